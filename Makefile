@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# make all | demo | test | bench | check | coverage | install | install_examples | deps | clean
+# V=1 shows commands, CC=clang changes the compiler, SAN=address|undefined|thread builds into
+# build/<SAN> with that sanitizer. Nothing here needs CUDA; nvcc is used where it is found.
+
+CC     ?= gcc
+ifeq ($(origin CC),default)
+CC     := gcc
+endif
+PREFIX ?= /usr/local
+SAN    ?=
+B      := build$(if $(SAN),/$(SAN))
+NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
+CUDA_ARCH ?= 80 90 100
+
+WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
+OPT    ?= -O2 -g
+SANFLAGS_address   := -fsanitize=address -fno-omit-frame-pointer
+SANFLAGS_undefined := -fsanitize=undefined -fno-sanitize-recover=undefined
+SANFLAGS_thread    := -fsanitize=thread
+ifneq ($(SAN),)
+SANFLAGS := $(or $(SANFLAGS_$(SAN)),$(error SAN is address, undefined or thread))
+endif
+CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE -fPIC -pthread $(WARN) $(OPT) $(SANFLAGS) $(COVFLAGS) \
+	-MMD -MP -I$(B)/include $(CFLAGS)
+LDFLAGS_ALL := -pthread $(SANFLAGS) $(COVFLAGS) $(LDFLAGS)
+
+ifeq ($(V),)
+Q := @
+say = @printf '  %-5s %s\n' $(1) $(patsubst $(CURDIR)/%,%,$@)
+else
+say = @:
+endif
+
+# ---- sources: one list per archive ----
+ARCHIVES := core umem uar cq qp
+SRCS_core := $(sort $(wildcard core/*.c))
+SRCS_umem := $(sort $(wildcard umem/*.c))
+SRCS_uar  := $(sort $(wildcard uar/*.c))
+SRCS_cq   := $(sort $(wildcard cq/*.c))
+SRCS_qp   := $(sort $(wildcard qp/*.c))
+DB_STRATEGIES  := gpu_sm bf cpu_proxy
+SRCS_db_gpu_sm    := doorbell/gpu_sm.c
+SRCS_db_bf        := doorbell/bf.c
+SRCS_db_cpu_proxy := $(sort $(wildcard doorbell/cpu_proxy*.c doorbell/service*.c))
+SRCS_db_auto      := doorbell/auto.c
+DB_ARCHIVES := $(addprefix db_,$(DB_STRATEGIES)) db_auto
+SOFTNIC_SRCS := $(sort $(filter-out tests/softnic/softnic_run.c,$(wildcard tests/softnic/*.c)))
+
+obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
+LIBS := $(patsubst %,$(B)/lib/libgdaki_%.a,$(ARCHIVES) $(DB_ARCHIVES) db_none)
+NONE_OBJS := $(patsubst %,$(B)/obj/doorbell/none_%.o,$(DB_STRATEGIES))
+
+# The order that links: everything in one group, the empty slots after it.
+LINK_LIBS := -L$(B)/lib -Wl,--start-group $(patsubst %,-lgdaki_%,$(ARCHIVES) $(DB_ARCHIVES)) \
+	-Wl,--end-group -lgdaki_db_none
+SYS_LIBS := -lmlx5 -libverbs -lnuma -ldl -lpthread
+
+# ---- what is built ----
+EXAMPLE_MAINS := $(sort $(wildcard examples/gpunetio_*.c) examples/hello_put.c)
+EXAMPLE_COMMON := $(filter-out $(EXAMPLE_MAINS),$(sort $(wildcard examples/*.c)))
+EXAMPLES := $(patsubst examples/%.c,$(B)/bin/%,$(EXAMPLE_MAINS))
+TESTS    := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
+THREADS  := $(patsubst tests/thread/%.c,$(B)/thread/%,$(sort $(wildcard tests/thread/*.c)))
+STANDINS := $(B)/standin/libcuda.so.1 $(B)/standin/libgdrapi.so
+SOFTNIC  := $(B)/lib/libsoftnic.so $(B)/bin/softnic-run
+BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(wildcard tests/bench/*.c)))
+CUDA_SO  := $(if $(SAN),,$(if $(NVCC),$(patsubst examples/%_kernel.cu,$(B)/lib/lib%_cuda.so,$(sort $(wildcard examples/*_kernel.cu)))))
+
+.DEFAULT_GOAL := all
+.PHONY: all libs demo test check bench coverage fuzz install install_examples deps clean stage \
+	build-tests run-demo run-tests link-line
+.DELETE_ON_ERROR:
+
+libs: $(LIBS)
+all: libs $(SOFTNIC) $(EXAMPLES) $(CUDA_SO) $(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc
+
+# ---- staged headers: symlinks, laid out exactly as they install ----
+HDR_top    := $(wildcard core/doca_gpunetio_host.h core/doca_gpunetio_device.h core/doca_gpunetio_config.h)
+HDR_common := $(wildcard core/doca_gpunetio_verbs_def.h core/doca_gpunetio_verbs_dev.h)
+HDR_host   := $(wildcard core/gdaki.h) $(filter-out $(HDR_top) $(HDR_common),$(wildcard core/doca_*.h)) \
+	$(wildcard umem/doca_*.h uar/doca_*.h cq/doca_*.h qp/doca_*.h)
+HDR_device := $(wildcard core/*.cuh cq/*.cuh qp/*.cuh doorbell/*.cuh)
+HDR_gdk    := $(wildcard core/*_dev.h cq/*_dev.h qp/*_dev.h doorbell/*_dev.h core/platform*.h qp/wqe.h qp/state.h)
+HDR_gdk    := $(filter-out $(HDR_top) $(HDR_common) $(HDR_host) core/net_dev.h,$(HDR_gdk))
+link-into = $(foreach h,$(2),$(B)/include/$(1)$(notdir $(h)))
+STAGED := $(call link-into,,$(HDR_top)) $(call link-into,common/,$(HDR_common)) \
+	$(call link-into,host/,$(HDR_host)) $(call link-into,device/,$(HDR_device)) \
+	$(call link-into,device/gdk/,$(HDR_gdk))
+define stage-rule
+$(B)/include/$(1)$(notdir $(2)): | $(2)
+	@mkdir -p $$(@D) && ln -sfn $(CURDIR)/$(2) $$@
+endef
+$(foreach h,$(HDR_top),$(eval $(call stage-rule,,$(h))))
+$(foreach h,$(HDR_common),$(eval $(call stage-rule,common/,$(h))))
+$(foreach h,$(HDR_host),$(eval $(call stage-rule,host/,$(h))))
+$(foreach h,$(HDR_device),$(eval $(call stage-rule,device/,$(h))))
+$(foreach h,$(HDR_gdk),$(eval $(call stage-rule,device/gdk/,$(h))))
+stage: $(STAGED)
+
+# ---- compile and archive ----
+$(B)/obj/%.o: %.c | stage
+	$(call say,CC)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -c -o $@ $<
+
+$(B)/obj/doorbell/none_%.o: doorbell/none.c | stage
+	$(call say,CC)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -DSTRATEGY=$* -c -o $@ $<
+
+define archive-rule
+$(B)/lib/libgdaki_$(1).a: $(call obj,$(SRCS_$(1)))
+	$$(call say,AR)
+	@mkdir -p $$(@D) && rm -f $$@
+	$(Q)ar rcs $$@ $$^
+endef
+$(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(eval $(call archive-rule,$(a))))
+$(B)/lib/libgdaki_db_none.a: $(NONE_OBJS)
+	$(call say,AR)
+	@mkdir -p $(@D) && rm -f $@
+	$(Q)ar rcs $@ $^
+
+# ---- the software NIC ----
+$(B)/lib/libsoftnic.so: $(call obj,$(SOFTNIC_SRCS))
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared $(LDFLAGS_ALL) -o $@ $^ -lz -ldl -lpthread
+$(B)/bin/softnic-run: $(call obj,tests/softnic/softnic_run.c tests/softnic/sysfs.c tests/softnic/addr.c)
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^
+
+# ---- examples ----
+$(EXAMPLES): $(B)/bin/%: $(B)/obj/examples/%.o $(call obj,$(EXAMPLE_COMMON)) $(LIBS)
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS)
+
+GENCODE := $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a))
+$(B)/lib/lib%_cuda.so: examples/%_kernel.cu $(STAGED) | stage
+	$(call say,NVCC)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Xcompiler -fPIC,-Wall -shared \
+		-cudart static -o $@ $<
+
+# ---- pkg-config ----
+$(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc: Makefile
+	@mkdir -p $(@D)
+	@{ printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\n' '$(PREFIX)'; \
+	printf 'Name: gdaki\nDescription: GPU-initiated RDMA on mlx5\nVersion: 3.0.0\n'; \
+	printf 'Cflags: -I$${includedir}$(if $(findstring static,$@), -DRDMA_STATIC_PROVIDERS=mlx5)\n'; \
+	printf 'Libs: -L$${libdir} -Wl,--start-group$(patsubst %, -lgdaki_%,$(ARCHIVES) $(DB_ARCHIVES)) -Wl,--end-group -lgdaki_db_none '; \
+	$(if $(findstring static,$@),printf '%s\n' '-Wl$(comma)-Bstatic -libverbs -lmlx5 -Wl$(comma)-Bdynamic -lnl-route-3 -lnl-3 -lnuma -ldl -lpthread',printf '%s\n' '$(SYS_LIBS)'); } > $@
+comma := ,
+
+link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
+
+# ---- tests ----
+# Under a sanitizer the NIC is linked into each test, otherwise softnic-run preloads it.
+TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
+TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
+ENGINE_TEST_OBJS := $(call obj,$(addprefix tests/softnic/,engine.c uar_watch.c sq.c requester.c \
+	responder.c rq.c cqe.c mem.c wire.c icrc.c pcap.c fault.c))
+$(filter-out $(B)/tests/test_softnic_engine,$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lcriterion -lz -lm
+$(B)/tests/test_softnic_engine: $(B)/obj/tests/unit/test_softnic_engine.o $(call obj,$(wildcard tests/unit/engine_fake.c)) $(ENGINE_TEST_OBJS)
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcriterion -lz -ldl -lpthread
+$(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_NIC) $(LIBS)
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lz -lm
+$(B)/bench/%: $(B)/obj/tests/bench/%.o $(LIBS)
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lm
+$(B)/standin/libcuda.so.1: tests/standin/cuda.c | stage
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -shared $(LDFLAGS_ALL) -Wl,-soname,libcuda.so.1 -o $@ $<
+$(B)/standin/libgdrapi.so: tests/standin/gdrapi.c | stage
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -shared $(LDFLAGS_ALL) -Wl,-soname,libgdrapi.so.2 -o $@ $<
+
+build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS)) $(THREADS) $(STANDINS)
+
+# demo and test first install what is missing, then start make again, so that what was
+# just installed is seen.
+demo:
+	@tests/deps.sh build demo
+	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory run-demo
+run-demo:
+	@examples/demo.sh
+
+test:
+	@tests/deps.sh build demo test
+	@$(MAKE) --no-print-directory build-tests
+	@$(MAKE) --no-print-directory run-tests
+run-tests:
+	@B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) tests/run.sh
+
+check: all
+	@B=$(B) CC=$(CC) NVCC=$(NVCC) tests/run.sh check
+
+bench: all $(BENCHES)
+	@for b in $(BENCHES); do $$b || exit 1; done
+
+deps:
+	@tests/deps.sh build demo test
+
+# ---- install ----
+install: all
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(LIBS) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 $(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	cd $(B)/include && find . -type l -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/include/{} \;
+install_examples: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib
+	install -m 755 $(EXAMPLES) $(DESTDIR)$(PREFIX)/bin
+	$(if $(CUDA_SO),install -m 755 $(CUDA_SO) $(DESTDIR)$(PREFIX)/lib)
+
+clean:
+	rm -rf build
+
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What a NIC can do: ibv_query_device for counts, QUERY_HCA_CAP for what verbs
+ * do not say. Also the public device attribute object, which is a copy of it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "devx.h"
+#include "log.h"
+#include "net_dev.h"
+
+struct doca_verbs_device_attr {
+	struct gdk_caps caps;
+};
+
+/* Asks for one group of capabilities; out has PRM_QUERY_HCA_CAP_OUT_LEN bytes. */
+static doca_error_t query_group(struct ibv_context *ctx, uint32_t group, void *out)
+{
+	uint8_t in[PRM_CMD_IN_LEN] = {0};
+
+	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_HCA_CAP);
+	prm_set(in, PRM_CMD_OP_MOD, group << 1 | GDK_CAP_CURRENT);
+	return gdk_devx_cmd(ctx, ibv_get_device_name(ctx->device), in, sizeof(in), out,
+			    PRM_QUERY_HCA_CAP_OUT_LEN);
+}
+
+static uint32_t count(int value)
+{
+	return value > 0 ? (uint32_t)value : 0;
+}
+
+static uint8_t count8(int value)
+{
+	return value > UINT8_MAX ? UINT8_MAX : (uint8_t)count(value);
+}
+
+static doca_error_t query_verbs(struct ibv_context *ctx, struct gdk_caps *caps)
+{
+	struct ibv_device_attr attr;
+	int ret = ibv_query_device(ctx, &attr);
+
+	if (ret) {
+		gdk_err("%s: ibv_query_device: %s", ibv_get_device_name(ctx->device),
+			strerror(ret));
+		return DOCA_ERROR_DRIVER;
+	}
+	caps->max_qp = count(attr.max_qp);
+	caps->max_qp_wr = count(attr.max_qp_wr);
+	caps->max_sge = count(attr.max_sge);
+	caps->max_cq = count(attr.max_cq);
+	caps->max_cqe = count(attr.max_cqe);
+	caps->max_mr = count(attr.max_mr);
+	caps->max_pd = count(attr.max_pd);
+	caps->max_ah = count(attr.max_ah);
+	caps->max_srq = count(attr.max_srq);
+	caps->max_srq_wr = count(attr.max_srq_wr);
+	caps->max_srq_sge = count(attr.max_srq_sge);
+	caps->max_pkeys = attr.max_pkeys;
+	caps->max_qp_rd_atom = count8(attr.max_qp_rd_atom);
+	caps->max_qp_init_rd_atom = count8(attr.max_qp_init_rd_atom);
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t query_firmware(struct ibv_context *ctx, struct gdk_caps *caps, uint8_t *out)
+{
+	const uint8_t *cap = out + PRM_QUERY_HCA_CAP_AT;
+	bool has_group_2, has_roce;
+	doca_error_t err;
+
+	err = query_group(ctx, GDK_CAP_GENERAL, out);
+	if (err)
+		return err;
+	caps->log_max_qp_sz = (uint8_t)prm_get(cap, PRM_HCA_LOG_MAX_QP_SZ);
+	caps->log_max_cq_sz = (uint8_t)prm_get(cap, PRM_HCA_LOG_MAX_CQ_SZ);
+	caps->cqe_version = (uint8_t)prm_get(cap, PRM_HCA_CQE_VERSION);
+	caps->rc_supported = (uint8_t)prm_get(cap, PRM_HCA_RC);
+	caps->roce = prm_get(cap, PRM_HCA_PORT_TYPE) == GDK_PORT_ETHERNET;
+	has_roce = prm_get(cap, PRM_HCA_ROCE);
+	has_group_2 = prm_get(cap, PRM_HCA_CAP_2);
+
+	if (has_roce) {
+		err = query_group(ctx, GDK_CAP_ROCE, out);
+		if (err)
+			return err;
+		caps->r_roce_min_src_udp_port = (uint32_t)prm_get(cap, PRM_ROCE_MIN_SRC_UDP_PORT);
+		caps->r_roce_max_src_udp_port = (uint32_t)prm_get(cap, PRM_ROCE_MAX_SRC_UDP_PORT);
+	}
+	if (has_group_2) {
+		err = query_group(ctx, GDK_CAP_GENERAL_2, out);
+		if (err)
+			return err;
+		caps->send_dbr_mode_no_dbr_ext =
+		    (uint8_t)prm_get(cap, PRM_HCA2_SEND_DBR_MODE_NO_DBR_EXT);
+	}
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_caps_query(struct ibv_context *ctx, struct gdk_caps *caps)
+{
+	struct gdk_caps found = {0};
+	doca_error_t err;
+	uint8_t *out;
+
+	if (!mlx5dv_is_supported(ctx->device)) {
+		gdk_err("%s is not an mlx5 device", ibv_get_device_name(ctx->device));
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	err = query_verbs(ctx, &found);
+	if (err)
+		return err;
+	out = calloc(1, PRM_QUERY_HCA_CAP_OUT_LEN);
+	if (!out) {
+		gdk_err("%s: no memory for capabilities", ibv_get_device_name(ctx->device));
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	err = query_firmware(ctx, &found, out);
+	free(out);
+	if (!err)
+		*caps = found;
+	return err;
+}
+
+doca_error_t doca_verbs_query_device(struct ibv_context *context,
+				     struct doca_verbs_device_attr **verbs_device_attr)
+{
+	struct doca_verbs_device_attr *attr;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(context);
+	GDK_CHECK_ARG(verbs_device_attr);
+	attr = calloc(1, sizeof(*attr));
+	if (!attr) {
+		gdk_err("no memory for device attributes");
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	err = gdk_caps_query(context, &attr->caps);
+	if (err) {
+		free(attr);
+		return err;
+	}
+	*verbs_device_attr = attr;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_device_attr_free(struct doca_verbs_device_attr *verbs_device_attr)
+{
+	GDK_CHECK_ARG(verbs_device_attr);
+	free(verbs_device_attr);
+	return DOCA_SUCCESS;
+}
+
+#define GETTER(type, name)                                                                         \
+	type doca_verbs_device_attr_get_##name(const struct doca_verbs_device_attr *attr)          \
+	{                                                                                          \
+		return attr ? (type)attr->caps.name : 0;                                           \
+	}
+
+GETTER(uint32_t, max_qp)
+GETTER(uint32_t, max_qp_wr)
+GETTER(uint32_t, max_sge)
+GETTER(uint32_t, max_cq)
+GETTER(uint32_t, max_cqe)
+GETTER(uint32_t, max_mr)
+GETTER(uint32_t, max_pd)
+GETTER(uint32_t, max_ah)
+GETTER(uint32_t, max_srq)
+GETTER(uint32_t, max_srq_wr)
+GETTER(uint32_t, max_srq_sge)
+GETTER(uint16_t, max_pkeys)
+GETTER(uint8_t, max_qp_rd_atom)
+GETTER(uint8_t, max_qp_init_rd_atom)
+GETTER(uint8_t, send_dbr_mode_no_dbr_ext)
+
+doca_error_t doca_verbs_device_attr_get_is_qp_type_supported(
+    const struct doca_verbs_device_attr *verbs_device_attr, uint32_t qp_type)
+{
+	GDK_CHECK_ARG(verbs_device_attr);
+	GDK_CHECK_ARG(qp_type == DOCA_VERBS_QP_TYPE_RC);
+	return verbs_device_attr->caps.rc_supported ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Sends firmware commands and judges the answer: a command fails when the
+ * kernel refuses to pass it on (errno), or when the firmware answers with a
+ * status that is not zero. Each failure is logged here, once, in one line.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "devx.h"
+#include "log.h"
+#include "util.h"
+
+struct number_name {
+	uint32_t number;
+	const char *name;
+};
+
+static const struct number_name opcodes[] = {
+    {GDK_CMD_QUERY_HCA_CAP, "QUERY_HCA_CAP"},
+    {GDK_CMD_CREATE_CQ, "CREATE_CQ"},
+    {GDK_CMD_DESTROY_CQ, "DESTROY_CQ"},
+    {GDK_CMD_QUERY_CQ, "QUERY_CQ"},
+    {GDK_CMD_CREATE_QP, "CREATE_QP"},
+    {GDK_CMD_DESTROY_QP, "DESTROY_QP"},
+    {GDK_CMD_RST2INIT_QP, "RST2INIT_QP"},
+    {GDK_CMD_INIT2RTR_QP, "INIT2RTR_QP"},
+    {GDK_CMD_RTR2RTS_QP, "RTR2RTS_QP"},
+    {GDK_CMD_RTS2RTS_QP, "RTS2RTS_QP"},
+    {GDK_CMD_2ERR_QP, "2ERR_QP"},
+    {GDK_CMD_2RST_QP, "2RST_QP"},
+    {GDK_CMD_QUERY_QP, "QUERY_QP"},
+    {GDK_CMD_INIT2INIT_QP, "INIT2INIT_QP"},
+    {GDK_CMD_QUERY_ROCE_ADDRESS, "QUERY_ROCE_ADDRESS"},
+    {GDK_CMD_CREATE_RMP, "CREATE_RMP"},
+    {GDK_CMD_DESTROY_RMP, "DESTROY_RMP"},
+};
+
+/* PRM, "Command interface": status codes. */
+static const struct number_name statuses[] = {
+    {0x00, "OK"},
+    {0x01, "internal error"},
+    {0x02, "bad operation"},
+    {0x03, "bad parameter"},
+    {0x04, "bad system state"},
+    {0x05, "bad resource"},
+    {0x06, "resource busy"},
+    {0x08, "limit exceeded"},
+    {0x09, "bad resource state"},
+    {0x0a, "bad index"},
+    {0x0f, "no resources"},
+    {0x10, "bad QP state"},
+    {0x30, "bad packet"},
+    {0x40, "bad size"},
+    {0x50, "bad input length"},
+    {0x51, "bad output length"},
+};
+
+static const char *name_of(const struct number_name *names, size_t count, uint32_t number)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (names[i].number == number)
+			return names[i].name;
+	return "unknown";
+}
+
+/* Logs a failed command. sys_err is errno, out the answer, all zero when the
+ * command did not reach the firmware. */
+static doca_error_t refused(const char *object, const void *in, const void *out, int sys_err)
+{
+	uint32_t opcode = (uint32_t)prm_get(in, PRM_CMD_OPCODE);
+	uint32_t status = (uint32_t)prm_get(out, PRM_CMD_STATUS);
+	const char *opname = name_of(opcodes, GDK_ARRAY_SIZE(opcodes), opcode);
+
+	if (status) {
+		gdk_err("%s: firmware refused %s (0x%x): status 0x%x (%s), syndrome 0x%08x", object,
+			opname, opcode, status, name_of(statuses, GDK_ARRAY_SIZE(statuses), status),
+			(uint32_t)prm_get(out, PRM_CMD_SYNDROME));
+		return DOCA_ERROR_DRIVER;
+	}
+	gdk_err("%s: %s (0x%x) did not reach the firmware: %s", object, opname, opcode,
+		sys_err ? strerror(sys_err) : "no reason given");
+	switch (sys_err) {
+	case ENOMEM:
+		return DOCA_ERROR_NO_MEMORY;
+	case EOPNOTSUPP:
+	case ENOSYS:
+		return DOCA_ERROR_NOT_SUPPORTED;
+	case EPERM:
+	case EACCES:
+		return DOCA_ERROR_NOT_PERMITTED;
+	default:
+		return DOCA_ERROR_DRIVER;
+	}
+}
+
+doca_error_t gdk_devx_create(struct ibv_context *ctx, const char *object, const void *in,
+			     size_t inlen, void *out, size_t outlen, struct mlx5dv_devx_obj **obj)
+{
+	struct mlx5dv_devx_obj *created;
+
+	memset(out, 0, outlen);
+	errno = 0;
+	created = mlx5dv_devx_obj_create(ctx, in, inlen, out, outlen);
+	if (!created)
+		return refused(object, in, out, errno);
+	*obj = created;
+	return DOCA_SUCCESS;
+}
+
+/* The calls that return 0 or an errno value; some versions return -1 and set
+ * errno. The status is looked at in either case. */
+static doca_error_t judge(int ret, const char *object, const void *in, const void *out)
+{
+	if (!ret && !prm_get(out, PRM_CMD_STATUS))
+		return DOCA_SUCCESS;
+	return refused(object, in, out, ret > 0 ? ret : errno);
+}
+
+doca_error_t gdk_devx_modify(struct mlx5dv_devx_obj *obj, const char *object, const void *in,
+			     size_t inlen, void *out, size_t outlen)
+{
+	memset(out, 0, outlen);
+	errno = 0;
+	return judge(mlx5dv_devx_obj_modify(obj, in, inlen, out, outlen), object, in, out);
+}
+
+doca_error_t gdk_devx_query(struct mlx5dv_devx_obj *obj, const char *object, const void *in,
+			    size_t inlen, void *out, size_t outlen)
+{
+	memset(out, 0, outlen);
+	errno = 0;
+	return judge(mlx5dv_devx_obj_query(obj, in, inlen, out, outlen), object, in, out);
+}
+
+doca_error_t gdk_devx_cmd(struct ibv_context *ctx, const char *object, const void *in, size_t inlen,
+			  void *out, size_t outlen)
+{
+	memset(out, 0, outlen);
+	errno = 0;
+	return judge(mlx5dv_devx_general_cmd(ctx, in, inlen, out, outlen), object, in, out);
+}
+
+doca_error_t gdk_devx_destroy(struct mlx5dv_devx_obj *obj, const char *object)
+{
+	int ret;
+
+	errno = 0;
+	ret = mlx5dv_devx_obj_destroy(obj);
+	if (!ret)
+		return DOCA_SUCCESS;
+	gdk_err("%s: cannot be destroyed: %s", object, strerror(ret > 0 ? ret : errno));
+	return ret == EBUSY || errno == EBUSY ? DOCA_ERROR_IN_USE : DOCA_ERROR_DRIVER;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Firmware commands through libmlx5's DEVX calls. This is the only place that
+ * reads a command's status and syndrome: a refused command is logged once,
+ * with opcode name, status name, syndrome and the object's name, and becomes
+ * a DOCA error. Callers just return what they get.
+ */
+#ifndef GDK_DEVX_H
+#define GDK_DEVX_H
+
+#include <infiniband/mlx5dv.h>
+
+#include "host/doca_error.h"
+#include "prm.h"
+
+/* object: for the log, such as "CQ" or "QP 0x1f". in/out are command boxes in
+ * PRM layout; the opcode is read from in. *obj is set on success only. */
+doca_error_t gdk_devx_create(struct ibv_context *ctx, const char *object, const void *in,
+			     size_t inlen, void *out, size_t outlen,
+			     struct mlx5dv_devx_obj **obj);
+doca_error_t gdk_devx_modify(struct mlx5dv_devx_obj *obj, const char *object, const void *in,
+			     size_t inlen, void *out, size_t outlen);
+doca_error_t gdk_devx_query(struct mlx5dv_devx_obj *obj, const char *object, const void *in,
+			    size_t inlen, void *out, size_t outlen);
+doca_error_t gdk_devx_cmd(struct ibv_context *ctx, const char *object, const void *in,
+			  size_t inlen, void *out, size_t outlen);
+doca_error_t gdk_devx_destroy(struct mlx5dv_devx_obj *obj, const char *object);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * DOCA GPUNetIO device API, common part: DOCA's template spellings of what
+ * gdk/platform.h does.
+ */
+#ifndef DOCA_GPUNETIO_DEV_VERBS_COMMON_CUH
+#define DOCA_GPUNETIO_DEV_VERBS_COMMON_CUH
+
+#include <stdio.h>
+
+#include "gdk/platform.h"
+
+GDK_FN uint64_t doca_gpu_dev_verbs_query_globaltimer() { return gdk_now_ns(); }
+GDK_FN unsigned int doca_gpu_dev_verbs_get_lane_id() { return gdk_lane(); }
+GDK_FN uint64_t doca_gpu_dev_verbs_bswap64(uint64_t x) { return gdk_bswap64(x); }
+GDK_FN uint32_t doca_gpu_dev_verbs_bswap32(uint32_t x) { return gdk_bswap32(x); }
+GDK_FN uint16_t doca_gpu_dev_verbs_bswap16(uint16_t x) { return gdk_bswap16(x); }
+
+GDK_FN void doca_gpu_dev_verbs_store_relaxed_mmio(uint64_t *ptr, uint64_t val)
+{
+	gdk_mmio_st64(ptr, val);
+}
+
+/* DOCA counts scopes from the widest, gdk from the narrowest. */
+template <enum doca_gpu_dev_verbs_sync_scope sync_scope>
+GDK_FN void doca_gpu_dev_verbs_fence_acquire()
+{
+	gdk_fence_acq(GDK_SCOPE_SYS - (int)sync_scope);
+}
+
+template <enum doca_gpu_dev_verbs_sync_scope sync_scope>
+GDK_FN void doca_gpu_dev_verbs_fence_release()
+{
+	gdk_fence_rel(GDK_SCOPE_SYS - (int)sync_scope);
+}
+
+GDK_FN bool doca_gpu_dev_verbs_isaligned(void *ptr, size_t alignment)
+{
+	return ((uintptr_t)ptr & (alignment - 1)) == 0;
+}
+
+GDK_FN void doca_gpu_dev_verbs_memcpy_aligned_data(void *dst, void *src, size_t bytes)
+{
+	gdk_copy(dst, src, bytes);
+}
+
+GDK_FN void doca_gpu_dev_verbs_memcpy_data(void *dst, void *src, size_t bytes)
+{
+	gdk_copy(dst, src, bytes);
+}
+
+template <typename T>
+GDK_FN void doca_gpu_dev_verbs_memcpy_inl_aligned_data(T *dst, T *src, size_t bytes)
+{
+	gdk_copy(dst, src, bytes);
+}
+
+template <typename T, enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode,
+	  bool need_fence_acquire = false>
+GDK_FN T doca_gpu_dev_verbs_atomic_max(T *ptr, T val)
+{
+	static_assert(sizeof(T) == 8, "indices have 64 bits");
+	const int scope = gdk_mode_scope(resource_sharing_mode);
+	T old = (T)gdk_max64((uint64_t *)ptr, (uint64_t)val, scope);
+
+	if (need_fence_acquire)
+		gdk_fence_acq(scope);
+	return old;
+}
+
+template <typename T, enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>
+GDK_FN T doca_gpu_dev_verbs_atomic_add(T *ptr, T val)
+{
+	static_assert(sizeof(T) == 8, "indices have 64 bits");
+	return (T)gdk_add64((uint64_t *)ptr, (uint64_t)val, gdk_mode_scope(resource_sharing_mode));
+}
+
+template <typename T, enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>
+GDK_FN T doca_gpu_dev_verbs_atomic_read(T *ptr)
+{
+	static_assert(sizeof(T) == 8, "indices have 64 bits");
+	return (T)gdk_ld64((const uint64_t *)ptr, gdk_mode_scope(resource_sharing_mode));
+}
+
+template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>
+GDK_FN void doca_gpu_dev_verbs_lock(int *lock)
+{
+	gdk_lock(lock, resource_sharing_mode);
+}
+
+template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>
+GDK_FN void doca_gpu_dev_verbs_unlock(int *lock)
+{
+	gdk_unlock(lock, resource_sharing_mode);
+}
+
+GDK_FN uint32_t doca_gpu_dev_verbs_load_relaxed_sys_global(uint32_t *ptr)
+{
+	return gdk_ld32(ptr, GDK_SCOPE_SYS);
+}
+
+GDK_FN uint64_t doca_gpu_dev_verbs_load_relaxed_sys_global(uint64_t *ptr)
+{
+	return gdk_ld64(ptr, GDK_SCOPE_SYS);
+}
+
+template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>
+GDK_FN uint64_t doca_gpu_dev_verbs_load_relaxed(uint64_t *ptr)
+{
+	return gdk_ld64(ptr, gdk_mode_scope(resource_sharing_mode));
+}
+
+GDK_FN uint64_t doca_gpu_dev_verbs_div_ceil_aligned_pow2(uint64_t x, unsigned int denominator_shift)
+{
+	return (x >> denominator_shift) + !!(x & ((1ull << denominator_shift) - 1));
+}
+
+GDK_FN uint32_t doca_gpu_dev_verbs_div_ceil_aligned_pow2_32bits(uint64_t x, int denominator_shift)
+{
+	return (uint32_t)doca_gpu_dev_verbs_div_ceil_aligned_pow2(x, (unsigned int)denominator_shift);
+}
+
+#endif

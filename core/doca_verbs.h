@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Everything below the GPU: the NIC and the objects that live on it. */
+#ifndef DOCA_VERBS_H
+#define DOCA_VERBS_H
+
+#include "doca_gpunetio.h"
+#include "doca_verbs_ah.h"
+#include "doca_verbs_cq.h"
+#include "doca_verbs_dev.h"
+#include "doca_verbs_qp.h"
+#include "doca_verbs_srq.h"
+#include "doca_verbs_uar.h"
+#include "doca_verbs_umem.h"
+
+#endif

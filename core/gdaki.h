@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What gdaki offers beyond DOCA GPUNetIO: why a doorbell handler was chosen,
+ * and counters of a queue pair. All names start with gdk_ or GDK_.
+ */
+#ifndef GDK_GDAKI_H
+#define GDK_GDAKI_H
+
+#include "doca_gpunetio.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GDK_HANDLER_CANDIDATES_MAX 6
+#define GDK_HANDLER_REASON_LEN 160
+
+/* One candidate that was looked at when a handler was chosen. */
+struct gdk_handler_candidate {
+	enum doca_gpu_dev_verbs_nic_handler handler;
+	const char *strategy; /* "gpu_sm", "bf", "cpu_proxy" */
+	bool usable;
+	char reason[GDK_HANDLER_REASON_LEN];
+};
+
+/* The whole decision, in the order in which candidates were tried. */
+struct gdk_handler_report {
+	enum doca_gpu_dev_verbs_nic_handler asked;
+	enum doca_gpu_dev_verbs_nic_handler chosen; /* TYPE_MAX: none */
+	unsigned int num_candidates;
+	struct gdk_handler_candidate candidates[GDK_HANDLER_CANDIDATES_MAX];
+};
+
+/* Short name of a handler ("GPU_SM_DB"), "?" for an unknown value. */
+const char *gdk_handler_name(enum doca_gpu_dev_verbs_nic_handler handler);
+
+/* The decision taken when qp was exported. */
+doca_error_t gdk_verbs_qp_get_handler_report(const struct doca_gpu_verbs_qp *qp,
+					     struct gdk_handler_report *report);
+
+/* Counters of an exported QP since export or reset; units: events. */
+struct gdk_qp_counters {
+	uint64_t wqes_reserved;	 /* slots handed out */
+	uint64_t doorbells;	 /* register writes, by the GPU or the proxy */
+	uint64_t dbrec_updates;	 /* doorbell record stores */
+	uint64_t completions;	 /* WQEs known to be complete */
+	int status;		 /* 0, or the sticky negative errno of the QP */
+	uint64_t error_wqe;	 /* first WQE index of the error, when status is not 0 */
+};
+
+/* A snapshot, read while the GPU may be posting: each value is one that was
+ * true at some time during the call. */
+doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
+				       struct gdk_qp_counters *counters);
+
+/* Raises the QP's abort word: every wait on it returns -ECANCELED. */
+doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp);
+
+/* For the send_dbr_mode_ext field of doca_gpu_verbs_qp_init_attr_hl: no mode is
+ * stated. With handler AUTO the library then takes a DBREC-less QP where the
+ * device gives one, and a QP with DBREC where it does not. */
+#define GDK_SEND_DBR_MODE_AUTO ((enum doca_gpu_verbs_send_dbr_mode_ext)3)
+
+/* Takes a QP out of a CPU proxy service. When it returns, every index that the
+ * GPU had raised before the call is rung, and the service no longer uses the
+ * QP. Un-export and the service's destruction do this by themselves. */
+doca_error_t gdk_verbs_service_unmonitor_qp(doca_gpu_verbs_service_t service,
+					    struct doca_gpu_verbs_qp *qp);
+
+/* What a service did since its creation; units: events. */
+struct gdk_service_stats {
+	uint64_t passes; /* scans over all counters */
+	uint64_t rings;	 /* register writes */
+	uint64_t yields; /* idle passes that gave the CPU away */
+	uint64_t sleeps; /* idle passes that slept */
+	uint64_t stalls; /* times the watchdog saw a thread late */
+	uint32_t threads;
+	uint32_t qps; /* monitored now */
+};
+
+doca_error_t gdk_verbs_service_get_stats(doca_gpu_verbs_service_t service,
+					 struct gdk_service_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

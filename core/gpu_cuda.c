@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The CUDA GPU. Its primary context, which the application's runtime API shares,
+ * is retained while the handle lives, and made current around each call only:
+ * the caller's own current context is what it was. Copies go over a non-blocking
+ * stream, so that they do not wait for a kernel that spins.
+ *
+ * Register pages are registered once per process and page, whichever GPUs map
+ * them, in the context that came first; the page holds its own reference to it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cuda_driver.h"
+#include "gpu_priv.h"
+#include "log.h"
+
+#define CUDA_ALIGN 256 /* what cuMemAlloc guarantees */
+
+static const struct gdk_cuda *cu; /* set before the first GPU is opened */
+
+/* Logs a failed call and turns it into a DOCA error; 0 is success. */
+static doca_error_t judge(const struct doca_gpu *gpu, const char *call, int ret)
+{
+	if (!ret)
+		return DOCA_SUCCESS;
+	gdk_err("GPU %s: %s: %s (%d)", gpu->name, call, gdk_cuda_error(cu, ret), ret);
+	return ret == GDK_CU_OUT_OF_MEMORY ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_DRIVER;
+}
+
+static doca_error_t enter(const struct doca_gpu *gpu)
+{
+	return judge(gpu, "cuCtxPushCurrent", cu->push(gpu->cu_context));
+}
+
+static void leave(void)
+{
+	void *popped;
+
+	cu->pop(&popped);
+}
+
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* ---- memory ---- */
+
+static doca_error_t alloc_device(struct doca_gpu *gpu, struct gdk_block *block, size_t size,
+				 size_t align)
+{
+	size_t extra = align > CUDA_ALIGN ? align : 0;
+	int sync = 1;
+	gdk_cu_ptr base;
+	doca_error_t err;
+
+	if (size > SIZE_MAX - extra - page_size()) {
+		gdk_err("GPU %s: %zu bytes are too many", gpu->name, size);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	if (align >= page_size()) /* a dmabuf of it ends on a page */
+		size = gdk_align_up(size, page_size());
+	err = judge(gpu, "cuMemAlloc", cu->mem_alloc(&base, size + extra));
+	if (err)
+		return err;
+	/* Copies by the driver must not return before the NIC can see them. */
+	if (cu->pointer_set(&sync, GDK_CU_POINTER_ATTR_SYNC_MEMOPS, base))
+		gdk_dbg("GPU %s: SYNC_MEMOPS is not set on 0x%llx", gpu->name, base);
+	block->base = base;
+	block->gpu_ptr = extra ? gdk_align_up(base, align) : base;
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t alloc_gdr(struct doca_gpu *gpu, struct gdk_block *block, size_t align)
+{
+	size_t size;
+	doca_error_t err;
+
+	if (block->size > SIZE_MAX - GDK_GPU_PAGE) {
+		gdk_err("GPU %s: %zu bytes are too many", gpu->name, block->size);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	size = gdk_align_up(block->size, GDK_GPU_PAGE);
+	err = alloc_device(gpu, block, size, align > GDK_GPU_PAGE ? align : GDK_GPU_PAGE);
+	if (err)
+		return err;
+	err = gdk_gdr_map(block->gpu_ptr, size, &block->gdr);
+	if (err)
+		goto free_device;
+	block->cpu_ptr = block->gdr.cpu_ptr;
+	return DOCA_SUCCESS;
+
+free_device:
+	if (err == DOCA_ERROR_NOT_SUPPORTED)
+		gdk_err("GPU %s: memory of kind GPU_CPU needs GDRCopy", gpu->name);
+	cu->mem_free(block->base);
+	return err;
+}
+
+static doca_error_t register_host(struct doca_gpu *gpu, void *cpu_ptr, size_t len, void **gpu_ptr)
+{
+	gdk_cu_ptr ptr;
+	doca_error_t err;
+
+	err =
+	    judge(gpu, "cuMemHostRegister",
+		  cu->host_register(cpu_ptr, len,
+				    GDK_CU_HOSTREGISTER_PORTABLE | GDK_CU_HOSTREGISTER_DEVICEMAP));
+	if (err)
+		return err;
+	err = judge(gpu, "cuMemHostGetDevicePointer", cu->host_device_ptr(&ptr, cpu_ptr, 0));
+	if (err) {
+		cu->host_unregister(cpu_ptr);
+		return err;
+	}
+	*gpu_ptr = (void *)(uintptr_t)ptr;
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t alloc_host(struct doca_gpu *gpu, struct gdk_block *block, size_t align)
+{
+	void *gpu_ptr;
+	doca_error_t err;
+	int sys_err;
+
+	sys_err = gdk_host_alloc(&block->host, block->size, align, gpu->numa_node);
+	if (sys_err) {
+		gdk_err("GPU %s: %zu bytes of host memory: %s", gpu->name, block->size,
+			strerror(sys_err));
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	err = register_host(gpu, block->host.addr, block->size, &gpu_ptr);
+	if (err) {
+		gdk_host_free(&block->host);
+		return err;
+	}
+	block->gpu_ptr = (uintptr_t)gpu_ptr;
+	block->cpu_ptr = block->host.addr;
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t cuda_alloc(struct doca_gpu *gpu, struct gdk_block *block, size_t align)
+{
+	doca_error_t err = enter(gpu);
+
+	if (err)
+		return err;
+	switch (block->type) {
+	case DOCA_GPU_MEM_TYPE_GPU:
+		err = alloc_device(gpu, block, block->size, align);
+		break;
+	case DOCA_GPU_MEM_TYPE_GPU_CPU:
+		err = alloc_gdr(gpu, block, align);
+		break;
+	case DOCA_GPU_MEM_TYPE_CPU_GPU:
+		err = alloc_host(gpu, block, align);
+		break;
+	}
+	leave();
+	return err;
+}
+
+static void cuda_free(struct doca_gpu *gpu, struct gdk_block *block)
+{
+	bool entered = !enter(gpu);
+
+	if (block->type == DOCA_GPU_MEM_TYPE_CPU_GPU) {
+		judge(gpu, "cuMemHostUnregister", cu->host_unregister(block->host.addr));
+		gdk_host_free(&block->host);
+	} else {
+		if (block->gdr.cpu_ptr)
+			gdk_gdr_unmap(&block->gdr);
+		judge(gpu, "cuMemFree", cu->mem_free(block->base));
+	}
+	if (entered)
+		leave();
+}
+
+static doca_error_t finish(struct doca_gpu *gpu, const char *call, int ret)
+{
+	doca_error_t err = judge(gpu, call, ret);
+
+	if (!err)
+		err = judge(gpu, "cuStreamSynchronize", cu->stream_sync(gpu->cu_stream));
+	leave();
+	return err;
+}
+
+static doca_error_t cuda_write(struct doca_gpu *gpu, void *dst, const void *src, size_t len)
+{
+	doca_error_t err = enter(gpu);
+
+	if (err)
+		return err;
+	return finish(gpu, "cuMemcpyHtoDAsync",
+		      cu->copy_to((uintptr_t)dst, src, len, gpu->cu_stream));
+}
+
+static doca_error_t cuda_read(struct doca_gpu *gpu, void *dst, const void *src, size_t len)
+{
+	doca_error_t err = enter(gpu);
+
+	if (err)
+		return err;
+	return finish(gpu, "cuMemcpyDtoHAsync",
+		      cu->copy_from(dst, (uintptr_t)src, len, gpu->cu_stream));
+}
+
+static doca_error_t cuda_fill(struct doca_gpu *gpu, void *dst, int byte, size_t len)
+{
+	doca_error_t err = enter(gpu);
+
+	if (err)
+		return err;
+	return finish(gpu, "cuMemsetD8Async",
+		      cu->fill8((uintptr_t)dst, (unsigned char)byte, len, gpu->cu_stream));
+}
+
+static doca_error_t cuda_map_host(struct doca_gpu *gpu, void *cpu_ptr, size_t len, void **gpu_ptr)
+{
+	doca_error_t err = enter(gpu);
+
+	if (err)
+		return err;
+	err = register_host(gpu, cpu_ptr, len, gpu_ptr);
+	leave();
+	return err;
+}
+
+static doca_error_t cuda_unmap_host(struct doca_gpu *gpu, void *cpu_ptr)
+{
+	doca_error_t err = enter(gpu);
+
+	if (err)
+		return err;
+	err = judge(gpu, "cuMemHostUnregister", cu->host_unregister(cpu_ptr));
+	leave();
+	return err;
+}
+
+/* ---- register pages ---- */
+
+struct reg_page {
+	struct reg_page *next;
+	uintptr_t page;
+	unsigned int count; /* of all GPUs */
+	bool owned;	    /* registered here, not by the application */
+	int device;	    /* whose primary context it is registered in */
+	void *context;
+	const char *how;
+};
+
+static pthread_mutex_t pages_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct reg_page *pages;
+
+static struct reg_page **find_page(uintptr_t page)
+{
+	struct reg_page **at = &pages;
+
+	while (*at && (*at)->page != page)
+		at = &(*at)->next;
+	return at;
+}
+
+static const char *try_register(struct reg_page *page)
+{
+	const unsigned int flags = GDK_CU_HOSTREGISTER_PORTABLE | GDK_CU_HOSTREGISTER_DEVICEMAP;
+	int ret;
+
+	ret = cu->host_register((void *)page->page, page_size(),
+				flags | GDK_CU_HOSTREGISTER_IOMEMORY);
+	if (!ret) {
+		page->owned = true;
+		return "the register page is mapped as device memory";
+	}
+	if (ret == GDK_CU_HOST_MEMORY_ALREADY_REGISTERED)
+		return "the register page was registered by the application";
+	ret = cu->host_register((void *)page->page, page_size(), flags);
+	if (ret)
+		return NULL;
+	page->owned = true;
+	return "the register page is mapped as ordinary memory";
+}
+
+/* Current context is gpu's. The reference to the primary context outlives gpu. */
+static doca_error_t add_page(struct doca_gpu *gpu, uintptr_t addr, struct reg_page **added)
+{
+	struct reg_page *page = calloc(1, sizeof(*page));
+	doca_error_t err = DOCA_ERROR_DRIVER;
+
+	if (!page) {
+		gdk_err("GPU %s: no memory for a register page", gpu->name);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	page->page = addr;
+	page->device = gpu->cu_device;
+	if (judge(gpu, "cuDevicePrimaryCtxRetain",
+		  cu->primary_retain(&page->context, page->device)))
+		goto free_page;
+	page->how = try_register(page);
+	if (!page->how)
+		goto release_context;
+	page->next = pages;
+	pages = page;
+	*added = page;
+	return DOCA_SUCCESS;
+
+release_context:
+	cu->primary_release(page->device);
+free_page:
+	free(page);
+	return err;
+}
+
+static void drop_page(struct doca_gpu *gpu, struct reg_page **at)
+{
+	struct reg_page *page = *at;
+
+	*at = page->next;
+	if (page->owned && !judge(gpu, "cuCtxPushCurrent", cu->push(page->context))) {
+		judge(gpu, "cuMemHostUnregister", cu->host_unregister((void *)page->page));
+		leave();
+	}
+	cu->primary_release(page->device);
+	free(page);
+}
+
+static doca_error_t map_reg_locked(struct doca_gpu *gpu, void *reg, void **reg_gpu,
+				   const char **how)
+{
+	uintptr_t addr = (uintptr_t)reg & ~(page_size() - 1);
+	struct reg_page *page = *find_page(addr);
+	gdk_cu_ptr ptr;
+	doca_error_t err;
+
+	*how = "the driver refuses to register the page, as device and as ordinary memory "
+	       "(PeerMappingOverride=1 may be missing)";
+	if (!page) {
+		err = add_page(gpu, addr, &page);
+		if (err)
+			return err;
+	}
+	err = judge(gpu, "cuMemHostGetDevicePointer", cu->host_device_ptr(&ptr, (void *)addr, 0));
+	if (err) {
+		*how = "the register page is registered, but has no address on this GPU";
+		if (!page->count)
+			drop_page(gpu, find_page(addr));
+		return err;
+	}
+	page->count++;
+	*how = page->how;
+	*reg_gpu = (void *)(uintptr_t)(ptr + ((uintptr_t)reg - addr));
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t cuda_map_reg(struct doca_gpu *gpu, void *reg, void **reg_gpu, const char **how)
+{
+	doca_error_t err;
+
+	*how = "the GPU's context cannot be made current";
+	err = enter(gpu);
+	if (err)
+		return err;
+	pthread_mutex_lock(&pages_lock);
+	err = map_reg_locked(gpu, reg, reg_gpu, how);
+	pthread_mutex_unlock(&pages_lock);
+	leave();
+	return err;
+}
+
+static doca_error_t cuda_unmap_reg(struct doca_gpu *gpu, void *reg)
+{
+	doca_error_t err = DOCA_SUCCESS;
+	struct reg_page **at;
+
+	pthread_mutex_lock(&pages_lock);
+	at = find_page((uintptr_t)reg & ~(page_size() - 1));
+	if (!*at) {
+		gdk_err("GPU %s: register page of %p is not mapped", gpu->name, reg);
+		err = DOCA_ERROR_NOT_FOUND;
+	} else if (!--(*at)->count) {
+		drop_page(gpu, at);
+	}
+	pthread_mutex_unlock(&pages_lock);
+	return err;
+}
+
+/* ---- dmabuf ---- */
+
+/* The PCIe mapping type is for machines where GPU and NIC also share another
+ * bus; a driver that does not know it refuses, and the plain type is asked for. */
+static doca_error_t cuda_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t len, int *fd)
+{
+	size_t size = gdk_align_up(len, page_size());
+	int made = -1, ret;
+
+	if (!gpu->has_dmabuf || !cu->handle_for_range) {
+		gdk_info("GPU %s: the driver exports no dmabuf", gpu->name);
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	if ((uintptr_t)gpu_ptr & (page_size() - 1)) {
+		gdk_info("GPU %s: a dmabuf starts on a page, %p does not", gpu->name, gpu_ptr);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	if (enter(gpu))
+		return DOCA_ERROR_DRIVER;
+	ret = cu->handle_for_range(&made, (uintptr_t)gpu_ptr, size, GDK_CU_HANDLE_DMA_BUF_FD,
+				   GDK_CU_DMA_BUF_MAPPING_PCIE);
+	if (ret)
+		ret = cu->handle_for_range(&made, (uintptr_t)gpu_ptr, size,
+					   GDK_CU_HANDLE_DMA_BUF_FD, 0);
+	leave();
+	if (ret || made < 0) {
+		gdk_info("GPU %s: cuMemGetHandleForAddressRange of %zu bytes at %p: %s", gpu->name,
+			 size, gpu_ptr, gdk_cuda_error(cu, ret));
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	*fd = made;
+	return DOCA_SUCCESS;
+}
+
+/* ---- open and close ---- */
+
+static bool cuda_is_current(const struct doca_gpu *gpu)
+{
+	int device;
+
+	return !cu->current_device(&device) && device == gpu->cu_device;
+}
+
+static void cuda_close(struct doca_gpu *gpu)
+{
+	if (!enter(gpu)) {
+		judge(gpu, "cuStreamDestroy", cu->stream_destroy(gpu->cu_stream));
+		leave();
+	}
+	judge(gpu, "cuDevicePrimaryCtxRelease", cu->primary_release(gpu->cu_device));
+}
+
+static const struct gdk_gpu_ops cuda_ops = {
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .write = cuda_write,
+    .read = cuda_read,
+    .fill = cuda_fill,
+    .map_host = cuda_map_host,
+    .unmap_host = cuda_unmap_host,
+    .map_reg = cuda_map_reg,
+    .unmap_reg = cuda_unmap_reg,
+    .dmabuf_fd = cuda_dmabuf_fd,
+    .is_current = cuda_is_current,
+    .close = cuda_close,
+};
+
+static doca_error_t create_stream(struct doca_gpu *gpu)
+{
+	doca_error_t err = enter(gpu);
+
+	if (err)
+		return err;
+	err = judge(gpu, "cuStreamCreate",
+		    cu->stream_create(&gpu->cu_stream, GDK_CU_STREAM_NON_BLOCKING));
+	leave();
+	return err;
+}
+
+doca_error_t gdk_gpu_cuda_open(struct doca_gpu *gpu, const char *bdf)
+{
+	const struct gdk_cuda *driver;
+	const char *why;
+	doca_error_t err;
+	int ret, dmabuf = 0;
+
+	driver = gdk_cuda_load(&why);
+	if (!driver) {
+		gdk_err("GPU %s: %s", bdf, why);
+		return DOCA_ERROR_NOT_FOUND;
+	}
+	__atomic_store_n(&cu, driver, __ATOMIC_RELEASE);
+	ret = cu->device_by_pci(&gpu->cu_device, bdf);
+	if (ret) {
+		gdk_err("GPU %s: cuDeviceGetByPCIBusId: %s", bdf, gdk_cuda_error(cu, ret));
+		return DOCA_ERROR_NOT_FOUND;
+	}
+	if (cu->device_attribute(&dmabuf, GDK_CU_ATTR_DMA_BUF_SUPPORTED, gpu->cu_device))
+		gdk_dbg("GPU %s: the driver does not know of dmabuf", bdf);
+	gpu->has_dmabuf = dmabuf;
+	err = judge(gpu, "cuDevicePrimaryCtxRetain",
+		    cu->primary_retain(&gpu->cu_context, gpu->cu_device));
+	if (err)
+		return err;
+	err = create_stream(gpu);
+	if (err)
+		goto release_context;
+	gpu->ops = &cuda_ops;
+	return DOCA_SUCCESS;
+
+release_context:
+	cu->primary_release(gpu->cu_device);
+	return err;
+}

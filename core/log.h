@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The log: one line per message on standard error, one write per line, so
+ * that lines of parallel threads do not mix. DOCA_GPUNETIO_LOG (0 to 7, the
+ * syslog levels) sets what is shown; without it errors and warnings are.
+ * The data path never logs.
+ */
+#ifndef GDK_LOG_H
+#define GDK_LOG_H
+
+#include "host/doca_error.h"
+
+enum gdk_log_level {
+	GDK_LOG_EMERG,
+	GDK_LOG_ALERT,
+	GDK_LOG_CRIT,
+	GDK_LOG_ERR,
+	GDK_LOG_WARNING,
+	GDK_LOG_NOTICE,
+	GDK_LOG_INFO,
+	GDK_LOG_DEBUG,
+};
+
+void gdk_log(enum gdk_log_level level, const char *file, int line, const char *func,
+	     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+#define GDK_LOG(level, ...) gdk_log(level, __FILE__, __LINE__, __func__, __VA_ARGS__)
+#define gdk_err(...) GDK_LOG(GDK_LOG_ERR, __VA_ARGS__)
+#define gdk_warn(...) GDK_LOG(GDK_LOG_WARNING, __VA_ARGS__)
+#define gdk_info(...) GDK_LOG(GDK_LOG_INFO, __VA_ARGS__)
+#define gdk_dbg(...) GDK_LOG(GDK_LOG_DEBUG, __VA_ARGS__)
+
+/* Public entry points check their arguments with this, once: it names the
+ * condition that does not hold and returns INVALID_VALUE. */
+#define GDK_CHECK_ARG(cond)                                                   \
+	do {                                                                  \
+		if (!(cond)) {                                                \
+			gdk_err("invalid argument: %s does not hold", #cond); \
+			return DOCA_ERROR_INVALID_VALUE;                      \
+		}                                                             \
+	} while (0)
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * doca_dev: one opened NIC with its protection domain, and what its firmware
+ * said it can do. Opened once by doca_verbs_dev_open; immutable afterwards
+ * but for the reference count and once-per-device notices.
+ */
+#ifndef GDK_NET_DEV_H
+#define GDK_NET_DEV_H
+
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+
+#include "host/doca_verbs.h"
+#include "util.h"
+
+struct gdk_caps {
+	uint32_t max_qp, max_qp_wr, max_sge, max_cq, max_cqe, max_mr, max_pd;
+	uint32_t max_ah, max_srq, max_srq_wr, max_srq_sge, max_pkeys;
+	uint8_t max_qp_rd_atom, max_qp_init_rd_atom;
+	uint8_t log_max_qp_sz, log_max_cq_sz;
+	uint8_t rc_supported;
+	uint8_t send_dbr_mode_no_dbr_ext; /* QUERY_HCA_CAP, general device capabilities 2 */
+	uint8_t roce;			  /* the port's link layer is Ethernet */
+	uint8_t cqe_version;
+	uint32_t r_roce_min_src_udp_port, r_roce_max_src_udp_port;
+};
+
+struct doca_dev {
+	struct ibv_pd *pd;
+	struct ibv_context *ctx;
+	uint32_t pdn;
+	int numa_node; /* -1: unknown */
+	struct gdk_caps caps;
+	atomic_bool said_no_dbr_fallback; /* once per device: NO_DBR refused */
+	atomic_int users; /* umems, UARs, CQs and QPs that live on it */
+};
+
+/* Reads the capabilities of a device; logs and returns DRIVER on failure. */
+doca_error_t gdk_caps_query(struct ibv_context *ctx, struct gdk_caps *caps);
+
+#endif

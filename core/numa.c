@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Host memory near a NUMA node: whole pages by mmap, placed by policy. */
+#include <errno.h>
+#include <numa.h>
+#include <numaif.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "numa.h"
+#include "util.h"
+
+/* Preferred, not bound: a full node must not make allocation fail. */
+static void prefer_node(void *addr, size_t len, int node)
+{
+	struct bitmask *mask;
+
+	if (node < 0 || numa_available() < 0 || node > numa_max_node())
+		return;
+	mask = numa_allocate_nodemask();
+	if (!mask)
+		return;
+	numa_bitmask_setbit(mask, (unsigned int)node);
+	if (mbind(addr, len, MPOL_PREFERRED, mask->maskp, mask->size + 1, 0))
+		gdk_dbg("%zu bytes are not placed on NUMA node %d", len, node);
+	numa_bitmask_free(mask);
+}
+
+int gdk_host_alloc(struct gdk_host_block *block, size_t size, size_t align, int node)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t extra = align > page ? align : 0;
+	size_t len;
+	void *map;
+
+	if (size > SIZE_MAX - extra - page)
+		return ENOMEM;
+	len = gdk_align_up(size, page) + extra;
+	map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (map == MAP_FAILED)
+		return errno;
+	prefer_node(map, len, node);
+	block->map = map;
+	block->map_len = len;
+	block->addr = extra ? (void *)gdk_align_up((size_t)map, align) : map;
+	return 0;
+}
+
+void gdk_host_free(struct gdk_host_block *block)
+{
+	munmap(block->map, block->map_len);
+	block->map = NULL;
+}
+
+int gdk_pci_numa_node(const char *bdf)
+{
+	char path[64];
+	int node = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/numa_node", bdf);
+	file = fopen(path, "re");
+	if (!file)
+		return -1;
+	if (fscanf(file, "%d", &node) != 1)
+		node = -1;
+	fclose(file);
+	return node;
+}

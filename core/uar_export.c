@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The public calls that map a register page for a GPU. They name no GPU: it is
+ * the one whose context is current, else the only one that is open. An export
+ * is found again by its GPU address.
+ */
+#include <stdlib.h>
+
+#include "gpu_priv.h"
+#include "log.h"
+
+struct export
+{
+	struct export *next;
+	struct doca_gpu *gpu;
+	void *reg, *reg_gpu;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct export *exports;
+
+doca_error_t doca_gpu_verbs_can_gpu_register_uar(void *db, bool *out_can_register)
+{
+	struct doca_gpu *gpu;
+	const char *how;
+	void *reg_gpu;
+
+	GDK_CHECK_ARG(db);
+	GDK_CHECK_ARG(out_can_register);
+	gpu = gdk_gpu_current();
+	if (!gpu)
+		return DOCA_ERROR_NOT_FOUND;
+	*out_can_register = !gdk_gpu_map_reg(gpu, db, &reg_gpu, &how);
+	gdk_info("GPU %s, register at %p: %s", gdk_gpu_name(gpu), db, how);
+	return *out_can_register ? gdk_gpu_unmap_reg(gpu, db) : DOCA_SUCCESS;
+}
+
+doca_error_t doca_gpu_verbs_export_uar(uint64_t *sq_db, uint64_t **uar_addr_gpu)
+{
+	struct export *made;
+	const char *how;
+
+	GDK_CHECK_ARG(sq_db);
+	GDK_CHECK_ARG(uar_addr_gpu);
+	made = calloc(1, sizeof(*made));
+	if (!made) {
+		gdk_err("no memory for an export of %p", (void *)sq_db);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	made->reg = sq_db;
+	made->gpu = gdk_gpu_current();
+	if (!made->gpu) {
+		free(made);
+		return DOCA_ERROR_NOT_FOUND;
+	}
+	if (gdk_gpu_map_reg(made->gpu, sq_db, &made->reg_gpu, &how)) {
+		gdk_err("GPU %s, register at %p: %s", gdk_gpu_name(made->gpu), made->reg, how);
+		free(made);
+		return DOCA_ERROR_DRIVER;
+	}
+	pthread_mutex_lock(&lock);
+	made->next = exports;
+	exports = made;
+	pthread_mutex_unlock(&lock);
+	*uar_addr_gpu = made->reg_gpu;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_gpu_verbs_unexport_uar(uint64_t *uar_addr_gpu)
+{
+	struct export **at, *found;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(uar_addr_gpu);
+	pthread_mutex_lock(&lock);
+	for (at = &exports; *at && (*at)->reg_gpu != uar_addr_gpu; at = &(*at)->next)
+		;
+	found = *at;
+	if (found)
+		*at = found->next;
+	pthread_mutex_unlock(&lock);
+	if (!found) {
+		gdk_err("%p is not an exported register page", (void *)uar_addr_gpu);
+		return DOCA_ERROR_NOT_FOUND;
+	}
+	err = gdk_gpu_unmap_reg(found->gpu, found->reg);
+	free(found);
+	return err;
+}

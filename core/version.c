@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* The library's version, and which code it is compatible with. */
+#include "host/doca_gpunetio.h"
+#include "log.h"
+
+doca_error_t doca_gpu_verbs_get_library_version(uint32_t *version)
+{
+	GDK_CHECK_ARG(version);
+	*version = DOCA_GPUNETIO_VERSION;
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t check(const char *what, uint32_t version, uint32_t oldest)
+{
+	if (version >= oldest && version <= DOCA_GPUNETIO_VERSION)
+		return DOCA_SUCCESS;
+	gdk_err("%s code of version %u.%u.%u: this library serves %u.%u.%u to %u.%u.%u", what,
+		version >> 16, version >> 8 & 0xff, version & 0xff, oldest >> 16,
+		oldest >> 8 & 0xff, oldest & 0xff, DOCA_GPUNETIO_VERSION_MAJOR,
+		DOCA_GPUNETIO_VERSION_MINOR, DOCA_GPUNETIO_VERSION_PATCH);
+	return DOCA_ERROR_NOT_SUPPORTED;
+}
+
+doca_error_t doca_gpu_verbs_check_device_code_compatibility(uint32_t device_code_version)
+{
+	return check("device", device_code_version, DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION);
+}
+
+doca_error_t doca_gpu_verbs_check_host_code_compatibility(uint32_t host_code_version)
+{
+	return check("host", host_code_version, DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Completion queues: a ring of 64-byte entries, and behind it the two words
+ * of the DBREC, in one umem. The ring is marked invalid before the firmware
+ * knows it, so that a poller never takes old memory for a completion.
+ */
+#include "cq.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../core/devx.h"
+#include "../core/gpu.h"
+#include "../core/log.h"
+
+#define CQE_SIZE 64u
+#define DBREC_SIZE 8u
+#define LOG_CQ_SIZE_MAX 22u
+
+struct doca_verbs_cq_attr {
+	uint32_t size;
+	void *context;
+	struct doca_verbs_umem *umem;
+	uint64_t umem_offset;
+	struct doca_verbs_uar *uar;
+	enum doca_verbs_cq_overrun overrun;
+	uint8_t collapsed;
+};
+
+doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **out)
+{
+	struct doca_verbs_cq_attr *attr;
+
+	GDK_CHECK_ARG(out != NULL);
+	attr = calloc(1, sizeof(*attr));
+	if (!attr) {
+		gdk_err("no memory for a cq_attr");
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	*out = attr;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *attr)
+{
+	GDK_CHECK_ARG(attr != NULL);
+	free(attr);
+	return DOCA_SUCCESS;
+}
+
+#define CQ_ATTR(fn, vtype, field, ok)                                                 \
+	doca_error_t doca_verbs_cq_attr_set_##fn(doca_verbs_cq_attr_t *attr, vtype v) \
+	{                                                                             \
+		GDK_CHECK_ARG(attr != NULL);                                          \
+		GDK_CHECK_ARG(ok);                                                    \
+		attr->field = v;                                                      \
+		return DOCA_SUCCESS;                                                  \
+	}
+
+CQ_ATTR(cq_size, uint32_t, size, v > 0)
+CQ_ATTR(cq_context, void *, context, true)
+CQ_ATTR(external_uar, doca_verbs_uar_t *, uar, true)
+CQ_ATTR(cq_overrun, enum doca_verbs_cq_overrun, overrun, v <= DOCA_VERBS_CQ_ENABLE_OVERRUN)
+CQ_ATTR(cq_collapsed, uint8_t, collapsed, v <= 1)
+
+doca_error_t doca_verbs_cq_attr_set_external_umem(doca_verbs_cq_attr_t *attr,
+						  doca_verbs_umem_t *umem, uint64_t offset)
+{
+	GDK_CHECK_ARG(attr != NULL);
+	GDK_CHECK_ARG(offset % CQE_SIZE == 0);
+	attr->umem = umem;
+	attr->umem_offset = offset;
+	return DOCA_SUCCESS;
+}
+
+/* ---- memory ---- */
+
+static size_t ring_bytes(const struct doca_verbs_cq_t *cq)
+{
+	return (size_t)cq->cqe_num * CQE_SIZE;
+}
+
+/* Every entry: opcode "invalid", owner of no first lap; DBREC zero. */
+static void format_ring(uint8_t *ring, size_t bytes)
+{
+	size_t at;
+
+	memset(ring, 0, bytes + DBREC_SIZE);
+	for (at = CQE_SIZE - 1; at < bytes; at += CQE_SIZE)
+		ring[at] = 0xf0 | 1;
+}
+
+static doca_error_t format_external(struct doca_verbs_cq_t *cq)
+{
+	size_t bytes = ring_bytes(cq);
+	doca_error_t err;
+	uint8_t *image;
+
+	if (!cq->gpu) {
+		format_ring(cq->buf, bytes);
+		return DOCA_SUCCESS;
+	}
+	image = malloc(bytes + DBREC_SIZE);
+	if (!image) {
+		gdk_err("no memory to format a CQ of %u entries", cq->cqe_num);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	format_ring(image, bytes);
+	err = gdk_gpu_write(cq->gpu, cq->buf, image, bytes + DBREC_SIZE);
+	free(image);
+	return err;
+}
+
+static doca_error_t use_external(struct doca_verbs_cq_t *cq, const doca_verbs_cq_attr_t *attr)
+{
+	struct doca_verbs_umem *umem = attr->umem;
+
+	if (umem->dev != cq->dev || attr->umem_offset > umem->size ||
+	    umem->size - attr->umem_offset < ring_bytes(cq) + DBREC_SIZE) {
+		gdk_err("CQ of %u entries: %zu bytes at offset %llu are not in umem 0x%x of %zu "
+			"bytes on this device",
+			cq->cqe_num, ring_bytes(cq) + DBREC_SIZE,
+			(unsigned long long)attr->umem_offset, umem->id, umem->size);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	cq->umem = umem;
+	cq->gpu = umem->gpu;
+	cq->buf = (uint8_t *)umem->addr + attr->umem_offset;
+	return format_external(cq);
+}
+
+static doca_error_t use_internal(struct doca_verbs_cq_t *cq)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = gdk_align_up(ring_bytes(cq) + DBREC_SIZE, page);
+	doca_error_t err;
+
+	if (posix_memalign(&cq->own_mem, page, bytes)) {
+		cq->own_mem = NULL;
+		gdk_err("no memory for a CQ of %u entries", cq->cqe_num);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	format_ring(cq->own_mem, ring_bytes(cq));
+	cq->buf = cq->own_mem;
+	err = doca_verbs_umem_create(cq->dev, NULL, cq->own_mem, bytes, IBV_ACCESS_LOCAL_WRITE,
+				     (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, &cq->umem);
+	if (err != DOCA_SUCCESS) {
+		free(cq->own_mem);
+		return err;
+	}
+	cq->own_umem = true;
+	return DOCA_SUCCESS;
+}
+
+static void drop_memory(struct doca_verbs_cq_t *cq)
+{
+	if (!cq->own_umem)
+		return;
+	(void)doca_verbs_umem_destroy(cq->umem);
+	free(cq->own_mem);
+}
+
+static doca_error_t own_uar(struct doca_verbs_cq_t *cq)
+{
+	doca_error_t err;
+
+	err = doca_verbs_uar_create(cq->dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE, &cq->uar);
+	if (err != DOCA_SUCCESS)
+		err = doca_verbs_uar_create(cq->dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME,
+					    &cq->uar);
+	cq->own_uar = err == DOCA_SUCCESS;
+	return err;
+}
+
+/* ---- firmware object ---- */
+
+static doca_error_t create_object(struct doca_verbs_cq_t *cq, uint64_t offset)
+{
+	uint8_t in[PRM_CREATE_CQ_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
+	uint8_t *cqc = in + PRM_CREATE_CQ_CQC_AT;
+	doca_error_t err;
+	uint32_t eqn;
+
+	if (mlx5dv_devx_query_eqn(cq->dev->ctx, 0, &eqn)) {
+		gdk_err("CQ: no event queue number from the driver");
+		return DOCA_ERROR_OPERATING_SYSTEM;
+	}
+	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_CREATE_CQ);
+	prm_set(in, PRM_CREATE_CQ_UMEM_ID, cq->umem->id);
+	prm_set(in, PRM_CREATE_CQ_UMEM_VALID, 1);
+	prm_set(in, PRM_CREATE_CQ_UMEM_OFFSET, offset);
+	prm_set(cqc, PRM_CQC_CQE_SZ, GDK_CQC_CQE_SZ_64);
+	prm_set(cqc, PRM_CQC_CC, cq->collapsed);
+	prm_set(cqc, PRM_CQC_OI, cq->overrun_ignore);
+	prm_set(cqc, PRM_CQC_LOG_CQ_SIZE, gdk_ilog2(cq->cqe_num));
+	prm_set(cqc, PRM_CQC_UAR_PAGE, cq->uar->id);
+	prm_set(cqc, PRM_CQC_C_EQN, eqn);
+	prm_set(cqc, PRM_CQC_DBR_UMEM_VALID, 1);
+	prm_set(cqc, PRM_CQC_DBR_UMEM_ID, cq->umem->id);
+	prm_set(cqc, PRM_CQC_DBR_ADDR, offset + ring_bytes(cq));
+	err = gdk_devx_create(cq->dev->ctx, "CQ", in, sizeof(in), out, sizeof(out), &cq->obj);
+	if (err == DOCA_SUCCESS)
+		cq->cqn = (uint32_t)prm_get(out, PRM_CMD_OUT_OBJECT);
+	return err;
+}
+
+static doca_error_t check_size(const struct doca_dev *dev, uint32_t want, uint32_t *num)
+{
+	uint32_t log_max = dev->caps.log_max_cq_sz ? dev->caps.log_max_cq_sz : LOG_CQ_SIZE_MAX;
+
+	if (want == 0 || want > 1u << log_max) {
+		gdk_err("a CQ of %u entries: the device has 1 to %u", want, 1u << log_max);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	*num = (uint32_t)gdk_roundup_pow2(want);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *attr,
+				  doca_verbs_cq_t **out)
+{
+	struct doca_verbs_cq_t *cq;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(net_dev != NULL);
+	GDK_CHECK_ARG(attr != NULL);
+	GDK_CHECK_ARG(out != NULL);
+	cq = calloc(1, sizeof(*cq));
+	if (!cq) {
+		gdk_err("no memory for a CQ");
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	cq->dev = net_dev;
+	cq->collapsed = attr->collapsed;
+	cq->overrun_ignore = attr->overrun == DOCA_VERBS_CQ_ENABLE_OVERRUN;
+	cq->context = attr->context;
+	err = check_size(net_dev, attr->size, &cq->cqe_num);
+	if (err != DOCA_SUCCESS)
+		goto err_free;
+	err = attr->umem ? use_external(cq, attr) : use_internal(cq);
+	if (err != DOCA_SUCCESS)
+		goto err_free;
+	cq->dbrec = (uint32_t *)((uint8_t *)cq->buf + ring_bytes(cq));
+	cq->uar = attr->uar;
+	err = attr->uar ? DOCA_SUCCESS : own_uar(cq);
+	if (err != DOCA_SUCCESS)
+		goto err_memory;
+	err = create_object(cq, attr->umem ? attr->umem_offset : 0);
+	if (err != DOCA_SUCCESS)
+		goto err_uar;
+	atomic_fetch_add(&cq->umem->users, 1);
+	atomic_fetch_add(&cq->uar->users, 1);
+	atomic_fetch_add(&net_dev->users, 1);
+	*out = cq;
+	return DOCA_SUCCESS;
+
+err_uar:
+	if (cq->own_uar)
+		(void)doca_verbs_uar_destroy(cq->uar);
+err_memory:
+	drop_memory(cq);
+err_free:
+	free(cq);
+	return err;
+}
+
+doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *cq)
+{
+	doca_error_t err;
+
+	GDK_CHECK_ARG(cq != NULL);
+	if (atomic_load(&cq->users) > 0) {
+		gdk_err("CQ 0x%x still serves %d queue pairs", cq->cqn, atomic_load(&cq->users));
+		return DOCA_ERROR_IN_USE;
+	}
+	err = gdk_devx_destroy(cq->obj, "CQ");
+	if (err != DOCA_SUCCESS)
+		return err;
+	atomic_fetch_sub(&cq->umem->users, 1);
+	atomic_fetch_sub(&cq->uar->users, 1);
+	if (cq->own_uar)
+		(void)doca_verbs_uar_destroy(cq->uar);
+	drop_memory(cq);
+	atomic_fetch_sub(&cq->dev->users, 1);
+	free(cq);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_cq_get_wq(doca_verbs_cq_t *cq, void **cq_buf, uint32_t *cq_num_entries,
+				  uint8_t *cq_entry_size)
+{
+	GDK_CHECK_ARG(cq != NULL);
+	GDK_CHECK_ARG(cq_buf != NULL);
+	GDK_CHECK_ARG(cq_num_entries != NULL);
+	GDK_CHECK_ARG(cq_entry_size != NULL);
+	*cq_buf = cq->buf;
+	*cq_num_entries = cq->cqe_num;
+	*cq_entry_size = CQE_SIZE;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_cq_get_dbr_addr(doca_verbs_cq_t *cq, uint64_t **uar_db_reg,
+					uint32_t **ci_dbr, uint32_t **arm_dbr)
+{
+	GDK_CHECK_ARG(cq != NULL);
+	GDK_CHECK_ARG(uar_db_reg != NULL);
+	GDK_CHECK_ARG(ci_dbr != NULL);
+	GDK_CHECK_ARG(arm_dbr != NULL);
+	*uar_db_reg = cq->uar->reg_addr;
+	*ci_dbr = &cq->dbrec[0];
+	*arm_dbr = &cq->dbrec[1];
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_cq_get_cqn(const doca_verbs_cq_t *cq, uint32_t *cqn)
+{
+	GDK_CHECK_ARG(cq != NULL);
+	GDK_CHECK_ARG(cqn != NULL);
+	*cqn = cq->cqn;
+	return DOCA_SUCCESS;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Private layout of a completion queue. */
+#ifndef GDK_CQ_H
+#define GDK_CQ_H
+
+#include <infiniband/mlx5dv.h>
+
+#include "../core/net_dev.h"
+#include "../uar/uar.h"
+#include "../umem/umem.h"
+
+struct doca_verbs_cq_attr_t_priv; /* the attribute object is private to cq.c */
+
+struct doca_verbs_cq_t {
+	struct doca_dev *dev;
+	struct mlx5dv_devx_obj *obj;
+	uint32_t cqn;
+	uint32_t cqe_num; /* entries, a power of two */
+	bool collapsed;	  /* every CQE lands in entry 0 */
+	bool overrun_ignore;
+	void *buf;	    /* entry 0: a GPU address for external umem in GPU memory */
+	uint32_t *dbrec;    /* consumer index, then arm word */
+	doca_gpu_t *gpu;    /* the umem's GPU, NULL: host memory */
+	struct doca_verbs_umem *umem; /* holds entries (and DBREC) */
+	bool own_umem;		      /* internal memory: ours to free */
+	void *own_mem;
+	struct doca_verbs_uar *uar;
+	bool own_uar;
+	void *context;
+	atomic_int users; /* QPs that complete here */
+};
+
+#endif

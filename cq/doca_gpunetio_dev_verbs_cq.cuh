@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * DOCA GPUNetIO device API, completion queues: DOCA's template spellings of
+ * gdk/cq_dev.h. Polls return 0, EBUSY (not yet; poll_one only) or the negative
+ * errno that ended the QP.
+ */
+#ifndef DOCA_GPUNETIO_DEV_VERBS_CQ_CUH
+#define DOCA_GPUNETIO_DEV_VERBS_CQ_CUH
+
+#include "doca_gpunetio_dev_verbs_common.cuh"
+#include "gdk/cq_dev.h"
+
+GDK_FN struct doca_gpu_dev_verbs_cq *doca_gpu_dev_verbs_qp_get_cq_sq(struct doca_gpu_dev_verbs_qp *qp)
+{
+	return gdk_qp_cq(qp);
+}
+
+GDK_FN uint32_t doca_gpu_dev_verbs_cqe_idx_inc_mask(uint32_t cqe_idx, uint32_t increment)
+{
+	return (cqe_idx + increment) & DOCA_GPUNETIO_VERBS_CQE_CI_MASK;
+}
+
+template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
+		  DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
+	  enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ>
+GDK_FN int doca_gpu_dev_verbs_poll_one_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t cons_index)
+{
+	return gdk_poll_one_cq_at(cq, cons_index, resource_sharing_mode);
+}
+
+template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
+		  DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
+	  enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ>
+GDK_FN int doca_gpu_dev_verbs_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t cons_index)
+{
+	return gdk_poll_cq_at(cq, cons_index, resource_sharing_mode);
+}
+
+template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
+		  DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
+	  enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ>
+GDK_FN int doca_gpu_dev_verbs_poll_cq_collapsed_at(struct doca_gpu_dev_verbs_qp *qp,
+						   uint64_t cons_index)
+{
+	return gdk_poll_collapsed_at(qp, cons_index, resource_sharing_mode);
+}
+
+/* The next count completions after those already seen. */
+template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
+		  DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
+	  enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ>
+GDK_FN int doca_gpu_dev_verbs_poll_cq(struct doca_gpu_dev_verbs_cq *cq, uint32_t count)
+{
+	return gdk_poll_cq(cq, count, resource_sharing_mode);
+}
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The one place where a doorbell handler is chosen: for this GPU, NIC and UAR,
+ * anew for each QP. Every candidate leaves a reason in the report, and the
+ * log shows them at level INFO. The references to the strategies are strong:
+ * they pull each linked archive, and libgdaki_db_none.a fills what remains.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../core/log.h"
+#include "doorbell.h"
+
+#define H(name) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
+
+static const struct gdk_doorbell *const *const slots[] = {
+	&gdk_doorbell_gpu_sm,
+	&gdk_doorbell_bf,
+	&gdk_doorbell_cpu_proxy,
+};
+
+/* AUTO's order. BlueFlame is not in it: it pays only for a lone small WQE. */
+static const enum doca_gpu_dev_verbs_nic_handler auto_order[] = {
+	H(GPU_SM_NO_DBR),
+	H(GPU_SM_DB),
+	H(CPU_PROXY),
+};
+
+/* Which archive serves a handler, linked or not. */
+static const struct {
+	enum doca_gpu_dev_verbs_nic_handler handler;
+	const char *name, *strategy;
+} handlers[] = {
+	{H(AUTO), "AUTO", "auto"},
+	{H(CPU_PROXY), "CPU_PROXY", "cpu_proxy"},
+	{H(GPU_SM_DB), "GPU_SM_DB", "gpu_sm"},
+	{H(GPU_SM_BF), "GPU_SM_BF", "bf"},
+	{H(GPU_SM_NO_DBR), "GPU_SM_NO_DBR", "gpu_sm"},
+};
+
+static size_t handler_index(enum doca_gpu_dev_verbs_nic_handler h)
+{
+	size_t i;
+
+	for (i = 0; i < GDK_ARRAY_SIZE(handlers); i++)
+		if (handlers[i].handler == h)
+			break;
+	return i;
+}
+
+const char *gdk_handler_name(enum doca_gpu_dev_verbs_nic_handler h)
+{
+	size_t i = handler_index(h);
+
+	return i < GDK_ARRAY_SIZE(handlers) ? handlers[i].name : "?";
+}
+
+static const struct gdk_doorbell *linked(enum doca_gpu_dev_verbs_nic_handler h)
+{
+	size_t i;
+
+	for (i = 0; i < GDK_ARRAY_SIZE(slots); i++)
+		if (*slots[i] && ((*slots[i])->handlers >> h & 1))
+			return *slots[i];
+	return NULL;
+}
+
+static const char *linked_names(char *buf, size_t len)
+{
+	size_t i, at = 0;
+
+	buf[0] = '\0';
+	for (i = 0; i < GDK_ARRAY_SIZE(slots); i++)
+		if (*slots[i])
+			at += (size_t)snprintf(buf + at, len - at, "%s%s", at ? ", " : "",
+					       (*slots[i])->name);
+	return at ? buf : "none";
+}
+
+/* Looks at one candidate and records what came of it. */
+static const struct gdk_doorbell *try_one(const struct gdk_doorbell_ask *ask,
+					  enum doca_gpu_dev_verbs_nic_handler h,
+					  struct gdk_handler_report *report)
+{
+	struct gdk_handler_candidate *c = &report->candidates[report->num_candidates++];
+	const struct gdk_doorbell *db = linked(h);
+	const char *reason = "its archive is not linked";
+
+	c->handler = h;
+	c->strategy = handlers[handler_index(h)].strategy;
+	if (db) {
+		reason = "works here";
+		c->usable = db->probe(ask, h, &reason) == DOCA_SUCCESS;
+	}
+	snprintf(c->reason, sizeof(c->reason), "%s", reason ? reason : "no reason given");
+	gdk_info("handler %s (%s) on GPU %s: %s: %s", gdk_handler_name(h), c->strategy,
+		 gdk_gpu_name(ask->gpu), c->usable ? "usable" : "not usable", c->reason);
+	return c->usable ? db : NULL;
+}
+
+/* NO_DBR that was not stated is a wish: the others are asked for VALID_DBR. */
+static const struct gdk_doorbell *try_auto(const struct gdk_doorbell_ask *ask,
+					   enum doca_gpu_dev_verbs_nic_handler *h,
+					   struct gdk_handler_report *report)
+{
+	struct gdk_doorbell_ask again = *ask;
+	const struct gdk_doorbell *db;
+	size_t i;
+
+	for (i = 0; i < GDK_ARRAY_SIZE(auto_order); i++) {
+		if (i && !ask->dbr_mode_stated)
+			again.dbr_mode = DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR;
+		*h = auto_order[i];
+		db = try_one(&again, *h, report);
+		if (db)
+			return db;
+	}
+	return NULL;
+}
+
+static void log_refusal(const struct gdk_doorbell_ask *ask,
+			const struct gdk_handler_report *report)
+{
+	char names[64], why[GDK_HANDLER_CANDIDATES_MAX * (GDK_HANDLER_REASON_LEN + 24)];
+	size_t at = 0;
+	unsigned int i;
+
+	linked_names(names, sizeof(names));
+	if (ask->want == H(AUTO) && gdk_doorbell_bf && !gdk_doorbell_gpu_sm &&
+	    !gdk_doorbell_cpu_proxy) {
+		gdk_err("AUTO never picks bf (GPU_SM_BF), and bf alone is linked: ask for it by "
+			"name, or link gpu_sm or cpu_proxy");
+		return;
+	}
+	why[0] = '\0';
+	for (i = 0; i < report->num_candidates; i++)
+		at += (size_t)snprintf(why + at, sizeof(why) - at, "%s%s: %s", i ? "; " : "",
+				       gdk_handler_name(report->candidates[i].handler),
+				       report->candidates[i].reason);
+	gdk_err("handler %s refused on GPU %s (%s); linked strategies: %s",
+		gdk_handler_name(ask->want), gdk_gpu_name(ask->gpu), why, names[0] ? names : "none");
+}
+
+doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask, const struct gdk_doorbell **db,
+			       enum doca_gpu_dev_verbs_nic_handler *handler,
+			       struct gdk_handler_report *report)
+{
+	struct gdk_handler_report local;
+	enum doca_gpu_dev_verbs_nic_handler h = ask->want;
+	const struct gdk_doorbell *d;
+
+	if (!report)
+		report = &local;
+	memset(report, 0, sizeof(*report));
+	report->asked = h;
+	report->chosen = H(TYPE_MAX);
+	if (handler_index(h) >= GDK_ARRAY_SIZE(handlers)) {
+		gdk_err("unknown NIC handler %d", (int)h);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	/* GPU_SM_DB without a DBREC is what GPU_SM_NO_DBR names. */
+	if (h == H(GPU_SM_DB) && ask->dbr_mode != DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR)
+		h = H(GPU_SM_NO_DBR);
+	d = h == H(AUTO) ? try_auto(ask, &h, report) : try_one(ask, h, report);
+	if (!d) {
+		log_refusal(ask, report);
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	report->chosen = h;
+	*db = d;
+	*handler = h;
+	return DOCA_SUCCESS;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Strategy "bf": a GPU thread or warp stores a whole 64-byte WQE to the
+ * BlueFlame half of the register page. Host half: insists on a BlueFlame UAR
+ * and maps the whole page, both halves of the buffer included.
+ */
+#include <string.h>
+
+#include "../core/log.h"
+#include "../qp/export.h"
+
+static doca_error_t probe(const struct gdk_doorbell_ask *ask,
+			  enum doca_gpu_dev_verbs_nic_handler h, const char **reason)
+{
+	void *reg_gpu;
+	doca_error_t err;
+
+	(void)h;
+	if (ask->uar->type != DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME) {
+		*reason = "the UAR is not a BlueFlame page";
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	if (ask->dbr_mode != DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR) {
+		*reason = "BlueFlame needs the VALID_DBR mode";
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	*reason = "the register page cannot be mapped by the GPU";
+	err = gdk_gpu_map_reg(ask->gpu, ask->uar->reg_addr, &reg_gpu, reason);
+	if (err != DOCA_SUCCESS)
+		return err;
+	return gdk_gpu_unmap_reg(ask->gpu, ask->uar->reg_addr);
+}
+
+static doca_error_t attach(const struct gdk_doorbell_ask *ask, struct doca_gpu_verbs_qp *qp,
+			   struct doca_gpu_dev_verbs_qp *dev)
+{
+	const char *how = NULL;
+	void *reg_gpu;
+	doca_error_t err = gdk_gpu_map_reg(ask->gpu, ask->uar->reg_addr, &reg_gpu, &how);
+
+	if (err != DOCA_SUCCESS)
+		return err;
+	gdk_to_export(qp)->reg_on_host = !how || !strstr(how, "mapped as device memory");
+	dev->sq_db = reg_gpu;
+	qp->sq_db = ask->uar->reg_addr;
+	return DOCA_SUCCESS;
+}
+
+static void detach(struct doca_gpu_verbs_qp *qp)
+{
+	(void)gdk_gpu_unmap_reg(qp->gpu_dev, qp->sq_db);
+}
+
+static const struct gdk_doorbell ops = {
+	.name = "bf",
+	.handlers = 1u << DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF,
+	.probe = probe,
+	.attach = attach,
+	.detach = detach,
+};
+
+const struct gdk_doorbell *const gdk_doorbell_bf = &ops;

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Strategy "cpu_proxy": the GPU raises a 64-bit counter in host memory, a CPU
+ * thread sees it, writes the DBREC and the register. Counters of the QPs of
+ * one NIC and GPU are packed, eight to a cache line, in pages near the NIC, so
+ * that a thread that serves many QPs scans few lines. The thread itself is the
+ * caller of doca_gpu_verbs_cpu_proxy_progress, or a service (service.c).
+ */
+#include <endian.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../core/log.h"
+#include "../qp/export.h"
+#include "mmio.h"
+
+#define PAGE_SLOTS 512u
+#define PAGE_SIZE_MIN (PAGE_SLOTS * sizeof(uint64_t))
+
+/* A slot i is used iff bit i of used is set; count is the number of them. */
+struct counter_page {
+	struct counter_page *next;
+	doca_gpu_t *gpu;
+	struct doca_dev *dev;
+	uint64_t *cpu, *gpu_ptr;
+	size_t size;
+	uint64_t used[PAGE_SLOTS / 64];
+	unsigned int count;
+};
+
+static pthread_mutex_t pages_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct counter_page *pages;
+
+/* Best effort: the page is merely slower when it lands on another node. */
+static void place_near(void *addr, size_t size, int node)
+{
+	unsigned long mask[16] = {0};
+	const int preferred = 1; /* MPOL_PREFERRED */
+
+	if (node < 0 || (size_t)node >= sizeof(mask) * 8)
+		return;
+	mask[node / (8 * sizeof(long))] = 1ul << node % (8 * sizeof(long));
+	if (syscall(SYS_mbind, addr, size, preferred, mask, sizeof(mask) * 8, 0))
+		gdk_dbg("proxy counters: no placement on NUMA node %d", node);
+}
+
+static doca_error_t page_create(doca_gpu_t *gpu, struct doca_dev *dev, struct counter_page **out)
+{
+	struct counter_page *page = calloc(1, sizeof(*page));
+	doca_error_t err = DOCA_ERROR_NO_MEMORY;
+
+	if (!page)
+		goto err_log;
+	page->gpu = gpu;
+	page->dev = dev;
+	page->size = gdk_align_up(PAGE_SIZE_MIN, (size_t)sysconf(_SC_PAGESIZE));
+	page->cpu = mmap(NULL, page->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	if (page->cpu == MAP_FAILED)
+		goto err_free;
+	place_near(page->cpu, page->size, dev->numa_node);
+	err = gdk_gpu_map_host(gpu, page->cpu, page->size, (void **)&page->gpu_ptr);
+	if (err != DOCA_SUCCESS)
+		goto err_unmap;
+	*out = page;
+	return DOCA_SUCCESS;
+
+err_unmap:
+	munmap(page->cpu, page->size);
+err_free:
+	free(page);
+err_log:
+	gdk_err("no page of proxy counters for GPU %s", gdk_gpu_name(gpu));
+	return err;
+}
+
+static void page_destroy(struct counter_page *page)
+{
+	(void)gdk_gpu_unmap_host(page->gpu, page->cpu);
+	munmap(page->cpu, page->size);
+	free(page);
+}
+
+static unsigned int page_take(struct counter_page *page)
+{
+	unsigned int w = 0, bit;
+
+	while (page->used[w] == UINT64_MAX)
+		w++;
+	bit = (unsigned int)__builtin_ctzll(~page->used[w]);
+	page->used[w] |= 1ull << bit;
+	page->count++;
+	return w * 64 + bit;
+}
+
+static doca_error_t slot_get(doca_gpu_t *gpu, struct doca_dev *dev, struct counter_page **out,
+			     unsigned int *slot)
+{
+	struct counter_page *page;
+	doca_error_t err = DOCA_SUCCESS;
+
+	pthread_mutex_lock(&pages_lock);
+	for (page = pages; page; page = page->next)
+		if (page->gpu == gpu && page->dev == dev && page->count < PAGE_SLOTS)
+			break;
+	if (!page) {
+		err = page_create(gpu, dev, &page);
+		if (err == DOCA_SUCCESS) {
+			page->next = pages;
+			pages = page;
+		}
+	}
+	if (err == DOCA_SUCCESS) {
+		*slot = page_take(page);
+		*out = page;
+	}
+	pthread_mutex_unlock(&pages_lock);
+	return err;
+}
+
+static void slot_put(struct counter_page *page, unsigned int slot)
+{
+	struct counter_page **p = &pages;
+
+	pthread_mutex_lock(&pages_lock);
+	page->used[slot / 64] &= ~(1ull << slot % 64);
+	if (--page->count == 0) {
+		while (*p != page)
+			p = &(*p)->next;
+		*p = page->next;
+		page_destroy(page);
+	}
+	pthread_mutex_unlock(&pages_lock);
+}
+
+static doca_error_t probe(const struct gdk_doorbell_ask *ask,
+			  enum doca_gpu_dev_verbs_nic_handler h, const char **reason)
+{
+	(void)h;
+	if (ask->dbr_mode == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED) {
+		*reason = "a proxy rings itself: there is no missing DBREC to emulate";
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	if (ask->dbr_mode == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW &&
+	    !ask->dev->caps.send_dbr_mode_no_dbr_ext) {
+		*reason = "the device has no DBREC-less mode (ConnectX-8 or newer)";
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	if (ask->qp && !ask->qp->no_dbr && ask->qp->umem_dbr && ask->qp->umem_dbr->gpu &&
+	    !gdk_gpu_cpu_ptr(ask->gpu, ask->qp->dbrec)) {
+		*reason = "the QP's DBREC is in memory that the CPU cannot write";
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	*reason = "a CPU thread rings: run a service, or call cpu_proxy_progress";
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t attach(const struct gdk_doorbell_ask *ask, struct doca_gpu_verbs_qp *qp,
+			   struct doca_gpu_dev_verbs_qp *dev)
+{
+	struct gdk_export *x = gdk_to_export(qp);
+	struct counter_page *page;
+	unsigned int slot;
+	doca_error_t err;
+
+	if (!qp->qp->no_dbr && !x->dbrec_cpu) {
+		gdk_err("QP 0x%x: CPU_PROXY needs a DBREC that the CPU can write", qp->qp->qpn);
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	err = slot_get(ask->gpu, ask->dev, &page, &slot);
+	if (err != DOCA_SUCCESS)
+		return err;
+	__atomic_store_n(&page->cpu[slot], 0, __ATOMIC_RELAXED);
+	x->slot = page;
+	qp->cpu_db = &page->cpu[slot];
+	qp->sq_db = gdk_qp_db_reg(qp->qp);
+	qp->cpu_proxy = true;
+	dev->sq_db = &page->gpu_ptr[slot];
+	return DOCA_SUCCESS;
+}
+
+static void detach(struct doca_gpu_verbs_qp *qp)
+{
+	struct gdk_export *x = gdk_to_export(qp);
+	struct counter_page *page = x->slot;
+
+	if (page)
+		slot_put(page, (unsigned int)(qp->cpu_db - page->cpu));
+	x->slot = NULL;
+	qp->cpu_db = NULL;
+}
+
+/*
+ * The pair of this function is the GPU's submit, which stores WQEs and then
+ * raises the counter with a release at system scope.
+ */
+doca_error_t gdk_proxy_progress(struct gdk_export *x, bool *progressed)
+{
+	struct doca_gpu_verbs_qp *qp = &x->pub;
+	union {
+		uint32_t word[2];
+		uint64_t reg;
+	} db;
+	uint64_t pi;
+
+	if (progressed)
+		*progressed = false;
+	/* Acquire pairs with the GPU's release: the WQEs below pi are visible
+	 * before anything that this thread stores from here on. */
+	pi = __atomic_load_n(qp->cpu_db, __ATOMIC_ACQUIRE);
+	if (pi == __atomic_load_n(&qp->sq_wqe_pi_last, __ATOMIC_RELAXED))
+		return DOCA_SUCCESS;
+	pthread_mutex_lock(&x->progress_lock);
+	pi = __atomic_load_n(qp->cpu_db, __ATOMIC_ACQUIRE);
+	if (pi != qp->sq_wqe_pi_last) {
+		db.word[0] = htobe32((uint32_t)(pi << 8));
+		db.word[1] = qp->sq_num_shift8_be;
+		/* NIC reads the DBREC after WQEs and may do so at any time:
+		 * release orders it after what the acquire above saw. */
+		if (!qp->qp->no_dbr)
+			__atomic_store_n(x->dbrec_cpu, htobe32((uint32_t)(pi & 0xffff)),
+					 __ATOMIC_RELEASE);
+		gdk_mmio_before_register();
+		gdk_mmio_write8(qp->sq_db, db.reg);
+		gdk_mmio_flush();
+		__atomic_store_n(&qp->sq_wqe_pi_last, pi, __ATOMIC_RELAXED);
+		x->rings++;
+		if (progressed)
+			*progressed = true;
+	}
+	pthread_mutex_unlock(&x->progress_lock);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_gpu_verbs_cpu_proxy_progress(struct doca_gpu_verbs_qp *qp, bool *out_progressed)
+{
+	GDK_CHECK_ARG(qp != NULL);
+	if (!qp->cpu_proxy) {
+		gdk_err("QP 0x%x: handler %s needs no progress by the CPU", qp->qp->qpn,
+			gdk_handler_name(gdk_to_export(qp)->report.chosen));
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	return gdk_proxy_progress(gdk_to_export(qp), out_progressed);
+}
+
+static doca_error_t op_progress(struct doca_gpu_verbs_qp *qp, bool *progressed)
+{
+	return gdk_proxy_progress(gdk_to_export(qp), progressed);
+}
+
+static const struct gdk_doorbell ops = {
+	.name = "cpu_proxy",
+	.handlers = 1u << DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY,
+	.dbrec_on_host = true,
+	.probe = probe,
+	.attach = attach,
+	.progress = op_progress,
+	.detach = detach,
+};
+
+const struct gdk_doorbell *const gdk_doorbell_cpu_proxy = &ops;

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Strategy "gpu_sm": a GPU thread stores 8 bytes to the register, after the
+ * DBREC (GPU_SM_DB) or without one (GPU_SM_NO_DBR: the device needs none, or
+ * a CPU thread maintains it afterwards). Host half: maps the register page.
+ */
+#include <string.h>
+
+#include "../core/log.h"
+#include "../qp/export.h"
+#include "../qp/state.h"
+
+static doca_error_t probe_no_dbr(const struct gdk_doorbell_ask *ask, const char **reason)
+{
+	switch (ask->dbr_mode) {
+	case DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW:
+		if (!ask->dev->caps.send_dbr_mode_no_dbr_ext) {
+			*reason = "the device has no DBREC-less mode (ConnectX-8 or newer)";
+			return DOCA_ERROR_NOT_SUPPORTED;
+		}
+		return DOCA_SUCCESS;
+	case DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED:
+		return DOCA_SUCCESS;
+	default:
+		*reason = "the DBREC mode asked for is VALID_DBR";
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+static void *ask_register(const struct gdk_doorbell_ask *ask)
+{
+	if (ask->qp)
+		return gdk_qp_db_reg(ask->qp);
+	return ask->dbr_mode == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW ?
+		       ask->uar->dbr_less_addr :
+		       ask->uar->reg_addr;
+}
+
+static doca_error_t probe(const struct gdk_doorbell_ask *ask,
+			  enum doca_gpu_dev_verbs_nic_handler h, const char **reason)
+{
+	void *reg = ask_register(ask), *reg_gpu;
+	doca_error_t err;
+
+	if (h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR) {
+		err = probe_no_dbr(ask, reason);
+		if (err != DOCA_SUCCESS)
+			return err;
+	} else if (ask->dbr_mode != DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR) {
+		*reason = "the DBREC mode asked for has no DBREC, or emulates that";
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	if (!reg) {
+		*reason = "this kind of UAR has no register for QPs without DBREC";
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	*reason = "the register page cannot be mapped by the GPU";
+	err = gdk_gpu_map_reg(ask->gpu, reg, &reg_gpu, reason);
+	if (err != DOCA_SUCCESS)
+		return err;
+	return gdk_gpu_unmap_reg(ask->gpu, reg);
+}
+
+static doca_error_t attach(const struct gdk_doorbell_ask *ask, struct doca_gpu_verbs_qp *qp,
+			   struct doca_gpu_dev_verbs_qp *dev)
+{
+	struct gdk_export *x = gdk_to_export(qp);
+	void *reg = gdk_qp_db_reg(qp->qp), *reg_gpu;
+	bool emulated = ask->dbr_mode == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED;
+	struct gdk_qp_state *state;
+	const char *how = NULL;
+	doca_error_t err;
+
+	if (emulated && !x->dbrec_cpu) {
+		gdk_err("QP 0x%x: NO_DBR_SW_EMULATED needs a DBREC that the CPU can write",
+			qp->qp->qpn);
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	err = gdk_gpu_map_reg(ask->gpu, reg, &reg_gpu, &how);
+	if (err != DOCA_SUCCESS)
+		return err;
+	x->reg_on_host = !how || !strstr(how, "mapped as device memory");
+	if (emulated) {
+		state = gdk_gpu_cpu_ptr(ask->gpu, x->state);
+		qp->cpu_db = &state->rung;
+		qp->cpu_proxy = true;
+	}
+	dev->sq_db = reg_gpu;
+	qp->sq_db = reg;
+	return DOCA_SUCCESS;
+}
+
+static void detach(struct doca_gpu_verbs_qp *qp)
+{
+	(void)gdk_gpu_unmap_reg(qp->gpu_dev, qp->sq_db);
+}
+
+static const struct gdk_doorbell ops = {
+	.name = "gpu_sm",
+	.handlers = 1u << DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB |
+		    1u << DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR,
+	.probe = probe,
+	.attach = attach,
+	.detach = detach,
+};
+
+const struct gdk_doorbell *const gdk_doorbell_gpu_sm = &ops;

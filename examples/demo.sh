@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# The main job, once per doorbell handler: a server and a client process on the
+# software NIC move data, the server checks every byte. Ends with one table;
+# exit status 1, and the handlers that failed, if anything went wrong.
+#
+# B: build folder (build). DEMO_ARGS: options of the client (-i 16384 -s 2048).
+
+. "$(dirname "$0")/pair.sh"
+
+HANDLERS="0 1 2 6 10"
+FIELDS="asked chosen messages bytes gbps msgs_per_s doorbells dbrec_updates reason"
+WIDTHS="%-13s %-13s %8s %8s %6s %10s %9s %6s %s"
+
+failed=
+for p in $HANDLERS; do
+	if run_pair "$p" "-g host" "-g host -p $p ${DEMO_ARGS:--i 16384 -s 2048}"; then
+		printf -- '-p %-2s  server: %s\n' "$p" "$(grep '^Validation' "$DIR/server.$p")"
+	else
+		failed="$failed -p $p"
+		printf -- '-p %-2s  FAILED\n' "$p"
+		pair_show "$p"
+	fi
+done
+
+# shellcheck disable=SC2059
+printf "\n$(echo "$WIDTHS" | sed 's/ /  /g')\n" asked chosen messages bytes Gb/s messages/s \
+	doorbells DBRECs why
+for p in $HANDLERS; do
+	pair_fields "$p" "$FIELDS" "$WIDTHS"
+done
+if [ -n "$failed" ]; then
+	printf '\ndemo FAILED:%s\n' "$failed"
+	exit 1
+fi

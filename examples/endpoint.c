@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * One side of an example: the GPU, the NIC with its GID, a high-level queue
+ * pair, the payload's memory region, and the walk RST, INIT, RTR, RTS towards
+ * the peer. Uses the public API alone, so it is also how to write this.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common.h"
+
+#define PORT_NUM 1
+#define PAYLOAD_ALIGN 4096
+#define PAYLOAD_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+#define ACK_TIMEOUT 14 /* 4.096 us << 14: 67 ms */
+#define RETRIES 7
+#define HOP_LIMIT 64
+
+static struct ibv_context *open_device(const char *name)
+{
+	struct ibv_context *ctx = NULL;
+	int num = 0;
+	struct ibv_device **list = ibv_get_device_list(&num);
+
+	for (int i = 0; list && i < num && !ctx; i++)
+		if (name ? !strcmp(ibv_get_device_name(list[i]), name) : num == 1)
+			ctx = ibv_open_device(list[i]);
+	if (!ctx && !num)
+		ex_error("no RDMA device; softnic-run provides one in software");
+	else if (!ctx && !name)
+		ex_error("%d RDMA devices: name one with -d", num);
+	else if (!ctx)
+		ex_error("cannot open RDMA device '%s' (%d present)", name, num);
+	if (list)
+		ibv_free_device_list(list);
+	return ctx;
+}
+
+static bool is_ipv4(const union ibv_gid *gid)
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid->raw, prefix, sizeof(prefix));
+}
+
+/* RoCE: the first v2 entry of an IPv4 address, else the first v2 entry. */
+static int default_gid(struct ex_endpoint *ep)
+{
+	int found = -1;
+
+	for (int i = 0; i < ep->port.gid_tbl_len; i++) {
+		struct ibv_gid_entry e;
+
+		if (ibv_query_gid_ex(ep->ctx, PORT_NUM, i, &e, 0) ||
+		    e.gid_type != IBV_GID_TYPE_ROCE_V2)
+			continue;
+		if (is_ipv4(&e.gid))
+			return i;
+		if (found < 0)
+			found = i;
+	}
+	return found;
+}
+
+static int pick_gid(struct ex_endpoint *ep, int wanted)
+{
+	union ibv_gid gid;
+	int index = wanted;
+
+	if (index < 0)
+		index = ep->port.link_layer == IBV_LINK_LAYER_ETHERNET ? default_gid(ep) : 0;
+	if (index < 0)
+		return ex_error("the port has no RoCEv2 GID; give its interface an IP address");
+	if (ibv_query_gid(ep->ctx, PORT_NUM, index, &gid))
+		return ex_error("the port has no GID %d", index);
+	ep->gid_index = (uint8_t)index;
+	memcpy(ep->local.gid, gid.raw, sizeof(ep->local.gid));
+	return 0;
+}
+
+static int open_nic(struct ex_endpoint *ep, const struct ex_options *opt)
+{
+	ep->ctx = open_device(opt->device);
+	if (!ep->ctx)
+		return -1;
+	if (ibv_query_port(ep->ctx, PORT_NUM, &ep->port))
+		return ex_error("query of port %d: %s", PORT_NUM, strerror(errno));
+	if (ep->port.state != IBV_PORT_ACTIVE)
+		return ex_error("port %d is not active", PORT_NUM);
+	ep->pd = ibv_alloc_pd(ep->ctx);
+	if (!ep->pd)
+		return ex_error("protection domain: %s", strerror(errno));
+	if (ex_check(doca_verbs_dev_open(ep->pd, &ep->dev), "doca_verbs_dev_open"))
+		return -1;
+	ep->local.lid = ep->port.lid;
+	ep->local.mtu = ep->port.active_mtu;
+	return pick_gid(ep, opt->gid_index);
+}
+
+/* A CPU_PROXY queue pair makes no progress unless a CPU thread looks after it. */
+static int start_service(struct ex_endpoint *ep)
+{
+	if (ep->qp->nic_handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY)
+		return 0;
+	if (ex_check(doca_gpu_verbs_create_service(&ep->service), "proxy service"))
+		return -1;
+	return ex_check(doca_gpu_verbs_service_monitor_qp(ep->service, ep->qp->qp_gverbs),
+			"proxy service, monitor");
+}
+
+static int create_qp(struct ex_endpoint *ep, const struct ex_options *opt)
+{
+	bool no_dbr = opt->handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR;
+	struct doca_gpu_verbs_qp_init_attr_hl attr = {
+		.gpu_dev = ep->gpu,
+		.net_dev = ep->dev,
+		.ibpd = ep->pd,
+		.sq_nwqe = EX_QUEUE_SIZE,
+		.nic_handler = opt->handler,
+		.mreg_type = DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_DEFAULT,
+		.send_dbr_mode_ext = no_dbr ? DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW :
+					      DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR,
+	};
+
+	if (ex_check(doca_gpu_verbs_create_qp_hl(&attr, &ep->qp), "queue pair") ||
+	    ex_check(doca_verbs_qp_get_qpn(ep->qp->qp, &ep->local.qpn), "queue pair number"))
+		return -1;
+	return start_service(ep);
+}
+
+int ex_endpoint_open(struct ex_endpoint *ep, const struct ex_options *opt)
+{
+	struct timespec ts;
+
+	*ep = (struct ex_endpoint){ 0 };
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ep->local.psn = (uint32_t)(ts.tv_nsec ^ getpid() << 8) & 0xffffff;
+	if (ex_check(doca_gpu_create(opt->gpu, &ep->gpu), opt->gpu) || open_nic(ep, opt) ||
+	    create_qp(ep, opt)) {
+		ex_endpoint_close(ep);
+		return -1;
+	}
+	return 0;
+}
+
+static struct ibv_mr *register_dmabuf(struct ex_endpoint *ep)
+{
+	struct ex_payload *pl = &ep->payload;
+	struct ibv_mr *mr;
+	int fd;
+
+	if (doca_gpu_get_dmabuf_fd(ep->gpu, pl->gpu_ptr, pl->len, &fd) != DOCA_SUCCESS)
+		return NULL;
+	mr = ibv_reg_dmabuf_mr(ep->pd, 0, pl->len, pl->addr, fd, PAYLOAD_ACCESS);
+	close(fd);
+	return mr;
+}
+
+int ex_payload_alloc(struct ex_endpoint *ep, size_t len, bool in_gpu)
+{
+	enum doca_gpu_mem_type type = in_gpu ? DOCA_GPU_MEM_TYPE_GPU : DOCA_GPU_MEM_TYPE_CPU_GPU;
+	struct ex_payload *pl = &ep->payload;
+	void *gpu_ptr, *cpu_ptr = NULL;
+
+	pl->len = (len + PAYLOAD_ALIGN - 1) / PAYLOAD_ALIGN * PAYLOAD_ALIGN;
+	if (ex_check(doca_gpu_mem_alloc(ep->gpu, pl->len, PAYLOAD_ALIGN, type, &gpu_ptr,
+					in_gpu ? NULL : &cpu_ptr), "payload memory"))
+		return -1;
+	pl->gpu_ptr = gpu_ptr;
+	pl->cpu_ptr = cpu_ptr;
+	pl->addr = (uintptr_t)(in_gpu ? gpu_ptr : cpu_ptr);
+	if (in_gpu)
+		pl->mr = register_dmabuf(ep);
+	if (!pl->mr)
+		pl->mr = ibv_reg_mr(ep->pd, (void *)(uintptr_t)pl->addr, pl->len, PAYLOAD_ACCESS);
+	if (!pl->mr)
+		return ex_error("payload of %zu bytes in %s memory cannot be registered: %s",
+				pl->len, in_gpu ? "GPU" : "host", strerror(errno));
+	ep->local.addr = pl->addr;
+	ep->local.rkey = pl->mr->rkey;
+	return 0;
+}
+
+/* The reverse of open and payload_alloc; the service lets go of the QP first. */
+void ex_endpoint_close(struct ex_endpoint *ep)
+{
+	if (ep->service)
+		ex_check(doca_gpu_verbs_destroy_service(ep->service), "proxy service, end");
+	if (ep->qp)
+		ex_check(doca_gpu_verbs_destroy_qp_hl(ep->qp), "queue pair, end");
+	if (ep->payload.mr && ibv_dereg_mr(ep->payload.mr))
+		ex_error("payload, end: %s", strerror(errno));
+	if (ep->payload.gpu_ptr)
+		ex_check(doca_gpu_mem_free(ep->gpu, ep->payload.gpu_ptr), "payload memory, end");
+	if (ep->dev)
+		ex_check(doca_verbs_dev_close(ep->dev), "device, end");
+	if (ep->pd && ibv_dealloc_pd(ep->pd))
+		ex_error("protection domain, end: %s", strerror(errno));
+	if (ep->ctx && ibv_close_device(ep->ctx))
+		ex_error("RDMA device, end: %s", strerror(errno));
+	if (ep->gpu)
+		ex_check(doca_gpu_destroy(ep->gpu), "GPU, end");
+	*ep = (struct ex_endpoint){ 0 };
+}
+
+/* Runs setters until one fails; its text names the culprit. */
+#define SET(call)                                    \
+	do {                                         \
+		if (ex_check(call, #call))           \
+			return -1;                   \
+	} while (0)
+
+static enum doca_verbs_addr_type addr_type(const struct ex_endpoint *ep)
+{
+	union ibv_gid gid;
+
+	if (ep->port.link_layer != IBV_LINK_LAYER_ETHERNET)
+		return DOCA_VERBS_ADDR_TYPE_IB_NO_GRH;
+	memcpy(gid.raw, ep->local.gid, sizeof(gid.raw));
+	return is_ipv4(&gid) ? DOCA_VERBS_ADDR_TYPE_IPv4 : DOCA_VERBS_ADDR_TYPE_IPv6;
+}
+
+static int fill_ah(const struct ex_endpoint *ep, const struct ex_peer *peer,
+		   doca_verbs_ah_attr_t *ah)
+{
+	struct doca_verbs_gid gid;
+
+	memcpy(gid.raw, peer->gid, sizeof(gid.raw));
+	SET(doca_verbs_ah_attr_set_addr_type(ah, addr_type(ep)));
+	SET(doca_verbs_ah_attr_set_gid(ah, gid));
+	SET(doca_verbs_ah_attr_set_sgid_index(ah, ep->gid_index));
+	SET(doca_verbs_ah_attr_set_hop_limit(ah, HOP_LIMIT));
+	SET(doca_verbs_ah_attr_set_sl(ah, 0));
+	SET(doca_verbs_ah_attr_set_dlid(ah, peer->lid));
+	return 0;
+}
+
+static int fill_qp_attr(const struct ex_endpoint *ep, const struct ex_peer *peer,
+			doca_verbs_ah_attr_t *ah, doca_verbs_qp_attr_t *attr)
+{
+	uint32_t mtu = peer->mtu < ep->local.mtu ? peer->mtu : ep->local.mtu;
+
+	if (mtu < IBV_MTU_256 || mtu > IBV_MTU_4096)
+		return ex_error("the peer offers an impossible MTU (%u)", peer->mtu);
+	/* enum ibv_mtu counts from 1, enum doca_verbs_mtu_size from 0 */
+	SET(doca_verbs_qp_attr_set_path_mtu(attr, (enum doca_verbs_mtu_size)(mtu - 1)));
+	SET(doca_verbs_qp_attr_set_port_num(attr, PORT_NUM));
+	SET(doca_verbs_qp_attr_set_pkey_index(attr, 0));
+	SET(doca_verbs_qp_attr_set_allow_remote_write(attr, 1));
+	SET(doca_verbs_qp_attr_set_allow_remote_read(attr, 1));
+	SET(doca_verbs_qp_attr_set_atomic_mode(attr, DOCA_VERBS_QP_ATOMIC_MODE_IB_SPEC));
+	SET(doca_verbs_qp_attr_set_ah_attr(attr, ah));
+	SET(doca_verbs_qp_attr_set_dest_qp_num(attr, peer->qpn));
+	SET(doca_verbs_qp_attr_set_rq_psn(attr, peer->psn));
+	SET(doca_verbs_qp_attr_set_sq_psn(attr, ep->local.psn));
+	SET(doca_verbs_qp_attr_set_min_rnr_timer(attr, 1));
+	SET(doca_verbs_qp_attr_set_ack_timeout(attr, ACK_TIMEOUT));
+	SET(doca_verbs_qp_attr_set_retry_cnt(attr, RETRIES));
+	SET(doca_verbs_qp_attr_set_rnr_retry(attr, 1));
+	return 0;
+}
+
+static int walk_states(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr)
+{
+	static const struct {
+		enum doca_verbs_qp_state next;
+		int mask;
+	} steps[] = {
+		{ DOCA_VERBS_QP_STATE_INIT,
+		  DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE | DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_READ |
+			  DOCA_VERBS_QP_ATTR_ATOMIC_MODE | DOCA_VERBS_QP_ATTR_PKEY_INDEX |
+			  DOCA_VERBS_QP_ATTR_PORT_NUM },
+		{ DOCA_VERBS_QP_STATE_RTR,
+		  DOCA_VERBS_QP_ATTR_RQ_PSN | DOCA_VERBS_QP_ATTR_DEST_QP_NUM |
+			  DOCA_VERBS_QP_ATTR_PATH_MTU | DOCA_VERBS_QP_ATTR_AH_ATTR |
+			  DOCA_VERBS_QP_ATTR_MIN_RNR_TIMER },
+		{ DOCA_VERBS_QP_STATE_RTS,
+		  DOCA_VERBS_QP_ATTR_SQ_PSN | DOCA_VERBS_QP_ATTR_ACK_TIMEOUT |
+			  DOCA_VERBS_QP_ATTR_RETRY_CNT | DOCA_VERBS_QP_ATTR_RNR_RETRY },
+	};
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		SET(doca_verbs_qp_attr_set_next_state(attr, steps[i].next));
+		SET(doca_verbs_qp_modify(qp, attr,
+					 steps[i].mask | DOCA_VERBS_QP_ATTR_NEXT_STATE));
+	}
+	return 0;
+}
+
+int ex_endpoint_connect(struct ex_endpoint *ep, const struct ex_peer *peer)
+{
+	doca_verbs_ah_attr_t *ah;
+	doca_verbs_qp_attr_t *attr;
+	int rc = -1;
+
+	if (ex_check(doca_verbs_ah_attr_create(ep->dev, &ah), "address handle"))
+		return -1;
+	if (ex_check(doca_verbs_qp_attr_create(&attr), "queue pair attributes"))
+		goto destroy_ah;
+	if (!fill_ah(ep, peer, ah) && !fill_qp_attr(ep, peer, ah, attr))
+		rc = walk_states(ep->qp->qp, attr);
+	doca_verbs_qp_attr_destroy(attr);
+destroy_ah:
+	doca_verbs_ah_attr_destroy(ah);
+	return rc;
+}

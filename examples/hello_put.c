@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* The README's program: one queue pair, connected to itself, puts a line of text. */
+#include <endian.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common.h"
+#include "device/gdk/onesided_dev.h"
+
+#define SHARED DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU /* by all threads */
+
+int main(void)
+{
+	struct ex_options opt = { .gpu = "host", .gid_index = -1 };
+	struct doca_gpu_dev_verbs_qp *qp; /* what the threads of a GPU get */
+	struct doca_gpu_dev_verbs_addr from, to;
+	doca_gpu_dev_verbs_ticket_t ticket;
+	struct ex_endpoint ep;
+	int rc;
+
+	if (ex_endpoint_open(&ep, &opt)) /* doca_gpu_create, doca_verbs_dev_open, create_qp_hl */
+		return 1;
+	rc = ex_payload_alloc(&ep, 128, false) || ex_endpoint_connect(&ep, &ep.local) ||
+	     ex_check(doca_gpu_verbs_get_qp_dev(ep.qp->qp_gverbs, &qp), "device queue pair");
+	if (!rc) {
+		strcpy((char *)ep.payload.cpu_ptr, "put by a thread, carried by a NIC");
+		from.addr = ep.payload.addr;
+		from.key = htobe32(ep.payload.mr->lkey); /* keys are big-endian */
+		to.addr = ep.local.addr + 64;
+		to.key = htobe32(ep.local.rkey);
+		rc = gdk_put(qp, to, from, 64, &ticket, SHARED,
+			     DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO,
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+		rc = rc ? rc : gdk_wait(qp, ticket, SHARED);
+		printf("status %d: %s\n", rc, (char *)ep.payload.cpu_ptr + 64);
+	}
+	ex_endpoint_close(&ep);
+	return rc != 0;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The command line of the examples: letters and meanings are those that users
+ * of DOCA GPUNetIO's examples know, with long names beside them.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+
+static const struct option longopts[] = {
+	{ "gpu", required_argument, NULL, 'g' },
+	{ "device", required_argument, NULL, 'd' },
+	{ "connect", required_argument, NULL, 'c' },
+	{ "handler", required_argument, NULL, 'p' },
+	{ "scope", required_argument, NULL, 'e' },
+	{ "iterations", required_argument, NULL, 'i' },
+	{ "size", required_argument, NULL, 's' },
+	{ "threads", required_argument, NULL, 't' },
+	{ "gid-index", required_argument, NULL, 'l' },
+	{ "payload", required_argument, NULL, 'm' },
+	{ "tcp-port", required_argument, NULL, 'P' },
+	{ "timeout", required_argument, NULL, 'w' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static void usage(const char *prog)
+{
+	printf("Usage: %s [options]                the server\n"
+	       "       %s [options] -c <server>    the client, which puts data into the server\n\n"
+	       "  -g, --gpu <host|PCI>     who runs the data path: CPU threads or a GPU (host)\n"
+	       "  -d, --device <name>      RDMA device; needed if there is more than one\n"
+	       "  -c, --connect <address>  IP address or name of the server (client only)\n"
+	       "  -p, --handler <n>        doorbell: 0 AUTO, 1 CPU_PROXY, 2 GPU_SM_DB,\n"
+	       "                           6 GPU_SM_BF, 10 GPU_SM_NO_DBR (0)\n"
+	       "  -e, --scope <n>          each put by 0 a thread, 1 a warp together (0)\n"
+	       "  -i, --iterations <n>     puts of all threads together (2048)\n"
+	       "  -s, --size <bytes>       size of each put (1024)\n"
+	       "  -t, --threads <n>        threads that put on one queue pair (host 4, GPU 512)\n"
+	       "  -l, --gid-index <n>      GID of the port (its RoCEv2 one)\n"
+	       "  -m, --payload <gpu|host> memory of the data (gpu when a GPU runs, else host)\n"
+	       "  -P, --tcp-port <n>       TCP port of the exchange (5000)\n"
+	       "  -w, --timeout <seconds>  bound of every wait (60)\n"
+	       "  -h, --help               this text\n\n"
+	       "Iterations are those of the client; the server adapts to what it announces.\n\n"
+	       "Examples:\n"
+	       "  %s -d mlx5_0                                 server, no GPU\n"
+	       "  %s -d mlx5_0 -c 192.168.1.1 -p 2             client, threads ring\n"
+	       "  %s -g 8A:00.0 -d mlx5_0 -c 192.168.1.1 -t 256 client on a GPU\n"
+	       "  softnic-run -- %s -d mlx5_0                  server, software NIC\n",
+	       prog, prog, prog, prog, prog, prog);
+}
+
+static int parse_number(int letter, const char *text, unsigned long min, unsigned long max,
+			unsigned long *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoul(text, &end, 0);
+	if (errno || end == text || *end || text[0] == '-' || *value < min || *value > max)
+		return ex_error("-%c takes a number from %lu to %lu, not '%s'", letter, min, max,
+				text);
+	return 0;
+}
+
+static int parse_handler(struct ex_options *opt, const char *text)
+{
+	unsigned long n;
+
+	if (parse_number('p', text, 0, 10, &n))
+		return -1;
+	opt->handler = (enum doca_gpu_dev_verbs_nic_handler)n;
+	switch (opt->handler) {
+	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO:
+	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY:
+	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB:
+	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF:
+	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR:
+		return 0;
+	default:
+		return ex_error("-p takes 0, 1, 2, 6 or 10, not '%s'", text);
+	}
+}
+
+/* The numeric options: where the value goes is in parse_option. */
+static const struct range {
+	int letter;
+	unsigned long min, max;
+} ranges[] = {
+	{ 'e', 0, 1 },	    { 'i', 1, 1ul << 31 }, { 's', 1, 1ul << 30 }, { 't', 1, 1ul << 16 },
+	{ 'l', 0, 255 },    { 'P', 1, 65535 },	   { 'w', 1, 86400 },
+};
+
+static int parse_ranged(int letter, const char *text, unsigned long *value)
+{
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (ranges[i].letter == letter)
+			return parse_number(letter, text, ranges[i].min, ranges[i].max, value);
+	return -1;
+}
+
+static int parse_payload(struct ex_options *opt, const char *text, bool *given)
+{
+	if (strcmp(text, "gpu") && strcmp(text, "host"))
+		return ex_error("-m takes gpu or host, not '%s'", text);
+	opt->payload_gpu = !strcmp(text, "gpu");
+	*given = true;
+	return 0;
+}
+
+static int parse_option(struct ex_options *opt, int letter, const char *arg, bool *payload_given)
+{
+	unsigned long n = 0;
+
+	switch (letter) {
+	case 'g': opt->gpu = arg; return 0;
+	case 'd': opt->device = arg; return 0;
+	case 'c': opt->server = arg; return 0;
+	case 'p': return parse_handler(opt, arg);
+	case 'm': return parse_payload(opt, arg, payload_given);
+	default: break;
+	}
+	if (parse_ranged(letter, arg, &n))
+		return -1;
+	switch (letter) {
+	case 'e': opt->warp = n; break;
+	case 'i': opt->iters = n; break;
+	case 's': opt->size = n; break;
+	case 't': opt->threads = n; break;
+	case 'l': opt->gid_index = n; break;
+	case 'P': opt->tcp_port = n; break;
+	case 'w': opt->timeout_s = n; break;
+	default: break;
+	}
+	return 0;
+}
+
+/* Defaults that depend on other options, and what must fit together. */
+static int complete(struct ex_options *opt, bool payload_given)
+{
+	bool host = !strcmp(opt->gpu, "host");
+
+	if (!opt->threads)
+		opt->threads = host ? 4 : 512;
+	if (!payload_given)
+		opt->payload_gpu = !host;
+	if (host && opt->payload_gpu)
+		return ex_error("-m gpu needs a GPU: name it with -g <PCI address>");
+	if (opt->iters % opt->threads)
+		return ex_error("-i %u must be a multiple of the %u threads", opt->iters,
+				opt->threads);
+	if (opt->warp && !host && opt->threads % 32)
+		return ex_error("-e 1 needs whole warps: -t must be a multiple of 32");
+	return 0;
+}
+
+int ex_options_parse(struct ex_options *opt, int argc, char **argv)
+{
+	bool payload_given = false;
+	int letter;
+
+	*opt = (struct ex_options){
+		.gpu = "host", .iters = 2048, .size = 1024, .gid_index = -1,
+		.tcp_port = 5000, .timeout_s = 60,
+	};
+	while ((letter = getopt_long(argc, argv, "g:d:c:p:e:i:s:t:l:m:P:w:h", longopts, NULL)) !=
+	       -1) {
+		if (letter == 'h') {
+			usage(argv[0]);
+			return 1;
+		}
+		if (letter == '?')
+			return ex_error("see %s -h", argv[0]);
+		if (parse_option(opt, letter, optarg, &payload_given))
+			return -1;
+	}
+	if (optind < argc)
+		return ex_error("'%s' is no option; see %s -h", argv[optind], argv[0]);
+	return complete(opt, payload_given);
+}

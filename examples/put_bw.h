@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What gpunetio_verbs_put_bw moves, and the seam between the program (C, no
+ * CUDA) and the two machines that run its data path: CPU threads
+ * (put_bw_host.c) and a GPU (put_bw_kernel.cu, a shared object of its own).
+ *
+ * Layout: each thread owns `window` slots of `size` bytes; its message i goes
+ * from its slot i % window to the same slot of the server. The first 8 bytes
+ * of a slot are stamped for each message, the rest says thread and slot, so the
+ * server knows every byte that it must find after the last message.
+ */
+#ifndef PUT_BW_H
+#define PUT_BW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define PUT_BW_FN static __host__ __device__ __forceinline__
+#else
+#define PUT_BW_FN static inline
+#endif
+
+struct doca_gpu_dev_verbs_qp;
+
+struct put_bw_shape { /* what client and server agree on */
+	uint32_t threads;
+	uint32_t iters;	 /* messages of each thread */
+	uint32_t size;	 /* bytes of a message */
+	uint32_t window; /* slots of each thread */
+};
+
+struct put_bw_job {
+	struct put_bw_shape shape;
+	const char *gpu; /* PCI address; unused by CPU threads */
+	struct doca_gpu_dev_verbs_qp *qp;
+	bool warp;
+	uint32_t batch; /* messages of a thread between two waits */
+	uint8_t *src;	/* slots, as the threads address them */
+	uint64_t src_addr, dst_addr;
+	uint32_t lkey_be, rkey_be;
+	unsigned int timeout_s;
+	void (*abort)(void *arg); /* makes every wait of the threads end */
+	void *arg;
+	double seconds; /* out: first put to last completion */
+};
+
+/* 0, or the negative errno of the first thread that failed. */
+int put_bw_host_run(struct put_bw_job *job);
+
+/* The GPU's shared object exports these two; put_bw_cuda.c finds them. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+int put_bw_gpu_run(struct put_bw_job *job);
+int put_bw_gpu_copy(const char *gpu, void *dst, const void *src, size_t len);
+#ifdef __cplusplus
+}
+#endif
+
+/* put_bw_cuda.c: the same through dlopen; -1 after saying what is missing. */
+int put_bw_cuda_run(struct put_bw_job *job);
+int put_bw_cuda_copy(const char *gpu, void *dst, const void *src, size_t len);
+
+/* put_bw_pattern.c, over all slots: the client's source, the server's memory
+ * before (every byte differs from what must arrive), and the check: -1, and the
+ * first wrong byte is named. */
+int put_bw_fill(const struct put_bw_shape *s, uint8_t *payload);
+int put_bw_poison(const struct put_bw_shape *s, uint8_t *payload);
+int put_bw_check(const struct put_bw_shape *s, uint8_t *payload);
+
+PUT_BW_FN size_t put_bw_bytes(const struct put_bw_shape *s)
+{
+	return (size_t)s->threads * s->window * s->size;
+}
+
+PUT_BW_FN uint64_t put_bw_mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15ull;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+	return x ^ (x >> 31);
+}
+
+PUT_BW_FN uint64_t put_bw_slot(const struct put_bw_shape *s, uint32_t thread, uint32_t iter)
+{
+	return ((uint64_t)thread * s->window + iter % s->window) * s->size;
+}
+
+/* Word w of a slot in which message iter lies; word 0 is the stamp. */
+PUT_BW_FN uint64_t put_bw_word(const struct put_bw_shape *s, uint32_t thread, uint32_t iter,
+			       uint32_t w)
+{
+	uint32_t tag = w ? iter % s->window : iter;
+
+	return put_bw_mix(put_bw_mix((uint64_t)thread << 32 | tag) + w);
+}
+
+PUT_BW_FN void put_bw_stamp(const struct put_bw_shape *s, uint8_t *slot, uint32_t thread,
+			    uint32_t iter)
+{
+	uint64_t word = put_bw_word(s, thread, iter, 0);
+
+	for (uint32_t b = 0; b < 8 && b < s->size; b++)
+		slot[b] = (uint8_t)(word >> 8 * b);
+}
+
+#endif

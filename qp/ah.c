@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Address handle attributes: where a queue pair's packets go. They describe
+ * a path; it is resolved (source GID, destination MAC) by the transition to
+ * RTR, in path.c.
+ */
+#include <stdlib.h>
+
+#include "../core/log.h"
+#include "attr.h"
+
+doca_error_t doca_verbs_ah_attr_create(doca_dev_t *net_dev, doca_verbs_ah_attr_t **ah_attr)
+{
+	struct doca_verbs_ah_attr_t *ah;
+
+	GDK_CHECK_ARG(net_dev != NULL);
+	GDK_CHECK_ARG(ah_attr != NULL);
+	ah = calloc(1, sizeof(*ah));
+	if (!ah) {
+		gdk_err("no memory for an ah_attr");
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	ah->dev = net_dev;
+	*ah_attr = ah;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_ah_attr_destroy(doca_verbs_ah_attr_t *ah)
+{
+	GDK_CHECK_ARG(ah != NULL);
+	free(ah);
+	return DOCA_SUCCESS;
+}
+
+/* The getters have no error to return: NULL reads as all zero. */
+#define AH_ATTR(vtype, field, ok)                                                     \
+	doca_error_t doca_verbs_ah_attr_set_##field(doca_verbs_ah_attr_t *ah, vtype v) \
+	{                                                                             \
+		GDK_CHECK_ARG(ah != NULL);                                            \
+		GDK_CHECK_ARG(ok);                                                    \
+		ah->field = v;                                                        \
+		return DOCA_SUCCESS;                                                  \
+	}                                                                             \
+	vtype doca_verbs_ah_get_##field(const doca_verbs_ah_attr_t *ah)               \
+	{                                                                             \
+		static const struct doca_verbs_ah_attr_t none;                        \
+                                                                                      \
+		return ah ? ah->field : none.field;                                   \
+	}
+
+AH_ATTR(struct doca_verbs_gid, gid, true)
+AH_ATTR(enum doca_verbs_addr_type, addr_type, v <= DOCA_VERBS_ADDR_TYPE_IB_NO_GRH)
+AH_ATTR(uint32_t, dlid, v <= UINT16_MAX)
+AH_ATTR(uint8_t, sl, v < 16)
+AH_ATTR(uint8_t, sgid_index, true)
+AH_ATTR(uint8_t, static_rate, v < 16)
+AH_ATTR(uint8_t, hop_limit, true)
+AH_ATTR(uint8_t, traffic_class, true)

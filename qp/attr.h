@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Private layout of the attribute objects of queue pairs, paths and SRQs. */
+#ifndef GDK_ATTR_H
+#define GDK_ATTR_H
+
+#include "../core/net_dev.h"
+
+struct doca_verbs_ah_attr_t {
+	struct doca_dev *dev;
+	struct doca_verbs_gid gid;
+	enum doca_verbs_addr_type addr_type;
+	uint32_t dlid;
+	uint8_t sl;
+	uint8_t sgid_index;
+	uint8_t static_rate;
+	uint8_t hop_limit; /* 0: the default, GDK_HOP_LIMIT_DEFAULT */
+	uint8_t traffic_class;
+};
+
+#define GDK_HOP_LIMIT_DEFAULT 64u
+
+struct doca_verbs_qp_init_attr {
+	struct doca_dev *pd;
+	struct doca_verbs_cq_t *send_cq, *receive_cq;
+	int sq_sig_all;
+	uint32_t sq_wr, rq_wr;
+	uint32_t send_max_sges, receive_max_sges;
+	uint32_t max_inline_data;
+	uint32_t user_index;
+	uint32_t qp_type;
+	struct doca_verbs_umem *external_umem;
+	uint64_t external_umem_offset;
+	struct doca_verbs_umem *external_umem_dbr;
+	uint64_t external_umem_dbr_offset;
+	struct doca_verbs_uar *external_uar;
+	void *qp_context;
+	struct doca_verbs_srq *srq;
+	uint8_t core_direct_master;
+	enum doca_verbs_qp_send_dbr_mode send_dbr_mode;
+	bool emulate_no_dbr_ext;
+	enum doca_verbs_qp_ordering_semantic ordering_semantic;
+};
+
+struct doca_verbs_qp_attr {
+	enum doca_verbs_qp_state next_state, current_state;
+	enum doca_verbs_mtu_size path_mtu;
+	uint32_t rq_psn, sq_psn, dest_qp_num;
+	int allow_remote_write, allow_remote_read;
+	enum doca_verbs_qp_atomic_mode atomic_mode;
+	bool has_ah;
+	struct doca_verbs_ah_attr_t ah;
+	uint16_t pkey_index, port_num;
+	uint16_t ack_timeout, retry_cnt, rnr_retry, min_rnr_timer;
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+};
+
+struct doca_verbs_srq_init_attr {
+	uint32_t srq_wr;
+	uint32_t receive_max_sges;
+	enum doca_verbs_srq_type type;
+	struct ibv_pd *pd;
+	struct doca_verbs_umem *external_umem;
+	uint64_t external_umem_offset;
+};
+
+#endif

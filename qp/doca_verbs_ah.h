@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Address handles: the path to the remote port, given to a QP on its way to RTR. */
+#ifndef DOCA_VERBS_AH_H
+#define DOCA_VERBS_AH_H
+
+#include "doca_verbs_dev.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum doca_verbs_addr_type {
+	DOCA_VERBS_ADDR_TYPE_IPv4,	/* RoCE */
+	DOCA_VERBS_ADDR_TYPE_IPv6,	/* RoCE */
+	DOCA_VERBS_ADDR_TYPE_IB_GRH,	/* InfiniBand with global route */
+	DOCA_VERBS_ADDR_TYPE_IB_NO_GRH, /* InfiniBand, LID only */
+};
+
+typedef struct doca_verbs_ah_attr_t doca_verbs_ah_attr_t;
+
+doca_error_t doca_verbs_ah_attr_create(doca_dev_t *net_dev, doca_verbs_ah_attr_t **ah_attr);
+doca_error_t doca_verbs_ah_attr_destroy(doca_verbs_ah_attr_t *ah_attr);
+
+/* Getters return zeroes for a NULL argument. */
+
+/* The remote port's GID. */
+doca_error_t doca_verbs_ah_attr_set_gid(doca_verbs_ah_attr_t *ah_attr, struct doca_verbs_gid gid);
+struct doca_verbs_gid doca_verbs_ah_get_gid(const doca_verbs_ah_attr_t *ah_attr);
+
+doca_error_t doca_verbs_ah_attr_set_addr_type(doca_verbs_ah_attr_t *ah_attr,
+					      enum doca_verbs_addr_type addr_type);
+enum doca_verbs_addr_type doca_verbs_ah_get_addr_type(const doca_verbs_ah_attr_t *ah_attr);
+
+/* InfiniBand: the remote LID and the service level (also RoCE: the priority). */
+doca_error_t doca_verbs_ah_attr_set_dlid(doca_verbs_ah_attr_t *ah_attr, uint32_t dlid);
+uint32_t doca_verbs_ah_get_dlid(const doca_verbs_ah_attr_t *ah_attr);
+doca_error_t doca_verbs_ah_attr_set_sl(doca_verbs_ah_attr_t *ah_attr, uint8_t sl);
+uint8_t doca_verbs_ah_get_sl(const doca_verbs_ah_attr_t *ah_attr);
+
+/* Index of the local port's GID. */
+doca_error_t doca_verbs_ah_attr_set_sgid_index(doca_verbs_ah_attr_t *ah_attr, uint8_t sgid_index);
+uint8_t doca_verbs_ah_get_sgid_index(const doca_verbs_ah_attr_t *ah_attr);
+
+/* An enum ibv_rate; 0 is as fast as the port. */
+doca_error_t doca_verbs_ah_attr_set_static_rate(doca_verbs_ah_attr_t *ah_attr, uint8_t static_rate);
+uint8_t doca_verbs_ah_get_static_rate(const doca_verbs_ah_attr_t *ah_attr);
+
+doca_error_t doca_verbs_ah_attr_set_hop_limit(doca_verbs_ah_attr_t *ah_attr, uint8_t hop_limit);
+uint8_t doca_verbs_ah_get_hop_limit(const doca_verbs_ah_attr_t *ah_attr);
+doca_error_t doca_verbs_ah_attr_set_traffic_class(doca_verbs_ah_attr_t *ah_attr,
+						  uint8_t traffic_class);
+uint8_t doca_verbs_ah_get_traffic_class(const doca_verbs_ah_attr_t *ah_attr);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

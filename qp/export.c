@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * From a queue pair to the struct that GPU threads use: chooses the doorbell,
+ * builds a host image of the device struct and of its state block, and copies
+ * them to memory that the GPU addresses. A QP has one export at a time.
+ */
+#include "export.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/log.h"
+#include "state.h"
+
+#define DEV_STRUCT_ALIGN 128u
+#define H(name) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
+#define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
+
+static doca_error_t check_mode(const struct doca_verbs_qp_t *qp,
+			       enum doca_gpu_dev_verbs_nic_handler h,
+			       enum doca_gpu_verbs_send_dbr_mode_ext mode)
+{
+	const char *why = NULL;
+
+	if ((unsigned int)mode > MODE(NO_DBR_SW_EMULATED))
+		why = "no such DBREC mode";
+	else if ((mode == MODE(NO_DBR_HW)) != qp->no_dbr)
+		why = "the QP was not created with the DBREC mode of the export";
+	else if (h == H(GPU_SM_NO_DBR) && mode == MODE(VALID_DBR))
+		why = "GPU_SM_NO_DBR excludes the VALID_DBR mode";
+	if (!why)
+		return DOCA_SUCCESS;
+	gdk_err("QP 0x%x: %s (mode %d, handler %s)", qp->qpn, why, mode, gdk_handler_name(h));
+	return DOCA_ERROR_INVALID_VALUE;
+}
+
+static doca_error_t check_queues(doca_gpu_t *gpu, const struct doca_verbs_qp_t *qp,
+				 const struct doca_verbs_cq_t *cq)
+{
+	const char *why = NULL;
+
+	if (!qp->sq_num || cq != qp->send_cq)
+		why = "the CQ is not the one that its sends complete on";
+	else if ((qp->gpu && qp->gpu != gpu) || (cq->gpu && cq->gpu != gpu))
+		why = "its queues are in memory of another GPU";
+	if (why) {
+		gdk_err("QP 0x%x: %s", qp->qpn, why);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	if (!cq->collapsed && cq->cqe_num < qp->sq_num) {
+		gdk_err("QP 0x%x: a CQ of %u entries loses completions of a send queue of %u slots",
+			qp->qpn, cq->cqe_num, qp->sq_num);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	if (!gdk_gpu_is_host(gpu) && (qp->own_umem || cq->own_umem)) {
+		gdk_err("QP 0x%x: its %s is internal host memory, which GPU %s cannot address: "
+			"use an external umem",
+			qp->qpn, qp->own_umem ? "queue" : "CQ", gdk_gpu_name(gpu));
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	return DOCA_SUCCESS;
+}
+
+/* Can the CPU load and store there? Then another observer may be a CPU, or the
+ * memory is the host's: both ask for fences at system scope. */
+static bool on_host(const doca_gpu_t *umem_gpu, doca_gpu_t *gpu, const void *addr)
+{
+	return !umem_gpu || gdk_gpu_cpu_ptr(gpu, addr);
+}
+
+static uint32_t *dbrec_cpu(const struct doca_verbs_qp_t *qp, doca_gpu_t *gpu)
+{
+	uint32_t *word = &qp->dbrec[1];
+
+	return qp->umem_dbr->gpu ? gdk_gpu_cpu_ptr(gpu, word) : word;
+}
+
+static uint32_t state_flags(const struct gdk_export *x)
+{
+	const struct doca_verbs_qp_t *qp = x->pub.qp;
+	doca_gpu_t *gpu = x->pub.gpu_dev;
+	uint32_t flags = 0;
+
+	if (gdk_gpu_is_host(gpu))
+		flags |= GDK_QPF_HOST_EXEC;
+	if (x->cq->collapsed)
+		flags |= GDK_QPF_COLLAPSED;
+	if (gdk_gpu_is_host(gpu) || x->pub.cpu_proxy || x->reg_on_host ||
+	    on_host(qp->gpu, gpu, qp->sq_buf) || on_host(qp->umem_dbr->gpu, gpu, qp->dbrec) ||
+	    on_host(x->cq->gpu, gpu, x->cq->buf))
+		flags |= GDK_QPF_SYS_SCOPE;
+	return flags;
+}
+
+doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci)
+{
+	struct gdk_qp_state *image = calloc(1, x->state_size);
+	doca_error_t err;
+
+	if (!image) {
+		gdk_err("QP 0x%x: no memory for an image of its state", x->pub.qp->qpn);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	gdk_qp_state_format(image, (uint64_t)(uintptr_t)x->state, x->pub.qp->sq_num,
+			    x->state_flags);
+	image->cqe_ci = cqe_ci;
+	err = gdk_gpu_write(x->pub.gpu_dev, x->state, image, x->state_size);
+	free(image);
+	return err;
+}
+
+/* Emulation without DBREC needs a CPU that reads "rung" in the state block. */
+static doca_error_t alloc_state(struct gdk_export *x)
+{
+	enum doca_gpu_mem_type kind = gdk_queue_mem_type();
+	void *cpu = NULL;
+	doca_error_t err;
+
+	if (x->pub.send_dbr_mode_ext == MODE(NO_DBR_SW_EMULATED) && kind == DOCA_GPU_MEM_TYPE_GPU)
+		kind = DOCA_GPU_MEM_TYPE_GPU_CPU;
+	x->state_size = gdk_qp_state_size(x->pub.qp->sq_num);
+	err = doca_gpu_mem_alloc(x->pub.gpu_dev, x->state_size, GDK_STATE_LINE, kind, &x->state,
+				 &cpu);
+	if (err != DOCA_SUCCESS && kind == DOCA_GPU_MEM_TYPE_GPU_CPU) {
+		gdk_err("QP 0x%x: NO_DBR_SW_EMULATED needs a counter that the CPU can read, and "
+			"GPU %s has no CPU-readable memory (GDRCopy)",
+			x->pub.qp->qpn, gdk_gpu_name(x->pub.gpu_dev));
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	return err;
+}
+
+static enum doca_gpu_dev_verbs_mem_type mem_type(bool host)
+{
+	return host ? DOCA_GPUNETIO_VERBS_MEM_TYPE_HOST : DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU;
+}
+
+static void fill_cq(struct gdk_export *x)
+{
+	struct doca_gpu_dev_verbs_cq *d = &x->dev.cq_sq;
+	const struct doca_verbs_cq_t *cq = x->cq;
+
+	d->cqe_daddr = cq->buf;
+	d->cq_num = cq->cqn;
+	d->cqe_num = cq->cqe_num;
+	d->cqe_mask = cq->cqe_num - 1;
+	d->cqe_size = DOCA_GPUNETIO_VERBS_CQE_SIZE;
+	d->dbrec = cq->dbrec;
+	d->mem_type = mem_type(on_host(cq->gpu, x->pub.gpu_dev, cq->buf));
+	d->gdk_state = x->state;
+}
+
+/* All but sq_db and what else the strategy sets. */
+static void fill_dev(struct gdk_export *x)
+{
+	struct doca_gpu_dev_verbs_qp *d = &x->dev;
+	const struct doca_verbs_qp_t *qp = x->pub.qp;
+	uint32_t n8 = qp->qpn << 8;
+
+	d->sq_num = qp->qpn;
+	d->sq_num_shift8 = n8;
+	d->sq_num_shift8_be = htobe32(n8);
+	d->sq_num_shift8_be_1ds = htobe32(n8 | 1);
+	d->sq_num_shift8_be_2ds = htobe32(n8 | 2);
+	d->sq_num_shift8_be_3ds = htobe32(n8 | 3);
+	d->sq_num_shift8_be_4ds = htobe32(n8 | 4);
+	d->sq_num_shift8_be_5ds = htobe32(n8 | 5);
+	d->sq_wqe_num = (uint16_t)qp->sq_num; /* at most 32768: fits */
+	d->sq_wqe_mask = (uint16_t)(qp->sq_num - 1);
+	d->sq_wqe_daddr = qp->sq_buf;
+	d->sq_dbrec = &qp->dbrec[1];
+	d->gdk_state = x->state;
+	d->mem_type = mem_type(on_host(qp->gpu, x->pub.gpu_dev, qp->sq_buf));
+	fill_cq(x);
+}
+
+static doca_error_t choose(struct gdk_export *x, enum doca_gpu_dev_verbs_nic_handler want,
+			   struct gdk_doorbell_ask *ask)
+{
+	struct doca_verbs_qp_t *qp = x->pub.qp;
+
+	*ask = (struct gdk_doorbell_ask){
+		.gpu = x->pub.gpu_dev,
+		.dev = qp->dev,
+		.uar = qp->uar,
+		.want = want,
+		.dbr_mode = x->pub.send_dbr_mode_ext,
+		.dbr_mode_stated = true,
+		.qp = qp,
+	};
+	return gdk_doorbell_pick(ask, &x->db, &x->dev.nic_handler, &x->report);
+}
+
+static struct gdk_export *export_new(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp,
+				     struct doca_verbs_cq_t *cq,
+				     enum doca_gpu_verbs_send_dbr_mode_ext mode)
+{
+	struct gdk_export *x = calloc(1, sizeof(*x));
+
+	if (!x) {
+		gdk_err("QP 0x%x: no memory to export it", qp->qpn);
+		return NULL;
+	}
+	x->pub.gpu_dev = gpu;
+	x->pub.qp = qp;
+	x->pub.qp_cpu = &x->dev;
+	x->pub.send_dbr_mode_ext = mode;
+	x->pub.sq_num_shift8_be = htobe32(qp->qpn << 8);
+	x->cq = cq;
+	x->dbrec_cpu = dbrec_cpu(qp, gpu);
+	x->pub.sq_dbrec = x->dbrec_cpu;
+	pthread_mutex_init(&x->progress_lock, NULL);
+	return x;
+}
+
+static void export_free(struct gdk_export *x)
+{
+	pthread_mutex_destroy(&x->progress_lock);
+	free(x);
+}
+
+/* qp->lock is held. */
+static doca_error_t export_locked(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp,
+				  enum doca_gpu_dev_verbs_nic_handler want,
+				  struct doca_verbs_cq_t *cq,
+				  enum doca_gpu_verbs_send_dbr_mode_ext mode,
+				  struct doca_gpu_verbs_qp **out)
+{
+	struct gdk_doorbell_ask ask;
+	struct gdk_export *x;
+	doca_error_t err;
+
+	if (qp->exported) {
+		gdk_err("QP 0x%x is exported already", qp->qpn);
+		return DOCA_ERROR_IN_USE;
+	}
+	x = export_new(gpu, qp, cq, mode);
+	if (!x)
+		return DOCA_ERROR_NO_MEMORY;
+	err = choose(x, want, &ask);
+	if (err != DOCA_SUCCESS)
+		goto err_free;
+	err = alloc_state(x);
+	if (err != DOCA_SUCCESS)
+		goto err_free;
+	fill_dev(x);
+	err = x->db->attach(&ask, &x->pub, &x->dev);
+	if (err != DOCA_SUCCESS)
+		goto err_state;
+	x->state_flags = state_flags(x);
+	err = gdk_export_write_state(x, 0);
+	if (err != DOCA_SUCCESS)
+		goto err_detach;
+	qp->exported = &x->pub;
+	*out = &x->pub;
+	return DOCA_SUCCESS;
+
+err_detach:
+	x->db->detach(&x->pub);
+err_state:
+	(void)doca_gpu_mem_free(gpu, x->state);
+err_free:
+	export_free(x);
+	return err;
+}
+
+/* gpu_qp_umem_dev_ptr is not needed: the QP's umem knows its address. */
+doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu, doca_verbs_qp_t *qp,
+				      enum doca_gpu_dev_verbs_nic_handler nic_handler,
+				      void *gpu_qp_umem_dev_ptr, doca_verbs_cq_t *cq_sq,
+				      enum doca_gpu_verbs_send_dbr_mode_ext mode,
+				      struct doca_gpu_verbs_qp **qp_out)
+{
+	doca_error_t err;
+
+	(void)gpu_qp_umem_dev_ptr;
+	GDK_CHECK_ARG(gpu != NULL);
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(cq_sq != NULL);
+	GDK_CHECK_ARG(qp_out != NULL);
+	err = check_mode(qp, nic_handler, mode);
+	if (err == DOCA_SUCCESS)
+		err = check_queues(gpu, qp, cq_sq);
+	if (err != DOCA_SUCCESS)
+		return err;
+	pthread_mutex_lock(&qp->lock);
+	err = export_locked(gpu, qp, nic_handler, cq_sq, mode, qp_out);
+	pthread_mutex_unlock(&qp->lock);
+	return err;
+}
+
+doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu, struct doca_gpu_verbs_qp *qp)
+{
+	struct gdk_export *x;
+
+	GDK_CHECK_ARG(gpu != NULL);
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(qp->gpu_dev == gpu);
+	x = gdk_to_export(qp);
+	/* The service forgets it first: its thread touches counter and register. */
+	if (x->service)
+		x->unmonitor(x->service, x);
+	pthread_mutex_lock(&qp->qp->lock);
+	qp->qp->exported = NULL;
+	pthread_mutex_unlock(&qp->qp->lock);
+	x->db->detach(qp);
+	if (qp->qp_gpu && !x->dev_shared)
+		(void)doca_gpu_mem_free(gpu, qp->qp_gpu);
+	(void)doca_gpu_mem_free(gpu, x->state);
+	export_free(x);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_gpu_verbs_get_qp_dev(struct doca_gpu_verbs_qp *qp,
+				       struct doca_gpu_dev_verbs_qp **qp_gpu)
+{
+	struct gdk_export *x;
+	void *gpu_ptr, *cpu = NULL;
+	doca_error_t err = DOCA_SUCCESS;
+
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(qp_gpu != NULL);
+	x = gdk_to_export(qp);
+	pthread_mutex_lock(&qp->qp->lock);
+	if (qp->qp_gpu)
+		goto done;
+	err = doca_gpu_mem_alloc(qp->gpu_dev, sizeof(x->dev), DEV_STRUCT_ALIGN,
+				 gdk_queue_mem_type(), &gpu_ptr, &cpu);
+	if (err != DOCA_SUCCESS)
+		goto out;
+	err = gdk_gpu_write(qp->gpu_dev, gpu_ptr, &x->dev, sizeof(x->dev));
+	if (err != DOCA_SUCCESS) {
+		(void)doca_gpu_mem_free(qp->gpu_dev, gpu_ptr);
+		goto out;
+	}
+	qp->qp_gpu = gpu_ptr;
+	qp->qp_gpu_h = cpu;
+done:
+	*qp_gpu = qp->qp_gpu;
+out:
+	pthread_mutex_unlock(&qp->qp->lock);
+	return err;
+}
+
+/* Slots are reserved through sq_rsvd_index of one struct: a QP that has a
+ * device struct already cannot get a second one. */
+static doca_error_t check_multi(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qps, unsigned int num)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < num; i++) {
+		if (!qps[i])
+			continue;
+		if (qps[i]->gpu_dev != gpu) {
+			gdk_err("QP 0x%x is exported to another GPU", qps[i]->qp->qpn);
+			return DOCA_ERROR_INVALID_VALUE;
+		}
+		for (j = 0; j < i && qps[j] != qps[i]; j++)
+			;
+		if (qps[i]->qp_gpu || j < i) {
+			gdk_err("QP 0x%x has a device struct already", qps[i]->qp->qpn);
+			return DOCA_ERROR_IN_USE;
+		}
+	}
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qps,
+						 unsigned int num_qps,
+						 struct doca_gpu_dev_verbs_qp **out_qp_gpus)
+{
+	struct doca_gpu_dev_verbs_qp *image, *array;
+	void *gpu_ptr, *cpu = NULL;
+	doca_error_t err;
+	unsigned int i;
+
+	GDK_CHECK_ARG(gpu != NULL);
+	GDK_CHECK_ARG(qps != NULL);
+	GDK_CHECK_ARG(num_qps > 0);
+	GDK_CHECK_ARG(out_qp_gpus != NULL);
+	err = check_multi(gpu, qps, num_qps);
+	if (err != DOCA_SUCCESS)
+		return err;
+	image = calloc(num_qps, sizeof(*image)); /* holes stay zero */
+	if (!image) {
+		gdk_err("no memory for device structs of %u QPs", num_qps);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	err = doca_gpu_mem_alloc(gpu, num_qps * sizeof(*image), DEV_STRUCT_ALIGN,
+				 gdk_queue_mem_type(), &gpu_ptr, &cpu);
+	if (err != DOCA_SUCCESS)
+		goto err_image;
+	for (i = 0; i < num_qps; i++)
+		if (qps[i])
+			image[i] = *qps[i]->qp_cpu;
+	err = gdk_gpu_write(gpu, gpu_ptr, image, num_qps * sizeof(*image));
+	if (err != DOCA_SUCCESS)
+		goto err_array;
+	array = gpu_ptr;
+	for (i = 0; i < num_qps; i++) {
+		if (!qps[i])
+			continue;
+		qps[i]->qp_gpu = &array[i];
+		qps[i]->qp_gpu_h = cpu ? (struct doca_gpu_dev_verbs_qp *)cpu + i : NULL;
+		gdk_to_export(qps[i])->dev_shared = true;
+	}
+	free(image);
+	*out_qp_gpus = array;
+	return DOCA_SUCCESS;
+
+err_array:
+	(void)doca_gpu_mem_free(gpu, gpu_ptr);
+err_image:
+	free(image);
+	return err;
+}
+
+doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qps,
+						   unsigned int num_qps,
+						   struct doca_gpu_dev_verbs_qp *qp_gpus)
+{
+	unsigned int i;
+
+	GDK_CHECK_ARG(gpu != NULL);
+	GDK_CHECK_ARG(qps != NULL);
+	GDK_CHECK_ARG(num_qps > 0);
+	GDK_CHECK_ARG(qp_gpus != NULL);
+	for (i = 0; i < num_qps; i++) {
+		if (!qps[i] || qps[i]->qp_gpu != &qp_gpus[i])
+			continue;
+		qps[i]->qp_gpu = NULL;
+		qps[i]->qp_gpu_h = NULL;
+		gdk_to_export(qps[i])->dev_shared = false;
+	}
+	return doca_gpu_mem_free(gpu, qp_gpus);
+}

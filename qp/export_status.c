@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What the host can learn of an exported queue pair (errors, counters, how
+ * its handler was chosen), and the two ways it interferes: abort and reset.
+ */
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/log.h"
+#include "export.h"
+#include "state.h"
+
+#define CQE_BYTES 64u
+#define SYNDROME_WR_FLUSH 0x05
+
+/* Queue memory belongs to a GPU, or is plain host memory (NULL). */
+static doca_error_t mem_read(doca_gpu_t *gpu, void *dst, const void *src, size_t len)
+{
+	if (gpu)
+		return gdk_gpu_read(gpu, dst, src, len);
+	memcpy(dst, src, len);
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t mem_write(doca_gpu_t *gpu, void *dst, const void *src, size_t len)
+{
+	if (gpu)
+		return gdk_gpu_write(gpu, dst, src, len);
+	memcpy(dst, src, len);
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t read_ring(const struct gdk_export *x, uint8_t **out)
+{
+	size_t len = (size_t)x->cq->cqe_num * CQE_BYTES;
+	uint8_t *ring = malloc(len);
+	doca_error_t err;
+
+	if (!ring) {
+		gdk_err("CQ 0x%x: no memory for a copy of %zu bytes", x->cq->cqn, len);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	err = mem_read(x->cq->gpu, ring, x->cq->buf, len);
+	if (err != DOCA_SUCCESS) {
+		free(ring);
+		return err;
+	}
+	*out = ring;
+	return DOCA_SUCCESS;
+}
+
+/* ---- errors ---- */
+
+/* The cause, if it is there; else one of the flushes that follow it. Entries
+ * of other QPs on the same CQ do not count. */
+static const struct doca_gpunetio_ib_mlx5_err_cqe_ex *find_error(const struct gdk_export *x,
+								 const uint8_t *ring)
+{
+	const struct doca_gpunetio_ib_mlx5_err_cqe_ex *cqe, *flush = NULL;
+	uint32_t i;
+
+	for (i = 0; i < x->cq->cqe_num; i++) {
+		cqe = (const void *)(ring + (size_t)i * CQE_BYTES);
+		if (cqe->op_own >> 4 != DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR ||
+		    (be32toh(cqe->s_wqe_opcode_qpn) & 0xffffff) != x->pub.qp->qpn)
+			continue;
+		if (cqe->syndrome != SYNDROME_WR_FLUSH)
+			return cqe;
+		if (!flush)
+			flush = cqe;
+	}
+	return flush;
+}
+
+doca_error_t doca_gpu_verbs_query_last_error(struct doca_gpu_verbs_qp *qp,
+					     struct doca_gpu_verbs_qp_error_info *info)
+{
+	const struct doca_gpunetio_ib_mlx5_err_cqe_ex *cqe;
+	struct doca_gpu_verbs_qp_error_info found = {0};
+	uint8_t box[PRM_QUERY_QP_OUT_LEN], *ring;
+	enum doca_verbs_qp_state state;
+	struct gdk_export *x;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(info != NULL);
+	x = gdk_to_export(qp);
+	err = gdk_qp_query_state(qp->qp, box, &state);
+	if (err != DOCA_SUCCESS)
+		return err;
+	err = read_ring(x, &ring);
+	if (err != DOCA_SUCCESS)
+		return err;
+	found.has_error = state == DOCA_VERBS_QP_STATE_ERR;
+	cqe = find_error(x, ring);
+	if (cqe) {
+		found.has_error = true;
+		found.syndrome = cqe->syndrome;
+		found.vendor_err_synd = cqe->vendor_err_synd;
+		found.hw_err_synd = cqe->hw_err_synd;
+		found.hw_synd_type = cqe->hw_synd_type;
+		found.wqe_counter = be16toh(cqe->wqe_counter);
+	}
+	free(ring);
+	*info = found;
+	return DOCA_SUCCESS;
+}
+
+/* ---- report, counters, abort ---- */
+
+doca_error_t gdk_verbs_qp_get_handler_report(const struct doca_gpu_verbs_qp *qp,
+					     struct gdk_handler_report *report)
+{
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(report != NULL);
+	*report = ((const struct gdk_export *)qp)->report; /* pub is its first member */
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
+				       struct gdk_qp_counters *counters)
+{
+	struct gdk_qp_state st;
+	struct gdk_export *x;
+	uint64_t reserved = 0, rings;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(counters != NULL);
+	x = gdk_to_export(qp);
+	err = gdk_gpu_read(qp->gpu_dev, &st, x->state, sizeof(st));
+	if (err == DOCA_SUCCESS && qp->qp_gpu)
+		err = gdk_gpu_read(qp->gpu_dev, &reserved, &qp->qp_gpu->sq_rsvd_index,
+				   sizeof(reserved));
+	if (err != DOCA_SUCCESS)
+		return err;
+	pthread_mutex_lock(&x->progress_lock);
+	rings = x->rings;
+	pthread_mutex_unlock(&x->progress_lock);
+	/* A proxy counter that is raised is no register write: "doorbells" of
+	 * the GPU's side do not count then. */
+	counters->doorbells =
+		x->report.chosen == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY ?
+			rings : st.doorbells + rings;
+	counters->dbrec_updates = st.dbrec_updates + (qp->qp->no_dbr ? 0 : rings);
+	counters->wqes_reserved = reserved;
+	counters->completions = st.completed;
+	counters->status = st.status;
+	counters->error_wqe = st.status && st.error_wqe != GDK_NO_WQE ? st.error_wqe : 0;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp)
+{
+	static const uint32_t raised = 1;
+
+	GDK_CHECK_ARG(qp != NULL);
+	return gdk_gpu_write(qp->gpu_dev,
+			     (uint8_t *)gdk_to_export(qp)->state +
+				     offsetof(struct gdk_qp_state, abort_word),
+			     &raised, sizeof(raised));
+}
+
+/* ---- reset ---- */
+
+/*
+ * Where the NIC writes the next CQE, modulo two laps. A reset of the QP leaves
+ * the CQ where it is, and how many CQEs there were depends on signalling, so
+ * it is read off the ring: entries from base on are valid up to the producer;
+ * when all are, their owner bits (the parity of the lap) change at it.
+ */
+uint64_t gdk_cq_find_producer(const uint8_t *ring, uint32_t num, uint64_t base)
+{
+	uint8_t first = ring[CQE_BYTES - 1] & 1;
+	uint32_t i;
+
+	for (i = 0; i < num; i++)
+		if (ring[(((base + i) & (num - 1)) + 1) * CQE_BYTES - 1] >> 4 ==
+		    DOCA_GPUNETIO_IB_MLX5_CQE_INVALID)
+			return base + i;
+	for (i = 1; i < num; i++)
+		if ((ring[(i + 1) * (size_t)CQE_BYTES - 1] & 1) != first)
+			return (first ? num : 0) + (uint64_t)i;
+	return first ? 0 : num;
+}
+
+/* Invalid, and with the owner bit that the next write to the entry inverts. */
+static void invalidate_ring(uint8_t *ring, uint32_t num, uint64_t producer)
+{
+	uint64_t at;
+	uint32_t i;
+
+	memset(ring, 0, (size_t)num * CQE_BYTES);
+	for (i = 0; i < num; i++) {
+		at = producer + i;
+		ring[((at & (num - 1)) + 1) * CQE_BYTES - 1] = 0xf0 | (at & num ? 0 : 1);
+	}
+}
+
+static doca_error_t reset_cq(struct gdk_export *x, uint64_t *producer)
+{
+	struct doca_verbs_cq_t *cq = x->cq;
+	uint8_t *ring;
+	doca_error_t err = read_ring(x, &ring);
+
+	if (err != DOCA_SUCCESS)
+		return err;
+	*producer = cq->collapsed ? 0 :
+				    gdk_cq_find_producer(ring, cq->cqe_num, x->dev.cq_sq.cqe_rsvd);
+	invalidate_ring(ring, cq->cqe_num, *producer);
+	err = mem_write(cq->gpu, cq->buf, ring, (size_t)cq->cqe_num * CQE_BYTES);
+	free(ring);
+	return err;
+}
+
+static doca_error_t reset_sq(struct gdk_export *x)
+{
+	struct doca_verbs_qp_t *qp = x->pub.qp;
+	size_t len = (size_t)qp->sq_num * GDK_WQEBB_SIZE;
+	static const uint32_t zero;
+	doca_error_t err = DOCA_SUCCESS;
+
+	if (qp->gpu)
+		err = gdk_gpu_fill(qp->gpu, qp->sq_buf, 0, len);
+	else
+		memset(qp->sq_buf, 0, len);
+	if (err == DOCA_SUCCESS)
+		err = mem_write(qp->umem_dbr->gpu, &qp->dbrec[1], &zero, sizeof(zero));
+	return err;
+}
+
+/* progress_lock is held: no proxy thread rings in between. */
+static doca_error_t reset_locked(struct gdk_export *x)
+{
+	struct doca_gpu_verbs_qp *qp = &x->pub;
+	uint64_t producer;
+	doca_error_t err;
+
+	err = reset_cq(x, &producer);
+	if (err == DOCA_SUCCESS)
+		err = reset_sq(x);
+	if (err != DOCA_SUCCESS)
+		return err;
+	if (x->slot)
+		__atomic_store_n(qp->cpu_db, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->sq_wqe_pi_last, 0, __ATOMIC_RELAXED);
+	x->rings = 0;
+	x->dev.cq_sq.cqe_rsvd = producer;
+	err = gdk_export_write_state(x, producer);
+	if (err == DOCA_SUCCESS && qp->qp_gpu)
+		err = gdk_gpu_write(qp->gpu_dev, qp->qp_gpu, &x->dev, sizeof(x->dev));
+	return err;
+}
+
+doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *qp)
+{
+	struct gdk_export *x;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(qp != NULL);
+	x = gdk_to_export(qp);
+	pthread_mutex_lock(&x->progress_lock);
+	err = reset_locked(x);
+	pthread_mutex_unlock(&x->progress_lock);
+	return err;
+}

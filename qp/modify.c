@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Transitions of a queue pair. One table says which exist, what each needs
+ * and what it may carry; one function writes the attributes of any of them.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../core/devx.h"
+#include "../core/log.h"
+#include "qp.h"
+
+#define A(name) DOCA_VERBS_QP_ATTR_##name
+#define S(name) DOCA_VERBS_QP_STATE_##name
+#define ANY (-1)
+
+#define REMOTE_RIGHTS (A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ) | A(ATOMIC_MODE))
+
+/* flagged: attributes that count only with their bit in opt_param_mask. */
+static const struct transition {
+	int from, to;
+	uint32_t opcode;
+	int required, optional, flagged;
+} transitions[] = {
+	{S(RST), S(INIT), GDK_CMD_RST2INIT_QP,
+	 A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ),
+	 A(ATOMIC_MODE), 0},
+	{S(INIT), S(INIT), GDK_CMD_INIT2INIT_QP, 0, A(PKEY_INDEX) | A(PORT_NUM) | REMOTE_RIGHTS,
+	 A(PKEY_INDEX) | A(PORT_NUM) | REMOTE_RIGHTS},
+	{S(INIT), S(RTR), GDK_CMD_INIT2RTR_QP,
+	 A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | A(MIN_RNR_TIMER),
+	 A(PKEY_INDEX) | A(MAX_DEST_RD_ATOMIC) | REMOTE_RIGHTS, A(PKEY_INDEX) | REMOTE_RIGHTS},
+	{S(RTR), S(RTS), GDK_CMD_RTR2RTS_QP,
+	 A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY),
+	 A(MIN_RNR_TIMER) | A(MAX_QP_RD_ATOMIC) | REMOTE_RIGHTS, A(MIN_RNR_TIMER) | REMOTE_RIGHTS},
+	{S(RTS), S(RTS), GDK_CMD_RTS2RTS_QP, 0, A(MIN_RNR_TIMER) | A(AH_ATTR) | REMOTE_RIGHTS,
+	 A(MIN_RNR_TIMER) | A(AH_ATTR) | REMOTE_RIGHTS},
+	{ANY, S(ERR), GDK_CMD_2ERR_QP, 0, 0, 0},
+	{ANY, S(RST), GDK_CMD_2RST_QP, 0, 0, 0},
+};
+
+static const struct {
+	int bit;
+	const char *name;
+	uint32_t opt; /* opt_param_mask */
+} attrs[] = {
+	{A(ALLOW_REMOTE_WRITE), "ALLOW_REMOTE_WRITE", 1u << 3},
+	{A(ALLOW_REMOTE_READ), "ALLOW_REMOTE_READ", 1u << 1},
+	{A(PKEY_INDEX), "PKEY_INDEX", 1u << 4},
+	{A(MIN_RNR_TIMER), "MIN_RNR_TIMER", 1u << 6},
+	{A(PORT_NUM), "PORT_NUM", 1u << 16},
+	{A(NEXT_STATE), "NEXT_STATE", 0},
+	{A(CURRENT_STATE), "CURRENT_STATE", 0},
+	{A(PATH_MTU), "PATH_MTU", 0},
+	{A(RQ_PSN), "RQ_PSN", 0},
+	{A(SQ_PSN), "SQ_PSN", 0},
+	{A(DEST_QP_NUM), "DEST_QP_NUM", 0},
+	{A(ACK_TIMEOUT), "ACK_TIMEOUT", 0},
+	{A(RETRY_CNT), "RETRY_CNT", 0},
+	{A(RNR_RETRY), "RNR_RETRY", 0},
+	{A(AH_ATTR), "AH_ATTR", 1u << 23 | 1u << 17}, /* source GID index, DSCP */
+	{A(ATOMIC_MODE), "ATOMIC_MODE", 1u << 2},
+	{A(MAX_QP_RD_ATOMIC), "MAX_QP_RD_ATOMIC", 0},
+	{A(MAX_DEST_RD_ATOMIC), "MAX_DEST_RD_ATOMIC", 0},
+};
+
+const char *gdk_qp_state_name(enum doca_verbs_qp_state state)
+{
+	static const char *const names[] = {"RST", "INIT", "RTR", "RTS", "ERR"};
+
+	return (unsigned int)state < GDK_ARRAY_SIZE(names) ? names[state] : "?";
+}
+
+static const char *attr_names(int mask, char *buf, size_t len)
+{
+	size_t i, at = 0;
+
+	buf[0] = '\0';
+	for (i = 0; i < GDK_ARRAY_SIZE(attrs) && at < len; i++)
+		if (mask & attrs[i].bit)
+			at += (size_t)snprintf(buf + at, len - at, "%s%s", at ? ", " : "",
+					       attrs[i].name);
+	return buf;
+}
+
+static uint32_t opt_param_mask(int mask)
+{
+	uint32_t opt = 0;
+	size_t i;
+
+	for (i = 0; i < GDK_ARRAY_SIZE(attrs); i++)
+		if (mask & attrs[i].bit)
+			opt |= attrs[i].opt;
+	return opt;
+}
+
+static const struct transition *find_transition(int from, int to)
+{
+	const struct transition *t;
+
+	for (t = transitions; t < transitions + GDK_ARRAY_SIZE(transitions); t++)
+		if ((t->from == from || t->from == ANY) && t->to == to)
+			return t;
+	return NULL;
+}
+
+static doca_error_t check_mask(const struct doca_verbs_qp_t *qp, const struct transition *t,
+			       int mask)
+{
+	int missing = t->required & ~mask;
+	int extra = mask & ~(t->required | t->optional | A(NEXT_STATE) | A(CURRENT_STATE));
+	char names[320];
+
+	if (missing)
+		gdk_err("QP 0x%x: %s to %s needs %s", qp->qpn, gdk_qp_state_name(qp->state),
+			gdk_qp_state_name(t->to), attr_names(missing, names, sizeof(names)));
+	if (extra)
+		gdk_err("QP 0x%x: %s to %s cannot take %s (mask 0x%x)", qp->qpn,
+			gdk_qp_state_name(qp->state), gdk_qp_state_name(t->to),
+			attr_names(extra, names, sizeof(names)), (unsigned int)mask);
+	return missing || extra ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
+}
+
+static doca_error_t check_values(struct doca_verbs_qp_t *qp, const doca_verbs_qp_attr_t *a,
+				 int mask)
+{
+	const struct gdk_caps *caps = &qp->dev->caps;
+
+	if ((mask & A(AH_ATTR)) && !a->has_ah) {
+		gdk_err("QP 0x%x: AH_ATTR is in the mask, and no ah_attr was set", qp->qpn);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	if ((mask & A(MAX_QP_RD_ATOMIC)) && caps->max_qp_init_rd_atom &&
+	    a->max_rd_atomic > caps->max_qp_init_rd_atom) {
+		gdk_err("QP 0x%x: max_rd_atomic %u is above the device's %u", qp->qpn,
+			a->max_rd_atomic, caps->max_qp_init_rd_atom);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	if ((mask & A(MAX_DEST_RD_ATOMIC)) && caps->max_qp_rd_atom &&
+	    a->max_dest_rd_atomic > caps->max_qp_rd_atom) {
+		gdk_err("QP 0x%x: max_dest_rd_atomic %u is above the device's %u", qp->qpn,
+			a->max_dest_rd_atomic, caps->max_qp_rd_atom);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	return mask & A(PATH_MTU) ? gdk_path_check_mtu(qp, a->path_mtu) : DOCA_SUCCESS;
+}
+
+static uint32_t psn24(const struct doca_verbs_qp_t *qp, uint32_t psn)
+{
+	if (psn >> 24)
+		gdk_warn("QP 0x%x: PSN 0x%x has more than 24 bits, the low ones are used",
+			 qp->qpn, psn);
+	return psn & 0xffffff;
+}
+
+static unsigned int log2_or_0(unsigned int v)
+{
+	return v ? gdk_ilog2(v) : 0;
+}
+
+static void put_rights(const doca_verbs_qp_attr_t *a, int mask, void *qpc)
+{
+	if (mask & A(ALLOW_REMOTE_WRITE))
+		prm_set(qpc, PRM_QPC_RWE, !!a->allow_remote_write);
+	if (mask & A(ALLOW_REMOTE_READ))
+		prm_set(qpc, PRM_QPC_RRE, !!a->allow_remote_read);
+	if (mask & A(ATOMIC_MODE)) {
+		prm_set(qpc, PRM_QPC_RAE, a->atomic_mode != DOCA_VERBS_QP_ATOMIC_MODE_NONE);
+		prm_set(qpc, PRM_QPC_ATOMIC_MODE, a->atomic_mode);
+	}
+}
+
+static void put_numbers(const struct doca_verbs_qp_t *qp, const doca_verbs_qp_attr_t *a, int mask,
+			uint8_t *qpc)
+{
+	uint8_t *path = qpc + PRM_QPC_PATH_AT;
+
+	if (mask & A(PKEY_INDEX))
+		prm_set(path, PRM_ADS_PKEY_INDEX, a->pkey_index);
+	if (mask & A(PORT_NUM))
+		prm_set(path, PRM_ADS_VHCA_PORT_NUM, a->port_num);
+	if (mask & A(ACK_TIMEOUT))
+		prm_set(path, PRM_ADS_ACK_TIMEOUT, a->ack_timeout);
+	if (mask & A(MIN_RNR_TIMER))
+		prm_set(qpc, PRM_QPC_MIN_RNR_NAK, a->min_rnr_timer);
+	if (mask & A(PATH_MTU))
+		prm_set(qpc, PRM_QPC_MTU, (uint32_t)a->path_mtu + 1);
+	if (mask & A(RQ_PSN))
+		prm_set(qpc, PRM_QPC_NEXT_RCV_PSN, psn24(qp, a->rq_psn));
+	if (mask & A(SQ_PSN))
+		prm_set(qpc, PRM_QPC_NEXT_SEND_PSN, psn24(qp, a->sq_psn));
+	if (mask & A(DEST_QP_NUM))
+		prm_set(qpc, PRM_QPC_REMOTE_QPN, a->dest_qp_num);
+	if (mask & A(RETRY_CNT))
+		prm_set(qpc, PRM_QPC_RETRY_COUNT, a->retry_cnt);
+	if (mask & A(RNR_RETRY))
+		prm_set(qpc, PRM_QPC_RNR_RETRY, a->rnr_retry);
+	if (mask & A(MAX_QP_RD_ATOMIC))
+		prm_set(qpc, PRM_QPC_LOG_SRA_MAX, log2_or_0(a->max_rd_atomic));
+	if (mask & A(MAX_DEST_RD_ATOMIC))
+		prm_set(qpc, PRM_QPC_LOG_RRA_MAX, log2_or_0(a->max_dest_rd_atomic));
+}
+
+/* What a transition carries besides the attributes themselves. */
+static doca_error_t put_extras(struct doca_verbs_qp_t *qp, const struct transition *t,
+			       const doca_verbs_qp_attr_t *a, int mask, uint8_t *qpc)
+{
+	uint8_t *path = qpc + PRM_QPC_PATH_AT;
+
+	if (t->opcode == GDK_CMD_RST2INIT_QP)
+		prm_set(qpc, PRM_QPC_PM_STATE, GDK_QPC_PM_MIGRATED);
+	if (t->opcode == GDK_CMD_INIT2RTR_QP) {
+		prm_set(qpc, PRM_QPC_LOG_MSG_MAX, GDK_QPC_LOG_MSG_MAX);
+		return gdk_path_fill(qp, &a->ah, a->dest_qp_num, qpc);
+	}
+	/* Of a live connection only source GID and DSCP can change. */
+	if (t->opcode == GDK_CMD_RTS2RTS_QP && (mask & A(AH_ATTR))) {
+		prm_set(path, PRM_ADS_SRC_ADDR_INDEX, a->ah.sgid_index);
+		prm_set(path, PRM_ADS_DSCP, a->ah.traffic_class >> 2);
+	}
+	return DOCA_SUCCESS;
+}
+
+static void remember(struct doca_verbs_qp_t *qp, const struct transition *t,
+		     const doca_verbs_qp_attr_t *a, int mask)
+{
+	qp->state = (enum doca_verbs_qp_state)t->to;
+	if (mask & A(PORT_NUM))
+		qp->port = (uint8_t)a->port_num;
+	if (t->opcode == GDK_CMD_INIT2RTR_QP)
+		qp->addr_type = a->ah.addr_type;
+	if (mask & A(ATOMIC_MODE))
+		qp->atomic_mode = a->atomic_mode;
+	if (t->to == S(RST))
+		qp->atomic_mode = DOCA_VERBS_QP_ATOMIC_MODE_NONE;
+}
+
+static doca_error_t do_transition(struct doca_verbs_qp_t *qp, const struct transition *t,
+				  const doca_verbs_qp_attr_t *a, int mask)
+{
+	uint8_t in[PRM_MODIFY_QP_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
+	uint8_t *qpc = in + PRM_MODIFY_QP_QPC_AT;
+	bool bare = t->from == ANY; /* to ERR and RST: no context follows */
+	char name[48];
+	doca_error_t err;
+
+	prm_set(in, PRM_CMD_OPCODE, t->opcode);
+	prm_set(in, PRM_MODIFY_QP_QPN, qp->qpn);
+	if (!bare) {
+		prm_set(in, PRM_MODIFY_QP_OPT_PARAM_MASK, opt_param_mask(mask & t->flagged));
+		put_rights(a, mask, qpc);
+		put_numbers(qp, a, mask, qpc);
+		err = put_extras(qp, t, a, mask, qpc);
+		if (err != DOCA_SUCCESS)
+			return err;
+	}
+	snprintf(name, sizeof(name), "QP 0x%x (%s to %s)", qp->qpn, gdk_qp_state_name(qp->state),
+		 gdk_qp_state_name(t->to));
+	err = gdk_devx_modify(qp->obj, name, in,
+			      bare ? (size_t)PRM_CMD_IN_LEN : sizeof(in), out,
+			      sizeof(out));
+	if (err == DOCA_SUCCESS)
+		remember(qp, t, a, mask);
+	return err;
+}
+
+static doca_error_t modify_locked(struct doca_verbs_qp_t *qp, const doca_verbs_qp_attr_t *a,
+				  int mask)
+{
+	enum doca_verbs_qp_state next = mask & A(NEXT_STATE) ? a->next_state : qp->state;
+	const struct transition *t = find_transition(qp->state, next);
+	doca_error_t err;
+
+	if ((mask & A(CURRENT_STATE)) && a->current_state != qp->state) {
+		gdk_err("QP 0x%x is in state %s, not in %s", qp->qpn,
+			gdk_qp_state_name(qp->state), gdk_qp_state_name(a->current_state));
+		return DOCA_ERROR_BAD_STATE;
+	}
+	if (!t) {
+		gdk_err("QP 0x%x: no transition from %s to %s", qp->qpn,
+			gdk_qp_state_name(qp->state), gdk_qp_state_name(next));
+		return DOCA_ERROR_BAD_STATE;
+	}
+	err = check_mask(qp, t, mask);
+	if (err == DOCA_SUCCESS)
+		err = check_values(qp, a, mask);
+	return err == DOCA_SUCCESS ? do_transition(qp, t, a, mask) : err;
+}
+
+doca_error_t doca_verbs_qp_modify(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, int attr_mask)
+{
+	doca_error_t err;
+
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(attr != NULL);
+	pthread_mutex_lock(&qp->lock);
+	err = modify_locked(qp, attr, attr_mask);
+	pthread_mutex_unlock(&qp->lock);
+	return err;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * One-sided operations, built from reserve, WQE, publish and ring. A ticket is
+ * the index of an operation's last WQE. Every function returns 0 or what ended
+ * the QP; it then posted nothing more, and the ticket is still set.
+ */
+#ifndef GDK_ONESIDED_DEV_H
+#define GDK_ONESIDED_DEV_H
+
+#include "qp_dev.h"
+
+#define GDK_CHUNK DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* most bytes of one WQE */
+
+typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
+typedef enum doca_gpu_dev_verbs_nic_handler gdk_handler_t;
+
+/* One read or write; nothing to move is a NOP, for a length of 0 means 2 GiB. */
+GDK_FN void gdk_wqe_move(const struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, uint32_t op,
+			 uint32_t flags, struct doca_gpu_dev_verbs_addr raddr,
+			 struct doca_gpu_dev_verbs_addr laddr, uint64_t off, uint64_t size)
+{
+	struct doca_gpu_dev_verbs_wqe *wqe = gdk_get_wqe_ptr(qp, idx);
+	const uint64_t left = size - off;
+
+	if (size == 0)
+		gdk_wqe_nop(qp, wqe, (uint16_t)idx, flags);
+	else
+		gdk_wqe_rdma(qp, wqe, (uint16_t)idx, op, flags, 0, raddr.addr + off, raddr.key,
+			     laddr.addr + off, laddr.key,
+			     (uint32_t)(left < GDK_CHUNK ? left : GDK_CHUNK));
+}
+
+/* Moves size bytes in chunks, as many in one reservation as the ring holds. */
+GDK_FN int gdk_move(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
+		    struct doca_gpu_dev_verbs_addr raddr, struct doca_gpu_dev_verbs_addr laddr,
+		    uint64_t size, doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
+		    gdk_handler_t handler, uint32_t code_opt)
+{
+	const uint32_t depth = gdk_ldc32(&gdk_state_of_qp(qp)->depth);
+	uint64_t chunks = size ? (size + GDK_CHUNK - 1) / GDK_CHUNK : 1;
+	uint64_t off = 0, base, i;
+	uint32_t n;
+	int err;
+
+	do {
+		n = chunks < depth ? (uint32_t)chunks : depth;
+		err = gdk_reserve(qp, n, mode, code_opt, &base);
+		*ticket = base + n - 1;
+		if (err)
+			return err;
+		for (i = 0; i < n; i++, off += GDK_CHUNK)
+			gdk_wqe_move(qp, base + i, op, GDK_CE_ALWAYS, raddr, laddr, off, size);
+		gdk_post(qp, base, *ticket, mode, handler, code_opt);
+		chunks -= n;
+	} while (chunks);
+	return 0;
+}
+
+/*
+ * All lanes of a warp, each with its own operation, in one reservation and one
+ * doorbell; each lane gets the ticket of its own. Where a lane has more than
+ * one chunk, or the ring is shorter than a warp, lanes post by themselves.
+ */
+GDK_FN int gdk_move_warp(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
+			 struct doca_gpu_dev_verbs_addr raddr,
+			 struct doca_gpu_dev_verbs_addr laddr, uint64_t size,
+			 doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
+			 gdk_handler_t handler, uint32_t code_opt)
+{
+	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+	const int scope = gdk_mode_scope(mode);
+	uint64_t base = 0;
+	int err = 0;
+
+	if (gdk_ballot(size > GDK_CHUNK) || gdk_ldc32(&st->depth) < GDK_WARP)
+		return gdk_move(qp, op, raddr, laddr, size, ticket,
+				mode == GDK_EXCLUSIVE && GDK_WARP > 1 ?
+				DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA : mode,
+				handler, code_opt);
+	if (gdk_lane() == 0)
+		err = gdk_reserve(qp, GDK_WARP, mode, code_opt, &base);
+	base = gdk_shfl64(base, 0);
+	err = (int)(uint32_t)gdk_shfl64((uint32_t)err, 0);
+	*ticket = base + gdk_lane();
+	if (err)
+		return err;
+	gdk_wqe_move(qp, *ticket, op, GDK_CE_ALWAYS, raddr, laddr, 0, size);
+	/* Every lane publishes its slot; lane 0 announces them all (or rings,
+	 * after a fence that covers what syncwarp showed it). */
+	gdk_publish(st, *ticket, *ticket, scope);
+	gdk_syncwarp();
+	if (gdk_lane() == 0) {
+		const struct gdk_bf_source none = { NULL, 0 };
+
+		if (!(code_opt & GDK_OPT_SKIP_DB))
+			gdk_submit(qp, base + GDK_WARP, mode, handler, code_opt);
+		else if (mode != GDK_EXCLUSIVE)
+			gdk_event(qp, st, scope, handler, none);
+	}
+	gdk_syncwarp();
+	return 0;
+}
+
+GDK_FN int gdk_put(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+		   struct doca_gpu_dev_verbs_addr laddr, size_t size,
+		   doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode, gdk_handler_t handler,
+		   enum doca_gpu_dev_verbs_exec_scope scope, uint32_t code_opt)
+{
+	if (scope == DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP)
+		return gdk_move_warp(qp, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, raddr, laddr,
+				     size, ticket, mode, handler, code_opt);
+	return gdk_move(qp, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, raddr, laddr, size, ticket,
+			mode, handler, code_opt);
+}
+
+GDK_FN int gdk_get(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+		   struct doca_gpu_dev_verbs_addr laddr, size_t size,
+		   doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode, gdk_handler_t handler,
+		   uint32_t code_opt)
+{
+	return gdk_move(qp, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ, raddr, laddr, size, ticket,
+			mode, handler, code_opt);
+}
+
+/* At most 28 bytes, carried in the WQE: data may be reused at once. */
+GDK_FN int gdk_put_inline(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+			  const void *data, uint32_t bytes, doca_gpu_dev_verbs_ticket_t *ticket,
+			  gdk_mode_t mode, gdk_handler_t handler, uint32_t code_opt)
+{
+	int err;
+
+	if (bytes == 0 || bytes > DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE)
+		return -EINVAL;
+	err = gdk_reserve(qp, 1, mode, code_opt, ticket);
+	if (err)
+		return err;
+	gdk_wqe_write_inl(qp, gdk_get_wqe_ptr(qp, *ticket), (uint16_t)*ticket, GDK_CE_ALWAYS,
+			  raddr.addr, raddr.key, data, bytes);
+	gdk_post(qp, *ticket, *ticket, mode, handler, code_opt);
+	return 0;
+}
+
+/* One write of 1 byte to 1 GiB that also consumes a receive at the far end. */
+GDK_FN int gdk_put_imm(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+		       struct doca_gpu_dev_verbs_addr laddr, uint32_t size, uint32_t imm_be,
+		       doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
+		       gdk_handler_t handler, uint32_t code_opt)
+{
+	int err;
+
+	if (size == 0 || size > GDK_CHUNK)
+		return -EINVAL;
+	err = gdk_reserve(qp, 1, mode, code_opt, ticket);
+	if (err)
+		return err;
+	gdk_wqe_rdma(qp, gdk_get_wqe_ptr(qp, *ticket), (uint16_t)*ticket,
+		     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE_IMM, GDK_CE_ALWAYS, imm_be, raddr.addr,
+		     raddr.key, laddr.addr, laddr.key, size);
+	gdk_post(qp, *ticket, *ticket, mode, handler, code_opt);
+	return 0;
+}
+
+/* 8-byte atomic at raddr; the old value lands at laddr. */
+GDK_FN int gdk_atomic(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
+		      struct doca_gpu_dev_verbs_addr raddr, struct doca_gpu_dev_verbs_addr laddr,
+		      uint64_t compare_add, uint64_t swap, doca_gpu_dev_verbs_ticket_t *ticket,
+		      gdk_mode_t mode, gdk_handler_t handler, uint32_t code_opt)
+{
+	int err = gdk_reserve(qp, 1, mode, code_opt, ticket);
+
+	if (err)
+		return err;
+	gdk_wqe_atomic(qp, gdk_get_wqe_ptr(qp, *ticket), (uint16_t)*ticket, op, GDK_CE_ALWAYS,
+		       raddr.addr, raddr.key, laddr.addr, laddr.key, 8, compare_add, swap);
+	gdk_post(qp, *ticket, *ticket, mode, handler, code_opt);
+	return 0;
+}
+
+GDK_FN int gdk_signal_add(struct doca_gpu_dev_verbs_qp *qp,
+			  struct doca_gpu_dev_verbs_addr sig_raddr,
+			  struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t value,
+			  doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
+			  gdk_handler_t handler, uint32_t code_opt)
+{
+	return gdk_atomic(qp, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA, sig_raddr, sig_laddr, value,
+			  0, ticket, mode, handler, code_opt);
+}
+
+GDK_FN int gdk_atomic_cas(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+			  struct doca_gpu_dev_verbs_addr laddr, uint64_t compare, uint64_t swap,
+			  doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
+			  gdk_handler_t handler, uint32_t code_opt)
+{
+	return gdk_atomic(qp, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_CS, raddr, laddr, compare, swap,
+			  ticket, mode, handler, code_opt);
+}
+
+/* A put, then a signal that the far end sees after the data. */
+GDK_FN int gdk_put_signal(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+			  struct doca_gpu_dev_verbs_addr laddr, size_t size,
+			  struct doca_gpu_dev_verbs_addr sig_raddr,
+			  struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t value,
+			  doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
+			  gdk_handler_t handler, uint32_t code_opt)
+{
+	int err = gdk_move(qp, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, raddr, laddr, size, ticket,
+			   mode, handler, code_opt | GDK_OPT_SKIP_DB);
+
+	if (err)
+		return err;
+	return gdk_signal_add(qp, sig_raddr, sig_laddr, value, ticket, mode, handler, code_opt);
+}
+
+/* Makes what the NIC wrote by earlier reads visible to the GPU once complete. */
+GDK_FN int gdk_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr daddr,
+		    uint32_t bytes, doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
+		    gdk_handler_t handler, uint32_t code_opt)
+{
+	int err = gdk_reserve(qp, 1, mode, code_opt, ticket);
+
+	if (err)
+		return err;
+	gdk_wqe_dump(qp, gdk_get_wqe_ptr(qp, *ticket), (uint16_t)*ticket, GDK_CE_ALWAYS,
+		     daddr.addr, daddr.key, bytes);
+	gdk_post(qp, *ticket, *ticket, mode, handler, code_opt);
+	return 0;
+}
+
+/* The WQE of the ticket is complete, or an error ended the QP. A WQE nobody has
+ * rung yet is rung first. */
+GDK_FN int gdk_wait_for(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
+			gdk_mode_t mode, uint64_t limit_ns)
+{
+	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+	const int scope = gdk_mode_scope(mode);
+
+	gdk_want_published(qp, st, ticket + 1, scope);
+	return gdk_wait_completed(st, gdk_qp_cq(qp), ticket + 1, scope, limit_ns);
+}
+
+/* As gdk_wait_for, with the QP's own limit, which ends the QP when it is over. */
+GDK_FN int gdk_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
+		    gdk_mode_t mode)
+{
+	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+	int err = gdk_wait_for(qp, ticket, mode, gdk_ld64(&st->wait_limit_ns, GDK_SCOPE_GPU));
+
+	return err == -ETIMEDOUT ? gdk_state_end(st, err) : err;
+}
+
+/* Waits for all that was reserved before; its last WQE must be signalled. */
+GDK_FN int gdk_flush(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode)
+{
+	const uint64_t end = gdk_ld64(gdk_rsvd_index(qp), gdk_mode_scope(mode));
+
+	return end ? gdk_wait(qp, end - 1, mode) : gdk_qp_status(qp);
+}
+
+#endif

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Queue pairs: creation and destruction. Receive queue, send queue and DBREC
+ * lie in user memory (one umem, or the DBREC in its own), laid out in that
+ * order. sq_wr WQEs of the size that sges and inline data need are rounded up
+ * to a power of two of 64-byte slots, at most 32768: indices are 16 bits.
+ */
+#include "qp.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../core/devx.h"
+#include "../core/log.h"
+
+#define WQE_HEAD_BYTES 32u /* control and remote-address segments */
+#define SGE_BYTES 16u
+#define INLINE_HEAD_BYTES 4u
+#define SEND_WQE_MAX_BYTES 1024u
+#define RECV_WQE_MAX_BYTES 512u
+#define DBREC_BYTES 8u
+#define DBREC_ALIGN 64u
+
+static uint32_t send_wqe_bytes(const struct doca_verbs_qp_init_attr *init)
+{
+	uint64_t sges = WQE_HEAD_BYTES + (uint64_t)init->send_max_sges * SGE_BYTES;
+	uint64_t inl = init->max_inline_data ?
+			       WQE_HEAD_BYTES + gdk_align_up(INLINE_HEAD_BYTES +
+						(uint64_t)init->max_inline_data, SGE_BYTES) : 0;
+	uint64_t bytes = gdk_align_up(sges > inl ? sges : inl, GDK_WQEBB_SIZE);
+
+	return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+}
+
+static doca_error_t size_sq(struct doca_verbs_qp_t *qp)
+{
+	struct doca_verbs_qp_init_attr *init = &qp->init;
+	uint32_t wqe_bytes = send_wqe_bytes(init);
+	uint64_t slots;
+
+	if (!init->sq_wr)
+		return DOCA_SUCCESS;
+	if (!init->send_max_sges || wqe_bytes > SEND_WQE_MAX_BYTES) {
+		gdk_err("QP: a send WQE of %u sges and %u inline bytes must have 1 sge or more "
+			"and fit into %u bytes",
+			init->send_max_sges, init->max_inline_data, SEND_WQE_MAX_BYTES);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	slots = gdk_roundup_pow2((uint64_t)init->sq_wr * (wqe_bytes / GDK_WQEBB_SIZE));
+	if (slots > GDK_SQ_DEPTH_MAX ||
+	    (qp->dev->caps.max_qp_wr && slots > gdk_roundup_pow2(qp->dev->caps.max_qp_wr))) {
+		gdk_err("QP: sq_wr %u needs %llu slots of 64 bytes, the limit is %u (device: %u)",
+			init->sq_wr, (unsigned long long)slots, GDK_SQ_DEPTH_MAX,
+			qp->dev->caps.max_qp_wr);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	qp->sq_num = (uint32_t)slots;
+	init->sq_wr = qp->sq_num / (wqe_bytes / GDK_WQEBB_SIZE);
+	if (init->max_inline_data)
+		init->max_inline_data = wqe_bytes - WQE_HEAD_BYTES - INLINE_HEAD_BYTES;
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t size_rq(struct doca_verbs_qp_t *qp)
+{
+	struct doca_verbs_qp_init_attr *init = &qp->init;
+	uint64_t num;
+
+	if (!init->rq_wr || init->srq)
+		return DOCA_SUCCESS;
+	if (!init->receive_max_sges || init->receive_max_sges > RECV_WQE_MAX_BYTES / SGE_BYTES) {
+		gdk_err("QP: receive_max_sges %u is not in 1..%u", init->receive_max_sges,
+			RECV_WQE_MAX_BYTES / SGE_BYTES);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	init->receive_max_sges = (uint32_t)gdk_roundup_pow2(init->receive_max_sges);
+	qp->rwqe_size = init->receive_max_sges * SGE_BYTES;
+	num = gdk_roundup_pow2(init->rq_wr);
+	if (num * qp->rwqe_size < GDK_WQEBB_SIZE)
+		num = GDK_WQEBB_SIZE / qp->rwqe_size;
+	if (num > GDK_SQ_DEPTH_MAX) {
+		gdk_err("QP: rq_wr %u is above %u", init->rq_wr, GDK_SQ_DEPTH_MAX);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	qp->rq_num = (uint32_t)num;
+	init->rq_wr = qp->rq_num;
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t check_queues(const struct doca_verbs_qp_t *qp)
+{
+	const struct doca_verbs_qp_init_attr *init = &qp->init;
+	bool has_rq = init->rq_wr || init->srq;
+	const char *why = NULL;
+
+	if (init->pd && init->pd != qp->dev)
+		why = "the PD is of another device";
+	else if (!init->sq_wr && !has_rq)
+		why = "it has neither a send nor a receive queue";
+	else if (init->sq_wr && !init->send_cq)
+		why = "sq_wr without send_cq";
+	else if (has_rq && !init->receive_cq)
+		why = "a receive queue without receive_cq";
+	else if (!init->external_umem != !init->external_umem_dbr)
+		why = "external umem for only one of queues and DBREC";
+	else if (init->emulate_no_dbr_ext &&
+		 init->send_dbr_mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT)
+		why = "NO_DBR_EXT and its emulation exclude each other";
+	if (!why)
+		return DOCA_SUCCESS;
+	gdk_err("QP: %s", why);
+	return DOCA_ERROR_INVALID_VALUE;
+}
+
+static doca_error_t check_supported(const struct doca_verbs_qp_t *qp)
+{
+	if (qp->init.ordering_semantic != DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA) {
+		gdk_err("QP: ordering semantic %d is not supported, only IBTA: the library does "
+			"not use the firmware's out-of-order modes",
+			qp->init.ordering_semantic);
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	if (qp->init.send_dbr_mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT &&
+	    !qp->dev->caps.send_dbr_mode_no_dbr_ext) {
+		gdk_err("QP: the device has no DBREC-less mode (ConnectX-8 or newer)");
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	return DOCA_SUCCESS;
+}
+
+/* ---- memory ---- */
+
+static size_t rq_bytes(const struct doca_verbs_qp_t *qp)
+{
+	return (size_t)qp->rq_num * qp->rwqe_size;
+}
+
+static size_t wq_bytes(const struct doca_verbs_qp_t *qp)
+{
+	return rq_bytes(qp) + (size_t)qp->sq_num * GDK_WQEBB_SIZE;
+}
+
+static doca_error_t check_range(const struct doca_verbs_qp_t *qp, const struct doca_verbs_umem *umem,
+				uint64_t offset, size_t len, const char *what)
+{
+	if (umem->dev == qp->dev && offset <= umem->size && umem->size - offset >= len)
+		return DOCA_SUCCESS;
+	gdk_err("QP: %s of %zu bytes at offset %llu is not in umem 0x%x of %zu bytes on this device",
+		what, len, (unsigned long long)offset, umem->id, umem->size);
+	return DOCA_ERROR_INVALID_VALUE;
+}
+
+static doca_error_t use_external(struct doca_verbs_qp_t *qp)
+{
+	const struct doca_verbs_qp_init_attr *init = &qp->init;
+	doca_error_t err;
+
+	err = check_range(qp, init->external_umem, init->external_umem_offset, wq_bytes(qp),
+			  "work queue");
+	if (err == DOCA_SUCCESS)
+		err = check_range(qp, init->external_umem_dbr, init->external_umem_dbr_offset,
+				  DBREC_BYTES, "DBREC");
+	if (err != DOCA_SUCCESS)
+		return err;
+	qp->umem = init->external_umem;
+	qp->umem_dbr = init->external_umem_dbr;
+	qp->gpu = qp->umem->gpu;
+	qp->rq_buf = (uint8_t *)qp->umem->addr + init->external_umem_offset;
+	qp->dbrec = (uint32_t *)((uint8_t *)qp->umem_dbr->addr + init->external_umem_dbr_offset);
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t use_internal(struct doca_verbs_qp_t *qp)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t dbrec_at = gdk_align_up(wq_bytes(qp), DBREC_ALIGN);
+	size_t bytes = gdk_align_up(dbrec_at + DBREC_BYTES, page);
+	doca_error_t err;
+
+	if (posix_memalign(&qp->own_mem, page, bytes)) {
+		gdk_err("no memory for a QP of %zu bytes", bytes);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	memset(qp->own_mem, 0, bytes);
+	err = doca_verbs_umem_create(qp->dev, NULL, qp->own_mem, bytes, IBV_ACCESS_LOCAL_WRITE,
+				     (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, &qp->umem);
+	if (err != DOCA_SUCCESS) {
+		free(qp->own_mem);
+		return err;
+	}
+	qp->own_umem = true;
+	qp->umem_dbr = qp->umem;
+	qp->init.external_umem_offset = 0;
+	qp->init.external_umem_dbr_offset = dbrec_at;
+	qp->rq_buf = qp->own_mem;
+	qp->dbrec = (uint32_t *)((uint8_t *)qp->own_mem + dbrec_at);
+	return DOCA_SUCCESS;
+}
+
+static void drop_memory(struct doca_verbs_qp_t *qp)
+{
+	if (!qp->own_umem)
+		return;
+	(void)doca_verbs_umem_destroy(qp->umem);
+	free(qp->own_mem);
+}
+
+static doca_error_t take_uar(struct doca_verbs_qp_t *qp)
+{
+	doca_error_t err = DOCA_SUCCESS;
+
+	qp->uar = qp->init.external_uar;
+	if (!qp->uar) {
+		err = doca_verbs_uar_create(qp->dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME,
+					    &qp->uar);
+		if (err != DOCA_SUCCESS)
+			err = doca_verbs_uar_create(qp->dev,
+						    DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE,
+						    &qp->uar);
+		qp->own_uar = err == DOCA_SUCCESS;
+	}
+	return err;
+}
+
+static doca_error_t check_uar(const struct doca_verbs_qp_t *qp)
+{
+	if (gdk_qp_db_reg(qp))
+		return DOCA_SUCCESS;
+	gdk_err("QP: UAR 0x%x has no register for QPs without DBREC", qp->uar->id);
+	return DOCA_ERROR_NOT_SUPPORTED;
+}
+
+/* ---- firmware object ---- */
+
+static void fill_queues(const struct doca_verbs_qp_t *qp, uint8_t *qpc)
+{
+	const struct doca_verbs_qp_init_attr *init = &qp->init;
+
+	if (qp->sq_num) {
+		prm_set(qpc, PRM_QPC_LOG_SQ_SIZE, gdk_ilog2(qp->sq_num));
+		prm_set(qpc, PRM_QPC_CQN_SND, init->send_cq->cqn);
+	} else {
+		prm_set(qpc, PRM_QPC_NO_SQ, 1);
+	}
+	if (init->srq) {
+		prm_set(qpc, PRM_QPC_RQ_TYPE, GDK_QPC_RQ_SRQ_RMP);
+		prm_set(qpc, PRM_QPC_SRQN_RMPN_XRQN, init->srq->srqn);
+	} else if (qp->rq_num) {
+		prm_set(qpc, PRM_QPC_RQ_TYPE, GDK_QPC_RQ_REGULAR);
+		prm_set(qpc, PRM_QPC_LOG_RQ_SIZE, gdk_ilog2(qp->rq_num));
+		prm_set(qpc, PRM_QPC_LOG_RQ_STRIDE, gdk_ilog2(qp->rwqe_size) - 4);
+	} else {
+		prm_set(qpc, PRM_QPC_RQ_TYPE, GDK_QPC_RQ_NONE);
+	}
+	if (init->receive_cq && (init->srq || qp->rq_num))
+		prm_set(qpc, PRM_QPC_CQN_RCV, init->receive_cq->cqn);
+}
+
+static doca_error_t create_object(struct doca_verbs_qp_t *qp)
+{
+	const struct doca_verbs_qp_init_attr *init = &qp->init;
+	uint8_t in[PRM_CREATE_QP_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
+	uint8_t *qpc = in + PRM_CREATE_QP_QPC_AT;
+	doca_error_t err;
+
+	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_CREATE_QP);
+	prm_set(in, PRM_CREATE_QP_WQ_UMEM_ID, qp->umem->id);
+	prm_set(in, PRM_CREATE_QP_WQ_UMEM_VALID, 1);
+	prm_set(in, PRM_CREATE_QP_WQ_UMEM_OFFSET, init->external_umem_offset);
+	prm_set(qpc, PRM_QPC_ST, GDK_QPC_ST_RC);
+	prm_set(qpc, PRM_QPC_PM_STATE, GDK_QPC_PM_MIGRATED);
+	prm_set(qpc, PRM_QPC_PD, qp->dev->pdn);
+	prm_set(qpc, PRM_QPC_UAR_PAGE, qp->uar->id);
+	prm_set(qpc, PRM_QPC_USER_INDEX, init->user_index);
+	prm_set(qpc, PRM_QPC_SEND_DBR_MODE, init->send_dbr_mode);
+	prm_set(qpc, PRM_QPC_CD_MASTER, init->core_direct_master);
+	prm_set(qpc, PRM_QPC_DBR_UMEM_VALID, 1);
+	prm_set(qpc, PRM_QPC_DBR_UMEM_ID, qp->umem_dbr->id);
+	prm_set(qpc, PRM_QPC_DBR_ADDR, init->external_umem_dbr_offset);
+	fill_queues(qp, qpc);
+	err = gdk_devx_create(qp->dev->ctx, "QP", in, sizeof(in), out, sizeof(out), &qp->obj);
+	if (err == DOCA_SUCCESS)
+		qp->qpn = (uint32_t)prm_get(out, PRM_CMD_OUT_OBJECT);
+	return err;
+}
+
+/* by is 1 when the QP begins to use its parts, -1 when it ends. */
+static void count_uses(struct doca_verbs_qp_t *qp, int by)
+{
+	atomic_fetch_add(&qp->umem->users, by);
+	if (qp->umem_dbr != qp->umem)
+		atomic_fetch_add(&qp->umem_dbr->users, by);
+	atomic_fetch_add(&qp->uar->users, by);
+	if (qp->send_cq)
+		atomic_fetch_add(&qp->send_cq->users, by);
+	if (qp->recv_cq)
+		atomic_fetch_add(&qp->recv_cq->users, by);
+	if (qp->srq)
+		atomic_fetch_add(&qp->srq->users, by);
+	atomic_fetch_add(&qp->dev->users, by);
+}
+
+static doca_error_t check_and_size(struct doca_verbs_qp_t *qp)
+{
+	doca_error_t err = check_queues(qp);
+
+	if (err == DOCA_SUCCESS)
+		err = check_supported(qp);
+	if (err == DOCA_SUCCESS)
+		err = size_sq(qp);
+	if (err == DOCA_SUCCESS)
+		err = size_rq(qp);
+	return err;
+}
+
+doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t *init,
+				  doca_verbs_qp_t **out)
+{
+	struct doca_verbs_qp_t *qp;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(net_dev != NULL);
+	GDK_CHECK_ARG(init != NULL);
+	GDK_CHECK_ARG(out != NULL);
+	qp = calloc(1, sizeof(*qp));
+	if (!qp) {
+		gdk_err("no memory for a QP");
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	qp->dev = net_dev;
+	qp->init = *init;
+	qp->context = init->qp_context;
+	qp->no_dbr = init->send_dbr_mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT;
+	qp->emulate_no_dbr = init->emulate_no_dbr_ext;
+	qp->send_cq = init->send_cq;
+	qp->recv_cq = init->receive_cq;
+	qp->srq = init->srq;
+	qp->state = DOCA_VERBS_QP_STATE_RST;
+	err = check_and_size(qp);
+	if (err != DOCA_SUCCESS)
+		goto err_free;
+	err = init->external_umem ? use_external(qp) : use_internal(qp);
+	if (err != DOCA_SUCCESS)
+		goto err_free;
+	qp->sq_buf = (uint8_t *)qp->rq_buf + rq_bytes(qp);
+	err = take_uar(qp);
+	if (err != DOCA_SUCCESS)
+		goto err_memory;
+	err = check_uar(qp);
+	if (err == DOCA_SUCCESS)
+		err = create_object(qp);
+	if (err != DOCA_SUCCESS)
+		goto err_uar;
+	pthread_mutex_init(&qp->lock, NULL);
+	count_uses(qp, 1);
+	*out = qp;
+	return DOCA_SUCCESS;
+
+err_uar:
+	if (qp->own_uar)
+		(void)doca_verbs_uar_destroy(qp->uar);
+err_memory:
+	drop_memory(qp);
+err_free:
+	free(qp);
+	return err;
+}
+
+doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *qp)
+{
+	struct doca_dev *dev;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(qp != NULL);
+	dev = qp->dev;
+	if (qp->exported) {
+		gdk_err("QP 0x%x is still exported to GPU %p", qp->qpn,
+			(void *)qp->exported->gpu_dev);
+		return DOCA_ERROR_IN_USE;
+	}
+	err = gdk_devx_destroy(qp->obj, "QP");
+	if (err != DOCA_SUCCESS)
+		return err;
+	atomic_fetch_add(&dev->users, 1); /* the UAR and umem below still need it */
+	count_uses(qp, -1);
+	if (qp->own_uar)
+		(void)doca_verbs_uar_destroy(qp->uar);
+	drop_memory(qp);
+	atomic_fetch_sub(&dev->users, 1);
+	pthread_mutex_destroy(&qp->lock);
+	free(qp);
+	return DOCA_SUCCESS;
+}
+
+/* ---- getters ---- */
+
+void *gdk_qp_db_reg(const struct doca_verbs_qp_t *qp)
+{
+	return qp->no_dbr ? qp->uar->dbr_less_addr : qp->uar->reg_addr;
+}
+
+doca_error_t doca_verbs_qp_get_wq(const doca_verbs_qp_t *qp, void **sq_buf,
+				  uint32_t *sq_num_entries, void **rq_buf,
+				  uint32_t *rq_num_entries, uint32_t *rwqe_size_bytes)
+{
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(sq_buf != NULL && sq_num_entries != NULL);
+	GDK_CHECK_ARG(rq_buf != NULL && rq_num_entries != NULL && rwqe_size_bytes != NULL);
+	*sq_buf = qp->sq_buf;
+	*sq_num_entries = qp->sq_num;
+	*rq_buf = qp->rq_buf;
+	*rq_num_entries = qp->rq_num;
+	*rwqe_size_bytes = qp->rwqe_size;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_qp_get_dbr_addr(const doca_verbs_qp_t *qp, void **dbr_addr)
+{
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(dbr_addr != NULL);
+	*dbr_addr = qp->dbrec;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_qp_get_uar_addr(const doca_verbs_qp_t *qp, void **uar_addr)
+{
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(uar_addr != NULL);
+	*uar_addr = gdk_qp_db_reg(qp);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_qp_get_qpn(const doca_verbs_qp_t *qp, uint32_t *qpn)
+{
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(qpn != NULL);
+	*qpn = qp->qpn;
+	return DOCA_SUCCESS;
+}
+
+bool doca_verbs_qp_get_emulate_no_dbr_ext(const doca_verbs_qp_t *qp)
+{
+	return qp && qp->emulate_no_dbr;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Private layout of a queue pair, and what its files offer to each other. */
+#ifndef GDK_QP_H
+#define GDK_QP_H
+
+#include <pthread.h>
+
+#include "../core/prm.h"
+#include "../cq/cq.h"
+#include "attr.h"
+
+#define GDK_WQEBB_SIZE 64u
+/* Indices are 16 bits on the wire and in the device struct's depth field. */
+#define GDK_SQ_DEPTH_MAX 32768u
+
+struct doca_verbs_qp_t {
+	struct doca_dev *dev;
+	struct mlx5dv_devx_obj *obj;
+	uint32_t qpn;
+	pthread_mutex_t lock; /* state, modify, exported */
+	enum doca_verbs_qp_state state;
+	uint32_t sq_num, rq_num; /* WQEBBs of 64 bytes; receive WQEs */
+	uint32_t rwqe_size;
+	void *rq_buf, *sq_buf; /* GPU addresses for external umem in GPU memory */
+	uint32_t *dbrec;       /* [0] receive, [1] send; same kind of address */
+	bool no_dbr;	       /* created with the firmware's DBREC-less mode */
+	bool emulate_no_dbr;
+	doca_gpu_t *gpu;
+	struct doca_verbs_umem *umem, *umem_dbr;
+	bool own_umem;
+	void *own_mem;
+	struct doca_verbs_uar *uar;
+	bool own_uar;
+	struct doca_verbs_cq_t *send_cq, *recv_cq;
+	struct doca_verbs_srq *srq;
+	void *context;
+	struct doca_verbs_qp_init_attr init; /* as granted: sizes rounded up */
+	enum doca_verbs_addr_type addr_type; /* of the last RTR */
+	enum doca_verbs_qp_atomic_mode atomic_mode;
+	uint8_t port;			  /* of the last INIT; 0 before */
+	struct doca_gpu_verbs_qp *exported; /* at most one live export */
+};
+
+struct doca_verbs_srq {
+	struct doca_dev *dev; /* NULL: created from a bare ibv_context and PD */
+	struct mlx5dv_devx_obj *obj;
+	uint32_t srqn;
+	uint32_t num, wqe_size;
+	void *buf;
+	uint32_t *dbrec;
+	struct mlx5dv_devx_umem *own_devx;
+	void *own_mem;
+	struct doca_verbs_umem *umem;
+	atomic_int users;
+};
+
+/* The register that takes this QP's doorbells (CPU address). */
+void *gdk_qp_db_reg(const struct doca_verbs_qp_t *qp);
+const char *gdk_qp_state_name(enum doca_verbs_qp_state state);
+
+/* query.c: asks the firmware; out receives the whole box. */
+doca_error_t gdk_qp_query_state(struct doca_verbs_qp_t *qp, uint8_t out[PRM_QUERY_QP_OUT_LEN],
+				enum doca_verbs_qp_state *state);
+
+/* path.c: fills the primary path of qpc, a context in PRM layout, for RTR. */
+doca_error_t gdk_path_fill(struct doca_verbs_qp_t *qp, const struct doca_verbs_ah_attr_t *ah,
+			   uint32_t remote_qpn, void *qpc);
+/* Stable UDP source port of a connection, in 0xC000..0xFFFF. */
+uint16_t gdk_path_udp_sport(uint32_t local_qpn, uint32_t remote_qpn, const uint8_t sgid[16],
+			    const uint8_t dgid[16]);
+/* Is mtu within what the port runs at? Logs both when it is not. */
+doca_error_t gdk_path_check_mtu(struct doca_verbs_qp_t *qp, enum doca_verbs_mtu_size mtu);
+
+#endif

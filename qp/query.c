@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* QUERY_QP: the firmware's view of a queue pair, as attribute objects. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../core/devx.h"
+#include "../core/log.h"
+#include "qp.h"
+
+static doca_error_t state_from_prm(uint32_t prm, enum doca_verbs_qp_state *state)
+{
+	switch (prm) {
+	case GDK_QPS_RST:
+		*state = DOCA_VERBS_QP_STATE_RST;
+		return DOCA_SUCCESS;
+	case GDK_QPS_INIT:
+		*state = DOCA_VERBS_QP_STATE_INIT;
+		return DOCA_SUCCESS;
+	case GDK_QPS_RTR:
+		*state = DOCA_VERBS_QP_STATE_RTR;
+		return DOCA_SUCCESS;
+	case GDK_QPS_RTS:
+		*state = DOCA_VERBS_QP_STATE_RTS;
+		return DOCA_SUCCESS;
+	case GDK_QPS_SQER: /* the send queue failed: DOCA has no finer name */
+	case GDK_QPS_ERR:
+		*state = DOCA_VERBS_QP_STATE_ERR;
+		return DOCA_SUCCESS;
+	default:
+		gdk_err("a QP state %u that DOCA has no name for", prm);
+		return DOCA_ERROR_UNEXPECTED;
+	}
+}
+
+static void get_path(const uint8_t *path, doca_verbs_qp_attr_t *a)
+{
+	a->pkey_index = (uint16_t)prm_get(path, PRM_ADS_PKEY_INDEX);
+	a->port_num = (uint16_t)prm_get(path, PRM_ADS_VHCA_PORT_NUM);
+	a->ack_timeout = (uint16_t)prm_get(path, PRM_ADS_ACK_TIMEOUT);
+	a->ah.dlid = (uint32_t)prm_get(path, PRM_ADS_RLID);
+	a->ah.sl = (uint8_t)prm_get(path, PRM_ADS_SL);
+	a->ah.sgid_index = (uint8_t)prm_get(path, PRM_ADS_SRC_ADDR_INDEX);
+	a->ah.static_rate = (uint8_t)prm_get(path, PRM_ADS_STAT_RATE);
+	a->ah.hop_limit = (uint8_t)prm_get(path, PRM_ADS_HOP_LIMIT);
+	a->ah.traffic_class = (uint8_t)prm_get(path, PRM_ADS_TCLASS);
+	memcpy(a->ah.gid.raw, path + PRM_ADS_RGID_AT, sizeof(a->ah.gid.raw));
+}
+
+static void get_context(const uint8_t *qpc, doca_verbs_qp_attr_t *a)
+{
+	uint32_t mtu = (uint32_t)prm_get(qpc, PRM_QPC_MTU);
+
+	a->path_mtu = (enum doca_verbs_mtu_size)(mtu ? mtu - 1 : 0);
+	a->rq_psn = (uint32_t)prm_get(qpc, PRM_QPC_NEXT_RCV_PSN);
+	a->sq_psn = (uint32_t)prm_get(qpc, PRM_QPC_NEXT_SEND_PSN);
+	a->dest_qp_num = (uint32_t)prm_get(qpc, PRM_QPC_REMOTE_QPN);
+	a->retry_cnt = (uint16_t)prm_get(qpc, PRM_QPC_RETRY_COUNT);
+	a->rnr_retry = (uint16_t)prm_get(qpc, PRM_QPC_RNR_RETRY);
+	a->min_rnr_timer = (uint16_t)prm_get(qpc, PRM_QPC_MIN_RNR_NAK);
+	a->allow_remote_write = (int)prm_get(qpc, PRM_QPC_RWE);
+	a->allow_remote_read = (int)prm_get(qpc, PRM_QPC_RRE);
+	a->max_rd_atomic = (uint8_t)(1u << prm_get(qpc, PRM_QPC_LOG_SRA_MAX));
+	a->max_dest_rd_atomic = (uint8_t)(1u << prm_get(qpc, PRM_QPC_LOG_RRA_MAX));
+}
+
+/* Which attributes mean something, by how far the QP has come. */
+static int valid_mask(enum doca_verbs_qp_state state)
+{
+	static const int init = DOCA_VERBS_QP_ATTR_PKEY_INDEX | DOCA_VERBS_QP_ATTR_PORT_NUM |
+				DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE |
+				DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_READ |
+				DOCA_VERBS_QP_ATTR_ATOMIC_MODE;
+	static const int rtr = DOCA_VERBS_QP_ATTR_RQ_PSN | DOCA_VERBS_QP_ATTR_DEST_QP_NUM |
+			       DOCA_VERBS_QP_ATTR_PATH_MTU | DOCA_VERBS_QP_ATTR_AH_ATTR |
+			       DOCA_VERBS_QP_ATTR_MIN_RNR_TIMER |
+			       DOCA_VERBS_QP_ATTR_MAX_DEST_RD_ATOMIC;
+	static const int rts = DOCA_VERBS_QP_ATTR_SQ_PSN | DOCA_VERBS_QP_ATTR_ACK_TIMEOUT |
+			       DOCA_VERBS_QP_ATTR_RETRY_CNT | DOCA_VERBS_QP_ATTR_RNR_RETRY |
+			       DOCA_VERBS_QP_ATTR_MAX_QP_RD_ATOMIC;
+	int mask = DOCA_VERBS_QP_ATTR_CURRENT_STATE | DOCA_VERBS_QP_ATTR_NEXT_STATE;
+
+	if (state == DOCA_VERBS_QP_STATE_RST || state == DOCA_VERBS_QP_STATE_ERR)
+		return mask;
+	mask |= init;
+	if (state >= DOCA_VERBS_QP_STATE_RTR)
+		mask |= rtr;
+	if (state >= DOCA_VERBS_QP_STATE_RTS)
+		mask |= rts;
+	return mask;
+}
+
+doca_error_t gdk_qp_query_state(struct doca_verbs_qp_t *qp, uint8_t out[PRM_QUERY_QP_OUT_LEN],
+				enum doca_verbs_qp_state *state)
+{
+	uint8_t in[PRM_CMD_IN_LEN] = {0};
+	doca_error_t err;
+	char name[24];
+
+	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_QP);
+	prm_set(in, PRM_CMD_OBJECT, qp->qpn);
+	snprintf(name, sizeof(name), "QP 0x%x", qp->qpn);
+	memset(out, 0, PRM_QUERY_QP_OUT_LEN);
+	err = gdk_devx_query(qp->obj, name, in, sizeof(in), out, PRM_QUERY_QP_OUT_LEN);
+	if (err != DOCA_SUCCESS)
+		return err;
+	return state_from_prm((uint32_t)prm_get(out + PRM_QUERY_QP_QPC_AT, PRM_QPC_STATE), state);
+}
+
+doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr,
+				 doca_verbs_qp_init_attr_t *init_attr, int *attr_mask)
+{
+	uint8_t out[PRM_QUERY_QP_OUT_LEN];
+	enum doca_verbs_qp_state state;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(attr != NULL);
+	GDK_CHECK_ARG(init_attr != NULL);
+	err = gdk_qp_query_state(qp, out, &state);
+	if (err != DOCA_SUCCESS)
+		return err;
+	memset(attr, 0, sizeof(*attr));
+	attr->current_state = state;
+	attr->next_state = state;
+	get_context(out + PRM_QUERY_QP_QPC_AT, attr);
+	get_path(out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT, attr);
+	attr->atomic_mode = qp->atomic_mode;
+	attr->ah.dev = qp->dev;
+	attr->ah.addr_type = qp->addr_type;
+	attr->has_ah = valid_mask(state) & DOCA_VERBS_QP_ATTR_AH_ATTR;
+	*init_attr = qp->init;
+	init_attr->pd = qp->dev;
+	if (qp->own_umem) {
+		init_attr->external_umem_offset = 0;
+		init_attr->external_umem_dbr_offset = 0;
+	}
+	if (attr_mask)
+		*attr_mask = valid_mask(state);
+	return DOCA_SUCCESS;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Shared receive queues, as the firmware's RMP objects: a ring, or a linked
+ * list, of receive WQEs and the DBREC behind it, in one umem.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../core/devx.h"
+#include "../core/log.h"
+#include "qp.h"
+
+#define SGE_BYTES 16u
+#define LINK_BYTES 16u /* next-WQE segment of a linked-list entry */
+#define LINKED_MIN_BYTES 32u
+#define DBREC_BYTES 8u
+#define DBREC_ALIGN 64u
+#define SRQ_WR_MAX 32768u
+#define SRQ_SGE_MAX 31u
+
+doca_error_t doca_verbs_srq_init_attr_create(struct doca_verbs_srq_init_attr **out)
+{
+	struct doca_verbs_srq_init_attr *attr;
+
+	GDK_CHECK_ARG(out != NULL);
+	attr = calloc(1, sizeof(*attr));
+	if (!attr) {
+		gdk_err("no memory for an srq_init_attr");
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	*out = attr;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_srq_init_attr_destroy(struct doca_verbs_srq_init_attr *attr)
+{
+	GDK_CHECK_ARG(attr != NULL);
+	free(attr);
+	return DOCA_SUCCESS;
+}
+
+#define SRQ_ATTR(vtype, field, ok)                                                            \
+	doca_error_t doca_verbs_srq_init_attr_set_##field(                                    \
+		struct doca_verbs_srq_init_attr *attr, vtype v)                               \
+	{                                                                                     \
+		GDK_CHECK_ARG(attr != NULL);                                                  \
+		GDK_CHECK_ARG(ok);                                                            \
+		attr->field = v;                                                              \
+		return DOCA_SUCCESS;                                                          \
+	}                                                                                     \
+	vtype doca_verbs_srq_init_attr_get_##field(const struct doca_verbs_srq_init_attr *attr) \
+	{                                                                                     \
+		static const struct doca_verbs_srq_init_attr none;                            \
+                                                                                              \
+		return attr ? attr->field : none.field;                                       \
+	}
+
+SRQ_ATTR(uint32_t, srq_wr, v > 0)
+SRQ_ATTR(uint32_t, receive_max_sges, v > 0)
+SRQ_ATTR(enum doca_verbs_srq_type, type, v <= DOCA_VERBS_SRQ_TYPE_CONTIGUOUS)
+SRQ_ATTR(struct ibv_pd *, pd, v != NULL)
+
+doca_error_t doca_verbs_srq_init_attr_set_external_umem(struct doca_verbs_srq_init_attr *attr,
+							doca_verbs_umem_t *umem, uint64_t offset)
+{
+	GDK_CHECK_ARG(attr != NULL);
+	attr->external_umem = umem;
+	attr->external_umem_offset = offset;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t
+doca_verbs_srq_init_attr_get_external_umem(const struct doca_verbs_srq_init_attr *attr,
+					   doca_verbs_umem_t **umem, uint64_t *offset)
+{
+	GDK_CHECK_ARG(attr != NULL);
+	GDK_CHECK_ARG(umem != NULL);
+	GDK_CHECK_ARG(offset != NULL);
+	*umem = attr->external_umem;
+	*offset = attr->external_umem_offset;
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t size_srq(struct doca_verbs_srq *srq,
+			     const struct doca_verbs_srq_init_attr *attr)
+{
+	bool linked = attr->type == DOCA_VERBS_SRQ_TYPE_LINKED_LIST;
+	uint32_t bytes;
+
+	if (!attr->pd || !attr->srq_wr || attr->srq_wr > SRQ_WR_MAX || !attr->receive_max_sges ||
+	    attr->receive_max_sges > SRQ_SGE_MAX) {
+		gdk_err("SRQ of %u WQEs of %u sges in PD %p: 1 to %u WQEs, 1 to %u sges and a PD "
+			"are needed",
+			attr->srq_wr, attr->receive_max_sges, (void *)attr->pd, SRQ_WR_MAX,
+			SRQ_SGE_MAX);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	bytes = attr->receive_max_sges * SGE_BYTES + (linked ? LINK_BYTES : 0);
+	if (linked && bytes < LINKED_MIN_BYTES)
+		bytes = LINKED_MIN_BYTES;
+	srq->wqe_size = (uint32_t)gdk_roundup_pow2(bytes);
+	srq->num = (uint32_t)gdk_roundup_pow2(attr->srq_wr);
+	return DOCA_SUCCESS;
+}
+
+static size_t dbrec_at(const struct doca_verbs_srq *srq)
+{
+	return gdk_align_up((size_t)srq->num * srq->wqe_size, DBREC_ALIGN);
+}
+
+static doca_error_t use_external(struct doca_verbs_srq *srq,
+				 const struct doca_verbs_srq_init_attr *attr, uint32_t *umem_id)
+{
+	struct doca_verbs_umem *umem = attr->external_umem;
+	size_t len = dbrec_at(srq) + DBREC_BYTES;
+
+	if (attr->external_umem_offset > umem->size ||
+	    umem->size - attr->external_umem_offset < len) {
+		gdk_err("SRQ: %zu bytes at offset %llu are not in umem 0x%x of %zu bytes", len,
+			(unsigned long long)attr->external_umem_offset, umem->id, umem->size);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	srq->umem = umem;
+	srq->buf = (uint8_t *)umem->addr + attr->external_umem_offset;
+	*umem_id = umem->id;
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t use_internal(struct doca_verbs_srq *srq, struct ibv_context *ctx,
+				 uint32_t *umem_id)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = gdk_align_up(dbrec_at(srq) + DBREC_BYTES, page);
+
+	if (posix_memalign(&srq->own_mem, page, bytes)) {
+		gdk_err("no memory for an SRQ of %zu bytes", bytes);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	memset(srq->own_mem, 0, bytes);
+	srq->own_devx = mlx5dv_devx_umem_reg(ctx, srq->own_mem, bytes, IBV_ACCESS_LOCAL_WRITE);
+	if (!srq->own_devx) {
+		gdk_err("SRQ: %zu bytes of host memory cannot be registered", bytes);
+		free(srq->own_mem);
+		return DOCA_ERROR_DRIVER;
+	}
+	srq->buf = srq->own_mem;
+	*umem_id = srq->own_devx->umem_id;
+	return DOCA_SUCCESS;
+}
+
+static void drop_memory(struct doca_verbs_srq *srq)
+{
+	if (!srq->own_devx)
+		return;
+	mlx5dv_devx_umem_dereg(srq->own_devx);
+	free(srq->own_mem);
+}
+
+static doca_error_t pdn_of(struct ibv_pd *pd, uint32_t *pdn)
+{
+	struct mlx5dv_pd dv = {0};
+	struct mlx5dv_obj obj = {0};
+
+	obj.pd.in = pd;
+	obj.pd.out = &dv;
+	if (mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD)) {
+		gdk_err("SRQ: the PD is not one of an mlx5 device");
+		return DOCA_ERROR_DRIVER;
+	}
+	*pdn = dv.pdn;
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t create_object(struct doca_verbs_srq *srq, struct ibv_context *ctx,
+				  const struct doca_verbs_srq_init_attr *attr, uint32_t umem_id,
+				  uint64_t offset)
+{
+	uint8_t in[PRM_CREATE_RMP_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
+	uint8_t *rmpc = in + PRM_CREATE_RMP_RMPC_AT, *wq = rmpc + PRM_RMPC_WQ_AT;
+	bool cyclic = attr->type == DOCA_VERBS_SRQ_TYPE_CONTIGUOUS;
+	doca_error_t err;
+	uint32_t pdn;
+
+	err = pdn_of(attr->pd, &pdn);
+	if (err != DOCA_SUCCESS)
+		return err;
+	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_CREATE_RMP);
+	prm_set(rmpc, PRM_RMPC_STATE, GDK_RMPC_STATE_RDY);
+	prm_set(rmpc, PRM_RMPC_BASIC_CYCLIC_RCV_WQE, cyclic);
+	prm_set(wq, PRM_WQ_TYPE, cyclic ? GDK_WQ_CYCLIC : GDK_WQ_LINKED_LIST);
+	prm_set(wq, PRM_WQ_END_PADDING_MODE, 1);
+	prm_set(wq, PRM_WQ_PD, pdn);
+	prm_set(wq, PRM_WQ_LOG_SZ, gdk_ilog2(srq->num));
+	prm_set(wq, PRM_WQ_LOG_STRIDE, gdk_ilog2(srq->wqe_size));
+	prm_set(wq, PRM_WQ_UMEM_VALID, 1);
+	prm_set(wq, PRM_WQ_UMEM_ID, umem_id);
+	prm_set(wq, PRM_WQ_UMEM_OFFSET, offset);
+	prm_set(wq, PRM_WQ_DBR_UMEM_VALID, 1);
+	prm_set(wq, PRM_WQ_DBR_UMEM_ID, umem_id);
+	prm_set(wq, PRM_WQ_DBR_ADDR, offset + dbrec_at(srq));
+	err = gdk_devx_create(ctx, "SRQ", in, sizeof(in), out, sizeof(out), &srq->obj);
+	if (err == DOCA_SUCCESS)
+		srq->srqn = (uint32_t)prm_get(out, PRM_CMD_OUT_OBJECT);
+	return err;
+}
+
+doca_error_t doca_verbs_srq_create(struct ibv_context *ctx, struct doca_verbs_srq_init_attr *attr,
+				   struct doca_verbs_srq **out)
+{
+	struct doca_verbs_srq *srq;
+	uint32_t umem_id;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(ctx != NULL);
+	GDK_CHECK_ARG(attr != NULL);
+	GDK_CHECK_ARG(out != NULL);
+	srq = calloc(1, sizeof(*srq));
+	if (!srq) {
+		gdk_err("no memory for an SRQ");
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	err = size_srq(srq, attr);
+	if (err != DOCA_SUCCESS)
+		goto err_free;
+	err = attr->external_umem ? use_external(srq, attr, &umem_id) :
+				    use_internal(srq, ctx, &umem_id);
+	if (err != DOCA_SUCCESS)
+		goto err_free;
+	srq->dbrec = (uint32_t *)((uint8_t *)srq->buf + dbrec_at(srq));
+	err = create_object(srq, ctx, attr, umem_id,
+			    attr->external_umem ? attr->external_umem_offset : 0);
+	if (err != DOCA_SUCCESS)
+		goto err_memory;
+	if (srq->umem)
+		atomic_fetch_add(&srq->umem->users, 1);
+	*out = srq;
+	return DOCA_SUCCESS;
+
+err_memory:
+	drop_memory(srq);
+err_free:
+	free(srq);
+	return err;
+}
+
+doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *srq)
+{
+	doca_error_t err;
+
+	GDK_CHECK_ARG(srq != NULL);
+	if (atomic_load(&srq->users) > 0) {
+		gdk_err("SRQ 0x%x still serves %d queue pairs", srq->srqn,
+			atomic_load(&srq->users));
+		return DOCA_ERROR_IN_USE;
+	}
+	err = gdk_devx_destroy(srq->obj, "SRQ");
+	if (err != DOCA_SUCCESS)
+		return err;
+	if (srq->umem)
+		atomic_fetch_sub(&srq->umem->users, 1);
+	drop_memory(srq);
+	free(srq);
+	return DOCA_SUCCESS;
+}
+
+uint32_t doca_verbs_srq_get_srqn(const struct doca_verbs_srq *srq)
+{
+	return srq ? srq->srqn : 0;
+}
+
+void doca_verbs_srq_get_wq(const struct doca_verbs_srq *srq, void **srq_buf,
+			   uint32_t *srq_num_entries, uint32_t *rwqe_size_bytes)
+{
+	if (!srq)
+		return;
+	*srq_buf = srq->buf;
+	*srq_num_entries = srq->num;
+	*rwqe_size_bytes = srq->wqe_size;
+}
+
+void *doca_verbs_srq_get_dbr_addr(const struct doca_verbs_srq *srq)
+{
+	return srq ? srq->dbrec : NULL;
+}

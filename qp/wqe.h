@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Send work requests in the mlx5 format, composed from 16-byte segments. A
+ * segment is always stored whole, so reserved bytes are zero whatever the slot
+ * held before. Keys are big-endian unless DOCA_GPUNETIO_VERBS_MKEY_SWAPPED is 0.
+ */
+#ifndef GDK_WQE_H
+#define GDK_WQE_H
+
+#include "cq_dev.h"
+
+#if DOCA_GPUNETIO_VERBS_MKEY_SWAPPED == 1
+#define GDK_KEY_BE(key) (key)
+#else
+#define GDK_KEY_BE(key) gdk_bswap32(key)
+#endif
+
+/* Bits of fm_ce_se that ask for a CQE, and "always". */
+#define GDK_CE_MASK (3u << 2)
+#define GDK_CE_ALWAYS ((uint32_t)DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE)
+
+GDK_FN uint64_t gdk_pack(uint32_t lo, uint32_t hi) { return (uint64_t)hi << 32 | lo; }
+
+GDK_FN void *gdk_seg(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i)
+{
+	return wqe->inl_data + 16 * i;
+}
+
+/*
+ * Slots come back only by CQEs, so no run of unsignalled WQEs may fill the
+ * ring: the WQE that covers the last slot of either half is signalled in any
+ * case. A WQE that leaves "one slot, one CQE" says so before it is published.
+ */
+GDK_FN uint32_t gdk_wqe_signal(const struct doca_gpu_dev_verbs_qp *qp, uint16_t idx,
+			       uint32_t slots, uint32_t flags)
+{
+	const uint32_t half = gdk_ldc16(GDK_QP_AT(qp, sq_wqe_mask)) >> 1;
+	struct gdk_qp_state *st;
+
+	if (slots == 1 && flags & 2u << 2)
+		return flags;
+	if (!(flags & 2u << 2) && half - (idx & half) < slots)
+		flags = (flags & ~GDK_CE_MASK) | GDK_CE_ALWAYS;
+	if (slots == 1 && flags & 2u << 2)
+		return flags;
+	st = gdk_state_of_qp(qp);
+	if (slots > 1) {
+		gdk_st64(&st->ring, gdk_ldc64(GDK_QP_AT(qp, sq_wqe_daddr)), GDK_SCOPE_GPU);
+		gdk_st32_rel(&st->long_wqe, 1, GDK_SCOPE_GPU);
+	}
+	gdk_st32(&st->uneven, 1, GDK_SCOPE_GPU);
+	return flags;
+}
+
+/* op: opcode, with the operation modifier in the top byte; imm big-endian. */
+GDK_FN void gdk_seg_ctrl(const struct doca_gpu_dev_verbs_qp *qp,
+			 struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
+			 uint32_t ds, uint32_t flags, uint32_t imm)
+{
+	const uint32_t qpn8 = gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8));
+
+	flags = gdk_wqe_signal(qp, idx, (ds + 3) / 4, flags);
+	gdk_st_wqe16(gdk_seg(wqe, 0),
+		     gdk_pack(gdk_bswap32(op | (uint32_t)idx << 8), gdk_bswap32(qpn8 | ds)),
+		     gdk_pack(flags << 24, imm));
+}
+
+GDK_FN void gdk_seg_raddr(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i, uint64_t raddr,
+			  uint32_t rkey)
+{
+	gdk_st_wqe16(gdk_seg(wqe, i), gdk_bswap64(raddr), gdk_pack(GDK_KEY_BE(rkey), 0));
+}
+
+GDK_FN void gdk_seg_data(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i, uint64_t laddr,
+			 uint32_t lkey, uint32_t bytes)
+{
+	gdk_st_wqe16(gdk_seg(wqe, i),
+		     gdk_pack(gdk_bswap32(bytes & 0x7fffffffu), GDK_KEY_BE(lkey)),
+		     gdk_bswap64(laddr));
+}
+
+GDK_FN void gdk_wqe_nop(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe,
+			uint16_t idx, uint32_t flags)
+{
+	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP, 1, flags, 0);
+}
+
+/* RDMA write, write with immediate or read: op says which. */
+GDK_FN void gdk_wqe_rdma(const struct doca_gpu_dev_verbs_qp *qp,
+			 struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
+			 uint32_t flags, uint32_t imm, uint64_t raddr, uint32_t rkey,
+			 uint64_t laddr, uint32_t lkey, uint32_t bytes)
+{
+	gdk_seg_ctrl(qp, wqe, idx, op, 3, flags, imm);
+	gdk_seg_raddr(wqe, 1, raddr, rkey);
+	gdk_seg_data(wqe, 2, laddr, lkey, bytes);
+}
+
+/* As gdk_wqe_rdma, with two local pieces. */
+GDK_FN void gdk_wqe_rdma2(const struct doca_gpu_dev_verbs_qp *qp,
+			  struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
+			  uint32_t flags, uint32_t imm, uint64_t raddr, uint32_t rkey,
+			  uint64_t laddr0, uint32_t lkey0, uint32_t bytes0, uint64_t laddr1,
+			  uint32_t lkey1, uint32_t bytes1)
+{
+	gdk_seg_ctrl(qp, wqe, idx, op, 4, flags, imm);
+	gdk_seg_raddr(wqe, 1, raddr, rkey);
+	gdk_seg_data(wqe, 2, laddr0, lkey0, bytes0);
+	gdk_seg_data(wqe, 3, laddr1, lkey1, bytes1);
+}
+
+/* Segments before the payload of an inline write of at most 28 bytes. */
+GDK_FN void gdk_wqe_write_inl_header(const struct doca_gpu_dev_verbs_qp *qp,
+				     struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx,
+				     uint32_t flags, uint64_t raddr, uint32_t rkey,
+				     uint32_t bytes)
+{
+	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, bytes > 12 ? 4 : 3,
+		     flags, 0);
+	gdk_seg_raddr(wqe, 1, raddr, rkey);
+}
+
+/* Byte i of a payload that may have any alignment. */
+GDK_FN uint32_t gdk_load_bytes(const uint8_t *src, uint32_t at, uint32_t bytes)
+{
+	uint32_t v = 0, i;
+
+	for (i = 0; i < 4 && at + i < bytes; i++)
+		v |= (uint32_t)src[at + i] << 8 * i;
+	return v;
+}
+
+GDK_FN void gdk_wqe_write_inl_data(struct doca_gpu_dev_verbs_wqe *wqe, const void *data,
+				   uint32_t bytes)
+{
+	const uint8_t *src = (const uint8_t *)data;
+
+	gdk_st_wqe16(gdk_seg(wqe, 2),
+		     gdk_pack(gdk_bswap32(bytes | 0x80000000u), gdk_load_bytes(src, 0, bytes)),
+		     gdk_pack(gdk_load_bytes(src, 4, bytes), gdk_load_bytes(src, 8, bytes)));
+	if (bytes > 12)
+		gdk_st_wqe16(gdk_seg(wqe, 3),
+			     gdk_pack(gdk_load_bytes(src, 12, bytes),
+				      gdk_load_bytes(src, 16, bytes)),
+			     gdk_pack(gdk_load_bytes(src, 20, bytes),
+				      gdk_load_bytes(src, 24, bytes)));
+}
+
+GDK_FN void gdk_wqe_write_inl(const struct doca_gpu_dev_verbs_qp *qp,
+			      struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t flags,
+			      uint64_t raddr, uint32_t rkey, const void *data, uint32_t bytes)
+{
+	gdk_wqe_write_inl_header(qp, wqe, idx, flags, raddr, rkey, bytes);
+	gdk_wqe_write_inl_data(wqe, data, bytes);
+}
+
+/* 8-byte fetch-and-add (compare_add is added) or compare-and-swap. */
+GDK_FN void gdk_wqe_atomic(const struct doca_gpu_dev_verbs_qp *qp,
+			   struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
+			   uint32_t flags, uint64_t raddr, uint32_t rkey, uint64_t laddr,
+			   uint32_t lkey, uint32_t bytes, uint64_t compare_add, uint64_t swap)
+{
+	const int add = op == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA;
+
+	gdk_seg_ctrl(qp, wqe, idx, op, 4, flags, 0);
+	gdk_seg_raddr(wqe, 1, raddr, rkey);
+	gdk_st_wqe16(gdk_seg(wqe, 2), gdk_bswap64(add ? compare_add : swap),
+		     add ? 0 : gdk_bswap64(compare_add));
+	gdk_seg_data(wqe, 3, laddr, lkey, bytes);
+}
+
+/* Operands of an extended atomic, in CPU byte order. */
+struct gdk_atomic_ext {
+	uint64_t add, boundary;				/* masked fetch-and-add */
+	uint64_t swap, compare, swap_mask, compare_mask; /* masked compare-and-swap */
+};
+
+/*
+ * Masked atomics of 4 or 8 bytes. Compare-and-swap of 8 has five segments, so
+ * it takes two slots: wqe1 is the slot after wqe (they may lie at either end of
+ * the ring).
+ */
+GDK_FN void gdk_wqe_atomic_ext(const struct doca_gpu_dev_verbs_qp *qp,
+			       struct doca_gpu_dev_verbs_wqe *wqe,
+			       struct doca_gpu_dev_verbs_wqe *wqe1, uint16_t idx, uint32_t op,
+			       uint32_t flags, uint64_t raddr, uint32_t rkey, uint64_t laddr,
+			       uint32_t lkey, uint32_t bytes, const struct gdk_atomic_ext *arg)
+{
+	const int wide = bytes == 8, cas = op == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS;
+	const uint32_t mod = wide ? (uint32_t)DOCA_GPUNETIO_8_BYTE_ATOMIC_EXT_OPMOD :
+				    (uint32_t)DOCA_GPUNETIO_4_BYTE_ATOMIC_EXT_OPMOD;
+
+	gdk_seg_ctrl(qp, wqe, idx, mod | op, wide && cas ? 5 : 4, flags, 0);
+	gdk_seg_raddr(wqe, 1, raddr, rkey);
+	if (!cas && wide) {
+		gdk_st_wqe16(gdk_seg(wqe, 2), gdk_bswap64(arg->add), gdk_bswap64(arg->boundary));
+	} else if (!cas) {
+		gdk_st_wqe16(gdk_seg(wqe, 2),
+			     gdk_pack(gdk_bswap32((uint32_t)arg->add),
+				      gdk_bswap32((uint32_t)arg->boundary)),
+			     0);
+	} else if (!wide) {
+		gdk_st_wqe16(gdk_seg(wqe, 2),
+			     gdk_pack(gdk_bswap32((uint32_t)arg->swap),
+				      gdk_bswap32((uint32_t)arg->compare)),
+			     gdk_pack(gdk_bswap32((uint32_t)arg->swap_mask),
+				      gdk_bswap32((uint32_t)arg->compare_mask)));
+	} else {
+		gdk_st_wqe16(gdk_seg(wqe, 2), gdk_bswap64(arg->swap), gdk_bswap64(arg->compare));
+		gdk_st_wqe16(gdk_seg(wqe, 3), gdk_bswap64(arg->swap_mask),
+			     gdk_bswap64(arg->compare_mask));
+		gdk_seg_data(wqe1, 0, laddr, lkey, bytes);
+		return;
+	}
+	gdk_seg_data(wqe, 3, laddr, lkey, bytes);
+}
+
+/* Holds the queue until another CQ or QP has reached max_index. */
+GDK_FN void gdk_wqe_wait(const struct doca_gpu_dev_verbs_qp *qp,
+			 struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t flags,
+			 uint32_t max_index, uint32_t qpn_cqn)
+{
+	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT, 2, flags, 0);
+	gdk_st_wqe16(gdk_seg(wqe, 1), 0,
+		     gdk_pack(gdk_bswap32(max_index), gdk_bswap32(qpn_cqn)));
+}
+
+GDK_FN void gdk_wqe_dump(const struct doca_gpu_dev_verbs_qp *qp,
+			 struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t flags,
+			 uint64_t laddr, uint32_t lkey, uint32_t bytes)
+{
+	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP, 2, flags, 0);
+	gdk_seg_data(wqe, 1, laddr, lkey, bytes);
+}
+
+#endif

@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# Installs, with the system's package manager, what the named groups need and
+# is not there yet: build (compile the library and the software NIC), demo (run
+# them), test (the tests). Where it cannot install, it names what is missing.
+set -eu
+
+pkgs=""
+for group in "$@"; do
+	case $group in
+	build) pkgs="$pkgs gcc libc6-dev libibverbs-dev libnuma-dev zlib1g-dev" ;;
+	demo) pkgs="$pkgs ibverbs-providers" ;;
+	test) pkgs="$pkgs g++ libcriterion-dev ibverbs-utils tshark python3 binutils" ;;
+	*) echo "deps.sh: unknown group $group" >&2; exit 2 ;;
+	esac
+done
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+	echo "deps.sh: no dpkg on this system; these Debian packages' contents must be there:$pkgs" >&2
+	exit 0
+fi
+
+installed() {
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | head -c 9)" = installed ]
+}
+
+# The kernel's PRM layouts, in whichever version this distribution has.
+if [ "${pkgs#* tshark }" != "$pkgs" ] && ! ls /usr/src/linux-headers-*/include/linux/mlx5/mlx5_ifc.h >/dev/null 2>&1; then
+	want_headers=1
+else
+	want_headers=
+fi
+
+missing=""
+for p in $pkgs; do
+	installed "$p" || missing="$missing $p"
+done
+[ -n "$missing$want_headers" ] || exit 0
+
+sudo=""
+if [ "$(id -u)" != 0 ]; then
+	sudo="sudo"
+	if ! command -v sudo >/dev/null 2>&1; then
+		echo "deps.sh: not root and no sudo; install these packages first:$missing" >&2
+		exit 1
+	fi
+fi
+echo "installing:$missing ${want_headers:+linux-headers-*-common}"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt_get() {
+	$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 "$@" >>"$log" 2>&1 || {
+		cat "$log" >&2
+		echo "deps.sh: apt-get $1 failed; these packages are needed:$missing" >&2
+		exit 1
+	}
+}
+apt_get update
+if [ -n "$want_headers" ]; then
+	h=$(apt-cache search --names-only '^linux-headers-.*-common$' | awk '{print $1}' | grep -v -- -rt- | sort -V | tail -n 1)
+	missing="$missing $h"
+fi
+[ -z "$(echo "$missing" | tr -d ' ')" ] || apt_get install -y --no-install-recommends $missing

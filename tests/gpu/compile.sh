@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# The device headers compile as C++17 and, where nvcc is, as CUDA for each
+# architecture we claim. Only the compilation is checked here; tests/gpu/run
+# executes.
+set -eu
+B="${B:-build}"
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+g++ -std=c++17 -Wall -Wextra -Werror -I"$B/include" -c -o "$out/dev.o" tests/gpu/compile_dev.cpp
+if [ -z "${NVCC:-}" ]; then
+	echo "compile.sh: no nvcc here: C++17 only"
+	exit 0
+fi
+for arch in 80 90 100; do
+	"$NVCC" -std=c++17 -O3 -arch="sm_$arch" -Xcompiler -Wall -Werror all-warnings \
+		-I"$B/include" -cubin -o "$out/dev.cubin" tests/gpu/compile_dev.cu
+	echo "compile.sh: sm_$arch ok"
+done

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Instantiates the device API across sharing modes, handlers and scopes, so
+ * that a compiler run shows that it is well formed. Nothing here is executed.
+ */
+#include "device/doca_gpunetio_dev_verbs_counter.cuh"
+#include "device/doca_gpunetio_dev_verbs_onesided.cuh"
+
+#ifdef __CUDACC__
+#define KERNEL __global__
+#else
+#define KERNEL
+#endif
+
+typedef enum doca_gpu_dev_verbs_resource_sharing_mode mode_type;
+typedef enum doca_gpu_dev_verbs_nic_handler handler_type;
+
+template <mode_type mode, handler_type handler>
+GDK_FN int one_sided(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr r,
+		     struct doca_gpu_dev_verbs_addr l, size_t size)
+{
+	doca_gpu_dev_verbs_ticket_t t;
+	int err = 0;
+
+	doca_gpu_dev_verbs_put<mode, handler>(qp, r, l, size);
+	doca_gpu_dev_verbs_put<mode, handler, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP>(qp, r, l, size, &t);
+	doca_gpu_dev_verbs_p<uint64_t, mode, handler>(qp, r, (uint64_t)size);
+	doca_gpu_dev_verbs_put_signal<DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, mode, handler>(
+		qp, r, l, size, r, l, 1);
+	doca_gpu_dev_verbs_signal<DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, mode, handler>(qp, r, l, 1, &t);
+	doca_gpu_dev_verbs_get<mode, handler, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD,
+			       DOCA_GPUNETIO_VERBS_MCST_ENABLED,
+			       DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED>(qp, r, l, size, l, &t);
+	err |= doca_gpu_dev_verbs_get_wait<mode, handler, DOCA_GPUNETIO_VERBS_MCST_ENABLED>(qp, l, t);
+	err |= gdk_put_imm(qp, r, l, 64, 7, &t, mode, handler, 0);
+	err |= gdk_atomic_cas(qp, r, l, 1, 2, &t, mode, handler, 0);
+	err |= doca_gpu_dev_verbs_wait<mode, handler>(qp, t);
+	return err | doca_gpu_dev_verbs_wait<mode>(qp);
+}
+
+template <mode_type mode>
+GDK_FN int low_level(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *copy)
+{
+	const enum doca_gpu_dev_verbs_wqe_ctrl_flags f = DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE;
+	const uint64_t i = doca_gpu_dev_verbs_reserve_wq_slots<mode>(qp, 16);
+	struct doca_gpu_dev_verbs_wqe *w = doca_gpu_dev_verbs_get_wqe_ptr(qp, (uint16_t)i);
+	struct doca_gpu_dev_verbs_cq *cq = doca_gpu_dev_verbs_qp_get_cq_sq(qp);
+	struct doca_gpu_dev_verbs_qp *qps[2] = { qp, qp };
+	uint64_t pis[2] = { i, i + 1 };
+	uint64_t v = i;
+	int lock = 0;
+
+	doca_gpu_dev_verbs_wqe_prepare_nop(qp, w, (uint16_t)i, f);
+	doca_gpu_dev_verbs_wqe_prepare_write(qp, w, (uint16_t)i, 8, f, 0, 1, 2, 3, 4, 5);
+	doca_gpu_dev_verbs_wqe_prepare_write(qp, w, (uint16_t)i, 8, f, 0, 1, 2, 3, 4, 5, 6, 7, 8);
+	doca_gpu_dev_verbs_wqe_prepare_write_inl(qp, w, (uint16_t)i, f, 1, 2, (uint64_t)(uintptr_t)&v, 8);
+	doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_header(qp, w, (uint16_t)i, f, 1, 2, 8);
+	doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data<uint64_t>(qp, w, v);
+	doca_gpu_dev_verbs_wqe_prepare_read(qp, w, (uint16_t)i, f, 1, 2, 3, 4, 5);
+	doca_gpu_dev_verbs_wqe_prepare_read(qp, w, (uint16_t)i, f, 1, 2, 3, 4, 5, 6, 7, 8);
+	doca_gpu_dev_verbs_wqe_prepare_atomic(qp, w, (uint16_t)i, 0x12, f, 1, 2, 3, 4, 8, 5, 6);
+	doca_gpu_dev_verbs_wqe_prepare_atomic_ext<DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_8>(
+		qp, w, w + 1, (uint16_t)i, 0x14, f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
+	doca_gpu_dev_verbs_wqe_prepare_wait(qp, w, (uint16_t)i, f, 1, 2);
+	doca_gpu_dev_verbs_wqe_prepare_dump(qp, w, (uint16_t)i, f, 1, 2, 3);
+	doca_gpu_dev_verbs_mark_wqes_ready<mode>(qp, i, i + 15);
+	doca_gpu_dev_verbs_submit<mode>(qp, i + 16);
+	doca_gpu_dev_verbs_submit_db<mode>(qp, i + 16);
+	doca_gpu_dev_verbs_submit_db_no_dbr<mode>(qp, i + 16);
+	doca_gpu_dev_verbs_submit_proxy<mode, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS>(qp, i + 16);
+	doca_gpu_dev_verbs_submit_bf<mode>(qp, i + 16, copy);
+	doca_gpu_dev_verbs_submit_db_multi_qps<2, mode>(qps, pis);
+	doca_gpu_dev_verbs_submit_db_multi_qps_no_dbr<2, mode>(qps, pis);
+	doca_gpu_dev_verbs_update_dbr<>(qp, (uint32_t)i);
+	doca_gpu_dev_verbs_ring_db<>(qp, i);
+	doca_gpu_dev_verbs_ring_bf<>(qp, copy);
+	doca_gpu_dev_verbs_ring_proxy<mode>(qp, i);
+	doca_gpu_dev_verbs_lock<mode>(&lock);
+	doca_gpu_dev_verbs_unlock<mode>(&lock);
+	doca_gpu_dev_verbs_fence_acquire<DOCA_GPUNETIO_VERBS_SYNC_SCOPE_CTA>();
+	doca_gpu_dev_verbs_fence_release<DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU>();
+	doca_gpu_dev_verbs_atomic_max<uint64_t, mode, true>(&v, i);
+	doca_gpu_dev_verbs_atomic_add<uint64_t, mode>(&v, i);
+	return doca_gpu_dev_verbs_poll_one_cq_at<mode>(cq, i) |
+	       doca_gpu_dev_verbs_poll_cq_at<mode>(cq, i) | doca_gpu_dev_verbs_poll_cq<mode>(cq, 1) |
+	       doca_gpu_dev_verbs_poll_cq_collapsed_at<mode>(qp, i) |
+	       (int)doca_gpu_dev_verbs_atomic_read<uint64_t, mode>(&v);
+}
+
+KERNEL void exclusive(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr r,
+		      struct doca_gpu_dev_verbs_addr l, size_t size, int *out)
+{
+	*out = one_sided<DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE,
+			 DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB>(qp, r, l, size);
+}
+
+KERNEL void shared_gpu(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr r,
+		       struct doca_gpu_dev_verbs_addr l, size_t size, int *out)
+{
+	*out = one_sided<DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
+			 DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO>(qp, r, l, size);
+}
+
+KERNEL void shared_cta(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *copy,
+		       int *out)
+{
+	*out = low_level<DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA>(qp, copy);
+}

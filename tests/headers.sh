@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# Every public header compiles alone, with nothing but the installed tree, as
+# C11, C++11 and C++17 (gcc, and clang where it is) and as CUDA where nvcc is;
+# .cuh headers as C++17 and CUDA. None of them brings a macro, a type or a
+# function into the user's name space that is not doca_*, gdk_* or theirs.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+B=${B:-build}
+NVCC=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+bad=0
+checked=0
+warn="-Wall -Wextra -Werror"
+
+complain() {
+	echo "headers.sh: $1"
+	head -n 12 "$tmp/err" | sed 's/^/    /'
+	bad=1
+}
+
+compile() { # what, command...
+	local what=$1
+	shift
+	checked=$((checked + 1))
+	"$@" >"$tmp/err" 2>&1 || complain "$what"
+}
+
+# Included twice, so that a missing guard shows.
+source_for() {
+	printf '#include "%s"\n#include "%s"\n' "$1" "$1" >"$tmp/one.$2"
+}
+
+inc="-I$B/include"
+headers=$(cd "$B/include" && find . -name '*.h' -o -name '*.cuh' | sed 's|^\./||' | sort)
+[ -n "$headers" ] || { echo "headers.sh: nothing staged in $B/include"; exit 1; }
+
+for h in $headers; do
+	case $h in
+	*.cuh | doca_gpunetio_device.h) c= ;; # templates
+	*) c=1 ;;
+	esac
+	if [ -n "$c" ]; then
+		source_for "$h" c
+		compile "$h as C11" gcc -std=c11 $warn "$inc" -fsyntax-only "$tmp/one.c"
+	fi
+	source_for "$h" cpp
+	case $h in
+	*.cuh | doca_gpunetio_device.h) stds=c++17 ;; # templates of the device API
+	device/gdk/*) stds=c++17 ;;
+	*) stds="c++11 c++17" ;;
+	esac
+	for std in $stds; do
+		compile "$h as $std" g++ -std=$std $warn "$inc" -fsyntax-only "$tmp/one.cpp"
+	done
+	if command -v clang >/dev/null 2>&1; then
+		[ -z "$c" ] ||
+			compile "$h as C11 (clang)" clang -std=c11 $warn "$inc" -fsyntax-only "$tmp/one.c"
+		compile "$h as C++17 (clang)" clang++ -std=c++17 $warn "$inc" -fsyntax-only "$tmp/one.cpp"
+	fi
+done
+if [ -n "$NVCC" ]; then
+	# One translation unit for all: nvcc takes seconds each.
+	for h in $headers; do echo "#include \"$h\""; done >"$tmp/all.cu"
+	compile "all headers as CUDA" "$NVCC" -std=c++17 -arch=sm_90 -Werror all-warnings \
+		"$inc" -cubin -o "$tmp/all.cubin" "$tmp/all.cu"
+else
+	echo "headers.sh: no nvcc here, CUDA not compiled"
+fi
+
+# The host headers need no CUDA header and define no macro of others.
+public=$(echo "$headers" | grep -v -E '^device/|^doca_gpunetio_device.h')
+for h in $public; do
+	echo "#include \"$h\""
+done >"$tmp/all.c"
+: >"$tmp/sys.c"
+grep -h -o -E '#[[:space:]]*include <[^>]+>' $(for h in $headers; do echo "$B/include/$h"; done) |
+	grep -v -E 'cuda|nv/|cooperative' | sort -u >"$tmp/sys.c"
+if grep -n -E '#[[:space:]]*include .*cuda' $(for h in $public; do echo "$B/include/$h"; done) >"$tmp/err"; then
+	complain "a host header includes CUDA"
+fi
+macros() { gcc -std=c11 "$inc" -dM -E "$1" | awk '{ print $2 }' | sed 's/(.*//' | sort -u; }
+macros "$tmp/sys.c" >"$tmp/sys.macros"
+allowed='^(DOCA_|doca_|GDK_|gdk_)'
+# The peer's own macros that its users' code may rely on.
+peer='^(TYPEOF|ACCESS_ONCE|READ_ONCE|WRITE_ONCE)$'
+macros "$tmp/all.c" | comm -23 - "$tmp/sys.macros" | grep -v -E "$allowed" | grep -v -E "$peer" >"$tmp/err" &&
+	complain "macros in the user's name space"
+
+# Types, tags, functions, objects and enumerators that our headers declare at
+# file scope, read from the preprocessed text that came from our files.
+for h in $headers; do
+	case $h in *.cuh | doca_gpunetio_device.h) ;; *) echo "#include \"$h\"" ;; esac
+done >"$tmp/all.c"
+gcc -std=c11 "$inc" -E "$tmp/all.c" | python3 -c '
+import re, sys
+ours, text = False, []
+for line in sys.stdin:
+    m = re.match(r"# \d+ \"([^\"]*)\"", line)
+    if m:
+        ours = m.group(1).startswith(sys.argv[1])
+    elif ours:
+        text.append(line)
+text = re.sub(r"\"(\\.|[^\"])*\"", "0", "".join(text))
+while True:  # attributes and asserts declare nothing
+    new = re.sub(r"\b(__attribute__|_Static_assert|_Alignas|__alignof__|__asm__)\s*(?:volatile)?\s*\((?:[^()]|\([^()]*\)|\((?:[^()]|\([^()]*\))*\))*\)", " ", text)
+    if new == text:
+        break
+    text = new
+names, paren, stack, enum, last = set(), 0, [], False, ""
+for tok in re.findall(r"[A-Za-z_]\w*|\d\w*|\S", text):
+    name = bool(re.match(r"[A-Za-z_]", tok))
+    scope = not paren and all(s == "extern" for s in stack)
+    if tok == "(":
+        if scope and re.match(r"[A-Za-z_]", last):
+            names.add(last)
+        paren += 1
+    elif tok == ")":
+        paren -= 1
+    elif tok == "{":
+        if scope and re.match(r"[A-Za-z_]", last):
+            names.add(last)
+        stack.append("enum" if enum else "x")
+        enum = False
+    elif tok == "}":
+        stack.pop()
+    elif tok in ";=[" and scope and re.match(r"[A-Za-z_]", last):
+        names.add(last)
+    elif stack[-1:] == ["enum"] and tok in "=," and re.match(r"[A-Za-z_]", last):
+        names.add(last)
+    if tok == "enum":
+        enum = True
+    elif not name:
+        enum = enum and tok == "{"
+    last = tok
+keep = re.compile(r"(doca_|DOCA_|gdk_|GDK_|ibv_|enum$|struct$|union$)")
+print("\n".join(sorted(n for n in names if not keep.match(n))))
+' "$B/include" | grep . >"$tmp/err" && complain "names in the user's name space"
+[ $bad != 0 ] || echo "headers.sh: $checked compilations"
+exit $bad

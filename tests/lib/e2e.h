@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What end-to-end tests share: an opened NIC with the "host" GPU, queue pairs
+ * made through the high-level API and connected to each other or to a peer
+ * process, registered memory, and puts through the device data path. What must
+ * work for a test to mean anything is required: it aborts with a message.
+ */
+#ifndef E2E_H
+#define E2E_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+
+#include "doca_gpunetio_host.h"
+#include "host/gdaki.h"
+#include "device/gdk/onesided_dev.h"
+
+#define E2E_REQUIRE(cond)                                                                      \
+	do {                                                                                   \
+		if (!(cond)) {                                                                 \
+			fprintf(stderr, "%s:%d: required: %s\n", __FILE__, __LINE__, #cond);    \
+			abort();                                                               \
+		}                                                                              \
+	} while (0)
+
+#define E2E_MODE DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU
+#define E2E_EXCL DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
+#define E2E_WAIT_NS 10000000000ull /* a put that takes longer is lost */
+
+#define E2E_AUTO DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO
+#define E2E_PROXY DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY
+#define E2E_DB DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB
+#define E2E_BF DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF
+#define E2E_NO_DBR DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR
+
+struct e2e_nic {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	doca_dev_t *dev;
+	doca_gpu_t *gpu;
+	union ibv_gid gid; /* RoCE v2 */
+	int gid_index;
+};
+
+struct e2e_qp {
+	struct e2e_nic *nic;
+	struct doca_gpu_verbs_qp_hl *hl;
+	struct doca_gpu_dev_verbs_qp *dev;
+	uint32_t qpn;
+	pthread_t proxy; /* runs while the handler is CPU_PROXY */
+	bool has_proxy;
+	atomic_bool proxy_stop;
+};
+
+/* How fast a dead peer is noticed: timeout code t is 4.096 us << t. */
+struct e2e_path {
+	uint16_t ack_timeout, retry_cnt;
+};
+
+struct e2e_buf {
+	uint8_t *mem;
+	size_t len;
+	struct ibv_mr *mr;
+};
+
+/* tx puts from src into dst, which belongs to rx; all in this process. */
+struct e2e_pair {
+	struct e2e_nic nic;
+	struct e2e_qp tx, rx;
+	struct e2e_buf src, dst;
+};
+
+/* ---- NIC and memory ---- */
+void e2e_open(struct e2e_nic *nic);
+void e2e_close(struct e2e_nic *nic);
+void e2e_buf_open(struct e2e_nic *nic, struct e2e_buf *buf, size_t len, int access);
+void e2e_buf_use(struct e2e_nic *nic, struct e2e_buf *buf, void *mem, size_t len, int access);
+void e2e_buf_close(struct e2e_buf *buf);
+#define E2E_REMOTE (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
+/* Byte i of a pattern with no short period. */
+static inline uint8_t e2e_pattern(uint64_t i, uint32_t seed)
+{
+	uint64_t v = (i + 1) * 0x9e3779b97f4a7c15ull + seed * 0xff51afd7ed558ccdull;
+
+	return (uint8_t)(v >> 56 ^ v >> 29);
+}
+
+/* ---- queue pairs ---- */
+doca_error_t e2e_qp_try(struct e2e_nic *nic, struct e2e_qp *qp,
+			enum doca_gpu_dev_verbs_nic_handler handler, unsigned int depth,
+			bool collapsed);
+void e2e_qp_open(struct e2e_nic *nic, struct e2e_qp *qp,
+		 enum doca_gpu_dev_verbs_nic_handler handler, unsigned int depth);
+void e2e_qp_adopt(struct e2e_nic *nic, struct e2e_qp *qp, struct doca_gpu_verbs_qp_hl *hl);
+void e2e_qp_close(struct e2e_qp *qp);
+/* RST to RTS, towards dest_qpn at gid. */
+doca_error_t e2e_connect(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union ibv_gid *gid,
+			 uint32_t dest_qpn, struct e2e_path path);
+/* A thread that makes proxy steps for qp until e2e_proxy_end. */
+void e2e_proxy_begin(struct e2e_qp *qp);
+void e2e_proxy_end(struct e2e_qp *qp);
+
+void e2e_pair_open(struct e2e_pair *p, enum doca_gpu_dev_verbs_nic_handler handler,
+		   unsigned int depth, size_t bytes);
+void e2e_pair_close(struct e2e_pair *p);
+
+/* ---- data path ---- */
+static inline struct doca_gpu_dev_verbs_addr e2e_addr(const void *p, uint32_t key)
+{
+	return (struct doca_gpu_dev_verbs_addr){ .addr = (uintptr_t)p, .key = htobe32(key) };
+}
+
+/* Puts len bytes at offset off of src to the same offset of dst. */
+int e2e_put(struct e2e_pair *p, size_t off, size_t len, doca_gpu_dev_verbs_ticket_t *ticket);
+int e2e_wait(struct e2e_qp *qp, doca_gpu_dev_verbs_ticket_t ticket);
+uint64_t e2e_now_ns(void);
+
+/* ---- a peer in a process of its own: its memory is shared with ours ---- */
+struct e2e_peer {
+	pid_t pid; /* of the process that owns the peer's NIC */
+	pid_t child;
+	int fd;
+	union ibv_gid gid;
+	uint32_t qpn, rkey;
+	uint64_t addr;
+	uint8_t *mem; /* the peer's memory, seen from here */
+	size_t len;
+};
+
+/* Before this process opens the NIC: starts it and learns where it is. */
+void e2e_peer_start(struct e2e_peer *peer, size_t len);
+/* Tells the peer where to connect to; returns when it has. */
+void e2e_peer_connect(struct e2e_peer *peer, const union ibv_gid *gid, uint32_t qpn);
+void e2e_peer_kill(struct e2e_peer *peer);
+void e2e_peer_end(struct e2e_peer *peer);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * A peer process for end-to-end tests. It is this same executable, started
+ * again through softnic-run, so that it is a host of its own on the wire; a
+ * constructor finds its order in the environment and never gets to main. Its
+ * memory is a memfd, which the test maps too and compares byte by byte.
+ */
+#include "e2e.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PEER_ENV "E2E_PEER" /* "socket memfd length" */
+
+struct hello {
+	pid_t pid;
+	union ibv_gid gid;
+	uint32_t qpn, rkey;
+	uint64_t addr;
+};
+
+struct whereto {
+	union ibv_gid gid;
+	uint32_t qpn;
+};
+
+static void send_all(int fd, const void *buf, size_t len)
+{
+	E2E_REQUIRE(write(fd, buf, len) == (ssize_t)len);
+}
+
+static bool receive(int fd, void *buf, size_t len)
+{
+	return recv(fd, buf, len, MSG_WAITALL) == (ssize_t)len;
+}
+
+static void peer_main(int fd, int memfd, size_t len)
+{
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+	struct e2e_buf buf;
+	struct e2e_nic nic;
+	struct e2e_qp qp;
+	struct hello hello;
+	struct whereto to;
+	char done = 1;
+	void *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+
+	E2E_REQUIRE(mem != MAP_FAILED);
+	e2e_open(&nic);
+	e2e_qp_open(&nic, &qp, E2E_DB, 64);
+	e2e_buf_use(&nic, &buf, mem, len, E2E_REMOTE);
+	memset(&hello, 0, sizeof(hello));
+	hello.pid = getpid();
+	hello.gid = nic.gid;
+	hello.qpn = qp.qpn;
+	hello.rkey = buf.mr->rkey;
+	hello.addr = (uintptr_t)mem;
+	send_all(fd, &hello, sizeof(hello));
+	if (receive(fd, &to, sizeof(to))) {
+		E2E_REQUIRE(!e2e_connect(&nic, qp.hl->qp, &to.gid, to.qpn, path));
+		send_all(fd, &done, 1);
+	}
+	while (recv(fd, &done, 1, 0) > 0) /* until the test closes its end */
+		;
+	e2e_qp_close(&qp);
+	E2E_REQUIRE(!ibv_dereg_mr(buf.mr));
+	e2e_close(&nic);
+}
+
+__attribute__((constructor)) static void peer_or_test(void)
+{
+	const char *order = getenv(PEER_ENV);
+	int fd, memfd;
+	size_t len;
+
+	if (!order || sscanf(order, "%d %d %zu", &fd, &memfd, &len) != 3)
+		return;
+	unsetenv(PEER_ENV);
+	alarm(100); /* never outlives a test that forgot it */
+	peer_main(fd, memfd, len);
+	exit(0);
+}
+
+/* build/tests/test_x -> build/bin/softnic-run */
+static void exec_peer(void)
+{
+	char exe[4096], runner[4200];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *cut;
+
+	if (n <= 0)
+		_exit(126);
+	exe[n] = 0;
+	snprintf(runner, sizeof(runner), "%s", exe);
+	cut = strrchr(runner, '/');
+	snprintf(cut, sizeof(runner) - (size_t)(cut - runner), "/../bin/softnic-run");
+	unsetenv("SOFTNIC_IP");
+	unsetenv("SOFTNIC_SYSFS");
+	unsetenv("SYSFS_PATH");
+	unsetenv("SOFTNIC_PCAP");
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(E2E_LINKED_NIC)
+	execl(runner, runner, "--no-preload", "--", exe, (char *)NULL);
+#else
+	if (getenv("LD_PRELOAD") && strstr(getenv("LD_PRELOAD"), "softnic")) {
+		unsetenv("LD_PRELOAD");
+		execl(runner, runner, "--", exe, (char *)NULL);
+	}
+	execl(runner, runner, "--no-preload", "--", exe, (char *)NULL);
+#endif
+	_exit(127);
+}
+
+void e2e_peer_start(struct e2e_peer *peer, size_t len)
+{
+	int memfd = memfd_create("e2e_peer", 0);
+	struct hello hello;
+	char order[64];
+	int sv[2];
+
+	E2E_REQUIRE(memfd >= 0 && !ftruncate(memfd, (off_t)len));
+	E2E_REQUIRE(!socketpair(AF_UNIX, SOCK_STREAM, 0, sv));
+	snprintf(order, sizeof(order), "%d %d %zu", sv[1], memfd, len);
+	peer->child = fork();
+	E2E_REQUIRE(peer->child >= 0);
+	if (!peer->child) {
+		close(sv[0]);
+		setenv(PEER_ENV, order, 1);
+		exec_peer();
+	}
+	close(sv[1]);
+	peer->fd = sv[0];
+	peer->len = len;
+	peer->mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	E2E_REQUIRE(peer->mem != MAP_FAILED);
+	close(memfd);
+	E2E_REQUIRE(receive(peer->fd, &hello, sizeof(hello)));
+	peer->pid = hello.pid;
+	peer->gid = hello.gid;
+	peer->qpn = hello.qpn;
+	peer->rkey = hello.rkey;
+	peer->addr = hello.addr;
+}
+
+void e2e_peer_connect(struct e2e_peer *peer, const union ibv_gid *gid, uint32_t qpn)
+{
+	struct whereto to;
+	char done;
+
+	memset(&to, 0, sizeof(to));
+	to.gid = *gid;
+	to.qpn = qpn;
+	send_all(peer->fd, &to, sizeof(to));
+	E2E_REQUIRE(receive(peer->fd, &done, 1));
+}
+
+void e2e_peer_kill(struct e2e_peer *peer)
+{
+	kill(peer->pid, SIGKILL);
+}
+
+void e2e_peer_end(struct e2e_peer *peer)
+{
+	int status;
+
+	close(peer->fd);
+	E2E_REQUIRE(waitpid(peer->child, &status, 0) == peer->child);
+	munmap(peer->mem, peer->len);
+}

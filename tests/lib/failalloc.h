@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Allocation that fails on demand. Included by one test executable, it takes
+ * the place of malloc and its kin for the whole process; only calls that come
+ * from the executable's own code (the archives are in it, libraries are not)
+ * and from the thread that armed it are counted and fail. It also counts the
+ * blocks that the archives hold. Not with sanitizers: they own malloc.
+ */
+#ifndef FAILALLOC_H
+#define FAILALLOC_H
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FAILALLOC_WORKS false
+static inline void failalloc_arm(uint32_t nth)
+{
+	(void)nth;
+}
+static inline bool failalloc_disarm(void)
+{
+	return false;
+}
+static inline size_t failalloc_live(void)
+{
+	return 0;
+}
+#else
+#define FAILALLOC_WORKS true
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t size);
+void *__libc_memalign(size_t align, size_t size);
+void __libc_free(void *p);
+
+extern const char __executable_start[], etext[];
+
+static _Thread_local uint32_t failalloc_left; /* 0: not armed */
+static _Thread_local bool failalloc_hit;
+
+/* Does this call fail? from: where it returns to. */
+static inline bool failalloc_now(const void *from)
+{
+	if (!failalloc_left || (const char *)from < __executable_start ||
+	    (const char *)from >= etext)
+		return false;
+	if (--failalloc_left)
+		return false;
+	failalloc_hit = true;
+	errno = ENOMEM;
+	return true;
+}
+
+/* The nth allocation from now on fails, once. */
+static inline void failalloc_arm(uint32_t nth)
+{
+	failalloc_hit = false;
+	failalloc_left = nth;
+}
+
+/* Did one fail? */
+static inline bool failalloc_disarm(void)
+{
+	failalloc_left = 0;
+	return failalloc_hit;
+}
+
+#define FAILALLOC_HERE __builtin_return_address(0)
+
+/* Blocks that the executable's code allocated and that are not freed: a set of
+ * addresses, open addressing, 1 marks a slot that was freed. */
+#define FAILALLOC_SLOTS 65536u
+static uintptr_t failalloc_set[FAILALLOC_SLOTS];
+static size_t failalloc_blocks;
+static volatile char failalloc_lock;
+
+static inline size_t failalloc_live(void)
+{
+	return __atomic_load_n(&failalloc_blocks, __ATOMIC_RELAXED);
+}
+
+static inline void failalloc_note(const void *p, bool add)
+{
+	size_t i = ((uintptr_t)p >> 4) * 0x9e3779b1u % FAILALLOC_SLOTS;
+	uintptr_t key = (uintptr_t)p;
+
+	while (__atomic_test_and_set(&failalloc_lock, __ATOMIC_ACQUIRE))
+		;
+	for (size_t n = 0; n < FAILALLOC_SLOTS; n++, i = (i + 1) % FAILALLOC_SLOTS) {
+		if (add && failalloc_set[i] <= 1) {
+			failalloc_set[i] = key;
+			failalloc_blocks++;
+			break;
+		}
+		if (!add && !failalloc_set[i])
+			break;
+		if (!add && failalloc_set[i] == key) {
+			failalloc_set[i] = 1;
+			failalloc_blocks--;
+			break;
+		}
+	}
+	__atomic_clear(&failalloc_lock, __ATOMIC_RELEASE);
+}
+
+static inline void *failalloc_got(void *p, const void *from)
+{
+	if (p && (const char *)from >= __executable_start && (const char *)from < etext)
+		failalloc_note(p, true);
+	return p;
+}
+
+void *malloc(size_t size)
+{
+	if (failalloc_now(FAILALLOC_HERE))
+		return NULL;
+	return failalloc_got(__libc_malloc(size), FAILALLOC_HERE);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	if (failalloc_now(FAILALLOC_HERE))
+		return NULL;
+	return failalloc_got(__libc_calloc(n, size), FAILALLOC_HERE);
+}
+
+void *realloc(void *p, size_t size)
+{
+	void *q;
+
+	if (failalloc_now(FAILALLOC_HERE))
+		return NULL;
+	q = __libc_realloc(p, size);
+	if (q || !size)
+		failalloc_note(p, false);
+	return failalloc_got(q, FAILALLOC_HERE);
+}
+
+void free(void *p)
+{
+	if (p)
+		failalloc_note(p, false);
+	__libc_free(p);
+}
+
+void *memalign(size_t align, size_t size)
+{
+	if (failalloc_now(FAILALLOC_HERE))
+		return NULL;
+	return failalloc_got(__libc_memalign(align, size), FAILALLOC_HERE);
+}
+
+void *aligned_alloc(size_t align, size_t size)
+{
+	if (failalloc_now(FAILALLOC_HERE))
+		return NULL;
+	return failalloc_got(__libc_memalign(align, size), FAILALLOC_HERE);
+}
+
+int posix_memalign(void **p, size_t align, size_t size)
+{
+	void *mem = NULL;
+
+	if (!failalloc_now(FAILALLOC_HERE))
+		mem = failalloc_got(__libc_memalign(align, size), FAILALLOC_HERE);
+	if (!mem)
+		return ENOMEM;
+	*p = mem;
+	return 0;
+}
+
+char *strdup(const char *s)
+{
+	size_t n = strlen(s) + 1;
+	char *p;
+
+	if (failalloc_now(FAILALLOC_HERE))
+		return NULL;
+	p = failalloc_got(__libc_malloc(n), FAILALLOC_HERE);
+	return p ? memcpy(p, s, n) : NULL;
+}
+
+/* libnuma's, which the host GPU uses; found when first called. */
+#define FAILALLOC_NUMA(name, params, args)                                               \
+	void *name params;                                                               \
+	void *name params                                                                \
+	{                                                                                \
+		static void *(*real) params;                                             \
+                                                                                         \
+		if (failalloc_now(FAILALLOC_HERE))                                       \
+			return NULL;                                                     \
+		if (!real)                                                               \
+			*(void **)&real = dlsym(RTLD_NEXT, #name);                       \
+		return failalloc_got(real args, FAILALLOC_HERE);                         \
+	}
+
+FAILALLOC_NUMA(numa_alloc_onnode, (size_t size, int node), (size, node))
+FAILALLOC_NUMA(numa_alloc_local, (size_t size), (size))
+void numa_free(void *p, size_t size);
+void numa_free(void *p, size_t size)
+{
+	static void (*real)(void *p, size_t size);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "numa_free");
+	failalloc_note(p, false);
+	real(p, size);
+}
+
+FAILALLOC_NUMA(numa_alloc, (size_t size), (size))
+
+#endif
+#endif

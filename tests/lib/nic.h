@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Opens the first NIC (the software one, under softnic-run) for a unit test. */
+#ifndef NIC_H
+#define NIC_H
+
+#include <criterion/criterion.h>
+#include <infiniband/verbs.h>
+
+#include "host/doca_verbs.h"
+
+struct nic {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	doca_dev_t *dev;
+};
+
+static inline struct ibv_context *nic_open_context(void)
+{
+	int count = 0;
+	struct ibv_device **list = ibv_get_device_list(&count);
+	struct ibv_context *ctx;
+
+	cr_assert(list && count > 0, "no NIC: run under softnic-run");
+	ctx = ibv_open_device(list[0]);
+	ibv_free_device_list(list);
+	cr_assert(ctx, "the NIC cannot be opened");
+	return ctx;
+}
+
+static inline struct nic nic_open(void)
+{
+	struct nic nic = {.ctx = nic_open_context()};
+
+	nic.pd = ibv_alloc_pd(nic.ctx);
+	cr_assert(nic.pd);
+	cr_assert_eq(doca_verbs_dev_open(nic.pd, &nic.dev), DOCA_SUCCESS);
+	return nic;
+}
+
+static inline void nic_close(struct nic *nic)
+{
+	cr_expect_eq(doca_verbs_dev_close(nic->dev), DOCA_SUCCESS);
+	cr_expect_eq(ibv_dealloc_pd(nic->pd), 0);
+	cr_expect_eq(ibv_close_device(nic->ctx), 0);
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Puts the stand-ins for libcuda and libgdrapi in place: once a library with
+ * their soname is loaded, the product's dlopen finds that one. They lie in
+ * ../standin from the test executable; STANDIN_DIR names another folder.
+ */
+#ifndef STANDIN_H
+#define STANDIN_H
+
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int (*standin_cuda_live)(void);
+static long (*standin_cuda_calls)(void);
+static void (*standin_cuda_fail_at)(long n);
+static int (*standin_gdr_live)(void);
+static void (*standin_gdr_fail_at)(long n);
+
+static inline void standin_path(char *path, size_t len, const char *name)
+{
+	const char *dir = getenv("STANDIN_DIR");
+	char exe[2048];
+	ssize_t used;
+
+	if (dir) {
+		snprintf(path, len, "%s/%s", dir, name);
+		return;
+	}
+	used = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	cr_assert_gt(used, 0);
+	exe[used] = '\0';
+	snprintf(path, len, "%s/../standin/%s", dirname(exe), name);
+}
+
+static inline void *standin_open(const char *name)
+{
+	char path[4096];
+	void *lib;
+
+	standin_path(path, sizeof(path), name);
+	lib = dlopen(path, RTLD_NOW);
+	cr_assert(lib, "%s", dlerror());
+	return lib;
+}
+
+static inline void standin_cuda(void)
+{
+	void *lib = standin_open("libcuda.so.1");
+
+	standin_cuda_live = (int (*)(void))dlsym(lib, "standin_cuda_live");
+	standin_cuda_calls = (long (*)(void))dlsym(lib, "standin_cuda_calls");
+	standin_cuda_fail_at = (void (*)(long))dlsym(lib, "standin_cuda_fail_at");
+	cr_assert(standin_cuda_live && standin_cuda_calls && standin_cuda_fail_at);
+}
+
+static inline void standin_gdr(void)
+{
+	void *lib = standin_open("libgdrapi.so");
+
+	standin_gdr_live = (int (*)(void))dlsym(lib, "standin_gdr_live");
+	standin_gdr_fail_at = (void (*)(long))dlsym(lib, "standin_gdr_fail_at");
+	cr_assert(standin_gdr_live && standin_gdr_fail_at);
+}
+
+#endif

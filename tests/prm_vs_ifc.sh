@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# Compiles a checker of tests/lib/prm_fields.def against the kernel's own mlx5_ifc.h,
+# from the distribution's linux-headers-*-common package. Fields that are newer than
+# that header are listed with their source. Without the header: SKIP, a failure in CI.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+dir=$(ls -d /usr/src/linux-headers-*/include/linux/mlx5 2>/dev/null | sort -V | tail -n 1)
+if [ ! -e "$dir/mlx5_ifc.h" ]; then
+	echo "SKIP prm_vs_ifc: no mlx5_ifc.h, install linux-headers-*-common"
+	[ "${CI:-}" != true ] || exit 1
+	exit 0
+fi
+tmp=$(mktemp -d) || exit 2
+trap 'rm -rf "$tmp"' EXIT
+cat >"$tmp/check.c" <<'C'
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+#define BIT(n) (1 << (n))
+#define BIT_ULL(n) (1ull << (n))
+#define DECLARE_FLEX_ARRAY(type, name) struct { struct { } no_##name; type name[]; }
+#include "mlx5_ifc.h"
+#undef BIT
+#include "core/prm.h"
+
+#define WIDTH(layout, member) sizeof(((struct mlx5_ifc_##layout##_bits *)0)->member)
+#define BIT(layout, member) offsetof(struct mlx5_ifc_##layout##_bits, member)
+#define START(field) \
+	(PRM_OFFSET(field) * 8 + (PRM_WIDTH(field) == 64 ? 0 : 32 - PRM_LOW_BIT(field) - PRM_WIDTH(field)))
+#define FIELD(name, layout, member, bit, bits)                                      \
+	checked++;                                                                  \
+	if (BIT(layout, member) != START(name) || WIDTH(layout, member) != PRM_WIDTH(name) || \
+	    BIT(layout, member) != (bit) || WIDTH(layout, member) != (bits))        \
+		bad++, printf("FAIL %s: the kernel has bit 0x%zx, width %zu\n", #name, \
+			      BIT(layout, member), WIDTH(layout, member));
+#define NESTED(name, layout, member, bit)                                          \
+	checked++;                                                                 \
+	if (BIT(layout, member) != (name)*8 || BIT(layout, member) != (bit))       \
+		bad++, printf("FAIL %s: the kernel has bit 0x%zx\n", #name, BIT(layout, member));
+#define NEWER(name, layout, member, bit, bits) \
+	printf("newer than the header: %s (%s.%s)\n", #name, #layout, #member);
+#define OPCODE(name) \
+	checked++;   \
+	if (GDK_CMD_##name != MLX5_CMD_OP_##name) \
+		bad++, printf("FAIL opcode %s\n", #name);
+
+int main(void)
+{
+	int checked = 0, bad = 0;
+
+#include "tests/lib/prm_fields.def"
+	OPCODE(QUERY_HCA_CAP) OPCODE(CREATE_CQ) OPCODE(DESTROY_CQ) OPCODE(QUERY_CQ)
+	OPCODE(CREATE_QP) OPCODE(DESTROY_QP) OPCODE(RST2INIT_QP) OPCODE(INIT2RTR_QP)
+	OPCODE(RTR2RTS_QP) OPCODE(RTS2RTS_QP) OPCODE(2ERR_QP) OPCODE(2RST_QP)
+	OPCODE(QUERY_QP) OPCODE(INIT2INIT_QP) OPCODE(QUERY_ROCE_ADDRESS)
+	OPCODE(CREATE_RMP) OPCODE(DESTROY_RMP)
+	printf("%s prm_vs_ifc: %d compared, %d differ\n", bad ? "FAIL" : "PASS", checked, bad);
+	return bad || !checked;
+}
+C
+# Kernel headers that it includes by <> are for the kernel's own types, given above.
+mkdir -p "$tmp/empty"
+for h in $(sed -n 's/^#include <\(.*\)>/\1/p' "$dir"/mlx5_ifc*.h); do
+	mkdir -p "$tmp/empty/$(dirname "$h")" && : >"$tmp/empty/$h"
+done
+${CC:-gcc} -std=gnu11 -w -I"$tmp/empty" -I"$dir" -I. -o "$tmp/check" "$tmp/check.c" || exit 1
+"$tmp/check"

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# What `make test` runs after the build: unit tests and thread tests under the
+# software NIC, then the scripts that look at the archives, headers, links and
+# the wire. Ends with one line of totals; any failure is a non-zero exit.
+# B (build folder), SAN, CC and NVCC come from make. `run.sh check`: scripts only.
+set -u
+cd "$(dirname "$0")/.."
+export B="${B:-build}" SAN="${SAN:-}" CC="${CC:-gcc}" NVCC="${NVCC:-}"
+pass=0 fail=0 skip=0 failed=""
+
+note() { # name, exit status
+	case $2 in
+	0) pass=$((pass + 1)); echo "PASS $1" ;;
+	77) skip=$((skip + 1)); echo "SKIP $1"
+		# In CI everything can be installed: a skipped check is a hole.
+		if [ "${CI:-}" = true ]; then skip=$((skip - 1)); fail=$((fail + 1)); failed="$failed $1(skipped)"; fi ;;
+	*) fail=$((fail + 1)); failed="$failed $1"; echo "FAIL $1 (exit $2)" ;;
+	esac
+}
+
+script() { # path
+	timeout 300 "$1"
+	note "$1" $?
+}
+
+if [ "${1:-}" != check ]; then
+	if [ "$SAN" != thread ]; then
+		# Its last line is "N passed, N failed, N skipped".
+		tests/run-unit.sh | tee "$B/unit.log"
+		rc=${PIPESTATUS[0]}
+		read -r p f s < <(sed -n 's/^\(Unit: \)\{0,1\}\([0-9]*\) passed, \([0-9]*\) failed\(, \([0-9]*\) skipped\)\{0,1\}$/\2 \3 \5/p' "$B/unit.log" | tail -n 1)
+		pass=$((pass + ${p:-0})) fail=$((fail + ${f:-0})) skip=$((skip + ${s:-0}))
+		[ "${f:-0}" = 0 ] || failed="$failed unit"
+		if [ "$rc" != 0 ] && [ "${f:-0}" = 0 ]; then note tests/run-unit.sh "$rc"; fi
+		[ -n "${p:-}" ] || note "tests/run-unit.sh(no totals)" 1
+	fi
+	for t in "$B"/thread/*; do
+		case $t in *.d | *.o) continue ;; esac
+		[ -x "$t" ] || continue
+		tests/run-one.sh "$t"
+		note "$t" $?
+	done
+fi
+
+if [ -z "$SAN" ]; then
+	for s in link symbols headers api style prm_vs_ifc install verbs wire sanity; do
+		[ -x "tests/$s.sh" ] && script "tests/$s.sh"
+	done
+	[ -x tests/gpu/compile.sh ] && script tests/gpu/compile.sh
+fi
+
+[ -z "$failed" ] || echo "failed:$failed"
+echo "$pass passed, $fail failed, $skip skipped"
+[ "$fail" = 0 ]

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The firmware's front door: dispatch of DEVX commands, injected failures, the
+ * check of reserved bits, status and syndrome in the output. Also the commands
+ * of completion queues.
+ */
+#include "front.h"
+#include "prm_nic.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static const struct command {
+	uint16_t opcode;
+	enum sn_cmd_class class;
+	const char *name;
+	uint8_t (*fn)(struct sn_cmd *cmd);
+} commands[] = {
+	{ OP_QUERY_HCA_CAP, SN_CMD_GENERAL, "QUERY_HCA_CAP", sn_cmd_query_hca_cap },
+	{ OP_QUERY_ROCE_ADDRESS, SN_CMD_GENERAL, "QUERY_ROCE_ADDRESS", sn_cmd_query_roce_address },
+	{ OP_CREATE_CQ, SN_CMD_CREATE, "CREATE_CQ", sn_cmd_create_cq },
+	{ OP_MODIFY_CQ, SN_CMD_MODIFY, "MODIFY_CQ", sn_cmd_modify_cq },
+	{ OP_QUERY_CQ, SN_CMD_QUERY, "QUERY_CQ", sn_cmd_query_cq },
+	{ OP_CREATE_QP, SN_CMD_CREATE, "CREATE_QP", sn_cmd_create_qp },
+	{ OP_RST2INIT, SN_CMD_MODIFY, "RST2INIT_QP", sn_cmd_modify_qp },
+	{ OP_INIT2INIT, SN_CMD_MODIFY, "INIT2INIT_QP", sn_cmd_modify_qp },
+	{ OP_INIT2RTR, SN_CMD_MODIFY, "INIT2RTR_QP", sn_cmd_modify_qp },
+	{ OP_RTR2RTS, SN_CMD_MODIFY, "RTR2RTS_QP", sn_cmd_modify_qp },
+	{ OP_RTS2RTS, SN_CMD_MODIFY, "RTS2RTS_QP", sn_cmd_modify_qp },
+	{ OP_2ERR, SN_CMD_MODIFY, "2ERR_QP", sn_cmd_modify_qp },
+	{ OP_2RST, SN_CMD_MODIFY, "2RST_QP", sn_cmd_modify_qp },
+	{ OP_QUERY_QP, SN_CMD_QUERY, "QUERY_QP", sn_cmd_query_qp },
+};
+
+uint8_t sn_cmd_fail(struct sn_cmd *cmd, uint8_t status, uint32_t syndrome, const char *why)
+{
+	cmd->syndrome = syndrome;
+	sn_trace("command %#x refused: %s (status %#x, syndrome %#x)", cmd->opcode, why, status,
+		 syndrome);
+	return status;
+}
+
+uint8_t sn_cmd_reserved(struct sn_cmd *cmd, const uint32_t *mask, uint32_t words)
+{
+	uint32_t i, bad;
+
+	if (cmd->in_len < words * 4)
+		return sn_cmd_fail(cmd, SN_ST_BAD_INP_LEN, 0x600000 | cmd->opcode,
+				   "input too short");
+	for (i = 0; i + 4 <= cmd->in_len; i += 4) {
+		bad = nic_word(cmd->in, i) & ~(i / 4 < words ? mask[i / 4] : 0);
+		if (!bad)
+			continue;
+		sn_violation(&cmd->dev->stats.bad_reserved,
+			     "command %#x: reserved bits %#x set in the word at %#x", cmd->opcode,
+			     bad, i);
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x700000 | i, "reserved bits set");
+	}
+	return SN_OK;
+}
+
+uint64_t sn_cmd_umem(struct sn_cmd *cmd, uint32_t id, uint64_t off, uint64_t len)
+{
+	struct sn_umem *u = sn_find_umem(cmd->dev, id);
+
+	if (!u || off > u->len || len > u->len - off)
+		return 0;
+	return u->va + off;
+}
+
+static const struct command *find_command(uint16_t opcode, enum sn_cmd_class class)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (commands[i].opcode == opcode && commands[i].class == class)
+			return &commands[i];
+	return NULL;
+}
+
+/* The kernel lets a command through only for the object of its handle. */
+static bool names_own_object(const struct sn_cmd *cmd, enum sn_cmd_class class)
+{
+	uint32_t number;
+
+	if (class != SN_CMD_MODIFY && class != SN_CMD_QUERY)
+		return true;
+	if (cmd->in_len < 0xc || (cmd->opcode >> 8 == 5) != (cmd->kind == SN_QP))
+		return false;
+	number = cmd->kind == SN_QP ? ((struct sn_qp *)cmd->obj)->qpn
+				    : ((struct sn_cq *)cmd->obj)->cqn;
+	return nic_get(cmd->in, IN_OBJ) == number;
+}
+
+static uint8_t run(struct sn_cmd *cmd, const struct command *c)
+{
+	struct sn_cfg *cfg = &cmd->dev->cfg;
+
+	if (++cmd->dev->front->cmds == cfg->fail_cmd_nth) {
+		cmd->dev->stats.faults_injected++;
+		return sn_cmd_fail(cmd, cfg->fail_cmd_status, cfg->fail_cmd_syndrome, "injected");
+	}
+	if (!c) {
+		sn_violation(&cmd->dev->stats.bad_command, "unknown command %#x", cmd->opcode);
+		return sn_cmd_fail(cmd, SN_ST_BAD_OP, 0x800000 | cmd->opcode, "unknown opcode");
+	}
+	return c->fn(cmd);
+}
+
+int sn_cmd_exec(struct sn_cmd *cmd, enum sn_cmd_class class)
+{
+	const struct command *c;
+	uint8_t status;
+
+	cmd->opcode = (uint16_t)nic_get(cmd->in, IN_OPCODE);
+	c = find_command(cmd->opcode, class);
+	cmd->dev->stats.commands++;
+	if (c && !names_own_object(cmd, class))
+		return -EINVAL;
+	status = run(cmd, c);
+	nic_set(cmd->out, OUT_STATUS, status);
+	nic_set(cmd->out, OUT_SYNDROME, status ? cmd->syndrome : 0);
+	sn_trace("command %s (%#x): status %#x", c ? c->name : "?", cmd->opcode, status);
+	if (!status)
+		return 0;
+	cmd->dev->stats.commands_failed++;
+	return -EREMOTEIO;
+}
+
+/* ---- completion queues ---- */
+static const uint32_t create_cq_mask[0x60 / 4] = {
+	[0x00 / 4] = 0xffffffff, [0x04 / 4] = 0x0000ffff,
+	[0x10 / 4] = 0xfef7ff7f, /* all but bit 24, bit 19 and bit 7 of dword 0 */
+	[0x14 / 4] = 0xffffffff, [0x18 / 4] = 0x00000fcf, [0x1c / 4] = 0x1fffffff,
+	[0x20 / 4] = 0x0fffffff, [0x24 / 4] = 0x000000ff, [0x28 / 4] = 0x1f000000,
+	[0x30 / 4] = 0x00ffffff, [0x34 / 4] = 0x00ffffff, [0x38 / 4] = 0x00ffffff,
+	[0x3c / 4] = 0x00ffffff, [0x48 / 4] = 0xffffffff, [0x4c / 4] = 0xffffffff,
+	[0x50 / 4] = 0xffffffff, [0x54 / 4] = 0xffffffff, [0x58 / 4] = 0xffffffff,
+	[0x5c / 4] = 0x80000000,
+};
+
+static uint8_t cq_read(struct sn_cmd *cmd, struct sn_cq *cq)
+{
+	const uint8_t *cqc = cmd->in + CMD_CQC;
+	uint32_t sz = nic_get(cqc, CQC_CQE_SZ), dbr_id = nic_get(cqc, CQC_DBR_UMEM_ID);
+	uint32_t ring_id = nic_get(cmd->in, CREATE_CQ_UMEM_ID);
+	uint32_t eqn = nic_get(cqc, CQC_C_EQN);
+	uint64_t ring, off;
+
+	cq->log_size = (uint8_t)nic_get(cqc, CQC_LOG_CQ_SIZE);
+	if (sz > 1 || cq->log_size > SN_MAX_CQ_LOG || nic_get(cqc, CQC_CQE_COMP_EN))
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x400001, "size of CQ or CQE");
+	cq->cqe_size = sz ? 128 : 64;
+	cq->cc = nic_get(cqc, CQC_CC);
+	cq->oi = nic_get(cqc, CQC_OI);
+	cq->devx = true;
+	cq->uar = nic_get(cqc, CQC_UAR_PAGE);
+	if (!sn_find_uar(cmd->dev, cq->uar))
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x400002, "no such UAR");
+	if (eqn < SN_EQN_BASE || eqn >= SN_EQN_BASE + SN_COMP_VECTORS)
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x400003, "no such EQ");
+	ring = cq->cc ? cq->cqe_size : (uint64_t)cq->cqe_size << cq->log_size;
+	off = nic_get64(cmd->in, CREATE_CQ_UMEM_OFFSET) + nic_get(cqc, CQC_PAGE_OFFSET) * 64;
+	cq->buf = sn_cmd_umem(cmd, ring_id, off, ring);
+	cq->dbr = sn_cmd_umem(cmd, dbr_id, nic_get64(cqc, CQC_DBR_ADDR), 8);
+	if (!cq->buf || cq->buf & 63)
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x400004, "ring outside its umem");
+	if (!cq->dbr || cq->dbr & 7)
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x400005, "DBREC outside its umem");
+	cq->umems[0] = sn_find_umem(cmd->dev, ring_id);
+	cq->umems[1] = sn_find_umem(cmd->dev, dbr_id);
+	return SN_OK;
+}
+
+uint8_t sn_cmd_create_cq(struct sn_cmd *cmd)
+{
+	uint8_t st = sn_cmd_reserved(cmd, create_cq_mask, 0x60 / 4);
+	struct sn_cq *cq;
+
+	if (st)
+		return st;
+	if (cmd->out_len < 0x10)
+		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x400006, "output too short");
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return sn_cmd_fail(cmd, SN_ST_NO_RES, 0x400007, "memory");
+	st = cq_read(cmd, cq);
+	if (!st && sn_cq_add(cmd->dev, cmd->ctx, cq))
+		st = sn_cmd_fail(cmd, SN_ST_NO_RES, 0x400008, "no CQ number left");
+	if (st) {
+		free(cq);
+		return st;
+	}
+	cmd->kind = SN_CQ;
+	cmd->obj = cq;
+	nic_set(cmd->out, OUT_OBJ, cq->cqn);
+	return SN_OK;
+}
+
+/* Moderation is taken and ignored; nothing else of a CQ changes. */
+uint8_t sn_cmd_modify_cq(struct sn_cmd *cmd)
+{
+	uint32_t select;
+
+	if (cmd->in_len < 0x60)
+		return sn_cmd_fail(cmd, SN_ST_BAD_INP_LEN, 0x403001, "input too short");
+	select = nic_word(cmd->in, 0x0c);
+	if (select & ~3u)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x403002, "field cannot change");
+	return SN_OK;
+}
+
+uint8_t sn_cmd_query_cq(struct sn_cmd *cmd)
+{
+	static const uint32_t mask[] = { 0xffffffff, 0x0000ffff, 0x00ffffff, 0 };
+	const struct sn_cq *cq = cmd->obj;
+	uint8_t *cqc = cmd->out + CMD_CQC, st = sn_cmd_reserved(cmd, mask, 4);
+
+	if (st)
+		return st;
+	if (cmd->out_len < 0x50)
+		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x402001, "output too short");
+	nic_set(cqc, CQC_STATUS, cq->error ? 0x9 : 0); /* overflow */
+	nic_set(cqc, CQC_CQE_SZ, cq->cqe_size == 128);
+	nic_set(cqc, CQC_CC, cq->cc);
+	nic_set(cqc, CQC_OI, cq->oi);
+	nic_set(cqc, CQC_LOG_CQ_SIZE, cq->log_size);
+	nic_set(cqc, CQC_UAR_PAGE, cq->uar);
+	nic_set(cqc, CQC_C_EQN, SN_EQN_BASE);
+	nic_set(cqc, CQC_PRODUCER, (uint32_t)cq->pi);
+	return SN_OK;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Capability queries and the RoCE address table. The device is a ConnectX-7
+ * like port of Ethernet; what the NIC does not do is not announced.
+ */
+#include "front.h"
+#include "prm_nic.h"
+
+#define CAP_OUT 0x10 /* capability in query_hca_cap_out */
+
+enum { CAP_GENERAL = 0, CAP_ATOMIC = 3, CAP_ROCE = 4, CAP_GENERAL_2 = 0x20 };
+
+struct cap_value {
+	uint32_t field, value;
+};
+
+static const struct cap_value general[] = {
+	{ NIC_F(0x04, 31, 31), 1 },	/* hca_cap_2 */
+	{ NIC_F(0x10, 23, 16), 15 },	/* log_max_qp_sz */
+	{ NIC_F(0x10, 4, 0), 16 },	/* log_max_qp */
+	{ NIC_F(0x18, 23, 16), SN_MAX_CQ_LOG }, /* log_max_cq_sz */
+	{ NIC_F(0x18, 4, 0), 16 },	/* log_max_cq */
+	{ NIC_F(0x1c, 31, 24), 22 },	/* log_max_eq_sz */
+	{ NIC_F(0x1c, 21, 16), 16 },	/* log_max_mkey */
+	{ NIC_F(0x1c, 3, 0), 5 },	/* log_max_eq */
+	{ NIC_F(0x28, 21, 16), 4 },	/* log_max_ra_req_qp */
+	{ NIC_F(0x28, 5, 0), 4 },	/* log_max_ra_res_qp */
+	{ NIC_F(0x2c, 15, 0), 0 },	/* gid_table_size: 8 entries */
+	{ NIC_F(0x34, 20, 16), 16 },	/* local_ca_ack_delay */
+	{ NIC_F(0x34, 9, 8), 1 },	/* port_type: Ethernet */
+	{ NIC_F(0x34, 7, 0), 1 },	/* num_ports */
+	{ NIC_F(0x38, 28, 24), 30 },	/* log_max_msg */
+	{ NIC_F(0x3c, 3, 0), 1 },	/* cqe_version */
+	{ NIC_F(0x40, 2, 2), 1 },	/* roce */
+	{ NIC_F(0x40, 1, 1), 1 },	/* atomic */
+	{ NIC_F(0x44, 31, 31), 1 },	/* cq_oi */
+	{ NIC_F(0x44, 2, 2), 1 },	/* ud */
+	{ NIC_F(0x44, 1, 1), 1 },	/* uc */
+	{ NIC_F(0x44, 0, 0), 1 },	/* rc */
+	{ NIC_F(0x48, 31, 31), 1 },	/* uar_4k */
+	{ NIC_F(0x4c, 20, 16), 9 },	/* log_bf_reg_size */
+	{ NIC_F(0x50, 15, 0), 1024 },	/* max_wqe_sz_sq */
+	{ NIC_F(0x54, 15, 0), 512 },	/* max_wqe_sz_rq */
+	{ NIC_F(0x64, 20, 16), 16 },	/* log_max_pd */
+	{ NIC_F(0x8c, 20, 16), 16 },	/* log_max_umem */
+	{ NIC_F(0xa4, 31, 0), 1 },	/* num_of_uars_per_page */
+};
+
+static const struct cap_value roce[] = {
+	{ NIC_F(0x10, 19, 16), 3 },	/* l3_type: IPv4 and IPv6 */
+	{ NIC_F(0x10, 7, 0), 5 },	/* roce_version: 1 and 2 */
+	{ NIC_F(0x14, 15, 0), 4791 },
+	{ NIC_F(0x18, 31, 16), 0xffff }, /* UDP source ports */
+	{ NIC_F(0x18, 15, 0), 0xc000 },
+	{ NIC_F(0x1c, 15, 0), SN_GIDS }, /* roce_address_table_size */
+};
+
+static const struct cap_value atomic[] = {
+	{ NIC_F(0x08, 15, 0), 3 },	/* operations: compare and swap, fetch and add */
+	{ NIC_F(0x10, 15, 0), 8 },	/* size_qp: 8 bytes */
+};
+
+static const struct cap_value general_2[] = {
+	{ NIC_F(0x5c, 30, 30), 1 },	/* send_dbr_mode_no_dbr_ext */
+};
+
+static void cap_fill(uint8_t *cap, const struct cap_value *v, size_t n)
+{
+	while (n--) {
+		nic_set(cap, v->field, v->value);
+		v++;
+	}
+}
+
+#define CAP_FILL(cap, table) cap_fill(cap, table, sizeof(table) / sizeof((table)[0]))
+
+uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
+{
+	static const uint32_t mask[] = { 0xffffffff, 0x0000ffff, 0, 0 };
+	uint8_t *cap = cmd->out + CAP_OUT;
+	uint8_t st = sn_cmd_reserved(cmd, mask, 4);
+
+	if (st)
+		return st;
+	if (cmd->out_len < CAP_OUT + 0x100)
+		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x100001, "capability output too short");
+	/* Bit 0 asks for the current instead of the maximum: they are the same. */
+	switch (nic_get(cmd->in, IN_OP_MOD) >> 1) {
+	case CAP_GENERAL: CAP_FILL(cap, general); break;
+	case CAP_ATOMIC: CAP_FILL(cap, atomic); break;
+	case CAP_ROCE: CAP_FILL(cap, roce); break;
+	case CAP_GENERAL_2:
+		if (cmd->dev->cfg.no_dbr_cap)
+			CAP_FILL(cap, general_2);
+		break;
+	default:
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x100002, "no such capability type");
+	}
+	return SN_OK;
+}
+
+/* Entry: address, MAC, version (0: RoCE v1, 2: RoCE v2), layer 3 type (0: IPv4). */
+uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd)
+{
+	static const uint32_t mask[] = { 0xffffffff, 0x0000ffff, 0xffff000f, 0 };
+	uint8_t *entry = cmd->out + 0x10, m[6], st = sn_cmd_reserved(cmd, mask, 4);
+	uint32_t index = nic_get(cmd->in, NIC_F(0x08, 31, 16));
+
+	if (st)
+		return st;
+	if (cmd->out_len < 0x30)
+		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x760001, "output too short");
+	if (index >= SN_GIDS)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x760002, "no such RoCE address");
+	sn_gid_of_ip(cmd->dev->cfg.ip, entry);
+	sn_mac_of_ip(cmd->dev->cfg.ip, m);
+	nic_set(entry, NIC_F(0x10, 15, 0), (uint32_t)m[0] << 8 | m[1]);
+	nic_set(entry, NIC_F(0x14, 31, 0),
+		(uint32_t)m[2] << 24 | (uint32_t)m[3] << 16 | (uint32_t)m[4] << 8 | m[5]);
+	nic_set(entry, NIC_F(0x18, 7, 0), index == 0 ? 0 : 2);
+	return SN_OK;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The queue-pair commands: creation from a context, the state transitions with
+ * what each requires and what each may change by opt_param_mask, and query.
+ */
+#include "front.h"
+#include "prm_nic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define W(off) ((off) / 4)
+#define PATH_MASK(at)                                                                         \
+	[W(at) + 0] = 0xc000ffff, [W(at) + 1] = 0x00ffffff, [W(at) + 2] = 0xf8ff0fff,         \
+	[W(at) + 3] = 0x0fffffff, [W(at) + 4] = 0xffffffff, [W(at) + 5] = 0xffffffff,         \
+	[W(at) + 6] = 0xffffffff, [W(at) + 7] = 0xffffffff, [W(at) + 8] = 0x0dffffff,         \
+	[W(at) + 9] = 0xffffffff, [W(at) + 10] = 0xffffffff
+/* Every defined bit of the context; q is its place in the command. */
+#define QPC_MASK(q)                                                                           \
+	[W(q + 0x00)] = 0xffff3bfc, [W(q + 0x04)] = 0xf4ffffff, [W(q + 0x08)] = 0xff7ffbff,   \
+	[W(q + 0x0c)] = 0xffffffff, [W(q + 0x10)] = 0xc0ffffff, [W(q + 0x14)] = 0x1fffffff,   \
+	PATH_MASK(q + 0x18), PATH_MASK(q + 0x44),                                             \
+	[W(q + 0x70)] = 0xf0e7efe0, [W(q + 0x78)] = 0x00ffffff, [W(q + 0x7c)] = 0x1fffffff,   \
+	[W(q + 0x80)] = 0x1fffffff, [W(q + 0x88)] = 0x00ffffff, [W(q + 0x8c)] = 0x00ffffff,   \
+	[W(q + 0x90)] = 0x00efefc7, [W(q + 0x94)] = 0x1fffffff, [W(q + 0x98)] = 0x00ffffff,   \
+	[W(q + 0x9c)] = 0x00ffffff, [W(q + 0xa0)] = 0xffffffff, [W(q + 0xa4)] = 0xffffffff,   \
+	[W(q + 0xa8)] = 0xffffffff, [W(q + 0xac)] = 0x07ffffff, [W(q + 0xb0)] = 0x00ffffff,   \
+	[W(q + 0xb4)] = 0xffffffff, [W(q + 0xb8)] = 0xffffffff, [W(q + 0xbc)] = 0xffffffff,   \
+	[W(q + 0xc4)] = 0x0001ffff, [W(q + 0xc8)] = 0xffffffff, [W(q + 0xcc)] = 0xffffffff,   \
+	[W(q + 0xd0)] = 0x10000000, [W(q + 0xe4)] = 0xffffffff
+
+static const uint32_t create_mask[W(0x110)] = {
+	[W(0x00)] = 0xffffffff, [W(0x04)] = 0x0000ffff, [W(0x10)] = 0xffffffff,
+	QPC_MASK(CMD_QPC),
+	[W(0x100)] = 0xffffffff, [W(0x104)] = 0xffffffff, [W(0x108)] = 0xffffffff,
+	[W(0x10c)] = 0x80000000,
+};
+static const uint32_t modify_mask[W(0x110)] = {
+	[W(0x00)] = 0xffffffff, [W(0x04)] = 0x0000ffff, [W(0x08)] = 0x00ffffff,
+	[W(0x10)] = 0xffffffff, QPC_MASK(CMD_QPC),
+};
+static const uint32_t short_mask[4] = { 0xffffffff, 0x0000ffff, 0x00ffffff, 0 };
+
+/* ---- create ---- */
+static uint8_t qp_queues(struct sn_cmd *cmd, struct sn_qp *qp)
+{
+	const uint8_t *q = cmd->in + CMD_QPC;
+	uint32_t rq_type = nic_get(q, QPC_RQ_TYPE), id = nic_get(cmd->in, CREATE_QP_UMEM_ID);
+	uint64_t off, len;
+
+	if (rq_type != 0 && rq_type != 3)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500001, "kind of receive queue");
+	if (rq_type == 0) {
+		qp->rq_wqes = 1u << nic_get(q, QPC_LOG_RQ_SIZE);
+		qp->rq_stride = 16u << nic_get(q, QPC_LOG_RQ_STRIDE);
+	}
+	if (!nic_get(q, QPC_NO_SQ))
+		qp->sq_wqebbs = 1u << nic_get(q, QPC_LOG_SQ_SIZE);
+	len = (uint64_t)qp->rq_wqes * qp->rq_stride + (uint64_t)qp->sq_wqebbs * 64;
+	off = nic_get64(cmd->in, CREATE_QP_UMEM_OFFSET) + nic_get(q, QPC_PAGE_OFFSET) * 64;
+	if (qp->sq_wqebbs > SN_MAX_QP_SZ || !len)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500002, "queue sizes");
+	qp->rq_buf = sn_cmd_umem(cmd, id, off, len);
+	if (!qp->rq_buf || qp->rq_buf & 63)
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x500003, "queues outside their umem");
+	qp->sq_buf = qp->rq_buf + (uint64_t)qp->rq_wqes * qp->rq_stride;
+	qp->umems[0] = sn_find_umem(cmd->dev, id);
+	return SN_OK;
+}
+
+static uint8_t qp_dbrec(struct sn_cmd *cmd, struct sn_qp *qp)
+{
+	const uint8_t *q = cmd->in + CMD_QPC;
+	uint32_t mode = nic_get(q, QPC_SEND_DBR_MODE), id = nic_get(q, QPC_DBR_UMEM_ID);
+	const struct sn_cfg *cfg = &cmd->dev->cfg;
+
+	if (mode > 1 || (mode == 1 && !cfg->no_dbr_cap))
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500004, "send_dbr_mode");
+	qp->no_dbr = mode == 1;
+	if (qp->no_dbr && cfg->no_dbr_max && cmd->dev->front->no_dbr_qps >= cfg->no_dbr_max)
+		return sn_cmd_fail(cmd, SN_ST_LIMIT, 0x500005, "too many QPs without DBREC");
+	if (qp->no_dbr && !qp->rq_wqes && !id)
+		return SN_OK;
+	qp->dbr = sn_cmd_umem(cmd, id, nic_get64(q, QPC_DBR_ADDR), 8);
+	if (!qp->dbr || qp->dbr & 7)
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x500006, "DBREC outside its umem");
+	qp->umems[1] = sn_find_umem(cmd->dev, id);
+	return SN_OK;
+}
+
+static uint8_t qp_links(struct sn_cmd *cmd, struct sn_qp *qp)
+{
+	const uint8_t *q = cmd->in + CMD_QPC;
+
+	qp->pdn = nic_get(q, QPC_PD);
+	qp->uar = nic_get(q, QPC_UAR_PAGE);
+	qp->scq = sn_find_cq(cmd->dev, nic_get(q, QPC_CQN_SND));
+	qp->rcq = sn_find_cq(cmd->dev, nic_get(q, QPC_CQN_RCV));
+	if (!sn_find_pd(cmd->dev, qp->pdn))
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x500007, "no such PD");
+	if (!sn_find_uar(cmd->dev, qp->uar))
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x500008, "no such UAR");
+	/* A queue that does not exist needs no CQ of its own. */
+	if (!qp->scq && !qp->sq_wqebbs)
+		qp->scq = qp->rcq;
+	if (!qp->rcq && !qp->rq_wqes && !nic_get(q, QPC_CQN_RCV))
+		qp->rcq = qp->scq;
+	if (!qp->scq || !qp->rcq)
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x500009, "no such CQ");
+	return SN_OK;
+}
+
+static uint8_t qp_read(struct sn_cmd *cmd, struct sn_qp *qp)
+{
+	const uint8_t *q = cmd->in + CMD_QPC;
+	uint32_t st = nic_get(q, QPC_ST);
+	uint8_t rc;
+
+	if (st != SN_QPT_RC && st != SN_QPT_UC)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x50000a, "service type");
+	if (nic_get(q, QPC_STATE))
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x50000b, "initial state");
+	qp->type = (enum sn_qp_type)st;
+	qp->devx = true;
+	qp->uidx = nic_get(q, QPC_USER_INDEX);
+	qp->cd_master = nic_get(q, QPC_CD_MASTER);
+	qp->port = 1;
+	rc = qp_queues(cmd, qp);
+	if (!rc)
+		rc = qp_dbrec(cmd, qp);
+	if (!rc)
+		rc = qp_links(cmd, qp);
+	return rc;
+}
+
+uint8_t sn_cmd_create_qp(struct sn_cmd *cmd)
+{
+	uint8_t st = sn_cmd_reserved(cmd, create_mask, W(0x110));
+	struct sn_qp *qp;
+
+	if (st)
+		return st;
+	if (cmd->out_len < 0x10)
+		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x50000c, "output too short");
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return sn_cmd_fail(cmd, SN_ST_NO_RES, 0x50000d, "memory");
+	st = qp_read(cmd, qp);
+	if (!st && sn_qp_add(cmd->dev, cmd->ctx, qp))
+		st = sn_cmd_fail(cmd, SN_ST_NO_RES, 0x50000e, "no QP number left");
+	if (st) {
+		free(qp);
+		return st;
+	}
+	cmd->kind = SN_QP;
+	cmd->obj = qp;
+	nic_set(cmd->out, OUT_OBJ, qp->qpn);
+	return SN_OK;
+}
+
+/* ---- transitions ---- */
+static void read_access(struct sn_qp *qp, const uint8_t *q, uint32_t which)
+{
+	if (which & OPT_RRE)
+		qp->remote_read = nic_get(q, QPC_RRE);
+	if (which & OPT_RWE)
+		qp->remote_write = nic_get(q, QPC_RWE);
+	if (which & OPT_RAE)
+		qp->remote_atomic = nic_get(q, QPC_RAE) && nic_get(q, QPC_ATOMIC_MODE);
+}
+
+static uint8_t read_optional(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt)
+{
+	const uint8_t *path = q + QPC_PATH;
+
+	read_access(qp, q, opt);
+	if (opt & OPT_PKEY)
+		qp->pkey_index = (uint16_t)nic_get(path, ADS_PKEY_INDEX);
+	if (opt & OPT_PORT)
+		qp->port = (uint8_t)nic_get(path, ADS_PORT);
+	if (opt & OPT_RNR_TIMEOUT)
+		qp->min_rnr_timer = (uint8_t)nic_get(q, QPC_MIN_RNR_NAK);
+	if (qp->pkey_index || qp->port != 1)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x502001, "port or P_Key index");
+	return SN_OK;
+}
+
+static uint8_t to_init(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt)
+{
+	(void)opt;
+	return read_optional(cmd, qp, q, OPT_ACCESS | OPT_PKEY | OPT_PORT);
+}
+
+/* A wrong destination MAC loses every packet on a real wire; here it is refused. */
+static bool mac_matches_gid(const uint8_t *path)
+{
+	uint8_t want[6], have[6];
+	struct in_addr ip;
+
+	memcpy(&ip.s_addr, path + ADS_RGID + 12, 4);
+	sn_mac_of_ip(ip, want);
+	memcpy(have, path + 0x26, 6);
+	return !memcmp(want, have, 6);
+}
+
+static uint8_t read_path(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *path)
+{
+	qp->sgid_index = (uint8_t)nic_get(path, ADS_SRC_ADDR_INDEX);
+	qp->hop_limit = (uint8_t)nic_get(path, ADS_HOP_LIMIT);
+	qp->tclass = (uint8_t)(nic_get(path, ADS_TCLASS) | nic_get(path, ADS_DSCP) << 2);
+	qp->sl = (uint8_t)nic_get(path, ADS_SL);
+	qp->udp_sport = (uint16_t)nic_get(path, ADS_UDP_SPORT);
+	memcpy(qp->dgid, path + ADS_RGID, 16);
+	memcpy(qp->dmac, path + 0x26, 6);
+	if (qp->sgid_index >= SN_GIDS)
+		return sn_cmd_fail(cmd, SN_ST_INDEX, 0x503001, "no such source GID");
+	if (!mac_matches_gid(path)) {
+		sn_violation(&cmd->dev->stats.bad_command,
+			     "QP %#x: destination MAC is not that of its GID", qp->qpn);
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503002, "destination MAC");
+	}
+	return SN_OK;
+}
+
+static uint8_t to_rtr(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt)
+{
+	uint32_t mtu = nic_get(q, QPC_MTU), msg = nic_get(q, QPC_LOG_MSG_MAX);
+	uint8_t st = read_optional(cmd, qp, q, opt & (OPT_ACCESS | OPT_PKEY));
+
+	if (st)
+		return st;
+	if (mtu < 1 || mtu > 5 || (128u << mtu) > cmd->dev->cfg.mtu)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503003, "path MTU");
+	if (msg < 1 || msg > 30)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503004, "log_msg_max");
+	qp->path_mtu = (uint8_t)mtu;
+	qp->dest_qpn = nic_get(q, QPC_REMOTE_QPN);
+	qp->rq_psn = nic_get(q, QPC_NEXT_RCV_PSN);
+	qp->min_rnr_timer = (uint8_t)nic_get(q, QPC_MIN_RNR_NAK);
+	qp->max_dest_rd_atomic = (uint8_t)(1u << nic_get(q, QPC_LOG_RRA_MAX));
+	if (qp->max_dest_rd_atomic > 16)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503005, "log_rra_max");
+	return read_path(cmd, qp, q + QPC_PATH);
+}
+
+static uint8_t to_rts(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt)
+{
+	qp->sq_psn = nic_get(q, QPC_NEXT_SEND_PSN);
+	qp->retry_cnt = (uint8_t)nic_get(q, QPC_RETRY_COUNT);
+	qp->rnr_retry = (uint8_t)nic_get(q, QPC_RNR_RETRY);
+	qp->ack_timeout = (uint8_t)nic_get(q + QPC_PATH, ADS_ACK_TIMEOUT);
+	qp->max_rd_atomic = (uint8_t)(1u << nic_get(q, QPC_LOG_SRA_MAX));
+	if (qp->max_rd_atomic > 16)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x504001, "log_sra_max");
+	return read_optional(cmd, qp, q, opt & (OPT_ACCESS | OPT_RNR_TIMEOUT));
+}
+
+#define FROM(s) (1u << SN_QPS_##s)
+#define FROM_ANY 0x7fu
+
+static const struct transition {
+	uint16_t opcode;
+	uint32_t from;
+	enum sn_qp_state to;
+	uint32_t opt; /* bits of opt_param_mask that may be set */
+	uint8_t (*read)(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt);
+} transitions[] = {
+	{ OP_RST2INIT, FROM(RST), SN_QPS_INIT, OPT_ACCESS | OPT_PKEY | OPT_PORT, to_init },
+	{ OP_INIT2INIT, FROM(INIT), SN_QPS_INIT, OPT_ACCESS | OPT_PKEY | OPT_PORT,
+	  read_optional },
+	{ OP_INIT2RTR, FROM(INIT), SN_QPS_RTR, OPT_ACCESS | OPT_PKEY | OPT_LAG, to_rtr },
+	{ OP_RTR2RTS, FROM(RTR), SN_QPS_RTS, OPT_ACCESS | OPT_RNR_TIMEOUT | OPT_PM_STATE, to_rts },
+	{ OP_RTS2RTS, FROM(RTS), SN_QPS_RTS, OPT_ACCESS | OPT_RNR_TIMEOUT | OPT_PM_STATE,
+	  read_optional },
+	{ OP_2ERR, FROM_ANY, SN_QPS_ERR, 0, NULL },
+	{ OP_2RST, FROM_ANY, SN_QPS_RST, 0, NULL },
+};
+
+static const struct transition *find_transition(uint16_t opcode)
+{
+	const struct transition *t = transitions;
+
+	while (t->opcode != opcode)
+		t++;
+	return t;
+}
+
+uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd)
+{
+	const struct transition *t = find_transition(cmd->opcode);
+	struct sn_qp *qp = cmd->obj, next = *qp;
+	enum sn_qp_state from = qp->state;
+	uint32_t opt = 0;
+	uint8_t st;
+
+	st = t->read ? sn_cmd_reserved(cmd, modify_mask, W(0x110))
+		     : sn_cmd_reserved(cmd, short_mask, 4);
+	if (st)
+		return st;
+	if (!(t->from >> from & 1))
+		return sn_cmd_fail(cmd, SN_ST_BAD_QP_STATE, 0x500100 | from, "QP state");
+	if (t->read) {
+		opt = nic_get(cmd->in, CMD_OPT_MASK);
+		if (opt & ~t->opt)
+			return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500110, "opt_param_mask");
+		st = t->read(cmd, &next, cmd->in + CMD_QPC, opt);
+		if (st)
+			return st;
+	}
+	*qp = next;
+	qp->state = t->to;
+	sn_eng_qp_state(cmd->dev, qp, from);
+	return SN_OK;
+}
+
+/* ---- query ---- */
+static uint32_t log2_of(uint32_t n)
+{
+	uint32_t l = 0;
+
+	while ((2u << l) <= n)
+		l++;
+	return l;
+}
+
+static void query_path(uint8_t *path, const struct sn_qp *qp)
+{
+	nic_set(path, ADS_PKEY_INDEX, qp->pkey_index);
+	nic_set(path, ADS_GRH, 1);
+	nic_set(path, ADS_ACK_TIMEOUT, qp->ack_timeout);
+	nic_set(path, ADS_SRC_ADDR_INDEX, qp->sgid_index);
+	nic_set(path, ADS_HOP_LIMIT, qp->hop_limit);
+	nic_set(path, ADS_TCLASS, qp->tclass);
+	nic_set(path, ADS_UDP_SPORT, qp->udp_sport);
+	nic_set(path, ADS_SL, qp->sl);
+	nic_set(path, ADS_PORT, qp->port);
+	memcpy(path + ADS_RGID, qp->dgid, 16);
+	memcpy(path + 0x26, qp->dmac, 6);
+}
+
+static void query_queues(uint8_t *q, const struct sn_qp *qp)
+{
+	nic_set(q, QPC_ST, qp->type);
+	nic_set(q, QPC_PD, qp->pdn);
+	nic_set(q, QPC_NO_SQ, !qp->sq_wqebbs);
+	nic_set(q, QPC_LOG_SQ_SIZE, log2_of(qp->sq_wqebbs));
+	nic_set(q, QPC_RQ_TYPE, qp->rq_wqes ? 0 : 3);
+	nic_set(q, QPC_LOG_RQ_SIZE, log2_of(qp->rq_wqes));
+	nic_set(q, QPC_LOG_RQ_STRIDE, log2_of(qp->rq_stride / 16));
+	nic_set(q, QPC_UAR_PAGE, qp->uar);
+	nic_set(q, QPC_USER_INDEX, qp->uidx);
+	nic_set(q, QPC_SEND_DBR_MODE, qp->no_dbr);
+	nic_set(q, QPC_CQN_SND, qp->scq->cqn);
+	nic_set(q, QPC_CQN_RCV, qp->rcq->cqn);
+	nic_set(q, QPC_CD_MASTER, qp->cd_master);
+}
+
+uint8_t sn_cmd_query_qp(struct sn_cmd *cmd)
+{
+	struct sn_qp *qp = cmd->obj;
+	uint8_t *q = cmd->out + CMD_QPC, st = sn_cmd_reserved(cmd, short_mask, 4);
+	uint32_t sq_psn, rq_psn;
+	uint16_t ci;
+
+	if (st)
+		return st;
+	if (cmd->out_len < CMD_QPC + 0xe8)
+		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x50b001, "output too short");
+	sn_eng_qp_query(qp, &sq_psn, &rq_psn, &ci);
+	query_queues(q, qp);
+	query_path(q + QPC_PATH, qp);
+	nic_set(q, QPC_STATE, qp->state);
+	nic_set(q, QPC_PM_STATE, 3);
+	nic_set(q, QPC_MTU, qp->path_mtu);
+	nic_set(q, QPC_LOG_MSG_MAX, 30);
+	nic_set(q, QPC_REMOTE_QPN, qp->dest_qpn);
+	nic_set(q, QPC_LOG_SRA_MAX, log2_of(qp->max_rd_atomic));
+	nic_set(q, QPC_LOG_RRA_MAX, log2_of(qp->max_dest_rd_atomic));
+	nic_set(q, QPC_RETRY_COUNT, qp->retry_cnt);
+	nic_set(q, QPC_RNR_RETRY, qp->rnr_retry);
+	nic_set(q, QPC_MIN_RNR_NAK, qp->min_rnr_timer);
+	nic_set(q, QPC_RRE, qp->remote_read);
+	nic_set(q, QPC_RWE, qp->remote_write);
+	nic_set(q, QPC_RAE, qp->remote_atomic);
+	nic_set(q, QPC_ATOMIC_MODE, qp->remote_atomic);
+	nic_set(q, QPC_NEXT_SEND_PSN, sq_psn);
+	nic_set(q, QPC_NEXT_RCV_PSN, rq_psn);
+	nic_set(q, QPC_HW_SQ_COUNTER, ci);
+	return SN_OK;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Completion entries: 64-byte format (the second half of a 128-byte entry),
+ * ownership bit from the lap, last word stored last with release so that who
+ * sees it sees the rest and the payload; overrun; arming and events. A
+ * collapsed CQ writes entry 0 only and cannot overrun.
+ */
+#include "eng.h"
+
+#define CI_MASK 0xffffffu
+#define ARM_SOLICITED (1u << 24)
+
+static uint32_t dbr_load(const struct sn_cq_eng *c, unsigned word)
+{
+	uint64_t at = c->cq->dbr + 4 * word;
+	uint32_t v = 0;
+
+	if (c->dbr_gpu)
+		sn_mem_read(true, at, &v, 4);
+	else
+		v = __atomic_load_n((uint32_t *)(uintptr_t)at, __ATOMIC_ACQUIRE);
+	return v;
+}
+
+static bool overrun(struct sn_eng *e, struct sn_cq *cq)
+{
+	struct sn_cq_eng *c = cq->eng;
+	uint32_t size = 1u << cq->log_size;
+
+	if (cq->oi || cq->cc || !cq->dbr)
+		return false;
+	if (((cq->pi - c->ci) & CI_MASK) >= size)
+		c->ci = be32toh(dbr_load(c, 0)) & CI_MASK;
+	if (((cq->pi - c->ci) & CI_MASK) < size)
+		return false;
+	cq->error = true;
+	sn_violation(&e->dev->stats.cq_overrun, "CQ 0x%x: %u entries, all unread", cq->cqn, size);
+	sn_event_async_cq(e->dev, cq, SN_ASYNC_CQ_ERR);
+	return true;
+}
+
+static void fill(uint8_t cqe[64], const struct sn_cq *cq, const struct sn_qp *qp,
+		 const struct sn_cqe_args *a, uint64_t now)
+{
+	memset(cqe, 0, 64);
+	sn_put32(cqe + 32, qp->uidx);
+	sn_put32(cqe + 56, (uint32_t)a->wqe_opcode << 24 | qp->qpn);
+	cqe[60] = a->counter >> 8;
+	cqe[61] = a->counter;
+	cqe[63] = a->opcode << 4 | a->solicited << 1 | (cq->pi >> cq->log_size & 1);
+	if (a->opcode >= SN_CQE_REQ_ERR) {
+		cqe[54] = a->vendor;
+		cqe[55] = a->synd;
+		return;
+	}
+	sn_put32(cqe + 24, a->flags_rqpn);
+	memcpy(cqe + 36, &a->imm, 4);
+	sn_put32(cqe + 44, a->byte_cnt);
+	sn_put64(cqe + 48, now);
+}
+
+static void notify(struct sn_eng *e, struct sn_cq *cq, bool solicited)
+{
+	if (!cq->armed || (cq->armed_solicited && !solicited))
+		return;
+	cq->armed = false;
+	cq->notified = cq->pi;
+	sn_event_completion(e->dev, cq);
+}
+
+void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp,
+		  const struct sn_cqe_args *a)
+{
+	uint64_t slot = cq->cc ? 0 : cq->pi & ((1u << cq->log_size) - 1);
+	uint64_t at = cq->buf + slot * cq->cqe_size + (cq->cqe_size == 128 ? 64 : 0);
+	bool error = a->opcode >= SN_CQE_REQ_ERR;
+	uint8_t cqe[64];
+	uint32_t last;
+
+	if (cq->error || !cq->eng || overrun(e, cq))
+		return;
+	fill(cqe, cq, qp, a, e->now);
+	memcpy(&last, cqe + 60, 4);
+	if (sn_mem_write(cq->eng->gpu, at, cqe, 60)) {
+		cq->error = true;
+		sn_event_async_cq(e->dev, cq, SN_ASYNC_CQ_ERR);
+		return;
+	}
+	if (cq->eng->gpu)
+		sn_mem_write(true, at + 60, &last, 4);
+	else
+		__atomic_store_n((uint32_t *)(uintptr_t)(at + 60), last, __ATOMIC_RELEASE);
+	cq->pi++;
+	e->dev->stats.cqes++;
+	e->dev->stats.error_cqes += error;
+	if (e->dev->cfg.trace)
+		sn_trace("CQE cq 0x%x qp 0x%x op %u counter %u syndrome 0x%02x", cq->cqn, qp->qpn,
+			 a->opcode, a->counter, a->synd);
+	notify(e, cq, a->solicited || error);
+}
+
+/* word: the first half of the arm doorbell: serial, command and consumer index. */
+void sn_cq_arm(struct sn_eng *e, struct sn_cq *cq, uint32_t word)
+{
+	cq->armed = true;
+	cq->eng->arm_seen = true;
+	cq->armed_solicited = word & ARM_SOLICITED;
+	cq->arm_ci = word & CI_MASK;
+	if (cq->arm_ci != (cq->pi & CI_MASK) && cq->notified != cq->pi)
+		notify(e, cq, true);
+	(void)e;
+}
+
+/*
+ * Arm doorbells of all CQs share one register and overwrite each other; the
+ * word that libmlx5 leaves in the DBREC first carries a serial number, so a
+ * changed word is an arm. The very first arm of a CQ may be all zero and show no
+ * change: when another CQ rings (rung), a CQ with a channel that never armed is
+ * taken to have armed too. One event too many is harmless, one too few hangs.
+ */
+void sn_cq_scan_arms(struct sn_eng *e, bool rung)
+{
+	struct sn_cq_eng *c;
+	uint32_t word;
+
+	for (c = e->cqs; c; c = c->next) {
+		if (!c->cq->channel || !c->cq->dbr)
+			continue;
+		word = dbr_load(c, 1);
+		if (word == c->arm_word && (c->arm_seen || !rung))
+			continue;
+		c->arm_word = word;
+		sn_cq_arm(e, c->cq, be32toh(word));
+	}
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The engine's own types and the calls between its parts. Everything here is
+ * touched with sn_dev.lock held, almost always by the NIC thread. Indices of
+ * work queues are kept as 32-bit counts; the 16 bits of the hardware are their
+ * low half. PSNs are 24-bit values compared with sn_psn_cmp.
+ */
+#ifndef SOFTNIC_ENG_H
+#define SOFTNIC_ENG_H
+
+#include <endian.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "softnic.h"
+
+#define SN_MSGS 128u	     /* send WQEs in flight per QP */
+#define SN_WQE_MAX 1024u     /* bytes of one WQE */
+#define SN_WINDOW_PKTS 64    /* unacknowledged packets per QP */
+#define SN_READ_CHUNK_PKTS 16 /* response packets one READ request asks for */
+#define SN_JOBS 64u	     /* read and atomic responses owed per QP */
+#define SN_ATOMICS 64u	     /* atomic results kept for duplicates */
+#define SN_PKT_DATA (4096 + 96)
+#define SN_PSN_MASK 0xffffffu
+#define SN_SQ_CACHE 64u	     /* blocks read from the ring in one go */
+
+/* WQE opcodes */
+enum {
+	SN_OP_NOP = 0x00, SN_OP_SEND_INVAL = 0x01, SN_OP_WRITE = 0x08, SN_OP_WRITE_IMM = 0x09,
+	SN_OP_SEND = 0x0a, SN_OP_SEND_IMM = 0x0b, SN_OP_WAIT = 0x0f, SN_OP_READ = 0x10,
+	SN_OP_CS = 0x11, SN_OP_FA = 0x12, SN_OP_MASKED_CS = 0x14, SN_OP_MASKED_FA = 0x15,
+	SN_OP_DUMP = 0x23,
+};
+
+/* CQE opcodes and syndromes */
+enum {
+	SN_CQE_REQ = 0, SN_CQE_RESP_WRITE_IMM = 1, SN_CQE_RESP_SEND = 2, SN_CQE_RESP_SEND_IMM = 3,
+	SN_CQE_REQ_ERR = 13, SN_CQE_RESP_ERR = 14,
+};
+enum {
+	SN_SYND_LOC_LEN = 0x01, SN_SYND_LOC_OP = 0x02, SN_SYND_LOC_PROT = 0x04,
+	SN_SYND_FLUSH = 0x05, SN_SYND_BAD_RESP = 0x10, SN_SYND_LOC_ACCESS = 0x11,
+	SN_SYND_REM_INV = 0x12, SN_SYND_REM_ACCESS = 0x13, SN_SYND_REM_OP = 0x14,
+	SN_SYND_RETRY = 0x15, SN_SYND_RNR = 0x16,
+};
+
+/* BTH opcodes of RC; UD adds 0x60 */
+enum {
+	SN_BTH_SEND_FIRST = 0, SN_BTH_SEND_MIDDLE, SN_BTH_SEND_LAST, SN_BTH_SEND_LAST_IMM,
+	SN_BTH_SEND_ONLY, SN_BTH_SEND_ONLY_IMM, SN_BTH_WRITE_FIRST, SN_BTH_WRITE_MIDDLE,
+	SN_BTH_WRITE_LAST, SN_BTH_WRITE_LAST_IMM, SN_BTH_WRITE_ONLY, SN_BTH_WRITE_ONLY_IMM,
+	SN_BTH_READ_REQ, SN_BTH_RESP_FIRST, SN_BTH_RESP_MIDDLE, SN_BTH_RESP_LAST,
+	SN_BTH_RESP_ONLY, SN_BTH_ACK, SN_BTH_ATOMIC_ACK, SN_BTH_CS, SN_BTH_FA,
+	SN_BTH_UD_SEND = 0x64, SN_BTH_UD_SEND_IMM = 0x65,
+	/* vendor range: masked atomics, 28 more bytes of masks */
+	SN_BTH_MASKED_CS = 0xd3, SN_BTH_MASKED_FA = 0xd4,
+};
+enum { SN_NAK_SEQ = 0x60, SN_NAK_INV = 0x61, SN_NAK_ACCESS = 0x62, SN_NAK_OP = 0x63 };
+
+struct sn_sge {
+	uint64_t addr;
+	uint32_t len, lkey;
+};
+
+/* One send WQE between fetch and completion. */
+struct sn_msg {
+	uint32_t idx;	     /* WQE index of its first block */
+	uint16_t blocks;     /* of 64 bytes */
+	uint8_t opcode, fm;  /* fm: fence, completion and solicited bits */
+	uint8_t synd, vendor; /* local error found: completes with it when it is the oldest */
+	bool local;	     /* nothing goes on the wire */
+	bool done;	     /* READ or atomic: the response is in memory */
+	bool solicited;
+	uint16_t nsge;	     /* 0 with inl: payload is inline */
+	bool inl;
+	uint32_t imm;	     /* as in the WQE, network order */
+	uint32_t len;
+	uint32_t psn, npkts; /* first PSN and how many it takes */
+	uint32_t got;	     /* READ: response packets taken */
+	uint64_t raddr;
+	uint32_t rkey;
+	uint64_t operand[4]; /* swap/add, compare, swap mask/boundary, compare mask */
+	uint32_t wait_cqn, wait_index;
+	struct {
+		uint32_t qpn, qkey;
+		struct in_addr ip;
+	} ud;
+	union {
+		struct sn_sge sge[SN_WQE_MAX / 16];
+		uint8_t data[SN_WQE_MAX];
+	};
+};
+
+/* A response owed by the responder, sent in order. */
+struct sn_job {
+	bool atomic;
+	uint32_t psn, npkts, sent;
+	uint64_t va;	/* requester's address */
+	uint32_t rkey, len;
+	uint64_t result;
+};
+
+struct sn_rwqe {
+	uint32_t idx;
+	uint16_t nsge;
+	uint32_t len;
+	struct sn_sge sge[32];
+};
+
+struct sn_qp_eng {
+	struct sn_qp *qp;
+	struct sn_qp_eng *next;
+	struct sn_qp_eng *page_next; /* QPs of the same register page */
+	bool dbr_ok; /* DBREC may be loaded directly */
+	bool sq_gpu, rq_gpu, dbr_gpu, sq_cuda; /* sq_cuda: memory the CUDA driver knows of */
+	uint32_t mtu;
+
+	/* send queue: done <= fetch <= pi */
+	uint32_t pi, fetch;
+	uint32_t cache_at, cache_n; /* ring blocks held in cache */
+	uint8_t *cache;		    /* SN_SQ_CACHE * 64 bytes */
+	bool foreign_ring;	    /* another QP of the page rang after our last ring */
+	uint64_t quiet_since;	    /* of the block at pi, see uar_watch.c */
+	uint64_t quiet_sum;
+
+	/* requester */
+	struct sn_msg *msgs;	 /* ring of SN_MSGS, [head, tail) */
+	uint32_t head, tail;	 /* counts */
+	uint32_t cur, cur_pkt;	 /* next packet to send: message and packet in it */
+	uint32_t next_psn;	 /* of the next message fetched */
+	uint32_t una;		 /* oldest PSN not acknowledged */
+	uint32_t max_sent;	 /* PSN after the newest ever sent */
+	uint32_t lost_at;	 /* 1 + PSN whose missing response was asked for again; 0: none */
+	uint64_t timer;		 /* 0: off */
+	uint64_t rnr_until;
+	uint8_t retries, rnr_retries;
+	uint32_t completed;	 /* messages, for cfg.err_after */
+
+	/* responder */
+	uint32_t epsn, msn;
+	bool nak_sent;		 /* sequence NAK sent, waiting for epsn */
+	bool ack_due;
+	uint8_t nak_due;	 /* syndrome byte, 0: none */
+	uint8_t in_msg;		 /* 0 none, 1 SEND, 2 WRITE: between first and last packet */
+	uint64_t w_va;		 /* current WRITE */
+	uint32_t w_rkey, w_left, w_len;
+	bool have_rwqe;
+	struct sn_rwqe rwqe;
+	uint32_t r_off;
+	struct sn_job jobs[SN_JOBS];
+	uint32_t job_head, job_tail;
+	struct { uint32_t psn; bool valid; uint64_t result; } atomics[SN_ATOMICS];
+	uint32_t atomics_next;
+
+	/* receive queue */
+	uint32_t rq_ci;
+};
+
+struct sn_cq_eng {
+	struct sn_cq *cq;
+	struct sn_cq_eng *next;
+	bool gpu, dbr_gpu;
+	uint32_t ci;	  /* last consumer index read from the DBREC, 24 bits */
+	bool arm_seen;	   /* armed at least once */
+	uint32_t arm_word; /* last DBREC word 1 seen, as in memory */
+};
+
+struct sn_pkt {
+	struct sn_pkt *next;
+	uint64_t due;
+	struct in_addr src, dst;
+	bool no_icrc;	 /* in-process: nothing to check */
+	bool corrupt;	 /* a payload or header bit is flipped after the ICRC */
+	uint16_t len;	 /* BTH to payload end and pad, ICRC not included */
+	uint8_t ip_udp[28]; /* as on the wire, for ICRC and capture */
+	uint8_t data[SN_PKT_DATA];
+};
+
+struct sn_bth {
+	uint8_t opcode, pad;
+	bool solicited, ackreq;
+	uint32_t qpn, psn;
+};
+
+#define SN_TXQ 64
+#define SN_RXQ 32
+
+struct sn_eng {
+	struct sn_dev *dev;
+	pthread_t thread;
+	bool running;
+	int stop; /* atomic */
+	int kicked; /* atomic: a write to evfd is pending */
+	int evfd, sock;
+	uint64_t now, last_active, next_sweep, next_probe;
+	struct sn_qp_eng *qps;
+	struct sn_cq_eng *cqs;
+	unsigned nqps, ncqs, nrts;
+	struct sn_qp_eng *page[SN_MAX_UARS]; /* QPs by register page */
+	uint32_t uars[SN_MAX_UARS];	     /* pages in use, see sn_uar_list */
+	unsigned nuars;
+	uint64_t next_settle, next_gpu_sweep, next_breath;
+	bool dead; /* copy in a forked child */
+
+	struct sn_pkt *free;
+	struct sn_pkt *txq[SN_TXQ];
+	unsigned ntx;
+	struct sn_pkt *local_head, **local_tail;
+	unsigned nlocal;
+	struct sn_pkt *delayed; /* sorted by due */
+	struct sn_pkt *held;	/* to be sent after the next packet */
+	struct sn_pkt *rx[SN_RXQ];
+
+	uint64_t rng;
+	FILE *pcap;
+	uint8_t scratch[SN_PKT_DATA];
+};
+
+static inline struct sn_msg *sn_msg_at(struct sn_qp_eng *q, uint32_t n)
+{
+	return &q->msgs[n % SN_MSGS];
+}
+
+/* <0, 0, >0 as a is before, at, after b */
+static inline int32_t sn_psn_cmp(uint32_t a, uint32_t b)
+{
+	return (int32_t)((a - b) << 8) >> 8;
+}
+
+static inline void sn_put32(void *p, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(p, &v, 4);
+}
+
+static inline void sn_put64(void *p, uint64_t v)
+{
+	v = htobe64(v);
+	memcpy(p, &v, 8);
+}
+
+static inline uint32_t sn_get32(const void *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return be32toh(v);
+}
+
+static inline uint64_t sn_get64(const void *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, 8);
+	return be64toh(v);
+}
+
+/* engine.c */
+uint64_t sn_now(void);
+void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q);
+void sn_eng_rts_count(struct sn_eng *e);
+
+/* uar_watch.c: what rang since the last pass; true if anything did */
+void sn_uar_list(struct sn_eng *e);
+bool sn_uar_poll(struct sn_eng *e);
+void sn_uar_drain(struct sn_eng *e, uint32_t page);
+bool sn_sq_posted(struct sn_eng *e, struct sn_qp_eng *q);
+bool sn_uar_sweep(struct sn_eng *e);
+bool sn_uar_settle(struct sn_eng *e);
+bool sn_dbrec_read(struct sn_qp_eng *q, unsigned word, uint32_t *value);
+bool sn_sq_read(struct sn_qp_eng *q, uint32_t idx, void *dst, uint32_t blocks);
+
+/* sq.c: fetches posted WQEs into messages; true if any */
+bool sn_sq_fetch(struct sn_eng *e, struct sn_qp_eng *q);
+void sn_sq_flush(struct sn_eng *e, struct sn_qp_eng *q);
+
+/* requester.c */
+bool sn_req_send(struct sn_eng *e, struct sn_qp_eng *q);
+bool sn_req_timer(struct sn_eng *e, struct sn_qp_eng *q);
+void sn_req_complete(struct sn_eng *e, struct sn_qp_eng *q);
+void sn_req_response(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
+		     const uint8_t *p, uint32_t len);
+void sn_req_fail(struct sn_eng *e, struct sn_qp_eng *q, uint8_t synd, uint8_t vendor);
+
+/* responder.c */
+void sn_rsp_request(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
+		    const struct sn_pkt *pkt, const uint8_t *p, uint32_t len);
+bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q);
+
+/* rq.c: 1 a WQE, 0 none posted, -1 unreadable */
+int sn_rq_take(struct sn_eng *e, struct sn_qp_eng *q, struct sn_rwqe *w);
+int sn_rq_scatter(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_rwqe *w, uint32_t off,
+		  const void *src, uint32_t len); /* 0 or a syndrome */
+void sn_rq_flush(struct sn_eng *e, struct sn_qp_eng *q);
+void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
+	      const struct sn_pkt *pkt, const uint8_t *p, uint32_t len);
+
+/* cqe.c */
+struct sn_cqe_args {
+	uint8_t opcode, synd, vendor, wqe_opcode;
+	bool solicited;
+	uint16_t counter;
+	uint32_t byte_cnt, imm, flags_rqpn;
+};
+void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp,
+		  const struct sn_cqe_args *a);
+void sn_cq_arm(struct sn_eng *e, struct sn_cq *cq, uint32_t word);
+void sn_cq_scan_arms(struct sn_eng *e, bool rung);
+
+/* mem.c: 0 or -EFAULT; never a signal for memory that is not mapped */
+struct sn_iov {
+	uint64_t va;
+	uint32_t len;
+};
+int sn_mem_read(bool gpu, uint64_t va, void *dst, size_t len);
+int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len);
+bool sn_mem_is_cuda(uint64_t va); /* device or pinned */
+/* key lookup with bounds, PD and rights; *va is the address in this process */
+struct sn_mr *sn_mr_check(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
+			  uint64_t len, uint32_t access, uint64_t *va);
+int sn_sge_read(struct sn_dev *dev, uint32_t pdn, const struct sn_sge *sge, unsigned n,
+		uint32_t off, void *dst, uint32_t len);
+int sn_sge_write(struct sn_dev *dev, uint32_t pdn, const struct sn_sge *sge, unsigned n,
+		 uint32_t off, const void *src, uint32_t len);
+
+/* wire.c */
+int sn_wire_open(struct sn_eng *e);
+void sn_wire_close(struct sn_eng *e);
+struct sn_pkt *sn_pkt_get(struct sn_eng *e);
+void sn_pkt_put(struct sn_eng *e, struct sn_pkt *p);
+/* Writes the BTH at data[0..11]; caller has filled data[12..len). */
+void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, struct in_addr dst, struct sn_pkt *p,
+		 const struct sn_bth *bth, uint32_t len);
+void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p); /* after faults */
+void sn_wire_flush(struct sn_eng *e);
+bool sn_wire_poll(struct sn_eng *e);
+struct in_addr sn_qp_peer(const struct sn_qp *qp);
+
+/* icrc.c */
+uint32_t sn_crc32(uint32_t crc, const void *buf, size_t len);
+uint32_t sn_icrc(const uint8_t ip_udp[28], const uint8_t *bth, size_t len);
+
+/* pcap.c */
+void sn_pcap_open(struct sn_eng *e);
+void sn_pcap_write(struct sn_eng *e, const struct sn_pkt *p, uint32_t icrc);
+void sn_pcap_close(struct sn_eng *e);
+
+/* fault.c: takes over p */
+void sn_fault_send(struct sn_eng *e, struct sn_pkt *p);
+bool sn_fault_due(struct sn_eng *e);
+
+#endif

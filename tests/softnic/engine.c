@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The NIC thread: one per process, a pass over wire, registers and queue pairs
+ * under the device lock, and what it does between passes: spin for a moment
+ * after activity, then sleep in poll on the socket and on a wake-up file, for a
+ * short time while a QP can send (registers do not wake anybody), longer
+ * otherwise, without end when there is nothing to serve. Also the calls of the
+ * front, and what remains after fork: nothing runs in the child.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "eng.h"
+
+#define SPIN_NS 50000ull
+#define SLEEP_ACTIVE_NS 50000
+#define SLEEP_IDLE_NS 2000000
+#define BREATH_NS 1000000ull
+#define SLICE_NS 100000ull
+#define NAP_NS 3000
+#define FEW_CORES 4
+
+uint64_t sn_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/* ---- queue pairs ---- */
+
+static bool serve_qp(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	bool any = false;
+
+	if (q->job_head != q->job_tail || q->ack_due || q->nak_due)
+		any |= sn_rsp_send(e, q);
+	if (q->qp->state == SN_QPS_ERR) {
+		if (q->fetch != q->pi || q->head != q->tail)
+			sn_sq_flush(e, q);
+		return any;
+	}
+	if (q->qp->state != SN_QPS_RTS)
+		return any;
+	any |= sn_req_timer(e, q);
+	if (q->fetch != q->pi)
+		any |= sn_sq_fetch(e, q);
+	if (q->head != q->tail)
+		any |= sn_req_send(e, q);
+	return any;
+}
+
+void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	if (q->qp->state == SN_QPS_ERR)
+		return;
+	sn_sq_posted(e, q);
+	q->qp->state = SN_QPS_ERR;
+	q->timer = 0;
+	sn_sq_flush(e, q);
+	sn_rq_flush(e, q);
+	sn_eng_rts_count(e);
+}
+
+void sn_eng_rts_count(struct sn_eng *e)
+{
+	struct sn_qp_eng *q;
+
+	e->nrts = 0;
+	for (q = e->qps; q; q = q->next)
+		e->nrts += q->qp->state >= SN_QPS_RTR && q->qp->state != SN_QPS_ERR;
+}
+
+/* ---- the thread ---- */
+
+static bool pass(struct sn_eng *e)
+{
+	struct sn_qp_eng *q;
+	bool any;
+
+	e->now = sn_now();
+	any = sn_wire_poll(e);
+	any |= sn_uar_poll(e);
+	any |= sn_uar_sweep(e);
+	any |= sn_uar_settle(e);
+	for (q = e->qps; q; q = q->next)
+		any |= serve_qp(e, q);
+	sn_wire_flush(e);
+	if (any)
+		e->last_active = e->now;
+	return any;
+}
+
+static void doze(struct sn_eng *e, long ns)
+{
+	struct pollfd fds[2] = { { .fd = e->sock, .events = POLLIN },
+				 { .fd = e->evfd, .events = POLLIN } };
+	struct timespec ts = { 0, ns };
+	uint64_t drained;
+
+	if (ppoll(fds, 2, ns < 0 ? NULL : &ts, NULL) <= 0 || !fds[1].revents)
+		return;
+	/*
+	 * Drain before letting go of the flag: a kick between the two finds it set,
+	 * writes nothing, and this exchange acquires what that kick is about. The
+	 * other way round its write would be drained with the flag left set, and no
+	 * later kick would wake anybody.
+	 */
+	while (read(e->evfd, &drained, sizeof(drained)) < 0 && errno == EINTR)
+		;
+	__atomic_exchange_n(&e->kicked, 0, __ATOMIC_ACQ_REL);
+}
+
+/* A front thread that waits for the lock would never win it from a busy loop. */
+static void breathe(struct sn_eng *e)
+{
+	struct timespec ts = { 0, 1 };
+
+	if (e->now < e->next_breath)
+		return;
+	e->next_breath = e->now + BREATH_NS;
+	nanosleep(&ts, NULL);
+}
+
+/*
+ * The programs served often spin on every core. Hardware would not wait for
+ * them, so ask for a core quickly: higher weight and a short slice, each where
+ * the system allows it.
+ */
+static void be_prompt(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = { .size = 48, .nice = -15, .runtime = SLICE_NS };
+
+	prctl(PR_SET_TIMERSLACK, 1000ul);
+	if (!syscall(SYS_sched_setattr, 0L, &attr, 0L))
+		return;
+	attr.nice = 0;
+	syscall(SYS_sched_setattr, 0L, &attr, 0L);
+}
+
+static void *nic_thread(void *arg)
+{
+	struct sn_eng *e = arg;
+	/* where cores are short a yield gives ours away for a whole slice */
+	bool any, spin, few = sysconf(_SC_NPROCESSORS_ONLN) < FEW_CORES;
+	long sleep_ns;
+
+	prctl(PR_SET_NAME, "softnic");
+	be_prompt();
+	while (!__atomic_load_n(&e->stop, __ATOMIC_ACQUIRE)) {
+		pthread_mutex_lock(&e->dev->lock);
+		any = pass(e);
+		sleep_ns = e->nrts ? SLEEP_ACTIVE_NS : e->nqps || e->ncqs ? SLEEP_IDLE_NS : -1;
+		if (e->delayed || e->held || e->local_head)
+			sleep_ns = SLEEP_ACTIVE_NS;
+		spin = e->nrts && e->now - e->last_active < SPIN_NS;
+		pthread_mutex_unlock(&e->dev->lock);
+		if (any) {
+			breathe(e);
+		} else if (spin) {
+			if (few)
+				doze(e, NAP_NS);
+			else
+				sched_yield();
+		} else {
+			if (e->pcap)
+				fflush(e->pcap);
+			doze(e, sleep_ns);
+		}
+	}
+	return NULL;
+}
+
+static int spawn(struct sn_eng *e)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&e->thread, NULL, nic_thread, e);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -err;
+}
+
+/* ---- fork ---- */
+
+static void forked_child(void)
+{
+	struct sn_eng *e = sn_dev ? sn_dev->eng : NULL;
+
+	if (!e || !e->running)
+		return;
+	pthread_mutex_init(&sn_dev->lock, NULL);
+	e->running = false;
+	e->dead = true;
+	close(e->sock);
+	close(e->evfd);
+	e->sock = e->evfd = -1;
+	e->pcap = NULL;
+}
+
+static void register_atfork(void)
+{
+	pthread_atfork(NULL, NULL, forked_child);
+}
+
+/* ---- calls of the front ---- */
+
+int sn_eng_start(struct sn_dev *dev)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct sn_eng *e;
+	int err;
+
+	if (dev->eng && dev->eng->running)
+		return 0;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	e->dev = dev;
+	e->rng = dev->cfg.seed * 0x9e3779b97f4a7c15ull + 0x2545f4914f6cdd1dull;
+	e->evfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = e->evfd < 0 ? -errno : sn_wire_open(e);
+	if (err)
+		goto free_engine;
+	sn_pcap_open(e);
+	e->running = true;
+	err = spawn(e);
+	if (err)
+		goto close_wire;
+	dev->eng = e;
+	pthread_once(&once, register_atfork);
+	return 0;
+
+close_wire:
+	sn_pcap_close(e);
+	sn_wire_close(e);
+free_engine:
+	if (e->evfd >= 0)
+		close(e->evfd);
+	free(e);
+	return err;
+}
+
+void sn_eng_stop(struct sn_dev *dev)
+{
+	struct sn_eng *e = dev->eng;
+
+	if (!e)
+		return;
+	if (e->running) {
+		__atomic_store_n(&e->stop, 1, __ATOMIC_RELEASE);
+		sn_eng_kick(dev);
+		pthread_join(e->thread, NULL);
+		close(e->evfd);
+	}
+	sn_pcap_close(e);
+	sn_wire_close(e);
+	dev->eng = NULL;
+	free(e);
+}
+
+void sn_eng_kick(struct sn_dev *dev)
+{
+	const uint64_t one = 1;
+
+	if (!dev->eng || !dev->eng->running ||
+	    __atomic_exchange_n(&dev->eng->kicked, 1, __ATOMIC_ACQ_REL))
+		return;
+	if (write(dev->eng->evfd, &one, sizeof(one)) < 0)
+		return;
+}
+
+static void look_at_memory(struct sn_qp_eng *q)
+{
+	const struct sn_qp *qp = q->qp;
+
+	q->sq_gpu = qp->sq_wqebbs && sn_mem_is_gpu(qp->sq_buf, 64);
+	q->rq_gpu = qp->rq_wqes && sn_mem_is_gpu(qp->rq_buf, 16);
+	q->dbr_gpu = qp->dbr && sn_mem_is_gpu(qp->dbr, 8);
+	q->sq_cuda = qp->sq_wqebbs && sn_mem_is_cuda(qp->sq_buf);
+	q->dbr_ok = qp->dbr && !q->dbr_gpu && qp->dbr % 4 == 0 && sn_mem_readable(qp->dbr, 8);
+}
+
+static uint32_t qp_mtu(const struct sn_dev *dev, const struct sn_qp *qp)
+{
+	if (qp->type != SN_QPT_UD && qp->path_mtu >= 1 && qp->path_mtu <= 5)
+		return 128u << qp->path_mtu;
+	return dev->cfg.mtu >= 256 && dev->cfg.mtu <= 4096 ? dev->cfg.mtu : 4096;
+}
+
+int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp)
+{
+	struct sn_eng *e = dev->eng;
+	struct sn_qp_eng *q;
+
+	if (!e)
+		return -ENODEV;
+	q = calloc(1, sizeof(*q));
+	if (q) {
+		q->msgs = calloc(SN_MSGS, sizeof(*q->msgs));
+		q->cache = malloc(64 * SN_SQ_CACHE);
+	}
+	if (!q || !q->msgs || !q->cache)
+		goto free_qp;
+	q->qp = qp;
+	q->mtu = qp_mtu(dev, qp);
+	look_at_memory(q);
+	q->next = e->qps;
+	e->qps = q;
+	if (qp->uar < SN_MAX_UARS) {
+		q->page_next = e->page[qp->uar];
+		e->page[qp->uar] = q;
+	}
+	e->nqps++;
+	qp->eng = q;
+	sn_uar_list(e);
+	sn_eng_kick(dev);
+	return 0;
+
+free_qp:
+	if (q) {
+		free(q->msgs);
+		free(q->cache);
+	}
+	free(q);
+	return -ENOMEM;
+}
+
+void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
+{
+	struct sn_qp_eng *q = qp->eng, **at;
+	struct sn_eng *e = dev->eng;
+
+	if (!q || !e)
+		return;
+	if (!e->dead)
+		sn_uar_drain(e, qp->uar); /* a late ring must not meet an unknown QP */
+	for (at = &e->qps; *at != q; at = &(*at)->next)
+		;
+	*at = q->next;
+	if (qp->uar < SN_MAX_UARS) {
+		for (at = &e->page[qp->uar]; *at != q; at = &(*at)->page_next)
+			;
+		*at = q->page_next;
+	}
+	e->nqps--;
+	qp->eng = NULL;
+	sn_eng_rts_count(e);
+	free(q->msgs);
+	free(q->cache);
+	free(q);
+}
+
+/* Everything but identity, memory and place in the lists starts again. */
+static void reset(struct sn_qp_eng *q)
+{
+	struct sn_qp_eng fresh = { .qp = q->qp, .next = q->next, .page_next = q->page_next,
+				   .dbr_ok = q->dbr_ok, .sq_gpu = q->sq_gpu, .rq_gpu = q->rq_gpu,
+				   .dbr_gpu = q->dbr_gpu, .sq_cuda = q->sq_cuda, .mtu = q->mtu,
+				   .cache = q->cache, .msgs = q->msgs };
+
+	*q = fresh;
+}
+
+void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from)
+{
+	struct sn_qp_eng *q = qp->eng;
+	struct sn_eng *e = dev->eng;
+
+	if (!q || !e)
+		return;
+	switch (qp->state) {
+	case SN_QPS_RST:
+		if (!e->dead)
+			sn_uar_drain(e, qp->uar);
+		reset(q);
+		break;
+	case SN_QPS_RTR:
+		q->mtu = qp_mtu(dev, qp);
+		q->epsn = qp->rq_psn & SN_PSN_MASK;
+		break;
+	case SN_QPS_RTS:
+		if (from == SN_QPS_RTR)
+			q->next_psn = q->una = q->max_sent = qp->sq_psn & SN_PSN_MASK;
+		break;
+	case SN_QPS_ERR:
+		q->job_head = q->job_tail;
+		q->ack_due = false;
+		q->nak_due = 0;
+		e->now = sn_now();
+		if (from != SN_QPS_RST && from != SN_QPS_INIT && from != SN_QPS_ERR) {
+			qp->state = from;
+			sn_qp_to_error(e, q);
+		}
+		break;
+	default:
+		break;
+	}
+	sn_eng_rts_count(e);
+	sn_eng_kick(dev);
+}
+
+void sn_eng_qp_query(struct sn_qp *qp, uint32_t *sq_psn, uint32_t *rq_psn, uint16_t *sq_ci)
+{
+	const struct sn_qp_eng *q = qp->eng;
+
+	*sq_psn = q ? q->max_sent : 0;
+	*rq_psn = q ? q->epsn : 0;
+	*sq_ci = !q ? 0 : q->head != q->tail ? q->msgs[q->head % SN_MSGS].idx : q->fetch;
+}
+
+void sn_eng_cq_add(struct sn_dev *dev, struct sn_cq *cq)
+{
+	struct sn_eng *e = dev->eng;
+	struct sn_cq_eng *c;
+
+	if (!e)
+		return;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return;
+	c->cq = cq;
+	c->arm_word = cq->channel ? SN_ARM_NONE : 0;
+	c->gpu = sn_mem_is_gpu(cq->buf, 64);
+	c->dbr_gpu = cq->dbr && sn_mem_is_gpu(cq->dbr, 8);
+	c->next = e->cqs;
+	e->cqs = c;
+	e->ncqs++;
+	cq->eng = c;
+	sn_uar_list(e);
+	sn_eng_kick(dev);
+}
+
+void sn_eng_cq_remove(struct sn_dev *dev, struct sn_cq *cq)
+{
+	struct sn_cq_eng *c = cq->eng, **at;
+
+	if (!c || !dev->eng)
+		return;
+	for (at = &dev->eng->cqs; *at != c; at = &(*at)->next)
+		;
+	*at = c->next;
+	dev->eng->ncqs--;
+	cq->eng = NULL;
+	free(c);
+}

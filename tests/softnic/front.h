@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Private to the front of the software NIC: handle tables, open contexts,
+ * event queues, one call of the verbs ioctl, one firmware command. The engine
+ * knows none of it; what both share is in softnic.h.
+ */
+#ifndef SOFTNIC_FRONT_H
+#define SOFTNIC_FRONT_H
+
+#include "softnic.h"
+
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <sys/types.h>
+
+#define SN_TABLE_SIZE 65536u
+#define SN_HANDLES 262144u
+#define SN_COMP_VECTORS 4u
+#define SN_EQN_BASE 8u
+#define SN_GIDS 2u
+#define SN_MEMFD_SIZE (1ull << 30)
+#define SN_CDEV_MAJOR 231
+#define SN_CDEV_MINOR 192
+#define SN_MAX_QP_SZ 32768u
+#define SN_MAX_CQ_LOG 22u
+
+/* Numbers (QPN, CQN, key index, umem id) that find an object in one step. */
+struct sn_table {
+	void *slot[SN_TABLE_SIZE];
+	uint32_t next, used;
+};
+
+struct sn_handle {
+	enum sn_kind kind;
+	struct sn_ctx *ctx;
+	void *obj;
+};
+
+/* A completion channel or an asynchronous event file: a pipe whose read end the
+ * application owns. drain is a second, non-blocking description of that end. */
+struct sn_event_queue {
+	uint32_t handle;
+	enum sn_kind kind;
+	struct sn_ctx *ctx;
+	int wr, drain;
+	ino_t ino; /* of the pipe: recognises the application's descriptor */
+	bool closed;
+	int users;
+};
+
+struct sn_ctx {
+	struct sn_ctx *next;
+	int memfd; /* our own descriptor of the device file of this open */
+	dev_t dev;
+	ino_t ino;
+	int fds; /* the application's descriptors of it */
+	bool ready;
+	struct sn_event_queue *async;
+};
+
+struct sn_front {
+	struct sn_table pds, mrs, umems, cqs, qps;
+	struct sn_handle handles[SN_HANDLES];
+	uint32_t next_handle, live;
+	uint32_t next_uar;
+	uint8_t mr_variant;
+	uint32_t no_dbr_qps;
+	uint64_t ioctls, cmds; /* since the last sn_fail_next */
+};
+
+struct sn_ah {
+	uint32_t handle;
+	uint32_t pd;
+	uint8_t dgid[16];
+};
+
+/* ---- addr.c, sysfs.c: also in softnic-run ---- */
+int sn_addr_pick(struct in_addr *ip);
+void sn_mac_of_ip(struct in_addr ip, uint8_t mac[6]);
+void sn_gid_of_ip(struct in_addr ip, uint8_t gid[16]);
+int sn_sysfs_build(const char *root, const char *name, struct in_addr ip, uint32_t mtu);
+void sn_sysfs_remove(const char *root);
+#define SN_PCI_DOMAIN "5043"
+#define SN_PCI_ROOT "pci" SN_PCI_DOMAIN ":00"
+#define SN_PCI_ADDR SN_PCI_DOMAIN ":00:01.0"
+
+/* ---- uverbs_context.c: opens of the device file ---- */
+int sn_ctx_open(int flags);		  /* descriptor for the application or -errno */
+struct sn_ctx *sn_ctx_of_fd(int fd);	  /* NULL: not ours */
+void sn_ctx_dup(int fd);		  /* fd is a new descriptor of an open */
+void sn_fd_closing(int fd);		  /* before the application's close */
+bool sn_any_open(void);
+const char *sn_sysfs_root(void);	  /* where /sys is redirected; never NULL */
+long sn_ctx_ioctl(struct sn_ctx *ctx, void *arg);
+
+/* ---- objects.c (lock held) ---- */
+uint32_t sn_table_add(struct sn_table *t, void *obj); /* index, or UINT32_MAX */
+void sn_table_del(struct sn_table *t, uint32_t idx);
+void *sn_table_get(const struct sn_table *t, uint32_t idx);
+uint32_t sn_handle_add(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind, void *obj);
+void *sn_handle_get(struct sn_dev *dev, struct sn_ctx *ctx, uint64_t handle, enum sn_kind kind);
+void sn_handle_del(struct sn_dev *dev, uint32_t handle);
+void sn_ctx_destroy_objects(struct sn_dev *dev, struct sn_ctx *ctx);
+
+struct sn_pd *sn_pd_create(struct sn_dev *dev, struct sn_ctx *ctx);
+int sn_pd_destroy(struct sn_dev *dev, struct sn_pd *pd);
+struct sn_pd *sn_find_pd(struct sn_dev *dev, uint32_t pdn);
+struct sn_mr *sn_mr_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct sn_mr *from);
+int sn_mr_destroy(struct sn_dev *dev, struct sn_mr *mr);
+struct sn_umem *sn_umem_create(struct sn_dev *dev, struct sn_ctx *ctx, uint64_t va, uint64_t len,
+			       uint32_t access);
+int sn_umem_destroy(struct sn_dev *dev, struct sn_umem *umem);
+struct sn_umem *sn_find_umem(struct sn_dev *dev, uint32_t id);
+struct sn_uar *sn_uar_create(struct sn_dev *dev, struct sn_ctx *ctx);
+int sn_uar_destroy(struct sn_dev *dev, struct sn_uar *uar);
+struct sn_uar *sn_find_uar(struct sn_dev *dev, uint32_t id);
+/* Take ownership of a filled object; 0 or -errno, then the caller still owns it. */
+int sn_cq_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_cq *cq);
+int sn_cq_destroy(struct sn_dev *dev, struct sn_cq *cq);
+int sn_qp_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_qp *qp);
+int sn_qp_destroy(struct sn_dev *dev, struct sn_qp *qp);
+int sn_ah_destroy(struct sn_dev *dev, struct sn_ah *ah);
+
+/* ---- uverbs_events.c (lock held) ---- */
+struct sn_event_queue *sn_events_create(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind,
+					int *fd);
+void sn_events_put(struct sn_dev *dev, struct sn_event_queue *q); /* users-- and maybe free */
+void sn_events_free(struct sn_dev *dev, struct sn_event_queue *q);
+struct sn_event_queue *sn_events_of_fd(struct sn_dev *dev, int fd);
+/* Removes unread events of one object; returns how many were removed. */
+uint32_t sn_events_drain(struct sn_event_queue *q, uint64_t element, int first_type, int last_type);
+
+/* ---- uverbs.c: attributes of one call ---- */
+struct sn_call {
+	struct sn_dev *dev;
+	struct sn_ctx *ctx;
+	struct ib_uverbs_ioctl_hdr *hdr;
+};
+
+struct ib_uverbs_attr *sn_attr(struct sn_call *c, uint16_t id);
+const void *sn_attr_ptr(struct sn_call *c, uint16_t id, size_t *len);
+size_t sn_attr_in(struct sn_call *c, uint16_t id, void *dst, size_t len); /* rest is zeroed */
+uint64_t sn_attr_num(struct sn_call *c, uint16_t id);			  /* absent: 0 */
+int sn_attr_out(struct sn_call *c, uint16_t id, const void *src, size_t len);
+void sn_attr_set_handle(struct sn_call *c, uint16_t id, int64_t value);
+void *sn_attr_obj(struct sn_call *c, uint16_t id, enum sn_kind kind);
+struct sn_event_queue *sn_attr_events(struct sn_call *c, uint16_t id);
+int sn_uverbs_call(struct sn_dev *dev, struct sn_ctx *ctx, struct ib_uverbs_ioctl_hdr *hdr);
+
+typedef int (*sn_method_fn)(struct sn_call *c);
+struct sn_method {
+	uint16_t object, method;
+	uint32_t core, driver; /* known attributes: bit i is id i, or 0x1000 + i */
+	sn_method_fn fn;
+};
+extern const struct sn_method sn_methods_dev[], sn_methods_obj[], sn_methods_devx[];
+
+/* uverbs_write.c, uverbs_qp.c: the older commands, also through the ioctl */
+int sn_write_call(struct sn_call *c);
+int sn_write_modify_qp(struct sn_call *c, bool ex);
+int sn_write_query_qp(struct sn_call *c);
+
+/* ---- cmd.c: firmware ---- */
+enum sn_status {
+	SN_OK = 0, SN_ST_BAD_OP = 0x2, SN_ST_BAD_PARAM = 0x3, SN_ST_BAD_RES = 0x5, SN_ST_BUSY = 0x6,
+	SN_ST_LIMIT = 0x8, SN_ST_INDEX = 0xa, SN_ST_NO_RES = 0xf, SN_ST_BAD_QP_STATE = 0x10,
+	SN_ST_BAD_INP_LEN = 0x50, SN_ST_BAD_OUTP_LEN = 0x51,
+};
+
+struct sn_cmd {
+	struct sn_dev *dev;
+	struct sn_ctx *ctx;
+	const uint8_t *in;
+	size_t in_len;
+	uint8_t *out;
+	size_t out_len;
+	uint16_t opcode;
+	uint32_t syndrome;	/* set with a status other than SN_OK */
+	/* the object that the handle names (query, modify), or that was created */
+	enum sn_kind kind;
+	void *obj;
+};
+
+/* The DEVX method by which a command comes. */
+enum sn_cmd_class { SN_CMD_GENERAL, SN_CMD_CREATE, SN_CMD_MODIFY, SN_CMD_QUERY };
+/* Runs one command; 0, or -EREMOTEIO with status and syndrome in the output. */
+int sn_cmd_exec(struct sn_cmd *cmd, enum sn_cmd_class class);
+uint8_t sn_cmd_fail(struct sn_cmd *cmd, uint8_t status, uint32_t syndrome, const char *why);
+/* Bits of in that mask leaves out must be zero; words is the layout's length. */
+uint8_t sn_cmd_reserved(struct sn_cmd *cmd, const uint32_t *mask, uint32_t words);
+/* Address of len bytes at off in a umem; 0: no such umem or outside it. */
+uint64_t sn_cmd_umem(struct sn_cmd *cmd, uint32_t id, uint64_t off, uint64_t len);
+
+uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd);
+uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd);
+uint8_t sn_cmd_create_cq(struct sn_cmd *cmd);
+uint8_t sn_cmd_modify_cq(struct sn_cmd *cmd);
+uint8_t sn_cmd_query_cq(struct sn_cmd *cmd);
+uint8_t sn_cmd_create_qp(struct sn_cmd *cmd);
+uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd);
+uint8_t sn_cmd_query_qp(struct sn_cmd *cmd);
+
+/* ---- for tests, by dlsym ---- */
+void sn_fail_next(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t nth_ioctl);
+const struct sn_stats *sn_stats_get(void);
+uint32_t sn_objects_live(void);
+
+/* ---- stats.c ---- */
+void sn_stats_save(struct sn_dev *dev);
+
+#endif

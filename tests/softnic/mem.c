@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The NIC's access to memory of its process: host memory through system calls
+ * that report an unmapped address instead of faulting, GPU memory through
+ * copies of the CUDA driver on a stream of our own; and the rules of memory
+ * keys. An aligned word of up to 8 bytes is stored whole, because somebody may
+ * poll it. Mappings of a device (pinned memory of CUDA) refuse the first
+ * system call; they are reached through a file in memory as a staging buffer.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "eng.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#define STAGE_SIZE 65536u
+#define MAX_GPUS 16
+#define CU_ATTR_MEMORY_TYPE 2
+#define CU_ATTR_IS_MANAGED 8
+#define CU_ATTR_DEVICE_ORDINAL 9
+#define CU_MEMORYTYPE_DEVICE 2u
+#define CU_STREAM_NON_BLOCKING 1u
+
+/* ---- host memory ---- */
+
+static __thread int stage_fd = -1;
+static __thread uint8_t *stage;
+
+static int stage_open(void)
+{
+	if (stage)
+		return 0;
+	stage_fd = syscall(SYS_memfd_create, "softnic-stage", 1u /* close on exec */);
+	if (stage_fd < 0 || ftruncate(stage_fd, STAGE_SIZE))
+		return -EFAULT;
+	stage = mmap(NULL, STAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, stage_fd, 0);
+	if (stage == MAP_FAILED)
+		stage = NULL;
+	return stage ? 0 : -EFAULT;
+}
+
+static int staged_copy(uint64_t va, void *buf, size_t len, bool write)
+{
+	long want, n;
+
+	if (stage_open())
+		return -EFAULT;
+	for (; len; len -= n, va += n, buf = (uint8_t *)buf + n) {
+		want = len < STAGE_SIZE ? len : STAGE_SIZE;
+		if (write) {
+			memcpy(stage, buf, want);
+			n = syscall(SYS_pread64, stage_fd, va, want, 0L);
+		} else {
+			n = syscall(SYS_pwrite64, stage_fd, va, want, 0L);
+		}
+		if (n <= 0)
+			return -EFAULT;
+		if (!write)
+			memcpy(buf, stage, n);
+	}
+	return 0;
+}
+
+/* Raw calls: sanitizers would take the wrappers for accesses of the program. */
+static int host_copy(uint64_t va, void *buf, size_t len, bool write)
+{
+	struct iovec local = { buf, len }, remote = { (void *)(uintptr_t)va, len };
+	long n;
+
+	if (!len)
+		return 0;
+	n = syscall(write ? SYS_process_vm_writev : SYS_process_vm_readv, (long)getpid(),
+		    &local, 1L, &remote, 1L, 0L);
+	if (n == (long)len)
+		return 0;
+	if (n < 0)
+		n = 0;
+	return staged_copy(va + n, (uint8_t *)buf + n, len - n, write);
+}
+
+static bool word_store(uint64_t va, const void *src, size_t len)
+{
+	uint64_t v8;
+	uint32_t v4;
+
+	if ((len != 4 && len != 8) || va % len ||
+	    syscall(SYS_madvise, va & ~4095ull, 4096L, (long)MADV_POPULATE_WRITE))
+		return false;
+	if (len == 8) {
+		memcpy(&v8, src, 8);
+		__atomic_store_n((uint64_t *)(uintptr_t)va, v8, __ATOMIC_RELEASE);
+	} else {
+		memcpy(&v4, src, 4);
+		__atomic_store_n((uint32_t *)(uintptr_t)va, v4, __ATOMIC_RELEASE);
+	}
+	return true;
+}
+
+/* ---- GPU memory ---- */
+
+struct cuda {
+	int (*pointer_attr)(void *data, int attr, uint64_t ptr);
+	int (*ctx_set)(void *ctx);
+	int (*ctx_get)(void **ctx);
+	int (*ctx_retain)(void **ctx, int dev);
+	int (*stream_create)(void **stream, unsigned flags);
+	int (*stream_sync)(void *stream);
+	int (*htod)(uint64_t dst, const void *src, size_t n, void *stream);
+	int (*dtoh)(void *dst, uint64_t src, size_t n, void *stream);
+};
+
+static struct cuda cu;
+static bool cu_ready;
+static struct { void *ctx, *stream; } gpus[MAX_GPUS];
+
+/* Only a driver that the program already uses; never loads one. */
+static bool cuda_find(void)
+{
+	void *lib;
+
+	if (cu_ready)
+		return true;
+	lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	if (!lib)
+		return false;
+	*(void **)&cu.pointer_attr = dlsym(lib, "cuPointerGetAttribute");
+	*(void **)&cu.ctx_set = dlsym(lib, "cuCtxSetCurrent");
+	*(void **)&cu.ctx_get = dlsym(lib, "cuCtxGetCurrent");
+	*(void **)&cu.ctx_retain = dlsym(lib, "cuDevicePrimaryCtxRetain");
+	*(void **)&cu.stream_create = dlsym(lib, "cuStreamCreate");
+	*(void **)&cu.stream_sync = dlsym(lib, "cuStreamSynchronize");
+	*(void **)&cu.htod = dlsym(lib, "cuMemcpyHtoDAsync_v2");
+	*(void **)&cu.dtoh = dlsym(lib, "cuMemcpyDtoHAsync_v2");
+	cu_ready = cu.pointer_attr && cu.ctx_set && cu.ctx_get && cu.ctx_retain &&
+		   cu.stream_create && cu.stream_sync && cu.htod && cu.dtoh;
+	return cu_ready;
+}
+
+/* The GPU that va belongs to, with its stream made; -1: not GPU memory. */
+static int gpu_of(uint64_t va)
+{
+	unsigned type = 0, managed = 0;
+	void *before = NULL;
+	int dev = -1;
+
+	if (!cuda_find() || cu.pointer_attr(&type, CU_ATTR_MEMORY_TYPE, va) ||
+	    type != CU_MEMORYTYPE_DEVICE)
+		return -1;
+	if (!cu.pointer_attr(&managed, CU_ATTR_IS_MANAGED, va) && managed)
+		return -1;
+	if (cu.pointer_attr(&dev, CU_ATTR_DEVICE_ORDINAL, va) || dev < 0 || dev >= MAX_GPUS)
+		return -1;
+	if (gpus[dev].stream)
+		return dev;
+	cu.ctx_get(&before);
+	if (cu.ctx_retain(&gpus[dev].ctx, dev) || cu.ctx_set(gpus[dev].ctx) ||
+	    cu.stream_create(&gpus[dev].stream, CU_STREAM_NON_BLOCKING))
+		gpus[dev].stream = NULL;
+	cu.ctx_set(before);
+	return gpus[dev].stream ? dev : -1;
+}
+
+static int gpu_copy(uint64_t va, void *buf, size_t len, bool write)
+{
+	static __thread int current = -1;
+	int dev;
+
+	if (!len)
+		return 0;
+	dev = gpu_of(va);
+	if (dev < 0)
+		return -EFAULT;
+	if (dev != current && cu.ctx_set(gpus[dev].ctx))
+		return -EFAULT;
+	current = dev;
+	if (write ? cu.htod(va, buf, len, gpus[dev].stream) :
+		    cu.dtoh(buf, va, len, gpus[dev].stream))
+		return -EFAULT;
+	return cu.stream_sync(gpus[dev].stream) ? -EFAULT : 0;
+}
+
+bool sn_mem_is_gpu(uint64_t va, uint64_t len)
+{
+	return va && len && gpu_of(va) >= 0;
+}
+
+bool sn_mem_is_cuda(uint64_t va)
+{
+	unsigned type = 0;
+
+	return va && cuda_find() && !cu.pointer_attr(&type, CU_ATTR_MEMORY_TYPE, va) && type;
+}
+
+bool sn_mem_readable(uint64_t va, uint64_t len)
+{
+	uint64_t page = 4096, end = va + len;
+	uint8_t byte;
+
+	if (!len)
+		return true;
+	if (end < va || host_copy(va, &byte, 1, false))
+		return false;
+	for (va = (va | (page - 1)) + 1; va < end; va += page)
+		if (host_copy(va, &byte, 1, false))
+			return false;
+	return true;
+}
+
+int sn_mem_read(bool gpu, uint64_t va, void *dst, size_t len)
+{
+	return gpu ? gpu_copy(va, dst, len, false) : host_copy(va, dst, len, false);
+}
+
+int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len)
+{
+	if (gpu)
+		return gpu_copy(va, (void *)(uintptr_t)src, len, true);
+	if (word_store(va, src, len))
+		return 0;
+	return host_copy(va, (void *)(uintptr_t)src, len, true);
+}
+
+/* ---- keys ---- */
+
+struct sn_mr *sn_mr_check(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
+			  uint64_t len, uint32_t access, uint64_t *va)
+{
+	struct sn_mr *mr = sn_find_mr(dev, key);
+
+	if (!mr || mr->pdn != pdn || (mr->access & access) != access)
+		return NULL;
+	if (addr < mr->iova || len > mr->len || addr - mr->iova > mr->len - len)
+		return NULL;
+	*va = mr->va + (addr - mr->iova);
+	return mr;
+}
+
+/* Copies [off, off + len) of a gather or scatter list. */
+static int sge_copy(struct sn_dev *dev, uint32_t pdn, const struct sn_sge *sge, unsigned n,
+		    uint32_t off, uint8_t *buf, uint32_t len, bool write)
+{
+	const uint32_t access = write ? 1 : 0; /* IBV_ACCESS_LOCAL_WRITE */
+	struct sn_mr *mr;
+	uint32_t part;
+	uint64_t va;
+
+	for (; n && len; n--, sge++) {
+		if (off >= sge->len) {
+			off -= sge->len;
+			continue;
+		}
+		part = sge->len - off < len ? sge->len - off : len;
+		mr = sn_mr_check(dev, sge->lkey, pdn, sge->addr + off, part, access, &va);
+		if (!mr || (write ? sn_mem_write(mr->gpu, va, buf, part) :
+				    sn_mem_read(mr->gpu, va, buf, part)))
+			return -EFAULT;
+		buf += part;
+		len -= part;
+		off = 0;
+	}
+	return len ? -EFAULT : 0;
+}
+
+int sn_sge_read(struct sn_dev *dev, uint32_t pdn, const struct sn_sge *sge, unsigned n,
+		uint32_t off, void *dst, uint32_t len)
+{
+	return sge_copy(dev, pdn, sge, n, off, dst, len, false);
+}
+
+int sn_sge_write(struct sn_dev *dev, uint32_t pdn, const struct sn_sge *sge, unsigned n,
+		 uint32_t off, const void *src, uint32_t len)
+{
+	return sge_copy(dev, pdn, sge, n, off, (uint8_t *)(uintptr_t)src, len, true);
+}

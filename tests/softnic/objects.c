@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Tables of numbers and handles, creation and destruction of each kind of
+ * object with its reference counts, and the cleanup of what an open leaves
+ * behind. Every function runs under the device lock.
+ */
+#include "front.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PDN_BASE 0x10u
+#define CQN_BASE 0x80u
+#define QPN_BASE 0x100u
+#define UMEM_BASE 1u
+#define MKEY_BASE 0x10u
+
+/* ---- tables ---- */
+uint32_t sn_table_add(struct sn_table *t, void *obj)
+{
+	uint32_t i, idx;
+
+	for (i = 0; i < SN_TABLE_SIZE; i++) {
+		/* Round robin: a number that was just freed is not reused at once. */
+		idx = (t->next + i) % SN_TABLE_SIZE;
+		if (t->slot[idx])
+			continue;
+		t->slot[idx] = obj;
+		t->next = idx + 1;
+		t->used++;
+		return idx;
+	}
+	return UINT32_MAX;
+}
+
+void sn_table_del(struct sn_table *t, uint32_t idx)
+{
+	t->slot[idx] = NULL;
+	t->used--;
+}
+
+void *sn_table_get(const struct sn_table *t, uint32_t idx)
+{
+	return idx < SN_TABLE_SIZE ? t->slot[idx] : NULL;
+}
+
+/* ---- handles: 0 is none ---- */
+static uint32_t handle_free_slot(struct sn_front *f)
+{
+	uint32_t i;
+
+	if (f->next_handle == 0)
+		f->next_handle = 1;
+	if (f->next_handle < SN_HANDLES)
+		return f->next_handle++;
+	for (i = 1; i < SN_HANDLES; i++)
+		if (!f->handles[i].obj)
+			return i;
+	return 0;
+}
+
+uint32_t sn_handle_add(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind, void *obj)
+{
+	uint32_t h = handle_free_slot(dev->front);
+
+	if (h) {
+		dev->front->handles[h] = (struct sn_handle){ kind, ctx, obj };
+		dev->front->live++;
+	}
+	return h;
+}
+
+void *sn_handle_get(struct sn_dev *dev, struct sn_ctx *ctx, uint64_t handle, enum sn_kind kind)
+{
+	struct sn_handle *h;
+
+	if (handle == 0 || handle >= SN_HANDLES)
+		return NULL;
+	h = &dev->front->handles[handle];
+	return h->obj && h->ctx == ctx && h->kind == kind ? h->obj : NULL;
+}
+
+void sn_handle_del(struct sn_dev *dev, uint32_t handle)
+{
+	memset(&dev->front->handles[handle], 0, sizeof(struct sn_handle));
+	dev->front->live--;
+	while (dev->front->next_handle > 1 &&
+	       !dev->front->handles[dev->front->next_handle - 1].obj)
+		dev->front->next_handle--;
+}
+
+uint32_t sn_objects_live(void)
+{
+	return sn_dev ? sn_dev->front->live : 0;
+}
+
+/* ---- look-ups by number ---- */
+struct sn_qp *sn_find_qp(struct sn_dev *dev, uint32_t qpn)
+{
+	return sn_table_get(&dev->front->qps, qpn - QPN_BASE);
+}
+
+struct sn_cq *sn_find_cq(struct sn_dev *dev, uint32_t cqn)
+{
+	return sn_table_get(&dev->front->cqs, cqn - CQN_BASE);
+}
+
+struct sn_mr *sn_find_mr(struct sn_dev *dev, uint32_t key)
+{
+	struct sn_mr *mr = sn_table_get(&dev->front->mrs, (key >> 8) - MKEY_BASE);
+
+	return mr && mr->lkey == key ? mr : NULL;
+}
+
+struct sn_pd *sn_find_pd(struct sn_dev *dev, uint32_t pdn)
+{
+	return sn_table_get(&dev->front->pds, pdn - PDN_BASE);
+}
+
+struct sn_umem *sn_find_umem(struct sn_dev *dev, uint32_t id)
+{
+	return sn_table_get(&dev->front->umems, id - UMEM_BASE);
+}
+
+struct sn_uar *sn_find_uar(struct sn_dev *dev, uint32_t id)
+{
+	return id < SN_MAX_UARS && dev->uars[id].used ? &dev->uars[id] : NULL;
+}
+
+void sn_for_each_qp(struct sn_dev *dev, void (*fn)(struct sn_qp *qp, void *arg), void *arg)
+{
+	struct sn_table *t = &dev->front->qps;
+	uint32_t i, left = t->used;
+
+	for (i = 0; i < SN_TABLE_SIZE && left; i++)
+		if (t->slot[i]) {
+			left--;
+			fn(t->slot[i], arg);
+		}
+}
+
+/* Number and handle together; on failure neither stays. */
+static int obj_publish(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind,
+		       struct sn_table *t, void *obj, uint32_t *idx, uint32_t *handle)
+{
+	*idx = sn_table_add(t, obj);
+	if (*idx == UINT32_MAX)
+		return -ENOMEM;
+	*handle = sn_handle_add(dev, ctx, kind, obj);
+	if (!*handle) {
+		sn_table_del(t, *idx);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- protection domains ---- */
+struct sn_pd *sn_pd_create(struct sn_dev *dev, struct sn_ctx *ctx)
+{
+	struct sn_pd *pd = calloc(1, sizeof(*pd));
+
+	if (!pd || obj_publish(dev, ctx, SN_PD, &dev->front->pds, pd, &pd->pdn, &pd->handle)) {
+		free(pd);
+		return NULL;
+	}
+	pd->pdn += PDN_BASE;
+	return pd;
+}
+
+int sn_pd_destroy(struct sn_dev *dev, struct sn_pd *pd)
+{
+	if (pd->users)
+		return -EBUSY;
+	sn_table_del(&dev->front->pds, pd->pdn - PDN_BASE);
+	sn_handle_del(dev, pd->handle);
+	free(pd);
+	return 0;
+}
+
+static void pd_get(struct sn_dev *dev, uint32_t pdn)
+{
+	sn_find_pd(dev, pdn)->users++;
+}
+
+static void pd_put(struct sn_dev *dev, uint32_t pdn)
+{
+	struct sn_pd *pd = sn_find_pd(dev, pdn);
+
+	if (pd)
+		pd->users--;
+}
+
+/* ---- memory ---- */
+struct sn_mr *sn_mr_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct sn_mr *from)
+{
+	struct sn_mr *mr = malloc(sizeof(*mr));
+	uint32_t idx;
+
+	if (!mr)
+		return NULL;
+	*mr = *from;
+	if (obj_publish(dev, ctx, SN_MR, &dev->front->mrs, mr, &idx, &mr->handle)) {
+		free(mr);
+		return NULL;
+	}
+	mr->lkey = (idx + MKEY_BASE) << 8 | ++dev->front->mr_variant;
+	mr->rkey = mr->lkey;
+	pd_get(dev, mr->pdn);
+	return mr;
+}
+
+int sn_mr_destroy(struct sn_dev *dev, struct sn_mr *mr)
+{
+	pd_put(dev, mr->pdn);
+	sn_table_del(&dev->front->mrs, (mr->lkey >> 8) - MKEY_BASE);
+	sn_handle_del(dev, mr->handle);
+	free(mr);
+	return 0;
+}
+
+struct sn_umem *sn_umem_create(struct sn_dev *dev, struct sn_ctx *ctx, uint64_t va, uint64_t len,
+			       uint32_t access)
+{
+	struct sn_umem *u = calloc(1, sizeof(*u));
+
+	if (!u || obj_publish(dev, ctx, SN_UMEM, &dev->front->umems, u, &u->id, &u->handle)) {
+		free(u);
+		return NULL;
+	}
+	u->id += UMEM_BASE;
+	u->va = va;
+	u->len = len;
+	u->access = access;
+	return u;
+}
+
+int sn_umem_destroy(struct sn_dev *dev, struct sn_umem *umem)
+{
+	if (umem->users)
+		return -EBUSY;
+	sn_table_del(&dev->front->umems, umem->id - UMEM_BASE);
+	sn_handle_del(dev, umem->handle);
+	free(umem);
+	return 0;
+}
+
+static void umem_refs(struct sn_umem *const umems[2], int delta)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (umems[i])
+			umems[i]->users += delta;
+}
+
+/* ---- register pages ---- */
+struct sn_uar *sn_uar_create(struct sn_dev *dev, struct sn_ctx *ctx)
+{
+	struct sn_uar *uar;
+	uint32_t i, id;
+	void *page;
+
+	for (i = 0; i < SN_MAX_UARS; i++) {
+		/* Page 0 is never given out: a forgotten uar_page must not work. */
+		id = 1 + (dev->front->next_uar + i) % (SN_MAX_UARS - 1);
+		if (!dev->uars[id].used)
+			break;
+	}
+	if (i == SN_MAX_UARS)
+		return NULL;
+	page = mmap(NULL, SN_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->memfd,
+		    (off_t)(SN_UAR_FILE_OFF + (uint64_t)id * SN_UAR_SIZE));
+	if (page == MAP_FAILED)
+		return NULL;
+	uar = &dev->uars[id];
+	uar->handle = sn_handle_add(dev, ctx, SN_UAR, uar);
+	if (!uar->handle) {
+		munmap(page, SN_UAR_SIZE);
+		return NULL;
+	}
+	memset(page, 0, SN_UAR_SIZE);
+	uar->id = id;
+	uar->page = page;
+	uar->users = 0;
+	uar->used = true;
+	dev->front->next_uar = id;
+	return uar;
+}
+
+int sn_uar_destroy(struct sn_dev *dev, struct sn_uar *uar)
+{
+	if (uar->users)
+		return -EBUSY;
+	sn_handle_del(dev, uar->handle);
+	uar->used = false;
+	munmap(uar->page, SN_UAR_SIZE);
+	uar->page = NULL;
+	return 0;
+}
+
+static void uar_ref(struct sn_dev *dev, uint32_t id, int delta)
+{
+	struct sn_uar *uar = sn_find_uar(dev, id);
+
+	if (uar)
+		uar->users += delta;
+}
+
+/* ---- completion queues ---- */
+int sn_cq_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_cq *cq)
+{
+	int rc = obj_publish(dev, ctx, SN_CQ, &dev->front->cqs, cq, &cq->cqn, &cq->handle);
+
+	if (rc)
+		return rc;
+	cq->cqn += CQN_BASE;
+	uar_ref(dev, cq->uar, 1);
+	umem_refs(cq->umems, 1);
+	if (cq->channel)
+		cq->channel->users++;
+	if (cq->async)
+		cq->async->users++;
+	sn_eng_cq_add(dev, cq);
+	return 0;
+}
+
+int sn_cq_destroy(struct sn_dev *dev, struct sn_cq *cq)
+{
+	if (cq->users)
+		return -EBUSY;
+	sn_eng_cq_remove(dev, cq);
+	uar_ref(dev, cq->uar, -1);
+	umem_refs(cq->umems, -1);
+	sn_events_put(dev, cq->channel);
+	sn_events_put(dev, cq->async);
+	sn_table_del(&dev->front->cqs, cq->cqn - CQN_BASE);
+	sn_handle_del(dev, cq->handle);
+	free(cq);
+	return 0;
+}
+
+/* ---- queue pairs ---- */
+static void qp_refs(struct sn_dev *dev, struct sn_qp *qp, int delta)
+{
+	if (qp->scq)
+		qp->scq->users += delta;
+	if (qp->rcq)
+		qp->rcq->users += delta;
+	if (qp->async && delta > 0)
+		qp->async->users++;
+	uar_ref(dev, qp->uar, delta);
+	umem_refs(qp->umems, delta);
+	if (qp->no_dbr)
+		dev->front->no_dbr_qps += (uint32_t)delta;
+}
+
+int sn_qp_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_qp *qp)
+{
+	int rc = obj_publish(dev, ctx, SN_QP, &dev->front->qps, qp, &qp->qpn, &qp->handle);
+
+	if (rc)
+		return rc;
+	qp->qpn += QPN_BASE;
+	rc = sn_eng_qp_add(dev, qp);
+	if (rc) {
+		sn_table_del(&dev->front->qps, qp->qpn - QPN_BASE);
+		sn_handle_del(dev, qp->handle);
+		return rc;
+	}
+	qp_refs(dev, qp, 1);
+	pd_get(dev, qp->pdn);
+	return 0;
+}
+
+int sn_qp_destroy(struct sn_dev *dev, struct sn_qp *qp)
+{
+	sn_eng_qp_remove(dev, qp);
+	qp_refs(dev, qp, -1);
+	sn_events_put(dev, qp->async);
+	pd_put(dev, qp->pdn);
+	sn_table_del(&dev->front->qps, qp->qpn - QPN_BASE);
+	sn_handle_del(dev, qp->handle);
+	free(qp);
+	return 0;
+}
+
+/* ---- address handles ---- */
+int sn_ah_destroy(struct sn_dev *dev, struct sn_ah *ah)
+{
+	pd_put(dev, ah->pd);
+	sn_handle_del(dev, ah->handle);
+	free(ah);
+	return 0;
+}
+
+/* ---- the last close ---- */
+static void destroy_one(struct sn_dev *dev, struct sn_handle *h)
+{
+	switch (h->kind) {
+	case SN_QP: sn_qp_destroy(dev, h->obj); break;
+	case SN_CQ: sn_cq_destroy(dev, h->obj); break;
+	case SN_AH: sn_ah_destroy(dev, h->obj); break;
+	case SN_MR: sn_mr_destroy(dev, h->obj); break;
+	case SN_UMEM: sn_umem_destroy(dev, h->obj); break;
+	case SN_UAR: sn_uar_destroy(dev, h->obj); break;
+	case SN_PD: sn_pd_destroy(dev, h->obj); break;
+	case SN_COMP_CHANNEL:
+	case SN_ASYNC: sn_events_free(dev, h->obj); break;
+	case SN_SRQ:
+	case SN_DEVX_OTHER: break;
+	}
+}
+
+void sn_ctx_destroy_objects(struct sn_dev *dev, struct sn_ctx *ctx)
+{
+	/* Users before what they use. */
+	static const enum sn_kind order[] = { SN_QP, SN_CQ, SN_AH, SN_MR, SN_UMEM, SN_UAR,
+					      SN_PD, SN_COMP_CHANNEL, SN_ASYNC };
+	struct sn_handle *h;
+	uint32_t i;
+	size_t k;
+
+	for (k = 0; k < sizeof(order) / sizeof(order[0]); k++)
+		for (i = 1; i < dev->front->next_handle; i++) {
+			h = &dev->front->handles[i];
+			if (h->obj && h->ctx == ctx && h->kind == order[k])
+				destroy_one(dev, h);
+		}
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The firmware's layouts as the NIC reads them, deliberately apart from the
+ * library's table so that a mistake is not shared. Field: byte offset of the
+ * 32-bit word, highest and lowest bit. Sources: mlx5_ifc.h of Linux 6.12, and
+ * of DOCA GPUNetIO 3.0 for send_dbr_mode and the umem fields.
+ */
+#ifndef SOFTNIC_PRM_NIC_H
+#define SOFTNIC_PRM_NIC_H
+
+#include <endian.h>
+#include <stdint.h>
+#include <string.h>
+
+#define NIC_F(off, hi, lo) ((off) << 16 | (hi) << 8 | (lo))
+
+static inline uint32_t nic_word(const void *p, uint32_t off)
+{
+	uint32_t w;
+
+	memcpy(&w, (const uint8_t *)p + off, 4);
+	return be32toh(w);
+}
+
+static inline uint64_t nic_get64(const void *p, uint32_t off)
+{
+	return (uint64_t)nic_word(p, off) << 32 | nic_word(p, off + 4);
+}
+
+static inline uint32_t nic_mask(uint32_t f)
+{
+	uint32_t hi = f >> 8 & 0xff, lo = f & 0xff;
+
+	return (hi == 31 ? 0xffffffffu : (1u << (hi + 1)) - 1) & ~((1u << lo) - 1);
+}
+
+static inline uint32_t nic_get(const void *p, uint32_t f)
+{
+	return (nic_word(p, f >> 16) & nic_mask(f)) >> (f & 0xff);
+}
+
+static inline void nic_set(void *p, uint32_t f, uint32_t v)
+{
+	uint32_t w = nic_word(p, f >> 16);
+
+	w = htobe32((w & ~nic_mask(f)) | (v << (f & 0xff) & nic_mask(f)));
+	memcpy((uint8_t *)p + (f >> 16), &w, 4);
+}
+
+static inline void nic_set64(void *p, uint32_t off, uint64_t v)
+{
+	v = htobe64(v);
+	memcpy((uint8_t *)p + off, &v, 8);
+}
+
+enum nic_opcode {
+	OP_QUERY_HCA_CAP = 0x100, OP_CREATE_CQ = 0x400, OP_DESTROY_CQ, OP_QUERY_CQ, OP_MODIFY_CQ,
+	OP_CREATE_QP = 0x500, OP_DESTROY_QP, OP_RST2INIT, OP_INIT2RTR, OP_RTR2RTS, OP_RTS2RTS,
+	OP_2ERR = 0x507, OP_2RST = 0x50a, OP_QUERY_QP, OP_INIT2INIT = 0x50e,
+	OP_QUERY_ROCE_ADDRESS = 0x760,
+};
+
+/* Every input: opcode, uid (the kernel's business), op_mod. */
+#define IN_OPCODE NIC_F(0x00, 31, 16)
+#define IN_OP_MOD NIC_F(0x04, 15, 0)
+#define IN_OBJ NIC_F(0x08, 23, 0) /* qpn, cqn */
+#define OUT_STATUS NIC_F(0x00, 31, 24)
+#define OUT_SYNDROME NIC_F(0x04, 31, 0)
+#define OUT_OBJ NIC_F(0x08, 23, 0)
+
+/* CQ commands: context at 0x10 */
+#define CMD_CQC 0x10
+#define CREATE_CQ_UMEM_OFFSET 0x50
+#define CREATE_CQ_UMEM_ID NIC_F(0x58, 31, 0)
+#define CQC_STATUS NIC_F(0x00, 31, 28)
+#define CQC_CQE_SZ NIC_F(0x00, 23, 21)
+#define CQC_CC NIC_F(0x00, 20, 20)
+#define CQC_OI NIC_F(0x00, 17, 17)
+#define CQC_CQE_COMP_EN NIC_F(0x00, 14, 14)
+#define CQC_DBR_UMEM_ID NIC_F(0x04, 31, 0)
+#define CQC_PAGE_OFFSET NIC_F(0x08, 11, 6)
+#define CQC_LOG_CQ_SIZE NIC_F(0x0c, 28, 24)
+#define CQC_UAR_PAGE NIC_F(0x0c, 23, 0)
+#define CQC_C_EQN NIC_F(0x14, 7, 0)
+#define CQC_LOG_PAGE_SIZE NIC_F(0x18, 28, 24)
+#define CQC_PRODUCER NIC_F(0x2c, 23, 0)
+#define CQC_DBR_ADDR 0x38
+
+/* QP commands: context at 0x18 */
+#define CMD_QPC 0x18
+#define CMD_OPT_MASK NIC_F(0x10, 31, 0)
+#define CREATE_QP_UMEM_OFFSET 0x100
+#define CREATE_QP_UMEM_ID NIC_F(0x108, 31, 0)
+#define QPC_STATE NIC_F(0x00, 31, 28)
+#define QPC_ST NIC_F(0x00, 23, 16)
+#define QPC_PM_STATE NIC_F(0x00, 12, 11)
+#define QPC_PD NIC_F(0x04, 23, 0)
+#define QPC_MTU NIC_F(0x08, 31, 29)
+#define QPC_LOG_MSG_MAX NIC_F(0x08, 28, 24)
+#define QPC_LOG_RQ_SIZE NIC_F(0x08, 22, 19)
+#define QPC_LOG_RQ_STRIDE NIC_F(0x08, 18, 16)
+#define QPC_NO_SQ NIC_F(0x08, 15, 15)
+#define QPC_LOG_SQ_SIZE NIC_F(0x08, 14, 11)
+#define QPC_UAR_PAGE NIC_F(0x0c, 23, 0)
+#define QPC_SEND_DBR_MODE NIC_F(0x10, 31, 30)
+#define QPC_USER_INDEX NIC_F(0x10, 23, 0)
+#define QPC_LOG_PAGE_SIZE NIC_F(0x14, 28, 24)
+#define QPC_REMOTE_QPN NIC_F(0x14, 23, 0)
+#define QPC_PATH 0x18
+#define QPC_LOG_SRA_MAX NIC_F(0x70, 23, 21)
+#define QPC_RETRY_COUNT NIC_F(0x70, 18, 16)
+#define QPC_RNR_RETRY NIC_F(0x70, 15, 13)
+#define QPC_NEXT_SEND_PSN NIC_F(0x78, 23, 0)
+#define QPC_CQN_SND NIC_F(0x7c, 23, 0)
+#define QPC_LOG_RRA_MAX NIC_F(0x90, 23, 21)
+#define QPC_ATOMIC_MODE NIC_F(0x90, 19, 16)
+#define QPC_RRE NIC_F(0x90, 15, 15)
+#define QPC_RWE NIC_F(0x90, 14, 14)
+#define QPC_RAE NIC_F(0x90, 13, 13)
+#define QPC_PAGE_OFFSET NIC_F(0x90, 11, 6)
+#define QPC_CD_MASTER NIC_F(0x90, 0, 0)
+#define QPC_MIN_RNR_NAK NIC_F(0x94, 28, 24)
+#define QPC_NEXT_RCV_PSN NIC_F(0x94, 23, 0)
+#define QPC_CQN_RCV NIC_F(0x9c, 23, 0)
+#define QPC_DBR_ADDR 0xa0
+#define QPC_RQ_TYPE NIC_F(0xac, 26, 24)
+#define QPC_HW_SQ_COUNTER NIC_F(0xb4, 31, 16)
+#define QPC_SW_SQ_COUNTER NIC_F(0xb4, 15, 0)
+#define QPC_DBR_UMEM_VALID NIC_F(0xd0, 28, 28)
+#define QPC_DBR_UMEM_ID NIC_F(0xe4, 31, 0)
+
+/* Address path, relative to QPC_PATH */
+#define ADS_PKEY_INDEX NIC_F(0x00, 15, 0)
+#define ADS_GRH NIC_F(0x04, 23, 23)
+#define ADS_ACK_TIMEOUT NIC_F(0x08, 31, 27)
+#define ADS_SRC_ADDR_INDEX NIC_F(0x08, 23, 16)
+#define ADS_HOP_LIMIT NIC_F(0x08, 7, 0)
+#define ADS_TCLASS NIC_F(0x0c, 27, 20)
+#define ADS_RGID 0x10
+#define ADS_DSCP NIC_F(0x20, 21, 16)
+#define ADS_UDP_SPORT NIC_F(0x20, 15, 0)
+#define ADS_SL NIC_F(0x24, 27, 24)
+#define ADS_PORT NIC_F(0x24, 23, 16)
+#define ADS_RMAC_HI NIC_F(0x24, 15, 0)
+#define ADS_RMAC_LO NIC_F(0x28, 31, 0)
+
+/* opt_param_mask */
+enum {
+	OPT_RRE = 1 << 1, OPT_RAE = 1 << 2, OPT_RWE = 1 << 3, OPT_PKEY = 1 << 4, OPT_QKEY = 1 << 5,
+	OPT_RNR_TIMEOUT = 1 << 6, OPT_PATH = 1 << 7, OPT_SRA = 1 << 8, OPT_RRA = 1 << 9,
+	OPT_PM_STATE = 1 << 10, OPT_RETRY = 1 << 12, OPT_RNR_RETRY = 1 << 13,
+	OPT_ACK_TIMEOUT = 1 << 14, OPT_LAG = 1 << 15, OPT_PORT = 1 << 16,
+};
+#define OPT_ACCESS (OPT_RRE | OPT_RAE | OPT_RWE)
+
+#endif

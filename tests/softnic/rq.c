@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Receive WQEs: taken from a QP's own ring or from a shared receive queue's
+ * linked list when a message needs one, scattered into, flushed; and the
+ * receive side of datagram QPs, which has no other state.
+ */
+#include "eng.h"
+
+#define LKEY_END 0x100u
+#define GRH_LEN 40u
+#define RQPN_GRH_IPV4 (2u << 28)
+
+static void parse_sges(struct sn_rwqe *w, const uint8_t *p, uint32_t bytes)
+{
+	uint32_t lkey, count;
+
+	w->nsge = 0;
+	w->len = 0;
+	for (; bytes >= 16 && w->nsge < 32; bytes -= 16, p += 16) {
+		count = sn_get32(p) & 0x7fffffff;
+		lkey = sn_get32(p + 4);
+		if (lkey == LKEY_END)
+			break;
+		if (!count)
+			continue;
+		w->sge[w->nsge++] = (struct sn_sge){ sn_get64(p + 8), count, lkey };
+		w->len += count;
+	}
+}
+
+static int take_srq(struct sn_srq *srq, struct sn_rwqe *w)
+{
+	uint8_t wqe[16 + 32 * 16];
+	uint32_t bytes = 1u << srq->wqe_shift, dbr;
+
+	if (bytes > sizeof(wqe))
+		bytes = sizeof(wqe);
+	dbr = be32toh(__atomic_load_n((uint32_t *)(uintptr_t)srq->dbr, __ATOMIC_ACQUIRE));
+	if ((uint16_t)dbr == (uint16_t)srq->consumed)
+		return 0;
+	w->idx = srq->next & (srq->wqe_cnt - 1);
+	if (sn_mem_read(false, srq->buf + ((uint64_t)w->idx << srq->wqe_shift), wqe, bytes))
+		return -1;
+	srq->next = (uint32_t)wqe[2] << 8 | wqe[3];
+	srq->consumed++;
+	parse_sges(w, wqe + 16, bytes - 16);
+	return 1;
+}
+
+int sn_rq_take(struct sn_eng *e, struct sn_qp_eng *q, struct sn_rwqe *w)
+{
+	struct sn_qp *qp = q->qp;
+	uint8_t wqe[32 * 16];
+	uint32_t bytes, pi;
+
+	(void)e;
+	if (qp->srq)
+		return take_srq(qp->srq, w);
+	if (!qp->rq_wqes || !sn_dbrec_read(q, 0, &pi))
+		return 0;
+	if ((uint16_t)pi == (uint16_t)q->rq_ci)
+		return 0;
+	bytes = qp->rq_stride < sizeof(wqe) ? qp->rq_stride : sizeof(wqe);
+	w->idx = q->rq_ci;
+	if (sn_mem_read(q->rq_gpu, qp->rq_buf + (uint64_t)(w->idx & (qp->rq_wqes - 1)) *
+			qp->rq_stride, wqe, bytes))
+		return -1;
+	q->rq_ci++;
+	parse_sges(w, wqe, bytes);
+	return 1;
+}
+
+int sn_rq_scatter(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_rwqe *w, uint32_t off,
+		  const void *src, uint32_t len)
+{
+	if (off > w->len || len > w->len - off)
+		return SN_SYND_LOC_LEN;
+	if (!sn_sge_write(e->dev, q->qp->pdn, w->sge, w->nsge, off, src, len))
+		return 0;
+	e->dev->stats.local_prot_errors++;
+	return SN_SYND_LOC_PROT;
+}
+
+void sn_rq_flush(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	struct sn_cqe_args a = { .opcode = SN_CQE_RESP_ERR, .synd = SN_SYND_FLUSH,
+				 .vendor = 0xf9 };
+	uint32_t pi;
+
+	if (q->have_rwqe) {
+		q->have_rwqe = false;
+		a.counter = q->rwqe.idx;
+		sn_cqe_write(e, q->qp->rcq, q->qp, &a);
+		e->dev->stats.flushed++;
+	}
+	if (q->qp->srq || !q->qp->rq_wqes || !q->qp->rcq || !sn_dbrec_read(q, 0, &pi))
+		return;
+	if ((uint16_t)(pi - q->rq_ci) > q->qp->rq_wqes)
+		return;
+	for (; (uint16_t)q->rq_ci != (uint16_t)pi; q->rq_ci++) {
+		a.counter = q->rq_ci;
+		sn_cqe_write(e, q->qp->rcq, q->qp, &a);
+		e->dev->stats.flushed++;
+	}
+}
+
+/* A datagram: 40 bytes of header room, of which the last 20 are the IP header. */
+void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
+	      const struct sn_pkt *pkt, const uint8_t *p, uint32_t len)
+{
+	bool imm = bth->opcode == SN_BTH_UD_SEND_IMM;
+	uint32_t head = imm ? 12 : 8;
+	struct sn_cqe_args a = { .opcode = imm ? SN_CQE_RESP_SEND_IMM : SN_CQE_RESP_SEND,
+				 .solicited = bth->solicited };
+	uint8_t grh[GRH_LEN] = { 0 };
+	struct sn_rwqe w;
+	int synd;
+
+	if (len < head) {
+		e->dev->stats.wire_malformed++;
+		return;
+	}
+	if (sn_get32(p) != q->qp->qkey || !q->qp->rcq || sn_rq_take(e, q, &w) != 1)
+		return;
+	memcpy(grh + 20, pkt->ip_udp, 20);
+	synd = sn_rq_scatter(e, q, &w, 0, grh, GRH_LEN);
+	if (!synd)
+		synd = sn_rq_scatter(e, q, &w, GRH_LEN, p + head, len - head);
+	a.counter = w.idx;
+	a.byte_cnt = GRH_LEN + len - head;
+	a.flags_rqpn = RQPN_GRH_IPV4 | (sn_get32(p + 4) & 0xffffff);
+	if (imm)
+		memcpy(&a.imm, p + 8, 4);
+	if (synd) {
+		a.opcode = SN_CQE_RESP_ERR;
+		a.synd = synd;
+	}
+	sn_cqe_write(e, q->qp->rcq, q->qp, &a);
+	if (synd)
+		sn_qp_to_error(e, q);
+}

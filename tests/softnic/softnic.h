@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The software mlx5 NIC: objects of the device model and the seams between
+ * its parts. The front (preload, sysfs, uverbs, firmware commands) creates and
+ * destroys objects; the engine (register pages, send, receive, completion,
+ * wire) executes them on one thread per process.
+ *
+ * Locking: every field is protected by sn_dev.lock unless its comment says
+ * otherwise. The front takes it for each call, the engine for each pass; nobody
+ * blocks or makes a call of libibverbs while holding it.
+ */
+#ifndef SOFTNIC_H
+#define SOFTNIC_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SN_UAR_SIZE 4096u
+#define SN_MAX_UARS 4096u
+#define SN_UAR_FILE_OFF 0x900000ull /* page i of the device file: this + i * 4096 */
+
+/* ---- configuration: from the environment that softnic-run sets ---- */
+struct sn_cfg {
+	struct in_addr ip;	 /* this process's RoCE address; GID is ::ffff:ip */
+	char name[32];		 /* "mlx5_0" */
+	char sysfs[256];	 /* root of the generated tree */
+	char pcap[256];		 /* capture of the wire; empty: none */
+	char stats_dir[256];	 /* per-process JSON at exit; empty: none */
+	bool stats;		 /* text on stderr at exit */
+	bool strict;		 /* counted violations are a failure at exit */
+	bool trace;		 /* commands and WQEs, readable, on stderr */
+	bool dbrec_only;	 /* doorbell values are ignored, DBREC word 1 is read */
+	bool no_dbr_cap;	 /* DBREC-less QPs are offered (default true) */
+	uint32_t no_dbr_max;	 /* so many of them at most; 0: no limit */
+	uint32_t fail_cmd_nth;	 /* the n-th firmware command of the process fails; 0: none */
+	uint8_t fail_cmd_status; /* with this status */
+	uint32_t fail_cmd_syndrome;
+	uint32_t fail_ioctl_nth; /* the n-th uverbs call fails with ENOMEM */
+	uint64_t seed;		 /* of all random misbehaviour */
+	uint32_t loss_ppm, dup_ppm, reorder_ppm, corrupt_ppm, delay_us;
+	uint32_t mtu;		 /* active path MTU in bytes, 256 to 4096 */
+	uint32_t err_after;	 /* a QP goes to error after so many messages; 0: never */
+};
+
+/* ---- counters: X(name, strict) ; strict ones are violations ---- */
+#define SN_STATS(X)                                                                       \
+	X(commands, 0) X(commands_failed, 0) X(doorbells, 0) X(blueflame, 0)              \
+	X(db_recovered, 0) X(wqes, 0) X(cqes, 0) X(error_cqes, 0) X(tx_packets, 0)        \
+	X(tx_bytes, 0) X(rx_packets, 0) X(rx_bytes, 0) X(retransmits, 0) X(timeouts, 0)   \
+	X(naks_sent, 0) X(naks_received, 0) X(dup_requests, 0) X(faults_injected, 0)      \
+	X(icrc_errors, 0) X(icrc_unchecked, 0) X(wire_malformed, 0) X(remote_access_errors, 0) \
+	X(local_prot_errors, 0) X(flushed, 0)                                             \
+	X(bad_command, 1) X(bad_reserved, 1) X(bad_opcode, 1) X(bad_doorbell, 1)          \
+	X(db_unwritten_wqe, 1) X(cq_overrun, 1)
+
+struct sn_stats {
+#define SN_STAT_FIELD(n, strict) uint64_t n;
+	SN_STATS(SN_STAT_FIELD)
+#undef SN_STAT_FIELD
+};
+
+/* ---- objects ---- */
+enum sn_kind {
+	SN_PD = 1, SN_MR, SN_UMEM, SN_UAR, SN_CQ, SN_QP, SN_AH, SN_SRQ, SN_COMP_CHANNEL,
+	SN_ASYNC, SN_DEVX_OTHER,
+};
+
+struct sn_ctx; /* one open of the device file: owns objects, private to the front */
+
+struct sn_pd {
+	uint32_t handle, pdn;
+	int users;
+};
+
+/* Access rights are the IBV_ACCESS_* bits. */
+struct sn_mr {
+	uint32_t handle, lkey, rkey, pdn, access;
+	uint64_t va;	/* address of the first byte in this process (CPU or GPU) */
+	uint64_t iova;	/* the address that WQEs and peers use for it */
+	uint64_t len;
+	bool gpu;	/* va is GPU memory: reached by driver copies */
+};
+
+struct sn_umem {
+	uint32_t handle, id;
+	uint64_t va, len;
+	uint32_t access;
+	int users;
+};
+
+struct sn_uar {
+	uint32_t handle, id; /* id is the page number i in the device file */
+	uint8_t *page;	     /* NIC's mapping; stores of the CPU and the GPU arrive here */
+	bool used;
+	int users;
+};
+
+/* What a CQ with a channel has in its arm word before the first arm, which may be 0. */
+#define SN_ARM_NONE 0xffffffffu
+
+struct sn_cq {
+	uint32_t handle, cqn;
+	uint64_t buf;	  /* VA of entry 0 */
+	uint64_t dbr;	  /* VA of {consumer index, arm word}, big-endian */
+	uint8_t log_size; /* entries */
+	uint8_t cqe_size; /* 64 or 128 */
+	bool oi;	  /* overrun ignored */
+	bool cc;	  /* collapsed */
+	bool devx;
+	bool error;	  /* overrun happened */
+	bool armed, armed_solicited;
+	uint32_t arm_ci;
+	uint64_t notified; /* pi at the last event: CQEs up to it make no other */
+	uint64_t user_handle;
+	struct sn_event_queue *channel; /* completion channel or NULL */
+	struct sn_event_queue *async;
+	uint32_t uar;
+	uint64_t pi;	/* CQEs written since creation */
+	uint32_t comp_events, async_events; /* put into the event files (front) */
+	struct sn_umem *umems[2]; /* of a DEVX object: ring, DBREC (front) */
+	int users;
+	struct sn_cq_eng *eng; /* the engine's own state, NULL before sn_eng_cq_add */
+};
+
+enum sn_qp_state { SN_QPS_RST, SN_QPS_INIT, SN_QPS_RTR, SN_QPS_RTS, SN_QPS_SQER, SN_QPS_SQD, SN_QPS_ERR };
+enum sn_qp_type { SN_QPT_RC = 0, SN_QPT_UC = 1, SN_QPT_UD = 2 }; /* as QPC st */
+
+struct sn_srq {
+	uint32_t handle, srqn;
+	uint64_t buf, dbr;
+	uint32_t wqe_cnt, wqe_shift;
+	uint64_t user_handle;
+	uint32_t uidx;
+	uint32_t next;	/* next WQE index of the linked list to consume */
+	uint32_t consumed;
+	int users;
+};
+
+struct sn_qp {
+	uint32_t handle, qpn, pdn;
+	enum sn_qp_type type;
+	enum sn_qp_state state;
+	bool devx;
+	uint64_t sq_buf, rq_buf; /* VA */
+	uint32_t sq_wqebbs;	 /* 64-byte blocks, power of two; 0: none */
+	uint32_t rq_wqes, rq_stride; /* entries (power of two), bytes */
+	uint64_t dbr;		 /* VA of word 0 (receive); word 1 is send; big-endian */
+	bool no_dbr;		 /* DBREC is never read */
+	bool sig_all;
+	uint32_t uar;		 /* page its doorbells arrive on */
+	uint32_t uidx;
+	uint64_t user_handle;
+	struct sn_cq *scq, *rcq;
+	struct sn_srq *srq;
+	struct sn_event_queue *async;
+	uint32_t async_events; /* put into the event file (front) */
+	struct sn_umem *umems[2]; /* of a DEVX object: ring, DBREC (front) */
+	bool cd_master;
+
+	/* address vector and transport attributes, host byte order */
+	uint8_t port, sgid_index, hop_limit, tclass, sl, path_mtu; /* path_mtu: IB code 1..5 */
+	uint8_t dgid[16], dmac[6];
+	uint16_t pkey_index, udp_sport; /* udp_sport 0: the NIC derives one */
+	uint32_t dest_qpn, sq_psn, rq_psn, qkey;
+	uint8_t retry_cnt, rnr_retry, ack_timeout, min_rnr_timer;
+	uint8_t max_rd_atomic, max_dest_rd_atomic; /* counts, not logarithms */
+	bool remote_write, remote_read, remote_atomic;
+
+	struct sn_qp_eng *eng; /* the engine's own state, NULL before sn_eng_qp_add */
+};
+
+struct sn_dev {
+	pthread_mutex_t lock;
+	struct sn_cfg cfg;
+	struct sn_stats stats;
+	int memfd;		/* what /dev/infiniband/uverbs0 is */
+	struct sn_uar uars[SN_MAX_UARS];
+	struct sn_front *front; /* tables and handles */
+	struct sn_eng *eng;
+};
+
+/* The device of this process; created by the front at the first open. */
+extern struct sn_dev *sn_dev;
+
+/* ---- front, called by the engine (lock held) ---- */
+struct sn_qp *sn_find_qp(struct sn_dev *dev, uint32_t qpn);
+struct sn_cq *sn_find_cq(struct sn_dev *dev, uint32_t cqn);
+/* Exact lkey or rkey match (they are equal); NULL: no such region. */
+struct sn_mr *sn_find_mr(struct sn_dev *dev, uint32_t key);
+void sn_for_each_qp(struct sn_dev *dev, void (*fn)(struct sn_qp *qp, void *arg), void *arg);
+void sn_event_completion(struct sn_dev *dev, struct sn_cq *cq);
+enum sn_async { SN_ASYNC_CQ_ERR = 0, SN_ASYNC_QP_FATAL = 1, SN_ASYNC_QP_ACCESS_ERR = 3 }; /* ibv_event_type values */
+void sn_event_async_qp(struct sn_dev *dev, struct sn_qp *qp, int ibv_event_type);
+void sn_event_async_cq(struct sn_dev *dev, struct sn_cq *cq, int ibv_event_type);
+
+/* ---- engine, called by the front (lock held) ---- */
+int sn_eng_start(struct sn_dev *dev); /* binds the wire, starts the thread; 0 or -errno */
+void sn_eng_stop(struct sn_dev *dev); /* lock NOT held: joins the thread */
+void sn_eng_kick(struct sn_dev *dev); /* wake the thread: a QP became active */
+int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp);
+void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp); /* no access to its memory after this */
+/* After the front has stored the new state and attributes in *qp. */
+void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from);
+/* Counters a QUERY_QP reports: next send PSN, next receive PSN, hw SQ counter. */
+void sn_eng_qp_query(struct sn_qp *qp, uint32_t *sq_psn, uint32_t *rq_psn, uint16_t *sq_ci);
+void sn_eng_cq_add(struct sn_dev *dev, struct sn_cq *cq);
+void sn_eng_cq_remove(struct sn_dev *dev, struct sn_cq *cq);
+/* At register_mr: is va..len GPU memory (driver loaded)? Reads must not fault. */
+bool sn_mem_is_gpu(uint64_t va, uint64_t len);
+bool sn_mem_readable(uint64_t va, uint64_t len); /* host memory mapped and readable */
+
+/* ---- shared services ---- */
+void sn_cfg_from_env(struct sn_cfg *cfg);	       /* cfg.c (front) */
+void sn_trace(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* cfg.c, if cfg.trace */
+void sn_violation(uint64_t *counter, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3))); /* stats.c: counts, and says so on stderr once per kind */
+void sn_stats_report(struct sn_dev *dev);      /* stats.c: at exit, text and JSON */
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * softnic-run [options] -- COMMAND: gives the command an address, a sysfs tree
+ * and the software NIC by LD_PRELOAD; waits; removes the tree; and under
+ * --strict adds up the violations of all processes that used the NIC.
+ */
+#include "front.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXIT_USAGE 2
+#define EXIT_STRICT 86
+#define EXIT_NOT_RUN 127
+
+/* Options that only become a variable; kind: 0 flag, 1 value, 2 parts per million. */
+static const struct setting {
+	const char *option, *variable;
+	int kind;
+} settings[] = {
+	{ "strict", "SOFTNIC_STRICT", 0 },
+	{ "stats", "SOFTNIC_STATS", 0 },
+	{ "trace", "SOFTNIC_TRACE", 0 },
+	{ "dbrec-only", "SOFTNIC_DBREC_ONLY", 0 },
+	{ "ip", "SOFTNIC_IP", 1 },
+	{ "pcap", "SOFTNIC_PCAP", 1 },
+	{ "stats-dir", "SOFTNIC_STATS_DIR", 1 },
+	{ "no-dbr", "SOFTNIC_NO_DBR", 1 },
+	{ "no-dbr-max", "SOFTNIC_NO_DBR_MAX", 1 },
+	{ "fail-cmd", "SOFTNIC_FAIL_CMD", 1 },
+	{ "fail-ioctl", "SOFTNIC_FAIL_IOCTL", 1 },
+	{ "seed", "SOFTNIC_SEED", 1 },
+	{ "loss-ppm", "SOFTNIC_LOSS_PPM", 1 },
+	{ "dup-ppm", "SOFTNIC_DUP_PPM", 1 },
+	{ "reorder-ppm", "SOFTNIC_REORDER_PPM", 1 },
+	{ "corrupt-ppm", "SOFTNIC_CORRUPT_PPM", 1 },
+	{ "loss", "SOFTNIC_LOSS_PPM", 2 },
+	{ "dup", "SOFTNIC_DUP_PPM", 2 },
+	{ "reorder", "SOFTNIC_REORDER_PPM", 2 },
+	{ "corrupt", "SOFTNIC_CORRUPT_PPM", 2 },
+	{ "delay-us", "SOFTNIC_DELAY_US", 1 },
+	{ "mtu", "SOFTNIC_MTU", 1 },
+	{ "err-after", "SOFTNIC_ERR_AFTER", 1 },
+};
+
+#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+#define OPT_NO_PRELOAD 1000
+#define OPT_HELP 1001
+
+static volatile sig_atomic_t child;
+
+static void usage(FILE *f)
+{
+	size_t i;
+
+	fprintf(f, "usage: softnic-run [options] -- COMMAND [ARGS]\n"
+		   "Runs COMMAND on a software mlx5 NIC.\n"
+		   "  --no-preload  the NIC is linked into COMMAND: set the environment only\n");
+	for (i = 0; i < SETTINGS; i++)
+		fprintf(f, "  --%s%s\n", settings[i].option,
+			settings[i].kind == 0	? ""
+			: settings[i].kind == 1 ? " VALUE"
+						: " FRACTION (0 to 1)");
+}
+
+static void apply(const struct setting *s, const char *arg)
+{
+	char ppm[32];
+
+	if (s->kind == 2) {
+		snprintf(ppm, sizeof(ppm), "%.0f", atof(arg) * 1e6);
+		arg = ppm;
+	}
+	setenv(s->variable, s->kind ? arg : "1", 1);
+}
+
+static int parse(int argc, char **argv, bool *preload)
+{
+	struct option opts[SETTINGS + 3] = { 0 };
+	size_t i;
+	int o;
+
+	for (i = 0; i < SETTINGS; i++) {
+		opts[i].name = settings[i].option;
+		opts[i].has_arg = settings[i].kind ? required_argument : no_argument;
+		opts[i].val = (int)i;
+	}
+	opts[i++] = (struct option){ "no-preload", no_argument, NULL, OPT_NO_PRELOAD };
+	opts[i] = (struct option){ "help", no_argument, NULL, OPT_HELP };
+	while ((o = getopt_long(argc, argv, "+", opts, NULL)) != -1) {
+		if (o == '?')
+			return -1;
+		if (o == OPT_HELP) {
+			usage(stdout);
+			exit(0);
+		}
+		if (o == OPT_NO_PRELOAD)
+			*preload = false;
+		else
+			apply(&settings[o], optarg);
+	}
+	return optind;
+}
+
+static int set_address(struct in_addr *ip)
+{
+	const char *given = getenv("SOFTNIC_IP");
+	char text[INET_ADDRSTRLEN];
+
+	if (given && *given)
+		return inet_pton(AF_INET, given, ip) == 1 ? 0 : -EINVAL;
+	if (sn_addr_pick(ip))
+		return -EADDRNOTAVAIL;
+	inet_ntop(AF_INET, ip, text, sizeof(text));
+	return setenv("SOFTNIC_IP", text, 1);
+}
+
+/* The library is in ../lib beside this program's bin; it goes before other preloads. */
+static int set_preload(void)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char self[PATH_MAX], lib[PATH_MAX + 32], *value;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int i;
+
+	if (n < 0)
+		return -errno;
+	self[n] = '\0';
+	for (i = 0; i < 2; i++)
+		if (strrchr(self, '/'))
+			*strrchr(self, '/') = '\0';
+	snprintf(lib, sizeof(lib), "%s/lib/libsoftnic.so", self);
+	if (access(lib, R_OK))
+		return -errno;
+	if (asprintf(&value, "%s%s%s", lib, old && *old ? ":" : "", old ? old : "") < 0)
+		return -ENOMEM;
+	setenv("LD_PRELOAD", value, 1);
+	free(value);
+	return 0;
+}
+
+static int set_tree(const char *dir, struct in_addr ip)
+{
+	const char *mtu = getenv("SOFTNIC_MTU");
+	char path[PATH_MAX + 16];
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/sys", dir);
+	setenv("SOFTNIC_SYSFS", path, 1);
+	rc = sn_sysfs_build(path, "mlx5_0", ip, mtu ? (uint32_t)atoi(mtu) : 4096);
+	if (rc)
+		return rc;
+	if (!getenv("SOFTNIC_STATS_DIR")) {
+		snprintf(path, sizeof(path), "%s/stats", dir);
+		setenv("SOFTNIC_STATS_DIR", path, 1);
+	}
+	mkdir(getenv("SOFTNIC_STATS_DIR"), 0755);
+	/* A kernel that waits for the NIC must not also wait for lazy module loading. */
+	setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+	return 0;
+}
+
+static unsigned long long file_violations(const char *path)
+{
+	unsigned long long n = 0;
+	char buf[4096];
+	const char *p;
+	FILE *f = fopen(path, "r");
+
+	if (!f)
+		return 0;
+	if (fgets(buf, sizeof(buf), f) && (p = strstr(buf, "\"violations\": ")))
+		n = strtoull(p + strlen("\"violations\": "), NULL, 10);
+	fclose(f);
+	return n;
+}
+
+static unsigned long long sum_violations(const char *dir)
+{
+	unsigned long long n = 0;
+	char path[PATH_MAX + 300];
+	struct dirent *e;
+	DIR *d = opendir(dir);
+
+	if (!d)
+		return 0;
+	while ((e = readdir(d))) {
+		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+		if (strstr(e->d_name, ".json"))
+			n += file_violations(path);
+	}
+	closedir(d);
+	return n;
+}
+
+static void forward(int sig)
+{
+	if (child > 0)
+		kill(child, sig);
+}
+
+static int run_child(char **argv)
+{
+	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
+	struct sigaction sa = { .sa_handler = forward, .sa_flags = SA_RESTART };
+	sigset_t all, old;
+	size_t i;
+	int st;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &old);
+	child = fork();
+	if (child == 0) {
+		sigprocmask(SIG_SETMASK, &old, NULL);
+		execvp(argv[0], argv);
+		fprintf(stderr, "softnic-run: %s: %s\n", argv[0], strerror(errno));
+		_exit(EXIT_NOT_RUN);
+	}
+	for (i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++)
+		sigaction(sigs[i], &sa, NULL);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (child < 0)
+		return EXIT_NOT_RUN;
+	while (waitpid(child, &st, 0) < 0)
+		if (errno != EINTR)
+			return EXIT_NOT_RUN;
+	return WIFSIGNALED(st) ? 128 + WTERMSIG(st) : WEXITSTATUS(st);
+}
+
+int main(int argc, char **argv)
+{
+	char dir[PATH_MAX];
+	const char *tmp = getenv("TMPDIR");
+	unsigned long long bad;
+	bool preload = true;
+	struct in_addr ip;
+	int first, status;
+
+	first = parse(argc, argv, &preload);
+	if (first < 0 || first >= argc) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	snprintf(dir, sizeof(dir), "%s/softnic-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(dir) || set_address(&ip) || set_tree(dir, ip) || (preload && set_preload())) {
+		fprintf(stderr, "softnic-run: cannot set up: %s\n", strerror(errno));
+		sn_sysfs_remove(dir);
+		return EXIT_NOT_RUN;
+	}
+	status = run_child(argv + first);
+	bad = getenv("SOFTNIC_STRICT") ? sum_violations(getenv("SOFTNIC_STATS_DIR")) : 0;
+	sn_sysfs_remove(dir);
+	if (bad) {
+		fprintf(stderr, "softnic-run: %llu violations\n", bad);
+		return EXIT_STRICT;
+	}
+	return status;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Send WQEs: read from the ring between fetch and pi, checked strictly, and
+ * turned into messages that no longer need the ring. A WQE that is wrong
+ * becomes a message that completes with an error when its turn comes; flushing
+ * completes everything posted, in order.
+ */
+#include "eng.h"
+
+#define INLINE_SEG 0x80000000u
+#define MAX_MSG (1u << 30)
+#define AV_LEN 48u
+#define CTRL_RESERVED 0x00ffff00u /* of the third word: signature aside */
+
+static bool bad(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint64_t *count,
+		const char *what, uint32_t value)
+{
+	sn_violation(count, "QP 0x%x WQE %u: %s 0x%x", q->qp->qpn, m->idx & 0xffff, what, value);
+	m->synd = SN_SYND_LOC_OP;
+	m->vendor = 0x68;
+	m->local = true;
+	(void)e;
+	return false;
+}
+
+static bool parse_inline(struct sn_msg *m, const uint8_t *p, const uint8_t *end)
+{
+	uint32_t n;
+
+	m->inl = true;
+	while (p < end) {
+		n = sn_get32(p);
+		if (!(n & INLINE_SEG))
+			return false;
+		n &= ~INLINE_SEG;
+		if (n > (size_t)(end - p) - 4)
+			return false;
+		memmove(m->data + m->len, p + 4, n);
+		m->len += n;
+		p += (4 + n + 15) & ~15u;
+	}
+	return true;
+}
+
+static bool parse_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const uint8_t *p,
+		       const uint8_t *end)
+{
+	uint64_t sum = 0;
+	uint32_t n;
+
+	if (p < end && sn_get32(p) & INLINE_SEG)
+		return parse_inline(m, p, end) ||
+		       bad(e, q, m, &e->dev->stats.bad_reserved, "inline segment length",
+			   sn_get32(p));
+	for (; p < end; p += 16) {
+		n = sn_get32(p);
+		if (n & INLINE_SEG)
+			return bad(e, q, m, &e->dev->stats.bad_reserved, "data segment", n);
+		if (!n)
+			n = INLINE_SEG; /* 0 means 2 GiB */
+		m->sge[m->nsge++] = (struct sn_sge){ sn_get64(p + 8), n, sn_get32(p + 4) };
+		sum += n;
+	}
+	m->len = sum > MAX_MSG ? MAX_MSG + 1 : sum;
+	return true;
+}
+
+/* Keys and bounds of the whole list, before anything is sent. */
+static void check_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, bool write)
+{
+	uint64_t va;
+	unsigned i;
+
+	if (m->len > MAX_MSG && !m->synd) {
+		m->synd = SN_SYND_LOC_LEN;
+		m->vendor = 0x53;
+	}
+	for (i = 0; !m->inl && !m->synd && i < m->nsge; i++)
+		if (!sn_mr_check(e->dev, m->sge[i].lkey, q->qp->pdn, m->sge[i].addr,
+				 m->sge[i].len, write, &va)) {
+			e->dev->stats.local_prot_errors++;
+			m->synd = SN_SYND_LOC_PROT;
+			m->vendor = 0x51;
+		}
+	if (m->synd)
+		m->local = true;
+}
+
+static const uint8_t *parse_raddr(struct sn_msg *m, const uint8_t *p)
+{
+	m->raddr = sn_get64(p);
+	m->rkey = sn_get32(p + 8);
+	return p + 16;
+}
+
+static const uint8_t *parse_atomic(struct sn_msg *m, const uint8_t *p)
+{
+	unsigned i;
+
+	p = parse_raddr(m, p);
+	if (m->opcode == SN_OP_MASKED_CS) { /* swap, compare, swap mask, compare mask */
+		for (i = 0; i < 4; i++)
+			m->operand[i] = sn_get64(p + 8 * i);
+		return p + 32;
+	}
+	m->operand[0] = sn_get64(p);
+	m->operand[m->opcode == SN_OP_MASKED_FA ? 2 : 1] = sn_get64(p + 8);
+	return p + 16;
+}
+
+static const uint8_t *parse_av(struct sn_msg *m, const uint8_t *p)
+{
+	m->ud.qkey = sn_get32(p);
+	m->ud.qpn = sn_get32(p + 8) & 0xffffff;
+	memcpy(&m->ud.ip, p + 32 + 12, 4);
+	return p + AV_LEN;
+}
+
+/* Segments each opcode has before its data; 0: unknown here. */
+static uint32_t fixed_bytes(uint8_t opcode)
+{
+	switch (opcode) {
+	case SN_OP_NOP:
+	case SN_OP_SEND:
+	case SN_OP_SEND_IMM:
+	case SN_OP_DUMP:
+		return 16;
+	case SN_OP_WRITE:
+	case SN_OP_WRITE_IMM:
+	case SN_OP_READ:
+	case SN_OP_WAIT:
+		return 32;
+	case SN_OP_CS:
+	case SN_OP_FA:
+	case SN_OP_MASKED_FA:
+		return 48;
+	case SN_OP_MASKED_CS:
+		return 64;
+	}
+	return 0;
+}
+
+static bool parse_body(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
+		       const uint8_t *wqe, uint32_t bytes)
+{
+	const uint8_t *p = wqe + 16, *end = wqe + bytes;
+	bool ud = q->qp->type == SN_QPT_UD;
+	uint32_t need = fixed_bytes(m->opcode);
+
+	if (ud && (m->opcode == SN_OP_SEND || m->opcode == SN_OP_SEND_IMM))
+		need += AV_LEN;
+	else if (ud && m->opcode != SN_OP_NOP)
+		need = 0;
+	if (!need)
+		return bad(e, q, m, &e->dev->stats.bad_opcode, "opcode", m->opcode);
+	if (bytes < need)
+		return bad(e, q, m, &e->dev->stats.bad_reserved, "size", bytes / 16);
+	switch (m->opcode) {
+	case SN_OP_NOP:
+		m->local = true;
+		return true;
+	case SN_OP_WAIT:
+		m->local = true;
+		m->wait_index = sn_get32(p + 8);
+		m->wait_cqn = sn_get32(p + 12) & 0xffffff;
+		return true;
+	case SN_OP_DUMP:
+		m->local = true;
+		return parse_data(e, q, m, p, end);
+	case SN_OP_WRITE:
+	case SN_OP_WRITE_IMM:
+	case SN_OP_READ:
+		p = parse_raddr(m, p);
+		break;
+	case SN_OP_SEND:
+	case SN_OP_SEND_IMM:
+		if (ud)
+			p = parse_av(m, p);
+		break;
+	default:
+		p = parse_atomic(m, p);
+	}
+	return parse_data(e, q, m, p, end);
+}
+
+static void check_semantics(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
+{
+	bool atomic = m->opcode >= SN_OP_CS && m->opcode <= SN_OP_MASKED_FA;
+	bool reads = m->opcode == SN_OP_READ || atomic;
+
+	if (reads && m->inl)
+		bad(e, q, m, &e->dev->stats.bad_reserved, "inline data of opcode", m->opcode);
+	else if (atomic && (m->len != 8 || m->raddr & 7)) {
+		m->synd = m->len != 8 ? SN_SYND_LOC_LEN : SN_SYND_REM_INV;
+		m->vendor = 0x53;
+	} else if (q->qp->type == SN_QPT_UD && m->len > q->mtu) {
+		m->synd = SN_SYND_LOC_LEN;
+		m->vendor = 0x53;
+	}
+	check_local(e, q, m, reads);
+	if (m->local)
+		m->npkts = 0;
+	else if (atomic || !m->len)
+		m->npkts = 1;
+	else
+		m->npkts = (m->len + q->mtu - 1) / q->mtu;
+}
+
+static void parse(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const uint8_t *wqe)
+{
+	uint32_t w0 = sn_get32(wqe), w1 = sn_get32(wqe + 4), w2 = sn_get32(wqe + 8);
+	uint32_t ds = w1 & 0x3f;
+
+	m->opcode = w0;
+	m->fm = w2 & 0xff;
+	m->solicited = m->fm & 2;
+	memcpy(&m->imm, wqe + 12, 4);
+	if ((w0 >> 8 & 0xffff) != (m->idx & 0xffff) || w1 >> 8 != q->qp->qpn)
+		bad(e, q, m, &e->dev->stats.db_unwritten_wqe, "rung but not written, control", w0);
+	else if (w0 >> 24 && m->opcode < SN_OP_CS)
+		bad(e, q, m, &e->dev->stats.bad_reserved, "opcode modifier", w0 >> 24);
+	else if (w1 & 0xc0 || w2 & CTRL_RESERVED)
+		bad(e, q, m, &e->dev->stats.bad_reserved, "reserved control bits", w2);
+	else if (parse_body(e, q, m, wqe, ds * 16))
+		check_semantics(e, q, m);
+	if (m->synd)
+		m->npkts = 0;
+}
+
+static void trace(const struct sn_qp_eng *q, const struct sn_msg *m)
+{
+	sn_trace("WQE qp 0x%x index %u op 0x%02x len %u sges %u inline %d raddr 0x%lx rkey 0x%x "
+		 "flags 0x%02x syndrome 0x%02x", q->qp->qpn, m->idx & 0xffff, m->opcode, m->len,
+		 m->nsge, m->inl, (unsigned long)m->raddr, m->rkey, m->fm, m->synd);
+}
+
+/* The size in blocks of the WQE whose control segment is given. */
+static uint32_t wqe_blocks(const uint8_t *wqe)
+{
+	uint32_t ds = sn_get32(wqe + 4) & 0x3f;
+
+	return ds ? (ds + 3) / 4 : 0;
+}
+
+static bool fetch_one(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	struct sn_msg *m = sn_msg_at(q, q->tail);
+	uint8_t wqe[SN_WQE_MAX];
+	uint32_t blocks;
+
+	memset(m, 0, offsetof(struct sn_msg, sge));
+	m->idx = q->fetch;
+	m->blocks = 1;
+	m->psn = q->next_psn;
+	if (!sn_sq_read(q, q->fetch, wqe, 1)) {
+		m->synd = SN_SYND_LOC_PROT;
+		m->vendor = 0x33;
+		m->local = true;
+	} else {
+		blocks = wqe_blocks(wqe);
+		if (!blocks || blocks > q->pi - q->fetch)
+			bad(e, q, m, &e->dev->stats.db_unwritten_wqe, "rung in part, blocks",
+			    blocks);
+		else if (blocks > 1 && !sn_sq_read(q, q->fetch, wqe, blocks))
+			m->synd = SN_SYND_LOC_PROT, m->local = true;
+		else
+			m->blocks = blocks, parse(e, q, m, wqe);
+	}
+	if (e->dev->cfg.trace)
+		trace(q, m);
+	q->fetch += m->blocks;
+	q->tail++;
+	q->next_psn = (q->next_psn + m->npkts) & SN_PSN_MASK;
+	e->dev->stats.wqes++;
+	return true;
+}
+
+bool sn_sq_fetch(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	bool any = false;
+
+	while (q->fetch != q->pi && q->tail - q->head < SN_MSGS)
+		any |= fetch_one(e, q);
+	return any;
+}
+
+static void flush_cqe(struct sn_eng *e, struct sn_qp_eng *q, uint32_t idx, uint8_t opcode)
+{
+	struct sn_cqe_args a = { .opcode = SN_CQE_REQ_ERR, .synd = SN_SYND_FLUSH, .vendor = 0xf9,
+				 .wqe_opcode = opcode, .counter = idx };
+
+	e->dev->stats.flushed++;
+	sn_cqe_write(e, q->qp->scq, q->qp, &a);
+}
+
+void sn_sq_flush(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	uint8_t wqe[64];
+	uint32_t n;
+
+	for (; q->head != q->tail; q->head++)
+		flush_cqe(e, q, sn_msg_at(q, q->head)->idx, sn_msg_at(q, q->head)->opcode);
+	q->cur = q->head;
+	while (q->fetch != q->pi) {
+		if (!sn_sq_read(q, q->fetch, wqe, 1))
+			memset(wqe, 0, sizeof(wqe));
+		n = wqe_blocks(wqe);
+		flush_cqe(e, q, q->fetch, wqe[3]);
+		q->fetch += n && n <= q->pi - q->fetch ? n : 1;
+	}
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The sysfs tree of the software NIC, generated as ordinary files: a PCI device
+ * with its infiniband and infiniband_verbs children, and the class links to
+ * them, relative as the kernel makes them. Linked into the launcher too.
+ */
+#include "front.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PCI_DIR "devices/" SN_PCI_ROOT "/" SN_PCI_ADDR
+
+struct tree {
+	const char *root;
+	char base[256]; /* prefix of the entries that follow */
+	int err;
+};
+
+static void tree_mkdir(struct tree *t, const char *path)
+{
+	char full[PATH_MAX], *p;
+
+	snprintf(full, sizeof(full), "%s/%s", t->root, path);
+	for (p = full + strlen(t->root) + 1; (p = strchr(p, '/')); *p++ = '/') {
+		*p = '\0';
+		mkdir(full, 0755);
+	}
+	if (mkdir(full, 0755) && errno != EEXIST)
+		t->err = -errno;
+}
+
+static void tree_file(struct tree *t, const char *name, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void tree_file(struct tree *t, const char *name, const char *fmt, ...)
+{
+	char full[PATH_MAX];
+	va_list ap;
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s/%s/%s", t->root, t->base, name);
+	f = fopen(full, "w");
+	if (!f) {
+		t->err = -errno;
+		return;
+	}
+	va_start(ap, fmt);
+	vfprintf(f, fmt, ap);
+	va_end(ap);
+	fputc('\n', f);
+	fclose(f);
+}
+
+static void tree_link(struct tree *t, const char *target, const char *name)
+{
+	char full[PATH_MAX];
+
+	snprintf(full, sizeof(full), "%s/%s", t->root, name);
+	if (symlink(target, full) && errno != EEXIST)
+		t->err = -errno;
+}
+
+static void tree_base(struct tree *t, const char *path)
+{
+	tree_mkdir(t, path);
+	snprintf(t->base, sizeof(t->base), "%s", path);
+}
+
+static void tree_gids(struct tree *t, struct in_addr ip)
+{
+	static const char *const types[SN_GIDS] = { "IB/RoCE v1", "RoCE v2" };
+	const uint8_t *b = (const uint8_t *)&ip.s_addr;
+	char name[64];
+	unsigned int i;
+
+	for (i = 0; i < SN_GIDS; i++) {
+		snprintf(name, sizeof(name), "gids/%u", i);
+		tree_file(t, name, "0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x", b[0], b[1],
+			  b[2], b[3]);
+		snprintf(name, sizeof(name), "gid_attrs/types/%u", i);
+		tree_file(t, name, "%s", types[i]);
+		snprintf(name, sizeof(name), "gid_attrs/ndevs/%u", i);
+		tree_file(t, name, "lo");
+	}
+}
+
+static void tree_port(struct tree *t, const char *ib, struct in_addr ip)
+{
+	static const char *const dirs[] = { "gids", "gid_attrs/types", "gid_attrs/ndevs", "pkeys",
+					    "counters", "hw_counters" };
+	static const char *const zeros[] = {
+		"counters/port_xmit_data", "counters/port_rcv_data", "counters/port_xmit_packets",
+		"counters/port_rcv_packets", "hw_counters/out_of_sequence",
+		"hw_counters/local_ack_timeout_err", "hw_counters/packet_seq_err",
+	};
+	char path[256];
+	size_t i;
+
+	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		snprintf(path, sizeof(path), "%s/ports/1/%s", ib, dirs[i]);
+		tree_mkdir(t, path);
+	}
+	snprintf(path, sizeof(path), "%s/ports/1", ib);
+	tree_base(t, path);
+	tree_file(t, "state", "4: ACTIVE");
+	tree_file(t, "phys_state", "5: LinkUp");
+	tree_file(t, "rate", "100 Gb/sec (4X EDR)");
+	tree_file(t, "link_layer", "Ethernet");
+	tree_file(t, "lid", "0x0");
+	tree_file(t, "lid_mask_count", "0");
+	tree_file(t, "sm_lid", "0x0");
+	tree_file(t, "sm_sl", "0");
+	tree_file(t, "cap_mask", "0x04010000");
+	tree_file(t, "pkeys/0", "0xffff");
+	for (i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++)
+		tree_file(t, zeros[i], "0");
+	tree_gids(t, ip);
+}
+
+static void tree_pci(struct tree *t)
+{
+	tree_base(t, PCI_DIR);
+	tree_file(t, "vendor", "0x15b3");
+	tree_file(t, "device", "0x1021");
+	tree_file(t, "subsystem_vendor", "0x15b3");
+	tree_file(t, "subsystem_device", "0x0041");
+	tree_file(t, "class", "0x020700");
+	tree_file(t, "modalias", "pci:v000015B3d00001021sv000015B3sd00000041bc02sc07i00");
+	tree_file(t, "numa_node", "0");
+	tree_file(t, "local_cpus", "ffffffff");
+	tree_file(t, "local_cpulist", "0-31");
+	tree_file(t, "max_link_speed", "32.0 GT/s PCIe");
+	tree_file(t, "max_link_width", "16");
+	tree_file(t, "current_link_speed", "32.0 GT/s PCIe");
+	tree_file(t, "current_link_width", "16");
+}
+
+static void tree_ib(struct tree *t, const char *ib, struct in_addr ip)
+{
+	uint8_t m[6];
+
+	sn_mac_of_ip(ip, m);
+	tree_base(t, ib);
+	tree_file(t, "node_type", "1: CA");
+	tree_file(t, "node_guid", "%02x%02x:%02xff:fe%02x:%02x%02x", m[0] ^ 2, m[1], m[2], m[3],
+		  m[4], m[5]);
+	tree_file(t, "sys_image_guid", "%02x%02x:%02xff:fe%02x:%02x%02x", m[0] ^ 2, m[1], m[2],
+		  m[3], m[4], m[5]);
+	tree_file(t, "node_desc", "software mlx5 NIC");
+	tree_file(t, "fw_ver", "28.43.1000");
+	tree_file(t, "hw_rev", "0");
+	tree_file(t, "hca_type", "MT4129");
+	tree_file(t, "board_id", "GDK0000000001");
+}
+
+int sn_sysfs_build(const char *root, const char *name, struct in_addr ip, uint32_t mtu)
+{
+	struct tree t = { .root = root };
+	char ib[128], path[256];
+
+	if (mkdir(root, 0755) && errno != EEXIST)
+		return -errno;
+	snprintf(ib, sizeof(ib), PCI_DIR "/infiniband/%.32s", name);
+	tree_pci(&t);
+	tree_ib(&t, ib, ip);
+	tree_port(&t, ib, ip);
+
+	tree_base(&t, PCI_DIR "/infiniband_verbs/uverbs0");
+	tree_file(&t, "ibdev", "%s", name);
+	tree_file(&t, "dev", "%d:%d", SN_CDEV_MAJOR, SN_CDEV_MINOR);
+	tree_file(&t, "abi_version", "1");
+	tree_base(&t, "class/infiniband_verbs");
+	tree_file(&t, "abi_version", "6");
+	tree_mkdir(&t, "class/infiniband");
+	tree_mkdir(&t, "bus/pci/devices");
+	tree_base(&t, "dev/infiniband");
+	tree_file(&t, "uverbs0", "mtu %u", mtu);
+
+	snprintf(path, sizeof(path), "%s/device", ib);
+	tree_link(&t, "../../../" SN_PCI_ADDR, path);
+	tree_link(&t, "../../../" SN_PCI_ADDR, PCI_DIR "/infiniband_verbs/uverbs0/device");
+	snprintf(path, sizeof(path), "class/infiniband/%.32s", name);
+	snprintf(ib, sizeof(ib), "../../" PCI_DIR "/infiniband/%.32s", name);
+	tree_link(&t, ib, path);
+	tree_link(&t, "../../" PCI_DIR "/infiniband_verbs/uverbs0", "class/infiniband_verbs/uverbs0");
+	tree_link(&t, "../../../" PCI_DIR, "bus/pci/devices/" SN_PCI_ADDR);
+	return t.err;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	remove(path);
+	return 0;
+}
+
+void sn_sysfs_remove(const char *root)
+{
+	nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Watches the register pages: takes doorbells by atomic exchange with 0, arm
+ * doorbells of CQs, and keeps each send queue's producer index.
+ *
+ * The producer index is the rung index plus the rung size in blocks: libmlx5
+ * rings with the last WQE's own index and size, others with the next index and
+ * size 0. (Inferred from their code.) A 64-byte BlueFlame copy begins with the
+ * same two words; the WQE itself is read from the ring.
+ *
+ * Lost rings. A register keeps one value, so a ring that another QP overwrites
+ * before the poll is lost. For QPs with a doorbell record nothing is: any ring
+ * scans the records of all QPs of its page, and a slow sweep scans all. The
+ * record of a DBREC-less QP is never read. A later ring of the same QP covers a
+ * lost one; for the last ring, once *another* QP has rung on the page, the ring
+ * is scanned forward from the producer index for WQEs whose control segment
+ * carries exactly the expected index and QP number, and they are taken when
+ * their bytes have not changed for SETTLE_CUDA (memory that the CUDA driver
+ * knows, written by a GPU that is never preempted within a WQE for that long)
+ * or SETTLE_CPU (written by threads, which may lose their core between the
+ * control segment and the rest). So a WQE that was not rung is executed only
+ * after it stood complete and untouched for longer than its writer can pause.
+ * The 16-bit index repeats after 65536 blocks and rings have at most 32768, so a
+ * WQE of an earlier lap never matches.
+ */
+#include <stdlib.h>
+
+#include "eng.h"
+
+#define SETTLE_CUDA 200000ull
+#define SETTLE_CPU 20000000ull
+#define SETTLE_EVERY 100000ull
+#define SWEEP_EVERY 1000000ull
+#define GPU_SWEEP_EVERY 20000000ull
+#define PROBE_EVERY 50000000ull
+#define ARM_OFFSET 0x20u
+
+/* BlueFlame halves of two registers; 0x600 is where DBREC-less queues ring. */
+static const uint16_t registers[] = { 0x600, 0x800, 0x900, 0xa00, 0xb00 };
+
+/* ---- queue memory ---- */
+
+bool sn_dbrec_read(struct sn_qp_eng *q, unsigned word, uint32_t *value)
+{
+	uint64_t at = q->qp->dbr + 4 * word;
+	uint32_t v;
+
+	if (!q->qp->dbr)
+		return false;
+	if (q->dbr_gpu || !q->dbr_ok) {
+		if (sn_mem_read(q->dbr_gpu, at, &v, 4))
+			return false;
+	} else {
+		v = __atomic_load_n((uint32_t *)(uintptr_t)at, __ATOMIC_ACQUIRE);
+	}
+	*value = be32toh(v);
+	return true;
+}
+
+static bool ring_copy(struct sn_qp_eng *q, uint32_t idx, uint8_t *dst, uint32_t blocks)
+{
+	uint32_t size = q->qp->sq_wqebbs, at, n;
+
+	for (; blocks; blocks -= n, idx += n, dst += 64 * n) {
+		at = idx & (size - 1);
+		n = size - at < blocks ? size - at : blocks;
+		if (sn_mem_read(q->sq_gpu, q->qp->sq_buf + 64ull * at, dst, 64ull * n))
+			return false;
+	}
+	return true;
+}
+
+/* Blocks below pi, read ahead: what was rung does not change. */
+bool sn_sq_read(struct sn_qp_eng *q, uint32_t idx, void *dst, uint32_t blocks)
+{
+	uint32_t n = q->pi - idx;
+
+	if (idx - q->cache_at >= q->cache_n || idx - q->cache_at + blocks > q->cache_n) {
+		q->cache_n = 0;
+		if (n > SN_SQ_CACHE)
+			n = SN_SQ_CACHE;
+		if (n < blocks || !ring_copy(q, idx, q->cache, n))
+			return false;
+		q->cache_at = idx;
+		q->cache_n = n;
+	}
+	memcpy(dst, q->cache + 64 * (idx - q->cache_at), 64 * blocks);
+	return true;
+}
+
+/* ---- producer index ---- */
+
+/* Raises pi to the 16-bit index; true if that is news. */
+static bool raise_pi(struct sn_eng *e, struct sn_qp_eng *q, uint32_t index, const char *by)
+{
+	uint32_t size = q->qp->sq_wqebbs, d = (index - q->fetch) & 0xffff;
+
+	if (d <= q->pi - q->fetch)
+		return false;
+	if (d > size) {
+		if (((q->fetch - index) & 0xffff) > 2 * size)
+			sn_violation(&e->dev->stats.bad_doorbell,
+				     "QP 0x%x: %s to index %u, next WQE %u of %u", q->qp->qpn, by,
+				     index & 0xffff, q->fetch & 0xffff, size);
+		return false;
+	}
+	q->pi = q->fetch + d;
+	q->quiet_since = 0;
+	return true;
+}
+
+static bool executes(const struct sn_qp_eng *q)
+{
+	return q->qp->sq_wqebbs && q->qp->state >= SN_QPS_RTS;
+}
+
+/* Reads the DBREC, if the QP has one: true if more is posted than was known. */
+bool sn_sq_posted(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	uint32_t v;
+
+	return executes(q) && !q->qp->no_dbr && sn_dbrec_read(q, 1, &v) &&
+	       raise_pi(e, q, v, "DBREC");
+}
+
+static void rung(struct sn_eng *e, struct sn_qp_eng *q, uint32_t w0, uint32_t w1)
+{
+	uint32_t index = (w0 >> 8) + ((w1 & 0x3f) + 3) / 4;
+	struct sn_qp_eng *other;
+
+	for (other = e->page[q->qp->uar]; other; other = other->page_next)
+		if (other != q)
+			other->foreign_ring = true;
+	q->foreign_ring = false;
+	if (!q->qp->sq_wqebbs)
+		return;
+	if (e->dev->cfg.dbrec_only && !q->qp->no_dbr)
+		sn_sq_posted(e, q);
+	else
+		raise_pi(e, q, index, "doorbell");
+}
+
+static void scan_page(struct sn_eng *e, uint32_t page, const struct sn_qp_eng *skip)
+{
+	struct sn_qp_eng *q;
+
+	for (q = e->page[page]; q; q = q->page_next)
+		if (q != skip && sn_sq_posted(e, q))
+			e->dev->stats.db_recovered++;
+}
+
+/* ---- registers ---- */
+
+static bool take_word(uint8_t *reg, uint32_t *w0, uint32_t *w1)
+{
+	uint64_t v = __atomic_load_n((uint64_t *)(void *)reg, __ATOMIC_ACQUIRE);
+	uint8_t b[8];
+
+	memcpy(b, &v, 8);
+	if (!v || !sn_get32(b + 4)) /* nothing, or only half of it yet */
+		return false;
+	v = __atomic_exchange_n((uint64_t *)(void *)reg, 0, __ATOMIC_ACQ_REL);
+	memcpy(b, &v, 8);
+	*w0 = sn_get32(b);
+	*w1 = sn_get32(b + 4);
+	return *w1 != 0;
+}
+
+/* The rest of a BlueFlame copy, cleared for the next one. */
+static bool take_tail(uint8_t *reg)
+{
+	uint64_t any = 0;
+	unsigned i;
+
+	for (i = 8; i < 64; i += 8)
+		if (__atomic_load_n((uint64_t *)(void *)(reg + i), __ATOMIC_RELAXED))
+			any |= __atomic_exchange_n((uint64_t *)(void *)(reg + i), 0,
+						   __ATOMIC_RELAXED);
+	return any;
+}
+
+static bool poll_register(struct sn_eng *e, uint32_t page, uint8_t *reg)
+{
+	uint32_t w0, w1;
+	struct sn_qp *qp;
+
+	if (!take_word(reg, &w0, &w1))
+		return false;
+	if (take_tail(reg))
+		e->dev->stats.blueflame++;
+	else
+		e->dev->stats.doorbells++;
+	qp = sn_find_qp(e->dev, w1 >> 8);
+	if (!qp || !qp->eng || qp->uar != page)
+		sn_violation(&e->dev->stats.bad_doorbell, "page %u: QP 0x%x is not its own", page,
+			     w1 >> 8);
+	else
+		rung(e, qp->eng, w0, w1);
+	scan_page(e, page, qp ? qp->eng : NULL);
+	return true;
+}
+
+static bool poll_arm(struct sn_eng *e, uint8_t *page)
+{
+	struct sn_cq *cq;
+	uint32_t w0, w1;
+
+	if (!take_word(page + ARM_OFFSET, &w0, &w1))
+		return false;
+	cq = sn_find_cq(e->dev, w1 & 0xffffff);
+	/* an arm that the scan took already has the same serial and index */
+	if (cq && cq->eng && !(cq->eng->arm_seen && cq->eng->arm_word == htobe32(w0))) {
+		cq->eng->arm_word = htobe32(w0);
+		sn_cq_arm(e, cq, w0);
+	}
+	sn_cq_scan_arms(e, true);
+	return true;
+}
+
+static bool poll_page(struct sn_eng *e, uint32_t i)
+{
+	const struct sn_uar *uar = &e->dev->uars[i];
+	bool any = false;
+	unsigned r;
+
+	if (!uar->used || !uar->page)
+		return false;
+	for (r = 0; r < sizeof(registers) / sizeof(registers[0]); r++)
+		any |= poll_register(e, i, uar->page + registers[r]);
+	return poll_arm(e, uar->page) || any;
+}
+
+void sn_uar_list(struct sn_eng *e)
+{
+	unsigned i;
+
+	e->nuars = 0;
+	for (i = 0; i < SN_MAX_UARS; i++)
+		if (e->dev->uars[i].used && e->dev->uars[i].page)
+			e->uars[e->nuars++] = i;
+}
+
+bool sn_uar_poll(struct sn_eng *e)
+{
+	bool any = false;
+	unsigned i;
+
+	for (i = 0; i < e->nuars; i++)
+		any |= poll_page(e, e->uars[i]);
+	return any;
+}
+
+void sn_uar_drain(struct sn_eng *e, uint32_t page)
+{
+	if (page < SN_MAX_UARS)
+		poll_page(e, page);
+}
+
+/* ---- slow paths ---- */
+
+bool sn_uar_sweep(struct sn_eng *e)
+{
+	bool gpu, probe, any = false;
+	struct sn_qp_eng *q;
+	uint8_t byte;
+
+	if (e->now < e->next_sweep)
+		return false;
+	gpu = e->now >= e->next_gpu_sweep;
+	probe = e->now >= e->next_probe;
+	e->next_sweep = e->now + SWEEP_EVERY;
+	if (gpu)
+		e->next_gpu_sweep = e->now + GPU_SWEEP_EVERY;
+	if (probe)
+		e->next_probe = e->now + PROBE_EVERY;
+	sn_uar_list(e);
+	sn_cq_scan_arms(e, false);
+	for (q = e->qps; q; q = q->next) {
+		if (probe && q->dbr_ok && sn_mem_read(false, q->qp->dbr, &byte, 1))
+			q->dbr_ok = false;
+		if ((!q->dbr_gpu || gpu) && sn_sq_posted(e, q)) {
+			e->dev->stats.db_recovered++;
+			any = true;
+		}
+		if (q->qp->state == SN_QPS_ERR && (!q->dbr_gpu || gpu))
+			sn_rq_flush(e, q);
+	}
+	return any;
+}
+
+/* How many blocks from pi on hold WQEs of exactly this lap, and their checksum. */
+static uint32_t written_ahead(struct sn_qp_eng *q, uint64_t *sum)
+{
+	uint32_t n = 0, blocks, crc = 0, idx;
+	uint8_t wqe[SN_WQE_MAX];
+
+	while (n < q->qp->sq_wqebbs - (q->pi - q->fetch)) {
+		idx = q->pi + n;
+		if (!ring_copy(q, idx, wqe, 1) || (sn_get32(wqe) >> 8 & 0xffff) != (idx & 0xffff) ||
+		    sn_get32(wqe + 4) >> 8 != q->qp->qpn)
+			break;
+		blocks = ((sn_get32(wqe + 4) & 0x3f) + 3) / 4;
+		if (!blocks || n + blocks > q->qp->sq_wqebbs || !ring_copy(q, idx, wqe, blocks))
+			break;
+		crc = sn_crc32(crc, wqe, 64 * blocks);
+		n += blocks;
+	}
+	*sum = crc;
+	return n;
+}
+
+static bool settle(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	uint64_t sum, wait = q->sq_cuda ? SETTLE_CUDA : SETTLE_CPU;
+	uint32_t n = written_ahead(q, &sum);
+
+	sum |= (uint64_t)n << 32;
+	if (!n || !q->quiet_since || sum != q->quiet_sum) {
+		q->quiet_since = n ? e->now : 0;
+		q->quiet_sum = sum;
+		return false;
+	}
+	if (e->now - q->quiet_since < wait)
+		return false;
+	q->pi += n;
+	q->quiet_since = 0;
+	q->foreign_ring = false;
+	e->dev->stats.db_recovered++;
+	return true;
+}
+
+bool sn_uar_settle(struct sn_eng *e)
+{
+	struct sn_qp_eng *q;
+	bool any = false;
+
+	if (e->now < e->next_settle)
+		return false;
+	e->next_settle = e->now + SETTLE_EVERY;
+	for (q = e->qps; q; q = q->next)
+		if (q->qp->no_dbr && q->foreign_ring && executes(q))
+			any |= settle(e, q);
+	return any;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The device of the process and its opens. Each open is a memfd of its own
+ * (register pages are offsets in it), found again by its inode, so duplicated
+ * descriptors work. The last close destroys what the program left behind.
+ */
+#include "front.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define START_TRIES 16
+
+struct sn_dev *sn_dev;
+
+/* One open or last close at a time; the engine's thread, joined under it, never takes it. */
+static pthread_mutex_t life_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Guards the list of opens; taken before sn_dev->lock. */
+static pthread_mutex_t ctx_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sn_ctx *contexts;
+static atomic_int n_contexts;
+static char own_root[300]; /* a tree that this process made itself */
+static bool own_root_removed;
+
+bool sn_any_open(void)
+{
+	return atomic_load_explicit(&n_contexts, memory_order_relaxed) > 0;
+}
+
+static void raw_close(int fd)
+{
+	syscall(SYS_close, fd);
+}
+
+/* ---- the tree ---- */
+static void own_tree_remove(void)
+{
+	if (own_root[0] && !own_root_removed)
+		sn_sysfs_remove(own_root);
+	own_root_removed = true;
+}
+
+/* Beside the launcher's tree, which removes both; otherwise in /tmp until exit. */
+static void own_tree(const struct sn_cfg *cfg)
+{
+	if (cfg->sysfs[0]) {
+		snprintf(own_root, sizeof(own_root), "%s.%d", cfg->sysfs, (int)getpid());
+	} else {
+		snprintf(own_root, sizeof(own_root), "/tmp/softnic-sys.%d", (int)getpid());
+		atexit(own_tree_remove);
+	}
+	sn_sysfs_build(own_root, cfg->name, cfg->ip, cfg->mtu);
+}
+
+const char *sn_sysfs_root(void)
+{
+	static pthread_mutex_t tree_lock = PTHREAD_MUTEX_INITIALIZER;
+	const char *root = getenv("SOFTNIC_SYSFS");
+	struct sn_cfg cfg;
+
+	if (own_root[0])
+		return own_root;
+	if (root && *root)
+		return root;
+	pthread_mutex_lock(&tree_lock);
+	if (!own_root[0]) {
+		sn_cfg_from_env(&cfg);
+		snprintf(cfg.sysfs, sizeof(cfg.sysfs), "%s", "");
+		own_tree(&cfg);
+	}
+	pthread_mutex_unlock(&tree_lock);
+	return own_root;
+}
+
+/* ---- the device ---- */
+static void child_after_fork(void)
+{
+	/* The NIC's thread is not here: the child starts over with a device of its own. */
+	pthread_mutex_init(&life_lock, NULL);
+	pthread_mutex_init(&ctx_lock, NULL);
+	sn_dev = NULL;
+	contexts = NULL;
+	atomic_store(&n_contexts, 0);
+	own_root[0] = '\0';
+}
+
+static void report_at_exit(void)
+{
+	if (sn_dev)
+		sn_stats_report(sn_dev);
+}
+
+static struct sn_dev *device_create(void)
+{
+	static bool once;
+	struct sn_dev *dev;
+
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return NULL;
+	dev->front = calloc(1, sizeof(*dev->front));
+	if (!dev->front) {
+		free(dev);
+		return NULL;
+	}
+	pthread_mutex_init(&dev->lock, NULL);
+	dev->memfd = -1;
+	sn_cfg_from_env(&dev->cfg);
+	if (!once) {
+		pthread_atfork(NULL, NULL, child_after_fork);
+		atexit(report_at_exit);
+		once = true;
+	}
+	return dev;
+}
+
+/* Another process may have the address: take the next free one, with a tree to match. */
+static int device_start(struct sn_dev *dev)
+{
+	int i, rc = -EADDRINUSE;
+
+	for (i = 0; i < START_TRIES; i++) {
+		pthread_mutex_lock(&dev->lock);
+		rc = sn_eng_start(dev);
+		pthread_mutex_unlock(&dev->lock);
+		if (rc != -EADDRINUSE && rc != -EADDRNOTAVAIL)
+			break;
+		rc = sn_addr_pick(&dev->cfg.ip);
+		if (rc)
+			break;
+		rc = -EADDRINUSE;
+		own_tree(&dev->cfg);
+	}
+	if (rc)
+		dprintf(STDERR_FILENO, "softnic[%d]: engine does not start: %s\n", (int)getpid(),
+			strerror(-rc));
+	return rc;
+}
+
+/* ---- opens ---- */
+static int context_memfd(struct sn_ctx *ctx, int flags, int *user)
+{
+	struct stat st;
+
+	ctx->memfd = (int)syscall(SYS_memfd_create, "uverbs0", MFD_CLOEXEC);
+	if (ctx->memfd < 0)
+		return -errno;
+	if (ftruncate(ctx->memfd, SN_MEMFD_SIZE) || syscall(SYS_fstat, ctx->memfd, &st))
+		goto close_memfd;
+	ctx->dev = st.st_dev;
+	ctx->ino = st.st_ino;
+	*user = (int)syscall(SYS_fcntl, ctx->memfd,
+			     flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+	if (*user < 0)
+		goto close_memfd;
+	ctx->fds = 1;
+	return 0;
+
+close_memfd:
+	raw_close(ctx->memfd);
+	return -errno;
+}
+
+int sn_ctx_open(int flags)
+{
+	struct sn_ctx *ctx = calloc(1, sizeof(*ctx));
+	int fd = -1, rc = -ENOMEM;
+
+	pthread_mutex_lock(&life_lock);
+	if (!ctx || (!sn_dev && !(sn_dev = device_create())))
+		goto unlock;
+	rc = context_memfd(ctx, flags, &fd);
+	if (rc)
+		goto unlock;
+	if (!sn_any_open())
+		rc = device_start(sn_dev);
+	if (rc)
+		goto close_fds;
+	sn_dev->memfd = ctx->memfd;
+	pthread_mutex_lock(&ctx_lock);
+	ctx->next = contexts;
+	contexts = ctx;
+	pthread_mutex_unlock(&ctx_lock);
+	atomic_fetch_add(&n_contexts, 1);
+	pthread_mutex_unlock(&life_lock);
+	return fd;
+
+close_fds:
+	raw_close(fd);
+	raw_close(ctx->memfd);
+unlock:
+	pthread_mutex_unlock(&life_lock);
+	free(ctx);
+	return rc;
+}
+
+static struct sn_ctx *find_ctx(int fd)
+{
+	struct sn_ctx *ctx;
+	struct stat st;
+
+	if (!contexts || syscall(SYS_fstat, fd, &st) || !S_ISREG(st.st_mode))
+		return NULL;
+	for (ctx = contexts; ctx; ctx = ctx->next)
+		if (ctx->ino == st.st_ino && ctx->dev == st.st_dev)
+			return ctx;
+	return NULL;
+}
+
+struct sn_ctx *sn_ctx_of_fd(int fd)
+{
+	int saved = errno;
+	struct sn_ctx *ctx;
+
+	if (!sn_any_open())
+		return NULL;
+	pthread_mutex_lock(&ctx_lock);
+	ctx = find_ctx(fd);
+	pthread_mutex_unlock(&ctx_lock);
+	errno = saved;
+	return ctx;
+}
+
+void sn_ctx_dup(int fd)
+{
+	int saved = errno;
+	struct sn_ctx *ctx;
+
+	pthread_mutex_lock(&ctx_lock);
+	ctx = find_ctx(fd);
+	if (ctx)
+		ctx->fds++;
+	pthread_mutex_unlock(&ctx_lock);
+	errno = saved;
+}
+
+static void ctx_unlink(struct sn_ctx *ctx)
+{
+	struct sn_ctx **p;
+
+	for (p = &contexts; *p != ctx; p = &(*p)->next)
+		;
+	*p = ctx->next;
+}
+
+static void ctx_destroy(struct sn_ctx *ctx)
+{
+	pthread_mutex_lock(&life_lock);
+	pthread_mutex_lock(&sn_dev->lock);
+	sn_ctx_destroy_objects(sn_dev, ctx);
+	pthread_mutex_unlock(&sn_dev->lock);
+	if (atomic_fetch_sub(&n_contexts, 1) == 1) {
+		sn_eng_stop(sn_dev);
+		sn_stats_save(sn_dev);
+	}
+	raw_close(ctx->memfd);
+	free(ctx);
+	pthread_mutex_unlock(&life_lock);
+}
+
+static void events_closing(int fd)
+{
+	struct sn_event_queue *q;
+
+	pthread_mutex_lock(&sn_dev->lock);
+	q = sn_events_of_fd(sn_dev, fd);
+	if (q) {
+		q->closed = true;
+		if (!q->users)
+			sn_events_free(sn_dev, q);
+	}
+	pthread_mutex_unlock(&sn_dev->lock);
+}
+
+void sn_fd_closing(int fd)
+{
+	int saved = errno;
+	struct sn_ctx *ctx;
+	struct stat st;
+
+	if (syscall(SYS_fstat, fd, &st) || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)))
+		goto out;
+	pthread_mutex_lock(&ctx_lock);
+	if (S_ISFIFO(st.st_mode) && contexts)
+		events_closing(fd);
+	ctx = find_ctx(fd);
+	if (ctx && --ctx->fds)
+		ctx = NULL;
+	if (ctx)
+		ctx_unlink(ctx);
+	pthread_mutex_unlock(&ctx_lock);
+	if (ctx)
+		ctx_destroy(ctx);
+out:
+	errno = saved;
+}
+
+long sn_ctx_ioctl(struct sn_ctx *ctx, void *arg)
+{
+	struct sn_dev *dev = sn_dev;
+	int rc;
+
+	pthread_mutex_lock(&dev->lock);
+	rc = sn_uverbs_call(dev, ctx, arg);
+	pthread_mutex_unlock(&dev->lock);
+	return rc;
+}
+
+void sn_fail_next(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t nth_ioctl)
+{
+	struct sn_dev *dev = sn_dev;
+
+	if (!dev)
+		return;
+	pthread_mutex_lock(&dev->lock);
+	dev->front->cmds = 0;
+	dev->front->ioctls = 0;
+	dev->cfg.fail_cmd_nth = nth_cmd;
+	dev->cfg.fail_cmd_status = status;
+	dev->cfg.fail_cmd_syndrome = syndrome;
+	dev->cfg.fail_ioctl_nth = nth_ioctl;
+	pthread_mutex_unlock(&dev->lock);
+}

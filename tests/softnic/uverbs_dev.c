@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Methods of the device itself: context, port, GID table, asynchronous event
+ * file, and the extended device query.
+ */
+#include "front.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <string.h>
+
+static int get_context(struct sn_call *c)
+{
+	struct mlx5_ib_alloc_ucontext_req_v2 req;
+	struct mlx5_ib_alloc_ucontext_resp resp = {
+		.qp_tab_size = 1 << 18, .bf_reg_size = 512, .tot_bfregs = 0,
+		.cache_line_size = 64, .max_sq_desc_sz = 1024, .max_rq_desc_sz = 512,
+		.max_send_wqebb = SN_MAX_QP_SZ, .max_recv_wr = SN_MAX_QP_SZ,
+		.max_srq_recv_wr = SN_MAX_QP_SZ - 1, .num_ports = 1,
+		.response_length = sizeof(resp), .cqe_version = 1,
+		.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE |
+				 MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
+		.eth_min_inline = MLX5_USER_INLINE_MODE_NONE, .log_uar_size = 12,
+		.num_uars_per_page = 1, .num_dyn_bfregs = 1024,
+	};
+	uint32_t vectors = SN_COMP_VECTORS;
+	uint64_t support = 1; /* optional MR access flags */
+
+	if (c->ctx->ready)
+		return -EINVAL;
+	sn_attr_in(c, UVERBS_ATTR_UHW_IN, &req, sizeof(req));
+	if (!(req.lib_caps & MLX5_LIB_CAP_DYN_UAR))
+		return -EOPNOTSUPP;
+	c->ctx->ready = true;
+	sn_attr_out(c, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, &vectors, sizeof(vectors));
+	sn_attr_out(c, UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, &support, sizeof(support));
+	sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &resp, sizeof(resp));
+	return 0;
+}
+
+static int query_port(struct sn_call *c)
+{
+	static const uint8_t mtu_code[] = { 1, 2, 3, 4, 5 };
+	struct ib_uverbs_query_port_resp_ex resp = { .port_cap_flags2 = 0 };
+	struct ib_uverbs_query_port_resp *p = &resp.legacy_resp;
+	uint32_t code = 0;
+
+	if (sn_attr_num(c, UVERBS_ATTR_QUERY_PORT_PORT_NUM) != 1)
+		return -EINVAL;
+	while (code < 4 && (256u << code) < c->dev->cfg.mtu)
+		code++;
+	p->port_cap_flags = 0x04010000;
+	p->max_msg_sz = 1u << 30;
+	p->gid_tbl_len = SN_GIDS;
+	p->pkey_tbl_len = 1;
+	p->state = IBV_PORT_ACTIVE;
+	p->max_mtu = 5;
+	p->active_mtu = mtu_code[code];
+	p->max_vl_num = 0;
+	p->active_width = 2;
+	p->active_speed = 32;
+	p->phys_state = 5;
+	p->link_layer = IBV_LINK_LAYER_ETHERNET;
+	p->flags = 1; /* needs a GRH */
+	return sn_attr_out(c, UVERBS_ATTR_QUERY_PORT_RESP, &resp, sizeof(resp));
+}
+
+static void gid_entry(struct sn_call *c, uint32_t index, struct ib_uverbs_gid_entry *e)
+{
+	memset(e, 0, sizeof(*e));
+	sn_gid_of_ip(c->dev->cfg.ip, (uint8_t *)e->gid);
+	e->gid_index = index;
+	e->port_num = 1;
+	e->gid_type = index == 0 ? IB_UVERBS_GID_TYPE_ROCE_V1 : IB_UVERBS_GID_TYPE_ROCE_V2;
+	e->netdev_ifindex = 1;
+}
+
+static int query_gid_table(struct sn_call *c)
+{
+	struct ib_uverbs_attr *a = sn_attr(c, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
+	uint64_t size = sn_attr_num(c, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE);
+	struct ib_uverbs_gid_entry e;
+	uint64_t n = SN_GIDS;
+	uint32_t i;
+
+	if (!a || size < sizeof(e) || a->len < n * size)
+		return -EINVAL;
+	for (i = 0; i < n; i++) {
+		gid_entry(c, i, &e);
+		memcpy((uint8_t *)(uintptr_t)a->data + i * size, &e, sizeof(e));
+	}
+	a->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
+	return sn_attr_out(c, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, &n, sizeof(n));
+}
+
+static int query_gid_entry(struct sn_call *c)
+{
+	uint64_t index = sn_attr_num(c, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX);
+	struct ib_uverbs_gid_entry e;
+
+	if (sn_attr_num(c, UVERBS_ATTR_QUERY_GID_ENTRY_PORT) != 1)
+		return -EINVAL;
+	if (index >= SN_GIDS)
+		return -ENODATA;
+	gid_entry(c, (uint32_t)index, &e);
+	return sn_attr_out(c, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &e, sizeof(e));
+}
+
+static int async_event_alloc(struct sn_call *c)
+{
+	struct sn_event_queue *q;
+	int fd;
+
+	q = sn_events_create(c->dev, c->ctx, SN_ASYNC, &fd);
+	if (!q)
+		return -EMFILE;
+	if (!c->ctx->async)
+		c->ctx->async = q;
+	sn_attr_set_handle(c, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, fd);
+	return 0;
+}
+
+#define A(id) (1u << (id))
+#define D(id) (1u << ((id) & 0xfff))
+#define UHW (D(UVERBS_ATTR_UHW_IN) | D(UVERBS_ATTR_UHW_OUT))
+
+const struct sn_method sn_methods_dev[] = {
+	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE,
+	  A(UVERBS_ATTR_CORE_IN) | A(UVERBS_ATTR_CORE_OUT) | A(UVERBS_ATTR_WRITE_CMD), UHW,
+	  sn_write_call },
+	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT,
+	  A(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS) | A(UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT),
+	  UHW, get_context },
+	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT,
+	  A(UVERBS_ATTR_QUERY_PORT_PORT_NUM) | A(UVERBS_ATTR_QUERY_PORT_RESP), 0, query_port },
+	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE, 0xf, 0, query_gid_table },
+	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, 0xf, 0, query_gid_entry },
+	{ UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC,
+	  A(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE), 0, async_event_alloc },
+	{ .fn = NULL },
+};

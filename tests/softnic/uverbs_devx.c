@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Methods of the mlx5 driver: DEVX commands and objects, user memory, register
+ * pages. Objects carry one handle; destroying it is destroying the object.
+ */
+#include "front.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define A(id) ((uint16_t)(id))
+
+/* ---- commands ---- */
+static void *devx_obj(struct sn_call *c, uint16_t id, enum sn_kind *kind)
+{
+	static const enum sn_kind kinds[] = { SN_QP, SN_CQ };
+	void *obj;
+	size_t i;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		obj = sn_attr_obj(c, id, kinds[i]);
+		if (obj) {
+			*kind = kinds[i];
+			return obj;
+		}
+	}
+	return NULL;
+}
+
+static int run_cmd(struct sn_call *c, uint16_t in_id, uint16_t out_id, struct sn_cmd *cmd,
+		   enum sn_cmd_class class)
+{
+	struct ib_uverbs_attr *out = sn_attr(c, out_id);
+	int rc;
+
+	cmd->dev = c->dev;
+	cmd->ctx = c->ctx;
+	cmd->in = sn_attr_ptr(c, in_id, &cmd->in_len);
+	if (!cmd->in || cmd->in_len < 8 || !out || out->len < 8)
+		return -EINVAL;
+	cmd->out_len = out->len;
+	cmd->out = calloc(1, cmd->out_len);
+	if (!cmd->out)
+		return -ENOMEM;
+	rc = sn_cmd_exec(cmd, class);
+	sn_attr_out(c, out_id, cmd->out, cmd->out_len);
+	free(cmd->out);
+	return rc;
+}
+
+static int devx_other(struct sn_call *c)
+{
+	struct sn_cmd cmd = { .dev = c->dev };
+
+	return run_cmd(c, A(MLX5_IB_ATTR_DEVX_OTHER_CMD_IN), A(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT),
+		       &cmd, SN_CMD_GENERAL);
+}
+
+static int devx_obj_create(struct sn_call *c)
+{
+	struct sn_cmd cmd = { .dev = c->dev };
+	uint32_t handle;
+	int rc;
+
+	rc = run_cmd(c, A(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN),
+		     A(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT), &cmd, SN_CMD_CREATE);
+	if (rc)
+		return rc;
+	handle = cmd.kind == SN_QP ? ((struct sn_qp *)cmd.obj)->handle
+				   : ((struct sn_cq *)cmd.obj)->handle;
+	sn_attr_set_handle(c, A(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE), handle);
+	return 0;
+}
+
+static int devx_obj_destroy(struct sn_call *c)
+{
+	enum sn_kind kind;
+	void *obj = devx_obj(c, A(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE), &kind);
+
+	if (!obj)
+		return -ENOENT;
+	c->dev->stats.commands++;
+	sn_trace("command DESTROY_%s", kind == SN_QP ? "QP" : "CQ");
+	return kind == SN_QP ? sn_qp_destroy(c->dev, obj) : sn_cq_destroy(c->dev, obj);
+}
+
+static int devx_obj_modify(struct sn_call *c)
+{
+	struct sn_cmd cmd = { .dev = c->dev };
+
+	cmd.obj = devx_obj(c, A(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE), &cmd.kind);
+	if (!cmd.obj)
+		return -ENOENT;
+	return run_cmd(c, A(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN),
+		       A(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT), &cmd, SN_CMD_MODIFY);
+}
+
+static int devx_obj_query(struct sn_call *c)
+{
+	struct sn_cmd cmd = { .dev = c->dev };
+
+	cmd.obj = devx_obj(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE), &cmd.kind);
+	if (!cmd.obj)
+		return -ENOENT;
+	return run_cmd(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN),
+		       A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT), &cmd, SN_CMD_QUERY);
+}
+
+static int devx_query_eqn(struct sn_call *c)
+{
+	uint32_t vec = (uint32_t)sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_QUERY_EQN_USER_VEC));
+	uint32_t eqn = SN_EQN_BASE + vec;
+
+	if (vec >= SN_COMP_VECTORS)
+		return -EINVAL;
+	return sn_attr_out(c, A(MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN), &eqn, sizeof(eqn));
+}
+
+/* Pages are dynamic here: their number is the device's number. */
+static int devx_query_uar(struct sn_call *c)
+{
+	uint32_t id = (uint32_t)sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_QUERY_UAR_USER_IDX));
+
+	if (!sn_find_uar(c->dev, id))
+		return -EINVAL;
+	return sn_attr_out(c, A(MLX5_IB_ATTR_DEVX_QUERY_UAR_DEV_IDX), &id, sizeof(id));
+}
+
+/* ---- user memory ---- */
+static int umem_reg(struct sn_call *c)
+{
+	uint32_t known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+			 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING;
+	uint64_t va = sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR));
+	uint64_t len = sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN));
+	uint32_t access = (uint32_t)sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS));
+	struct ib_uverbs_attr *pgsz = sn_attr(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP));
+	struct sn_umem *umem;
+
+	if (sn_attr(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD)))
+		return -EOPNOTSUPP;
+	if (!len || va + len < va || access & ~known ||
+	    (pgsz && !(sn_attr_num(c, pgsz->attr_id) & ~0xfffull)))
+		return -EINVAL;
+	if (!sn_mem_is_gpu(va, len) && !sn_mem_readable(va, len))
+		return -EFAULT;
+	umem = sn_umem_create(c->dev, c->ctx, va, len, access);
+	if (!umem)
+		return -ENOMEM;
+	sn_trace("umem %u va %#llx length %llu", umem->id, (unsigned long long)va,
+		 (unsigned long long)len);
+	sn_attr_set_handle(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE), umem->handle);
+	return sn_attr_out(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID), &umem->id, sizeof(umem->id));
+}
+
+static int umem_dereg(struct sn_call *c)
+{
+	struct sn_umem *u = sn_attr_obj(c, A(MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE), SN_UMEM);
+
+	return u ? sn_umem_destroy(c->dev, u) : -ENOENT;
+}
+
+/* ---- register pages ---- */
+static int uar_alloc(struct sn_call *c)
+{
+	uint64_t type = sn_attr_num(c, A(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE));
+	uint32_t length = SN_UAR_SIZE;
+	struct sn_uar *uar;
+	uint64_t off;
+
+	if (type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF && type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC)
+		return -EOPNOTSUPP;
+	uar = sn_uar_create(c->dev, c->ctx);
+	if (!uar)
+		return -ENOMEM;
+	off = SN_UAR_FILE_OFF + (uint64_t)uar->id * SN_UAR_SIZE;
+	sn_trace("uar %u %s", uar->id, type == MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF ? "BF" : "NC");
+	sn_attr_set_handle(c, A(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE), uar->handle);
+	sn_attr_out(c, A(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET), &off, sizeof(off));
+	sn_attr_out(c, A(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH), &length, sizeof(length));
+	return sn_attr_out(c, A(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID), &uar->id, sizeof(uar->id));
+}
+
+static int uar_destroy(struct sn_call *c)
+{
+	struct sn_uar *uar = sn_attr_obj(c, A(MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE), SN_UAR);
+
+	return uar ? sn_uar_destroy(c->dev, uar) : -ENOENT;
+}
+
+const struct sn_method sn_methods_devx[] = {
+	{ MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER, 0, 0x3, devx_other },
+	{ MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_UAR, 0, 0x3, devx_query_uar },
+	{ MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_EQN, 0, 0x3, devx_query_eqn },
+	{ MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE, 0, 0x7, devx_obj_create },
+	{ MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_DESTROY, 0, 0x1, devx_obj_destroy },
+	{ MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY, 0, 0x7, devx_obj_modify },
+	{ MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY, 0, 0x7, devx_obj_query },
+	{ MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_REG, 0, 0x7f, umem_reg },
+	{ MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_DEREG, 0, 0x1, umem_dereg },
+	{ MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, 0, 0x1f, uar_alloc },
+	{ MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, 0, 0x1, uar_destroy },
+	{ .fn = NULL },
+};

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Methods of the ordinary verbs objects: CQ and QP with rings in the memory that
+ * libmlx5 allocated, and the destruction of every kind.
+ */
+#include "front.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QP_EVENT_TYPES IBV_EVENT_QP_FATAL, IBV_EVENT_PATH_MIG_ERR
+#define CQ_EVENT_TYPES IBV_EVENT_CQ_ERR, IBV_EVENT_CQ_ERR
+
+static uint8_t log2_ceil(uint32_t n)
+{
+	uint8_t l = 0;
+
+	while ((1u << l) < n)
+		l++;
+	return l;
+}
+
+/* ---- completion queues ---- */
+static struct sn_cq *cq_from_call(struct sn_call *c, const struct mlx5_ib_create_cq *drv)
+{
+	uint32_t cqe = (uint32_t)sn_attr_num(c, UVERBS_ATTR_CREATE_CQ_CQE);
+	uint32_t flags = (uint32_t)sn_attr_num(c, UVERBS_ATTR_CREATE_CQ_FLAGS);
+	struct sn_cq *cq = calloc(1, sizeof(*cq));
+
+	if (!cq)
+		return NULL;
+	cq->buf = drv->buf_addr;
+	cq->dbr = drv->db_addr;
+	cq->log_size = log2_ceil(cqe + 1);
+	cq->cqe_size = (uint8_t)drv->cqe_size;
+	cq->oi = flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
+	cq->user_handle = sn_attr_num(c, UVERBS_ATTR_CREATE_CQ_USER_HANDLE);
+	cq->channel = sn_attr_events(c, UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL);
+	cq->async = sn_attr_events(c, UVERBS_ATTR_CREATE_CQ_EVENT_FD);
+	if (!cq->async)
+		cq->async = c->ctx->async;
+	cq->uar = drv->uar_page_index;
+	return cq;
+}
+
+static int cq_create(struct sn_call *c)
+{
+	struct mlx5_ib_create_cq_resp resp = { 0 };
+	struct mlx5_ib_create_cq drv;
+	uint32_t cqe;
+	struct sn_cq *cq;
+	int rc;
+
+	sn_attr_in(c, UVERBS_ATTR_UHW_IN, &drv, sizeof(drv));
+	cqe = (uint32_t)sn_attr_num(c, UVERBS_ATTR_CREATE_CQ_CQE);
+	if (cqe == 0 || cqe >= 1u << SN_MAX_CQ_LOG ||
+	    (drv.cqe_size != 64 && drv.cqe_size != 128) || drv.cqe_comp_en ||
+	    sn_attr_num(c, UVERBS_ATTR_CREATE_CQ_COMP_VECTOR) >= SN_COMP_VECTORS ||
+	    !(drv.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) ||
+	    !sn_find_uar(c->dev, drv.uar_page_index))
+		return -EINVAL;
+	cq = cq_from_call(c, &drv);
+	if (!cq)
+		return -ENOMEM;
+	if (cq->channel && sn_mem_readable(cq->dbr, 8))
+		((uint32_t *)(uintptr_t)cq->dbr)[1] = SN_ARM_NONE;
+	rc = sn_cq_add(c->dev, c->ctx, cq);
+	if (rc) {
+		free(cq);
+		return rc;
+	}
+	resp.cqn = cq->cqn;
+	cqe = (1u << cq->log_size) - 1;
+	sn_attr_set_handle(c, UVERBS_ATTR_CREATE_CQ_HANDLE, cq->handle);
+	sn_attr_out(c, UVERBS_ATTR_CREATE_CQ_RESP_CQE, &cqe, sizeof(cqe));
+	sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &resp, sizeof(resp));
+	return 0;
+}
+
+static int cq_destroy(struct sn_call *c)
+{
+	struct sn_cq *cq = sn_attr_obj(c, UVERBS_ATTR_DESTROY_CQ_HANDLE, SN_CQ);
+	struct ib_uverbs_destroy_cq_resp resp;
+
+	if (!cq)
+		return -ENOENT;
+	if (cq->users)
+		return -EBUSY;
+	/* Nothing may be reported after the count: the engine lets go first. */
+	sn_eng_cq_remove(c->dev, cq);
+	resp.comp_events_reported = cq->comp_events;
+	resp.async_events_reported = cq->async_events;
+	if (cq->channel)
+		resp.comp_events_reported -= sn_events_drain(cq->channel, cq->user_handle, 0, 0);
+	if (cq->async)
+		resp.async_events_reported -=
+			sn_events_drain(cq->async, cq->user_handle, CQ_EVENT_TYPES);
+	sn_attr_out(c, UVERBS_ATTR_DESTROY_CQ_RESP, &resp, sizeof(resp));
+	return sn_cq_destroy(c->dev, cq);
+}
+
+/* ---- queue pairs ---- */
+static int qp_check(struct sn_call *c, const struct mlx5_ib_create_qp *drv, uint64_t type)
+{
+	uint32_t known = MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |
+			 MLX5_QP_FLAG_UAR_PAGE_INDEX | MLX5_QP_FLAG_BFREG_INDEX |
+			 MLX5_QP_FLAG_PACKET_BASED_CREDIT_MODE;
+
+	if (type != IB_UVERBS_QPT_RC && type != IB_UVERBS_QPT_UC && type != IB_UVERBS_QPT_UD)
+		return -EOPNOTSUPP;
+	if (drv->flags & ~known || !(drv->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX))
+		return -EOPNOTSUPP;
+	if (!sn_find_uar(c->dev, drv->bfreg_index) || drv->sq_wqe_count > SN_MAX_QP_SZ ||
+	    drv->rq_wqe_count > SN_MAX_QP_SZ || drv->rq_wqe_shift > 12 ||
+	    drv->sq_wqe_count & (drv->sq_wqe_count - 1) ||
+	    drv->rq_wqe_count & (drv->rq_wqe_count - 1))
+		return -EINVAL;
+	return 0;
+}
+
+static void qp_fill(struct sn_call *c, struct sn_qp *qp, const struct mlx5_ib_create_qp *drv)
+{
+	uint64_t type = sn_attr_num(c, UVERBS_ATTR_CREATE_QP_TYPE);
+	uint32_t flags = (uint32_t)sn_attr_num(c, UVERBS_ATTR_CREATE_QP_FLAGS);
+
+	qp->type = type == IB_UVERBS_QPT_RC ? SN_QPT_RC
+		   : type == IB_UVERBS_QPT_UC ? SN_QPT_UC
+					      : SN_QPT_UD;
+	qp->rq_buf = drv->buf_addr;
+	qp->rq_wqes = drv->rq_wqe_count;
+	qp->rq_stride = drv->rq_wqe_count ? 1u << drv->rq_wqe_shift : 0;
+	qp->sq_buf = drv->buf_addr + (uint64_t)qp->rq_wqes * qp->rq_stride;
+	qp->sq_wqebbs = drv->sq_wqe_count;
+	qp->dbr = drv->db_addr;
+	qp->uar = drv->bfreg_index;
+	qp->uidx = drv->uidx;
+	qp->sig_all = flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
+	qp->user_handle = sn_attr_num(c, UVERBS_ATTR_CREATE_QP_USER_HANDLE);
+	qp->async = sn_attr_events(c, UVERBS_ATTR_CREATE_QP_EVENT_FD);
+	if (!qp->async)
+		qp->async = c->ctx->async;
+	qp->scq = sn_attr_obj(c, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, SN_CQ);
+	qp->rcq = sn_attr_obj(c, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, SN_CQ);
+	qp->port = 1;
+}
+
+static void qp_answer(struct sn_call *c, const struct sn_qp *qp,
+		      const struct mlx5_ib_create_qp *drv)
+{
+	struct mlx5_ib_create_qp_resp resp = { .bfreg_index = drv->bfreg_index };
+	struct ib_uverbs_qp_cap cap;
+
+	sn_attr_in(c, UVERBS_ATTR_CREATE_QP_CAP, &cap, sizeof(cap));
+	sn_attr_set_handle(c, UVERBS_ATTR_CREATE_QP_HANDLE, qp->handle);
+	sn_attr_out(c, UVERBS_ATTR_CREATE_QP_RESP_CAP, &cap, sizeof(cap));
+	sn_attr_out(c, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &qp->qpn, sizeof(qp->qpn));
+	sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &resp, sizeof(resp));
+}
+
+static int qp_create(struct sn_call *c)
+{
+	struct sn_pd *pd = sn_attr_obj(c, UVERBS_ATTR_CREATE_QP_PD_HANDLE, SN_PD);
+	struct mlx5_ib_create_qp drv;
+	struct sn_qp *qp;
+	int rc;
+
+	sn_attr_in(c, UVERBS_ATTR_UHW_IN, &drv, sizeof(drv));
+	if (!pd || sn_attr(c, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE))
+		return pd ? -EOPNOTSUPP : -EINVAL;
+	rc = qp_check(c, &drv, sn_attr_num(c, UVERBS_ATTR_CREATE_QP_TYPE));
+	if (rc)
+		return rc;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	qp_fill(c, qp, &drv);
+	qp->pdn = pd->pdn;
+	rc = qp->scq && qp->rcq ? sn_qp_add(c->dev, c->ctx, qp) : -EINVAL;
+	if (rc) {
+		free(qp);
+		return rc;
+	}
+	qp_answer(c, qp, &drv);
+	return 0;
+}
+
+static int qp_destroy(struct sn_call *c)
+{
+	struct sn_qp *qp = sn_attr_obj(c, UVERBS_ATTR_DESTROY_QP_HANDLE, SN_QP);
+	struct ib_uverbs_destroy_qp_resp resp;
+
+	if (!qp)
+		return -ENOENT;
+	resp.events_reported = qp->async_events;
+	if (qp->async)
+		resp.events_reported -=
+			sn_events_drain(qp->async, qp->user_handle, QP_EVENT_TYPES);
+	sn_attr_out(c, UVERBS_ATTR_DESTROY_QP_RESP, &resp, sizeof(resp));
+	return sn_qp_destroy(c->dev, qp);
+}
+
+/* ---- the simple ones ---- */
+static int pd_destroy(struct sn_call *c)
+{
+	struct sn_pd *pd = sn_attr_obj(c, UVERBS_ATTR_DESTROY_PD_HANDLE, SN_PD);
+
+	return pd ? sn_pd_destroy(c->dev, pd) : -ENOENT;
+}
+
+static int mr_destroy(struct sn_call *c)
+{
+	struct sn_mr *mr = sn_attr_obj(c, UVERBS_ATTR_DESTROY_MR_HANDLE, SN_MR);
+
+	return mr ? sn_mr_destroy(c->dev, mr) : -ENOENT;
+}
+
+/* As a kernel without dmabuf support for this device. */
+static int mr_reg_dmabuf(struct sn_call *c)
+{
+	(void)c;
+	return -EOPNOTSUPP;
+}
+
+static int ah_destroy(struct sn_call *c)
+{
+	struct sn_ah *ah = sn_attr_obj(c, UVERBS_ATTR_DESTROY_AH_HANDLE, SN_AH);
+
+	return ah ? sn_ah_destroy(c->dev, ah) : -ENOENT;
+}
+
+#define D(id) (1u << ((id) & 0xfff))
+#define UHW (D(UVERBS_ATTR_UHW_IN) | D(UVERBS_ATTR_UHW_OUT))
+
+const struct sn_method sn_methods_obj[] = {
+	{ UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, 0x1, 0, pd_destroy },
+	{ UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, 0x1, 0, mr_destroy },
+	{ UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, 0x1ff, 0, mr_reg_dmabuf },
+	{ UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, 0x1, 0, ah_destroy },
+	{ UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, 0xff, UHW, cq_create },
+	{ UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY, 0x3, 0, cq_destroy },
+	{ UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, 0x7fff, UHW, qp_create },
+	{ UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY, 0x3, 0, qp_destroy },
+	{ .fn = NULL },
+};

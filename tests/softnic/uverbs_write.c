@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The older commands, which arrive through the INVOKE_WRITE method: their
+ * structure in one attribute, the answer in another.
+ */
+#include "front.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EX(cmd) (IB_USER_VERBS_CMD_FLAG_EXTENDED | (cmd))
+#define ACCESS_KNOWN                                                                          \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |          \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |              \
+	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+
+static void fill_device(struct sn_call *c, struct ib_uverbs_query_device_resp *r)
+{
+	uint8_t m[6];
+	uint64_t guid;
+
+	sn_mac_of_ip(c->dev->cfg.ip, m);
+	guid = (uint64_t)(m[0] ^ 2) << 56 | (uint64_t)m[1] << 48 | (uint64_t)m[2] << 40 |
+	       0xfffeull << 24 | (uint64_t)m[3] << 16 | (uint64_t)m[4] << 8 | m[5];
+	memset(r, 0, sizeof(*r));
+	r->fw_ver = 28ull << 32 | 43u << 16 | 1000;
+	r->node_guid = htobe64(guid);
+	r->sys_image_guid = htobe64(guid);
+	r->max_mr_size = ~0ull;
+	r->page_size_cap = 0xfffffffffffff000ull;
+	r->vendor_id = 0x2c9;
+	r->vendor_part_id = 4129;
+	r->max_qp = SN_TABLE_SIZE;
+	r->max_qp_wr = SN_MAX_QP_SZ;
+	r->device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_CHANGE_PHY_PORT |
+			      IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+			      IBV_DEVICE_RC_RNR_NAK_GEN;
+	r->max_sge = 30;
+	r->max_sge_rd = 30;
+	r->max_cq = SN_TABLE_SIZE;
+	r->max_cqe = (1 << SN_MAX_CQ_LOG) - 1;
+	r->max_mr = SN_TABLE_SIZE;
+	r->max_pd = SN_TABLE_SIZE;
+	r->max_qp_rd_atom = 16;
+	r->max_res_rd_atom = 16 * SN_TABLE_SIZE;
+	r->max_qp_init_rd_atom = 16;
+	r->atomic_cap = IBV_ATOMIC_HCA;
+	r->max_ah = INT32_MAX;
+	r->max_srq = 0;
+	r->max_pkeys = 1;
+	r->local_ca_ack_delay = 16;
+	r->phys_port_cnt = 1;
+}
+
+static int ex_query_device(struct sn_call *c)
+{
+	struct ib_uverbs_ex_query_device_resp resp;
+	struct mlx5_ib_query_device_resp drv = { .response_length = sizeof(drv) };
+	struct ib_uverbs_attr *a = sn_attr(c, UVERBS_ATTR_CORE_OUT);
+
+	memset(&resp, 0, sizeof(resp));
+	fill_device(c, &resp.base);
+	resp.response_length = a->len < sizeof(resp) ? a->len : (uint32_t)sizeof(resp);
+	resp.device_cap_flags_ex = resp.base.device_cap_flags;
+	sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &drv, sizeof(drv));
+	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+}
+
+static int query_device(struct sn_call *c)
+{
+	struct ib_uverbs_query_device_resp resp;
+
+	fill_device(c, &resp);
+	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+}
+
+static int alloc_pd(struct sn_call *c)
+{
+	struct sn_pd *pd = sn_pd_create(c->dev, c->ctx);
+	struct ib_uverbs_alloc_pd_resp resp;
+	struct mlx5_ib_alloc_pd_resp drv;
+
+	if (!pd)
+		return -ENOMEM;
+	resp.pd_handle = pd->handle;
+	drv.pdn = pd->pdn;
+	sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &drv, sizeof(drv));
+	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+}
+
+static int reg_mr(struct sn_call *c)
+{
+	struct ib_uverbs_reg_mr_resp resp = { 0 };
+	struct ib_uverbs_reg_mr in;
+	struct sn_mr from = { 0 }, *mr;
+	struct sn_pd *pd;
+
+	sn_attr_in(c, UVERBS_ATTR_CORE_IN, &in, sizeof(in));
+	pd = sn_handle_get(c->dev, c->ctx, in.pd_handle, SN_PD);
+	if (in.access_flags & IBV_ACCESS_ON_DEMAND)
+		return -EOPNOTSUPP;
+	if (!pd || in.access_flags & ~(uint32_t)ACCESS_KNOWN ||
+	    (in.access_flags & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
+	     !(in.access_flags & IBV_ACCESS_LOCAL_WRITE)) ||
+	    in.start + in.length < in.start || (in.start & 4095) != (in.hca_va & 4095))
+		return -EINVAL;
+	from.gpu = sn_mem_is_gpu(in.start, in.length);
+	if (!from.gpu && in.length && !sn_mem_readable(in.start, in.length))
+		return -EFAULT;
+	from.pdn = pd->pdn;
+	from.access = in.access_flags;
+	from.va = in.start;
+	from.iova = in.access_flags & IBV_ACCESS_ZERO_BASED ? 0 : in.hca_va;
+	from.len = in.length;
+	mr = sn_mr_create(c->dev, c->ctx, &from);
+	if (!mr)
+		return -ENOMEM;
+	resp.mr_handle = mr->handle;
+	resp.lkey = mr->lkey;
+	resp.rkey = mr->rkey;
+	sn_trace("reg_mr va %#llx length %llu access %#x key %#x%s", (unsigned long long)mr->va,
+		 (unsigned long long)mr->len, mr->access, mr->lkey, mr->gpu ? " gpu" : "");
+	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+}
+
+static int create_comp_channel(struct sn_call *c)
+{
+	struct ib_uverbs_create_comp_channel_resp resp;
+	int fd;
+
+	if (!sn_events_create(c->dev, c->ctx, SN_COMP_CHANNEL, &fd))
+		return -EMFILE;
+	resp.fd = (uint32_t)fd;
+	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+}
+
+static const uint8_t v4_prefix[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+
+static int create_ah(struct sn_call *c)
+{
+	struct {
+		uint64_t response, user_handle;
+		uint32_t pd_handle, reserved;
+		struct ib_uverbs_ah_attr attr;
+	} in;
+	struct mlx5_ib_create_ah_resp drv = { .response_length = sizeof(drv) };
+	struct in_addr ip;
+	struct sn_pd *pd;
+	struct sn_ah *ah;
+
+	sn_attr_in(c, UVERBS_ATTR_CORE_IN, &in, sizeof(in));
+	pd = sn_handle_get(c->dev, c->ctx, in.pd_handle, SN_PD);
+	/* Over Ethernet an address is a GID; here each is an IPv4-mapped one. */
+	if (!pd || !in.attr.is_global || in.attr.port_num != 1 ||
+	    in.attr.grh.sgid_index >= SN_GIDS || memcmp(in.attr.grh.dgid, v4_prefix, 12))
+		return -EINVAL;
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return -ENOMEM;
+	ah->handle = sn_handle_add(c->dev, c->ctx, SN_AH, ah);
+	if (!ah->handle) {
+		free(ah);
+		return -ENOMEM;
+	}
+	ah->pd = pd->pdn;
+	pd->users++;
+	memcpy(ah->dgid, in.attr.grh.dgid, 16);
+	memcpy(&ip.s_addr, in.attr.grh.dgid + 12, 4);
+	sn_mac_of_ip(ip, drv.dmac);
+	sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &drv, sizeof(drv));
+	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &ah->handle, sizeof(ah->handle));
+}
+
+int sn_write_call(struct sn_call *c)
+{
+	uint32_t cmd = (uint32_t)sn_attr_num(c, UVERBS_ATTR_WRITE_CMD);
+	bool out = sn_attr(c, UVERBS_ATTR_CORE_OUT);
+
+	sn_trace("write command %u%s", cmd & 0xff,
+		 cmd & IB_USER_VERBS_CMD_FLAG_EXTENDED ? " extended" : "");
+	switch (cmd) {
+	case IB_USER_VERBS_CMD_QUERY_DEVICE: return out ? query_device(c) : -ENOSPC;
+	case EX(IB_USER_VERBS_EX_CMD_QUERY_DEVICE): return out ? ex_query_device(c) : -ENOSPC;
+	case IB_USER_VERBS_CMD_ALLOC_PD: return out ? alloc_pd(c) : -ENOSPC;
+	case IB_USER_VERBS_CMD_REG_MR: return out ? reg_mr(c) : -ENOSPC;
+	case IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL:
+		return out ? create_comp_channel(c) : -ENOSPC;
+	case IB_USER_VERBS_CMD_CREATE_AH: return out ? create_ah(c) : -ENOSPC;
+	case IB_USER_VERBS_CMD_QUERY_QP: return out ? sn_write_query_qp(c) : -ENOSPC;
+	case IB_USER_VERBS_CMD_MODIFY_QP: return sn_write_modify_qp(c, false);
+	case EX(IB_USER_VERBS_EX_CMD_MODIFY_QP): return sn_write_modify_qp(c, true);
+	/* The probe of libibverbs: known, but without room for an answer. */
+	case IB_USER_VERBS_CMD_GET_CONTEXT:
+	case IB_USER_VERBS_CMD_QUERY_PORT: return -ENOSPC;
+	default: return -EOPNOTSUPP;
+	}
+}

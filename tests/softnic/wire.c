@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * RoCE v2 over one UDP socket bound to port 4791 of this process's address.
+ * The socket is unconnected and never fragments, so Linux sends with DF set and
+ * identification 0, which the ICRC covers and a receiver cannot see: packets of
+ * a peer that sets another identification fail the check. Source port is always
+ * 4791: a QP's udp_sport is not used. Packets to this process's own address pass
+ * through a queue in memory, without ICRC.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "eng.h"
+
+#define ROCE_PORT 4791
+#define LOCAL_MAX 4096u
+#define PASS_MAX 256u /* in-process packets taken in one pass */
+
+struct sn_pkt *sn_pkt_get(struct sn_eng *e)
+{
+	struct sn_pkt *p = e->free;
+
+	if (p)
+		e->free = p->next;
+	else if (!(p = malloc(sizeof(*p))))
+		return NULL;
+	p->next = NULL;
+	p->corrupt = p->no_icrc = false;
+	return p;
+}
+
+void sn_pkt_put(struct sn_eng *e, struct sn_pkt *p)
+{
+	p->next = e->free;
+	e->free = p;
+}
+
+static void set_buffers(int fd)
+{
+	int size = 8 << 20;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)))
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+}
+
+int sn_wire_open(struct sn_eng *e)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(ROCE_PORT),
+				  .sin_addr = e->dev->cfg.ip };
+	int df = IP_PMTUDISC_DO, err;
+
+	e->local_tail = &e->local_head;
+	e->sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (e->sock < 0)
+		return -errno;
+	set_buffers(e->sock);
+	if (setsockopt(e->sock, IPPROTO_IP, IP_MTU_DISCOVER, &df, sizeof(df)) ||
+	    bind(e->sock, (struct sockaddr *)&at, sizeof(at))) {
+		err = -errno;
+		close(e->sock);
+		e->sock = -1;
+		return err;
+	}
+	return 0;
+}
+
+static void drop_list(struct sn_pkt **list)
+{
+	struct sn_pkt *p;
+
+	while ((p = *list)) {
+		*list = p->next;
+		free(p);
+	}
+}
+
+void sn_wire_close(struct sn_eng *e)
+{
+	unsigned i;
+
+	if (e->sock >= 0)
+		close(e->sock);
+	e->sock = -1;
+	for (i = 0; i < e->ntx; i++)
+		free(e->txq[i]);
+	for (i = 0; i < SN_RXQ; i++) {
+		free(e->rx[i]);
+		e->rx[i] = NULL;
+	}
+	e->ntx = e->nlocal = 0;
+	free(e->held);
+	e->held = NULL;
+	drop_list(&e->free);
+	drop_list(&e->local_head);
+	drop_list(&e->delayed);
+	e->local_tail = &e->local_head;
+}
+
+struct in_addr sn_qp_peer(const struct sn_qp *qp)
+{
+	struct in_addr ip;
+
+	memcpy(&ip, qp->dgid + 12, 4);
+	return ip;
+}
+
+static void build_headers(struct sn_pkt *p, uint8_t tos, uint8_t ttl)
+{
+	uint8_t *h = p->ip_udp;
+	uint32_t udp = 8 + p->len + 4;
+
+	memset(h, 0, 28);
+	h[0] = 0x45;
+	h[1] = tos;
+	h[2] = (20 + udp) >> 8;
+	h[3] = 20 + udp;
+	h[6] = 0x40; /* DF */
+	h[8] = ttl;
+	h[9] = IPPROTO_UDP;
+	memcpy(h + 12, &p->src, 4);
+	memcpy(h + 16, &p->dst, 4);
+	h[20] = h[22] = ROCE_PORT >> 8;
+	h[21] = h[23] = ROCE_PORT & 0xff;
+	h[24] = udp >> 8;
+	h[25] = udp;
+}
+
+void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, struct in_addr dst, struct sn_pkt *p,
+		 const struct sn_bth *bth, uint32_t len)
+{
+	uint32_t pad = -len & 3;
+
+	memset(p->data + len, 0, pad);
+	sn_put32(p->data, (uint32_t)bth->opcode << 24 | bth->solicited << 23 | 1u << 22 |
+			  pad << 20 | 0xffff);
+	sn_put32(p->data + 4, bth->qpn & 0xffffff);
+	sn_put32(p->data + 8, (uint32_t)bth->ackreq << 31 | (bth->psn & SN_PSN_MASK));
+	p->len = len + pad;
+	p->src = e->dev->cfg.ip;
+	p->dst = dst;
+	build_headers(p, qp->tclass, qp->hop_limit ? qp->hop_limit : 64);
+	e->dev->stats.tx_packets++;
+	e->dev->stats.tx_bytes += p->len;
+	sn_fault_send(e, p);
+}
+
+static void emit_local(struct sn_eng *e, struct sn_pkt *p)
+{
+	if (e->nlocal >= LOCAL_MAX) {
+		sn_pkt_put(e, p);
+		return;
+	}
+	p->no_icrc = true;
+	p->next = NULL;
+	*e->local_tail = p;
+	e->local_tail = &p->next;
+	e->nlocal++;
+}
+
+void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p)
+{
+	bool local = p->dst.s_addr == e->dev->cfg.ip.s_addr;
+	uint32_t icrc = !local || e->pcap ? sn_icrc(p->ip_udp, p->data, p->len) : 0;
+
+	sn_pcap_write(e, p, icrc);
+	if (local) {
+		emit_local(e, p);
+		return;
+	}
+	icrc = htole32(icrc);
+	memcpy(p->data + p->len, &icrc, 4);
+	if (p->corrupt)
+		p->data[p->len - 1] ^= 0x10;
+	e->txq[e->ntx++] = p;
+	if (e->ntx == SN_TXQ)
+		sn_wire_flush(e);
+}
+
+/* What the kernel does not take is lost, as on any wire. */
+void sn_wire_flush(struct sn_eng *e)
+{
+	struct sockaddr_in to[SN_TXQ];
+	struct mmsghdr m[SN_TXQ];
+	struct iovec iov[SN_TXQ];
+	unsigned i;
+	int n;
+
+	if (!e->ntx)
+		return;
+	memset(m, 0, e->ntx * sizeof(m[0]));
+	for (i = 0; i < e->ntx; i++) {
+		to[i] = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = e->txq[i]->dst,
+					      .sin_port = htons(ROCE_PORT) };
+		iov[i] = (struct iovec){ e->txq[i]->data, e->txq[i]->len + 4u };
+		m[i].msg_hdr.msg_name = &to[i];
+		m[i].msg_hdr.msg_namelen = sizeof(to[i]);
+		m[i].msg_hdr.msg_iov = &iov[i];
+		m[i].msg_hdr.msg_iovlen = 1;
+	}
+	for (i = 0; i < e->ntx; i += n > 0 ? n : 1)
+		n = sendmmsg(e->sock, m + i, e->ntx - i, MSG_DONTWAIT);
+	for (i = 0; i < e->ntx; i++)
+		sn_pkt_put(e, e->txq[i]);
+	e->ntx = 0;
+}
+
+static bool opcode_known(uint8_t op)
+{
+	return op <= SN_BTH_FA || op == SN_BTH_UD_SEND || op == SN_BTH_UD_SEND_IMM ||
+	       op == SN_BTH_MASKED_CS || op == SN_BTH_MASKED_FA;
+}
+
+static void dispatch(struct sn_eng *e, struct sn_pkt *pkt)
+{
+	uint32_t w0 = sn_get32(pkt->data), w2 = sn_get32(pkt->data + 8), len;
+	struct sn_bth bth = { .opcode = w0 >> 24, .pad = w0 >> 20 & 3, .solicited = w0 >> 23 & 1,
+			      .ackreq = w2 >> 31, .qpn = sn_get32(pkt->data + 4) & 0xffffff,
+			      .psn = w2 & SN_PSN_MASK };
+	struct sn_qp *qp = sn_find_qp(e->dev, bth.qpn);
+
+	if (pkt->len < 12u + bth.pad || !opcode_known(bth.opcode)) {
+		e->dev->stats.wire_malformed++;
+		return;
+	}
+	len = pkt->len - 12 - bth.pad;
+	if (!qp || !qp->eng || qp->state < SN_QPS_RTR || qp->state == SN_QPS_ERR)
+		return;
+	if (qp->type == SN_QPT_UD) {
+		if (bth.opcode >= SN_BTH_UD_SEND)
+			sn_rq_ud(e, qp->eng, &bth, pkt, pkt->data + 12, len);
+		return;
+	}
+	if (pkt->src.s_addr != sn_qp_peer(qp).s_addr)
+		return;
+	if (bth.opcode >= SN_BTH_RESP_FIRST && bth.opcode <= SN_BTH_ATOMIC_ACK)
+		sn_req_response(e, qp->eng, &bth, pkt->data + 12, len);
+	else
+		sn_rsp_request(e, qp->eng, &bth, pkt, pkt->data + 12, len);
+}
+
+static void receive(struct sn_eng *e, struct sn_pkt *p)
+{
+	uint32_t icrc;
+
+	e->dev->stats.rx_packets++;
+	e->dev->stats.rx_bytes += p->len;
+	if (p->no_icrc) {
+		if (p->corrupt)
+			e->dev->stats.icrc_errors++;
+		else
+			dispatch(e, p);
+		return;
+	}
+	build_headers(p, 0, 0);
+	memcpy(&icrc, p->data + p->len, 4);
+	icrc = le32toh(icrc);
+	sn_pcap_write(e, p, icrc);
+	if (sn_icrc(p->ip_udp, p->data, p->len) == icrc)
+		dispatch(e, p);
+	else
+		e->dev->stats.icrc_errors++;
+}
+
+static bool poll_local(struct sn_eng *e)
+{
+	struct sn_pkt *p;
+	unsigned n = 0;
+
+	while (n < PASS_MAX && (p = e->local_head)) {
+		e->local_head = p->next;
+		if (!e->local_head)
+			e->local_tail = &e->local_head;
+		e->nlocal--;
+		receive(e, p);
+		sn_pkt_put(e, p);
+		n++;
+	}
+	return n;
+}
+
+static bool poll_socket(struct sn_eng *e)
+{
+	struct sockaddr_in from[SN_RXQ];
+	struct mmsghdr m[SN_RXQ] = { 0 };
+	struct iovec iov[SN_RXQ];
+	int i, n;
+
+	for (i = 0; i < (int)SN_RXQ; i++) {
+		if (!e->rx[i] && !(e->rx[i] = sn_pkt_get(e)))
+			return false;
+		iov[i] = (struct iovec){ e->rx[i]->data, SN_PKT_DATA };
+		m[i].msg_hdr.msg_name = &from[i];
+		m[i].msg_hdr.msg_namelen = sizeof(from[i]);
+		m[i].msg_hdr.msg_iov = &iov[i];
+		m[i].msg_hdr.msg_iovlen = 1;
+	}
+	n = recvmmsg(e->sock, m, SN_RXQ, MSG_DONTWAIT, NULL);
+	for (i = 0; i < n; i++) {
+		struct sn_pkt *p = e->rx[i];
+
+		if (m[i].msg_len < 16 || m[i].msg_hdr.msg_flags & MSG_TRUNC) {
+			e->dev->stats.wire_malformed++;
+			continue;
+		}
+		p->src = from[i].sin_addr;
+		p->dst = e->dev->cfg.ip;
+		p->len = m[i].msg_len - 4;
+		receive(e, p);
+	}
+	return n > 0;
+}
+
+bool sn_wire_poll(struct sn_eng *e)
+{
+	bool any = sn_fault_due(e);
+
+	any |= poll_local(e);
+	return poll_socket(e) || any;
+}

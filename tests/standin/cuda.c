@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * A stand-in for libcuda.so.1: two GPUs, 0000:8a:00.0 and 0000:8b:00.0, whose
+ * memory is memfds mapped on multiples of 2 MiB. It keeps what a driver would
+ * keep and refuses what a driver would refuse (a call without a context, memory
+ * registered twice), so that leaks and missing contexts show.
+ *
+ * STANDIN_CUDA_FAIL=n fails the n-th call; tests may also use the standin_cuda_*
+ * functions at the end, found with dlsym. STANDIN_CUDA_IOMEM=1 accepts the
+ * IOMEMORY flag, =2 refuses every registration; STANDIN_CUDA_DMABUF=0 has none.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define NUM_GPUS   2
+#define MAX_BLOCKS 4096
+#define ALIGN	   (2ul << 20)
+#define EXPORT	   __attribute__((visibility("default")))
+
+enum {
+	OK = 0,
+	INVALID_VALUE = 1,
+	OUT_OF_MEMORY = 2,
+	NO_DEVICE = 100,
+	INVALID_CONTEXT = 201,
+	ALREADY_REGISTERED = 712,
+	NOT_REGISTERED = 713,
+	NOT_SUPPORTED = 801,
+};
+
+struct block {
+	char *addr;
+	size_t size;
+	int fd; /* -1: registered host memory */
+	char *map;
+	size_t map_len;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct block blocks[MAX_BLOCKS];
+static int primary_refs[NUM_GPUS], streams, stacked;
+static long calls, fail_at = -1;
+static int live_blocks;
+static __thread int stack[16], depth;
+static char contexts[NUM_GPUS];
+
+int standin_cuda_live(void);
+long standin_cuda_calls(void);
+void standin_cuda_fail_at(long n);
+
+static long number(const char *name, long otherwise)
+{
+	const char *env = getenv(name);
+
+	return env && *env ? atol(env) : otherwise;
+}
+
+/* Counts a call; true: this is the one to fail. */
+static bool planned(void)
+{
+	bool hit;
+
+	pthread_mutex_lock(&lock);
+	if (fail_at < 0)
+		fail_at = number("STANDIN_CUDA_FAIL", 0);
+	hit = ++calls == fail_at;
+	pthread_mutex_unlock(&lock);
+	return hit;
+}
+
+static int call(bool needs_context)
+{
+	if (planned())
+		return OUT_OF_MEMORY;
+	return needs_context && !depth ? INVALID_CONTEXT : OK;
+}
+
+#define CALL(needs_context)                                                                        \
+	do {                                                                                       \
+		int ret_ = call(needs_context);                                                    \
+		if (ret_)                                                                          \
+			return ret_;                                                               \
+	} while (0)
+
+static struct block *find(const char *addr)
+{
+	int i;
+
+	for (i = 0; i < MAX_BLOCKS; i++)
+		if (blocks[i].addr && addr >= blocks[i].addr &&
+		    addr < blocks[i].addr + blocks[i].size)
+			return &blocks[i];
+	return NULL;
+}
+
+static int add(struct block block)
+{
+	int i, ret = OUT_OF_MEMORY;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < MAX_BLOCKS && ret; i++) {
+		if (blocks[i].addr)
+			continue;
+		blocks[i] = block;
+		live_blocks++;
+		ret = OK;
+	}
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+/* Takes the block that starts at addr off the table. */
+static int take(const char *addr, bool registered, struct block *taken)
+{
+	struct block *block;
+	int ret = registered ? NOT_REGISTERED : INVALID_VALUE;
+
+	pthread_mutex_lock(&lock);
+	block = find(addr);
+	if (block && block->addr == addr && (block->fd < 0) == registered) {
+		*taken = *block;
+		block->addr = NULL;
+		live_blocks--;
+		ret = OK;
+	}
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+EXPORT int cuInit(unsigned int flags)
+{
+	(void)flags;
+	return call(false);
+}
+
+EXPORT int cuGetErrorName(int error, const char **name)
+{
+	*name = error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_STANDIN";
+	return OK;
+}
+
+EXPORT int cuDeviceGetByPCIBusId(int *device, const char *bdf)
+{
+	CALL(false);
+	if (strcmp(bdf, "0000:8a:00.0") && strcmp(bdf, "0000:8b:00.0"))
+		return NO_DEVICE;
+	*device = bdf[6] - 'a';
+	return OK;
+}
+
+EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+	CALL(false);
+	(void)device;
+	*value = attribute == 124 ? (int)number("STANDIN_CUDA_DMABUF", 1) : 0;
+	return OK;
+}
+
+EXPORT int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+	CALL(false);
+	__sync_fetch_and_add(&primary_refs[device], 1);
+	*context = &contexts[device];
+	return OK;
+}
+
+EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
+{
+	int ret = call(false);
+
+	__sync_fetch_and_sub(&primary_refs[device], 1);
+	return ret;
+}
+
+EXPORT int cuCtxPushCurrent_v2(void *context)
+{
+	int device = (int)((char *)context - contexts);
+
+	CALL(false);
+	if (device < 0 || device >= NUM_GPUS || primary_refs[device] <= 0 || depth == 16)
+		return INVALID_CONTEXT;
+	stack[depth++] = device;
+	__sync_fetch_and_add(&stacked, 1);
+	return OK;
+}
+
+EXPORT int cuCtxPopCurrent_v2(void **context)
+{
+	if (!depth)
+		return INVALID_CONTEXT;
+	*context = &contexts[stack[--depth]];
+	__sync_fetch_and_sub(&stacked, 1);
+	return OK;
+}
+
+EXPORT int cuCtxGetDevice(int *device)
+{
+	if (!depth)
+		return INVALID_CONTEXT;
+	*device = stack[depth - 1];
+	return OK;
+}
+
+EXPORT int cuMemAlloc_v2(unsigned long long *ptr, size_t size)
+{
+	struct block block = {.size = size, .map_len = size + ALIGN};
+	int ret;
+
+	CALL(true);
+	if (!size || size > 1ul << 34)
+		return OUT_OF_MEMORY;
+	block.fd = memfd_create("standin-gpu", MFD_CLOEXEC);
+	if (block.fd < 0)
+		return OUT_OF_MEMORY;
+	block.map = mmap(NULL, block.map_len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	block.addr = (char *)(((unsigned long)block.map + ALIGN - 1) & ~(ALIGN - 1));
+	if (ftruncate(block.fd, (off_t)((size + 4095) & ~4095ul)) ||
+	    mmap(block.addr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, block.fd, 0) ==
+		MAP_FAILED)
+		return OUT_OF_MEMORY;
+	memset(block.addr, 0xa5, size); /* fresh GPU memory is not zero */
+	ret = add(block);
+	*ptr = (unsigned long)block.addr;
+	return ret;
+}
+
+EXPORT int cuMemFree_v2(unsigned long long ptr)
+{
+	struct block block;
+	int ret = call(true);
+
+	if (ret == INVALID_CONTEXT)
+		return ret;
+	if (take((char *)(unsigned long)ptr, false, &block))
+		return INVALID_VALUE;
+	munmap(block.map, block.map_len);
+	close(block.fd);
+	return ret;
+}
+
+EXPORT int cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
+{
+	long iomem = number("STANDIN_CUDA_IOMEM", 0);
+	bool known;
+
+	CALL(true);
+	if (iomem == 2 || (flags & 4 && iomem != 1))
+		return INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	known = find(ptr);
+	pthread_mutex_unlock(&lock);
+	if (known)
+		return ALREADY_REGISTERED;
+	return add((struct block){.addr = ptr, .size = size, .fd = -1});
+}
+
+EXPORT int cuMemHostUnregister(void *ptr)
+{
+	struct block block;
+	int ret = call(true);
+
+	if (ret == INVALID_CONTEXT)
+		return ret;
+	return take(ptr, true, &block) ? NOT_REGISTERED : ret;
+}
+
+EXPORT int cuMemHostGetDevicePointer_v2(unsigned long long *ptr, void *host, unsigned int flags)
+{
+	bool known;
+
+	(void)flags;
+	CALL(true);
+	pthread_mutex_lock(&lock);
+	known = find(host);
+	pthread_mutex_unlock(&lock);
+	if (!known)
+		return INVALID_VALUE;
+	*ptr = (unsigned long)host;
+	return OK;
+}
+
+EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long dst, const void *src, size_t len, void *stream)
+{
+	CALL(true);
+	if (!stream)
+		return INVALID_VALUE; /* the NULL stream would wait for a spinning kernel */
+	memcpy((void *)(unsigned long)dst, src, len);
+	return OK;
+}
+
+EXPORT int cuMemcpyDtoHAsync_v2(void *dst, unsigned long long src, size_t len, void *stream)
+{
+	CALL(true);
+	if (!stream)
+		return INVALID_VALUE;
+	memcpy(dst, (void *)(unsigned long)src, len);
+	return OK;
+}
+
+EXPORT int cuMemsetD8Async(unsigned long long dst, unsigned char byte, size_t len, void *stream)
+{
+	CALL(true);
+	if (!stream)
+		return INVALID_VALUE;
+	memset((void *)(unsigned long)dst, byte, len);
+	return OK;
+}
+
+EXPORT int cuStreamCreate(void **stream, unsigned int flags)
+{
+	CALL(true);
+	if (flags != 1)
+		return INVALID_VALUE;
+	__sync_fetch_and_add(&streams, 1);
+	*stream = &streams;
+	return OK;
+}
+
+EXPORT int cuStreamSynchronize(void *stream)
+{
+	CALL(true);
+	return stream ? OK : INVALID_VALUE;
+}
+
+EXPORT int cuStreamDestroy_v2(void *stream)
+{
+	int ret = call(true);
+
+	(void)stream;
+	__sync_fetch_and_sub(&streams, 1);
+	return ret;
+}
+
+EXPORT int cuPointerSetAttribute(const void *value, int attribute, unsigned long long ptr)
+{
+	CALL(true);
+	(void)value;
+	return attribute == 6 && find((char *)(unsigned long)ptr) ? OK : INVALID_VALUE;
+}
+
+/* A dmabuf is the block's memfd: it must start at the block. */
+EXPORT int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr, size_t size,
+					 int type, unsigned long long flags)
+{
+	struct block *block;
+	int fd;
+
+	CALL(true);
+	if (type != 1 || flags || (ptr | size) & 4095)
+		return INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	block = find((char *)(unsigned long)ptr);
+	fd = block && block->fd >= 0 && block->addr == (char *)(unsigned long)ptr ? dup(block->fd)
+										  : -1;
+	pthread_mutex_unlock(&lock);
+	if (fd < 0)
+		return NOT_SUPPORTED;
+	*(int *)handle = fd;
+	return OK;
+}
+
+/* Everything that somebody would have to give back. */
+EXPORT int standin_cuda_live(void)
+{
+	return live_blocks + primary_refs[0] + primary_refs[1] + streams + stacked;
+}
+
+EXPORT long standin_cuda_calls(void)
+{
+	return calls;
+}
+
+/* Fails the n-th call from now; 0: none. */
+EXPORT void standin_cuda_fail_at(long n)
+{
+	pthread_mutex_lock(&lock);
+	fail_at = n ? calls + n : 0;
+	pthread_mutex_unlock(&lock);
+}

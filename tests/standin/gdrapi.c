@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * A stand-in for libgdrapi: the stand-in CUDA's GPU memory has a CPU address
+ * already, and the mapping is a second one of the same pages, so that a mapping
+ * taken for the GPU address shows. STANDIN_GDR_FAIL=n fails the n-th call.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef struct {
+	unsigned long h;
+} handle_t;
+
+static int pins, maps;
+static long calls, fail_at = -1;
+
+int standin_gdr_live(void);
+void standin_gdr_fail_at(long n);
+
+static int planned(void)
+{
+	const char *env = getenv("STANDIN_GDR_FAIL");
+
+	if (fail_at < 0)
+		fail_at = env ? atol(env) : 0;
+	return ++calls == fail_at;
+}
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+EXPORT void *gdr_open(void)
+{
+	return planned() ? NULL : &pins;
+}
+
+EXPORT int gdr_pin_buffer(void *gdr, unsigned long addr, size_t size, uint64_t token,
+			  uint32_t va_space, handle_t *handle)
+{
+	(void)gdr;
+	(void)token;
+	(void)va_space;
+	if (planned() || (addr | size) & 0xffff)
+		return 22;
+	handle->h = addr;
+	pins++;
+	return 0;
+}
+
+EXPORT int gdr_unpin_buffer(void *gdr, handle_t handle)
+{
+	(void)gdr;
+	(void)handle;
+	pins--;
+	return 0;
+}
+
+EXPORT int gdr_map(void *gdr, handle_t handle, void **va, size_t size)
+{
+	void *second;
+
+	(void)gdr;
+	if (planned())
+		return 12;
+	second = mremap((void *)handle.h, 0, size, MREMAP_MAYMOVE); /* duplicates */
+	if (second == MAP_FAILED)
+		return 12;
+	*va = second;
+	maps++;
+	return 0;
+}
+
+EXPORT int gdr_unmap(void *gdr, handle_t handle, void *va, size_t size)
+{
+	(void)gdr;
+	(void)handle;
+	maps--;
+	return munmap(va, size);
+}
+
+EXPORT int standin_gdr_live(void)
+{
+	return pins + maps;
+}
+
+/* Fails the n-th call from now; 0: none. */
+EXPORT void standin_gdr_fail_at(long n)
+{
+	fail_at = n ? calls + n : 0;
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# What every file of the repository keeps to: the licence lines, tabs, at most
+# 100 columns, no left-over notes, no file over 600 lines, and at the top level
+# only what the layout has.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+bad=0
+tmp=$(mktemp)
+trap 'rm -f "$tmp"' EXIT
+
+complain() {
+	echo "style.sh: $1"
+	head -n 20 "$tmp" | sed 's/^/    /'
+	bad=1
+}
+
+if git rev-parse --git-dir >/dev/null 2>&1; then
+	files=$(git ls-files -co --exclude-standard)
+else
+	files=$(find . -path ./build -prune -o -type f -print | sed 's|^\./||')
+fi
+files=$(for f in $files; do [ -f "$f" ] && echo "$f"; done)
+code=$(grep -E '\.(c|h|cu|cuh|cpp|def)$' <<<"$files")
+text=$(grep -E '\.(c|h|cu|cuh|cpp|def|sh|py|txt)$|^Makefile$|^\.ci/run$' <<<"$files")
+
+# shellcheck disable=SC2086 # lists of names without spaces, throughout
+{
+	for f in $text; do
+		head -n 3 "$f" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' &&
+			head -n 4 "$f" | grep -q 'Copyright (c) gdaki authors' || echo "$f"
+	done >"$tmp"
+	[ ! -s "$tmp" ] || complain "no licence lines"
+
+	grep -n -w -E 'TO''DO|FIX''ME|XX''X|HA''CK|st''ub|st''ubs|not yet impl''emented' $text /dev/null >"$tmp" &&
+		complain "left-over notes"
+
+	grep -n -P '^ {4,}[^\s\\]' $code /dev/null >"$tmp" && complain "indented with spaces"
+	grep -n -P '[ \t]+$' $text /dev/null >"$tmp" && complain "blanks at the end of a line"
+	for f in $code; do
+		expand "$f" | awk -v f="$f" 'length > 100 { print f ":" NR ": " length " columns" }'
+	done >"$tmp"
+	[ ! -s "$tmp" ] || complain "longer than 100 columns"
+	wc -l $code | awk '$2 != "total" && $1 > 600 { print $2 ": " $1 " lines" }' >"$tmp"
+	[ ! -s "$tmp" ] || complain "longer than 600 lines"
+
+	product=$(grep -E '^(core|umem|uar|cq|qp|doorbell)/' <<<"$code")
+	grep -n -i -E '\bissue #?[0-9]+\b|softnic' $product /dev/null >"$tmp" &&
+		complain "the product speaks of its tests or its history"
+	grep -n -E '__attribute__\(\(constructor' $product /dev/null >"$tmp" && complain "a constructor"
+	grep -n '__CUDACC__' $product /dev/null | grep -v '/platform' >"$tmp" &&
+		complain "__CUDACC__ outside the platform header"
+	# doorbell/mmio.h is the host's own barrier in front of a register store.
+	grep -n -E '\basm\b|__asm__' $product /dev/null | grep -v -E '/platform|doorbell/mmio.h' >"$tmp" &&
+		complain "inline assembly outside the platform header"
+}
+
+allowed='^(Makefile|README\.md|LICENSE|\.ci|\.clang-format|\.gitignore|\.gitattributes|core|umem|uar|cq|qp|doorbell|tests|examples)$'
+cut -d/ -f1 <<<"$files" | sort -u | grep -v -E "$allowed" >"$tmp" && complain "not part of the layout"
+exit $bad

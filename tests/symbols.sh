@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# A static archive has no hidden symbols: every global that ours define is
+# visible to the user's link, so each must be doca_* or gdk_*. None may run
+# code before main either.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+B=${B:-build}
+bad=0
+found=0
+
+for lib in "$B"/lib/libgdaki_*.a; do
+	[ -f "$lib" ] || continue
+	found=$((found + 1))
+	names=$(nm -g --defined-only "$lib" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u)
+	if [ -z "$names" ]; then
+		echo "symbols.sh: $lib defines nothing"
+		bad=1
+	fi
+	other=$(grep -v -E '^(doca|gdk)_|^__gcov|^__(asan|ubsan|tsan|odr_asan)' <<<"$names")
+	if [ -n "$other" ]; then
+		echo "symbols.sh: $lib defines names that are not ours:"
+		sed 's/^/    /' <<<"$other"
+		bad=1
+	fi
+	if objdump -h "$lib" | grep -q -E '\.(init_array|ctors|preinit_array)'; then
+		echo "symbols.sh: $lib runs code before main"
+		bad=1
+	fi
+done
+if [ $found -ne 10 ]; then
+	echo "symbols.sh: $found archives in $B/lib, not 10"
+	bad=1
+fi
+exit $bad

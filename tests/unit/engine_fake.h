@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * A front for tests of the software NIC's engine alone: one device, tables in
+ * plain arrays, queue memory from the test itself. No libibverbs, no firmware.
+ */
+#ifndef ENGINE_FAKE_H
+#define ENGINE_FAKE_H
+
+#include "../softnic/eng.h"
+
+#define FAKE_DEPTH 64u
+#define FAKE_STRIDE 64u
+
+/* A QP with its rings, as an application would hold it. */
+struct fake_qp {
+	struct sn_qp qp;
+	struct sn_cq scq, rcq;
+	uint8_t *sq, *rq, *scqe, *rcqe;
+	uint32_t *dbr; /* words 0 and 1 of the QP, 2 and 3 of the send CQ, 4 and 5 of the other */
+	uint32_t pi, rpi, sci, rci;
+	uint8_t *uar;
+};
+
+void fake_open(const char *ip);
+void fake_close(void);
+void fake_qp_init(struct fake_qp *q, uint32_t qpn, uint32_t page);
+void fake_qp_fini(struct fake_qp *q);
+void fake_connect(struct fake_qp *q, const char *ip, uint32_t dest);
+void fake_modify(struct fake_qp *q, enum sn_qp_state to);
+uint32_t fake_mr(void *va, uint64_t len, uint32_t access); /* its key */
+void fake_mr_drop(uint32_t key);
+
+/* WQE at the producer index; the doorbell is separate. */
+struct fake_wqe {
+	uint8_t opcode, fm;
+	uint64_t raddr;
+	uint32_t rkey, imm;
+	uint64_t swap, compare;
+	struct { void *addr; uint32_t len, lkey; } sge[4];
+	unsigned nsge;
+	const void *inl;
+	uint32_t inl_len;
+};
+void fake_write_wqe(struct fake_qp *q, const struct fake_wqe *w);
+void fake_ring(struct fake_qp *q);	/* DBREC, then register with the next index */
+void fake_post(struct fake_qp *q, const struct fake_wqe *w);
+void fake_recv(struct fake_qp *q, void *addr, uint32_t len, uint32_t lkey);
+/* Copies the next CQE; false after ms milliseconds without one. */
+bool fake_poll(struct fake_qp *q, bool recv, uint8_t cqe[64], int ms);
+
+extern unsigned fake_events, fake_async;
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* doca_dev and device attributes, on the software NIC. */
+#include "../../core/devx.h"
+#include "../../core/net_dev.h"
+#include "../lib/nic.h"
+
+Test(caps, attributes_are_those_of_ibv_query_device)
+{
+	struct ibv_context *ctx = nic_open_context();
+	struct doca_verbs_device_attr *attr;
+	struct ibv_device_attr verbs;
+
+	cr_assert_eq(ibv_query_device(ctx, &verbs), 0);
+	cr_assert_eq(doca_verbs_query_device(ctx, &attr), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_device_attr_get_max_qp(attr), (uint32_t)verbs.max_qp);
+	cr_expect_eq(doca_verbs_device_attr_get_max_qp_wr(attr), (uint32_t)verbs.max_qp_wr);
+	cr_expect_eq(doca_verbs_device_attr_get_max_sge(attr), (uint32_t)verbs.max_sge);
+	cr_expect_eq(doca_verbs_device_attr_get_max_cq(attr), (uint32_t)verbs.max_cq);
+	cr_expect_eq(doca_verbs_device_attr_get_max_cqe(attr), (uint32_t)verbs.max_cqe);
+	cr_expect_eq(doca_verbs_device_attr_get_max_mr(attr), (uint32_t)verbs.max_mr);
+	cr_expect_eq(doca_verbs_device_attr_get_max_pd(attr), (uint32_t)verbs.max_pd);
+	cr_expect_eq(doca_verbs_device_attr_get_max_srq(attr), (uint32_t)verbs.max_srq);
+	cr_expect_eq(doca_verbs_device_attr_get_max_pkeys(attr), verbs.max_pkeys);
+	cr_expect_eq(doca_verbs_device_attr_get_max_qp_rd_atom(attr), verbs.max_qp_rd_atom);
+	cr_expect_gt(doca_verbs_device_attr_get_max_qp(attr), 0);
+	cr_expect_eq(doca_verbs_device_attr_get_is_qp_type_supported(attr, DOCA_VERBS_QP_TYPE_RC),
+		     DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_device_attr_get_is_qp_type_supported(attr, 1),
+		     DOCA_ERROR_INVALID_VALUE);
+	cr_expect_eq(doca_verbs_device_attr_free(attr), DOCA_SUCCESS);
+	ibv_close_device(ctx);
+}
+
+Test(caps, bad_arguments_are_refused)
+{
+	struct doca_verbs_device_attr *attr;
+	doca_dev_t *dev;
+
+	cr_expect_eq(doca_verbs_query_device(NULL, &attr), DOCA_ERROR_INVALID_VALUE);
+	cr_expect_eq(doca_verbs_device_attr_free(NULL), DOCA_ERROR_INVALID_VALUE);
+	cr_expect_eq(doca_verbs_device_attr_get_max_qp(NULL), 0);
+	cr_expect_eq(doca_verbs_dev_open(NULL, &dev), DOCA_ERROR_INVALID_VALUE);
+	cr_expect_eq(doca_verbs_dev_close(NULL), DOCA_ERROR_INVALID_VALUE);
+}
+
+Test(caps, device_knows_its_link_and_domain)
+{
+	struct nic nic = nic_open();
+
+	cr_expect_eq(nic.dev->caps.roce, 1);
+	cr_expect_eq(nic.dev->caps.rc_supported, 1);
+	cr_expect_geq(nic.dev->caps.log_max_qp_sz, 15);
+	cr_expect_leq(nic.dev->caps.r_roce_min_src_udp_port, nic.dev->caps.r_roce_max_src_udp_port);
+	nic_close(&nic);
+}
+
+Test(caps, a_refused_command_is_a_driver_error)
+{
+	struct ibv_context *ctx = nic_open_context();
+	uint8_t in[PRM_CMD_IN_LEN] = {0}, out[PRM_QUERY_HCA_CAP_OUT_LEN];
+
+	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_HCA_CAP);
+	prm_set(in, PRM_CMD_OP_MOD, 0x7e << 1 | GDK_CAP_CURRENT);
+	cr_expect_eq(gdk_devx_cmd(ctx, "test", in, sizeof(in), out, sizeof(out)),
+		     DOCA_ERROR_DRIVER);
+	cr_expect_neq(prm_get(out, PRM_CMD_STATUS), 0);
+	ibv_close_device(ctx);
+}

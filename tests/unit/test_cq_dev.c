@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* CQEs folded into the state: owner bits, 64-bit indices, errors, bounds. */
+#include <criterion/criterion.h>
+
+#include "rig.h"
+
+static struct rig rig;
+
+/* n NOPs, signalled by `flags`, rung. */
+static void post(uint32_t n, uint32_t flags)
+{
+	uint64_t idx, i;
+
+	cr_assert_eq(gdk_reserve(&rig.qp, n, RIG_GPU, 0, &idx), 0);
+	for (i = idx; i < idx + n; i++)
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, flags);
+	gdk_post(&rig.qp, idx, idx + n - 1, RIG_GPU, RIG_AUTO, 0);
+}
+
+static void post_long(uint32_t flags)
+{
+	const struct gdk_atomic_ext arg = { 0, 0, 1, 2, 3, 4 };
+	uint64_t idx;
+
+	cr_assert_eq(gdk_reserve(&rig.qp, 2, RIG_GPU, 0, &idx), 0);
+	gdk_wqe_atomic_ext(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx),
+			   gdk_get_wqe_ptr(&rig.qp, idx + 1), (uint16_t)idx,
+			   DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, flags, 1, 2, 3, 4, 8,
+			   &arg);
+	gdk_post(&rig.qp, idx, idx + 1, RIG_GPU, RIG_AUTO, 0);
+}
+
+Test(cq_dev, poll_one_says_busy_then_done)
+{
+	rig_init(&rig, 8, RIG_DB, 0);
+	cr_assert_eq(gdk_poll_one_cq_at(&rig.qp.cq_sq, 0, RIG_GPU), EBUSY);
+	post(2, GDK_CE_ALWAYS);
+	cr_assert_eq(gdk_poll_one_cq_at(&rig.qp.cq_sq, 1, RIG_GPU), EBUSY);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_poll_one_cq_at(&rig.qp.cq_sq, 1, RIG_GPU), 0);
+	cr_assert_eq(gdk_poll_one_cq_at(&rig.qp.cq_sq, 0, RIG_GPU), 0);
+	cr_assert_eq(gdk_poll_one_cq_at(&rig.qp.cq_sq, 2, RIG_GPU), EBUSY);
+	cr_assert_eq(gdk_poll_one_cq_at(&rig.qp.cq_sq, 9, RIG_GPU), EBUSY);
+	cr_assert_eq(rig.st->completed, 2);
+}
+
+Test(cq_dev, poll_counts_completions)
+{
+	rig_init(&rig, 8, RIG_DB, 0);
+	post(3, GDK_CE_ALWAYS);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_poll_cq(&rig.qp.cq_sq, 2, RIG_GPU), 0);
+	cr_assert_eq(rig.st->cqe_ci, 2);
+	cr_assert_eq(gdk_poll_cq(&rig.qp.cq_sq, 1, RIG_GPU), 0);
+	cr_assert_eq(rig.st->cqe_ci, 3);
+}
+
+Test(cq_dev, indices_go_beyond_16_bits)
+{
+	const int collapsed[] = { 0, 1 };
+	unsigned int c, i;
+
+	for (c = 0; c < 2; c++) {
+		rig_init(&rig, 64, RIG_DB, collapsed[c]);
+		for (i = 0; i < 70000 / 32; i++) {
+			post(32, i % 2 ? GDK_CE_ALWAYS : 0);
+			rig_nic(&rig);
+			cr_assert_eq(gdk_wait(&rig.qp, 32 * i + 31, RIG_GPU), 0);
+			cr_assert_eq(rig.st->completed, 32 * i + 32);
+			cr_assert_eq(gdk_poll_ticket(&rig.qp, 32 * i + 32, RIG_GPU), EBUSY);
+		}
+		cr_assert_eq(rig.faults, 0);
+		rig_fini(&rig);
+	}
+}
+
+Test(cq_dev, long_wqe_completes_its_tail)
+{
+	rig_init(&rig, 2, RIG_DB, 0);
+	post_long(GDK_CE_ALWAYS);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_wait(&rig.qp, 1, RIG_GPU), 0);
+	cr_assert_eq(rig.st->completed, 2);
+	cr_assert_eq(rig.st->cqe_ci, 1);
+	/* a full ring again: both slots are free */
+	post_long(GDK_CE_ALWAYS);
+	cr_assert_eq(rig.qp.sq_rsvd_index, 4);
+}
+
+Test(cq_dev, reset_kept_the_cq)
+{
+	rig_init(&rig, 8, RIG_DB, 0);
+	post(5, GDK_CE_ALWAYS);
+	rig_nic(&rig);
+	/* five CQEs are in the CQ; the queue starts at index 0 again */
+	gdk_qp_state_format(rig.st, (uint64_t)(uintptr_t)rig.st, 8, GDK_QPF_SYS_SCOPE);
+	rig.st->cqe_ci = rig.cq_pi;
+	rig.qp.cq_sq.cqe_rsvd = rig.cq_pi;
+	rig.qp.sq_rsvd_index = rig.pi = rig.ci = 0;
+	rig.dbrec[1] = 0;
+	cr_assert_eq(gdk_poll_ticket(&rig.qp, 0, RIG_GPU), EBUSY);
+	post(4, GDK_CE_ALWAYS);
+	cr_assert_eq(gdk_poll_one_cq_at(&rig.qp.cq_sq, 3, RIG_GPU), EBUSY);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_poll_cq_at(&rig.qp.cq_sq, 3, RIG_GPU), 0);
+	cr_assert_eq(rig.st->completed, 4);
+}
+
+Test(cq_dev, error_is_sticky_and_names_the_first_wqe)
+{
+	uint64_t idx;
+
+	rig_init(&rig, 16, RIG_DB, 0);
+	rig.fail_at = 3;
+	post(8, GDK_CE_ALWAYS);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_wait(&rig.qp, 7, RIG_GPU), -EIO);
+	cr_assert_eq(rig.st->status, -EIO);
+	cr_assert_eq(rig.st->error_wqe, 3);
+	cr_assert_eq(gdk_wait(&rig.qp, 5, RIG_GPU), -EIO);
+	cr_assert_eq(gdk_poll_cq_at(&rig.qp.cq_sq, 4, RIG_GPU), -EIO);
+	cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, 0, &idx), -EIO);
+	cr_assert_eq(idx, 8);
+}
+
+Test(cq_dev, error_on_a_collapsed_cq)
+{
+	rig_init(&rig, 16, RIG_DB, 1);
+	rig.fail_at = 0;
+	post(1, GDK_CE_ALWAYS);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_poll_collapsed_at(&rig.qp, 0, RIG_GPU), -EIO);
+	cr_assert_eq(rig.st->error_wqe, 0);
+	cr_assert_eq(rig.st->completed, 0);
+}
+
+Test(cq_dev, error_after_unsignalled)
+{
+	rig_init(&rig, 16, RIG_DB, 0);
+	rig.fail_at = 3;
+	post(5, 0);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_wait(&rig.qp, 4, RIG_GPU), -EIO);
+	cr_assert_eq(rig.st->error_wqe, 3);
+	cr_assert_eq(rig.st->completed, 3);
+}
+
+Test(cq_dev, abort_ends_a_wait)
+{
+	rig_init(&rig, 16, RIG_DB, 0);
+	post(1, GDK_CE_ALWAYS);
+	rig.st->abort_word = 1;
+	cr_assert_eq(gdk_wait(&rig.qp, 0, RIG_GPU), -ECANCELED);
+	cr_assert_eq(rig.st->status, -ECANCELED);
+}
+
+Test(cq_dev, a_stated_limit_leaves_the_qp_usable)
+{
+	rig_init(&rig, 16, RIG_DB, 0);
+	post(1, GDK_CE_ALWAYS);
+	cr_assert_eq(gdk_wait_for(&rig.qp, 0, RIG_GPU, 1000000), -ETIMEDOUT);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_wait(&rig.qp, 0, RIG_GPU), 0);
+}
+
+Test(cq_dev, wait_rings_what_nobody_rang)
+{
+	uint64_t idx;
+
+	rig_init(&rig, 16, RIG_DB, 0);
+	cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_EXCL, 0, &idx), 0);
+	gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, 0), 0, GDK_CE_ALWAYS);
+	gdk_post(&rig.qp, 0, 0, RIG_EXCL, RIG_AUTO, GDK_OPT_SKIP_DB);
+	cr_assert_eq(gdk_wait_for(&rig.qp, 0, RIG_EXCL, 1000000), -ETIMEDOUT);
+	cr_assert_eq(rig.st->doorbells, 1);
+}
+
+Test(cq_dev, laps_skipped_without_polling)
+{
+	uint64_t idx, i;
+
+	/* availability check off: three laps, one wait at the end */
+	rig_init(&rig, 8, RIG_DB, 0);
+	for (i = 0; i < 22; i++) {
+		cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_EXCL, GDK_OPT_SKIP_CHECK, &idx), 0);
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
+		gdk_post(&rig.qp, i, i, RIG_EXCL, RIG_AUTO, 0);
+		rig_nic(&rig);
+	}
+	cr_assert_eq(gdk_wait(&rig.qp, 21, RIG_EXCL), 0);
+	cr_assert_eq(rig.st->completed, 22);
+}

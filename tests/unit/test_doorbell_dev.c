@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Doorbell values byte by byte, the record, BlueFlame halves, the proxy counter. */
+#include <criterion/criterion.h>
+
+#include "rig.h"
+
+static struct rig rig;
+
+static void post(unsigned int n)
+{
+	uint64_t idx;
+	unsigned int i;
+
+	cr_assert_eq(gdk_reserve(&rig.qp, n, RIG_GPU, 0, &idx), 0);
+	for (i = 0; i < n; i++)
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx + i), (uint16_t)(idx + i),
+			    GDK_CE_ALWAYS);
+	gdk_post(&rig.qp, idx, idx + n - 1, RIG_GPU, RIG_AUTO, 0);
+}
+
+static void expect(const void *at, const uint8_t *bytes, size_t n)
+{
+	cr_assert_eq(memcmp(at, bytes, n), 0);
+}
+
+Test(doorbell_dev, register_and_record)
+{
+	static const uint8_t reg[8] = { 0x00, 0x00, 0x03, 0x00, 0x00, 0xab, 0xcd, 0x00 };
+	static const uint8_t rec[8] = { 0, 0, 0, 0, 0x00, 0x00, 0x00, 0x03 };
+
+	rig_init(&rig, 64, RIG_DB, 0);
+	post(3);
+	expect(rig.page + 0x800, reg, 8);
+	expect(rig.dbrec, rec, 8);
+	cr_assert_eq(rig.st->doorbells, 1);
+	cr_assert_eq(rig.st->dbrec_updates, 1);
+	cr_assert_eq(rig.st->rung, 3);
+}
+
+Test(doorbell_dev, index_wraps_at_16_bits)
+{
+	static const uint8_t reg[8] = { 0x00, 0x00, 0x01, 0x00, 0x00, 0xab, 0xcd, 0x00 };
+
+	rig_init(&rig, 64, RIG_DB, 0);
+	gdk_ring_db(&rig.qp, 0x10001);
+	gdk_update_dbr(&rig.qp, 0x10001);
+	expect(rig.page + 0x800, reg, 8);
+	cr_assert_eq(be32toh(rig.dbrec[1]), 1);
+	cr_assert_eq(rig.st->rung, 0x10001);
+}
+
+Test(doorbell_dev, no_dbr_leaves_the_record_alone)
+{
+	rig_init(&rig, 64, RIG_NO_DBR, 0);
+	post(1);
+	cr_assert_eq(rig.dbrec[1], RIG_POISON);
+	cr_assert_eq(rig.st->dbrec_updates, 0);
+	cr_assert_eq(rig.st->doorbells, 1);
+}
+
+Test(doorbell_dev, explicit_handler_wins_over_the_qp)
+{
+	rig_init(&rig, 64, RIG_DB, 0);
+	gdk_submit(&rig.qp, 0, RIG_GPU, RIG_DB, 0);
+	cr_assert_eq(rig.st->doorbells, 0);
+	rig.dbrec[1] = RIG_POISON;
+	gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, 0), 0, GDK_CE_ALWAYS);
+	gdk_post(&rig.qp, 0, 0, RIG_EXCL, RIG_NO_DBR, 0);
+	cr_assert_eq(rig.dbrec[1], RIG_POISON);
+	cr_assert_eq(rig.st->doorbells, 1);
+}
+
+Test(doorbell_dev, blueflame_alternates_and_carries_the_wqe)
+{
+	rig_init(&rig, 64, RIG_BF, 0);
+	post(1);
+	cr_assert_eq(memcmp(rig.page + 0x800, rig.ring, 64), 0);
+	cr_assert_eq(*(uint64_t *)(void *)(rig.page + 0x900), 0);
+	cr_assert_eq(be32toh(rig.dbrec[1]), 1);
+	post(1);
+	cr_assert_eq(memcmp(rig.page + 0x900, rig.ring + 64, 64), 0);
+	/* more than one: a plain doorbell */
+	memset(rig.page, 0, 4096);
+	post(2);
+	cr_assert_eq(be32toh(*(uint32_t *)(void *)(rig.page + 0x800)) >> 8, 4);
+	cr_assert_eq(*(uint64_t *)(void *)(rig.page + 0x808), 0);
+	cr_assert_eq(rig.st->doorbells, 3);
+}
+
+Test(doorbell_dev, blueflame_only_where_it_is_mapped)
+{
+	rig_init(&rig, 64, RIG_DB, 0);
+	gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, 0), 0, GDK_CE_ALWAYS);
+	gdk_post(&rig.qp, 0, 0, RIG_EXCL, RIG_BF, 0);
+	cr_assert_eq(*(uint64_t *)(void *)(rig.page + 0x808), 0);
+	cr_assert_neq(*(uint64_t *)(void *)(rig.page + 0x800), 0);
+}
+
+Test(doorbell_dev, proxy_counter_rises_only)
+{
+	rig_init(&rig, 64, RIG_PROXY, 0);
+	post(5);
+	cr_assert_eq(rig.counter, 5);
+	gdk_ring_proxy(&rig.qp, 3, RIG_GPU);
+	cr_assert_eq(rig.counter, 5);
+	cr_assert_eq(rig.st->doorbells, 0);
+	cr_assert_eq(rig.dbrec[1], 0);
+	cr_assert_eq(*(uint64_t *)(void *)(rig.page + 0x800), 0);
+}

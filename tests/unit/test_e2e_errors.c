@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * A put that must not succeed: each ends in the right error CQE, gives the
+ * waiting thread a non-zero status soon, changes not one byte of the target,
+ * and leaves a status that every later put and wait sees.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#include "../lib/e2e.h"
+
+#define BYTES 8192u
+#define LOCAL_PROT 0x04
+#define REMOTE_ACCESS 0x13
+#define SOON_NS 5000000000ull
+
+struct wrong {
+	uint32_t lkey_flip, rkey_flip;
+	size_t off; /* of the target, in dst */
+	uint32_t syndrome;
+	int access; /* of dst; 0: all remote rights */
+	enum doca_gpu_dev_verbs_nic_handler handler;
+};
+
+static int put_wrong(struct e2e_pair *p, const struct wrong *w, size_t len)
+{
+	doca_gpu_dev_verbs_ticket_t t;
+	int rc = gdk_put(p->tx.dev, e2e_addr(p->dst.mem + w->off, p->dst.mr->rkey ^ w->rkey_flip),
+			 e2e_addr(p->src.mem, p->src.mr->lkey ^ w->lkey_flip), len, &t, E2E_MODE,
+			 E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+
+	return rc ? rc : e2e_wait(&p->tx, t);
+}
+
+static void expect_refused(const struct wrong *w)
+{
+	struct doca_gpu_verbs_qp_error_info info;
+	struct gdk_qp_counters c;
+	const struct wrong right = { .off = 0 };
+	struct e2e_pair p;
+	uint64_t start;
+
+	e2e_pair_open(&p, w->handler ? w->handler : E2E_DB, 64, BYTES);
+	if (w->access) {
+		ibv_dereg_mr(p.dst.mr);
+		cr_assert(p.dst.mr = ibv_reg_mr(p.nic.pd, p.dst.mem, BYTES, w->access));
+	}
+	memset(p.src.mem, 0xab, BYTES);
+	if (!w->access) {
+		cr_assert_eq(put_wrong(&p, &right, 64), 0, "a right put fails");
+		cr_assert_eq(p.dst.mem[63], 0xab);
+	}
+	memset(p.dst.mem, 0x11, BYTES);
+	start = e2e_now_ns();
+	cr_expect_eq(put_wrong(&p, w, 256), -EIO);
+	cr_expect_lt(e2e_now_ns() - start, SOON_NS);
+	for (size_t i = 0; i < BYTES; i++)
+		cr_assert_eq(p.dst.mem[i], 0x11, "byte %zu changed", i);
+
+	cr_assert_eq(doca_gpu_verbs_query_last_error(p.tx.hl->qp_gverbs, &info), DOCA_SUCCESS);
+	cr_expect(info.has_error);
+	cr_expect_eq(info.syndrome, (int)w->syndrome, "syndrome 0x%x", info.syndrome);
+	cr_expect_eq(info.wqe_counter, w->access ? 0 : 1);
+
+	/* Sticky: what would be right is refused now, and nothing is written. */
+	cr_expect_eq(put_wrong(&p, &right, 64), -EIO);
+	cr_expect_eq(p.dst.mem[0], 0x11);
+	cr_assert_eq(gdk_verbs_qp_get_counters(p.tx.hl->qp_gverbs, &c), DOCA_SUCCESS);
+	cr_expect_eq(c.status, -EIO);
+	cr_expect_eq(c.error_wqe, w->access ? 0 : 1);
+	e2e_pair_close(&p);
+}
+
+Test(e2e_errors, bad_rkey)
+{
+	expect_refused(&(struct wrong){ .rkey_flip = 0x100, .syndrome = REMOTE_ACCESS });
+}
+
+Test(e2e_errors, bad_rkey_variant)
+{
+	expect_refused(&(struct wrong){ .rkey_flip = 0x1, .syndrome = REMOTE_ACCESS });
+}
+
+Test(e2e_errors, bad_lkey)
+{
+	expect_refused(&(struct wrong){ .lkey_flip = 0x100, .syndrome = LOCAL_PROT });
+}
+
+Test(e2e_errors, past_the_end_of_the_region)
+{
+	expect_refused(&(struct wrong){ .off = BYTES - 255, .syndrome = REMOTE_ACCESS });
+}
+
+Test(e2e_errors, far_outside_the_region)
+{
+	expect_refused(&(struct wrong){ .off = BYTES + 65536, .syndrome = REMOTE_ACCESS });
+}
+
+Test(e2e_errors, region_without_remote_write)
+{
+	expect_refused(&(struct wrong){ .syndrome = REMOTE_ACCESS,
+					.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ });
+}
+
+Test(e2e_errors, bad_rkey_through_every_handler)
+{
+	expect_refused(&(struct wrong){ .rkey_flip = 0x100, .syndrome = REMOTE_ACCESS,
+					.handler = E2E_PROXY });
+	expect_refused(&(struct wrong){ .rkey_flip = 0x100, .syndrome = REMOTE_ACCESS,
+					.handler = E2E_BF });
+	expect_refused(&(struct wrong){ .rkey_flip = 0x100, .syndrome = REMOTE_ACCESS,
+					.handler = E2E_NO_DBR });
+}
+
+/* A thread that waits when the host gives up. */
+static void *abort_later(void *arg)
+{
+	struct timespec t = { .tv_nsec = 50000000 };
+
+	nanosleep(&t, NULL);
+	gdk_verbs_qp_abort(arg);
+	return NULL;
+}
+
+/* Nobody rings (a proxy without a CPU): only the abort ends the wait. */
+Test(e2e_errors, abort_ends_a_wait)
+{
+	doca_gpu_dev_verbs_ticket_t t;
+	struct e2e_pair p;
+	pthread_t thread;
+	uint64_t start;
+
+	e2e_pair_open(&p, E2E_PROXY, 64, BYTES);
+	e2e_proxy_end(&p.tx);
+	cr_assert_eq(e2e_put(&p, 0, 64, &t), 0);
+	start = e2e_now_ns();
+	cr_expect_eq(gdk_wait_for(p.tx.dev, t, E2E_MODE, 20000000), -ETIMEDOUT);
+	cr_expect_lt(e2e_now_ns() - start, 1000000000ull);
+	cr_assert_eq(pthread_create(&thread, NULL, abort_later, p.tx.hl->qp_gverbs), 0);
+	cr_expect_eq(e2e_wait(&p.tx, t), -ECANCELED);
+	cr_expect_lt(e2e_now_ns() - start, SOON_NS);
+	pthread_join(thread, NULL);
+	e2e_pair_close(&p);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * A put through each doorbell handler, to another process and to a QP of this
+ * one: every byte arrives, none beside them changes; and what a handler writes
+ * where, byte by byte: register value, doorbell record, proxy counter.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "../lib/e2e.h"
+
+#define BYTES 65536u
+#define GUARD 4096u
+
+/* Puts of many sizes and alignments into [GUARD, BYTES - GUARD) of dst, one after
+ * another in memory; returns the end of what was written. */
+static size_t put_sizes(struct e2e_pair *p)
+{
+	static const size_t sizes[] = { 1, 2, 3, 7, 8, 15, 16, 28, 29, 63, 64, 65, 255, 256, 257,
+					1023, 1024, 1025, 4095, 4096, 4097, 9000 };
+	doca_gpu_dev_verbs_ticket_t t = 0;
+	size_t off = GUARD, i = 0;
+
+	while (off + 9000 < BYTES - GUARD) {
+		size_t len = sizes[i++ % (sizeof(sizes) / sizeof(sizes[0]))];
+
+		cr_assert_eq(e2e_put(p, off, len, &t), 0);
+		off += len;
+	}
+	cr_assert_eq(e2e_wait(&p->tx, t), 0);
+	return off;
+}
+
+static void check_bytes(const struct e2e_pair *p, size_t from, size_t to)
+{
+	for (size_t i = 0; i < BYTES; i++) {
+		uint8_t want = i >= from && i < to ? e2e_pattern(i, 1) : 0xee;
+
+		cr_assert_eq(p->dst.mem[i], want, "byte %zu is 0x%02x, not 0x%02x", i, p->dst.mem[i],
+			     want);
+	}
+}
+
+static void fill(struct e2e_pair *p)
+{
+	for (size_t i = 0; i < BYTES; i++)
+		p->src.mem[i] = e2e_pattern(i, 1);
+	memset(p->dst.mem, 0xee, BYTES);
+}
+
+static void deliver(enum doca_gpu_dev_verbs_nic_handler handler,
+		    enum doca_gpu_dev_verbs_nic_handler expected)
+{
+	struct gdk_qp_counters c;
+	struct e2e_pair p;
+	size_t end;
+
+	e2e_pair_open(&p, handler, 64, BYTES);
+	cr_assert_eq(p.tx.hl->nic_handler, expected);
+	cr_assert_eq(p.tx.dev->nic_handler, expected);
+	fill(&p);
+	end = put_sizes(&p);
+	check_bytes(&p, GUARD, end);
+	cr_assert_eq(gdk_verbs_qp_get_counters(p.tx.hl->qp_gverbs, &c), DOCA_SUCCESS);
+	cr_expect_eq(c.status, 0);
+	cr_expect_eq(c.completions, c.wqes_reserved);
+	cr_expect_gt(c.doorbells, 0);
+	if (expected == E2E_NO_DBR)
+		cr_expect_eq(c.dbrec_updates, 0);
+	else
+		cr_expect_gt(c.dbrec_updates, 0);
+	e2e_pair_close(&p);
+}
+
+Test(e2e_handlers, auto_picks_the_register)
+{
+	deliver(E2E_AUTO, E2E_DB);
+}
+
+Test(e2e_handlers, cpu_proxy_delivers)
+{
+	deliver(E2E_PROXY, E2E_PROXY);
+}
+
+Test(e2e_handlers, gpu_sm_db_delivers)
+{
+	deliver(E2E_DB, E2E_DB);
+}
+
+Test(e2e_handlers, gpu_sm_bf_delivers)
+{
+	deliver(E2E_BF, E2E_BF);
+}
+
+Test(e2e_handlers, gpu_sm_no_dbr_delivers)
+{
+	deliver(E2E_NO_DBR, E2E_NO_DBR);
+}
+
+/* The NIC never reads the record of such a QP: poisoned, it stays as it is, and
+ * data arrives all the same. */
+Test(e2e_handlers, no_dbr_works_with_a_poisoned_record)
+{
+	struct e2e_pair p;
+	uint32_t *dbrec;
+	size_t end;
+
+	e2e_pair_open(&p, E2E_NO_DBR, 64, BYTES);
+	dbrec = (uint32_t *)p.tx.dev->sq_dbrec - 1;
+	dbrec[0] = dbrec[1] = 0xdeadbeef;
+	fill(&p);
+	end = put_sizes(&p);
+	check_bytes(&p, GUARD, end);
+	cr_expect_eq(dbrec[0], 0xdeadbeef);
+	cr_expect_eq(dbrec[1], 0xdeadbeef);
+	e2e_pair_close(&p);
+}
+
+/* Device structs may be copied; in a copy the register and the record can be
+ * ordinary memory, in which every byte that was written shows. */
+struct desk {
+	struct e2e_pair p;
+	struct doca_gpu_dev_verbs_qp qp;
+	_Alignas(4096) uint64_t reg[1024];
+	uint32_t dbrec[16];
+};
+
+static struct desk desk;
+
+static void desk_open(enum doca_gpu_dev_verbs_nic_handler handler)
+{
+	e2e_pair_open(&desk.p, handler, 64, BYTES);
+	e2e_proxy_end(&desk.p.tx);
+	desk.qp = *desk.p.tx.dev;
+	memset(desk.reg, 0x5a, sizeof(desk.reg));
+	memset(desk.dbrec, 0xa5, sizeof(desk.dbrec));
+	desk.qp.sq_db = &desk.reg[16];
+	desk.qp.sq_dbrec = (__be32 *)&desk.dbrec[5];
+	if (handler == E2E_PROXY)
+		desk.reg[16] = 0;
+}
+
+static void desk_post(unsigned int n)
+{
+	doca_gpu_dev_verbs_ticket_t t;
+
+	while (n--)
+		cr_assert_eq(gdk_put(&desk.qp, e2e_addr(desk.p.dst.mem, desk.p.dst.mr->rkey),
+				     e2e_addr(desk.p.src.mem, desk.p.src.mr->lkey), 8, &t, E2E_MODE,
+				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+}
+
+/* Word 5 is the send word here: it has the next index; its neighbours are as before. */
+static void expect_dbrec(uint32_t pi)
+{
+	for (unsigned int i = 0; i < 16; i++)
+		cr_expect_eq(desk.dbrec[i], i == 5 ? htobe32(pi) : 0xa5a5a5a5u,
+			     "word %u is 0x%08x", i, desk.dbrec[i]);
+}
+
+static void expect_reg_only(size_t first, size_t bytes)
+{
+	const uint8_t *b = (const uint8_t *)desk.reg;
+
+	for (size_t i = 0; i < sizeof(desk.reg); i++)
+		if (i < first || i >= first + bytes)
+			cr_assert_eq(b[i], 0x5a, "byte %zu of the page was written", i);
+}
+
+static void expect_doorbell(uint32_t pi)
+{
+	const uint8_t *b = (const uint8_t *)&desk.reg[16];
+	uint32_t qpn = desk.p.tx.qpn;
+	uint8_t want[8] = { 0, (uint8_t)(pi >> 8), (uint8_t)pi, 0,
+			    (uint8_t)(qpn >> 16), (uint8_t)(qpn >> 8), (uint8_t)qpn, 0 };
+
+	for (unsigned int i = 0; i < 8; i++)
+		cr_expect_eq(b[i], want[i], "byte %u is 0x%02x, not 0x%02x", i, b[i], want[i]);
+}
+
+Test(e2e_handlers, gpu_sm_db_writes_record_and_register)
+{
+	desk_open(E2E_DB);
+	desk_post(3);
+	expect_dbrec(3);
+	expect_doorbell(3);
+	expect_reg_only(16 * 8, 8);
+}
+
+Test(e2e_handlers, gpu_sm_no_dbr_writes_only_the_register)
+{
+	desk_open(E2E_NO_DBR);
+	desk_post(2);
+	expect_doorbell(2);
+	expect_reg_only(16 * 8, 8);
+	for (unsigned int i = 0; i < 16; i++)
+		cr_expect_eq(desk.dbrec[i], 0xa5a5a5a5u);
+}
+
+Test(e2e_handlers, cpu_proxy_writes_only_the_counter)
+{
+	desk_open(E2E_PROXY);
+	desk_post(5);
+	cr_expect_eq(desk.reg[16], 5);
+	expect_reg_only(16 * 8, 8);
+	for (unsigned int i = 0; i < 16; i++)
+		cr_expect_eq(desk.dbrec[i], 0xa5a5a5a5u);
+}
+
+/* BlueFlame: the 64 bytes of the WQE itself, and nothing after them. */
+Test(e2e_handlers, gpu_sm_bf_writes_the_wqe)
+{
+	const uint8_t *page = (const uint8_t *)desk.reg, *wqe;
+
+	desk_open(E2E_BF);
+	desk.qp.sq_db = &desk.reg[0x800 / 8];
+	desk_post(1);
+	expect_dbrec(1);
+	wqe = desk.qp.sq_wqe_daddr;
+	cr_expect_eq(memcmp(page + 0x800, wqe, 64), 0, "the register has not the WQE");
+	expect_reg_only(0x800, 64);
+}
+
+/* The peer owns another NIC, in another process. */
+static void deliver_to_peer(enum doca_gpu_dev_verbs_nic_handler handler)
+{
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+	doca_gpu_dev_verbs_ticket_t t = 0;
+	struct e2e_peer peer;
+	struct e2e_buf src;
+	struct e2e_nic nic;
+	struct e2e_qp qp;
+
+	e2e_peer_start(&peer, BYTES);
+	e2e_open(&nic);
+	cr_assert_neq(memcmp(&nic.gid, &peer.gid, 16), 0, "both processes have one address");
+	e2e_qp_open(&nic, &qp, handler, 128);
+	if (handler == E2E_PROXY)
+		e2e_proxy_begin(&qp);
+	e2e_buf_open(&nic, &src, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	for (size_t i = 0; i < BYTES; i++)
+		src.mem[i] = e2e_pattern(i, 7);
+	memset(peer.mem, 0, BYTES);
+	e2e_peer_connect(&peer, &nic.gid, qp.qpn);
+	cr_assert_eq(e2e_connect(&nic, qp.hl->qp, &peer.gid, peer.qpn, path), DOCA_SUCCESS);
+	for (size_t off = 0; off < BYTES; off += 512)
+		cr_assert_eq(gdk_put(qp.dev, e2e_addr((void *)(peer.addr + off), peer.rkey),
+				     e2e_addr(src.mem + off, src.mr->lkey), 512, &t, E2E_MODE,
+				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+	cr_assert_eq(e2e_wait(&qp, t), 0);
+	for (size_t i = 0; i < BYTES; i++)
+		cr_assert_eq(peer.mem[i], e2e_pattern(i, 7), "byte %zu", i);
+	e2e_qp_close(&qp);
+	e2e_buf_close(&src);
+	e2e_close(&nic);
+	e2e_peer_end(&peer);
+}
+
+Test(e2e_handlers, every_handler_reaches_another_process)
+{
+	deliver_to_peer(E2E_DB);
+	deliver_to_peer(E2E_PROXY);
+	deliver_to_peer(E2E_BF);
+	deliver_to_peer(E2E_NO_DBR);
+}

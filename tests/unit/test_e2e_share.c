@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Two queue pairs whose doorbells arrive on one register page: rung in turn, a
+ * million times by default (GDAKI_TEST_RINGS changes it), and each ring is
+ * waited for before that QP rings again, so that none can hide a lost one.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "../lib/e2e.h"
+
+struct two {
+	struct e2e_nic nic;
+	struct doca_gpu_verbs_qp_group_hl *group; /* NULL: two QPs that libmlx5 put together */
+	struct e2e_qp qp[2];
+};
+
+static void group_open(struct two *s, enum doca_gpu_dev_verbs_nic_handler handler, uint16_t depth)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { 0 };
+
+	attr.gpu_dev = s->nic.gpu;
+	attr.net_dev = s->nic.dev;
+	attr.ibpd = s->nic.pd;
+	attr.sq_nwqe = depth;
+	attr.nic_handler = handler;
+	if (handler == E2E_NO_DBR)
+		attr.send_dbr_mode_ext = DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW;
+	cr_assert_eq(doca_gpu_verbs_create_qp_group_hl(&attr, &s->group), DOCA_SUCCESS);
+	e2e_qp_adopt(&s->nic, &s->qp[0], &s->group->qp_main);
+	e2e_qp_adopt(&s->nic, &s->qp[1], &s->group->qp_companion);
+}
+
+static void two_open(struct two *s, enum doca_gpu_dev_verbs_nic_handler handler, uint16_t depth)
+{
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+	int i;
+
+	e2e_open(&s->nic);
+	s->group = NULL;
+	if (handler != E2E_BF) /* a BlueFlame register has one owner: no groups */
+		group_open(s, handler, depth);
+	for (i = 0; i < 2 && !s->group; i++)
+		e2e_qp_open(&s->nic, &s->qp[i], handler, depth);
+	for (i = 0; i < 2; i++) {
+		cr_assert_eq(e2e_connect(&s->nic, s->qp[i].hl->qp, &s->nic.gid, s->qp[!i].qpn, path),
+			     DOCA_SUCCESS);
+		if (handler == E2E_PROXY)
+			e2e_proxy_begin(&s->qp[i]);
+	}
+	if (handler != E2E_PROXY)
+		cr_assert_eq((uintptr_t)s->qp[0].dev->sq_db & ~4095ul,
+			     (uintptr_t)s->qp[1].dev->sq_db & ~4095ul, "not one register page");
+}
+
+static void two_close(struct two *s)
+{
+	e2e_proxy_end(&s->qp[0]);
+	e2e_proxy_end(&s->qp[1]);
+	if (s->group) {
+		cr_assert_eq(doca_gpu_verbs_destroy_qp_group_hl(s->group), DOCA_SUCCESS);
+	} else {
+		e2e_qp_close(&s->qp[0]);
+		e2e_qp_close(&s->qp[1]);
+	}
+	e2e_close(&s->nic);
+}
+
+static int post_nop(struct e2e_qp *qp, uint64_t *idx)
+{
+	int rc = gdk_reserve(qp->dev, 1, E2E_EXCL, 0, idx);
+
+	if (rc)
+		return rc;
+	gdk_wqe_nop(qp->dev, gdk_get_wqe_ptr(qp->dev, *idx), (uint16_t)*idx,
+		    DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE);
+	gdk_mark_ready(qp->dev, *idx, *idx, E2E_EXCL, E2E_AUTO);
+	gdk_submit(qp->dev, *idx + 1, E2E_EXCL, E2E_AUTO, 0);
+	return 0;
+}
+
+static int wait_nop(struct e2e_qp *qp, uint64_t idx)
+{
+	return gdk_wait_for(qp->dev, idx, E2E_EXCL, E2E_WAIT_NS);
+}
+
+/* Rings in turn; after every window rings of each, both are waited for. */
+static void rings(enum doca_gpu_dev_verbs_nic_handler handler, uint64_t total, uint64_t window)
+{
+	struct two s;
+	uint64_t a, b;
+
+	two_open(&s, handler, (uint16_t)(window < 32 ? 64 : 2 * window));
+	for (uint64_t i = 1; i <= total / 2; i++) {
+		cr_assert_eq(post_nop(&s.qp[0], &a), 0);
+		cr_assert_eq(post_nop(&s.qp[1], &b), 0);
+		if (i % window && i < total / 2)
+			continue;
+		cr_assert_eq(wait_nop(&s.qp[0], a), 0, "ring %lu of the first", (unsigned long)i);
+		cr_assert_eq(wait_nop(&s.qp[1], b), 0, "ring %lu of the second", (unsigned long)i);
+	}
+	two_close(&s);
+}
+
+static uint64_t count(uint64_t otherwise)
+{
+	const char *s = getenv("GDAKI_TEST_RINGS");
+
+	return s ? strtoull(s, NULL, 0) : otherwise;
+}
+
+Test(e2e_share, gpu_sm_db_loses_no_ring)
+{
+	rings(E2E_DB, count(1000000), 1);
+}
+
+Test(e2e_share, bf_loses_no_ring)
+{
+	rings(E2E_BF, count(1000000), 1);
+}
+
+/* The proxy is a thread that needs its time: fewer. */
+Test(e2e_share, cpu_proxy_loses_no_ring)
+{
+	rings(E2E_PROXY, count(20000), 1);
+}
+
+/* Without a record, a ring that another QP's overwrote is found again only after
+ * a while (20 ms): a million in long windows, and some that nothing follows. */
+Test(e2e_share, no_dbr_loses_no_ring)
+{
+	rings(E2E_NO_DBR, count(1000000), 16384);
+}
+
+Test(e2e_share, no_dbr_last_rings_are_not_lost)
+{
+	rings(E2E_NO_DBR, 100, 1);
+}
+
+struct racer {
+	struct e2e_qp *qp;
+	uint64_t n;
+	int rc;
+};
+
+static void *race_main(void *arg)
+{
+	struct racer *r = arg;
+	uint64_t idx;
+
+	for (uint64_t i = 0; i < r->n && !r->rc; i++) {
+		r->rc = post_nop(r->qp, &idx);
+		if (!r->rc)
+			r->rc = wait_nop(r->qp, idx);
+	}
+	return NULL;
+}
+
+/* The same, each QP in a thread of its own: the two stores may meet anywhere. */
+static void race(enum doca_gpu_dev_verbs_nic_handler handler, uint64_t n)
+{
+	struct two s;
+	struct racer r[2];
+	pthread_t t[2];
+	int i;
+
+	two_open(&s, handler, 64);
+	for (i = 0; i < 2; i++) {
+		r[i] = (struct racer){ .qp = &s.qp[i], .n = n };
+		cr_assert_eq(pthread_create(&t[i], NULL, race_main, &r[i]), 0);
+	}
+	for (i = 0; i < 2; i++) {
+		pthread_join(t[i], NULL);
+		cr_expect_eq(r[i].rc, 0, "QP %d: %d", i, r[i].rc);
+	}
+	two_close(&s);
+}
+
+Test(e2e_share, rings_from_two_threads)
+{
+	race(E2E_DB, count(20000));
+}
+
+Test(e2e_share, rings_from_two_threads_without_record)
+{
+	race(E2E_NO_DBR, 200);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Exported queue pairs: the device struct, lists, errors, counters, reset. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "../../qp/export.h"
+#include "../../qp/state.h"
+#include "../lib/e2e.h"
+
+#define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
+
+static struct e2e_nic nic;
+static struct e2e_qp q;
+
+static void open_all(void)
+{
+	e2e_open(&nic);
+	e2e_qp_open(&nic, &q, E2E_DB, 16);
+}
+
+static void close_all(void)
+{
+	e2e_qp_close(&q);
+	e2e_close(&nic);
+}
+
+TestSuite(qp_export, .init = open_all, .fini = close_all);
+
+Test(qp_export, device_struct_describes_the_qp)
+{
+	struct doca_gpu_dev_verbs_qp *d = q.dev;
+	uint32_t cqn;
+
+	doca_verbs_cq_get_cqn(q.hl->cq_sq, &cqn);
+	cr_assert_eq(d->sq_num, q.qpn);
+	cr_assert_eq(be32toh(d->sq_num_shift8_be), q.qpn << 8);
+	cr_assert_eq(be32toh(d->sq_num_shift8_be_3ds), q.qpn << 8 | 3);
+	cr_assert_eq(d->sq_wqe_num, 16);
+	cr_assert_eq(d->sq_wqe_mask, 15);
+	cr_assert_eq(d->sq_wqe_daddr, q.hl->qp_umem_gpu_ptr);
+	cr_assert_eq(d->sq_dbrec, (uint32_t *)q.hl->qp_umem_dbr_gpu_ptr + 1);
+	cr_assert_eq(d->nic_handler, E2E_DB);
+	cr_assert_eq(d->cq_sq.cq_num, cqn);
+	cr_assert_eq(d->cq_sq.cqe_num, 16);
+	cr_assert_neq(d->gdk_state, NULL);
+	cr_assert_eq(d->cq_sq.gdk_state, d->gdk_state);
+	cr_assert_eq((uintptr_t)d->gdk_state % GDK_STATE_LINE, 0);
+	cr_assert_eq(d->gdk_state->depth, 16);
+	cr_assert_neq(d->gdk_state->flags & GDK_QPF_HOST_EXEC, 0);
+	cr_assert_neq(d->gdk_state->flags & GDK_QPF_SYS_SCOPE, 0);
+}
+
+Test(qp_export, a_second_live_export_is_refused)
+{
+	struct doca_gpu_verbs_qp *again = NULL;
+
+	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_DB, NULL, q.hl->cq_sq,
+					      MODE(VALID_DBR), &again), DOCA_ERROR_IN_USE);
+	cr_assert_eq(again, NULL);
+	cr_assert_eq(doca_verbs_qp_destroy(q.hl->qp), DOCA_ERROR_IN_USE);
+	cr_assert_eq(doca_gpu_verbs_unexport_qp(nic.gpu, q.hl->qp_gverbs), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_AUTO, NULL, q.hl->cq_sq,
+					      MODE(VALID_DBR), &q.hl->qp_gverbs), DOCA_SUCCESS);
+}
+
+Test(qp_export, mode_and_cq_must_match)
+{
+	struct doca_gpu_verbs_qp *x = NULL;
+	struct e2e_qp other;
+
+	e2e_qp_open(&nic, &other, E2E_DB, 16);
+	doca_gpu_verbs_unexport_qp(nic.gpu, q.hl->qp_gverbs);
+	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_AUTO, NULL, other.hl->cq_sq,
+					      MODE(VALID_DBR), &x), DOCA_ERROR_INVALID_VALUE);
+	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_AUTO, NULL, q.hl->cq_sq,
+					      MODE(NO_DBR_HW), &x), DOCA_ERROR_INVALID_VALUE);
+	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_NO_DBR, NULL, q.hl->cq_sq,
+					      MODE(VALID_DBR), &x), DOCA_ERROR_INVALID_VALUE);
+	cr_assert_eq(x, NULL);
+	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_DB, NULL, q.hl->cq_sq,
+					      MODE(VALID_DBR), &q.hl->qp_gverbs), DOCA_SUCCESS);
+	e2e_qp_close(&other);
+}
+
+Test(qp_export, report_names_the_candidates)
+{
+	struct gdk_handler_report r;
+
+	cr_assert_eq(gdk_verbs_qp_get_handler_report(q.hl->qp_gverbs, &r), DOCA_SUCCESS);
+	cr_assert_eq(r.asked, E2E_DB);
+	cr_assert_eq(r.chosen, E2E_DB);
+	cr_assert_geq(r.num_candidates, 1);
+}
+
+Test(qp_export, multi_with_holes)
+{
+	struct doca_gpu_verbs_qp *list[3] = {0};
+	struct doca_gpu_dev_verbs_qp *array = NULL;
+	struct doca_gpu_verbs_qp_init_attr_hl attr = {
+		.gpu_dev = nic.gpu, .net_dev = nic.dev, .ibpd = nic.pd, .sq_nwqe = 16};
+	struct doca_gpu_verbs_qp_hl *a, *b;
+
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &a), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &b), DOCA_SUCCESS);
+	list[0] = a->qp_gverbs;
+	list[2] = a->qp_gverbs;
+	cr_assert_eq(doca_gpu_verbs_export_multi_qps_dev(nic.gpu, list, 3, &array),
+		     DOCA_ERROR_IN_USE, "one QP twice");
+	list[2] = b->qp_gverbs;
+	cr_assert_eq(doca_gpu_verbs_export_multi_qps_dev(nic.gpu, list, 3, &array), DOCA_SUCCESS);
+	cr_assert_eq(array[0].sq_num, a->qp_gverbs->qp_cpu->sq_num);
+	cr_assert_eq(array[1].sq_num, 0);
+	cr_assert_eq(array[2].gdk_state, b->qp_gverbs->qp_cpu->gdk_state);
+	cr_assert_eq(b->qp_gverbs->qp_gpu, &array[2]);
+	cr_assert_eq(doca_gpu_verbs_unexport_multi_qps_dev(nic.gpu, list, 3, array), DOCA_SUCCESS);
+	cr_assert_eq(b->qp_gverbs->qp_gpu, NULL);
+	doca_gpu_verbs_destroy_qp_hl(a);
+	doca_gpu_verbs_destroy_qp_hl(b);
+}
+
+Test(qp_export, last_error_is_the_cause_and_not_a_flush)
+{
+	struct doca_gpunetio_ib_mlx5_err_cqe_ex *ring = q.hl->cq_sq_umem_gpu_ptr;
+	struct doca_gpu_verbs_qp_error_info info;
+
+	cr_assert_eq(doca_gpu_verbs_query_last_error(q.hl->qp_gverbs, &info), DOCA_SUCCESS);
+	cr_assert_not(info.has_error);
+	for (int i = 2; i < 6; i++) {
+		ring[i].op_own = DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR << 4;
+		ring[i].s_wqe_opcode_qpn = htobe32(0x08000000 | (i == 2 ? q.qpn + 1 : q.qpn));
+		ring[i].syndrome = i == 4 ? 0x13 : 5;
+		ring[i].vendor_err_synd = 0x88;
+		ring[i].wqe_counter = htobe16((uint16_t)(100 + i));
+	}
+	cr_assert_eq(doca_gpu_verbs_query_last_error(q.hl->qp_gverbs, &info), DOCA_SUCCESS);
+	cr_assert(info.has_error);
+	cr_assert_eq(info.syndrome, 0x13);
+	cr_assert_eq(info.vendor_err_synd, 0x88);
+	cr_assert_eq(info.wqe_counter, 104);
+}
+
+Test(qp_export, counters_and_abort)
+{
+	struct gdk_qp_counters c;
+
+	q.dev->sq_rsvd_index = 7;
+	q.dev->gdk_state->doorbells = 3;
+	q.dev->gdk_state->completed = 5;
+	cr_assert_eq(gdk_verbs_qp_get_counters(q.hl->qp_gverbs, &c), DOCA_SUCCESS);
+	cr_assert_eq(c.wqes_reserved, 7);
+	cr_assert_eq(c.doorbells, 3);
+	cr_assert_eq(c.completions, 5);
+	cr_assert_eq(c.status, 0);
+	cr_assert_eq(gdk_verbs_qp_abort(q.hl->qp_gverbs), DOCA_SUCCESS);
+	cr_assert_eq(q.dev->gdk_state->abort_word, 1);
+}
+
+/* A ring as the NIC leaves it after n CQEs, the first at index base. */
+static void write_cqes(uint8_t *ring, uint32_t num, uint64_t base, uint64_t n)
+{
+	for (uint32_t i = 0; i < num; i++)
+		ring[i * 64 + 63] = 0xf1;
+	for (uint64_t i = base; i < base + n; i++)
+		ring[(i & (num - 1)) * 64 + 63] = i & num ? 1 : 0;
+}
+
+Test(qp_export, producer_is_read_off_the_ring)
+{
+	static uint8_t ring[16 * 64];
+
+	for (uint64_t base = 0; base < 32; base++) {
+		for (uint64_t n = 0; n < 80; n++) {
+			write_cqes(ring, 16, base, n);
+			cr_assert_eq(gdk_cq_find_producer(ring, 16, base) % 32, (base + n) % 32,
+				     "base %d n %d", (int)base, (int)n);
+		}
+	}
+}
+
+Test(qp_export, reset_puts_everything_back)
+{
+	uint8_t *ring = q.hl->cq_sq_umem_gpu_ptr;
+	uint32_t *dbrec = q.hl->qp_umem_dbr_gpu_ptr;
+
+	write_cqes(ring, 16, 0, 21);
+	q.dev->sq_rsvd_index = 21;
+	q.dev->gdk_state->rung = 21;
+	q.dev->gdk_state->status = -5;
+	dbrec[1] = htobe32(21);
+	memset(q.hl->qp_umem_gpu_ptr, 0xaa, 64);
+	cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(q.hl->qp_gverbs), DOCA_SUCCESS);
+	cr_assert_eq(q.dev->sq_rsvd_index, 0);
+	cr_assert_eq(q.dev->gdk_state->rung, 0);
+	cr_assert_eq(q.dev->gdk_state->status, 0);
+	cr_assert_eq(q.dev->cq_sq.cqe_rsvd % 32, 21);
+	cr_assert_eq(q.dev->gdk_state->cqe_ci, q.dev->cq_sq.cqe_rsvd);
+	cr_assert_eq(dbrec[1], 0);
+	cr_assert_eq(*(uint8_t *)q.hl->qp_umem_gpu_ptr, 0);
+	/* index 21 is in lap 1 (owner 1): before its CQE the owner bit is 0 */
+	cr_assert_eq(ring[5 * 64 + 63], 0xf0);
+	cr_assert_eq(ring[4 * 64 + 63], 0xf1, "index 36 is in lap 2");
+}

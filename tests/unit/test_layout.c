@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Binary interface: every public struct has the peer's size, alignment and
+ * field offsets, and every public constant has the peer's value. The numbers
+ * are data that was measured on the peer's headers, not taken from ours.
+ */
+#include <criterion/criterion.h>
+#include <stddef.h>
+
+#include "doca_gpunetio_host.h"
+#include "common/doca_gpunetio_verbs_dev.h"
+
+struct number {
+	const char *what;
+	long long got, want;
+};
+
+#define SIZE(type, size, align)                        \
+	{ "sizeof " #type, (long long)sizeof(type), size }, \
+	{ "alignof " #type, (long long)__alignof__(type), align },
+#define FIELD(type, field, off, size)                                           \
+	{ "offsetof " #type "." #field, (long long)offsetof(type, field), off }, \
+	{ "sizeof " #type "." #field, (long long)sizeof(((type *)0)->field), size },
+
+static const struct number layout[] = {
+#include "../lib/peer_layout.def"
+};
+
+#define VALUE(name, value) { #name, (long long)(name), value },
+
+static const struct number values[] = {
+#include "../lib/peer_values.def"
+};
+
+static void check(const struct number *n, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		cr_expect_eq(n[i].got, n[i].want, "%s is %lld, the peer has %lld", n[i].what,
+			     n[i].got, n[i].want);
+}
+
+Test(layout, sizes_and_offsets_are_the_peers)
+{
+	check(layout, sizeof(layout) / sizeof(layout[0]));
+}
+
+Test(layout, constants_are_the_peers)
+{
+	check(values, sizeof(values) / sizeof(values[0]));
+}
+
+static void inside(size_t off, size_t reserved, size_t size)
+{
+	cr_expect_geq(off, reserved);
+	cr_expect_leq(off + sizeof(void *), reserved + size);
+}
+
+/* What gdaki adds to the device structs hides in bytes the peer reserves. */
+Test(layout, private_state_lies_in_reserved_bytes)
+{
+	inside(offsetof(struct doca_gpu_dev_verbs_qp, gdk_state),
+	       offsetof(struct doca_gpu_dev_verbs_qp, reserved1),
+	       sizeof(((struct doca_gpu_dev_verbs_qp *)0)->reserved1));
+	inside(offsetof(struct doca_gpu_dev_verbs_cq, gdk_state),
+	       offsetof(struct doca_gpu_dev_verbs_cq, reserved2),
+	       sizeof(((struct doca_gpu_dev_verbs_cq *)0)->reserved2));
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Reserve, publish, submit: holes, skipped doorbells, wrap, ends of a QP. */
+#include <criterion/criterion.h>
+
+#include "rig.h"
+
+static struct rig rig;
+static const enum doca_gpu_dev_verbs_resource_sharing_mode modes[] = { RIG_EXCL, RIG_CTA, RIG_GPU };
+
+static uint64_t reserve(uint32_t n, enum doca_gpu_dev_verbs_resource_sharing_mode mode)
+{
+	uint64_t idx, i;
+
+	cr_assert_eq(gdk_reserve(&rig.qp, n, mode, 0, &idx), 0);
+	for (i = idx; i < idx + n; i++)
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
+	return idx;
+}
+
+Test(qp_dev, late_publisher_without_doorbell_rings_who_waited)
+{
+	rig_init(&rig, 64, RIG_DB, 0);
+	reserve(3, RIG_GPU);
+	gdk_mark_ready(&rig.qp, 1, 1, RIG_GPU, RIG_AUTO);
+	gdk_submit(&rig.qp, 2, RIG_GPU, RIG_AUTO, 0);
+	cr_assert_eq(rig.st->doorbells, 0);
+	cr_assert_eq(rig.st->wanted, 2);
+	gdk_mark_ready(&rig.qp, 0, 0, RIG_GPU, RIG_AUTO);
+	cr_assert_eq(rig.st->rung, 2);
+	cr_assert_eq(rig.st->doorbells, 1);
+	cr_assert_eq(rig.st->pending, 0);
+	/* published and not wanted: not rung */
+	gdk_mark_ready(&rig.qp, 2, 2, RIG_GPU, RIG_AUTO);
+	cr_assert_eq(rig.st->rung, 2);
+}
+
+Test(qp_dev, a_doorbell_never_cuts_a_range)
+{
+	rig_init(&rig, 64, RIG_DB, 0);
+	reserve(2, RIG_CTA);
+	gdk_submit(&rig.qp, 2, RIG_CTA, RIG_AUTO, 0);
+	gdk_mark_ready(&rig.qp, 0, 1, RIG_CTA, RIG_AUTO);
+	cr_assert_eq(rig.st->rung, 2);
+	cr_assert_eq(rig.st->doorbells, 1);
+}
+
+Test(qp_dev, scan_stops_at_old_laps)
+{
+	uint64_t i;
+
+	rig_init(&rig, 4, RIG_DB, 0);
+	for (i = 0; i < 4; i++)
+		gdk_st32(gdk_ready_word(rig.st, i), 1, GDK_SCOPE_GPU);
+	cr_assert_eq(gdk_scan_ready(rig.st, 0, 100, GDK_SCOPE_GPU), 4);
+	gdk_st32(gdk_ready_word(rig.st, 4), 2, GDK_SCOPE_GPU);
+	cr_assert_eq(gdk_scan_ready(rig.st, 4, 100, GDK_SCOPE_GPU), 5);
+}
+
+Test(qp_dev, every_mode_wraps)
+{
+	unsigned int m, i;
+	uint64_t idx;
+
+	for (m = 0; m < 3; m++) {
+		rig_init(&rig, 4, RIG_DB, 0);
+		for (i = 0; i < 50; i++) {
+			idx = reserve(1 + i % 3, modes[m]);
+			gdk_post(&rig.qp, idx, idx + i % 3, modes[m], RIG_AUTO, 0);
+			rig_nic(&rig);
+		}
+		cr_assert_eq(gdk_flush(&rig.qp, modes[m]), 0);
+		cr_assert_eq(rig.ci, rig.qp.sq_rsvd_index);
+		cr_assert_eq(rig.faults, 0);
+		rig_fini(&rig);
+	}
+}
+
+Test(qp_dev, modes_mix_on_one_qp)
+{
+	unsigned int i;
+	uint64_t idx;
+
+	rig_init(&rig, 8, RIG_DB, 0);
+	for (i = 0; i < 60; i++) {
+		idx = reserve(1, modes[i % 3]);
+		gdk_post(&rig.qp, idx, idx, modes[i % 3], RIG_AUTO,
+			 i % 2 ? GDK_OPT_SKIP_DB : 0);
+		rig_nic(&rig);
+	}
+	gdk_submit(&rig.qp, 60, RIG_GPU, RIG_AUTO, 0);
+	rig_nic(&rig);
+	cr_assert_eq(rig.ci, 60);
+	cr_assert_eq(rig.faults, 0);
+}
+
+Test(qp_dev, waiter_for_a_slot_rings_what_is_published)
+{
+	uint64_t idx;
+
+	unsigned int m;
+
+	for (m = 0; m < 3; m++) {
+		rig_init(&rig, 2, RIG_DB, 0);
+		rig.st->wait_limit_ns = 20000000;
+		idx = reserve(2, modes[m]);
+		gdk_post(&rig.qp, idx, idx + 1, modes[m], RIG_AUTO, GDK_OPT_SKIP_DB);
+		cr_assert_eq(rig.st->doorbells, 0);
+		/* nobody plays the NIC: the wait is over after its limit, for good */
+		cr_assert_eq(gdk_reserve(&rig.qp, 1, modes[m], 0, &idx), -ETIMEDOUT);
+		cr_assert_eq(idx, 2);
+		cr_assert_eq(rig.st->doorbells, 1);
+		cr_assert_eq(rig.st->rung, 2);
+		cr_assert_eq(gdk_qp_status(&rig.qp), -ETIMEDOUT);
+		rig_fini(&rig);
+	}
+}
+
+Test(qp_dev, nothing_is_rung_or_published_on_a_dead_qp)
+{
+	doca_gpu_dev_verbs_ticket_t ticket = 99;
+	struct doca_gpu_dev_verbs_addr a = { 0, 0 };
+	unsigned int m;
+
+	for (m = 0; m < 3; m++) {
+		rig_init(&rig, 8, RIG_DB, 0);
+		rig.st->abort_word = 1;
+		cr_assert_eq(gdk_put(&rig.qp, a, a, 64, &ticket, modes[m], RIG_AUTO, RIG_THREAD, 0),
+			     -ECANCELED);
+		cr_assert_eq(ticket, 0);
+		cr_assert_eq(rig.ring[3], 0);
+		gdk_mark_ready(&rig.qp, 0, 0, modes[m], RIG_AUTO);
+		gdk_submit(&rig.qp, 1, modes[m], RIG_AUTO, 0);
+		cr_assert_eq(rig.st->doorbells, 0);
+		cr_assert_eq(*gdk_ready_word(rig.st, 0), 0);
+		rig_fini(&rig);
+	}
+}
+
+Test(qp_dev, reservation_larger_than_the_ring_is_refused)
+{
+	uint64_t idx;
+
+	rig_init(&rig, 8, RIG_DB, 0);
+	cr_assert_eq(gdk_reserve(&rig.qp, 9, RIG_GPU, 0, &idx), -EINVAL);
+	cr_assert_eq(rig.qp.sq_rsvd_index, 0);
+	cr_assert_eq(gdk_qp_status(&rig.qp), 0);
+}
+
+static uint64_t moved, chunks;
+
+static void add_up(struct rig *r, uint64_t slot, const struct doca_gpu_dev_verbs_wqe *wqe)
+{
+	(void)slot;
+	if (be64toh(wqe->rw_rseg.raddr) != 0x1000 + moved ||
+	    be64toh(wqe->rw_dseg0.addr) != 0x2000 + moved)
+		rig_fault(r, "chunk address", slot);
+	moved += be32toh(wqe->rw_dseg0.byte_count);
+	chunks++;
+}
+
+Test(qp_dev, large_put_is_cut_at_1_gib)
+{
+	struct doca_gpu_dev_verbs_addr r = { 0x1000, 1 }, l = { 0x2000, 2 };
+	const uint64_t size = 3 * GDK_CHUNK + 5;
+	uint64_t ticket;
+
+	rig_init(&rig, 8, RIG_DB, 0);
+	rig.exec = add_up;
+	cr_assert_eq(gdk_put(&rig.qp, r, l, size, &ticket, RIG_GPU, RIG_AUTO, RIG_THREAD, 0), 0);
+	cr_assert_eq(ticket, 3);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_wait(&rig.qp, ticket, RIG_GPU), 0);
+	cr_assert_eq(moved, size);
+	cr_assert_eq(chunks, 4);
+	cr_assert_eq(rig.faults, 0);
+}
+
+Test(qp_dev, empty_put_is_a_nop)
+{
+	struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
+	uint64_t ticket;
+
+	rig_init(&rig, 8, RIG_DB, 0);
+	cr_assert_eq(gdk_put(&rig.qp, a, a, 0, &ticket, RIG_EXCL, RIG_AUTO,
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP, 0), 0);
+	cr_assert_eq(rig.ring[3], DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP);
+	cr_assert_eq(rig.ring[7], 1);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_flush(&rig.qp, RIG_EXCL), 0);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Transitions of a queue pair: which exist, what they need, what query says. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "../../qp/qp.h"
+#include "../lib/e2e.h"
+
+#define A(name) DOCA_VERBS_QP_ATTR_##name
+#define S(name) DOCA_VERBS_QP_STATE_##name
+#define TO_INIT (A(NEXT_STATE) | A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | \
+		 A(ALLOW_REMOTE_READ))
+#define TO_RTR (A(NEXT_STATE) | A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | \
+		A(MIN_RNR_TIMER))
+#define TO_RTS (A(NEXT_STATE) | A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY))
+
+static struct e2e_nic nic;
+static struct e2e_qp q;
+static doca_verbs_qp_attr_t *attr;
+static doca_verbs_ah_attr_t *ah;
+
+static void open_all(void)
+{
+	struct doca_verbs_gid gid;
+
+	e2e_open(&nic);
+	e2e_qp_open(&nic, &q, E2E_DB, 16);
+	memcpy(gid.raw, nic.gid.raw, 16);
+	cr_assert_eq(doca_verbs_ah_attr_create(nic.dev, &ah), DOCA_SUCCESS);
+	doca_verbs_ah_attr_set_gid(ah, gid);
+	doca_verbs_ah_attr_set_sgid_index(ah, (uint8_t)nic.gid_index);
+	doca_verbs_ah_attr_set_addr_type(ah, DOCA_VERBS_ADDR_TYPE_IPv4);
+	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
+	doca_verbs_qp_attr_set_port_num(attr, 1);
+	doca_verbs_qp_attr_set_allow_remote_write(attr, 1);
+	doca_verbs_qp_attr_set_dest_qp_num(attr, q.qpn);
+	doca_verbs_qp_attr_set_path_mtu(attr, DOCA_VERBS_MTU_SIZE_1K_BYTES);
+	doca_verbs_qp_attr_set_ah_attr(attr, ah);
+	doca_verbs_qp_attr_set_min_rnr_timer(attr, 12);
+	doca_verbs_qp_attr_set_rq_psn(attr, 0x123456);
+	doca_verbs_qp_attr_set_sq_psn(attr, 0x654321);
+	doca_verbs_qp_attr_set_ack_timeout(attr, 14);
+	doca_verbs_qp_attr_set_retry_cnt(attr, 5);
+	doca_verbs_qp_attr_set_rnr_retry(attr, 6);
+	doca_verbs_qp_attr_set_max_rd_atomic(attr, 4);
+}
+
+static void close_all(void)
+{
+	doca_verbs_qp_attr_destroy(attr);
+	doca_verbs_ah_attr_destroy(ah);
+	e2e_qp_close(&q);
+	e2e_close(&nic);
+}
+
+TestSuite(qp_modify, .init = open_all, .fini = close_all);
+
+static doca_error_t move(enum doca_verbs_qp_state to, int mask)
+{
+	doca_verbs_qp_attr_set_next_state(attr, to);
+	return doca_verbs_qp_modify(q.hl->qp, attr, mask);
+}
+
+/* The firmware's word, and which attributes it vouches for. */
+static enum doca_verbs_qp_state state(doca_verbs_qp_attr_t *got, int *mask)
+{
+	doca_verbs_qp_init_attr_t *init;
+
+	cr_assert_eq(doca_verbs_qp_init_attr_create(&init), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_query(q.hl->qp, got, init, mask), DOCA_SUCCESS);
+	cr_assert_eq(init->sq_wr, 16);
+	doca_verbs_qp_init_attr_destroy(init);
+	return got->current_state;
+}
+
+static void to_rts(void)
+{
+	cr_assert_eq(move(S(INIT), TO_INIT), DOCA_SUCCESS);
+	cr_assert_eq(move(S(RTR), TO_RTR), DOCA_SUCCESS);
+	cr_assert_eq(move(S(RTS), TO_RTS | A(MAX_QP_RD_ATOMIC)), DOCA_SUCCESS);
+}
+
+Test(qp_modify, the_way_to_rts_and_what_query_returns)
+{
+	struct doca_verbs_qp_attr got;
+	int mask = 0;
+
+	cr_assert_eq(state(&got, &mask), S(RST));
+	cr_assert_eq(mask & A(AH_ATTR), 0);
+	to_rts();
+	cr_assert_eq(state(&got, &mask), S(RTS));
+	cr_assert_eq(got.sq_psn, 0x654321);
+	cr_assert_eq(got.rq_psn, 0x123456);
+	cr_assert_eq(got.dest_qp_num, q.qpn);
+	cr_assert_eq(got.path_mtu, DOCA_VERBS_MTU_SIZE_1K_BYTES);
+	cr_assert_eq(got.allow_remote_write, 1);
+	cr_assert_eq(got.allow_remote_read, 0);
+	cr_assert_eq(got.ack_timeout, 14);
+	cr_assert_eq(got.retry_cnt, 5);
+	cr_assert_eq(got.rnr_retry, 6);
+	cr_assert_eq(got.min_rnr_timer, 12);
+	cr_assert_eq(got.max_rd_atomic, 4);
+	cr_assert_eq(got.port_num, 1);
+	cr_assert_eq(got.ah.hop_limit, 64, "the default");
+	cr_assert_eq(memcmp(got.ah.gid.raw, nic.gid.raw, 16), 0);
+	cr_assert_neq(mask & A(SQ_PSN), 0);
+}
+
+Test(qp_modify, transitions_that_do_not_exist)
+{
+	cr_assert_eq(move(S(RTR), TO_RTR), DOCA_ERROR_BAD_STATE);
+	cr_assert_eq(move(S(RTS), TO_RTS), DOCA_ERROR_BAD_STATE);
+	cr_assert_eq(move(S(INIT), TO_INIT), DOCA_SUCCESS);
+	cr_assert_eq(move(S(RTS), TO_RTS), DOCA_ERROR_BAD_STATE);
+	cr_assert_eq(move(S(RTR), TO_RTR), DOCA_SUCCESS);
+	cr_assert_eq(move(S(RTR), TO_RTR), DOCA_ERROR_BAD_STATE);
+	cr_assert_eq(move(S(INIT), TO_INIT), DOCA_ERROR_BAD_STATE);
+}
+
+Test(qp_modify, required_and_foreign_attributes)
+{
+	cr_assert_eq(move(S(INIT), TO_INIT & ~A(PORT_NUM)), DOCA_ERROR_INVALID_VALUE);
+	cr_assert_eq(move(S(INIT), TO_INIT | A(SQ_PSN)), DOCA_ERROR_INVALID_VALUE);
+	cr_assert_eq(move(S(INIT), TO_INIT), DOCA_SUCCESS);
+	for (int bit = 0; bit < 18; bit++)
+		if ((TO_RTR & ~A(NEXT_STATE)) >> bit & 1)
+			cr_assert_eq(move(S(RTR), TO_RTR & ~(1 << bit)), DOCA_ERROR_INVALID_VALUE);
+	cr_assert_eq(move(S(RTR), TO_RTR), DOCA_SUCCESS);
+}
+
+Test(qp_modify, stated_current_state_must_hold)
+{
+	doca_verbs_qp_attr_set_current_state(attr, S(RTS));
+	cr_assert_eq(move(S(INIT), TO_INIT | A(CURRENT_STATE)), DOCA_ERROR_BAD_STATE);
+	doca_verbs_qp_attr_set_current_state(attr, S(RST));
+	cr_assert_eq(move(S(INIT), TO_INIT | A(CURRENT_STATE)), DOCA_SUCCESS);
+}
+
+Test(qp_modify, init_to_init_changes_rights)
+{
+	struct doca_verbs_qp_attr got;
+
+	cr_assert_eq(move(S(INIT), TO_INIT), DOCA_SUCCESS);
+	doca_verbs_qp_attr_set_allow_remote_read(attr, 1);
+	cr_assert_eq(move(S(INIT), A(NEXT_STATE) | A(ALLOW_REMOTE_READ)), DOCA_SUCCESS);
+	state(&got, NULL);
+	cr_assert_eq(got.allow_remote_read, 1);
+	cr_assert_eq(got.allow_remote_write, 1, "what is not in the mask stays");
+}
+
+Test(qp_modify, rts_to_rts_and_out_of_it)
+{
+	struct doca_verbs_qp_attr got;
+
+	to_rts();
+	doca_verbs_qp_attr_set_min_rnr_timer(attr, 20);
+	cr_assert_eq(move(S(RTS), A(NEXT_STATE) | A(MIN_RNR_TIMER)), DOCA_SUCCESS);
+	state(&got, NULL);
+	cr_assert_eq(got.min_rnr_timer, 20);
+	cr_assert_eq(got.sq_psn, 0x654321);
+	cr_assert_eq(move(S(ERR), A(NEXT_STATE)), DOCA_SUCCESS);
+	cr_assert_eq(state(&got, NULL), S(ERR));
+	cr_assert_eq(move(S(RTS), TO_RTS), DOCA_ERROR_BAD_STATE);
+	cr_assert_eq(move(S(RST), A(NEXT_STATE)), DOCA_SUCCESS);
+	cr_assert_eq(state(&got, NULL), S(RST));
+	to_rts();
+}
+
+Test(qp_modify, bad_paths)
+{
+	cr_assert_eq(move(S(INIT), TO_INIT), DOCA_SUCCESS);
+	doca_verbs_ah_attr_set_addr_type(ah, DOCA_VERBS_ADDR_TYPE_IB_GRH);
+	doca_verbs_qp_attr_set_ah_attr(attr, ah);
+	cr_assert_eq(move(S(RTR), TO_RTR), DOCA_ERROR_INVALID_VALUE, "InfiniBand on Ethernet");
+	doca_verbs_ah_attr_set_addr_type(ah, DOCA_VERBS_ADDR_TYPE_IPv4);
+	doca_verbs_ah_attr_set_sgid_index(ah, 200);
+	doca_verbs_qp_attr_set_ah_attr(attr, ah);
+	cr_assert_eq(move(S(RTR), TO_RTR), DOCA_ERROR_INVALID_VALUE, "no such GID");
+	cr_assert_eq(q.hl->qp->state, S(INIT));
+}
+
+Test(qp_modify, udp_source_port_is_the_hash_of_the_connection)
+{
+	uint8_t out[PRM_QUERY_QP_OUT_LEN], *path;
+	enum doca_verbs_qp_state st;
+
+	to_rts();
+	cr_assert_eq(gdk_qp_query_state(q.hl->qp, out, &st), DOCA_SUCCESS);
+	path = out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT;
+	cr_assert_eq(prm_get(path, PRM_ADS_UDP_SPORT),
+		     gdk_path_udp_sport(q.qpn, q.qpn, nic.gid.raw, nic.gid.raw));
+	cr_assert_neq(prm_get(path, PRM_ADS_RMAC_31_0), 0);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* User memory given to the firmware, on the software NIC; GPU memory is that of
+ * the stand-in driver. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../../umem/umem.h"
+#include "../lib/nic.h"
+#include "../lib/standin.h"
+
+#define NO_FD ((int)DOCA_VERBS_DMABUF_INVALID_FD)
+
+static void check(struct nic *nic, doca_gpu_t *gpu, void *addr, size_t size, int fd)
+{
+	doca_verbs_umem_t *umem = NULL;
+	uint32_t id = 0;
+	size_t got = 0;
+	void *at = NULL;
+
+	cr_assert_eq(
+	    doca_verbs_umem_create(nic->dev, gpu, addr, size, IBV_ACCESS_LOCAL_WRITE, fd, 0, &umem),
+	    DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_umem_get_id(umem, &id), DOCA_SUCCESS);
+	cr_expect_neq(id, 0);
+	cr_expect_eq(doca_verbs_umem_get_size(umem, &got), DOCA_SUCCESS);
+	cr_expect_eq(got, size);
+	cr_expect_eq(doca_verbs_umem_get_address(umem, &at), DOCA_SUCCESS);
+	cr_expect_eq(at, addr);
+	cr_expect_eq(doca_verbs_dev_close(nic->dev), DOCA_ERROR_IN_USE);
+	cr_expect_eq(doca_verbs_umem_destroy(umem), DOCA_SUCCESS);
+}
+
+Test(umem, host_memory)
+{
+	struct nic nic = nic_open();
+	void *mem = aligned_alloc(4096, 8192);
+
+	check(&nic, NULL, mem, 8192, NO_FD);
+	free(mem);
+	nic_close(&nic);
+}
+
+Test(umem, memory_of_the_host_gpu)
+{
+	struct nic nic = nic_open();
+	doca_gpu_t *gpu;
+	void *mem;
+
+	cr_assert_eq(doca_gpu_create("host", &gpu), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_mem_alloc(gpu, 8192, 4096, DOCA_GPU_MEM_TYPE_GPU, &mem, NULL),
+		     DOCA_SUCCESS);
+	check(&nic, gpu, mem, 8192, NO_FD);
+	cr_expect_eq(doca_gpu_mem_free(gpu, mem), DOCA_SUCCESS);
+	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
+	nic_close(&nic);
+}
+
+/* In place of libmlx5's: the software NIC is a kernel without dmabuf. With
+ * take_dmabuf the registration is made by address, and what was asked is kept. */
+static bool take_dmabuf;
+static int asked_fd;
+static struct mlx5dv_devx_umem_in asked;
+
+struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *ctx,
+						 struct mlx5dv_devx_umem_in *in)
+{
+	static char mem[65536] __attribute__((aligned(4096)));
+
+	asked = *in;
+	asked_fd = dup(in->dmabuf_fd);
+	if (take_dmabuf && in->size <= sizeof(mem))
+		return mlx5dv_devx_umem_reg(ctx, mem, in->size, in->access);
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+/* How many descriptors this process has open. */
+static int open_fds(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
+static void check_cuda(enum doca_gpu_mem_type type, const char *dmabuf, bool give_fd)
+{
+	struct nic nic = nic_open();
+	int fd = NO_FD, fds;
+	doca_gpu_t *gpu;
+	void *mem, *cpu;
+
+	standin_cuda();
+	setenv("STANDIN_CUDA_DMABUF", dmabuf, 1);
+	cr_assert_eq(doca_gpu_create("8a:00.0", &gpu), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_mem_alloc(gpu, 65536, 65536, type, &mem, &cpu), DOCA_SUCCESS);
+	if (give_fd)
+		cr_assert_eq(doca_gpu_get_dmabuf_fd(gpu, mem, 65536, &fd), DOCA_SUCCESS);
+	fds = open_fds();
+	asked_fd = -1;
+	check(&nic, gpu, mem, 65536, fd);
+	if (take_dmabuf) {
+		struct stat held, kept;
+
+		cr_expect_eq(asked.comp_mask, MLX5DV_UMEM_MASK_DMABUF);
+		cr_expect_null(asked.addr, "the offset in the dmabuf is 0");
+		cr_expect_eq(asked.size, 65536);
+		cr_expect_eq(fstat(asked_fd, &held), 0);
+		cr_expect_geq(held.st_size, 65536);
+		cr_expect(!give_fd || (!fstat(fd, &kept) && kept.st_ino == held.st_ino));
+	}
+	close(asked_fd);
+	cr_expect_eq(open_fds(), fds, "a descriptor is left open");
+	if (give_fd)
+		cr_expect_eq(close(fd), 0, "the caller's descriptor was closed");
+	cr_expect_eq(doca_gpu_mem_free(gpu, mem), DOCA_SUCCESS);
+	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
+	cr_expect_eq(standin_cuda_live(), 0);
+	nic_close(&nic);
+}
+
+Test(umem, gpu_memory_by_its_own_dmabuf)
+{
+	take_dmabuf = true;
+	check_cuda(DOCA_GPU_MEM_TYPE_GPU, "1", false);
+}
+
+Test(umem, gpu_memory_by_the_callers_dmabuf)
+{
+	take_dmabuf = true;
+	check_cuda(DOCA_GPU_MEM_TYPE_GPU, "1", true);
+}
+
+Test(umem, gpu_memory_by_peermem)
+{
+	check_cuda(DOCA_GPU_MEM_TYPE_GPU, "0", false);
+	cr_expect_eq(asked.size, 0, "no dmabuf was there to be tried");
+}
+
+Test(umem, gpu_memory_by_peermem_when_the_dmabuf_is_refused)
+{
+	check_cuda(DOCA_GPU_MEM_TYPE_GPU, "1", false);
+	cr_expect_eq(asked.size, 65536, "dmabuf comes first");
+}
+
+Test(umem, pinned_host_memory)
+{
+	check_cuda(DOCA_GPU_MEM_TYPE_CPU_GPU, "1", false);
+}
+
+Test(umem, a_bad_dmabuf_is_refused_and_nothing_is_left)
+{
+	struct nic nic = nic_open();
+	doca_verbs_umem_t *umem = NULL;
+	static char mem[4096];
+
+	cr_expect_neq(doca_verbs_umem_create(nic.dev, NULL, mem, sizeof(mem),
+					     IBV_ACCESS_LOCAL_WRITE, 9999, 0, &umem),
+		      DOCA_SUCCESS);
+	cr_expect_null(umem);
+	nic_close(&nic);
+}
+
+Test(umem, umem_in_use_is_kept)
+{
+	struct nic nic = nic_open();
+	doca_verbs_umem_t *umem;
+	void *mem = aligned_alloc(4096, 4096);
+
+	cr_assert_eq(doca_verbs_umem_create(nic.dev, NULL, mem, 4096, IBV_ACCESS_LOCAL_WRITE, NO_FD,
+					    0, &umem),
+		     DOCA_SUCCESS);
+	atomic_fetch_add(&umem->users, 1);
+	cr_expect_eq(doca_verbs_umem_destroy(umem), DOCA_ERROR_IN_USE);
+	atomic_fetch_sub(&umem->users, 1);
+	cr_expect_eq(doca_verbs_umem_destroy(umem), DOCA_SUCCESS);
+	free(mem);
+	nic_close(&nic);
+}
+
+Test(umem, bad_arguments_are_refused)
+{
+	struct nic nic = nic_open();
+	doca_verbs_umem_t *umem;
+	char mem[64];
+
+	cr_expect_eq(doca_verbs_umem_create(NULL, NULL, mem, 64, 0, NO_FD, 0, &umem),
+		     DOCA_ERROR_INVALID_VALUE);
+	cr_expect_eq(doca_verbs_umem_create(nic.dev, NULL, NULL, 64, 0, NO_FD, 0, &umem),
+		     DOCA_ERROR_INVALID_VALUE);
+	cr_expect_eq(doca_verbs_umem_create(nic.dev, NULL, mem, 0, 0, NO_FD, 0, &umem),
+		     DOCA_ERROR_INVALID_VALUE);
+	cr_expect_eq(doca_verbs_umem_create(nic.dev, NULL, mem, 64, 0, -2, 0, &umem),
+		     DOCA_ERROR_INVALID_VALUE);
+	cr_expect_eq(doca_verbs_umem_destroy(NULL), DOCA_ERROR_INVALID_VALUE);
+	nic_close(&nic);
+}

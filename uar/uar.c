@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Register pages. The kernel decides whether a page is shared with other users
+ * of this context; a dedicated one is asked for with a flag that older headers
+ * lack. Within the page, the register for QPs without doorbell record stands at
+ * a fixed offset (DOCA GPUNetIO 3.0), present where the device has such QPs.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/log.h"
+#include "uar.h"
+
+#ifndef MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED
+#define MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED (1u << 31)
+#endif
+
+#define DBR_LESS_OFFSET 0x600
+
+static const struct {
+	uint32_t flags;
+	const char *name;
+} types[] = {
+    [DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME] = {MLX5DV_UAR_ALLOC_TYPE_BF, "BlueFlame"},
+    [DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE] = {MLX5DV_UAR_ALLOC_TYPE_NC, "non-cached"},
+    [DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED] = {MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED,
+							   "dedicated non-cached"},
+};
+
+static doca_error_t alloc_page(struct doca_verbs_uar *uar)
+{
+	int sys_err;
+
+	uar->devx = mlx5dv_devx_alloc_uar(uar->dev->ctx, types[uar->type].flags);
+	if (uar->devx)
+		return DOCA_SUCCESS;
+	sys_err = errno;
+	/* Few drivers have dedicated pages: everyone who asks has a second choice. */
+	GDK_LOG(uar->type == DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED ? GDK_LOG_INFO
+									       : GDK_LOG_WARNING,
+		"%s: no %s register page: %s", ibv_get_device_name(uar->dev->ctx->device),
+		types[uar->type].name, strerror(sys_err));
+	return sys_err == ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_NOT_SUPPORTED;
+}
+
+doca_error_t doca_verbs_uar_create(doca_dev_t *net_dev,
+				   enum doca_verbs_uar_allocation_type allocation_type,
+				   doca_verbs_uar_t **uar_obj)
+{
+	struct doca_verbs_uar *uar;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(net_dev);
+	GDK_CHECK_ARG((size_t)allocation_type < GDK_ARRAY_SIZE(types));
+	GDK_CHECK_ARG(uar_obj);
+	uar = calloc(1, sizeof(*uar));
+	if (!uar) {
+		gdk_err("no memory for a UAR");
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	uar->dev = net_dev;
+	uar->type = allocation_type;
+	err = alloc_page(uar);
+	if (err) {
+		free(uar);
+		return err;
+	}
+	uar->id = uar->devx->page_id;
+	uar->reg_addr = uar->devx->reg_addr;
+	if (net_dev->caps.send_dbr_mode_no_dbr_ext && uar->devx->base_addr)
+		uar->dbr_less_addr = (char *)uar->devx->base_addr + DBR_LESS_OFFSET;
+	atomic_fetch_add(&net_dev->users, 1);
+	*uar_obj = uar;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_uar_destroy(doca_verbs_uar_t *uar_obj)
+{
+	int users;
+
+	GDK_CHECK_ARG(uar_obj);
+	users = atomic_load(&uar_obj->users);
+	if (users) {
+		gdk_err("UAR %u: %d queues still ring it", uar_obj->id, users);
+		return DOCA_ERROR_IN_USE;
+	}
+	mlx5dv_devx_free_uar(uar_obj->devx);
+	atomic_fetch_sub(&uar_obj->dev->users, 1);
+	free(uar_obj);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_uar_id_get(const doca_verbs_uar_t *uar, uint32_t *id)
+{
+	GDK_CHECK_ARG(uar);
+	GDK_CHECK_ARG(id);
+	*id = uar->id;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_uar_reg_addr_get(const doca_verbs_uar_t *uar_obj, void **reg_addr)
+{
+	GDK_CHECK_ARG(uar_obj);
+	GDK_CHECK_ARG(reg_addr);
+	*reg_addr = uar_obj->reg_addr;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_verbs_uar_dbr_less_addr_get(const doca_verbs_uar_t *uar_obj, void **dbr_less_addr)
+{
+	GDK_CHECK_ARG(uar_obj);
+	GDK_CHECK_ARG(dbr_less_addr);
+	if (!uar_obj->dbr_less_addr) {
+		gdk_info("UAR %u: the device has no QPs without doorbell record", uar_obj->id);
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	*dbr_less_addr = uar_obj->dbr_less_addr;
+	return DOCA_SUCCESS;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Private layout of a UAR: one register page of the NIC, mapped by libmlx5. */
+#ifndef GDK_UAR_H
+#define GDK_UAR_H
+
+#include <infiniband/mlx5dv.h>
+
+#include "../core/net_dev.h"
+
+struct doca_verbs_uar {
+	struct doca_dev *dev;
+	struct mlx5dv_devx_uar *devx;
+	enum doca_verbs_uar_allocation_type type;
+	uint32_t id;
+	void *reg_addr;	     /* doorbell register, CPU address */
+	void *dbr_less_addr; /* register for QPs without DBREC; NULL: none */
+	atomic_int users;
+};
+
+#endif
