@@ -3,7 +3,7 @@
 #
 # make all | demo | test | bench | check | coverage | install | install_examples | deps | clean
 # V=1 shows commands, CC=clang changes the compiler, SAN=address|undefined|thread builds into
-# build/<SAN> with that sanitizer. Nothing here needs CUDA; nvcc is used where it is found.
+# build/san-<SAN> with that sanitizer. Nothing here needs CUDA; nvcc is used where it is found.
 
 CC     ?= gcc
 ifeq ($(origin CC),default)
@@ -11,7 +11,7 @@ CC     := gcc
 endif
 PREFIX ?= /usr/local
 SAN    ?=
-B      := build$(if $(SAN),/$(SAN))
+B      := build$(if $(SAN),/san-$(SAN))
 NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
 CUDA_ARCH ?= 80 90 100
 

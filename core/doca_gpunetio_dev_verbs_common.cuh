@@ -118,7 +118,8 @@ GDK_FN uint64_t doca_gpu_dev_verbs_div_ceil_aligned_pow2(uint64_t x, unsigned in
 
 GDK_FN uint32_t doca_gpu_dev_verbs_div_ceil_aligned_pow2_32bits(uint64_t x, int denominator_shift)
 {
-	return (uint32_t)doca_gpu_dev_verbs_div_ceil_aligned_pow2(x, (unsigned int)denominator_shift);
+	return (uint32_t)doca_gpu_dev_verbs_div_ceil_aligned_pow2(
+		x, (unsigned int)denominator_shift);
 }
 
 #endif

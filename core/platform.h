@@ -47,11 +47,14 @@
 	{                                                                                       \
 		T v;                                                                            \
 		if (scope == GDK_SCOPE_CTA)                                                     \
-			asm volatile("ld." sem ".cta." ty " %0, [%1];" : con(v) : "l"(p) : "memory"); \
+			asm volatile("ld." sem ".cta." ty " %0, [%1];"        \
+				     : con(v) : "l"(p) : "memory");             \
 		else if (scope == GDK_SCOPE_GPU)                                                \
-			asm volatile("ld." sem ".gpu." ty " %0, [%1];" : con(v) : "l"(p) : "memory"); \
+			asm volatile("ld." sem ".gpu." ty " %0, [%1];"        \
+				     : con(v) : "l"(p) : "memory");             \
 		else if (scope == GDK_SCOPE_SYS)                                                \
-			asm volatile("ld." sem ".sys." ty " %0, [%1];" : con(v) : "l"(p) : "memory"); \
+			asm volatile("ld." sem ".sys." ty " %0, [%1];"        \
+				     : con(v) : "l"(p) : "memory");             \
 		else                                                                            \
 			v = *(const volatile T *)p;                                             \
 		return v;                                                                       \
@@ -65,11 +68,14 @@ GDK_DEF_LOAD(gdk_ld64_acq, "acquire", uint64_t, "b64", "=l")
 	GDK_FN void name(T *p, T v, int scope)                                                  \
 	{                                                                                       \
 		if (scope == GDK_SCOPE_CTA)                                                     \
-			asm volatile("st." sem ".cta." ty " [%0], %1;" ::"l"(p), con(v) : "memory"); \
+			asm volatile("st." sem ".cta." ty " [%0], %1;"        \
+				     ::"l"(p), con(v) : "memory");              \
 		else if (scope == GDK_SCOPE_GPU)                                                \
-			asm volatile("st." sem ".gpu." ty " [%0], %1;" ::"l"(p), con(v) : "memory"); \
+			asm volatile("st." sem ".gpu." ty " [%0], %1;"        \
+				     ::"l"(p), con(v) : "memory");              \
 		else if (scope == GDK_SCOPE_SYS)                                                \
-			asm volatile("st." sem ".sys." ty " [%0], %1;" ::"l"(p), con(v) : "memory"); \
+			asm volatile("st." sem ".sys." ty " [%0], %1;"        \
+				     ::"l"(p), con(v) : "memory");              \
 		else                                                                            \
 			*(volatile T *)p = v;                                                   \
 	}
@@ -179,7 +185,8 @@ GDK_FN void gdk_bf_copy64(uint64_t *dst, const uint64_t *src)
 	if (__isShared(src)) {
 		/* The thread's own stores to shared memory -> the async copy's reads. */
 		asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-		asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 64;" ::"l"(dst),
+		asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 64;"
+			     ::"l"(dst),
 			     "r"((uint32_t)__cvta_generic_to_shared(src)) : "memory");
 		asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 		asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");

@@ -122,8 +122,9 @@ GDK_FN int gdk_fold_error(struct gdk_qp_state *st, uint64_t index, int scope)
 }
 
 /* Errors flush what follows them: the first one stands lowest in the CQ. */
-GDK_SLOW_FN uint64_t gdk_first_error(struct gdk_qp_state *st, const struct doca_gpu_dev_verbs_cq *cq,
-				uint64_t at, uint64_t index)
+GDK_SLOW_FN uint64_t gdk_first_error(struct gdk_qp_state *st,
+				     const struct doca_gpu_dev_verbs_cq *cq, uint64_t at,
+				     uint64_t index)
 {
 	const uint64_t rung = gdk_ld64_acq(&st->rung, GDK_SCOPE_GPU);
 	uint64_t low = gdk_ld64(&st->cqe_ci, GDK_SCOPE_GPU);

@@ -11,7 +11,8 @@
 #include "doca_gpunetio_dev_verbs_common.cuh"
 #include "gdk/cq_dev.h"
 
-GDK_FN struct doca_gpu_dev_verbs_cq *doca_gpu_dev_verbs_qp_get_cq_sq(struct doca_gpu_dev_verbs_qp *qp)
+GDK_FN struct doca_gpu_dev_verbs_cq *
+doca_gpu_dev_verbs_qp_get_cq_sq(struct doca_gpu_dev_verbs_qp *qp)
 {
 	return gdk_qp_cq(qp);
 }

@@ -221,6 +221,7 @@ int main(int argc, char **argv)
 
 	if (rc)
 		return rc > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	setvbuf(stdout, NULL, _IOLBF, 0); /* a log of a run that was killed is whole */
 	ex_catch_signals();
 	if (ex_endpoint_open(&ep, &opt))
 		return EXIT_FAILURE;

@@ -38,8 +38,8 @@ GDK_FN void doca_gpu_dev_verbs_store_wqe_seg(uint64_t *ptr, uint64_t *val)
 	gdk_st_wqe16(ptr, val[0], val[1]);
 }
 
-GDK_FN struct doca_gpu_dev_verbs_wqe *doca_gpu_dev_verbs_get_wqe_ptr(struct doca_gpu_dev_verbs_qp *qp,
-								     uint16_t wqe_idx)
+GDK_FN struct doca_gpu_dev_verbs_wqe *
+doca_gpu_dev_verbs_get_wqe_ptr(struct doca_gpu_dev_verbs_qp *qp, uint16_t wqe_idx)
 {
 	return gdk_get_wqe_ptr(qp, wqe_idx);
 }
@@ -198,9 +198,8 @@ GDK_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_header(
 }
 
 template <typename T>
-GDK_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data(struct doca_gpu_dev_verbs_qp *qp,
-							       struct doca_gpu_dev_verbs_wqe *wqe_ptr,
-							       T data)
+GDK_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe_ptr, T data)
 {
 	static_assert(sizeof(T) <= DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE, "too long for a WQE");
 	(void)qp;

@@ -142,12 +142,14 @@ static size_t wq_bytes(const struct doca_verbs_qp_t *qp)
 	return rq_bytes(qp) + (size_t)qp->sq_num * GDK_WQEBB_SIZE;
 }
 
-static doca_error_t check_range(const struct doca_verbs_qp_t *qp, const struct doca_verbs_umem *umem,
-				uint64_t offset, size_t len, const char *what)
+static doca_error_t check_range(const struct doca_verbs_qp_t *qp,
+				const struct doca_verbs_umem *umem, uint64_t offset, size_t len,
+				const char *what)
 {
 	if (umem->dev == qp->dev && offset <= umem->size && umem->size - offset >= len)
 		return DOCA_SUCCESS;
-	gdk_err("QP: %s of %zu bytes at offset %llu is not in umem 0x%x of %zu bytes on this device",
+	gdk_err("QP: %s of %zu bytes at offset %llu is not in umem 0x%x of %zu bytes on this "
+		"device",
 		what, len, (unsigned long long)offset, umem->id, umem->size);
 	return DOCA_ERROR_INVALID_VALUE;
 }

@@ -24,15 +24,18 @@ GDK_FN int one_sided(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs
 	int err = 0;
 
 	doca_gpu_dev_verbs_put<mode, handler>(qp, r, l, size);
-	doca_gpu_dev_verbs_put<mode, handler, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP>(qp, r, l, size, &t);
+	doca_gpu_dev_verbs_put<mode, handler, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP>(qp, r, l, size,
+									&t);
 	doca_gpu_dev_verbs_p<uint64_t, mode, handler>(qp, r, (uint64_t)size);
 	doca_gpu_dev_verbs_put_signal<DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, mode, handler>(
 		qp, r, l, size, r, l, 1);
-	doca_gpu_dev_verbs_signal<DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, mode, handler>(qp, r, l, 1, &t);
+	doca_gpu_dev_verbs_signal<DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, mode, handler>(
+		qp, r, l, 1, &t);
 	doca_gpu_dev_verbs_get<mode, handler, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD,
 			       DOCA_GPUNETIO_VERBS_MCST_ENABLED,
 			       DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED>(qp, r, l, size, l, &t);
-	err |= doca_gpu_dev_verbs_get_wait<mode, handler, DOCA_GPUNETIO_VERBS_MCST_ENABLED>(qp, l, t);
+	err |= doca_gpu_dev_verbs_get_wait<mode, handler, DOCA_GPUNETIO_VERBS_MCST_ENABLED>(
+		qp, l, t);
 	err |= gdk_put_imm(qp, r, l, 64, 7, &t, mode, handler, 0);
 	err |= gdk_atomic_cas(qp, r, l, 1, 2, &t, mode, handler, 0);
 	err |= doca_gpu_dev_verbs_wait<mode, handler>(qp, t);
@@ -54,7 +57,8 @@ GDK_FN int low_level(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs
 	doca_gpu_dev_verbs_wqe_prepare_nop(qp, w, (uint16_t)i, f);
 	doca_gpu_dev_verbs_wqe_prepare_write(qp, w, (uint16_t)i, 8, f, 0, 1, 2, 3, 4, 5);
 	doca_gpu_dev_verbs_wqe_prepare_write(qp, w, (uint16_t)i, 8, f, 0, 1, 2, 3, 4, 5, 6, 7, 8);
-	doca_gpu_dev_verbs_wqe_prepare_write_inl(qp, w, (uint16_t)i, f, 1, 2, (uint64_t)(uintptr_t)&v, 8);
+	doca_gpu_dev_verbs_wqe_prepare_write_inl(qp, w, (uint16_t)i, f, 1, 2,
+						 (uint64_t)(uintptr_t)&v, 8);
 	doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_header(qp, w, (uint16_t)i, f, 1, 2, 8);
 	doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data<uint64_t>(qp, w, v);
 	doca_gpu_dev_verbs_wqe_prepare_read(qp, w, (uint16_t)i, f, 1, 2, 3, 4, 5);
@@ -83,7 +87,8 @@ GDK_FN int low_level(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs
 	doca_gpu_dev_verbs_atomic_max<uint64_t, mode, true>(&v, i);
 	doca_gpu_dev_verbs_atomic_add<uint64_t, mode>(&v, i);
 	return doca_gpu_dev_verbs_poll_one_cq_at<mode>(cq, i) |
-	       doca_gpu_dev_verbs_poll_cq_at<mode>(cq, i) | doca_gpu_dev_verbs_poll_cq<mode>(cq, 1) |
+	       doca_gpu_dev_verbs_poll_cq_at<mode>(cq, i) |
+	       doca_gpu_dev_verbs_poll_cq<mode>(cq, 1) |
 	       doca_gpu_dev_verbs_poll_cq_collapsed_at<mode>(qp, i) |
 	       (int)doca_gpu_dev_verbs_atomic_read<uint64_t, mode>(&v);
 }

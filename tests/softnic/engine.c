@@ -27,6 +27,7 @@
 #define BREATH_NS 1000000ull
 #define SLICE_NS 100000ull
 #define NAP_NS 3000
+#define HOT_NS 15000ull /* spins without a nap even where cores are short */
 #define FEW_CORES 4
 
 uint64_t sn_now(void)
@@ -158,7 +159,7 @@ static void *nic_thread(void *arg)
 {
 	struct sn_eng *e = arg;
 	/* where cores are short a yield gives ours away for a whole slice */
-	bool any, spin, few = sysconf(_SC_NPROCESSORS_ONLN) < FEW_CORES;
+	bool any, spin, hot, few = sysconf(_SC_NPROCESSORS_ONLN) < FEW_CORES;
 	long sleep_ns;
 
 	prctl(PR_SET_NAME, "softnic");
@@ -170,13 +171,14 @@ static void *nic_thread(void *arg)
 		if (e->delayed || e->held || e->local_head)
 			sleep_ns = SLEEP_ACTIVE_NS;
 		spin = e->nrts && e->now - e->last_active < SPIN_NS;
+		hot = spin && e->now - e->last_active < HOT_NS;
 		pthread_mutex_unlock(&e->dev->lock);
 		if (any) {
 			breathe(e);
 		} else if (spin) {
-			if (few)
+			if (few && !hot)
 				doze(e, NAP_NS);
-			else
+			else if (!few)
 				sched_yield();
 		} else {
 			if (e->pcap)

@@ -3,7 +3,7 @@
 /*
  * No doorbell is lost. Two threads meet on neighbouring slots again and again:
  * one publishes slot k and never rings, the other publishes and submits k+1.
- * Whoever comes last must have rung both. Then many threads reserve runs of
+ * Whoever comes last must have rung both. A range is rung whole. Then many threads reserve runs of
  * slots that wrap a ring of 2 and of 64, where waiting for a free slot must ring
  * what others only published.
  */
@@ -125,6 +125,48 @@ static void *runner(void *arg)
 	return NULL;
 }
 
+/* Ranges of 16 slots, wanted before they are published. */
+static void *publisher(void *arg)
+{
+	unsigned int i, k;
+	uint64_t idx;
+
+	for (i = 0; i < RUNS * 20; i++) {
+		if (gdk_reserve(&rig.qp, 16, RIG_GPU, 0, &idx))
+			return arg;
+		for (k = 0; k < 16; k++)
+			write_nop(idx + k);
+		gdk_mark_ready(&rig.qp, idx, idx + 15, RIG_GPU, RIG_AUTO);
+	}
+	return NULL;
+}
+
+/* A second thread keeps ringing what it finds published: never part of a range,
+ * which could be one long WQE. */
+static int whole_ranges(void)
+{
+	const uint64_t end = RUNS * 20 * 16;
+	pthread_t thread;
+	void *failed;
+	int cut = 0;
+
+	rig_init(&rig, 64, RIG_DB, 0);
+	pthread_create(&thread, NULL, publisher, &rig);
+	while (rig.ci < end && !cut && !gdk_qp_status(&rig.qp)) {
+		gdk_submit(&rig.qp, end, RIG_GPU, RIG_AUTO, 0);
+		cut = gdk_ld64(&rig.st->rung, GDK_SCOPE_GPU) % 16 != 0;
+		rig_nic(&rig);
+	}
+	if (cut) {
+		fprintf(stderr, "a range was rung in part\n");
+		gdk_state_end(rig.st, -ECANCELED);
+	}
+	pthread_join(thread, &failed);
+	cut |= failed != NULL || rig.faults || rig.ci != end;
+	rig_fini(&rig);
+	return cut;
+}
+
 static int wrapping(uint32_t depth)
 {
 	pthread_t thread[RUNNERS], nic_thread;
@@ -154,5 +196,5 @@ static int wrapping(uint32_t depth)
 
 int main(void)
 {
-	return neighbours() | wrapping(2) | wrapping(64);
+	return neighbours() | whole_ranges() | wrapping(2) | wrapping(64);
 }

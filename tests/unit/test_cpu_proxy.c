@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../qp/export.h"
+#include "../../qp/state.h"
 #include "../lib/e2e.h"
 
 static struct e2e_nic nic;
@@ -110,5 +111,25 @@ Test(cpu_proxy, other_handlers_have_no_progress)
 	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_cpu_proxy_progress(hl->qp_gverbs, &progressed),
 		     DOCA_ERROR_NOT_SUPPORTED);
+	doca_gpu_verbs_destroy_qp_hl(hl);
+}
+
+Test(cpu_proxy, emulation_writes_the_dbrec_that_the_gpu_does_not)
+{
+	struct doca_gpu_verbs_qp_hl *hl;
+	uint64_t reg, *real;
+	uint32_t *dbrec;
+
+	attr.nic_handler = E2E_AUTO;
+	attr.send_dbr_mode_ext = DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED;
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
+	real = hl->qp_gverbs->sq_db;
+	hl->qp_gverbs->sq_db = &reg;
+	dbrec = hl->qp_umem_dbr_gpu_ptr;
+	hl->qp_gverbs->qp_cpu->gdk_state->rung = 3; /* as the GPU's ringer does */
+	cr_assert_eq(doca_gpu_verbs_cpu_proxy_progress(hl->qp_gverbs, NULL), DOCA_SUCCESS);
+	cr_assert_eq(be32toh(dbrec[1]), 3);
+	cr_assert_eq(be32toh((uint32_t)reg), 3 << 8, "and rings again");
+	hl->qp_gverbs->sq_db = real;
 	doca_gpu_verbs_destroy_qp_hl(hl);
 }
