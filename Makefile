@@ -140,14 +140,17 @@ $(EXAMPLES): $(B)/bin/%: $(B)/obj/examples/%.o $(call obj,$(EXAMPLE_COMMON)) $(L
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS)
 
 GENCODE := $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a))
-$(B)/lib/lib%_cuda.so: examples/%_kernel.cu $(STAGED) | stage
+$(B)/lib/lib%_cuda.so: examples/%_kernel.cu $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk) \
+		$(wildcard examples/*.h) | stage
 	$(call say,NVCC)
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Xcompiler -fPIC,-Wall -shared \
 		-cudart static -o $@ $<
 
 # ---- pkg-config ----
-$(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc: Makefile
+# Always written anew: they hold PREFIX, which install may be given another value of.
+.PHONY: $(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc
+$(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc:
 	@mkdir -p $(@D)
 	@{ printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\n' '$(PREFIX)'; \
 	printf 'Name: gdaki\nDescription: GPU-initiated RDMA on mlx5\nVersion: 3.0.0\n'; \
@@ -167,7 +170,7 @@ ENGINE_TEST_OBJS := $(call obj,$(addprefix tests/softnic/,engine.c uar_watch.c s
 $(filter-out $(B)/tests/test_softnic_engine,$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lcriterion -lz -lm
+	$(Q)$(CC) $(LDFLAGS_ALL) $(if $(SAN),-rdynamic) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lcriterion -lz -lm
 $(B)/tests/test_softnic_engine: $(B)/obj/tests/unit/test_softnic_engine.o $(call obj,$(wildcard tests/unit/engine_fake.c)) $(ENGINE_TEST_OBJS)
 	$(call say,LD)
 	@mkdir -p $(@D)

@@ -338,7 +338,6 @@ bool sn_wire_poll(struct sn_eng *e);
 struct in_addr sn_qp_peer(const struct sn_qp *qp);
 
 /* icrc.c */
-uint32_t sn_crc32(uint32_t crc, const void *buf, size_t len);
 uint32_t sn_icrc(const uint8_t ip_udp[28], const uint8_t *bth, size_t len);
 
 /* pcap.c */

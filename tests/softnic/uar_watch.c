@@ -26,6 +26,8 @@
  */
 #include <stdlib.h>
 
+#include <zlib.h>
+
 #include "eng.h"
 
 #define SETTLE_CUDA 200000ull
@@ -303,7 +305,7 @@ static uint32_t written_ahead(struct sn_qp_eng *q, uint64_t *sum)
 		blocks = ((sn_get32(wqe + 4) & 0x3f) + 3) / 4;
 		if (!blocks || n + blocks > q->qp->sq_wqebbs || !ring_copy(q, idx, wqe, blocks))
 			break;
-		crc = sn_crc32(crc, wqe, 64 * blocks);
+		crc = crc32(crc, wqe, 64 * blocks);
 		n += blocks;
 	}
 	*sum = crc;

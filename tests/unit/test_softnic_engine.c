@@ -84,12 +84,6 @@ static void expect_error(struct fake_qp *q, bool recv, uint32_t index, uint8_t s
 	cr_assert_eq(counter(cqe), index);
 }
 
-Test(softnic_engine, crc_is_ethernets)
-{
-	cr_assert_eq(sn_crc32(0, "123456789", 9), 0xcbf43926u);
-	cr_assert_eq(sn_crc32(sn_crc32(0, "12345", 5), "6789", 4), 0xcbf43926u);
-}
-
 Test(softnic_engine, icrc_ignores_what_routers_change)
 {
 	uint8_t h[28] = { 0x45, 0, 0, 48, 0, 0, 0x40, 0, 64, 17 }, bth[20] = { 4, 0, 0xff, 0xff };
