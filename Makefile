@@ -21,7 +21,7 @@ SANFLAGS_address   := -fsanitize=address -fno-omit-frame-pointer
 SANFLAGS_undefined := -fsanitize=undefined -fno-sanitize-recover=undefined
 SANFLAGS_thread    := -fsanitize=thread
 ifneq ($(SAN),)
-SANFLAGS := $(or $(SANFLAGS_$(SAN)),$(error SAN is address, undefined or thread))
+SANFLAGS := $(or $(SANFLAGS_$(SAN)),$(error SAN is address, undefined or thread)) -DGDK_SAN
 endif
 CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE -fPIC -pthread $(WARN) $(OPT) $(SANFLAGS) $(COVFLAGS) \
 	-MMD -MP -I$(B)/include $(CFLAGS)
@@ -156,7 +156,7 @@ $(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc:
 	printf 'Name: gdaki\nDescription: GPU-initiated RDMA on mlx5\nVersion: 3.0.0\n'; \
 	printf 'Cflags: -I$${includedir}$(if $(findstring static,$@), -DRDMA_STATIC_PROVIDERS=mlx5)\n'; \
 	printf 'Libs: -L$${libdir} -Wl,--start-group$(patsubst %, -lgdaki_%,$(ARCHIVES) $(DB_ARCHIVES)) -Wl,--end-group -lgdaki_db_none '; \
-	$(if $(findstring static,$@),printf '%s\n' '-Wl$(comma)-Bstatic -libverbs -lmlx5 -Wl$(comma)-Bdynamic -lnl-route-3 -lnl-3 -lnuma -ldl -lpthread',printf '%s\n' '$(SYS_LIBS)'); } > $@
+	$(if $(findstring static,$@),printf '%s\n' '-Wl$(comma)-Bstatic -Wl$(comma)--start-group -lmlx5 -libverbs -Wl$(comma)--end-group -Wl$(comma)-Bdynamic -lnl-route-3 -lnl-3 -lnuma -ldl -lpthread',printf '%s\n' '$(SYS_LIBS)'); } > $@
 comma := ,
 
 link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'

@@ -3,7 +3,8 @@
 # Copyright (c) gdaki authors
 #
 # Installs into an empty folder and builds a program against what landed there,
-# with nothing but the installed headers, archives and gdaki.pc.
+# with nothing but the installed headers, archives and the two .pc files; each
+# program opens the software NIC.
 set -eu
 B="${B:-build}"
 dir=$(mktemp -d)
@@ -16,17 +17,28 @@ for f in lib/libgdaki_core.a lib/libgdaki_db_none.a include/doca_gpunetio_host.h
 	[ -f "$dir/usr/$f" ] || { echo "install.sh: $f was not installed"; exit 1; }
 done
 cat >"$dir/p.c" <<'C'
+#include <infiniband/verbs.h>
 #include <doca_gpunetio_host.h>
 int main(void)
 {
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *ctx = list && *list ? ibv_open_device(*list) : NULL;
+	struct ibv_pd *pd = ctx ? ibv_alloc_pd(ctx) : NULL;
 	doca_gpu_t *gpu;
+	doca_dev_t *dev;
 
-	if (doca_gpu_create("host", &gpu))
+	if (!pd || doca_gpu_create("host", &gpu) || doca_verbs_dev_open(pd, &dev))
 		return 1;
-	return doca_gpu_destroy(gpu) != DOCA_SUCCESS;
+	return doca_verbs_dev_close(dev) || doca_gpu_destroy(gpu) || ibv_dealloc_pd(pd) ||
+	       ibv_close_device(ctx);
 }
 C
-libs=$(sed -n 's/^Libs: //p' "$dir/usr/lib/pkgconfig/gdaki.pc" | sed "s|\${libdir}|$dir/usr/lib|")
-# shellcheck disable=SC2086
-"${CC:-gcc}" -std=c11 -Wall -Werror -I"$dir/usr/include" -o "$dir/p" "$dir/p.c" $libs
-"$dir/p"
+field() { # .pc file, field
+	sed -n "s/^$2: //p" "$dir/usr/lib/pkgconfig/$1.pc" |
+		sed "s|\${libdir}|$dir/usr/lib|; s|\${includedir}|$dir/usr/include|"
+}
+for pc in gdaki gdaki-static; do
+	# shellcheck disable=SC2046
+	"${CC:-gcc}" -std=c11 -Wall -Werror $(field $pc Cflags) -o "$dir/p" "$dir/p.c" $(field $pc Libs)
+	"$B/bin/softnic-run" -- "$dir/p" || { echo "install.sh: a program linked by $pc.pc fails"; exit 1; }
+done

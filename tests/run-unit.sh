@@ -14,6 +14,7 @@ cd "$(dirname "$0")/.." || exit 2
 export B="${B:-build}" SAN="${SAN:-}"
 export GDAKI_TEST_TIMEOUT="${LIMIT:-120}"
 export CRITERION_JOBS=1 # the tests of an executable share one RoCE address
+export CRITERION_VERBOSITY_LEVEL=1 # say which ran, and which were skipped
 out=$B/test-output
 mkdir -p "$out"
 

@@ -101,7 +101,8 @@ Test(e2e_errors, far_outside_the_region)
 Test(e2e_errors, region_without_remote_write)
 {
 	expect_refused(&(struct wrong){ .syndrome = REMOTE_ACCESS,
-					.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ });
+					.access = IBV_ACCESS_LOCAL_WRITE |
+						  IBV_ACCESS_REMOTE_READ });
 }
 
 Test(e2e_errors, bad_rkey_through_every_handler)

@@ -116,7 +116,8 @@ static void each_failure(enum kind kind, create_fn create, unsigned int at_least
 		after = held_now();
 		cr_expect_eq(after.objects, before.objects, "%s %u: %u objects of the NIC stay",
 			     kind_name[kind], n, after.objects - before.objects);
-		cr_expect_eq(after.fds, before.fds, "%s %u: a descriptor stays", kind_name[kind], n);
+		cr_expect_eq(after.fds, before.fds, "%s %u: a descriptor stays", kind_name[kind],
+			     n);
 		cr_expect_eq(after.blocks, before.blocks, "%s %u: %zd blocks stay", kind_name[kind],
 			     n, (ssize_t)(after.blocks - before.blocks));
 		if (!was_hit) { /* there are not so many of them */

@@ -37,8 +37,8 @@ static void check_bytes(const struct e2e_pair *p, size_t from, size_t to)
 	for (size_t i = 0; i < BYTES; i++) {
 		uint8_t want = i >= from && i < to ? e2e_pattern(i, 1) : 0xee;
 
-		cr_assert_eq(p->dst.mem[i], want, "byte %zu is 0x%02x, not 0x%02x", i, p->dst.mem[i],
-			     want);
+		cr_assert_eq(p->dst.mem[i], want, "byte %zu is 0x%02x, not 0x%02x", i,
+			     p->dst.mem[i], want);
 	}
 }
 

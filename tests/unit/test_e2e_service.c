@@ -114,8 +114,8 @@ static void *keep_putting(void *arg)
 
 	while (!atomic_load(&w->stop) && !w->rc) {
 		w->rc = gdk_put(f->tx[0].dev, e2e_addr(f->dst.mem, f->dst.mr->rkey),
-				e2e_addr(f->src.mem, f->src.mr->lkey), SLICE, &t, E2E_MODE, E2E_AUTO,
-				DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+				e2e_addr(f->src.mem, f->src.mr->lkey), SLICE, &t, E2E_MODE,
+				E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
 		if (!w->rc)
 			w->rc = e2e_wait(&f->tx[0], t);
 		w->puts++;
