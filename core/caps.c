@@ -174,7 +174,7 @@ GETTER(uint8_t, max_qp_init_rd_atom)
 GETTER(uint8_t, send_dbr_mode_no_dbr_ext)
 
 doca_error_t doca_verbs_device_attr_get_is_qp_type_supported(
-    const struct doca_verbs_device_attr *verbs_device_attr, uint32_t qp_type)
+	const struct doca_verbs_device_attr *verbs_device_attr, uint32_t qp_type)
 {
 	GDK_CHECK_ARG(verbs_device_attr);
 	GDK_CHECK_ARG(qp_type == DOCA_VERBS_QP_TYPE_RC);

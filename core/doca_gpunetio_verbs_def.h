@@ -126,7 +126,8 @@ extern "C" {
 
 /* The longest RDMA of one WQE: 1 GiB. */
 #define DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT 30
-#define DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE	    (1ULL << DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT)
+#define DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE \
+	(1ULL << DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT)
 
 /* The opmod byte, in place in the control segment's first word, of an extended
  * (masked) atomic on 4 and on 8 bytes. */

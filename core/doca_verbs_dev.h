@@ -79,15 +79,15 @@ doca_verbs_device_attr_get_max_srq_sge(const struct doca_verbs_device_attr *verb
 uint8_t
 doca_verbs_device_attr_get_max_qp_rd_atom(const struct doca_verbs_device_attr *verbs_device_attr);
 uint8_t doca_verbs_device_attr_get_max_qp_init_rd_atom(
-    const struct doca_verbs_device_attr *verbs_device_attr);
+	const struct doca_verbs_device_attr *verbs_device_attr);
 
 /* SUCCESS or NOT_SUPPORTED; qp_type is DOCA_VERBS_QP_TYPE_RC. */
 doca_error_t doca_verbs_device_attr_get_is_qp_type_supported(
-    const struct doca_verbs_device_attr *verbs_device_attr, uint32_t qp_type);
+	const struct doca_verbs_device_attr *verbs_device_attr, uint32_t qp_type);
 
 /* 1: QPs without doorbell record can be created (DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT). */
 uint8_t doca_verbs_device_attr_get_send_dbr_mode_no_dbr_ext(
-    const struct doca_verbs_device_attr *verbs_device_attr);
+	const struct doca_verbs_device_attr *verbs_device_attr);
 
 #ifdef __cplusplus
 }

@@ -35,11 +35,11 @@ static const struct {
 	const char *name;
 	void **slot;
 } symbols[] = {
-    {"gdr_open", (void **)&api.open},
-    {"gdr_pin_buffer", (void **)&api.pin_buffer},
-    {"gdr_unpin_buffer", (void **)&api.unpin_buffer},
-    {"gdr_map", (void **)&api.map},
-    {"gdr_unmap", (void **)&api.unmap},
+	{"gdr_open", (void **)&api.open},
+	{"gdr_pin_buffer", (void **)&api.pin_buffer},
+	{"gdr_unpin_buffer", (void **)&api.unpin_buffer},
+	{"gdr_map", (void **)&api.map},
+	{"gdr_unmap", (void **)&api.unmap},
 };
 
 static void *open_library(void)

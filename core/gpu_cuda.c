@@ -441,18 +441,18 @@ static void cuda_close(struct doca_gpu *gpu)
 }
 
 static const struct gdk_gpu_ops cuda_ops = {
-    .alloc = cuda_alloc,
-    .free = cuda_free,
-    .write = cuda_write,
-    .read = cuda_read,
-    .fill = cuda_fill,
-    .map_host = cuda_map_host,
-    .unmap_host = cuda_unmap_host,
-    .map_reg = cuda_map_reg,
-    .unmap_reg = cuda_unmap_reg,
-    .dmabuf_fd = cuda_dmabuf_fd,
-    .is_current = cuda_is_current,
-    .close = cuda_close,
+	.alloc = cuda_alloc,
+	.free = cuda_free,
+	.write = cuda_write,
+	.read = cuda_read,
+	.fill = cuda_fill,
+	.map_host = cuda_map_host,
+	.unmap_host = cuda_unmap_host,
+	.map_reg = cuda_map_reg,
+	.unmap_reg = cuda_unmap_reg,
+	.dmabuf_fd = cuda_dmabuf_fd,
+	.is_current = cuda_is_current,
+	.close = cuda_close,
 };
 
 static doca_error_t create_stream(struct doca_gpu *gpu)

@@ -85,18 +85,18 @@ static void host_close(struct doca_gpu *gpu)
 }
 
 static const struct gdk_gpu_ops host_ops = {
-    .alloc = host_alloc,
-    .free = host_free,
-    .write = host_copy,
-    .read = host_copy,
-    .fill = host_fill,
-    .map_host = host_map,
-    .unmap_host = host_unmap,
-    .map_reg = host_map_reg,
-    .unmap_reg = host_unmap,
-    .dmabuf_fd = host_dmabuf_fd,
-    .is_current = host_is_current,
-    .close = host_close,
+	.alloc = host_alloc,
+	.free = host_free,
+	.write = host_copy,
+	.read = host_copy,
+	.fill = host_fill,
+	.map_host = host_map,
+	.unmap_host = host_unmap,
+	.map_reg = host_map_reg,
+	.unmap_reg = host_unmap,
+	.dmabuf_fd = host_dmabuf_fd,
+	.is_current = host_is_current,
+	.close = host_close,
 };
 
 void gdk_gpu_host_open(struct doca_gpu *gpu)

@@ -18,7 +18,7 @@
 #define LINE_MAX_LEN 1024
 
 static const char *const level_names[] = {
-    "EMERG", "ALERT", "CRIT", "ERR", "WARNING", "NOTICE", "INFO", "DEBUG",
+	"EMERG", "ALERT", "CRIT", "ERR", "WARNING", "NOTICE", "INFO", "DEBUG",
 };
 
 static int shown_level;

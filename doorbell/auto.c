@@ -139,7 +139,8 @@ static void log_refusal(const struct gdk_doorbell_ask *ask,
 				       gdk_handler_name(report->candidates[i].handler),
 				       report->candidates[i].reason);
 	gdk_err("handler %s refused on GPU %s (%s); linked strategies: %s",
-		gdk_handler_name(ask->want), gdk_gpu_name(ask->gpu), why, names[0] ? names : "none");
+		gdk_handler_name(ask->want), gdk_gpu_name(ask->gpu), why,
+		names[0] ? names : "none");
 }
 
 doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask, const struct gdk_doorbell **db,

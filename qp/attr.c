@@ -70,12 +70,12 @@ SET(qp_init_attr, void *, qp_context)
 SET(qp_init_attr, struct doca_verbs_srq *, srq)
 SET_IF(qp_init_attr, uint8_t, core_direct_master, v <= 1)
 SET_IF(qp_init_attr, enum doca_verbs_qp_send_dbr_mode, send_dbr_mode,
-       v <= DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT)
+	   v <= DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT)
 GET(qp_init_attr, enum doca_verbs_qp_send_dbr_mode, send_dbr_mode)
 SET(qp_init_attr, bool, emulate_no_dbr_ext)
 GET(qp_init_attr, bool, emulate_no_dbr_ext)
 SET_IF(qp_init_attr, enum doca_verbs_qp_ordering_semantic, ordering_semantic,
-       v <= DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL)
+	   v <= DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL)
 
 doca_error_t
 doca_verbs_qp_init_attr_get_ordering_semantic(doca_verbs_qp_init_attr_t *attr,
@@ -116,7 +116,7 @@ SET_IF(qp_attr, uint32_t, dest_qp_num, v < (1u << 24))
 SET(qp_attr, int, allow_remote_write)
 SET(qp_attr, int, allow_remote_read)
 SET_IF(qp_attr, enum doca_verbs_qp_atomic_mode, atomic_mode,
-       v <= DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_256BYTES)
+	   v <= DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_256BYTES)
 SET(qp_attr, uint16_t, pkey_index)
 SET_IF(qp_attr, uint16_t, port_num, v >= 1 && v <= UINT8_MAX)
 SET_IF(qp_attr, uint16_t, ack_timeout, v < 32)

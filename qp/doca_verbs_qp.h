@@ -148,11 +148,11 @@ doca_error_t
 doca_verbs_qp_init_attr_get_emulate_no_dbr_ext(const doca_verbs_qp_init_attr_t *qp_init_attr,
 					       bool *emulate_no_dbr_ext);
 doca_error_t doca_verbs_qp_init_attr_set_ordering_semantic(
-    doca_verbs_qp_init_attr_t *verbs_qp_init_attr,
-    enum doca_verbs_qp_ordering_semantic ordering_semantic);
+	doca_verbs_qp_init_attr_t *verbs_qp_init_attr,
+	enum doca_verbs_qp_ordering_semantic ordering_semantic);
 doca_error_t doca_verbs_qp_init_attr_get_ordering_semantic(
-    doca_verbs_qp_init_attr_t *verbs_qp_init_attr,
-    enum doca_verbs_qp_ordering_semantic *ordering_semantic);
+	doca_verbs_qp_init_attr_t *verbs_qp_init_attr,
+	enum doca_verbs_qp_ordering_semantic *ordering_semantic);
 
 /* What a QP is modified with. */
 doca_error_t doca_verbs_qp_attr_create(doca_verbs_qp_attr_t **verbs_qp_attr);

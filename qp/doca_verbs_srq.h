@@ -34,7 +34,7 @@ doca_error_t
 doca_verbs_srq_init_attr_set_receive_max_sges(struct doca_verbs_srq_init_attr *verbs_srq_init_attr,
 					      uint32_t receive_max_sges);
 uint32_t doca_verbs_srq_init_attr_get_receive_max_sges(
-    const struct doca_verbs_srq_init_attr *verbs_srq_init_attr);
+	const struct doca_verbs_srq_init_attr *verbs_srq_init_attr);
 
 doca_error_t doca_verbs_srq_init_attr_set_type(struct doca_verbs_srq_init_attr *verbs_srq_init_attr,
 					       enum doca_verbs_srq_type srq_type);
@@ -52,8 +52,8 @@ doca_verbs_srq_init_attr_set_external_umem(struct doca_verbs_srq_init_attr *verb
 					   doca_verbs_umem_t *external_umem,
 					   uint64_t external_umem_offset);
 doca_error_t doca_verbs_srq_init_attr_get_external_umem(
-    const struct doca_verbs_srq_init_attr *verbs_srq_init_attr, doca_verbs_umem_t **external_umem,
-    uint64_t *external_umem_offset);
+	const struct doca_verbs_srq_init_attr *verbs_srq_init_attr,
+	doca_verbs_umem_t **external_umem, uint64_t *external_umem_offset);
 
 doca_error_t doca_verbs_srq_create(struct ibv_context *verbs_context,
 				   struct doca_verbs_srq_init_attr *verbs_srq_init_attr,

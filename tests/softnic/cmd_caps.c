@@ -84,7 +84,8 @@ uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 	if (st)
 		return st;
 	if (cmd->out_len < CAP_OUT + 0x100)
-		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x100001, "capability output too short");
+		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x100001,
+				   "capability output too short");
 	/* Bit 0 asks for the current instead of the maximum: they are the same. */
 	switch (nic_get(cmd->in, IN_OP_MOD) >> 1) {
 	case CAP_GENERAL: CAP_FILL(cap, general); break;

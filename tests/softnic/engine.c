@@ -24,6 +24,7 @@
 #define SPIN_NS 50000ull
 #define SLEEP_ACTIVE_NS 50000
 #define SLEEP_IDLE_NS 2000000
+#define STOP_LIMIT_S 5
 #define BREATH_NS 1000000ull
 #define SLICE_NS 100000ull
 #define NAP_NS 3000
@@ -261,6 +262,20 @@ free_engine:
 	return err;
 }
 
+/* At the end of a process the thread may sit in a driver that is gone already. */
+static bool ended_soon(struct sn_eng *e)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += STOP_LIMIT_S;
+	if (!pthread_timedjoin_np(e->thread, NULL, &until))
+		return true;
+	fprintf(stderr, "softnic: the NIC thread does not end within %d s\n", STOP_LIMIT_S);
+	pthread_detach(e->thread);
+	return false;
+}
+
 void sn_eng_stop(struct sn_dev *dev)
 {
 	struct sn_eng *e = dev->eng;
@@ -270,7 +285,10 @@ void sn_eng_stop(struct sn_dev *dev)
 	if (e->running) {
 		__atomic_store_n(&e->stop, 1, __ATOMIC_RELEASE);
 		sn_eng_kick(dev);
-		pthread_join(e->thread, NULL);
+		if (!ended_soon(e)) { /* it still uses *e: left to the end of the process */
+			dev->eng = NULL;
+			return;
+		}
 		close(e->evfd);
 	}
 	sn_pcap_close(e);

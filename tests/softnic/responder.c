@@ -219,8 +219,14 @@ static bool write_begin(struct sn_eng *e, struct sn_qp_eng *q, const uint8_t *p,
 	q->w_va = sn_get64(p);
 	q->w_rkey = sn_get32(p + 8);
 	q->w_left = q->w_len = sn_get32(p + 12);
-	if (!q->qp->remote_write || (q->w_len && !sn_mr_check(e->dev, q->w_rkey, q->qp->pdn,
-					q->w_va, q->w_len, REMOTE_WRITE, &va))) {
+	/* A right that the QP does not give is an invalid request, one that the region
+	 * does not give an access error. */
+	if (!q->qp->remote_write) {
+		refuse(e, q, SN_NAK_INV);
+		return false;
+	}
+	if (q->w_len && !sn_mr_check(e->dev, q->w_rkey, q->qp->pdn, q->w_va, q->w_len,
+				     REMOTE_WRITE, &va)) {
 		refuse(e, q, SN_NAK_ACCESS);
 		return false;
 	}
@@ -298,8 +304,12 @@ static bool do_read(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *
 		refuse(e, q, SN_NAK_INV);
 		return false;
 	}
-	if (!q->qp->remote_read || (n && !sn_mr_check(e->dev, sn_get32(p + 8), q->qp->pdn,
-						      sn_get64(p), n, REMOTE_READ, &va))) {
+	if (!q->qp->remote_read) {
+		refuse(e, q, SN_NAK_INV);
+		return false;
+	}
+	if (n && !sn_mr_check(e->dev, sn_get32(p + 8), q->qp->pdn, sn_get64(p), n, REMOTE_READ,
+			      &va)) {
 		refuse(e, q, SN_NAK_ACCESS);
 		return false;
 	}
@@ -355,12 +365,12 @@ static bool do_atomic(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth
 	struct sn_job *j;
 	struct sn_mr *mr;
 
-	if (len < want || q->in_msg != IN_NONE || sn_get64(p) & 7) {
+	if (len < want || q->in_msg != IN_NONE || sn_get64(p) & 7 || !q->qp->remote_atomic) {
 		refuse(e, q, SN_NAK_INV);
 		return false;
 	}
 	mr = sn_mr_check(e->dev, sn_get32(p + 8), q->qp->pdn, sn_get64(p), 8, REMOTE_ATOMIC, &va);
-	if (!q->qp->remote_atomic || !mr || sn_mem_read(mr->gpu, va, &old, 8)) {
+	if (!mr || sn_mem_read(mr->gpu, va, &old, 8)) {
 		refuse(e, q, SN_NAK_ACCESS);
 		return false;
 	}

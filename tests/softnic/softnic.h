@@ -126,7 +126,9 @@ struct sn_cq {
 	struct sn_cq_eng *eng; /* the engine's own state, NULL before sn_eng_cq_add */
 };
 
-enum sn_qp_state { SN_QPS_RST, SN_QPS_INIT, SN_QPS_RTR, SN_QPS_RTS, SN_QPS_SQER, SN_QPS_SQD, SN_QPS_ERR };
+enum sn_qp_state {
+	SN_QPS_RST, SN_QPS_INIT, SN_QPS_RTR, SN_QPS_RTS, SN_QPS_SQER, SN_QPS_SQD, SN_QPS_ERR
+};
 enum sn_qp_type { SN_QPT_RC = 0, SN_QPT_UC = 1, SN_QPT_UD = 2 }; /* as QPC st */
 
 struct sn_srq {
@@ -193,7 +195,8 @@ struct sn_cq *sn_find_cq(struct sn_dev *dev, uint32_t cqn);
 struct sn_mr *sn_find_mr(struct sn_dev *dev, uint32_t key);
 void sn_for_each_qp(struct sn_dev *dev, void (*fn)(struct sn_qp *qp, void *arg), void *arg);
 void sn_event_completion(struct sn_dev *dev, struct sn_cq *cq);
-enum sn_async { SN_ASYNC_CQ_ERR = 0, SN_ASYNC_QP_FATAL = 1, SN_ASYNC_QP_ACCESS_ERR = 3 }; /* ibv_event_type values */
+/* ibv_event_type values */
+enum sn_async { SN_ASYNC_CQ_ERR = 0, SN_ASYNC_QP_FATAL = 1, SN_ASYNC_QP_ACCESS_ERR = 3 };
 void sn_event_async_qp(struct sn_dev *dev, struct sn_qp *qp, int ibv_event_type);
 void sn_event_async_cq(struct sn_dev *dev, struct sn_cq *cq, int ibv_event_type);
 
@@ -202,7 +205,8 @@ int sn_eng_start(struct sn_dev *dev); /* binds the wire, starts the thread; 0 or
 void sn_eng_stop(struct sn_dev *dev); /* lock NOT held: joins the thread */
 void sn_eng_kick(struct sn_dev *dev); /* wake the thread: a QP became active */
 int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp);
-void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp); /* no access to its memory after this */
+/* No access to its memory after this. */
+void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp);
 /* After the front has stored the new state and attributes in *qp. */
 void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from);
 /* Counters a QUERY_QP reports: next send PSN, next receive PSN, hw SQ counter. */
@@ -217,7 +221,7 @@ bool sn_mem_readable(uint64_t va, uint64_t len); /* host memory mapped and reada
 void sn_cfg_from_env(struct sn_cfg *cfg);	       /* cfg.c (front) */
 void sn_trace(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* cfg.c, if cfg.trace */
 void sn_violation(uint64_t *counter, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3))); /* stats.c: counts, and says so on stderr once per kind */
+	__attribute__((format(printf, 2, 3))); /* stats.c: counts; on stderr once per kind */
 void sn_stats_report(struct sn_dev *dev);      /* stats.c: at exit, text and JSON */
 
 #endif

@@ -192,7 +192,8 @@ int sn_sysfs_build(const char *root, const char *name, struct in_addr ip, uint32
 	snprintf(path, sizeof(path), "class/infiniband/%.32s", name);
 	snprintf(ib, sizeof(ib), "../../" PCI_DIR "/infiniband/%.32s", name);
 	tree_link(&t, ib, path);
-	tree_link(&t, "../../" PCI_DIR "/infiniband_verbs/uverbs0", "class/infiniband_verbs/uverbs0");
+	tree_link(&t, "../../" PCI_DIR "/infiniband_verbs/uverbs0",
+		  "class/infiniband_verbs/uverbs0");
 	tree_link(&t, "../../../" PCI_DIR, "bus/pci/devices/" SN_PCI_ADDR);
 	return t.err;
 }

@@ -13,6 +13,7 @@
 
 #define BYTES 8192u
 #define LOCAL_PROT 0x04
+#define REMOTE_INVALID 0x12
 #define REMOTE_ACCESS 0x13
 #define SOON_NS 5000000000ull
 
@@ -22,7 +23,21 @@ struct wrong {
 	uint32_t syndrome;
 	int access; /* of dst; 0: all remote rights */
 	enum doca_gpu_dev_verbs_nic_handler handler;
+	bool qp_refuses; /* the target's queue pair gives no remote write */
 };
+
+/* What was allowed at the connection is taken back, RTS to RTS. */
+static void take_remote_write_back(struct e2e_qp *qp)
+{
+	doca_verbs_qp_attr_t *attr;
+
+	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
+	doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RTS);
+	doca_verbs_qp_attr_set_allow_remote_write(attr, 0);
+	cr_assert_eq(doca_verbs_qp_modify(qp->hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE |
+					  DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_attr_destroy(attr), DOCA_SUCCESS);
+}
 
 static int put_wrong(struct e2e_pair *p, const struct wrong *w, size_t len)
 {
@@ -52,6 +67,8 @@ static void expect_refused(const struct wrong *w)
 		cr_assert_eq(put_wrong(&p, &right, 64), 0, "a right put fails");
 		cr_assert_eq(p.dst.mem[63], 0xab);
 	}
+	if (w->qp_refuses)
+		take_remote_write_back(&p.rx);
 	memset(p.dst.mem, 0x11, BYTES);
 	start = e2e_now_ns();
 	cr_expect_eq(put_wrong(&p, w, 256), -EIO);
@@ -103,6 +120,11 @@ Test(e2e_errors, region_without_remote_write)
 	expect_refused(&(struct wrong){ .syndrome = REMOTE_ACCESS,
 					.access = IBV_ACCESS_LOCAL_WRITE |
 						  IBV_ACCESS_REMOTE_READ });
+}
+
+Test(e2e_errors, queue_pair_without_remote_write)
+{
+	expect_refused(&(struct wrong){ .qp_refuses = true, .syndrome = REMOTE_INVALID });
 }
 
 Test(e2e_errors, bad_rkey_through_every_handler)
