@@ -179,7 +179,7 @@ $(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_NIC) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lz -lm
-$(B)/bench/%: $(B)/obj/tests/bench/%.o $(LIBS)
+$(B)/bench/%: $(B)/obj/tests/bench/%.o $(TEST_LIB) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lm
@@ -214,7 +214,27 @@ check: all
 	@B=$(B) CC=$(CC) NVCC=$(NVCC) tests/run.sh check
 
 bench: all $(BENCHES)
-	@for b in $(BENCHES); do $$b || exit 1; done
+	@for b in $(BENCHES); do $(B)/bin/softnic-run -- $$b || exit 1; done
+
+# Each harness runs for FUZZ_SECONDS; a finding is a non-zero exit and a file in build/fuzz.
+FUZZ_SECONDS ?= 30
+FUZZ_NIC := $(addprefix tests/softnic/,engine.c uar_watch.c sq.c requester.c responder.c rq.c cqe.c \
+	mem.c wire.c icrc.c pcap.c fault.c) tests/unit/engine_fake.c
+fuzz:
+	@tests/deps.sh build fuzz
+	@mkdir -p build/fuzz
+	@for h in $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c)); do \
+		clang -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
+			-fno-sanitize-recover=undefined -pthread -o build/fuzz/$$h \
+			tests/fuzz/$$h.c $(FUZZ_NIC) -lz -ldl && \
+		ASAN_OPTIONS=detect_leaks=0 build/fuzz/$$h -max_total_time=$(FUZZ_SECONDS) \
+			-max_len=2048 -artifact_prefix=build/fuzz/ -print_final_stats=1 || exit 1; \
+	done
+
+coverage:
+	@tests/deps.sh build demo test
+	@$(MAKE) --no-print-directory B=build/coverage COVFLAGS=--coverage OPT='-O0 -g' NVCC= build-tests
+	@B=build/coverage tests/coverage.sh
 
 deps:
 	@tests/deps.sh build demo test

@@ -4,7 +4,7 @@
 #
 # Installs, with the system's package manager, what the named groups need and
 # is not there yet: build (compile the library and the software NIC), demo (run
-# them), test (the tests). Where it cannot install, it names what is missing.
+# them), test (the tests), fuzz (the fuzzers). Where it cannot install, it names what is missing.
 set -eu
 
 pkgs=""
@@ -13,6 +13,7 @@ for group in "$@"; do
 	build) pkgs="$pkgs gcc libc6-dev libibverbs-dev libnuma-dev zlib1g-dev" ;;
 	demo) pkgs="$pkgs ibverbs-providers" ;;
 	test) pkgs="$pkgs g++ libcriterion-dev libnl-route-3-dev ibverbs-utils tshark python3 binutils" ;;
+	fuzz) pkgs="$pkgs clang libclang-rt-14-dev" ;;
 	*) echo "deps.sh: unknown group $group" >&2; exit 2 ;;
 	esac
 done

@@ -335,6 +335,7 @@ void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, struct in_addr dst, struct 
 void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p); /* after faults */
 void sn_wire_flush(struct sn_eng *e);
 bool sn_wire_poll(struct sn_eng *e);
+void sn_wire_receive(struct sn_eng *e, struct sn_pkt *p); /* one packet that arrived */
 struct in_addr sn_qp_peer(const struct sn_qp *qp);
 
 /* icrc.c */

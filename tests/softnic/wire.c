@@ -243,7 +243,7 @@ static void dispatch(struct sn_eng *e, struct sn_pkt *pkt)
 		sn_rsp_request(e, qp->eng, &bth, pkt, pkt->data + 12, len);
 }
 
-static void receive(struct sn_eng *e, struct sn_pkt *p)
+void sn_wire_receive(struct sn_eng *e, struct sn_pkt *p)
 {
 	uint32_t icrc;
 
@@ -276,7 +276,7 @@ static bool poll_local(struct sn_eng *e)
 		if (!e->local_head)
 			e->local_tail = &e->local_head;
 		e->nlocal--;
-		receive(e, p);
+		sn_wire_receive(e, p);
 		sn_pkt_put(e, p);
 		n++;
 	}
@@ -310,7 +310,7 @@ static bool poll_socket(struct sn_eng *e)
 		p->src = from[i].sin_addr;
 		p->dst = e->dev->cfg.ip;
 		p->len = m[i].msg_len - 4;
-		receive(e, p);
+		sn_wire_receive(e, p);
 	}
 	return n > 0;
 }
