@@ -175,7 +175,7 @@ $(B)/tests/test_softnic_engine: $(B)/obj/tests/unit/test_softnic_engine.o $(call
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcriterion -lz -ldl -lpthread
-$(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_NIC) $(LIBS)
+$(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lz -lm
