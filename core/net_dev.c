@@ -8,21 +8,14 @@
 
 #include "log.h"
 #include "net_dev.h"
+#include "numa.h"
 
 static int read_numa_node(const struct ibv_device *device)
 {
 	char path[IBV_SYSFS_PATH_MAX + 32];
-	int node = -1;
-	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/device/numa_node", device->ibdev_path);
-	file = fopen(path, "re");
-	if (!file)
-		return -1;
-	if (fscanf(file, "%d", &node) != 1)
-		node = -1;
-	fclose(file);
-	return node;
+	return gdk_read_numa_node(path);
 }
 
 static doca_error_t read_pdn(struct ibv_pd *pd, uint32_t *pdn)

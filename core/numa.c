@@ -54,13 +54,11 @@ void gdk_host_free(struct gdk_host_block *block)
 	block->map = NULL;
 }
 
-int gdk_pci_numa_node(const char *bdf)
+int gdk_read_numa_node(const char *path)
 {
-	char path[64];
 	int node = -1;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/numa_node", bdf);
 	file = fopen(path, "re");
 	if (!file)
 		return -1;
@@ -68,4 +66,12 @@ int gdk_pci_numa_node(const char *bdf)
 		node = -1;
 	fclose(file);
 	return node;
+}
+
+int gdk_pci_numa_node(const char *bdf)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/numa_node", bdf);
+	return gdk_read_numa_node(path);
 }

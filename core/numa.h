@@ -17,6 +17,8 @@ struct gdk_host_block {
 int gdk_host_alloc(struct gdk_host_block *block, size_t size, size_t align, int node);
 void gdk_host_free(struct gdk_host_block *block);
 
+/* The node that a sysfs numa_node file names, -1 when unknown. */
+int gdk_read_numa_node(const char *path);
 /* The NUMA node of a PCI device ("0000:8a:00.0"), -1 when unknown. */
 int gdk_pci_numa_node(const char *bdf);
 

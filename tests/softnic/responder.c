@@ -219,8 +219,8 @@ static bool write_begin(struct sn_eng *e, struct sn_qp_eng *q, const uint8_t *p,
 	q->w_va = sn_get64(p);
 	q->w_rkey = sn_get32(p + 8);
 	q->w_left = q->w_len = sn_get32(p + 12);
-	/* A right that the QP does not give is an invalid request, one that the region
-	 * does not give an access error. */
+	/* A right that the QP does not give is an invalid request, as in Linux's soft RoCE
+	 * (rxe_resp.c, check_op_valid); one that the region does not give an access error. */
 	if (!q->qp->remote_write) {
 		refuse(e, q, SN_NAK_INV);
 		return false;

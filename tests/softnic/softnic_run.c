@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -223,6 +224,7 @@ static int run_child(char **argv)
 	child = fork();
 	if (child == 0) {
 		sigprocmask(SIG_SETMASK, &old, NULL);
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing outlives a killed softnic-run */
 		execvp(argv[0], argv);
 		fprintf(stderr, "softnic-run: %s: %s\n", argv[0], strerror(errno));
 		_exit(EXIT_NOT_RUN);
