@@ -166,7 +166,7 @@ link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
 TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
 TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
 ENGINE_TEST_OBJS := $(call obj,$(addprefix tests/softnic/,engine.c uar_watch.c sq.c requester.c \
-	responder.c rq.c cqe.c mem.c wire.c icrc.c pcap.c fault.c))
+	responder.c rq.c cqe.c mem.c wire.c icrc.c pcap.c fault.c trace.c))
 $(filter-out $(B)/tests/test_softnic_engine,$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)

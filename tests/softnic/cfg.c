@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Configuration of the software NIC from SOFTNIC_* variables, and its trace.
+ * Configuration of the software NIC from SOFTNIC_* variables.
  */
 #include "front.h"
 
 #include <arpa/inet.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static uint64_t env_num(const char *name, uint64_t otherwise)
 {
@@ -54,7 +52,7 @@ static uint32_t cfg_mtu(uint64_t bytes)
 
 void sn_cfg_from_env(struct sn_cfg *cfg)
 {
-	const char *ip = getenv("SOFTNIC_IP");
+	const char *ip = getenv("SOFTNIC_IP"), *trace = getenv("SOFTNIC_TRACE");
 
 	memset(cfg, 0, sizeof(*cfg));
 	if (!ip || inet_pton(AF_INET, ip, &cfg->ip) != 1)
@@ -65,7 +63,7 @@ void sn_cfg_from_env(struct sn_cfg *cfg)
 	env_str("SOFTNIC_STATS_DIR", cfg->stats_dir, sizeof(cfg->stats_dir), "");
 	cfg->stats = env_num("SOFTNIC_STATS", 0);
 	cfg->strict = env_num("SOFTNIC_STRICT", 0);
-	cfg->trace = env_num("SOFTNIC_TRACE", 0);
+	cfg->trace = trace && *trace && strcmp(trace, "0"); /* 1, or the path of a file */
 	cfg->dbrec_only = env_num("SOFTNIC_DBREC_ONLY", 0);
 	cfg->no_dbr_cap = env_num("SOFTNIC_NO_DBR", 1);
 	cfg->no_dbr_max = (uint32_t)env_num("SOFTNIC_NO_DBR_MAX", 0);
@@ -79,20 +77,4 @@ void sn_cfg_from_env(struct sn_cfg *cfg)
 	cfg->delay_us = (uint32_t)env_num("SOFTNIC_DELAY_US", 0);
 	cfg->mtu = cfg_mtu(env_num("SOFTNIC_MTU", 4096));
 	cfg->err_after = (uint32_t)env_num("SOFTNIC_ERR_AFTER", 0);
-}
-
-void sn_trace(const char *fmt, ...)
-{
-	char line[512];
-	va_list ap;
-	int n;
-
-	if (!sn_dev || !sn_dev->cfg.trace)
-		return;
-	va_start(ap, fmt);
-	n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
-	va_end(ap);
-	if (n < 0)
-		return;
-	dprintf(STDERR_FILENO, "softnic[%d]: %s\n", (int)getpid(), line);
 }

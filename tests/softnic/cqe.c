@@ -92,11 +92,10 @@ void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp,
 	else
 		__atomic_store_n((uint32_t *)(uintptr_t)(at + 60), last, __ATOMIC_RELEASE);
 	cq->pi++;
-	e->dev->stats.cqes++;
-	e->dev->stats.error_cqes += error;
+	SN_COUNT(e, qp, cqes, 1);
+	SN_COUNT(e, qp, error_cqes, error);
 	if (e->dev->cfg.trace)
-		sn_trace("CQE cq 0x%x qp 0x%x op %u counter %u syndrome 0x%02x", cq->cqn, qp->qpn,
-			 a->opcode, a->counter, a->synd);
+		sn_trace_cqe(cq, qp, a);
 	notify(e, cq, a->solicited || error);
 }
 

@@ -217,6 +217,10 @@ struct sn_eng {
 	uint8_t scratch[SN_PKT_DATA];
 };
 
+/* Counts for the device and for the queue pair. */
+#define SN_COUNT(e, q, field, n)                              \
+	((e)->dev->stats.field += (n), (q)->stats.field += (n))
+
 static inline struct sn_msg *sn_msg_at(struct sn_qp_eng *q, uint32_t n)
 {
 	return &q->msgs[n % SN_MSGS];
@@ -340,6 +344,11 @@ struct in_addr sn_qp_peer(const struct sn_qp *qp);
 
 /* icrc.c */
 uint32_t sn_icrc(const uint8_t ip_udp[28], const uint8_t *bth, size_t len);
+
+/* trace.c; call only when cfg.trace */
+void sn_trace_wqe(const struct sn_qp_eng *q, const struct sn_msg *m);
+void sn_trace_cqe(const struct sn_cq *cq, const struct sn_qp *qp, const struct sn_cqe_args *a);
+void sn_trace_packet(const char *way, const struct sn_bth *bth, uint32_t len);
 
 /* pcap.c */
 void sn_pcap_open(struct sn_eng *e);

@@ -377,6 +377,7 @@ int sn_qp_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_qp *qp)
 
 int sn_qp_destroy(struct sn_dev *dev, struct sn_qp *qp)
 {
+	sn_stats_qp_gone(dev, qp);
 	sn_eng_qp_remove(dev, qp);
 	qp_refs(dev, qp, -1);
 	sn_events_put(dev, qp->async);

@@ -262,13 +262,13 @@ static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 	}
 	if (len < 0) {
 		sn_pkt_put(e, p);
-		e->dev->stats.local_prot_errors++;
+		SN_COUNT(e, q->qp, local_prot_errors, 1);
 		m->synd = SN_SYND_LOC_PROT;
 		m->vendor = 0x52;
 		return false;
 	}
 	if (sn_psn_cmp(bth.psn, q->max_sent) < 0)
-		e->dev->stats.retransmits++;
+		SN_COUNT(e, q->qp, retransmits, 1);
 	sn_pkt_send(e, q->qp, dst, p, &bth, len);
 	q->cur_pkt += step;
 	if (sn_psn_cmp(m->psn + q->cur_pkt, q->max_sent) > 0)
@@ -411,7 +411,7 @@ static void rnr_nak(struct sn_eng *e, struct sn_qp_eng *q, uint8_t code)
 
 static void nak(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome)
 {
-	e->dev->stats.naks_received++;
+	SN_COUNT(e, q->qp, naks_received, 1);
 	switch (syndrome) {
 	case SN_NAK_SEQ:
 		resend(e, q);
@@ -465,7 +465,7 @@ static void local_fault(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
 	m->synd = synd;
 	m->vendor = synd == SN_SYND_BAD_RESP ? 0x78 : 0x52;
 	if (synd != SN_SYND_BAD_RESP)
-		e->dev->stats.local_prot_errors++;
+		SN_COUNT(e, q->qp, local_prot_errors, 1);
 	sn_req_complete(e, q);
 }
 
@@ -547,7 +547,7 @@ bool sn_req_timer(struct sn_eng *e, struct sn_qp_eng *q)
 	q->timer = 0;
 	if (q->una == q->max_sent || q->qp->type == SN_QPT_UD)
 		return false;
-	e->dev->stats.timeouts++;
+	SN_COUNT(e, q->qp, timeouts, 1);
 	resend(e, q);
 	return true;
 }

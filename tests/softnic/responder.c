@@ -97,7 +97,7 @@ bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q)
 			return true;
 		if (!send_response(e, q, j)) {
 			reply(e, q, SN_NAK_ACCESS, j->psn + j->sent);
-			e->dev->stats.naks_sent++;
+			SN_COUNT(e, q->qp, naks_sent, 1);
 			q->job_head = q->job_tail;
 			break;
 		}
@@ -108,7 +108,7 @@ bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q)
 		reply(e, q, CREDITS_NONE, q->epsn - 1);
 	if (q->nak_due) {
 		reply(e, q, q->nak_due, q->epsn);
-		e->dev->stats.naks_sent++;
+		SN_COUNT(e, q->qp, naks_sent, 1);
 	}
 	burst += q->ack_due || q->nak_due;
 	q->ack_due = false;
@@ -121,7 +121,7 @@ bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q)
 static void refuse(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome)
 {
 	q->nak_due = syndrome;
-	e->dev->stats.remote_access_errors += syndrome == SN_NAK_ACCESS;
+	SN_COUNT(e, q->qp, remote_access_errors, syndrome == SN_NAK_ACCESS);
 	sn_rsp_send(e, q);
 	sn_event_async_qp(e->dev, q->qp, syndrome == SN_NAK_ACCESS ? SN_ASYNC_QP_ACCESS_ERR :
 					 2 /* IBV_EVENT_QP_REQ_ERR */);
@@ -399,7 +399,7 @@ static void duplicate(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth
 	struct sn_job *j;
 	unsigned i;
 
-	e->dev->stats.dup_requests++;
+	SN_COUNT(e, q->qp, dup_requests, 1);
 	if (bth->opcode == SN_BTH_READ_REQ) {
 		uint8_t in_msg = q->in_msg;
 

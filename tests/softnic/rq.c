@@ -78,7 +78,7 @@ int sn_rq_scatter(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_rwqe *w
 		return SN_SYND_LOC_LEN;
 	if (!sn_sge_write(e->dev, q->qp->pdn, w->sge, w->nsge, off, src, len))
 		return 0;
-	e->dev->stats.local_prot_errors++;
+	SN_COUNT(e, q->qp, local_prot_errors, 1);
 	return SN_SYND_LOC_PROT;
 }
 
@@ -92,7 +92,7 @@ void sn_rq_flush(struct sn_eng *e, struct sn_qp_eng *q)
 		q->have_rwqe = false;
 		a.counter = q->rwqe.idx;
 		sn_cqe_write(e, q->qp->rcq, q->qp, &a);
-		e->dev->stats.flushed++;
+		SN_COUNT(e, q->qp, flushed, 1);
 	}
 	if (q->qp->srq || !q->qp->rq_wqes || !q->qp->rcq || !sn_dbrec_read(q, 0, &pi))
 		return;
@@ -101,7 +101,7 @@ void sn_rq_flush(struct sn_eng *e, struct sn_qp_eng *q)
 	for (; (uint16_t)q->rq_ci != (uint16_t)pi; q->rq_ci++) {
 		a.counter = q->rq_ci;
 		sn_cqe_write(e, q->qp->rcq, q->qp, &a);
-		e->dev->stats.flushed++;
+		SN_COUNT(e, q->qp, flushed, 1);
 	}
 }
 

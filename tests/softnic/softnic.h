@@ -21,6 +21,7 @@
 
 #define SN_UAR_SIZE 4096u
 #define SN_MAX_UARS 4096u
+#define SN_GONE_MAX 4096u
 #define SN_UAR_FILE_OFF 0x900000ull /* page i of the device file: this + i * 4096 */
 
 /* ---- configuration: from the environment that softnic-run sets ---- */
@@ -60,6 +61,19 @@ struct sn_cfg {
 struct sn_stats {
 #define SN_STAT_FIELD(n, strict) uint64_t n;
 	SN_STATS(SN_STAT_FIELD)
+#undef SN_STAT_FIELD
+};
+
+/* Those that are also counted per queue pair. */
+#define SN_QP_STATS(X)                                                                 \
+	X(doorbells) X(blueflame) X(db_recovered) X(wqes) X(cqes) X(error_cqes)        \
+	X(tx_packets) X(tx_bytes) X(rx_packets) X(rx_bytes) X(retransmits) X(timeouts) \
+	X(naks_sent) X(naks_received) X(dup_requests) X(flushed)                       \
+	X(remote_access_errors) X(local_prot_errors)
+
+struct sn_qp_stats {
+#define SN_STAT_FIELD(n) uint64_t n;
+	SN_QP_STATS(SN_STAT_FIELD)
 #undef SN_STAT_FIELD
 };
 
@@ -172,7 +186,15 @@ struct sn_qp {
 	uint8_t max_rd_atomic, max_dest_rd_atomic; /* counts, not logarithms */
 	bool remote_write, remote_read, remote_atomic;
 
+	struct sn_qp_stats stats;
 	struct sn_qp_eng *eng; /* the engine's own state, NULL before sn_eng_qp_add */
+};
+
+/* What is kept of a queue pair that was destroyed, for the report. */
+struct sn_qp_record {
+	uint32_t qpn, dest_qpn;
+	enum sn_qp_type type;
+	struct sn_qp_stats stats;
 };
 
 struct sn_dev {
@@ -181,6 +203,8 @@ struct sn_dev {
 	struct sn_stats stats;
 	int memfd;		/* what /dev/infiniband/uverbs0 is */
 	struct sn_uar uars[SN_MAX_UARS];
+	struct sn_qp_record *gone; /* destroyed queue pairs, the first SN_GONE_MAX */
+	uint32_t ngone, gone_unlisted;
 	struct sn_front *front; /* tables and handles */
 	struct sn_eng *eng;
 };
@@ -219,9 +243,11 @@ bool sn_mem_readable(uint64_t va, uint64_t len); /* host memory mapped and reada
 
 /* ---- shared services ---- */
 void sn_cfg_from_env(struct sn_cfg *cfg);	       /* cfg.c (front) */
-void sn_trace(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* cfg.c, if cfg.trace */
+void sn_trace(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2))); /* trace.c, if cfg.trace */
 void sn_violation(uint64_t *counter, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3))); /* stats.c: counts; on stderr once per kind */
 void sn_stats_report(struct sn_dev *dev);      /* stats.c: at exit, text and JSON */
+void sn_stats_qp_gone(struct sn_dev *dev, const struct sn_qp *qp);
 
 #endif

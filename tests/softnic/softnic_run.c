@@ -25,14 +25,15 @@
 #define EXIT_STRICT 86
 #define EXIT_NOT_RUN 127
 
-/* Options that only become a variable; kind: 0 flag, 1 value, 2 parts per million. */
+/* Options that only become a variable; kind: 0 flag, 1 value, 2 parts per million,
+ * 3 flag or value. */
 static const struct setting {
 	const char *option, *variable;
 	int kind;
 } settings[] = {
 	{ "strict", "SOFTNIC_STRICT", 0 },
 	{ "stats", "SOFTNIC_STATS", 0 },
-	{ "trace", "SOFTNIC_TRACE", 0 },
+	{ "trace", "SOFTNIC_TRACE", 3 },
 	{ "dbrec-only", "SOFTNIC_DBREC_ONLY", 0 },
 	{ "ip", "SOFTNIC_IP", 1 },
 	{ "pcap", "SOFTNIC_PCAP", 1 },
@@ -63,16 +64,14 @@ static volatile sig_atomic_t child;
 
 static void usage(FILE *f)
 {
+	static const char *const forms[] = { "", " VALUE", " FRACTION (0 to 1)", "[=FILE]" };
 	size_t i;
 
 	fprintf(f, "usage: softnic-run [options] -- COMMAND [ARGS]\n"
 		   "Runs COMMAND on a software mlx5 NIC.\n"
 		   "  --no-preload  the NIC is linked into COMMAND: set the environment only\n");
 	for (i = 0; i < SETTINGS; i++)
-		fprintf(f, "  --%s%s\n", settings[i].option,
-			settings[i].kind == 0	? ""
-			: settings[i].kind == 1 ? " VALUE"
-						: " FRACTION (0 to 1)");
+		fprintf(f, "  --%s%s\n", settings[i].option, forms[settings[i].kind]);
 }
 
 static void apply(const struct setting *s, const char *arg)
@@ -83,18 +82,20 @@ static void apply(const struct setting *s, const char *arg)
 		snprintf(ppm, sizeof(ppm), "%.0f", atof(arg) * 1e6);
 		arg = ppm;
 	}
-	setenv(s->variable, s->kind ? arg : "1", 1);
+	setenv(s->variable, arg ? arg : "1", 1);
 }
 
 static int parse(int argc, char **argv, bool *preload)
 {
+	static const int args[] = { no_argument, required_argument, required_argument,
+				    optional_argument };
 	struct option opts[SETTINGS + 3] = { 0 };
 	size_t i;
 	int o;
 
 	for (i = 0; i < SETTINGS; i++) {
 		opts[i].name = settings[i].option;
-		opts[i].has_arg = settings[i].kind ? required_argument : no_argument;
+		opts[i].has_arg = args[settings[i].kind];
 		opts[i].val = (int)i;
 	}
 	opts[i++] = (struct option){ "no-preload", no_argument, NULL, OPT_NO_PRELOAD };

@@ -79,7 +79,7 @@ static void check_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
 	for (i = 0; !m->inl && !m->synd && i < m->nsge; i++)
 		if (!sn_mr_check(e->dev, m->sge[i].lkey, q->qp->pdn, m->sge[i].addr,
 				 m->sge[i].len, write, &va)) {
-			e->dev->stats.local_prot_errors++;
+			SN_COUNT(e, q->qp, local_prot_errors, 1);
 			m->synd = SN_SYND_LOC_PROT;
 			m->vendor = 0x51;
 		}
@@ -228,13 +228,6 @@ static void parse(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const
 		m->npkts = 0;
 }
 
-static void trace(const struct sn_qp_eng *q, const struct sn_msg *m)
-{
-	sn_trace("WQE qp 0x%x index %u op 0x%02x len %u sges %u inline %d raddr 0x%lx rkey 0x%x "
-		 "flags 0x%02x syndrome 0x%02x", q->qp->qpn, m->idx & 0xffff, m->opcode, m->len,
-		 m->nsge, m->inl, (unsigned long)m->raddr, m->rkey, m->fm, m->synd);
-}
-
 /* The size in blocks of the WQE whose control segment is given. */
 static uint32_t wqe_blocks(const uint8_t *wqe)
 {
@@ -268,11 +261,11 @@ static bool fetch_one(struct sn_eng *e, struct sn_qp_eng *q)
 			m->blocks = blocks, parse(e, q, m, wqe);
 	}
 	if (e->dev->cfg.trace)
-		trace(q, m);
+		sn_trace_wqe(q, m);
 	q->fetch += m->blocks;
 	q->tail++;
 	q->next_psn = (q->next_psn + m->npkts) & SN_PSN_MASK;
-	e->dev->stats.wqes++;
+	SN_COUNT(e, q->qp, wqes, 1);
 	return true;
 }
 
@@ -290,7 +283,7 @@ static void flush_cqe(struct sn_eng *e, struct sn_qp_eng *q, uint32_t idx, uint8
 	struct sn_cqe_args a = { .opcode = SN_CQE_REQ_ERR, .synd = SN_SYND_FLUSH, .vendor = 0xf9,
 				 .wqe_opcode = opcode, .counter = idx };
 
-	e->dev->stats.flushed++;
+	SN_COUNT(e, q->qp, flushed, 1);
 	sn_cqe_write(e, q->qp->scq, q->qp, &a);
 }
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Counters: violations said once per kind, the report at exit as text, and the
- * JSON file per process that the launcher adds up.
+ * Counters of the device and of each queue pair, destroyed ones included:
+ * violations said once per kind, the report at exit as text, and the JSON file
+ * per process that the launcher adds up.
  */
 #include "front.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,12 +24,114 @@ static const struct {
 #undef SN_STAT_ROW
 };
 
+static const struct {
+	const char *name;
+	size_t off;
+} qp_fields[] = {
+#define SN_STAT_ROW(n) { #n, offsetof(struct sn_qp_stats, n) },
+	SN_QP_STATS(SN_STAT_ROW)
+#undef SN_STAT_ROW
+};
+
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
+#define QP_FIELDS (sizeof(qp_fields) / sizeof(qp_fields[0]))
+#define TEXT_QPS 64u /* queue pairs named in the text; the JSON has them all */
+
+static uint64_t at(const void *st, size_t off)
+{
+	return *(const uint64_t *)((const char *)st + off);
+}
 
 static uint64_t field_value(const struct sn_stats *st, size_t i)
 {
-	return *(const uint64_t *)((const char *)st + fields[i].off);
+	return at(st, fields[i].off);
 }
+
+/* ---- queue pairs ---- */
+
+static void record(struct sn_qp_record *r, const struct sn_qp *qp)
+{
+	*r = (struct sn_qp_record){ .qpn = qp->qpn, .dest_qpn = qp->dest_qpn, .type = qp->type,
+				    .stats = qp->stats };
+}
+
+void sn_stats_qp_gone(struct sn_dev *dev, const struct sn_qp *qp)
+{
+	struct sn_qp_record *r;
+
+	if (!qp->stats.rx_packets && !qp->stats.wqes)
+		return;
+	if (dev->ngone < SN_GONE_MAX && !(dev->ngone & (dev->ngone - 1))) { /* grows by doubling */
+		r = realloc(dev->gone, (dev->ngone ? 2 * dev->ngone : 1) * sizeof(*r));
+		if (r)
+			dev->gone = r;
+	} else {
+		r = dev->ngone < SN_GONE_MAX ? dev->gone : NULL;
+	}
+	if (r)
+		record(&dev->gone[dev->ngone++], qp);
+	else
+		dev->gone_unlisted++;
+}
+
+struct qp_report {
+	void (*one)(struct qp_report *r, const struct sn_qp_record *qp);
+	FILE *f;
+	unsigned n;
+};
+
+static void report_live(struct sn_qp *qp, void *arg)
+{
+	struct qp_report *r = arg;
+	struct sn_qp_record now;
+
+	record(&now, qp);
+	r->one(r, &now);
+}
+
+static void each_qp(struct sn_dev *dev, struct qp_report *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < dev->ngone; i++)
+		r->one(r, &dev->gone[i]);
+	sn_for_each_qp(dev, report_live, r);
+}
+
+static const char *type_name(enum sn_qp_type type)
+{
+	return type == SN_QPT_RC ? "RC" : type == SN_QPT_UC ? "UC" : "UD";
+}
+
+static void qp_json(struct qp_report *r, const struct sn_qp_record *qp)
+{
+	size_t i;
+
+	fprintf(r->f, "%s\n  {\"qpn\": %u, \"dest_qpn\": %u, \"type\": \"%s\"", r->n++ ? "," : "",
+		qp->qpn, qp->dest_qpn, type_name(qp->type));
+	for (i = 0; i < QP_FIELDS; i++)
+		fprintf(r->f, ", \"%s\": %" PRIu64, qp_fields[i].name,
+			at(&qp->stats, qp_fields[i].off));
+	fputc('}', r->f);
+}
+
+static void qp_text(struct qp_report *r, const struct sn_qp_record *qp)
+{
+	char line[1024];
+	size_t i, n;
+
+	if (r->n++ >= TEXT_QPS)
+		return;
+	n = snprintf(line, sizeof(line), "  qp 0x%x %s to 0x%x:", qp->qpn, type_name(qp->type),
+		     qp->dest_qpn);
+	for (i = 0; i < QP_FIELDS && n < sizeof(line); i++)
+		if (at(&qp->stats, qp_fields[i].off))
+			n += snprintf(line + n, sizeof(line) - n, " %s %" PRIu64, qp_fields[i].name,
+				      at(&qp->stats, qp_fields[i].off));
+	dprintf(STDERR_FILENO, "%s\n", line);
+}
+
+/* ---- the device ---- */
 
 static uint64_t violations(const struct sn_stats *st)
 {
@@ -43,6 +147,7 @@ static uint64_t violations(const struct sn_stats *st)
 /* Rewritten whole each time, so that a process that dies has left its last state. */
 void sn_stats_save(struct sn_dev *dev)
 {
+	struct qp_report qps = {.one = qp_json};
 	char path[320];
 	size_t i;
 	FILE *f;
@@ -57,7 +162,10 @@ void sn_stats_save(struct sn_dev *dev)
 		violations(&dev->stats));
 	for (i = 0; i < FIELDS; i++)
 		fprintf(f, ", \"%s\": %" PRIu64, fields[i].name, field_value(&dev->stats, i));
-	fprintf(f, "}\n");
+	fprintf(f, ", \"qps_unlisted\": %u,\n \"qps\": [", dev->gone_unlisted);
+	qps.f = f;
+	each_qp(dev, &qps);
+	fprintf(f, "]}\n");
 	fclose(f);
 }
 
@@ -78,6 +186,7 @@ void sn_violation(uint64_t *counter, const char *fmt, ...)
 
 void sn_stats_report(struct sn_dev *dev)
 {
+	struct qp_report qps = {.one = qp_text};
 	size_t i;
 
 	sn_stats_save(dev);
@@ -88,6 +197,10 @@ void sn_stats_report(struct sn_dev *dev)
 		if (field_value(&dev->stats, i))
 			dprintf(STDERR_FILENO, "  %-22s %" PRIu64 "\n", fields[i].name,
 				field_value(&dev->stats, i));
+	each_qp(dev, &qps);
+	if (qps.n > TEXT_QPS || dev->gone_unlisted)
+		dprintf(STDERR_FILENO, "  and %u queue pairs more\n",
+			(qps.n > TEXT_QPS ? qps.n - TEXT_QPS : 0) + dev->gone_unlisted);
 }
 
 const struct sn_stats *sn_stats_get(void)

@@ -149,7 +149,7 @@ static void scan_page(struct sn_eng *e, uint32_t page, const struct sn_qp_eng *s
 
 	for (q = e->page[page]; q; q = q->page_next)
 		if (q != skip && sn_sq_posted(e, q))
-			e->dev->stats.db_recovered++;
+			SN_COUNT(e, q->qp, db_recovered, 1);
 }
 
 /* ---- registers ---- */
@@ -186,19 +186,22 @@ static bool poll_register(struct sn_eng *e, uint32_t page, uint8_t *reg)
 {
 	uint32_t w0, w1;
 	struct sn_qp *qp;
+	bool bf;
 
 	if (!take_word(reg, &w0, &w1))
 		return false;
-	if (take_tail(reg))
-		e->dev->stats.blueflame++;
-	else
-		e->dev->stats.doorbells++;
+	bf = take_tail(reg);
+	e->dev->stats.blueflame += bf;
+	e->dev->stats.doorbells += !bf;
 	qp = sn_find_qp(e->dev, w1 >> 8);
-	if (!qp || !qp->eng || qp->uar != page)
+	if (!qp || !qp->eng || qp->uar != page) {
 		sn_violation(&e->dev->stats.bad_doorbell, "page %u: QP 0x%x is not its own", page,
 			     w1 >> 8);
-	else
+	} else {
+		qp->stats.blueflame += bf;
+		qp->stats.doorbells += !bf;
 		rung(e, qp->eng, w0, w1);
+	}
 	scan_page(e, page, qp ? qp->eng : NULL);
 	return true;
 }
@@ -282,7 +285,7 @@ bool sn_uar_sweep(struct sn_eng *e)
 		if (probe && q->dbr_ok && sn_mem_read(false, q->qp->dbr, &byte, 1))
 			q->dbr_ok = false;
 		if ((!q->dbr_gpu || gpu) && sn_sq_posted(e, q)) {
-			e->dev->stats.db_recovered++;
+			SN_COUNT(e, q->qp, db_recovered, 1);
 			any = true;
 		}
 		if (q->qp->state == SN_QPS_ERR && (!q->dbr_gpu || gpu))
@@ -328,7 +331,7 @@ static bool settle(struct sn_eng *e, struct sn_qp_eng *q)
 	q->pi += n;
 	q->quiet_since = 0;
 	q->foreign_ring = false;
-	e->dev->stats.db_recovered++;
+	SN_COUNT(e, q->qp, db_recovered, 1);
 	return true;
 }
 

@@ -144,8 +144,10 @@ void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, struct in_addr dst, struct 
 	p->src = e->dev->cfg.ip;
 	p->dst = dst;
 	build_headers(p, qp->tclass, qp->hop_limit ? qp->hop_limit : 64);
-	e->dev->stats.tx_packets++;
-	e->dev->stats.tx_bytes += p->len;
+	if (e->dev->cfg.trace)
+		sn_trace_packet("tx", bth, p->len);
+	SN_COUNT(e, qp, tx_packets, 1);
+	SN_COUNT(e, qp, tx_bytes, p->len);
 	sn_fault_send(e, p);
 }
 
@@ -228,8 +230,12 @@ static void dispatch(struct sn_eng *e, struct sn_pkt *pkt)
 		return;
 	}
 	len = pkt->len - 12 - bth.pad;
+	if (e->dev->cfg.trace)
+		sn_trace_packet("rx", &bth, pkt->len);
 	if (!qp || !qp->eng || qp->state < SN_QPS_RTR || qp->state == SN_QPS_ERR)
 		return;
+	qp->stats.rx_packets++;
+	qp->stats.rx_bytes += pkt->len;
 	if (qp->type == SN_QPT_UD) {
 		if (bth.opcode >= SN_BTH_UD_SEND)
 			sn_rq_ud(e, qp->eng, &bth, pkt, pkt->data + 12, len);

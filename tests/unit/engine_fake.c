@@ -63,16 +63,6 @@ void sn_event_async_cq(struct sn_dev *dev, struct sn_cq *cq, int type)
 	fake_async++;
 }
 
-void sn_trace(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-}
-
 void sn_violation(uint64_t *counter, const char *fmt, ...)
 {
 	(void)fmt;
