@@ -147,7 +147,7 @@ static uint64_t violations(const struct sn_stats *st)
 /* Rewritten whole each time, so that a process that dies has left its last state. */
 void sn_stats_save(struct sn_dev *dev)
 {
-	struct qp_report qps = {.one = qp_json};
+	struct qp_report qps = { .one = qp_json };
 	char path[320];
 	size_t i;
 	FILE *f;
@@ -186,7 +186,7 @@ void sn_violation(uint64_t *counter, const char *fmt, ...)
 
 void sn_stats_report(struct sn_dev *dev)
 {
-	struct qp_report qps = {.one = qp_text};
+	struct qp_report qps = { .one = qp_text };
 	size_t i;
 
 	sn_stats_save(dev);

@@ -76,11 +76,16 @@ static const char *const wqe_names[] = {
 };
 
 static const char *const syndromes[] = {
-	[SN_SYND_LOC_LEN] = "local length",		  [SN_SYND_LOC_OP] = "local QP operation",
-	[SN_SYND_LOC_PROT] = "local protection",	  [SN_SYND_FLUSH] = "flushed",
-	[SN_SYND_BAD_RESP] = "bad response",	  [SN_SYND_LOC_ACCESS] = "local access",
-	[SN_SYND_REM_INV] = "remote invalid request", [SN_SYND_REM_ACCESS] = "remote access",
-	[SN_SYND_REM_OP] = "remote operation",	  [SN_SYND_RETRY] = "retries exceeded",
+	[SN_SYND_LOC_LEN] = "local length",
+	[SN_SYND_LOC_OP] = "local QP operation",
+	[SN_SYND_LOC_PROT] = "local protection",
+	[SN_SYND_FLUSH] = "flushed",
+	[SN_SYND_BAD_RESP] = "bad response",
+	[SN_SYND_LOC_ACCESS] = "local access",
+	[SN_SYND_REM_INV] = "remote invalid request",
+	[SN_SYND_REM_ACCESS] = "remote access",
+	[SN_SYND_REM_OP] = "remote operation",
+	[SN_SYND_RETRY] = "retries exceeded",
 	[SN_SYND_RNR] = "RNR retries exceeded",
 };
 
