@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# rdma-core's own Python tests (package python3-pyverbs) on the
+# software NIC, unmodified; pyverbs.list says what is expected of each.
+# usage: pyverbs.sh [--pcap FOLDER] [module[.Class[.test]]...]
+# PYVERBS_LOG: where the outcome of every test and its traceback goes.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+B=${B:-build}
+run=$B/bin/softnic-run
+python=/usr/bin/python3 # the one that the distribution's packages are for
+docs=/usr/share/doc/rdma-core/tests
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+options=(--list tests/consumers/pyverbs.list --log "${PYVERBS_LOG:-$tmp/log}" --dev mlx5_0)
+
+if [ "${1:-}" = --pcap ]; then
+	mkdir -p "$2"
+	options+=(--pcap "$2")
+	shift 2
+fi
+if [ ! -f "$docs/run_tests.py" ]; then # a container may be without /usr/share/doc
+	(cd "$tmp" && apt-get -qq download python3-pyverbs && dpkg -x ./*.deb .) >/dev/null 2>&1
+	docs=$tmp$docs
+fi
+"$python" -c 'import pyverbs, scapy' 2>/dev/null && [ -f "$docs/run_tests.py" ] || {
+	echo "pyverbs.sh: rdma-core's Python tests are not here (packages python3-pyverbs, python3-scapy)"
+	exit 77
+}
+mkdir "$tmp/tests"
+cp "$docs"/*.py* "$tmp/tests/"
+gunzip -q "$tmp"/tests/*.gz 2>/dev/null
+
+gid=$(timeout 30 "$run" -- ibv_devinfo -v | sed -n 's/.*GID\[ *\([0-9]*\)\]:.*::ffff:.*RoCE v2.*/\1/p' | head -n 1)
+timeout 280 "$run" -- "$python" tests/consumers/run_pyverbs.py "${options[@]}" --gid "${gid:-1}" \
+	"$tmp/tests" "$@"

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+"""Runs rdma-core's Python tests one by one, each in a process of its own.
+
+usage: run_pyverbs.py --list LIST --dev DEVICE --gid N [--limit SECONDS]
+                      [--log FILE] [--pcap FOLDER] TESTS [NAME...]
+
+TESTS is the folder that holds rdma-core's tests, NAME a module, class or test
+(all of LIST without one). A test passes, skips, fails, crashes (a signal) or
+hangs (SECONDS are over). Ends with the totals of each module; the exit status
+is 0 if every test that LIST claims passes, and the others neither crash nor
+hang. LIST and the tests must name each other.
+"""
+import argparse
+import faulthandler
+import importlib
+import os
+import select
+import signal
+import sys
+import time
+import unittest
+
+MUST_PASS_PERCENT = 80
+
+
+def read_list(path):
+    """{test: True if it is claimed}, in the order of the file."""
+    marks = {}
+    with open(path) as f:
+        for line in f:
+            if line.startswith("#"):
+                continue
+            name, mark = line.split(maxsplit=1)
+            if mark.strip() != "claimed" and not mark.startswith("not-claimed: "):
+                raise SystemExit(f"{path}: {name}: neither claimed nor not-claimed with a reason")
+            marks[name] = mark.strip() == "claimed"
+    return marks
+
+
+def load(folder, dev, gid):
+    """{test: its test case} of rdma-core's tests, whose options come from sys.argv."""
+    top = os.path.abspath(folder)
+    sys.path[:0] = [os.path.dirname(top), top]
+    sys.argv[1:] = ["--dev", dev, "--gid", gid]
+    importlib.import_module("args_parser").parser.parse_args()
+    cases = {}
+    stack = [unittest.TestLoader().loadTestsFromModule(importlib.import_module("tests"))]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, unittest.TestSuite):
+            stack.extend(item)
+        else:
+            cases[item.id().removeprefix("tests.")] = item
+    return cases
+
+
+def outcome(case):
+    """('pass' | 'skip' | 'fail', why) of one test, run here."""
+    result = unittest.TestResult()
+    case.run(result)
+    if result.failures or result.errors:
+        return "fail", (result.failures + result.errors)[0][1]
+    if result.skipped:
+        return "skip", result.skipped[0][1]
+    return "pass", ""
+
+
+def child(case, pipe, log, pcap):
+    """In the forked process: never returns."""
+    os.setsid()
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    faulthandler.enable()
+    if pcap:
+        os.environ["SOFTNIC_PCAP"] = os.path.join(pcap, case.id() + ".pcap")
+    how, why = outcome(case)
+    with os.fdopen(pipe, "w") as f:
+        f.write(f"{how}\n{why}")
+    # As a program ends: what it left open is closed, its NIC says what it saw.
+    sys.exit(0)
+
+
+def run(case, limit, log, pcap):
+    """(outcome, why) of one test in a process of its own."""
+    out, into = os.pipe()
+    sys.stdout.flush()
+    pid = os.fork()
+    if not pid:
+        os.close(out)
+        child(case, into, log, pcap)
+    os.close(into)
+    said = b""
+    end = time.monotonic() + limit
+    while True:
+        ready, _, _ = select.select([out], [], [], max(0, end - time.monotonic()))
+        if not ready:
+            break
+        more = os.read(out, 65536)
+        if not more:
+            break
+        said += more
+    os.close(out)
+    # The outcome is known; now the process also has to end.
+    status = None
+    while status is None and time.monotonic() < end:
+        done, code = os.waitpid(pid, os.WNOHANG)
+        if done:
+            status = code
+        else:
+            time.sleep(0.005)
+    try:
+        os.killpg(pid, signal.SIGKILL)  # it, or what it left behind
+    except ProcessLookupError:
+        pass
+    how, _, why = said.decode(errors="replace").partition("\n")
+    if status is None:
+        os.waitpid(pid, 0)
+        return "hang", f"after {limit} s{': the test ended, its process did not' if how else ''}"
+    if os.WIFSIGNALED(status):
+        return "crash", f"signal {os.WTERMSIG(status)}"
+    if not how or os.WEXITSTATUS(status):
+        return "crash", f"exit status {os.WEXITSTATUS(status)}"
+    return how, why
+
+
+def last_line(why):
+    lines = [line for line in why.strip().splitlines() if line.strip()]
+    return lines[-1].strip() if lines else ""
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("--list", required=True)
+    args.add_argument("--dev", required=True)
+    args.add_argument("--gid", required=True)
+    args.add_argument("--limit", type=float, default=60)
+    args.add_argument("--log", default=os.devnull)
+    args.add_argument("--pcap")
+    args.add_argument("tests")
+    args.add_argument("names", nargs="*")
+    opt = args.parse_args()
+    marks = read_list(opt.list)
+    cases = load(opt.tests, opt.dev, opt.gid)
+    bad = [f"{name}: in the list, not in the tests" for name in marks if name not in cases]
+    bad += [f"{name}: in the tests, not in the list" for name in cases if name not in marks]
+    chosen = [name for name in marks if name in cases and
+              (not opt.names or any((name + ".").startswith(n + ".") for n in opt.names))]
+    log = os.open(opt.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    totals = {}  # of a module: claimed outcomes, other outcomes
+    for name in chosen:
+        how, why = run(cases[name], opt.limit, log, opt.pcap)
+        os.write(log, f"{name}: {how}\n{why}\n".encode())
+        claimed, rest = totals.setdefault(name.split(".")[0], ({}, {}))
+        side = claimed if marks[name] else rest
+        side[how] = side.get(how, 0) + 1
+        if how in ("crash", "hang") or marks[name] and how != "pass":
+            mark = "claimed" if marks[name] else "not claimed"
+            line = f"{name} ({mark}): {how}: {last_line(why)}"
+            if how == "skip":
+                print(line)
+            else:
+                bad.append(line)
+    words = ("pass", "skip", "fail", "crash", "hang")
+    for module, (claimed, rest) in totals.items():
+        n = sum(claimed.values())
+        text = [", ".join(f"{side[w]} {w}" for w in words if w in side) for side in (claimed, rest)]
+        print(f"{module:24} claimed: {text[0] or '-':32} not claimed: {text[1] or '-'}")
+        if claimed.get("pass", 0) * 100 < n * MUST_PASS_PERCENT:
+            bad.append(f"{module}: {claimed.get('pass', 0)} of {n} claimed tests pass")
+    for line in bad:
+        print(f"FAIL {line}")
+    every = [sum(c.get(w, 0) for c, _ in totals.values()) for w in words]
+    print(", ".join(f"{n} {w}" for n, w in zip(every, words)) + " of the claimed tests; "
+          f"{sum(sum(r.values()) for _, r in totals.values())} others run")
+    return 1 if bad or not chosen else 0
+
+
+sys.exit(main())
