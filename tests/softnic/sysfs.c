@@ -175,6 +175,9 @@ int sn_sysfs_build(const char *root, const char *name, struct in_addr ip, uint32
 	tree_ib(&t, ib, ip);
 	tree_port(&t, ib, ip);
 
+	/* Its Ethernet side: the interface that the GIDs' addresses are on. */
+	tree_mkdir(&t, PCI_DIR "/net");
+	tree_link(&t, "/sys/class/net/lo", PCI_DIR "/net/lo");
 	tree_base(&t, PCI_DIR "/infiniband_verbs/uverbs0");
 	tree_file(&t, "ibdev", "%s", name);
 	tree_file(&t, "dev", "%d:%d", SN_CDEV_MAJOR, SN_CDEV_MINOR);

@@ -196,6 +196,7 @@ Test(softnic_front, paths_resolve_as_in_sysfs)
 	cr_assert(realpath("/sys/class/infiniband/mlx5_0/device", path));
 	cr_assert_str_eq(path, "/sys/devices/pci5043:00/5043:00:01.0");
 	cr_assert_eq(access("/sys/devices/pci5043:00/5043:00:01.0/numa_node", R_OK), 0);
+	cr_assert_eq(access("/sys/class/infiniband/mlx5_0/device/net/lo/address", R_OK), 0);
 	cr_assert_eq(stat("/dev/infiniband/uverbs0", &st), 0);
 	cr_assert(S_ISCHR(st.st_mode));
 	cr_assert_eq(major(st.st_rdev), 231);
@@ -331,6 +332,14 @@ Test(softnic_front, qp_lives_through_its_states)
 	modify_box(in, 0x50a, qpn);
 	modify(qp, in, 16, 0);
 	cr_assert_eq(qp_state(qp, qpn, out), 0);
+
+	modify_box(in, 0x502, qpn);
+	put(in, 0x18 + 0x3c, 1u << 16);
+	modify(qp, in, 0x110, 0);
+	rtr_box(in, qpn, &gid);
+	put(in, 0x18 + 0x3c, 0);
+	put(in, 0x18 + 0x40, 0);
+	modify(qp, in, 0x110, 0); /* the MAC that lo itself has */
 
 	cr_assert_neq(mlx5dv_devx_obj_destroy(cq), 0, "the QP uses it");
 	cr_assert_eq(mlx5dv_devx_obj_destroy(qp), 0);
