@@ -4,19 +4,15 @@
 #
 # The distribution's own verbs programs, unmodified, on the software NIC: they
 # know nothing of us, and libmlx5's own data path drives the queues.
+# usage: verbs.sh [--pcap FOLDER]
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
 run=$B/bin/softnic-run
+name=verbs.sh
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-bad=0
-
-complain() {
-	echo "verbs.sh: $1"
-	tail -n 15 "$tmp/$2" | sed 's/^/    /'
-	bad=1
-}
+. tests/lib/pair.sh
 
 for p in ibv_devices ibv_devinfo ibv_rc_pingpong; do
 	command -v $p >/dev/null || { echo "verbs.sh: no $p here (package ibverbs-utils)"; exit 77; }
@@ -29,28 +25,29 @@ for want in 'hca_id:.*mlx5_0' 'PORT_ACTIVE' 'link_layer:.*Ethernet' 'GID\[  *1\]
 	grep -q "$want" "$tmp/info" || complain "ibv_devinfo -v does not say $want" info
 done
 
-pingpong() { # name, options...
-	local name=$1 port rc server
-	shift
-	port=$((20000 + RANDOM % 10000))
-	timeout 60 "$run" -- ibv_rc_pingpong -d mlx5_0 -g 1 -p $port "$@" >"$tmp/server" 2>&1 &
-	server=$!
-	for _ in $(seq 100); do # until it listens
-		ss -ltn 2>/dev/null | grep -q ":$port " && break
-		grep -q 'local address' "$tmp/server" && sleep 0.3 && break
-		sleep 0.1
-	done
-	timeout 60 "$run" -- ibv_rc_pingpong -d mlx5_0 -g 1 -p $port "$@" 127.0.0.1 >"$tmp/client" 2>&1
-	rc=$?
-	[ $rc = 0 ] || complain "ibv_rc_pingpong ($name): the client ends with $rc" client
-	wait $server || complain "ibv_rc_pingpong ($name): the server fails" server
-	grep -q 'iters in' "$tmp/client" || complain "ibv_rc_pingpong ($name): no result" client
-	! grep -q 'invalid data' "$tmp/client" "$tmp/server" ||
-		complain "ibv_rc_pingpong ($name): wrong data" client
+pingpong() { # program, options...
+	pair "$*" "$1" -d mlx5_0 -g 1 -p PORT "${@:2}" || return
+	grep -q 'iters in' "$tmp/client" || complain "$*: no result" client
+	! grep -q 'invalid data' "$tmp/client" "$tmp/server" || complain "$*: wrong data" client
 }
 
-pingpong polled -n 500 -c
-pingpong 'with events' -n 200 -e -c
-pingpong 'many packets' -n 50 -s 100000 -m 1024 -c
-[ $bad != 0 ] || echo "verbs.sh: $(tail -n 1 "$tmp/client")"
+for kind in rc ud; do
+	pingpong ibv_${kind}_pingpong -n 300
+	pingpong ibv_${kind}_pingpong -n 200 -e
+	pingpong ibv_${kind}_pingpong -n 200 -c
+	pingpong ibv_${kind}_pingpong -n 100 -e -c -s 1
+done
+pingpong ibv_rc_pingpong -n 50 -s 100000 -m 1024 -c # many packets a message
+pingpong ibv_rc_pingpong -n 100 -N -c # posted through ibv_wr_*
+result=$(tail -n 1 "$tmp/client")
+
+# It waits for events until it is stopped.
+timeout -s INT 1 "$run" -- ibv_asyncwatch -d mlx5_0 >"$tmp/watch" 2>&1
+[ $? = 124 ] && grep -q 'async event FD' "$tmp/watch" || complain "ibv_asyncwatch does not wait" watch
+
+# What the NIC does not have is refused, and the program says so and ends.
+timeout 30 "$run" -- ibv_xsrq_pingpong -d mlx5_0 -g 1 >"$tmp/xrc" 2>&1
+[ $? = 1 ] && grep -q 'XRC Domain' "$tmp/xrc" || complain "ibv_xsrq_pingpong is not refused" xrc
+
+[ $bad != 0 ] || echo "verbs.sh: $result"
 exit $bad

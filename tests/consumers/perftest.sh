@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# The distribution's perftest, unmodified, two processes on two software NICs:
+# every operation, and the options that change how the queues are used.
+# usage: perftest.sh [--pcap FOLDER] [long]
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+B=${B:-build}
+run=$B/bin/softnic-run
+name=perftest.sh
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+. tests/lib/pair.sh
+command -v ib_write_bw >/dev/null || { echo "perftest.sh: no ib_write_bw here (package perftest)"; exit 77; }
+n=20 ran=0
+[ "${1:-}" != long ] || n=1000
+
+bench() { # program, options...
+	ran=$((ran + 1))
+	pair "$*" "$1" -d mlx5_0 -x 1 -F -p PORT -n $n "${@:2}" || return
+	grep -q -E '^ *#bytes' "$tmp/client" || complain "$*: no result" client
+}
+
+for op in write read send; do
+	bench ib_${op}_bw
+	bench ib_${op}_bw -m 256 -s 5000
+	bench ib_${op}_lat
+done
+bench ib_write_bw -a # 2 bytes to 8 MiB
+bench ib_read_bw -s 100000 -o 4
+bench ib_write_bw -q 8
+bench ib_write_lat -s 200 -I 200 # in the work request
+bench ib_send_bw -e
+bench ib_send_bw -b -m 1024
+bench ib_send_bw -c UD
+bench ib_send_lat -c UD
+bench ib_send_bw -c UD -e
+bench ib_atomic_bw -A FETCH_AND_ADD
+bench ib_atomic_bw -A CMP_AND_SWAP
+bench ib_atomic_lat
+if [ "${1:-}" = long ]; then
+	for op in write read send; do
+		bench ib_${op}_bw -a -n 20
+		bench ib_${op}_lat -a -n 50
+		bench ib_${op}_bw -q 8 -l 4 -Q 4
+		bench ib_${op}_bw -b -q 4
+		for mtu in 256 512 1024 2048 4096; do bench ib_${op}_bw -m $mtu; done
+	done
+	for size in 1 64 512 900; do
+		bench ib_write_bw -s $size -I $size
+		bench ib_send_lat -s $size -I $size
+	done
+	bench ib_send_bw -c UD -a -n 20
+	bench ib_send_bw -q 8 -e
+	bench ib_read_lat -e
+	bench ib_atomic_bw -q 8 -o 16
+	bench ib_send_bw -c UD -q 4
+	bench ib_send_bw -r 1 -t 1
+	bench ib_write_bw --use_old_post_send
+	bench ib_write_bw --mr_per_qp -q 4
+fi
+[ $bad != 0 ] || echo "perftest.sh: $ran runs of two processes, $n messages each"
+exit $bad
