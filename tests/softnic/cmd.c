@@ -31,6 +31,8 @@ static const struct command {
 	{ OP_2ERR, SN_CMD_MODIFY, "2ERR_QP", sn_cmd_modify_qp },
 	{ OP_2RST, SN_CMD_MODIFY, "2RST_QP", sn_cmd_modify_qp },
 	{ OP_QUERY_QP, SN_CMD_QUERY, "QUERY_QP", sn_cmd_query_qp },
+	{ OP_CREATE_RMP, SN_CMD_CREATE, "CREATE_RMP", sn_cmd_create_rmp },
+	{ OP_QUERY_RMP, SN_CMD_QUERY, "QUERY_RMP", sn_cmd_query_rmp },
 };
 
 uint8_t sn_cmd_fail(struct sn_cmd *cmd, uint8_t status, uint32_t syndrome, const char *why)
@@ -82,15 +84,12 @@ static const struct command *find_command(uint16_t opcode, enum sn_cmd_class cla
 /* The kernel lets a command through only for the object of its handle. */
 static bool names_own_object(const struct sn_cmd *cmd, enum sn_cmd_class class)
 {
-	uint32_t number;
+	static const uint8_t family[] = { [SN_CQ] = 0x4, [SN_QP] = 0x5, [SN_SRQ] = 0x9 };
 
 	if (class != SN_CMD_MODIFY && class != SN_CMD_QUERY)
 		return true;
-	if (cmd->in_len < 0xc || (cmd->opcode >> 8 == 5) != (cmd->kind == SN_QP))
-		return false;
-	number = cmd->kind == SN_QP ? ((struct sn_qp *)cmd->obj)->qpn
-				    : ((struct sn_cq *)cmd->obj)->cqn;
-	return nic_get(cmd->in, IN_OBJ) == number;
+	return cmd->in_len >= 0xc && cmd->opcode >> 8 == family[cmd->kind] &&
+	       nic_get(cmd->in, IN_OBJ) == sn_obj_number(cmd->kind, cmd->obj);
 }
 
 static uint8_t run(struct sn_cmd *cmd, const struct command *c)

@@ -42,6 +42,8 @@ static const uint32_t modify_mask[W(0x110)] = {
 };
 static const uint32_t short_mask[4] = { 0xffffffff, 0x0000ffff, 0x00ffffff, 0 };
 
+enum { RQ_OWN = 0, RQ_RMP = 1, RQ_NONE = 3 };
+
 /* ---- create ---- */
 static uint8_t qp_queues(struct sn_cmd *cmd, struct sn_qp *qp)
 {
@@ -49,9 +51,14 @@ static uint8_t qp_queues(struct sn_cmd *cmd, struct sn_qp *qp)
 	uint32_t rq_type = nic_get(q, QPC_RQ_TYPE), id = nic_get(cmd->in, CREATE_QP_UMEM_ID);
 	uint64_t off, len;
 
-	if (rq_type != 0 && rq_type != 3)
+	if (rq_type != RQ_OWN && rq_type != RQ_RMP && rq_type != RQ_NONE)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500001, "kind of receive queue");
-	if (rq_type == 0) {
+	if (rq_type == RQ_RMP) {
+		qp->srq = sn_find_srq(cmd->dev, nic_get(q, QPC_RMPN));
+		if (!qp->srq)
+			return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x50000f, "no such RMP");
+	}
+	if (rq_type == RQ_OWN) {
 		qp->rq_wqes = 1u << nic_get(q, QPC_LOG_RQ_SIZE);
 		qp->rq_stride = 16u << nic_get(q, QPC_LOG_RQ_STRIDE);
 	}
@@ -350,7 +357,8 @@ static void query_queues(uint8_t *q, const struct sn_qp *qp)
 	nic_set(q, QPC_PD, qp->pdn);
 	nic_set(q, QPC_NO_SQ, !qp->sq_wqebbs);
 	nic_set(q, QPC_LOG_SQ_SIZE, log2_of(qp->sq_wqebbs));
-	nic_set(q, QPC_RQ_TYPE, qp->rq_wqes ? 0 : 3);
+	nic_set(q, QPC_RQ_TYPE, qp->srq ? RQ_RMP : qp->rq_wqes ? RQ_OWN : RQ_NONE);
+	nic_set(q, QPC_RMPN, qp->srq ? qp->srq->srqn : 0);
 	nic_set(q, QPC_LOG_RQ_SIZE, log2_of(qp->rq_wqes));
 	nic_set(q, QPC_LOG_RQ_STRIDE, log2_of(qp->rq_stride / 16));
 	nic_set(q, QPC_UAR_PAGE, qp->uar);

@@ -71,6 +71,8 @@ void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q)
 	q->timer = 0;
 	sn_sq_flush(e, q);
 	sn_rq_flush(e, q);
+	if (q->qp->srq)
+		sn_event_async_qp(e->dev, q->qp, SN_ASYNC_LAST_WQE);
 	sn_eng_rts_count(e);
 }
 

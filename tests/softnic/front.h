@@ -23,6 +23,8 @@
 #define SN_CDEV_MINOR 192
 #define SN_MAX_QP_SZ 32768u
 #define SN_MAX_CQ_LOG 22u
+#define SN_MAX_SRQ_WR 32767u
+#define SN_MAX_SRQ_SGE 31u
 
 /* Numbers (QPN, CQN, key index, umem id) that find an object in one step. */
 struct sn_table {
@@ -59,7 +61,7 @@ struct sn_ctx {
 };
 
 struct sn_front {
-	struct sn_table pds, mrs, umems, cqs, qps;
+	struct sn_table pds, mrs, umems, cqs, qps, srqs;
 	struct sn_handle handles[SN_HANDLES];
 	uint32_t next_handle, live;
 	uint32_t next_uar;
@@ -100,6 +102,10 @@ void *sn_table_get(const struct sn_table *t, uint32_t idx);
 uint32_t sn_handle_add(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind, void *obj);
 void *sn_handle_get(struct sn_dev *dev, struct sn_ctx *ctx, uint64_t handle, enum sn_kind kind);
 void sn_handle_del(struct sn_dev *dev, uint32_t handle);
+/* Of a CQ, QP or SRQ. */
+uint32_t sn_obj_number(enum sn_kind kind, const void *obj);
+uint32_t sn_obj_handle(enum sn_kind kind, const void *obj);
+int sn_obj_destroy(struct sn_dev *dev, enum sn_kind kind, void *obj);
 void sn_ctx_destroy_objects(struct sn_dev *dev, struct sn_ctx *ctx);
 
 struct sn_pd *sn_pd_create(struct sn_dev *dev, struct sn_ctx *ctx);
@@ -119,6 +125,9 @@ int sn_cq_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_cq *cq);
 int sn_cq_destroy(struct sn_dev *dev, struct sn_cq *cq);
 int sn_qp_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_qp *qp);
 int sn_qp_destroy(struct sn_dev *dev, struct sn_qp *qp);
+int sn_srq_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_srq *srq);
+int sn_srq_destroy(struct sn_dev *dev, struct sn_srq *srq);
+struct sn_srq *sn_find_srq(struct sn_dev *dev, uint32_t srqn);
 int sn_ah_destroy(struct sn_dev *dev, struct sn_ah *ah);
 
 /* ---- uverbs_events.c (lock held) ---- */
@@ -153,12 +162,15 @@ struct sn_method {
 	uint32_t core, driver; /* known attributes: bit i is id i, or 0x1000 + i */
 	sn_method_fn fn;
 };
-extern const struct sn_method sn_methods_dev[], sn_methods_obj[], sn_methods_devx[];
+extern const struct sn_method sn_methods_dev[], sn_methods_obj[], sn_methods_srq[],
+	sn_methods_devx[];
 
 /* uverbs_write.c, uverbs_qp.c: the older commands, also through the ioctl */
 int sn_write_call(struct sn_call *c);
 int sn_write_modify_qp(struct sn_call *c, bool ex);
 int sn_write_query_qp(struct sn_call *c);
+int sn_write_modify_srq(struct sn_call *c);
+int sn_write_query_srq(struct sn_call *c);
 
 /* ---- cmd.c: firmware ---- */
 enum sn_status {
@@ -199,6 +211,8 @@ uint8_t sn_cmd_query_cq(struct sn_cmd *cmd);
 uint8_t sn_cmd_create_qp(struct sn_cmd *cmd);
 uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_qp(struct sn_cmd *cmd);
+uint8_t sn_cmd_create_rmp(struct sn_cmd *cmd);
+uint8_t sn_cmd_query_rmp(struct sn_cmd *cmd);
 
 /* ---- for tests, by dlsym ---- */
 void sn_fail_next(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t nth_ioctl);

@@ -15,6 +15,7 @@
 #define PDN_BASE 0x10u
 #define CQN_BASE 0x80u
 #define QPN_BASE 0x100u
+#define SRQN_BASE 0x40u
 #define UMEM_BASE 1u
 #define MKEY_BASE 0x10u
 
@@ -106,6 +107,11 @@ struct sn_qp *sn_find_qp(struct sn_dev *dev, uint32_t qpn)
 struct sn_cq *sn_find_cq(struct sn_dev *dev, uint32_t cqn)
 {
 	return sn_table_get(&dev->front->cqs, cqn - CQN_BASE);
+}
+
+struct sn_srq *sn_find_srq(struct sn_dev *dev, uint32_t srqn)
+{
+	return sn_table_get(&dev->front->srqs, srqn - SRQN_BASE);
 }
 
 struct sn_mr *sn_find_mr(struct sn_dev *dev, uint32_t key)
@@ -342,6 +348,36 @@ int sn_cq_destroy(struct sn_dev *dev, struct sn_cq *cq)
 	return 0;
 }
 
+/* ---- shared receive queues ---- */
+int sn_srq_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_srq *srq)
+{
+	int rc = obj_publish(dev, ctx, SN_SRQ, &dev->front->srqs, srq, &srq->srqn, &srq->handle);
+
+	if (rc)
+		return rc;
+	srq->srqn += SRQN_BASE;
+	srq->gpu = sn_mem_is_gpu(srq->buf, 16);
+	srq->dbr_gpu = sn_mem_is_gpu(srq->dbr, 4);
+	pd_get(dev, srq->pdn);
+	umem_refs(srq->umems, 1);
+	if (srq->async)
+		srq->async->users++;
+	return 0;
+}
+
+int sn_srq_destroy(struct sn_dev *dev, struct sn_srq *srq)
+{
+	if (srq->users)
+		return -EBUSY;
+	pd_put(dev, srq->pdn);
+	umem_refs(srq->umems, -1);
+	sn_events_put(dev, srq->async);
+	sn_table_del(&dev->front->srqs, srq->srqn - SRQN_BASE);
+	sn_handle_del(dev, srq->handle);
+	free(srq);
+	return 0;
+}
+
 /* ---- queue pairs ---- */
 static void qp_refs(struct sn_dev *dev, struct sn_qp *qp, int delta)
 {
@@ -349,6 +385,8 @@ static void qp_refs(struct sn_dev *dev, struct sn_qp *qp, int delta)
 		qp->scq->users += delta;
 	if (qp->rcq)
 		qp->rcq->users += delta;
+	if (qp->srq)
+		qp->srq->users += delta;
 	if (qp->async && delta > 0)
 		qp->async->users++;
 	uar_ref(dev, qp->uar, delta);
@@ -397,28 +435,44 @@ int sn_ah_destroy(struct sn_dev *dev, struct sn_ah *ah)
 	return 0;
 }
 
-/* ---- the last close ---- */
-static void destroy_one(struct sn_dev *dev, struct sn_handle *h)
+/* ---- by kind ---- */
+uint32_t sn_obj_number(enum sn_kind kind, const void *obj)
 {
-	switch (h->kind) {
-	case SN_QP: sn_qp_destroy(dev, h->obj); break;
-	case SN_CQ: sn_cq_destroy(dev, h->obj); break;
-	case SN_AH: sn_ah_destroy(dev, h->obj); break;
-	case SN_MR: sn_mr_destroy(dev, h->obj); break;
-	case SN_UMEM: sn_umem_destroy(dev, h->obj); break;
-	case SN_UAR: sn_uar_destroy(dev, h->obj); break;
-	case SN_PD: sn_pd_destroy(dev, h->obj); break;
-	case SN_COMP_CHANNEL:
-	case SN_ASYNC: sn_events_free(dev, h->obj); break;
-	case SN_SRQ:
-	case SN_DEVX_OTHER: break;
-	}
+	return kind == SN_QP ? ((const struct sn_qp *)obj)->qpn
+	       : kind == SN_CQ ? ((const struct sn_cq *)obj)->cqn
+			       : ((const struct sn_srq *)obj)->srqn;
 }
+
+uint32_t sn_obj_handle(enum sn_kind kind, const void *obj)
+{
+	return kind == SN_QP ? ((const struct sn_qp *)obj)->handle
+	       : kind == SN_CQ ? ((const struct sn_cq *)obj)->handle
+			       : ((const struct sn_srq *)obj)->handle;
+}
+
+int sn_obj_destroy(struct sn_dev *dev, enum sn_kind kind, void *obj)
+{
+	switch (kind) {
+	case SN_QP: return sn_qp_destroy(dev, obj);
+	case SN_CQ: return sn_cq_destroy(dev, obj);
+	case SN_AH: return sn_ah_destroy(dev, obj);
+	case SN_MR: return sn_mr_destroy(dev, obj);
+	case SN_UMEM: return sn_umem_destroy(dev, obj);
+	case SN_UAR: return sn_uar_destroy(dev, obj);
+	case SN_PD: return sn_pd_destroy(dev, obj);
+	case SN_SRQ: return sn_srq_destroy(dev, obj);
+	case SN_COMP_CHANNEL:
+	case SN_ASYNC: sn_events_free(dev, obj); return 0;
+	}
+	return -EINVAL;
+}
+
+/* ---- the last close ---- */
 
 void sn_ctx_destroy_objects(struct sn_dev *dev, struct sn_ctx *ctx)
 {
 	/* Users before what they use. */
-	static const enum sn_kind order[] = { SN_QP, SN_CQ, SN_AH, SN_MR, SN_UMEM, SN_UAR,
+	static const enum sn_kind order[] = { SN_QP, SN_SRQ, SN_CQ, SN_AH, SN_MR, SN_UMEM, SN_UAR,
 					      SN_PD, SN_COMP_CHANNEL, SN_ASYNC };
 	struct sn_handle *h;
 	uint32_t i;
@@ -428,6 +482,6 @@ void sn_ctx_destroy_objects(struct sn_dev *dev, struct sn_ctx *ctx)
 		for (i = 1; i < dev->front->next_handle; i++) {
 			h = &dev->front->handles[i];
 			if (h->obj && h->ctx == ctx && h->kind == order[k])
-				destroy_one(dev, h);
+				sn_obj_destroy(dev, h->kind, h->obj);
 		}
 }

@@ -58,7 +58,7 @@ enum nic_opcode {
 	OP_QUERY_HCA_CAP = 0x100, OP_CREATE_CQ = 0x400, OP_DESTROY_CQ, OP_QUERY_CQ, OP_MODIFY_CQ,
 	OP_CREATE_QP = 0x500, OP_DESTROY_QP, OP_RST2INIT, OP_INIT2RTR, OP_RTR2RTS, OP_RTS2RTS,
 	OP_2ERR = 0x507, OP_2RST = 0x50a, OP_QUERY_QP, OP_INIT2INIT = 0x50e,
-	OP_QUERY_ROCE_ADDRESS = 0x760,
+	OP_QUERY_ROCE_ADDRESS = 0x760, OP_CREATE_RMP = 0x90c, OP_QUERY_RMP = 0x90f,
 };
 
 /* Every input: opcode, uid (the kernel's business), op_mod. */
@@ -125,6 +125,7 @@ enum nic_opcode {
 #define QPC_CQN_RCV NIC_F(0x9c, 23, 0)
 #define QPC_DBR_ADDR 0xa0
 #define QPC_RQ_TYPE NIC_F(0xac, 26, 24)
+#define QPC_RMPN NIC_F(0xac, 23, 0)
 #define QPC_HW_SQ_COUNTER NIC_F(0xb4, 31, 16)
 #define QPC_SW_SQ_COUNTER NIC_F(0xb4, 15, 0)
 #define QPC_DBR_UMEM_VALID NIC_F(0xd0, 28, 28)
@@ -144,6 +145,22 @@ enum nic_opcode {
 #define ADS_PORT NIC_F(0x24, 23, 16)
 #define ADS_RMAC_HI NIC_F(0x24, 15, 0)
 #define ADS_RMAC_LO NIC_F(0x28, 31, 0)
+
+/* RMP commands: context at 0x20, its work queue at 0x30 of that */
+#define CMD_RMPC 0x20
+#define CMD_RMPC_WQ 0x50
+#define RMPC_STATE NIC_F(0x00, 23, 20)
+#define RMPC_CYCLIC NIC_F(0x04, 31, 31)
+#define WQ_TYPE NIC_F(0x00, 31, 28)
+#define WQ_LWM NIC_F(0x04, 15, 0)
+#define WQ_PD NIC_F(0x08, 23, 0)
+#define WQ_DBR_ADDR 0x10
+#define WQ_HW_COUNTER NIC_F(0x18, 31, 0)
+#define WQ_LOG_STRIDE NIC_F(0x20, 19, 16)
+#define WQ_LOG_SZ NIC_F(0x20, 4, 0)
+#define WQ_DBR_UMEM_ID NIC_F(0x28, 31, 0)
+#define WQ_UMEM_ID NIC_F(0x2c, 31, 0)
+#define WQ_UMEM_OFFSET 0x30
 
 /* opt_param_mask */
 enum {

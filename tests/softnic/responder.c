@@ -124,7 +124,7 @@ static void refuse(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome)
 	SN_COUNT(e, q->qp, remote_access_errors, syndrome == SN_NAK_ACCESS);
 	sn_rsp_send(e, q);
 	sn_event_async_qp(e->dev, q->qp, syndrome == SN_NAK_ACCESS ? SN_ASYNC_QP_ACCESS_ERR :
-					 2 /* IBV_EVENT_QP_REQ_ERR */);
+					 SN_ASYNC_QP_REQ_ERR);
 	sn_qp_to_error(e, q);
 }
 

@@ -29,22 +29,38 @@ static void parse_sges(struct sn_rwqe *w, const uint8_t *p, uint32_t bytes)
 	}
 }
 
-static int take_srq(struct sn_srq *srq, struct sn_rwqe *w)
+/* WQEs that are posted and not consumed; -1: the DBREC cannot be read. */
+static int srq_left(const struct sn_srq *srq)
+{
+	uint32_t posted;
+
+	if (sn_mem_read(srq->dbr_gpu, srq->dbr, &posted, 4))
+		return -1;
+	/* The owner stores the WQEs, then (release) the count: what follows sees them. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return (uint16_t)(be32toh(posted) - srq->consumed);
+}
+
+static int take_srq(struct sn_eng *e, struct sn_srq *srq, struct sn_rwqe *w)
 {
 	uint8_t wqe[16 + 32 * 16];
-	uint32_t bytes = 1u << srq->wqe_shift, dbr;
+	uint32_t bytes = 1u << srq->wqe_shift, head = srq->cyclic ? 0 : 16;
+	int left = srq_left(srq);
 
+	if (left <= 0)
+		return left;
 	if (bytes > sizeof(wqe))
 		bytes = sizeof(wqe);
-	dbr = be32toh(__atomic_load_n((uint32_t *)(uintptr_t)srq->dbr, __ATOMIC_ACQUIRE));
-	if ((uint16_t)dbr == (uint16_t)srq->consumed)
-		return 0;
-	w->idx = srq->next & (srq->wqe_cnt - 1);
-	if (sn_mem_read(false, srq->buf + ((uint64_t)w->idx << srq->wqe_shift), wqe, bytes))
+	w->idx = (srq->cyclic ? srq->consumed : srq->next) & (srq->wqe_cnt - 1);
+	if (sn_mem_read(srq->gpu, srq->buf + ((uint64_t)w->idx << srq->wqe_shift), wqe, bytes))
 		return -1;
 	srq->next = (uint32_t)wqe[2] << 8 | wqe[3];
 	srq->consumed++;
-	parse_sges(w, wqe + 16, bytes - 16);
+	parse_sges(w, wqe + head, bytes - head);
+	if (srq->limit && (uint32_t)left - 1 < srq->limit) {
+		srq->limit = 0; /* once, until it is armed again */
+		sn_event_async_srq(e->dev, srq, SN_ASYNC_SRQ_LIMIT);
+	}
 	return 1;
 }
 
@@ -54,9 +70,8 @@ int sn_rq_take(struct sn_eng *e, struct sn_qp_eng *q, struct sn_rwqe *w)
 	uint8_t wqe[32 * 16];
 	uint32_t bytes, pi;
 
-	(void)e;
 	if (qp->srq)
-		return take_srq(qp->srq, w);
+		return take_srq(e, qp->srq, w);
 	if (!qp->rq_wqes || !sn_dbrec_read(q, 0, &pi))
 		return 0;
 	if ((uint16_t)pi == (uint16_t)q->rq_ci)
@@ -74,9 +89,11 @@ int sn_rq_take(struct sn_eng *e, struct sn_qp_eng *q, struct sn_rwqe *w)
 int sn_rq_scatter(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_rwqe *w, uint32_t off,
 		  const void *src, uint32_t len)
 {
+	uint32_t pdn = q->qp->srq ? q->qp->srq->pdn : q->qp->pdn;
+
 	if (off > w->len || len > w->len - off)
 		return SN_SYND_LOC_LEN;
-	if (!sn_sge_write(e->dev, q->qp->pdn, w->sge, w->nsge, off, src, len))
+	if (!sn_sge_write(e->dev, pdn, w->sge, w->nsge, off, src, len))
 		return 0;
 	SN_COUNT(e, q->qp, local_prot_errors, 1);
 	return SN_SYND_LOC_PROT;

@@ -80,7 +80,7 @@ struct sn_qp_stats {
 /* ---- objects ---- */
 enum sn_kind {
 	SN_PD = 1, SN_MR, SN_UMEM, SN_UAR, SN_CQ, SN_QP, SN_AH, SN_SRQ, SN_COMP_CHANNEL,
-	SN_ASYNC, SN_DEVX_OTHER,
+	SN_ASYNC,
 };
 
 struct sn_ctx; /* one open of the device file: owns objects, private to the front */
@@ -145,13 +145,21 @@ enum sn_qp_state {
 };
 enum sn_qp_type { SN_QPT_RC = 0, SN_QPT_UC = 1, SN_QPT_UD = 2 }; /* as QPC st */
 
+/* A shared receive queue: of libibverbs, or the firmware's RMP. */
 struct sn_srq {
-	uint32_t handle, srqn;
-	uint64_t buf, dbr;
-	uint32_t wqe_cnt, wqe_shift;
+	uint32_t handle, srqn, pdn;
+	uint64_t buf;		 /* VA of entry 0 */
+	uint64_t dbr;		 /* VA of the count of WQEs posted, big-endian */
+	uint32_t wqe_cnt, wqe_shift; /* entries (power of two), log2 of their bytes */
+	bool cyclic; /* entries in the order of the ring; else linked by next_wqe_index */
+	bool devx, gpu, dbr_gpu;
+	uint32_t max_wr, max_sge;
+	uint32_t limit;		 /* an event when fewer WQEs are left; 0: not armed */
 	uint64_t user_handle;
-	uint32_t uidx;
-	uint32_t next;	/* next WQE index of the linked list to consume */
+	struct sn_event_queue *async;
+	uint32_t async_events;	  /* put into the event file (front) */
+	struct sn_umem *umems[2]; /* of a DEVX object: ring, DBREC (front) */
+	uint32_t next;		  /* next WQE of the linked list to consume */
 	uint32_t consumed;
 	int users;
 };
@@ -220,8 +228,12 @@ struct sn_mr *sn_find_mr(struct sn_dev *dev, uint32_t key);
 void sn_for_each_qp(struct sn_dev *dev, void (*fn)(struct sn_qp *qp, void *arg), void *arg);
 void sn_event_completion(struct sn_dev *dev, struct sn_cq *cq);
 /* ibv_event_type values */
-enum sn_async { SN_ASYNC_CQ_ERR = 0, SN_ASYNC_QP_FATAL = 1, SN_ASYNC_QP_ACCESS_ERR = 3 };
+enum sn_async {
+	SN_ASYNC_CQ_ERR = 0, SN_ASYNC_QP_FATAL = 1, SN_ASYNC_QP_REQ_ERR = 2,
+	SN_ASYNC_QP_ACCESS_ERR = 3, SN_ASYNC_SRQ_LIMIT = 15, SN_ASYNC_LAST_WQE = 16,
+};
 void sn_event_async_qp(struct sn_dev *dev, struct sn_qp *qp, int ibv_event_type);
+void sn_event_async_srq(struct sn_dev *dev, struct sn_srq *srq, int ibv_event_type);
 void sn_event_async_cq(struct sn_dev *dev, struct sn_cq *cq, int ibv_event_type);
 
 /* ---- engine, called by the front (lock held) ---- */

@@ -18,7 +18,7 @@
 /* ---- commands ---- */
 static void *devx_obj(struct sn_call *c, uint16_t id, enum sn_kind *kind)
 {
-	static const enum sn_kind kinds[] = { SN_QP, SN_CQ };
+	static const enum sn_kind kinds[] = { SN_QP, SN_CQ, SN_SRQ };
 	void *obj;
 	size_t i;
 
@@ -64,16 +64,14 @@ static int devx_other(struct sn_call *c)
 static int devx_obj_create(struct sn_call *c)
 {
 	struct sn_cmd cmd = { .dev = c->dev };
-	uint32_t handle;
 	int rc;
 
 	rc = run_cmd(c, A(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN),
 		     A(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT), &cmd, SN_CMD_CREATE);
 	if (rc)
 		return rc;
-	handle = cmd.kind == SN_QP ? ((struct sn_qp *)cmd.obj)->handle
-				   : ((struct sn_cq *)cmd.obj)->handle;
-	sn_attr_set_handle(c, A(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE), handle);
+	sn_attr_set_handle(c, A(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE),
+			   sn_obj_handle(cmd.kind, cmd.obj));
 	return 0;
 }
 
@@ -85,8 +83,8 @@ static int devx_obj_destroy(struct sn_call *c)
 	if (!obj)
 		return -ENOENT;
 	c->dev->stats.commands++;
-	sn_trace("command DESTROY_%s", kind == SN_QP ? "QP" : "CQ");
-	return kind == SN_QP ? sn_qp_destroy(c->dev, obj) : sn_cq_destroy(c->dev, obj);
+	sn_trace("command DESTROY_%s", kind == SN_QP ? "QP" : kind == SN_CQ ? "CQ" : "RMP");
+	return sn_obj_destroy(c->dev, kind, obj);
 }
 
 static int devx_obj_modify(struct sn_call *c)

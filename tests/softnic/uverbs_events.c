@@ -162,6 +162,13 @@ void sn_event_async_qp(struct sn_dev *dev, struct sn_qp *qp, int ibv_event_type)
 		qp->async_events++;
 }
 
+void sn_event_async_srq(struct sn_dev *dev, struct sn_srq *srq, int ibv_event_type)
+{
+	(void)dev;
+	if (async_event(srq->async, srq->user_handle, ibv_event_type))
+		srq->async_events++;
+}
+
 void sn_event_async_cq(struct sn_dev *dev, struct sn_cq *cq, int ibv_event_type)
 {
 	(void)dev;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QP_EVENT_TYPES IBV_EVENT_QP_FATAL, IBV_EVENT_PATH_MIG_ERR
+#define QP_EVENT_TYPES IBV_EVENT_QP_FATAL, IBV_EVENT_QP_LAST_WQE_REACHED
 #define CQ_EVENT_TYPES IBV_EVENT_CQ_ERR, IBV_EVENT_CQ_ERR
 
 static uint8_t log2_ceil(uint32_t n)
@@ -172,8 +172,8 @@ static int qp_create(struct sn_call *c)
 	int rc;
 
 	sn_attr_in(c, UVERBS_ATTR_UHW_IN, &drv, sizeof(drv));
-	if (!pd || sn_attr(c, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE))
-		return pd ? -EOPNOTSUPP : -EINVAL;
+	if (!pd)
+		return -EINVAL;
 	rc = qp_check(c, &drv, sn_attr_num(c, UVERBS_ATTR_CREATE_QP_TYPE));
 	if (rc)
 		return rc;
@@ -182,7 +182,10 @@ static int qp_create(struct sn_call *c)
 		return -ENOMEM;
 	qp_fill(c, qp, &drv);
 	qp->pdn = pd->pdn;
-	rc = qp->scq && qp->rcq ? sn_qp_add(c->dev, c->ctx, qp) : -EINVAL;
+	qp->srq = sn_attr_obj(c, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, SN_SRQ);
+	rc = qp->scq && qp->rcq && (qp->srq || !sn_attr(c, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)) ?
+		     sn_qp_add(c->dev, c->ctx, qp) :
+		     -EINVAL;
 	if (rc) {
 		free(qp);
 		return rc;

@@ -53,7 +53,9 @@ static void fill_device(struct sn_call *c, struct ib_uverbs_query_device_resp *r
 	r->max_qp_init_rd_atom = 16;
 	r->atomic_cap = IBV_ATOMIC_HCA;
 	r->max_ah = INT32_MAX;
-	r->max_srq = 0;
+	r->max_srq = SN_TABLE_SIZE;
+	r->max_srq_wr = SN_MAX_SRQ_WR;
+	r->max_srq_sge = SN_MAX_SRQ_SGE;
 	r->max_pkeys = 1;
 	r->local_ca_ack_delay = 16;
 	r->phys_port_cnt = 1;
@@ -193,6 +195,8 @@ int sn_write_call(struct sn_call *c)
 	case IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL:
 		return out ? create_comp_channel(c) : -ENOSPC;
 	case IB_USER_VERBS_CMD_CREATE_AH: return out ? create_ah(c) : -ENOSPC;
+	case IB_USER_VERBS_CMD_MODIFY_SRQ: return sn_write_modify_srq(c);
+	case IB_USER_VERBS_CMD_QUERY_SRQ: return out ? sn_write_query_srq(c) : -ENOSPC;
 	case IB_USER_VERBS_CMD_QUERY_QP: return out ? sn_write_query_qp(c) : -ENOSPC;
 	case IB_USER_VERBS_CMD_MODIFY_QP: return sn_write_modify_qp(c, false);
 	case EX(IB_USER_VERBS_EX_CMD_MODIFY_QP): return sn_write_modify_qp(c, true);

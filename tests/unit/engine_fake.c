@@ -57,6 +57,13 @@ void sn_event_async_qp(struct sn_dev *dev, struct sn_qp *qp, int type)
 	fake_async++;
 }
 
+void sn_event_async_srq(struct sn_dev *dev, struct sn_srq *srq, int type)
+{
+	(void)dev;
+	(void)type;
+	srq->async_events++;
+}
+
 void sn_event_async_cq(struct sn_dev *dev, struct sn_cq *cq, int type)
 {
 	(void)dev, (void)cq, (void)type;

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Shared receive queues: those of libibverbs, whose ring libmlx5 links and
+ * refills, and the library's own, which are the firmware's RMPs, as a ring and
+ * as a linked list.
+ */
+#include <endian.h>
+#include <unistd.h>
+
+#include "../lib/e2e.h"
+#include "../lib/vb.h"
+
+#define BYTES 256u
+#define RECV_AT 65536u
+
+struct shared {
+	struct vb v;
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct ibv_qp *tx[2], *rx[2];
+};
+
+static void open_all(struct shared *s, uint32_t wr)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = wr, .max_sge = 3 } };
+	int i;
+
+	s->v = vb_open(2 * RECV_AT);
+	s->cq = ibv_create_cq(s->v.ctx, 512, NULL, NULL, 0);
+	s->srq = ibv_create_srq(s->v.pd, &init);
+	cr_assert(s->cq && s->srq);
+	for (i = 0; i < 2; i++) {
+		s->tx[i] = vb_qp(&s->v, IBV_QPT_RC, s->cq, NULL);
+		s->rx[i] = vb_qp(&s->v, IBV_QPT_RC, s->cq, s->srq);
+		vb_connect(&s->v, s->tx[i], s->rx[i]);
+	}
+}
+
+static void close_all(struct shared *s)
+{
+	int i;
+
+	cr_assert_eq(ibv_destroy_srq(s->srq), EBUSY, "queue pairs still use it");
+	for (i = 0; i < 2; i++) {
+		cr_assert_eq(ibv_destroy_qp(s->tx[i]), 0);
+		cr_assert_eq(ibv_destroy_qp(s->rx[i]), 0);
+	}
+	cr_assert_eq(ibv_destroy_srq(s->srq), 0);
+	cr_assert_eq(ibv_destroy_cq(s->cq), 0);
+	vb_close(&s->v);
+}
+
+/* Three laps of the ring, consumed by two queue pairs in turn. */
+Test(verbs_srq, two_queue_pairs_consume_one_ring)
+{
+	struct ibv_wc wc, got = { 0 };
+	struct shared s;
+	uint32_t n, i;
+
+	open_all(&s, 15);
+	for (n = 0; n < 15; n++)
+		cr_assert_eq(vb_srq_recv(&s.v, s.srq, n, RECV_AT + n * BYTES, BYTES), 0);
+	for (n = 0; n < 48; n++) {
+		s.v.mem[0] = (uint8_t)(n + 1);
+		cr_assert_eq(vb_send(&s.v, s.tx[n % 2], 1000, 0, BYTES), 0);
+		for (i = 0; i < 2; i++) {
+			wc = vb_wc(s.cq);
+			cr_assert_eq(wc.status, IBV_WC_SUCCESS, "%s", ibv_wc_status_str(wc.status));
+			if (wc.opcode == IBV_WC_RECV)
+				got = wc;
+		}
+		cr_assert_eq(got.wr_id, n % 15, "message %u", n);
+		cr_assert_eq(got.qp_num, s.rx[n % 2]->qp_num);
+		cr_assert_eq(got.byte_len, BYTES);
+		cr_assert_eq(s.v.mem[RECV_AT + n % 15 * BYTES], n + 1);
+		cr_assert_eq(vb_srq_recv(&s.v, s.srq, n % 15, RECV_AT + n % 15 * BYTES, BYTES), 0);
+	}
+	close_all(&s);
+}
+
+Test(verbs_srq, an_empty_queue_holds_the_sender_back)
+{
+	struct shared s;
+	struct ibv_wc a, b;
+
+	open_all(&s, 4);
+	cr_assert_eq(vb_send(&s.v, s.tx[0], 7, 0, BYTES), 0);
+	usleep(20000);
+	cr_assert_eq(ibv_poll_cq(s.cq, 1, &a), 0, "nothing to receive into");
+	cr_assert_eq(vb_srq_recv(&s.v, s.srq, 8, RECV_AT, BYTES), 0);
+	a = vb_wc(s.cq);
+	b = vb_wc(s.cq);
+	cr_assert_eq(a.status | b.status, IBV_WC_SUCCESS);
+	cr_assert_eq(a.wr_id + b.wr_id, 15);
+	close_all(&s);
+}
+
+Test(verbs_srq, the_limit_event_comes_once)
+{
+	struct ibv_srq_attr attr = { .srq_limit = 3 };
+	struct ibv_async_event ev;
+	struct shared s;
+	uint32_t n;
+
+	open_all(&s, 15);
+	for (n = 0; n < 5; n++)
+		cr_assert_eq(vb_srq_recv(&s.v, s.srq, n, RECV_AT, BYTES), 0);
+	cr_assert_eq(ibv_modify_srq(s.srq, &attr, IBV_SRQ_LIMIT), 0);
+	cr_assert_eq(ibv_query_srq(s.srq, &attr), 0);
+	cr_assert_eq(attr.srq_limit, 3);
+	cr_assert_geq(attr.max_wr, 15);
+	cr_assert_eq(attr.max_sge, 3);
+	for (n = 0; n < 4; n++) {
+		cr_assert_eq(vb_send(&s.v, s.tx[0], 9, 0, BYTES), 0);
+		cr_assert_eq(vb_wc(s.cq).status | vb_wc(s.cq).status, IBV_WC_SUCCESS);
+		if (n < 2) /* 4 and 3 are left */
+			cr_assert_eq(vb_async(&s.v, &ev, 0), -1, "too early, message %u", n);
+		if (n == 2) {
+			cr_assert_eq(vb_async(&s.v, &ev, 5000), IBV_EVENT_SRQ_LIMIT_REACHED);
+			cr_assert_eq(ev.element.srq, s.srq);
+		}
+	}
+	cr_assert_eq(vb_async(&s.v, &ev, 0), -1, "once");
+	attr.srq_limit = 100;
+	cr_assert_eq(ibv_modify_srq(s.srq, &attr, IBV_SRQ_LIMIT), EINVAL, "more than it holds");
+	cr_assert_eq(ibv_modify_srq(s.srq, &attr, IBV_SRQ_MAX_WR), EINVAL, "mlx5 does not resize");
+	close_all(&s);
+}
+
+Test(verbs_srq, an_error_announces_the_last_wqe)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_async_event ev;
+	struct shared s;
+
+	open_all(&s, 4);
+	cr_assert_eq(vb_srq_recv(&s.v, s.srq, 1, RECV_AT, BYTES), 0);
+	cr_assert_eq(ibv_modify_qp(s.rx[1], &attr, IBV_QP_STATE), 0);
+	cr_assert_eq(vb_async(&s.v, &ev, 5000), IBV_EVENT_QP_LAST_WQE_REACHED);
+	cr_assert_eq(ev.element.qp, s.rx[1]);
+	/* its WQE stays, for the others */
+	cr_assert_eq(vb_send(&s.v, s.tx[0], 2, 0, BYTES), 0);
+	cr_assert_eq(vb_wc(s.cq).status | vb_wc(s.cq).status, IBV_WC_SUCCESS);
+	close_all(&s);
+}
+
+Test(verbs_srq, kinds_that_are_not_there_are_refused)
+{
+	struct ibv_srq_init_attr_ex init = {
+		.attr = { .max_wr = 4, .max_sge = 1 }, .srq_type = IBV_SRQT_TM,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ |
+			     IBV_SRQ_INIT_ATTR_TM,
+		.tm_cap = { .max_num_tags = 4, .max_ops = 4 },
+	};
+	struct ibv_cq_init_attr_ex cq_init = { .cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct vb v = vb_open(4096);
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(v.ctx, &cq_init);
+
+	cr_assert(cq);
+	init.pd = v.pd;
+	init.cq = ibv_cq_ex_to_cq(cq);
+	cr_assert_eq(ibv_create_srq_ex(v.ctx, &init), NULL, "tag matching");
+	cr_assert_eq(errno, EOPNOTSUPP);
+	cr_assert_eq(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	vb_close(&v);
+}
+
+/* ---- the library's: firmware objects ---- */
+
+struct rmp {
+	struct e2e_nic nic;
+	struct e2e_qp tx;
+	struct e2e_buf buf;
+	struct doca_verbs_srq *srq;
+	doca_verbs_cq_t *cq;
+	doca_verbs_qp_t *rx;
+};
+
+static void make_srq(struct rmp *r, enum doca_verbs_srq_type type)
+{
+	struct doca_verbs_srq_init_attr *attr;
+
+	cr_assert_eq(doca_verbs_srq_init_attr_create(&attr), DOCA_SUCCESS);
+	doca_verbs_srq_init_attr_set_srq_wr(attr, 4);
+	doca_verbs_srq_init_attr_set_receive_max_sges(attr, 1);
+	doca_verbs_srq_init_attr_set_type(attr, type);
+	doca_verbs_srq_init_attr_set_pd(attr, r->nic.pd);
+	cr_assert_eq(doca_verbs_srq_create(r->nic.ctx, attr, &r->srq), DOCA_SUCCESS);
+	doca_verbs_srq_init_attr_destroy(attr);
+}
+
+static void make_receiver(struct rmp *r)
+{
+	doca_verbs_qp_init_attr_t *init;
+	doca_verbs_cq_attr_t *attr;
+
+	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
+	doca_verbs_cq_attr_set_cq_size(attr, 64);
+	cr_assert_eq(doca_verbs_cq_create(r->nic.dev, attr, &r->cq), DOCA_SUCCESS);
+	doca_verbs_cq_attr_destroy(attr);
+	cr_assert_eq(doca_verbs_qp_init_attr_create(&init), DOCA_SUCCESS);
+	doca_verbs_qp_init_attr_set_pd(init, r->nic.dev);
+	doca_verbs_qp_init_attr_set_send_cq(init, r->cq);
+	doca_verbs_qp_init_attr_set_receive_cq(init, r->cq);
+	doca_verbs_qp_init_attr_set_send_max_sges(init, 1);
+	doca_verbs_qp_init_attr_set_sq_wr(init, 16);
+	cr_assert_eq(doca_verbs_qp_init_attr_set_srq(init, r->srq), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_create(r->nic.dev, init, &r->rx), DOCA_SUCCESS);
+	doca_verbs_qp_init_attr_destroy(init);
+}
+
+/* Entry n, and the count that says it is there; the link is the next entry. */
+static void post(struct rmp *r, uint32_t n, bool linked)
+{
+	uint32_t num, stride, *wqe, *dbr = doca_verbs_srq_get_dbr_addr(r->srq);
+	void *ring;
+	uint64_t at;
+
+	doca_verbs_srq_get_wq(r->srq, &ring, &num, &stride);
+	wqe = (uint32_t *)((uint8_t *)ring + n % num * stride);
+	wqe[0] = htobe32((n + 1) % num);
+	wqe += linked ? 4 : 0;
+	wqe[0] = htobe32(BYTES);
+	wqe[1] = htobe32(r->buf.mr->lkey);
+	at = htobe64((uintptr_t)r->buf.mem + RECV_AT + n % num * BYTES);
+	memcpy(wqe + 2, &at, 8);
+	__atomic_store_n(dbr, htobe32(n + 1), __ATOMIC_RELEASE);
+}
+
+static void consume(enum doca_verbs_srq_type type)
+{
+	bool linked = type == DOCA_VERBS_SRQ_TYPE_LINKED_LIST;
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+	doca_gpu_dev_verbs_ticket_t ticket;
+	uint32_t qpn, n, num;
+	volatile uint8_t *cqe;
+	uint8_t cqe_bytes;
+	struct rmp r;
+	void *ring;
+
+	e2e_open(&r.nic);
+	e2e_buf_open(&r.nic, &r.buf, 2 * RECV_AT, E2E_REMOTE);
+	make_srq(&r, type);
+	make_receiver(&r);
+	e2e_qp_open(&r.nic, &r.tx, E2E_DB, 64);
+	cr_assert_eq(doca_verbs_qp_get_qpn(r.rx, &qpn), DOCA_SUCCESS);
+	cr_assert_eq(e2e_connect(&r.nic, r.tx.hl->qp, &r.nic.gid, qpn, path), DOCA_SUCCESS);
+	cr_assert_eq(e2e_connect(&r.nic, r.rx, &r.nic.gid, r.tx.qpn, path), DOCA_SUCCESS);
+	doca_verbs_cq_get_wq(r.cq, &ring, &num, &cqe_bytes);
+	for (n = 0; n < 10; n++) { /* more than two laps of four entries */
+		post(&r, n, linked);
+		r.buf.mem[0] = (uint8_t)(n + 1);
+		cr_assert_eq(gdk_put_imm(r.tx.dev, e2e_addr(r.buf.mem + BYTES, r.buf.mr->rkey),
+					 e2e_addr(r.buf.mem, r.buf.mr->lkey), 64, htobe32(n),
+					 &ticket, E2E_MODE, E2E_DB, 0), 0);
+		cr_assert_eq(e2e_wait(&r.tx, ticket), 0);
+		cqe = (volatile uint8_t *)ring + cqe_bytes * n;
+		cr_assert_eq(cqe[63] >> 4, 1, "entry %u: RDMA write with immediate", n);
+		cr_assert_eq(cqe[60] << 8 | cqe[61], n % 4, "the WQE that it consumed");
+		cr_assert_eq(cqe[39], n, "its immediate");
+		cr_assert_eq(r.buf.mem[BYTES], n + 1);
+	}
+	cr_assert_eq(doca_verbs_srq_destroy(r.srq), DOCA_ERROR_IN_USE);
+	e2e_qp_close(&r.tx);
+	cr_assert_eq(doca_verbs_qp_destroy(r.rx), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_destroy(r.cq), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_srq_destroy(r.srq), DOCA_SUCCESS);
+	e2e_buf_close(&r.buf);
+	e2e_close(&r.nic);
+}
+
+Test(verbs_srq, the_librarys_ring_is_consumed)
+{
+	consume(DOCA_VERBS_SRQ_TYPE_CONTIGUOUS);
+}
+
+Test(verbs_srq, the_librarys_linked_list_is_consumed)
+{
+	consume(DOCA_VERBS_SRQ_TYPE_LINKED_LIST);
+}
