@@ -15,14 +15,15 @@
 void sn_pcap_open(struct sn_eng *e)
 {
 	const uint32_t head[6] = { PCAP_MAGIC_NS, 2 | 4 << 16, 0, 0, 65535, PCAP_RAW_IP };
+	static bool begun; /* a process that opens the NIC again goes on with its file */
 
 	if (!e->dev->cfg.pcap[0])
 		return;
-	e->pcap = fopen(e->dev->cfg.pcap, "we");
+	e->pcap = fopen(e->dev->cfg.pcap, begun ? "ae" : "we");
 	if (!e->pcap)
 		fprintf(stderr, "softnic: capture file %s: %m\n", e->dev->cfg.pcap);
-	else
-		fwrite(head, sizeof(head), 1, e->pcap);
+	else if (!begun)
+		begun = fwrite(head, sizeof(head), 1, e->pcap);
 }
 
 void sn_pcap_write(struct sn_eng *e, const struct sn_pkt *p, uint32_t icrc)

@@ -13,12 +13,14 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
 #include <string.h>
 
-static int get_context(struct sn_call *c)
+static int context_out(struct sn_call *c, uint16_t vectors_id, uint16_t support_id,
+		       uint16_t resp_id)
 {
-	struct mlx5_ib_alloc_ucontext_req_v2 req;
-	struct mlx5_ib_alloc_ucontext_resp resp = {
+	const struct mlx5_ib_alloc_ucontext_resp resp = {
 		.qp_tab_size = 1 << 18, .bf_reg_size = 512, .tot_bfregs = 0,
 		.cache_line_size = 64, .max_sq_desc_sz = 1024, .max_rq_desc_sz = 512,
 		.max_send_wqebb = SN_MAX_QP_SZ, .max_recv_wr = SN_MAX_QP_SZ,
@@ -29,8 +31,18 @@ static int get_context(struct sn_call *c)
 		.eth_min_inline = MLX5_USER_INLINE_MODE_NONE, .log_uar_size = 12,
 		.num_uars_per_page = 1, .num_dyn_bfregs = 1024,
 	};
-	uint32_t vectors = SN_COMP_VECTORS;
-	uint64_t support = 1; /* optional MR access flags */
+	const uint32_t vectors = SN_COMP_VECTORS;
+	const uint64_t support = 1; /* optional MR access flags */
+
+	sn_attr_out(c, vectors_id, &vectors, sizeof(vectors));
+	sn_attr_out(c, support_id, &support, sizeof(support));
+	sn_attr_out(c, resp_id, &resp, sizeof(resp));
+	return 0;
+}
+
+static int get_context(struct sn_call *c)
+{
+	struct mlx5_ib_alloc_ucontext_req_v2 req;
 
 	if (c->ctx->ready)
 		return -EINVAL;
@@ -38,10 +50,18 @@ static int get_context(struct sn_call *c)
 	if (!(req.lib_caps & MLX5_LIB_CAP_DYN_UAR))
 		return -EOPNOTSUPP;
 	c->ctx->ready = true;
-	sn_attr_out(c, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, &vectors, sizeof(vectors));
-	sn_attr_out(c, UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, &support, sizeof(support));
-	sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &resp, sizeof(resp));
-	return 0;
+	return context_out(c, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS,
+			   UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, UVERBS_ATTR_UHW_OUT);
+}
+
+/* Of an open context, for a program that was handed its file. */
+static int query_context(struct sn_call *c)
+{
+	if (!c->ctx->ready)
+		return -EINVAL;
+	return context_out(c, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS,
+			   UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT,
+			   (uint16_t)MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX);
 }
 
 static int query_port(struct sn_call *c)
@@ -69,6 +89,16 @@ static int query_port(struct sn_call *c)
 	p->link_layer = IBV_LINK_LAYER_ETHERNET;
 	p->flags = 1; /* needs a GRH */
 	return sn_attr_out(c, UVERBS_ATTR_QUERY_PORT_RESP, &resp, sizeof(resp));
+}
+
+/* What a port of an embedded switch has more than others: nothing here. */
+static int query_port_mlx5(struct sn_call *c)
+{
+	const struct mlx5_ib_uapi_query_port resp = { .flags = 0 };
+
+	if (sn_attr_num(c, (uint16_t)MLX5_IB_ATTR_QUERY_PORT_PORT_NUM) != 1)
+		return -EINVAL;
+	return sn_attr_out(c, (uint16_t)MLX5_IB_ATTR_QUERY_PORT, &resp, sizeof(resp));
 }
 
 static void gid_entry(struct sn_call *c, uint32_t index, struct ib_uverbs_gid_entry *e)
@@ -137,6 +167,12 @@ const struct sn_method sn_methods_dev[] = {
 	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT,
 	  A(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS) | A(UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT),
 	  UHW, get_context },
+	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT,
+	  A(UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS) |
+		  A(UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT),
+	  D(MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX), query_context },
+	{ UVERBS_OBJECT_DEVICE, MLX5_IB_METHOD_QUERY_PORT, 0,
+	  D(MLX5_IB_ATTR_QUERY_PORT_PORT_NUM) | D(MLX5_IB_ATTR_QUERY_PORT), query_port_mlx5 },
 	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT,
 	  A(UVERBS_ATTR_QUERY_PORT_PORT_NUM) | A(UVERBS_ATTR_QUERY_PORT_RESP), 0, query_port },
 	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE, 0xf, 0, query_gid_table },

@@ -12,6 +12,7 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,9 @@ static struct sn_cq *cq_from_call(struct sn_call *c, const struct mlx5_ib_create
 
 static int cq_create(struct sn_call *c)
 {
+	/* Padding: a CQE in the second half of its 128 bytes is how every one is written. */
+	const uint16_t known = MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD |
+			       MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX;
 	struct mlx5_ib_create_cq_resp resp = { 0 };
 	struct mlx5_ib_create_cq drv;
 	uint32_t cqe;
@@ -60,7 +64,8 @@ static int cq_create(struct sn_call *c)
 
 	sn_attr_in(c, UVERBS_ATTR_UHW_IN, &drv, sizeof(drv));
 	cqe = (uint32_t)sn_attr_num(c, UVERBS_ATTR_CREATE_CQ_CQE);
-	if (cqe == 0 || cqe >= 1u << SN_MAX_CQ_LOG ||
+	if (cqe == 0 || cqe >= 1u << SN_MAX_CQ_LOG || drv.flags & ~known ||
+	    (drv.flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD && drv.cqe_size != 128) ||
 	    (drv.cqe_size != 64 && drv.cqe_size != 128) || drv.cqe_comp_en ||
 	    sn_attr_num(c, UVERBS_ATTR_CREATE_CQ_COMP_VECTOR) >= SN_COMP_VECTORS ||
 	    !(drv.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) ||
@@ -217,6 +222,28 @@ static int pd_destroy(struct sn_call *c)
 	return pd ? sn_pd_destroy(c->dev, pd) : -ENOENT;
 }
 
+static int pd_query(struct sn_call *c)
+{
+	struct sn_pd *pd = sn_attr_obj(c, (uint16_t)MLX5_IB_ATTR_QUERY_PD_HANDLE, SN_PD);
+
+	if (!pd)
+		return -ENOENT;
+	return sn_attr_out(c, (uint16_t)MLX5_IB_ATTR_QUERY_PD_RESP_PDN, &pd->pdn, sizeof(pd->pdn));
+}
+
+static int mr_query(struct sn_call *c)
+{
+	struct sn_mr *mr = sn_attr_obj(c, UVERBS_ATTR_QUERY_MR_HANDLE, SN_MR);
+
+	if (!mr)
+		return -ENOENT;
+	sn_attr_out(c, UVERBS_ATTR_QUERY_MR_RESP_LKEY, &mr->lkey, sizeof(mr->lkey));
+	sn_attr_out(c, UVERBS_ATTR_QUERY_MR_RESP_RKEY, &mr->rkey, sizeof(mr->rkey));
+	sn_attr_out(c, UVERBS_ATTR_QUERY_MR_RESP_LENGTH, &mr->len, sizeof(mr->len));
+	sn_attr_out(c, UVERBS_ATTR_QUERY_MR_RESP_IOVA, &mr->iova, sizeof(mr->iova)); /* optional */
+	return 0;
+}
+
 static int mr_destroy(struct sn_call *c)
 {
 	struct sn_mr *mr = sn_attr_obj(c, UVERBS_ATTR_DESTROY_MR_HANDLE, SN_MR);
@@ -243,7 +270,9 @@ static int ah_destroy(struct sn_call *c)
 
 const struct sn_method sn_methods_obj[] = {
 	{ UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, 0x1, 0, pd_destroy },
+	{ UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, 0, 0x3, pd_query },
 	{ UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, 0x1, 0, mr_destroy },
+	{ UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, 0x1f, 0, mr_query },
 	{ UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, 0x1ff, 0, mr_reg_dmabuf },
 	{ UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, 0x1, 0, ah_destroy },
 	{ UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, 0xff, UHW, cq_create },

@@ -64,7 +64,9 @@ static void fill_device(struct sn_call *c, struct ib_uverbs_query_device_resp *r
 static int ex_query_device(struct sn_call *c)
 {
 	struct ib_uverbs_ex_query_device_resp resp;
-	struct mlx5_ib_query_device_resp drv = { .response_length = sizeof(drv) };
+	struct mlx5_ib_query_device_resp drv = {
+		.response_length = sizeof(drv), .flags = MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD,
+	};
 	struct ib_uverbs_attr *a = sn_attr(c, UVERBS_ATTR_CORE_OUT);
 
 	memset(&resp, 0, sizeof(resp));
