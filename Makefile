@@ -166,7 +166,7 @@ link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
 TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
 TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
 ENGINE_TEST_OBJS := $(call obj,$(addprefix tests/softnic/,engine.c uar_watch.c sq.c requester.c \
-	responder.c rq.c cqe.c mem.c wire.c icrc.c pcap.c fault.c trace.c))
+	responder.c rq.c cqe.c mem.c guard.c wire.c icrc.c pcap.c fault.c trace.c))
 $(filter-out $(B)/tests/test_softnic_engine,$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)
@@ -219,12 +219,12 @@ bench: all $(BENCHES)
 # Each harness runs for FUZZ_SECONDS; a finding is a non-zero exit and a file in build/fuzz.
 FUZZ_SECONDS ?= 30
 FUZZ_NIC := $(addprefix tests/softnic/,engine.c uar_watch.c sq.c requester.c responder.c rq.c cqe.c \
-	mem.c wire.c icrc.c pcap.c fault.c) tests/unit/engine_fake.c
+	mem.c guard.c wire.c icrc.c pcap.c fault.c) tests/unit/engine_fake.c
 fuzz:
 	@tests/deps.sh build fuzz
 	@mkdir -p build/fuzz
 	@for h in $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c)); do \
-		clang -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
+		clang -std=gnu11 -D_GNU_SOURCE -DGDK_SAN -g -O1 -fsanitize=fuzzer,address,undefined \
 			-fno-sanitize-recover=undefined -pthread -o build/fuzz/$$h \
 			tests/fuzz/$$h.c $(FUZZ_NIC) -lz -ldl && \
 		ASAN_OPTIONS=detect_leaks=0 build/fuzz/$$h -max_total_time=$(FUZZ_SECONDS) \

@@ -312,6 +312,13 @@ void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp,
 void sn_cq_arm(struct sn_eng *e, struct sn_cq *cq, uint32_t word);
 void sn_cq_scan_arms(struct sn_eng *e, bool rung);
 
+/* guard.c: copies that survive a fault, on the NIC thread only */
+void sn_guard_install(void);
+void sn_guard_remove(void);
+void sn_guard_pass(void);  /* the NIC thread's next pass begins */
+bool sn_guard_ready(void); /* false: another thread, or the program has handlers of its own */
+int sn_guard_copy(uint64_t va, void *buf, size_t len, bool write);
+
 /* mem.c: 0 or -EFAULT; never a signal for memory that is not mapped */
 struct sn_iov {
 	uint64_t va;

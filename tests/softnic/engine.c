@@ -93,6 +93,7 @@ static bool pass(struct sn_eng *e)
 	bool any;
 
 	e->now = sn_now();
+	sn_guard_pass();
 	any = sn_wire_poll(e);
 	any |= sn_uar_poll(e);
 	any |= sn_uar_sweep(e);
@@ -198,6 +199,8 @@ static int spawn(struct sn_eng *e)
 	int err;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGSEGV); /* see guard.c */
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&e->thread, NULL, nic_thread, e);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -247,6 +250,7 @@ int sn_eng_start(struct sn_dev *dev)
 		goto free_engine;
 	sn_pcap_open(e);
 	e->running = true;
+	sn_guard_install();
 	err = spawn(e);
 	if (err)
 		goto close_wire;
@@ -255,6 +259,7 @@ int sn_eng_start(struct sn_dev *dev)
 	return 0;
 
 close_wire:
+	sn_guard_remove();
 	sn_pcap_close(e);
 	sn_wire_close(e);
 free_engine:
@@ -292,6 +297,7 @@ void sn_eng_stop(struct sn_dev *dev)
 			return;
 		}
 		close(e->evfd);
+		sn_guard_remove();
 	}
 	sn_pcap_close(e);
 	sn_wire_close(e);

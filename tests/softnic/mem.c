@@ -76,6 +76,8 @@ static int host_copy(uint64_t va, void *buf, size_t len, bool write)
 
 	if (!len)
 		return 0;
+	if (sn_guard_ready())
+		return sn_guard_copy(va, buf, len, write);
 	n = syscall(write ? SYS_process_vm_writev : SYS_process_vm_readv, (long)getpid(),
 		    &local, 1L, &remote, 1L, 0L);
 	if (n == (long)len)
@@ -222,7 +224,7 @@ int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len)
 {
 	if (gpu)
 		return gpu_copy(va, (void *)(uintptr_t)src, len, true);
-	if (word_store(va, src, len))
+	if (!sn_guard_ready() && word_store(va, src, len))
 		return 0;
 	return host_copy(va, (void *)(uintptr_t)src, len, true);
 }

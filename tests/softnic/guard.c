@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Plain copies by the NIC thread from and to memory that its program may have
+ * unmapped. A handler of SIGSEGV and SIGBUS turns a fault of such a copy into
+ * -EFAULT; every other fault goes to the handler that was there before, as if
+ * ours did not exist. A program that installs its own later keeps it: the NIC
+ * looks once in each pass that copies, and leaves memory to system calls while
+ * another handler is there. So it is under sanitizers, which would take the
+ * copies for accesses of the program.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+
+#include "eng.h"
+
+#ifdef GDK_SAN
+#define POSSIBLE false
+#else
+#define POSSIBLE true
+#endif
+#define LOCAL_TLS static __thread __attribute__((tls_model("initial-exec")))
+
+static const int signals[2] = { SIGSEGV, SIGBUS };
+static struct sigaction before[2];
+
+LOCAL_TLS sigjmp_buf *volatile landing;
+LOCAL_TLS enum { UNUSABLE, UNKNOWN, USABLE } state; /* UNUSABLE in all other threads */
+
+static void default_action(int sig, const siginfo_t *info, bool ignored)
+{
+	bool sent = info->si_code <= 0; /* else it comes again by itself */
+
+	if (sent && ignored)
+		return;
+	signal(sig, SIG_DFL);
+	if (sent)
+		raise(sig);
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	const struct sigaction *old = &before[sig == SIGBUS];
+
+	if (landing)
+		siglongjmp(*landing, 1);
+	if (old->sa_flags & SA_SIGINFO)
+		old->sa_sigaction(sig, info, context);
+	else if (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN)
+		default_action(sig, info, old->sa_handler == SIG_IGN);
+	else
+		old->sa_handler(sig);
+}
+
+static bool is_ours(int sig)
+{
+	struct sigaction now;
+
+	return !sigaction(sig, NULL, &now) && now.sa_flags & SA_SIGINFO &&
+	       now.sa_sigaction == on_fault;
+}
+
+void sn_guard_install(void)
+{
+	struct sigaction ours = { .sa_sigaction = on_fault,
+				  .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
+	int i;
+
+	sigemptyset(&ours.sa_mask);
+	for (i = 0; POSSIBLE && i < 2; i++)
+		if (!is_ours(signals[i]))
+			sigaction(signals[i], &ours, &before[i]);
+}
+
+/* Who installed a handler since then may still call ours as the one before it. */
+void sn_guard_remove(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (is_ours(signals[i]))
+			sigaction(signals[i], &before[i], NULL);
+}
+
+void sn_guard_pass(void)
+{
+	state = UNKNOWN;
+}
+
+bool sn_guard_ready(void)
+{
+	if (state == UNKNOWN)
+		state = is_ours(SIGSEGV) && is_ours(SIGBUS) ? USABLE : UNUSABLE;
+	return state == USABLE;
+}
+
+/* Aligned words are moved whole, for somebody may poll or change them. */
+static void fetch(void *dst, const void *va, size_t len)
+{
+	uint64_t v8;
+	uint32_t v4;
+
+	if (len == 8 && !((uintptr_t)va & 7)) {
+		v8 = __atomic_load_n((const uint64_t *)va, __ATOMIC_ACQUIRE);
+		memcpy(dst, &v8, 8);
+	} else if (len == 4 && !((uintptr_t)va & 3)) {
+		v4 = __atomic_load_n((const uint32_t *)va, __ATOMIC_ACQUIRE);
+		memcpy(dst, &v4, 4);
+	} else {
+		memcpy(dst, va, len);
+	}
+}
+
+/* What is longer than a word arrives with its last bytes last: they are polled too. */
+static void store(void *va, const void *src, size_t len)
+{
+	uint8_t *end = (uint8_t *)va + len - 8;
+	uint64_t v8;
+	uint32_t v4;
+
+	if (len == 8 && !((uintptr_t)va & 7)) {
+		memcpy(&v8, src, 8);
+		__atomic_store_n((uint64_t *)va, v8, __ATOMIC_RELEASE);
+	} else if (len == 4 && !((uintptr_t)va & 3)) {
+		memcpy(&v4, src, 4);
+		__atomic_store_n((uint32_t *)va, v4, __ATOMIC_RELEASE);
+	} else if (len <= 8) {
+		memcpy(va, src, len);
+	} else {
+		memcpy(va, src, len - 8);
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+		memcpy(end, (const uint8_t *)src + len - 8, 8);
+	}
+}
+
+/* 0 or -EFAULT; some of it may have been moved then. */
+int sn_guard_copy(uint64_t va, void *buf, size_t len, bool write)
+{
+	sigjmp_buf here;
+
+	if (sigsetjmp(here, 0)) {
+		landing = NULL;
+		return -EFAULT;
+	}
+	landing = &here;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (write)
+		store((void *)(uintptr_t)va, buf, len);
+	else
+		fetch(buf, (const void *)(uintptr_t)va, len);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	landing = NULL;
+	return 0;
+}

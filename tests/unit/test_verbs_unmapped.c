@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Registered memory that is taken away before the NIC gets to it: an error
+ * completion, not a signal; and handlers of SIGSEGV that the program installs
+ * before or after it opens the NIC get the program's own faults, all of them
+ * and no others.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "../lib/vb.h"
+
+#define LEN 8192u
+
+static volatile sig_atomic_t caught;
+static sigjmp_buf landing;
+
+static void on_segv(int sig)
+{
+	caught++;
+	(void)sig;
+	siglongjmp(landing, 1);
+}
+
+static void catch_segv(void)
+{
+	struct sigaction own = { .sa_handler = on_segv, .sa_flags = SA_NODEFER };
+
+	sigemptyset(&own.sa_mask);
+	cr_assert_eq(sigaction(SIGSEGV, &own, NULL), 0);
+	caught = 0;
+}
+
+/* A page that nobody may read. */
+static void fault(void)
+{
+	volatile uint8_t *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	cr_assert_neq(page, MAP_FAILED);
+	if (!sigsetjmp(landing, 0))
+		(void)*page;
+	munmap((void *)(uintptr_t)page, 4096);
+}
+
+static struct ibv_wc write_between(struct vb *v, uint64_t from, uint32_t lkey, uint64_t to,
+				   uint32_t rkey)
+{
+	struct ibv_cq *cq = ibv_create_cq(v->ctx, 16, NULL, NULL, 0);
+	struct ibv_qp *qp = vb_qp(v, IBV_QPT_RC, cq, NULL), *peer = vb_qp(v, IBV_QPT_RC, cq, NULL);
+	struct ibv_sge sge = { .addr = from, .length = LEN, .lkey = lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .wr.rdma = { .remote_addr = to, .rkey = rkey } }, *bad;
+	struct ibv_wc wc;
+
+	vb_connect(v, qp, peer);
+	cr_assert_eq(ibv_post_send(qp, &wr, &bad), 0);
+	wc = vb_wc(cq);
+	cr_assert_eq(ibv_destroy_qp(qp), 0);
+	cr_assert_eq(ibv_destroy_qp(peer), 0);
+	cr_assert_eq(ibv_destroy_cq(cq), 0);
+	return wc;
+}
+
+/* What the NIC makes of memory that is gone, as source and as destination. */
+static void meets_unmapped(struct vb *v)
+{
+	uint8_t *gone = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+
+	cr_assert_neq(gone, MAP_FAILED);
+	mr = ibv_reg_mr(v->pd, gone, LEN, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	cr_assert(mr);
+	/* not munmap: the next queue would be put there */
+	cr_assert_eq(mprotect(gone + 4096, 4096, PROT_NONE), 0);
+	wc = write_between(v, (uintptr_t)gone, mr->lkey, (uintptr_t)v->mem, v->mr->rkey);
+	cr_expect_eq(wc.status, IBV_WC_LOC_PROT_ERR, "source: %d", wc.status);
+	wc = write_between(v, (uintptr_t)v->mem, v->mr->lkey, (uintptr_t)gone, mr->rkey);
+	cr_expect_eq(wc.status, IBV_WC_REM_ACCESS_ERR, "destination: %d", wc.status);
+	munmap(gone, LEN);
+	cr_assert_eq(ibv_dereg_mr(mr), 0);
+	v->mem[0] = 0x5a;
+	wc = write_between(v, (uintptr_t)v->mem, v->mr->lkey, (uintptr_t)v->mem + LEN,
+			   v->mr->rkey);
+	cr_expect_eq(wc.status, IBV_WC_SUCCESS);
+	cr_expect_eq(v->mem[LEN], 0x5a);
+}
+
+Test(unmapped, is_an_error_completion)
+{
+	struct vb v = vb_open(2 * LEN);
+
+	meets_unmapped(&v);
+	vb_close(&v);
+}
+
+Test(unmapped, beside_a_handler_from_before)
+{
+	struct vb v;
+
+	catch_segv();
+	v = vb_open(2 * LEN);
+	meets_unmapped(&v);
+	cr_expect_eq(caught, 0, "the program saw the NIC's faults");
+	fault();
+	fault();
+	cr_expect_eq(caught, 2);
+	vb_close(&v);
+	fault();
+	cr_expect_eq(caught, 3);
+}
+
+Test(unmapped, beside_a_handler_from_after)
+{
+	struct vb v = vb_open(2 * LEN);
+
+	catch_segv();
+	meets_unmapped(&v);
+	cr_expect_eq(caught, 0, "the program saw the NIC's faults");
+	fault();
+	cr_expect_eq(caught, 1);
+	meets_unmapped(&v);
+	cr_expect_eq(caught, 1);
+	vb_close(&v);
+}
+
+/* No handler at all: the program still dies of its own faults. */
+Test(unmapped, does_not_hide_faults, .signal = SIGSEGV)
+{
+	struct vb v = vb_open(2 * LEN);
+	volatile uint8_t *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	meets_unmapped(&v);
+	signal(SIGSEGV, SIG_DFL);
+	(void)*page;
+}
