@@ -28,15 +28,17 @@ for op in write read send; do
 	bench ib_${op}_bw -m 256 -s 5000
 	bench ib_${op}_lat
 done
-bench ib_write_bw -a # 2 bytes to 8 MiB
+bench ib_write_bw -a -n 20 # 2 bytes to 8 MiB
 bench ib_read_bw -s 100000 -o 4
 bench ib_write_bw -q 8
 bench ib_write_lat -s 200 -I 200 # in the work request
 bench ib_send_bw -e
 bench ib_send_bw -b -m 1024
-bench ib_send_bw -c UD
+bench ib_send_bw --use-srq
+bench ib_send_bw --use-srq -q 4 -e
+bench ib_send_bw -c UD -r 1000 # all receives posted: UD loses what finds none
 bench ib_send_lat -c UD
-bench ib_send_bw -c UD -e
+bench ib_send_bw -c UD -e -r 1000
 bench ib_atomic_bw -A FETCH_AND_ADD
 bench ib_atomic_bw -A CMP_AND_SWAP
 bench ib_atomic_lat
@@ -52,11 +54,13 @@ if [ "${1:-}" = long ]; then
 		bench ib_write_bw -s $size -I $size
 		bench ib_send_lat -s $size -I $size
 	done
+	bench ib_send_lat --use-srq
+	bench ib_send_bw --use-srq -a -n 20
 	bench ib_send_bw -c UD -a -n 20
 	bench ib_send_bw -q 8 -e
 	bench ib_read_lat -e
 	bench ib_atomic_bw -q 8 -o 16
-	bench ib_send_bw -c UD -q 4
+	bench ib_send_bw -c UD -q 4 -r 1000
 	bench ib_send_bw -r 1 -t 1
 	bench ib_write_bw --use_old_post_send
 	bench ib_write_bw --mr_per_qp -q 4
