@@ -97,7 +97,7 @@ def main():
     if len(args) != 1:
         raise SystemExit(__doc__)
     seen = wrong = acks = gaps = repeated = 0
-    expected = {}
+    expected, flows = {}, set()
     limit = 20000
     for ip in packets(args[0]):
         where = roce(ip)
@@ -128,8 +128,12 @@ def main():
             gaps += 1
             if gaps <= 5 and not corrupt:
                 print(f"to QP {dest:#x}: PSN {psn:#x} where {expected[key]:#x} is next")
-        expected[key] = (psn + 1) & 0xFFFFFF if opcode in ONE_PSN else psn
-    print(f"{seen} RoCEv2 packets, {len(expected)} flows, {acks} responses, {repeated} sent again, "
+        flows.add(key)
+        if opcode in ONE_PSN:
+            expected[key] = (psn + 1) & 0xFFFFFF
+        else:  # a read takes as many as it gets responses: whatever comes next is next
+            expected.pop(key, None)
+    print(f"{seen} RoCEv2 packets, {len(flows)} flows, {acks} responses, {repeated} sent again, "
           f"{wrong} wrong ICRC, {gaps} gaps in PSN")
     if not seen:
         return 2

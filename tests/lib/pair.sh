@@ -2,11 +2,13 @@
 # Copyright (c) gdaki authors
 #
 # For scripts that run two-sided programs of others on the software NIC. The
-# script sets name (its own, for messages), run (softnic-run) and tmp (a folder).
+# script sets name (its own, for messages), run (softnic-run) and tmp (a folder);
+# nic are more options of softnic-run.
 # --pcap FOLDER as its first argument: what each NIC sent and received goes there.
 # shellcheck shell=bash disable=SC2154
 bad=0
 pcap=
+nic=()
 if [ "${1:-}" = --pcap ]; then
 	pcap=$2
 	mkdir -p "$pcap"
@@ -27,7 +29,7 @@ listens() { # port
 on_nic() { # file name of the capture without .pcap, command...
 	local as=$1
 	shift
-	timeout 40 "$run" --strict ${pcap:+--pcap "$pcap/$as.pcap"} -- "$@"
+	timeout 40 "$run" --strict "${nic[@]}" ${pcap:+--pcap "$pcap/$as.pcap"} -- "$@"
 }
 
 # Runs the command as a server and, once that listens, as its client; both must
