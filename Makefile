@@ -66,6 +66,7 @@ TESTS    := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/
 THREADS  := $(patsubst tests/thread/%.c,$(B)/thread/%,$(sort $(wildcard tests/thread/*.c)))
 STANDINS := $(B)/standin/libcuda.so.1 $(B)/standin/libgdrapi.so
 SOFTNIC  := $(B)/lib/libsoftnic.so $(B)/bin/softnic-run
+SOAK     := $(B)/soak/soak
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(wildcard tests/bench/*.c)))
 CUDA_SO  := $(if $(SAN),,$(if $(NVCC),$(patsubst examples/%_kernel.cu,$(B)/lib/lib%_cuda.so,$(sort $(wildcard examples/*_kernel.cu)))))
 
@@ -183,6 +184,10 @@ $(B)/bench/%: $(B)/obj/tests/bench/%.o $(TEST_LIB) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lm
+$(SOAK): $(B)/obj/tests/soak/soak.o
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -libverbs
 $(B)/standin/libcuda.so.1: tests/standin/cuda.c | stage
 	$(call say,LD)
 	@mkdir -p $(@D)
@@ -192,7 +197,7 @@ $(B)/standin/libgdrapi.so: tests/standin/gdrapi.c | stage
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -shared $(LDFLAGS_ALL) -Wl,-soname,libgdrapi.so.2 -o $@ $<
 
-build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS)) $(THREADS) $(STANDINS)
+build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS)) $(THREADS) $(STANDINS) $(if $(SAN),,$(SOAK))
 
 # demo and test first install what is missing, then start make again, so that what was
 # just installed is seen.

@@ -404,6 +404,7 @@ static void rnr_nak(struct sn_eng *e, struct sn_qp_eng *q, uint8_t code)
 		sn_req_fail(e, q, SN_SYND_RNR, 0x87);
 		return;
 	}
+	q->retries = 0; /* it arrived in sequence: the peer lives and the path works */
 	rewind_to(q, q->una);
 	q->rnr_until = e->now + rnr_time[code & 31] * 10000ull;
 	q->timer = 0;
