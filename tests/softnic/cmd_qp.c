@@ -385,7 +385,8 @@ uint8_t sn_cmd_query_qp(struct sn_cmd *cmd)
 	query_path(q + QPC_PATH, qp);
 	nic_set(q, QPC_STATE, qp->state);
 	nic_set(q, QPC_PM_STATE, 3);
-	nic_set(q, QPC_MTU, qp->path_mtu);
+	/* Never an invalid one: NVIDIA's library queries before it has given one. */
+	nic_set(q, QPC_MTU, qp->path_mtu ? qp->path_mtu : 1);
 	nic_set(q, QPC_LOG_MSG_MAX, 30);
 	nic_set(q, QPC_REMOTE_QPN, qp->dest_qpn);
 	nic_set(q, QPC_LOG_SRA_MAX, log2_of(qp->max_rd_atomic));

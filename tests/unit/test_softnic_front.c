@@ -300,6 +300,7 @@ Test(softnic_front, qp_lives_through_its_states)
 	cr_assert(qp, "status %#x syndrome %#x", last_status, last_syndrome);
 	cr_assert_eq(qp_state(qp, qpn, out), 0);
 	cr_assert_eq(get(out, 0x28) & 0xffffff, 0x1234);
+	cr_assert_neq(get(out, 0x18 + 0x08) >> 29, 0, "a valid MTU from the beginning");
 
 	rtr_box(in, qpn, &gid);
 	modify(qp, in, 0x110, 0x10);
