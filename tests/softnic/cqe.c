@@ -6,6 +6,8 @@
  * sees it sees the rest and the payload; overrun; arming and events. A
  * collapsed CQ writes entry 0 only and cannot overrun.
  */
+#include <errno.h>
+
 #include "eng.h"
 
 #define CI_MASK 0xffffffu
@@ -69,34 +71,62 @@ static void notify(struct sn_eng *e, struct sn_cq *cq, bool solicited)
 	sn_event_completion(e->dev, cq);
 }
 
-void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp,
-		  const struct sn_cqe_args *a)
+/* False: the CQ cannot take it. */
+static bool put(struct sn_eng *e, struct sn_cq *cq, const struct sn_qp *qp,
+		const struct sn_cqe_args *a)
 {
 	uint64_t slot = cq->cc ? 0 : cq->pi & ((1u << cq->log_size) - 1);
 	uint64_t at = cq->buf + slot * cq->cqe_size + (cq->cqe_size == 128 ? 64 : 0);
-	bool error = a->opcode >= SN_CQE_REQ_ERR;
 	uint8_t cqe[64];
 	uint32_t last;
 
 	if (cq->error || !cq->eng || overrun(e, cq))
-		return;
+		return false;
 	fill(cqe, cq, qp, a, e->now);
 	memcpy(&last, cqe + 60, 4);
 	if (sn_mem_write(cq->eng->gpu, at, cqe, 60)) {
 		cq->error = true;
 		sn_event_async_cq(e->dev, cq, SN_ASYNC_CQ_ERR);
-		return;
+		return false;
 	}
 	if (cq->eng->gpu)
 		sn_mem_write(true, at + 60, &last, 4);
 	else
 		__atomic_store_n((uint32_t *)(uintptr_t)(at + 60), last, __ATOMIC_RELEASE);
 	cq->pi++;
+	return true;
+}
+
+void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp,
+		  const struct sn_cqe_args *a)
+{
+	bool error = a->opcode >= SN_CQE_REQ_ERR;
+
+	if (!put(e, cq, qp, a))
+		return;
 	SN_COUNT(e, qp, cqes, 1);
 	SN_COUNT(e, qp, error_cqes, error);
 	if (e->dev->cfg.trace)
 		sn_trace_cqe(cq, qp, a);
 	notify(e, cq, a->solicited || error);
+}
+
+int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t log_size,
+		     uint8_t cqe_size)
+{
+	const struct sn_cqe_args marker = { .opcode = SN_CQE_RESIZE };
+	const struct sn_qp nobody = { 0 };
+
+	if (!cq->eng || !sn_mem_readable(buf, (uint64_t)cqe_size << log_size))
+		return -EINVAL;
+	cq->eng->ci = be32toh(dbr_load(cq->eng, 0)) & CI_MASK;
+	if (((cq->pi - cq->eng->ci) & CI_MASK) >= (1u << log_size) - 1 ||
+	    !put(dev->eng, cq, &nobody, &marker))
+		return -EINVAL;
+	cq->buf = buf;
+	cq->log_size = log_size;
+	cq->cqe_size = cqe_size;
+	return 0;
 }
 
 /* word: the first half of the arm doorbell: serial, command and consumer index. */

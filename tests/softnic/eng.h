@@ -36,6 +36,7 @@ enum {
 /* CQE opcodes and syndromes */
 enum {
 	SN_CQE_REQ = 0, SN_CQE_RESP_WRITE_IMM = 1, SN_CQE_RESP_SEND = 2, SN_CQE_RESP_SEND_IMM = 3,
+	SN_CQE_RESIZE = 5,
 	SN_CQE_REQ_ERR = 13, SN_CQE_RESP_ERR = 14,
 };
 enum {

@@ -112,6 +112,7 @@ struct sn_pd *sn_pd_create(struct sn_dev *dev, struct sn_ctx *ctx);
 int sn_pd_destroy(struct sn_dev *dev, struct sn_pd *pd);
 struct sn_pd *sn_find_pd(struct sn_dev *dev, uint32_t pdn);
 struct sn_mr *sn_mr_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct sn_mr *from);
+void sn_mr_move(struct sn_dev *dev, struct sn_mr *mr, uint32_t pdn); /* to another PD */
 int sn_mr_destroy(struct sn_dev *dev, struct sn_mr *mr);
 struct sn_umem *sn_umem_create(struct sn_dev *dev, struct sn_ctx *ctx, uint64_t va, uint64_t len,
 			       uint32_t access);
@@ -162,13 +163,16 @@ struct sn_method {
 	uint32_t core, driver; /* known attributes: bit i is id i, or 0x1000 + i */
 	sn_method_fn fn;
 };
-extern const struct sn_method sn_methods_dev[], sn_methods_obj[], sn_methods_srq[],
+extern const struct sn_method sn_methods_dev[], sn_methods_obj[], sn_methods_srq[], sn_methods_mr[],
 	sn_methods_devx[];
 
 /* uverbs_write.c, uverbs_qp.c: the older commands, also through the ioctl */
 int sn_write_call(struct sn_call *c);
 int sn_write_modify_qp(struct sn_call *c, bool ex);
 int sn_write_query_qp(struct sn_call *c);
+int sn_write_resize_cq(struct sn_call *c);
+int sn_write_reg_mr(struct sn_call *c);
+int sn_write_rereg_mr(struct sn_call *c);
 int sn_write_modify_srq(struct sn_call *c);
 int sn_write_query_srq(struct sn_call *c);
 

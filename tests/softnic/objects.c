@@ -218,6 +218,13 @@ struct sn_mr *sn_mr_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct 
 	return mr;
 }
 
+void sn_mr_move(struct sn_dev *dev, struct sn_mr *mr, uint32_t pdn)
+{
+	pd_put(dev, mr->pdn);
+	pd_get(dev, pdn);
+	mr->pdn = pdn;
+}
+
 int sn_mr_destroy(struct sn_dev *dev, struct sn_mr *mr)
 {
 	pd_put(dev, mr->pdn);

@@ -248,6 +248,9 @@ void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from
 /* Counters a QUERY_QP reports: next send PSN, next receive PSN, hw SQ counter. */
 void sn_eng_qp_query(struct sn_qp *qp, uint32_t *sq_psn, uint32_t *rq_psn, uint16_t *sq_ci);
 void sn_eng_cq_add(struct sn_dev *dev, struct sn_cq *cq);
+/* Ends the old ring with a marker and goes on in another; -EINVAL: it would not hold all. */
+int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t log_size,
+		     uint8_t cqe_size);
 void sn_eng_cq_remove(struct sn_dev *dev, struct sn_cq *cq);
 /* At register_mr: is va..len GPU memory (driver loaded)? Reads must not fault. */
 bool sn_mem_is_gpu(uint64_t va, uint64_t len);

@@ -95,8 +95,9 @@ struct sn_event_queue *sn_attr_events(struct sn_call *c, uint16_t id)
 
 static const struct sn_method *find_method(const struct ib_uverbs_ioctl_hdr *hdr)
 {
-	static const struct sn_method *const tables[] = { sn_methods_dev, sn_methods_obj,
-							  sn_methods_srq, sn_methods_devx };
+	static const struct sn_method *const tables[] = {
+		sn_methods_dev, sn_methods_obj, sn_methods_srq, sn_methods_mr, sn_methods_devx,
+	};
 	const struct sn_method *m;
 	size_t t;
 

@@ -89,6 +89,29 @@ static int cq_create(struct sn_call *c)
 	return 0;
 }
 
+/* As mlx5: same CQ, another ring; a marker in the old one tells libmlx5 where it ends. */
+int sn_write_resize_cq(struct sn_call *c)
+{
+	struct ib_uverbs_resize_cq_resp resp = { 0 };
+	struct ib_uverbs_resize_cq in;
+	struct mlx5_ib_resize_cq drv;
+	struct sn_cq *cq;
+	int rc;
+
+	sn_attr_in(c, UVERBS_ATTR_CORE_IN, &in, sizeof(in));
+	sn_attr_in(c, UVERBS_ATTR_UHW_IN, &drv, sizeof(drv));
+	cq = sn_handle_get(c->dev, c->ctx, in.cq_handle, SN_CQ);
+	if (!cq || cq->devx || !in.cqe || in.cqe >= 1u << SN_MAX_CQ_LOG || drv.reserved0 ||
+	    drv.reserved1 || (drv.cqe_size != 64 && drv.cqe_size != 128))
+		return -EINVAL;
+	rc = sn_eng_cq_resize(c->dev, cq, drv.buf_addr, log2_ceil(in.cqe + 1),
+			      (uint8_t)drv.cqe_size);
+	if (rc)
+		return rc;
+	resp.cqe = (1u << cq->log_size) - 1;
+	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+}
+
 static int cq_destroy(struct sn_call *c)
 {
 	struct sn_cq *cq = sn_attr_obj(c, UVERBS_ATTR_DESTROY_CQ_HANDLE, SN_CQ);
@@ -231,33 +254,6 @@ static int pd_query(struct sn_call *c)
 	return sn_attr_out(c, (uint16_t)MLX5_IB_ATTR_QUERY_PD_RESP_PDN, &pd->pdn, sizeof(pd->pdn));
 }
 
-static int mr_query(struct sn_call *c)
-{
-	struct sn_mr *mr = sn_attr_obj(c, UVERBS_ATTR_QUERY_MR_HANDLE, SN_MR);
-
-	if (!mr)
-		return -ENOENT;
-	sn_attr_out(c, UVERBS_ATTR_QUERY_MR_RESP_LKEY, &mr->lkey, sizeof(mr->lkey));
-	sn_attr_out(c, UVERBS_ATTR_QUERY_MR_RESP_RKEY, &mr->rkey, sizeof(mr->rkey));
-	sn_attr_out(c, UVERBS_ATTR_QUERY_MR_RESP_LENGTH, &mr->len, sizeof(mr->len));
-	sn_attr_out(c, UVERBS_ATTR_QUERY_MR_RESP_IOVA, &mr->iova, sizeof(mr->iova)); /* optional */
-	return 0;
-}
-
-static int mr_destroy(struct sn_call *c)
-{
-	struct sn_mr *mr = sn_attr_obj(c, UVERBS_ATTR_DESTROY_MR_HANDLE, SN_MR);
-
-	return mr ? sn_mr_destroy(c->dev, mr) : -ENOENT;
-}
-
-/* As a kernel without dmabuf support for this device. */
-static int mr_reg_dmabuf(struct sn_call *c)
-{
-	(void)c;
-	return -EOPNOTSUPP;
-}
-
 static int ah_destroy(struct sn_call *c)
 {
 	struct sn_ah *ah = sn_attr_obj(c, UVERBS_ATTR_DESTROY_AH_HANDLE, SN_AH);
@@ -271,9 +267,6 @@ static int ah_destroy(struct sn_call *c)
 const struct sn_method sn_methods_obj[] = {
 	{ UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, 0x1, 0, pd_destroy },
 	{ UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, 0, 0x3, pd_query },
-	{ UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, 0x1, 0, mr_destroy },
-	{ UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, 0x1f, 0, mr_query },
-	{ UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, 0x1ff, 0, mr_reg_dmabuf },
 	{ UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, 0x1, 0, ah_destroy },
 	{ UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, 0xff, UHW, cq_create },
 	{ UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY, 0x3, 0, cq_destroy },

@@ -16,11 +16,6 @@
 #include <string.h>
 
 #define EX(cmd) (IB_USER_VERBS_CMD_FLAG_EXTENDED | (cmd))
-#define ACCESS_KNOWN                                                                          \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |          \
-	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |              \
-	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
-
 static void fill_device(struct sn_call *c, struct ib_uverbs_query_device_resp *r)
 {
 	uint8_t m[6];
@@ -99,41 +94,6 @@ static int alloc_pd(struct sn_call *c)
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 
-static int reg_mr(struct sn_call *c)
-{
-	struct ib_uverbs_reg_mr_resp resp = { 0 };
-	struct ib_uverbs_reg_mr in;
-	struct sn_mr from = { 0 }, *mr;
-	struct sn_pd *pd;
-
-	sn_attr_in(c, UVERBS_ATTR_CORE_IN, &in, sizeof(in));
-	pd = sn_handle_get(c->dev, c->ctx, in.pd_handle, SN_PD);
-	if (in.access_flags & IBV_ACCESS_ON_DEMAND)
-		return -EOPNOTSUPP;
-	if (!pd || in.access_flags & ~(uint32_t)ACCESS_KNOWN ||
-	    (in.access_flags & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
-	     !(in.access_flags & IBV_ACCESS_LOCAL_WRITE)) ||
-	    in.start + in.length < in.start || (in.start & 4095) != (in.hca_va & 4095))
-		return -EINVAL;
-	from.gpu = sn_mem_is_gpu(in.start, in.length);
-	if (!from.gpu && in.length && !sn_mem_readable(in.start, in.length))
-		return -EFAULT;
-	from.pdn = pd->pdn;
-	from.access = in.access_flags;
-	from.va = in.start;
-	from.iova = in.access_flags & IBV_ACCESS_ZERO_BASED ? 0 : in.hca_va;
-	from.len = in.length;
-	mr = sn_mr_create(c->dev, c->ctx, &from);
-	if (!mr)
-		return -ENOMEM;
-	resp.mr_handle = mr->handle;
-	resp.lkey = mr->lkey;
-	resp.rkey = mr->rkey;
-	sn_trace("reg_mr va %#llx length %llu access %#x key %#x%s", (unsigned long long)mr->va,
-		 (unsigned long long)mr->len, mr->access, mr->lkey, mr->gpu ? " gpu" : "");
-	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
-}
-
 static int create_comp_channel(struct sn_call *c)
 {
 	struct ib_uverbs_create_comp_channel_resp resp;
@@ -193,10 +153,12 @@ int sn_write_call(struct sn_call *c)
 	case IB_USER_VERBS_CMD_QUERY_DEVICE: return out ? query_device(c) : -ENOSPC;
 	case EX(IB_USER_VERBS_EX_CMD_QUERY_DEVICE): return out ? ex_query_device(c) : -ENOSPC;
 	case IB_USER_VERBS_CMD_ALLOC_PD: return out ? alloc_pd(c) : -ENOSPC;
-	case IB_USER_VERBS_CMD_REG_MR: return out ? reg_mr(c) : -ENOSPC;
+	case IB_USER_VERBS_CMD_REG_MR: return out ? sn_write_reg_mr(c) : -ENOSPC;
+	case IB_USER_VERBS_CMD_REREG_MR: return out ? sn_write_rereg_mr(c) : -ENOSPC;
 	case IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL:
 		return out ? create_comp_channel(c) : -ENOSPC;
 	case IB_USER_VERBS_CMD_CREATE_AH: return out ? create_ah(c) : -ENOSPC;
+	case IB_USER_VERBS_CMD_RESIZE_CQ: return out ? sn_write_resize_cq(c) : -ENOSPC;
 	case IB_USER_VERBS_CMD_MODIFY_SRQ: return sn_write_modify_srq(c);
 	case IB_USER_VERBS_CMD_QUERY_SRQ: return out ? sn_write_query_srq(c) : -ENOSPC;
 	case IB_USER_VERBS_CMD_QUERY_QP: return out ? sn_write_query_qp(c) : -ENOSPC;
