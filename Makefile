@@ -67,7 +67,7 @@ THREADS  := $(patsubst tests/thread/%.c,$(B)/thread/%,$(sort $(wildcard tests/th
 STANDINS := $(B)/standin/libcuda.so.1 $(B)/standin/libgdrapi.so
 SOFTNIC  := $(B)/lib/libsoftnic.so $(B)/bin/softnic-run
 SOAK     := $(B)/soak/soak
-BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(wildcard tests/bench/*.c)))
+BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c,$(wildcard tests/bench/*.c))))
 CUDA_SO  := $(if $(SAN),,$(if $(NVCC),$(patsubst examples/%_kernel.cu,$(B)/lib/lib%_cuda.so,$(sort $(wildcard examples/*_kernel.cu)))))
 
 .DEFAULT_GOAL := all
@@ -180,6 +180,7 @@ $(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_LIB) $(TEST_NIC) $(L
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lz -lm
+$(B)/bench/nic: $(call obj,tests/bench/udp.c)
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(TEST_LIB) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)
@@ -219,7 +220,7 @@ check: all
 	@B=$(B) CC=$(CC) NVCC=$(NVCC) tests/run.sh check
 
 bench: all $(BENCHES)
-	@for b in $(BENCHES); do $(B)/bin/softnic-run -- $$b || exit 1; done
+	@B=$(B) tests/bench/run.sh
 
 # Each harness runs for FUZZ_SECONDS; a finding is a non-zero exit and a file in build/fuzz.
 FUZZ_SECONDS ?= 30

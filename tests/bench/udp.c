@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * UDP over loopback between two processes, without any NIC: the path that the
+ * software NIC's packets take. The sender has a window, so that nothing is lost
+ * in a full socket; the receiver says every ACK_EVERY packets how far it is.
+ */
+#include <arpa/inet.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "bench.h"
+
+#define BATCH 64
+#define ACK_EVERY 32u
+#define HEADERS 32u /* BTH, RETH and ICRC */
+#define PACKETS 60000u
+#define TRIPS 4000u
+#define TRUESIZE 12288u /* of the kernel, for a packet of 4096, generously */
+
+static int open_at(const char *ip)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), size = 8 << 20;
+
+	REQUIRE(fd >= 0 && inet_aton(ip, &at.sin_addr));
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)))
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	REQUIRE(!bind(fd, (struct sockaddr *)&at, sizeof(at)));
+	return fd;
+}
+
+static struct sockaddr_in where(int fd)
+{
+	struct sockaddr_in at;
+	socklen_t len = sizeof(at);
+
+	REQUIRE(!getsockname(fd, (struct sockaddr *)&at, &len));
+	return at;
+}
+
+static unsigned window(int fd)
+{
+	socklen_t len = sizeof(int);
+	int size;
+
+	REQUIRE(!getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len));
+	size /= TRUESIZE;
+	return size > 256 ? 256 : size < 32 ? 32 : (unsigned)size;
+}
+
+static void messages(struct mmsghdr *m, struct iovec *iov, uint8_t *data, size_t len,
+		     struct sockaddr_in *to)
+{
+	memset(m, 0, BATCH * sizeof(*m));
+	for (int i = 0; i < BATCH; i++) {
+		iov[i] = (struct iovec){ data + (size_t)i * len, len };
+		m[i].msg_hdr = (struct msghdr){ .msg_name = to, .msg_iov = &iov[i],
+						.msg_namelen = to ? sizeof(*to) : 0,
+						.msg_iovlen = 1 };
+	}
+}
+
+static void receive_all(int fd, struct sockaddr_in to, size_t len)
+{
+	uint8_t *data = malloc(BATCH * len);
+	struct mmsghdr m[BATCH];
+	struct iovec iov[BATCH];
+	uint32_t got = 0, said = 0;
+	int n;
+
+	messages(m, iov, data, len, NULL);
+	while (got < PACKETS) {
+		n = recvmmsg(fd, m, BATCH, MSG_DONTWAIT, NULL);
+		if (n <= 0) {
+			pause_if_crowded();
+			continue;
+		}
+		got += (uint32_t)n;
+		if (got - said < ACK_EVERY && got < PACKETS)
+			continue;
+		said = got;
+		REQUIRE(sendto(fd, &got, 4, 0, (struct sockaddr *)&to, sizeof(to)) == 4);
+	}
+	free(data);
+}
+
+static double send_all(int fd, struct sockaddr_in to, size_t len)
+{
+	const unsigned limit = window(fd);
+	uint8_t *data = calloc(BATCH, len);
+	struct mmsghdr m[BATCH];
+	struct iovec iov[BATCH];
+	uint32_t sent = 0, acked = 0, room;
+	double start = seconds();
+	int n;
+
+	messages(m, iov, data, len, &to);
+	while (acked < PACKETS) {
+		while (recv(fd, &acked, 4, MSG_DONTWAIT) == 4)
+			;
+		room = limit - (sent - acked);
+		if (room > PACKETS - sent)
+			room = PACKETS - sent;
+		if (room > BATCH)
+			room = BATCH;
+		n = room ? sendmmsg(fd, m, room, MSG_DONTWAIT) : 0;
+		sent += n > 0 ? (uint32_t)n : 0;
+		if (n <= 0)
+			pause_if_crowded();
+	}
+	start = PACKETS / (seconds() - start);
+	free(data);
+	return start;
+}
+
+static void end_child(pid_t pid)
+{
+	int status;
+
+	REQUIRE(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+double udp_rate(size_t payload)
+{
+	int tx = open_at("127.0.0.1"), rx = open_at("127.0.0.2");
+	struct sockaddr_in to = where(rx), back = where(tx);
+	pid_t pid = fork();
+	double rate;
+
+	REQUIRE(pid >= 0);
+	if (!pid) {
+		alarm(LIMIT_S);
+		receive_all(rx, back, payload + HEADERS);
+		_exit(0);
+	}
+	rate = send_all(tx, to, payload + HEADERS);
+	end_child(pid);
+	close(tx);
+	close(rx);
+	return rate;
+}
+
+static void bounce(int fd, struct sockaddr_in to, unsigned first)
+{
+	uint8_t data[8 + HEADERS] = { 0 };
+	unsigned i;
+
+	for (i = 0; i < TRIPS; i++) {
+		if (first)
+			REQUIRE(sendto(fd, data, sizeof(data), 0, (struct sockaddr *)&to,
+				       sizeof(to)) > 0);
+		while (recv(fd, data, sizeof(data), MSG_DONTWAIT) <= 0)
+			pause_if_crowded();
+		if (!first)
+			REQUIRE(sendto(fd, data, sizeof(data), 0, (struct sockaddr *)&to,
+				       sizeof(to)) > 0);
+	}
+}
+
+double udp_round_trip(void)
+{
+	int a = open_at("127.0.0.1"), b = open_at("127.0.0.2");
+	struct sockaddr_in to = where(b), back = where(a);
+	pid_t pid = fork();
+	double start;
+
+	REQUIRE(pid >= 0);
+	if (!pid) {
+		alarm(LIMIT_S);
+		bounce(b, back, 0);
+		_exit(0);
+	}
+	start = seconds();
+	bounce(a, to, 1);
+	start = (seconds() - start) / TRIPS * 1e6;
+	end_child(pid);
+	close(a);
+	close(b);
+	return start;
+}
