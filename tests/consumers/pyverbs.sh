@@ -6,12 +6,13 @@
 # software NIC, unmodified; pyverbs.list says what is expected of each.
 # usage: pyverbs.sh [--pcap FOLDER] [module[.Class[.test]]...]
 # PYVERBS_LOG: where the outcome of every test and its traceback goes.
+# PYVERBS_TESTS: the tests of another version of rdma-core (see rdma_core.sh).
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
 run=$B/bin/softnic-run
 python=/usr/bin/python3 # the one that the distribution's packages are for
-docs=/usr/share/doc/rdma-core/tests
+docs=${PYVERBS_TESTS:-/usr/share/doc/rdma-core/tests}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 options=(--list tests/consumers/pyverbs.list --log "${PYVERBS_LOG:-$tmp/log}" --dev mlx5_0)
@@ -21,6 +22,7 @@ if [ "${1:-}" = --pcap ]; then
 	options+=(--pcap "$2")
 	shift 2
 fi
+[ -z "${PYVERBS_TESTS:-}" ] || options+=(--other-version)
 if [ ! -f "$docs/run_tests.py" ]; then # a container may be without /usr/share/doc
 	(cd "$tmp" && apt-get -qq download python3-pyverbs && dpkg -x ./*.deb .) >/dev/null 2>&1
 	docs=$tmp$docs
