@@ -167,12 +167,14 @@ link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
 TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
 TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
 ENGINE_TEST_OBJS := $(call obj,$(addprefix tests/softnic/,engine.c uar_watch.c sq.c requester.c \
-	responder.c rq.c cqe.c mem.c guard.c wire.c icrc.c pcap.c fault.c trace.c))
-$(filter-out $(B)/tests/test_softnic_engine,$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
+	response.c responder.c resource.c rq.c cqe.c mem.c guard.c wire.c icrc.c pcap.c fault.c trace.c))
+# These have the engine alone, with a front of their own.
+ENGINE_TESTS := $(filter $(addprefix $(B)/tests/test_softnic_,engine requester responder),$(TESTS))
+$(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(if $(SAN),-rdynamic) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lcriterion -lz -lm
-$(B)/tests/test_softnic_engine: $(B)/obj/tests/unit/test_softnic_engine.o $(call obj,$(wildcard tests/unit/engine_fake.c)) $(ENGINE_TEST_OBJS)
+$(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,$(wildcard tests/unit/engine_fake.c)) $(ENGINE_TEST_OBJS)
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcriterion -lz -ldl -lpthread
@@ -224,7 +226,7 @@ bench: all $(BENCHES)
 
 # Each harness runs for FUZZ_SECONDS; a finding is a non-zero exit and a file in build/fuzz.
 FUZZ_SECONDS ?= 30
-FUZZ_NIC := $(addprefix tests/softnic/,engine.c uar_watch.c sq.c requester.c responder.c rq.c cqe.c \
+FUZZ_NIC := $(addprefix tests/softnic/,engine.c uar_watch.c sq.c requester.c response.c responder.c resource.c rq.c cqe.c \
 	mem.c guard.c wire.c icrc.c pcap.c fault.c) tests/unit/engine_fake.c
 fuzz:
 	@tests/deps.sh build fuzz

@@ -19,8 +19,9 @@
 #define SN_WQE_MAX 1024u     /* bytes of one WQE */
 #define SN_WINDOW_PKTS 64    /* unacknowledged packets per QP */
 #define SN_READ_CHUNK_PKTS 16 /* response packets one READ request asks for */
-#define SN_JOBS 64u	     /* read and atomic responses owed per QP */
-#define SN_ATOMICS 64u	     /* atomic results kept for duplicates */
+#define SN_RES 16u	     /* READs and atomics kept for duplicates: the most a QP may have */
+#define SN_JOBS (3 * SN_RES) /* READ and atomic responses owed per QP, repeated ones too */
+#define SN_MAX_MSG (1u << 30) /* bytes, log_msg_max of the firmware */
 #define SN_PKT_DATA (4096 + 96)
 #define SN_PSN_MASK 0xffffffu
 #define SN_SQ_CACHE 64u	     /* blocks read from the ring in one go */
@@ -46,18 +47,23 @@ enum {
 	SN_SYND_RETRY = 0x15, SN_SYND_RNR = 0x16,
 };
 
-/* BTH opcodes of RC; UD adds 0x60 */
+/* BTH opcodes of RC; the upper three bits are the service */
 enum {
 	SN_BTH_SEND_FIRST = 0, SN_BTH_SEND_MIDDLE, SN_BTH_SEND_LAST, SN_BTH_SEND_LAST_IMM,
 	SN_BTH_SEND_ONLY, SN_BTH_SEND_ONLY_IMM, SN_BTH_WRITE_FIRST, SN_BTH_WRITE_MIDDLE,
 	SN_BTH_WRITE_LAST, SN_BTH_WRITE_LAST_IMM, SN_BTH_WRITE_ONLY, SN_BTH_WRITE_ONLY_IMM,
 	SN_BTH_READ_REQ, SN_BTH_RESP_FIRST, SN_BTH_RESP_MIDDLE, SN_BTH_RESP_LAST,
 	SN_BTH_RESP_ONLY, SN_BTH_ACK, SN_BTH_ATOMIC_ACK, SN_BTH_CS, SN_BTH_FA,
-	SN_BTH_UD_SEND = 0x64, SN_BTH_UD_SEND_IMM = 0x65,
-	/* vendor range: masked atomics, 28 more bytes of masks */
-	SN_BTH_MASKED_CS = 0xd3, SN_BTH_MASKED_FA = 0xd4,
+	SN_BTH_UC = 0x20, SN_BTH_UD_SEND = 0x64, SN_BTH_UD_SEND_IMM = 0x65,
+	/* manufacturer's range: masked atomics of 8 and of 4 bytes, between two of us */
+	SN_BTH_MASKED_CS = 0xd3, SN_BTH_MASKED_FA, SN_BTH_MASKED_CS4, SN_BTH_MASKED_FA4,
 };
 enum { SN_NAK_SEQ = 0x60, SN_NAK_INV = 0x61, SN_NAK_ACCESS = 0x62, SN_NAK_OP = 0x63 };
+#define SN_AETH_RNR 0x20u
+/* bytes of extended headers; a masked atomic has two masks more */
+enum { SN_RETH = 16, SN_ATOMIC_ETH = 28, SN_MASKED_ETH = 44 };
+/* IBV_ACCESS_* */
+enum { SN_REMOTE_WRITE = 1u << 1, SN_REMOTE_READ = 1u << 2, SN_REMOTE_ATOMIC = 1u << 3 };
 
 struct sn_sge {
 	uint64_t addr;
@@ -93,9 +99,9 @@ struct sn_msg {
 	};
 };
 
-/* A response owed by the responder, sent in order. */
+/* A READ or atomic: responses owed, sent in order, or kept for a duplicate. */
 struct sn_job {
-	bool atomic;
+	bool atomic, again; /* again: of a repeated request */
 	uint32_t psn, npkts, sent;
 	uint64_t va;	/* requester's address */
 	uint32_t rkey, len;
@@ -132,11 +138,18 @@ struct sn_qp_eng {
 	uint32_t next_psn;	 /* of the next message fetched */
 	uint32_t una;		 /* oldest PSN not acknowledged */
 	uint32_t max_sent;	 /* PSN after the newest ever sent */
-	uint32_t lost_at;	 /* 1 + PSN whose missing response was asked for again; 0: none */
-	uint64_t timer;		 /* 0: off */
+	uint32_t again_at;	 /* 1 + PSN that a NAK or a gap made us send again; 0: none */
+	uint64_t timer, probe;	 /* due; 0: off */
+	uint64_t probe_wait;	 /* ns, doubles with each probe */
+	uint64_t rtt;		 /* ns, round trip */
+	uint64_t rtt_at;	 /* when rtt_psn was sent; 0: nothing is measured */
+	uint32_t rtt_psn;
 	uint64_t rnr_until;
 	uint8_t retries, rnr_retries;
 	uint32_t completed;	 /* messages, for cfg.err_after */
+	uint32_t drain_end;	 /* SQD: messages before it are finished, others wait */
+	bool drained;		 /* SQD: they are */
+	bool ce_error;		 /* an error CQE was written: see flush_cqe */
 
 	/* responder */
 	uint32_t epsn, msn;
@@ -151,8 +164,9 @@ struct sn_qp_eng {
 	uint32_t r_off;
 	struct sn_job jobs[SN_JOBS];
 	uint32_t job_head, job_tail;
-	struct { uint32_t psn; bool valid; uint64_t result; } atomics[SN_ATOMICS];
-	uint32_t atomics_next;
+	uint32_t fresh;		 /* jobs that are no repetition */
+	struct sn_job kept[SN_RES];
+	uint32_t nkept;		 /* ever */
 
 	/* receive queue */
 	uint32_t rq_ci;
@@ -227,6 +241,23 @@ static inline struct sn_msg *sn_msg_at(struct sn_qp_eng *q, uint32_t n)
 	return &q->msgs[n % SN_MSGS];
 }
 
+static inline bool sn_msg_atomic(const struct sn_msg *m)
+{
+	return m->opcode >= SN_OP_CS && m->opcode <= SN_OP_MASKED_FA;
+}
+
+/* Has a response with data. */
+static inline bool sn_msg_reads(const struct sn_msg *m)
+{
+	return m->opcode == SN_OP_READ || sn_msg_atomic(m);
+}
+
+static inline bool sn_bth_atomic(uint8_t opcode)
+{
+	return opcode == SN_BTH_CS || opcode == SN_BTH_FA ||
+	       (opcode >= SN_BTH_MASKED_CS && opcode <= SN_BTH_MASKED_FA4);
+}
+
 /* <0, 0, >0 as a is before, at, after b */
 static inline int32_t sn_psn_cmp(uint32_t a, uint32_t b)
 {
@@ -264,6 +295,7 @@ static inline uint64_t sn_get64(const void *p)
 /* engine.c */
 uint64_t sn_now(void);
 void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q);
+void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q); /* of a send request */
 void sn_eng_rts_count(struct sn_eng *e);
 
 /* uar_watch.c: what rang since the last pass; true if anything did */
@@ -282,15 +314,33 @@ void sn_sq_flush(struct sn_eng *e, struct sn_qp_eng *q);
 
 /* requester.c */
 bool sn_req_send(struct sn_eng *e, struct sn_qp_eng *q);
-bool sn_req_timer(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_req_complete(struct sn_eng *e, struct sn_qp_eng *q);
+void sn_req_fail(struct sn_eng *e, struct sn_qp_eng *q, uint8_t synd, uint8_t vendor);
+void sn_req_rewind(struct sn_qp_eng *q, uint32_t psn);
+uint32_t sn_req_cur_psn(const struct sn_qp_eng *q);
+void sn_req_drain(struct sn_qp_eng *q);
+void sn_req_drained(struct sn_eng *e, struct sn_qp_eng *q);
+
+/* response.c */
+bool sn_req_timer(struct sn_eng *e, struct sn_qp_eng *q);
+void sn_req_timer_start(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_req_response(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 		     const uint8_t *p, uint32_t len);
-void sn_req_fail(struct sn_eng *e, struct sn_qp_eng *q, uint8_t synd, uint8_t vendor);
 
 /* responder.c */
 void sn_rsp_request(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
-		    const struct sn_pkt *pkt, const uint8_t *p, uint32_t len);
+		    const uint8_t *p, uint32_t len);
+void sn_rsp_unreliable(struct sn_eng *e, struct sn_qp_eng *q, struct sn_bth *bth,
+		       const uint8_t *p, uint32_t len);
+void sn_rsp_refuse(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome);
+
+/* resource.c; false: refused */
+bool sn_rsp_read(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
+		 const uint8_t *p, uint32_t len);
+bool sn_rsp_atomic(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
+		   const uint8_t *p, uint32_t len);
+void sn_rsp_again(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
+		  const uint8_t *p, uint32_t len); /* a repeated request */
 bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q);
 
 /* rq.c: 1 a WQE, 0 none posted, -1 unreadable */

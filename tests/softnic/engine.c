@@ -41,22 +41,38 @@ uint64_t sn_now(void)
 
 /* ---- queue pairs ---- */
 
+/* In error, what is posted flows back; after a send error, only what is sent. */
+static void flush_posted(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	if (q->fetch != q->pi || q->head != q->tail)
+		sn_sq_flush(e, q);
+	if (q->qp->state == SN_QPS_ERR && q->dbr_ok)
+		sn_rq_flush(e, q);
+}
+
 static bool serve_qp(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	bool any = false;
 
 	if (q->job_head != q->job_tail || q->ack_due || q->nak_due)
 		any |= sn_rsp_send(e, q);
-	if (q->qp->state == SN_QPS_ERR) {
-		if (q->fetch != q->pi || q->head != q->tail)
-			sn_sq_flush(e, q);
+	switch (q->qp->state) {
+	case SN_QPS_ERR:
+	case SN_QPS_SQER:
+		flush_posted(e, q);
+		return any;
+	case SN_QPS_RTS:
+		any |= sn_req_timer(e, q);
+		if (q->fetch != q->pi)
+			any |= sn_sq_fetch(e, q);
+		break;
+	case SN_QPS_SQD:
+		any |= sn_req_timer(e, q);
+		sn_req_drained(e, q);
+		break;
+	default:
 		return any;
 	}
-	if (q->qp->state != SN_QPS_RTS)
-		return any;
-	any |= sn_req_timer(e, q);
-	if (q->fetch != q->pi)
-		any |= sn_sq_fetch(e, q);
 	if (q->head != q->tail)
 		any |= sn_req_send(e, q);
 	return any;
@@ -74,6 +90,18 @@ void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q)
 	if (q->qp->srq)
 		sn_event_async_qp(e->dev, q->qp, SN_ASYNC_LAST_WQE);
 	sn_eng_rts_count(e);
+}
+
+/* Of an unreliable queue pair only the send queue stops. */
+void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	if (q->qp->type == SN_QPT_RC) {
+		sn_qp_to_error(e, q);
+		return;
+	}
+	sn_sq_posted(e, q);
+	q->qp->state = SN_QPS_SQER;
+	sn_sq_flush(e, q);
 }
 
 void sn_eng_rts_count(struct sn_eng *e)
@@ -426,15 +454,20 @@ void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from
 		q->epsn = qp->rq_psn & SN_PSN_MASK;
 		break;
 	case SN_QPS_RTS:
+		q->ce_error = false;
 		if (from == SN_QPS_RTR)
 			q->next_psn = q->una = q->max_sent = qp->sq_psn & SN_PSN_MASK;
+		break;
+	case SN_QPS_SQD:
+		if (from == SN_QPS_RTS)
+			sn_req_drain(q);
 		break;
 	case SN_QPS_ERR:
 		q->job_head = q->job_tail;
 		q->ack_due = false;
 		q->nak_due = 0;
 		e->now = sn_now();
-		if (from != SN_QPS_RST && from != SN_QPS_INIT && from != SN_QPS_ERR) {
+		if (from != SN_QPS_RST && from != SN_QPS_ERR) {
 			qp->state = from;
 			sn_qp_to_error(e, q);
 		}

@@ -1,42 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Requester of reliable connections: cuts messages into packets within a window,
- * takes acknowledgements and responses, goes back to the oldest unacknowledged
- * packet on loss, and completes messages in order. Datagrams use the same
- * path and are complete once sent. A READ is asked for in chunks of
- * SN_READ_CHUNK_PKTS responses, each a request of its own on the wire, so that
- * responses cannot overrun the socket.
+ * Requester: cuts messages into packets within a window and completes messages in
+ * order; what comes back is response.c. Unreliable messages use the same path
+ * and are complete once sent. A READ is asked for in chunks of
+ * SN_READ_CHUNK_PKTS responses, each a request of its own on the wire and against
+ * max_rd_atomic, so that responses cannot overrun the socket.
  */
 #include "eng.h"
 
-#define AETH_RNR 0x20u
-#define RNR_FOREVER 7
+#define BURST 64u /* packets of an unreliable queue pair per pass: nothing else holds it back */
+#define CE_MASK 0x0c
+#define CE_ALWAYS 0x08	     /* and 0x0c: with an event */
+#define FENCE_READS 2	     /* wait for READs and atomics before this one */
+#define FENCE_STRONG 3	     /* for all before this one */
+#define FENCE_SMALL_READS 4  /* for local operations too, which are always in order */
 
-/* RNR timer codes, in units of 10 us */
-static const uint32_t rnr_time[32] = {
-	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024,
-	1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
-};
-
-static bool is_atomic(const struct sn_msg *m)
-{
-	return m->opcode >= SN_OP_CS && m->opcode <= SN_OP_MASKED_FA;
-}
-
-static bool is_read(const struct sn_msg *m)
-{
-	return m->opcode == SN_OP_READ || is_atomic(m);
-}
-
-static void timer_start(struct sn_eng *e, struct sn_qp_eng *q)
-{
-	uint8_t t = q->qp->ack_timeout & 31;
-
-	q->timer = t ? e->now + (4096ull << t) : 0;
-}
-
-static void rewind_to(struct sn_qp_eng *q, uint32_t psn)
+void sn_req_rewind(struct sn_qp_eng *q, uint32_t psn)
 {
 	const struct sn_msg *m = NULL;
 	uint32_t n;
@@ -46,13 +26,14 @@ static void rewind_to(struct sn_qp_eng *q, uint32_t psn)
 		if (sn_psn_cmp(psn, m->psn + m->npkts) < (m->npkts == 0))
 			break;
 	}
+	q->rtt_at = 0; /* what is sent twice measures nothing */
 	q->cur = n;
 	q->cur_pkt = 0;
 	if (n != q->tail && sn_psn_cmp(psn, m->psn) > 0)
 		q->cur_pkt = (psn - m->psn) & SN_PSN_MASK;
 }
 
-static uint32_t cur_psn(const struct sn_qp_eng *q)
+uint32_t sn_req_cur_psn(const struct sn_qp_eng *q)
 {
 	if (q->cur == q->tail)
 		return q->next_psn;
@@ -67,9 +48,10 @@ static void complete(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg 
 				 .vendor = m->vendor, .wqe_opcode = m->opcode,
 				 .counter = m->idx };
 
-	if (is_read(m))
+	if (sn_msg_reads(m))
 		a.byte_cnt = m->len;
-	if (m->synd || q->qp->sig_all || (m->fm & 0x0c) == 0x08 || (m->fm & 0x0c) == 0x0c)
+	q->ce_error |= m->synd;
+	if (m->synd || q->qp->sig_all || (m->fm & CE_MASK) >= CE_ALWAYS)
 		sn_cqe_write(e, q->qp->scq, q->qp, &a);
 }
 
@@ -85,7 +67,7 @@ static int run_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 	if (m->opcode == SN_OP_WAIT) {
 		cq = sn_find_cq(e->dev, m->wait_cqn);
 		if (cq)
-			return (int32_t)((uint32_t)cq->pi - m->wait_index) > 0;
+			return sn_psn_cmp((uint32_t)cq->pi, m->wait_index) > 0;
 		m->synd = SN_SYND_LOC_OP;
 		return -1;
 	}
@@ -105,18 +87,36 @@ static bool msg_done(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 		return true;
 	if (m->local)
 		return run_local(e, q, m) != 0;
-	if (is_read(m))
+	if (sn_msg_reads(m))
 		return m->done;
-	if (q->qp->type == SN_QPT_UD)
+	if (q->qp->type != SN_QPT_RC)
 		return q->cur != q->head;
 	return sn_psn_cmp(q->una, m->psn + m->npkts) >= 0;
+}
+
+static uint32_t send_end(const struct sn_qp_eng *q)
+{
+	return q->qp->state == SN_QPS_SQD ? q->drain_end : q->tail;
+}
+
+static bool sends(const struct sn_qp_eng *q)
+{
+	return q->qp->state == SN_QPS_RTS || q->qp->state == SN_QPS_SQD;
+}
+
+/* An error that nobody caused, for cfg.err_after. */
+static void break_down(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	e->dev->stats.faults_injected++;
+	sn_event_async_qp(e->dev, q->qp, SN_ASYNC_QP_FATAL);
+	sn_qp_to_error(e, q);
 }
 
 void sn_req_complete(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	struct sn_msg *m;
 
-	while (q->head != q->tail && q->qp->state >= SN_QPS_RTS && q->qp->state != SN_QPS_ERR) {
+	while (sends(q) && q->head != send_end(q)) {
 		m = sn_msg_at(q, q->head);
 		if (m->local && q->cur == q->head)
 			q->cur++, q->cur_pkt = 0;
@@ -126,9 +126,34 @@ void sn_req_complete(struct sn_eng *e, struct sn_qp_eng *q)
 		if (q->cur == q->head)
 			q->cur++, q->cur_pkt = 0;
 		q->head++;
-		if (m->synd || (e->dev->cfg.err_after && ++q->completed >= e->dev->cfg.err_after))
-			sn_qp_to_error(e, q);
+		if (m->synd)
+			sn_qp_send_error(e, q);
+		else if (e->dev->cfg.err_after && ++q->completed >= e->dev->cfg.err_after)
+			break_down(e, q);
 	}
+}
+
+/* ---- draining ---- */
+
+/* SQD begins: what was begun is finished, nothing else. */
+void sn_req_drain(struct sn_qp_eng *q)
+{
+	uint32_t n;
+
+	q->drained = false;
+	q->drain_end = q->cur + (q->cur_pkt > 0);
+	for (n = q->drain_end; n != q->tail; n++)
+		if (sn_msg_at(q, n)->npkts && sn_psn_cmp(sn_msg_at(q, n)->psn, q->max_sent) < 0)
+			q->drain_end = n + 1;
+}
+
+void sn_req_drained(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	if (q->drained || q->head != q->drain_end)
+		return;
+	q->drained = true;
+	if (q->qp->sqd_event)
+		sn_event_async_qp(e->dev, q->qp, SN_ASYNC_SQ_DRAINED);
 }
 
 /* The oldest message failed. */
@@ -173,24 +198,24 @@ static int gather(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg *m,
 
 /* Extended headers and payload of a SEND or WRITE packet; its length or -1. */
 static int build_data(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg *m, uint32_t pkt,
-		      uint8_t opcode, uint8_t *data)
+		      uint8_t *data)
 {
 	uint32_t off = pkt * q->mtu, n = m->len - off < q->mtu ? m->len - off : q->mtu;
+	bool imm = m->opcode == SN_OP_SEND_IMM || m->opcode == SN_OP_WRITE_IMM;
 	uint8_t *p = data + 12;
 
-	if (opcode >= SN_BTH_UD_SEND) {
+	if (q->qp->type == SN_QPT_UD) {
 		sn_put32(p, m->ud.qkey & 0x80000000 ? q->qp->qkey : m->ud.qkey);
 		sn_put32(p + 4, q->qp->qpn);
 		p += 8;
 	}
-	if (opcode == SN_BTH_WRITE_FIRST || opcode == SN_BTH_WRITE_ONLY ||
-	    opcode == SN_BTH_WRITE_ONLY_IMM) {
+	if (!pkt && (m->opcode == SN_OP_WRITE || m->opcode == SN_OP_WRITE_IMM)) {
 		sn_put64(p, m->raddr);
 		sn_put32(p + 8, m->rkey);
 		sn_put32(p + 12, m->len);
-		p += 16;
+		p += SN_RETH;
 	}
-	if ((m->opcode == SN_OP_SEND_IMM || m->opcode == SN_OP_WRITE_IMM) && pkt + 1 == m->npkts) {
+	if (imm && pkt + 1 == m->npkts) {
 		memcpy(p, &m->imm, 4);
 		p += 4;
 	}
@@ -222,10 +247,12 @@ static int build_atomic(const struct sn_msg *m, uint8_t *opcode, uint8_t *data)
 		sn_put64(data + 24 + 8 * i, m->operand[i]);
 	if (m->opcode == SN_OP_CS || m->opcode == SN_OP_FA) {
 		*opcode = m->opcode == SN_OP_CS ? SN_BTH_CS : SN_BTH_FA;
-		return 40;
+		return 12 + SN_ATOMIC_ETH;
 	}
 	*opcode = m->opcode == SN_OP_MASKED_CS ? SN_BTH_MASKED_CS : SN_BTH_MASKED_FA;
-	return 56;
+	if (m->len == 4)
+		*opcode += SN_BTH_MASKED_CS4 - SN_BTH_MASKED_CS;
+	return 12 + SN_MASKED_ETH;
 }
 
 /* Sends the packet at the cursor; false: stopped by an error of this message. */
@@ -246,19 +273,22 @@ static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 			step = m->npkts - q->cur_pkt;
 		bth.opcode = SN_BTH_READ_REQ;
 		len = build_read(q, m, q->cur_pkt, step, p->data);
-	} else if (is_atomic(m)) {
+	} else if (sn_msg_atomic(m)) {
 		len = build_atomic(m, &bth.opcode, p->data);
 	} else {
 		bth.opcode = send_opcode(m, q->cur_pkt);
 		bth.ackreq = q->cur_pkt + 1 == m->npkts || bth.psn % 16 == 0;
 		bth.solicited = m->solicited && q->cur_pkt + 1 == m->npkts;
-		if (q->qp->type == SN_QPT_UD) {
+		if (q->qp->type == SN_QPT_UC) {
+			bth.opcode |= SN_BTH_UC;
+			bth.ackreq = false;
+		} else if (q->qp->type == SN_QPT_UD) {
 			bth.opcode = m->opcode == SN_OP_SEND ? SN_BTH_UD_SEND : SN_BTH_UD_SEND_IMM;
 			bth.ackreq = false;
 			bth.qpn = m->ud.qpn;
 			dst = m->ud.ip;
 		}
-		len = build_data(e, q, m, q->cur_pkt, bth.opcode, p->data);
+		len = build_data(e, q, m, q->cur_pkt, p->data);
 	}
 	if (len < 0) {
 		sn_pkt_put(e, p);
@@ -269,6 +299,8 @@ static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 	}
 	if (sn_psn_cmp(bth.psn, q->max_sent) < 0)
 		SN_COUNT(e, q->qp, retransmits, 1);
+	else if (!q->rtt_at && (bth.ackreq || sn_msg_reads(m)))
+		q->rtt_at = e->now, q->rtt_psn = bth.psn;
 	sn_pkt_send(e, q->qp, dst, p, &bth, len);
 	q->cur_pkt += step;
 	if (sn_psn_cmp(m->psn + q->cur_pkt, q->max_sent) > 0)
@@ -276,16 +308,31 @@ static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 	return true;
 }
 
-/* Reads and atomics before the cursor that have no response yet. */
-static bool reads_pending(struct sn_qp_eng *q, uint32_t limit)
+/* Requests for READs and atomics up to the cursor that are not answered. */
+static uint32_t reads_pending(struct sn_qp_eng *q)
 {
-	uint32_t n, count = 0;
+	uint32_t n, sent, count = 0;
 
-	for (n = q->head; n != q->cur; n++) {
+	for (n = q->head; n != q->cur + (q->cur_pkt > 0); n++) {
 		const struct sn_msg *m = sn_msg_at(q, n);
 
-		if (is_read(m) && !m->done && !m->synd && ++count >= limit)
-			return true;
+		if (!sn_msg_reads(m) || m->done || m->synd)
+			continue;
+		sent = n == q->cur ? q->cur_pkt : m->npkts;
+		count += (sent + SN_READ_CHUNK_PKTS - 1) / SN_READ_CHUNK_PKTS -
+			 m->got / SN_READ_CHUNK_PKTS;
+	}
+	return count;
+}
+
+static bool fenced(struct sn_qp_eng *q, const struct sn_msg *m)
+{
+	switch (m->fm >> 5) {
+	case FENCE_STRONG:
+		return q->head != q->cur;
+	case FENCE_READS:
+	case FENCE_SMALL_READS:
+		return reads_pending(q);
 	}
 	return false;
 }
@@ -294,15 +341,13 @@ static bool may_send(struct sn_qp_eng *q, const struct sn_msg *m)
 {
 	uint32_t limit = q->qp->max_rd_atomic ? q->qp->max_rd_atomic : 1;
 
-	if (q->qp->type == SN_QPT_UD)
-		return true;
-	if (((cur_psn(q) - q->una) & SN_PSN_MASK) >= SN_WINDOW_PKTS)
+	if (!q->cur_pkt && fenced(q, m))
 		return false;
-	if (q->cur_pkt)
+	if (q->qp->type != SN_QPT_RC)
 		return true;
-	if (m->fm >> 5 && reads_pending(q, 1))
+	if (((sn_req_cur_psn(q) - q->una) & SN_PSN_MASK) >= SN_WINDOW_PKTS)
 		return false;
-	return !is_read(m) || !reads_pending(q, limit);
+	return !sn_msg_reads(m) || reads_pending(q) < limit;
 }
 
 /* A WAIT holds back everything behind it until it is the oldest and true. */
@@ -315,13 +360,13 @@ static bool held_by_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *
 
 bool sn_req_send(struct sn_eng *e, struct sn_qp_eng *q)
 {
+	uint32_t burst = 0;
 	struct sn_msg *m;
-	bool any = false;
 
 	if (q->rnr_until && e->now < q->rnr_until)
 		return false;
 	q->rnr_until = 0;
-	while (q->cur != q->tail) {
+	while (q->cur != send_end(q)) {
 		m = sn_msg_at(q, q->cur);
 		if (m->synd || (m->local && held_by_local(e, q, m)))
 			break;
@@ -332,223 +377,15 @@ bool sn_req_send(struct sn_eng *e, struct sn_qp_eng *q)
 		}
 		if (!may_send(q, m) || !send_one(e, q, m))
 			break;
-		if (!q->timer)
-			timer_start(e, q);
-		any = true;
+		burst++;
+		if (q->qp->type == SN_QPT_RC && !q->timer)
+			sn_req_timer_start(e, q);
+		else if (q->qp->type != SN_QPT_RC && burst == BURST)
+			break;
 	}
 	if (q->cur != q->tail && sn_msg_at(q, q->cur)->npkts &&
 	    q->cur_pkt >= sn_msg_at(q, q->cur)->npkts)
 		q->cur++, q->cur_pkt = 0;
 	sn_req_complete(e, q);
-	return any;
-}
-
-/* ---- acknowledgements ---- */
-
-/* Everything before psn arrived; false: a response before it was lost. */
-static bool acked_before(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn)
-{
-	uint32_t n;
-
-	if (sn_psn_cmp(psn, q->una) <= 0 || sn_psn_cmp(psn, q->max_sent) > 0)
-		return true;
-	for (n = q->head; n != q->tail; n++) {
-		const struct sn_msg *m = sn_msg_at(q, n);
-
-		if (m->npkts && is_read(m) && !m->done &&
-		    sn_psn_cmp((m->psn + m->got) & SN_PSN_MASK, psn) < 0) {
-			psn = (m->psn + m->got) & SN_PSN_MASK;
-			if (sn_psn_cmp(psn, q->una) > 0)
-				q->una = psn;
-			sn_req_complete(e, q);
-			return false;
-		}
-		if (sn_psn_cmp(m->psn, psn) >= 0)
-			break;
-	}
-	q->una = psn;
-	q->retries = q->rnr_retries = 0;
-	/* packets not sent again since a rewind, but acknowledged: skip them */
-	if (sn_psn_cmp(cur_psn(q), psn) < 0)
-		rewind_to(q, psn);
-	q->timer = 0;
-	if (q->una != q->max_sent)
-		timer_start(e, q);
-	sn_req_complete(e, q);
-	return true;
-}
-
-static void resend(struct sn_eng *e, struct sn_qp_eng *q)
-{
-	if (q->retries++ >= q->qp->retry_cnt) {
-		sn_req_fail(e, q, SN_SYND_RETRY, 0x81);
-		return;
-	}
-	rewind_to(q, q->una);
-	timer_start(e, q);
-}
-
-/* A response is missing while newer ones arrive: ask again, once per loss. */
-static void response_lost(struct sn_eng *e, struct sn_qp_eng *q)
-{
-	if (q->lost_at == q->una + 1)
-		return;
-	q->lost_at = q->una + 1;
-	rewind_to(q, q->una);
-	timer_start(e, q);
-}
-
-static void rnr_nak(struct sn_eng *e, struct sn_qp_eng *q, uint8_t code)
-{
-	if (q->qp->rnr_retry != RNR_FOREVER && q->rnr_retries++ >= q->qp->rnr_retry) {
-		sn_req_fail(e, q, SN_SYND_RNR, 0x87);
-		return;
-	}
-	q->retries = 0; /* it arrived in sequence: the peer lives and the path works */
-	rewind_to(q, q->una);
-	q->rnr_until = e->now + rnr_time[code & 31] * 10000ull;
-	q->timer = 0;
-}
-
-static void nak(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome)
-{
-	SN_COUNT(e, q->qp, naks_received, 1);
-	switch (syndrome) {
-	case SN_NAK_SEQ:
-		resend(e, q);
-		return;
-	case SN_NAK_INV:
-		sn_req_fail(e, q, SN_SYND_REM_INV, 0x8a);
-		return;
-	case SN_NAK_ACCESS:
-		sn_req_fail(e, q, SN_SYND_REM_ACCESS, 0x88);
-		return;
-	case SN_NAK_OP:
-		sn_req_fail(e, q, SN_SYND_REM_OP, 0x89);
-		return;
-	}
-	if (syndrome >> 5 == AETH_RNR >> 5)
-		rnr_nak(e, q, syndrome);
-	else
-		e->dev->stats.wire_malformed++;
-}
-
-static void take_ack(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn, uint8_t syndrome)
-{
-	bool positive = syndrome >> 5 == 0;
-
-	if (sn_psn_cmp(psn, q->una) < 0 || sn_psn_cmp(psn, q->max_sent) >= 0)
-		return; /* old, or never sent */
-	if (!acked_before(e, q, (positive ? psn + 1 : psn) & SN_PSN_MASK)) {
-		response_lost(e, q);
-		return;
-	}
-	if (!positive && q->qp->state == SN_QPS_RTS)
-		nak(e, q, syndrome);
-}
-
-static struct sn_msg *msg_of_psn(struct sn_qp_eng *q, uint32_t psn)
-{
-	uint32_t n;
-
-	for (n = q->head; n != q->tail; n++) {
-		struct sn_msg *m = sn_msg_at(q, n);
-
-		if (m->npkts && sn_psn_cmp(psn, m->psn) >= 0 &&
-		    sn_psn_cmp(psn, m->psn + m->npkts) < 0)
-			return m;
-	}
-	return NULL;
-}
-
-static void local_fault(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint8_t synd)
-{
-	m->synd = synd;
-	m->vendor = synd == SN_SYND_BAD_RESP ? 0x78 : 0x52;
-	if (synd != SN_SYND_BAD_RESP)
-		SN_COUNT(e, q->qp, local_prot_errors, 1);
-	sn_req_complete(e, q);
-}
-
-static void read_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const uint8_t *p,
-		      uint32_t len)
-{
-	uint32_t off = m->got * q->mtu;
-	uint32_t want = m->len - off < q->mtu ? m->len - off : q->mtu;
-
-	if (len != want) {
-		local_fault(e, q, m, SN_SYND_BAD_RESP);
-		return;
-	}
-	if (sn_sge_write(e->dev, q->qp->pdn, m->sge, m->nsge, off, p, len)) {
-		local_fault(e, q, m, SN_SYND_LOC_PROT);
-		return;
-	}
-	m->got++;
-	m->done = m->got == m->npkts;
-	acked_before(e, q, (m->psn + m->got) & SN_PSN_MASK);
-}
-
-static void atomic_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const uint8_t *p)
-{
-	uint64_t old = sn_get64(p);
-
-	if (sn_sge_write(e->dev, q->qp->pdn, m->sge, m->nsge, 0, &old, 8)) {
-		local_fault(e, q, m, SN_SYND_LOC_PROT);
-		return;
-	}
-	m->got = 1;
-	m->done = true;
-	acked_before(e, q, (m->psn + 1) & SN_PSN_MASK);
-}
-
-static void take_data(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
-		      const uint8_t *p, uint32_t len)
-{
-	struct sn_msg *m;
-
-	if (sn_psn_cmp(bth->psn, q->una) < 0 || sn_psn_cmp(bth->psn, q->max_sent) >= 0)
-		return;
-	if (!acked_before(e, q, bth->psn)) {
-		response_lost(e, q);
-		return;
-	}
-	m = msg_of_psn(q, bth->psn);
-	if (!m || m->done || m->synd || bth->psn != ((m->psn + m->got) & SN_PSN_MASK))
-		return;
-	if (bth->opcode == SN_BTH_ATOMIC_ACK && is_atomic(m) && len >= 8)
-		atomic_data(e, q, m, p);
-	else if (bth->opcode != SN_BTH_ATOMIC_ACK && m->opcode == SN_OP_READ)
-		read_data(e, q, m, p, len);
-	else
-		local_fault(e, q, m, SN_SYND_BAD_RESP);
-}
-
-void sn_req_response(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
-		     const uint8_t *p, uint32_t len)
-{
-	bool aeth = bth->opcode != SN_BTH_RESP_MIDDLE;
-
-	if (q->qp->state < SN_QPS_RTS || q->qp->type != SN_QPT_RC)
-		return;
-	if (aeth && len < 4) {
-		e->dev->stats.wire_malformed++;
-		return;
-	}
-	if (bth->opcode == SN_BTH_ACK)
-		take_ack(e, q, bth->psn, p[0]);
-	else
-		take_data(e, q, bth, aeth ? p + 4 : p, aeth ? len - 4 : len);
-}
-
-bool sn_req_timer(struct sn_eng *e, struct sn_qp_eng *q)
-{
-	if (!q->timer || e->now < q->timer || q->qp->state != SN_QPS_RTS)
-		return false;
-	q->timer = 0;
-	if (q->una == q->max_sent || q->qp->type == SN_QPT_UD)
-		return false;
-	SN_COUNT(e, q->qp, timeouts, 1);
-	resend(e, q);
-	return true;
+	return burst;
 }

@@ -52,6 +52,7 @@ struct sn_cfg {
 	X(commands, 0) X(commands_failed, 0) X(doorbells, 0) X(blueflame, 0)              \
 	X(db_recovered, 0) X(wqes, 0) X(cqes, 0) X(error_cqes, 0) X(tx_packets, 0)        \
 	X(tx_bytes, 0) X(rx_packets, 0) X(rx_bytes, 0) X(retransmits, 0) X(timeouts, 0)   \
+	X(probes, 0) X(dropped_messages, 0) X(pkey_violations, 0) X(qkey_violations, 0)  \
 	X(naks_sent, 0) X(naks_received, 0) X(dup_requests, 0) X(faults_injected, 0)      \
 	X(icrc_errors, 0) X(icrc_unchecked, 0) X(wire_malformed, 0) X(remote_access_errors, 0) \
 	X(local_prot_errors, 0) X(flushed, 0)                                             \
@@ -68,8 +69,8 @@ struct sn_stats {
 #define SN_QP_STATS(X)                                                                 \
 	X(doorbells) X(blueflame) X(db_recovered) X(wqes) X(cqes) X(error_cqes)        \
 	X(tx_packets) X(tx_bytes) X(rx_packets) X(rx_bytes) X(retransmits) X(timeouts) \
-	X(naks_sent) X(naks_received) X(dup_requests) X(flushed)                       \
-	X(remote_access_errors) X(local_prot_errors)
+	X(probes) X(dropped_messages) X(naks_sent) X(naks_received) X(dup_requests)    \
+	X(flushed) X(remote_access_errors) X(local_prot_errors)
 
 struct sn_qp_stats {
 #define SN_STAT_FIELD(n) uint64_t n;
@@ -193,6 +194,7 @@ struct sn_qp {
 	uint8_t retry_cnt, rnr_retry, ack_timeout, min_rnr_timer;
 	uint8_t max_rd_atomic, max_dest_rd_atomic; /* counts, not logarithms */
 	bool remote_write, remote_read, remote_atomic;
+	bool sqd_event; /* SQ_DRAINED is asked for */
 
 	struct sn_qp_stats stats;
 	struct sn_qp_eng *eng; /* the engine's own state, NULL before sn_eng_qp_add */
@@ -230,7 +232,8 @@ void sn_event_completion(struct sn_dev *dev, struct sn_cq *cq);
 /* ibv_event_type values */
 enum sn_async {
 	SN_ASYNC_CQ_ERR = 0, SN_ASYNC_QP_FATAL = 1, SN_ASYNC_QP_REQ_ERR = 2,
-	SN_ASYNC_QP_ACCESS_ERR = 3, SN_ASYNC_SRQ_LIMIT = 15, SN_ASYNC_LAST_WQE = 16,
+	SN_ASYNC_QP_ACCESS_ERR = 3, SN_ASYNC_SQ_DRAINED = 5, SN_ASYNC_SRQ_LIMIT = 15,
+	SN_ASYNC_LAST_WQE = 16,
 };
 void sn_event_async_qp(struct sn_dev *dev, struct sn_qp *qp, int ibv_event_type);
 void sn_event_async_srq(struct sn_dev *dev, struct sn_srq *srq, int ibv_event_type);

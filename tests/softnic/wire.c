@@ -17,6 +17,8 @@
 
 #define ROCE_PORT 4791
 #define LOCAL_MAX 4096u
+#define BTH_VERSION 0x000f0000u
+#define BTH_PKEY 0x7fffu /* the default partition; the upper bit is full membership */
 #define PASS_MAX 256u /* in-process packets taken in one pass */
 
 struct sn_pkt *sn_pkt_get(struct sn_eng *e)
@@ -211,42 +213,60 @@ void sn_wire_flush(struct sn_eng *e)
 	e->ntx = 0;
 }
 
-static bool opcode_known(uint8_t op)
+/* Packets of another service than the queue pair's are dropped (IB spec 9.6.1.2). */
+static bool opcode_fits(const struct sn_qp *qp, uint8_t op)
 {
-	return op <= SN_BTH_FA || op == SN_BTH_UD_SEND || op == SN_BTH_UD_SEND_IMM ||
-	       op == SN_BTH_MASKED_CS || op == SN_BTH_MASKED_FA;
+	switch (qp->type) {
+	case SN_QPT_UC:
+		return (op & 0xe0) == SN_BTH_UC;
+	case SN_QPT_UD:
+		return op == SN_BTH_UD_SEND || op == SN_BTH_UD_SEND_IMM;
+	default:
+		return op < SN_BTH_UC || sn_bth_atomic(op);
+	}
+}
+
+static void to_qp(struct sn_eng *e, struct sn_qp *qp, struct sn_bth *bth, struct sn_pkt *pkt,
+		  uint32_t len)
+{
+	const uint8_t *p = pkt->data + 12;
+
+	qp->stats.rx_packets++;
+	qp->stats.rx_bytes += pkt->len;
+	if (qp->type == SN_QPT_UD)
+		sn_rq_ud(e, qp->eng, bth, pkt, p, len);
+	else if (pkt->src.s_addr != sn_qp_peer(qp).s_addr)
+		return;
+	else if (qp->type == SN_QPT_UC)
+		sn_rsp_unreliable(e, qp->eng, bth, p, len);
+	else if (bth->opcode >= SN_BTH_RESP_FIRST && bth->opcode <= SN_BTH_ATOMIC_ACK)
+		sn_req_response(e, qp->eng, bth, p, len);
+	else
+		sn_rsp_request(e, qp->eng, bth, p, len);
 }
 
 static void dispatch(struct sn_eng *e, struct sn_pkt *pkt)
 {
-	uint32_t w0 = sn_get32(pkt->data), w2 = sn_get32(pkt->data + 8), len;
+	uint32_t w0 = sn_get32(pkt->data), w2 = sn_get32(pkt->data + 8);
 	struct sn_bth bth = { .opcode = w0 >> 24, .pad = w0 >> 20 & 3, .solicited = w0 >> 23 & 1,
 			      .ackreq = w2 >> 31, .qpn = sn_get32(pkt->data + 4) & 0xffffff,
 			      .psn = w2 & SN_PSN_MASK };
 	struct sn_qp *qp = sn_find_qp(e->dev, bth.qpn);
 
-	if (pkt->len < 12u + bth.pad || !opcode_known(bth.opcode)) {
+	if (pkt->len < 12u + bth.pad || pkt->len % 4 || w0 & BTH_VERSION) {
 		e->dev->stats.wire_malformed++;
 		return;
 	}
-	len = pkt->len - 12 - bth.pad;
 	if (e->dev->cfg.trace)
 		sn_trace_packet("rx", &bth, pkt->len);
 	if (!qp || !qp->eng || qp->state < SN_QPS_RTR || qp->state == SN_QPS_ERR)
 		return;
-	qp->stats.rx_packets++;
-	qp->stats.rx_bytes += pkt->len;
-	if (qp->type == SN_QPT_UD) {
-		if (bth.opcode >= SN_BTH_UD_SEND)
-			sn_rq_ud(e, qp->eng, &bth, pkt, pkt->data + 12, len);
-		return;
-	}
-	if (pkt->src.s_addr != sn_qp_peer(qp).s_addr)
-		return;
-	if (bth.opcode >= SN_BTH_RESP_FIRST && bth.opcode <= SN_BTH_ATOMIC_ACK)
-		sn_req_response(e, qp->eng, &bth, pkt->data + 12, len);
+	if ((w0 & BTH_PKEY) != BTH_PKEY)
+		e->dev->stats.pkey_violations++;
+	else if (!opcode_fits(qp, bth.opcode))
+		e->dev->stats.wire_malformed++;
 	else
-		sn_rsp_request(e, qp->eng, &bth, pkt, pkt->data + 12, len);
+		to_qp(e, qp, &bth, pkt, pkt->len - 12 - bth.pad);
 }
 
 void sn_wire_receive(struct sn_eng *e, struct sn_pkt *p)

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What a responder owes: READ responses and atomic results, sent in the order of
+ * their requests from a list of jobs, then the acknowledgement or NAK that waits
+ * for them. The last max_dest_rd_atomic requests are kept (IB spec 9.4.4 and
+ * 9.7.5.1.2): a READ asked for again, in whole or from some packet on, is read
+ * again; an atomic is answered with its first result; anything that is not kept
+ * was answered long ago, and is dropped without a word.
+ */
+#include "eng.h"
+
+#define RESP_BURST 32u /* response packets per QP and pass */
+#define CREDITS_NONE 0x1fu
+
+/* ---- replies ---- */
+
+static void reply(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome, uint32_t psn)
+{
+	struct sn_bth bth = { .opcode = SN_BTH_ACK, .qpn = q->qp->dest_qpn, .psn = psn };
+	struct sn_pkt *p = sn_pkt_get(e);
+
+	if (!p)
+		return;
+	sn_put32(p->data + 12, (uint32_t)syndrome << 24 | (q->msn & SN_PSN_MASK));
+	sn_pkt_send(e, q->qp, sn_qp_peer(q->qp), p, &bth, 16);
+}
+
+/* The memory or its region went away between request and response. */
+static void lost_memory(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_job *j)
+{
+	q->epsn = (j->psn + j->sent) & SN_PSN_MASK;
+	q->job_head = q->job_tail;
+	sn_rsp_refuse(e, q, SN_NAK_ACCESS);
+}
+
+static uint32_t job_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *j, uint8_t *p,
+			 uint32_t off)
+{
+	uint32_t n = j->len - off < q->mtu ? j->len - off : q->mtu;
+	struct sn_mr *mr;
+	uint64_t va;
+
+	if (!n)
+		return 0;
+	mr = sn_mr_check(e->dev, j->rkey, q->qp->pdn, j->va + off, n, SN_REMOTE_READ, &va);
+	if (!mr || sn_mem_read(mr->gpu, va, p, n))
+		return UINT32_MAX;
+	return n;
+}
+
+static uint8_t resp_opcode(const struct sn_job *j)
+{
+	if (j->atomic)
+		return SN_BTH_ATOMIC_ACK;
+	if (j->npkts == 1)
+		return SN_BTH_RESP_ONLY;
+	if (!j->sent)
+		return SN_BTH_RESP_FIRST;
+	return j->sent + 1 == j->npkts ? SN_BTH_RESP_LAST : SN_BTH_RESP_MIDDLE;
+}
+
+/* One response packet; false: its memory went away. */
+static bool send_response(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *j)
+{
+	struct sn_bth bth = { .opcode = resp_opcode(j), .qpn = q->qp->dest_qpn,
+			      .psn = j->psn + j->sent };
+	struct sn_pkt *p = sn_pkt_get(e);
+	uint32_t len = 12, n;
+
+	if (!p)
+		return true;
+	if (bth.opcode != SN_BTH_RESP_MIDDLE) {
+		sn_put32(p->data + len, CREDITS_NONE << 24 | (q->msn & SN_PSN_MASK));
+		len += 4;
+	}
+	if (j->atomic) {
+		sn_put64(p->data + len, j->result);
+		len += 8;
+	} else {
+		n = job_data(e, q, j, p->data + len, j->sent * q->mtu);
+		if (n == UINT32_MAX) {
+			sn_pkt_put(e, p);
+			return false;
+		}
+		len += n;
+	}
+	sn_pkt_send(e, q->qp, sn_qp_peer(q->qp), p, &bth, len);
+	j->sent++;
+	return true;
+}
+
+/* Called once a pass; the state may be ERR when a fatal NAK is still owed. */
+bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	unsigned burst = 0;
+	struct sn_job *j;
+
+	while (q->job_head != q->job_tail) {
+		j = &q->jobs[q->job_head % SN_JOBS];
+		if (burst++ >= RESP_BURST)
+			return true;
+		if (!send_response(e, q, j)) {
+			lost_memory(e, q, j);
+			return true;
+		}
+		if (j->sent >= j->npkts) {
+			q->fresh -= !j->again;
+			q->job_head++;
+		}
+	}
+	if (q->ack_due && !q->nak_due)
+		reply(e, q, CREDITS_NONE, q->epsn - 1);
+	if (q->nak_due) {
+		reply(e, q, q->nak_due, q->epsn);
+		SN_COUNT(e, q->qp, naks_sent, 1);
+	}
+	burst += q->ack_due || q->nak_due;
+	q->ack_due = false;
+	q->nak_due = 0;
+	return burst;
+}
+
+/* ---- jobs ---- */
+
+static struct sn_job *add_job(struct sn_qp_eng *q, uint32_t psn, bool again)
+{
+	struct sn_job *j = &q->jobs[q->job_tail % SN_JOBS];
+
+	q->job_tail++;
+	q->fresh += !again;
+	*j = (struct sn_job){ .psn = psn, .npkts = 1, .again = again };
+	return j;
+}
+
+static void keep(struct sn_qp_eng *q, const struct sn_job *j)
+{
+	q->kept[q->nkept++ % SN_RES] = *j;
+}
+
+/* Asked for more than the responder said it can hold: the requester's fault. */
+static bool too_many(const struct sn_qp_eng *q)
+{
+	return q->fresh >= q->qp->max_dest_rd_atomic;
+}
+
+static uint32_t packets(const struct sn_qp_eng *q, uint32_t len)
+{
+	return len ? (len + q->mtu - 1) / q->mtu : 1;
+}
+
+bool sn_rsp_read(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
+		 const uint8_t *p, uint32_t len)
+{
+	uint32_t n = len >= SN_RETH ? sn_get32(p + 12) : 0;
+	struct sn_job *j;
+	uint64_t va;
+
+	if (len != SN_RETH || n > SN_MAX_MSG || q->in_msg || !q->qp->remote_read || too_many(q)) {
+		sn_rsp_refuse(e, q, SN_NAK_INV);
+		return false;
+	}
+	if (n && !sn_mr_check(e->dev, sn_get32(p + 8), q->qp->pdn, sn_get64(p), n, SN_REMOTE_READ,
+			      &va)) {
+		sn_rsp_refuse(e, q, SN_NAK_ACCESS);
+		return false;
+	}
+	j = add_job(q, bth->psn, false);
+	j->va = sn_get64(p);
+	j->rkey = sn_get32(p + 8);
+	j->len = n;
+	j->npkts = packets(q, n);
+	keep(q, j);
+	q->epsn = (q->epsn + j->npkts) & SN_PSN_MASK;
+	return true;
+}
+
+/* ---- atomics ---- */
+
+/* Adds field by field: a set bit of boundary ends a field and drops its carry. */
+static uint64_t masked_add(uint64_t a, uint64_t b, uint64_t boundary)
+{
+	uint64_t sum = 0, carry = 0;
+	int i;
+
+	for (i = 0; i < 64; i++) {
+		uint64_t s = (a >> i & 1) + (b >> i & 1) + carry;
+
+		sum |= (s & 1) << i;
+		carry = boundary >> i & 1 ? 0 : s >> 1;
+	}
+	return sum;
+}
+
+static uint64_t atomic_result(uint8_t op, uint64_t old, const uint8_t *arg)
+{
+	uint64_t swap = sn_get64(arg), cmp = sn_get64(arg + 8), mask;
+
+	switch (op) {
+	case SN_BTH_FA:
+		return old + swap;
+	case SN_BTH_CS:
+		return old == cmp ? swap : old;
+	case SN_BTH_MASKED_FA:
+	case SN_BTH_MASKED_FA4:
+		return masked_add(old, swap, sn_get64(arg + 16));
+	}
+	mask = sn_get64(arg + 16);
+	if ((old ^ cmp) & sn_get64(arg + 24))
+		return old;
+	return (old & ~mask) | (swap & mask);
+}
+
+static int word_read(const struct sn_mr *mr, uint64_t va, unsigned size, uint64_t *v)
+{
+	uint32_t half;
+
+	if (size == 8)
+		return sn_mem_read(mr->gpu, va, v, 8);
+	if (sn_mem_read(mr->gpu, va, &half, 4))
+		return -1;
+	*v = half;
+	return 0;
+}
+
+static int word_write(const struct sn_mr *mr, uint64_t va, unsigned size, uint64_t v)
+{
+	uint32_t half = (uint32_t)v;
+
+	return size == 8 ? sn_mem_write(mr->gpu, va, &v, 8) : sn_mem_write(mr->gpu, va, &half, 4);
+}
+
+bool sn_rsp_atomic(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
+		   const uint8_t *p, uint32_t len)
+{
+	bool masked = bth->opcode >= SN_BTH_MASKED_CS;
+	unsigned size = bth->opcode >= SN_BTH_MASKED_CS4 ? 4 : 8;
+	uint64_t va, old, new;
+	struct sn_job *j;
+	struct sn_mr *mr;
+
+	if (len != (masked ? SN_MASKED_ETH : SN_ATOMIC_ETH) || q->in_msg ||
+	    sn_get64(p) & (size - 1) || !q->qp->remote_atomic || too_many(q)) {
+		sn_rsp_refuse(e, q, SN_NAK_INV);
+		return false;
+	}
+	mr = sn_mr_check(e->dev, sn_get32(p + 8), q->qp->pdn, sn_get64(p), size, SN_REMOTE_ATOMIC,
+			 &va);
+	if (!mr || word_read(mr, va, size, &old)) {
+		sn_rsp_refuse(e, q, SN_NAK_ACCESS);
+		return false;
+	}
+	new = atomic_result(bth->opcode, old, p + 12);
+	if (new != old && word_write(mr, va, size, new)) {
+		sn_rsp_refuse(e, q, SN_NAK_ACCESS);
+		return false;
+	}
+	j = add_job(q, bth->psn, false);
+	j->atomic = true;
+	j->result = old;
+	keep(q, j);
+	q->epsn = (q->epsn + 1) & SN_PSN_MASK;
+	return true;
+}
+
+/* ---- duplicates ---- */
+
+static const struct sn_job *kept_at(const struct sn_qp_eng *q, uint32_t psn)
+{
+	uint32_t n = q->nkept < q->qp->max_dest_rd_atomic ? q->nkept : q->qp->max_dest_rd_atomic;
+	const struct sn_job *k;
+	uint32_t i;
+
+	for (i = 1; i <= n; i++) {
+		k = &q->kept[(q->nkept - i) % SN_RES];
+		if (((psn - k->psn) & SN_PSN_MASK) < k->npkts)
+			return k;
+	}
+	return NULL;
+}
+
+/* It is still to be answered from that packet on: once is enough. */
+static bool pending(const struct sn_qp_eng *q, uint32_t psn)
+{
+	const struct sn_job *j;
+	uint32_t n;
+
+	for (n = q->job_head; n != q->job_tail; n++) {
+		j = &q->jobs[n % SN_JOBS];
+		if (j->psn == psn && !j->sent)
+			return true;
+	}
+	return false;
+}
+
+static void read_again(struct sn_qp_eng *q, const struct sn_job *k, const struct sn_bth *bth,
+		       const uint8_t *p, uint32_t len)
+{
+	uint32_t off = ((bth->psn - k->psn) & SN_PSN_MASK) * q->mtu;
+	struct sn_job *j;
+
+	if (len != SN_RETH || k->atomic || sn_get64(p) != k->va + off ||
+	    sn_get32(p + 8) != k->rkey || sn_get32(p + 12) > k->len - off)
+		return;
+	j = add_job(q, bth->psn, true);
+	j->va = sn_get64(p);
+	j->rkey = k->rkey;
+	j->len = sn_get32(p + 12);
+	j->npkts = packets(q, j->len);
+}
+
+void sn_rsp_again(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
+		  const uint8_t *p, uint32_t len)
+{
+	const struct sn_job *k;
+	struct sn_job *j;
+
+	SN_COUNT(e, q->qp, dup_requests, 1);
+	if (bth->opcode < SN_BTH_READ_REQ) {
+		q->ack_due = true;
+		return;
+	}
+	k = kept_at(q, bth->psn);
+	if (!k || pending(q, bth->psn) || q->job_tail - q->job_head >= SN_JOBS - SN_RES)
+		return;
+	if (bth->opcode == SN_BTH_READ_REQ) {
+		read_again(q, k, bth, p, len);
+	} else if (k->atomic) {
+		j = add_job(q, bth->psn, true);
+		j->atomic = true;
+		j->result = k->result;
+	}
+}

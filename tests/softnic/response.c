@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What comes back to a requester: acknowledgements, each standing for all before
+ * it; NAKs; READ data and atomic results. A response that is missing while later
+ * ones arrive is asked for again at once (implied NAK). Loss that nothing shows,
+ * of the last packet or of a NAK, which is sent once, is found in two ways: the
+ * acknowledgement timeout of the queue pair, which counts against retry_cnt; and
+ * before it probes, some round trips after the last progress and then ever more
+ * seldom, which send from the oldest packet again and count for nothing.
+ */
+#include "eng.h"
+
+#define RNR_FOREVER 7
+#define PROBE_MIN 1000000ull /* ns */
+#define PROBE_RTTS 4u
+
+/* RNR timer codes, in units of 10 us */
+static const uint32_t rnr_time[32] = {
+	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024,
+	1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+};
+
+/* ---- timers ---- */
+
+static uint64_t timeout(const struct sn_qp_eng *q)
+{
+	uint8_t t = q->qp->ack_timeout & 31;
+
+	return t ? 4096ull << t : 0;
+}
+
+static void probe_in(struct sn_eng *e, struct sn_qp_eng *q, uint64_t wait)
+{
+	q->probe_wait = wait;
+	q->probe = wait < timeout(q) ? e->now + wait : 0;
+}
+
+void sn_req_timer_start(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	uint64_t wait = PROBE_RTTS * q->rtt;
+
+	q->timer = timeout(q) ? e->now + timeout(q) : 0;
+	probe_in(e, q, wait > PROBE_MIN ? wait : PROBE_MIN);
+}
+
+static void timer_stop(struct sn_qp_eng *q)
+{
+	q->timer = q->probe = 0;
+}
+
+/* Round trip: the slowest of late, forgotten slowly. */
+static void rtt_take(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	uint64_t rtt = e->now - q->rtt_at;
+
+	if (!q->rtt_at || sn_psn_cmp(q->una, q->rtt_psn) <= 0)
+		return;
+	q->rtt -= q->rtt / 8;
+	if (rtt > q->rtt)
+		q->rtt = rtt;
+	q->rtt_at = 0;
+}
+
+static void progress(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn)
+{
+	q->una = psn;
+	q->retries = q->rnr_retries = 0;
+	rtt_take(e, q);
+	timer_stop(q);
+	if (q->una != q->max_sent)
+		sn_req_timer_start(e, q);
+}
+
+/* ---- acknowledgements ---- */
+
+/* The PSN of the first response before psn that has not come; psn: none is missing. */
+static uint32_t first_missing(struct sn_qp_eng *q, uint32_t psn)
+{
+	uint32_t n, at;
+
+	for (n = q->head; n != q->tail; n++) {
+		const struct sn_msg *m = sn_msg_at(q, n);
+
+		if (sn_psn_cmp(m->psn, psn) >= 0)
+			break;
+		at = (m->psn + m->got) & SN_PSN_MASK;
+		if (m->npkts && sn_msg_reads(m) && !m->done && sn_psn_cmp(at, psn) < 0)
+			return at;
+	}
+	return psn;
+}
+
+/* Everything before psn arrived; false: but a response before it was lost. */
+static bool acked_before(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn)
+{
+	uint32_t upto;
+
+	if (sn_psn_cmp(psn, q->una) <= 0 || sn_psn_cmp(psn, q->max_sent) > 0)
+		return true;
+	upto = first_missing(q, psn);
+	if (sn_psn_cmp(upto, q->una) > 0)
+		progress(e, q, upto);
+	/* packets not sent again since a rewind, but acknowledged: skip them */
+	if (sn_psn_cmp(sn_req_cur_psn(q), q->una) < 0)
+		sn_req_rewind(q, q->una);
+	sn_req_complete(e, q);
+	return upto == psn;
+}
+
+static void resend(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	if (q->retries++ >= q->qp->retry_cnt) {
+		sn_req_fail(e, q, SN_SYND_RETRY, 0x81);
+		return;
+	}
+	sn_req_rewind(q, q->una);
+	sn_req_timer_start(e, q);
+}
+
+/* A response is missing while newer ones arrive: ask again, once per loss. */
+static void response_lost(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	if (q->again_at == q->una + 1)
+		return;
+	q->again_at = q->una + 1;
+	sn_req_rewind(q, q->una);
+	sn_req_timer_start(e, q);
+}
+
+/* A responder sends one for each PSN that it misses: another is an echo. */
+static void out_of_sequence(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	if (q->again_at == q->una + 1)
+		return;
+	q->again_at = q->una + 1;
+	resend(e, q);
+}
+
+static void rnr_nak(struct sn_eng *e, struct sn_qp_eng *q, uint8_t code)
+{
+	if (q->qp->rnr_retry != RNR_FOREVER && q->rnr_retries++ >= q->qp->rnr_retry) {
+		sn_req_fail(e, q, SN_SYND_RNR, 0x87);
+		return;
+	}
+	q->retries = 0; /* it came in sequence: the path works */
+	q->again_at = 0;
+	sn_req_rewind(q, q->una);
+	q->rnr_until = e->now + rnr_time[code & 31] * 10000ull;
+	timer_stop(q);
+}
+
+static void nak(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome)
+{
+	SN_COUNT(e, q->qp, naks_received, 1);
+	switch (syndrome) {
+	case SN_NAK_SEQ:
+		out_of_sequence(e, q);
+		return;
+	case SN_NAK_INV:
+		sn_req_fail(e, q, SN_SYND_REM_INV, 0x8a);
+		return;
+	case SN_NAK_ACCESS:
+		sn_req_fail(e, q, SN_SYND_REM_ACCESS, 0x88);
+		return;
+	case SN_NAK_OP:
+		sn_req_fail(e, q, SN_SYND_REM_OP, 0x89);
+		return;
+	}
+	if (syndrome >> 5 == SN_AETH_RNR >> 5)
+		rnr_nak(e, q, syndrome);
+	else
+		e->dev->stats.wire_malformed++;
+}
+
+static void take_ack(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn, uint8_t syndrome)
+{
+	bool positive = syndrome >> 5 == 0;
+
+	if (sn_psn_cmp(psn, q->una) < 0 || sn_psn_cmp(psn, q->max_sent) >= 0)
+		return; /* old, or never sent */
+	if (!acked_before(e, q, (positive ? psn + 1 : psn) & SN_PSN_MASK))
+		response_lost(e, q);
+	else if (!positive && q->qp->state != SN_QPS_ERR)
+		nak(e, q, syndrome);
+}
+
+/* ---- data ---- */
+
+static struct sn_msg *msg_of_psn(struct sn_qp_eng *q, uint32_t psn)
+{
+	uint32_t n;
+
+	for (n = q->head; n != q->tail; n++) {
+		struct sn_msg *m = sn_msg_at(q, n);
+
+		if (m->npkts && sn_psn_cmp(psn, m->psn) >= 0 &&
+		    sn_psn_cmp(psn, m->psn + m->npkts) < 0)
+			return m;
+	}
+	return NULL;
+}
+
+static void local_fault(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint8_t synd)
+{
+	m->synd = synd;
+	m->vendor = synd == SN_SYND_BAD_RESP ? 0x78 : 0x52;
+	if (synd != SN_SYND_BAD_RESP)
+		SN_COUNT(e, q->qp, local_prot_errors, 1);
+	sn_req_complete(e, q);
+}
+
+static void read_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const uint8_t *p,
+		      uint32_t len)
+{
+	uint32_t off = m->got * q->mtu;
+	uint32_t want = m->len - off < q->mtu ? m->len - off : q->mtu;
+
+	if (len != want) {
+		local_fault(e, q, m, SN_SYND_BAD_RESP);
+		return;
+	}
+	if (sn_sge_write(e->dev, q->qp->pdn, m->sge, m->nsge, off, p, len)) {
+		local_fault(e, q, m, SN_SYND_LOC_PROT);
+		return;
+	}
+	m->got++;
+	m->done = m->got == m->npkts;
+	acked_before(e, q, (m->psn + m->got) & SN_PSN_MASK);
+}
+
+static void atomic_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const uint8_t *p)
+{
+	uint64_t old = sn_get64(p);
+	uint32_t half = (uint32_t)old;
+
+	if (sn_sge_write(e->dev, q->qp->pdn, m->sge, m->nsge, 0,
+			 m->len == 8 ? (void *)&old : (void *)&half, m->len)) {
+		local_fault(e, q, m, SN_SYND_LOC_PROT);
+		return;
+	}
+	m->got = 1;
+	m->done = true;
+	acked_before(e, q, (m->psn + 1) & SN_PSN_MASK);
+}
+
+static void take_data(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
+		      const uint8_t *p, uint32_t len)
+{
+	struct sn_msg *m;
+
+	if (sn_psn_cmp(bth->psn, q->una) < 0 || sn_psn_cmp(bth->psn, q->max_sent) >= 0)
+		return;
+	if (!acked_before(e, q, bth->psn)) {
+		response_lost(e, q);
+		return;
+	}
+	m = msg_of_psn(q, bth->psn);
+	if (!m || m->done || m->synd || bth->psn != ((m->psn + m->got) & SN_PSN_MASK))
+		return;
+	if (bth->opcode == SN_BTH_ATOMIC_ACK && sn_msg_atomic(m) && len == 8)
+		atomic_data(e, q, m, p);
+	else if (bth->opcode != SN_BTH_ATOMIC_ACK && m->opcode == SN_OP_READ)
+		read_data(e, q, m, p, len);
+	else
+		local_fault(e, q, m, SN_SYND_BAD_RESP);
+}
+
+void sn_req_response(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
+		     const uint8_t *p, uint32_t len)
+{
+	bool aeth = bth->opcode != SN_BTH_RESP_MIDDLE;
+
+	if (q->qp->state < SN_QPS_RTS)
+		return;
+	if (aeth && len < 4) {
+		e->dev->stats.wire_malformed++;
+		return;
+	}
+	if (bth->opcode == SN_BTH_ACK)
+		take_ack(e, q, bth->psn, p[0]);
+	else
+		take_data(e, q, bth, aeth ? p + 4 : p, aeth ? len - 4 : len);
+}
+
+bool sn_req_timer(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	if (!q->timer || (e->now < q->timer && (!q->probe || e->now < q->probe)))
+		return false;
+	if (q->una == q->max_sent) {
+		timer_stop(q);
+		return false;
+	}
+	if (e->now >= q->timer) {
+		SN_COUNT(e, q->qp, timeouts, 1);
+		resend(e, q);
+	} else {
+		SN_COUNT(e, q->qp, probes, 1);
+		sn_req_rewind(q, q->una);
+		probe_in(e, q, 2 * q->probe_wait);
+	}
+	return true;
+}

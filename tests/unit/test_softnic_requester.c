@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The software NIC's requester towards a responder that is made of bytes: what
+ * it sends for each work request, and what it makes of loss, NAKs and answers
+ * that are wrong (InfiniBand specification, 9.7.5 to 9.7.7 and 9.9.2).
+ */
+#include <stdlib.h>
+
+#include "wire_peer.h"
+
+#define QPN 0x101u
+#define P0 0xfffff0u
+#define MTU 1024u
+#define SIZE (1u << 16)
+#define SIGNAL 0x08
+#define ACKED 0x1f
+
+static struct fake_qp a;
+static struct wire_peer peer;
+static uint8_t *mem;
+static uint32_t key;
+static char ip_a[32], ip_b[32];
+
+static void rig(uint8_t timeout, uint8_t reads, enum sn_qp_type type)
+{
+	unsigned pid = getpid();
+
+	snprintf(ip_a, sizeof(ip_a), "127.%u.%u.1", pid >> 8 & 0xff, pid & 0xff);
+	snprintf(ip_b, sizeof(ip_b), "127.%u.%u.2", pid >> 8 & 0xff, pid & 0xff);
+	fake_open(ip_a);
+	mem = aligned_alloc(4096, SIZE);
+	for (unsigned i = 0; i < SIZE; i++)
+		mem[i] = i * 2654435761u >> 13;
+	key = fake_mr(mem, SIZE, 0xf);
+	fake_qp_init(&a, QPN, 1);
+	a.qp.ack_timeout = timeout;
+	a.qp.type = type;
+	fake_connect(&a, ip_b, PEER_QPN);
+	pthread_mutex_lock(&sn_dev->lock);
+	a.qp.max_rd_atomic = reads;
+	pthread_mutex_unlock(&sn_dev->lock);
+	peer = peer_open(ip_b, ip_a);
+}
+
+/* Nothing is sent again by itself while a test looks. */
+static void patient(void)
+{
+	rig(24, 2, SN_QPT_RC);
+	pthread_mutex_lock(&sn_dev->lock);
+	a.qp.eng->rtt = 1000000000000ull;
+	pthread_mutex_unlock(&sn_dev->lock);
+}
+
+static void hasty(void)
+{
+	rig(8, 2, SN_QPT_RC);
+}
+
+static void unreliable(void)
+{
+	rig(24, 2, SN_QPT_UC);
+}
+
+static void over(void)
+{
+	close(peer.fd);
+	fake_close();
+}
+
+TestSuite(softnic_requester, .fini = over, .timeout = 30);
+
+static struct fake_wqe wqe(uint8_t opcode, uint32_t len)
+{
+	return (struct fake_wqe){ .opcode = opcode, .fm = SIGNAL, .raddr = 0x1234567800ull,
+				  .rkey = 0xabcd, .nsge = 1, .sge = { { mem, len, key } } };
+}
+
+static void post(uint8_t opcode, uint32_t len)
+{
+	struct fake_wqe w = wqe(opcode, len);
+
+	fake_post(&a, &w);
+}
+
+static void expect_cqe(uint32_t index, uint8_t synd, uint8_t vendor)
+{
+	uint8_t cqe[64];
+
+	cr_assert(fake_poll(&a, false, cqe, 5000), "no CQE for WQE %u", index);
+	cr_assert_eq(cqe[63] >> 4, synd ? 13 : 0);
+	cr_assert_eq(cqe[60] << 8 | cqe[61], index);
+	if (synd) {
+		cr_assert_eq(cqe[55], synd, "syndrome 0x%02x, not 0x%02x", cqe[55], synd);
+		cr_assert_eq(cqe[54], vendor, "vendor 0x%02x, not 0x%02x", cqe[54], vendor);
+	}
+}
+
+static void expect_none(void)
+{
+	uint8_t cqe[64];
+
+	cr_assert_not(fake_poll(&a, false, cqe, PEER_QUIET_MS), "CQE of WQE %u", cqe[61]);
+}
+
+static void ack(uint32_t psn, uint8_t syndrome)
+{
+	peer_ack(&peer, QPN, psn, syndrome);
+}
+
+static uint64_t count(const uint64_t *field)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&sn_dev->lock);
+	n = *field;
+	pthread_mutex_unlock(&sn_dev->lock);
+	return n;
+}
+#define COUNT(field) count(&sn_dev->stats.field)
+
+/* ---- what goes on the wire ---- */
+
+Test(softnic_requester, messages_are_cut_at_the_mtu, .init = patient)
+{
+	for (unsigned code = 1; code <= 5; code++) {
+		uint32_t mtu = 128u << code, len = 2 * mtu + 1;
+		struct wire_packet k;
+
+		fake_modify(&a, SN_QPS_RST);
+		a.pi = 0;
+		memset(a.dbr, 0, 8);
+		fake_connect(&a, ip_b, PEER_QPN);
+		a.qp.path_mtu = code;
+		fake_modify(&a, SN_QPS_RTR);
+		fake_modify(&a, SN_QPS_RTS);
+		post(SN_OP_WRITE, len);
+		k = peer_expect(&peer, 0x06, P0);
+		cr_assert_eq(k.len, 16 + mtu);
+		cr_assert_eq(sn_get64(k.p), 0x1234567800ull);
+		cr_assert_eq(sn_get32(k.p + 8), 0xabcd);
+		cr_assert_eq(sn_get32(k.p + 12), len);
+		cr_assert_arr_eq(k.p + 16, mem, mtu);
+		k = peer_expect(&peer, 0x07, P0 + 1);
+		cr_assert_eq(k.len, mtu);
+		cr_assert_not(k.ackreq && (P0 + 1) % 16);
+		k = peer_expect(&peer, 0x08, P0 + 2);
+		cr_assert_eq(k.len, 1);
+		cr_assert_eq(k.pad, 3);
+		cr_assert(k.ackreq);
+		cr_assert_eq(k.p[0], mem[2 * mtu]);
+		ack(P0 + 2, ACKED);
+	}
+	expect_cqe(0, 0, 0);
+}
+
+Test(softnic_requester, packets_of_each_operation, .init = patient)
+{
+	struct fake_wqe w = wqe(SN_OP_WRITE_IMM, 3), f = wqe(SN_OP_FA, 8), c = wqe(SN_OP_CS, 8);
+	struct wire_packet k;
+
+	w.imm = htobe32(0x01020304);
+	w.fm |= 2;
+	fake_post(&a, &w);
+	k = peer_expect(&peer, 0x0b, P0);
+	cr_assert(k.solicited);
+	cr_assert_eq(k.len, 16 + 4 + 3);
+	cr_assert_eq(sn_get32(k.p + 16), 0x01020304);
+	cr_assert_eq(k.pkey, 0xffff);
+	cr_assert_eq(k.qpn, PEER_QPN);
+	w.opcode = SN_OP_SEND_IMM;
+	w.fm &= ~2;
+	fake_post(&a, &w);
+	k = peer_expect(&peer, 0x05, P0 + 1);
+	cr_assert_not(k.solicited);
+	cr_assert_eq(k.len, 4 + 3);
+	post(SN_OP_SEND, 3);
+	cr_assert_eq(peer_expect(&peer, 0x04, P0 + 2).len, 3);
+	f.swap = 5;
+	fake_post(&a, &f);
+	k = peer_expect(&peer, 0x14, P0 + 3);
+	cr_assert_eq(k.len, 28);
+	cr_assert_eq(sn_get64(k.p + 12), 5);
+	c.swap = 6, c.compare = 7;
+	fake_post(&a, &c);
+	k = peer_expect(&peer, 0x13, P0 + 4);
+	cr_assert_eq(sn_get64(k.p + 12), 6);
+	cr_assert_eq(sn_get64(k.p + 20), 7);
+}
+
+/* Nothing of a message needs a byte: one packet each, and they complete. */
+Test(softnic_requester, empty_messages, .init = patient)
+{
+	static const uint8_t ops[] = { SN_OP_SEND, SN_OP_SEND_IMM, SN_OP_WRITE, SN_OP_WRITE_IMM,
+				       SN_OP_READ };
+	static const uint8_t bth[] = { 0x04, 0x05, 0x0a, 0x0b, 0x0c };
+	static const uint8_t len[] = { 0, 4, 16, 20, 16 };
+	uint8_t aeth[4] = { ACKED };
+
+	for (unsigned i = 0; i < sizeof(ops); i++) {
+		struct fake_wqe w = wqe(ops[i], 0);
+
+		w.nsge = 0;
+		fake_post(&a, &w);
+		cr_assert_eq(peer_expect(&peer, bth[i], P0 + i).len, len[i]);
+	}
+	ack(P0 + 3, ACKED);
+	peer_send(&peer, 0x10, QPN, P0 + 4, aeth, 4);
+	for (unsigned i = 0; i < sizeof(ops); i++)
+		expect_cqe(i, 0, 0);
+}
+
+/* ---- acknowledgements and loss ---- */
+
+Test(softnic_requester, one_acknowledgement_for_many, .init = patient)
+{
+	for (unsigned i = 0; i < 4; i++)
+		post(SN_OP_WRITE, 8);
+	for (unsigned i = 0; i < 4; i++)
+		peer_expect(&peer, 0x0a, P0 + i);
+	ack(P0 + 7, ACKED); /* never sent */
+	ack(P0 - 1, ACKED); /* long ago */
+	expect_none();
+	ack(P0 + 2, ACKED);
+	for (unsigned i = 0; i < 3; i++)
+		expect_cqe(i, 0, 0);
+	expect_none();
+	ack(P0 + 3, ACKED);
+	expect_cqe(3, 0, 0);
+}
+
+Test(softnic_requester, nak_of_sequence_goes_back_once, .init = patient)
+{
+	for (unsigned i = 0; i < 4; i++)
+		post(SN_OP_WRITE, 8);
+	for (unsigned i = 0; i < 4; i++)
+		peer_expect(&peer, 0x0a, P0 + i);
+	ack(P0 + 1, 0x60);
+	expect_cqe(0, 0, 0); /* what is before it arrived */
+	for (unsigned i = 1; i < 4; i++)
+		peer_expect(&peer, 0x0a, P0 + i);
+	ack(P0 + 1, 0x60); /* its echo */
+	peer_expect_nothing(&peer);
+	cr_assert_eq(COUNT(retransmits), 3);
+	ack(P0 + 2, 0x60); /* another loss */
+	peer_expect(&peer, 0x0a, P0 + 2);
+	peer_expect(&peer, 0x0a, P0 + 3);
+	ack(P0 + 3, ACKED);
+	for (unsigned i = 1; i < 4; i++)
+		expect_cqe(i, 0, 0);
+}
+
+Test(softnic_requester, nothing_lost_goes_unnoticed, .init = hasty)
+{
+	post(SN_OP_WRITE, 8);
+	peer_expect(&peer, 0x0a, P0);
+	peer_expect(&peer, 0x0a, P0);
+	ack(P0, ACKED);
+	expect_cqe(0, 0, 0);
+}
+
+Test(softnic_requester, silence_ends_after_retry_cnt, .init = hasty)
+{
+	pthread_mutex_lock(&sn_dev->lock);
+	a.qp.retry_cnt = 2;
+	pthread_mutex_unlock(&sn_dev->lock);
+	post(SN_OP_WRITE, 8);
+	post(SN_OP_WRITE, 8);
+	expect_cqe(0, SN_SYND_RETRY, 0x81);
+	expect_cqe(1, SN_SYND_FLUSH, 0xf9);
+	cr_assert_eq(COUNT(timeouts), 3);
+}
+
+Test(softnic_requester, rnr_naks_end_after_rnr_retry, .init = patient)
+{
+	pthread_mutex_lock(&sn_dev->lock);
+	a.qp.rnr_retry = 2;
+	a.qp.retry_cnt = 0; /* another count */
+	pthread_mutex_unlock(&sn_dev->lock);
+	post(SN_OP_SEND, 8);
+	for (unsigned i = 0; i < 3; i++) {
+		peer_expect(&peer, 0x04, P0);
+		ack(P0, 0x21);
+	}
+	expect_cqe(0, SN_SYND_RNR, 0x87);
+	peer_expect_nothing(&peer);
+}
+
+Test(softnic_requester, rnr_nak_holds_back_all_that_follows, .init = patient)
+{
+	for (unsigned i = 0; i < 3; i++)
+		post(SN_OP_SEND, 8);
+	for (unsigned i = 0; i < 3; i++)
+		peer_expect(&peer, 0x04, P0 + i);
+	ack(P0 + 1, 0x20 | 28); /* 163.84 ms */
+	expect_cqe(0, 0, 0);
+	post(SN_OP_WRITE, 8);
+	peer_expect_nothing(&peer);
+	peer_expect(&peer, 0x04, P0 + 1);
+	peer_expect(&peer, 0x04, P0 + 2);
+	peer_expect(&peer, 0x0a, P0 + 3);
+}
+
+Test(softnic_requester, fatal_naks, .init = patient)
+{
+	static const uint8_t nak[] = { 0x61, 0x62, 0x63 }, vendor[] = { 0x8a, 0x88, 0x89 };
+	static const uint8_t synd[] = { SN_SYND_REM_INV, SN_SYND_REM_ACCESS, SN_SYND_REM_OP };
+
+	for (unsigned i = 0; i < 3; i++) {
+		fake_modify(&a, SN_QPS_RST);
+		a.pi = 0;
+		memset(a.dbr, 0, 8);
+		fake_connect(&a, ip_b, PEER_QPN);
+		post(SN_OP_WRITE, 8);
+		post(SN_OP_WRITE, 8);
+		post(SN_OP_WRITE, 8);
+		for (unsigned n = 0; n < 3; n++)
+			peer_expect(&peer, 0x0a, P0 + n);
+		ack(P0 + 1, nak[i]);
+		expect_cqe(0, 0, 0);
+		expect_cqe(1, synd[i], vendor[i]);
+		expect_cqe(2, SN_SYND_FLUSH, 0xf9);
+	}
+}
+
+/* ---- READs ---- */
+
+static void answer(uint8_t opcode, uint32_t psn, uint32_t len, uint8_t v)
+{
+	uint8_t b[4 + 4096] = { ACKED };
+
+	memset(b + 4, v, len);
+	if (opcode == 0x0e)
+		peer_send(&peer, opcode, QPN, psn, b + 4, len);
+	else
+		peer_send(&peer, opcode, QPN, psn, b, 4 + len);
+}
+
+Test(softnic_requester, missing_response_is_asked_for_again, .init = patient)
+{
+	struct wire_packet k;
+
+	post(SN_OP_READ, 3 * MTU);
+	post(SN_OP_WRITE, 8);
+	cr_assert_eq(sn_get32(peer_expect(&peer, 0x0c, P0).p + 12), 3 * MTU);
+	peer_expect(&peer, 0x0a, P0 + 3);
+	answer(0x0d, P0, MTU, 1);
+	answer(0x0f, P0 + 2, MTU, 3);
+	k = peer_expect(&peer, 0x0c, P0 + 1);
+	cr_assert_eq(sn_get64(k.p), 0x1234567800ull + MTU);
+	cr_assert_eq(sn_get32(k.p + 12), 2 * MTU);
+	peer_expect(&peer, 0x0a, P0 + 3);
+	ack(P0 + 3, ACKED); /* of the WRITE, once more without the responses before it */
+	expect_none();
+	peer_expect_nothing(&peer);
+	answer(0x0d, P0 + 1, MTU, 2);
+	answer(0x0f, P0 + 2, MTU, 3);
+	expect_cqe(0, 0, 0);
+	expect_none();
+	ack(P0 + 3, ACKED);
+	expect_cqe(1, 0, 0);
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert(mem[i * MTU] == i + 1 && mem[i * MTU + MTU - 1] == i + 1);
+}
+
+Test(softnic_requester, no_more_reads_than_max_rd_atomic, .init = patient)
+{
+	struct fake_wqe f = wqe(SN_OP_FA, 8);
+
+	for (unsigned i = 0; i < 3; i++)
+		post(SN_OP_READ, 8);
+	fake_post(&a, &f);
+	post(SN_OP_WRITE, 8);
+	peer_expect(&peer, 0x0c, P0);
+	peer_expect(&peer, 0x0c, P0 + 1);
+	peer_expect_nothing(&peer);
+	answer(0x10, P0, 8, 1);
+	peer_expect(&peer, 0x0c, P0 + 2);
+	peer_expect_nothing(&peer);
+	answer(0x10, P0 + 1, 8, 1);
+	peer_expect(&peer, 0x14, P0 + 3);
+	peer_expect(&peer, 0x0a, P0 + 4);
+	answer(0x10, P0 + 2, 8, 1);
+	answer(0x12, P0 + 3, 8, 1);
+	ack(P0 + 4, ACKED);
+	for (unsigned i = 0; i < 5; i++)
+		expect_cqe(i, 0, 0);
+}
+
+/* The parts that a long READ is asked for in count too. */
+Test(softnic_requester, long_read_keeps_the_limit, .init = patient)
+{
+	uint32_t part = 16 * MTU;
+
+	post(SN_OP_READ, 3 * part);
+	for (unsigned i = 0; i < 2; i++)
+		cr_assert_eq(sn_get32(peer_expect(&peer, 0x0c, P0 + 16 * i).p + 12), part);
+	peer_expect_nothing(&peer);
+	for (unsigned i = 0; i < 16; i++)
+		answer(i == 0 ? 0x0d : i == 15 ? 0x0f : 0x0e, P0 + i, MTU, i);
+	peer_expect(&peer, 0x0c, P0 + 32);
+}
+
+Test(softnic_requester, wrong_answers_are_bad_responses, .init = patient)
+{
+	static const struct { uint8_t wqe, opcode; uint32_t len; } bad[] = {
+		{ SN_OP_READ, 0x10, 7 }, { SN_OP_READ, 0x10, 9 }, { SN_OP_READ, 0x12, 8 },
+		{ SN_OP_FA, 0x12, 4 }, { SN_OP_FA, 0x10, 8 }, { SN_OP_WRITE, 0x10, 8 },
+	};
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		fake_modify(&a, SN_QPS_RST);
+		a.pi = 0;
+		memset(a.dbr, 0, 8);
+		fake_connect(&a, ip_b, PEER_QPN);
+		post(bad[i].wqe, 8);
+		peer_expect(&peer, bad[i].wqe == SN_OP_READ ? 0x0c :
+				   bad[i].wqe == SN_OP_FA ? 0x14 : 0x0a, P0);
+		answer(bad[i].opcode, P0, bad[i].len, 1);
+		expect_cqe(0, SN_SYND_BAD_RESP, 0x78);
+	}
+}
+
+/* ---- fences, unreliable ---- */
+
+Test(softnic_requester, fences, .init = patient)
+{
+	static const struct { uint8_t fence; bool write_waits, read_waits; } f[] = {
+		{ 0, false, false }, { 1, false, false }, { 2, false, true }, { 3, true, true },
+		{ 4, false, true },
+	};
+	uint32_t psn = P0;
+
+	for (unsigned i = 0; i < 5; i++) {
+		struct fake_wqe w = wqe(SN_OP_WRITE, 8);
+
+		w.fm |= f[i].fence << 5;
+		post(SN_OP_WRITE, 8);
+		fake_post(&a, &w);
+		peer_expect(&peer, 0x0a, psn);
+		if (f[i].write_waits) {
+			peer_expect_nothing(&peer);
+			ack(psn, ACKED);
+		}
+		peer_expect(&peer, 0x0a, psn + 1);
+		ack(psn + 1, ACKED);
+		post(SN_OP_READ, 8);
+		fake_post(&a, &w);
+		peer_expect(&peer, 0x0c, psn + 2);
+		if (f[i].read_waits) {
+			peer_expect_nothing(&peer);
+			answer(0x10, psn + 2, 8, 1);
+			peer_expect(&peer, 0x0a, psn + 3);
+		} else {
+			peer_expect(&peer, 0x0a, psn + 3);
+			answer(0x10, psn + 2, 8, 1);
+		}
+		ack(psn + 3, ACKED);
+		for (unsigned n = 0; n < 4; n++)
+			expect_cqe(4 * i + n, 0, 0);
+		psn += 4;
+	}
+}
+
+Test(softnic_requester, unreliable_is_done_when_sent, .init = unreliable)
+{
+	struct fake_wqe w = wqe(SN_OP_WRITE_IMM, 3 * MTU);
+
+	fake_post(&a, &w);
+	expect_cqe(0, 0, 0);
+	cr_assert_not(peer_expect(&peer, 0x26, P0).ackreq);
+	peer_expect(&peer, 0x27, P0 + 1);
+	peer_expect(&peer, 0x29, P0 + 2);
+	post(SN_OP_SEND, 8);
+	peer_expect(&peer, 0x24, P0 + 3);
+	expect_cqe(1, 0, 0);
+	peer_expect_nothing(&peer);
+}
+
+Test(softnic_requester, send_error_of_an_unreliable_one_spares_its_receives, .init = unreliable)
+{
+	struct fake_wqe w = wqe(SN_OP_WRITE, 8);
+	uint8_t cqe[64], b[8] = { 0 };
+
+	fake_recv(&a, mem, 64, key);
+	w.sge[0].lkey ^= 1;
+	fake_write_wqe(&a, &w);
+	fake_write_wqe(&a, &w);
+	fake_ring(&a);
+	expect_cqe(0, SN_SYND_LOC_PROT, 0x51);
+	expect_cqe(1, SN_SYND_FLUSH, 0xf9);
+	post(SN_OP_WRITE, 8);
+	expect_cqe(2, SN_SYND_FLUSH, 0xf9);
+	cr_assert_eq(a.qp.state, SN_QPS_SQER);
+	peer_send(&peer, 0x24, QPN, P0, b, 8);
+	cr_assert(fake_poll(&a, true, cqe, 5000));
+	cr_assert_eq(cqe[63] >> 4, 2);
+	fake_modify(&a, SN_QPS_RTS);
+	post(SN_OP_WRITE, 8);
+	expect_cqe(3, 0, 0);
+}
+
+/* ---- draining ---- */
+
+Test(softnic_requester, draining_finishes_what_was_begun, .init = patient)
+{
+	for (unsigned i = 0; i < 3; i++)
+		post(SN_OP_READ, 8); /* the third waits: two may be in flight */
+	peer_expect(&peer, 0x0c, P0);
+	peer_expect(&peer, 0x0c, P0 + 1);
+	pthread_mutex_lock(&sn_dev->lock);
+	a.qp.sqd_event = true;
+	fake_async = 0;
+	pthread_mutex_unlock(&sn_dev->lock);
+	fake_modify(&a, SN_QPS_SQD);
+	post(SN_OP_READ, 8);
+	answer(0x10, P0, 8, 1);
+	expect_cqe(0, 0, 0);
+	peer_expect_nothing(&peer);
+	cr_assert_eq(fake_async, 0);
+	answer(0x10, P0 + 1, 8, 1);
+	expect_cqe(1, 0, 0);
+	peer_expect_nothing(&peer);
+	cr_assert_eq(fake_async, 1, "SQ_DRAINED");
+	fake_modify(&a, SN_QPS_RTS);
+	peer_expect(&peer, 0x0c, P0 + 2);
+	peer_expect(&peer, 0x0c, P0 + 3);
+	cr_assert_eq(fake_async, 1);
+}

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The software NIC's responder against requests of all kinds, right and wrong,
+ * from a peer that is made of bytes. What is asked of it is in chapter 9 of the
+ * InfiniBand specification: 9.6 what is dropped, 9.7.5 and 9.9.3 what is
+ * answered and how.
+ */
+#include <stdlib.h>
+
+#include "wire_peer.h"
+
+#define QPN 0x101u
+#define P0 0xfffff0u /* first PSN each way, see fake_connect: it wraps soon */
+#define MTU 1024u
+#define SIZE (1u << 16)
+#define ACKED 0x1f
+#define SEQ 0x60
+#define INV 0x61
+#define ACCESS 0x62
+#define OPERATION 0x63
+
+static struct fake_qp a;
+static struct wire_peer peer;
+static uint8_t *mem;
+static uint32_t key;
+static char ip_a[32], ip_b[32];
+
+static void rig(enum sn_qp_type type)
+{
+	unsigned pid = getpid();
+
+	snprintf(ip_a, sizeof(ip_a), "127.%u.%u.1", pid >> 8 & 0xff, pid & 0xff);
+	snprintf(ip_b, sizeof(ip_b), "127.%u.%u.2", pid >> 8 & 0xff, pid & 0xff);
+	fake_open(ip_a);
+	mem = aligned_alloc(4096, SIZE);
+	for (unsigned i = 0; i < SIZE; i++)
+		mem[i] = i * 2654435761u >> 13;
+	key = fake_mr(mem, SIZE, 0xf);
+	fake_qp_init(&a, QPN, 1);
+	a.qp.type = type;
+	fake_connect(&a, ip_b, PEER_QPN);
+	peer = peer_open(ip_b, ip_a);
+}
+
+static void rc(void)
+{
+	rig(SN_QPT_RC);
+}
+
+static void uc(void)
+{
+	rig(SN_QPT_UC);
+}
+
+static void over(void)
+{
+	close(peer.fd);
+	fake_close();
+}
+
+TestSuite(softnic_responder, .fini = over, .timeout = 30);
+
+static enum sn_qp_state state(void)
+{
+	enum sn_qp_state s;
+
+	pthread_mutex_lock(&sn_dev->lock);
+	s = a.qp.state;
+	pthread_mutex_unlock(&sn_dev->lock);
+	return s;
+}
+
+static uint64_t count(const uint64_t *field)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&sn_dev->lock);
+	n = *field;
+	pthread_mutex_unlock(&sn_dev->lock);
+	return n;
+}
+#define COUNT(field) count(&sn_dev->stats.field)
+
+/* RETH and so many bytes of value v; the length of it all */
+static uint32_t reth(uint8_t *b, uint32_t off, uint32_t len, uint32_t payload, uint8_t v)
+{
+	sn_put64(b, (uintptr_t)mem + off);
+	sn_put32(b + 8, key);
+	sn_put32(b + 12, len);
+	memset(b + 16, v, payload);
+	return 16 + payload;
+}
+
+static void send_write(uint8_t opcode, uint32_t psn, uint32_t off, uint32_t len, uint32_t payload,
+		       uint8_t v)
+{
+	uint8_t b[16 + 4096];
+	uint32_t n = reth(b, off, len, payload, v);
+
+	peer_send(&peer, opcode, QPN, psn, b, n);
+}
+
+static void send_read(uint32_t psn, uint32_t off, uint32_t len)
+{
+	send_write(0x0c, psn, off, len, 0, 0);
+}
+
+static void send_fetch_add(uint32_t psn, uint32_t off, uint64_t add)
+{
+	uint8_t b[28];
+
+	reth(b, off, 0, 0, 0);
+	sn_put64(b + 12, add);
+	sn_put64(b + 20, 0);
+	peer_send(&peer, 0x14, QPN, psn, b, sizeof(b));
+}
+
+static void send_bytes(uint8_t opcode, uint32_t psn, uint32_t len, uint8_t v)
+{
+	uint8_t b[4200];
+
+	memset(b, v, len);
+	peer_send(&peer, opcode, QPN, psn, b, len);
+}
+
+/* ---- sequence ---- */
+
+Test(softnic_responder, gap_is_refused_once, .init = rc)
+{
+	send_write(0x0a, P0 + 1, 0, 8, 8, 1);
+	peer_expect_ack(&peer, P0, SEQ);
+	send_write(0x0a, P0 + 2, 0, 8, 8, 2);
+	peer_expect_nothing(&peer);
+	send_write(0x0a, P0, 0, 8, 8, 3);
+	peer_expect_ack(&peer, P0, ACKED);
+	send_write(0x0a, P0 + 2, 0, 8, 8, 4);
+	peer_expect_ack(&peer, P0 + 1, SEQ);
+	cr_assert_eq(mem[0], 3, "out of sequence and executed");
+	cr_assert_eq(state(), SN_QPS_RTS);
+}
+
+Test(softnic_responder, repeated_write_is_acknowledged_not_executed, .init = rc)
+{
+	send_write(0x0a, P0, 0, 8, 8, 1);
+	peer_expect_ack(&peer, P0, ACKED);
+	send_write(0x0a, P0 + 1, 64, 8, 8, 1);
+	peer_expect_ack(&peer, P0 + 1, ACKED);
+	send_write(0x0a, P0, 0, 8, 8, 2);
+	peer_expect_ack(&peer, P0 + 1, ACKED);
+	cr_assert_eq(mem[0], 1);
+	/* the oldest PSN that can be a repetition, and the one before it, which is ahead */
+	send_write(0x0a, P0 + 2 - (1 << 23), 0, 8, 8, 2);
+	peer_expect_ack(&peer, P0 + 1, ACKED);
+	send_write(0x0a, P0 + 1 - (1 << 23), 0, 8, 8, 2);
+	peer_expect_ack(&peer, P0 + 2, SEQ);
+	cr_assert_eq(mem[0], 1);
+}
+
+Test(softnic_responder, repeated_atomic_has_its_first_result, .init = rc)
+{
+	struct wire_packet k;
+	uint64_t word = 100;
+
+	memcpy(mem, &word, 8);
+	for (unsigned i = 0; i < 3; i++) {
+		send_fetch_add(P0 + i, 0, 1);
+		k = peer_expect(&peer, 0x12, P0 + i);
+		cr_assert_eq(sn_get64(k.p + 4), 100 + i);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		send_fetch_add(P0 + i, 0, 1);
+		k = peer_expect(&peer, 0x12, P0 + i);
+		cr_assert_eq(sn_get64(k.p + 4), 100 + i, "result of a repetition");
+	}
+	memcpy(&word, mem, 8);
+	cr_assert_eq(word, 103);
+	for (unsigned i = 3; i < 5; i++) {
+		send_fetch_add(P0 + i, 0, 1);
+		peer_expect(&peer, 0x12, P0 + i);
+	}
+	/* five done, four are kept (max_dest_rd_atomic): the first is forgotten */
+	send_fetch_add(P0, 0, 1);
+	peer_expect_nothing(&peer);
+	send_fetch_add(P0 + 1, 0, 1);
+	peer_expect(&peer, 0x12, P0 + 1);
+	memcpy(&word, mem, 8);
+	cr_assert_eq(word, 105);
+}
+
+static void expect_read(uint32_t psn, uint32_t off, uint32_t len)
+{
+	uint32_t n = (len + MTU - 1) / MTU, i, head, part;
+	struct wire_packet k;
+
+	for (i = 0; i < n; i++) {
+		head = i == 0 || i + 1 == n ? 4 : 0;
+		part = len - i * MTU < MTU ? len - i * MTU : MTU;
+		k = peer_expect(&peer, n == 1 ? 0x10 : i == 0 ? 0x0d : i + 1 == n ? 0x0f : 0x0e,
+				psn + i);
+		cr_assert_eq(k.len, head + part);
+		cr_assert_arr_eq(k.p + head, mem + off + i * MTU, part);
+	}
+}
+
+Test(softnic_responder, read_is_answered_again_in_part_or_whole, .init = rc)
+{
+	send_read(P0, 100, 3 * MTU + 5);
+	expect_read(P0, 100, 3 * MTU + 5);
+	send_read(P0, 100, 3 * MTU + 5);
+	expect_read(P0, 100, 3 * MTU + 5);
+	send_read(P0 + 2, 100 + 2 * MTU, MTU + 5);
+	expect_read(P0 + 2, 100 + 2 * MTU, MTU + 5);
+	send_read(P0 + 1, 100 + MTU, MTU);
+	expect_read(P0 + 1, 100 + MTU, MTU);
+	cr_assert_eq(COUNT(dup_requests), 3);
+	/* not what was read then: another place, more than was asked, an atomic */
+	send_read(P0 + 2, 100, MTU + 5);
+	send_read(P0 + 2, 100 + 2 * MTU, MTU + 6);
+	send_fetch_add(P0 + 1, 0, 1);
+	peer_expect_nothing(&peer);
+	send_read(P0 + 4, 0, 0);
+	peer_expect(&peer, 0x10, P0 + 4);
+	send_read(P0 + 4, 0, 0);
+	peer_expect(&peer, 0x10, P0 + 4);
+	cr_assert_eq(state(), SN_QPS_RTS);
+}
+
+Test(softnic_responder, more_reads_than_it_holds_are_invalid, .init = rc)
+{
+	unsigned i;
+
+	pthread_mutex_lock(&sn_dev->lock); /* so that all five arrive at once */
+	for (i = 0; i < 5; i++)
+		send_read(P0 + i, 0, MTU);
+	pthread_mutex_unlock(&sn_dev->lock);
+	for (i = 0; i < 4; i++)
+		expect_read(P0 + i, 0, MTU);
+	peer_expect_ack(&peer, P0 + 4, INV);
+	cr_assert_eq(state(), SN_QPS_ERR);
+}
+
+/* ---- receives ---- */
+
+Test(softnic_responder, no_receive_is_rnr_and_later_packets_are_silent, .init = rc)
+{
+	uint8_t cqe[64];
+
+	send_bytes(0x04, P0, 10, 7);
+	peer_expect_ack(&peer, P0, 0x20 | 1);
+	send_bytes(0x04, P0 + 1, 10, 8);
+	peer_expect_nothing(&peer);
+	fake_recv(&a, mem, 64, key);
+	send_bytes(0x04, P0, 10, 9);
+	peer_expect_ack(&peer, P0, ACKED);
+	cr_assert(fake_poll(&a, true, cqe, 5000));
+	cr_assert_eq(sn_get32(cqe + 44), 10);
+	cr_assert_eq(mem[9], 9);
+	send_bytes(0x04, P0, 10, 10); /* again: the receive is not taken twice */
+	peer_expect_ack(&peer, P0, ACKED);
+	cr_assert_not(fake_poll(&a, true, cqe, PEER_QUIET_MS));
+	cr_assert_eq(mem[9], 9);
+}
+
+Test(softnic_responder, immediate_without_receive_waits_with_its_data, .init = rc)
+{
+	uint8_t b[20 + 8], cqe[64];
+
+	reth(b, 0, 8, 0, 0);
+	sn_put32(b + 16, 0x1234);
+	memset(b + 20, 5, 8);
+	peer_send(&peer, 0x0b, QPN, P0, b, sizeof(b));
+	peer_expect_ack(&peer, P0, 0x21);
+	fake_recv(&a, NULL, 0, 0x100);
+	peer_send(&peer, 0x0b, QPN, P0, b, sizeof(b));
+	peer_expect_ack(&peer, P0, ACKED);
+	cr_assert(fake_poll(&a, true, cqe, 5000));
+	cr_assert_eq(cqe[63] >> 4, 1);
+	cr_assert_eq(sn_get32(cqe + 36), 0x1234);
+	cr_assert_eq(mem[7], 5);
+}
+
+/* Three packets into receives: too short is the receive's error, and flushes the rest. */
+Test(softnic_responder, receive_too_short, .init = rc)
+{
+	uint8_t cqe[64];
+
+	fake_recv(&a, mem, 2 * MTU + 9, key);
+	fake_recv(&a, mem, 64, key);
+	send_bytes(0x00, P0, MTU, 1);
+	send_bytes(0x01, P0 + 1, MTU, 2);
+	send_bytes(0x02, P0 + 2, 10, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		struct wire_packet k;
+
+		cr_assert(peer_recv(&peer, &k, 5000));
+		if (k.p[0] != INV)
+			continue;
+		cr_assert_eq(k.psn, (P0 + 2) & 0xffffff);
+		break;
+	}
+	cr_assert(fake_poll(&a, true, cqe, 5000));
+	cr_assert_eq(cqe[63] >> 4, 14);
+	cr_assert_eq(cqe[55], SN_SYND_LOC_LEN);
+	cr_assert(fake_poll(&a, true, cqe, 5000));
+	cr_assert_eq(cqe[55], SN_SYND_FLUSH);
+	cr_assert_eq(state(), SN_QPS_ERR);
+}
+
+Test(softnic_responder, receives_posted_in_error_are_flushed, .init = rc)
+{
+	uint8_t cqe[64];
+
+	fake_recv(&a, mem, 64, key);
+	fake_modify(&a, SN_QPS_ERR);
+	fake_recv(&a, mem, 64, key);
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert(fake_poll(&a, true, cqe, 5000), "receive %u is lost", i);
+		cr_assert_eq(cqe[55], SN_SYND_FLUSH);
+		cr_assert_eq(cqe[61], i);
+	}
+}
+
+/* ---- what is refused, and how ---- */
+
+static const struct wrong {
+	const char *what;
+	uint8_t opcode, syndrome;
+	uint32_t off, dma, payload; /* RETH and payload; dma NONE: payload alone */
+} wrong[] = {
+#define NONE UINT32_MAX
+	{ "SEND_MIDDLE without a first", 0x01, INV, 0, NONE, MTU },
+	{ "SEND_LAST without a first", 0x02, INV, 0, NONE, 5 },
+	{ "WRITE_MIDDLE without a first", 0x07, INV, 0, NONE, MTU },
+	{ "WRITE_LAST without a first", 0x08, INV, 0, NONE, 5 },
+	{ "SEND_FIRST that is not full", 0x00, INV, 0, NONE, MTU - 4 },
+	{ "SEND_ONLY beyond the MTU", 0x04, INV, 0, NONE, MTU + 4 },
+	{ "SEND_ONLY_IMM without its immediate", 0x05, INV, 0, NONE, 0 },
+	{ "reserved opcode", 0x15, INV, 0, NONE, 4 },
+	{ "SEND_LAST with invalidate", 0x16, INV, 0, NONE, 8 },
+	{ "SEND_ONLY with invalidate", 0x17, INV, 0, NONE, 8 },
+	{ "WRITE_ONLY without RETH", 0x0a, INV, 0, NONE, 12 },
+	{ "WRITE_ONLY shorter than it says", 0x0a, INV, 0, 9, 8 },
+	{ "WRITE_ONLY longer than it says", 0x0a, INV, 0, 7, 8 },
+	{ "WRITE_FIRST that is all", 0x06, INV, 0, MTU, MTU },
+	{ "WRITE beyond the longest message", 0x06, INV, 0, (1u << 30) + 1, MTU },
+	{ "WRITE beyond its region", 0x06, ACCESS, SIZE - MTU, MTU + 1, MTU },
+	{ "WRITE before its region", 0x0a, ACCESS, -8u, 8, 8 },
+	{ "READ with a payload", 0x0c, INV, 0, 8, 4 },
+	{ "READ beyond its region", 0x0c, ACCESS, SIZE - 8, 9, 0 },
+	{ "READ beyond the longest message", 0x0c, INV, 0, 1u << 31, 0 },
+	{ "atomic too short", 0x14, INV, 0, 0, 8 },
+	{ "atomic not on a multiple of 8", 0x14, INV, 4, 0, 12 },
+	{ "atomic beyond its region", 0x13, ACCESS, SIZE, 0, 12 },
+};
+
+static void send_wrong(const struct wrong *w, uint32_t psn)
+{
+	if (w->dma == NONE)
+		send_bytes(w->opcode, psn, w->payload, 0xaa);
+	else
+		send_write(w->opcode, psn, w->off, w->dma, w->payload, 0xaa);
+}
+
+static void restart(void)
+{
+	fake_modify(&a, SN_QPS_RST);
+	a.rpi = a.pi = 0;
+	memset(a.dbr, 0, 8);
+	fake_connect(&a, ip_b, PEER_QPN);
+}
+
+Test(softnic_responder, wrong_requests_have_their_syndrome, .init = rc)
+{
+	uint8_t *before = malloc(SIZE);
+
+	memcpy(before, mem, SIZE);
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct wire_packet k;
+
+		send_wrong(&wrong[i], P0);
+		cr_assert(peer_recv(&peer, &k, 5000), "%s: no answer", wrong[i].what);
+		cr_assert(k.opcode == 0x11 && k.psn == P0 && k.p[0] == wrong[i].syndrome,
+			  "%s: opcode 0x%02x psn 0x%x syndrome 0x%02x", wrong[i].what, k.opcode,
+			  k.psn, k.p[0]);
+		cr_assert_eq(state(), SN_QPS_ERR, "%s", wrong[i].what);
+		cr_assert_arr_eq(mem, before, SIZE);
+		restart();
+	}
+	free(before);
+}
+
+Test(softnic_responder, rights_that_the_queue_pair_does_not_give, .init = rc)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		restart();
+		pthread_mutex_lock(&sn_dev->lock);
+		a.qp.remote_write = a.qp.remote_read = a.qp.remote_atomic = false;
+		pthread_mutex_unlock(&sn_dev->lock);
+		if (i == 0)
+			send_write(0x0a, P0, 0, 8, 8, 1);
+		else if (i == 1)
+			send_read(P0, 0, 8);
+		else
+			send_fetch_add(P0, 0, 1);
+		peer_expect_ack(&peer, P0, INV);
+	}
+}
+
+/* A message in progress that goes on as another kind, or begins anew. */
+Test(softnic_responder, message_that_breaks_off, .init = rc)
+{
+	static const uint8_t next[] = { 0x00, 0x01, 0x02, 0x04, 0x06, 0x0a, 0x0c, 0x14 };
+
+	for (unsigned i = 0; i < sizeof(next); i++) {
+		struct wrong w = { .opcode = next[i], .dma = next[i] < 6 ? NONE : 8, .payload = 8 };
+
+		send_write(0x06, P0, 0, 3 * MTU, MTU, 1);
+		peer_expect_ack(&peer, P0, ACKED);
+		if (next[i] <= 1)
+			w.payload = MTU;
+		send_wrong(&w, P0 + 1);
+		peer_expect_ack(&peer, P0 + 1, INV);
+		restart();
+	}
+}
+
+Test(softnic_responder, empty_last_packet_is_invalid, .init = rc)
+{
+	send_write(0x06, P0, 0, MTU, MTU, 1);
+	peer_expect_ack(&peer, P0, INV);
+	restart();
+	fake_recv(&a, mem, 4 * MTU, key);
+	send_bytes(0x00, P0, MTU, 1);
+	peer_expect_ack(&peer, P0, ACKED);
+	send_bytes(0x02, P0 + 1, 0, 1);
+	peer_expect_ack(&peer, P0 + 1, INV);
+}
+
+Test(softnic_responder, empty_messages, .init = rc)
+{
+	uint8_t b[20], cqe[64];
+
+	key ^= 1; /* of a WRITE or READ of nothing no key is looked at */
+	send_write(0x0a, P0, 0, 0, 0, 0);
+	peer_expect_ack(&peer, P0, ACKED);
+	send_read(P0 + 1, 0, 0);
+	cr_assert_eq(peer_expect(&peer, 0x10, P0 + 1).len, 4);
+	fake_recv(&a, NULL, 0, 0x100);
+	fake_recv(&a, NULL, 0, 0x100);
+	send_bytes(0x04, P0 + 2, 0, 0);
+	peer_expect_ack(&peer, P0 + 2, ACKED);
+	reth(b, 0, 0, 0, 0);
+	peer_send(&peer, 0x0b, QPN, P0 + 3, b, 20);
+	peer_expect_ack(&peer, P0 + 3, ACKED);
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert(fake_poll(&a, true, cqe, 5000));
+		cr_assert_eq(cqe[63] >> 4, i ? 1 : 2);
+		cr_assert_eq(sn_get32(cqe + 44), 0);
+	}
+}
+
+/* ---- what is dropped ---- */
+
+Test(softnic_responder, packets_of_nobody_are_dropped, .init = rc)
+{
+	static const uint8_t others[] = { 0x24, 0x44, 0x64, 0xc4 };
+
+	peer.pkey = 0x8001;
+	send_write(0x0a, P0, 0, 8, 8, 1);
+	peer.pkey = 0xffff;
+	peer.version = 1;
+	send_write(0x0a, P0, 0, 8, 8, 1);
+	peer.version = 0;
+	peer.bad_icrc = true;
+	send_write(0x0a, P0, 0, 8, 8, 1);
+	peer.bad_icrc = false;
+	for (unsigned i = 0; i < sizeof(others); i++) /* UC, RD, UD and a manufacturer's */
+		send_bytes(others[i], P0, 16, 1);
+	peer_expect_nothing(&peer);
+	cr_assert_eq(COUNT(pkey_violations), 1);
+	cr_assert_eq(COUNT(icrc_errors), 1);
+	cr_assert_eq(COUNT(wire_malformed), 5);
+	peer.pkey = 0x7fff; /* a limited member of the same partition */
+	send_write(0x0a, P0, 0, 8, 8, 1);
+	peer_expect_ack(&peer, P0, ACKED);
+}
+
+Test(softnic_responder, another_sender_is_dropped, .init = rc)
+{
+	struct wire_peer thief;
+	char ip_c[32];
+	uint8_t b[24];
+	uint32_t n;
+
+	snprintf(ip_c, sizeof(ip_c), "%.*s3", (int)strlen(ip_b) - 1, ip_b);
+	thief = peer_open(ip_c, ip_a);
+	n = reth(b, 0, 8, 8, 1);
+	peer_send(&thief, 0x0a, QPN, P0, b, n);
+	peer_expect_nothing(&thief);
+	peer_expect_nothing(&peer);
+	cr_assert_neq(mem[0] | mem[1] << 8, 0x0101);
+	close(thief.fd);
+}
+
+/* ---- unreliable connections ---- */
+
+Test(softnic_responder, unreliable_drops_broken_messages, .init = uc)
+{
+	uint8_t cqe[64];
+
+	fake_recv(&a, mem, 2 * MTU, key);
+	fake_recv(&a, mem + 4096, 2 * MTU, key);
+	send_bytes(0x20, P0, MTU, 1);
+	send_bytes(0x22, P0 + 2, 8, 1);	   /* a middle packet is missing */
+	send_bytes(0x20, P0 + 3, MTU, 2);
+	send_bytes(0x24, P0 + 9, 12, 3);   /* gap, but a whole message: taken */
+	send_bytes(0x24, P0 + 10, 3 * MTU, 3); /* beyond the MTU */
+	send_write(0x2a, P0 + 11, SIZE - 8, 9, 9, 3);
+	send_bytes(0x2c, P0 + 12, 16, 3); /* no READ here */
+	send_write(0x2a, P0 + 20, 16384, 8, 8, 0x44);
+	cr_assert(fake_poll(&a, true, cqe, 5000));
+	cr_assert_eq(cqe[63] >> 4, 2);
+	cr_assert_eq(cqe[61], 0, "a broken message took a receive");
+	cr_assert_eq(sn_get32(cqe + 44), 12);
+	peer_expect_nothing(&peer);
+	cr_assert_eq(mem[11], 3);
+	cr_assert_eq(mem[16384], 0x44);
+	cr_assert_eq(COUNT(dropped_messages), 4);
+	cr_assert_eq(state(), SN_QPS_RTS);
+	send_bytes(0x25, P0 + 22, 12, 5);
+	cr_assert(fake_poll(&a, true, cqe, 5000));
+	cr_assert_eq(cqe[63] >> 4, 3);
+	cr_assert_eq(sn_get32(cqe + 36), 0x05050505);
+	cr_assert_eq(cqe[61], 1);
+	send_bytes(0x24, P0 + 23, 12, 5); /* no receive left */
+	cr_assert_not(fake_poll(&a, true, cqe, PEER_QUIET_MS));
+	cr_assert_eq(state(), SN_QPS_RTS);
+}
