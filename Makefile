@@ -129,7 +129,7 @@ $(B)/lib/libsoftnic.so: $(call obj,$(SOFTNIC_SRCS))
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared $(LDFLAGS_ALL) -o $@ $^ -lz -ldl -lpthread
-$(B)/bin/softnic-run: $(call obj,tests/softnic/softnic_run.c tests/softnic/sysfs.c tests/softnic/addr.c)
+$(B)/bin/softnic-run: $(call obj,tests/softnic/softnic_run.c tests/softnic/sysfs.c tests/softnic/addr.c tests/softnic/cfg.c)
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^
@@ -167,7 +167,7 @@ link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
 TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
 TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
 ENGINE_TEST_OBJS := $(call obj,$(addprefix tests/softnic/,engine.c uar_watch.c sq.c requester.c \
-	response.c responder.c resource.c rq.c cqe.c mem.c guard.c wire.c icrc.c pcap.c fault.c trace.c))
+	response.c responder.c resource.c rq.c cqe.c mem.c guard.c wire.c addr.c icrc.c pcap.c fault.c trace.c))
 # These have the engine alone, with a front of their own.
 ENGINE_TESTS := $(filter $(addprefix $(B)/tests/test_softnic_,engine requester responder),$(TESTS))
 $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
@@ -178,6 +178,7 @@ $(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,$(wildcard tes
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcriterion -lz -ldl -lpthread
+$(B)/tests/test_softnic_addr: $(call obj,tests/softnic/addr.c tests/softnic/icrc.c)
 $(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)
@@ -227,7 +228,7 @@ bench: all $(BENCHES)
 # Each harness runs for FUZZ_SECONDS; a finding is a non-zero exit and a file in build/fuzz.
 FUZZ_SECONDS ?= 30
 FUZZ_NIC := $(addprefix tests/softnic/,engine.c uar_watch.c sq.c requester.c response.c responder.c resource.c rq.c cqe.c \
-	mem.c guard.c wire.c icrc.c pcap.c fault.c) tests/unit/engine_fake.c
+	mem.c guard.c wire.c addr.c icrc.c pcap.c fault.c) tests/unit/engine_fake.c
 fuzz:
 	@tests/deps.sh build fuzz
 	@mkdir -p build/fuzz

@@ -21,12 +21,12 @@ done
 timeout 30 "$run" -- ibv_devices >"$tmp/devices" 2>&1 && grep -q mlx5_0 "$tmp/devices" ||
 	complain "ibv_devices does not list mlx5_0" devices
 timeout 30 "$run" -- ibv_devinfo -v >"$tmp/info" 2>&1 || complain "ibv_devinfo -v fails" info
-for want in 'hca_id:.*mlx5_0' 'PORT_ACTIVE' 'link_layer:.*Ethernet' 'GID\[  *1\]:.*RoCE v2'; do
+for want in 'hca_id:.*mlx5_0' 'PORT_ACTIVE' 'link_layer:.*Ethernet' 'GID\[  *1\]:.*fe80.*RoCE v2' 'GID\[  *3\]:.*::ffff:127.*RoCE v2'; do
 	grep -q "$want" "$tmp/info" || complain "ibv_devinfo -v does not say $want" info
 done
 
 pingpong() { # program, options...
-	pair "$*" "$1" -d mlx5_0 -g 1 -p PORT "${@:2}" || return
+	pair "$*" "$1" -d mlx5_0 -g 3 -p PORT "${@:2}" || return
 	grep -q 'iters in' "$tmp/client" || complain "$*: no result" client
 	! grep -q 'invalid data' "$tmp/client" "$tmp/server" || complain "$*: wrong data" client
 }
@@ -47,7 +47,7 @@ timeout -s INT 1 "$run" -- ibv_asyncwatch -d mlx5_0 >"$tmp/watch" 2>&1
 [ $? = 124 ] && grep -q 'async event FD' "$tmp/watch" || complain "ibv_asyncwatch does not wait" watch
 
 # What the NIC does not have is refused, and the program says so and ends.
-timeout 30 "$run" -- ibv_xsrq_pingpong -d mlx5_0 -g 1 >"$tmp/xrc" 2>&1
+timeout 30 "$run" -- ibv_xsrq_pingpong -d mlx5_0 -g 3 >"$tmp/xrc" 2>&1
 [ $? = 1 ] && grep -q 'XRC Domain' "$tmp/xrc" || complain "ibv_xsrq_pingpong is not refused" xrc
 
 [ $bad != 0 ] || echo "verbs.sh: $result"

@@ -131,17 +131,17 @@ family() { # label, filter: there, filter: nothing else, command...
 
 op=infiniband.bth.opcode
 acks="$op == 0x11"
-family rc "$op == 0x01" "$op <= 0x05 || $acks" ibv_rc_pingpong -g 1 -n 50 -s 9000
-family ud "$op == 0x64" "$op == 0x64 || $op == 0x65" ibv_ud_pingpong -g 1 -n 50
-family srq "$op == 0x00" "$op <= 0x05 || $acks" ibv_srq_pingpong -g 1 -n 50 -q 4
-family send "$op == 0x04" "$op <= 0x05 || $acks" ib_send_lat -x 1 -n 20
-family write "$op == 0x07" "($op >= 0x06 && $op <= 0x0b) || $acks" ib_write_bw -x 1 -n 20
-family read "$op == 0x0e" "($op >= 0x0c && $op <= 0x10) || $acks" ib_read_bw -x 1 -n 20
-family add "$op == 0x14" "$op == 0x14 || $op == 0x12" ib_atomic_bw -A FETCH_AND_ADD -x 1 -n 20
-family swap "$op == 0x13" "$op == 0x13 || $op == 0x12" ib_atomic_bw -A CMP_AND_SWAP -x 1 -n 20
+family rc "$op == 0x01" "$op <= 0x05 || $acks" ibv_rc_pingpong -g 3 -n 50 -s 9000
+family ud "$op == 0x64" "$op == 0x64 || $op == 0x65" ibv_ud_pingpong -g 3 -n 50
+family srq "$op == 0x00" "$op <= 0x05 || $acks" ibv_srq_pingpong -g 3 -n 50 -q 4
+family send "$op == 0x04" "$op <= 0x05 || $acks" ib_send_lat -x 3 -n 20
+family write "$op == 0x07" "($op >= 0x06 && $op <= 0x0b) || $acks" ib_write_bw -x 3 -n 20
+family read "$op == 0x0e" "($op >= 0x0c && $op <= 0x10) || $acks" ib_read_bw -x 3 -n 20
+family add "$op == 0x14" "$op == 0x14 || $op == 0x12" ib_atomic_bw -A FETCH_AND_ADD -x 3 -n 20
+family swap "$op == 0x13" "$op == 0x13 || $op == 0x12" ib_atomic_bw -A CMP_AND_SWAP -x 3 -n 20
 nic=(--loss 0.01 --dup 0.01 --reorder 0.01)
-family faults "$op == 0x01" "$op <= 0x05 || $acks" ibv_rc_pingpong -g 1 -n 50 -s 9000 -c
+family faults "$op == 0x01" "$op <= 0x05 || $acks" ibv_rc_pingpong -g 3 -n 50 -s 9000 -c
 nic=(--corrupt 0.02)
-family corrupt "$op == 0x01" "$op <= 0xff" ibv_rc_pingpong -g 1 -n 50 -s 9000 -c
+family corrupt "$op == 0x01" "$op <= 0xff" ibv_rc_pingpong -g 3 -n 50 -s 9000 -c
 [ $bad != 0 ] || echo "wire.sh: $families kinds of traffic captured by the NICs: every packet as it should be"
 exit $bad

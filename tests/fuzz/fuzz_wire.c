@@ -41,7 +41,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static void feed(uint8_t ctl, const uint8_t *bytes, size_t len)
 {
 	struct sn_eng *e = sn_dev->eng;
-	struct sn_pkt pkt = { .no_icrc = true, .src = sn_dev->cfg.ip, .dst = sn_dev->cfg.ip };
+	struct sn_pkt pkt = { .no_icrc = true, .head = 28, .src = sn_dev->cfg.ip,
+			      .dst = sn_dev->cfg.ip };
 
 	if (len < 12 || len > SN_PKT_DATA - 4)
 		return;

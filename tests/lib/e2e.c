@@ -24,7 +24,8 @@ static int v2_gid(struct ibv_context *ctx, union ibv_gid *gid)
 	struct ibv_gid_entry e;
 
 	for (uint32_t i = 0; i < 16; i++)
-		if (!ibv_query_gid_ex(ctx, 1, i, &e, 0) && e.gid_type == IBV_GID_TYPE_ROCE_V2) {
+		if (!ibv_query_gid_ex(ctx, 1, i, &e, 0) && e.gid_type == IBV_GID_TYPE_ROCE_V2 &&
+		    e.gid.raw[10] == 0xff) { /* of IPv4 */
 			*gid = e.gid;
 			return (int)i;
 		}

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * RoCE addresses of processes: picks a loopback address whose UDP port 4791 is
- * free, and derives GID and MAC from an address. Linked into the launcher too.
+ * Addresses of a port and what follows from them, all computed, so that no
+ * process has to ask another: an address is 16 bytes (IPv4 as ::ffff:a.b.c.d),
+ * its last four are the last four of the MAC 02:00:..., the MAC makes the
+ * link-local GID. In the other direction, a link-local GID leads to the address
+ * with these four bytes on our own network. Linked into the launcher too.
  */
 #include "front.h"
 
@@ -16,11 +19,14 @@
 
 #define ROCE_PORT 4791
 #define PICK_TRIES 64
+#define NET_LEN 12 /* bytes of an address before those of the MAC */
 
-static bool addr_is_free(struct in_addr ip)
+static const uint8_t v4_net[NET_LEN] = { [10] = 0xff, [11] = 0xff };
+
+static bool addr_is_free(uint32_t ip)
 {
 	struct sockaddr_in sin = {
-		.sin_family = AF_INET, .sin_port = htons(ROCE_PORT), .sin_addr = ip,
+		.sin_family = AF_INET, .sin_port = htons(ROCE_PORT), .sin_addr.s_addr = ip,
 	};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool is_free;
@@ -32,33 +38,106 @@ static bool addr_is_free(struct in_addr ip)
 	return is_free;
 }
 
-int sn_addr_pick(struct in_addr *ip)
+int sn_addr_pick(struct in6_addr *ip)
 {
-	uint32_t r;
+	uint32_t r, v4;
 	int i;
 
+	memcpy(ip, v4_net, NET_LEN);
 	for (i = 0; i < PICK_TRIES; i++) {
 		if (getrandom(&r, sizeof(r), 0) != sizeof(r))
 			r = (uint32_t)getpid() * 2654435761u + (uint32_t)i;
 		/* 127.16.0.1 … 127.239.254.254: no zero or broadcast octets */
-		ip->s_addr = htonl(127u << 24 | (16 + (r >> 16) % 224) << 16 |
-				   ((r >> 8 & 0xff) % 255) << 8 | (1 + (r & 0xff) % 254));
-		if (addr_is_free(*ip))
+		v4 = htonl(127u << 24 | (16 + (r >> 16) % 224) << 16 |
+			   ((r >> 8 & 0xff) % 255) << 8 | (1 + (r & 0xff) % 254));
+		memcpy(ip->s6_addr + NET_LEN, &v4, 4);
+		if (addr_is_free(v4))
 			return 0;
 	}
 	return -EADDRNOTAVAIL;
 }
 
-void sn_mac_of_ip(struct in_addr ip, uint8_t mac[6])
+static bool is_link_local(const uint8_t a[16])
+{
+	static const uint8_t net[8] = { 0xfe, 0x80 };
+
+	return !memcmp(a, net, sizeof(net));
+}
+
+static bool is_v4(const uint8_t a[16])
+{
+	return !memcmp(a, v4_net, NET_LEN);
+}
+
+bool sn_addr_parse(const char *text, struct in6_addr *ip)
+{
+	struct in_addr v4;
+
+	if (inet_pton(AF_INET, text, &v4) == 1) {
+		memcpy(ip, v4_net, NET_LEN);
+		memcpy(ip->s6_addr + NET_LEN, &v4, 4);
+		return v4.s_addr != 0;
+	}
+	/* A link-local address would need an interface with it: not taken. */
+	return inet_pton(AF_INET6, text, ip) == 1 && !is_link_local(ip->s6_addr) &&
+	       !IN6_IS_ADDR_MULTICAST(ip) && !IN6_IS_ADDR_UNSPECIFIED(ip);
+}
+
+void sn_addr_text(const struct in6_addr *ip, char text[INET6_ADDRSTRLEN])
+{
+	if (is_v4(ip->s6_addr))
+		inet_ntop(AF_INET, ip->s6_addr + NET_LEN, text, INET6_ADDRSTRLEN);
+	else
+		inet_ntop(AF_INET6, ip, text, INET6_ADDRSTRLEN);
+}
+
+void sn_mac_of_ip(const struct in6_addr *ip, uint8_t mac[6])
 {
 	mac[0] = 0x02;
 	mac[1] = 0x00;
-	memcpy(mac + 2, &ip.s_addr, 4);
+	memcpy(mac + 2, ip->s6_addr + NET_LEN, 4);
 }
 
-void sn_gid_of_ip(struct in_addr ip, uint8_t gid[16])
+void sn_guid_of_ip(const struct in6_addr *ip, uint8_t guid[8])
 {
-	memset(gid, 0, 10);
-	memset(gid + 10, 0xff, 2);
-	memcpy(gid + 12, &ip.s_addr, 4);
+	uint8_t mac[6];
+
+	sn_mac_of_ip(ip, mac);
+	memcpy(guid, mac, 3);
+	guid[0] ^= 2;
+	guid[3] = 0xff;
+	guid[4] = 0xfe;
+	memcpy(guid + 5, mac + 3, 3);
+}
+
+bool sn_addr_of_gid(const struct in6_addr *own, const uint8_t gid[16], struct in6_addr *ip)
+{
+	struct in6_addr link = *own;
+	uint8_t guid[8];
+
+	if (!is_link_local(gid)) {
+		memcpy(ip, gid, 16);
+		return is_v4(gid) == is_v4(own->s6_addr) && gid[0] != 0xff &&
+		       !IN6_IS_ADDR_UNSPECIFIED(ip);
+	}
+	link.s6_addr[12] = gid[10];
+	memcpy(link.s6_addr + 13, gid + 13, 3);
+	sn_guid_of_ip(&link, guid);
+	*ip = link;
+	return !memcmp(gid + 8, guid, 8);
+}
+
+bool sn_gid_at(const struct in6_addr *ip, uint32_t index, struct sn_gid *gid)
+{
+	if (index >= SN_GIDS_USED)
+		return false;
+	gid->v2 = index & 1;
+	memcpy(gid->raw, ip, 16);
+	if (index < 2) {
+		memset(gid->raw, 0, 8);
+		gid->raw[0] = 0xfe;
+		gid->raw[1] = 0x80;
+		sn_guid_of_ip(ip, gid->raw + 8);
+	}
+	return true;
 }

@@ -5,10 +5,17 @@
  */
 #include "front.h"
 
-#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ROCE_HEADERS (40 + 8 + 12 + 4 + 28 + 4)
 
 static uint64_t env_num(const char *name, uint64_t otherwise)
 {
@@ -41,8 +48,53 @@ static void cfg_fail_cmd(struct sn_cfg *cfg)
 		cfg->fail_cmd_syndrome = (uint32_t)strtoul(end + 1, &end, 0);
 }
 
-static uint32_t cfg_mtu(uint64_t bytes)
+static bool owns(const struct ifaddrs *a, const struct in6_addr *ip)
 {
+	const void *sa = a->ifa_addr;
+
+	if (!sa)
+		return false;
+	if (a->ifa_addr->sa_family == AF_INET6)
+		return sn_addr_same(&((const struct sockaddr_in6 *)sa)->sin6_addr, ip);
+	if (a->ifa_addr->sa_family != AF_INET || !IN6_IS_ADDR_V4MAPPED(ip))
+		return false;
+	if (a->ifa_flags & IFF_LOOPBACK && ip->s6_addr[12] == 127)
+		return true; /* all of 127/8 is on the loopback interface */
+	return !memcmp(&((const struct sockaddr_in *)sa)->sin_addr, ip->s6_addr + 12, 4);
+}
+
+static void cfg_ndev(struct sn_cfg *cfg)
+{
+	struct ifaddrs *all, *a;
+
+	if (getifaddrs(&all))
+		return;
+	for (a = all; a && !owns(a, &cfg->ip); a = a->ifa_next)
+		;
+	if (a)
+		snprintf(cfg->ndev, sizeof(cfg->ndev), "%s", a->ifa_name);
+	freeifaddrs(all);
+}
+
+/* What one frame of the interface carries, as the kernel counts for RoCE: without the
+ * largest headers that a packet may have (GRH or IP, UDP, BTH, XRC, atomic, ICRC). */
+static uint64_t ndev_mtu(const char *ndev)
+{
+	struct ifreq req = { .ifr_mtu = 0 };
+	int fd = (int)syscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int rc;
+
+	snprintf(req.ifr_name, sizeof(req.ifr_name), "%s", ndev);
+	rc = (int)syscall(SYS_ioctl, fd, SIOCGIFMTU, &req);
+	syscall(SYS_close, fd);
+	return rc || req.ifr_mtu < ROCE_HEADERS ? UINT64_MAX
+						: (uint64_t)(req.ifr_mtu - ROCE_HEADERS);
+}
+
+static uint32_t cfg_mtu(const struct sn_cfg *cfg)
+{
+	uint64_t want = env_num("SOFTNIC_MTU", 4096), most = ndev_mtu(cfg->ndev);
+	uint64_t bytes = want < most ? want : most;
 	uint32_t mtu = 256;
 
 	while (mtu < 4096 && mtu * 2 <= bytes)
@@ -55,7 +107,7 @@ void sn_cfg_from_env(struct sn_cfg *cfg)
 	const char *ip = getenv("SOFTNIC_IP"), *trace = getenv("SOFTNIC_TRACE");
 
 	memset(cfg, 0, sizeof(*cfg));
-	if (!ip || inet_pton(AF_INET, ip, &cfg->ip) != 1)
+	if (!ip || !sn_addr_parse(ip, &cfg->ip))
 		sn_addr_pick(&cfg->ip);
 	env_str("SOFTNIC_NAME", cfg->name, sizeof(cfg->name), "mlx5_0");
 	env_str("SOFTNIC_SYSFS", cfg->sysfs, sizeof(cfg->sysfs), "");
@@ -75,6 +127,7 @@ void sn_cfg_from_env(struct sn_cfg *cfg)
 	cfg->reorder_ppm = (uint32_t)env_num("SOFTNIC_REORDER_PPM", 0);
 	cfg->corrupt_ppm = (uint32_t)env_num("SOFTNIC_CORRUPT_PPM", 0);
 	cfg->delay_us = (uint32_t)env_num("SOFTNIC_DELAY_US", 0);
-	cfg->mtu = cfg_mtu(env_num("SOFTNIC_MTU", 4096));
+	cfg_ndev(cfg);
+	cfg->mtu = cfg_mtu(cfg);
 	cfg->err_after = (uint32_t)env_num("SOFTNIC_ERR_AFTER", 0);
 }

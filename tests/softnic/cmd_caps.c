@@ -101,12 +101,13 @@ uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 	return SN_OK;
 }
 
-/* Entry: address, MAC, version (0: RoCE v1, 2: RoCE v2), layer 3 type (0: IPv4). */
+/* Entry: address, MAC, version (0: RoCE v1, 2: RoCE v2), layer 3 type (0: IPv4, 1: IPv6). */
 uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd)
 {
 	static const uint32_t mask[] = { 0xffffffff, 0x0000ffff, 0xffff000f, 0 };
 	uint8_t *entry = cmd->out + 0x10, m[6], st = sn_cmd_reserved(cmd, mask, 4);
 	uint32_t index = nic_get(cmd->in, NIC_F(0x08, 31, 16));
+	struct sn_gid gid;
 
 	if (st)
 		return st;
@@ -114,11 +115,14 @@ uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x760001, "output too short");
 	if (index >= SN_GIDS)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x760002, "no such RoCE address");
-	sn_gid_of_ip(cmd->dev->cfg.ip, entry);
-	sn_mac_of_ip(cmd->dev->cfg.ip, m);
+	if (!sn_gid_at(&cmd->dev->cfg.ip, index, &gid))
+		return SN_OK; /* an empty slot is zeros */
+	memcpy(entry, gid.raw, 16);
+	sn_mac_of_ip(&cmd->dev->cfg.ip, m);
 	nic_set(entry, NIC_F(0x10, 15, 0), (uint32_t)m[0] << 8 | m[1]);
 	nic_set(entry, NIC_F(0x14, 31, 0),
 		(uint32_t)m[2] << 24 | (uint32_t)m[3] << 16 | (uint32_t)m[4] << 8 | m[5]);
-	nic_set(entry, NIC_F(0x18, 7, 0), index == 0 ? 0 : 2);
+	nic_set(entry, NIC_F(0x18, 11, 8), !IN6_IS_ADDR_V4MAPPED((struct in6_addr *)gid.raw));
+	nic_set(entry, NIC_F(0x18, 7, 0), gid.v2 ? 2 : 0);
 	return SN_OK;
 }

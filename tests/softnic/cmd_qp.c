@@ -208,15 +208,13 @@ static uint8_t check_mac(struct sn_cmd *cmd, const struct sn_qp *qp)
 {
 	static const uint8_t zero[6];
 	uint8_t want[6];
-	struct in_addr ip;
 
-	memcpy(&ip.s_addr, qp->dgid + 12, 4);
-	sn_mac_of_ip(ip, want);
+	sn_mac_of_ip(&qp->peer, want);
 	if (!memcmp(qp->dmac, want, 6))
 		return SN_OK;
 	sn_violation(&cmd->dev->stats.bad_command,
 		     "QP %#x: destination MAC is not that of its GID", qp->qpn);
-	if (!memcmp(qp->dmac, zero, 6) && qp->dgid[12] == 127)
+	if (!memcmp(qp->dmac, zero, 6) && qp->peer.s6_addr[12] == 127)
 		return SN_OK;
 	return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503002, "destination MAC");
 }
@@ -230,8 +228,10 @@ static uint8_t read_path(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *pa
 	qp->udp_sport = (uint16_t)nic_get(path, ADS_UDP_SPORT);
 	memcpy(qp->dgid, path + ADS_RGID, 16);
 	memcpy(qp->dmac, path + 0x26, 6);
-	if (qp->sgid_index >= SN_GIDS)
+	if (qp->sgid_index >= SN_GIDS_USED)
 		return sn_cmd_fail(cmd, SN_ST_INDEX, 0x503001, "no such source GID");
+	if (!sn_addr_of_gid(&cmd->dev->cfg.ip, qp->dgid, &qp->peer))
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503006, "no way to the remote GID");
 	return check_mac(cmd, qp);
 }
 

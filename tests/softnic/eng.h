@@ -91,7 +91,7 @@ struct sn_msg {
 	uint32_t wait_cqn, wait_index;
 	struct {
 		uint32_t qpn, qkey;
-		struct in_addr ip;
+		struct in6_addr ip; /* unspecified: leads nowhere */
 	} ud;
 	union {
 		struct sn_sge sge[SN_WQE_MAX / 16];
@@ -184,11 +184,12 @@ struct sn_cq_eng {
 struct sn_pkt {
 	struct sn_pkt *next;
 	uint64_t due;
-	struct in_addr src, dst;
+	struct in6_addr src, dst;
 	bool no_icrc;	 /* in-process: nothing to check */
 	bool corrupt;	 /* a payload or header bit is flipped after the ICRC */
 	uint16_t len;	 /* BTH to payload end and pad, ICRC not included */
-	uint8_t ip_udp[28]; /* as on the wire, for ICRC and capture */
+	uint8_t head;	 /* length of ip_udp: 28, or 48 with IPv6 */
+	uint8_t ip_udp[48]; /* as on the wire, for ICRC and capture */
 	uint8_t data[SN_PKT_DATA];
 };
 
@@ -392,16 +393,16 @@ void sn_wire_close(struct sn_eng *e);
 struct sn_pkt *sn_pkt_get(struct sn_eng *e);
 void sn_pkt_put(struct sn_eng *e, struct sn_pkt *p);
 /* Writes the BTH at data[0..11]; caller has filled data[12..len). */
-void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, struct in_addr dst, struct sn_pkt *p,
+void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, struct in6_addr dst, struct sn_pkt *p,
 		 const struct sn_bth *bth, uint32_t len);
 void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p); /* after faults */
 void sn_wire_flush(struct sn_eng *e);
 bool sn_wire_poll(struct sn_eng *e);
 void sn_wire_receive(struct sn_eng *e, struct sn_pkt *p); /* one packet that arrived */
-struct in_addr sn_qp_peer(const struct sn_qp *qp);
 
 /* icrc.c */
-uint32_t sn_icrc(const uint8_t ip_udp[28], const uint8_t *bth, size_t len);
+/* head: bytes of IP and UDP headers. */
+uint32_t sn_icrc(const uint8_t *ip_udp, size_t head, const uint8_t *bth, size_t len);
 
 /* trace.c; call only when cfg.trace */
 void sn_trace_wqe(const struct sn_qp_eng *q, const struct sn_msg *m);

@@ -3,7 +3,7 @@
 /*
  * Capture of the wire as this NIC sees it, one file per process, linktype raw
  * IP: packets sent (after injected faults) and packets received from others.
- * IP and UDP headers are written as they are on the wire but for the checksums.
+ * IP and UDP headers are written as they are on the wire but for checksums.
  */
 #include <time.h>
 
@@ -28,7 +28,7 @@ void sn_pcap_open(struct sn_eng *e)
 
 void sn_pcap_write(struct sn_eng *e, const struct sn_pkt *p, uint32_t icrc)
 {
-	uint32_t len = 28 + p->len + 4, le = htole32(icrc);
+	uint32_t len = p->head + p->len + 4u, le = htole32(icrc);
 	struct timespec ts;
 
 	if (!e->pcap)
@@ -39,7 +39,7 @@ void sn_pcap_write(struct sn_eng *e, const struct sn_pkt *p, uint32_t icrc)
 
 		fwrite(rec, sizeof(rec), 1, e->pcap);
 	}
-	fwrite(p->ip_udp, 28, 1, e->pcap);
+	fwrite(p->ip_udp, p->head, 1, e->pcap);
 	fwrite(p->data, p->len, 1, e->pcap);
 	fwrite(&le, 4, 1, e->pcap);
 }

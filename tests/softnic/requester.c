@@ -259,7 +259,7 @@ static int build_atomic(const struct sn_msg *m, uint8_t *opcode, uint8_t *data)
 static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 {
 	struct sn_bth bth = { .psn = m->psn + q->cur_pkt, .qpn = q->qp->dest_qpn };
-	struct in_addr dst = sn_qp_peer(q->qp);
+	struct in6_addr dst = q->qp->peer;
 	struct sn_pkt *p = sn_pkt_get(e);
 	uint32_t step = 1;
 	int len;

@@ -9,7 +9,9 @@
 
 #define LKEY_END 0x100u
 #define GRH_LEN 40u
-#define RQPN_GRH_IPV4 (2u << 28)
+#define RQPN_GRH (1u << 28)
+#define RQPN_IPV6 (1u << 24) /* kind of the header in the room before the data */
+#define RQPN_IPV4 (2u << 24)
 
 static void parse_sges(struct sn_rwqe *w, const uint8_t *p, uint32_t bytes)
 {
@@ -122,12 +124,12 @@ void sn_rq_flush(struct sn_eng *e, struct sn_qp_eng *q)
 	}
 }
 
-/* A datagram: 40 bytes of header room, of which the last 20 are the IP header. */
+/* A datagram: 40 bytes of header room, which end with the IP header. */
 void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 	      const struct sn_pkt *pkt, const uint8_t *p, uint32_t len)
 {
 	bool imm = bth->opcode == SN_BTH_UD_SEND_IMM;
-	uint32_t head = imm ? 12 : 8;
+	uint32_t head = imm ? 12 : 8, ip = pkt->head - 8u;
 	struct sn_cqe_args a = { .opcode = imm ? SN_CQE_RESP_SEND_IMM : SN_CQE_RESP_SEND,
 				 .solicited = bth->solicited };
 	uint8_t grh[GRH_LEN] = { 0 };
@@ -140,13 +142,14 @@ void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 	}
 	if (sn_get32(p) != q->qp->qkey || !q->qp->rcq || sn_rq_take(e, q, &w) != 1)
 		return;
-	memcpy(grh + 20, pkt->ip_udp, 20);
+	memcpy(grh + GRH_LEN - ip, pkt->ip_udp, ip);
 	synd = sn_rq_scatter(e, q, &w, 0, grh, GRH_LEN);
 	if (!synd)
 		synd = sn_rq_scatter(e, q, &w, GRH_LEN, p + head, len - head);
 	a.counter = w.idx;
 	a.byte_cnt = GRH_LEN + len - head;
-	a.flags_rqpn = RQPN_GRH_IPV4 | (sn_get32(p + 4) & 0xffffff);
+	a.flags_rqpn = RQPN_GRH | (ip == GRH_LEN ? RQPN_IPV6 : RQPN_IPV4) |
+		       (sn_get32(p + 4) & 0xffffff);
 	if (imm)
 		memcpy(&a.imm, p + 8, 4);
 	if (synd) {

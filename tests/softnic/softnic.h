@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define SN_UAR_SIZE 4096u
 #define SN_MAX_UARS 4096u
@@ -26,8 +27,9 @@
 
 /* ---- configuration: from the environment that softnic-run sets ---- */
 struct sn_cfg {
-	struct in_addr ip;	 /* this process's RoCE address; GID is ::ffff:ip */
+	struct in6_addr ip;	 /* this process's address; of IPv4: ::ffff:a.b.c.d */
 	char name[32];		 /* "mlx5_0" */
+	char ndev[16];		 /* interface that has ip; empty: none has */
 	char sysfs[256];	 /* root of the generated tree */
 	char pcap[256];		 /* capture of the wire; empty: none */
 	char stats_dir[256];	 /* per-process JSON at exit; empty: none */
@@ -43,7 +45,7 @@ struct sn_cfg {
 	uint32_t fail_ioctl_nth; /* the n-th uverbs call fails with ENOMEM */
 	uint64_t seed;		 /* of all random misbehaviour */
 	uint32_t loss_ppm, dup_ppm, reorder_ppm, corrupt_ppm, delay_us;
-	uint32_t mtu;		 /* active path MTU in bytes, 256 to 4096 */
+	uint32_t mtu;		 /* active path MTU in bytes, 256 to 4096, fits ndev's */
 	uint32_t err_after;	 /* a QP goes to error after so many messages; 0: never */
 };
 
@@ -189,6 +191,7 @@ struct sn_qp {
 	/* address vector and transport attributes, host byte order */
 	uint8_t port, sgid_index, hop_limit, tclass, sl, path_mtu; /* path_mtu: IB code 1..5 */
 	uint8_t dgid[16], dmac[6];
+	struct in6_addr peer;	/* where dgid leads: the other port's address */
 	uint16_t pkey_index, udp_sport; /* udp_sport 0: the NIC derives one */
 	uint32_t dest_qpn, sq_psn, rq_psn, qkey;
 	uint8_t retry_cnt, rnr_retry, ack_timeout, min_rnr_timer;
@@ -258,6 +261,14 @@ void sn_eng_cq_remove(struct sn_dev *dev, struct sn_cq *cq);
 /* At register_mr: is va..len GPU memory (driver loaded)? Reads must not fault. */
 bool sn_mem_is_gpu(uint64_t va, uint64_t len);
 bool sn_mem_readable(uint64_t va, uint64_t len); /* host memory mapped and readable */
+
+/* ---- addr.c: addresses, by both sides ---- */
+/* Where a GID leads from the port whose address is own; false: nowhere. */
+bool sn_addr_of_gid(const struct in6_addr *own, const uint8_t gid[16], struct in6_addr *ip);
+static inline bool sn_addr_same(const struct in6_addr *a, const struct in6_addr *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
 
 /* ---- shared services ---- */
 void sn_cfg_from_env(struct sn_cfg *cfg);	       /* cfg.c (front) */

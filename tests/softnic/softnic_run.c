@@ -115,16 +115,23 @@ static int parse(int argc, char **argv, bool *preload)
 	return optind;
 }
 
-static int set_address(struct in_addr *ip)
+/* An address that was asked for must be one of this machine's. */
+static int set_address(struct sn_cfg *cfg)
 {
 	const char *given = getenv("SOFTNIC_IP");
-	char text[INET_ADDRSTRLEN];
+	char text[INET6_ADDRSTRLEN];
+	struct in6_addr ip;
 
-	if (given && *given)
-		return inet_pton(AF_INET, given, ip) == 1 ? 0 : -EINVAL;
-	if (sn_addr_pick(ip))
-		return -EADDRNOTAVAIL;
-	inet_ntop(AF_INET, ip, text, sizeof(text));
+	if (given && *given && !sn_addr_parse(given, &ip)) {
+		errno = EINVAL;
+		return -1;
+	}
+	sn_cfg_from_env(cfg);
+	if (!cfg->ndev[0]) {
+		errno = EADDRNOTAVAIL;
+		return -1;
+	}
+	sn_addr_text(&cfg->ip, text);
 	return setenv("SOFTNIC_IP", text, 1);
 }
 
@@ -152,15 +159,14 @@ static int set_preload(void)
 	return 0;
 }
 
-static int set_tree(const char *dir, struct in_addr ip)
+static int set_tree(const char *dir, const struct sn_cfg *cfg)
 {
-	const char *mtu = getenv("SOFTNIC_MTU");
 	char path[PATH_MAX + 16];
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/sys", dir);
 	setenv("SOFTNIC_SYSFS", path, 1);
-	rc = sn_sysfs_build(path, "mlx5_0", ip, mtu ? (uint32_t)atoi(mtu) : 4096);
+	rc = sn_sysfs_build(path, cfg);
 	if (rc)
 		return rc;
 	if (!getenv("SOFTNIC_STATS_DIR")) {
@@ -247,7 +253,7 @@ int main(int argc, char **argv)
 	const char *tmp = getenv("TMPDIR");
 	unsigned long long bad;
 	bool preload = true;
-	struct in_addr ip;
+	struct sn_cfg cfg;
 	int first, status;
 
 	first = parse(argc, argv, &preload);
@@ -256,7 +262,8 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	snprintf(dir, sizeof(dir), "%s/softnic-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(dir) || set_address(&ip) || set_tree(dir, ip) || (preload && set_preload())) {
+	if (!mkdtemp(dir) || set_address(&cfg) || set_tree(dir, &cfg) ||
+	    (preload && set_preload())) {
 		fprintf(stderr, "softnic-run: cannot set up: %s\n", strerror(errno));
 		sn_sysfs_remove(dir);
 		return EXIT_NOT_RUN;

@@ -109,11 +109,12 @@ static const uint8_t *parse_atomic(struct sn_msg *m, const uint8_t *p)
 	return p + 16;
 }
 
-static const uint8_t *parse_av(struct sn_msg *m, const uint8_t *p)
+static const uint8_t *parse_av(struct sn_eng *e, struct sn_msg *m, const uint8_t *p)
 {
 	m->ud.qkey = sn_get32(p);
 	m->ud.qpn = sn_get32(p + 8) & 0xffffff;
-	memcpy(&m->ud.ip, p + 32 + 12, 4);
+	if (!sn_addr_of_gid(&e->dev->cfg.ip, p + 32, &m->ud.ip))
+		m->ud.ip = in6addr_any;
 	return p + AV_LEN;
 }
 
@@ -176,7 +177,7 @@ static bool parse_body(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
 	case SN_OP_SEND:
 	case SN_OP_SEND_IMM:
 		if (ud)
-			p = parse_av(m, p);
+			p = parse_av(e, m, p);
 		break;
 	default:
 		p = parse_atomic(m, p);

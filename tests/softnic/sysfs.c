@@ -76,25 +76,48 @@ static void tree_base(struct tree *t, const char *path)
 	snprintf(t->base, sizeof(t->base), "%s", path);
 }
 
-static void tree_gids(struct tree *t, struct in_addr ip)
+/* As 16-bit groups: 8 of a GID, 4 of a GUID. */
+static void hex_groups(char *text, const uint8_t *b, unsigned int groups)
 {
-	static const char *const types[SN_GIDS] = { "IB/RoCE v1", "RoCE v2" };
-	const uint8_t *b = (const uint8_t *)&ip.s_addr;
-	char name[64];
 	unsigned int i;
 
+	for (i = 0; i < groups; i++)
+		text += sprintf(text, "%s%02x%02x", i ? ":" : "", b[2 * i], b[2 * i + 1]);
+}
+
+/* Attributes of an empty slot cannot be read: EINVAL, as of a loopback interface's speed. */
+static void tree_gid_attr(struct tree *t, const char *kind, unsigned int i, const char *value)
+{
+	char name[160];
+
+	snprintf(name, sizeof(name), "gid_attrs/%s/%u", kind, i);
+	if (value[0]) {
+		tree_file(t, name, "%s", value);
+		return;
+	}
+	snprintf(name, sizeof(name), "%.128s/gid_attrs/%s/%u", t->base, kind, i);
+	tree_link(t, "/sys/class/net/lo/speed", name);
+}
+
+static void tree_gids(struct tree *t, const struct sn_cfg *cfg)
+{
+	struct sn_gid gid;
+	char name[64], text[64];
+	unsigned int i;
+	bool used;
+
 	for (i = 0; i < SN_GIDS; i++) {
+		memset(&gid, 0, sizeof(gid));
+		used = sn_gid_at(&cfg->ip, i, &gid);
+		hex_groups(text, gid.raw, 8);
 		snprintf(name, sizeof(name), "gids/%u", i);
-		tree_file(t, name, "0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x", b[0], b[1],
-			  b[2], b[3]);
-		snprintf(name, sizeof(name), "gid_attrs/types/%u", i);
-		tree_file(t, name, "%s", types[i]);
-		snprintf(name, sizeof(name), "gid_attrs/ndevs/%u", i);
-		tree_file(t, name, "lo");
+		tree_file(t, name, "%s", text);
+		tree_gid_attr(t, "types", i, !used ? "" : gid.v2 ? "RoCE v2" : "IB/RoCE v1");
+		tree_gid_attr(t, "ndevs", i, used ? cfg->ndev : "");
 	}
 }
 
-static void tree_port(struct tree *t, const char *ib, struct in_addr ip)
+static void tree_port(struct tree *t, const char *ib, const struct sn_cfg *cfg)
 {
 	static const char *const dirs[] = { "gids", "gid_attrs/types", "gid_attrs/ndevs", "pkeys",
 					    "counters", "hw_counters" };
@@ -124,7 +147,7 @@ static void tree_port(struct tree *t, const char *ib, struct in_addr ip)
 	tree_file(t, "pkeys/0", "0xffff");
 	for (i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++)
 		tree_file(t, zeros[i], "0");
-	tree_gids(t, ip);
+	tree_gids(t, cfg);
 }
 
 static void tree_pci(struct tree *t)
@@ -145,17 +168,17 @@ static void tree_pci(struct tree *t)
 	tree_file(t, "current_link_width", "16");
 }
 
-static void tree_ib(struct tree *t, const char *ib, struct in_addr ip)
+static void tree_ib(struct tree *t, const char *ib, const struct sn_cfg *cfg)
 {
-	uint8_t m[6];
+	uint8_t guid[8];
+	char text[32];
 
-	sn_mac_of_ip(ip, m);
+	sn_guid_of_ip(&cfg->ip, guid);
+	hex_groups(text, guid, 4);
 	tree_base(t, ib);
 	tree_file(t, "node_type", "1: CA");
-	tree_file(t, "node_guid", "%02x%02x:%02xff:fe%02x:%02x%02x", m[0] ^ 2, m[1], m[2], m[3],
-		  m[4], m[5]);
-	tree_file(t, "sys_image_guid", "%02x%02x:%02xff:fe%02x:%02x%02x", m[0] ^ 2, m[1], m[2],
-		  m[3], m[4], m[5]);
+	tree_file(t, "node_guid", "%s", text);
+	tree_file(t, "sys_image_guid", "%s", text);
 	tree_file(t, "node_desc", "software mlx5 NIC");
 	tree_file(t, "fw_ver", "28.43.1000");
 	tree_file(t, "hw_rev", "0");
@@ -163,21 +186,31 @@ static void tree_ib(struct tree *t, const char *ib, struct in_addr ip)
 	tree_file(t, "board_id", "GDK0000000001");
 }
 
-int sn_sysfs_build(const char *root, const char *name, struct in_addr ip, uint32_t mtu)
+static void tree_net(struct tree *t, const char *ndev)
+{
+	char target[64], path[128];
+
+	tree_mkdir(t, PCI_DIR "/net");
+	snprintf(target, sizeof(target), "/sys/class/net/%s", ndev);
+	snprintf(path, sizeof(path), PCI_DIR "/net/%s", ndev);
+	if (ndev[0])
+		tree_link(t, target, path);
+}
+
+int sn_sysfs_build(const char *root, const struct sn_cfg *cfg)
 {
 	struct tree t = { .root = root };
+	const char *name = cfg->name;
 	char ib[128], path[256];
 
 	if (mkdir(root, 0755) && errno != EEXIST)
 		return -errno;
 	snprintf(ib, sizeof(ib), PCI_DIR "/infiniband/%.32s", name);
 	tree_pci(&t);
-	tree_ib(&t, ib, ip);
-	tree_port(&t, ib, ip);
+	tree_ib(&t, ib, cfg);
+	tree_port(&t, ib, cfg);
+	tree_net(&t, cfg->ndev);
 
-	/* Its Ethernet side: the interface that the GIDs' addresses are on. */
-	tree_mkdir(&t, PCI_DIR "/net");
-	tree_link(&t, "/sys/class/net/lo", PCI_DIR "/net/lo");
 	tree_base(&t, PCI_DIR "/infiniband_verbs/uverbs0");
 	tree_file(&t, "ibdev", "%s", name);
 	tree_file(&t, "dev", "%d:%d", SN_CDEV_MAJOR, SN_CDEV_MINOR);
@@ -187,7 +220,7 @@ int sn_sysfs_build(const char *root, const char *name, struct in_addr ip, uint32
 	tree_mkdir(&t, "class/infiniband");
 	tree_mkdir(&t, "bus/pci/devices");
 	tree_base(&t, "dev/infiniband");
-	tree_file(&t, "uverbs0", "mtu %u", mtu);
+	tree_file(&t, "uverbs0", "%s", name);
 
 	snprintf(path, sizeof(path), "%s/device", ib);
 	tree_link(&t, "../../../" SN_PCI_ADDR, path);

@@ -58,7 +58,7 @@ static void own_tree(const struct sn_cfg *cfg)
 		snprintf(own_root, sizeof(own_root), "/tmp/softnic-sys.%d", (int)getpid());
 		atexit(own_tree_remove);
 	}
-	sn_sysfs_build(own_root, cfg->name, cfg->ip, cfg->mtu);
+	sn_sysfs_build(own_root, cfg);
 }
 
 const char *sn_sysfs_root(void)

@@ -9,6 +9,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <net/if.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
@@ -101,29 +102,39 @@ static int query_port_mlx5(struct sn_call *c)
 	return sn_attr_out(c, (uint16_t)MLX5_IB_ATTR_QUERY_PORT, &resp, sizeof(resp));
 }
 
-static void gid_entry(struct sn_call *c, uint32_t index, struct ib_uverbs_gid_entry *e)
+static bool gid_entry(struct sn_call *c, uint32_t index, struct ib_uverbs_gid_entry *e)
 {
+	struct sn_gid gid;
+
+	if (!sn_gid_at(&c->dev->cfg.ip, index, &gid))
+		return false;
 	memset(e, 0, sizeof(*e));
-	sn_gid_of_ip(c->dev->cfg.ip, (uint8_t *)e->gid);
+	memcpy(e->gid, gid.raw, 16);
 	e->gid_index = index;
 	e->port_num = 1;
-	e->gid_type = index == 0 ? IB_UVERBS_GID_TYPE_ROCE_V1 : IB_UVERBS_GID_TYPE_ROCE_V2;
-	e->netdev_ifindex = 1;
+	e->gid_type = gid.v2 ? IB_UVERBS_GID_TYPE_ROCE_V2 : IB_UVERBS_GID_TYPE_ROCE_V1;
+	e->netdev_ifindex = if_nametoindex(c->dev->cfg.ndev);
+	return true;
 }
+
+/* Only what is in the table; the array may be larger, not smaller. */
 
 static int query_gid_table(struct sn_call *c)
 {
 	struct ib_uverbs_attr *a = sn_attr(c, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
 	uint64_t size = sn_attr_num(c, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE);
 	struct ib_uverbs_gid_entry e;
-	uint64_t n = SN_GIDS;
+	uint64_t n = 0;
 	uint32_t i;
 
-	if (!a || size < sizeof(e) || a->len < n * size)
+	if (!a || size < sizeof(e))
 		return -EINVAL;
-	for (i = 0; i < n; i++) {
-		gid_entry(c, i, &e);
-		memcpy((uint8_t *)(uintptr_t)a->data + i * size, &e, sizeof(e));
+	for (i = 0; i < SN_GIDS; i++) {
+		if (!gid_entry(c, i, &e))
+			continue;
+		if (a->len / size <= n)
+			return -EINVAL;
+		memcpy((uint8_t *)(uintptr_t)a->data + n++ * size, &e, sizeof(e));
 	}
 	a->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
 	return sn_attr_out(c, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, &n, sizeof(n));
@@ -134,11 +145,10 @@ static int query_gid_entry(struct sn_call *c)
 	uint64_t index = sn_attr_num(c, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX);
 	struct ib_uverbs_gid_entry e;
 
-	if (sn_attr_num(c, UVERBS_ATTR_QUERY_GID_ENTRY_PORT) != 1)
+	if (sn_attr_num(c, UVERBS_ATTR_QUERY_GID_ENTRY_PORT) != 1 || index >= SN_GIDS)
 		return -EINVAL;
-	if (index >= SN_GIDS)
+	if (!gid_entry(c, (uint32_t)index, &e))
 		return -ENODATA;
-	gid_entry(c, (uint32_t)index, &e);
 	return sn_attr_out(c, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &e, sizeof(e));
 }
 

@@ -43,15 +43,14 @@ static int64_t required(const struct sn_qp *qp, enum sn_qp_state to)
 	}
 }
 
-static int set_path(struct sn_qp *qp, const struct ib_uverbs_qp_dest *d)
+static int set_path(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs_qp_dest *d)
 {
-	struct in_addr ip;
-
-	if (!d->is_global || d->sgid_index >= SN_GIDS)
+	if (!d->is_global || d->sgid_index >= SN_GIDS_USED)
 		return -EINVAL;
+	if (!sn_addr_of_gid(&c->dev->cfg.ip, d->dgid, &qp->peer))
+		return -EHOSTUNREACH;
 	memcpy(qp->dgid, d->dgid, 16);
-	memcpy(&ip.s_addr, d->dgid + 12, 4);
-	sn_mac_of_ip(ip, qp->dmac);
+	sn_mac_of_ip(&qp->peer, qp->dmac);
 	qp->sgid_index = d->sgid_index;
 	qp->hop_limit = d->hop_limit;
 	qp->tclass = d->traffic_class;
@@ -89,7 +88,7 @@ static int set_attrs(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs
 	SET(IBV_QP_RETRY_CNT, retry_cnt, retry_cnt);
 	SET(IBV_QP_RNR_RETRY, rnr_retry, rnr_retry);
 #undef SET
-	return mask & IBV_QP_AV ? set_path(qp, &in->dest) : 0;
+	return mask & IBV_QP_AV ? set_path(c, qp, &in->dest) : 0;
 }
 
 int sn_write_modify_qp(struct sn_call *c, bool ex)

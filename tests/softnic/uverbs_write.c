@@ -18,16 +18,13 @@
 #define EX(cmd) (IB_USER_VERBS_CMD_FLAG_EXTENDED | (cmd))
 static void fill_device(struct sn_call *c, struct ib_uverbs_query_device_resp *r)
 {
-	uint8_t m[6];
-	uint64_t guid;
+	uint8_t guid[8];
 
-	sn_mac_of_ip(c->dev->cfg.ip, m);
-	guid = (uint64_t)(m[0] ^ 2) << 56 | (uint64_t)m[1] << 48 | (uint64_t)m[2] << 40 |
-	       0xfffeull << 24 | (uint64_t)m[3] << 16 | (uint64_t)m[4] << 8 | m[5];
+	sn_guid_of_ip(&c->dev->cfg.ip, guid);
 	memset(r, 0, sizeof(*r));
 	r->fw_ver = 28ull << 32 | 43u << 16 | 1000;
-	r->node_guid = htobe64(guid);
-	r->sys_image_guid = htobe64(guid);
+	memcpy(&r->node_guid, guid, 8);
+	memcpy(&r->sys_image_guid, guid, 8);
 	r->max_mr_size = ~0ull;
 	r->page_size_cap = 0xfffffffffffff000ull;
 	r->vendor_id = 0x2c9;
@@ -105,8 +102,6 @@ static int create_comp_channel(struct sn_call *c)
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 
-static const uint8_t v4_prefix[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
-
 static int create_ah(struct sn_call *c)
 {
 	struct {
@@ -115,16 +110,18 @@ static int create_ah(struct sn_call *c)
 		struct ib_uverbs_ah_attr attr;
 	} in;
 	struct mlx5_ib_create_ah_resp drv = { .response_length = sizeof(drv) };
-	struct in_addr ip;
+	struct in6_addr ip;
 	struct sn_pd *pd;
 	struct sn_ah *ah;
 
 	sn_attr_in(c, UVERBS_ATTR_CORE_IN, &in, sizeof(in));
 	pd = sn_handle_get(c->dev, c->ctx, in.pd_handle, SN_PD);
-	/* Over Ethernet an address is a GID; here each is an IPv4-mapped one. */
+	/* Over Ethernet an address is a GID. */
 	if (!pd || !in.attr.is_global || in.attr.port_num != 1 ||
-	    in.attr.grh.sgid_index >= SN_GIDS || memcmp(in.attr.grh.dgid, v4_prefix, 12))
+	    in.attr.grh.sgid_index >= SN_GIDS_USED)
 		return -EINVAL;
+	if (!sn_addr_of_gid(&c->dev->cfg.ip, in.attr.grh.dgid, &ip))
+		return -EHOSTUNREACH;
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return -ENOMEM;
@@ -136,8 +133,7 @@ static int create_ah(struct sn_call *c)
 	ah->pd = pd->pdn;
 	pd->users++;
 	memcpy(ah->dgid, in.attr.grh.dgid, 16);
-	memcpy(&ip.s_addr, in.attr.grh.dgid + 12, 4);
-	sn_mac_of_ip(ip, drv.dmac);
+	sn_mac_of_ip(&ip, drv.dmac);
 	sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &drv, sizeof(drv));
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &ah->handle, sizeof(ah->handle));
 }

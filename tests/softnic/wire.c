@@ -50,19 +50,55 @@ static void set_buffers(int fd)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 }
 
+union sockaddr_ip {
+	struct sockaddr sa;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+static socklen_t sockaddr_set(union sockaddr_ip *to, const struct in6_addr *ip)
+{
+	if (!IN6_IS_ADDR_V4MAPPED(ip)) {
+		to->v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_addr = *ip,
+						.sin6_port = htons(ROCE_PORT) };
+		return sizeof(to->v6);
+	}
+	to->v4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(ROCE_PORT) };
+	memcpy(&to->v4.sin_addr, ip->s6_addr + 12, 4);
+	return sizeof(to->v4);
+}
+
+static void sockaddr_get(const union sockaddr_ip *from, struct in6_addr *ip)
+{
+	if (from->sa.sa_family == AF_INET6) {
+		*ip = from->v6.sin6_addr;
+		return;
+	}
+	*ip = (struct in6_addr){ .s6_addr = { [10] = 0xff, [11] = 0xff } };
+	memcpy(ip->s6_addr + 12, &from->v4.sin_addr, 4);
+}
+
+static int set_dont_fragment(int fd, bool v6)
+{
+	int df = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO;
+
+	return v6 ? setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &df, sizeof(df))
+		  : setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &df, sizeof(df));
+}
+
 int sn_wire_open(struct sn_eng *e)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(ROCE_PORT),
-				  .sin_addr = e->dev->cfg.ip };
-	int df = IP_PMTUDISC_DO, err;
+	union sockaddr_ip at;
+	socklen_t len = sockaddr_set(&at, &e->dev->cfg.ip);
+	int err;
 
 	e->local_tail = &e->local_head;
-	e->sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	e->sock = socket(at.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (e->sock < 0)
 		return -errno;
 	set_buffers(e->sock);
-	if (setsockopt(e->sock, IPPROTO_IP, IP_MTU_DISCOVER, &df, sizeof(df)) ||
-	    bind(e->sock, (struct sockaddr *)&at, sizeof(at))) {
+	if (set_dont_fragment(e->sock, at.sa.sa_family == AF_INET6) ||
+	    bind(e->sock, &at.sa, len)) {
 		err = -errno;
 		close(e->sock);
 		e->sock = -1;
@@ -103,20 +139,19 @@ void sn_wire_close(struct sn_eng *e)
 	e->local_tail = &e->local_head;
 }
 
-struct in_addr sn_qp_peer(const struct sn_qp *qp)
+static void build_ip6(const struct sn_pkt *p, uint8_t *h, uint32_t udp, uint8_t tos, uint8_t ttl)
 {
-	struct in_addr ip;
-
-	memcpy(&ip, qp->dgid + 12, 4);
-	return ip;
+	sn_put32(h, 6u << 28 | (uint32_t)tos << 20);
+	h[4] = udp >> 8;
+	h[5] = udp;
+	h[6] = IPPROTO_UDP;
+	h[7] = ttl;
+	memcpy(h + 8, &p->src, 16);
+	memcpy(h + 24, &p->dst, 16);
 }
 
-static void build_headers(struct sn_pkt *p, uint8_t tos, uint8_t ttl)
+static void build_ip4(const struct sn_pkt *p, uint8_t *h, uint32_t udp, uint8_t tos, uint8_t ttl)
 {
-	uint8_t *h = p->ip_udp;
-	uint32_t udp = 8 + p->len + 4;
-
-	memset(h, 0, 28);
 	h[0] = 0x45;
 	h[1] = tos;
 	h[2] = (20 + udp) >> 8;
@@ -124,15 +159,27 @@ static void build_headers(struct sn_pkt *p, uint8_t tos, uint8_t ttl)
 	h[6] = 0x40; /* DF */
 	h[8] = ttl;
 	h[9] = IPPROTO_UDP;
-	memcpy(h + 12, &p->src, 4);
-	memcpy(h + 16, &p->dst, 4);
-	h[20] = h[22] = ROCE_PORT >> 8;
-	h[21] = h[23] = ROCE_PORT & 0xff;
-	h[24] = udp >> 8;
-	h[25] = udp;
+	memcpy(h + 12, p->src.s6_addr + 12, 4);
+	memcpy(h + 16, p->dst.s6_addr + 12, 4);
 }
 
-void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, struct in_addr dst, struct sn_pkt *p,
+static void build_headers(struct sn_pkt *p, uint8_t tos, uint8_t ttl)
+{
+	bool v4 = IN6_IS_ADDR_V4MAPPED(&p->dst);
+	uint32_t udp = 8 + p->len + 4;
+	uint8_t *h;
+
+	p->head = v4 ? 20 + 8 : 40 + 8;
+	h = p->ip_udp + p->head - 8;
+	memset(p->ip_udp, 0, p->head);
+	(v4 ? build_ip4 : build_ip6)(p, p->ip_udp, udp, tos, ttl);
+	h[0] = h[2] = ROCE_PORT >> 8;
+	h[1] = h[3] = ROCE_PORT & 0xff;
+	h[4] = udp >> 8;
+	h[5] = udp;
+}
+
+void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, struct in6_addr dst, struct sn_pkt *p,
 		 const struct sn_bth *bth, uint32_t len)
 {
 	uint32_t pad = -len & 3;
@@ -168,9 +215,13 @@ static void emit_local(struct sn_eng *e, struct sn_pkt *p)
 
 void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p)
 {
-	bool local = p->dst.s_addr == e->dev->cfg.ip.s_addr;
-	uint32_t icrc = !local || e->pcap ? sn_icrc(p->ip_udp, p->data, p->len) : 0;
+	bool local = sn_addr_same(&p->dst, &e->dev->cfg.ip);
+	uint32_t icrc = !local || e->pcap ? sn_icrc(p->ip_udp, p->head, p->data, p->len) : 0;
 
+	if (IN6_IS_ADDR_UNSPECIFIED(&p->dst)) { /* to the kernel this is ourselves */
+		sn_pkt_put(e, p);
+		return;
+	}
 	sn_pcap_write(e, p, icrc);
 	if (local) {
 		emit_local(e, p);
@@ -188,7 +239,7 @@ void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p)
 /* What the kernel does not take is lost, as on any wire. */
 void sn_wire_flush(struct sn_eng *e)
 {
-	struct sockaddr_in to[SN_TXQ];
+	union sockaddr_ip to[SN_TXQ];
 	struct mmsghdr m[SN_TXQ];
 	struct iovec iov[SN_TXQ];
 	unsigned i;
@@ -198,11 +249,9 @@ void sn_wire_flush(struct sn_eng *e)
 		return;
 	memset(m, 0, e->ntx * sizeof(m[0]));
 	for (i = 0; i < e->ntx; i++) {
-		to[i] = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = e->txq[i]->dst,
-					      .sin_port = htons(ROCE_PORT) };
 		iov[i] = (struct iovec){ e->txq[i]->data, e->txq[i]->len + 4u };
 		m[i].msg_hdr.msg_name = &to[i];
-		m[i].msg_hdr.msg_namelen = sizeof(to[i]);
+		m[i].msg_hdr.msg_namelen = sockaddr_set(&to[i], &e->txq[i]->dst);
 		m[i].msg_hdr.msg_iov = &iov[i];
 		m[i].msg_hdr.msg_iovlen = 1;
 	}
@@ -235,7 +284,7 @@ static void to_qp(struct sn_eng *e, struct sn_qp *qp, struct sn_bth *bth, struct
 	qp->stats.rx_bytes += pkt->len;
 	if (qp->type == SN_QPT_UD)
 		sn_rq_ud(e, qp->eng, bth, pkt, p, len);
-	else if (pkt->src.s_addr != sn_qp_peer(qp).s_addr)
+	else if (!sn_addr_same(&pkt->src, &qp->peer))
 		return;
 	else if (qp->type == SN_QPT_UC)
 		sn_rsp_unreliable(e, qp->eng, bth, p, len);
@@ -286,7 +335,7 @@ void sn_wire_receive(struct sn_eng *e, struct sn_pkt *p)
 	memcpy(&icrc, p->data + p->len, 4);
 	icrc = le32toh(icrc);
 	sn_pcap_write(e, p, icrc);
-	if (sn_icrc(p->ip_udp, p->data, p->len) == icrc)
+	if (sn_icrc(p->ip_udp, p->head, p->data, p->len) == icrc)
 		dispatch(e, p);
 	else
 		e->dev->stats.icrc_errors++;
@@ -311,7 +360,7 @@ static bool poll_local(struct sn_eng *e)
 
 static bool poll_socket(struct sn_eng *e)
 {
-	struct sockaddr_in from[SN_RXQ];
+	union sockaddr_ip from[SN_RXQ];
 	struct mmsghdr m[SN_RXQ] = { 0 };
 	struct iovec iov[SN_RXQ];
 	int i, n;
@@ -333,7 +382,7 @@ static bool poll_socket(struct sn_eng *e)
 			e->dev->stats.wire_malformed++;
 			continue;
 		}
-		p->src = from[i].sin_addr;
+		sockaddr_get(&from[i], &p->src);
 		p->dst = e->dev->cfg.ip;
 		p->len = m[i].msg_len - 4;
 		sn_wire_receive(e, p);

@@ -76,11 +76,18 @@ void sn_violation(uint64_t *counter, const char *fmt, ...)
 	++*counter;
 }
 
+/* IPv4 as text to its mapped form. */
+static void set_ip(struct in6_addr *ip, const char *text)
+{
+	ip->s6_addr[10] = ip->s6_addr[11] = 0xff;
+	inet_pton(AF_INET, text, ip->s6_addr + 12);
+}
+
 void fake_open(const char *ip)
 {
 	sn_dev = &device;
 	pthread_mutex_init(&device.lock, NULL);
-	inet_aton(ip, &device.cfg.ip);
+	set_ip(&device.cfg.ip, ip);
 	device.cfg.mtu = device.cfg.mtu ? device.cfg.mtu : 4096;
 	pthread_mutex_lock(&device.lock);
 	if (sn_eng_start(&device))
@@ -185,11 +192,7 @@ void fake_modify(struct fake_qp *q, enum sn_qp_state to)
 
 void fake_connect(struct fake_qp *q, const char *ip, uint32_t dest)
 {
-	struct in_addr a;
-
-	inet_aton(ip, &a);
-	q->qp.dgid[10] = q->qp.dgid[11] = 0xff;
-	memcpy(q->qp.dgid + 12, &a, 4);
+	set_ip(&q->qp.peer, ip);
 	q->qp.dest_qpn = dest;
 	q->qp.path_mtu = 3; /* 1024 */
 	q->qp.sq_psn = 0xfffff0; /* wraps soon */

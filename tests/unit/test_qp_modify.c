@@ -180,6 +180,29 @@ Test(qp_modify, bad_paths)
 	cr_assert_eq(q.hl->qp->state, S(INIT));
 }
 
+Test(qp_modify, every_gid_of_the_port_connects)
+{
+	struct doca_verbs_gid gid;
+	struct ibv_gid_entry e;
+	uint32_t i, n = 0;
+
+	for (i = 0; i < 8; i++) {
+		if (ibv_query_gid_ex(nic.ctx, 1, i, &e, 0))
+			continue;
+		memcpy(gid.raw, e.gid.raw, 16);
+		doca_verbs_ah_attr_set_gid(ah, gid);
+		doca_verbs_ah_attr_set_sgid_index(ah, (uint8_t)i);
+		doca_verbs_ah_attr_set_addr_type(ah, e.gid.raw[10] == 0xff && !e.gid.raw[0] ?
+							     DOCA_VERBS_ADDR_TYPE_IPv4 :
+							     DOCA_VERBS_ADDR_TYPE_IPv6);
+		doca_verbs_qp_attr_set_ah_attr(attr, ah);
+		to_rts();
+		cr_assert_eq(move(S(RST), A(NEXT_STATE)), DOCA_SUCCESS, "GID %u", i);
+		n++;
+	}
+	cr_assert_eq(n, 4, "link-local and IPv4, RoCE v1 and v2");
+}
+
 Test(qp_modify, udp_source_port_is_the_hash_of_the_connection)
 {
 	uint8_t out[PRM_QUERY_QP_OUT_LEN], *path;

@@ -87,12 +87,12 @@ static void expect_error(struct fake_qp *q, bool recv, uint32_t index, uint8_t s
 Test(softnic_engine, icrc_ignores_what_routers_change)
 {
 	uint8_t h[28] = { 0x45, 0, 0, 48, 0, 0, 0x40, 0, 64, 17 }, bth[20] = { 4, 0, 0xff, 0xff };
-	uint32_t good = sn_icrc(h, bth, sizeof(bth));
+	uint32_t good = sn_icrc(h, sizeof(h), bth, sizeof(bth));
 
 	h[1] = 0x20, h[8] = 3, h[10] = 9, h[26] = 7, bth[4] = 0xc0;
-	cr_assert_eq(sn_icrc(h, bth, sizeof(bth)), good);
+	cr_assert_eq(sn_icrc(h, sizeof(h), bth, sizeof(bth)), good);
 	h[5] = 1;
-	cr_assert_neq(sn_icrc(h, bth, sizeof(bth)), good);
+	cr_assert_neq(sn_icrc(h, sizeof(h), bth, sizeof(bth)), good);
 }
 
 Test(softnic_engine, write_many_packets, .init = pair, .timeout = 20)

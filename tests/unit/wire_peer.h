@@ -59,7 +59,7 @@ static inline uint32_t peer_icrc(const struct sockaddr_in *from, const struct so
 	h[21] = h[23] = 4791 & 0xff;
 	h[24] = (8 + len + 4) >> 8;
 	h[25] = 8 + len + 4;
-	return htole32(sn_icrc(h, bth, len));
+	return htole32(sn_icrc(h, sizeof(h), bth, len));
 }
 
 static inline void peer_send(struct wire_peer *w, uint8_t opcode, uint32_t qpn, uint32_t psn,

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What follows from the address of a software NIC's port: MAC, GUID, GIDs, and
+ * the way back from a GID to an address; the ICRC over both IP versions.
+ */
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "../softnic/eng.h"
+#include "../softnic/front.h"
+
+static struct in6_addr addr(const char *text)
+{
+	struct in6_addr ip;
+
+	cr_assert(sn_addr_parse(text, &ip), "%s", text);
+	return ip;
+}
+
+static void gid_text(const struct in6_addr *ip, uint32_t index, char text[INET6_ADDRSTRLEN])
+{
+	struct sn_gid gid;
+
+	cr_assert(sn_gid_at(ip, index, &gid));
+	cr_assert_eq(gid.v2, index % 2 == 1);
+	cr_assert(inet_ntop(AF_INET6, gid.raw, text, INET6_ADDRSTRLEN));
+}
+
+Test(softnic_addr, gids_of_an_ipv4_address)
+{
+	struct in6_addr ip = addr("192.168.17.5");
+	char text[INET6_ADDRSTRLEN];
+	struct sn_gid gid;
+
+	gid_text(&ip, 0, text);
+	cr_assert_str_eq(text, "fe80::c0ff:fea8:1105");
+	gid_text(&ip, 3, text);
+	cr_assert_str_eq(text, "::ffff:192.168.17.5");
+	cr_assert_not(sn_gid_at(&ip, 4, &gid));
+}
+
+Test(softnic_addr, gids_of_an_ipv6_address)
+{
+	struct in6_addr ip = addr("2001:db8::1:2:3");
+	char text[INET6_ADDRSTRLEN];
+
+	gid_text(&ip, 1, text);
+	cr_assert_str_eq(text, "fe80::ff:fe02:3");
+	gid_text(&ip, 2, text);
+	cr_assert_str_eq(text, "2001:db8::1:2:3");
+}
+
+Test(softnic_addr, every_gid_leads_back)
+{
+	static const char *const pairs[][2] = {
+		{ "127.16.0.1", "127.239.254.254" }, { "10.0.0.1", "10.255.254.253" },
+		{ "2001:db8::1", "2001:db8::ff:fe" },
+	};
+	struct in6_addr own, peer, got;
+	struct sn_gid gid;
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		own = addr(pairs[i][0]);
+		peer = addr(pairs[i][1]);
+		for (uint32_t n = 0; sn_gid_at(&peer, n, &gid); n++) {
+			cr_assert(sn_addr_of_gid(&own, gid.raw, &got), "%s %u", pairs[i][1], n);
+			cr_assert(sn_addr_same(&got, &peer), "%s %u", pairs[i][1], n);
+		}
+	}
+}
+
+Test(softnic_addr, gids_that_lead_nowhere)
+{
+	static const char *const nowhere[] = {
+		"::", "ff0e::1", "2001:db8::1", "::1", "::ffff:0:0:1",
+		"fe80::1",		    /* not made of a MAC */
+		"fe80::100:c0ff:fea8:1105", /* of a MAC that is not 02:00: */
+		"fe80::1:0:c0ff:fea8:1105",
+	};
+	struct in6_addr own = addr("192.168.17.6"), got;
+	uint8_t gid[16];
+
+	for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
+		cr_assert_eq(inet_pton(AF_INET6, nowhere[i], gid), 1);
+		cr_expect_not(sn_addr_of_gid(&own, gid, &got), "%s", nowhere[i]);
+	}
+	own = addr("2001:db8::1");
+	cr_assert_eq(inet_pton(AF_INET6, "::ffff:10.0.0.1", gid), 1);
+	cr_assert_not(sn_addr_of_gid(&own, gid, &got), "IPv4 from IPv6");
+}
+
+Test(softnic_addr, texts)
+{
+	static const char *const bad[] = { "", "0.0.0.0", "1.2.3", "::", "fe80::1", "ff02::1" };
+	static const char *const good[] = { "10.1.2.3", "2001:db8::7" };
+	char text[INET6_ADDRSTRLEN];
+	struct in6_addr ip;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		cr_expect_not(sn_addr_parse(bad[i], &ip), "%s", bad[i]);
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		ip = addr(good[i]);
+		sn_addr_text(&ip, text);
+		cr_expect_str_eq(text, good[i]);
+	}
+}
+
+Test(softnic_addr, picked_addresses_are_loopback)
+{
+	struct in6_addr ip;
+
+	cr_assert_eq(sn_addr_pick(&ip), 0);
+	cr_assert(IN6_IS_ADDR_V4MAPPED(&ip));
+	cr_assert_eq(ip.s6_addr[12], 127);
+}
+
+/* Of the 48 bytes, exactly traffic class, flow label, hop limit and checksum are free. */
+Test(softnic_addr, icrc_of_ipv6)
+{
+	static const uint8_t bth[16] = { 4, 0, 0xff, 0xff, 0, 0, 1, 2 };
+	static const uint8_t mask[48] = { 0x0f, 0xff, 0xff, 0xff, [7] = 0xff,
+					  [46] = 0xff, [47] = 0xff };
+	uint8_t head[48] = { 0x60, 0, 0, 0, 0, 28, 17, 64, 0xfe, 0x80 };
+	uint32_t want = sn_icrc(head, sizeof(head), bth, sizeof(bth));
+
+	for (unsigned int bit = 0; bit < 48 * 8; bit++) {
+		uint8_t flip = (uint8_t)(1u << bit % 8);
+		bool same;
+
+		head[bit / 8] ^= flip;
+		same = sn_icrc(head, sizeof(head), bth, sizeof(bth)) == want;
+		cr_expect_eq(same, (mask[bit / 8] & flip) != 0, "bit %u", bit);
+		head[bit / 8] ^= flip;
+	}
+}
