@@ -28,6 +28,7 @@ static const struct command {
 	{ OP_INIT2RTR, SN_CMD_MODIFY, "INIT2RTR_QP", sn_cmd_modify_qp },
 	{ OP_RTR2RTS, SN_CMD_MODIFY, "RTR2RTS_QP", sn_cmd_modify_qp },
 	{ OP_RTS2RTS, SN_CMD_MODIFY, "RTS2RTS_QP", sn_cmd_modify_qp },
+	{ OP_SQERR2RTS, SN_CMD_MODIFY, "SQERR2RTS_QP", sn_cmd_modify_qp },
 	{ OP_2ERR, SN_CMD_MODIFY, "2ERR_QP", sn_cmd_modify_qp },
 	{ OP_2RST, SN_CMD_MODIFY, "2RST_QP", sn_cmd_modify_qp },
 	{ OP_QUERY_QP, SN_CMD_QUERY, "QUERY_QP", sn_cmd_query_qp },

@@ -25,6 +25,7 @@ static const struct cap_value general[] = {
 	{ NIC_F(0x1c, 21, 16), 16 },	/* log_max_mkey */
 	{ NIC_F(0x1c, 3, 0), 5 },	/* log_max_eq */
 	{ NIC_F(0x28, 21, 16), 4 },	/* log_max_ra_req_qp */
+	{ NIC_F(0x28, 14, 14), 1 },	/* rts2rts_qp_udp_sport */
 	{ NIC_F(0x28, 5, 0), 4 },	/* log_max_ra_res_qp */
 	{ NIC_F(0x2c, 15, 0), 0 },	/* gid_table_size: 8 entries */
 	{ NIC_F(0x34, 20, 16), 16 },	/* local_ca_ack_delay */

@@ -38,7 +38,7 @@ static const uint32_t create_mask[W(0x110)] = {
 };
 static const uint32_t modify_mask[W(0x110)] = {
 	[W(0x00)] = 0xffffffff, [W(0x04)] = 0x0000ffff, [W(0x08)] = 0x00ffffff,
-	[W(0x10)] = 0xffffffff, QPC_MASK(CMD_QPC),
+	[W(0x10)] = 0xffffffff, QPC_MASK(CMD_QPC), [W(0x10c)] = OPT_HI_UDP_SPORT,
 };
 static const uint32_t short_mask[4] = { 0xffffffff, 0x0000ffff, 0x00ffffff, 0 };
 
@@ -268,6 +268,16 @@ static uint8_t to_rts(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, ui
 	return read_optional(cmd, qp, q, opt & (OPT_ACCESS | OPT_RNR_TIMEOUT));
 }
 
+static uint8_t read_udp_sport(struct sn_cmd *cmd, struct sn_qp *qp)
+{
+	if (!(nic_get(cmd->in, MODIFY_QP_OPT_MASK_HI) & OPT_HI_UDP_SPORT))
+		return SN_OK;
+	if (cmd->opcode != OP_RTS2RTS)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505001, "opt_param_mask");
+	qp->udp_sport = (uint16_t)nic_get(cmd->in + CMD_QPC + QPC_PATH, ADS_UDP_SPORT);
+	return SN_OK;
+}
+
 #define FROM(s) (1u << SN_QPS_##s)
 #define FROM_ANY 0x7fu
 
@@ -285,6 +295,7 @@ static const struct transition {
 	{ OP_RTR2RTS, FROM(RTR), SN_QPS_RTS, OPT_ACCESS | OPT_RNR_TIMEOUT | OPT_PM_STATE, to_rts },
 	{ OP_RTS2RTS, FROM(RTS), SN_QPS_RTS, OPT_ACCESS | OPT_RNR_TIMEOUT | OPT_PM_STATE,
 	  read_optional },
+	{ OP_SQERR2RTS, FROM(SQER), SN_QPS_RTS, OPT_ACCESS | OPT_RNR_TIMEOUT, read_optional },
 	{ OP_2ERR, FROM_ANY, SN_QPS_ERR, 0, NULL },
 	{ OP_2RST, FROM_ANY, SN_QPS_RST, 0, NULL },
 };
@@ -317,6 +328,8 @@ uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd)
 		if (opt & ~t->opt)
 			return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500110, "opt_param_mask");
 		st = t->read(cmd, &next, cmd->in + CMD_QPC, opt);
+		if (!st)
+			st = read_udp_sport(cmd, &next);
 		if (st)
 			return st;
 	}

@@ -149,6 +149,7 @@ struct sn_qp_eng {
 	uint32_t completed;	 /* messages, for cfg.err_after */
 	uint32_t drain_end;	 /* SQD: messages before it are finished, others wait */
 	bool drained;		 /* SQD: they are */
+	bool established;	 /* a packet came before the QP could send: reported */
 	bool ce_error;		 /* an error CQE was written: see flush_cqe */
 
 	/* responder */

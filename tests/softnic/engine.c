@@ -488,6 +488,11 @@ void sn_eng_qp_query(struct sn_qp *qp, uint32_t *sq_psn, uint32_t *rq_psn, uint1
 	*sq_ci = !q ? 0 : q->head != q->tail ? q->msgs[q->head % SN_MSGS].idx : q->fetch;
 }
 
+bool sn_eng_qp_draining(const struct sn_qp *qp)
+{
+	return qp->state == SN_QPS_SQD && qp->eng && !qp->eng->drained;
+}
+
 void sn_eng_cq_add(struct sn_dev *dev, struct sn_cq *cq)
 {
 	struct sn_eng *e = dev->eng;

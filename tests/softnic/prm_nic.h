@@ -57,7 +57,7 @@ static inline void nic_set64(void *p, uint32_t off, uint64_t v)
 enum nic_opcode {
 	OP_QUERY_HCA_CAP = 0x100, OP_CREATE_CQ = 0x400, OP_DESTROY_CQ, OP_QUERY_CQ, OP_MODIFY_CQ,
 	OP_CREATE_QP = 0x500, OP_DESTROY_QP, OP_RST2INIT, OP_INIT2RTR, OP_RTR2RTS, OP_RTS2RTS,
-	OP_2ERR = 0x507, OP_2RST = 0x50a, OP_QUERY_QP, OP_INIT2INIT = 0x50e,
+	OP_SQERR2RTS, OP_2ERR, OP_2RST = 0x50a, OP_QUERY_QP, OP_INIT2INIT = 0x50e,
 	OP_QUERY_ROCE_ADDRESS = 0x760, OP_CREATE_RMP = 0x90c, OP_QUERY_RMP = 0x90f,
 };
 
@@ -92,6 +92,7 @@ enum nic_opcode {
 #define CMD_OPT_MASK NIC_F(0x10, 31, 0)
 #define CREATE_QP_UMEM_OFFSET 0x100
 #define CREATE_QP_UMEM_ID NIC_F(0x108, 31, 0)
+#define MODIFY_QP_OPT_MASK_HI NIC_F(0x10c, 31, 0) /* bits 63 to 32 of opt_param_mask */
 #define QPC_STATE NIC_F(0x00, 31, 28)
 #define QPC_ST NIC_F(0x00, 23, 16)
 #define QPC_PM_STATE NIC_F(0x00, 12, 11)
@@ -169,6 +170,7 @@ enum {
 	OPT_PM_STATE = 1 << 10, OPT_RETRY = 1 << 12, OPT_RNR_RETRY = 1 << 13,
 	OPT_ACK_TIMEOUT = 1 << 14, OPT_LAG = 1 << 15, OPT_PORT = 1 << 16,
 };
+enum { OPT_HI_UDP_SPORT = 1 << 2 };
 #define OPT_ACCESS (OPT_RRE | OPT_RAE | OPT_RWE)
 
 #endif

@@ -235,8 +235,8 @@ void sn_event_completion(struct sn_dev *dev, struct sn_cq *cq);
 /* ibv_event_type values */
 enum sn_async {
 	SN_ASYNC_CQ_ERR = 0, SN_ASYNC_QP_FATAL = 1, SN_ASYNC_QP_REQ_ERR = 2,
-	SN_ASYNC_QP_ACCESS_ERR = 3, SN_ASYNC_SQ_DRAINED = 5, SN_ASYNC_SRQ_LIMIT = 15,
-	SN_ASYNC_LAST_WQE = 16,
+	SN_ASYNC_QP_ACCESS_ERR = 3, SN_ASYNC_COMM_EST = 4, SN_ASYNC_SQ_DRAINED = 5,
+	SN_ASYNC_SRQ_LIMIT = 15, SN_ASYNC_LAST_WQE = 16,
 };
 void sn_event_async_qp(struct sn_dev *dev, struct sn_qp *qp, int ibv_event_type);
 void sn_event_async_srq(struct sn_dev *dev, struct sn_srq *srq, int ibv_event_type);
@@ -253,6 +253,7 @@ void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp);
 void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from);
 /* Counters a QUERY_QP reports: next send PSN, next receive PSN, hw SQ counter. */
 void sn_eng_qp_query(struct sn_qp *qp, uint32_t *sq_psn, uint32_t *rq_psn, uint16_t *sq_ci);
+bool sn_eng_qp_draining(const struct sn_qp *qp); /* SQD, and what was begun is not finished */
 void sn_eng_cq_add(struct sn_dev *dev, struct sn_cq *cq);
 /* Ends the old ring with a marker and goes on in another; -EINVAL: it would not hold all. */
 int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t log_size,

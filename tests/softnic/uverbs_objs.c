@@ -140,17 +140,24 @@ static int qp_check(struct sn_call *c, const struct mlx5_ib_create_qp *drv, uint
 	uint32_t known = MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |
 			 MLX5_QP_FLAG_UAR_PAGE_INDEX | MLX5_QP_FLAG_BFREG_INDEX |
 			 MLX5_QP_FLAG_PACKET_BASED_CREDIT_MODE;
+	/* There is no multicast whose loopback could come. */
+	uint64_t bytes, flags = IB_UVERBS_QP_CREATE_SQ_SIG_ALL |
+				IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 
 	if (type != IB_UVERBS_QPT_RC && type != IB_UVERBS_QPT_UC && type != IB_UVERBS_QPT_UD)
 		return -EOPNOTSUPP;
-	if (drv->flags & ~known || !(drv->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX))
+	if (drv->flags & ~known || !(drv->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) ||
+	    sn_attr_num(c, UVERBS_ATTR_CREATE_QP_FLAGS) & ~flags)
 		return -EOPNOTSUPP;
 	if (!sn_find_uar(c->dev, drv->bfreg_index) || drv->sq_wqe_count > SN_MAX_QP_SZ ||
 	    drv->rq_wqe_count > SN_MAX_QP_SZ || drv->rq_wqe_shift > 12 ||
 	    drv->sq_wqe_count & (drv->sq_wqe_count - 1) ||
-	    drv->rq_wqe_count & (drv->rq_wqe_count - 1))
+	    drv->rq_wqe_count & (drv->rq_wqe_count - 1) ||
+	    (drv->rq_wqe_count && sn_attr(c, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)))
 		return -EINVAL;
-	return 0;
+	bytes = ((uint64_t)drv->rq_wqe_count << drv->rq_wqe_shift) + drv->sq_wqe_count * 64ull;
+	return sn_mem_readable(drv->buf_addr, bytes) && sn_mem_readable(drv->db_addr, 8) ?
+		       0 : -EFAULT;
 }
 
 static void qp_fill(struct sn_call *c, struct sn_qp *qp, const struct mlx5_ib_create_qp *drv)

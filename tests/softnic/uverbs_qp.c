@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Modify and query of ordinary verbs queue pairs: the transitions of the IB
- * specification with the attributes that each requires.
+ * Modify and query of ordinary verbs queue pairs: the transitions with the
+ * attributes that each requires and allows.
  */
 #include "front.h"
 
@@ -18,34 +18,66 @@ static const enum sn_qp_state from_ibv[] = { SN_QPS_RST, SN_QPS_INIT, SN_QPS_RTR
 static const uint8_t to_ibv[] = { IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS,
 				  IBV_QPS_SQE,	 IBV_QPS_SQD,  IBV_QPS_ERR };
 
-#define NEED_INIT (IBV_QP_PKEY_INDEX | IBV_QP_PORT)
-#define NEED_RTR (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
-#define NEED_RTR_RC (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
-#define NEED_RTS_RC                                                                          \
-	(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+#define LEGACY_MASK ((IBV_QP_DEST_QPN << 1) - 1)
+#define EX_MASK ((IBV_QP_RATE_LIMIT << 1) - 1)
+#define WHERE (IBV_QP_PKEY_INDEX | IBV_QP_PORT)
+#define PEER (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define RC_RTR (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RC_RTS (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+#define DRAIN IBV_QP_EN_SQD_ASYNC_NOTIFY
+#define MOVED (IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE)
+#define WITH_CUR (IBV_QP_CUR_STATE | IBV_QP_PATH_MIG_STATE | IBV_QP_ACCESS_FLAGS)
 
-/* Attributes that a transition must bring; -1: no such transition. */
-static int64_t required(const struct sn_qp *qp, enum sn_qp_state to)
+/*
+ * What a transition needs and what else it may bring, per transport (RC, UC,
+ * UD), as the kernel's core checks it. Alternate paths are not there: refused.
+ */
+static const struct edge {
+	enum sn_qp_state from, to;
+	uint32_t need[3], may[3];
+} edges[] = {
+	{ SN_QPS_RST, SN_QPS_INIT,
+	  { WHERE | IBV_QP_ACCESS_FLAGS, WHERE | IBV_QP_ACCESS_FLAGS, WHERE | IBV_QP_QKEY },
+	  { 0 } },
+	{ SN_QPS_INIT, SN_QPS_INIT, { 0 },
+	  { WHERE | IBV_QP_ACCESS_FLAGS, WHERE | IBV_QP_ACCESS_FLAGS, WHERE | IBV_QP_QKEY } },
+	{ SN_QPS_INIT, SN_QPS_RTR, { PEER | RC_RTR, PEER, 0 },
+	  { IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX, IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX,
+	    IBV_QP_QKEY | IBV_QP_PKEY_INDEX } },
+	{ SN_QPS_RTR, SN_QPS_RTS, { IBV_QP_SQ_PSN | RC_RTS, IBV_QP_SQ_PSN, IBV_QP_SQ_PSN },
+	  { WITH_CUR | IBV_QP_MIN_RNR_TIMER, WITH_CUR, IBV_QP_CUR_STATE | IBV_QP_QKEY } },
+	{ SN_QPS_RTS, SN_QPS_RTS, { 0 },
+	  { WITH_CUR | IBV_QP_MIN_RNR_TIMER, WITH_CUR, IBV_QP_CUR_STATE | IBV_QP_QKEY } },
+	{ SN_QPS_RTS, SN_QPS_SQD, { 0 }, { DRAIN, DRAIN, DRAIN } },
+	{ SN_QPS_SQD, SN_QPS_RTS, { 0 },
+	  { WITH_CUR | IBV_QP_MIN_RNR_TIMER, WITH_CUR, IBV_QP_CUR_STATE | IBV_QP_QKEY } },
+	{ SN_QPS_SQD, SN_QPS_SQD, { 0 },
+	  { WHERE | IBV_QP_AV | MOVED | RC_RTR | RC_RTS, IBV_QP_AV | MOVED,
+	    IBV_QP_PKEY_INDEX | IBV_QP_QKEY } },
+	{ SN_QPS_SQER, SN_QPS_RTS, { 0 },
+	  { 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS, IBV_QP_CUR_STATE | IBV_QP_QKEY } },
+};
+
+static bool transition_ok(const struct sn_qp *qp, enum sn_qp_state to, uint32_t mask)
 {
-	bool ud = qp->type == SN_QPT_UD, rc = qp->type == SN_QPT_RC;
+	const struct edge *t;
+	size_t i;
 
+	mask &= ~(uint32_t)IBV_QP_STATE;
 	if (to == SN_QPS_RST || to == SN_QPS_ERR)
-		return 0;
-	switch ((int)qp->state << 4 | (int)to) {
-	case SN_QPS_RST << 4 | SN_QPS_INIT:
-		return NEED_INIT | (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
-	case SN_QPS_INIT << 4 | SN_QPS_INIT: return 0;
-	case SN_QPS_INIT << 4 | SN_QPS_RTR:
-		return ud ? 0 : NEED_RTR | (rc ? NEED_RTR_RC : 0);
-	case SN_QPS_RTR << 4 | SN_QPS_RTS: return IBV_QP_SQ_PSN | (rc ? NEED_RTS_RC : 0);
-	case SN_QPS_RTS << 4 | SN_QPS_RTS: return 0;
-	default: return -1;
+		return !mask;
+	for (i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+		t = &edges[i];
+		if (t->from == qp->state && t->to == to)
+			return (mask & t->need[qp->type]) == t->need[qp->type] &&
+			       !(mask & ~(t->need[qp->type] | t->may[qp->type]));
 	}
+	return false;
 }
 
 static int set_path(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs_qp_dest *d)
 {
-	if (!d->is_global || d->sgid_index >= SN_GIDS_USED)
+	if (!d->is_global || d->sgid_index >= SN_GIDS_USED || d->port_num != 1)
 		return -EINVAL;
 	if (!sn_addr_of_gid(&c->dev->cfg.ip, d->dgid, &qp->peer))
 		return -EHOSTUNREACH;
@@ -58,24 +90,35 @@ static int set_path(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs_
 	return 0;
 }
 
+static bool values_ok(struct sn_call *c, const struct ib_uverbs_modify_qp *in)
+{
+	uint32_t mask = in->attr_mask;
+
+#define OUT(bit, cond) ((mask & (bit)) && (cond))
+	return !OUT(IBV_QP_PORT, in->port_num != 1) && !OUT(IBV_QP_PKEY_INDEX, in->pkey_index) &&
+	       !OUT(IBV_QP_PATH_MTU, in->path_mtu < 1 || in->path_mtu > 5 ||
+					     (128u << in->path_mtu) > c->dev->cfg.mtu) &&
+	       !OUT(IBV_QP_MAX_QP_RD_ATOMIC, in->max_rd_atomic > 16) &&
+	       !OUT(IBV_QP_MAX_DEST_RD_ATOMIC, in->max_dest_rd_atomic > 16) &&
+	       !OUT(IBV_QP_MIN_RNR_TIMER, in->min_rnr_timer > 31) &&
+	       !OUT(IBV_QP_TIMEOUT, in->timeout > 31) &&
+	       !OUT(IBV_QP_RETRY_CNT, in->retry_cnt > 7) &&
+	       !OUT(IBV_QP_RNR_RETRY, in->rnr_retry > 7) &&
+	       !OUT(IBV_QP_PATH_MIG_STATE, in->path_mig_state != IBV_MIG_MIGRATED);
+#undef OUT
+}
+
 static int set_attrs(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs_modify_qp *in)
 {
 	uint32_t mask = in->attr_mask;
 
-	if ((mask & IBV_QP_PORT && in->port_num != 1) ||
-	    (mask & IBV_QP_PKEY_INDEX && in->pkey_index) ||
-	    (mask & IBV_QP_PATH_MTU &&
-	     (in->path_mtu < 1 || in->path_mtu > 5 ||
-	      (128u << in->path_mtu) > c->dev->cfg.mtu)) ||
-	    (mask & IBV_QP_MAX_QP_RD_ATOMIC && in->max_rd_atomic > 16) ||
-	    (mask & IBV_QP_MAX_DEST_RD_ATOMIC && in->max_dest_rd_atomic > 16))
-		return -EINVAL;
 	if (mask & IBV_QP_ACCESS_FLAGS) {
 		qp->remote_write = in->qp_access_flags & IBV_ACCESS_REMOTE_WRITE;
 		qp->remote_read = in->qp_access_flags & IBV_ACCESS_REMOTE_READ;
 		qp->remote_atomic = in->qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC;
 	}
 #define SET(bit, dst, src) do { if (mask & (bit)) qp->dst = in->src; } while (0)
+	SET(DRAIN, sqd_event, en_sqd_async_notify);
 	SET(IBV_QP_QKEY, qkey, qkey);
 	SET(IBV_QP_PATH_MTU, path_mtu, path_mtu);
 	SET(IBV_QP_DEST_QPN, dest_qpn, dest_qp_num & 0xffffff);
@@ -91,38 +134,47 @@ static int set_attrs(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs
 	return mask & IBV_QP_AV ? set_path(c, qp, &in->dest) : 0;
 }
 
+/* The state that the call asks for, or -errno. */
+static int next_state(const struct sn_qp *qp, const struct ib_uverbs_modify_qp *in, bool ex)
+{
+	uint32_t mask = in->attr_mask;
+
+	if (mask & ~(ex ? (uint32_t)EX_MASK : (uint32_t)LEGACY_MASK))
+		return -EOPNOTSUPP;
+	if ((mask & IBV_QP_STATE && in->qp_state > IBV_QPS_ERR) ||
+	    (mask & IBV_QP_CUR_STATE &&
+	     (in->cur_qp_state > IBV_QPS_ERR || from_ibv[in->cur_qp_state] != qp->state)))
+		return -EINVAL;
+	return (int)(mask & IBV_QP_STATE ? from_ibv[in->qp_state] : qp->state);
+}
+
 int sn_write_modify_qp(struct sn_call *c, bool ex)
 {
 	struct ib_uverbs_ex_modify_qp_resp resp = { .response_length = sizeof(resp) };
 	struct ib_uverbs_ex_modify_qp in;
 	struct sn_qp *qp, next;
 	enum sn_qp_state from;
-	int64_t need;
 	int rc;
 
 	sn_attr_in(c, UVERBS_ATTR_CORE_IN, &in, ex ? sizeof(in) : sizeof(in.base));
 	qp = sn_handle_get(c->dev, c->ctx, in.base.qp_handle, SN_QP);
 	if (!qp || qp->devx)
 		return -EINVAL;
+	rc = next_state(qp, &in.base, ex);
+	if (rc < 0)
+		return rc;
 	next = *qp;
-	from = qp->state;
-	if (in.base.attr_mask & IBV_QP_STATE) {
-		if (in.base.qp_state > IBV_QPS_ERR)
-			return -EINVAL;
-		next.state = from_ibv[in.base.qp_state];
-	}
-	if (in.base.attr_mask & IBV_QP_CUR_STATE &&
-	    (in.base.cur_qp_state > IBV_QPS_ERR || from_ibv[in.base.cur_qp_state] != from))
-		return -EINVAL;
-	need = required(qp, next.state);
-	if (need < 0 || (in.base.attr_mask & need) != need)
+	next.state = (enum sn_qp_state)rc;
+	if (!transition_ok(qp, next.state, in.base.attr_mask) || !values_ok(c, &in.base))
 		return -EINVAL;
 	rc = set_attrs(c, &next, &in.base);
 	if (rc)
 		return rc;
+	from = qp->state;
 	*qp = next;
 	sn_trace("QP %#x: state %d to %d", qp->qpn, from, qp->state);
-	sn_eng_qp_state(c->dev, qp, from);
+	if (from != SN_QPS_RST || qp->state != SN_QPS_RST)
+		sn_eng_qp_state(c->dev, qp, from);
 	if (ex)
 		sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 	return 0;
@@ -165,6 +217,7 @@ int sn_write_query_qp(struct sn_call *c)
 			    (qp->remote_atomic ? (uint32_t)IBV_ACCESS_REMOTE_ATOMIC : 0);
 	r.qp_state = to_ibv[qp->state];
 	r.cur_qp_state = r.qp_state;
+	r.sq_draining = sn_eng_qp_draining(qp);
 	r.path_mtu = qp->path_mtu;
 	r.max_rd_atomic = qp->max_rd_atomic;
 	r.max_dest_rd_atomic = qp->max_dest_rd_atomic;

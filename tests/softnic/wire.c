@@ -282,11 +282,17 @@ static void to_qp(struct sn_eng *e, struct sn_qp *qp, struct sn_bth *bth, struct
 
 	qp->stats.rx_packets++;
 	qp->stats.rx_bytes += pkt->len;
-	if (qp->type == SN_QPT_UD)
+	if (qp->type == SN_QPT_UD) {
 		sn_rq_ud(e, qp->eng, bth, pkt, p, len);
-	else if (!sn_addr_same(&pkt->src, &qp->peer))
 		return;
-	else if (qp->type == SN_QPT_UC)
+	}
+	if (!sn_addr_same(&pkt->src, &qp->peer))
+		return;
+	if (qp->state == SN_QPS_RTR && !qp->eng->established) {
+		qp->eng->established = true;
+		sn_event_async_qp(e->dev, qp, SN_ASYNC_COMM_EST);
+	}
+	if (qp->type == SN_QPT_UC)
 		sn_rsp_unreliable(e, qp->eng, bth, p, len);
 	else if (bth->opcode >= SN_BTH_RESP_FIRST && bth->opcode <= SN_BTH_ATOMIC_ACK)
 		sn_req_response(e, qp->eng, bth, p, len);
