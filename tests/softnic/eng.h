@@ -118,7 +118,10 @@ struct sn_rwqe {
 struct sn_qp_eng {
 	struct sn_qp *qp;
 	struct sn_qp_eng *next;
+	struct sn_page *page;
 	struct sn_qp_eng *page_next; /* QPs of the same register page */
+	struct sn_qp_eng *busy_next; /* of those to be served, see sn_qp_wake */
+	bool busy;
 	bool dbr_ok; /* DBREC may be loaded directly */
 	bool sq_gpu, rq_gpu, dbr_gpu, sq_cuda; /* sq_cuda: memory the CUDA driver knows of */
 	uint32_t mtu;
@@ -127,7 +130,7 @@ struct sn_qp_eng {
 	uint32_t pi, fetch;
 	uint32_t cache_at, cache_n; /* ring blocks held in cache */
 	uint8_t *cache;		    /* SN_SQ_CACHE * 64 bytes */
-	bool foreign_ring;	    /* another QP of the page rang after our last ring */
+	uint32_t last_ring;	    /* the page's count of rings at our last one */
 	uint64_t quiet_since;	    /* of the block at pi, see uar_watch.c */
 	uint64_t quiet_sum;
 
@@ -203,6 +206,17 @@ struct sn_bth {
 #define SN_TXQ 64
 #define SN_RXQ 32
 
+/* A register page as the engine sees it. */
+struct sn_page {
+	struct sn_qp_eng *qps;
+	unsigned nqps;
+	uint32_t rings;	       /* count; of all its QPs */
+	unsigned to_scan;      /* QPs whose records may tell of a lost ring */
+	struct sn_qp_eng *at;  /* the next one of these */
+	struct sn_page *next;  /* of sn_eng.scans */
+	uint64_t polled;       /* the pass that last read its registers */
+};
+
 struct sn_eng {
 	struct sn_dev *dev;
 	pthread_t thread;
@@ -210,13 +224,18 @@ struct sn_eng {
 	int stop; /* atomic */
 	int kicked; /* atomic: a write to evfd is pending */
 	int evfd, sock;
-	uint64_t now, last_active, next_sweep, next_probe;
+	uint64_t now, passes, last_active, next_sweep, next_probe;
 	struct sn_qp_eng *qps;
 	struct sn_cq_eng *cqs;
 	unsigned nqps, ncqs, nrts;
-	struct sn_qp_eng *page[SN_MAX_UARS]; /* QPs by register page */
+	struct sn_qp_eng *busy, **busy_tail; /* what a pass serves */
+	struct sn_page page[SN_MAX_UARS];
+	struct sn_page *scans;	  /* pages with QPs to be looked at */
+	struct sn_qp_eng *sweep;  /* where the sweep goes on; NULL: from the start */
+	bool sweep_gpu, sweep_probes; /* it reads GPU memory, and probes records, this time */
+	bool no_dbr, sweep_no_dbr; /* the last sweep met a QP without record; this one did */
 	uint32_t uars[SN_MAX_UARS];	     /* pages in use, see sn_uar_list */
-	unsigned nuars;
+	unsigned nuars, next_uar;
 	uint64_t next_settle, next_gpu_sweep, next_breath;
 	bool dead; /* copy in a forked child */
 
@@ -296,12 +315,15 @@ static inline uint64_t sn_get64(const void *p)
 
 /* engine.c */
 uint64_t sn_now(void);
+void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q); /* there may be something to do for it */
 void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q); /* of a send request */
 void sn_eng_rts_count(struct sn_eng *e);
 
 /* uar_watch.c: what rang since the last pass; true if anything did */
 void sn_uar_list(struct sn_eng *e);
+void sn_uar_attach(struct sn_eng *e, struct sn_qp_eng *q);
+void sn_uar_detach(struct sn_eng *e, struct sn_qp_eng *q);
 bool sn_uar_poll(struct sn_eng *e);
 void sn_uar_drain(struct sn_eng *e, uint32_t page);
 bool sn_sq_posted(struct sn_eng *e, struct sn_qp_eng *q);

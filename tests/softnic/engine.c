@@ -50,6 +50,25 @@ static void flush_posted(struct sn_eng *e, struct sn_qp_eng *q)
 		sn_rq_flush(e, q);
 }
 
+void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	if (q->busy)
+		return;
+	q->busy = true;
+	q->busy_next = NULL;
+	*e->busy_tail = q;
+	e->busy_tail = &q->busy_next;
+}
+
+/* Nothing to do before somebody wakes it: a ring, a packet, a new state. */
+static bool is_idle(const struct sn_qp_eng *q)
+{
+	bool receives = q->qp->rq_wqes && q->dbr_ok; /* whose record alone tells of more */
+
+	return q->head == q->tail && q->fetch == q->pi && q->job_head == q->job_tail &&
+	       !q->ack_due && !q->nak_due && !(q->qp->state == SN_QPS_ERR && receives);
+}
+
 static bool serve_qp(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	bool any = false;
@@ -85,6 +104,7 @@ void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q)
 	sn_sq_posted(e, q);
 	q->qp->state = SN_QPS_ERR;
 	q->timer = 0;
+	sn_qp_wake(e, q);
 	sn_sq_flush(e, q);
 	sn_rq_flush(e, q);
 	if (q->qp->srq)
@@ -115,19 +135,50 @@ void sn_eng_rts_count(struct sn_eng *e)
 
 /* ---- the thread ---- */
 
+/* Each busy QP once; those that stay busy are served again in the next pass. */
+static bool serve_busy(struct sn_eng *e)
+{
+	struct sn_qp_eng *q, *next = e->busy;
+	bool any = false;
+
+	e->busy = NULL;
+	e->busy_tail = &e->busy;
+	while ((q = next)) {
+		next = q->busy_next;
+		q->busy = false;
+		any |= serve_qp(e, q);
+		if (!is_idle(q))
+			sn_qp_wake(e, q);
+	}
+	return any;
+}
+
+static void unlink_busy(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	struct sn_qp_eng **at = &e->busy;
+
+	if (!q->busy)
+		return;
+	while (*at != q)
+		at = &(*at)->busy_next;
+	*at = q->busy_next;
+	if (e->busy_tail == &q->busy_next)
+		e->busy_tail = at;
+	q->busy = false;
+}
+
 static bool pass(struct sn_eng *e)
 {
-	struct sn_qp_eng *q;
 	bool any;
 
 	e->now = sn_now();
+	e->passes++;
 	sn_guard_pass();
 	any = sn_wire_poll(e);
 	any |= sn_uar_poll(e);
 	any |= sn_uar_sweep(e);
 	any |= sn_uar_settle(e);
-	for (q = e->qps; q; q = q->next)
-		any |= serve_qp(e, q);
+	any |= serve_busy(e);
 	sn_wire_flush(e);
 	if (any)
 		e->last_active = e->now;
@@ -271,6 +322,7 @@ int sn_eng_start(struct sn_dev *dev)
 	if (!e)
 		return -ENOMEM;
 	e->dev = dev;
+	e->busy_tail = &e->busy;
 	e->rng = dev->cfg.seed * 0x9e3779b97f4a7c15ull + 0x2545f4914f6cdd1dull;
 	e->evfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = e->evfd < 0 ? -errno : sn_wire_open(e);
@@ -381,10 +433,7 @@ int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp)
 	look_at_memory(q);
 	q->next = e->qps;
 	e->qps = q;
-	if (qp->uar < SN_MAX_UARS) {
-		q->page_next = e->page[qp->uar];
-		e->page[qp->uar] = q;
-	}
+	sn_uar_attach(e, q);
 	e->nqps++;
 	qp->eng = q;
 	sn_uar_list(e);
@@ -412,11 +461,8 @@ void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
 	for (at = &e->qps; *at != q; at = &(*at)->next)
 		;
 	*at = q->next;
-	if (qp->uar < SN_MAX_UARS) {
-		for (at = &e->page[qp->uar]; *at != q; at = &(*at)->page_next)
-			;
-		*at = q->page_next;
-	}
+	sn_uar_detach(e, q);
+	unlink_busy(e, q);
 	e->nqps--;
 	qp->eng = NULL;
 	sn_eng_rts_count(e);
@@ -428,7 +474,9 @@ void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
 /* Everything but identity, memory and place in the lists starts again. */
 static void reset(struct sn_qp_eng *q)
 {
-	struct sn_qp_eng fresh = { .qp = q->qp, .next = q->next, .page_next = q->page_next,
+	struct sn_qp_eng fresh = { .qp = q->qp, .next = q->next, .page = q->page,
+				   .page_next = q->page_next, .last_ring = q->page->rings,
+				   .busy_next = q->busy_next, .busy = q->busy,
 				   .dbr_ok = q->dbr_ok, .sq_gpu = q->sq_gpu, .rq_gpu = q->rq_gpu,
 				   .dbr_gpu = q->dbr_gpu, .sq_cuda = q->sq_cuda, .mtu = q->mtu,
 				   .cache = q->cache, .msgs = q->msgs };
@@ -475,6 +523,7 @@ void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from
 	default:
 		break;
 	}
+	sn_qp_wake(e, q);
 	sn_eng_rts_count(e);
 	sn_eng_kick(dev);
 }

@@ -11,7 +11,8 @@
  *
  * Lost rings. A register keeps one value, so a ring that another QP overwrites
  * before the poll is lost. For QPs with a doorbell record nothing is: any ring
- * scans the records of all QPs of its page, and a slow sweep scans all. The
+ * has the records of all QPs of its page read, SCAN_MAX in a pass so that a ring
+ * costs the same however many share the page, and a slow sweep reads all. The
  * record of a DBREC-less QP is never read. A later ring of the same QP covers a
  * lost one; for the last ring, once *another* QP has rung on the page, the ring
  * is scanned forward from the producer index for WQEs whose control segment
@@ -37,6 +38,9 @@
 #define GPU_SWEEP_EVERY 20000000ull
 #define PROBE_EVERY 50000000ull
 #define ARM_OFFSET 0x20u
+#define POLL_MAX 64u  /* pages read in one pass, if no QP of the others is busy */
+#define SCAN_MAX 32u  /* QPs of a page whose records are read in one pass */
+#define SWEEP_MAX 64u /* QPs of one step of the sweep */
 
 /* BlueFlame halves of two registers; 0x600 is where DBREC-less queues ring. */
 static const uint16_t registers[] = { 0x600, 0x800, 0x900, 0xa00, 0xb00 };
@@ -109,6 +113,7 @@ static bool raise_pi(struct sn_eng *e, struct sn_qp_eng *q, uint32_t index, cons
 	}
 	q->pi = q->fetch + d;
 	q->quiet_since = 0;
+	sn_qp_wake(e, q);
 	return true;
 }
 
@@ -129,12 +134,8 @@ bool sn_sq_posted(struct sn_eng *e, struct sn_qp_eng *q)
 static void rung(struct sn_eng *e, struct sn_qp_eng *q, uint32_t w0, uint32_t w1)
 {
 	uint32_t index = (w0 >> 8) + ((w1 & 0x3f) + 3) / 4;
-	struct sn_qp_eng *other;
 
-	for (other = e->page[q->qp->uar]; other; other = other->page_next)
-		if (other != q)
-			other->foreign_ring = true;
-	q->foreign_ring = false;
+	q->last_ring = ++q->page->rings;
 	if (!q->qp->sq_wqebbs)
 		return;
 	if (e->dev->cfg.dbrec_only && !q->qp->no_dbr)
@@ -143,13 +144,70 @@ static void rung(struct sn_eng *e, struct sn_qp_eng *q, uint32_t w0, uint32_t w1
 		raise_pi(e, q, index, "doorbell");
 }
 
-static void scan_page(struct sn_eng *e, uint32_t page, const struct sn_qp_eng *skip)
-{
-	struct sn_qp_eng *q;
+/* ---- records of a page's QPs, after a ring ---- */
 
-	for (q = e->page[page]; q; q = q->page_next)
-		if (q != skip && sn_sq_posted(e, q))
-			SN_COUNT(e, q->qp, db_recovered, 1);
+void sn_uar_attach(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	struct sn_page *page = &e->page[q->qp->uar % SN_MAX_UARS];
+
+	q->page = page;
+	q->page_next = page->qps;
+	page->qps = q;
+	page->nqps++;
+	q->last_ring = page->rings;
+}
+
+void sn_uar_detach(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	struct sn_page *page = q->page;
+	struct sn_qp_eng **at = &page->qps;
+
+	if (e->sweep == q)
+		e->sweep = q->next;
+	while (*at != q)
+		at = &(*at)->page_next;
+	*at = q->page_next;
+	page->nqps--;
+	if (page->at == q)
+		page->at = q->page_next;
+}
+
+/* Each QP of the page is looked at once from now on, some in each pass. */
+static void ask_scan(struct sn_eng *e, struct sn_page *page)
+{
+	if (!page->to_scan) {
+		page->next = e->scans;
+		e->scans = page;
+	}
+	page->to_scan = page->nqps;
+}
+
+static bool scan_some(struct sn_eng *e, struct sn_page *page)
+{
+	unsigned n = page->to_scan < SCAN_MAX ? page->to_scan : SCAN_MAX;
+
+	for (page->to_scan -= n; n && page->qps; n--) {
+		if (!page->at)
+			page->at = page->qps;
+		if (page->at->last_ring != page->rings) /* else it rang last and lost nothing */
+			e->dev->stats.db_recovered += sn_sq_posted(e, page->at);
+		page->at = page->at->page_next;
+	}
+	return page->to_scan;
+}
+
+static bool scan_pages(struct sn_eng *e)
+{
+	struct sn_page **at = &e->scans;
+	bool any = e->scans;
+
+	while (*at) {
+		if (scan_some(e, *at))
+			at = &(*at)->next;
+		else
+			*at = (*at)->next;
+	}
+	return any;
 }
 
 /* ---- registers ---- */
@@ -202,7 +260,7 @@ static bool poll_register(struct sn_eng *e, uint32_t page, uint8_t *reg)
 		qp->stats.doorbells += !bf;
 		rung(e, qp->eng, w0, w1);
 	}
-	scan_page(e, page, qp ? qp->eng : NULL);
+	ask_scan(e, &e->page[page]);
 	return true;
 }
 
@@ -229,6 +287,7 @@ static bool poll_page(struct sn_eng *e, uint32_t i)
 	bool any = false;
 	unsigned r;
 
+	e->page[i].polled = e->passes;
 	if (!uar->used || !uar->page)
 		return false;
 	for (r = 0; r < sizeof(registers) / sizeof(registers[0]); r++)
@@ -246,14 +305,22 @@ void sn_uar_list(struct sn_eng *e)
 			e->uars[e->nuars++] = i;
 }
 
+/* A part of the pages, each in its turn, and those of busy QPs. */
 bool sn_uar_poll(struct sn_eng *e)
 {
+	unsigned i, n = e->nuars < POLL_MAX ? e->nuars : POLL_MAX;
+	struct sn_qp_eng *q;
 	bool any = false;
-	unsigned i;
 
-	for (i = 0; i < e->nuars; i++)
-		any |= poll_page(e, e->uars[i]);
-	return any;
+	for (i = 0; i < n; i++) {
+		if (e->next_uar >= e->nuars)
+			e->next_uar = 0;
+		any |= poll_page(e, e->uars[e->next_uar++]);
+	}
+	for (q = e->busy; n < e->nuars && q; q = q->busy_next)
+		if (q->page->polled != e->passes)
+			any |= poll_page(e, q->page - e->page);
+	return scan_pages(e) || any;
 }
 
 void sn_uar_drain(struct sn_eng *e, uint32_t page)
@@ -264,33 +331,52 @@ void sn_uar_drain(struct sn_eng *e, uint32_t page)
 
 /* ---- slow paths ---- */
 
+static bool sweep_qp(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	bool any = false;
+	uint8_t byte;
+
+	e->sweep_no_dbr |= q->qp->no_dbr;
+	if (e->sweep_probes && q->dbr_ok && sn_mem_read(false, q->qp->dbr, &byte, 1))
+		q->dbr_ok = false;
+	if (q->dbr_gpu && !e->sweep_gpu)
+		return false;
+	if (sn_sq_posted(e, q)) {
+		e->dev->stats.db_recovered++;
+		any = true;
+	}
+	if (q->qp->state == SN_QPS_ERR)
+		sn_rq_flush(e, q);
+	return any;
+}
+
+static void sweep_again(struct sn_eng *e)
+{
+	e->sweep = e->qps;
+	e->no_dbr = e->sweep_no_dbr;
+	e->sweep_no_dbr = false;
+	e->sweep_gpu = e->now >= e->next_gpu_sweep;
+	e->sweep_probes = e->now >= e->next_probe;
+	if (e->sweep_gpu)
+		e->next_gpu_sweep = e->now + GPU_SWEEP_EVERY;
+	if (e->sweep_probes)
+		e->next_probe = e->now + PROBE_EVERY;
+}
+
+/* The next SWEEP_MAX queue pairs: all of them where there are not more. */
 bool sn_uar_sweep(struct sn_eng *e)
 {
-	bool gpu, probe, any = false;
-	struct sn_qp_eng *q;
-	uint8_t byte;
+	bool any = false;
+	unsigned n;
 
 	if (e->now < e->next_sweep)
 		return false;
-	gpu = e->now >= e->next_gpu_sweep;
-	probe = e->now >= e->next_probe;
 	e->next_sweep = e->now + SWEEP_EVERY;
-	if (gpu)
-		e->next_gpu_sweep = e->now + GPU_SWEEP_EVERY;
-	if (probe)
-		e->next_probe = e->now + PROBE_EVERY;
-	sn_uar_list(e);
 	sn_cq_scan_arms(e, false);
-	for (q = e->qps; q; q = q->next) {
-		if (probe && q->dbr_ok && sn_mem_read(false, q->qp->dbr, &byte, 1))
-			q->dbr_ok = false;
-		if ((!q->dbr_gpu || gpu) && sn_sq_posted(e, q)) {
-			SN_COUNT(e, q->qp, db_recovered, 1);
-			any = true;
-		}
-		if (q->qp->state == SN_QPS_ERR && (!q->dbr_gpu || gpu))
-			sn_rq_flush(e, q);
-	}
+	if (!e->sweep)
+		sweep_again(e);
+	for (n = 0; n < SWEEP_MAX && e->sweep; n++, e->sweep = e->sweep->next)
+		any |= sweep_qp(e, e->sweep);
 	return any;
 }
 
@@ -330,7 +416,8 @@ static bool settle(struct sn_eng *e, struct sn_qp_eng *q)
 		return false;
 	q->pi += n;
 	q->quiet_since = 0;
-	q->foreign_ring = false;
+	q->last_ring = q->page->rings;
+	sn_qp_wake(e, q);
 	SN_COUNT(e, q->qp, db_recovered, 1);
 	return true;
 }
@@ -340,11 +427,11 @@ bool sn_uar_settle(struct sn_eng *e)
 	struct sn_qp_eng *q;
 	bool any = false;
 
-	if (e->now < e->next_settle)
+	if (!e->no_dbr || e->now < e->next_settle)
 		return false;
 	e->next_settle = e->now + SETTLE_EVERY;
 	for (q = e->qps; q; q = q->next)
-		if (q->qp->no_dbr && q->foreign_ring && executes(q))
+		if (q->qp->no_dbr && q->last_ring != q->page->rings && executes(q))
 			any |= settle(e, q);
 	return any;
 }

@@ -280,6 +280,7 @@ static void to_qp(struct sn_eng *e, struct sn_qp *qp, struct sn_bth *bth, struct
 {
 	const uint8_t *p = pkt->data + 12;
 
+	sn_qp_wake(e, qp->eng);
 	qp->stats.rx_packets++;
 	qp->stats.rx_bytes += pkt->len;
 	if (qp->type == SN_QPT_UD) {
