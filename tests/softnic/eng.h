@@ -15,7 +15,9 @@
 
 #include "softnic.h"
 
-#define SN_MSGS 128u	     /* send WQEs in flight per QP */
+#define SN_MSGS 128u	     /* send WQEs in flight per QP, at most */
+#define SN_MSGS_FIRST 8u     /* room for so many to begin with */
+#define SN_FEW_SGES 6u	     /* gather entries that a message holds itself */
 #define SN_WQE_MAX 1024u     /* bytes of one WQE */
 #define SN_WINDOW_PKTS 64    /* unacknowledged packets per QP */
 #define SN_READ_CHUNK_PKTS 16 /* response packets one READ request asks for */
@@ -93,10 +95,12 @@ struct sn_msg {
 		uint32_t qpn, qkey;
 		struct in6_addr ip; /* unspecified: leads nowhere */
 	} ud;
-	union {
-		struct sn_sge sge[SN_WQE_MAX / 16];
-		uint8_t data[SN_WQE_MAX];
+	union { /* both point to few, or to big where that is too small */
+		struct sn_sge *sge;
+		uint8_t *data;
 	};
+	uint8_t *big; /* SN_WQE_MAX bytes once a WQE needed them; stays with the slot */
+	struct sn_sge few[SN_FEW_SGES];
 };
 
 /* A READ or atomic: responses owed, sent in order, or kept for a duplicate. */
@@ -129,13 +133,14 @@ struct sn_qp_eng {
 	/* send queue: done <= fetch <= pi */
 	uint32_t pi, fetch;
 	uint32_t cache_at, cache_n; /* ring blocks held in cache */
-	uint8_t *cache;		    /* SN_SQ_CACHE * 64 bytes */
+	uint8_t *cache;		    /* SN_SQ_CACHE * 64 bytes, from the first read on */
 	uint32_t last_ring;	    /* the page's count of rings at our last one */
 	uint64_t quiet_since;	    /* of the block at pi, see uar_watch.c */
 	uint64_t quiet_sum;
 
 	/* requester */
-	struct sn_msg *msgs;	 /* ring of SN_MSGS, [head, tail) */
+	struct sn_msg *msgs;	 /* ring of nmsgs, a power of two, [head, tail) */
+	uint32_t nmsgs;
 	uint32_t head, tail;	 /* counts */
 	uint32_t cur, cur_pkt;	 /* next packet to send: message and packet in it */
 	uint32_t next_psn;	 /* of the next message fetched */
@@ -257,9 +262,9 @@ struct sn_eng {
 #define SN_COUNT(e, q, field, n)                              \
 	((e)->dev->stats.field += (n), (q)->stats.field += (n))
 
-static inline struct sn_msg *sn_msg_at(struct sn_qp_eng *q, uint32_t n)
+static inline struct sn_msg *sn_msg_at(const struct sn_qp_eng *q, uint32_t n)
 {
-	return &q->msgs[n % SN_MSGS];
+	return &q->msgs[n & (q->nmsgs - 1)];
 }
 
 static inline bool sn_msg_atomic(const struct sn_msg *m)
@@ -335,6 +340,7 @@ bool sn_sq_read(struct sn_qp_eng *q, uint32_t idx, void *dst, uint32_t blocks);
 /* sq.c: fetches posted WQEs into messages; true if any */
 bool sn_sq_fetch(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_sq_flush(struct sn_eng *e, struct sn_qp_eng *q);
+void sn_sq_free(struct sn_qp_eng *q);
 
 /* requester.c */
 bool sn_req_send(struct sn_eng *e, struct sn_qp_eng *q);

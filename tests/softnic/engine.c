@@ -422,12 +422,8 @@ int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp)
 	if (!e)
 		return -ENODEV;
 	q = calloc(1, sizeof(*q));
-	if (q) {
-		q->msgs = calloc(SN_MSGS, sizeof(*q->msgs));
-		q->cache = malloc(64 * SN_SQ_CACHE);
-	}
-	if (!q || !q->msgs || !q->cache)
-		goto free_qp;
+	if (!q)
+		return -ENOMEM;
 	q->qp = qp;
 	q->mtu = qp_mtu(dev, qp);
 	look_at_memory(q);
@@ -439,14 +435,6 @@ int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp)
 	sn_uar_list(e);
 	sn_eng_kick(dev);
 	return 0;
-
-free_qp:
-	if (q) {
-		free(q->msgs);
-		free(q->cache);
-	}
-	free(q);
-	return -ENOMEM;
 }
 
 void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
@@ -466,8 +454,7 @@ void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
 	e->nqps--;
 	qp->eng = NULL;
 	sn_eng_rts_count(e);
-	free(q->msgs);
-	free(q->cache);
+	sn_sq_free(q);
 	free(q);
 }
 
@@ -479,7 +466,8 @@ static void reset(struct sn_qp_eng *q)
 				   .busy_next = q->busy_next, .busy = q->busy,
 				   .dbr_ok = q->dbr_ok, .sq_gpu = q->sq_gpu, .rq_gpu = q->rq_gpu,
 				   .dbr_gpu = q->dbr_gpu, .sq_cuda = q->sq_cuda, .mtu = q->mtu,
-				   .cache = q->cache, .msgs = q->msgs };
+				   .cache = q->cache, .msgs = q->msgs,
+				   .nmsgs = q->nmsgs };
 
 	*q = fresh;
 }
@@ -534,7 +522,7 @@ void sn_eng_qp_query(struct sn_qp *qp, uint32_t *sq_psn, uint32_t *rq_psn, uint1
 
 	*sq_psn = q ? q->max_sent : 0;
 	*rq_psn = q ? q->epsn : 0;
-	*sq_ci = !q ? 0 : q->head != q->tail ? q->msgs[q->head % SN_MSGS].idx : q->fetch;
+	*sq_ci = !q ? 0 : q->head != q->tail ? sn_msg_at(q, q->head)->idx : q->fetch;
 }
 
 bool sn_eng_qp_draining(const struct sn_qp *qp)

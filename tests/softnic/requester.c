@@ -37,7 +37,7 @@ uint32_t sn_req_cur_psn(const struct sn_qp_eng *q)
 {
 	if (q->cur == q->tail)
 		return q->next_psn;
-	return (q->msgs[q->cur % SN_MSGS].psn + q->cur_pkt) & SN_PSN_MASK;
+	return (sn_msg_at(q, q->cur)->psn + q->cur_pkt) & SN_PSN_MASK;
 }
 
 /* ---- completion ---- */

@@ -6,6 +6,8 @@
  * becomes a message that completes with an error when its turn comes; flushing
  * completes everything posted, in order.
  */
+#include <stdlib.h>
+
 #include "eng.h"
 
 #define INLINE_SEG 0x80000000u
@@ -237,6 +239,50 @@ static uint32_t wqe_blocks(const uint8_t *wqe)
 	return ds ? (ds + 3) / 4 : 0;
 }
 
+/* Twice the room for messages, when it is full; false: that is all, or no memory now. */
+static bool grow(struct sn_qp_eng *q)
+{
+	uint32_t n, size = q->nmsgs ? 2 * q->nmsgs : SN_MSGS_FIRST;
+	struct sn_msg *msgs = size <= SN_MSGS ? calloc(size, sizeof(*msgs)) : NULL, *m;
+
+	if (!msgs)
+		return false;
+	for (n = q->head; n != q->tail; n++) {
+		m = &msgs[n & (size - 1)];
+		*m = *sn_msg_at(q, n);
+		if (m->sge == sn_msg_at(q, n)->few)
+			m->sge = m->few;
+	}
+	free(q->msgs);
+	q->msgs = msgs;
+	q->nmsgs = size;
+	return true;
+}
+
+/* Where the gather list or the inline data of a WQE is kept. */
+static bool room_for(struct sn_msg *m, const uint8_t *wqe)
+{
+	uint32_t ds = sn_get32(wqe + 4) & 0x3f;
+
+	if (ds <= 1 + SN_FEW_SGES)
+		return true;
+	if (!m->big && !(m->big = malloc(SN_WQE_MAX)))
+		return false;
+	m->data = m->big;
+	return true;
+}
+
+void sn_sq_free(struct sn_qp_eng *q)
+{
+	uint32_t i;
+
+	for (i = 0; i < q->nmsgs; i++)
+		free(q->msgs[i].big);
+	free(q->msgs);
+	free(q->cache);
+}
+
+/* false: no memory to keep it in */
 static bool fetch_one(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	struct sn_msg *m = sn_msg_at(q, q->tail);
@@ -244,6 +290,7 @@ static bool fetch_one(struct sn_eng *e, struct sn_qp_eng *q)
 	uint32_t blocks;
 
 	memset(m, 0, offsetof(struct sn_msg, sge));
+	m->sge = m->few;
 	m->idx = q->fetch;
 	m->blocks = 1;
 	m->psn = q->next_psn;
@@ -258,6 +305,8 @@ static bool fetch_one(struct sn_eng *e, struct sn_qp_eng *q)
 			    blocks);
 		else if (blocks > 1 && !sn_sq_read(q, q->fetch, wqe, blocks))
 			m->synd = SN_SYND_LOC_PROT, m->local = true;
+		else if (!room_for(m, wqe))
+			return false;
 		else
 			m->blocks = blocks, parse(e, q, m, wqe);
 	}
@@ -274,8 +323,8 @@ bool sn_sq_fetch(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	bool any = false;
 
-	while (q->fetch != q->pi && q->tail - q->head < SN_MSGS)
-		any |= fetch_one(e, q);
+	while (q->fetch != q->pi && (q->tail - q->head < q->nmsgs || grow(q)) && fetch_one(e, q))
+		any = true;
 	return any;
 }
 

@@ -86,7 +86,9 @@ bool sn_sq_read(struct sn_qp_eng *q, uint32_t idx, void *dst, uint32_t blocks)
 		q->cache_n = 0;
 		if (n > SN_SQ_CACHE)
 			n = SN_SQ_CACHE;
-		if (n < blocks || !ring_copy(q, idx, q->cache, n))
+		if (!q->cache)
+			q->cache = malloc(64 * SN_SQ_CACHE);
+		if (!q->cache || n < blocks || !ring_copy(q, idx, q->cache, n))
 			return false;
 		q->cache_at = idx;
 		q->cache_n = n;
