@@ -58,8 +58,9 @@ static const struct cap_value roce[] = {
 };
 
 static const struct cap_value atomic[] = {
-	{ NIC_F(0x08, 15, 0), 3 },	/* operations: compare and swap, fetch and add */
-	{ NIC_F(0x10, 15, 0), 8 },	/* size_qp: 8 bytes */
+	{ NIC_F(0x08, 31, 30), 1 },	/* results of 8 bytes: byte order of the CPU */
+	{ NIC_F(0x10, 15, 0), 0xf },	/* operations: compare and swap, fetch and add, masked */
+	{ NIC_F(0x14, 15, 0), 8 | 4 },	/* size_qp: bytes */
 };
 
 static const struct cap_value general_2[] = {

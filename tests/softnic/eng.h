@@ -81,6 +81,7 @@ struct sn_msg {
 	bool local;	     /* nothing goes on the wire */
 	bool done;	     /* READ or atomic: the response is in memory */
 	bool solicited;
+	uint8_t atomic_size; /* bytes */
 	uint16_t nsge;	     /* 0 with inl: payload is inline */
 	bool inl;
 	uint32_t imm;	     /* as in the WQE, network order */

@@ -229,10 +229,14 @@ static void read_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, c
 	acked_before(e, q, (m->psn + m->got) & SN_PSN_MASK);
 }
 
+/*
+ * The result is in the CPU's byte order if of 8 bytes (the mode that the
+ * capabilities name) and big-endian if of 4, as UCX expects it of hardware.
+ */
 static void atomic_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const uint8_t *p)
 {
 	uint64_t old = sn_get64(p);
-	uint32_t half = (uint32_t)old;
+	uint32_t half = htobe32((uint32_t)old);
 
 	if (sn_sge_write(e->dev, q->qp->pdn, m->sge, m->nsge, 0,
 			 m->len == 8 ? (void *)&old : (void *)&half, m->len)) {

@@ -11,9 +11,12 @@
 #include "eng.h"
 
 #define INLINE_SEG 0x80000000u
-#define MAX_MSG (1u << 30)
 #define AV_LEN 48u
-#define CTRL_RESERVED 0x00ffff00u /* of the third word: signature aside */
+#define CTRL_RESERVED 0x00ffff11u /* of the third word: signature and flags aside */
+#define FENCE_MAX 4u
+#define CE_MASK 0x0c
+#define CE_FIRST_ERROR 0x04 /* a CQE for the first error of the queue, none for its flush */
+#define EXTENDED 8u	    /* opcode modifier of masked atomics, plus 1: of 8 bytes */
 
 static bool bad(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint64_t *count,
 		const char *what, uint32_t value)
@@ -64,7 +67,7 @@ static bool parse_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, 
 		m->sge[m->nsge++] = (struct sn_sge){ sn_get64(p + 8), n, sn_get32(p + 4) };
 		sum += n;
 	}
-	m->len = sum > MAX_MSG ? MAX_MSG + 1 : sum;
+	m->len = sum > SN_MAX_MSG ? SN_MAX_MSG + 1 : sum;
 	return true;
 }
 
@@ -74,7 +77,7 @@ static void check_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
 	uint64_t va;
 	unsigned i;
 
-	if (m->len > MAX_MSG && !m->synd) {
+	if (m->len > SN_MAX_MSG && !m->synd) {
 		m->synd = SN_SYND_LOC_LEN;
 		m->vendor = 0x53;
 	}
@@ -96,19 +99,17 @@ static const uint8_t *parse_raddr(struct sn_msg *m, const uint8_t *p)
 	return p + 16;
 }
 
-static const uint8_t *parse_atomic(struct sn_msg *m, const uint8_t *p)
+/* swap or add, compare; masked: swap, compare, swap mask, compare mask, or add, boundary */
+static const uint8_t *parse_atomic(struct sn_msg *m, const uint8_t *p, unsigned size)
 {
-	unsigned i;
+	unsigned i, n = m->opcode == SN_OP_MASKED_CS ? 4 : 2;
 
 	p = parse_raddr(m, p);
-	if (m->opcode == SN_OP_MASKED_CS) { /* swap, compare, swap mask, compare mask */
-		for (i = 0; i < 4; i++)
-			m->operand[i] = sn_get64(p + 8 * i);
-		return p + 32;
-	}
-	m->operand[0] = sn_get64(p);
-	m->operand[m->opcode == SN_OP_MASKED_FA ? 2 : 1] = sn_get64(p + 8);
-	return p + 16;
+	for (i = 0; i < n; i++)
+		m->operand[i] = size == 8 ? sn_get64(p + 8 * i) : sn_get32(p + 4 * i);
+	if (m->opcode == SN_OP_MASKED_FA)
+		m->operand[2] = m->operand[1];
+	return p + (n * size < 16 ? 16 : n * size);
 }
 
 static const uint8_t *parse_av(struct sn_eng *e, struct sn_msg *m, const uint8_t *p)
@@ -120,8 +121,16 @@ static const uint8_t *parse_av(struct sn_eng *e, struct sn_msg *m, const uint8_t
 	return p + AV_LEN;
 }
 
-/* Segments each opcode has before its data; 0: unknown here. */
-static uint32_t fixed_bytes(uint8_t opcode)
+/* Bytes of the word that an atomic is on; 0: the modifier does not go with the opcode. */
+static unsigned atomic_size(uint8_t opcode, unsigned modifier)
+{
+	if (opcode == SN_OP_MASKED_CS || opcode == SN_OP_MASKED_FA)
+		return modifier == EXTENDED ? 4 : modifier == EXTENDED + 1 ? 8 : 0;
+	return modifier ? 0 : 8;
+}
+
+/* Bytes of the segments that each opcode has before its data; 0: unknown here. */
+static uint32_t fixed_bytes(uint8_t opcode, unsigned size)
 {
 	switch (opcode) {
 	case SN_OP_NOP:
@@ -139,26 +148,35 @@ static uint32_t fixed_bytes(uint8_t opcode)
 	case SN_OP_MASKED_FA:
 		return 48;
 	case SN_OP_MASKED_CS:
-		return 64;
+		return 32 + 4 * size;
 	}
 	return 0;
+}
+
+/* What the service of the queue pair has. */
+static bool serves(enum sn_qp_type type, const struct sn_msg *m)
+{
+	if (m->opcode == SN_OP_WRITE || m->opcode == SN_OP_WRITE_IMM)
+		return type != SN_QPT_UD;
+	return type == SN_QPT_RC || !sn_msg_reads(m);
 }
 
 static bool parse_body(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
 		       const uint8_t *wqe, uint32_t bytes)
 {
+	bool ud = q->qp->type == SN_QPT_UD &&
+		  (m->opcode == SN_OP_SEND || m->opcode == SN_OP_SEND_IMM);
+	unsigned size = atomic_size(m->opcode, wqe[0]);
 	const uint8_t *p = wqe + 16, *end = wqe + bytes;
-	bool ud = q->qp->type == SN_QPT_UD;
-	uint32_t need = fixed_bytes(m->opcode);
+	uint32_t need = fixed_bytes(m->opcode, size);
 
-	if (ud && (m->opcode == SN_OP_SEND || m->opcode == SN_OP_SEND_IMM))
-		need += AV_LEN;
-	else if (ud && m->opcode != SN_OP_NOP)
-		need = 0;
-	if (!need)
+	if (!need || !serves(q->qp->type, m))
 		return bad(e, q, m, &e->dev->stats.bad_opcode, "opcode", m->opcode);
-	if (bytes < need)
+	if (!size)
+		return bad(e, q, m, &e->dev->stats.bad_reserved, "opcode modifier", wqe[0]);
+	if (bytes < need + (ud ? AV_LEN : 0))
 		return bad(e, q, m, &e->dev->stats.bad_reserved, "size", bytes / 16);
+	m->atomic_size = size;
 	switch (m->opcode) {
 	case SN_OP_NOP:
 		m->local = true;
@@ -170,7 +188,7 @@ static bool parse_body(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
 		return true;
 	case SN_OP_DUMP:
 		m->local = true;
-		return parse_data(e, q, m, p, end);
+		break;
 	case SN_OP_WRITE:
 	case SN_OP_WRITE_IMM:
 	case SN_OP_READ:
@@ -182,22 +200,19 @@ static bool parse_body(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
 			p = parse_av(e, m, p);
 		break;
 	default:
-		p = parse_atomic(m, p);
+		p = parse_atomic(m, p, size);
 	}
 	return parse_data(e, q, m, p, end);
 }
 
 static void check_semantics(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 {
-	bool atomic = m->opcode >= SN_OP_CS && m->opcode <= SN_OP_MASKED_FA;
-	bool reads = m->opcode == SN_OP_READ || atomic;
+	bool atomic = sn_msg_atomic(m), reads = sn_msg_reads(m);
 
 	if (reads && m->inl)
 		bad(e, q, m, &e->dev->stats.bad_reserved, "inline data of opcode", m->opcode);
-	else if (atomic && (m->len != 8 || m->raddr & 7)) {
-		m->synd = m->len != 8 ? SN_SYND_LOC_LEN : SN_SYND_REM_INV;
-		m->vendor = 0x53;
-	} else if (q->qp->type == SN_QPT_UD && m->len > q->mtu) {
+	else if ((atomic && m->len != m->atomic_size) ||
+		 (q->qp->type == SN_QPT_UD && m->len > q->mtu)) {
 		m->synd = SN_SYND_LOC_LEN;
 		m->vendor = 0x53;
 	}
@@ -221,9 +236,7 @@ static void parse(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const
 	memcpy(&m->imm, wqe + 12, 4);
 	if ((w0 >> 8 & 0xffff) != (m->idx & 0xffff) || w1 >> 8 != q->qp->qpn)
 		bad(e, q, m, &e->dev->stats.db_unwritten_wqe, "rung but not written, control", w0);
-	else if (w0 >> 24 && m->opcode < SN_OP_CS)
-		bad(e, q, m, &e->dev->stats.bad_reserved, "opcode modifier", w0 >> 24);
-	else if (w1 & 0xc0 || w2 & CTRL_RESERVED)
+	else if (w1 & 0xc0 || w2 & CTRL_RESERVED || m->fm >> 5 > FENCE_MAX)
 		bad(e, q, m, &e->dev->stats.bad_reserved, "reserved control bits", w2);
 	else if (parse_body(e, q, m, wqe, ds * 16))
 		check_semantics(e, q, m);
@@ -328,12 +341,16 @@ bool sn_sq_fetch(struct sn_eng *e, struct sn_qp_eng *q)
 	return any;
 }
 
-static void flush_cqe(struct sn_eng *e, struct sn_qp_eng *q, uint32_t idx, uint8_t opcode)
+static void flush_cqe(struct sn_eng *e, struct sn_qp_eng *q, uint32_t idx, uint8_t opcode,
+		      uint8_t fm)
 {
 	struct sn_cqe_args a = { .opcode = SN_CQE_REQ_ERR, .synd = SN_SYND_FLUSH, .vendor = 0xf9,
 				 .wqe_opcode = opcode, .counter = idx };
 
 	SN_COUNT(e, q->qp, flushed, 1);
+	if ((fm & CE_MASK) == CE_FIRST_ERROR && q->ce_error)
+		return;
+	q->ce_error = true;
 	sn_cqe_write(e, q->qp->scq, q->qp, &a);
 }
 
@@ -342,14 +359,17 @@ void sn_sq_flush(struct sn_eng *e, struct sn_qp_eng *q)
 	uint8_t wqe[64];
 	uint32_t n;
 
-	for (; q->head != q->tail; q->head++)
-		flush_cqe(e, q, sn_msg_at(q, q->head)->idx, sn_msg_at(q, q->head)->opcode);
+	for (; q->head != q->tail; q->head++) {
+		const struct sn_msg *m = sn_msg_at(q, q->head);
+
+		flush_cqe(e, q, m->idx, m->opcode, m->fm);
+	}
 	q->cur = q->head;
 	while (q->fetch != q->pi) {
 		if (!sn_sq_read(q, q->fetch, wqe, 1))
 			memset(wqe, 0, sizeof(wqe));
 		n = wqe_blocks(wqe);
-		flush_cqe(e, q, q->fetch, wqe[3]);
+		flush_cqe(e, q, q->fetch, wqe[3], wqe[11]);
 		q->fetch += n && n <= q->pi - q->fetch ? n : 1;
 	}
 }
