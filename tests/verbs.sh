@@ -39,6 +39,7 @@ for kind in rc ud srq; do
 done
 pingpong ibv_rc_pingpong -n 50 -s 100000 -m 1024 -c # many packets a message
 pingpong ibv_srq_pingpong -n 20 -s 9000 -m 2048 -q 3 -c
+pingpong ibv_rc_pingpong -n 100 -t # time stamps
 pingpong ibv_rc_pingpong -n 100 -N -c # posted through ibv_wr_*
 result=$(tail -n 1 "$tmp/client")
 

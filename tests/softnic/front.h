@@ -20,6 +20,7 @@
 #define SN_GIDS 8u	/* slots of the table, the last ones empty */
 #define SN_GIDS_USED 4u
 #define SN_MEMFD_SIZE (1ull << 30)
+#define SN_TIMESTAMP_MASK 0x7fffffffffffffffull
 #define SN_CDEV_MAJOR 231
 #define SN_CDEV_MINOR 192
 #define SN_MAX_QP_SZ 32768u

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <rdma/mlx5-abi.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define START_TRIES 16
@@ -147,6 +149,28 @@ static int device_start(struct sn_dev *dev)
 }
 
 /* ---- opens ---- */
+
+/*
+ * The page by which a program turns the time stamps of CQEs, which are of the
+ * monotonic clock in nanoseconds, into the time of day. Written once: it only
+ * has to follow the two clocks as long as nobody sets the one.
+ */
+static bool clock_page(int memfd)
+{
+	struct mlx5_ib_clock_info info = {
+		.mult = 1, .shift = 0, .mask = SN_TIMESTAMP_MASK,
+		.overflow_period = SN_TIMESTAMP_MASK / 2,
+	};
+	off_t at = (off_t)(MLX5_IB_MMAP_CLOCK_INFO << 8 | MLX5_IB_CLOCK_INFO_V1) * SN_UAR_SIZE;
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	info.cycles = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	info.nsec = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return pwrite(memfd, &info, sizeof(info), at) == (ssize_t)sizeof(info);
+}
+
 static int context_memfd(struct sn_ctx *ctx, int flags, int *user)
 {
 	struct stat st;
@@ -154,7 +178,8 @@ static int context_memfd(struct sn_ctx *ctx, int flags, int *user)
 	ctx->memfd = (int)syscall(SYS_memfd_create, "uverbs0", MFD_CLOEXEC);
 	if (ctx->memfd < 0)
 		return -errno;
-	if (ftruncate(ctx->memfd, SN_MEMFD_SIZE) || syscall(SYS_fstat, ctx->memfd, &st))
+	if (ftruncate(ctx->memfd, SN_MEMFD_SIZE) || !clock_page(ctx->memfd) ||
+	    syscall(SYS_fstat, ctx->memfd, &st))
 		goto close_memfd;
 	ctx->dev = st.st_dev;
 	ctx->ino = st.st_ino;

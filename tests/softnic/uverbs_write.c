@@ -65,6 +65,8 @@ static int ex_query_device(struct sn_call *c)
 	fill_device(c, &resp.base);
 	resp.response_length = a->len < sizeof(resp) ? a->len : (uint32_t)sizeof(resp);
 	resp.device_cap_flags_ex = resp.base.device_cap_flags;
+	resp.timestamp_mask = SN_TIMESTAMP_MASK;
+	resp.hca_core_clock = 1000000; /* kHz: a time stamp counts nanoseconds */
 	sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &drv, sizeof(drv));
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The time stamps of completions: one after another, and by libmlx5's conversion
+ * between the times of day before the message was posted and after it was seen.
+ */
+#include <infiniband/mlx5dv.h>
+#include <time.h>
+
+#include "../lib/vb.h"
+
+static uint64_t time_of_day(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* The stamp of the next completion of a CQ. */
+static uint64_t next_stamp(struct ibv_cq_ex *cq)
+{
+	struct timespec nap = { 0, 20000 };
+	struct ibv_poll_cq_attr attr = { 0 };
+	time_t end = time(NULL) + VB_WAIT_S;
+	uint64_t stamp;
+
+	while (ibv_start_poll(cq, &attr)) {
+		cr_assert_lt(time(NULL), end);
+		nanosleep(&nap, NULL);
+	}
+	cr_assert_eq(cq->status, IBV_WC_SUCCESS);
+	stamp = ibv_wc_read_completion_ts(cq);
+	ibv_end_poll(cq);
+	return stamp;
+}
+
+Test(verbs_clock, completions_are_stamped)
+{
+	struct ibv_cq_init_attr_ex init = { .cqe = 16,
+					    .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP };
+	struct ibv_device_attr_ex dev;
+	struct mlx5dv_clock_info clock;
+	struct vb v = vb_open(4096);
+	uint64_t before, stamps[2], when;
+	struct ibv_cq_ex *cq;
+	struct ibv_qp *qp;
+
+	cr_assert_eq(ibv_query_device_ex(v.ctx, NULL, &dev), 0);
+	cr_assert_eq(dev.completion_timestamp_mask, 0x7fffffffffffffffull);
+	cr_assert_eq(dev.hca_core_clock, 1000000u, "kHz");
+	cq = ibv_create_cq_ex(v.ctx, &init);
+	cr_assert(cq);
+	qp = vb_qp(&v, IBV_QPT_RC, ibv_cq_ex_to_cq(cq), NULL);
+	vb_connect(&v, qp, qp);
+	before = time_of_day();
+	cr_assert_eq(vb_recv(&v, qp, 1, 0, 64), 0);
+	cr_assert_eq(vb_send(&v, qp, 2, 64, 64), 0);
+	stamps[0] = next_stamp(cq);
+	stamps[1] = next_stamp(cq);
+	cr_assert_leq(stamps[0], stamps[1]);
+	cr_assert_eq(mlx5dv_get_clock_info(v.ctx, &clock), 0);
+	when = mlx5dv_ts_to_ns(&clock, stamps[1]);
+	/* A stamp is of the beginning of the NIC's pass: 50 ms to be preempted in. */
+	cr_assert_geq(when + 50000000, before);
+	cr_assert_leq(when, time_of_day() + 50000000);
+	cr_assert_eq(ibv_destroy_qp(qp), 0);
+	cr_assert_eq(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	vb_close(&v);
+}
