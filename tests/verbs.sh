@@ -31,7 +31,7 @@ pingpong() { # program, options...
 	! grep -q 'invalid data' "$tmp/client" "$tmp/server" || complain "$*: wrong data" client
 }
 
-for kind in rc ud srq; do
+for kind in rc uc ud srq; do
 	pingpong ibv_${kind}_pingpong -n 300
 	pingpong ibv_${kind}_pingpong -n 200 -e
 	pingpong ibv_${kind}_pingpong -n 200 -c

@@ -2,29 +2,47 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Another version of rdma-core than the distribution's: its libraries, example
-# programs and Python tests, from a folder that it was built in, with
+# Another version of rdma-core than the distribution's, from a folder that it
+# was built in with
 #   cmake -DIN_PLACE=1 -DNO_MAN_PAGES=1 SOURCES && make
-# usage: rdma_core.sh BUILD [module[.Class[.test]]...]
+# Its example programs and Python tests, and, on its libraries, perftest and what
+# is ours: the unit tests and the example program, in two processes.
+# usage: rdma_core.sh BUILD
 set -u
 cd "$(dirname "$0")/../.." || exit 2
+export B=${B:-build}
+run=$B/bin/softnic-run
+name=rdma_core.sh
 build=${1:-}
 [ -e "$build/lib/libibverbs.so.1" ] && [ -x "$build/bin/ibv_rc_pingpong" ] || {
 	echo "rdma_core.sh: no build of rdma-core given"
 	exit 77
 }
 build=$(cd "$build" && pwd)
-shift
 src=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build/CMakeCache.txt")
 # The tests ask the rdma tool for the net interface; it speaks to the kernel, which
 # has no device. With its answer for none they look in sysfs, as they did before.
-tools=$(mktemp -d)
-trap 'rm -rf "$tools"' EXIT
-printf '#!/bin/sh\necho "[]"\n' >"$tools/rdma"
-chmod +x "$tools/rdma"
-export LD_LIBRARY_PATH=$build/lib PATH=$tools:$build/bin:$PATH
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+printf '#!/bin/sh\necho "[]"\n' >"$tmp/rdma"
+chmod +x "$tmp/rdma"
+export LD_LIBRARY_PATH=$build/lib PATH=$tmp:$build/bin:$PATH
 echo "rdma_core.sh: rdma-core $(sed -n 's/^set(PACKAGE_VERSION "\(.*\)")/\1/p' "$src/CMakeLists.txt") of $build"
-bad=0
+shift
+. tests/lib/pair.sh
+ldd "$B/tests/test_export" | grep -q "libmlx5.so.1 => $build/lib/" ||
+	complain "the programs do not load the libraries of $build"
+
 tests/verbs.sh || bad=1
-PYTHONPATH=$build/python PYVERBS_TESTS=$src/tests tests/consumers/pyverbs.sh "$@" || bad=1
+PYTHONPATH=$build/python PYVERBS_TESTS=$src/tests tests/consumers/pyverbs.sh || bad=1
+tests/consumers/perftest.sh || [ $? = 77 ] || bad=1
+tests/run-unit.sh >"$tmp/unit" || complain "unit tests" unit
+echo "$name: unit tests: $(tail -n 1 "$tmp/unit")"
+# The client's one more word is the server's address.
+for handler in 1 2 6; do
+	pair "put_bw -p $handler" sh -c 'exec "$0" -g host -d mlx5_0 -p "$1" -P "$2" ${3:+-c "$3"}' \
+		"$B/bin/gpunetio_verbs_put_bw" $handler PORT || continue
+	echo "$name: put_bw -p $handler: $(grep -h -o 'Validation.*' "$tmp/server")"
+	grep -q 'Validation successful' "$tmp/server" || complain "put_bw -p $handler: wrong data" server
+done
 exit $bad
