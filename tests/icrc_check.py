@@ -18,9 +18,9 @@ import sys
 
 ROCE_PORT = 4791
 POLY = 0xEDB88320
-# RC opcodes of requests: send and write, read request, atomics
-REQUESTS = set(range(0x00, 0x0D)) | {0x13, 0x14, 0x16, 0x17}
-ONE_PSN = set(range(0x00, 0x0C)) | {0x13, 0x14, 0x16, 0x17}
+# Opcodes of requests: send and write of RC and UC, atomics; the read request
+ONE_PSN = set(range(0x00, 0x0C)) | set(range(0x20, 0x2C)) | {0x13, 0x14, 0x16, 0x17}
+REQUESTS = ONE_PSN | {0x0C}
 
 
 def crc_table():

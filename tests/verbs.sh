@@ -38,6 +38,7 @@ for kind in rc uc ud srq; do
 	pingpong ibv_${kind}_pingpong -n 100 -e -c -s 1
 done
 pingpong ibv_rc_pingpong -n 50 -s 100000 -m 1024 -c # many packets a message
+pingpong ibv_uc_pingpong -n 20 -s 40000 -m 512 -c
 pingpong ibv_srq_pingpong -n 20 -s 9000 -m 2048 -q 3 -c
 pingpong ibv_rc_pingpong -n 100 -t # time stamps
 pingpong ibv_rc_pingpong -n 100 -N -c # posted through ibv_wr_*

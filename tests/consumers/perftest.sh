@@ -39,6 +39,9 @@ bench ib_send_bw --use-srq -q 4 -e
 bench ib_send_bw -c UD -r 1000 # all receives posted: UD loses what finds none
 bench ib_send_lat -c UD
 bench ib_send_bw -c UD -e -r 1000
+bench ib_write_bw -c UC
+bench ib_send_bw -c UC -r 1000
+bench ib_send_lat -c UC
 bench ib_atomic_bw -A FETCH_AND_ADD
 bench ib_atomic_bw -A CMP_AND_SWAP
 bench ib_atomic_lat
@@ -57,6 +60,8 @@ if [ "${1:-}" = long ]; then
 	bench ib_send_lat --use-srq
 	bench ib_send_bw --use-srq -a -n 20
 	bench ib_send_bw -c UD -a -n 20
+	bench ib_write_bw -c UC -a -n 20
+	bench ib_write_lat -c UC -s 65536
 	bench ib_send_bw -q 8 -e
 	bench ib_read_lat -e
 	bench ib_atomic_bw -q 8 -o 16
