@@ -33,6 +33,7 @@ static const struct command {
 	{ OP_2RST, SN_CMD_MODIFY, "2RST_QP", sn_cmd_modify_qp },
 	{ OP_QUERY_QP, SN_CMD_QUERY, "QUERY_QP", sn_cmd_query_qp },
 	{ OP_CREATE_RMP, SN_CMD_CREATE, "CREATE_RMP", sn_cmd_create_rmp },
+	{ OP_MODIFY_RMP, SN_CMD_MODIFY, "MODIFY_RMP", sn_cmd_modify_rmp },
 	{ OP_QUERY_RMP, SN_CMD_QUERY, "QUERY_RMP", sn_cmd_query_rmp },
 };
 
@@ -162,6 +163,9 @@ static uint8_t cq_read(struct sn_cmd *cmd, struct sn_cq *cq)
 		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x400003, "no such EQ");
 	ring = cq->cc ? cq->cqe_size : (uint64_t)cq->cqe_size << cq->log_size;
 	off = nic_get64(cmd->in, CREATE_CQ_UMEM_OFFSET) + nic_get(cqc, CQC_PAGE_OFFSET) * 64;
+	cq->eqn = eqn;
+	cq->mod_period = (uint16_t)nic_get(cqc, CQC_PERIOD);
+	cq->mod_count = (uint16_t)nic_get(cqc, CQC_MAX_COUNT);
 	cq->buf = sn_cmd_umem(cmd, ring_id, off, ring);
 	cq->dbr = sn_cmd_umem(cmd, dbr_id, nic_get64(cqc, CQC_DBR_ADDR), 8);
 	if (!cq->buf || cq->buf & 63)
@@ -198,16 +202,33 @@ uint8_t sn_cmd_create_cq(struct sn_cmd *cmd)
 	return SN_OK;
 }
 
-/* Moderation is taken and ignored; nothing else of a CQ changes. */
+/* What field_select names changes: moderation of events, and whether an overrun matters. */
 uint8_t sn_cmd_modify_cq(struct sn_cmd *cmd)
 {
-	uint32_t select;
+	static const uint32_t mask[0x60 / 4] = {
+		[0x00 / 4] = 0xffffffff, [0x08 / 4] = 0x00ffffff, [0x0c / 4] = 0xffffffff,
+		[0x10 / 4] = 0xfef7ff7f, [0x14 / 4] = 0xffffffff, [0x18 / 4] = 0x00000fcf,
+		[0x1c / 4] = 0x1fffffff, [0x20 / 4] = 0x0fffffff, [0x24 / 4] = 0x000000ff,
+		[0x28 / 4] = 0x1f000000,
+	};
+	const uint32_t known = CQ_MODIFY_PERIOD | CQ_MODIFY_COUNT | CQ_MODIFY_OVERRUN;
+	uint8_t st = sn_cmd_reserved(cmd, mask, 0x60 / 4);
+	const uint8_t *cqc = cmd->in + CMD_CQC;
+	struct sn_cq *cq = cmd->obj;
+	uint32_t select, count = cq->mod_count, period = cq->mod_period;
 
-	if (cmd->in_len < 0x60)
-		return sn_cmd_fail(cmd, SN_ST_BAD_INP_LEN, 0x403001, "input too short");
-	select = nic_word(cmd->in, 0x0c);
-	if (select & ~3u)
+	if (st)
+		return st;
+	select = nic_get(cmd->in, MODIFY_CQ_SELECT);
+	if (select & ~known)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x403002, "field cannot change");
+	if (select & CQ_MODIFY_PERIOD)
+		period = nic_get(cqc, CQC_PERIOD);
+	if (select & CQ_MODIFY_COUNT)
+		count = nic_get(cqc, CQC_MAX_COUNT);
+	if (select & CQ_MODIFY_OVERRUN)
+		cq->oi = nic_get(cqc, CQC_OI);
+	sn_eng_cq_moderate(cmd->dev, cq, (uint16_t)count, (uint16_t)period);
 	return SN_OK;
 }
 
@@ -227,7 +248,9 @@ uint8_t sn_cmd_query_cq(struct sn_cmd *cmd)
 	nic_set(cqc, CQC_OI, cq->oi);
 	nic_set(cqc, CQC_LOG_CQ_SIZE, cq->log_size);
 	nic_set(cqc, CQC_UAR_PAGE, cq->uar);
-	nic_set(cqc, CQC_C_EQN, SN_EQN_BASE);
+	nic_set(cqc, CQC_PERIOD, cq->mod_period);
+	nic_set(cqc, CQC_MAX_COUNT, cq->mod_count);
+	nic_set(cqc, CQC_C_EQN, cq->eqn);
 	nic_set(cqc, CQC_PRODUCER, (uint32_t)cq->pi);
 	return SN_OK;
 }

@@ -36,6 +36,8 @@ static const struct cap_value general[] = {
 	{ NIC_F(0x40, 2, 2), 1 },	/* roce */
 	{ NIC_F(0x40, 1, 1), 1 },	/* atomic */
 	{ NIC_F(0x44, 31, 31), 1 },	/* cq_oi */
+	{ NIC_F(0x44, 30, 30), 1 },	/* cq_resize */
+	{ NIC_F(0x44, 29, 29), 1 },	/* cq_moderation */
 	{ NIC_F(0x44, 2, 2), 1 },	/* ud */
 	{ NIC_F(0x44, 1, 1), 1 },	/* uc */
 	{ NIC_F(0x44, 0, 0), 1 },	/* rc */

@@ -21,6 +21,11 @@ static const uint32_t create_mask[W(CMD_RMPC_WQ + 0xc0)] = {
 	[W(CMD_RMPC + 0x00)] = 0x00f00000, [W(CMD_RMPC + 0x04)] = 0x80000000,
 	WQ_MASK(CMD_RMPC_WQ),
 };
+static const uint32_t modify_mask[W(CMD_RMPC_WQ + 0xc0)] = {
+	[W(0x00)] = 0xffffffff, [W(0x08)] = 0xf0ffffff, [W(0x14)] = 0x00000001,
+	[W(CMD_RMPC + 0x00)] = 0x00f00000, [W(CMD_RMPC + 0x04)] = 0x80000000,
+	WQ_MASK(CMD_RMPC_WQ),
+};
 static const uint32_t query_mask[4] = { 0xffffffff, 0x0000ffff, 0x00ffffff, 0 };
 
 enum { STATE_RDY = 1, WQ_LINKED = 0, WQ_CYCLIC = 1 };
@@ -85,6 +90,23 @@ uint8_t sn_cmd_create_rmp(struct sn_cmd *cmd)
 	cmd->kind = SN_SRQ;
 	cmd->obj = srq;
 	nic_set(cmd->out, OUT_OBJ, srq->srqn);
+	return SN_OK;
+}
+
+/* The limit changes, the state stays ready: mlx5 knows no other change. */
+uint8_t sn_cmd_modify_rmp(struct sn_cmd *cmd)
+{
+	uint8_t st = sn_cmd_reserved(cmd, modify_mask, W(CMD_RMPC_WQ + 0xc0));
+	struct sn_srq *srq = cmd->obj;
+	uint32_t lwm;
+
+	if (st)
+		return st;
+	lwm = nic_get(cmd->in + CMD_RMPC_WQ, WQ_LWM);
+	if (nic_get(cmd->in, MODIFY_RMP_STATE) != STATE_RDY || lwm >= srq->wqe_cnt)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x90d001, "state or limit");
+	if (nic_get(cmd->in, MODIFY_RMP_LWM))
+		srq->limit = lwm;
 	return SN_OK;
 }
 

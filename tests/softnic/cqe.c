@@ -62,13 +62,47 @@ static void fill(uint8_t cqe[64], const struct sn_cq *cq, const struct sn_qp *qp
 	sn_put64(cqe + 48, now);
 }
 
+static void set_due(struct sn_eng *e, struct sn_cq *cq, uint64_t due)
+{
+	e->ndue += (due != 0) - (cq->eng->due != 0);
+	cq->eng->due = due;
+}
+
+static void fire(struct sn_eng *e, struct sn_cq *cq)
+{
+	set_due(e, cq, 0);
+	cq->armed = false;
+	cq->notified = cq->pi;
+	sn_event_completion(e->dev, cq);
+}
+
 static void notify(struct sn_eng *e, struct sn_cq *cq, bool solicited)
 {
 	if (!cq->armed || (cq->armed_solicited && !solicited))
 		return;
-	cq->armed = false;
-	cq->notified = cq->pi;
-	sn_event_completion(e->dev, cq);
+	if (!cq->mod_count || !cq->mod_period || cq->pi - cq->notified >= cq->mod_count)
+		fire(e, cq);
+	else if (!cq->eng->due)
+		set_due(e, cq, e->now + cq->mod_period * 1000ull);
+}
+
+/* Events whose time is over. */
+void sn_cq_due(struct sn_eng *e)
+{
+	struct sn_cq_eng *c;
+
+	for (c = e->ndue ? e->cqs : NULL; c; c = c->next)
+		if (c->due && e->now >= c->due)
+			fire(e, c->cq);
+}
+
+/* A change lets go of what the old values held back. */
+void sn_eng_cq_moderate(struct sn_dev *dev, struct sn_cq *cq, uint16_t count, uint16_t period)
+{
+	cq->mod_count = count;
+	cq->mod_period = period;
+	if (cq->eng && cq->eng->due)
+		fire(dev->eng, cq);
 }
 
 /* False: the CQ cannot take it. */
@@ -138,7 +172,6 @@ void sn_cq_arm(struct sn_eng *e, struct sn_cq *cq, uint32_t word)
 	cq->arm_ci = word & CI_MASK;
 	if (cq->arm_ci != (cq->pi & CI_MASK) && cq->notified != cq->pi)
 		notify(e, cq, true);
-	(void)e;
 }
 
 /*
@@ -154,10 +187,10 @@ void sn_cq_scan_arms(struct sn_eng *e, bool rung)
 	uint32_t word;
 
 	for (c = e->cqs; c; c = c->next) {
-		if (!c->cq->channel || !c->cq->dbr)
+		if (!(c->cq->channel || c->cq->subscribed) || !c->cq->dbr)
 			continue;
 		word = dbr_load(c, 1);
-		if (word == c->arm_word && (c->arm_seen || !rung))
+		if (word == c->arm_word && (c->arm_seen || !rung || !c->cq->channel))
 			continue;
 		c->arm_word = word;
 		sn_cq_arm(e, c->cq, be32toh(word));

@@ -188,6 +188,7 @@ struct sn_cq_eng {
 	bool gpu, dbr_gpu;
 	uint32_t ci;	  /* last consumer index read from the DBREC, 24 bits */
 	bool arm_seen;	   /* armed at least once */
+	uint64_t due;	   /* an event is held back until then; 0: none */
 	uint32_t arm_word; /* last DBREC word 1 seen, as in memory */
 };
 
@@ -233,7 +234,7 @@ struct sn_eng {
 	uint64_t now, passes, last_active, next_sweep, next_probe;
 	struct sn_qp_eng *qps;
 	struct sn_cq_eng *cqs;
-	unsigned nqps, ncqs, nrts;
+	unsigned nqps, ncqs, nrts, ndue; /* ndue: CQs with an event held back */
 	struct sn_qp_eng *busy, **busy_tail; /* what a pass serves */
 	struct sn_page page[SN_MAX_UARS];
 	struct sn_page *scans;	  /* pages with QPs to be looked at */
@@ -391,6 +392,7 @@ struct sn_cqe_args {
 };
 void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp,
 		  const struct sn_cqe_args *a);
+void sn_cq_due(struct sn_eng *e);
 void sn_cq_arm(struct sn_eng *e, struct sn_cq *cq, uint32_t word);
 void sn_cq_scan_arms(struct sn_eng *e, bool rung);
 

@@ -179,6 +179,7 @@ static bool pass(struct sn_eng *e)
 	any |= sn_uar_sweep(e);
 	any |= sn_uar_settle(e);
 	any |= serve_busy(e);
+	sn_cq_due(e);
 	sn_wire_flush(e);
 	if (any)
 		e->last_active = e->now;
@@ -251,7 +252,7 @@ static void *nic_thread(void *arg)
 		pthread_mutex_lock(&e->dev->lock);
 		any = pass(e);
 		sleep_ns = e->nrts ? SLEEP_ACTIVE_NS : e->nqps || e->ncqs ? SLEEP_IDLE_NS : -1;
-		if (e->delayed || e->held || e->local_head)
+		if (e->delayed || e->held || e->local_head || e->ndue)
 			sleep_ns = SLEEP_ACTIVE_NS;
 		spin = e->nrts && e->now - e->last_active < SPIN_NS;
 		hot = spin && e->now - e->last_active < HOT_NS;
@@ -562,6 +563,7 @@ void sn_eng_cq_remove(struct sn_dev *dev, struct sn_cq *cq)
 		;
 	*at = c->next;
 	dev->eng->ncqs--;
+	dev->eng->ndue -= c->due != 0;
 	cq->eng = NULL;
 	free(c);
 }

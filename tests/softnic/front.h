@@ -25,6 +25,8 @@
 #define SN_CDEV_MINOR 192
 #define SN_MAX_QP_SZ 32768u
 #define SN_MAX_CQ_LOG 22u
+#define SN_MAX_CQ_COUNT 0xffffu
+#define SN_MAX_CQ_PERIOD 0xfffu /* microseconds */
 #define SN_MAX_SRQ_WR 32767u
 #define SN_MAX_SRQ_SGE 31u
 
@@ -40,7 +42,7 @@ struct sn_handle {
 	void *obj;
 };
 
-/* A completion channel or an asynchronous event file: a pipe whose read end the
+/* A completion channel, an asynchronous event file or one of DEVX: a pipe whose read end the
  * application owns. drain is a second, non-blocking description of that end. */
 struct sn_event_queue {
 	uint32_t handle;
@@ -49,6 +51,7 @@ struct sn_event_queue {
 	int wr, drain;
 	ino_t ino; /* of the pipe: recognises the application's descriptor */
 	bool closed;
+	bool omit_data; /* DEVX events: only the cookie */
 	int users;
 };
 
@@ -69,6 +72,7 @@ struct sn_front {
 	uint32_t next_uar;
 	uint8_t mr_variant;
 	uint32_t no_dbr_qps;
+	struct sn_subscription *subscriptions;
 	uint64_t ioctls, cmds; /* since the last sn_fail_next */
 };
 
@@ -151,6 +155,12 @@ struct sn_event_queue *sn_events_of_fd(struct sn_dev *dev, int fd);
 /* Removes unread events of one object; returns how many were removed. */
 uint32_t sn_events_drain(struct sn_event_queue *q, uint64_t element, int first_type, int last_type);
 
+/* ---- uverbs_devx_events.c (lock held) ---- */
+void sn_devx_completion(struct sn_dev *dev, const struct sn_cq *cq);
+void sn_devx_async(struct sn_dev *dev, const void *obj, uint32_t number, int ibv_event_type);
+/* Of an object or of a queue that goes; the other is NULL. */
+void sn_devx_unsubscribe(struct sn_dev *dev, const void *obj, const struct sn_event_queue *queue);
+
 /* ---- uverbs.c: attributes of one call ---- */
 struct sn_call {
 	struct sn_dev *dev;
@@ -175,13 +185,18 @@ struct sn_method {
 	sn_method_fn fn;
 };
 extern const struct sn_method sn_methods_dev[], sn_methods_obj[], sn_methods_srq[], sn_methods_mr[],
-	sn_methods_devx[];
+	sn_methods_devx[],
+	sn_methods_devx_events[];
+
+/* uverbs_devx.c: the object of a handle that DEVX commands may name; NULL: none */
+void *sn_devx_obj(struct sn_call *c, uint16_t id, enum sn_kind *kind);
 
 /* uverbs_write.c, uverbs_qp.c: the older commands, also through the ioctl */
 int sn_write_call(struct sn_call *c);
 int sn_write_modify_qp(struct sn_call *c, bool ex);
 int sn_write_query_qp(struct sn_call *c);
 int sn_write_resize_cq(struct sn_call *c);
+int sn_write_modify_cq(struct sn_call *c);
 int sn_write_reg_mr(struct sn_call *c);
 int sn_write_rereg_mr(struct sn_call *c);
 int sn_write_modify_srq(struct sn_call *c);
@@ -227,6 +242,7 @@ uint8_t sn_cmd_create_qp(struct sn_cmd *cmd);
 uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_qp(struct sn_cmd *cmd);
 uint8_t sn_cmd_create_rmp(struct sn_cmd *cmd);
+uint8_t sn_cmd_modify_rmp(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_rmp(struct sn_cmd *cmd);
 
 /* ---- for tests, by dlsym ---- */

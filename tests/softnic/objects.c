@@ -345,6 +345,7 @@ int sn_cq_destroy(struct sn_dev *dev, struct sn_cq *cq)
 	if (cq->users)
 		return -EBUSY;
 	sn_eng_cq_remove(dev, cq);
+	sn_devx_unsubscribe(dev, cq, NULL);
 	uar_ref(dev, cq->uar, -1);
 	umem_refs(cq->umems, -1);
 	sn_events_put(dev, cq->channel);
@@ -376,6 +377,7 @@ int sn_srq_destroy(struct sn_dev *dev, struct sn_srq *srq)
 {
 	if (srq->users)
 		return -EBUSY;
+	sn_devx_unsubscribe(dev, srq, NULL);
 	pd_put(dev, srq->pdn);
 	umem_refs(srq->umems, -1);
 	sn_events_put(dev, srq->async);
@@ -424,6 +426,7 @@ int sn_qp_destroy(struct sn_dev *dev, struct sn_qp *qp)
 {
 	sn_stats_qp_gone(dev, qp);
 	sn_eng_qp_remove(dev, qp);
+	sn_devx_unsubscribe(dev, qp, NULL);
 	qp_refs(dev, qp, -1);
 	sn_events_put(dev, qp->async);
 	pd_put(dev, qp->pdn);
@@ -469,7 +472,9 @@ int sn_obj_destroy(struct sn_dev *dev, enum sn_kind kind, void *obj)
 	case SN_PD: return sn_pd_destroy(dev, obj);
 	case SN_SRQ: return sn_srq_destroy(dev, obj);
 	case SN_COMP_CHANNEL:
-	case SN_ASYNC: sn_events_free(dev, obj); return 0;
+	case SN_ASYNC:
+	case SN_DEVX_EVENTS:
+	case SN_DEVX_OUTPUTS: sn_events_free(dev, obj); return 0;
 	}
 	return -EINVAL;
 }
@@ -480,7 +485,8 @@ void sn_ctx_destroy_objects(struct sn_dev *dev, struct sn_ctx *ctx)
 {
 	/* Users before what they use. */
 	static const enum sn_kind order[] = { SN_QP, SN_SRQ, SN_CQ, SN_AH, SN_MR, SN_UMEM, SN_UAR,
-					      SN_PD, SN_COMP_CHANNEL, SN_ASYNC };
+					      SN_PD, SN_COMP_CHANNEL, SN_ASYNC, SN_DEVX_EVENTS,
+					      SN_DEVX_OUTPUTS };
 	struct sn_handle *h;
 	uint32_t i;
 	size_t k;

@@ -58,7 +58,7 @@ enum nic_opcode {
 	OP_QUERY_HCA_CAP = 0x100, OP_CREATE_CQ = 0x400, OP_DESTROY_CQ, OP_QUERY_CQ, OP_MODIFY_CQ,
 	OP_CREATE_QP = 0x500, OP_DESTROY_QP, OP_RST2INIT, OP_INIT2RTR, OP_RTR2RTS, OP_RTS2RTS,
 	OP_SQERR2RTS, OP_2ERR, OP_2RST = 0x50a, OP_QUERY_QP, OP_INIT2INIT = 0x50e,
-	OP_QUERY_ROCE_ADDRESS = 0x760, OP_CREATE_RMP = 0x90c, OP_QUERY_RMP = 0x90f,
+	OP_QUERY_ROCE_ADDRESS = 0x760, OP_CREATE_RMP = 0x90c, OP_MODIFY_RMP, OP_QUERY_RMP = 0x90f,
 };
 
 /* Every input: opcode, uid (the kernel's business), op_mod. */
@@ -82,6 +82,8 @@ enum nic_opcode {
 #define CQC_PAGE_OFFSET NIC_F(0x08, 11, 6)
 #define CQC_LOG_CQ_SIZE NIC_F(0x0c, 28, 24)
 #define CQC_UAR_PAGE NIC_F(0x0c, 23, 0)
+#define CQC_PERIOD NIC_F(0x10, 27, 16)
+#define CQC_MAX_COUNT NIC_F(0x10, 15, 0)
 #define CQC_C_EQN NIC_F(0x14, 7, 0)
 #define CQC_LOG_PAGE_SIZE NIC_F(0x18, 28, 24)
 #define CQC_PRODUCER NIC_F(0x2c, 23, 0)
@@ -89,6 +91,8 @@ enum nic_opcode {
 
 /* QP commands: context at 0x18 */
 #define CMD_QPC 0x18
+#define MODIFY_CQ_SELECT NIC_F(0x0c, 31, 0)
+enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 1 << 2 };
 #define CMD_OPT_MASK NIC_F(0x10, 31, 0)
 #define CREATE_QP_UMEM_OFFSET 0x100
 #define CREATE_QP_UMEM_ID NIC_F(0x108, 31, 0)
@@ -150,6 +154,8 @@ enum nic_opcode {
 /* RMP commands: context at 0x20, its work queue at 0x30 of that */
 #define CMD_RMPC 0x20
 #define CMD_RMPC_WQ 0x50
+#define MODIFY_RMP_STATE NIC_F(0x08, 31, 28)
+#define MODIFY_RMP_LWM NIC_F(0x14, 0, 0)
 #define RMPC_STATE NIC_F(0x00, 23, 20)
 #define RMPC_CYCLIC NIC_F(0x04, 31, 31)
 #define WQ_TYPE NIC_F(0x00, 31, 28)

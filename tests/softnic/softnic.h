@@ -83,7 +83,7 @@ struct sn_qp_stats {
 /* ---- objects ---- */
 enum sn_kind {
 	SN_PD = 1, SN_MR, SN_UMEM, SN_UAR, SN_CQ, SN_QP, SN_AH, SN_SRQ, SN_COMP_CHANNEL,
-	SN_ASYNC,
+	SN_ASYNC, SN_DEVX_EVENTS, SN_DEVX_OUTPUTS, /* from SN_COMP_CHANNEL on: event queues */
 };
 
 struct sn_ctx; /* one open of the device file: owns objects, private to the front */
@@ -132,10 +132,13 @@ struct sn_cq {
 	bool armed, armed_solicited;
 	uint32_t arm_ci;
 	uint64_t notified; /* pi at the last event: CQEs up to it make no other */
+	/* an event for so many CQEs, or so many microseconds after the first; 0: at once */
+	uint16_t mod_count, mod_period;
+	bool subscribed; /* a DEVX event channel wants its completions */
 	uint64_t user_handle;
 	struct sn_event_queue *channel; /* completion channel or NULL */
 	struct sn_event_queue *async;
-	uint32_t uar;
+	uint32_t uar, eqn;
 	uint64_t pi;	/* CQEs written since creation */
 	uint32_t comp_events, async_events; /* put into the event files (front) */
 	struct sn_umem *umems[2]; /* of a DEVX object: ring, DBREC (front) */
@@ -258,6 +261,7 @@ void sn_eng_cq_add(struct sn_dev *dev, struct sn_cq *cq);
 /* Ends the old ring with a marker and goes on in another; -EINVAL: it would not hold all. */
 int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t log_size,
 		     uint8_t cqe_size);
+void sn_eng_cq_moderate(struct sn_dev *dev, struct sn_cq *cq, uint16_t count, uint16_t period);
 void sn_eng_cq_remove(struct sn_dev *dev, struct sn_cq *cq);
 /* At register_mr: is va..len GPU memory (driver loaded)? Reads must not fault. */
 bool sn_mem_is_gpu(uint64_t va, uint64_t len);

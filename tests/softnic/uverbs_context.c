@@ -300,6 +300,7 @@ static void events_closing(int fd)
 	q = sn_events_of_fd(sn_dev, fd);
 	if (q) {
 		q->closed = true;
+		sn_devx_unsubscribe(sn_dev, NULL, q);
 		if (!q->users)
 			sn_events_free(sn_dev, q);
 	}

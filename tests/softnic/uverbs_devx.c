@@ -16,7 +16,7 @@
 #define A(id) ((uint16_t)(id))
 
 /* ---- commands ---- */
-static void *devx_obj(struct sn_call *c, uint16_t id, enum sn_kind *kind)
+void *sn_devx_obj(struct sn_call *c, uint16_t id, enum sn_kind *kind)
 {
 	static const enum sn_kind kinds[] = { SN_QP, SN_CQ, SN_SRQ };
 	void *obj;
@@ -78,7 +78,7 @@ static int devx_obj_create(struct sn_call *c)
 static int devx_obj_destroy(struct sn_call *c)
 {
 	enum sn_kind kind;
-	void *obj = devx_obj(c, A(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE), &kind);
+	void *obj = sn_devx_obj(c, A(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE), &kind);
 
 	if (!obj)
 		return -ENOENT;
@@ -91,7 +91,7 @@ static int devx_obj_modify(struct sn_call *c)
 {
 	struct sn_cmd cmd = { .dev = c->dev };
 
-	cmd.obj = devx_obj(c, A(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE), &cmd.kind);
+	cmd.obj = sn_devx_obj(c, A(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE), &cmd.kind);
 	if (!cmd.obj)
 		return -ENOENT;
 	return run_cmd(c, A(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN),
@@ -102,7 +102,7 @@ static int devx_obj_query(struct sn_call *c)
 {
 	struct sn_cmd cmd = { .dev = c->dev };
 
-	cmd.obj = devx_obj(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE), &cmd.kind);
+	cmd.obj = sn_devx_obj(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE), &cmd.kind);
 	if (!cmd.obj)
 		return -ENOENT;
 	return run_cmd(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN),

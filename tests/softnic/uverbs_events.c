@@ -17,6 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define PACKETS 256 /* each takes a page of the pipe */
+
 static int open_drain(int fd)
 {
 	char path[64];
@@ -28,6 +30,8 @@ static int open_drain(int fd)
 struct sn_event_queue *sn_events_create(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind,
 					int *fd)
 {
+	/* Of DEVX's entries, which differ in size, one read takes one. */
+	int packets = kind >= SN_DEVX_EVENTS ? O_DIRECT : 0;
 	struct sn_event_queue *q = calloc(1, sizeof(*q));
 	struct stat st;
 	int p[2];
@@ -36,10 +40,12 @@ struct sn_event_queue *sn_events_create(struct sn_dev *dev, struct sn_ctx *ctx, 
 		return NULL;
 	if (pipe2(p, O_CLOEXEC))
 		goto free_q;
+	if (packets)
+		syscall(SYS_fcntl, p[1], F_SETPIPE_SZ, PACKETS * 4096);
 	q->drain = open_drain(p[0]);
 	if (q->drain < 0)
 		goto close_pipe;
-	syscall(SYS_fcntl, p[1], F_SETFL, O_NONBLOCK);
+	syscall(SYS_fcntl, p[1], F_SETFL, O_NONBLOCK | packets);
 	syscall(SYS_fstat, p[0], &st);
 	q->ino = st.st_ino;
 	q->kind = kind;
@@ -84,8 +90,7 @@ static struct sn_event_queue *events_of_ino(struct sn_dev *dev, ino_t ino)
 
 	for (i = 0; i < dev->front->next_handle; i++) {
 		h = &dev->front->handles[i];
-		if ((h->kind == SN_COMP_CHANNEL || h->kind == SN_ASYNC) &&
-		    ((struct sn_event_queue *)h->obj)->ino == ino)
+		if (h->kind >= SN_COMP_CHANNEL && ((struct sn_event_queue *)h->obj)->ino == ino)
 			return h->obj;
 	}
 	return NULL;
@@ -140,7 +145,8 @@ void sn_event_completion(struct sn_dev *dev, struct sn_cq *cq)
 {
 	struct ib_uverbs_comp_event_desc ev = { .cq_handle = cq->user_handle };
 
-	(void)dev;
+	if (cq->subscribed)
+		sn_devx_completion(dev, cq);
 	if (cq->channel && events_write(cq->channel, &ev))
 		cq->comp_events++;
 }
@@ -157,21 +163,21 @@ static bool async_event(struct sn_event_queue *q, uint64_t element, int type)
 
 void sn_event_async_qp(struct sn_dev *dev, struct sn_qp *qp, int ibv_event_type)
 {
-	(void)dev;
+	sn_devx_async(dev, qp, qp->qpn, ibv_event_type);
 	if (async_event(qp->async, qp->user_handle, ibv_event_type))
 		qp->async_events++;
 }
 
 void sn_event_async_srq(struct sn_dev *dev, struct sn_srq *srq, int ibv_event_type)
 {
-	(void)dev;
+	sn_devx_async(dev, srq, srq->srqn, ibv_event_type);
 	if (async_event(srq->async, srq->user_handle, ibv_event_type))
 		srq->async_events++;
 }
 
 void sn_event_async_cq(struct sn_dev *dev, struct sn_cq *cq, int ibv_event_type)
 {
-	(void)dev;
+	sn_devx_async(dev, cq, cq->cqn, ibv_event_type);
 	if (async_event(cq->async, cq->user_handle, ibv_event_type))
 		cq->async_events++;
 }

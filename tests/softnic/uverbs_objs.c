@@ -112,6 +112,21 @@ int sn_write_resize_cq(struct sn_call *c)
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 
+int sn_write_modify_cq(struct sn_call *c)
+{
+	struct ib_uverbs_ex_modify_cq in;
+	struct sn_cq *cq;
+
+	sn_attr_in(c, UVERBS_ATTR_CORE_IN, &in, sizeof(in));
+	if (in.attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE)
+		return -EOPNOTSUPP;
+	cq = sn_handle_get(c->dev, c->ctx, in.cq_handle, SN_CQ);
+	if (!cq || cq->devx || !in.attr_mask || in.reserved || in.attr.cq_period > SN_MAX_CQ_PERIOD)
+		return -EINVAL;
+	sn_eng_cq_moderate(c->dev, cq, in.attr.cq_count, in.attr.cq_period);
+	return 0;
+}
+
 static int cq_destroy(struct sn_call *c)
 {
 	struct sn_cq *cq = sn_attr_obj(c, UVERBS_ATTR_DESTROY_CQ_HANDLE, SN_CQ);

@@ -67,6 +67,8 @@ static int ex_query_device(struct sn_call *c)
 	resp.device_cap_flags_ex = resp.base.device_cap_flags;
 	resp.timestamp_mask = SN_TIMESTAMP_MASK;
 	resp.hca_core_clock = 1000000; /* kHz: a time stamp counts nanoseconds */
+	resp.cq_moderation_caps.max_cq_moderation_count = SN_MAX_CQ_COUNT;
+	resp.cq_moderation_caps.max_cq_moderation_period = SN_MAX_CQ_PERIOD;
 	sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &drv, sizeof(drv));
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
@@ -157,6 +159,7 @@ int sn_write_call(struct sn_call *c)
 		return out ? create_comp_channel(c) : -ENOSPC;
 	case IB_USER_VERBS_CMD_CREATE_AH: return out ? create_ah(c) : -ENOSPC;
 	case IB_USER_VERBS_CMD_RESIZE_CQ: return out ? sn_write_resize_cq(c) : -ENOSPC;
+	case EX(IB_USER_VERBS_EX_CMD_MODIFY_CQ): return sn_write_modify_cq(c);
 	case IB_USER_VERBS_CMD_MODIFY_SRQ: return sn_write_modify_srq(c);
 	case IB_USER_VERBS_CMD_QUERY_SRQ: return out ? sn_write_query_srq(c) : -ENOSPC;
 	case IB_USER_VERBS_CMD_QUERY_QP: return out ? sn_write_query_qp(c) : -ENOSPC;
