@@ -5,9 +5,10 @@
 
 For every packet to UDP port 4791 of a pcap file: the invariant CRC is computed
 from the captured bytes (InfiniBand architecture, volume 1, annex A17: CRC-32
-over eight bytes of ones, the IP header with TTL, TOS and checksum as ones, the
-UDP header with its checksum as ones, the BTH with its reserved byte as ones,
-and the rest) and compared with the four bytes at the end. Request PSNs of each
+over eight bytes of ones, the IPv4 header with TTL, TOS and checksum as ones or
+the IPv6 header with traffic class, flow label and hop limit as ones, the UDP
+header with its checksum as ones, the BTH with its reserved byte as ones, and
+the rest) and compared with the four bytes at the end. Request PSNs of each
 (sender, destination QP) must follow one another, but for repetitions.
 
 usage: icrc_check.py [--corrupt] FILE.pcap
@@ -72,9 +73,12 @@ def packets(path):
 
 def roce(ip):
     """(offset of UDP, end of the datagram) of a RoCEv2 packet, or None."""
-    if len(ip) < 28 or ip[0] >> 4 != 4 or ip[9] != 17:
+    if len(ip) >= 28 and ip[0] >> 4 == 4 and ip[9] == 17:
+        udp = (ip[0] & 15) * 4
+    elif len(ip) >= 48 and ip[0] >> 4 == 6 and ip[6] == 17:
+        udp = 40
+    else:
         return None
-    udp = (ip[0] & 15) * 4
     if struct.unpack("!H", ip[udp + 2:udp + 4])[0] != ROCE_PORT:
         return None
     end = udp + struct.unpack("!H", ip[udp + 4:udp + 6])[0]
@@ -83,9 +87,14 @@ def roce(ip):
 
 def icrc(ip, udp, end):
     masked = bytearray(ip[:end - 4])
-    masked[1] = 0xFF  # TOS
-    masked[8] = 0xFF  # TTL
-    masked[10:12] = b"\xff\xff"  # header checksum
+    if ip[0] >> 4 == 4:
+        masked[1] = 0xFF  # TOS
+        masked[8] = 0xFF  # TTL
+        masked[10:12] = b"\xff\xff"  # header checksum
+    else:
+        masked[0] |= 0x0F  # traffic class and flow label
+        masked[1:4] = b"\xff\xff\xff"
+        masked[7] = 0xFF  # hop limit
     masked[udp + 6:udp + 8] = b"\xff\xff"
     masked[udp + 8 + 4] = 0xFF  # BTH: reserved byte before the destination QP
     return crc32(b"\xff" * 8 + bytes(masked))
@@ -119,7 +128,7 @@ def main():
         if opcode not in REQUESTS:
             acks += 1
             continue
-        key = (ip[12:16], ip[16:20], dest)
+        key = (ip[12:udp] if udp == 20 else ip[8:udp], dest)
         ahead = (psn - expected.get(key, psn)) & 0xFFFFFF
         if ahead >= 0x800000:
             repeated += 1  # sent again: nothing new

@@ -209,12 +209,12 @@ static uint8_t check_mac(struct sn_cmd *cmd, const struct sn_qp *qp)
 	static const uint8_t zero[6];
 	uint8_t want[6];
 
-	sn_mac_of_ip(&qp->peer, want);
+	sn_mac_of_ip(&qp->way.ip, want);
 	if (!memcmp(qp->dmac, want, 6))
 		return SN_OK;
 	sn_violation(&cmd->dev->stats.bad_command,
 		     "QP %#x: destination MAC is not that of its GID", qp->qpn);
-	if (!memcmp(qp->dmac, zero, 6) && qp->peer.s6_addr[12] == 127)
+	if (!memcmp(qp->dmac, zero, 6) && qp->way.ip.s6_addr[12] == 127)
 		return SN_OK;
 	return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503002, "destination MAC");
 }
@@ -222,15 +222,15 @@ static uint8_t check_mac(struct sn_cmd *cmd, const struct sn_qp *qp)
 static uint8_t read_path(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *path)
 {
 	qp->sgid_index = (uint8_t)nic_get(path, ADS_SRC_ADDR_INDEX);
-	qp->hop_limit = (uint8_t)nic_get(path, ADS_HOP_LIMIT);
-	qp->tclass = (uint8_t)(nic_get(path, ADS_TCLASS) | nic_get(path, ADS_DSCP) << 2);
+	qp->way.hop_limit = (uint8_t)nic_get(path, ADS_HOP_LIMIT);
+	qp->way.tclass = (uint8_t)(nic_get(path, ADS_TCLASS) | nic_get(path, ADS_DSCP) << 2);
 	qp->sl = (uint8_t)nic_get(path, ADS_SL);
-	qp->udp_sport = (uint16_t)nic_get(path, ADS_UDP_SPORT);
+	qp->way.sport = (uint16_t)nic_get(path, ADS_UDP_SPORT);
 	memcpy(qp->dgid, path + ADS_RGID, 16);
 	memcpy(qp->dmac, path + 0x26, 6);
 	if (qp->sgid_index >= SN_GIDS_USED)
 		return sn_cmd_fail(cmd, SN_ST_INDEX, 0x503001, "no such source GID");
-	if (!sn_addr_of_gid(&cmd->dev->cfg.ip, qp->dgid, &qp->peer))
+	if (!sn_addr_of_gid(&cmd->dev->cfg.ip, qp->dgid, &qp->way.ip))
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503006, "no way to the remote GID");
 	return check_mac(cmd, qp);
 }
@@ -274,7 +274,7 @@ static uint8_t read_udp_sport(struct sn_cmd *cmd, struct sn_qp *qp)
 		return SN_OK;
 	if (cmd->opcode != OP_RTS2RTS)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505001, "opt_param_mask");
-	qp->udp_sport = (uint16_t)nic_get(cmd->in + CMD_QPC + QPC_PATH, ADS_UDP_SPORT);
+	qp->way.sport = (uint16_t)nic_get(cmd->in + CMD_QPC + QPC_PATH, ADS_UDP_SPORT);
 	return SN_OK;
 }
 
@@ -355,9 +355,9 @@ static void query_path(uint8_t *path, const struct sn_qp *qp)
 	nic_set(path, ADS_GRH, 1);
 	nic_set(path, ADS_ACK_TIMEOUT, qp->ack_timeout);
 	nic_set(path, ADS_SRC_ADDR_INDEX, qp->sgid_index);
-	nic_set(path, ADS_HOP_LIMIT, qp->hop_limit);
-	nic_set(path, ADS_TCLASS, qp->tclass);
-	nic_set(path, ADS_UDP_SPORT, qp->udp_sport);
+	nic_set(path, ADS_HOP_LIMIT, qp->way.hop_limit);
+	nic_set(path, ADS_TCLASS, qp->way.tclass);
+	nic_set(path, ADS_UDP_SPORT, qp->way.sport);
 	nic_set(path, ADS_SL, qp->sl);
 	nic_set(path, ADS_PORT, qp->port);
 	memcpy(path + ADS_RGID, qp->dgid, 16);

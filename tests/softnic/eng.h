@@ -94,7 +94,7 @@ struct sn_msg {
 	uint32_t wait_cqn, wait_index;
 	struct {
 		uint32_t qpn, qkey;
-		struct in6_addr ip; /* unspecified: leads nowhere */
+		struct sn_way way;
 	} ud;
 	union { /* both point to few, or to big where that is too small */
 		struct sn_sge *sge;
@@ -199,6 +199,9 @@ struct sn_pkt {
 	bool no_icrc;	 /* in-process: nothing to check */
 	bool corrupt;	 /* a payload or header bit is flipped after the ICRC */
 	uint16_t len;	 /* BTH to payload end and pad, ICRC not included */
+	uint16_t sport;	 /* UDP source port */
+	int fd;		 /* socket to send it by */
+	uint8_t tclass, hop_limit;
 	uint8_t head;	 /* length of ip_udp: 28, or 48 with IPv6 */
 	uint8_t ip_udp[48]; /* as on the wire, for ICRC and capture */
 	uint8_t data[SN_PKT_DATA];
@@ -224,6 +227,13 @@ struct sn_page {
 	uint64_t polled;       /* the pass that last read its registers */
 };
 
+#define SN_PORTS 64u /* other source ports than 4791, each with a socket */
+
+struct sn_port {
+	uint16_t number; /* 0: free */
+	int fd;		 /* -1: another process has the port */
+};
+
 struct sn_eng {
 	struct sn_dev *dev;
 	pthread_t thread;
@@ -231,6 +241,7 @@ struct sn_eng {
 	int stop; /* atomic */
 	int kicked; /* atomic: a write to evfd is pending */
 	int evfd, sock;
+	struct sn_port ports[SN_PORTS]; /* open addressing */
 	uint64_t now, passes, last_active, next_sweep, next_probe;
 	struct sn_qp_eng *qps;
 	struct sn_cq_eng *cqs;
@@ -425,7 +436,7 @@ void sn_wire_close(struct sn_eng *e);
 struct sn_pkt *sn_pkt_get(struct sn_eng *e);
 void sn_pkt_put(struct sn_eng *e, struct sn_pkt *p);
 /* Writes the BTH at data[0..11]; caller has filled data[12..len). */
-void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, struct in6_addr dst, struct sn_pkt *p,
+void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, const struct sn_way *way, struct sn_pkt *p,
 		 const struct sn_bth *bth, uint32_t len);
 void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p); /* after faults */
 void sn_wire_flush(struct sn_eng *e);

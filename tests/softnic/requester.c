@@ -259,7 +259,7 @@ static int build_atomic(const struct sn_msg *m, uint8_t *opcode, uint8_t *data)
 static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 {
 	struct sn_bth bth = { .psn = m->psn + q->cur_pkt, .qpn = q->qp->dest_qpn };
-	struct in6_addr dst = q->qp->peer;
+	const struct sn_way *way = &q->qp->way;
 	struct sn_pkt *p = sn_pkt_get(e);
 	uint32_t step = 1;
 	int len;
@@ -286,7 +286,7 @@ static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 			bth.opcode = m->opcode == SN_OP_SEND ? SN_BTH_UD_SEND : SN_BTH_UD_SEND_IMM;
 			bth.ackreq = false;
 			bth.qpn = m->ud.qpn;
-			dst = m->ud.ip;
+			way = &m->ud.way;
 		}
 		len = build_data(e, q, m, q->cur_pkt, p->data);
 	}
@@ -301,7 +301,7 @@ static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 		SN_COUNT(e, q->qp, retransmits, 1);
 	else if (!q->rtt_at && (bth.ackreq || sn_msg_reads(m)))
 		q->rtt_at = e->now, q->rtt_psn = bth.psn;
-	sn_pkt_send(e, q->qp, dst, p, &bth, len);
+	sn_pkt_send(e, q->qp, way, p, &bth, len);
 	q->cur_pkt += step;
 	if (sn_psn_cmp(m->psn + q->cur_pkt, q->max_sent) > 0)
 		q->max_sent = (m->psn + q->cur_pkt) & SN_PSN_MASK;

@@ -23,7 +23,7 @@ static void reply(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome, uint3
 	if (!p)
 		return;
 	sn_put32(p->data + 12, (uint32_t)syndrome << 24 | (q->msn & SN_PSN_MASK));
-	sn_pkt_send(e, q->qp, q->qp->peer, p, &bth, 16);
+	sn_pkt_send(e, q->qp, &q->qp->way, p, &bth, 16);
 }
 
 /* The memory or its region went away between request and response. */
@@ -85,7 +85,7 @@ static bool send_response(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *
 		}
 		len += n;
 	}
-	sn_pkt_send(e, q->qp, q->qp->peer, p, &bth, len);
+	sn_pkt_send(e, q->qp, &q->qp->way, p, &bth, len);
 	j->sent++;
 	return true;
 }

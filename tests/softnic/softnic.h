@@ -170,6 +170,13 @@ struct sn_srq {
 	int users;
 };
 
+/* The way of packets to another port: its address, and what IP and UDP headers say. */
+struct sn_way {
+	struct in6_addr ip; /* unspecified: leads nowhere */
+	uint16_t sport;	    /* UDP source port; 0: 4791 */
+	uint8_t tclass, hop_limit; /* hop limit 0: 64 */
+};
+
 struct sn_qp {
 	uint32_t handle, qpn, pdn;
 	enum sn_qp_type type;
@@ -192,11 +199,11 @@ struct sn_qp {
 	bool cd_master;
 
 	/* address vector and transport attributes, host byte order */
-	uint8_t port, sgid_index, hop_limit, tclass, sl, path_mtu; /* path_mtu: IB code 1..5 */
+	uint8_t port, sgid_index, sl, path_mtu; /* path_mtu: IB code 1..5 */
 	uint8_t dgid[16], dmac[6];
-	struct in6_addr peer;	/* where dgid leads: the other port's address */
-	uint16_t pkey_index, udp_sport; /* udp_sport 0: the NIC derives one */
-	uint32_t dest_qpn, sq_psn, rq_psn, qkey;
+	struct sn_way way;	/* where dgid leads */
+	uint16_t pkey_index;
+	uint32_t dest_qpn, sq_psn, rq_psn, qkey, flow_label;
 	uint8_t retry_cnt, rnr_retry, ack_timeout, min_rnr_timer;
 	uint8_t max_rd_atomic, max_dest_rd_atomic; /* counts, not logarithms */
 	bool remote_write, remote_read, remote_atomic;

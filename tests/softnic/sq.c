@@ -116,8 +116,10 @@ static const uint8_t *parse_av(struct sn_eng *e, struct sn_msg *m, const uint8_t
 {
 	m->ud.qkey = sn_get32(p);
 	m->ud.qpn = sn_get32(p + 8) & 0xffffff;
-	if (!sn_addr_of_gid(&e->dev->cfg.ip, p + 32, &m->ud.ip))
-		m->ud.ip = in6addr_any;
+	m->ud.way = (struct sn_way){ .sport = (uint16_t)(p[14] << 8 | p[15]), .tclass = p[26],
+				     .hop_limit = p[27] };
+	if (!sn_addr_of_gid(&e->dev->cfg.ip, p + 32, &m->ud.way.ip))
+		m->ud.way.ip = in6addr_any;
 	return p + AV_LEN;
 }
 

@@ -75,18 +75,37 @@ static bool transition_ok(const struct sn_qp *qp, enum sn_qp_state to, uint32_t 
 	return false;
 }
 
+/* As the kernel derives it from the flow label, or from both QPNs. */
+static uint16_t udp_sport(const struct sn_qp *qp)
+{
+	uint64_t v = (uint64_t)qp->qpn * qp->dest_qpn;
+	uint32_t label = qp->flow_label;
+
+	if (!label) {
+		v ^= v >> 20;
+		v ^= v >> 40;
+		label = v & 0xfffff;
+	}
+	return (uint16_t)(0xc000 | ((label ^ label >> 14) & 0x3fff));
+}
+
 static int set_path(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs_qp_dest *d)
 {
+	struct sn_gid gid;
+
 	if (!d->is_global || d->sgid_index >= SN_GIDS_USED || d->port_num != 1)
 		return -EINVAL;
-	if (!sn_addr_of_gid(&c->dev->cfg.ip, d->dgid, &qp->peer))
+	if (!sn_addr_of_gid(&c->dev->cfg.ip, d->dgid, &qp->way.ip))
 		return -EHOSTUNREACH;
 	memcpy(qp->dgid, d->dgid, 16);
-	sn_mac_of_ip(&qp->peer, qp->dmac);
+	sn_mac_of_ip(&qp->way.ip, qp->dmac);
 	qp->sgid_index = d->sgid_index;
-	qp->hop_limit = d->hop_limit;
-	qp->tclass = d->traffic_class;
+	qp->way.hop_limit = d->hop_limit;
+	qp->way.tclass = d->traffic_class;
 	qp->sl = d->sl;
+	sn_gid_at(&c->dev->cfg.ip, d->sgid_index, &gid);
+	qp->flow_label = d->flow_label & 0xfffff;
+	qp->way.sport = gid.v2 ? udp_sport(qp) : 0;
 	return 0;
 }
 
@@ -184,9 +203,10 @@ static void answer_path(struct ib_uverbs_qp_dest *d, const struct sn_qp *qp)
 {
 	memcpy(d->dgid, qp->dgid, 16);
 	d->sgid_index = qp->sgid_index;
-	d->hop_limit = qp->hop_limit;
-	d->traffic_class = qp->tclass;
+	d->hop_limit = qp->way.hop_limit;
+	d->traffic_class = qp->way.tclass;
 	d->sl = qp->sl;
+	d->flow_label = qp->flow_label;
 	d->is_global = 1;
 	d->port_num = qp->port;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * RoCE v2 over one UDP socket bound to port 4791 of this process's address.
- * The socket is unconnected and never fragments, so Linux sends with DF set and
- * identification 0, which the ICRC covers and a receiver cannot see: packets of
- * a peer that sets another identification fail the check. Source port is always
- * 4791: a QP's udp_sport is not used. Packets to this process's own address pass
+ * RoCE v2 over UDP: one socket bound to port 4791 of this process's address
+ * receives, and sends for queue pairs without a source port of their own; each
+ * other source port has a socket that only sends, up to SN_PORTS of them, then
+ * 4791 serves again. The sockets are unconnected and never fragment, so Linux
+ * sends with DF set and identification 0, which the ICRC covers and a receiver
+ * cannot see: see sn_icrc_but_id for peers that set another. Traffic class and
+ * hop limit are set per packet. Packets to this process's own address pass
  * through a queue in memory, without ICRC.
  */
 #include <errno.h>
@@ -16,6 +18,7 @@
 #include "eng.h"
 
 #define ROCE_PORT 4791
+#define HOPS 64
 #define LOCAL_MAX 4096u
 #define BTH_VERSION 0x000f0000u
 #define BTH_PKEY 0x7fffu /* the default partition; the upper bit is full membership */
@@ -56,20 +59,21 @@ union sockaddr_ip {
 	struct sockaddr_in6 v6;
 };
 
-static socklen_t sockaddr_set(union sockaddr_ip *to, const struct in6_addr *ip)
+static socklen_t sockaddr_set(union sockaddr_ip *to, const struct in6_addr *ip, uint16_t port)
 {
 	if (!IN6_IS_ADDR_V4MAPPED(ip)) {
 		to->v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_addr = *ip,
-						.sin6_port = htons(ROCE_PORT) };
+						.sin6_port = htons(port) };
 		return sizeof(to->v6);
 	}
-	to->v4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(ROCE_PORT) };
+	to->v4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port) };
 	memcpy(&to->v4.sin_addr, ip->s6_addr + 12, 4);
 	return sizeof(to->v4);
 }
 
-static void sockaddr_get(const union sockaddr_ip *from, struct in6_addr *ip)
+static void sockaddr_get(const union sockaddr_ip *from, struct in6_addr *ip, uint16_t *port)
 {
+	*port = ntohs(from->v4.sin_port); /* at the same place in both */
 	if (from->sa.sa_family == AF_INET6) {
 		*ip = from->v6.sin6_addr;
 		return;
@@ -78,33 +82,60 @@ static void sockaddr_get(const union sockaddr_ip *from, struct in6_addr *ip)
 	memcpy(ip->s6_addr + 12, &from->v4.sin_addr, 4);
 }
 
-static int set_dont_fragment(int fd, bool v6)
+/* No fragments, and the hop limit of packets that ask for no other. */
+static int set_ip_options(int fd, bool v6)
 {
-	int df = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO;
+	int df = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO, hops = HOPS;
 
-	return v6 ? setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &df, sizeof(df))
-		  : setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &df, sizeof(df));
+	if (v6)
+		return setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &df, sizeof(df)) ||
+		       setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &hops, sizeof(hops));
+	return setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &df, sizeof(df)) ||
+	       setsockopt(fd, IPPROTO_IP, IP_TTL, &hops, sizeof(hops));
+}
+
+static int open_socket(const struct in6_addr *ip, uint16_t port)
+{
+	union sockaddr_ip at;
+	socklen_t len = sockaddr_set(&at, ip, port);
+	int fd = socket(at.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	set_buffers(fd);
+	if (!set_ip_options(fd, at.sa.sa_family == AF_INET6) && !bind(fd, &at.sa, len))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+/* The socket of a source port; *port becomes 4791 where there is none. */
+static int port_socket(struct sn_eng *e, uint16_t *port)
+{
+	struct sn_port *at;
+	unsigned i;
+
+	for (i = 0; *port && *port != ROCE_PORT && i < SN_PORTS; i++) {
+		at = &e->ports[(*port + i) % SN_PORTS];
+		if (!at->number) {
+			at->number = *port;
+			at->fd = open_socket(&e->dev->cfg.ip, *port);
+		}
+		if (at->number == *port && at->fd >= 0)
+			return at->fd;
+		if (at->number == *port)
+			break;
+	}
+	*port = ROCE_PORT;
+	return e->sock;
 }
 
 int sn_wire_open(struct sn_eng *e)
 {
-	union sockaddr_ip at;
-	socklen_t len = sockaddr_set(&at, &e->dev->cfg.ip);
-	int err;
-
 	e->local_tail = &e->local_head;
-	e->sock = socket(at.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (e->sock < 0)
-		return -errno;
-	set_buffers(e->sock);
-	if (set_dont_fragment(e->sock, at.sa.sa_family == AF_INET6) ||
-	    bind(e->sock, &at.sa, len)) {
-		err = -errno;
-		close(e->sock);
-		e->sock = -1;
-		return err;
-	}
-	return 0;
+	e->sock = open_socket(&e->dev->cfg.ip, ROCE_PORT);
+	return e->sock < 0 ? e->sock : 0;
 }
 
 static void drop_list(struct sn_pkt **list)
@@ -124,6 +155,10 @@ void sn_wire_close(struct sn_eng *e)
 	if (e->sock >= 0)
 		close(e->sock);
 	e->sock = -1;
+	for (i = 0; i < SN_PORTS; i++)
+		if (e->ports[i].number && e->ports[i].fd >= 0)
+			close(e->ports[i].fd);
+	memset(e->ports, 0, sizeof(e->ports));
 	for (i = 0; i < e->ntx; i++)
 		free(e->txq[i]);
 	for (i = 0; i < SN_RXQ; i++) {
@@ -139,31 +174,31 @@ void sn_wire_close(struct sn_eng *e)
 	e->local_tail = &e->local_head;
 }
 
-static void build_ip6(const struct sn_pkt *p, uint8_t *h, uint32_t udp, uint8_t tos, uint8_t ttl)
+static void build_ip6(const struct sn_pkt *p, uint8_t *h, uint32_t udp)
 {
-	sn_put32(h, 6u << 28 | (uint32_t)tos << 20);
+	sn_put32(h, 6u << 28 | (uint32_t)p->tclass << 20);
 	h[4] = udp >> 8;
 	h[5] = udp;
 	h[6] = IPPROTO_UDP;
-	h[7] = ttl;
+	h[7] = p->hop_limit;
 	memcpy(h + 8, &p->src, 16);
 	memcpy(h + 24, &p->dst, 16);
 }
 
-static void build_ip4(const struct sn_pkt *p, uint8_t *h, uint32_t udp, uint8_t tos, uint8_t ttl)
+static void build_ip4(const struct sn_pkt *p, uint8_t *h, uint32_t udp)
 {
 	h[0] = 0x45;
-	h[1] = tos;
+	h[1] = p->tclass;
 	h[2] = (20 + udp) >> 8;
 	h[3] = 20 + udp;
 	h[6] = 0x40; /* DF */
-	h[8] = ttl;
+	h[8] = p->hop_limit;
 	h[9] = IPPROTO_UDP;
 	memcpy(h + 12, p->src.s6_addr + 12, 4);
 	memcpy(h + 16, p->dst.s6_addr + 12, 4);
 }
 
-static void build_headers(struct sn_pkt *p, uint8_t tos, uint8_t ttl)
+static void build_headers(struct sn_pkt *p)
 {
 	bool v4 = IN6_IS_ADDR_V4MAPPED(&p->dst);
 	uint32_t udp = 8 + p->len + 4;
@@ -172,14 +207,16 @@ static void build_headers(struct sn_pkt *p, uint8_t tos, uint8_t ttl)
 	p->head = v4 ? 20 + 8 : 40 + 8;
 	h = p->ip_udp + p->head - 8;
 	memset(p->ip_udp, 0, p->head);
-	(v4 ? build_ip4 : build_ip6)(p, p->ip_udp, udp, tos, ttl);
-	h[0] = h[2] = ROCE_PORT >> 8;
-	h[1] = h[3] = ROCE_PORT & 0xff;
+	(v4 ? build_ip4 : build_ip6)(p, p->ip_udp, udp);
+	h[0] = p->sport >> 8;
+	h[1] = p->sport & 0xff;
+	h[2] = ROCE_PORT >> 8;
+	h[3] = ROCE_PORT & 0xff;
 	h[4] = udp >> 8;
 	h[5] = udp;
 }
 
-void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, struct in6_addr dst, struct sn_pkt *p,
+void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, const struct sn_way *way, struct sn_pkt *p,
 		 const struct sn_bth *bth, uint32_t len)
 {
 	uint32_t pad = -len & 3;
@@ -191,8 +228,12 @@ void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, struct in6_addr dst, struct
 	sn_put32(p->data + 8, (uint32_t)bth->ackreq << 31 | (bth->psn & SN_PSN_MASK));
 	p->len = len + pad;
 	p->src = e->dev->cfg.ip;
-	p->dst = dst;
-	build_headers(p, qp->tclass, qp->hop_limit ? qp->hop_limit : 64);
+	p->dst = way->ip;
+	p->sport = way->sport;
+	p->fd = port_socket(e, &p->sport);
+	p->tclass = way->tclass;
+	p->hop_limit = way->hop_limit ? way->hop_limit : HOPS;
+	build_headers(p);
 	if (e->dev->cfg.trace)
 		sn_trace_packet("tx", bth, p->len);
 	SN_COUNT(e, qp, tx_packets, 1);
@@ -236,13 +277,38 @@ void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p)
 		sn_wire_flush(e);
 }
 
+#define CTL_LEN (2 * CMSG_SPACE(sizeof(int)))
+
+/* Traffic class and hop limit, where they are not what the socket has anyway. */
+static void set_control(struct msghdr *m, char ctl[CTL_LEN], const struct sn_pkt *p)
+{
+	bool v4 = IN6_IS_ADDR_V4MAPPED(&p->dst);
+	const int value[2] = { p->tclass, p->hop_limit };
+	const int type[2] = { v4 ? IP_TOS : IPV6_TCLASS, v4 ? IP_TTL : IPV6_HOPLIMIT };
+	struct cmsghdr *c;
+	unsigned i;
+
+	if (!p->tclass && p->hop_limit == HOPS)
+		return;
+	memset(ctl, 0, CTL_LEN);
+	m->msg_control = ctl;
+	m->msg_controllen = CTL_LEN;
+	for (i = 0, c = CMSG_FIRSTHDR(m); i < 2; i++, c = CMSG_NXTHDR(m, c)) {
+		c->cmsg_level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
+		c->cmsg_type = type[i];
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &value[i], sizeof(int));
+	}
+}
+
 /* What the kernel does not take is lost, as on any wire. */
 void sn_wire_flush(struct sn_eng *e)
 {
 	union sockaddr_ip to[SN_TXQ];
 	struct mmsghdr m[SN_TXQ];
 	struct iovec iov[SN_TXQ];
-	unsigned i;
+	char ctl[SN_TXQ][CTL_LEN] __attribute__((aligned(8)));
+	unsigned i, same;
 	int n;
 
 	if (!e->ntx)
@@ -251,12 +317,16 @@ void sn_wire_flush(struct sn_eng *e)
 	for (i = 0; i < e->ntx; i++) {
 		iov[i] = (struct iovec){ e->txq[i]->data, e->txq[i]->len + 4u };
 		m[i].msg_hdr.msg_name = &to[i];
-		m[i].msg_hdr.msg_namelen = sockaddr_set(&to[i], &e->txq[i]->dst);
+		m[i].msg_hdr.msg_namelen = sockaddr_set(&to[i], &e->txq[i]->dst, ROCE_PORT);
 		m[i].msg_hdr.msg_iov = &iov[i];
 		m[i].msg_hdr.msg_iovlen = 1;
+		set_control(&m[i].msg_hdr, ctl[i], e->txq[i]);
 	}
-	for (i = 0; i < e->ntx; i += n > 0 ? n : 1)
-		n = sendmmsg(e->sock, m + i, e->ntx - i, MSG_DONTWAIT);
+	for (i = 0; i < e->ntx; i += n > 0 ? n : 1) {
+		for (same = 1; i + same < e->ntx && e->txq[i + same]->fd == e->txq[i]->fd; same++)
+			;
+		n = sendmmsg(e->txq[i]->fd, m + i, same, MSG_DONTWAIT);
+	}
 	for (i = 0; i < e->ntx; i++)
 		sn_pkt_put(e, e->txq[i]);
 	e->ntx = 0;
@@ -287,7 +357,7 @@ static void to_qp(struct sn_eng *e, struct sn_qp *qp, struct sn_bth *bth, struct
 		sn_rq_ud(e, qp->eng, bth, pkt, p, len);
 		return;
 	}
-	if (!sn_addr_same(&pkt->src, &qp->peer))
+	if (!sn_addr_same(&pkt->src, &qp->way.ip))
 		return;
 	if (qp->state == SN_QPS_RTR && !qp->eng->established) {
 		qp->eng->established = true;
@@ -338,7 +408,7 @@ void sn_wire_receive(struct sn_eng *e, struct sn_pkt *p)
 			dispatch(e, p);
 		return;
 	}
-	build_headers(p, 0, 0);
+	build_headers(p);
 	memcpy(&icrc, p->data + p->len, 4);
 	icrc = le32toh(icrc);
 	sn_pcap_write(e, p, icrc);
@@ -389,7 +459,8 @@ static bool poll_socket(struct sn_eng *e)
 			e->dev->stats.wire_malformed++;
 			continue;
 		}
-		sockaddr_get(&from[i], &p->src);
+		sockaddr_get(&from[i], &p->src, &p->sport);
+		p->tclass = p->hop_limit = 0; /* not known, and not in the ICRC */
 		p->dst = e->dev->cfg.ip;
 		p->len = m[i].msg_len - 4;
 		sn_wire_receive(e, p);

@@ -192,7 +192,7 @@ void fake_modify(struct fake_qp *q, enum sn_qp_state to)
 
 void fake_connect(struct fake_qp *q, const char *ip, uint32_t dest)
 {
-	set_ip(&q->qp.peer, ip);
+	set_ip(&q->qp.way.ip, ip);
 	q->qp.dest_qpn = dest;
 	q->qp.path_mtu = 3; /* 1024 */
 	q->qp.sq_psn = 0xfffff0; /* wraps soon */

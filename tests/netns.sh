@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# The software NIC on a real Ethernet: two network namespaces joined by a veth
+# pair, one program in each with --ip, IPv4 and IPv6, MTU 1500 and 4200. The
+# kernel forwards, tshark captures on one end: ICRC and PSNs are checked from the
+# captured bytes, and so are source ports, traffic class and hop limit.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+B=${B:-build}
+name=netns.sh
+run=$PWD/$B/bin/softnic-run
+demo=$PWD/$B/bin/gpunetio_verbs_put_bw
+tmp=$(mktemp -d)
+a=gdk-a-$$ b=gdk-b-$$
+capture=
+trap '[ -z "$capture" ] || kill $capture 2>/dev/null; wait; ip netns del $a 2>/dev/null; ip netns del $b 2>/dev/null; rm -rf "$tmp"' EXIT
+skip() { echo "netns.sh: $1"; exit 77; }
+command -v ip >/dev/null || skip "no ip here (package iproute2)"
+command -v tshark >/dev/null || skip "no tshark here"
+command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong here (package ibverbs-utils)"
+{ ip netns add $a && ip netns add $b; } 2>"$tmp/why" || skip "no network namespaces here: $(head -n 1 "$tmp/why")"
+. tests/lib/pair.sh
+
+ok() { "$@" || { echo "netns.sh: $* fails"; exit 1; }; }
+ok ip -n $a link add gdk0 type veth peer name gdk0 netns $b
+ok ip -n $a addr add 10.77.0.1/24 dev gdk0
+ok ip -n $b addr add 10.77.0.2/24 dev gdk0
+for ns in $a $b; do
+	ok ip -n $ns link set lo up
+	ok ip -n $ns link set gdk0 up
+done
+six=1
+{ ip -n $a addr add fd77::1/64 dev gdk0 nodad && ip -n $b addr add fd77::2/64 dev gdk0 nodad; } 2>/dev/null || six=
+
+await() { # seconds / 10, command...: until it succeeds
+	local n=$1
+	shift
+	while ! "$@" && [ $((n--)) -gt 0 ]; do sleep 0.1; done
+}
+
+begin_capture() {
+	ip netns exec $a tshark -i gdk0 -B 64 -F pcap -f 'udp dst port 4791' -w "$tmp/$1.pcap" \
+		>"$tmp/capture" 2>&1 &
+	capture=$!
+	await 50 grep -q 'Capturing on' "$tmp/capture"
+	await 50 test -s "$tmp/$1.pcap"
+}
+
+end_capture() {
+	sleep 0.5
+	kill -INT $capture
+	wait $capture
+	capture=
+	python3 tests/icrc_check.py "$tmp/$1.pcap" >"$tmp/icrc" || complain "$1: ICRC or PSNs" icrc
+	[ "$(tshark -r "$tmp/$1.pcap" -Y '_ws.malformed || ip.flags.mf == 1' 2>/dev/null | wc -l)" = 0 ] ||
+		complain "$1: malformed or fragmented packets"
+}
+
+# A server in a, its client in b, captured.
+both() { # label, network, what to add for the client, command...
+	local label=$1 net=$2 to=$3 server
+	shift 3
+	begin_capture "$label"
+	timeout 30 ip netns exec $a "$run" --strict --ip ${net}1 -- "$@" >"$tmp/server" 2>&1 &
+	server=$!
+	await 50 sh -c "ip netns exec $a cat /proc/net/tcp /proc/net/tcp6 | grep -q ' 0A '"
+	# shellcheck disable=SC2086 # words
+	timeout 30 ip netns exec $b "$run" --strict --ip ${net}2 -- "$@" $to >"$tmp/client" 2>&1 ||
+		complain "$label: the client fails" client
+	if [ "$1" = "$demo" ]; then # serves until it is stopped
+		await 50 grep -q Validation "$tmp/server"
+		kill -INT $server 2>/dev/null
+	fi
+	wait $server || complain "$label: the server fails" server
+	end_capture "$label"
+}
+
+ports() { tshark -r "$tmp/$1.pcap" -T fields -e udp.srcport 2>/dev/null | sort -u | tr '\n' ' '; }
+
+seen() { # label, filter
+	[ "$(tshark -r "$tmp/$1.pcap" -Y "$2" 2>/dev/null | head -n 1 | wc -l)" = 1 ] ||
+		complain "$1: no packet with $2; source ports $(ports "$1")"
+}
+
+for mtu in 1500 4200; do
+	ip -n $a link set gdk0 mtu $mtu && ip -n $b link set gdk0 mtu $mtu || exit 1
+	want=1024
+	[ $mtu = 1500 ] || want=4096
+	timeout 20 ip netns exec $a "$run" --ip 10.77.0.1 -- ibv_devinfo -v >"$tmp/info" 2>&1
+	grep -q "active_mtu:.*$want" "$tmp/info" || complain "MTU $mtu: active_mtu is not $want" info
+	for net in 10.77.0. ${six:+fd77::}; do
+		label=$mtu-${net%%[.:]*}
+		both "$label-rc" $net 10.77.0.1 ibv_rc_pingpong -g 3 -n 100 -s 9000 -m $want -c
+		seen "$label-rc" "udp.srcport >= 49152"
+		seen "$label-rc" "ip.ttl == 1 || ipv6.hlim == 1" # what ibv_rc_pingpong asks for
+		[ $mtu = 1500 ] || continue
+		both "$label-link-local" $net 10.77.0.1 ibv_rc_pingpong -g 1 -n 20 -c
+		both "$label-v1" $net 10.77.0.1 ibv_rc_pingpong -g 0 -n 20 -c
+		both "$label-ud" $net 10.77.0.1 ibv_ud_pingpong -g 3 -n 20 -s 1024
+		seen "$label-ud" "infiniband.bth.opcode == 0x64"
+	done
+done
+
+both put_bw 10.77.0. "-c 10.77.0.1 -p 2 -i 500 -s 10000" "$demo" -g host -d mlx5_0
+grep -q 'Validation successful' "$tmp/server" || complain "put_bw: not validated" server
+seen put_bw "udp.srcport >= 49152"
+
+# A path MTU above what a frame takes is refused by the NIC, not lost on the wire.
+ip -n $a link set gdk0 mtu 1500
+timeout 20 ip netns exec $a "$run" --ip 10.77.0.1 -- ibv_rc_pingpong -g 3 -m 2048 -n 1 >"$tmp/server" 2>&1 &
+server=$!
+await 50 sh -c "ip netns exec $a cat /proc/net/tcp /proc/net/tcp6 | grep -q ' 0A '"
+timeout 20 ip netns exec $b "$run" --ip 10.77.0.2 -- ibv_rc_pingpong -g 3 -m 2048 -n 1 10.77.0.1 >"$tmp/client" 2>&1
+wait $server
+grep -q 'to RTR' "$tmp/server" || complain "a path MTU of 2048 on an interface of 1500 is not refused" server
+
+# A gone address is an error, not another address.
+timeout 20 ip netns exec $a "$run" --ip 10.77.0.9 -- true >"$tmp/gone" 2>&1
+[ $? = 127 ] || complain "an address of nobody is taken" gone
+[ $bad != 0 ] || echo "netns.sh: IPv4${six:+ and IPv6} between namespaces, MTU 1500 and 4200; put_bw: $(cat "$tmp/icrc")"
+exit $bad
