@@ -169,7 +169,7 @@ TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
 ENGINE_TEST_OBJS := $(call obj,$(addprefix tests/softnic/,engine.c uar_watch.c sq.c requester.c \
 	response.c responder.c resource.c rq.c cqe.c mem.c guard.c wire.c addr.c icrc.c pcap.c fault.c trace.c))
 # These have the engine alone, with a front of their own.
-ENGINE_TESTS := $(filter $(addprefix $(B)/tests/test_softnic_,engine requester responder sq),$(TESTS))
+ENGINE_TESTS := $(filter $(addprefix $(B)/tests/test_softnic_,engine faults requester responder sq unreliable),$(TESTS))
 $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)

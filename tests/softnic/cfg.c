@@ -91,6 +91,23 @@ static uint64_t ndev_mtu(const char *ndev)
 						: (uint64_t)(req.ifr_mtu - ROCE_HEADERS);
 }
 
+/* ms[:period in ms], a tenth of the time without a period */
+static void cfg_stall(struct sn_cfg *cfg)
+{
+	const char *s = getenv("SOFTNIC_STALL");
+	double ms, every;
+	char *end;
+
+	if (!s || !*s)
+		return;
+	ms = strtod(s, &end);
+	every = *end == ':' ? strtod(end + 1, NULL) : 10 * ms;
+	if (ms > 0 && every > ms && every < 4e6) {
+		cfg->stall_us = (uint32_t)(ms * 1000);
+		cfg->stall_every_us = (uint32_t)(every * 1000);
+	}
+}
+
 static uint32_t cfg_mtu(const struct sn_cfg *cfg)
 {
 	uint64_t want = env_num("SOFTNIC_MTU", 4096), most = ndev_mtu(cfg->ndev);
@@ -128,6 +145,7 @@ void sn_cfg_from_env(struct sn_cfg *cfg)
 	cfg->corrupt_ppm = (uint32_t)env_num("SOFTNIC_CORRUPT_PPM", 0);
 	cfg->delay_us = (uint32_t)env_num("SOFTNIC_DELAY_US", 0);
 	cfg_ndev(cfg);
+	cfg_stall(cfg);
 	cfg->mtu = cfg_mtu(cfg);
 	cfg->err_after = (uint32_t)env_num("SOFTNIC_ERR_AFTER", 0);
 }

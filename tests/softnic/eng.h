@@ -266,7 +266,8 @@ struct sn_eng {
 	struct sn_pkt *held;	/* to be sent after the next packet */
 	struct sn_pkt *rx[SN_RXQ];
 
-	uint64_t rng;
+	uint64_t rng, started;
+	bool stalled;
 	FILE *pcap;
 	uint8_t scratch[SN_PKT_DATA];
 };
@@ -460,5 +461,7 @@ void sn_pcap_close(struct sn_eng *e);
 /* fault.c: takes over p */
 void sn_fault_send(struct sn_eng *e, struct sn_pkt *p);
 bool sn_fault_due(struct sn_eng *e);
+void sn_fault_corrupt(struct sn_eng *e, struct sn_pkt *p); /* with its ICRC in place */
+uint64_t sn_fault_stall(struct sn_eng *e);
 
 #endif

@@ -27,6 +27,7 @@
 #define STOP_LIMIT_S 5
 #define BREATH_NS 1000000ull
 #define SLICE_NS 100000ull
+#define STALL_STEP_NS 1000000ull
 #define NAP_NS 3000
 #define HOT_NS 15000ull /* spins without a nap even where cores are short */
 #define FEW_CORES 4
@@ -171,7 +172,6 @@ static bool pass(struct sn_eng *e)
 {
 	bool any;
 
-	e->now = sn_now();
 	e->passes++;
 	sn_guard_pass();
 	any = sn_wire_poll(e);
@@ -217,6 +217,13 @@ static void breathe(struct sn_eng *e)
 	nanosleep(&ts, NULL);
 }
 
+static void stand_still(uint64_t ns)
+{
+	struct timespec ts = { 0, ns < STALL_STEP_NS ? ns : STALL_STEP_NS };
+
+	nanosleep(&ts, NULL);
+}
+
 /*
  * The programs served often spin on every core. Hardware would not wait for
  * them, so ask for a core quickly: higher weight and a short slice, each where
@@ -244,20 +251,25 @@ static void *nic_thread(void *arg)
 	struct sn_eng *e = arg;
 	/* where cores are short a yield gives ours away for a whole slice */
 	bool any, spin, hot, few = sysconf(_SC_NPROCESSORS_ONLN) < FEW_CORES;
+	uint64_t stall;
 	long sleep_ns;
 
 	prctl(PR_SET_NAME, "softnic");
 	be_prompt();
 	while (!__atomic_load_n(&e->stop, __ATOMIC_ACQUIRE)) {
 		pthread_mutex_lock(&e->dev->lock);
-		any = pass(e);
+		e->now = sn_now();
+		stall = sn_fault_stall(e);
+		any = !stall && pass(e);
 		sleep_ns = e->nrts ? SLEEP_ACTIVE_NS : e->nqps || e->ncqs ? SLEEP_IDLE_NS : -1;
 		if (e->delayed || e->held || e->local_head || e->ndue)
 			sleep_ns = SLEEP_ACTIVE_NS;
 		spin = e->nrts && e->now - e->last_active < SPIN_NS;
 		hot = spin && e->now - e->last_active < HOT_NS;
 		pthread_mutex_unlock(&e->dev->lock);
-		if (any) {
+		if (stall) {
+			stand_still(stall);
+		} else if (any) {
 			breathe(e);
 		} else if (spin) {
 			if (few && !hot)
@@ -323,6 +335,7 @@ int sn_eng_start(struct sn_dev *dev)
 	if (!e)
 		return -ENOMEM;
 	e->dev = dev;
+	e->started = sn_now();
 	e->busy_tail = &e->busy;
 	e->rng = dev->cfg.seed * 0x9e3779b97f4a7c15ull + 0x2545f4914f6cdd1dull;
 	e->evfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -3,18 +3,24 @@
 /*
  * Misbehaviour of the wire, decided by a seeded generator when a packet is
  * sent: lost, corrupted, duplicated, delayed, or sent after its successor. The
- * same seed and the same traffic give the same faults.
+ * same seed and the same traffic give the same faults. And of the NIC: it stalls,
+ * at the end of each period, for some of it.
  */
 #include "eng.h"
 
-static bool happens(struct sn_eng *e, uint32_t ppm)
+#define RESV8A 4u /* byte of the BTH that the ICRC leaves out */
+
+static uint64_t draw(struct sn_eng *e)
 {
-	if (!ppm)
-		return false;
 	e->rng ^= e->rng << 13;
 	e->rng ^= e->rng >> 7;
 	e->rng ^= e->rng << 17;
-	if ((e->rng >> 16) % 1000000 >= ppm)
+	return e->rng >> 16;
+}
+
+static bool happens(struct sn_eng *e, uint32_t ppm)
+{
+	if (!ppm || draw(e) % 1000000 >= ppm)
 		return false;
 	e->dev->stats.faults_injected++;
 	return true;
@@ -65,6 +71,32 @@ void sn_fault_send(struct sn_eng *e, struct sn_pkt *p)
 		return;
 	}
 	pass_on(e, p);
+}
+
+/* One bit of what follows the UDP header, ICRC included; any makes the ICRC wrong. */
+void sn_fault_corrupt(struct sn_eng *e, struct sn_pkt *p)
+{
+	uint32_t at = draw(e) % (8 * (p->len + 3u));
+
+	if (at / 8 >= RESV8A)
+		at += 8;
+	p->data[at / 8] ^= 1u << at % 8;
+}
+
+/* ns that the NIC still stands still; 0: it works */
+uint64_t sn_fault_stall(struct sn_eng *e)
+{
+	const struct sn_cfg *cfg = &e->dev->cfg;
+	uint64_t every = cfg->stall_every_us * 1000ull, into;
+	bool stalled;
+
+	if (!cfg->stall_us || !every)
+		return 0;
+	into = (e->now - e->started) % every;
+	stalled = every - into <= cfg->stall_us * 1000ull;
+	e->dev->stats.stalls += stalled && !e->stalled;
+	e->stalled = stalled;
+	return stalled ? every - into : 0;
 }
 
 /* Sends what was delayed long enough, and a held packet that nothing followed. */

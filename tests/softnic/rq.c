@@ -124,6 +124,23 @@ void sn_rq_flush(struct sn_eng *e, struct sn_qp_eng *q)
 	}
 }
 
+/* The IP header as the wire had it, at the end; the checksum of IPv4 was the kernel's. */
+static void fill_grh(uint8_t grh[GRH_LEN], const uint8_t *header, uint32_t len)
+{
+	uint8_t *h = grh + GRH_LEN - len;
+	uint32_t sum = 0, i;
+
+	memcpy(h, header, len);
+	if (len == GRH_LEN)
+		return;
+	for (i = 0; i < len; i += 2)
+		sum += (uint32_t)h[i] << 8 | h[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = ~((sum & 0xffff) + (sum >> 16));
+	h[10] = sum >> 8;
+	h[11] = sum;
+}
+
 /* A datagram: 40 bytes of header room, which end with the IP header. */
 void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 	      const struct sn_pkt *pkt, const uint8_t *p, uint32_t len)
@@ -140,9 +157,15 @@ void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 		e->dev->stats.wire_malformed++;
 		return;
 	}
-	if (sn_get32(p) != q->qp->qkey || !q->qp->rcq || sn_rq_take(e, q, &w) != 1)
+	if (sn_get32(p) != q->qp->qkey) {
+		e->dev->stats.qkey_violations++;
 		return;
-	memcpy(grh + GRH_LEN - ip, pkt->ip_udp, ip);
+	}
+	if (len - head > q->mtu || sn_rq_take(e, q, &w) != 1) {
+		SN_COUNT(e, q->qp, dropped_messages, 1);
+		return;
+	}
+	fill_grh(grh, pkt->ip_udp, ip);
 	synd = sn_rq_scatter(e, q, &w, 0, grh, GRH_LEN);
 	if (!synd)
 		synd = sn_rq_scatter(e, q, &w, GRH_LEN, p + head, len - head);

@@ -45,6 +45,7 @@ struct sn_cfg {
 	uint32_t fail_ioctl_nth; /* the n-th uverbs call fails with ENOMEM */
 	uint64_t seed;		 /* of all random misbehaviour */
 	uint32_t loss_ppm, dup_ppm, reorder_ppm, corrupt_ppm, delay_us;
+	uint32_t stall_us, stall_every_us; /* it stands still so long of each period */
 	uint32_t mtu;		 /* active path MTU in bytes, 256 to 4096, fits ndev's */
 	uint32_t err_after;	 /* a QP goes to error after so many messages; 0: never */
 };
@@ -54,7 +55,8 @@ struct sn_cfg {
 	X(commands, 0) X(commands_failed, 0) X(doorbells, 0) X(blueflame, 0)              \
 	X(db_recovered, 0) X(wqes, 0) X(cqes, 0) X(error_cqes, 0) X(tx_packets, 0)        \
 	X(tx_bytes, 0) X(rx_packets, 0) X(rx_bytes, 0) X(retransmits, 0) X(timeouts, 0)   \
-	X(probes, 0) X(dropped_messages, 0) X(pkey_violations, 0) X(qkey_violations, 0)  \
+	X(probes, 0) X(stalls, 0) X(dropped_messages, 0) X(pkey_violations, 0)            \
+	X(qkey_violations, 0)                                                             \
 	X(naks_sent, 0) X(naks_received, 0) X(dup_requests, 0) X(faults_injected, 0)      \
 	X(icrc_errors, 0) X(icrc_unchecked, 0) X(wire_malformed, 0) X(remote_access_errors, 0) \
 	X(local_prot_errors, 0) X(flushed, 0)                                             \

@@ -52,6 +52,7 @@ static const struct setting {
 	{ "reorder", "SOFTNIC_REORDER_PPM", 2 },
 	{ "corrupt", "SOFTNIC_CORRUPT_PPM", 2 },
 	{ "delay-us", "SOFTNIC_DELAY_US", 1 },
+	{ "stall", "SOFTNIC_STALL", 1 },
 	{ "mtu", "SOFTNIC_MTU", 1 },
 	{ "err-after", "SOFTNIC_ERR_AFTER", 1 },
 };

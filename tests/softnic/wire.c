@@ -271,7 +271,7 @@ void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p)
 	icrc = htole32(icrc);
 	memcpy(p->data + p->len, &icrc, 4);
 	if (p->corrupt)
-		p->data[p->len - 1] ^= 0x10;
+		sn_fault_corrupt(e, p);
 	e->txq[e->ntx++] = p;
 	if (e->ntx == SN_TXQ)
 		sn_wire_flush(e);

@@ -5,42 +5,16 @@
  * it sends for each work request, and what it makes of loss, NAKs and answers
  * that are wrong (InfiniBand specification, 9.7.5 to 9.7.7 and 9.9.2).
  */
-#include <stdlib.h>
+#include "wire_rig.h"
 
-#include "wire_peer.h"
-
-#define QPN 0x101u
-#define P0 0xfffff0u
-#define MTU 1024u
-#define SIZE (1u << 16)
 #define SIGNAL 0x08
-#define ACKED 0x1f
-
-static struct fake_qp a;
-static struct wire_peer peer;
-static uint8_t *mem;
-static uint32_t key;
-static char ip_a[32], ip_b[32];
 
 static void rig(uint8_t timeout, uint8_t reads, enum sn_qp_type type)
 {
-	unsigned pid = getpid();
-
-	snprintf(ip_a, sizeof(ip_a), "127.%u.%u.1", pid >> 8 & 0xff, pid & 0xff);
-	snprintf(ip_b, sizeof(ip_b), "127.%u.%u.2", pid >> 8 & 0xff, pid & 0xff);
-	fake_open(ip_a);
-	mem = aligned_alloc(4096, SIZE);
-	for (unsigned i = 0; i < SIZE; i++)
-		mem[i] = i * 2654435761u >> 13;
-	key = fake_mr(mem, SIZE, 0xf);
-	fake_qp_init(&a, QPN, 1);
-	a.qp.ack_timeout = timeout;
-	a.qp.type = type;
-	fake_connect(&a, ip_b, PEER_QPN);
+	wire_rig(type, timeout);
 	pthread_mutex_lock(&sn_dev->lock);
 	a.qp.max_rd_atomic = reads;
 	pthread_mutex_unlock(&sn_dev->lock);
-	peer = peer_open(ip_b, ip_a);
 }
 
 /* Nothing is sent again by itself while a test looks. */
@@ -62,13 +36,7 @@ static void unreliable(void)
 	rig(24, 2, SN_QPT_UC);
 }
 
-static void over(void)
-{
-	close(peer.fd);
-	fake_close();
-}
-
-TestSuite(softnic_requester, .fini = over, .timeout = 30);
+TestSuite(softnic_requester, .fini = wire_over, .timeout = 30);
 
 static struct fake_wqe wqe(uint8_t opcode, uint32_t len)
 {
@@ -108,17 +76,6 @@ static void ack(uint32_t psn, uint8_t syndrome)
 	peer_ack(&peer, QPN, psn, syndrome);
 }
 
-static uint64_t count(const uint64_t *field)
-{
-	uint64_t n;
-
-	pthread_mutex_lock(&sn_dev->lock);
-	n = *field;
-	pthread_mutex_unlock(&sn_dev->lock);
-	return n;
-}
-#define COUNT(field) count(&sn_dev->stats.field)
-
 /* ---- what goes on the wire ---- */
 
 Test(softnic_requester, messages_are_cut_at_the_mtu, .init = patient)
@@ -127,10 +84,7 @@ Test(softnic_requester, messages_are_cut_at_the_mtu, .init = patient)
 		uint32_t mtu = 128u << code, len = 2 * mtu + 1;
 		struct wire_packet k;
 
-		fake_modify(&a, SN_QPS_RST);
-		a.pi = 0;
-		memset(a.dbr, 0, 8);
-		fake_connect(&a, ip_b, PEER_QPN);
+		wire_restart();
 		a.qp.path_mtu = code;
 		fake_modify(&a, SN_QPS_RTR);
 		fake_modify(&a, SN_QPS_RTS);
@@ -307,10 +261,7 @@ Test(softnic_requester, fatal_naks, .init = patient)
 	static const uint8_t synd[] = { SN_SYND_REM_INV, SN_SYND_REM_ACCESS, SN_SYND_REM_OP };
 
 	for (unsigned i = 0; i < 3; i++) {
-		fake_modify(&a, SN_QPS_RST);
-		a.pi = 0;
-		memset(a.dbr, 0, 8);
-		fake_connect(&a, ip_b, PEER_QPN);
+		wire_restart();
 		post(SN_OP_WRITE, 8);
 		post(SN_OP_WRITE, 8);
 		post(SN_OP_WRITE, 8);
@@ -409,10 +360,7 @@ Test(softnic_requester, wrong_answers_are_bad_responses, .init = patient)
 	};
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		fake_modify(&a, SN_QPS_RST);
-		a.pi = 0;
-		memset(a.dbr, 0, 8);
-		fake_connect(&a, ip_b, PEER_QPN);
+		wire_restart();
 		post(bad[i].wqe, 8);
 		peer_expect(&peer, bad[i].wqe == SN_OP_READ ? 0x0c :
 				   bad[i].wqe == SN_OP_FA ? 0x14 : 0x0a, P0);

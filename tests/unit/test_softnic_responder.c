@@ -6,100 +6,14 @@
  * InfiniBand specification: 9.6 what is dropped, 9.7.5 and 9.9.3 what is
  * answered and how.
  */
-#include <stdlib.h>
-
-#include "wire_peer.h"
-
-#define QPN 0x101u
-#define P0 0xfffff0u /* first PSN each way, see fake_connect: it wraps soon */
-#define MTU 1024u
-#define SIZE (1u << 16)
-#define ACKED 0x1f
-#define SEQ 0x60
-#define INV 0x61
-#define ACCESS 0x62
-#define OPERATION 0x63
-
-static struct fake_qp a;
-static struct wire_peer peer;
-static uint8_t *mem;
-static uint32_t key;
-static char ip_a[32], ip_b[32];
-
-static void rig(enum sn_qp_type type)
-{
-	unsigned pid = getpid();
-
-	snprintf(ip_a, sizeof(ip_a), "127.%u.%u.1", pid >> 8 & 0xff, pid & 0xff);
-	snprintf(ip_b, sizeof(ip_b), "127.%u.%u.2", pid >> 8 & 0xff, pid & 0xff);
-	fake_open(ip_a);
-	mem = aligned_alloc(4096, SIZE);
-	for (unsigned i = 0; i < SIZE; i++)
-		mem[i] = i * 2654435761u >> 13;
-	key = fake_mr(mem, SIZE, 0xf);
-	fake_qp_init(&a, QPN, 1);
-	a.qp.type = type;
-	fake_connect(&a, ip_b, PEER_QPN);
-	peer = peer_open(ip_b, ip_a);
-}
+#include "wire_rig.h"
 
 static void rc(void)
 {
-	rig(SN_QPT_RC);
+	wire_rig(SN_QPT_RC, 0);
 }
 
-static void uc(void)
-{
-	rig(SN_QPT_UC);
-}
-
-static void over(void)
-{
-	close(peer.fd);
-	fake_close();
-}
-
-TestSuite(softnic_responder, .fini = over, .timeout = 30);
-
-static enum sn_qp_state state(void)
-{
-	enum sn_qp_state s;
-
-	pthread_mutex_lock(&sn_dev->lock);
-	s = a.qp.state;
-	pthread_mutex_unlock(&sn_dev->lock);
-	return s;
-}
-
-static uint64_t count(const uint64_t *field)
-{
-	uint64_t n;
-
-	pthread_mutex_lock(&sn_dev->lock);
-	n = *field;
-	pthread_mutex_unlock(&sn_dev->lock);
-	return n;
-}
-#define COUNT(field) count(&sn_dev->stats.field)
-
-/* RETH and so many bytes of value v; the length of it all */
-static uint32_t reth(uint8_t *b, uint32_t off, uint32_t len, uint32_t payload, uint8_t v)
-{
-	sn_put64(b, (uintptr_t)mem + off);
-	sn_put32(b + 8, key);
-	sn_put32(b + 12, len);
-	memset(b + 16, v, payload);
-	return 16 + payload;
-}
-
-static void send_write(uint8_t opcode, uint32_t psn, uint32_t off, uint32_t len, uint32_t payload,
-		       uint8_t v)
-{
-	uint8_t b[16 + 4096];
-	uint32_t n = reth(b, off, len, payload, v);
-
-	peer_send(&peer, opcode, QPN, psn, b, n);
-}
+TestSuite(softnic_responder, .init = rc, .fini = wire_over, .timeout = 30);
 
 static void send_read(uint32_t psn, uint32_t off, uint32_t len)
 {
@@ -116,17 +30,9 @@ static void send_fetch_add(uint32_t psn, uint32_t off, uint64_t add)
 	peer_send(&peer, 0x14, QPN, psn, b, sizeof(b));
 }
 
-static void send_bytes(uint8_t opcode, uint32_t psn, uint32_t len, uint8_t v)
-{
-	uint8_t b[4200];
-
-	memset(b, v, len);
-	peer_send(&peer, opcode, QPN, psn, b, len);
-}
-
 /* ---- sequence ---- */
 
-Test(softnic_responder, gap_is_refused_once, .init = rc)
+Test(softnic_responder, gap_is_refused_once)
 {
 	send_write(0x0a, P0 + 1, 0, 8, 8, 1);
 	peer_expect_ack(&peer, P0, SEQ);
@@ -137,10 +43,10 @@ Test(softnic_responder, gap_is_refused_once, .init = rc)
 	send_write(0x0a, P0 + 2, 0, 8, 8, 4);
 	peer_expect_ack(&peer, P0 + 1, SEQ);
 	cr_assert_eq(mem[0], 3, "out of sequence and executed");
-	cr_assert_eq(state(), SN_QPS_RTS);
+	cr_assert_eq(wire_state(), SN_QPS_RTS);
 }
 
-Test(softnic_responder, repeated_write_is_acknowledged_not_executed, .init = rc)
+Test(softnic_responder, repeated_write_is_acknowledged_not_executed)
 {
 	send_write(0x0a, P0, 0, 8, 8, 1);
 	peer_expect_ack(&peer, P0, ACKED);
@@ -157,7 +63,7 @@ Test(softnic_responder, repeated_write_is_acknowledged_not_executed, .init = rc)
 	cr_assert_eq(mem[0], 1);
 }
 
-Test(softnic_responder, repeated_atomic_has_its_first_result, .init = rc)
+Test(softnic_responder, repeated_atomic_has_its_first_result)
 {
 	struct wire_packet k;
 	uint64_t word = 100;
@@ -203,7 +109,7 @@ static void expect_read(uint32_t psn, uint32_t off, uint32_t len)
 	}
 }
 
-Test(softnic_responder, read_is_answered_again_in_part_or_whole, .init = rc)
+Test(softnic_responder, read_is_answered_again_in_part_or_whole)
 {
 	send_read(P0, 100, 3 * MTU + 5);
 	expect_read(P0, 100, 3 * MTU + 5);
@@ -223,10 +129,10 @@ Test(softnic_responder, read_is_answered_again_in_part_or_whole, .init = rc)
 	peer_expect(&peer, 0x10, P0 + 4);
 	send_read(P0 + 4, 0, 0);
 	peer_expect(&peer, 0x10, P0 + 4);
-	cr_assert_eq(state(), SN_QPS_RTS);
+	cr_assert_eq(wire_state(), SN_QPS_RTS);
 }
 
-Test(softnic_responder, more_reads_than_it_holds_are_invalid, .init = rc)
+Test(softnic_responder, more_reads_than_it_holds_are_invalid)
 {
 	unsigned i;
 
@@ -237,12 +143,12 @@ Test(softnic_responder, more_reads_than_it_holds_are_invalid, .init = rc)
 	for (i = 0; i < 4; i++)
 		expect_read(P0 + i, 0, MTU);
 	peer_expect_ack(&peer, P0 + 4, INV);
-	cr_assert_eq(state(), SN_QPS_ERR);
+	cr_assert_eq(wire_state(), SN_QPS_ERR);
 }
 
 /* ---- receives ---- */
 
-Test(softnic_responder, no_receive_is_rnr_and_later_packets_are_silent, .init = rc)
+Test(softnic_responder, no_receive_is_rnr_and_later_packets_are_silent)
 {
 	uint8_t cqe[64];
 
@@ -262,7 +168,7 @@ Test(softnic_responder, no_receive_is_rnr_and_later_packets_are_silent, .init = 
 	cr_assert_eq(mem[9], 9);
 }
 
-Test(softnic_responder, immediate_without_receive_waits_with_its_data, .init = rc)
+Test(softnic_responder, immediate_without_receive_waits_with_its_data)
 {
 	uint8_t b[20 + 8], cqe[64];
 
@@ -281,7 +187,7 @@ Test(softnic_responder, immediate_without_receive_waits_with_its_data, .init = r
 }
 
 /* Three packets into receives: too short is the receive's error, and flushes the rest. */
-Test(softnic_responder, receive_too_short, .init = rc)
+Test(softnic_responder, receive_too_short)
 {
 	uint8_t cqe[64];
 
@@ -304,10 +210,10 @@ Test(softnic_responder, receive_too_short, .init = rc)
 	cr_assert_eq(cqe[55], SN_SYND_LOC_LEN);
 	cr_assert(fake_poll(&a, true, cqe, 5000));
 	cr_assert_eq(cqe[55], SN_SYND_FLUSH);
-	cr_assert_eq(state(), SN_QPS_ERR);
+	cr_assert_eq(wire_state(), SN_QPS_ERR);
 }
 
-Test(softnic_responder, receives_posted_in_error_are_flushed, .init = rc)
+Test(softnic_responder, receives_posted_in_error_are_flushed)
 {
 	uint8_t cqe[64];
 
@@ -362,15 +268,7 @@ static void send_wrong(const struct wrong *w, uint32_t psn)
 		send_write(w->opcode, psn, w->off, w->dma, w->payload, 0xaa);
 }
 
-static void restart(void)
-{
-	fake_modify(&a, SN_QPS_RST);
-	a.rpi = a.pi = 0;
-	memset(a.dbr, 0, 8);
-	fake_connect(&a, ip_b, PEER_QPN);
-}
-
-Test(softnic_responder, wrong_requests_have_their_syndrome, .init = rc)
+Test(softnic_responder, wrong_requests_have_their_syndrome)
 {
 	uint8_t *before = malloc(SIZE);
 
@@ -383,17 +281,17 @@ Test(softnic_responder, wrong_requests_have_their_syndrome, .init = rc)
 		cr_assert(k.opcode == 0x11 && k.psn == P0 && k.p[0] == wrong[i].syndrome,
 			  "%s: opcode 0x%02x psn 0x%x syndrome 0x%02x", wrong[i].what, k.opcode,
 			  k.psn, k.p[0]);
-		cr_assert_eq(state(), SN_QPS_ERR, "%s", wrong[i].what);
+		cr_assert_eq(wire_state(), SN_QPS_ERR, "%s", wrong[i].what);
 		cr_assert_arr_eq(mem, before, SIZE);
-		restart();
+		wire_restart();
 	}
 	free(before);
 }
 
-Test(softnic_responder, rights_that_the_queue_pair_does_not_give, .init = rc)
+Test(softnic_responder, rights_that_the_queue_pair_does_not_give)
 {
 	for (unsigned i = 0; i < 3; i++) {
-		restart();
+		wire_restart();
 		pthread_mutex_lock(&sn_dev->lock);
 		a.qp.remote_write = a.qp.remote_read = a.qp.remote_atomic = false;
 		pthread_mutex_unlock(&sn_dev->lock);
@@ -408,7 +306,7 @@ Test(softnic_responder, rights_that_the_queue_pair_does_not_give, .init = rc)
 }
 
 /* A message in progress that goes on as another kind, or begins anew. */
-Test(softnic_responder, message_that_breaks_off, .init = rc)
+Test(softnic_responder, message_that_breaks_off)
 {
 	static const uint8_t next[] = { 0x00, 0x01, 0x02, 0x04, 0x06, 0x0a, 0x0c, 0x14 };
 
@@ -421,15 +319,15 @@ Test(softnic_responder, message_that_breaks_off, .init = rc)
 			w.payload = MTU;
 		send_wrong(&w, P0 + 1);
 		peer_expect_ack(&peer, P0 + 1, INV);
-		restart();
+		wire_restart();
 	}
 }
 
-Test(softnic_responder, empty_last_packet_is_invalid, .init = rc)
+Test(softnic_responder, empty_last_packet_is_invalid)
 {
 	send_write(0x06, P0, 0, MTU, MTU, 1);
 	peer_expect_ack(&peer, P0, INV);
-	restart();
+	wire_restart();
 	fake_recv(&a, mem, 4 * MTU, key);
 	send_bytes(0x00, P0, MTU, 1);
 	peer_expect_ack(&peer, P0, ACKED);
@@ -437,7 +335,7 @@ Test(softnic_responder, empty_last_packet_is_invalid, .init = rc)
 	peer_expect_ack(&peer, P0 + 1, INV);
 }
 
-Test(softnic_responder, empty_messages, .init = rc)
+Test(softnic_responder, empty_messages)
 {
 	uint8_t b[20], cqe[64];
 
@@ -462,7 +360,7 @@ Test(softnic_responder, empty_messages, .init = rc)
 
 /* ---- what is dropped ---- */
 
-Test(softnic_responder, packets_of_nobody_are_dropped, .init = rc)
+Test(softnic_responder, packets_of_nobody_are_dropped)
 {
 	static const uint8_t others[] = { 0x24, 0x44, 0x64, 0xc4 };
 
@@ -486,7 +384,7 @@ Test(softnic_responder, packets_of_nobody_are_dropped, .init = rc)
 	peer_expect_ack(&peer, P0, ACKED);
 }
 
-Test(softnic_responder, another_sender_is_dropped, .init = rc)
+Test(softnic_responder, another_sender_is_dropped)
 {
 	struct wire_peer thief;
 	char ip_c[32];
@@ -501,39 +399,4 @@ Test(softnic_responder, another_sender_is_dropped, .init = rc)
 	peer_expect_nothing(&peer);
 	cr_assert_neq(mem[0] | mem[1] << 8, 0x0101);
 	close(thief.fd);
-}
-
-/* ---- unreliable connections ---- */
-
-Test(softnic_responder, unreliable_drops_broken_messages, .init = uc)
-{
-	uint8_t cqe[64];
-
-	fake_recv(&a, mem, 2 * MTU, key);
-	fake_recv(&a, mem + 4096, 2 * MTU, key);
-	send_bytes(0x20, P0, MTU, 1);
-	send_bytes(0x22, P0 + 2, 8, 1);	   /* a middle packet is missing */
-	send_bytes(0x20, P0 + 3, MTU, 2);
-	send_bytes(0x24, P0 + 9, 12, 3);   /* gap, but a whole message: taken */
-	send_bytes(0x24, P0 + 10, 3 * MTU, 3); /* beyond the MTU */
-	send_write(0x2a, P0 + 11, SIZE - 8, 9, 9, 3);
-	send_bytes(0x2c, P0 + 12, 16, 3); /* no READ here */
-	send_write(0x2a, P0 + 20, 16384, 8, 8, 0x44);
-	cr_assert(fake_poll(&a, true, cqe, 5000));
-	cr_assert_eq(cqe[63] >> 4, 2);
-	cr_assert_eq(cqe[61], 0, "a broken message took a receive");
-	cr_assert_eq(sn_get32(cqe + 44), 12);
-	peer_expect_nothing(&peer);
-	cr_assert_eq(mem[11], 3);
-	cr_assert_eq(mem[16384], 0x44);
-	cr_assert_eq(COUNT(dropped_messages), 4);
-	cr_assert_eq(state(), SN_QPS_RTS);
-	send_bytes(0x25, P0 + 22, 12, 5);
-	cr_assert(fake_poll(&a, true, cqe, 5000));
-	cr_assert_eq(cqe[63] >> 4, 3);
-	cr_assert_eq(sn_get32(cqe + 36), 0x05050505);
-	cr_assert_eq(cqe[61], 1);
-	send_bytes(0x24, P0 + 23, 12, 5); /* no receive left */
-	cr_assert_not(fake_poll(&a, true, cqe, PEER_QUIET_MS));
-	cr_assert_eq(state(), SN_QPS_RTS);
 }

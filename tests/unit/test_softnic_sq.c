@@ -52,7 +52,7 @@ static void uc(void)
 	rig(SN_QPT_UC);
 }
 
-TestSuite(softnic_sq, .init = rc, .fini = fake_close, .timeout = 30);
+TestSuite(softnic_sq, .fini = fake_close, .timeout = 30);
 
 /* ---- WQEs, segment by segment ---- */
 
@@ -161,7 +161,7 @@ static uint64_t word(uint32_t off)
 	return v;
 }
 
-Test(softnic_sq, masked_atomics_of_8)
+Test(softnic_sq, masked_atomics_of_8, .init = rc)
 {
 	const uint64_t start = 0x1111222233334444, swap = 0xaaaabbbbccccdddd;
 	uint64_t old;
@@ -186,7 +186,7 @@ Test(softnic_sq, masked_atomics_of_8)
 	cr_assert_eq(word(0), 0x000022233333dddc);
 }
 
-Test(softnic_sq, masked_atomics_of_4_answer_in_big_endian)
+Test(softnic_sq, masked_atomics_of_4_answer_in_big_endian, .init = rc)
 {
 	const uint64_t start = 0x0123456789abcdef;
 	uint32_t old;
@@ -204,7 +204,7 @@ Test(softnic_sq, masked_atomics_of_4_answer_in_big_endian)
 	cr_assert_eq(word(0), 0x0000000089ab2222, "the carry left the word");
 }
 
-Test(softnic_sq, modifier_and_size_of_atomics)
+Test(softnic_sq, modifier_and_size_of_atomics, .init = rc)
 {
 	static const struct { uint8_t opcode, modifier; unsigned len; uint8_t synd; } t[] = {
 		{ SN_OP_FA, 8, 8, SN_SYND_LOC_OP }, { SN_OP_MASKED_FA, 0, 8, SN_SYND_LOC_OP },
@@ -233,7 +233,7 @@ Test(softnic_sq, modifier_and_size_of_atomics)
 
 /* ---- completion bits ---- */
 
-Test(softnic_sq, completions_as_asked_for)
+Test(softnic_sq, completions_as_asked_for, .init = rc)
 {
 	write8(&a, CE_ERROR);
 	write8(&a, CE_FIRST);
@@ -270,7 +270,7 @@ static const struct refused {
 	{ "reserved flag 0x10", SN_OP_NOP, CE_ALWAYS | 0x10, 1, 1 },
 };
 
-Test(softnic_sq, what_is_wrong_is_a_local_operation_error)
+Test(softnic_sq, what_is_wrong_is_a_local_operation_error, .init = rc)
 {
 	for (unsigned i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		const struct refused *r = &refused[i];
@@ -306,7 +306,7 @@ Test(softnic_sq, unreliable_has_no_reads, .init = uc)
 
 /* ---- sizes ---- */
 
-Test(softnic_sq, largest_gather_across_the_end_of_the_ring)
+Test(softnic_sq, largest_gather_across_the_end_of_the_ring, .init = rc)
 {
 	const unsigned n = 61; /* with control and address: 63 segments */
 
@@ -321,7 +321,7 @@ Test(softnic_sq, largest_gather_across_the_end_of_the_ring)
 		cr_assert_arr_eq(far + at, mem + i * 64, i + 1);
 }
 
-Test(softnic_sq, largest_inline_across_the_end_of_the_ring)
+Test(softnic_sq, largest_inline_across_the_end_of_the_ring, .init = rc)
 {
 	const unsigned len = 61 * 16 - 4;
 	uint8_t all[61 * 16];
@@ -352,7 +352,7 @@ static void wait_for(struct fake_qp *q, uint32_t cqn, uint32_t index)
 	ring(q, 2);
 }
 
-Test(softnic_sq, wait_holds_until_the_cq_of_another_queue_pair_is_there)
+Test(softnic_sq, wait_holds_until_the_cq_of_another_queue_pair_is_there, .init = rc)
 {
 	wait_for(&a, b.scq.cqn, 1);
 	write8(&a, CE_ALWAYS);
@@ -364,7 +364,7 @@ Test(softnic_sq, wait_holds_until_the_cq_of_another_queue_pair_is_there)
 	expect_cqe(&a, 1, 0);
 }
 
-Test(softnic_sq, wait_when_the_index_of_the_cq_wraps)
+Test(softnic_sq, wait_when_the_index_of_the_cq_wraps, .init = rc)
 {
 	pthread_mutex_lock(&sn_dev->lock);
 	b.scq.pi = 0xfffffe;
@@ -383,7 +383,7 @@ Test(softnic_sq, wait_when_the_index_of_the_cq_wraps)
 	expect_cqe(&a, 3, 0);
 }
 
-Test(softnic_sq, wait_for_a_cq_that_is_not_there)
+Test(softnic_sq, wait_for_a_cq_that_is_not_there, .init = rc)
 {
 	wait_for(&a, 0xabcdef, 0);
 	expect_cqe(&a, 0, SN_SYND_LOC_OP);
