@@ -28,7 +28,7 @@ for op in write read send; do
 	bench ib_${op}_bw -m 256 -s 5000
 	bench ib_${op}_lat
 done
-bench ib_write_bw -a -n 20 # 2 bytes to 8 MiB
+n=20 bench ib_write_bw -a # 2 bytes to 8 MiB
 bench ib_read_bw -s 100000 -o 4
 bench ib_write_bw -q 8
 bench ib_write_lat -s 200 -I 200 # in the work request
@@ -47,8 +47,8 @@ bench ib_atomic_bw -A CMP_AND_SWAP
 bench ib_atomic_lat
 if [ "${1:-}" = long ]; then
 	for op in write read send; do
-		bench ib_${op}_bw -a -n 20
-		bench ib_${op}_lat -a -n 50
+		n=20 bench ib_${op}_bw -a
+		n=50 bench ib_${op}_lat -a
 		bench ib_${op}_bw -q 8 -l 4 -Q 4
 		bench ib_${op}_bw -b -q 4
 		for mtu in 256 512 1024 2048 4096; do bench ib_${op}_bw -m $mtu; done
@@ -58,9 +58,9 @@ if [ "${1:-}" = long ]; then
 		bench ib_send_lat -s $size -I $size
 	done
 	bench ib_send_lat --use-srq
-	bench ib_send_bw --use-srq -a -n 20
-	bench ib_send_bw -c UD -a -n 20
-	bench ib_write_bw -c UC -a -n 20
+	n=20 bench ib_send_bw --use-srq -a
+	n=20 bench ib_send_bw -c UD -a
+	n=20 bench ib_write_bw -c UC -a
 	bench ib_write_lat -c UC -s 65536
 	bench ib_send_bw -q 8 -e
 	bench ib_read_lat -e
