@@ -40,7 +40,7 @@ bench ib_send_bw -c UD -r 1000 # all receives posted: UD loses what finds none
 bench ib_send_lat -c UD
 bench ib_send_bw -c UD -e -r 1000
 bench ib_write_bw -c UC
-bench ib_send_bw -c UC -r 1000
+bench ib_send_bw -c UC -s 2000 -r 1000
 bench ib_send_lat -c UC
 bench ib_atomic_bw -A FETCH_AND_ADD
 bench ib_atomic_bw -A CMP_AND_SWAP
