@@ -82,8 +82,9 @@ struct sn_msg {
 	bool done;	     /* READ or atomic: the response is in memory */
 	bool solicited;
 	uint8_t atomic_size; /* bytes */
-	uint16_t nsge;	     /* 0 with inl: payload is inline */
-	bool inl;
+	bool inl;	     /* the payload begins with inl_len bytes of the WQE itself, */
+	uint16_t inl_len;    /* kept at data; the rest is in nsge pieces of memory after them */
+	uint16_t nsge;
 	uint32_t imm;	     /* as in the WQE, network order */
 	uint32_t len;
 	uint32_t psn, npkts; /* first PSN and how many it takes */
@@ -103,6 +104,11 @@ struct sn_msg {
 	uint8_t *big; /* SN_WQE_MAX bytes once a WQE needed them; stays with the slot */
 	struct sn_sge few[SN_FEW_SGES];
 };
+
+static inline struct sn_sge *sn_msg_sges(const struct sn_msg *m)
+{
+	return m->sge + (m->inl_len + sizeof(*m->sge) - 1) / sizeof(*m->sge);
+}
 
 /* A READ or atomic: responses owed, sent in order, or kept for a duplicate. */
 struct sn_job {

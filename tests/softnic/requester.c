@@ -190,10 +190,14 @@ static uint8_t send_opcode(const struct sn_msg *m, uint32_t pkt)
 static int gather(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg *m, uint32_t off,
 		  void *dst, uint32_t len)
 {
-	if (!m->inl)
-		return sn_sge_read(e->dev, q->qp->pdn, m->sge, m->nsge, off, dst, len);
-	memcpy(dst, m->data + off, len);
-	return 0;
+	uint32_t part = 0;
+
+	if (off < m->inl_len) {
+		part = m->inl_len - off < len ? m->inl_len - off : len;
+		memcpy(dst, m->data + off, part);
+	}
+	return sn_sge_read(e->dev, q->qp->pdn, sn_msg_sges(m), m->nsge, off + part - m->inl_len,
+			   (uint8_t *)dst + part, len - part);
 }
 
 /* Extended headers and payload of a SEND or WRITE packet; its length or -1. */

@@ -29,42 +29,40 @@ static bool bad(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint64_
 	return false;
 }
 
-static bool parse_inline(struct sn_msg *m, const uint8_t *p, const uint8_t *end)
+/* The inline segments that come first; where they end, or NULL. */
+static const uint8_t *parse_inline(struct sn_msg *m, const uint8_t *p, const uint8_t *end)
 {
 	uint32_t n;
 
-	m->inl = true;
-	while (p < end) {
-		n = sn_get32(p);
-		if (!(n & INLINE_SEG))
-			return false;
+	for (; p < end && (n = sn_get32(p)) & INLINE_SEG; p += (4 + n + 15) & ~15u) {
 		n &= ~INLINE_SEG;
 		if (n > (size_t)(end - p) - 4)
-			return false;
-		memmove(m->data + m->len, p + 4, n);
-		m->len += n;
-		p += (4 + n + 15) & ~15u;
+			return NULL;
+		memcpy(m->data + m->inl_len, p + 4, n);
+		m->inl_len += n;
+		m->inl = true;
 	}
-	return true;
+	return p;
 }
 
 static bool parse_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const uint8_t *p,
 		       const uint8_t *end)
 {
-	uint64_t sum = 0;
+	const uint8_t *data = parse_inline(m, p, end);
+	uint64_t sum = m->inl_len;
 	uint32_t n;
 
-	if (p < end && sn_get32(p) & INLINE_SEG)
-		return parse_inline(m, p, end) ||
-		       bad(e, q, m, &e->dev->stats.bad_reserved, "inline segment length",
+	if (!data)
+		return bad(e, q, m, &e->dev->stats.bad_reserved, "inline segment length",
 			   sn_get32(p));
-	for (; p < end; p += 16) {
-		n = sn_get32(p);
+	for (; data < end; data += 16) {
+		n = sn_get32(data);
 		if (n & INLINE_SEG)
 			return bad(e, q, m, &e->dev->stats.bad_reserved, "data segment", n);
 		if (!n)
 			n = INLINE_SEG; /* 0 means 2 GiB */
-		m->sge[m->nsge++] = (struct sn_sge){ sn_get64(p + 8), n, sn_get32(p + 4) };
+		sn_msg_sges(m)[m->nsge++] =
+			(struct sn_sge){ sn_get64(data + 8), n, sn_get32(data + 4) };
 		sum += n;
 	}
 	m->len = sum > SN_MAX_MSG ? SN_MAX_MSG + 1 : sum;
@@ -74,6 +72,7 @@ static bool parse_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, 
 /* Keys and bounds of the whole list, before anything is sent. */
 static void check_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, bool write)
 {
+	const struct sn_sge *sge = sn_msg_sges(m);
 	uint64_t va;
 	unsigned i;
 
@@ -81,9 +80,9 @@ static void check_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
 		m->synd = SN_SYND_LOC_LEN;
 		m->vendor = 0x53;
 	}
-	for (i = 0; !m->inl && !m->synd && i < m->nsge; i++)
-		if (!sn_mr_check(e->dev, m->sge[i].lkey, q->qp->pdn, m->sge[i].addr,
-				 m->sge[i].len, write, &va)) {
+	for (i = 0; !m->synd && i < m->nsge; i++)
+		if (!sn_mr_check(e->dev, sge[i].lkey, q->qp->pdn, sge[i].addr, sge[i].len, write,
+				 &va)) {
 			SN_COUNT(e, q->qp, local_prot_errors, 1);
 			m->synd = SN_SYND_LOC_PROT;
 			m->vendor = 0x51;

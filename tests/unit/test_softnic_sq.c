@@ -339,6 +339,40 @@ Test(softnic_sq, largest_inline_across_the_end_of_the_ring, .init = rc)
 	cr_assert_eq(far[len + 1], 0);
 }
 
+/* As UCX posts: its header inline, the payload by pointers, both over several packets. */
+Test(softnic_sq, inline_data_before_memory, .init = rc)
+{
+	uint8_t head[48];
+
+	sn_put32(head, 37 | 0x80000000u);
+	memcpy(head + 4, mem + 9000, 37);
+	ctrl(&a, 0, SN_OP_WRITE, 7, CE_ALWAYS);
+	raddr(&a, 3);
+	for (unsigned i = 0; i < 3; i++)
+		seg(&a, 2 + i, head + 16 * i);
+	data(&a, 5, 0, 5000);
+	data(&a, 6, 6000, 7);
+	ring(&a, 7);
+	expect_cqe(&a, 0, 0);
+	cr_assert_arr_eq(far + 3, mem + 9000, 37);
+	cr_assert_arr_eq(far + 40, mem, 5000);
+	cr_assert_arr_eq(far + 5040, mem + 6000, 7);
+	cr_assert_eq(far[5047], 0);
+}
+
+Test(softnic_sq, inline_data_after_memory_is_refused, .init = rc)
+{
+	uint8_t tail[16] = { 0 };
+
+	sn_put32(tail, 8 | 0x80000000u);
+	ctrl(&a, 0, SN_OP_WRITE, 4, CE_ALWAYS);
+	raddr(&a, 0);
+	data(&a, 2, 0, 8);
+	seg(&a, 3, tail);
+	ring(&a, 4);
+	expect_cqe(&a, 0, SN_SYND_LOC_OP);
+}
+
 /* ---- waiting ---- */
 
 static void wait_for(struct fake_qp *q, uint32_t cqn, uint32_t index)
