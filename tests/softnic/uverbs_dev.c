@@ -85,12 +85,25 @@ static int query_port(struct sn_call *c)
 	p->max_mtu = 5;
 	p->active_mtu = mtu_code[code];
 	p->max_vl_num = 0;
-	p->active_width = 2;
-	p->active_speed = 32;
+	p->active_width = 2; /* 4 lanes */
+	p->active_speed = 32; /* of 25 Gb/s */
 	p->phys_state = 5;
 	p->link_layer = IBV_LINK_LAYER_ETHERNET;
 	p->flags = 1; /* needs a GRH */
 	return sn_attr_out(c, UVERBS_ATTR_QUERY_PORT_RESP, &resp, sizeof(resp));
+}
+
+/* Newer than the distribution's headers. */
+#define METHOD_QUERY_PORT_SPEED (UVERBS_METHOD_QUERY_GID_ENTRY + 1)
+enum { QUERY_PORT_SPEED_PORT_NUM, QUERY_PORT_SPEED_RESP };
+
+static int query_port_speed(struct sn_call *c)
+{
+	const uint64_t speed = 1000; /* in 100 Mb/s, as query_port's lanes */
+
+	if (sn_attr_num(c, QUERY_PORT_SPEED_PORT_NUM) != 1)
+		return -EINVAL;
+	return sn_attr_out(c, QUERY_PORT_SPEED_RESP, &speed, sizeof(speed));
 }
 
 /* What a port of an embedded switch has more than others: nothing here. */
@@ -186,6 +199,7 @@ const struct sn_method sn_methods_dev[] = {
 	  D(MLX5_IB_ATTR_QUERY_PORT_PORT_NUM) | D(MLX5_IB_ATTR_QUERY_PORT), query_port_mlx5 },
 	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT,
 	  A(UVERBS_ATTR_QUERY_PORT_PORT_NUM) | A(UVERBS_ATTR_QUERY_PORT_RESP), 0, query_port },
+	{ UVERBS_OBJECT_DEVICE, METHOD_QUERY_PORT_SPEED, 0x3, 0, query_port_speed },
 	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE, 0xf, 0, query_gid_table },
 	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, 0xf, 0, query_gid_entry },
 	{ UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC,

@@ -45,33 +45,76 @@ static void say(const char *what, const struct sn_mr *mr)
 		 (unsigned long long)mr->len, mr->access, mr->lkey, mr->gpu ? " gpu" : "");
 }
 
+static int reg(struct sn_call *c, struct sn_pd *pd, const struct ib_uverbs_reg_mr *in,
+	       struct sn_mr **mr)
+{
+	struct sn_mr from = { .access = in->access_flags };
+	int rc = check_access(in->access_flags);
+
+	if (!rc)
+		rc = set_place(&from, in->start, in->length, in->hca_va);
+	if (rc)
+		return rc;
+	from.pdn = pd->pdn;
+	if (in->access_flags & IBV_ACCESS_ZERO_BASED)
+		from.iova = 0;
+	*mr = sn_mr_create(c->dev, c->ctx, &from);
+	if (!*mr)
+		return -ENOMEM;
+	say("reg_mr", *mr);
+	return 0;
+}
+
 int sn_write_reg_mr(struct sn_call *c)
 {
 	struct ib_uverbs_reg_mr_resp resp = { 0 };
 	struct ib_uverbs_reg_mr in;
-	struct sn_mr from = { 0 }, *mr;
 	struct sn_pd *pd;
+	struct sn_mr *mr;
 	int rc;
 
 	sn_attr_in(c, UVERBS_ATTR_CORE_IN, &in, sizeof(in));
 	pd = sn_handle_get(c->dev, c->ctx, in.pd_handle, SN_PD);
-	rc = pd ? check_access(in.access_flags) : -EINVAL;
-	if (!rc)
-		rc = set_place(&from, in.start, in.length, in.hca_va);
+	rc = pd ? reg(c, pd, &in, &mr) : -EINVAL;
 	if (rc)
 		return rc;
-	from.pdn = pd->pdn;
-	from.access = in.access_flags;
-	if (in.access_flags & IBV_ACCESS_ZERO_BASED)
-		from.iova = 0;
-	mr = sn_mr_create(c->dev, c->ctx, &from);
-	if (!mr)
-		return -ENOMEM;
 	resp.mr_handle = mr->handle;
 	resp.lkey = mr->lkey;
 	resp.rkey = mr->rkey;
-	say("reg_mr", mr);
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+}
+
+/* Of Linux 6.17, newer than the distribution's headers. */
+#define METHOD_REG_MR (UVERBS_METHOD_REG_DMABUF_MR + 1)
+enum {
+	REG_MR_HANDLE, REG_MR_PD_HANDLE, REG_MR_DMA_HANDLE, REG_MR_IOVA, REG_MR_ADDR,
+	REG_MR_LENGTH, REG_MR_ACCESS_FLAGS, REG_MR_FD, REG_MR_FD_OFFSET, REG_MR_RESP_LKEY,
+	REG_MR_RESP_RKEY,
+};
+
+static int reg_ioctl(struct sn_call *c)
+{
+	struct sn_pd *pd = sn_attr_obj(c, REG_MR_PD_HANDLE, SN_PD);
+	struct ib_uverbs_reg_mr in = {
+		.start = sn_attr_num(c, REG_MR_ADDR), .length = sn_attr_num(c, REG_MR_LENGTH),
+		.hca_va = sn_attr_num(c, REG_MR_IOVA),
+		.access_flags = (uint32_t)sn_attr_num(c, REG_MR_ACCESS_FLAGS),
+	};
+	struct sn_mr *mr;
+	int rc;
+
+	/* There are no DMA handles, so none can be named; a file is a dmabuf. */
+	if (!pd || sn_attr(c, REG_MR_DMA_HANDLE))
+		return -ENOENT;
+	if (!sn_attr(c, REG_MR_ADDR) != !!sn_attr(c, REG_MR_FD) ||
+	    !sn_attr(c, REG_MR_FD) != !sn_attr(c, REG_MR_FD_OFFSET))
+		return -EINVAL;
+	rc = sn_attr(c, REG_MR_FD) ? -EOPNOTSUPP : reg(c, pd, &in, &mr);
+	if (rc)
+		return rc;
+	sn_attr_set_handle(c, REG_MR_HANDLE, mr->handle);
+	sn_attr_out(c, REG_MR_RESP_LKEY, &mr->lkey, sizeof(mr->lkey));
+	return sn_attr_out(c, REG_MR_RESP_RKEY, &mr->rkey, sizeof(mr->rkey));
 }
 
 /* All or nothing; the keys stay. */
@@ -141,5 +184,6 @@ const struct sn_method sn_methods_mr[] = {
 	{ UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, 0x1, 0, destroy },
 	{ UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, 0x1f, 0, query },
 	{ UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, 0x1ff, 0, reg_dmabuf },
+	{ UVERBS_OBJECT_MR, METHOD_REG_MR, 0x7ff, 0, reg_ioctl },
 	{ .fn = NULL },
 };
