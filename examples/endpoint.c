@@ -219,7 +219,8 @@ static enum doca_verbs_addr_type addr_type(const struct ex_endpoint *ep)
 	union ibv_gid gid;
 
 	if (ep->port.link_layer != IBV_LINK_LAYER_ETHERNET)
-		return DOCA_VERBS_ADDR_TYPE_IB_NO_GRH;
+		return ep->port.flags & IBV_QPF_GRH_REQUIRED ? DOCA_VERBS_ADDR_TYPE_IB_GRH :
+							       DOCA_VERBS_ADDR_TYPE_IB_NO_GRH;
 	memcpy(gid.raw, ep->local.gid, sizeof(gid.raw));
 	return is_ipv4(&gid) ? DOCA_VERBS_ADDR_TYPE_IPv4 : DOCA_VERBS_ADDR_TYPE_IPv6;
 }

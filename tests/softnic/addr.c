@@ -5,7 +5,8 @@
  * process has to ask another: an address is 16 bytes (IPv4 as ::ffff:a.b.c.d),
  * its last four are the last four of the MAC 02:00:..., the MAC makes the
  * link-local GID. In the other direction, a link-local GID leads to the address
- * with these four bytes on our own network. Linked into the launcher too.
+ * with these four bytes on our own network. The LID of an InfiniBand port is the
+ * address's last 16 bits, likewise. Linked into the launcher too.
  */
 #include "front.h"
 
@@ -19,6 +20,7 @@
 
 #define ROCE_PORT 4791
 #define PICK_TRIES 64
+#define LID_MAX 0xbfff /* above are multicast */
 #define NET_LEN 12 /* bytes of an address before those of the MAC */
 
 static const uint8_t v4_net[NET_LEN] = { [10] = 0xff, [11] = 0xff };
@@ -38,7 +40,7 @@ static bool addr_is_free(uint32_t ip)
 	return is_free;
 }
 
-int sn_addr_pick(struct in6_addr *ip)
+int sn_addr_pick(struct in6_addr *ip, bool lid)
 {
 	uint32_t r, v4;
 	int i;
@@ -47,9 +49,10 @@ int sn_addr_pick(struct in6_addr *ip)
 	for (i = 0; i < PICK_TRIES; i++) {
 		if (getrandom(&r, sizeof(r), 0) != sizeof(r))
 			r = (uint32_t)getpid() * 2654435761u + (uint32_t)i;
-		/* 127.16.0.1 … 127.239.254.254: no zero or broadcast octets */
-		v4 = htonl(127u << 24 | (16 + (r >> 16) % 224) << 16 |
-			   ((r >> 8 & 0xff) % 255) << 8 | (1 + (r & 0xff) % 254));
+		/* 127.16.0.1 … 127.239.254.254: no zero or broadcast octets; a LID
+		 * leads only to its own network of 16 bits, which is then 127.15 */
+		v4 = htonl(127u << 24 | (lid ? 15 : 16 + (r >> 16) % 224) << 16 |
+			   ((r >> 8 & 0xff) % (lid ? 192 : 255)) << 8 | (1 + (r & 0xff) % 254));
 		memcpy(ip->s6_addr + NET_LEN, &v4, 4);
 		if (addr_is_free(v4))
 			return 0;
@@ -127,17 +130,54 @@ bool sn_addr_of_gid(const struct in6_addr *own, const uint8_t gid[16], struct in
 	return !memcmp(gid + 8, guid, 8);
 }
 
-bool sn_gid_at(const struct in6_addr *ip, uint32_t index, struct sn_gid *gid)
+uint16_t sn_lid_of_ip(const struct in6_addr *ip)
 {
-	if (index >= SN_GIDS_USED)
+	uint16_t lid = (uint16_t)(ip->s6_addr[14] << 8 | ip->s6_addr[15]);
+
+	return lid <= LID_MAX ? lid : 0;
+}
+
+bool sn_addr_of_lid(const struct in6_addr *own, uint16_t lid, struct in6_addr *ip)
+{
+	*ip = *own;
+	ip->s6_addr[14] = lid >> 8;
+	ip->s6_addr[15] = lid & 0xff;
+	return lid && lid <= LID_MAX;
+}
+
+void sn_link_local(const struct in6_addr *ip, uint8_t gid[16])
+{
+	memset(gid, 0, 8);
+	gid[0] = 0xfe;
+	gid[1] = 0x80;
+	sn_guid_of_ip(ip, gid + 8);
+}
+
+bool sn_gid_at(const struct sn_cfg *cfg, uint32_t index, struct sn_gid *gid)
+{
+	if (index >= (cfg->infiniband ? 1 : 4))
 		return false;
 	gid->v2 = index & 1;
-	memcpy(gid->raw, ip, 16);
-	if (index < 2) {
-		memset(gid->raw, 0, 8);
-		gid->raw[0] = 0xfe;
-		gid->raw[1] = 0x80;
-		sn_guid_of_ip(ip, gid->raw + 8);
-	}
+	memcpy(gid->raw, &cfg->ip, 16);
+	if (index < 2)
+		sn_link_local(&cfg->ip, gid->raw);
 	return true;
+}
+
+int sn_dest_find(const struct sn_cfg *cfg, const struct sn_dest *dest, struct in6_addr *ip)
+{
+	struct in6_addr by_gid;
+	struct sn_gid own;
+
+	if (!dest->grh && (!cfg->infiniband || cfg->grh_required))
+		return -EINVAL;
+	if (dest->grh && !sn_gid_at(cfg, dest->sgid_index, &own))
+		return -EINVAL;
+	if (!cfg->infiniband)
+		return sn_addr_of_gid(&cfg->ip, dest->dgid, ip) ? 0 : -EHOSTUNREACH;
+	if (!sn_addr_of_lid(&cfg->ip, dest->dlid, ip))
+		return -EINVAL;
+	/* A port drops what is not for its GID: the two must name the same one. */
+	return !dest->grh || (sn_addr_of_gid(&cfg->ip, dest->dgid, &by_gid) &&
+			      sn_addr_same(ip, &by_gid)) ? 0 : -EHOSTUNREACH;
 }

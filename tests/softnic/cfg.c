@@ -122,10 +122,13 @@ static uint32_t cfg_mtu(const struct sn_cfg *cfg)
 void sn_cfg_from_env(struct sn_cfg *cfg)
 {
 	const char *ip = getenv("SOFTNIC_IP"), *trace = getenv("SOFTNIC_TRACE");
+	const char *link = getenv("SOFTNIC_LINK_LAYER");
 
 	memset(cfg, 0, sizeof(*cfg));
+	cfg->infiniband = !strcmp(link ? link : "", "infiniband");
+	cfg->grh_required = env_num("SOFTNIC_GRH_REQUIRED", 0);
 	if (!ip || !sn_addr_parse(ip, &cfg->ip))
-		sn_addr_pick(&cfg->ip);
+		sn_addr_pick(&cfg->ip, cfg->infiniband);
 	env_str("SOFTNIC_NAME", cfg->name, sizeof(cfg->name), "mlx5_0");
 	env_str("SOFTNIC_SYSFS", cfg->sysfs, sizeof(cfg->sysfs), "");
 	env_str("SOFTNIC_PCAP", cfg->pcap, sizeof(cfg->pcap), "");

@@ -50,6 +50,11 @@ static const struct cap_value general[] = {
 	{ NIC_F(0xa4, 31, 0), 1 },	/* num_of_uars_per_page */
 };
 
+static const struct cap_value general_ib[] = {
+	{ NIC_F(0x34, 9, 8), 0 },	/* port_type: InfiniBand */
+	{ NIC_F(0x40, 2, 2), 0 },	/* roce */
+};
+
 static const struct cap_value roce[] = {
 	{ NIC_F(0x10, 19, 16), 3 },	/* l3_type: IPv4 and IPv6 */
 	{ NIC_F(0x10, 7, 0), 5 },	/* roce_version: 1 and 2 */
@@ -82,6 +87,7 @@ static void cap_fill(uint8_t *cap, const struct cap_value *v, size_t n)
 uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 {
 	static const uint32_t mask[] = { 0xffffffff, 0x0000ffff, 0, 0 };
+	bool ib = cmd->dev->cfg.infiniband;
 	uint8_t *cap = cmd->out + CAP_OUT;
 	uint8_t st = sn_cmd_reserved(cmd, mask, 4);
 
@@ -92,9 +98,18 @@ uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 				   "capability output too short");
 	/* Bit 0 asks for the current instead of the maximum: they are the same. */
 	switch (nic_get(cmd->in, IN_OP_MOD) >> 1) {
-	case CAP_GENERAL: CAP_FILL(cap, general); break;
+	case CAP_GENERAL:
+		CAP_FILL(cap, general);
+		if (ib)
+			CAP_FILL(cap, general_ib);
+		break;
 	case CAP_ATOMIC: CAP_FILL(cap, atomic); break;
-	case CAP_ROCE: CAP_FILL(cap, roce); break;
+	case CAP_ROCE:
+		if (!ib) {
+			CAP_FILL(cap, roce);
+			break;
+		}
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x100003, "RoCE on InfiniBand");
 	case CAP_GENERAL_2:
 		if (cmd->dev->cfg.no_dbr_cap)
 			CAP_FILL(cap, general_2);
@@ -117,9 +132,9 @@ uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd)
 		return st;
 	if (cmd->out_len < 0x30)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x760001, "output too short");
-	if (index >= SN_GIDS)
+	if (index >= SN_GIDS || cmd->dev->cfg.infiniband)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x760002, "no such RoCE address");
-	if (!sn_gid_at(&cmd->dev->cfg.ip, index, &gid))
+	if (!sn_gid_at(&cmd->dev->cfg, index, &gid))
 		return SN_OK; /* an empty slot is zeros */
 	memcpy(entry, gid.raw, 16);
 	sn_mac_of_ip(&cmd->dev->cfg.ip, m);

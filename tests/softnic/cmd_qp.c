@@ -7,6 +7,7 @@
 #include "front.h"
 #include "prm_nic.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,18 +222,25 @@ static uint8_t check_mac(struct sn_cmd *cmd, const struct sn_qp *qp)
 
 static uint8_t read_path(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *path)
 {
-	qp->sgid_index = (uint8_t)nic_get(path, ADS_SRC_ADDR_INDEX);
+	const struct sn_cfg *cfg = &cmd->dev->cfg;
+	int rc;
+
+	qp->dest.sgid_index = (uint8_t)nic_get(path, ADS_SRC_ADDR_INDEX);
+	qp->dest.dlid = (uint16_t)nic_get(path, ADS_RLID);
+	/* Over Ethernet there always is one; the bit is InfiniBand's. */
+	qp->dest.grh = !cfg->infiniband || nic_get(path, ADS_GRH);
 	qp->way.hop_limit = (uint8_t)nic_get(path, ADS_HOP_LIMIT);
 	qp->way.tclass = (uint8_t)(nic_get(path, ADS_TCLASS) | nic_get(path, ADS_DSCP) << 2);
 	qp->sl = (uint8_t)nic_get(path, ADS_SL);
 	qp->way.sport = (uint16_t)nic_get(path, ADS_UDP_SPORT);
-	memcpy(qp->dgid, path + ADS_RGID, 16);
+	memcpy(qp->dest.dgid, path + ADS_RGID, 16);
 	memcpy(qp->dmac, path + 0x26, 6);
-	if (qp->sgid_index >= SN_GIDS_USED)
-		return sn_cmd_fail(cmd, SN_ST_INDEX, 0x503001, "no such source GID");
-	if (!sn_addr_of_gid(&cmd->dev->cfg.ip, qp->dgid, &qp->way.ip))
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503006, "no way to the remote GID");
-	return check_mac(cmd, qp);
+	rc = sn_dest_find(cfg, &qp->dest, &qp->way.ip);
+	if (rc == -EINVAL)
+		return sn_cmd_fail(cmd, SN_ST_INDEX, 0x503001, "source GID, LID or GRH");
+	if (rc)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503006, "no way to the remote port");
+	return cfg->infiniband ? SN_OK : check_mac(cmd, qp);
 }
 
 static uint8_t to_rtr(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt)
@@ -352,15 +360,16 @@ static uint32_t log2_of(uint32_t n)
 static void query_path(uint8_t *path, const struct sn_qp *qp)
 {
 	nic_set(path, ADS_PKEY_INDEX, qp->pkey_index);
-	nic_set(path, ADS_GRH, 1);
+	nic_set(path, ADS_GRH, qp->dest.grh);
+	nic_set(path, ADS_RLID, qp->dest.dlid);
 	nic_set(path, ADS_ACK_TIMEOUT, qp->ack_timeout);
-	nic_set(path, ADS_SRC_ADDR_INDEX, qp->sgid_index);
+	nic_set(path, ADS_SRC_ADDR_INDEX, qp->dest.sgid_index);
 	nic_set(path, ADS_HOP_LIMIT, qp->way.hop_limit);
 	nic_set(path, ADS_TCLASS, qp->way.tclass);
 	nic_set(path, ADS_UDP_SPORT, qp->way.sport);
 	nic_set(path, ADS_SL, qp->sl);
 	nic_set(path, ADS_PORT, qp->port);
-	memcpy(path + ADS_RGID, qp->dgid, 16);
+	memcpy(path + ADS_RGID, qp->dest.dgid, 16);
 	memcpy(path + 0x26, qp->dmac, 6);
 }
 

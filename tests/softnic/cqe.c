@@ -56,6 +56,8 @@ static void fill(uint8_t cqe[64], const struct sn_cq *cq, const struct sn_qp *qp
 		cqe[55] = a->synd;
 		return;
 	}
+	cqe[22] = a->slid >> 8;
+	cqe[23] = a->slid;
 	sn_put32(cqe + 24, a->flags_rqpn);
 	memcpy(cqe + 36, &a->imm, 4);
 	sn_put32(cqe + 44, a->byte_cnt);

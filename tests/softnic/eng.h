@@ -405,7 +405,7 @@ void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 struct sn_cqe_args {
 	uint8_t opcode, synd, vendor, wqe_opcode;
 	bool solicited;
-	uint16_t counter;
+	uint16_t counter, slid;
 	uint32_t byte_cnt, imm, flags_rqpn;
 };
 void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp,

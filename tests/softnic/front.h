@@ -17,8 +17,10 @@
 #define SN_HANDLES 262144u
 #define SN_COMP_VECTORS 4u
 #define SN_EQN_BASE 8u
+#define SN_SM_LID 1u
+/* Bits of the port, as mlx5 ports of that kind report them. */
+#define SN_PORT_CAP(cfg) ((cfg)->infiniband ? 0x2651e848u : 0x04010000u)
 #define SN_GIDS 8u	/* slots of the table, the last ones empty */
-#define SN_GIDS_USED 4u
 #define SN_MEMFD_SIZE (1ull << 30)
 #define SN_TIMESTAMP_MASK 0x7fffffffffffffffull
 #define SN_CDEV_MAJOR 231
@@ -83,18 +85,11 @@ struct sn_ah {
 };
 
 /* ---- addr.c, sysfs.c: also in softnic-run ---- */
-struct sn_gid {
-	uint8_t raw[16];
-	bool v2; /* RoCE version 2, otherwise 1 */
-};
-int sn_addr_pick(struct in6_addr *ip); /* a free loopback address */
+int sn_addr_pick(struct in6_addr *ip, bool lid); /* a free loopback address; with a LID */
 bool sn_addr_parse(const char *text, struct in6_addr *ip);
 void sn_addr_text(const struct in6_addr *ip, char text[INET6_ADDRSTRLEN]);
 void sn_mac_of_ip(const struct in6_addr *ip, uint8_t mac[6]);
 void sn_guid_of_ip(const struct in6_addr *ip, uint8_t guid[8]);
-/* As the kernel orders them: link-local, then the address, version 1 before 2 of each;
- * false: the slot is empty. */
-bool sn_gid_at(const struct in6_addr *ip, uint32_t index, struct sn_gid *gid);
 int sn_sysfs_build(const char *root, const struct sn_cfg *cfg);
 void sn_sysfs_remove(const char *root);
 #define SN_PCI_DOMAIN "5043"

@@ -139,6 +139,7 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 /* Address path, relative to QPC_PATH */
 #define ADS_PKEY_INDEX NIC_F(0x00, 15, 0)
 #define ADS_GRH NIC_F(0x04, 23, 23)
+#define ADS_RLID NIC_F(0x04, 15, 0)
 #define ADS_ACK_TIMEOUT NIC_F(0x08, 31, 27)
 #define ADS_SRC_ADDR_INDEX NIC_F(0x08, 23, 16)
 #define ADS_HOP_LIMIT NIC_F(0x08, 7, 0)

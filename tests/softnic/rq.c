@@ -141,12 +141,41 @@ static void fill_grh(uint8_t grh[GRH_LEN], const uint8_t *header, uint32_t len)
 	h[11] = sum;
 }
 
+static void fill_ib_grh(uint8_t grh[GRH_LEN], const struct sn_pkt *pkt)
+{
+	uint32_t len = pkt->len + 4u;
+
+	grh[0] = 6 << 4;
+	grh[4] = len >> 8;
+	grh[5] = len;
+	grh[6] = 0x1b; /* a BTH comes next */
+	grh[7] = pkt->hop_limit;
+	sn_link_local(&pkt->src, grh + 8);
+	sn_link_local(&pkt->dst, grh + 24);
+}
+
+/* The room before the data, and what the CQE says of it. */
+static uint32_t fill_room(struct sn_eng *e, uint8_t grh[GRH_LEN], const struct sn_pkt *pkt)
+{
+	uint32_t ip = pkt->head - 8u;
+
+	if (!e->dev->cfg.infiniband) {
+		fill_grh(grh, pkt->ip_udp, ip);
+		return RQPN_GRH | (ip == GRH_LEN ? RQPN_IPV6 : RQPN_IPV4);
+	}
+	/* The wire cannot say if the sender had a GRH: only where all must have one. */
+	if (!e->dev->cfg.grh_required)
+		return 0;
+	fill_ib_grh(grh, pkt);
+	return RQPN_GRH;
+}
+
 /* A datagram: 40 bytes of header room, which end with the IP header. */
 void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 	      const struct sn_pkt *pkt, const uint8_t *p, uint32_t len)
 {
 	bool imm = bth->opcode == SN_BTH_UD_SEND_IMM;
-	uint32_t head = imm ? 12 : 8, ip = pkt->head - 8u;
+	uint32_t head = imm ? 12 : 8;
 	struct sn_cqe_args a = { .opcode = imm ? SN_CQE_RESP_SEND_IMM : SN_CQE_RESP_SEND,
 				 .solicited = bth->solicited };
 	uint8_t grh[GRH_LEN] = { 0 };
@@ -165,14 +194,14 @@ void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 		SN_COUNT(e, q->qp, dropped_messages, 1);
 		return;
 	}
-	fill_grh(grh, pkt->ip_udp, ip);
+	a.flags_rqpn = fill_room(e, grh, pkt) | (sn_get32(p + 4) & 0xffffff);
+	if (e->dev->cfg.infiniband)
+		a.slid = sn_lid_of_ip(&pkt->src);
 	synd = sn_rq_scatter(e, q, &w, 0, grh, GRH_LEN);
 	if (!synd)
 		synd = sn_rq_scatter(e, q, &w, GRH_LEN, p + head, len - head);
 	a.counter = w.idx;
 	a.byte_cnt = GRH_LEN + len - head;
-	a.flags_rqpn = RQPN_GRH | (ip == GRH_LEN ? RQPN_IPV6 : RQPN_IPV4) |
-		       (sn_get32(p + 4) & 0xffffff);
 	if (imm)
 		memcpy(&a.imm, p + 8, 4);
 	if (synd) {

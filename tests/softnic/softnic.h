@@ -30,6 +30,8 @@ struct sn_cfg {
 	struct in6_addr ip;	 /* this process's address; of IPv4: ::ffff:a.b.c.d */
 	char name[32];		 /* "mlx5_0" */
 	char ndev[16];		 /* interface that has ip; empty: none has */
+	bool infiniband;	 /* link layer of the port, otherwise Ethernet */
+	bool grh_required;	 /* of an InfiniBand port; Ethernet always needs one */
 	char sysfs[256];	 /* root of the generated tree */
 	char pcap[256];		 /* capture of the wire; empty: none */
 	char stats_dir[256];	 /* per-process JSON at exit; empty: none */
@@ -172,6 +174,13 @@ struct sn_srq {
 	int users;
 };
 
+/* Another port, as an address vector names it. */
+struct sn_dest {
+	uint8_t dgid[16], sgid_index;
+	bool grh;      /* the GIDs count */
+	uint16_t dlid; /* InfiniBand */
+};
+
 /* The way of packets to another port: its address, and what IP and UDP headers say. */
 struct sn_way {
 	struct in6_addr ip; /* unspecified: leads nowhere */
@@ -201,9 +210,10 @@ struct sn_qp {
 	bool cd_master;
 
 	/* address vector and transport attributes, host byte order */
-	uint8_t port, sgid_index, sl, path_mtu; /* path_mtu: IB code 1..5 */
-	uint8_t dgid[16], dmac[6];
-	struct sn_way way;	/* where dgid leads */
+	uint8_t port, sl, path_mtu; /* path_mtu: IB code 1..5 */
+	struct sn_dest dest;
+	uint8_t dmac[6];
+	struct sn_way way;	/* to dest */
 	uint16_t pkey_index;
 	uint32_t dest_qpn, sq_psn, rq_psn, qkey, flow_label;
 	uint8_t retry_cnt, rnr_retry, ack_timeout, min_rnr_timer;
@@ -277,8 +287,20 @@ bool sn_mem_is_gpu(uint64_t va, uint64_t len);
 bool sn_mem_readable(uint64_t va, uint64_t len); /* host memory mapped and readable */
 
 /* ---- addr.c: addresses, by both sides ---- */
-/* Where a GID leads from the port whose address is own; false: nowhere. */
+/* Where a GID or LID leads from the port whose address is own; false: nowhere. */
 bool sn_addr_of_gid(const struct in6_addr *own, const uint8_t gid[16], struct in6_addr *ip);
+bool sn_addr_of_lid(const struct in6_addr *own, uint16_t lid, struct in6_addr *ip);
+/* The address of a destination: 0, -EINVAL: badly named, -EHOSTUNREACH: leads nowhere. */
+int sn_dest_find(const struct sn_cfg *cfg, const struct sn_dest *dest, struct in6_addr *ip);
+struct sn_gid {
+	uint8_t raw[16];
+	bool v2; /* RoCE version 2, otherwise 1 or InfiniBand */
+};
+/* As the kernel orders them. RoCE: link-local, then the address, version 1 before 2 of
+ * each; InfiniBand: one. false: the slot is empty. */
+bool sn_gid_at(const struct sn_cfg *cfg, uint32_t index, struct sn_gid *gid);
+void sn_link_local(const struct in6_addr *ip, uint8_t gid[16]);
+uint16_t sn_lid_of_ip(const struct in6_addr *ip);
 static inline bool sn_addr_same(const struct in6_addr *a, const struct in6_addr *b)
 {
 	return !memcmp(a, b, sizeof(*a));

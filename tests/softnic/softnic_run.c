@@ -54,6 +54,8 @@ static const struct setting {
 	{ "delay-us", "SOFTNIC_DELAY_US", 1 },
 	{ "stall", "SOFTNIC_STALL", 1 },
 	{ "mtu", "SOFTNIC_MTU", 1 },
+	{ "link-layer", "SOFTNIC_LINK_LAYER", 1 },
+	{ "grh-required", "SOFTNIC_GRH_REQUIRED", 0 },
 	{ "err-after", "SOFTNIC_ERR_AFTER", 1 },
 };
 
@@ -119,7 +121,7 @@ static int parse(int argc, char **argv, bool *preload)
 /* An address that was asked for must be one of this machine's. */
 static int set_address(struct sn_cfg *cfg)
 {
-	const char *given = getenv("SOFTNIC_IP");
+	const char *given = getenv("SOFTNIC_IP"), *layer = getenv("SOFTNIC_LINK_LAYER");
 	char text[INET6_ADDRSTRLEN];
 	struct in6_addr ip;
 
@@ -127,7 +129,17 @@ static int set_address(struct sn_cfg *cfg)
 		errno = EINVAL;
 		return -1;
 	}
+	if (layer && strcmp(layer, "ethernet") && strcmp(layer, "infiniband")) {
+		errno = EINVAL;
+		return -1;
+	}
 	sn_cfg_from_env(cfg);
+	if (cfg->infiniband && !sn_lid_of_ip(&cfg->ip)) {
+		fprintf(stderr, "softnic-run: the last 16 bits of an InfiniBand port's address "
+				"are its LID, 1 to 49151\n");
+		errno = EINVAL;
+		return -1;
+	}
 	if (!cfg->ndev[0]) {
 		errno = EADDRNOTAVAIL;
 		return -1;

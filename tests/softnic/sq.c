@@ -113,11 +113,20 @@ static const uint8_t *parse_atomic(struct sn_msg *m, const uint8_t *p, unsigned 
 
 static const uint8_t *parse_av(struct sn_eng *e, struct sn_msg *m, const uint8_t *p)
 {
+	/* A place for both: the LID, and over Ethernet the UDP source port. */
+	bool ib = e->dev->cfg.infiniband;
+	uint32_t grh = sn_get32(p + 28);
+	struct sn_dest dest = { .dlid = (uint16_t)(p[14] << 8 | p[15]), .grh = !ib || grh >> 30 & 1,
+				.sgid_index = (uint8_t)(grh >> 20) };
+
 	m->ud.qkey = sn_get32(p);
 	m->ud.qpn = sn_get32(p + 8) & 0xffffff;
-	m->ud.way = (struct sn_way){ .sport = (uint16_t)(p[14] << 8 | p[15]), .tclass = p[26],
+	m->ud.way = (struct sn_way){ .sport = dest.dlid, .tclass = p[26],
 				     .hop_limit = p[27] };
-	if (!sn_addr_of_gid(&e->dev->cfg.ip, p + 32, &m->ud.way.ip))
+	if (ib)
+		m->ud.way.sport = 0;
+	memcpy(dest.dgid, p + 32, 16);
+	if (sn_dest_find(&e->dev->cfg, &dest, &m->ud.way.ip))
 		m->ud.way.ip = in6addr_any;
 	return p + AV_LEN;
 }

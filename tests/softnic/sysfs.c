@@ -108,12 +108,12 @@ static void tree_gids(struct tree *t, const struct sn_cfg *cfg)
 
 	for (i = 0; i < SN_GIDS; i++) {
 		memset(&gid, 0, sizeof(gid));
-		used = sn_gid_at(&cfg->ip, i, &gid);
+		used = sn_gid_at(cfg, i, &gid);
 		hex_groups(text, gid.raw, 8);
 		snprintf(name, sizeof(name), "gids/%u", i);
 		tree_file(t, name, "%s", text);
 		tree_gid_attr(t, "types", i, !used ? "" : gid.v2 ? "RoCE v2" : "IB/RoCE v1");
-		tree_gid_attr(t, "ndevs", i, used ? cfg->ndev : "");
+		tree_gid_attr(t, "ndevs", i, used && !cfg->infiniband ? cfg->ndev : "");
 	}
 }
 
@@ -138,12 +138,12 @@ static void tree_port(struct tree *t, const char *ib, const struct sn_cfg *cfg)
 	tree_file(t, "state", "4: ACTIVE");
 	tree_file(t, "phys_state", "5: LinkUp");
 	tree_file(t, "rate", "100 Gb/sec (4X EDR)");
-	tree_file(t, "link_layer", "Ethernet");
-	tree_file(t, "lid", "0x0");
+	tree_file(t, "link_layer", "%s", cfg->infiniband ? "InfiniBand" : "Ethernet");
+	tree_file(t, "lid", "0x%x", cfg->infiniband ? sn_lid_of_ip(&cfg->ip) : 0);
 	tree_file(t, "lid_mask_count", "0");
-	tree_file(t, "sm_lid", "0x0");
+	tree_file(t, "sm_lid", "0x%x", cfg->infiniband ? SN_SM_LID : 0);
 	tree_file(t, "sm_sl", "0");
-	tree_file(t, "cap_mask", "0x04010000");
+	tree_file(t, "cap_mask", "0x%08x", SN_PORT_CAP(cfg));
 	tree_file(t, "pkeys/0", "0xffff");
 	for (i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++)
 		tree_file(t, zeros[i], "0");
@@ -209,7 +209,8 @@ int sn_sysfs_build(const char *root, const struct sn_cfg *cfg)
 	tree_pci(&t);
 	tree_ib(&t, ib, cfg);
 	tree_port(&t, ib, cfg);
-	tree_net(&t, cfg->ndev);
+	if (!cfg->infiniband)
+		tree_net(&t, cfg->ndev);
 
 	tree_base(&t, PCI_DIR "/infiniband_verbs/uverbs0");
 	tree_file(&t, "ibdev", "%s", name);

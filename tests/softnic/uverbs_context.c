@@ -136,7 +136,7 @@ static int device_start(struct sn_dev *dev)
 		pthread_mutex_unlock(&dev->lock);
 		if (rc != -EADDRINUSE && rc != -EADDRNOTAVAIL)
 			break;
-		rc = sn_addr_pick(&dev->cfg.ip);
+		rc = sn_addr_pick(&dev->cfg.ip, dev->cfg.infiniband);
 		if (rc)
 			break;
 		rc = -EADDRINUSE;

@@ -66,6 +66,16 @@ static int query_context(struct sn_call *c)
 			   (uint16_t)MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX);
 }
 
+static void port_infiniband(struct sn_call *c, struct ib_uverbs_query_port_resp *p)
+{
+	p->link_layer = IBV_LINK_LAYER_INFINIBAND;
+	p->lid = sn_lid_of_ip(&c->dev->cfg.ip);
+	p->sm_lid = SN_SM_LID;
+	p->max_vl_num = 4; /* code of 8 */
+	p->subnet_timeout = 18;
+	p->flags = c->dev->cfg.grh_required ? IBV_QPF_GRH_REQUIRED : 0;
+}
+
 static int query_port(struct sn_call *c)
 {
 	static const uint8_t mtu_code[] = { 1, 2, 3, 4, 5 };
@@ -77,7 +87,7 @@ static int query_port(struct sn_call *c)
 		return -EINVAL;
 	while (code < 4 && (256u << code) < c->dev->cfg.mtu)
 		code++;
-	p->port_cap_flags = 0x04010000;
+	p->port_cap_flags = SN_PORT_CAP(&c->dev->cfg);
 	p->max_msg_sz = 1u << 30;
 	p->gid_tbl_len = SN_GIDS;
 	p->pkey_tbl_len = 1;
@@ -89,7 +99,9 @@ static int query_port(struct sn_call *c)
 	p->active_speed = 32; /* of 25 Gb/s */
 	p->phys_state = 5;
 	p->link_layer = IBV_LINK_LAYER_ETHERNET;
-	p->flags = 1; /* needs a GRH */
+	p->flags = IBV_QPF_GRH_REQUIRED;
+	if (c->dev->cfg.infiniband)
+		port_infiniband(c, p);
 	return sn_attr_out(c, UVERBS_ATTR_QUERY_PORT_RESP, &resp, sizeof(resp));
 }
 
@@ -120,12 +132,16 @@ static bool gid_entry(struct sn_call *c, uint32_t index, struct ib_uverbs_gid_en
 {
 	struct sn_gid gid;
 
-	if (!sn_gid_at(&c->dev->cfg.ip, index, &gid))
+	if (!sn_gid_at(&c->dev->cfg, index, &gid))
 		return false;
 	memset(e, 0, sizeof(*e));
 	memcpy(e->gid, gid.raw, 16);
 	e->gid_index = index;
 	e->port_num = 1;
+	if (c->dev->cfg.infiniband) {
+		e->gid_type = IB_UVERBS_GID_TYPE_IB;
+		return true;
+	}
 	e->gid_type = gid.v2 ? IB_UVERBS_GID_TYPE_ROCE_V2 : IB_UVERBS_GID_TYPE_ROCE_V1;
 	e->netdev_ifindex = if_nametoindex(c->dev->cfg.ndev);
 	return true;

@@ -91,19 +91,22 @@ static uint16_t udp_sport(const struct sn_qp *qp)
 
 static int set_path(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs_qp_dest *d)
 {
-	struct sn_gid gid;
+	struct sn_gid gid = { .v2 = false };
+	int rc;
 
-	if (!d->is_global || d->sgid_index >= SN_GIDS_USED || d->port_num != 1)
+	if (d->port_num != 1)
 		return -EINVAL;
-	if (!sn_addr_of_gid(&c->dev->cfg.ip, d->dgid, &qp->way.ip))
-		return -EHOSTUNREACH;
-	memcpy(qp->dgid, d->dgid, 16);
+	qp->dest = (struct sn_dest){ .grh = d->is_global, .sgid_index = d->sgid_index,
+				     .dlid = d->dlid };
+	memcpy(qp->dest.dgid, d->dgid, 16);
+	rc = sn_dest_find(&c->dev->cfg, &qp->dest, &qp->way.ip);
+	if (rc)
+		return rc;
 	sn_mac_of_ip(&qp->way.ip, qp->dmac);
-	qp->sgid_index = d->sgid_index;
 	qp->way.hop_limit = d->hop_limit;
 	qp->way.tclass = d->traffic_class;
 	qp->sl = d->sl;
-	sn_gid_at(&c->dev->cfg.ip, d->sgid_index, &gid);
+	sn_gid_at(&c->dev->cfg, d->sgid_index, &gid);
 	qp->flow_label = d->flow_label & 0xfffff;
 	qp->way.sport = gid.v2 ? udp_sport(qp) : 0;
 	return 0;
@@ -201,13 +204,14 @@ int sn_write_modify_qp(struct sn_call *c, bool ex)
 
 static void answer_path(struct ib_uverbs_qp_dest *d, const struct sn_qp *qp)
 {
-	memcpy(d->dgid, qp->dgid, 16);
-	d->sgid_index = qp->sgid_index;
+	memcpy(d->dgid, qp->dest.dgid, 16);
+	d->sgid_index = qp->dest.sgid_index;
+	d->dlid = qp->dest.dlid;
 	d->hop_limit = qp->way.hop_limit;
 	d->traffic_class = qp->way.tclass;
 	d->sl = qp->sl;
 	d->flow_label = qp->flow_label;
-	d->is_global = 1;
+	d->is_global = qp->dest.grh;
 	d->port_num = qp->port;
 }
 

@@ -114,18 +114,22 @@ static int create_ah(struct sn_call *c)
 		struct ib_uverbs_ah_attr attr;
 	} in;
 	struct mlx5_ib_create_ah_resp drv = { .response_length = sizeof(drv) };
+	struct sn_dest dest;
 	struct in6_addr ip;
+	int rc;
 	struct sn_pd *pd;
 	struct sn_ah *ah;
 
 	sn_attr_in(c, UVERBS_ATTR_CORE_IN, &in, sizeof(in));
 	pd = sn_handle_get(c->dev, c->ctx, in.pd_handle, SN_PD);
-	/* Over Ethernet an address is a GID. */
-	if (!pd || !in.attr.is_global || in.attr.port_num != 1 ||
-	    in.attr.grh.sgid_index >= SN_GIDS_USED)
+	if (!pd || in.attr.port_num != 1)
 		return -EINVAL;
-	if (!sn_addr_of_gid(&c->dev->cfg.ip, in.attr.grh.dgid, &ip))
-		return -EHOSTUNREACH;
+	dest = (struct sn_dest){ .grh = in.attr.is_global, .dlid = in.attr.dlid,
+				 .sgid_index = in.attr.grh.sgid_index };
+	memcpy(dest.dgid, in.attr.grh.dgid, 16);
+	rc = sn_dest_find(&c->dev->cfg, &dest, &ip);
+	if (rc)
+		return rc;
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return -ENOMEM;

@@ -6,6 +6,7 @@
  */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <string.h>
 
 #include "../softnic/eng.h"
@@ -21,9 +22,10 @@ static struct in6_addr addr(const char *text)
 
 static void gid_text(const struct in6_addr *ip, uint32_t index, char text[INET6_ADDRSTRLEN])
 {
+	struct sn_cfg cfg = { .ip = *ip };
 	struct sn_gid gid;
 
-	cr_assert(sn_gid_at(ip, index, &gid));
+	cr_assert(sn_gid_at(&cfg, index, &gid));
 	cr_assert_eq(gid.v2, index % 2 == 1);
 	cr_assert(inet_ntop(AF_INET6, gid.raw, text, INET6_ADDRSTRLEN));
 }
@@ -31,6 +33,7 @@ static void gid_text(const struct in6_addr *ip, uint32_t index, char text[INET6_
 Test(softnic_addr, gids_of_an_ipv4_address)
 {
 	struct in6_addr ip = addr("192.168.17.5");
+	struct sn_cfg cfg = { .ip = ip };
 	char text[INET6_ADDRSTRLEN];
 	struct sn_gid gid;
 
@@ -38,7 +41,7 @@ Test(softnic_addr, gids_of_an_ipv4_address)
 	cr_assert_str_eq(text, "fe80::c0ff:fea8:1105");
 	gid_text(&ip, 3, text);
 	cr_assert_str_eq(text, "::ffff:192.168.17.5");
-	cr_assert_not(sn_gid_at(&ip, 4, &gid));
+	cr_assert_not(sn_gid_at(&cfg, 4, &gid));
 }
 
 Test(softnic_addr, gids_of_an_ipv6_address)
@@ -59,12 +62,13 @@ Test(softnic_addr, every_gid_leads_back)
 		{ "2001:db8::1", "2001:db8::ff:fe" },
 	};
 	struct in6_addr own, peer, got;
+	struct sn_cfg cfg = { 0 };
 	struct sn_gid gid;
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		own = addr(pairs[i][0]);
-		peer = addr(pairs[i][1]);
-		for (uint32_t n = 0; sn_gid_at(&peer, n, &gid); n++) {
+		cfg.ip = peer = addr(pairs[i][1]);
+		for (uint32_t n = 0; sn_gid_at(&cfg, n, &gid); n++) {
 			cr_assert(sn_addr_of_gid(&own, gid.raw, &got), "%s %u", pairs[i][1], n);
 			cr_assert(sn_addr_same(&got, &peer), "%s %u", pairs[i][1], n);
 		}
@@ -111,9 +115,53 @@ Test(softnic_addr, picked_addresses_are_loopback)
 {
 	struct in6_addr ip;
 
-	cr_assert_eq(sn_addr_pick(&ip), 0);
-	cr_assert(IN6_IS_ADDR_V4MAPPED(&ip));
-	cr_assert_eq(ip.s6_addr[12], 127);
+	for (int lid = 0; lid < 2; lid++) {
+		cr_assert_eq(sn_addr_pick(&ip, lid), 0);
+		cr_assert(IN6_IS_ADDR_V4MAPPED(&ip));
+		cr_assert_eq(ip.s6_addr[12], 127);
+		cr_assert_eq(ip.s6_addr[13] == 15, lid);
+		cr_assert(!lid || sn_lid_of_ip(&ip));
+	}
+}
+
+Test(softnic_addr, lids_lead_back)
+{
+	struct in6_addr own = addr("127.15.0.1"), peer = addr("127.15.191.254"), got;
+
+	cr_assert_eq(sn_lid_of_ip(&own), 1);
+	cr_assert_eq(sn_lid_of_ip(&peer), 0xbffe);
+	cr_assert(sn_addr_of_lid(&own, 0xbffe, &got) && sn_addr_same(&got, &peer));
+	cr_assert_not(sn_addr_of_lid(&own, 0, &got));
+	cr_assert_not(sn_addr_of_lid(&own, 0xc000, &got), "multicast");
+	peer = addr("127.15.192.1");
+	cr_assert_eq(sn_lid_of_ip(&peer), 0);
+}
+
+Test(softnic_addr, destinations)
+{
+	struct sn_cfg roce = { .ip = addr("127.15.0.1") }, ib = roce, peer = roce;
+	struct sn_dest d = { .dlid = 0x203 };
+	struct in6_addr got;
+	struct sn_gid gid;
+
+	ib.infiniband = true;
+	peer.ip = addr("127.15.2.3");
+	cr_assert_eq(sn_dest_find(&roce, &d, &got), -EINVAL, "RoCE without GRH");
+	cr_assert_eq(sn_dest_find(&ib, &d, &got), 0);
+	cr_assert(sn_addr_same(&got, &peer.ip));
+	ib.grh_required = true;
+	cr_assert_eq(sn_dest_find(&ib, &d, &got), -EINVAL, "GRH required");
+	d.grh = true;
+	cr_assert(sn_gid_at(&peer, 0, &gid));
+	memcpy(d.dgid, gid.raw, 16);
+	cr_assert_eq(sn_dest_find(&ib, &d, &got), 0);
+	d.dlid++;
+	cr_assert_eq(sn_dest_find(&ib, &d, &got), -EHOSTUNREACH, "LID and GID of two ports");
+	cr_assert_eq(sn_dest_find(&roce, &d, &got), 0);
+	d.sgid_index = 1;
+	cr_assert_eq(sn_dest_find(&ib, &d, &got), -EINVAL, "one GID only");
+	d.sgid_index = 4;
+	cr_assert_eq(sn_dest_find(&roce, &d, &got), -EINVAL, "an empty slot");
 }
 
 /* Of the 48 bytes, exactly traffic class, flow label, hop limit and checksum are free. */
