@@ -171,6 +171,7 @@ struct sn_qp_eng {
 	uint32_t epsn, msn;
 	bool nak_sent;		 /* sequence NAK sent, waiting for epsn */
 	bool ack_due;
+	uint8_t ack_held;	 /* passes that it waited for more packets */
 	uint8_t nak_due;	 /* syndrome byte, 0: none */
 	uint8_t in_msg;		 /* 0 none, 1 SEND, 2 WRITE: between first and last packet */
 	uint64_t w_va;		 /* current WRITE */
@@ -243,7 +244,7 @@ struct sn_port {
 struct sn_eng {
 	struct sn_dev *dev;
 	pthread_t thread;
-	bool running;
+	bool running, few_cores;
 	int stop; /* atomic */
 	int kicked; /* atomic: a write to evfd is pending */
 	int evfd, sock;
@@ -260,7 +261,7 @@ struct sn_eng {
 	bool no_dbr, sweep_no_dbr; /* the last sweep met a QP without record; this one did */
 	uint32_t uars[SN_MAX_UARS];	     /* pages in use, see sn_uar_list */
 	unsigned nuars, next_uar;
-	uint64_t next_settle, next_gpu_sweep, next_breath;
+	uint64_t next_settle, next_gpu_sweep;
 	bool dead; /* copy in a forked child */
 
 	struct sn_pkt *free;
@@ -270,7 +271,8 @@ struct sn_eng {
 	unsigned nlocal;
 	struct sn_pkt *delayed; /* sorted by due */
 	struct sn_pkt *held;	/* to be sent after the next packet */
-	struct sn_pkt *rx[SN_RXQ];
+	struct sn_rx *rx;	/* of wire.c */
+	bool arriving;		/* the socket had packets in this pass */
 
 	uint64_t rng, started;
 	bool stalled;
@@ -344,6 +346,11 @@ void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q); /* there may be somethin
 void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q); /* of a send request */
 void sn_eng_rts_count(struct sn_eng *e);
+
+/* waiting.c: between passes; ns of sn_wait_time, any: the pass found work */
+void sn_wait_setup(struct sn_eng *e);
+long sn_wait_time(const struct sn_eng *e);
+void sn_wait(struct sn_eng *e, long ns, bool any);
 
 /* uar_watch.c: what rang since the last pass; true if anything did */
 void sn_uar_list(struct sn_eng *e);

@@ -2,35 +2,22 @@
 /* Copyright (c) gdaki authors */
 /*
  * The NIC thread: one per process, a pass over wire, registers and queue pairs
- * under the device lock, and what it does between passes: spin for a moment
- * after activity, then sleep in poll on the socket and on a wake-up file, for a
- * short time while a QP can send (registers do not wake anybody), longer
- * otherwise, without end when there is nothing to serve. Also the calls of the
+ * under the device lock, and waiting.c between passes. Also the calls of the
  * front, and what remains after fork: nothing runs in the child.
  */
 #include <errno.h>
-#include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "eng.h"
 
-#define SPIN_NS 50000ull
-#define SLEEP_ACTIVE_NS 50000
-#define SLEEP_IDLE_NS 2000000
 #define STOP_LIMIT_S 5
-#define BREATH_NS 1000000ull
-#define SLICE_NS 100000ull
 #define STALL_STEP_NS 1000000ull
-#define NAP_NS 3000
-#define HOT_NS 15000ull /* spins without a nap even where cores are short */
-#define FEW_CORES 4
+#define ACK_HELD_MAX 8u
 
 uint64_t sn_now(void)
 {
@@ -70,11 +57,22 @@ static bool is_idle(const struct sn_qp_eng *q)
 	       !q->ack_due && !q->nak_due && !(q->qp->state == SN_QPS_ERR && receives);
 }
 
+/* One acknowledgement for several passes, as long as packets keep arriving. */
+static bool may_answer(const struct sn_eng *e, struct sn_qp_eng *q)
+{
+	if (q->job_head != q->job_tail || q->nak_due)
+		return true;
+	if (!q->ack_due || (e->arriving && ++q->ack_held <= ACK_HELD_MAX))
+		return false;
+	q->ack_held = 0;
+	return true;
+}
+
 static bool serve_qp(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	bool any = false;
 
-	if (q->job_head != q->job_tail || q->ack_due || q->nak_due)
+	if (may_answer(e, q))
 		any |= sn_rsp_send(e, q);
 	switch (q->qp->state) {
 	case SN_QPS_ERR:
@@ -186,37 +184,6 @@ static bool pass(struct sn_eng *e)
 	return any;
 }
 
-static void doze(struct sn_eng *e, long ns)
-{
-	struct pollfd fds[2] = { { .fd = e->sock, .events = POLLIN },
-				 { .fd = e->evfd, .events = POLLIN } };
-	struct timespec ts = { 0, ns };
-	uint64_t drained;
-
-	if (ppoll(fds, 2, ns < 0 ? NULL : &ts, NULL) <= 0 || !fds[1].revents)
-		return;
-	/*
-	 * Drain before letting go of the flag: a kick between the two finds it set,
-	 * writes nothing, and this exchange acquires what that kick is about. The
-	 * other way round its write would be drained with the flag left set, and no
-	 * later kick would wake anybody.
-	 */
-	while (read(e->evfd, &drained, sizeof(drained)) < 0 && errno == EINTR)
-		;
-	__atomic_exchange_n(&e->kicked, 0, __ATOMIC_ACQ_REL);
-}
-
-/* A front thread that waits for the lock would never win it from a busy loop. */
-static void breathe(struct sn_eng *e)
-{
-	struct timespec ts = { 0, 1 };
-
-	if (e->now < e->next_breath)
-		return;
-	e->next_breath = e->now + BREATH_NS;
-	nanosleep(&ts, NULL);
-}
-
 static void stand_still(uint64_t ns)
 {
 	struct timespec ts = { 0, ns < STALL_STEP_NS ? ns : STALL_STEP_NS };
@@ -224,63 +191,26 @@ static void stand_still(uint64_t ns)
 	nanosleep(&ts, NULL);
 }
 
-/*
- * The programs served often spin on every core. Hardware would not wait for
- * them, so ask for a core quickly: higher weight and a short slice, each where
- * the system allows it.
- */
-static void be_prompt(void)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attr = { .size = 48, .nice = -15, .runtime = SLICE_NS };
-
-	prctl(PR_SET_TIMERSLACK, 1000ul);
-	if (!syscall(SYS_sched_setattr, 0L, &attr, 0L))
-		return;
-	attr.nice = 0;
-	syscall(SYS_sched_setattr, 0L, &attr, 0L);
-}
-
 static void *nic_thread(void *arg)
 {
 	struct sn_eng *e = arg;
-	/* where cores are short a yield gives ours away for a whole slice */
-	bool any, spin, hot, few = sysconf(_SC_NPROCESSORS_ONLN) < FEW_CORES;
 	uint64_t stall;
-	long sleep_ns;
+	bool any;
+	long ns;
 
 	prctl(PR_SET_NAME, "softnic");
-	be_prompt();
+	sn_wait_setup(e);
 	while (!__atomic_load_n(&e->stop, __ATOMIC_ACQUIRE)) {
 		pthread_mutex_lock(&e->dev->lock);
 		e->now = sn_now();
 		stall = sn_fault_stall(e);
 		any = !stall && pass(e);
-		sleep_ns = e->nrts ? SLEEP_ACTIVE_NS : e->nqps || e->ncqs ? SLEEP_IDLE_NS : -1;
-		if (e->delayed || e->held || e->local_head || e->ndue)
-			sleep_ns = SLEEP_ACTIVE_NS;
-		spin = e->nrts && e->now - e->last_active < SPIN_NS;
-		hot = spin && e->now - e->last_active < HOT_NS;
+		ns = any ? 0 : sn_wait_time(e);
 		pthread_mutex_unlock(&e->dev->lock);
-		if (stall) {
+		if (stall)
 			stand_still(stall);
-		} else if (any) {
-			breathe(e);
-		} else if (spin) {
-			if (few && !hot)
-				doze(e, NAP_NS);
-			else if (!few)
-				sched_yield();
-		} else {
-			if (e->pcap)
-				fflush(e->pcap);
-			doze(e, sleep_ns);
-		}
+		else
+			sn_wait(e, ns, any);
 	}
 	return NULL;
 }
@@ -451,6 +381,15 @@ int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp)
 	return 0;
 }
 
+/* Before a queue pair stops to answer: what may_answer held back. */
+static void answer_now(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	if (!q->ack_due || e->dead)
+		return;
+	sn_rsp_send(e, q);
+	sn_wire_flush(e);
+}
+
 void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
 {
 	struct sn_qp_eng *q = qp->eng, **at;
@@ -458,6 +397,7 @@ void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
 
 	if (!q || !e)
 		return;
+	answer_now(e, q);
 	if (!e->dead)
 		sn_uar_drain(e, qp->uar); /* a late ring must not meet an unknown QP */
 	for (at = &e->qps; *at != q; at = &(*at)->next)
@@ -493,6 +433,8 @@ void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from
 
 	if (!q || !e)
 		return;
+	if (qp->state == SN_QPS_RST || qp->state == SN_QPS_ERR)
+		answer_now(e, q);
 	switch (qp->state) {
 	case SN_QPS_RST:
 		if (!e->dead)

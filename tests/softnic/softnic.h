@@ -234,6 +234,7 @@ struct sn_qp_record {
 
 struct sn_dev {
 	pthread_mutex_t lock;
+	int waiting; /* atomic: threads of the program that want the lock, see sn_dev_lock */
 	struct sn_cfg cfg;
 	struct sn_stats stats;
 	int memfd;		/* what /dev/infiniband/uverbs0 is */
@@ -246,6 +247,14 @@ struct sn_dev {
 
 /* The device of this process; created by the front at the first open. */
 extern struct sn_dev *sn_dev;
+
+/* A busy NIC thread takes the lock again at once, unless it sees that others wait. */
+static inline void sn_dev_lock(struct sn_dev *dev)
+{
+	__atomic_add_fetch(&dev->waiting, 1, __ATOMIC_SEQ_CST);
+	pthread_mutex_lock(&dev->lock);
+	__atomic_sub_fetch(&dev->waiting, 1, __ATOMIC_SEQ_CST);
+}
 
 /* ---- front, called by the engine (lock held) ---- */
 struct sn_qp *sn_find_qp(struct sn_dev *dev, uint32_t qpn);

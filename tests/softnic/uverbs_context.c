@@ -131,7 +131,7 @@ static int device_start(struct sn_dev *dev)
 	int i, rc = -EADDRINUSE;
 
 	for (i = 0; i < START_TRIES; i++) {
-		pthread_mutex_lock(&dev->lock);
+		sn_dev_lock(dev);
 		rc = sn_eng_start(dev);
 		pthread_mutex_unlock(&dev->lock);
 		if (rc != -EADDRINUSE && rc != -EADDRNOTAVAIL)
@@ -280,7 +280,7 @@ static void ctx_unlink(struct sn_ctx *ctx)
 static void ctx_destroy(struct sn_ctx *ctx)
 {
 	pthread_mutex_lock(&life_lock);
-	pthread_mutex_lock(&sn_dev->lock);
+	sn_dev_lock(sn_dev);
 	sn_ctx_destroy_objects(sn_dev, ctx);
 	pthread_mutex_unlock(&sn_dev->lock);
 	if (atomic_fetch_sub(&n_contexts, 1) == 1) {
@@ -296,7 +296,7 @@ static void events_closing(int fd)
 {
 	struct sn_event_queue *q;
 
-	pthread_mutex_lock(&sn_dev->lock);
+	sn_dev_lock(sn_dev);
 	q = sn_events_of_fd(sn_dev, fd);
 	if (q) {
 		q->closed = true;
@@ -335,7 +335,7 @@ long sn_ctx_ioctl(struct sn_ctx *ctx, void *arg)
 	struct sn_dev *dev = sn_dev;
 	int rc;
 
-	pthread_mutex_lock(&dev->lock);
+	sn_dev_lock(dev);
 	rc = sn_uverbs_call(dev, ctx, arg);
 	pthread_mutex_unlock(&dev->lock);
 	return rc;
@@ -347,7 +347,7 @@ void sn_fail_next(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t 
 
 	if (!dev)
 		return;
-	pthread_mutex_lock(&dev->lock);
+	sn_dev_lock(dev);
 	dev->front->cmds = 0;
 	dev->front->ioctls = 0;
 	dev->cfg.fail_cmd_nth = nth_cmd;

@@ -131,11 +131,41 @@ static int port_socket(struct sn_eng *e, uint16_t *port)
 	return e->sock;
 }
 
+/* What recvmmsg fills, described once. */
+struct sn_rx {
+	struct mmsghdr m[SN_RXQ];
+	struct iovec iov[SN_RXQ];
+	union sockaddr_ip from[SN_RXQ];
+	struct sn_pkt pkt[SN_RXQ];
+};
+
+static struct sn_rx *rx_open(void)
+{
+	struct sn_rx *rx = calloc(1, sizeof(*rx));
+	unsigned i;
+
+	for (i = 0; rx && i < SN_RXQ; i++) {
+		rx->iov[i] = (struct iovec){ rx->pkt[i].data, SN_PKT_DATA };
+		rx->m[i].msg_hdr = (struct msghdr){ .msg_name = &rx->from[i], .msg_iovlen = 1,
+						    .msg_iov = &rx->iov[i],
+						    .msg_namelen = sizeof(rx->from[i]) };
+	}
+	return rx;
+}
+
 int sn_wire_open(struct sn_eng *e)
 {
 	e->local_tail = &e->local_head;
+	e->sock = -1;
+	e->rx = rx_open();
+	if (!e->rx)
+		return -ENOMEM;
 	e->sock = open_socket(&e->dev->cfg.ip, ROCE_PORT);
-	return e->sock < 0 ? e->sock : 0;
+	if (e->sock >= 0)
+		return 0;
+	free(e->rx);
+	e->rx = NULL;
+	return e->sock;
 }
 
 static void drop_list(struct sn_pkt **list)
@@ -161,10 +191,8 @@ void sn_wire_close(struct sn_eng *e)
 	memset(e->ports, 0, sizeof(e->ports));
 	for (i = 0; i < e->ntx; i++)
 		free(e->txq[i]);
-	for (i = 0; i < SN_RXQ; i++) {
-		free(e->rx[i]);
-		e->rx[i] = NULL;
-	}
+	free(e->rx);
+	e->rx = NULL;
 	e->ntx = e->nlocal = 0;
 	free(e->held);
 	e->held = NULL;
@@ -435,37 +463,29 @@ static bool poll_local(struct sn_eng *e)
 	return n;
 }
 
+static void take(struct sn_eng *e, struct mmsghdr *m, struct sn_pkt *p)
+{
+	m->msg_hdr.msg_namelen = sizeof(union sockaddr_ip);
+	if (m->msg_len < 16 || m->msg_hdr.msg_flags & MSG_TRUNC) {
+		e->dev->stats.wire_malformed++;
+		return;
+	}
+	sockaddr_get(m->msg_hdr.msg_name, &p->src, &p->sport);
+	p->tclass = p->hop_limit = 0; /* not known, and not in the ICRC */
+	p->dst = e->dev->cfg.ip;
+	p->len = m->msg_len - 4;
+	sn_wire_receive(e, p);
+}
+
 static bool poll_socket(struct sn_eng *e)
 {
-	union sockaddr_ip from[SN_RXQ];
-	struct mmsghdr m[SN_RXQ] = { 0 };
-	struct iovec iov[SN_RXQ];
-	int i, n;
+	struct sn_rx *rx = e->rx;
+	int i, n = recvmmsg(e->sock, rx->m, SN_RXQ, MSG_DONTWAIT, NULL);
 
-	for (i = 0; i < (int)SN_RXQ; i++) {
-		if (!e->rx[i] && !(e->rx[i] = sn_pkt_get(e)))
-			return false;
-		iov[i] = (struct iovec){ e->rx[i]->data, SN_PKT_DATA };
-		m[i].msg_hdr.msg_name = &from[i];
-		m[i].msg_hdr.msg_namelen = sizeof(from[i]);
-		m[i].msg_hdr.msg_iov = &iov[i];
-		m[i].msg_hdr.msg_iovlen = 1;
-	}
-	n = recvmmsg(e->sock, m, SN_RXQ, MSG_DONTWAIT, NULL);
-	for (i = 0; i < n; i++) {
-		struct sn_pkt *p = e->rx[i];
-
-		if (m[i].msg_len < 16 || m[i].msg_hdr.msg_flags & MSG_TRUNC) {
-			e->dev->stats.wire_malformed++;
-			continue;
-		}
-		sockaddr_get(&from[i], &p->src, &p->sport);
-		p->tclass = p->hop_limit = 0; /* not known, and not in the ICRC */
-		p->dst = e->dev->cfg.ip;
-		p->len = m[i].msg_len - 4;
-		sn_wire_receive(e, p);
-	}
-	return n > 0;
+	for (i = 0; i < n; i++)
+		take(e, &rx->m[i], &rx->pkt[i]);
+	e->arriving = n > 0;
+	return e->arriving;
 }
 
 bool sn_wire_poll(struct sn_eng *e)
