@@ -136,6 +136,7 @@ void sn_cfg_from_env(struct sn_cfg *cfg)
 	cfg->stats = env_num("SOFTNIC_STATS", 0);
 	cfg->strict = env_num("SOFTNIC_STRICT", 0);
 	cfg->trace = trace && *trace && strcmp(trace, "0"); /* 1, or the path of a file */
+	cfg->dmabuf = env_num("SOFTNIC_DMABUF", 0);
 	cfg->dbrec_only = env_num("SOFTNIC_DBREC_ONLY", 0);
 	cfg->no_dbr_cap = env_num("SOFTNIC_NO_DBR", 1);
 	cfg->no_dbr_max = (uint32_t)env_num("SOFTNIC_NO_DBR_MAX", 0);

@@ -124,8 +124,8 @@ struct sn_pd *sn_find_pd(struct sn_dev *dev, uint32_t pdn);
 struct sn_mr *sn_mr_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct sn_mr *from);
 void sn_mr_move(struct sn_dev *dev, struct sn_mr *mr, uint32_t pdn); /* to another PD */
 int sn_mr_destroy(struct sn_dev *dev, struct sn_mr *mr);
-struct sn_umem *sn_umem_create(struct sn_dev *dev, struct sn_ctx *ctx, uint64_t va, uint64_t len,
-			       uint32_t access);
+struct sn_umem *sn_umem_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct sn_umem *from);
+void sn_unmap(struct sn_mapping *map);
 int sn_umem_destroy(struct sn_dev *dev, struct sn_umem *umem);
 struct sn_umem *sn_find_umem(struct sn_dev *dev, uint32_t id);
 struct sn_uar *sn_uar_create(struct sn_dev *dev, struct sn_ctx *ctx);
@@ -182,6 +182,13 @@ struct sn_method {
 extern const struct sn_method sn_methods_dev[], sn_methods_obj[], sn_methods_srq[], sn_methods_mr[],
 	sn_methods_devx[],
 	sn_methods_devx_events[];
+
+/*
+ * uverbs_mr.c: len bytes at off of a dmabuf for the NIC, *va their address; -EOPNOTSUPP
+ * as a kernel without support, unless configured.
+ */
+int sn_map_dmabuf(struct sn_call *c, int fd, uint64_t off, uint64_t len, uint32_t access,
+		  struct sn_mapping *map, uint64_t *va);
 
 /* uverbs_devx.c: the object of a handle that DEVX commands may name; NULL: none */
 void *sn_devx_obj(struct sn_call *c, uint16_t id, enum sn_kind *kind);

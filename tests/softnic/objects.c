@@ -200,6 +200,13 @@ static void pd_put(struct sn_dev *dev, uint32_t pdn)
 }
 
 /* ---- memory ---- */
+void sn_unmap(struct sn_mapping *map)
+{
+	if (map->base)
+		munmap(map->base, map->len);
+	map->base = NULL;
+}
+
 struct sn_mr *sn_mr_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct sn_mr *from)
 {
 	struct sn_mr *mr = malloc(sizeof(*mr));
@@ -228,25 +235,24 @@ void sn_mr_move(struct sn_dev *dev, struct sn_mr *mr, uint32_t pdn)
 int sn_mr_destroy(struct sn_dev *dev, struct sn_mr *mr)
 {
 	pd_put(dev, mr->pdn);
+	sn_unmap(&mr->map);
 	sn_table_del(&dev->front->mrs, (mr->lkey >> 8) - MKEY_BASE);
 	sn_handle_del(dev, mr->handle);
 	free(mr);
 	return 0;
 }
 
-struct sn_umem *sn_umem_create(struct sn_dev *dev, struct sn_ctx *ctx, uint64_t va, uint64_t len,
-			       uint32_t access)
+struct sn_umem *sn_umem_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct sn_umem *from)
 {
-	struct sn_umem *u = calloc(1, sizeof(*u));
+	struct sn_umem *u = malloc(sizeof(*u));
 
+	if (u)
+		*u = *from;
 	if (!u || obj_publish(dev, ctx, SN_UMEM, &dev->front->umems, u, &u->id, &u->handle)) {
 		free(u);
 		return NULL;
 	}
 	u->id += UMEM_BASE;
-	u->va = va;
-	u->len = len;
-	u->access = access;
 	return u;
 }
 
@@ -254,6 +260,7 @@ int sn_umem_destroy(struct sn_dev *dev, struct sn_umem *umem)
 {
 	if (umem->users)
 		return -EBUSY;
+	sn_unmap(&umem->map);
 	sn_table_del(&dev->front->umems, umem->id - UMEM_BASE);
 	sn_handle_del(dev, umem->handle);
 	free(umem);

@@ -38,6 +38,7 @@ struct sn_cfg {
 	bool stats;		 /* text on stderr at exit */
 	bool strict;		 /* counted violations are a failure at exit */
 	bool trace;		 /* commands and WQEs, readable, on stderr */
+	bool dmabuf;		 /* file descriptors are registered if they can be mapped */
 	bool dbrec_only;	 /* doorbell values are ignored, DBREC word 1 is read */
 	bool no_dbr_cap;	 /* DBREC-less QPs are offered (default true) */
 	uint32_t no_dbr_max;	 /* so many of them at most; 0: no limit */
@@ -97,6 +98,12 @@ struct sn_pd {
 	int users;
 };
 
+/* A dmabuf's pages in this process. */
+struct sn_mapping {
+	void *base; /* NULL: none */
+	size_t len;
+};
+
 /* Access rights are the IBV_ACCESS_* bits. */
 struct sn_mr {
 	uint32_t handle, lkey, rkey, pdn, access;
@@ -104,12 +111,14 @@ struct sn_mr {
 	uint64_t iova;	/* the address that WQEs and peers use for it */
 	uint64_t len;
 	bool gpu;	/* va is GPU memory: reached by driver copies */
+	struct sn_mapping map;
 };
 
 struct sn_umem {
 	uint32_t handle, id;
 	uint64_t va, len;
 	uint32_t access;
+	struct sn_mapping map;
 	int users;
 };
 

@@ -34,6 +34,7 @@ static const struct setting {
 	{ "strict", "SOFTNIC_STRICT", 0 },
 	{ "stats", "SOFTNIC_STATS", 0 },
 	{ "trace", "SOFTNIC_TRACE", 3 },
+	{ "dmabuf", "SOFTNIC_DMABUF", 0 },
 	{ "dbrec-only", "SOFTNIC_DBREC_ONLY", 0 },
 	{ "ip", "SOFTNIC_IP", 1 },
 	{ "pcap", "SOFTNIC_PCAP", 1 },

@@ -138,18 +138,29 @@ static int umem_reg(struct sn_call *c)
 	uint64_t len = sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN));
 	uint32_t access = (uint32_t)sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS));
 	struct ib_uverbs_attr *pgsz = sn_attr(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP));
-	struct sn_umem *umem;
+	struct ib_uverbs_attr *fd = sn_attr(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD));
+	struct sn_umem from = { .len = len, .access = access }, *umem;
+	int rc;
 
-	if (sn_attr(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD)))
-		return -EOPNOTSUPP;
 	if (!len || va + len < va || access & ~known ||
 	    (pgsz && !(sn_attr_num(c, pgsz->attr_id) & ~0xfffull)))
 		return -EINVAL;
-	if (!sn_mem_is_gpu(va, len) && !sn_mem_readable(va, len))
+	if (fd) { /* the address is the place in it */
+		rc = sn_map_dmabuf(c, (int)sn_attr_num(c, fd->attr_id), va, len, access, &from.map,
+				   &va);
+		if (rc)
+			return rc;
+	}
+	if (!sn_mem_is_gpu(va, len) && !sn_mem_readable(va, len)) {
+		sn_unmap(&from.map);
 		return -EFAULT;
-	umem = sn_umem_create(c->dev, c->ctx, va, len, access);
-	if (!umem)
+	}
+	from.va = va;
+	umem = sn_umem_create(c->dev, c->ctx, &from);
+	if (!umem) {
+		sn_unmap(&from.map);
 		return -ENOMEM;
+	}
 	sn_trace("umem %u va %#llx length %llu", umem->id, (unsigned long long)va,
 		 (unsigned long long)len);
 	sn_attr_set_handle(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE), umem->handle);

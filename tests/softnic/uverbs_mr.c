@@ -7,11 +7,25 @@
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define ACCESS_KNOWN                                                                          \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |          \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |              \
 	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+#define DMABUF_ACCESS                                                                         \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |          \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING)
+/* UVERBS_METHOD_REG_MR and its attributes: Linux 6.17 */
+#define METHOD_REG_MR 5
+enum {
+	REG_MR_HANDLE, REG_MR_PD, REG_MR_DMA_HANDLE, REG_MR_IOVA, REG_MR_ADDR, REG_MR_LENGTH,
+	REG_MR_ACCESS, REG_MR_FD, REG_MR_FD_OFFSET, REG_MR_LKEY, REG_MR_RKEY,
+};
 #define REREG_KNOWN                                                                           \
 	(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)
 
@@ -45,22 +59,18 @@ static void say(const char *what, const struct sn_mr *mr)
 		 (unsigned long long)mr->len, mr->access, mr->lkey, mr->gpu ? " gpu" : "");
 }
 
-static int reg(struct sn_call *c, struct sn_pd *pd, const struct ib_uverbs_reg_mr *in,
-	       struct sn_mr **mr)
-{
-	struct sn_mr from = { .access = in->access_flags };
-	int rc = check_access(in->access_flags);
+/* ---- registration ---- */
 
-	if (!rc)
-		rc = set_place(&from, in->start, in->length, in->hca_va);
-	if (rc)
-		return rc;
-	from.pdn = pd->pdn;
-	if (in->access_flags & IBV_ACCESS_ZERO_BASED)
-		from.iova = 0;
-	*mr = sn_mr_create(c->dev, c->ctx, &from);
-	if (!*mr)
+static int add(struct sn_call *c, struct sn_pd *pd, struct sn_mr *from, struct sn_mr **mr)
+{
+	from->pdn = pd->pdn;
+	if (from->access & IBV_ACCESS_ZERO_BASED)
+		from->iova = 0;
+	*mr = sn_mr_create(c->dev, c->ctx, from);
+	if (!*mr) {
+		sn_unmap(&from->map);
 		return -ENOMEM;
+	}
 	say("reg_mr", *mr);
 	return 0;
 }
@@ -70,12 +80,17 @@ int sn_write_reg_mr(struct sn_call *c)
 	struct ib_uverbs_reg_mr_resp resp = { 0 };
 	struct ib_uverbs_reg_mr in;
 	struct sn_pd *pd;
-	struct sn_mr *mr;
+	struct sn_mr from = { 0 }, *mr;
 	int rc;
 
 	sn_attr_in(c, UVERBS_ATTR_CORE_IN, &in, sizeof(in));
 	pd = sn_handle_get(c->dev, c->ctx, in.pd_handle, SN_PD);
-	rc = pd ? reg(c, pd, &in, &mr) : -EINVAL;
+	rc = pd ? check_access(in.access_flags) : -EINVAL;
+	from.access = in.access_flags;
+	if (!rc)
+		rc = set_place(&from, in.start, in.length, in.hca_va);
+	if (!rc)
+		rc = add(c, pd, &from, &mr);
 	if (rc)
 		return rc;
 	resp.mr_handle = mr->handle;
@@ -84,38 +99,106 @@ int sn_write_reg_mr(struct sn_call *c)
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 
-/* Of Linux 6.17, newer than the distribution's headers. */
-#define METHOD_REG_MR (UVERBS_METHOD_REG_DMABUF_MR + 1)
-enum {
-	REG_MR_HANDLE, REG_MR_PD_HANDLE, REG_MR_DMA_HANDLE, REG_MR_IOVA, REG_MR_ADDR,
-	REG_MR_LENGTH, REG_MR_ACCESS_FLAGS, REG_MR_FD, REG_MR_FD_OFFSET, REG_MR_RESP_LKEY,
-	REG_MR_RESP_RKEY,
-};
-
-static int reg_ioctl(struct sn_call *c)
+static uint64_t size_of(int fd)
 {
-	struct sn_pd *pd = sn_attr_obj(c, REG_MR_PD_HANDLE, SN_PD);
-	struct ib_uverbs_reg_mr in = {
-		.start = sn_attr_num(c, REG_MR_ADDR), .length = sn_attr_num(c, REG_MR_LENGTH),
-		.hca_va = sn_attr_num(c, REG_MR_IOVA),
-		.access_flags = (uint32_t)sn_attr_num(c, REG_MR_ACCESS_FLAGS),
-	};
-	struct sn_mr *mr;
+	struct stat st;
+
+	return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+int sn_map_dmabuf(struct sn_call *c, int fd, uint64_t off, uint64_t len, uint32_t access,
+		  struct sn_mapping *map, uint64_t *va)
+{
+	uint64_t head = off & 4095, size = size_of(fd);
+	bool write = access & ~(uint32_t)(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_RELAXED_ORDERING);
+	void *base;
 	int rc;
 
-	/* There are no DMA handles, so none can be named; a file is a dmabuf. */
-	if (!pd || sn_attr(c, REG_MR_DMA_HANDLE))
+	if (!c->dev->cfg.dmabuf)
+		return -EOPNOTSUPP;
+	if (!len || off + len < off || (size && off + len > size))
+		return -EINVAL;
+	base = mmap(NULL, len + head, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, fd,
+		    (off_t)(off - head));
+	if (base == MAP_FAILED) {
+		rc = -errno;
+		dprintf(STDERR_FILENO, "softnic[%d]: descriptor %d cannot be mapped: %s\n",
+			(int)getpid(), fd, strerror(-rc));
+		return rc;
+	}
+	map->base = base;
+	map->len = len + head;
+	*va = (uint64_t)(uintptr_t)base + head;
+	return 0;
+}
+
+/* The two ioctl methods differ in the numbers of their attributes. */
+struct reg_ids {
+	uint16_t handle, pd, offset, length, iova, fd, access, lkey, rkey;
+};
+
+static int place_fd(struct sn_call *c, const struct reg_ids *id, struct sn_mr *from)
+{
+	uint64_t off = sn_attr_num(c, id->offset);
+
+	if (!c->dev->cfg.dmabuf)
+		return -EOPNOTSUPP;
+	if (from->access & ~(uint32_t)DMABUF_ACCESS || (off & 4095) != (from->iova & 4095))
+		return -EINVAL;
+	return sn_map_dmabuf(c, (int)sn_attr_num(c, id->fd), off, from->len, from->access,
+			     &from->map, &from->va);
+}
+
+static int reg(struct sn_call *c, const struct reg_ids *id)
+{
+	struct sn_pd *pd = sn_attr_obj(c, id->pd, SN_PD);
+	struct sn_mr from = { .iova = sn_attr_num(c, id->iova), .len = sn_attr_num(c, id->length),
+			      .access = (uint32_t)sn_attr_num(c, id->access) }, *mr;
+	int rc = pd ? check_access(from.access) : -ENOENT;
+
+	if (!rc && (id->fd != REG_MR_FD || sn_attr(c, id->fd)))
+		rc = place_fd(c, id, &from);
+	else if (!rc)
+		rc = set_place(&from, sn_attr_num(c, REG_MR_ADDR), from.len, from.iova);
+	if (!rc)
+		rc = add(c, pd, &from, &mr);
+	if (rc)
+		return rc;
+	sn_attr_set_handle(c, id->handle, mr->handle);
+	sn_attr_out(c, id->lkey, &mr->lkey, sizeof(mr->lkey));
+	return sn_attr_out(c, id->rkey, &mr->rkey, sizeof(mr->rkey));
+}
+
+static int reg_dmabuf(struct sn_call *c)
+{
+	static const struct reg_ids ids = {
+		UVERBS_ATTR_REG_DMABUF_MR_HANDLE,    UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE,
+		UVERBS_ATTR_REG_DMABUF_MR_OFFSET,    UVERBS_ATTR_REG_DMABUF_MR_LENGTH,
+		UVERBS_ATTR_REG_DMABUF_MR_IOVA,	     UVERBS_ATTR_REG_DMABUF_MR_FD,
+		UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY,
+		UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY,
+	};
+
+	return reg(c, &ids);
+}
+
+/* Of memory or of a descriptor. */
+static int reg_any(struct sn_call *c)
+{
+	static const struct reg_ids ids = { REG_MR_HANDLE, REG_MR_PD,	  REG_MR_FD_OFFSET,
+					    REG_MR_LENGTH, REG_MR_IOVA,	  REG_MR_FD,
+					    REG_MR_ACCESS, REG_MR_LKEY,	  REG_MR_RKEY };
+
+	/* There are no DMA handles, so none can be named. */
+	if (sn_attr(c, REG_MR_DMA_HANDLE))
 		return -ENOENT;
 	if (!sn_attr(c, REG_MR_ADDR) != !!sn_attr(c, REG_MR_FD) ||
 	    !sn_attr(c, REG_MR_FD) != !sn_attr(c, REG_MR_FD_OFFSET))
 		return -EINVAL;
-	rc = sn_attr(c, REG_MR_FD) ? -EOPNOTSUPP : reg(c, pd, &in, &mr);
-	if (rc)
-		return rc;
-	sn_attr_set_handle(c, REG_MR_HANDLE, mr->handle);
-	sn_attr_out(c, REG_MR_RESP_LKEY, &mr->lkey, sizeof(mr->lkey));
-	return sn_attr_out(c, REG_MR_RESP_RKEY, &mr->rkey, sizeof(mr->rkey));
+	return reg(c, &ids);
 }
+
+/* ---- change ---- */
 
 /* All or nothing; the keys stay. */
 int sn_write_rereg_mr(struct sn_call *c)
@@ -141,9 +224,12 @@ int sn_write_rereg_mr(struct sn_call *c)
 		next.access = in.access_flags;
 	}
 	if (!rc && in.flags & IBV_REREG_MR_CHANGE_TRANSLATION)
-		rc = set_place(&next, in.start, in.length, in.hca_va);
+		rc = mr->map.base ? -EOPNOTSUPP :
+				    set_place(&next, in.start, in.length, in.hca_va);
 	if (rc)
 		return rc;
+	if (next.access & IBV_ACCESS_ZERO_BASED)
+		next.iova = 0;
 	*mr = next;
 	if (pd)
 		sn_mr_move(c->dev, mr, pd->pdn);
@@ -173,17 +259,10 @@ static int query(struct sn_call *c)
 	return 0;
 }
 
-/* As a kernel without dmabuf support for this device. */
-static int reg_dmabuf(struct sn_call *c)
-{
-	(void)c;
-	return -EOPNOTSUPP;
-}
-
 const struct sn_method sn_methods_mr[] = {
 	{ UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, 0x1, 0, destroy },
 	{ UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, 0x1f, 0, query },
 	{ UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, 0x1ff, 0, reg_dmabuf },
-	{ UVERBS_OBJECT_MR, METHOD_REG_MR, 0x7ff, 0, reg_ioctl },
+	{ UVERBS_OBJECT_MR, METHOD_REG_MR, 0x7ff, 0, reg_any },
 	{ .fn = NULL },
 };

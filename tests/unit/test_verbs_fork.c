@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* A child has what it opens itself; what its parent opened stays its parent's. */
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../lib/vb.h"
+
+struct rig {
+	struct vb v;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+};
+
+static void rig_open(struct rig *r)
+{
+	r->v = vb_open(8192);
+	r->cq = ibv_create_cq(r->v.ctx, 16, NULL, NULL, 0);
+	cr_assert(r->cq);
+	r->qp = vb_qp(&r->v, IBV_QPT_RC, r->cq, NULL);
+	vb_connect(&r->v, r->qp, r->qp);
+}
+
+static void rig_close(struct rig *r)
+{
+	cr_assert_eq(ibv_destroy_qp(r->qp), 0);
+	cr_assert_eq(ibv_destroy_cq(r->cq), 0);
+	vb_close(&r->v);
+}
+
+static bool message(struct rig *r, uint8_t byte)
+{
+	r->v.mem[0] = byte;
+	return !vb_recv(&r->v, r->qp, 1, 4096, 64) && !vb_send(&r->v, r->qp, 2, 0, 64) &&
+	       (vb_wc(r->cq).status | vb_wc(r->cq).status) == IBV_WC_SUCCESS &&
+	       r->v.mem[4096] == byte;
+}
+
+/* 0, or the number of what went wrong. */
+static int child(struct rig *parents)
+{
+	struct rig own;
+
+	errno = 0;
+	if (ibv_alloc_pd(parents->v.ctx) || !errno)
+		return 1;
+	if (ibv_reg_mr(parents->v.pd, parents->v.mem, 64, 0))
+		return 2;
+	rig_open(&own);
+	if (!message(&own, 33))
+		return 3;
+	if (!memcmp(&own.v.gid, &parents->v.gid, sizeof(own.v.gid)))
+		return 4;
+	rig_close(&own);
+	close(parents->v.ctx->cmd_fd);
+	return 0;
+}
+
+Test(verbs_fork, a_child_uses_a_nic_of_its_own)
+{
+	struct rig r;
+	pid_t pid;
+	int st;
+
+	rig_open(&r);
+	cr_assert(message(&r, 11));
+	pid = fork();
+	if (pid == 0)
+		_exit(child(&r));
+	cr_assert_gt(pid, 0);
+	cr_assert(message(&r, 12), "beside the child");
+	cr_assert_eq(waitpid(pid, &st, 0), pid);
+	cr_assert(WIFEXITED(st));
+	cr_assert_eq(WEXITSTATUS(st), 0);
+	cr_assert(message(&r, 13), "after the child closed its copy of the file");
+	rig_close(&r);
+}
