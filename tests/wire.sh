@@ -133,8 +133,8 @@ op=infiniband.bth.opcode
 acks="$op == 0x11"
 family rc "$op == 0x01" "$op <= 0x05 || $acks" ibv_rc_pingpong -g 3 -n 50 -s 9000
 family ud "$op == 0x64" "$op == 0x64 || $op == 0x65" ibv_ud_pingpong -g 3 -n 50
-family uc "$op == 0x21" "$op >= 0x20 && $op <= 0x25" ibv_uc_pingpong -g 1 -n 50 -s 9000
-family uc-write "$op == 0x27" "$op >= 0x26 && $op <= 0x2b" ib_write_bw -c UC -x 1 -n 20
+family uc "$op == 0x21" "$op >= 0x20 && $op <= 0x25" ibv_uc_pingpong -g 3 -n 50 -s 9000
+family uc-write "$op == 0x27" "$op >= 0x26 && $op <= 0x2b" ib_write_bw -c UC -x 3 -n 20
 family srq "$op == 0x00" "$op <= 0x05 || $acks" ibv_srq_pingpong -g 3 -n 50 -q 4
 family send "$op == 0x04" "$op <= 0x05 || $acks" ib_send_lat -x 3 -n 20
 family write "$op == 0x07" "($op >= 0x06 && $op <= 0x0b) || $acks" ib_write_bw -x 3 -n 20

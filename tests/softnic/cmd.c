@@ -19,6 +19,7 @@ static const struct command {
 } commands[] = {
 	{ OP_QUERY_HCA_CAP, SN_CMD_GENERAL, "QUERY_HCA_CAP", sn_cmd_query_hca_cap },
 	{ OP_QUERY_ROCE_ADDRESS, SN_CMD_GENERAL, "QUERY_ROCE_ADDRESS", sn_cmd_query_roce_address },
+	{ OP_QUERY_LAG, SN_CMD_GENERAL, "QUERY_LAG", sn_cmd_query_lag },
 	{ OP_CREATE_CQ, SN_CMD_CREATE, "CREATE_CQ", sn_cmd_create_cq },
 	{ OP_MODIFY_CQ, SN_CMD_MODIFY, "MODIFY_CQ", sn_cmd_modify_cq },
 	{ OP_QUERY_CQ, SN_CMD_QUERY, "QUERY_CQ", sn_cmd_query_cq },

@@ -46,6 +46,8 @@ static const struct cap_value general[] = {
 	{ NIC_F(0x50, 15, 0), 1024 },	/* max_wqe_sz_sq */
 	{ NIC_F(0x54, 15, 0), 512 },	/* max_wqe_sz_rq */
 	{ NIC_F(0x64, 20, 16), 16 },	/* log_max_pd */
+	{ NIC_F(0x70, 31, 31), 1 },	/* basic_cyclic_rcv_wqe */
+	{ NIC_F(0x70, 28, 24), 16 },	/* log_max_rmp */
 	{ NIC_F(0x8c, 20, 16), 16 },	/* log_max_umem */
 	{ NIC_F(0xa4, 31, 0), 1 },	/* num_of_uars_per_page */
 };
@@ -118,6 +120,17 @@ uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x100002, "no such capability type");
 	}
 	return SN_OK;
+}
+
+/* The port is not bonded with another: the LAG context is all zeros. */
+uint8_t sn_cmd_query_lag(struct sn_cmd *cmd)
+{
+	static const uint32_t mask[] = { 0xffffffff, 0x0000ffff, 0, 0 };
+	uint8_t st = sn_cmd_reserved(cmd, mask, 4);
+
+	if (!st && cmd->out_len < 0x10)
+		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x842001, "output too short");
+	return st;
 }
 
 /* Entry: address, MAC, version (0: RoCE v1, 2: RoCE v2), layer 3 type (0: IPv4, 1: IPv6). */

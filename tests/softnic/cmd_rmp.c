@@ -35,7 +35,7 @@ static uint8_t read_ring(struct sn_cmd *cmd, struct sn_srq *srq, const uint8_t *
 	uint32_t log_stride = nic_get(wq, WQ_LOG_STRIDE), log_sz = nic_get(wq, WQ_LOG_SZ);
 	uint32_t id = nic_get(wq, WQ_UMEM_ID), dbr_id = nic_get(wq, WQ_DBR_UMEM_ID);
 
-	if (log_stride < (srq->cyclic ? 4u : 5u) || log_stride > 12 || log_sz > 15)
+	if (log_stride < (srq->basic ? 4u : 5u) || log_stride > 12 || log_sz > 15)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x90c002, "size of the queue or a WQE");
 	srq->wqe_shift = log_stride;
 	srq->wqe_cnt = 1u << log_sz;
@@ -57,11 +57,12 @@ static uint8_t read_rmp(struct sn_cmd *cmd, struct sn_srq *srq)
 	uint32_t type = nic_get(wq, WQ_TYPE);
 
 	srq->devx = true;
-	srq->cyclic = nic_get(rmpc, RMPC_CYCLIC);
+	srq->cyclic = type == WQ_CYCLIC;
+	srq->basic = nic_get(rmpc, RMPC_BASIC);
 	srq->pdn = nic_get(wq, WQ_PD);
 	srq->limit = nic_get(wq, WQ_LWM);
-	if (nic_get(rmpc, RMPC_STATE) != STATE_RDY ||
-	    type != (srq->cyclic ? (uint32_t)WQ_CYCLIC : (uint32_t)WQ_LINKED))
+	if (nic_get(rmpc, RMPC_STATE) != STATE_RDY || type > WQ_CYCLIC ||
+	    (srq->basic && !srq->cyclic))
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x90c001, "state or kind of queue");
 	if (!sn_find_pd(cmd->dev, srq->pdn))
 		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x90c005, "no such PD");
@@ -120,7 +121,7 @@ uint8_t sn_cmd_query_rmp(struct sn_cmd *cmd)
 	if (cmd->out_len < CMD_RMPC_WQ + 0x38)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x90f001, "output too short");
 	nic_set(cmd->out + CMD_RMPC, RMPC_STATE, STATE_RDY);
-	nic_set(cmd->out + CMD_RMPC, RMPC_CYCLIC, srq->cyclic);
+	nic_set(cmd->out + CMD_RMPC, RMPC_BASIC, srq->basic);
 	nic_set(wq, WQ_TYPE, srq->cyclic ? WQ_CYCLIC : WQ_LINKED);
 	nic_set(wq, WQ_LWM, srq->limit);
 	nic_set(wq, WQ_PD, srq->pdn);

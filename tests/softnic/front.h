@@ -237,6 +237,7 @@ uint64_t sn_cmd_umem(struct sn_cmd *cmd, uint32_t id, uint64_t off, uint64_t len
 
 uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd);
+uint8_t sn_cmd_query_lag(struct sn_cmd *cmd);
 uint8_t sn_cmd_create_cq(struct sn_cmd *cmd);
 uint8_t sn_cmd_modify_cq(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_cq(struct sn_cmd *cmd);

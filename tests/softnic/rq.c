@@ -46,7 +46,7 @@ static int srq_left(const struct sn_srq *srq)
 static int take_srq(struct sn_eng *e, struct sn_srq *srq, struct sn_rwqe *w)
 {
 	uint8_t wqe[16 + 32 * 16];
-	uint32_t bytes = 1u << srq->wqe_shift, head = srq->cyclic ? 0 : 16;
+	uint32_t bytes = 1u << srq->wqe_shift, head = srq->basic ? 0 : 16;
 	int left = srq_left(srq);
 
 	if (left <= 0)

@@ -171,6 +171,7 @@ struct sn_srq {
 	uint64_t dbr;		 /* VA of the count of WQEs posted, big-endian */
 	uint32_t wqe_cnt, wqe_shift; /* entries (power of two), log2 of their bytes */
 	bool cyclic; /* entries in the order of the ring; else linked by next_wqe_index */
+	bool basic;  /* entries have no next segment: data segments alone */
 	bool devx, gpu, dbr_gpu;
 	uint32_t max_wr, max_sge;
 	uint32_t limit;		 /* an event when fewer WQEs are left; 0: not armed */
