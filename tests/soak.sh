@@ -34,6 +34,6 @@ for seed; do
 		exit 1
 	}
 	grep -h '^soak: client' "$tmp/client"
-	echo "soak.sh: seed $seed:" $(awk '$1 ~ /^(faults_injected|retransmits|timeouts|naks_received|dup_requests|icrc_errors)$/ {
+	echo "soak.sh: seed $seed:" $(awk '$1 ~ /^(faults_injected|tx_packets|retransmits|timeouts|probes|naks_received|dup_requests|icrc_errors)$/ {
 		n[$1] += $2 } END { for (k in n) print k, n[k] }' "$tmp/client" "$tmp/server")
 done

@@ -29,15 +29,6 @@ uint64_t sn_now(void)
 
 /* ---- queue pairs ---- */
 
-/* In error, what is posted flows back; after a send error, only what is sent. */
-static void flush_posted(struct sn_eng *e, struct sn_qp_eng *q)
-{
-	if (q->fetch != q->pi || q->head != q->tail)
-		sn_sq_flush(e, q);
-	if (q->qp->state == SN_QPS_ERR && q->dbr_ok)
-		sn_rq_flush(e, q);
-}
-
 void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	if (q->busy)
@@ -51,10 +42,8 @@ void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q)
 /* Nothing to do before somebody wakes it: a ring, a packet, a new state. */
 static bool is_idle(const struct sn_qp_eng *q)
 {
-	bool receives = q->qp->rq_wqes && q->dbr_ok; /* whose record alone tells of more */
-
 	return q->head == q->tail && q->fetch == q->pi && q->job_head == q->job_tail &&
-	       !q->ack_due && !q->nak_due && !(q->qp->state == SN_QPS_ERR && receives);
+	       !q->ack_due && !q->nak_due;
 }
 
 /* One acknowledgement for several passes, as long as packets keep arriving. */
@@ -77,7 +66,8 @@ static bool serve_qp(struct sn_eng *e, struct sn_qp_eng *q)
 	switch (q->qp->state) {
 	case SN_QPS_ERR:
 	case SN_QPS_SQER:
-		flush_posted(e, q);
+		if (q->fetch != q->pi || q->head != q->tail)
+			sn_sq_flush(e, q); /* receives: see the sweep of uar_watch.c */
 		return any;
 	case SN_QPS_RTS:
 		any |= sn_req_timer(e, q);

@@ -173,6 +173,7 @@ Test(softnic_requester, one_acknowledgement_for_many, .init = patient)
 	for (unsigned i = 0; i < 4; i++)
 		peer_expect(&peer, 0x0a, P0 + i);
 	ack(P0 + 7, ACKED); /* never sent */
+	ack(P0 + 4, ACCESS);
 	ack(P0 - 1, ACKED); /* long ago */
 	expect_none();
 	ack(P0 + 2, ACKED);
@@ -238,6 +239,24 @@ Test(softnic_requester, rnr_naks_end_after_rnr_retry, .init = patient)
 	}
 	expect_cqe(0, SN_SYND_RNR, 0x87);
 	peer_expect_nothing(&peer);
+}
+
+/* An RNR NAK comes in sequence: what was lost before does not count any more. */
+Test(softnic_requester, rnr_nak_renews_the_retries, .init = patient)
+{
+	pthread_mutex_lock(&sn_dev->lock);
+	a.qp.retry_cnt = 1;
+	pthread_mutex_unlock(&sn_dev->lock);
+	post(SN_OP_SEND, 8);
+	peer_expect(&peer, 0x04, P0);
+	for (unsigned i = 0; i < 3; i++) {
+		ack(P0, SEQ);
+		peer_expect(&peer, 0x04, P0);
+		ack(P0, 0x21);
+		peer_expect(&peer, 0x04, P0);
+	}
+	ack(P0, ACKED);
+	expect_cqe(0, 0, 0);
 }
 
 Test(softnic_requester, rnr_nak_holds_back_all_that_follows, .init = patient)

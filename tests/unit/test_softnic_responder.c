@@ -129,6 +129,12 @@ Test(softnic_responder, read_is_answered_again_in_part_or_whole)
 	peer_expect(&peer, 0x10, P0 + 4);
 	send_read(P0 + 4, 0, 0);
 	peer_expect(&peer, 0x10, P0 + 4);
+	pthread_mutex_lock(&sn_dev->lock); /* so that both arrive before the answer */
+	send_read(P0 + 3, 100 + 3 * MTU, 5);
+	send_read(P0 + 3, 100 + 3 * MTU, 5);
+	pthread_mutex_unlock(&sn_dev->lock);
+	expect_read(P0 + 3, 100 + 3 * MTU, 5);
+	peer_expect_nothing(&peer);
 	cr_assert_eq(wire_state(), SN_QPS_RTS);
 }
 

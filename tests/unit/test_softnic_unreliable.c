@@ -57,6 +57,7 @@ Test(softnic_unreliable, unreliable_drops_broken_messages, .init = uc)
 	cr_assert_eq(cqe[61], 1);
 	send_bytes(0x24, P0 + 23, 12, 5); /* no receive left */
 	cr_assert_not(fake_poll(&a, true, cqe, PEER_QUIET_MS));
+	peer_expect_nothing(&peer);
 	cr_assert_eq(wire_state(), SN_QPS_RTS);
 }
 
