@@ -18,6 +18,7 @@
 #define CTL_PSN 0x01	/* request with the PSN expected next */
 #define CTL_UNA 0x02	/* response to the oldest request in flight */
 #define CTL_KEY 0x04	/* RETH or AtomicETH with the region's address and key */
+#define CTL_TYPE 0x10	/* of the first: times this, the service */
 #define CTL_POST 0x08	/* post a READ first, so that responses mean something */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -59,9 +60,10 @@ static void feed(uint8_t ctl, const uint8_t *bytes, size_t len)
 	sn_wire_receive(e, &pkt);
 }
 
-static void start_over(void)
+static void start_over(enum sn_qp_type type)
 {
 	fake_modify(&q, SN_QPS_RST);
+	q.qp.type = type;
 	q.pi = q.rpi = q.sci = q.rci = 0;
 	memset(q.dbr, 0, 24);
 	memset(memory, GUARD, sizeof(memory));
@@ -75,12 +77,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fake_wqe read = { .opcode = 0x10, .fm = 8, .rkey = key, .nsge = 1 };
 	size_t len, i;
 
-	start_over();
+	start_over(size ? (enum sn_qp_type)(data[0] / CTL_TYPE % 3) : SN_QPT_RC);
 	read.raddr = (uintptr_t)memory + REGION;
 	read.sge[0].addr = memory + REGION;
 	read.sge[0].len = 64;
 	read.sge[0].lkey = key;
-	if (size && data[0] & CTL_POST)
+	if (size && data[0] & CTL_POST && q.qp.type == SN_QPT_RC)
 		fake_post(&q, &read);
 	pthread_mutex_lock(&sn_dev->lock);
 	while (size >= 2) {
