@@ -170,7 +170,8 @@ uint64_t sn_attr_num(struct sn_call *c, uint16_t id);			  /* absent: 0 */
 int sn_attr_out(struct sn_call *c, uint16_t id, const void *src, size_t len);
 void sn_attr_set_handle(struct sn_call *c, uint16_t id, int64_t value);
 void *sn_attr_obj(struct sn_call *c, uint16_t id, enum sn_kind kind);
-struct sn_event_queue *sn_attr_events(struct sn_call *c, uint16_t id);
+/* Absent: none, or the context's own; -EBADF: a descriptor of something else. */
+int sn_attr_events(struct sn_call *c, uint16_t id, enum sn_kind kind, struct sn_event_queue **q);
 int sn_uverbs_call(struct sn_dev *dev, struct sn_ctx *ctx, struct ib_uverbs_ioctl_hdr *hdr);
 
 typedef int (*sn_method_fn)(struct sn_call *c);

@@ -215,6 +215,21 @@ bool sn_mem_readable(uint64_t va, uint64_t len)
 	return true;
 }
 
+bool sn_mem_writable(uint64_t va, uint64_t len)
+{
+	unsigned long long from, to;
+	bool writable = true;
+	char line[512], w;
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	while (f && writable && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%llx-%llx %*c%c", &from, &to, &w) == 3)
+			writable = w == 'w' || to <= va || from >= va + len;
+	if (f)
+		fclose(f);
+	return writable;
+}
+
 int sn_mem_read(bool gpu, uint64_t va, void *dst, size_t len)
 {
 	return gpu ? gpu_copy(va, dst, len, false) : host_copy(va, dst, len, false);

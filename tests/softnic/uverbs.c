@@ -86,11 +86,15 @@ void *sn_attr_obj(struct sn_call *c, uint16_t id, enum sn_kind kind)
 	return sn_handle_get(c->dev, c->ctx, sn_attr_num(c, id), kind);
 }
 
-struct sn_event_queue *sn_attr_events(struct sn_call *c, uint16_t id)
+int sn_attr_events(struct sn_call *c, uint16_t id, enum sn_kind kind, struct sn_event_queue **q)
 {
 	struct ib_uverbs_attr *a = sn_attr(c, id);
 
-	return a ? sn_events_of_fd(c->dev, (int)a->data_s64) : NULL;
+	*q = kind == SN_ASYNC ? c->ctx->async : NULL;
+	if (!a)
+		return 0;
+	*q = sn_events_of_fd(c->dev, (int)a->data_s64);
+	return *q && (*q)->kind == kind && (*q)->ctx == c->ctx ? 0 : -EBADF;
 }
 
 static const struct sn_method *find_method(const struct ib_uverbs_ioctl_hdr *hdr)

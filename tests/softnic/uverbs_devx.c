@@ -151,7 +151,9 @@ static int umem_reg(struct sn_call *c)
 		if (rc)
 			return rc;
 	}
-	if (!sn_mem_is_gpu(va, len) && !sn_mem_readable(va, len)) {
+	if (!sn_mem_is_gpu(va, len) &&
+	    !(sn_mem_readable(va, len) &&
+	      (!(access & IBV_ACCESS_LOCAL_WRITE) || fd || sn_mem_writable(va, len)))) {
 		sn_unmap(&from.map);
 		return -EFAULT;
 	}

@@ -133,21 +133,20 @@ static int add(struct sn_call *c, const struct sn_subscription *from)
 static int subscribe(struct sn_call *c)
 {
 	struct sn_subscription s = {
-		.queue = sn_attr_events(c, A(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE)),
 		.cookie = sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE)),
 	};
 	uint16_t list[16];
 	enum sn_kind kind;
 	size_t len, i;
 	void *obj;
-	int rc = 0;
+	int rc = sn_attr_events(c, A(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE), SN_DEVX_EVENTS,
+				&s.queue);
 
 	len = sn_attr_in(c, A(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST), list,
 			 sizeof(list));
 	obj = sn_devx_obj(c, A(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE), &kind);
-	if (!s.queue || s.queue->kind != SN_DEVX_EVENTS || !obj || !len || len % 2 ||
-	    len > sizeof(list))
-		return -EINVAL;
+	if (rc || !s.queue || !obj || !len || len % 2 || len > sizeof(list))
+		return rc ? rc : -EINVAL;
 	for (i = 0; i < len / 2; i++)
 		if (!has_type(kind, list[i]))
 			return -EINVAL;
@@ -193,20 +192,20 @@ static int alloc_outputs(struct sn_call *c)
 /* The answer is there at once; a failed command is an answer too. */
 static int async_query(struct sn_call *c)
 {
-	struct sn_event_queue *q = sn_attr_events(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_FD));
 	uint64_t id = sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID));
 	uint8_t out[sizeof(id) + QUERY_OUT_MAX] = { 0 };
 	struct sn_cmd cmd = { .dev = c->dev, .ctx = c->ctx, .out = out + sizeof(id) };
-	int rc;
+	struct sn_event_queue *q;
+	int rc = sn_attr_events(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_FD), SN_DEVX_OUTPUTS, &q);
 
 	cmd.obj = sn_devx_obj(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE), &cmd.kind);
 	cmd.in = sn_attr_ptr(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN), &cmd.in_len);
 	cmd.out_len = sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_OUT_LEN));
 	if (!cmd.obj)
 		return -ENOENT;
-	if (!q || q->kind != SN_DEVX_OUTPUTS || !cmd.in || cmd.in_len < 8 || cmd.out_len < 8 ||
+	if (rc || !q || !cmd.in || cmd.in_len < 8 || cmd.out_len < 8 ||
 	    cmd.out_len > QUERY_OUT_MAX)
-		return -EINVAL;
+		return rc ? rc : -EINVAL;
 	rc = sn_cmd_exec(&cmd, SN_CMD_QUERY);
 	if (rc && rc != -EREMOTEIO)
 		return rc;

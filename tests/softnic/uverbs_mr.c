@@ -17,6 +17,7 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |          \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |              \
 	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+#define WRITES (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND)
 #define DMABUF_ACCESS                                                                         \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |          \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING)
@@ -45,7 +46,8 @@ static int set_place(struct sn_mr *mr, uint64_t start, uint64_t len, uint64_t io
 	if (start + len < start || (start & 4095) != (iova & 4095))
 		return -EINVAL;
 	mr->gpu = sn_mem_is_gpu(start, len);
-	if (!mr->gpu && len && !sn_mem_readable(start, len))
+	if (!mr->gpu && len && !(sn_mem_readable(start, len) &&
+				 (!(mr->access & WRITES) || sn_mem_writable(start, len))))
 		return -EFAULT;
 	mr->va = start;
 	mr->len = len;

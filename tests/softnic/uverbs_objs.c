@@ -43,12 +43,23 @@ static struct sn_cq *cq_from_call(struct sn_call *c, const struct mlx5_ib_create
 	cq->cqe_size = (uint8_t)drv->cqe_size;
 	cq->oi = flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
 	cq->user_handle = sn_attr_num(c, UVERBS_ATTR_CREATE_CQ_USER_HANDLE);
-	cq->channel = sn_attr_events(c, UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL);
-	cq->async = sn_attr_events(c, UVERBS_ATTR_CREATE_CQ_EVENT_FD);
-	if (!cq->async)
-		cq->async = c->ctx->async;
 	cq->uar = drv->uar_page_index;
 	return cq;
+}
+
+static int cq_links(struct sn_call *c, struct sn_cq *cq)
+{
+	int rc = sn_attr_events(c, UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL, SN_COMP_CHANNEL,
+				&cq->channel);
+
+	if (!rc)
+		rc = sn_attr_events(c, UVERBS_ATTR_CREATE_CQ_EVENT_FD, SN_ASYNC, &cq->async);
+	if (rc)
+		return rc;
+	if (cq->dbr & 7)
+		return -EINVAL;
+	return sn_mem_readable(cq->buf, (uint64_t)cq->cqe_size << cq->log_size) &&
+			       sn_mem_readable(cq->dbr, 8) ? 0 : -EFAULT;
 }
 
 static int cq_create(struct sn_call *c)
@@ -74,9 +85,11 @@ static int cq_create(struct sn_call *c)
 	cq = cq_from_call(c, &drv);
 	if (!cq)
 		return -ENOMEM;
-	if (cq->channel && sn_mem_readable(cq->dbr, 8))
+	rc = cq_links(c, cq);
+	if (!rc && cq->channel)
 		((uint32_t *)(uintptr_t)cq->dbr)[1] = SN_ARM_NONE;
-	rc = sn_cq_add(c->dev, c->ctx, cq);
+	if (!rc)
+		rc = sn_cq_add(c->dev, c->ctx, cq);
 	if (rc) {
 		free(cq);
 		return rc;
@@ -167,7 +180,7 @@ static int qp_check(struct sn_call *c, const struct mlx5_ib_create_qp *drv, uint
 	if (!sn_find_uar(c->dev, drv->bfreg_index) || drv->sq_wqe_count > SN_MAX_QP_SZ ||
 	    drv->rq_wqe_count > SN_MAX_QP_SZ || drv->rq_wqe_shift > 12 ||
 	    drv->sq_wqe_count & (drv->sq_wqe_count - 1) ||
-	    drv->rq_wqe_count & (drv->rq_wqe_count - 1) ||
+	    drv->rq_wqe_count & (drv->rq_wqe_count - 1) || drv->db_addr & 3 ||
 	    (drv->rq_wqe_count && sn_attr(c, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)))
 		return -EINVAL;
 	bytes = ((uint64_t)drv->rq_wqe_count << drv->rq_wqe_shift) + drv->sq_wqe_count * 64ull;
@@ -193,9 +206,6 @@ static void qp_fill(struct sn_call *c, struct sn_qp *qp, const struct mlx5_ib_cr
 	qp->uidx = drv->uidx;
 	qp->sig_all = flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
 	qp->user_handle = sn_attr_num(c, UVERBS_ATTR_CREATE_QP_USER_HANDLE);
-	qp->async = sn_attr_events(c, UVERBS_ATTR_CREATE_QP_EVENT_FD);
-	if (!qp->async)
-		qp->async = c->ctx->async;
 	qp->scq = sn_attr_obj(c, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, SN_CQ);
 	qp->rcq = sn_attr_obj(c, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, SN_CQ);
 	qp->port = 1;
@@ -234,8 +244,10 @@ static int qp_create(struct sn_call *c)
 	qp->pdn = pd->pdn;
 	qp->srq = sn_attr_obj(c, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, SN_SRQ);
 	rc = qp->scq && qp->rcq && (qp->srq || !sn_attr(c, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)) ?
-		     sn_qp_add(c->dev, c->ctx, qp) :
+		     sn_attr_events(c, UVERBS_ATTR_CREATE_QP_EVENT_FD, SN_ASYNC, &qp->async) :
 		     -EINVAL;
+	if (!rc)
+		rc = sn_qp_add(c->dev, c->ctx, qp);
 	if (rc) {
 		free(qp);
 		return rc;

@@ -41,9 +41,6 @@ static void fill(struct sn_call *c, struct sn_srq *srq, const struct mlx5_ib_cre
 	srq->buf = drv->buf_addr;
 	srq->dbr = drv->db_addr;
 	srq->user_handle = sn_attr_num(c, UVERBS_ATTR_CREATE_SRQ_USER_HANDLE);
-	srq->async = sn_attr_events(c, UVERBS_ATTR_CREATE_SRQ_EVENT_FD);
-	if (!srq->async)
-		srq->async = c->ctx->async;
 }
 
 static int create(struct sn_call *c)
@@ -66,7 +63,12 @@ static int create(struct sn_call *c)
 		return -ENOMEM;
 	srq->pdn = pd->pdn;
 	fill(c, srq, &drv);
-	rc = sn_srq_add(c->dev, c->ctx, srq);
+	rc = sn_attr_events(c, UVERBS_ATTR_CREATE_SRQ_EVENT_FD, SN_ASYNC, &srq->async);
+	if (!rc && !(sn_mem_readable(srq->buf, (uint64_t)srq->wqe_cnt << srq->wqe_shift) &&
+		     sn_mem_readable(srq->dbr, 4)))
+		rc = -EFAULT;
+	if (!rc)
+		rc = sn_srq_add(c->dev, c->ctx, srq);
 	if (rc) {
 		free(srq);
 		return rc;

@@ -107,6 +107,61 @@ Test(verbs_events, moderation_holds_an_event_back)
 	rig_close(&r);
 }
 
+/* ---- asynchronous events ---- */
+
+Test(verbs_events, a_full_cq_and_a_bad_access_are_told)
+{
+	struct ibv_async_event ev;
+	struct ibv_send_wr wr, *bad;
+	struct ibv_sge sge;
+	struct ibv_cq *small;
+	struct ibv_qp *qp, *peer;
+	struct rig r;
+	int n;
+
+	rig_open(&r);
+	small = ibv_create_cq(r.v.ctx, 3, NULL, NULL, 0);
+	cr_assert(small);
+	qp = vb_qp(&r.v, IBV_QPT_RC, small, NULL);
+	peer = vb_qp(&r.v, IBV_QPT_RC, r.cq, NULL);
+	vb_connect(&r.v, qp, peer);
+	sge = vb_sge(&r.v, 0, 8);
+	wr = (struct ibv_send_wr){ .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+				   .send_flags = IBV_SEND_SIGNALED,
+				   .wr.rdma = { (uintptr_t)r.v.mem + 4096, r.v.mr->rkey } };
+	for (n = 0; n <= small->cqe + 1; n++)
+		cr_assert_eq(ibv_post_send(qp, &wr, &bad), 0);
+	cr_assert_eq(vb_async(&r.v, &ev, 5000), IBV_EVENT_CQ_ERR);
+	cr_assert_eq(ev.element.cq, small);
+	wr.wr.rdma.rkey ^= 0xff;
+	cr_assert_eq(ibv_post_send(r.qp, &wr, &bad), 0);
+	cr_assert_eq(vb_async(&r.v, &ev, 5000), IBV_EVENT_QP_ACCESS_ERR);
+	cr_assert_eq(ev.element.qp, r.qp);
+	cr_assert_eq(ibv_destroy_qp(qp), 0);
+	cr_assert_eq(ibv_destroy_qp(peer), 0);
+	cr_assert_eq(ibv_destroy_cq(small), 0);
+	rig_close(&r);
+}
+
+Test(verbs_events, a_channel_is_a_channel)
+{
+	struct ibv_comp_channel *ch, fake;
+	struct vb v = vb_open(4096);
+
+	ch = ibv_create_comp_channel(v.ctx);
+	cr_assert(ch);
+	fake = *ch;
+	fake.fd = v.ctx->async_fd;
+	cr_assert_null(ibv_create_cq(v.ctx, 4, NULL, &fake, 0), "a file of the other kind");
+	cr_assert_eq(errno, EBADF);
+	fake.fd = v.ctx->cmd_fd;
+	cr_assert_null(ibv_create_cq(v.ctx, 4, NULL, &fake, 0));
+	cr_assert_eq(errno, EBADF);
+	cr_assert_null(ibv_create_cq(v.ctx, 4, NULL, ch, v.ctx->num_comp_vectors));
+	cr_assert_eq(ibv_destroy_comp_channel(ch), 0);
+	vb_close(&v);
+}
+
 /* ---- DEVX ---- */
 
 #define RING 16384

@@ -119,6 +119,34 @@ Test(verbs_mr, rights_that_make_no_sense_are_refused)
 	vb_close(&v);
 }
 
+Test(verbs_mr, memory_must_be_what_the_rights_say)
+{
+	uint8_t *mem = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+	struct mlx5dv_devx_umem *umem;
+	struct vb v = vb_open(PAGE);
+	struct ibv_mr *mr;
+
+	cr_assert_neq(mem, MAP_FAILED);
+	mem[PAGE] = 1;
+	cr_assert_eq(mprotect(mem + PAGE, PAGE, PROT_READ), 0);
+	cr_assert_null(ibv_reg_mr(v.pd, mem, 3 * PAGE, IBV_ACCESS_LOCAL_WRITE));
+	cr_assert_eq(errno, EFAULT);
+	cr_assert_null(mlx5dv_devx_umem_reg(v.ctx, mem, 3 * PAGE, IBV_ACCESS_LOCAL_WRITE));
+	cr_assert_eq(errno, EFAULT);
+	mr = ibv_reg_mr(v.pd, mem, 3 * PAGE, IBV_ACCESS_REMOTE_READ);
+	cr_assert(mr);
+	cr_assert_eq(ibv_dereg_mr(mr), 0);
+	mr = ibv_reg_mr(v.pd, mem + 2 * PAGE, PAGE, ALL);
+	cr_assert(mr, "the page behind it");
+	cr_assert_eq(ibv_dereg_mr(mr), 0);
+	umem = mlx5dv_devx_umem_reg(v.ctx, mem, PAGE, IBV_ACCESS_LOCAL_WRITE);
+	cr_assert(umem, "the page in front of it");
+	cr_assert_eq(mlx5dv_devx_umem_dereg(umem), 0);
+	munmap(mem, 3 * PAGE);
+	vb_close(&v);
+}
+
 Test(verbs_mr, addresses_count_from_zero)
 {
 	struct ibv_mr *mr;
