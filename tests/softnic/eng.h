@@ -273,6 +273,7 @@ struct sn_eng {
 	struct sn_pkt *held;	/* to be sent after the next packet */
 	struct sn_rx *rx;	/* of wire.c */
 	bool arriving;		/* the socket had packets in this pass */
+	uint64_t last_arrival;
 
 	uint64_t rng, started;
 	bool stalled;
