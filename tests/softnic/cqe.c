@@ -75,6 +75,7 @@ static void fire(struct sn_eng *e, struct sn_cq *cq)
 	set_due(e, cq, 0);
 	cq->armed = false;
 	cq->notified = cq->pi;
+	sn_mem_settle();
 	sn_event_completion(e->dev, cq);
 }
 

@@ -437,6 +437,7 @@ struct sn_iov {
 int sn_mem_read(bool gpu, uint64_t va, void *dst, size_t len);
 int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len);
 bool sn_mem_is_cuda(uint64_t va); /* device or pinned */
+void sn_mem_settle(void);	  /* what was written to a GPU is there */
 /* key lookup with bounds, PD and rights; *va is the address in this process */
 struct sn_mr *sn_mr_check(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
 			  uint64_t len, uint32_t access, uint64_t *va);

@@ -168,6 +168,7 @@ static bool pass(struct sn_eng *e)
 	any |= sn_uar_settle(e);
 	any |= serve_busy(e);
 	sn_cq_due(e);
+	sn_mem_settle();
 	sn_wire_flush(e);
 	if (any)
 		e->last_active = e->now;

@@ -4,7 +4,9 @@
  * The NIC's access to memory of its process: host memory through system calls
  * that report an unmapped address instead of faulting, GPU memory through
  * copies of the CUDA driver on a stream of our own; and the rules of memory
- * keys. An aligned word of up to 8 bytes is stored whole, because somebody may
+ * keys. Copies to a GPU are queued, a synchronization (7 us) is paid once for many:
+ * before host memory is written, a packet is sent or an event raised, and at the
+ * end of a pass. An aligned word of up to 8 bytes is stored whole, because somebody may
  * poll it. Mappings of a device (pinned memory of CUDA) refuse the first
  * system call; they are reached through a file in memory as a staging buffer.
  */
@@ -27,6 +29,9 @@
 #define CU_ATTR_DEVICE_ORDINAL 9
 #define CU_MEMORYTYPE_DEVICE 2u
 #define CU_STREAM_NON_BLOCKING 1u
+#define CU_HOST_PORTABLE 1u
+#define GPU_STAGE (1u << 20)
+#define GPU_BLOCK_LOG 21 /* memory of two GPUs is never in one such block */
 
 /* ---- host memory ---- */
 
@@ -116,11 +121,16 @@ struct cuda {
 	int (*stream_sync)(void *stream);
 	int (*htod)(uint64_t dst, const void *src, size_t n, void *stream);
 	int (*dtoh)(void *dst, uint64_t src, size_t n, void *stream);
+	int (*host_alloc)(void **mem, size_t n, unsigned flags);
 };
 
 static struct cuda cu;
 static bool cu_ready;
 static struct { void *ctx, *stream; } gpus[MAX_GPUS];
+static uint8_t *gpu_stage; /* pinned: what is on its way to a GPU */
+static size_t stage_used;
+static int written = -1; /* the GPU that has copies under way */
+static struct { uint64_t block; int dev; } near = { 0, -1 };
 
 /* Only a driver that the program already uses; never loads one. */
 static bool cuda_find(void)
@@ -140,7 +150,8 @@ static bool cuda_find(void)
 	*(void **)&cu.stream_sync = dlsym(lib, "cuStreamSynchronize");
 	*(void **)&cu.htod = dlsym(lib, "cuMemcpyHtoDAsync_v2");
 	*(void **)&cu.dtoh = dlsym(lib, "cuMemcpyDtoHAsync_v2");
-	cu_ready = cu.pointer_attr && cu.ctx_set && cu.ctx_get && cu.ctx_retain &&
+	*(void **)&cu.host_alloc = dlsym(lib, "cuMemHostAlloc");
+	cu_ready = cu.host_alloc && cu.pointer_attr && cu.ctx_set && cu.ctx_get && cu.ctx_retain &&
 		   cu.stream_create && cu.stream_sync && cu.htod && cu.dtoh;
 	return cu_ready;
 }
@@ -163,29 +174,82 @@ static int gpu_of(uint64_t va)
 		return dev;
 	cu.ctx_get(&before);
 	if (cu.ctx_retain(&gpus[dev].ctx, dev) || cu.ctx_set(gpus[dev].ctx) ||
+	    (!gpu_stage && cu.host_alloc((void **)&gpu_stage, GPU_STAGE, CU_HOST_PORTABLE)) ||
 	    cu.stream_create(&gpus[dev].stream, CU_STREAM_NON_BLOCKING))
 		gpus[dev].stream = NULL;
 	cu.ctx_set(before);
 	return gpus[dev].stream ? dev : -1;
 }
 
-static int gpu_copy(uint64_t va, void *buf, size_t len, bool write)
+/* The same for memory that was GPU memory a moment ago: asks the driver once per block. */
+static int gpu_near(uint64_t va)
+{
+	if (near.dev < 0 || near.block != va >> GPU_BLOCK_LOG) {
+		near.dev = gpu_of(va);
+		near.block = va >> GPU_BLOCK_LOG;
+	}
+	return near.dev;
+}
+
+static bool use_gpu(int dev)
 {
 	static __thread int current = -1;
-	int dev;
+
+	if (dev != current && cu.ctx_set(gpus[dev].ctx))
+		return false;
+	current = dev;
+	return true;
+}
+
+void sn_mem_settle(void)
+{
+	int dev = written;
+
+	written = -1;
+	stage_used = 0;
+	if (dev >= 0 && (!use_gpu(dev) || cu.stream_sync(gpus[dev].stream)))
+		fprintf(stderr, "softnic: copies to GPU %d failed\n", dev);
+}
+
+/* Queued: in order with all others to and from this GPU, in place after sn_mem_settle. */
+static int gpu_write(int dev, uint64_t va, const uint8_t *src, size_t len)
+{
+	size_t n;
+
+	for (; len; len -= n, va += n, src += n) {
+		if ((written >= 0 && written != dev) || stage_used == GPU_STAGE)
+			sn_mem_settle();
+		n = GPU_STAGE - stage_used < len ? GPU_STAGE - stage_used : len;
+		memcpy(gpu_stage + stage_used, src, n);
+		if (!use_gpu(dev) || cu.htod(va, gpu_stage + stage_used, n, gpus[dev].stream))
+			return -EFAULT;
+		stage_used += (n + 7) & ~7ul;
+		written = dev;
+	}
+	return 0;
+}
+
+static int gpu_read(int dev, uint64_t va, void *dst, size_t len)
+{
+	if (!use_gpu(dev) || cu.dtoh(dst, va, len, gpus[dev].stream) ||
+	    cu.stream_sync(gpus[dev].stream))
+		return -EFAULT;
+	return 0;
+}
+
+static int gpu_copy(uint64_t va, void *buf, size_t len, bool write)
+{
+	int dev, rc;
 
 	if (!len)
 		return 0;
-	dev = gpu_of(va);
+	dev = gpu_near(va);
 	if (dev < 0)
 		return -EFAULT;
-	if (dev != current && cu.ctx_set(gpus[dev].ctx))
-		return -EFAULT;
-	current = dev;
-	if (write ? cu.htod(va, buf, len, gpus[dev].stream) :
-		    cu.dtoh(buf, va, len, gpus[dev].stream))
-		return -EFAULT;
-	return cu.stream_sync(gpus[dev].stream) ? -EFAULT : 0;
+	rc = write ? gpu_write(dev, va, buf, len) : gpu_read(dev, va, buf, len);
+	if (rc)
+		near.dev = -1;
+	return rc;
 }
 
 bool sn_mem_is_gpu(uint64_t va, uint64_t len)
@@ -239,6 +303,8 @@ int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len)
 {
 	if (gpu)
 		return gpu_copy(va, (void *)(uintptr_t)src, len, true);
+	if (written >= 0) /* who sees this must see what went to the GPU before */
+		sn_mem_settle();
 	if (!sn_guard_ready() && word_store(va, src, len))
 		return 0;
 	return host_copy(va, (void *)(uintptr_t)src, len, true);

@@ -341,6 +341,7 @@ void sn_wire_flush(struct sn_eng *e)
 
 	if (!e->ntx)
 		return;
+	sn_mem_settle(); /* an acknowledgement says that payload is in place */
 	memset(m, 0, e->ntx * sizeof(m[0]));
 	for (i = 0; i < e->ntx; i++) {
 		iov[i] = (struct iovec){ e->txq[i]->data, e->txq[i]->len + 4u };

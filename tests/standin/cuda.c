@@ -287,12 +287,30 @@ EXPORT int cuMemHostGetDevicePointer_v2(unsigned long long *ptr, void *host, uns
 	return OK;
 }
 
+/*
+ * A copy to a GPU arrives late: when something waits for its stream, or with the
+ * next copy of it. Nobody may use the source before that, nor expect the data.
+ */
+static struct { char *dst; const char *src; size_t len; } late;
+
+static void arrive(void)
+{
+	if (late.len)
+		memcpy(late.dst, late.src, late.len);
+	late.len = 0;
+}
+
 EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long dst, const void *src, size_t len, void *stream)
 {
 	CALL(true);
 	if (!stream)
 		return INVALID_VALUE; /* the NULL stream would wait for a spinning kernel */
-	memcpy((void *)(unsigned long)dst, src, len);
+	pthread_mutex_lock(&lock);
+	arrive();
+	late.dst = (char *)(unsigned long)dst;
+	late.src = src;
+	late.len = len;
+	pthread_mutex_unlock(&lock);
 	return OK;
 }
 
@@ -301,7 +319,10 @@ EXPORT int cuMemcpyDtoHAsync_v2(void *dst, unsigned long long src, size_t len, v
 	CALL(true);
 	if (!stream)
 		return INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	arrive();
 	memcpy(dst, (void *)(unsigned long)src, len);
+	pthread_mutex_unlock(&lock);
 	return OK;
 }
 
@@ -310,6 +331,9 @@ EXPORT int cuMemsetD8Async(unsigned long long dst, unsigned char byte, size_t le
 	CALL(true);
 	if (!stream)
 		return INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	arrive();
+	pthread_mutex_unlock(&lock);
 	memset((void *)(unsigned long)dst, byte, len);
 	return OK;
 }
@@ -327,7 +351,48 @@ EXPORT int cuStreamCreate(void **stream, unsigned int flags)
 EXPORT int cuStreamSynchronize(void *stream)
 {
 	CALL(true);
+	pthread_mutex_lock(&lock);
+	arrive();
+	pthread_mutex_unlock(&lock);
 	return stream ? OK : INVALID_VALUE;
+}
+
+EXPORT int cuCtxSetCurrent(void *context)
+{
+	if (context)
+		stack[depth ? depth - 1 : 0] = (int)((char *)context - contexts);
+	depth = !context ? 0 : depth ? depth : 1;
+	return OK;
+}
+
+EXPORT int cuCtxGetCurrent(void **context)
+{
+	*context = depth ? &contexts[stack[depth - 1]] : NULL;
+	return OK;
+}
+
+EXPORT int cuMemHostAlloc(void **mem, size_t size, unsigned int flags)
+{
+	(void)flags;
+	CALL(true);
+	*mem = calloc(1, size);
+	return *mem ? OK : OUT_OF_MEMORY;
+}
+
+/* Memory is the first GPU's. Only for tests that ask for it: then the NIC copies. */
+EXPORT int cuPointerGetAttribute(void *value, int attribute, unsigned long long ptr)
+{
+	struct block *block;
+
+	if (!number("STANDIN_CUDA_POINTERS", 0))
+		return NOT_SUPPORTED;
+	pthread_mutex_lock(&lock);
+	block = find((char *)(unsigned long)ptr);
+	pthread_mutex_unlock(&lock);
+	if (!block)
+		return INVALID_VALUE;
+	*(int *)value = attribute != 2 ? 0 : block->fd >= 0 ? 2 : 1;
+	return OK;
 }
 
 EXPORT int cuStreamDestroy_v2(void *stream)
