@@ -35,16 +35,32 @@ gcc -O1 -Wall -Werror -I"$cuda/include" -c tests/consumers/peer_cudart.c -o "$tm
 		-o "$tmp/driver" -L"$B/standin" -l:libcuda.so.1 -libverbs -lmlx5 -ldl -lpthread || exit 1
 cp "$B/standin/libgdrapi.so" "$tmp/libgdrapi.so.2"
 
-# The handlers AUTO, CPU proxy and GPU doorbell; a GPU that can map registers, and one that cannot.
+# The handlers AUTO, CPU proxy, GPU doorbell and BlueFlame; a GPU that can map registers, and
+# one that cannot, for which only the CPU rings.
 bad=0
-for handler in 0 1 2; do
-	for iomem in 1 0; do
-		[ "$handler$iomem" != 20 ] || continue
-		STANDIN_CUDA_IOMEM=$iomem LD_LIBRARY_PATH=$B/standin:$tmp timeout 60 "$run" --strict -- \
-			"$tmp/driver" $handler >"$tmp/out" 2>&1
-		rc=$?
-		[ $rc = 0 ] || { echo "peer.sh: handler $handler: exit $rc"; tail -n 15 "$tmp/out" | sed 's/^/    /'; bad=1; }
-		grep '^handler' "$tmp/out" | sed 's/^/peer.sh: /'
-	done
-done
+while read -r iomem handler how; do
+	STANDIN_CUDA_IOMEM=$iomem LD_LIBRARY_PATH=$B/standin:$tmp timeout 60 "$run" --strict -- \
+		"$tmp/driver" "$handler" $how >"$tmp/out" 2>&1 </dev/null
+	rc=$?
+	[ $rc = 0 ] || {
+		echo "peer.sh: handler $handler $how: exit $rc"
+		tail -n 15 "$tmp/out" | sed 's/^/    /'
+		bad=1
+	}
+	grep '^handler' "$tmp/out" | sed 's/^/peer.sh: /'
+done <<-END
+	1 0
+	1 1
+	1 2
+	1 6
+	1 0 collapsed
+	1 0 no-dbr
+	1 1 service
+	1 0 group
+	1 1 group
+	1 2 group
+	0 0
+	0 1
+	0 0 group
+END
 exit $bad

@@ -2,9 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * Compiled and linked with NVIDIA's own gpunetio: two of its high-level queue
- * pairs, connected to each other, exported; then one message, posted by hand
- * into the exported queue, goes from the one to the other.
- * usage: peer_driver HANDLER (enum doca_gpu_dev_verbs_nic_handler: 0, 1 or 2)
+ * pairs, or groups of two, connected to each other and exported; then messages,
+ * posted by hand into the exported queues, go both ways, three times around.
+ * usage: peer_driver HANDLER [collapsed | no-dbr | emulated | service | group]
+ * HANDLER is an enum doca_gpu_dev_verbs_nic_handler: 0, 1, 2 or 6.
  */
 #include <atomic>
 #include <endian.h>
@@ -19,6 +20,8 @@
 #include "host/doca_gpunetio_high_level.h"
 
 #define LEN 4096
+#define SLOTS 64
+#define ROUNDS (3 * SLOTS) /* the rings wrap */
 #define WAIT_S 20
 
 #define MUST(call)                                                              \
@@ -44,6 +47,8 @@ static doca_gpu_t *gpu;
 static doca_dev_t *dev;
 static struct doca_verbs_gid gid;
 static uint8_t gid_index;
+static uint8_t *buf; /* what is sent, what arrives, a counter and its old value */
+static struct ibv_mr *mr;
 
 /* The RoCE v2 entry of the port's IPv4 address. */
 static void find_gid(void)
@@ -73,18 +78,21 @@ static void open_all(void)
 	MUST(doca_verbs_dev_open(pd, &dev));
 }
 
-static struct doca_gpu_verbs_qp_hl *create(enum doca_gpu_dev_verbs_nic_handler handler)
+static struct doca_gpu_verbs_qp_init_attr_hl attributes(int handler, const char *how)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = {};
-	struct doca_gpu_verbs_qp_hl *qp = NULL;
 
 	attr.gpu_dev = gpu;
 	attr.net_dev = dev;
 	attr.ibpd = pd;
-	attr.sq_nwqe = 64;
-	attr.nic_handler = handler;
-	MUST(doca_gpu_verbs_create_qp_hl(&attr, &qp));
-	return qp;
+	attr.sq_nwqe = SLOTS;
+	attr.nic_handler = (enum doca_gpu_dev_verbs_nic_handler)handler;
+	attr.cq_collapsed = !strcmp(how, "collapsed");
+	if (!strcmp(how, "no-dbr"))
+		attr.send_dbr_mode_ext = DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW;
+	if (!strcmp(how, "emulated"))
+		attr.send_dbr_mode_ext = DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED;
+	return attr;
 }
 
 static void set_attributes(doca_verbs_qp_attr_t *attr, doca_verbs_ah_attr_t *ah, uint32_t dest)
@@ -142,78 +150,267 @@ static void connect_to(struct doca_gpu_verbs_qp_hl *qp, struct doca_gpu_verbs_qp
 	MUST(doca_verbs_qp_attr_destroy(attr));
 }
 
-/* An RDMA WRITE in slot 0: control, remote address and data segments, as the NIC reads them. */
-static void post(struct doca_gpu_dev_verbs_qp *qp, struct ibv_mr *mr, uint64_t from, uint64_t to)
-{
-	uint32_t *w = (uint32_t *)qp->sq_wqe_daddr;
-	uint64_t ring;
+/* ---- what a GPU thread does ---- */
+/* One exported queue pair; the library's service looks at its proxy, or we do. */
+struct queue {
+	struct doca_gpu_verbs_qp_hl *hl;
+	struct doca_gpu_dev_verbs_qp *qp;
+	uint32_t posted;
+	bool collapsed, service;
+};
 
-	memset(w, 0, 64);
-	w[0] = htobe32(0x08);			 /* WQE 0, RDMA WRITE */
-	w[1] = htobe32(qp->sq_num << 8 | 3);	 /* three segments of 16 bytes */
-	w[2] = htobe32(2 << 2);			 /* a completion, please */
-	w[4] = htobe32((uint32_t)(to >> 32));
-	w[5] = htobe32((uint32_t)to);
-	w[6] = htobe32(mr->rkey);
-	w[8] = htobe32(LEN);
-	w[9] = htobe32(mr->lkey);
-	w[10] = htobe32((uint32_t)(from >> 32));
-	w[11] = htobe32((uint32_t)from);
-	memcpy(&ring, w, sizeof(ring));
-	std::atomic_thread_fence(std::memory_order_release);
-	if (qp->nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY) {
-		/* What its proxy thread looks at: the index after the last WQE. */
-		__atomic_store_n(qp->sq_db, 1, __ATOMIC_RELEASE);
-		return;
-	}
-	__atomic_store_n(qp->sq_dbrec, htobe32(1), __ATOMIC_RELEASE);
-	__atomic_store_n(qp->sq_db, ring, __ATOMIC_RELEASE);
+static struct queue queue_of(struct doca_gpu_verbs_qp_hl *hl, const char *how)
+{
+	struct queue q = {};
+
+	q.hl = hl;
+	q.collapsed = !strcmp(how, "collapsed");
+	q.service = !strcmp(how, "service");
+	MUST(doca_gpu_verbs_get_qp_dev(hl->qp_gverbs, &q.qp));
+	return q;
 }
 
-static void transfer(struct doca_gpu_verbs_qp_hl *hl)
+/* The next slot, with its control segment: segments are of 16 bytes. */
+static uint32_t *wqe(struct queue *q, uint32_t opcode, uint32_t segments)
 {
-	uint8_t *buf = (uint8_t *)aligned_alloc(4096, 2 * LEN);
-	struct ibv_mr *mr = ibv_reg_mr(pd, buf, 2 * LEN,
-				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	struct doca_gpu_dev_verbs_qp *qp;
+	uint32_t i = q->posted++, *w;
+
+	w = (uint32_t *)(q->qp->sq_wqe_daddr + i % q->qp->sq_wqe_num * 64);
+	memset(w, 0, 64);
+	w[0] = htobe32((i & 0xffff) << 8 | opcode);
+	w[1] = htobe32(q->qp->sq_num << 8 | segments);
+	w[2] = htobe32(2 << 2); /* a completion, please */
+	return w;
+}
+
+static void address(uint32_t *w, const void *p)
+{
+	w[0] = htobe32((uint32_t)((uintptr_t)p >> 32));
+	w[1] = htobe32((uint32_t)(uintptr_t)p);
+}
+
+static void data(uint32_t *w, const void *p, uint32_t len)
+{
+	w[0] = htobe32(len);
+	w[1] = htobe32(mr->lkey);
+	address(w + 2, p);
+}
+
+static void remote(uint32_t *w, const void *p)
+{
+	address(w, p);
+	w[2] = htobe32(mr->rkey);
+}
+
+static const uint32_t *put_write(struct queue *q, uint32_t dst)
+{
+	uint32_t *w = wqe(q, 0x08, 3);
+
+	remote(w + 4, buf + dst);
+	data(w + 8, buf, LEN);
+	return w;
+}
+
+/* Waits for CQE index of another queue, then adds 1 to the counter. */
+static const uint32_t *put_wait_and_count(struct queue *q, const struct queue *other,
+					  uint32_t index)
+{
+	uint32_t *w = wqe(q, 0x0f, 2);
+
+	w[6] = htobe32(index);
+	w[7] = htobe32(other->qp->cq_sq.cq_num);
+	w = wqe(q, 0x12, 4);
+	remote(w + 4, buf + 2 * LEN);
+	w[9] = htobe32(1);
+	data(w + 12, buf + 2 * LEN + 8, 8);
+	return w;
+}
+
+/* The device API's ways to say how many there are; w is the last. */
+static void ring(struct queue *q, const uint32_t *w)
+{
+	struct doca_gpu_dev_verbs_qp *qp = q->qp;
+	uint64_t value, *db = qp->sq_db;
+	uint32_t words[2] = { htobe32(q->posted << 8), htobe32(qp->sq_num << 8) };
+
+	memcpy(&value, words, sizeof(value));
+	switch (qp->nic_handler) {
+	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY: /* what its CPU thread looks at */
+		__atomic_store_n(db, (uint64_t)q->posted, __ATOMIC_RELEASE);
+		return;
+	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF:
+		__atomic_store_n(qp->sq_dbrec, htobe32(q->posted & 0xffff), __ATOMIC_RELEASE);
+		for (int i = 0; i < 8; i++) {
+			memcpy(&value, w + 2 * i, sizeof(value));
+			__atomic_store_n(db + i, value, __ATOMIC_RELEASE);
+		}
+		return;
+	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB:
+		__atomic_store_n(qp->sq_dbrec, htobe32(q->posted & 0xffff), __ATOMIC_RELEASE);
+		break;
+	default: /* no record */
+		break;
+	}
+	__atomic_store_n(db, value, __ATOMIC_RELEASE);
+}
+
+static bool arrived(const struct queue *q, uint32_t index)
+{
+	const struct doca_gpu_dev_verbs_cq *cq = &q->qp->cq_sq;
+	const uint8_t *cqe = cq->cqe_daddr + (q->collapsed ? 0 : index % cq->cqe_num * 64);
+	uint8_t op_own = __atomic_load_n(cqe + 63, __ATOMIC_ACQUIRE);
+
+	if (op_own >> 4 == 0xf) /* never written */
+		return false;
+	if (q->collapsed ? (cqe[60] << 8 | cqe[61]) != (int)(index & 0xffff) :
+			   (op_own & 1) != (index / cq->cqe_num & 1))
+		return false;
+	NEED(op_own >> 4 == 0); /* requester, no error */
+	return true;
+}
+
+static void wait_for_last(struct queue *q)
+{
 	time_t end = time(NULL) + WAIT_S;
-	uint8_t *op_own;
+	bool out;
 
-	NEED(buf && mr);
-	memset(buf, 0x5a, LEN);
-	memset(buf + LEN, 0, LEN);
-	MUST(doca_gpu_verbs_get_qp_dev(hl->qp_gverbs, &qp));
-	op_own = qp->cq_sq.cqe_daddr + 63;
-	post(qp, mr, (uintptr_t)buf, (uintptr_t)buf + LEN);
-	while (__atomic_load_n(op_own, __ATOMIC_ACQUIRE) & 1) { /* hardware's, until written */
-		bool out;
-
-		if (qp->nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY)
-			MUST(doca_gpu_verbs_cpu_proxy_progress(hl->qp_gverbs, &out));
+	while (!arrived(q, q->posted - 1)) {
+		if (q->qp->nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY && !q->service)
+			MUST(doca_gpu_verbs_cpu_proxy_progress(q->hl->qp_gverbs, &out));
 		NEED(time(NULL) < end);
 	}
-	NEED(*op_own >> 4 == 0); /* requester, no error */
+}
+
+static void transfer(struct queue *q, uint32_t round)
+{
+	memset(buf, (int)(round * 7 + q->qp->sq_num), LEN);
+	memset(buf + LEN, ~buf[0], LEN);
+	ring(q, put_write(q, LEN));
+	wait_for_last(q);
 	NEED(!memcmp(buf, buf + LEN, LEN));
-	NEED(!ibv_dereg_mr(mr));
-	free(buf);
+}
+
+/* The companion counts what the main queue pair has written, posted before it. */
+static void transfer_counted(struct queue *q, struct queue *companion)
+{
+	uint64_t *counter = (uint64_t *)(buf + 2 * LEN), before = *counter;
+
+	ring(companion, put_wait_and_count(companion, q, q->posted));
+	if (companion->qp->nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY) {
+		bool out;
+		MUST(doca_gpu_verbs_cpu_proxy_progress(companion->hl->qp_gverbs, &out));
+	}
+	NEED(__atomic_load_n(counter, __ATOMIC_ACQUIRE) == before);
+	transfer(q, (uint32_t)before);
+	wait_for_last(companion);
+	NEED(*counter == before + 1);
+}
+
+/* ---- what the host does ---- */
+/* A list for kernels: the exported queue pairs one behind the other. */
+static void check_list(struct doca_gpu_verbs_qp_hl *a, struct doca_gpu_verbs_qp_hl *b)
+{
+	struct doca_gpu_verbs_qp_hl *both[] = { a, b };
+	struct doca_gpu_dev_verbs_qp *list;
+	uint32_t qpn;
+
+	MUST(doca_gpu_verbs_qp_flat_list_create_hl(both, 2, &list));
+	for (int i = 0; i < 2; i++) {
+		MUST(doca_verbs_qp_get_qpn(both[i]->qp, &qpn));
+		NEED(list[i].sq_num == qpn);
+	}
+	MUST(doca_gpu_verbs_qp_flat_list_destroy_hl(list));
+}
+
+/* The NIC's answer to QUERY_QP, as NVIDIA's library reads it. */
+static void check_state(struct doca_gpu_verbs_qp_hl *qp)
+{
+	doca_verbs_qp_init_attr_t *init;
+	enum doca_verbs_qp_state state;
+	doca_verbs_qp_attr_t *attr;
+
+	MUST(doca_verbs_qp_attr_create(&attr));
+	MUST(doca_verbs_qp_init_attr_create(&init));
+	MUST(doca_verbs_qp_query(qp->qp, attr, init));
+	MUST(doca_verbs_qp_attr_get_current_state(attr, &state));
+	NEED(state == DOCA_VERBS_QP_STATE_RTS);
+	MUST(doca_verbs_qp_init_attr_destroy(init));
+	MUST(doca_verbs_qp_attr_destroy(attr));
+}
+
+static void run_pair(int handler, const char *how)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = attributes(handler, how);
+	struct doca_gpu_verbs_qp_hl *hl[2];
+	doca_gpu_verbs_service_t service = NULL;
+	struct queue q[2];
+
+	for (int i = 0; i < 2; i++) {
+		MUST(doca_gpu_verbs_create_qp_hl(&attr, &hl[i]));
+		q[i] = queue_of(hl[i], how);
+	}
+	if (q[0].service)
+		MUST(doca_gpu_verbs_create_service(&service));
+	for (int i = 0; i < 2; i++) {
+		connect_to(hl[i], hl[!i]);
+		if (service)
+			MUST(doca_gpu_verbs_service_monitor_qp(service, hl[i]->qp_gverbs));
+	}
+	check_list(hl[0], hl[1]);
+	for (uint32_t n = 0; n < 2 * ROUNDS; n++)
+		transfer(&q[n % 2], n);
+	check_state(hl[0]);
+	printf("handler %d%s%s, %d chosen: created, connected, exported, written\n", handler,
+	       *how ? " " : "", how, q[0].qp->nic_handler);
+	if (service)
+		MUST(doca_gpu_verbs_destroy_service(service));
+	MUST(doca_gpu_verbs_destroy_qp_hl(hl[0]));
+	MUST(doca_gpu_verbs_destroy_qp_hl(hl[1]));
+}
+
+static void run_groups(int handler)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = attributes(handler, "group");
+	struct doca_gpu_verbs_qp_group_hl *g[2];
+	struct queue q[2], companion[2];
+
+	for (int i = 0; i < 2; i++) {
+		MUST(doca_gpu_verbs_create_qp_group_hl(&attr, &g[i]));
+		q[i] = queue_of(&g[i]->qp_main, "");
+		companion[i] = queue_of(&g[i]->qp_companion, "");
+	}
+	for (int i = 0; i < 2; i++) {
+		connect_to(&g[i]->qp_main, &g[!i]->qp_main);
+		connect_to(&g[i]->qp_companion, &g[!i]->qp_companion);
+	}
+	for (uint32_t n = 0; n < ROUNDS; n++) /* two slots each of the companion */
+		transfer_counted(&q[n % 2], &companion[n % 2]);
+	check_state(&g[0]->qp_companion);
+	printf("handler %d group, %d chosen: created, connected, exported, written, counted\n",
+	       handler, q[0].qp->nic_handler);
+	MUST(doca_gpu_verbs_destroy_qp_group_hl(g[0]));
+	MUST(doca_gpu_verbs_destroy_qp_group_hl(g[1]));
 }
 
 int main(int argc, char **argv)
 {
-	auto handler = (enum doca_gpu_dev_verbs_nic_handler)(argc > 1 ? atoi(argv[1]) : 0);
-	struct doca_gpu_verbs_qp_hl *a, *b;
+	int handler = argc > 1 ? atoi(argv[1]) : 0;
+	const char *how = argc > 2 ? argv[2] : "";
 
 	open_all();
-	a = create(handler);
-	b = create(handler);
-	connect_to(a, b);
-	connect_to(b, a);
-	transfer(a);
-	transfer(b);
-	printf("handler %d asked, %d chosen: created, connected, exported, written\n", handler,
-	       a->nic_handler);
-	MUST(doca_gpu_verbs_destroy_qp_hl(a));
-	MUST(doca_gpu_verbs_destroy_qp_hl(b));
+	buf = (uint8_t *)aligned_alloc(4096, 3 * LEN);
+	NEED(buf);
+	memset(buf, 0, 3 * LEN);
+	mr = ibv_reg_mr(pd, buf, 3 * LEN,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+				IBV_ACCESS_REMOTE_ATOMIC);
+	NEED(mr);
+	if (!strcmp(how, "group"))
+		run_groups(handler);
+	else
+		run_pair(handler, how);
+	NEED(!ibv_dereg_mr(mr));
+	free(buf);
 	MUST(doca_verbs_dev_close(dev));
 	MUST(doca_gpu_destroy(gpu));
 	NEED(!ibv_dealloc_pd(pd));
