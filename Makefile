@@ -129,7 +129,8 @@ $(B)/lib/libsoftnic.so: $(call obj,$(SOFTNIC_SRCS))
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared $(LDFLAGS_ALL) -o $@ $^ -lz -ldl -lpthread
-$(B)/bin/softnic-run: $(call obj,tests/softnic/softnic_run.c tests/softnic/sysfs.c tests/softnic/addr.c tests/softnic/cfg.c)
+$(B)/bin/softnic-run: $(call obj,tests/softnic/softnic_run.c tests/softnic/sysfs.c tests/softnic/addr.c tests/softnic/cfg.c \
+		tests/softnic/tmp.c)
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^

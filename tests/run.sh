@@ -46,7 +46,7 @@ if [ "${1:-}" != check ]; then
 fi
 
 if [ -z "$SAN" ]; then
-	for s in link symbols headers api style prm_vs_ifc install report verbs infiniband wire netns soak consumers/pyverbs consumers/perftest consumers/ucx sanity; do
+	for s in link symbols headers api style prm_vs_ifc install report paths verbs infiniband wire netns soak consumers/pyverbs consumers/perftest consumers/ucx sanity; do
 		[ -x "tests/$s.sh" ] && script "tests/$s.sh"
 	done
 	[ -x tests/gpu/compile.sh ] && script tests/gpu/compile.sh

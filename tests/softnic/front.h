@@ -11,6 +11,7 @@
 #include "softnic.h"
 
 #include <rdma/rdma_user_ioctl_cmds.h>
+#include <limits.h>
 #include <sys/types.h>
 
 #define SN_TABLE_SIZE 65536u
@@ -92,9 +93,14 @@ void sn_mac_of_ip(const struct in6_addr *ip, uint8_t mac[6]);
 void sn_guid_of_ip(const struct in6_addr *ip, uint8_t guid[8]);
 int sn_sysfs_build(const char *root, const struct sn_cfg *cfg);
 void sn_sysfs_remove(const char *root);
+int sn_tmp_make(char dir[PATH_MAX]); /* tmp.c: a folder of this process; 0 or -errno */
 #define SN_PCI_DOMAIN "5043"
 #define SN_PCI_ROOT "pci" SN_PCI_DOMAIN ":00"
 #define SN_PCI_ADDR SN_PCI_DOMAIN ":00:01.0"
+
+/* ---- preload.c: paths of the device and of the generated tree ---- */
+const char *sn_redirect(const char *path, char buf[PATH_MAX]);
+void sn_unredirect(char *path);
 
 /* ---- uverbs_context.c: opens of the device file ---- */
 int sn_ctx_open(int flags);		  /* descriptor for the application or -errno */

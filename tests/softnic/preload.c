@@ -50,7 +50,7 @@ static bool is_uverbs(const char *path)
 	return path && !strcmp(path, UVERBS_PATH);
 }
 
-static const char *redirect(const char *path, char buf[PATH_MAX])
+const char *sn_redirect(const char *path, char buf[PATH_MAX])
 {
 	size_t i;
 
@@ -66,7 +66,7 @@ static const char *redirect(const char *path, char buf[PATH_MAX])
 }
 
 /* The reverse, for resolved paths: the tree's own place must not show. */
-static void unredirect(char *path)
+void sn_unredirect(char *path)
 {
 	const char *root = sn_sysfs_root();
 	size_t n = strlen(root), len = strlen(path);
@@ -104,7 +104,7 @@ static int do_openat(int dirfd, const char *path, int flags, mode_t mode)
 		fd = sn_ctx_open(flags);
 		return fd < 0 ? fail(fd) : fd;
 	}
-	return (int)syscall(SYS_openat, dirfd, redirect(path, buf), flags, mode);
+	return (int)syscall(SYS_openat, dirfd, sn_redirect(path, buf), flags, mode);
 }
 
 #define OPEN_MODE(last)                                          \
@@ -170,7 +170,7 @@ FILE *fopen(const char *path, const char *mode)
 	char buf[PATH_MAX];
 	NEXT(FILE *, "fopen", const char *, const char *);
 
-	return next(redirect(path, buf), mode);
+	return next(sn_redirect(path, buf), mode);
 }
 
 FILE *fopen64(const char *path, const char *mode)
@@ -178,7 +178,7 @@ FILE *fopen64(const char *path, const char *mode)
 	char buf[PATH_MAX];
 	NEXT(FILE *, "fopen64", const char *, const char *);
 
-	return next(redirect(path, buf), mode);
+	return next(sn_redirect(path, buf), mode);
 }
 
 FILE *freopen(const char *path, const char *mode, FILE *f)
@@ -186,7 +186,7 @@ FILE *freopen(const char *path, const char *mode, FILE *f)
 	char buf[PATH_MAX];
 	NEXT(FILE *, "freopen", const char *, const char *, FILE *);
 
-	return next(redirect(path, buf), mode, f);
+	return next(sn_redirect(path, buf), mode, f);
 }
 
 DIR *opendir(const char *path)
@@ -194,7 +194,7 @@ DIR *opendir(const char *path)
 	char buf[PATH_MAX];
 	NEXT(DIR *, "opendir", const char *);
 
-	return next(redirect(path, buf));
+	return next(sn_redirect(path, buf));
 }
 
 typedef int (*filter_fn)(const struct dirent *);
@@ -205,14 +205,14 @@ int scandir(const char *path, struct dirent ***list, filter_fn filter, compar_fn
 	char buf[PATH_MAX];
 	NEXT(int, "scandir", const char *, struct dirent ***, filter_fn, compar_fn);
 
-	return next(redirect(path, buf), list, filter, compar);
+	return next(sn_redirect(path, buf), list, filter, compar);
 }
 
 /* ---- looking ---- */
 static int do_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 {
 	char buf[PATH_MAX];
-	int rc = (int)syscall(SYS_newfstatat, dirfd, redirect(path, buf), st, flags);
+	int rc = (int)syscall(SYS_newfstatat, dirfd, sn_redirect(path, buf), st, flags);
 
 	if (!rc && (is_uverbs(path) || (path && !*path && sn_ctx_of_fd(dirfd))))
 		fake_stat(st);
@@ -272,7 +272,7 @@ int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
 	  struct statx *restrict st)
 {
 	char buf[PATH_MAX];
-	int rc = (int)syscall(SYS_statx, dirfd, redirect(path, buf), flags, mask, st);
+	int rc = (int)syscall(SYS_statx, dirfd, sn_redirect(path, buf), flags, mask, st);
 
 	if (!rc && (is_uverbs(path) || (!*path && sn_ctx_of_fd(dirfd)))) {
 		st->stx_mode = S_IFCHR | 0666;
@@ -287,7 +287,7 @@ int access(const char *path, int mode)
 {
 	char buf[PATH_MAX];
 
-	return (int)syscall(SYS_faccessat, AT_FDCWD, redirect(path, buf), mode);
+	return (int)syscall(SYS_faccessat, AT_FDCWD, sn_redirect(path, buf), mode);
 }
 
 int faccessat(int dirfd, const char *path, int mode, int flags)
@@ -295,14 +295,14 @@ int faccessat(int dirfd, const char *path, int mode, int flags)
 	char buf[PATH_MAX];
 	NEXT(int, "faccessat", int, const char *, int, int);
 
-	return next(dirfd, redirect(path, buf), mode, flags);
+	return next(dirfd, sn_redirect(path, buf), mode, flags);
 }
 
 ssize_t readlinkat(int dirfd, const char *restrict path, char *restrict dst, size_t len)
 {
 	char buf[PATH_MAX];
 
-	return syscall(SYS_readlinkat, dirfd, redirect(path, buf), dst, len);
+	return syscall(SYS_readlinkat, dirfd, sn_redirect(path, buf), dst, len);
 }
 
 ssize_t readlink(const char *restrict path, char *restrict dst, size_t len)
@@ -321,13 +321,13 @@ ssize_t __readlink_chk(const char *path, char *dst, size_t len, size_t dstlen)
 char *realpath(const char *restrict path, char *restrict dst)
 {
 	char buf[PATH_MAX];
-	const char *to = redirect(path, buf);
+	const char *to = sn_redirect(path, buf);
 	char *got;
 	NEXT(char *, "realpath", const char *, char *);
 
 	got = next(to, dst);
 	if (got && to != path)
-		unredirect(got);
+		sn_unredirect(got);
 	return got;
 }
 

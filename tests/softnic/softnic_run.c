@@ -264,7 +264,6 @@ static int run_child(char **argv)
 int main(int argc, char **argv)
 {
 	char dir[PATH_MAX];
-	const char *tmp = getenv("TMPDIR");
 	unsigned long long bad;
 	bool preload = true;
 	struct sn_cfg cfg;
@@ -275,8 +274,7 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return EXIT_USAGE;
 	}
-	snprintf(dir, sizeof(dir), "%s/softnic-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(dir) || set_address(&cfg) || set_tree(dir, &cfg) ||
+	if (sn_tmp_make(dir) || set_address(&cfg) || set_tree(dir, &cfg) ||
 	    (preload && set_preload())) {
 		fprintf(stderr, "softnic-run: cannot set up: %s\n", strerror(errno));
 		sn_sysfs_remove(dir);

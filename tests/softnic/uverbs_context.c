@@ -30,7 +30,8 @@ static pthread_mutex_t life_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ctx_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sn_ctx *contexts;
 static atomic_int n_contexts;
-static char own_root[300]; /* a tree that this process made itself */
+static char own_root[PATH_MAX + 16]; /* a tree that this process made itself */
+static char own_dir[PATH_MAX];	     /* the folder it is in, if that is our own too */
 static bool own_root_removed;
 
 bool sn_any_open(void)
@@ -46,19 +47,22 @@ static void raw_close(int fd)
 /* ---- the tree ---- */
 static void own_tree_remove(void)
 {
-	if (own_root[0] && !own_root_removed)
-		sn_sysfs_remove(own_root);
+	if (own_dir[0] && !own_root_removed)
+		sn_sysfs_remove(own_dir);
 	own_root_removed = true;
 }
 
-/* Beside the launcher's tree, which removes both; otherwise in /tmp until exit. */
+/* Beside the launcher's tree, which removes both; otherwise in TMPDIR until exit. */
 static void own_tree(const struct sn_cfg *cfg)
 {
 	if (cfg->sysfs[0]) {
 		snprintf(own_root, sizeof(own_root), "%s.%d", cfg->sysfs, (int)getpid());
-	} else {
-		snprintf(own_root, sizeof(own_root), "/tmp/softnic-sys.%d", (int)getpid());
+	} else if (!sn_tmp_make(own_dir)) {
+		snprintf(own_root, sizeof(own_root), "%s/sys", own_dir);
 		atexit(own_tree_remove);
+	} else {
+		own_dir[0] = '\0';
+		snprintf(own_root, sizeof(own_root), "/nonexistent");
 	}
 	sn_sysfs_build(own_root, cfg);
 }
@@ -92,7 +96,7 @@ static void child_after_fork(void)
 	sn_dev = NULL;
 	contexts = NULL;
 	atomic_store(&n_contexts, 0);
-	own_root[0] = '\0';
+	own_root[0] = own_dir[0] = '\0';
 }
 
 static void report_at_exit(void)

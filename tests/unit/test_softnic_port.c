@@ -2,12 +2,14 @@
 /* Copyright (c) gdaki authors */
 /*
  * The port of the software NIC and where a program finds it: the GID table in
- * sysfs and through libibverbs, and the paths of the device.
+ * sysfs and through libibverbs, and the paths of the device by every call of libc.
  */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <infiniband/verbs.h>
 #include <limits.h>
 #include <net/if.h>
@@ -17,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static struct ibv_context *open_nic(void)
@@ -103,4 +106,102 @@ Test(softnic_port, paths_resolve_as_in_sysfs)
 	cr_assert_eq(major(st.st_rdev), 231);
 	cr_assert_lt(socket(AF_NETLINK, SOCK_RAW, 20), 0);
 	cr_assert_eq(errno, EPROTONOSUPPORT);
+}
+
+#define DEV "/sys/class/infiniband/mlx5_0"
+
+static int is_mlx5(const struct dirent *e)
+{
+	return !strncmp(e->d_name, "mlx5", 4);
+}
+
+Test(softnic_port, folders_are_listed)
+{
+	struct dirent **list;
+	struct dirent *e;
+	glob_t g;
+	DIR *d;
+	int fd;
+
+	cr_assert_eq(scandir("/sys/class/infiniband", &list, is_mlx5, alphasort), 1);
+	cr_assert_str_eq(list[0]->d_name, "mlx5_0");
+	free(list[0]);
+	free(list);
+	cr_assert_eq(glob("/sys/class/infiniband/*/fw_ver", 0, NULL, &g), 0);
+	cr_assert_eq(g.gl_pathc, 1);
+	cr_assert_str_eq(g.gl_pathv[0], DEV "/fw_ver");
+	globfree(&g);
+	fd = open(DEV "/ports/1", O_RDONLY | O_DIRECTORY);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(faccessat(fd, "gids/3", R_OK, 0), 0);
+	d = fdopendir(fd);
+	cr_assert(d);
+	for (e = readdir(d); e && strcmp(e->d_name, "hw_counters"); e = readdir(d))
+		;
+	cr_assert(e);
+	closedir(d);
+}
+
+Test(softnic_port, links_lead_into_the_pci_tree)
+{
+	char path[PATH_MAX], *got;
+	struct statx sx;
+	ssize_t n;
+
+	n = readlinkat(AT_FDCWD, DEV, path, sizeof(path) - 1);
+	cr_assert_gt(n, 0);
+	path[n] = '\0';
+	cr_assert_str_eq(path, "../../devices/pci5043:00/5043:00:01.0/infiniband/mlx5_0");
+	got = canonicalize_file_name(DEV "/device");
+	cr_assert_str_eq(got, "/sys/devices/pci5043:00/5043:00:01.0");
+	free(got);
+	got = realpath("/sys/bus/pci/devices/5043:00:01.0/infiniband/mlx5_0", NULL);
+	cr_assert_str_eq(got, "/sys/devices/pci5043:00/5043:00:01.0/infiniband/mlx5_0");
+	free(got);
+	cr_assert_eq(statx(AT_FDCWD, DEV, AT_SYMLINK_NOFOLLOW, STATX_MODE, &sx), 0);
+	cr_assert(S_ISLNK(sx.stx_mode));
+	cr_assert_eq(statx(AT_FDCWD, "/dev/infiniband/uverbs0", 0, STATX_MODE, &sx), 0);
+	cr_assert(S_ISCHR(sx.stx_mode));
+	cr_assert_eq(eaccess(DEV "/fw_ver", R_OK), 0);
+	cr_assert_eq(eaccess(DEV "/none", R_OK), -1);
+	cr_assert_eq(getxattr(DEV, "user.none", path, 1), -1);
+	cr_assert_neq(errno, ENOENT);
+}
+
+Test(softnic_port, the_working_directory_is_in_sysfs)
+{
+	char path[PATH_MAX];
+	FILE *f;
+
+	cr_assert_eq(chdir(DEV), 0);
+	cr_assert(getcwd(path, sizeof(path)));
+	cr_assert_str_eq(path, "/sys/devices/pci5043:00/5043:00:01.0/infiniband/mlx5_0");
+	f = fopen("node_type", "r");
+	cr_assert(f && fgets(path, sizeof(path), f));
+	cr_assert_str_eq(path, "1: CA\n");
+	f = freopen(DEV "/ports/1/link_layer", "r", f);
+	cr_assert(f && fgets(path, sizeof(path), f));
+	cr_assert_str_eq(path, "Ethernet\n");
+	fclose(f);
+}
+
+/* Every duplicate is the device, and the device is open until the last is closed. */
+Test(softnic_port, duplicates_are_the_device)
+{
+	int fd[5] = { open("/dev/infiniband/uverbs0", O_RDWR) };
+	struct stat st;
+	int i;
+
+	cr_assert_geq(fd[0], 0);
+	fd[1] = dup(fd[0]);
+	fd[2] = fcntl(fd[0], F_DUPFD_CLOEXEC, 100);
+	fd[3] = dup2(fd[1], 200);
+	fd[4] = dup3(fd[1], 201, O_CLOEXEC);
+	cr_assert_geq(fd[2], 100);
+	for (i = 0; i < 5; i++) {
+		cr_assert_eq(fstat(fd[i], &st), 0);
+		cr_assert(S_ISCHR(st.st_mode), "descriptor %d", i);
+		cr_assert_eq(close(fd[i]), 0);
+	}
+	cr_assert_eq(fstat(fd[4], &st), -1);
 }

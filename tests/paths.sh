@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# Shells, coreutils and Python find the software NIC in /sys and /dev as they
+# would find a ConnectX; and what softnic-run says of its options is true.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+B=${B:-build}
+run=$PWD/$B/bin/softnic-run
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+bad=0
+complain() { echo "paths.sh: $1"; sed 's/^/    /' "$tmp/out" | tail -n 8; bad=1; }
+
+says() { # what its output must have, shell commands
+	timeout 20 "$run" -- sh -c "$2" >"$tmp/out" 2>"$tmp/err" || complain "'$2' fails: $(tail -n 1 "$tmp/err")"
+	[ ! -s "$tmp/err" ] || complain "'$2' complains: $(tail -n 1 "$tmp/err")"
+	grep -q -E -- "$1" "$tmp/out" || complain "'$2' does not say $1"
+	! grep -q softnic "$tmp/out" || complain "'$2' shows the tree's own place"
+}
+
+d=/sys/class/infiniband/mlx5_0
+says '^mlx5_0$' 'ls /sys/class/infiniband'
+says 'mlx5_0 -> .*devices/pci' 'ls -l /sys/class/infiniband'
+says '^1: CA$' "cat $d/node_type"
+says '^/sys/devices/pci5043:00/5043:00:01.0$' "realpath $d/device"
+says '^/sys/devices/pci5043:00/5043:00:01.0/infiniband/mlx5_0$' "readlink -f $d"
+says '^/sys/class/infiniband/mlx5_0/ports/1$' "cd $d/ports/1 && pwd"
+says '^RoCE v2$' "cd $d/ports/1/gid_attrs/types && cat 3"
+says 'character special' 'stat -c %F /dev/infiniband/uverbs0'
+says '^yes$' 'test -c /dev/infiniband/uverbs0 && test -d /sys/class/infiniband_verbs/uverbs0/device && echo yes'
+says 'gids/3$' "find $d/ -name 3"
+says '^4: ACTIVE$' "cat $d/ports/*/state"
+says '^0xffff$' "cat $d/ports/1/pkeys/0"
+says '^0$' "cat $d/ports/1/hw_counters/out_of_sequence $d/ports/1/counters/port_xmit_wait"
+says '^15b3:1021$' "echo \$(cut -c 3- $d/device/vendor):\$(cut -c 3- $d/device/device)"
+says '^lo$' "ls $d/device/net"
+says 'mlx5_0' 'bash -c "echo /sys/class/infiniband/*"'
+if command -v python3 >/dev/null; then
+	says "^\['mlx5_0'\] /sys/class/infiniband/mlx5_0$" \
+		'python3 -c "import glob, os; print(os.listdir(\"/sys/class/infiniband\"), *glob.glob(\"/sys/class/infiniband/*\"))"'
+	says '^/sys/devices/pci5043:00/5043:00:01.0$' \
+		"python3 -c \"import os; print(os.path.realpath('$d/device'))\""
+fi
+says '^rocm|^lo$|^$' "true; echo" # the rest of /sys is the machine's
+[ "$(timeout 20 "$run" -- ls /sys/class/net)" = "$(ls /sys/class/net)" ] || complain "other paths are touched"
+
+# Every option that --help names is taken, with a value where it shows one, and no other.
+while read -r option value; do
+	case $option in --help | --no-preload | --ip) continue ;; esac
+	case $option in --link-layer) arg=ethernet ;; *FILE*) arg= ;; --pcap) arg=$tmp/p ;; --stats-dir) arg=$tmp/s ;; *) arg=${value:+1} ;; esac
+	timeout 20 "$run" "${option%%\[*}${arg:+=$arg}" -- true >"$tmp/out" 2>&1 || complain "option $option"
+done < <("$run" --help | grep -o -E '^  --.*')
+timeout 20 "$run" --nothing -- true >"$tmp/out" 2>&1 && complain "an unknown option is taken"
+timeout 20 "$run" --link-layer token-ring -- true >"$tmp/out" 2>&1 && complain "an unknown link layer is taken"
+timeout 20 "$run" --ip 203.0.113.7 -- true >"$tmp/out" 2>&1 && complain "an address of nobody is taken"
+
+# A run that is killed leaves a folder; the next run removes it, and only it.
+export TMPDIR=$tmp/t
+mkdir "$TMPDIR"
+"$run" -- sh -c 'kill -KILL $PPID' 2>/dev/null
+[ "$(ls "$TMPDIR" | wc -l)" = 1 ] || complain "a killed run does not leave its folder"
+"$run" -- sh -c '"$1" -- true; ls "$TMPDIR" | wc -l' sh "$run" >"$tmp/out"
+[ "$(cat "$tmp/out")" = 1 ] || complain "what a killed run left is still there, or a living run is swept"
+[ "$(ls "$TMPDIR" | wc -l)" = 0 ] || complain "a run leaves something"
+[ $bad != 0 ] || echo "paths.sh: coreutils, shells and Python find the NIC; options; killed runs are swept"
+exit $bad

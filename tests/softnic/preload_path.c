@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Interposition of the calls by which shells, coreutils and scripting languages
+ * look around: working directory, extended attributes, patterns. They take the
+ * way of preload.c: a path of ours goes to the tree, a result comes back from it.
+ */
+#include "front.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#define NEXT(ret, name, ...)                                        \
+	static ret (*next)(__VA_ARGS__);                            \
+	if (!next)                                                  \
+		*(void **)&next = dlsym(RTLD_NEXT, name)
+
+int chdir(const char *path)
+{
+	char buf[PATH_MAX];
+
+	return (int)syscall(SYS_chdir, sn_redirect(path, buf));
+}
+
+char *getcwd(char *dst, size_t len)
+{
+	char *got;
+	NEXT(char *, "getcwd", char *, size_t);
+
+	got = next(dst, len);
+	if (got)
+		sn_unredirect(got);
+	return got;
+}
+
+char *__getcwd_chk(char *dst, size_t len, size_t dstlen);
+char *__getcwd_chk(char *dst, size_t len, size_t dstlen)
+{
+	if (len > dstlen)
+		abort();
+	return getcwd(dst, len);
+}
+
+char *get_current_dir_name(void)
+{
+	return getcwd(NULL, 0);
+}
+
+#define XATTR(name, call, params, ...)                                                      \
+	ssize_t name params                                                                 \
+	{                                                                                   \
+		char buf[PATH_MAX];                                                         \
+		return syscall(call, sn_redirect(path, buf), __VA_ARGS__);                  \
+	}
+
+/* <sys/xattr.h> is not included: its prototypes differ between versions. */
+ssize_t getxattr(const char *path, const char *attr, void *value, size_t len);
+ssize_t lgetxattr(const char *path, const char *attr, void *value, size_t len);
+ssize_t listxattr(const char *path, char *list, size_t len);
+ssize_t llistxattr(const char *path, char *list, size_t len);
+XATTR(getxattr, SYS_getxattr, (const char *path, const char *attr, void *value, size_t len), attr,
+      value, len)
+XATTR(lgetxattr, SYS_lgetxattr, (const char *path, const char *attr, void *value, size_t len),
+      attr, value, len)
+XATTR(listxattr, SYS_listxattr, (const char *path, char *list, size_t len), list, len)
+XATTR(llistxattr, SYS_llistxattr, (const char *path, char *list, size_t len), list, len)
+
+int euidaccess(const char *path, int mode)
+{
+	return faccessat(AT_FDCWD, path, mode, AT_EACCESS);
+}
+
+int eaccess(const char *path, int mode)
+{
+	return euidaccess(path, mode);
+}
+
+int inotify_add_watch(int fd, const char *path, uint32_t mask)
+{
+	char buf[PATH_MAX];
+
+	return (int)syscall(SYS_inotify_add_watch, fd, sn_redirect(path, buf), mask);
+}
+
+typedef int (*filter64_fn)(const struct dirent64 *);
+typedef int (*compar64_fn)(const struct dirent64 **, const struct dirent64 **);
+
+int scandir64(const char *path, struct dirent64 ***list, filter64_fn filter, compar64_fn compar)
+{
+	char buf[PATH_MAX];
+	NEXT(int, "scandir64", const char *, struct dirent64 ***, filter64_fn, compar64_fn);
+
+	return next(sn_redirect(path, buf), list, filter, compar);
+}
+
+/* Names that were found are never longer outside of the tree than in it. */
+static void found(char **names, size_t n)
+{
+	while (n--)
+		sn_unredirect(names[n]);
+}
+
+#define GLOB(name, type)                                                                    \
+	int name(const char *restrict pattern, int flags, int (*err)(const char *, int),    \
+		 type *restrict g)                                                          \
+	{                                                                                   \
+		size_t before = flags & GLOB_APPEND ? g->gl_pathc : 0;                      \
+		char buf[PATH_MAX];                                                         \
+		int rc;                                                                     \
+		NEXT(int, #name, const char *, int, int (*)(const char *, int), type *);    \
+                                                                                            \
+		rc = next(sn_redirect(pattern, buf), flags, err, g);                        \
+		if (!rc)                                                                    \
+			found(g->gl_pathv + (flags & GLOB_DOOFFS ? g->gl_offs : 0) + before, \
+			      g->gl_pathc - before);                                        \
+		return rc;                                                                  \
+	}
+
+GLOB(glob, glob_t)
+GLOB(glob64, glob64_t)
