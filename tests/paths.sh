@@ -47,11 +47,19 @@ says '^rocm|^lo$|^$' "true; echo" # the rest of /sys is the machine's
 [ "$(timeout 20 "$run" -- ls /sys/class/net)" = "$(ls /sys/class/net)" ] || complain "other paths are touched"
 
 # Every option that --help names is taken, with a value where it shows one, and no other.
-while read -r option value; do
-	case $option in --help | --no-preload | --ip) continue ;; esac
-	case $option in --link-layer) arg=ethernet ;; *FILE*) arg= ;; --pcap) arg=$tmp/p ;; --stats-dir) arg=$tmp/s ;; *) arg=${value:+1} ;; esac
-	timeout 20 "$run" "${option%%\[*}${arg:+=$arg}" -- true >"$tmp/out" 2>&1 || complain "option $option"
-done < <("$run" --help | grep -o -E '^  --.*')
+while read -r option value _; do
+	case $value in
+	ADDRESS) arg=127.9.8.7 ;;
+	KIND) arg=ethernet ;;
+	FILE | FOLDER) arg=$tmp/made ;;
+	[A-Z]*) arg=1 ;;
+	*) arg= ;; # none, or one that may be left out
+	esac
+	rm -rf "$tmp/made"
+	timeout 20 "$run" "${option%%\[*}${arg:+=$arg}" -- true >"$tmp/out" 2>&1 || complain "option $option $arg"
+	options=$((${options:-0} + 1))
+done < <("$run" --help | grep '^  --')
+[ "${options:-0}" -gt 20 ] || complain "--help names ${options:-0} options"
 timeout 20 "$run" --nothing -- true >"$tmp/out" 2>&1 && complain "an unknown option is taken"
 timeout 20 "$run" --link-layer token-ring -- true >"$tmp/out" 2>&1 && complain "an unknown link layer is taken"
 timeout 20 "$run" --ip 203.0.113.7 -- true >"$tmp/out" 2>&1 && complain "an address of nobody is taken"
@@ -59,10 +67,10 @@ timeout 20 "$run" --ip 203.0.113.7 -- true >"$tmp/out" 2>&1 && complain "an addr
 # A run that is killed leaves a folder; the next run removes it, and only it.
 export TMPDIR=$tmp/t
 mkdir "$TMPDIR"
-"$run" -- sh -c 'kill -KILL $PPID' 2>/dev/null
+bash -c '"$1" -- sh -c "kill -KILL \$PPID"; true' - "$run" 2>/dev/null
 [ "$(ls "$TMPDIR" | wc -l)" = 1 ] || complain "a killed run does not leave its folder"
 "$run" -- sh -c '"$1" -- true; ls "$TMPDIR" | wc -l' sh "$run" >"$tmp/out"
 [ "$(cat "$tmp/out")" = 1 ] || complain "what a killed run left is still there, or a living run is swept"
 [ "$(ls "$TMPDIR" | wc -l)" = 0 ] || complain "a run leaves something"
-[ $bad != 0 ] || echo "paths.sh: coreutils, shells and Python find the NIC; options; killed runs are swept"
+[ $bad != 0 ] || echo "paths.sh: coreutils, shells and Python find the NIC; ${options:-0} options; killed runs are swept"
 exit $bad

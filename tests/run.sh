@@ -49,6 +49,7 @@ if [ -z "$SAN" ]; then
 	for s in link symbols headers api style prm_vs_ifc install report paths verbs infiniband wire netns soak consumers/pyverbs consumers/perftest consumers/ucx sanity; do
 		[ -x "tests/$s.sh" ] && script "tests/$s.sh"
 	done
+	script tests/many.py
 	[ -x tests/gpu/compile.sh ] && script tests/gpu/compile.sh
 fi
 

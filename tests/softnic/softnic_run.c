@@ -30,34 +30,62 @@
 static const struct setting {
 	const char *option, *variable;
 	int kind;
+	const char *value, *help;
 } settings[] = {
-	{ "strict", "SOFTNIC_STRICT", 0 },
-	{ "stats", "SOFTNIC_STATS", 0 },
-	{ "trace", "SOFTNIC_TRACE", 3 },
-	{ "dmabuf", "SOFTNIC_DMABUF", 0 },
-	{ "dbrec-only", "SOFTNIC_DBREC_ONLY", 0 },
-	{ "ip", "SOFTNIC_IP", 1 },
-	{ "pcap", "SOFTNIC_PCAP", 1 },
-	{ "stats-dir", "SOFTNIC_STATS_DIR", 1 },
-	{ "no-dbr", "SOFTNIC_NO_DBR", 1 },
-	{ "no-dbr-max", "SOFTNIC_NO_DBR_MAX", 1 },
-	{ "fail-cmd", "SOFTNIC_FAIL_CMD", 1 },
-	{ "fail-ioctl", "SOFTNIC_FAIL_IOCTL", 1 },
-	{ "seed", "SOFTNIC_SEED", 1 },
-	{ "loss-ppm", "SOFTNIC_LOSS_PPM", 1 },
-	{ "dup-ppm", "SOFTNIC_DUP_PPM", 1 },
-	{ "reorder-ppm", "SOFTNIC_REORDER_PPM", 1 },
-	{ "corrupt-ppm", "SOFTNIC_CORRUPT_PPM", 1 },
-	{ "loss", "SOFTNIC_LOSS_PPM", 2 },
-	{ "dup", "SOFTNIC_DUP_PPM", 2 },
-	{ "reorder", "SOFTNIC_REORDER_PPM", 2 },
-	{ "corrupt", "SOFTNIC_CORRUPT_PPM", 2 },
-	{ "delay-us", "SOFTNIC_DELAY_US", 1 },
-	{ "stall", "SOFTNIC_STALL", 1 },
-	{ "mtu", "SOFTNIC_MTU", 1 },
-	{ "link-layer", "SOFTNIC_LINK_LAYER", 1 },
-	{ "grh-required", "SOFTNIC_GRH_REQUIRED", 0 },
-	{ "err-after", "SOFTNIC_ERR_AFTER", 1 },
+	{ "strict", "SOFTNIC_STRICT", 0, NULL,
+	  "what a ConnectX would refuse, or worse, fails the run (exit 86)" },
+	{ "stats", "SOFTNIC_STATS", 0, NULL,
+	  "counters on standard error at exit" },
+	{ "trace", "SOFTNIC_TRACE", 3, "FILE",
+	  "commands, work requests, packets and completions, readable" },
+	{ "dmabuf", "SOFTNIC_DMABUF", 0, NULL,
+	  "memory may be registered by descriptor" },
+	{ "dbrec-only", "SOFTNIC_DBREC_ONLY", 0, NULL,
+	  "doorbell values are ignored, records are read" },
+	{ "ip", "SOFTNIC_IP", 1, "ADDRESS",
+	  "address of the port, IPv4 or IPv6, of this machine (127.x.y.z)" },
+	{ "pcap", "SOFTNIC_PCAP", 1, "FILE",
+	  "capture of the packets" },
+	{ "stats-dir", "SOFTNIC_STATS_DIR", 1, "FOLDER",
+	  "counters as JSON, a file for each process" },
+	{ "no-dbr", "SOFTNIC_NO_DBR", 1, "BOOL",
+	  "queue pairs without doorbell record are offered: 0 or 1 (1)" },
+	{ "no-dbr-max", "SOFTNIC_NO_DBR_MAX", 1, "N",
+	  "so many of them at most (0: any)" },
+	{ "fail-cmd", "SOFTNIC_FAIL_CMD", 1, "N[:STATUS[:SYND]]",
+	  "the N-th firmware command fails" },
+	{ "fail-ioctl", "SOFTNIC_FAIL_IOCTL", 1, "N",
+	  "the N-th verbs call fails" },
+	{ "seed", "SOFTNIC_SEED", 1, "N",
+	  "of the random misbehaviour (1)" },
+	{ "loss-ppm", "SOFTNIC_LOSS_PPM", 1, "N",
+	  "packets lost, of a million" },
+	{ "dup-ppm", "SOFTNIC_DUP_PPM", 1, "N",
+	  "packets sent twice" },
+	{ "reorder-ppm", "SOFTNIC_REORDER_PPM", 1, "N",
+	  "packets sent late" },
+	{ "corrupt-ppm", "SOFTNIC_CORRUPT_PPM", 1, "N",
+	  "packets with a wrong bit" },
+	{ "loss", "SOFTNIC_LOSS_PPM", 2, "FRACTION",
+	  "the same as a part of all" },
+	{ "dup", "SOFTNIC_DUP_PPM", 2, "FRACTION",
+	  "likewise" },
+	{ "reorder", "SOFTNIC_REORDER_PPM", 2, "FRACTION",
+	  "likewise" },
+	{ "corrupt", "SOFTNIC_CORRUPT_PPM", 2, "FRACTION",
+	  "likewise" },
+	{ "delay-us", "SOFTNIC_DELAY_US", 1, "N",
+	  "every packet is so many microseconds late" },
+	{ "stall", "SOFTNIC_STALL", 1, "MS[:PERIOD]",
+	  "the NIC stands still so many milliseconds of each period (10 MS)" },
+	{ "mtu", "SOFTNIC_MTU", 1, "BYTES",
+	  "largest path MTU in bytes, 256 to 4096 (what the interface carries)" },
+	{ "link-layer", "SOFTNIC_LINK_LAYER", 1, "KIND",
+	  "ethernet or infiniband (ethernet)" },
+	{ "grh-required", "SOFTNIC_GRH_REQUIRED", 0, NULL,
+	  "an InfiniBand port that wants a GRH in every packet" },
+	{ "err-after", "SOFTNIC_ERR_AFTER", 1, "N",
+	  "a queue pair goes to error after so many messages (0: never)" },
 };
 
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
@@ -68,14 +96,18 @@ static volatile sig_atomic_t child;
 
 static void usage(FILE *f)
 {
-	static const char *const forms[] = { "", " VALUE", " FRACTION (0 to 1)", "[=FILE]" };
+	char left[64];
 	size_t i;
 
 	fprintf(f, "usage: softnic-run [options] -- COMMAND [ARGS]\n"
 		   "Runs COMMAND on a software mlx5 NIC.\n"
-		   "  --no-preload  the NIC is linked into COMMAND: set the environment only\n");
-	for (i = 0; i < SETTINGS; i++)
-		fprintf(f, "  --%s%s\n", settings[i].option, forms[settings[i].kind]);
+		   "  --no-preload                   the NIC is linked into COMMAND: set the "
+		   "environment only\n");
+	for (i = 0; i < SETTINGS; i++) {
+		snprintf(left, sizeof(left), settings[i].kind == 3 ? "%s[=%s]" : "%s %s",
+			 settings[i].option, settings[i].value ? settings[i].value : "");
+		fprintf(f, "  --%-28s %s\n", left, settings[i].help);
+	}
 }
 
 static void apply(const struct setting *s, const char *arg)
