@@ -57,24 +57,39 @@ char *get_current_dir_name(void)
 	return getcwd(NULL, 0);
 }
 
-#define XATTR(name, call, params, ...)                                                      \
-	ssize_t name params                                                                 \
-	{                                                                                   \
-		char buf[PATH_MAX];                                                         \
-		return syscall(call, sn_redirect(path, buf), __VA_ARGS__);                  \
-	}
-
 /* <sys/xattr.h> is not included: its prototypes differ between versions. */
 ssize_t getxattr(const char *path, const char *attr, void *value, size_t len);
 ssize_t lgetxattr(const char *path, const char *attr, void *value, size_t len);
 ssize_t listxattr(const char *path, char *list, size_t len);
 ssize_t llistxattr(const char *path, char *list, size_t len);
-XATTR(getxattr, SYS_getxattr, (const char *path, const char *attr, void *value, size_t len), attr,
-      value, len)
-XATTR(lgetxattr, SYS_lgetxattr, (const char *path, const char *attr, void *value, size_t len),
-      attr, value, len)
-XATTR(listxattr, SYS_listxattr, (const char *path, char *list, size_t len), list, len)
-XATTR(llistxattr, SYS_llistxattr, (const char *path, char *list, size_t len), list, len)
+
+ssize_t getxattr(const char *path, const char *attr, void *value, size_t len)
+{
+	char buf[PATH_MAX];
+
+	return syscall(SYS_getxattr, sn_redirect(path, buf), attr, value, len);
+}
+
+ssize_t lgetxattr(const char *path, const char *attr, void *value, size_t len)
+{
+	char buf[PATH_MAX];
+
+	return syscall(SYS_lgetxattr, sn_redirect(path, buf), attr, value, len);
+}
+
+ssize_t listxattr(const char *path, char *list, size_t len)
+{
+	char buf[PATH_MAX];
+
+	return syscall(SYS_listxattr, sn_redirect(path, buf), list, len);
+}
+
+ssize_t llistxattr(const char *path, char *list, size_t len)
+{
+	char buf[PATH_MAX];
+
+	return syscall(SYS_llistxattr, sn_redirect(path, buf), list, len);
+}
 
 int euidaccess(const char *path, int mode)
 {
