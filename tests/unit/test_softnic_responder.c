@@ -152,6 +152,47 @@ Test(softnic_responder, more_reads_than_it_holds_are_invalid)
 	cr_assert_eq(wire_state(), SN_QPS_ERR);
 }
 
+/* As if it came from the wire, at once; the lock is held. */
+static void feed(uint8_t opcode, uint32_t psn, const uint8_t *bytes, uint32_t len)
+{
+	struct sn_pkt k = { .no_icrc = true, .src = a.qp.way.ip, .dst = sn_dev->cfg.ip,
+			    .len = 12 + len };
+
+	sn_put32(k.data, (uint32_t)opcode << 24 | 0xffff);
+	sn_put32(k.data + 4, QPN);
+	sn_put32(k.data + 8, psn & 0xffffff);
+	memcpy(k.data + 12, bytes, len);
+	sn_wire_receive(sn_dev->eng, &k);
+}
+
+Test(softnic_responder, answers_owed_come_before_the_refusal)
+{
+	uint8_t b[16];
+
+	reth(b, 0, 40 * MTU, 0, 0); /* more than one pass sends */
+	pthread_mutex_lock(&sn_dev->lock);
+	feed(0x0c, P0, b, 16);
+	feed(0x15, P0 + 40, b, 16);
+	cr_assert_eq(a.qp.state, SN_QPS_ERR);
+	pthread_mutex_unlock(&sn_dev->lock);
+	expect_read(P0, 0, 40 * MTU);
+	peer_expect_ack(&peer, P0 + 40, INV);
+}
+
+Test(softnic_responder, region_that_goes_away_before_the_answer)
+{
+	uint8_t b[16];
+
+	reth(b, 0, 40 * MTU, 0, 0);
+	pthread_mutex_lock(&sn_dev->lock);
+	feed(0x0c, P0, b, 16);
+	sn_find_mr(sn_dev, key)->lkey = 0;
+	pthread_mutex_unlock(&sn_dev->lock);
+	peer_expect_ack(&peer, P0, ACCESS);
+	peer_expect_nothing(&peer);
+	cr_assert_eq(wire_state(), SN_QPS_ERR);
+}
+
 /* ---- receives ---- */
 
 Test(softnic_responder, no_receive_is_rnr_and_later_packets_are_silent)
