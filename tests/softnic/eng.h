@@ -457,6 +457,7 @@ void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, const struct sn_way *way, s
 void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p); /* after faults */
 void sn_wire_flush(struct sn_eng *e);
 bool sn_wire_poll(struct sn_eng *e);
+void sn_wire_tell_headers(struct sn_eng *e);
 void sn_wire_receive(struct sn_eng *e, struct sn_pkt *p); /* one packet that arrived */
 
 /* icrc.c */

@@ -366,6 +366,8 @@ int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp)
 	e->qps = q;
 	sn_uar_attach(e, q);
 	e->nqps++;
+	if (qp->type == SN_QPT_UD)
+		sn_wire_tell_headers(e);
 	qp->eng = q;
 	sn_uar_list(e);
 	sn_eng_kick(dev);

@@ -131,11 +131,14 @@ static int port_socket(struct sn_eng *e, uint16_t *port)
 	return e->sock;
 }
 
+#define CTL_LEN (2 * CMSG_SPACE(sizeof(int))) /* traffic class and hop limit */
+
 /* What recvmmsg fills, described once. */
 struct sn_rx {
 	struct mmsghdr m[SN_RXQ];
 	struct iovec iov[SN_RXQ];
 	union sockaddr_ip from[SN_RXQ];
+	char ctl[SN_RXQ][CTL_LEN] __attribute__((aligned(8)));
 	struct sn_pkt pkt[SN_RXQ];
 };
 
@@ -148,6 +151,8 @@ static struct sn_rx *rx_open(void)
 		rx->iov[i] = (struct iovec){ rx->pkt[i].data, SN_PKT_DATA };
 		rx->m[i].msg_hdr = (struct msghdr){ .msg_name = &rx->from[i], .msg_iovlen = 1,
 						    .msg_iov = &rx->iov[i],
+						    .msg_control = rx->ctl[i],
+						    .msg_controllen = CTL_LEN,
 						    .msg_namelen = sizeof(rx->from[i]) };
 	}
 	return rx;
@@ -304,8 +309,6 @@ void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p)
 	if (e->ntx == SN_TXQ)
 		sn_wire_flush(e);
 }
-
-#define CTL_LEN (2 * CMSG_SPACE(sizeof(int)))
 
 /* Traffic class and hop limit, where they are not what the socket has anyway. */
 static void set_control(struct msghdr *m, char ctl[CTL_LEN], const struct sn_pkt *p)
@@ -464,15 +467,47 @@ static bool poll_local(struct sn_eng *e)
 	return n;
 }
 
+/*
+ * Datagrams bring their IP header along. What the kernel tells of it costs time,
+ * so it is asked from the first datagram queue pair on; else it stays 0, which
+ * the ICRC does not mind.
+ */
+void sn_wire_tell_headers(struct sn_eng *e)
+{
+	bool v4 = IN6_IS_ADDR_V4MAPPED(&e->dev->cfg.ip);
+	int level = v4 ? IPPROTO_IP : IPPROTO_IPV6, on = 1;
+
+	setsockopt(e->sock, level, v4 ? IP_RECVTOS : IPV6_RECVTCLASS, &on, sizeof(on));
+	setsockopt(e->sock, level, v4 ? IP_RECVTTL : IPV6_RECVHOPLIMIT, &on, sizeof(on));
+}
+
+static void take_headers(struct msghdr *m, struct sn_pkt *p)
+{
+	struct cmsghdr *c;
+
+	p->tclass = p->hop_limit = 0;
+	for (c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		bool v4 = c->cmsg_level == IPPROTO_IP;
+		int value = 0;
+
+		memcpy(&value, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0)); /* 1 byte or 4 */
+		if (c->cmsg_type == (v4 ? IP_TOS : IPV6_TCLASS))
+			p->tclass = (uint8_t)value;
+		else
+			p->hop_limit = (uint8_t)value;
+	}
+	m->msg_controllen = CTL_LEN;
+}
+
 static void take(struct sn_eng *e, struct mmsghdr *m, struct sn_pkt *p)
 {
 	m->msg_hdr.msg_namelen = sizeof(union sockaddr_ip);
+	take_headers(&m->msg_hdr, p);
 	if (m->msg_len < 16 || m->msg_hdr.msg_flags & MSG_TRUNC) {
 		e->dev->stats.wire_malformed++;
 		return;
 	}
 	sockaddr_get(m->msg_hdr.msg_name, &p->src, &p->sport);
-	p->tclass = p->hop_limit = 0; /* not known, and not in the ICRC */
 	p->dst = e->dev->cfg.ip;
 	p->len = m->msg_len - 4;
 	sn_wire_receive(e, p);

@@ -139,6 +139,11 @@ static void cq_init(struct sn_cq *cq, uint32_t cqn, void *buf, uint32_t *dbr)
 
 void fake_qp_init(struct fake_qp *q, uint32_t qpn, uint32_t page)
 {
+	fake_qp_init_as(q, SN_QPT_RC, qpn, page);
+}
+
+void fake_qp_init_as(struct fake_qp *q, enum sn_qp_type type, uint32_t qpn, uint32_t page)
+{
 	memset(q, 0, sizeof(*q));
 	pthread_mutex_lock(&device.lock);
 	if (!device.uars[page].page)
@@ -152,7 +157,7 @@ void fake_qp_init(struct fake_qp *q, uint32_t qpn, uint32_t page)
 	q->dbr = ring_alloc(64, 0);
 	cq_init(&q->scq, qpn * 2, q->scqe, q->dbr + 2);
 	cq_init(&q->rcq, qpn * 2 + 1, q->rcqe, q->dbr + 4);
-	q->qp = (struct sn_qp){ .qpn = qpn, .pdn = 7, .sq_buf = (uintptr_t)q->sq,
+	q->qp = (struct sn_qp){ .type = type, .qpn = qpn, .pdn = 7, .sq_buf = (uintptr_t)q->sq,
 		.rq_buf = (uintptr_t)q->rq, .sq_wqebbs = FAKE_DEPTH, .rq_wqes = FAKE_DEPTH,
 		.rq_stride = FAKE_STRIDE, .dbr = (uintptr_t)q->dbr, .uar = page, .uidx = 0x55,
 		.scq = &q->scq, .rcq = &q->rcq };

@@ -24,7 +24,8 @@ struct fake_qp {
 
 void fake_open(const char *ip);
 void fake_close(void);
-void fake_qp_init(struct fake_qp *q, uint32_t qpn, uint32_t page);
+void fake_qp_init(struct fake_qp *q, uint32_t qpn, uint32_t page); /* RC */
+void fake_qp_init_as(struct fake_qp *q, enum sn_qp_type type, uint32_t qpn, uint32_t page);
 void fake_qp_fini(struct fake_qp *q);
 void fake_connect(struct fake_qp *q, const char *ip, uint32_t dest);
 void fake_modify(struct fake_qp *q, enum sn_qp_state to);

@@ -35,9 +35,8 @@ static void rig(enum sn_qp_type type)
 		mem[i] = i * 2654435761u >> 13;
 	lkey = fake_mr(mem, SIZE, 0xf);
 	rkey = fake_mr(far, SIZE, 0xf);
-	fake_qp_init(&a, 0x101, 1);
-	fake_qp_init(&b, 0x102, 1);
-	a.qp.type = b.qp.type = type;
+	fake_qp_init_as(&a, type, 0x101, 1);
+	fake_qp_init_as(&b, type, 0x102, 1);
 	fake_connect(&a, ip, 0x102);
 	fake_connect(&b, ip, 0x101);
 }

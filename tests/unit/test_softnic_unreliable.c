@@ -17,7 +17,11 @@ static void uc(void)
 
 static void ud(void)
 {
+	const int ttl = 17, tos = 0x28;
+
 	wire_rig(SN_QPT_UD, 0);
+	setsockopt(peer.fd, IPPROTO_IP, IP_TTL, &ttl, sizeof(ttl));
+	setsockopt(peer.fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
 	pthread_mutex_lock(&sn_dev->lock);
 	a.qp.qkey = QKEY;
 	pthread_mutex_unlock(&sn_dev->lock);
@@ -88,7 +92,7 @@ Test(softnic_unreliable, datagram_brings_its_ip_header, .init = ud)
 	cr_assert_eq(sn_get32(cqe + 24) & 0xffffff, SENDER);
 	for (unsigned i = 0; i < 20; i++)
 		cr_assert_eq(mem[i], 0, "byte %u before the IPv4 header", i);
-	cr_assert_eq(mem[20], 0x45);
+	cr_assert(mem[20] == 0x45 && mem[21] == 0x28 && mem[28] == 17);
 	cr_assert_eq(mem[22] << 8 | mem[23], 20 + 8 + 12 + 8 + 4 + 12 + 4); /* total length */
 	cr_assert_eq(mem[29], 17);
 	cr_assert_arr_eq(mem + 32, &peer.self.sin_addr, 4);

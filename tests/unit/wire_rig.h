@@ -37,8 +37,7 @@ static inline void wire_rig(enum sn_qp_type type, uint8_t timeout)
 	for (unsigned i = 0; i < SIZE; i++)
 		mem[i] = i * 2654435761u >> 13;
 	key = fake_mr(mem, SIZE, 0xf);
-	fake_qp_init(&a, QPN, 1);
-	a.qp.type = type;
+	fake_qp_init_as(&a, type, QPN, 1);
 	a.qp.ack_timeout = timeout;
 	fake_connect(&a, ip_b, PEER_QPN);
 	peer = peer_open(ip_b, ip_a);
