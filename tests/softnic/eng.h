@@ -19,7 +19,7 @@
 #define SN_MSGS_FIRST 8u     /* room for so many to begin with */
 #define SN_FEW_SGES 6u	     /* gather entries that a message holds itself */
 #define SN_WQE_MAX 1024u     /* bytes of one WQE */
-#define SN_WINDOW_PKTS 64    /* unacknowledged packets per QP */
+#define SN_WINDOW_PKTS 64    /* unacknowledged packets per QP, at most */
 #define SN_READ_CHUNK_PKTS 16 /* response packets one READ request asks for */
 #define SN_RES 16u	     /* READs and atomics kept for duplicates: the most a QP may have */
 #define SN_JOBS (3 * SN_RES) /* READ and atomic responses owed per QP, repeated ones too */
@@ -152,6 +152,7 @@ struct sn_qp_eng {
 	uint32_t cur, cur_pkt;	 /* next packet to send: message and packet in it */
 	uint32_t next_psn;	 /* of the next message fetched */
 	uint32_t una;		 /* oldest PSN not acknowledged */
+	uint32_t narrow;	 /* packets that the window lacks after losses */
 	uint32_t max_sent;	 /* PSN after the newest ever sent */
 	uint32_t again_at;	 /* 1 + PSN that a NAK or a gap made us send again; 0: none */
 	uint64_t timer, probe;	 /* due; 0: off */

@@ -349,7 +349,7 @@ static bool may_send(struct sn_qp_eng *q, const struct sn_msg *m)
 		return false;
 	if (q->qp->type != SN_QPT_RC)
 		return true;
-	if (((sn_req_cur_psn(q) - q->una) & SN_PSN_MASK) >= SN_WINDOW_PKTS)
+	if (((sn_req_cur_psn(q) - q->una) & SN_PSN_MASK) >= SN_WINDOW_PKTS - q->narrow)
 		return false;
 	return !sn_msg_reads(m) || reads_pending(q) < limit;
 }

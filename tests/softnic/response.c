@@ -14,6 +14,7 @@
 #define RNR_FOREVER 7
 #define PROBE_MIN 1000000ull /* ns */
 #define PROBE_RTTS 4u
+#define WINDOW_MIN 16u
 
 /* RNR timer codes, in units of 10 us */
 static const uint32_t rnr_time[32] = {
@@ -62,10 +63,23 @@ static void rtt_take(struct sn_eng *e, struct sn_qp_eng *q)
 	q->rtt_at = 0;
 }
 
+/*
+ * After a loss all that was sent behind it goes again: while many are lost, the
+ * window is narrow, and each acknowledgement widens it by a packet.
+ */
+static void go_back(struct sn_qp_eng *q)
+{
+	uint32_t window = (SN_WINDOW_PKTS - q->narrow) / 2;
+
+	q->narrow = SN_WINDOW_PKTS - (window > WINDOW_MIN ? window : WINDOW_MIN);
+	sn_req_rewind(q, q->una);
+}
+
 static void progress(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn)
 {
 	q->una = psn;
 	q->retries = q->rnr_retries = 0;
+	q->narrow -= q->narrow > 0;
 	rtt_take(e, q);
 	timer_stop(q);
 	if (q->una != q->max_sent)
@@ -114,7 +128,7 @@ static void resend(struct sn_eng *e, struct sn_qp_eng *q)
 		sn_req_fail(e, q, SN_SYND_RETRY, 0x81);
 		return;
 	}
-	sn_req_rewind(q, q->una);
+	go_back(q);
 	sn_req_timer_start(e, q);
 }
 
@@ -124,7 +138,7 @@ static void response_lost(struct sn_eng *e, struct sn_qp_eng *q)
 	if (q->again_at == q->una + 1)
 		return;
 	q->again_at = q->una + 1;
-	sn_req_rewind(q, q->una);
+	go_back(q);
 	sn_req_timer_start(e, q);
 }
 
@@ -300,7 +314,7 @@ bool sn_req_timer(struct sn_eng *e, struct sn_qp_eng *q)
 		resend(e, q);
 	} else {
 		SN_COUNT(e, q->qp, probes, 1);
-		sn_req_rewind(q, q->una);
+		go_back(q);
 		probe_in(e, q, 2 * q->probe_wait);
 	}
 	return true;

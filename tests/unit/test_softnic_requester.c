@@ -31,6 +31,12 @@ static void hasty(void)
 	rig(8, 2, SN_QPT_RC);
 }
 
+/* Probes come after a millisecond, the acknowledgement timeout after 4 s. */
+static void probing(void)
+{
+	rig(20, 2, SN_QPT_RC);
+}
+
 static void unreliable(void)
 {
 	rig(24, 2, SN_QPT_UC);
@@ -205,13 +211,42 @@ Test(softnic_requester, nak_of_sequence_goes_back_once, .init = patient)
 		expect_cqe(i, 0, 0);
 }
 
-Test(softnic_requester, nothing_lost_goes_unnoticed, .init = hasty)
+/* n packets of long WRITEs from psn on, and then nothing */
+static void expect_packets(uint32_t psn, unsigned n)
+{
+	struct wire_packet k;
+
+	for (unsigned i = 0; i < n; i++) {
+		cr_assert(peer_recv(&peer, &k, 5000), "%u packets, not %u", i, n);
+		cr_assert_eq(k.psn, (psn + i) & 0xffffff);
+	}
+	peer_expect_nothing(&peer);
+}
+
+Test(softnic_requester, window_is_narrower_after_a_loss, .init = patient)
+{
+	for (unsigned i = 0; i < 3; i++)
+		post(SN_OP_WRITE, 50 * MTU);
+	expect_packets(P0, 64);
+	ack(P0, SEQ);
+	expect_packets(P0, 32);
+	ack(P0 + 31, ACKED);
+	expect_packets(P0 + 32, 33);
+	ack(P0 + 32, SEQ);
+	expect_packets(P0 + 32, 16);
+	ack(P0 + 33, SEQ);
+	expect_packets(P0 + 33, 16);
+}
+
+Test(softnic_requester, nothing_lost_goes_unnoticed, .init = probing)
 {
 	post(SN_OP_WRITE, 8);
 	peer_expect(&peer, 0x0a, P0);
 	peer_expect(&peer, 0x0a, P0);
 	ack(P0, ACKED);
 	expect_cqe(0, 0, 0);
+	cr_assert_eq(COUNT(timeouts), 0);
+	cr_assert_geq(COUNT(probes), 1);
 }
 
 Test(softnic_requester, silence_ends_after_retry_cnt, .init = hasty)
