@@ -32,21 +32,30 @@ static uint8_t *gpu_mem(doca_gpu_t *gpu, size_t len)
 	return mem;
 }
 
-static void write_gpu(struct vb *v, struct ibv_qp *qp, struct ibv_mr *from, struct ibv_mr *to)
+/* Between local and remote, as the opcode says; returns as soon as that is complete. */
+static void move(struct ibv_qp *qp, enum ibv_wr_opcode opcode, struct ibv_mr *local,
+		 struct ibv_mr *remote)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)from->addr, .length = LEN, .lkey = from->lkey };
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+	struct ibv_sge sge = { .addr = (uintptr_t)local->addr, .length = LEN,
+			       .lkey = local->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = opcode,
 				  .send_flags = IBV_SEND_SIGNALED,
-				  .wr.rdma = { .remote_addr = (uintptr_t)to->addr,
-					       .rkey = to->rkey } }, *bad;
+				  .wr.rdma = { .remote_addr = (uintptr_t)remote->addr,
+					       .rkey = remote->rkey } }, *bad;
+	time_t end = time(NULL) + VB_WAIT_S;
+	struct ibv_wc wc;
+	int n;
 
-	(void)v;
 	cr_assert_eq(ibv_post_send(qp, &wr, &bad), 0);
+	while (!(n = ibv_poll_cq(qp->send_cq, 1, &wc)) && time(NULL) < end)
+		;
+	cr_assert_eq(n, 1);
+	cr_assert_eq(wc.status, IBV_WC_SUCCESS);
 }
 
 Test(gpu, payload_is_there_when_its_completion_is)
 {
-	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 	doca_gpu_t *gpu = gpu_open();
 	uint8_t *mem = gpu_mem(gpu, 65536);
 	struct vb v = vb_open(2 * LEN);
@@ -54,22 +63,25 @@ Test(gpu, payload_is_there_when_its_completion_is)
 	struct ibv_qp *qp = vb_qp(&v, IBV_QPT_RC, cq, NULL);
 	struct ibv_mr *mr = ibv_reg_mr(v.pd, mem, 65536, access);
 	long copies = standin_cuda_calls();
+	uint8_t last;
 
 	cr_assert(mr, "the address of GPU memory is not registered");
 	vb_connect(&v, qp, qp);
-	for (uint8_t round = 1; round < 50; round++) {
+	for (uint8_t round = 1; round < 200; round++) {
 		memset(v.mem, round, LEN);
-		write_gpu(&v, qp, v.mr, mr);
-		cr_assert_eq(vb_wc(cq).status, IBV_WC_SUCCESS);
+		if (round % 2)
+			move(qp, IBV_WR_RDMA_WRITE, v.mr, mr);
+		else /* its last packet and its completion are of one pass */
+			move(qp, IBV_WR_RDMA_READ, mr, v.mr);
+		last = __atomic_load_n(&mem[LEN - 1], __ATOMIC_RELAXED);
+		cr_assert_eq(last, round, "round %u: not all payload yet", round);
 		cr_assert_eq(mem[0], round, "round %u: no payload yet", round);
-		cr_assert_eq(mem[LEN - 1], round, "round %u: not all payload yet", round);
 	}
 	memset(mem, 99, LEN);
-	write_gpu(&v, qp, mr, v.mr);
-	cr_assert_eq(vb_wc(cq).status, IBV_WC_SUCCESS);
+	move(qp, IBV_WR_RDMA_WRITE, mr, v.mr);
 	cr_assert_eq(v.mem[0], 99);
 	cr_assert_eq(v.mem[LEN - 1], 99);
-	cr_assert_geq(standin_cuda_calls() - copies, 50 * 20, "the NIC did not use the driver");
+	cr_assert_geq(standin_cuda_calls() - copies, 200 * 20, "the NIC did not use the driver");
 	cr_assert_eq(ibv_dereg_mr(mr), 0);
 	cr_assert_eq(ibv_destroy_qp(qp), 0);
 	cr_assert_eq(ibv_destroy_cq(cq), 0);
