@@ -7,12 +7,11 @@
  * no object, and must leave no object of the NIC, no descriptor and no memory.
  */
 #include <criterion/criterion.h>
-#include <dirent.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../lib/e2e.h"
 #include "../lib/failalloc.h"
+#include "../lib/fds.h"
 #include "../softnic/softnic.h"
 
 #define RUNS_MAX 2000u
@@ -49,29 +48,6 @@ struct held {
 	unsigned int fds;
 	size_t blocks; /* that the library holds */
 };
-
-/* The test runner's own thread opens its arena and its pipes when it gets to it. */
-static bool is_runners(int dir, const char *name)
-{
-	char to[64];
-	ssize_t len = readlinkat(dir, name, to, sizeof(to) - 1);
-
-	to[len > 0 ? len : 0] = 0;
-	return !strncmp(to, "pipe:", 5) || strstr(to, "/bxf_arena");
-}
-
-static unsigned int count_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	unsigned int n = 0;
-	struct dirent *e;
-
-	E2E_REQUIRE(d);
-	while ((e = readdir(d)))
-		n += !is_runners(dirfd(d), e->d_name);
-	closedir(d);
-	return n;
-}
 
 static struct held held_now(void)
 {

@@ -9,6 +9,7 @@
 
 #include "../../umem/umem.h"
 #include "../lib/nic.h"
+#include "../lib/fds.h"
 #include "../lib/standin.h"
 
 #define NO_FD ((int)DOCA_VERBS_DMABUF_INVALID_FD)
@@ -78,18 +79,11 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *ctx,
 }
 
 /* How many descriptors this process has open. */
-static int open_fds(void)
-{
-	int fd = dup(0);
-
-	close(fd);
-	return fd;
-}
-
 static void check_cuda(enum doca_gpu_mem_type type, const char *dmabuf, bool give_fd)
 {
 	struct nic nic = nic_open();
-	int fd = NO_FD, fds;
+	unsigned int fds;
+	int fd = NO_FD;
 	doca_gpu_t *gpu;
 	void *mem, *cpu;
 
@@ -99,7 +93,7 @@ static void check_cuda(enum doca_gpu_mem_type type, const char *dmabuf, bool giv
 	cr_assert_eq(doca_gpu_mem_alloc(gpu, 65536, 65536, type, &mem, &cpu), DOCA_SUCCESS);
 	if (give_fd)
 		cr_assert_eq(doca_gpu_get_dmabuf_fd(gpu, mem, 65536, &fd), DOCA_SUCCESS);
-	fds = open_fds();
+	fds = count_fds();
 	asked_fd = -1;
 	check(&nic, gpu, mem, 65536, fd);
 	if (take_dmabuf) {
@@ -113,7 +107,7 @@ static void check_cuda(enum doca_gpu_mem_type type, const char *dmabuf, bool giv
 		cr_expect(!give_fd || (!fstat(fd, &kept) && kept.st_ino == held.st_ino));
 	}
 	close(asked_fd);
-	cr_expect_eq(open_fds(), fds, "a descriptor is left open");
+	cr_expect_eq(count_fds(), fds, "a descriptor is left open");
 	if (give_fd)
 		cr_expect_eq(close(fd), 0, "the caller's descriptor was closed");
 	cr_expect_eq(doca_gpu_mem_free(gpu, mem), DOCA_SUCCESS);
