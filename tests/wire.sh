@@ -118,7 +118,8 @@ family() { # label, filter: there, filter: nothing else, command...
 	shark "$f" -T fields -e infiniband.bth.opcode -e _ws.malformed -e _ws.expert.severity \
 		-Y "_ws.malformed || _ws.expert.severity >= 6291456 || !($may)" >"$tmp/odd" ||
 		complain "$label: tshark does not read the capture" tshark
-	[ ! -s "$tmp/odd" ] || complain "$label: packets that should not be, or that tshark objects to" odd
+	[ ! -s "$tmp/odd" ] || [[ ${nic[*]} == *--corrupt* ]] || # a flipped bit may be anything
+		complain "$label: packets that should not be, or that tshark objects to" odd
 	[ "$(shark "$f" -Y "$must" | head -n 1 | wc -l)" = 1 ] ||
 		complain "$label: no packet with $must"
 	wrong=$(python3 tests/icrc_check.py "$f" 2>&1 | tee "$tmp/icrc" | sed -n 's/.* \([0-9]*\) wrong ICRC.*/\1/p')
@@ -142,8 +143,9 @@ family read "$op == 0x0e" "($op >= 0x0c && $op <= 0x10) || $acks" ib_read_bw -x 
 family add "$op == 0x14" "$op == 0x14 || $op == 0x12" ib_atomic_bw -A FETCH_AND_ADD -x 3 -n 20
 family swap "$op == 0x13" "$op == 0x13 || $op == 0x12" ib_atomic_bw -A CMP_AND_SWAP -x 3 -n 20
 nic=(--loss 0.01 --dup 0.01 --reorder 0.01)
-family faults "$op == 0x01" "$op <= 0x05 || $acks" ibv_rc_pingpong -g 3 -n 50 -s 9000 -c
+# perftest's server stays until its client is done: what is lost last is sent again.
+family faults "$op == 0x01" "$op <= 0x05 || $acks" ib_send_bw -x 3 -n 50 -s 9000
 nic=(--corrupt 0.02)
-family corrupt "$op == 0x01" "$op <= 0xff" ibv_rc_pingpong -g 3 -n 50 -s 9000 -c
+family corrupt "$op == 0x07" "$op <= 0xff" ib_write_bw -x 3 -n 50 -s 9000
 [ $bad != 0 ] || echo "wire.sh: $families kinds of traffic captured by the NICs: every packet as it should be"
 exit $bad

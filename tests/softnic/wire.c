@@ -296,15 +296,16 @@ void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p)
 		sn_pkt_put(e, p);
 		return;
 	}
-	sn_pcap_write(e, p, icrc);
+	icrc = htole32(icrc);
+	memcpy(p->data + p->len, &icrc, 4);
+	if (p->corrupt && !local)
+		sn_fault_corrupt(e, p);
+	memcpy(&icrc, p->data + p->len, 4);
+	sn_pcap_write(e, p, le32toh(icrc)); /* what goes out, not what was meant */
 	if (local) {
 		emit_local(e, p);
 		return;
 	}
-	icrc = htole32(icrc);
-	memcpy(p->data + p->len, &icrc, 4);
-	if (p->corrupt)
-		sn_fault_corrupt(e, p);
 	e->txq[e->ntx++] = p;
 	if (e->ntx == SN_TXQ)
 		sn_wire_flush(e);
