@@ -168,9 +168,9 @@ link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
 TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
 TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
 ENGINE_TEST_OBJS := $(call obj,$(addprefix tests/softnic/,engine.c waiting.c uar_watch.c sq.c requester.c \
-	response.c responder.c resource.c rq.c cqe.c mem.c guard.c wire.c addr.c icrc.c pcap.c fault.c trace.c))
+	response.c responder.c resource.c rq.c cqe.c mem.c guard.c wire.c addr.c ipid.c icrc.c pcap.c fault.c trace.c))
 # These have the engine alone, with a front of their own.
-ENGINE_TESTS := $(filter $(addprefix $(B)/tests/test_softnic_,engine faults requester responder sq unreliable),$(TESTS))
+ENGINE_TESTS := $(filter $(addprefix $(B)/tests/test_softnic_,engine faults requester responder sq unreliable wire),$(TESTS))
 $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)
@@ -229,7 +229,7 @@ bench: all $(BENCHES)
 # Each harness runs for FUZZ_SECONDS; a finding is a non-zero exit and a file in build/fuzz.
 FUZZ_SECONDS ?= 30
 FUZZ_NIC := $(addprefix tests/softnic/,engine.c waiting.c uar_watch.c sq.c requester.c response.c responder.c resource.c rq.c cqe.c \
-	mem.c guard.c wire.c addr.c icrc.c pcap.c fault.c) tests/unit/engine_fake.c
+	mem.c guard.c wire.c addr.c ipid.c icrc.c pcap.c fault.c) tests/unit/engine_fake.c
 fuzz:
 	@tests/deps.sh build fuzz
 	@mkdir -p build/fuzz

@@ -237,6 +237,13 @@ struct sn_page {
 
 #define SN_PORTS 64u /* other source ports than 4791, each with a socket */
 
+#define SN_ID_PEERS 64u
+
+struct sn_id_peer {
+	struct in6_addr ip;
+	bool zero; /* its IPv4 identification is 0 */
+};
+
 struct sn_port {
 	uint16_t number; /* 0: free */
 	int fd;		 /* -1: another process has the port */
@@ -250,6 +257,7 @@ struct sn_eng {
 	int kicked; /* atomic: a write to evfd is pending */
 	int evfd, sock;
 	struct sn_port ports[SN_PORTS]; /* open addressing */
+	struct sn_id_peer id_peers[SN_ID_PEERS]; /* by the last byte of the address */
 	uint64_t now, passes, last_active, next_sweep, next_probe;
 	struct sn_qp_eng *qps;
 	struct sn_cq_eng *cqs;
@@ -469,6 +477,10 @@ uint32_t sn_icrc(const uint8_t *ip_udp, size_t head, const uint8_t *bth, size_t 
 void sn_trace_wqe(const struct sn_qp_eng *q, const struct sn_msg *m);
 void sn_trace_cqe(const struct sn_cq *cq, const struct sn_qp *qp, const struct sn_cqe_args *a);
 void sn_trace_packet(const char *way, const struct sn_bth *bth, uint32_t len);
+
+/* ipid.c: a packet whose ICRC differs so from that of identification 0: is it right? */
+bool sn_icrc_but_id(uint32_t differs, size_t head, size_t len);
+bool sn_id_check(struct sn_eng *e, const struct sn_pkt *p, uint32_t differs);
 
 /* pcap.c */
 void sn_pcap_open(struct sn_eng *e);

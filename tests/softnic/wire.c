@@ -6,7 +6,7 @@
  * other source port has a socket that only sends, up to SN_PORTS of them, then
  * 4791 serves again. The sockets are unconnected and never fragment, so Linux
  * sends with DF set and identification 0, which the ICRC covers and a receiver
- * cannot see: see sn_icrc_but_id for peers that set another. Traffic class and
+ * cannot see: see ipid.c for peers that set another. Traffic class and
  * hop limit are set per packet. Packets to this process's own address pass
  * through a queue in memory, without ICRC.
  */
@@ -445,7 +445,7 @@ void sn_wire_receive(struct sn_eng *e, struct sn_pkt *p)
 	memcpy(&icrc, p->data + p->len, 4);
 	icrc = le32toh(icrc);
 	sn_pcap_write(e, p, icrc);
-	if (sn_icrc(p->ip_udp, p->head, p->data, p->len) == icrc)
+	if (sn_id_check(e, p, icrc ^ sn_icrc(p->ip_udp, p->head, p->data, p->len)))
 		dispatch(e, p);
 	else
 		e->dev->stats.icrc_errors++;

@@ -179,7 +179,7 @@ Test(softnic_faults, corrupt_bits_on_the_wire, .timeout = 30)
 	for (unsigned i = 0; i < N; i++) {
 		cr_assert_eq(recv(peer.fd, p, sizeof(p), 0), 12 + 4 + 4);
 		memcpy(&icrc, p + 16, 4);
-		icrc_wrong += icrc != peer_icrc(&peer.nic, &peer.self, p, 16);
+		icrc_wrong += icrc != peer_icrc(&peer.nic, &peer.self, 0, p, 16);
 		payload += sn_get32(p + 12) != 0x01000000;
 		header += sn_get32(p) != 0x2470ffff || sn_get32(p + 4) != 0x777;
 	}

@@ -24,6 +24,7 @@ struct wire_peer {
 	uint16_t pkey;	 /* of the packets it sends */
 	uint8_t version; /* likewise */
 	bool bad_icrc;
+	uint16_t ip_id; /* that its ICRC is made for; the kernel sends 0 */
 };
 
 struct wire_packet {
@@ -49,9 +50,10 @@ static inline struct wire_peer peer_open(const char *ip, const char *nic)
 }
 
 static inline uint32_t peer_icrc(const struct sockaddr_in *from, const struct sockaddr_in *to,
-				 const uint8_t *bth, uint32_t len)
+				 uint16_t id, const uint8_t *bth, uint32_t len)
 {
-	uint8_t h[28] = { 0x45, 0, (28 + len + 4) >> 8, 28 + len + 4, 0, 0, 0x40, 0, 64, 17 };
+	uint8_t h[28] = { 0x45, 0, (28 + len + 4) >> 8, 28 + len + 4, id >> 8, id & 0xff,
+			  0x40, 0, 64, 17 };
 
 	memcpy(h + 12, &from->sin_addr, 4);
 	memcpy(h + 16, &to->sin_addr, 4);
@@ -73,7 +75,7 @@ static inline void peer_send(struct wire_peer *w, uint8_t opcode, uint32_t qpn, 
 	sn_put32(b + 8, 1u << 31 | (psn & 0xffffff));
 	if (len)
 		memcpy(b + 12, bytes, len);
-	icrc = peer_icrc(&w->self, &w->nic, b, all) ^ w->bad_icrc;
+	icrc = peer_icrc(&w->self, &w->nic, w->ip_id, b, all) ^ w->bad_icrc;
 	memcpy(b + all, &icrc, 4);
 	cr_assert_eq(sendto(w->fd, b, all + 4, 0, (struct sockaddr *)&w->nic, sizeof(w->nic)),
 		     all + 4);
@@ -101,7 +103,7 @@ static inline bool peer_recv(struct wire_peer *w, struct wire_packet *k, int ms)
 		return false;
 	cr_assert_geq(n, 16);
 	memcpy(&icrc, b + n - 4, 4);
-	cr_assert_eq(icrc, peer_icrc(&w->nic, &w->self, b, n - 4), "ICRC of what the NIC sent");
+	cr_assert_eq(icrc, peer_icrc(&w->nic, &w->self, 0, b, n - 4), "ICRC of what the NIC sent");
 	k->opcode = b[0];
 	k->solicited = b[1] >> 7;
 	k->pad = b[1] >> 4 & 3;
