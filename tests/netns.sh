@@ -20,7 +20,7 @@ skip() { echo "netns.sh: $1"; exit 77; }
 command -v ip >/dev/null || skip "no ip here (package iproute2)"
 command -v tshark >/dev/null || skip "no tshark here"
 command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong here (package ibverbs-utils)"
-{ ip netns add $a && ip netns add $b; } 2>"$tmp/why" || skip "no network namespaces here: $(head -n 1 "$tmp/why")"
+{ ip netns add $a && ip netns add $b && ip netns exec $a true; } 2>"$tmp/why" || skip "no network namespaces here: $(head -n 1 "$tmp/why")"
 . tests/lib/pair.sh
 
 ok() { "$@" || { echo "netns.sh: $* fails"; exit 1; }; }
