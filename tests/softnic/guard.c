@@ -112,25 +112,28 @@ static void fetch(void *dst, const void *va, size_t len)
 	}
 }
 
-/* What is longer than a word arrives with its last bytes last: they are polled too. */
+/* Longer data arrives with its last word or byte last: those are polled too. */
 static void store(void *va, const void *src, size_t len)
 {
-	uint8_t *end = (uint8_t *)va + len - 8;
+	size_t word = len;
+	uint8_t *tail = va;
 	uint64_t v8;
 	uint32_t v4;
 
-	if (len == 8 && !((uintptr_t)va & 7)) {
+	if (len != 4 || (uintptr_t)va & 3) {
+		word = len >= 8 && !(((uintptr_t)va + len) & 7) ? 8 : 1;
+		memcpy(va, src, len - word);
+		tail += len - word;
+		src = (const uint8_t *)src + len - word;
+	}
+	if (word == 8) {
 		memcpy(&v8, src, 8);
-		__atomic_store_n((uint64_t *)va, v8, __ATOMIC_RELEASE);
-	} else if (len == 4 && !((uintptr_t)va & 3)) {
+		__atomic_store_n((uint64_t *)(void *)tail, v8, __ATOMIC_RELEASE);
+	} else if (word == 4) {
 		memcpy(&v4, src, 4);
-		__atomic_store_n((uint32_t *)va, v4, __ATOMIC_RELEASE);
-	} else if (len <= 8) {
-		memcpy(va, src, len);
+		__atomic_store_n((uint32_t *)(void *)tail, v4, __ATOMIC_RELEASE);
 	} else {
-		memcpy(va, src, len - 8);
-		__atomic_thread_fence(__ATOMIC_RELEASE);
-		memcpy(end, (const uint8_t *)src + len - 8, 8);
+		__atomic_store_n(tail, *(const uint8_t *)src, __ATOMIC_RELEASE);
 	}
 }
 

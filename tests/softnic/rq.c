@@ -36,10 +36,9 @@ static int srq_left(const struct sn_srq *srq)
 {
 	uint32_t posted;
 
+	/* The owner stores the WQEs, then (release) the count; reading a word acquires. */
 	if (sn_mem_read(srq->dbr_gpu, srq->dbr, &posted, 4))
 		return -1;
-	/* The owner stores the WQEs, then (release) the count: what follows sees them. */
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return (uint16_t)(be32toh(posted) - srq->consumed);
 }
 
