@@ -44,7 +44,7 @@ begin_capture() {
 	ip netns exec $a tshark -i gdk0 -B 64 -F pcap -f 'udp dst port 4791' -w "$tmp/$1.pcap" \
 		>"$tmp/capture" 2>&1 &
 	capture=$!
-	await 50 grep -q 'Capturing on' "$tmp/capture"
+	await 50 grep -qs 'Capturing on' "$tmp/capture"
 	await 50 test -s "$tmp/$1.pcap"
 }
 
@@ -115,6 +115,15 @@ await 50 sh -c "ip netns exec $a cat /proc/net/tcp /proc/net/tcp6 | grep -q ' 0A
 timeout 20 ip netns exec $b "$run" --ip 10.77.0.2 -- ibv_rc_pingpong -g 3 -m 2048 -n 1 10.77.0.1 >"$tmp/client" 2>&1
 wait $server
 grep -q 'to RTR' "$tmp/server" || complain "a path MTU of 2048 on an interface of 1500 is not refused" server
+
+# An address that another process has: an error too.
+timeout 20 ip netns exec $a "$run" --ip 10.77.0.1 -- ibv_asyncwatch -d mlx5_0 >"$tmp/first" 2>&1 &
+first=$!
+await 50 sh -c "ip netns exec $a cat /proc/net/udp | grep -qi ':12B7 '"
+timeout 20 ip netns exec $a "$run" --ip 10.77.0.1 -- ibv_devinfo >"$tmp/second" 2>&1
+grep -q 'Address already in use' "$tmp/second" || complain "two processes have one address" second
+kill $first
+wait $first
 
 # A gone address is an error, not another address.
 timeout 20 ip netns exec $a "$run" --ip 10.77.0.9 -- true >"$tmp/gone" 2>&1

@@ -72,6 +72,11 @@ static bool is_v4(const uint8_t a[16])
 	return !memcmp(a, v4_net, NET_LEN);
 }
 
+bool sn_addr_is_local(const struct in6_addr *ip)
+{
+	return is_v4(ip->s6_addr) && ip->s6_addr[NET_LEN] == 127;
+}
+
 bool sn_addr_parse(const char *text, struct in6_addr *ip)
 {
 	struct in_addr v4;

@@ -215,7 +215,7 @@ static uint8_t check_mac(struct sn_cmd *cmd, const struct sn_qp *qp)
 		return SN_OK;
 	sn_violation(&cmd->dev->stats.bad_command,
 		     "QP %#x: destination MAC is not that of its GID", qp->qpn);
-	if (!memcmp(qp->dmac, zero, 6) && qp->way.ip.s6_addr[12] == 127)
+	if (!memcmp(qp->dmac, zero, 6) && sn_addr_is_local(&qp->way.ip))
 		return SN_OK;
 	return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503002, "destination MAC");
 }

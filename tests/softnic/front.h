@@ -87,6 +87,7 @@ struct sn_ah {
 
 /* ---- addr.c, sysfs.c: also in softnic-run ---- */
 int sn_addr_pick(struct in6_addr *ip, bool lid); /* a free loopback address; with a LID */
+bool sn_addr_is_local(const struct in6_addr *ip); /* 127.x.y.z */
 bool sn_addr_parse(const char *text, struct in6_addr *ip);
 void sn_addr_text(const struct in6_addr *ip, char text[INET6_ADDRSTRLEN]);
 void sn_mac_of_ip(const struct in6_addr *ip, uint8_t mac[6]);

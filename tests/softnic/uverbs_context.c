@@ -129,7 +129,8 @@ static struct sn_dev *device_create(void)
 	return dev;
 }
 
-/* Another process may have the address: take the next free one, with a tree to match. */
+/* Another process may have the address: take the next free one, with a tree to match. Not
+ * on a real network, where nobody would find us there. */
 static int device_start(struct sn_dev *dev)
 {
 	int i, rc = -EADDRINUSE;
@@ -138,7 +139,7 @@ static int device_start(struct sn_dev *dev)
 		sn_dev_lock(dev);
 		rc = sn_eng_start(dev);
 		pthread_mutex_unlock(&dev->lock);
-		if (rc != -EADDRINUSE && rc != -EADDRNOTAVAIL)
+		if ((rc != -EADDRINUSE && rc != -EADDRNOTAVAIL) || !sn_addr_is_local(&dev->cfg.ip))
 			break;
 		rc = sn_addr_pick(&dev->cfg.ip, dev->cfg.infiniband);
 		if (rc)
