@@ -8,11 +8,11 @@
 # failing one shows the end of what it printed.
 #
 # usage: run-unit.sh [executable...]	(default: $B/tests/test_*)
-#   B build folder, SAN as for make, LIMIT seconds per executable (120), V=1 shows all output
+#   B build folder, SAN as for make, LIMIT seconds per executable (240), V=1 shows all output
 set -u
 cd "$(dirname "$0")/.." || exit 2
 export B="${B:-build}" SAN="${SAN:-}"
-export GDAKI_TEST_TIMEOUT="${LIMIT:-120}"
+export GDAKI_TEST_TIMEOUT="${LIMIT:-240}"
 export CRITERION_JOBS=1 # the tests of an executable share one RoCE address
 export CRITERION_VERBOSITY_LEVEL=1 # say which ran, and which were skipped
 out=$B/test-output
