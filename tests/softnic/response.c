@@ -314,7 +314,7 @@ bool sn_req_timer(struct sn_eng *e, struct sn_qp_eng *q)
 		resend(e, q);
 	} else {
 		SN_COUNT(e, q->qp, probes, 1);
-		go_back(q);
+		sn_req_rewind(q, q->una); /* perhaps nothing is lost: the window stays */
 		probe_in(e, q, 2 * q->probe_wait);
 	}
 	return true;
