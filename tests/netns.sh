@@ -17,14 +17,15 @@ a=gdk-a-$$ b=gdk-b-$$
 capture=
 trap '[ -z "$capture" ] || kill $capture 2>/dev/null; wait; ip netns del $a 2>/dev/null; ip netns del $b 2>/dev/null; rm -rf "$tmp"' EXIT
 skip() { echo "netns.sh: $1"; exit 77; }
+cannot() { echo "netns.sh: no $1 here: $(head -n 1 "$tmp/why")"; exit 78; }
 command -v ip >/dev/null || skip "no ip here (package iproute2)"
 command -v tshark >/dev/null || skip "no tshark here"
 command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong here (package ibverbs-utils)"
-{ ip netns add $a && ip netns add $b && ip netns exec $a true; } 2>"$tmp/why" || skip "no network namespaces here: $(head -n 1 "$tmp/why")"
+{ ip netns add $a && ip netns add $b && ip netns exec $a true; } 2>"$tmp/why" || cannot namespaces
 . tests/lib/pair.sh
 
 ok() { "$@" || { echo "netns.sh: $* fails"; exit 1; }; }
-ok ip -n $a link add gdk0 type veth peer name gdk0 netns $b
+ip -n $a link add gdk0 type veth peer name gdk0 netns $b 2>"$tmp/why" || cannot "veth pair"
 ok ip -n $a addr add 10.77.0.1/24 dev gdk0
 ok ip -n $b addr add 10.77.0.2/24 dev gdk0
 for ns in $a $b; do
