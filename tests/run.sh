@@ -22,8 +22,8 @@ note() { # name, exit status
 	esac
 }
 
-script() { # path
-	timeout 300 "$1"
+script() { # path, arguments
+	timeout 300 "$@"
 	note "$1" $?
 }
 
@@ -47,9 +47,12 @@ if [ "${1:-}" != check ]; then
 fi
 
 if [ -z "$SAN" ]; then
-	for s in link symbols headers api style prm_vs_ifc install report paths verbs infiniband wire netns soak consumers/pyverbs consumers/perftest consumers/ucx sanity; do
+	for s in link symbols headers api style prm_vs_ifc install report paths verbs infiniband wire netns soak consumers/perftest consumers/ucx sanity; do
 		[ -x "tests/$s.sh" ] && script "tests/$s.sh"
 	done
+	rm -rf "$B/captures"
+	script tests/consumers/pyverbs.sh --pcap "$B/captures"
+	script tests/captures.sh "$B/captures"
 	script tests/many.py
 	[ -x tests/gpu/compile.sh ] && script tests/gpu/compile.sh
 fi
