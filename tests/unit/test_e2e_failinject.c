@@ -84,6 +84,23 @@ static struct e2e_nic nic;
 
 static doca_error_t create_bf(struct e2e_nic *n);
 
+/* A leak is there each time; a descriptor of another thread of the runner is not. */
+static doca_error_t fail_once(enum kind kind, unsigned int n, create_fn create,
+			      struct held *before, struct held *after)
+{
+	unsigned int tries = 0;
+	doca_error_t err;
+
+	do {
+		*before = held_now();
+		arm(kind, n);
+		err = create(&nic);
+		disarm();
+		*after = held_now();
+	} while (after->fds != before->fds && ++tries < 3);
+	return err;
+}
+
 static void each_failure(enum kind kind, create_fn create, unsigned int at_least)
 {
 	struct held before, after;
@@ -97,11 +114,7 @@ static void each_failure(enum kind kind, create_fn create, unsigned int at_least
 	cr_assert_eq(create(&nic), DOCA_SUCCESS);
 	cr_assert_eq(create(&nic), DOCA_SUCCESS);
 	for (n = 1; n < RUNS_MAX; n++) {
-		before = held_now();
-		arm(kind, n);
-		err = create(&nic);
-		disarm();
-		after = held_now();
+		err = fail_once(kind, n, create, &before, &after);
 		cr_expect_eq(after.objects, before.objects, "%s %u: %u objects of the NIC stay",
 			     kind_name[kind], n, after.objects - before.objects);
 		cr_expect_eq(after.fds, before.fds, "%s %u: a descriptor stays", kind_name[kind],
