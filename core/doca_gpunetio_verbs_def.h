@@ -231,6 +231,8 @@ enum doca_gpu_dev_verbs_exec_scope {
 	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD = 0,
 	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP,
 };
+/* A whole thread block together; DOCA has no name for it. */
+#define GDK_EXEC_SCOPE_BLOCK ((enum doca_gpu_dev_verbs_exec_scope)2)
 
 /* How far a fence reaches. */
 enum doca_gpu_dev_verbs_sync_scope {

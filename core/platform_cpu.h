@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* The words of platform.h for a CPU: C11 atomics by their compiler builtins. */
+#ifndef GDK_PLATFORM_CPU_H
+#define GDK_PLATFORM_CPU_H
+
+#include <sched.h>
+#include <time.h>
+
+#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "WQE words are composed for little-endian CPUs"
+#endif
+
+#define GDK_FN static inline __attribute__((__always_inline__, __unused__))
+#define GDK_SLOW_FN static __attribute__((__noinline__, __unused__))
+#ifndef GDK_WARP
+#define GDK_WARP 1
+#endif
+#if GDK_WARP != 1
+#error "on a CPU a warp is one thread wide"
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+#define GDK_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define GDK_TSAN 1
+#endif
+#endif
+
+#ifdef GDK_TSAN
+#define GDK_MO_LOAD __ATOMIC_ACQUIRE
+#define GDK_MO_STORE __ATOMIC_RELEASE
+#define GDK_MO_RMW __ATOMIC_ACQ_REL
+#else
+#define GDK_MO_LOAD __ATOMIC_RELAXED
+#define GDK_MO_STORE __ATOMIC_RELAXED
+#define GDK_MO_RMW __ATOMIC_RELAXED
+#endif
+
+/* Every scope is the same cache-coherent memory; plain access would tear in
+ * theory only, so THREAD is a relaxed access as well. */
+#define GDK_DEF_LOAD(name, T, order)                                              \
+	GDK_FN T name(const T *p, int scope)                                      \
+	{                                                                         \
+		(void)scope;                                                      \
+		return __atomic_load_n(p, order);                                 \
+	}
+GDK_DEF_LOAD(gdk_ld32, uint32_t, GDK_MO_LOAD)
+GDK_DEF_LOAD(gdk_ld64, uint64_t, GDK_MO_LOAD)
+GDK_DEF_LOAD(gdk_ld32_acq, uint32_t, __ATOMIC_ACQUIRE)
+GDK_DEF_LOAD(gdk_ld64_acq, uint64_t, __ATOMIC_ACQUIRE)
+
+#define GDK_DEF_STORE(name, T, order)                                             \
+	GDK_FN void name(T *p, T v, int scope)                                    \
+	{                                                                         \
+		(void)scope;                                                      \
+		__atomic_store_n(p, v, order);                                    \
+	}
+GDK_DEF_STORE(gdk_st32, uint32_t, GDK_MO_STORE)
+GDK_DEF_STORE(gdk_st64, uint64_t, GDK_MO_STORE)
+GDK_DEF_STORE(gdk_st32_rel, uint32_t, __ATOMIC_RELEASE)
+GDK_DEF_STORE(gdk_st64_rel, uint64_t, __ATOMIC_RELEASE)
+
+/* Two neighbouring words; each whole by itself. */
+GDK_FN void gdk_ld64x2(const uint64_t *p, uint64_t *a, uint64_t *b, int scope)
+{
+	*a = gdk_ld64(p, scope);
+	*b = gdk_ld64(p + 1, scope);
+}
+
+GDK_FN void gdk_st64x2(uint64_t *p, uint64_t a, uint64_t b, int scope)
+{
+	gdk_st64(p, a, scope);
+	gdk_st64(p + 1, b, scope);
+}
+
+#define GDK_DEF_RMW(name, T, op, order)                                           \
+	GDK_FN T name(T *p, T v, int scope)                                       \
+	{                                                                         \
+		(void)scope;                                                      \
+		return op(p, v, order);                                           \
+	}
+GDK_DEF_RMW(gdk_rmw_add32_acq_rel, uint32_t, __atomic_fetch_add, __ATOMIC_ACQ_REL)
+GDK_DEF_RMW(gdk_rmw_add64, uint64_t, __atomic_fetch_add, GDK_MO_RMW)
+GDK_DEF_RMW(gdk_rmw_or64, uint64_t, __atomic_fetch_or, GDK_MO_RMW)
+GDK_DEF_RMW(gdk_rmw_and64, uint64_t, __atomic_fetch_and, GDK_MO_RMW)
+GDK_DEF_RMW(gdk_rmw_xchg32, uint32_t, __atomic_exchange_n, __ATOMIC_ACQ_REL)
+
+#define GDK_DEF_EXTREME(name, cmp, order)                                         \
+	GDK_FN uint64_t name(uint64_t *p, uint64_t v, int scope)                  \
+	{                                                                         \
+		uint64_t old = __atomic_load_n(p, __ATOMIC_RELAXED);              \
+		(void)scope;                                                      \
+		while (v cmp old && !__atomic_compare_exchange_n(p, &old, v, 1, order, \
+								 __ATOMIC_RELAXED)) \
+			;                                                         \
+		return old;                                                       \
+	}
+GDK_DEF_EXTREME(gdk_rmw_max64, >, GDK_MO_RMW)
+GDK_DEF_EXTREME(gdk_rmw_max64_rel, >, __ATOMIC_ACQ_REL)
+GDK_DEF_EXTREME(gdk_rmw_min64, <, GDK_MO_RMW)
+
+GDK_FN uint32_t gdk_rmw_cas32(uint32_t *p, uint32_t expect, uint32_t v, int scope)
+{
+	(void)scope;
+	__atomic_compare_exchange_n(p, &expect, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	return expect;
+}
+
+GDK_FN void gdk_fence_acq(int scope)
+{
+#ifndef GDK_TSAN
+	if (scope != GDK_SCOPE_THREAD)
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+#endif
+	(void)scope;
+}
+
+/* At system scope the observer may be a real NIC that reads over PCIe: what
+ * C11's fence orders among CPUs is ordered for it too (x86: stores stay in
+ * order; AArch64: the fence is widened to the outer domain). */
+GDK_FN void gdk_fence_rel(int scope)
+{
+#ifndef GDK_TSAN
+	if (scope != GDK_SCOPE_THREAD)
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+#if defined(__aarch64__)
+	if (scope == GDK_SCOPE_SYS)
+		__asm__ volatile("dmb oshst" ::: "memory");
+#endif
+#endif
+	(void)scope;
+}
+
+/* Orders stores before it with loads after it, too. */
+GDK_FN void gdk_fence_sc(int scope)
+{
+	if (scope != GDK_SCOPE_THREAD)
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+GDK_FN uint16_t gdk_ldc16(const void *p) { return *(const uint16_t *)p; }
+GDK_FN uint32_t gdk_ldc32(const void *p) { return *(const uint32_t *)p; }
+GDK_FN uint64_t gdk_ldc64(const void *p) { return *(const uint64_t *)p; }
+
+GDK_FN void gdk_st_wqe16(void *p, uint64_t lo, uint64_t hi)
+{
+	__atomic_store_n((uint64_t *)p, lo, GDK_MO_STORE);
+	__atomic_store_n((uint64_t *)p + 1, hi, GDK_MO_STORE);
+}
+
+GDK_FN uint16_t gdk_bswap16(uint16_t x) { return __builtin_bswap16(x); }
+GDK_FN uint32_t gdk_bswap32(uint32_t x) { return __builtin_bswap32(x); }
+GDK_FN uint64_t gdk_bswap64(uint64_t x) { return __builtin_bswap64(x); }
+
+/* The register page may be write-combining: stores before it leave first, and
+ * the buffer does not keep the doorbell back. */
+GDK_FN void gdk_mmio_barrier(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("sfence" ::: "memory");
+#elif defined(__aarch64__)
+	__asm__ volatile("dsb st" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+GDK_FN void gdk_mmio_st64(uint64_t *p, uint64_t v)
+{
+	gdk_mmio_barrier();
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+	gdk_mmio_barrier();
+}
+
+/* In rising order, as write-combining buffers like it. */
+GDK_FN void gdk_bf_copy64(uint64_t *dst, const uint64_t *src)
+{
+	int i;
+
+	gdk_mmio_barrier();
+	for (i = 0; i < 8; i++)
+		__atomic_store_n(dst + i, __atomic_load_n(src + i, GDK_MO_LOAD), GDK_MO_STORE);
+	gdk_mmio_barrier();
+}
+
+GDK_FN uint32_t gdk_lane(void) { return 0; }
+GDK_FN void gdk_syncwarp(void) {}
+GDK_FN void gdk_syncwarp_mask(uint32_t mask) { (void)mask; }
+GDK_FN uint32_t gdk_ballot(int pred) { return pred ? 1u : 0u; }
+GDK_FN uint32_t gdk_ballot_mask(uint32_t mask, int pred) { return pred ? mask : 0u; }
+GDK_FN uint32_t gdk_activemask(void) { return 1; }
+GDK_FN uint32_t gdk_match64(uint32_t mask, uint64_t v)
+{
+	(void)v;
+	return mask;
+}
+GDK_FN uint64_t gdk_shfl64(uint64_t v, uint32_t lane)
+{
+	(void)lane;
+	return v;
+}
+GDK_FN uint64_t gdk_shfl64m(uint32_t mask, uint64_t v, uint32_t lane)
+{
+	(void)mask;
+	(void)lane;
+	return v;
+}
+GDK_FN uint32_t gdk_popc32(uint32_t v) { return (uint32_t)__builtin_popcount(v); }
+/* Lowest bit that is set; v is not 0. */
+GDK_FN uint32_t gdk_ctz32(uint32_t v) { return (uint32_t)__builtin_ctz(v); }
+
+/* A block is one thread too. */
+GDK_FN uint32_t gdk_block_rank(void) { return 0; }
+GDK_FN uint32_t gdk_block_size(void) { return 1; }
+GDK_FN void gdk_block_sync(void) {}
+GDK_FN uint64_t gdk_block_bcast64(uint64_t v) { return v; }
+
+GDK_FN uint64_t gdk_now_ns(void)
+{
+	struct timespec ts;
+
+#ifdef CLOCK_MONOTONIC
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+#else /* strict ISO C has no other */
+	timespec_get(&ts, TIME_UTC);
+#endif
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* One turn of a wait: a short pause at first, then the processor is given away. */
+GDK_FN void gdk_relax(uint32_t spins)
+{
+	if (spins % 64 == 63) {
+		sched_yield();
+		return;
+	}
+#if defined(__x86_64__)
+	__asm__ volatile("pause");
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+#endif

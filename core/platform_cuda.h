@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* The words of platform.h for CUDA: PTX and intrinsics. */
+#ifndef GDK_PLATFORM_CUDA_H
+#define GDK_PLATFORM_CUDA_H
+
+#define GDK_FN __device__ static __forceinline__
+#define GDK_SLOW_FN __device__ static __noinline__ __attribute__((unused))
+/* What users of the DOCA names test for. */
+#if __CUDA_ARCH__ >= 900
+#define DOCA_GPUNETIO_VERBS_HAS_TMA_COPY 1
+#endif
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1202
+#define DOCA_GPUNETIO_VERBS_HAS_STORE_RELAXED_MMIO 1
+#endif
+#ifndef GDK_WARP
+#define GDK_WARP 32
+#endif
+
+/* One definition per width and meaning; scope is a constant after inlining. */
+#define GDK_DEF_LOAD(name, sem, T, ty, con)                                                     \
+	GDK_FN T name(const T *p, int scope)                                                    \
+	{                                                                                       \
+		T v;                                                                            \
+		if (scope == GDK_SCOPE_CTA)                                                     \
+			asm volatile("ld." sem ".cta." ty " %0, [%1];"        \
+				     : con(v) : "l"(p) : "memory");             \
+		else if (scope == GDK_SCOPE_GPU)                                                \
+			asm volatile("ld." sem ".gpu." ty " %0, [%1];"        \
+				     : con(v) : "l"(p) : "memory");             \
+		else if (scope == GDK_SCOPE_SYS)                                                \
+			asm volatile("ld." sem ".sys." ty " %0, [%1];"        \
+				     : con(v) : "l"(p) : "memory");             \
+		else                                                                            \
+			asm volatile("ld.weak." ty " %0, [%1];" : con(v) : "l"(p) : "memory");  \
+		return v;                                                                       \
+	}
+GDK_DEF_LOAD(gdk_ld32, "relaxed", uint32_t, "b32", "=r")
+GDK_DEF_LOAD(gdk_ld64, "relaxed", uint64_t, "b64", "=l")
+GDK_DEF_LOAD(gdk_ld32_acq, "acquire", uint32_t, "b32", "=r")
+GDK_DEF_LOAD(gdk_ld64_acq, "acquire", uint64_t, "b64", "=l")
+
+#define GDK_DEF_STORE(name, sem, T, ty, con)                                                    \
+	GDK_FN void name(T *p, T v, int scope)                                                  \
+	{                                                                                       \
+		if (scope == GDK_SCOPE_CTA)                                                     \
+			asm volatile("st." sem ".cta." ty " [%0], %1;"        \
+				     ::"l"(p), con(v) : "memory");              \
+		else if (scope == GDK_SCOPE_GPU)                                                \
+			asm volatile("st." sem ".gpu." ty " [%0], %1;"        \
+				     ::"l"(p), con(v) : "memory");              \
+		else if (scope == GDK_SCOPE_SYS)                                                \
+			asm volatile("st." sem ".sys." ty " [%0], %1;"        \
+				     ::"l"(p), con(v) : "memory");              \
+		else                                                                            \
+			asm volatile("st.weak." ty " [%0], %1;" ::"l"(p), con(v) : "memory");   \
+	}
+GDK_DEF_STORE(gdk_st32, "relaxed", uint32_t, "b32", "r")
+GDK_DEF_STORE(gdk_st64, "relaxed", uint64_t, "b64", "l")
+GDK_DEF_STORE(gdk_st32_rel, "release", uint32_t, "b32", "r")
+GDK_DEF_STORE(gdk_st64_rel, "release", uint64_t, "b64", "l")
+
+#define GDK_DEF_RMW(name, insn, T, ty, rcon, con)                                               \
+	GDK_FN T name(T *p, T v, int scope)                                                     \
+	{                                                                                       \
+		T old;                                                                          \
+		if (scope <= GDK_SCOPE_CTA)                                                     \
+			asm volatile("atom." insn(".cta") ty " %0, [%1], %2;"                   \
+				     : rcon(old) : "l"(p), con(v) : "memory");                  \
+		else if (scope == GDK_SCOPE_GPU)                                                \
+			asm volatile("atom." insn(".gpu") ty " %0, [%1], %2;"                   \
+				     : rcon(old) : "l"(p), con(v) : "memory");                  \
+		else                                                                            \
+			asm volatile("atom." insn(".sys") ty " %0, [%1], %2;"                   \
+				     : rcon(old) : "l"(p), con(v) : "memory");                  \
+		return old;                                                                     \
+	}
+
+/* Two neighbouring words, 16-byte aligned, in one access; each whole by itself. */
+GDK_FN void gdk_ld64x2(const uint64_t *p, uint64_t *a, uint64_t *b, int scope)
+{
+	if (scope == GDK_SCOPE_THREAD)
+		asm volatile("ld.weak.v2.b64 {%0, %1}, [%2];"
+			     : "=l"(*a), "=l"(*b) : "l"(p) : "memory");
+	else
+		asm volatile("ld.relaxed.gpu.v2.b64 {%0, %1}, [%2];"
+			     : "=l"(*a), "=l"(*b) : "l"(p) : "memory");
+}
+
+GDK_FN void gdk_st64x2(uint64_t *p, uint64_t a, uint64_t b, int scope)
+{
+	if (scope == GDK_SCOPE_THREAD)
+		asm volatile("st.weak.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory");
+	else
+		asm volatile("st.relaxed.gpu.v2.b64 [%0], {%1, %2};"
+			     ::"l"(p), "l"(a), "l"(b) : "memory");
+}
+
+#define GDK_PTX_ADD(s) "relaxed" s ".add"
+#define GDK_PTX_ADD_AR(s) "acq_rel" s ".add"
+#define GDK_PTX_MAX(s) "relaxed" s ".max"
+#define GDK_PTX_MAX_REL(s) "release" s ".max"
+#define GDK_PTX_MIN(s) "relaxed" s ".min"
+#define GDK_PTX_OR(s) "relaxed" s ".or"
+#define GDK_PTX_AND(s) "relaxed" s ".and"
+#define GDK_PTX_XCHG(s) "acq_rel" s ".exch"
+GDK_DEF_RMW(gdk_rmw_add32_acq_rel, GDK_PTX_ADD_AR, uint32_t, ".u32", "=r", "r")
+GDK_DEF_RMW(gdk_rmw_add64, GDK_PTX_ADD, uint64_t, ".u64", "=l", "l")
+GDK_DEF_RMW(gdk_rmw_max64, GDK_PTX_MAX, uint64_t, ".u64", "=l", "l")
+GDK_DEF_RMW(gdk_rmw_max64_rel, GDK_PTX_MAX_REL, uint64_t, ".u64", "=l", "l")
+GDK_DEF_RMW(gdk_rmw_min64, GDK_PTX_MIN, uint64_t, ".u64", "=l", "l")
+GDK_DEF_RMW(gdk_rmw_or64, GDK_PTX_OR, uint64_t, ".b64", "=l", "l")
+GDK_DEF_RMW(gdk_rmw_and64, GDK_PTX_AND, uint64_t, ".b64", "=l", "l")
+GDK_DEF_RMW(gdk_rmw_xchg32, GDK_PTX_XCHG, uint32_t, ".b32", "=r", "r")
+
+GDK_FN uint32_t gdk_rmw_cas32(uint32_t *p, uint32_t expect, uint32_t v, int scope)
+{
+	uint32_t old;
+
+	if (scope <= GDK_SCOPE_CTA)
+		asm volatile("atom.acq_rel.cta.cas.b32 %0, [%1], %2, %3;"
+			     : "=r"(old) : "l"(p), "r"(expect), "r"(v) : "memory");
+	else if (scope == GDK_SCOPE_GPU)
+		asm volatile("atom.acq_rel.gpu.cas.b32 %0, [%1], %2, %3;"
+			     : "=r"(old) : "l"(p), "r"(expect), "r"(v) : "memory");
+	else
+		asm volatile("atom.acq_rel.sys.cas.b32 %0, [%1], %2, %3;"
+			     : "=r"(old) : "l"(p), "r"(expect), "r"(v) : "memory");
+	return old;
+}
+
+/* One-sided fences exist from PTX 8.6 and sm_90 on; before, the two-sided one. */
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208 && \
+	(!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
+#define GDK_PTX_FENCE_ACQ "fence.acquire"
+#define GDK_PTX_FENCE_REL "fence.release"
+#else
+#define GDK_PTX_FENCE_ACQ "fence.acq_rel"
+#define GDK_PTX_FENCE_REL "fence.acq_rel"
+#endif
+#define GDK_DEF_FENCE(name, insn)                                    \
+	GDK_FN void name(int scope)                                  \
+	{                                                            \
+		if (scope == GDK_SCOPE_CTA)                          \
+			asm volatile(insn ".cta;" ::: "memory");     \
+		else if (scope == GDK_SCOPE_GPU)                     \
+			asm volatile(insn ".gpu;" ::: "memory");     \
+		else if (scope == GDK_SCOPE_SYS)                     \
+			asm volatile(insn ".sys;" ::: "memory");     \
+	}
+GDK_DEF_FENCE(gdk_fence_acq, GDK_PTX_FENCE_ACQ)
+GDK_DEF_FENCE(gdk_fence_rel, GDK_PTX_FENCE_REL)
+GDK_DEF_FENCE(gdk_fence_sc, "fence.sc")
+
+/* Values that no kernel changes. */
+GDK_FN uint16_t gdk_ldc16(const void *p) { return __ldg((const unsigned short *)p); }
+GDK_FN uint32_t gdk_ldc32(const void *p) { return __ldg((const unsigned int *)p); }
+GDK_FN uint64_t gdk_ldc64(const void *p) { return __ldg((const unsigned long long *)p); }
+
+/* 16 aligned bytes of a WQE, streaming: the NIC is the next reader. */
+GDK_FN void gdk_st_wqe16(void *p, uint64_t lo, uint64_t hi)
+{
+	asm volatile("st.weak.cs.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(lo), "l"(hi) : "memory");
+}
+
+GDK_FN uint16_t gdk_bswap16(uint16_t x) { return (uint16_t)(x << 8 | x >> 8); }
+GDK_FN uint32_t gdk_bswap32(uint32_t x) { return __byte_perm(x, 0, 0x0123); }
+GDK_FN uint64_t gdk_bswap64(uint64_t x)
+{
+	return (uint64_t)gdk_bswap32((uint32_t)x) << 32 | gdk_bswap32((uint32_t)(x >> 32));
+}
+
+GDK_FN void gdk_mmio_st64(uint64_t *p, uint64_t v)
+{
+#ifdef DOCA_GPUNETIO_VERBS_HAS_STORE_RELAXED_MMIO
+	asm volatile("st.mmio.relaxed.sys.global.b64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+#else
+	asm volatile("st.relaxed.sys.global.b64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+#endif
+}
+
+/* 64 bytes to a BlueFlame register, done when it returns; src in shared memory
+ * goes as one bulk copy, elsewhere (and before sm_90) as four stores. */
+GDK_FN void gdk_bf_copy64(uint64_t *dst, const uint64_t *src)
+{
+#ifdef DOCA_GPUNETIO_VERBS_HAS_TMA_COPY
+	if (__isShared(src)) {
+		/* The thread's own stores to shared memory -> the async copy's reads. */
+		asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+		asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 64;"
+			     ::"l"(dst),
+			     "r"((uint32_t)__cvta_generic_to_shared(src)) : "memory");
+		asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+		asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+		return;
+	}
+#endif
+	for (int i = 0; i < 8; i += 2)
+		asm volatile("st.volatile.global.v2.b64 [%0], {%1, %2};" ::"l"(dst + i),
+			     "l"(gdk_ld64(src + i, GDK_SCOPE_GPU)),
+			     "l"(gdk_ld64(src + i + 1, GDK_SCOPE_GPU)) : "memory");
+}
+
+GDK_FN uint32_t gdk_lane(void)
+{
+	uint32_t lane;
+
+	asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+	return lane;
+}
+GDK_FN void gdk_syncwarp(void) { __syncwarp(); }
+GDK_FN void gdk_syncwarp_mask(uint32_t mask) { __syncwarp(mask); }
+GDK_FN uint32_t gdk_ballot(int pred) { return __ballot_sync(0xffffffffu, pred); }
+GDK_FN uint32_t gdk_ballot_mask(uint32_t mask, int pred) { return __ballot_sync(mask, pred); }
+GDK_FN uint32_t gdk_activemask(void) { return __activemask(); }
+/* Those of mask that call with the same v. */
+GDK_FN uint32_t gdk_match64(uint32_t mask, uint64_t v)
+{
+	return __match_any_sync(mask, (unsigned long long)v);
+}
+GDK_FN uint32_t gdk_popc32(uint32_t v) { return (uint32_t)__popc((int)v); }
+/* Lowest bit that is set; v is not 0. */
+GDK_FN uint32_t gdk_ctz32(uint32_t v) { return (uint32_t)__ffs((int)v) - 1; }
+GDK_FN uint64_t gdk_shfl64(uint64_t v, uint32_t lane)
+{
+	return __shfl_sync(0xffffffffu, (unsigned long long)v, (int)lane);
+}
+GDK_FN uint64_t gdk_shfl64m(uint32_t mask, uint64_t v, uint32_t lane)
+{
+	return __shfl_sync(mask, (unsigned long long)v, (int)lane);
+}
+
+/* The thread block: linear rank, size, barrier, and the value of rank 0 for all. */
+GDK_FN uint32_t gdk_block_rank(void)
+{
+	return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+}
+GDK_FN uint32_t gdk_block_size(void) { return blockDim.x * blockDim.y * blockDim.z; }
+GDK_FN void gdk_block_sync(void) { __syncthreads(); }
+GDK_FN uint64_t gdk_block_bcast64(uint64_t v)
+{
+	__shared__ uint64_t word;
+
+	__syncthreads(); /* the last reader of an earlier value is through */
+	if (gdk_block_rank() == 0)
+		word = v;
+	__syncthreads();
+	return word;
+}
+
+GDK_FN uint64_t gdk_now_ns(void)
+{
+	uint64_t t;
+
+	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)::"memory");
+	return t;
+}
+GDK_FN void gdk_relax(uint32_t spins) { (void)spins; }
+
+#endif
