@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# Posting rates on one GPU, without a NIC: builds post.cu against our headers and
+# against the peer's (PEER=DIR, its include folder), runs both in turn and prints
+# registers, the cost of single instructions, the table and the matrix.
+#   PEER=DIR     the peer's headers (.gpu-deps/peer); without them, ours alone
+#   OPTS=...     options of post.cu for both (--sys, --reg-gpu, --ms 5)
+#   MATRIX=0     without the matrix;  BUILD=only: compile, check registers, stop
+# Fails when a kernel that posts has spills or local memory, when ours reports a
+# mismatch, or when one of ours hangs.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+B=${B:-build}
+PEER=${PEER:-.gpu-deps/peer}
+[ -d "$PEER/include" ] && PEER=$PEER/include
+NVCC=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+ARCH=${ARCH:-90}
+out=$B/bench/post
+bad=0
+who="ours"
+[ -e "$PEER/doca_gpunetio_device.h" ] && who="ours peer"
+mkdir -p "$out" || exit 2
+
+sources() { # all that a binary depends on
+	find -L tests/bench/post* "$1" -name '*.h' -o -name '*.cu*'
+}
+
+build() { # name, include folder
+	local bin=$out/$1 newer
+	newer=$(sources "$2" | while read -r f; do [ "$bin" -nt "$f" ] || echo "$f"; done)
+	[ -z "$newer" ] && return
+	"$NVCC" -std=c++17 -O3 "-arch=sm_$ARCH" -Xptxas -v "-I$2" -o "$bin" tests/bench/post.cu \
+		>"$bin.log" 2>&1 && return
+	echo "post.sh: $1 does not compile:"
+	grep -E -A 3 'error|fatal' "$bin.log" | head -n 20
+	rm -f "$bin"
+	return 1
+}
+
+registers() { # name: registers, local memory and spills of each kernel that posts
+	awk '/Compiling entry function/ { name = $0; sub(/^[^\047]*\047/, "", name)
+			sub(/\047.*/, "", name) }
+		/bytes stack frame/ { local = $1; stores = $5; loads = $9 }
+		/Used [0-9]+ registers/ { sub(/.*Used /, ""); print name, $1, local, stores, loads }' \
+		"$out/$1.log" | c++filt | sed -n -E \
+		's/^void post_puts<(.*)>\([^)]*\) ([0-9]+ [0-9]+ [0-9]+ [0-9]+)$/\2 \1/p' |
+	sed -E 's/\((doca_[a-z_]*)\)//g; s/, /,/g' | awk -v who="$1" '
+		BEGIN { split("exclusive CTA GPU", mode, " "); split("thread warp block", scope, " ")
+			h[1] = "proxy"; h[2] = "DB"; h[4] = h[6] = "BF"; h[10] = "no-DBR" }
+		{ split($5, a, ","); gsub(/u$/, "", a[5])
+		  printf "%-5s %4d registers, %d local, %d + %d spilled: %s %s %s %s%s%s\n", who, $1, $2,
+			$3, $4, mode[a[1] + 1], h[a[2] + 0], scope[a[3] + 1], a[4],
+			(a[5] % 4 >= 2 ? " unchecked" : ""), (a[6] == "true" ? " sparse" : "")
+		  if ($2 + $3 + $4) spilled++ }
+		END { exit (spilled > 0) }'
+}
+
+# One process for all rows; a row that hangs ends it, and the next process goes on.
+run() { # name, section, options...
+	local bin=$out/$1 name=$1 section=$2 first=0 tsv=$out/$1.$2.tsv
+	shift 2
+	: >"$tsv"
+	# shellcheck disable=SC2086 # OPTS is a list of words
+	while timeout 150 "$bin" "$@" $OPTS --first "$first" >"$tsv.part" 2>"$tsv.err"; [ $? -ne 0 ]; do
+		cat "$tsv.err"
+		grep "^$section" "$tsv.part" >>"$tsv"
+		echo "post.sh: $name, $section: $(grep '^HANG' "$tsv.part" || echo "died")"
+		[ "$name" = ours ] && bad=1
+		first=$(awk -F '\t' -v last="$((first - 1))" '{ last = $2 } END { print last + 2 }' \
+			<(grep "^$section" "$tsv.part"))
+		[ "$first" -gt 1 ] && [ -s "$tsv" ] || break
+	done
+	grep "^$section" "$tsv.part" >>"$tsv"
+	rm -f "$tsv.part"
+}
+
+table() { # section: our rows, and beside them the peer's
+	[ -e "$out/peer.$1.tsv" ] || : >"$out/peer.$1.tsv"
+	awk -F '\t' -v ours="$out/ours.$1.tsv" -v section="$1" '
+	function num(v) { return v == "" || v == 0 ? "-" : sprintf(v < 10 ? "%.3f" : "%.1f", v) }
+	FILENAME != ours { peer[$3] = $5; plow[$3] = $6; phigh[$3] = $7; pver[$3] = $8
+		pbad[$3] = $9 (("0x0" == $10) ? "" : " (" $10 ")"); pfree[$3] = $12; plate[$3] = $11; next }
+	FNR == 1 { printf "%-46s %9s %17s %9s %17s %9s %7s %11s %9s %11s %9s %9s %9s %s\n", section,
+		"ours M/s", "(min-max)", "peer M/s", "(min-max)", "ratio", "target", "verified",
+		"wrong", "peer: ver.", "wrong", "ours free", "peer free", "fences" }
+	{ p = peer[$3]; ratio = p > 0 ? $5 / p : 0
+	  printf "%-46s %9s %17s %9s %17s %9s %7s %11d %9s %11d %9s %9s %9s %s%s\n", $3, num($5),
+		num($6) "-" num($7), num(p), num(plow[$3]) "-" num(phigh[$3]), num(ratio),
+		$4 > 0 ? $4 : "", $8, $9 (("0x0" == $10) ? "" : " (" $10 ")"), pver[$3], pbad[$3],
+		num($12), num(pfree[$3]), $14,
+		$4 > 0 && p > 0 ? (ratio >= $4 ? "  met" : "  below target") : ""
+	  wrong += $9 }
+	END { exit (wrong > 0) }' "$out/peer.$1.tsv" "$out/ours.$1.tsv" ||
+		{ echo "post.sh: mismatches in ours"; bad=1; }
+}
+
+OPTS=${OPTS:-}
+make -s stage || exit 2
+for w in $who; do
+	inc=$PEER
+	[ "$w" = ours ] && inc=$B/include
+	build "$w" "$inc" &
+	pids="${pids:-} $!"
+done
+for p in $pids; do wait "$p" || exit 1; done
+for w in $who; do
+	registers "$w" >"$out/$w.registers" || { echo "post.sh: $w: spills or local memory"
+		[ "$w" = ours ] && bad=1; }
+	[ -s "$out/$w.registers" ] || { echo "post.sh: no kernel found in $out/$w.log"; bad=1; }
+done
+echo "== registers of the kernels that post (all in $out/*.registers)"
+sort -k 1,1 -k 2,2n "$out"/*.registers | awk '{ n[$1]++; if (!min[$1]) min[$1] = $2; max[$1] = $2 }
+	END { for (w in n) print w ": " n[w] " kernels, " min[w] " to " max[w] " registers" }'
+awk '!/ 0 local, 0 \+ 0 spilled/' "$out"/*.registers
+[ "${BUILD:-}" = only ] && exit $bad
+
+nvidia-smi --query-gpu=name,driver_version,clocks.sm --format=csv,noheader -i 0
+echo "rings, CQs and records in GPU memory; options: ${OPTS:-none (registers in pinned host memory)}"
+echo "== single instructions, one thread: ns, best and worst of 5 runs"
+timeout 60 "$out/ours" --micro | awk -F '\t' '{ printf "%-58s %8.1f %8.1f\n", $2, $3, $4 }'
+for w in $who; do run "$w" table; done
+echo "== table: M WQE/s verified; 'free': no availability check, no consumer"
+table table
+echo "(a) a doorbell every 1024th, none in the free run  (b) 28 bytes carried in the WQE"
+[ "${MATRIX:-1}" = 0 ] && exit $bad
+for w in $who; do run "$w" matrix --matrix --ms 6; done
+echo "== matrix: exclusive: 1 thread or warp per QP; CTA: 256 threads per QP; GPU: 132x32 threads"
+table matrix
+exit $bad

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The NIC of the posting benchmark: a kernel that is resident beside the one
+ * that posts, one block per QP. It watches the register (or the proxy's counter,
+ * or the record), verifies every WQE that was rung, and completes it. It reads
+ * the register as a NIC would be told of it, later by one read of that memory.
+ */
+#ifndef POST_NIC_CUH
+#define POST_NIC_CUH
+
+#include "post_verify.h"
+
+#define POST_POISON 0xeeeeeeeeeeeeeeeeull
+#define POST_ROUND 4 /* WQEs per thread between two looks at the register */
+
+enum post_source { POST_REGISTER, POST_RECORD, POST_COUNTER };
+
+struct post_watch {
+	struct post_expect want;
+	const uint4 *ring;
+	uint8_t *cq;
+	const uint64_t *reg;
+	const uint32_t *record;
+	const uint64_t *submitted; /* NULL, or where to look when the register is silent */
+	uint32_t depth;
+	enum post_source source;
+};
+
+/* Filled by the consumer, for one QP. */
+struct post_seen {
+	uint64_t verified, mismatches, bad; /* bad: enum post_bad */
+	uint64_t sum, squares;
+	uint64_t late; /* times the register was silent although more was submitted */
+	uint64_t end_ns;
+};
+
+struct post_clock {
+	uint64_t start_ns, end_ns; /* of the posting kernel */
+};
+
+__device__ static __forceinline__ uint64_t post_now(void)
+{
+	uint64_t t;
+
+	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)::"memory");
+	return t;
+}
+
+__device__ static __forceinline__ uint64_t post_look(const struct post_watch *w)
+{
+	if (w->source == POST_RECORD)
+		return *(const volatile uint32_t *)w->record;
+	return *(const volatile uint64_t *)w->reg;
+}
+
+/* Producer index, or `consumed` when nothing new is said. */
+__device__ static uint64_t post_decode(const struct post_watch *w, uint64_t v, uint64_t consumed,
+				       uint64_t *bad)
+{
+	if (w->source == POST_COUNTER)
+		return v > consumed ? v : consumed;
+	if (w->source == POST_RECORD)
+		return post_extend(consumed, post_swap32((uint32_t)v), w->depth);
+	if (v == 0)
+		return consumed;
+	if (post_register_qpn(v) != w->want.qpn)
+		*bad |= POST_BAD_DOORBELL;
+	return post_extend(consumed, post_register_index(v), w->depth);
+}
+
+/* Waits for more than `consumed`; v is the last look, possibly an old one. A
+ * register in memory shows only the last doorbell. Where doorbells may overtake
+ * each other, as they may on their way to a NIC, which ignores the older, the
+ * newest is found at `submitted` after a while of silence. */
+__device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, uint64_t consumed,
+				      uint64_t deadline, struct post_seen *seen)
+{
+	uint64_t to, quiet = post_now() + 20000;
+
+	while ((to = post_decode(w, v, consumed, &seen->bad)) == consumed) {
+		const uint64_t now = post_now();
+
+		if (now > deadline)
+			break;
+		if (w->submitted && now > quiet) {
+			to = *(const volatile uint64_t *)w->submitted;
+			if (to > consumed) {
+				seen->late++;
+				break;
+			}
+		}
+		v = post_look(w);
+	}
+	/* Doorbell, then WQEs: the poster stored them in the other order. */
+	__threadfence();
+	return to > w->want.count ? w->want.count : to;
+}
+
+__device__ static __forceinline__ uint32_t post_check_slot(const struct post_watch *w, uint64_t i,
+							   uint64_t *k)
+{
+	const uint4 *wqe = w->ring + (i & (w->depth - 1)) * 4;
+	uint32_t word[16] = { 0 };
+
+#pragma unroll
+	for (int s = 0; s < 4; s++) {
+		if (s == 3 && post_segments(&w->want) < 4)
+			break;
+		const uint4 v = __ldcg(wqe + s);
+		word[4 * s] = v.x, word[4 * s + 1] = v.y;
+		word[4 * s + 2] = v.z, word[4 * s + 3] = v.w;
+	}
+	return post_verify(&w->want, i, word, k);
+}
+
+__device__ static void post_report(struct post_seen *out, const struct post_seen *mine)
+{
+	atomicAdd((unsigned long long *)&out->mismatches, mine->mismatches);
+	atomicOr((unsigned long long *)&out->bad, mine->bad);
+	atomicAdd((unsigned long long *)&out->sum, mine->sum);
+	atomicAdd((unsigned long long *)&out->squares, mine->squares);
+	atomicAdd((unsigned long long *)&out->late, mine->late);
+}
+
+/*
+ * All WQEs of a round are read and judged before the first of their CQEs is
+ * written: a CQE says of every earlier slot too that it may be used again, and
+ * the barrier's result depends on all that was read.
+ */
+__global__ void __launch_bounds__(1024)
+post_consume(const struct post_watch *watches, struct post_seen *seen, volatile uint32_t *up,
+	     uint64_t limit_ns)
+{
+	__shared__ struct post_watch w;
+	__shared__ uint64_t rung;
+	struct post_seen mine = {};
+	const uint64_t deadline = post_now() + limit_ns;
+	uint64_t consumed = 0, look = 0;
+
+	if (threadIdx.x == 0) {
+		w = watches[blockIdx.x];
+		up[blockIdx.x] = 1;
+	}
+	__syncthreads();
+	while (consumed < w.want.count) {
+		if (threadIdx.x == 0)
+			rung = post_await(&w, look, consumed, deadline, &mine);
+		__syncthreads();
+		const uint64_t most = consumed + POST_ROUND * blockDim.x;
+		const uint64_t to = rung < most ? rung : most;
+		uint32_t wrong = 0;
+
+		if (to == consumed)
+			break;
+		if (threadIdx.x == 0)
+			look = post_look(&w); /* arrives while the WQEs are checked */
+#pragma unroll 2
+		for (uint64_t i = consumed + threadIdx.x; i < to; i += blockDim.x) {
+			uint64_t k;
+			const uint32_t bad = post_check_slot(&w, i, &k);
+
+			wrong |= bad;
+			mine.mismatches += bad != 0;
+			mine.sum += k;
+			mine.squares += k * k;
+		}
+		if (__syncthreads_or((int)wrong))
+			mine.bad |= wrong;
+		for (uint64_t i = consumed + threadIdx.x; i < to; i += blockDim.x)
+			*(volatile uint64_t *)(w.cq + (i & (w.depth - 1)) * 64 + 56) =
+				post_cqe_tail(i, w.depth, w.want.qpn);
+		consumed = to;
+	}
+	if (threadIdx.x == 0) {
+		seen[blockIdx.x].end_ns = post_now();
+		seen[blockIdx.x].verified = consumed;
+	}
+	post_report(&seen[blockIdx.x], &mine);
+}
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What the posting benchmark's consumer knows of the NIC's side: which WQE it
+ * expects in a slot, what a doorbell says, what a CQE looks like. An own reading
+ * of the mlx5 formats, on purpose: it shares nothing with what it checks. Plain
+ * C, so that a unit test runs it on a CPU.
+ */
+#ifndef POST_VERIFY_H
+#define POST_VERIFY_H
+
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define POST_FN __host__ __device__ static __forceinline__
+#else
+#define POST_FN static inline
+#endif
+
+#define POST_STEP 64u /* message k goes to raddr + k * POST_STEP, from laddr + k * POST_STEP */
+
+/* What every message of one QP has in common. */
+struct post_expect {
+	uint64_t raddr, laddr;
+	uint64_t count; /* messages: their numbers are below */
+	uint32_t qpn;
+	uint32_t rkey, lkey; /* as they lie in the WQE */
+	uint32_t bytes;
+	uint32_t inl; /* payload in the WQE: see post_payload */
+};
+
+enum post_bad {
+	POST_BAD_INDEX = 1 << 0,
+	POST_BAD_OPCODE = 1 << 1,
+	POST_BAD_QPN_DS = 1 << 2,
+	POST_BAD_FLAGS = 1 << 3,
+	POST_BAD_RADDR = 1 << 4,
+	POST_BAD_RKEY = 1 << 5,
+	POST_BAD_LENGTH = 1 << 6,
+	POST_BAD_LKEY = 1 << 7,
+	POST_BAD_LADDR = 1 << 8,
+	POST_BAD_PAYLOAD = 1 << 9,
+	POST_BAD_DOORBELL = 1 << 10, /* the register names another QP */
+	POST_BAD_SET = 1 << 11,	     /* a message is missing or came twice */
+	POST_BAD_END = 1 << 12,	     /* indices, record or register after the run */
+};
+
+POST_FN uint32_t post_swap32(uint32_t v)
+{
+	return v << 24 | (v << 8 & 0xff0000) | (v >> 8 & 0xff00) | v >> 24;
+}
+
+POST_FN uint64_t post_swap64(uint32_t first, uint32_t second)
+{
+	return (uint64_t)post_swap32(first) << 32 | post_swap32(second);
+}
+
+/* Word i of message k's payload when that is carried in the WQE. */
+POST_FN uint32_t post_payload(uint64_t k, uint32_t i)
+{
+	return i == 0 ? (uint32_t)k : i == 1 ? (uint32_t)(k >> 32) : (uint32_t)k * 5 + i;
+}
+
+/* 16-byte segments of the WQE. */
+POST_FN uint32_t post_segments(const struct post_expect *x)
+{
+	return x->inl && x->bytes > 12 ? 4 : 3;
+}
+
+POST_FN uint32_t post_verify_inline(const struct post_expect *x, const uint32_t w[16], uint64_t k)
+{
+	uint32_t bad = post_swap32(w[8]) != (x->bytes | 0x80000000u) ? POST_BAD_LENGTH : 0;
+
+	for (uint32_t i = 0; i < 7; i++)
+		if (i * 4 < x->bytes && w[9 + i] != post_payload(k, i))
+			bad |= POST_BAD_PAYLOAD;
+	return bad;
+}
+
+POST_FN uint32_t post_verify_data(const struct post_expect *x, const uint32_t w[16], uint64_t k)
+{
+	uint32_t bad = post_swap32(w[8]) != x->bytes ? POST_BAD_LENGTH : 0;
+
+	bad |= w[9] != x->lkey ? POST_BAD_LKEY : 0;
+	bad |= post_swap64(w[10], w[11]) != x->laddr + k * POST_STEP ? POST_BAD_LADDR : 0;
+	return bad;
+}
+
+/* Which parts of the signalled RDMA write in slot `index` are wrong; *k is the
+ * message's number. The fourth segment counts only where there is one. */
+POST_FN uint32_t post_verify(const struct post_expect *x, uint64_t index, const uint32_t w[16],
+			     uint64_t *k)
+{
+	const uint32_t ctrl = post_swap32(w[0]);
+	const uint64_t off = post_swap64(w[4], w[5]) - x->raddr;
+	uint32_t bad = 0;
+
+	*k = off / POST_STEP;
+	bad |= ctrl >> 8 != (index & 0xffff) ? POST_BAD_INDEX : 0;
+	bad |= (ctrl & 0xff) != 0x08 ? POST_BAD_OPCODE : 0;
+	bad |= post_swap32(w[1]) != (x->qpn << 8 | post_segments(x)) ? POST_BAD_QPN_DS : 0;
+	bad |= (w[2] >> 24 & 0x0c) != 0x08 ? POST_BAD_FLAGS : 0;
+	bad |= *k >= x->count || off % POST_STEP ? POST_BAD_RADDR : 0;
+	bad |= w[6] != x->rkey ? POST_BAD_RKEY : 0;
+	return bad | (x->inl ? post_verify_inline(x, w, *k) : post_verify_data(x, w, *k));
+}
+
+/* The numbers 0 … count - 1 add up to this, and their squares to the other: who
+ * lost one and got another twice does not meet both. */
+POST_FN uint64_t post_sum(uint64_t count)
+{
+	return count % 2 ? (count - 1) / 2 * count : count / 2 * (count - 1);
+}
+
+/* (n - 1) n (2n - 1) / 6: divided before it is multiplied, so modulo 2^64. */
+POST_FN uint64_t post_sum_squares(uint64_t count)
+{
+	uint64_t f[3] = { count - 1, count, 2 * count - 1 };
+	const uint64_t primes[2] = { 2, 3 };
+
+	if (count == 0)
+		return 0;
+	for (int p = 0; p < 2; p++)
+		for (int i = 0; i < 3; i++)
+			if (f[i] % primes[p] == 0) {
+				f[i] /= primes[p];
+				break;
+			}
+	return f[0] * f[1] * f[2];
+}
+
+/* A 16-bit producer index, relative to what is consumed; what lies behind is an
+ * old doorbell and says nothing. */
+POST_FN uint64_t post_extend(uint64_t consumed, uint32_t index, uint32_t depth)
+{
+	const uint16_t ahead = (uint16_t)(index - (uint32_t)consumed);
+
+	return ahead <= depth ? consumed + ahead : consumed;
+}
+
+/* Producer index in the first eight bytes of the register, as one little-endian
+ * word: a doorbell has the next index, a BlueFlame WQE its own. */
+POST_FN uint32_t post_register_index(uint64_t v)
+{
+	const uint32_t ctrl = post_swap32((uint32_t)v);
+
+	return (ctrl >> 8) + ((ctrl & 0xff) != 0);
+}
+
+POST_FN uint32_t post_register_qpn(uint64_t v)
+{
+	return post_swap32((uint32_t)(v >> 32)) >> 8;
+}
+
+/* Bytes 56 to 63 of the CQE of slot index, as one little-endian word: opcode and
+ * QPN of the WQE, wqe_counter, and last op_own: requester, with the lap's bit. */
+POST_FN uint64_t post_cqe_tail(uint64_t index, uint32_t depth, uint32_t qpn)
+{
+	const uint32_t counter = (uint32_t)(index & 0xffff);
+	const uint32_t owner = index & depth ? 1 : 0;
+
+	return (uint64_t)(post_swap32(counter << 16) | owner << 24) << 32 |
+	       post_swap32(0x08u << 24 | qpn);
+}
+
+#endif
