@@ -22,7 +22,7 @@
 
 #include "bf_dev.h"
 #include "cpu_proxy_dev.h"
-#include "wqe.h"
+#include "debug_dev.h"
 
 #define GDK_EXCLUSIVE DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
 #define GDK_OPT_SKIP_CHECK DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK
@@ -71,6 +71,8 @@ GDK_FN void gdk_ring(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state
 {
 	const int h = gdk_handler(qp, handler);
 
+	if (gdk_debug_refuses(qp, st, from, to))
+		return;
 	gdk_st64_rel(&st->rung, to, GDK_SCOPE_GPU);
 	if (h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY) {
 		gdk_ring_counter(qp, to, scope);

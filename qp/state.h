@@ -54,13 +54,13 @@ struct gdk_qp_state {
 	uint64_t doorbells;	/* register writes by this side */
 	uint64_t dbrec_updates; /* doorbell record stores by this side */
 	uint32_t bf_half;	/* 0 or 0x100: BlueFlame half for the next use */
-	uint32_t reserved2;
+	uint32_t key_noted;	/* debug build: a doubtful key was reported */
 	uint8_t pad2[GDK_STATE_LINE - 32];
 
 	/* Completion and how everything ends (cq_dev.h). */
 	uint64_t completed; /* slots below are complete */
 	uint64_t cqe_ci;    /* CQEs below this absolute index were folded in */
-	uint64_t error_wqe; /* lowest index seen in an error CQE, or GDK_NO_WQE */
+	uint64_t error_wqe; /* lowest index that ended in error, or GDK_NO_WQE */
 	int32_t status;	    /* sticky: 0, or the negative errno that ended the QP */
 	uint32_t abort_word; /* raised by the host; status and it are read as one */
 	uint32_t uneven;    /* sticky: a WQE was unsignalled or longer than one slot */

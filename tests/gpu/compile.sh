@@ -9,13 +9,18 @@ set -eu
 B="${B:-build}"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-g++ -std=c++17 -Wall -Wextra -Werror -I"$B/include" -c -o "$out/dev.o" tests/gpu/compile_dev.cpp
+for debug in "" -DGDK_DEBUG; do
+	# shellcheck disable=SC2086
+	g++ -std=c++17 -Wall -Wextra -Werror $debug -I"$B/include" -c -o "$out/dev.o" \
+		tests/gpu/compile_dev.cpp
+done
 if [ -z "${NVCC:-}" ]; then
 	echo "compile.sh: no nvcc here: C++17 only"
 	exit 0
 fi
-for arch in 80 90 100; do
-	"$NVCC" -std=c++17 -O3 -arch="sm_$arch" -Xcompiler -Wall -Werror all-warnings \
+for arch in 80 90 100 "80 -DGDK_DEBUG" "90 -DGDK_DEBUG"; do
+	# shellcheck disable=SC2086
+	"$NVCC" -std=c++17 -O3 -arch=sm_$arch -Xcompiler -Wall -Werror all-warnings \
 		-I"$B/include" -cubin -o "$out/dev.cubin" tests/gpu/compile_dev.cu
 	echo "compile.sh: sm_$arch ok"
 done

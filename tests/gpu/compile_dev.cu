@@ -79,6 +79,9 @@ GDK_FN int low_level(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs
 	doca_gpu_dev_verbs_update_dbr<>(qp, (uint32_t)i);
 	doca_gpu_dev_verbs_ring_db<>(qp, i);
 	doca_gpu_dev_verbs_ring_bf<>(qp, copy);
+	gdk_print_wqe(qp, i);
+	gdk_print_cqe(cq, i);
+	v = gdk_debug_check_tail(qp);
 	doca_gpu_dev_verbs_ring_proxy<mode>(qp, i);
 	doca_gpu_dev_verbs_lock<mode>(&lock);
 	doca_gpu_dev_verbs_unlock<mode>(&lock);

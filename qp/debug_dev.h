@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The debug build, -DGDK_DEBUG: every WQE is looked at before its doorbell. One
+ * that cannot be right is not rung: a line says which field of it is wrong, and
+ * the QP ends with -EINVAL. Without GDK_DEBUG nothing of this is compiled in.
+ *
+ * Only what is wrong for certain is refused; addresses and keys are the NIC's
+ * to judge. A key in the CPU's byte order cannot be told from a right one for
+ * certain, so that is a line only, once for each QP: see gdk_debug_key.
+ */
+#ifndef GDK_DEBUG_DEV_H
+#define GDK_DEBUG_DEV_H
+
+#include "dump_dev.h"
+
+#define GDK_DEBUG_MAX_BYTES DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* of one message */
+
+GDK_FN int gdk_is_ready(const struct gdk_qp_state *st, uint64_t idx, int scope);
+GDK_FN uint64_t *gdk_rsvd_index(struct doca_gpu_dev_verbs_qp *qp);
+
+#ifdef GDK_DEBUG
+
+/* The WQE that is being looked at; after the first field that is wrong, err is
+ * what ended the QP and the other fields do not matter. */
+struct gdk_debug {
+	struct gdk_qp_state *st;
+	uint32_t qpn;
+	uint64_t idx;
+	struct gdk_wqe_view view;
+	struct gdk_wqe_ctrl ctrl;
+	struct gdk_wqe_shape shape;
+	int err;
+};
+
+GDK_SLOW_FN void gdk_debug_line(struct gdk_text *t, const struct gdk_debug *d, const char *field,
+				uint64_t found)
+{
+	gdk_text_field(t, "gdaki: QP ", d->qpn);
+	gdk_text_count(t, " WQE ", d->idx);
+	gdk_text_add(t, ": ");
+	gdk_text_add(t, field);
+	gdk_text_field(t, " is ", found);
+}
+
+/* Prints the line and the WQE, and ends the QP; what: instead of numbers. */
+GDK_SLOW_FN void gdk_debug_refuse(struct gdk_debug *d, const char *field, uint64_t found,
+				  uint64_t low, uint64_t high, const char *what)
+{
+	char buf[GDK_TEXT_MAX];
+	struct gdk_text t;
+
+	gdk_text_start(&t, buf, sizeof(buf));
+	gdk_debug_line(&t, d, field, found);
+	gdk_text_add(&t, ", expected ");
+	if (what)
+		gdk_text_add(&t, what);
+	else
+		gdk_text_hex(&t, low);
+	if (high > low)
+		gdk_text_field(&t, " to ", high);
+	gdk_text_add(&t, "; not rung\n");
+	gdk_text_wqe(&t, &d->view);
+	GDK_DEBUG_PRINT(buf);
+	gdk_rmw_min64(&d->st->error_wqe, d->idx, GDK_SCOPE_GPU);
+	d->err = gdk_state_end(d->st, -EINVAL);
+}
+
+GDK_FN void gdk_debug_range(struct gdk_debug *d, const char *field, uint64_t found, uint64_t low,
+			    uint64_t high)
+{
+	if (!d->err && (found < low || found > high))
+		gdk_debug_refuse(d, field, found, low, high, NULL);
+}
+
+/*
+ * Keys are index << 8 | variant, as the NIC reads them. NICs give low indices
+ * first and varied variants, so a key whose low byte is 0 and whose high byte is
+ * not is most likely one with its bytes reversed. It could be a right one, of
+ * index 65536 or above: the NIC decides.
+ */
+GDK_SLOW_FN void gdk_debug_key(const struct gdk_debug *d, const char *field, uint32_t key)
+{
+	char buf[GDK_TEXT_MAX];
+	struct gdk_text t;
+
+	if (d->err || key & 0xff || !(key >> 24) ||
+	    gdk_rmw_xchg32(&d->st->key_noted, 1, GDK_SCOPE_GPU))
+		return;
+	gdk_text_start(&t, buf, sizeof(buf));
+	gdk_debug_line(&t, d, field, key);
+	gdk_text_field(&t, ", in the wrong byte order if it should be ", gdk_bswap32(key));
+	gdk_text_add(&t, "\n");
+	GDK_DEBUG_PRINT(buf);
+}
+
+GDK_SLOW_FN void gdk_debug_ctrl(struct gdk_debug *d, uint64_t to)
+{
+	const struct gdk_wqe_ctrl *c = &d->ctrl;
+	const int masked = c->opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS ||
+			   c->opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA;
+
+	gdk_debug_range(d, "wqe_index", c->index, d->idx & 0xffff, d->idx & 0xffff);
+	gdk_debug_range(d, "qpn", c->qpn, d->qpn, d->qpn);
+	if (!d->err && !d->shape.fixed)
+		gdk_debug_refuse(d, "opcode", c->opcode, 0, 0, "one that a GPU posts");
+	gdk_debug_range(d, "opmod", c->opmod, masked ? 8 : 0, masked ? 9 : 0);
+	gdk_debug_range(d, "ds", c->ds, d->shape.ds_min, d->shape.ds_max);
+	gdk_debug_range(d, "slots", (c->ds + 3) / 4, 1, to - d->idx);
+	gdk_debug_range(d, "reserved of qpn_ds", c->reserved, 0, 0);
+	gdk_debug_range(d, "signature", c->signature, 0, 0);
+	gdk_debug_range(d, "dci_stream_channel_id", c->dci, 0, 0);
+	gdk_debug_range(d, "reserved of fm_ce_se", c->fm_ce_se & 0x11, 0, 0);
+	gdk_debug_range(d, "fm", c->fm_ce_se >> 5, 0,
+			DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_FENCE_AND_INITIATOR_SMALL_FENCE);
+}
+
+/* What stands between the control segment and the data. */
+GDK_SLOW_FN void gdk_debug_fixed(struct gdk_debug *d)
+{
+	const struct gdk_wqe_view *v = &d->view;
+
+	if (d->shape.raddr) {
+		gdk_debug_range(d, "reserved of raddr", gdk_view_word(v, 1, 3), 0, 0);
+		if (d->ctrl.ds > 2)
+			gdk_debug_key(d, "rkey", gdk_view_word(v, 1, 2));
+	}
+	if (d->ctrl.opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT) {
+		gdk_debug_range(d, "resv of wait", gdk_view_long(v, 1, 0), 0, 0);
+		gdk_debug_range(d, "qpn_cqn", gdk_view_word(v, 1, 3), 0, 0xffffff);
+	}
+	if (d->ctrl.opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA && d->shape.bytes == 4)
+		gdk_debug_range(d, "reserved of atomic", gdk_view_long(v, 2, 1), 0, 0);
+}
+
+/* Pieces of 1 byte to 1 GiB, and of no more together; a byte_count of 0 is
+ * 2 GiB to the NIC. Inline data stands alone, and ends the WQE. */
+GDK_SLOW_FN void gdk_debug_data(struct gdk_debug *d)
+{
+	const uint32_t inl = (uint32_t)DOCA_GPUNETIO_IB_MLX5_INLINE_SEG;
+	uint32_t seg = d->shape.fixed, bytes;
+	uint64_t total = 0;
+
+	for (; seg < d->ctrl.ds && !d->err; seg++, total += bytes) {
+		bytes = gdk_view_word(&d->view, seg, 0);
+		if (bytes & inl && d->shape.inl && !total) {
+			bytes &= ~inl;
+			gdk_debug_range(d, "byte_count of inline data", bytes, 1, 62 * 16);
+			seg += (bytes + 4 + 15) / 16 - 1;
+			gdk_debug_range(d, "ds", d->ctrl.ds, seg + 1, seg + 1);
+		} else {
+			gdk_debug_range(d, "byte_count", bytes, 1, GDK_DEBUG_MAX_BYTES);
+			gdk_debug_key(d, "lkey", gdk_view_word(&d->view, seg, 1));
+		}
+	}
+	if (d->shape.bytes)
+		gdk_debug_range(d, "byte_count", total, d->shape.bytes, d->shape.bytes);
+	gdk_debug_range(d, "byte_count in all", total, 0, GDK_DEBUG_MAX_BYTES);
+}
+
+/* Slots of the WQE at idx, or a negative status. */
+GDK_SLOW_FN int gdk_debug_wqe(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
+			      uint64_t idx, uint64_t to)
+{
+	struct gdk_debug d;
+
+	d.st = st;
+	d.qpn = gdk_ldc32(GDK_QP_AT(qp, sq_num));
+	d.idx = idx;
+	d.err = 0;
+	gdk_view_ring(&d.view, qp, idx);
+	gdk_view_ctrl(&d.view, &d.ctrl);
+	d.shape = gdk_shape_of(d.ctrl.opcode, d.ctrl.opmod);
+	gdk_debug_ctrl(&d, to);
+	if (!d.err)
+		gdk_debug_fixed(&d);
+	if (!d.err)
+		gdk_debug_data(&d);
+	return d.err ? d.err : (int)(d.ctrl.ds + 3) / 4;
+}
+
+/* True: something in [from, to) is wrong and must not be rung. */
+GDK_SLOW_FN int gdk_debug_refuses(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
+				  uint64_t from, uint64_t to)
+{
+	int slots;
+
+	for (; from < to; from += (uint32_t)slots) {
+		slots = gdk_debug_wqe(qp, st, from, to);
+		if (slots < 0)
+			return 1;
+	}
+	return 0;
+}
+
+#else
+
+GDK_FN int gdk_debug_refuses(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
+			     uint64_t from, uint64_t to)
+{
+	(void)qp, (void)st, (void)from, (void)to;
+	return 0;
+}
+
+#endif
+
+/*
+ * For the end of a kernel whose threads are done with the QP: slots that were
+ * reserved and never rung, with a line if there are any (in the debug build;
+ * otherwise 0 is returned). On a QP that has ended this is as it should be.
+ */
+GDK_FN uint64_t gdk_debug_check_tail(struct doca_gpu_dev_verbs_qp *qp)
+{
+#ifdef GDK_DEBUG
+	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+	const uint64_t end = gdk_ld64(gdk_rsvd_index(qp), GDK_SCOPE_GPU);
+	const uint64_t rung = gdk_ld64_acq(&st->rung, GDK_SCOPE_GPU);
+	uint64_t i, published = 0;
+	char buf[GDK_TEXT_MAX];
+	struct gdk_text t;
+
+	if (end <= rung || gdk_state_status(st))
+		return 0;
+	for (i = rung; i < end && i < rung + gdk_ldc32(&st->depth); i++)
+		published += gdk_is_ready(st, i, GDK_SCOPE_GPU) ? 1u : 0u;
+	gdk_text_start(&t, buf, sizeof(buf));
+	gdk_text_field(&t, "gdaki: QP ", gdk_ldc32(GDK_QP_AT(qp, sq_num)));
+	gdk_text_count(&t, ": WQEs ", rung);
+	gdk_text_count(&t, " to ", end - 1);
+	gdk_text_count(&t, " are reserved and were never rung, ", published);
+	gdk_text_add(&t, " of them published\n");
+	GDK_DEBUG_PRINT(buf);
+	return end - rung;
+#else
+	(void)qp;
+	return 0;
+#endif
+}
+
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * WQEs and CQEs as text, for GPU threads (gdk_print_wqe, gdk_print_cqe) and for
+ * the host (gdk_dump_wqe, gdk_dump_cqe of host/gdaki.h). One line a segment,
+ * "name value" for each field, by its name in doca_gpunetio_verbs_def.h; what
+ * begins with 0x is hexadecimal. Nothing here changes a queue.
+ */
+#ifndef GDK_DUMP_DEV_H
+#define GDK_DUMP_DEV_H
+
+#include "wqe.h"
+
+/* Where lines go; a program may define it before inclusion. A dump is printed
+ * by one call, so that lines of other threads do not come between. */
+#ifndef GDK_DEBUG_PRINT
+#define GDK_DEBUG_PRINT(text) printf("%s", (text))
+#endif
+#define GDK_TEXT_MAX 1024 /* bytes of one print; what is longer is cut */
+
+/* ---- text ---- */
+
+/* As of snprintf: len counts what did not fit as well; text always ends in 0. */
+struct gdk_text {
+	char *buf;
+	size_t size, len;
+};
+
+GDK_SLOW_FN void gdk_text_start(struct gdk_text *t, char *buf, size_t size)
+{
+	t->buf = buf;
+	t->size = size;
+	t->len = 0;
+	if (size)
+		buf[0] = 0;
+}
+
+GDK_SLOW_FN void gdk_text_char(struct gdk_text *t, char c)
+{
+	if (t->len + 1 < t->size) {
+		t->buf[t->len] = c;
+		t->buf[t->len + 1] = 0;
+	}
+	t->len++;
+}
+
+GDK_SLOW_FN void gdk_text_add(struct gdk_text *t, const char *s)
+{
+	while (*s)
+		gdk_text_char(t, *s++);
+}
+
+GDK_SLOW_FN void gdk_text_dec(struct gdk_text *t, uint64_t v)
+{
+	uint64_t unit = 1;
+
+	while (v / unit > 9)
+		unit *= 10;
+	for (; unit; unit /= 10)
+		gdk_text_char(t, (char)('0' + v / unit % 10));
+}
+
+/* At least `digits` digits, without 0x. */
+GDK_SLOW_FN void gdk_text_digits(struct gdk_text *t, uint64_t v, int digits)
+{
+	while (digits < 16 && v >> 4 * digits)
+		digits++;
+	while (digits--)
+		gdk_text_char(t, (char)("0123456789abcdef"[v >> 4 * digits & 15]));
+}
+
+GDK_SLOW_FN void gdk_text_hex(struct gdk_text *t, uint64_t v)
+{
+	gdk_text_add(t, "0x");
+	gdk_text_digits(t, v, 1);
+}
+
+GDK_SLOW_FN void gdk_text_field(struct gdk_text *t, const char *name, uint64_t v)
+{
+	gdk_text_add(t, name);
+	gdk_text_hex(t, v);
+}
+
+GDK_SLOW_FN void gdk_text_count(struct gdk_text *t, const char *name, uint64_t v)
+{
+	gdk_text_add(t, name);
+	gdk_text_dec(t, v);
+}
+
+/* ---- names ---- */
+
+GDK_SLOW_FN const char *gdk_opcode_name(uint32_t opcode)
+{
+	switch (opcode) {
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP: return "NOP";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND_INVAL: return "SEND_INVAL";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE: return "RDMA_WRITE";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE_IMM: return "RDMA_WRITE_IMM";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND: return "SEND";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND_IMM: return "SEND_IMM";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT: return "WAIT";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ: return "RDMA_READ";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_CS: return "ATOMIC_CS";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA: return "ATOMIC_FA";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS: return "ATOMIC_MASKED_CS";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA: return "ATOMIC_MASKED_FA";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP: return "DUMP";
+	default: return "?";
+	}
+}
+
+GDK_SLOW_FN const char *gdk_cqe_opcode_name(uint32_t opcode)
+{
+	switch (opcode) {
+	case DOCA_GPUNETIO_IB_MLX5_CQE_REQ: return "REQ";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_WR_IMM: return "RESP_WR_IMM";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_SEND: return "RESP_SEND";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_SEND_IMM: return "RESP_SEND_IMM";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_SEND_INV: return "RESP_SEND_INV";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR: return "REQ_ERR";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_ERR: return "RESP_ERR";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_INVALID: return "INVALID";
+	default: return "?";
+	}
+}
+
+/* PRM, "Completion with error": the syndrome says what, the NIC's own bytes why. */
+GDK_SLOW_FN const char *gdk_syndrome_name(uint32_t syndrome)
+{
+	switch (syndrome) {
+	case 0x01: return "local length error";
+	case 0x02: return "local QP operation error";
+	case 0x04: return "local protection error";
+	case 0x05: return "flushed after an error";
+	case 0x06: return "memory window bind error";
+	case 0x10: return "bad response";
+	case 0x11: return "local access error";
+	case 0x12: return "remote invalid request";
+	case 0x13: return "remote access error";
+	case 0x14: return "remote operation error";
+	case 0x15: return "transport retries exceeded";
+	case 0x16: return "receiver-not-ready retries exceeded";
+	case 0x22: return "aborted by the remote side";
+	default: return "?";
+	}
+}
+
+/* ---- the parts of a WQE ---- */
+
+/* Segments of a WQE, which may go on at the ring's start. */
+struct gdk_wqe_view {
+	const uint8_t *ring;
+	uint64_t first; /* segment index of the control segment */
+	uint64_t mask;	/* segments of the ring - 1 */
+	uint32_t limit; /* segments that may be looked at */
+};
+
+GDK_SLOW_FN void gdk_view_ring(struct gdk_wqe_view *v, const struct doca_gpu_dev_verbs_qp *qp,
+			       uint64_t idx)
+{
+	v->ring = (const uint8_t *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, sq_wqe_daddr));
+	v->first = idx * 4;
+	v->mask = ((uint64_t)gdk_ldc16(GDK_QP_AT(qp, sq_wqe_mask)) << 2) | 3;
+	v->limit = (uint32_t)v->mask + 1;
+}
+
+/* Word 0 to 3 of a segment, in CPU order. */
+GDK_SLOW_FN uint32_t gdk_view_word(const struct gdk_wqe_view *v, uint32_t seg, uint32_t word)
+{
+	const uint8_t *at = v->ring + ((v->first + seg) & v->mask) * 16 + word * 4;
+
+	return gdk_bswap32(gdk_ld32((const uint32_t *)(const void *)at, GDK_SCOPE_GPU));
+}
+
+/* Words 2 * half and 2 * half + 1 as one number. */
+GDK_SLOW_FN uint64_t gdk_view_long(const struct gdk_wqe_view *v, uint32_t seg, uint32_t half)
+{
+	return gdk_pack(gdk_view_word(v, seg, 2 * half + 1), gdk_view_word(v, seg, 2 * half));
+}
+
+struct gdk_wqe_ctrl {
+	uint32_t opmod, index, opcode;
+	uint32_t qpn, reserved, ds; /* reserved: bits 7:6 of qpn_ds */
+	uint32_t signature, dci, fm_ce_se, imm;
+};
+
+GDK_SLOW_FN void gdk_view_ctrl(const struct gdk_wqe_view *v, struct gdk_wqe_ctrl *c)
+{
+	const uint32_t w0 = gdk_view_word(v, 0, 0), w1 = gdk_view_word(v, 0, 1);
+	const uint32_t w2 = gdk_view_word(v, 0, 2);
+
+	c->opmod = w0 >> 24;
+	c->index = w0 >> 8 & 0xffff;
+	c->opcode = w0 & 0xff;
+	c->qpn = w1 >> 8;
+	c->reserved = w1 & 0xc0;
+	c->ds = w1 & 0x3f;
+	c->signature = w2 >> 24;
+	c->dci = w2 >> 8 & 0xffff;
+	c->fm_ce_se = w2 & 0xff;
+	c->imm = gdk_view_word(v, 0, 3);
+}
+
+/* What an opcode's WQE consists of; counts are of segments. */
+struct gdk_wqe_shape {
+	uint8_t fixed; /* before the data; 0: no opcode of these queues */
+	uint8_t ds_min, ds_max;
+	uint8_t bytes; /* that the data must have; 0: any number */
+	uint8_t raddr; /* segment 1 is a remote address */
+	uint8_t inl;   /* data may be inline */
+};
+
+GDK_SLOW_FN struct gdk_wqe_shape gdk_shape_of(uint32_t opcode, uint32_t opmod)
+{
+	const uint8_t wide = opmod == DOCA_GPUNETIO_8_BYTE_ATOMIC_EXT_OPMOD >> 24;
+	const struct gdk_wqe_shape none = { 0, 0, 0, 0, 0, 0 }, nop = { 63, 1, 63, 0, 0, 0 },
+				   send = { 1, 1, 63, 0, 0, 1 }, write = { 2, 2, 63, 0, 1, 1 },
+				   read = { 2, 2, 63, 0, 1, 0 }, atomic = { 3, 4, 4, 8, 1, 0 },
+				   wait = { 2, 2, 2, 0, 0, 0 }, dump = { 1, 2, 2, 0, 0, 0 };
+	struct gdk_wqe_shape masked = { 3, 4, 4, 4, 1, 0 };
+
+	switch (opcode) {
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP:
+		return nop;
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND:
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND_IMM:
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND_INVAL:
+		return send;
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE:
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE_IMM:
+		return write;
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ:
+		return read;
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_CS:
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA:
+		return atomic;
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA:
+		masked.bytes = wide ? 8 : 4;
+		return masked;
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS:
+		masked.bytes = wide ? 8 : 4;
+		masked.fixed = 3 + wide;
+		masked.ds_min = masked.ds_max = 4 + wide;
+		return masked;
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT:
+		return wait;
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP:
+		return dump;
+	default:
+		return none;
+	}
+}
+
+/* ---- a WQE as text ---- */
+
+GDK_SLOW_FN void gdk_text_ctrl(struct gdk_text *t, const struct gdk_wqe_ctrl *c)
+{
+	gdk_text_count(t, "WQE ", c->index);
+	gdk_text_add(t, ": ");
+	gdk_text_add(t, gdk_opcode_name(c->opcode));
+	gdk_text_field(t, "\n  ctrl opmod ", c->opmod);
+	gdk_text_count(t, " wqe_index ", c->index);
+	gdk_text_field(t, " opcode ", c->opcode);
+	gdk_text_field(t, " qpn ", c->qpn);
+	gdk_text_count(t, " ds ", c->ds);
+	gdk_text_field(t, " signature ", c->signature);
+	gdk_text_field(t, " dci_stream_channel_id ", c->dci);
+	gdk_text_count(t, " fm ", c->fm_ce_se >> 5);
+	gdk_text_count(t, " ce ", c->fm_ce_se >> 2 & 3);
+	gdk_text_count(t, " se ", c->fm_ce_se >> 1 & 1);
+	gdk_text_field(t, " imm ", c->imm);
+	gdk_text_add(t, "\n");
+}
+
+/* Segment seg of an atomic's operands; the second has the masks. */
+GDK_SLOW_FN void gdk_text_operands(struct gdk_text *t, const struct gdk_wqe_view *v, uint32_t seg,
+				   uint32_t opcode, uint32_t bytes)
+{
+	if (opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS && bytes == 4) {
+		gdk_text_field(t, "  atomic swap_data ", gdk_view_word(v, seg, 0));
+		gdk_text_field(t, " compare_data ", gdk_view_word(v, seg, 1));
+		gdk_text_field(t, " swap_mask ", gdk_view_word(v, seg, 2));
+		gdk_text_field(t, " compare_mask ", gdk_view_word(v, seg, 3));
+	} else if (opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS) {
+		gdk_text_field(t, seg == 2 ? "  atomic swap " : "  atomic swap_mask ",
+			       gdk_view_long(v, seg, 0));
+		gdk_text_field(t, seg == 2 ? " compare " : " compare_mask ",
+			       gdk_view_long(v, seg, 1));
+	} else if (opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA) {
+		gdk_text_field(t, "  atomic add_data ", bytes == 4 ? gdk_view_word(v, seg, 0) :
+								     gdk_view_long(v, seg, 0));
+		gdk_text_field(t, " field_boundary ", bytes == 4 ? gdk_view_word(v, seg, 1) :
+								   gdk_view_long(v, seg, 1));
+	} else {
+		gdk_text_field(t, "  atomic swap_add ", gdk_view_long(v, seg, 0));
+		gdk_text_field(t, " compare ", gdk_view_long(v, seg, 1));
+	}
+	gdk_text_add(t, "\n");
+}
+
+GDK_SLOW_FN void gdk_text_raw(struct gdk_text *t, const struct gdk_wqe_view *v, uint32_t seg)
+{
+	uint32_t i;
+
+	gdk_text_add(t, "  raw");
+	for (i = 0; i < 4; i++) {
+		gdk_text_add(t, " ");
+		gdk_text_digits(t, gdk_view_word(v, seg, i), 8);
+	}
+	gdk_text_add(t, "\n");
+}
+
+/* Inline data as bytes, up to segment `end`. */
+GDK_SLOW_FN void gdk_text_inline(struct gdk_text *t, const struct gdk_wqe_view *v, uint32_t seg,
+				 uint32_t end, uint32_t bytes)
+{
+	uint32_t i, at;
+
+	gdk_text_count(t, "  inline byte_count ", bytes);
+	gdk_text_add(t, " data");
+	for (i = 0; i < bytes && i < (end - seg) * 16 - 4; i++) {
+		at = i + 4;
+		gdk_text_add(t, " ");
+		gdk_text_digits(t, gdk_view_word(v, seg + at / 16, at / 4 % 4) >>
+					   (24 - 8 * (at % 4)) & 0xff, 2);
+	}
+	gdk_text_add(t, "\n");
+}
+
+/* The data segments from seg on. */
+GDK_SLOW_FN void gdk_text_data(struct gdk_text *t, const struct gdk_wqe_view *v, uint32_t seg,
+			       uint32_t end)
+{
+	uint32_t bytes;
+
+	for (; seg < end; seg++) {
+		bytes = gdk_view_word(v, seg, 0);
+		if (bytes & (uint32_t)DOCA_GPUNETIO_IB_MLX5_INLINE_SEG) {
+			gdk_text_inline(t, v, seg, end, bytes & 0x7fffffff);
+			return;
+		}
+		gdk_text_count(t, "  data byte_count ", bytes);
+		gdk_text_field(t, " lkey ", gdk_view_word(v, seg, 1));
+		gdk_text_field(t, " addr ", gdk_view_long(v, seg, 1));
+		gdk_text_add(t, "\n");
+	}
+}
+
+/* What stands between control segment and data; returns where the data is. */
+GDK_SLOW_FN uint32_t gdk_text_fixed(struct gdk_text *t, const struct gdk_wqe_view *v,
+				    const struct gdk_wqe_ctrl *c, const struct gdk_wqe_shape *s)
+{
+	uint32_t seg = 1;
+
+	if (s->raddr) {
+		gdk_text_field(t, "  raddr raddr ", gdk_view_long(v, seg, 0));
+		gdk_text_field(t, " rkey ", gdk_view_word(v, seg, 2));
+		gdk_text_add(t, "\n");
+		seg++;
+	}
+	if (c->opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT) {
+		gdk_text_count(t, "  wait max_index ", gdk_view_word(v, seg, 2));
+		gdk_text_field(t, " qpn_cqn ", gdk_view_word(v, seg, 3));
+		gdk_text_add(t, "\n");
+		seg++;
+	}
+	for (; seg < s->fixed; seg++)
+		gdk_text_operands(t, v, seg, c->opcode, s->bytes);
+	return seg;
+}
+
+/* A WQE whose size does not fit its opcode is shown as it is, word by word. */
+GDK_SLOW_FN void gdk_text_wqe(struct gdk_text *t, const struct gdk_wqe_view *v)
+{
+	struct gdk_wqe_shape shape;
+	struct gdk_wqe_ctrl c;
+	uint32_t seg, end;
+
+	gdk_view_ctrl(v, &c);
+	shape = gdk_shape_of(c.opcode, c.opmod);
+	gdk_text_ctrl(t, &c);
+	end = c.ds < v->limit ? c.ds : v->limit;
+	if (c.opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP && c.ds)
+		return;
+	if (shape.fixed && end == c.ds && c.ds >= shape.ds_min && c.ds <= shape.ds_max) {
+		gdk_text_data(t, v, gdk_text_fixed(t, v, &c, &shape), end);
+		return;
+	}
+	for (seg = 1; seg < (end > 4 ? end : 4); seg++)
+		gdk_text_raw(t, v, seg);
+}
+
+/* ---- a CQE as text ---- */
+
+GDK_SLOW_FN void gdk_text_cqe_error(struct gdk_text *t, const struct gdk_wqe_view *v)
+{
+	const uint32_t synd = gdk_view_word(v, 3, 1);
+
+	gdk_text_field(t, "  syndrome ", synd & 0xff);
+	gdk_text_add(t, " (");
+	gdk_text_add(t, gdk_syndrome_name(synd & 0xff));
+	gdk_text_field(t, ") vendor_err_synd ", synd >> 8 & 0xff);
+	gdk_text_field(t, " hw_err_synd ", synd >> 24);
+	gdk_text_field(t, " hw_synd_type ", synd >> 16 & 0xff);
+	gdk_text_field(t, " srqn ", gdk_view_word(v, 2, 0));
+	gdk_text_add(t, "\n");
+}
+
+GDK_SLOW_FN void gdk_text_cqe(struct gdk_text *t, const struct gdk_wqe_view *v)
+{
+	const uint32_t w = gdk_view_word(v, 3, 3), sop = gdk_view_word(v, 3, 2);
+	const uint32_t opcode = w >> 4 & 15;
+
+	gdk_text_add(t, "CQE: ");
+	gdk_text_add(t, gdk_cqe_opcode_name(opcode));
+	gdk_text_field(t, "\n  opcode ", opcode);
+	gdk_text_count(t, " cqe_format ", w >> 2 & 3);
+	gdk_text_count(t, " se ", w >> 1 & 1);
+	gdk_text_count(t, " owner ", w & 1);
+	gdk_text_count(t, " wqe_counter ", w >> 16);
+	gdk_text_field(t, " signature ", w >> 8 & 0xff);
+	gdk_text_field(t, " s_wqe_opcode ", sop >> 24);
+	gdk_text_add(t, " (");
+	gdk_text_add(t, gdk_opcode_name(sop >> 24));
+	gdk_text_field(t, ") qpn ", sop & 0xffffff);
+	gdk_text_add(t, "\n");
+	if (opcode == DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR ||
+	    opcode == DOCA_GPUNETIO_IB_MLX5_CQE_RESP_ERR) {
+		gdk_text_cqe_error(t, v);
+		return;
+	}
+	gdk_text_count(t, "  byte_cnt ", gdk_view_word(v, 2, 3));
+	gdk_text_field(t, " timestamp ", gdk_view_long(v, 3, 0));
+	gdk_text_field(t, " imm_inval_pkey ", gdk_view_word(v, 2, 1));
+	gdk_text_field(t, " srqn_uidx ", gdk_view_word(v, 2, 0));
+	gdk_text_add(t, "\n");
+}
+
+/* ---- printing, in any build ---- */
+
+GDK_SLOW_FN void gdk_print_wqe(const struct doca_gpu_dev_verbs_qp *qp, uint64_t idx)
+{
+	char buf[GDK_TEXT_MAX];
+	struct gdk_wqe_view v;
+	struct gdk_text t;
+
+	gdk_view_ring(&v, qp, idx);
+	gdk_text_start(&t, buf, sizeof(buf));
+	gdk_text_wqe(&t, &v);
+	GDK_DEBUG_PRINT(buf);
+}
+
+/* The entry that the CQE with this index, counted from export or reset, is in. */
+GDK_SLOW_FN void gdk_print_cqe(const struct doca_gpu_dev_verbs_cq *cq, uint64_t index)
+{
+	const uint64_t at = index + gdk_ldc64(GDK_CQ_AT(cq, cqe_rsvd));
+	struct gdk_wqe_view v;
+	char buf[GDK_TEXT_MAX];
+	struct gdk_text t;
+
+	v.ring = (const uint8_t *)(uintptr_t)gdk_ldc64(GDK_CQ_AT(cq, cqe_daddr));
+	v.first = at * 4;
+	v.mask = (uint64_t)gdk_ldc32(GDK_CQ_AT(cq, cqe_num)) * 4 - 1;
+	v.limit = 4;
+	gdk_text_start(&t, buf, sizeof(buf));
+	gdk_text_cqe(&t, &v);
+	GDK_DEBUG_PRINT(buf);
+}
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The debug build: a WQE with one wrong field is not rung, and a line says
+ * which; what is right is rung without a word; an un-rung tail is reported.
+ */
+#include <criterion/criterion.h>
+#include <stdarg.h>
+
+#define GDK_DEBUG
+#define GDK_DEBUG_PRINT(text) print(text)
+static void print(const char *text);
+
+#include "rig.h"
+
+static char out[8192];
+static struct rig rig;
+
+static void print(const char *text)
+{
+	strncat(out, text, sizeof(out) - strlen(out) - 1);
+}
+
+#define ADDR 0x1122334455667788u
+#define LADDR 0x8877665544332211u
+#define RKEY htobe32(0x00012345u)
+#define LKEY htobe32(0x00054321u)
+
+enum kind { NOP, WRITE, WRITE2, WRITE_IMM, READ, INLINE, INLINE_LONG, FA, CS, MFA4, MFA8, MCS4,
+	    MCS8, WAIT, DUMP, KINDS };
+
+#define OP(name) DOCA_GPUNETIO_IB_MLX5_OPCODE_##name
+
+/* One WQE of each kind, by its builder. */
+static void build(enum kind kind, uint64_t at)
+{
+	const struct gdk_atomic_ext ext = { 1, 2, 3, 4, 5, 6 };
+	struct doca_gpu_dev_verbs_wqe *w = gdk_get_wqe_ptr(&rig.qp, at);
+	struct doca_gpu_dev_verbs_wqe *w1 = gdk_get_wqe_ptr(&rig.qp, at + 1);
+	const uint32_t f = GDK_CE_ALWAYS;
+	const uint16_t i = (uint16_t)at;
+
+	switch (kind) {
+	case NOP:
+		return gdk_wqe_nop(&rig.qp, w, i, f);
+	case WRITE:
+		return gdk_wqe_rdma(&rig.qp, w, i, OP(RDMA_WRITE), f, 0, ADDR, RKEY, LADDR, LKEY,
+				    64);
+	case WRITE2:
+		return gdk_wqe_rdma2(&rig.qp, w, i, OP(RDMA_WRITE), f, 0, ADDR, RKEY, LADDR, LKEY,
+				     64, LADDR, LKEY, 1u << 29);
+	case WRITE_IMM:
+		return gdk_wqe_rdma(&rig.qp, w, i, OP(RDMA_WRITE_IMM), f, htobe32(7), ADDR, RKEY,
+				    LADDR, LKEY, 1u << 30);
+	case READ:
+		return gdk_wqe_rdma(&rig.qp, w, i, OP(RDMA_READ), f, 0, ADDR, RKEY, LADDR, LKEY, 1);
+	case INLINE:
+		return gdk_wqe_write_inl(&rig.qp, w, i, f, ADDR, RKEY, "twelve bytes", 12);
+	case INLINE_LONG:
+		return gdk_wqe_write_inl(&rig.qp, w, i, f, ADDR, RKEY,
+					 "thirteen bytes and a few more", 28);
+	case FA:
+		return gdk_wqe_atomic(&rig.qp, w, i, OP(ATOMIC_FA), f, ADDR, RKEY, LADDR, LKEY, 8,
+				      5, 0);
+	case CS:
+		return gdk_wqe_atomic(&rig.qp, w, i, OP(ATOMIC_CS), f, ADDR, RKEY, LADDR, LKEY, 8,
+				      5, 6);
+	case MFA4:
+	case MFA8:
+		return gdk_wqe_atomic_ext(&rig.qp, w, w1, i, OP(ATOMIC_MASKED_FA), f, ADDR, RKEY,
+					  LADDR, LKEY, kind == MFA4 ? 4 : 8, &ext);
+	case MCS4:
+	case MCS8:
+		return gdk_wqe_atomic_ext(&rig.qp, w, w1, i, OP(ATOMIC_MASKED_CS), f, ADDR, RKEY,
+					  LADDR, LKEY, kind == MCS4 ? 4 : 8, &ext);
+	case WAIT:
+		return gdk_wqe_wait(&rig.qp, w, i, f, 9, 0x123);
+	default:
+		return gdk_wqe_dump(&rig.qp, w, i, f, LADDR, LKEY, 8);
+	}
+}
+
+/* Reserves and builds at index 5 of a ring of 8; the five before are NOPs. */
+static uint64_t prepare(enum kind kind)
+{
+	const uint32_t slots = kind == MCS8 ? 2 : 1;
+	uint64_t at, i;
+
+	rig_init(&rig, 8, RIG_DB, 0);
+	out[0] = 0;
+	cr_assert_eq(gdk_reserve(&rig.qp, 5 + slots, RIG_GPU, 0, &at), 0);
+	for (i = 0; i < 5; i++)
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
+	build(kind, 5);
+	return 4 + slots;
+}
+
+static uint32_t *word(uint64_t slot, unsigned int n)
+{
+	return (uint32_t *)(void *)(rig.ring + slot * 64) + n;
+}
+
+/* The WQE with word n changed is not rung: nothing reaches the NIC, the first
+ * line is `line`, and the QP has ended. */
+static void refused(enum kind kind, unsigned int n, uint32_t flip, const char *line)
+{
+	const uint64_t last = prepare(kind);
+	char expected[512];
+	uint64_t idx;
+
+	*word(5, n) ^= htobe32(flip);
+	gdk_post(&rig.qp, 0, last, RIG_GPU, RIG_AUTO, 0);
+	snprintf(expected, sizeof(expected), "gdaki: QP 0xabcd WQE 5: %s; not rung\nWQE ", line);
+	cr_expect(!strncmp(out, expected, strlen(expected)), "%s\nnot %s", out, expected);
+	cr_expect_eq(rig.st->rung, 0);
+	cr_expect_eq(rig.st->doorbells, 0);
+	cr_expect_eq(rig.dbrec[1], 0);
+	rig_nic(&rig);
+	cr_expect_eq(rig.rings, 0);
+	cr_expect_eq(rig.st->error_wqe, 5);
+	cr_expect_eq(gdk_wait(&rig.qp, 0, RIG_GPU), -EINVAL);
+	cr_expect_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, 0, &idx), -EINVAL);
+	rig_fini(&rig);
+}
+
+Test(debug_dev, what_every_builder_makes_is_rung_without_a_word)
+{
+	const struct { enum doca_gpu_dev_verbs_resource_sharing_mode mode; int handler; } ways[] = {
+		{ RIG_EXCL, RIG_DB }, { RIG_CTA, RIG_BF }, { RIG_GPU, RIG_DB },
+		{ RIG_GPU, RIG_PROXY }, { RIG_GPU, RIG_NO_DBR } };
+	unsigned int k, w;
+
+	for (w = 0; w < 5; w++)
+		for (k = 0; k < KINDS; k++) {
+			const uint64_t last = prepare((enum kind)k);
+
+			rig.handler = ways[w].handler;
+			gdk_post(&rig.qp, 0, last, ways[w].mode,
+				 (enum doca_gpu_dev_verbs_nic_handler)ways[w].handler, 0);
+			cr_expect_str_eq(out, "", "kind %u: %s", k, out);
+			cr_expect_eq(rig.st->rung, last + 1);
+			cr_expect_eq(gdk_qp_status(&rig.qp), 0);
+			rig_fini(&rig);
+		}
+}
+
+Test(debug_dev, control_segment)
+{
+	refused(WRITE, 0, 0x100, "wqe_index is 0x4, expected 0x5");
+	refused(WRITE, 0, 0x800000, "wqe_index is 0x8005, expected 0x5");
+	refused(WRITE, 1, 0x100, "qpn is 0xabcc, expected 0xabcd");
+	refused(WRITE, 0, 0x08 ^ 0x25, "opcode is 0x25, expected one that a GPU posts");
+	refused(WRITE, 0, 0x08 ^ 0x0e, "opcode is 0xe, expected one that a GPU posts");
+	refused(WRITE, 0, 0x01000000, "opmod is 0x1, expected 0x0");
+	refused(MFA4, 0, 0x02000000, "opmod is 0xa, expected 0x8 to 0x9");
+	refused(FA, 0, 0x08000000, "opmod is 0x8, expected 0x0");
+	refused(WRITE, 1, 0x40, "reserved of qpn_ds is 0x40, expected 0x0");
+	refused(WRITE, 2, 0x01000000, "signature is 0x1, expected 0x0");
+	refused(WRITE, 2, 0x00000100, "dci_stream_channel_id is 0x1, expected 0x0");
+	refused(WRITE, 2, 0x10, "reserved of fm_ce_se is 0x10, expected 0x0");
+	refused(WRITE, 2, 0x01, "reserved of fm_ce_se is 0x1, expected 0x0");
+	refused(WRITE, 2, 0xa0, "fm is 0x5, expected 0x0 to 0x4");
+}
+
+Test(debug_dev, size_against_opcode)
+{
+	refused(NOP, 1, 1, "ds is 0x0, expected 0x1 to 0x3f");
+	refused(WRITE, 1, 3 ^ 1, "ds is 0x1, expected 0x2 to 0x3f");
+	refused(READ, 1, 3 ^ 1, "ds is 0x1, expected 0x2 to 0x3f");
+	refused(FA, 1, 4 ^ 3, "ds is 0x3, expected 0x4");
+	refused(MCS4, 1, 4 ^ 5, "ds is 0x5, expected 0x4");
+	refused(MCS8, 1, 5 ^ 4, "ds is 0x4, expected 0x5");
+	refused(MCS4, 0, 0x01000000, "ds is 0x4, expected 0x5");
+	refused(WAIT, 1, 2 ^ 3, "ds is 0x3, expected 0x2");
+	refused(DUMP, 1, 2 ^ 1, "ds is 0x1, expected 0x2");
+	/* a second slot that nobody published */
+	refused(WRITE, 1, 3 ^ 5, "slots is 0x2, expected 0x1");
+}
+
+Test(debug_dev, inline_length_against_size)
+{
+	refused(INLINE, 1, 3 ^ 4, "ds is 0x4, expected 0x3");
+	refused(INLINE_LONG, 1, 4 ^ 3, "ds is 0x3, expected 0x4");
+	refused(INLINE, 8, 12 ^ 13, "ds is 0x3, expected 0x4");
+	refused(INLINE_LONG, 8, 28 ^ 12, "ds is 0x4, expected 0x3");
+	refused(INLINE, 8, 12, "byte_count of inline data is 0x0, expected 0x1 to 0x3e0");
+	refused(INLINE, 8, 1u << 30,
+		"byte_count of inline data is 0x4000000c, expected 0x1 to 0x3e0");
+	refused(READ, 8, 1u << 31, "byte_count is 0x80000001, expected 0x1 to 0x40000000");
+	refused(DUMP, 4, 1u << 31, "byte_count is 0x80000008, expected 0x1 to 0x40000000");
+}
+
+Test(debug_dev, byte_count)
+{
+	refused(WRITE, 8, 64, "byte_count is 0x0, expected 0x1 to 0x40000000");
+	refused(WRITE_IMM, 8, 1, "byte_count is 0x40000001, expected 0x1 to 0x40000000");
+	refused(WRITE2, 12, 3u << 29,
+		"byte_count in all is 0x40000040, expected 0x0 to 0x40000000");
+	refused(FA, 12, 8 ^ 4, "byte_count is 0x4, expected 0x8");
+	refused(MFA4, 12, 4 ^ 8, "byte_count is 0x8, expected 0x4");
+	refused(MFA4, 0, 0x01000000, "byte_count is 0x4, expected 0x8");
+	refused(DUMP, 4, 8, "byte_count is 0x0, expected 0x1 to 0x40000000");
+}
+
+Test(debug_dev, reserved_words)
+{
+	refused(WRITE, 7, 1, "reserved of raddr is 0x1, expected 0x0");
+	refused(WAIT, 4, 1, "resv of wait is 0x100000000, expected 0x0");
+	refused(WAIT, 5, 1, "resv of wait is 0x1, expected 0x0");
+	refused(WAIT, 7, 0x01000000, "qpn_cqn is 0x1000123, expected 0x0 to 0xffffff");
+	refused(MFA4, 10, 1, "reserved of atomic is 0x100000000, expected 0x0");
+	refused(MFA4, 11, 1, "reserved of atomic is 0x1, expected 0x0");
+}
+
+/* In the second slot of a WQE that goes over the ring's end. */
+Test(debug_dev, second_slot)
+{
+	uint64_t at;
+
+	rig_init(&rig, 8, RIG_DB, 0);
+	cr_assert_eq(gdk_reserve(&rig.qp, 7, RIG_GPU, 0, &at), 0);
+	for (at = 0; at < 7; at++)
+		build(NOP, at);
+	gdk_post(&rig.qp, 0, 6, RIG_GPU, RIG_AUTO, 0);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_wait(&rig.qp, 6, RIG_GPU), 0);
+	cr_assert_eq(gdk_reserve(&rig.qp, 2, RIG_GPU, 0, &at), 0);
+	build(MCS8, at);
+	*word(0, 0) = htobe32(16);
+	gdk_post(&rig.qp, at, at + 1, RIG_GPU, RIG_AUTO, 0);
+	cr_expect_eq(rig.st->rung, 7);
+	cr_expect(strstr(out, "QP 0xabcd WQE 7: byte_count is 0x10, expected 0x8; not rung\n"),
+		  "%s", out);
+}
+
+/* Of several rung at once none is, and the first that is wrong is named. */
+Test(debug_dev, the_first_that_is_wrong)
+{
+	prepare(WRITE);
+	*word(3, 0) = 0;
+	*word(5, 0) = 0;
+	gdk_post(&rig.qp, 0, 5, RIG_EXCL, RIG_AUTO, 0);
+	cr_expect(strstr(out, "WQE 3: wqe_index is 0x0, expected 0x3; not rung\n"), "%s", out);
+	cr_expect_eq(rig.st->error_wqe, 3);
+	cr_expect_eq(rig.st->doorbells, 0);
+	cr_expect(!strstr(strchr(out, '\n'), "gdaki"));
+}
+
+Test(debug_dev, a_key_in_cpu_order_is_told_once_and_left_to_the_nic)
+{
+	struct doca_gpu_dev_verbs_addr right = { ADDR, RKEY }, wrong = { ADDR, 0x00012345 };
+	uint64_t t;
+
+	rig_init(&rig, 8, RIG_DB, 0);
+	out[0] = 0;
+	cr_assert_eq(gdk_put(&rig.qp, right, right, 8, &t, RIG_GPU, RIG_AUTO, RIG_THREAD, 0), 0);
+	cr_assert_str_eq(out, "");
+	cr_assert_eq(gdk_put(&rig.qp, right, wrong, 8, &t, RIG_GPU, RIG_AUTO, RIG_THREAD, 0), 0);
+	cr_assert_eq(gdk_put(&rig.qp, wrong, right, 8, &t, RIG_GPU, RIG_AUTO, RIG_THREAD, 0), 0);
+	cr_expect_str_eq(out, "gdaki: QP 0xabcd WQE 1: lkey is 0x45230100, in the wrong byte order "
+			      "if it should be 0x12345\n");
+	cr_expect_eq(rig.st->rung, 3);
+}
+
+Test(debug_dev, un_rung_tail)
+{
+	uint64_t at;
+
+	prepare(WRITE);
+	gdk_post(&rig.qp, 0, 1, RIG_GPU, RIG_AUTO, 0);
+	cr_assert_eq(gdk_debug_check_tail(&rig.qp), 4);
+	cr_expect_str_eq(out, "gdaki: QP 0xabcd: WQEs 2 to 5 are reserved and were never rung, "
+			      "0 of them published\n");
+	out[0] = 0;
+	gdk_mark_ready(&rig.qp, 3, 5, RIG_GPU, RIG_AUTO);
+	cr_assert_eq(gdk_debug_check_tail(&rig.qp), 4);
+	cr_expect(strstr(out, "never rung, 3 of them published\n"), "%s", out);
+	out[0] = 0;
+	gdk_post(&rig.qp, 2, 2, RIG_GPU, RIG_AUTO, 0);
+	gdk_submit(&rig.qp, 6, RIG_GPU, RIG_AUTO, 0);
+	cr_assert_eq(gdk_debug_check_tail(&rig.qp), 0);
+	rig.st->status = -EIO;
+	cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, 0, &at), -EIO);
+	cr_assert_eq(gdk_debug_check_tail(&rig.qp), 0);
+	cr_expect_str_eq(out, "");
+}
