@@ -72,7 +72,7 @@ CUDA_SO  := $(if $(SAN),,$(if $(NVCC),$(patsubst examples/%_kernel.cu,$(B)/lib/l
 
 .DEFAULT_GOAL := all
 .PHONY: all libs demo test check bench coverage fuzz install install_examples deps clean stage \
-	build-tests run-demo run-tests link-line
+	build-tests gpu-tests run-demo run-tests link-line
 .DELETE_ON_ERROR:
 
 libs: $(LIBS)
@@ -148,6 +148,27 @@ $(B)/lib/lib%_cuda.so: examples/%_kernel.cu $(HDR_top) $(HDR_common) $(HDR_devic
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Xcompiler -fPIC,-Wall -shared \
 		-cudart static -o $@ $<
+
+# ---- the test on a GPU: kernels are compiled once for each sharing mode ----
+GPU_TEST := $(if $(NVCC),$(B)/gpu/device)
+GPU_TEST_OBJS := $(call obj,$(sort $(wildcard tests/gpu/device*.c))) $(B)/gpu/device_gpu.o \
+	$(foreach m,EXCLUSIVE CTA GPU,$(B)/gpu/kernels_$(m).o)
+GPU_TEST_DEPS := tests/gpu/device.h $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk)
+nvcc-obj = $(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Itests/gpu -Xcompiler -fPIC,-Wall \
+	-Xptxas -v -c -o $@ $< >$@.log 2>&1 || { cat $@.log; exit 1; }
+$(B)/gpu/kernels_%.o: tests/gpu/device_kernels.cu $(GPU_TEST_DEPS) | stage
+	$(call say,NVCC)
+	@mkdir -p $(@D)
+	$(Q)$(subst -c -o,-DGT_MODE=$* -DGT_LAUNCH=gt_launch_$* -c -o,$(nvcc-obj))
+$(B)/gpu/device_gpu.o: tests/gpu/device_gpu.cu $(GPU_TEST_DEPS) | stage
+	$(call say,NVCC)
+	@mkdir -p $(@D)
+	$(Q)$(nvcc-obj)
+$(B)/gpu/device: $(GPU_TEST_OBJS) $(call obj,$(sort $(wildcard tests/lib/*.c))) $(LIBS)
+	$(call say,LD)
+	$(Q)$(NVCC) -cudart static -o $@ $(filter %.o,$^) \
+		$(subst -Wl$(comma),-Xlinker ,$(LINK_LIBS)) $(SYS_LIBS)
+gpu-tests: $(GPU_TEST)
 
 # ---- pkg-config ----
 # Always written anew: they hold PREFIX, which install may be given another value of.

@@ -34,13 +34,18 @@ static int v2_gid(struct ibv_context *ctx, union ibv_gid *gid)
 
 void e2e_open(struct e2e_nic *nic)
 {
+	e2e_open_on(nic, "host");
+}
+
+void e2e_open_on(struct e2e_nic *nic, const char *gpu_bus_id)
+{
 	struct ibv_port_attr port;
 
 	memset(nic, 0, sizeof(*nic));
 	E2E_REQUIRE(nic->ctx = open_device());
 	E2E_REQUIRE(nic->pd = ibv_alloc_pd(nic->ctx));
 	E2E_REQUIRE(!doca_verbs_dev_open(nic->pd, &nic->dev));
-	E2E_REQUIRE(!doca_gpu_create("host", &nic->gpu));
+	E2E_REQUIRE(!doca_gpu_create(gpu_bus_id, &nic->gpu));
 	E2E_REQUIRE(!ibv_query_port(nic->ctx, 1, &port));
 	if (port.link_layer == IBV_LINK_LAYER_INFINIBAND)
 		E2E_REQUIRE(!ibv_query_gid(nic->ctx, 1, 0, &nic->gid));

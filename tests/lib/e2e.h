@@ -78,7 +78,8 @@ struct e2e_pair {
 };
 
 /* ---- NIC and memory ---- */
-void e2e_open(struct e2e_nic *nic);
+void e2e_open(struct e2e_nic *nic); /* with the GPU "host" */
+void e2e_open_on(struct e2e_nic *nic, const char *gpu_bus_id);
 void e2e_close(struct e2e_nic *nic);
 void e2e_buf_open(struct e2e_nic *nic, struct e2e_buf *buf, size_t len, int access);
 void e2e_buf_use(struct e2e_nic *nic, struct e2e_buf *buf, void *mem, size_t len, int access);

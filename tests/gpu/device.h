@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Between the driver of the GPU test (device*.c, C) and its kernels
+ * (device_kernels.cu, CUDA): what a launch does, and which value belongs where.
+ *
+ * A launch has blocks * threads threads; each makes iters operations. Operation i
+ * of thread t has the number k = t * iters + i and a cell of its own: size bytes
+ * at src + k * size and dst + k * size, 8 bytes at old + 8 * k. Offsets are in
+ * bytes from the payload's start.
+ */
+#ifndef GT_DEVICE_H
+#define GT_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define GT_BOTH __host__ __device__ static inline
+#else
+#define GT_BOTH static inline
+#endif
+
+#define GT_QPS 64
+#define GT_RUNNING 0x7f7f7f7f
+#define GT_EBADDATA 4242 /* status: completed, and the data was not there */
+
+enum gt_op {
+	GT_PUT,
+	GT_P,	       /* of size bytes: 1, 2, 4, 8 or 28 */
+	GT_SIGNAL,     /* add 1 to counter 0 */
+	GT_PUT_SIGNAL, /* both */
+	GT_GET,	       /* src is the far end; the kernel checks what it got */
+	GT_GET_MCST,   /* get with a dump, blocking */
+	GT_CAS,	       /* counter k goes from k to its value */
+	GT_LOW,	       /* by hand: an unsignalled NOP and a write, one publication */
+	GT_MIX,	       /* gt_kind() says which */
+	GT_HOLE,       /* thread 0 reserves a slot that stays empty; all wait for it */
+	GT_DENIED,     /* thread 0 writes with a wrong key; all wait for it */
+	GT_OPS,
+};
+
+/* What operation k of a GT_MIX does. */
+enum gt_kind {
+	GT_KIND_PUT,
+	GT_KIND_PUT_NO_DB,
+	GT_KIND_P,
+	GT_KIND_ADD,
+	GT_KIND_LOW_PAIR, /* two slots, the first unsignalled, of one reservation */
+	GT_KIND_LOW_NO_DB,
+	GT_KIND_LONG, /* a WQE of two slots; changes the cell's first word */
+	GT_KIND_GET,
+	GT_KINDS,
+};
+
+struct gt_job {
+	struct doca_gpu_dev_verbs_qp *qp[GT_QPS];
+	uint32_t nqps;
+	uint32_t by_thread; /* thread t uses qp[t mod nqps]; else block b does */
+	uint32_t op, mode, scope;
+	uint32_t blocks, threads, iters, size;
+	uint32_t batch; /* waits after so many operations */
+	uint32_t seed;
+	uint32_t lkey_be, rkey_be;
+	uint64_t nic;			   /* the payload's start as in WQEs */
+	uint8_t *gpu;			   /* and as the GPU addresses it */
+	uint64_t src, dst, old, counters;  /* offsets */
+	int *status;			   /* of each thread, GT_RUNNING before it ends */
+};
+
+/* Word w of cell k. */
+GT_BOTH uint64_t gt_word(uint64_t k, uint64_t w, uint32_t seed)
+{
+	uint64_t v = (k * 64 + w + 1) * 0x9e3779b97f4a7c15ull + seed;
+
+	v ^= v >> 32;
+	return (v * 0xff51afd7ed558ccdull) ^ v >> 29;
+}
+
+GT_BOTH enum gt_kind gt_kind(uint64_t k, uint32_t seed)
+{
+	return (enum gt_kind)((gt_word(k, 63, seed) >> 40) % GT_KINDS);
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 0, or a negative number after saying why on stderr. */
+int gt_gpu_open(const char *pci);
+int gt_gpu_launch(const struct gt_job *job);
+int gt_gpu_done(void); /* 1: the kernel ended, 0: not yet */
+int gt_gpu_copy(void *dst, const void *src, size_t len);
+
+/* One per sharing mode, each from its own compilation of device_kernels.cu. */
+int gt_launch_EXCLUSIVE(const struct gt_job *job, void *stream);
+int gt_launch_CTA(const struct gt_job *job, void *stream);
+int gt_launch_GPU(const struct gt_job *job, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

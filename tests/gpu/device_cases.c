@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* The list of cases of the GPU test. */
+#include <string.h>
+
+#include "device_host.h"
+
+#define MODE(m) DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_##m
+#define THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
+#define WARP DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
+#define SMS 132 /* of an H200: one block on each */
+
+static const char *const op_name[GT_OPS] = {
+	"put", "p", "signal", "put_signal", "get", "get_mcst", "cas", "low", "mix", "hole",
+	"denied",
+};
+static const char *const mode_name[] = { "exclusive", "cta", "gpu" };
+static const char *const scope_name[] = { "thread", "warp", "block" };
+
+static struct gt_case *out, *out_end;
+
+static void add(const char *what, struct gt_case c)
+{
+	E2E_REQUIRE(out < out_end);
+	snprintf(c.name, sizeof(c.name),
+		 "%s %s %s %s queues=%s payload=%s %uqp%s %ux%ux%u of %u wait/%u depth %u",
+		 what ? what : op_name[c.op], scope_name[c.scope], mode_name[c.mode],
+		 gdk_handler_name(c.handler), c.queues_on_gpu ? "gpu" : "host",
+		 c.payload_on_gpu ? "gpu" : "host", c.nqps, c.by_thread ? "/lane" : "", c.blocks,
+		 c.threads, c.iters, c.size, c.batch, c.depth);
+	*out++ = c;
+}
+
+/* Few operations: queues or payload that the NIC reaches by copies of the driver. */
+static bool slow(const struct gt_case *c)
+{
+	return c->queues_on_gpu || c->payload_on_gpu;
+}
+
+/* The shape that a sharing mode allows: who shares a QP. */
+static struct gt_case shape(enum gt_op op, int mode, int scope, int handler, int mem)
+{
+	struct gt_case c = { .run = gt_run_ops, .op = op, .mode = mode, .scope = scope,
+			     .handler = handler, .depth = 64, .size = op == GT_P ? 8 : 64,
+			     .queues_on_gpu = mem & 1, .payload_on_gpu = mem >> 1 & 1 };
+	uint32_t group = scope == THREAD ? 1 : 32;
+
+	c.blocks = mode == MODE(GPU) ? 8 : 4;
+	c.nqps = mode == MODE(GPU) ? 1 : c.blocks;
+	c.threads = mode == MODE(EXCLUSIVE) ? group : slow(&c) ? 32 : 96;
+	c.iters = slow(&c) ? 2 : mode == MODE(EXCLUSIVE) ? 200 : 16;
+	c.batch = op == GT_GET ? 1 : 4;
+	if (op == GT_CAS)
+		c.iters = 8;
+	return c;
+}
+
+/* Every operation in every sharing mode; the handlers take turns. */
+static void operations(void)
+{
+	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
+	unsigned int turn = 0;
+
+	for (int op = GT_PUT; op <= GT_MIX; op++)
+		for (int mode = 0; mode < 3; mode++)
+			for (int scope = 0; scope < (op == GT_PUT ? 2 : 1); scope++)
+				add(NULL, shape(op, mode, scope, handlers[turn++ % 4], 0));
+}
+
+static void handlers(void)
+{
+	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
+
+	for (int h = 0; h < 4; h++)
+		for (int mem = 0; mem < 4; mem++) {
+			add(NULL, shape(GT_PUT, MODE(GPU), WARP, handlers[h], mem));
+			add(NULL, shape(GT_MIX, MODE(GPU), THREAD, handlers[h], mem));
+			add(NULL, shape(GT_MIX, MODE(EXCLUSIVE), THREAD, handlers[h], mem));
+		}
+}
+
+static void sizes(void)
+{
+	static const uint32_t p_size[] = { 1, 2, 4, 28 };
+	struct gt_case c;
+
+	for (int i = 0; i < 4; i++) {
+		c = shape(GT_P, MODE(GPU), THREAD, E2E_DB, 0);
+		c.size = p_size[i];
+		add(NULL, c);
+	}
+	for (uint32_t size = 8; size <= 65536; size *= 16) {
+		c = shape(GT_PUT, MODE(GPU), THREAD, E2E_DB, 0);
+		c.size = size;
+		c.iters = size > 1024 ? 1 : 4;
+		c.blocks = size > 8192 ? 2 : 8;
+		c.threads = size > 8192 ? 16 : 32;
+		add(NULL, c);
+	}
+}
+
+/* Many on one QP, rings of all lengths, lanes with different QPs. */
+static void crowds(void)
+{
+	struct gt_case c;
+
+	for (uint32_t depth = 64; depth <= 4096; depth *= 8)
+		for (int op = GT_PUT; op <= GT_MIX; op += GT_MIX) {
+			c = shape(op, MODE(GPU), op == GT_PUT ? WARP : THREAD, E2E_DB, 0);
+			c.depth = depth;
+			c.blocks = SMS;
+			c.threads = 128;
+			c.iters = 3;
+			c.batch = 2;
+			add("crowd", c);
+		}
+	for (uint32_t nqps = 2; nqps <= 32; nqps *= 4)
+		for (int h = 0; h < 2; h++) {
+			c = shape(GT_MIX, MODE(GPU), THREAD, h ? E2E_PROXY : E2E_DB, 0);
+			c.nqps = nqps;
+			c.by_thread = 1;
+			add("diverge", c);
+		}
+}
+
+static void resets(void)
+{
+	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
+	struct gt_case c;
+
+	for (int h = 0; h < 4; h++)
+		for (int mem = 0; mem < 2; mem++) {
+			c = shape(GT_MIX, MODE(GPU), THREAD, handlers[h], mem);
+			c.run = gt_run_reset;
+			add("reset", c);
+		}
+}
+
+static void endings(void)
+{
+	struct gt_case c;
+
+	for (int mem = 0; mem < 2; mem++)
+		for (int h = 0; h < 2; h++) {
+			c = shape(GT_HOLE, MODE(GPU), THREAD, h ? E2E_PROXY : E2E_DB, mem);
+			c.blocks = 8;
+			c.threads = 125;
+			c.iters = 1;
+			c.run = gt_run_abort;
+			add("abort", c);
+			c.op = GT_DENIED;
+			c.run = gt_run_denied;
+			c.nqps = 2;
+			add("denied", c);
+			c.nqps = 1;
+			c.run = gt_run_gone;
+			add("gone", c);
+		}
+}
+
+unsigned int gt_cases(struct gt_case *cases, unsigned int max)
+{
+	out = cases;
+	out_end = cases + max;
+	operations();
+	handlers();
+	sizes();
+	crowds();
+	resets();
+	endings();
+	return (unsigned int)(out - cases);
+}

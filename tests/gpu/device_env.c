@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* NIC, GPU, payload, queue pairs and launches of the GPU test. */
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device_host.h"
+
+const struct e2e_path gt_good_path = { .ack_timeout = 14, .retry_cnt = 7 };
+
+static char complaint[400];
+
+int gt_complain(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(complaint, sizeof(complaint), format, args);
+	va_end(args);
+	return -1;
+}
+
+const char *gt_complaint(void)
+{
+	return complaint;
+}
+
+/* ---- memory ---- */
+
+static void region_open(struct gt_env *env, struct gt_region *r, enum doca_gpu_mem_type type)
+{
+	const int access = E2E_REMOTE | IBV_ACCESS_REMOTE_ATOMIC;
+	void *addr;
+
+	E2E_REQUIRE(!doca_gpu_mem_alloc(env->nic.gpu, GT_BYTES, 65536, type, &r->gpu, &r->cpu));
+	addr = r->cpu ? r->cpu : r->gpu;
+	r->nic = (uintptr_t)addr;
+	E2E_REQUIRE(r->mr = ibv_reg_mr(env->nic.pd, addr, GT_BYTES, access));
+}
+
+static void host_array(struct gt_env *env, size_t bytes, void *cpu, void *gpu)
+{
+	E2E_REQUIRE(!doca_gpu_mem_alloc(env->nic.gpu, bytes, 4096, DOCA_GPU_MEM_TYPE_CPU_GPU,
+					(void **)gpu, (void **)cpu));
+}
+
+void gt_env_open(struct gt_env *env, const char *pci)
+{
+	memset(env, 0, sizeof(*env));
+	E2E_REQUIRE(!gt_gpu_open(pci));
+	e2e_open_on(&env->nic, pci);
+	region_open(env, &env->host, DOCA_GPU_MEM_TYPE_CPU_GPU);
+	region_open(env, &env->dev, DOCA_GPU_MEM_TYPE_GPU);
+	E2E_REQUIRE(env->image = malloc(GT_BYTES));
+	host_array(env, GT_MAX_THREADS * sizeof(int), &env->status, &env->status_gpu);
+}
+
+/* ---- queue pairs ---- */
+
+void gt_qps_open(struct gt_env *env, struct gt_qps *qps, const struct gt_case *c)
+{
+	E2E_REQUIRE(!setenv("GDAKI_QUEUE_MEM", c->queues_on_gpu ? "gpu" : "cpu_gpu", 1));
+	E2E_REQUIRE(c->nqps && c->nqps <= GT_QPS);
+	memset(qps, 0, sizeof(*qps));
+	for (qps->num = 0; qps->num < c->nqps; qps->num++)
+		e2e_qp_open(&env->nic, &qps->qp[qps->num], c->handler, c->depth);
+}
+
+void gt_qps_connect(struct gt_env *env, struct gt_qps *qps, struct e2e_path path)
+{
+	for (uint32_t i = 0; i < qps->num; i++) {
+		struct e2e_qp *qp = &qps->qp[i];
+
+		E2E_REQUIRE(!e2e_connect(&env->nic, qp->hl->qp, &env->nic.gid, qp->qpn, path));
+		if (qp->hl->nic_handler == E2E_PROXY && !qp->has_proxy)
+			e2e_proxy_begin(qp);
+	}
+}
+
+void gt_qps_close(struct gt_qps *qps)
+{
+	for (uint32_t i = 0; i < qps->num; i++)
+		e2e_qp_close(&qps->qp[i]);
+}
+
+/* ---- launches ---- */
+
+int gt_prepare(struct gt_env *env, const struct gt_case *c, const struct gt_qps *qps,
+	       struct gt_job *job)
+{
+	const struct gt_region *r = c->payload_on_gpu ? &env->dev : &env->host;
+	static uint32_t seed;
+
+	*job = (struct gt_job){
+		.nqps = c->nqps, .by_thread = c->by_thread, .op = c->op, .mode = c->mode,
+		.scope = c->scope, .blocks = c->blocks, .threads = c->threads,
+		.iters = c->iters, .size = c->size, .batch = c->batch, .seed = ++seed,
+		.lkey_be = htobe32(r->mr->lkey), .rkey_be = htobe32(r->mr->rkey),
+		.nic = r->nic, .gpu = r->gpu, .src = 0, .dst = GT_PART, .old = 2 * GT_PART,
+		.counters = 3 * GT_PART, .status = env->status_gpu,
+	};
+	for (uint32_t i = 0; i < c->nqps; i++)
+		job->qp[i] = qps->qp[i].dev;
+	E2E_REQUIRE(c->blocks * c->threads <= GT_MAX_THREADS);
+	E2E_REQUIRE((uint64_t)c->blocks * c->threads * c->iters * c->size < GT_PART);
+	memset(env->image, 0, GT_BYTES);
+	if (c->op == GT_CAS)
+		for (uint32_t i = 0; i < GT_COUNTERS / 8; i++)
+			memcpy(env->image + job->counters + 8 * i, &(uint64_t){ i }, 8);
+	return gt_gpu_copy(r->gpu, env->image, GT_BYTES) ? gt_complain("payload: copy") : 0;
+}
+
+int gt_launch(struct gt_env *env, const struct gt_job *job)
+{
+	for (uint32_t i = 0; i < job->blocks * job->threads; i++)
+		__atomic_store_n(&env->status[i], GT_RUNNING, __ATOMIC_SEQ_CST);
+	return gt_gpu_launch(job) ? gt_complain("launch") : 0;
+}
+
+static int wait_until(uint64_t end_ns)
+{
+	const struct timespec nap = { 0, 20000 };
+	int done;
+
+	while (!(done = gt_gpu_done()) && e2e_now_ns() < end_ns)
+		nanosleep(&nap, NULL);
+	return done;
+}
+
+int gt_wait(struct gt_qps *qps)
+{
+	int done = wait_until(e2e_now_ns() + GT_BOUND_S * 1000000000ull);
+
+	if (done > 0)
+		return 0;
+	if (done < 0) {
+		gt_complain("the kernel failed");
+		gt_die();
+	}
+	for (uint32_t i = 0; i < qps->num; i++)
+		E2E_REQUIRE(!gdk_verbs_qp_abort(qps->qp[i].hl->qp_gverbs));
+	if (wait_until(e2e_now_ns() + GT_GRACE_S * 1000000000ull) > 0)
+		return gt_complain("still running after %d s; ended by an abort", GT_BOUND_S);
+	gt_complain("still running after %d s, and not ended by an abort", GT_BOUND_S);
+	gt_die();
+}
+
+int gt_run(struct gt_env *env, struct gt_qps *qps, const struct gt_job *job)
+{
+	return gt_launch(env, job) || gt_wait(qps) ? -1 : 0;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* What a case does: operations, resets in mid-lap, errors, aborts. */
+#include <string.h>
+
+#include "device_host.h"
+
+#define ABORT_LIMIT_NS 1000000 /* from the host's store to the last thread's end */
+#define ABORT_TRIES 5
+#define RESETS 3
+#define NOBODY 0xfffff0 /* no queue pair has this number */
+#define SYNDROME_REMOTE_ACCESS 0x13
+#define SYNDROME_RETRIES 0x15
+
+static int run_once(struct gt_env *env, const struct gt_case *c, struct gt_qps *qps)
+{
+	struct gt_job job;
+
+	return gt_prepare(env, c, qps, &job) || gt_run(env, qps, &job) ||
+	       gt_check_status(env, &job) || gt_check_payload(env, c, &job) ||
+	       gt_check_counters(qps, c, gt_slots(&job)) ? -1 : 0;
+}
+
+int gt_run_ops(struct gt_env *env, const struct gt_case *c)
+{
+	struct gt_qps qps;
+	int rc;
+
+	gt_qps_open(env, &qps, c);
+	gt_qps_connect(env, &qps, gt_good_path);
+	rc = run_once(env, c, &qps);
+	gt_qps_close(&qps);
+	return rc;
+}
+
+/* ---- resets ---- */
+
+static void reset(struct gt_qps *qps)
+{
+	doca_verbs_qp_attr_t *attr;
+
+	E2E_REQUIRE(!doca_verbs_qp_attr_create(&attr));
+	E2E_REQUIRE(!doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RST));
+	for (uint32_t i = 0; i < qps->num; i++) {
+		e2e_proxy_end(&qps->qp[i]);
+		E2E_REQUIRE(!doca_verbs_qp_modify(qps->qp[i].hl->qp, attr,
+						  DOCA_VERBS_QP_ATTR_NEXT_STATE));
+		E2E_REQUIRE(!doca_gpu_verbs_reset_tracking_and_memory(qps->qp[i].hl->qp_gverbs));
+	}
+	E2E_REQUIRE(!doca_verbs_qp_attr_destroy(attr));
+}
+
+/* The iterations are no divisor of the depth: a reset finds the ring in mid-lap. */
+int gt_run_reset(struct gt_env *env, const struct gt_case *c)
+{
+	struct gt_qps qps;
+	int rc = 0;
+
+	gt_qps_open(env, &qps, c);
+	for (int i = 0; i <= RESETS && !rc; i++) {
+		if (i)
+			reset(&qps);
+		gt_qps_connect(env, &qps, gt_good_path);
+		rc = run_once(env, c, &qps);
+	}
+	gt_qps_close(&qps);
+	return rc;
+}
+
+/* ---- the end of a QP ---- */
+
+static int all_returned(struct gt_env *env, const struct gt_job *job, int expect)
+{
+	for (uint32_t i = 0; i < job->blocks * job->threads; i++)
+		if (env->status[i] != expect)
+			return gt_complain("thread %u returned %d, not %d", i, env->status[i],
+					   expect);
+	return 0;
+}
+
+static int check_error(struct gt_qps *qps, int syndrome, int wqe)
+{
+	struct doca_gpu_verbs_qp_error_info info;
+	struct gdk_qp_counters n;
+
+	E2E_REQUIRE(!doca_gpu_verbs_query_last_error(qps->qp[0].hl->qp_gverbs, &info));
+	E2E_REQUIRE(!gdk_verbs_qp_get_counters(qps->qp[0].hl->qp_gverbs, &n));
+	if (!info.has_error || info.syndrome != syndrome || info.wqe_counter != wqe)
+		return gt_complain("the host reads error %d, syndrome 0x%x, WQE %d", info.has_error,
+				   info.syndrome, info.wqe_counter);
+	if (n.status >= 0 || n.error_wqe != (uint64_t)wqe)
+		return gt_complain("the host reads status %d of WQE %lu", n.status, n.error_wqe);
+	return 0;
+}
+
+static void connect_to(struct gt_env *env, struct e2e_qp *qp, uint32_t qpn, struct e2e_path path)
+{
+	E2E_REQUIRE(!e2e_connect(&env->nic, qp->hl->qp, &env->nic.gid, qpn, path));
+	if (qp->hl->nic_handler == E2E_PROXY)
+		e2e_proxy_begin(qp);
+}
+
+/* All threads wait on QP 0, for WQE 1 or for a slot. */
+static int run_to_error(struct gt_env *env, const struct gt_case *c, struct gt_qps *qps,
+			int syndrome, int wqe)
+{
+	struct gt_job job;
+	int rc = gt_prepare(env, c, qps, &job);
+
+	job.nqps = 1;
+	return rc || gt_run(env, qps, &job) || all_returned(env, &job, -EIO) ||
+	       check_error(qps, syndrome, wqe) ? -1 : 0;
+}
+
+/* WQE 0 is good, WQE 1 has a key that the far end does not know. */
+int gt_run_denied(struct gt_env *env, const struct gt_case *c)
+{
+	struct gt_qps qps;
+	int rc;
+
+	gt_qps_open(env, &qps, c);
+	connect_to(env, &qps.qp[0], qps.qp[1].qpn, gt_good_path);
+	connect_to(env, &qps.qp[1], qps.qp[0].qpn, gt_good_path);
+	rc = run_to_error(env, c, &qps, SYNDROME_REMOTE_ACCESS, 1);
+	gt_qps_close(&qps);
+	return rc;
+}
+
+/* The far end does not exist: nothing is acknowledged, retries run out. */
+int gt_run_gone(struct gt_env *env, const struct gt_case *c)
+{
+	const struct e2e_path path = { .ack_timeout = 10, .retry_cnt = 1 };
+	struct gt_qps qps;
+	int rc;
+
+	gt_qps_open(env, &qps, c);
+	connect_to(env, &qps.qp[0], NOBODY, path);
+	rc = run_to_error(env, c, &qps, SYNDROME_RETRIES, 0);
+	gt_qps_close(&qps);
+	return rc;
+}
+
+static uint32_t count_ended(struct gt_env *env, uint32_t threads)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < threads; i++)
+		n += __atomic_load_n(&env->status[i], __ATOMIC_ACQUIRE) != GT_RUNNING;
+	return n;
+}
+
+/* From the store of the abort word until the last thread returned, both here. */
+static int time_abort(struct gt_env *env, struct gt_qps *qps, const struct gt_job *job,
+		      uint64_t *ns)
+{
+	const uint32_t threads = job->blocks * job->threads;
+	const struct timespec settle = { 0, 20000000 };
+	uint64_t start, now;
+	uint32_t ended;
+
+	nanosleep(&settle, NULL);
+	if (count_ended(env, threads))
+		return gt_complain("a thread did not wait");
+	start = e2e_now_ns();
+	E2E_REQUIRE(!gdk_verbs_qp_abort(qps->qp[0].hl->qp_gverbs));
+	do {
+		ended = count_ended(env, threads);
+		now = e2e_now_ns();
+	} while (ended < threads && now - start < GT_BOUND_S * 1000000000ull);
+	*ns = now - start;
+	return gt_wait(qps) || all_returned(env, job, -ECANCELED) ? -1 : 0;
+}
+
+/* Each try has a queue pair of its own. */
+static int abort_once(struct gt_env *env, const struct gt_case *c, uint64_t *ns)
+{
+	struct gt_qps qps;
+	struct gt_job job;
+	int rc;
+
+	gt_qps_open(env, &qps, c);
+	gt_qps_connect(env, &qps, gt_good_path);
+	rc = gt_prepare(env, c, &qps, &job) || gt_launch(env, &job);
+	if (!rc)
+		rc = time_abort(env, &qps, &job, ns);
+	gt_qps_close(&qps);
+	return rc ? -1 : 0;
+}
+
+int gt_run_abort(struct gt_env *env, const struct gt_case *c)
+{
+	uint64_t ns, best = UINT64_MAX, worst = 0;
+
+	for (int i = 0; i < ABORT_TRIES; i++) {
+		if (abort_once(env, c, &ns))
+			return -1;
+		best = ns < best ? ns : best;
+		worst = ns > worst ? ns : worst;
+	}
+	printf("      %u threads ended %lu to %lu ns after the store of the abort word\n",
+	       c->blocks * c->threads, best, worst);
+	/* The host's own scheduling may lengthen a try. */
+	return best > ABORT_LIMIT_NS ? gt_complain("took %lu ns at best", best) : 0;
+}
