@@ -286,7 +286,7 @@ static void run_row(const char *section, int number, const struct row *w,
 	       (unsigned long long)with.sum.late, without.median,
 	       (unsigned long long)with.messages, rig.sys_scope ? "sys" : "gpu");
 	fflush(stdout);
-	rig_close(&rig, o);
+	rig_close(&rig);
 }
 
 static int usage(const char *name)

@@ -63,7 +63,7 @@ struct post_rig {
 	struct post_shape shape;
 	enum doca_gpu_dev_verbs_nic_handler handler;
 	struct post_expect want;
-	int sys_scope;
+	int sys_scope, reg_on_gpu;
 	uint8_t *image;	   /* host: what the QPs begin with */
 	uint8_t *state_image; /* host: likewise, of our states; NULL for the peer */
 	size_t state_size;
@@ -164,6 +164,7 @@ static void rig_open(struct post_rig *r, const struct post_options *o,
 	memset(r, 0, sizeof(*r));
 	r->shape = *shape;
 	r->handler = handler;
+	r->reg_on_gpu = o->reg_on_gpu;
 	/* As export does: a CPU that looks on needs the wider fences. */
 	r->sys_scope = o->sys_scope || handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
 	r->want.raddr = POST_RADDR;
@@ -183,7 +184,7 @@ static void rig_open(struct post_rig *r, const struct post_options *o,
 	CK(cudaMalloc(&r->watches, n * sizeof(*r->watches)));
 	CK(cudaMalloc(&r->seen, n * sizeof(*r->seen)));
 	CK(cudaMalloc(&r->clock, sizeof(*r->clock)));
-	if (o->reg_on_gpu)
+	if (r->reg_on_gpu)
 		CK(cudaMalloc(&r->regs, n * POST_REG_STRIDE));
 	else
 		CK(cudaHostAlloc(&r->regs, n * POST_REG_STRIDE, cudaHostAllocMapped));
@@ -194,12 +195,12 @@ static void rig_open(struct post_rig *r, const struct post_options *o,
 		rig_fill_qp(r, i);
 }
 
-static void rig_close(struct post_rig *r, const struct post_options *o)
+static void rig_close(struct post_rig *r)
 {
 	CK(cudaStreamDestroy(r->post));
 	CK(cudaStreamDestroy(r->nic));
 	CK(cudaFreeHost((void *)r->up));
-	CK(o->reg_on_gpu ? cudaFree(r->regs) : cudaFreeHost(r->regs));
+	CK(r->reg_on_gpu ? cudaFree(r->regs) : cudaFreeHost(r->regs));
 	void *const dev[] = { r->qps,	 r->rings,   r->cqs,  r->records,
 			      r->states, r->watches, r->seen, r->clock };
 	for (void *p : dev)
@@ -232,7 +233,10 @@ static void rig_reset(struct post_rig *r, uint64_t per_qp)
 	CK(cudaMemset(r->rings, 0xa5, ring));
 	CK(cudaMemset(r->cqs, 0xff, ring));
 	CK(cudaMemset(r->records, 0, n * 128));
-	CK(cudaMemset(r->regs, 0, n * POST_REG_STRIDE));
+	if (r->reg_on_gpu)
+		CK(cudaMemset(r->regs, 0, n * POST_REG_STRIDE));
+	else
+		memset(r->regs, 0, n * POST_REG_STRIDE);
 	CK(cudaDeviceSynchronize());
 }
 
