@@ -293,6 +293,7 @@ enum doca_gpu_dev_verbs_gpu_code_opt {
 /* What a signal does to the peer's 64-bit word. */
 enum doca_gpu_dev_verbs_signal_op {
 	DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD = 0,
+	GDK_SIGNAL_OP_SET = 1, /* not in DOCA: an inline write of 8 bytes */
 };
 
 enum doca_gpu_dev_verbs_dump_mode {
@@ -306,10 +307,11 @@ enum doca_gpu_dev_verbs_blocking_mode {
 	DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED = 1,
 };
 
-/* Whether the GPU sees data that the NIC wrote without a DUMP WQE behind it. */
+/* Whether a get posts a DUMP WQE behind it: GPUs before Hopper may need one to
+ * see what the NIC wrote. */
 enum doca_gpu_dev_verbs_mcst_mode {
-	DOCA_GPUNETIO_VERBS_MCST_DISABLED = 0, /* no: a get posts a DUMP */
-	DOCA_GPUNETIO_VERBS_MCST_ENABLED = 1,  /* yes: no DUMP */
+	DOCA_GPUNETIO_VERBS_MCST_DISABLED = 0,
+	DOCA_GPUNETIO_VERBS_MCST_ENABLED = 1,
 };
 
 /* Lengths of WQEs in 16-byte segments. */

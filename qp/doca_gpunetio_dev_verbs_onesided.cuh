@@ -2,8 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * DOCA GPUNetIO device API, one-sided operations: DOCA's template spellings of
- * gdk/onesided_dev.h. Posting returns nothing, as in DOCA: what ended the QP is
- * returned by the wait, which returns int here, or by the gdk_ form.
+ * gdk/onesided_dev.h. What returns nothing in DOCA returns here 0 or the
+ * negative errno that ended the QP. The functions that DOCA has at thread scope
+ * only end in an execution scope of ours, which is THREAD unless given.
  */
 #ifndef DOCA_GPUNETIO_DEV_VERBS_ONESIDED_CUH
 #define DOCA_GPUNETIO_DEV_VERBS_ONESIDED_CUH
@@ -16,183 +17,255 @@
 		DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
 #define GDK_TEMPLATE_MCST \
 	enum doca_gpu_dev_verbs_mcst_mode mcst_mode = DOCA_GPUNETIO_VERBS_MCST_DISABLED
-#define GDK_ONLY_THREAD(exec_scope)                                             \
-	static_assert((exec_scope) == DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, \
-		      "this operation is posted by one thread at a time")
+#define GDK_TEMPLATE_BLOCKING                                   \
+	enum doca_gpu_dev_verbs_blocking_mode blocking_mode = \
+		DOCA_GPUNETIO_VERBS_BLOCKING_MODE_DISABLED
+#define GDK_TEMPLATE_SIGNAL enum doca_gpu_dev_verbs_signal_op sig_op
+#define GDK_THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
+#define GDK_WARP_SCOPE DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
 
 /* ---- put ---- */
 
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN void doca_gpu_dev_verbs_put_thread(struct doca_gpu_dev_verbs_qp *qp,
-					  struct doca_gpu_dev_verbs_addr raddr,
-					  struct doca_gpu_dev_verbs_addr laddr, size_t size,
-					  doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_put_thread(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+	struct doca_gpu_dev_verbs_addr laddr, size_t size,
+	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	(void)gdk_put(qp, raddr, laddr, size, out_ticket, resource_sharing_mode, nic_handler,
-		      DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, code_opt);
+	return gdk_put(qp, raddr, laddr, size, out_ticket, resource_sharing_mode, nic_handler,
+		       GDK_THREAD, code_opt);
 }
 
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN void doca_gpu_dev_verbs_put_warp(struct doca_gpu_dev_verbs_qp *qp,
-					struct doca_gpu_dev_verbs_addr raddr,
-					struct doca_gpu_dev_verbs_addr laddr, size_t size,
-					doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_put_warp(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+	struct doca_gpu_dev_verbs_addr laddr, size_t size,
+	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	(void)gdk_put(qp, raddr, laddr, size, out_ticket, resource_sharing_mode, nic_handler,
-		      DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP, code_opt);
+	return gdk_put(qp, raddr, laddr, size, out_ticket, resource_sharing_mode, nic_handler,
+		       GDK_WARP_SCOPE, code_opt);
 }
 
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
-GDK_FN void doca_gpu_dev_verbs_put(struct doca_gpu_dev_verbs_qp *qp,
-				   struct doca_gpu_dev_verbs_addr raddr,
-				   struct doca_gpu_dev_verbs_addr laddr, size_t size,
-				   doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_put(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+	struct doca_gpu_dev_verbs_addr laddr, size_t size,
+	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	(void)gdk_put(qp, raddr, laddr, size, out_ticket, resource_sharing_mode, nic_handler,
-		      exec_scope, code_opt);
+	return gdk_put(qp, raddr, laddr, size, out_ticket, resource_sharing_mode, nic_handler,
+		       exec_scope, code_opt);
 }
 
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
-GDK_FN void doca_gpu_dev_verbs_put(struct doca_gpu_dev_verbs_qp *qp,
-				   struct doca_gpu_dev_verbs_addr raddr,
-				   struct doca_gpu_dev_verbs_addr laddr, size_t size, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_put(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+	struct doca_gpu_dev_verbs_addr laddr, size_t size, GDK_CODE_OPT)
 {
-	uint64_t ticket;
+	doca_gpu_dev_verbs_ticket_t ticket;
 
-	doca_gpu_dev_verbs_put<resource_sharing_mode, nic_handler, exec_scope>(
+	return doca_gpu_dev_verbs_put<resource_sharing_mode, nic_handler, exec_scope>(
 		qp, raddr, laddr, size, &ticket, code_opt);
 }
 
-/* ---- put inline ---- */
+/* ---- p: a value of any size, carried in WQEs ---- */
 
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN void doca_gpu_dev_verbs_p_thread(struct doca_gpu_dev_verbs_qp *qp,
-					struct doca_gpu_dev_verbs_addr raddr, T value,
-					doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_p_thread(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr, T value,
+	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	static_assert(sizeof(T) <= DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE, "too long for a WQE");
-	(void)gdk_put_inline(qp, raddr, &value, (uint32_t)sizeof(T), out_ticket,
-			     resource_sharing_mode, nic_handler, code_opt);
+	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket, resource_sharing_mode,
+		       nic_handler, GDK_THREAD, code_opt);
+}
+
+template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
+GDK_FN int doca_gpu_dev_verbs_p_warp(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr, T value,
+	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+{
+	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket, resource_sharing_mode,
+		       nic_handler, GDK_WARP_SCOPE, code_opt);
 }
 
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
-GDK_FN void doca_gpu_dev_verbs_p(struct doca_gpu_dev_verbs_qp *qp,
-				 struct doca_gpu_dev_verbs_addr raddr, T value,
-				 doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_p(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr, T value,
+	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	GDK_ONLY_THREAD(exec_scope);
-	doca_gpu_dev_verbs_p_thread<T, resource_sharing_mode, nic_handler>(qp, raddr, value,
-									   out_ticket, code_opt);
+	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket, resource_sharing_mode,
+		       nic_handler, exec_scope, code_opt);
 }
 
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
-GDK_FN void doca_gpu_dev_verbs_p(struct doca_gpu_dev_verbs_qp *qp,
-				 struct doca_gpu_dev_verbs_addr raddr, T value, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_p(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr, T value,
+	GDK_CODE_OPT)
 {
-	uint64_t ticket;
+	doca_gpu_dev_verbs_ticket_t ticket;
 
-	doca_gpu_dev_verbs_p<T, resource_sharing_mode, nic_handler, exec_scope>(qp, raddr, value,
-										&ticket, code_opt);
+	return doca_gpu_dev_verbs_p<T, resource_sharing_mode, nic_handler, exec_scope>(
+		qp, raddr, value, &ticket, code_opt);
+}
+
+/* ---- put and signal ---- */
+
+template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
+GDK_FN int doca_gpu_dev_verbs_put_signal_thread(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+	struct doca_gpu_dev_verbs_addr laddr, size_t size,
+	struct doca_gpu_dev_verbs_addr sig_raddr, struct doca_gpu_dev_verbs_addr sig_laddr,
+	uint64_t sig_val, doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+{
+	return gdk_put_signal(qp, sig_op, raddr, laddr, size, sig_raddr, sig_laddr, sig_val,
+		       out_ticket, resource_sharing_mode, nic_handler, GDK_THREAD, code_opt);
+}
+
+template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
+GDK_FN int doca_gpu_dev_verbs_put_signal_warp(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+	struct doca_gpu_dev_verbs_addr laddr, size_t size,
+	struct doca_gpu_dev_verbs_addr sig_raddr, struct doca_gpu_dev_verbs_addr sig_laddr,
+	uint64_t sig_val, doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+{
+	return gdk_put_signal(qp, sig_op, raddr, laddr, size, sig_raddr, sig_laddr, sig_val,
+		       out_ticket, resource_sharing_mode, nic_handler, GDK_WARP_SCOPE, code_opt);
+}
+
+template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
+GDK_FN int doca_gpu_dev_verbs_put_signal(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+	struct doca_gpu_dev_verbs_addr laddr, size_t size,
+	struct doca_gpu_dev_verbs_addr sig_raddr, struct doca_gpu_dev_verbs_addr sig_laddr,
+	uint64_t sig_val, doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+{
+	return gdk_put_signal(qp, sig_op, raddr, laddr, size, sig_raddr, sig_laddr, sig_val,
+		       out_ticket, resource_sharing_mode, nic_handler, exec_scope, code_opt);
+}
+
+template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
+GDK_FN int doca_gpu_dev_verbs_put_signal(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+	struct doca_gpu_dev_verbs_addr laddr, size_t size,
+	struct doca_gpu_dev_verbs_addr sig_raddr, struct doca_gpu_dev_verbs_addr sig_laddr,
+	uint64_t sig_val, GDK_CODE_OPT)
+{
+	doca_gpu_dev_verbs_ticket_t ticket;
+
+	return doca_gpu_dev_verbs_put_signal<sig_op, resource_sharing_mode, nic_handler,
+		exec_scope>(
+		qp, raddr, laddr, size, sig_raddr, sig_laddr, sig_val, &ticket, code_opt);
+}
+
+/* ---- p and signal ---- */
+
+template <typename T, GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER,
+	  GDK_TEMPLATE_EXEC>
+GDK_FN int doca_gpu_dev_verbs_p_signal(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr, T value,
+	struct doca_gpu_dev_verbs_addr sig_raddr, struct doca_gpu_dev_verbs_addr sig_laddr,
+	uint64_t sig_val, doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+{
+	return gdk_p_signal(qp, sig_op, raddr, &value, sizeof(T), sig_raddr, sig_laddr, sig_val,
+			    out_ticket, resource_sharing_mode, nic_handler, exec_scope, code_opt);
+}
+
+template <typename T, GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER,
+	  GDK_TEMPLATE_EXEC>
+GDK_FN int doca_gpu_dev_verbs_p_signal(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr, T value,
+	struct doca_gpu_dev_verbs_addr sig_raddr, struct doca_gpu_dev_verbs_addr sig_laddr,
+	uint64_t sig_val, GDK_CODE_OPT)
+{
+	doca_gpu_dev_verbs_ticket_t ticket;
+
+	return doca_gpu_dev_verbs_p_signal<T, sig_op, resource_sharing_mode, nic_handler,
+		exec_scope>(
+		qp, raddr, value, sig_raddr, sig_laddr, sig_val, &ticket, code_opt);
 }
 
 /* ---- signal ---- */
 
-template <enum doca_gpu_dev_verbs_signal_op sig_op, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN void doca_gpu_dev_verbs_put_signal_thread(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size, struct doca_gpu_dev_verbs_addr sig_raddr,
+template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
+GDK_FN int doca_gpu_dev_verbs_signal_thread(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr sig_raddr,
 	struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
 	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	static_assert(sig_op == DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, "signals add");
-	(void)gdk_put_signal(qp, raddr, laddr, size, sig_raddr, sig_laddr, sig_val, out_ticket,
-			     resource_sharing_mode, nic_handler, code_opt);
+	return gdk_signal(qp, sig_op, sig_raddr, sig_laddr, sig_val, out_ticket,
+		       resource_sharing_mode, nic_handler, GDK_THREAD, code_opt);
 }
 
-template <enum doca_gpu_dev_verbs_signal_op sig_op, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER,
-	  GDK_TEMPLATE_EXEC>
-GDK_FN void doca_gpu_dev_verbs_put_signal(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size, struct doca_gpu_dev_verbs_addr sig_raddr,
+template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
+GDK_FN int doca_gpu_dev_verbs_signal_warp(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr sig_raddr,
 	struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
 	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	GDK_ONLY_THREAD(exec_scope);
-	doca_gpu_dev_verbs_put_signal_thread<sig_op, resource_sharing_mode, nic_handler>(
-		qp, raddr, laddr, size, sig_raddr, sig_laddr, sig_val, out_ticket, code_opt);
+	return gdk_signal(qp, sig_op, sig_raddr, sig_laddr, sig_val, out_ticket,
+		       resource_sharing_mode, nic_handler, GDK_WARP_SCOPE, code_opt);
 }
 
-template <enum doca_gpu_dev_verbs_signal_op sig_op, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER,
-	  GDK_TEMPLATE_EXEC>
-GDK_FN void doca_gpu_dev_verbs_put_signal(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size, struct doca_gpu_dev_verbs_addr sig_raddr,
+template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
+GDK_FN int doca_gpu_dev_verbs_signal(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr sig_raddr,
+	struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
+	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+{
+	return gdk_signal(qp, sig_op, sig_raddr, sig_laddr, sig_val, out_ticket,
+		       resource_sharing_mode, nic_handler, exec_scope, code_opt);
+}
+
+template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
+GDK_FN int doca_gpu_dev_verbs_signal(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr sig_raddr,
 	struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val, GDK_CODE_OPT)
 {
-	uint64_t ticket;
+	doca_gpu_dev_verbs_ticket_t ticket;
 
-	doca_gpu_dev_verbs_put_signal<sig_op, resource_sharing_mode, nic_handler, exec_scope>(
-		qp, raddr, laddr, size, sig_raddr, sig_laddr, sig_val, &ticket, code_opt);
-}
-
-template <enum doca_gpu_dev_verbs_signal_op sig_op, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN void doca_gpu_dev_verbs_signal_thread(struct doca_gpu_dev_verbs_qp *qp,
-					     struct doca_gpu_dev_verbs_addr sig_raddr,
-					     struct doca_gpu_dev_verbs_addr sig_laddr,
-					     uint64_t sig_val,
-					     doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
-{
-	static_assert(sig_op == DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, "signals add");
-	(void)gdk_signal_add(qp, sig_raddr, sig_laddr, sig_val, out_ticket, resource_sharing_mode,
-			     nic_handler, code_opt);
-}
-
-template <enum doca_gpu_dev_verbs_signal_op sig_op, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER,
-	  GDK_TEMPLATE_EXEC>
-GDK_FN void doca_gpu_dev_verbs_signal(struct doca_gpu_dev_verbs_qp *qp,
-				      struct doca_gpu_dev_verbs_addr sig_raddr,
-				      struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
-				      doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
-{
-	GDK_ONLY_THREAD(exec_scope);
-	doca_gpu_dev_verbs_signal_thread<sig_op, resource_sharing_mode, nic_handler>(
-		qp, sig_raddr, sig_laddr, sig_val, out_ticket, code_opt);
+	return doca_gpu_dev_verbs_signal<sig_op, resource_sharing_mode, nic_handler,
+		exec_scope>(
+		qp, sig_raddr, sig_laddr, sig_val, &ticket, code_opt);
 }
 
 /* ---- get ---- */
 
-/* With mcst_mode a dump of daddr follows, and the ticket is the dump's. */
-template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST,
-	  enum doca_gpu_dev_verbs_blocking_mode blocking_mode =
-		  DOCA_GPUNETIO_VERBS_BLOCKING_MODE_DISABLED>
-GDK_FN void doca_gpu_dev_verbs_get_thread(struct doca_gpu_dev_verbs_qp *qp,
-					  struct doca_gpu_dev_verbs_addr raddr,
-					  struct doca_gpu_dev_verbs_addr laddr, size_t size,
-					  struct doca_gpu_dev_verbs_addr daddr,
-					  doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+/* With a dump, whose ticket it then is; blocking: until the data is there. */
+template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC, GDK_TEMPLATE_MCST,
+	  GDK_TEMPLATE_BLOCKING>
+GDK_FN int doca_gpu_dev_verbs_get(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+	struct doca_gpu_dev_verbs_addr laddr, size_t size, struct doca_gpu_dev_verbs_addr daddr,
+	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	const bool dump = mcst_mode == DOCA_GPUNETIO_VERBS_MCST_ENABLED;
-	int err = gdk_get(qp, raddr, laddr, size, out_ticket, resource_sharing_mode, nic_handler,
-			  dump ? code_opt | GDK_OPT_SKIP_DB : code_opt);
+	int err = mcst_mode == DOCA_GPUNETIO_VERBS_MCST_ENABLED ?
+			  gdk_get_dump(qp, raddr, laddr, size, daddr, out_ticket,
+				       resource_sharing_mode, nic_handler, exec_scope, code_opt) :
+			  gdk_get(qp, raddr, laddr, size, out_ticket, resource_sharing_mode,
+				  nic_handler, exec_scope, code_opt);
 
-	if (!err && dump)
-		err = gdk_dump(qp, daddr, 1, out_ticket, resource_sharing_mode, nic_handler,
-			       code_opt);
 	if (!err && blocking_mode == DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED)
-		(void)gdk_wait(qp, *out_ticket, resource_sharing_mode);
+		err = gdk_wait(qp, *out_ticket, resource_sharing_mode);
+	return err;
 }
 
-template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC, GDK_TEMPLATE_MCST,
-	  enum doca_gpu_dev_verbs_blocking_mode blocking_mode =
-		  DOCA_GPUNETIO_VERBS_BLOCKING_MODE_DISABLED>
-GDK_FN void doca_gpu_dev_verbs_get(struct doca_gpu_dev_verbs_qp *qp,
-				   struct doca_gpu_dev_verbs_addr raddr,
-				   struct doca_gpu_dev_verbs_addr laddr, size_t size,
-				   struct doca_gpu_dev_verbs_addr daddr,
-				   doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST, GDK_TEMPLATE_BLOCKING>
+GDK_FN int doca_gpu_dev_verbs_get_thread(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+	struct doca_gpu_dev_verbs_addr laddr, size_t size, struct doca_gpu_dev_verbs_addr daddr,
+	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	GDK_ONLY_THREAD(exec_scope);
-	doca_gpu_dev_verbs_get_thread<resource_sharing_mode, nic_handler, mcst_mode,
+	return doca_gpu_dev_verbs_get<resource_sharing_mode, nic_handler, GDK_THREAD, mcst_mode,
+				      blocking_mode>(qp, raddr, laddr, size, daddr, out_ticket,
+						     code_opt);
+}
+
+template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST, GDK_TEMPLATE_BLOCKING>
+GDK_FN int doca_gpu_dev_verbs_get_warp(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+	struct doca_gpu_dev_verbs_addr laddr, size_t size, struct doca_gpu_dev_verbs_addr daddr,
+	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+{
+	return doca_gpu_dev_verbs_get<resource_sharing_mode, nic_handler, GDK_WARP_SCOPE, mcst_mode,
 				      blocking_mode>(qp, raddr, laddr, size, daddr, out_ticket,
 						     code_opt);
 }
@@ -219,14 +292,39 @@ GDK_FN int doca_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_addr daddr,
 				       doca_gpu_dev_verbs_ticket_t ticket)
 {
-	int err;
+	return mcst_mode == DOCA_GPUNETIO_VERBS_MCST_ENABLED ?
+		       gdk_dump_wait(qp, daddr, ticket, resource_sharing_mode, nic_handler) :
+		       gdk_wait(qp, ticket, resource_sharing_mode);
+}
 
-	if (mcst_mode == DOCA_GPUNETIO_VERBS_MCST_ENABLED) {
-		err = gdk_dump(qp, daddr, 1, &ticket, resource_sharing_mode, nic_handler, 0);
-		if (err)
-			return err;
-	}
-	return gdk_wait(qp, ticket, resource_sharing_mode);
+template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST>
+GDK_FN int doca_priv_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
+					    struct doca_gpu_dev_verbs_addr daddr,
+					    doca_gpu_dev_verbs_ticket_t ticket)
+{
+	return doca_gpu_dev_verbs_get_wait<resource_sharing_mode, nic_handler, mcst_mode>(
+		qp, daddr, ticket);
+}
+
+/* For all that was reserved before. */
+template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST>
+GDK_FN int doca_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
+				       struct doca_gpu_dev_verbs_addr daddr)
+{
+	const uint64_t end = gdk_ld64(gdk_rsvd_index(qp), gdk_mode_scope(resource_sharing_mode));
+
+	if (end == 0)
+		return gdk_qp_status(qp);
+	return doca_gpu_dev_verbs_get_wait<resource_sharing_mode, nic_handler, mcst_mode>(
+		qp, daddr, end - 1);
+}
+
+/* ---- order ---- */
+
+template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
+GDK_FN int doca_gpu_dev_verbs_fence(struct doca_gpu_dev_verbs_qp *qp)
+{
+	return gdk_fence(qp, resource_sharing_mode, nic_handler);
 }
 
 #endif

@@ -8,12 +8,7 @@
 #ifndef GDK_ONESIDED_DEV_H
 #define GDK_ONESIDED_DEV_H
 
-#include "qp_dev.h"
-
-#define GDK_CHUNK DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* most bytes of one WQE */
-
-typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
-typedef enum doca_gpu_dev_verbs_nic_handler gdk_handler_t;
+#include "op_dev.h"
 
 /* One read or write; nothing to move is a NOP, for a length of 0 means 2 GiB. */
 GDK_FN void gdk_wqe_move(const struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, uint32_t op,
@@ -114,33 +109,6 @@ GDK_FN int gdk_put(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_a
 			mode, handler, code_opt);
 }
 
-GDK_FN int gdk_get(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-		   struct doca_gpu_dev_verbs_addr laddr, size_t size,
-		   doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode, gdk_handler_t handler,
-		   uint32_t code_opt)
-{
-	return gdk_move(qp, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ, raddr, laddr, size, ticket,
-			mode, handler, code_opt);
-}
-
-/* At most 28 bytes, carried in the WQE: data may be reused at once. */
-GDK_FN int gdk_put_inline(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-			  const void *data, uint32_t bytes, doca_gpu_dev_verbs_ticket_t *ticket,
-			  gdk_mode_t mode, gdk_handler_t handler, uint32_t code_opt)
-{
-	int err;
-
-	if (bytes == 0 || bytes > DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE)
-		return -EINVAL;
-	err = gdk_reserve(qp, 1, mode, code_opt, ticket);
-	if (err)
-		return err;
-	gdk_wqe_write_inl(qp, gdk_get_wqe_ptr(qp, *ticket), (uint16_t)*ticket, GDK_CE_ALWAYS,
-			  raddr.addr, raddr.key, data, bytes);
-	gdk_post(qp, *ticket, *ticket, mode, handler, code_opt);
-	return 0;
-}
-
 /* One write of 1 byte to 1 GiB that also consumes a receive at the far end. */
 GDK_FN int gdk_put_imm(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
 		       struct doca_gpu_dev_verbs_addr laddr, uint32_t size, uint32_t imm_be,
@@ -177,16 +145,6 @@ GDK_FN int gdk_atomic(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
 	return 0;
 }
 
-GDK_FN int gdk_signal_add(struct doca_gpu_dev_verbs_qp *qp,
-			  struct doca_gpu_dev_verbs_addr sig_raddr,
-			  struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t value,
-			  doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
-			  gdk_handler_t handler, uint32_t code_opt)
-{
-	return gdk_atomic(qp, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA, sig_raddr, sig_laddr, value,
-			  0, ticket, mode, handler, code_opt);
-}
-
 GDK_FN int gdk_atomic_cas(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
 			  struct doca_gpu_dev_verbs_addr laddr, uint64_t compare, uint64_t swap,
 			  doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
@@ -196,36 +154,129 @@ GDK_FN int gdk_atomic_cas(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_
 			  ticket, mode, handler, code_opt);
 }
 
-/* A put, then a signal that the far end sees after the data. */
-GDK_FN int gdk_put_signal(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+/* ---- bytes carried in WQEs ---- */
+
+/* As gdk_put, but data may be reused at once: 28 bytes fit into a WQE, and what
+ * is longer goes in pieces of 28. */
+GDK_FN int gdk_p(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+		 const void *data, size_t size, doca_gpu_dev_verbs_ticket_t *ticket,
+		 gdk_mode_t mode, gdk_handler_t handler, gdk_exec_t exec, uint32_t code_opt)
+{
+	const struct gdk_op op = { { GDK_MOVE_INLINE, raddr, gdk_no_addr(), data, size },
+				   { GDK_TAIL_NONE, gdk_no_addr(), gdk_no_addr(), 0 } };
+
+	return gdk_op_run(qp, &op, ticket, mode, handler, exec, code_opt);
+}
+
+/* ---- signals: an 8-byte word at sig_raddr is added to, or set ---- */
+
+GDK_FN enum gdk_tail_kind gdk_signal_kind(enum doca_gpu_dev_verbs_signal_op sig_op)
+{
+	return sig_op == GDK_SIGNAL_OP_SET ? GDK_TAIL_SET : GDK_TAIL_ADD;
+}
+
+/* An addition also fetches: the old value lands at sig_laddr. */
+GDK_FN int gdk_signal(struct doca_gpu_dev_verbs_qp *qp, enum doca_gpu_dev_verbs_signal_op sig_op,
+		      struct doca_gpu_dev_verbs_addr sig_raddr,
+		      struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t value,
+		      doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode, gdk_handler_t handler,
+		      gdk_exec_t exec, uint32_t code_opt)
+{
+	const struct gdk_op op = { { GDK_MOVE_NONE, gdk_no_addr(), gdk_no_addr(), NULL, 0 },
+				   { gdk_signal_kind(sig_op), sig_raddr, sig_laddr, value } };
+
+	return gdk_op_run(qp, &op, ticket, mode, handler, exec, code_opt);
+}
+
+/* A put, then a signal: who sees the signal sees the data. */
+GDK_FN int gdk_put_signal(struct doca_gpu_dev_verbs_qp *qp,
+			  enum doca_gpu_dev_verbs_signal_op sig_op,
+			  struct doca_gpu_dev_verbs_addr raddr,
 			  struct doca_gpu_dev_verbs_addr laddr, size_t size,
 			  struct doca_gpu_dev_verbs_addr sig_raddr,
 			  struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t value,
 			  doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
-			  gdk_handler_t handler, uint32_t code_opt)
+			  gdk_handler_t handler, gdk_exec_t exec, uint32_t code_opt)
 {
-	int err = gdk_move(qp, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, raddr, laddr, size, ticket,
-			   mode, handler, code_opt | GDK_OPT_SKIP_DB);
+	const struct gdk_op op = { { GDK_MOVE_WRITE, raddr, laddr, NULL, size },
+				   { gdk_signal_kind(sig_op), sig_raddr, sig_laddr, value } };
 
-	if (err)
-		return err;
-	return gdk_signal_add(qp, sig_raddr, sig_laddr, value, ticket, mode, handler, code_opt);
+	return gdk_op_run(qp, &op, ticket, mode, handler, exec, code_opt);
 }
 
-/* Makes what the NIC wrote by earlier reads visible to the GPU once complete. */
-GDK_FN int gdk_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr daddr,
-		    uint32_t bytes, doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
-		    gdk_handler_t handler, uint32_t code_opt)
+/* As gdk_put_signal, for bytes carried in WQEs. */
+GDK_FN int gdk_p_signal(struct doca_gpu_dev_verbs_qp *qp,
+			enum doca_gpu_dev_verbs_signal_op sig_op,
+			struct doca_gpu_dev_verbs_addr raddr, const void *data, size_t size,
+			struct doca_gpu_dev_verbs_addr sig_raddr,
+			struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t value,
+			doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
+			gdk_handler_t handler, gdk_exec_t exec, uint32_t code_opt)
 {
-	int err = gdk_reserve(qp, 1, mode, code_opt, ticket);
+	const struct gdk_op op = { { GDK_MOVE_INLINE, raddr, gdk_no_addr(), data, size },
+				   { gdk_signal_kind(sig_op), sig_raddr, sig_laddr, value } };
+
+	return gdk_op_run(qp, &op, ticket, mode, handler, exec, code_opt);
+}
+
+/* ---- memory consistency, order ---- */
+
+/* Once complete, what earlier gets on this QP brought is visible to the GPU:
+ * the NIC reads one byte at daddr behind its own writes. */
+GDK_FN int gdk_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr daddr,
+		    doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode, gdk_handler_t handler,
+		    gdk_exec_t exec, uint32_t code_opt)
+{
+	const struct gdk_op op = { { GDK_MOVE_NONE, gdk_no_addr(), gdk_no_addr(), NULL, 0 },
+				   { GDK_TAIL_DUMP, gdk_no_addr(), daddr, 0 } };
+
+	return gdk_op_run(qp, &op, ticket, mode, handler, exec, code_opt);
+}
+
+GDK_FN int gdk_get(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+		   struct doca_gpu_dev_verbs_addr laddr, size_t size,
+		   doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode, gdk_handler_t handler,
+		   gdk_exec_t exec, uint32_t code_opt)
+{
+	const struct gdk_op op = { { GDK_MOVE_READ, raddr, laddr, NULL, size },
+				   { GDK_TAIL_NONE, gdk_no_addr(), gdk_no_addr(), 0 } };
+
+	return gdk_op_run(qp, &op, ticket, mode, handler, exec, code_opt);
+}
+
+/* A get with the dump behind it, whose ticket is returned. */
+GDK_FN int gdk_get_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+			struct doca_gpu_dev_verbs_addr laddr, size_t size,
+			struct doca_gpu_dev_verbs_addr daddr, doca_gpu_dev_verbs_ticket_t *ticket,
+			gdk_mode_t mode, gdk_handler_t handler, gdk_exec_t exec, uint32_t code_opt)
+{
+	const struct gdk_op op = { { GDK_MOVE_READ, raddr, laddr, NULL, size },
+				   { GDK_TAIL_DUMP, gdk_no_addr(), daddr, 0 } };
+
+	return gdk_op_run(qp, &op, ticket, mode, handler, exec, code_opt);
+}
+
+/*
+ * What this thread posts to the QP from here on starts only after the gets and
+ * fetching atomics posted to it before have completed. Puts need no fence among
+ * themselves: a reliable connection delivers them in the order of their slots.
+ * The fence is a NOP of its own, which the next doorbell brings along, so that
+ * it is this thread's next operation that stands behind it, whoever shares the QP.
+ */
+GDK_FN int gdk_fence(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode, gdk_handler_t handler)
+{
+	uint64_t idx;
+	int err = gdk_reserve(qp, 1, mode, 0, &idx);
 
 	if (err)
 		return err;
-	gdk_wqe_dump(qp, gdk_get_wqe_ptr(qp, *ticket), (uint16_t)*ticket, GDK_CE_ALWAYS,
-		     daddr.addr, daddr.key, bytes);
-	gdk_post(qp, *ticket, *ticket, mode, handler, code_opt);
+	gdk_wqe_nop(qp, gdk_get_wqe_ptr(qp, idx), (uint16_t)idx,
+		    (uint32_t)DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE_FENCE);
+	gdk_post(qp, idx, idx, mode, handler, GDK_OPT_SKIP_DB);
 	return 0;
 }
+
+/* ---- completion ---- */
 
 /* The WQE of the ticket is complete, or an error ended the QP. A WQE nobody has
  * rung yet is rung first. */
@@ -255,6 +306,18 @@ GDK_FN int gdk_flush(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode)
 	const uint64_t end = gdk_ld64(gdk_rsvd_index(qp), gdk_mode_scope(mode));
 
 	return end ? gdk_wait(qp, end - 1, mode) : gdk_qp_status(qp);
+}
+
+/* As gdk_wait; the data of earlier gets is then visible to the GPU. */
+GDK_FN int gdk_dump_wait(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr daddr,
+			 doca_gpu_dev_verbs_ticket_t ticket, gdk_mode_t mode,
+			 gdk_handler_t handler)
+{
+	doca_gpu_dev_verbs_ticket_t dump;
+	int err = gdk_dump(qp, daddr, &dump, mode, handler,
+			   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+
+	return err ? err : gdk_wait(qp, dump > ticket ? dump : ticket, mode);
 }
 
 #endif

@@ -372,7 +372,7 @@ bool sn_req_send(struct sn_eng *e, struct sn_qp_eng *q)
 	q->rnr_until = 0;
 	while (q->cur != send_end(q)) {
 		m = sn_msg_at(q, q->cur);
-		if (m->synd || (m->local && held_by_local(e, q, m)))
+		if (m->synd || (m->local && (fenced(q, m) || held_by_local(e, q, m))))
 			break;
 		if (m->local || q->cur_pkt >= m->npkts) {
 			q->cur++;

@@ -28,8 +28,8 @@ static void post(uint64_t k)
 	for (i = 0; i < 7; i++)
 		data[i] = post_payload(k, i);
 	if (want.inl)
-		cr_assert_eq(gdk_put_inline(&rig.qp, r, data, want.bytes, &ticket, RIG_EXCL,
-					    RIG_AUTO, 0), 0);
+		cr_assert_eq(gdk_p(&rig.qp, r, data, want.bytes, &ticket, RIG_EXCL, RIG_AUTO,
+				   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
 	else
 		cr_assert_eq(gdk_put(&rig.qp, r, l, want.bytes, &ticket, RIG_EXCL, RIG_AUTO,
 				     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);

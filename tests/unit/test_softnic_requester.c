@@ -464,6 +464,24 @@ Test(softnic_requester, fences, .init = patient)
 	}
 }
 
+/* A fenced NOP holds what follows it until the READ before it is answered. */
+Test(softnic_requester, fenced_nop_holds_the_queue, .init = patient)
+{
+	struct fake_wqe w = wqe(SN_OP_NOP, 0);
+
+	w.fm |= 2 << 5;
+	post(SN_OP_READ, 8);
+	fake_post(&a, &w);
+	post(SN_OP_WRITE, 8);
+	peer_expect(&peer, 0x0c, P0);
+	peer_expect_nothing(&peer);
+	answer(0x10, P0, 8, 1);
+	peer_expect(&peer, 0x0a, P0 + 1);
+	ack(P0 + 1, ACKED);
+	for (unsigned n = 0; n < 3; n++)
+		expect_cqe(n, 0, 0);
+}
+
 Test(softnic_requester, unreliable_is_done_when_sent, .init = unreliable)
 {
 	struct fake_wqe w = wqe(SN_OP_WRITE_IMM, 3 * MTU);

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What every one-sided operation is: bytes moved in pieces, one WQE each, and
+ * at most one WQE after them (a signal, or a dump). One body posts them all, so
+ * chunks, rings shorter than an operation, tickets and scopes are settled here.
+ */
+#ifndef GDK_OP_DEV_H
+#define GDK_OP_DEV_H
+
+#include "qp_dev.h"
+
+#define GDK_CHUNK DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* most bytes of one WQE */
+#define GDK_INLINE DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE	/* and of one that carries them */
+
+typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
+typedef enum doca_gpu_dev_verbs_nic_handler gdk_handler_t;
+typedef enum doca_gpu_dev_verbs_exec_scope gdk_exec_t;
+
+enum gdk_move_kind { GDK_MOVE_NONE, GDK_MOVE_WRITE, GDK_MOVE_READ, GDK_MOVE_INLINE };
+enum gdk_tail_kind { GDK_TAIL_NONE, GDK_TAIL_ADD, GDK_TAIL_SET, GDK_TAIL_DUMP };
+
+struct gdk_op_move {
+	enum gdk_move_kind kind;
+	struct doca_gpu_dev_verbs_addr raddr, laddr;
+	const void *data; /* of GDK_MOVE_INLINE, in place of laddr */
+	uint64_t size;
+};
+
+struct gdk_op_tail {
+	enum gdk_tail_kind kind;
+	struct doca_gpu_dev_verbs_addr raddr; /* the word that a signal changes */
+	struct doca_gpu_dev_verbs_addr laddr; /* gets its old value on addition; is dumped */
+	uint64_t value;
+};
+
+struct gdk_op {
+	struct gdk_op_move move;
+	struct gdk_op_tail tail;
+};
+
+GDK_FN struct doca_gpu_dev_verbs_addr gdk_no_addr(void)
+{
+	const struct doca_gpu_dev_verbs_addr none = { 0, 0 };
+
+	return none;
+}
+
+GDK_FN uint64_t gdk_move_step(const struct gdk_op_move *m)
+{
+	return m->kind == GDK_MOVE_INLINE ? (uint64_t)GDK_INLINE : (uint64_t)GDK_CHUNK;
+}
+
+/* Nothing to move takes a slot too: every operation has a ticket. */
+GDK_FN uint64_t gdk_move_pieces(const struct gdk_op_move *m)
+{
+	const uint64_t step = gdk_move_step(m);
+
+	if (m->kind == GDK_MOVE_NONE)
+		return 0;
+	return m->size > step ? (m->size + step - 1) / step : 1;
+}
+
+/* Piece i in slot idx; a length of 0 would mean 2 GiB, so that is a NOP. */
+GDK_FN void gdk_move_write(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op_move *m,
+			   uint64_t i, uint64_t idx)
+{
+	struct doca_gpu_dev_verbs_wqe *wqe = gdk_get_wqe_ptr(qp, idx);
+	const uint64_t step = gdk_move_step(m), off = i * step, left = m->size - off;
+	const uint32_t bytes = (uint32_t)(left < step ? left : step);
+
+	if (m->size == 0)
+		gdk_wqe_nop(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS);
+	else if (m->kind == GDK_MOVE_INLINE)
+		gdk_wqe_write_inl(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS, m->raddr.addr + off,
+				  m->raddr.key, (const uint8_t *)m->data + off, bytes);
+	else
+		gdk_wqe_rdma(qp, wqe, (uint16_t)idx,
+			     m->kind == GDK_MOVE_WRITE ? DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE :
+							 DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ,
+			     GDK_CE_ALWAYS, 0, m->raddr.addr + off, m->raddr.key,
+			     m->laddr.addr + off, m->laddr.key, bytes);
+}
+
+GDK_FN void gdk_tail_write(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op_tail *t,
+			   uint64_t idx)
+{
+	struct doca_gpu_dev_verbs_wqe *wqe = gdk_get_wqe_ptr(qp, idx);
+
+	if (t->kind == GDK_TAIL_ADD)
+		gdk_wqe_atomic(qp, wqe, (uint16_t)idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA,
+			       GDK_CE_ALWAYS, t->raddr.addr, t->raddr.key, t->laddr.addr,
+			       t->laddr.key, 8, t->value, 0);
+	else if (t->kind == GDK_TAIL_SET)
+		gdk_wqe_write_inl(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS, t->raddr.addr,
+				  t->raddr.key, &t->value, 8);
+	else
+		gdk_wqe_dump(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS, t->laddr.addr, t->laddr.key,
+			     1);
+}
+
+/*
+ * Posts op, as many pieces in one reservation as the ring holds. The pieces and
+ * the tail follow each other in the queue; in between there may be WQEs of
+ * other threads when the operation is longer than the ring.
+ */
+GDK_FN int gdk_op_post(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
+		       doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
+		       gdk_handler_t handler, uint32_t code_opt)
+{
+	const uint32_t depth = gdk_ldc32(&gdk_state_of_qp(qp)->depth);
+	const uint64_t pieces = gdk_move_pieces(&op->move);
+	const uint64_t total = pieces + (op->tail.kind != GDK_TAIL_NONE);
+	uint64_t at = 0, base, i;
+	uint32_t n;
+	int err;
+
+	do {
+		n = total - at < depth ? (uint32_t)(total - at) : depth;
+		err = gdk_reserve(qp, n, mode, code_opt, &base);
+		*ticket = base + n - 1;
+		if (err)
+			return err;
+		for (i = at; i < at + n && i < pieces; i++)
+			gdk_move_write(qp, &op->move, i, base + (i - at));
+		at += n;
+		if (at > pieces)
+			gdk_tail_write(qp, &op->tail, *ticket);
+		gdk_post(qp, base, *ticket, mode, handler, code_opt);
+	} while (at < total);
+	return 0;
+}
+
+/* By scope: at warp and block scope every thread of the group posts its own. */
+GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
+		      doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
+		      gdk_handler_t handler, gdk_exec_t exec, uint32_t code_opt)
+{
+	if (exec != DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD && mode == GDK_EXCLUSIVE && GDK_WARP > 1)
+		mode = DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA;
+	return gdk_op_post(qp, op, ticket, mode, handler, code_opt);
+}
+
+#endif
