@@ -16,8 +16,8 @@
 #ifndef GDK_WARP
 #define GDK_WARP 1
 #endif
-#if GDK_WARP != 1
-#error "on a CPU a warp is one thread wide"
+#if GDK_WARP != 1 && GDK_WARP != 32
+#error "on a CPU a warp is 1 or 32 threads wide"
 #endif
 
 #if defined(__SANITIZE_THREAD__)
@@ -185,7 +185,14 @@ GDK_FN void gdk_bf_copy64(uint64_t *dst, const uint64_t *src)
 	gdk_mmio_barrier();
 }
 
+GDK_FN uint32_t gdk_popc32(uint32_t v) { return (uint32_t)__builtin_popcount(v); }
+/* Lowest bit that is set; v is not 0. */
+GDK_FN uint32_t gdk_ctz32(uint32_t v) { return (uint32_t)__builtin_ctz(v); }
+
+#if GDK_WARP == 1
+/* A warp and a block are one thread. */
 GDK_FN uint32_t gdk_lane(void) { return 0; }
+GDK_FN uint32_t gdk_warp_size(void) { return 1; }
 GDK_FN void gdk_syncwarp(void) {}
 GDK_FN void gdk_syncwarp_mask(uint32_t mask) { (void)mask; }
 GDK_FN uint32_t gdk_ballot(int pred) { return pred ? 1u : 0u; }
@@ -207,15 +214,48 @@ GDK_FN uint64_t gdk_shfl64m(uint32_t mask, uint64_t v, uint32_t lane)
 	(void)lane;
 	return v;
 }
-GDK_FN uint32_t gdk_popc32(uint32_t v) { return (uint32_t)__builtin_popcount(v); }
-/* Lowest bit that is set; v is not 0. */
-GDK_FN uint32_t gdk_ctz32(uint32_t v) { return (uint32_t)__builtin_ctz(v); }
 
-/* A block is one thread too. */
 GDK_FN uint32_t gdk_block_rank(void) { return 0; }
 GDK_FN uint32_t gdk_block_size(void) { return 1; }
 GDK_FN void gdk_block_sync(void) {}
 GDK_FN uint64_t gdk_block_bcast64(uint64_t v) { return v; }
+#else
+#include "platform_warp.h"
+
+/* A thread that is no lane (gdk_host_enter) is a warp and a block by itself. */
+GDK_FN uint32_t gdk_lane(void) { return gdk_host_self.lane; }
+GDK_FN uint32_t gdk_warp_size(void) { return gdk_host_warp_size(); }
+GDK_FN void gdk_syncwarp_mask(uint32_t mask) { gdk_host_meet(GDK_HOST_SYNC, mask, 0, 0); }
+GDK_FN void gdk_syncwarp(void) { gdk_syncwarp_mask(gdk_host_warp_mask()); }
+GDK_FN uint32_t gdk_ballot_mask(uint32_t mask, int pred)
+{
+	return (uint32_t)gdk_host_meet(GDK_HOST_BALLOT, mask, !!pred, 0);
+}
+GDK_FN uint32_t gdk_ballot(int pred) { return gdk_ballot_mask(gdk_host_warp_mask(), pred); }
+/* Lanes that came here within a moment: all, one or some, as chance has it. They
+ * are together until their paths part, as on a GPU. */
+GDK_FN uint32_t gdk_activemask(void)
+{
+	return (uint32_t)gdk_host_meet(GDK_HOST_GATHER, 0, 0, 0);
+}
+GDK_FN uint32_t gdk_match64(uint32_t mask, uint64_t v)
+{
+	return (uint32_t)gdk_host_meet(GDK_HOST_MATCH, mask, v, 0);
+}
+GDK_FN uint64_t gdk_shfl64m(uint32_t mask, uint64_t v, uint32_t lane)
+{
+	return gdk_host_meet(GDK_HOST_SHUFFLE, mask, v, lane);
+}
+GDK_FN uint64_t gdk_shfl64(uint64_t v, uint32_t lane)
+{
+	return gdk_shfl64m(gdk_host_warp_mask(), v, lane);
+}
+
+GDK_FN uint32_t gdk_block_rank(void) { return gdk_host_self.rank; }
+GDK_FN uint32_t gdk_block_size(void) { return gdk_host_block_size(); }
+GDK_FN void gdk_block_sync(void) { gdk_host_block_sync(); }
+GDK_FN uint64_t gdk_block_bcast64(uint64_t v) { return gdk_host_block_bcast64(v); }
+#endif
 
 GDK_FN uint64_t gdk_now_ns(void)
 {

@@ -208,6 +208,7 @@ GDK_FN uint32_t gdk_lane(void)
 	asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
 	return lane;
 }
+GDK_FN uint32_t gdk_warp_size(void) { return GDK_WARP; }
 GDK_FN void gdk_syncwarp(void) { __syncwarp(); }
 GDK_FN void gdk_syncwarp_mask(uint32_t mask) { __syncwarp(mask); }
 GDK_FN uint32_t gdk_ballot(int pred) { return __ballot_sync(0xffffffffu, pred); }

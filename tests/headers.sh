@@ -35,7 +35,8 @@ source_for() {
 }
 
 inc="-I$B/include"
-headers=$(cd "$B/include" && find . -name '*.h' -o -name '*.cuh' | sed 's|^\./||' | sort)
+all=$(cd "$B/include" && find . -name '*.h' -o -name '*.cuh' | sed 's|^\./||' | sort)
+headers=$(grep -v '/platform_' <<<"$all") # those are the parts of platform.h
 [ -n "$headers" ] || { echo "headers.sh: nothing staged in $B/include"; exit 1; }
 
 for h in $headers; do
@@ -47,6 +48,10 @@ for h in $headers; do
 		source_for "$h" c
 		compile "$h as C11" gcc -std=c11 $warn "$inc" -fsyntax-only "$tmp/one.c"
 	fi
+	case $h in
+	device/gdk/*) compile "$h as C11, warps of 32" gcc -std=c11 $warn -DGDK_WARP=32 "$inc" \
+		-fsyntax-only "$tmp/one.c" ;;
+	esac
 	source_for "$h" cpp
 	case $h in
 	*.cuh | doca_gpunetio_device.h) stds=c++17 ;; # templates of the device API
@@ -77,7 +82,7 @@ for h in $public; do
 	echo "#include \"$h\""
 done >"$tmp/all.c"
 : >"$tmp/sys.c"
-grep -h -o -E '#[[:space:]]*include <[^>]+>' $(for h in $headers; do echo "$B/include/$h"; done) |
+grep -h -o -E '#[[:space:]]*include <[^>]+>' $(for h in $all; do echo "$B/include/$h"; done) |
 	grep -v -E 'cuda|nv/|cooperative' | sort -u >"$tmp/sys.c"
 if grep -n -E '#[[:space:]]*include .*cuda' $(for h in $public; do echo "$B/include/$h"; done) >"$tmp/err"; then
 	complain "a host header includes CUDA"

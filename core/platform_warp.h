@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Blocks and warps made of CPU threads: one thread per lane, and collectives
+ * that are meetings under a lock, which ThreadSanitizer understands. A thread
+ * becomes a lane by gdk_host_enter and stops being one by gdk_host_leave; any
+ * other thread is a warp of one lane and a block of one thread, at any GDK_WARP.
+ *
+ * As on a GPU, the lanes of a mask meet in the same call with the same mask; a
+ * lane that left is waited for no more. Unlike there, a lane that disagrees, or
+ * never comes, ends the process with a message instead of hanging it.
+ */
+#ifndef GDK_PLATFORM_WARP_H
+#define GDK_PLATFORM_WARP_H
+
+#include "platform.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GDK_HOST_LANES 32
+#define GDK_HOST_LIMIT_S 100	  /* a lane that takes longer will not come */
+#define GDK_HOST_GATHER_NS 1000000 /* gdk_activemask waits for others so long */
+
+enum gdk_host_call {
+	GDK_HOST_NOTHING,
+	GDK_HOST_SYNC,
+	GDK_HOST_BALLOT,
+	GDK_HOST_SHUFFLE,
+	GDK_HOST_MATCH,
+	GDK_HOST_GATHER, /* its mask is who came */
+};
+
+/* One call of the lanes in mask. Whoever is in it has not left it, so there are
+ * never more of them than lanes. */
+struct gdk_host_meeting {
+	enum gdk_host_call call;
+	uint32_t mask, came, left;
+	uint32_t want; /* lanes that complete a gathering */
+	int over;
+	pthread_cond_t cond;
+	uint64_t value[GDK_HOST_LANES];
+};
+
+struct gdk_host_warp {
+	pthread_mutex_t lock;
+	uint32_t lanes; /* that are here or will come */
+	uint32_t size;	/* lanes at first */
+	uint32_t seed;	/* of the sizes of gatherings */
+	struct gdk_host_meeting meeting[GDK_HOST_LANES];
+};
+
+struct gdk_host_block {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	uint32_t size, threads; /* at first, and those that have not left */
+	uint32_t came, round;	/* of the barrier */
+	uint64_t word;		/* of the broadcast */
+	struct gdk_host_warp *warp;
+};
+
+/* What the calling thread is; no block: a block and a warp by itself. One for
+ * the whole program, whichever object files have it. */
+struct gdk_host_lane {
+	struct gdk_host_block *block;
+	struct gdk_host_warp *warp;
+	uint32_t rank, lane;
+};
+extern __thread struct gdk_host_lane gdk_host_self;
+__attribute__((__weak__)) __thread struct gdk_host_lane gdk_host_self;
+
+GDK_SLOW_FN void gdk_host_die(const char *why, uint32_t mask, uint32_t came)
+{
+	fprintf(stderr, "host warp: lane %u of thread %u: %s (mask %08x, here %08x)\n",
+		(unsigned int)gdk_host_self.lane, (unsigned int)gdk_host_self.rank, why,
+		(unsigned int)mask, (unsigned int)came);
+	abort();
+}
+
+/* warps has one element per 32 threads, the last one maybe of fewer lanes. */
+GDK_SLOW_FN void gdk_host_block_init(struct gdk_host_block *b, struct gdk_host_warp *warps,
+				     uint32_t size, uint32_t seed)
+{
+	uint32_t at, i, n;
+
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_cond_init(&b->cond, NULL);
+	b->size = b->threads = size;
+	b->came = b->round = 0;
+	b->word = 0;
+	b->warp = warps;
+	for (at = 0; at < size; at += GDK_HOST_LANES, warps++) {
+		n = size - at < GDK_HOST_LANES ? size - at : GDK_HOST_LANES;
+		pthread_mutex_init(&warps->lock, NULL);
+		warps->lanes = n == GDK_HOST_LANES ? UINT32_MAX : (1u << n) - 1;
+		warps->size = n;
+		warps->seed = seed * 2654435761u + at + 1;
+		for (i = 0; i < GDK_HOST_LANES; i++) {
+			warps->meeting[i].call = GDK_HOST_NOTHING;
+			pthread_cond_init(&warps->meeting[i].cond, NULL);
+		}
+	}
+}
+
+/* When every thread of it has left. */
+GDK_SLOW_FN void gdk_host_block_fini(struct gdk_host_block *b)
+{
+	uint32_t at, i;
+
+	for (at = 0; at < b->size; at += GDK_HOST_LANES) {
+		for (i = 0; i < GDK_HOST_LANES; i++)
+			pthread_cond_destroy(&b->warp[at / GDK_HOST_LANES].meeting[i].cond);
+		pthread_mutex_destroy(&b->warp[at / GDK_HOST_LANES].lock);
+	}
+	pthread_cond_destroy(&b->cond);
+	pthread_mutex_destroy(&b->lock);
+}
+
+GDK_SLOW_FN void gdk_host_enter(struct gdk_host_block *b, uint32_t rank)
+{
+	gdk_host_self.block = b;
+	gdk_host_self.warp = b->warp + rank / GDK_HOST_LANES;
+	gdk_host_self.rank = rank;
+	gdk_host_self.lane = rank % GDK_HOST_LANES;
+}
+
+/* False when ns are over; nobody waits for ever. */
+GDK_SLOW_FN int gdk_host_sleep(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
+{
+	struct timespec t;
+
+	t.tv_sec = (time_t)(until_ns / 1000000000u);
+	t.tv_nsec = (long)(until_ns % 1000000000u);
+	return pthread_cond_timedwait(cond, lock, &t) == 0;
+}
+
+GDK_SLOW_FN uint64_t gdk_host_time_ns(void)
+{
+	struct timespec t;
+
+	timespec_get(&t, TIME_UTC);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- warps; all with the warp's lock held ---- */
+
+/* The open meeting of this call, or a new one. */
+GDK_SLOW_FN struct gdk_host_meeting *gdk_host_find(struct gdk_host_warp *w,
+						   enum gdk_host_call call, uint32_t mask)
+{
+	struct gdk_host_meeting *m, *idle = NULL;
+
+	for (m = w->meeting; m < w->meeting + GDK_HOST_LANES; m++) {
+		if (m->call == GDK_HOST_NOTHING)
+			idle = m;
+		else if (!m->over && m->mask == mask && m->call == call)
+			return m;
+		else if (!m->over && m->mask == mask)
+			gdk_host_die("lanes of the mask are in different calls", mask, m->came);
+	}
+	if (!idle)
+		gdk_host_die("no meeting is free", mask, 0);
+	idle->call = call;
+	idle->mask = mask;
+	idle->came = idle->left = 0;
+	idle->over = 0;
+	return idle;
+}
+
+/* How many lanes a gathering is to have: all, one, or any number between. */
+GDK_SLOW_FN uint32_t gdk_host_want(struct gdk_host_warp *w)
+{
+	w->seed ^= w->seed << 13;
+	w->seed ^= w->seed >> 17;
+	w->seed ^= w->seed << 5;
+	switch (w->seed >> 8 & 3) {
+	case 0:
+		return GDK_HOST_LANES;
+	case 1:
+		return 1;
+	default:
+		return 1 + (w->seed >> 12) % w->size;
+	}
+}
+
+/* Ends a meeting if nobody else has to come. */
+GDK_SLOW_FN void gdk_host_settle(const struct gdk_host_warp *w, struct gdk_host_meeting *m,
+				 int time_is_over)
+{
+	const int gather = m->call == GDK_HOST_GATHER;
+	const uint32_t missing = (gather ? UINT32_MAX : m->mask) & w->lanes & ~m->came;
+
+	if (missing && !(gather && (time_is_over ||
+				    (uint32_t)__builtin_popcount(m->came) >= m->want)))
+		return;
+	m->over = 1;
+	if (gather)
+		m->mask = m->came;
+	pthread_cond_broadcast(&m->cond);
+}
+
+/* What the lane takes home: of a ballot and a match a mask, of a shuffle a value. */
+GDK_SLOW_FN uint64_t gdk_host_result(const struct gdk_host_meeting *m, uint64_t v, uint32_t from)
+{
+	uint32_t i, bits = 0;
+
+	if (m->call == GDK_HOST_SHUFFLE) {
+		if (!(m->came >> from & 1))
+			gdk_host_die("shuffle from a lane that is not here", m->mask, m->came);
+		return m->value[from];
+	}
+	if (m->call == GDK_HOST_GATHER)
+		return m->mask;
+	for (i = 0; i < GDK_HOST_LANES; i++)
+		if (m->came >> i & 1 && m->value[i] == v)
+			bits |= 1u << i;
+	return bits;
+}
+
+GDK_FN uint32_t gdk_host_warp_size(void)
+{
+	return gdk_host_self.warp ? gdk_host_self.warp->size : 1;
+}
+
+/* All lanes that the warp began with. */
+GDK_FN uint32_t gdk_host_warp_mask(void)
+{
+	return UINT32_MAX >> (GDK_HOST_LANES - gdk_host_warp_size());
+}
+
+GDK_FN uint32_t gdk_host_block_size(void)
+{
+	return gdk_host_self.block ? gdk_host_self.block->size : 1;
+}
+
+/* A call of a thread that is alone. */
+GDK_SLOW_FN uint64_t gdk_host_alone(enum gdk_host_call call, uint64_t v)
+{
+	return call == GDK_HOST_SHUFFLE || call == GDK_HOST_BALLOT ? v : 1;
+}
+
+/* One call of the lanes in mask (0: a gathering); v is this lane's value. */
+GDK_SLOW_FN uint64_t gdk_host_meet(enum gdk_host_call call, uint32_t mask, uint64_t v,
+				   uint32_t from)
+{
+	struct gdk_host_warp *w = gdk_host_self.warp;
+	const uint32_t bit = 1u << gdk_host_self.lane;
+	struct gdk_host_meeting *m;
+	uint64_t until, result;
+
+	if (!w)
+		return gdk_host_alone(call, v);
+	if (call != GDK_HOST_GATHER && !(mask & bit))
+		gdk_host_die("the mask lacks the calling lane", mask, 0);
+	pthread_mutex_lock(&w->lock);
+	m = gdk_host_find(w, call, mask);
+	if (!m->came)
+		m->want = gdk_host_want(w);
+	m->came |= bit;
+	m->value[gdk_host_self.lane] = v;
+	gdk_host_settle(w, m, 0);
+	until = gdk_host_time_ns() + (call == GDK_HOST_GATHER ? GDK_HOST_GATHER_NS :
+							GDK_HOST_LIMIT_S * 1000000000ull);
+	while (!m->over) {
+		if (gdk_host_sleep(&m->cond, &w->lock, until) || m->over)
+			continue;
+		if (call != GDK_HOST_GATHER)
+			gdk_host_die("a lane of the mask does not come", m->mask, m->came);
+		gdk_host_settle(w, m, 1);
+	}
+	result = gdk_host_result(m, call == GDK_HOST_BALLOT ? 1 : v, from % GDK_HOST_LANES);
+	m->left |= bit;
+	if (m->left == m->came)
+		m->call = GDK_HOST_NOTHING;
+	pthread_mutex_unlock(&w->lock);
+	return result;
+}
+
+/* ---- blocks ---- */
+
+/* With the block's lock held: the last one lets all go. */
+GDK_SLOW_FN int gdk_host_block_through(struct gdk_host_block *b)
+{
+	if (b->came < b->threads)
+		return 0;
+	b->came = 0;
+	b->round++;
+	pthread_cond_broadcast(&b->cond);
+	return 1;
+}
+
+GDK_SLOW_FN void gdk_host_block_sync(void)
+{
+	struct gdk_host_block *b = gdk_host_self.block;
+	const uint64_t until = gdk_host_time_ns() + GDK_HOST_LIMIT_S * 1000000000ull;
+	uint32_t round;
+
+	if (!b)
+		return;
+	pthread_mutex_lock(&b->lock);
+	round = b->round;
+	b->came++;
+	if (!gdk_host_block_through(b))
+		while (b->round == round)
+			if (!gdk_host_sleep(&b->cond, &b->lock, until) && b->round == round)
+				gdk_host_die("a thread of the block does not come", b->threads,
+					     b->came);
+	pthread_mutex_unlock(&b->lock);
+}
+
+GDK_SLOW_FN uint64_t gdk_host_block_bcast64(uint64_t v)
+{
+	struct gdk_host_block *b = gdk_host_self.block;
+
+	if (!b)
+		return v;
+	gdk_host_block_sync(); /* the last reader of an earlier value is through */
+	if (gdk_host_self.rank == 0)
+		b->word = v;
+	gdk_host_block_sync();
+	return b->word;
+}
+
+/* The lane ends: those who wait for it go on without it. */
+GDK_SLOW_FN void gdk_host_leave(void)
+{
+	struct gdk_host_block *b = gdk_host_self.block;
+	struct gdk_host_warp *w = gdk_host_self.warp;
+	struct gdk_host_meeting *m;
+
+	pthread_mutex_lock(&w->lock);
+	w->lanes &= ~(1u << gdk_host_self.lane);
+	for (m = w->meeting; m < w->meeting + GDK_HOST_LANES; m++)
+		if (m->call != GDK_HOST_NOTHING && !m->over)
+			gdk_host_settle(w, m, 0);
+	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_lock(&b->lock);
+	b->threads--;
+	if (b->came)
+		(void)gdk_host_block_through(b);
+	pthread_mutex_unlock(&b->lock);
+	gdk_host_self.block = NULL;
+	gdk_host_self.warp = NULL;
+	gdk_host_self.rank = gdk_host_self.lane = 0;
+}
+
+#endif
