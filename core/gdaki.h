@@ -57,6 +57,33 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 /* Raises the QP's abort word: every wait on it returns -ECANCELED. */
 doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp);
 
+/*
+ * A WQE or a CQE as text, for people:
+ *
+ *	WQE 5: RDMA_WRITE
+ *	  ctrl opmod 0x0 wqe_index 5 opcode 0x8 qpn 0xabcd ds 3 signature 0x0 ...
+ *	  raddr raddr 0x7f0012340000 rkey 0x12345
+ *	  data byte_count 64 lkey 0x54321 addr 0x7f0043210000
+ *
+ * One line a segment (ctrl, raddr, atomic, wait, data, inline; raw when the size
+ * does not fit the opcode), "name value" for each field, by its name in
+ * common/doca_gpunetio_verbs_def.h and in CPU byte order. The first line of a
+ * CQE says its kind; an error's last line is its syndrome, by number and name.
+ * The text is cut to size bytes and ends in 0; the two functions without an
+ * error return the length of the whole, as snprintf does. slots: how many of 64
+ * bytes there are at wqe; a WQE has up to 16.
+ * The same text in device code: gdk_print_wqe and gdk_print_cqe.
+ */
+size_t gdk_dump_wqe(char *buf, size_t size, const void *wqe, unsigned int slots);
+size_t gdk_dump_cqe(char *buf, size_t size, const void *cqe);
+
+/* What now stands in the slot of WQE index, or in the entry of CQE index, of an
+ * exported QP; both count from export or reset. */
+doca_error_t gdk_verbs_qp_dump_wqe(struct doca_gpu_verbs_qp *qp, uint64_t index, char *buf,
+				   size_t size);
+doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index, char *buf,
+				   size_t size);
+
 /* For the send_dbr_mode_ext field of doca_gpu_verbs_qp_init_attr_hl: no mode is
  * stated. With handler AUTO the library then takes a DBREC-less QP where the
  * device gives one, and a QP with DBREC where it does not. */

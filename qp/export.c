@@ -302,6 +302,7 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu, struct doca_gpu_verbs_q
 	/* The service forgets it first: its thread touches counter and register. */
 	if (x->service)
 		x->unmonitor(x->service, x);
+	gdk_export_warn_tail(x);
 	pthread_mutex_lock(&qp->qp->lock);
 	qp->qp->exported = NULL;
 	pthread_mutex_unlock(&qp->qp->lock);

@@ -46,6 +46,11 @@ enum doca_gpu_mem_type gdk_queue_mem_type(void);
 
 /* Writes a fresh state block; cqe_ci is the CQ's producer index. */
 doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci);
+/* Says so when slots were reserved or published and never rung, which is most
+ * likely a lost submit; a QP that has ended is left alone. */
+void gdk_export_warn_tail(struct gdk_export *x);
+/* From queue memory, which belongs to a GPU or is plain host memory (NULL). */
+doca_error_t gdk_queue_read(doca_gpu_t *gpu, void *dst, const void *src, size_t len);
 /* The producer index, modulo two laps, that a ring of CQEs shows; base is
  * where it was when the ring was last made invalid. */
 uint64_t gdk_cq_find_producer(const uint8_t *ring, uint32_t num, uint64_t base);

@@ -15,8 +15,7 @@
 #define CQE_BYTES 64u
 #define SYNDROME_WR_FLUSH 0x05
 
-/* Queue memory belongs to a GPU, or is plain host memory (NULL). */
-static doca_error_t mem_read(doca_gpu_t *gpu, void *dst, const void *src, size_t len)
+doca_error_t gdk_queue_read(doca_gpu_t *gpu, void *dst, const void *src, size_t len)
 {
 	if (gpu)
 		return gdk_gpu_read(gpu, dst, src, len);
@@ -24,7 +23,7 @@ static doca_error_t mem_read(doca_gpu_t *gpu, void *dst, const void *src, size_t
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t mem_write(doca_gpu_t *gpu, void *dst, const void *src, size_t len)
+static doca_error_t queue_write(doca_gpu_t *gpu, void *dst, const void *src, size_t len)
 {
 	if (gpu)
 		return gdk_gpu_write(gpu, dst, src, len);
@@ -42,7 +41,7 @@ static doca_error_t read_ring(const struct gdk_export *x, uint8_t **out)
 		gdk_err("CQ 0x%x: no memory for a copy of %zu bytes", x->cq->cqn, len);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	err = mem_read(x->cq->gpu, ring, x->cq->buf, len);
+	err = gdk_queue_read(x->cq->gpu, ring, x->cq->buf, len);
 	if (err != DOCA_SUCCESS) {
 		free(ring);
 		return err;
@@ -163,6 +162,39 @@ doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp)
 			     &raised, sizeof(raised));
 }
 
+/* ---- what was never rung ---- */
+
+/* Slots from rung on that are published: those whose ready word has their lap. */
+static uint64_t count_published(const struct gdk_qp_state *st)
+{
+	const uint32_t *ready = (const uint32_t *)(st + 1);
+	uint64_t i, n = 0;
+
+	for (i = st->rung; i < st->rung + st->depth; i++)
+		n += ready[i & (st->depth - 1)] == (uint32_t)(i >> st->depth_log2) + 1;
+	return n;
+}
+
+void gdk_export_warn_tail(struct gdk_export *x)
+{
+	struct doca_gpu_verbs_qp *qp = &x->pub;
+	struct gdk_qp_state *st = malloc(x->state_size);
+	uint64_t reserved = 0, published;
+
+	if (!st || gdk_gpu_read(qp->gpu_dev, st, x->state, x->state_size) != DOCA_SUCCESS ||
+	    (qp->qp_gpu && gdk_gpu_read(qp->gpu_dev, &reserved, &qp->qp_gpu->sq_rsvd_index,
+					sizeof(reserved)) != DOCA_SUCCESS))
+		goto out;
+	published = count_published(st);
+	reserved = reserved > st->rung + published ? reserved - st->rung : published;
+	if (reserved && !st->status && !st->abort_word)
+		gdk_warn("QP 0x%x: slots from %llu on were never rung: %llu reserved, %llu of them "
+			 "published", qp->qp->qpn, (unsigned long long)st->rung,
+			 (unsigned long long)reserved, (unsigned long long)published);
+out:
+	free(st);
+}
+
 /* ---- reset ---- */
 
 /*
@@ -210,7 +242,7 @@ static doca_error_t reset_cq(struct gdk_export *x, uint64_t *producer)
 	*producer = cq->collapsed ? 0 :
 				    gdk_cq_find_producer(ring, cq->cqe_num, x->dev.cq_sq.cqe_rsvd);
 	invalidate_ring(ring, cq->cqe_num, *producer);
-	err = mem_write(cq->gpu, cq->buf, ring, (size_t)cq->cqe_num * CQE_BYTES);
+	err = queue_write(cq->gpu, cq->buf, ring, (size_t)cq->cqe_num * CQE_BYTES);
 	free(ring);
 	return err;
 }
@@ -227,7 +259,7 @@ static doca_error_t reset_sq(struct gdk_export *x)
 	else
 		memset(qp->sq_buf, 0, len);
 	if (err == DOCA_SUCCESS)
-		err = mem_write(qp->umem_dbr->gpu, &qp->dbrec[1], &zero, sizeof(zero));
+		err = queue_write(qp->umem_dbr->gpu, &qp->dbrec[1], &zero, sizeof(zero));
 	return err;
 }
 
@@ -261,6 +293,7 @@ doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *
 
 	GDK_CHECK_ARG(qp != NULL);
 	x = gdk_to_export(qp);
+	gdk_export_warn_tail(x);
 	pthread_mutex_lock(&x->progress_lock);
 	err = reset_locked(x);
 	pthread_mutex_unlock(&x->progress_lock);

@@ -11,7 +11,7 @@
 #define GDK_DEBUG_PRINT(text) print(text)
 static void print(const char *text);
 
-#include "rig.h"
+#include "wqe_kinds.h"
 
 static char out[8192];
 static struct rig rig;
@@ -19,65 +19,6 @@ static struct rig rig;
 static void print(const char *text)
 {
 	strncat(out, text, sizeof(out) - strlen(out) - 1);
-}
-
-#define ADDR 0x1122334455667788u
-#define LADDR 0x8877665544332211u
-#define RKEY htobe32(0x00012345u)
-#define LKEY htobe32(0x00054321u)
-
-enum kind { NOP, WRITE, WRITE2, WRITE_IMM, READ, INLINE, INLINE_LONG, FA, CS, MFA4, MFA8, MCS4,
-	    MCS8, WAIT, DUMP, KINDS };
-
-#define OP(name) DOCA_GPUNETIO_IB_MLX5_OPCODE_##name
-
-/* One WQE of each kind, by its builder. */
-static void build(enum kind kind, uint64_t at)
-{
-	const struct gdk_atomic_ext ext = { 1, 2, 3, 4, 5, 6 };
-	struct doca_gpu_dev_verbs_wqe *w = gdk_get_wqe_ptr(&rig.qp, at);
-	struct doca_gpu_dev_verbs_wqe *w1 = gdk_get_wqe_ptr(&rig.qp, at + 1);
-	const uint32_t f = GDK_CE_ALWAYS;
-	const uint16_t i = (uint16_t)at;
-
-	switch (kind) {
-	case NOP:
-		return gdk_wqe_nop(&rig.qp, w, i, f);
-	case WRITE:
-		return gdk_wqe_rdma(&rig.qp, w, i, OP(RDMA_WRITE), f, 0, ADDR, RKEY, LADDR, LKEY,
-				    64);
-	case WRITE2:
-		return gdk_wqe_rdma2(&rig.qp, w, i, OP(RDMA_WRITE), f, 0, ADDR, RKEY, LADDR, LKEY,
-				     64, LADDR, LKEY, 1u << 29);
-	case WRITE_IMM:
-		return gdk_wqe_rdma(&rig.qp, w, i, OP(RDMA_WRITE_IMM), f, htobe32(7), ADDR, RKEY,
-				    LADDR, LKEY, 1u << 30);
-	case READ:
-		return gdk_wqe_rdma(&rig.qp, w, i, OP(RDMA_READ), f, 0, ADDR, RKEY, LADDR, LKEY, 1);
-	case INLINE:
-		return gdk_wqe_write_inl(&rig.qp, w, i, f, ADDR, RKEY, "twelve bytes", 12);
-	case INLINE_LONG:
-		return gdk_wqe_write_inl(&rig.qp, w, i, f, ADDR, RKEY,
-					 "thirteen bytes and a few more", 28);
-	case FA:
-		return gdk_wqe_atomic(&rig.qp, w, i, OP(ATOMIC_FA), f, ADDR, RKEY, LADDR, LKEY, 8,
-				      5, 0);
-	case CS:
-		return gdk_wqe_atomic(&rig.qp, w, i, OP(ATOMIC_CS), f, ADDR, RKEY, LADDR, LKEY, 8,
-				      5, 6);
-	case MFA4:
-	case MFA8:
-		return gdk_wqe_atomic_ext(&rig.qp, w, w1, i, OP(ATOMIC_MASKED_FA), f, ADDR, RKEY,
-					  LADDR, LKEY, kind == MFA4 ? 4 : 8, &ext);
-	case MCS4:
-	case MCS8:
-		return gdk_wqe_atomic_ext(&rig.qp, w, w1, i, OP(ATOMIC_MASKED_CS), f, ADDR, RKEY,
-					  LADDR, LKEY, kind == MCS4 ? 4 : 8, &ext);
-	case WAIT:
-		return gdk_wqe_wait(&rig.qp, w, i, f, 9, 0x123);
-	default:
-		return gdk_wqe_dump(&rig.qp, w, i, f, LADDR, LKEY, 8);
-	}
 }
 
 /* Reserves and builds at index 5 of a ring of 8; the five before are NOPs. */
@@ -91,7 +32,7 @@ static uint64_t prepare(enum kind kind)
 	cr_assert_eq(gdk_reserve(&rig.qp, 5 + slots, RIG_GPU, 0, &at), 0);
 	for (i = 0; i < 5; i++)
 		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
-	build(kind, 5);
+	build(&rig, kind, 5);
 	return 4 + slots;
 }
 
@@ -220,12 +161,12 @@ Test(debug_dev, second_slot)
 	rig_init(&rig, 8, RIG_DB, 0);
 	cr_assert_eq(gdk_reserve(&rig.qp, 7, RIG_GPU, 0, &at), 0);
 	for (at = 0; at < 7; at++)
-		build(NOP, at);
+		build(&rig, NOP, at);
 	gdk_post(&rig.qp, 0, 6, RIG_GPU, RIG_AUTO, 0);
 	rig_nic(&rig);
 	cr_assert_eq(gdk_wait(&rig.qp, 6, RIG_GPU), 0);
 	cr_assert_eq(gdk_reserve(&rig.qp, 2, RIG_GPU, 0, &at), 0);
-	build(MCS8, at);
+	build(&rig, MCS8, at);
 	*word(0, 0) = htobe32(16);
 	gdk_post(&rig.qp, at, at + 1, RIG_GPU, RIG_AUTO, 0);
 	cr_expect_eq(rig.st->rung, 7);

@@ -9,31 +9,7 @@
 #include <unistd.h>
 
 #include "../../core/log.h"
-
-static char text[65536];
-
-/* Redirects standard error into a pipe; capture_end returns what came. */
-static int pipe_fd[2], saved;
-
-static void capture_begin(void)
-{
-	cr_assert_eq(pipe(pipe_fd), 0);
-	saved = dup(STDERR_FILENO);
-	dup2(pipe_fd[1], STDERR_FILENO);
-}
-
-static const char *capture_end(void)
-{
-	ssize_t len, used = 0;
-
-	dup2(saved, STDERR_FILENO);
-	close(pipe_fd[1]);
-	while ((len = read(pipe_fd[0], text + used, sizeof(text) - 1 - (size_t)used)) > 0)
-		used += len;
-	text[used] = '\0';
-	close(pipe_fd[0]);
-	return text;
-}
+#include "../lib/capture.h"
 
 static const char *all_levels(const char *env)
 {

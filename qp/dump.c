@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * WQEs and CQEs as text, for the host: from memory of the caller's, or from an
+ * exported queue pair's queues wherever they are. The text is dump_dev.h's.
+ */
+#include <string.h>
+
+#include "../core/log.h"
+#include "device/gdk/dump_dev.h"
+#include "export.h"
+
+#define MAX_SLOTS 16u /* of one WQE: 63 segments */
+
+size_t gdk_dump_wqe(char *buf, size_t size, const void *wqe, unsigned int slots)
+{
+	uint64_t copy[MAX_SLOTS * 8]; /* aligned */
+	struct gdk_wqe_view v = { .ring = (const uint8_t *)copy, .mask = UINT64_MAX };
+	struct gdk_text t;
+
+	slots = slots < MAX_SLOTS ? slots : MAX_SLOTS;
+	v.limit = slots * 4;
+	gdk_text_start(&t, buf, size);
+	if (slots) {
+		memcpy(copy, wqe, slots * sizeof(struct doca_gpu_dev_verbs_wqe));
+		gdk_text_wqe(&t, &v);
+	}
+	return t.len;
+}
+
+size_t gdk_dump_cqe(char *buf, size_t size, const void *cqe)
+{
+	uint64_t copy[8];
+	const struct gdk_wqe_view v = { (const uint8_t *)copy, 0, UINT64_MAX, 4 };
+	struct gdk_text t;
+
+	memcpy(copy, cqe, sizeof(copy));
+	gdk_text_start(&t, buf, size);
+	gdk_text_cqe(&t, &v);
+	return t.len;
+}
+
+doca_error_t gdk_verbs_qp_dump_wqe(struct doca_gpu_verbs_qp *qp, uint64_t index, char *buf,
+				   size_t size)
+{
+	struct doca_gpu_dev_verbs_wqe wqe[MAX_SLOTS];
+	const uint8_t *ring;
+	unsigned int i;
+	uint32_t num;
+
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(buf != NULL);
+	ring = gdk_to_export(qp)->dev.sq_wqe_daddr;
+	num = qp->qp->sq_num;
+	for (i = 0; i < MAX_SLOTS && i < num; i++) {
+		doca_error_t err = gdk_queue_read(qp->qp->gpu, &wqe[i],
+						  ring + (index + i) % num * sizeof(wqe[0]),
+						  sizeof(wqe[0]));
+		if (err != DOCA_SUCCESS)
+			return err;
+	}
+	(void)gdk_dump_wqe(buf, size, wqe, i);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index, char *buf,
+				   size_t size)
+{
+	const struct doca_verbs_cq_t *cq;
+	struct gdk_export *x;
+	uint64_t cqe[8], at;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(buf != NULL);
+	x = gdk_to_export(qp);
+	cq = x->cq;
+	at = (index + x->dev.cq_sq.cqe_rsvd) % cq->cqe_num;
+	err = gdk_queue_read(cq->gpu, cqe, (const uint8_t *)cq->buf + at * sizeof(cqe),
+			     sizeof(cqe));
+	if (err == DOCA_SUCCESS)
+		(void)gdk_dump_cqe(buf, size, cqe);
+	return err;
+}

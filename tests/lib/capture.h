@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Standard error redirected into a pipe: capture_begin, then capture_end, which
+ * returns what came (at most a pipe's 64 KiB).
+ */
+#ifndef CAPTURE_H
+#define CAPTURE_H
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static char capture_text[65536];
+static int capture_pipe[2], capture_saved;
+
+static inline void capture_begin(void)
+{
+	if (pipe(capture_pipe))
+		abort();
+	capture_saved = dup(STDERR_FILENO);
+	dup2(capture_pipe[1], STDERR_FILENO);
+}
+
+static inline const char *capture_end(void)
+{
+	ssize_t len, used = 0;
+
+	dup2(capture_saved, STDERR_FILENO);
+	close(capture_saved);
+	close(capture_pipe[1]);
+	while ((len = read(capture_pipe[0], capture_text + used,
+			   sizeof(capture_text) - 1 - (size_t)used)) > 0)
+		used += len;
+	capture_text[used] = 0;
+	close(capture_pipe[0]);
+	return capture_text;
+}
+
+#endif

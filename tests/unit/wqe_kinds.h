@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* One WQE of each kind that there is a builder for. */
+#ifndef WQE_KINDS_H
+#define WQE_KINDS_H
+
+#include "rig.h"
+
+#define ADDR 0x1122334455667788u
+#define LADDR 0x8877665544332211u
+#define RKEY htobe32(0x00012345u)
+#define LKEY htobe32(0x00054321u)
+
+enum kind { NOP, WRITE, WRITE2, WRITE_IMM, READ, INLINE, INLINE_LONG, FA, CS, MFA4, MFA8, MCS4,
+	    MCS8, WAIT, DUMP, KINDS };
+
+#define OP(name) DOCA_GPUNETIO_IB_MLX5_OPCODE_##name
+
+/* One WQE of each kind, by its builder. */
+static inline void build(struct rig *r, enum kind kind, uint64_t at)
+{
+	const struct gdk_atomic_ext ext = { 1, 2, 3, 4, 5, 6 };
+	struct doca_gpu_dev_verbs_wqe *w = gdk_get_wqe_ptr(&r->qp, at);
+	struct doca_gpu_dev_verbs_wqe *w1 = gdk_get_wqe_ptr(&r->qp, at + 1);
+	const uint32_t f = GDK_CE_ALWAYS;
+	const uint16_t i = (uint16_t)at;
+
+	switch (kind) {
+	case NOP:
+		return gdk_wqe_nop(&r->qp, w, i, f);
+	case WRITE:
+		return gdk_wqe_rdma(&r->qp, w, i, OP(RDMA_WRITE), f, 0, ADDR, RKEY, LADDR, LKEY,
+				    64);
+	case WRITE2:
+		return gdk_wqe_rdma2(&r->qp, w, i, OP(RDMA_WRITE), f, 0, ADDR, RKEY, LADDR, LKEY,
+				     64, LADDR, LKEY, 1u << 29);
+	case WRITE_IMM:
+		return gdk_wqe_rdma(&r->qp, w, i, OP(RDMA_WRITE_IMM), f, htobe32(7), ADDR, RKEY,
+				    LADDR, LKEY, 1u << 30);
+	case READ:
+		return gdk_wqe_rdma(&r->qp, w, i, OP(RDMA_READ), f, 0, ADDR, RKEY, LADDR, LKEY, 1);
+	case INLINE:
+		return gdk_wqe_write_inl(&r->qp, w, i, f, ADDR, RKEY, "twelve bytes", 12);
+	case INLINE_LONG:
+		return gdk_wqe_write_inl(&r->qp, w, i, f, ADDR, RKEY,
+					 "thirteen bytes and a few more", 28);
+	case FA:
+		return gdk_wqe_atomic(&r->qp, w, i, OP(ATOMIC_FA), f, ADDR, RKEY, LADDR, LKEY, 8,
+				      5, 0);
+	case CS:
+		return gdk_wqe_atomic(&r->qp, w, i, OP(ATOMIC_CS), f, ADDR, RKEY, LADDR, LKEY, 8,
+				      5, 6);
+	case MFA4:
+	case MFA8:
+		return gdk_wqe_atomic_ext(&r->qp, w, w1, i, OP(ATOMIC_MASKED_FA), f, ADDR, RKEY,
+					  LADDR, LKEY, kind == MFA4 ? 4 : 8, &ext);
+	case MCS4:
+	case MCS8:
+		return gdk_wqe_atomic_ext(&r->qp, w, w1, i, OP(ATOMIC_MASKED_CS), f, ADDR, RKEY,
+					  LADDR, LKEY, kind == MCS4 ? 4 : 8, &ext);
+	case WAIT:
+		return gdk_wqe_wait(&r->qp, w, i, f, 9, 0x123);
+	default:
+		return gdk_wqe_dump(&r->qp, w, i, f, LADDR, LKEY, 8);
+	}
+}
+
+#endif
