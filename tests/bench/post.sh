@@ -126,6 +126,7 @@ for w in $who; do run "$w" table; done
 echo "== table: M WQE/s verified; 'free': no availability check, no consumer"
 table table
 echo "(a) a doorbell every 1024th, none in the free run  (b) 28 bytes carried in the WQE"
+echo "free '-': posters overtook their own ring, and doorbells were lost"
 [ "${MATRIX:-1}" = 0 ] && exit $bad
 for w in $who; do run "$w" matrix --matrix --ms 6; done
 echo "== matrix: exclusive: 1 thread or warp per QP; CTA: 256 threads per QP; GPU: 132x32 threads"
