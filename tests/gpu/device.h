@@ -22,6 +22,7 @@
 #endif
 
 #define GT_QPS 64
+#define GT_BLOCK_MAX 256 /* threads */
 #define GT_RUNNING 0x7f7f7f7f
 #define GT_EBADDATA 4242 /* status: completed, and the data was not there */
 
@@ -34,6 +35,11 @@ enum gt_op {
 	GT_GET_MCST,   /* get with a dump, blocking */
 	GT_CAS,	       /* counter k goes from k to its value */
 	GT_LOW,	       /* by hand: an unsignalled NOP and a write, one publication */
+	GT_LOW_BF,     /* by hand, the WQE's copy in shared memory for BlueFlame */
+	GT_HANDLER,    /* put with the handler named in the kernel, not AUTO */
+	GT_BARE_PUT,   /* put of what the host wrote; cells of any length */
+	GT_BARE_GET,
+	GT_IMM,	       /* writes whose immediate is their slot's index, and NOPs */
 	GT_MIX,	       /* gt_kind() says which */
 	GT_HOLE,       /* thread 0 reserves a slot that stays empty; all wait for it */
 	GT_DENIED,     /* thread 0 writes with a wrong key; all wait for it */
@@ -53,11 +59,23 @@ enum gt_kind {
 	GT_KINDS,
 };
 
+/* How a thread waits for what it posted. */
+enum gt_wait {
+	GT_WAIT,      /* wait(ticket) */
+	GT_FLUSH,     /* wait() for all that was reserved */
+	GT_POLL_AT,   /* poll_cq_at */
+	GT_POLL_ONE,  /* poll_one_cq_at until it is there */
+	GT_IN_TURN,   /* the four above; all WQEs have one slot and a CQE */
+	GT_BY_TICKET, /* the first two */
+	GT_POLL_NEXT, /* poll_cq of as many CQEs as were posted; alone on the QP */
+	GT_COLLAPSED, /* poll_cq_collapsed_at */
+};
+
 struct gt_job {
 	struct doca_gpu_dev_verbs_qp *qp[GT_QPS];
 	uint32_t nqps;
 	uint32_t by_thread; /* thread t uses qp[t mod nqps]; else block b does */
-	uint32_t op, mode, scope;
+	uint32_t op, mode, scope, handler, wait, code_opt;
 	uint32_t blocks, threads, iters, size;
 	uint32_t batch; /* waits after so many operations */
 	uint32_t seed;

@@ -11,8 +11,8 @@
 #define SMS 132 /* of an H200: one block on each */
 
 static const char *const op_name[GT_OPS] = {
-	"put", "p", "signal", "put_signal", "get", "get_mcst", "cas", "low", "mix", "hole",
-	"denied",
+	"put", "p", "signal", "put_signal", "get", "get_mcst", "cas", "low", "low_bf", "handler",
+	"bare_put", "bare_get", "imm", "mix", "hole", "denied",
 };
 static const char *const mode_name[] = { "exclusive", "cta", "gpu" };
 static const char *const scope_name[] = { "thread", "warp", "block" };
@@ -37,6 +37,12 @@ static bool slow(const struct gt_case *c)
 	return c->queues_on_gpu || c->payload_on_gpu;
 }
 
+/* Then the index of a CQE is that of a WQE. */
+static bool has_cqe_per_slot(enum gt_op op)
+{
+	return op != GT_LOW && op != GT_MIX && op != GT_IMM;
+}
+
 /* The shape that a sharing mode allows: who shares a QP. */
 static struct gt_case shape(enum gt_op op, int mode, int scope, int handler, int mem)
 {
@@ -50,6 +56,7 @@ static struct gt_case shape(enum gt_op op, int mode, int scope, int handler, int
 	c.threads = mode == MODE(EXCLUSIVE) ? group : slow(&c) ? 32 : 96;
 	c.iters = slow(&c) ? 2 : mode == MODE(EXCLUSIVE) ? 200 : 16;
 	c.batch = op == GT_GET ? 1 : 4;
+	c.wait = has_cqe_per_slot(op) ? GT_IN_TURN : GT_BY_TICKET;
 	if (op == GT_CAS)
 		c.iters = 8;
 	return c;
@@ -61,7 +68,7 @@ static void operations(void)
 	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
 	unsigned int turn = 0;
 
-	for (int op = GT_PUT; op <= GT_MIX; op++)
+	for (int op = GT_PUT; op <= GT_LOW; op++)
 		for (int mode = 0; mode < 3; mode++)
 			for (int scope = 0; scope < (op == GT_PUT ? 2 : 1); scope++)
 				add(NULL, shape(op, mode, scope, handlers[turn++ % 4], 0));
@@ -77,6 +84,75 @@ static void handlers(void)
 			add(NULL, shape(GT_MIX, MODE(GPU), THREAD, handlers[h], mem));
 			add(NULL, shape(GT_MIX, MODE(EXCLUSIVE), THREAD, handlers[h], mem));
 		}
+}
+
+/* Ways to ring, and to wait, that the operations above do not take. */
+static void ways(void)
+{
+	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
+	struct gt_case c;
+
+	for (int h = 0; h < 4; h++) {
+		add(NULL, shape(GT_HANDLER, MODE(GPU), THREAD, handlers[h], 0));
+		add(NULL, shape(GT_MIX, MODE(CTA), THREAD, handlers[h], 0));
+		c = shape(GT_PUT, MODE(GPU), THREAD, handlers[h], 0);
+		c.collapsed = true;
+		c.wait = GT_COLLAPSED;
+		add("collapsed", c);
+		c = shape(GT_PUT, MODE(EXCLUSIVE), THREAD, handlers[h], 0);
+		c.wait = GT_POLL_NEXT;
+		add("poll_next", c);
+	}
+	for (int mode = 0; mode < 3; mode++)
+		add(NULL, shape(GT_LOW_BF, mode, THREAD, E2E_BF, 0));
+	c = shape(GT_PUT, MODE(GPU), THREAD, E2E_DB, 0);
+	c.code_opt = DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK;
+	c.depth = 32768;
+	add("unchecked", c);
+	c.scope = WARP;
+	add("unchecked", c);
+}
+
+static void order(void)
+{
+	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
+	struct gt_case c;
+
+	for (int h = 0; h < 4; h++) {
+		c = shape(GT_IMM, MODE(GPU), THREAD, handlers[h], 0);
+		c.run = gt_run_imm;
+		c.threads = 64;
+		c.iters = 7;
+		add(NULL, c);
+	}
+}
+
+/* For a checker that makes kernels many times slower. */
+static void small(void)
+{
+	static const enum gt_op ops[] = { GT_PUT, GT_P, GT_PUT_SIGNAL, GT_GET, GT_LOW_BF, GT_MIX };
+	struct gt_case c;
+	char what[40];
+
+	for (unsigned int i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		c = shape(ops[i], MODE(GPU), THREAD, ops[i] == GT_LOW_BF ? E2E_BF : E2E_DB, 0);
+		c.blocks = 2;
+		c.threads = 32;
+		c.iters = 4;
+		snprintf(what, sizeof(what), "small %s", op_name[ops[i]]);
+		add(what, c);
+	}
+}
+
+static void huge(void)
+{
+	struct gt_case c = shape(GT_BARE_PUT, MODE(EXCLUSIVE), THREAD, E2E_DB, 0);
+
+	c.run = gt_run_huge;
+	c.blocks = c.nqps = c.iters = c.batch = 1;
+	add("huge put", c);
+	c.op = GT_BARE_GET;
+	add("huge get", c);
 }
 
 static void sizes(void)
@@ -164,9 +240,13 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 	out_end = cases + max;
 	operations();
 	handlers();
+	ways();
+	order();
 	sizes();
 	crowds();
 	resets();
 	endings();
+	huge();
+	small();
 	return (unsigned int)(out - cases);
 }

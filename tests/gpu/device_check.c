@@ -130,6 +130,8 @@ static uint32_t slots_of(const struct gt_job *job, uint64_t k)
 	if (job->op == GT_MIX)
 		return kind == GT_KIND_LOW_PAIR || kind == GT_KIND_LOW_NO_DB ||
 		       kind == GT_KIND_LONG ? 2 : 1;
+	if (job->op == GT_IMM)
+		return k % 3 == 0 ? 2 : 1;
 	return job->op == GT_PUT_SIGNAL || job->op == GT_LOW || job->op == GT_GET_MCST ? 2 : 1;
 }
 

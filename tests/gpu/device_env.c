@@ -65,18 +65,21 @@ void gt_qps_open(struct gt_env *env, struct gt_qps *qps, const struct gt_case *c
 	E2E_REQUIRE(c->nqps && c->nqps <= GT_QPS);
 	memset(qps, 0, sizeof(*qps));
 	for (qps->num = 0; qps->num < c->nqps; qps->num++)
-		e2e_qp_open(&env->nic, &qps->qp[qps->num], c->handler, c->depth);
+		E2E_REQUIRE(!e2e_qp_try(&env->nic, &qps->qp[qps->num], c->handler, c->depth,
+					c->collapsed));
+}
+
+void gt_connect_to(struct gt_env *env, struct e2e_qp *qp, uint32_t qpn, struct e2e_path path)
+{
+	E2E_REQUIRE(!e2e_connect(&env->nic, qp->hl->qp, &env->nic.gid, qpn, path));
+	if (qp->hl->nic_handler == E2E_PROXY && !qp->has_proxy)
+		e2e_proxy_begin(qp);
 }
 
 void gt_qps_connect(struct gt_env *env, struct gt_qps *qps, struct e2e_path path)
 {
-	for (uint32_t i = 0; i < qps->num; i++) {
-		struct e2e_qp *qp = &qps->qp[i];
-
-		E2E_REQUIRE(!e2e_connect(&env->nic, qp->hl->qp, &env->nic.gid, qp->qpn, path));
-		if (qp->hl->nic_handler == E2E_PROXY && !qp->has_proxy)
-			e2e_proxy_begin(qp);
-	}
+	for (uint32_t i = 0; i < qps->num; i++)
+		gt_connect_to(env, &qps->qp[i], qps->qp[i].qpn, path);
 }
 
 void gt_qps_close(struct gt_qps *qps)
@@ -95,7 +98,8 @@ int gt_prepare(struct gt_env *env, const struct gt_case *c, const struct gt_qps 
 
 	*job = (struct gt_job){
 		.nqps = c->nqps, .by_thread = c->by_thread, .op = c->op, .mode = c->mode,
-		.scope = c->scope, .blocks = c->blocks, .threads = c->threads,
+		.scope = c->scope, .handler = c->handler, .wait = c->wait,
+		.code_opt = c->code_opt, .blocks = c->blocks, .threads = c->threads,
 		.iters = c->iters, .size = c->size, .batch = c->batch, .seed = ++seed,
 		.lkey_be = htobe32(r->mr->lkey), .rkey_be = htobe32(r->mr->rkey),
 		.nic = r->nic, .gpu = r->gpu, .src = 0, .dst = GT_PART, .old = 2 * GT_PART,

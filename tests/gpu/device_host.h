@@ -39,8 +39,9 @@ struct gt_case {
 	enum doca_gpu_dev_verbs_resource_sharing_mode mode;
 	enum doca_gpu_dev_verbs_exec_scope scope;
 	enum doca_gpu_dev_verbs_nic_handler handler;
-	uint32_t depth, nqps, by_thread, blocks, threads, iters, size, batch;
-	bool queues_on_gpu, payload_on_gpu;
+	enum gt_wait wait;
+	uint32_t depth, nqps, by_thread, blocks, threads, iters, size, batch, code_opt;
+	bool queues_on_gpu, payload_on_gpu, collapsed;
 };
 
 struct gt_qps {
@@ -58,6 +59,7 @@ void gt_die(void) __attribute__((noreturn));
 
 void gt_qps_open(struct gt_env *env, struct gt_qps *qps, const struct gt_case *c);
 void gt_qps_connect(struct gt_env *env, struct gt_qps *qps, struct e2e_path path);
+void gt_connect_to(struct gt_env *env, struct e2e_qp *qp, uint32_t qpn, struct e2e_path path);
 void gt_qps_close(struct gt_qps *qps);
 extern const struct e2e_path gt_good_path;
 
@@ -80,6 +82,8 @@ int gt_run_ops(struct gt_env *env, const struct gt_case *c);
 int gt_run_reset(struct gt_env *env, const struct gt_case *c);
 int gt_run_abort(struct gt_env *env, const struct gt_case *c);
 int gt_run_denied(struct gt_env *env, const struct gt_case *c);
+int gt_run_imm(struct gt_env *env, const struct gt_case *c);
+int gt_run_huge(struct gt_env *env, const struct gt_case *c);
 int gt_run_gone(struct gt_env *env, const struct gt_case *c);
 
 /* The cases; returns how many there are. */

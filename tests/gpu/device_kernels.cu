@@ -15,11 +15,14 @@
 #define CAT(a, b) CAT_(a, b)
 
 static constexpr auto mode = CAT(DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_, GT_MODE);
-static constexpr auto nic_handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO;
+#define HANDLER(h) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##h
+
+static constexpr auto nic_handler = HANDLER(AUTO);
 static constexpr auto THREAD = DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD;
 static constexpr auto WARP = DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP;
 static constexpr auto ADD = DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD;
 static constexpr auto SIGNALLED = DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE;
+static constexpr auto SKIP_DB = DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING;
 static constexpr auto UNSIGNALLED = DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_ERROR_UPDATE;
 
 typedef enum doca_gpu_dev_verbs_exec_scope scope_type;
@@ -129,6 +132,69 @@ __device__ static int post_low(const struct gt_job &j, qp_type *qp, const struct
 	return 0;
 }
 
+/* A copy of the WQE in shared memory goes to the register. */
+__device__ static int post_low_bf(const struct gt_job &j, qp_type *qp, const struct op_at &o,
+				  ticket_type *t)
+{
+	__shared__ __align__(64) struct doca_gpu_dev_verbs_wqe copy[GT_BLOCK_MAX];
+	struct doca_gpu_dev_verbs_wqe *wqe = &copy[threadIdx.x];
+	int err = gdk_reserve(qp, 1, mode, 0, t);
+
+	if (err)
+		return err;
+	doca_gpu_dev_verbs_wqe_prepare_write(qp, wqe, (uint16_t)*t,
+					     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, SIGNALLED, 0,
+					     o.dst.addr, o.dst.key, o.src.addr, o.src.key, j.size);
+	doca_gpu_dev_verbs_wqe_prepare_write(qp, slot(qp, *t), (uint16_t)*t,
+					     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, SIGNALLED, 0,
+					     o.dst.addr, o.dst.key, o.src.addr, o.src.key, j.size);
+	doca_gpu_dev_verbs_mark_wqes_ready<mode>(qp, *t, *t);
+	doca_gpu_dev_verbs_submit_bf<mode>(qp, *t + 1, wqe);
+	return 0;
+}
+
+/* Every third operation has a NOP before it, every second does not ring. */
+__device__ static int post_imm(const struct gt_job &j, qp_type *qp, const struct op_at &o,
+			       ticket_type *t)
+{
+	const uint32_t nops = o.k % 3 == 0, code_opt = o.k % 2 ? SKIP_DB : 0;
+	uint64_t at;
+	int err = gdk_reserve(qp, nops + 1, mode, 0, &at);
+
+	*t = at + nops;
+	if (err)
+		return err;
+	if (nops)
+		doca_gpu_dev_verbs_wqe_prepare_nop(qp, slot(qp, at), (uint16_t)at, UNSIGNALLED);
+	doca_gpu_dev_verbs_wqe_prepare_write(
+		qp, slot(qp, *t), (uint16_t)*t, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE_IMM,
+		SIGNALLED, doca_gpu_dev_verbs_bswap32((uint32_t)*t), o.dst.addr, o.dst.key,
+		o.src.addr, o.src.key, j.size);
+	doca_gpu_dev_verbs_mark_wqes_ready<mode>(qp, at, *t);
+	doca_gpu_dev_verbs_submit<mode>(qp, *t + 1, code_opt);
+	return 0;
+}
+
+template <enum doca_gpu_dev_verbs_nic_handler handler>
+__device__ static void put_by(const struct gt_job &j, qp_type *qp, const struct op_at &o,
+			      ticket_type *t)
+{
+	doca_gpu_dev_verbs_put<mode, handler>(qp, o.dst, o.src, j.size, t, j.code_opt);
+}
+
+__device__ static void post_put_by(const struct gt_job &j, qp_type *qp, const struct op_at &o,
+				   ticket_type *t)
+{
+	if (j.handler == HANDLER(CPU_PROXY))
+		put_by<HANDLER(CPU_PROXY)>(j, qp, o, t);
+	else if (j.handler == HANDLER(GPU_SM_DB))
+		put_by<HANDLER(GPU_SM_DB)>(j, qp, o, t);
+	else if (j.handler == HANDLER(GPU_SM_NO_DBR))
+		put_by<HANDLER(GPU_SM_NO_DBR)>(j, qp, o, t);
+	else
+		put_by<HANDLER(GPU_SM_BF)>(j, qp, o, t);
+}
+
 /* A masked compare-and-swap, a WQE of two slots: whatever the first word of the
  * cell is becomes its value; the old one, which is 0 but once, lands in old. */
 __device__ static int post_long(const struct gt_job &j, qp_type *qp, const struct op_at &o,
@@ -153,8 +219,7 @@ __device__ static int post_long(const struct gt_job &j, qp_type *qp, const struc
 __device__ static void post_put_no_db(const struct gt_job &j, qp_type *qp, const struct op_at &o,
 				      ticket_type *t)
 {
-	doca_gpu_dev_verbs_put<mode, nic_handler, THREAD>(
-		qp, o.dst, o.src, j.size, t, DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING);
+	doca_gpu_dev_verbs_put<mode, nic_handler, THREAD>(qp, o.dst, o.src, j.size, t, SKIP_DB);
 }
 
 __device__ static void post_get(const struct gt_job &j, qp_type *qp, const struct op_at &o,
@@ -185,7 +250,7 @@ __device__ static int post_mix(const struct gt_job &j, qp_type *qp, const struct
 	case GT_KIND_LOW_PAIR:
 		return post_low(j, qp, o, t, 0);
 	case GT_KIND_LOW_NO_DB:
-		return post_low(j, qp, o, t, DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING);
+		return post_low(j, qp, o, t, SKIP_DB);
 	case GT_KIND_LONG:
 		return post_long(j, qp, o, t);
 	default:
@@ -197,8 +262,15 @@ __device__ static int post_mix(const struct gt_job &j, qp_type *qp, const struct
 template <int op, scope_type scope>
 __device__ int post(const struct gt_job &j, qp_type *qp, const struct op_at &o, ticket_type *t)
 {
-	if constexpr (op == GT_PUT)
-		doca_gpu_dev_verbs_put<mode, nic_handler, scope>(qp, o.dst, o.src, j.size, t);
+	if constexpr (op == GT_PUT || op == GT_BARE_PUT)
+		doca_gpu_dev_verbs_put<mode, nic_handler, scope>(qp, o.dst, o.src, j.size, t,
+								 j.code_opt);
+	if constexpr (op == GT_HANDLER)
+		post_put_by(j, qp, o, t);
+	if constexpr (op == GT_LOW_BF)
+		return post_low_bf(j, qp, o, t);
+	if constexpr (op == GT_IMM)
+		return post_imm(j, qp, o, t);
 	if constexpr (op == GT_P)
 		post_p<scope>(j, qp, o, t);
 	if constexpr (op == GT_SIGNAL)
@@ -207,7 +279,7 @@ __device__ int post(const struct gt_job &j, qp_type *qp, const struct op_at &o, 
 	if constexpr (op == GT_PUT_SIGNAL)
 		doca_gpu_dev_verbs_put_signal<ADD, mode, nic_handler, scope>(
 			qp, o.dst, o.src, j.size, o.counter, o.old, 1, t);
-	if constexpr (op == GT_GET)
+	if constexpr (op == GT_GET || op == GT_BARE_GET)
 		post_get(j, qp, o, t);
 	if constexpr (op == GT_GET_MCST)
 		doca_gpu_dev_verbs_get<mode, nic_handler, scope, DOCA_GPUNETIO_VERBS_MCST_ENABLED,
@@ -223,6 +295,40 @@ __device__ int post(const struct gt_job &j, qp_type *qp, const struct op_at &o, 
 	return 0;
 }
 
+__device__ static int poll_one(struct doca_gpu_dev_verbs_cq *cq, uint64_t index)
+{
+	int err;
+
+	while ((err = doca_gpu_dev_verbs_poll_one_cq_at<mode>(cq, index)) == EBUSY)
+		;
+	return err;
+}
+
+/* Until the WQE of t is complete, posted with `posted` others since the last wait. */
+__device__ static int wait_for(const struct gt_job &j, qp_type *qp, ticket_type t, uint32_t posted,
+			       uint64_t turn)
+{
+	struct doca_gpu_dev_verbs_cq *cq = doca_gpu_dev_verbs_qp_get_cq_sq(qp);
+	uint32_t how = j.wait;
+
+	if (how == GT_IN_TURN || how == GT_BY_TICKET)
+		how = (uint32_t)(turn % (how == GT_IN_TURN ? 4 : 2));
+	switch (how) {
+	case GT_WAIT:
+		return doca_gpu_dev_verbs_wait<mode>(qp, t);
+	case GT_FLUSH:
+		return doca_gpu_dev_verbs_wait<mode>(qp);
+	case GT_POLL_AT:
+		return doca_gpu_dev_verbs_poll_cq_at<mode>(cq, t);
+	case GT_POLL_ONE:
+		return poll_one(cq, t);
+	case GT_POLL_NEXT:
+		return doca_gpu_dev_verbs_poll_cq<mode>(cq, posted);
+	default:
+		return doca_gpu_dev_verbs_poll_cq_collapsed_at<mode>(qp, t);
+	}
+}
+
 /* Lanes of one operation must give up together. */
 template <scope_type scope>
 __device__ bool somebody(bool failed)
@@ -236,17 +342,22 @@ template <int op, scope_type scope>
 __device__ int run(const struct gt_job &j, qp_type *qp, uint64_t thread)
 {
 	constexpr bool got = op == GT_GET || op == GT_GET_MCST;
+	constexpr bool bare = op == GT_BARE_PUT || op == GT_BARE_GET;
+	uint32_t posted = 0;
 	ticket_type t;
 	int err = 0;
 
 	for (uint32_t i = 0; i < j.iters; i++) {
 		const struct op_at o = op_at(j, thread * j.iters + i);
 
-		if (op != GT_P && op != GT_SIGNAL && op != GT_CAS)
+		if (op != GT_P && op != GT_SIGNAL && op != GT_CAS && !bare)
 			stamp(j, o);
 		err = post<op, scope>(j, qp, o, &t);
-		if (!err && ((i + 1) % j.batch == 0 || i + 1 == j.iters))
-			err = doca_gpu_dev_verbs_wait<mode>(qp, t);
+		posted++;
+		if (!err && (posted == j.batch || i + 1 == j.iters)) {
+			err = wait_for(j, qp, t, posted, thread + i);
+			posted = 0;
+		}
 		if (!err && got && j.batch == 1)
 			err = compare(j, o);
 		if (somebody<scope>(err != 0))
@@ -273,9 +384,7 @@ __device__ static int wait_somehow(qp_type *qp, uint64_t index, uint64_t thread)
 			err = gdk_reserve(qp, 1, mode, 0, &at);
 		return err;
 	default:
-		while ((err = doca_gpu_dev_verbs_poll_one_cq_at<mode>(cq, index)) == EBUSY)
-			;
-		return err;
+		return poll_one(cq, index);
 	}
 }
 

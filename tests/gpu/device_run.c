@@ -93,13 +93,6 @@ static int check_error(struct gt_qps *qps, int syndrome, int wqe)
 	return 0;
 }
 
-static void connect_to(struct gt_env *env, struct e2e_qp *qp, uint32_t qpn, struct e2e_path path)
-{
-	E2E_REQUIRE(!e2e_connect(&env->nic, qp->hl->qp, &env->nic.gid, qpn, path));
-	if (qp->hl->nic_handler == E2E_PROXY)
-		e2e_proxy_begin(qp);
-}
-
 /* All threads wait on QP 0, for WQE 1 or for a slot. */
 static int run_to_error(struct gt_env *env, const struct gt_case *c, struct gt_qps *qps,
 			int syndrome, int wqe)
@@ -119,8 +112,8 @@ int gt_run_denied(struct gt_env *env, const struct gt_case *c)
 	int rc;
 
 	gt_qps_open(env, &qps, c);
-	connect_to(env, &qps.qp[0], qps.qp[1].qpn, gt_good_path);
-	connect_to(env, &qps.qp[1], qps.qp[0].qpn, gt_good_path);
+	gt_connect_to(env, &qps.qp[0], qps.qp[1].qpn, gt_good_path);
+	gt_connect_to(env, &qps.qp[1], qps.qp[0].qpn, gt_good_path);
 	rc = run_to_error(env, c, &qps, SYNDROME_REMOTE_ACCESS, 1);
 	gt_qps_close(&qps);
 	return rc;
@@ -134,7 +127,7 @@ int gt_run_gone(struct gt_env *env, const struct gt_case *c)
 	int rc;
 
 	gt_qps_open(env, &qps, c);
-	connect_to(env, &qps.qp[0], NOBODY, path);
+	gt_connect_to(env, &qps.qp[0], NOBODY, path);
 	rc = run_to_error(env, c, &qps, SYNDROME_RETRIES, 0);
 	gt_qps_close(&qps);
 	return rc;
