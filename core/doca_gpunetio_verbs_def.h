@@ -383,8 +383,20 @@ struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg {
 	__be32 imm; /* immediate data, or the key to invalidate */
 } __attribute__((__packed__)) __attribute__((__aligned__(4)));
 
-/* The name of the control segment in DOCA GPUNetIO 1.x, which UCX uses. */
-#define doca_gpu_dev_verbs_wqe_ctrl_seg doca_gpunetio_ib_mlx5_wqe_ctrl_seg
+/* The same in DOCA GPUNetIO 1.x, which UCX uses; it is copied 8 bytes at a time. */
+struct doca_gpu_dev_verbs_wqe_ctrl_seg {
+	__be32 opmod_idx_opcode;
+	__be32 qpn_ds;
+	union {
+		struct {
+			uint8_t signature;
+			uint8_t rsvd[2];
+			uint8_t fm_ce_se;
+		};
+		__be32 signature_fm_ce_se;
+	};
+	__be32 imm;
+} __attribute__((__aligned__(8)));
 
 /* Remote address segment. */
 struct doca_gpunetio_ib_mlx5_wqe_raddr_seg {

@@ -162,6 +162,7 @@ struct doca_gpu_dev_verbs_qp {
 } __attribute__((__aligned__(8))) __attribute__((__packed__));
 
 GDK_ASSERT_SIZE(struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg, 16);
+GDK_ASSERT_SIZE(struct doca_gpu_dev_verbs_wqe_ctrl_seg, 16);
 GDK_ASSERT_SIZE(struct doca_gpunetio_ib_mlx5_wqe_data_seg, 16);
 GDK_ASSERT_SIZE(struct doca_gpunetio_ib_mlx5_wqe_raddr_seg, 16);
 GDK_ASSERT_SIZE(struct doca_gpunetio_ib_mlx5_wqe_atomic_seg, 16);
@@ -178,6 +179,7 @@ GDK_ASSERT_SIZE(struct doca_gpu_dev_verbs_wqe, 64);
 
 GDK_ASSERT_OFFSET(struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg, fm_ce_se, 11);
 GDK_ASSERT_OFFSET(struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg, imm, 12);
+GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_wqe_ctrl_seg, fm_ce_se, 11);
 GDK_ASSERT_OFFSET(struct doca_gpunetio_ib_mlx5_cqe64, byte_cnt, 44);
 GDK_ASSERT_OFFSET(struct doca_gpunetio_ib_mlx5_cqe64, sop_drop_qpn, 56);
 GDK_ASSERT_OFFSET(struct doca_gpunetio_ib_mlx5_cqe64, wqe_counter, 60);

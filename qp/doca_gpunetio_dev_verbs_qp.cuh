@@ -72,6 +72,34 @@ GDK_FN __be32 doca_gpu_dev_verbs_prepare_dbr(uint32_t prod_index)
 	return gdk_dbrec_value(prod_index);
 }
 
+/* By address, for users that keep queue pairs in a structure of their own: no
+ * order but what the scope of the fence before a register store gives. */
+GDK_FN void doca_gpu_dev_common_update_dbr(uint32_t *dbrec, uint32_t prod_index)
+{
+	gdk_st32(dbrec, gdk_dbrec_value(prod_index), GDK_SCOPE_SYS);
+}
+
+GDK_FN __be64 doca_gpu_dev_common_prepare_db(uint32_t qpn_ds, uint64_t prod_index)
+{
+	return gdk_db_value(qpn_ds, prod_index);
+}
+
+template <GDK_TEMPLATE_SCOPE>
+GDK_FN void doca_gpu_dev_common_write_db(uint64_t *db_ptr, uint64_t db_val, GDK_CODE_OPT)
+{
+	(void)code_opt;
+	doca_gpu_dev_verbs_fence_release<sync_scope>();
+	gdk_mmio_st64(db_ptr, db_val);
+}
+
+template <GDK_TEMPLATE_SCOPE>
+GDK_FN void doca_gpu_dev_common_ring_db(uint64_t *db_ptr, uint32_t qpn_ds, uint64_t prod_index,
+					GDK_CODE_OPT)
+{
+	doca_gpu_dev_common_write_db<sync_scope>(
+		db_ptr, doca_gpu_dev_common_prepare_db(qpn_ds, prod_index), code_opt);
+}
+
 template <GDK_TEMPLATE_SCOPE, GDK_TEMPLATE_QP_TYPE>
 GDK_FN void doca_gpu_dev_verbs_update_dbr(struct doca_gpu_dev_verbs_qp *qp, uint32_t prod_index,
 					  GDK_CODE_OPT)

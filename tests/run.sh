@@ -54,6 +54,9 @@ if [ -z "$SAN" ]; then
 	script tests/consumers/pyverbs.sh --pcap "$B/captures"
 	script tests/captures.sh "$B/captures"
 	script tests/many.py
+	# Checkouts of the projects whose kernels these compile and run.
+	[ -z "${GDAKI_NCCL:-}" ] || script tests/consumers/nccl.sh "$GDAKI_NCCL"
+	[ -z "${GDAKI_UCX:-}" ] || script tests/consumers/ucx_gdaki.sh "$GDAKI_UCX"
 	[ -x tests/gpu/compile.sh ] && script tests/gpu/compile.sh
 fi
 

@@ -78,6 +78,8 @@ GDK_FN int low_level(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs
 	doca_gpu_dev_verbs_submit_db_multi_qps_no_dbr<2, mode>(qps, pis);
 	doca_gpu_dev_verbs_update_dbr<>(qp, (uint32_t)i);
 	doca_gpu_dev_verbs_ring_db<>(qp, i);
+	doca_gpu_dev_common_update_dbr((uint32_t *)&v, (uint32_t)i);
+	doca_gpu_dev_common_ring_db<DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS>(&v, (uint32_t)i, i);
 	doca_gpu_dev_verbs_ring_bf<>(qp, copy);
 	gdk_print_wqe(qp, i);
 	gdk_print_cqe(cq, i);

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# To be sourced at the top of the repository, with name, tmp (a folder), inc (an array of options)
+# and driver (a .cu file here) set: consume compiles the driver, and with it the headers of another
+# project that inc finds, by g++ and runs it on CPU threads; by nvcc where that is; and runs
+# it on a GPU where that is. The software NIC carries. The handlers to run with are its arguments.
+# Sets bad.
+
+bad=0
+cxx=${CXX:-g++}
+
+fail() { # text, log
+	echo "$name: $1"
+	tail -n 20 "$2" | sed 's/^/    /'
+	bad=1
+}
+
+# What both link with: the rig, gdaki and rdma-core.
+host_objects() {
+	for f in tests/consumers/rig tests/lib/e2e; do
+		gcc -std=gnu11 -D_GNU_SOURCE -O1 -Wall -Werror -I"$B/include" -c \
+			-o "$tmp/$(basename $f).o" $f.c || return 1
+	done
+	libs=$(make --no-print-directory -s link-line B="$B")
+}
+
+# No warning in gdaki's headers; what the projects' own make (variables that they leave
+# unset, which is seen where ours read them) is theirs.
+clean() {
+	! grep -E "(gpunetio/[^ ]*|^${driver}[^ ]*) (error|warning)" "$tmp/log"
+}
+
+# The headers of CUDA that the projects include are then cuda_cpu.h, and PTX is macros.
+cpu_build() { # program, options
+	local out=$1
+	shift
+	mkdir -p "$tmp/cuda_cpu/cuda"
+	for h in cuda.h cuda_runtime.h cuda_fp16.h cuda_bf16.h cuda_fp8.h cooperative_groups.h \
+		cuda/atomic; do
+		: >"$tmp/cuda_cpu/$h"
+	done
+	# shellcheck disable=SC2086 # libraries are words
+	$cxx -x c++ -std=c++17 -O1 -g -Wall -Wextra -Wno-uninitialized -Wno-maybe-uninitialized \
+		"$@" "${inc[@]}" -I"$B/include" -Itests/consumers -I"$tmp/cuda_cpu" \
+		-c -o "$out.o" "$driver" >"$tmp/log" 2>&1 && clean &&
+		$cxx -pthread -o "$out" "$out.o" "$tmp/rig.o" "$tmp/e2e.o" $libs >>"$tmp/log" 2>&1
+}
+
+gpu_build() { # program, options
+	local out=$1
+	shift
+	"$nvcc" -std=c++17 -O3 -arch="sm_${arch:-90}" "$@" "${inc[@]}" -I"$B/include" \
+		-Itests/consumers -c -o "$out.o" "$driver" >"$tmp/log" 2>&1 || return 1
+	clean || return 1
+	[ -n "$gpu" ] || return 0
+	# shellcheck disable=SC2086
+	"$nvcc" -arch="sm_${arch:-90}" -o "$out" "$out.o" "$tmp/rig.o" "$tmp/e2e.o" \
+		$(sed 's/-Wl,\([^ ]*\)/-Xlinker \1/g' <<<"$libs") >>"$tmp/log" 2>&1
+}
+
+run_driver() { # where, program, options
+	local where=$1
+	shift
+	timeout 100 "$B/bin/softnic-run" --strict -- "$@" >"$tmp/out" 2>&1 </dev/null ||
+		fail "$where, $(basename "$*"): exit $?" "$tmp/out"
+	grep -E 'are right$' "$tmp/out" | sed "s/^/$name: $where: /"
+}
+
+consume() { # handlers; options of the compilers after --
+	local handlers=()
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do handlers+=("$1"); shift; done
+	shift
+	nvcc=${NVCC:-$(command -v nvcc || true)}
+	gpu=$(nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader -i 0 2>/dev/null)
+	arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 2>/dev/null | tr -d .)
+	host_objects || { bad=1; return; }
+	if cpu_build "$tmp/on_cpu" "$@"; then
+		for h in "${handlers[@]}"; do run_driver "CPU threads" "$tmp/on_cpu" -p "$h"; done
+	else
+		fail "g++" "$tmp/log"
+	fi
+	[ -n "$nvcc" ] || { echo "$name: no nvcc here"; return; }
+	if ! gpu_build "$tmp/on_gpu" "$@"; then
+		fail "nvcc" "$tmp/log"
+	elif [ -n "$gpu" ]; then
+		export CUDA_MODULE_LOADING=EAGER
+		for mem in cpu_gpu gpu; do
+			for h in "${handlers[@]}"; do
+				GDAKI_QUEUE_MEM=$mem run_driver "GPU, queues in $mem" \
+					"$tmp/on_gpu" -g "$gpu" -p "$h"
+			done
+		done
+	else
+		echo "$name: compiled by nvcc for sm_${arch:-90}; no GPU here"
+	fi
+}

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# NCCL's device-side networking over GDAKI (src/include/nccl_device of a checkout of NVIDIA/nccl,
+# 2.30) with gdaki's headers in the place of NCCL's copy of doca-gpunetio: compiled unchanged, and
+# run on the software NIC by CPU threads and, where there is one, by a GPU.
+# usage: nccl.sh CHECKOUT
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+B=${B:-build}
+name=nccl.sh
+src=${1:-}
+[ -f "$src/src/include/nccl_device/gin/gdaki/gin_gdaki.h" ] || {
+	echo "nccl.sh: no checkout of NVIDIA/nccl given"
+	exit 77
+}
+src=$(cd "$src/src" && pwd)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+. tests/consumers/device.sh
+
+# As NCCL's own build lays it out; nccl.h is made from nccl.h.in.
+cp -rs "$src/include/nccl_device" "$tmp/stage"
+mkdir "$tmp/include"
+mv "$tmp/stage" "$tmp/include/nccl_device"
+ln -s "$(readlink -f "$B/include")" "$tmp/include/nccl_device/gin/gdaki/doca_gpunetio"
+sed -e 's/\${nccl:Major}/2/; s/\${nccl:Minor}/30/; s/\${nccl:Patch}/0/; s/\${nccl:Suffix}//' \
+	-e 's/\${nccl:Version}/23000/' "$src/nccl.h.in" >"$tmp/include/nccl.h"
+inc=(-I"$tmp/include")
+driver=tests/consumers/nccl_driver.cu
+consume 0 1 2 10 --
+exit $bad
