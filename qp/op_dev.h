@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What every one-sided operation is: bytes moved in pieces, one WQE each, and
- * at most one WQE after them (a signal, or a dump). One body posts them all, so
- * chunks, rings shorter than an operation, tickets and scopes are settled here.
+ * What every one-sided operation is: bytes moved in pieces, one WQE each, or a
+ * wait, and at most one WQE after that (a signal, or a dump). One body posts them
+ * all: chunks, rings shorter than an operation, tickets and scopes are settled here.
  */
 #ifndef GDK_OP_DEV_H
 #define GDK_OP_DEV_H
@@ -17,13 +17,19 @@ typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
 typedef enum doca_gpu_dev_verbs_nic_handler gdk_handler_t;
 typedef enum doca_gpu_dev_verbs_exec_scope gdk_exec_t;
 
-enum gdk_move_kind { GDK_MOVE_NONE, GDK_MOVE_WRITE, GDK_MOVE_READ, GDK_MOVE_INLINE };
+enum gdk_move_kind {
+	GDK_MOVE_NONE,
+	GDK_MOVE_WRITE,
+	GDK_MOVE_READ,
+	GDK_MOVE_INLINE, /* data, in place of laddr */
+	GDK_MOVE_WAIT,	 /* nothing moves: waits for CQE raddr.addr of CQ raddr.key */
+};
 enum gdk_tail_kind { GDK_TAIL_NONE, GDK_TAIL_ADD, GDK_TAIL_SET, GDK_TAIL_DUMP };
 
 struct gdk_op_move {
 	enum gdk_move_kind kind;
 	struct doca_gpu_dev_verbs_addr raddr, laddr;
-	const void *data; /* of GDK_MOVE_INLINE, in place of laddr */
+	const void *data;
 	uint64_t size;
 };
 
@@ -69,7 +75,10 @@ GDK_FN void gdk_move_write(const struct doca_gpu_dev_verbs_qp *qp, const struct 
 	const uint64_t step = gdk_move_step(m), off = i * step, left = m->size - off;
 	const uint32_t bytes = (uint32_t)(left < step ? left : step);
 
-	if (m->size == 0)
+	if (m->kind == GDK_MOVE_WAIT)
+		gdk_wqe_wait(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS, (uint32_t)m->raddr.addr,
+			     m->raddr.key);
+	else if (m->size == 0)
 		gdk_wqe_nop(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS);
 	else if (m->kind == GDK_MOVE_INLINE)
 		gdk_wqe_write_inl(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS, m->raddr.addr + off,

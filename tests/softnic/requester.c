@@ -118,8 +118,6 @@ void sn_req_complete(struct sn_eng *e, struct sn_qp_eng *q)
 
 	while (sends(q) && q->head != send_end(q)) {
 		m = sn_msg_at(q, q->head);
-		if (m->local && q->cur == q->head)
-			q->cur++, q->cur_pkt = 0;
 		if (!msg_done(e, q, m))
 			return;
 		complete(e, q, m);
