@@ -218,6 +218,7 @@ GDK_FN uint64_t gdk_shfl64m(uint32_t mask, uint64_t v, uint32_t lane)
 GDK_FN uint32_t gdk_block_rank(void) { return 0; }
 GDK_FN uint32_t gdk_block_size(void) { return 1; }
 GDK_FN void gdk_block_sync(void) {}
+GDK_FN int gdk_block_any(int pred) { return pred; }
 GDK_FN uint64_t gdk_block_bcast64(uint64_t v) { return v; }
 #else
 #include "platform_warp.h"

@@ -238,6 +238,7 @@ GDK_FN uint32_t gdk_block_rank(void)
 }
 GDK_FN uint32_t gdk_block_size(void) { return blockDim.x * blockDim.y * blockDim.z; }
 GDK_FN void gdk_block_sync(void) { __syncthreads(); }
+GDK_FN int gdk_block_any(int pred) { return __syncthreads_or(pred); }
 GDK_FN uint64_t gdk_block_bcast64(uint64_t v)
 {
 	__shared__ uint64_t word;

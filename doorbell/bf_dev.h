@@ -12,25 +12,27 @@
 
 #define GDK_BF_HALF 0x100u
 
-/* Record, then the WQE: the NIC may start at the first byte. The copy is
- * complete on return, so its source may be reused and a plain doorbell may
- * follow. Only the holder of the ringer's role calls: bf_half is its own. */
-GDK_FN void gdk_ring_blueflame(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
-			       const void *wqe, int scope)
+/* The copy is complete on return, so its source may be reused and a plain
+ * doorbell may follow. Only the holder of the token calls: bf_half is its own. */
+GDK_FN void gdk_bf_store(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
+			 const void *wqe, int scope)
 {
 	const uint32_t half = gdk_ld32(&st->bf_half, scope);
 	uintptr_t reg = (uintptr_t)gdk_db_reg(qp) ^ half;
 
-	gdk_fence_rel(gdk_nic_scope(st));
 	gdk_bf_copy64((uint64_t *)reg, (const uint64_t *)wqe);
 	gdk_st32(&st->bf_half, half ^ GDK_BF_HALF, scope);
-	gdk_add64(&st->doorbells, 1, scope);
 }
 
 /* For those who ring by themselves; the WQE carries its index. */
 GDK_FN void gdk_ring_bf(const struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
 {
-	gdk_ring_blueflame(qp, gdk_state_of_qp(qp), wqe, GDK_SCOPE_GPU);
+	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+
+	gdk_fence_rel(gdk_nic_scope(st));
+	gdk_bf_store(qp, st, wqe, GDK_SCOPE_GPU);
+	gdk_rmw_add64(&st->doorbells, 1, GDK_SCOPE_GPU);
+	gdk_rmw_add64(&st->bare_rings, 1, GDK_SCOPE_GPU);
 }
 
 #endif

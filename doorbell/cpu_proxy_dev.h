@@ -9,26 +9,23 @@
 
 #include "gpu_sm_dev.h"
 
-/* WQEs, then the counter: the proxy reads the counter (acquire) and rings, and
- * the NIC reads the WQEs. The counter never falls. */
-GDK_FN void gdk_ring_counter(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, int scope)
+/* The holder of the token alone stores, so the counter never falls. */
+GDK_FN void gdk_counter_store(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
 {
-	uint64_t *counter = gdk_db_reg(qp);
-
-	gdk_fence_rel(GDK_SCOPE_SYS);
-	if (scope == GDK_SCOPE_THREAD)
-		gdk_st64(counter, pi, GDK_SCOPE_SYS);
-	else
-		gdk_rmw_max64(counter, pi, GDK_SCOPE_SYS);
+	gdk_st64(gdk_db_reg(qp), pi, GDK_SCOPE_SYS);
 }
 
+/* For those who ring by themselves. WQEs, then the counter: the proxy reads the
+ * counter (acquire) and rings, and the NIC reads the WQEs. */
 GDK_FN void gdk_ring_proxy(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi,
 			   enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
-	const int scope = gdk_mode_scope(mode);
-
-	gdk_max64_rel(&gdk_state_of_qp(qp)->rung, pi, scope);
-	gdk_ring_counter(qp, pi, scope);
+	gdk_max64(&gdk_state_of_qp(qp)->rung, pi, gdk_mode_scope(mode));
+	gdk_fence_rel(GDK_SCOPE_SYS);
+	if (mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)
+		gdk_counter_store(qp, pi);
+	else
+		gdk_rmw_max64(gdk_db_reg(qp), pi, GDK_SCOPE_SYS);
 }
 
 #endif

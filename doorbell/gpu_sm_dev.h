@@ -43,37 +43,28 @@ GDK_FN void gdk_db_store(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
 		      gdk_db_value(gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be)), pi));
 }
 
-/* WQEs, then the record: the NIC may read either at any time after. */
-GDK_FN void gdk_ring_record(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
-			    uint64_t pi, int scope)
-{
-	gdk_fence_rel(gdk_nic_scope(st));
-	gdk_dbrec_store(qp, pi);
-	gdk_add64(&st->dbrec_updates, 1, scope);
-}
-
-/* Record (or WQEs), then the register: the NIC reads them when it is rung. */
-GDK_FN void gdk_ring_register(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
-			      uint64_t pi, int scope)
-{
-	gdk_fence_rel(gdk_nic_scope(st));
-	gdk_db_store(qp, pi);
-	gdk_add64(&st->doorbells, 1, scope);
-}
-
-/* For those who order and ring by themselves. The index is noted as rung
- * first: completions are understood relative to it. */
+/* For those who order and ring by themselves: WQEs, then the record; the NIC may
+ * read either at any time after. */
 GDK_FN void gdk_update_dbr(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
 {
-	gdk_ring_record(qp, gdk_state_of_qp(qp), pi, GDK_SCOPE_GPU);
+	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+
+	gdk_fence_rel(gdk_nic_scope(st));
+	gdk_dbrec_store(qp, pi);
+	gdk_rmw_add64(&st->bare_records, 1, GDK_SCOPE_GPU);
 }
 
+/* Record (or WQEs), then the register. The index is noted as rung first:
+ * completions are understood relative to it. */
 GDK_FN void gdk_ring_db(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
 
-	gdk_max64_rel(&st->rung, pi, GDK_SCOPE_GPU);
-	gdk_ring_register(qp, st, pi, GDK_SCOPE_GPU);
+	gdk_rmw_max64(&st->rung, pi, GDK_SCOPE_GPU);
+	gdk_fence_rel(gdk_nic_scope(st));
+	gdk_db_store(qp, pi);
+	gdk_rmw_add64(&st->doorbells, 1, GDK_SCOPE_GPU);
+	gdk_rmw_add64(&st->bare_rings, 1, GDK_SCOPE_GPU);
 }
 
 #endif

@@ -143,7 +143,9 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 	counters->doorbells =
 		x->report.chosen == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY ?
 			rings : st.doorbells + rings;
-	counters->dbrec_updates = st.dbrec_updates + (qp->qp->no_dbr ? 0 : rings);
+	counters->dbrec_updates = st.bare_records;
+	if (!qp->qp->no_dbr)
+		counters->dbrec_updates += counters->doorbells - st.bare_rings;
 	counters->wqes_reserved = reserved;
 	counters->completions = st.completed;
 	counters->status = st.status;

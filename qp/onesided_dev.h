@@ -10,103 +10,13 @@
 
 #include "op_dev.h"
 
-/* One read or write; nothing to move is a NOP, for a length of 0 means 2 GiB. */
-GDK_FN void gdk_wqe_move(const struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, uint32_t op,
-			 uint32_t flags, struct doca_gpu_dev_verbs_addr raddr,
-			 struct doca_gpu_dev_verbs_addr laddr, uint64_t off, uint64_t size)
-{
-	struct doca_gpu_dev_verbs_wqe *wqe = gdk_get_wqe_ptr(qp, idx);
-	const uint64_t left = size - off;
-
-	if (size == 0)
-		gdk_wqe_nop(qp, wqe, (uint16_t)idx, flags);
-	else
-		gdk_wqe_rdma(qp, wqe, (uint16_t)idx, op, flags, 0, raddr.addr + off, raddr.key,
-			     laddr.addr + off, laddr.key,
-			     (uint32_t)(left < GDK_CHUNK ? left : GDK_CHUNK));
-}
-
-/* Moves size bytes in chunks, as many in one reservation as the ring holds. */
-GDK_FN int gdk_move(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
-		    struct doca_gpu_dev_verbs_addr raddr, struct doca_gpu_dev_verbs_addr laddr,
-		    uint64_t size, doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
-		    gdk_handler_t handler, uint32_t code_opt)
-{
-	const uint32_t depth = gdk_ldc32(&gdk_state_of_qp(qp)->depth);
-	uint64_t chunks = size ? (size + GDK_CHUNK - 1) / GDK_CHUNK : 1;
-	uint64_t off = 0, base, i;
-	uint32_t n;
-	int err;
-
-	do {
-		n = chunks < depth ? (uint32_t)chunks : depth;
-		err = gdk_reserve(qp, n, mode, code_opt, &base);
-		*ticket = base + n - 1;
-		if (err)
-			return err;
-		for (i = 0; i < n; i++, off += GDK_CHUNK)
-			gdk_wqe_move(qp, base + i, op, GDK_CE_ALWAYS, raddr, laddr, off, size);
-		gdk_post(qp, base, *ticket, mode, handler, code_opt);
-		chunks -= n;
-	} while (chunks);
-	return 0;
-}
-
-/*
- * All lanes of a warp, each with its own operation, in one reservation and one
- * doorbell; each lane gets the ticket of its own. Where a lane has more than
- * one chunk, or the ring is shorter than a warp, lanes post by themselves.
- */
-GDK_FN int gdk_move_warp(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
-			 struct doca_gpu_dev_verbs_addr raddr,
-			 struct doca_gpu_dev_verbs_addr laddr, uint64_t size,
-			 doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
-			 gdk_handler_t handler, uint32_t code_opt)
-{
-	struct gdk_qp_state *st = gdk_state_of_qp(qp);
-	const int scope = gdk_mode_scope(mode);
-	uint64_t base = 0;
-	int err = 0;
-
-	if (gdk_ballot(size > GDK_CHUNK) || gdk_ldc32(&st->depth) < GDK_WARP)
-		return gdk_move(qp, op, raddr, laddr, size, ticket,
-				mode == GDK_EXCLUSIVE && GDK_WARP > 1 ?
-				DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA : mode,
-				handler, code_opt);
-	if (gdk_lane() == 0)
-		err = gdk_reserve(qp, GDK_WARP, mode, code_opt, &base);
-	base = gdk_shfl64(base, 0);
-	err = (int)(uint32_t)gdk_shfl64((uint32_t)err, 0);
-	*ticket = base + gdk_lane();
-	if (err)
-		return err;
-	gdk_wqe_move(qp, *ticket, op, GDK_CE_ALWAYS, raddr, laddr, 0, size);
-	/* Every lane publishes its slot; lane 0 announces them all (or rings,
-	 * after a fence that covers what syncwarp showed it). */
-	gdk_publish(st, *ticket, *ticket, scope);
-	gdk_syncwarp();
-	if (gdk_lane() == 0) {
-		const struct gdk_bf_source none = { NULL, 0 };
-
-		if (!(code_opt & GDK_OPT_SKIP_DB))
-			gdk_submit(qp, base + GDK_WARP, mode, handler, code_opt);
-		else if (mode != GDK_EXCLUSIVE)
-			gdk_event(qp, st, scope, handler, none);
-	}
-	gdk_syncwarp();
-	return 0;
-}
-
 GDK_FN int gdk_put(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
 		   struct doca_gpu_dev_verbs_addr laddr, size_t size,
 		   doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode, gdk_handler_t handler,
-		   enum doca_gpu_dev_verbs_exec_scope scope, uint32_t code_opt)
+		   gdk_exec_t scope, uint32_t code_opt)
 {
-	if (scope == DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP)
-		return gdk_move_warp(qp, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, raddr, laddr,
-				     size, ticket, mode, handler, code_opt);
 	return gdk_move(qp, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, raddr, laddr, size, ticket,
-			mode, handler, code_opt);
+			mode, handler, scope, code_opt);
 }
 
 /* One write of 1 byte to 1 GiB that also consumes a receive at the far end. */
@@ -284,10 +194,8 @@ GDK_FN int gdk_wait_for(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_tic
 			gdk_mode_t mode, uint64_t limit_ns)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
-	const int scope = gdk_mode_scope(mode);
 
-	gdk_want_published(qp, st, ticket + 1, scope);
-	return gdk_wait_completed(st, gdk_qp_cq(qp), ticket + 1, scope, limit_ns);
+	return gdk_wait_slots(qp, st, ticket + 1, ticket + 1, gdk_mode_scope(mode), limit_ns);
 }
 
 /* As gdk_wait_for, with the QP's own limit, which ends the QP when it is over. */

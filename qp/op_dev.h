@@ -8,14 +8,9 @@
 #ifndef GDK_OP_DEV_H
 #define GDK_OP_DEV_H
 
-#include "qp_dev.h"
+#include "post_dev.h"
 
-#define GDK_CHUNK DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* most bytes of one WQE */
-#define GDK_INLINE DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE	/* and of one that carries them */
-
-typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
-typedef enum doca_gpu_dev_verbs_nic_handler gdk_handler_t;
-typedef enum doca_gpu_dev_verbs_exec_scope gdk_exec_t;
+#define GDK_INLINE DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE /* bytes that one WQE carries */
 
 enum gdk_move_kind {
 	GDK_MOVE_NONE,

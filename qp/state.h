@@ -31,7 +31,9 @@
  * Indices count 64-byte slots since export or reset and never wrap.
  *   rung <= every slot index published without a gap, and
  *   completed <= rung: rung is stored before the doorbell that the NIC acts on.
- * ready[i mod depth] == lap(i), which is i / depth + 1: slot i is published.
+ * One word stands for 32 slots. Its low half are ready bits: slot i is published
+ * when its bit is 1 in even laps of the ring (lap = i / depth), 0 in odd ones. Its
+ * high half are token bits; at most one is set in all words (qp_dev.h).
  */
 struct gdk_qp_state {
 	/* Written by the host only. */
@@ -39,41 +41,49 @@ struct gdk_qp_state {
 	uint32_t depth; /* slots, a power of two, at most 32768 */
 	uint32_t depth_log2;
 	uint32_t reserved0;
-	uint32_t *ready;	/* device address of the ready words, one per slot */
+	uint64_t *words;	/* device address of the words */
 	uint64_t wait_limit_ns; /* every wait ends after this; 0: only by error or abort */
 	uint8_t pad0[GDK_STATE_LINE - 32];
 
-	/* Publishers and submitters meet here (qp_dev.h). */
-	uint32_t pending; /* events not yet served; 0: nobody holds the ringer's role */
-	uint32_t reserved1;
+	/* What is to be rung. */
 	uint64_t wanted; /* sticky: slots below are to be rung once published */
-	uint8_t pad1[GDK_STATE_LINE - 16];
+	uint64_t reserved1;
+	uint32_t left; /* 1: the token lies here, with published slots that nobody wanted */
+	uint32_t reserved2;
+	uint64_t written; /* exclusive use: slots below are written and not rung, or 0 */
+	uint8_t pad1[GDK_STATE_LINE - 32];
 
-	/* Written by the holder of the ringer's role only. */
-	uint64_t rung;		/* slots below were handed to the NIC */
-	uint64_t doorbells;	/* register writes by this side */
-	uint64_t dbrec_updates; /* doorbell record stores by this side */
-	uint32_t bf_half;	/* 0 or 0x100: BlueFlame half for the next use */
-	uint32_t key_noted;	/* debug build: a doubtful key was reported */
-	uint8_t pad2[GDK_STATE_LINE - 32];
+	/* Written by the holder of the token only. */
+	uint64_t rung;	      /* slots below were handed to the NIC */
+	uint64_t doorbells;   /* register writes by this side */
+	uint64_t bare_rings;  /* those of them that no record update belongs to */
+	uint64_t bare_records; /* record updates that no register write belongs to */
+	uint64_t settled;     /* exclusive use: index of the last doorbell rung after its record */
+	uint32_t bf_half;     /* 0 or 0x100: BlueFlame half for the next use */
+	uint32_t key_noted;   /* debug build: a doubtful key was reported */
+	uint8_t pad2[GDK_STATE_LINE - 48];
 
 	/* Completion and how everything ends (cq_dev.h). */
-	uint64_t completed; /* slots below are complete */
-	uint64_t cqe_ci;    /* CQEs below this absolute index were folded in */
-	uint64_t error_wqe; /* lowest index that ended in error, or GDK_NO_WQE */
+	uint64_t completed; /* slots below are complete; read as one with status */
 	int32_t status;	    /* sticky: 0, or the negative errno that ended the QP */
 	uint32_t abort_word; /* raised by the host; status and it are read as one */
+	uint64_t cqe_ci;    /* CQEs below this absolute index were folded in */
+	uint64_t error_wqe; /* lowest index that ended in error, or GDK_NO_WQE */
 	uint32_t uneven;    /* sticky: a WQE was unsignalled or longer than one slot */
 	uint32_t long_wqe;  /* sticky: a WQE was longer than one slot; ring is set */
 	uint64_t ring;	    /* address of slot 0, for the length of such a WQE */
 	uint8_t pad3[GDK_STATE_LINE - 48];
-	/* followed by ready[depth] */
+	/* followed by the words */
 };
+
+#define GDK_WORD_SLOTS 32u
+#define GDK_TOKEN(bit) ((uint64_t)1 << (GDK_WORD_SLOTS + (bit)))
 
 /* Bytes of one state block; allocate at GDK_STATE_LINE alignment. */
 static inline size_t gdk_qp_state_size(uint32_t depth)
 {
-	size_t len = sizeof(struct gdk_qp_state) + depth * sizeof(uint32_t);
+	size_t words = (depth + GDK_WORD_SLOTS - 1) / GDK_WORD_SLOTS;
+	size_t len = sizeof(struct gdk_qp_state) + words * sizeof(uint64_t);
 
 	return (len + GDK_STATE_LINE - 1) & ~(size_t)(GDK_STATE_LINE - 1);
 }
@@ -88,23 +98,27 @@ static inline void gdk_qp_state_format(void *image, uint64_t dev_addr, uint32_t 
 				       uint32_t flags)
 {
 	struct gdk_qp_state *st = (struct gdk_qp_state *)image;
+	uint64_t *words = (uint64_t *)(st + 1);
 
 	memset(image, 0, gdk_qp_state_size(depth));
 	st->flags = flags;
 	st->depth = depth;
 	while ((1u << st->depth_log2) < depth)
 		st->depth_log2++;
-	st->ready = (uint32_t *)(uintptr_t)(dev_addr + sizeof(*st));
+	st->words = (uint64_t *)(uintptr_t)(dev_addr + sizeof(*st));
 	st->wait_limit_ns = GDK_WAIT_LIMIT_NS;
 	st->error_wqe = GDK_NO_WQE;
+	words[0] = GDK_TOKEN(0);
 }
 
 #if defined(__cplusplus)
-static_assert(sizeof(struct gdk_qp_state) == 4 * GDK_STATE_LINE, "one line per writer");
-static_assert(offsetof(struct gdk_qp_state, status) % 8 == 0, "status and abort_word: one load");
+#define GDK_STATE_ASSERT(cond, text) static_assert(cond, text)
 #else
-_Static_assert(sizeof(struct gdk_qp_state) == 4 * GDK_STATE_LINE, "one line per writer");
-_Static_assert(offsetof(struct gdk_qp_state, status) % 8 == 0, "status and abort_word: one load");
+#define GDK_STATE_ASSERT(cond, text) _Static_assert(cond, text)
 #endif
+GDK_STATE_ASSERT(sizeof(struct gdk_qp_state) == 4 * GDK_STATE_LINE, "one line per writer");
+GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, rung) % 16 == 0, "rung, doorbells: one access");
+GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, left) % 16 == 0, "left, written: one access");
+GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, completed) % 16 == 0, "and status: one access");
 
 #endif

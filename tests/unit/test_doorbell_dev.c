@@ -34,7 +34,7 @@ Test(doorbell_dev, register_and_record)
 	expect(rig.page + 0x800, reg, 8);
 	expect(rig.dbrec, rec, 8);
 	cr_assert_eq(rig.st->doorbells, 1);
-	cr_assert_eq(rig.st->dbrec_updates, 1);
+	cr_assert_eq(rig.st->bare_rings, 0);
 	cr_assert_eq(rig.st->rung, 3);
 }
 
@@ -55,7 +55,7 @@ Test(doorbell_dev, no_dbr_leaves_the_record_alone)
 	rig_init(&rig, 64, RIG_NO_DBR, 0);
 	post(1);
 	cr_assert_eq(rig.dbrec[1], RIG_POISON);
-	cr_assert_eq(rig.st->dbrec_updates, 0);
+	cr_assert_eq(rig.st->bare_records, 0);
 	cr_assert_eq(rig.st->doorbells, 1);
 }
 
