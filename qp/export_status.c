@@ -166,15 +166,18 @@ doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp)
 
 /* ---- what was never rung ---- */
 
-/* Slots from rung on that are published: those whose ready word has their lap. */
+/* Slots from rung on that are published (qp/state.h), or written by an exclusive user. */
 static uint64_t count_published(const struct gdk_qp_state *st)
 {
-	const uint32_t *ready = (const uint32_t *)(st + 1);
-	uint64_t i, n = 0;
+	const uint64_t *words = (const uint64_t *)(st + 1);
+	uint64_t i, slot, n = 0;
 
-	for (i = st->rung; i < st->rung + st->depth; i++)
-		n += ready[i & (st->depth - 1)] == (uint32_t)(i >> st->depth_log2) + 1;
-	return n;
+	for (i = st->rung; i < st->rung + st->depth; i++) {
+		slot = i & (st->depth - 1);
+		n += (words[slot / GDK_WORD_SLOTS] >> slot % GDK_WORD_SLOTS & 1) !=
+		     (i >> st->depth_log2 & 1);
+	}
+	return st->written > st->rung + n ? st->written - st->rung : n;
 }
 
 void gdk_export_warn_tail(struct gdk_export *x)
