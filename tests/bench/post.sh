@@ -6,6 +6,8 @@
 # against the peer's (PEER=DIR, its include folder), runs both in turn and prints
 # registers, the cost of single instructions, the table and the matrix.
 #   PEER=DIR     the peer's headers (.gpu-deps/peer); without them, ours alone
+#   UCX=DIR      a checkout of openucx/ucx with its submodule gpunetio (.gpu-deps/ucx): src and
+#                external/gpunetio/include suffice; its rows stand beside those of the table
 #   OPTS=...     options of post.cu for both (--sys, --reg-gpu, --ms 5)
 #   MATRIX=0     without the matrix;  BUILD=only: compile, check registers, stop
 # Fails when a kernel that posts has spills or local memory, when ours reports a
@@ -15,25 +17,28 @@ cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
 PEER=${PEER:-.gpu-deps/peer}
 [ -d "$PEER/include" ] && PEER=$PEER/include
+UCX=${UCX:-.gpu-deps/ucx}
 NVCC=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 ARCH=${ARCH:-90}
 out=$B/bench/post
 bad=0
 who="ours"
-[ -e "$PEER/doca_gpunetio_device.h" ] && who="ours peer"
+[ -e "$PEER/doca_gpunetio_device.h" ] && who="$who peer"
+[ -e "$UCX/src/uct/ib/mlx5/gdaki/gdaki.cuh" ] && who="$who ucx"
 mkdir -p "$out" || exit 2
 
-sources() { # all that a binary depends on
+sources() { # of a binary: the source, and all that may be included
 	find -L tests/bench/post* "$1" -name '*.h' -o -name '*.cu*'
 }
 
-build() { # name, include folder
-	local bin=$out/$1 newer
-	newer=$(sources "$2" | while read -r f; do [ "$bin" -nt "$f" ] || echo "$f"; done)
+build() { # name, include folder, source, options
+	local bin=$out/$1 name=$1 inc=$2 source=$3 newer
+	shift 3
+	newer=$(sources "$inc" | while read -r f; do [ "$bin" -nt "$f" ] || echo "$f"; done)
 	[ -z "$newer" ] && return
-	"$NVCC" -std=c++17 -O3 "-arch=sm_$ARCH" -Xptxas -v "-I$2" -o "$bin" tests/bench/post.cu \
+	"$NVCC" -std=c++17 -O3 "-arch=sm_$ARCH" -Xptxas -v "-I$inc" "$@" -o "$bin" "$source" \
 		>"$bin.log" 2>&1 && return
-	echo "post.sh: $1 does not compile:"
+	echo "post.sh: $name does not compile:"
 	grep -E -A 3 'error|fatal' "$bin.log" | head -n 20
 	rm -f "$bin"
 	return 1
@@ -98,16 +103,29 @@ table() { # section: our rows, and beside them the peer's
 		{ echo "post.sh: $1: mismatches in ours, or no rows"; bad=1; }
 }
 
+# UCX's rows; the ratio is that of our row of the same name, or of the name before the last comma.
+ucx_table() {
+	echo "== UCX's gdaki.cuh: doorbell every 128th, or each; signalled every 128th"
+	awk -F '\t' -v ours="$out/ours.table.tsv" '
+	FILENAME == ours { rate[$3] = $5; next }
+	{ name = $3; if (!(name in rate)) sub(/, doorbell each$/, "", name)
+	  printf "%-52s %8.3f M/s (%.3f-%.3f), ours %.3f: ratio %.1f; %s verified, %s wrong\n", $3,
+		$5, $6, $7, rate[name], ($5 > 0) ? rate[name] / $5 : 0, $8, $9 }' \
+		"$out/ours.table.tsv" "$out/ucx.table.tsv"
+}
+
 OPTS=${OPTS:-}
 make -s stage || exit 2
 for w in $who; do
-	inc=$PEER
-	[ "$w" = ours ] && inc=$B/include
-	build "$w" "$inc" &
+	case $w in
+	ours) build ours "$B/include" tests/bench/post.cu & ;;
+	peer) build peer "$PEER" tests/bench/post.cu & ;;
+	ucx) build ucx "$UCX/src" tests/bench/post_ucx.cu -DHAVE_CONFIG_H -DHAVE_GDA & ;;
+	esac
 	pids="${pids:-} $!"
 done
 for p in $pids; do wait "$p" || exit 1; done
-for w in $who; do
+for w in ${who% ucx}; do
 	registers "$w" >"$out/$w.registers" || { echo "post.sh: $w: spills or local memory"
 		[ "$w" = ours ] && bad=1; }
 	[ -s "$out/$w.registers" ] || { echo "post.sh: no kernel found in $out/$w.log"; bad=1; }
@@ -125,10 +143,11 @@ timeout 60 "$out/ours" --micro | awk -F '\t' '{ printf "%-58s %8.1f %8.1f\n", $2
 for w in $who; do run "$w" table; done
 echo "== table: M WQE/s verified; 'free': no availability check, no consumer"
 table table
+[ -e "$out/ucx" ] && ucx_table
 echo "(a) a doorbell every 1024th, none in the free run  (b) 28 bytes carried in the WQE"
 echo "free '-': posters overtook their own ring, and doorbells were lost"
 [ "${MATRIX:-1}" = 0 ] && exit $bad
-for w in $who; do run "$w" matrix --matrix --ms 6; done
+for w in ${who% ucx}; do run "$w" matrix --matrix --ms 6; done
 echo "== matrix: exclusive: 1 thread or warp per QP; CTA: 256 threads per QP; GPU: 132x32 threads"
 table matrix
 exit $bad

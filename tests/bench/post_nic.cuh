@@ -24,6 +24,7 @@ struct post_watch {
 	const uint32_t *record;
 	const uint64_t *submitted; /* NULL, or where to look when the register is silent */
 	uint32_t depth;
+	uint32_t collapsed; /* one CQE for all, at cq */
 	enum post_source source;
 };
 
@@ -114,6 +115,21 @@ __device__ static __forceinline__ uint32_t post_check_slot(const struct post_wat
 	return post_verify(&w->want, i, word, k);
 }
 
+/* CQEs of [from, to), by all threads; of a collapsed CQ only the last one stays. */
+__device__ static void post_complete(const struct post_watch *w, uint64_t from, uint64_t to)
+{
+	if (!w->collapsed) {
+		for (uint64_t i = from + threadIdx.x; i < to; i += blockDim.x)
+			*(volatile uint64_t *)(w->cq + (i & (w->depth - 1)) * 64 + 56) =
+				post_cqe_tail(i, w->depth, w->want.qpn);
+		return;
+	}
+	const uint64_t last = (to - 1) & ~(uint64_t)w->want.signal_mask;
+
+	if (threadIdx.x == 0 && last >= from)
+		*(volatile uint64_t *)(w->cq + 56) = post_cqe_tail(last, w->depth, w->want.qpn);
+}
+
 __device__ static void post_report(struct post_seen *out, const struct post_seen *mine)
 {
 	atomicAdd((unsigned long long *)&out->mismatches, mine->mismatches);
@@ -167,9 +183,7 @@ post_consume(const struct post_watch *watches, struct post_seen *seen, volatile 
 		}
 		if (__syncthreads_or((int)wrong))
 			mine.bad |= wrong;
-		for (uint64_t i = consumed + threadIdx.x; i < to; i += blockDim.x)
-			*(volatile uint64_t *)(w.cq + (i & (w.depth - 1)) * 64 + 56) =
-				post_cqe_tail(i, w.depth, w.want.qpn);
+		post_complete(&w, consumed, to);
 		consumed = to;
 	}
 	if (threadIdx.x == 0) {

@@ -2,6 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * Queue pairs without a NIC for the posting benchmark, and one timed run on them.
+ * What a queue pair looks like is said by who includes this: the kit_* functions.
  * Rings, CQs, records and states are in GPU memory; the register pages in pinned
  * host memory, as a doorbell crosses PCIe, or in GPU memory on request. Whatever
  * a run may read is poisoned before it.
@@ -16,8 +17,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "doca_gpunetio_device.h"
 
 #include "post_nic.cuh"
 
@@ -41,8 +40,6 @@
 #define POST_NIC_LIMIT_NS 15000000000ull /* then the consumer gives up */
 #define POST_HANG_S 25			 /* then the process does */
 
-typedef struct doca_gpu_dev_verbs_qp QP;
-
 struct post_options {
 	int reg_on_gpu;	  /* register pages in GPU memory */
 	int sys_scope;	  /* fences as if something of the QP were in host memory */
@@ -50,6 +47,8 @@ struct post_options {
 	int first;	  /* row to begin with */
 	int matrix, micro;
 };
+
+enum post_handler { POST_DB, POST_BF, POST_NO_DBR, POST_PROXY };
 
 /* Grid of the posting kernel: block b uses QP b % qps. */
 struct post_shape {
@@ -59,9 +58,20 @@ struct post_shape {
 typedef void (*post_kernel)(uint8_t *qps, uint32_t n, uint32_t iters, uint32_t every,
 			    struct post_clock *clock);
 
+struct post_row {
+	const char *name;
+	post_kernel checked, unchecked; /* the latter without availability check, or NULL */
+	enum post_handler handler;
+	struct post_shape shape;
+	uint32_t bytes, inl;
+	uint32_t every;	  /* messages per doorbell */
+	uint32_t granule; /* iterations come in multiples of it */
+	double target;	  /* ratio to the peer that the table asks for; 0: none */
+};
+
 struct post_rig {
 	struct post_shape shape;
-	enum doca_gpu_dev_verbs_nic_handler handler;
+	enum post_handler handler;
 	struct post_expect want;
 	int sys_scope, reg_on_gpu;
 	uint8_t *image;	   /* host: what the QPs begin with */
@@ -75,105 +85,40 @@ struct post_rig {
 	cudaStream_t post, nic;
 };
 
-/* The one place where our build and the peer's differ. */
-#ifdef GDK_QP_STATE_H
-static size_t state_size(uint32_t depth)
-{
-	return gdk_qp_state_size(depth);
-}
-static void state_attach(QP *q, uint8_t *image, uint8_t *dev, uint32_t depth, int sys_scope)
-{
-	gdk_qp_state_format(image, (uint64_t)(uintptr_t)dev, depth,
-			    sys_scope ? GDK_QPF_SYS_SCOPE : 0);
-	q->gdk_state = (struct gdk_qp_state *)dev;
-	q->cq_sq.gdk_state = (struct gdk_qp_state *)dev;
-}
-#else
-static size_t state_size(uint32_t depth)
-{
-	(void)depth;
-	return 0;
-}
-static void state_attach(QP *, uint8_t *, uint8_t *, uint32_t, int) {}
-#endif
-
-static void rig_fill_qp(struct post_rig *r, uint32_t i)
-{
-	QP *q = (QP *)(r->image + (size_t)i * POST_QP_STRIDE);
-	const uint32_t depth = r->shape.depth, qpn8 = (0x100 + i) << 8;
-
-	q->sq_num = 0x100 + i;
-	q->sq_num_shift8 = qpn8;
-	q->sq_num_shift8_be = htobe32(qpn8);
-	q->sq_num_shift8_be_1ds = htobe32(qpn8 | 1);
-	q->sq_num_shift8_be_2ds = htobe32(qpn8 | 2);
-	q->sq_num_shift8_be_3ds = htobe32(qpn8 | 3);
-	q->sq_num_shift8_be_4ds = htobe32(qpn8 | 4);
-	q->sq_num_shift8_be_5ds = htobe32(qpn8 | 5);
-	q->sq_wqe_num = (uint16_t)depth;
-	q->sq_wqe_mask = (uint16_t)(depth - 1);
-	q->sq_wqe_daddr = r->rings + (size_t)i * depth * 64;
-	q->sq_dbrec = (__be32 *)(r->records + (size_t)i * 128);
-	q->sq_db = (uint64_t *)(r->regs + (size_t)i * POST_REG_STRIDE);
-	q->cq_sq.cqe_daddr = r->cqs + (size_t)i * depth * 64;
-	q->cq_sq.cqe_num = depth;
-	q->cq_sq.cqe_mask = depth - 1;
-	q->cq_sq.cqe_size = 64;
-	q->cq_sq.dbrec = (__be32 *)(r->records + (size_t)i * 128 + 64);
-	q->cq_sq.mem_type = DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU;
-	q->mem_type = DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU;
-	q->nic_handler = r->handler;
-	state_attach(q, r->state_image + i * r->state_size, r->states + i * r->state_size, depth,
-		     r->sys_scope);
-}
+/* What the posting kernel and the NIC see of QP i; r->image and r->state_image are
+ * filled, and copied before each run. */
+static size_t kit_state_size(uint32_t depth);
+static void kit_fill(struct post_rig *r, uint32_t i);
+static void kit_watch(const struct post_rig *r, uint32_t i, struct post_watch *w);
+/* Slots handed out, of a QP as it was after a run. */
+static uint64_t kit_reserved(const uint8_t *qp);
 
 /* What the NIC watches: a doorbell tells it at once, the record is as good where
  * the register's content cannot be read whole (BlueFlame's two halves). */
 static enum post_source rig_source(const struct post_rig *r)
 {
-	if (r->handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY)
+	if (r->handler == POST_PROXY)
 		return POST_COUNTER;
-	return r->handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF ? POST_RECORD :
-									 POST_REGISTER;
+	return r->handler == POST_BF ? POST_RECORD : POST_REGISTER;
 }
 
-static void rig_fill_watch(struct post_rig *r, uint32_t i, struct post_watch *w)
+static void rig_open(struct post_rig *r, const struct post_options *o, const struct post_row *w)
 {
-	const QP *q = (const QP *)(r->image + (size_t)i * POST_QP_STRIDE);
-
-	memset(w, 0, sizeof(*w));
-	w->want = r->want;
-	w->want.qpn = q->sq_num;
-	w->ring = (const uint4 *)q->sq_wqe_daddr;
-	w->cq = q->cq_sq.cqe_daddr;
-	w->reg = q->sq_db;
-	w->record = q->sq_dbrec;
-	w->depth = r->shape.depth;
-	w->source = rig_source(r);
-	if (r->handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR && !r->state_size)
-		w->submitted = (uint64_t *)(r->qps + (size_t)i * POST_QP_STRIDE +
-					    offsetof(QP, sq_wqe_pi));
-}
-
-static void rig_open(struct post_rig *r, const struct post_options *o,
-		     const struct post_shape *shape, enum doca_gpu_dev_verbs_nic_handler handler,
-		     uint32_t bytes, uint32_t inl)
-{
-	const size_t n = shape->qps, ring = n * shape->depth * 64;
+	const size_t n = w->shape.qps, ring = n * w->shape.depth * 64;
 
 	memset(r, 0, sizeof(*r));
-	r->shape = *shape;
-	r->handler = handler;
+	r->shape = w->shape;
+	r->handler = w->handler;
 	r->reg_on_gpu = o->reg_on_gpu;
 	/* As export does: a CPU that looks on needs the wider fences. */
-	r->sys_scope = o->sys_scope || handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
+	r->sys_scope = o->sys_scope || w->handler == POST_PROXY;
 	r->want.raddr = POST_RADDR;
 	r->want.laddr = POST_LADDR;
 	r->want.rkey = POST_RKEY;
 	r->want.lkey = POST_LKEY;
-	r->want.bytes = bytes;
-	r->want.inl = inl;
-	r->state_size = state_size(shape->depth);
+	r->want.bytes = w->bytes;
+	r->want.inl = w->inl;
+	r->state_size = kit_state_size(w->shape.depth);
 	r->image = (uint8_t *)calloc(n, POST_QP_STRIDE);
 	r->state_image = (uint8_t *)calloc(n, r->state_size + 1);
 	CK(cudaMalloc(&r->qps, n * POST_QP_STRIDE));
@@ -192,7 +137,7 @@ static void rig_open(struct post_rig *r, const struct post_options *o,
 	CK(cudaStreamCreateWithFlags(&r->post, cudaStreamNonBlocking));
 	CK(cudaStreamCreateWithFlags(&r->nic, cudaStreamNonBlocking));
 	for (uint32_t i = 0; i < n; i++)
-		rig_fill_qp(r, i);
+		kit_fill(r, i);
 }
 
 static void rig_close(struct post_rig *r)
@@ -219,7 +164,11 @@ static void rig_reset(struct post_rig *r, uint64_t per_qp)
 
 	r->want.count = per_qp;
 	for (uint32_t i = 0; i < n; i++) {
-		rig_fill_watch(r, i, &w[i]);
+		memset(&w[i], 0, sizeof(w[i]));
+		w[i].want = r->want;
+		w[i].depth = r->shape.depth;
+		w[i].source = rig_source(r);
+		kit_watch(r, i, &w[i]);
 		seen[i].end_ns = POST_POISON;
 		r->up[i] = 0;
 	}
@@ -300,14 +249,13 @@ static uint64_t rig_end(const struct post_rig *r, uint64_t per_qp, int rung)
 	CK(cudaMemcpy(got, r->qps, n * POST_QP_STRIDE, cudaMemcpyDeviceToHost));
 	CK(cudaMemcpy(reg, r->regs, n * POST_REG_STRIDE, cudaMemcpyDefault));
 	for (uint32_t i = 0; i < n; i++) {
-		const QP *q = (const QP *)(got + (size_t)i * POST_QP_STRIDE);
 		const uint64_t *db = (const uint64_t *)(reg + (size_t)i * POST_REG_STRIDE);
 		const uint32_t last = (uint32_t)per_qp & 0xffff;
-		int ok = q->sq_rsvd_index == per_qp;
+		int ok = kit_reserved(got + (size_t)i * POST_QP_STRIDE) == per_qp;
 
 		if (rung && rig_source(r) == POST_COUNTER)
 			ok = ok && db[0] == per_qp;
-		else if (rung && r->handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR)
+		else if (rung && r->handler != POST_NO_DBR)
 			ok = ok && ((post_register_index(db[0]) & 0xffff) == last ||
 				    (post_register_index(db[32]) & 0xffff) == last);
 		wrong += !ok;

@@ -27,6 +27,7 @@ struct post_expect {
 	uint32_t rkey, lkey; /* as they lie in the WQE */
 	uint32_t bytes;
 	uint32_t inl; /* payload in the WQE: see post_payload */
+	uint32_t signal_mask; /* a slot is signalled whose index has none of these bits */
 };
 
 enum post_bad {
@@ -86,12 +87,13 @@ POST_FN uint32_t post_verify_data(const struct post_expect *x, const uint32_t w[
 	return bad;
 }
 
-/* Which parts of the signalled RDMA write in slot `index` are wrong; *k is the
- * message's number. The fourth segment counts only where there is one. */
+/* Which parts of the RDMA write in slot `index` are wrong; *k is the message's
+ * number. The fourth segment counts only where there is one. */
 POST_FN uint32_t post_verify(const struct post_expect *x, uint64_t index, const uint32_t w[16],
 			     uint64_t *k)
 {
 	const uint32_t ctrl = post_swap32(w[0]);
+	const uint32_t ce = index & x->signal_mask ? 0 : 0x08;
 	const uint64_t off = post_swap64(w[4], w[5]) - x->raddr;
 	uint32_t bad = 0;
 
@@ -99,7 +101,7 @@ POST_FN uint32_t post_verify(const struct post_expect *x, uint64_t index, const 
 	bad |= ctrl >> 8 != (index & 0xffff) ? POST_BAD_INDEX : 0;
 	bad |= (ctrl & 0xff) != 0x08 ? POST_BAD_OPCODE : 0;
 	bad |= post_swap32(w[1]) != (x->qpn << 8 | post_segments(x)) ? POST_BAD_QPN_DS : 0;
-	bad |= (w[2] >> 24 & 0x0c) != 0x08 ? POST_BAD_FLAGS : 0;
+	bad |= (w[2] >> 24 & 0x0c) != ce ? POST_BAD_FLAGS : 0;
 	bad |= *k >= x->count || off % POST_STEP ? POST_BAD_RADDR : 0;
 	bad |= w[6] != x->rkey ? POST_BAD_RKEY : 0;
 	return bad | (x->inl ? post_verify_inline(x, w, *k) : post_verify_data(x, w, *k));

@@ -113,6 +113,24 @@ Test(post_verify, names_what_is_wrong)
 	cr_assert_eq(check(0, &k, 0, 0), POST_BAD_RADDR);
 }
 
+/* Every fourth slot asks for a CQE, as the mask says, and no other. */
+Test(post_verify, signalled_where_the_mask_says)
+{
+	uint64_t slot, k;
+
+	expect(4096, 0);
+	want.signal_mask = 3;
+	for (slot = 0; slot < 8; slot++)
+		gdk_wqe_rdma(&rig.qp, gdk_get_wqe_ptr(&rig.qp, slot), (uint16_t)slot,
+			     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+			     slot % 4 ? 0 : GDK_CE_ALWAYS, 0, want.raddr, want.rkey, want.laddr,
+			     want.lkey, want.bytes);
+	for (slot = 0; slot < 8; slot++)
+		cr_assert_eq(check(slot, &k, 0, 0), 0);
+	cr_assert_eq(check(4, &k, 11, 0x08), POST_BAD_FLAGS);
+	cr_assert_eq(check(5, &k, 11, 0x08), POST_BAD_FLAGS);
+}
+
 Test(post_verify, sums_tell_a_set)
 {
 	uint64_t n, sum = 0, squares = 0;

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* A queue pair of DOCA's device API, filled by hand as an export would. */
+#ifndef POST_DOCA_CUH
+#define POST_DOCA_CUH
+
+#include "doca_gpunetio_device.h"
+
+#include "post_rig.cuh"
+
+typedef struct doca_gpu_dev_verbs_qp QP;
+
+/* The one place where our build and the peer's differ. */
+#ifdef GDK_QP_STATE_H
+static size_t kit_state_size(uint32_t depth)
+{
+	return gdk_qp_state_size(depth);
+}
+static void state_attach(QP *q, uint8_t *image, uint8_t *dev, uint32_t depth, int sys_scope)
+{
+	gdk_qp_state_format(image, (uint64_t)(uintptr_t)dev, depth,
+			    sys_scope ? GDK_QPF_SYS_SCOPE : 0);
+	q->gdk_state = (struct gdk_qp_state *)dev;
+	q->cq_sq.gdk_state = (struct gdk_qp_state *)dev;
+}
+#else
+static size_t kit_state_size(uint32_t depth)
+{
+	(void)depth;
+	return 0;
+}
+static void state_attach(QP *, uint8_t *, uint8_t *, uint32_t, int) {}
+#endif
+
+static enum doca_gpu_dev_verbs_nic_handler kit_handler(enum post_handler h)
+{
+	return h == POST_DB	? DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB :
+	       h == POST_BF	? DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF :
+	       h == POST_NO_DBR ? DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR :
+				  DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
+}
+
+static void kit_fill(struct post_rig *r, uint32_t i)
+{
+	QP *q = (QP *)(r->image + (size_t)i * POST_QP_STRIDE);
+	const uint32_t depth = r->shape.depth, qpn8 = (0x100 + i) << 8;
+
+	q->sq_num = 0x100 + i;
+	q->sq_num_shift8 = qpn8;
+	q->sq_num_shift8_be = htobe32(qpn8);
+	q->sq_num_shift8_be_1ds = htobe32(qpn8 | 1);
+	q->sq_num_shift8_be_2ds = htobe32(qpn8 | 2);
+	q->sq_num_shift8_be_3ds = htobe32(qpn8 | 3);
+	q->sq_num_shift8_be_4ds = htobe32(qpn8 | 4);
+	q->sq_num_shift8_be_5ds = htobe32(qpn8 | 5);
+	q->sq_wqe_num = (uint16_t)depth;
+	q->sq_wqe_mask = (uint16_t)(depth - 1);
+	q->sq_wqe_daddr = r->rings + (size_t)i * depth * 64;
+	q->sq_dbrec = (__be32 *)(r->records + (size_t)i * 128);
+	q->sq_db = (uint64_t *)(r->regs + (size_t)i * POST_REG_STRIDE);
+	q->cq_sq.cqe_daddr = r->cqs + (size_t)i * depth * 64;
+	q->cq_sq.cqe_num = depth;
+	q->cq_sq.cqe_mask = depth - 1;
+	q->cq_sq.cqe_size = 64;
+	q->cq_sq.dbrec = (__be32 *)(r->records + (size_t)i * 128 + 64);
+	q->cq_sq.mem_type = DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU;
+	q->mem_type = DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU;
+	q->nic_handler = kit_handler(r->handler);
+	state_attach(q, r->state_image + i * r->state_size, r->states + i * r->state_size, depth,
+		     r->sys_scope);
+}
+
+static void kit_watch(const struct post_rig *r, uint32_t i, struct post_watch *w)
+{
+	const QP *q = (const QP *)(r->image + (size_t)i * POST_QP_STRIDE);
+
+	w->want.qpn = q->sq_num;
+	w->ring = (const uint4 *)q->sq_wqe_daddr;
+	w->cq = q->cq_sq.cqe_daddr;
+	w->reg = q->sq_db;
+	w->record = q->sq_dbrec;
+	/* Without a record and a lock the peer's doorbells overtake each other. */
+	if (r->handler == POST_NO_DBR && !r->state_size)
+		w->submitted = (uint64_t *)(r->qps + (size_t)i * POST_QP_STRIDE +
+					    offsetof(QP, sq_wqe_pi));
+}
+
+static uint64_t kit_reserved(const uint8_t *qp)
+{
+	return ((const QP *)qp)->sq_rsvd_index;
+}
+
+#endif

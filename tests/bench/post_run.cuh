@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Rows of the posting benchmark: how long a run is, what of several runs is
+ * told, the command line. One line of tab-separated fields per row, for post.sh.
+ */
+#ifndef POST_RUN_CUH
+#define POST_RUN_CUH
+
+#include <algorithm>
+#include <vector>
+
+#include "post_micro.cuh"
+
+#define RUNS 4
+
+/* Iterations so that a run takes about target_ms, and laps the ring where it can. */
+static uint32_t calibrate(struct post_rig *r, post_kernel kernel, const struct post_row *w, int nic,
+			  double target_ms)
+{
+	const double per_iter = (double)r->shape.blocks / r->shape.qps * r->shape.threads;
+	uint32_t iters = w->granule;
+
+	for (int step = 0; step < 3; step++) {
+		const double goal = step ? target_ms * 1e6 : 1e6;
+		const double ns = std::max(1000., rig_run(r, kernel, iters, nic || w->every == 1 ?
+							  w->every : 0, nic, w->name).ns);
+		double next = iters * goal / ns;
+
+		if (ns > goal)
+			break;
+		next = std::min(next, iters * 1000.);
+		if (step == 2)
+			next = std::max(next, std::min(3. * next, 4 * r->shape.depth / per_iter));
+		next = std::min(next, 4e6) / w->granule;
+		iters = (uint32_t)std::max(1., next) * w->granule;
+	}
+	return iters;
+}
+
+struct rates {
+	double median, low, high; /* million WQEs a second */
+	uint64_t messages;
+	struct post_result sum;
+};
+
+static struct rates measure(struct post_rig *r, post_kernel kernel, const struct post_row *w,
+			    int nic, double target_ms)
+{
+	const uint32_t every = nic || w->every == 1 ? w->every : 0;
+	const uint32_t iters = calibrate(r, kernel, w, nic, target_ms);
+	struct rates rates = {};
+	std::vector<double> v;
+
+	rates.messages = (uint64_t)r->shape.blocks * r->shape.threads * iters;
+	for (int i = 0; i <= RUNS; i++) {
+		const struct post_result res = rig_run(r, kernel, iters, every, nic, w->name);
+
+		rates.sum.verified += res.verified;
+		rates.sum.mismatches += res.mismatches;
+		rates.sum.bad |= res.bad;
+		rates.sum.late += res.late;
+		if (i) /* the first warms up */
+			v.push_back((double)rates.messages / res.ns * 1e3);
+		/* Without a consumer a slow row is only a side note. */
+		if (!nic && i && res.ns > 3e8)
+			break;
+	}
+	std::sort(v.begin(), v.end());
+	rates.median = (v[(v.size() - 1) / 2] + v[v.size() / 2]) / 2;
+	rates.low = v.front();
+	rates.high = v.back();
+	return rates;
+}
+
+static void run_row(const char *section, int number, const struct post_row *w,
+		    const struct post_options *o)
+{
+	struct rates with, without = {};
+	struct post_rig rig;
+
+	rig_open(&rig, o, w);
+	with = measure(&rig, w->checked, w, 1, o->target_ms);
+	/* Without checks nothing keeps posters from their own ring's tail; where that
+	 * cost doorbells there is no rate. */
+	if (w->unchecked)
+		without = measure(&rig, w->unchecked, w, 0, o->target_ms);
+	printf("%s\t%d\t%s\t%.4g\t%.3f\t%.3f\t%.3f\t%llu\t%llu\t0x%llx\t%llu\t%.3f\t%llu\t%s\n",
+	       section, number, w->name, w->target, with.median, with.low, with.high,
+	       (unsigned long long)with.sum.verified,
+	       (unsigned long long)with.sum.mismatches, (unsigned long long)with.sum.bad,
+	       (unsigned long long)with.sum.late, without.sum.bad ? 0 : without.median,
+	       (unsigned long long)with.messages, rig.sys_scope ? "sys" : "gpu");
+	fflush(stdout);
+	rig_close(&rig);
+}
+
+static int usage(const char *name)
+{
+	fprintf(stderr,
+		"%s [--matrix] [--micro] [--first ROW] [--ms MS] [--reg-gpu] [--sys]\n"
+		"  --first    row to begin with, after a hang\n"
+		"  --ms       length of one run\n"
+		"  --reg-gpu  register pages in GPU memory, not in pinned host memory\n"
+		"  --sys      our fences at system scope, as with queues in host memory\n",
+		name);
+	return 2;
+}
+
+static int parse(int argc, char **argv, struct post_options *o)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : "";
+
+		if (!strcmp(a, "--matrix"))
+			o->matrix = 1;
+		else if (!strcmp(a, "--micro"))
+			o->micro = 1;
+		else if (!strcmp(a, "--reg-gpu"))
+			o->reg_on_gpu = 1;
+		else if (!strcmp(a, "--sys"))
+			o->sys_scope = 1;
+		else if (!strcmp(a, "--first") && *v)
+			o->first = atoi(argv[++i]);
+		else if (!strcmp(a, "--ms") && atof(v) > 0)
+			o->target_ms = atof(argv[++i]);
+		else
+			return 1;
+	}
+	return 0;
+}
+
+/* table and matrix: the rows of either */
+static int run_main(int argc, char **argv, std::vector<struct post_row> (*table)(void),
+		    std::vector<struct post_row> (*matrix)(void))
+{
+	struct post_options o = {};
+	struct cudaDeviceProp prop;
+
+	o.target_ms = 15;
+	if (parse(argc, argv, &o))
+		return usage(argv[0]);
+	/* A kernel that is loaded late would wait for the resident one. */
+	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+	CK(cudaGetDeviceProperties(&prop, 0));
+	CK(cudaSetDeviceFlags(cudaDeviceMapHost));
+	if (prop.multiProcessorCount < 132)
+		fprintf(stderr, "%d multiprocessors, the rows are made for 132\n",
+			prop.multiProcessorCount);
+	micro_spin_up();
+	if (o.micro)
+		return micro_run();
+	const std::vector<struct post_row> rows = o.matrix ? matrix() : table();
+	for (int i = o.first; i < (int)rows.size(); i++)
+		run_row(o.matrix ? "matrix" : "table", i, &rows[i], &o);
+	return 0;
+}
+
+#endif
