@@ -46,7 +46,10 @@ struct gdk_qp_counters {
 	uint64_t dbrec_updates;	 /* doorbell record stores */
 	uint64_t completions;	 /* WQEs known to be complete */
 	int status;		 /* 0, or the sticky negative errno of the QP */
-	uint64_t error_wqe;	 /* first WQE index of the error, when status is not 0 */
+	/* When status is not 0: the WQE that failed or was refused. Where that cannot
+	 * be known (abort, limit, a collapsed CQ that shows a flush only): the first
+	 * that is not known to be complete. */
+	uint64_t error_wqe;
 };
 
 /* A snapshot, read while the GPU may be posting: each value is one that was
@@ -54,8 +57,19 @@ struct gdk_qp_counters {
 doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 				       struct gdk_qp_counters *counters);
 
-/* Raises the QP's abort word: every wait on it returns -ECANCELED. */
+/* Raises the QP's abort word: every wait on it, also one for a free slot, returns
+ * -ECANCELED, and nothing more is rung. May be called at any time. */
 doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp);
+
+/* Takes the abort back, when no GPU thread uses the QP any more: what was rung
+ * completes as if nothing had been, slots that could not be used are free again.
+ * BAD_STATE: the QP ended otherwise, or a WQE was published behind a slot that
+ * nobody published; it must be reset. */
+doca_error_t gdk_verbs_qp_clear_abort(struct doca_gpu_verbs_qp *qp);
+
+/* How long any one wait on the QP may last before it ends the QP with
+ * -ETIMEDOUT; 0: for ever. 60 s from export on; kept over resets. */
+doca_error_t gdk_verbs_qp_set_wait_limit(struct doca_gpu_verbs_qp *qp, uint64_t ns);
 
 /*
  * A WQE or a CQE as text, for people:

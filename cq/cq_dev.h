@@ -11,6 +11,7 @@
 #include "platform.h"
 
 #define GDK_CQE_OPCODE_ERR DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR
+#define GDK_SYNDROME_FLUSH 0x05u
 
 GDK_FN struct gdk_qp_state *gdk_state_of_qp(const struct doca_gpu_dev_verbs_qp *qp)
 {
@@ -49,6 +50,16 @@ GDK_FN int gdk_state_status(struct gdk_qp_state *st)
 GDK_FN int gdk_qp_status(const struct doca_gpu_dev_verbs_qp *qp)
 {
 	return gdk_state_status(gdk_state_of_qp(qp));
+}
+
+/* Of a QP that has ended: the WQE that failed; where that is not known (abort,
+ * limit), the first that is not complete. */
+GDK_FN uint64_t gdk_qp_error_wqe(const struct doca_gpu_dev_verbs_qp *qp)
+{
+	const struct gdk_qp_state *st = gdk_state_of_qp(qp);
+	const uint64_t index = gdk_ld64(&st->error_wqe, GDK_SCOPE_GPU);
+
+	return index != GDK_NO_WQE ? index : gdk_ld64(&st->completed, GDK_SCOPE_GPU);
 }
 
 /* wqe_counter, signature and op_own of a CQE: one load, so they belong together. */
@@ -194,10 +205,21 @@ GDK_FN int gdk_cq_fold_even(struct gdk_qp_state *st, const struct doca_gpu_dev_v
 	return 0;
 }
 
+/* Is the error in entry 0 but the flush that follows another? The entry may change
+ * after its tail was read, but only to the flush of a later WQE. */
+GDK_FN int gdk_cqe_is_flush(const struct doca_gpu_dev_verbs_cq *cq)
+{
+	const uint64_t base = gdk_ldc64(GDK_CQ_AT(cq, cqe_daddr));
+
+	return gdk_ld32((const uint32_t *)(uintptr_t)(base + 52), GDK_SCOPE_SYS) >> 24 ==
+	       GDK_SYNDROME_FLUSH;
+}
+
 /*
  * A collapsed CQ shows the newest CQE only. As long as `completed` did not move
  * between before the CQE was read and after all else was, the WQE's slot is not
- * reused and rung is at most depth beyond it.
+ * reused and rung is at most depth beyond it. A flush hides which WQE failed: it is
+ * at or above `completed`.
  */
 GDK_FN int gdk_cq_fold_collapsed(struct gdk_qp_state *st, const struct doca_gpu_dev_verbs_cq *cq,
 				 int scope)
@@ -217,7 +239,7 @@ GDK_FN int gdk_cq_fold_collapsed(struct gdk_qp_state *st, const struct doca_gpu_
 	if (gdk_ld64(&st->completed, scope) != before)
 		return 0;
 	if (gdk_cqe_is_error(&t))
-		return gdk_fold_error(st, index, scope);
+		return gdk_fold_error(st, gdk_cqe_is_flush(cq) ? before : index, scope);
 	if (index + slots <= before)
 		return EBUSY;
 	gdk_max64_rel(&st->completed, index + slots, scope);

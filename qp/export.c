@@ -106,6 +106,7 @@ doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci)
 	gdk_qp_state_format(image, (uint64_t)(uintptr_t)x->state, x->pub.qp->sq_num,
 			    x->state_flags);
 	image->cqe_ci = cqe_ci;
+	image->wait_limit_ns = x->wait_limit_ns;
 	err = gdk_gpu_write(x->pub.gpu_dev, x->state, image, x->state_size);
 	free(image);
 	return err;
@@ -209,6 +210,7 @@ static struct gdk_export *export_new(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp
 	x->pub.send_dbr_mode_ext = mode;
 	x->pub.sq_num_shift8_be = htobe32(qp->qpn << 8);
 	x->cq = cq;
+	x->wait_limit_ns = GDK_WAIT_LIMIT_NS;
 	x->dbrec_cpu = dbrec_cpu(qp, gpu);
 	x->pub.sq_dbrec = x->dbrec_cpu;
 	pthread_mutex_init(&x->progress_lock, NULL);

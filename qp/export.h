@@ -23,6 +23,7 @@ struct gdk_export {
 	void *state;	  /* GPU address of the QP's gdk_qp_state */
 	size_t state_size;
 	uint32_t state_flags; /* GDK_QPF_* */
+	uint64_t wait_limit_ns; /* kept over a reset */
 	uint32_t *dbrec_cpu;  /* CPU's address of DBREC word 1; NULL: none */
 	bool reg_on_host;     /* the register page is ordinary host memory */
 	bool dev_shared;      /* pub.qp_gpu lies in a multi-QP array */

@@ -2,18 +2,18 @@
 /* Copyright (c) gdaki authors */
 /*
  * What the host can learn of an exported queue pair (errors, counters, how
- * its handler was chosen), and the two ways it interferes: abort and reset.
+ * its handler was chosen), and the ways it interferes: abort, limit and reset.
  */
 #include <endian.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../core/log.h"
+#include "device/gdk/qp_dev.h"
 #include "export.h"
-#include "state.h"
 
 #define CQE_BYTES 64u
-#define SYNDROME_WR_FLUSH 0x05
 
 doca_error_t gdk_queue_read(doca_gpu_t *gpu, void *dst, const void *src, size_t len)
 {
@@ -65,7 +65,7 @@ static const struct doca_gpunetio_ib_mlx5_err_cqe_ex *find_error(const struct gd
 		if (cqe->op_own >> 4 != DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR ||
 		    (be32toh(cqe->s_wqe_opcode_qpn) & 0xffffff) != x->pub.qp->qpn)
 			continue;
-		if (cqe->syndrome != SYNDROME_WR_FLUSH)
+		if (cqe->syndrome != GDK_SYNDROME_FLUSH)
 			return cqe;
 		if (!flush)
 			flush = cqe;
@@ -149,55 +149,145 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 	counters->wqes_reserved = reserved;
 	counters->completions = st.completed;
 	counters->status = st.status;
-	counters->error_wqe = st.status && st.error_wqe != GDK_NO_WQE ? st.error_wqe : 0;
+	counters->error_wqe = 0;
+	if (st.status)
+		counters->error_wqe = st.error_wqe != GDK_NO_WQE ? st.error_wqe : st.completed;
+	return DOCA_SUCCESS;
+}
+
+/* ---- what was never rung ---- */
+
+/* A copy of the state block whose ready bits are read in the copy, and where
+ * the GPU's threads reserve next (0: they have no device struct). */
+static doca_error_t read_state(struct gdk_export *x, struct gdk_qp_state **out, uint64_t *reserved)
+{
+	struct doca_gpu_verbs_qp *qp = &x->pub;
+	struct gdk_qp_state *st = malloc(x->state_size);
+	doca_error_t err;
+
+	*reserved = 0;
+	if (!st) {
+		gdk_err("QP 0x%x: no memory for a copy of its state", qp->qp->qpn);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	err = gdk_gpu_read(qp->gpu_dev, st, x->state, x->state_size);
+	if (err == DOCA_SUCCESS && qp->qp_gpu)
+		err = gdk_gpu_read(qp->gpu_dev, reserved, &qp->qp_gpu->sq_rsvd_index,
+				   sizeof(*reserved));
+	if (err != DOCA_SUCCESS) {
+		free(st);
+		return err;
+	}
+	st->words = (void *)(st + 1);
+	*out = st;
+	return DOCA_SUCCESS;
+}
+
+/* The first slot from rung on that is neither published nor written by an exclusive
+ * user; *beyond is how many after it are published. */
+static uint64_t find_gap(const struct gdk_qp_state *st, uint64_t *beyond)
+{
+	const uint64_t end = st->rung + st->depth;
+	uint64_t i = st->rung, gap;
+
+	while (i < end && (i < st->written || gdk_is_ready(st, i, GDK_SCOPE_THREAD)))
+		i++;
+	gap = i;
+	for (*beyond = 0; i < end; i++)
+		*beyond += gdk_is_ready(st, i, GDK_SCOPE_THREAD) ? 1 : 0;
+	return gap;
+}
+
+void gdk_export_warn_tail(struct gdk_export *x)
+{
+	uint64_t reserved, published, beyond;
+	struct gdk_qp_state *st;
+
+	if (read_state(x, &st, &reserved) != DOCA_SUCCESS)
+		return;
+	published = find_gap(st, &beyond) - st->rung + beyond;
+	reserved = reserved > st->rung + published ? reserved - st->rung : published;
+	if (reserved && !st->status && !st->abort_word)
+		gdk_warn("QP 0x%x: slots from %llu on were never rung: %llu reserved, %llu of them "
+			 "published", x->pub.qp->qpn, (unsigned long long)st->rung,
+			 (unsigned long long)reserved, (unsigned long long)published);
+	free(st);
+}
+
+/* ---- abort and limits ---- */
+
+/* A whole word at once where the CPU can store: GPU threads poll it meanwhile. */
+static doca_error_t state_store32(struct gdk_export *x, size_t offset, uint32_t value)
+{
+	uint32_t *at = (void *)((uint8_t *)x->state + offset);
+	uint32_t *cpu = gdk_gpu_cpu_ptr(x->pub.gpu_dev, at);
+
+	if (!cpu)
+		return gdk_gpu_write(x->pub.gpu_dev, at, &value, sizeof(value));
+	__atomic_store_n(cpu, value, __ATOMIC_SEQ_CST);
 	return DOCA_SUCCESS;
 }
 
 doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp)
 {
-	static const uint32_t raised = 1;
-
 	GDK_CHECK_ARG(qp != NULL);
-	return gdk_gpu_write(qp->gpu_dev,
-			     (uint8_t *)gdk_to_export(qp)->state +
-				     offsetof(struct gdk_qp_state, abort_word),
-			     &raised, sizeof(raised));
+	return state_store32(gdk_to_export(qp), offsetof(struct gdk_qp_state, abort_word), 1);
 }
 
-/* ---- what was never rung ---- */
-
-/* Slots from rung on that are published (qp/state.h), or written by an exclusive user. */
-static uint64_t count_published(const struct gdk_qp_state *st)
-{
-	const uint64_t *words = (const uint64_t *)(st + 1);
-	uint64_t i, slot, n = 0;
-
-	for (i = st->rung; i < st->rung + st->depth; i++) {
-		slot = i & (st->depth - 1);
-		n += (words[slot / GDK_WORD_SLOTS] >> slot % GDK_WORD_SLOTS & 1) !=
-		     (i >> st->depth_log2 & 1);
-	}
-	return st->written > st->rung + n ? st->written - st->rung : n;
-}
-
-void gdk_export_warn_tail(struct gdk_export *x)
+/* Slots that a failed reservation left behind are given back, for nothing may be
+ * published after a gap; what is published without one is rung by the next submit. */
+static doca_error_t undo_reservations(struct gdk_export *x, const struct gdk_qp_state *st,
+				      uint64_t reserved)
 {
 	struct doca_gpu_verbs_qp *qp = &x->pub;
-	struct gdk_qp_state *st = malloc(x->state_size);
-	uint64_t reserved = 0, published;
+	uint64_t beyond, gap = find_gap(st, &beyond);
 
-	if (!st || gdk_gpu_read(qp->gpu_dev, st, x->state, x->state_size) != DOCA_SUCCESS ||
-	    (qp->qp_gpu && gdk_gpu_read(qp->gpu_dev, &reserved, &qp->qp_gpu->sq_rsvd_index,
-					sizeof(reserved)) != DOCA_SUCCESS))
-		goto out;
-	published = count_published(st);
-	reserved = reserved > st->rung + published ? reserved - st->rung : published;
-	if (reserved && !st->status && !st->abort_word)
-		gdk_warn("QP 0x%x: slots from %llu on were never rung: %llu reserved, %llu of them "
-			 "published", qp->qp->qpn, (unsigned long long)st->rung,
-			 (unsigned long long)reserved, (unsigned long long)published);
-out:
+	if (beyond) {
+		gdk_err("QP 0x%x: WQEs are published beyond slot %llu, which is not: reset it",
+			qp->qp->qpn, (unsigned long long)gap);
+		return DOCA_ERROR_BAD_STATE;
+	}
+	if (reserved <= gap)
+		return DOCA_SUCCESS;
+	return gdk_gpu_write(qp->gpu_dev, &qp->qp_gpu->sq_rsvd_index, &gap, sizeof(gap));
+}
+
+doca_error_t gdk_verbs_qp_clear_abort(struct doca_gpu_verbs_qp *qp)
+{
+	struct gdk_qp_state *st;
+	struct gdk_export *x;
+	uint64_t reserved;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(qp != NULL);
+	x = gdk_to_export(qp);
+	err = read_state(x, &st, &reserved);
+	if (err != DOCA_SUCCESS)
+		return err;
+	if (st->status && st->status != -ECANCELED) {
+		gdk_err("QP 0x%x has ended with status %d, not by an abort: reset it", qp->qp->qpn,
+			st->status);
+		err = DOCA_ERROR_BAD_STATE;
+	} else {
+		err = undo_reservations(x, st, reserved);
+	}
 	free(st);
+	if (err == DOCA_SUCCESS)
+		err = state_store32(x, offsetof(struct gdk_qp_state, abort_word), 0);
+	if (err == DOCA_SUCCESS)
+		err = state_store32(x, offsetof(struct gdk_qp_state, status), 0);
+	return err;
+}
+
+doca_error_t gdk_verbs_qp_set_wait_limit(struct doca_gpu_verbs_qp *qp, uint64_t ns)
+{
+	struct gdk_export *x;
+
+	GDK_CHECK_ARG(qp != NULL);
+	x = gdk_to_export(qp);
+	x->wait_limit_ns = ns;
+	return gdk_gpu_write(qp->gpu_dev, (uint8_t *)x->state +
+			     offsetof(struct gdk_qp_state, wait_limit_ns), &ns, sizeof(ns));
 }
 
 /* ---- reset ---- */

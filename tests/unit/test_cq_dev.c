@@ -135,6 +135,22 @@ Test(cq_dev, error_on_a_collapsed_cq)
 	cr_assert_eq(rig.st->completed, 0);
 }
 
+/* A flush says of no WQE that it is complete, nor that it is the cause. */
+Test(cq_dev, flush_on_a_collapsed_cq)
+{
+	rig_init(&rig, 16, RIG_DB, 1);
+	post(3, GDK_CE_ALWAYS);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_poll_collapsed_at(&rig.qp, 2, RIG_GPU), 0);
+	rig.fail_at = 4;
+	post(5, GDK_CE_ALWAYS);
+	rig_nic(&rig);
+	((struct doca_gpunetio_ib_mlx5_err_cqe_ex *)rig.cqe)->syndrome = GDK_SYNDROME_FLUSH;
+	cr_assert_eq(gdk_poll_collapsed_at(&rig.qp, 3, RIG_GPU), -EIO);
+	cr_assert_eq(rig.st->completed, 3);
+	cr_assert_eq(gdk_qp_error_wqe(&rig.qp), 3);
+}
+
 Test(cq_dev, error_after_unsignalled)
 {
 	rig_init(&rig, 16, RIG_DB, 0);

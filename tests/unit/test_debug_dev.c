@@ -201,6 +201,11 @@ Test(debug_dev, a_key_in_cpu_order_is_told_once_and_left_to_the_nic)
 	cr_expect_str_eq(out, "gdaki: QP 0xabcd WQE 1: lkey is 0x45230100, in the wrong byte order "
 			      "if it should be 0x12345\n");
 	cr_expect_eq(rig.st->rung, 3);
+	rig_fini(&rig);
+	rig_init(&rig, 8, RIG_DB, 0);
+	out[0] = 0;
+	cr_assert_eq(gdk_put(&rig.qp, wrong, right, 8, &t, RIG_GPU, RIG_AUTO, RIG_THREAD, 0), 0);
+	cr_expect(strstr(out, "WQE 0: rkey is 0x45230100, in the wrong byte order"), "%s", out);
 }
 
 Test(debug_dev, un_rung_tail)
