@@ -106,6 +106,12 @@ static struct post_row row(const char *name, struct post_shape shape, double tar
 	return r;
 }
 
+static struct post_row capacity(struct post_row r)
+{
+	r.capacity = 1;
+	return r;
+}
+
 static std::vector<struct post_row> table(void)
 {
 	return {
@@ -124,16 +130,16 @@ static std::vector<struct post_row> table(void)
 					    { 1, 256, 1, 4096 }, 50),
 		row<GPU, DB, THREAD, put4k>("GPU-shared, 1 warp, thread scope",
 					    { 1, 32, 1, 4096 }, 60),
-		row<GPU, DB, THREAD, put4k>("GPU-shared, 132x32 threads", { 132, 32, 1, 32768 },
-					    1500),
+		capacity(row<GPU, DB, THREAD, put4k>("GPU-shared, 132x32 threads",
+						     { 132, 32, 1, 32768 }, 1500)),
 		row<GPU, DB, THREAD, put4k>("GPU-shared, 132x256 threads", { 132, 256, 1, 32768 },
 					    10000),
 		row<GPU, DB, WARP, put4k>("GPU-shared, 132 warps, warp scope",
 					  { 132, 32, 1, 32768 }, 5),
 		row<GPU, PROXY, THREAD, put4k>("GPU-shared, 132x32 threads, proxy",
 					       { 132, 32, 1, 32768 }, 100),
-		row<CTA, DB, THREAD, put4k>("132 QPs, CTA-shared, 256 threads each",
-					    { 132, 256, 132, 4096 }, 45),
+		capacity(row<CTA, DB, THREAD, put4k>("132 QPs, CTA-shared, 256 threads each",
+						     { 132, 256, 132, 4096 }, 45)),
 		row<CTA, DB, WARP, put4k>("132 QPs, CTA-shared, 256 thr., warp scope",
 					  { 132, 256, 132, 4096 }, 1),
 		row<EXC, DB, THREAD, inl28>("exclusive, 1 thread, p of 28 bytes (b)",

@@ -28,7 +28,15 @@ enum micro_kind {
 	MICRO_RED_GPU,
 	MICRO_ATOM_HOST,
 	MICRO_LD_GPU,
+	MICRO_LD_SYS,
 	MICRO_LD_HOST,
+	MICRO_LD_ACQ_GPU,
+	MICRO_LD_FENCE_ACQ_GPU,
+	MICRO_LD_FENCE_ACQ_SYS,
+	MICRO_ST_REL_GPU,
+	MICRO_IDLE_FENCE_REL_GPU,
+	MICRO_IDLE_FENCE_REL_SYS,
+	MICRO_BULK_HOST,
 	MICRO_KINDS
 };
 
@@ -49,7 +57,15 @@ static const char *const micro_name[MICRO_KINDS] = {
 	"red.relaxed.gpu.max.u64, GPU memory",
 	"atom.relaxed.sys.add.u64, pinned host memory, returned",
 	"ld.relaxed.gpu.u64, GPU memory",
+	"ld.relaxed.sys.u64, GPU memory",
 	"ld.relaxed.sys.u64, pinned host memory",
+	"ld.acquire.gpu.u64, GPU memory",
+	"ld.relaxed.gpu.u64, GPU memory + fence.acquire.gpu",
+	"ld.relaxed.sys.u64, GPU memory + fence.acquire.sys",
+	"WQE + st.release.gpu.u64",
+	"fence.release.gpu, nothing stored before",
+	"fence.release.sys, nothing stored before",
+	"64-byte bulk copy to pinned host memory, waited for",
 };
 
 __device__ static __forceinline__ void micro_wqe(uint8_t *slot, uint64_t v)
@@ -57,6 +73,16 @@ __device__ static __forceinline__ void micro_wqe(uint8_t *slot, uint64_t v)
 	for (int i = 0; i < 3; i++)
 		asm volatile("st.weak.cs.v2.b64 [%0], {%1, %1};" ::"l"(slot + 16 * i), "l"(v)
 			     : "memory");
+}
+
+/* As BlueFlame by one thread. */
+__device__ static __forceinline__ void micro_bulk(uint64_t *dst, const uint64_t *src)
+{
+	asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 64;" ::"l"(dst),
+		     "r"((uint32_t)__cvta_generic_to_shared(src)) : "memory");
+	asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+	asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
 #define MICRO_FENCE(kind, insn)                                 \
@@ -72,7 +98,11 @@ __device__ static __forceinline__ void micro_wqe(uint8_t *slot, uint64_t v)
 
 template <int K> __global__ void micro(uint8_t *ring, uint64_t *word, uint64_t *host, uint64_t *ns)
 {
+	__shared__ __align__(16) uint64_t shared[8];
 	uint64_t x = 0;
+
+	for (int i = 0; i < 8; i++)
+		shared[i] = 0;
 	const uint64_t start = post_now();
 
 	for (uint32_t i = 0; i < MICRO_REPS; i++) {
@@ -98,6 +128,22 @@ template <int K> __global__ void micro(uint8_t *ring, uint64_t *word, uint64_t *
 				     "l"((uint64_t)i) : "memory");
 		MICRO_READ(MICRO_ATOM_HOST, "atom.relaxed.sys.add.u64 %0, [%1], 2;", host)
 		MICRO_READ(MICRO_LD_GPU, "ld.relaxed.gpu.u64 %0, [%1];", word)
+		MICRO_READ(MICRO_LD_SYS, "ld.relaxed.sys.u64 %0, [%1];", word)
+		MICRO_READ(MICRO_LD_ACQ_GPU, "ld.acquire.gpu.u64 %0, [%1];", word)
+		MICRO_READ(MICRO_LD_FENCE_ACQ_GPU,
+			   "ld.relaxed.gpu.u64 %0, [%1]; fence.acquire.gpu;", word)
+		MICRO_READ(MICRO_LD_FENCE_ACQ_SYS,
+			   "ld.relaxed.sys.u64 %0, [%1]; fence.acquire.sys;", word)
+		if (K == MICRO_ST_REL_GPU) {
+			micro_wqe(ring + (i & 1023) * 64, x);
+			asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(word), "l"(x) : "memory");
+		}
+		if (K == MICRO_IDLE_FENCE_REL_GPU)
+			asm volatile("fence.release.gpu;" ::: "memory");
+		if (K == MICRO_IDLE_FENCE_REL_SYS)
+			asm volatile("fence.release.sys;" ::: "memory");
+		if (K == MICRO_BULK_HOST)
+			micro_bulk(host, shared);
 		MICRO_READ(MICRO_LD_HOST, "ld.relaxed.sys.u64 %0, [%1];", host)
 	}
 	*ns = post_now() - start;

@@ -2,17 +2,20 @@
 /* Copyright (c) gdaki authors */
 /*
  * The NIC of the posting benchmark: a kernel that is resident beside the one
- * that posts, one block per QP. It watches the register (or the proxy's counter,
- * or the record), verifies every WQE that was rung, and completes it. It reads
- * the register as a NIC would be told of it, later by one read of that memory.
+ * that posts, one cluster of blocks per QP. It watches the register (or the
+ * proxy's counter, or the record), verifies every WQE that was rung, and
+ * completes it. It reads the register as a NIC would be told of it, later by one
+ * read of that memory.
  */
 #ifndef POST_NIC_CUH
 #define POST_NIC_CUH
 
+#include <cooperative_groups.h>
+
 #include "post_verify.h"
 
 #define POST_POISON 0xeeeeeeeeeeeeeeeeull
-#define POST_ROUND 4 /* WQEs per thread between two looks at the register */
+#define POST_ROUND 2 /* WQEs per thread between two looks at the register */
 
 enum post_source { POST_REGISTER, POST_RECORD, POST_COUNTER };
 
@@ -33,7 +36,7 @@ struct post_seen {
 	uint64_t verified, mismatches, bad; /* bad: enum post_bad */
 	uint64_t sum, squares;
 	uint64_t late; /* times the register was silent although more was submitted */
-	uint64_t end_ns;
+	uint64_t start_ns, end_ns;
 };
 
 struct post_clock {
@@ -116,17 +119,18 @@ __device__ static __forceinline__ uint32_t post_check_slot(const struct post_wat
 }
 
 /* CQEs of [from, to), by all threads; of a collapsed CQ only the last one stays. */
-__device__ static void post_complete(const struct post_watch *w, uint64_t from, uint64_t to)
+__device__ static void post_complete(const struct post_watch *w, uint64_t from, uint64_t to,
+				     uint32_t thread, uint32_t threads)
 {
 	if (!w->collapsed) {
-		for (uint64_t i = from + threadIdx.x; i < to; i += blockDim.x)
+		for (uint64_t i = from + thread; i < to; i += threads)
 			*(volatile uint64_t *)(w->cq + (i & (w->depth - 1)) * 64 + 56) =
 				post_cqe_tail(i, w->depth, w->want.qpn);
 		return;
 	}
 	const uint64_t last = (to - 1) & ~(uint64_t)w->want.signal_mask;
 
-	if (threadIdx.x == 0 && last >= from)
+	if (thread == 0 && last >= from)
 		*(volatile uint64_t *)(w->cq + 56) = post_cqe_tail(last, w->depth, w->want.qpn);
 }
 
@@ -142,37 +146,46 @@ __device__ static void post_report(struct post_seen *out, const struct post_seen
 /*
  * All WQEs of a round are read and judged before the first of their CQEs is
  * written: a CQE says of every earlier slot too that it may be used again, and
- * the barrier's result depends on all that was read.
+ * the first barrier's result depends on all that was read.
  */
 __global__ void __launch_bounds__(1024)
 post_consume(const struct post_watch *watches, struct post_seen *seen, volatile uint32_t *up,
 	     uint64_t limit_ns)
 {
+	const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+	const uint32_t blocks = cluster.num_blocks(), threads = blocks * blockDim.x;
+	const uint32_t thread = cluster.block_rank() * blockDim.x + threadIdx.x;
+	struct post_seen *out = &seen[blockIdx.x / blocks], mine = {};
+	const uint64_t deadline = post_now() + limit_ns;
 	__shared__ struct post_watch w;
 	__shared__ uint64_t rung;
-	struct post_seen mine = {};
-	const uint64_t deadline = post_now() + limit_ns;
 	uint64_t consumed = 0, look = 0;
 
-	if (threadIdx.x == 0) {
-		w = watches[blockIdx.x];
+	if (threadIdx.x == 0)
+		w = watches[blockIdx.x / blocks];
+	cluster.sync();
+	if (threadIdx.x == 0)
 		up[blockIdx.x] = 1;
-	}
-	__syncthreads();
+	if (thread == 0)
+		out->start_ns = post_now();
 	while (consumed < w.want.count) {
-		if (threadIdx.x == 0)
-			rung = post_await(&w, look, consumed, deadline, &mine);
-		__syncthreads();
-		const uint64_t most = consumed + POST_ROUND * blockDim.x;
+		if (thread == 0) {
+			const uint64_t to = post_await(&w, look, consumed, deadline, &mine);
+
+			for (uint32_t b = 0; b < blocks; b++)
+				*cluster.map_shared_rank(&rung, b) = to;
+		}
+		cluster.sync();
+		const uint64_t most = consumed + POST_ROUND * threads;
 		const uint64_t to = rung < most ? rung : most;
 		uint32_t wrong = 0;
 
 		if (to == consumed)
 			break;
-		if (threadIdx.x == 0)
+		if (thread == 0)
 			look = post_look(&w); /* arrives while the WQEs are checked */
 #pragma unroll 2
-		for (uint64_t i = consumed + threadIdx.x; i < to; i += blockDim.x) {
+		for (uint64_t i = consumed + thread; i < to; i += threads) {
 			uint64_t k;
 			const uint32_t bad = post_check_slot(&w, i, &k);
 
@@ -183,14 +196,16 @@ post_consume(const struct post_watch *watches, struct post_seen *seen, volatile 
 		}
 		if (__syncthreads_or((int)wrong))
 			mine.bad |= wrong;
-		post_complete(&w, consumed, to);
+		cluster.sync();
+		post_complete(&w, consumed, to, thread, threads);
 		consumed = to;
 	}
-	if (threadIdx.x == 0) {
-		seen[blockIdx.x].end_ns = post_now();
-		seen[blockIdx.x].verified = consumed;
+	if (thread == 0) {
+		out->end_ns = post_now();
+		out->verified = consumed;
 	}
-	post_report(&seen[blockIdx.x], &mine);
+	post_report(out, &mine);
+	cluster.sync(); /* nobody leaves while others may write to its shared memory */
 }
 
 #endif

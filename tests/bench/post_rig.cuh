@@ -33,6 +33,7 @@
 #define POST_QP_STRIDE 512  /* each exported QP is an allocation of its own */
 #define POST_REG_STRIDE 4096
 #define POST_MAX_QPS 132
+#define POST_UP 256 /* at least the consumer's blocks */
 #define POST_RADDR 0x7f1200000000ull
 #define POST_LADDR 0x7e3400000000ull
 #define POST_RKEY 0x44332211u
@@ -67,6 +68,7 @@ struct post_row {
 	uint32_t every;	  /* messages per doorbell */
 	uint32_t granule; /* iterations come in multiples of it */
 	double target;	  /* ratio to the peer that the table asks for; 0: none */
+	int capacity;	  /* the consumer's own speed is taken on this one */
 };
 
 struct post_rig {
@@ -133,7 +135,7 @@ static void rig_open(struct post_rig *r, const struct post_options *o, const str
 		CK(cudaMalloc(&r->regs, n * POST_REG_STRIDE));
 	else
 		CK(cudaHostAlloc(&r->regs, n * POST_REG_STRIDE, cudaHostAllocMapped));
-	CK(cudaHostAlloc((void **)&r->up, n * sizeof(*r->up), cudaHostAllocMapped));
+	CK(cudaHostAlloc((void **)&r->up, POST_UP * sizeof(*r->up), cudaHostAllocMapped));
 	CK(cudaStreamCreateWithFlags(&r->post, cudaStreamNonBlocking));
 	CK(cudaStreamCreateWithFlags(&r->nic, cudaStreamNonBlocking));
 	for (uint32_t i = 0; i < n; i++)
@@ -154,11 +156,9 @@ static void rig_close(struct post_rig *r)
 	free(r->state_image);
 }
 
-/* CQEs are invalid and of the lap before; indices, records and registers 0. */
-static void rig_reset(struct post_rig *r, uint64_t per_qp)
+static void rig_reset_nic(struct post_rig *r, uint64_t per_qp)
 {
-	const size_t n = r->shape.qps, ring = n * r->shape.depth * 64;
-	static const struct post_clock clock = { UINT64_MAX, 0 };
+	const size_t n = r->shape.qps;
 	struct post_watch w[POST_MAX_QPS];
 	struct post_seen seen[POST_MAX_QPS] = {};
 
@@ -170,10 +170,18 @@ static void rig_reset(struct post_rig *r, uint64_t per_qp)
 		w[i].source = rig_source(r);
 		kit_watch(r, i, &w[i]);
 		seen[i].end_ns = POST_POISON;
-		r->up[i] = 0;
 	}
 	CK(cudaMemcpy(r->watches, w, n * sizeof(w[0]), cudaMemcpyHostToDevice));
 	CK(cudaMemcpy(r->seen, seen, n * sizeof(seen[0]), cudaMemcpyHostToDevice));
+}
+
+/* CQEs are invalid and of the lap before; indices, records and registers 0. */
+static void rig_reset(struct post_rig *r, uint64_t per_qp)
+{
+	const size_t n = r->shape.qps, ring = n * r->shape.depth * 64;
+	static const struct post_clock clock = { UINT64_MAX, 0 };
+
+	rig_reset_nic(r, per_qp);
 	CK(cudaMemcpy(r->clock, &clock, sizeof(clock), cudaMemcpyHostToDevice));
 	CK(cudaMemcpy(r->qps, r->image, n * POST_QP_STRIDE, cudaMemcpyHostToDevice));
 	if (r->state_size)
@@ -214,15 +222,39 @@ static void rig_sync(cudaStream_t s, const char *what)
 	CK(err);
 }
 
+/* Blocks per QP, a cluster, and their threads: the fewer QPs, the more each may
+ * be posted to. One block of 1024 threads has a multiprocessor to itself. */
+static uint32_t nic_blocks(uint32_t qps)
+{
+	return qps == 1 ? 8 : qps <= 4 ? 4 : 1;
+}
+
+static void launch_nic(struct post_rig *r)
+{
+	const uint32_t blocks = nic_blocks(r->shape.qps);
+	cudaLaunchConfig_t config = {};
+	cudaLaunchAttribute cluster = {};
+
+	cluster.id = cudaLaunchAttributeClusterDimension;
+	cluster.val.clusterDim = { blocks, 1, 1 };
+	config.gridDim = blocks * r->shape.qps;
+	config.blockDim = r->shape.qps <= 32 ? 1024 : 256;
+	config.stream = r->nic;
+	config.attrs = &cluster;
+	config.numAttrs = 1;
+	CK(cudaLaunchKernelEx(&config, post_consume, (const struct post_watch *)r->watches,
+			      r->seen, r->up, (uint64_t)POST_NIC_LIMIT_NS));
+}
+
 static void rig_start_nic(struct post_rig *r, const char *what)
 {
+	const uint32_t blocks = nic_blocks(r->shape.qps) * r->shape.qps;
 	const double end = seconds() + POST_HANG_S;
 	uint32_t i = 0;
 
-	post_consume<<<r->shape.qps, r->shape.qps == 1 ? 1024 : 128, 0, r->nic>>>(
-		r->watches, r->seen, r->up, POST_NIC_LIMIT_NS);
-	CK(cudaGetLastError());
-	while (i < r->shape.qps) {
+	memset((void *)r->up, 0, POST_UP * sizeof(*r->up));
+	launch_nic(r);
+	while (i < blocks) {
 		if (r->up[i])
 			i++;
 		else if (seconds() > end) {
@@ -236,6 +268,7 @@ static void rig_start_nic(struct post_rig *r, const char *what)
 struct post_result {
 	double ns;
 	uint64_t verified, mismatches, bad, late;
+	uint64_t nic_start_ns; /* of its last block */
 };
 
 /* After the run: slots handed out, last doorbell. */
@@ -265,12 +298,34 @@ static uint64_t rig_end(const struct post_rig *r, uint64_t per_qp, int rung)
 	return wrong;
 }
 
+/* What the NIC saw, until *end_ns; every message of every QP once, or it is bad. */
+static void rig_judge(struct post_rig *r, struct post_result *res, uint64_t *end_ns)
+{
+	const uint64_t count = r->want.count;
+	struct post_seen seen[POST_MAX_QPS];
+
+	CK(cudaMemcpy(seen, r->seen, r->shape.qps * sizeof(seen[0]), cudaMemcpyDeviceToHost));
+	for (uint32_t i = 0; i < r->shape.qps; i++) {
+		const struct post_seen *s = &seen[i];
+
+		res->verified += s->verified;
+		res->mismatches += s->mismatches;
+		res->bad |= s->bad;
+		res->late += s->late;
+		if (s->verified != count || s->sum != post_sum(count) ||
+		    s->squares != post_sum_squares(count))
+			res->mismatches++, res->bad |= POST_BAD_SET;
+		*end_ns = s->end_ns > *end_ns ? s->end_ns : *end_ns;
+		res->nic_start_ns = s->start_ns > res->nic_start_ns ? s->start_ns :
+								     res->nic_start_ns;
+	}
+}
+
 /* Posts iters messages per thread; with the NIC, until the last is verified. */
 static struct post_result rig_run(struct post_rig *r, post_kernel kernel, uint32_t iters,
 				  uint32_t every, int with_nic, const char *what)
 {
 	const uint64_t per_qp = (uint64_t)r->shape.blocks / r->shape.qps * r->shape.threads * iters;
-	struct post_seen seen[POST_MAX_QPS];
 	struct post_result res = {};
 	struct post_clock clock;
 
@@ -283,26 +338,29 @@ static struct post_result rig_run(struct post_rig *r, post_kernel kernel, uint32
 	rig_sync(r->post, what);
 	rig_sync(r->nic, what);
 	CK(cudaMemcpy(&clock, r->clock, sizeof(clock), cudaMemcpyDeviceToHost));
-	CK(cudaMemcpy(seen, r->seen, r->shape.qps * sizeof(seen[0]), cudaMemcpyDeviceToHost));
-	for (uint32_t i = 0; with_nic && i < r->shape.qps; i++) {
-		const struct post_seen *s = &seen[i];
-
-		res.verified += s->verified;
-		res.mismatches += s->mismatches;
-		res.bad |= s->bad;
-		res.late += s->late;
-		if (s->verified != per_qp || s->sum != post_sum(per_qp) ||
-		    s->squares != post_sum_squares(per_qp))
-			res.mismatches++, res.bad |= POST_BAD_SET;
-		if (s->end_ns > clock.end_ns)
-			clock.end_ns = s->end_ns;
-	}
+	if (with_nic)
+		rig_judge(r, &res, &clock.end_ns);
 	const uint64_t wrong = rig_end(r, per_qp, every != 0);
 
 	res.mismatches += wrong;
 	res.bad |= wrong ? POST_BAD_END : 0;
 	res.ns = (double)(clock.end_ns - clock.start_ns);
 	return res;
+}
+
+/* The NIC alone, once more over what the last run posted, at most a ring of it:
+ * its own limit, million WQEs a second. */
+static double rig_capacity(struct post_rig *r)
+{
+	struct post_result res = {};
+	uint64_t end_ns = 0;
+
+	rig_reset_nic(r, r->want.count);
+	rig_start_nic(r, "the consumer alone");
+	rig_sync(r->nic, "the consumer alone");
+	rig_judge(r, &res, &end_ns);
+	return res.mismatches ? 0 :
+		(double)res.verified * 1e3 / (double)(end_ns - res.nic_start_ns);
 }
 
 #endif

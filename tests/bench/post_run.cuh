@@ -95,6 +95,22 @@ static void run_row(const char *section, int number, const struct post_row *w,
 	rig_close(&rig);
 }
 
+/* How fast the consumer is by itself, over one ring that w's kernel filled. */
+static void run_capacity(const struct post_row *w, const struct post_options *o)
+{
+	const uint32_t threads = w->shape.blocks / w->shape.qps * w->shape.threads;
+	struct post_rig rig;
+	double best = 0;
+
+	rig_open(&rig, o, w);
+	for (int i = 0; i <= RUNS; i++) {
+		rig_run(&rig, w->checked, w->shape.depth / threads, 1, 1, w->name);
+		best = std::max(best, rig_capacity(&rig));
+	}
+	printf("capacity\t%u\t%.1f\n", w->shape.qps, best);
+	rig_close(&rig);
+}
+
 static int usage(const char *name)
 {
 	fprintf(stderr,
@@ -148,9 +164,13 @@ static int run_main(int argc, char **argv, std::vector<struct post_row> (*table)
 		fprintf(stderr, "%d multiprocessors, the rows are made for 132\n",
 			prop.multiProcessorCount);
 	micro_spin_up();
-	if (o.micro)
-		return micro_run();
 	const std::vector<struct post_row> rows = o.matrix ? matrix() : table();
+	if (o.micro) {
+		for (const struct post_row &w : rows)
+			if (w.capacity)
+				run_capacity(&w, &o);
+		return micro_run();
+	}
 	for (int i = o.first; i < (int)rows.size(); i++)
 		run_row(o.matrix ? "matrix" : "table", i, &rows[i], &o);
 	return 0;
