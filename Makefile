@@ -64,7 +64,8 @@ EXAMPLE_COMMON := $(filter-out $(EXAMPLE_MAINS),$(sort $(wildcard examples/*.c))
 EXAMPLES := $(patsubst examples/%.c,$(B)/bin/%,$(EXAMPLE_MAINS))
 TESTS    := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 THREADS  := $(patsubst tests/thread/%.c,$(B)/thread/%,$(sort $(wildcard tests/thread/*.c)))
-STANDINS := $(B)/standin/libcuda.so.1 $(B)/standin/libgdrapi.so
+STANDIN_SDK := $(foreach d,sdk sdk_old sdk_broken,$(patsubst %,$(B)/standin/$(d)/libdoca_%.so,common verbs gpunetio))
+STANDINS := $(B)/standin/libcuda.so.1 $(B)/standin/libgdrapi.so $(STANDIN_SDK)
 SOFTNIC  := $(B)/lib/libsoftnic.so $(B)/bin/softnic-run
 SOAK     := $(B)/soak/soak
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c,$(wildcard tests/bench/*.c))))
@@ -200,6 +201,8 @@ $(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,$(wildcard tes
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcriterion -lz -ldl -lpthread
+# Its functions are those of the program for whoever looks: not for the SDK.
+$(B)/tests/test_sdk: LDFLAGS_ALL += -rdynamic
 $(B)/tests/test_softnic_addr: $(call obj,tests/softnic/addr.c tests/softnic/icrc.c)
 $(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call say,LD)
@@ -222,6 +225,15 @@ $(B)/standin/libgdrapi.so: tests/standin/gdrapi.c | stage
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -shared $(LDFLAGS_ALL) -Wl,-soname,libgdrapi.so.2 -o $@ $<
+# The SDK's folders: as it is, an old one, and one that lacks what is needed. Its
+# libraries find common's symbols where that is loaded already, as the real ones do.
+SDK_FLAGS_sdk_old    := -DSDK_OLD
+SDK_FLAGS_sdk_broken := -DSDK_WITHOUT_MODIFY
+$(STANDIN_SDK): $(B)/standin/%.so: $(wildcard tests/standin/sdk*) | stage
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(SDK_FLAGS_$(notdir $(@D))) -shared $(LDFLAGS_ALL) -Wl,-soname,$(@F) \
+		-o $@ $(patsubst libdoca_%.so,tests/standin/sdk_%.c,$(@F))
 
 build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS)) $(THREADS) $(STANDINS) $(if $(SAN),,$(SOAK))
 

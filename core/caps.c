@@ -10,8 +10,10 @@
 #include "devx.h"
 #include "log.h"
 #include "net_dev.h"
+#include "sdk_objects.h"
 
 struct doca_verbs_device_attr {
+	void *sdk; /* core/sdk.h */
 	struct gdk_caps caps;
 };
 
@@ -140,6 +142,11 @@ doca_error_t doca_verbs_query_device(struct ibv_context *context,
 		free(attr);
 		return err;
 	}
+	err = gdk_sdk_query_device(context, &attr->sdk);
+	if (err) {
+		free(attr);
+		return err;
+	}
 	*verbs_device_attr = attr;
 	return DOCA_SUCCESS;
 }
@@ -147,6 +154,7 @@ doca_error_t doca_verbs_query_device(struct ibv_context *context,
 doca_error_t doca_verbs_device_attr_free(struct doca_verbs_device_attr *verbs_device_attr)
 {
 	GDK_CHECK_ARG(verbs_device_attr);
+	GDK_SDK_FIRST(verbs_device_attr, doca_verbs_device_attr_free, verbs_device_attr->sdk);
 	free(verbs_device_attr);
 	return DOCA_SUCCESS;
 }
@@ -154,6 +162,7 @@ doca_error_t doca_verbs_device_attr_free(struct doca_verbs_device_attr *verbs_de
 #define GETTER(type, name)                                                                         \
 	type doca_verbs_device_attr_get_##name(const struct doca_verbs_device_attr *attr)          \
 	{                                                                                          \
+		GDK_SDK_GET(attr, doca_verbs_device_attr_get_##name, attr->sdk);                   \
 		return attr ? (type)attr->caps.name : 0;                                           \
 	}
 
@@ -177,6 +186,8 @@ doca_error_t doca_verbs_device_attr_get_is_qp_type_supported(
 	const struct doca_verbs_device_attr *verbs_device_attr, uint32_t qp_type)
 {
 	GDK_CHECK_ARG(verbs_device_attr);
+	GDK_SDK(verbs_device_attr, doca_verbs_device_attr_get_is_qp_type_supported,
+		verbs_device_attr->sdk, qp_type);
 	GDK_CHECK_ARG(qp_type == DOCA_VERBS_QP_TYPE_RC);
 	return verbs_device_attr->caps.rc_supported ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
 }

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-/* Which library serves an object; this one always is OPEN. */
+/* Which library serves an object: this one, or an installed DOCA SDK. */
 enum doca_gpu_lib_type {
 	DOCA_GPU_LIB_TYPE_OPEN = 0,
 	DOCA_GPU_LIB_TYPE_SDK = 1,

@@ -21,7 +21,7 @@ struct ibv_pd;
 extern "C" {
 #endif
 
-/* Which library serves an object; this one always is OPEN. */
+/* Which library serves an object: this one, or an installed DOCA SDK. */
 enum doca_verbs_lib_type {
 	DOCA_VERBS_SDK_LIB_TYPE_OPEN = 0,
 	DOCA_VERBS_SDK_LIB_TYPE_SDK = 1,

@@ -11,6 +11,7 @@
 
 #include "gpu_priv.h"
 #include "log.h"
+#include "sdk_objects.h"
 
 #define MIN_ALIGN 16 /* as malloc */
 
@@ -135,10 +136,11 @@ doca_error_t doca_gpu_create(const char *gpu_bus_id, doca_gpu_t **gpu_dev)
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	err = open_kind(gpu, gpu_bus_id);
-	if (err) {
-		free(gpu);
-		return err;
-	}
+	if (err)
+		goto free_gpu;
+	err = gdk_sdk_gpu_create(gpu, gpu_bus_id);
+	if (err)
+		goto close_gpu;
 	pthread_mutex_init(&gpu->lock, NULL);
 	pthread_mutex_lock(&list_lock);
 	gpu->next = opened;
@@ -146,6 +148,12 @@ doca_error_t doca_gpu_create(const char *gpu_bus_id, doca_gpu_t **gpu_dev)
 	pthread_mutex_unlock(&list_lock);
 	*gpu_dev = gpu;
 	return DOCA_SUCCESS;
+
+close_gpu:
+	gpu->ops->close(gpu);
+free_gpu:
+	free(gpu);
+	return err;
 }
 
 static void unlink_gpu(const struct doca_gpu *gpu)
@@ -169,6 +177,7 @@ doca_error_t doca_gpu_destroy(doca_gpu_t *gpu_dev)
 		gdk_err("GPU %s: %d memory blocks and mappings are left", gpu_dev->name, users);
 		return DOCA_ERROR_IN_USE;
 	}
+	GDK_SDK_FIRST(gpu_dev, doca_gpu_destroy, gpu_dev->sdk);
 	unlink_gpu(gpu_dev);
 	gpu_dev->ops->close(gpu_dev);
 	pthread_mutex_destroy(&gpu_dev->lock);
@@ -178,6 +187,13 @@ doca_error_t doca_gpu_destroy(doca_gpu_t *gpu_dev)
 }
 
 /* ---- memory ---- */
+
+static doca_error_t block_free(struct doca_gpu *gpu, struct gdk_block *block)
+{
+	GDK_SDK(gpu, doca_gpu_mem_free, gpu->sdk, (void *)block->gpu_ptr);
+	gpu->ops->free(gpu, block);
+	return DOCA_SUCCESS;
+}
 
 doca_error_t doca_gpu_mem_alloc(doca_gpu_t *gpu_dev, size_t size, size_t alignment,
 				enum doca_gpu_mem_type mtype, void **memptr_gpu, void **memptr_cpu)
@@ -198,7 +214,11 @@ doca_error_t doca_gpu_mem_alloc(doca_gpu_t *gpu_dev, size_t size, size_t alignme
 	}
 	block->size = size;
 	block->type = mtype;
-	err = gpu_dev->ops->alloc(gpu_dev, block, alignment > MIN_ALIGN ? alignment : MIN_ALIGN);
+	if (gpu_dev->sdk)
+		err = gdk_sdk_mem_alloc(gpu_dev, block, alignment);
+	else
+		err = gpu_dev->ops->alloc(gpu_dev, block,
+					  alignment > MIN_ALIGN ? alignment : MIN_ALIGN);
 	if (err)
 		goto free_block;
 	pthread_mutex_lock(&gpu_dev->lock);
@@ -212,7 +232,7 @@ doca_error_t doca_gpu_mem_alloc(doca_gpu_t *gpu_dev, size_t size, size_t alignme
 	return DOCA_SUCCESS;
 
 free_mem:
-	gpu_dev->ops->free(gpu_dev, block);
+	(void)block_free(gpu_dev, block);
 free_block:
 	free(block);
 	return err;
@@ -221,6 +241,7 @@ free_block:
 doca_error_t doca_gpu_mem_free(doca_gpu_t *gpu, void *memptr_gpu)
 {
 	struct gdk_block *block;
+	doca_error_t err;
 
 	GDK_CHECK_ARG(gpu);
 	GDK_CHECK_ARG(memptr_gpu);
@@ -235,9 +256,9 @@ doca_error_t doca_gpu_mem_free(doca_gpu_t *gpu, void *memptr_gpu)
 		gdk_err("GPU %s: %p is not a block of it", gpu->name, memptr_gpu);
 		return DOCA_ERROR_NOT_FOUND;
 	}
-	gpu->ops->free(gpu, block);
+	err = block_free(gpu, block);
 	free(block);
-	return DOCA_SUCCESS;
+	return err;
 }
 
 /* The CPU's address of gpu_ptr; only_host: NULL for memory on the GPU. */
@@ -428,6 +449,8 @@ doca_error_t doca_gpu_get_dmabuf_fd(doca_gpu_t *gpu_dev, void *memptr_gpu, size_
 	GDK_CHECK_ARG(memptr_gpu);
 	GDK_CHECK_ARG(size);
 	GDK_CHECK_ARG(dmabuf_fd);
+	GDK_SDK_AS(gpu_dev, "doca_gpu_dmabuf_fd", doca_gpu_get_dmabuf_fd, gpu_dev->sdk, memptr_gpu,
+		   size, dmabuf_fd);
 	return gpu_dev->ops->dmabuf_fd(gpu_dev, memptr_gpu, size, dmabuf_fd);
 }
 

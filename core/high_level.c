@@ -16,9 +16,10 @@
 
 #include "../doorbell/doorbell.h"
 #include "../qp/export.h"
-#include "gpu.h"
+#include "gpu_priv.h"
 #include "host/doca_gpunetio_high_level.h"
 #include "log.h"
+#include "sdk_objects.h"
 
 #define CQE_BYTES 64u
 #define DBREC_BYTES 8u
@@ -62,6 +63,7 @@ static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *attr,
 
 	GDK_CHECK_ARG(attr->gpu_dev != NULL);
 	GDK_CHECK_ARG(attr->net_dev != NULL);
+	GDK_CHECK_MIX(attr->gpu_dev, attr->net_dev);
 	GDK_CHECK_ARG(attr->ibpd == NULL || attr->ibpd == attr->net_dev->pd);
 	GDK_CHECK_ARG(attr->sq_nwqe > 0);
 	GDK_CHECK_ARG((unsigned int)attr->mreg_type < DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_MAX);
@@ -173,6 +175,9 @@ static doca_error_t create_umem(const struct plan *p, void *ptr, size_t bytes,
 			return umem_peermem(p, ptr, bytes, umem);
 		if (p->reg == DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF)
 			return umem_dmabuf(p, ptr, bytes, umem);
+		/* DEFAULT: the SDK, unlike umem.c, tries no dmabuf that it is not given. */
+		if (p->gpu->sdk && umem_dmabuf(p, ptr, bytes, umem) == DOCA_SUCCESS)
+			return DOCA_SUCCESS;
 	}
 	return doca_verbs_umem_create(p->dev, p->gpu, ptr, bytes, IBV_ACCESS_LOCAL_WRITE,
 				      (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, umem);
@@ -221,38 +226,55 @@ static doca_error_t create_cq(const struct plan *p, struct doca_gpu_verbs_qp_hl 
 
 	if (err != DOCA_SUCCESS)
 		return err;
-	(void)doca_verbs_cq_attr_set_cq_size(attr, p->depth);
-	(void)doca_verbs_cq_attr_set_cq_overrun(attr, DOCA_VERBS_CQ_ENABLE_OVERRUN);
-	(void)doca_verbs_cq_attr_set_cq_collapsed(attr, p->collapsed);
-	(void)doca_verbs_cq_attr_set_external_umem(attr, hl->cq_sq_umem, p->cq_at);
-	(void)doca_verbs_cq_attr_set_external_uar(attr, hl->external_uar);
-	err = doca_verbs_cq_create(p->dev, attr, &hl->cq_sq);
+	err = doca_verbs_cq_attr_set_cq_size(attr, p->depth) ?:
+	      doca_verbs_cq_attr_set_cq_overrun(attr, DOCA_VERBS_CQ_ENABLE_OVERRUN) ?:
+	      doca_verbs_cq_attr_set_cq_collapsed(attr, p->collapsed) ?:
+	      doca_verbs_cq_attr_set_external_umem(attr, hl->cq_sq_umem, p->cq_at) ?:
+	      doca_verbs_cq_attr_set_external_uar(attr, hl->external_uar) ?:
+	      doca_verbs_cq_create(p->dev, attr, &hl->cq_sq);
 	(void)doca_verbs_cq_attr_destroy(attr);
 	return err;
 }
 
+static doca_error_t fill_init(const struct plan *p, const struct doca_gpu_verbs_qp_hl *hl,
+			      doca_verbs_qp_init_attr_t *init)
+{
+	enum doca_verbs_qp_send_dbr_mode mode = p->mode == MODE(NO_DBR_HW) ?
+							DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT :
+							DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID;
+	size_t dbrec_at = p->dbrec_apart ? 0 : p->dbrec_at;
+	bool emulate = p->mode == MODE(NO_DBR_SW_EMULATED);
+
+	return doca_verbs_qp_init_attr_set_pd(init, p->dev) ?:
+	       doca_verbs_qp_init_attr_set_qp_type(init, DOCA_VERBS_QP_TYPE_RC) ?:
+	       doca_verbs_qp_init_attr_set_send_cq(init, hl->cq_sq) ?:
+	       doca_verbs_qp_init_attr_set_sq_wr(init, p->depth) ?:
+	       doca_verbs_qp_init_attr_set_send_max_sges(init, 1) ?:
+	       doca_verbs_qp_init_attr_set_receive_max_sges(init, 1) ?:
+	       doca_verbs_qp_init_attr_set_external_umem(init, hl->qp_umem, 0) ?:
+	       doca_verbs_qp_init_attr_set_external_umem_dbr(init, hl->qp_umem_dbr, dbrec_at) ?:
+	       doca_verbs_qp_init_attr_set_external_uar(init, hl->external_uar) ?:
+	       doca_verbs_qp_init_attr_set_core_direct_master(init, p->core_direct) ?:
+	       doca_verbs_qp_init_attr_set_send_dbr_mode(init, mode) ?:
+	       doca_verbs_qp_init_attr_set_emulate_no_dbr_ext(init, emulate) ?:
+	       /* the default, which an old SDK cannot be told */
+	       (p->ordering == DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA ?
+			DOCA_SUCCESS :
+			doca_verbs_qp_init_attr_set_ordering_semantic(init, p->ordering));
+}
+
 static doca_error_t create_qp(const struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
 {
-	struct doca_verbs_qp_init_attr init = {
-		.pd = p->dev,
-		.send_cq = hl->cq_sq,
-		.sq_wr = p->depth,
-		.send_max_sges = 1,
-		.receive_max_sges = 1,
-		.qp_type = DOCA_VERBS_QP_TYPE_RC,
-		.external_umem = hl->qp_umem,
-		.external_umem_dbr = hl->qp_umem_dbr,
-		.external_umem_dbr_offset = p->dbrec_apart ? 0 : p->dbrec_at,
-		.external_uar = hl->external_uar,
-		.core_direct_master = p->core_direct,
-		.send_dbr_mode = p->mode == MODE(NO_DBR_HW) ?
-					 DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT :
-					 DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID,
-		.emulate_no_dbr_ext = p->mode == MODE(NO_DBR_SW_EMULATED),
-		.ordering_semantic = p->ordering,
-	};
+	doca_verbs_qp_init_attr_t *init;
+	doca_error_t err = doca_verbs_qp_init_attr_create(&init);
 
-	return doca_verbs_qp_create(p->dev, &init, &hl->qp);
+	if (err != DOCA_SUCCESS)
+		return err;
+	err = fill_init(p, hl, init);
+	if (err == DOCA_SUCCESS)
+		err = doca_verbs_qp_create(p->dev, init, &hl->qp);
+	(void)doca_verbs_qp_init_attr_destroy(init);
+	return err;
 }
 
 /* Releases what exists, in reverse order; keep_uar: it is another QP's. */

@@ -9,6 +9,7 @@
 #include "log.h"
 #include "net_dev.h"
 #include "numa.h"
+#include "sdk_objects.h"
 
 static int read_numa_node(const struct ibv_device *device)
 {
@@ -53,6 +54,9 @@ doca_error_t doca_verbs_dev_open(struct ibv_pd *verbs_pd, doca_dev_t **net_dev)
 	err = read_pdn(verbs_pd, &dev->pdn);
 	if (err)
 		goto free_dev;
+	err = gdk_sdk_dev_open(dev);
+	if (err)
+		goto free_dev;
 	dev->numa_node = read_numa_node(dev->ctx->device);
 	gdk_info("%s: pd %u, NUMA node %d, %s, DBREC-less QPs %s",
 		 ibv_get_device_name(dev->ctx->device), dev->pdn, dev->numa_node,
@@ -68,6 +72,7 @@ free_dev:
 
 doca_error_t doca_verbs_dev_close(doca_dev_t *net_dev)
 {
+	doca_error_t err = DOCA_SUCCESS;
 	int users;
 
 	GDK_CHECK_ARG(net_dev);
@@ -77,6 +82,10 @@ doca_error_t doca_verbs_dev_close(doca_dev_t *net_dev)
 			ibv_get_device_name(net_dev->ctx->device), users);
 		return DOCA_ERROR_IN_USE;
 	}
+	if (net_dev->sdk)
+		err = gdk_sdk_dev_close(net_dev);
+	if (err)
+		return err;
 	free(net_dev);
 	return DOCA_SUCCESS;
 }

@@ -27,6 +27,8 @@ struct gdk_caps {
 };
 
 struct doca_dev {
+	void *sdk; /* core/sdk.h */
+	void *sdk_pd, *sdk_context; /* the SDK's views of pd and ctx */
 	struct ibv_pd *pd;
 	struct ibv_context *ctx;
 	uint32_t pdn;

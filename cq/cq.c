@@ -14,20 +14,11 @@
 #include "../core/devx.h"
 #include "../core/gpu.h"
 #include "../core/log.h"
+#include "../core/sdk_objects.h"
 
 #define CQE_SIZE 64u
 #define DBREC_SIZE 8u
 #define LOG_CQ_SIZE_MAX 22u
-
-struct doca_verbs_cq_attr {
-	uint32_t size;
-	void *context;
-	struct doca_verbs_umem *umem;
-	uint64_t umem_offset;
-	struct doca_verbs_uar *uar;
-	enum doca_verbs_cq_overrun overrun;
-	uint8_t collapsed;
-};
 
 doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **out)
 {
@@ -39,6 +30,7 @@ doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **out)
 		gdk_err("no memory for a cq_attr");
 		return DOCA_ERROR_NO_MEMORY;
 	}
+	GDK_SDK_NEW(attr, "Verbs CQ Attr", doca_verbs_cq_attr_create, (void *)&attr->sdk);
 	*out = attr;
 	return DOCA_SUCCESS;
 }
@@ -46,6 +38,7 @@ doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **out)
 doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *attr)
 {
 	GDK_CHECK_ARG(attr != NULL);
+	GDK_SDK_FIRST(attr, doca_verbs_cq_attr_destroy, attr->sdk);
 	free(attr);
 	return DOCA_SUCCESS;
 }
@@ -54,22 +47,37 @@ doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *attr)
 	doca_error_t doca_verbs_cq_attr_set_##fn(doca_verbs_cq_attr_t *attr, vtype v) \
 	{                                                                             \
 		GDK_CHECK_ARG(attr != NULL);                                          \
-		GDK_CHECK_ARG(ok);                                                    \
+		GDK_SDK_FIRST(attr, doca_verbs_cq_attr_set_##fn, attr->sdk, v);       \
+		if (!attr->sdk) /* which judges by itself */                          \
+			GDK_CHECK_ARG(ok);                                            \
 		attr->field = v;                                                      \
 		return DOCA_SUCCESS;                                                  \
 	}
 
 CQ_ATTR(cq_size, uint32_t, size, v > 0)
 CQ_ATTR(cq_context, void *, context, true)
-CQ_ATTR(external_uar, doca_verbs_uar_t *, uar, true)
 CQ_ATTR(cq_overrun, enum doca_verbs_cq_overrun, overrun, v <= DOCA_VERBS_CQ_ENABLE_OVERRUN)
 CQ_ATTR(cq_collapsed, uint8_t, collapsed, v <= 1)
+
+doca_error_t doca_verbs_cq_attr_set_external_uar(doca_verbs_cq_attr_t *attr, doca_verbs_uar_t *uar)
+{
+	GDK_CHECK_ARG(attr != NULL);
+	GDK_CHECK_MIX(attr, uar);
+	GDK_SDK_FIRST(attr, doca_verbs_cq_attr_set_external_uar, attr->sdk, uar ? uar->sdk : NULL);
+	attr->uar = uar;
+	return DOCA_SUCCESS;
+}
 
 doca_error_t doca_verbs_cq_attr_set_external_umem(doca_verbs_cq_attr_t *attr,
 						  doca_verbs_umem_t *umem, uint64_t offset)
 {
 	GDK_CHECK_ARG(attr != NULL);
 	GDK_CHECK_ARG(offset % CQE_SIZE == 0);
+	GDK_CHECK_MIX(attr, umem);
+	GDK_SDK_FIRST(attr, doca_verbs_cq_attr_set_external_umem, attr->sdk,
+		      umem ? umem->sdk : NULL, offset);
+	GDK_SDK_FIRST_AS(attr, "doca_verbs_cq_attr_set_external_datapath_en",
+			 doca_error_t(void *, uint8_t), attr->sdk, 1);
 	attr->umem = umem;
 	attr->umem_offset = offset;
 	return DOCA_SUCCESS;
@@ -83,32 +91,32 @@ static size_t ring_bytes(const struct doca_verbs_cq_t *cq)
 }
 
 /* Every entry: opcode "invalid", owner of no first lap; DBREC zero. */
-static void format_ring(uint8_t *ring, size_t bytes)
+static void format_ring(uint8_t *ring, size_t bytes, size_t dbrec_bytes)
 {
 	size_t at;
 
-	memset(ring, 0, bytes + DBREC_SIZE);
+	memset(ring, 0, bytes + dbrec_bytes);
 	for (at = CQE_SIZE - 1; at < bytes; at += CQE_SIZE)
 		ring[at] = 0xf0 | 1;
 }
 
-static doca_error_t format_external(struct doca_verbs_cq_t *cq)
+doca_error_t gdk_cq_format(struct doca_verbs_cq_t *cq, size_t dbrec_bytes)
 {
 	size_t bytes = ring_bytes(cq);
 	doca_error_t err;
 	uint8_t *image;
 
 	if (!cq->gpu) {
-		format_ring(cq->buf, bytes);
+		format_ring(cq->buf, bytes, dbrec_bytes);
 		return DOCA_SUCCESS;
 	}
-	image = malloc(bytes + DBREC_SIZE);
+	image = malloc(bytes + dbrec_bytes);
 	if (!image) {
 		gdk_err("no memory to format a CQ of %u entries", cq->cqe_num);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	format_ring(image, bytes);
-	err = gdk_gpu_write(cq->gpu, cq->buf, image, bytes + DBREC_SIZE);
+	format_ring(image, bytes, dbrec_bytes);
+	err = gdk_gpu_write(cq->gpu, cq->buf, image, bytes + dbrec_bytes);
 	free(image);
 	return err;
 }
@@ -128,7 +136,7 @@ static doca_error_t use_external(struct doca_verbs_cq_t *cq, const doca_verbs_cq
 	cq->umem = umem;
 	cq->gpu = umem->gpu;
 	cq->buf = (uint8_t *)umem->addr + attr->umem_offset;
-	return format_external(cq);
+	return gdk_cq_format(cq, DBREC_SIZE);
 }
 
 static doca_error_t use_internal(struct doca_verbs_cq_t *cq)
@@ -142,7 +150,7 @@ static doca_error_t use_internal(struct doca_verbs_cq_t *cq)
 		gdk_err("no memory for a CQ of %u entries", cq->cqe_num);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	format_ring(cq->own_mem, ring_bytes(cq));
+	format_ring(cq->own_mem, ring_bytes(cq), DBREC_SIZE);
 	cq->buf = cq->own_mem;
 	err = doca_verbs_umem_create(cq->dev, NULL, cq->own_mem, bytes, IBV_ACCESS_LOCAL_WRITE,
 				     (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, &cq->umem);
@@ -227,6 +235,8 @@ doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *att
 	GDK_CHECK_ARG(net_dev != NULL);
 	GDK_CHECK_ARG(attr != NULL);
 	GDK_CHECK_ARG(out != NULL);
+	GDK_CHECK_MIX(net_dev, attr);
+	GDK_SDK_CHILD(net_dev, "Verbs CQ", gdk_sdk_cq_create(net_dev, attr, out));
 	cq = calloc(1, sizeof(*cq));
 	if (!cq) {
 		gdk_err("no memory for a CQ");
@@ -275,6 +285,8 @@ doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *cq)
 		gdk_err("CQ 0x%x still serves %d queue pairs", cq->cqn, atomic_load(&cq->users));
 		return DOCA_ERROR_IN_USE;
 	}
+	if (cq->sdk)
+		return gdk_sdk_cq_destroy(cq);
 	err = gdk_devx_destroy(cq->obj, "CQ");
 	if (err != DOCA_SUCCESS)
 		return err;
@@ -295,6 +307,8 @@ doca_error_t doca_verbs_cq_get_wq(doca_verbs_cq_t *cq, void **cq_buf, uint32_t *
 	GDK_CHECK_ARG(cq_buf != NULL);
 	GDK_CHECK_ARG(cq_num_entries != NULL);
 	GDK_CHECK_ARG(cq_entry_size != NULL);
+	GDK_SDK_VOID(cq, "doca_verbs_cq_get_wq", (void *, void **, uint32_t *, uint8_t *), cq->sdk,
+		     cq_buf, cq_num_entries, cq_entry_size);
 	*cq_buf = cq->buf;
 	*cq_num_entries = cq->cqe_num;
 	*cq_entry_size = CQE_SIZE;
@@ -308,6 +322,9 @@ doca_error_t doca_verbs_cq_get_dbr_addr(doca_verbs_cq_t *cq, uint64_t **uar_db_r
 	GDK_CHECK_ARG(uar_db_reg != NULL);
 	GDK_CHECK_ARG(ci_dbr != NULL);
 	GDK_CHECK_ARG(arm_dbr != NULL);
+	GDK_SDK_VOID(cq, "doca_verbs_cq_get_dbr_addr",
+		     (void *, uint64_t **, uint32_t **, uint32_t **), cq->sdk, uar_db_reg, ci_dbr,
+		     arm_dbr);
 	*uar_db_reg = cq->uar->reg_addr;
 	*ci_dbr = &cq->dbrec[0];
 	*arm_dbr = &cq->dbrec[1];
@@ -318,6 +335,7 @@ doca_error_t doca_verbs_cq_get_cqn(const doca_verbs_cq_t *cq, uint32_t *cqn)
 {
 	GDK_CHECK_ARG(cq != NULL);
 	GDK_CHECK_ARG(cqn != NULL);
+	GDK_SDK_VALUE(cq, uint32_t, "doca_verbs_cq_get_cqn", cqn);
 	*cqn = cq->cqn;
 	return DOCA_SUCCESS;
 }

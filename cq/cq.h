@@ -10,9 +10,19 @@
 #include "../uar/uar.h"
 #include "../umem/umem.h"
 
-struct doca_verbs_cq_attr_t_priv; /* the attribute object is private to cq.c */
+struct doca_verbs_cq_attr {
+	void *sdk; /* core/sdk.h */
+	uint32_t size;
+	void *context;
+	struct doca_verbs_umem *umem;
+	uint64_t umem_offset;
+	struct doca_verbs_uar *uar;
+	enum doca_verbs_cq_overrun overrun;
+	uint8_t collapsed;
+};
 
 struct doca_verbs_cq_t {
+	void *sdk; /* core/sdk.h */
 	struct doca_dev *dev;
 	struct mlx5dv_devx_obj *obj;
 	uint32_t cqn;
@@ -30,5 +40,8 @@ struct doca_verbs_cq_t {
 	void *context;
 	atomic_int users; /* QPs that complete here */
 };
+
+/* Marks every entry of an external ring invalid; clears dbrec_bytes behind it. */
+doca_error_t gdk_cq_format(struct doca_verbs_cq_t *cq, size_t dbrec_bytes);
 
 #endif

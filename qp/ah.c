@@ -8,11 +8,13 @@
 #include <stdlib.h>
 
 #include "../core/log.h"
+#include "../core/sdk_objects.h"
 #include "attr.h"
 
 doca_error_t doca_verbs_ah_attr_create(doca_dev_t *net_dev, doca_verbs_ah_attr_t **ah_attr)
 {
 	struct doca_verbs_ah_attr_t *ah;
+	doca_error_t err = DOCA_SUCCESS;
 
 	GDK_CHECK_ARG(net_dev != NULL);
 	GDK_CHECK_ARG(ah_attr != NULL);
@@ -22,6 +24,13 @@ doca_error_t doca_verbs_ah_attr_create(doca_dev_t *net_dev, doca_verbs_ah_attr_t
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	ah->dev = net_dev;
+	GDK_SDK_SAY("Verbs AH Attr", net_dev->sdk);
+	if (net_dev->sdk)
+		err = gdk_sdk_ah_create(ah);
+	if (err) {
+		free(ah);
+		return err;
+	}
 	*ah_attr = ah;
 	return DOCA_SUCCESS;
 }
@@ -29,6 +38,7 @@ doca_error_t doca_verbs_ah_attr_create(doca_dev_t *net_dev, doca_verbs_ah_attr_t
 doca_error_t doca_verbs_ah_attr_destroy(doca_verbs_ah_attr_t *ah)
 {
 	GDK_CHECK_ARG(ah != NULL);
+	GDK_SDK_FIRST(ah, doca_verbs_ah_attr_destroy, ah->sdk);
 	free(ah);
 	return DOCA_SUCCESS;
 }
@@ -38,7 +48,9 @@ doca_error_t doca_verbs_ah_attr_destroy(doca_verbs_ah_attr_t *ah)
 	doca_error_t doca_verbs_ah_attr_set_##field(doca_verbs_ah_attr_t *ah, vtype v) \
 	{                                                                             \
 		GDK_CHECK_ARG(ah != NULL);                                            \
-		GDK_CHECK_ARG(ok);                                                    \
+		GDK_SDK_FIRST(ah, doca_verbs_ah_attr_set_##field, ah->sdk, v);        \
+		if (!ah->sdk) /* which judges by itself */                            \
+			GDK_CHECK_ARG(ok);                                            \
 		ah->field = v;                                                        \
 		return DOCA_SUCCESS;                                                  \
 	}                                                                             \
@@ -46,6 +58,8 @@ doca_error_t doca_verbs_ah_attr_destroy(doca_verbs_ah_attr_t *ah)
 	{                                                                             \
 		static const struct doca_verbs_ah_attr_t none;                        \
                                                                                       \
+		GDK_SDK_GET_AS(ah, "doca_verbs_ah_attr_get_" #field,                  \
+			       doca_verbs_ah_get_##field, ah->sdk);                   \
 		return ah ? ah->field : none.field;                                   \
 	}
 

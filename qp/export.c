@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../core/gpu_priv.h"
 #include "../core/log.h"
+#include "../core/sdk_objects.h"
 #include "state.h"
 
 #define DEV_STRUCT_ALIGN 128u
@@ -282,6 +284,8 @@ doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu, doca_verbs_qp_t *qp,
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(cq_sq != NULL);
 	GDK_CHECK_ARG(qp_out != NULL);
+	GDK_CHECK_MIX(gpu, qp);
+	GDK_CHECK_MIX(qp, cq_sq);
 	err = check_mode(qp, nic_handler, mode);
 	if (err == DOCA_SUCCESS)
 		err = check_queues(gpu, qp, cq_sq);

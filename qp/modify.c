@@ -9,6 +9,7 @@
 
 #include "../core/devx.h"
 #include "../core/log.h"
+#include "../core/sdk_objects.h"
 #include "qp.h"
 
 #define A(name) DOCA_VERBS_QP_ATTR_##name
@@ -294,6 +295,8 @@ doca_error_t doca_verbs_qp_modify(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *att
 
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(attr != NULL);
+	GDK_CHECK_MIX(qp, attr);
+	GDK_SDK(qp, doca_verbs_qp_modify, qp->sdk, attr->sdk, attr_mask);
 	pthread_mutex_lock(&qp->lock);
 	err = modify_locked(qp, attr, attr_mask);
 	pthread_mutex_unlock(&qp->lock);

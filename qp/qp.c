@@ -14,6 +14,7 @@
 
 #include "../core/devx.h"
 #include "../core/log.h"
+#include "../core/sdk_objects.h"
 
 #define WQE_HEAD_BYTES 32u /* control and remote-address segments */
 #define SGE_BYTES 16u
@@ -288,8 +289,7 @@ static doca_error_t create_object(struct doca_verbs_qp_t *qp)
 	return err;
 }
 
-/* by is 1 when the QP begins to use its parts, -1 when it ends. */
-static void count_uses(struct doca_verbs_qp_t *qp, int by)
+void gdk_qp_count_uses(struct doca_verbs_qp_t *qp, int by)
 {
 	atomic_fetch_add(&qp->umem->users, by);
 	if (qp->umem_dbr != qp->umem)
@@ -326,6 +326,8 @@ doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t
 	GDK_CHECK_ARG(net_dev != NULL);
 	GDK_CHECK_ARG(init != NULL);
 	GDK_CHECK_ARG(out != NULL);
+	GDK_CHECK_MIX(net_dev, init);
+	GDK_SDK_CHILD(net_dev, "Verbs QP", gdk_sdk_qp_create(net_dev, init, out));
 	qp = calloc(1, sizeof(*qp));
 	if (!qp) {
 		gdk_err("no memory for a QP");
@@ -356,7 +358,7 @@ doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t
 	if (err != DOCA_SUCCESS)
 		goto err_uar;
 	pthread_mutex_init(&qp->lock, NULL);
-	count_uses(qp, 1);
+	gdk_qp_count_uses(qp, 1);
 	*out = qp;
 	return DOCA_SUCCESS;
 
@@ -382,11 +384,13 @@ doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *qp)
 			(void *)qp->exported->gpu_dev);
 		return DOCA_ERROR_IN_USE;
 	}
+	if (qp->sdk)
+		return gdk_sdk_qp_destroy(qp);
 	err = gdk_devx_destroy(qp->obj, "QP");
 	if (err != DOCA_SUCCESS)
 		return err;
 	atomic_fetch_add(&dev->users, 1); /* the UAR and umem below still need it */
-	count_uses(qp, -1);
+	gdk_qp_count_uses(qp, -1);
 	if (qp->own_uar)
 		(void)doca_verbs_uar_destroy(qp->uar);
 	drop_memory(qp);
@@ -400,6 +404,8 @@ doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *qp)
 
 void *gdk_qp_db_reg(const struct doca_verbs_qp_t *qp)
 {
+	if (qp->sdk)
+		return qp->sdk_reg;
 	return qp->no_dbr ? qp->uar->dbr_less_addr : qp->uar->reg_addr;
 }
 
@@ -410,6 +416,9 @@ doca_error_t doca_verbs_qp_get_wq(const doca_verbs_qp_t *qp, void **sq_buf,
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(sq_buf != NULL && sq_num_entries != NULL);
 	GDK_CHECK_ARG(rq_buf != NULL && rq_num_entries != NULL && rwqe_size_bytes != NULL);
+	GDK_SDK_VOID(qp, "doca_verbs_qp_get_wq",
+		     (const void *, void **, uint32_t *, void **, uint32_t *, uint32_t *), qp->sdk,
+		     sq_buf, sq_num_entries, rq_buf, rq_num_entries, rwqe_size_bytes);
 	*sq_buf = qp->sq_buf;
 	*sq_num_entries = qp->sq_num;
 	*rq_buf = qp->rq_buf;
@@ -422,6 +431,7 @@ doca_error_t doca_verbs_qp_get_dbr_addr(const doca_verbs_qp_t *qp, void **dbr_ad
 {
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(dbr_addr != NULL);
+	GDK_SDK_VALUE(qp, void *, "doca_verbs_qp_get_dbr_addr", dbr_addr);
 	*dbr_addr = qp->dbrec;
 	return DOCA_SUCCESS;
 }
@@ -430,6 +440,7 @@ doca_error_t doca_verbs_qp_get_uar_addr(const doca_verbs_qp_t *qp, void **uar_ad
 {
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(uar_addr != NULL);
+	GDK_SDK_VALUE(qp, void *, "doca_verbs_qp_get_uar_addr", uar_addr);
 	*uar_addr = gdk_qp_db_reg(qp);
 	return DOCA_SUCCESS;
 }
@@ -438,6 +449,7 @@ doca_error_t doca_verbs_qp_get_qpn(const doca_verbs_qp_t *qp, uint32_t *qpn)
 {
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(qpn != NULL);
+	GDK_SDK_VALUE(qp, uint32_t, "doca_verbs_qp_get_qpn", qpn);
 	*qpn = qp->qpn;
 	return DOCA_SUCCESS;
 }

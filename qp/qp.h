@@ -15,6 +15,7 @@
 #define GDK_SQ_DEPTH_MAX 32768u
 
 struct doca_verbs_qp_t {
+	void *sdk; /* core/sdk.h */
 	struct doca_dev *dev;
 	struct mlx5dv_devx_obj *obj;
 	uint32_t qpn;
@@ -32,6 +33,7 @@ struct doca_verbs_qp_t {
 	void *own_mem;
 	struct doca_verbs_uar *uar;
 	bool own_uar;
+	void *sdk_reg; /* of a QP of the SDK: its register */
 	struct doca_verbs_cq_t *send_cq, *recv_cq;
 	struct doca_verbs_srq *srq;
 	void *context;
@@ -43,6 +45,8 @@ struct doca_verbs_qp_t {
 };
 
 struct doca_verbs_srq {
+	void *sdk; /* core/sdk.h */
+	void *sdk_context; /* made for this one */
 	struct doca_dev *dev; /* NULL: created from a bare ibv_context and PD */
 	struct mlx5dv_devx_obj *obj;
 	uint32_t srqn;
@@ -57,6 +61,8 @@ struct doca_verbs_srq {
 
 /* The register that takes this QP's doorbells (CPU address). */
 void *gdk_qp_db_reg(const struct doca_verbs_qp_t *qp);
+/* by is 1 when the QP begins to use its parts, -1 when it ends. */
+void gdk_qp_count_uses(struct doca_verbs_qp_t *qp, int by);
 const char *gdk_qp_state_name(enum doca_verbs_qp_state state);
 
 /* query.c: asks the firmware; out receives the whole box. */

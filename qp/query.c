@@ -6,6 +6,7 @@
 
 #include "../core/devx.h"
 #include "../core/log.h"
+#include "../core/sdk_objects.h"
 #include "qp.h"
 
 static doca_error_t state_from_prm(uint32_t prm, enum doca_verbs_qp_state *state)
@@ -97,6 +98,8 @@ doca_error_t gdk_qp_query_state(struct doca_verbs_qp_t *qp, uint8_t out[PRM_QUER
 	doca_error_t err;
 	char name[24];
 
+	if (qp->sdk)
+		return gdk_sdk_qp_query_state(qp, state);
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_QP);
 	prm_set(in, PRM_CMD_OBJECT, qp->qpn);
 	snprintf(name, sizeof(name), "QP 0x%x", qp->qpn);
@@ -117,6 +120,9 @@ doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(attr != NULL);
 	GDK_CHECK_ARG(init_attr != NULL);
+	GDK_CHECK_MIX(qp, attr);
+	GDK_CHECK_MIX(qp, init_attr);
+	GDK_SDK(qp, doca_verbs_qp_query, qp->sdk, attr->sdk, init_attr->sdk, attr_mask);
 	err = gdk_qp_query_state(qp, out, &state);
 	if (err != DOCA_SUCCESS)
 		return err;

@@ -10,6 +10,7 @@
 
 #include "../core/devx.h"
 #include "../core/log.h"
+#include "../core/sdk_objects.h"
 #include "qp.h"
 
 #define SGE_BYTES 16u
@@ -30,6 +31,8 @@ doca_error_t doca_verbs_srq_init_attr_create(struct doca_verbs_srq_init_attr **o
 		gdk_err("no memory for an srq_init_attr");
 		return DOCA_ERROR_NO_MEMORY;
 	}
+	GDK_SDK_NEW(attr, "Verbs SRQ Init Attr", doca_verbs_srq_init_attr_create,
+		    (void *)&attr->sdk);
 	*out = attr;
 	return DOCA_SUCCESS;
 }
@@ -37,6 +40,8 @@ doca_error_t doca_verbs_srq_init_attr_create(struct doca_verbs_srq_init_attr **o
 doca_error_t doca_verbs_srq_init_attr_destroy(struct doca_verbs_srq_init_attr *attr)
 {
 	GDK_CHECK_ARG(attr != NULL);
+	if (attr->sdk)
+		return gdk_sdk_srq_attr_destroy(attr);
 	free(attr);
 	return DOCA_SUCCESS;
 }
@@ -46,7 +51,9 @@ doca_error_t doca_verbs_srq_init_attr_destroy(struct doca_verbs_srq_init_attr *a
 		struct doca_verbs_srq_init_attr *attr, vtype v)                               \
 	{                                                                                     \
 		GDK_CHECK_ARG(attr != NULL);                                                  \
-		GDK_CHECK_ARG(ok);                                                            \
+		GDK_SDK_FIRST(attr, doca_verbs_srq_init_attr_set_##field, attr->sdk, v);      \
+		if (!attr->sdk) /* which judges by itself */                                  \
+			GDK_CHECK_ARG(ok);                                                    \
 		attr->field = v;                                                              \
 		return DOCA_SUCCESS;                                                          \
 	}                                                                                     \
@@ -54,18 +61,38 @@ doca_error_t doca_verbs_srq_init_attr_destroy(struct doca_verbs_srq_init_attr *a
 	{                                                                                     \
 		static const struct doca_verbs_srq_init_attr none;                            \
                                                                                               \
+		GDK_SDK_GET(attr, doca_verbs_srq_init_attr_get_##field, attr->sdk);           \
 		return attr ? attr->field : none.field;                                       \
 	}
 
 SRQ_ATTR(uint32_t, srq_wr, v > 0)
 SRQ_ATTR(uint32_t, receive_max_sges, v > 0)
 SRQ_ATTR(enum doca_verbs_srq_type, type, v <= DOCA_VERBS_SRQ_TYPE_CONTIGUOUS)
-SRQ_ATTR(struct ibv_pd *, pd, v != NULL)
+
+doca_error_t doca_verbs_srq_init_attr_set_pd(struct doca_verbs_srq_init_attr *attr,
+					     struct ibv_pd *pd)
+{
+	GDK_CHECK_ARG(attr != NULL);
+	GDK_CHECK_ARG(pd != NULL);
+	if (attr->sdk)
+		return gdk_sdk_srq_set_pd(attr, pd);
+	attr->pd = pd;
+	return DOCA_SUCCESS;
+}
+
+/* The SDK knows its own view of it alone. */
+struct ibv_pd *doca_verbs_srq_init_attr_get_pd(const struct doca_verbs_srq_init_attr *attr)
+{
+	return attr ? attr->pd : NULL;
+}
 
 doca_error_t doca_verbs_srq_init_attr_set_external_umem(struct doca_verbs_srq_init_attr *attr,
 							doca_verbs_umem_t *umem, uint64_t offset)
 {
 	GDK_CHECK_ARG(attr != NULL);
+	GDK_CHECK_MIX(attr, umem);
+	GDK_SDK_FIRST(attr, doca_verbs_srq_init_attr_set_external_umem, attr->sdk,
+		      umem ? umem->sdk : NULL, offset);
 	attr->external_umem = umem;
 	attr->external_umem_offset = offset;
 	return DOCA_SUCCESS;
@@ -216,6 +243,7 @@ doca_error_t doca_verbs_srq_create(struct ibv_context *ctx, struct doca_verbs_sr
 	GDK_CHECK_ARG(ctx != NULL);
 	GDK_CHECK_ARG(attr != NULL);
 	GDK_CHECK_ARG(out != NULL);
+	GDK_SDK_CHILD(attr, "Verbs SRQ", gdk_sdk_srq_create(ctx, attr, out));
 	srq = calloc(1, sizeof(*srq));
 	if (!srq) {
 		gdk_err("no memory for an SRQ");
@@ -255,6 +283,8 @@ doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *srq)
 			atomic_load(&srq->users));
 		return DOCA_ERROR_IN_USE;
 	}
+	if (srq->sdk)
+		return gdk_sdk_srq_destroy(srq);
 	err = gdk_devx_destroy(srq->obj, "SRQ");
 	if (err != DOCA_SUCCESS)
 		return err;
@@ -267,12 +297,15 @@ doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *srq)
 
 uint32_t doca_verbs_srq_get_srqn(const struct doca_verbs_srq *srq)
 {
+	GDK_SDK_GET(srq, doca_verbs_srq_get_srqn, srq->sdk);
 	return srq ? srq->srqn : 0;
 }
 
 void doca_verbs_srq_get_wq(const struct doca_verbs_srq *srq, void **srq_buf,
 			   uint32_t *srq_num_entries, uint32_t *rwqe_size_bytes)
 {
+	GDK_SDK_GET(srq, doca_verbs_srq_get_wq, srq->sdk, srq_buf, srq_num_entries,
+		    rwqe_size_bytes);
 	if (!srq)
 		return;
 	*srq_buf = srq->buf;
@@ -282,5 +315,6 @@ void doca_verbs_srq_get_wq(const struct doca_verbs_srq *srq, void **srq_buf,
 
 void *doca_verbs_srq_get_dbr_addr(const struct doca_verbs_srq *srq)
 {
+	GDK_SDK_GET(srq, doca_verbs_srq_get_dbr_addr, srq->sdk);
 	return srq ? srq->dbrec : NULL;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../core/log.h"
+#include "../core/sdk_objects.h"
 #include "uar.h"
 
 #ifndef MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED
@@ -34,8 +35,13 @@ static doca_error_t alloc_page(struct doca_verbs_uar *uar)
 	int sys_err;
 
 	uar->devx = mlx5dv_devx_alloc_uar(uar->dev->ctx, types[uar->type].flags);
-	if (uar->devx)
+	if (uar->devx) {
+		uar->id = uar->devx->page_id;
+		uar->reg_addr = uar->devx->reg_addr;
+		if (uar->dev->caps.send_dbr_mode_no_dbr_ext && uar->devx->base_addr)
+			uar->dbr_less_addr = (char *)uar->devx->base_addr + DBR_LESS_OFFSET;
 		return DOCA_SUCCESS;
+	}
 	sys_err = errno;
 	/* Few drivers have dedicated pages: everyone who asks has a second choice. */
 	GDK_LOG(uar->type == DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED ? GDK_LOG_INFO
@@ -62,15 +68,12 @@ doca_error_t doca_verbs_uar_create(doca_dev_t *net_dev,
 	}
 	uar->dev = net_dev;
 	uar->type = allocation_type;
-	err = alloc_page(uar);
+	GDK_SDK_SAY("Verbs UAR", net_dev->sdk);
+	err = net_dev->sdk ? gdk_sdk_uar_create(uar) : alloc_page(uar);
 	if (err) {
 		free(uar);
 		return err;
 	}
-	uar->id = uar->devx->page_id;
-	uar->reg_addr = uar->devx->reg_addr;
-	if (net_dev->caps.send_dbr_mode_no_dbr_ext && uar->devx->base_addr)
-		uar->dbr_less_addr = (char *)uar->devx->base_addr + DBR_LESS_OFFSET;
 	atomic_fetch_add(&net_dev->users, 1);
 	*uar_obj = uar;
 	return DOCA_SUCCESS;
@@ -86,7 +89,9 @@ doca_error_t doca_verbs_uar_destroy(doca_verbs_uar_t *uar_obj)
 		gdk_err("UAR %u: %d queues still ring it", uar_obj->id, users);
 		return DOCA_ERROR_IN_USE;
 	}
-	mlx5dv_devx_free_uar(uar_obj->devx);
+	GDK_SDK_FIRST_AS(uar_obj, "doca_uar_destroy", doca_verbs_uar_destroy, uar_obj->sdk);
+	if (uar_obj->devx)
+		mlx5dv_devx_free_uar(uar_obj->devx);
 	atomic_fetch_sub(&uar_obj->dev->users, 1);
 	free(uar_obj);
 	return DOCA_SUCCESS;
@@ -96,6 +101,7 @@ doca_error_t doca_verbs_uar_id_get(const doca_verbs_uar_t *uar, uint32_t *id)
 {
 	GDK_CHECK_ARG(uar);
 	GDK_CHECK_ARG(id);
+	GDK_SDK_AS(uar, "doca_uar_id_get", doca_verbs_uar_id_get, uar->sdk, id);
 	*id = uar->id;
 	return DOCA_SUCCESS;
 }
@@ -104,6 +110,8 @@ doca_error_t doca_verbs_uar_reg_addr_get(const doca_verbs_uar_t *uar_obj, void *
 {
 	GDK_CHECK_ARG(uar_obj);
 	GDK_CHECK_ARG(reg_addr);
+	GDK_SDK_AS(uar_obj, "doca_uar_reg_addr_get", doca_verbs_uar_reg_addr_get, uar_obj->sdk,
+		   reg_addr);
 	*reg_addr = uar_obj->reg_addr;
 	return DOCA_SUCCESS;
 }
@@ -112,6 +120,9 @@ doca_error_t doca_verbs_uar_dbr_less_addr_get(const doca_verbs_uar_t *uar_obj, v
 {
 	GDK_CHECK_ARG(uar_obj);
 	GDK_CHECK_ARG(dbr_less_addr);
+	/* The SDK has one address, for both kinds of QP. */
+	GDK_SDK_AS(uar_obj, "doca_uar_reg_addr_get", doca_verbs_uar_dbr_less_addr_get,
+		   uar_obj->sdk, dbr_less_addr);
 	if (!uar_obj->dbr_less_addr) {
 		gdk_info("UAR %u: the device has no QPs without doorbell record", uar_obj->id);
 		return DOCA_ERROR_NOT_SUPPORTED;

@@ -9,6 +9,7 @@
 #include "../core/net_dev.h"
 
 struct doca_verbs_uar {
+	void *sdk; /* core/sdk.h */
 	struct doca_dev *dev;
 	struct mlx5dv_devx_uar *devx;
 	enum doca_verbs_uar_allocation_type type;

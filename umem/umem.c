@@ -10,8 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../core/gpu.h"
+#include "../core/gpu_priv.h"
 #include "../core/log.h"
+#include "../core/sdk_objects.h"
 #include "umem.h"
 
 #define NO_FD (-1)
@@ -132,6 +133,8 @@ doca_error_t doca_verbs_umem_create(doca_dev_t *net_dev, doca_gpu_t *gpu, void *
 	GDK_CHECK_ARG(size);
 	GDK_CHECK_ARG(dmabuf_id >= NO_FD);
 	GDK_CHECK_ARG(umem_obj);
+	GDK_CHECK_MIX(net_dev, gpu);
+	GDK_SDK_SAY("Verbs UMEM", net_dev->sdk);
 	umem = calloc(1, sizeof(*umem));
 	if (!umem) {
 		gdk_err("%s: no memory for a umem", dev_name(net_dev));
@@ -141,7 +144,9 @@ doca_error_t doca_verbs_umem_create(doca_dev_t *net_dev, doca_gpu_t *gpu, void *
 	umem->gpu = gpu;
 	umem->addr = address;
 	umem->size = size;
-	if (dmabuf_id != NO_FD)
+	if (net_dev->sdk)
+		err = gdk_sdk_umem_create(umem, access_flags, dmabuf_id);
+	else if (dmabuf_id != NO_FD)
 		err = reg_given_dmabuf(umem, access_flags, dmabuf_id, dmabuf_offset);
 	else if (gpu)
 		err = reg_gpu(umem, access_flags);
@@ -151,7 +156,8 @@ doca_error_t doca_verbs_umem_create(doca_dev_t *net_dev, doca_gpu_t *gpu, void *
 		free(umem);
 		return err;
 	}
-	umem->id = umem->devx->umem_id;
+	if (umem->devx)
+		umem->id = umem->devx->umem_id;
 	atomic_fetch_add(&net_dev->users, 1);
 	*umem_obj = umem;
 	return DOCA_SUCCESS;
@@ -167,7 +173,8 @@ doca_error_t doca_verbs_umem_destroy(doca_verbs_umem_t *umem_obj)
 		gdk_err("umem %u: %d queues still lie in it", umem_obj->id, users);
 		return DOCA_ERROR_IN_USE;
 	}
-	ret = mlx5dv_devx_umem_dereg(umem_obj->devx);
+	GDK_SDK_FIRST_AS(umem_obj, "doca_umem_destroy", doca_verbs_umem_destroy, umem_obj->sdk);
+	ret = umem_obj->sdk ? 0 : mlx5dv_devx_umem_dereg(umem_obj->devx);
 	if (ret) {
 		gdk_err("umem %u: cannot be released: %s", umem_obj->id,
 			strerror(ret > 0 ? ret : errno));
@@ -182,6 +189,7 @@ doca_error_t doca_verbs_umem_get_id(const doca_verbs_umem_t *umem_obj, uint32_t 
 {
 	GDK_CHECK_ARG(umem_obj);
 	GDK_CHECK_ARG(umem_id);
+	GDK_SDK_AS(umem_obj, "doca_umem_get_id", doca_verbs_umem_get_id, umem_obj->sdk, umem_id);
 	*umem_id = umem_obj->id;
 	return DOCA_SUCCESS;
 }
@@ -190,6 +198,8 @@ doca_error_t doca_verbs_umem_get_size(const doca_verbs_umem_t *umem_obj, size_t 
 {
 	GDK_CHECK_ARG(umem_obj);
 	GDK_CHECK_ARG(umem_size);
+	GDK_SDK_AS(umem_obj, "doca_umem_get_size", doca_verbs_umem_get_size, umem_obj->sdk,
+		   umem_size);
 	*umem_size = umem_obj->size;
 	return DOCA_SUCCESS;
 }
@@ -198,6 +208,8 @@ doca_error_t doca_verbs_umem_get_address(const doca_verbs_umem_t *umem_obj, void
 {
 	GDK_CHECK_ARG(umem_obj);
 	GDK_CHECK_ARG(umem_address);
+	GDK_SDK_AS(umem_obj, "doca_umem_get_address", doca_verbs_umem_get_address, umem_obj->sdk,
+		   umem_address);
 	*umem_address = umem_obj->addr;
 	return DOCA_SUCCESS;
 }

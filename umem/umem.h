@@ -9,6 +9,7 @@
 #include "../core/net_dev.h"
 
 struct doca_verbs_umem {
+	void *sdk; /* core/sdk.h */
 	struct doca_dev *dev;
 	doca_gpu_t *gpu; /* NULL: plain host memory */
 	struct mlx5dv_devx_umem *devx;

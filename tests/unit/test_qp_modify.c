@@ -83,7 +83,7 @@ static void to_rts(void)
 
 Test(qp_modify, the_way_to_rts_and_what_query_returns)
 {
-	struct doca_verbs_qp_attr got;
+	struct doca_verbs_qp_attr got = {0};
 	int mask = 0;
 
 	cr_assert_eq(state(&got, &mask), S(RST));
@@ -139,7 +139,7 @@ Test(qp_modify, stated_current_state_must_hold)
 
 Test(qp_modify, init_to_init_changes_rights)
 {
-	struct doca_verbs_qp_attr got;
+	struct doca_verbs_qp_attr got = {0};
 
 	cr_assert_eq(move(S(INIT), TO_INIT), DOCA_SUCCESS);
 	doca_verbs_qp_attr_set_allow_remote_read(attr, 1);
@@ -151,7 +151,7 @@ Test(qp_modify, init_to_init_changes_rights)
 
 Test(qp_modify, rts_to_rts_and_out_of_it)
 {
-	struct doca_verbs_qp_attr got;
+	struct doca_verbs_qp_attr got = {0};
 
 	to_rts();
 	doca_verbs_qp_attr_set_min_rnr_timer(attr, 20);

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Loads the DOCA SDK from the folder that DOCA_SDK_LIB_PATH names, once: all of it
+ * or nothing. A folder that is wrong is a warning, and this library then serves
+ * the calls by itself.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sdk.h"
+
+/* Each of the SDK's libraries finds the others by their symbols: hence GLOBAL, and
+ * common first. This library has functions of the same names, which the program
+ * may export: DEEPBIND keeps the SDK's calls inside the SDK. Sanitizers refuse it. */
+#ifdef GDK_SAN
+#define FLAGS (RTLD_NOW | RTLD_GLOBAL)
+#else
+#define FLAGS (RTLD_NOW | RTLD_GLOBAL | RTLD_DEEPBIND)
+#endif
+
+static const char *const files[] = {
+	"libdoca_common.so",
+	"libdoca_verbs.so",
+	"libdoca_gpunetio.so",
+};
+
+/* Without one of these it is not an SDK that can be used. */
+static const char *const required[] = {
+#define FN(name) #name,
+#include "sdk_required.h"
+#undef FN
+};
+
+static const char *folder; /* NULL: not asked for */
+static void *libs[GDK_ARRAY_SIZE(files)];
+static bool in_use;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void close_libs(void)
+{
+	size_t i;
+
+	for (i = GDK_ARRAY_SIZE(libs); i-- > 0;) {
+		if (libs[i])
+			dlclose(libs[i]);
+		libs[i] = NULL;
+	}
+}
+
+static void *find(const char *name)
+{
+	void *found = NULL;
+	size_t i;
+
+	for (i = 0; !found && i < GDK_ARRAY_SIZE(libs); i++)
+		found = dlsym(libs[i], name);
+	return found;
+}
+
+static bool open_libs(void)
+{
+	char path[4096];
+	size_t i;
+
+	for (i = 0; i < GDK_ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, files[i]);
+		libs[i] = dlopen(path, FLAGS);
+		if (!libs[i]) {
+			gdk_warn("DOCA_SDK_LIB_PATH is %s, but %s cannot be loaded (%s): the DOCA "
+				 "SDK is not in use", folder, path, dlerror());
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool has_functions(void)
+{
+	size_t i;
+
+	for (i = 0; i < GDK_ARRAY_SIZE(required); i++) {
+		if (find(required[i]))
+			continue;
+		gdk_warn("DOCA_SDK_LIB_PATH is %s, but its libraries have no %s: the DOCA SDK is "
+			 "not in use", folder, required[i]);
+		return false;
+	}
+	return true;
+}
+
+static void load(void)
+{
+	const char *env = getenv("DOCA_SDK_LIB_PATH");
+
+	if (!env || !*env)
+		return;
+	folder = env;
+	in_use = open_libs() && has_functions();
+	if (in_use)
+		gdk_warn("DOCA_SDK_LIB_PATH is %s: the DOCA SDK is in use", folder);
+	else
+		close_libs();
+}
+
+bool gdk_sdk_in_use(void)
+{
+	pthread_once(&once, load);
+	return in_use;
+}
+
+bool gdk_sdk_asked(void)
+{
+	pthread_once(&once, load);
+	return folder != NULL;
+}
+
+void *gdk_sdk_find(const char *name)
+{
+	return gdk_sdk_in_use() ? find(name) : NULL;
+}
+
+void *gdk_sdk_function(const char *name)
+{
+	void *found = gdk_sdk_find(name);
+
+	if (!found)
+		gdk_err("the DOCA SDK in %s has no %s", folder, name);
+	return found;
+}
+
+doca_error_t gdk_sdk_result(const char *name, doca_error_t err)
+{
+	if (err != DOCA_SUCCESS)
+		gdk_err("the DOCA SDK's %s: %s (%d)", name, doca_error_get_name(err), (int)err);
+	return err;
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * When the DOCA SDK is in use and when not, what the log says, what happens to
+ * calls that mix the SDK's objects with others, and that nothing leaks whichever
+ * call of the SDK fails.
+ */
+#include <sys/stat.h>
+
+#include "../standin/sdk_rig.h"
+#include "../lib/failalloc.h"
+#include "../lib/fds.h"
+#include "../../core/sdk.h"
+
+#define RUNS_MAX 150 /* more than there are calls */
+
+/* The open library serves whole objects. */
+static void expect_open(void)
+{
+	struct nic nic = nic_open();
+	doca_verbs_qp_attr_t *attr;
+	doca_verbs_uar_t *uar;
+	doca_gpu_t *gpu;
+
+	cr_expect_eq(doca_gpu_create("host", &gpu), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_uar_create(nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE, &uar),
+		     DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
+	cr_expect_not(gdk_sdk_in_use());
+	cr_expect_eq(doca_verbs_qp_attr_set_retry_cnt(attr, 8), DOCA_ERROR_INVALID_VALUE);
+	cr_expect_eq(doca_verbs_qp_attr_destroy(attr), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_uar_destroy(uar), DOCA_SUCCESS);
+	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
+	nic_close(&nic);
+}
+
+static void expect_log(const char *what)
+{
+	const char *log = sdk_captured();
+
+	cr_expect(strstr(log, what), "no \"%s\" in the log:\n%s", what, log);
+}
+
+static void expect_warning(const char *what)
+{
+	const char *at = strstr(sdk_captured(), what);
+
+	expect_log(what);
+	while (at && at > sdk_captured() && at[-1] != '\n')
+		at--;
+	cr_expect(at && strstr(at, " gdaki WARNING ") && strstr(at, "DOCA SDK is not in use\n"),
+		  "%s", at);
+}
+
+Test(sdk_mode, unset_or_empty_is_the_open_library_and_says_nothing)
+{
+	sdk_capture();
+	setenv("DOCA_SDK_LIB_PATH", "", 1);
+	expect_open();
+	cr_expect_not(strstr(sdk_captured(), "SDK"), "%s", sdk_captured());
+}
+
+Test(sdk_mode, a_wrong_folder_is_a_warning_that_names_the_file)
+{
+	sdk_capture();
+	setenv("DOCA_SDK_LIB_PATH", "/no/such/folder", 1);
+	expect_open();
+	expect_warning("/no/such/folder/libdoca_common.so");
+	expect_log("Use DOCA GPUNetIO open\n");
+	expect_log("Use DOCA Verbs Dev open\n");
+	expect_log("Use DOCA Verbs UAR open\n");
+	expect_log("Use DOCA Verbs QP Attr open\n");
+}
+
+/* Each library is needed: folders that have but some of them. */
+Test(sdk_mode, a_missing_library_is_named_and_the_others_are_closed)
+{
+	char dir[] = "/tmp/gdk-sdk-XXXXXX", from[4096], to[64];
+
+	cr_assert(mkdtemp(dir));
+	standin_path(from, sizeof(from), "sdk/libdoca_common.so");
+	snprintf(to, sizeof(to), "%s/libdoca_common.so", dir);
+	cr_assert_eq(symlink(from, to), 0);
+	sdk_capture();
+	setenv("DOCA_SDK_LIB_PATH", dir, 1);
+	expect_open();
+	expect_warning("/libdoca_verbs.so");
+	cr_expect_null(dlopen(from, RTLD_NOW | RTLD_NOLOAD));
+	unlink(to);
+	rmdir(dir);
+}
+
+Test(sdk_mode, a_missing_function_is_named_and_the_libraries_are_closed)
+{
+	char path[4096];
+
+	sdk_capture();
+	sdk_env("sdk_broken");
+	expect_open();
+	expect_warning("doca_verbs_qp_modify");
+	standin_path(path, sizeof(path), "sdk_broken/libdoca_verbs.so");
+	cr_expect_null(dlopen(path, RTLD_NOW | RTLD_NOLOAD));
+}
+
+Test(sdk_mode, the_log_tells_which_library_serves)
+{
+	struct nic nic;
+	doca_verbs_uar_t *uar;
+	doca_gpu_t *gpu, *host;
+
+	sdk_capture();
+	sdk_begin("sdk");
+	nic = nic_open();
+	cr_assert_eq(doca_gpu_create(BDF, &gpu), DOCA_SUCCESS);
+	expect_log("the DOCA SDK is in use\n");
+	expect_log("Use DOCA GPUNetIO SDK\n");
+	expect_log("Use DOCA Verbs Dev SDK\n");
+	cr_assert_eq(doca_gpu_create("host", &host), DOCA_SUCCESS);
+	expect_log("Use DOCA GPUNetIO open\n");
+	sdk_fail_at(1);
+	cr_expect_eq(doca_verbs_uar_create(nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE, &uar),
+		     DOCA_ERROR_DRIVER);
+	expect_log("Use DOCA Verbs UAR SDK\n");
+	expect_log("gdaki ERR sdk.c");
+	expect_log("doca_uar_create: DOCA_ERROR_DRIVER (21)\n");
+	cr_expect_eq(doca_gpu_destroy(host), DOCA_SUCCESS);
+	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
+	nic_close(&nic);
+}
+
+/* ---- old versions ---- */
+
+Test(sdk_mode, an_old_sdk_without_the_newest_functions_will_do)
+{
+	doca_verbs_qp_init_attr_t *init;
+	struct doca_verbs_device_attr *attr;
+	struct doca_verbs_srq_init_attr *srq_attr;
+	doca_verbs_ah_attr_t *ah;
+	struct nic nic;
+
+	sdk_capture();
+	sdk_begin("sdk_old");
+	nic = nic_open();
+	cr_expect(gdk_sdk_in_use());
+	cr_assert_eq(doca_verbs_qp_init_attr_create(&init), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_qp_init_attr_set_ordering_semantic(
+			     init, DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_RW),
+		     DOCA_ERROR_NOT_SUPPORTED);
+	expect_log("has no doca_verbs_qp_init_attr_set_ordering_semantic\n");
+	cr_expect_eq(doca_verbs_srq_init_attr_create(&srq_attr), DOCA_ERROR_NOT_SUPPORTED);
+	expect_log("has no doca_verbs_srq_init_attr_create\n");
+	/* What is known without the SDK is told. */
+	cr_assert_eq(doca_verbs_ah_attr_create(nic.dev, &ah), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_ah_attr_set_dlid(ah, 5), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_ah_get_dlid(ah), 5);
+	cr_assert_eq(doca_verbs_query_device(nic.ctx, &attr), DOCA_SUCCESS);
+	cr_expect_gt(doca_verbs_device_attr_get_max_qp(attr), 101);
+	cr_expect_eq(doca_verbs_device_attr_free(attr), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_ah_attr_destroy(ah), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_qp_init_attr_destroy(init), DOCA_SUCCESS);
+	nic_close(&nic);
+}
+
+/* ---- two worlds ---- */
+
+/* The open library's objects cannot be made while the SDK is in use; they are these. */
+struct open_object {
+	void *sdk;
+	char rest[1024];
+};
+
+#define REFUSES(call, whose, other)                                                          \
+	do {                                                                                 \
+		sdk_clear();                                                                 \
+		cr_expect_eq(call, DOCA_ERROR_INVALID_VALUE);                                \
+		cr_expect_str_eq(sdk_record(), "", "the SDK was asked: %s", sdk_record());   \
+		expect_log(whose " is of the DOCA SDK, " other " is not: they cannot be mixed\n"); \
+	} while (0)
+
+Test(sdk_mode, objects_of_two_worlds_do_not_meet)
+{
+	struct open_object other = {0};
+	void *open = &other, *umem, *out;
+	doca_verbs_qp_init_attr_t *init;
+	doca_verbs_cq_attr_t *cq_attr;
+	doca_verbs_qp_attr_t *attr;
+	doca_gpu_t *gpu, *host;
+	struct nic nic;
+	char mem[64];
+
+	sdk_capture();
+	sdk_begin("sdk");
+	nic = nic_open();
+	cr_assert_eq(doca_gpu_create(BDF, &gpu), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_create("host", &host), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_init_attr_create(&init), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_attr_create(&cq_attr), DOCA_SUCCESS);
+	REFUSES(doca_verbs_umem_create(nic.dev, host, mem, 64, 0, NO_FD, 0, (void *)&umem),
+		"net_dev", "gpu");
+	REFUSES(doca_verbs_umem_create(open, gpu, mem, 64, 0, NO_FD, 0, (void *)&umem), "gpu",
+		"net_dev");
+	REFUSES(doca_verbs_cq_attr_set_external_umem(cq_attr, open, 0), "attr", "umem");
+	REFUSES(doca_verbs_cq_attr_set_external_uar(cq_attr, open), "attr", "uar");
+	REFUSES(doca_verbs_cq_create(nic.dev, open, (void *)&out), "net_dev", "attr");
+	REFUSES(doca_verbs_cq_create(open, cq_attr, (void *)&out), "attr", "net_dev");
+	REFUSES(doca_verbs_qp_init_attr_set_pd(init, open), "attr", "v");
+	REFUSES(doca_verbs_qp_init_attr_set_send_cq(init, open), "attr", "v");
+	REFUSES(doca_verbs_qp_init_attr_set_receive_cq(open, (void *)attr), "v", "attr");
+	REFUSES(doca_verbs_qp_init_attr_set_external_uar(init, open), "attr", "v");
+	REFUSES(doca_verbs_qp_init_attr_set_srq(init, open), "attr", "v");
+	REFUSES(doca_verbs_qp_init_attr_set_external_umem(init, open, 0), "attr", "umem");
+	REFUSES(doca_verbs_qp_init_attr_set_external_umem_dbr(init, open, 0), "attr", "umem");
+	REFUSES(doca_verbs_qp_attr_set_ah_attr(attr, open), "attr", "ah");
+	REFUSES(doca_verbs_qp_create(open, init, (void *)&out), "init", "net_dev");
+	REFUSES(doca_verbs_qp_modify(open, attr, 0), "attr", "qp");
+	REFUSES(doca_verbs_qp_query(open, attr, init, NULL), "attr", "qp");
+	REFUSES(doca_verbs_qp_query(open, open, init, NULL), "init_attr", "qp");
+	REFUSES(doca_gpu_verbs_export_qp(gpu, open, 0, NULL, open, 0, (void *)&out), "gpu", "qp");
+	REFUSES(doca_gpu_verbs_export_qp(host, open, 0, NULL, (void *)attr, 0, (void *)&out),
+		"cq_sq", "qp");
+	REFUSES(doca_gpu_verbs_create_qp_hl(&(struct doca_gpu_verbs_qp_init_attr_hl){
+			.gpu_dev = host, .net_dev = nic.dev, .sq_nwqe = 8}, (void *)&out),
+		"attr->net_dev", "attr->gpu_dev");
+	cr_expect_eq(doca_verbs_cq_attr_destroy(cq_attr), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_qp_attr_destroy(attr), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_qp_init_attr_destroy(init), DOCA_SUCCESS);
+	cr_expect_eq(doca_gpu_destroy(host), DOCA_SUCCESS);
+	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
+	nic_close(&nic);
+}
+
+/* What is NULL is of either world. */
+Test(sdk_mode, nothing_goes_with_both)
+{
+	doca_verbs_qp_init_attr_t *init;
+
+	sdk_begin("sdk");
+	cr_assert_eq(doca_verbs_qp_init_attr_create(&init), DOCA_SUCCESS);
+	sdk_clear();
+	cr_expect_eq(doca_verbs_qp_init_attr_set_srq(init, NULL), DOCA_SUCCESS);
+	cr_expect_str_eq(sdk_record(), "doca_verbs_qp_init_attr_set_srq(qp_init_attr, NULL)\n");
+	cr_expect_eq(doca_verbs_qp_init_attr_destroy(init), DOCA_SUCCESS);
+}
+
+/* ---- parts in use ---- */
+
+Test(sdk_mode, what_is_in_use_is_not_destroyed)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = {.sq_nwqe = 64};
+	struct doca_gpu_verbs_qp_hl *hl;
+	struct nic nic;
+
+	sdk_begin("sdk");
+	nic = nic_open();
+	cr_assert_eq(doca_gpu_create(BDF, &attr.gpu_dev), DOCA_SUCCESS);
+	attr.net_dev = nic.dev;
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
+	sdk_clear();
+	cr_expect_eq(doca_verbs_qp_destroy(hl->qp), DOCA_ERROR_IN_USE);
+	cr_expect_eq(doca_verbs_cq_destroy(hl->cq_sq), DOCA_ERROR_IN_USE);
+	cr_expect_eq(doca_verbs_umem_destroy(hl->qp_umem), DOCA_ERROR_IN_USE);
+	cr_expect_eq(doca_verbs_uar_destroy(hl->external_uar), DOCA_ERROR_IN_USE);
+	cr_expect_eq(doca_verbs_dev_close(nic.dev), DOCA_ERROR_IN_USE);
+	cr_expect_eq(doca_gpu_destroy(attr.gpu_dev), DOCA_ERROR_IN_USE);
+	cr_expect_str_eq(sdk_record(), "");
+	cr_expect_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
+	cr_expect_eq(doca_gpu_destroy(attr.gpu_dev), DOCA_SUCCESS);
+	nic_close(&nic);
+	cr_expect_eq(sdk_live(), 0);
+}
+
+/* ---- the n-th call of the SDK fails ---- */
+
+static doca_error_t make_all(struct ibv_pd *pd, struct ibv_context *ctx)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = {.sq_nwqe = 64};
+	struct doca_verbs_srq_init_attr *srq_attr = NULL;
+	struct doca_gpu_verbs_qp_group_hl *group = NULL;
+	struct doca_verbs_device_attr *caps = NULL;
+	struct doca_gpu_dev_verbs_qp *dev;
+	struct doca_verbs_srq *srq = NULL;
+	doca_verbs_ah_attr_t *ah = NULL;
+	doca_error_t err;
+
+	err = doca_gpu_create(BDF, &attr.gpu_dev) ?: doca_verbs_dev_open(pd, &attr.net_dev) ?:
+	      doca_verbs_query_device(ctx, &caps) ?: doca_verbs_ah_attr_create(attr.net_dev, &ah) ?:
+	      doca_verbs_srq_init_attr_create(&srq_attr) ?:
+	      doca_verbs_srq_init_attr_set_pd(srq_attr, pd) ?:
+	      doca_verbs_srq_init_attr_set_pd(srq_attr, pd) ?:
+	      doca_verbs_srq_create(ctx, srq_attr, &srq) ?:
+	      doca_gpu_verbs_create_qp_group_hl(&attr, &group) ?:
+	      doca_gpu_verbs_get_qp_dev(group->qp_main.qp_gverbs, &dev);
+	sdk_fail_at(0);
+	if (group)
+		cr_expect_eq(doca_gpu_verbs_destroy_qp_group_hl(group), DOCA_SUCCESS);
+	if (srq)
+		cr_expect_eq(doca_verbs_srq_destroy(srq), DOCA_SUCCESS);
+	if (srq_attr)
+		cr_expect_eq(doca_verbs_srq_init_attr_destroy(srq_attr), DOCA_SUCCESS);
+	if (ah)
+		cr_expect_eq(doca_verbs_ah_attr_destroy(ah), DOCA_SUCCESS);
+	if (caps)
+		cr_expect_eq(doca_verbs_device_attr_free(caps), DOCA_SUCCESS);
+	if (attr.net_dev)
+		cr_expect_eq(doca_verbs_dev_close(attr.net_dev), DOCA_SUCCESS);
+	if (attr.gpu_dev)
+		cr_expect_eq(doca_gpu_destroy(attr.gpu_dev), DOCA_SUCCESS);
+	return err;
+}
+
+static struct {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	unsigned int fds, failed;
+	size_t blocks;
+} leaks;
+
+static void begin_leaks(void)
+{
+	leaks.ctx = nic_open_context();
+	leaks.pd = ibv_alloc_pd(leaks.ctx);
+	setenv("DOCA_GPUNETIO_LOG", "0", 1);
+	sdk_begin("sdk");
+	cr_assert_eq(make_all(leaks.pd, leaks.ctx), DOCA_SUCCESS);
+	leaks.fds = count_fds();
+	leaks.blocks = failalloc_live();
+}
+
+static void run_once(long n)
+{
+	leaks.failed += make_all(leaks.pd, leaks.ctx) != DOCA_SUCCESS;
+	failalloc_disarm();
+	cr_assert_eq(sdk_live(), 0, "run %ld: %d objects are left\n%s", n, sdk_live(),
+		     sdk_record());
+	cr_assert_eq(standin_cuda_live(), 0, "run %ld", n);
+	cr_assert_eq(failalloc_live(), leaks.blocks, "run %ld: memory is left", n);
+	cr_assert_eq(count_fds(), leaks.fds, "run %ld: a descriptor is left", n);
+	sdk_clear();
+}
+
+static void end_leaks(unsigned int at_least)
+{
+	cr_expect_geq(leaks.failed, at_least, "%u runs failed", leaks.failed);
+	ibv_dealloc_pd(leaks.pd);
+	ibv_close_device(leaks.ctx);
+}
+
+Test(sdk_mode, nothing_leaks_whichever_call_fails)
+{
+	long n;
+
+	begin_leaks();
+	for (n = 1; n < RUNS_MAX; n++) {
+		sdk_fail_at(n);
+		run_once(n);
+	}
+	end_leaks(60);
+}
+
+Test(sdk_mode, nothing_leaks_whichever_allocation_fails)
+{
+	uint32_t n;
+
+	if (!FAILALLOC_WORKS)
+		cr_skip_test("the sanitizer owns malloc");
+	begin_leaks();
+	for (n = 1; n < RUNS_MAX; n++) {
+		failalloc_arm(n);
+		run_once(n);
+	}
+	end_leaks(25);
+}
