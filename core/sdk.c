@@ -34,7 +34,7 @@ static const char *const required[] = {
 #undef FN
 };
 
-static const char *folder; /* NULL: not asked for */
+static char folder[2048]; /* empty: not asked for */
 static void *libs[GDK_ARRAY_SIZE(files)];
 static bool in_use;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -97,7 +97,7 @@ static void load(void)
 
 	if (!env || !*env)
 		return;
-	folder = env;
+	snprintf(folder, sizeof(folder), "%s", env);
 	in_use = open_libs() && has_functions();
 	if (in_use)
 		gdk_warn("DOCA_SDK_LIB_PATH is %s: the DOCA SDK is in use", folder);
@@ -114,7 +114,7 @@ bool gdk_sdk_in_use(void)
 bool gdk_sdk_asked(void)
 {
 	pthread_once(&once, load);
-	return folder != NULL;
+	return folder[0];
 }
 
 void *gdk_sdk_find(const char *name)
