@@ -20,6 +20,8 @@ GDK_FN void gdk_counter_store(const struct doca_gpu_dev_verbs_qp *qp, uint64_t p
 GDK_FN void gdk_ring_proxy(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi,
 			   enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
+	if (gdk_debug_refuses_below(qp, pi))
+		return;
 	gdk_max64(&gdk_state_of_qp(qp)->rung, pi, gdk_mode_scope(mode));
 	gdk_fence_rel(GDK_SCOPE_SYS);
 	if (mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)

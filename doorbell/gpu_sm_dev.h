@@ -7,7 +7,7 @@
 #ifndef GDK_GPU_SM_DEV_H
 #define GDK_GPU_SM_DEV_H
 
-#include "cq_dev.h"
+#include "debug_dev.h"
 
 /* 16 bits of the producer index, big-endian. */
 GDK_FN uint32_t gdk_dbrec_value(uint64_t pi) { return gdk_bswap32((uint32_t)(pi & 0xffff)); }
@@ -49,6 +49,8 @@ GDK_FN void gdk_update_dbr(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
 
+	if (gdk_debug_refuses_below(qp, pi))
+		return;
 	gdk_fence_rel(gdk_nic_scope(st));
 	gdk_dbrec_store(qp, pi);
 	gdk_rmw_add64(&st->bare_records, 1, GDK_SCOPE_GPU);
@@ -60,6 +62,8 @@ GDK_FN void gdk_ring_db(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
 
+	if (gdk_debug_refuses_below(qp, pi))
+		return;
 	gdk_rmw_max64(&st->rung, pi, GDK_SCOPE_GPU);
 	gdk_fence_rel(gdk_nic_scope(st));
 	gdk_db_store(qp, pi);

@@ -9,6 +9,7 @@
 #define GDK_QP_DEV_H
 
 #include "ring_dev.h"
+#include "tail_dev.h"
 
 /* Raises wanted to pi and sees to it that it is served. Exclusive: the caller
  * wrote all below pi, and rings at once. */

@@ -7,7 +7,9 @@
 #include <criterion/criterion.h>
 #include <stdarg.h>
 
+#ifndef GDK_DEBUG
 #define GDK_DEBUG
+#endif
 #define GDK_DEBUG_PRINT(text) print(text)
 static void print(const char *text);
 
@@ -185,6 +187,40 @@ Test(debug_dev, the_first_that_is_wrong)
 	cr_expect_eq(rig.st->error_wqe, 3);
 	cr_expect_eq(rig.st->doorbells, 0);
 	cr_expect(!strstr(strchr(out, '\n'), "gdaki"));
+}
+
+/* Those who ring by themselves do not get past it either. */
+Test(debug_dev, doorbells_rung_by_hand)
+{
+	unsigned int way;
+
+	for (way = 0; way < 3; way++) {
+		prepare(WRITE);
+		rig.qp.sq_db = way == 2 ? &rig.counter : rig.qp.sq_db;
+		*word(5, 8) = 0;
+		if (way == 0)
+			gdk_update_dbr(&rig.qp, 6);
+		else if (way == 1)
+			gdk_ring_db(&rig.qp, 6);
+		else
+			gdk_ring_proxy(&rig.qp, 6, RIG_GPU);
+		cr_expect(strstr(out, "WQE 5: byte_count is 0x0, expected"), "%u: %s", way, out);
+		cr_expect_eq(rig.st->rung, 0);
+		cr_expect_eq(rig.dbrec[1], 0);
+		cr_expect_eq(rig.counter, 0);
+		rig_nic(&rig);
+		cr_expect_eq(rig.rings, 0);
+		cr_expect_eq(gdk_qp_status(&rig.qp), -EINVAL);
+		rig_fini(&rig);
+		prepare(WRITE);
+		gdk_update_dbr(&rig.qp, 5);
+		gdk_ring_db(&rig.qp, 5);
+		gdk_update_dbr(&rig.qp, 6);
+		gdk_ring_db(&rig.qp, 6);
+		cr_expect_eq(rig.st->rung, 6);
+		cr_expect_str_eq(out, "");
+		rig_fini(&rig);
+	}
 }
 
 Test(debug_dev, a_key_in_cpu_order_is_told_once_and_left_to_the_nic)
