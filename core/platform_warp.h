@@ -56,6 +56,7 @@ struct gdk_host_block {
 	pthread_cond_t cond;
 	uint32_t size, threads; /* at first, and those that have not left */
 	uint32_t came, round;	/* of the barrier */
+	int any, any_of[2];	/* predicates so far, and of the last two rounds */
 	uint64_t word;		/* of the broadcast */
 	struct gdk_host_warp *warp;
 };
@@ -88,6 +89,7 @@ GDK_SLOW_FN void gdk_host_block_init(struct gdk_host_block *b, struct gdk_host_w
 	pthread_cond_init(&b->cond, NULL);
 	b->size = b->threads = size;
 	b->came = b->round = 0;
+	b->any = 0;
 	b->word = 0;
 	b->warp = warps;
 	for (at = 0; at < size; at += GDK_HOST_LANES, warps++) {
@@ -285,29 +287,37 @@ GDK_SLOW_FN int gdk_host_block_through(struct gdk_host_block *b)
 	if (b->came < b->threads)
 		return 0;
 	b->came = 0;
-	b->round++;
+	b->any_of[b->round++ % 2] = b->any;
+	b->any = 0;
 	pthread_cond_broadcast(&b->cond);
 	return 1;
 }
 
-GDK_SLOW_FN void gdk_host_block_sync(void)
+/* The barrier; true if pred is true for any thread of the block. */
+GDK_SLOW_FN int gdk_host_block_any(int pred)
 {
 	struct gdk_host_block *b = gdk_host_self.block;
 	const uint64_t until = gdk_host_time_ns() + GDK_HOST_LIMIT_S * 1000000000ull;
 	uint32_t round;
+	int any;
 
 	if (!b)
-		return;
+		return pred != 0;
 	pthread_mutex_lock(&b->lock);
 	round = b->round;
 	b->came++;
+	b->any |= pred != 0;
 	if (!gdk_host_block_through(b))
 		while (b->round == round)
 			if (!gdk_host_sleep(&b->cond, &b->lock, until) && b->round == round)
 				gdk_host_die("a thread of the block does not come", b->threads,
 					     b->came);
+	any = b->any_of[round % 2]; /* until this thread is in the next round but one */
 	pthread_mutex_unlock(&b->lock);
+	return any;
 }
+
+GDK_FN void gdk_host_block_sync(void) { (void)gdk_host_block_any(0); }
 
 GDK_SLOW_FN uint64_t gdk_host_block_bcast64(uint64_t v)
 {

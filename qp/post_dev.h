@@ -37,7 +37,8 @@ GDK_FN uint32_t gdk_peers(const struct doca_gpu_dev_verbs_qp *qp, uint32_t n)
 
 	if (active == 1u << some)
 		return active;
-	same = gdk_shfl64m(active, key, some) == key && gdk_shfl64m(active, n, some) == n;
+	same = gdk_shfl64m(active, key, some) == key;
+	same &= gdk_shfl64m(active, n, some) == n;
 	if (gdk_ballot_mask(active, same) == active)
 		return active;
 	return gdk_match64(active, key) & gdk_match64(active, n);
@@ -87,15 +88,15 @@ GDK_FN int gdk_batch_lanes(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uin
 GDK_FN int gdk_batch_warp(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t extra,
 			  gdk_mode_t mode, uint32_t code_opt, struct gdk_batch *b)
 {
-	const uint32_t lane = gdk_lane();
+	const uint32_t lane = gdk_lane(), size = gdk_warp_size();
 	int err = 0;
 
 	b->mask = 0;
 	if (lane == 0)
-		err = gdk_reserve(qp, GDK_WARP * slots + extra, mode, code_opt, &b->base);
+		err = gdk_reserve(qp, size * slots + extra, mode, code_opt, &b->base);
 	b->base = gdk_shfl64(b->base, 0);
 	err = (int)(uint32_t)gdk_shfl64((uint32_t)err, 0);
-	gdk_batch_place(b, lane, GDK_WARP, slots, extra);
+	gdk_batch_place(b, lane, size, slots, extra);
 	return err;
 }
 
