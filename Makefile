@@ -9,6 +9,9 @@ CC     ?= gcc
 ifeq ($(origin CC),default)
 CC     := gcc
 endif
+ifeq ($(origin CXX),default)
+CXX    := $(if $(findstring clang,$(CC)),clang++,g++)
+endif
 PREFIX ?= /usr/local
 SAN    ?=
 B      := build$(if $(SAN),/san-$(SAN))
@@ -25,6 +28,8 @@ SANFLAGS := $(or $(SANFLAGS_$(SAN)),$(error SAN is address, undefined or thread)
 endif
 CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE -fPIC -pthread $(WARN) $(OPT) $(SANFLAGS) $(COVFLAGS) \
 	-MMD -MP -I$(B)/include $(CFLAGS)
+CXXFLAGS_ALL := -std=c++17 -D_GNU_SOURCE -fPIC -pthread -Wall -Wextra -Werror $(OPT) \
+	$(SANFLAGS) $(COVFLAGS) -MMD -MP -I$(B)/include $(CXXFLAGS)
 LDFLAGS_ALL := -pthread $(SANFLAGS) $(COVFLAGS) $(LDFLAGS)
 
 ifeq ($(V),)
@@ -213,6 +218,33 @@ $(B)/bench/%: $(B)/obj/tests/bench/%.o $(TEST_LIB) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lm
+# The kernels of the GPU test on CPU threads, at both widths of a warp.
+KERNELS := $(B)/thread/kernels_1 $(B)/thread/kernels_32
+KERNEL_C := $(sort $(filter-out %/device.c %/device_cases.c %/device_huge.c,$(wildcard tests/gpu/device_*.c)) \
+	$(wildcard tests/kernels/*.c))
+kernel-objs = $(patsubst %,$(B)/obj/warp_$(1)/%.o,$(basename $(KERNEL_C)) tests/kernels/host_gpu \
+	$(foreach m,EXCLUSIVE CTA GPU,tests/kernels/kernels_$(m)))
+define kernel-rules
+$(B)/obj/warp_$(1)/%.o: %.c | stage
+	$$(call say,CC)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS_ALL) -DGDK_WARP=$(1) -DGT_BOUND_S=60 -c -o $$@ $$<
+$(B)/obj/warp_$(1)/%.o: %.cpp | stage
+	$$(call say,CXX)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CXX) $$(CXXFLAGS_ALL) -DGDK_WARP=$(1) -c -o $$@ $$<
+$(foreach m,EXCLUSIVE CTA GPU,$(B)/obj/warp_$(1)/tests/kernels/kernels_$(m).o): \
+		$(B)/obj/warp_$(1)/tests/kernels/kernels_%.o: tests/gpu/device_kernels.cu | stage
+	$$(call say,CXX)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CXX) -x c++ $$(CXXFLAGS_ALL) -DGDK_WARP=$(1) -DGT_MODE=$$* -DGT_LAUNCH=gt_launch_$$* \
+		-c -o $$@ $$<
+$(B)/thread/kernels_$(1): $$(call kernel-objs,$(1)) $$(TEST_LIB) $$(TEST_NIC) $$(LIBS)
+	$$(call say,LD)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CXX) $$(LDFLAGS_ALL) -o $$@ $$(filter %.o,$$^) $$(LINK_LIBS) $$(SYS_LIBS) -lz -lm
+endef
+$(foreach w,1 32,$(eval $(call kernel-rules,$(w))))
 $(SOAK): $(B)/obj/tests/soak/soak.o
 	$(call say,LD)
 	@mkdir -p $(@D)
@@ -235,7 +267,7 @@ $(STANDIN_SDK): $(B)/standin/%.so: $(wildcard tests/standin/sdk*) | stage
 	$(Q)$(CC) $(CFLAGS_ALL) $(SDK_FLAGS_$(notdir $(@D))) -shared $(LDFLAGS_ALL) -Wl,-soname,$(@F) \
 		-o $@ $(patsubst libdoca_%.so,tests/standin/sdk_%.c,$(@F))
 
-build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS)) $(THREADS) $(STANDINS) $(if $(SAN),,$(SOAK))
+build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK))
 
 # demo and test first install what is missing, then start make again, so that what was
 # just installed is seen.

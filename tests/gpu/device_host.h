@@ -16,7 +16,9 @@
 #define GT_COUNTERS 65536u	   /* bytes */
 #define GT_BYTES (3 * GT_PART + GT_COUNTERS)
 #define GT_MAX_THREADS 65536u
+#ifndef GT_BOUND_S
 #define GT_BOUND_S 20 /* a kernel that takes longer is aborted */
+#endif
 #define GT_GRACE_S 5  /* and has so long to end */
 
 struct gt_region {

@@ -3,17 +3,21 @@
 /*
  * The kernels of the GPU test, written with the DOCA device API; compiled once
  * for each sharing mode, so that compilers work side by side: GT_MODE is
- * EXCLUSIVE, CTA or GPU, GT_LAUNCH the function that is defined here.
+ * EXCLUSIVE, CTA or GPU, GT_LAUNCH the function that is defined here. g++ compiles
+ * them too, for CPU threads (tests/kernels).
  */
-#include <cuda_runtime.h>
 #include <stdio.h>
 
+#include "../lib/cuda_shim.h"
 #include "device.h"
 #include "doca_gpunetio_device.h"
 
 #define CAT_(a, b) a##b
 #define CAT(a, b) CAT_(a, b)
 
+/* The compilations differ in mode: what one has is not another's. */
+namespace
+{
 static constexpr auto mode = CAT(DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_, GT_MODE);
 #define HANDLER(h) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##h
 
@@ -297,10 +301,11 @@ __device__ int post(const struct gt_job &j, qp_type *qp, const struct op_at &o, 
 
 __device__ static int poll_one(struct doca_gpu_dev_verbs_cq *cq, uint64_t index)
 {
+	uint32_t spins = 0;
 	int err;
 
 	while ((err = doca_gpu_dev_verbs_poll_one_cq_at<mode>(cq, index)) == EBUSY)
-		;
+		gdk_relax(spins++);
 	return err;
 }
 
@@ -391,9 +396,11 @@ __device__ static int wait_somehow(qp_type *qp, uint64_t index, uint64_t thread)
 /* Thread 0 has its slots first; all threads run at once. */
 __device__ static void wait_for_first(qp_type *qp, uint64_t slots)
 {
-	for (uint32_t i = 0; i < 1u << 24; i++)
+	for (uint32_t i = 0; i < 1u << 24; i++) {
 		if (gdk_ld64(gdk_rsvd_index(qp), GDK_SCOPE_GPU) >= slots)
 			return;
+		gdk_relax(i);
+	}
 }
 
 template <int op>
@@ -431,9 +438,9 @@ template <int op>
 static int launch_op(const struct gt_job *job, cudaStream_t stream)
 {
 	if (job->scope == THREAD)
-		kernel<op, THREAD><<<job->blocks, job->threads, 0, stream>>>(*job);
+		GDK_LAUNCH((kernel<op, THREAD>), job->blocks, job->threads, stream, *job);
 	else if constexpr (op == GT_PUT)
-		kernel<op, WARP><<<job->blocks, job->threads, 0, stream>>>(*job);
+		GDK_LAUNCH((kernel<op, WARP>), job->blocks, job->threads, stream, *job);
 	else
 		return -1;
 	return 0;
@@ -448,6 +455,8 @@ static int launch_from(const struct gt_job *job, cudaStream_t stream)
 		return launch_from<op + 1>(job, stream);
 	}
 	return -1;
+}
+
 }
 
 extern "C" int GT_LAUNCH(const struct gt_job *job, void *stream)

@@ -64,15 +64,31 @@ bool sn_dbrec_read(struct sn_qp_eng *q, unsigned word, uint32_t *value)
 	return true;
 }
 
+/* The copy is made by the kernel: what its writers released is acquired here. */
+static void acquire_blocks(uint64_t va, uint32_t blocks)
+{
+#ifdef __SANITIZE_THREAD__
+	for (; blocks; blocks--, va += 64)
+		(void)__atomic_load_n((const uint64_t *)(uintptr_t)va, __ATOMIC_ACQUIRE);
+#else
+	(void)va;
+	(void)blocks;
+#endif
+}
+
 static bool ring_copy(struct sn_qp_eng *q, uint32_t idx, uint8_t *dst, uint32_t blocks)
 {
 	uint32_t size = q->qp->sq_wqebbs, at, n;
+	uint64_t va;
 
 	for (; blocks; blocks -= n, idx += n, dst += 64 * n) {
 		at = idx & (size - 1);
 		n = size - at < blocks ? size - at : blocks;
-		if (sn_mem_read(q->sq_gpu, q->qp->sq_buf + 64ull * at, dst, 64ull * n))
+		va = q->qp->sq_buf + 64ull * at;
+		if (sn_mem_read(q->sq_gpu, va, dst, 64ull * n))
 			return false;
+		if (!q->sq_gpu)
+			acquire_blocks(va, n);
 	}
 	return true;
 }

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* The cases of the GPU test's kernels that CPU threads run. */
+#include <string.h>
+
+#include "../gpu/device_host.h"
+
+#define MODE(m) DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_##m
+#define THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
+#define WARP DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
+
+static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
+static struct gt_case *out, *out_end;
+
+static void add(const char *what, struct gt_case c)
+{
+	static const char *const mode_name[] = { "exclusive", "cta", "gpu" };
+	static const char *const scope_name[] = { "thread", "warp", "block" };
+
+	E2E_REQUIRE(out < out_end);
+	snprintf(c.name, sizeof(c.name), "%s %d %s %s %s %uqp%s %ux%ux%u depth %u", what,
+		 (int)c.op, scope_name[c.scope], mode_name[c.mode], gdk_handler_name(c.handler),
+		 c.nqps, c.by_thread ? "/lane" : "", c.blocks, c.threads, c.iters, c.depth);
+	*out++ = c;
+}
+
+/* Two blocks; who shares a QP is what the mode allows. */
+static struct gt_case shape(enum gt_op op, int mode, int scope, int handler)
+{
+	struct gt_case c = { .run = gt_run_ops, .op = op, .mode = mode, .scope = scope,
+			     .handler = handler, .depth = 64, .size = op == GT_P ? 8 : 64,
+			     .blocks = 2, .threads = 64, .iters = 5, .batch = 2 };
+
+	c.nqps = mode == MODE(GPU) ? 1 : c.blocks;
+	if (mode == MODE(EXCLUSIVE)) {
+		c.threads = scope == THREAD ? 1 : GDK_WARP;
+		c.iters = scope == THREAD ? 100 : 20;
+	}
+	if (op == GT_GET)
+		c.batch = 1;
+	c.wait = op == GT_LOW || op == GT_MIX || op == GT_IMM ? GT_BY_TICKET : GT_IN_TURN;
+	return c;
+}
+
+static void operations(void)
+{
+	unsigned int turn = 0;
+
+	for (int op = GT_PUT; op <= GT_LOW; op++)
+		for (int mode = 0; mode < 3; mode++)
+			for (int scope = 0; scope < (op == GT_PUT ? 2 : 1); scope++)
+				add("operation", shape(op, mode, scope, handlers[turn++ % 4]));
+}
+
+static void by_handler(int handler)
+{
+	struct gt_case c;
+
+	add("put", shape(GT_PUT, MODE(GPU), WARP, handler));
+	for (int mode = 0; mode < 3; mode++)
+		add("mix", shape(GT_MIX, mode, THREAD, handler));
+	add("handler", shape(GT_HANDLER, MODE(GPU), THREAD, handler));
+	c = shape(GT_PUT, MODE(GPU), THREAD, handler);
+	c.collapsed = true;
+	c.wait = GT_COLLAPSED;
+	add("collapsed", c);
+	c = shape(GT_PUT, MODE(EXCLUSIVE), THREAD, handler);
+	c.wait = GT_POLL_NEXT;
+	add("poll next", c);
+	c = shape(GT_IMM, MODE(GPU), THREAD, handler);
+	c.run = gt_run_imm;
+	add("order", c);
+	c = shape(GT_MIX, MODE(GPU), THREAD, handler);
+	c.run = gt_run_reset;
+	c.iters = 2;
+	add("reset", c);
+}
+
+/* Rings that go around within one round, lanes with different QPs. */
+static void crowds(void)
+{
+	struct gt_case c;
+
+	for (uint32_t depth = 16; depth <= 256; depth *= 4) {
+		c = shape(GT_MIX, MODE(GPU), THREAD, E2E_DB);
+		c.depth = depth;
+		c.blocks = 4;
+		add("wrap", c);
+	}
+	for (uint32_t nqps = 2; nqps <= 32; nqps *= 4) {
+		c = shape(GT_MIX, MODE(GPU), THREAD, nqps == 8 ? E2E_PROXY : E2E_DB);
+		c.nqps = nqps;
+		c.by_thread = 1;
+		add("diverge", c);
+	}
+	for (int mode = 0; mode < 3; mode++)
+		add("copy", shape(GT_LOW_BF, mode, THREAD, E2E_BF));
+}
+
+static void endings(void)
+{
+	struct gt_case c;
+
+	for (int h = 0; h < 2; h++) {
+		c = shape(GT_DENIED, MODE(GPU), THREAD, handlers[h]);
+		c.iters = 1;
+		c.run = gt_run_denied;
+		c.nqps = 2;
+		add("denied", c);
+		c.nqps = 1;
+		c.run = gt_run_gone;
+		add("gone", c);
+	}
+}
+
+unsigned int gt_cases(struct gt_case *cases, unsigned int max)
+{
+	out = cases;
+	out_end = cases + max;
+	operations();
+	for (int h = 0; h < 4; h++)
+		by_handler(handlers[h]);
+	crowds();
+	endings();
+	return (unsigned int)(out - cases);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* The GPU of the GPU test, made of CPU threads: one stream, one grid at a time. */
+#include "../lib/cuda_shim.h"
+#include "../gpu/device.h"
+
+static struct CUstream_st stream;
+
+int gt_gpu_open(const char *)
+{
+	return 0;
+}
+
+int gt_gpu_launch(const struct gt_job *job)
+{
+	/* Its shared memory is one for all blocks. */
+	gdk_grid::blocks_in_turn = job->op == GT_LOW_BF;
+	if (job->mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)
+		return gt_launch_EXCLUSIVE(job, &stream);
+	if (job->mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA)
+		return gt_launch_CTA(job, &stream);
+	return gt_launch_GPU(job, &stream);
+}
+
+int gt_gpu_done(void)
+{
+	if (!stream.grid->done())
+		return 0;
+	stream.grid->wait();
+	return 1;
+}
+
+int gt_gpu_copy(void *dst, const void *src, size_t len)
+{
+	memcpy(dst, src, len);
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The GPU test's kernels on CPU threads, against the software NIC: each WQE is
+ * executed exactly once and each byte is where it belongs, by the checks of the
+ * GPU test. Built for warps of 1 and of 32 lanes (GDK_WARP).
+ * usage: kernels_WIDTH [PATTERN...]
+ */
+#include <fnmatch.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../gpu/device_host.h"
+
+#define MAX_CASES 200
+
+static struct gt_case cases[MAX_CASES];
+static const struct gt_case *running;
+static unsigned int failed;
+
+static void report(bool ok)
+{
+	if (!ok)
+		printf("FAIL  %s: %s\n", running->name, gt_complaint());
+	failed += !ok;
+	fflush(stdout);
+}
+
+void gt_die(void)
+{
+	report(false);
+	_exit(1);
+}
+
+static bool selected(const struct gt_case *c, char **patterns)
+{
+	bool match = !*patterns;
+
+	for (; *patterns; patterns++)
+		match |= !fnmatch(*patterns, c->name, 0);
+	return match;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int i, ran = 0, n = gt_cases(cases, MAX_CASES);
+	struct gt_env env;
+
+	(void)argc;
+	gt_env_open(&env, "host");
+	for (i = 0; i < n; i++) {
+		if (!selected(&cases[i], argv + 1))
+			continue;
+		running = &cases[i];
+		ran++;
+		report(!running->run(&env, running));
+	}
+	printf("kernels: warps of %d: %u cases, %u failed\n", GDK_WARP, ran, failed);
+	return failed != 0;
+}
