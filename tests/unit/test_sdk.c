@@ -6,6 +6,7 @@
  * those that the SDK does not have are made of calls of it, or need none.
  */
 #include "../standin/sdk_rig.h"
+#include "common/doca_gpunetio_verbs_dev.h"
 
 #define NAMES_MAX 256
 
@@ -418,6 +419,9 @@ static void try_high_level(void)
 	FORWARDS(doca_gpu_verbs_create_qp_hl, (&attr, &hl),
 		 "doca_verbs_qp_create(context, qp_init_attr)\n*");
 	cr_expect(strstr(sdk_record(), "doca_umem_gpu_create(gpu, dev, "), "DEFAULT is a dmabuf");
+	cr_expect_eq(hl->qp_gverbs->qp_cpu->sq_wqe_daddr, hl->qp_umem_gpu_ptr);
+	cr_expect_eq(hl->qp_gverbs->qp_cpu->cq_sq.cqe_daddr, hl->cq_sq_umem_gpu_ptr);
+	cr_expect_eq(hl->qp_gverbs->qp_cpu->sq_dbrec, (__be32 *)hl->qp_umem_dbr_gpu_ptr + 1);
 	FORWARDS(doca_gpu_verbs_qp_flat_list_create_hl, (&hl, 1, &flat),
 		 "doca_gpu_mem_alloc(gpu, *");
 	FORWARDS(doca_gpu_verbs_qp_flat_list_destroy_hl, (flat), "doca_gpu_mem_free(gpu, %p)",
