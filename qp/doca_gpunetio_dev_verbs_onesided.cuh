@@ -286,6 +286,16 @@ GDK_FN int doca_gpu_dev_verbs_wait(struct doca_gpu_dev_verbs_qp *qp)
 	return gdk_flush(qp, resource_sharing_mode);
 }
 
+/* The dump of get alone, as NCCL's copy of DOCA has it. */
+template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
+GDK_FN int doca_gpu_dev_verbs_mcst(struct doca_gpu_dev_verbs_qp *qp,
+				   struct doca_gpu_dev_verbs_addr daddr,
+				   doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+{
+	return gdk_dump(qp, daddr, out_ticket, resource_sharing_mode, nic_handler, GDK_THREAD,
+			code_opt);
+}
+
 /* A dump posted now completes after every read posted before. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST>
 GDK_FN int doca_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,

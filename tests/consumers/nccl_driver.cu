@@ -56,6 +56,11 @@ static constexpr ncclNetDeviceType NET = NCCL_NET_DEVICE_GIN_GDAKI;
 static constexpr cuda::thread_scope SYS = cuda::thread_scope_system;
 static constexpr cuda::thread_scope THREAD = cuda::thread_scope_thread;
 
+/* What NCCL's functions expand to, in three modes, takes minutes to compile if it is in every
+ * place for threads, warps and blocks: one type stands for them, and calls are calls. */
+typedef ncclCoopAny group_type;
+#define CALLED __attribute__((noinline)) __device__
+
 __device__ static ncclGinSignalDescriptor no_signal()
 {
 	ncclGinSignalDescriptor s = {};
@@ -84,8 +89,7 @@ __device__ static ncclGinSignalDescriptor at_address(const job &j, size_t offset
 	return s;
 }
 
-template <typename Coop>
-__device__ static void put(const job &j, Coop coop, int peer, bool data, size_t off, size_t bytes,
+CALLED static void put(const job &j, group_type coop, int peer, bool data, size_t off, size_t bytes,
 			   ncclGinSignalDescriptor signal, uint64_t add, int counter,
 			   uint32_t flags = ncclGinOptFlagsDefault)
 {
@@ -94,8 +98,8 @@ __device__ static void put(const job &j, Coop coop, int peer, bool data, size_t 
 				  (ncclGinCounter_t)counter, false, nullptr, SYS, THREAD, flags);
 }
 
-template <typename T, typename Coop>
-__device__ static void value(const job &j, Coop coop, int peer, size_t off, T v,
+template <typename T>
+CALLED static void value(const job &j, group_type coop, int peer, size_t off, T v,
 			     ncclGinSignalDescriptor signal, uint64_t add)
 {
 	ncclGinApi_PutValue<NET>::call(j.ctx, coop, peer, j.win, off, v, signal,
@@ -104,8 +108,7 @@ __device__ static void value(const job &j, Coop coop, int peer, size_t off, T v,
 }
 
 /* Each operation once, from this group's region to the same place at the peer. */
-template <typename Coop>
-__device__ static void operations(const job &j, Coop coop, int peer, size_t at)
+CALLED static void operations(const job &j, group_type coop, int peer, size_t at)
 {
 	put(j, coop, peer, true, at + AT_LONG, LONG_LEN, indexed(0), 1, 0,
 	    j.alone ? ncclGinOptFlagsMaySkipCreditCheck : ncclGinOptFlagsDefault);
@@ -126,7 +129,7 @@ __device__ static void operations(const job &j, Coop coop, int peer, size_t at)
 				  peer * (size_t)GROUPS_MAX * REGION + at, GET_LEN, false, nullptr);
 }
 
-template <typename Coop> __device__ static void settle(const job &j, Coop coop, unsigned int round)
+CALLED static void settle(const job &j, group_type coop, unsigned int round)
 {
 	if (round % 2) {
 		ncclGinApi_Flush<NET>::call(j.ctx, coop, false, nullptr,
@@ -162,7 +165,7 @@ __device__ static uint32_t bad_bytes(const job &j, int peer, unsigned int group)
 	return bad;
 }
 
-template <typename Coop> __device__ static void work(const job &j, Coop coop, unsigned int group)
+CALLED static void work(const job &j, group_type coop, unsigned int group)
 {
 	for (unsigned int round = 0; round < j.rounds; round++) {
 		for (int peer = 0; peer < RANKS; peer++)
