@@ -22,6 +22,18 @@ GDK_FN void doca_gpu_dev_verbs_store_relaxed_mmio(uint64_t *ptr, uint64_t val)
 	gdk_mmio_st64(ptr, val);
 }
 
+/* Asynchronous from sm_100 on (DOCA_GPUNETIO_VERBS_HAS_ASYNC_STORE_RELEASE); before,
+ * a release by fence and store. The 8 bytes are a register's. */
+GDK_FN void doca_gpu_dev_verbs_async_store_release(uint32_t *ptr, uint32_t val)
+{
+	gdk_st32_async(ptr, val);
+}
+
+GDK_FN void doca_gpu_dev_verbs_async_store_release(uint64_t *ptr, uint64_t val)
+{
+	gdk_mmio_st64_async(ptr, val);
+}
+
 /* DOCA counts scopes from the widest, gdk from the narrowest. */
 template <enum doca_gpu_dev_verbs_sync_scope sync_scope>
 GDK_FN void doca_gpu_dev_verbs_fence_acquire()
@@ -56,14 +68,45 @@ GDK_FN void doca_gpu_dev_verbs_memcpy_inl_aligned_data(T *dst, T *src, size_t by
 	gdk_copy(dst, src, bytes);
 }
 
+/* ---- atomics on integers of 4 and 8 bytes, signed or not ---- */
+
+template <typename T>
+GDK_FN T gdk_cas(T *ptr, T expect, T val, int scope)
+{
+	static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words of 4 or 8 bytes");
+	if (sizeof(T) == 4)
+		return (T)gdk_rmw_cas32((uint32_t *)(void *)ptr, (uint32_t)expect, (uint32_t)val,
+					scope);
+	return (T)gdk_rmw_cas64((uint64_t *)(void *)ptr, (uint64_t)expect, (uint64_t)val, scope);
+}
+
+template <typename T>
+GDK_FN T gdk_load(const T *ptr, int scope)
+{
+	static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words of 4 or 8 bytes");
+	if (sizeof(T) == 4)
+		return (T)gdk_ld32((const uint32_t *)(const void *)ptr, scope);
+	return (T)gdk_ld64((const uint64_t *)(const void *)ptr, scope);
+}
+
 template <typename T, enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode,
 	  bool need_fence_acquire = false>
 GDK_FN T doca_gpu_dev_verbs_atomic_max(T *ptr, T val)
 {
-	static_assert(sizeof(T) == 8, "indices have 64 bits");
 	const int scope = gdk_mode_scope(resource_sharing_mode);
-	T old = (T)gdk_max64((uint64_t *)ptr, (uint64_t)val, scope);
+	T old, seen;
 
+	if (sizeof(T) == 8 && (T)-1 > (T)0) {
+		old = (T)gdk_max64((uint64_t *)(void *)ptr, (uint64_t)val, scope);
+	} else {
+		seen = gdk_load(ptr, scope);
+		do {
+			old = seen;
+			if (val <= old)
+				break;
+			seen = gdk_cas(ptr, old, val, scope);
+		} while (seen != old);
+	}
 	if (need_fence_acquire)
 		gdk_fence_acq(scope);
 	return old;
@@ -72,16 +115,21 @@ GDK_FN T doca_gpu_dev_verbs_atomic_max(T *ptr, T val)
 template <typename T, enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>
 GDK_FN T doca_gpu_dev_verbs_atomic_add(T *ptr, T val)
 {
-	static_assert(sizeof(T) == 8, "indices have 64 bits");
-	return (T)gdk_add64((uint64_t *)ptr, (uint64_t)val, gdk_mode_scope(resource_sharing_mode));
+	const int scope = gdk_mode_scope(resource_sharing_mode);
+
+	static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words of 4 or 8 bytes");
+	if (sizeof(T) == 4)
+		return (T)gdk_rmw_add32_acq_rel((uint32_t *)(void *)ptr, (uint32_t)val, scope);
+	return (T)gdk_add64((uint64_t *)(void *)ptr, (uint64_t)val, scope);
 }
 
 template <typename T, enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>
 GDK_FN T doca_gpu_dev_verbs_atomic_read(T *ptr)
 {
-	static_assert(sizeof(T) == 8, "indices have 64 bits");
-	return (T)gdk_ld64((const uint64_t *)ptr, gdk_mode_scope(resource_sharing_mode));
+	return gdk_load(ptr, gdk_mode_scope(resource_sharing_mode));
 }
+
+/* ---- locks, loads, stores ---- */
 
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>
 GDK_FN void doca_gpu_dev_verbs_lock(int *lock)
@@ -93,6 +141,11 @@ template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>
 GDK_FN void doca_gpu_dev_verbs_unlock(int *lock)
 {
 	gdk_unlock(lock, resource_sharing_mode);
+}
+
+GDK_FN uint8_t doca_gpu_dev_verbs_load_relaxed_sys_global(uint8_t *ptr)
+{
+	return gdk_ld8_sys(ptr);
 }
 
 GDK_FN uint32_t doca_gpu_dev_verbs_load_relaxed_sys_global(uint32_t *ptr)

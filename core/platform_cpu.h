@@ -101,12 +101,16 @@ GDK_DEF_EXTREME(gdk_rmw_max64, >, GDK_MO_RMW)
 GDK_DEF_EXTREME(gdk_rmw_max64_rel, >, __ATOMIC_ACQ_REL)
 GDK_DEF_EXTREME(gdk_rmw_min64, <, GDK_MO_RMW)
 
-GDK_FN uint32_t gdk_rmw_cas32(uint32_t *p, uint32_t expect, uint32_t v, int scope)
-{
-	(void)scope;
-	__atomic_compare_exchange_n(p, &expect, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-	return expect;
-}
+#define GDK_DEF_CAS(name, T)                                                              \
+	GDK_FN T name(T *p, T expect, T v, int scope)                                     \
+	{                                                                                 \
+		(void)scope;                                                              \
+		__atomic_compare_exchange_n(p, &expect, v, 0, __ATOMIC_ACQ_REL,           \
+					    __ATOMIC_ACQUIRE);                            \
+		return expect;                                                            \
+	}
+GDK_DEF_CAS(gdk_rmw_cas32, uint32_t)
+GDK_DEF_CAS(gdk_rmw_cas64, uint64_t)
 
 GDK_FN void gdk_fence_acq(int scope)
 {
@@ -148,6 +152,7 @@ GDK_FN void gdk_fence_sc(int scope)
 #endif
 }
 
+GDK_FN uint8_t gdk_ld8_sys(const uint8_t *p) { return __atomic_load_n(p, GDK_MO_LOAD); }
 GDK_FN uint16_t gdk_ldc16(const void *p) { return *(const uint16_t *)p; }
 GDK_FN uint32_t gdk_ldc32(const void *p) { return *(const uint32_t *)p; }
 GDK_FN uint64_t gdk_ldc64(const void *p) { return *(const uint64_t *)p; }
@@ -181,6 +186,11 @@ GDK_FN void gdk_mmio_st64(uint64_t *p, uint64_t v)
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
 	gdk_mmio_barrier();
 }
+
+/* Asynchronous on GPUs that have it; here a release. */
+#define GDK_ASYNC_STORE 0
+GDK_FN void gdk_st32_async(uint32_t *p, uint32_t v) { gdk_st32_rel(p, v, GDK_SCOPE_SYS); }
+GDK_FN void gdk_mmio_st64_async(uint64_t *p, uint64_t v) { gdk_mmio_st64(p, v); }
 
 /* In rising order, as write-combining buffers like it. */
 GDK_FN void gdk_bf_copy64(uint64_t *dst, const uint64_t *src)
@@ -266,6 +276,14 @@ GDK_FN void gdk_block_sync(void) { gdk_host_block_sync(); }
 GDK_FN int gdk_block_any(int pred) { return gdk_host_block_any(pred); }
 GDK_FN uint64_t gdk_block_bcast64(uint64_t v) { return gdk_host_block_bcast64(v); }
 #endif
+
+GDK_FN void gdk_bf_copy64_warp(uint64_t *dst, const uint64_t *src)
+{
+	gdk_syncwarp();
+	if (gdk_lane() == 0)
+		gdk_bf_copy64(dst, src);
+	gdk_syncwarp();
+}
 
 GDK_FN uint64_t gdk_now_ns(void)
 {

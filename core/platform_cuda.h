@@ -13,6 +13,15 @@
 #if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1202
 #define DOCA_GPUNETIO_VERBS_HAS_STORE_RELAXED_MMIO 1
 #endif
+#if __CUDA_ARCH__ >= 1000 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208
+#define DOCA_GPUNETIO_VERBS_HAS_ASYNC_STORE_RELEASE 1
+#define GDK_ASYNC_STORE 1
+#else
+#define GDK_ASYNC_STORE 0
+#endif
+#if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208
+#define DOCA_GPUNETIO_VERBS_HAS_FENCE_ACQUIRE_RELEASE_PTX 1
+#endif
 #ifndef GDK_WARP
 #define GDK_WARP 32
 #endif
@@ -113,21 +122,23 @@ GDK_DEF_RMW(gdk_rmw_or64, GDK_PTX_OR, uint64_t, ".b64", "=l", "l")
 GDK_DEF_RMW(gdk_rmw_and64, GDK_PTX_AND, uint64_t, ".b64", "=l", "l")
 GDK_DEF_RMW(gdk_rmw_xchg32, GDK_PTX_XCHG, uint32_t, ".b32", "=r", "r")
 
-GDK_FN uint32_t gdk_rmw_cas32(uint32_t *p, uint32_t expect, uint32_t v, int scope)
-{
-	uint32_t old;
-
-	if (scope <= GDK_SCOPE_CTA)
-		asm volatile("atom.acq_rel.cta.cas.b32 %0, [%1], %2, %3;"
-			     : "=r"(old) : "l"(p), "r"(expect), "r"(v) : "memory");
-	else if (scope == GDK_SCOPE_GPU)
-		asm volatile("atom.acq_rel.gpu.cas.b32 %0, [%1], %2, %3;"
-			     : "=r"(old) : "l"(p), "r"(expect), "r"(v) : "memory");
-	else
-		asm volatile("atom.acq_rel.sys.cas.b32 %0, [%1], %2, %3;"
-			     : "=r"(old) : "l"(p), "r"(expect), "r"(v) : "memory");
-	return old;
-}
+#define GDK_DEF_CAS(name, T, ty, rcon, con)                                                     \
+	GDK_FN T name(T *p, T expect, T v, int scope)                                           \
+	{                                                                                       \
+		T old;                                                                          \
+		if (scope <= GDK_SCOPE_CTA)                                                     \
+			asm volatile("atom.acq_rel.cta.cas" ty " %0, [%1], %2, %3;"             \
+				     : rcon(old) : "l"(p), con(expect), con(v) : "memory");     \
+		else if (scope == GDK_SCOPE_GPU)                                                \
+			asm volatile("atom.acq_rel.gpu.cas" ty " %0, [%1], %2, %3;"             \
+				     : rcon(old) : "l"(p), con(expect), con(v) : "memory");     \
+		else                                                                            \
+			asm volatile("atom.acq_rel.sys.cas" ty " %0, [%1], %2, %3;"             \
+				     : rcon(old) : "l"(p), con(expect), con(v) : "memory");     \
+		return old;                                                                     \
+	}
+GDK_DEF_CAS(gdk_rmw_cas32, uint32_t, ".b32", "=r", "r")
+GDK_DEF_CAS(gdk_rmw_cas64, uint64_t, ".b64", "=l", "l")
 
 /* One-sided fences exist from PTX 8.6 and sm_90 on; before, the two-sided one. */
 #if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208 && \
@@ -151,6 +162,14 @@ GDK_FN uint32_t gdk_rmw_cas32(uint32_t *p, uint32_t expect, uint32_t v, int scop
 GDK_DEF_FENCE(gdk_fence_acq, GDK_PTX_FENCE_ACQ)
 GDK_DEF_FENCE(gdk_fence_rel, GDK_PTX_FENCE_REL)
 GDK_DEF_FENCE(gdk_fence_sc, "fence.sc")
+
+GDK_FN uint8_t gdk_ld8_sys(const uint8_t *p)
+{
+	uint16_t v;
+
+	asm volatile("ld.relaxed.sys.b8 %0, [%1];" : "=h"(v) : "l"(p) : "memory");
+	return (uint8_t)v;
+}
 
 /* Values that no kernel changes. */
 GDK_FN uint16_t gdk_ldc16(const void *p) { return __ldg((const unsigned short *)p); }
@@ -179,6 +198,27 @@ GDK_FN void gdk_mmio_st64(uint64_t *p, uint64_t v)
 #endif
 }
 
+/* A release at system scope that does not hold the thread up, where there is one:
+ * to memory, and to a register. */
+GDK_FN void gdk_st32_async(uint32_t *p, uint32_t v)
+{
+#ifdef DOCA_GPUNETIO_VERBS_HAS_ASYNC_STORE_RELEASE
+	asm volatile("st.async.release.sys.global.b32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+#else
+	gdk_st32_rel(p, v, GDK_SCOPE_SYS);
+#endif
+}
+
+GDK_FN void gdk_mmio_st64_async(uint64_t *p, uint64_t v)
+{
+#ifdef DOCA_GPUNETIO_VERBS_HAS_ASYNC_STORE_RELEASE
+	asm volatile("st.async.mmio.release.sys.global.b64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+#else
+	gdk_fence_rel(GDK_SCOPE_SYS);
+	gdk_mmio_st64(p, v);
+#endif
+}
+
 /* 64 bytes to a BlueFlame register, done when it returns; src in shared memory
  * goes as one bulk copy, elsewhere (and before sm_90) as four stores. */
 GDK_FN void gdk_bf_copy64(uint64_t *dst, const uint64_t *src)
@@ -199,6 +239,18 @@ GDK_FN void gdk_bf_copy64(uint64_t *dst, const uint64_t *src)
 		asm volatile("st.volatile.global.v2.b64 [%0], {%1, %2};" ::"l"(dst + i),
 			     "l"(gdk_ld64(src + i, GDK_SCOPE_GPU)),
 			     "l"(gdk_ld64(src + i + 1, GDK_SCOPE_GPU)) : "memory");
+}
+
+/* The same by a warp: a word for each of eight lanes, which leave as one burst. */
+GDK_FN void gdk_bf_copy64_warp(uint64_t *dst, const uint64_t *src)
+{
+	uint32_t lane;
+
+	asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+	__syncwarp();
+	if (lane < 8)
+		gdk_st64(dst + lane, gdk_ld64(src + lane, GDK_SCOPE_GPU), GDK_SCOPE_THREAD);
+	__syncwarp();
 }
 
 GDK_FN uint32_t gdk_lane(void)

@@ -412,4 +412,26 @@ GDK_FN int gdk_poll_collapsed_at(struct doca_gpu_dev_verbs_qp *qp, uint64_t inde
 	return err == -ETIMEDOUT ? gdk_state_end(st, err) : err;
 }
 
+/*
+ * Tells the NIC that n more CQEs were consumed, and the QP's state, for users who
+ * look at CQEs by themselves. Returns the new consumer index. Not for a CQ whose
+ * overrun is ignored, which has no use for a record: overrun leaves it alone.
+ */
+GDK_FN uint32_t gdk_cq_consume(struct doca_gpu_dev_verbs_cq *cq, uint32_t n, int overrun)
+{
+	uint64_t *told = (uint64_t *)(uintptr_t)GDK_CQ_AT(cq, cqe_ci);
+	uint32_t *dbrec = (uint32_t *)(uintptr_t)gdk_ldc64(GDK_CQ_AT(cq, dbrec));
+	uint64_t i = gdk_ld64(told, GDK_SCOPE_GPU), end = i + n;
+	uint32_t ci;
+
+	for (; i < end; i++)
+		(void)gdk_poll_one_cq_at(cq, i, DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU);
+	ci = (uint32_t)(end + gdk_ldc64(GDK_CQ_AT(cq, cqe_rsvd))) & DOCA_GPUNETIO_VERBS_CQE_CI_MASK;
+	/* The CQEs were read; then the NIC may write over them. */
+	if (!overrun)
+		gdk_st32_rel(dbrec, gdk_bswap32(ci), GDK_SCOPE_SYS);
+	gdk_st64(told, end, GDK_SCOPE_GPU);
+	return ci;
+}
+
 #endif

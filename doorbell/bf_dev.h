@@ -24,6 +24,17 @@ GDK_FN void gdk_bf_store(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_s
 	gdk_st32(&st->bf_half, half ^ GDK_BF_HALF, scope);
 }
 
+/* As gdk_bf_store, by all lanes of a warp, of which lane 0 holds the token. */
+GDK_FN void gdk_bf_store_warp(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
+			      const void *wqe, int scope)
+{
+	const uint32_t half = (uint32_t)gdk_shfl64(gdk_ld32(&st->bf_half, scope), 0);
+
+	gdk_bf_copy64_warp((uint64_t *)((uintptr_t)gdk_db_reg(qp) ^ half), (const uint64_t *)wqe);
+	if (gdk_lane() == 0)
+		gdk_st32(&st->bf_half, half ^ GDK_BF_HALF, scope);
+}
+
 /* For those who ring by themselves; the WQE carries its index. */
 GDK_FN void gdk_ring_bf(const struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
 {
@@ -33,6 +44,20 @@ GDK_FN void gdk_ring_bf(const struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
 	gdk_bf_store(qp, st, wqe, GDK_SCOPE_GPU);
 	gdk_rmw_add64(&st->doorbells, 1, GDK_SCOPE_GPU);
 	gdk_rmw_add64(&st->bare_rings, 1, GDK_SCOPE_GPU);
+}
+
+/* The same by a warp. */
+GDK_FN void gdk_ring_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
+{
+	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+
+	gdk_fence_rel(gdk_nic_scope(st));
+	gdk_bf_store_warp(qp, st, wqe, GDK_SCOPE_GPU);
+	if (gdk_lane() == 0) {
+		gdk_rmw_add64(&st->doorbells, 1, GDK_SCOPE_GPU);
+		gdk_rmw_add64(&st->bare_rings, 1, GDK_SCOPE_GPU);
+	}
+	gdk_syncwarp();
 }
 
 #endif

@@ -9,7 +9,7 @@
 #define DOCA_GPUNETIO_DEV_VERBS_QP_CUH
 
 #include "doca_gpunetio_dev_verbs_cq.cuh"
-#include "gdk/qp_dev.h"
+#include "gdk/onesided_dev.h"
 
 #define GDK_TEMPLATE_MODE                                                  \
 	enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode = \
@@ -65,6 +65,25 @@ GDK_FN void doca_gpu_dev_verbs_mark_wqes_ready(struct doca_gpu_dev_verbs_qp *qp,
 		       DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO);
 }
 
+/* For an index of the caller's own: its holder moves it on when it has come to
+ * from_wqe_idx. Bounded: -ETIMEDOUT after a minute, and the index stays. */
+template <GDK_TEMPLATE_MODE, enum doca_gpu_dev_verbs_qp_ready_mode ready_mode =
+				     DOCA_GPUNETIO_VERBS_READY_MODE_DEFAULT>
+GDK_FN int doca_gpu_dev_common_mark_wqes_ready(uint64_t &ready_index, uint64_t from_wqe_idx,
+					       uint64_t to_wqe_idx)
+{
+	return gdk_index_advance(&ready_index, from_wqe_idx, to_wqe_idx + 1,
+				 gdk_mode_scope(resource_sharing_mode));
+}
+
+/* For a slot that was reserved without the check. */
+template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_QP_TYPE>
+GDK_FN int doca_gpu_dev_verbs_wait_until_slot_available(struct doca_gpu_dev_verbs_qp *qp,
+							uint64_t wqe_idx)
+{
+	return gdk_wait_slot(qp, wqe_idx, resource_sharing_mode);
+}
+
 /* ---- doorbells ---- */
 
 GDK_FN __be32 doca_gpu_dev_verbs_prepare_dbr(uint32_t prod_index)
@@ -87,9 +106,12 @@ GDK_FN __be64 doca_gpu_dev_common_prepare_db(uint32_t qpn_ds, uint64_t prod_inde
 template <GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_common_write_db(uint64_t *db_ptr, uint64_t db_val, GDK_CODE_OPT)
 {
-	(void)code_opt;
-	doca_gpu_dev_verbs_fence_release<sync_scope>();
-	gdk_mmio_st64(db_ptr, db_val);
+	if (code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_ASYNC_STORE_RELEASE) {
+		gdk_mmio_st64_async(db_ptr, db_val);
+	} else {
+		doca_gpu_dev_verbs_fence_release<sync_scope>();
+		gdk_mmio_st64(db_ptr, db_val);
+	}
 }
 
 template <GDK_TEMPLATE_SCOPE>
@@ -104,9 +126,15 @@ template <GDK_TEMPLATE_SCOPE, GDK_TEMPLATE_QP_TYPE>
 GDK_FN void doca_gpu_dev_verbs_update_dbr(struct doca_gpu_dev_verbs_qp *qp, uint32_t prod_index,
 					  GDK_CODE_OPT)
 {
-	(void)code_opt;
 	gdk_extra_fence<sync_scope>();
-	gdk_update_dbr(qp, prod_index);
+	gdk_update_dbr(qp, prod_index, code_opt);
+}
+
+template <GDK_TEMPLATE_QP_TYPE>
+GDK_FN void doca_priv_gpu_dev_verbs_update_dbr(struct doca_gpu_dev_verbs_qp *qp,
+					       uint32_t prod_index)
+{
+	gdk_update_dbr(qp, prod_index, 0);
 }
 
 GDK_FN __be64 doca_gpu_dev_verbs_prepare_db(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index)
@@ -118,9 +146,8 @@ template <GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_ring_db(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
 				       GDK_CODE_OPT)
 {
-	(void)code_opt;
 	gdk_extra_fence<sync_scope>();
-	gdk_ring_db(qp, prod_index);
+	gdk_ring_db(qp, prod_index, code_opt);
 }
 
 /* wqe_ptr in shared memory on a GPU: one copy of 64 bytes. */
@@ -130,6 +157,15 @@ GDK_FN void doca_gpu_dev_verbs_ring_bf(struct doca_gpu_dev_verbs_qp *qp,
 {
 	gdk_extra_fence<sync_scope>();
 	gdk_ring_bf(qp, wqe_ptr);
+}
+
+/* All lanes of a warp call. */
+template <GDK_TEMPLATE_SCOPE>
+GDK_FN void doca_gpu_dev_verbs_ring_bf_warp(struct doca_gpu_dev_verbs_qp *qp,
+					    struct doca_gpu_dev_verbs_wqe *wqe_ptr)
+{
+	gdk_extra_fence<sync_scope>();
+	gdk_ring_bf_warp(qp, wqe_ptr);
 }
 
 template <GDK_TEMPLATE_MODE>
@@ -162,6 +198,16 @@ GDK_FN void doca_gpu_dev_verbs_submit_bf(struct doca_gpu_dev_verbs_qp *qp, uint6
 {
 	gdk_extra_fence<sync_scope>();
 	gdk_submit_bf(qp, prod_index, smem_wqe, resource_sharing_mode, code_opt);
+}
+
+/* All lanes of a warp call, with the same arguments. */
+template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE>
+GDK_FN void doca_gpu_dev_verbs_submit_bf_warp(struct doca_gpu_dev_verbs_qp *qp,
+					      uint64_t prod_index,
+					      struct doca_gpu_dev_verbs_wqe *wqe, GDK_CODE_OPT)
+{
+	gdk_extra_fence<sync_scope>();
+	gdk_submit_bf_warp(qp, prod_index, wqe, resource_sharing_mode, code_opt);
 }
 
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE>

@@ -450,21 +450,29 @@ GDK_SLOW_FN void gdk_print_wqe(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 	GDK_DEBUG_PRINT(buf);
 }
 
-/* The entry that the CQE with this index, counted from export or reset, is in. */
-GDK_SLOW_FN void gdk_print_cqe(const struct doca_gpu_dev_verbs_cq *cq, uint64_t index)
+GDK_SLOW_FN void gdk_print_cqe64(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
-	const uint64_t at = index + gdk_ldc64(GDK_CQ_AT(cq, cqe_rsvd));
 	struct gdk_wqe_view v;
 	char buf[GDK_TEXT_MAX];
 	struct gdk_text t;
 
-	v.ring = (const uint8_t *)(uintptr_t)gdk_ldc64(GDK_CQ_AT(cq, cqe_daddr));
-	v.first = at * 4;
-	v.mask = (uint64_t)gdk_ldc32(GDK_CQ_AT(cq, cqe_num)) * 4 - 1;
+	v.ring = (const uint8_t *)cqe;
+	v.first = 0;
+	v.mask = 3;
 	v.limit = 4;
 	gdk_text_start(&t, buf, sizeof(buf));
 	gdk_text_cqe(&t, &v);
 	GDK_DEBUG_PRINT(buf);
+}
+
+/* The entry that the CQE with this index, counted from export or reset, is in. */
+GDK_SLOW_FN void gdk_print_cqe(const struct doca_gpu_dev_verbs_cq *cq, uint64_t index)
+{
+	const uint64_t at = index + gdk_ldc64(GDK_CQ_AT(cq, cqe_rsvd));
+	const uint64_t base = gdk_ldc64(GDK_CQ_AT(cq, cqe_daddr));
+
+	gdk_print_cqe64((const struct doca_gpunetio_ib_mlx5_cqe64 *)(uintptr_t)base +
+			(at & (gdk_ldc32(GDK_CQ_AT(cq, cqe_num)) - 1)));
 }
 
 #endif

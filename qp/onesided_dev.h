@@ -208,6 +208,30 @@ GDK_FN int gdk_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_
 	return err == -ETIMEDOUT ? gdk_state_end(st, err) : err;
 }
 
+/* Slot idx, reserved without the check, may be written. */
+GDK_FN int gdk_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, gdk_mode_t mode)
+{
+	const uint32_t depth = gdk_ldc32(&gdk_state_of_qp(qp)->depth);
+
+	return idx < depth ? gdk_qp_status(qp) : gdk_wait(qp, idx - depth, mode);
+}
+
+/* An index of the caller's own goes from `from` to `to` when it has come there: what
+ * was written before is seen by who finds it beyond. */
+GDK_FN int gdk_index_advance(uint64_t *index, uint64_t from, uint64_t to, int scope)
+{
+	struct gdk_wait_timer w;
+
+	gdk_fence_rel(scope);
+	gdk_wait_start(&w, GDK_WAIT_LIMIT_NS);
+	while (scope != GDK_SCOPE_THREAD && gdk_ld64(index, scope) != from)
+		if (gdk_wait_turn(&w))
+			return -ETIMEDOUT;
+	gdk_fence_acq(scope);
+	gdk_st64(index, to, scope);
+	return 0;
+}
+
 /* Waits for all that was reserved before; its last WQE must be signalled. */
 GDK_FN int gdk_flush(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode)
 {

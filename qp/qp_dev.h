@@ -135,6 +135,82 @@ GDK_FN void gdk_submit_bf(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, c
 			 DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF, src);
 }
 
+/*
+ * For a warp that copies the WQE itself: true if slot pi - 1 alone is to be rung, by
+ * BlueFlame. The caller then holds the token, and all but the register is written.
+ */
+GDK_FN int gdk_bf_begin(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
+			uint64_t pi, int scope)
+{
+	const struct gdk_bf_source none = { NULL, 0 };
+	uint64_t rung;
+
+	if (gdk_ldc32(GDK_QP_AT(qp, nic_handler)) != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF ||
+	    gdk_state_status(st))
+		return 0;
+	if (scope == GDK_SCOPE_THREAD) {
+		if (gdk_ld64(&st->rung, scope) + 1 != pi)
+			return 0;
+		gdk_move_token(st, pi - 1, pi);
+		gdk_st64x2((uint64_t *)(void *)&st->left, 0, 0, scope);
+	} else {
+		gdk_rmw_max64(&st->wanted, pi, scope);
+		/* wanted, then left: see ring_dev.h */
+		gdk_fence_sc(scope);
+		if (!gdk_rmw_xchg32(&st->left, 0, scope))
+			return 0;
+		gdk_fence_sc(scope);
+		rung = gdk_ld64(&st->rung, scope);
+		if (rung + 1 != pi || gdk_scan_ready(st, rung, scope) != pi) {
+			gdk_serve(qp, st, rung, 1, scope, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF,
+				  none);
+			return 0;
+		}
+	}
+	if (gdk_debug_refuses(qp, st, pi - 1, pi))
+		return 0;
+	gdk_st64(&st->rung, pi, GDK_SCOPE_GPU);
+	gdk_dbrec_store(qp, pi);
+	gdk_add64(&st->doorbells, 1, scope);
+	/* Record, then register: a NIC that lost a doorbell reads the record. */
+	gdk_fence_rel(gdk_nic_scope(st));
+	return 1;
+}
+
+/* The register is written: the token goes on. */
+GDK_FN void gdk_bf_end(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
+		       uint64_t pi, int scope)
+{
+	const struct gdk_bf_source none = { NULL, 0 };
+
+	if (scope != GDK_SCOPE_THREAD && !gdk_park(st, pi, scope))
+		gdk_serve(qp, st, pi, 0, scope, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF, none);
+}
+
+/* As gdk_submit_bf, by all lanes of a warp with the same arguments; wqe is anywhere. */
+GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi,
+			       const void *wqe, gdk_mode_t mode, uint32_t code_opt)
+{
+	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+	const int scope = gdk_mode_scope(mode);
+	int copies = 0;
+
+	if (code_opt & GDK_OPT_SKIP_DB)
+		return;
+	gdk_syncwarp();
+	if (gdk_lane() == 0) {
+		copies = gdk_bf_begin(qp, st, pi, scope);
+		if (!copies)
+			gdk_submit(qp, pi, mode, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF, 0);
+	}
+	if (gdk_shfl64((uint64_t)copies, 0)) {
+		gdk_bf_store_warp(qp, st, wqe, scope);
+		if (gdk_lane() == 0)
+			gdk_bf_end(qp, st, pi, scope);
+	}
+	gdk_syncwarp();
+}
+
 /* Publish and submit in one. */
 GDK_FN void gdk_post(const struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint64_t to,
 		     gdk_mode_t mode, gdk_handler_t handler, uint32_t code_opt)

@@ -3,7 +3,9 @@
 # Copyright (c) gdaki authors
 #
 # Every public host function of DOCA GPUNetIO open 3.0.0 (api_names.txt) is
-# declared in a public header and defined, once, in the archives.
+# declared in a public header and defined, once, in the archives; every device
+# function (device_names.txt: name, overloads) is in the .cuh headers. That their
+# arguments are DOCA's is for gpu/compile.sh.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -29,5 +31,17 @@ for name in $tokens; do
 		bad=1
 	fi
 done
-[ $bad != 0 ] || echo "api.sh: $(wc -w <<<"$wanted") functions of the peer are all there"
+
+# Definitions start at the first column, calls do not.
+device=$(cat "$B"/include/device/*.cuh | grep -E '^(GDK_FN|doca_)' | grep -o -E '\b(doca_gpu_dev|doca_priv_gpu_dev)_[a-z0-9_]+\(' |
+	sort | uniq -c)
+while read -r name count; do
+	have=$(awk -v n="$name(" '$2 == n { print $1 }' <<<"$device")
+	if [ "${have:-0}" -lt "$count" ]; then
+		echo "api.sh: $name: ${have:-0} device functions of that name, not $count"
+		bad=1
+	fi
+done < <(grep -v '^#' tests/device_names.txt)
+[ $bad != 0 ] || echo "api.sh: $(wc -w <<<"$wanted") host and" \
+	"$(grep -c -v '^#' tests/device_names.txt) device functions of the peer are all there"
 exit $bad

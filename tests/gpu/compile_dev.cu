@@ -13,6 +13,81 @@
 #define KERNEL
 #endif
 
+/* ---- every function by its name, its arguments and its defaults ---- */
+
+typedef uint64_t u64;
+typedef uint32_t u32;
+typedef uint16_t u16;
+typedef uint8_t u8;
+typedef struct doca_gpu_dev_verbs_qp *QP, **QPS;
+typedef struct doca_gpu_dev_verbs_cq *CQ;
+typedef struct doca_gpu_dev_verbs_wqe *WQE;
+typedef struct doca_gpu_dev_verbs_addr ADDR;
+typedef doca_gpu_dev_verbs_ticket_t TICKET;
+typedef enum doca_gpu_dev_verbs_wqe_ctrl_flags FLAGS;
+
+#define HANDLER DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO
+#define SYNC DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU
+#define SQ DOCA_GPUNETIO_VERBS_QP_SQ
+#define READY DOCA_GPUNETIO_VERBS_READY_MODE_LD_ST
+#define MCST DOCA_GPUNETIO_VERBS_MCST_ENABLED
+#define BLOCKING DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED
+#define ADD DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD
+#define BYTES DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_8
+
+/* DOCA returns nothing where we may return a status: any type will do. */
+template <class... args> struct takes {
+	template <class result> GDK_FN void *any(result (*fn)(args...)) { return (void *)fn; }
+};
+
+template <class result> struct called {
+	enum { yes = 1 };
+};
+
+#define UNWRAP(...) __VA_ARGS__
+#define SIG(types, ...) *out++ = takes<UNWRAP types>::any(&__VA_ARGS__);
+#define CALL(...) static_assert(called<decltype(__VA_ARGS__)>::yes, #__VA_ARGS__);
+
+template <enum doca_gpu_dev_verbs_resource_sharing_mode MODE,
+	  enum doca_gpu_dev_verbs_exec_scope EXEC>
+GDK_FN void **every_function(void **out, QP qp, QPS qps, CQ cq, WQE wqe, ADDR addr)
+{
+	struct doca_gpunetio_ib_mlx5_cqe64 *cqe = NULL;
+	FLAGS flags = DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE;
+	TICKET ticket = 0;
+	u64 n64 = 0;
+	u32 n32 = 0;
+	u16 n16 = 0;
+	u8 n8 = 0;
+	size_t size = 0;
+	unsigned int nu = 0;
+	int ni = 0;
+	void *mem = NULL;
+
+#include "device_calls.def"
+	(void)cqe, (void)flags, (void)ticket, (void)n64, (void)n32, (void)n16, (void)n8;
+	(void)size, (void)nu, (void)ni, (void)mem, (void)qp, (void)qps, (void)cq, (void)wqe;
+	(void)addr;
+	return out;
+}
+
+KERNEL void all_functions(void **out, QP qp, QPS qps, CQ cq, WQE wqe, ADDR addr)
+{
+	out = every_function<DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP>(out, qp, qps, cq, wqe, addr);
+#ifndef __CUDACC__ /* 108 functions that are not inlined take nvcc half a minute */
+	out = every_function<DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE,
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD>(out, qp, qps, cq, wqe, addr);
+	every_function<DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA, GDK_EXEC_SCOPE_BLOCK>(
+		out, qp, qps, cq, wqe, addr);
+#endif
+}
+
+#undef ADD
+#undef SQ
+
+/* ---- as they are used ---- */
+
 typedef enum doca_gpu_dev_verbs_resource_sharing_mode mode_type;
 typedef enum doca_gpu_dev_verbs_nic_handler handler_type;
 

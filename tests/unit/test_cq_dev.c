@@ -207,3 +207,22 @@ Test(cq_dev, laps_skipped_without_polling)
 	cr_assert_eq(gdk_wait(&rig.qp, 21, RIG_EXCL), 0);
 	cr_assert_eq(rig.st->completed, 22);
 }
+
+/* The record is that of the NIC: absolute, 24 bits, big-endian. */
+Test(cq_dev, consumer_record)
+{
+	uint32_t dbrec = RIG_POISON;
+
+	rig_init(&rig, 8, RIG_DB, 0);
+	rig.qp.cq_sq.dbrec = &dbrec;
+	post(3, GDK_CE_ALWAYS);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_cq_consume(&rig.qp.cq_sq, 2, 1), 2);
+	cr_assert_eq(dbrec, RIG_POISON);
+	cr_assert_eq(gdk_cq_consume(&rig.qp.cq_sq, 1, 0), 3);
+	cr_assert_eq(be32toh(dbrec), 3);
+	cr_assert_eq(rig.st->completed, 3);
+	rig.qp.cq_sq.cqe_rsvd = 0xffffff;
+	cr_assert_eq(gdk_cq_consume(&rig.qp.cq_sq, 0, 0), 2);
+	cr_assert_eq(be32toh(dbrec), 2);
+}

@@ -199,9 +199,9 @@ Test(debug_dev, doorbells_rung_by_hand)
 		rig.qp.sq_db = way == 2 ? &rig.counter : rig.qp.sq_db;
 		*word(5, 8) = 0;
 		if (way == 0)
-			gdk_update_dbr(&rig.qp, 6);
+			gdk_update_dbr(&rig.qp, 6, 0);
 		else if (way == 1)
-			gdk_ring_db(&rig.qp, 6);
+			gdk_ring_db(&rig.qp, 6, 0);
 		else
 			gdk_ring_proxy(&rig.qp, 6, RIG_GPU);
 		cr_expect(strstr(out, "WQE 5: byte_count is 0x0, expected"), "%u: %s", way, out);
@@ -213,10 +213,10 @@ Test(debug_dev, doorbells_rung_by_hand)
 		cr_expect_eq(gdk_qp_status(&rig.qp), -EINVAL);
 		rig_fini(&rig);
 		prepare(WRITE);
-		gdk_update_dbr(&rig.qp, 5);
-		gdk_ring_db(&rig.qp, 5);
-		gdk_update_dbr(&rig.qp, 6);
-		gdk_ring_db(&rig.qp, 6);
+		gdk_update_dbr(&rig.qp, 5, 0);
+		gdk_ring_db(&rig.qp, 5, 0);
+		gdk_update_dbr(&rig.qp, 6, 0);
+		gdk_ring_db(&rig.qp, 6, 0);
 		cr_expect_eq(rig.st->rung, 6);
 		cr_expect_str_eq(out, "");
 		rig_fini(&rig);

@@ -43,8 +43,8 @@ Test(doorbell_dev, index_wraps_at_16_bits)
 	static const uint8_t reg[8] = { 0x00, 0x00, 0x01, 0x00, 0x00, 0xab, 0xcd, 0x00 };
 
 	rig_init(&rig, 64, RIG_DB, 0);
-	gdk_ring_db(&rig.qp, 0x10001);
-	gdk_update_dbr(&rig.qp, 0x10001);
+	gdk_ring_db(&rig.qp, 0x10001, 0);
+	gdk_update_dbr(&rig.qp, 0x10001, 0);
 	expect(rig.page + 0x800, reg, 8);
 	cr_assert_eq(be32toh(rig.dbrec[1]), 1);
 	cr_assert_eq(rig.st->rung, 0x10001);
@@ -86,6 +86,60 @@ Test(doorbell_dev, blueflame_alternates_and_carries_the_wqe)
 	cr_assert_eq(be32toh(*(uint32_t *)(void *)(rig.page + 0x800)) >> 8, 4);
 	cr_assert_eq(*(uint64_t *)(void *)(rig.page + 0x808), 0);
 	cr_assert_eq(rig.st->doorbells, 3);
+}
+
+/* By a warp: the same register, halves and record; else a plain doorbell. */
+Test(doorbell_dev, blueflame_by_a_warp)
+{
+	static const enum doca_gpu_dev_verbs_resource_sharing_mode modes[] = { RIG_EXCL, RIG_CTA,
+									       RIG_GPU };
+	struct doca_gpu_dev_verbs_wqe copy;
+	uint64_t idx;
+
+	for (unsigned int m = 0; m < 3; m++) {
+		rig_init(&rig, 64, RIG_BF, 0);
+		for (unsigned int i = 0; i < 4; i++) {
+			const size_t reg = i % 2 ? 0x900 : 0x800;
+
+			cr_assert_eq(gdk_reserve(&rig.qp, 1, modes[m], 0, &idx), 0);
+			gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx), (uint16_t)idx,
+				    GDK_CE_ALWAYS);
+			memcpy(&copy, gdk_get_wqe_ptr(&rig.qp, idx), 64);
+			gdk_mark_ready(&rig.qp, idx, idx, modes[m], RIG_AUTO);
+			gdk_submit_bf_warp(&rig.qp, idx + 1, &copy, modes[m], GDK_OPT_SKIP_DB);
+			cr_assert_eq(rig.st->rung, idx);
+			memset(rig.page, 0, 4096);
+			gdk_submit_bf_warp(&rig.qp, idx + 1, &copy, modes[m], 0);
+			cr_assert_eq(memcmp(rig.page + reg, &copy, 64), 0);
+			cr_assert_eq(*(uint64_t *)(void *)(rig.page + (reg ^ 0x100)), 0);
+			cr_assert_eq(be32toh(rig.dbrec[1]), i + 1);
+			rig_nic(&rig);
+		}
+		post(2);
+		post(1);
+		rig_nic(&rig);
+		cr_assert_eq(rig.ci, 7);
+		cr_assert_eq(rig.faults, 0);
+		rig_fini(&rig);
+	}
+}
+
+Test(doorbell_dev, two_wqes_by_a_warp_are_a_doorbell)
+{
+	uint64_t idx;
+
+	rig_init(&rig, 64, RIG_BF, 0);
+	cr_assert_eq(gdk_reserve(&rig.qp, 2, RIG_GPU, 0, &idx), 0);
+	for (unsigned int i = 0; i < 2; i++)
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
+	gdk_mark_ready(&rig.qp, 0, 1, RIG_GPU, RIG_AUTO);
+	gdk_submit_bf_warp(&rig.qp, 2, gdk_get_wqe_ptr(&rig.qp, 1), RIG_GPU, 0);
+	cr_assert_eq(be32toh(*(uint32_t *)(void *)(rig.page + 0x800)) >> 8, 2);
+	cr_assert_eq(*(uint64_t *)(void *)(rig.page + 0x808), 0);
+	rig_nic(&rig);
+	cr_assert_eq(rig.ci, 2);
+	gdk_ring_bf_warp(&rig.qp, rig.ring);
+	cr_assert_eq(memcmp(rig.page + 0x800, rig.ring, 64), 0);
 }
 
 Test(doorbell_dev, blueflame_only_where_it_is_mapped)
