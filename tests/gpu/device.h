@@ -15,6 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+#define GT_CONST constexpr
+#else
+#define GT_CONST
+#endif
 #ifdef __CUDACC__
 #define GT_BOTH __host__ __device__ static inline
 #else
@@ -23,28 +28,52 @@
 
 #define GT_QPS 64
 #define GT_BLOCK_MAX 256 /* threads */
+#define GT_PART (4u << 20) /* bytes of each of src, dst and old */
+#define GT_OLD_HALF (GT_PART / 2)
+#define GT_UNTOUCHED UINT64_MAX /* what old is filled with */
 #define GT_RUNNING 0x7f7f7f7f
 #define GT_EBADDATA 4242 /* status: completed, and the data was not there */
 
 enum gt_op {
 	GT_PUT,
-	GT_P,	       /* of size bytes: 1, 2, 4, 8 or 28 */
-	GT_SIGNAL,     /* add 1 to counter 0 */
-	GT_PUT_SIGNAL, /* both */
-	GT_GET,	       /* src is the far end; the kernel checks what it got */
-	GT_GET_MCST,   /* get with a dump, blocking */
-	GT_CAS,	       /* counter k goes from k to its value */
-	GT_LOW,	       /* by hand: an unsignalled NOP and a write, one publication */
-	GT_LOW_BF,     /* by hand, the WQE's copy in shared memory for BlueFlame */
-	GT_HANDLER,    /* put with the handler named in the kernel, not AUTO */
-	GT_BARE_PUT,   /* put of what the host wrote; cells of any length */
+	GT_P,		   /* of size bytes: 1, 2, 4, 8, 28, 60 or 100 */
+	GT_SIGNAL,	   /* add 1 to counter 0 */
+	GT_SIGNAL_SET,	   /* set word k of old */
+	GT_PUT_SIGNAL,	   /* both */
+	GT_PUT_SIGNAL_SET,
+	GT_P_SIGNAL,
+	GT_GET,		   /* src is the far end; the kernel checks what it got */
+	GT_GET_MCST,	   /* get with a dump, blocking */
+	GT_LAST_SCOPED = GT_GET_MCST, /* these at warp and block scope too */
+	GT_GET_WAIT,	   /* get, then get_wait with a dump */
+	GT_FENCE,	   /* get, fence, put of what was got to the cell of old */
+	GT_CAS,		   /* counter k goes from k to its value */
+	GT_LOW,		   /* by hand: an unsignalled NOP and a write, one publication */
+	GT_LOW_BF,	   /* by hand, the WQE's copy in shared memory for BlueFlame */
+	GT_HANDLER,	   /* put with the handler named in the kernel, not AUTO */
+	GT_BARE_PUT,	   /* put of what the host wrote; cells of any length */
 	GT_BARE_GET,
-	GT_IMM,	       /* writes whose immediate is their slot's index, and NOPs */
-	GT_MIX,	       /* gt_kind() says which */
-	GT_HOLE,       /* thread 0 reserves a slot that stays empty; all wait for it */
-	GT_DENIED,     /* thread 0 writes with a wrong key; all wait for it */
+	GT_IMM,		   /* writes whose immediate is their slot's index, and NOPs */
+	GT_MIX,		   /* gt_kind() says which */
+	GT_PUT_COUNTER,	   /* as without; the companion adds 1 to counter 1 */
+	GT_P_COUNTER,
+	GT_PUT_SIGNAL_COUNTER,
+	GT_SIGNAL_COUNTER,
+	GT_GET_COUNTER,
+	GT_HOLE,	   /* thread 0 reserves a slot that stays empty; all wait for it */
+	GT_DENIED,	   /* thread 0 writes with a wrong key; all wait for it */
 	GT_OPS,
 };
+
+/* What an operation does, in bits. */
+#define GT_DATA 0x01u  /* the cell appears at dst */
+#define GT_STAMP 0x02u /* the thread fills the cell at src first */
+#define GT_ADD 0x04u   /* counter 0 rises by 1; its old value lands in old */
+#define GT_SET 0x08u   /* word k of old is set */
+#define GT_READ 0x10u  /* the thread looks at its dst afterwards */
+#define GT_TAIL 0x20u  /* a WQE behind the data, one for the whole group */
+#define GT_COUNT 0x40u /* counter 1 rises by 1; its old value lands in old's second half */
+#define GT_THIRD 0x80u /* the cell appears at old */
 
 /* What operation k of a GT_MIX does. */
 enum gt_kind {
@@ -69,10 +98,11 @@ enum gt_wait {
 	GT_BY_TICKET, /* the first two */
 	GT_POLL_NEXT, /* poll_cq of as many CQEs as were posted; alone on the QP */
 	GT_COLLAPSED, /* poll_cq_collapsed_at */
+	GT_COUNTED,   /* wait() for the QP and for its companion */
 };
 
 struct gt_job {
-	struct doca_gpu_dev_verbs_qp *qp[GT_QPS];
+	struct doca_gpu_dev_verbs_qp *qp[GT_QPS], *companion[GT_QPS];
 	uint32_t nqps;
 	uint32_t by_thread; /* thread t uses qp[t mod nqps]; else block b does */
 	uint32_t op, mode, scope, handler, wait, code_opt;
@@ -93,6 +123,47 @@ GT_BOTH uint64_t gt_word(uint64_t k, uint64_t w, uint32_t seed)
 
 	v ^= v >> 32;
 	return (v * 0xff51afd7ed558ccdull) ^ v >> 29;
+}
+
+GT_BOTH GT_CONST uint32_t gt_flags(uint32_t op)
+{
+	switch (op) {
+	case GT_P:
+		return GT_DATA;
+	case GT_SIGNAL:
+		return GT_ADD | GT_TAIL;
+	case GT_SIGNAL_SET:
+		return GT_SET | GT_TAIL;
+	case GT_PUT_SIGNAL:
+		return GT_DATA | GT_STAMP | GT_ADD | GT_TAIL;
+	case GT_PUT_SIGNAL_SET:
+		return GT_DATA | GT_STAMP | GT_SET | GT_TAIL;
+	case GT_P_SIGNAL:
+		return GT_DATA | GT_ADD | GT_TAIL;
+	case GT_GET:
+		return GT_DATA | GT_STAMP | GT_READ;
+	case GT_GET_MCST:
+	case GT_GET_WAIT:
+		return GT_DATA | GT_STAMP | GT_READ | GT_TAIL;
+	case GT_FENCE:
+		return GT_DATA | GT_STAMP | GT_READ | GT_THIRD;
+	case GT_CAS:
+		return 0;
+	case GT_BARE_PUT:
+	case GT_BARE_GET:
+		return GT_DATA;
+	case GT_PUT_COUNTER:
+	case GT_GET_COUNTER:
+		return GT_DATA | GT_STAMP | GT_COUNT;
+	case GT_P_COUNTER:
+		return GT_DATA | GT_COUNT;
+	case GT_PUT_SIGNAL_COUNTER:
+		return GT_DATA | GT_STAMP | GT_ADD | GT_TAIL | GT_COUNT;
+	case GT_SIGNAL_COUNTER:
+		return GT_ADD | GT_TAIL | GT_COUNT;
+	default:
+		return GT_DATA | GT_STAMP;
+	}
 }
 
 GT_BOTH enum gt_kind gt_kind(uint64_t k, uint32_t seed)

@@ -8,11 +8,14 @@
 #define MODE(m) DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_##m
 #define THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
 #define WARP DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
+#define BLOCK GDK_EXEC_SCOPE_BLOCK
 #define SMS 132 /* of an H200: one block on each */
 
 static const char *const op_name[GT_OPS] = {
-	"put", "p", "signal", "put_signal", "get", "get_mcst", "cas", "low", "low_bf", "handler",
-	"bare_put", "bare_get", "imm", "mix", "hole", "denied",
+	"put", "p", "signal", "signal_set", "put_signal", "put_signal_set", "p_signal", "get",
+	"get_mcst", "get_wait", "fence", "cas", "low", "low_bf", "handler", "bare_put",
+	"bare_get", "imm", "mix", "put_counter", "p_counter", "put_signal_counter",
+	"signal_counter", "get_counter", "hole", "denied",
 };
 static const char *const mode_name[] = { "exclusive", "cta", "gpu" };
 static const char *const scope_name[] = { "thread", "warp", "block" };
@@ -47,16 +50,23 @@ static bool has_cqe_per_slot(enum gt_op op)
 static struct gt_case shape(enum gt_op op, int mode, int scope, int handler, int mem)
 {
 	struct gt_case c = { .run = gt_run_ops, .op = op, .mode = mode, .scope = scope,
-			     .handler = handler, .depth = 64, .size = op == GT_P ? 8 : 64,
+			     .handler = handler, .depth = 64, .size = 64,
 			     .queues_on_gpu = mem & 1, .payload_on_gpu = mem >> 1 & 1 };
-	uint32_t group = scope == THREAD ? 1 : 32;
+	uint32_t group = scope == THREAD ? 1 : 32; /* of a block scope: two warps */
 
+	if (scope == BLOCK) { /* a ring holds what a group posts at once */
+		group = 64;
+		c.depth = 256;
+	}
+	if (op == GT_P || op == GT_P_SIGNAL || op == GT_P_COUNTER || op == GT_SIGNAL_SET)
+		c.size = 8;
 	c.blocks = mode == MODE(GPU) ? 8 : 4;
 	c.nqps = mode == MODE(GPU) ? 1 : c.blocks;
 	c.threads = mode == MODE(EXCLUSIVE) ? group : slow(&c) ? 32 : 96;
-	c.iters = slow(&c) ? 2 : mode == MODE(EXCLUSIVE) ? 200 : 16;
-	c.batch = op == GT_GET ? 1 : 4;
-	c.wait = has_cqe_per_slot(op) ? GT_IN_TURN : GT_BY_TICKET;
+	c.iters = slow(&c) ? 2 : mode == MODE(EXCLUSIVE) && scope == THREAD ? 200 : 16;
+	c.batch = gt_flags(op) & GT_READ ? 1 : 4;
+	c.counted = gt_flags(op) & GT_COUNT;
+	c.wait = c.counted ? GT_COUNTED : has_cqe_per_slot(op) ? GT_IN_TURN : GT_BY_TICKET;
 	if (op == GT_CAS)
 		c.iters = 8;
 	return c;
@@ -70,8 +80,11 @@ static void operations(void)
 
 	for (int op = GT_PUT; op <= GT_LOW; op++)
 		for (int mode = 0; mode < 3; mode++)
-			for (int scope = 0; scope < (op == GT_PUT ? 2 : 1); scope++)
+			for (int scope = 0; scope < (op <= GT_LAST_SCOPED ? 3 : 1); scope++)
 				add(NULL, shape(op, mode, scope, handlers[turn++ % 4], 0));
+	for (int op = GT_PUT_COUNTER; op <= GT_GET_COUNTER; op++)
+		for (int mode = 0; mode < 3; mode++)
+			add(NULL, shape(op, mode, THREAD, handlers[turn++ % 3], 0));
 }
 
 static void handlers(void)
@@ -81,6 +94,10 @@ static void handlers(void)
 	for (int h = 0; h < 4; h++)
 		for (int mem = 0; mem < 4; mem++) {
 			add(NULL, shape(GT_PUT, MODE(GPU), WARP, handlers[h], mem));
+			add(NULL, shape(GT_PUT_SIGNAL, MODE(GPU), BLOCK, handlers[h], mem));
+			if (handlers[h] != E2E_BF) /* refused for groups */
+				add(NULL, shape(GT_PUT_COUNTER, MODE(GPU), THREAD, handlers[h],
+						mem));
 			add(NULL, shape(GT_MIX, MODE(GPU), THREAD, handlers[h], mem));
 			add(NULL, shape(GT_MIX, MODE(EXCLUSIVE), THREAD, handlers[h], mem));
 		}
@@ -157,10 +174,10 @@ static void huge(void)
 
 static void sizes(void)
 {
-	static const uint32_t p_size[] = { 1, 2, 4, 28 };
+	static const uint32_t p_size[] = { 1, 2, 4, 28, 60, 100 };
 	struct gt_case c;
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 6; i++) {
 		c = shape(GT_P, MODE(GPU), THREAD, E2E_DB, 0);
 		c.size = p_size[i];
 		add(NULL, c);

@@ -26,25 +26,30 @@ int gt_check_status(struct gt_env *env, const struct gt_job *job)
 				 env->status[first]) : 0;
 }
 
-static bool is_short(const struct gt_job *job, uint64_t k)
+static bool is_kind(const struct gt_job *job, uint64_t k, enum gt_kind kind)
 {
-	enum gt_kind kind = gt_kind(k, job->seed);
-
-	return job->op == GT_MIX && (kind == GT_KIND_P || kind == GT_KIND_LONG);
+	return job->op == GT_MIX && gt_kind(k, job->seed) == kind;
 }
 
-static bool op_writes(const struct gt_job *job, uint64_t k)
+/* Bytes of cell k that are written. */
+static uint32_t length_of(const struct gt_job *job, uint64_t k)
 {
-	if (job->op == GT_MIX)
-		return gt_kind(k, job->seed) != GT_KIND_ADD;
-	return job->op != GT_SIGNAL && job->op != GT_CAS;
+	if (is_kind(job, k, GT_KIND_ADD) || !(gt_flags(job->op) & GT_DATA))
+		return 0;
+	return is_kind(job, k, GT_KIND_P) || is_kind(job, k, GT_KIND_LONG) ? 8 : job->size;
 }
 
 static bool op_adds(const struct gt_job *job, uint64_t k)
 {
-	if (job->op == GT_MIX)
-		return gt_kind(k, job->seed) == GT_KIND_ADD;
-	return job->op == GT_SIGNAL || job->op == GT_PUT_SIGNAL;
+	return gt_flags(job->op) & GT_ADD || is_kind(job, k, GT_KIND_ADD);
+}
+
+/* Threads that share the WQE behind their data. */
+static uint32_t group_of(const struct gt_job *job)
+{
+	if (job->scope == DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD)
+		return 1;
+	return job->scope == DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP ? 32 : job->threads;
 }
 
 static uint8_t byte_of(const struct gt_job *job, uint64_t k, uint32_t i)
@@ -52,17 +57,30 @@ static uint8_t byte_of(const struct gt_job *job, uint64_t k, uint32_t i)
 	return (uint8_t)(gt_word(k, i / 8, job->seed) >> 8 * (i % 8));
 }
 
-static int check_dst(const uint8_t *dst, const struct gt_job *job)
+/* A signal or dump at warp or block scope is one for each thread, or one for all. */
+static bool is_tails(const struct gt_job *job, uint64_t found)
+{
+	return found == ops_of(job) || found == ops_of(job) / group_of(job);
+}
+
+static uint64_t word_at(const uint8_t *image, uint64_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, image + at, 8);
+	return v;
+}
+
+/* Cells at part; what was not written is the byte `rest`. */
+static int check_cells(const uint8_t *part, const struct gt_job *job, uint8_t rest)
 {
 	uint64_t k, n = ops_of(job), bad = 0, first = 0;
 	uint32_t i, len;
 
 	for (k = 0; k < n; k++) {
-		len = op_writes(job, k) ? job->size : 0;
-		if (is_short(job, k))
-			len = 8;
+		len = length_of(job, k);
 		for (i = 0; i < job->size; i++)
-			if (dst[k * job->size + i] != (i < len ? byte_of(job, k, i) : 0))
+			if (part[k * job->size + i] != (i < len ? byte_of(job, k, i) : rest))
 				break;
 		if (i < job->size && !bad++)
 			first = k;
@@ -70,33 +88,76 @@ static int check_dst(const uint8_t *dst, const struct gt_job *job)
 	if (bad)
 		return gt_complain("%lu of %lu cells are wrong, the first is %lu", bad, n, first);
 	for (i = 0; n * job->size + i < GT_PART; i++)
-		if (dst[n * job->size + i])
+		if (part[n * job->size + i] != rest)
 			return gt_complain("a byte %u behind the last cell was written", i);
 	return 0;
 }
 
-/* The old values of n additions of 1 are 0 to n-1, each once. */
-static int check_adds(const uint8_t *image, const struct gt_job *job)
+/* `adds` additions of 1 to the counter: their old values, at `old` where there
+ * was one, are 0 to adds-1, each once. */
+static int check_adds(const uint8_t *image, const struct gt_job *job, uint64_t old,
+		      uint64_t counter, uint64_t adds)
 {
-	uint64_t k, v, adds = 0, n = ops_of(job), total;
+	uint64_t k, v, found = 0, n = ops_of(job), total = word_at(image, counter);
 	uint8_t *seen = calloc(1, n + 1);
 	int rc = 0;
 
 	E2E_REQUIRE(seen);
-	memcpy(&total, image + job->counters, 8);
-	for (k = 0; k < n; k++)
-		adds += op_adds(job, k);
 	for (k = 0; k < n && !rc; k++) {
-		memcpy(&v, image + job->old + 8 * k, 8);
-		if (!op_adds(job, k))
-			rc = v ? gt_complain("old value %lu was written", k) : 0;
-		else if (v >= adds || seen[v]++)
-			rc = gt_complain("addition %lu saw %lu of %lu, or not alone", k, v, adds);
+		v = word_at(image, old + 8 * k);
+		if (is_kind(job, k, GT_KIND_LONG)) {
+			rc = v ? gt_complain("compare-and-swap %lu ran twice", k) : 0;
+		} else if (v != GT_UNTOUCHED) {
+			found++;
+			if (v >= adds || seen[v]++)
+				rc = gt_complain("addition %lu saw %lu of %lu, or not alone", k, v,
+						 adds);
+		}
 	}
 	free(seen);
-	if (!rc && total != adds)
-		rc = gt_complain("%lu additions of 1 give %lu", adds, total);
+	if (!rc && (total != adds || found != adds))
+		rc = gt_complain("%lu additions: %lu seen, the counter is %lu", adds, found, total);
 	return rc;
+}
+
+static int check_sets(const uint8_t *image, const struct gt_job *job)
+{
+	uint64_t k, v, found = 0, n = ops_of(job);
+
+	for (k = 0; k < n; k++) {
+		v = word_at(image, job->old + 8 * k);
+		found += v != GT_UNTOUCHED;
+		if (v != GT_UNTOUCHED && v != gt_word(k, 1, job->seed))
+			return gt_complain("signal %lu set %lx", k, v);
+	}
+	return is_tails(job, found) ? 0 : gt_complain("%lu words of %lu were set", found, n);
+}
+
+static uint64_t adds_of(const struct gt_job *job)
+{
+	uint64_t k, adds = 0;
+
+	for (k = 0; k < ops_of(job); k++)
+		adds += op_adds(job, k);
+	return adds;
+}
+
+static int check_old(const uint8_t *image, const struct gt_job *job)
+{
+	const uint32_t flags = gt_flags(job->op);
+	uint64_t adds;
+
+	if (flags & GT_THIRD)
+		return check_cells(image + job->old, job, 0xff);
+	if (flags & GT_SET)
+		return check_sets(image, job);
+	if (flags & GT_COUNT && check_adds(image, job, job->old + GT_OLD_HALF, job->counters + 8,
+					   ops_of(job)))
+		return -1;
+	adds = adds_of(job);
+	if (flags & GT_TAIL && is_tails(job, word_at(image, job->counters)))
+		adds = word_at(image, job->counters);
+	return check_adds(image, job, job->old, job->counters, adds);
 }
 
 static int check_cas(const uint8_t *image, const struct gt_job *job)
@@ -104,8 +165,8 @@ static int check_cas(const uint8_t *image, const struct gt_job *job)
 	uint64_t k, old, now;
 
 	for (k = 0; k < ops_of(job); k++) {
-		memcpy(&old, image + job->old + 8 * k, 8);
-		memcpy(&now, image + job->counters + 8 * k, 8);
+		old = word_at(image, job->old + 8 * k);
+		now = word_at(image, job->counters + 8 * k);
 		if (old != k || now != gt_word(k, 0, job->seed))
 			return gt_complain("compare-and-swap %lu saw %lu, left %lx", k, old, now);
 	}
@@ -120,19 +181,31 @@ int gt_check_payload(struct gt_env *env, const struct gt_case *c, const struct g
 		return gt_complain("payload: copy");
 	if (job->op == GT_CAS)
 		return check_cas(env->image, job);
-	return check_dst(env->image + job->dst, job) || check_adds(env->image, job) ? -1 : 0;
+	return check_cells(env->image + job->dst, job, 0) || check_old(env->image, job) ? -1 : 0;
 }
 
+/* Of operation k, without the WQE that a group shares. */
 static uint32_t slots_of(const struct gt_job *job, uint64_t k)
 {
-	enum gt_kind kind = gt_kind(k, job->seed);
-
-	if (job->op == GT_MIX)
-		return kind == GT_KIND_LOW_PAIR || kind == GT_KIND_LOW_NO_DB ||
-		       kind == GT_KIND_LONG ? 2 : 1;
-	if (job->op == GT_IMM)
+	switch (job->op) {
+	case GT_MIX:
+		return is_kind(job, k, GT_KIND_LOW_PAIR) || is_kind(job, k, GT_KIND_LOW_NO_DB) ||
+		       is_kind(job, k, GT_KIND_LONG) ? 2 : 1;
+	case GT_IMM:
 		return k % 3 == 0 ? 2 : 1;
-	return job->op == GT_PUT_SIGNAL || job->op == GT_LOW || job->op == GT_GET_MCST ? 2 : 1;
+	case GT_P:
+	case GT_P_SIGNAL:
+	case GT_P_COUNTER:
+		return (job->size + 27) / 28;
+	case GT_CAS:
+		return 1;
+	case GT_LOW:
+		return 2;
+	case GT_FENCE:
+		return 3;
+	default:
+		return gt_flags(job->op) & GT_DATA ? 1 : 0;
+	}
 }
 
 uint64_t gt_slots(const struct gt_job *job)
@@ -144,7 +217,7 @@ uint64_t gt_slots(const struct gt_job *job)
 	return slots;
 }
 
-int gt_check_counters(struct gt_qps *qps, const struct gt_case *c, uint64_t slots)
+int gt_check_counters(struct gt_qps *qps, const struct gt_job *job, uint64_t slots)
 {
 	uint64_t reserved = 0, doorbells = 0, records = 0;
 	struct gdk_qp_counters n;
@@ -157,12 +230,12 @@ int gt_check_counters(struct gt_qps *qps, const struct gt_case *c, uint64_t slot
 		doorbells += n.doorbells;
 		records += n.dbrec_updates;
 	}
-	if (reserved != slots)
+	if (gt_flags(job->op) & GT_TAIL ? !is_tails(job, reserved - slots) : reserved != slots)
 		return gt_complain("%lu slots were reserved, not %lu", reserved, slots);
 	/* a thread that waits for an exclusive QP may ring once more */
-	if (!doorbells || doorbells > slots * (c->mode == GDK_EXCLUSIVE ? 2 : 1))
-		return gt_complain("%lu doorbells for %lu slots", doorbells, slots);
-	if ((records == 0) != (c->handler == E2E_NO_DBR))
+	if (!doorbells || doorbells > reserved * (job->mode == GDK_EXCLUSIVE ? 2 : 1))
+		return gt_complain("%lu doorbells for %lu slots", doorbells, reserved);
+	if ((records == 0) != (job->handler == E2E_NO_DBR))
 		return gt_complain("%lu doorbell records", records);
 	return 0;
 }

@@ -59,14 +59,33 @@ void gt_env_open(struct gt_env *env, const char *pci)
 
 /* ---- queue pairs ---- */
 
+/* QP qps->num with a companion. */
+static void group_open(struct gt_env *env, struct gt_qps *qps, const struct gt_case *c)
+{
+	const uint32_t i = qps->num;
+	struct doca_gpu_verbs_qp_init_attr_hl attr = {
+		.gpu_dev = env->nic.gpu, .net_dev = env->nic.dev, .ibpd = env->nic.pd,
+		.sq_nwqe = (uint16_t)c->depth, .nic_handler = c->handler,
+	};
+
+	if (c->handler == E2E_NO_DBR)
+		attr.send_dbr_mode_ext = DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW;
+	E2E_REQUIRE(!doca_gpu_verbs_create_qp_group_hl(&attr, &qps->group[i]));
+	e2e_qp_adopt(&env->nic, &qps->qp[i], &qps->group[i]->qp_main);
+	e2e_qp_adopt(&env->nic, &qps->companion[i], &qps->group[i]->qp_companion);
+}
+
 void gt_qps_open(struct gt_env *env, struct gt_qps *qps, const struct gt_case *c)
 {
 	E2E_REQUIRE(!setenv("GDAKI_QUEUE_MEM", c->queues_on_gpu ? "gpu" : "cpu_gpu", 1));
 	E2E_REQUIRE(c->nqps && c->nqps <= GT_QPS);
 	memset(qps, 0, sizeof(*qps));
 	for (qps->num = 0; qps->num < c->nqps; qps->num++)
-		E2E_REQUIRE(!e2e_qp_try(&env->nic, &qps->qp[qps->num], c->handler, c->depth,
-					c->collapsed));
+		if (c->counted)
+			group_open(env, qps, c);
+		else
+			E2E_REQUIRE(!e2e_qp_try(&env->nic, &qps->qp[qps->num], c->handler,
+						c->depth, c->collapsed));
 }
 
 void gt_connect_to(struct gt_env *env, struct e2e_qp *qp, uint32_t qpn, struct e2e_path path)
@@ -78,14 +97,24 @@ void gt_connect_to(struct gt_env *env, struct e2e_qp *qp, uint32_t qpn, struct e
 
 void gt_qps_connect(struct gt_env *env, struct gt_qps *qps, struct e2e_path path)
 {
-	for (uint32_t i = 0; i < qps->num; i++)
+	for (uint32_t i = 0; i < qps->num; i++) {
 		gt_connect_to(env, &qps->qp[i], qps->qp[i].qpn, path);
+		if (qps->group[i])
+			gt_connect_to(env, &qps->companion[i], qps->companion[i].qpn, path);
+	}
 }
 
 void gt_qps_close(struct gt_qps *qps)
 {
-	for (uint32_t i = 0; i < qps->num; i++)
-		e2e_qp_close(&qps->qp[i]);
+	for (uint32_t i = 0; i < qps->num; i++) {
+		if (!qps->group[i]) {
+			e2e_qp_close(&qps->qp[i]);
+			continue;
+		}
+		e2e_proxy_end(&qps->qp[i]);
+		e2e_proxy_end(&qps->companion[i]);
+		E2E_REQUIRE(!doca_gpu_verbs_destroy_qp_group_hl(qps->group[i]));
+	}
 }
 
 /* ---- launches ---- */
@@ -105,11 +134,14 @@ int gt_prepare(struct gt_env *env, const struct gt_case *c, const struct gt_qps 
 		.nic = r->nic, .gpu = r->gpu, .src = 0, .dst = GT_PART, .old = 2 * GT_PART,
 		.counters = 3 * GT_PART, .status = env->status_gpu,
 	};
-	for (uint32_t i = 0; i < c->nqps; i++)
+	for (uint32_t i = 0; i < c->nqps; i++) {
 		job->qp[i] = qps->qp[i].dev;
+		job->companion[i] = qps->companion[i].dev;
+	}
 	E2E_REQUIRE(c->blocks * c->threads <= GT_MAX_THREADS);
 	E2E_REQUIRE((uint64_t)c->blocks * c->threads * c->iters * c->size < GT_PART);
 	memset(env->image, 0, GT_BYTES);
+	memset(env->image + job->old, 0xff, GT_PART);
 	if (c->op == GT_CAS)
 		for (uint32_t i = 0; i < GT_COUNTERS / 8; i++)
 			memcpy(env->image + job->counters + 8 * i, &(uint64_t){ i }, 8);
@@ -133,6 +165,13 @@ static int wait_until(uint64_t end_ns)
 	return done;
 }
 
+static void abort_qp(struct gt_qps *qps, uint32_t i)
+{
+	E2E_REQUIRE(!gdk_verbs_qp_abort(qps->qp[i].hl->qp_gverbs));
+	if (qps->group[i])
+		E2E_REQUIRE(!gdk_verbs_qp_abort(qps->companion[i].hl->qp_gverbs));
+}
+
 int gt_wait(struct gt_qps *qps)
 {
 	int done = wait_until(e2e_now_ns() + GT_BOUND_S * 1000000000ull);
@@ -144,7 +183,7 @@ int gt_wait(struct gt_qps *qps)
 		gt_die();
 	}
 	for (uint32_t i = 0; i < qps->num; i++)
-		E2E_REQUIRE(!gdk_verbs_qp_abort(qps->qp[i].hl->qp_gverbs));
+		abort_qp(qps, i);
 	if (wait_until(e2e_now_ns() + GT_GRACE_S * 1000000000ull) > 0)
 		return gt_complain("still running after %d s; ended by an abort", GT_BOUND_S);
 	gt_complain("still running after %d s, and not ended by an abort", GT_BOUND_S);

@@ -12,7 +12,6 @@
 #include "device.h"
 #include "../lib/e2e.h"
 
-#define GT_PART (4u << 20)	   /* bytes of each of src, dst and old */
 #define GT_COUNTERS 65536u	   /* bytes */
 #define GT_BYTES (3 * GT_PART + GT_COUNTERS)
 #define GT_MAX_THREADS 65536u
@@ -43,11 +42,12 @@ struct gt_case {
 	enum doca_gpu_dev_verbs_nic_handler handler;
 	enum gt_wait wait;
 	uint32_t depth, nqps, by_thread, blocks, threads, iters, size, batch, code_opt;
-	bool queues_on_gpu, payload_on_gpu, collapsed;
+	bool queues_on_gpu, payload_on_gpu, collapsed, counted;
 };
 
 struct gt_qps {
-	struct e2e_qp qp[GT_QPS];
+	struct e2e_qp qp[GT_QPS], companion[GT_QPS];
+	struct doca_gpu_verbs_qp_group_hl *group[GT_QPS]; /* of both, or NULL */
 	uint32_t num;
 };
 
@@ -76,8 +76,9 @@ int gt_run(struct gt_env *env, struct gt_qps *qps, const struct gt_job *job);
 /* Every thread returned 0; every byte of dst and old, and the counters, are right. */
 int gt_check_status(struct gt_env *env, const struct gt_job *job);
 int gt_check_payload(struct gt_env *env, const struct gt_case *c, const struct gt_job *job);
-/* Nothing is left under way, and `slots` slots were used in all. */
-int gt_check_counters(struct gt_qps *qps, const struct gt_case *c, uint64_t slots);
+/* No QP ended, the slots were used, and the doorbells are of the right kind. */
+int gt_check_counters(struct gt_qps *qps, const struct gt_job *job, uint64_t slots);
+/* Slots that the job needs, without those of signals and dumps behind data. */
 uint64_t gt_slots(const struct gt_job *job);
 
 int gt_run_ops(struct gt_env *env, const struct gt_case *c);

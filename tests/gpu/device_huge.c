@@ -37,7 +37,7 @@ static int run_on(struct gt_env *env, const struct gt_case *c, uint64_t *src, st
 	job.lkey_be = htobe32(mr->lkey);
 	job.rkey_be = htobe32(mr->rkey);
 	rc = rc || gt_run(env, &qps, &job) || gt_check_status(env, &job) ||
-	     compare(src, (uint8_t *)src + HUGE_PART, mr->rkey) || gt_check_counters(&qps, c, 2);
+	     compare(src, (uint8_t *)src + HUGE_PART, mr->rkey) || gt_check_counters(&qps, &job, 2);
 	gt_qps_close(&qps);
 	return rc ? -1 : 0;
 }

@@ -77,7 +77,7 @@ int gt_run_imm(struct gt_env *env, const struct gt_case *c)
 	receiver_connect(env, receiver, qps.qp[0].qpn);
 	rc = gt_prepare(env, c, &qps, &job) || gt_run(env, &qps, &job) ||
 	     gt_check_status(env, &job) || check_arrivals(cq, ops) ||
-	     gt_check_payload(env, c, &job) || gt_check_counters(&qps, c, gt_slots(&job));
+	     gt_check_payload(env, c, &job) || gt_check_counters(&qps, &job, gt_slots(&job));
 	gt_qps_close(&qps);
 	E2E_REQUIRE(!ibv_destroy_qp(receiver) && !ibv_destroy_cq(cq));
 	return rc ? -1 : 0;

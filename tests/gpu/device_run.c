@@ -18,7 +18,7 @@ static int run_once(struct gt_env *env, const struct gt_case *c, struct gt_qps *
 
 	return gt_prepare(env, c, qps, &job) || gt_run(env, qps, &job) ||
 	       gt_check_status(env, &job) || gt_check_payload(env, c, &job) ||
-	       gt_check_counters(qps, c, gt_slots(&job)) ? -1 : 0;
+	       gt_check_counters(qps, &job, gt_slots(&job)) ? -1 : 0;
 }
 
 int gt_run_ops(struct gt_env *env, const struct gt_case *c)

@@ -28,15 +28,16 @@ static void add(const char *what, struct gt_case c)
 static struct gt_case shape(enum gt_op op, int mode, int scope, int handler)
 {
 	struct gt_case c = { .run = gt_run_ops, .op = op, .mode = mode, .scope = scope,
-			     .handler = handler, .depth = 64, .size = op == GT_P ? 8 : 64,
-			     .blocks = 2, .threads = 64, .iters = 5, .batch = 2 };
+			     .handler = handler, .depth = 64,
+			     .size = op == GT_P || op == GT_P_SIGNAL ? 8 : 64, .blocks = 2,
+			     .threads = 64, .iters = 5, .batch = 2 };
 
 	c.nqps = mode == MODE(GPU) ? 1 : c.blocks;
 	if (mode == MODE(EXCLUSIVE)) {
 		c.threads = scope == THREAD ? 1 : GDK_WARP;
 		c.iters = scope == THREAD ? 100 : 20;
 	}
-	if (op == GT_GET)
+	if (gt_flags(op) & GT_READ)
 		c.batch = 1;
 	c.wait = op == GT_LOW || op == GT_MIX || op == GT_IMM ? GT_BY_TICKET : GT_IN_TURN;
 	return c;
@@ -48,8 +49,22 @@ static void operations(void)
 
 	for (int op = GT_PUT; op <= GT_LOW; op++)
 		for (int mode = 0; mode < 3; mode++)
-			for (int scope = 0; scope < (op == GT_PUT ? 2 : 1); scope++)
+			for (int scope = 0; scope < (op <= GT_LAST_SCOPED ? 2 : 1); scope++)
 				add("operation", shape(op, mode, scope, handlers[turn++ % 4]));
+}
+
+static void counters(void)
+{
+	struct gt_case c;
+
+	for (int op = GT_PUT_COUNTER; op <= GT_GET_COUNTER; op++) {
+		c = shape(op, MODE(GPU), THREAD, handlers[op % 3]);
+		c.counted = true;
+		c.wait = GT_COUNTED;
+		if (op == GT_P_COUNTER)
+			c.size = 8;
+		add("counter", c);
+	}
 }
 
 static void by_handler(int handler)
@@ -118,6 +133,7 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 	out = cases;
 	out_end = cases + max;
 	operations();
+	counters();
 	for (int h = 0; h < 4; h++)
 		by_handler(handlers[h]);
 	crowds();
