@@ -13,7 +13,7 @@ for group in "$@"; do
 	build) pkgs="$pkgs gcc libc6-dev libibverbs-dev libnuma-dev zlib1g-dev" ;;
 	demo) pkgs="$pkgs ibverbs-providers" ;;
 	test) pkgs="$pkgs g++ libcriterion-dev libnl-route-3-dev ibverbs-utils tshark python3 binutils
-		python3-pyverbs python3-scapy iproute2 perftest ucx-utils" ;;
+		python3-pyverbs python3-scapy iproute2 perftest ucx-utils spin" ;;
 	fuzz) pkgs="$pkgs clang libclang-rt-14-dev" ;;
 	*) echo "deps.sh: unknown group $group" >&2; exit 2 ;;
 	esac

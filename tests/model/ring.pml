@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Publish and ring, line by line as in qp/ring_dev.h and qp/qp_dev.h, by three
+ * threads and a NIC, in memory as views.h has it; what each thread does is chosen
+ * by SCENARIO. A word holds few slots and the ring is short. With one of the
+ * words of run.sh defined (NO_..., and others) the protocol is broken at that
+ * place, and the checker must find what goes wrong.
+ *
+ * Where the code lets two accesses be in flight together, here the load is the
+ * later one: it may then read all that it could read earlier, too.
+ */
+#if SCENARIO == 7
+#define DEPTH 2
+#define SPW 2			/* slots of a word */
+#elif SCENARIO >= 8
+#define DEPTH 2
+#define SPW 1
+#else
+#define DEPTH 4
+#define SPW 2
+#endif
+
+c_decl {
+	extern void (*Uerror)(char *);
+\#include "views.h"
+
+	enum { END, POST, PUBLISH, SUBMIT };
+	/* gdk_post or gdk_mark_ready of the slots from..to; gdk_submit of those below `to`. */
+	struct op { unsigned char what, from, to; };
+	static const struct op program[THREADS][4] =
+#if SCENARIO == 1	/* A WQE across words is posted, its predecessor published last. */
+	{ { { POST, 1, 2 } }, { { PUBLISH, 0, 0 } }, { { SUBMIT, 0, 3 } } };
+#elif SCENARIO == 2	/* Three post. */
+	{ { { POST, 0, 0 } }, { { POST, 1, 1 } }, { { POST, 2, 2 } } };
+#elif SCENARIO == 3	/* All is published without a doorbell, and submitted apart. */
+	{ { { PUBLISH, 1, 2 } }, { { PUBLISH, 0, 0 } }, { { SUBMIT, 0, 3 } } };
+#elif SCENARIO == 4	/* A slot is published and left: taken, and left with nothing wanted. */
+	{ { { SUBMIT, 0, 1 } }, { { PUBLISH, 1, 1 }, { SUBMIT, 0, 1 } }, { { SUBMIT, 0, 2 } } };
+#elif SCENARIO == 5	/* The token is left, used by others and taken again. */
+	{ { { POST, 0, 0 } }, { { PUBLISH, 1, 1 }, { PUBLISH, 2, 2 } }, { { SUBMIT, 0, 2 } } };
+#elif SCENARIO == 6	/* It is left before a slot, and one after that is posted. */
+	{ { { POST, 0, 0 } }, { { PUBLISH, 1, 1 } }, { { POST, 2, 2 } } };
+#elif SCENARIO == 7	/* Around the ring: a slot is used again once it is complete. */
+	{ { { POST, 0, 0 }, { POST, 2, 2 } }, { { POST, 1, 1 } }, { { END } } };
+#elif SCENARIO == 8	/* A third time around: ready bits are again as they were. */
+	{ { { POST, 2, 2 }, { POST, 4, 4 } }, { { POST, 3, 3 } }, { { END } } };
+#elif SCENARIO == 9
+	{ { { POST, 2, 2 }, { PUBLISH, 4, 4 } }, { { POST, 3, 3 }, { SUBMIT, 0, 5 } }, { { END } } };
+#endif
+	static int word_of(int i) { return W0 + i % DEPTH / SPW; }
+	static int ready(int i) { return 1 << i % SPW; }
+	static int token(int i) { return 1 << (SPW + i % SPW); }
+	static int odd(int i) { return i / DEPTH & 1; }
+	static int lap(int i) { return i / DEPTH + 1; }
+	static int published(int word, int i) { return !(word & ready(i)) == odd(i); }
+
+	/* Word with slots a..b published. */
+	static int publish(int word, int a, int b)
+	{
+		for (; a <= b; a++)
+			word = odd(a) ? word & ~ready(a) : word | ready(a);
+		return word;
+	}
+
+	/* Token bits of slots a..b. */
+	static int tokens(int a, int b)
+	{
+		int bits = 0;
+
+		for (; a <= b; a++)
+			bits |= token(a);
+		return bits;
+	}
+
+	/* First slot from e on, to the end of its word, that is not published. */
+	static int word_run(int word, int e)
+	{
+		while (published(word, e) && ++e % SPW)
+			;
+		return e;
+	}
+
+	static void want(struct memory *m, int t, int to)
+	{
+		const int old = newest(m, WANTED);
+
+		modify(m, t, WANTED, to > old ? to : old);
+	}
+
+	/* Is slot i free by the value of DONE that is `back` places old? */
+	static int complete(struct memory *m, int t, int i, unsigned back)
+	{
+		return readable(m, t, DONE, back) &&
+		       m->val[first[DONE] + m->n[DONE] - 1 - back] + DEPTH > i;
+	}
+
+	/* Does who has view v see the WQEs of from..to-1, at the worst? */
+	static int sees_wqes(struct memory *m, view v, int from, int to)
+	{
+		for (; from < to; from++)
+			if (oldest(m, v, WQE0 + from % DEPTH) != lap(from))
+				return 0;
+		return 1;
+	}
+
+	/* A NIC still busy with an earlier doorbell may read the newest record. */
+	static int busy_nic_sees(struct memory *m)
+	{
+		const view record = m->with[first[DBREC] + m->n[DBREC] - 1];
+		const view nic = m->cur[NIC];
+
+		return sees_wqes(m, join(nic, record), oldest(m, nic, DB), newest(m, DBREC));
+	}
+}
+c_state "struct memory m" "Global"
+
+/* What only the checker knows. */
+byte holders;		/* of the token */
+byte all;		/* bit i: slot i is published */
+byte cut;		/* bit i: a WQE goes on in slot i */
+byte prefix;		/* slots published without a gap */
+byte last;		/* the last doorbell */
+byte ended;		/* threads */
+
+#define M &now.m, Puser->me
+#define P Puser
+/* Any of the values that may still be read. */
+#define ANY(loc) \
+	if \
+	:: c_expr { readable (M, loc, 0) } -> back = 0 \
+	:: c_expr { readable (M, loc, 1) } -> back = 1 \
+	:: c_expr { readable (M, loc, 2) } -> back = 2 \
+	:: c_expr { readable (M, loc, 3) } -> back = 3 \
+	:: c_expr { readable (M, loc, 4) } -> back = 4 \
+	:: c_expr { readable (M, loc, 5) } -> back = 5 \
+	:: c_expr { readable (M, loc, 6) } -> back = 6 \
+	:: c_expr { readable (M, loc, 7) } -> back = 7 \
+	:: c_expr { readable (M, loc, 8) } -> c_code { Uerror("a load has too much choice"); } \
+	fi
+#define LOAD(to, loc) \
+	atomic { ANY(loc); c_code { P->to = load(M, loc, P->back); P->back = 0; } }
+#define HOLD	holders++; assert(holders == 1)
+#define FENCE(kind) c_code { fence_##kind(M); }
+#define NONE	skip
+
+/* The places that can be broken. */
+#ifdef NO_POST_SC
+#define POST_SC FENCE(rel)
+#else
+#define POST_SC FENCE(sc)
+#endif
+#ifdef NO_WANT_SC
+#define WANT_SC NONE
+#else
+#define WANT_SC FENCE(sc)
+#endif
+#ifdef NO_LEAVE_SC
+#define LEAVE_SC NONE
+#else
+#define LEAVE_SC FENCE(sc)
+#endif
+#ifdef NO_MARK_REL
+#define MARK_REL NONE
+#else
+#define MARK_REL FENCE(rel)
+#endif
+#ifdef NO_RANGE_REL
+#define RANGE_REL NONE
+#else
+#define RANGE_REL FENCE(rel)
+#endif
+#ifdef NO_POST_ACQ
+#define POST_ACQ NONE
+#else
+#define POST_ACQ FENCE(acq)
+#endif
+#ifdef NO_MARK_ACQ
+#define MARK_ACQ NONE
+#else
+#define MARK_ACQ FENCE(acq)
+#endif
+#ifdef NO_TAKE_ACQ
+#define TAKE(to) modify(M, LEFT, to)
+#define TAKE_ACQ NONE
+#else
+#define TAKE(to) modify_acq_rel(M, LEFT, to)
+#define TAKE_ACQ FENCE(acq)
+#endif
+#ifdef NO_AGAIN_ACQ
+#define AGAIN(to) modify(M, LEFT, to)
+#else
+#define AGAIN(to) modify_acq_rel(M, LEFT, to)
+#endif
+#ifdef NO_SCAN_ACQ
+#define SCAN_ACQ NONE
+#else
+#define SCAN_ACQ FENCE(acq)
+#endif
+#ifdef NO_SERVE_ACQ
+#define SERVE_ACQ NONE
+#else
+#define SERVE_ACQ FENCE(acq)
+#endif
+#ifdef NO_RECORD_REL
+#define RECORD_REL
+#else
+#define RECORD_REL fence_rel(M);
+#endif
+#ifdef NO_RING_REL
+#define RING_REL
+#else
+#define RING_REL fence_rel(M);
+#endif
+#ifdef NO_LEAVE_REL
+#define LEAVE_REL
+#else
+#define LEAVE_REL fence_rel(M);
+#endif
+
+/* gdk_publish_word: slots a..b of one word, and what the old value says of the token. */
+#ifdef TAKE_WITHOUT_RMW
+#define PUBLISH_WORD(a, b) \
+	atomic { \
+		c_code { modify(M, word_of(P->a), publish(newest(&now.m, word_of(P->a)), P->a, P->b)); }; \
+		note(a, b) \
+	}; \
+	LOAD(x, word_of(P->a)); \
+	c_code { P->held = (P->x & tokens(P->a, P->b)) != 0; P->x = 0; }
+#else
+#define PUBLISH_WORD(a, b) \
+	atomic { \
+		c_code { \
+			int old = newest(&now.m, word_of(P->a)); \
+\
+			modify(M, word_of(P->a), publish(old, P->a, P->b)); \
+			P->held = (old & tokens(P->a, P->b)) != 0; \
+		}; \
+		note(a, b) \
+	}
+#endif
+#define CLEAR_TOKEN(i) \
+	modify(M, word_of(P->i), newest(&now.m, word_of(P->i)) & ~token(P->i))
+
+inline note(a, b)
+{
+	x = a;
+	do
+	:: x <= b -> all = all | (1 << x); x++
+	:: else -> break
+	od;
+	do
+	:: all & (1 << prefix) -> prefix++
+	:: else -> break
+	od;
+	x = 0
+}
+
+proctype user(byte me)
+{
+	byte pc, what, from, to;	/* what is to be done */
+	byte back, x, r, e;
+	bool held, wanted, waits, again;
+
+next:
+	atomic {
+		c_code {
+			const struct op *o = &program[P->me][P->pc++];
+
+			P->what = o->what; P->from = o->from; P->to = o->to;
+			P->held = P->wanted = P->waits = P->again = 0;
+			P->r = P->e = P->x = 0;
+		}
+		if
+		:: what != c_expr { SUBMIT } && to > from -> cut = cut | (1 << to)
+		:: else
+		fi
+	}
+	if
+	:: what == c_expr { END } -> goto end
+	:: what == c_expr { SUBMIT } -> goto want
+	/* gdk_reserve: who waits for slots wants all before them rung. */
+	:: else -> if
+		:: to >= DEPTH -> waits = 1; goto want
+		:: else
+		fi
+	fi;
+
+write:
+	if
+	:: waits -> atomic {
+			if
+			:: c_expr { complete (M, P->to, 0) } -> back = 0
+			:: c_expr { complete (M, P->to, 1) } -> back = 1
+			:: c_expr { complete (M, P->to, 2) } -> back = 2
+			:: c_expr { complete (M, P->to, 3) } -> back = 3
+			fi;
+			c_code { load(M, DONE, P->back); P->back = P->waits = 0; fence_acq(M); }
+		}
+	:: else
+	fi;
+	c_code {
+		int i;
+
+		for (i = P->from; i <= P->to; i++)
+			store(M, WQE0 + i % DEPTH, lap(i));
+		if (P->what == POST)
+			want(M, P->to + 1);
+	}
+	if
+	:: what == c_expr { POST } -> POST_SC
+	:: else -> MARK_REL
+	fi;
+
+/* gdk_publish */
+	if
+	:: c_expr { word_of (P->from) != word_of (P->to) } ->
+#ifdef FIRST_FIRST
+		PUBLISH_WORD(from, from);
+		c_code { P->again = P->held; }
+		RANGE_REL;
+		PUBLISH_WORD(to, to);
+		c_code { P->held = P->again; P->again = 0; }
+#else
+		PUBLISH_WORD(to, to);
+		assert(!held);
+		RANGE_REL;
+		PUBLISH_WORD(from, from)
+#endif
+	:: else -> PUBLISH_WORD(from, to)
+	fi;
+	if
+	:: held -> atomic {
+			c_code { CLEAR_TOKEN(from); P->held = 0; P->r = P->from; }
+			HOLD
+		}
+		if
+		:: what == c_expr { POST } ->
+			wanted = 1;
+			/* Did anybody publish after us? What was read then may be old. */
+			if
+			:: e = to + 1
+			:: e = r; POST_ACQ
+			fi
+		:: else -> e = r; MARK_ACQ
+		fi;
+		goto serve
+	:: else
+	fi;
+#ifdef NO_LOOK_AT_LEFT
+	goto out;
+#endif
+	if
+	:: what == c_expr { POST } -> LOAD(x, LEFT); goto take
+	:: else -> goto out
+	fi;
+
+want:	/* gdk_want */
+	c_code { want(M, P->waits ? P->from : P->to); }
+	WANT_SC;
+	LOAD(x, LEFT);
+take:	/* gdk_take_left */
+	if
+	:: x -> atomic {
+			c_code { P->x = 0; P->held = TAKE(0); }
+			if
+			:: held -> held = 0; HOLD
+			:: else -> goto out
+			fi
+		}
+	:: else -> goto out
+	fi;
+	TAKE_ACQ;
+	LOAD(r, RUNG);
+	e = r;
+
+serve:	/* gdk_serve */
+	assert(r == last);
+	if
+	:: e == r ->
+		/* gdk_scan_ready */
+rescan:		do
+		:: e < r + DEPTH ->
+			atomic {
+				LOAD(x, word_of(P->e));
+				c_code {
+					const int old = P->e;
+
+					P->e = word_run(P->x, old);
+					P->x = P->e > old && P->e % SPW == 0;
+				}
+				if
+				:: x -> x = 0
+				:: else -> break
+				fi
+			}
+		:: else -> e = r + DEPTH; goto scanned
+		od;
+#ifndef NO_LOOK_AGAIN
+		/* A range may go on in this word, of which the load knew less. */
+		if
+		:: e > r && e % SPW == 0 ->
+			SCAN_ACQ;
+			atomic {
+				LOAD(x, word_of(P->e));
+				if
+				:: c_expr { published (P->x, P->e) } -> x = 0; goto rescan
+				:: else -> x = 0
+				fi
+			}
+		:: else
+		fi
+#endif
+	:: else
+	fi;
+scanned:
+	if
+	:: e == r -> goto park
+	:: else
+	fi;
+	if
+	:: !wanted -> LOAD(x, WANTED); atomic { wanted = x > r; x = 0 }
+	:: else
+	fi;
+	SERVE_ACQ;
+	if
+	:: wanted ->
+		/* gdk_ring */
+		atomic {
+			assert(e <= prefix);
+			assert(!(cut & (1 << e)));
+			assert(e > last);
+			last = e;
+			c_code {
+				store(M, RUNG, P->e);
+				RECORD_REL
+				store(M, DBREC, P->e);
+				RING_REL
+				store(M, DB, P->e);
+				P->r = P->e;
+				P->wanted = 0;
+			}
+			assert(c_expr { busy_nic_sees (&now.m) })
+		}
+	:: else ->
+		/* gdk_leave */
+		atomic {
+			c_code { LEAVE_REL store(M, LEFT, 1); }
+			holders--
+		}
+		LEAVE_SC;
+#ifdef NO_SECOND_LOOK
+		goto out;
+#endif
+		LOAD(x, WANTED);
+		if
+		:: x > r -> atomic {
+				c_code { P->x = 0; P->held = AGAIN(0); }
+				if
+				:: held -> held = 0; HOLD
+				:: else -> goto out
+				fi
+			}
+		:: else -> x = 0; goto out
+		fi;
+		LOAD(r, RUNG);
+		e = r;
+		assert(r == last)
+	fi;
+
+park:	/* gdk_park */
+	atomic {
+		c_code {
+			const int w = word_of(P->r);
+
+			P->x = modify(M, w, newest(&now.m, w) | token(P->r));
+		}
+#ifndef PARK_BLIND
+		if
+		:: c_expr { published (P->x, P->r) } -> x = 0
+		:: else -> x = 0; holders--; goto out
+		fi
+#else
+		x = 0; holders--; goto out
+#endif
+	}
+	c_code { CLEAR_TOKEN(r); }
+	goto serve;
+
+out:
+	if
+	:: waits -> goto write
+	:: else -> goto next
+	fi;
+end:
+	ended++
+}
+
+active proctype nic()
+{
+	byte e, back;
+	bool sees;
+
+	atomic {
+		c_code {
+			int l;
+
+			for (l = 0; l < LOCS; l++)
+				init(&now.m, l, 0);
+#if SCENARIO == 4
+			init(&now.m, W0, ready(0));
+			init(&now.m, LEFT, 1);
+			init(&now.m, WQE0, lap(0));
+#elif SCENARIO >= 8
+			/* 0 and 1 are complete, which everybody knows. */
+			init(&now.m, W0, ready(0) | token(2));
+			init(&now.m, W1, ready(1));
+			init(&now.m, WANTED, 2);
+			init(&now.m, RUNG, 2);
+			init(&now.m, DBREC, 2);
+			init(&now.m, DB, 2);
+			init(&now.m, DONE, 2);
+			init(&now.m, WQE0, lap(0));
+			init(&now.m, WQE1, lap(1));
+#else
+			init(&now.m, W0, token(0));
+#endif
+		}
+#if SCENARIO == 4
+		all = 1; prefix = 1;
+#elif SCENARIO >= 8
+		all = 3; prefix = 2; last = 2;
+#endif
+		run user(0); run user(1); run user(2)
+	}
+	do
+	:: atomic {
+		/* A doorbell that it has not seen; then record and WQEs. */
+		if
+		:: c_expr { readable (&now.m, NIC, DB, 1) } -> back = 0
+		:: c_expr { readable (&now.m, NIC, DB, 2) } -> back = 1
+		:: c_expr { readable (&now.m, NIC, DB, 3) } -> back = 2
+		fi;
+		c_code {
+			const int from = oldest(&now.m, now.m.cur[NIC], DB);
+			view v;
+
+			Pnic->e = load(&now.m, NIC, DB, Pnic->back);
+			Pnic->back = 0;
+			fence_acq(&now.m, NIC);
+			v = now.m.cur[NIC];
+			Pnic->sees = oldest(&now.m, v, DBREC) >= Pnic->e &&
+				     sees_wqes(&now.m, v, from, Pnic->e);
+		}
+		assert(sees);
+#if SCENARIO >= 7
+		c_code {
+			fence_rel(&now.m, NIC);
+			store(&now.m, NIC, DONE, Pnic->e);
+		}
+#endif
+		sees = 0
+	   }
+	:: atomic {
+		ended == 3 && !c_expr { readable (&now.m, NIC, DB, 1) } ->
+		/* All that is wanted and published without a gap was rung. */
+		assert(prefix <= last || c_expr { newest (&now.m, WANTED) } <= last);
+		assert(holders == 0);
+		break
+	   }
+	od
+}
