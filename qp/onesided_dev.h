@@ -175,14 +175,14 @@ GDK_FN int gdk_get_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
  */
 GDK_FN int gdk_fence(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode, gdk_handler_t handler)
 {
-	uint64_t idx;
-	int err = gdk_reserve(qp, 1, mode, 0, &idx);
+	struct gdk_batch b;
+	int err = gdk_batch_begin(qp, 1, 0, mode, GDK_THREAD, 0, &b);
 
 	if (err)
 		return err;
-	gdk_wqe_nop(qp, gdk_get_wqe_ptr(qp, idx), (uint16_t)idx,
+	gdk_wqe_nop(qp, gdk_get_wqe_ptr(qp, b.idx), (uint16_t)b.idx,
 		    (uint32_t)DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE_FENCE);
-	gdk_post(qp, idx, idx, mode, handler, GDK_OPT_SKIP_DB);
+	gdk_batch_end(qp, &b, mode, handler, GDK_THREAD, GDK_OPT_SKIP_DB);
 	return 0;
 }
 

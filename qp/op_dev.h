@@ -108,9 +108,9 @@ GDK_FN void gdk_tail_write(const struct doca_gpu_dev_verbs_qp *qp, const struct 
  * the tail follow each other in the queue; in between there may be WQEs of
  * other threads when the operation is longer than the ring.
  */
-GDK_FN int gdk_op_post(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
-		       doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
-		       gdk_handler_t handler, uint32_t code_opt)
+GDK_SLOW_FN int gdk_op_post(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
+			    doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
+			    gdk_handler_t handler, uint32_t code_opt)
 {
 	const uint32_t depth = gdk_ldc32(&gdk_state_of_qp(qp)->depth);
 	const uint64_t pieces = gdk_move_pieces(&op->move);
@@ -135,14 +135,39 @@ GDK_FN int gdk_op_post(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op
 	return 0;
 }
 
-/* By scope: at warp and block scope every thread of the group posts its own. */
+/*
+ * By every thread of the group: one reservation and one doorbell for all, where each
+ * has one piece at most and the ring holds them all; else each posts by itself. In a
+ * group's queue the tail follows its thread's piece; a dump follows all pieces, once,
+ * and is everybody's ticket.
+ */
 GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 		      doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
-		      gdk_handler_t handler, gdk_exec_t exec, uint32_t code_opt)
+		      gdk_handler_t handler, gdk_exec_t scope, uint32_t code_opt)
 {
-	if (exec != DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD && mode == GDK_EXCLUSIVE && GDK_WARP > 1)
-		mode = DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA;
-	return gdk_op_post(qp, op, ticket, mode, handler, code_opt);
+	const uint32_t piece = op->move.kind != GDK_MOVE_NONE;
+	const uint32_t dump = op->tail.kind == GDK_TAIL_DUMP && scope != GDK_THREAD;
+	const uint32_t tail = op->tail.kind != GDK_TAIL_NONE && !dump;
+	struct gdk_batch b;
+	int err;
+
+	if (gdk_group_any(gdk_move_pieces(&op->move) > 1, scope) ||
+	    !gdk_group_fits(qp, piece + tail, dump, scope)) {
+		const struct gdk_op copy = *op; /* so that *op itself may be in registers */
+
+		return gdk_op_post(qp, &copy, ticket, gdk_single_mode(mode, scope), handler,
+				   code_opt);
+	}
+	err = gdk_batch_begin(qp, piece + tail, dump, mode, scope, code_opt, &b);
+	*ticket = dump ? b.extra : b.idx + piece + tail - 1;
+	if (err)
+		return err;
+	if (piece)
+		gdk_move_write(qp, &op->move, 0, b.idx);
+	if (tail || (dump && b.lead))
+		gdk_tail_write(qp, &op->tail, *ticket);
+	gdk_batch_end(qp, &b, mode, handler, scope, code_opt);
+	return 0;
 }
 
 #endif

@@ -187,6 +187,23 @@ GDK_FN int gdk_group_any(int pred, gdk_exec_t scope)
 	return scope == GDK_WARP_SCOPE ? gdk_ballot(pred) != 0 : pred;
 }
 
+/* Can all threads of the group have their slots (two at most) and `extra` at once? */
+GDK_FN int gdk_group_fits(const struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t extra,
+			  gdk_exec_t scope)
+{
+	const uint32_t size = scope == GDK_BLOCK_SCOPE ? gdk_block_size() : gdk_warp_size();
+
+	return scope == GDK_THREAD ||
+	       size * slots + extra <= gdk_ldc32(&gdk_state_of_qp(qp)->depth);
+}
+
+/* Threads of a group that post each for itself are many, whatever the mode says. */
+GDK_FN gdk_mode_t gdk_single_mode(gdk_mode_t mode, gdk_exec_t scope)
+{
+	return mode == GDK_EXCLUSIVE && scope != GDK_THREAD ?
+		       DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA : mode;
+}
+
 /* In chunks, as many in one reservation as the ring holds; each thread for itself,
  * so that lanes of an exclusive warp are then many threads. */
 GDK_SLOW_FN int gdk_move_long(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
@@ -224,11 +241,9 @@ GDK_FN int gdk_move(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
 	struct gdk_batch b;
 	int err;
 
-	if (gdk_group_any(size > GDK_CHUNK, scope))
+	if (gdk_group_any(size > GDK_CHUNK, scope) || !gdk_group_fits(qp, 1, 0, scope))
 		return gdk_move_long(qp, op, raddr, laddr, size, ticket,
-				     mode == GDK_EXCLUSIVE && scope != GDK_THREAD ?
-				     DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA : mode,
-				     handler, code_opt);
+				     gdk_single_mode(mode, scope), handler, code_opt);
 	err = gdk_batch_begin(qp, 1, 0, mode, scope, code_opt, &b);
 	*ticket = b.idx;
 	if (err)
