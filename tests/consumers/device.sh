@@ -4,9 +4,16 @@
 # To be sourced at the top of the repository, with name, tmp (a folder), inc (an array of options)
 # and driver (a .cu file here) set: consume compiles the driver, and with it the headers of another
 # project that inc finds, by g++ and runs it on CPU threads; by nvcc where that is; and runs
-# it on a GPU where that is. The software NIC carries. The handlers to run with are its arguments.
-# Sets bad.
+# it on a GPU where that is. The software NIC carries. Its arguments are the handlers to run with,
+# each with what softnic-run is told besides ("2,--dbrec-only"), and after -- the compilers'
+# options. Sets bad.
 
+# What a machine with a GPU may lack (tests/gpu/fetch-deps).
+if [ -d .gpu-deps ]; then
+	DIR=$tmp
+	. tests/gpu/env.sh
+	use_debs
+fi
 bad=0
 cxx=${CXX:-g++}
 
@@ -59,12 +66,14 @@ gpu_build() { # program, options
 		$(sed 's/-Wl,\([^ ]*\)/-Xlinker \1/g' <<<"$libs") >>"$tmp/log" 2>&1
 }
 
-run_driver() { # where, program, options
-	local where=$1
-	shift
-	timeout 100 "$B/bin/softnic-run" --strict -- "$@" >"$tmp/out" 2>&1 </dev/null ||
-		fail "$where, $(basename "$*"): exit $?" "$tmp/out"
-	grep -E 'are right$' "$tmp/out" | sed "s/^/$name: $where: /"
+run_driver() { # where, handler and options of softnic-run, program, options
+	local where=$1 how=$2
+	shift 2
+	# shellcheck disable=SC2046 # options are words
+	timeout 100 "$B/bin/softnic-run" --strict $(cut -s -d, -f2- <<<"$how" | tr , ' ') -- \
+		"$@" -p "${how%%,*}" >"$tmp/out" 2>&1 </dev/null ||
+		fail "$where, handler $how: exit $?" "$tmp/out"
+	grep -E 'are right$' "$tmp/out" | sed "s/^/$name: $where, handler $how: /"
 }
 
 consume() { # handlers; options of the compilers after --
@@ -75,11 +84,15 @@ consume() { # handlers; options of the compilers after --
 	gpu=$(nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader -i 0 2>/dev/null)
 	arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 2>/dev/null | tr -d .)
 	host_objects || { bad=1; return; }
-	if cpu_build "$tmp/on_cpu" "$@"; then
-		for h in "${handlers[@]}"; do run_driver "CPU threads" "$tmp/on_cpu" -p "$h"; done
-	else
-		fail "g++" "$tmp/log"
-	fi
+	for warp in 1 32; do
+		if cpu_build "$tmp/on_cpu" -DGDK_WARP=$warp "$@"; then
+			for h in "${handlers[@]}"; do
+				run_driver "CPU threads, warps of $warp" "$h" "$tmp/on_cpu"
+			done
+		else
+			fail "g++" "$tmp/log"
+		fi
+	done
 	[ -n "$nvcc" ] || { echo "$name: no nvcc here"; return; }
 	if ! gpu_build "$tmp/on_gpu" "$@"; then
 		fail "nvcc" "$tmp/log"
@@ -87,8 +100,8 @@ consume() { # handlers; options of the compilers after --
 		export CUDA_MODULE_LOADING=EAGER
 		for mem in cpu_gpu gpu; do
 			for h in "${handlers[@]}"; do
-				GDAKI_QUEUE_MEM=$mem run_driver "GPU, queues in $mem" \
-					"$tmp/on_gpu" -g "$gpu" -p "$h"
+				GDAKI_QUEUE_MEM=$mem run_driver "GPU, queues in $mem" "$h" \
+					"$tmp/on_gpu" -g "$gpu"
 			done
 		done
 	else

@@ -29,5 +29,5 @@ sed -e 's/\${nccl:Major}/2/; s/\${nccl:Minor}/30/; s/\${nccl:Patch}/0/; s/\${ncc
 	-e 's/\${nccl:Version}/23000/' "$src/nccl.h.in" >"$tmp/include/nccl.h"
 inc=(-I"$tmp/include")
 driver=tests/consumers/nccl_driver.cu
-consume 0 1 2 10 --
+consume 0 1 2 2,--dbrec-only 10 --
 exit $bad

@@ -29,5 +29,5 @@ done
 ln -s "$(readlink -f "$B/include")" "$tmp/stage/uct/ib/mlx5/gdaki/gpunetio"
 inc=(-I"$tmp/stage")
 driver=tests/consumers/ucx_gdaki_driver.cu
-consume 2 -- -DHAVE_CONFIG_H -DHAVE_GDA
+consume 2 2,--dbrec-only -- -DHAVE_CONFIG_H -DHAVE_GDA
 exit $bad

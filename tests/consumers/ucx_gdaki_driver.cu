@@ -6,7 +6,7 @@
  * records inside, made by gdaki's host library. Puts and atomic adds by threads,
  * warps and blocks; arrived data, sums and completions are checked, and that a
  * write which the far end refuses is reported.
- * usage: ucx_gdaki_driver [-g GPU] [-n ROUNDS]
+ * usage: ucx_gdaki_driver [-g GPU] [-n ROUNDS] [-p 2]: GPU threads always ring
  */
 #include <string.h>
 
