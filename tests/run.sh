@@ -23,7 +23,7 @@ note() { # name, exit status
 }
 
 script() { # path, arguments
-	timeout 300 "$@"
+	timeout "${LIMIT:-300}" "$@"
 	note "$1" $?
 }
 
@@ -56,7 +56,7 @@ if [ -z "$SAN" ]; then
 	script tests/many.py
 	script tests/model/run.sh
 	# Checkouts of the projects whose kernels these compile and run.
-	[ -z "${GDAKI_NCCL:-}" ] || script tests/consumers/nccl.sh "$GDAKI_NCCL"
+	[ -z "${GDAKI_NCCL:-}" ] || LIMIT=900 script tests/consumers/nccl.sh "$GDAKI_NCCL"
 	[ -z "${GDAKI_UCX:-}" ] || script tests/consumers/ucx_gdaki.sh "$GDAKI_UCX"
 	[ -x tests/gpu/compile.sh ] && script tests/gpu/compile.sh
 fi

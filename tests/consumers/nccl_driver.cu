@@ -42,6 +42,10 @@ NCCL_DEVICE_INLINE void *ncclGetLocalPointer(ncclWindow_t w, size_t offset)
 #define AT_GET 4096
 #define GET_LEN 1024
 
+#define COUNTED_ROUNDS 8
+#define COUNTED_LEN 65536
+#define COUNTED_NS 5000000000ull
+
 struct job {
 	ncclGinCtx ctx;
 	ncclGinWindow_t src, win, got; /* memory handles */
@@ -190,6 +194,28 @@ __global__ void by_warps(job j)
 __global__ void by_blocks(job j)
 {
 	work(j, ncclCoopCta(), blockIdx.x);
+}
+
+/*
+ * One thread, alone: a counter says that the put behind it, and no later one, is done. Each
+ * put brings another byte to both ends of what it moves, to this rank itself.
+ */
+__global__ void counted(job j, uint8_t *src, uint64_t *bad)
+{
+	volatile uint64_t *counter = ncclGinApi_GetCounterPtr<NET>::call(j.ctx, 3).ptr;
+	const volatile uint8_t *to = j.win_mem;
+
+	for (unsigned int round = 1; round <= COUNTED_ROUNDS; round++) {
+		const uint64_t end = doca_gpu_dev_verbs_query_globaltimer() + COUNTED_NS;
+
+		src[0] = src[COUNTED_LEN - 1] = (uint8_t)round;
+		put(j, ncclCoopThread(), RANK, true, 0, COUNTED_LEN, no_signal(), 0, 3);
+		while (*counter != round && doca_gpu_dev_verbs_query_globaltimer() < end)
+			;
+		doca_gpu_dev_verbs_fence_acquire<DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS>();
+		*bad += *counter != round || to[0] != (uint8_t)round ||
+			to[COUNTED_LEN - 1] != (uint8_t)round;
+	}
 }
 
 /* One thread: sets all to zero, and says what is then left. */
@@ -409,6 +435,21 @@ static void check(const struct world *w, unsigned int groups)
 		RIG_MUST(!w->tables->bad_gets[g]);
 }
 
+static void run_counted(struct world *w)
+{
+	uint8_t first = w->src.cpu[0], last = w->src.cpu[COUNTED_LEN - 1];
+	struct job j = w->job;
+
+	j.ctx.resourceSharingMode = NCCL_GIN_RESOURCE_SHARING_THREAD;
+	memset(w->counters.cpu, 0, w->counters.len);
+	w->tables->left = 0;
+	RUN(counted, 1, 1, j, w->src.gpu, &((struct tables *)w->shared.gpu)->left);
+	RIG_MUST(w->tables->left == 0);
+	w->src.cpu[0] = first;
+	w->src.cpu[COUNTED_LEN - 1] = last;
+	memset(w->counters.cpu, 0, w->counters.len);
+}
+
 enum by { THREADS, WARPS, BLOCKS };
 
 static void run(struct world *w, enum ncclGinResourceSharingMode mode, enum by by,
@@ -442,6 +483,7 @@ int main(int argc, char **argv)
 	static struct world w;
 
 	world_open(&w, argc, argv);
+	run_counted(&w);
 	run(&w, NCCL_GIN_RESOURCE_SHARING_THREAD, THREADS, 1, 1);
 	run(&w, NCCL_GIN_RESOURCE_SHARING_THREAD, BLOCKS, 1, LAUNCH_BLOCK);
 	run(&w, NCCL_GIN_RESOURCE_SHARING_CTA, THREADS, 1, LAUNCH_BLOCK);
