@@ -24,6 +24,9 @@
 #define PROXY DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY
 #define THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
 #define WARP DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
+#ifdef GDK_QP_STATE_H
+#define BLOCK GDK_EXEC_SCOPE_BLOCK
+#endif
 #define SKIP_CHECK DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK
 #define SKIP_DB DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING
 
@@ -86,6 +89,36 @@ __global__ void post_puts(uint8_t *qps, uint32_t n, uint32_t iters, uint32_t eve
 		atomicMax((unsigned long long *)&clock->end_ns, post_now());
 }
 
+/* BlueFlame as the low-level calls have it: the WQE is composed in shared memory,
+ * copied to its slot, and copied to the register by submit. One thread. */
+template <uint32_t OPT>
+__global__ void post_blueflame(uint8_t *qps, uint32_t, uint32_t iters, uint32_t,
+			       struct post_clock *clock)
+{
+	__shared__ __align__(128) struct doca_gpu_dev_verbs_wqe wqe;
+	const auto flags = DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE;
+	QP *qp = (QP *)qps;
+
+	for (int i = 0; i < 64; i++)
+		wqe.inl_data[i] = 0;
+	clock->start_ns = post_now();
+	for (uint64_t k = 0; k < iters; k++) {
+		const uint64_t i = doca_gpu_dev_verbs_reserve_wq_slots<EXC>(qp, 1, OPT);
+		uint8_t *slot = (uint8_t *)doca_gpu_dev_verbs_get_wqe_ptr(qp, (uint16_t)i);
+
+		doca_gpu_dev_verbs_wqe_prepare_write(
+			qp, &wqe, (uint16_t)i, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, flags, 0,
+			POST_RADDR + k * POST_STEP, POST_RKEY, POST_LADDR + k * POST_STEP,
+			POST_LKEY, 4096);
+		for (int s = 0; s < 3; s++)
+			doca_gpu_dev_verbs_store_wqe_seg((uint64_t *)(slot + 16 * s),
+							 (uint64_t *)(wqe.inl_data + 16 * s));
+		doca_gpu_dev_verbs_mark_wqes_ready<EXC>(qp, i, i);
+		doca_gpu_dev_verbs_submit_bf<EXC>(qp, i + 1, &wqe, OPT);
+	}
+	clock->end_ns = post_now();
+}
+
 template <enum doca_gpu_dev_verbs_resource_sharing_mode M, enum doca_gpu_dev_verbs_nic_handler H,
 	  enum doca_gpu_dev_verbs_exec_scope S, typename T, bool BOTH = true, bool EVERY = false>
 static struct post_row row(const char *name, struct post_shape shape, double target)
@@ -112,9 +145,18 @@ static struct post_row capacity(struct post_row r)
 	return r;
 }
 
+static struct post_row blueflame(const char *name)
+{
+	struct post_row r = row<EXC, BF, THREAD, put4k, false>(name, { 1, 1, 1, 4096 }, 0);
+
+	r.checked = post_blueflame<0>;
+	r.unchecked = post_blueflame<SKIP_CHECK>;
+	return r;
+}
+
 static std::vector<struct post_row> table(void)
 {
-	return {
+	std::vector<struct post_row> rows = {
 		row<EXC, DB, THREAD, put4k>("exclusive, 1 thread, doorbell each",
 					    { 1, 1, 1, 4096 }, 2),
 		row<EXC, DB, THREAD, put4k, true, true>("exclusive, 1 thread, no doorbell (a)",
@@ -146,7 +188,15 @@ static std::vector<struct post_row> table(void)
 					    { 1, 1, 1, 4096 }, 0),
 		row<GPU, DB, THREAD, inl28>("GPU-shared, 132x32 threads, p of 28 bytes (b)",
 					    { 132, 32, 1, 32768 }, 0),
+		blueflame("exclusive, 1 thread, BlueFlame from shared memory"),
 	};
+#ifdef GDK_QP_STATE_H /* the peer has no such scope */
+	rows.push_back(row<GPU, DB, BLOCK, put4k>("GPU-shared, 132x256 threads, block scope",
+						  { 132, 256, 1, 32768 }, 0));
+	rows.push_back(row<CTA, DB, BLOCK, put4k>("132 QPs, CTA-shared, 256 thr., block scope",
+						  { 132, 256, 132, 4096 }, 0));
+#endif
+	return rows;
 }
 
 /* One strategy, sharing mode, scope and message, at four numbers of QPs. */

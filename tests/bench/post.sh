@@ -44,20 +44,22 @@ build() { # name, include folder, source, options
 	return 1
 }
 
-registers() { # name: registers, local memory and spills of each kernel that posts
+registers() { # name: registers, local memory and spills of each kernel; none may have the latter
 	awk '/Compiling entry function/ { name = $0; sub(/^[^\047]*\047/, "", name)
 			sub(/\047.*/, "", name) }
 		/bytes stack frame/ { local = $1; stores = $5; loads = $9 }
 		/Used [0-9]+ registers/ { sub(/.*Used /, ""); print name, $1, local, stores, loads }' \
-		"$out/$1.log" | c++filt | sed -n -E \
-		's/^void post_puts<(.*)>\([^)]*\) ([0-9]+ [0-9]+ [0-9]+ [0-9]+)$/\2 \1/p' |
-	sed -E 's/\((doca_[a-z_]*)\)//g; s/, /,/g' | awk -v who="$1" '
+		"$out/$1.log" | c++filt | sed -E \
+		's/^(void )?([^(<]*)(<(.*)>)?\(([^)]*)\) ([0-9]+ [0-9]+ [0-9]+ [0-9]+)$/\6 \2 \4/
+		s/\((doca_[a-z_]*)\)//g; s/, /,/g' | awk -v who="$1" '
 		BEGIN { split("exclusive CTA GPU", mode, " "); split("thread warp block", scope, " ")
 			h[1] = "proxy"; h[2] = "DB"; h[4] = h[6] = "BF"; h[10] = "no-DBR" }
-		{ split($5, a, ","); gsub(/u$/, "", a[5])
-		  printf "%-5s %4d registers, %d local, %d + %d spilled: %s %s %s %s%s%s\n", who, $1, $2,
-			$3, $4, mode[a[1] + 1], h[a[2] + 0], scope[a[3] + 1], a[4],
-			(a[5] % 4 >= 2 ? " unchecked" : ""), (a[6] == "true" ? " sparse" : "")
+		{ split($6, a, ",")
+		  gsub(/u$/, "", a[5])
+		  what = $5 " " $6
+		  if (a[6] != "") what = mode[a[1] + 1] " " h[a[2] + 0] " " scope[a[3] + 1] " " a[4] \
+			((a[5] % 4 >= 2) ? " unchecked" : "") ((a[6] == "true") ? " sparse" : "")
+		  printf "%-5s %4d registers, %d local, %d + %d spilled: %s\n", who, $1, $2, $3, $4, what
 		  if ($2 + $3 + $4) spilled++ }
 		END { exit (spilled > 0) }'
 }
@@ -125,13 +127,13 @@ for w in $who; do
 	pids="${pids:-} $!"
 done
 for p in $pids; do wait "$p" || exit 1; done
-for w in ${who% ucx}; do
+for w in $who; do
 	registers "$w" >"$out/$w.registers" || { echo "post.sh: $w: spills or local memory"
 		[ "$w" = ours ] && bad=1; }
 	[ -s "$out/$w.registers" ] || { echo "post.sh: no kernel found in $out/$w.log"; bad=1; }
 done
 echo "== registers of the kernels that post (all in $out/*.registers)"
-sort -k 1,1 -k 2,2n "$out"/*.registers | awk '{ n[$1]++; if (!min[$1]) min[$1] = $2; max[$1] = $2 }
+sort -k 1,1 -k 2,2n "$out"/*.registers | awk '!/: micro|: post_consume/ { n[$1]++; if (!min[$1]) min[$1] = $2; max[$1] = $2 }
 	END { for (w in n) print w ": " n[w] " kernels, " min[w] " to " max[w] " registers" }'
 awk '!/ 0 local, 0 \+ 0 spilled/' "$out"/*.registers
 [ "${BUILD:-}" = only ] && exit $bad
