@@ -32,6 +32,45 @@
 #include "platform_cpu.h"
 #endif
 
+/*
+ * A memory key as WQEs have it, big-endian. A type of its own, so that the number
+ * that libibverbs gives, which is in the CPU's order, cannot be taken for one.
+ */
+typedef struct {
+	__be32 be;
+} gdk_key_t;
+
+/* Of an lkey or rkey as struct ibv_mr has it, or as the peer sent it as a number. */
+GDK_FN gdk_key_t gdk_key(uint32_t key)
+{
+	const gdk_key_t k = { gdk_bswap32(key) };
+
+	return k;
+}
+
+/* Of one that is big-endian already. */
+GDK_FN gdk_key_t gdk_key_be(__be32 key)
+{
+	const gdk_key_t k = { key };
+
+	return k;
+}
+
+/* Of one in the order that DOCA's functions and struct take: DOCA says which. */
+GDK_FN gdk_key_t gdk_key_doca(uint32_t key)
+{
+	return DOCA_GPUNETIO_VERBS_MKEY_SWAPPED == 1 ? gdk_key_be(key) : gdk_key(key);
+}
+
+GDK_FN struct doca_gpu_dev_verbs_addr gdk_addr(uint64_t addr, gdk_key_t key)
+{
+	const struct doca_gpu_dev_verbs_addr a = {
+		addr, DOCA_GPUNETIO_VERBS_MKEY_SWAPPED == 1 ? key.be : gdk_bswap32(key.be),
+	};
+
+	return a;
+}
+
 /* Any alignment, any length; the widest steps that both addresses allow. */
 GDK_FN void gdk_copy(void *dst, const void *src, size_t bytes)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /* The README's program: one queue pair, connected to itself, puts a line of text. */
-#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,10 +24,8 @@ int main(void)
 	     ex_check(doca_gpu_verbs_get_qp_dev(ep.qp->qp_gverbs, &qp), "device queue pair");
 	if (!rc) {
 		strcpy((char *)ep.payload.cpu_ptr, "put by a thread, carried by a NIC");
-		from.addr = ep.payload.addr;
-		from.key = htobe32(ep.payload.mr->lkey); /* keys are big-endian */
-		to.addr = ep.local.addr + 64;
-		to.key = htobe32(ep.local.rkey);
+		from = gdk_addr(ep.payload.addr, gdk_key(ep.payload.mr->lkey));
+		to = gdk_addr(ep.local.addr + 64, gdk_key(ep.local.rkey));
 		rc = gdk_put(qp, to, from, 64, &ticket, SHARED,
 			     DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO,
 			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);

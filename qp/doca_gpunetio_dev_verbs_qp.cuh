@@ -245,8 +245,8 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(struct doca_gpu_dev_verbs_qp *q
 						 const uint32_t rkey, const uint64_t laddr0,
 						 const uint32_t lkey0, const uint32_t bytes0)
 {
-	gdk_wqe_rdma(qp, wqe_ptr, wqe_idx, opcode, (uint32_t)ctrl_flags, immediate, raddr, rkey,
-		     laddr0, lkey0, bytes0);
+	gdk_wqe_rdma(qp, wqe_ptr, wqe_idx, opcode, (uint32_t)ctrl_flags, immediate, raddr,
+		     gdk_key_doca(rkey), laddr0, gdk_key_doca(lkey0), bytes0);
 }
 
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(struct doca_gpu_dev_verbs_qp *qp,
@@ -259,8 +259,9 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(struct doca_gpu_dev_verbs_qp *q
 						 const uint64_t laddr1, const uint32_t lkey1,
 						 const uint32_t bytes1)
 {
-	gdk_wqe_rdma2(qp, wqe_ptr, wqe_idx, opcode, (uint32_t)ctrl_flags, immediate, raddr, rkey,
-		      laddr0, lkey0, bytes0, laddr1, lkey1, bytes1);
+	gdk_wqe_rdma2(qp, wqe_ptr, wqe_idx, opcode, (uint32_t)ctrl_flags, immediate, raddr,
+		      gdk_key_doca(rkey), laddr0, gdk_key_doca(lkey0), bytes0, laddr1,
+		      gdk_key_doca(lkey1), bytes1);
 }
 
 GDK_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_header(
@@ -268,7 +269,8 @@ GDK_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_header(
 	const uint16_t wqe_idx, enum doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags,
 	const uint64_t raddr, const uint32_t rkey, const uint32_t bytes)
 {
-	gdk_wqe_write_inl_header(qp, wqe_ptr, wqe_idx, (uint32_t)ctrl_flags, raddr, rkey, bytes);
+	gdk_wqe_write_inl_header(qp, wqe_ptr, wqe_idx, (uint32_t)ctrl_flags, raddr,
+				 gdk_key_doca(rkey), bytes);
 }
 
 template <typename T>
@@ -285,7 +287,7 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write_inl(
 	const uint16_t wqe_idx, enum doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags,
 	const uint64_t raddr, const uint32_t rkey, const uint64_t laddr, const uint32_t bytes)
 {
-	gdk_wqe_write_inl(qp, wqe_ptr, wqe_idx, (uint32_t)ctrl_flags, raddr, rkey,
+	gdk_wqe_write_inl(qp, wqe_ptr, wqe_idx, (uint32_t)ctrl_flags, raddr, gdk_key_doca(rkey),
 			  (const void *)(uintptr_t)laddr, bytes);
 }
 
@@ -298,7 +300,8 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(struct doca_gpu_dev_verbs_qp *qp
 						const uint32_t bytes0)
 {
 	gdk_wqe_rdma(qp, wqe_ptr, wqe_idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ,
-		     (uint32_t)ctrl_flags, 0, raddr, rkey, laddr0, lkey0, bytes0);
+		     (uint32_t)ctrl_flags, 0, raddr, gdk_key_doca(rkey), laddr0,
+		     gdk_key_doca(lkey0), bytes0);
 }
 
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(struct doca_gpu_dev_verbs_qp *qp,
@@ -311,8 +314,8 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(struct doca_gpu_dev_verbs_qp *qp
 						const uint32_t lkey1, const uint32_t bytes1)
 {
 	gdk_wqe_rdma2(qp, wqe_ptr, wqe_idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ,
-		      (uint32_t)ctrl_flags, 0, raddr, rkey, laddr0, lkey0, bytes0, laddr1, lkey1,
-		      bytes1);
+		      (uint32_t)ctrl_flags, 0, raddr, gdk_key_doca(rkey), laddr0,
+		      gdk_key_doca(lkey0), bytes0, laddr1, gdk_key_doca(lkey1), bytes1);
 }
 
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic(
@@ -322,8 +325,8 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic(
 	const uint32_t rkey, const uint64_t laddr, const uint32_t lkey, const uint32_t bytes,
 	const uint64_t compare_add, const uint64_t swap_add)
 {
-	gdk_wqe_atomic(qp, wqe_ptr, wqe_idx, opcode, (uint32_t)ctrl_flags, raddr, rkey, laddr, lkey,
-		       bytes, compare_add, swap_add);
+	gdk_wqe_atomic(qp, wqe_ptr, wqe_idx, opcode, (uint32_t)ctrl_flags, raddr,
+		       gdk_key_doca(rkey), laddr, gdk_key_doca(lkey), bytes, compare_add, swap_add);
 }
 
 template <enum doca_gpu_dev_verbs_atomic_ext_bytes bytes = DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_4>
@@ -339,7 +342,7 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic_ext(
 					    compare_data, swap_mask,	  compare_mask };
 
 	gdk_wqe_atomic_ext(qp, wqe_ptr0, wqe_ptr1, wqe_idx, opcode, (uint32_t)ctrl_flags, raddr,
-			   rkey, laddr, lkey, (uint32_t)bytes, &arg);
+			   gdk_key_doca(rkey), laddr, gdk_key_doca(lkey), (uint32_t)bytes, &arg);
 }
 
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_wait(struct doca_gpu_dev_verbs_qp *qp,
@@ -358,7 +361,7 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_dump(struct doca_gpu_dev_verbs_qp *qp
 						const uint64_t laddr, const uint32_t lkey,
 						const uint32_t bytes)
 {
-	gdk_wqe_dump(qp, wqe_ptr, wqe_idx, (uint32_t)ctrl_flags, laddr, lkey, bytes);
+	gdk_wqe_dump(qp, wqe_ptr, wqe_idx, (uint32_t)ctrl_flags, laddr, gdk_key_doca(lkey), bytes);
 }
 
 #endif

@@ -34,7 +34,7 @@ GDK_FN int gdk_put_imm(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ver
 		return err;
 	gdk_wqe_rdma(qp, gdk_get_wqe_ptr(qp, *ticket), (uint16_t)*ticket,
 		     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE_IMM, GDK_CE_ALWAYS, imm_be, raddr.addr,
-		     raddr.key, laddr.addr, laddr.key, size);
+		     gdk_key_doca(raddr.key), laddr.addr, gdk_key_doca(laddr.key), size);
 	gdk_post(qp, *ticket, *ticket, mode, handler, code_opt);
 	return 0;
 }
@@ -50,7 +50,8 @@ GDK_FN int gdk_atomic(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
 	if (err)
 		return err;
 	gdk_wqe_atomic(qp, gdk_get_wqe_ptr(qp, *ticket), (uint16_t)*ticket, op, GDK_CE_ALWAYS,
-		       raddr.addr, raddr.key, laddr.addr, laddr.key, 8, compare_add, swap);
+		       raddr.addr, gdk_key_doca(raddr.key), laddr.addr, gdk_key_doca(laddr.key), 8,
+		       compare_add, swap);
 	gdk_post(qp, *ticket, *ticket, mode, handler, code_opt);
 	return 0;
 }

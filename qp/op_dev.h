@@ -77,13 +77,14 @@ GDK_FN void gdk_move_write(const struct doca_gpu_dev_verbs_qp *qp, const struct 
 		gdk_wqe_nop(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS);
 	else if (m->kind == GDK_MOVE_INLINE)
 		gdk_wqe_write_inl(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS, m->raddr.addr + off,
-				  m->raddr.key, (const uint8_t *)m->data + off, bytes);
+				  gdk_key_doca(m->raddr.key), (const uint8_t *)m->data + off,
+				  bytes);
 	else
 		gdk_wqe_rdma(qp, wqe, (uint16_t)idx,
 			     m->kind == GDK_MOVE_WRITE ? DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE :
 							 DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ,
-			     GDK_CE_ALWAYS, 0, m->raddr.addr + off, m->raddr.key,
-			     m->laddr.addr + off, m->laddr.key, bytes);
+			     GDK_CE_ALWAYS, 0, m->raddr.addr + off, gdk_key_doca(m->raddr.key),
+			     m->laddr.addr + off, gdk_key_doca(m->laddr.key), bytes);
 }
 
 GDK_FN void gdk_tail_write(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op_tail *t,
@@ -93,14 +94,14 @@ GDK_FN void gdk_tail_write(const struct doca_gpu_dev_verbs_qp *qp, const struct 
 
 	if (t->kind == GDK_TAIL_ADD)
 		gdk_wqe_atomic(qp, wqe, (uint16_t)idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA,
-			       GDK_CE_ALWAYS, t->raddr.addr, t->raddr.key, t->laddr.addr,
-			       t->laddr.key, 8, t->value, 0);
+			       GDK_CE_ALWAYS, t->raddr.addr, gdk_key_doca(t->raddr.key),
+			       t->laddr.addr, gdk_key_doca(t->laddr.key), 8, t->value, 0);
 	else if (t->kind == GDK_TAIL_SET)
 		gdk_wqe_write_inl(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS, t->raddr.addr,
-				  t->raddr.key, &t->value, 8);
+				  gdk_key_doca(t->raddr.key), &t->value, 8);
 	else
-		gdk_wqe_dump(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS, t->laddr.addr, t->laddr.key,
-			     1);
+		gdk_wqe_dump(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS, t->laddr.addr,
+			     gdk_key_doca(t->laddr.key), 1);
 }
 
 /*

@@ -170,7 +170,7 @@ GDK_FN void gdk_wqe_move(const struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, u
 		gdk_wqe_nop(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS);
 	else
 		gdk_wqe_rdma(qp, wqe, (uint16_t)idx, op, GDK_CE_ALWAYS, 0, raddr.addr + off,
-			     raddr.key, laddr.addr + off, laddr.key,
+			     gdk_key_doca(raddr.key), laddr.addr + off, gdk_key_doca(laddr.key),
 			     (uint32_t)(left < GDK_CHUNK ? left : GDK_CHUNK));
 }
 

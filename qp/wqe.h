@@ -3,18 +3,12 @@
 /*
  * Send work requests in the mlx5 format, composed from 16-byte segments. A
  * segment is always stored whole, so reserved bytes are zero whatever the slot
- * held before. Keys are big-endian unless DOCA_GPUNETIO_VERBS_MKEY_SWAPPED is 0.
+ * held before.
  */
 #ifndef GDK_WQE_H
 #define GDK_WQE_H
 
 #include "cq_dev.h"
-
-#if DOCA_GPUNETIO_VERBS_MKEY_SWAPPED == 1
-#define GDK_KEY_BE(key) (key)
-#else
-#define GDK_KEY_BE(key) gdk_bswap32(key)
-#endif
 
 /* Bits of fm_ce_se that ask for a CQE, and "always". */
 #define GDK_CE_MASK (3u << 2)
@@ -67,16 +61,16 @@ GDK_FN void gdk_seg_ctrl(const struct doca_gpu_dev_verbs_qp *qp,
 }
 
 GDK_FN void gdk_seg_raddr(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i, uint64_t raddr,
-			  uint32_t rkey)
+			  gdk_key_t rkey)
 {
-	gdk_st_wqe16(gdk_seg(wqe, i), gdk_bswap64(raddr), gdk_pack(GDK_KEY_BE(rkey), 0));
+	gdk_st_wqe16(gdk_seg(wqe, i), gdk_bswap64(raddr), gdk_pack(rkey.be, 0));
 }
 
 GDK_FN void gdk_seg_data(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i, uint64_t laddr,
-			 uint32_t lkey, uint32_t bytes)
+			 gdk_key_t lkey, uint32_t bytes)
 {
 	gdk_st_wqe16(gdk_seg(wqe, i),
-		     gdk_pack(gdk_bswap32(bytes & 0x7fffffffu), GDK_KEY_BE(lkey)),
+		     gdk_pack(gdk_bswap32(bytes & 0x7fffffffu), lkey.be),
 		     gdk_bswap64(laddr));
 }
 
@@ -89,8 +83,8 @@ GDK_FN void gdk_wqe_nop(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_
 /* RDMA write, write with immediate or read: op says which. */
 GDK_FN void gdk_wqe_rdma(const struct doca_gpu_dev_verbs_qp *qp,
 			 struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
-			 uint32_t flags, uint32_t imm, uint64_t raddr, uint32_t rkey,
-			 uint64_t laddr, uint32_t lkey, uint32_t bytes)
+			 uint32_t flags, uint32_t imm, uint64_t raddr, gdk_key_t rkey,
+			 uint64_t laddr, gdk_key_t lkey, uint32_t bytes)
 {
 	gdk_seg_ctrl(qp, wqe, idx, op, 3, flags, imm);
 	gdk_seg_raddr(wqe, 1, raddr, rkey);
@@ -100,9 +94,9 @@ GDK_FN void gdk_wqe_rdma(const struct doca_gpu_dev_verbs_qp *qp,
 /* As gdk_wqe_rdma, with two local pieces. */
 GDK_FN void gdk_wqe_rdma2(const struct doca_gpu_dev_verbs_qp *qp,
 			  struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
-			  uint32_t flags, uint32_t imm, uint64_t raddr, uint32_t rkey,
-			  uint64_t laddr0, uint32_t lkey0, uint32_t bytes0, uint64_t laddr1,
-			  uint32_t lkey1, uint32_t bytes1)
+			  uint32_t flags, uint32_t imm, uint64_t raddr, gdk_key_t rkey,
+			  uint64_t laddr0, gdk_key_t lkey0, uint32_t bytes0, uint64_t laddr1,
+			  gdk_key_t lkey1, uint32_t bytes1)
 {
 	gdk_seg_ctrl(qp, wqe, idx, op, 4, flags, imm);
 	gdk_seg_raddr(wqe, 1, raddr, rkey);
@@ -113,7 +107,7 @@ GDK_FN void gdk_wqe_rdma2(const struct doca_gpu_dev_verbs_qp *qp,
 /* Segments before the payload of an inline write of at most 28 bytes. */
 GDK_FN void gdk_wqe_write_inl_header(const struct doca_gpu_dev_verbs_qp *qp,
 				     struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx,
-				     uint32_t flags, uint64_t raddr, uint32_t rkey,
+				     uint32_t flags, uint64_t raddr, gdk_key_t rkey,
 				     uint32_t bytes)
 {
 	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, bytes > 12 ? 4 : 3,
@@ -149,7 +143,7 @@ GDK_FN void gdk_wqe_write_inl_data(struct doca_gpu_dev_verbs_wqe *wqe, const voi
 
 GDK_FN void gdk_wqe_write_inl(const struct doca_gpu_dev_verbs_qp *qp,
 			      struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t flags,
-			      uint64_t raddr, uint32_t rkey, const void *data, uint32_t bytes)
+			      uint64_t raddr, gdk_key_t rkey, const void *data, uint32_t bytes)
 {
 	gdk_wqe_write_inl_header(qp, wqe, idx, flags, raddr, rkey, bytes);
 	gdk_wqe_write_inl_data(wqe, data, bytes);
@@ -158,8 +152,8 @@ GDK_FN void gdk_wqe_write_inl(const struct doca_gpu_dev_verbs_qp *qp,
 /* 8-byte fetch-and-add (compare_add is added) or compare-and-swap. */
 GDK_FN void gdk_wqe_atomic(const struct doca_gpu_dev_verbs_qp *qp,
 			   struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
-			   uint32_t flags, uint64_t raddr, uint32_t rkey, uint64_t laddr,
-			   uint32_t lkey, uint32_t bytes, uint64_t compare_add, uint64_t swap)
+			   uint32_t flags, uint64_t raddr, gdk_key_t rkey, uint64_t laddr,
+			   gdk_key_t lkey, uint32_t bytes, uint64_t compare_add, uint64_t swap)
 {
 	const int add = op == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA;
 
@@ -184,8 +178,8 @@ struct gdk_atomic_ext {
 GDK_FN void gdk_wqe_atomic_ext(const struct doca_gpu_dev_verbs_qp *qp,
 			       struct doca_gpu_dev_verbs_wqe *wqe,
 			       struct doca_gpu_dev_verbs_wqe *wqe1, uint16_t idx, uint32_t op,
-			       uint32_t flags, uint64_t raddr, uint32_t rkey, uint64_t laddr,
-			       uint32_t lkey, uint32_t bytes, const struct gdk_atomic_ext *arg)
+			       uint32_t flags, uint64_t raddr, gdk_key_t rkey, uint64_t laddr,
+			       gdk_key_t lkey, uint32_t bytes, const struct gdk_atomic_ext *arg)
 {
 	const int wide = bytes == 8, cas = op == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS;
 	const uint32_t mod = wide ? (uint32_t)DOCA_GPUNETIO_8_BYTE_ATOMIC_EXT_OPMOD :
@@ -228,7 +222,7 @@ GDK_FN void gdk_wqe_wait(const struct doca_gpu_dev_verbs_qp *qp,
 
 GDK_FN void gdk_wqe_dump(const struct doca_gpu_dev_verbs_qp *qp,
 			 struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t flags,
-			 uint64_t laddr, uint32_t lkey, uint32_t bytes)
+			 uint64_t laddr, gdk_key_t lkey, uint32_t bytes)
 {
 	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP, 2, flags, 0);
 	gdk_seg_data(wqe, 1, laddr, lkey, bytes);

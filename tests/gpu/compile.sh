@@ -14,6 +14,20 @@ for debug in "" -DGDK_DEBUG; do
 	g++ -std=c++17 -Wall -Wextra -Werror $debug -I"$B/include" -c -o "$out/dev.o" \
 		tests/gpu/compile_dev.cpp
 done
+
+# A memory key is a type of its own: a number, whose byte order nobody knows, is refused.
+key() { # command, expression
+	printf '#include "device/gdk/onesided_dev.h"\nvoid f(struct doca_gpu_dev_verbs_qp *q, %s\n%s' \
+		'struct doca_gpu_dev_verbs_wqe *w, uint32_t lkey);' \
+		'void f(struct doca_gpu_dev_verbs_qp *q, struct doca_gpu_dev_verbs_wqe *w, uint32_t lkey)' \
+		>"$out/key.c"
+	printf '\n{ gdk_wqe_dump(q, w, 0, 8, 0, %s, 1); }\n' "$2" >>"$out/key.c"
+	$1 -I"$B/include" -fsyntax-only "$out/key.c" 2>/dev/null
+}
+for compiler in "gcc -std=c11" "g++ -std=c++17 -x c++"; do
+	key "$compiler" 'gdk_key(lkey)' || { echo "compile.sh: $compiler: a key is refused"; exit 1; }
+	! key "$compiler" lkey || { echo "compile.sh: $compiler: a number passes for a key"; exit 1; }
+done
 if [ -z "${NVCC:-}" ]; then
 	echo "compile.sh: no nvcc here: C++17 only"
 	exit 0

@@ -116,7 +116,7 @@ void e2e_pair_close(struct e2e_pair *p);
 /* ---- data path ---- */
 static inline struct doca_gpu_dev_verbs_addr e2e_addr(const void *p, uint32_t key)
 {
-	return (struct doca_gpu_dev_verbs_addr){ .addr = (uintptr_t)p, .key = htobe32(key) };
+	return gdk_addr((uintptr_t)p, gdk_key(key));
 }
 
 /* Puts len bytes at offset off of src to the same offset of dst. */

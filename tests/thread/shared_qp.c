@@ -69,11 +69,11 @@ static int post(struct job *j, unsigned int seq, uint64_t *ticket)
 	wqe = gdk_get_wqe_ptr(qp, idx);
 	if (two)
 		gdk_wqe_atomic_ext(qp, wqe, gdk_get_wqe_ptr(qp, idx + 1), (uint16_t)idx,
-				   DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, flags, token, 1,
-				   token, 2, 8, &arg);
+				   DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, flags, token,
+				   gdk_key(1), token, gdk_key(2), 8, &arg);
 	else
 		gdk_wqe_rdma(qp, wqe, (uint16_t)idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, flags,
-			     0, token, 1, token, 2, 64);
+			     0, token, gdk_key(1), token, gdk_key(2), 64);
 	if (seq % 2) {
 		gdk_mark_ready(qp, idx, *ticket, j->mode, RIG_AUTO);
 		gdk_submit(qp, *ticket + 1, j->mode, RIG_AUTO, skip ? GDK_OPT_SKIP_DB : 0);

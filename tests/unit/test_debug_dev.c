@@ -225,7 +225,7 @@ Test(debug_dev, doorbells_rung_by_hand)
 
 Test(debug_dev, a_key_in_cpu_order_is_told_once_and_left_to_the_nic)
 {
-	struct doca_gpu_dev_verbs_addr right = { ADDR, RKEY }, wrong = { ADDR, 0x00012345 };
+	struct doca_gpu_dev_verbs_addr right = gdk_addr(ADDR, RKEY), wrong = { ADDR, 0x00012345 };
 	uint64_t t;
 
 	rig_init(&rig, 8, RIG_DB, 0);

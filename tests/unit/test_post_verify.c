@@ -123,8 +123,8 @@ Test(post_verify, signalled_where_the_mask_says)
 	for (slot = 0; slot < 8; slot++)
 		gdk_wqe_rdma(&rig.qp, gdk_get_wqe_ptr(&rig.qp, slot), (uint16_t)slot,
 			     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
-			     slot % 4 ? 0 : GDK_CE_ALWAYS, 0, want.raddr, want.rkey, want.laddr,
-			     want.lkey, want.bytes);
+			     slot % 4 ? 0 : GDK_CE_ALWAYS, 0, want.raddr,
+			     gdk_key_be(want.rkey), want.laddr, gdk_key_be(want.lkey), want.bytes);
 	for (slot = 0; slot < 8; slot++)
 		cr_assert_eq(check(slot, &k, 0, 0), 0);
 	cr_assert_eq(check(4, &k, 11, 0x08), POST_BAD_FLAGS);

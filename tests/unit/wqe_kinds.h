@@ -8,8 +8,8 @@
 
 #define ADDR 0x1122334455667788u
 #define LADDR 0x8877665544332211u
-#define RKEY htobe32(0x00012345u)
-#define LKEY htobe32(0x00054321u)
+#define RKEY gdk_key(0x00012345u)
+#define LKEY gdk_key(0x00054321u)
 
 enum kind { NOP, WRITE, WRITE2, WRITE_IMM, READ, INLINE, INLINE_LONG, FA, CS, MFA4, MFA8, MCS4,
 	    MCS8, WAIT, DUMP, KINDS };
