@@ -53,6 +53,20 @@ static void operations(void)
 				add("operation", shape(op, mode, scope, handlers[turn++ % 4]));
 }
 
+/* In several WQEs. */
+static void long_values(void)
+{
+	struct gt_case c;
+
+	for (int op = GT_P; op <= GT_P_SIGNAL; op += GT_P_SIGNAL - GT_P)
+		for (int scope = 0; scope < 2; scope++) {
+			c = shape(op, MODE(GPU), scope, E2E_DB);
+			c.size = scope ? 60 : 100;
+			c.depth = 256;
+			add("long value", c);
+		}
+}
+
 static void counters(void)
 {
 	struct gt_case c;
@@ -134,6 +148,7 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 	out_end = cases + max;
 	operations();
 	counters();
+	long_values();
 	for (int h = 0; h < 4; h++)
 		by_handler(handlers[h]);
 	crowds();
