@@ -92,6 +92,7 @@ GDK_FN int gdk_batch_warp(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint
 	int err = 0;
 
 	b->mask = 0;
+	gdk_syncwarp();
 	if (lane == 0)
 		err = gdk_reserve(qp, size * slots + extra, mode, code_opt, &b->base);
 	b->base = gdk_shfl64(b->base, 0);
@@ -107,6 +108,7 @@ GDK_FN int gdk_batch_block(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uin
 	int err = 0;
 
 	b->mask = 0;
+	gdk_block_sync();
 	if (rank == 0)
 		err = gdk_reserve(qp, size * slots + extra, mode, code_opt, &b->base);
 	b->base = gdk_block_bcast64(b->base);
@@ -116,6 +118,8 @@ GDK_FN int gdk_batch_block(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uin
 }
 
 /*
+ * The threads of a warp or block meet before slots are reserved: one that still waits
+ * for slots of its own would wait for the group's, and the group for it.
  * Reserves `slots` for every thread of the group and `extra` after them: for each
  * thread in THREAD scope, once for the group (and its lead) in the others, where all
  * threads call together with equal arguments. On an error nobody writes a slot, and

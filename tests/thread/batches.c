@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Batches by the lanes of host warps, 32 wide and one of eight, in two blocks that
+ * share a QP: of threads that happen to be together, of warps and of blocks, with
+ * one- and two-slot WQEs, beside threads that reserve and submit by themselves.
+ * Every WQE is executed exactly once. Clean under ThreadSanitizer.
+ */
+#define GDK_WARP 32
+#include <pthread.h>
+#include <sched.h>
+
+#include "../unit/rig.h"
+
+#define BLOCKS 2u
+#define THREADS 40u
+#define LANES (BLOCKS * THREADS)
+#define ROUNDS 60u
+#define PARTS 3u /* WQEs of a thread in one round, at most */
+
+struct job {
+	struct rig *rig;
+	struct gdk_host_block *block;
+	enum doca_gpu_dev_verbs_resource_sharing_mode mode;
+	uint32_t rank, id;
+	int err;
+};
+
+static uint8_t expected[LANES][ROUNDS * PARTS], executed[LANES][ROUNDS * PARTS];
+static int stop;
+
+static void note(struct rig *r, uint64_t slot, const struct doca_gpu_dev_verbs_wqe *wqe)
+{
+	const uint64_t token = be64toh(wqe->rw_rseg.raddr);
+	const uint32_t id = (uint32_t)(token >> 32), seq = (uint32_t)token;
+
+	if (id >= LANES || seq >= ROUNDS * PARTS)
+		rig_fault(r, "address", slot);
+	else if (executed[id][seq]++)
+		rig_fault(r, "executed twice", slot);
+}
+
+static void *nic(void *arg)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+		rig_nic(arg);
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* A WQE of one slot, or of two. */
+static void write_wqe(struct job *j, uint64_t idx, uint32_t seq, int two)
+{
+	struct doca_gpu_dev_verbs_qp *qp = &j->rig->qp;
+	const struct gdk_atomic_ext arg = { 0, 0, 1, 2, 3, 4 };
+	const uint64_t token = (uint64_t)j->id << 32 | seq;
+
+	expected[j->id][seq]++;
+	if (two)
+		gdk_wqe_atomic_ext(qp, gdk_get_wqe_ptr(qp, idx), gdk_get_wqe_ptr(qp, idx + 1),
+				   (uint16_t)idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS,
+				   GDK_CE_ALWAYS, token, gdk_key(1), token, gdk_key(2), 8,
+				   &arg);
+	else
+		gdk_wqe_rdma(qp, gdk_get_wqe_ptr(qp, idx), (uint16_t)idx,
+			     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, GDK_CE_ALWAYS, 0, token,
+			     gdk_key(1), token, gdk_key(2), 64);
+}
+
+/* slots: 1, 2 (one long WQE) or 3 (both). */
+static int batch(struct job *j, uint32_t seq, uint32_t slots, uint32_t extra, gdk_exec_t scope,
+		 uint32_t code_opt, uint64_t *ticket)
+{
+	struct doca_gpu_dev_verbs_qp *qp = &j->rig->qp;
+	struct gdk_batch b;
+	int err = gdk_batch_begin(qp, slots, extra, j->mode, scope, code_opt, &b);
+
+	*ticket = b.idx + slots - 1;
+	if (err)
+		return err;
+	if (slots % 2)
+		write_wqe(j, b.idx, seq, 0);
+	if (slots > 1)
+		write_wqe(j, b.idx + slots - 2, seq + 1, 1);
+	if (extra && b.lead) {
+		if (b.extra <= *ticket)
+			return -ERANGE;
+		write_wqe(j, b.extra, seq + 2, 0);
+	}
+	gdk_batch_end(qp, &b, j->mode, RIG_AUTO, scope, code_opt);
+	return 0;
+}
+
+static int by_hand(struct job *j, uint32_t seq, uint32_t code_opt, uint64_t *ticket)
+{
+	struct doca_gpu_dev_verbs_qp *qp = &j->rig->qp;
+	int err = gdk_reserve(qp, 1, j->mode, 0, ticket);
+
+	if (err)
+		return err;
+	write_wqe(j, *ticket, seq, 0);
+	gdk_mark_ready(qp, *ticket, *ticket, j->mode, RIG_AUTO);
+	gdk_submit(qp, *ticket + 1, j->mode, RIG_AUTO, code_opt);
+	return 0;
+}
+
+/* The kinds take turns; what is not of a group differs from lane to lane. */
+static int post(struct job *j, uint32_t round, uint64_t *ticket)
+{
+	const uint32_t seq = round * PARTS, mix = j->rank * 7 + round;
+	const uint32_t code_opt = round % 3 ? GDK_OPT_SKIP_DB : 0;
+
+	switch (round % 6) {
+	case 0:
+		return batch(j, seq, 1, 1, GDK_BLOCK_SCOPE, code_opt, ticket);
+	case 1:
+		return batch(j, seq, 2, 1, GDK_WARP_SCOPE, code_opt, ticket);
+	case 2:
+		return batch(j, seq, 1, 0, GDK_WARP_SCOPE, 0, ticket);
+	case 3:
+		return mix % 2 ? by_hand(j, seq, code_opt, ticket) :
+				 batch(j, seq, 1, mix % 4 / 2, RIG_THREAD, code_opt, ticket);
+	default:
+		return batch(j, seq, 1 + mix % 3, mix % 5 == 0, RIG_THREAD, code_opt, ticket);
+	}
+}
+
+static void *lane(void *arg)
+{
+	struct job *j = arg;
+	uint64_t ticket = 0;
+	uint32_t i;
+	int err = 0;
+
+	gdk_host_enter(j->block, j->rank);
+	for (i = 0; i < ROUNDS && !err; i++) {
+		err = post(j, i, &ticket);
+		if (!err && ((j->id + i) % 8 == 0 || i + 1 == ROUNDS))
+			err = gdk_wait(&j->rig->qp, ticket, j->mode);
+	}
+	j->err = err;
+	gdk_host_leave();
+	return NULL;
+}
+
+static int check_executed(void)
+{
+	uint32_t id, seq, wrong = 0;
+
+	for (id = 0; id < LANES; id++)
+		for (seq = 0; seq < ROUNDS * PARTS; seq++)
+			wrong += executed[id][seq] != expected[id][seq];
+	if (wrong)
+		fprintf(stderr, "%u WQEs not executed exactly once\n", wrong);
+	return wrong != 0;
+}
+
+static int round_of(int handler, enum doca_gpu_dev_verbs_resource_sharing_mode mode, uint32_t depth)
+{
+	static struct gdk_host_warp warps[BLOCKS][(THREADS + 31) / 32];
+	struct gdk_host_block blocks[BLOCKS];
+	pthread_t nic_thread, threads[LANES];
+	struct job jobs[LANES];
+	struct rig r;
+	uint32_t i;
+	int bad = 0;
+
+	rig_init(&r, depth, handler, 0);
+	r.st->wait_limit_ns = 60000000000u;
+	r.exec = note;
+	memset(executed, 0, sizeof(executed));
+	memset(expected, 0, sizeof(expected));
+	stop = 0;
+	for (i = 0; i < BLOCKS; i++)
+		gdk_host_block_init(&blocks[i], warps[i], THREADS, depth + i);
+	pthread_create(&nic_thread, NULL, nic, &r);
+	for (i = 0; i < LANES; i++) {
+		jobs[i] = (struct job){ &r, &blocks[i / THREADS], mode, i % THREADS, i, 0 };
+		pthread_create(&threads[i], NULL, lane, &jobs[i]);
+	}
+	for (i = 0; i < LANES; i++) {
+		pthread_join(threads[i], NULL);
+		bad |= jobs[i].err;
+	}
+	if (gdk_flush(&r.qp, mode))
+		bad = 1;
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	pthread_join(nic_thread, NULL);
+	for (i = 0; i < BLOCKS; i++)
+		gdk_host_block_fini(&blocks[i]);
+	bad |= check_executed() | r.faults;
+	bad |= r.st->completed != r.qp.sq_rsvd_index;
+	if (bad)
+		fprintf(stderr, "handler %d mode %d depth %u: status %d, reserved %llu, completed "
+			"%llu, %d faults\n", handler, (int)mode, depth, r.st->status,
+			(unsigned long long)r.qp.sq_rsvd_index,
+			(unsigned long long)r.st->completed, r.faults);
+	rig_fini(&r);
+	return bad != 0;
+}
+
+int main(void)
+{
+	return round_of(RIG_DB, RIG_GPU, 128) | round_of(RIG_NO_DBR, RIG_CTA, 256) |
+	       round_of(RIG_BF, RIG_GPU, 128) | round_of(RIG_PROXY, RIG_GPU, 512);
+}
