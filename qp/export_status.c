@@ -187,14 +187,15 @@ static doca_error_t read_state(struct gdk_export *x, struct gdk_qp_state **out, 
  * user; *beyond is how many after it are published. */
 static uint64_t find_gap(const struct gdk_qp_state *st, uint64_t *beyond)
 {
+	const struct gdk_sq q = gdk_sq_at((struct gdk_qp_state *)(uintptr_t)st);
 	const uint64_t end = st->rung + st->depth;
 	uint64_t i = st->rung, gap;
 
-	while (i < end && (i < st->written || gdk_is_ready(st, i, GDK_SCOPE_THREAD)))
+	while (i < end && (i < st->written || gdk_is_ready(&q, i, GDK_SCOPE_THREAD)))
 		i++;
 	gap = i;
 	for (*beyond = 0; i < end; i++)
-		*beyond += gdk_is_ready(st, i, GDK_SCOPE_THREAD) ? 1 : 0;
+		*beyond += gdk_is_ready(&q, i, GDK_SCOPE_THREAD) ? 1 : 0;
 	return gap;
 }
 
