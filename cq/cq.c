@@ -20,18 +20,18 @@
 #define DBREC_SIZE 8u
 #define LOG_CQ_SIZE_MAX 22u
 
-doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **out)
+doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **cq_attr)
 {
 	struct doca_verbs_cq_attr *attr;
 
-	GDK_CHECK_ARG(out != NULL);
+	GDK_CHECK_ARG(cq_attr != NULL);
 	attr = calloc(1, sizeof(*attr));
 	if (!attr) {
 		gdk_err("no memory for a cq_attr");
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	GDK_SDK_NEW(attr, "Verbs CQ Attr", doca_verbs_cq_attr_create, (void *)&attr->sdk);
-	*out = attr;
+	*cq_attr = attr;
 	return DOCA_SUCCESS;
 }
 
@@ -43,7 +43,7 @@ doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *attr)
 	return DOCA_SUCCESS;
 }
 
-#define CQ_ATTR(fn, vtype, field, ok)                                                 \
+#define CQ_ATTR(fn, vtype, v, field, ok)                                              \
 	doca_error_t doca_verbs_cq_attr_set_##fn(doca_verbs_cq_attr_t *attr, vtype v) \
 	{                                                                             \
 		GDK_CHECK_ARG(attr != NULL);                                          \
@@ -54,10 +54,11 @@ doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *attr)
 		return DOCA_SUCCESS;                                                  \
 	}
 
-CQ_ATTR(cq_size, uint32_t, size, v > 0)
-CQ_ATTR(cq_context, void *, context, true)
-CQ_ATTR(cq_overrun, enum doca_verbs_cq_overrun, overrun, v <= DOCA_VERBS_CQ_ENABLE_OVERRUN)
-CQ_ATTR(cq_collapsed, uint8_t, collapsed, v <= 1)
+CQ_ATTR(cq_size, uint32_t, cq_size, size, cq_size > 0)
+CQ_ATTR(cq_context, void *, cq_context, context, true)
+CQ_ATTR(cq_overrun, enum doca_verbs_cq_overrun, overrun, overrun,
+	overrun <= DOCA_VERBS_CQ_ENABLE_OVERRUN)
+CQ_ATTR(cq_collapsed, uint8_t, cc, collapsed, cc <= 1)
 
 doca_error_t doca_verbs_cq_attr_set_external_uar(doca_verbs_cq_attr_t *attr, doca_verbs_uar_t *uar)
 {
@@ -227,16 +228,16 @@ static doca_error_t check_size(const struct doca_dev *dev, uint32_t want, uint32
 }
 
 doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *attr,
-				  doca_verbs_cq_t **out)
+				  doca_verbs_cq_t **verbs_cq)
 {
 	struct doca_verbs_cq_t *cq;
 	doca_error_t err;
 
 	GDK_CHECK_ARG(net_dev != NULL);
 	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(out != NULL);
+	GDK_CHECK_ARG(verbs_cq != NULL);
 	GDK_CHECK_MIX(net_dev, attr);
-	GDK_SDK_CHILD(net_dev, "Verbs CQ", gdk_sdk_cq_create(net_dev, attr, out));
+	GDK_SDK_CHILD(net_dev, "Verbs CQ", gdk_sdk_cq_create(net_dev, attr, verbs_cq));
 	cq = calloc(1, sizeof(*cq));
 	if (!cq) {
 		gdk_err("no memory for a CQ");
@@ -263,7 +264,7 @@ doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *att
 	atomic_fetch_add(&cq->umem->users, 1);
 	atomic_fetch_add(&cq->uar->users, 1);
 	atomic_fetch_add(&net_dev->users, 1);
-	*out = cq;
+	*verbs_cq = cq;
 	return DOCA_SUCCESS;
 
 err_uar:

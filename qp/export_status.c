@@ -382,13 +382,13 @@ static doca_error_t reset_locked(struct gdk_export *x)
 	return err;
 }
 
-doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *qp)
+doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *qp_gverbs)
 {
 	struct gdk_export *x;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(qp != NULL);
-	x = gdk_to_export(qp);
+	GDK_CHECK_ARG(qp_gverbs != NULL);
+	x = gdk_to_export(qp_gverbs);
 	gdk_export_warn_tail(x);
 	pthread_mutex_lock(&x->progress_lock);
 	err = reset_locked(x);
