@@ -7,6 +7,7 @@
  */
 #include "cq.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -189,6 +190,7 @@ static doca_error_t create_object(struct doca_verbs_cq_t *cq, uint64_t offset)
 {
 	uint8_t in[PRM_CREATE_CQ_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
 	uint8_t *cqc = in + PRM_CREATE_CQ_CQC_AT;
+	char name[96];
 	doca_error_t err;
 	uint32_t eqn;
 
@@ -209,7 +211,9 @@ static doca_error_t create_object(struct doca_verbs_cq_t *cq, uint64_t offset)
 	prm_set(cqc, PRM_CQC_DBR_UMEM_VALID, 1);
 	prm_set(cqc, PRM_CQC_DBR_UMEM_ID, cq->umem->id);
 	prm_set(cqc, PRM_CQC_DBR_ADDR, offset + ring_bytes(cq));
-	err = gdk_devx_create(cq->dev->ctx, "CQ", in, sizeof(in), out, sizeof(out), &cq->obj);
+	snprintf(name, sizeof(name), "%s: CQ of %u entries",
+		 ibv_get_device_name(cq->dev->ctx->device), cq->cqe_num);
+	err = gdk_devx_create(cq->dev->ctx, name, in, sizeof(in), out, sizeof(out), &cq->obj);
 	if (err == DOCA_SUCCESS)
 		cq->cqn = (uint32_t)prm_get(out, PRM_CMD_OUT_OBJECT);
 	return err;
@@ -288,7 +292,7 @@ doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *cq)
 	}
 	if (cq->sdk)
 		return gdk_sdk_cq_destroy(cq);
-	err = gdk_devx_destroy(cq->obj, "CQ");
+	err = gdk_devx_destroy(cq->obj, GDK_CMD_DESTROY_CQ, "CQ", cq->cqn);
 	if (err != DOCA_SUCCESS)
 		return err;
 	atomic_fetch_sub(&cq->umem->users, 1);

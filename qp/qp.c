@@ -8,6 +8,7 @@
  */
 #include "qp.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -266,6 +267,7 @@ static doca_error_t create_object(struct doca_verbs_qp_t *qp)
 	const struct doca_verbs_qp_init_attr *init = &qp->init;
 	uint8_t in[PRM_CREATE_QP_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
 	uint8_t *qpc = in + PRM_CREATE_QP_QPC_AT;
+	char name[128];
 	doca_error_t err;
 
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_CREATE_QP);
@@ -283,7 +285,9 @@ static doca_error_t create_object(struct doca_verbs_qp_t *qp)
 	prm_set(qpc, PRM_QPC_DBR_UMEM_ID, qp->umem_dbr->id);
 	prm_set(qpc, PRM_QPC_DBR_ADDR, init->external_umem_dbr_offset);
 	fill_queues(qp, qpc);
-	err = gdk_devx_create(qp->dev->ctx, "QP", in, sizeof(in), out, sizeof(out), &qp->obj);
+	snprintf(name, sizeof(name), "%s: QP of %u send slots and %u receive WQEs",
+		 ibv_get_device_name(qp->dev->ctx->device), qp->sq_num, qp->rq_num);
+	err = gdk_devx_create(qp->dev->ctx, name, in, sizeof(in), out, sizeof(out), &qp->obj);
 	if (err == DOCA_SUCCESS)
 		qp->qpn = (uint32_t)prm_get(out, PRM_CMD_OUT_OBJECT);
 	return err;
@@ -386,7 +390,7 @@ doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *qp)
 	}
 	if (qp->sdk)
 		return gdk_sdk_qp_destroy(qp);
-	err = gdk_devx_destroy(qp->obj, "QP");
+	err = gdk_devx_destroy(qp->obj, GDK_CMD_DESTROY_QP, "QP", qp->qpn);
 	if (err != DOCA_SUCCESS)
 		return err;
 	atomic_fetch_add(&dev->users, 1); /* the UAR and umem below still need it */

@@ -4,6 +4,7 @@
  * Shared receive queues, as the firmware's RMP objects: a ring, or a linked
  * list, of receive WQEs and the DBREC behind it, in one umem.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -207,6 +208,7 @@ static doca_error_t create_object(struct doca_verbs_srq *srq, struct ibv_context
 	uint8_t in[PRM_CREATE_RMP_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
 	uint8_t *rmpc = in + PRM_CREATE_RMP_RMPC_AT, *wq = rmpc + PRM_RMPC_WQ_AT;
 	bool cyclic = attr->type == DOCA_VERBS_SRQ_TYPE_CONTIGUOUS;
+	char name[96];
 	doca_error_t err;
 	uint32_t pdn;
 
@@ -227,7 +229,9 @@ static doca_error_t create_object(struct doca_verbs_srq *srq, struct ibv_context
 	prm_set(wq, PRM_WQ_DBR_UMEM_VALID, 1);
 	prm_set(wq, PRM_WQ_DBR_UMEM_ID, umem_id);
 	prm_set(wq, PRM_WQ_DBR_ADDR, offset + dbrec_at(srq));
-	err = gdk_devx_create(ctx, "SRQ", in, sizeof(in), out, sizeof(out), &srq->obj);
+	snprintf(name, sizeof(name), "%s: SRQ of %u WQEs", ibv_get_device_name(ctx->device),
+		 srq->num);
+	err = gdk_devx_create(ctx, name, in, sizeof(in), out, sizeof(out), &srq->obj);
 	if (err == DOCA_SUCCESS)
 		srq->srqn = (uint32_t)prm_get(out, PRM_CMD_OUT_OBJECT);
 	return err;
@@ -286,7 +290,7 @@ doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *srq)
 	}
 	if (srq->sdk)
 		return gdk_sdk_srq_destroy(srq);
-	err = gdk_devx_destroy(srq->obj, "SRQ");
+	err = gdk_devx_destroy(srq->obj, GDK_CMD_DESTROY_RMP, "SRQ", srq->srqn);
 	if (err != DOCA_SUCCESS)
 		return err;
 	if (srq->umem)
