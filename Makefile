@@ -73,7 +73,7 @@ STANDIN_SDK := $(foreach d,sdk sdk_old sdk_broken,$(patsubst %,$(B)/standin/$(d)
 STANDINS := $(B)/standin/libcuda.so.1 $(B)/standin/libgdrapi.so $(STANDIN_SDK)
 SOFTNIC  := $(B)/lib/libsoftnic.so $(B)/bin/softnic-run
 SOAK     := $(B)/soak/soak
-BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c,$(wildcard tests/bench/*.c))))
+BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c %/memory.c,$(wildcard tests/bench/*.c))))
 CUDA_SO  := $(if $(SAN),,$(if $(NVCC),$(patsubst examples/%_kernel.cu,$(B)/lib/lib%_cuda.so,$(sort $(wildcard examples/*_kernel.cu)))))
 
 .DEFAULT_GOAL := all
@@ -209,19 +209,12 @@ $(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,$(wildcard tes
 # Its functions are those of the program for whoever looks: not for the SDK.
 $(B)/tests/test_sdk: LDFLAGS_ALL += -rdynamic
 $(B)/tests/test_softnic_addr: $(call obj,tests/softnic/addr.c tests/softnic/icrc.c)
-# A call for each argument of each public function, from the headers.
-API_ARGS := $(B)/obj/tests/lib/api_args.inc
-$(API_ARGS): tests/lib/api_args.py $(HDR_host)
-	$(call say,GEN)
-	@mkdir -p $(@D)
-	$(Q)python3 $< $(HDR_host) > $@
-$(B)/obj/tests/unit/test_api_args.o: $(API_ARGS)
-$(B)/obj/tests/unit/test_api_args.o: CFLAGS_ALL += -I$(dir $(API_ARGS))
 $(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lz -lm
 $(B)/bench/nic: $(call obj,tests/bench/udp.c)
+$(B)/bench/control_path: $(call obj,tests/bench/memory.c)
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(TEST_LIB) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)

@@ -12,6 +12,7 @@
 #include "gpu_priv.h"
 #include "log.h"
 #include "sdk_objects.h"
+#include "slab.h"
 
 #define MIN_ALIGN 16 /* as malloc */
 
@@ -172,6 +173,7 @@ doca_error_t doca_gpu_destroy(doca_gpu_t *gpu_dev)
 	int users;
 
 	GDK_CHECK_ARG(gpu_dev);
+	gdk_slab_trim(gpu_dev, NULL);
 	users = atomic_load(&gpu_dev->users);
 	if (users) {
 		gdk_err("GPU %s: %d memory blocks and mappings are left", gpu_dev->name, users);

@@ -17,8 +17,6 @@
 #include "gpu_priv.h"
 #include "log.h"
 
-#define CUDA_ALIGN 256 /* what cuMemAlloc guarantees */
-
 static const struct gdk_cuda *cu; /* set before the first GPU is opened */
 
 /* Logs a failed call and turns it into a DOCA error; 0 is success. */
@@ -49,28 +47,44 @@ static size_t page_size(void)
 
 /* ---- memory ---- */
 
+/* What is aligned better than the driver promises need not be made larger for it. */
+static doca_error_t alloc_aligned(struct doca_gpu *gpu, struct gdk_block *block, size_t size,
+				  size_t align)
+{
+	gdk_cu_ptr base;
+	doca_error_t err = judge(gpu, "cuMemAlloc", cu->mem_alloc(&base, size));
+
+	if (err || !(base & (align - 1)))
+		goto done;
+	cu->mem_free(base);
+	err = judge(gpu, "cuMemAlloc", cu->mem_alloc(&base, size + align));
+done:
+	if (err)
+		return err;
+	block->base = base;
+	block->gpu_ptr = gdk_align_up(base, align);
+	return DOCA_SUCCESS;
+}
+
 static doca_error_t alloc_device(struct doca_gpu *gpu, struct gdk_block *block, size_t size,
 				 size_t align)
 {
-	size_t extra = align > CUDA_ALIGN ? align : 0;
 	int sync = 1;
-	gdk_cu_ptr base;
 	doca_error_t err;
 
-	if (size > SIZE_MAX - extra - page_size()) {
+	if (size > SIZE_MAX - align - page_size()) {
 		gdk_err("GPU %s: %zu bytes are too many", gpu->name, size);
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	if (align >= page_size()) /* a dmabuf of it ends on a page */
 		size = gdk_align_up(size, page_size());
-	err = judge(gpu, "cuMemAlloc", cu->mem_alloc(&base, size + extra));
+	err = alloc_aligned(gpu, block, size, align);
 	if (err)
 		return err;
 	/* Copies by the driver must not return before the NIC can see them. */
-	if (cu->pointer_set(&sync, GDK_CU_POINTER_ATTR_SYNC_MEMOPS, base))
-		gdk_dbg("GPU %s: SYNC_MEMOPS is not set on 0x%llx", gpu->name, base);
-	block->base = base;
-	block->gpu_ptr = extra ? gdk_align_up(base, align) : base;
+	if (cu->pointer_set(&sync, GDK_CU_POINTER_ATTR_SYNC_MEMOPS, block->base))
+		gdk_dbg("GPU %s: SYNC_MEMOPS is not set on 0x%llx", gpu->name,
+			(unsigned long long)block->base);
 	return DOCA_SUCCESS;
 }
 

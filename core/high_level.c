@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * High-level queue pairs: composition only. One block of memory per QP holds
- * send ring, CQ and DBREC; where the doorbell strategy wants the DBREC on the
- * host and the rings are not, the DBREC gets a block of its own.
+ * High-level queue pairs: composition only. One unit of memory per QP (slab.h)
+ * holds send ring, CQ, their DBRECs, state block and device struct; where the
+ * doorbell strategy wants the DBREC on the host and the rings are not, the DBREC
+ * is a unit of its own.
  *
  * Tuning: GDAKI_QUEUE_MEM=cpu_gpu puts rings, CQ, DBREC, state blocks and
  * device structs into host memory that the GPU addresses, instead of GPU
@@ -20,10 +21,15 @@
 #include "host/doca_gpunetio_high_level.h"
 #include "log.h"
 #include "sdk_objects.h"
+#include "slab.h"
 
 #define CQE_BYTES 64u
 #define DBREC_BYTES 8u
 #define DBREC_ALIGN 64u
+/* On the unit's lines. */
+#define CQ_DBREC_AT 0u
+#define DBREC_AT DBREC_ALIGN
+#define EXPORT_AT GDK_SLAB_LINE
 #define H(name) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
 
@@ -41,10 +47,11 @@ struct plan {
 	/* the choice */
 	const struct gdk_doorbell *db;
 	enum doca_gpu_dev_verbs_nic_handler handler;
-	struct gdk_handler_report report;
-	/* offsets within the block; its total */
-	size_t cq_at, dbrec_at, bytes;
-	bool dbrec_apart;
+	struct gdk_decision decision;
+	/* the unit: rings on pages, the rest on lines; what is apart is not in it */
+	struct gdk_slab_unit unit, dbrec_unit;
+	size_t cq_at, page_bytes;
+	bool dbrec_apart, export_apart;
 };
 
 enum doca_gpu_mem_type gdk_queue_mem_type(void)
@@ -99,7 +106,7 @@ static doca_error_t plan_handler(struct plan *p, struct doca_verbs_uar *uar)
 		.dbr_mode = p->mode,
 		.dbr_mode_stated = p->mode_stated,
 	};
-	doca_error_t err = gdk_doorbell_pick(&ask, &p->db, &p->handler, &p->report);
+	doca_error_t err = gdk_doorbell_pick(&ask, &p->db, &p->handler, &p->decision);
 
 	if (err != DOCA_SUCCESS)
 		return err;
@@ -110,15 +117,17 @@ static doca_error_t plan_handler(struct plan *p, struct doca_verbs_uar *uar)
 
 static void plan_layout(struct plan *p)
 {
+	bool emulated = p->mode == MODE(NO_DBR_SW_EMULATED);
+	bool on_gpu = gdk_queue_mem_type() == DOCA_GPU_MEM_TYPE_GPU;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	bool host = p->db->dbrec_on_host || p->mode == MODE(NO_DBR_SW_EMULATED);
+	size_t cq_bytes = (size_t)p->depth * CQE_BYTES;
 
-	p->dbrec_apart = host && gdk_queue_mem_type() != DOCA_GPU_MEM_TYPE_CPU_GPU;
+	if (p->gpu->sdk) /* which has a CQ's DBREC behind the entries */
+		cq_bytes += DBREC_BYTES;
+	p->dbrec_apart = (p->db->dbrec_on_host || emulated) && on_gpu;
+	p->export_apart = emulated && on_gpu; /* the CPU reads a counter there */
 	p->cq_at = gdk_align_up((size_t)p->depth * GDK_WQEBB_SIZE, page);
-	/* the CQ's own DBREC follows its entries */
-	p->dbrec_at = gdk_align_up(p->cq_at + (size_t)p->depth * CQE_BYTES + DBREC_BYTES,
-				   DBREC_ALIGN);
-	p->bytes = gdk_align_up(p->dbrec_at + DBREC_BYTES, page);
+	p->page_bytes = gdk_align_up(p->cq_at + cq_bytes, page);
 }
 
 /* ---- parts ---- */
@@ -140,83 +149,43 @@ static doca_error_t create_uar(const struct plan *p, struct doca_verbs_uar **uar
 	return err;
 }
 
-/* Asks for peer memory by hiding the GPU, which would try a dmabuf first. */
-static doca_error_t umem_peermem(const struct plan *p, void *ptr, size_t bytes,
-				 struct doca_verbs_umem **umem)
+static doca_error_t create_memory(struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
 {
-	doca_error_t err = doca_verbs_umem_create(p->dev, NULL, ptr, bytes, IBV_ACCESS_LOCAL_WRITE,
-						  (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, umem);
+	size_t export_bytes = p->export_apart ? 0 : gdk_export_bytes(p->depth);
+	struct gdk_slab_kind kind = {
+		.gpu = p->gpu,
+		.dev = p->dev,
+		.mem = gdk_queue_mem_type(),
+		.reg = p->reg,
+		.pages = p->page_bytes,
+		.lines = gdk_align_up(EXPORT_AT + export_bytes, GDK_SLAB_LINE),
+	};
+	doca_error_t err = gdk_slab_get(&kind, &p->unit);
 
-	if (err == DOCA_SUCCESS)
-		(*umem)->gpu = p->gpu;
-	return err;
-}
-
-static doca_error_t umem_dmabuf(const struct plan *p, void *ptr, size_t bytes,
-				struct doca_verbs_umem **umem)
-{
-	doca_error_t err;
-	int fd;
-
-	err = doca_gpu_get_dmabuf_fd(p->gpu, ptr, bytes, &fd);
 	if (err != DOCA_SUCCESS)
 		return err;
-	err = doca_verbs_umem_create(p->dev, p->gpu, ptr, bytes, IBV_ACCESS_LOCAL_WRITE, fd, 0,
-				     umem);
-	close(fd);
-	return err;
-}
-
-static doca_error_t create_umem(const struct plan *p, void *ptr, size_t bytes,
-				enum doca_gpu_mem_type kind, struct doca_verbs_umem **umem)
-{
-	if (kind != DOCA_GPU_MEM_TYPE_CPU_GPU && !gdk_gpu_is_host(p->gpu)) {
-		if (p->reg == DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM)
-			return umem_peermem(p, ptr, bytes, umem);
-		if (p->reg == DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF)
-			return umem_dmabuf(p, ptr, bytes, umem);
-		/* DEFAULT: the SDK, unlike umem.c, tries no dmabuf that it is not given. */
-		if (p->gpu->sdk && umem_dmabuf(p, ptr, bytes, umem) == DOCA_SUCCESS)
-			return DOCA_SUCCESS;
-	}
-	return doca_verbs_umem_create(p->dev, p->gpu, ptr, bytes, IBV_ACCESS_LOCAL_WRITE,
-				      (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, umem);
-}
-
-static doca_error_t create_block(const struct plan *p, size_t bytes, enum doca_gpu_mem_type kind,
-				 void **ptr, struct doca_verbs_umem **umem)
-{
-	doca_error_t err;
-	void *cpu = NULL;
-
-	err = doca_gpu_mem_alloc(p->gpu, bytes, (size_t)sysconf(_SC_PAGESIZE), kind, ptr, &cpu);
+	hl->qp_umem = p->unit.umem;
+	hl->qp_umem_gpu_ptr = p->unit.pages;
+	hl->cq_sq_umem = p->unit.umem;
+	hl->cq_sq_umem_gpu_ptr = (uint8_t *)p->unit.pages + p->cq_at;
+	hl->qp_umem_dbr = p->unit.umem;
+	hl->qp_umem_dbr_gpu_ptr = (uint8_t *)p->unit.lines + DBREC_AT;
+	if (!p->dbrec_apart)
+		return DOCA_SUCCESS;
+	kind.mem = DOCA_GPU_MEM_TYPE_CPU_GPU;
+	kind.pages = 0;
+	kind.lines = GDK_SLAB_LINE;
+	err = gdk_slab_get(&kind, &p->dbrec_unit);
 	if (err != DOCA_SUCCESS)
 		return err;
-	err = gdk_gpu_fill(p->gpu, *ptr, 0, bytes);
-	if (err == DOCA_SUCCESS)
-		err = create_umem(p, *ptr, bytes, kind, umem);
-	if (err != DOCA_SUCCESS) {
-		(void)doca_gpu_mem_free(p->gpu, *ptr);
-		*ptr = NULL;
-	}
-	return err;
-}
-
-static doca_error_t create_memory(const struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
-{
-	doca_error_t err;
-
-	err = create_block(p, p->bytes, gdk_queue_mem_type(), &hl->qp_umem_gpu_ptr, &hl->qp_umem);
-	if (err != DOCA_SUCCESS)
-		return err;
-	hl->cq_sq_umem = hl->qp_umem;
-	hl->cq_sq_umem_gpu_ptr = (uint8_t *)hl->qp_umem_gpu_ptr + p->cq_at;
-	if (p->dbrec_apart)
-		return create_block(p, (size_t)sysconf(_SC_PAGESIZE), DOCA_GPU_MEM_TYPE_CPU_GPU,
-				    &hl->qp_umem_dbr_gpu_ptr, &hl->qp_umem_dbr);
-	hl->qp_umem_dbr = hl->qp_umem;
-	hl->qp_umem_dbr_gpu_ptr = (uint8_t *)hl->qp_umem_gpu_ptr + p->dbrec_at;
+	hl->qp_umem_dbr = p->dbrec_unit.umem;
+	hl->qp_umem_dbr_gpu_ptr = p->dbrec_unit.lines;
 	return DOCA_SUCCESS;
+}
+
+static size_t offset_of(const void *ptr, const struct doca_verbs_umem *umem)
+{
+	return (size_t)((const uint8_t *)ptr - (const uint8_t *)umem->addr);
 }
 
 static doca_error_t create_cq(const struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
@@ -226,10 +195,13 @@ static doca_error_t create_cq(const struct plan *p, struct doca_gpu_verbs_qp_hl 
 
 	if (err != DOCA_SUCCESS)
 		return err;
+	attr->dbrec_offset = offset_of((uint8_t *)p->unit.lines + CQ_DBREC_AT, hl->cq_sq_umem);
 	err = doca_verbs_cq_attr_set_cq_size(attr, p->depth) ?:
 	      doca_verbs_cq_attr_set_cq_overrun(attr, DOCA_VERBS_CQ_ENABLE_OVERRUN) ?:
 	      doca_verbs_cq_attr_set_cq_collapsed(attr, p->collapsed) ?:
-	      doca_verbs_cq_attr_set_external_umem(attr, hl->cq_sq_umem, p->cq_at) ?:
+	      doca_verbs_cq_attr_set_external_umem(attr, hl->cq_sq_umem,
+						   offset_of(hl->cq_sq_umem_gpu_ptr,
+							     hl->cq_sq_umem)) ?:
 	      doca_verbs_cq_attr_set_external_uar(attr, hl->external_uar) ?:
 	      doca_verbs_cq_create(p->dev, attr, &hl->cq_sq);
 	(void)doca_verbs_cq_attr_destroy(attr);
@@ -242,7 +214,8 @@ static doca_error_t fill_init(const struct plan *p, const struct doca_gpu_verbs_
 	enum doca_verbs_qp_send_dbr_mode mode = p->mode == MODE(NO_DBR_HW) ?
 							DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT :
 							DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID;
-	size_t dbrec_at = p->dbrec_apart ? 0 : p->dbrec_at;
+	size_t ring_at = offset_of(hl->qp_umem_gpu_ptr, hl->qp_umem);
+	size_t dbrec_at = offset_of(hl->qp_umem_dbr_gpu_ptr, hl->qp_umem_dbr);
 	bool emulate = p->mode == MODE(NO_DBR_SW_EMULATED);
 
 	return doca_verbs_qp_init_attr_set_pd(init, p->dev) ?:
@@ -251,7 +224,7 @@ static doca_error_t fill_init(const struct plan *p, const struct doca_gpu_verbs_
 	       doca_verbs_qp_init_attr_set_sq_wr(init, p->depth) ?:
 	       doca_verbs_qp_init_attr_set_send_max_sges(init, 1) ?:
 	       doca_verbs_qp_init_attr_set_receive_max_sges(init, 1) ?:
-	       doca_verbs_qp_init_attr_set_external_umem(init, hl->qp_umem, 0) ?:
+	       doca_verbs_qp_init_attr_set_external_umem(init, hl->qp_umem, ring_at) ?:
 	       doca_verbs_qp_init_attr_set_external_umem_dbr(init, hl->qp_umem_dbr, dbrec_at) ?:
 	       doca_verbs_qp_init_attr_set_external_uar(init, hl->external_uar) ?:
 	       doca_verbs_qp_init_attr_set_core_direct_master(init, p->core_direct) ?:
@@ -286,33 +259,36 @@ static void destroy_parts(struct doca_gpu_verbs_qp_hl *hl, bool keep_uar)
 		(void)doca_verbs_qp_destroy(hl->qp);
 	if (hl->cq_sq)
 		(void)doca_verbs_cq_destroy(hl->cq_sq);
-	if (hl->qp_umem_dbr && hl->qp_umem_dbr != hl->qp_umem) {
-		(void)doca_verbs_umem_destroy(hl->qp_umem_dbr);
-		(void)doca_gpu_mem_free(hl->gpu_dev, hl->qp_umem_dbr_gpu_ptr);
-	}
-	if (hl->qp_umem) {
-		(void)doca_verbs_umem_destroy(hl->qp_umem);
-		(void)doca_gpu_mem_free(hl->gpu_dev, hl->qp_umem_gpu_ptr);
-	}
+	if (hl->qp_umem_dbr != hl->qp_umem)
+		gdk_slab_put(hl->qp_umem_dbr, hl->qp_umem_dbr_gpu_ptr);
+	if (hl->qp_umem)
+		gdk_slab_put(hl->qp_umem, hl->qp_umem_gpu_ptr);
 	if (hl->external_uar && !keep_uar)
 		(void)doca_verbs_uar_destroy(hl->external_uar);
 	memset(hl, 0, sizeof(*hl));
 }
 
-static doca_error_t build(struct plan *p, struct doca_verbs_uar *shared_uar,
-			  struct doca_gpu_verbs_qp_hl *hl)
+static doca_error_t export_qp(const struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
 {
-	doca_error_t err = DOCA_SUCCESS;
+	void *place = p->export_apart ? NULL : (uint8_t *)p->unit.lines + EXPORT_AT;
+	doca_error_t err = gdk_qp_export_at(p->gpu, hl->qp, p->handler, hl->cq_sq, p->mode, place,
+					    &hl->qp_gverbs);
 
-	memset(hl, 0, sizeof(*hl));
-	hl->gpu_dev = p->gpu;
-	hl->external_uar = shared_uar;
-	if (!shared_uar)
-		err = create_uar(p, &hl->external_uar);
-	if (err == DOCA_SUCCESS)
-		err = plan_handler(p, hl->external_uar);
 	if (err != DOCA_SUCCESS)
-		goto err_parts;
+		return err;
+	/* The decision worth reporting is this one, with every candidate. */
+	gdk_to_export(hl->qp_gverbs)->decision = p->decision;
+	hl->nic_handler = p->handler;
+	hl->send_dbr_mode_ext = p->mode;
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t build_parts(struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
+{
+	doca_error_t err = plan_handler(p, hl->external_uar);
+
+	if (err != DOCA_SUCCESS)
+		return err;
 	plan_layout(p);
 	err = create_memory(p, hl);
 	if (err == DOCA_SUCCESS)
@@ -320,18 +296,31 @@ static doca_error_t build(struct plan *p, struct doca_verbs_uar *shared_uar,
 	if (err == DOCA_SUCCESS)
 		err = create_qp(p, hl);
 	if (err == DOCA_SUCCESS)
-		err = doca_gpu_verbs_export_qp(p->gpu, hl->qp, p->handler, hl->qp_umem_gpu_ptr,
-					       hl->cq_sq, p->mode, &hl->qp_gverbs);
-	if (err != DOCA_SUCCESS)
-		goto err_parts;
-	/* The decision worth reporting is this one, with every candidate. */
-	gdk_to_export(hl->qp_gverbs)->report = p->report;
-	hl->nic_handler = p->handler;
-	hl->send_dbr_mode_ext = p->mode;
-	return DOCA_SUCCESS;
+		err = export_qp(p, hl);
+	return err;
+}
 
-err_parts:
-	destroy_parts(hl, shared_uar != NULL);
+static doca_error_t build(struct plan *p, struct doca_verbs_uar *shared_uar,
+			  struct doca_gpu_verbs_qp_hl *hl)
+{
+	doca_error_t err = DOCA_SUCCESS;
+	void *reg_gpu;
+	bool mapped;
+
+	memset(hl, 0, sizeof(*hl));
+	hl->gpu_dev = p->gpu;
+	hl->external_uar = shared_uar;
+	if (!shared_uar)
+		err = create_uar(p, &hl->external_uar);
+	if (err != DOCA_SUCCESS)
+		return err;
+	/* Probes and the export map the same page: once, while this one is held. */
+	mapped = !gdk_gpu_map_reg(p->gpu, hl->external_uar->reg_addr, &reg_gpu, NULL);
+	err = build_parts(p, hl);
+	if (mapped)
+		(void)gdk_gpu_unmap_reg(p->gpu, hl->external_uar->reg_addr);
+	if (err != DOCA_SUCCESS)
+		destroy_parts(hl, shared_uar != NULL);
 	return err;
 }
 

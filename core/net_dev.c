@@ -10,6 +10,7 @@
 #include "net_dev.h"
 #include "numa.h"
 #include "sdk_objects.h"
+#include "slab.h"
 
 static int read_numa_node(const struct ibv_device *device)
 {
@@ -76,6 +77,7 @@ doca_error_t doca_verbs_dev_close(doca_dev_t *net_dev)
 	int users;
 
 	GDK_CHECK_ARG(net_dev);
+	gdk_slab_trim(NULL, net_dev);
 	users = atomic_load(&net_dev->users);
 	if (users) {
 		gdk_err("%s: %d objects still live on it",

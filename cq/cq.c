@@ -7,7 +7,6 @@
  */
 #include "cq.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,18 +20,18 @@
 #define DBREC_SIZE 8u
 #define LOG_CQ_SIZE_MAX 22u
 
-doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **cq_attr)
+doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **out)
 {
 	struct doca_verbs_cq_attr *attr;
 
-	GDK_CHECK_ARG(cq_attr != NULL);
+	GDK_CHECK_ARG(out != NULL);
 	attr = calloc(1, sizeof(*attr));
 	if (!attr) {
 		gdk_err("no memory for a cq_attr");
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	GDK_SDK_NEW(attr, "Verbs CQ Attr", doca_verbs_cq_attr_create, (void *)&attr->sdk);
-	*cq_attr = attr;
+	*out = attr;
 	return DOCA_SUCCESS;
 }
 
@@ -44,7 +43,7 @@ doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *attr)
 	return DOCA_SUCCESS;
 }
 
-#define CQ_ATTR(fn, vtype, v, field, ok)                                              \
+#define CQ_ATTR(fn, vtype, field, ok)                                                 \
 	doca_error_t doca_verbs_cq_attr_set_##fn(doca_verbs_cq_attr_t *attr, vtype v) \
 	{                                                                             \
 		GDK_CHECK_ARG(attr != NULL);                                          \
@@ -55,11 +54,10 @@ doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *attr)
 		return DOCA_SUCCESS;                                                  \
 	}
 
-CQ_ATTR(cq_size, uint32_t, cq_size, size, cq_size > 0)
-CQ_ATTR(cq_context, void *, cq_context, context, true)
-CQ_ATTR(cq_overrun, enum doca_verbs_cq_overrun, overrun, overrun,
-	overrun <= DOCA_VERBS_CQ_ENABLE_OVERRUN)
-CQ_ATTR(cq_collapsed, uint8_t, cc, collapsed, cc <= 1)
+CQ_ATTR(cq_size, uint32_t, size, v > 0)
+CQ_ATTR(cq_context, void *, context, true)
+CQ_ATTR(cq_overrun, enum doca_verbs_cq_overrun, overrun, v <= DOCA_VERBS_CQ_ENABLE_OVERRUN)
+CQ_ATTR(cq_collapsed, uint8_t, collapsed, v <= 1)
 
 doca_error_t doca_verbs_cq_attr_set_external_uar(doca_verbs_cq_attr_t *attr, doca_verbs_uar_t *uar)
 {
@@ -125,20 +123,21 @@ doca_error_t gdk_cq_format(struct doca_verbs_cq_t *cq, size_t dbrec_bytes)
 
 static doca_error_t use_external(struct doca_verbs_cq_t *cq, const doca_verbs_cq_attr_t *attr)
 {
+	size_t dbrec_bytes = attr->dbrec_offset ? 0 : DBREC_SIZE; /* behind the entries */
 	struct doca_verbs_umem *umem = attr->umem;
 
 	if (umem->dev != cq->dev || attr->umem_offset > umem->size ||
-	    umem->size - attr->umem_offset < ring_bytes(cq) + DBREC_SIZE) {
+	    umem->size - attr->umem_offset < ring_bytes(cq) + dbrec_bytes) {
 		gdk_err("CQ of %u entries: %zu bytes at offset %llu are not in umem 0x%x of %zu "
 			"bytes on this device",
-			cq->cqe_num, ring_bytes(cq) + DBREC_SIZE,
+			cq->cqe_num, ring_bytes(cq) + dbrec_bytes,
 			(unsigned long long)attr->umem_offset, umem->id, umem->size);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	cq->umem = umem;
 	cq->gpu = umem->gpu;
 	cq->buf = (uint8_t *)umem->addr + attr->umem_offset;
-	return gdk_cq_format(cq, DBREC_SIZE);
+	return gdk_cq_format(cq, dbrec_bytes);
 }
 
 static doca_error_t use_internal(struct doca_verbs_cq_t *cq)
@@ -186,11 +185,11 @@ static doca_error_t own_uar(struct doca_verbs_cq_t *cq)
 
 /* ---- firmware object ---- */
 
-static doca_error_t create_object(struct doca_verbs_cq_t *cq, uint64_t offset)
+static doca_error_t create_object(struct doca_verbs_cq_t *cq, uint64_t offset,
+				  uint64_t dbrec_offset)
 {
 	uint8_t in[PRM_CREATE_CQ_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
 	uint8_t *cqc = in + PRM_CREATE_CQ_CQC_AT;
-	char name[96];
 	doca_error_t err;
 	uint32_t eqn;
 
@@ -210,10 +209,8 @@ static doca_error_t create_object(struct doca_verbs_cq_t *cq, uint64_t offset)
 	prm_set(cqc, PRM_CQC_C_EQN, eqn);
 	prm_set(cqc, PRM_CQC_DBR_UMEM_VALID, 1);
 	prm_set(cqc, PRM_CQC_DBR_UMEM_ID, cq->umem->id);
-	prm_set(cqc, PRM_CQC_DBR_ADDR, offset + ring_bytes(cq));
-	snprintf(name, sizeof(name), "%s: CQ of %u entries",
-		 ibv_get_device_name(cq->dev->ctx->device), cq->cqe_num);
-	err = gdk_devx_create(cq->dev->ctx, name, in, sizeof(in), out, sizeof(out), &cq->obj);
+	prm_set(cqc, PRM_CQC_DBR_ADDR, dbrec_offset);
+	err = gdk_devx_create(cq->dev->ctx, "CQ", in, sizeof(in), out, sizeof(out), &cq->obj);
 	if (err == DOCA_SUCCESS)
 		cq->cqn = (uint32_t)prm_get(out, PRM_CMD_OUT_OBJECT);
 	return err;
@@ -232,16 +229,17 @@ static doca_error_t check_size(const struct doca_dev *dev, uint32_t want, uint32
 }
 
 doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *attr,
-				  doca_verbs_cq_t **verbs_cq)
+				  doca_verbs_cq_t **out)
 {
+	uint64_t offset, dbrec_offset;
 	struct doca_verbs_cq_t *cq;
 	doca_error_t err;
 
 	GDK_CHECK_ARG(net_dev != NULL);
 	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(verbs_cq != NULL);
+	GDK_CHECK_ARG(out != NULL);
 	GDK_CHECK_MIX(net_dev, attr);
-	GDK_SDK_CHILD(net_dev, "Verbs CQ", gdk_sdk_cq_create(net_dev, attr, verbs_cq));
+	GDK_SDK_CHILD(net_dev, "Verbs CQ", gdk_sdk_cq_create(net_dev, attr, out));
 	cq = calloc(1, sizeof(*cq));
 	if (!cq) {
 		gdk_err("no memory for a CQ");
@@ -257,18 +255,20 @@ doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *att
 	err = attr->umem ? use_external(cq, attr) : use_internal(cq);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
-	cq->dbrec = (uint32_t *)((uint8_t *)cq->buf + ring_bytes(cq));
+	offset = attr->umem ? attr->umem_offset : 0;
+	dbrec_offset = attr->dbrec_offset ? attr->dbrec_offset : offset + ring_bytes(cq);
+	cq->dbrec = (uint32_t *)((uint8_t *)cq->buf - offset + dbrec_offset);
 	cq->uar = attr->uar;
 	err = attr->uar ? DOCA_SUCCESS : own_uar(cq);
 	if (err != DOCA_SUCCESS)
 		goto err_memory;
-	err = create_object(cq, attr->umem ? attr->umem_offset : 0);
+	err = create_object(cq, offset, dbrec_offset);
 	if (err != DOCA_SUCCESS)
 		goto err_uar;
 	atomic_fetch_add(&cq->umem->users, 1);
 	atomic_fetch_add(&cq->uar->users, 1);
 	atomic_fetch_add(&net_dev->users, 1);
-	*verbs_cq = cq;
+	*out = cq;
 	return DOCA_SUCCESS;
 
 err_uar:
@@ -292,7 +292,7 @@ doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *cq)
 	}
 	if (cq->sdk)
 		return gdk_sdk_cq_destroy(cq);
-	err = gdk_devx_destroy(cq->obj, GDK_CMD_DESTROY_CQ, "CQ", cq->cqn);
+	err = gdk_devx_destroy(cq->obj, "CQ");
 	if (err != DOCA_SUCCESS)
 		return err;
 	atomic_fetch_sub(&cq->umem->users, 1);

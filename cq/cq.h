@@ -16,6 +16,7 @@ struct doca_verbs_cq_attr {
 	void *context;
 	struct doca_verbs_umem *umem;
 	uint64_t umem_offset;
+	uint64_t dbrec_offset; /* 0: behind the entries; else elsewhere in umem, and zero */
 	struct doca_verbs_uar *uar;
 	enum doca_verbs_cq_overrun overrun;
 	uint8_t collapsed;

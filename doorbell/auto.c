@@ -81,28 +81,27 @@ static const char *linked_names(char *buf, size_t len)
 /* Looks at one candidate and records what came of it. */
 static const struct gdk_doorbell *try_one(const struct gdk_doorbell_ask *ask,
 					  enum doca_gpu_dev_verbs_nic_handler h,
-					  struct gdk_handler_report *report)
+					  struct gdk_decision *decision)
 {
-	struct gdk_handler_candidate *c = &report->candidates[report->num_candidates++];
+	struct gdk_candidate *c = &decision->candidates[decision->num_candidates++];
 	const struct gdk_doorbell *db = linked(h);
-	const char *reason = "its archive is not linked";
 
-	c->handler = h;
-	c->strategy = handlers[handler_index(h)].strategy;
+	c->handler = (uint8_t)h;
+	c->reason = "its archive is not linked";
 	if (db) {
-		reason = "works here";
-		c->usable = db->probe(ask, h, &reason) == DOCA_SUCCESS;
+		c->reason = "works here";
+		c->usable = db->probe(ask, h, &c->reason) == DOCA_SUCCESS;
 	}
-	snprintf(c->reason, sizeof(c->reason), "%s", reason ? reason : "no reason given");
-	gdk_info("handler %s (%s) on GPU %s: %s: %s", gdk_handler_name(h), c->strategy,
-		 gdk_gpu_name(ask->gpu), c->usable ? "usable" : "not usable", c->reason);
+	gdk_info("handler %s (%s) on GPU %s: %s: %s", gdk_handler_name(h),
+		 handlers[handler_index(h)].strategy, gdk_gpu_name(ask->gpu),
+		 c->usable ? "usable" : "not usable", c->reason);
 	return c->usable ? db : NULL;
 }
 
 /* NO_DBR that was not stated is a wish: the others are asked for VALID_DBR. */
 static const struct gdk_doorbell *try_auto(const struct gdk_doorbell_ask *ask,
 					   enum doca_gpu_dev_verbs_nic_handler *h,
-					   struct gdk_handler_report *report)
+					   struct gdk_decision *decision)
 {
 	struct gdk_doorbell_ask again = *ask;
 	const struct gdk_doorbell *db;
@@ -112,17 +111,16 @@ static const struct gdk_doorbell *try_auto(const struct gdk_doorbell_ask *ask,
 		if (i && !ask->dbr_mode_stated)
 			again.dbr_mode = DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR;
 		*h = auto_order[i];
-		db = try_one(&again, *h, report);
+		db = try_one(&again, *h, decision);
 		if (db)
 			return db;
 	}
 	return NULL;
 }
 
-static void log_refusal(const struct gdk_doorbell_ask *ask,
-			const struct gdk_handler_report *report)
+static void log_refusal(const struct gdk_doorbell_ask *ask, const struct gdk_decision *decision)
 {
-	char names[64], why[GDK_HANDLER_CANDIDATES_MAX * (GDK_HANDLER_REASON_LEN + 24)];
+	char names[64], why[GDK_ARRAY_SIZE(decision->candidates) * (GDK_HANDLER_REASON_LEN + 24)];
 	size_t at = 0;
 	unsigned int i;
 
@@ -134,10 +132,10 @@ static void log_refusal(const struct gdk_doorbell_ask *ask,
 		return;
 	}
 	why[0] = '\0';
-	for (i = 0; i < report->num_candidates; i++)
+	for (i = 0; i < decision->num_candidates && at < sizeof(why); i++)
 		at += (size_t)snprintf(why + at, sizeof(why) - at, "%s%s: %s", i ? "; " : "",
-				       gdk_handler_name(report->candidates[i].handler),
-				       report->candidates[i].reason);
+				       gdk_handler_name(decision->candidates[i].handler),
+				       decision->candidates[i].reason);
 	gdk_err("handler %s refused on GPU %s (%s); linked strategies: %s",
 		gdk_handler_name(ask->want), gdk_gpu_name(ask->gpu), why,
 		names[0] ? names : "none");
@@ -145,31 +143,47 @@ static void log_refusal(const struct gdk_doorbell_ask *ask,
 
 doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask, const struct gdk_doorbell **db,
 			       enum doca_gpu_dev_verbs_nic_handler *handler,
-			       struct gdk_handler_report *report)
+			       struct gdk_decision *decision)
 {
-	struct gdk_handler_report local;
 	enum doca_gpu_dev_verbs_nic_handler h = ask->want;
 	const struct gdk_doorbell *d;
 
-	if (!report)
-		report = &local;
-	memset(report, 0, sizeof(*report));
-	report->asked = h;
-	report->chosen = H(TYPE_MAX);
+	memset(decision, 0, sizeof(*decision));
+	decision->asked = h;
+	decision->chosen = H(TYPE_MAX);
 	if (handler_index(h) >= GDK_ARRAY_SIZE(handlers)) {
-		gdk_err("nic_handler %d is unknown", (int)h);
+		gdk_err("unknown NIC handler %d", (int)h);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	/* GPU_SM_DB without a DBREC is what GPU_SM_NO_DBR names. */
 	if (h == H(GPU_SM_DB) && ask->dbr_mode != DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR)
 		h = H(GPU_SM_NO_DBR);
-	d = h == H(AUTO) ? try_auto(ask, &h, report) : try_one(ask, h, report);
+	d = h == H(AUTO) ? try_auto(ask, &h, decision) : try_one(ask, h, decision);
 	if (!d) {
-		log_refusal(ask, report);
+		log_refusal(ask, decision);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	report->chosen = h;
+	decision->chosen = h;
 	*db = d;
 	*handler = h;
 	return DOCA_SUCCESS;
+}
+
+void gdk_doorbell_report(const struct gdk_decision *decision, struct gdk_handler_report *report)
+{
+	unsigned int i;
+
+	memset(report, 0, sizeof(*report));
+	report->asked = decision->asked;
+	report->chosen = decision->chosen;
+	report->num_candidates = decision->num_candidates;
+	for (i = 0; i < decision->num_candidates; i++) {
+		const struct gdk_candidate *c = &decision->candidates[i];
+		struct gdk_handler_candidate *to = &report->candidates[i];
+
+		to->handler = c->handler;
+		to->strategy = handlers[handler_index(c->handler)].strategy;
+		to->usable = c->usable;
+		snprintf(to->reason, sizeof(to->reason), "%s", c->reason);
+	}
 }

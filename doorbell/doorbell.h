@@ -44,15 +44,27 @@ struct gdk_doorbell {
 	void (*detach)(struct doca_gpu_verbs_qp *qp);
 };
 
+/* A gdk_handler_report as it is kept: the reasons are static text. */
+struct gdk_decision {
+	enum doca_gpu_dev_verbs_nic_handler asked, chosen;
+	unsigned int num_candidates;
+	struct gdk_candidate {
+		const char *reason;
+		uint8_t handler; /* enum doca_gpu_dev_verbs_nic_handler */
+		bool usable;
+	} candidates[3]; /* AUTO has no more */
+};
+
 extern const struct gdk_doorbell *const gdk_doorbell_gpu_sm;
 extern const struct gdk_doorbell *const gdk_doorbell_bf;
 extern const struct gdk_doorbell *const gdk_doorbell_cpu_proxy;
 
-/* Decides. On success *db and *handler are the choice; report (may be NULL) is
- * filled in either case, one reason per candidate. */
+/* Decides. On success *db and *handler are the choice; decision is filled in
+ * either case, one reason per candidate. */
 doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask,
 			       const struct gdk_doorbell **db,
 			       enum doca_gpu_dev_verbs_nic_handler *handler,
-			       struct gdk_handler_report *report);
+			       struct gdk_decision *decision);
+void gdk_doorbell_report(const struct gdk_decision *decision, struct gdk_handler_report *report);
 
 #endif

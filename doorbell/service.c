@@ -254,7 +254,7 @@ doca_error_t doca_gpu_verbs_service_monitor_qp(doca_gpu_verbs_service_t service,
 	x = gdk_to_export(qp);
 	if (!qp->cpu_proxy) {
 		gdk_err("QP 0x%x: handler %s needs no service", qp->qp->qpn,
-			gdk_handler_name(x->report.chosen));
+			gdk_handler_name(x->decision.chosen));
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	pthread_mutex_lock(&membership_lock);

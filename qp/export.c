@@ -27,7 +27,7 @@ static doca_error_t check_mode(const struct doca_verbs_qp_t *qp,
 	const char *why = NULL;
 
 	if ((unsigned int)mode > MODE(NO_DBR_SW_EMULATED))
-		why = "send_dbr_mode_ext is no DBREC mode";
+		why = "no such DBREC mode";
 	else if ((mode == MODE(NO_DBR_HW)) != qp->no_dbr)
 		why = "the QP was not created with the DBREC mode of the export";
 	else if (h == H(GPU_SM_NO_DBR) && mode == MODE(VALID_DBR))
@@ -96,9 +96,15 @@ static uint32_t state_flags(const struct gdk_export *x)
 	return flags;
 }
 
+size_t gdk_export_bytes(uint32_t sq_num)
+{
+	return gdk_qp_state_size(sq_num) + sizeof(struct doca_gpu_dev_verbs_qp);
+}
+
 doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci)
 {
-	struct gdk_qp_state *image = calloc(1, x->state_size);
+	size_t bytes = x->state_size + sizeof(x->dev);
+	struct gdk_qp_state *image = calloc(1, bytes);
 	doca_error_t err;
 
 	if (!image) {
@@ -109,23 +115,29 @@ doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci)
 			    x->state_flags);
 	image->cqe_ci = cqe_ci;
 	image->wait_limit_ns = x->wait_limit_ns;
-	err = gdk_gpu_write(x->pub.gpu_dev, x->state, image, x->state_size);
+	memcpy((uint8_t *)image + x->state_size, &x->dev, sizeof(x->dev));
+	err = gdk_gpu_write(x->pub.gpu_dev, x->state, image, bytes);
 	free(image);
 	return err;
 }
 
 /* Emulation without DBREC needs a CPU that reads "rung" in the state block. */
-static doca_error_t alloc_state(struct gdk_export *x)
+static doca_error_t alloc_state(struct gdk_export *x, void *place)
 {
 	enum doca_gpu_mem_type kind = gdk_queue_mem_type();
 	void *cpu = NULL;
 	doca_error_t err;
 
+	x->state_size = gdk_qp_state_size(x->pub.qp->sq_num);
+	if (place) {
+		x->state = place;
+		return DOCA_SUCCESS;
+	}
 	if (x->pub.send_dbr_mode_ext == MODE(NO_DBR_SW_EMULATED) && kind == DOCA_GPU_MEM_TYPE_GPU)
 		kind = DOCA_GPU_MEM_TYPE_GPU_CPU;
-	x->state_size = gdk_qp_state_size(x->pub.qp->sq_num);
-	err = doca_gpu_mem_alloc(x->pub.gpu_dev, x->state_size, GDK_STATE_LINE, kind, &x->state,
-				 &cpu);
+	err = doca_gpu_mem_alloc(x->pub.gpu_dev, gdk_export_bytes(x->pub.qp->sq_num),
+				 GDK_STATE_LINE, kind, &x->state, &cpu);
+	x->own_state = err == DOCA_SUCCESS;
 	if (err != DOCA_SUCCESS && kind == DOCA_GPU_MEM_TYPE_GPU_CPU) {
 		gdk_err("QP 0x%x: NO_DBR_SW_EMULATED needs a counter that the CPU can read, and "
 			"GPU %s has no CPU-readable memory (GDRCopy)",
@@ -193,7 +205,7 @@ static doca_error_t choose(struct gdk_export *x, enum doca_gpu_dev_verbs_nic_han
 		.dbr_mode_stated = true,
 		.qp = qp,
 	};
-	return gdk_doorbell_pick(ask, &x->db, &x->dev.nic_handler, &x->report);
+	return gdk_doorbell_pick(ask, &x->db, &x->dev.nic_handler, &x->decision);
 }
 
 static struct gdk_export *export_new(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp,
@@ -221,6 +233,8 @@ static struct gdk_export *export_new(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp
 
 static void export_free(struct gdk_export *x)
 {
+	if (x->own_state)
+		(void)doca_gpu_mem_free(x->pub.gpu_dev, x->state);
 	pthread_mutex_destroy(&x->progress_lock);
 	free(x);
 }
@@ -229,7 +243,7 @@ static void export_free(struct gdk_export *x)
 static doca_error_t export_locked(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp,
 				  enum doca_gpu_dev_verbs_nic_handler want,
 				  struct doca_verbs_cq_t *cq,
-				  enum doca_gpu_verbs_send_dbr_mode_ext mode,
+				  enum doca_gpu_verbs_send_dbr_mode_ext mode, void *place,
 				  struct doca_gpu_verbs_qp **out)
 {
 	struct gdk_doorbell_ask ask;
@@ -246,13 +260,13 @@ static doca_error_t export_locked(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp,
 	err = choose(x, want, &ask);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
-	err = alloc_state(x);
+	err = alloc_state(x, place);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	fill_dev(x);
 	err = x->db->attach(&ask, &x->pub, &x->dev);
 	if (err != DOCA_SUCCESS)
-		goto err_state;
+		goto err_free;
 	x->state_flags = state_flags(x);
 	err = gdk_export_write_state(x, 0);
 	if (err != DOCA_SUCCESS)
@@ -263,47 +277,52 @@ static doca_error_t export_locked(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp,
 
 err_detach:
 	x->db->detach(&x->pub);
-err_state:
-	(void)doca_gpu_mem_free(gpu, x->state);
 err_free:
 	export_free(x);
 	return err;
 }
 
+doca_error_t gdk_qp_export_at(doca_gpu_t *gpu, doca_verbs_qp_t *qp,
+			      enum doca_gpu_dev_verbs_nic_handler handler, doca_verbs_cq_t *cq_sq,
+			      enum doca_gpu_verbs_send_dbr_mode_ext mode, void *place,
+			      struct doca_gpu_verbs_qp **out)
+{
+	doca_error_t err = check_mode(qp, handler, mode);
+
+	if (err == DOCA_SUCCESS)
+		err = check_queues(gpu, qp, cq_sq);
+	if (err != DOCA_SUCCESS)
+		return err;
+	pthread_mutex_lock(&qp->lock);
+	err = export_locked(gpu, qp, handler, cq_sq, mode, place, out);
+	pthread_mutex_unlock(&qp->lock);
+	return err;
+}
+
 /* gpu_qp_umem_dev_ptr is not needed: the QP's umem knows its address. */
-doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
+doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu, doca_verbs_qp_t *qp,
 				      enum doca_gpu_dev_verbs_nic_handler nic_handler,
 				      void *gpu_qp_umem_dev_ptr, doca_verbs_cq_t *cq_sq,
 				      enum doca_gpu_verbs_send_dbr_mode_ext mode,
 				      struct doca_gpu_verbs_qp **qp_out)
 {
-	doca_error_t err;
-
 	(void)gpu_qp_umem_dev_ptr;
-	GDK_CHECK_ARG(gpu_dev != NULL);
+	GDK_CHECK_ARG(gpu != NULL);
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(cq_sq != NULL);
 	GDK_CHECK_ARG(qp_out != NULL);
-	GDK_CHECK_MIX(gpu_dev, qp);
+	GDK_CHECK_MIX(gpu, qp);
 	GDK_CHECK_MIX(qp, cq_sq);
-	err = check_mode(qp, nic_handler, mode);
-	if (err == DOCA_SUCCESS)
-		err = check_queues(gpu_dev, qp, cq_sq);
-	if (err != DOCA_SUCCESS)
-		return err;
-	pthread_mutex_lock(&qp->lock);
-	err = export_locked(gpu_dev, qp, nic_handler, cq_sq, mode, qp_out);
-	pthread_mutex_unlock(&qp->lock);
-	return err;
+	return gdk_qp_export_at(gpu, qp, nic_handler, cq_sq, mode, NULL, qp_out);
 }
 
-doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_verbs_qp *qp)
+doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu, struct doca_gpu_verbs_qp *qp)
 {
 	struct gdk_export *x;
 
-	GDK_CHECK_ARG(gpu_dev != NULL);
+	GDK_CHECK_ARG(gpu != NULL);
 	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(qp->gpu_dev == gpu_dev);
+	GDK_CHECK_ARG(qp->gpu_dev == gpu);
 	x = gdk_to_export(qp);
 	/* The service forgets it first: its thread touches counter and register. */
 	if (x->service)
@@ -313,9 +332,6 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	qp->qp->exported = NULL;
 	pthread_mutex_unlock(&qp->qp->lock);
 	x->db->detach(qp);
-	if (qp->qp_gpu && !x->dev_shared)
-		(void)doca_gpu_mem_free(gpu_dev, qp->qp_gpu);
-	(void)doca_gpu_mem_free(gpu_dev, x->state);
 	export_free(x);
 	return DOCA_SUCCESS;
 }
@@ -323,32 +339,16 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 doca_error_t doca_gpu_verbs_get_qp_dev(struct doca_gpu_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_qp **qp_gpu)
 {
-	struct gdk_export *x;
-	void *gpu_ptr, *cpu = NULL;
-	doca_error_t err = DOCA_SUCCESS;
-
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(qp_gpu != NULL);
-	x = gdk_to_export(qp);
 	pthread_mutex_lock(&qp->qp->lock);
-	if (qp->qp_gpu)
-		goto done;
-	err = doca_gpu_mem_alloc(qp->gpu_dev, sizeof(x->dev), DEV_STRUCT_ALIGN,
-				 gdk_queue_mem_type(), &gpu_ptr, &cpu);
-	if (err != DOCA_SUCCESS)
-		goto out;
-	err = gdk_gpu_write(qp->gpu_dev, gpu_ptr, &x->dev, sizeof(x->dev));
-	if (err != DOCA_SUCCESS) {
-		(void)doca_gpu_mem_free(qp->gpu_dev, gpu_ptr);
-		goto out;
+	if (!qp->qp_gpu) {
+		qp->qp_gpu = gdk_export_own_dev(gdk_to_export(qp));
+		qp->qp_gpu_h = gdk_gpu_cpu_ptr(qp->gpu_dev, qp->qp_gpu);
 	}
-	qp->qp_gpu = gpu_ptr;
-	qp->qp_gpu_h = cpu;
-done:
 	*qp_gpu = qp->qp_gpu;
-out:
 	pthread_mutex_unlock(&qp->qp->lock);
-	return err;
+	return DOCA_SUCCESS;
 }
 
 /* Slots are reserved through sq_rsvd_index of one struct: a QP that has a
@@ -374,8 +374,7 @@ static doca_error_t check_multi(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qps,
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu_dev,
-						 struct doca_gpu_verbs_qp **qps,
+doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qps,
 						 unsigned int num_qps,
 						 struct doca_gpu_dev_verbs_qp **out_qp_gpus)
 {
@@ -384,11 +383,11 @@ doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu_dev,
 	doca_error_t err;
 	unsigned int i;
 
-	GDK_CHECK_ARG(gpu_dev != NULL);
+	GDK_CHECK_ARG(gpu != NULL);
 	GDK_CHECK_ARG(qps != NULL);
 	GDK_CHECK_ARG(num_qps > 0);
 	GDK_CHECK_ARG(out_qp_gpus != NULL);
-	err = check_multi(gpu_dev, qps, num_qps);
+	err = check_multi(gpu, qps, num_qps);
 	if (err != DOCA_SUCCESS)
 		return err;
 	image = calloc(num_qps, sizeof(*image)); /* holes stay zero */
@@ -396,14 +395,14 @@ doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu_dev,
 		gdk_err("no memory for device structs of %u QPs", num_qps);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	err = doca_gpu_mem_alloc(gpu_dev, num_qps * sizeof(*image), DEV_STRUCT_ALIGN,
+	err = doca_gpu_mem_alloc(gpu, num_qps * sizeof(*image), DEV_STRUCT_ALIGN,
 				 gdk_queue_mem_type(), &gpu_ptr, &cpu);
 	if (err != DOCA_SUCCESS)
 		goto err_image;
 	for (i = 0; i < num_qps; i++)
 		if (qps[i])
 			image[i] = *qps[i]->qp_cpu;
-	err = gdk_gpu_write(gpu_dev, gpu_ptr, image, num_qps * sizeof(*image));
+	err = gdk_gpu_write(gpu, gpu_ptr, image, num_qps * sizeof(*image));
 	if (err != DOCA_SUCCESS)
 		goto err_array;
 	array = gpu_ptr;
@@ -412,27 +411,25 @@ doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu_dev,
 			continue;
 		qps[i]->qp_gpu = &array[i];
 		qps[i]->qp_gpu_h = cpu ? (struct doca_gpu_dev_verbs_qp *)cpu + i : NULL;
-		gdk_to_export(qps[i])->dev_shared = true;
 	}
 	free(image);
 	*out_qp_gpus = array;
 	return DOCA_SUCCESS;
 
 err_array:
-	(void)doca_gpu_mem_free(gpu_dev, gpu_ptr);
+	(void)doca_gpu_mem_free(gpu, gpu_ptr);
 err_image:
 	free(image);
 	return err;
 }
 
-doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev,
-						   struct doca_gpu_verbs_qp **qps,
+doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qps,
 						   unsigned int num_qps,
 						   struct doca_gpu_dev_verbs_qp *qp_gpus)
 {
 	unsigned int i;
 
-	GDK_CHECK_ARG(gpu_dev != NULL);
+	GDK_CHECK_ARG(gpu != NULL);
 	GDK_CHECK_ARG(qps != NULL);
 	GDK_CHECK_ARG(num_qps > 0);
 	GDK_CHECK_ARG(qp_gpus != NULL);
@@ -441,7 +438,6 @@ doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev,
 			continue;
 		qps[i]->qp_gpu = NULL;
 		qps[i]->qp_gpu_h = NULL;
-		gdk_to_export(qps[i])->dev_shared = false;
 	}
-	return doca_gpu_mem_free(gpu_dev, qp_gpus);
+	return doca_gpu_mem_free(gpu, qp_gpus);
 }

@@ -18,15 +18,16 @@ struct gdk_export {
 	struct doca_gpu_verbs_qp pub; /* qp_cpu points to dev below */
 	struct doca_gpu_dev_verbs_qp dev; /* host image of the device struct */
 	const struct gdk_doorbell *db;
-	struct gdk_handler_report report;
+	struct gdk_decision decision;
 	struct doca_verbs_cq_t *cq;
-	void *state;	  /* GPU address of the QP's gdk_qp_state */
+	/* GPU address of the QP's gdk_qp_state; the device struct follows it. */
+	void *state;
 	size_t state_size;
+	bool own_state;	      /* allocated for this export */
 	uint32_t state_flags; /* GDK_QPF_* */
 	uint64_t wait_limit_ns; /* kept over a reset */
 	uint32_t *dbrec_cpu;  /* CPU's address of DBREC word 1; NULL: none */
 	bool reg_on_host;     /* the register page is ordinary host memory */
-	bool dev_shared;      /* pub.qp_gpu lies in a multi-QP array */
 	/* Proxy and service. One progress step at a time: the service's thread
 	 * and a caller of cpu_proxy_progress may meet. */
 	pthread_mutex_t progress_lock;
@@ -45,7 +46,23 @@ static inline struct gdk_export *gdk_to_export(struct doca_gpu_verbs_qp *qp)
  * memory, or CPU memory that the GPU addresses when GDAKI_QUEUE_MEM=cpu_gpu. */
 enum doca_gpu_mem_type gdk_queue_mem_type(void);
 
-/* Writes a fresh state block; cqe_ci is the CQ's producer index. */
+/* GPU address of the device struct that is not in an array of several. */
+static inline struct doca_gpu_dev_verbs_qp *gdk_export_own_dev(const struct gdk_export *x)
+{
+	return (void *)((uint8_t *)x->state + x->state_size);
+}
+
+/* Bytes of an export's state block and device struct, at GDK_STATE_LINE. */
+size_t gdk_export_bytes(uint32_t sq_num);
+/* doca_gpu_verbs_export_qp, into memory of the GPU at place that outlives the
+ * export; NULL: into memory of its own. */
+doca_error_t gdk_qp_export_at(doca_gpu_t *gpu, doca_verbs_qp_t *qp,
+			      enum doca_gpu_dev_verbs_nic_handler handler, doca_verbs_cq_t *cq_sq,
+			      enum doca_gpu_verbs_send_dbr_mode_ext mode, void *place,
+			      struct doca_gpu_verbs_qp **out);
+
+/* Writes a fresh state block, and the device struct behind it; cqe_ci is the
+ * CQ's producer index. */
 doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci);
 /* Says so when slots were reserved or published and never rung, which is most
  * likely a lost submit; a QP that has ended is left alone. */

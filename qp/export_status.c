@@ -114,66 +114,31 @@ doca_error_t gdk_verbs_qp_get_handler_report(const struct doca_gpu_verbs_qp *qp,
 {
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(report != NULL);
-	*report = ((const struct gdk_export *)qp)->report; /* pub is its first member */
+	/* pub is its first member */
+	gdk_doorbell_report(&((const struct gdk_export *)qp)->decision, report);
 	return DOCA_SUCCESS;
 }
 
-doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
-				       struct gdk_qp_counters *counters)
-{
-	struct gdk_qp_state st;
-	struct gdk_export *x;
-	uint64_t reserved = 0, rings;
-	doca_error_t err;
-
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(counters != NULL);
-	x = gdk_to_export(qp);
-	err = gdk_gpu_read(qp->gpu_dev, &st, x->state, sizeof(st));
-	if (err == DOCA_SUCCESS && qp->qp_gpu)
-		err = gdk_gpu_read(qp->gpu_dev, &reserved, &qp->qp_gpu->sq_rsvd_index,
-				   sizeof(reserved));
-	if (err != DOCA_SUCCESS)
-		return err;
-	pthread_mutex_lock(&x->progress_lock);
-	rings = x->rings;
-	pthread_mutex_unlock(&x->progress_lock);
-	/* A proxy counter that is raised is no register write: "doorbells" of
-	 * the GPU's side do not count then. */
-	counters->doorbells =
-		x->report.chosen == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY ?
-			rings : st.doorbells + rings;
-	counters->dbrec_updates = st.bare_records;
-	if (!qp->qp->no_dbr)
-		counters->dbrec_updates += counters->doorbells - st.bare_rings;
-	counters->wqes_reserved = reserved;
-	counters->completions = st.completed;
-	counters->status = st.status;
-	counters->error_wqe = 0;
-	if (st.status)
-		counters->error_wqe = st.error_wqe != GDK_NO_WQE ? st.error_wqe : st.completed;
-	return DOCA_SUCCESS;
-}
-
-/* ---- what was never rung ---- */
-
-/* A copy of the state block whose ready bits are read in the copy, and where
- * the GPU's threads reserve next (0: they have no device struct). */
+/* A copy of the state block whose ready bits are read in the copy, and where the
+ * GPU's threads reserve next, in the device struct that they have. */
 static doca_error_t read_state(struct gdk_export *x, struct gdk_qp_state **out, uint64_t *reserved)
 {
-	struct doca_gpu_verbs_qp *qp = &x->pub;
-	struct gdk_qp_state *st = malloc(x->state_size);
+	const struct doca_gpu_dev_verbs_qp *dev = x->pub.qp_gpu;
+	size_t bytes = x->state_size + sizeof(*dev);
+	struct gdk_qp_state *st = malloc(bytes);
 	doca_error_t err;
 
-	*reserved = 0;
 	if (!st) {
-		gdk_err("QP 0x%x: no memory for a copy of its state", qp->qp->qpn);
+		gdk_err("QP 0x%x: no memory for a copy of its state", x->pub.qp->qpn);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	err = gdk_gpu_read(qp->gpu_dev, st, x->state, x->state_size);
-	if (err == DOCA_SUCCESS && qp->qp_gpu)
-		err = gdk_gpu_read(qp->gpu_dev, reserved, &qp->qp_gpu->sq_rsvd_index,
+	err = gdk_gpu_read(x->pub.gpu_dev, st, x->state, bytes);
+	if (err == DOCA_SUCCESS && dev && dev != gdk_export_own_dev(x))
+		err = gdk_gpu_read(x->pub.gpu_dev, reserved, &dev->sq_rsvd_index,
 				   sizeof(*reserved));
+	else
+		*reserved = ((const struct doca_gpu_dev_verbs_qp *)((uint8_t *)st +
+								    x->state_size))->sq_rsvd_index;
 	if (err != DOCA_SUCCESS) {
 		free(st);
 		return err;
@@ -183,19 +148,55 @@ static doca_error_t read_state(struct gdk_export *x, struct gdk_qp_state **out, 
 	return DOCA_SUCCESS;
 }
 
+doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
+				       struct gdk_qp_counters *counters)
+{
+	struct gdk_qp_state *st;
+	struct gdk_export *x;
+	uint64_t reserved, rings;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(counters != NULL);
+	x = gdk_to_export(qp);
+	err = read_state(x, &st, &reserved);
+	if (err != DOCA_SUCCESS)
+		return err;
+	pthread_mutex_lock(&x->progress_lock);
+	rings = x->rings;
+	pthread_mutex_unlock(&x->progress_lock);
+	/* A proxy counter that is raised is no register write: "doorbells" of
+	 * the GPU's side do not count then. */
+	counters->doorbells =
+		x->decision.chosen == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY ?
+			rings : st->doorbells + rings;
+	counters->dbrec_updates = st->bare_records;
+	if (!qp->qp->no_dbr)
+		counters->dbrec_updates += counters->doorbells - st->bare_rings;
+	counters->wqes_reserved = reserved;
+	counters->completions = st->completed;
+	counters->status = st->status;
+	counters->error_wqe = 0;
+	if (st->status)
+		counters->error_wqe = st->error_wqe != GDK_NO_WQE ? st->error_wqe : st->completed;
+	free(st);
+	return DOCA_SUCCESS;
+}
+
+/* ---- what was never rung ---- */
+
 /* The first slot from rung on that is neither published nor written by an exclusive
  * user; *beyond is how many after it are published. */
 static uint64_t find_gap(const struct gdk_qp_state *st, uint64_t *beyond)
 {
-	const struct gdk_sq q = gdk_sq_at((struct gdk_qp_state *)(uintptr_t)st);
 	const uint64_t end = st->rung + st->depth;
 	uint64_t i = st->rung, gap;
 
-	while (i < end && (i < st->written || gdk_is_ready(&q, i, GDK_SCOPE_THREAD)))
+	while (i < end && (i < st->written || gdk_is_ready(st, i, GDK_SCOPE_THREAD)))
 		i++;
 	gap = i;
 	for (*beyond = 0; i < end; i++)
-		*beyond += gdk_is_ready(&q, i, GDK_SCOPE_THREAD) ? 1 : 0;
+		*beyond += gdk_is_ready(st, i, GDK_SCOPE_THREAD) ? 1 : 0;
 	return gap;
 }
 
@@ -377,18 +378,18 @@ static doca_error_t reset_locked(struct gdk_export *x)
 	x->rings = 0;
 	x->dev.cq_sq.cqe_rsvd = producer;
 	err = gdk_export_write_state(x, producer);
-	if (err == DOCA_SUCCESS && qp->qp_gpu)
+	if (err == DOCA_SUCCESS && qp->qp_gpu && qp->qp_gpu != gdk_export_own_dev(x))
 		err = gdk_gpu_write(qp->gpu_dev, qp->qp_gpu, &x->dev, sizeof(x->dev));
 	return err;
 }
 
-doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *qp_gverbs)
+doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *qp)
 {
 	struct gdk_export *x;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(qp_gverbs != NULL);
-	x = gdk_to_export(qp_gverbs);
+	GDK_CHECK_ARG(qp != NULL);
+	x = gdk_to_export(qp);
 	gdk_export_warn_tail(x);
 	pthread_mutex_lock(&x->progress_lock);
 	err = reset_locked(x);

@@ -17,6 +17,7 @@ struct doca_verbs_umem {
 	size_t size;
 	uint32_t id;
 	atomic_int users; /* CQs and QPs on it; destroy with users is IN_USE */
+	void *slab;	  /* that registered it (core/slab.c) */
 };
 
 #endif

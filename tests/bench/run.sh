@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The software NIC's speed beside this machine's, puts through our data path,
-# and perftest's figures where it is installed; within a minute.
+# The software NIC's speed beside this machine's, puts through our data path, queue
+# pairs that come and go, and perftest's figures where it is installed; about a minute.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
@@ -21,6 +21,7 @@ perftest() { # program, options...
 
 timeout 60 "$B/bench/nic" || bad=1
 timeout 60 "$run" -- "$B/bench/put_nic" || bad=1
+timeout 120 tests/bench/control_path.sh || bad=1
 perftest ib_write_bw -s 65536 -n 5000
 perftest ib_write_bw -s 64 -n 50000
 perftest ib_write_lat -s 8 -n 1000

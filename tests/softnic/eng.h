@@ -133,6 +133,7 @@ struct sn_qp_eng {
 	struct sn_qp_eng *page_next; /* QPs of the same register page */
 	struct sn_qp_eng *busy_next; /* of those to be served, see sn_qp_wake */
 	bool busy;
+	bool is_rts; /* counted in nrts of the engine */
 	bool dbr_ok; /* DBREC may be loaded directly */
 	bool sq_gpu, rq_gpu, dbr_gpu, sq_cuda; /* sq_cuda: memory the CUDA driver knows of */
 	uint32_t mtu;
@@ -355,7 +356,7 @@ uint64_t sn_now(void);
 void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q); /* there may be something to do for it */
 void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q); /* of a send request */
-void sn_eng_rts_count(struct sn_eng *e);
+void sn_eng_rts_count(struct sn_eng *e, struct sn_qp_eng *q);
 
 /* waiting.c: between passes; ns of sn_wait_time, any: the pass found work */
 void sn_wait_setup(struct sn_eng *e);

@@ -98,7 +98,7 @@ void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q)
 	sn_rq_flush(e, q);
 	if (q->qp->srq)
 		sn_event_async_qp(e->dev, q->qp, SN_ASYNC_LAST_WQE);
-	sn_eng_rts_count(e);
+	sn_eng_rts_count(e, q);
 }
 
 /* Of an unreliable queue pair only the send queue stops. */
@@ -113,13 +113,12 @@ void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q)
 	sn_sq_flush(e, q);
 }
 
-void sn_eng_rts_count(struct sn_eng *e)
+void sn_eng_rts_count(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	struct sn_qp_eng *q;
+	bool is = q->qp->state >= SN_QPS_RTR && q->qp->state != SN_QPS_ERR;
 
-	e->nrts = 0;
-	for (q = e->qps; q; q = q->next)
-		e->nrts += q->qp->state >= SN_QPS_RTR && q->qp->state != SN_QPS_ERR;
+	e->nrts += (unsigned)is - (unsigned)q->is_rts;
+	q->is_rts = is;
 }
 
 /* ---- the thread ---- */
@@ -400,7 +399,7 @@ void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
 	unlink_busy(e, q);
 	e->nqps--;
 	qp->eng = NULL;
-	sn_eng_rts_count(e);
+	e->nrts -= q->is_rts;
 	sn_sq_free(q);
 	free(q);
 }
@@ -410,7 +409,7 @@ static void reset(struct sn_qp_eng *q)
 {
 	struct sn_qp_eng fresh = { .qp = q->qp, .next = q->next, .page = q->page,
 				   .page_next = q->page_next, .last_ring = q->page->rings,
-				   .busy_next = q->busy_next, .busy = q->busy,
+				   .busy_next = q->busy_next, .busy = q->busy, .is_rts = q->is_rts,
 				   .dbr_ok = q->dbr_ok, .sq_gpu = q->sq_gpu, .rq_gpu = q->rq_gpu,
 				   .dbr_gpu = q->dbr_gpu, .sq_cuda = q->sq_cuda, .mtu = q->mtu,
 				   .cache = q->cache, .msgs = q->msgs,
@@ -461,7 +460,7 @@ void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from
 		break;
 	}
 	sn_qp_wake(e, q);
-	sn_eng_rts_count(e);
+	sn_eng_rts_count(e, q);
 	sn_eng_kick(dev);
 }
 

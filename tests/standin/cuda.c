@@ -11,6 +11,7 @@
  * IOMEMORY flag, =2 refuses every registration; STANDIN_CUDA_DMABUF=0 has none.
  */
 #include <pthread.h>
+#include <search.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NUM_GPUS   2
-#define MAX_BLOCKS 4096
-#define ALIGN	   (2ul << 20)
-#define EXPORT	   __attribute__((visibility("default")))
+#define NUM_GPUS 2
+#define ALIGN	 (2ul << 20)
+#define EXPORT	 __attribute__((visibility("default")))
 
 enum {
 	OK = 0,
@@ -44,14 +44,16 @@ struct block {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct block blocks[MAX_BLOCKS];
+static void *blocks; /* a tree of struct block, by address; they do not overlap */
 static int primary_refs[NUM_GPUS], streams, stacked;
 static long calls, fail_at = -1;
 static int live_blocks;
+static size_t gpu_bytes;
 static __thread int stack[16], depth;
 static char contexts[NUM_GPUS];
 
 int standin_cuda_live(void);
+size_t standin_cuda_bytes(void);
 long standin_cuda_calls(void);
 void standin_cuda_fail_at(long n);
 
@@ -89,31 +91,39 @@ static int call(bool needs_context)
 			return ret_;                                                               \
 	} while (0)
 
+static int by_place(const void *a, const void *b)
+{
+	const struct block *x = a, *y = b;
+
+	return x->addr + x->size <= y->addr ? -1 : x->addr >= y->addr + y->size;
+}
+
 static struct block *find(const char *addr)
 {
-	int i;
+	struct block point = {.addr = (char *)addr, .size = 1};
+	struct block **at = tfind(&point, &blocks, by_place);
 
-	for (i = 0; i < MAX_BLOCKS; i++)
-		if (blocks[i].addr && addr >= blocks[i].addr &&
-		    addr < blocks[i].addr + blocks[i].size)
-			return &blocks[i];
-	return NULL;
+	return at ? *at : NULL;
 }
 
 static int add(struct block block)
 {
-	int i, ret = OUT_OF_MEMORY;
+	struct block *kept = malloc(sizeof(*kept)), **at = NULL;
 
+	if (!kept)
+		return OUT_OF_MEMORY;
+	*kept = block;
 	pthread_mutex_lock(&lock);
-	for (i = 0; i < MAX_BLOCKS && ret; i++) {
-		if (blocks[i].addr)
-			continue;
-		blocks[i] = block;
+	at = tsearch(kept, &blocks, by_place);
+	if (at && *at == kept) {
 		live_blocks++;
-		ret = OK;
+		gpu_bytes += block.fd < 0 ? 0 : block.size;
 	}
 	pthread_mutex_unlock(&lock);
-	return ret;
+	if (at && *at == kept)
+		return OK;
+	free(kept);
+	return at ? ALREADY_REGISTERED : OUT_OF_MEMORY;
 }
 
 /* Takes the block that starts at addr off the table. */
@@ -125,9 +135,11 @@ static int take(const char *addr, bool registered, struct block *taken)
 	pthread_mutex_lock(&lock);
 	block = find(addr);
 	if (block && block->addr == addr && (block->fd < 0) == registered) {
+		tdelete(block, &blocks, by_place);
 		*taken = *block;
-		block->addr = NULL;
+		free(block);
 		live_blocks--;
+		gpu_bytes -= registered ? 0 : taken->size;
 		ret = OK;
 	}
 	pthread_mutex_unlock(&lock);
@@ -250,16 +262,10 @@ EXPORT int cuMemFree_v2(unsigned long long ptr)
 EXPORT int cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
 {
 	long iomem = number("STANDIN_CUDA_IOMEM", 0);
-	bool known;
 
 	CALL(true);
 	if (iomem == 2 || (flags & 4 && iomem != 1))
 		return INVALID_VALUE;
-	pthread_mutex_lock(&lock);
-	known = find(ptr);
-	pthread_mutex_unlock(&lock);
-	if (known)
-		return ALREADY_REGISTERED;
 	return add((struct block){.addr = ptr, .size = size, .fd = -1});
 }
 
@@ -449,6 +455,12 @@ EXPORT int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr, s
 EXPORT int standin_cuda_live(void)
 {
 	return live_blocks + primary_refs[0] + primary_refs[1] + streams + stacked;
+}
+
+/* Memory of the GPUs that is allocated. */
+EXPORT size_t standin_cuda_bytes(void)
+{
+	return gpu_bytes;
 }
 
 EXPORT long standin_cuda_calls(void)

@@ -37,10 +37,15 @@ TestSuite(doorbell_auto, .init = open_all, .fini = close_all);
 static doca_error_t pick(enum doca_gpu_dev_verbs_nic_handler want,
 			 enum doca_gpu_verbs_send_dbr_mode_ext mode)
 {
+	struct gdk_decision decision;
+	doca_error_t err;
+
 	ask.want = want;
 	ask.dbr_mode = mode;
 	db = NULL;
-	return gdk_doorbell_pick(&ask, &db, &got, &report);
+	err = gdk_doorbell_pick(&ask, &db, &got, &decision);
+	gdk_doorbell_report(&decision, &report);
+	return err;
 }
 
 Test(doorbell_auto, auto_with_dbrec_is_gpu_sm_db)

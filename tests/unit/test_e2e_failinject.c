@@ -9,12 +9,40 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "../../core/slab.h"
 #include "../lib/e2e.h"
 #include "../lib/failalloc.h"
 #include "../lib/fds.h"
-#include "../lib/nicfail.h"
+#include "../softnic/softnic.h"
 
 #define RUNS_MAX 2000u
+
+static void (*fail_next)(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t nth_ioctl);
+static uint32_t (*objects_live)(void);
+static const struct sn_stats *(*stats_get)(void);
+
+/* Linked in (sanitizers), or preloaded. */
+#pragma weak sn_fail_next
+#pragma weak sn_objects_live
+#pragma weak sn_stats_get
+void sn_fail_next(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t nth_ioctl);
+uint32_t sn_objects_live(void);
+const struct sn_stats *sn_stats_get(void);
+
+static void find_nic_hooks(void)
+{
+	fail_next = sn_fail_next;
+	objects_live = sn_objects_live;
+	stats_get = sn_stats_get;
+	if (!fail_next)
+		*(void **)&fail_next = dlsym(RTLD_DEFAULT, "sn_fail_next");
+	if (!objects_live)
+		*(void **)&objects_live = dlsym(RTLD_DEFAULT, "sn_objects_live");
+	if (!stats_get)
+		*(void **)&stats_get = dlsym(RTLD_DEFAULT, "sn_stats_get");
+	if (!fail_next || !objects_live || !stats_get)
+		cr_assert_fail("the NIC's hooks are not to be found");
+}
 
 struct held {
 	uint32_t objects;
@@ -24,7 +52,7 @@ struct held {
 
 static struct held held_now(void)
 {
-	return (struct held){ .objects = nicfail_live(), .fds = count_fds(),
+	return (struct held){ .objects = objects_live(), .fds = count_fds(),
 			      .blocks = failalloc_live() };
 }
 
@@ -37,17 +65,17 @@ static bool was_hit; /* what was armed did fail */
 static void arm(enum kind kind, uint32_t nth)
 {
 	was_hit = false;
-	faults_before = nicfail_stats()->faults_injected;
+	faults_before = stats_get()->faults_injected;
 	if (kind == ALLOC)
 		failalloc_arm(nth);
 	else
-		nicfail_next(kind == COMMAND ? nth : 0, 0x0f, 0xabc, kind == CALL ? nth : 0);
+		fail_next(kind == COMMAND ? nth : 0, 0x0f, 0xabc, kind == CALL ? nth : 0);
 }
 
 static void disarm(void)
 {
-	was_hit |= failalloc_disarm() || nicfail_stats()->faults_injected != faults_before;
-	nicfail_next(0, 0, 0, 0);
+	was_hit |= failalloc_disarm() || stats_get()->faults_injected != faults_before;
+	fail_next(0, 0, 0, 0);
 }
 
 /* One way of creating something. 0: it was created and is destroyed again. */
@@ -65,10 +93,12 @@ static doca_error_t fail_once(enum kind kind, unsigned int n, create_fn create,
 	doca_error_t err;
 
 	do {
+		gdk_slab_trim(nic.gpu, nic.dev); /* each time anew */
 		*before = held_now();
 		arm(kind, n);
 		err = create(&nic);
 		disarm();
+		gdk_slab_trim(nic.gpu, nic.dev);
 		*after = held_now();
 	} while (after->fds != before->fds && ++tries < 3);
 	return err;
@@ -80,7 +110,7 @@ static void each_failure(enum kind kind, create_fn create, unsigned int at_least
 	unsigned int n, failed = 0;
 	doca_error_t err;
 
-	nicfail_find();
+	find_nic_hooks();
 	e2e_open(&nic);
 	/* What libmlx5 keeps for good (register pages), it has after a run of each kind. */
 	cr_assert_eq(create_bf(&nic), DOCA_SUCCESS);

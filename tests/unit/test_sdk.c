@@ -5,6 +5,7 @@
  * function goes on to the SDK's, with the SDK's objects and the same arguments;
  * those that the SDK does not have are made of calls of it, or need none.
  */
+#include "../../core/slab.h"
 #include "../standin/sdk_rig.h"
 #include "common/doca_gpunetio_verbs_dev.h"
 
@@ -400,7 +401,7 @@ static void try_exported(struct doca_gpu_verbs_qp *exported)
 		 "doca_gpu_mem_alloc(gpu, *");
 	FORWARDS(doca_gpu_verbs_unexport_multi_qps_dev, (gpu, &exported, 1, devs),
 		 "doca_gpu_mem_free(gpu, %p)*", (void *)devs);
-	FORWARDS(doca_gpu_verbs_get_qp_dev, (exported, &dev), "doca_gpu_mem_alloc(gpu, *");
+	LOCAL(doca_gpu_verbs_get_qp_dev, (exported, &dev));
 }
 
 static void try_high_level(void)
@@ -426,14 +427,15 @@ static void try_high_level(void)
 		 "doca_gpu_mem_alloc(gpu, *");
 	FORWARDS(doca_gpu_verbs_qp_flat_list_destroy_hl, (flat), "doca_gpu_mem_free(gpu, %p)",
 		 (void *)flat);
-	FORWARDS(doca_gpu_verbs_unexport_qp, (gpu, hl->qp_gverbs), "doca_gpu_mem_free(gpu, *");
-	hl->qp_gverbs = NULL;
+	/* The first export's memory is the QP's, the second one's is its own. */
+	cr_expect_eq(doca_gpu_verbs_unexport_qp(gpu, hl->qp_gverbs), DOCA_SUCCESS);
 	FORWARDS(doca_gpu_verbs_export_qp,
 		 (gpu, hl->qp, hl->nic_handler, hl->qp_umem_gpu_ptr, hl->cq_sq,
 		  hl->send_dbr_mode_ext, &again),
 		 "doca_gpu_mem_alloc(gpu, *");
-	hl->qp_gverbs = again;
+	hl->qp_gverbs = NULL;
 	try_exported(again);
+	FORWARDS(doca_gpu_verbs_unexport_qp, (gpu, again), "doca_gpu_mem_free(gpu, *");
 	FORWARDS(doca_gpu_verbs_destroy_qp_hl, (hl), "doca_verbs_qp_destroy(qp)\n*");
 	FORWARDS(doca_gpu_verbs_create_qp_group_hl, (&attr, &group),
 		 "doca_verbs_qp_init_attr_set_core_direct_master(qp_init_attr, 1)\n*");
@@ -471,6 +473,7 @@ static void end(void)
 	IS_OF(doca_verbs_ah_attr_destroy, ah, "ah");
 	FORWARDS(doca_verbs_uar_destroy, (uar), "doca_uar_destroy(uar)");
 	FORWARDS(doca_verbs_umem_destroy, (umem), "doca_umem_destroy(umem)");
+	gdk_slab_trim(gpu, nic.dev);
 	FORWARDS(doca_verbs_dev_close, (nic.dev),
 		 "doca_verbs_context_destroy(context)\ndoca_verbs_pd_destroy(pd)\n"
 		 "doca_dev_close(dev)");

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Blocks of queue memory; see slab.h. */
+#include "slab.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpu_priv.h"
+#include "log.h"
+
+#define UNITS_MAX 64u
+
+/* Bit i of used: unit i is somebody's; of dirty: it was. */
+struct slab {
+	struct slab *next;
+	struct gdk_slab_kind kind;
+	void *mem; /* GPU address */
+	struct doca_verbs_umem *umem;
+	unsigned int num;
+	uint64_t used, dirty;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
+static struct slab *slabs;
+
+static uint64_t all_units(const struct slab *s)
+{
+	return UINT64_MAX >> (UNITS_MAX - s->num);
+}
+
+static bool is_of(const struct slab *s, const struct gdk_slab_kind *k)
+{
+	return s->kind.gpu == k->gpu && s->kind.dev == k->dev && s->kind.mem == k->mem &&
+	       s->kind.reg == k->reg && s->kind.pages == k->pages && s->kind.lines == k->lines;
+}
+
+static size_t unit_bytes(const struct gdk_slab_kind *k)
+{
+	return k->pages + k->lines;
+}
+
+/* ---- registration ---- */
+
+/* Asks for peer memory by hiding the GPU, which would try a dmabuf first. */
+static doca_error_t umem_peermem(const struct gdk_slab_kind *k, void *ptr, size_t bytes,
+				 struct doca_verbs_umem **umem)
+{
+	doca_error_t err = doca_verbs_umem_create(k->dev, NULL, ptr, bytes, IBV_ACCESS_LOCAL_WRITE,
+						  (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, umem);
+
+	if (err == DOCA_SUCCESS)
+		(*umem)->gpu = k->gpu;
+	return err;
+}
+
+static doca_error_t umem_dmabuf(const struct gdk_slab_kind *k, void *ptr, size_t bytes,
+				struct doca_verbs_umem **umem)
+{
+	doca_error_t err;
+	int fd;
+
+	err = doca_gpu_get_dmabuf_fd(k->gpu, ptr, bytes, &fd);
+	if (err != DOCA_SUCCESS)
+		return err;
+	err = doca_verbs_umem_create(k->dev, k->gpu, ptr, bytes, IBV_ACCESS_LOCAL_WRITE, fd, 0,
+				     umem);
+	close(fd);
+	return err;
+}
+
+static doca_error_t create_umem(const struct gdk_slab_kind *k, void *ptr, size_t bytes,
+				struct doca_verbs_umem **umem)
+{
+	if (k->mem != DOCA_GPU_MEM_TYPE_CPU_GPU && !gdk_gpu_is_host(k->gpu)) {
+		if (k->reg == DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM)
+			return umem_peermem(k, ptr, bytes, umem);
+		if (k->reg == DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF)
+			return umem_dmabuf(k, ptr, bytes, umem);
+		/* DEFAULT: the SDK, unlike umem.c, tries no dmabuf that it is not given. */
+		if (k->gpu->sdk && umem_dmabuf(k, ptr, bytes, umem) == DOCA_SUCCESS)
+			return DOCA_SUCCESS;
+	}
+	return doca_verbs_umem_create(k->dev, k->gpu, ptr, bytes, IBV_ACCESS_LOCAL_WRITE,
+				      (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, umem);
+}
+
+/* ---- blocks ---- */
+
+static doca_error_t fill_memory(struct slab *s)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = gdk_align_up(s->num * unit_bytes(&s->kind), page);
+	doca_error_t err;
+	void *cpu = NULL;
+
+	err = doca_gpu_mem_alloc(s->kind.gpu, bytes, page, s->kind.mem, &s->mem, &cpu);
+	if (err != DOCA_SUCCESS)
+		return err;
+	err = gdk_gpu_fill(s->kind.gpu, s->mem, 0, bytes);
+	if (err == DOCA_SUCCESS)
+		err = create_umem(&s->kind, s->mem, bytes, &s->umem);
+	if (err != DOCA_SUCCESS)
+		(void)doca_gpu_mem_free(s->kind.gpu, s->mem);
+	return err;
+}
+
+static doca_error_t create(const struct gdk_slab_kind *kind, unsigned int num, struct slab **out)
+{
+	struct slab *s = calloc(1, sizeof(*s));
+	doca_error_t err;
+
+	if (!s) {
+		gdk_err("no memory for a block of queues");
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	s->kind = *kind;
+	s->num = num < UNITS_MAX ? num : UNITS_MAX;
+	err = fill_memory(s);
+	if (err != DOCA_SUCCESS) {
+		free(s);
+		return err;
+	}
+	s->umem->slab = s;
+	s->next = slabs;
+	slabs = s;
+	*out = s;
+	return DOCA_SUCCESS;
+}
+
+static void destroy(struct slab *s)
+{
+	struct slab **at = &slabs;
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	(void)doca_verbs_umem_destroy(s->umem);
+	(void)doca_gpu_mem_free(s->kind.gpu, s->mem);
+	free(s);
+}
+
+/* Units of the smallest block: what a page holds costs nothing more. */
+static unsigned int least_units(const struct gdk_slab_kind *kind)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t num = page / unit_bytes(kind);
+
+	return num ? (num < UNITS_MAX ? (unsigned int)num : UNITS_MAX) : 1;
+}
+
+/* One with room; the smallest that can be made where memory for more is short. */
+static doca_error_t find(const struct gdk_slab_kind *kind, struct slab **out)
+{
+	unsigned int total = 0, least = least_units(kind);
+	doca_error_t err;
+	struct slab *s;
+
+	for (s = slabs; s; s = s->next) {
+		if (!is_of(s, kind))
+			continue;
+		if (s->used != all_units(s)) {
+			*out = s;
+			return DOCA_SUCCESS;
+		}
+		total += s->num;
+	}
+	err = create(kind, total > least ? total : least, out);
+	if (err != DOCA_SUCCESS && total > least)
+		err = create(kind, least, out);
+	return err;
+}
+
+/* ---- units ---- */
+
+static uint8_t *pages_of(const struct slab *s, unsigned int i)
+{
+	return (uint8_t *)s->mem + i * s->kind.pages;
+}
+
+static uint8_t *lines_of(const struct slab *s, unsigned int i)
+{
+	return (uint8_t *)s->mem + s->num * s->kind.pages + i * s->kind.lines;
+}
+
+static doca_error_t clear_unit(const struct slab *s, unsigned int i)
+{
+	doca_error_t err = DOCA_SUCCESS;
+
+	if (s->kind.pages)
+		err = gdk_gpu_fill(s->kind.gpu, pages_of(s, i), 0, s->kind.pages);
+	if (err == DOCA_SUCCESS)
+		err = gdk_gpu_fill(s->kind.gpu, lines_of(s, i), 0, s->kind.lines);
+	return err;
+}
+
+static doca_error_t get_locked(const struct gdk_slab_kind *kind, struct gdk_slab_unit *unit)
+{
+	struct slab *s = NULL;
+	doca_error_t err = find(kind, &s);
+	unsigned int i;
+
+	if (err != DOCA_SUCCESS)
+		return err;
+	i = (unsigned int)__builtin_ctzll(~s->used);
+	if (s->dirty >> i & 1)
+		err = clear_unit(s, i);
+	if (err != DOCA_SUCCESS)
+		return err;
+	s->used |= 1ull << i;
+	s->dirty |= 1ull << i;
+	unit->umem = s->umem;
+	unit->pages = pages_of(s, i);
+	unit->lines = lines_of(s, i);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_slab_get(const struct gdk_slab_kind *kind, struct gdk_slab_unit *unit)
+{
+	doca_error_t err;
+
+	pthread_mutex_lock(&lock);
+	err = get_locked(kind, unit);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* An empty block: does none of its kind stay, or another one? */
+static bool is_spare(const struct slab *s)
+{
+	const struct slab *other;
+
+	if (s->num > least_units(&s->kind))
+		return true;
+	for (other = slabs; other; other = other->next)
+		if (other != s && !other->used && is_of(other, &s->kind))
+			return true;
+	return false;
+}
+
+void gdk_slab_put(struct doca_verbs_umem *umem, void *ptr)
+{
+	struct slab *s = umem->slab;
+	size_t stride = s->kind.pages ? s->kind.pages : s->kind.lines;
+
+	pthread_mutex_lock(&lock);
+	s->used &= ~(1ull << ((uint8_t *)ptr - (uint8_t *)s->mem) / (ptrdiff_t)stride);
+	if (!s->used && is_spare(s))
+		destroy(s);
+	pthread_mutex_unlock(&lock);
+}
+
+void gdk_slab_trim(const doca_gpu_t *gpu, const struct doca_dev *dev)
+{
+	struct slab *s, *next;
+
+	pthread_mutex_lock(&lock);
+	for (s = slabs; s; s = next) {
+		next = s->next;
+		if (!s->used && (s->kind.gpu == gpu || s->kind.dev == dev))
+			destroy(s);
+	}
+	pthread_mutex_unlock(&lock);
+}

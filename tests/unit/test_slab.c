@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Blocks of queue memory: where units lie, what they hold, when blocks come and go. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/gpu_priv.h"
+#include "../../core/slab.h"
+#include "../lib/e2e.h"
+
+#define UNITS 200
+
+static struct e2e_nic nic;
+static struct gdk_slab_kind kind;
+static struct gdk_slab_unit unit[UNITS];
+
+static void open_all(void)
+{
+	e2e_open(&nic);
+	kind = (struct gdk_slab_kind){.gpu = nic.gpu, .dev = nic.dev, .pages = 8192, .lines = 384};
+}
+
+static void close_all(void)
+{
+	e2e_close(&nic); /* refuses while a block is left */
+}
+
+TestSuite(slab, .init = open_all, .fini = close_all);
+
+static void get(int i)
+{
+	cr_assert_eq(gdk_slab_get(&kind, &unit[i]), DOCA_SUCCESS);
+}
+
+static void put(int i)
+{
+	gdk_slab_put(unit[i].umem, kind.pages ? unit[i].pages : unit[i].lines);
+}
+
+static bool is_byte(const uint8_t *p, size_t len, uint8_t byte)
+{
+	return *p == byte && !memcmp(p, p + 1, len - 1);
+}
+
+static bool in_umem(const struct gdk_slab_unit *u, const void *p, size_t len)
+{
+	size_t at = (size_t)((const uint8_t *)p - (const uint8_t *)u->umem->addr);
+
+	return at <= u->umem->size && len <= u->umem->size - at;
+}
+
+static int num_blocks(void)
+{
+	return (int)nic.gpu->num_blocks;
+}
+
+/* Each is filled with a number of its own: who overlaps is overwritten. */
+Test(slab, units_are_aligned_zero_and_apart)
+{
+	for (int i = 0; i < UNITS; i++) {
+		get(i);
+		cr_assert_eq((uintptr_t)unit[i].pages % 4096, 0);
+		cr_assert_eq((uintptr_t)unit[i].lines % GDK_SLAB_LINE, 0);
+		cr_assert(in_umem(&unit[i], unit[i].pages, kind.pages));
+		cr_assert(in_umem(&unit[i], unit[i].lines, kind.lines));
+		cr_assert(is_byte(unit[i].pages, kind.pages, 0), "unit %d", i);
+		cr_assert(is_byte(unit[i].lines, kind.lines, 0), "unit %d", i);
+		memset(unit[i].pages, i, kind.pages);
+		memset(unit[i].lines, i, kind.lines);
+	}
+	for (int i = 0; i < UNITS; i++) {
+		cr_assert(is_byte(unit[i].pages, kind.pages, (uint8_t)i), "unit %d", i);
+		cr_assert(is_byte(unit[i].lines, kind.lines, (uint8_t)i), "unit %d", i);
+	}
+	/* 1, 1, 2, 4, 8, 16, 32, then 64 each */
+	cr_assert_eq(num_blocks(), 7 + (UNITS - 64 + 63) / 64);
+	for (int i = 0; i < UNITS; i++)
+		put(i);
+}
+
+Test(slab, a_unit_that_was_used_is_zero_again)
+{
+	for (int i = 0; i < 4; i++)
+		get(i);
+	memset(unit[1].pages, 0xaa, kind.pages);
+	memset(unit[1].lines, 0xaa, kind.lines);
+	put(1);
+	get(1);
+	cr_assert_eq(num_blocks(), 3, "no new one for it");
+	cr_assert(is_byte(unit[1].pages, kind.pages, 0));
+	cr_assert(is_byte(unit[1].lines, kind.lines, 0));
+	for (int i = 0; i < 4; i++)
+		put(i);
+}
+
+Test(slab, one_smallest_block_stays_until_it_is_trimmed)
+{
+	for (int i = 0; i < 70; i++)
+		get(i);
+	cr_assert_eq(num_blocks(), 8);
+	for (int i = 0; i < 70; i++)
+		put(i);
+	cr_assert_eq(num_blocks(), 1);
+	get(0);
+	cr_assert_eq(num_blocks(), 1);
+	gdk_slab_trim(nic.gpu, NULL);
+	cr_assert_eq(num_blocks(), 1, "in use");
+	put(0);
+	gdk_slab_trim(nic.gpu, NULL);
+	cr_assert_eq(num_blocks(), 0);
+}
+
+Test(slab, kinds_do_not_share)
+{
+	static const struct gdk_slab_kind others[] = {
+		{.pages = 4096, .lines = 384},
+		{.pages = 8192, .lines = 256},
+		{.pages = 8192, .lines = 384, .mem = DOCA_GPU_MEM_TYPE_CPU_GPU},
+		{.pages = 8192, .lines = 384, .reg = DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM},
+	};
+	struct gdk_slab_unit other;
+
+	get(0);
+	put(0);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		struct gdk_slab_kind k = others[i];
+
+		k.gpu = nic.gpu;
+		k.dev = nic.dev;
+		cr_assert_eq(gdk_slab_get(&k, &other), DOCA_SUCCESS);
+		cr_assert_neq(other.umem, unit[0].umem, "kind %zu", i);
+		gdk_slab_put(other.umem, other.pages);
+	}
+}
+
+/* What a page holds is in one block from the start. */
+Test(slab, lines_alone_share_a_page)
+{
+	kind.pages = 0;
+	kind.lines = 128;
+	for (int i = 0; i < 32; i++)
+		get(i);
+	cr_assert_eq(num_blocks(), 1);
+	cr_assert_eq(unit[31].umem->size, 4096);
+	get(32);
+	cr_assert_eq(num_blocks(), 2);
+	for (int i = 0; i < 33; i++)
+		put(i);
+}
+
+/* The GPU has no room for a block twice as large: one unit will do. */
+static unsigned int too_large;
+static doca_error_t (*real_alloc)(struct doca_gpu *gpu, struct gdk_block *block, size_t align);
+
+static doca_error_t small_alloc(struct doca_gpu *gpu, struct gdk_block *block, size_t align)
+{
+	if (block->size <= 3 * 4096)
+		return real_alloc(gpu, block, align);
+	too_large++;
+	return DOCA_ERROR_NO_MEMORY;
+}
+
+Test(slab, a_small_block_where_a_large_one_is_refused)
+{
+	struct gdk_gpu_ops ops = *nic.gpu->ops;
+	const struct gdk_gpu_ops *before = nic.gpu->ops;
+
+	real_alloc = ops.alloc;
+	ops.alloc = small_alloc;
+	nic.gpu->ops = &ops;
+	for (int i = 0; i < 4; i++)
+		get(i);
+	cr_assert_eq(too_large, 2);
+	cr_assert_eq(num_blocks(), 4);
+	kind.pages = 4 * 4096;
+	cr_assert_eq(gdk_slab_get(&kind, &unit[4]), DOCA_ERROR_NO_MEMORY);
+	kind.pages = 8192;
+	nic.gpu->ops = before;
+	for (int i = 0; i < 4; i++)
+		put(i);
+}
