@@ -60,6 +60,7 @@ static doca_error_t query_verbs(struct ibv_context *ctx, struct gdk_caps *caps)
 	caps->max_srq_wr = count(attr.max_srq_wr);
 	caps->max_srq_sge = count(attr.max_srq_sge);
 	caps->max_pkeys = attr.max_pkeys;
+	caps->num_ports = attr.phys_port_cnt;
 	caps->max_qp_rd_atom = count8(attr.max_qp_rd_atom);
 	caps->max_qp_init_rd_atom = count8(attr.max_qp_init_rd_atom);
 	return DOCA_SUCCESS;

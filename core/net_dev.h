@@ -20,6 +20,7 @@ struct gdk_caps {
 	uint8_t max_qp_rd_atom, max_qp_init_rd_atom;
 	uint8_t log_max_qp_sz, log_max_cq_sz;
 	uint8_t rc_supported;
+	uint8_t num_ports;
 	uint8_t send_dbr_mode_no_dbr_ext; /* QUERY_HCA_CAP, general device capabilities 2 */
 	uint8_t roce;			  /* the port's link layer is Ethernet */
 	uint8_t cqe_version;

@@ -94,7 +94,7 @@ doca_error_t doca_verbs_qp_init_attr_set_send_cq(doca_verbs_qp_init_attr_t *qp_i
 						 doca_verbs_cq_t *send_cq);
 doca_error_t doca_verbs_qp_init_attr_set_receive_cq(doca_verbs_qp_init_attr_t *qp_init_attr,
 						    doca_verbs_cq_t *receive_cq);
-/* Not 0: every send WQE makes a CQE. */
+/* Kept, and returned by a query: whether a WQE makes a CQE is said by the WQE. */
 doca_error_t doca_verbs_qp_init_attr_set_sq_sig_all(doca_verbs_qp_init_attr_t *qp_init_attr,
 						    int sq_sig_all);
 /* WQEs, rounded up to a power of two of slots. */

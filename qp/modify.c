@@ -128,6 +128,11 @@ static doca_error_t check_values(struct doca_verbs_qp_t *qp, const doca_verbs_qp
 {
 	const struct gdk_caps *caps = &qp->dev->caps;
 
+	if ((mask & A(PORT_NUM)) && a->port_num > caps->num_ports) {
+		gdk_err("QP 0x%x: port %u, the device has %u", qp->qpn, a->port_num,
+			caps->num_ports);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
 	if ((mask & A(AH_ATTR)) && !a->has_ah) {
 		gdk_err("QP 0x%x: AH_ATTR is in the mask, and no ah_attr was set", qp->qpn);
 		return DOCA_ERROR_INVALID_VALUE;
@@ -229,12 +234,6 @@ static void remember(struct doca_verbs_qp_t *qp, const struct transition *t,
 	qp->state = (enum doca_verbs_qp_state)t->to;
 	if (mask & A(PORT_NUM))
 		qp->port = (uint8_t)a->port_num;
-	if (t->opcode == GDK_CMD_INIT2RTR_QP)
-		qp->addr_type = a->ah.addr_type;
-	if (mask & A(ATOMIC_MODE))
-		qp->atomic_mode = a->atomic_mode;
-	if (t->to == S(RST))
-		qp->atomic_mode = DOCA_VERBS_QP_ATOMIC_MODE_NONE;
 }
 
 static doca_error_t do_transition(struct doca_verbs_qp_t *qp, const struct transition *t,

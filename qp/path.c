@@ -50,20 +50,27 @@ static unsigned int mtu_bytes(unsigned int ib_code)
 	return 128u << ib_code;
 }
 
+static doca_error_t query_port(const struct doca_verbs_qp_t *qp, struct ibv_port_attr *port)
+{
+	int rc = ibv_query_port(qp->dev->ctx, qp->port, port);
+
+	if (!rc)
+		return DOCA_SUCCESS;
+	gdk_err("QP 0x%x: port %u cannot be queried: %s", qp->qpn, qp->port, strerror(rc));
+	return DOCA_ERROR_DRIVER;
+}
+
 doca_error_t gdk_path_check_mtu(struct doca_verbs_qp_t *qp, enum doca_verbs_mtu_size mtu)
 {
-	struct ibv_port_attr port;
 	unsigned int want = (unsigned int)mtu + 1; /* DOCA counts from 0, IB from 1 */
-	uint8_t num = qp->port ? qp->port : 1;
-	int rc = ibv_query_port(qp->dev->ctx, num, &port);
+	struct ibv_port_attr port;
+	doca_error_t err = query_port(qp, &port);
 
-	if (rc) {
-		gdk_err("QP 0x%x: port %u cannot be queried: %s", qp->qpn, num, strerror(rc));
-		return DOCA_ERROR_DRIVER;
-	}
+	if (err != DOCA_SUCCESS)
+		return err;
 	if (port.active_mtu && want > (unsigned int)port.active_mtu) {
 		gdk_err("QP 0x%x: path MTU %u is above the active MTU %u of port %u", qp->qpn,
-			mtu_bytes(want), mtu_bytes(port.active_mtu), num);
+			mtu_bytes(want), mtu_bytes(port.active_mtu), qp->port);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	return DOCA_SUCCESS;
@@ -207,11 +214,11 @@ static doca_error_t fill_roce(struct doca_verbs_qp_t *qp, const struct doca_verb
 	return DOCA_SUCCESS;
 }
 
-static void fill_ib(const struct doca_verbs_ah_attr_t *ah, uint8_t *path)
+static void fill_ib(const struct doca_verbs_ah_attr_t *ah, bool global, uint8_t *path)
 {
 	prm_set(path, PRM_ADS_RLID, ah->dlid);
 	prm_set(path, PRM_ADS_SL, ah->sl);
-	prm_set(path, PRM_ADS_GRH, ah->addr_type == DOCA_VERBS_ADDR_TYPE_IB_GRH);
+	prm_set(path, PRM_ADS_GRH, global);
 }
 
 static void fill_global(const struct doca_verbs_ah_attr_t *ah, uint8_t hop_limit, uint8_t *path)
@@ -222,30 +229,64 @@ static void fill_global(const struct doca_verbs_ah_attr_t *ah, uint8_t hop_limit
 	memcpy(path + PRM_ADS_RGID_AT, ah->gid.raw, 16);
 }
 
+static doca_error_t check_link_layer(const struct doca_verbs_qp_t *qp, bool is_roce,
+				     const struct ibv_port_attr *port)
+{
+	bool ethernet = port->link_layer == IBV_LINK_LAYER_ETHERNET;
+
+	if (is_roce == ethernet)
+		return DOCA_SUCCESS;
+	gdk_err("QP 0x%x: %s address on port %u, whose link layer is %s", qp->qpn,
+		is_roce ? "an IP" : "an InfiniBand", qp->port,
+		ethernet ? "Ethernet" : "InfiniBand");
+	return DOCA_ERROR_INVALID_VALUE;
+}
+
+/* Does the path carry a GRH? A port may want one in every packet
+ * (IBV_QPF_GRH_REQUIRED): a path by LID then gets one, if its GID is known. */
+static doca_error_t decide_grh(const struct doca_verbs_qp_t *qp,
+			       const struct doca_verbs_ah_attr_t *ah,
+			       const struct ibv_port_attr *port, bool *global)
+{
+	static const uint8_t none[16];
+
+	*global = ah->addr_type != DOCA_VERBS_ADDR_TYPE_IB_NO_GRH ||
+		  port->flags & IBV_QPF_GRH_REQUIRED;
+	if (ah->addr_type != DOCA_VERBS_ADDR_TYPE_IB_NO_GRH || !*global)
+		return DOCA_SUCCESS;
+	if (!memcmp(ah->gid.raw, none, sizeof(none))) {
+		gdk_err("QP 0x%x: port %u requires a GRH, and the address is a LID without a GID",
+			qp->qpn, qp->port);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	gdk_info("QP 0x%x: port %u requires a GRH, the path gets one", qp->qpn, qp->port);
+	return DOCA_SUCCESS;
+}
+
 doca_error_t gdk_path_fill(struct doca_verbs_qp_t *qp, const struct doca_verbs_ah_attr_t *ah,
 			   uint32_t remote_qpn, void *qpc)
 {
 	uint8_t *path = (uint8_t *)qpc + PRM_QPC_PATH_AT;
 	uint8_t hop_limit = ah->hop_limit ? ah->hop_limit : GDK_HOP_LIMIT_DEFAULT;
-	bool is_roce = ah->addr_type <= DOCA_VERBS_ADDR_TYPE_IPv6;
+	bool is_roce = ah->addr_type <= DOCA_VERBS_ADDR_TYPE_IPv6, global;
+	struct ibv_port_attr port;
 	struct source src;
 	doca_error_t err;
 
-	if (is_roce != !!qp->dev->caps.roce) {
-		gdk_err("QP 0x%x: %s address on a port whose link layer is %s", qp->qpn,
-			is_roce ? "an IP" : "an InfiniBand",
-			qp->dev->caps.roce ? "Ethernet" : "InfiniBand");
-		return DOCA_ERROR_INVALID_VALUE;
-	}
-	prm_set(path, PRM_ADS_STAT_RATE, ah->static_rate);
-	if (ah->addr_type != DOCA_VERBS_ADDR_TYPE_IB_NO_GRH)
-		fill_global(ah, hop_limit, path);
-	if (!is_roce) {
-		fill_ib(ah, path);
-		return DOCA_SUCCESS;
-	}
-	err = query_source(qp, ah->sgid_index, &src);
+	err = query_port(qp, &port);
+	if (err == DOCA_SUCCESS)
+		err = check_link_layer(qp, is_roce, &port);
+	if (err == DOCA_SUCCESS)
+		err = decide_grh(qp, ah, &port, &global);
+	if (err == DOCA_SUCCESS && global)
+		err = query_source(qp, ah->sgid_index, &src);
 	if (err != DOCA_SUCCESS)
 		return err;
-	return fill_roce(qp, ah, &src, remote_qpn, hop_limit, path);
+	prm_set(path, PRM_ADS_STAT_RATE, ah->static_rate);
+	if (global)
+		fill_global(ah, hop_limit, path);
+	if (is_roce)
+		return fill_roce(qp, ah, &src, remote_qpn, hop_limit, path);
+	fill_ib(ah, global, path);
+	return DOCA_SUCCESS;
 }

@@ -38,8 +38,6 @@ struct doca_verbs_qp_t {
 	struct doca_verbs_srq *srq;
 	void *context;
 	struct doca_verbs_qp_init_attr init; /* as granted: sizes rounded up */
-	enum doca_verbs_addr_type addr_type; /* of the last RTR */
-	enum doca_verbs_qp_atomic_mode atomic_mode;
 	uint8_t port;			  /* of the last INIT; 0 before */
 	struct doca_gpu_verbs_qp *exported; /* at most one live export */
 };

@@ -40,12 +40,25 @@ static void get_path(const uint8_t *path, doca_verbs_qp_attr_t *a)
 	a->port_num = (uint16_t)prm_get(path, PRM_ADS_VHCA_PORT_NUM);
 	a->ack_timeout = (uint16_t)prm_get(path, PRM_ADS_ACK_TIMEOUT);
 	a->ah.dlid = (uint32_t)prm_get(path, PRM_ADS_RLID);
-	a->ah.sl = (uint8_t)prm_get(path, PRM_ADS_SL);
 	a->ah.sgid_index = (uint8_t)prm_get(path, PRM_ADS_SRC_ADDR_INDEX);
 	a->ah.static_rate = (uint8_t)prm_get(path, PRM_ADS_STAT_RATE);
 	a->ah.hop_limit = (uint8_t)prm_get(path, PRM_ADS_HOP_LIMIT);
 	a->ah.traffic_class = (uint8_t)prm_get(path, PRM_ADS_TCLASS);
 	memcpy(a->ah.gid.raw, path + PRM_ADS_RGID_AT, sizeof(a->ah.gid.raw));
+}
+
+/* The service level is one of InfiniBand, or the priority in a VLAN tag. */
+static void get_link(const uint8_t *path, bool roce, struct doca_verbs_ah_attr_t *ah)
+{
+	static const uint8_t v4_mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	ah->sl = (uint8_t)prm_get(path, roce ? PRM_ADS_ETH_PRIO : PRM_ADS_SL);
+	if (roce)
+		ah->addr_type = memcmp(ah->gid.raw, v4_mapped, sizeof(v4_mapped)) ?
+				DOCA_VERBS_ADDR_TYPE_IPv6 : DOCA_VERBS_ADDR_TYPE_IPv4;
+	else
+		ah->addr_type = prm_get(path, PRM_ADS_GRH) ? DOCA_VERBS_ADDR_TYPE_IB_GRH :
+				DOCA_VERBS_ADDR_TYPE_IB_NO_GRH;
 }
 
 static void get_context(const uint8_t *qpc, doca_verbs_qp_attr_t *a)
@@ -61,8 +74,35 @@ static void get_context(const uint8_t *qpc, doca_verbs_qp_attr_t *a)
 	a->min_rnr_timer = (uint16_t)prm_get(qpc, PRM_QPC_MIN_RNR_NAK);
 	a->allow_remote_write = (int)prm_get(qpc, PRM_QPC_RWE);
 	a->allow_remote_read = (int)prm_get(qpc, PRM_QPC_RRE);
+	a->atomic_mode = DOCA_VERBS_QP_ATOMIC_MODE_NONE;
+	if (prm_get(qpc, PRM_QPC_RAE))
+		a->atomic_mode = (enum doca_verbs_qp_atomic_mode)prm_get(qpc, PRM_QPC_ATOMIC_MODE);
 	a->max_rd_atomic = (uint8_t)(1u << prm_get(qpc, PRM_QPC_LOG_SRA_MAX));
 	a->max_dest_rd_atomic = (uint8_t)(1u << prm_get(qpc, PRM_QPC_LOG_RRA_MAX));
+}
+
+/* What it was created with: objects, and what the firmware does not keep, are
+ * remembered; numbers are the firmware's. */
+static void get_init(const struct doca_verbs_qp_t *qp, const uint8_t *qpc,
+		     doca_verbs_qp_init_attr_t *init)
+{
+	uint32_t per_wqe = qp->init.sq_wr ? qp->sq_num / qp->init.sq_wr : 1;
+
+	*init = qp->init;
+	init->pd = qp->dev;
+	init->sq_wr = prm_get(qpc, PRM_QPC_NO_SQ) ? 0 :
+		      (1u << prm_get(qpc, PRM_QPC_LOG_SQ_SIZE)) / per_wqe;
+	init->rq_wr = prm_get(qpc, PRM_QPC_RQ_TYPE) == GDK_QPC_RQ_REGULAR ?
+		      1u << prm_get(qpc, PRM_QPC_LOG_RQ_SIZE) : 0;
+	init->qp_type = (uint32_t)prm_get(qpc, PRM_QPC_ST);
+	init->user_index = (uint32_t)prm_get(qpc, PRM_QPC_USER_INDEX);
+	init->core_direct_master = (uint8_t)prm_get(qpc, PRM_QPC_CD_MASTER);
+	init->send_dbr_mode = (enum doca_verbs_qp_send_dbr_mode)
+			      prm_get(qpc, PRM_QPC_SEND_DBR_MODE);
+	if (qp->own_umem) {
+		init->external_umem_offset = 0;
+		init->external_umem_dbr_offset = 0;
+	}
 }
 
 /* Which attributes mean something, by how far the QP has come. */
@@ -131,16 +171,10 @@ doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr
 	attr->next_state = state;
 	get_context(out + PRM_QUERY_QP_QPC_AT, attr);
 	get_path(out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT, attr);
-	attr->atomic_mode = qp->atomic_mode;
+	get_link(out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT, qp->dev->caps.roce, &attr->ah);
 	attr->ah.dev = qp->dev;
-	attr->ah.addr_type = qp->addr_type;
 	attr->has_ah = valid_mask(state) & DOCA_VERBS_QP_ATTR_AH_ATTR;
-	*init_attr = qp->init;
-	init_attr->pd = qp->dev;
-	if (qp->own_umem) {
-		init_attr->external_umem_offset = 0;
-		init_attr->external_umem_dbr_offset = 0;
-	}
+	get_init(qp, out + PRM_QUERY_QP_QPC_AT, init_attr);
 	if (attr_mask)
 		*attr_mask = valid_mask(state);
 	return DOCA_SUCCESS;

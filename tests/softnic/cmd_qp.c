@@ -174,8 +174,10 @@ static void read_access(struct sn_qp *qp, const uint8_t *q, uint32_t which)
 		qp->remote_read = nic_get(q, QPC_RRE);
 	if (which & OPT_RWE)
 		qp->remote_write = nic_get(q, QPC_RWE);
-	if (which & OPT_RAE)
-		qp->remote_atomic = nic_get(q, QPC_RAE) && nic_get(q, QPC_ATOMIC_MODE);
+	if (which & OPT_RAE) {
+		qp->atomic_mode = (uint8_t)nic_get(q, QPC_ATOMIC_MODE);
+		qp->remote_atomic = nic_get(q, QPC_RAE) && qp->atomic_mode;
+	}
 }
 
 static uint8_t read_optional(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt)
@@ -231,7 +233,8 @@ static uint8_t read_path(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *pa
 	qp->dest.grh = !cfg->infiniband || nic_get(path, ADS_GRH);
 	qp->way.hop_limit = (uint8_t)nic_get(path, ADS_HOP_LIMIT);
 	qp->way.tclass = (uint8_t)(nic_get(path, ADS_TCLASS) | nic_get(path, ADS_DSCP) << 2);
-	qp->sl = (uint8_t)nic_get(path, ADS_SL);
+	qp->stat_rate = (uint8_t)nic_get(path, ADS_STAT_RATE);
+	qp->sl = (uint8_t)nic_get(path, cfg->infiniband ? ADS_SL : ADS_ETH_PRIO);
 	qp->way.sport = (uint16_t)nic_get(path, ADS_UDP_SPORT);
 	memcpy(qp->dest.dgid, path + ADS_RGID, 16);
 	memcpy(qp->dmac, path + 0x26, 6);
@@ -357,17 +360,19 @@ static uint32_t log2_of(uint32_t n)
 	return l;
 }
 
-static void query_path(uint8_t *path, const struct sn_qp *qp)
+static void query_path(uint8_t *path, const struct sn_qp *qp, bool infiniband)
 {
 	nic_set(path, ADS_PKEY_INDEX, qp->pkey_index);
-	nic_set(path, ADS_GRH, qp->dest.grh);
+	nic_set(path, ADS_GRH, infiniband && qp->dest.grh);
 	nic_set(path, ADS_RLID, qp->dest.dlid);
 	nic_set(path, ADS_ACK_TIMEOUT, qp->ack_timeout);
 	nic_set(path, ADS_SRC_ADDR_INDEX, qp->dest.sgid_index);
 	nic_set(path, ADS_HOP_LIMIT, qp->way.hop_limit);
 	nic_set(path, ADS_TCLASS, qp->way.tclass);
+	nic_set(path, ADS_DSCP, infiniband ? 0 : qp->way.tclass >> 2);
 	nic_set(path, ADS_UDP_SPORT, qp->way.sport);
-	nic_set(path, ADS_SL, qp->sl);
+	nic_set(path, ADS_STAT_RATE, qp->stat_rate);
+	nic_set(path, infiniband ? ADS_SL : ADS_ETH_PRIO, qp->sl);
 	nic_set(path, ADS_PORT, qp->port);
 	memcpy(path + ADS_RGID, qp->dest.dgid, 16);
 	memcpy(path + 0x26, qp->dmac, 6);
@@ -404,7 +409,7 @@ uint8_t sn_cmd_query_qp(struct sn_cmd *cmd)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x50b001, "output too short");
 	sn_eng_qp_query(qp, &sq_psn, &rq_psn, &ci);
 	query_queues(q, qp);
-	query_path(q + QPC_PATH, qp);
+	query_path(q + QPC_PATH, qp, cmd->dev->cfg.infiniband);
 	nic_set(q, QPC_STATE, qp->state);
 	nic_set(q, QPC_PM_STATE, 3);
 	/* Never an invalid one: NVIDIA's library queries before it has given one. */
@@ -419,7 +424,7 @@ uint8_t sn_cmd_query_qp(struct sn_cmd *cmd)
 	nic_set(q, QPC_RRE, qp->remote_read);
 	nic_set(q, QPC_RWE, qp->remote_write);
 	nic_set(q, QPC_RAE, qp->remote_atomic);
-	nic_set(q, QPC_ATOMIC_MODE, qp->remote_atomic);
+	nic_set(q, QPC_ATOMIC_MODE, qp->atomic_mode);
 	nic_set(q, QPC_NEXT_SEND_PSN, sq_psn);
 	nic_set(q, QPC_NEXT_RCV_PSN, rq_psn);
 	nic_set(q, QPC_HW_SQ_COUNTER, ci);

@@ -143,11 +143,13 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define ADS_RLID NIC_F(0x04, 15, 0)
 #define ADS_ACK_TIMEOUT NIC_F(0x08, 31, 27)
 #define ADS_SRC_ADDR_INDEX NIC_F(0x08, 23, 16)
+#define ADS_STAT_RATE NIC_F(0x08, 11, 8)
 #define ADS_HOP_LIMIT NIC_F(0x08, 7, 0)
 #define ADS_TCLASS NIC_F(0x0c, 27, 20)
 #define ADS_RGID 0x10
 #define ADS_DSCP NIC_F(0x20, 21, 16)
 #define ADS_UDP_SPORT NIC_F(0x20, 15, 0)
+#define ADS_ETH_PRIO NIC_F(0x24, 30, 28)
 #define ADS_SL NIC_F(0x24, 27, 24)
 #define ADS_PORT NIC_F(0x24, 23, 16)
 #define ADS_RMAC_HI NIC_F(0x24, 15, 0)

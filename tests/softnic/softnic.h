@@ -220,7 +220,9 @@ struct sn_qp {
 	bool cd_master;
 
 	/* address vector and transport attributes, host byte order */
-	uint8_t port, sl, path_mtu; /* path_mtu: IB code 1..5 */
+	uint8_t port, path_mtu; /* path_mtu: IB code 1..5 */
+	uint8_t sl; /* of InfiniBand, or the priority of Ethernet */
+	uint8_t stat_rate, atomic_mode; /* codes of the QPC */
 	struct sn_dest dest;
 	uint8_t dmac[6];
 	struct sn_way way;	/* to dest */

@@ -138,6 +138,7 @@ static int set_attrs(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs
 		qp->remote_write = in->qp_access_flags & IBV_ACCESS_REMOTE_WRITE;
 		qp->remote_read = in->qp_access_flags & IBV_ACCESS_REMOTE_READ;
 		qp->remote_atomic = in->qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC;
+		qp->atomic_mode = qp->remote_atomic;
 	}
 #define SET(bit, dst, src) do { if (mask & (bit)) qp->dst = in->src; } while (0)
 	SET(DRAIN, sqd_event, en_sqd_async_notify);

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Attributes and the firmware: whatever a setter takes is in the object that the
+ * NIC has, and a query returns what is there. Each attribute goes through with two
+ * values, so that no default can pass for it.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "../../core/devx.h"
+#include "../../qp/qp.h"
+#include "../lib/e2e.h"
+
+#define A(name) DOCA_VERBS_QP_ATTR_##name
+#define S(name) DOCA_VERBS_QP_STATE_##name
+#define IN_PATH(field) ((field) + ((uint32_t)PRM_QPC_PATH_AT << 16))
+#define SIDES 2
+
+static struct e2e_nic nic;
+static doca_verbs_cq_t *cq;
+
+static void open_all(void)
+{
+	doca_verbs_cq_attr_t *attr;
+
+	e2e_open(&nic);
+	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
+	doca_verbs_cq_attr_set_cq_size(attr, 256);
+	cr_assert_eq(doca_verbs_cq_create(nic.dev, attr, &cq), DOCA_SUCCESS);
+	doca_verbs_cq_attr_destroy(attr);
+}
+
+static void close_all(void)
+{
+	cr_assert_eq(doca_verbs_cq_destroy(cq), DOCA_SUCCESS);
+	e2e_close(&nic);
+}
+
+TestSuite(firmware, .init = open_all, .fini = close_all);
+
+/* ---- attributes of a transition ---- */
+
+/* name, field of the QPC, what its two values are, and in the firmware's code */
+#define QP_ATTRS(X)                                                            \
+	X(allow_remote_write, PRM_QPC_RWE, 1, 0, 1, 0)                         \
+	X(allow_remote_read, PRM_QPC_RRE, 0, 1, 0, 1)                          \
+	X(atomic_mode, PRM_QPC_ATOMIC_MODE, 1, 5, 1, 5)                        \
+	X(port_num, IN_PATH(PRM_ADS_VHCA_PORT_NUM), 1, 1, 1, 1)                \
+	X(pkey_index, IN_PATH(PRM_ADS_PKEY_INDEX), 0, 0, 0, 0)                 \
+	X(path_mtu, PRM_QPC_MTU, 1, 2, 2, 3)                                   \
+	X(rq_psn, PRM_QPC_NEXT_RCV_PSN, 0x123456, 0xfffffe, 0x123456, 0xfffffe) \
+	X(sq_psn, PRM_QPC_NEXT_SEND_PSN, 0xabcdef, 1, 0xabcdef, 1)             \
+	X(dest_qp_num, PRM_QPC_REMOTE_QPN, 0xfedcba, 5, 0xfedcba, 5)           \
+	X(min_rnr_timer, PRM_QPC_MIN_RNR_NAK, 31, 7, 31, 7)                    \
+	X(max_dest_rd_atomic, PRM_QPC_LOG_RRA_MAX, 16, 2, 4, 1)                \
+	X(ack_timeout, IN_PATH(PRM_ADS_ACK_TIMEOUT), 31, 3, 31, 3)             \
+	X(retry_cnt, PRM_QPC_RETRY_COUNT, 7, 2, 7, 2)                          \
+	X(rnr_retry, PRM_QPC_RNR_RETRY, 1, 6, 1, 6)                            \
+	X(max_rd_atomic, PRM_QPC_LOG_SRA_MAX, 8, 1, 3, 0)
+
+/* likewise of a path over Ethernet; the traffic class is seen in two places */
+#define AH_ATTRS(X)                                                            \
+	X(sl, IN_PATH(PRM_ADS_ETH_PRIO), 5, 2, 5, 2)                           \
+	X(sgid_index, IN_PATH(PRM_ADS_SRC_ADDR_INDEX), 3, 2, 3, 2)             \
+	X(static_rate, IN_PATH(PRM_ADS_STAT_RATE), 7, 12, 7, 12)               \
+	X(hop_limit, IN_PATH(PRM_ADS_HOP_LIMIT), 1, 255, 1, 255)               \
+	X(traffic_class, IN_PATH(PRM_ADS_TCLASS), 0x68, 0xfc, 0x68, 0xfc)
+
+#define MASK_INIT (A(NEXT_STATE) | A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | \
+		   A(ALLOW_REMOTE_READ) | A(ATOMIC_MODE))
+#define MASK_RTR (A(NEXT_STATE) | A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | \
+		  A(MIN_RNR_TIMER) | A(MAX_DEST_RD_ATOMIC))
+#define MASK_RTS (A(NEXT_STATE) | A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY) | \
+		  A(MAX_QP_RD_ATOMIC))
+
+static void modify(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, enum doca_verbs_qp_state to,
+		   int mask)
+{
+	doca_verbs_qp_attr_set_next_state(attr, to);
+	cr_assert_eq(doca_verbs_qp_modify(qp, attr, mask), DOCA_SUCCESS, "to %d", to);
+}
+
+static void set_all(doca_verbs_qp_attr_t *attr, int side)
+{
+	struct doca_verbs_gid gid;
+	doca_verbs_ah_attr_t *ah;
+
+	memcpy(gid.raw, nic.gid.raw, sizeof(gid.raw));
+	cr_assert_eq(doca_verbs_ah_attr_create(nic.dev, &ah), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_ah_attr_set_gid(ah, gid), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_ah_attr_set_addr_type(ah, DOCA_VERBS_ADDR_TYPE_IPv4), DOCA_SUCCESS);
+#define SET_AH(name, field, a, b, fa, fb)                                                    \
+	cr_assert_eq(doca_verbs_ah_attr_set_##name(ah, side ? (b) : (a)), DOCA_SUCCESS);     \
+	cr_assert_eq(doca_verbs_ah_get_##name(ah), side ? (b) : (a));
+	AH_ATTRS(SET_AH)
+#define SET_QP(name, field, a, b, fa, fb) \
+	cr_assert_eq(doca_verbs_qp_attr_set_##name(attr, side ? (b) : (a)), DOCA_SUCCESS);
+	QP_ATTRS(SET_QP)
+	cr_assert_eq(doca_verbs_qp_attr_set_ah_attr(attr, ah), DOCA_SUCCESS);
+	doca_verbs_ah_attr_destroy(ah);
+}
+
+static void expect_all(struct e2e_qp *q, int side)
+{
+	uint8_t out[PRM_QUERY_QP_OUT_LEN], *qpc = out + PRM_QUERY_QP_QPC_AT;
+	doca_verbs_qp_init_attr_t *init;
+	doca_verbs_qp_attr_t *got;
+	enum doca_verbs_qp_state state;
+	int mask = 0;
+
+	doca_verbs_qp_attr_create(&got);
+	doca_verbs_qp_init_attr_create(&init);
+	cr_assert_eq(gdk_qp_query_state(q->hl->qp, out, &state), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_query(q->hl->qp, got, init, &mask), DOCA_SUCCESS);
+	cr_expect_eq(state, S(RTS));
+	cr_expect_eq(got->current_state, S(RTS));
+	cr_expect_eq(mask, MASK_INIT | MASK_RTR | MASK_RTS | A(CURRENT_STATE));
+#define EXPECT(of, name, field, a, b, fa, fb)                                                \
+	cr_expect_eq(prm_get(qpc, field), side ? (fb) : (fa), #name " in the firmware: 0x%x", \
+		     (unsigned int)prm_get(qpc, field));                                     \
+	cr_expect_eq(of->name, side ? (b) : (a), #name " of the query: 0x%x",                \
+		     (unsigned int)of->name);
+#define EXPECT_QP(...) EXPECT(got, __VA_ARGS__)
+#define EXPECT_AH(...) EXPECT((&got->ah), __VA_ARGS__)
+	QP_ATTRS(EXPECT_QP)
+	AH_ATTRS(EXPECT_AH)
+	cr_expect_eq(prm_get(qpc, IN_PATH(PRM_ADS_DSCP)), side ? 0xfc >> 2 : 0x68 >> 2);
+	cr_expect_eq(got->ah.addr_type, DOCA_VERBS_ADDR_TYPE_IPv4);
+	cr_expect_arr_eq(got->ah.gid.raw, nic.gid.raw, 16);
+	cr_expect(got->has_ah);
+	doca_verbs_qp_attr_destroy(got);
+	doca_verbs_qp_init_attr_destroy(init);
+}
+
+Test(firmware, attributes_of_transitions)
+{
+	doca_verbs_qp_attr_t *attr;
+	struct e2e_qp q;
+
+	e2e_qp_open(&nic, &q, E2E_DB, 16);
+	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
+	for (int side = 0; side < SIDES; side++) {
+		set_all(attr, side);
+		modify(q.hl->qp, attr, S(INIT), MASK_INIT);
+		modify(q.hl->qp, attr, S(RTR), MASK_RTR);
+		modify(q.hl->qp, attr, S(RTS), MASK_RTS);
+		expect_all(&q, side);
+		modify(q.hl->qp, attr, S(RST), A(NEXT_STATE));
+	}
+	doca_verbs_qp_attr_destroy(attr);
+	e2e_qp_close(&q);
+}
+
+/* An attribute whose bit is not in the mask is not looked at. */
+Test(firmware, attributes_outside_the_mask_are_not_taken)
+{
+	uint8_t out[PRM_QUERY_QP_OUT_LEN], *qpc = out + PRM_QUERY_QP_QPC_AT;
+	enum doca_verbs_qp_state state;
+	doca_verbs_qp_attr_t *attr;
+	struct e2e_qp q;
+
+	e2e_qp_open(&nic, &q, E2E_DB, 16);
+	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
+	set_all(attr, 0);
+	modify(q.hl->qp, attr, S(INIT), MASK_INIT & ~A(ATOMIC_MODE));
+	modify(q.hl->qp, attr, S(RTR), MASK_RTR & ~A(MAX_DEST_RD_ATOMIC));
+	modify(q.hl->qp, attr, S(RTS), MASK_RTS & ~A(MAX_QP_RD_ATOMIC));
+	cr_assert_eq(gdk_qp_query_state(q.hl->qp, out, &state), DOCA_SUCCESS);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_RAE), 0);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_ATOMIC_MODE), 0);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_LOG_RRA_MAX), 0);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_LOG_SRA_MAX), 0);
+	doca_verbs_qp_attr_destroy(attr);
+	e2e_qp_close(&q);
+}
+
+/* ---- what a queue pair is created with ---- */
+
+static const struct qp_row {
+	uint32_t sq_wr, rq_wr, sges, inl, uidx;
+	uint8_t master;
+	enum doca_verbs_qp_send_dbr_mode dbr;
+	uint32_t log_sq, log_rq, log_stride, sq_granted, rq_granted; /* expected */
+} qp_rows[SIDES] = {
+	{ 60, 100, 1, 0, 0xabcdef, 1, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID, 6, 7, 0, 64, 128 },
+	{ 64, 0, 3, 200, 0x10, 0, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT, 8, 0, 0, 64, 0 },
+};
+
+static doca_verbs_qp_init_attr_t *init_of(const struct qp_row *r)
+{
+	doca_verbs_qp_init_attr_t *init;
+
+	cr_assert_eq(doca_verbs_qp_init_attr_create(&init), DOCA_SUCCESS);
+	doca_verbs_qp_init_attr_set_pd(init, nic.dev);
+	doca_verbs_qp_init_attr_set_send_cq(init, cq);
+	doca_verbs_qp_init_attr_set_receive_cq(init, cq);
+	doca_verbs_qp_init_attr_set_sq_sig_all(init, 1);
+	doca_verbs_qp_init_attr_set_qp_type(init, DOCA_VERBS_QP_TYPE_RC);
+	doca_verbs_qp_init_attr_set_qp_context(init, &nic);
+	doca_verbs_qp_init_attr_set_sq_wr(init, r->sq_wr);
+	doca_verbs_qp_init_attr_set_rq_wr(init, r->rq_wr);
+	doca_verbs_qp_init_attr_set_send_max_sges(init, r->sges);
+	doca_verbs_qp_init_attr_set_receive_max_sges(init, 1);
+	doca_verbs_qp_init_attr_set_max_inline_data(init, r->inl);
+	doca_verbs_qp_init_attr_set_user_index(init, r->uidx);
+	doca_verbs_qp_init_attr_set_core_direct_master(init, r->master);
+	doca_verbs_qp_init_attr_set_send_dbr_mode(init, r->dbr);
+	return init;
+}
+
+static void expect_created(doca_verbs_qp_t *qp, const struct qp_row *r)
+{
+	uint8_t out[PRM_QUERY_QP_OUT_LEN], *qpc = out + PRM_QUERY_QP_QPC_AT;
+	doca_verbs_qp_init_attr_t *got;
+	doca_verbs_qp_attr_t *attr;
+	enum doca_verbs_qp_state state;
+	uint32_t cqn, uar;
+
+	cr_assert_eq(gdk_qp_query_state(qp, out, &state), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_get_cqn(cq, &cqn), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_uar_id_get(qp->uar, &uar), DOCA_SUCCESS);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_LOG_SQ_SIZE), r->log_sq);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_LOG_RQ_SIZE), r->log_rq);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_RQ_TYPE),
+		     r->rq_wr ? GDK_QPC_RQ_REGULAR : GDK_QPC_RQ_NONE);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_LOG_RQ_STRIDE), r->log_stride);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_USER_INDEX), r->uidx);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_CD_MASTER), r->master);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_SEND_DBR_MODE), r->dbr);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_CQN_SND), cqn);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_CQN_RCV), cqn);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_UAR_PAGE), uar);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_PD), nic.dev->pdn);
+
+	doca_verbs_qp_attr_create(&attr);
+	doca_verbs_qp_init_attr_create(&got);
+	/* What the library remembers of these is not what it answers with. */
+	qp->init.user_index = qp->init.core_direct_master = 0;
+	qp->init.send_dbr_mode = DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID;
+	qp->init.rq_wr = 77;
+	cr_assert_eq(doca_verbs_qp_query(qp, attr, got, NULL), DOCA_SUCCESS);
+	cr_expect_eq(got->sq_wr, r->sq_granted);
+	cr_expect_eq(got->rq_wr, r->rq_granted);
+	cr_expect_geq(got->send_max_sges, r->sges);
+	cr_expect_geq(got->max_inline_data, r->inl);
+	cr_expect_eq(got->user_index, r->uidx);
+	cr_expect_eq(got->core_direct_master, r->master);
+	cr_expect_eq(got->send_dbr_mode, r->dbr);
+	cr_expect_eq(got->qp_type, (uint32_t)DOCA_VERBS_QP_TYPE_RC);
+	cr_expect_eq(got->sq_sig_all, 1);
+	cr_expect(got->send_cq == cq && got->receive_cq == cq && got->pd == nic.dev);
+	cr_expect_eq(got->qp_context, &nic);
+	doca_verbs_qp_attr_destroy(attr);
+	doca_verbs_qp_init_attr_destroy(got);
+}
+
+Test(firmware, what_a_queue_pair_is_created_with)
+{
+	for (int side = 0; side < SIDES; side++) {
+		doca_verbs_qp_init_attr_t *init = init_of(&qp_rows[side]);
+		doca_verbs_qp_t *qp;
+
+		cr_assert_eq(doca_verbs_qp_create(nic.dev, init, &qp), DOCA_SUCCESS);
+		doca_verbs_qp_init_attr_destroy(init);
+		expect_created(qp, &qp_rows[side]);
+		cr_assert_eq(doca_verbs_qp_destroy(qp), DOCA_SUCCESS);
+	}
+}
+
+/* ---- completion queues ---- */
+
+Test(firmware, what_a_completion_queue_is_created_with)
+{
+	uint8_t in[PRM_CMD_IN_LEN], out[PRM_QUERY_CQ_OUT_LEN], *cqc = out + PRM_QUERY_CQ_CQC_AT;
+	doca_verbs_cq_attr_t *attr;
+	doca_verbs_uar_t *uar;
+	doca_verbs_cq_t *made;
+	uint32_t id;
+
+	cr_assert_eq(doca_verbs_uar_create(nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME, &uar),
+		     DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_uar_id_get(uar, &id), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
+	for (uint32_t side = 0; side < SIDES; side++) {
+		cr_assert_eq(doca_verbs_cq_attr_set_cq_size(attr, side ? 4096 : 33), DOCA_SUCCESS);
+		cr_assert_eq(doca_verbs_cq_attr_set_cq_overrun(attr, side), DOCA_SUCCESS);
+		cr_assert_eq(doca_verbs_cq_attr_set_cq_collapsed(attr, !side), DOCA_SUCCESS);
+		cr_assert_eq(doca_verbs_cq_attr_set_cq_context(attr, &nic), DOCA_SUCCESS);
+		cr_assert_eq(doca_verbs_cq_attr_set_external_uar(attr, side ? uar : NULL),
+			     DOCA_SUCCESS);
+		cr_assert_eq(doca_verbs_cq_create(nic.dev, attr, &made), DOCA_SUCCESS);
+		memset(in, 0, sizeof(in));
+		prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_CQ);
+		prm_set(in, PRM_CMD_OBJECT, made->cqn);
+		cr_assert_eq(gdk_devx_query(made->obj, "CQ", in, sizeof(in), out, sizeof(out)),
+			     DOCA_SUCCESS);
+		cr_expect_eq(prm_get(cqc, PRM_CQC_LOG_CQ_SIZE), side ? 12 : 6);
+		cr_expect_eq(prm_get(cqc, PRM_CQC_OI), side);
+		cr_expect_eq(prm_get(cqc, PRM_CQC_CC), !side);
+		cr_expect_eq(prm_get(cqc, PRM_CQC_CQE_SZ), GDK_CQC_CQE_SZ_64);
+		cr_expect_eq(prm_get(cqc, PRM_CQC_UAR_PAGE) == id, side);
+		cr_expect_eq(made->context, &nic);
+		cr_assert_eq(doca_verbs_cq_destroy(made), DOCA_SUCCESS);
+	}
+	doca_verbs_cq_attr_destroy(attr);
+	cr_assert_eq(doca_verbs_uar_destroy(uar), DOCA_SUCCESS);
+}
+
+/* ---- shared receive queues ---- */
+
+#define CMD_QUERY_RMP 0x90fu
+
+static void srq_of(struct doca_verbs_srq_init_attr *attr, doca_verbs_umem_t *umem, uint32_t side)
+{
+	doca_verbs_umem_t *got_umem;
+	uint64_t offset;
+
+	cr_assert_eq(doca_verbs_srq_init_attr_set_srq_wr(attr, side ? 100 : 20), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_srq_init_attr_set_receive_max_sges(attr, side ? 4 : 1),
+		     DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_srq_init_attr_set_type(attr, side), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_srq_init_attr_set_pd(attr, nic.pd), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_srq_init_attr_set_external_umem(attr, umem, side ? 4096 : 0),
+		     DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_srq_init_attr_get_srq_wr(attr), side ? 100 : 20);
+	cr_expect_eq(doca_verbs_srq_init_attr_get_receive_max_sges(attr), side ? 4 : 1);
+	cr_expect_eq(doca_verbs_srq_init_attr_get_type(attr), side);
+	cr_expect_eq(doca_verbs_srq_init_attr_get_pd(attr), nic.pd);
+	cr_expect_eq(doca_verbs_srq_init_attr_get_external_umem(attr, &got_umem, &offset),
+		     DOCA_SUCCESS);
+	cr_expect(got_umem == umem && offset == (side ? 4096 : 0));
+}
+
+static void expect_srq(struct doca_verbs_srq *srq, uint8_t *mem, uint32_t side)
+{
+	uint8_t in[PRM_CMD_IN_LEN] = { 0 }, out[PRM_CREATE_RMP_IN_LEN];
+	uint8_t *wq = out + PRM_CREATE_RMP_RMPC_AT + PRM_RMPC_WQ_AT;
+	uint32_t num, stride;
+	void *buf;
+
+	doca_verbs_srq_get_wq(srq, &buf, &num, &stride);
+	cr_expect_eq(buf, side ? mem + 4096 : mem);
+	cr_expect_eq(num, side ? 128 : 32);
+	cr_expect_eq(stride, side ? 64 : 32);
+	cr_expect_eq(doca_verbs_srq_get_dbr_addr(srq), (uint8_t *)buf + (size_t)num * stride);
+	prm_set(in, PRM_CMD_OPCODE, CMD_QUERY_RMP);
+	prm_set(in, PRM_CMD_OBJECT, doca_verbs_srq_get_srqn(srq));
+	cr_assert_eq(gdk_devx_query(srq->obj, "SRQ", in, sizeof(in), out, sizeof(out)),
+		     DOCA_SUCCESS);
+	cr_expect_eq(prm_get(wq, PRM_WQ_TYPE), side ? GDK_WQ_CYCLIC : GDK_WQ_LINKED_LIST);
+	cr_expect_eq(prm_get(wq, PRM_WQ_LOG_SZ), side ? 7 : 5);
+	cr_expect_eq(prm_get(wq, PRM_WQ_LOG_STRIDE), side ? 6 : 5);
+	cr_expect_eq(prm_get(wq, PRM_WQ_PD), nic.dev->pdn);
+}
+
+Test(firmware, what_a_shared_receive_queue_is_created_with)
+{
+	struct doca_verbs_srq_init_attr *attr;
+	doca_verbs_umem_t *umem;
+	size_t size = 0;
+	void *mem, *addr = NULL;
+	uint32_t id = 0;
+
+	cr_assert(mem = aligned_alloc(4096, 32768));
+	memset(mem, 0, 32768);
+	cr_assert_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem, 32768, IBV_ACCESS_LOCAL_WRITE,
+					    -1, 0, &umem), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_umem_get_size(umem, &size), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_umem_get_address(umem, &addr), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_umem_get_id(umem, &id), DOCA_SUCCESS);
+	cr_expect(size == 32768 && addr == mem && id != 0);
+	cr_assert_eq(doca_verbs_srq_init_attr_create(&attr), DOCA_SUCCESS);
+	for (uint32_t side = 0; side < SIDES; side++) {
+		struct doca_verbs_srq *srq;
+
+		srq_of(attr, umem, side);
+		cr_assert_eq(doca_verbs_srq_create(nic.ctx, attr, &srq), DOCA_SUCCESS);
+		expect_srq(srq, mem, side);
+		cr_assert_eq(doca_verbs_srq_destroy(srq), DOCA_SUCCESS);
+	}
+	doca_verbs_srq_init_attr_destroy(attr);
+	cr_assert_eq(doca_verbs_umem_destroy(umem), DOCA_SUCCESS);
+	free(mem);
+}
