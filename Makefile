@@ -209,6 +209,14 @@ $(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,$(wildcard tes
 # Its functions are those of the program for whoever looks: not for the SDK.
 $(B)/tests/test_sdk: LDFLAGS_ALL += -rdynamic
 $(B)/tests/test_softnic_addr: $(call obj,tests/softnic/addr.c tests/softnic/icrc.c)
+# A call for each argument of each public function, from the headers.
+API_ARGS := $(B)/obj/tests/lib/api_args.inc
+$(API_ARGS): tests/lib/api_args.py $(HDR_host)
+	$(call say,GEN)
+	@mkdir -p $(@D)
+	$(Q)python3 $< $(HDR_host) > $@
+$(B)/obj/tests/unit/test_api_args.o: $(API_ARGS)
+$(B)/obj/tests/unit/test_api_args.o: CFLAGS_ALL += -I$(dir $(API_ARGS))
 $(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)

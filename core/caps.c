@@ -163,8 +163,9 @@ doca_error_t doca_verbs_device_attr_free(struct doca_verbs_device_attr *verbs_de
 #define GETTER(type, name)                                                                         \
 	type doca_verbs_device_attr_get_##name(const struct doca_verbs_device_attr *attr)          \
 	{                                                                                          \
+		GDK_CHECK_ARG_OR(0, attr != NULL);                                                 \
 		GDK_SDK_GET(attr, doca_verbs_device_attr_get_##name, attr->sdk);                   \
-		return attr ? (type)attr->caps.name : 0;                                           \
+		return (type)attr->caps.name;                                                      \
 	}
 
 GETTER(uint32_t, max_qp)

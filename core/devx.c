@@ -17,42 +17,25 @@ struct number_name {
 	const char *name;
 };
 
-static const struct number_name opcodes[] = {
-	{GDK_CMD_QUERY_HCA_CAP, "QUERY_HCA_CAP"},
-	{GDK_CMD_CREATE_CQ, "CREATE_CQ"},
-	{GDK_CMD_DESTROY_CQ, "DESTROY_CQ"},
-	{GDK_CMD_QUERY_CQ, "QUERY_CQ"},
-	{GDK_CMD_CREATE_QP, "CREATE_QP"},
-	{GDK_CMD_DESTROY_QP, "DESTROY_QP"},
-	{GDK_CMD_RST2INIT_QP, "RST2INIT_QP"},
-	{GDK_CMD_INIT2RTR_QP, "INIT2RTR_QP"},
-	{GDK_CMD_RTR2RTS_QP, "RTR2RTS_QP"},
-	{GDK_CMD_RTS2RTS_QP, "RTS2RTS_QP"},
-	{GDK_CMD_2ERR_QP, "2ERR_QP"},
-	{GDK_CMD_2RST_QP, "2RST_QP"},
-	{GDK_CMD_QUERY_QP, "QUERY_QP"},
-	{GDK_CMD_INIT2INIT_QP, "INIT2INIT_QP"},
-	{GDK_CMD_QUERY_ROCE_ADDRESS, "QUERY_ROCE_ADDRESS"},
-	{GDK_CMD_CREATE_RMP, "CREATE_RMP"},
-	{GDK_CMD_DESTROY_RMP, "DESTROY_RMP"},
-};
+#define OPCODE(name, opcode) {opcode, #name},
+static const struct number_name opcodes[] = {GDK_COMMANDS(OPCODE)};
 
-/* PRM, "Command interface": status codes. */
+/* PRM, "Command interface": status codes; what brings them about, where that is known. */
 static const struct number_name statuses[] = {
 	{0x00, "OK"},
 	{0x01, "internal error"},
-	{0x02, "bad operation"},
-	{0x03, "bad parameter"},
-	{0x04, "bad system state"},
-	{0x05, "bad resource"},
-	{0x06, "resource busy"},
-	{0x08, "limit exceeded"},
+	{0x02, "bad operation: the firmware has no such command, or not for this object"},
+	{0x03, "bad parameter: a field is out of range, or the device lacks the feature"},
+	{0x04, "bad system state: the device is being reset or has failed"},
+	{0x05, "bad resource: an object that the command names does not exist"},
+	{0x06, "resource busy: something still uses the object"},
+	{0x08, "limit exceeded: the device has no more of these"},
 	{0x09, "bad resource state"},
 	{0x0a, "bad index"},
-	{0x0f, "no resources"},
-	{0x10, "bad QP state"},
+	{0x0f, "no resources: the device's memory or objects are used up"},
+	{0x10, "bad QP state: the transition does not start where the QP is"},
 	{0x30, "bad packet"},
-	{0x40, "bad size"},
+	{0x40, "bad size: CQEs are outstanding"},
 	{0x50, "bad input length"},
 	{0x51, "bad output length"},
 };
@@ -67,13 +50,18 @@ static const char *name_of(const struct number_name *names, size_t count, uint32
 	return "unknown";
 }
 
+static const char *opcode_name(uint32_t opcode)
+{
+	return name_of(opcodes, GDK_ARRAY_SIZE(opcodes), opcode);
+}
+
 /* Logs a failed command. sys_err is errno, out the answer, all zero when the
  * command did not reach the firmware. */
 static doca_error_t refused(const char *object, const void *in, const void *out, int sys_err)
 {
 	uint32_t opcode = (uint32_t)prm_get(in, PRM_CMD_OPCODE);
 	uint32_t status = (uint32_t)prm_get(out, PRM_CMD_STATUS);
-	const char *opname = name_of(opcodes, GDK_ARRAY_SIZE(opcodes), opcode);
+	const char *opname = opcode_name(opcode);
 
 	if (status) {
 		gdk_err("%s: firmware refused %s (0x%x): status 0x%x (%s), syndrome 0x%08x", object,
@@ -144,7 +132,9 @@ doca_error_t gdk_devx_cmd(struct ibv_context *ctx, const char *object, const voi
 	return judge(mlx5dv_devx_general_cmd(ctx, in, inlen, out, outlen), object, in, out);
 }
 
-doca_error_t gdk_devx_destroy(struct mlx5dv_devx_obj *obj, const char *object)
+/* The driver keeps status and syndrome of a destroy to itself. */
+doca_error_t gdk_devx_destroy(struct mlx5dv_devx_obj *obj, uint32_t opcode, const char *kind,
+			      uint32_t number)
 {
 	int ret;
 
@@ -152,6 +142,7 @@ doca_error_t gdk_devx_destroy(struct mlx5dv_devx_obj *obj, const char *object)
 	ret = mlx5dv_devx_obj_destroy(obj);
 	if (!ret)
 		return DOCA_SUCCESS;
-	gdk_err("%s: cannot be destroyed: %s", object, strerror(ret > 0 ? ret : errno));
+	gdk_err("%s 0x%x: %s (0x%x) was refused: %s", kind, number, opcode_name(opcode), opcode,
+		strerror(ret > 0 ? ret : errno));
 	return ret == EBUSY || errno == EBUSY ? DOCA_ERROR_IN_USE : DOCA_ERROR_DRIVER;
 }

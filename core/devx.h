@@ -14,7 +14,7 @@
 #include "host/doca_error.h"
 #include "prm.h"
 
-/* object: for the log, such as "CQ" or "QP 0x1f". in/out are command boxes in
+/* object: for the log, such as "mlx5_0: CQ of 64 entries" or "QP 0x1f". in/out are command boxes in
  * PRM layout; the opcode is read from in. *obj is set on success only. */
 doca_error_t gdk_devx_create(struct ibv_context *ctx, const char *object, const void *in,
 			     size_t inlen, void *out, size_t outlen,
@@ -25,6 +25,8 @@ doca_error_t gdk_devx_query(struct mlx5dv_devx_obj *obj, const char *object, con
 			    size_t inlen, void *out, size_t outlen);
 doca_error_t gdk_devx_cmd(struct ibv_context *ctx, const char *object, const void *in,
 			  size_t inlen, void *out, size_t outlen);
-doca_error_t gdk_devx_destroy(struct mlx5dv_devx_obj *obj, const char *object);
+/* opcode, kind ("CQ") and number: for the log. */
+doca_error_t gdk_devx_destroy(struct mlx5dv_devx_obj *obj, uint32_t opcode, const char *kind,
+			      uint32_t number);
 
 #endif

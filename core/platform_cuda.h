@@ -175,6 +175,13 @@ GDK_FN uint8_t gdk_ld8_sys(const uint8_t *p)
 GDK_FN uint16_t gdk_ldc16(const void *p) { return __ldg((const unsigned short *)p); }
 GDK_FN uint32_t gdk_ldc32(const void *p) { return __ldg((const unsigned int *)p); }
 GDK_FN uint64_t gdk_ldc64(const void *p) { return __ldg((const unsigned long long *)p); }
+GDK_FN void gdk_ldc64x2(const void *p, uint64_t *a, uint64_t *b)
+{
+	const ulonglong2 v = __ldg((const ulonglong2 *)p);
+
+	*a = v.x;
+	*b = v.y;
+}
 
 /* 16 aligned bytes of a WQE, streaming: the NIC is the next reader. */
 GDK_FN void gdk_st_wqe16(void *p, uint64_t lo, uint64_t hi)

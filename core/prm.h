@@ -55,26 +55,26 @@ static inline uint64_t prm_get(const void *box, uint32_t field)
 	return be32toh(word) >> PRM_LOW_BIT(field) & ((1ull << PRM_WIDTH(field)) - 1);
 }
 
-/* Command opcodes. */
-enum {
-	GDK_CMD_QUERY_HCA_CAP = 0x100,
-	GDK_CMD_CREATE_CQ = 0x400,
-	GDK_CMD_DESTROY_CQ = 0x401,
-	GDK_CMD_QUERY_CQ = 0x402,
-	GDK_CMD_CREATE_QP = 0x500,
-	GDK_CMD_DESTROY_QP = 0x501,
-	GDK_CMD_RST2INIT_QP = 0x502,
-	GDK_CMD_INIT2RTR_QP = 0x503,
-	GDK_CMD_RTR2RTS_QP = 0x504,
-	GDK_CMD_RTS2RTS_QP = 0x505,
-	GDK_CMD_2ERR_QP = 0x507,
-	GDK_CMD_2RST_QP = 0x50a,
-	GDK_CMD_QUERY_QP = 0x50b,
-	GDK_CMD_INIT2INIT_QP = 0x50e,
-	GDK_CMD_QUERY_ROCE_ADDRESS = 0x760,
-	GDK_CMD_CREATE_RMP = 0x90c,
-	GDK_CMD_DESTROY_RMP = 0x90e,
-};
+/* Commands that are sent, by name and opcode; the driver sends those that destroy. */
+#define GDK_COMMANDS(X)          \
+	X(QUERY_HCA_CAP, 0x100)  \
+	X(CREATE_CQ, 0x400)      \
+	X(DESTROY_CQ, 0x401)     \
+	X(CREATE_QP, 0x500)      \
+	X(DESTROY_QP, 0x501)     \
+	X(RST2INIT_QP, 0x502)    \
+	X(INIT2RTR_QP, 0x503)    \
+	X(RTR2RTS_QP, 0x504)     \
+	X(RTS2RTS_QP, 0x505)     \
+	X(2ERR_QP, 0x507)        \
+	X(2RST_QP, 0x50a)        \
+	X(QUERY_QP, 0x50b)       \
+	X(INIT2INIT_QP, 0x50e)   \
+	X(CREATE_RMP, 0x90c)     \
+	X(DESTROY_RMP, 0x90e)
+
+#define GDK_COMMAND(name, opcode) GDK_CMD_##name = opcode,
+enum { GDK_COMMANDS(GDK_COMMAND) };
 
 /* Lengths of boxes, in bytes; commands not named here use the first two. */
 enum {

@@ -15,7 +15,7 @@ static doca_error_t check(const char *what, uint32_t version, uint32_t oldest)
 {
 	if (version >= oldest && version <= DOCA_GPUNETIO_VERSION)
 		return DOCA_SUCCESS;
-	gdk_err("%s code of version %u.%u.%u: this library serves %u.%u.%u to %u.%u.%u", what,
+	gdk_err("%s_code_version %u.%u.%u: this library serves %u.%u.%u to %u.%u.%u", what,
 		version >> 16, version >> 8 & 0xff, version & 0xff, oldest >> 16,
 		oldest >> 8 & 0xff, oldest & 0xff, DOCA_GPUNETIO_VERSION_MAJOR,
 		DOCA_GPUNETIO_VERSION_MINOR, DOCA_GPUNETIO_VERSION_PATCH);

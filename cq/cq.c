@@ -7,6 +7,7 @@
  */
 #include "cq.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,18 +21,18 @@
 #define DBREC_SIZE 8u
 #define LOG_CQ_SIZE_MAX 22u
 
-doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **out)
+doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **cq_attr)
 {
 	struct doca_verbs_cq_attr *attr;
 
-	GDK_CHECK_ARG(out != NULL);
+	GDK_CHECK_ARG(cq_attr != NULL);
 	attr = calloc(1, sizeof(*attr));
 	if (!attr) {
 		gdk_err("no memory for a cq_attr");
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	GDK_SDK_NEW(attr, "Verbs CQ Attr", doca_verbs_cq_attr_create, (void *)&attr->sdk);
-	*out = attr;
+	*cq_attr = attr;
 	return DOCA_SUCCESS;
 }
 
@@ -43,7 +44,7 @@ doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *attr)
 	return DOCA_SUCCESS;
 }
 
-#define CQ_ATTR(fn, vtype, field, ok)                                                 \
+#define CQ_ATTR(fn, vtype, v, field, ok)                                              \
 	doca_error_t doca_verbs_cq_attr_set_##fn(doca_verbs_cq_attr_t *attr, vtype v) \
 	{                                                                             \
 		GDK_CHECK_ARG(attr != NULL);                                          \
@@ -54,10 +55,11 @@ doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *attr)
 		return DOCA_SUCCESS;                                                  \
 	}
 
-CQ_ATTR(cq_size, uint32_t, size, v > 0)
-CQ_ATTR(cq_context, void *, context, true)
-CQ_ATTR(cq_overrun, enum doca_verbs_cq_overrun, overrun, v <= DOCA_VERBS_CQ_ENABLE_OVERRUN)
-CQ_ATTR(cq_collapsed, uint8_t, collapsed, v <= 1)
+CQ_ATTR(cq_size, uint32_t, cq_size, size, cq_size > 0)
+CQ_ATTR(cq_context, void *, cq_context, context, true)
+CQ_ATTR(cq_overrun, enum doca_verbs_cq_overrun, overrun, overrun,
+	overrun <= DOCA_VERBS_CQ_ENABLE_OVERRUN)
+CQ_ATTR(cq_collapsed, uint8_t, cc, collapsed, cc <= 1)
 
 doca_error_t doca_verbs_cq_attr_set_external_uar(doca_verbs_cq_attr_t *attr, doca_verbs_uar_t *uar)
 {
@@ -190,6 +192,7 @@ static doca_error_t create_object(struct doca_verbs_cq_t *cq, uint64_t offset,
 {
 	uint8_t in[PRM_CREATE_CQ_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
 	uint8_t *cqc = in + PRM_CREATE_CQ_CQC_AT;
+	char name[96];
 	doca_error_t err;
 	uint32_t eqn;
 
@@ -210,7 +213,9 @@ static doca_error_t create_object(struct doca_verbs_cq_t *cq, uint64_t offset,
 	prm_set(cqc, PRM_CQC_DBR_UMEM_VALID, 1);
 	prm_set(cqc, PRM_CQC_DBR_UMEM_ID, cq->umem->id);
 	prm_set(cqc, PRM_CQC_DBR_ADDR, dbrec_offset);
-	err = gdk_devx_create(cq->dev->ctx, "CQ", in, sizeof(in), out, sizeof(out), &cq->obj);
+	snprintf(name, sizeof(name), "%s: CQ of %u entries",
+		 ibv_get_device_name(cq->dev->ctx->device), cq->cqe_num);
+	err = gdk_devx_create(cq->dev->ctx, name, in, sizeof(in), out, sizeof(out), &cq->obj);
 	if (err == DOCA_SUCCESS)
 		cq->cqn = (uint32_t)prm_get(out, PRM_CMD_OUT_OBJECT);
 	return err;
@@ -229,7 +234,7 @@ static doca_error_t check_size(const struct doca_dev *dev, uint32_t want, uint32
 }
 
 doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *attr,
-				  doca_verbs_cq_t **out)
+				  doca_verbs_cq_t **verbs_cq)
 {
 	uint64_t offset, dbrec_offset;
 	struct doca_verbs_cq_t *cq;
@@ -237,9 +242,9 @@ doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *att
 
 	GDK_CHECK_ARG(net_dev != NULL);
 	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(out != NULL);
+	GDK_CHECK_ARG(verbs_cq != NULL);
 	GDK_CHECK_MIX(net_dev, attr);
-	GDK_SDK_CHILD(net_dev, "Verbs CQ", gdk_sdk_cq_create(net_dev, attr, out));
+	GDK_SDK_CHILD(net_dev, "Verbs CQ", gdk_sdk_cq_create(net_dev, attr, verbs_cq));
 	cq = calloc(1, sizeof(*cq));
 	if (!cq) {
 		gdk_err("no memory for a CQ");
@@ -268,7 +273,7 @@ doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *att
 	atomic_fetch_add(&cq->umem->users, 1);
 	atomic_fetch_add(&cq->uar->users, 1);
 	atomic_fetch_add(&net_dev->users, 1);
-	*out = cq;
+	*verbs_cq = cq;
 	return DOCA_SUCCESS;
 
 err_uar:
@@ -292,7 +297,7 @@ doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *cq)
 	}
 	if (cq->sdk)
 		return gdk_sdk_cq_destroy(cq);
-	err = gdk_devx_destroy(cq->obj, "CQ");
+	err = gdk_devx_destroy(cq->obj, GDK_CMD_DESTROY_CQ, "CQ", cq->cqn);
 	if (err != DOCA_SUCCESS)
 		return err;
 	atomic_fetch_sub(&cq->umem->users, 1);

@@ -251,15 +251,22 @@ GDK_FN int gdk_cq_fold_collapsed(struct gdk_qp_state *st, const struct doca_gpu_
 GDK_FN int gdk_cq_step(struct gdk_qp_state *st, const struct doca_gpu_dev_verbs_cq *cq,
 		       uint64_t need, int scope)
 {
-	uint64_t ci, done;
+	uint64_t ci, done, rung;
+	int err;
 
 	if (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED)
 		return gdk_cq_fold_collapsed(st, cq, scope);
 	/* uneven was set before its WQE was published and rung: read it after rung. */
-	if (gdk_ld64_acq(&st->rung, GDK_SCOPE_GPU) < need)
+	rung = gdk_ld64_acq(&st->rung, GDK_SCOPE_GPU);
+	if (rung < need)
 		return EBUSY;
-	if (!gdk_ld32(&st->uneven, GDK_SCOPE_GPU))
+	if (!gdk_ld32(&st->uneven, GDK_SCOPE_GPU)) {
+		/* Half of what is in flight at once, so that looks are few. */
+		ci = need - 1 + (rung - need) / 2;
+		if (ci > need && (err = gdk_cq_fold_even(st, cq, ci, scope)) != EBUSY)
+			return err;
 		return gdk_cq_fold_even(st, cq, need - 1, scope);
+	}
 	/* At most one CQE per slot: the wanted one is at or below this guess. */
 	ci = gdk_ld64_acq(&st->cqe_ci, scope);
 	done = gdk_ld64(&st->completed, scope);
@@ -301,14 +308,16 @@ GDK_SLOW_FN int gdk_wait_completed(struct gdk_qp_state *st, const struct doca_gp
 			      uint64_t need, int scope, uint64_t limit_ns)
 {
 	struct gdk_wait_timer w;
+	uint64_t done, ended;
 	int err;
 
 	gdk_wait_start(&w, limit_ns);
 	for (;;) {
-		err = gdk_state_status(st);
-		if (err)
-			return err;
-		if (gdk_ld64(&st->completed, scope) >= need)
+		/* At GPU scope: the status may come from anywhere. */
+		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
+		if (ended)
+			return gdk_state_status(st);
+		if (done >= need)
 			break;
 		err = gdk_cq_step(st, cq, need, scope);
 		if (err < 0)

@@ -43,7 +43,7 @@ doca_error_t doca_verbs_cq_attr_set_cq_collapsed(doca_verbs_cq_attr_t *cq_attr, 
 
 /* The attribute object can be destroyed or used again afterwards. */
 doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *cq_attr,
-				  doca_verbs_cq_t **cq);
+				  doca_verbs_cq_t **verbs_cq);
 
 /* IN_USE while a QP completes here. */
 doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *verbs_cq);

@@ -152,7 +152,7 @@ doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask, const struct 
 	decision->asked = h;
 	decision->chosen = H(TYPE_MAX);
 	if (handler_index(h) >= GDK_ARRAY_SIZE(handlers)) {
-		gdk_err("unknown NIC handler %d", (int)h);
+		gdk_err("nic_handler %d is unknown", (int)h);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	/* GPU_SM_DB without a DBREC is what GPU_SM_NO_DBR names. */

@@ -235,15 +235,16 @@ doca_error_t gdk_proxy_progress(struct gdk_export *x, bool *progressed)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_gpu_verbs_cpu_proxy_progress(struct doca_gpu_verbs_qp *qp, bool *out_progressed)
+doca_error_t doca_gpu_verbs_cpu_proxy_progress(struct doca_gpu_verbs_qp *qp_cpu,
+					       bool *out_progressed)
 {
-	GDK_CHECK_ARG(qp != NULL);
-	if (!qp->cpu_proxy) {
-		gdk_err("QP 0x%x: handler %s needs no progress by the CPU", qp->qp->qpn,
-			gdk_handler_name(gdk_to_export(qp)->decision.chosen));
+	GDK_CHECK_ARG(qp_cpu != NULL);
+	if (!qp_cpu->cpu_proxy) {
+		gdk_err("QP 0x%x: handler %s needs no progress by the CPU", qp_cpu->qp->qpn,
+			gdk_handler_name(gdk_to_export(qp_cpu)->decision.chosen));
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	return gdk_proxy_progress(gdk_to_export(qp), out_progressed);
+	return gdk_proxy_progress(gdk_to_export(qp_cpu), out_progressed);
 }
 
 static doca_error_t op_progress(struct doca_gpu_verbs_qp *qp, bool *progressed)

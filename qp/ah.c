@@ -35,39 +35,41 @@ doca_error_t doca_verbs_ah_attr_create(doca_dev_t *net_dev, doca_verbs_ah_attr_t
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_verbs_ah_attr_destroy(doca_verbs_ah_attr_t *ah)
+doca_error_t doca_verbs_ah_attr_destroy(doca_verbs_ah_attr_t *ah_attr)
 {
-	GDK_CHECK_ARG(ah != NULL);
-	GDK_SDK_FIRST(ah, doca_verbs_ah_attr_destroy, ah->sdk);
-	free(ah);
+	GDK_CHECK_ARG(ah_attr != NULL);
+	GDK_SDK_FIRST(ah_attr, doca_verbs_ah_attr_destroy, ah_attr->sdk);
+	free(ah_attr);
 	return DOCA_SUCCESS;
 }
 
 /* The getters have no error to return: NULL reads as all zero. */
 #define AH_ATTR(vtype, field, ok)                                                     \
-	doca_error_t doca_verbs_ah_attr_set_##field(doca_verbs_ah_attr_t *ah, vtype v) \
+	doca_error_t doca_verbs_ah_attr_set_##field(doca_verbs_ah_attr_t *ah_attr,    \
+						    vtype field)                      \
 	{                                                                             \
-		GDK_CHECK_ARG(ah != NULL);                                            \
-		GDK_SDK_FIRST(ah, doca_verbs_ah_attr_set_##field, ah->sdk, v);        \
-		if (!ah->sdk) /* which judges by itself */                            \
+		GDK_CHECK_ARG(ah_attr != NULL);                                       \
+		GDK_SDK_FIRST(ah_attr, doca_verbs_ah_attr_set_##field, ah_attr->sdk, field); \
+		if (!ah_attr->sdk) /* which judges by itself */                       \
 			GDK_CHECK_ARG(ok);                                            \
-		ah->field = v;                                                        \
+		ah_attr->field = field;                                               \
 		return DOCA_SUCCESS;                                                  \
 	}                                                                             \
-	vtype doca_verbs_ah_get_##field(const doca_verbs_ah_attr_t *ah)               \
+	vtype doca_verbs_ah_get_##field(const doca_verbs_ah_attr_t *ah_attr)          \
 	{                                                                             \
 		static const struct doca_verbs_ah_attr_t none;                        \
                                                                                       \
-		GDK_SDK_GET_AS(ah, "doca_verbs_ah_attr_get_" #field,                  \
-			       doca_verbs_ah_get_##field, ah->sdk);                   \
-		return ah ? ah->field : none.field;                                   \
+		GDK_CHECK_ARG_OR(none.field, ah_attr != NULL);                        \
+		GDK_SDK_GET_AS(ah_attr, "doca_verbs_ah_attr_get_" #field,             \
+			       doca_verbs_ah_get_##field, ah_attr->sdk);              \
+		return ah_attr->field;                                                \
 	}
 
 AH_ATTR(struct doca_verbs_gid, gid, true)
-AH_ATTR(enum doca_verbs_addr_type, addr_type, v <= DOCA_VERBS_ADDR_TYPE_IB_NO_GRH)
-AH_ATTR(uint32_t, dlid, v <= UINT16_MAX)
-AH_ATTR(uint8_t, sl, v < 16)
+AH_ATTR(enum doca_verbs_addr_type, addr_type, addr_type <= DOCA_VERBS_ADDR_TYPE_IB_NO_GRH)
+AH_ATTR(uint32_t, dlid, dlid <= UINT16_MAX)
+AH_ATTR(uint8_t, sl, sl < 16)
 AH_ATTR(uint8_t, sgid_index, true)
-AH_ATTR(uint8_t, static_rate, v < 16)
+AH_ATTR(uint8_t, static_rate, static_rate < 16)
 AH_ATTR(uint8_t, hop_limit, true)
 AH_ATTR(uint8_t, traffic_class, true)

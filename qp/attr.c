@@ -13,18 +13,18 @@
 #include "qp.h"
 
 #define OBJECT(what, type, text)                                                      \
-	doca_error_t doca_verbs_##what##_create(type **out)                           \
+	doca_error_t doca_verbs_##what##_create(type **verbs_##what)                  \
 	{                                                                             \
 		type *attr;                                                           \
                                                                                       \
-		GDK_CHECK_ARG(out != NULL);                                           \
+		GDK_CHECK_ARG(verbs_##what != NULL);                                  \
 		attr = calloc(1, sizeof(*attr));                                      \
 		if (!attr) {                                                          \
 			gdk_err("no memory for a " #what);                            \
 			return DOCA_ERROR_NO_MEMORY;                                  \
 		}                                                                     \
 		GDK_SDK_NEW(attr, text, doca_verbs_##what##_create, (void *)&attr->sdk); \
-		*out = attr;                                                          \
+		*verbs_##what = attr;                                                 \
 		return DOCA_SUCCESS;                                                  \
 	}                                                                             \
 	doca_error_t doca_verbs_##what##_destroy(type *attr)                          \
@@ -35,41 +35,43 @@
 		return DOCA_SUCCESS;                                                  \
 	}
 
-/* A setter that refuses values for which ok, an expression of v, is false; v is arg
- * for the SDK, which judges by itself. */
+/* A setter that refuses values for which ok, an expression of field, is false; field is
+ * arg for the SDK, which judges by itself. */
 #define SETTER(what, vtype, field, ok, arg)                                           \
-	doca_error_t doca_verbs_##what##_set_##field(doca_verbs_##what##_t *attr, vtype v) \
+	doca_error_t doca_verbs_##what##_set_##field(doca_verbs_##what##_t *what,     \
+						     vtype field)                     \
 	{                                                                             \
-		GDK_CHECK_ARG(attr != NULL);                                          \
-		GDK_SDK_FIRST(attr, doca_verbs_##what##_set_##field, attr->sdk, arg); \
-		if (!attr->sdk)                                                       \
+		GDK_CHECK_ARG(what != NULL);                                          \
+		GDK_SDK_FIRST(what, doca_verbs_##what##_set_##field, what->sdk, arg); \
+		if (!what->sdk)                                                       \
 			GDK_CHECK_ARG(ok);                                            \
-		attr->field = v;                                                      \
+		what->field = field;                                                  \
 		return DOCA_SUCCESS;                                                  \
 	}
-#define SET_IF(what, vtype, field, ok) SETTER(what, vtype, field, ok, v)
-#define SET(what, vtype, field) SETTER(what, vtype, field, true, v)
+#define SET_IF(what, vtype, field, ok) SETTER(what, vtype, field, ok, field)
+#define SET(what, vtype, field) SETTER(what, vtype, field, true, field)
 
 /* An object, which the SDK knows by its own member named arg. */
 #define SET_OBJECT(what, vtype, field, arg)                                           \
-	doca_error_t doca_verbs_##what##_set_##field(doca_verbs_##what##_t *attr, vtype v) \
+	doca_error_t doca_verbs_##what##_set_##field(doca_verbs_##what##_t *what,     \
+						     vtype field)                     \
 	{                                                                             \
-		GDK_CHECK_ARG(attr != NULL);                                          \
-		GDK_CHECK_MIX(attr, v);                                               \
-		GDK_SDK_FIRST(attr, doca_verbs_##what##_set_##field, attr->sdk,       \
-			      v ? v->arg : NULL);                                     \
-		attr->field = v;                                                      \
+		GDK_CHECK_ARG(what != NULL);                                          \
+		GDK_CHECK_MIX(what, field);                                           \
+		GDK_SDK_FIRST(what, doca_verbs_##what##_set_##field, what->sdk,       \
+			      field ? field->arg : NULL);                             \
+		what->field = field;                                                  \
 		return DOCA_SUCCESS;                                                  \
 	}
 
 #define GET(what, vtype, field)                                                       \
-	doca_error_t doca_verbs_##what##_get_##field(const doca_verbs_##what##_t *attr, \
-						     vtype *out)                      \
+	doca_error_t doca_verbs_##what##_get_##field(const doca_verbs_##what##_t *what, \
+						     vtype *field)                    \
 	{                                                                             \
-		GDK_CHECK_ARG(attr != NULL);                                          \
-		GDK_CHECK_ARG(out != NULL);                                           \
-		GDK_SDK_VALUE(attr, vtype, "doca_verbs_" #what "_get_" #field, out);  \
-		*out = attr->field;                                                   \
+		GDK_CHECK_ARG(what != NULL);                                          \
+		GDK_CHECK_ARG(field != NULL);                                         \
+		GDK_SDK_VALUE(what, vtype, "doca_verbs_" #what "_get_" #field, field); \
+		*field = what->field;                                                 \
 		return DOCA_SUCCESS;                                                  \
 	}
 
@@ -83,17 +85,17 @@ SET(qp_init_attr, uint32_t, rq_wr)
 SET(qp_init_attr, uint32_t, send_max_sges)
 SET(qp_init_attr, uint32_t, receive_max_sges)
 SET(qp_init_attr, uint32_t, max_inline_data)
-SET_IF(qp_init_attr, uint32_t, user_index, v < (1u << 24))
-SET_IF(qp_init_attr, uint32_t, qp_type, v == DOCA_VERBS_QP_TYPE_RC)
+SET_IF(qp_init_attr, uint32_t, user_index, user_index < (1u << 24))
+SET_IF(qp_init_attr, uint32_t, qp_type, qp_type == DOCA_VERBS_QP_TYPE_RC)
 SET_OBJECT(qp_init_attr, doca_verbs_uar_t *, external_uar, sdk)
 SET(qp_init_attr, void *, qp_context)
 SET_OBJECT(qp_init_attr, struct doca_verbs_srq *, srq, sdk)
-SET_IF(qp_init_attr, uint8_t, core_direct_master, v <= 1)
+SET_IF(qp_init_attr, uint8_t, core_direct_master, core_direct_master <= 1)
 SET_IF(qp_init_attr, enum doca_verbs_qp_send_dbr_mode, send_dbr_mode,
-	   v <= DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT)
+	   send_dbr_mode <= DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT)
 GET(qp_init_attr, enum doca_verbs_qp_send_dbr_mode, send_dbr_mode)
 SET_IF(qp_init_attr, enum doca_verbs_qp_ordering_semantic, ordering_semantic,
-	   v <= DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL)
+	   ordering_semantic <= DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL)
 
 /* The SDK has no such mode, and need not: this library emulates it by itself. */
 doca_error_t doca_verbs_qp_init_attr_set_emulate_no_dbr_ext(doca_verbs_qp_init_attr_t *attr, bool v)
@@ -104,23 +106,23 @@ doca_error_t doca_verbs_qp_init_attr_set_emulate_no_dbr_ext(doca_verbs_qp_init_a
 }
 
 doca_error_t
-doca_verbs_qp_init_attr_get_emulate_no_dbr_ext(const doca_verbs_qp_init_attr_t *attr, bool *out)
+doca_verbs_qp_init_attr_get_emulate_no_dbr_ext(const doca_verbs_qp_init_attr_t *attr,
+					       bool *emulate_no_dbr_ext)
 {
 	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(out != NULL);
-	*out = attr->emulate_no_dbr_ext;
+	GDK_CHECK_ARG(emulate_no_dbr_ext != NULL);
+	*emulate_no_dbr_ext = attr->emulate_no_dbr_ext;
 	return DOCA_SUCCESS;
 }
 
-doca_error_t
-doca_verbs_qp_init_attr_get_ordering_semantic(doca_verbs_qp_init_attr_t *attr,
-					      enum doca_verbs_qp_ordering_semantic *out)
+doca_error_t doca_verbs_qp_init_attr_get_ordering_semantic(
+	doca_verbs_qp_init_attr_t *attr, enum doca_verbs_qp_ordering_semantic *ordering_semantic)
 {
 	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(out != NULL);
+	GDK_CHECK_ARG(ordering_semantic != NULL);
 	GDK_SDK_VALUE(attr, enum doca_verbs_qp_ordering_semantic,
-		      "doca_verbs_qp_init_attr_get_ordering_semantic", out);
-	*out = attr->ordering_semantic;
+		      "doca_verbs_qp_init_attr_get_ordering_semantic", ordering_semantic);
+	*ordering_semantic = attr->ordering_semantic;
 	return DOCA_SUCCESS;
 }
 
@@ -153,49 +155,52 @@ doca_error_t doca_verbs_qp_init_attr_set_external_umem_dbr(doca_verbs_qp_init_at
 }
 
 OBJECT(qp_attr, doca_verbs_qp_attr_t, "Verbs QP Attr")
-SET_IF(qp_attr, enum doca_verbs_qp_state, next_state, v <= DOCA_VERBS_QP_STATE_ERR)
-SET_IF(qp_attr, enum doca_verbs_qp_state, current_state, v <= DOCA_VERBS_QP_STATE_ERR)
-SET_IF(qp_attr, enum doca_verbs_mtu_size, path_mtu, v <= DOCA_VERBS_MTU_SIZE_4K_BYTES)
+SET_IF(qp_attr, enum doca_verbs_qp_state, next_state, next_state <= DOCA_VERBS_QP_STATE_ERR)
+SET_IF(qp_attr, enum doca_verbs_qp_state, current_state, current_state <= DOCA_VERBS_QP_STATE_ERR)
+SET_IF(qp_attr, enum doca_verbs_mtu_size, path_mtu, path_mtu <= DOCA_VERBS_MTU_SIZE_4K_BYTES)
 SET(qp_attr, uint32_t, rq_psn) /* masked to 24 bits when used */
 SET(qp_attr, uint32_t, sq_psn)
-SET_IF(qp_attr, uint32_t, dest_qp_num, v < (1u << 24))
+SET_IF(qp_attr, uint32_t, dest_qp_num, dest_qp_num < (1u << 24))
 SET(qp_attr, int, allow_remote_write)
 SET(qp_attr, int, allow_remote_read)
 SET_IF(qp_attr, enum doca_verbs_qp_atomic_mode, atomic_mode,
-	   v <= DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_256BYTES)
+	   atomic_mode <= DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_256BYTES)
 SET(qp_attr, uint16_t, pkey_index)
-SET_IF(qp_attr, uint16_t, port_num, v >= 1 && v <= UINT8_MAX)
-SET_IF(qp_attr, uint16_t, ack_timeout, v < 32)
-SET_IF(qp_attr, uint16_t, retry_cnt, v < 8)
-SET_IF(qp_attr, uint16_t, rnr_retry, v < 8)
-SET_IF(qp_attr, uint16_t, min_rnr_timer, v < 32)
+SET_IF(qp_attr, uint16_t, port_num, port_num >= 1 && port_num <= UINT8_MAX)
+SET_IF(qp_attr, uint16_t, ack_timeout, ack_timeout < 32)
+SET_IF(qp_attr, uint16_t, retry_cnt, retry_cnt < 8)
+SET_IF(qp_attr, uint16_t, rnr_retry, rnr_retry < 8)
+SET_IF(qp_attr, uint16_t, min_rnr_timer, min_rnr_timer < 32)
 SET(qp_attr, uint8_t, max_rd_atomic)
 SET(qp_attr, uint8_t, max_dest_rd_atomic)
 
 enum doca_verbs_qp_state doca_verbs_qp_attr_get_next_state(const doca_verbs_qp_attr_t *attr)
 {
+	GDK_CHECK_ARG_OR(DOCA_VERBS_QP_STATE_RST, attr != NULL);
 	GDK_SDK_GET(attr, doca_verbs_qp_attr_get_next_state, attr->sdk);
-	return attr ? attr->next_state : DOCA_VERBS_QP_STATE_RST;
+	return attr->next_state;
 }
 
 doca_error_t doca_verbs_qp_attr_get_current_state(doca_verbs_qp_attr_t *attr,
-						  enum doca_verbs_qp_state *out)
+						  enum doca_verbs_qp_state *current_state)
 {
 	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(out != NULL);
-	GDK_SDK_VALUE(attr, enum doca_verbs_qp_state, "doca_verbs_qp_attr_get_current_state", out);
-	*out = attr->current_state;
+	GDK_CHECK_ARG(current_state != NULL);
+	GDK_SDK_VALUE(attr, enum doca_verbs_qp_state, "doca_verbs_qp_attr_get_current_state",
+		      current_state);
+	*current_state = attr->current_state;
 	return DOCA_SUCCESS;
 }
 
 /* The path is copied: the AH object may change or go afterwards. */
-doca_error_t doca_verbs_qp_attr_set_ah_attr(doca_verbs_qp_attr_t *attr, doca_verbs_ah_attr_t *ah)
+doca_error_t doca_verbs_qp_attr_set_ah_attr(doca_verbs_qp_attr_t *attr,
+					    doca_verbs_ah_attr_t *ah_attr)
 {
 	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(ah != NULL);
-	GDK_CHECK_MIX(attr, ah);
-	GDK_SDK_FIRST(attr, doca_verbs_qp_attr_set_ah_attr, attr->sdk, ah->sdk);
-	attr->ah = *ah;
+	GDK_CHECK_ARG(ah_attr != NULL);
+	GDK_CHECK_MIX(attr, ah_attr);
+	GDK_SDK_FIRST(attr, doca_verbs_qp_attr_set_ah_attr, attr->sdk, ah_attr->sdk);
+	attr->ah = *ah_attr;
 	attr->has_ah = true;
 	return DOCA_SUCCESS;
 }

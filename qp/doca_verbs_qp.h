@@ -177,7 +177,7 @@ doca_error_t doca_verbs_qp_attr_set_allow_remote_write(doca_verbs_qp_attr_t *qp_
 doca_error_t doca_verbs_qp_attr_set_allow_remote_read(doca_verbs_qp_attr_t *qp_attr,
 						      int allow_remote_read);
 doca_error_t doca_verbs_qp_attr_set_atomic_mode(doca_verbs_qp_attr_t *qp_attr,
-						enum doca_verbs_qp_atomic_mode allow_atomic_type);
+						enum doca_verbs_qp_atomic_mode atomic_mode);
 doca_error_t doca_verbs_qp_attr_set_ah_attr(doca_verbs_qp_attr_t *qp_attr,
 					    doca_verbs_ah_attr_t *ah_attr);
 doca_error_t doca_verbs_qp_attr_set_pkey_index(doca_verbs_qp_attr_t *qp_attr, uint16_t pkey_index);

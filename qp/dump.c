@@ -18,6 +18,8 @@ size_t gdk_dump_wqe(char *buf, size_t size, const void *wqe, unsigned int slots)
 	struct gdk_wqe_view v = { .ring = (const uint8_t *)copy, .mask = UINT64_MAX };
 	struct gdk_text t;
 
+	GDK_CHECK_ARG_OR(0, buf != NULL || !size);
+	GDK_CHECK_ARG_OR(0, wqe != NULL || !slots);
 	slots = slots < MAX_SLOTS ? slots : MAX_SLOTS;
 	v.limit = slots * 4;
 	gdk_text_start(&t, buf, size);
@@ -34,6 +36,8 @@ size_t gdk_dump_cqe(char *buf, size_t size, const void *cqe)
 	const struct gdk_wqe_view v = { (const uint8_t *)copy, 0, UINT64_MAX, 4 };
 	struct gdk_text t;
 
+	GDK_CHECK_ARG_OR(0, buf != NULL || !size);
+	GDK_CHECK_ARG_OR(0, cqe != NULL);
 	memcpy(copy, cqe, sizeof(copy));
 	gdk_text_start(&t, buf, size);
 	gdk_text_cqe(&t, &v);
@@ -50,6 +54,7 @@ doca_error_t gdk_verbs_qp_dump_wqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
 
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(buf != NULL);
+	GDK_CHECK_ARG(size > 0);
 	ring = gdk_to_export(qp)->dev.sq_wqe_daddr;
 	num = qp->qp->sq_num;
 	for (i = 0; i < MAX_SLOTS && i < num; i++) {
@@ -73,6 +78,7 @@ doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
 
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(buf != NULL);
+	GDK_CHECK_ARG(size > 0);
 	x = gdk_to_export(qp);
 	cq = x->cq;
 	at = (index + x->dev.cq_sq.cqe_rsvd) % cq->cqe_num;

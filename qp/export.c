@@ -27,7 +27,7 @@ static doca_error_t check_mode(const struct doca_verbs_qp_t *qp,
 	const char *why = NULL;
 
 	if ((unsigned int)mode > MODE(NO_DBR_SW_EMULATED))
-		why = "no such DBREC mode";
+		why = "send_dbr_mode_ext is no DBREC mode";
 	else if ((mode == MODE(NO_DBR_HW)) != qp->no_dbr)
 		why = "the QP was not created with the DBREC mode of the export";
 	else if (h == H(GPU_SM_NO_DBR) && mode == MODE(VALID_DBR))
@@ -300,29 +300,29 @@ doca_error_t gdk_qp_export_at(doca_gpu_t *gpu, doca_verbs_qp_t *qp,
 }
 
 /* gpu_qp_umem_dev_ptr is not needed: the QP's umem knows its address. */
-doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu, doca_verbs_qp_t *qp,
+doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 				      enum doca_gpu_dev_verbs_nic_handler nic_handler,
 				      void *gpu_qp_umem_dev_ptr, doca_verbs_cq_t *cq_sq,
 				      enum doca_gpu_verbs_send_dbr_mode_ext mode,
 				      struct doca_gpu_verbs_qp **qp_out)
 {
 	(void)gpu_qp_umem_dev_ptr;
-	GDK_CHECK_ARG(gpu != NULL);
+	GDK_CHECK_ARG(gpu_dev != NULL);
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(cq_sq != NULL);
 	GDK_CHECK_ARG(qp_out != NULL);
-	GDK_CHECK_MIX(gpu, qp);
+	GDK_CHECK_MIX(gpu_dev, qp);
 	GDK_CHECK_MIX(qp, cq_sq);
-	return gdk_qp_export_at(gpu, qp, nic_handler, cq_sq, mode, NULL, qp_out);
+	return gdk_qp_export_at(gpu_dev, qp, nic_handler, cq_sq, mode, NULL, qp_out);
 }
 
-doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu, struct doca_gpu_verbs_qp *qp)
+doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_verbs_qp *qp)
 {
 	struct gdk_export *x;
 
-	GDK_CHECK_ARG(gpu != NULL);
+	GDK_CHECK_ARG(gpu_dev != NULL);
 	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(qp->gpu_dev == gpu);
+	GDK_CHECK_ARG(qp->gpu_dev == gpu_dev);
 	x = gdk_to_export(qp);
 	/* The service forgets it first: its thread touches counter and register. */
 	if (x->service)
@@ -374,7 +374,8 @@ static doca_error_t check_multi(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qps,
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qps,
+doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu_dev,
+						 struct doca_gpu_verbs_qp **qps,
 						 unsigned int num_qps,
 						 struct doca_gpu_dev_verbs_qp **out_qp_gpus)
 {
@@ -383,11 +384,11 @@ doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu, struct doca_gp
 	doca_error_t err;
 	unsigned int i;
 
-	GDK_CHECK_ARG(gpu != NULL);
+	GDK_CHECK_ARG(gpu_dev != NULL);
 	GDK_CHECK_ARG(qps != NULL);
 	GDK_CHECK_ARG(num_qps > 0);
 	GDK_CHECK_ARG(out_qp_gpus != NULL);
-	err = check_multi(gpu, qps, num_qps);
+	err = check_multi(gpu_dev, qps, num_qps);
 	if (err != DOCA_SUCCESS)
 		return err;
 	image = calloc(num_qps, sizeof(*image)); /* holes stay zero */
@@ -395,14 +396,14 @@ doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu, struct doca_gp
 		gdk_err("no memory for device structs of %u QPs", num_qps);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	err = doca_gpu_mem_alloc(gpu, num_qps * sizeof(*image), DEV_STRUCT_ALIGN,
+	err = doca_gpu_mem_alloc(gpu_dev, num_qps * sizeof(*image), DEV_STRUCT_ALIGN,
 				 gdk_queue_mem_type(), &gpu_ptr, &cpu);
 	if (err != DOCA_SUCCESS)
 		goto err_image;
 	for (i = 0; i < num_qps; i++)
 		if (qps[i])
 			image[i] = *qps[i]->qp_cpu;
-	err = gdk_gpu_write(gpu, gpu_ptr, image, num_qps * sizeof(*image));
+	err = gdk_gpu_write(gpu_dev, gpu_ptr, image, num_qps * sizeof(*image));
 	if (err != DOCA_SUCCESS)
 		goto err_array;
 	array = gpu_ptr;
@@ -417,19 +418,20 @@ doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu, struct doca_gp
 	return DOCA_SUCCESS;
 
 err_array:
-	(void)doca_gpu_mem_free(gpu, gpu_ptr);
+	(void)doca_gpu_mem_free(gpu_dev, gpu_ptr);
 err_image:
 	free(image);
 	return err;
 }
 
-doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qps,
+doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev,
+						   struct doca_gpu_verbs_qp **qps,
 						   unsigned int num_qps,
 						   struct doca_gpu_dev_verbs_qp *qp_gpus)
 {
 	unsigned int i;
 
-	GDK_CHECK_ARG(gpu != NULL);
+	GDK_CHECK_ARG(gpu_dev != NULL);
 	GDK_CHECK_ARG(qps != NULL);
 	GDK_CHECK_ARG(num_qps > 0);
 	GDK_CHECK_ARG(qp_gpus != NULL);
@@ -439,5 +441,5 @@ doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu, struct doca_
 		qps[i]->qp_gpu = NULL;
 		qps[i]->qp_gpu_h = NULL;
 	}
-	return doca_gpu_mem_free(gpu, qp_gpus);
+	return doca_gpu_mem_free(gpu_dev, qp_gpus);
 }

@@ -189,14 +189,15 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
  * user; *beyond is how many after it are published. */
 static uint64_t find_gap(const struct gdk_qp_state *st, uint64_t *beyond)
 {
+	const struct gdk_sq q = gdk_sq_at((struct gdk_qp_state *)(uintptr_t)st);
 	const uint64_t end = st->rung + st->depth;
 	uint64_t i = st->rung, gap;
 
-	while (i < end && (i < st->written || gdk_is_ready(st, i, GDK_SCOPE_THREAD)))
+	while (i < end && (i < st->written || gdk_is_ready(&q, i, GDK_SCOPE_THREAD)))
 		i++;
 	gap = i;
 	for (*beyond = 0; i < end; i++)
-		*beyond += gdk_is_ready(st, i, GDK_SCOPE_THREAD) ? 1 : 0;
+		*beyond += gdk_is_ready(&q, i, GDK_SCOPE_THREAD) ? 1 : 0;
 	return gap;
 }
 
@@ -383,13 +384,13 @@ static doca_error_t reset_locked(struct gdk_export *x)
 	return err;
 }
 
-doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *qp)
+doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *qp_gverbs)
 {
 	struct gdk_export *x;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(qp != NULL);
-	x = gdk_to_export(qp);
+	GDK_CHECK_ARG(qp_gverbs != NULL);
+	x = gdk_to_export(qp_gverbs);
 	gdk_export_warn_tail(x);
 	pthread_mutex_lock(&x->progress_lock);
 	err = reset_locked(x);

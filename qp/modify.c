@@ -117,7 +117,7 @@ static doca_error_t check_mask(const struct doca_verbs_qp_t *qp, const struct tr
 		gdk_err("QP 0x%x: %s to %s needs %s", qp->qpn, gdk_qp_state_name(qp->state),
 			gdk_qp_state_name(t->to), attr_names(missing, names, sizeof(names)));
 	if (extra)
-		gdk_err("QP 0x%x: %s to %s cannot take %s (mask 0x%x)", qp->qpn,
+		gdk_err("QP 0x%x: %s to %s cannot take %s (attr_mask 0x%x)", qp->qpn,
 			gdk_qp_state_name(qp->state), gdk_qp_state_name(t->to),
 			attr_names(extra, names, sizeof(names)), (unsigned int)mask);
 	return missing || extra ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;

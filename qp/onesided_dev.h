@@ -75,8 +75,20 @@ GDK_FN int gdk_p(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_add
 {
 	const struct gdk_op op = { { GDK_MOVE_INLINE, raddr, gdk_no_addr(), data, size },
 				   { GDK_TAIL_NONE, gdk_no_addr(), gdk_no_addr(), 0 } };
+	struct gdk_batch b;
+	int err;
 
-	return gdk_op_run(qp, &op, ticket, mode, handler, exec, code_opt);
+	/* One WQE, composed from registers where size is a constant. */
+	if (size == 0 || size > GDK_INLINE)
+		return gdk_op_run(qp, &op, ticket, mode, handler, exec, code_opt);
+	err = gdk_batch_begin(qp, 1, 0, mode, exec, code_opt, &b);
+	*ticket = b.idx;
+	if (err)
+		return err;
+	gdk_wqe_write_inl(qp, gdk_get_wqe_ptr(qp, b.idx), (uint16_t)b.idx, GDK_CE_ALWAYS,
+			  raddr.addr, gdk_key_doca(raddr.key), data, (uint32_t)size);
+	gdk_batch_end(qp, &b, mode, handler, exec, code_opt);
+	return 0;
 }
 
 /* ---- signals: an 8-byte word at sig_raddr is added to, or set ---- */

@@ -26,6 +26,8 @@ struct gdk_batch {
 	uint32_t mask;	/* lanes of the group in THREAD scope; 0: one thread alone */
 	int lead;	/* writes the extra slots */
 	int first;	/* reserves, publishes and rings for the group */
+	struct gdk_sq q;
+	struct gdk_excl x; /* in exclusive use, of `first` */
 };
 
 /* The converged lanes that post as many slots to the same QP. */
@@ -65,14 +67,14 @@ GDK_FN int gdk_batch_lanes(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uin
 	if (b->mask) {
 		first = gdk_ctz32(b->mask);
 		size = gdk_popc32(b->mask);
-		if (size == 1 || (uint64_t)size * n > gdk_ldc32(&gdk_state_of_qp(qp)->depth)) {
+		if (size == 1 || (uint64_t)size * n > b->q.depth) {
 			first = lane;
 			size = 1;
 			b->mask = 0;
 		}
 	}
 	if (lane == first)
-		err = gdk_reserve(qp, n * size, mode, code_opt, &b->base);
+		err = gdk_reserve_in(qp, &b->q, n * size, mode, code_opt, &b->base);
 	if (b->mask) {
 		b->base = gdk_shfl64m(b->mask, b->base, first);
 		err = (int)(uint32_t)gdk_shfl64m(b->mask, (uint32_t)err, first);
@@ -94,7 +96,7 @@ GDK_FN int gdk_batch_warp(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint
 	b->mask = 0;
 	gdk_syncwarp();
 	if (lane == 0)
-		err = gdk_reserve(qp, size * slots + extra, mode, code_opt, &b->base);
+		err = gdk_reserve_in(qp, &b->q, size * slots + extra, mode, code_opt, &b->base);
 	b->base = gdk_shfl64(b->base, 0);
 	err = (int)(uint32_t)gdk_shfl64((uint32_t)err, 0);
 	gdk_batch_place(b, lane, size, slots, extra);
@@ -110,7 +112,7 @@ GDK_FN int gdk_batch_block(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uin
 	b->mask = 0;
 	gdk_block_sync();
 	if (rank == 0)
-		err = gdk_reserve(qp, size * slots + extra, mode, code_opt, &b->base);
+		err = gdk_reserve_in(qp, &b->q, size * slots + extra, mode, code_opt, &b->base);
 	b->base = gdk_block_bcast64(b->base);
 	err = (int)(uint32_t)gdk_block_bcast64((uint32_t)err);
 	gdk_batch_place(b, rank, size, slots, extra);
@@ -129,12 +131,22 @@ GDK_FN int gdk_batch_begin(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uin
 			   gdk_mode_t mode, gdk_exec_t scope, uint32_t code_opt,
 			   struct gdk_batch *b)
 {
+	const struct gdk_excl none = { 0, 0, 0, 0 };
+	int err;
+
 	b->base = 0;
+	b->x = none;
+	b->q = gdk_sq_of(qp);
 	if (scope == GDK_BLOCK_SCOPE)
-		return gdk_batch_block(qp, slots, extra, mode, code_opt, b);
-	if (scope == GDK_WARP_SCOPE)
-		return gdk_batch_warp(qp, slots, extra, mode, code_opt, b);
-	return gdk_batch_lanes(qp, slots, extra, mode, code_opt, b);
+		err = gdk_batch_block(qp, slots, extra, mode, code_opt, b);
+	else if (scope == GDK_WARP_SCOPE)
+		err = gdk_batch_warp(qp, slots, extra, mode, code_opt, b);
+	else
+		err = gdk_batch_lanes(qp, slots, extra, mode, code_opt, b);
+	/* Needed at the end: on its way while the WQEs are written. */
+	if (mode == GDK_EXCLUSIVE && !(code_opt & GDK_OPT_SKIP_DB) && b->first)
+		b->x = gdk_excl_of(b->q.st);
+	return err;
 }
 
 /* The group's other threads meet the one that acts for it. */
@@ -156,7 +168,8 @@ GDK_FN void gdk_batch_end(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_bat
 {
 	gdk_batch_sync(b, scope);
 	if (b->first)
-		gdk_post(qp, b->base, b->base + b->total - 1, mode, handler, code_opt);
+		gdk_post_in(qp, &b->q, &b->x, b->base, b->base + b->total - 1, mode, handler,
+			    code_opt);
 	gdk_batch_sync(b, scope);
 }
 
@@ -208,31 +221,37 @@ GDK_FN gdk_mode_t gdk_single_mode(gdk_mode_t mode, gdk_exec_t scope)
 		       DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA : mode;
 }
 
+/* By value: a pointer would put the caller's variables into local memory. */
+struct gdk_posted {
+	uint64_t ticket;
+	int err;
+};
+
 /* In chunks, as many in one reservation as the ring holds; each thread for itself,
  * so that lanes of an exclusive warp are then many threads. */
-GDK_SLOW_FN int gdk_move_long(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
-			      struct doca_gpu_dev_verbs_addr raddr,
-			      struct doca_gpu_dev_verbs_addr laddr, uint64_t size,
-			      doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
-			      gdk_handler_t handler, uint32_t code_opt)
+GDK_SLOW_FN struct gdk_posted gdk_move_long(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
+					    struct doca_gpu_dev_verbs_addr raddr,
+					    struct doca_gpu_dev_verbs_addr laddr, uint64_t size,
+					    gdk_mode_t mode, gdk_handler_t handler,
+					    uint32_t code_opt)
 {
 	const uint32_t depth = gdk_ldc32(&gdk_state_of_qp(qp)->depth);
 	uint64_t chunks = gdk_chunks(size), off = 0, base, i;
+	struct gdk_posted done = { 0, 0 };
 	uint32_t n;
-	int err;
 
 	do {
 		n = chunks < depth ? (uint32_t)chunks : depth;
-		err = gdk_reserve(qp, n, mode, code_opt, &base);
-		*ticket = base + n - 1;
-		if (err)
-			return err;
+		done.err = gdk_reserve(qp, n, mode, code_opt, &base);
+		done.ticket = base + n - 1;
+		if (done.err)
+			break;
 		for (i = 0; i < n; i++, off += GDK_CHUNK)
 			gdk_wqe_move(qp, base + i, op, raddr, laddr, off, size);
-		gdk_post(qp, base, *ticket, mode, handler, code_opt);
+		gdk_post(qp, base, done.ticket, mode, handler, code_opt);
 		chunks -= n;
 	} while (chunks);
-	return 0;
+	return done;
 }
 
 /* Moves size bytes for every thread of the group; each gets its own ticket, that of
@@ -242,12 +261,16 @@ GDK_FN int gdk_move(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
 		    uint64_t size, doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
 		    gdk_handler_t handler, gdk_exec_t scope, uint32_t code_opt)
 {
+	struct gdk_posted done;
 	struct gdk_batch b;
 	int err;
 
-	if (gdk_group_any(size > GDK_CHUNK, scope) || !gdk_group_fits(qp, 1, 0, scope))
-		return gdk_move_long(qp, op, raddr, laddr, size, ticket,
-				     gdk_single_mode(mode, scope), handler, code_opt);
+	if (gdk_group_any(size > GDK_CHUNK, scope) || !gdk_group_fits(qp, 1, 0, scope)) {
+		done = gdk_move_long(qp, op, raddr, laddr, size, gdk_single_mode(mode, scope),
+				     handler, code_opt);
+		*ticket = done.ticket;
+		return done.err;
+	}
 	err = gdk_batch_begin(qp, 1, 0, mode, scope, code_opt, &b);
 	*ticket = b.idx;
 	if (err)

@@ -8,6 +8,7 @@
  */
 #include "qp.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -266,6 +267,7 @@ static doca_error_t create_object(struct doca_verbs_qp_t *qp)
 	const struct doca_verbs_qp_init_attr *init = &qp->init;
 	uint8_t in[PRM_CREATE_QP_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
 	uint8_t *qpc = in + PRM_CREATE_QP_QPC_AT;
+	char name[128];
 	doca_error_t err;
 
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_CREATE_QP);
@@ -283,7 +285,9 @@ static doca_error_t create_object(struct doca_verbs_qp_t *qp)
 	prm_set(qpc, PRM_QPC_DBR_UMEM_ID, qp->umem_dbr->id);
 	prm_set(qpc, PRM_QPC_DBR_ADDR, init->external_umem_dbr_offset);
 	fill_queues(qp, qpc);
-	err = gdk_devx_create(qp->dev->ctx, "QP", in, sizeof(in), out, sizeof(out), &qp->obj);
+	snprintf(name, sizeof(name), "%s: QP of %u send slots and %u receive WQEs",
+		 ibv_get_device_name(qp->dev->ctx->device), qp->sq_num, qp->rq_num);
+	err = gdk_devx_create(qp->dev->ctx, name, in, sizeof(in), out, sizeof(out), &qp->obj);
 	if (err == DOCA_SUCCESS)
 		qp->qpn = (uint32_t)prm_get(out, PRM_CMD_OUT_OBJECT);
 	return err;
@@ -317,35 +321,35 @@ static doca_error_t check_and_size(struct doca_verbs_qp_t *qp)
 	return err;
 }
 
-doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t *init,
-				  doca_verbs_qp_t **out)
+doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t *init_attr,
+				  doca_verbs_qp_t **verbs_qp)
 {
 	struct doca_verbs_qp_t *qp;
 	doca_error_t err;
 
 	GDK_CHECK_ARG(net_dev != NULL);
-	GDK_CHECK_ARG(init != NULL);
-	GDK_CHECK_ARG(out != NULL);
-	GDK_CHECK_MIX(net_dev, init);
-	GDK_SDK_CHILD(net_dev, "Verbs QP", gdk_sdk_qp_create(net_dev, init, out));
+	GDK_CHECK_ARG(init_attr != NULL);
+	GDK_CHECK_ARG(verbs_qp != NULL);
+	GDK_CHECK_MIX(net_dev, init_attr);
+	GDK_SDK_CHILD(net_dev, "Verbs QP", gdk_sdk_qp_create(net_dev, init_attr, verbs_qp));
 	qp = calloc(1, sizeof(*qp));
 	if (!qp) {
 		gdk_err("no memory for a QP");
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	qp->dev = net_dev;
-	qp->init = *init;
-	qp->context = init->qp_context;
-	qp->no_dbr = init->send_dbr_mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT;
-	qp->emulate_no_dbr = init->emulate_no_dbr_ext;
-	qp->send_cq = init->send_cq;
-	qp->recv_cq = init->receive_cq;
-	qp->srq = init->srq;
+	qp->init = *init_attr;
+	qp->context = init_attr->qp_context;
+	qp->no_dbr = init_attr->send_dbr_mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT;
+	qp->emulate_no_dbr = init_attr->emulate_no_dbr_ext;
+	qp->send_cq = init_attr->send_cq;
+	qp->recv_cq = init_attr->receive_cq;
+	qp->srq = init_attr->srq;
 	qp->state = DOCA_VERBS_QP_STATE_RST;
 	err = check_and_size(qp);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
-	err = init->external_umem ? use_external(qp) : use_internal(qp);
+	err = init_attr->external_umem ? use_external(qp) : use_internal(qp);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	qp->sq_buf = (uint8_t *)qp->rq_buf + rq_bytes(qp);
@@ -359,7 +363,7 @@ doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t
 		goto err_uar;
 	pthread_mutex_init(&qp->lock, NULL);
 	gdk_qp_count_uses(qp, 1);
-	*out = qp;
+	*verbs_qp = qp;
 	return DOCA_SUCCESS;
 
 err_uar:
@@ -386,7 +390,7 @@ doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *qp)
 	}
 	if (qp->sdk)
 		return gdk_sdk_qp_destroy(qp);
-	err = gdk_devx_destroy(qp->obj, "QP");
+	err = gdk_devx_destroy(qp->obj, GDK_CMD_DESTROY_QP, "QP", qp->qpn);
 	if (err != DOCA_SUCCESS)
 		return err;
 	atomic_fetch_add(&dev->users, 1); /* the UAR and umem below still need it */
@@ -414,8 +418,11 @@ doca_error_t doca_verbs_qp_get_wq(const doca_verbs_qp_t *qp, void **sq_buf,
 				  uint32_t *rq_num_entries, uint32_t *rwqe_size_bytes)
 {
 	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(sq_buf != NULL && sq_num_entries != NULL);
-	GDK_CHECK_ARG(rq_buf != NULL && rq_num_entries != NULL && rwqe_size_bytes != NULL);
+	GDK_CHECK_ARG(sq_buf != NULL);
+	GDK_CHECK_ARG(sq_num_entries != NULL);
+	GDK_CHECK_ARG(rq_buf != NULL);
+	GDK_CHECK_ARG(rq_num_entries != NULL);
+	GDK_CHECK_ARG(rwqe_size_bytes != NULL);
 	GDK_SDK_VOID(qp, "doca_verbs_qp_get_wq",
 		     (const void *, void **, uint32_t *, void **, uint32_t *, uint32_t *), qp->sdk,
 		     sq_buf, sq_num_entries, rq_buf, rq_num_entries, rwqe_size_bytes);
@@ -456,5 +463,6 @@ doca_error_t doca_verbs_qp_get_qpn(const doca_verbs_qp_t *qp, uint32_t *qpn)
 
 bool doca_verbs_qp_get_emulate_no_dbr_ext(const doca_verbs_qp_t *qp)
 {
-	return qp && qp->emulate_no_dbr;
+	GDK_CHECK_ARG_OR(false, qp != NULL);
+	return qp->emulate_no_dbr;
 }

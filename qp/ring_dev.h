@@ -24,12 +24,12 @@
  * Order: WQEs of one thread execute in the order in which it reserved them, and
  * all WQEs of a QP in the order of their indices, each once.
  *
- * Why it is fast (H200, 1.98 GHz): a put of a whole warp costs one add (145 ns),
- * one fence (190 ns) and one RMW (145 ns), and the ringer's work is shared by all
- * slots that were published meanwhile: 256 ready bits are one load latency. A
- * fence of system scope takes 510 ns even when nothing is outstanding, an atomic
- * with acquire and release 340 ns, a relaxed one 145 ns, an exclusive (weak) load
- * 25 ns.
+ * Why it is fast (cycles of an H200): a put of a whole warp costs one add (287),
+ * one fence (380) and one read-modify-write (287), and the ringer's work is shared by
+ * all slots published meanwhile: 256 ready bits are one load latency (271). What is
+ * avoided: an atomic with acquire and release (667), a fence of system scope (1017 even
+ * when nothing is outstanding), atomics to host memory (over 2000). Exclusive use has
+ * one fence and weak loads (50, from the first-level cache), issued together.
  */
 #ifndef GDK_RING_DEV_H
 #define GDK_RING_DEV_H
@@ -76,67 +76,91 @@ struct gdk_bf_source {
 	uint64_t index;
 };
 
-/* ---- ready and token bits ---- */
+/* What never changes, read once: the loads are in flight together. */
+struct gdk_sq {
+	struct gdk_qp_state *st;
+	uint64_t *words;
+	uint32_t flags, depth, depth_log2;
+};
 
-GDK_FN uint64_t *gdk_word(const struct gdk_qp_state *st, uint64_t idx)
+GDK_FN struct gdk_sq gdk_sq_at(struct gdk_qp_state *st)
 {
-	uint64_t *words = (uint64_t *)(uintptr_t)gdk_ldc64(&st->words);
+	uint64_t first, second;
+	struct gdk_sq q;
 
-	return words + ((idx & (gdk_ldc32(&st->depth) - 1)) / GDK_WORD_SLOTS);
+	gdk_ldc64x2(st, &first, &second);
+	q.st = st;
+	q.flags = (uint32_t)first;
+	q.depth = (uint32_t)(first >> 32);
+	q.depth_log2 = (uint32_t)second;
+	q.words = (uint64_t *)(uintptr_t)gdk_ldc64(&st->words);
+	return q;
 }
 
-GDK_FN uint32_t gdk_word_pos(const struct gdk_qp_state *st, uint64_t idx)
+GDK_FN struct gdk_sq gdk_sq_of(const struct doca_gpu_dev_verbs_qp *qp)
 {
-	return (uint32_t)idx & (gdk_ldc32(&st->depth) - 1) & (GDK_WORD_SLOTS - 1);
+	return gdk_sq_at(gdk_state_of_qp(qp));
+}
+
+GDK_FN int gdk_sq_scope(const struct gdk_sq *q)
+{
+	return q->flags & GDK_QPF_SYS_SCOPE ? GDK_SCOPE_SYS : GDK_SCOPE_GPU;
+}
+
+/* ---- ready and token bits ---- */
+
+GDK_FN uint64_t *gdk_word(const struct gdk_sq *q, uint64_t idx)
+{
+	return q->words + (((uint32_t)idx & (q->depth - 1)) / GDK_WORD_SLOTS);
+}
+
+GDK_FN uint32_t gdk_word_pos(const struct gdk_sq *q, uint64_t idx)
+{
+	return (uint32_t)idx & (q->depth - 1) & (GDK_WORD_SLOTS - 1);
 }
 
 /* Slots from idx to the end of its word, or of the ring if that is shorter. */
-GDK_FN uint32_t gdk_word_left(const struct gdk_qp_state *st, uint64_t idx)
+GDK_FN uint32_t gdk_word_left(const struct gdk_sq *q, uint64_t idx)
 {
-	const uint32_t depth = gdk_ldc32(&st->depth);
-
-	return (depth < GDK_WORD_SLOTS ? depth : GDK_WORD_SLOTS) - gdk_word_pos(st, idx);
+	return (q->depth < GDK_WORD_SLOTS ? q->depth : GDK_WORD_SLOTS) - gdk_word_pos(q, idx);
 }
 
-GDK_FN int gdk_odd_lap(const struct gdk_qp_state *st, uint64_t idx)
+GDK_FN int gdk_odd_lap(const struct gdk_sq *q, uint64_t idx)
 {
-	return (int)(idx >> gdk_ldc32(&st->depth_log2)) & 1;
+	return (int)(idx >> q->depth_log2) & 1;
 }
 
 /* n slots from idx, all in one word. */
-GDK_FN uint32_t gdk_slot_bits(const struct gdk_qp_state *st, uint64_t idx, uint32_t n)
+GDK_FN uint32_t gdk_slot_bits(const struct gdk_sq *q, uint64_t idx, uint32_t n)
 {
-	return (uint32_t)(((uint64_t)1 << n) - 1) << gdk_word_pos(st, idx);
+	return (uint32_t)(((uint64_t)1 << n) - 1) << gdk_word_pos(q, idx);
 }
 
 /* What a word's value says: how many slots from idx on are published. */
-GDK_FN uint32_t gdk_word_run(const struct gdk_qp_state *st, uint64_t idx, uint64_t word)
+GDK_FN uint32_t gdk_word_run(const struct gdk_sq *q, uint64_t idx, uint64_t word)
 {
-	const uint32_t left = gdk_word_left(st, idx);
-	uint32_t gaps = gdk_odd_lap(st, idx) ? (uint32_t)word : ~(uint32_t)word;
+	const uint32_t left = gdk_word_left(q, idx);
+	uint32_t gaps = gdk_odd_lap(q, idx) ? (uint32_t)word : ~(uint32_t)word;
 
-	gaps >>= gdk_word_pos(st, idx);
-	if (gaps)
-		gaps = gdk_ctz32(gaps);
-	else
-		gaps = left;
+	gaps >>= gdk_word_pos(q, idx);
+	gaps = gaps ? gdk_ctz32(gaps) : left;
 	return gaps < left ? gaps : left;
 }
 
-GDK_FN int gdk_is_ready(const struct gdk_qp_state *st, uint64_t idx, int scope)
+GDK_FN int gdk_is_ready(const struct gdk_sq *q, uint64_t idx, int scope)
 {
-	return gdk_word_run(st, idx, gdk_ld64(gdk_word(st, idx), scope)) != 0;
+	return gdk_word_run(q, idx, gdk_ld64(gdk_word(q, idx), scope)) != 0;
 }
 
 /* Publishes n slots from idx, all in one word. True: the token was parked at one
  * of them and is the caller's now. */
-GDK_FN int gdk_publish_word(const struct gdk_qp_state *st, uint64_t idx, uint32_t n, int scope)
+GDK_FN int gdk_publish_word(const struct gdk_sq *q, uint64_t idx, uint32_t n, int scope)
 {
-	const uint64_t bits = gdk_slot_bits(st, idx, n);
-	uint64_t *word = gdk_word(st, idx);
+	const uint64_t bits = gdk_slot_bits(q, idx, n);
+	uint64_t *word = gdk_word(q, idx);
 	uint64_t old;
 
-	if (gdk_odd_lap(st, idx))
+	if (gdk_odd_lap(q, idx))
 		old = gdk_rmw_and64(word, ~bits, scope);
 	else
 		old = gdk_rmw_or64(word, bits, scope);
@@ -151,101 +175,133 @@ GDK_FN int gdk_publish_word(const struct gdk_qp_state *st, uint64_t idx, uint32_
  * goes last, after a fence: who sees slot `from` published and fences sees all, so
  * a doorbell never cuts a WQE of several slots.
  */
-GDK_FN int gdk_publish(const struct gdk_qp_state *st, uint64_t from, uint64_t to, int scope)
+GDK_FN int gdk_publish(const struct gdk_sq *q, uint64_t from, uint64_t to, int scope)
 {
-	const uint32_t n = (uint32_t)(to - from) + 1, room = gdk_word_left(st, from);
+	const uint32_t n = (uint32_t)(to - from) + 1, room = gdk_word_left(q, from);
 	const uint32_t first = n < room ? n : room;
 	uint32_t at, len;
 
 	for (at = first; at < n; at += len) {
-		len = gdk_word_left(st, from + at);
+		len = gdk_word_left(q, from + at);
 		if (len > n - at)
 			len = n - at;
 		/* The token is at or before `from`, so it cannot be found here. */
-		(void)gdk_publish_word(st, from + at, len, scope);
+		(void)gdk_publish_word(q, from + at, len, scope);
 	}
 	if (n > first)
 		gdk_fence_rel(scope);
-	return gdk_publish_word(st, from, first, scope);
+	return gdk_publish_word(q, from, first, scope);
 }
 
 /* First slot at or after i that is not published; at most one lap is looked at. */
-GDK_FN uint64_t gdk_scan_ready(const struct gdk_qp_state *st, uint64_t i, int scope)
+GDK_FN uint64_t gdk_scan_ready(const struct gdk_sq *q, uint64_t i, int scope)
 {
-	const uint64_t end = i + gdk_ldc32(&st->depth);
+	const uint64_t start = i, end = i + q->depth;
 	uint64_t word[GDK_SCAN], at;
 	uint32_t n, run, left;
 
 	for (;;) {
 		for (n = 0, at = i; n < GDK_SCAN; n++) {
-			word[n] = gdk_ld64(gdk_word(st, at), scope);
-			at += gdk_word_left(st, at);
+			word[n] = gdk_ld64(gdk_word(q, at), scope);
+			at += gdk_word_left(q, at);
 		}
 		for (n = 0; n < GDK_SCAN; n++) {
-			left = gdk_word_left(st, i);
-			run = gdk_word_run(st, i, word[n]);
+			left = gdk_word_left(q, i);
+			run = gdk_word_run(q, i, word[n]);
 			i += run;
 			if (i >= end)
 				return end;
 			if (run < left)
-				return i;
+				break;
 		}
+		if (n == GDK_SCAN)
+			continue;
+		/* Loads are not ordered: a range whose first word was seen may go on
+		 * in this one. Publisher: later words, fence, first word. Here: first
+		 * word, fence, this word again. */
+		if (i == start || gdk_word_pos(q, i) != 0)
+			return i;
+		gdk_fence_acq(scope);
+		if (!gdk_is_ready(q, i, scope))
+			return i;
 	}
 }
 
 /* ---- ringing ---- */
 
-/*
- * Hands slots below `to` to the NIC: rung, record, register. rung is stored before
- * the doorbell: a completion is understood relative to it, and must find it raised
- * (here: rung, fence, doorbell; there: CQE, fence, rung). The publishers fenced
- * between WQEs and ready bits and the holder fenced after the bits, so the record
- * follows the WQEs.
- */
-GDK_FN void gdk_ring(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
-		     uint64_t from, uint64_t to, int scope, gdk_handler_t handler,
-		     struct gdk_bf_source src)
+/* The register, or the WQE itself when it is the only one that is not rung. */
+GDK_FN void gdk_ring_register(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
+			      uint64_t from, uint64_t to, int scope, int handler,
+			      struct gdk_bf_source src)
 {
-	const int h = gdk_handler(qp, handler);
-
-	if (gdk_debug_refuses(qp, st, from, to))
-		return;
-	gdk_st64(&st->rung, to, GDK_SCOPE_GPU);
-	if (h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY) {
-		gdk_fence_rel(GDK_SCOPE_SYS);
-		gdk_counter_store(qp, to);
-		return;
-	}
-	if (h != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR)
-		gdk_dbrec_store(qp, to);
-	gdk_rmw_add64(&st->doorbells, 1, scope);
-	/* Record, then register: a NIC that lost a doorbell reads the record. */
-	gdk_fence_rel(gdk_nic_scope(st));
-	if (h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF && to - from == 1)
+	if (handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF && to - from == 1)
 		gdk_bf_store(qp, st, src.wqe && src.index == from ?
 			     src.wqe : (const void *)gdk_get_wqe_ptr(qp, from), scope);
 	else
 		gdk_db_store(qp, to);
 }
 
+/*
+ * What comes before the register: rung, record; false: nothing does (a proxy's counter
+ * is raised here, or a WQE is refused). rung is stored before the doorbell: a
+ * completion is understood relative to it, and must find it raised (here: rung, fence,
+ * doorbell; there: CQE, fence, rung).
+ */
+GDK_FN int gdk_ring_record(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
+			   uint64_t from, uint64_t to, int scope, int handler)
+{
+	if (gdk_debug_refuses(qp, q->st, from, to))
+		return 0;
+	gdk_st64(&q->st->rung, to, GDK_SCOPE_GPU);
+	if (handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY) {
+		gdk_fence_rel(GDK_SCOPE_SYS);
+		gdk_counter_store(qp, to);
+		return 0;
+	}
+	if (handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR) {
+		/* WQEs, then the record, which a NIC may read on its own account.
+		 * Publishers fenced after their WQEs, so in this GPU's memory they
+		 * are where the NIC reads; host memory needs the wider fence. */
+		if (q->flags & GDK_QPF_SYS_SCOPE)
+			gdk_fence_rel(GDK_SCOPE_SYS);
+		gdk_dbrec_store(qp, to);
+	}
+	gdk_add64(&q->st->doorbells, 1, scope);
+	/* Record, then register: a NIC that lost a doorbell reads the record. */
+	gdk_fence_rel(gdk_sq_scope(q));
+	return 1;
+}
+
+/* Hands slots from `from` up to `to` to the NIC. */
+GDK_FN void gdk_ring(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q, uint64_t from,
+		     uint64_t to, int scope, gdk_handler_t handler, struct gdk_bf_source src)
+{
+	const int h = gdk_handler(qp, handler);
+
+	if (gdk_ring_record(qp, q, from, to, scope, h))
+		gdk_ring_register(qp, q->st, from, to, scope, h, src);
+}
+
 /* Parks the token at slot r, which was not published when looked at. False: it is
  * by now, and its publisher saw no token: the caller still holds it. */
-GDK_FN int gdk_park(const struct gdk_qp_state *st, uint64_t r, int scope)
+GDK_FN int gdk_park(const struct gdk_sq *q, uint64_t r, int scope)
 {
-	const uint64_t token = GDK_TOKEN(gdk_word_pos(st, r));
-	uint64_t *word = gdk_word(st, r);
+	const uint64_t token = GDK_TOKEN(gdk_word_pos(q, r));
+	uint64_t *word = gdk_word(q, r);
 
 	/* rung was stored before the doorbell's fence: the next holder sees it. */
-	if (!gdk_word_run(st, r, gdk_rmw_or64(word, token, scope)))
+	if (!gdk_word_run(q, r, gdk_rmw_or64(word, token, scope)))
 		return 1;
 	gdk_rmw_and64(word, ~token, scope);
 	return 0;
 }
 
 /* The next holder may be anybody who wants a slot above r. False: somebody does,
- * and the caller holds the token again. */
+ * and the caller holds the token again; rung may have moved in between. */
 GDK_FN int gdk_leave(struct gdk_qp_state *st, uint64_t r, int scope)
 {
+	/* rung may be an earlier holder's, then left: the next holder sees both. */
+	gdk_fence_rel(scope);
 	gdk_st32(&st->left, 1, scope);
 	if (gdk_state_status(st))
 		return 1;
@@ -254,25 +310,36 @@ GDK_FN int gdk_leave(struct gdk_qp_state *st, uint64_t r, int scope)
 	return gdk_ld64(&st->wanted, scope) <= r || !gdk_rmw_xchg32(&st->left, 0, scope);
 }
 
-/* What the holder of the token does; r is rung. Nothing is rung on a dead QP. */
-GDK_FN void gdk_serve(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st, uint64_t r,
-		      int wanted, int scope, gdk_handler_t handler, struct gdk_bf_source src)
+/*
+ * What the holder of the token does; slots below r are rung, those below e known to
+ * be published (e == r: none known). wanted: some of them certainly are. Nothing is
+ * rung on a dead QP. Out of line: few of those who post come here, and it would cost
+ * all of them registers.
+ */
+GDK_SLOW_FN void gdk_serve(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
+			   uint64_t r, uint64_t e, int wanted, int scope, gdk_handler_t handler,
+			   struct gdk_bf_source src)
 {
-	uint64_t e;
+	const struct gdk_sq q = gdk_sq_at(st);
 
 	do {
-		e = gdk_scan_ready(st, r, scope);
+		if (e == r)
+			e = gdk_scan_ready(&q, r, scope);
 		if (e == r)
 			continue;
 		wanted = (wanted || gdk_ld64(&st->wanted, scope) > r) && !gdk_state_status(st);
-		if (!wanted && gdk_leave(st, r, scope))
-			return;
 		/* Publisher: WQE, fence, ready bits. Here: bits, fence, ring. */
 		gdk_fence_acq(scope);
-		gdk_ring(qp, st, r, e, scope, handler, src);
-		r = e;
-		wanted = 0;
-	} while (!gdk_park(st, r, scope));
+		if (wanted) {
+			gdk_ring(qp, &q, r, e, scope, handler, src);
+			r = e;
+			wanted = 0;
+		} else {
+			if (gdk_leave(st, r, scope))
+				return;
+			r = e = gdk_ld64(&st->rung, scope);
+		}
+	} while (e != r || !gdk_park(&q, r, scope));
 }
 
 /*
@@ -285,39 +352,62 @@ GDK_SLOW_FN void gdk_take_left(const struct doca_gpu_dev_verbs_qp *qp, struct gd
 {
 	const uint64_t written = gdk_rmw_and64(&st->written, 0, scope);
 	int held = gdk_rmw_xchg32(&st->left, 0, scope) != 0;
+	const struct gdk_sq q = gdk_sq_at(st);
+	uint64_t rung;
 
 	gdk_fence_acq(scope);
-	if (written > gdk_ld64(&st->rung, scope)) {
+	rung = gdk_ld64(&st->rung, scope);
+	if (written > rung) {
 		gdk_fence_rel(scope);
-		held |= gdk_publish(st, gdk_ld64(&st->rung, scope), written - 1, scope);
+		held |= gdk_publish(&q, rung, written - 1, scope);
 	}
 	if (!held)
 		return;
 	gdk_fence_sc(scope);
-	gdk_serve(qp, st, gdk_ld64(&st->rung, scope), 0, scope, handler, src);
+	rung = gdk_ld64(&st->rung, scope);
+	gdk_serve(qp, st, rung, rung, 0, scope, handler, src);
 }
 
 /* ---- exclusive use ---- */
 
-/* One thread owns everything: ready bits follow in bulk when it rings, with plain
- * accesses, so that shared use may come after. The token goes from `from` to `to`. */
-GDK_FN void gdk_move_token(struct gdk_qp_state *st, uint64_t from, uint64_t to)
+/*
+ * One thread owns everything: ready bits follow when it rings, with plain accesses,
+ * so that shared use may come after. The token goes from `from` to `to`.
+ */
+GDK_SLOW_FN void gdk_move_token(struct gdk_qp_state *st, uint64_t from, uint64_t to)
 {
-	uint64_t clear = GDK_TOKEN(gdk_word_pos(st, from)), i = from, word;
+	const struct gdk_sq q = gdk_sq_at(st);
+	uint64_t clear = GDK_TOKEN(gdk_word_pos(&q, from)), i = from, word;
 	uint32_t n, left, bits;
 
+	gdk_st64x2((uint64_t *)(void *)&st->left, 0, 0, GDK_SCOPE_THREAD);
 	do {
-		left = gdk_word_left(st, i);
+		left = gdk_word_left(&q, i);
 		n = (uint32_t)(to - i < left ? to - i : left);
-		bits = gdk_slot_bits(st, i, n);
-		word = gdk_ld64(gdk_word(st, i), GDK_SCOPE_THREAD) & ~clear;
-		word = gdk_odd_lap(st, i) ? word & ~(uint64_t)bits : word | bits;
+		bits = gdk_slot_bits(&q, i, n);
+		word = gdk_ld64(gdk_word(&q, i), GDK_SCOPE_THREAD) & ~clear;
+		word = gdk_odd_lap(&q, i) ? word & ~(uint64_t)bits : word | bits;
 		if (n < left)
-			word |= GDK_TOKEN(gdk_word_pos(st, to));
-		gdk_st64(gdk_word(st, i), word, GDK_SCOPE_THREAD);
+			word |= GDK_TOKEN(gdk_word_pos(&q, to));
+		gdk_st64(gdk_word(&q, i), word, GDK_SCOPE_THREAD);
 		clear = 0;
 		i += n;
 	} while (n == left);
+}
+
+/* What an exclusive user reads before it rings, early so that nothing waits. */
+struct gdk_excl {
+	uint64_t rung, doorbells, left, written;
+};
+
+GDK_FN struct gdk_excl gdk_excl_of(struct gdk_qp_state *st)
+{
+	struct gdk_excl x;
+
+	gdk_ld64x2(&st->rung, &x.rung, &x.doorbells, GDK_SCOPE_THREAD);
+	gdk_ld64x2((const uint64_t *)(const void *)&st->left, &x.left, &x.written,
+		   GDK_SCOPE_THREAD);
+	return x;
 }
 
 /*
@@ -327,33 +417,34 @@ GDK_FN void gdk_move_token(struct gdk_qp_state *st, uint64_t from, uint64_t to)
  * next doorbell follows the record by its fence, and gdk_settle rings again where
  * the thread waits and no doorbell came after.
  */
-GDK_FN void gdk_ring_exclusive(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
-			       uint64_t pi, gdk_handler_t handler, struct gdk_bf_source src)
+GDK_FN void gdk_ring_exclusive(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
+			       const struct gdk_excl *x, uint64_t pi, gdk_handler_t handler,
+			       struct gdk_bf_source src)
 {
 	const int h = gdk_handler(qp, handler), own = GDK_SCOPE_THREAD;
 	const int proxy = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
-	uint64_t rung, doorbells, left, written;
+	const uint32_t n = (uint32_t)(pi - x->rung), pos = gdk_word_pos(q, x->rung);
+	uint64_t *word = gdk_word(q, x->rung);
+	uint64_t bits;
 
-	gdk_ld64x2(&st->rung, &rung, &doorbells, own);
-	gdk_ld64x2((const uint64_t *)(const void *)&st->left, &left, &written, own);
-	if (pi <= rung || gdk_debug_refuses(qp, st, rung, pi))
+	if (pi <= x->rung || gdk_debug_refuses(qp, q->st, x->rung, pi))
 		return;
-	if (left | written)
-		gdk_st64x2((uint64_t *)(void *)&st->left, 0, 0, own);
-	gdk_move_token(st, rung, pi);
-	gdk_fence_rel(proxy ? GDK_SCOPE_SYS : gdk_nic_scope(st));
-	gdk_st64x2(&st->rung, pi, doorbells + !proxy, own);
+	if (!(x->left | x->written) && n < gdk_word_left(q, x->rung)) {
+		/* All in one word: its ready bits turn, the token moves by n. */
+		bits = (((uint64_t)1 << n) - 1) | (uint64_t)(1u | 1u << n) << GDK_WORD_SLOTS;
+		gdk_st64(word, gdk_ld64(word, own) ^ bits << pos, own);
+	} else {
+		gdk_move_token(q->st, x->rung, pi);
+	}
+	gdk_fence_rel(proxy ? GDK_SCOPE_SYS : gdk_sq_scope(q));
+	gdk_st64x2(&q->st->rung, pi, x->doorbells + !proxy, own);
 	if (proxy) {
 		gdk_counter_store(qp, pi);
 		return;
 	}
 	if (h != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR)
 		gdk_dbrec_store(qp, pi);
-	if (h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF && pi - rung == 1)
-		gdk_bf_store(qp, st, src.wqe && src.index == rung ?
-			     src.wqe : (const void *)gdk_get_wqe_ptr(qp, rung), own);
-	else
-		gdk_db_store(qp, pi);
+	gdk_ring_register(qp, q->st, x->rung, pi, own, h, src);
 }
 
 /* Record, then register, for the last doorbell: see gdk_ring_exclusive. */

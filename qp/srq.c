@@ -4,6 +4,7 @@
  * Shared receive queues, as the firmware's RMP objects: a ring, or a linked
  * list, of receive WQEs and the DBREC behind it, in one umem.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,11 +22,11 @@
 #define SRQ_WR_MAX 32768u
 #define SRQ_SGE_MAX 31u
 
-doca_error_t doca_verbs_srq_init_attr_create(struct doca_verbs_srq_init_attr **out)
+doca_error_t doca_verbs_srq_init_attr_create(struct doca_verbs_srq_init_attr **srq_init_attr)
 {
 	struct doca_verbs_srq_init_attr *attr;
 
-	GDK_CHECK_ARG(out != NULL);
+	GDK_CHECK_ARG(srq_init_attr != NULL);
 	attr = calloc(1, sizeof(*attr));
 	if (!attr) {
 		gdk_err("no memory for an srq_init_attr");
@@ -33,7 +34,7 @@ doca_error_t doca_verbs_srq_init_attr_create(struct doca_verbs_srq_init_attr **o
 	}
 	GDK_SDK_NEW(attr, "Verbs SRQ Init Attr", doca_verbs_srq_init_attr_create,
 		    (void *)&attr->sdk);
-	*out = attr;
+	*srq_init_attr = attr;
 	return DOCA_SUCCESS;
 }
 
@@ -46,7 +47,7 @@ doca_error_t doca_verbs_srq_init_attr_destroy(struct doca_verbs_srq_init_attr *a
 	return DOCA_SUCCESS;
 }
 
-#define SRQ_ATTR(vtype, field, ok)                                                            \
+#define SRQ_ATTR(vtype, field, v, ok)                                                         \
 	doca_error_t doca_verbs_srq_init_attr_set_##field(                                    \
 		struct doca_verbs_srq_init_attr *attr, vtype v)                               \
 	{                                                                                     \
@@ -59,15 +60,14 @@ doca_error_t doca_verbs_srq_init_attr_destroy(struct doca_verbs_srq_init_attr *a
 	}                                                                                     \
 	vtype doca_verbs_srq_init_attr_get_##field(const struct doca_verbs_srq_init_attr *attr) \
 	{                                                                                     \
-		static const struct doca_verbs_srq_init_attr none;                            \
-                                                                                              \
+		GDK_CHECK_ARG_OR((vtype)0, attr != NULL);                                     \
 		GDK_SDK_GET(attr, doca_verbs_srq_init_attr_get_##field, attr->sdk);           \
-		return attr ? attr->field : none.field;                                       \
+		return attr->field;                                                           \
 	}
 
-SRQ_ATTR(uint32_t, srq_wr, v > 0)
-SRQ_ATTR(uint32_t, receive_max_sges, v > 0)
-SRQ_ATTR(enum doca_verbs_srq_type, type, v <= DOCA_VERBS_SRQ_TYPE_CONTIGUOUS)
+SRQ_ATTR(uint32_t, srq_wr, srq_wr, srq_wr > 0)
+SRQ_ATTR(uint32_t, receive_max_sges, receive_max_sges, receive_max_sges > 0)
+SRQ_ATTR(enum doca_verbs_srq_type, type, srq_type, srq_type <= DOCA_VERBS_SRQ_TYPE_CONTIGUOUS)
 
 doca_error_t doca_verbs_srq_init_attr_set_pd(struct doca_verbs_srq_init_attr *attr,
 					     struct ibv_pd *pd)
@@ -83,7 +83,8 @@ doca_error_t doca_verbs_srq_init_attr_set_pd(struct doca_verbs_srq_init_attr *at
 /* The SDK knows its own view of it alone. */
 struct ibv_pd *doca_verbs_srq_init_attr_get_pd(const struct doca_verbs_srq_init_attr *attr)
 {
-	return attr ? attr->pd : NULL;
+	GDK_CHECK_ARG_OR(NULL, attr != NULL);
+	return attr->pd;
 }
 
 doca_error_t doca_verbs_srq_init_attr_set_external_umem(struct doca_verbs_srq_init_attr *attr,
@@ -207,6 +208,7 @@ static doca_error_t create_object(struct doca_verbs_srq *srq, struct ibv_context
 	uint8_t in[PRM_CREATE_RMP_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
 	uint8_t *rmpc = in + PRM_CREATE_RMP_RMPC_AT, *wq = rmpc + PRM_RMPC_WQ_AT;
 	bool cyclic = attr->type == DOCA_VERBS_SRQ_TYPE_CONTIGUOUS;
+	char name[96];
 	doca_error_t err;
 	uint32_t pdn;
 
@@ -227,23 +229,26 @@ static doca_error_t create_object(struct doca_verbs_srq *srq, struct ibv_context
 	prm_set(wq, PRM_WQ_DBR_UMEM_VALID, 1);
 	prm_set(wq, PRM_WQ_DBR_UMEM_ID, umem_id);
 	prm_set(wq, PRM_WQ_DBR_ADDR, offset + dbrec_at(srq));
-	err = gdk_devx_create(ctx, "SRQ", in, sizeof(in), out, sizeof(out), &srq->obj);
+	snprintf(name, sizeof(name), "%s: SRQ of %u WQEs", ibv_get_device_name(ctx->device),
+		 srq->num);
+	err = gdk_devx_create(ctx, name, in, sizeof(in), out, sizeof(out), &srq->obj);
 	if (err == DOCA_SUCCESS)
 		srq->srqn = (uint32_t)prm_get(out, PRM_CMD_OUT_OBJECT);
 	return err;
 }
 
-doca_error_t doca_verbs_srq_create(struct ibv_context *ctx, struct doca_verbs_srq_init_attr *attr,
-				   struct doca_verbs_srq **out)
+doca_error_t doca_verbs_srq_create(struct ibv_context *context,
+				   struct doca_verbs_srq_init_attr *attr,
+				   struct doca_verbs_srq **verbs_srq)
 {
 	struct doca_verbs_srq *srq;
 	uint32_t umem_id;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(ctx != NULL);
+	GDK_CHECK_ARG(context != NULL);
 	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(out != NULL);
-	GDK_SDK_CHILD(attr, "Verbs SRQ", gdk_sdk_srq_create(ctx, attr, out));
+	GDK_CHECK_ARG(verbs_srq != NULL);
+	GDK_SDK_CHILD(attr, "Verbs SRQ", gdk_sdk_srq_create(context, attr, verbs_srq));
 	srq = calloc(1, sizeof(*srq));
 	if (!srq) {
 		gdk_err("no memory for an SRQ");
@@ -253,17 +258,17 @@ doca_error_t doca_verbs_srq_create(struct ibv_context *ctx, struct doca_verbs_sr
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	err = attr->external_umem ? use_external(srq, attr, &umem_id) :
-				    use_internal(srq, ctx, &umem_id);
+				    use_internal(srq, context, &umem_id);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	srq->dbrec = (uint32_t *)((uint8_t *)srq->buf + dbrec_at(srq));
-	err = create_object(srq, ctx, attr, umem_id,
+	err = create_object(srq, context, attr, umem_id,
 			    attr->external_umem ? attr->external_umem_offset : 0);
 	if (err != DOCA_SUCCESS)
 		goto err_memory;
 	if (srq->umem)
 		atomic_fetch_add(&srq->umem->users, 1);
-	*out = srq;
+	*verbs_srq = srq;
 	return DOCA_SUCCESS;
 
 err_memory:
@@ -285,7 +290,7 @@ doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *srq)
 	}
 	if (srq->sdk)
 		return gdk_sdk_srq_destroy(srq);
-	err = gdk_devx_destroy(srq->obj, "SRQ");
+	err = gdk_devx_destroy(srq->obj, GDK_CMD_DESTROY_RMP, "SRQ", srq->srqn);
 	if (err != DOCA_SUCCESS)
 		return err;
 	if (srq->umem)
@@ -297,17 +302,20 @@ doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *srq)
 
 uint32_t doca_verbs_srq_get_srqn(const struct doca_verbs_srq *srq)
 {
+	GDK_CHECK_ARG_OR(0, srq != NULL);
 	GDK_SDK_GET(srq, doca_verbs_srq_get_srqn, srq->sdk);
-	return srq ? srq->srqn : 0;
+	return srq->srqn;
 }
 
 void doca_verbs_srq_get_wq(const struct doca_verbs_srq *srq, void **srq_buf,
 			   uint32_t *srq_num_entries, uint32_t *rwqe_size_bytes)
 {
+	GDK_CHECK_ARG_OR(, srq != NULL);
+	GDK_CHECK_ARG_OR(, srq_buf != NULL);
+	GDK_CHECK_ARG_OR(, srq_num_entries != NULL);
+	GDK_CHECK_ARG_OR(, rwqe_size_bytes != NULL);
 	GDK_SDK_GET(srq, doca_verbs_srq_get_wq, srq->sdk, srq_buf, srq_num_entries,
 		    rwqe_size_bytes);
-	if (!srq)
-		return;
 	*srq_buf = srq->buf;
 	*srq_num_entries = srq->num;
 	*rwqe_size_bytes = srq->wqe_size;
@@ -315,6 +323,7 @@ void doca_verbs_srq_get_wq(const struct doca_verbs_srq *srq, void **srq_buf,
 
 void *doca_verbs_srq_get_dbr_addr(const struct doca_verbs_srq *srq)
 {
+	GDK_CHECK_ARG_OR(NULL, srq != NULL);
 	GDK_SDK_GET(srq, doca_verbs_srq_get_dbr_addr, srq->sdk);
-	return srq ? srq->dbrec : NULL;
+	return srq->dbrec;
 }

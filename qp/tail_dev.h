@@ -14,17 +14,17 @@
 GDK_FN uint64_t gdk_debug_check_tail(struct doca_gpu_dev_verbs_qp *qp)
 {
 #ifdef GDK_DEBUG
-	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+	const struct gdk_sq q = gdk_sq_of(qp);
 	const uint64_t end = gdk_ld64(gdk_rsvd_index(qp), GDK_SCOPE_GPU);
-	const uint64_t rung = gdk_ld64_acq(&st->rung, GDK_SCOPE_GPU);
+	const uint64_t rung = gdk_ld64_acq(&q.st->rung, GDK_SCOPE_GPU);
 	uint64_t i, published = 0;
 	char buf[GDK_TEXT_MAX];
 	struct gdk_text t;
 
-	if (end <= rung || gdk_state_status(st))
+	if (end <= rung || gdk_state_status(q.st))
 		return 0;
-	for (i = rung; i < end && i < rung + gdk_ldc32(&st->depth); i++)
-		published += gdk_is_ready(st, i, GDK_SCOPE_GPU) ? 1u : 0u;
+	for (i = rung; i < end && i < rung + q.depth; i++)
+		published += gdk_is_ready(&q, i, GDK_SCOPE_GPU) ? 1u : 0u;
 	gdk_text_start(&t, buf, sizeof(buf));
 	gdk_text_field(&t, "gdaki: QP ", gdk_ldc32(GDK_QP_AT(qp, sq_num)));
 	gdk_text_count(&t, ": WQEs ", rung);

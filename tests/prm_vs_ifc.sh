@@ -49,7 +49,7 @@ typedef uint64_t u64;
 		bad++, printf("FAIL %s: the kernel has bit 0x%zx\n", #name, BIT(layout, member));
 #define NEWER(name, layout, member, bit, bits) \
 	printf("newer than the header: %s (%s.%s)\n", #name, #layout, #member);
-#define OPCODE(name) \
+#define OPCODE(name, opcode) \
 	checked++;   \
 	if (GDK_CMD_##name != MLX5_CMD_OP_##name) \
 		bad++, printf("FAIL opcode %s\n", #name);
@@ -59,11 +59,7 @@ int main(void)
 	int checked = 0, bad = 0;
 
 #include "tests/lib/prm_fields.def"
-	OPCODE(QUERY_HCA_CAP) OPCODE(CREATE_CQ) OPCODE(DESTROY_CQ) OPCODE(QUERY_CQ)
-	OPCODE(CREATE_QP) OPCODE(DESTROY_QP) OPCODE(RST2INIT_QP) OPCODE(INIT2RTR_QP)
-	OPCODE(RTR2RTS_QP) OPCODE(RTS2RTS_QP) OPCODE(2ERR_QP) OPCODE(2RST_QP)
-	OPCODE(QUERY_QP) OPCODE(INIT2INIT_QP) OPCODE(QUERY_ROCE_ADDRESS)
-	OPCODE(CREATE_RMP) OPCODE(DESTROY_RMP)
+	GDK_COMMANDS(OPCODE)
 	printf("%s prm_vs_ifc: %d compared, %d differ\n", bad ? "FAIL" : "PASS", checked, bad);
 	return bad || !checked;
 }

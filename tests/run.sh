@@ -54,7 +54,7 @@ if [ -z "$SAN" ]; then
 	script tests/consumers/pyverbs.sh --pcap "$B/captures"
 	script tests/captures.sh "$B/captures"
 	script tests/many.py
-	script tests/model/run.sh
+	script tests/model/run.sh replay
 	# Checkouts of the projects whose kernels these compile and run.
 	[ -z "${GDAKI_NCCL:-}" ] || LIMIT=900 script tests/consumers/nccl.sh "$GDAKI_NCCL"
 	[ -z "${GDAKI_UCX:-}" ] || script tests/consumers/ucx_gdaki.sh "$GDAKI_UCX"

@@ -4,66 +4,104 @@
 #
 # Has spin look at every state of the publish-and-ring protocol: it must hold in all
 # scenarios, and each of the broken ones must be refuted in the scenario named with it.
-# Prints what each broken one does wrong. `run.sh trace WORD SCENARIO` prints the steps.
+# `run.sh replay`: replay.c then repeats each counter-example with the device code itself:
+# as it is, which must survive, and with the same thing broken in it by sed, which must
+# not. `run.sh trace WORD SCENARIO` prints the accesses of a counter-example.
 set -u
-cd "$(dirname "$0")" || exit 2
+cd "$(dirname "$0")/../.." || exit 2
 command -v spin >/dev/null || exit 77
-CC=${CC:-gcc}
+B=$(realpath "${B:-build}") CC=${CC:-gcc}
+here=$PWD/tests/model
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-here=$PWD
 
-broken="
-NO_POST_SC:6		put: no sequentially consistent fence before publishing
-NO_WANT_SC:3		submit: none between wanted and left
-NO_LEAVE_SC:3		leave: none between left and wanted
-NO_SECOND_LOOK:3	leave: wanted is not looked at again
-NO_LOOK_AT_LEFT:6	put: left is not looked at
-NO_MARK_REL:5		publish: no fence between WQEs and ready bits
-NO_RANGE_REL:3		publish: none between the words of a range
-FIRST_FIRST:3		publish: the first word of a range first
-TAKE_WITHOUT_RMW:1	publish: the token is looked for after the RMW, not by it
-NO_MARK_ACQ:9		publish: no fence after the token was found
-NO_POST_ACQ:8		put: none before the words after the own ones are read
-NO_TAKE_ACQ:4		take: none after left was taken
-NO_AGAIN_ACQ:5		leave: none after left was taken again
-NO_LEAVE_REL:4		leave: none before left is stored
-NO_LOOK_AGAIN:3		scan: no second look at a word that a range may go on in
-NO_SCAN_ACQ:3		scan: no fence before that
-NO_SERVE_ACQ:3		ring: none between ready bits and record
-NO_RECORD_REL:1		ring: none between WQEs and record
-NO_RING_REL:3		ring: none between record and register
-PARK_BLIND:3		park: the old value is not looked at
-"
+# Word, scenario, what is missing, the same in the code.
+broken=$(sed 's/ *| */|/g' <<'END'
+NO_POST_SC       | 6 | put: no sequentially consistent fence before publishing | /and wanted, then left/{n;s/_sc/_rel/}
+NO_WANT_SC       | 3 | submit: none between wanted and left    | /wanted, then left: see/{n;s/gdk_fence_sc(scope);//}
+NO_LEAVE_SC      | 3 | leave: none between left and wanted     | /there: wanted, then left/{n;s/gdk_fence_sc(scope);//}
+NO_SECOND_LOOK   | 3 | leave: wanted is not looked at again    | s/return gdk_ld64(&st->wanted, scope) <= r .*/return 1;/
+NO_LOOK_AT_LEFT  | 6 | put: left is not looked at              | /gdk_post_in(/,/^}/s/if (left . written)/if (0)/
+NO_MARK_REL      | 5 | publish: no fence between WQEs and ready bits | /WQEs, then ready bits[.]/{n;s/gdk_fence_rel(scope);//}
+NO_RANGE_REL     | 3 | publish: none between the words of a range | /if (n > first)/{n;s/gdk_fence_rel(scope);/;/}
+FIRST_FIRST      | 3 | publish: the first word of a range first | s/for (at = first;/const int held = gdk_publish_word(q, from, first, scope);\n&/;s/return gdk_publish_word(q, from, first, scope)/return held/
+TAKE_WITHOUT_RMW | 1 | publish: the token is looked for after the RMW, not by it | s/old &= bits <</old = gdk_ld64(word, scope);\n&/
+NO_MARK_ACQ      | 9 | publish: no fence after the token was found | /The token was taken from/{n;s/gdk_fence_sc(scope);//}
+NO_POST_ACQ      | 8 | put: none before the words after the own ones are read | /two laps old look alike/{n;s/gdk_fence_acq(scope);//}
+NO_TAKE_ACQ      | 4 | take: none after left was taken         | /gdk_take_left(/,/^}/{s/gdk_rmw_xchg32/gdk_rmw_relaxed_xchg32/;s/gdk_fence_..*(scope);//}
+NO_AGAIN_ACQ     | 5 | leave: none after left was taken again  | /gdk_leave(struct/,/^}/s/gdk_rmw_xchg32/gdk_rmw_relaxed_xchg32/
+NO_LEAVE_REL     | 4 | leave: none before left is stored       | /then left: the next holder/{n;s/gdk_fence_rel(scope);//};/gdk_take_left(/,/^}/s/gdk_fence_sc(scope);//
+NO_LOOK_AGAIN    | 3 | scan: no second look at a word that a range may go on in | s/if (i == start .*/if (1)/
+NO_SCAN_ACQ      | 3 | scan: no fence before that              | /if (i == start/,/gdk_is_ready/s/gdk_fence_acq(scope);//
+NO_SERVE_ACQ     | 3 | ring: none between ready bits and record | /Here: bits, fence, ring/{n;s/gdk_fence_acq(scope);//}
+NO_RECORD_REL    | 1 | ring: none between WQEs and record      | /q->flags & GDK_QPF_SYS_SCOPE/{n;s/gdk_fence_rel(GDK_SCOPE_SYS);/;/}
+NO_RING_REL      | 3 | ring: none between record and register  | /a NIC that lost a doorbell/{n;s/gdk_fence_rel(.*);//}
+PARK_BLIND       | 3 | park: the old value is not looked at    | s/if (!gdk_word_run(q, r, gdk_rmw_or64(word, token, scope)))/gdk_rmw_or64(word, token, scope);/
+END
+)
 
-check() { # scenario, word or nothing; output: what pan says
-	local d
-	d=$(mktemp -d "$tmp/XXXXXX") && cd "$d" && cp "$here/views.h" . &&
-		spin -a -DSCENARIO="$1" ${2:+-D$2} "$here/ring.pml" >log 2>&1 &&
-		$CC -O$([ "${2:-}" ] && echo 0 || echo 2) -w -I. -DSAFETY -DHC4 -DVECTORSZ=4096 -o pan pan.c >>log 2>&1 || { cat log; return 2; }
+check() { # folder, scenario, word or nothing; output: what pan says
+	mkdir "$1" && cd "$1" && cp "$here"/{views,scenarios}.h . &&
+		spin -a -DSCENARIO="$2" ${3:+-D$3} "$here/ring.pml" >log 2>&1 &&
+		$CC -DSCENARIO="$2" -O$([ "$3" ] && echo 0 || echo 2) -w -I. -DSAFETY -DHC4 \
+			-DVECTORSZ=4096 -o pan pan.c >>log 2>&1 || { cat log; return 2; }
 	./pan -m20000 -w24 >pan.log 2>&1
 	grep -q 'errors: 0' pan.log && ! grep -q 'not completed\|too small' pan.log && return 0
 	sed -n 's/^pan:1: \(.*\) (at depth.*/\1/p' pan.log | grep . || { tail -n 5 pan.log; return 2; }
+	TRACE=1 ./pan -r ring.pml.trail 2>/dev/null | grep '^@' >trace
 	return 1
 }
 
-if [ "${1:-}" = trace ]; then
-	check "$3" "$2"
-	cd "$tmp"/* && ./pan -r ring.pml.trail 2>&1 || exit 0
-fi
-
-one() { # scenario, word, what it leaves out
-	local said rc
-	said=$(check "$1" "$2"); rc=$?
-	if [ -z "$2" ] && [ $rc = 0 ]; then echo "holds in scenario $1"
-	elif [ -n "$2" ] && [ $rc = 1 ]; then echo "refuted in scenario $1: $3: $said"
-	else echo "FAIL scenario $1 ${2:-correct}: ${said:-holds}"; return 1; fi
+replay() { # headers, scenario, program
+	$CC -std=gnu11 -D_GNU_SOURCE -w -O1 -DSCENARIO="$2" -I"$1" -o "$3" "$here/replay.c"
 }
-export -f one check
-export tmp here CC
+
+# The headers as staged, but for the words of memory; then sed, or nothing.
+headers() { # folder, sed
+	cp -rL "$B/include" "$1" && mv "$1/device/gdk/platform_cpu.h" "$1/device/gdk/real_cpu.h" &&
+		cp "$here/platform_weak.h" "$1/device/gdk/platform_cpu.h" || return 1
+	[ "$2" ] || return 0
+	sed -i.as_is "$2" "$1"/device/gdk/{ring,qp}_dev.h
+	! (cmp -s "$1/device/gdk/ring_dev.h"{,.as_is} && cmp -s "$1/device/gdk/qp_dev.h"{,.as_is})
+}
+
+correct() { # scenario
+	local said
+	said=$(check "$tmp/$1" "$1" "") || { echo "FAIL scenario $1: $said"; return 1; }
+	[ "$code" ] || { echo "scenario $1: holds"; return 0; }
+	replay "$tmp/include" "$1" "$tmp/replay$1" && said=$("$tmp/replay$1" 20000) ||
+		{ echo "FAIL scenario $1, the code in 20000 random orders: ${said:-}"; return 1; }
+	echo "scenario $1: holds, so does the code in 20000 random orders"
+}
+
+one_broken() { # word, scenario, what, sed
+	local d="$tmp/$1" said did
+	said=$(check "$d" "$2" "$1")
+	[ $? = 1 ] || { echo "FAIL $1 is not refuted in scenario $2: $said"; return 1; }
+	said="$3: refuted ($said)"
+	[ "$code" ] || { echo "$said"; return 0; }
+	headers "$d/include" "$4" || { echo "FAIL $1: the code has no such line"; return 1; }
+	replay "$tmp/include" "$2" "$d/as_is" && replay "$d/include" "$2" "$d/broken" ||
+		{ echo "FAIL $1: does not compile"; return 1; }
+	did=$("$d/as_is" <"$d/trace") || { echo "FAIL $1, the code by the trace: $did"; return 1; }
+	if did=$("$d/broken" <"$d/trace"); then
+		did="in some order: $("$d/broken" 200000)" && { echo "FAIL $1: the broken code: $did"; return 1; }
+	fi
+	echo "$said; the code so broken: $did"
+}
+
+if [ "${1:-}" = trace ]; then
+	check "$tmp/t" "$3" "$2"
+	cat "$tmp/t/trace"
+	exit 0
+fi
+code=
+[ "${1:-}" != replay ] || { code=1; headers "$tmp/include" "" || exit 1; }
+export -f check replay headers correct one_broken
+export tmp here B CC code
 
 # The long ones first, on all processors.
 {
-	for s in 9 4 2 1 5 7 8 6 3; do printf '%s\t\t\n' $s; done
-	grep : <<<"$broken" | sed 's/^\([A-Z_]*\):\([0-9]\)\t*\(.*\)/\2\t\1\t\3/'
-} | xargs -d '\n' -P "$(nproc)" -I{} bash -c 'IFS=$'"'\\x1f'"' read -r s w what <<<"$(tr "\t" "\037" <<<"$1")"; one "$s" "$w" "$what"' _ {}
+	printf 'correct|%s\n' 9 4 2 1 5 7 8 6 3
+	sed 's/^/one_broken|/' <<<"$broken"
+} | xargs -d '\n' -P "$(nproc)" -I{} bash -c 'IFS="|" read -r f a b c d <<<"$1"; $f "$a" "$b" "$c" "$d"' _ {}

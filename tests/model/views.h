@@ -17,6 +17,11 @@ typedef unsigned long long view;
 #define VIEW_LOW 0x0f0f0f0f0f0f0f0full
 #define VIEW_TOP 0x8080808080808080ull
 
+#ifndef VIEWS_VALUE
+#define VIEWS_VALUE unsigned char
+#endif
+typedef VIEWS_VALUE value;
+
 enum loc { W0, W1, LEFT, WANTED, RUNG, DBREC, DB, DONE, WQE0, WQE1, WQE2, WQE3, LOCS };
 enum { THREADS = 3, NIC = 3, VIEWERS, CELLS = 84 };
 
@@ -29,9 +34,20 @@ struct memory {
 	view acq[VIEWERS];	 /* and after an acquire fence */
 	view rel[VIEWERS];	 /* what its stores since the last release fence carry */
 	view sc;		 /* what the fences of sequential consistency agree on */
-	unsigned char val[CELLS];
+	value val[CELLS];
 	unsigned char n[LOCS];	 /* values in the history */
 };
+
+/* TRACE in the environment: one line for each access of those that led here. */
+static void trace(int t, char kind, int loc, unsigned place)
+{
+	static int on = -1;
+
+	if (on < 0)
+		on = !!getenv("TRACE");
+	if (on)
+		printf("@ %d %c %d %u\n", t, kind, loc, place);
+}
 
 static unsigned at(view v, int loc) { return v >> 4 * loc & 15; }
 static view single(int loc, unsigned place) { return (view)place << 4 * loc; }
@@ -56,7 +72,7 @@ static void saw(struct memory *m, int t, int loc, unsigned place)
 	m->acq[t] = join(m->acq[t], m->with[first[loc] + place]);
 }
 
-static void init(struct memory *m, int loc, int v)
+static void init(struct memory *m, int loc, value v)
 {
 	m->val[first[loc]] = v;
 	m->n[loc] = 1;
@@ -68,20 +84,21 @@ static int readable(const struct memory *m, int t, int loc, unsigned back)
 	return back + at(m->cur[t], loc) < m->n[loc];
 }
 
-static int load(struct memory *m, int t, int loc, unsigned back)
+static value load(struct memory *m, int t, int loc, unsigned back)
 {
 	const unsigned place = m->n[loc] - 1 - back;
 
+	trace(t, 'l', loc, place);
 	saw(m, t, loc, place);
 	return m->val[first[loc] + place];
 }
 
-static int newest(const struct memory *m, int loc)
+static value newest(const struct memory *m, int loc)
 {
 	return m->val[first[loc] + m->n[loc] - 1];
 }
 
-static void append(struct memory *m, int t, int loc, int v, view carried)
+static void append(struct memory *m, int t, int loc, value v, view carried)
 {
 	const unsigned place = m->n[loc]++;
 
@@ -93,29 +110,31 @@ static void append(struct memory *m, int t, int loc, int v, view carried)
 	m->acq[t] = join(m->acq[t], single(loc, place));
 }
 
-static void store(struct memory *m, int t, int loc, int v)
+static void store(struct memory *m, int t, int loc, value v)
 {
+	trace(t, 's', loc, m->n[loc]);
 	append(m, t, loc, v, m->rel[t]);
 }
 
 /* Returns the old value; `v` is what the caller made of newest(). */
-static int modify(struct memory *m, int t, int loc, int v)
+static value modify(struct memory *m, int t, int loc, value v)
 {
 	const unsigned place = m->n[loc] - 1;
 	const view carried = m->with[first[loc] + place];
-	const int old = m->val[first[loc] + place];
+	const value old = m->val[first[loc] + place];
 
+	trace(t, 'm', loc, place);
 	saw(m, t, loc, place);
 	append(m, t, loc, v, join(carried, m->rel[t]));
 	return old;
 }
 
 /* The same, acquiring what the old value carried and releasing what t knows. */
-static int modify_acq_rel(struct memory *m, int t, int loc, int v)
+static value modify_acq_rel(struct memory *m, int t, int loc, value v)
 {
 	const view carried = m->with[first[loc] + m->n[loc] - 1];
 	const view rel = m->rel[t];
-	int old;
+	value old;
 
 	m->cur[t] = join(m->cur[t], carried);
 	m->rel[t] = m->cur[t];
@@ -124,16 +143,26 @@ static int modify_acq_rel(struct memory *m, int t, int loc, int v)
 	return old;
 }
 
-static void fence_acq(struct memory *m, int t) { m->cur[t] = m->acq[t]; }
-static void fence_rel(struct memory *m, int t) { m->rel[t] = m->cur[t]; }
+static void fence_acq(struct memory *m, int t)
+{
+	trace(t, 'a', 0, 0);
+	m->cur[t] = m->acq[t];
+}
+
+static void fence_rel(struct memory *m, int t)
+{
+	trace(t, 'r', 0, 0);
+	m->rel[t] = m->cur[t];
+}
 
 static void fence_sc(struct memory *m, int t)
 {
+	trace(t, 'c', 0, 0);
 	m->sc = m->cur[t] = m->acq[t] = m->rel[t] = join(m->acq[t], m->sc);
 }
 
 /* The oldest value that who has view v may read. */
-static int oldest(const struct memory *m, view v, int loc)
+static value oldest(const struct memory *m, view v, int loc)
 {
 	return m->val[first[loc] + at(v, loc)];
 }

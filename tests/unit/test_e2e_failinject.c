@@ -13,36 +13,9 @@
 #include "../lib/e2e.h"
 #include "../lib/failalloc.h"
 #include "../lib/fds.h"
-#include "../softnic/softnic.h"
+#include "../lib/nicfail.h"
 
 #define RUNS_MAX 2000u
-
-static void (*fail_next)(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t nth_ioctl);
-static uint32_t (*objects_live)(void);
-static const struct sn_stats *(*stats_get)(void);
-
-/* Linked in (sanitizers), or preloaded. */
-#pragma weak sn_fail_next
-#pragma weak sn_objects_live
-#pragma weak sn_stats_get
-void sn_fail_next(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t nth_ioctl);
-uint32_t sn_objects_live(void);
-const struct sn_stats *sn_stats_get(void);
-
-static void find_nic_hooks(void)
-{
-	fail_next = sn_fail_next;
-	objects_live = sn_objects_live;
-	stats_get = sn_stats_get;
-	if (!fail_next)
-		*(void **)&fail_next = dlsym(RTLD_DEFAULT, "sn_fail_next");
-	if (!objects_live)
-		*(void **)&objects_live = dlsym(RTLD_DEFAULT, "sn_objects_live");
-	if (!stats_get)
-		*(void **)&stats_get = dlsym(RTLD_DEFAULT, "sn_stats_get");
-	if (!fail_next || !objects_live || !stats_get)
-		cr_assert_fail("the NIC's hooks are not to be found");
-}
 
 struct held {
 	uint32_t objects;
@@ -52,7 +25,7 @@ struct held {
 
 static struct held held_now(void)
 {
-	return (struct held){ .objects = objects_live(), .fds = count_fds(),
+	return (struct held){ .objects = nicfail_live(), .fds = count_fds(),
 			      .blocks = failalloc_live() };
 }
 
@@ -65,17 +38,17 @@ static bool was_hit; /* what was armed did fail */
 static void arm(enum kind kind, uint32_t nth)
 {
 	was_hit = false;
-	faults_before = stats_get()->faults_injected;
+	faults_before = nicfail_stats()->faults_injected;
 	if (kind == ALLOC)
 		failalloc_arm(nth);
 	else
-		fail_next(kind == COMMAND ? nth : 0, 0x0f, 0xabc, kind == CALL ? nth : 0);
+		nicfail_next(kind == COMMAND ? nth : 0, 0x0f, 0xabc, kind == CALL ? nth : 0);
 }
 
 static void disarm(void)
 {
-	was_hit |= failalloc_disarm() || stats_get()->faults_injected != faults_before;
-	fail_next(0, 0, 0, 0);
+	was_hit |= failalloc_disarm() || nicfail_stats()->faults_injected != faults_before;
+	nicfail_next(0, 0, 0, 0);
 }
 
 /* One way of creating something. 0: it was created and is destroyed again. */
@@ -110,7 +83,7 @@ static void each_failure(enum kind kind, create_fn create, unsigned int at_least
 	unsigned int n, failed = 0;
 	doca_error_t err;
 
-	find_nic_hooks();
+	nicfail_find();
 	e2e_open(&nic);
 	/* What libmlx5 keeps for good (register pages), it has after a run of each kind. */
 	cr_assert_eq(create_bf(&nic), DOCA_SUCCESS);

@@ -291,7 +291,7 @@ Test(firmware, what_a_completion_queue_is_created_with)
 			     DOCA_SUCCESS);
 		cr_assert_eq(doca_verbs_cq_create(nic.dev, attr, &made), DOCA_SUCCESS);
 		memset(in, 0, sizeof(in));
-		prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_CQ);
+		prm_set(in, PRM_CMD_OPCODE, 0x402); /* QUERY_CQ */
 		prm_set(in, PRM_CMD_OBJECT, made->cqn);
 		cr_assert_eq(gdk_devx_query(made->obj, "CQ", in, sizeof(in), out, sizeof(out)),
 			     DOCA_SUCCESS);

@@ -99,12 +99,15 @@ Test(qp_dev, a_doorbell_never_cuts_a_range)
 
 Test(qp_dev, scan_stops_at_old_laps)
 {
+	struct gdk_sq q;
+
 	rig_init(&rig, 4, RIG_DB, 0);
-	(void)gdk_publish(rig.st, 0, 3, GDK_SCOPE_GPU);
-	cr_assert_eq(gdk_scan_ready(rig.st, 0, GDK_SCOPE_GPU), 4);
-	cr_assert_eq(gdk_scan_ready(rig.st, 4, GDK_SCOPE_GPU), 4);
-	(void)gdk_publish(rig.st, 4, 4, GDK_SCOPE_GPU);
-	cr_assert_eq(gdk_scan_ready(rig.st, 4, GDK_SCOPE_GPU), 5);
+	q = gdk_sq_of(&rig.qp);
+	(void)gdk_publish(&q, 0, 3, GDK_SCOPE_GPU);
+	cr_assert_eq(gdk_scan_ready(&q, 0, GDK_SCOPE_GPU), 4);
+	cr_assert_eq(gdk_scan_ready(&q, 4, GDK_SCOPE_GPU), 4);
+	(void)gdk_publish(&q, 4, 4, GDK_SCOPE_GPU);
+	cr_assert_eq(gdk_scan_ready(&q, 4, GDK_SCOPE_GPU), 5);
 }
 
 Test(qp_dev, every_mode_wraps)

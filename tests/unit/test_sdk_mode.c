@@ -204,19 +204,22 @@ Test(sdk_mode, objects_of_two_worlds_do_not_meet)
 	REFUSES(doca_verbs_cq_attr_set_external_uar(cq_attr, open), "attr", "uar");
 	REFUSES(doca_verbs_cq_create(nic.dev, open, (void *)&out), "net_dev", "attr");
 	REFUSES(doca_verbs_cq_create(open, cq_attr, (void *)&out), "attr", "net_dev");
-	REFUSES(doca_verbs_qp_init_attr_set_pd(init, open), "attr", "v");
-	REFUSES(doca_verbs_qp_init_attr_set_send_cq(init, open), "attr", "v");
-	REFUSES(doca_verbs_qp_init_attr_set_receive_cq(open, (void *)attr), "v", "attr");
-	REFUSES(doca_verbs_qp_init_attr_set_external_uar(init, open), "attr", "v");
-	REFUSES(doca_verbs_qp_init_attr_set_srq(init, open), "attr", "v");
+	REFUSES(doca_verbs_qp_init_attr_set_pd(init, open), "qp_init_attr", "pd");
+	REFUSES(doca_verbs_qp_init_attr_set_send_cq(init, open), "qp_init_attr", "send_cq");
+	REFUSES(doca_verbs_qp_init_attr_set_receive_cq(open, (void *)attr), "receive_cq",
+		"qp_init_attr");
+	REFUSES(doca_verbs_qp_init_attr_set_external_uar(init, open), "qp_init_attr",
+		"external_uar");
+	REFUSES(doca_verbs_qp_init_attr_set_srq(init, open), "qp_init_attr", "srq");
 	REFUSES(doca_verbs_qp_init_attr_set_external_umem(init, open, 0), "attr", "umem");
 	REFUSES(doca_verbs_qp_init_attr_set_external_umem_dbr(init, open, 0), "attr", "umem");
-	REFUSES(doca_verbs_qp_attr_set_ah_attr(attr, open), "attr", "ah");
-	REFUSES(doca_verbs_qp_create(open, init, (void *)&out), "init", "net_dev");
+	REFUSES(doca_verbs_qp_attr_set_ah_attr(attr, open), "attr", "ah_attr");
+	REFUSES(doca_verbs_qp_create(open, init, (void *)&out), "init_attr", "net_dev");
 	REFUSES(doca_verbs_qp_modify(open, attr, 0), "attr", "qp");
 	REFUSES(doca_verbs_qp_query(open, attr, init, NULL), "attr", "qp");
 	REFUSES(doca_verbs_qp_query(open, open, init, NULL), "init_attr", "qp");
-	REFUSES(doca_gpu_verbs_export_qp(gpu, open, 0, NULL, open, 0, (void *)&out), "gpu", "qp");
+	REFUSES(doca_gpu_verbs_export_qp(gpu, open, 0, NULL, open, 0, (void *)&out), "gpu_dev",
+		"qp");
 	REFUSES(doca_gpu_verbs_export_qp(host, open, 0, NULL, (void *)attr, 0, (void *)&out),
 		"cq_sq", "qp");
 	REFUSES(doca_gpu_verbs_create_qp_hl(&(struct doca_gpu_verbs_qp_init_attr_hl){

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+"""
+Reads the public host headers and writes, for test_api_args.c, a call for each
+argument of each function that can be wrong: NULL for a pointer, values without
+a name for an enum, what is listed here for a number. The others are right. A
+function, type or number that is not known here ends with an error, so that
+nothing new goes without a test.
+
+usage: api_args.py HOST_HEADERS...
+"""
+import re
+import sys
+
+# Right arguments, by type: members of the test's fixture.
+GOOD = {
+    "doca_gpu_t *": "g.gpu",
+    "doca_dev_t *": "g.nic.dev",
+    "struct ibv_context *": "g.nic.ctx",
+    "struct ibv_pd *": "g.nic.pd",
+    "doca_verbs_umem_t *": "g.umem",
+    "doca_verbs_uar_t *": "g.hl->external_uar",
+    "doca_verbs_cq_t *": "g.hl->cq_sq",
+    "doca_verbs_cq_attr_t *": "g.cq_attr",
+    "doca_verbs_qp_t *": "g.hl->qp",
+    "doca_verbs_qp_attr_t *": "g.qp_attr",
+    "doca_verbs_qp_init_attr_t *": "g.init_attr",
+    "doca_verbs_ah_attr_t *": "g.ah_attr",
+    "struct doca_verbs_srq *": "g.srq",
+    "struct doca_verbs_srq_init_attr *": "g.srq_attr",
+    "struct doca_verbs_device_attr *": "g.device_attr",
+    "struct doca_gpu_verbs_qp_init_attr_hl *": "&g.hl_attr",
+    "struct doca_gpu_verbs_qp_hl *": "g.hl",
+    "struct doca_gpu_verbs_qp_group_hl *": "g.group",
+    "struct doca_gpu_verbs_qp *": "g.hl->qp_gverbs",
+    "struct doca_gpu_dev_verbs_qp *": "g.qp_dev",
+    "struct doca_verbs_gid": "g.gid",
+    "doca_gpu_verbs_service_t": "g.service",
+    "char *": "g.text",
+    "void *": "g.page",
+    "bool": "true",
+}
+# Where the type does not say which.
+GOOD_ARG = {
+    "doca_gpu_create.gpu_bus_id": '"host"',
+    "doca_gpu_verbs_can_gpu_register_uar.db": "g.db_reg",
+    "doca_gpu_verbs_export_uar.sq_db": "g.db_reg",
+    "doca_gpu_verbs_unexport_uar.uar_addr_gpu": "g.db_reg",
+    "doca_gpu_verbs_export_qp.qp": "g.bare->qp",
+    "doca_gpu_verbs_export_qp.cq_sq": "g.bare->cq_sq",
+    "*.qps": "&g.hl->qp_gverbs",
+    "*.qp_list": "&g.hl",
+    "*.dmabuf_id": "-1",
+    "*.device_code_version": "DOCA_GPUNETIO_VERSION",
+    "*.host_code_version": "DOCA_GPUNETIO_VERSION",
+    "*.nic_handler": "g.bare->nic_handler",
+    "*.send_dbr_mode_ext": "g.bare->send_dbr_mode_ext",
+    "*.qp_type": "DOCA_VERBS_QP_TYPE_RC",
+    "*.size": "64",
+    "*.mtype": "DOCA_GPU_MEM_TYPE_CPU_GPU",
+}
+# Pointers that may be NULL, and why.
+NULLABLE = {
+    "doca_verbs_umem_create.gpu": "host memory",
+    "doca_gpu_verbs_export_qp.gpu_qp_umem_dev_ptr": "the umem knows it",
+    "doca_gpu_verbs_cpu_proxy_progress.out_progressed": "need not be known",
+    "doca_verbs_qp_query.attr_mask": "need not be known",
+    "*.cq_context": "the caller's own",
+    "*.qp_context": "the caller's own",
+    "doca_verbs_*_attr_set_external_*.external_*": "takes it back",
+    "doca_verbs_qp_init_attr_set_*.srq": "takes it back",
+    "doca_verbs_qp_init_attr_set_*.send_cq": "takes it back",
+    "doca_verbs_qp_init_attr_set_*.receive_cq": "takes it back",
+    "doca_verbs_qp_init_attr_set_pd.net_dev": "that of the QP's device",
+}
+# Numbers that are out of range; the empty list: every number is in range, or
+# which is not depends on what else is given, and the test of that says so.
+BAD = {
+    "doca_gpu_mem_alloc.size": ["0"],
+    "doca_gpu_mem_alloc.alignment": ["3", "4097"],
+    "doca_gpu_get_dmabuf_fd.size": ["0"],
+    "doca_verbs_umem_create.size": ["0"],
+    "doca_verbs_umem_create.dmabuf_offset": [],
+    "doca_verbs_umem_create.access_flags": [],
+    "*.dmabuf_id": ["-2"],
+    "*.device_code_version": ["0", "0xffffffff"],
+    "*.host_code_version": ["0", "0xffffffff"],
+    "*.num_elems": ["0"],
+    "*.num_qps": ["0"],
+    "*.dlid": ["0x10000"],
+    "*.sl": ["16"],
+    "*.static_rate": ["16"],
+    "*.sgid_index": [],
+    "*.hop_limit": [],
+    "*.traffic_class": [],
+    "*.cq_size": ["0"],
+    "*.cc": ["2"],
+    "*.qp_type": ["1", "0xffffffff"],
+    "*.sq_sig_all": [],
+    "*.sq_wr": [],
+    "*.rq_wr": [],
+    "*.send_max_sges": [],
+    "doca_verbs_qp_init_attr_set_receive_max_sges.*": [],
+    "*.max_inline_data": [],
+    "*.user_index": ["1 << 24"],
+    "*.core_direct_master": ["2"],
+    "*.rq_psn": [],
+    "*.sq_psn": [],
+    "*.dest_qp_num": ["1 << 24"],
+    "*.allow_remote_*": [],
+    "*.pkey_index": [],
+    "*.port_num": ["0", "256"],
+    "*.ack_timeout": ["32"],
+    "*.retry_cnt": ["8"],
+    "*.rnr_retry": ["8"],
+    "*.min_rnr_timer": ["32"],
+    "*.max_rd_atomic": [],
+    "*.max_dest_rd_atomic": [],
+    "doca_verbs_qp_modify.attr_mask": ["1 << 18", "-1"],
+    "doca_verbs_srq_init_attr_set_srq_wr.srq_wr": ["0"],
+    "doca_verbs_srq_init_attr_set_receive_max_sges.*": ["0"],
+    "doca_verbs_cq_attr_set_external_umem.external_umem_offset": ["1", "63"],
+    "*.external_umem_offset": [],
+    "*.ns": [],
+    "*.index": [],
+    "gdk_dump_*.size": [],
+    "gdk_verbs_qp_dump_*.size": ["0"],
+    "gdk_dump_wqe.slots": [],
+}
+NUMBER = re.compile(r"(u?int\d*(_t)?|unsigned int|size_t)$")
+TEXT = {"doca_error_get_name", "doca_error_get_descr", "gdk_handler_name"}
+
+
+def look_up(table, fn, arg):
+    """The most exact entry first: those with fewest '*'."""
+    for key in sorted(table, key=lambda k: k.count("*")):
+        if re.fullmatch(key.replace(".", r"\.").replace("*", ".*"), f"{fn}.{arg}"):
+            return table[key]
+    return None
+
+
+def prototypes(path):
+    text = re.sub(r"/\*.*?\*/", "", open(path, encoding="utf-8").read(), flags=re.S)
+    text = re.sub(r"#ifdef __cplusplus\n(.*?)(?:#else\n(.*?))?#endif",
+                  lambda m: m.group(2) or "", text, flags=re.S)
+    text = re.sub(r"^#.*(?:\\\n.*)*$", "", text, flags=re.M)
+    for m in re.finditer(r"([A-Za-z_][\w\s*]*?)\b((?:doca|gdk)_\w+)\s*\(([^()]*)\)\s*;", text):
+        args = [re.match(r"(.*?)(\w+)$", " ".join(a.split())).groups()
+                for a in m.group(3).split(",")]
+        yield " ".join(m.group(1).split()), m.group(2), [(t.strip(), n) for t, n in args]
+
+
+def good(fn, kind, name):
+    plain = kind.replace("const ", "")
+    found = look_up(GOOD_ARG, fn, name) or GOOD.get(plain)
+    if found:
+        return found
+    if plain.endswith("*"):
+        return "(void *)g.out"
+    if NUMBER.match(plain) or plain.startswith("enum ") or plain == "doca_error_t":
+        return "1"
+    sys.exit(f"api_args.py: {fn}: no right argument of type {kind} for {name}")
+
+
+def wrong(fn, kind, name):
+    if kind.endswith("*") or kind == "doca_gpu_verbs_service_t":
+        return [] if look_up(NULLABLE, fn, name) else ["NULL"]
+    if kind.startswith("enum ") or kind == "doca_error_t":
+        return ["-1", "99"]
+    if not NUMBER.match(kind):
+        return []
+    values = look_up(BAD, fn, name)
+    if values is None:
+        sys.exit(f"api_args.py: {fn}: which values of {name} are out of range?")
+    return values
+
+
+def calls(result, fn, args):
+    judge = "HAS_TEXT" if fn in TEXT else {"doca_error_t": "REFUSES", "void": "DOES_NOTHING"}.get(
+        result, "IS_ZERO")
+    for i, (kind, name) in enumerate(args):
+        for bad in wrong(fn, kind, name):
+            value = f"({kind})({bad})" if bad != "NULL" else bad
+            given = [good(fn, k, n) if i != j else value for j, (k, n) in enumerate(args)]
+            yield f'\t{judge}("{name}", "{bad}", {fn}({", ".join(given)}));'
+
+
+names = []
+for header in sys.argv[1:]:
+    for ret, function, arguments in prototypes(header):
+        print(f"static void wrong_{function}(void)\n{{\n\tstatic const char fn[] = \"{function}\";\n")
+        print("\t(void)fn;\n" + "\n".join(calls(ret, function, arguments)) + "\n}")
+        names.append(function)
+print("static const struct wrong {\n\tconst char *name;\n\tvoid (*calls)(void);\n} wrongs[] = {")
+print("\n".join(f'\t{{ "{n}", wrong_{n} }},' for n in names) + "\n};")

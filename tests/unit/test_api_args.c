@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Every public host function with one wrong argument, the others right: each is
+ * refused, writes no result, and says in every line of its log which argument it
+ * is. The calls are generated from the headers, see lib/api_args.py.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../lib/capture.h"
+#include "../lib/nic.h"
+#include "doca_gpunetio_host.h"
+#include "host/gdaki.h"
+
+static struct {
+	struct nic nic;
+	doca_gpu_t *gpu;
+	doca_verbs_umem_t *umem;
+	doca_verbs_cq_attr_t *cq_attr;
+	doca_verbs_qp_attr_t *qp_attr;
+	doca_verbs_qp_init_attr_t *init_attr;
+	doca_verbs_ah_attr_t *ah_attr;
+	struct doca_verbs_srq *srq;
+	struct doca_verbs_srq_init_attr *srq_attr;
+	struct doca_verbs_device_attr *device_attr;
+	struct doca_gpu_verbs_qp_init_attr_hl hl_attr;
+	struct doca_gpu_verbs_qp_hl *hl;
+	struct doca_gpu_verbs_qp_hl *bare; /* not exported */
+	struct doca_gpu_verbs_qp_group_hl *group;
+	struct doca_gpu_dev_verbs_qp *qp_dev;
+	doca_gpu_verbs_service_t service;
+	struct doca_verbs_gid gid;
+	uint64_t *db_reg;
+	char text[256];
+	uint64_t out[256]; /* where results would go */
+	char page[8192] __attribute__((aligned(4096)));
+} g;
+
+#define MUST(call) cr_assert_eq(call, DOCA_SUCCESS, "%s", #call)
+
+static void open_all(void)
+{
+	void *reg;
+
+	g.nic = nic_open();
+	MUST(doca_gpu_create("host", &g.gpu));
+	MUST(doca_verbs_umem_create(g.nic.dev, NULL, g.page, sizeof(g.page), IBV_ACCESS_LOCAL_WRITE,
+				    -1, 0, &g.umem));
+	MUST(doca_verbs_cq_attr_create(&g.cq_attr));
+	MUST(doca_verbs_qp_attr_create(&g.qp_attr));
+	MUST(doca_verbs_qp_init_attr_create(&g.init_attr));
+	MUST(doca_verbs_ah_attr_create(g.nic.dev, &g.ah_attr));
+	MUST(doca_verbs_query_device(g.nic.ctx, &g.device_attr));
+	MUST(doca_verbs_srq_init_attr_create(&g.srq_attr));
+	MUST(doca_verbs_srq_init_attr_set_pd(g.srq_attr, g.nic.pd));
+	MUST(doca_verbs_srq_init_attr_set_srq_wr(g.srq_attr, 16));
+	MUST(doca_verbs_srq_init_attr_set_receive_max_sges(g.srq_attr, 1));
+	MUST(doca_verbs_srq_create(g.nic.ctx, g.srq_attr, &g.srq));
+	g.hl_attr.gpu_dev = g.gpu;
+	g.hl_attr.net_dev = g.nic.dev;
+	g.hl_attr.ibpd = g.nic.pd;
+	g.hl_attr.sq_nwqe = 16;
+	MUST(doca_gpu_verbs_create_qp_group_hl(&g.hl_attr, &g.group));
+	g.hl_attr.nic_handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
+	MUST(doca_gpu_verbs_create_qp_hl(&g.hl_attr, &g.hl));
+	MUST(doca_gpu_verbs_get_qp_dev(g.hl->qp_gverbs, &g.qp_dev));
+	MUST(doca_gpu_verbs_create_qp_hl(&g.hl_attr, &g.bare));
+	MUST(doca_gpu_verbs_unexport_qp(g.gpu, g.bare->qp_gverbs));
+	g.bare->qp_gverbs = NULL;
+	MUST(doca_gpu_verbs_create_service(&g.service));
+	MUST(doca_verbs_uar_reg_addr_get(g.hl->external_uar, &reg));
+	g.db_reg = reg;
+}
+
+/* What would be left in use had a refused call done something. */
+static void close_all(void)
+{
+	MUST(doca_gpu_verbs_destroy_service(g.service));
+	MUST(doca_gpu_verbs_destroy_qp_hl(g.bare));
+	MUST(doca_gpu_verbs_destroy_qp_hl(g.hl));
+	MUST(doca_gpu_verbs_destroy_qp_group_hl(g.group));
+	MUST(doca_verbs_srq_destroy(g.srq));
+	MUST(doca_verbs_srq_init_attr_destroy(g.srq_attr));
+	MUST(doca_verbs_device_attr_free(g.device_attr));
+	MUST(doca_verbs_ah_attr_destroy(g.ah_attr));
+	MUST(doca_verbs_qp_init_attr_destroy(g.init_attr));
+	MUST(doca_verbs_qp_attr_destroy(g.qp_attr));
+	MUST(doca_verbs_cq_attr_destroy(g.cq_attr));
+	MUST(doca_verbs_umem_destroy(g.umem));
+	MUST(doca_gpu_destroy(g.gpu));
+	nic_close(&g.nic);
+}
+
+TestSuite(api_args, .init = open_all, .fini = close_all);
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+static bool has_word(const char *line, size_t len, const char *word)
+{
+	size_t at, n = strlen(word);
+
+	for (at = 0; at + n <= len; at++)
+		if (!strncmp(line + at, word, n) && (!at || !is_word(line[at - 1])) &&
+		    (at + n == len || !is_word(line[at + n])))
+			return true;
+	return false;
+}
+
+/* By the header's name of the argument, or the last words of it: attr is cq_attr. */
+static bool names(const char *line, size_t len, const char *name)
+{
+	for (; name; name = strchr(name, '_'))
+		if (has_word(line, len, name += *name == '_'))
+			return true;
+	return false;
+}
+
+static void begin(void)
+{
+	memset(g.out, 0xa5, sizeof(g.out));
+	capture_begin();
+}
+
+static void check_log(const char *fn, const char *name, const char *value)
+{
+	const char *line = capture_end(), *said, *end;
+	size_t i;
+
+	cr_expect(*line, "%s with %s %s: no line in the log", fn, name, value);
+	for (; *line; line = end + (*end == '\n')) {
+		end = strchrnul(line, '\n');
+		said = strstr(line, ": "); /* after file, line and function */
+		said = said && said < end ? said : end;
+		cr_expect(names(said, (size_t)(end - said), name),
+			  "%s with %s %s: which argument? %.*s", fn, name, value,
+			  (int)(end - line), line);
+	}
+	for (i = 0; i < sizeof(g.out) / sizeof(g.out[0]); i++)
+		if (g.out[i] != 0xa5a5a5a5a5a5a5a5)
+			break;
+	cr_expect_eq(i, sizeof(g.out) / sizeof(g.out[0]), "%s with %s %s: a result is written", fn,
+		     name, value);
+}
+
+#define REFUSES(name, value, call)                                                         \
+	do {                                                                               \
+		doca_error_t err_;                                                         \
+                                                                                           \
+		begin();                                                                   \
+		err_ = call;                                                               \
+		check_log(fn, name, value);                                                \
+		cr_expect_neq(err_, DOCA_SUCCESS, "%s with %s %s succeeds", fn, name, value); \
+	} while (0)
+#define DOES_NOTHING(name, value, call)    \
+	do {                               \
+		begin();                   \
+		call;                      \
+		check_log(fn, name, value); \
+	} while (0)
+/* Functions that return no error. */
+#define IS_ZERO(name, value, call)                                                         \
+	do {                                                                               \
+		__typeof__(call) got_, zero_;                                              \
+                                                                                           \
+		memset(&zero_, 0, sizeof(zero_));                                          \
+		begin();                                                                   \
+		got_ = call;                                                               \
+		check_log(fn, name, value);                                                \
+		cr_expect_eq(memcmp(&got_, &zero_, sizeof(got_)), 0, "%s with %s %s is not zero", \
+			     fn, name, value);                                             \
+	} while (0)
+/* Names of values have one for unknown values, too. */
+#define HAS_TEXT(name, value, call) \
+	cr_expect(*call, "%s with %s %s: no text", fn, name, value)
+
+#include "api_args.inc"
+
+Test(api_args, each_wrong_argument_is_refused_by_its_name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
+		printf("%s\n", wrongs[i].name); /* the last one is where it crashed */
+		fflush(stdout);
+		wrongs[i].calls();
+	}
+}
+
+/* A field of the high-level attributes, set wrong: both functions name it. */
+#define FIELD(field, value)                                                        \
+	do {                                                                       \
+		struct doca_gpu_verbs_qp_init_attr_hl attr = g.hl_attr;            \
+		void *out = NULL;                                                  \
+                                                                                   \
+		attr.field = value;                                                \
+		REFUSES(#field, #value, doca_gpu_verbs_create_qp_hl(&attr, (void *)&out)); \
+		cr_expect_null(out);                                               \
+		REFUSES(#field, #value, doca_gpu_verbs_create_qp_group_hl(&attr, (void *)&out)); \
+		cr_expect_null(out);                                               \
+	} while (0)
+
+Test(api_args, each_wrong_field_of_the_high_level_attributes_too)
+{
+	static const char fn[] = "create_qp[_group]_hl";
+	struct nic other = nic_open();
+
+	FIELD(gpu_dev, NULL);
+	FIELD(net_dev, NULL);
+	FIELD(ibpd, other.pd);
+	FIELD(sq_nwqe, 0);
+	FIELD(sq_nwqe, 32769);
+	FIELD(nic_handler, (enum doca_gpu_dev_verbs_nic_handler)-1);
+	FIELD(nic_handler, (enum doca_gpu_dev_verbs_nic_handler)99);
+	FIELD(mreg_type, (enum doca_gpu_verbs_mem_reg_type)-1);
+	FIELD(mreg_type, DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_MAX);
+	FIELD(send_dbr_mode_ext, (enum doca_gpu_verbs_send_dbr_mode_ext)-1);
+	FIELD(send_dbr_mode_ext, (enum doca_gpu_verbs_send_dbr_mode_ext)99);
+	FIELD(ordering_semantic, (enum doca_verbs_qp_ordering_semantic)-1);
+	FIELD(ordering_semantic, (enum doca_verbs_qp_ordering_semantic)99);
+	nic_close(&other);
+}
