@@ -447,13 +447,19 @@ doca_error_t gdk_gpu_dmabuf_fd(doca_gpu_t *gpu, void *gpu_ptr, size_t len, int *
 doca_error_t doca_gpu_get_dmabuf_fd(doca_gpu_t *gpu_dev, void *memptr_gpu, size_t size,
 				    int *dmabuf_fd)
 {
+	doca_error_t err;
+
 	GDK_CHECK_ARG(gpu_dev);
 	GDK_CHECK_ARG(memptr_gpu);
 	GDK_CHECK_ARG(size);
 	GDK_CHECK_ARG(dmabuf_fd);
 	GDK_SDK_AS(gpu_dev, "doca_gpu_dmabuf_fd", doca_gpu_get_dmabuf_fd, gpu_dev->sdk, memptr_gpu,
 		   size, dmabuf_fd);
-	return gpu_dev->ops->dmabuf_fd(gpu_dev, memptr_gpu, size, dmabuf_fd);
+	err = gpu_dev->ops->dmabuf_fd(gpu_dev, memptr_gpu, size, dmabuf_fd);
+	if (err)
+		gdk_err("GPU %s: no dmabuf of %zu bytes at %p: %s", gpu_dev->name, size, memptr_gpu,
+			doca_error_get_descr(err));
+	return err;
 }
 
 struct doca_gpu *gdk_gpu_current(void)

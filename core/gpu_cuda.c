@@ -279,31 +279,34 @@ static struct reg_page **find_page(uintptr_t page)
 	return at;
 }
 
-static const char *try_register(struct reg_page *page)
+/* CUDA's error, 0 for success. */
+static int try_register(struct reg_page *page)
 {
 	const unsigned int flags = GDK_CU_HOSTREGISTER_PORTABLE | GDK_CU_HOSTREGISTER_DEVICEMAP;
 	int ret;
 
 	ret = cu->host_register((void *)page->page, page_size(),
 				flags | GDK_CU_HOSTREGISTER_IOMEMORY);
-	if (!ret) {
-		page->owned = true;
-		return "the register page is mapped as device memory";
+	page->owned = !ret;
+	page->how = "the register page is mapped as device memory";
+	if (ret == GDK_CU_HOST_MEMORY_ALREADY_REGISTERED) {
+		page->how = "the register page was registered by the application";
+		return 0;
 	}
-	if (ret == GDK_CU_HOST_MEMORY_ALREADY_REGISTERED)
-		return "the register page was registered by the application";
+	if (!ret)
+		return 0;
 	ret = cu->host_register((void *)page->page, page_size(), flags);
-	if (ret)
-		return NULL;
-	page->owned = true;
-	return "the register page is mapped as ordinary memory";
+	page->owned = !ret;
+	page->how = "the register page is mapped as ordinary memory";
+	return ret;
 }
 
 /* Current context is gpu's. The reference to the primary context outlives gpu. */
 static doca_error_t add_page(struct doca_gpu *gpu, uintptr_t addr, struct reg_page **added)
 {
 	struct reg_page *page = calloc(1, sizeof(*page));
-	doca_error_t err = DOCA_ERROR_DRIVER;
+	doca_error_t err;
+	int ret;
 
 	if (!page) {
 		gdk_err("GPU %s: no memory for a register page", gpu->name);
@@ -311,11 +314,13 @@ static doca_error_t add_page(struct doca_gpu *gpu, uintptr_t addr, struct reg_pa
 	}
 	page->page = addr;
 	page->device = gpu->cu_device;
-	if (judge(gpu, "cuDevicePrimaryCtxRetain",
-		  cu->primary_retain(&page->context, page->device)))
+	err = judge(gpu, "cuDevicePrimaryCtxRetain",
+		    cu->primary_retain(&page->context, page->device));
+	if (err)
 		goto free_page;
-	page->how = try_register(page);
-	if (!page->how)
+	ret = try_register(page);
+	err = ret == GDK_CU_OUT_OF_MEMORY ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_DRIVER;
+	if (ret)
 		goto release_context;
 	page->next = pages;
 	pages = page;
@@ -329,15 +334,18 @@ free_page:
 	return err;
 }
 
+/* A page that cannot be unregistered now is kept, for who maps it next. */
 static void drop_page(struct doca_gpu *gpu, struct reg_page **at)
 {
 	struct reg_page *page = *at;
 
-	*at = page->next;
-	if (page->owned && !judge(gpu, "cuCtxPushCurrent", cu->push(page->context))) {
+	if (page->owned) {
+		if (judge(gpu, "cuCtxPushCurrent", cu->push(page->context)))
+			return;
 		judge(gpu, "cuMemHostUnregister", cu->host_unregister((void *)page->page));
 		leave();
 	}
+	*at = page->next;
 	cu->primary_release(page->device);
 	free(page);
 }
@@ -410,6 +418,7 @@ static doca_error_t cuda_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t l
 {
 	size_t size = gdk_align_up(len, page_size());
 	int made = -1, ret;
+	doca_error_t err;
 
 	if (!gpu->has_dmabuf || !cu->handle_for_range) {
 		gdk_info("GPU %s: the driver exports no dmabuf", gpu->name);
@@ -419,8 +428,9 @@ static doca_error_t cuda_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t l
 		gdk_info("GPU %s: a dmabuf starts on a page, %p does not", gpu->name, gpu_ptr);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
-	if (enter(gpu))
-		return DOCA_ERROR_DRIVER;
+	err = enter(gpu);
+	if (err)
+		return err;
 	ret = cu->handle_for_range(&made, (uintptr_t)gpu_ptr, size, GDK_CU_HANDLE_DMA_BUF_FD,
 				   GDK_CU_DMA_BUF_MAPPING_PCIE);
 	if (ret)
@@ -430,7 +440,8 @@ static doca_error_t cuda_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t l
 	if (ret || made < 0) {
 		gdk_info("GPU %s: cuMemGetHandleForAddressRange of %zu bytes at %p: %s", gpu->name,
 			 size, gpu_ptr, gdk_cuda_error(cu, ret));
-		return DOCA_ERROR_NOT_SUPPORTED;
+		return ret == GDK_CU_OUT_OF_MEMORY ? DOCA_ERROR_NO_MEMORY :
+						     DOCA_ERROR_NOT_SUPPORTED;
 	}
 	*fd = made;
 	return DOCA_SUCCESS;
@@ -496,8 +507,9 @@ doca_error_t gdk_gpu_cuda_open(struct doca_gpu *gpu, const char *bdf)
 	__atomic_store_n(&cu, driver, __ATOMIC_RELEASE);
 	ret = cu->device_by_pci(&gpu->cu_device, bdf);
 	if (ret) {
-		gdk_err("GPU %s: cuDeviceGetByPCIBusId: %s", bdf, gdk_cuda_error(cu, ret));
-		return DOCA_ERROR_NOT_FOUND;
+		err = judge(gpu, "cuDeviceGetByPCIBusId", ret);
+		return ret == GDK_CU_NO_DEVICE || ret == GDK_CU_INVALID_DEVICE ?
+			       DOCA_ERROR_NOT_FOUND : err;
 	}
 	if (cu->device_attribute(&dmabuf, GDK_CU_ATTR_DMA_BUF_SUPPORTED, gpu->cu_device))
 		gdk_dbg("GPU %s: the driver does not know of dmabuf", bdf);

@@ -7,6 +7,7 @@
  */
 #include "cq.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,10 +196,14 @@ static doca_error_t create_object(struct doca_verbs_cq_t *cq, uint64_t offset,
 	char name[96];
 	doca_error_t err;
 	uint32_t eqn;
+	int ret;
 
-	if (mlx5dv_devx_query_eqn(cq->dev->ctx, 0, &eqn)) {
-		gdk_err("CQ: no event queue number from the driver");
-		return DOCA_ERROR_OPERATING_SYSTEM;
+	ret = mlx5dv_devx_query_eqn(cq->dev->ctx, 0, &eqn);
+	if (ret) {
+		ret = ret > 0 ? ret : errno;
+		gdk_err("CQ of %u entries: the driver gives no event queue: %s", cq->cqe_num,
+			strerror(ret));
+		return ret == ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_DRIVER;
 	}
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_CREATE_CQ);
 	prm_set(in, PRM_CREATE_CQ_UMEM_ID, cq->umem->id);

@@ -78,19 +78,24 @@ static const char *linked_names(char *buf, size_t len)
 	return at ? buf : "none";
 }
 
-/* Looks at one candidate and records what came of it. */
+/* Looks at one candidate and records what came of it. *err: what to return if none
+ * is usable; that memory lacks does not mean that a handler is not supported. */
 static const struct gdk_doorbell *try_one(const struct gdk_doorbell_ask *ask,
 					  enum doca_gpu_dev_verbs_nic_handler h,
-					  struct gdk_decision *decision)
+					  struct gdk_decision *decision, doca_error_t *err)
 {
 	struct gdk_candidate *c = &decision->candidates[decision->num_candidates++];
 	const struct gdk_doorbell *db = linked(h);
+	doca_error_t probed;
 
 	c->handler = (uint8_t)h;
 	c->reason = "its archive is not linked";
 	if (db) {
 		c->reason = "works here";
-		c->usable = db->probe(ask, h, &c->reason) == DOCA_SUCCESS;
+		probed = db->probe(ask, h, &c->reason);
+		c->usable = probed == DOCA_SUCCESS;
+		if (probed == DOCA_ERROR_NO_MEMORY)
+			*err = probed;
 	}
 	gdk_info("handler %s (%s) on GPU %s: %s: %s", gdk_handler_name(h),
 		 handlers[handler_index(h)].strategy, gdk_gpu_name(ask->gpu),
@@ -101,7 +106,7 @@ static const struct gdk_doorbell *try_one(const struct gdk_doorbell_ask *ask,
 /* NO_DBR that was not stated is a wish: the others are asked for VALID_DBR. */
 static const struct gdk_doorbell *try_auto(const struct gdk_doorbell_ask *ask,
 					   enum doca_gpu_dev_verbs_nic_handler *h,
-					   struct gdk_decision *decision)
+					   struct gdk_decision *decision, doca_error_t *err)
 {
 	struct gdk_doorbell_ask again = *ask;
 	const struct gdk_doorbell *db;
@@ -111,7 +116,7 @@ static const struct gdk_doorbell *try_auto(const struct gdk_doorbell_ask *ask,
 		if (i && !ask->dbr_mode_stated)
 			again.dbr_mode = DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR;
 		*h = auto_order[i];
-		db = try_one(&again, *h, decision);
+		db = try_one(&again, *h, decision, err);
 		if (db)
 			return db;
 	}
@@ -146,6 +151,7 @@ doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask, const struct 
 			       struct gdk_decision *decision)
 {
 	enum doca_gpu_dev_verbs_nic_handler h = ask->want;
+	doca_error_t err = DOCA_ERROR_NOT_SUPPORTED;
 	const struct gdk_doorbell *d;
 
 	memset(decision, 0, sizeof(*decision));
@@ -158,10 +164,11 @@ doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask, const struct 
 	/* GPU_SM_DB without a DBREC is what GPU_SM_NO_DBR names. */
 	if (h == H(GPU_SM_DB) && ask->dbr_mode != DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR)
 		h = H(GPU_SM_NO_DBR);
-	d = h == H(AUTO) ? try_auto(ask, &h, decision) : try_one(ask, h, decision);
+	d = h == H(AUTO) ? try_auto(ask, &h, decision, &err) :
+			   try_one(ask, h, decision, &err);
 	if (!d) {
 		log_refusal(ask, decision);
-		return DOCA_ERROR_NOT_SUPPORTED;
+		return err;
 	}
 	decision->chosen = h;
 	*db = d;

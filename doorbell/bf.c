@@ -39,8 +39,10 @@ static doca_error_t attach(const struct gdk_doorbell_ask *ask, struct doca_gpu_v
 	void *reg_gpu;
 	doca_error_t err = gdk_gpu_map_reg(ask->gpu, ask->uar->reg_addr, &reg_gpu, &how);
 
-	if (err != DOCA_SUCCESS)
+	if (err != DOCA_SUCCESS) {
+		gdk_err("QP 0x%x: %s", qp->qp->qpn, how);
 		return err;
+	}
 	gdk_to_export(qp)->reg_on_host = !how || !strstr(how, "mapped as device memory");
 	dev->sq_db = reg_gpu;
 	qp->sq_db = ask->uar->reg_addr;

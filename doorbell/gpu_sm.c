@@ -78,8 +78,10 @@ static doca_error_t attach(const struct gdk_doorbell_ask *ask, struct doca_gpu_v
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	err = gdk_gpu_map_reg(ask->gpu, reg, &reg_gpu, &how);
-	if (err != DOCA_SUCCESS)
+	if (err != DOCA_SUCCESS) {
+		gdk_err("QP 0x%x: %s", qp->qp->qpn, how);
 		return err;
+	}
 	x->reg_on_host = !how || !strstr(how, "mapped as device memory");
 	if (emulated) {
 		state = gdk_gpu_cpu_ptr(ask->gpu, x->state);

@@ -138,7 +138,7 @@ static doca_error_t alloc_state(struct gdk_export *x, void *place)
 	err = doca_gpu_mem_alloc(x->pub.gpu_dev, gdk_export_bytes(x->pub.qp->sq_num),
 				 GDK_STATE_LINE, kind, &x->state, &cpu);
 	x->own_state = err == DOCA_SUCCESS;
-	if (err != DOCA_SUCCESS && kind == DOCA_GPU_MEM_TYPE_GPU_CPU) {
+	if (err == DOCA_ERROR_NOT_SUPPORTED && kind == DOCA_GPU_MEM_TYPE_GPU_CPU) {
 		gdk_err("QP 0x%x: NO_DBR_SW_EMULATED needs a counter that the CPU can read, and "
 			"GPU %s has no CPU-readable memory (GDRCopy)",
 			x->pub.qp->qpn, gdk_gpu_name(x->pub.gpu_dev));

@@ -162,7 +162,10 @@ static int mac_by_ah(struct doca_verbs_qp_t *qp, const struct doca_verbs_ah_attr
 		memcpy(mac, dv.av->rmac, 6);
 	else
 		rc = rc ? rc : EINVAL;
-	ibv_destroy_ah(ibah);
+	/* One that stays would keep the protection domain: try again. */
+	if (ibv_destroy_ah(ibah) && ibv_destroy_ah(ibah))
+		gdk_warn("QP 0x%x: the address handle of its path cannot be destroyed: %s", qp->qpn,
+			 strerror(errno));
 	return rc;
 }
 

@@ -2,11 +2,12 @@
 /* Copyright (c) gdaki authors */
 /*
  * Allocation that fails on demand. Included by one test executable, it takes
- * the place of malloc and its kin for the whole process; only calls that come
- * from the executable's own code (the archives are in it, libraries are not)
- * and from the thread that armed it are counted and fail. It also counts the
- * blocks that the archives hold. Not in sanitizer builds (GDK_SAN): they own malloc,
- * and there the software NIC, whose thread allocates too, is in the executable.
+ * the place of malloc and its kin, of mmap and of pthread_create for the whole
+ * process; only calls that come from the executable's own code (the archives are
+ * in it, libraries are not) and from the thread that armed it are counted and
+ * fail. It also counts the blocks and mappings that the archives hold. Not in
+ * sanitizer builds (GDK_SAN): they own malloc, and there the software NIC, whose
+ * thread allocates too, is in the executable.
  */
 #ifndef FAILALLOC_H
 #define FAILALLOC_H
@@ -14,6 +15,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -190,34 +192,45 @@ char *strdup(const char *s)
 	return p ? memcpy(p, s, n) : NULL;
 }
 
-/* libnuma's, which the host GPU uses; found when first called. */
-#define FAILALLOC_NUMA(name, params, args)                                               \
-	void *name params;                                                               \
-	void *name params                                                                \
-	{                                                                                \
-		static void *(*real) params;                                             \
-                                                                                         \
-		if (failalloc_now(FAILALLOC_HERE))                                       \
-			return NULL;                                                     \
-		if (!real)                                                               \
-			*(void **)&real = dlsym(RTLD_NEXT, #name);                       \
-		return failalloc_got(real args, FAILALLOC_HERE);                         \
-	}
+/* What else the library asks for: found when first called. */
+#define FAILALLOC_NEXT(name)                                       \
+	do {                                                       \
+		if (!real)                                         \
+			*(void **)&real = dlsym(RTLD_NEXT, #name); \
+	} while (0)
 
-FAILALLOC_NUMA(numa_alloc_onnode, (size_t size, int node), (size, node))
-FAILALLOC_NUMA(numa_alloc_local, (size_t size), (size))
-void numa_free(void *p, size_t size);
-void numa_free(void *p, size_t size)
+void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t off)
 {
-	static void (*real)(void *p, size_t size);
+	static void *(*real)(void *at, size_t len, int prot, int flags, int fd, off_t off);
+	void *p;
 
-	if (!real)
-		*(void **)&real = dlsym(RTLD_NEXT, "numa_free");
-	failalloc_note(p, false);
-	real(p, size);
+	if (failalloc_now(FAILALLOC_HERE))
+		return MAP_FAILED;
+	FAILALLOC_NEXT(mmap);
+	p = real(at, len, prot, flags, fd, off);
+	return p == MAP_FAILED ? p : failalloc_got(p, FAILALLOC_HERE);
 }
 
-FAILALLOC_NUMA(numa_alloc, (size_t size), (size))
+int munmap(void *p, size_t len)
+{
+	static int (*real)(void *p, size_t len);
+
+	FAILALLOC_NEXT(munmap);
+	failalloc_note(p, false);
+	return real(p, len);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *arg),
+		   void *arg)
+{
+	static int (*real)(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *),
+			   void *arg);
+
+	if (failalloc_now(FAILALLOC_HERE))
+		return EAGAIN;
+	FAILALLOC_NEXT(pthread_create);
+	return real(thread, attr, main, arg);
+}
 
 #endif
 #endif

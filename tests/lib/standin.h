@@ -18,8 +18,10 @@
 static int (*standin_cuda_live)(void);
 static long (*standin_cuda_calls)(void);
 static void (*standin_cuda_fail_at)(long n);
+static int (*standin_cuda_failed)(void);
 static int (*standin_gdr_live)(void);
 static void (*standin_gdr_fail_at)(long n);
+static int (*standin_gdr_failed)(void);
 
 static inline void standin_path(char *path, size_t len, const char *name)
 {
@@ -55,7 +57,9 @@ static inline void standin_cuda(void)
 	standin_cuda_live = (int (*)(void))dlsym(lib, "standin_cuda_live");
 	standin_cuda_calls = (long (*)(void))dlsym(lib, "standin_cuda_calls");
 	standin_cuda_fail_at = (void (*)(long))dlsym(lib, "standin_cuda_fail_at");
-	cr_assert(standin_cuda_live && standin_cuda_calls && standin_cuda_fail_at);
+	standin_cuda_failed = (int (*)(void))dlsym(lib, "standin_cuda_failed");
+	cr_assert(standin_cuda_live && standin_cuda_calls && standin_cuda_fail_at &&
+		  standin_cuda_failed);
 }
 
 static inline void standin_gdr(void)
@@ -64,7 +68,8 @@ static inline void standin_gdr(void)
 
 	standin_gdr_live = (int (*)(void))dlsym(lib, "standin_gdr_live");
 	standin_gdr_fail_at = (void (*)(long))dlsym(lib, "standin_gdr_fail_at");
-	cr_assert(standin_gdr_live && standin_gdr_fail_at);
+	standin_gdr_failed = (int (*)(void))dlsym(lib, "standin_gdr_failed");
+	cr_assert(standin_gdr_live && standin_gdr_fail_at && standin_gdr_failed);
 }
 
 #endif

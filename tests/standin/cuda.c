@@ -56,6 +56,7 @@ int standin_cuda_live(void);
 size_t standin_cuda_bytes(void);
 long standin_cuda_calls(void);
 void standin_cuda_fail_at(long n);
+int standin_cuda_failed(void);
 
 static long number(const char *name, long otherwise)
 {
@@ -366,14 +367,19 @@ static void linger(void)
 	while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < 7000);
 }
 
+/* When it fails, what was on its way is lost. */
 EXPORT int cuStreamSynchronize(void *stream)
 {
-	CALL(true);
-	linger();
+	int ret = call(true);
+
+	if (!ret)
+		linger();
 	pthread_mutex_lock(&lock);
+	if (ret)
+		late.len = 0;
 	arrive();
 	pthread_mutex_unlock(&lock);
-	return stream ? OK : INVALID_VALUE;
+	return ret ? ret : stream ? OK : INVALID_VALUE;
 }
 
 EXPORT int cuCtxSetCurrent(void *context)
@@ -474,4 +480,10 @@ EXPORT void standin_cuda_fail_at(long n)
 	pthread_mutex_lock(&lock);
 	fail_at = n ? calls + n : 0;
 	pthread_mutex_unlock(&lock);
+}
+
+/* Did a call fail that was planned since then? */
+EXPORT int standin_cuda_failed(void)
+{
+	return fail_at > 0 && calls >= fail_at;
 }

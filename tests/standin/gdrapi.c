@@ -20,6 +20,7 @@ static long calls, fail_at = -1;
 
 int standin_gdr_live(void);
 void standin_gdr_fail_at(long n);
+int standin_gdr_failed(void);
 
 static int planned(void)
 {
@@ -90,4 +91,10 @@ EXPORT int standin_gdr_live(void)
 EXPORT void standin_gdr_fail_at(long n)
 {
 	fail_at = n ? calls + n : 0;
+}
+
+/* Did a call fail that was planned since then? */
+EXPORT int standin_gdr_failed(void)
+{
+	return fail_at > 0 && calls >= fail_at;
 }

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* softnic-run: --dmabuf */
+/*
+ * Every function that creates something, on the GPU made of CPU threads and on
+ * the stand-in's CUDA GPU, with every failure on its way; see lib/faults.h.
+ */
+#include <criterion/criterion.h>
+#include <sys/mman.h>
+
+#include "failinject_verbs.h"
+
+/* ---- high level ---- */
+
+/* Another depth than that of the fixture's: so the memory is another, too. */
+static struct doca_gpu_verbs_qp_init_attr_hl hl_attr(enum doca_gpu_dev_verbs_nic_handler handler)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { 0 };
+
+	attr.gpu_dev = f.nic.gpu;
+	attr.net_dev = f.nic.dev;
+	attr.ibpd = f.nic.pd;
+	attr.sq_nwqe = 128;
+	attr.nic_handler = handler;
+	if (handler == E2E_NO_DBR)
+		attr.send_dbr_mode_ext = DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW;
+	return attr;
+}
+
+static doca_error_t hl_of(struct doca_gpu_verbs_qp_init_attr_hl *attr)
+{
+	struct doca_gpu_verbs_qp_hl *hl = NULL;
+	doca_error_t err = doca_gpu_verbs_create_qp_hl(attr, &hl);
+
+	if (fault_made(err, hl))
+		return err;
+	cr_expect(hl->qp && hl->cq_sq && hl->qp_gverbs && hl->qp_umem && hl->external_uar);
+	cr_expect(attr->nic_handler == E2E_AUTO || hl->nic_handler == attr->nic_handler);
+	return doca_gpu_verbs_destroy_qp_hl(hl);
+}
+
+#define HL(name, handler, ...)                                                   \
+	static doca_error_t name(void)                                           \
+	{                                                                        \
+		struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr(handler);   \
+                                                                                 \
+		__VA_ARGS__;                                                     \
+		return hl_of(&attr);                                             \
+	}
+
+HL(hl_auto, E2E_AUTO, )
+HL(hl_db, E2E_DB, )
+HL(hl_collapsed, E2E_DB, attr.cq_collapsed = true)
+HL(hl_bf, E2E_BF, )
+HL(hl_proxy, E2E_PROXY, )
+HL(hl_no_dbr, E2E_NO_DBR, )
+HL(hl_emulated, E2E_NO_DBR,
+   attr.send_dbr_mode_ext = DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED)
+HL(hl_dmabuf, E2E_DB, attr.mreg_type = DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF)
+HL(hl_peermem, E2E_DB, attr.mreg_type = DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM)
+
+static doca_error_t group(void)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr(E2E_DB);
+	struct doca_gpu_verbs_qp_group_hl *made = NULL;
+	doca_error_t err = doca_gpu_verbs_create_qp_group_hl(&attr, &made);
+
+	if (fault_made(err, made))
+		return err;
+	cr_expect(made->qp_main.qp_gverbs && made->qp_companion.qp_gverbs);
+	return doca_gpu_verbs_destroy_qp_group_hl(made);
+}
+
+static doca_error_t flat_list(void)
+{
+	struct doca_gpu_verbs_qp_hl *list[3] = { f.db, NULL, f.proxy };
+	struct doca_gpu_dev_verbs_qp *made = NULL;
+	doca_error_t err = doca_gpu_verbs_qp_flat_list_create_hl(list, 3, &made);
+
+	return fault_made(err, made) ?: doca_gpu_verbs_qp_flat_list_destroy_hl(made);
+}
+
+/* ---- export ---- */
+
+static doca_error_t export_as(enum doca_gpu_dev_verbs_nic_handler handler)
+{
+	struct doca_gpu_verbs_qp *made = NULL;
+	doca_error_t err;
+
+	err = doca_gpu_verbs_export_qp(f.nic.gpu, f.bare->qp, handler, f.bare->qp_umem_gpu_ptr,
+				       f.bare->cq_sq,
+				       DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR, &made);
+	return fault_made(err, made) ?: doca_gpu_verbs_unexport_qp(f.nic.gpu, made);
+}
+
+static doca_error_t export_db(void)
+{
+	return export_as(E2E_DB);
+}
+
+static doca_error_t export_proxy(void)
+{
+	return export_as(E2E_PROXY);
+}
+
+static doca_error_t qp_dev(void)
+{
+	struct doca_gpu_dev_verbs_qp *made = NULL;
+	struct doca_gpu_verbs_qp *qp = NULL;
+	doca_error_t err;
+
+	err = doca_gpu_verbs_export_qp(f.nic.gpu, f.bare->qp, E2E_DB, f.bare->qp_umem_gpu_ptr,
+				       f.bare->cq_sq,
+				       DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR, &qp);
+	if (err)
+		return fault_made(err, qp);
+	err = doca_gpu_verbs_get_qp_dev(qp, &made);
+	fault_made(err, made);
+	cr_expect(!doca_gpu_verbs_unexport_qp(f.nic.gpu, qp));
+	return err;
+}
+
+static doca_error_t multi(void)
+{
+	struct doca_gpu_verbs_qp *qps[3] = { f.db->qp_gverbs, NULL, f.proxy->qp_gverbs };
+	struct doca_gpu_dev_verbs_qp *made = NULL;
+	doca_error_t err = doca_gpu_verbs_export_multi_qps_dev(f.nic.gpu, qps, 3, &made);
+
+	return fault_made(err, made) ?:
+	       doca_gpu_verbs_unexport_multi_qps_dev(f.nic.gpu, qps, 3, made);
+}
+
+static doca_error_t service(void)
+{
+	doca_gpu_verbs_service_t made = NULL;
+	doca_error_t err = doca_gpu_verbs_create_service(&made);
+
+	return fault_made(err, made) ?: doca_gpu_verbs_destroy_service(made);
+}
+
+/* A service of its own: the first QP makes its list grow. */
+static doca_error_t monitored(void)
+{
+	doca_gpu_verbs_service_t made = NULL;
+	doca_error_t err = doca_gpu_verbs_create_service(&made);
+
+	if (err)
+		return fault_made(err, made);
+	err = doca_gpu_verbs_service_monitor_qp(made, f.proxy->qp_gverbs);
+	fault_disarm();
+	cr_expect(!doca_gpu_verbs_destroy_service(made));
+	return err;
+}
+
+static doca_error_t reset(void)
+{
+	doca_error_t err = doca_gpu_verbs_reset_tracking_and_memory(f.db->qp_gverbs);
+
+	fault_disarm();
+	return err;
+}
+
+static doca_error_t last_error(void)
+{
+	struct doca_gpu_verbs_qp_error_info info;
+	doca_error_t err = doca_gpu_verbs_query_last_error(f.db->qp_gverbs, &info);
+
+	fault_disarm();
+	return err;
+}
+
+/* ---- all of it ---- */
+
+/* At least so many allocations, commands, driver, CUDA and GDRCopy calls that fail
+ * give an error. */
+#define CASE(fn, ...) { .name = #fn, .create = fn, .at_least = { __VA_ARGS__ } }
+
+static const struct fault_case anywhere[] = {
+	CASE(ah_attr, 1),
+	CASE(cq_attr, 1),
+	CASE(qp_attr, 1),
+	CASE(qp_init_attr, 1),
+	CASE(srq_init_attr, 1),
+	CASE(device_attr, 2, 1, 1),
+	CASE(dev, 2, 1, 1),
+	CASE(gpu, 1, 0, 0, 4),
+	CASE(mem_gpu, 2, 0, 0, 2),
+	CASE(mem_gpu_cpu, 1, 0, 0, 2, 2),
+	CASE(mem_cpu_gpu, 2, 0, 0, 3),
+	CASE(mem_many, 40, 0, 0, 80),
+	CASE(umem_host, 1, 0, 1),
+	CASE(umem_gpu, 1, 0, 1),
+	CASE(umem_dmabuf, 1, 0, 1),
+	CASE(uar_bf, 1, 0, 0),
+	CASE(uar_nc, 1, 0, 0),
+	CASE(uar_export, 1, 0, 0, 2),
+	CASE(cq_own, 4, 1, 2),
+	CASE(cq_external, 2, 1, 1),
+	CASE(cq_in_gpu, 2, 1, 1, 3),
+	CASE(srq_list, 3, 1, 2),
+	CASE(srq_ring, 2, 1, 1),
+	CASE(qp_own, 4, 1, 2),
+	CASE(qp_external, 2, 1, 1),
+	CASE(connected, 0, 3, 3),
+	CASE(hl_auto, 5, 2, 4, 8),
+	CASE(hl_db, 5, 2, 4, 8),
+	CASE(hl_collapsed, 5, 2, 4, 8),
+	CASE(hl_bf, 5, 2, 4, 8),
+	CASE(hl_proxy, 5, 2, 4, 8),
+	CASE(hl_no_dbr, 5, 2, 4, 8),
+	CASE(hl_emulated, 5, 2, 4, 8, 2),
+	CASE(group, 8, 4, 7, 16),
+	CASE(flat_list, 3, 0, 0, 5),
+	CASE(export_db, 3, 0, 0, 9),
+	CASE(export_proxy, 4, 0, 0, 5),
+	CASE(qp_dev, 4, 0, 0, 9),
+	CASE(multi, 2, 0, 0, 5),
+	CASE(service, 2, 0, 0),
+	CASE(monitored, 3, 0, 0),
+	CASE(reset, 2, 0, 0, 15),
+	CASE(last_error, 1, 1, 1, 3),
+};
+static const struct fault_case on_cuda[] = {
+	CASE(dmabuf, 0, 0, 0, 1),
+	CASE(hl_dmabuf, 5, 2, 4, 10),
+	CASE(hl_peermem, 5, 2, 4, 10),
+};
+
+static struct doca_gpu_verbs_qp_hl *hl_open(enum doca_gpu_dev_verbs_nic_handler handler)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr(handler);
+	struct doca_gpu_verbs_qp_hl *hl = NULL;
+
+	attr.sq_nwqe = 64;
+	cr_assert(!doca_gpu_verbs_create_qp_hl(&attr, &hl));
+	return hl;
+}
+
+static void open_all(void)
+{
+	struct doca_verbs_gid gid;
+
+	nicfail_find();
+	e2e_open_on(&f.nic, fault_on_gpu ? BDF : "host");
+	fault_gpu = f.nic.gpu;
+	fault_dev = f.nic.dev;
+	memcpy(gid.raw, f.nic.gid.raw, sizeof(gid.raw));
+	cr_assert(!doca_verbs_ah_attr_create(f.nic.dev, &f.ah));
+	cr_assert(!doca_verbs_ah_attr_set_gid(f.ah, gid));
+	cr_assert(!doca_verbs_ah_attr_set_sgid_index(f.ah, (uint8_t)f.nic.gid_index));
+	cr_assert(!doca_verbs_qp_attr_create(&f.attr));
+	cr_assert(!doca_verbs_qp_attr_set_ah_attr(f.attr, f.ah));
+	cr_assert(!doca_verbs_qp_attr_set_port_num(f.attr, 1));
+	f.memfd = memfd_create("dmabuf", MFD_CLOEXEC);
+	cr_assert(f.memfd >= 0 && !ftruncate(f.memfd, MEM_BYTES));
+	cr_assert(!doca_verbs_umem_create(f.nic.dev, NULL, f.mem, MEM_BYTES,
+					  IBV_ACCESS_LOCAL_WRITE, NO_FD, 0, &f.umem));
+	cr_assert(!doca_verbs_uar_create(f.nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE,
+					 &f.uar));
+	f.db = hl_open(E2E_DB);
+	f.proxy = hl_open(E2E_PROXY);
+	f.bare = hl_open(E2E_PROXY);
+	cr_assert(!doca_gpu_verbs_unexport_qp(f.nic.gpu, f.bare->qp_gverbs));
+	f.bare->qp_gverbs = NULL;
+}
+
+static void close_all(void)
+{
+	cr_expect(!doca_gpu_verbs_destroy_qp_hl(f.bare));
+	cr_expect(!doca_gpu_verbs_destroy_qp_hl(f.proxy));
+	cr_expect(!doca_gpu_verbs_destroy_qp_hl(f.db));
+	cr_expect(!doca_verbs_uar_destroy(f.uar));
+	cr_expect(!doca_verbs_umem_destroy(f.umem));
+	cr_expect(!doca_verbs_qp_attr_destroy(f.attr));
+	cr_expect(!doca_verbs_ah_attr_destroy(f.ah));
+	close(f.memfd);
+	e2e_close(&f.nic);
+	cr_expect(!fault_on_gpu || !standin_cuda_live());
+}
+
+static void all_of(enum fault kind)
+{
+	size_t i;
+
+	if (kind == FAULT_ALLOC && !FAILALLOC_WORKS)
+		cr_skip_test("a sanitizer owns malloc");
+	open_all();
+	for (i = 0; i < sizeof(anywhere) / sizeof(anywhere[0]); i++)
+		fault_each(&anywhere[i], kind);
+	for (i = 0; fault_on_gpu && i < sizeof(on_cuda) / sizeof(on_cuda[0]); i++)
+		if (!fault_uncounted)
+			fault_each(&on_cuda[i], kind);
+	close_all();
+}
+
+TestSuite(failinject);
+
+Test(failinject, allocations)
+{
+	all_of(FAULT_ALLOC);
+}
+
+Test(failinject, firmware_commands)
+{
+	all_of(FAULT_COMMAND);
+}
+
+Test(failinject, driver_calls)
+{
+	all_of(FAULT_CALL);
+}
+
+static void load_standins(void)
+{
+	standin_cuda();
+	standin_gdr();
+	fault_on_gpu = true;
+}
+
+TestSuite(failinject_cuda, .init = load_standins);
+
+Test(failinject_cuda, allocations)
+{
+	all_of(FAULT_ALLOC);
+}
+
+Test(failinject_cuda, firmware_commands)
+{
+	all_of(FAULT_COMMAND);
+}
+
+Test(failinject_cuda, driver_calls)
+{
+	all_of(FAULT_CALL);
+}
+
+Test(failinject_cuda, cuda_calls)
+{
+	all_of(FAULT_CUDA);
+}
+
+Test(failinject_cuda, cuda_calls_with_queues_on_the_host)
+{
+	setenv("GDAKI_QUEUE_MEM", "cpu_gpu", 1);
+	fault_uncounted = true;
+	all_of(FAULT_CUDA);
+}
+
+Test(failinject_cuda, cuda_calls_with_registers_mapped_as_a_device)
+{
+	setenv("STANDIN_CUDA_IOMEM", "1", 1);
+	all_of(FAULT_CUDA);
+}
+
+Test(failinject_cuda, gdrcopy_calls)
+{
+	all_of(FAULT_GDR);
+}
