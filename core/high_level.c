@@ -63,6 +63,14 @@ enum doca_gpu_mem_type gdk_queue_mem_type(void)
 
 /* ---- plan ---- */
 
+/* As far as it is known: other processes take such QPs too. */
+static bool has_room_without_dbr(struct doca_dev *dev)
+{
+	unsigned int max = atomic_load(&dev->no_dbr_max);
+
+	return dev->caps.send_dbr_mode_no_dbr_ext && (!max || atomic_load(&dev->no_dbr_qps) < max);
+}
+
 static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *attr, struct plan *p)
 {
 	bool stated = attr->send_dbr_mode_ext != GDK_SEND_DBR_MODE_AUTO;
@@ -91,7 +99,7 @@ static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *attr,
 		gdk_err("sq_nwqe %u: at most %u slots", attr->sq_nwqe, GDK_SQ_DEPTH_MAX);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
-	if (!stated && h == H(AUTO) && p->dev->caps.send_dbr_mode_no_dbr_ext)
+	if (!stated && h == H(AUTO) && has_room_without_dbr(p->dev))
 		p->mode = MODE(NO_DBR_HW);
 	return DOCA_SUCCESS;
 }
@@ -300,44 +308,71 @@ static doca_error_t build_parts(struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
 	return err;
 }
 
-static doca_error_t build(struct plan *p, struct doca_verbs_uar *shared_uar,
-			  struct doca_gpu_verbs_qp_hl *hl)
+/* The UAR of hl exists, and is destroyed by the caller if this fails. */
+static doca_error_t build_on_uar(struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
 {
-	doca_error_t err = DOCA_SUCCESS;
-	void *reg_gpu;
+	void *reg = hl->external_uar->reg_addr, *reg_gpu;
+	doca_error_t err;
 	bool mapped;
 
-	memset(hl, 0, sizeof(*hl));
 	hl->gpu_dev = p->gpu;
-	hl->external_uar = shared_uar;
-	if (!shared_uar)
-		err = create_uar(p, &hl->external_uar);
-	if (err != DOCA_SUCCESS)
-		return err;
 	/* Probes and the export map the same page: once, while this one is held. */
-	mapped = !gdk_gpu_map_reg(p->gpu, hl->external_uar->reg_addr, &reg_gpu, NULL);
+	mapped = !gdk_gpu_map_reg(p->gpu, reg, &reg_gpu, NULL);
 	err = build_parts(p, hl);
 	if (mapped)
-		(void)gdk_gpu_unmap_reg(p->gpu, hl->external_uar->reg_addr);
+		(void)gdk_gpu_unmap_reg(p->gpu, reg);
 	if (err != DOCA_SUCCESS)
-		destroy_parts(hl, shared_uar != NULL);
+		destroy_parts(hl, true);
 	return err;
 }
 
-/* A device gives a bounded number of DBREC-less QPs. Who stated no mode gets a
- * QP with DBREC when one more is refused; who did state it gets the error. */
-static doca_error_t build_or_fall_back(struct plan *p, struct doca_verbs_uar *shared_uar,
-				       struct doca_gpu_verbs_qp_hl *hl)
+static doca_error_t build_qp(struct plan *p, void *qp)
 {
-	doca_error_t err = build(p, shared_uar, hl);
+	struct doca_gpu_verbs_qp_hl *hl = qp;
+	struct doca_verbs_uar *uar;
+	doca_error_t err = create_uar(p, &uar);
 
-	if (err == DOCA_SUCCESS || p->mode_stated || p->mode != MODE(NO_DBR_HW))
+	if (err != DOCA_SUCCESS)
+		return err;
+	hl->external_uar = uar;
+	err = build_on_uar(p, hl);
+	if (err != DOCA_SUCCESS)
+		(void)doca_verbs_uar_destroy(uar);
+	return err;
+}
+
+/* Both on one register page, and both with a DBREC or both without. */
+static doca_error_t build_group(struct plan *p, void *group)
+{
+	struct doca_gpu_verbs_qp_group_hl *g = group;
+	doca_error_t err;
+
+	p->core_direct = false;
+	err = build_qp(p, &g->qp_main);
+	if (err != DOCA_SUCCESS)
+		return err;
+	p->core_direct = true;
+	g->qp_companion.external_uar = g->qp_main.external_uar;
+	err = build_on_uar(p, &g->qp_companion);
+	if (err != DOCA_SUCCESS)
+		destroy_parts(&g->qp_main, false);
+	return err;
+}
+
+/* A device gives a bounded number of DBREC-less QPs. Who stated no mode gets
+ * DBRECs when one more is refused; who did state it gets the error. */
+static doca_error_t build_or_fall_back(struct plan *p, void *obj,
+				       doca_error_t (*build)(struct plan *p, void *obj))
+{
+	doca_error_t err = build(p, obj);
+
+	if (err != DOCA_ERROR_NOT_SUPPORTED || p->mode_stated || p->mode != MODE(NO_DBR_HW))
 		return err;
 	if (!atomic_exchange(&p->dev->said_no_dbr_fallback, true))
-		gdk_warn("%s: a QP without DBREC was refused; QPs with DBREC are used from here on",
-			 ibv_get_device_name(p->dev->ctx->device));
+		gdk_warn("%s: the device gives no more QPs without DBREC: AUTO takes QPs with one "
+			 "from here on", ibv_get_device_name(p->dev->ctx->device));
 	p->mode = MODE(VALID_DBR);
-	return build(p, shared_uar, hl);
+	return build(p, obj);
 }
 
 /* ---- public ---- */
@@ -359,7 +394,7 @@ doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *
 		gdk_err("no memory for a high-level QP");
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	err = build_or_fall_back(&p, NULL, hl);
+	err = build_or_fall_back(&p, hl, build_qp);
 	if (err != DOCA_SUCCESS) {
 		free(hl);
 		return err;
@@ -395,21 +430,13 @@ doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_att
 		gdk_err("no memory for a high-level QP group");
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	err = build_or_fall_back(&p, NULL, &g->qp_main);
-	if (err != DOCA_SUCCESS)
-		goto err_free;
-	p.core_direct = true;
-	err = build_or_fall_back(&p, g->qp_main.external_uar, &g->qp_companion);
-	if (err != DOCA_SUCCESS)
-		goto err_main;
+	err = build_or_fall_back(&p, g, build_group);
+	if (err != DOCA_SUCCESS) {
+		free(g);
+		return err;
+	}
 	*qpg = g;
 	return DOCA_SUCCESS;
-
-err_main:
-	destroy_parts(&g->qp_main, false);
-err_free:
-	free(g);
-	return err;
 }
 
 doca_error_t doca_gpu_verbs_destroy_qp_group_hl(struct doca_gpu_verbs_qp_group_hl *qpg)

@@ -35,7 +35,10 @@ struct doca_dev {
 	uint32_t pdn;
 	int numa_node; /* -1: unknown */
 	struct gdk_caps caps;
-	atomic_bool said_no_dbr_fallback; /* once per device: NO_DBR refused */
+	/* QPs without DBREC that there are here, and were when one more was refused for
+	 * its mode; 0: none was. */
+	atomic_uint no_dbr_qps, no_dbr_max;
+	atomic_bool said_no_dbr_fallback; /* once per device */
 	atomic_int users; /* umems, UARs, CQs and QPs that live on it */
 };
 

@@ -293,6 +293,37 @@ static doca_error_t create_object(struct doca_verbs_qp_t *qp)
 	return err;
 }
 
+static bool takes_a_dbrec(struct doca_verbs_qp_t *qp)
+{
+	enum doca_verbs_qp_send_dbr_mode mode = qp->init.send_dbr_mode;
+	doca_error_t err;
+
+	qp->init.send_dbr_mode = DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID;
+	err = create_object(qp);
+	qp->init.send_dbr_mode = mode;
+	return err == DOCA_SUCCESS &&
+	       gdk_devx_destroy(qp->obj, GDK_CMD_DESTROY_QP, "QP", qp->qpn) == DOCA_SUCCESS;
+}
+
+/*
+ * A device has a bounded number of QPs without DBREC, and no status of its own says
+ * that it is reached: it is when the firmware takes the same QP with one, and again
+ * none without.
+ */
+static doca_error_t is_it_the_mode(struct doca_verbs_qp_t *qp)
+{
+	unsigned int num = atomic_load(&qp->dev->no_dbr_qps);
+
+	if (!takes_a_dbrec(qp))
+		return DOCA_ERROR_DRIVER;
+	if (create_object(qp) == DOCA_SUCCESS)
+		return DOCA_SUCCESS;
+	gdk_err("%s: the firmware refuses one more QP without DBREC (%u are here), and takes it "
+		"with one", ibv_get_device_name(qp->dev->ctx->device), num);
+	atomic_store(&qp->dev->no_dbr_max, num);
+	return DOCA_ERROR_NOT_SUPPORTED;
+}
+
 void gdk_qp_count_uses(struct doca_verbs_qp_t *qp, int by)
 {
 	atomic_fetch_add(&qp->umem->users, by);
@@ -305,6 +336,8 @@ void gdk_qp_count_uses(struct doca_verbs_qp_t *qp, int by)
 		atomic_fetch_add(&qp->recv_cq->users, by);
 	if (qp->srq)
 		atomic_fetch_add(&qp->srq->users, by);
+	if (qp->no_dbr)
+		atomic_fetch_add(&qp->dev->no_dbr_qps, (unsigned int)by);
 	atomic_fetch_add(&qp->dev->users, by);
 }
 
@@ -359,6 +392,8 @@ doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t
 	err = check_uar(qp);
 	if (err == DOCA_SUCCESS)
 		err = create_object(qp);
+	if (err == DOCA_ERROR_DRIVER && qp->no_dbr)
+		err = is_it_the_mode(qp);
 	if (err != DOCA_SUCCESS)
 		goto err_uar;
 	pthread_mutex_init(&qp->lock, NULL);

@@ -207,7 +207,7 @@ static const struct fault_case anywhere[] = {
 	CASE(hl_collapsed, 5, 2, 4, 8),
 	CASE(hl_bf, 5, 2, 4, 8),
 	CASE(hl_proxy, 5, 2, 4, 8),
-	CASE(hl_no_dbr, 5, 2, 4, 8),
+	CASE(hl_no_dbr, 5, 1, 4, 8), /* a QP that is refused once is asked for again */
 	CASE(hl_emulated, 5, 2, 4, 8, 2),
 	CASE(group, 8, 4, 7, 16),
 	CASE(flat_list, 3, 0, 0, 5),

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* softnic-run: --no-dbr-max 3 */
+/*
+ * A device that gives three QPs without DBREC and then refuses (PEER_DEFECTS 19):
+ * a mode that was stated fails and says why, AUTO takes DBRECs and says so once.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "../lib/capture.h"
+#include "../lib/e2e.h"
+#include "../lib/nicfail.h"
+
+#define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
+#define LIMIT 3
+#define QPS 6
+
+static struct e2e_nic nic;
+static struct doca_gpu_verbs_qp_init_attr_hl attr;
+static struct doca_gpu_verbs_qp_hl *hl[QPS];
+static int num;
+
+static void open_all(void)
+{
+	e2e_open(&nic);
+	attr.gpu_dev = nic.gpu;
+	attr.net_dev = nic.dev;
+	attr.sq_nwqe = 64;
+	attr.send_dbr_mode_ext = GDK_SEND_DBR_MODE_AUTO;
+}
+
+static void close_all(void)
+{
+	while (num)
+		cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[--num]), DOCA_SUCCESS);
+	e2e_close(&nic); /* refuses while anything is left */
+}
+
+TestSuite(no_dbr_limit, .init = open_all, .fini = close_all);
+
+static doca_error_t add(void)
+{
+	doca_error_t err = doca_gpu_verbs_create_qp_hl(&attr, &hl[num]);
+
+	num += err == DOCA_SUCCESS;
+	return err;
+}
+
+static int times(const char *text, const char *what)
+{
+	int n = 0;
+
+	for (text = strstr(text, what); text; text = strstr(text + 1, what))
+		n++;
+	return n;
+}
+
+static void fill_up(void)
+{
+	while (num < LIMIT) {
+		cr_assert_eq(add(), DOCA_SUCCESS);
+		cr_assert_eq(hl[num - 1]->send_dbr_mode_ext, MODE(NO_DBR_HW));
+		cr_assert_eq(hl[num - 1]->nic_handler, E2E_NO_DBR);
+	}
+}
+
+Test(no_dbr_limit, a_stated_mode_fails_and_says_why)
+{
+	static const enum doca_gpu_dev_verbs_nic_handler asked[] = {E2E_AUTO, E2E_DB, E2E_NO_DBR,
+								    E2E_PROXY};
+	const char *said;
+
+	attr.send_dbr_mode_ext = MODE(NO_DBR_HW);
+	while (num < LIMIT)
+		cr_assert_eq(add(), DOCA_SUCCESS);
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		attr.nic_handler = asked[i];
+		capture_begin();
+		cr_expect_eq(add(), DOCA_ERROR_NOT_SUPPORTED);
+		said = capture_end();
+		cr_expect(strstr(said, "mlx5_0: the firmware refuses one more QP without DBREC "
+				       "(3 are here)"), "%s", said);
+	}
+	/* There is room again when one goes. */
+	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[--num]), DOCA_SUCCESS);
+	cr_assert_eq(add(), DOCA_SUCCESS);
+	cr_assert_eq(hl[num - 1]->send_dbr_mode_ext, MODE(NO_DBR_HW));
+}
+
+Test(no_dbr_limit, auto_takes_dbrecs_and_says_so_once)
+{
+	const char *said;
+
+	fill_up();
+	capture_begin();
+	while (num < QPS && add() == DOCA_SUCCESS)
+		;
+	said = capture_end();
+	cr_assert_eq(num, QPS);
+	cr_expect_eq(times(said, "AUTO takes QPs with one from here on"), 1, "%s", said);
+	cr_expect_eq(times(said, "firmware refused CREATE_QP"), 2, "asked later: %s", said);
+	for (int i = LIMIT; i < QPS; i++) {
+		cr_expect_eq(hl[i]->send_dbr_mode_ext, MODE(VALID_DBR));
+		cr_expect_eq(hl[i]->nic_handler, E2E_DB);
+		cr_expect_eq(hl[i]->qp_gverbs->qp_cpu->nic_handler, E2E_DB);
+	}
+	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[--num]), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[0]), DOCA_SUCCESS);
+	hl[0] = hl[--num];
+	cr_assert_eq(add(), DOCA_SUCCESS);
+	cr_expect_eq(hl[num - 1]->send_dbr_mode_ext, MODE(NO_DBR_HW), "there is room again");
+}
+
+/* Three, so a second group gets one without and one refused: then both have DBRECs. */
+Test(no_dbr_limit, a_group_is_of_one_mode)
+{
+	struct doca_gpu_verbs_qp_group_hl *g[2];
+	struct doca_gpu_verbs_qp_group_hl *none = NULL;
+
+	cr_assert_eq(doca_gpu_verbs_create_qp_group_hl(&attr, &g[0]), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_create_qp_group_hl(&attr, &g[1]), DOCA_SUCCESS);
+	for (int i = 0; i < 2; i++) {
+		cr_expect_eq(g[i]->qp_main.send_dbr_mode_ext,
+			     i ? MODE(VALID_DBR) : MODE(NO_DBR_HW));
+		cr_expect_eq(g[i]->qp_companion.send_dbr_mode_ext,
+			     g[i]->qp_main.send_dbr_mode_ext);
+		cr_expect_eq(g[i]->qp_companion.external_uar, g[i]->qp_main.external_uar);
+	}
+	attr.send_dbr_mode_ext = MODE(NO_DBR_HW);
+	cr_expect_eq(doca_gpu_verbs_create_qp_group_hl(&attr, &none), DOCA_ERROR_NOT_SUPPORTED);
+	cr_expect_null(none);
+	cr_assert_eq(doca_gpu_verbs_destroy_qp_group_hl(g[0]), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_destroy_qp_group_hl(g[1]), DOCA_SUCCESS);
+	cr_assert_eq(add(), DOCA_SUCCESS);
+	cr_expect_eq(hl[0]->send_dbr_mode_ext, MODE(NO_DBR_HW), "its QPs are given back");
+}
+
+/* Firmware that refuses something else, or just once, is not at that limit. */
+Test(no_dbr_limit, another_refusal_is_no_such_limit)
+{
+	struct doca_gpu_verbs_qp_hl *none = NULL;
+	const char *said;
+
+	nicfail_find();
+	attr.nic_handler = E2E_NO_DBR;
+	attr.send_dbr_mode_ext = MODE(NO_DBR_HW);
+	cr_assert_eq(add(), DOCA_SUCCESS);
+	capture_begin();
+	nicfail_next(1, 0x0f, 0xabc, 0); /* of the CQ */
+	cr_expect_eq(doca_gpu_verbs_create_qp_hl(&attr, &none), DOCA_ERROR_DRIVER);
+	said = capture_end();
+	cr_expect_null(strstr(said, "without DBREC"), "%s", said);
+	nicfail_next(2, 0x0f, 0xabc, 0); /* of the QP */
+	cr_assert_eq(add(), DOCA_SUCCESS);
+	cr_expect_eq(hl[num - 1]->send_dbr_mode_ext, MODE(NO_DBR_HW));
+}
