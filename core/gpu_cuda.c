@@ -362,6 +362,8 @@ static doca_error_t map_reg_locked(struct doca_gpu *gpu, void *reg, void **reg_g
 	       "(PeerMappingOverride=1 may be missing)";
 	if (!page) {
 		err = add_page(gpu, addr, &page);
+		if (err == DOCA_ERROR_NO_MEMORY)
+			*how = "there is no memory to register the page";
 		if (err)
 			return err;
 	}

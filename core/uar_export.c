@@ -23,6 +23,7 @@ static struct export *exports;
 doca_error_t doca_gpu_verbs_can_gpu_register_uar(void *db, bool *out_can_register)
 {
 	struct doca_gpu *gpu;
+	doca_error_t err;
 	const char *how;
 	void *reg_gpu;
 
@@ -31,15 +32,20 @@ doca_error_t doca_gpu_verbs_can_gpu_register_uar(void *db, bool *out_can_registe
 	gpu = gdk_gpu_current();
 	if (!gpu)
 		return DOCA_ERROR_NOT_FOUND;
-	*out_can_register = !gdk_gpu_map_reg(gpu, db, &reg_gpu, &how);
-	gdk_info("GPU %s, register at %p: %s", gdk_gpu_name(gpu), db, how);
-	return *out_can_register ? gdk_gpu_unmap_reg(gpu, db) : DOCA_SUCCESS;
+	err = gdk_gpu_map_reg(gpu, db, &reg_gpu, &how);
+	GDK_LOG(err == DOCA_ERROR_NO_MEMORY ? GDK_LOG_ERR : GDK_LOG_INFO,
+		"GPU %s, register at %p: %s", gdk_gpu_name(gpu), db, how);
+	if (err == DOCA_ERROR_NO_MEMORY)
+		return err;
+	*out_can_register = !err;
+	return err ? DOCA_SUCCESS : gdk_gpu_unmap_reg(gpu, db);
 }
 
 doca_error_t doca_gpu_verbs_export_uar(uint64_t *sq_db, uint64_t **uar_addr_gpu)
 {
 	struct export *made;
 	const char *how;
+	doca_error_t err;
 
 	GDK_CHECK_ARG(sq_db);
 	GDK_CHECK_ARG(uar_addr_gpu);
@@ -54,10 +60,11 @@ doca_error_t doca_gpu_verbs_export_uar(uint64_t *sq_db, uint64_t **uar_addr_gpu)
 		free(made);
 		return DOCA_ERROR_NOT_FOUND;
 	}
-	if (gdk_gpu_map_reg(made->gpu, sq_db, &made->reg_gpu, &how)) {
+	err = gdk_gpu_map_reg(made->gpu, sq_db, &made->reg_gpu, &how);
+	if (err) {
 		gdk_err("GPU %s, register at %p: %s", gdk_gpu_name(made->gpu), made->reg, how);
 		free(made);
-		return DOCA_ERROR_DRIVER;
+		return err;
 	}
 	pthread_mutex_lock(&lock);
 	made->next = exports;

@@ -32,6 +32,16 @@ for name in $tokens; do
 	fi
 done
 
+# What creates, opens, exports, changes or asks has a case in which each failure is
+# injected (unit/test_failinject.c); its macros take names without _create.
+makes='_(create|open|alloc|export|modify|query)(_|$)|get_qp_dev|_dmabuf_fd|_monitor_|_reset_'
+for name in $(grep -E "$makes" <<<"$tokens"); do
+	if ! grep -q -w -E "$name|${name%_create}" tests/unit/{failinject_verbs.h,test_failinject.c}; then
+		echo "api.sh: no failure is injected into $name"
+		bad=1
+	fi
+done
+
 # Definitions start at the first column, calls do not.
 device=$(cat "$B"/include/device/*.cuh | grep -E '^(GDK_FN|doca_)' | grep -o -E '\b(doca_gpu_dev|doca_priv_gpu_dev)_[a-z0-9_]+\(' |
 	sort | uniq -c)

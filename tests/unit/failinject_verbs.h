@@ -7,6 +7,7 @@
 #ifndef FAILINJECT_VERBS_H
 #define FAILINJECT_VERBS_H
 
+#include "../../core/gpu.h"
 #include "../lib/faults.h"
 
 #define BDF "8A:00.0"
@@ -16,7 +17,8 @@
 static struct {
 	struct e2e_nic nic;
 	doca_verbs_ah_attr_t *ah;
-	doca_verbs_qp_attr_t *attr;
+	doca_verbs_qp_attr_t *attr, *got;
+	doca_verbs_qp_init_attr_t *got_init;
 	doca_verbs_umem_t *umem;
 	doca_verbs_uar_t *uar;
 	struct doca_gpu_verbs_qp_hl *db, *proxy; /* queue pairs of what is made of them */
@@ -92,21 +94,32 @@ static doca_error_t mem_cpu_gpu(void)
 	return mem_of(DOCA_GPU_MEM_TYPE_CPU_GPU);
 }
 
-/* Many blocks: the GPU's table of them grows. */
-static doca_error_t mem_many(void)
+/* The first of a GPU: its table of blocks grows. map: host memory of the caller's. */
+static doca_error_t first_of(bool map)
 {
-	void *ptr[40] = { NULL };
-	doca_error_t err = DOCA_SUCCESS;
-	size_t n = 0, i;
+	void *ptr = NULL;
+	doca_gpu_t *made = NULL;
+	doca_error_t err = doca_gpu_create(fault_on_gpu ? BDF : "host", &made);
 
-	while (n < 40 && !err) {
-		err = doca_gpu_mem_alloc(f.nic.gpu, 64, 0, DOCA_GPU_MEM_TYPE_GPU, &ptr[n], NULL);
-		n += !err;
-	}
-	fault_disarm();
-	for (i = 0; i < n; i++)
-		cr_expect_eq(doca_gpu_mem_free(f.nic.gpu, ptr[i]), DOCA_SUCCESS);
+	if (err)
+		return fault_made(err, made);
+	err = map ? gdk_gpu_map_host(made, f.mem, 4096, &ptr) :
+		    doca_gpu_mem_alloc(made, 64, 0, DOCA_GPU_MEM_TYPE_GPU, &ptr, NULL);
+	fault_made(err, ptr);
+	if (!err)
+		err = map ? gdk_gpu_unmap_host(made, f.mem) : doca_gpu_mem_free(made, ptr);
+	cr_expect_eq(doca_gpu_destroy(made), DOCA_SUCCESS);
 	return err;
+}
+
+static doca_error_t mem_first(void)
+{
+	return first_of(false);
+}
+
+static doca_error_t map_first(void)
+{
+	return first_of(true);
 }
 
 static doca_error_t umem_of(doca_gpu_t *of, void *at, int fd)
@@ -173,6 +186,18 @@ static doca_error_t uar_export(void)
 	cr_assert(!doca_verbs_uar_reg_addr_get(f.uar, &reg));
 	err = doca_gpu_verbs_export_uar(reg, &made);
 	return fault_made(err, made) ?: doca_gpu_verbs_unexport_uar(made);
+}
+
+static doca_error_t uar_can(void)
+{
+	void *reg = NULL;
+	bool can = false;
+	doca_error_t err;
+
+	cr_assert(!doca_verbs_uar_reg_addr_get(f.uar, &reg));
+	err = doca_gpu_verbs_can_gpu_register_uar(reg, &can);
+	fault_disarm();
+	return err;
 }
 
 /* ---- queues ---- */
@@ -278,6 +303,14 @@ static doca_error_t move(enum doca_verbs_qp_state to, int mask)
 {
 	cr_assert(!doca_verbs_qp_attr_set_next_state(f.attr, to));
 	return doca_verbs_qp_modify(f.db->qp, f.attr, mask | A(NEXT_STATE));
+}
+
+static doca_error_t query(void)
+{
+	doca_error_t err = doca_verbs_qp_query(f.db->qp, f.got, f.got_init, NULL);
+
+	fault_disarm();
+	return err;
 }
 
 /* RST to RTS: the path is resolved on the way; and back. */

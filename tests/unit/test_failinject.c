@@ -175,7 +175,8 @@ static doca_error_t last_error(void)
  * give an error. */
 #define CASE(fn, ...) { .name = #fn, .create = fn, .at_least = { __VA_ARGS__ } }
 
-static const struct fault_case anywhere[] = {
+/* When nothing else is there that they could share: counters, mapped pages, memory. */
+static const struct fault_case alone[] = {
 	CASE(ah_attr, 1),
 	CASE(cq_attr, 1),
 	CASE(qp_attr, 1),
@@ -187,21 +188,18 @@ static const struct fault_case anywhere[] = {
 	CASE(mem_gpu, 2, 0, 0, 2),
 	CASE(mem_gpu_cpu, 1, 0, 0, 2, 2),
 	CASE(mem_cpu_gpu, 2, 0, 0, 3),
-	CASE(mem_many, 40, 0, 0, 80),
+	CASE(mem_first, 4, 0, 0, 6),
+	CASE(map_first, 3, 0, 0, 7),
 	CASE(umem_host, 1, 0, 1),
-	CASE(umem_gpu, 1, 0, 1),
 	CASE(umem_dmabuf, 1, 0, 1),
 	CASE(uar_bf, 1, 0, 0),
 	CASE(uar_nc, 1, 0, 0),
 	CASE(uar_export, 1, 0, 0, 2),
+	CASE(uar_can, 0, 0, 0, 0),
 	CASE(cq_own, 4, 1, 2),
 	CASE(cq_external, 2, 1, 1),
-	CASE(cq_in_gpu, 2, 1, 1, 3),
 	CASE(srq_list, 3, 1, 2),
 	CASE(srq_ring, 2, 1, 1),
-	CASE(qp_own, 4, 1, 2),
-	CASE(qp_external, 2, 1, 1),
-	CASE(connected, 0, 3, 3),
 	CASE(hl_auto, 5, 2, 4, 8),
 	CASE(hl_db, 5, 2, 4, 8),
 	CASE(hl_collapsed, 5, 2, 4, 8),
@@ -210,20 +208,31 @@ static const struct fault_case anywhere[] = {
 	CASE(hl_no_dbr, 5, 1, 4, 8), /* a QP that is refused once is asked for again */
 	CASE(hl_emulated, 5, 2, 4, 8, 2),
 	CASE(group, 8, 4, 7, 16),
+	CASE(service, 2, 0, 0),
+};
+static const struct fault_case alone_on_cuda[] = {
+	CASE(hl_dmabuf, 5, 2, 4, 10),
+	CASE(hl_peermem, 5, 2, 4, 10),
+};
+/* With queue pairs to make something of. */
+static const struct fault_case shared[] = {
+	CASE(umem_gpu, 1, 0, 1),
+	CASE(cq_in_gpu, 2, 1, 1, 3),
+	CASE(qp_own, 4, 1, 2),
+	CASE(qp_external, 2, 1, 1),
+	CASE(query, 0, 1, 1),
+	CASE(connected, 0, 3, 3),
 	CASE(flat_list, 3, 0, 0, 5),
 	CASE(export_db, 3, 0, 0, 9),
 	CASE(export_proxy, 4, 0, 0, 5),
 	CASE(qp_dev, 4, 0, 0, 9),
 	CASE(multi, 2, 0, 0, 5),
-	CASE(service, 2, 0, 0),
 	CASE(monitored, 3, 0, 0),
 	CASE(reset, 2, 0, 0, 15),
 	CASE(last_error, 1, 1, 1, 3),
 };
-static const struct fault_case on_cuda[] = {
+static const struct fault_case shared_on_cuda[] = {
 	CASE(dmabuf, 0, 0, 0, 1),
-	CASE(hl_dmabuf, 5, 2, 4, 10),
-	CASE(hl_peermem, 5, 2, 4, 10),
 };
 
 static struct doca_gpu_verbs_qp_hl *hl_open(enum doca_gpu_dev_verbs_nic_handler handler)
@@ -249,6 +258,8 @@ static void open_all(void)
 	cr_assert(!doca_verbs_ah_attr_set_gid(f.ah, gid));
 	cr_assert(!doca_verbs_ah_attr_set_sgid_index(f.ah, (uint8_t)f.nic.gid_index));
 	cr_assert(!doca_verbs_qp_attr_create(&f.attr));
+	cr_assert(!doca_verbs_qp_attr_create(&f.got));
+	cr_assert(!doca_verbs_qp_init_attr_create(&f.got_init));
 	cr_assert(!doca_verbs_qp_attr_set_ah_attr(f.attr, f.ah));
 	cr_assert(!doca_verbs_qp_attr_set_port_num(f.attr, 1));
 	f.memfd = memfd_create("dmabuf", MFD_CLOEXEC);
@@ -257,6 +268,10 @@ static void open_all(void)
 					  IBV_ACCESS_LOCAL_WRITE, NO_FD, 0, &f.umem));
 	cr_assert(!doca_verbs_uar_create(f.nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE,
 					 &f.uar));
+}
+
+static void open_qps(void)
+{
 	f.db = hl_open(E2E_DB);
 	f.proxy = hl_open(E2E_PROXY);
 	f.bare = hl_open(E2E_PROXY);
@@ -271,6 +286,8 @@ static void close_all(void)
 	cr_expect(!doca_gpu_verbs_destroy_qp_hl(f.db));
 	cr_expect(!doca_verbs_uar_destroy(f.uar));
 	cr_expect(!doca_verbs_umem_destroy(f.umem));
+	cr_expect(!doca_verbs_qp_init_attr_destroy(f.got_init));
+	cr_expect(!doca_verbs_qp_attr_destroy(f.got));
 	cr_expect(!doca_verbs_qp_attr_destroy(f.attr));
 	cr_expect(!doca_verbs_ah_attr_destroy(f.ah));
 	close(f.memfd);
@@ -278,18 +295,30 @@ static void close_all(void)
 	cr_expect(!fault_on_gpu || !standin_cuda_live());
 }
 
+#define ALL(cases, kind) each_of(cases, sizeof(cases) / sizeof(cases[0]), kind)
+
+static void each_of(const struct fault_case *c, size_t n, enum fault kind)
+{
+	const struct fault_case *end = c + n;
+
+	for (; c < end; c++)
+		fault_each(c, kind);
+}
+
 static void all_of(enum fault kind)
 {
-	size_t i;
+	bool cuda = fault_on_gpu && !fault_uncounted;
 
 	if (kind == FAULT_ALLOC && !FAILALLOC_WORKS)
 		cr_skip_test("a sanitizer owns malloc");
 	open_all();
-	for (i = 0; i < sizeof(anywhere) / sizeof(anywhere[0]); i++)
-		fault_each(&anywhere[i], kind);
-	for (i = 0; fault_on_gpu && i < sizeof(on_cuda) / sizeof(on_cuda[0]); i++)
-		if (!fault_uncounted)
-			fault_each(&on_cuda[i], kind);
+	ALL(alone, kind);
+	if (cuda)
+		ALL(alone_on_cuda, kind);
+	open_qps();
+	ALL(shared, kind);
+	if (cuda)
+		ALL(shared_on_cuda, kind);
 	close_all();
 }
 
