@@ -103,20 +103,42 @@ doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
  * device gives one, and a QP with DBREC where it does not. */
 #define GDK_SEND_DBR_MODE_AUTO ((enum doca_gpu_verbs_send_dbr_mode_ext)3)
 
+/* How the threads of a CPU proxy service run; 0 and NULL are the defaults, which
+ * are also doca_gpu_verbs_create_service's. */
+struct gdk_service_attr {
+	uint32_t threads; /* 1 to 16; 0: GDAKI_PROXY_THREADS of the environment, or 1 */
+	/* Thread i runs on the i-th CPU of this list ("2,4-7"). NULL: GDAKI_PROXY_CPUS,
+	 * or any CPU of the NUMA node of the NIC whose QPs it serves. */
+	const char *cpus;
+	/* An idle thread spins, yields, then naps longer and longer: up to this, in
+	 * microseconds. 0: GDAKI_PROXY_NAP_US, or 1000. It bounds how late a doorbell
+	 * after a quiet time is rung. */
+	uint32_t nap_max_us;
+	uint32_t stall_ms; /* a thread that is late by this is a stall; 0: 100 */
+};
+
+/* INVALID_VALUE: more than 16 threads, or a list of CPUs that names none or one that
+ * this process may not use. */
+doca_error_t gdk_verbs_service_create(const struct gdk_service_attr *attr,
+				      doca_gpu_verbs_service_t *out_service);
+
 /* Takes a QP out of a CPU proxy service. When it returns, every index that the
  * GPU had raised before the call is rung, and the service no longer uses the
  * QP. Un-export and the service's destruction do this by themselves. */
 doca_error_t gdk_verbs_service_unmonitor_qp(doca_gpu_verbs_service_t service,
 					    struct doca_gpu_verbs_qp *qp);
 
-/* What a service did since its creation; units: events. */
+/* What a service did since its creation; units: events, if not said otherwise. */
 struct gdk_service_stats {
-	uint64_t passes; /* scans over all counters */
+	uint64_t passes; /* looks at all counters */
 	uint64_t rings;	 /* register writes */
 	uint64_t yields; /* idle passes that gave the CPU away */
 	uint64_t sleeps; /* idle passes that slept */
-	uint64_t stalls; /* times the watchdog saw a thread late */
+	uint64_t stalls; /* times a doorbell waited because a thread was late */
+	uint64_t worst_gap_ns; /* the longest time between two passes of a thread of which
+				* the second found a doorbell to ring */
 	uint32_t threads;
+	uint32_t late_threads; /* that should have made a pass by now */
 	uint32_t qps; /* monitored now */
 };
 

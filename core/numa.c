@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Host memory near a NUMA node: whole pages by mmap, placed by policy. */
+/* Host memory near a NUMA node (whole pages by mmap, placed by policy), and CPUs. */
 #include <errno.h>
 #include <numa.h>
 #include <numaif.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -74,4 +76,67 @@ int gdk_pci_numa_node(const char *bdf)
 
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/numa_node", bdf);
 	return gdk_read_numa_node(path);
+}
+
+/* ---- CPUs ---- */
+
+struct bitmask *gdk_cpus_of(const char *list)
+{
+	struct bitmask *cpus;
+
+	if (list) {
+		cpus = *list ? numa_parse_cpustring(list) : NULL;
+	} else {
+		cpus = numa_allocate_cpumask();
+		if (cpus)
+			copy_bitmask_to_bitmask(numa_all_cpus_ptr, cpus);
+	}
+	if (!cpus || !numa_bitmask_weight(cpus)) {
+		gdk_err("\"%s\" is no list of CPUs that this process may use",
+			list ? list : "all");
+		gdk_cpus_free(cpus);
+		return NULL;
+	}
+	return cpus;
+}
+
+struct bitmask *gdk_cpus_nth(const struct bitmask *cpus, unsigned int n)
+{
+	struct bitmask *one = numa_allocate_cpumask();
+	unsigned int i = 0;
+
+	if (!one)
+		return NULL;
+	for (n %= numa_bitmask_weight(cpus);; i++)
+		if (numa_bitmask_isbitset(cpus, i) && n-- == 0)
+			break;
+	return numa_bitmask_setbit(one, i);
+}
+
+struct bitmask *gdk_cpus_near(const struct bitmask *cpus, int node)
+{
+	struct bitmask *near = numa_allocate_cpumask();
+	unsigned int i;
+
+	if (!near)
+		return NULL;
+	if (node >= 0 && node <= numa_max_node() && !numa_node_to_cpus(node, near))
+		for (i = 0; i < near->size; i++)
+			if (!numa_bitmask_isbitset(cpus, i))
+				numa_bitmask_clearbit(near, i);
+	if (!numa_bitmask_weight(near))
+		copy_bitmask_to_bitmask((struct bitmask *)(uintptr_t)cpus, near);
+	return near;
+}
+
+void gdk_run_on(struct bitmask *cpus)
+{
+	if (numa_sched_setaffinity(0, cpus) < 0)
+		gdk_dbg("a thread is not placed: %s", strerror(errno));
+}
+
+void gdk_cpus_free(struct bitmask *cpus)
+{
+	if (cpus)
+		numa_bitmask_free(cpus);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Host memory near a NUMA node. */
+/* Host memory, and CPUs, near a NUMA node. */
 #ifndef GDK_NUMA_H
 #define GDK_NUMA_H
 
@@ -21,5 +21,18 @@ void gdk_host_free(struct gdk_host_block *block);
 int gdk_read_numa_node(const char *path);
 /* The NUMA node of a PCI device ("0000:8a:00.0"), -1 when unknown. */
 int gdk_pci_numa_node(const char *bdf);
+
+struct bitmask;
+
+/* CPUs of this process: all of them, or those of a list ("2,4-7"). NULL: no
+ * memory, or the list names none or one that cannot be used; said in the log. */
+struct bitmask *gdk_cpus_of(const char *list);
+/* The n-th of them, counted around. */
+struct bitmask *gdk_cpus_nth(const struct bitmask *cpus, unsigned int n);
+/* Of cpus, those of a NUMA node, or all of them where it has none. */
+struct bitmask *gdk_cpus_near(const struct bitmask *cpus, int node);
+/* Where the calling thread may run from now on; best effort. */
+void gdk_run_on(struct bitmask *cpus);
+void gdk_cpus_free(struct bitmask *cpus);
 
 #endif

@@ -8,25 +8,25 @@
  * caller of doca_gpu_verbs_cpu_proxy_progress, or a service (service.c).
  */
 #include <endian.h>
+#include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "../core/log.h"
-#include "../qp/export.h"
+#include "../core/numa.h"
+#include "cpu_proxy.h"
 #include "mmio.h"
 
 #define PAGE_SLOTS 512u
-#define PAGE_SIZE_MIN (PAGE_SLOTS * sizeof(uint64_t))
+#define PAGE_BYTES (PAGE_SLOTS * sizeof(uint64_t))
 
 /* A slot i is used iff bit i of used is set; count is the number of them. */
 struct counter_page {
 	struct counter_page *next;
 	doca_gpu_t *gpu;
 	struct doca_dev *dev;
-	uint64_t *cpu, *gpu_ptr;
-	size_t size;
+	struct gdk_host_block mem;
+	uint64_t *cpu, *gpu_ptr; /* of mem */
 	uint64_t used[PAGE_SLOTS / 64];
 	unsigned int count;
 };
@@ -34,53 +34,41 @@ struct counter_page {
 static pthread_mutex_t pages_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct counter_page *pages;
 
-/* Best effort: the page is merely slower when it lands on another node. */
-static void place_near(void *addr, size_t size, int node)
-{
-	unsigned long mask[16] = {0};
-	const int preferred = 1; /* MPOL_PREFERRED */
-
-	if (node < 0 || (size_t)node >= sizeof(mask) * 8)
-		return;
-	mask[node / (8 * sizeof(long))] = 1ul << node % (8 * sizeof(long));
-	if (syscall(SYS_mbind, addr, size, preferred, mask, sizeof(mask) * 8, 0))
-		gdk_dbg("proxy counters: no placement on NUMA node %d", node);
-}
-
 static doca_error_t page_create(doca_gpu_t *gpu, struct doca_dev *dev, struct counter_page **out)
 {
 	struct counter_page *page = calloc(1, sizeof(*page));
 	doca_error_t err = DOCA_ERROR_NO_MEMORY;
+	int sys_err = ENOMEM;
 
-	if (!page)
-		goto err_log;
+	if (page)
+		sys_err = gdk_host_alloc(&page->mem, PAGE_BYTES, PAGE_BYTES, dev->numa_node);
+	if (sys_err) {
+		gdk_err("no page of proxy counters for GPU %s: %s", gdk_gpu_name(gpu),
+			strerror(sys_err));
+		goto err_free;
+	}
 	page->gpu = gpu;
 	page->dev = dev;
-	page->size = gdk_align_up(PAGE_SIZE_MIN, (size_t)sysconf(_SC_PAGESIZE));
-	page->cpu = mmap(NULL, page->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			 -1, 0);
-	if (page->cpu == MAP_FAILED)
-		goto err_free;
-	place_near(page->cpu, page->size, dev->numa_node);
-	err = gdk_gpu_map_host(gpu, page->cpu, page->size, (void **)&page->gpu_ptr);
-	if (err != DOCA_SUCCESS)
-		goto err_unmap;
+	page->cpu = page->mem.addr;
+	err = gdk_gpu_map_host(gpu, page->cpu, page->mem.map_len, (void **)&page->gpu_ptr);
+	if (err != DOCA_SUCCESS) {
+		gdk_err("GPU %s cannot map a page of proxy counters", gdk_gpu_name(gpu));
+		goto err_mem;
+	}
 	*out = page;
 	return DOCA_SUCCESS;
 
-err_unmap:
-	munmap(page->cpu, page->size);
+err_mem:
+	gdk_host_free(&page->mem);
 err_free:
 	free(page);
-err_log:
-	gdk_err("no page of proxy counters for GPU %s", gdk_gpu_name(gpu));
 	return err;
 }
 
 static void page_destroy(struct counter_page *page)
 {
 	(void)gdk_gpu_unmap_host(page->gpu, page->cpu);
-	munmap(page->cpu, page->size);
+	gdk_host_free(&page->mem);
 	free(page);
 }
 
@@ -174,6 +162,7 @@ static doca_error_t attach(const struct gdk_doorbell_ask *ask, struct doca_gpu_v
 	if (err != DOCA_SUCCESS)
 		return err;
 	__atomic_store_n(&page->cpu[slot], 0, __ATOMIC_RELAXED);
+	atomic_fetch_add_explicit(&gdk_counter_falls, 1, memory_order_release);
 	x->slot = page;
 	qp->cpu_db = &page->cpu[slot];
 	qp->sq_db = gdk_qp_db_reg(qp->qp);
@@ -193,63 +182,84 @@ static void detach(struct doca_gpu_verbs_qp *qp)
 	qp->cpu_db = NULL;
 }
 
-/*
- * The pair of this function is the GPU's submit, which stores WQEs and then
- * raises the counter with a release at system scope.
- */
-doca_error_t gdk_proxy_progress(struct gdk_export *x, bool *progressed)
+/* step_lock is held. The pair of this function is the GPU's submit, which stores
+ * WQEs and then raises the counter with a release at system scope. */
+static bool ring_raised(struct gdk_export *x)
 {
 	struct doca_gpu_verbs_qp *qp = &x->pub;
 	union {
 		uint32_t word[2];
 		uint64_t reg;
 	} db;
-	uint64_t pi;
-
-	if (progressed)
-		*progressed = false;
 	/* Acquire pairs with the GPU's release: the WQEs below pi are visible
 	 * before anything that this thread stores from here on. */
-	pi = __atomic_load_n(qp->cpu_db, __ATOMIC_ACQUIRE);
-	if (pi == __atomic_load_n(&qp->sq_wqe_pi_last, __ATOMIC_RELAXED))
-		return DOCA_SUCCESS;
-	pthread_mutex_lock(&x->progress_lock);
-	pi = __atomic_load_n(qp->cpu_db, __ATOMIC_ACQUIRE);
-	if (pi != qp->sq_wqe_pi_last) {
-		db.word[0] = htobe32((uint32_t)(pi << 8));
-		db.word[1] = qp->sq_num_shift8_be;
-		/* NIC reads the DBREC after WQEs and may do so at any time:
-		 * release orders it after what the acquire above saw. */
-		if (!qp->qp->no_dbr)
-			__atomic_store_n(x->dbrec_cpu, htobe32((uint32_t)(pi & 0xffff)),
-					 __ATOMIC_RELEASE);
-		gdk_mmio_before_register();
-		gdk_mmio_write8(qp->sq_db, db.reg);
-		gdk_mmio_flush();
-		__atomic_store_n(&qp->sq_wqe_pi_last, pi, __ATOMIC_RELAXED);
-		x->rings++;
-		if (progressed)
-			*progressed = true;
-	}
-	pthread_mutex_unlock(&x->progress_lock);
-	return DOCA_SUCCESS;
+	uint64_t pi = __atomic_load_n(qp->cpu_db, __ATOMIC_ACQUIRE);
+
+	if (pi == qp->sq_wqe_pi_last)
+		return false;
+	db.word[0] = htobe32((uint32_t)(pi << 8));
+	db.word[1] = qp->sq_num_shift8_be;
+	/* NIC reads the DBREC after WQEs and may do so at any time: release
+	 * orders it after what the acquire above saw. */
+	if (!qp->qp->no_dbr)
+		__atomic_store_n(x->dbrec_cpu, htobe32((uint32_t)(pi & 0xffff)),
+				 __ATOMIC_RELEASE);
+	gdk_mmio_before_register();
+	gdk_mmio_write8(qp->sq_db, db.reg);
+	gdk_mmio_flush();
+	__atomic_store_n(&qp->sq_wqe_pi_last, pi, __ATOMIC_RELAXED);
+	atomic_fetch_add_explicit(&x->rings, 1, memory_order_relaxed);
+	return true;
+}
+
+/* A slot can be read at any time; a counter in a state block, which a reset
+ * writes as a whole, under the lock alone. */
+static bool is_raised(const struct gdk_export *x)
+{
+	return !x->slot || __atomic_load_n(x->pub.cpu_db, __ATOMIC_RELAXED) !=
+				   __atomic_load_n(&x->pub.sq_wqe_pi_last, __ATOMIC_RELAXED);
+}
+
+enum gdk_step gdk_proxy_step(struct gdk_export *x)
+{
+	bool rang;
+
+	if (!is_raised(x))
+		return GDK_STEP_NONE;
+	if (pthread_spin_trylock(&x->step_lock))
+		return GDK_STEP_BUSY;
+	rang = ring_raised(x);
+	pthread_spin_unlock(&x->step_lock);
+	return rang ? GDK_STEP_RANG : GDK_STEP_NONE;
+}
+
+bool gdk_proxy_drain(struct gdk_export *x)
+{
+	bool rang;
+
+	pthread_spin_lock(&x->step_lock);
+	rang = ring_raised(x);
+	pthread_spin_unlock(&x->step_lock);
+	return rang;
 }
 
 doca_error_t doca_gpu_verbs_cpu_proxy_progress(struct doca_gpu_verbs_qp *qp_cpu,
 					       bool *out_progressed)
 {
+	struct gdk_export *x;
+	bool rang;
+
 	GDK_CHECK_ARG(qp_cpu != NULL);
+	x = gdk_to_export(qp_cpu);
 	if (!qp_cpu->cpu_proxy) {
 		gdk_err("QP 0x%x: handler %s needs no progress by the CPU", qp_cpu->qp->qpn,
-			gdk_handler_name(gdk_to_export(qp_cpu)->decision.chosen));
+			gdk_handler_name(x->decision.chosen));
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	return gdk_proxy_progress(gdk_to_export(qp_cpu), out_progressed);
-}
-
-static doca_error_t op_progress(struct doca_gpu_verbs_qp *qp, bool *progressed)
-{
-	return gdk_proxy_progress(gdk_to_export(qp), progressed);
+	rang = is_raised(x) && gdk_proxy_drain(x);
+	if (out_progressed)
+		*out_progressed = rang;
+	return DOCA_SUCCESS;
 }
 
 static const struct gdk_doorbell ops = {
@@ -258,7 +268,6 @@ static const struct gdk_doorbell ops = {
 	.dbrec_on_host = true,
 	.probe = probe,
 	.attach = attach,
-	.progress = op_progress,
 	.detach = detach,
 };
 

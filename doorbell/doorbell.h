@@ -39,8 +39,6 @@ struct gdk_doorbell {
 	 * of the device struct, copied to the GPU afterwards). */
 	doca_error_t (*attach)(const struct gdk_doorbell_ask *ask, struct doca_gpu_verbs_qp *qp,
 			       struct doca_gpu_dev_verbs_qp *dev);
-	/* One step by the CPU; NULL: the strategy needs no CPU. */
-	doca_error_t (*progress)(struct doca_gpu_verbs_qp *qp, bool *progressed);
 	void (*detach)(struct doca_gpu_verbs_qp *qp);
 };
 

@@ -2,73 +2,50 @@
 /* Copyright (c) gdaki authors */
 /*
  * A service: CPU threads that ring for the queue pairs they monitor. A thread
- * scans the counters of its QPs; with nothing to do it spins, then yields,
- * then sleeps for longer and longer (at most SLEEP_MAX_NS), so that an idle
- * service costs little. QPs can leave at any time: the lock of a thread is
- * held for one pass, and a thread lets waiting callers go first.
- *
- * Tuning: GDAKI_PROXY_THREADS, threads per service (default 1, at most 16).
+ * looks at the counters of its QPs; with nothing to do it spins, then yields,
+ * then naps for longer and longer, so that an idle service costs little. QPs can
+ * come and leave at any time: the lock of a thread is held for one pass, and a
+ * thread lets waiting callers go first. Counters of one cache line belong to one
+ * thread, which runs near the NIC.
  */
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "../core/log.h"
-#include "../qp/export.h"
+#include "../core/numa.h"
+#include "cpu_proxy.h"
 
 #define THREADS_MAX 16u
 #define SPIN_PASSES 2000u  /* idle passes before yielding */
-#define YIELD_PASSES 2000u /* and before sleeping */
-#define SLEEP_MIN_NS 20000L
-#define SLEEP_MAX_NS 1000000L
-#define STALL_NS 100000000L /* a working pass this long after the last one is a stall */
+#define YIELD_PASSES 2000u /* and before napping */
+#define NAP_MIN_NS 20000u
+#define NAP_DOUBLES_EVERY 64u /* naps */
 
-/* Entries [0, num) are monitored by this thread; order means nothing. */
-struct worker {
+struct gdk_worker {
 	struct gdk_service *service;
 	pthread_t thread;
-	pthread_mutex_t lock; /* qps, num, cap */
+	struct bitmask *cpus; /* where it may run */
+	pthread_mutex_t lock; /* scan, node */
 	atomic_int waiters;   /* callers that want the lock */
-	struct gdk_export **qps;
-	size_t num, cap;
-	_Atomic uint64_t passes, rings, yields, sleeps, stalls;
+	struct gdk_scan scan;
+	int node; /* NUMA node that it is to run near */
+	int64_t stall_ns;
+	uint64_t nap_max_ns;
+	_Atomic int64_t seen_ns; /* when it last passed, to about 64 idle passes */
+	_Atomic uint64_t passes, rings, yields, naps, stalls, worst_gap_ns;
 };
 
 struct gdk_service {
 	atomic_bool stop;
+	bool near_nic; /* no CPUs were named */
 	unsigned int threads;
-	struct worker workers[THREADS_MAX];
+	struct gdk_worker workers[THREADS_MAX];
 };
 
-/* Which service monitors a QP is decided under this lock. */
+/* Which thread monitors a QP is decided under this lock. */
 static pthread_mutex_t membership_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void worker_lock(struct worker *w)
-{
-	atomic_fetch_add(&w->waiters, 1);
-	pthread_mutex_lock(&w->lock);
-	atomic_fetch_sub(&w->waiters, 1);
-}
-
-/* One pass over the counters; true: something was rung. */
-static bool worker_pass(struct worker *w)
-{
-	bool any = false, progressed;
-	size_t i;
-
-	while (atomic_load_explicit(&w->waiters, memory_order_relaxed) > 0)
-		sched_yield();
-	pthread_mutex_lock(&w->lock);
-	for (i = 0; i < w->num; i++) {
-		gdk_proxy_progress(w->qps[i], &progressed);
-		if (progressed)
-			atomic_fetch_add_explicit(&w->rings, 1, memory_order_relaxed);
-		any |= progressed;
-	}
-	pthread_mutex_unlock(&w->lock);
-	atomic_fetch_add_explicit(&w->passes, 1, memory_order_relaxed);
-	return any;
-}
 
 static int64_t now_ns(void)
 {
@@ -78,176 +55,306 @@ static int64_t now_ns(void)
 	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
 }
 
-static void idle(struct worker *w, uint64_t idle_passes)
+static void count(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+/* ---- a thread ---- */
+
+static void worker_lock(struct gdk_worker *w)
+{
+	atomic_fetch_add(&w->waiters, 1);
+	pthread_mutex_lock(&w->lock);
+	atomic_fetch_sub(&w->waiters, 1);
+}
+
+static void run_near(struct gdk_worker *w, int node)
+{
+	struct bitmask *near = gdk_cpus_near(w->cpus, node);
+
+	if (near)
+		gdk_run_on(near);
+	gdk_cpus_free(near);
+}
+
+/* One look at the counters; how many QPs were rung. *node: where it is to run. */
+static unsigned int worker_pass(struct gdk_worker *w, int *node)
+{
+	unsigned int rung;
+
+	while (atomic_load_explicit(&w->waiters, memory_order_relaxed) > 0)
+		sched_yield();
+	pthread_mutex_lock(&w->lock);
+	rung = gdk_scan_pass(&w->scan);
+	*node = w->node;
+	pthread_mutex_unlock(&w->lock);
+	count(&w->passes, 1);
+	if (rung)
+		count(&w->rings, rung);
+	return rung;
+}
+
+static void idle(struct gdk_worker *w, uint64_t idle_passes)
 {
 	struct timespec ts = {0};
-	uint64_t doublings;
+	uint64_t doublings, ns;
 
 	if (idle_passes < SPIN_PASSES)
 		return;
 	if (idle_passes < SPIN_PASSES + YIELD_PASSES) {
-		atomic_fetch_add_explicit(&w->yields, 1, memory_order_relaxed);
+		count(&w->yields, 1);
 		sched_yield();
 		return;
 	}
-	doublings = (idle_passes - SPIN_PASSES - YIELD_PASSES) / 64;
-	ts.tv_nsec = doublings >= 6 ? SLEEP_MAX_NS : SLEEP_MIN_NS << doublings;
-	atomic_fetch_add_explicit(&w->sleeps, 1, memory_order_relaxed);
+	doublings = (idle_passes - SPIN_PASSES - YIELD_PASSES) / NAP_DOUBLES_EVERY;
+	ns = (uint64_t)NAP_MIN_NS << (doublings < 20 ? doublings : 20);
+	if (ns > w->nap_max_ns)
+		ns = w->nap_max_ns;
+	ts.tv_sec = (time_t)(ns / 1000000000);
+	ts.tv_nsec = (long)(ns % 1000000000);
+	count(&w->naps, 1);
 	nanosleep(&ts, NULL);
 }
 
-/* Says when this thread did not run for long although there was work. */
-static void watch(struct worker *w, int64_t *last, bool any)
+/* The watchdog: work waited while this thread did not run. Said at the first
+ * time, the second, the fourth and so on. */
+static void watch(struct gdk_worker *w, bool rang)
 {
-	int64_t t = now_ns();
+	int64_t now = now_ns();
+	int64_t gap = now - atomic_load_explicit(&w->seen_ns, memory_order_relaxed);
+	uint64_t stalls;
 
-	if (any && t - *last > STALL_NS) {
-		if (atomic_fetch_add(&w->stalls, 1) == 0)
-			gdk_warn("a proxy thread did not run for %lld ms while QPs waited for "
-				 "their doorbell: give it a CPU of its own",
-				 (long long)((t - *last) / 1000000));
-	}
-	*last = t;
+	atomic_store_explicit(&w->seen_ns, now, memory_order_relaxed);
+	if (!rang)
+		return;
+	if ((uint64_t)gap > atomic_load_explicit(&w->worst_gap_ns, memory_order_relaxed))
+		atomic_store_explicit(&w->worst_gap_ns, (uint64_t)gap, memory_order_relaxed);
+	if (gap < w->stall_ns)
+		return;
+	stalls = atomic_fetch_add_explicit(&w->stalls, 1, memory_order_relaxed) + 1;
+	if (!(stalls & (stalls - 1)))
+		gdk_warn("a proxy thread did not run for %lld ms while doorbells waited (%llu "
+			 "times so far): give it a CPU of its own",
+			 (long long)(gap / 1000000), (unsigned long long)stalls);
 }
 
 static void *worker_main(void *arg)
 {
-	struct worker *w = arg;
+	struct gdk_worker *w = arg;
 	uint64_t idle_passes = 0, n = 0;
-	int64_t last = now_ns();
-	bool any;
+	int node, placed = -1;
+	unsigned int rung;
 
+	run_near(w, -1);
 	while (!atomic_load_explicit(&w->service->stop, memory_order_acquire)) {
-		any = worker_pass(w);
+		rung = worker_pass(w, &node);
 		/* The clock is read on one pass of 64 while busy spinning. */
-		if (any || idle_passes >= SPIN_PASSES || n++ % 64 == 0)
-			watch(w, &last, any);
-		idle_passes = any ? 0 : idle_passes + 1;
-		if (!any)
+		if (rung || idle_passes >= SPIN_PASSES || n++ % 64 == 0)
+			watch(w, rung);
+		if (node != placed)
+			run_near(w, placed = node);
+		idle_passes = rung ? 0 : idle_passes + 1;
+		if (!rung)
 			idle(w, idle_passes);
 	}
 	return NULL;
 }
 
-static unsigned int threads_wanted(void)
-{
-	const char *env = getenv("GDAKI_PROXY_THREADS");
-	long n = env ? strtol(env, NULL, 10) : 1;
+/* ---- creation ---- */
 
-	return n < 1 ? 1 : n > (long)THREADS_MAX ? THREADS_MAX : (unsigned int)n;
+static uint32_t or_env(uint32_t value, const char *name, uint32_t otherwise)
+{
+	const char *env = getenv(name);
+	long n = env ? strtol(env, NULL, 10) : 0;
+
+	if (value)
+		return value;
+	return n > 0 && n < UINT32_MAX ? (uint32_t)n : otherwise;
+}
+
+/* The application's signals are not for these threads. */
+static int start_quietly(struct gdk_worker *w)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&w->thread, NULL, worker_main, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_setname_np(w->thread, "gdaki-proxy");
+	return err;
+}
+
+static doca_error_t worker_start(struct gdk_worker *w, const struct gdk_service_attr *attr,
+				 struct bitmask *cpus)
+{
+	struct gdk_service *s = w->service;
+	doca_error_t err = DOCA_ERROR_NO_MEMORY;
+
+	w->cpus = s->near_nic ? gdk_cpus_near(cpus, -1) :
+				gdk_cpus_nth(cpus, (unsigned int)(w - s->workers));
+	if (!w->cpus)
+		goto err_log;
+	w->node = -1;
+	w->nap_max_ns = 1000ull * or_env(attr->nap_max_us, "GDAKI_PROXY_NAP_US", 1000);
+	w->stall_ns = 1000000ll * (attr->stall_ms ? attr->stall_ms : 100) + (int64_t)w->nap_max_ns;
+	atomic_store(&w->seen_ns, now_ns());
+	pthread_mutex_init(&w->lock, NULL);
+	if (!start_quietly(w))
+		return DOCA_SUCCESS;
+	err = DOCA_ERROR_OPERATING_SYSTEM;
+	pthread_mutex_destroy(&w->lock);
+	gdk_cpus_free(w->cpus);
+err_log:
+	gdk_err("thread %d of a proxy service did not start", (int)(w - s->workers));
+	return err;
 }
 
 static void stop_workers(struct gdk_service *s, unsigned int started)
 {
-	unsigned int i;
+	struct gdk_worker *w;
 
 	atomic_store_explicit(&s->stop, true, memory_order_release);
-	for (i = 0; i < started; i++) {
-		pthread_join(s->workers[i].thread, NULL);
-		pthread_mutex_destroy(&s->workers[i].lock);
-		free(s->workers[i].qps);
+	for (w = s->workers; w < s->workers + started; w++) {
+		pthread_join(w->thread, NULL);
+		pthread_mutex_destroy(&w->lock);
+		gdk_scan_free(&w->scan);
+		gdk_cpus_free(w->cpus);
 	}
 }
 
-doca_error_t doca_gpu_verbs_create_service(doca_gpu_verbs_service_t *out_service)
+static doca_error_t start_workers(struct gdk_service *s, const struct gdk_service_attr *attr,
+				  struct bitmask *cpus)
 {
-	struct gdk_service *s;
+	doca_error_t err = DOCA_SUCCESS;
 	unsigned int i;
 
+	for (i = 0; i < s->threads && err == DOCA_SUCCESS; i++) {
+		s->workers[i].service = s;
+		err = worker_start(&s->workers[i], attr, cpus);
+	}
+	if (err != DOCA_SUCCESS)
+		stop_workers(s, i - 1);
+	return err;
+}
+
+doca_error_t gdk_verbs_service_create(const struct gdk_service_attr *attr,
+				      doca_gpu_verbs_service_t *out_service)
+{
+	const char *list;
+	struct gdk_service *s;
+	struct bitmask *cpus;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(attr != NULL);
 	GDK_CHECK_ARG(out_service != NULL);
+	GDK_CHECK_ARG(attr->threads <= THREADS_MAX);
 	s = calloc(1, sizeof(*s));
 	if (!s) {
 		gdk_err("no memory for a proxy service");
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	s->threads = threads_wanted();
-	for (i = 0; i < s->threads; i++) {
-		s->workers[i].service = s;
-		pthread_mutex_init(&s->workers[i].lock, NULL);
-		if (pthread_create(&s->workers[i].thread, NULL, worker_main, &s->workers[i]))
-			goto err_stop;
+	s->threads = or_env(attr->threads, "GDAKI_PROXY_THREADS", 1);
+	if (s->threads > THREADS_MAX)
+		s->threads = THREADS_MAX;
+	list = attr->cpus ? attr->cpus : getenv("GDAKI_PROXY_CPUS");
+	s->near_nic = !list;
+	cpus = gdk_cpus_of(list);
+	err = cpus ? start_workers(s, attr, cpus) : DOCA_ERROR_INVALID_VALUE;
+	gdk_cpus_free(cpus);
+	if (err != DOCA_SUCCESS) {
+		free(s);
+		return err;
 	}
 	*out_service = s;
 	return DOCA_SUCCESS;
-
-err_stop:
-	gdk_err("thread %u of a proxy service did not start", i);
-	pthread_mutex_destroy(&s->workers[i].lock);
-	stop_workers(s, i);
-	free(s);
-	return DOCA_ERROR_OPERATING_SYSTEM;
 }
 
-static doca_error_t worker_add(struct worker *w, struct gdk_export *x)
+doca_error_t doca_gpu_verbs_create_service(doca_gpu_verbs_service_t *out_service)
 {
-	doca_error_t err = DOCA_SUCCESS;
-	struct gdk_export **grown;
-	size_t cap;
+	static const struct gdk_service_attr defaults;
 
-	worker_lock(w);
-	if (w->num == w->cap) {
-		cap = w->cap ? w->cap * 2 : 16;
-		grown = realloc(w->qps, cap * sizeof(*grown));
-		if (!grown) {
-			err = DOCA_ERROR_NO_MEMORY;
-			goto out;
+	GDK_CHECK_ARG(out_service != NULL);
+	return gdk_verbs_service_create(&defaults, out_service);
+}
+
+/* ---- membership; membership_lock is held ---- */
+
+/* The thread that has the line already; else the one with the fewest QPs, of
+ * those that serve no NIC of another node if there is one. */
+static struct gdk_worker *choose(struct gdk_service *s, const struct gdk_export *x, int node)
+{
+	struct gdk_worker *w, *best = NULL;
+	size_t cost, least = SIZE_MAX;
+
+	for (w = s->workers; w < s->workers + s->threads; w++) {
+		if (gdk_scan_has_line(&w->scan, x))
+			return w;
+		cost = w->scan.num;
+		if (cost && w->node != node)
+			cost += SIZE_MAX / 2;
+		if (cost < least) {
+			least = cost;
+			best = w;
 		}
-		w->qps = grown;
-		w->cap = cap;
 	}
-	w->qps[w->num++] = x;
-out:
-	pthread_mutex_unlock(&w->lock);
-	return err;
+	return best;
 }
 
-/* Rings what is left, under the thread's lock, and forgets the QP. */
-static bool worker_remove(struct worker *w, struct gdk_export *x)
+static void leave(struct gdk_export *x)
 {
-	bool found = false, progressed = false;
-	size_t i;
+	struct gdk_worker *w = x->worker;
 
+	/* Out of the thread's sight before it is drained, for a pass may not wait. */
 	worker_lock(w);
-	for (i = 0; i < w->num && !found; i++) {
-		if (w->qps[i] != x)
-			continue;
-		gdk_proxy_progress(x, &progressed);
-		w->qps[i] = w->qps[--w->num];
-		found = true;
-	}
+	gdk_scan_remove(&w->scan, x);
 	pthread_mutex_unlock(&w->lock);
-	if (progressed)
-		atomic_fetch_add(&w->rings, 1);
-	return found;
+	if (gdk_proxy_drain(x))
+		count(&w->rings, 1);
+	x->worker = NULL;
 }
 
-/* membership_lock is held. */
-static void leave(struct gdk_service *s, struct gdk_export *x)
-{
-	unsigned int i;
-
-	for (i = 0; i < s->threads; i++)
-		if (worker_remove(&s->workers[i], x))
-			break;
-	x->service = NULL;
-	x->unmonitor = NULL;
-}
-
-static void unmonitor(struct gdk_service *s, struct gdk_export *x)
+static void unmonitor(struct gdk_export *x)
 {
 	pthread_mutex_lock(&membership_lock);
-	if (x->service == s)
-		leave(s, x);
+	if (x->worker)
+		leave(x);
 	pthread_mutex_unlock(&membership_lock);
+}
+
+static doca_error_t join(struct gdk_service *s, struct gdk_export *x)
+{
+	int node = x->pub.qp->dev->numa_node;
+	struct gdk_worker *w;
+	doca_error_t err;
+
+	if (x->worker && x->worker->service == s)
+		return DOCA_SUCCESS;
+	if (x->worker) {
+		gdk_err("QP 0x%x is monitored by another service", x->pub.qp->qpn);
+		return DOCA_ERROR_IN_USE;
+	}
+	w = choose(s, x, node);
+	worker_lock(w);
+	if (s->near_nic && !w->scan.num)
+		w->node = node;
+	err = gdk_scan_add(&w->scan, x);
+	pthread_mutex_unlock(&w->lock);
+	if (err != DOCA_SUCCESS)
+		return err;
+	x->worker = w;
+	atomic_store_explicit(&x->unmonitor, unmonitor, memory_order_release);
+	return DOCA_SUCCESS;
 }
 
 doca_error_t doca_gpu_verbs_service_monitor_qp(doca_gpu_verbs_service_t service,
 					       struct doca_gpu_verbs_qp *qp)
 {
-	struct gdk_service *s = service;
-	struct worker *w, *least;
 	struct gdk_export *x;
-	doca_error_t err = DOCA_SUCCESS;
+	doca_error_t err;
 
 	GDK_CHECK_ARG(service != NULL);
 	GDK_CHECK_ARG(qp != NULL);
@@ -258,25 +365,7 @@ doca_error_t doca_gpu_verbs_service_monitor_qp(doca_gpu_verbs_service_t service,
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	pthread_mutex_lock(&membership_lock);
-	if (x->service) {
-		if (x->service != s) {
-			gdk_err("QP 0x%x is monitored by another service", qp->qp->qpn);
-			err = DOCA_ERROR_IN_USE;
-		}
-		goto out;
-	}
-	/* num is only written under membership_lock. */
-	for (least = w = s->workers; w < s->workers + s->threads; w++)
-		if (w->num < least->num)
-			least = w;
-	err = worker_add(least, x);
-	if (err == DOCA_SUCCESS) {
-		x->service = s;
-		x->unmonitor = unmonitor;
-	} else {
-		gdk_err("QP 0x%x: no memory to monitor it", qp->qp->qpn);
-	}
-out:
+	err = join(service, x);
 	pthread_mutex_unlock(&membership_lock);
 	return err;
 }
@@ -292,8 +381,8 @@ doca_error_t gdk_verbs_service_unmonitor_qp(doca_gpu_verbs_service_t service,
 	GDK_CHECK_ARG(qp != NULL);
 	x = gdk_to_export(qp);
 	pthread_mutex_lock(&membership_lock);
-	if (x->service == s) {
-		leave(s, x);
+	if (x->worker && x->worker->service == s) {
+		leave(x);
 	} else {
 		gdk_err("QP 0x%x is not monitored by this service", qp->qp->qpn);
 		err = DOCA_ERROR_NOT_FOUND;
@@ -305,17 +394,34 @@ doca_error_t gdk_verbs_service_unmonitor_qp(doca_gpu_verbs_service_t service,
 doca_error_t doca_gpu_verbs_destroy_service(doca_gpu_verbs_service_t service)
 {
 	struct gdk_service *s = service;
-	unsigned int i;
+	struct gdk_export *x;
+	struct gdk_worker *w;
 
 	GDK_CHECK_ARG(service != NULL);
 	pthread_mutex_lock(&membership_lock);
-	for (i = 0; i < s->threads; i++)
-		while (s->workers[i].num)
-			leave(s, s->workers[i].qps[0]);
+	for (w = s->workers; w < s->workers + s->threads; w++)
+		while ((x = gdk_scan_any(&w->scan)))
+			leave(x);
 	pthread_mutex_unlock(&membership_lock);
 	stop_workers(s, s->threads);
 	free(s);
 	return DOCA_SUCCESS;
+}
+
+/* ---- statistics ---- */
+
+static void add_stats(struct gdk_worker *w, int64_t now, struct gdk_service_stats *sum)
+{
+	uint64_t worst = atomic_load(&w->worst_gap_ns);
+
+	sum->passes += atomic_load(&w->passes);
+	sum->rings += atomic_load(&w->rings);
+	sum->yields += atomic_load(&w->yields);
+	sum->sleeps += atomic_load(&w->naps);
+	sum->stalls += atomic_load(&w->stalls);
+	sum->worst_gap_ns = worst > sum->worst_gap_ns ? worst : sum->worst_gap_ns;
+	sum->late_threads += now - atomic_load(&w->seen_ns) > w->stall_ns;
+	sum->qps += (uint32_t)w->scan.num; /* changes under membership_lock alone */
 }
 
 doca_error_t gdk_verbs_service_get_stats(doca_gpu_verbs_service_t service,
@@ -323,19 +429,14 @@ doca_error_t gdk_verbs_service_get_stats(doca_gpu_verbs_service_t service,
 {
 	struct gdk_service *s = service;
 	struct gdk_service_stats sum = {0};
-	struct worker *w;
+	int64_t now = now_ns();
+	unsigned int i;
 
 	GDK_CHECK_ARG(service != NULL);
 	GDK_CHECK_ARG(stats != NULL);
 	pthread_mutex_lock(&membership_lock);
-	for (w = s->workers; w < s->workers + s->threads; w++) {
-		sum.passes += atomic_load(&w->passes);
-		sum.rings += atomic_load(&w->rings);
-		sum.yields += atomic_load(&w->yields);
-		sum.sleeps += atomic_load(&w->sleeps);
-		sum.stalls += atomic_load(&w->stalls);
-		sum.qps += (uint32_t)w->num;
-	}
+	for (i = 0; i < s->threads; i++)
+		add_stats(&s->workers[i], now, &sum);
 	pthread_mutex_unlock(&membership_lock);
 	sum.threads = s->threads;
 	*stats = sum;

@@ -227,7 +227,7 @@ static struct gdk_export *export_new(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp
 	x->wait_limit_ns = GDK_WAIT_LIMIT_NS;
 	x->dbrec_cpu = dbrec_cpu(qp, gpu);
 	x->pub.sq_dbrec = x->dbrec_cpu;
-	pthread_mutex_init(&x->progress_lock, NULL);
+	pthread_spin_init(&x->step_lock, PTHREAD_PROCESS_PRIVATE);
 	return x;
 }
 
@@ -235,7 +235,7 @@ static void export_free(struct gdk_export *x)
 {
 	if (x->own_state)
 		(void)doca_gpu_mem_free(x->pub.gpu_dev, x->state);
-	pthread_mutex_destroy(&x->progress_lock);
+	pthread_spin_destroy(&x->step_lock);
 	free(x);
 }
 
@@ -318,6 +318,7 @@ doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 
 doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_verbs_qp *qp)
 {
+	void (*unmonitor)(struct gdk_export *x);
 	struct gdk_export *x;
 
 	GDK_CHECK_ARG(gpu_dev != NULL);
@@ -325,8 +326,9 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	GDK_CHECK_ARG(qp->gpu_dev == gpu_dev);
 	x = gdk_to_export(qp);
 	/* The service forgets it first: its thread touches counter and register. */
-	if (x->service)
-		x->unmonitor(x->service, x);
+	unmonitor = atomic_load_explicit(&x->unmonitor, memory_order_acquire);
+	if (unmonitor)
+		unmonitor(x);
 	gdk_export_warn_tail(x);
 	pthread_mutex_lock(&qp->qp->lock);
 	qp->qp->exported = NULL;

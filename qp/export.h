@@ -7,12 +7,14 @@
 #ifndef GDK_EXPORT_H
 #define GDK_EXPORT_H
 
+#include <stdatomic.h>
+
 #include "../doorbell/doorbell.h"
 #include "common/doca_gpunetio_verbs_dev.h"
 #include "host/doca_gpunetio.h"
 #include "host/gdaki.h"
 
-struct gdk_service;
+struct gdk_worker;
 
 struct gdk_export {
 	struct doca_gpu_verbs_qp pub; /* qp_cpu points to dev below */
@@ -28,13 +30,15 @@ struct gdk_export {
 	uint64_t wait_limit_ns; /* kept over a reset */
 	uint32_t *dbrec_cpu;  /* CPU's address of DBREC word 1; NULL: none */
 	bool reg_on_host;     /* the register page is ordinary host memory */
-	/* Proxy and service. One progress step at a time: the service's thread
-	 * and a caller of cpu_proxy_progress may meet. */
-	pthread_mutex_t progress_lock;
-	void *slot;		     /* page of proxy counters that holds *pub.cpu_db */
-	uint64_t rings;		     /* register writes by the CPU, under progress_lock */
-	struct gdk_service *service; /* that monitors this QP */
-	void (*unmonitor)(struct gdk_service *service, struct gdk_export *x);
+	/* Proxy and service, in 64 bytes together with the counter and the service's
+	 * entry for it. One step at a time: a service's thread and a caller of
+	 * cpu_proxy_progress may meet, and neither may meet a reset. */
+	pthread_spinlock_t step_lock;
+	void *slot;	       /* page of proxy counters that holds *pub.cpu_db, NULL: none */
+	_Atomic uint64_t rings; /* register writes by the CPU */
+	struct gdk_worker *worker; /* of the service that monitors this QP; under their lock */
+	/* Set when a service first monitors it: takes it out of whichever does. */
+	void (*_Atomic unmonitor)(struct gdk_export *x);
 };
 
 static inline struct gdk_export *gdk_to_export(struct doca_gpu_verbs_qp *qp)
@@ -73,8 +77,8 @@ doca_error_t gdk_queue_read(doca_gpu_t *gpu, void *dst, const void *src, size_t 
  * where it was when the ring was last made invalid. */
 uint64_t gdk_cq_find_producer(const uint8_t *ring, uint32_t num, uint64_t base);
 
-/* Rings once for every index that was published in *pub.cpu_db; *progressed
- * (may be NULL) says whether there was one. In the cpu_proxy archive. */
-doca_error_t gdk_proxy_progress(struct gdk_export *x, bool *progressed);
+/* How often the counter of any proxy fell, by reset or when its place was given
+ * to another: after it fell. */
+extern atomic_uint gdk_counter_falls;
 
 #endif

@@ -15,6 +15,8 @@
 
 #define CQE_BYTES 64u
 
+atomic_uint gdk_counter_falls;
+
 doca_error_t gdk_queue_read(doca_gpu_t *gpu, void *dst, const void *src, size_t len)
 {
 	if (gpu)
@@ -162,9 +164,7 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 	err = read_state(x, &st, &reserved);
 	if (err != DOCA_SUCCESS)
 		return err;
-	pthread_mutex_lock(&x->progress_lock);
-	rings = x->rings;
-	pthread_mutex_unlock(&x->progress_lock);
+	rings = atomic_load_explicit(&x->rings, memory_order_relaxed);
 	/* A proxy counter that is raised is no register write: "doorbells" of
 	 * the GPU's side do not count then. */
 	counters->doorbells =
@@ -201,11 +201,25 @@ static uint64_t find_gap(const struct gdk_qp_state *st, uint64_t *beyond)
 	return gap;
 }
 
+/* A proxy's counter that was raised, and that nobody saw. */
+static void warn_unserved(const struct doca_gpu_verbs_qp *qp)
+{
+	const uint64_t raised = __atomic_load_n(qp->cpu_db, __ATOMIC_RELAXED);
+	const uint64_t rung = __atomic_load_n(&qp->sq_wqe_pi_last, __ATOMIC_RELAXED);
+
+	if (raised != rung)
+		gdk_warn("QP 0x%x: doorbells up to index %llu waited for a CPU thread, which rang "
+			 "up to %llu: no service monitors it, nor does anybody call progress",
+			 qp->qp->qpn, (unsigned long long)raised, (unsigned long long)rung);
+}
+
 void gdk_export_warn_tail(struct gdk_export *x)
 {
 	uint64_t reserved, published, beyond;
 	struct gdk_qp_state *st;
 
+	if (x->slot)
+		warn_unserved(&x->pub);
 	if (read_state(x, &st, &reserved) != DOCA_SUCCESS)
 		return;
 	published = find_gap(st, &beyond) - st->rung + beyond;
@@ -361,7 +375,7 @@ static doca_error_t reset_sq(struct gdk_export *x)
 	return err;
 }
 
-/* progress_lock is held: no proxy thread rings in between. */
+/* step_lock is held: no proxy thread rings in between. */
 static doca_error_t reset_locked(struct gdk_export *x)
 {
 	struct doca_gpu_verbs_qp *qp = &x->pub;
@@ -376,7 +390,8 @@ static doca_error_t reset_locked(struct gdk_export *x)
 	if (x->slot)
 		__atomic_store_n(qp->cpu_db, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->sq_wqe_pi_last, 0, __ATOMIC_RELAXED);
-	x->rings = 0;
+	atomic_fetch_add_explicit(&gdk_counter_falls, 1, memory_order_release);
+	atomic_store_explicit(&x->rings, 0, memory_order_relaxed);
 	x->dev.cq_sq.cqe_rsvd = producer;
 	err = gdk_export_write_state(x, producer);
 	if (err == DOCA_SUCCESS && qp->qp_gpu && qp->qp_gpu != gdk_export_own_dev(x))
@@ -392,8 +407,8 @@ doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *
 	GDK_CHECK_ARG(qp_gverbs != NULL);
 	x = gdk_to_export(qp_gverbs);
 	gdk_export_warn_tail(x);
-	pthread_mutex_lock(&x->progress_lock);
+	pthread_spin_lock(&x->step_lock);
 	err = reset_locked(x);
-	pthread_mutex_unlock(&x->progress_lock);
+	pthread_spin_unlock(&x->step_lock);
 	return err;
 }

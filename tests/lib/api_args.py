@@ -35,6 +35,7 @@ GOOD = {
     "struct doca_gpu_verbs_qp_group_hl *": "g.group",
     "struct doca_gpu_verbs_qp *": "g.hl->qp_gverbs",
     "struct doca_gpu_dev_verbs_qp *": "g.qp_dev",
+    "struct gdk_service_attr *": "&g.service_attr",
     "struct doca_verbs_gid": "g.gid",
     "doca_gpu_verbs_service_t": "g.service",
     "char *": "g.text",

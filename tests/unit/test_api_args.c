@@ -31,6 +31,7 @@ static struct {
 	struct doca_gpu_verbs_qp_group_hl *group;
 	struct doca_gpu_dev_verbs_qp *qp_dev;
 	doca_gpu_verbs_service_t service;
+	struct gdk_service_attr service_attr;
 	struct doca_verbs_gid gid;
 	uint64_t *db_reg;
 	char text[256];

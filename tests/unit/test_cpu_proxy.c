@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "../../qp/export.h"
+#include "../../doorbell/cpu_proxy.h"
 #include "../../qp/state.h"
 #include "../lib/e2e.h"
 
@@ -132,4 +132,117 @@ Test(cpu_proxy, emulation_writes_the_dbrec_that_the_gpu_does_not)
 	cr_assert_eq(be32toh((uint32_t)reg), 3 << 8, "and rings again");
 	hl->qp_gverbs->sq_db = real;
 	doca_gpu_verbs_destroy_qp_hl(hl);
+}
+
+/* ---- sets of counters ---- */
+
+#define MEMBERS 20
+
+struct farm {
+	struct doca_gpu_verbs_qp_hl *hl[MEMBERS];
+	uint64_t reg[MEMBERS];
+	struct gdk_scan scan;
+};
+
+static struct farm farm;
+
+static struct gdk_export *member(int i)
+{
+	return gdk_to_export(farm.hl[i]->qp_gverbs);
+}
+
+static void raise_to(int i, uint64_t pi)
+{
+	*farm.hl[i]->qp_gverbs->cpu_db = pi;
+}
+
+static void farm_join(int i)
+{
+	/* The last one's counter lies in its state block. */
+	bool emulated = i == MEMBERS - 1;
+
+	attr.send_dbr_mode_ext =
+		emulated ? DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED :
+			   DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR;
+	attr.nic_handler = emulated ? E2E_AUTO : E2E_PROXY;
+	proxy_qp(&farm.hl[i], &farm.reg[i]);
+}
+
+static void farm_open(void)
+{
+	for (int i = 0; i < MEMBERS; i++) {
+		farm_join(i);
+		cr_assert_eq(gdk_scan_add(&farm.scan, member(i)), DOCA_SUCCESS);
+	}
+	cr_assert_eq(gdk_scan_pass(&farm.scan), 0);
+}
+
+static void farm_close(void)
+{
+	struct gdk_export *x;
+
+	while ((x = gdk_scan_any(&farm.scan)))
+		gdk_scan_remove(&farm.scan, x);
+	cr_assert_eq(farm.scan.num_lines + farm.scan.num_loose, 0);
+	gdk_scan_free(&farm.scan);
+	for (int i = 0; i < MEMBERS; i++) {
+		farm.hl[i]->qp_gverbs->sq_db = gdk_qp_db_reg(farm.hl[i]->qp_gverbs->qp);
+		doca_gpu_verbs_destroy_qp_hl(farm.hl[i]);
+	}
+}
+
+Test(cpu_proxy, a_pass_rings_those_that_were_raised_and_no_others)
+{
+	farm_open();
+	for (uint64_t n = 1; n < 100; n++) {
+		raise_to((int)n % MEMBERS, n);
+		raise_to((int)(n * 7 + 1) % MEMBERS, n);
+		cr_assert_eq(gdk_scan_pass(&farm.scan), (n * 6 + 1) % MEMBERS ? 2 : 1);
+		cr_assert_eq(gdk_scan_pass(&farm.scan), 0);
+		cr_assert_eq(be32toh((uint32_t)farm.reg[n % MEMBERS]) >> 8, n);
+	}
+	gdk_scan_remove(&farm.scan, member(3));
+	raise_to(3, 1000);
+	raise_to(4, 1000); /* of the same line */
+	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "it left");
+	cr_assert_eq(gdk_scan_add(&farm.scan, member(3)), DOCA_SUCCESS);
+	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "it was raised before it came");
+	farm_close();
+}
+
+/* The sum of a line is what it was, and yet one of its counters has risen. */
+Test(cpu_proxy, a_fall_and_a_rise_of_one_line_lose_no_ring)
+{
+	const uint64_t pi = 5;
+
+	farm_open();
+	raise_to(0, pi);
+	cr_assert_eq(gdk_scan_pass(&farm.scan), 1);
+	cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(farm.hl[0]->qp_gverbs),
+		     DOCA_SUCCESS);
+	raise_to(0, pi);
+	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "reset, and raised as far as before");
+
+	gdk_scan_remove(&farm.scan, member(0));
+	doca_gpu_verbs_destroy_qp_hl(farm.hl[0]);
+	farm_join(0);
+	cr_assert_eq(*farm.hl[0]->qp_gverbs->cpu_db, 0);
+	cr_assert_eq(farm.hl[0]->qp_gverbs->cpu_db, farm.scan.line[0].at);
+	raise_to(1, pi);
+	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "its neighbour was, when its place was taken");
+	cr_assert_eq(gdk_scan_add(&farm.scan, member(0)), DOCA_SUCCESS);
+	farm_close();
+}
+
+Test(cpu_proxy, who_is_in_a_step_or_a_reset_is_looked_at_again)
+{
+	farm_open();
+	for (int i = 0; i < MEMBERS; i += MEMBERS - 1) {
+		raise_to(i, 1);
+		pthread_spin_lock(&member(i)->step_lock);
+		cr_assert_eq(gdk_scan_pass(&farm.scan), 0, "and it does not wait");
+		pthread_spin_unlock(&member(i)->step_lock);
+		cr_assert_eq(gdk_scan_pass(&farm.scan), 1);
+	}
+	farm_close();
 }

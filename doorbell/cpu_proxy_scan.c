@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * A set of queue pairs whose counters are looked at together. Counters rise, so
+ * the sum of a line's eight changes when one of them does: an idle pass adds up
+ * and compares, and reads 10 bytes a QP. What a sum says is a hint: counters of
+ * a line whose sum changed are then read one by one, with the ordering that
+ * ringing needs. Counters fall too, when a QP is reset and when a slot is given
+ * to another; a fall and a rise may cancel out, so falls are counted, and after
+ * one every counter is looked at.
+ */
+#include <stdlib.h>
+
+#include "../core/log.h"
+#include "cpu_proxy.h"
+
+static const uint64_t *line_of(const struct gdk_export *x)
+{
+	return (const uint64_t *)((uintptr_t)x->pub.cpu_db & ~(uintptr_t)63);
+}
+
+static unsigned int slot_of(const struct gdk_export *x)
+{
+	return (unsigned int)(x->pub.cpu_db - line_of(x));
+}
+
+static inline uint64_t line_sum(const uint64_t *at)
+{
+#ifdef __SANITIZE_THREAD__
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < GDK_SCAN_SLOTS; i++)
+		sum += __atomic_load_n(&at[i], __ATOMIC_RELAXED);
+	return sum;
+#else
+	/* Pairs of counters; should one be torn, the next pass reads it whole. */
+	typedef uint64_t pair __attribute__((vector_size(16), may_alias));
+	const volatile pair *p = (const volatile pair *)at;
+	const pair sum = (p[0] + p[1]) + (p[2] + p[3]);
+
+	return sum[0] + sum[1];
+#endif
+}
+
+static size_t find_line(const struct gdk_scan *s, const struct gdk_export *x)
+{
+	const uint64_t *at = line_of(x);
+	size_t i = 0;
+
+	while (i < s->num_lines && s->line[i].at != at)
+		i++;
+	return i;
+}
+
+bool gdk_scan_has_line(const struct gdk_scan *s, const struct gdk_export *x)
+{
+	return x->slot && find_line(s, x) < s->num_lines;
+}
+
+/* Room for one more of size bytes in *array, of which num are in use. */
+static bool grow(void *array, size_t num, size_t *max, size_t size)
+{
+	size_t more = *max ? 2 * *max : 16;
+	void *grown;
+
+	if (num < *max)
+		return true;
+	grown = reallocarray(*(void **)array, more, size);
+	if (!grown)
+		return false;
+	*(void **)array = grown;
+	*max = more;
+	return true;
+}
+
+static bool grow_lines(struct gdk_scan *s)
+{
+	size_t max = s->max_lines;
+
+	return grow(&s->line, s->num_lines, &max, sizeof(*s->line)) &&
+	       grow(&s->member, s->num_lines, &s->max_lines, sizeof(*s->member));
+}
+
+static bool add_loose(struct gdk_scan *s, struct gdk_export *x)
+{
+	if (!grow(&s->loose, s->num_loose, &s->max_loose, sizeof(*s->loose)))
+		return false;
+	s->loose[s->num_loose++] = x;
+	return true;
+}
+
+static bool add_to_line(struct gdk_scan *s, struct gdk_export *x)
+{
+	size_t i = find_line(s, x), k;
+
+	if (i == s->num_lines) {
+		if (!grow_lines(s))
+			return false;
+		s->line[i].at = line_of(x);
+		for (k = 0; k < GDK_SCAN_SLOTS; k++)
+			s->member[i][k] = NULL;
+		s->num_lines++;
+	}
+	s->member[i][slot_of(x)] = x;
+	s->stale = true; /* it may have been raised already */
+	return true;
+}
+
+doca_error_t gdk_scan_add(struct gdk_scan *s, struct gdk_export *x)
+{
+	if (!(x->slot ? add_to_line(s, x) : add_loose(s, x))) {
+		gdk_err("QP 0x%x: no memory to monitor it", x->pub.qp->qpn);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	s->num++;
+	return DOCA_SUCCESS;
+}
+
+static void remove_loose(struct gdk_scan *s, const struct gdk_export *x)
+{
+	size_t i = 0;
+
+	while (s->loose[i] != x)
+		i++;
+	s->loose[i] = s->loose[--s->num_loose];
+}
+
+static void remove_from_line(struct gdk_scan *s, const struct gdk_export *x)
+{
+	size_t i = find_line(s, x), last, k;
+
+	s->member[i][slot_of(x)] = NULL;
+	for (k = 0; k < GDK_SCAN_SLOTS; k++)
+		if (s->member[i][k])
+			return;
+	last = --s->num_lines;
+	s->line[i] = s->line[last];
+	for (k = 0; k < GDK_SCAN_SLOTS; k++)
+		s->member[i][k] = s->member[last][k];
+}
+
+void gdk_scan_remove(struct gdk_scan *s, struct gdk_export *x)
+{
+	if (x->slot)
+		remove_from_line(s, x);
+	else
+		remove_loose(s, x);
+	s->num--;
+}
+
+struct gdk_export *gdk_scan_any(const struct gdk_scan *s)
+{
+	struct gdk_export *const *x;
+
+	if (!s->num_lines)
+		return s->num_loose ? s->loose[0] : NULL;
+	for (x = s->member[0]; !*x; x++)
+		;
+	return *x;
+}
+
+/* One QP; one that another thread is at is looked at again. */
+static unsigned int look(struct gdk_scan *s, struct gdk_export *x)
+{
+	enum gdk_step step = gdk_proxy_step(x);
+
+	s->stale |= step == GDK_STEP_BUSY;
+	return step == GDK_STEP_RANG;
+}
+
+/* The sum is the older: what is raised meanwhile changes the next one. */
+static unsigned int look_at_line(struct gdk_scan *s, size_t i, uint64_t sum)
+{
+	unsigned int rung = 0, k;
+
+	s->line[i].sum = sum;
+	for (k = 0; k < GDK_SCAN_SLOTS; k++)
+		if (s->member[i][k])
+			rung += look(s, s->member[i][k]);
+	return rung;
+}
+
+unsigned int gdk_scan_pass(struct gdk_scan *s)
+{
+	/* Who resets lets the counter fall, then counts: acquire and release. */
+	unsigned int falls = atomic_load_explicit(&gdk_counter_falls, memory_order_acquire);
+	bool all = s->stale || falls != s->falls;
+	unsigned int rung = 0;
+	uint64_t sum;
+	size_t i;
+
+	s->stale = false;
+	s->falls = falls;
+	for (i = 0; i < s->num_lines; i++) {
+		sum = line_sum(s->line[i].at);
+		if (__builtin_expect(sum != s->line[i].sum || all, 0))
+			rung += look_at_line(s, i, sum);
+	}
+	for (i = 0; i < s->num_loose; i++)
+		rung += look(s, s->loose[i]);
+	return rung;
+}
+
+void gdk_scan_free(struct gdk_scan *s)
+{
+	free(s->line);
+	free(s->member);
+	free(s->loose);
+}
