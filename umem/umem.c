@@ -61,8 +61,10 @@ static doca_error_t reg_host(struct doca_verbs_umem *umem, void *cpu_addr, uint3
 	int sys_err;
 
 	umem->devx = reg_address(umem, cpu_addr, access);
-	if (umem->devx)
+	if (umem->devx) {
+		gdk_info("%s: umem at %p by its address", dev_name(umem->dev), cpu_addr);
 		return DOCA_SUCCESS;
+	}
 	sys_err = errno;
 	gdk_err("%s: umem of %zu bytes at %p: %s", dev_name(umem->dev), umem->size, cpu_addr,
 		strerror(sys_err));
@@ -75,8 +77,11 @@ static doca_error_t reg_given_dmabuf(struct doca_verbs_umem *umem, uint32_t acce
 	int sys_err;
 
 	umem->devx = reg_dmabuf(umem, access, fd, offset);
-	if (umem->devx)
+	if (umem->devx) {
+		gdk_info("%s: umem at %p through the caller's dmabuf", dev_name(umem->dev),
+			 umem->addr);
 		return DOCA_SUCCESS;
+	}
 	sys_err = errno;
 	gdk_err("%s: umem of %zu bytes at offset %zu of dmabuf %d: %s", dev_name(umem->dev),
 		umem->size, offset, fd, strerror(sys_err));

@@ -17,6 +17,7 @@
 
 static int (*standin_cuda_live)(void);
 static long (*standin_cuda_calls)(void);
+static __attribute__((unused)) size_t (*standin_cuda_bytes)(void);
 static void (*standin_cuda_fail_at)(long n);
 static int (*standin_cuda_failed)(void);
 static int (*standin_gdr_live)(void);
@@ -57,9 +58,10 @@ static inline void standin_cuda(void)
 	standin_cuda_live = (int (*)(void))dlsym(lib, "standin_cuda_live");
 	standin_cuda_calls = (long (*)(void))dlsym(lib, "standin_cuda_calls");
 	standin_cuda_fail_at = (void (*)(long))dlsym(lib, "standin_cuda_fail_at");
+	standin_cuda_bytes = (size_t (*)(void))dlsym(lib, "standin_cuda_bytes");
 	standin_cuda_failed = (int (*)(void))dlsym(lib, "standin_cuda_failed");
-	cr_assert(standin_cuda_live && standin_cuda_calls && standin_cuda_fail_at &&
-		  standin_cuda_failed);
+	cr_assert(standin_cuda_live && standin_cuda_calls && standin_cuda_bytes &&
+		  standin_cuda_fail_at && standin_cuda_failed);
 }
 
 static inline void standin_gdr(void)

@@ -8,7 +8,8 @@
  *
  * STANDIN_CUDA_FAIL=n fails the n-th call; tests may also use the standin_cuda_*
  * functions at the end, found with dlsym. STANDIN_CUDA_IOMEM=1 accepts the
- * IOMEMORY flag, =2 refuses every registration; STANDIN_CUDA_DMABUF=0 has none.
+ * IOMEMORY flag, =2 refuses every registration, =3 those of shared mappings, which a
+ * NIC's registers are; STANDIN_CUDA_DMABUF=0 has none.
  */
 #include <pthread.h>
 #include <search.h>
@@ -260,12 +261,27 @@ EXPORT int cuMemFree_v2(unsigned long long ptr)
 	return ret;
 }
 
+static bool is_shared(const void *ptr)
+{
+	unsigned long from, to, at = (unsigned long)ptr;
+	char line[512], kind = 'p';
+	bool found = false;
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "%lx-%lx %*3c%c", &from, &to, &kind) == 3 && from <= at &&
+			at < to;
+	if (f)
+		fclose(f);
+	return found && kind == 's';
+}
+
 EXPORT int cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
 {
 	long iomem = number("STANDIN_CUDA_IOMEM", 0);
 
 	CALL(true);
-	if (iomem == 2 || (flags & 4 && iomem != 1))
+	if (iomem == 2 || (flags & 4 && iomem != 1) || (iomem == 3 && is_shared(ptr)))
 		return INVALID_VALUE;
 	return add((struct block){.addr = ptr, .size = size, .fd = -1});
 }

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* softnic-run: --dmabuf */
+/*
+ * High-level queue pairs of the stand-in's GPU, whose memory CPU threads can reach:
+ * how it is registered and why so, that data flows in every mode, and what they take.
+ */
+#include "../lib/e2e.h"
+
+#include <string.h>
+
+#include "../../qp/export.h"
+#include "../../qp/state.h"
+#include "../lib/capture.h"
+#include "../lib/standin.h"
+
+#define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
+#define REG(name) DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_##name
+#define LEN 5000u
+#define PUTS 200 /* the rings wrap */
+
+static struct e2e_nic nic;
+static struct doca_gpu_verbs_qp_init_attr_hl attr;
+
+static void open_gpu(void)
+{
+	setenv("DOCA_GPUNETIO_LOG", "6", 1); /* INFO */
+	setenv("STANDIN_CUDA_IOMEM", "1", 0);
+	standin_cuda();
+	e2e_open_on(&nic, "8a:00.0");
+	memset(&attr, 0, sizeof(attr));
+	attr.gpu_dev = nic.gpu;
+	attr.net_dev = nic.dev;
+	attr.sq_nwqe = 64;
+}
+
+static void close_gpu(void)
+{
+	e2e_close(&nic); /* refuses while anything is left */
+	cr_assert_eq(standin_cuda_live(), 0);
+}
+
+static struct doca_gpu_verbs_qp_hl *create(void)
+{
+	struct doca_gpu_verbs_qp_hl *hl = NULL;
+
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
+	return hl;
+}
+
+/* ---- registration ---- */
+
+static void try_registration(const char *has_dmabuf, enum doca_gpu_verbs_mem_reg_type asked,
+			     doca_error_t want, const char *reason)
+{
+	struct doca_gpu_verbs_qp_hl *hl = NULL;
+	const char *said;
+	doca_error_t err;
+
+	setenv("STANDIN_CUDA_DMABUF", has_dmabuf, 1);
+	open_gpu();
+	attr.mreg_type = asked;
+	capture_begin();
+	err = doca_gpu_verbs_create_qp_hl(&attr, &hl);
+	said = capture_end();
+	cr_expect_eq(err, want, "dmabuf %s, type %d: %d", has_dmabuf, asked, err);
+	cr_expect(strstr(said, reason), "dmabuf %s, type %d: %s", has_dmabuf, asked, said);
+	cr_expect_eq(!strstr(said, "dmabuf"), asked == REG(CUDA_PEERMEM),
+		     "peer memory was asked for, nothing else is tried: %s", said);
+	if (err == DOCA_SUCCESS)
+		cr_expect_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
+	close_gpu();
+}
+
+Test(high_level_gpu, memory_is_registered_as_asked_and_the_log_says_how)
+{
+	try_registration("1", REG(DEFAULT), DOCA_SUCCESS, "through dmabuf");
+	try_registration("1", REG(CUDA_DMABUF), DOCA_SUCCESS, "through the caller's dmabuf");
+	try_registration("1", REG(CUDA_PEERMEM), DOCA_SUCCESS, "by its address");
+	try_registration("0", REG(DEFAULT), DOCA_SUCCESS,
+			 "through peer memory, as the GPU exports no dmabuf of it");
+	try_registration("0", REG(CUDA_DMABUF), DOCA_ERROR_NOT_SUPPORTED,
+			 "the driver exports no dmabuf");
+	try_registration("0", REG(CUDA_PEERMEM), DOCA_SUCCESS, "by its address");
+}
+
+/* ---- data ---- */
+
+static void connect_both(struct e2e_qp *a, struct e2e_qp *b)
+{
+	struct e2e_path path = {.ack_timeout = 14, .retry_cnt = 7};
+
+	cr_assert_eq(e2e_connect(&nic, a->hl->qp, &nic.gid, b->qpn, path), DOCA_SUCCESS);
+	cr_assert_eq(e2e_connect(&nic, b->hl->qp, &nic.gid, a->qpn, path), DOCA_SUCCESS);
+}
+
+/* Payload in the GPU's memory, too. */
+static void gpu_buf(struct e2e_buf *buf, int access)
+{
+	void *mem, *cpu;
+
+	cr_assert_eq(doca_gpu_mem_alloc(nic.gpu, LEN, 4096, DOCA_GPU_MEM_TYPE_GPU, &mem, &cpu),
+		     DOCA_SUCCESS);
+	memset(mem, 0, LEN);
+	e2e_buf_use(&nic, buf, mem, LEN, access);
+}
+
+static void drop_buf(struct e2e_buf *buf)
+{
+	E2E_REQUIRE(!ibv_dereg_mr(buf->mr));
+	cr_assert_eq(doca_gpu_mem_free(nic.gpu, buf->mem), DOCA_SUCCESS);
+}
+
+static void put_and_compare(struct e2e_pair *p)
+{
+	doca_gpu_dev_verbs_ticket_t ticket;
+
+	for (uint32_t n = 0; n < PUTS; n++) {
+		for (size_t i = 0; i < 64; i++)
+			p->src.mem[i] = e2e_pattern(i, n);
+		cr_assert_eq(e2e_put(p, 0, n % 2 ? LEN : 64, &ticket), 0);
+		cr_assert_eq(e2e_wait(&p->tx, ticket), 0, "put %u", n);
+		cr_assert(!memcmp(p->dst.mem, p->src.mem, LEN), "put %u", n);
+	}
+}
+
+/* What the DBREC holds of the send queue's index, where the CPU sees it. */
+static uint32_t record_of(const struct e2e_qp *qp)
+{
+	return be32toh(*qp->hl->qp_gverbs->sq_dbrec);
+}
+
+static void try_mode(enum doca_gpu_dev_verbs_nic_handler handler,
+		     enum doca_gpu_verbs_send_dbr_mode_ext mode,
+		     enum doca_gpu_dev_verbs_nic_handler chosen)
+{
+	struct e2e_pair p;
+	bool out;
+
+	open_gpu();
+	attr.nic_handler = E2E_DB;
+	e2e_qp_adopt(&nic, &p.rx, create());
+	attr.nic_handler = handler;
+	attr.send_dbr_mode_ext = mode;
+	e2e_qp_adopt(&nic, &p.tx, create());
+	cr_expect_eq(p.tx.hl->nic_handler, chosen);
+	cr_expect_eq(p.tx.hl->send_dbr_mode_ext, mode);
+	connect_both(&p.tx, &p.rx);
+	gpu_buf(&p.src, IBV_ACCESS_LOCAL_WRITE);
+	gpu_buf(&p.dst, E2E_REMOTE);
+	if (p.tx.hl->qp_gverbs->cpu_proxy)
+		e2e_proxy_begin(&p.tx);
+	put_and_compare(&p);
+	e2e_proxy_end(&p.tx);
+	if (p.tx.hl->qp_gverbs->cpu_proxy) { /* the last step may not have been made */
+		doca_gpu_verbs_cpu_proxy_progress(p.tx.hl->qp_gverbs, &out);
+		cr_expect_eq(record_of(&p.tx), PUTS, "handler %d mode %d", handler, mode);
+	}
+	e2e_qp_close(&p.tx);
+	e2e_qp_close(&p.rx);
+	drop_buf(&p.src);
+	drop_buf(&p.dst);
+	close_gpu();
+}
+
+Test(high_level_gpu, data_flows_in_every_mode, .timeout = 60)
+{
+	standin_gdr();
+	try_mode(E2E_AUTO, MODE(VALID_DBR), E2E_DB);
+	try_mode(E2E_DB, MODE(VALID_DBR), E2E_DB);
+	try_mode(E2E_BF, MODE(VALID_DBR), E2E_BF);
+	try_mode(E2E_PROXY, MODE(VALID_DBR), E2E_PROXY);
+	try_mode(E2E_AUTO, MODE(NO_DBR_HW), E2E_NO_DBR);
+	try_mode(E2E_DB, MODE(NO_DBR_HW), E2E_NO_DBR);
+	try_mode(E2E_AUTO, MODE(NO_DBR_SW_EMULATED), E2E_NO_DBR);
+	cr_assert_eq(standin_gdr_live(), 0);
+}
+
+/* ---- what is refused, and why ---- */
+
+static void try_refused(enum doca_gpu_dev_verbs_nic_handler handler,
+			enum doca_gpu_verbs_send_dbr_mode_ext mode, const char *reason)
+{
+	struct doca_gpu_verbs_qp_hl *hl = NULL;
+	const char *said;
+
+	open_gpu();
+	attr.nic_handler = handler;
+	attr.send_dbr_mode_ext = mode;
+	capture_begin();
+	cr_expect_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_ERROR_NOT_SUPPORTED);
+	said = capture_end();
+	cr_expect(strstr(said, reason), "handler %d mode %d: %s", handler, mode, said);
+	cr_expect_null(hl);
+	close_gpu();
+}
+
+Test(high_level_gpu, emulation_without_a_counter_that_the_cpu_reads_is_refused)
+{
+	setenv("GDRCOPY_PATH_L", "/nowhere/libgdrapi.so", 1);
+	try_refused(E2E_AUTO, MODE(NO_DBR_SW_EMULATED),
+		    "NO_DBR_SW_EMULATED needs a counter that the CPU can read");
+}
+
+static void expect_auto(const char *iomem, enum doca_gpu_dev_verbs_nic_handler chosen,
+			unsigned int candidate, const char *reason)
+{
+	struct doca_gpu_verbs_qp_hl *hl;
+	struct gdk_handler_report r;
+
+	setenv("STANDIN_CUDA_IOMEM", iomem, 1);
+	open_gpu();
+	hl = create();
+	cr_expect_eq(hl->nic_handler, chosen);
+	cr_expect_eq(gdk_verbs_qp_get_handler_report(hl->qp_gverbs, &r), DOCA_SUCCESS);
+	cr_expect_eq(r.chosen, chosen);
+	cr_expect(strstr(r.candidates[candidate].reason, reason), "%s",
+		  r.candidates[candidate].reason);
+	cr_expect_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
+	close_gpu();
+}
+
+Test(high_level_gpu, a_gpu_that_maps_no_register_has_the_proxy)
+{
+	expect_auto("1", E2E_DB, 1, "mapped as device memory");
+	expect_auto("0", E2E_DB, 1, "mapped as ordinary memory");
+	expect_auto("3", E2E_PROXY, 1, "PeerMappingOverride");
+	try_refused(E2E_DB, MODE(VALID_DBR), "PeerMappingOverride");
+	try_refused(E2E_BF, MODE(VALID_DBR), "PeerMappingOverride");
+	try_refused(E2E_NO_DBR, MODE(NO_DBR_HW), "PeerMappingOverride");
+	try_refused(E2E_AUTO, MODE(NO_DBR_SW_EMULATED), "a proxy rings itself");
+}
+
+/* ---- memory ---- */
+
+#define MANY 64
+
+/* All of a QP is in one unit: rings on pages, nothing else has one of its own. */
+Test(high_level_gpu, a_qp_takes_its_rings_and_little_more)
+{
+	const size_t rings = 2 * 128 * 64, small = 1536;
+	struct doca_gpu_verbs_qp_hl *hl[MANY];
+	struct doca_gpu_dev_verbs_qp *dev;
+	long calls;
+
+	open_gpu();
+	attr.sq_nwqe = 128;
+	for (int i = 0; i < MANY; i++) {
+		hl[i] = create();
+		cr_expect_eq(hl[i]->qp_umem, hl[i]->cq_sq_umem);
+		cr_expect_eq(hl[i]->qp_umem, hl[i]->qp_umem_dbr);
+		cr_assert_eq(doca_gpu_verbs_get_qp_dev(hl[i]->qp_gverbs, &dev), DOCA_SUCCESS);
+		cr_expect(i || standin_cuda_bytes() <= rings + 4096, "alone");
+	}
+	cr_expect_leq(standin_cuda_bytes(), MANY * (rings + small));
+	for (int i = 0; i < MANY; i++)
+		cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[i]), DOCA_SUCCESS);
+	/* The next one finds memory that is registered: no driver call but copies. */
+	calls = standin_cuda_calls();
+	hl[0] = create();
+	cr_expect_leq(standin_cuda_calls() - calls, 25);
+	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[0]), DOCA_SUCCESS);
+	close_gpu();
+}
+
+/* ---- arrays of device structs ---- */
+
+Test(high_level_gpu, arrays_hold_what_the_qps_are)
+{
+	struct doca_gpu_verbs_qp_hl *hl[3] = {0};
+	struct doca_gpu_verbs_qp *qps[3] = {0};
+	struct doca_gpu_dev_verbs_qp *flat, *array, *one;
+
+	open_gpu();
+	for (int i = 0; i < 3; i += 2) {
+		hl[i] = create();
+		qps[i] = hl[i]->qp_gverbs;
+	}
+	cr_assert_eq(doca_gpu_verbs_qp_flat_list_create_hl(hl, 3, &flat), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_export_multi_qps_dev(nic.gpu, qps, 3, &array), DOCA_SUCCESS);
+	for (int i = 0; i < 3; i += 2) {
+		cr_expect(!memcmp(&flat[i], qps[i]->qp_cpu, sizeof(*flat)));
+		cr_expect(!memcmp(&array[i], qps[i]->qp_cpu, sizeof(*array)));
+		cr_assert_eq(doca_gpu_verbs_get_qp_dev(qps[i], &one), DOCA_SUCCESS);
+		cr_expect_eq(one, &array[i]);
+	}
+	cr_expect_eq(flat[1].sq_num | array[1].sq_num, 0);
+	cr_assert_eq(doca_gpu_verbs_unexport_multi_qps_dev(nic.gpu, qps, 3, array), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_get_qp_dev(qps[0], &one), DOCA_SUCCESS);
+	cr_expect(!memcmp(one, qps[0]->qp_cpu, sizeof(*one)), "its own again");
+	cr_assert_eq(doca_gpu_verbs_qp_flat_list_destroy_hl(flat), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[0]), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[2]), DOCA_SUCCESS);
+	close_gpu();
+}
