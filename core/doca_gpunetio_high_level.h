@@ -70,6 +70,7 @@ struct doca_gpu_verbs_qp_group_hl {
  * says why; NO_MEMORY; DRIVER: the firmware refused. */
 doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
 					 struct doca_gpu_verbs_qp_hl **qp);
+/* IN_USE, DRIVER: the NIC refused. What it still uses is kept; call again. */
 doca_error_t doca_gpu_verbs_destroy_qp_hl(struct doca_gpu_verbs_qp_hl *qp);
 
 doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,

@@ -258,15 +258,26 @@ static doca_error_t create_qp(const struct plan *p, struct doca_gpu_verbs_qp_hl 
 	return err;
 }
 
-/* Releases what exists, in reverse order; keep_uar: it is another QP's. */
-static void destroy_parts(struct doca_gpu_verbs_qp_hl *hl, bool keep_uar)
+/* Releases what exists, in reverse order, up to what is refused: the NIC then still uses
+ * what is left. keep_uar: it is another QP's. */
+static doca_error_t destroy_parts(struct doca_gpu_verbs_qp_hl *hl, bool keep_uar)
 {
+	doca_error_t err = DOCA_SUCCESS;
+
 	if (hl->qp_gverbs)
-		(void)doca_gpu_verbs_unexport_qp(hl->gpu_dev, hl->qp_gverbs);
+		err = doca_gpu_verbs_unexport_qp(hl->gpu_dev, hl->qp_gverbs);
+	if (err != DOCA_SUCCESS)
+		return err;
+	hl->qp_gverbs = NULL;
 	if (hl->qp)
-		(void)doca_verbs_qp_destroy(hl->qp);
+		err = doca_verbs_qp_destroy(hl->qp);
+	if (err != DOCA_SUCCESS)
+		return err;
+	hl->qp = NULL;
 	if (hl->cq_sq)
-		(void)doca_verbs_cq_destroy(hl->cq_sq);
+		err = doca_verbs_cq_destroy(hl->cq_sq);
+	if (err != DOCA_SUCCESS)
+		return err;
 	if (hl->qp_umem_dbr != hl->qp_umem)
 		gdk_slab_put(hl->qp_umem_dbr, hl->qp_umem_dbr_gpu_ptr);
 	if (hl->qp_umem)
@@ -274,6 +285,7 @@ static void destroy_parts(struct doca_gpu_verbs_qp_hl *hl, bool keep_uar)
 	if (hl->external_uar && !keep_uar)
 		(void)doca_verbs_uar_destroy(hl->external_uar);
 	memset(hl, 0, sizeof(*hl));
+	return DOCA_SUCCESS;
 }
 
 static doca_error_t export_qp(const struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
@@ -322,7 +334,7 @@ static doca_error_t build_on_uar(struct plan *p, struct doca_gpu_verbs_qp_hl *hl
 	if (mapped)
 		(void)gdk_gpu_unmap_reg(p->gpu, reg);
 	if (err != DOCA_SUCCESS)
-		destroy_parts(hl, true);
+		(void)destroy_parts(hl, true);
 	return err;
 }
 
@@ -355,7 +367,7 @@ static doca_error_t build_group(struct plan *p, void *group)
 	g->qp_companion.external_uar = g->qp_main.external_uar;
 	err = build_on_uar(p, &g->qp_companion);
 	if (err != DOCA_SUCCESS)
-		destroy_parts(&g->qp_main, false);
+		(void)destroy_parts(&g->qp_main, false);
 	return err;
 }
 
@@ -405,10 +417,13 @@ doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *
 
 doca_error_t doca_gpu_verbs_destroy_qp_hl(struct doca_gpu_verbs_qp_hl *qp)
 {
+	doca_error_t err;
+
 	GDK_CHECK_ARG(qp != NULL);
-	destroy_parts(qp, false);
-	free(qp);
-	return DOCA_SUCCESS;
+	err = destroy_parts(qp, false);
+	if (err == DOCA_SUCCESS)
+		free(qp);
+	return err;
 }
 
 doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_attr_hl *attr,
@@ -441,11 +456,15 @@ doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_att
 
 doca_error_t doca_gpu_verbs_destroy_qp_group_hl(struct doca_gpu_verbs_qp_group_hl *qpg)
 {
+	doca_error_t err;
+
 	GDK_CHECK_ARG(qpg != NULL);
-	destroy_parts(&qpg->qp_companion, true);
-	destroy_parts(&qpg->qp_main, false);
-	free(qpg);
-	return DOCA_SUCCESS;
+	err = destroy_parts(&qpg->qp_companion, true);
+	if (err == DOCA_SUCCESS)
+		err = destroy_parts(&qpg->qp_main, false);
+	if (err == DOCA_SUCCESS)
+		free(qpg);
+	return err;
 }
 
 /* A flat list is freed by its address alone: remember whose memory it is. */

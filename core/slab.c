@@ -129,14 +129,16 @@ static doca_error_t create(const struct gdk_slab_kind *kind, unsigned int num, s
 	return DOCA_SUCCESS;
 }
 
+/* One that the NIC does not let go stays for the next QP. */
 static void destroy(struct slab *s)
 {
 	struct slab **at = &slabs;
 
+	if (doca_verbs_umem_destroy(s->umem) != DOCA_SUCCESS)
+		return;
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
-	(void)doca_verbs_umem_destroy(s->umem);
 	(void)doca_gpu_mem_free(s->kind.gpu, s->mem);
 	free(s);
 }

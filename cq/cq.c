@@ -166,12 +166,14 @@ static doca_error_t use_internal(struct doca_verbs_cq_t *cq)
 	return DOCA_SUCCESS;
 }
 
-static void drop_memory(struct doca_verbs_cq_t *cq)
+/* Memory that the NIC does not let go is kept. */
+static doca_error_t drop_memory(struct doca_verbs_cq_t *cq)
 {
-	if (!cq->own_umem)
-		return;
-	(void)doca_verbs_umem_destroy(cq->umem);
-	free(cq->own_mem);
+	doca_error_t err = cq->own_umem ? doca_verbs_umem_destroy(cq->umem) : DOCA_SUCCESS;
+
+	if (cq->own_umem && err == DOCA_SUCCESS)
+		free(cq->own_mem);
+	return err;
 }
 
 static doca_error_t own_uar(struct doca_verbs_cq_t *cq)
@@ -285,7 +287,7 @@ err_uar:
 	if (cq->own_uar)
 		(void)doca_verbs_uar_destroy(cq->uar);
 err_memory:
-	drop_memory(cq);
+	(void)drop_memory(cq);
 err_free:
 	free(cq);
 	return err;
@@ -302,14 +304,19 @@ doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *cq)
 	}
 	if (cq->sdk)
 		return gdk_sdk_cq_destroy(cq);
-	err = gdk_devx_destroy(cq->obj, GDK_CMD_DESTROY_CQ, "CQ", cq->cqn);
+	if (cq->obj) { /* else only its memory is left, from an earlier call */
+		err = gdk_devx_destroy(cq->obj, GDK_CMD_DESTROY_CQ, "CQ", cq->cqn);
+		if (err != DOCA_SUCCESS)
+			return err;
+		cq->obj = NULL;
+		atomic_fetch_sub(&cq->umem->users, 1);
+		atomic_fetch_sub(&cq->uar->users, 1);
+	}
+	err = drop_memory(cq);
 	if (err != DOCA_SUCCESS)
 		return err;
-	atomic_fetch_sub(&cq->umem->users, 1);
-	atomic_fetch_sub(&cq->uar->users, 1);
 	if (cq->own_uar)
 		(void)doca_verbs_uar_destroy(cq->uar);
-	drop_memory(cq);
 	atomic_fetch_sub(&cq->dev->users, 1);
 	free(cq);
 	return DOCA_SUCCESS;

@@ -45,7 +45,8 @@ doca_error_t doca_verbs_cq_attr_set_cq_collapsed(doca_verbs_cq_attr_t *cq_attr, 
 doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *cq_attr,
 				  doca_verbs_cq_t **verbs_cq);
 
-/* IN_USE while a QP completes here. */
+/* IN_USE while a QP completes here. DRIVER: refused; all that it can be used for then is
+ * to be destroyed again. */
 doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *verbs_cq);
 
 /* Entry 0 (an address of the kind the umem was given), entries, bytes per entry. */

@@ -200,7 +200,8 @@ doca_error_t doca_verbs_qp_attr_set_max_dest_rd_atomic(doca_verbs_qp_attr_t *qp_
 /* The attribute object can be destroyed or used again afterwards. */
 doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t *qp_init_attr,
 				  doca_verbs_qp_t **verbs_qp);
-/* IN_USE while it is exported to a GPU. */
+/* IN_USE while it is exported to a GPU. DRIVER: refused; all that it can be used for then
+ * is to be destroyed again. */
 doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *verbs_qp);
 /* BAD_STATE: no such transition; INVALID_VALUE: an attribute that the transition
  * needs is not in the mask; DRIVER: the firmware refused. */

@@ -58,7 +58,8 @@ doca_error_t doca_verbs_srq_init_attr_get_external_umem(
 doca_error_t doca_verbs_srq_create(struct ibv_context *verbs_context,
 				   struct doca_verbs_srq_init_attr *verbs_srq_init_attr,
 				   struct doca_verbs_srq **verbs_srq);
-/* IN_USE while a QP receives from it. */
+/* IN_USE while a QP receives from it. DRIVER: refused; all that it can be used for then is
+ * to be destroyed again. */
 doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *verbs_srq);
 
 uint32_t doca_verbs_srq_get_srqn(const struct doca_verbs_srq *verbs_srq);

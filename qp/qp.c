@@ -203,12 +203,14 @@ static doca_error_t use_internal(struct doca_verbs_qp_t *qp)
 	return DOCA_SUCCESS;
 }
 
-static void drop_memory(struct doca_verbs_qp_t *qp)
+/* Memory that the NIC does not let go is kept. */
+static doca_error_t drop_memory(struct doca_verbs_qp_t *qp)
 {
-	if (!qp->own_umem)
-		return;
-	(void)doca_verbs_umem_destroy(qp->umem);
-	free(qp->own_mem);
+	doca_error_t err = qp->own_umem ? doca_verbs_umem_destroy(qp->umem) : DOCA_SUCCESS;
+
+	if (qp->own_umem && err == DOCA_SUCCESS)
+		free(qp->own_mem);
+	return err;
 }
 
 static doca_error_t take_uar(struct doca_verbs_qp_t *qp)
@@ -405,7 +407,7 @@ err_uar:
 	if (qp->own_uar)
 		(void)doca_verbs_uar_destroy(qp->uar);
 err_memory:
-	drop_memory(qp);
+	(void)drop_memory(qp);
 err_free:
 	free(qp);
 	return err;
@@ -425,14 +427,19 @@ doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *qp)
 	}
 	if (qp->sdk)
 		return gdk_sdk_qp_destroy(qp);
-	err = gdk_devx_destroy(qp->obj, GDK_CMD_DESTROY_QP, "QP", qp->qpn);
+	if (qp->obj) { /* else only its memory is left, from an earlier call */
+		err = gdk_devx_destroy(qp->obj, GDK_CMD_DESTROY_QP, "QP", qp->qpn);
+		if (err != DOCA_SUCCESS)
+			return err;
+		qp->obj = NULL;
+		atomic_fetch_add(&dev->users, 1); /* the UAR and umem below still need it */
+		gdk_qp_count_uses(qp, -1);
+	}
+	err = drop_memory(qp);
 	if (err != DOCA_SUCCESS)
 		return err;
-	atomic_fetch_add(&dev->users, 1); /* the UAR and umem below still need it */
-	gdk_qp_count_uses(qp, -1);
 	if (qp->own_uar)
 		(void)doca_verbs_uar_destroy(qp->uar);
-	drop_memory(qp);
 	atomic_fetch_sub(&dev->users, 1);
 	pthread_mutex_destroy(&qp->lock);
 	free(qp);

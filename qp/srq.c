@@ -4,6 +4,7 @@
  * Shared receive queues, as the firmware's RMP objects: a ring, or a linked
  * list, of receive WQEs and the DBREC behind it, in one umem.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,12 +179,18 @@ static doca_error_t use_internal(struct doca_verbs_srq *srq, struct ibv_context 
 	return DOCA_SUCCESS;
 }
 
-static void drop_memory(struct doca_verbs_srq *srq)
+/* Memory that the NIC does not let go is kept. */
+static doca_error_t drop_memory(struct doca_verbs_srq *srq)
 {
-	if (!srq->own_devx)
-		return;
-	mlx5dv_devx_umem_dereg(srq->own_devx);
+	int ret = srq->own_devx ? mlx5dv_devx_umem_dereg(srq->own_devx) : 0;
+
+	if (ret) {
+		gdk_err("SRQ 0x%x: its memory cannot be released: %s", srq->srqn,
+			strerror(ret > 0 ? ret : errno));
+		return DOCA_ERROR_DRIVER;
+	}
 	free(srq->own_mem);
+	return DOCA_SUCCESS;
 }
 
 static doca_error_t pdn_of(struct ibv_pd *pd, uint32_t *pdn)
@@ -272,7 +279,7 @@ doca_error_t doca_verbs_srq_create(struct ibv_context *context,
 	return DOCA_SUCCESS;
 
 err_memory:
-	drop_memory(srq);
+	(void)drop_memory(srq);
 err_free:
 	free(srq);
 	return err;
@@ -290,12 +297,17 @@ doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *srq)
 	}
 	if (srq->sdk)
 		return gdk_sdk_srq_destroy(srq);
-	err = gdk_devx_destroy(srq->obj, GDK_CMD_DESTROY_RMP, "SRQ", srq->srqn);
+	if (srq->obj) { /* else only its memory is left, from an earlier call */
+		err = gdk_devx_destroy(srq->obj, GDK_CMD_DESTROY_RMP, "SRQ", srq->srqn);
+		if (err != DOCA_SUCCESS)
+			return err;
+		srq->obj = NULL;
+		if (srq->umem)
+			atomic_fetch_sub(&srq->umem->users, 1);
+	}
+	err = drop_memory(srq);
 	if (err != DOCA_SUCCESS)
 		return err;
-	if (srq->umem)
-		atomic_fetch_sub(&srq->umem->users, 1);
-	drop_memory(srq);
 	free(srq);
 	return DOCA_SUCCESS;
 }

@@ -6,6 +6,7 @@
  * run gets through. A failed run gives no object and says so, by an error that
  * tells what failed and by a line of the log. Then the same call works, and no
  * object of the NIC or of CUDA is left of the two, no descriptor, no memory.
+ * Then the same while what was made is destroyed: what is refused can be repeated.
  */
 #ifndef FAULTS_H
 #define FAULTS_H
@@ -96,6 +97,12 @@ static void fault_disarm(void)
 	standin_gdr_fail_at(0);
 }
 
+/* What fails only when the case destroys what it made; n is 0: nothing. */
+static struct {
+	enum fault kind;
+	uint32_t n;
+} fault_later;
+
 /* What a case returns after the call that makes obj. */
 static doca_error_t fault_made(doca_error_t err, const void *obj)
 {
@@ -106,6 +113,20 @@ static doca_error_t fault_made(doca_error_t err, const void *obj)
 		cr_expect_not_null(obj, "success without an object");
 	return err;
 }
+
+/* Destroys it; refused, it is whole, and can be destroyed again. */
+#define FAULT_DONE(made_err, obj, destroy)                                                \
+	({                                                                                \
+		doca_error_t err_ = fault_made(made_err, obj);                            \
+                                                                                          \
+		if (!err_ && fault_later.n)                                               \
+			fault_arm(fault_later.kind, fault_later.n);                       \
+		err_ = err_ ?: destroy;                                                   \
+		fault_disarm();                                                           \
+		if (err_ && !(made_err))                                                  \
+			cr_expect_eq(destroy, DOCA_SUCCESS, "%s, again", #destroy);       \
+		err_;                                                                     \
+	})
 
 static void fault_same(const struct fault_case *c, enum fault kind, unsigned int n,
 		       const struct fault_held *a, const struct fault_held *b)
@@ -122,7 +143,8 @@ static void fault_same(const struct fault_case *c, enum fault kind, unsigned int
 }
 
 /* A leak is there each time; a descriptor of another thread of the runner is not. */
-static doca_error_t fault_once(const struct fault_case *c, enum fault kind, unsigned int n)
+static doca_error_t fault_once(const struct fault_case *c, enum fault kind, unsigned int n,
+			       bool later)
 {
 	struct fault_held before, after;
 	unsigned int tries = 0;
@@ -133,9 +155,14 @@ static doca_error_t fault_once(const struct fault_case *c, enum fault kind, unsi
 		gdk_slab_trim(fault_gpu, fault_dev); /* each time anew */
 		before = fault_held_now();
 		capture_begin();
-		fault_arm(kind, n);
+		fault_hit = false;
+		fault_later.kind = kind;
+		fault_later.n = later ? n : 0;
+		if (!later)
+			fault_arm(kind, n);
 		err = c->create();
 		fault_disarm();
+		fault_later.n = 0;
 		log = capture_end();
 		cr_expect_eq(c->create(), DOCA_SUCCESS, "%s, %s %u: the retry", c->name,
 			     fault_kinds[kind].name, n);
@@ -152,7 +179,7 @@ static doca_error_t fault_once(const struct fault_case *c, enum fault kind, unsi
 	return err;
 }
 
-static void fault_each(const struct fault_case *c, enum fault kind)
+static void fault_each(const struct fault_case *c, enum fault kind, bool later)
 {
 	unsigned int n, failed = 0;
 	doca_error_t err = DOCA_SUCCESS;
@@ -163,7 +190,7 @@ static void fault_each(const struct fault_case *c, enum fault kind)
 	cr_assert_eq(c->create(), DOCA_SUCCESS, "%s", c->name);
 	cr_assert_eq(c->create(), DOCA_SUCCESS, "%s", c->name);
 	for (n = 1; n < FAULTS_RUNS_MAX; n++) {
-		err = fault_once(c, kind, n);
+		err = fault_once(c, kind, n, later);
 		/* Success is right only where another way was found (a second kind of
 		 * register page, peer memory): create has looked at the object. */
 		failed += err != DOCA_SUCCESS;
@@ -172,7 +199,7 @@ static void fault_each(const struct fault_case *c, enum fault kind)
 	}
 	cr_expect_eq(err, DOCA_SUCCESS);
 	cr_expect_lt(n, FAULTS_RUNS_MAX);
-	if (fault_uncounted || (fault_on_gpu && kind < FAULT_CUDA))
+	if (later || fault_uncounted || (fault_on_gpu && kind < FAULT_CUDA))
 		return;
 	cr_expect_geq(failed, c->at_least[kind], "%s: %u of %u failures of a %s gave an error",
 		      c->name, failed, n - 1, fault_kinds[kind].name);

@@ -35,7 +35,7 @@ static struct {
 		type *attr = NULL;                                         \
 		doca_error_t err = prefix##_create(__VA_ARGS__ &attr);     \
                                                                            \
-		return fault_made(err, attr) ?: prefix##_destroy(attr);    \
+		return FAULT_DONE(err, attr, prefix##_destroy(attr));    \
 	}
 #define WITH_DEV f.nic.dev,
 
@@ -50,7 +50,7 @@ static doca_error_t device_attr(void)
 	struct doca_verbs_device_attr *attr = NULL;
 	doca_error_t err = doca_verbs_query_device(f.nic.ctx, &attr);
 
-	return fault_made(err, attr) ?: doca_verbs_device_attr_free(attr);
+	return FAULT_DONE(err, attr, doca_verbs_device_attr_free(attr));
 }
 
 /* ---- devices and memory ---- */
@@ -60,7 +60,7 @@ static doca_error_t dev(void)
 	doca_dev_t *made = NULL;
 	doca_error_t err = doca_verbs_dev_open(f.nic.pd, &made);
 
-	return fault_made(err, made) ?: doca_verbs_dev_close(made);
+	return FAULT_DONE(err, made, doca_verbs_dev_close(made));
 }
 
 static doca_error_t gpu(void)
@@ -68,7 +68,7 @@ static doca_error_t gpu(void)
 	doca_gpu_t *made = NULL;
 	doca_error_t err = doca_gpu_create(fault_on_gpu ? BDF : "host", &made);
 
-	return fault_made(err, made) ?: doca_gpu_destroy(made);
+	return FAULT_DONE(err, made, doca_gpu_destroy(made));
 }
 
 static doca_error_t mem_of(enum doca_gpu_mem_type kind)
@@ -76,7 +76,7 @@ static doca_error_t mem_of(enum doca_gpu_mem_type kind)
 	void *ptr = NULL, *cpu = NULL;
 	doca_error_t err = doca_gpu_mem_alloc(f.nic.gpu, 10000, 4096, kind, &ptr, &cpu);
 
-	return fault_made(err, ptr) ?: doca_gpu_mem_free(f.nic.gpu, ptr);
+	return FAULT_DONE(err, ptr, doca_gpu_mem_free(f.nic.gpu, ptr));
 }
 
 static doca_error_t mem_gpu(void)
@@ -128,7 +128,7 @@ static doca_error_t umem_of(doca_gpu_t *of, void *at, int fd)
 	doca_error_t err = doca_verbs_umem_create(f.nic.dev, of, at, 8192, IBV_ACCESS_LOCAL_WRITE,
 						  fd, 0, &made);
 
-	return fault_made(err, made) ?: doca_verbs_umem_destroy(made);
+	return FAULT_DONE(err, made, doca_verbs_umem_destroy(made));
 }
 
 static doca_error_t umem_host(void)
@@ -164,7 +164,7 @@ static doca_error_t uar_of(enum doca_verbs_uar_allocation_type type)
 	doca_verbs_uar_t *made = NULL;
 	doca_error_t err = doca_verbs_uar_create(f.nic.dev, type, &made);
 
-	return fault_made(err, made) ?: doca_verbs_uar_destroy(made);
+	return FAULT_DONE(err, made, doca_verbs_uar_destroy(made));
 }
 
 static doca_error_t uar_bf(void)
@@ -185,7 +185,7 @@ static doca_error_t uar_export(void)
 
 	cr_assert(!doca_verbs_uar_reg_addr_get(f.uar, &reg));
 	err = doca_gpu_verbs_export_uar(reg, &made);
-	return fault_made(err, made) ?: doca_gpu_verbs_unexport_uar(made);
+	return FAULT_DONE(err, made, doca_gpu_verbs_unexport_uar(made));
 }
 
 static doca_error_t uar_can(void)
@@ -216,7 +216,7 @@ static doca_error_t cq_of(doca_verbs_umem_t *umem, doca_verbs_uar_t *uar)
 	err = doca_verbs_cq_create(f.nic.dev, attr, &made);
 	fault_made(err, made);
 	cr_assert(!doca_verbs_cq_attr_destroy(attr));
-	return err ?: doca_verbs_cq_destroy(made);
+	return FAULT_DONE(err, made, doca_verbs_cq_destroy(made));
 }
 
 static doca_error_t cq_own(void)
@@ -250,7 +250,7 @@ static doca_error_t srq_of(enum doca_verbs_srq_type type, doca_verbs_umem_t *ume
 	err = doca_verbs_srq_create(f.nic.ctx, attr, &made);
 	fault_made(err, made);
 	cr_assert(!doca_verbs_srq_init_attr_destroy(attr));
-	return err ?: doca_verbs_srq_destroy(made);
+	return FAULT_DONE(err, made, doca_verbs_srq_destroy(made));
 }
 
 static doca_error_t srq_list(void)
@@ -283,7 +283,7 @@ static doca_error_t qp_of(doca_verbs_umem_t *umem, doca_verbs_uar_t *uar)
 	err = doca_verbs_qp_create(f.nic.dev, attr, &made);
 	fault_made(err, made);
 	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
-	return err ?: doca_verbs_qp_destroy(made);
+	return FAULT_DONE(err, made, doca_verbs_qp_destroy(made));
 }
 
 static doca_error_t qp_own(void)

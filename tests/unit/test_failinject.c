@@ -36,7 +36,7 @@ static doca_error_t hl_of(struct doca_gpu_verbs_qp_init_attr_hl *attr)
 		return err;
 	cr_expect(hl->qp && hl->cq_sq && hl->qp_gverbs && hl->qp_umem && hl->external_uar);
 	cr_expect(attr->nic_handler == E2E_AUTO || hl->nic_handler == attr->nic_handler);
-	return doca_gpu_verbs_destroy_qp_hl(hl);
+	return FAULT_DONE(err, hl, doca_gpu_verbs_destroy_qp_hl(hl));
 }
 
 #define HL(name, handler, ...)                                                   \
@@ -68,7 +68,7 @@ static doca_error_t group(void)
 	if (fault_made(err, made))
 		return err;
 	cr_expect(made->qp_main.qp_gverbs && made->qp_companion.qp_gverbs);
-	return doca_gpu_verbs_destroy_qp_group_hl(made);
+	return FAULT_DONE(err, made, doca_gpu_verbs_destroy_qp_group_hl(made));
 }
 
 static doca_error_t flat_list(void)
@@ -77,7 +77,7 @@ static doca_error_t flat_list(void)
 	struct doca_gpu_dev_verbs_qp *made = NULL;
 	doca_error_t err = doca_gpu_verbs_qp_flat_list_create_hl(list, 3, &made);
 
-	return fault_made(err, made) ?: doca_gpu_verbs_qp_flat_list_destroy_hl(made);
+	return FAULT_DONE(err, made, doca_gpu_verbs_qp_flat_list_destroy_hl(made));
 }
 
 /* ---- export ---- */
@@ -90,7 +90,7 @@ static doca_error_t export_as(enum doca_gpu_dev_verbs_nic_handler handler)
 	err = doca_gpu_verbs_export_qp(f.nic.gpu, f.bare->qp, handler, f.bare->qp_umem_gpu_ptr,
 				       f.bare->cq_sq,
 				       DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR, &made);
-	return fault_made(err, made) ?: doca_gpu_verbs_unexport_qp(f.nic.gpu, made);
+	return FAULT_DONE(err, made, doca_gpu_verbs_unexport_qp(f.nic.gpu, made));
 }
 
 static doca_error_t export_db(void)
@@ -126,8 +126,8 @@ static doca_error_t multi(void)
 	struct doca_gpu_dev_verbs_qp *made = NULL;
 	doca_error_t err = doca_gpu_verbs_export_multi_qps_dev(f.nic.gpu, qps, 3, &made);
 
-	return fault_made(err, made) ?:
-	       doca_gpu_verbs_unexport_multi_qps_dev(f.nic.gpu, qps, 3, made);
+	return FAULT_DONE(err, made,
+			  doca_gpu_verbs_unexport_multi_qps_dev(f.nic.gpu, qps, 3, made));
 }
 
 static doca_error_t service(void)
@@ -135,7 +135,7 @@ static doca_error_t service(void)
 	doca_gpu_verbs_service_t made = NULL;
 	doca_error_t err = doca_gpu_verbs_create_service(&made);
 
-	return fault_made(err, made) ?: doca_gpu_verbs_destroy_service(made);
+	return FAULT_DONE(err, made, doca_gpu_verbs_destroy_service(made));
 }
 
 /* A service of its own: the first QP makes its list grow. */
@@ -302,7 +302,10 @@ static void each_of(const struct fault_case *c, size_t n, enum fault kind)
 	const struct fault_case *end = c + n;
 
 	for (; c < end; c++)
-		fault_each(c, kind);
+		fault_each(c, kind, false);
+	/* A context of CUDA that cannot be made current is gone, and its memory with it. */
+	for (c = end - n; c < end && kind < FAULT_CUDA; c++)
+		fault_each(c, kind, true);
 }
 
 static void all_of(enum fault kind)
