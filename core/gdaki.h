@@ -2,12 +2,13 @@
 /* Copyright (c) gdaki authors */
 /*
  * What gdaki offers beyond DOCA GPUNetIO: why a doorbell handler was chosen,
- * and counters of a queue pair. All names start with gdk_ or GDK_.
+ * counters of a queue pair, and its errors. All names start with gdk_ or GDK_.
  */
 #ifndef GDK_GDAKI_H
 #define GDK_GDAKI_H
 
 #include "doca_gpunetio.h"
+#include "doca_verbs_dev.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,6 +57,60 @@ struct gdk_qp_counters {
  * true at some time during the call. */
 doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 				       struct gdk_qp_counters *counters);
+
+/* What an error CQE says, and the WQE that it names; numbers in CPU byte order. */
+struct gdk_qp_error {
+	bool has_error; /* the QP is in error, or has an error CQE */
+	bool has_cqe;	/* false: all below but qpn is 0 */
+	uint8_t syndrome, vendor_err_synd, hw_err_synd, hw_synd_type;
+	uint8_t opcode; /* of the WQE, DOCA_GPUNETIO_IB_MLX5_OPCODE_* */
+	bool has_remote; /* the operation has a remote address, and its WQE still stands */
+	uint16_t wqe_counter; /* index of the WQE, modulo 2^16 */
+	uint32_t qpn;
+	uint32_t rkey;
+	uint64_t remote_addr;
+};
+
+/* More than doca_gpu_verbs_query_last_error. Both look through the whole CQ for the
+ * first error that is no flush; a collapsed CQ keeps the last CQE only. */
+doca_error_t gdk_verbs_qp_get_error(struct doca_gpu_verbs_qp *qp, struct gdk_qp_error *error);
+
+/* A syndrome in words ("remote access error"; "?": none of that number), and
+ * what is usually behind it. */
+const char *gdk_syndrome_text(int syndrome);
+const char *gdk_syndrome_cause(int syndrome);
+
+/*
+ * Errors that the NIC tells of by itself. A CQ that overran completes nothing any
+ * more, and its QPs are in error without a CQE: threads that wait end with
+ * gdk_verbs_qp_abort, or when their limit has passed.
+ */
+enum gdk_event_kind {
+	GDK_EVENT_CQ_ERROR = 0,	  /* syndrome 1: overrun, 2: its memory cannot be written */
+	GDK_EVENT_QP_FATAL = 1,	  /* an error that no CQE can tell of */
+	GDK_EVENT_QP_REQUEST = 2, /* the remote side sent what is not allowed here, */
+	GDK_EVENT_QP_ACCESS = 3,  /* or reached for memory that it may not */
+};
+
+struct gdk_event {
+	enum gdk_event_kind kind;
+	uint32_t number; /* of the CQ or QP, which may be gone by now */
+	uint32_t syndrome; /* of GDK_EVENT_CQ_ERROR, 0 otherwise */
+};
+
+struct gdk_events; /* a channel */
+
+doca_error_t gdk_events_open(doca_dev_t *net_dev, struct gdk_events **events);
+/* Objects that are watched need not be gone. */
+doca_error_t gdk_events_close(struct gdk_events *events);
+/* Readable (poll, epoll) while an event is there; it stays the channel's. */
+doca_error_t gdk_events_get_fd(const struct gdk_events *events, int *fd);
+/* For an object's life. NOT_SUPPORTED: it is one of the DOCA SDK. */
+doca_error_t gdk_events_watch_cq(struct gdk_events *events, doca_verbs_cq_t *cq);
+doca_error_t gdk_events_watch_qp(struct gdk_events *events, doca_verbs_qp_t *qp);
+/* Takes the next event; AGAIN: there is none, it never blocks. */
+doca_error_t gdk_events_get(struct gdk_events *events, struct gdk_event *event);
+const char *gdk_event_text(enum gdk_event_kind kind);
 
 /* Raises the QP's abort word: every wait on it, also one for a free slot, returns
  * -ECANCELED, and nothing more is rung. May be called at any time. */

@@ -14,7 +14,7 @@ extern "C" {
 
 /* May the NIC overwrite CQEs that nobody has polled? */
 enum doca_verbs_cq_overrun {
-	DOCA_VERBS_CQ_DISABLE_OVERRUN = 0, /* no: the CQ goes to error */
+	DOCA_VERBS_CQ_DISABLE_OVERRUN = 0, /* no: the CQ goes to error, and its QPs too */
 	DOCA_VERBS_CQ_ENABLE_OVERRUN = 1,
 };
 

@@ -73,6 +73,8 @@ doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci);
 void gdk_export_warn_tail(struct gdk_export *x);
 /* From queue memory, which belongs to a GPU or is plain host memory (NULL). */
 doca_error_t gdk_queue_read(doca_gpu_t *gpu, void *dst, const void *src, size_t len);
+/* A copy of the whole ring of its CQ; the caller frees it. */
+doca_error_t gdk_export_read_cq(const struct gdk_export *x, uint8_t **out);
 /* The producer index, modulo two laps, that a ring of CQEs shows; base is
  * where it was when the ring was last made invalid. */
 uint64_t gdk_cq_find_producer(const uint8_t *ring, uint32_t num, uint64_t base);

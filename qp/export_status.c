@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What the host can learn of an exported queue pair (errors, counters, how
- * its handler was chosen), and the ways it interferes: abort, limit and reset.
+ * What the host can learn of an exported queue pair (counters, how its handler
+ * was chosen; error.c has its errors), and the ways it interferes: abort, limit
+ * and reset.
  */
 #include <endian.h>
 #include <errno.h>
@@ -33,7 +34,7 @@ static doca_error_t queue_write(doca_gpu_t *gpu, void *dst, const void *src, siz
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t read_ring(const struct gdk_export *x, uint8_t **out)
+doca_error_t gdk_export_read_cq(const struct gdk_export *x, uint8_t **out)
 {
 	size_t len = (size_t)x->cq->cqe_num * CQE_BYTES;
 	uint8_t *ring = malloc(len);
@@ -49,63 +50,6 @@ static doca_error_t read_ring(const struct gdk_export *x, uint8_t **out)
 		return err;
 	}
 	*out = ring;
-	return DOCA_SUCCESS;
-}
-
-/* ---- errors ---- */
-
-/* The cause, if it is there; else one of the flushes that follow it. Entries
- * of other QPs on the same CQ do not count. */
-static const struct doca_gpunetio_ib_mlx5_err_cqe_ex *find_error(const struct gdk_export *x,
-								 const uint8_t *ring)
-{
-	const struct doca_gpunetio_ib_mlx5_err_cqe_ex *cqe, *flush = NULL;
-	uint32_t i;
-
-	for (i = 0; i < x->cq->cqe_num; i++) {
-		cqe = (const void *)(ring + (size_t)i * CQE_BYTES);
-		if (cqe->op_own >> 4 != DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR ||
-		    (be32toh(cqe->s_wqe_opcode_qpn) & 0xffffff) != x->pub.qp->qpn)
-			continue;
-		if (cqe->syndrome != GDK_SYNDROME_FLUSH)
-			return cqe;
-		if (!flush)
-			flush = cqe;
-	}
-	return flush;
-}
-
-doca_error_t doca_gpu_verbs_query_last_error(struct doca_gpu_verbs_qp *qp,
-					     struct doca_gpu_verbs_qp_error_info *info)
-{
-	const struct doca_gpunetio_ib_mlx5_err_cqe_ex *cqe;
-	struct doca_gpu_verbs_qp_error_info found = {0};
-	uint8_t box[PRM_QUERY_QP_OUT_LEN], *ring;
-	enum doca_verbs_qp_state state;
-	struct gdk_export *x;
-	doca_error_t err;
-
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(info != NULL);
-	x = gdk_to_export(qp);
-	err = gdk_qp_query_state(qp->qp, box, &state);
-	if (err != DOCA_SUCCESS)
-		return err;
-	err = read_ring(x, &ring);
-	if (err != DOCA_SUCCESS)
-		return err;
-	found.has_error = state == DOCA_VERBS_QP_STATE_ERR;
-	cqe = find_error(x, ring);
-	if (cqe) {
-		found.has_error = true;
-		found.syndrome = cqe->syndrome;
-		found.vendor_err_synd = cqe->vendor_err_synd;
-		found.hw_err_synd = cqe->hw_err_synd;
-		found.hw_synd_type = cqe->hw_synd_type;
-		found.wqe_counter = be16toh(cqe->wqe_counter);
-	}
-	free(ring);
-	*info = found;
 	return DOCA_SUCCESS;
 }
 
@@ -347,7 +291,7 @@ static doca_error_t reset_cq(struct gdk_export *x, uint64_t *producer)
 {
 	struct doca_verbs_cq_t *cq = x->cq;
 	uint8_t *ring;
-	doca_error_t err = read_ring(x, &ring);
+	doca_error_t err = gdk_export_read_cq(x, &ring);
 
 	if (err != DOCA_SUCCESS)
 		return err;

@@ -36,6 +36,7 @@ GOOD = {
     "struct doca_gpu_verbs_qp *": "g.hl->qp_gverbs",
     "struct doca_gpu_dev_verbs_qp *": "g.qp_dev",
     "struct gdk_service_attr *": "&g.service_attr",
+    "struct gdk_events *": "g.events",
     "struct doca_verbs_gid": "g.gid",
     "doca_gpu_verbs_service_t": "g.service",
     "char *": "g.text",
@@ -124,13 +125,15 @@ BAD = {
     "doca_verbs_cq_attr_set_external_umem.external_umem_offset": ["1", "63"],
     "*.external_umem_offset": [],
     "*.ns": [],
+    "*.syndrome": ["-1", "0", "256"],
     "*.index": [],
     "gdk_dump_*.size": [],
     "gdk_verbs_qp_dump_*.size": ["0"],
     "gdk_dump_wqe.slots": [],
 }
 NUMBER = re.compile(r"(u?int\d*(_t)?|unsigned int|size_t)$")
-TEXT = {"doca_error_get_name", "doca_error_get_descr", "gdk_handler_name"}
+TEXT = {"doca_error_get_name", "doca_error_get_descr", "gdk_handler_name", "gdk_event_text",
+        "gdk_syndrome_text", "gdk_syndrome_cause"}
 
 
 def look_up(table, fn, arg):

@@ -25,6 +25,12 @@ static uint32_t dbr_load(const struct sn_cq_eng *c, unsigned word)
 	return v;
 }
 
+static void fail(struct sn_eng *e, struct sn_cq *cq, uint8_t syndrome)
+{
+	cq->error = syndrome;
+	sn_event_async_cq(e->dev, cq, SN_ASYNC_CQ_ERR);
+}
+
 static bool overrun(struct sn_eng *e, struct sn_cq *cq)
 {
 	struct sn_cq_eng *c = cq->eng;
@@ -36,9 +42,8 @@ static bool overrun(struct sn_eng *e, struct sn_cq *cq)
 		c->ci = be32toh(dbr_load(c, 0)) & CI_MASK;
 	if (((cq->pi - c->ci) & CI_MASK) < size)
 		return false;
-	cq->error = true;
 	sn_violation(&e->dev->stats.cq_overrun, "CQ 0x%x: %u entries, all unread", cq->cqn, size);
-	sn_event_async_cq(e->dev, cq, SN_ASYNC_CQ_ERR);
+	fail(e, cq, SN_CQ_OVERRUN);
 	return true;
 }
 
@@ -122,8 +127,7 @@ static bool put(struct sn_eng *e, struct sn_cq *cq, const struct sn_qp *qp,
 	fill(cqe, cq, qp, a, e->now);
 	memcpy(&last, cqe + 60, 4);
 	if (sn_mem_write(cq->eng->gpu, at, cqe, 60)) {
-		cq->error = true;
-		sn_event_async_cq(e->dev, cq, SN_ASYNC_CQ_ERR);
+		fail(e, cq, SN_CQ_ACCESS);
 		return false;
 	}
 	if (cq->eng->gpu)
@@ -139,8 +143,10 @@ void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp,
 {
 	bool error = a->opcode >= SN_CQE_REQ_ERR;
 
-	if (!put(e, cq, qp, a))
+	if (!put(e, cq, qp, a)) {
+		e->cq_failed |= cq->error;
 		return;
+	}
 	SN_COUNT(e, qp, cqes, 1);
 	SN_COUNT(e, qp, error_cqes, error);
 	if (e->dev->cfg.trace)

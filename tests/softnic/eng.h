@@ -263,6 +263,7 @@ struct sn_eng {
 	struct sn_qp_eng *qps;
 	struct sn_cq_eng *cqs;
 	unsigned nqps, ncqs, nrts, ndue; /* ndue: CQs with an event held back */
+	bool cq_failed; /* a completion was lost to a CQ in error */
 	struct sn_qp_eng *busy, **busy_tail; /* what a pass serves */
 	struct sn_page page[SN_MAX_UARS];
 	struct sn_page *scans;	  /* pages with QPs to be looked at */

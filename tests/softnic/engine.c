@@ -113,6 +113,23 @@ void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q)
 	sn_sq_flush(e, q);
 }
 
+/* Queue pairs whose completions can be told no more go to error. */
+static void fail_with_cq(struct sn_eng *e)
+{
+	struct sn_qp_eng *q;
+
+	e->cq_failed = false;
+	for (q = e->qps; q; q = q->next) {
+		const struct sn_qp *qp = q->qp;
+
+		if (qp->state < SN_QPS_RTR || qp->state == SN_QPS_ERR ||
+		    !((qp->scq && qp->scq->error) || (qp->rcq && qp->rcq->error)))
+			continue;
+		sn_event_async_qp(e->dev, q->qp, SN_ASYNC_QP_FATAL);
+		sn_qp_to_error(e, q);
+	}
+}
+
 void sn_eng_rts_count(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	bool is = q->qp->state >= SN_QPS_RTR && q->qp->state != SN_QPS_ERR;
@@ -166,6 +183,8 @@ static bool pass(struct sn_eng *e)
 	any |= sn_uar_sweep(e);
 	any |= sn_uar_settle(e);
 	any |= serve_busy(e);
+	if (e->cq_failed)
+		fail_with_cq(e);
 	sn_cq_due(e);
 	sn_mem_settle();
 	sn_wire_flush(e);

@@ -132,6 +132,9 @@ struct sn_uar {
 /* What a CQ with a channel has in its arm word before the first arm, which may be 0. */
 #define SN_ARM_NONE 0xffffffffu
 
+/* Syndromes of a CQ's error event, mlx5_ifc.h */
+enum { SN_CQ_OVERRUN = 1, SN_CQ_ACCESS = 2 };
+
 struct sn_cq {
 	uint32_t handle, cqn;
 	uint64_t buf;	  /* VA of entry 0 */
@@ -141,7 +144,7 @@ struct sn_cq {
 	bool oi;	  /* overrun ignored */
 	bool cc;	  /* collapsed */
 	bool devx;
-	bool error;	  /* overrun happened */
+	uint8_t error;	  /* SN_CQ_*, nothing is written any more; 0: none */
 	bool armed, armed_solicited;
 	uint32_t arm_ci;
 	uint64_t notified; /* pi at the last event: CQEs up to it make no other */

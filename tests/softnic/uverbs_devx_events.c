@@ -21,6 +21,7 @@
 #define EQE 64u
 #define EQE_TYPE 1u
 #define EQE_CQ_ERR_CQN 0x20u
+#define EQE_CQ_ERR_SYNDROME 0x2bu
 #define EQE_NUMBER 0x38u /* of a completion's CQ, of a QP or of an SRQ */
 #define QUERY_OUT_MAX 4088u /* one packet of a pipe, less the identifier */
 
@@ -57,6 +58,8 @@ static void tell(const struct sn_subscription *s, uint32_t number)
 
 	ev.eqe[EQE_TYPE] = s->type;
 	nic_set(ev.eqe, NIC_F(s->type == EV_CQ_ERR ? EQE_CQ_ERR_CQN : EQE_NUMBER, 23, 0), number);
+	if (s->type == EV_CQ_ERR)
+		ev.eqe[EQE_CQ_ERR_SYNDROME] = ((const struct sn_cq *)s->obj)->error;
 	if (s->eventfd >= 0)
 		n = write(s->eventfd, &one, sizeof(one));
 	else

@@ -33,6 +33,7 @@ static struct {
 	struct doca_gpu_dev_verbs_qp *qp_dev;
 	doca_gpu_verbs_service_t service;
 	struct gdk_service_attr service_attr;
+	struct gdk_events *events;
 	struct doca_verbs_gid gid;
 	uint64_t *db_reg;
 	char text[256];
@@ -74,6 +75,7 @@ static void open_all(void)
 	MUST(doca_gpu_verbs_unexport_qp(g.gpu, g.bare->qp_gverbs));
 	g.bare->qp_gverbs = NULL;
 	MUST(doca_gpu_verbs_create_service(&g.service));
+	MUST(gdk_events_open(g.nic.dev, &g.events));
 	MUST(doca_verbs_uar_reg_addr_get(g.hl->external_uar, &reg));
 	g.db_reg = reg;
 }
@@ -81,6 +83,7 @@ static void open_all(void)
 /* What would be left in use had a refused call done something. */
 static void close_all(void)
 {
+	MUST(gdk_events_close(g.events));
 	MUST(doca_gpu_verbs_destroy_service(g.service));
 	MUST(doca_gpu_verbs_destroy_qp_hl(g.bare));
 	MUST(doca_gpu_verbs_destroy_qp_hl(g.hl));

@@ -417,7 +417,11 @@ Test(softnic_engine, full_cq_is_an_overrun, .init = pair, .timeout = 20)
 	for (i = 0; i < 500 && !__atomic_load_n(&sn_dev->stats.cq_overrun, __ATOMIC_RELAXED); i++)
 		usleep(1000);
 	cr_assert_eq(sn_dev->stats.cq_overrun, 1);
-	cr_assert(a.scq.error);
+	cr_assert_eq(a.scq.error, SN_CQ_OVERRUN);
+	for (i = 0; i < 500 && __atomic_load_n(&a.qp.state, __ATOMIC_RELAXED) != SN_QPS_ERR; i++)
+		usleep(1000);
+	cr_assert_eq(a.qp.state, SN_QPS_ERR, "its completions cannot be told");
+	cr_assert_eq(b.qp.state, SN_QPS_RTS, "another CQ's queue pair goes on");
 	fake_close();
 }
 

@@ -133,6 +133,8 @@ Test(verbs_events, a_full_cq_and_a_bad_access_are_told)
 		cr_assert_eq(ibv_post_send(qp, &wr, &bad), 0);
 	cr_assert_eq(vb_async(&r.v, &ev, 5000), IBV_EVENT_CQ_ERR);
 	cr_assert_eq(ev.element.cq, small);
+	cr_assert_eq(vb_async(&r.v, &ev, 5000), IBV_EVENT_QP_FATAL);
+	cr_assert_eq(ev.element.qp, qp);
 	wr.wr.rdma.rkey ^= 0xff;
 	cr_assert_eq(ibv_post_send(r.qp, &wr, &bad), 0);
 	cr_assert_eq(vb_async(&r.v, &ev, 5000), IBV_EVENT_QP_ACCESS_ERR);

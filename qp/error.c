@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What went wrong on an exported queue pair: from its error CQE, wherever the CQ
+ * lives, and from the WQE that this one names; and what syndromes mean.
+ */
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/log.h"
+#include "device/gdk/dump_dev.h"
+#include "device/gdk/qp_dev.h"
+#include "export.h"
+
+#define CQE_BYTES 64u
+
+typedef struct doca_gpunetio_ib_mlx5_err_cqe_ex error_cqe_t;
+
+/* The cause, if it is there; else one of the flushes that follow it. Entries
+ * of other QPs on the same CQ do not count. */
+static const error_cqe_t *find_error(const struct gdk_export *x, const uint8_t *ring)
+{
+	const error_cqe_t *cqe, *flush = NULL;
+	uint32_t i;
+
+	for (i = 0; i < x->cq->cqe_num; i++) {
+		cqe = (const void *)(ring + (size_t)i * CQE_BYTES);
+		if (cqe->op_own >> 4 != DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR ||
+		    (be32toh(cqe->s_wqe_opcode_qpn) & 0xffffff) != x->pub.qp->qpn)
+			continue;
+		if (cqe->syndrome != GDK_SYNDROME_FLUSH)
+			return cqe;
+		if (!flush)
+			flush = cqe;
+	}
+	return flush;
+}
+
+/* *has_cqe says whether there is one. */
+static doca_error_t read_error(const struct gdk_export *x, error_cqe_t *cqe, bool *has_cqe)
+{
+	const error_cqe_t *found;
+	uint8_t *ring;
+	doca_error_t err = gdk_export_read_cq(x, &ring);
+
+	if (err != DOCA_SUCCESS)
+		return err;
+	found = find_error(x, ring);
+	*has_cqe = found != NULL;
+	if (found)
+		*cqe = *found;
+	free(ring);
+	return DOCA_SUCCESS;
+}
+
+/* The firmware's word too: a QP in error need not have a CQE. */
+static doca_error_t look(struct gdk_export *x, error_cqe_t *cqe, bool *has_cqe, bool *has_error)
+{
+	uint8_t box[PRM_QUERY_QP_OUT_LEN];
+	enum doca_verbs_qp_state state;
+	doca_error_t err = gdk_qp_query_state(x->pub.qp, box, &state);
+
+	if (err == DOCA_SUCCESS)
+		err = read_error(x, cqe, has_cqe);
+	if (err == DOCA_SUCCESS)
+		*has_error = *has_cqe || state == DOCA_VERBS_QP_STATE_ERR;
+	return err;
+}
+
+doca_error_t doca_gpu_verbs_query_last_error(struct doca_gpu_verbs_qp *qp,
+					     struct doca_gpu_verbs_qp_error_info *info)
+{
+	struct doca_gpu_verbs_qp_error_info found = {0};
+	bool has_cqe, has_error;
+	doca_error_t err;
+	error_cqe_t cqe;
+
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(info != NULL);
+	err = look(gdk_to_export(qp), &cqe, &has_cqe, &has_error);
+	if (err != DOCA_SUCCESS)
+		return err;
+	found.has_error = has_error;
+	if (has_cqe) {
+		found.syndrome = cqe.syndrome;
+		found.vendor_err_synd = cqe.vendor_err_synd;
+		found.hw_err_synd = cqe.hw_err_synd;
+		found.hw_synd_type = cqe.hw_synd_type;
+		found.wqe_counter = be16toh(cqe.wqe_counter);
+	}
+	*info = found;
+	return DOCA_SUCCESS;
+}
+
+/* ---- the WQE ---- */
+
+static bool has_remote_address(uint8_t opcode)
+{
+	switch (opcode) {
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE:
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE_IMM:
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ:
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_CS:
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA:
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS:
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The slot may hold a later WQE by now: its own index says so. */
+static doca_error_t read_remote(const struct gdk_export *x, struct gdk_qp_error *error)
+{
+	const struct doca_verbs_qp_t *qp = x->pub.qp;
+	const uint8_t *ring = x->dev.sq_wqe_daddr;
+	uint32_t slot[16]; /* control, then remote address segment */
+	doca_error_t err;
+
+	err = gdk_queue_read(qp->gpu, slot, ring + error->wqe_counter % qp->sq_num * sizeof(slot),
+			     sizeof(slot));
+	if (err != DOCA_SUCCESS)
+		return err;
+	if ((be32toh(slot[0]) >> 8 & 0xffff) != error->wqe_counter ||
+	    (be32toh(slot[0]) & 0xff) != error->opcode || !has_remote_address(error->opcode))
+		return DOCA_SUCCESS;
+	error->has_remote = true;
+	error->remote_addr = (uint64_t)be32toh(slot[4]) << 32 | be32toh(slot[5]);
+	error->rkey = be32toh(slot[6]);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_verbs_qp_get_error(struct doca_gpu_verbs_qp *qp, struct gdk_qp_error *error)
+{
+	struct gdk_qp_error found = {0};
+	struct gdk_export *x;
+	doca_error_t err;
+	error_cqe_t cqe;
+
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(error != NULL);
+	x = gdk_to_export(qp);
+	err = look(x, &cqe, &found.has_cqe, &found.has_error);
+	if (err != DOCA_SUCCESS)
+		return err;
+	found.qpn = qp->qp->qpn;
+	if (found.has_cqe) {
+		found.syndrome = cqe.syndrome;
+		found.vendor_err_synd = cqe.vendor_err_synd;
+		found.hw_err_synd = cqe.hw_err_synd;
+		found.hw_synd_type = cqe.hw_synd_type;
+		found.wqe_counter = be16toh(cqe.wqe_counter);
+		found.opcode = (uint8_t)(be32toh(cqe.s_wqe_opcode_qpn) >> 24);
+		err = read_remote(x, &found);
+	}
+	if (err == DOCA_SUCCESS)
+		*error = found;
+	return err;
+}
+
+/* ---- text ---- */
+
+/* What most often is behind a syndrome, and where to look. */
+static const struct {
+	uint8_t syndrome;
+	const char *cause;
+} causes[] = {
+	{0x01, "a message longer than the receive buffer, or than 1 GiB"},
+	{0x02, "a malformed WQE, or one that the QP is not set up for: compare with "
+	       "gdk_verbs_qp_dump_wqe"},
+	{0x04, "the lkey is wrong, of another PD or in the wrong byte order (big-endian in a WQE), "
+	       "or the range leaves its memory region"},
+	{0x05, "an earlier WQE failed, or the host moved the QP to error: the first error counts"},
+	{0x06, "the memory window or its region does not allow binding"},
+	{0x10, "the remote side answered what does not fit the request: are both QPs connected to "
+	       "each other, and fresh after a reset?"},
+	{0x11, "local memory of the answer to a read or atomic cannot be written: is its region "
+	       "registered with local write?"},
+	{0x12, "the remote QP does not take the operation: its allow_remote_* or atomic_mode "
+	       "attribute, max_dest_rd_atomic, or a length that does not fit"},
+	{0x13, "the rkey is wrong, of another PD or in the wrong byte order (big-endian in a WQE), "
+	       "the range leaves its memory region, or that one lacks the right"},
+	{0x14, "the remote side failed by itself, often at its own receive or memory: its log and "
+	       "CQ say more"},
+	{0x15, "no answer: the remote process or link is gone, the QP number, GID, MAC or MTU is "
+	       "wrong, or the network drops (PFC, ECN, ACL on UDP port 4791)"},
+	{0x16, "the remote side has no receive posted, for longer than rnr_retry allows"},
+	{0x22, "the remote side ended the operation"},
+};
+
+const char *gdk_syndrome_text(int syndrome)
+{
+	return gdk_syndrome_name((uint32_t)syndrome);
+}
+
+const char *gdk_syndrome_cause(int syndrome)
+{
+	size_t i;
+
+	for (i = 0; i < GDK_ARRAY_SIZE(causes); i++)
+		if (causes[i].syndrome == syndrome)
+			return causes[i].cause;
+	return "unknown; the vendor syndrome is for NVIDIA's support";
+}

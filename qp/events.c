@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What the NIC tells by itself of a CQ or QP that broke, on a file descriptor: a
+ * DEVX event channel. Events carry numbers, not addresses: one may lie in the
+ * channel when its object is gone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/mlx5dv.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/log.h"
+#include "host/gdaki.h"
+#include "qp.h"
+
+/* Event types and the entry's layout: kernel, linux/mlx5/device.h. */
+#define EQE_BYTES 64u
+#define EQE_TYPE 0x01u
+#define EQE_CQ_SYNDROME 0x2bu
+
+static const struct {
+	uint16_t type;
+	bool of_cq;
+	enum gdk_event_kind kind;
+	const char *text;
+} types[] = {
+	{0x04, true, GDK_EVENT_CQ_ERROR, "completion queue error"},
+	{0x05, false, GDK_EVENT_QP_FATAL, "queue pair error that no completion tells of"},
+	{0x10, false, GDK_EVENT_QP_REQUEST, "invalid request from the remote side"},
+	{0x11, false, GDK_EVENT_QP_ACCESS, "access violation by the remote side"},
+};
+
+struct gdk_events {
+	struct doca_dev *dev;
+	struct mlx5dv_devx_event_channel *channel;
+};
+
+doca_error_t gdk_events_open(doca_dev_t *net_dev, struct gdk_events **events)
+{
+	struct gdk_events *opened;
+	doca_error_t err = DOCA_ERROR_DRIVER;
+
+	GDK_CHECK_ARG(net_dev != NULL);
+	GDK_CHECK_ARG(events != NULL);
+	opened = calloc(1, sizeof(*opened));
+	if (!opened) {
+		gdk_err("no memory for an event channel");
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	opened->dev = net_dev;
+	opened->channel = mlx5dv_devx_create_event_channel(net_dev->ctx, 0);
+	if (!opened->channel)
+		goto err_free;
+	if (fcntl(opened->channel->fd, F_SETFL, O_NONBLOCK)) {
+		err = DOCA_ERROR_OPERATING_SYSTEM;
+		goto err_channel;
+	}
+	atomic_fetch_add(&net_dev->users, 1);
+	*events = opened;
+	return DOCA_SUCCESS;
+
+err_channel:
+	mlx5dv_devx_destroy_event_channel(opened->channel);
+err_free:
+	gdk_err("%s: no event channel: %s", ibv_get_device_name(net_dev->ctx->device),
+		strerror(errno));
+	free(opened);
+	return err;
+}
+
+doca_error_t gdk_events_close(struct gdk_events *events)
+{
+	GDK_CHECK_ARG(events != NULL);
+	mlx5dv_devx_destroy_event_channel(events->channel);
+	atomic_fetch_sub(&events->dev->users, 1);
+	free(events);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_events_get_fd(const struct gdk_events *events, int *fd)
+{
+	GDK_CHECK_ARG(events != NULL);
+	GDK_CHECK_ARG(fd != NULL);
+	*fd = events->channel->fd;
+	return DOCA_SUCCESS;
+}
+
+/* The cookie is the object's number. */
+static doca_error_t watch(struct gdk_events *events, const struct doca_dev *dev,
+			  struct mlx5dv_devx_obj *obj, bool is_cq, uint32_t number)
+{
+	uint16_t list[GDK_ARRAY_SIZE(types)], n = 0;
+	const char *what = is_cq ? "CQ" : "QP";
+	size_t i;
+	int rc;
+
+	if (!obj) {
+		gdk_err("%s 0x%x: events of the DOCA SDK's objects are the SDK's", what, number);
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	if (dev->ctx != events->dev->ctx) {
+		gdk_err("%s 0x%x: it is of another device than the event channel", what, number);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	for (i = 0; i < GDK_ARRAY_SIZE(types); i++)
+		if (types[i].of_cq == is_cq)
+			list[n++] = types[i].type;
+	rc = mlx5dv_devx_subscribe_devx_event(events->channel, obj, n * sizeof(list[0]), list,
+					      number);
+	if (!rc)
+		return DOCA_SUCCESS;
+	gdk_err("%s 0x%x: its events cannot be subscribed to: %s", what, number,
+		strerror(rc > 0 ? rc : errno));
+	return DOCA_ERROR_DRIVER;
+}
+
+doca_error_t gdk_events_watch_cq(struct gdk_events *events, doca_verbs_cq_t *cq)
+{
+	GDK_CHECK_ARG(events != NULL);
+	GDK_CHECK_ARG(cq != NULL);
+	return watch(events, cq->dev, cq->obj, true, cq->cqn);
+}
+
+doca_error_t gdk_events_watch_qp(struct gdk_events *events, doca_verbs_qp_t *qp)
+{
+	GDK_CHECK_ARG(events != NULL);
+	GDK_CHECK_ARG(qp != NULL);
+	return watch(events, qp->dev, qp->obj, false, qp->qpn);
+}
+
+doca_error_t gdk_events_get(struct gdk_events *events, struct gdk_event *event)
+{
+	struct {
+		struct mlx5dv_devx_async_event_hdr hdr;
+		uint8_t eqe[EQE_BYTES];
+	} box;
+	ssize_t len;
+	size_t i;
+
+	GDK_CHECK_ARG(events != NULL);
+	GDK_CHECK_ARG(event != NULL);
+	len = mlx5dv_devx_get_event(events->channel, &box.hdr, sizeof(box));
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return DOCA_ERROR_AGAIN;
+	for (i = 0; len == (ssize_t)sizeof(box) && i < GDK_ARRAY_SIZE(types); i++) {
+		if (types[i].type != box.eqe[EQE_TYPE])
+			continue;
+		*event = (struct gdk_event){
+			.kind = types[i].kind, .number = (uint32_t)box.hdr.cookie,
+			.syndrome = types[i].of_cq ? box.eqe[EQE_CQ_SYNDROME] : 0,
+		};
+		return DOCA_SUCCESS;
+	}
+	gdk_err("%s: an event of %zd bytes cannot be read: %s",
+		ibv_get_device_name(events->dev->ctx->device), len,
+		len < 0 ? strerror(errno) : "unknown type or length");
+	return DOCA_ERROR_DRIVER;
+}
+
+const char *gdk_event_text(enum gdk_event_kind kind)
+{
+	size_t i;
+
+	for (i = 0; i < GDK_ARRAY_SIZE(types); i++)
+		if (types[i].kind == kind)
+			return types[i].text;
+	return "?";
+}
