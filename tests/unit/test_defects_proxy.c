@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* What the peer's CPU proxy does wrong, by number: 20, 21, 22, 23. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <numa.h>
+#include <numaif.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include "../../doorbell/cpu_proxy.h"
+#include "../lib/capture.h"
+#include "../lib/e2e.h"
+
+TestSuite(peer_defects, .timeout = 60);
+
+#define BYTES 4096u
+
+static void nap_ms(long ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
+/* ---- 20: a page a QP; atomics, and two stores, for a doorbell ---- */
+
+Test(peer_defects, defect_20_a_proxy_queue_pair_costs_at_most_64_bytes)
+{
+	const size_t in_export = sizeof(struct gdk_export) - offsetof(struct gdk_export, step_lock);
+	const size_t in_scan = sizeof(struct gdk_scan_line) / GDK_SCAN_SLOTS +
+			       sizeof(struct gdk_export *);
+	struct e2e_qp qp[GDK_SCAN_SLOTS];
+	uint64_t *first;
+	struct e2e_nic nic;
+
+	cr_expect_leq(sizeof(uint64_t) + in_export + in_scan, 64);
+	e2e_open(&nic);
+	for (unsigned int i = 0; i < GDK_SCAN_SLOTS; i++)
+		e2e_qp_open(&nic, &qp[i], E2E_PROXY, 16);
+	first = qp[0].hl->qp_gverbs->cpu_db;
+	cr_expect_eq((uintptr_t)first % 64, 0);
+	for (unsigned int i = 0; i < GDK_SCAN_SLOTS; i++)
+		cr_expect_eq(qp[i].hl->qp_gverbs->cpu_db, first + i, "eight to a cache line");
+	for (unsigned int i = 0; i < GDK_SCAN_SLOTS; i++)
+		e2e_qp_close(&qp[i]);
+	e2e_close(&nic);
+}
+
+#if defined(__x86_64__) && !defined(GDK_SAN)
+#define TRAP_FLAG 0x100
+static void *watched;
+static volatile unsigned int stores;
+
+/* A store to the page: counted, let through by itself, and watched again after. */
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+
+	if (sig == SIGTRAP) {
+		uc->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+		mprotect(watched, 4096, PROT_READ);
+		return;
+	}
+	if (((uintptr_t)info->si_addr & ~4095ul) != (uintptr_t)watched)
+		abort();
+	stores++;
+	mprotect(watched, 4096, PROT_READ | PROT_WRITE);
+	uc->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+}
+
+static void watch_page_of(const void *addr)
+{
+	struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+
+	watched = (void *)((uintptr_t)addr & ~4095ul);
+	cr_assert_eq(sigaction(SIGSEGV, &act, NULL) | sigaction(SIGTRAP, &act, NULL), 0);
+	cr_assert_eq(mprotect(watched, 4096, PROT_READ), 0);
+}
+
+/* A counter beyond everything shows an atomic: add and max would leave it so. */
+Test(peer_defects, defect_20_a_doorbell_is_one_plain_store)
+{
+	static const gdk_mode_t modes[] = { E2E_EXCL, E2E_MODE };
+	struct e2e_qp qp;
+	struct e2e_nic nic;
+	uint64_t idx;
+
+	e2e_open(&nic);
+	e2e_qp_open(&nic, &qp, E2E_PROXY, 16);
+	for (uint64_t i = 0; i < 8; i++) {
+		gdk_mode_t mode = modes[i / 4];
+
+		cr_assert_eq(gdk_reserve(qp.dev, 1, mode, 0, &idx), 0);
+		gdk_wqe_nop(qp.dev, gdk_get_wqe_ptr(qp.dev, idx), (uint16_t)idx, 0);
+		*qp.hl->qp_gverbs->cpu_db = UINT64_MAX;
+		stores = 0;
+		watch_page_of(qp.hl->qp_gverbs->cpu_db);
+		gdk_mark_ready(qp.dev, idx, idx, mode, E2E_AUTO);
+		gdk_submit(qp.dev, idx + 1, mode, E2E_AUTO, 0);
+		mprotect(watched, 4096, PROT_READ | PROT_WRITE);
+		cr_expect_eq(stores, 1, "submission %d: %u", (int)i, stores);
+		cr_expect_eq(*qp.hl->qp_gverbs->cpu_db, idx + 1);
+	}
+	e2e_qp_close(&qp);
+	e2e_close(&nic);
+}
+#endif
+
+/* ---- 21: spins for ever, keeps its QPs, blocks the end; no place, no figures ---- */
+
+struct load {
+	struct e2e_qp *qp;
+	atomic_bool stop;
+};
+
+/* Raises the counter all the time, as a GPU does; nothing waits for it. */
+static void *keep_raising(void *arg)
+{
+	struct load *l = arg;
+	uint64_t *db = l->qp->hl->qp_gverbs->cpu_db;
+
+	for (uint64_t pi = 1; !atomic_load(&l->stop); pi++)
+		__atomic_store_n(db, pi, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* A service ends, and lets a QP go, while the counters of all its QPs rise. */
+Test(peer_defects, defect_21_unmonitor_and_destroy_end_under_load)
+{
+	enum { QPS = 3 };
+	doca_gpu_verbs_service_t service;
+	struct load load[QPS];
+	struct e2e_qp qp[QPS];
+	uint64_t reg[QPS];
+	pthread_t t[QPS];
+	struct e2e_nic nic;
+
+	e2e_open(&nic);
+	for (int i = 0; i < QPS; i++) {
+		e2e_qp_open(&nic, &qp[i], E2E_PROXY, 16);
+		qp[i].hl->qp_gverbs->sq_db = &reg[i]; /* no NIC looks there */
+		load[i].qp = &qp[i];
+		atomic_store(&load[i].stop, false);
+		cr_assert_eq(pthread_create(&t[i], NULL, keep_raising, &load[i]), 0);
+	}
+	for (int round = 0; round < 30; round++) {
+		cr_assert_eq(doca_gpu_verbs_create_service(&service), DOCA_SUCCESS);
+		for (int i = 0; i < QPS; i++)
+			cr_assert_eq(doca_gpu_verbs_service_monitor_qp(service,
+								       qp[i].hl->qp_gverbs),
+				     DOCA_SUCCESS);
+		cr_assert_eq(gdk_verbs_service_unmonitor_qp(service, qp[round % QPS].hl->qp_gverbs),
+			     DOCA_SUCCESS);
+		cr_assert_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
+	}
+	for (int i = 0; i < QPS; i++) {
+		atomic_store(&load[i].stop, true);
+		pthread_join(t[i], NULL);
+		e2e_qp_close(&qp[i]);
+	}
+	e2e_close(&nic);
+}
+
+/* What /proc says of a service's threads: how many, and on which CPUs they may be. */
+static int service_threads(char *cpus, size_t len)
+{
+	char cmd[256], line[64];
+	FILE *p;
+	int n = 0;
+
+	snprintf(cmd, sizeof(cmd), "for t in /proc/%d/task/*; do grep -q gdaki-proxy $t/comm && "
+		 "sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' $t/status; done 2>/dev/null",
+		 (int)getpid());
+	p = popen(cmd, "r");
+	cr_assert(p);
+	for (; fgets(line, sizeof(line), p); n++)
+		snprintf(cpus, len, "%.*s", (int)strcspn(line, "\n"), line);
+	pclose(p);
+	return n;
+}
+
+static bool placed_on(const char *want, int threads)
+{
+	char cpus[64] = "";
+
+	for (int ms = 0; ms < 5000; ms++, nap_ms(1))
+		if (service_threads(cpus, sizeof(cpus)) == threads && !strcmp(cpus, want))
+			return true;
+	fprintf(stderr, "on CPUs %s, not %s\n", cpus, want);
+	return false;
+}
+
+/* Every node has this CPU alone: takes the place of libnuma's. */
+static unsigned int only_cpu;
+
+int numa_node_to_cpus(int node, struct bitmask *mask)
+{
+	(void)node;
+	numa_bitmask_setbit(numa_bitmask_clearall(mask), only_cpu);
+	return 0;
+}
+
+static void expect_placed(const struct gdk_service_attr *attr, struct e2e_qp *qp,
+			  unsigned int cpu)
+{
+	doca_gpu_verbs_service_t service;
+	char want[16];
+
+	snprintf(want, sizeof(want), "%u", cpu);
+	cr_assert_eq(gdk_verbs_service_create(attr, &service), DOCA_SUCCESS);
+	doca_gpu_verbs_service_monitor_qp(service, qp->hl->qp_gverbs);
+	cr_expect(placed_on(want, (int)attr->threads));
+	cr_assert_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
+}
+
+Test(peer_defects, defect_21_threads_and_counters_are_near_the_nic)
+{
+	struct gdk_service_attr attr = { .threads = 1 };
+	doca_gpu_verbs_service_t service;
+	unsigned long mask[64] = { 0 };
+	unsigned int first = 0;
+	struct e2e_nic nic;
+	struct e2e_qp qp;
+	char list[16];
+	int mode;
+
+	while (!numa_bitmask_isbitset(numa_all_cpus_ptr, first))
+		first++;
+	for (only_cpu = first + 1; only_cpu < numa_all_cpus_ptr->size; only_cpu++)
+		if (numa_bitmask_isbitset(numa_all_cpus_ptr, only_cpu))
+			break;
+	if (only_cpu == numa_all_cpus_ptr->size)
+		only_cpu = first;
+	e2e_open(&nic);
+	nic.dev->numa_node = 0;
+	e2e_qp_open(&nic, &qp, E2E_PROXY, 16);
+	if (!get_mempolicy(&mode, mask, sizeof(mask) * 8, qp.hl->qp_gverbs->cpu_db, MPOL_F_ADDR)) {
+		cr_expect_eq(mode, MPOL_PREFERRED);
+		cr_expect_eq(mask[0], 1);
+	}
+	expect_placed(&attr, &qp, only_cpu);
+	attr.threads = 2;
+	attr.cpus = list;
+	snprintf(list, sizeof(list), "%u", first);
+	expect_placed(&attr, &qp, first);
+	attr.cpus = "8191";
+	cr_expect_eq(gdk_verbs_service_create(&attr, &service), DOCA_ERROR_INVALID_VALUE);
+	attr.cpus = "";
+	cr_expect_eq(gdk_verbs_service_create(&attr, &service), DOCA_ERROR_INVALID_VALUE);
+	e2e_qp_close(&qp);
+	e2e_close(&nic);
+}
+
+static void *hog(void *stop)
+{
+	while (!atomic_load((atomic_bool *)stop))
+		;
+	return NULL;
+}
+
+/* A service that shares its only CPU, and is to be on time within 1 ms. */
+Test(peer_defects, defect_21_a_service_that_is_late_says_so)
+{
+	struct gdk_service_attr attr = { .nap_max_us = 1, .stall_ms = 1 };
+	struct gdk_service_stats st = { 0 };
+	atomic_bool stop = false;
+	doca_gpu_verbs_service_t service;
+	struct e2e_nic nic;
+	struct e2e_qp qp;
+	pthread_t t;
+	cpu_set_t one;
+	char cpu[16];
+	uint64_t reg;
+
+	snprintf(cpu, sizeof(cpu), "%d", sched_getcpu());
+	attr.cpus = cpu;
+	CPU_ZERO(&one);
+	CPU_SET((size_t)strtoul(cpu, NULL, 10), &one);
+	e2e_open(&nic);
+	e2e_qp_open(&nic, &qp, E2E_PROXY, 16);
+	qp.hl->qp_gverbs->sq_db = &reg;
+	capture_begin();
+	cr_assert_eq(gdk_verbs_service_create(&attr, &service), DOCA_SUCCESS);
+	doca_gpu_verbs_service_monitor_qp(service, qp.hl->qp_gverbs);
+	cr_assert_eq(pthread_create(&t, NULL, hog, &stop), 0);
+	pthread_setaffinity_np(t, sizeof(one), &one);
+	for (uint64_t pi = 1; st.stalls == 0; pi++) {
+		__atomic_store_n(qp.hl->qp_gverbs->cpu_db, pi, __ATOMIC_RELEASE);
+		nap_ms(3);
+		cr_assert_eq(gdk_verbs_service_get_stats(service, &st), DOCA_SUCCESS);
+	}
+	atomic_store(&stop, true);
+	pthread_join(t, NULL);
+	cr_expect_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
+	cr_expect_neq(strstr(capture_end(), "ms while doorbells waited (1 times"), NULL);
+	cr_expect_gt(st.worst_gap_ns, 1000000);
+	e2e_qp_close(&qp);
+	e2e_close(&nic);
+}
+
+Test(peer_defects, defect_21_an_idle_service_naps)
+{
+	struct gdk_service_attr attr = { .threads = 3 };
+	struct gdk_service_stats st = { 0 };
+	doca_gpu_verbs_service_t service;
+
+	cr_assert_eq(gdk_verbs_service_create(&attr, &service), DOCA_SUCCESS);
+	while (st.sleeps == 0 || st.yields == 0) {
+		nap_ms(1);
+		cr_assert_eq(gdk_verbs_service_get_stats(service, &st), DOCA_SUCCESS);
+	}
+	cr_expect_eq(st.threads, 3);
+	cr_expect_eq(st.qps, 0);
+	cr_expect_eq(st.rings, 0);
+	cr_expect_eq(st.stalls, 0);
+	cr_assert_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
+}
+
+/* ---- 22: a counter of 64 bits, of which 32 are compared ---- */
+
+Test(peer_defects, defect_22_indices_have_64_bits)
+{
+	struct gdk_service_attr attr = { .nap_max_us = 1 };
+	doca_gpu_verbs_service_t service;
+	struct doca_gpu_verbs_qp *q;
+	struct e2e_nic nic;
+	struct e2e_qp qp;
+	uint64_t reg = 0;
+
+	e2e_open(&nic);
+	e2e_qp_open(&nic, &qp, E2E_PROXY, 16);
+	q = qp.hl->qp_gverbs;
+	q->sq_db = &reg;
+	cr_assert_eq(gdk_verbs_service_create(&attr, &service), DOCA_SUCCESS);
+	for (uint64_t pi = 5; pi < 5 + (8ull << 32); pi += 1ull << 32) {
+		cr_assert_eq(doca_gpu_verbs_service_monitor_qp(service, q), DOCA_SUCCESS);
+		__atomic_store_n(&reg, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(q->cpu_db, pi, __ATOMIC_RELEASE);
+		cr_assert_eq(gdk_verbs_service_unmonitor_qp(service, q), DOCA_SUCCESS);
+		cr_expect_eq(q->sq_wqe_pi_last, pi);
+		cr_expect_eq(be32toh((uint32_t)__atomic_load_n(&reg, __ATOMIC_ACQUIRE)) >> 8, 5,
+			     "rung again at %llx", (unsigned long long)pi);
+	}
+	cr_assert_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
+	e2e_qp_close(&qp);
+	e2e_close(&nic);
+}
+
+/* ---- 23: a stopped proxy, and a QP in error: completions that never come ---- */
+
+static void to_error(struct e2e_qp *qp)
+{
+	doca_verbs_qp_attr_t *attr;
+
+	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
+	doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_ERR);
+	cr_assert_eq(doca_verbs_qp_modify(qp->hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE),
+		     DOCA_SUCCESS);
+	doca_verbs_qp_attr_destroy(attr);
+}
+
+/* Three puts that no proxy has rung when the QP goes to error. */
+static void three_unseen(struct e2e_pair *p, doca_gpu_dev_verbs_ticket_t *t)
+{
+	e2e_pair_open(p, E2E_PROXY, 16, BYTES);
+	e2e_proxy_end(&p->tx);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(e2e_put(p, (size_t)i * 64, 64, &t[i]), 0);
+	to_error(&p->tx);
+}
+
+/* The service that takes it up, or leaves it, has the NIC flush all three. */
+Test(peer_defects, defect_23_who_comes_later_has_them_flushed)
+{
+	doca_gpu_dev_verbs_ticket_t t[3];
+	doca_gpu_verbs_service_t service;
+	struct e2e_pair p;
+
+	three_unseen(&p, t);
+	cr_assert_eq(doca_gpu_verbs_create_service(&service), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_service_monitor_qp(service, p.tx.hl->qp_gverbs), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
+	for (int i = 0; i < 3; i++)
+		cr_expect_eq(e2e_wait(&p.tx, t[i]), -EIO, "put %d", i);
+	e2e_pair_close(&p);
+}
+
+/* Nobody comes: a wait ends all the same, and what was lost is said. */
+Test(peer_defects, defect_23_without_a_proxy_waits_end_and_the_log_says_why)
+{
+	doca_gpu_dev_verbs_ticket_t t[3];
+	struct e2e_pair p;
+	char want[96];
+
+	three_unseen(&p, t);
+	cr_expect_eq(gdk_wait_for(p.tx.dev, t[0], E2E_MODE, 20000000), -ETIMEDOUT);
+	snprintf(want, sizeof(want), "QP 0x%x: doorbells up to index 3 waited", p.tx.qpn);
+	capture_begin();
+	e2e_pair_close(&p);
+	cr_expect_neq(strstr(capture_end(), want), NULL);
+}
