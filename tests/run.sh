@@ -55,7 +55,10 @@ if [ -z "$SAN" ]; then
 	script tests/captures.sh "$B/captures"
 	script tests/many.py
 	script tests/model/run.sh replay
-	# Checkouts of the projects whose kernels these compile and run.
+	# Checkouts of the projects whose host sources and kernels these compile, and run.
+	# shellcheck disable=SC2086 # several checkouts
+	[ -z "${GDAKI_HOST_USERS:-}" ] || script tests/consumers/host.sh $GDAKI_HOST_USERS
+	[ -z "${GDAKI_PEER:-}" ] || script tests/consumers/peer.sh "$GDAKI_PEER"
 	[ -z "${GDAKI_NCCL:-}" ] || LIMIT=900 script tests/consumers/nccl.sh "$GDAKI_NCCL"
 	[ -z "${GDAKI_UCX:-}" ] || script tests/consumers/ucx_gdaki.sh "$GDAKI_UCX"
 	[ -x tests/gpu/compile.sh ] && script tests/gpu/compile.sh
