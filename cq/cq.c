@@ -233,7 +233,7 @@ static doca_error_t check_size(const struct doca_dev *dev, uint32_t want, uint32
 	uint32_t log_max = dev->caps.log_max_cq_sz ? dev->caps.log_max_cq_sz : LOG_CQ_SIZE_MAX;
 
 	if (want == 0 || want > 1u << log_max) {
-		gdk_err("a CQ of %u entries: the device has 1 to %u", want, 1u << log_max);
+		gdk_err("cq_size %u: CQs of this device have 1 to %u entries", want, 1u << log_max);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	*num = (uint32_t)gdk_roundup_pow2(want);

@@ -45,8 +45,8 @@ static doca_error_t size_sq(struct doca_verbs_qp_t *qp)
 	if (!init->sq_wr)
 		return DOCA_SUCCESS;
 	if (!init->send_max_sges || wqe_bytes > SEND_WQE_MAX_BYTES) {
-		gdk_err("QP: a send WQE of %u sges and %u inline bytes must have 1 sge or more "
-			"and fit into %u bytes",
+		gdk_err("QP: send_max_sges %u, max_inline_data %u: a send WQE has 1 sge or more "
+			"and fits into %u bytes",
 			init->send_max_sges, init->max_inline_data, SEND_WQE_MAX_BYTES);
 		return DOCA_ERROR_INVALID_VALUE;
 	}

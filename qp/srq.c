@@ -120,8 +120,8 @@ static doca_error_t size_srq(struct doca_verbs_srq *srq,
 
 	if (!attr->pd || !attr->srq_wr || attr->srq_wr > SRQ_WR_MAX || !attr->receive_max_sges ||
 	    attr->receive_max_sges > SRQ_SGE_MAX) {
-		gdk_err("SRQ of %u WQEs of %u sges in PD %p: 1 to %u WQEs, 1 to %u sges and a PD "
-			"are needed",
+		gdk_err("SRQ: srq_wr %u, receive_max_sges %u, pd %p: 1 to %u WQEs, 1 to %u sges "
+			"and a PD are needed",
 			attr->srq_wr, attr->receive_max_sges, (void *)attr->pd, SRQ_WR_MAX,
 			SRQ_SGE_MAX);
 		return DOCA_ERROR_INVALID_VALUE;

@@ -257,3 +257,113 @@ Test(api_args, each_wrong_field_of_the_high_level_attributes_too)
 	FIELD(ordering_semantic, (enum doca_verbs_qp_ordering_semantic)99);
 	nic_close(&other);
 }
+
+/* ---- what a setter takes because only the device, or other attributes, can judge ---- */
+
+static doca_error_t make_qp(void)
+{
+	doca_verbs_qp_t *qp = NULL;
+	doca_error_t err = doca_verbs_qp_create(g.nic.dev, g.init_attr, &qp);
+
+	cr_expect(err ? !qp : !doca_verbs_qp_destroy(qp));
+	return err;
+}
+
+static doca_error_t make_cq(void)
+{
+	doca_verbs_cq_t *cq = NULL;
+	doca_error_t err = doca_verbs_cq_create(g.nic.dev, g.cq_attr, &cq);
+
+	cr_expect(err ? !cq : !doca_verbs_cq_destroy(cq));
+	return err;
+}
+
+static doca_error_t make_srq(void)
+{
+	struct doca_verbs_srq *srq = NULL;
+	doca_error_t err = doca_verbs_srq_create(g.nic.ctx, g.srq_attr, &srq);
+
+	cr_expect(err ? !srq : !doca_verbs_srq_destroy(srq));
+	return err;
+}
+
+/* The setter takes the wrong value, use does not; with the right one it works again. */
+#define LATER(set, attr, name, wrong, right, use)                        \
+	do {                                                             \
+		MUST(set##_##name(attr, wrong));                         \
+		REFUSES(#name, #wrong, use());                           \
+		MUST(set##_##name(attr, right));                         \
+		cr_expect_eq(use(), DOCA_SUCCESS, "%s %s", #name, #right); \
+	} while (0)
+#define QP_INIT(name, wrong, right) \
+	LATER(doca_verbs_qp_init_attr_set, g.init_attr, name, wrong, right, make_qp)
+
+Test(api_args, what_a_queue_pair_cannot_have)
+{
+	static const char fn[] = "doca_verbs_qp_create";
+
+	MUST(doca_verbs_qp_init_attr_set_send_cq(g.init_attr, g.hl->cq_sq));
+	MUST(doca_verbs_qp_init_attr_set_receive_cq(g.init_attr, g.hl->cq_sq));
+	MUST(doca_verbs_qp_init_attr_set_sq_wr(g.init_attr, 16));
+	MUST(doca_verbs_qp_init_attr_set_rq_wr(g.init_attr, 16));
+	MUST(doca_verbs_qp_init_attr_set_send_max_sges(g.init_attr, 1));
+	MUST(doca_verbs_qp_init_attr_set_receive_max_sges(g.init_attr, 1));
+	QP_INIT(sq_wr, 32769, 16);
+	QP_INIT(sq_wr, UINT32_MAX, 16);
+	QP_INIT(rq_wr, 32769, 16);
+	QP_INIT(rq_wr, UINT32_MAX, 16);
+	QP_INIT(send_max_sges, 0, 1);
+	QP_INIT(send_max_sges, 64, 1);
+	QP_INIT(send_max_sges, UINT32_MAX, 1);
+	QP_INIT(receive_max_sges, 0, 1);
+	QP_INIT(receive_max_sges, 33, 1);
+	QP_INIT(receive_max_sges, UINT32_MAX, 1);
+	QP_INIT(max_inline_data, 1024, 0);
+	QP_INIT(max_inline_data, UINT32_MAX, 0);
+	QP_INIT(send_cq, NULL, g.hl->cq_sq);
+	QP_INIT(receive_cq, NULL, g.hl->cq_sq);
+	QP_INIT(ordering_semantic, DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_RW,
+		DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA);
+}
+
+Test(api_args, what_a_completion_or_shared_receive_queue_cannot_have)
+{
+	static const char fn[] = "doca_verbs_[s]rq|cq_create";
+
+	LATER(doca_verbs_cq_attr_set, g.cq_attr, cq_size, UINT32_MAX, 16, make_cq);
+	LATER(doca_verbs_cq_attr_set, g.cq_attr, cq_size, 1u << 23, 16, make_cq);
+	LATER(doca_verbs_srq_init_attr_set, g.srq_attr, srq_wr, 32769, 16, make_srq);
+	LATER(doca_verbs_srq_init_attr_set, g.srq_attr, srq_wr, UINT32_MAX, 16, make_srq);
+	LATER(doca_verbs_srq_init_attr_set, g.srq_attr, receive_max_sges, 32, 1, make_srq);
+	LATER(doca_verbs_srq_init_attr_set, g.srq_attr, receive_max_sges, UINT32_MAX, 1, make_srq);
+}
+
+/* The last byte must lie in the umem, too. */
+#define OUTSIDE(set, attr, offset, use)                                  \
+	do {                                                             \
+		MUST(set(attr, g.umem, offset));                         \
+		REFUSES("umem", #offset, use());                         \
+		MUST(set(attr, NULL, 0));                                \
+	} while (0)
+
+Test(api_args, what_does_not_lie_in_its_umem)
+{
+	static const char fn[] = "create";
+
+	MUST(doca_verbs_cq_attr_set_cq_size(g.cq_attr, 64));
+	OUTSIDE(doca_verbs_cq_attr_set_external_umem, g.cq_attr, 4096, make_cq);
+	OUTSIDE(doca_verbs_cq_attr_set_external_umem, g.cq_attr, UINT64_MAX - 63, make_cq);
+	MUST(doca_verbs_srq_init_attr_set_srq_wr(g.srq_attr, 256));
+	OUTSIDE(doca_verbs_srq_init_attr_set_external_umem, g.srq_attr, 4160, make_srq);
+	OUTSIDE(doca_verbs_srq_init_attr_set_external_umem, g.srq_attr, UINT64_MAX - 63, make_srq);
+	MUST(doca_verbs_qp_init_attr_set_send_cq(g.init_attr, g.hl->cq_sq));
+	MUST(doca_verbs_qp_init_attr_set_sq_wr(g.init_attr, 64));
+	MUST(doca_verbs_qp_init_attr_set_send_max_sges(g.init_attr, 1));
+	MUST(doca_verbs_qp_init_attr_set_external_umem_dbr(g.init_attr, g.umem, 0));
+	OUTSIDE(doca_verbs_qp_init_attr_set_external_umem, g.init_attr, 4160, make_qp);
+	OUTSIDE(doca_verbs_qp_init_attr_set_external_umem, g.init_attr, UINT64_MAX - 63, make_qp);
+	MUST(doca_verbs_qp_init_attr_set_external_umem(g.init_attr, g.umem, 4096));
+	OUTSIDE(doca_verbs_qp_init_attr_set_external_umem_dbr, g.init_attr, 8192, make_qp);
+	OUTSIDE(doca_verbs_qp_init_attr_set_external_umem_dbr, g.init_attr, UINT64_MAX - 7,
+		make_qp);
+}
