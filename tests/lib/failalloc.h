@@ -28,6 +28,10 @@ static inline void failalloc_arm(uint32_t nth)
 {
 	(void)nth;
 }
+static inline void failalloc_arm_rdma(uint32_t nth)
+{
+	(void)nth;
+}
 static inline bool failalloc_disarm(void)
 {
 	return false;
@@ -49,12 +53,26 @@ extern const char __executable_start[], etext[];
 
 static _Thread_local uint32_t failalloc_left; /* 0: not armed */
 static _Thread_local bool failalloc_hit;
+static _Thread_local bool failalloc_rdma; /* those of rdma-core's libraries instead */
+
+static inline bool failalloc_is_ours(const void *from)
+{
+	return (const char *)from >= __executable_start && (const char *)from < etext;
+}
+
+static inline bool failalloc_is_rdma(const void *from)
+{
+	Dl_info in;
+
+	return dladdr(from, &in) && in.dli_fname &&
+	       (strstr(in.dli_fname, "libmlx5") || strstr(in.dli_fname, "libibverbs"));
+}
 
 /* Does this call fail? from: where it returns to. */
 static inline bool failalloc_now(const void *from)
 {
-	if (!failalloc_left || (const char *)from < __executable_start ||
-	    (const char *)from >= etext)
+	if (!failalloc_left ||
+	    !(failalloc_rdma ? failalloc_is_rdma(from) : failalloc_is_ours(from)))
 		return false;
 	if (--failalloc_left)
 		return false;
@@ -67,7 +85,15 @@ static inline bool failalloc_now(const void *from)
 static inline void failalloc_arm(uint32_t nth)
 {
 	failalloc_hit = false;
+	failalloc_rdma = false;
 	failalloc_left = nth;
+}
+
+/* The nth by libibverbs or libmlx5, which they turn into a failure of theirs. */
+static inline void failalloc_arm_rdma(uint32_t nth)
+{
+	failalloc_arm(nth);
+	failalloc_rdma = true;
 }
 
 /* Did one fail? */
@@ -117,7 +143,7 @@ static inline void failalloc_note(const void *p, bool add)
 
 static inline void *failalloc_got(void *p, const void *from)
 {
-	if (p && (const char *)from >= __executable_start && (const char *)from < etext)
+	if (p && failalloc_is_ours(from))
 		failalloc_note(p, true);
 	return p;
 }

@@ -9,6 +9,7 @@
 
 #include "../../core/gpu.h"
 #include "../lib/faults.h"
+#include "../lib/nic.h"
 
 #define BDF "8A:00.0"
 #define NO_FD ((int)DOCA_VERBS_DMABUF_INVALID_FD)
@@ -159,12 +160,18 @@ static doca_error_t dmabuf(void)
 
 /* ---- register pages ---- */
 
+/* On a context of its own: libmlx5 keeps pages for the next who asks. */
 static doca_error_t uar_of(enum doca_verbs_uar_allocation_type type)
 {
+	struct nic own = nic_open();
 	doca_verbs_uar_t *made = NULL;
-	doca_error_t err = doca_verbs_uar_create(f.nic.dev, type, &made);
+	doca_error_t err;
 
-	return FAULT_DONE(err, made, doca_verbs_uar_destroy(made));
+	fault_start();
+	err = doca_verbs_uar_create(own.dev, type, &made);
+	err = FAULT_DONE(err, made, doca_verbs_uar_destroy(made));
+	nic_close(&own);
+	return err;
 }
 
 static doca_error_t uar_bf(void)

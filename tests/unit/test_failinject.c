@@ -173,15 +173,19 @@ static doca_error_t last_error(void)
 
 /* At least so many allocations, commands, driver, CUDA and GDRCopy calls that fail
  * give an error. */
-#define CASE(fn, ...) { .name = #fn, .create = fn, .at_least = { __VA_ARGS__ } }
+#define CASE(fn, alloc, ...) \
+	{ .name = #fn, .create = fn, .at_least = { alloc, 0, __VA_ARGS__ } }
+#define PREPARES(fn, alloc, ...) \
+	{ .name = #fn, .create = fn, .at_least = { alloc, 0, __VA_ARGS__ }, .prepares = true, \
+	  .errors = { [FAULT_RDMA] = FAULT_ERR(NOT_SUPPORTED) } } /* without an errno */
 
 /* When nothing else is there that they could share: counters, mapped pages, memory. */
 static const struct fault_case alone[] = {
-	CASE(ah_attr, 1),
-	CASE(cq_attr, 1),
-	CASE(qp_attr, 1),
-	CASE(qp_init_attr, 1),
-	CASE(srq_init_attr, 1),
+	CASE(ah_attr, 1, 0),
+	CASE(cq_attr, 1, 0),
+	CASE(qp_attr, 1, 0),
+	CASE(qp_init_attr, 1, 0),
+	CASE(srq_init_attr, 1, 0),
 	CASE(device_attr, 2, 1, 1),
 	CASE(dev, 2, 1, 1),
 	CASE(gpu, 1, 0, 0, 4),
@@ -192,8 +196,8 @@ static const struct fault_case alone[] = {
 	CASE(map_first, 3, 0, 0, 7),
 	CASE(umem_host, 1, 0, 1),
 	CASE(umem_dmabuf, 1, 0, 1),
-	CASE(uar_bf, 1, 0, 0),
-	CASE(uar_nc, 1, 0, 0),
+	PREPARES(uar_bf, 1, 0, 1),
+	PREPARES(uar_nc, 1, 0, 0),
 	CASE(uar_export, 1, 0, 0, 2),
 	CASE(uar_can, 0, 0, 0, 0),
 	CASE(cq_own, 4, 1, 2),
@@ -248,6 +252,7 @@ static struct doca_gpu_verbs_qp_hl *hl_open(enum doca_gpu_dev_verbs_nic_handler 
 static void open_all(void)
 {
 	struct doca_verbs_gid gid;
+	doca_verbs_uar_t *bf;
 
 	nicfail_find();
 	e2e_open_on(&f.nic, fault_on_gpu ? BDF : "host");
@@ -268,6 +273,9 @@ static void open_all(void)
 					  IBV_ACCESS_LOCAL_WRITE, NO_FD, 0, &f.umem));
 	cr_assert(!doca_verbs_uar_create(f.nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE,
 					 &f.uar));
+	cr_assert(!doca_verbs_uar_create(f.nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME,
+					 &bf)); /* which libmlx5 keeps for who finds no other */
+	cr_assert(!doca_verbs_uar_destroy(bf));
 }
 
 static void open_qps(void)
@@ -312,7 +320,7 @@ static void all_of(enum fault kind)
 {
 	bool cuda = fault_on_gpu && !fault_uncounted;
 
-	if (kind == FAULT_ALLOC && !FAILALLOC_WORKS)
+	if (kind <= FAULT_RDMA && !FAILALLOC_WORKS)
 		cr_skip_test("a sanitizer owns malloc");
 	open_all();
 	ALL(alone, kind);
@@ -330,6 +338,11 @@ TestSuite(failinject);
 Test(failinject, allocations)
 {
 	all_of(FAULT_ALLOC);
+}
+
+Test(failinject, allocations_of_rdma_core)
+{
+	all_of(FAULT_RDMA);
 }
 
 Test(failinject, firmware_commands)
