@@ -329,6 +329,7 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	unmonitor = atomic_load_explicit(&x->unmonitor, memory_order_acquire);
 	if (unmonitor)
 		unmonitor(x);
+	gdk_export_warn_unserved(x);
 	gdk_export_warn_tail(x);
 	pthread_mutex_lock(&qp->qp->lock);
 	qp->qp->exported = NULL;

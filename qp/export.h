@@ -71,6 +71,8 @@ doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci);
 /* Says so when slots were reserved or published and never rung, which is most
  * likely a lost submit; a QP that has ended is left alone. */
 void gdk_export_warn_tail(struct gdk_export *x);
+/* Says so when a proxy's counter was raised and nobody saw it. */
+void gdk_export_warn_unserved(const struct gdk_export *x);
 /* From queue memory, which belongs to a GPU or is plain host memory (NULL). */
 doca_error_t gdk_queue_read(doca_gpu_t *gpu, void *dst, const void *src, size_t len);
 /* A copy of the whole ring of its CQ; the caller frees it. */

@@ -145,12 +145,15 @@ static uint64_t find_gap(const struct gdk_qp_state *st, uint64_t *beyond)
 	return gap;
 }
 
-/* A proxy's counter that was raised, and that nobody saw. */
-static void warn_unserved(const struct doca_gpu_verbs_qp *qp)
+void gdk_export_warn_unserved(const struct gdk_export *x)
 {
-	const uint64_t raised = __atomic_load_n(qp->cpu_db, __ATOMIC_RELAXED);
-	const uint64_t rung = __atomic_load_n(&qp->sq_wqe_pi_last, __ATOMIC_RELAXED);
+	const struct doca_gpu_verbs_qp *qp = &x->pub;
+	uint64_t raised, rung;
 
+	if (!x->slot)
+		return;
+	raised = __atomic_load_n(qp->cpu_db, __ATOMIC_RELAXED);
+	rung = __atomic_load_n(&qp->sq_wqe_pi_last, __ATOMIC_RELAXED);
 	if (raised != rung)
 		gdk_warn("QP 0x%x: doorbells up to index %llu waited for a CPU thread, which rang "
 			 "up to %llu: no service monitors it, nor does anybody call progress",
@@ -162,8 +165,6 @@ void gdk_export_warn_tail(struct gdk_export *x)
 	uint64_t reserved, published, beyond;
 	struct gdk_qp_state *st;
 
-	if (x->slot)
-		warn_unserved(&x->pub);
 	if (read_state(x, &st, &reserved) != DOCA_SUCCESS)
 		return;
 	published = find_gap(st, &beyond) - st->rung + beyond;

@@ -178,10 +178,11 @@ static doca_error_t to_init(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr)
 		DOCA_VERBS_QP_ATTR_PORT_NUM);
 }
 
-static doca_error_t to_rtr(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, uint32_t dest_qpn)
+static doca_error_t to_rtr(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, uint32_t dest_qpn,
+			   uint32_t psn)
 {
 	doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RTR);
-	doca_verbs_qp_attr_set_rq_psn(attr, 0);
+	doca_verbs_qp_attr_set_rq_psn(attr, psn);
 	doca_verbs_qp_attr_set_dest_qp_num(attr, dest_qpn);
 	doca_verbs_qp_attr_set_path_mtu(attr, DOCA_VERBS_MTU_SIZE_1K_BYTES);
 	doca_verbs_qp_attr_set_min_rnr_timer(attr, 1);
@@ -195,7 +196,7 @@ static doca_error_t to_rtr(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, uint
 static doca_error_t to_rts(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, struct e2e_path path)
 {
 	doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RTS);
-	doca_verbs_qp_attr_set_sq_psn(attr, 0);
+	doca_verbs_qp_attr_set_sq_psn(attr, path.psn);
 	doca_verbs_qp_attr_set_ack_timeout(attr, path.ack_timeout);
 	doca_verbs_qp_attr_set_retry_cnt(attr, path.retry_cnt);
 	doca_verbs_qp_attr_set_rnr_retry(attr, 1);
@@ -224,12 +225,23 @@ doca_error_t e2e_connect(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union i
 	E2E_REQUIRE(!doca_verbs_qp_attr_set_ah_attr(attr, ah));
 	err = to_init(qp, attr);
 	if (!err)
-		err = to_rtr(qp, attr, dest_qpn);
+		err = to_rtr(qp, attr, dest_qpn, path.psn);
 	if (!err)
 		err = to_rts(qp, attr, path);
 	E2E_REQUIRE(!doca_verbs_qp_attr_destroy(attr));
 	E2E_REQUIRE(!doca_verbs_ah_attr_destroy(ah));
 	return err;
+}
+
+void e2e_qp_reset(struct e2e_qp *qp)
+{
+	doca_verbs_qp_attr_t *attr;
+
+	E2E_REQUIRE(!doca_verbs_qp_attr_create(&attr));
+	E2E_REQUIRE(!doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RST));
+	E2E_REQUIRE(!doca_verbs_qp_modify(qp->hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE));
+	E2E_REQUIRE(!doca_verbs_qp_attr_destroy(attr));
+	E2E_REQUIRE(!doca_gpu_verbs_reset_tracking_and_memory(qp->hl->qp_gverbs));
 }
 
 void e2e_pair_open(struct e2e_pair *p, enum doca_gpu_dev_verbs_nic_handler handler,

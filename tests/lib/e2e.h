@@ -59,9 +59,11 @@ struct e2e_qp {
 	atomic_bool proxy_stop;
 };
 
-/* How fast a dead peer is noticed: timeout code t is 4.096 us << t. */
+/* How fast a dead peer is noticed: timeout code t is 4.096 us << t; the PSN that
+ * both directions begin with. */
 struct e2e_path {
 	uint16_t ack_timeout, retry_cnt;
+	uint32_t psn;
 };
 
 struct e2e_buf {
@@ -105,6 +107,8 @@ void e2e_qp_close(struct e2e_qp *qp);
 /* RST to RTS, towards dest_qpn at gid. */
 doca_error_t e2e_connect(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union ibv_gid *gid,
 			 uint32_t dest_qpn, struct e2e_path path);
+/* To RST, and the export to where it began. */
+void e2e_qp_reset(struct e2e_qp *qp);
 /* A thread that makes proxy steps for qp until e2e_proxy_end. */
 void e2e_proxy_begin(struct e2e_qp *qp);
 void e2e_proxy_end(struct e2e_qp *qp);

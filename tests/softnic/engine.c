@@ -448,6 +448,9 @@ void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from
 		answer_now(e, q);
 	switch (qp->state) {
 	case SN_QPS_RST:
+	case SN_QPS_INIT: /* rings that came while it was in reset go with it */
+		if (from == SN_QPS_INIT)
+			break;
 		if (!e->dead)
 			sn_uar_drain(e, qp->uar);
 		reset(q);

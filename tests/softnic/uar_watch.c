@@ -154,7 +154,8 @@ static void rung(struct sn_eng *e, struct sn_qp_eng *q, uint32_t w0, uint32_t w1
 	uint32_t index = (w0 >> 8) + ((w1 & 0x3f) + 3) / 4;
 
 	q->last_ring = ++q->page->rings;
-	if (!q->qp->sq_wqebbs)
+	/* In reset there is no queue to ring: who rings for others may be late. */
+	if (!q->qp->sq_wqebbs || q->qp->state == SN_QPS_RST)
 		return;
 	if (e->dev->cfg.dbrec_only && !q->qp->no_dbr)
 		sn_sq_posted(e, q);

@@ -202,18 +202,6 @@ Test(qp_export, reset_puts_everything_back)
 	cr_assert_eq(ring[4 * 64 + 63], 0xf1, "index 36 is in lap 2");
 }
 
-static void to_reset(struct e2e_qp *qp)
-{
-	doca_verbs_qp_attr_t *attr;
-
-	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
-	doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RST);
-	cr_assert_eq(doca_verbs_qp_modify(qp->hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE),
-		     DOCA_SUCCESS);
-	doca_verbs_qp_attr_destroy(attr);
-	cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(qp->hl->qp_gverbs), DOCA_SUCCESS);
-}
-
 /* Counts of puts that leave the CQ at any place, several times over. */
 Test(qp_reset, data_flows_again_after_every_reset, .timeout = 20)
 {
@@ -229,8 +217,8 @@ Test(qp_reset, data_flows_again_after_every_reset, .timeout = 20)
 			cr_assert_eq(e2e_wait(&p.tx, t), 0, "round %d put %d", round, i);
 			cr_assert_eq(p.dst.mem[i], p.src.mem[i]);
 		}
-		to_reset(&p.tx);
-		to_reset(&p.rx);
+		e2e_qp_reset(&p.tx);
+		e2e_qp_reset(&p.rx);
 		cr_assert_eq(e2e_connect(&p.nic, p.tx.hl->qp, &p.nic.gid, p.rx.qpn, path), 0);
 		cr_assert_eq(e2e_connect(&p.nic, p.rx.hl->qp, &p.nic.gid, p.tx.qpn, path), 0);
 	}

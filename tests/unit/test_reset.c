@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * A queue pair that goes through RST many times, with every handler and kind of
+ * CQ and with a service's thread attached where a CPU rings. Between resets it
+ * posts writes of which any are signalled; some resets come while they are still
+ * under way. What is posted after a reset arrives, all of it, and is seen to.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "../lib/e2e.h"
+
+#define DEPTH 16u
+#define ROUNDS 40u
+#define POSTS_MAX 40u
+#define SIZE 64u
+
+struct kind {
+	const char *name;
+	enum doca_gpu_dev_verbs_nic_handler handler;
+	enum doca_gpu_verbs_send_dbr_mode_ext dbr;
+	bool collapsed;
+	gdk_mode_t mode;
+};
+
+#define VALID DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR
+#define NO_DBR DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW
+#define EMULATED DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED
+
+static const struct kind kinds[] = {
+	{ "GPU_SM_DB", E2E_DB, VALID, false, E2E_MODE },
+	{ "GPU_SM_DB, exclusive", E2E_DB, VALID, false, E2E_EXCL },
+	{ "GPU_SM_DB, collapsed", E2E_DB, VALID, true, E2E_MODE },
+	{ "GPU_SM_BF", E2E_BF, VALID, false, E2E_MODE },
+	{ "GPU_SM_NO_DBR", E2E_NO_DBR, NO_DBR, false, E2E_MODE },
+	{ "emulated", E2E_AUTO, EMULATED, false, E2E_MODE },
+	{ "CPU_PROXY", E2E_PROXY, VALID, false, E2E_MODE },
+	{ "CPU_PROXY, exclusive", E2E_PROXY, VALID, false, E2E_EXCL },
+	{ "CPU_PROXY, collapsed", E2E_PROXY, VALID, true, E2E_MODE },
+	{ "CPU_PROXY, no DBREC", E2E_PROXY, NO_DBR, false, E2E_MODE },
+};
+
+struct rig {
+	struct e2e_nic nic;
+	struct e2e_qp tx, rx;
+	struct e2e_buf src, dst;
+	doca_gpu_verbs_service_t service;
+	uint32_t random, psn;
+};
+
+static uint32_t draw(struct rig *r, uint32_t below)
+{
+	r->random = r->random * 1664525u + 1013904223u;
+	return (uint32_t)((uint64_t)r->random * below >> 32);
+}
+
+/* Each connection has PSNs of its own: packets of the last one may be under way. */
+static void connect(struct rig *r)
+{
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7, .psn = r->psn += 4096 };
+
+	cr_assert_eq(e2e_connect(&r->nic, r->tx.hl->qp, &r->nic.gid, r->rx.qpn, path), 0);
+	cr_assert_eq(e2e_connect(&r->nic, r->rx.hl->qp, &r->nic.gid, r->tx.qpn, path), 0);
+}
+
+static void rig_open(struct rig *r, const struct kind *k)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { 0 };
+	struct doca_gpu_verbs_qp_hl *hl;
+
+	memset(r, 0, sizeof(*r));
+	e2e_open(&r->nic);
+	attr.gpu_dev = r->nic.gpu;
+	attr.net_dev = r->nic.dev;
+	attr.ibpd = r->nic.pd;
+	attr.sq_nwqe = DEPTH;
+	attr.nic_handler = k->handler;
+	attr.send_dbr_mode_ext = k->dbr;
+	attr.cq_collapsed = k->collapsed;
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS, "%s", k->name);
+	e2e_qp_adopt(&r->nic, &r->tx, hl);
+	e2e_qp_open(&r->nic, &r->rx, E2E_DB, DEPTH);
+	e2e_buf_open(&r->nic, &r->src, POSTS_MAX * SIZE, IBV_ACCESS_LOCAL_WRITE);
+	e2e_buf_open(&r->nic, &r->dst, POSTS_MAX * SIZE, E2E_REMOTE);
+	if (hl->qp_gverbs->cpu_proxy) {
+		cr_assert_eq(doca_gpu_verbs_create_service(&r->service), DOCA_SUCCESS);
+		cr_assert_eq(doca_gpu_verbs_service_monitor_qp(r->service, hl->qp_gverbs),
+			     DOCA_SUCCESS);
+	}
+	connect(r);
+}
+
+static void rig_close(struct rig *r)
+{
+	if (r->service)
+		cr_assert_eq(doca_gpu_verbs_destroy_service(r->service), DOCA_SUCCESS);
+	e2e_qp_close(&r->tx);
+	e2e_qp_close(&r->rx);
+	e2e_buf_close(&r->src);
+	e2e_buf_close(&r->dst);
+	e2e_close(&r->nic);
+}
+
+/* Writes n pieces, signalled at random but for one of every half ring and the last. */
+static uint64_t post(struct rig *r, gdk_mode_t mode, uint32_t n)
+{
+	uint64_t idx = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		bool signalled = i + 1 == n || i % (DEPTH / 2) == 0 || draw(r, 3) == 0;
+
+		cr_assert_eq(gdk_reserve(r->tx.dev, 1, mode, 0, &idx), 0);
+		gdk_wqe_rdma(r->tx.dev, gdk_get_wqe_ptr(r->tx.dev, idx), (uint16_t)idx,
+			     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+			     signalled ? DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE : 0, 0,
+			     (uintptr_t)r->dst.mem + i * SIZE, gdk_key(r->dst.mr->rkey),
+			     (uintptr_t)r->src.mem + i * SIZE, gdk_key(r->src.mr->lkey), SIZE);
+		gdk_mark_ready(r->tx.dev, idx, idx, mode, E2E_AUTO);
+		if (i + 1 == n || draw(r, 2))
+			gdk_submit(r->tx.dev, idx + 1, mode, E2E_AUTO, 0);
+	}
+	return idx;
+}
+
+static void round_of_posts(struct rig *r, const struct kind *k, uint32_t round)
+{
+	uint32_t n = 1 + draw(r, POSTS_MAX);
+	uint64_t last;
+
+	for (uint32_t i = 0; i < n * SIZE; i++)
+		r->src.mem[i] = e2e_pattern(i, round);
+	last = post(r, k->mode, n);
+	cr_assert_eq(last + 1, n, "%s: indices start again", k->name);
+	if (draw(r, 4) == 0)
+		return; /* reset while the NIC, or the proxy, is at it */
+	cr_assert_eq(gdk_wait_for(r->tx.dev, last, k->mode, E2E_WAIT_NS), 0, "%s, round %u, %u",
+		     k->name, round, n);
+	cr_assert_eq(memcmp(r->src.mem, r->dst.mem, n * SIZE), 0, "%s, round %u", k->name, round);
+}
+
+Test(qp_reset, any_number_of_times_with_any_mix_of_signalled_wqes, .timeout = 100)
+{
+	struct rig r;
+
+	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		rig_open(&r, &kinds[i]);
+		r.random = i;
+		for (uint32_t round = 0; round < ROUNDS; round++) {
+			round_of_posts(&r, &kinds[i], round);
+			e2e_qp_reset(&r.tx);
+			e2e_qp_reset(&r.rx);
+			connect(&r);
+		}
+		rig_close(&r);
+	}
+}
