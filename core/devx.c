@@ -6,9 +6,11 @@
  * status that is not zero. Each failure is logged here, once, in one line.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "devx.h"
+#include "host/gdaki.h"
 #include "log.h"
 #include "util.h"
 
@@ -55,21 +57,35 @@ static const char *opcode_name(uint32_t opcode)
 	return name_of(opcodes, GDK_ARRAY_SIZE(opcodes), opcode);
 }
 
+/* What was refused last in this thread: an error code says little. */
+static _Thread_local struct gdk_command_error last;
+
+doca_error_t gdk_get_command_error(struct gdk_command_error *error)
+{
+	GDK_CHECK_ARG(error != NULL);
+	*error = last;
+	return DOCA_SUCCESS;
+}
+
 /* Logs a failed command. sys_err is errno, out the answer, all zero when the
  * command did not reach the firmware. */
 static doca_error_t refused(const char *object, const void *in, const void *out, int sys_err)
 {
-	uint32_t opcode = (uint32_t)prm_get(in, PRM_CMD_OPCODE);
-	uint32_t status = (uint32_t)prm_get(out, PRM_CMD_STATUS);
-	const char *opname = opcode_name(opcode);
-
-	if (status) {
+	last = (struct gdk_command_error){
+		.opcode = (uint32_t)prm_get(in, PRM_CMD_OPCODE),
+		.status = (uint8_t)prm_get(out, PRM_CMD_STATUS),
+		.syndrome = (uint32_t)prm_get(out, PRM_CMD_SYNDROME),
+		.sys_err = sys_err,
+	};
+	last.command = opcode_name(last.opcode);
+	last.status_text = name_of(statuses, GDK_ARRAY_SIZE(statuses), last.status);
+	snprintf(last.object, sizeof(last.object), "%s", object);
+	if (last.status) {
 		gdk_err("%s: firmware refused %s (0x%x): status 0x%x (%s), syndrome 0x%08x", object,
-			opname, opcode, status, name_of(statuses, GDK_ARRAY_SIZE(statuses), status),
-			(uint32_t)prm_get(out, PRM_CMD_SYNDROME));
+			last.command, last.opcode, last.status, last.status_text, last.syndrome);
 		return DOCA_ERROR_DRIVER;
 	}
-	gdk_err("%s: %s (0x%x) did not reach the firmware: %s", object, opname, opcode,
+	gdk_err("%s: %s (0x%x) did not reach the firmware: %s", object, last.command, last.opcode,
 		sys_err ? strerror(sys_err) : "no reason given");
 	switch (sys_err) {
 	case ENOMEM:

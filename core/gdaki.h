@@ -80,6 +80,18 @@ doca_error_t gdk_verbs_qp_get_error(struct doca_gpu_verbs_qp *qp, struct gdk_qp_
 const char *gdk_syndrome_text(int syndrome);
 const char *gdk_syndrome_cause(int syndrome);
 
+/* The command to the NIC's firmware that was refused last in the calling thread. */
+struct gdk_command_error {
+	uint32_t opcode;   /* 0: none was */
+	uint32_t syndrome; /* the firmware's own number, for NVIDIA's support */
+	int status;	   /* the firmware's; 0: the command did not reach it */
+	int sys_err;	   /* errno of the driver, or 0 */
+	const char *command, *status_text; /* "CREATE_QP"; NULL: none was */
+	char object[96];   /* "QP 0x1f (INIT to RTR)" */
+};
+
+doca_error_t gdk_get_command_error(struct gdk_command_error *error);
+
 /*
  * Errors that the NIC tells of by itself. A CQ that overran completes nothing any
  * more, and its QPs are in error without a CQE: threads that wait end with

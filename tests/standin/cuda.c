@@ -9,7 +9,8 @@
  * STANDIN_CUDA_FAIL=n fails the n-th call; tests may also use the standin_cuda_*
  * functions at the end, found with dlsym. STANDIN_CUDA_IOMEM=1 accepts the
  * IOMEMORY flag, =2 refuses every registration, =3 those of shared mappings, which a
- * NIC's registers are; STANDIN_CUDA_DMABUF=0 has none.
+ * NIC's registers are; STANDIN_CUDA_NO_REG=n refuses these on the n-th GPU, from 0;
+ * STANDIN_CUDA_DMABUF=0 has none, =2 knows the PCIe mapping type.
  */
 #include <pthread.h>
 #include <search.h>
@@ -40,6 +41,7 @@ struct block {
 	char *addr;
 	size_t size;
 	int fd; /* -1: registered host memory */
+	int device;
 	char *map;
 	size_t map_len;
 };
@@ -48,6 +50,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *blocks; /* a tree of struct block, by address; they do not overlap */
 static int primary_refs[NUM_GPUS], streams, stacked;
 static long calls, fail_at = -1;
+static int dmabuf_flags = -1;
 static int live_blocks;
 static size_t gpu_bytes;
 static __thread int stack[16], depth;
@@ -56,6 +59,7 @@ static char contexts[NUM_GPUS];
 int standin_cuda_live(void);
 size_t standin_cuda_bytes(void);
 long standin_cuda_calls(void);
+int standin_cuda_dmabuf_flags(void);
 void standin_cuda_fail_at(long n);
 int standin_cuda_failed(void);
 
@@ -175,7 +179,7 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
 	CALL(false);
 	(void)device;
-	*value = attribute == 124 ? (int)number("STANDIN_CUDA_DMABUF", 1) : 0;
+	*value = attribute == 124 && number("STANDIN_CUDA_DMABUF", 1);
 	return OK;
 }
 
@@ -230,6 +234,7 @@ EXPORT int cuMemAlloc_v2(unsigned long long *ptr, size_t size)
 	int ret;
 
 	CALL(true);
+	block.device = stack[depth - 1];
 	if (!size || size > 1ul << 34)
 		return OUT_OF_MEMORY;
 	block.fd = memfd_create("standin-gpu", MFD_CLOEXEC);
@@ -281,7 +286,9 @@ EXPORT int cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
 	long iomem = number("STANDIN_CUDA_IOMEM", 0);
 
 	CALL(true);
-	if (iomem == 2 || (flags & 4 && iomem != 1) || (iomem == 3 && is_shared(ptr)))
+	if (iomem == 2 || (flags & 4 && iomem != 1) ||
+	    ((iomem == 3 || number("STANDIN_CUDA_NO_REG", -1) == stack[depth - 1]) &&
+	     is_shared(ptr)))
 		return INVALID_VALUE;
 	return add((struct block){.addr = ptr, .size = size, .fd = -1});
 }
@@ -432,7 +439,8 @@ EXPORT int cuPointerGetAttribute(void *value, int attribute, unsigned long long 
 	pthread_mutex_unlock(&lock);
 	if (!block)
 		return INVALID_VALUE;
-	*(int *)value = attribute != 2 ? 0 : block->fd >= 0 ? 2 : 1;
+	*(int *)value = attribute == 9 ? block->device : attribute != 2 ? 0 :
+			block->fd >= 0 ? 2 : 1;
 	return OK;
 }
 
@@ -460,8 +468,10 @@ EXPORT int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr, s
 	int fd;
 
 	CALL(true);
-	if (type != 1 || flags || (ptr | size) & 4095)
+	if (type != 1 || (ptr | size) & 4095 ||
+	    (flags && (flags != 1 || number("STANDIN_CUDA_DMABUF", 1) != 2)))
 		return INVALID_VALUE;
+	dmabuf_flags = (int)flags;
 	pthread_mutex_lock(&lock);
 	block = find((char *)(unsigned long)ptr);
 	fd = block && block->fd >= 0 && block->addr == (char *)(unsigned long)ptr ? dup(block->fd)
@@ -483,6 +493,12 @@ EXPORT int standin_cuda_live(void)
 EXPORT size_t standin_cuda_bytes(void)
 {
 	return gpu_bytes;
+}
+
+/* Of the last dmabuf that was given out, or -1. */
+EXPORT int standin_cuda_dmabuf_flags(void)
+{
+	return dmabuf_flags;
 }
 
 EXPORT long standin_cuda_calls(void)

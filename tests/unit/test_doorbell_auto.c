@@ -48,7 +48,7 @@ static doca_error_t pick(enum doca_gpu_dev_verbs_nic_handler want,
 	return err;
 }
 
-Test(doorbell_auto, auto_with_dbrec_is_gpu_sm_db)
+Test(doorbell_auto, defect_15_every_candidate_of_auto_leaves_a_reason)
 {
 	cr_assert_eq(pick(E2E_AUTO, MODE(VALID_DBR)), DOCA_SUCCESS);
 	cr_assert_eq(got, E2E_DB);

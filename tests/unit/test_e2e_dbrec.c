@@ -33,17 +33,17 @@ static void deliver(enum doca_gpu_dev_verbs_nic_handler handler)
 	e2e_pair_close(&p);
 }
 
-Test(e2e_dbrec, gpu_sm_db)
+Test(e2e_dbrec, defect_13_gpu_sm_db_writes_the_send_word)
 {
 	deliver(E2E_DB);
 }
 
-Test(e2e_dbrec, gpu_sm_bf)
+Test(e2e_dbrec, defect_13_gpu_sm_bf_writes_the_send_word)
 {
 	deliver(E2E_BF);
 }
 
-Test(e2e_dbrec, cpu_proxy)
+Test(e2e_dbrec, defect_13_cpu_proxy_writes_the_send_word)
 {
 	deliver(E2E_PROXY);
 }

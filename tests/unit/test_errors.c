@@ -95,7 +95,7 @@ static void expect_error(uint8_t opcode, uint8_t syndrome)
 	e2e_pair_close(&p);
 }
 
-Test(errors, every_operation)
+Test(peer_defects, defect_03_an_error_names_its_operation_address_and_queue_pair)
 {
 	expect_error(OP(RDMA_WRITE), REMOTE_ACCESS);
 	expect_error(OP(RDMA_READ), REMOTE_ACCESS);

@@ -203,7 +203,7 @@ Test(qp_export, reset_puts_everything_back)
 }
 
 /* Counts of puts that leave the CQ at any place, several times over. */
-Test(qp_reset, data_flows_again_after_every_reset, .timeout = 20)
+Test(qp_reset, defect_28_data_flows_again_after_every_reset, .timeout = 20)
 {
 	struct e2e_path path = {.ack_timeout = 14, .retry_cnt = 7};
 	doca_gpu_dev_verbs_ticket_t t;

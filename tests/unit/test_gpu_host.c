@@ -46,7 +46,7 @@ Test(gpu_host, bad_arguments_are_refused)
 	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
 }
 
-Test(gpu_host, every_kind_is_aligned_memory)
+Test(gpu_host, defect_30_every_kind_is_aligned_memory)
 {
 	static const size_t aligns[] = {0, 16, 64, 4096, 65536, 2ul << 20};
 	doca_gpu_t *gpu = open_host();
@@ -134,7 +134,7 @@ Test(gpu_host, mappings_are_identity_and_counted)
 	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
 }
 
-Test(gpu_host, uar_export_is_found_by_its_gpu_address)
+Test(gpu_host, defect_17_uar_export_is_found_by_its_gpu_address)
 {
 	doca_gpu_t *gpu;
 	static uint64_t reg[512];

@@ -25,7 +25,7 @@ static const char *all_levels(const char *env)
 	return capture_end();
 }
 
-Test(log, errors_and_warnings_are_shown_by_default)
+Test(log, defect_32_errors_and_warnings_are_shown_by_default)
 {
 	const char *out = all_levels(NULL);
 

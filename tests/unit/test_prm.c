@@ -117,7 +117,7 @@ Test(prm, set_writes_the_field_and_nothing_else)
 }
 
 /* The defect of a 64-bit store to this 1-bit field set next_rcv_psn to 1. */
-Test(prm, cd_master_leaves_next_rcv_psn)
+Test(prm, defect_24_cd_master_leaves_next_rcv_psn)
 {
 	uint8_t qpc[PRM_QPC_LEN] = {0};
 

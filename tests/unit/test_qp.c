@@ -69,7 +69,7 @@ Test(qp, inline_data_takes_more_slots)
 	doca_verbs_qp_destroy(qp);
 }
 
-Test(qp, depth_limit_is_32768_slots)
+Test(qp, defect_04_depth_limit_is_32768_slots)
 {
 	doca_verbs_qp_t *qp;
 

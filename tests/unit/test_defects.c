@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What the peer's host side does wrong, by number, without a GPU: 5, 12, 16, 18,
+ * 19, 25, 27, 33. Others are tests of the file of what they are about; every one
+ * has defect_ and its number in its name (tests/defects.sh lists them).
+ */
+/* softnic-run: --no-dbr-max 2 */
+#include "doca_gpunetio_host.h"
+#include "host/gdaki.h"
+
+/* 33: the names that the peer's headers take from every user. */
+#if defined(u8) || defined(u16) || defined(u32) || defined(u64) || defined(__RTE_PMD_MLX5_PRM_H_)
+#error "a public header defines a name that is not its own"
+#endif
+typedef struct own_u8 { int is_mine; } u8, u16, u32, u64;
+
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include "../../qp/qp.h"
+#include "../lib/capture.h"
+#include "../lib/e2e.h"
+#include "../lib/nicfail.h"
+#include "device/gdk/wqe.h"
+
+#define DEPTH 64u
+#define BYTES 4096u
+#define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
+
+/* ---- 5: depths that differ, WQEs that are not signalled ---- */
+
+/* A QP of DEPTH slots that is its own peer, on a CQ of so many entries. */
+static doca_error_t open_uneven(struct e2e_nic *nic, uint32_t cqes, doca_verbs_cq_t **cq,
+				doca_verbs_qp_t **qp, struct doca_gpu_verbs_qp **x)
+{
+	doca_verbs_qp_init_attr_t *init;
+	doca_verbs_cq_attr_t *attr;
+	doca_error_t err;
+
+	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
+	doca_verbs_cq_attr_set_cq_size(attr, cqes);
+	doca_verbs_cq_attr_set_cq_overrun(attr, DOCA_VERBS_CQ_ENABLE_OVERRUN);
+	cr_assert_eq(doca_verbs_cq_create(nic->dev, attr, cq), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_init_attr_create(&init), DOCA_SUCCESS);
+	doca_verbs_qp_init_attr_set_send_cq(init, *cq);
+	doca_verbs_qp_init_attr_set_sq_wr(init, DEPTH);
+	doca_verbs_qp_init_attr_set_send_max_sges(init, 1);
+	cr_assert_eq(doca_verbs_qp_create(nic->dev, init, qp), DOCA_SUCCESS);
+	doca_verbs_cq_attr_destroy(attr);
+	doca_verbs_qp_init_attr_destroy(init);
+	*x = NULL;
+	capture_begin();
+	err = doca_gpu_verbs_export_qp(nic->gpu, *qp, E2E_DB, NULL, *cq, MODE(VALID_DBR), x);
+	(void)capture_end();
+	return err;
+}
+
+static void close_uneven(struct e2e_nic *nic, doca_verbs_cq_t *cq, doca_verbs_qp_t *qp,
+			 struct doca_gpu_verbs_qp *x)
+{
+	if (x)
+		cr_assert_eq(doca_gpu_verbs_unexport_qp(nic->gpu, x), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_destroy(qp), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_destroy(cq), DOCA_SUCCESS);
+}
+
+Test(peer_defects, defect_05_a_cq_that_loses_completions_is_refused)
+{
+	struct doca_gpu_verbs_qp *x;
+	doca_verbs_cq_t *cq;
+	doca_verbs_qp_t *qp;
+	struct e2e_nic nic;
+
+	e2e_open(&nic);
+	cr_expect_eq(open_uneven(&nic, DEPTH / 2, &cq, &qp, &x), DOCA_ERROR_INVALID_VALUE);
+	cr_expect(strstr(capture_text, "CQ of 32 entries") && strstr(capture_text, "64 slots"),
+		  "%s", capture_text);
+	close_uneven(&nic, cq, qp, x);
+	e2e_close(&nic);
+}
+
+Test(peer_defects, defect_05_depths_may_differ_and_wqes_be_unsignalled)
+{
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+	struct doca_gpu_dev_verbs_qp *dev;
+	struct doca_gpu_verbs_qp *x;
+	doca_verbs_cq_t *cq;
+	doca_verbs_qp_t *qp;
+	struct e2e_nic nic;
+	struct e2e_buf buf;
+	uint64_t idx = 0;
+
+	e2e_open(&nic);
+	e2e_buf_open(&nic, &buf, BYTES, E2E_REMOTE);
+	cr_assert_eq(open_uneven(&nic, 4 * DEPTH, &cq, &qp, &x), DOCA_SUCCESS, "%s", capture_text);
+	cr_assert_eq(e2e_connect(&nic, qp, &nic.gid, qp->qpn, path), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_get_qp_dev(x, &dev), DOCA_SUCCESS);
+	for (uint32_t i = 0; i < 5 * DEPTH; i++) {
+		cr_assert_eq(gdk_reserve(dev, 1, E2E_MODE, 0, &idx), 0);
+		buf.mem[0] = (uint8_t)(i + 1);
+		gdk_wqe_write_inl(dev, gdk_get_wqe_ptr(dev, idx), (uint16_t)idx,
+				  i % 3 == 2 ? GDK_CE_ALWAYS : 0, (uintptr_t)buf.mem + 64,
+				  gdk_key(buf.mr->rkey), buf.mem, 1);
+		gdk_post(dev, idx, idx, E2E_MODE, E2E_AUTO, 0);
+		if (i % 3 != 2)
+			continue;
+		cr_assert_eq(gdk_wait_for(dev, idx, E2E_MODE, E2E_WAIT_NS), 0, "WQE %u", i);
+		cr_assert_eq(buf.mem[64], (uint8_t)(i + 1));
+	}
+	close_uneven(&nic, cq, qp, x);
+	e2e_buf_close(&buf);
+	e2e_close(&nic);
+}
+
+/* ---- 12: which byte order a key has ---- */
+
+Test(peer_defects, defect_12_a_key_in_the_wrong_order_is_told_apart)
+{
+	doca_gpu_dev_verbs_ticket_t t;
+	struct gdk_qp_error e;
+	struct e2e_pair p;
+	gdk_key_t wrong;
+
+	e2e_pair_open(&p, E2E_DB, DEPTH, BYTES);
+	cr_assert_neq(p.dst.mr->rkey, __builtin_bswap32(p.dst.mr->rkey));
+	cr_expect_eq(gdk_key(p.dst.mr->rkey).be, htobe32(p.dst.mr->rkey));
+	cr_assert_eq(e2e_put(&p, 0, 64, &t), 0);
+	cr_assert_eq(e2e_wait(&p.tx, t), 0, "gdk_key takes what libibverbs gives");
+	wrong = gdk_key_be(p.dst.mr->rkey);
+	cr_assert_eq(gdk_put(p.tx.dev, gdk_addr((uintptr_t)p.dst.mem, wrong),
+			     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t, E2E_MODE, E2E_AUTO,
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+	cr_assert_eq(e2e_wait(&p.tx, t), -EIO);
+	cr_assert_eq(gdk_verbs_qp_get_error(p.tx.hl->qp_gverbs, &e), DOCA_SUCCESS);
+	cr_expect_eq(e.rkey, __builtin_bswap32(p.dst.mr->rkey), "as the NIC read it");
+	cr_expect(strstr(gdk_syndrome_cause(e.syndrome), "byte order"));
+	e2e_pair_close(&p);
+}
+
+/* ---- 16, 18: register pages ---- */
+
+static bool no_pages;
+
+/* In place of libmlx5's, which it calls while pages are to be had. */
+struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *ctx, uint32_t flags)
+{
+	struct mlx5dv_devx_uar *(*real)(struct ibv_context *, uint32_t);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "mlx5dv_devx_alloc_uar");
+	if (!no_pages)
+		return real(ctx, flags);
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+Test(peer_defects, defect_16_no_register_page_is_no_success)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = DEPTH };
+	struct doca_gpu_verbs_qp_group_hl *group = NULL;
+	struct doca_gpu_verbs_qp_hl *hl = NULL;
+	doca_verbs_uar_t *uar = NULL;
+	struct e2e_nic nic;
+
+	e2e_open(&nic);
+	attr.gpu_dev = nic.gpu;
+	attr.net_dev = nic.dev;
+	no_pages = true;
+	for (int kind = 0; kind < 3; kind++)
+		cr_expect_eq(doca_verbs_uar_create(nic.dev, kind, &uar), DOCA_ERROR_NOT_SUPPORTED);
+	cr_expect_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_ERROR_NOT_SUPPORTED);
+	cr_expect_eq(doca_gpu_verbs_create_qp_group_hl(&attr, &group), DOCA_ERROR_NOT_SUPPORTED);
+	cr_expect(!uar && !hl && !group);
+	no_pages = false;
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS, "a retry works");
+	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
+	e2e_close(&nic);
+}
+
+/* The register is the page's, wherever in it the ordinary one stands, and there
+ * only where the device has such QPs. */
+Test(peer_defects, defect_18_the_register_without_dbrec_is_asked_for)
+{
+	void *reg, *less, *less_before = NULL;
+	doca_verbs_uar_t *uar, *other;
+	struct e2e_nic nic;
+
+	e2e_open(&nic);
+	for (int kind = 0; kind < 2; kind++) {
+		cr_assert_eq(doca_verbs_uar_create(nic.dev, kind, &uar), DOCA_SUCCESS);
+		cr_expect_eq(doca_verbs_uar_reg_addr_get(uar, &reg), DOCA_SUCCESS);
+		cr_expect_eq(doca_verbs_uar_dbr_less_addr_get(uar, &less), DOCA_SUCCESS);
+		cr_expect_eq((uintptr_t)less & ~4095ul, (uintptr_t)reg & ~4095ul, "one page");
+		cr_expect_eq((uintptr_t)less & 4095, 0x600);
+		cr_expect_neq(less, less_before);
+		less_before = less;
+		nic.dev->caps.send_dbr_mode_no_dbr_ext = 0;
+		cr_assert_eq(doca_verbs_uar_create(nic.dev, kind, &other), DOCA_SUCCESS);
+		cr_expect_eq(doca_verbs_uar_dbr_less_addr_get(other, &less),
+			     DOCA_ERROR_NOT_SUPPORTED);
+		nic.dev->caps.send_dbr_mode_no_dbr_ext = 1;
+		cr_assert_eq(doca_verbs_uar_destroy(other), DOCA_SUCCESS);
+		cr_assert_eq(doca_verbs_uar_destroy(uar), DOCA_SUCCESS);
+	}
+	e2e_close(&nic);
+}
+
+/* ---- 19: a device with few QPs without DBREC ---- */
+
+Test(peer_defects, defect_19_more_than_the_device_has_fall_back)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = DEPTH };
+	struct doca_gpu_verbs_qp_hl *hl[4] = { NULL }, *none = NULL;
+	const char *said;
+	struct e2e_nic nic;
+
+	e2e_open(&nic);
+	attr.gpu_dev = nic.gpu;
+	attr.net_dev = nic.dev;
+	attr.nic_handler = E2E_AUTO;
+	attr.send_dbr_mode_ext = GDK_SEND_DBR_MODE_AUTO;
+	capture_begin();
+	for (int i = 0; i < 4; i++)
+		cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl[i]), DOCA_SUCCESS, "QP %d", i);
+	said = capture_end();
+	for (int i = 0; i < 4; i++) {
+		cr_expect_eq(hl[i]->nic_handler, i < 2 ? E2E_NO_DBR : E2E_DB, "QP %d", i);
+		cr_expect_eq(hl[i]->send_dbr_mode_ext, i < 2 ? MODE(NO_DBR_HW) : MODE(VALID_DBR));
+	}
+	cr_expect(strstr(said, "status 0x8"), "%s", said);
+	attr.send_dbr_mode_ext = MODE(NO_DBR_HW);
+	cr_expect_eq(doca_gpu_verbs_create_qp_hl(&attr, &none), DOCA_ERROR_NOT_SUPPORTED);
+	cr_expect_null(none, "a mode that is stated does not fall back");
+	for (int i = 0; i < 4; i++)
+		cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[i]), DOCA_SUCCESS);
+	e2e_close(&nic);
+}
+
+/* ---- 25: UDP source ports ---- */
+
+#define PAIRS 16
+
+static uint16_t connected_port(struct e2e_nic *nic, struct e2e_qp *q)
+{
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+	uint8_t out[PRM_QUERY_QP_OUT_LEN];
+	enum doca_verbs_qp_state state;
+
+	cr_assert_eq(e2e_connect(nic, q->hl->qp, &nic->gid, q->qpn, path), DOCA_SUCCESS);
+	cr_assert_eq(gdk_qp_query_state(q->hl->qp, out, &state), DOCA_SUCCESS);
+	return (uint16_t)prm_get(out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT, PRM_ADS_UDP_SPORT);
+}
+
+static void back_to_reset(struct e2e_qp *q)
+{
+	doca_verbs_qp_attr_t *attr;
+
+	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
+	doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RST);
+	cr_assert_eq(doca_verbs_qp_modify(q->hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE),
+		     DOCA_SUCCESS);
+	doca_verbs_qp_attr_destroy(attr);
+}
+
+Test(peer_defects, defect_25_ports_spread_are_stable_and_rand_is_the_programs)
+{
+	struct e2e_qp q[PAIRS];
+	uint16_t port[PAIRS];
+	int want[4], distinct = 0;
+	struct e2e_nic nic;
+
+	srand(7);
+	for (int i = 0; i < 4; i++)
+		want[i] = rand();
+	srand(7);
+	e2e_open(&nic);
+	for (int i = 0; i < PAIRS; i++) {
+		bool seen = false;
+
+		e2e_qp_open(&nic, &q[i], E2E_DB, 16);
+		port[i] = connected_port(&nic, &q[i]);
+		cr_expect_geq(port[i], 0xc000);
+		for (int j = 0; j < i; j++)
+			seen |= port[j] == port[i];
+		distinct += !seen;
+	}
+	cr_expect_geq(distinct, PAIRS - 1, "%d ports of %d QPs of one second", distinct, PAIRS);
+	for (int i = 0; i < PAIRS; i++) {
+		back_to_reset(&q[i]);
+		cr_expect_eq(connected_port(&nic, &q[i]), port[i], "another at the next attempt");
+		e2e_qp_close(&q[i]);
+	}
+	for (int i = 0; i < 4; i++)
+		cr_expect_eq(rand(), want[i], "the program's random numbers were disturbed");
+	e2e_close(&nic);
+}
+
+/* ---- 27: a refused command ---- */
+
+#define STATUS 0x0f
+#define SYNDROME 0xabc123
+
+Test(peer_defects, defect_27_a_refused_command_is_known_by_all_its_numbers)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = DEPTH };
+	struct doca_gpu_verbs_qp_hl *hl = NULL;
+	struct gdk_command_error e = { .opcode = 1 };
+	struct e2e_nic nic;
+	const char *said;
+
+	nicfail_find();
+	e2e_open(&nic);
+	cr_assert_eq(gdk_get_command_error(&e), DOCA_SUCCESS);
+	cr_expect_eq(e.opcode, 0, "none was refused");
+	attr.gpu_dev = nic.gpu;
+	attr.net_dev = nic.dev;
+	attr.nic_handler = E2E_DB;
+	nicfail_next(1, STATUS, SYNDROME, 0);
+	capture_begin();
+	cr_expect_neq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
+	said = capture_end();
+	cr_expect(strstr(said, "CQ of 64 entries: firmware refused CREATE_CQ (0x400): "
+				"status 0xf") &&
+		  strstr(said, "syndrome 0x00abc123"), "%s", said);
+	cr_assert_eq(gdk_get_command_error(&e), DOCA_SUCCESS);
+	cr_expect_eq(e.opcode, 0x400);
+	cr_expect_eq(e.status, STATUS);
+	cr_expect_eq(e.syndrome, SYNDROME);
+	cr_expect_str_eq(e.command, "CREATE_CQ");
+	cr_expect(strstr(e.object, "CQ of 64 entries"), "%s", e.object);
+	cr_expect(strstr(e.status_text, "no resources"));
+	e2e_close(&nic);
+}
+
+/* ---- 33 ---- */
+
+Test(peer_defects, defect_33_short_names_are_the_programs)
+{
+	const u8 mine = { .is_mine = 1 };
+
+	cr_expect_eq(mine.is_mine, 1, "tests/headers.sh compiles each header alone");
+}
