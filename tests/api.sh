@@ -34,8 +34,10 @@ done
 
 # What creates, opens, exports, changes or asks has a case in which each failure is
 # injected (unit/test_failinject.c); its macros take names without _create.
-makes='_(create|open|alloc|export|modify|query)(_|$)|get_qp_dev|_dmabuf_fd|_monitor_|_reset_'
-for name in $(grep -E "$makes" <<<"$tokens"); do
+makes='_(create|open|alloc|export|modify|query|watch|abort|get_error|get_counters)(_|$)'
+makes="$makes|get_qp_dev|_dmabuf_fd|_monitor_|_reset_|_set_wait_limit|qp_dump"
+ours=$(grep -h -o -E '\b(doca|gdk)_[a-z0-9_A-Z]+\(' "$B"/include/host/*.h | tr -d '(' | sort -u)
+for name in $(grep -E "$makes" <<<"$ours"); do
 	if ! grep -q -w -E "$name|${name%_create}" tests/unit/{failinject_verbs.h,test_failinject.c}; then
 		echo "api.sh: no failure is injected into $name"
 		bad=1

@@ -152,21 +152,61 @@ static doca_error_t monitored(void)
 	return err;
 }
 
-static doca_error_t reset(void)
-{
-	doca_error_t err = doca_gpu_verbs_reset_tracking_and_memory(f.db->qp_gverbs);
+/* ---- what is asked and changed ---- */
 
+#define ASK(name, call)                      \
+	static doca_error_t name(void)       \
+	{                                    \
+		doca_error_t err = call;     \
+                                             \
+		fault_disarm();              \
+		return err;                  \
+	}
+
+static struct {
+	struct doca_gpu_verbs_qp_error_info info;
+	struct gdk_qp_error error;
+	struct gdk_qp_counters counters;
+	char text[256];
+} got;
+
+ASK(reset, doca_gpu_verbs_reset_tracking_and_memory(f.db->qp_gverbs))
+ASK(last_error, doca_gpu_verbs_query_last_error(f.db->qp_gverbs, &got.info))
+ASK(more_error, gdk_verbs_qp_get_error(f.db->qp_gverbs, &got.error))
+ASK(counters, gdk_verbs_qp_get_counters(f.db->qp_gverbs, &got.counters))
+ASK(aborted, gdk_verbs_qp_abort(f.db->qp_gverbs) ?: gdk_verbs_qp_clear_abort(f.db->qp_gverbs))
+ASK(limit, gdk_verbs_qp_set_wait_limit(f.db->qp_gverbs, 1))
+ASK(dump_wqe, gdk_verbs_qp_dump_wqe(f.db->qp_gverbs, 0, got.text, sizeof(got.text)))
+ASK(dump_cqe, gdk_verbs_qp_dump_cqe(f.db->qp_gverbs, 0, got.text, sizeof(got.text)))
+
+static doca_error_t events(void)
+{
+	struct gdk_events *made = NULL;
+	doca_error_t err = gdk_events_open(f.nic.dev, &made);
+
+	return FAULT_DONE(err, made, gdk_events_close(made));
+}
+
+static doca_error_t watched(void)
+{
+	struct gdk_events *made = NULL;
+	doca_error_t err;
+
+	cr_assert(!gdk_events_open(f.nic.dev, &made));
+	fault_start();
+	err = gdk_events_watch_cq(made, f.db->cq_sq) ?: gdk_events_watch_qp(made, f.db->qp);
 	fault_disarm();
+	cr_assert(!gdk_events_close(made));
 	return err;
 }
 
-static doca_error_t last_error(void)
+static doca_error_t service_of(void)
 {
-	struct doca_gpu_verbs_qp_error_info info;
-	doca_error_t err = doca_gpu_verbs_query_last_error(f.db->qp_gverbs, &info);
+	const struct gdk_service_attr attr = { .threads = 3 };
+	doca_gpu_verbs_service_t made = NULL;
+	doca_error_t err = gdk_verbs_service_create(&attr, &made);
 
-	fault_disarm();
-	return err;
+	return FAULT_DONE(err, made, doca_gpu_verbs_destroy_service(made));
 }
 
 /* ---- all of it ---- */
@@ -212,6 +252,8 @@ static const struct fault_case alone[] = {
 	CASE(hl_no_dbr, 5, 1, 4, 8), /* a QP that is refused once is asked for again */
 	CASE(hl_emulated, 5, 2, 4, 8, 2),
 	CASE(group, 8, 4, 7, 16),
+	CASE(events, 1, 0, 1),
+	CASE(service_of, 4, 0, 0),
 	CASE(service, 2, 0, 0),
 };
 static const struct fault_case alone_on_cuda[] = {
@@ -234,6 +276,13 @@ static const struct fault_case shared[] = {
 	CASE(monitored, 3, 0, 0),
 	CASE(reset, 2, 0, 0, 15),
 	CASE(last_error, 1, 1, 1, 3),
+	CASE(more_error, 1, 1, 1),
+	CASE(counters, 0, 0, 0),
+	CASE(aborted, 0, 0, 0),
+	CASE(limit, 0, 0, 0),
+	CASE(dump_wqe, 0, 0, 0),
+	CASE(dump_cqe, 0, 0, 0),
+	PREPARES(watched, 0, 0, 2),
 };
 static const struct fault_case shared_on_cuda[] = {
 	CASE(dmabuf, 0, 0, 0, 1),
