@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Arguments that are right each by itself and do not go together, with each other
+ * or with the GPU: refused, with the reason in the log, and nothing is changed.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "../lib/capture.h"
+#include "../lib/e2e.h"
+#include "../lib/nic.h"
+#include "../lib/standin.h"
+
+#define A(name) DOCA_VERBS_QP_ATTR_##name
+#define S(name) DOCA_VERBS_QP_STATE_##name
+#define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
+#define BDF "8a:00.0"
+
+#define REFUSED(error, why, call)                                                 \
+	do {                                                                      \
+		const char *log_;                                                 \
+		doca_error_t err_;                                                \
+                                                                                  \
+		capture_begin();                                                  \
+		err_ = call;                                                      \
+		log_ = capture_end();                                             \
+		cr_expect_eq(err_, error, "%s is %s", #call, doca_error_get_name(err_)); \
+		cr_expect(strstr(log_, why), "no \"%s\" in\n%s", why, log_);      \
+	} while (0)
+
+static struct e2e_nic nic;
+static struct doca_gpu_verbs_qp_hl *hl; /* not exported */
+
+static void open_on(const char *gpu)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { 0 };
+
+	e2e_open_on(&nic, gpu);
+	attr.gpu_dev = nic.gpu;
+	attr.net_dev = nic.dev;
+	attr.sq_nwqe = 64;
+	attr.nic_handler = E2E_DB;
+	cr_assert(!doca_gpu_verbs_create_qp_hl(&attr, &hl));
+	cr_assert(!doca_gpu_verbs_unexport_qp(nic.gpu, hl->qp_gverbs));
+	hl->qp_gverbs = NULL;
+}
+
+static void open_host(void)
+{
+	open_on("host");
+}
+
+static void open_cuda(void)
+{
+	standin_cuda();
+	open_on(BDF);
+}
+
+static void close_all(void)
+{
+	cr_expect(!doca_gpu_verbs_destroy_qp_hl(hl));
+	e2e_close(&nic);
+}
+
+TestSuite(wrong_uses, .init = open_host, .fini = close_all);
+TestSuite(wrong_uses_cuda, .init = open_cuda, .fini = close_all);
+
+/* ---- creation ---- */
+
+static doca_verbs_qp_init_attr_t *init_attr(void)
+{
+	doca_verbs_qp_init_attr_t *attr;
+
+	cr_assert(!doca_verbs_qp_init_attr_create(&attr));
+	cr_assert(!doca_verbs_qp_init_attr_set_sq_wr(attr, 64));
+	cr_assert(!doca_verbs_qp_init_attr_set_send_max_sges(attr, 1));
+	cr_assert(!doca_verbs_qp_init_attr_set_send_cq(attr, hl->cq_sq));
+	return attr;
+}
+
+static doca_error_t make(doca_verbs_qp_init_attr_t *attr)
+{
+	doca_verbs_qp_t *made = NULL;
+	doca_error_t err = doca_verbs_qp_create(nic.dev, attr, &made);
+
+	cr_expect(err ? !made : !doca_verbs_qp_destroy(made));
+	return err;
+}
+
+#define SET(attr, name, ...) cr_assert(!doca_verbs_qp_init_attr_set_##name(attr, __VA_ARGS__))
+
+Test(wrong_uses, of_attributes_of_a_queue_pair)
+{
+	doca_verbs_qp_init_attr_t *attr = init_attr();
+	struct nic other = nic_open();
+
+	SET(attr, pd, other.dev);
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "the PD is of another device", make(attr));
+	SET(attr, pd, nic.dev);
+	SET(attr, sq_wr, 0);
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "neither a send nor a receive queue", make(attr));
+	SET(attr, sq_wr, 64);
+	SET(attr, external_umem, hl->qp_umem, 0);
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "external umem for only one", make(attr));
+	SET(attr, external_umem, NULL, 0);
+	SET(attr, emulate_no_dbr_ext, true);
+	SET(attr, send_dbr_mode, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT);
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "exclude each other", make(attr));
+	SET(attr, emulate_no_dbr_ext, false);
+	SET(attr, send_dbr_mode, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID);
+	cr_expect_eq(make(attr), DOCA_SUCCESS);
+	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
+	nic_close(&other);
+}
+
+Test(wrong_uses, a_receive_queue_alone_is_none_of_them)
+{
+	doca_verbs_qp_init_attr_t *attr = init_attr();
+
+	SET(attr, sq_wr, 0);
+	SET(attr, rq_wr, 1); /* one WQE of 16 bytes: the ring is 64 */
+	SET(attr, receive_max_sges, 1);
+	SET(attr, receive_cq, hl->cq_sq);
+	cr_expect_eq(make(attr), DOCA_SUCCESS);
+	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
+}
+
+/* ---- modification ---- */
+
+static doca_error_t move(doca_verbs_qp_attr_t *attr, enum doca_verbs_qp_state to, int mask)
+{
+	cr_assert(!doca_verbs_qp_attr_set_next_state(attr, to));
+	return doca_verbs_qp_modify(hl->qp, attr, mask | A(NEXT_STATE));
+}
+
+#define TO_INIT (A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ))
+#define TO_RTR (A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | A(MIN_RNR_TIMER))
+#define TO_RTS (A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY))
+
+Test(wrong_uses, of_attributes_of_a_transition)
+{
+	doca_verbs_ah_attr_t *ah;
+	doca_verbs_qp_attr_t *attr;
+	struct doca_verbs_gid gid;
+
+	memcpy(gid.raw, nic.gid.raw, sizeof(gid.raw));
+	cr_assert(!doca_verbs_ah_attr_create(nic.dev, &ah));
+	cr_assert(!doca_verbs_ah_attr_set_gid(ah, gid));
+	cr_assert(!doca_verbs_ah_attr_set_sgid_index(ah, (uint8_t)nic.gid_index));
+	cr_assert(!doca_verbs_qp_attr_create(&attr));
+	cr_assert(!doca_verbs_qp_attr_set_port_num(attr, 1));
+	cr_assert(!move(attr, S(INIT), TO_INIT));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "no ah_attr was set", move(attr, S(RTR), TO_RTR));
+	cr_assert(!doca_verbs_qp_attr_set_ah_attr(attr, ah));
+	cr_assert(!doca_verbs_qp_attr_set_max_dest_rd_atomic(attr, 255));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "max_dest_rd_atomic 255 is above the device's",
+		move(attr, S(RTR), TO_RTR | A(MAX_DEST_RD_ATOMIC)));
+	cr_assert(!doca_verbs_qp_attr_set_rq_psn(attr, 0xff000001));
+	REFUSED(DOCA_SUCCESS, "PSN 0xff000001 has more than 24 bits", move(attr, S(RTR), TO_RTR));
+	cr_assert(!doca_verbs_qp_attr_set_max_rd_atomic(attr, 255));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "max_rd_atomic 255 is above the device's",
+		move(attr, S(RTS), TO_RTS | A(MAX_QP_RD_ATOMIC)));
+	cr_expect_eq(move(attr, S(RTS), TO_RTS), DOCA_SUCCESS);
+	cr_assert(!doca_verbs_qp_attr_destroy(attr));
+	cr_assert(!doca_verbs_ah_attr_destroy(ah));
+}
+
+/* ---- export ---- */
+
+static doca_error_t export_as(doca_gpu_t *gpu, doca_verbs_qp_t *qp,
+			      enum doca_gpu_dev_verbs_nic_handler handler,
+			      enum doca_gpu_verbs_send_dbr_mode_ext mode)
+{
+	struct doca_gpu_verbs_qp *made = NULL;
+	doca_error_t err = doca_gpu_verbs_export_qp(gpu, qp, handler, NULL, hl->cq_sq, mode, &made);
+
+	cr_expect(err ? !made : !doca_gpu_verbs_unexport_qp(gpu, made));
+	return err;
+}
+
+Test(wrong_uses, of_a_completion_queue_that_is_too_small)
+{
+	doca_verbs_qp_init_attr_t *attr = init_attr();
+	doca_verbs_qp_t *big;
+
+	SET(attr, sq_wr, 128);
+	cr_assert(!doca_verbs_qp_create(nic.dev, attr, &big));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "a CQ of 64 entries loses completions",
+		export_as(nic.gpu, big, E2E_DB, MODE(VALID_DBR)));
+	cr_assert(!doca_verbs_qp_destroy(big));
+	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
+}
+
+Test(wrong_uses_cuda, of_memory_that_the_gpu_cannot_address)
+{
+	doca_verbs_qp_init_attr_t *attr = init_attr();
+	doca_verbs_qp_t *internal;
+
+	cr_assert(!doca_verbs_qp_create(nic.dev, attr, &internal));
+	REFUSED(DOCA_ERROR_NOT_SUPPORTED, "is internal host memory, which GPU",
+		export_as(nic.gpu, internal, E2E_DB, MODE(VALID_DBR)));
+	cr_assert(!doca_verbs_qp_destroy(internal));
+	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
+}
+
+Test(wrong_uses_cuda, of_a_record_that_the_cpu_cannot_write)
+{
+	REFUSED(DOCA_ERROR_NOT_SUPPORTED, "the QP's DBREC is in memory that the CPU cannot write",
+		export_as(nic.gpu, hl->qp, E2E_PROXY, MODE(VALID_DBR)));
+	REFUSED(DOCA_ERROR_NOT_SUPPORTED, "NO_DBR_SW_EMULATED",
+		export_as(nic.gpu, hl->qp, E2E_NO_DBR, MODE(NO_DBR_SW_EMULATED)));
+	cr_expect_eq(export_as(nic.gpu, hl->qp, E2E_DB, MODE(VALID_DBR)), DOCA_SUCCESS);
+}
+
+Test(wrong_uses_cuda, of_another_gpu)
+{
+	struct doca_gpu_verbs_qp *made = NULL;
+	struct doca_gpu_dev_verbs_qp *array = NULL;
+	doca_gpu_t *other;
+
+	cr_assert(!doca_gpu_create("8b:00.0", &other));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "its queues are in memory of another GPU",
+		export_as(other, hl->qp, E2E_DB, MODE(VALID_DBR)));
+	cr_assert(!doca_gpu_verbs_export_qp(nic.gpu, hl->qp, E2E_DB, NULL, hl->cq_sq,
+					    MODE(VALID_DBR), &made));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "is exported to another GPU",
+		doca_gpu_verbs_export_multi_qps_dev(other, &made, 1, &array));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "qp->gpu_dev == gpu",
+		doca_gpu_verbs_unexport_qp(other, made));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "entry 0 is not exported",
+		doca_gpu_verbs_qp_flat_list_create_hl(&hl, 1, &array));
+	cr_expect_null(array);
+	cr_assert(!doca_gpu_verbs_unexport_qp(nic.gpu, made));
+	cr_assert(!doca_gpu_destroy(other));
+}
+
+/* ---- register pages ---- */
+
+static void *cuda(const char *name)
+{
+	return dlsym(standin_open("libcuda.so.1"), name);
+}
+
+/* The application has registered the page by itself: it is used, and left to it. */
+Test(wrong_uses_cuda, none_where_the_application_registered_the_page)
+{
+	int (*retain)(void **, int) = (int (*)(void **, int))cuda("cuDevicePrimaryCtxRetain");
+	int (*release)(int) = (int (*)(int))cuda("cuDevicePrimaryCtxRelease_v2");
+	int (*current)(void *) = (int (*)(void *))cuda("cuCtxSetCurrent");
+	int (*enlist)(void *, size_t, unsigned int) =
+		(int (*)(void *, size_t, unsigned int))cuda("cuMemHostRegister_v2");
+	int (*forget)(void *) = (int (*)(void *))cuda("cuMemHostUnregister");
+	void *context, *reg, *page;
+	uint64_t *there = NULL;
+
+	setenv("STANDIN_CUDA_IOMEM", "1", 1);
+	cr_assert(!doca_verbs_uar_reg_addr_get(hl->external_uar, &reg));
+	page = (void *)((uintptr_t)reg & ~(uintptr_t)4095);
+	cr_assert(!retain(&context, 0) && !current(context) && !enlist(page, 4096, 3));
+	cr_expect_eq(doca_gpu_verbs_export_uar(reg, &there), DOCA_SUCCESS);
+	cr_expect_eq(there, reg, "the stand-in's address");
+	cr_expect_eq(doca_gpu_verbs_unexport_uar(there), DOCA_SUCCESS);
+	cr_expect_eq(forget(page), 0, "it is still registered");
+	cr_assert(!current(NULL) && !release(0));
+}
