@@ -19,8 +19,8 @@ out=$B/test-output
 mkdir -p "$out"
 
 if [ $# -eq 0 ]; then
-	for exe in "$B"/tests/test_*; do
-		[ -x "$exe" ] && set -- "$@" "$exe"
+	for exe in "$B"/tests/test_*; do # one whose source is gone is of another day
+		[ -x "$exe" ] && [ -f "tests/unit/$(basename "$exe").c" ] && set -- "$@" "$exe"
 	done
 fi
 [ $# -gt 0 ] || { echo "run-unit.sh: no test executable in $B/tests"; exit 2; }
