@@ -70,7 +70,7 @@ EXAMPLES := $(patsubst examples/%.c,$(B)/bin/%,$(EXAMPLE_MAINS))
 TESTS    := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 THREADS  := $(patsubst tests/thread/%.c,$(B)/thread/%,$(sort $(wildcard tests/thread/*.c)))
 STANDIN_SDK := $(foreach d,sdk sdk_old sdk_broken,$(patsubst %,$(B)/standin/$(d)/libdoca_%.so,common verbs gpunetio))
-STANDINS := $(B)/standin/libcuda.so.1 $(B)/standin/libgdrapi.so $(STANDIN_SDK)
+STANDINS := $(foreach d,standin standin/old,$(B)/$(d)/libcuda.so.1 $(B)/$(d)/libgdrapi.so) $(STANDIN_SDK)
 SOFTNIC  := $(B)/lib/libsoftnic.so $(B)/bin/softnic-run
 SOAK     := $(B)/soak/soak
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c %/memory.c,$(wildcard tests/bench/*.c))))
@@ -258,14 +258,17 @@ $(SOAK): $(B)/obj/tests/soak/soak.o
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -libverbs
-$(B)/standin/libcuda.so.1: tests/standin/cuda.c | stage
+# In the folder old, each without a function that is needed.
+STANDIN_FLAGS_old := -DCUDA_OLD -DGDR_OLD
+standin-so = $(CC) $(CFLAGS_ALL) $(STANDIN_FLAGS_$(notdir $(@D))) -shared $(LDFLAGS_ALL) -Wl,-soname,$(1) -o $@ $<
+$(B)/standin/libcuda.so.1 $(B)/standin/old/libcuda.so.1: tests/standin/cuda.c | stage
 	$(call say,LD)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -shared $(LDFLAGS_ALL) -Wl,-soname,libcuda.so.1 -o $@ $<
-$(B)/standin/libgdrapi.so: tests/standin/gdrapi.c | stage
+	$(Q)$(call standin-so,libcuda.so.1)
+$(B)/standin/libgdrapi.so $(B)/standin/old/libgdrapi.so: tests/standin/gdrapi.c | stage
 	$(call say,LD)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -shared $(LDFLAGS_ALL) -Wl,-soname,libgdrapi.so.2 -o $@ $<
+	$(Q)$(call standin-so,libgdrapi.so.2)
 # The SDK's folders: as it is, an old one, and one that lacks what is needed. Its
 # libraries find common's symbols where that is loaded already, as the real ones do.
 SDK_FLAGS_sdk_old    := -DSDK_OLD

@@ -289,7 +289,8 @@ void *gdk_gpu_host_mem(doca_gpu_t *gpu, const void *gpu_ptr)
 	return cpu_address(gpu, gpu_ptr, true);
 }
 
-/* A copy is done by the CPU where it can; the fence orders the stores, which
+/* A copy is done by the CPU where it can, which for a GPU of CPU threads is
+ * everywhere: only a CUDA GPU has ops for copies. The fence orders the stores, which
  * may go to write-combining memory, before what the caller does next. */
 doca_error_t gdk_gpu_write(doca_gpu_t *gpu, void *dst_gpu, const void *src, size_t len)
 {
@@ -432,11 +433,6 @@ doca_error_t gdk_gpu_unmap_reg(doca_gpu_t *gpu, void *reg)
 const char *gdk_gpu_name(const doca_gpu_t *gpu)
 {
 	return gpu->name;
-}
-
-int gdk_gpu_numa_node(const doca_gpu_t *gpu)
-{
-	return gpu->numa_node;
 }
 
 doca_error_t gdk_gpu_dmabuf_fd(doca_gpu_t *gpu, void *gpu_ptr, size_t len, int *fd)

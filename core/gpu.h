@@ -43,7 +43,4 @@ doca_error_t gdk_gpu_unmap_reg(doca_gpu_t *gpu, void *reg);
 /* doca_gpu_get_dmabuf_fd for callers that have another way: logs at level INFO. */
 doca_error_t gdk_gpu_dmabuf_fd(doca_gpu_t *gpu, void *gpu_ptr, size_t len, int *fd);
 
-/* NUMA node near which host memory for this GPU is placed; -1 is any. */
-int gdk_gpu_numa_node(const doca_gpu_t *gpu);
-
 #endif

@@ -279,25 +279,33 @@ static struct reg_page **find_page(uintptr_t page)
 	return at;
 }
 
-/* CUDA's error, 0 for success. */
+/* CUDA's error, 0 for success. A driver that does not take the flag for device
+ * memory says so before it looks whether the page is registered. */
 static int try_register(struct reg_page *page)
 {
-	const unsigned int flags = GDK_CU_HOSTREGISTER_PORTABLE | GDK_CU_HOSTREGISTER_DEVICEMAP;
-	int ret;
+	static const struct {
+		unsigned int flags;
+		const char *how;
+	} ways[] = {
+		{GDK_CU_HOSTREGISTER_IOMEMORY, "the register page is mapped as device memory"},
+		{0, "the register page is mapped as ordinary memory"},
+	};
+	int ret = 0;
+	size_t i;
 
-	ret = cu->host_register((void *)page->page, page_size(),
-				flags | GDK_CU_HOSTREGISTER_IOMEMORY);
-	page->owned = !ret;
-	page->how = "the register page is mapped as device memory";
-	if (ret == GDK_CU_HOST_MEMORY_ALREADY_REGISTERED) {
-		page->how = "the register page was registered by the application";
-		return 0;
+	for (i = 0; i < GDK_ARRAY_SIZE(ways); i++) {
+		ret = cu->host_register((void *)page->page, page_size(),
+					GDK_CU_HOSTREGISTER_PORTABLE |
+						GDK_CU_HOSTREGISTER_DEVICEMAP | ways[i].flags);
+		page->owned = !ret;
+		page->how = ways[i].how;
+		if (ret == GDK_CU_HOST_MEMORY_ALREADY_REGISTERED) {
+			page->how = "the register page was registered by the application";
+			return 0;
+		}
+		if (!ret)
+			break;
 	}
-	if (!ret)
-		return 0;
-	ret = cu->host_register((void *)page->page, page_size(), flags);
-	page->owned = !ret;
-	page->how = "the register page is mapped as ordinary memory";
 	return ret;
 }
 

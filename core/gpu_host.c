@@ -28,20 +28,6 @@ static void host_free(struct doca_gpu *gpu, struct gdk_block *block)
 	gdk_host_free(&block->host);
 }
 
-static doca_error_t host_copy(struct doca_gpu *gpu, void *dst, const void *src, size_t len)
-{
-	(void)gpu;
-	memcpy(dst, src, len);
-	return DOCA_SUCCESS;
-}
-
-static doca_error_t host_fill(struct doca_gpu *gpu, void *dst, int byte, size_t len)
-{
-	(void)gpu;
-	memset(dst, byte, len);
-	return DOCA_SUCCESS;
-}
-
 static doca_error_t host_map(struct doca_gpu *gpu, void *cpu_ptr, size_t len, void **gpu_ptr)
 {
 	(void)gpu;
@@ -87,9 +73,6 @@ static void host_close(struct doca_gpu *gpu)
 static const struct gdk_gpu_ops host_ops = {
 	.alloc = host_alloc,
 	.free = host_free,
-	.write = host_copy,
-	.read = host_copy,
-	.fill = host_fill,
 	.map_host = host_map,
 	.unmap_host = host_unmap,
 	.map_reg = host_map_reg,

@@ -33,6 +33,7 @@ struct gdk_gpu_ops {
 	/* Fills block from size and type; align is a power of two. */
 	doca_error_t (*alloc)(struct doca_gpu *gpu, struct gdk_block *block, size_t align);
 	void (*free)(struct doca_gpu *gpu, struct gdk_block *block);
+	/* What the CPU does not reach. */
 	doca_error_t (*write)(struct doca_gpu *gpu, void *dst, const void *src, size_t len);
 	doca_error_t (*read)(struct doca_gpu *gpu, void *dst, const void *src, size_t len);
 	doca_error_t (*fill)(struct doca_gpu *gpu, void *dst, int byte, size_t len);

@@ -10,7 +10,8 @@
  * functions at the end, found with dlsym. STANDIN_CUDA_IOMEM=1 accepts the
  * IOMEMORY flag, =2 refuses every registration, =3 those of shared mappings, which a
  * NIC's registers are; STANDIN_CUDA_NO_REG=n refuses these on the n-th GPU, from 0;
- * STANDIN_CUDA_DMABUF=0 has none, =2 knows the PCIe mapping type.
+ * STANDIN_CUDA_DMABUF=0 has none, =2 knows the PCIe mapping type. STANDIN_CUDA_SKEW=n
+ * has memory begin n bytes after a page. Compiled with CUDA_OLD, it lacks a function.
  */
 #include <pthread.h>
 #include <search.h>
@@ -230,7 +231,8 @@ EXPORT int cuCtxGetDevice(int *device)
 
 EXPORT int cuMemAlloc_v2(unsigned long long *ptr, size_t size)
 {
-	struct block block = {.size = size, .map_len = size + ALIGN};
+	size_t skew = (size_t)number("STANDIN_CUDA_SKEW", 0);
+	struct block block = {.size = size, .map_len = size + skew + ALIGN};
 	int ret;
 
 	CALL(true);
@@ -242,10 +244,11 @@ EXPORT int cuMemAlloc_v2(unsigned long long *ptr, size_t size)
 		return OUT_OF_MEMORY;
 	block.map = mmap(NULL, block.map_len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	block.addr = (char *)(((unsigned long)block.map + ALIGN - 1) & ~(ALIGN - 1));
-	if (ftruncate(block.fd, (off_t)((size + 4095) & ~4095ul)) ||
-	    mmap(block.addr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, block.fd, 0) ==
-		MAP_FAILED)
+	if (ftruncate(block.fd, (off_t)((size + skew + 4095) & ~4095ul)) ||
+	    mmap(block.addr, size + skew, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, block.fd,
+		 0) == MAP_FAILED)
 		return OUT_OF_MEMORY;
+	block.addr += skew;
 	memset(block.addr, 0xa5, size); /* fresh GPU memory is not zero */
 	ret = add(block);
 	*ptr = (unsigned long)block.addr;
@@ -444,6 +447,7 @@ EXPORT int cuPointerGetAttribute(void *value, int attribute, unsigned long long 
 	return OK;
 }
 
+#ifndef CUDA_OLD
 EXPORT int cuStreamDestroy_v2(void *stream)
 {
 	int ret = call(true);
@@ -452,6 +456,7 @@ EXPORT int cuStreamDestroy_v2(void *stream)
 	__sync_fetch_and_sub(&streams, 1);
 	return ret;
 }
+#endif
 
 EXPORT int cuPointerSetAttribute(const void *value, int attribute, unsigned long long ptr)
 {

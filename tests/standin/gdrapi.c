@@ -3,7 +3,8 @@
 /*
  * A stand-in for libgdrapi: the stand-in CUDA's GPU memory has a CPU address
  * already, and the mapping is a second one of the same pages, so that a mapping
- * taken for the GPU address shows. STANDIN_GDR_FAIL=n fails the n-th call.
+ * taken for the GPU address shows. STANDIN_GDR_FAIL=n fails the n-th call; GDR_OLD
+ * lacks a function.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -74,6 +75,7 @@ EXPORT int gdr_map(void *gdr, handle_t handle, void **va, size_t size)
 	return 0;
 }
 
+#ifndef GDR_OLD
 EXPORT int gdr_unmap(void *gdr, handle_t handle, void *va, size_t size)
 {
 	(void)gdr;
@@ -81,6 +83,7 @@ EXPORT int gdr_unmap(void *gdr, handle_t handle, void *va, size_t size)
 	maps--;
 	return munmap(va, size);
 }
+#endif
 
 EXPORT int standin_gdr_live(void)
 {

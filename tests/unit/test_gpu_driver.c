@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * A CUDA driver or a GDRCopy that is not there, lacks a function or does not
+ * start; memory that lies otherwise than asked. Each says what is the matter.
+ */
+#include <criterion/criterion.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../../core/gpu.h"
+#include "../lib/capture.h"
+#include "../lib/standin.h"
+
+#define BDF "8a:00.0"
+
+static doca_gpu_t *open_gpu(void)
+{
+	doca_gpu_t *gpu = NULL;
+
+	cr_assert_eq(doca_gpu_create(BDF, &gpu), DOCA_SUCCESS);
+	return gpu;
+}
+
+static void close_gpu(doca_gpu_t *gpu)
+{
+	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
+	cr_expect_eq(standin_cuda_live(), 0);
+}
+
+/* ---- CUDA ---- */
+
+static void expect_no_gpu(const char *reason)
+{
+	doca_gpu_t *gpu = NULL;
+	const char *said;
+
+	for (int i = 0; i < 2; i++) { /* it is looked for once, and the reason kept */
+		capture_begin();
+		cr_expect_eq(doca_gpu_create(BDF, &gpu), DOCA_ERROR_NOT_FOUND);
+		said = capture_end();
+		cr_expect(strstr(said, "GPU 0000:8a:00.0") && strstr(said, reason), "%s", said);
+		cr_expect_null(gpu);
+	}
+	cr_expect_eq(doca_gpu_create("host", &gpu), DOCA_SUCCESS, "CPU threads need no driver");
+	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
+}
+
+Test(gpu_driver, no_driver)
+{
+	if (dlopen("libcuda.so.1", RTLD_LAZY))
+		cr_skip_test("this machine has one");
+	expect_no_gpu("no CUDA driver: libcuda.so.1");
+}
+
+Test(gpu_driver, a_driver_that_lacks_a_function)
+{
+	standin_open("old/libcuda.so.1");
+	expect_no_gpu("libcuda.so.1 lacks cuStreamDestroy_v2");
+}
+
+Test(gpu_driver, a_driver_that_does_not_start)
+{
+	setenv("STANDIN_CUDA_FAIL", "1", 1);
+	standin_cuda();
+	expect_no_gpu("cuInit: CUDA_ERROR_OUT_OF_MEMORY");
+}
+
+/* The driver promises less than a page. */
+Test(gpu_driver, memory_is_aligned_where_the_driver_does_not)
+{
+	static const size_t aligns[] = {0, 256, 512, 4096, 65536, 1 << 20};
+	doca_gpu_t *gpu;
+	void *mem, *cpu;
+
+	setenv("STANDIN_CUDA_SKEW", "512", 1);
+	standin_cuda();
+	standin_gdr();
+	gpu = open_gpu();
+	for (size_t i = 0; i < sizeof(aligns) / sizeof(aligns[0]); i++)
+		for (int type = 0; type < 2; type++) {
+			cr_assert_eq(doca_gpu_mem_alloc(gpu, 5000, aligns[i],
+							type ? DOCA_GPU_MEM_TYPE_GPU_CPU :
+							       DOCA_GPU_MEM_TYPE_GPU,
+							&mem, &cpu), DOCA_SUCCESS);
+			cr_expect_eq(aligns[i] ? (uintptr_t)mem % aligns[i] : 0, 0);
+			memset(mem, 1, 5000); /* all of it is there */
+			cr_expect_eq(doca_gpu_mem_free(gpu, mem), DOCA_SUCCESS);
+		}
+	cr_expect_eq(standin_gdr_live(), 0);
+	close_gpu(gpu);
+}
+
+Test(gpu_driver, what_no_memory_holds_is_refused)
+{
+	static const enum doca_gpu_mem_type types[] = {
+		DOCA_GPU_MEM_TYPE_GPU, DOCA_GPU_MEM_TYPE_GPU_CPU, DOCA_GPU_MEM_TYPE_CPU_GPU};
+	static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 4096, SIZE_MAX / 2, (size_t)1 << 62};
+	doca_gpu_t *gpu;
+	void *mem, *cpu;
+
+	standin_cuda();
+	standin_gdr();
+	gpu = open_gpu();
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		for (size_t j = 0; j < sizeof(sizes) / sizeof(sizes[0]); j++)
+			cr_expect_eq(doca_gpu_mem_alloc(gpu, sizes[j], 4096, types[i], &mem, &cpu),
+				     DOCA_ERROR_NO_MEMORY, "type %d size %zx", types[i], sizes[j]);
+	close_gpu(gpu);
+}
+
+/* It is the application's, and stays so. */
+static void try_registered(const char *iomem)
+{
+	int (*retain)(void **context, int device), (*set)(void *context);
+	int (*reg)(void *ptr, size_t size, unsigned int flags), (*unreg)(void *ptr);
+	uint64_t *page = aligned_alloc(4096, 4096);
+	void *lib = standin_open("libcuda.so.1"), *mapped, *context;
+	const char *how = NULL;
+	doca_gpu_t *gpu;
+
+	setenv("STANDIN_CUDA_IOMEM", iomem, 1);
+	*(void **)&retain = dlsym(lib, "cuDevicePrimaryCtxRetain");
+	*(void **)&set = dlsym(lib, "cuCtxSetCurrent");
+	*(void **)&reg = dlsym(lib, "cuMemHostRegister_v2");
+	*(void **)&unreg = dlsym(lib, "cuMemHostUnregister");
+	gpu = open_gpu();
+	cr_assert_eq(retain(&context, 0) | set(context), 0);
+	cr_assert_eq(reg(page, 4096, 2), 0);
+	cr_assert_eq(gdk_gpu_map_reg(gpu, page + 5, &mapped, &how), DOCA_SUCCESS);
+	cr_expect_str_eq(how, "the register page was registered by the application");
+	cr_expect_eq(mapped, page + 5);
+	cr_expect_eq(gdk_gpu_unmap_reg(gpu, page + 5), DOCA_SUCCESS);
+	cr_expect_eq(unreg(page), 0, "it was still registered");
+	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
+	set(NULL);
+	free(page);
+}
+
+Test(gpu_driver, a_register_page_that_the_application_registered)
+{
+	standin_cuda();
+	try_registered("1");
+	try_registered("0");
+}
+
+/* ---- GDRCopy ---- */
+
+static void expect_no_gdrcopy(const char *reason)
+{
+	doca_gpu_t *gpu;
+	const char *said;
+	void *mem, *cpu;
+
+	standin_cuda();
+	gpu = open_gpu();
+	capture_begin();
+	cr_expect_eq(doca_gpu_mem_alloc(gpu, 4096, 0, DOCA_GPU_MEM_TYPE_GPU_CPU, &mem, &cpu),
+		     DOCA_ERROR_NOT_SUPPORTED);
+	said = capture_end();
+	cr_expect(strstr(said, reason), "%s", said);
+	cr_expect(strstr(said, "memory of kind GPU_CPU needs GDRCopy"), "%s", said);
+	close_gpu(gpu);
+}
+
+Test(gpu_driver, a_gdrcopy_that_lacks_a_function)
+{
+	standin_open("old/libgdrapi.so");
+	expect_no_gdrcopy("libgdrapi lacks gdr_unmap");
+}
+
+Test(gpu_driver, a_gdrcopy_without_its_kernel_module)
+{
+	standin_gdr();
+	standin_gdr_fail_at(1);
+	expect_no_gdrcopy("gdr_open failed: is the gdrdrv module loaded?");
+}
