@@ -194,7 +194,7 @@ link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
 # Under a sanitizer the NIC is linked into each test, otherwise softnic-run preloads it.
 TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
 TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
-ENGINE_TEST_OBJS := $(call obj,$(addprefix tests/softnic/,engine.c waiting.c uar_watch.c sq.c requester.c \
+ENGINE_TEST_OBJS := $(call obj,$(addprefix tests/softnic/,engine.c waiting.c writers.c uar_watch.c sq.c requester.c \
 	response.c responder.c resource.c rq.c cqe.c mem.c guard.c wire.c addr.c ipid.c icrc.c pcap.c fault.c trace.c))
 # These have the engine alone, with a front of their own.
 ENGINE_TESTS := $(filter $(addprefix $(B)/tests/test_softnic_,engine faults requester responder sq unreliable wire),$(TESTS))
@@ -305,7 +305,7 @@ bench: all $(BENCHES)
 
 # Each harness runs for FUZZ_SECONDS; a finding is a non-zero exit and a file in build/fuzz.
 FUZZ_SECONDS ?= 30
-FUZZ_NIC := $(addprefix tests/softnic/,engine.c waiting.c uar_watch.c sq.c requester.c response.c responder.c resource.c rq.c cqe.c \
+FUZZ_NIC := $(addprefix tests/softnic/,engine.c waiting.c writers.c uar_watch.c sq.c requester.c response.c responder.c resource.c rq.c cqe.c \
 	mem.c guard.c wire.c addr.c ipid.c icrc.c pcap.c fault.c) tests/unit/engine_fake.c
 fuzz:
 	@tests/deps.sh build fuzz

@@ -236,6 +236,13 @@ struct sn_page {
 	uint64_t polled;       /* the pass that last read its registers */
 };
 
+/* The threads that were awake at a moment. */
+struct sn_writers {
+	struct sn_writer *of;
+	unsigned num, max;
+	uint64_t noted; /* that moment */
+};
+
 #define SN_PORTS 64u /* other source ports than 4791, each with a socket */
 
 #define SN_ID_PEERS 64u
@@ -273,6 +280,7 @@ struct sn_eng {
 	uint32_t uars[SN_MAX_UARS];	     /* pages in use, see sn_uar_list */
 	unsigned nuars, next_uar;
 	uint64_t next_settle, next_gpu_sweep;
+	struct sn_writers writers;
 	bool dead; /* copy in a forked child */
 
 	struct sn_pkt *free;
@@ -373,6 +381,11 @@ void sn_uar_drain(struct sn_eng *e, uint32_t page);
 bool sn_sq_posted(struct sn_eng *e, struct sn_qp_eng *q);
 bool sn_uar_sweep(struct sn_eng *e);
 bool sn_uar_settle(struct sn_eng *e);
+
+/* Is every WQE that a thread of this process began before `since` complete? Asked
+ * again until it says so; now: the time. */
+bool sn_writers_passed(struct sn_writers *w, uint64_t since, uint64_t now);
+void sn_writers_free(struct sn_writers *w);
 bool sn_dbrec_read(struct sn_qp_eng *q, unsigned word, uint32_t *value);
 bool sn_sq_read(struct sn_qp_eng *q, uint32_t idx, void *dst, uint32_t blocks);
 

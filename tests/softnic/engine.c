@@ -334,6 +334,7 @@ void sn_eng_stop(struct sn_dev *dev)
 	}
 	sn_pcap_close(e);
 	sn_wire_close(e);
+	sn_writers_free(&e->writers);
 	dev->eng = NULL;
 	free(e);
 }

@@ -19,9 +19,10 @@
  * carries exactly the expected index and QP number, and they are taken when
  * their bytes have not changed for SETTLE_CUDA (memory that the CUDA driver
  * knows, written by a GPU that is never preempted within a WQE for that long)
- * or SETTLE_CPU (written by threads, which may lose their core between the
- * control segment and the rest). So a WQE that was not rung is executed only
- * after it stood complete and untouched for longer than its writer can pause.
+ * or, written by threads, for SETTLE_CPU and until each of these has run since or
+ * sleeps (writers.c): one that lost its core between the control segment and the
+ * rest is waited for. So a WQE that was not rung is executed only after it stood
+ * complete.
  * The 16-bit index repeats after 65536 blocks and rings have at most 32768, so a
  * WQE of an earlier lap never matches.
  */
@@ -431,7 +432,8 @@ static bool settle(struct sn_eng *e, struct sn_qp_eng *q)
 		q->quiet_sum = sum;
 		return false;
 	}
-	if (e->now - q->quiet_since < wait)
+	if (e->now - q->quiet_since < wait ||
+	    (!q->sq_cuda && !sn_writers_passed(&e->writers, q->quiet_since, e->now)))
 		return false;
 	q->pi += n;
 	q->quiet_since = 0;

@@ -6,7 +6,10 @@
  * waited for before that QP rings again, so that none can hide a lost one.
  */
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "../lib/e2e.h"
 
@@ -127,7 +130,7 @@ Test(e2e_share, cpu_proxy_loses_no_ring)
 }
 
 /* Without a record, a ring that another QP's overwrote is found again only after
- * a while (20 ms): a million in long windows, and some that nothing follows. */
+ * a while (20 ms and more): a million in long windows, and some that nothing follows. */
 Test(e2e_share, no_dbr_loses_no_ring)
 {
 	rings(E2E_NO_DBR, count(1000000), 16384);
@@ -136,6 +139,61 @@ Test(e2e_share, no_dbr_loses_no_ring)
 Test(e2e_share, no_dbr_last_rings_are_not_lost)
 {
 	rings(E2E_NO_DBR, 100, 1);
+}
+
+#define STOPPED_MS 300
+
+struct stopped {
+	struct e2e_qp *qp;
+	uint64_t idx;
+	pthread_t thread;
+	atomic_bool begun;
+	int rc;
+};
+
+/*
+ * Writes a WQE without its flags, does not run for a while, and writes the rest. The
+ * pause is that of a parent in vfork: the thread is neither on a core nor asleep, as
+ * one that lost its core to others.
+ */
+static void *stop_within(void *arg)
+{
+	struct stopped *s = arg;
+	struct doca_gpu_dev_verbs_qp *dev = s->qp->dev;
+	struct timespec pause = { .tv_nsec = STOPPED_MS * 1000000l };
+
+	s->rc = gdk_reserve(dev, 1, E2E_EXCL, 0, &s->idx);
+	gdk_wqe_nop(dev, gdk_get_wqe_ptr(dev, s->idx), (uint16_t)s->idx, 0);
+	if (vfork() == 0) {
+		atomic_store(&s->begun, true);
+		nanosleep(&pause, NULL);
+		_exit(0);
+	}
+	gdk_wqe_nop(dev, gdk_get_wqe_ptr(dev, s->idx), (uint16_t)s->idx,
+		    DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE);
+	gdk_mark_ready(dev, s->idx, s->idx, E2E_EXCL, E2E_AUTO);
+	gdk_submit(dev, s->idx + 1, E2E_EXCL, E2E_AUTO, 0);
+	s->rc = s->rc ? s->rc : wait_nop(s->qp, s->idx);
+	return NULL;
+}
+
+/* What looks as if its ring was lost, and is not yet written. */
+Test(e2e_share, no_dbr_half_a_wqe_is_not_taken)
+{
+	struct stopped s = { 0 };
+	struct two two;
+	uint64_t idx;
+
+	two_open(&two, E2E_NO_DBR, 64);
+	s.qp = &two.qp[0];
+	cr_assert_eq(pthread_create(&s.thread, NULL, stop_within, &s), 0);
+	while (!atomic_load(&s.begun))
+		sched_yield();
+	cr_assert_eq(post_nop(&two.qp[1], &idx), 0);
+	cr_expect_eq(wait_nop(&two.qp[1], idx), 0);
+	pthread_join(s.thread, NULL);
+	cr_expect_eq(s.rc, 0);
+	two_close(&two);
 }
 
 struct racer {
