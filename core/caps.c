@@ -80,6 +80,9 @@ static doca_error_t query_firmware(struct ibv_context *ctx, struct gdk_caps *cap
 	caps->cqe_version = (uint8_t)prm_get(cap, PRM_HCA_CQE_VERSION);
 	caps->rc_supported = (uint8_t)prm_get(cap, PRM_HCA_RC);
 	caps->roce = prm_get(cap, PRM_HCA_PORT_TYPE) == GDK_PORT_ETHERNET;
+	caps->num_lag_ports = (uint8_t)prm_get(cap, PRM_HCA_NUM_LAG_PORTS);
+	caps->lag_tx_port = (uint8_t)prm_get(cap, PRM_HCA_LAG_TX_PORT);
+	caps->rts2rts_lag = (uint8_t)prm_get(cap, PRM_HCA_RTS2RTS_LAG);
 	has_roce = prm_get(cap, PRM_HCA_ROCE);
 	has_group_2 = prm_get(cap, PRM_HCA_CAP_2);
 

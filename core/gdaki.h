@@ -8,7 +8,7 @@
 #define GDK_GDAKI_H
 
 #include "doca_gpunetio.h"
-#include "doca_verbs_dev.h"
+#include "doca_verbs_qp.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -164,6 +164,23 @@ doca_error_t gdk_verbs_qp_dump_wqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
 				   size_t size);
 doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index, char *buf,
 				   size_t size);
+
+/* A bond of the NIC's ports. Where it spreads by queue, each QP is given a port in
+ * turn at INIT. To choose it: gdk_verbs_qp_attr_set_lag_port, and this bit in the
+ * attr_mask of the transition to INIT, or of RTS to RTS. */
+#define GDK_VERBS_QP_ATTR_LAG_PORT (1 << 30)
+struct gdk_qp_lag {
+	uint8_t ports;	     /* of the bond; 0: the device knows none */
+	bool active;	     /* the bond is in use */
+	bool by_queue;	     /* false: it spreads by packet headers, or not at all */
+	uint8_t port;	     /* the QP's, from 1; 0: the NIC chooses */
+	uint8_t active_port; /* from which that one's packets leave now; 0: unknown */
+};
+
+/* 1 to the number of ports, or 0: the NIC chooses. */
+doca_error_t gdk_verbs_qp_attr_set_lag_port(doca_verbs_qp_attr_t *attr, uint8_t port);
+/* As the NIC reports it. */
+doca_error_t gdk_verbs_qp_get_lag(doca_verbs_qp_t *qp, struct gdk_qp_lag *lag);
 
 /* For the send_dbr_mode_ext field of doca_gpu_verbs_qp_init_attr_hl: no mode is
  * stated. With handler AUTO the library then takes a DBREC-less QP where the

@@ -70,6 +70,7 @@ static inline uint64_t prm_get(const void *box, uint32_t field)
 	X(2RST_QP, 0x50a)        \
 	X(QUERY_QP, 0x50b)       \
 	X(INIT2INIT_QP, 0x50e)   \
+	X(QUERY_LAG, 0x842)      \
 	X(CREATE_RMP, 0x90c)     \
 	X(DESTROY_RMP, 0x90e)
 
@@ -88,6 +89,7 @@ enum {
 	PRM_CREATE_RMP_IN_LEN = 0x110,
 	PRM_QUERY_HCA_CAP_OUT_LEN = 0x1010,
 	PRM_QUERY_ROCE_ADDRESS_OUT_LEN = 0x30,
+	PRM_QUERY_LAG_OUT_LEN = 0x10,
 	PRM_CQC_LEN = 0x40,
 	PRM_QPC_LEN = 0xe8,
 	PRM_ADS_LEN = 0x2c,
@@ -300,6 +302,7 @@ enum {
 #define PRM_HCA_CAP_2		PRM(0x04, 31, 31)
 #define PRM_HCA_LOG_MAX_QP_SZ	PRM(0x10, 23, 16)
 #define PRM_HCA_LOG_MAX_CQ_SZ	PRM(0x18, 23, 16)
+#define PRM_HCA_RTS2RTS_LAG	PRM(0x28, 13, 13) /* rts2rts_lag_tx_port_affinity */
 #define PRM_HCA_RTS2RTS_QP_DSCP PRM(0x2c, 21, 21)
 #define PRM_HCA_GID_TABLE_SIZE	PRM(0x2c, 15, 0)
 #define PRM_HCA_PORT_TYPE	PRM(0x34, 9, 8)
@@ -307,8 +310,21 @@ enum {
 #define PRM_HCA_CQE_VERSION	PRM(0x3c, 3, 0)
 #define PRM_HCA_ROCE		PRM(0x40, 2, 2)
 #define PRM_HCA_RC		PRM(0x44, 0, 0)
+#define PRM_HCA_LAG_TX_PORT	PRM(0x4c, 7, 7) /* lag_tx_port_affinity */
+#define PRM_HCA_NUM_LAG_PORTS	PRM(0x4c, 3, 0)
 #define PRM_HCA_MAX_WQE_SZ_SQ	PRM(0x50, 15, 0)
 #define PRM_HCA_MAX_WQE_SZ_RQ	PRM(0x54, 15, 0)
+
+/* QUERY_LAG: what the ports of a bond do */
+#define PRM_QUERY_LAG_AT	     0x08
+#define PRM_LAGC_PORT_SELECT_MODE    PRM(0x00, 10, 8)
+#define PRM_LAGC_STATE		     PRM(0x00, 2, 0) /* 1: active */
+#define PRM_LAGC_TX_REMAP_AFFINITY_2 PRM(0x04, 11, 8)
+#define PRM_LAGC_TX_REMAP_AFFINITY_1 PRM(0x04, 3, 0)
+
+enum {
+	GDK_LAG_BY_QUEUE = 0, /* each QP has a port; otherwise packet headers decide */
+};
 
 /* general capabilities 2 */
 #define PRM_HCA2_SEND_DBR_MODE_NO_DBR_EXT PRM(0x5c, 30, 30)

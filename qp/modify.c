@@ -10,12 +10,14 @@
 #include "../core/devx.h"
 #include "../core/log.h"
 #include "../core/sdk_objects.h"
+#include "host/gdaki.h"
 #include "qp.h"
 
 #define A(name) DOCA_VERBS_QP_ATTR_##name
 #define S(name) DOCA_VERBS_QP_STATE_##name
 #define ANY (-1)
 
+#define LAG_PORT GDK_VERBS_QP_ATTR_LAG_PORT
 #define REMOTE_RIGHTS (A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ) | A(ATOMIC_MODE))
 
 /* flagged: attributes that count only with their bit in opt_param_mask. */
@@ -26,7 +28,7 @@ static const struct transition {
 } transitions[] = {
 	{S(RST), S(INIT), GDK_CMD_RST2INIT_QP,
 	 A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ),
-	 A(ATOMIC_MODE), 0},
+	 A(ATOMIC_MODE) | LAG_PORT, 0},
 	{S(INIT), S(INIT), GDK_CMD_INIT2INIT_QP, 0, A(PKEY_INDEX) | A(PORT_NUM) | REMOTE_RIGHTS,
 	 A(PKEY_INDEX) | A(PORT_NUM) | REMOTE_RIGHTS},
 	{S(INIT), S(RTR), GDK_CMD_INIT2RTR_QP,
@@ -35,8 +37,9 @@ static const struct transition {
 	{S(RTR), S(RTS), GDK_CMD_RTR2RTS_QP,
 	 A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY),
 	 A(MIN_RNR_TIMER) | A(MAX_QP_RD_ATOMIC) | REMOTE_RIGHTS, A(MIN_RNR_TIMER) | REMOTE_RIGHTS},
-	{S(RTS), S(RTS), GDK_CMD_RTS2RTS_QP, 0, A(MIN_RNR_TIMER) | A(AH_ATTR) | REMOTE_RIGHTS,
-	 A(MIN_RNR_TIMER) | A(AH_ATTR) | REMOTE_RIGHTS},
+	{S(RTS), S(RTS), GDK_CMD_RTS2RTS_QP, 0,
+	 A(MIN_RNR_TIMER) | A(AH_ATTR) | LAG_PORT | REMOTE_RIGHTS,
+	 A(MIN_RNR_TIMER) | A(AH_ATTR) | LAG_PORT | REMOTE_RIGHTS},
 	{ANY, S(ERR), GDK_CMD_2ERR_QP, 0, 0, 0},
 	{ANY, S(RST), GDK_CMD_2RST_QP, 0, 0, 0},
 };
@@ -64,6 +67,7 @@ static const struct {
 	{A(ATOMIC_MODE), "ATOMIC_MODE", 1u << 2},
 	{A(MAX_QP_RD_ATOMIC), "MAX_QP_RD_ATOMIC", 0},
 	{A(MAX_DEST_RD_ATOMIC), "MAX_DEST_RD_ATOMIC", 0},
+	{LAG_PORT, "LAG_PORT", GDK_OPTPAR_LAG_TX_AFF},
 };
 
 const char *gdk_qp_state_name(enum doca_verbs_qp_state state)
@@ -149,6 +153,8 @@ static doca_error_t check_values(struct doca_verbs_qp_t *qp, const doca_verbs_qp
 			a->max_dest_rd_atomic, caps->max_qp_rd_atom);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
+	if (mask & LAG_PORT)
+		return gdk_lag_check(qp, a->lag_port, qp->state == S(RTS));
 	return mask & A(PATH_MTU) ? gdk_path_check_mtu(qp, a->path_mtu) : DOCA_SUCCESS;
 }
 
@@ -208,24 +214,40 @@ static void put_numbers(const struct doca_verbs_qp_t *qp, const doca_verbs_qp_at
 		prm_set(qpc, PRM_QPC_LOG_RRA_MAX, log2_or_0(a->max_dest_rd_atomic));
 }
 
+static doca_error_t put_init(struct doca_verbs_qp_t *qp, const doca_verbs_qp_attr_t *a, int mask,
+			     uint8_t *qpc)
+{
+	uint8_t lag_port = a->lag_port;
+	doca_error_t err = mask & LAG_PORT ? DOCA_SUCCESS : gdk_lag_take_turn(qp, &lag_port);
+
+	prm_set(qpc, PRM_QPC_PM_STATE, GDK_QPC_PM_MIGRATED);
+	prm_set(qpc, PRM_QPC_LAG_TX_PORT_AFFINITY, lag_port);
+	return err;
+}
+
 /* What a transition carries besides the attributes themselves. */
 static doca_error_t put_extras(struct doca_verbs_qp_t *qp, const struct transition *t,
 			       const doca_verbs_qp_attr_t *a, int mask, uint8_t *qpc)
 {
 	uint8_t *path = qpc + PRM_QPC_PATH_AT;
 
-	if (t->opcode == GDK_CMD_RST2INIT_QP)
-		prm_set(qpc, PRM_QPC_PM_STATE, GDK_QPC_PM_MIGRATED);
-	if (t->opcode == GDK_CMD_INIT2RTR_QP) {
+	switch (t->opcode) {
+	case GDK_CMD_RST2INIT_QP:
+		return put_init(qp, a, mask, qpc);
+	case GDK_CMD_INIT2RTR_QP:
 		prm_set(qpc, PRM_QPC_LOG_MSG_MAX, GDK_QPC_LOG_MSG_MAX);
 		return gdk_path_fill(qp, &a->ah, a->dest_qp_num, qpc);
+	case GDK_CMD_RTS2RTS_QP:
+		if (mask & LAG_PORT)
+			prm_set(qpc, PRM_QPC_LAG_TX_PORT_AFFINITY, a->lag_port);
+		if (mask & A(AH_ATTR)) { /* of a live path only source GID and DSCP change */
+			prm_set(path, PRM_ADS_SRC_ADDR_INDEX, a->ah.sgid_index);
+			prm_set(path, PRM_ADS_DSCP, a->ah.traffic_class >> 2);
+		}
+		return DOCA_SUCCESS;
+	default:
+		return DOCA_SUCCESS;
 	}
-	/* Of a live connection only source GID and DSCP can change. */
-	if (t->opcode == GDK_CMD_RTS2RTS_QP && (mask & A(AH_ATTR))) {
-		prm_set(path, PRM_ADS_SRC_ADDR_INDEX, a->ah.sgid_index);
-		prm_set(path, PRM_ADS_DSCP, a->ah.traffic_class >> 2);
-	}
-	return DOCA_SUCCESS;
 }
 
 static void remember(struct doca_verbs_qp_t *qp, const struct transition *t,

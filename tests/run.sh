@@ -47,7 +47,7 @@ if [ "${1:-}" != check ]; then
 fi
 
 if [ -z "$SAN" ]; then
-	for s in link symbols headers api style prm_vs_ifc install report paths verbs infiniband wire netns soak consumers/perftest consumers/ucx sanity; do
+	for s in link symbols headers api defects style prm_vs_ifc install report paths verbs infiniband wire netns soak consumers/perftest consumers/ucx sanity; do
 		[ -x "tests/$s.sh" ] && script "tests/$s.sh"
 	done
 	rm -rf "$B/captures"

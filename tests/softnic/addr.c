@@ -169,6 +169,11 @@ bool sn_gid_at(const struct sn_cfg *cfg, uint32_t index, struct sn_gid *gid)
 	return true;
 }
 
+uint16_t sn_vlan_tci(const struct sn_cfg *cfg, uint32_t sgid_index, uint8_t prio)
+{
+	return cfg->vlan && sgid_index >= 2 ? (uint16_t)((prio & 7) << 13 | cfg->vlan) : 0;
+}
+
 int sn_dest_find(const struct sn_cfg *cfg, const struct sn_dest *dest, struct in6_addr *ip)
 {
 	struct in6_addr by_gid;

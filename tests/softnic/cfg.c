@@ -108,6 +108,18 @@ static void cfg_stall(struct sn_cfg *cfg)
 	}
 }
 
+/* ports[:hash] */
+static void cfg_lag(struct sn_cfg *cfg)
+{
+	const char *s = getenv("SOFTNIC_LAG");
+	char *end;
+
+	if (!s)
+		return;
+	cfg->lag_ports = (uint8_t)strtoul(s, &end, 0);
+	cfg->lag_hash = !strcmp(end, ":hash");
+}
+
 static uint32_t cfg_mtu(const struct sn_cfg *cfg)
 {
 	uint64_t want = env_num("SOFTNIC_MTU", 4096), most = ndev_mtu(cfg->ndev);
@@ -150,6 +162,8 @@ void sn_cfg_from_env(struct sn_cfg *cfg)
 	cfg->delay_us = (uint32_t)env_num("SOFTNIC_DELAY_US", 0);
 	cfg_ndev(cfg);
 	cfg_stall(cfg);
+	cfg_lag(cfg);
+	cfg->vlan = env_num("SOFTNIC_VLAN", 0) & 0xfff;
 	cfg->mtu = cfg_mtu(cfg);
 	cfg->err_after = (uint32_t)env_num("SOFTNIC_ERR_AFTER", 0);
 }

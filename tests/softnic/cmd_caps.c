@@ -57,6 +57,12 @@ static const struct cap_value general_ib[] = {
 	{ NIC_F(0x40, 2, 2), 0 },	/* roce */
 };
 
+static const struct cap_value general_lag[] = {
+	{ NIC_F(0x28, 13, 13), 1 },	/* rts2rts_lag_tx_port_affinity */
+	{ NIC_F(0x4c, 7, 7), 1 },	/* lag_tx_port_affinity */
+	{ NIC_F(0x4c, 4, 4), 1 },	/* lag_master */
+};
+
 static const struct cap_value roce[] = {
 	{ NIC_F(0x10, 19, 16), 3 },	/* l3_type: IPv4 and IPv6 */
 	{ NIC_F(0x10, 7, 0), 5 },	/* roce_version: 1 and 2 */
@@ -104,6 +110,9 @@ uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 		CAP_FILL(cap, general);
 		if (ib)
 			CAP_FILL(cap, general_ib);
+		if (cmd->dev->cfg.lag_ports)
+			CAP_FILL(cap, general_lag);
+		nic_set(cap, NIC_F(0x4c, 3, 0), cmd->dev->cfg.lag_ports); /* num_lag_ports */
 		break;
 	case CAP_ATOMIC: CAP_FILL(cap, atomic); break;
 	case CAP_ROCE:
@@ -122,15 +131,23 @@ uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 	return SN_OK;
 }
 
-/* The port is not bonded with another: the LAG context is all zeros. */
+/* The LAG context; of a port that is no bond it is all zeros. */
 uint8_t sn_cmd_query_lag(struct sn_cmd *cmd)
 {
 	static const uint32_t mask[] = { 0xffffffff, 0x0000ffff, 0, 0 };
-	uint8_t st = sn_cmd_reserved(cmd, mask, 4);
+	uint8_t *lagc = cmd->out + 0x08, st = sn_cmd_reserved(cmd, mask, 4);
 
-	if (!st && cmd->out_len < 0x10)
+	if (st)
+		return st;
+	if (cmd->out_len < 0x10)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x842001, "output too short");
-	return st;
+	if (!cmd->dev->cfg.lag_ports)
+		return SN_OK;
+	nic_set(lagc, NIC_F(0x00, 10, 8), cmd->dev->cfg.lag_hash); /* port_select_mode */
+	nic_set(lagc, NIC_F(0x00, 2, 0), 1);  /* lag_state: active */
+	nic_set(lagc, NIC_F(0x04, 11, 8), 2); /* tx_remap_affinity_2 */
+	nic_set(lagc, NIC_F(0x04, 3, 0), 1);  /* tx_remap_affinity_1 */
+	return SN_OK;
 }
 
 /* Entry: address, MAC, version (0: RoCE v1, 2: RoCE v2), layer 3 type (0: IPv4, 1: IPv6). */
@@ -150,6 +167,8 @@ uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd)
 	if (!sn_gid_at(&cmd->dev->cfg, index, &gid))
 		return SN_OK; /* an empty slot is zeros */
 	memcpy(entry, gid.raw, 16);
+	nic_set(entry, NIC_F(0x10, 28, 28), sn_vlan_tci(&cmd->dev->cfg, index, 0) != 0);
+	nic_set(entry, NIC_F(0x10, 27, 16), sn_vlan_tci(&cmd->dev->cfg, index, 0));
 	sn_mac_of_ip(&cmd->dev->cfg.ip, m);
 	nic_set(entry, NIC_F(0x10, 15, 0), (uint32_t)m[0] << 8 | m[1]);
 	nic_set(entry, NIC_F(0x14, 31, 0),

@@ -180,10 +180,21 @@ static void read_access(struct sn_qp *qp, const uint8_t *q, uint32_t which)
 	}
 }
 
+static uint8_t read_lag_port(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q)
+{
+	qp->lag_port = (uint8_t)nic_get(q, QPC_LAG_PORT);
+	if (qp->lag_port > cmd->dev->cfg.lag_ports)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x502002, "lag_tx_port_affinity");
+	return SN_OK;
+}
+
 static uint8_t read_optional(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt)
 {
 	const uint8_t *path = q + QPC_PATH;
+	uint8_t st = opt & OPT_LAG ? read_lag_port(cmd, qp, q) : SN_OK;
 
+	if (st)
+		return st;
 	read_access(qp, q, opt);
 	if (opt & OPT_PKEY)
 		qp->pkey_index = (uint16_t)nic_get(path, ADS_PKEY_INDEX);
@@ -199,7 +210,7 @@ static uint8_t read_optional(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t
 static uint8_t to_init(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt)
 {
 	(void)opt;
-	return read_optional(cmd, qp, q, OPT_ACCESS | OPT_PKEY | OPT_PORT);
+	return read_optional(cmd, qp, q, OPT_ACCESS | OPT_PKEY | OPT_PORT | OPT_LAG);
 }
 
 /*
@@ -236,6 +247,7 @@ static uint8_t read_path(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *pa
 	qp->stat_rate = (uint8_t)nic_get(path, ADS_STAT_RATE);
 	qp->sl = (uint8_t)nic_get(path, cfg->infiniband ? ADS_SL : ADS_ETH_PRIO);
 	qp->way.sport = (uint16_t)nic_get(path, ADS_UDP_SPORT);
+	qp->way.tci = sn_vlan_tci(cfg, qp->dest.sgid_index, qp->sl);
 	memcpy(qp->dest.dgid, path + ADS_RGID, 16);
 	memcpy(qp->dmac, path + 0x26, 6);
 	rc = sn_dest_find(cfg, &qp->dest, &qp->way.ip);
@@ -249,7 +261,7 @@ static uint8_t read_path(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *pa
 static uint8_t to_rtr(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt)
 {
 	uint32_t mtu = nic_get(q, QPC_MTU), msg = nic_get(q, QPC_LOG_MSG_MAX);
-	uint8_t st = read_optional(cmd, qp, q, opt & (OPT_ACCESS | OPT_PKEY));
+	uint8_t st = read_optional(cmd, qp, q, opt & (OPT_ACCESS | OPT_PKEY | OPT_LAG));
 
 	if (st)
 		return st;
@@ -304,8 +316,8 @@ static const struct transition {
 	  read_optional },
 	{ OP_INIT2RTR, FROM(INIT), SN_QPS_RTR, OPT_ACCESS | OPT_PKEY | OPT_LAG, to_rtr },
 	{ OP_RTR2RTS, FROM(RTR), SN_QPS_RTS, OPT_ACCESS | OPT_RNR_TIMEOUT | OPT_PM_STATE, to_rts },
-	{ OP_RTS2RTS, FROM(RTS), SN_QPS_RTS, OPT_ACCESS | OPT_RNR_TIMEOUT | OPT_PM_STATE,
-	  read_optional },
+	{ OP_RTS2RTS, FROM(RTS), SN_QPS_RTS,
+	  OPT_ACCESS | OPT_RNR_TIMEOUT | OPT_PM_STATE | OPT_LAG, read_optional },
 	{ OP_SQERR2RTS, FROM(SQER), SN_QPS_RTS, OPT_ACCESS | OPT_RNR_TIMEOUT, read_optional },
 	{ OP_2ERR, FROM_ANY, SN_QPS_ERR, 0, NULL },
 	{ OP_2RST, FROM_ANY, SN_QPS_RST, 0, NULL },
@@ -411,6 +423,7 @@ uint8_t sn_cmd_query_qp(struct sn_cmd *cmd)
 	query_queues(q, qp);
 	query_path(q + QPC_PATH, qp, cmd->dev->cfg.infiniband);
 	nic_set(q, QPC_STATE, qp->state);
+	nic_set(q, QPC_LAG_PORT, qp->lag_port);
 	nic_set(q, QPC_PM_STATE, 3);
 	/* Never an invalid one: NVIDIA's library queries before it has given one. */
 	nic_set(q, QPC_MTU, qp->path_mtu ? qp->path_mtu : 1);

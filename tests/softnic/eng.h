@@ -211,6 +211,7 @@ struct sn_pkt {
 	uint16_t sport;	 /* UDP source port */
 	int fd;		 /* socket to send it by */
 	uint8_t tclass, hop_limit;
+	uint16_t tci;	 /* VLAN tag, for the capture */
 	uint8_t head;	 /* length of ip_udp: 28, or 48 with IPv6 */
 	uint8_t ip_udp[48]; /* as on the wire, for ICRC and capture */
 	uint8_t data[SN_PKT_DATA];

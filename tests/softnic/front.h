@@ -75,6 +75,7 @@ struct sn_front {
 	uint32_t next_uar;
 	uint8_t mr_variant;
 	uint32_t no_dbr_qps;
+	uint32_t lag_turn; /* QPs of libibverbs that were given a port of the bond */
 	struct sn_subscription *subscriptions;
 	uint64_t ioctls, cmds; /* since the last sn_fail_next */
 };
@@ -90,7 +91,6 @@ int sn_addr_pick(struct in6_addr *ip, bool lid); /* a free loopback address; wit
 bool sn_addr_is_local(const struct in6_addr *ip); /* 127.x.y.z */
 bool sn_addr_parse(const char *text, struct in6_addr *ip);
 void sn_addr_text(const struct in6_addr *ip, char text[INET6_ADDRSTRLEN]);
-void sn_mac_of_ip(const struct in6_addr *ip, uint8_t mac[6]);
 void sn_guid_of_ip(const struct in6_addr *ip, uint8_t guid[8]);
 int sn_sysfs_build(const char *root, const struct sn_cfg *cfg);
 void sn_sysfs_remove(const char *root);
@@ -246,6 +246,8 @@ uint64_t sn_cmd_umem(struct sn_cmd *cmd, uint32_t id, uint64_t off, uint64_t len
 uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_lag(struct sn_cmd *cmd);
+/* The VLAN tag of what is sent from a GID, with this priority; 0: none. */
+uint16_t sn_vlan_tci(const struct sn_cfg *cfg, uint32_t sgid_index, uint8_t prio);
 uint8_t sn_cmd_create_cq(struct sn_cmd *cmd);
 uint8_t sn_cmd_modify_cq(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_cq(struct sn_cmd *cmd);

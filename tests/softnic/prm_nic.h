@@ -99,6 +99,7 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define CREATE_QP_UMEM_ID NIC_F(0x108, 31, 0)
 #define MODIFY_QP_OPT_MASK_HI NIC_F(0x10c, 31, 0) /* bits 63 to 32 of opt_param_mask */
 #define QPC_STATE NIC_F(0x00, 31, 28)
+#define QPC_LAG_PORT NIC_F(0x00, 27, 24)
 #define QPC_ST NIC_F(0x00, 23, 16)
 #define QPC_PM_STATE NIC_F(0x00, 12, 11)
 #define QPC_PD NIC_F(0x04, 23, 0)

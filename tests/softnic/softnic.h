@@ -51,6 +51,9 @@ struct sn_cfg {
 	uint32_t stall_us, stall_every_us; /* it stands still so long of each period */
 	uint32_t mtu;		 /* active path MTU in bytes, 256 to 4096, fits ndev's */
 	uint32_t err_after;	 /* a QP goes to error after so many messages; 0: never */
+	uint16_t vlan;		 /* the GIDs of IP addresses are on this VLAN; 0: on none */
+	uint8_t lag_ports;	 /* of the bond that the port is; 0: it is none */
+	bool lag_hash;		 /* the bond spreads by packet headers, not by QP */
 };
 
 /* ---- counters: X(name, strict) ; strict ones are violations ---- */
@@ -199,6 +202,7 @@ struct sn_way {
 	struct in6_addr ip; /* unspecified: leads nowhere */
 	uint16_t sport;	    /* UDP source port; 0: 4791 */
 	uint8_t tclass, hop_limit; /* hop limit 0: 64 */
+	uint16_t tci; /* VLAN tag: priority << 13 | VLAN; 0: none */
 };
 
 struct sn_qp {
@@ -226,6 +230,7 @@ struct sn_qp {
 	uint8_t port, path_mtu; /* path_mtu: IB code 1..5 */
 	uint8_t sl; /* of InfiniBand, or the priority of Ethernet */
 	uint8_t stat_rate, atomic_mode; /* codes of the QPC */
+	uint8_t lag_port; /* lag_tx_port_affinity, from 1; 0: the NIC's choice */
 	struct sn_dest dest;
 	uint8_t dmac[6];
 	struct sn_way way;	/* to dest */
@@ -324,6 +329,7 @@ struct sn_gid {
 /* As the kernel orders them. RoCE: link-local, then the address, version 1 before 2 of
  * each; InfiniBand: one. false: the slot is empty. */
 bool sn_gid_at(const struct sn_cfg *cfg, uint32_t index, struct sn_gid *gid);
+void sn_mac_of_ip(const struct in6_addr *ip, uint8_t mac[6]);
 void sn_link_local(const struct in6_addr *ip, uint8_t gid[16]);
 uint16_t sn_lid_of_ip(const struct in6_addr *ip);
 static inline bool sn_addr_same(const struct in6_addr *a, const struct in6_addr *b)

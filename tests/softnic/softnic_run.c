@@ -84,6 +84,10 @@ static const struct setting {
 	  "ethernet or infiniband (ethernet)" },
 	{ "grh-required", "SOFTNIC_GRH_REQUIRED", 0, NULL,
 	  "an InfiniBand port that wants a GRH in every packet" },
+	{ "vlan", "SOFTNIC_VLAN", 1, "ID",
+	  "the GIDs of IP addresses are on this VLAN; captures have Ethernet headers" },
+	{ "lag", "SOFTNIC_LAG", 1, "PORTS[:hash]",
+	  "the port is a bond, which spreads queue pairs, or by packet headers" },
 	{ "err-after", "SOFTNIC_ERR_AFTER", 1, "N",
 	  "a queue pair goes to error after so many messages (0: never)" },
 };

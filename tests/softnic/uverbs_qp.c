@@ -106,6 +106,7 @@ static int set_path(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs_
 	qp->way.hop_limit = d->hop_limit;
 	qp->way.tclass = d->traffic_class;
 	qp->sl = d->sl;
+	qp->way.tci = sn_vlan_tci(&c->dev->cfg, d->sgid_index, d->sl);
 	sn_gid_at(&c->dev->cfg, d->sgid_index, &gid);
 	qp->flow_label = d->flow_label & 0xfffff;
 	qp->way.sport = gid.v2 ? udp_sport(qp) : 0;
@@ -194,6 +195,9 @@ int sn_write_modify_qp(struct sn_call *c, bool ex)
 	if (rc)
 		return rc;
 	from = qp->state;
+	if (from == SN_QPS_RST && next.state == SN_QPS_INIT && c->dev->cfg.lag_ports &&
+	    !c->dev->cfg.lag_hash) /* in turn, as the kernel's driver does */
+		next.lag_port = (uint8_t)(1 + c->dev->front->lag_turn++ % c->dev->cfg.lag_ports);
 	*qp = next;
 	sn_trace("QP %#x: state %d to %d", qp->qpn, from, qp->state);
 	if (from != SN_QPS_RST || qp->state != SN_QPS_RST)

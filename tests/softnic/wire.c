@@ -265,6 +265,7 @@ void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, const struct sn_way *way, s
 	p->sport = way->sport;
 	p->fd = port_socket(e, &p->sport);
 	p->tclass = way->tclass;
+	p->tci = way->tci;
 	p->hop_limit = way->hop_limit ? way->hop_limit : HOPS;
 	build_headers(p);
 	if (e->dev->cfg.trace)

@@ -5,6 +5,7 @@
  * line on it, with the command's name, status and its meaning, syndrome and the
  * object; the call fails; what is not there is not used.
  */
+/* softnic-run: --lag 2 */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ static const struct command {
 	const char *name, *object;
 } commands[] = {
 	{ "QUERY_HCA_CAP", "mlx5_" },
+	{ "QUERY_LAG", "mlx5_0" },
 	{ "CREATE_RMP", "mlx5_0: SRQ of 16 WQEs" },
 	{ "DESTROY_RMP", "SRQ 0x" },
 	{ "CREATE_CQ", "mlx5_0: CQ of 16 entries" },

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Bonds: a device whose ports are one for the network. Where the bond spreads by
+ * queue, a QP without a port of its own would send from the first one alone, so
+ * each gets one in turn, as the kernel's driver gives them to the QPs of verbs.
+ * Where packet headers decide, the UDP source port (path.c) spreads them.
+ */
+#include <string.h>
+
+#include "../core/devx.h"
+#include "../core/log.h"
+#include "host/gdaki.h"
+#include "qp.h"
+
+static doca_error_t query_lag(const struct doca_dev *dev, struct gdk_qp_lag *lag,
+			      uint8_t remap[2])
+{
+	uint8_t in[PRM_CMD_IN_LEN] = {0}, out[PRM_QUERY_LAG_OUT_LEN];
+	const uint8_t *lagc = out + PRM_QUERY_LAG_AT;
+	doca_error_t err;
+
+	memset(lag, 0, sizeof(*lag));
+	lag->ports = dev->caps.num_lag_ports;
+	if (lag->ports < 2)
+		return DOCA_SUCCESS;
+	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_LAG);
+	err = gdk_devx_cmd(dev->ctx, ibv_get_device_name(dev->ctx->device), in, sizeof(in), out,
+			   sizeof(out));
+	if (err != DOCA_SUCCESS)
+		return err;
+	lag->active = prm_get(lagc, PRM_LAGC_STATE);
+	lag->by_queue = lag->active || dev->caps.lag_tx_port;
+	if (prm_get(lagc, PRM_LAGC_PORT_SELECT_MODE) != GDK_LAG_BY_QUEUE)
+		lag->by_queue = false;
+	remap[0] = (uint8_t)prm_get(lagc, PRM_LAGC_TX_REMAP_AFFINITY_1);
+	remap[1] = (uint8_t)prm_get(lagc, PRM_LAGC_TX_REMAP_AFFINITY_2);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_lag_check(const struct doca_verbs_qp_t *qp, uint8_t port, bool connected)
+{
+	const struct gdk_caps *caps = &qp->dev->caps;
+
+	if (port > caps->num_lag_ports) {
+		gdk_err("QP 0x%x: port %u of a bond, the device has %u", qp->qpn, port,
+			caps->num_lag_ports);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	if (connected && !caps->rts2rts_lag) {
+		gdk_err("QP 0x%x: the device cannot change a connected QP's port of the bond",
+			qp->qpn);
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_lag_take_turn(struct doca_verbs_qp_t *qp, uint8_t *port)
+{
+	struct gdk_qp_lag lag;
+	uint8_t remap[2];
+	doca_error_t err = query_lag(qp->dev, &lag, remap);
+
+	if (err != DOCA_SUCCESS)
+		return err;
+	*port = 0;
+	if (lag.by_queue)
+		*port = (uint8_t)(1 + atomic_fetch_add(&qp->dev->lag_turn, 1) % lag.ports);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_verbs_qp_attr_set_lag_port(doca_verbs_qp_attr_t *attr, uint8_t port)
+{
+	GDK_CHECK_ARG(attr != NULL);
+	GDK_CHECK_ARG(port < 16);
+	attr->lag_port = port;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_verbs_qp_get_lag(doca_verbs_qp_t *qp, struct gdk_qp_lag *lag)
+{
+	uint8_t out[PRM_QUERY_QP_OUT_LEN], remap[2] = {0};
+	enum doca_verbs_qp_state state;
+	struct gdk_qp_lag found;
+	doca_error_t err;
+
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(lag != NULL);
+	if (qp->sdk) {
+		gdk_err("QP: ports of a bond are not known of QPs of the DOCA SDK");
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	err = query_lag(qp->dev, &found, remap);
+	if (err == DOCA_SUCCESS)
+		err = gdk_qp_query_state(qp, out, &state);
+	if (err != DOCA_SUCCESS)
+		return err;
+	found.port = (uint8_t)prm_get(out + PRM_QUERY_QP_QPC_AT, PRM_QPC_LAG_TX_PORT_AFFINITY);
+	if (found.active && (found.port == 1 || found.port == 2))
+		found.active_port = remap[found.port - 1];
+	*lag = found;
+	return DOCA_SUCCESS;
+}
