@@ -167,6 +167,8 @@ static doca_error_t create_memory(struct plan *p, struct doca_gpu_verbs_qp_hl *h
 		.reg = p->reg,
 		.pages = p->page_bytes,
 		.lines = gdk_align_up(EXPORT_AT + export_bytes, GDK_SLAB_LINE),
+		.cq_at = p->cq_at,
+		.cqe_num = p->depth,
 	};
 	doca_error_t err = gdk_slab_get(&kind, &p->unit);
 
@@ -180,9 +182,12 @@ static doca_error_t create_memory(struct plan *p, struct doca_gpu_verbs_qp_hl *h
 	hl->qp_umem_dbr_gpu_ptr = (uint8_t *)p->unit.lines + DBREC_AT;
 	if (!p->dbrec_apart)
 		return DOCA_SUCCESS;
-	kind.mem = DOCA_GPU_MEM_TYPE_CPU_GPU;
-	kind.pages = 0;
-	kind.lines = GDK_SLAB_LINE;
+	kind = (struct gdk_slab_kind){
+		.gpu = p->gpu,
+		.dev = p->dev,
+		.mem = DOCA_GPU_MEM_TYPE_CPU_GPU,
+		.lines = GDK_SLAB_LINE,
+	};
 	err = gdk_slab_get(&kind, &p->dbrec_unit);
 	if (err != DOCA_SUCCESS)
 		return err;

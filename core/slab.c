@@ -7,10 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../cq/cq.h"
 #include "gpu_priv.h"
 #include "log.h"
 
 #define UNITS_MAX 64u
+/* Beyond that, one allocation for several units saves little. */
+#define BLOCK_BYTES_MAX ((size_t)4 << 20)
 
 /* Bit i of used: unit i is somebody's; of dirty: it was. */
 struct slab {
@@ -33,7 +36,8 @@ static uint64_t all_units(const struct slab *s)
 static bool is_of(const struct slab *s, const struct gdk_slab_kind *k)
 {
 	return s->kind.gpu == k->gpu && s->kind.dev == k->dev && s->kind.mem == k->mem &&
-	       s->kind.reg == k->reg && s->kind.pages == k->pages && s->kind.lines == k->lines;
+	       s->kind.reg == k->reg && s->kind.pages == k->pages && s->kind.lines == k->lines &&
+	       s->kind.cq_at == k->cq_at && s->kind.cqe_num == k->cqe_num;
 }
 
 static size_t unit_bytes(const struct gdk_slab_kind *k)
@@ -88,6 +92,27 @@ static doca_error_t create_umem(const struct gdk_slab_kind *k, void *ptr, size_t
 
 /* ---- blocks ---- */
 
+/* num units as they are handed out, of bytes in all, in one copy. */
+static doca_error_t format(const struct gdk_slab_kind *k, void *mem, unsigned int num, size_t bytes)
+{
+	uint8_t *image;
+	doca_error_t err;
+	unsigned int i;
+
+	if (!k->cqe_num)
+		return gdk_gpu_fill(k->gpu, mem, 0, bytes);
+	image = calloc(1, bytes);
+	if (!image) {
+		gdk_err("no memory to format %zu bytes of queues", bytes);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	for (i = 0; i < num; i++)
+		gdk_cq_format_image(image + i * k->pages + k->cq_at, k->cqe_num);
+	err = gdk_gpu_write(k->gpu, mem, image, bytes);
+	free(image);
+	return err;
+}
+
 static doca_error_t fill_memory(struct slab *s)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -98,7 +123,7 @@ static doca_error_t fill_memory(struct slab *s)
 	err = doca_gpu_mem_alloc(s->kind.gpu, bytes, page, s->kind.mem, &s->mem, &cpu);
 	if (err != DOCA_SUCCESS)
 		return err;
-	err = gdk_gpu_fill(s->kind.gpu, s->mem, 0, bytes);
+	err = format(&s->kind, s->mem, s->num, bytes);
 	if (err == DOCA_SUCCESS)
 		err = create_umem(&s->kind, s->mem, bytes, &s->umem);
 	if (err != DOCA_SUCCESS)
@@ -116,7 +141,7 @@ static doca_error_t create(const struct gdk_slab_kind *kind, unsigned int num, s
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	s->kind = *kind;
-	s->num = num < UNITS_MAX ? num : UNITS_MAX;
+	s->num = num;
 	err = fill_memory(s);
 	if (err != DOCA_SUCCESS) {
 		free(s);
@@ -143,19 +168,24 @@ static void destroy(struct slab *s)
 	free(s);
 }
 
-/* Units of the smallest block: what a page holds costs nothing more. */
+/* As many units as bytes hold, one at least. */
+static unsigned int units_in(const struct gdk_slab_kind *kind, size_t bytes)
+{
+	size_t num = bytes / unit_bytes(kind);
+
+	return num < 1 ? 1 : num > UNITS_MAX ? UNITS_MAX : (unsigned int)num;
+}
+
+/* Of the smallest block: what a page holds costs nothing more. */
 static unsigned int least_units(const struct gdk_slab_kind *kind)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t num = page / unit_bytes(kind);
-
-	return num ? (num < UNITS_MAX ? (unsigned int)num : UNITS_MAX) : 1;
+	return units_in(kind, (size_t)sysconf(_SC_PAGESIZE));
 }
 
 /* One with room; the smallest that can be made where memory for more is short. */
 static doca_error_t find(const struct gdk_slab_kind *kind, struct slab **out)
 {
-	unsigned int total = 0, least = least_units(kind);
+	unsigned int total = 0, least = least_units(kind), most = units_in(kind, BLOCK_BYTES_MAX);
 	doca_error_t err;
 	struct slab *s;
 
@@ -168,7 +198,8 @@ static doca_error_t find(const struct gdk_slab_kind *kind, struct slab **out)
 		}
 		total += s->num;
 	}
-	err = create(kind, total > least ? total : least, out);
+	total = total < least ? least : total > most ? most : total;
+	err = create(kind, total, out);
 	if (err != DOCA_SUCCESS && total > least)
 		err = create(kind, least, out);
 	return err;
@@ -186,12 +217,12 @@ static uint8_t *lines_of(const struct slab *s, unsigned int i)
 	return (uint8_t *)s->mem + s->num * s->kind.pages + i * s->kind.lines;
 }
 
-static doca_error_t clear_unit(const struct slab *s, unsigned int i)
+static doca_error_t format_again(const struct slab *s, unsigned int i)
 {
 	doca_error_t err = DOCA_SUCCESS;
 
 	if (s->kind.pages)
-		err = gdk_gpu_fill(s->kind.gpu, pages_of(s, i), 0, s->kind.pages);
+		err = format(&s->kind, pages_of(s, i), 1, s->kind.pages);
 	if (err == DOCA_SUCCESS)
 		err = gdk_gpu_fill(s->kind.gpu, lines_of(s, i), 0, s->kind.lines);
 	return err;
@@ -207,7 +238,7 @@ static doca_error_t get_locked(const struct gdk_slab_kind *kind, struct gdk_slab
 		return err;
 	i = (unsigned int)__builtin_ctzll(~s->used);
 	if (s->dirty >> i & 1)
-		err = clear_unit(s, i);
+		err = format_again(s, i);
 	if (err != DOCA_SUCCESS)
 		return err;
 	s->used |= 1ull << i;

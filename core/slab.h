@@ -24,6 +24,9 @@ struct gdk_slab_kind {
 	enum doca_gpu_verbs_mem_reg_type reg; /* of memory of the GPU */
 	size_t pages; /* bytes, a multiple of the page size or 0 */
 	size_t lines; /* bytes, a multiple of GDK_SLAB_LINE */
+	/* Where in the pages a CQ's entries begin, and how many; none: 0. */
+	size_t cq_at;
+	uint32_t cqe_num;
 };
 
 /* GPU addresses. */
@@ -32,7 +35,7 @@ struct gdk_slab_unit {
 	void *pages, *lines;
 };
 
-/* The unit is zero. */
+/* The unit is zero, but for the CQ's entries, which are nobody's. */
 doca_error_t gdk_slab_get(const struct gdk_slab_kind *kind, struct gdk_slab_unit *unit);
 /* ptr: pages, or lines of a kind without pages. */
 void gdk_slab_put(struct doca_verbs_umem *umem, void *ptr);

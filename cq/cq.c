@@ -94,32 +94,37 @@ static size_t ring_bytes(const struct doca_verbs_cq_t *cq)
 }
 
 /* Every entry: opcode "invalid", owner of no first lap; DBREC zero. */
-static void format_ring(uint8_t *ring, size_t bytes, size_t dbrec_bytes)
+void gdk_cq_format_image(uint8_t *ring, uint32_t cqe_num)
 {
 	size_t at;
 
-	memset(ring, 0, bytes + dbrec_bytes);
-	for (at = CQE_SIZE - 1; at < bytes; at += CQE_SIZE)
+	for (at = CQE_SIZE - 1; at < (size_t)cqe_num * CQE_SIZE; at += CQE_SIZE)
 		ring[at] = 0xf0 | 1;
+}
+
+static void format_ring(const struct doca_verbs_cq_t *cq, void *ring, size_t dbrec_bytes)
+{
+	memset(ring, 0, ring_bytes(cq) + dbrec_bytes);
+	gdk_cq_format_image(ring, cq->cqe_num);
 }
 
 doca_error_t gdk_cq_format(struct doca_verbs_cq_t *cq, size_t dbrec_bytes)
 {
-	size_t bytes = ring_bytes(cq);
+	size_t bytes = ring_bytes(cq) + dbrec_bytes;
 	doca_error_t err;
-	uint8_t *image;
+	void *image;
 
 	if (!cq->gpu) {
-		format_ring(cq->buf, bytes, dbrec_bytes);
+		format_ring(cq, cq->buf, dbrec_bytes);
 		return DOCA_SUCCESS;
 	}
-	image = malloc(bytes + dbrec_bytes);
+	image = malloc(bytes);
 	if (!image) {
 		gdk_err("no memory to format a CQ of %u entries", cq->cqe_num);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	format_ring(image, bytes, dbrec_bytes);
-	err = gdk_gpu_write(cq->gpu, cq->buf, image, bytes + dbrec_bytes);
+	format_ring(cq, image, dbrec_bytes);
+	err = gdk_gpu_write(cq->gpu, cq->buf, image, bytes);
 	free(image);
 	return err;
 }
@@ -140,7 +145,7 @@ static doca_error_t use_external(struct doca_verbs_cq_t *cq, const doca_verbs_cq
 	cq->umem = umem;
 	cq->gpu = umem->gpu;
 	cq->buf = (uint8_t *)umem->addr + attr->umem_offset;
-	return gdk_cq_format(cq, dbrec_bytes);
+	return attr->dbrec_offset ? DOCA_SUCCESS : gdk_cq_format(cq, dbrec_bytes);
 }
 
 static doca_error_t use_internal(struct doca_verbs_cq_t *cq)
@@ -154,7 +159,7 @@ static doca_error_t use_internal(struct doca_verbs_cq_t *cq)
 		gdk_err("no memory for a CQ of %u entries", cq->cqe_num);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	format_ring(cq->own_mem, ring_bytes(cq), DBREC_SIZE);
+	format_ring(cq, cq->own_mem, DBREC_SIZE);
 	cq->buf = cq->own_mem;
 	err = doca_verbs_umem_create(cq->dev, NULL, cq->own_mem, bytes, IBV_ACCESS_LOCAL_WRITE,
 				     (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, &cq->umem);

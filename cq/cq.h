@@ -16,7 +16,8 @@ struct doca_verbs_cq_attr {
 	void *context;
 	struct doca_verbs_umem *umem;
 	uint64_t umem_offset;
-	uint64_t dbrec_offset; /* 0: behind the entries; else elsewhere in umem, and zero */
+	/* 0: behind the entries; else elsewhere in umem, which is formatted then. */
+	uint64_t dbrec_offset;
 	struct doca_verbs_uar *uar;
 	enum doca_verbs_cq_overrun overrun;
 	uint8_t collapsed;
@@ -44,5 +45,7 @@ struct doca_verbs_cq_t {
 
 /* Marks every entry of an external ring invalid; clears dbrec_bytes behind it. */
 doca_error_t gdk_cq_format(struct doca_verbs_cq_t *cq, size_t dbrec_bytes);
+/* The same in host memory, to a ring that is zero. */
+void gdk_cq_format_image(uint8_t *ring, uint32_t cqe_num);
 
 #endif

@@ -134,6 +134,47 @@ Test(slab, kinds_do_not_share)
 	}
 }
 
+/* Fresh or used before: the entries are invalid, of no first lap, and nothing else is set. */
+Test(slab, the_entries_of_a_cq_are_nobodys)
+{
+	uint8_t *p;
+
+	kind.cq_at = 4096;
+	kind.cqe_num = 64;
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 4; i++) {
+			get(i);
+			p = unit[i].pages;
+			cr_assert(is_byte(p, 4096, 0));
+			for (uint32_t at = 0; at < 4096; at++)
+				cr_assert_eq(p[4096 + at], at % 64 == 63 ? 0xf1 : 0, "byte %u", at);
+			cr_assert(is_byte(unit[i].lines, kind.lines, 0));
+			memset(p, 0xaa, kind.pages);
+			memset(unit[i].lines, 0xaa, kind.lines);
+		}
+		for (int i = 0; i < 4; i++)
+			put(i);
+	}
+}
+
+/* Large units are not allocated by dozens. */
+Test(slab, blocks_are_bounded)
+{
+	kind.pages = 1 << 20;
+	for (int i = 0; i < 12; i++) {
+		get(i);
+		cr_assert_leq(unit[i].umem->size, 4u << 20);
+	}
+	for (int i = 0; i < 12; i++)
+		put(i);
+	kind.pages = 8 << 20;
+	get(0);
+	get(1);
+	cr_assert_neq(unit[0].umem, unit[1].umem);
+	put(0);
+	put(1);
+}
+
 /* What a page holds is in one block from the start. */
 Test(slab, lines_alone_share_a_page)
 {
