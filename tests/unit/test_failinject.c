@@ -49,6 +49,7 @@ static doca_error_t hl_of(struct doca_gpu_verbs_qp_init_attr_hl *attr)
 	}
 
 HL(hl_auto, E2E_AUTO, )
+HL(hl_any_mode, E2E_AUTO, attr.send_dbr_mode_ext = GDK_SEND_DBR_MODE_AUTO)
 HL(hl_db, E2E_DB, )
 HL(hl_collapsed, E2E_DB, attr.cq_collapsed = true)
 HL(hl_bf, E2E_BF, )
@@ -245,6 +246,7 @@ static const struct fault_case alone[] = {
 	CASE(srq_list, 3, 1, 2),
 	CASE(srq_ring, 2, 1, 1),
 	CASE(hl_auto, 5, 2, 4, 8),
+	CASE(hl_any_mode, 5, 1, 3, 8),
 	CASE(hl_db, 5, 2, 4, 8),
 	CASE(hl_collapsed, 5, 2, 4, 8),
 	CASE(hl_bf, 5, 2, 4, 8),
