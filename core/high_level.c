@@ -83,7 +83,8 @@ static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *attr,
 	GDK_CHECK_ARG(attr->sq_nwqe > 0);
 	GDK_CHECK_ARG((unsigned int)attr->mreg_type < DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_MAX);
 	GDK_CHECK_ARG(!stated || (unsigned int)attr->send_dbr_mode_ext <= MODE(NO_DBR_SW_EMULATED));
-	GDK_CHECK_ARG(stated || h == H(AUTO) || h == H(CPU_PROXY) || h == H(GPU_SM_DB));
+	GDK_CHECK_ARG(stated || attr->nic_handler == H(AUTO) ||
+		      attr->nic_handler == H(CPU_PROXY) || attr->nic_handler == H(GPU_SM_DB));
 	*p = (struct plan){
 		.gpu = attr->gpu_dev,
 		.dev = attr->net_dev,
@@ -518,13 +519,15 @@ static doca_error_t flat_gpu(struct doca_gpu_verbs_qp_hl **list, uint32_t num, d
 		if (!list[i])
 			continue;
 		if (!list[i]->qp_gverbs || (*gpu && *gpu != list[i]->gpu_dev)) {
-			gdk_err("flat list: entry %u is not exported, or on another GPU", i);
+			gdk_err("qp_list: entry %u is not exported, or on another GPU", i);
 			return DOCA_ERROR_INVALID_VALUE;
 		}
 		*gpu = list[i]->gpu_dev;
 	}
-	GDK_CHECK_ARG(*gpu != NULL);
-	return DOCA_SUCCESS;
+	if (*gpu)
+		return DOCA_SUCCESS;
+	gdk_err("qp_list: each of its %u entries is NULL", num);
+	return DOCA_ERROR_INVALID_VALUE;
 }
 
 doca_error_t doca_gpu_verbs_qp_flat_list_create_hl(struct doca_gpu_verbs_qp_hl **qp_list,

@@ -321,7 +321,6 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	void (*unmonitor)(struct gdk_export *x);
 	struct gdk_export *x;
 
-	GDK_CHECK_ARG(gpu_dev != NULL);
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(qp->gpu_dev == gpu_dev);
 	x = gdk_to_export(qp);

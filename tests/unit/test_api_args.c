@@ -256,6 +256,25 @@ Test(api_args, each_wrong_field_of_the_high_level_attributes_too)
 	FIELD(ordering_semantic, (enum doca_verbs_qp_ordering_semantic)-1);
 	FIELD(ordering_semantic, (enum doca_verbs_qp_ordering_semantic)99);
 	nic_close(&other);
+	/* A handler that says by itself whether there is a record needs a stated mode. */
+	g.hl_attr.send_dbr_mode_ext = GDK_SEND_DBR_MODE_AUTO;
+	FIELD(nic_handler, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF);
+	FIELD(nic_handler, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR);
+}
+
+Test(api_args, what_groups_lists_and_services_cannot_have)
+{
+	static const char fn[] = "create";
+	struct doca_gpu_verbs_qp_hl *none[3] = { NULL };
+	struct gdk_service_attr attr = { .threads = 17 };
+
+	g.hl_attr.nic_handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
+	REFUSES("nic_handler", "BF", doca_gpu_verbs_create_qp_group_hl(&g.hl_attr, (void *)g.out));
+	REFUSES("qp_list", "of NULL",
+		doca_gpu_verbs_qp_flat_list_create_hl(none, 3, (void *)g.out));
+	REFUSES("qp_list", "not exported",
+		doca_gpu_verbs_qp_flat_list_create_hl(&g.bare, 1, (void *)g.out));
+	REFUSES("threads", "17", gdk_verbs_service_create(&attr, (void *)g.out));
 }
 
 /* ---- what a setter takes because only the device, or other attributes, can judge ---- */

@@ -228,7 +228,7 @@ Test(wrong_uses_cuda, of_another_gpu)
 		doca_gpu_verbs_export_multi_qps_dev(other, &made, 1, &array));
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "qp->gpu_dev == gpu",
 		doca_gpu_verbs_unexport_qp(other, made));
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "entry 0 is not exported",
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "qp_list: entry 0 is not exported",
 		doca_gpu_verbs_qp_flat_list_create_hl(&hl, 1, &array));
 	cr_expect_null(array);
 	cr_assert(!doca_gpu_verbs_unexport_qp(nic.gpu, made));
