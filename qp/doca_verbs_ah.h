@@ -14,7 +14,8 @@ enum doca_verbs_addr_type {
 	DOCA_VERBS_ADDR_TYPE_IPv4,	/* RoCE */
 	DOCA_VERBS_ADDR_TYPE_IPv6,	/* RoCE */
 	DOCA_VERBS_ADDR_TYPE_IB_GRH,	/* InfiniBand with global route */
-	DOCA_VERBS_ADDR_TYPE_IB_NO_GRH, /* InfiniBand, LID only */
+	DOCA_VERBS_ADDR_TYPE_IB_NO_GRH, /* InfiniBand, LID only; with the GID if the port
+					 * requires a GRH (IBV_QPF_GRH_REQUIRED) */
 };
 
 typedef struct doca_verbs_ah_attr_t doca_verbs_ah_attr_t;
@@ -32,7 +33,8 @@ doca_error_t doca_verbs_ah_attr_set_addr_type(doca_verbs_ah_attr_t *ah_attr,
 					      enum doca_verbs_addr_type addr_type);
 enum doca_verbs_addr_type doca_verbs_ah_get_addr_type(const doca_verbs_ah_attr_t *ah_attr);
 
-/* InfiniBand: the remote LID and the service level (also RoCE: the priority). */
+/* InfiniBand: the remote LID and the service level, at most 15. RoCE: its low three
+ * bits are the priority, also of the VLAN tag if the source GID is on a VLAN. */
 doca_error_t doca_verbs_ah_attr_set_dlid(doca_verbs_ah_attr_t *ah_attr, uint32_t dlid);
 uint32_t doca_verbs_ah_get_dlid(const doca_verbs_ah_attr_t *ah_attr);
 doca_error_t doca_verbs_ah_attr_set_sl(doca_verbs_ah_attr_t *ah_attr, uint8_t sl);
@@ -42,10 +44,11 @@ uint8_t doca_verbs_ah_get_sl(const doca_verbs_ah_attr_t *ah_attr);
 doca_error_t doca_verbs_ah_attr_set_sgid_index(doca_verbs_ah_attr_t *ah_attr, uint8_t sgid_index);
 uint8_t doca_verbs_ah_get_sgid_index(const doca_verbs_ah_attr_t *ah_attr);
 
-/* An enum ibv_rate; 0 is as fast as the port. */
+/* The NIC's own code, 4 bits: an enum ibv_rate and 5; 0 is as fast as the port. */
 doca_error_t doca_verbs_ah_attr_set_static_rate(doca_verbs_ah_attr_t *ah_attr, uint8_t static_rate);
 uint8_t doca_verbs_ah_get_static_rate(const doca_verbs_ah_attr_t *ah_attr);
 
+/* Of the GRH or IP header. Hop limit 0 is taken as 64. */
 doca_error_t doca_verbs_ah_attr_set_hop_limit(doca_verbs_ah_attr_t *ah_attr, uint8_t hop_limit);
 uint8_t doca_verbs_ah_get_hop_limit(const doca_verbs_ah_attr_t *ah_attr);
 doca_error_t doca_verbs_ah_attr_set_traffic_class(doca_verbs_ah_attr_t *ah_attr,

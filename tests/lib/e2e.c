@@ -25,7 +25,7 @@ static int v2_gid(struct ibv_context *ctx, union ibv_gid *gid)
 
 	for (uint32_t i = 0; i < 16; i++)
 		if (!ibv_query_gid_ex(ctx, 1, i, &e, 0) && e.gid_type == IBV_GID_TYPE_ROCE_V2 &&
-		    e.gid.raw[10] == 0xff) { /* of IPv4 */
+		    e.gid.raw[0] != 0xfe) { /* not link-local */
 			*gid = e.gid;
 			return (int)i;
 		}

@@ -20,7 +20,13 @@ Test(caps, attributes_are_those_of_ibv_query_device)
 	cr_expect_eq(doca_verbs_device_attr_get_max_cqe(attr), (uint32_t)verbs.max_cqe);
 	cr_expect_eq(doca_verbs_device_attr_get_max_mr(attr), (uint32_t)verbs.max_mr);
 	cr_expect_eq(doca_verbs_device_attr_get_max_pd(attr), (uint32_t)verbs.max_pd);
+	cr_expect_eq(doca_verbs_device_attr_get_max_ah(attr), (uint32_t)verbs.max_ah);
 	cr_expect_eq(doca_verbs_device_attr_get_max_srq(attr), (uint32_t)verbs.max_srq);
+	cr_expect_eq(doca_verbs_device_attr_get_max_srq_wr(attr), (uint32_t)verbs.max_srq_wr);
+	cr_expect_eq(doca_verbs_device_attr_get_max_srq_sge(attr), (uint32_t)verbs.max_srq_sge);
+	cr_expect_eq(doca_verbs_device_attr_get_max_qp_init_rd_atom(attr),
+		     verbs.max_qp_init_rd_atom);
+	cr_expect_eq(doca_verbs_device_attr_get_send_dbr_mode_no_dbr_ext(attr), 1);
 	cr_expect_eq(doca_verbs_device_attr_get_max_pkeys(attr), verbs.max_pkeys);
 	cr_expect_eq(doca_verbs_device_attr_get_max_qp_rd_atom(attr), verbs.max_qp_rd_atom);
 	cr_expect_gt(doca_verbs_device_attr_get_max_qp(attr), 0);

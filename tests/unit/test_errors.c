@@ -301,6 +301,7 @@ Test(errors, what_the_remote_side_did_is_told_on_a_descriptor)
 Test(errors, a_channel_holds_its_device_and_leaves_nothing)
 {
 	struct gdk_events *ev = NULL;
+	struct doca_verbs_cq_t none;
 	struct e2e_nic nic, other;
 	struct e2e_qp q;
 	const char *said;
@@ -315,6 +316,9 @@ Test(errors, a_channel_holds_its_device_and_leaves_nothing)
 	cr_expect_eq(gdk_events_watch_cq(ev, q.hl->cq_sq), DOCA_ERROR_INVALID_VALUE);
 	said = capture_end();
 	cr_expect(strstr(said, "another device"), "%s", said);
+	none = *q.hl->cq_sq;
+	none.obj = NULL; /* as a CQ of the SDK */
+	cr_expect_eq(gdk_events_watch_cq(ev, &none), DOCA_ERROR_NOT_SUPPORTED);
 	cr_assert_eq(gdk_events_get_fd(ev, &fd), DOCA_SUCCESS);
 	cr_expect_geq(fcntl(fd, F_GETFD), 0);
 	cr_assert_eq(gdk_events_close(ev), DOCA_SUCCESS);

@@ -7,8 +7,10 @@
  */
 #include <criterion/criterion.h>
 #include <infiniband/mlx5dv.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "../../qp/qp.h"
 #include "../lib/capture.h"
@@ -33,6 +35,11 @@ static void capture_packets(void)
 	setenv("SOFTNIC_PCAP", pcap, 1);
 }
 
+static bool is_v4(const union ibv_gid *gid)
+{
+	return gid->raw[10] == 0xff && !gid->raw[0];
+}
+
 /* ---- the way of a queue pair to another ---- */
 
 static doca_error_t move(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr,
@@ -45,7 +52,7 @@ static doca_error_t move(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr,
 static void connect_by(struct e2e_nic *nic, struct e2e_qp *q, uint32_t to, uint32_t index,
 		       const struct ibv_gid_entry *e)
 {
-	bool v4 = e->gid.raw[10] == 0xff && !e->gid.raw[0];
+	bool v4 = is_v4(&e->gid);
 	struct doca_verbs_gid gid;
 	doca_verbs_qp_attr_t *attr;
 	doca_verbs_ah_attr_t *ah;
@@ -148,7 +155,8 @@ static int count_packets(uint16_t sport, uint16_t tci)
 
 /* ---- tests ---- */
 
-Test(fabric, every_gid_and_its_own_source_port)
+/* A port of this address: by each of its GIDs, and of which kind the last one is. */
+static void talk_by_every_gid(const char *ip, bool v4)
 {
 	struct ibv_gid_entry e[8];
 	uint16_t port[8] = { 0 };
@@ -157,7 +165,10 @@ Test(fabric, every_gid_and_its_own_source_port)
 	int i, v2 = 0;
 
 	capture_packets();
+	if (ip)
+		setenv("SOFTNIC_IP", ip, 1);
 	e2e_open(&nic);
+	cr_assert_eq(is_v4(&nic.gid), v4);
 	e2e_buf_open(&nic, &buf, 2 * BYTES, E2E_REMOTE);
 	for (i = 0; i < 8; i++)
 		if (!ibv_query_gid_ex(nic.ctx, 1, (uint32_t)i, &e[i], 0))
@@ -170,8 +181,26 @@ Test(fabric, every_gid_and_its_own_source_port)
 		cr_expect_eq(count_packets(port[i], 0), PACKETS, "GID %d, port %u", i, port[i]);
 		v2++;
 	}
-	cr_expect_eq(v2, 2, "link-local and IPv4");
+	cr_expect_eq(v2, 2, "link-local, and the address");
 	unlink(pcap);
+}
+
+Test(fabric, every_gid_of_ipv4_and_its_own_source_port)
+{
+	talk_by_every_gid(NULL, true);
+}
+
+Test(fabric, every_gid_of_ipv6_and_its_own_source_port)
+{
+	struct sockaddr_in6 a = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+	bool has_v6 = fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(a));
+
+	if (fd >= 0)
+		close(fd);
+	if (!has_v6)
+		cr_skip_test("no IPv6 on this machine");
+	talk_by_every_gid("::1", false);
 }
 
 Test(fabric, with_vlan_and_without)

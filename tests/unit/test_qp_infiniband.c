@@ -51,6 +51,21 @@ static void close_all(void)
 
 TestSuite(qp_infiniband, .init = open_all, .fini = close_all);
 
+static void expect_query(enum doca_verbs_addr_type type)
+{
+	doca_verbs_qp_init_attr_t *init;
+	doca_verbs_qp_attr_t *got;
+
+	cr_assert_eq(doca_verbs_qp_attr_create(&got), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_init_attr_create(&init), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_query(q.hl->qp, got, init, NULL), DOCA_SUCCESS);
+	cr_expect_eq(got->ah.addr_type, type);
+	cr_expect_eq(got->ah.dlid, port.lid);
+	cr_expect_eq(got->ah.sl, 3);
+	doca_verbs_qp_attr_destroy(got);
+	doca_verbs_qp_init_attr_destroy(init);
+}
+
 /* To RTR by the address type; the path as the firmware has it. */
 static doca_error_t connect_by(enum doca_verbs_addr_type type, uint8_t path[PRM_ADS_LEN])
 {
@@ -70,6 +85,7 @@ static doca_error_t connect_by(enum doca_verbs_addr_type type, uint8_t path[PRM_
 				   A(NEXT_STATE) | A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) |
 					   A(AH_ATTR) | A(MIN_RNR_TIMER));
 	if (err == DOCA_SUCCESS) {
+		expect_query(type);
 		cr_assert_eq(gdk_qp_query_state(q.hl->qp, out, &st), DOCA_SUCCESS);
 		memcpy(path, out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT, PRM_ADS_LEN);
 	}
