@@ -87,6 +87,10 @@ bad=$(count -Y '_ws.malformed || ip.checksum.status == 0')
 [ "$all" -gt 100 ] || fail "only $all packets $how"
 [ "$all" = "$rc" ] || fail "$rc of $all packets decode as RoCEv2 RC"
 [ "$bad" = 0 ] || fail "$bad packets are malformed"
+# Each queue pair sends from a port of its own, of those that RoCE has for it.
+ports=$(shark "$file" -T fields -e ip.src -e udp.srcport | sort -u)
+awk '$2 < 49152 { exit 1 }' <<<"$ports" || fail "packets from ports below 49152: $ports"
+[ "$(awk '{ print $1 }' <<<"$ports" | sort -u | wc -l)" = 2 ] || fail "not two hosts: $ports"
 
 # PSNs as tshark reads them: each flow's writes are numbered without a hole.
 shark "$file" -Y 'infiniband.bth.opcode <= 0x0b' -T fields -e ip.src -e infiniband.bth.destqp \
