@@ -75,9 +75,9 @@ GDK_FN T gdk_cas(T *ptr, T expect, T val, int scope)
 {
 	static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words of 4 or 8 bytes");
 	if (sizeof(T) == 4)
-		return (T)gdk_rmw_cas32((uint32_t *)(void *)ptr, (uint32_t)expect, (uint32_t)val,
+		return (T)gdk_any_cas32((uint32_t *)(void *)ptr, (uint32_t)expect, (uint32_t)val,
 					scope);
-	return (T)gdk_rmw_cas64((uint64_t *)(void *)ptr, (uint64_t)expect, (uint64_t)val, scope);
+	return (T)gdk_any_cas64((uint64_t *)(void *)ptr, (uint64_t)expect, (uint64_t)val, scope);
 }
 
 template <typename T>
@@ -97,7 +97,9 @@ GDK_FN T doca_gpu_dev_verbs_atomic_max(T *ptr, T val)
 	T old, seen;
 
 	if (sizeof(T) == 8 && (T)-1 > (T)0) {
-		old = (T)gdk_max64((uint64_t *)(void *)ptr, (uint64_t)val, scope);
+		old = scope == GDK_SCOPE_THREAD ?
+			      (T)gdk_max64((uint64_t *)(void *)ptr, (uint64_t)val, scope) :
+			      (T)gdk_any_max64((uint64_t *)(void *)ptr, (uint64_t)val, scope);
 	} else {
 		seen = gdk_load(ptr, scope);
 		do {
@@ -119,8 +121,10 @@ GDK_FN T doca_gpu_dev_verbs_atomic_add(T *ptr, T val)
 
 	static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words of 4 or 8 bytes");
 	if (sizeof(T) == 4)
-		return (T)gdk_rmw_add32_acq_rel((uint32_t *)(void *)ptr, (uint32_t)val, scope);
-	return (T)gdk_add64((uint64_t *)(void *)ptr, (uint64_t)val, scope);
+		return (T)gdk_any_add32_acq_rel((uint32_t *)(void *)ptr, (uint32_t)val, scope);
+	if (scope == GDK_SCOPE_THREAD)
+		return (T)gdk_add64((uint64_t *)(void *)ptr, (uint64_t)val, scope);
+	return (T)gdk_any_add64((uint64_t *)(void *)ptr, (uint64_t)val, scope);
 }
 
 template <typename T, enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>

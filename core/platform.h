@@ -30,6 +30,15 @@
 #include "platform_cuda.h"
 #else
 #include "platform_cpu.h"
+GDK_FN void gdk_red_add64(uint64_t *p, uint64_t v, int scope) { (void)gdk_rmw_add64(p, v, scope); }
+GDK_FN void gdk_red_inc64(uint64_t *p, int scope) { (void)gdk_rmw_add64(p, 1, scope); }
+GDK_FN void gdk_red_max64(uint64_t *p, uint64_t v, int scope) { (void)gdk_rmw_max64(p, v, scope); }
+GDK_FN void gdk_red_max64_rel(uint64_t *p, uint64_t v, int scope)
+{
+	(void)gdk_rmw_max64_rel(p, v, scope);
+}
+GDK_FN void gdk_red_min64(uint64_t *p, uint64_t v, int scope) { (void)gdk_rmw_min64(p, v, scope); }
+GDK_FN void gdk_red_and64(uint64_t *p, uint64_t v, int scope) { (void)gdk_rmw_and64(p, v, scope); }
 #endif
 
 /*
@@ -130,11 +139,12 @@ GDK_FN uint64_t gdk_max64(uint64_t *p, uint64_t v, int scope)
 }
 
 /* As gdk_max64; what the thread did before is seen by who reads the result. */
-GDK_FN uint64_t gdk_max64_rel(uint64_t *p, uint64_t v, int scope)
+GDK_FN void gdk_max64_rel(uint64_t *p, uint64_t v, int scope)
 {
 	if (scope != GDK_SCOPE_THREAD)
-		return gdk_rmw_max64_rel(p, v, scope);
-	return gdk_max64(p, v, scope);
+		gdk_red_max64_rel(p, v, scope);
+	else
+		(void)gdk_max64(p, v, scope);
 }
 
 /* Spin lock by sharing mode; exclusive use needs none. */
@@ -144,7 +154,7 @@ GDK_FN void gdk_lock(int *lock, enum doca_gpu_dev_verbs_resource_sharing_mode mo
 
 	if (mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)
 		return;
-	while (gdk_rmw_cas32((uint32_t *)lock, 0, 1, gdk_mode_scope(mode)))
+	while (gdk_any_cas32((uint32_t *)lock, 0, 1, gdk_mode_scope(mode)))
 		gdk_relax(spins++);
 }
 

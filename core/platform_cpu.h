@@ -12,6 +12,8 @@
 #endif
 
 #define GDK_FN static inline __attribute__((__always_inline__, __unused__))
+#define GDK_UNROLL
+#define GDK_COMPUTED(v) ((void)(v))
 #define GDK_SLOW_FN static __attribute__((__noinline__, __unused__))
 #ifndef GDK_WARP
 #define GDK_WARP 1
@@ -81,7 +83,7 @@ GDK_FN void gdk_st64x2(uint64_t *p, uint64_t a, uint64_t b, int scope)
 		(void)scope;                                                      \
 		return op(p, v, order);                                           \
 	}
-GDK_DEF_RMW(gdk_rmw_add32_acq_rel, uint32_t, __atomic_fetch_add, __ATOMIC_ACQ_REL)
+GDK_DEF_RMW(gdk_any_add32_acq_rel, uint32_t, __atomic_fetch_add, __ATOMIC_ACQ_REL)
 GDK_DEF_RMW(gdk_rmw_add64, uint64_t, __atomic_fetch_add, GDK_MO_RMW)
 GDK_DEF_RMW(gdk_rmw_or64, uint64_t, __atomic_fetch_or, GDK_MO_RMW)
 GDK_DEF_RMW(gdk_rmw_and64, uint64_t, __atomic_fetch_and, GDK_MO_RMW)
@@ -110,7 +112,11 @@ GDK_DEF_EXTREME(gdk_rmw_min64, <, GDK_MO_RMW)
 		return expect;                                                            \
 	}
 GDK_DEF_CAS(gdk_rmw_cas32, uint32_t)
-GDK_DEF_CAS(gdk_rmw_cas64, uint64_t)
+GDK_DEF_CAS(gdk_any_cas64, uint64_t)
+/* There is but one kind of memory here. */
+#define gdk_any_cas32 gdk_rmw_cas32
+#define gdk_any_add64 gdk_rmw_add64
+#define gdk_any_max64 gdk_rmw_max64
 
 GDK_FN void gdk_fence_acq(int scope)
 {

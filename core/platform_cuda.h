@@ -5,6 +5,9 @@
 #define GDK_PLATFORM_CUDA_H
 
 #define GDK_FN __device__ static __forceinline__
+/* The value is there at this point of the program, not later. */
+#define GDK_COMPUTED(v) asm volatile("" : "+l"(v))
+#define GDK_UNROLL _Pragma("unroll")
 #define GDK_SLOW_FN __device__ static __noinline__ __attribute__((unused))
 /* What users of the DOCA names test for. */
 #if __CUDA_ARCH__ >= 900
@@ -105,40 +108,74 @@ GDK_FN void gdk_st64x2(uint64_t *p, uint64_t a, uint64_t b, int scope)
 			     ::"l"(p), "l"(a), "l"(b) : "memory");
 }
 
-#define GDK_PTX_ADD(s) "relaxed" s ".add"
+/* gdk_rmw: words in global memory. gdk_any: of users, which may be in shared memory;
+ * such an atomic is waited for even if nobody looks at its result. */
+#define GDK_PTX_ADD_ANY(s) "relaxed" s ".add"
+#define GDK_PTX_MAX_ANY(s) "relaxed" s ".max"
+#define GDK_PTX_ADD(s) "relaxed" s ".global.add"
 #define GDK_PTX_ADD_AR(s) "acq_rel" s ".add"
-#define GDK_PTX_MAX(s) "relaxed" s ".max"
-#define GDK_PTX_MAX_REL(s) "release" s ".max"
-#define GDK_PTX_MIN(s) "relaxed" s ".min"
-#define GDK_PTX_OR(s) "relaxed" s ".or"
-#define GDK_PTX_AND(s) "relaxed" s ".and"
-#define GDK_PTX_XCHG(s) "acq_rel" s ".exch"
-GDK_DEF_RMW(gdk_rmw_add32_acq_rel, GDK_PTX_ADD_AR, uint32_t, ".u32", "=r", "r")
+#define GDK_PTX_MAX(s) "relaxed" s ".global.max"
+#define GDK_PTX_MAX_REL(s) "release" s ".global.max"
+#define GDK_PTX_MIN(s) "relaxed" s ".global.min"
+#define GDK_PTX_OR(s) "relaxed" s ".global.or"
+#define GDK_PTX_AND(s) "relaxed" s ".global.and"
+#define GDK_PTX_XCHG(s) "acq_rel" s ".global.exch"
+GDK_DEF_RMW(gdk_any_add32_acq_rel, GDK_PTX_ADD_AR, uint32_t, ".u32", "=r", "r")
+GDK_DEF_RMW(gdk_any_add64, GDK_PTX_ADD_ANY, uint64_t, ".u64", "=l", "l")
+GDK_DEF_RMW(gdk_any_max64, GDK_PTX_MAX_ANY, uint64_t, ".u64", "=l", "l")
 GDK_DEF_RMW(gdk_rmw_add64, GDK_PTX_ADD, uint64_t, ".u64", "=l", "l")
 GDK_DEF_RMW(gdk_rmw_max64, GDK_PTX_MAX, uint64_t, ".u64", "=l", "l")
-GDK_DEF_RMW(gdk_rmw_max64_rel, GDK_PTX_MAX_REL, uint64_t, ".u64", "=l", "l")
-GDK_DEF_RMW(gdk_rmw_min64, GDK_PTX_MIN, uint64_t, ".u64", "=l", "l")
 GDK_DEF_RMW(gdk_rmw_or64, GDK_PTX_OR, uint64_t, ".b64", "=l", "l")
 GDK_DEF_RMW(gdk_rmw_and64, GDK_PTX_AND, uint64_t, ".b64", "=l", "l")
 GDK_DEF_RMW(gdk_rmw_xchg32, GDK_PTX_XCHG, uint32_t, ".b32", "=r", "r")
 
-#define GDK_DEF_CAS(name, T, ty, rcon, con)                                                     \
+/* The same where nobody looks at the old value: nothing is waited for. */
+#define GDK_DEF_RED(name, insn, ty)                                                             \
+	GDK_FN void name(uint64_t *p, uint64_t v, int scope)                                    \
+	{                                                                                       \
+		if (scope <= GDK_SCOPE_CTA)                                                     \
+			asm volatile("red." insn(".cta") ty " [%0], %1;"                        \
+				     ::"l"(p), "l"(v) : "memory");                              \
+		else if (scope == GDK_SCOPE_GPU)                                                \
+			asm volatile("red." insn(".gpu") ty " [%0], %1;"                        \
+				     ::"l"(p), "l"(v) : "memory");                              \
+		else                                                                            \
+			asm volatile("red." insn(".sys") ty " [%0], %1;"                        \
+				     ::"l"(p), "l"(v) : "memory");                              \
+	}
+GDK_DEF_RED(gdk_red_add64, GDK_PTX_ADD, ".u64")
+GDK_DEF_RED(gdk_red_max64, GDK_PTX_MAX, ".u64")
+GDK_DEF_RED(gdk_red_max64_rel, GDK_PTX_MAX_REL, ".u64")
+GDK_DEF_RED(gdk_red_min64, GDK_PTX_MIN, ".u64")
+GDK_DEF_RED(gdk_red_and64, GDK_PTX_AND, ".b64")
+
+/* One, in a way that the compiler does not see: it would add up the warp's first. */
+GDK_FN void gdk_red_inc64(uint64_t *p, int scope)
+{
+	uint32_t lane;
+
+	asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+	gdk_red_add64(p, (uint64_t)__popc(1 << lane), scope);
+}
+
+#define GDK_DEF_CAS(name, space, T, ty, rcon, con)                                              \
 	GDK_FN T name(T *p, T expect, T v, int scope)                                           \
 	{                                                                                       \
 		T old;                                                                          \
 		if (scope <= GDK_SCOPE_CTA)                                                     \
-			asm volatile("atom.acq_rel.cta.cas" ty " %0, [%1], %2, %3;"             \
+			asm volatile("atom.acq_rel.cta" space ".cas" ty " %0, [%1], %2, %3;"    \
 				     : rcon(old) : "l"(p), con(expect), con(v) : "memory");     \
 		else if (scope == GDK_SCOPE_GPU)                                                \
-			asm volatile("atom.acq_rel.gpu.cas" ty " %0, [%1], %2, %3;"             \
+			asm volatile("atom.acq_rel.gpu" space ".cas" ty " %0, [%1], %2, %3;"    \
 				     : rcon(old) : "l"(p), con(expect), con(v) : "memory");     \
 		else                                                                            \
-			asm volatile("atom.acq_rel.sys.cas" ty " %0, [%1], %2, %3;"             \
+			asm volatile("atom.acq_rel.sys" space ".cas" ty " %0, [%1], %2, %3;"    \
 				     : rcon(old) : "l"(p), con(expect), con(v) : "memory");     \
 		return old;                                                                     \
 	}
-GDK_DEF_CAS(gdk_rmw_cas32, uint32_t, ".b32", "=r", "r")
-GDK_DEF_CAS(gdk_rmw_cas64, uint64_t, ".b64", "=l", "l")
+GDK_DEF_CAS(gdk_rmw_cas32, ".global", uint32_t, ".b32", "=r", "r")
+GDK_DEF_CAS(gdk_any_cas32, "", uint32_t, ".b32", "=r", "r")
+GDK_DEF_CAS(gdk_any_cas64, "", uint64_t, ".b64", "=l", "l")
 
 /* One-sided fences exist from PTX 8.6 and sm_90 on; before, the two-sided one. */
 #if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208 && \
@@ -171,16 +208,21 @@ GDK_FN uint8_t gdk_ld8_sys(const uint8_t *p)
 	return (uint8_t)v;
 }
 
-/* Values that no kernel changes. */
-GDK_FN uint16_t gdk_ldc16(const void *p) { return __ldg((const unsigned short *)p); }
-GDK_FN uint32_t gdk_ldc32(const void *p) { return __ldg((const unsigned int *)p); }
-GDK_FN uint64_t gdk_ldc64(const void *p) { return __ldg((const unsigned long long *)p); }
+/* Values that no kernel changes, in global memory. Neither volatile nor tied to other
+ * accesses: a loop that posts reads them once. */
+#define GDK_DEF_LOAD_CONST(name, T, ty, con)                                                    \
+	GDK_FN T name(const void *p)                                                            \
+	{                                                                                       \
+		T v;                                                                            \
+		asm("ld.global.nc." ty " %0, [%1];" : con(v) : "l"(p));                         \
+		return v;                                                                       \
+	}
+GDK_DEF_LOAD_CONST(gdk_ldc16, uint16_t, "u16", "=h")
+GDK_DEF_LOAD_CONST(gdk_ldc32, uint32_t, "b32", "=r")
+GDK_DEF_LOAD_CONST(gdk_ldc64, uint64_t, "b64", "=l")
 GDK_FN void gdk_ldc64x2(const void *p, uint64_t *a, uint64_t *b)
 {
-	const ulonglong2 v = __ldg((const ulonglong2 *)p);
-
-	*a = v.x;
-	*b = v.y;
+	asm("ld.global.nc.v2.b64 {%0, %1}, [%2];" : "=l"(*a), "=l"(*b) : "l"(p));
 }
 
 /* 16 aligned bytes of a WQE, streaming: the NIC is the next reader. */

@@ -128,7 +128,7 @@ GDK_FN uint32_t gdk_wqe_slots(const struct gdk_qp_state *st, uint64_t index)
 GDK_FN int gdk_fold_error(struct gdk_qp_state *st, uint64_t index, int scope)
 {
 	gdk_max64_rel(&st->completed, index, scope);
-	gdk_rmw_min64(&st->error_wqe, index, GDK_SCOPE_GPU);
+	gdk_red_min64(&st->error_wqe, index, GDK_SCOPE_GPU);
 	return gdk_state_end(st, -EIO);
 }
 

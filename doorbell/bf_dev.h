@@ -22,6 +22,8 @@ GDK_FN void gdk_bf_store(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_s
 
 	gdk_bf_copy64((uint64_t *)reg, (const uint64_t *)wqe);
 	gdk_st32(&st->bf_half, half ^ GDK_BF_HALF, scope);
+	/* The half, then the token moves on; next holder: token, fence, half. */
+	gdk_fence_rel(scope);
 }
 
 /* As gdk_bf_store, by all lanes of a warp, of which lane 0 holds the token. */
@@ -33,6 +35,8 @@ GDK_FN void gdk_bf_store_warp(const struct doca_gpu_dev_verbs_qp *qp, struct gdk
 	gdk_bf_copy64_warp((uint64_t *)((uintptr_t)gdk_db_reg(qp) ^ half), (const uint64_t *)wqe);
 	if (gdk_lane() == 0)
 		gdk_st32(&st->bf_half, half ^ GDK_BF_HALF, scope);
+	/* The half, then the token moves on; next holder: token, fence, half. */
+	gdk_fence_rel(scope);
 }
 
 /* For those who ring by themselves; the WQE carries its index. */
@@ -42,8 +46,8 @@ GDK_FN void gdk_ring_bf(const struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
 
 	gdk_fence_rel(gdk_nic_scope(st));
 	gdk_bf_store(qp, st, wqe, GDK_SCOPE_GPU);
-	gdk_rmw_add64(&st->doorbells, 1, GDK_SCOPE_GPU);
-	gdk_rmw_add64(&st->bare_rings, 1, GDK_SCOPE_GPU);
+	gdk_red_add64(&st->doorbells, 1, GDK_SCOPE_GPU);
+	gdk_red_add64(&st->bare_rings, 1, GDK_SCOPE_GPU);
 }
 
 /* The same by a warp. */
@@ -54,8 +58,8 @@ GDK_FN void gdk_ring_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, const void 
 	gdk_fence_rel(gdk_nic_scope(st));
 	gdk_bf_store_warp(qp, st, wqe, GDK_SCOPE_GPU);
 	if (gdk_lane() == 0) {
-		gdk_rmw_add64(&st->doorbells, 1, GDK_SCOPE_GPU);
-		gdk_rmw_add64(&st->bare_rings, 1, GDK_SCOPE_GPU);
+		gdk_red_add64(&st->doorbells, 1, GDK_SCOPE_GPU);
+		gdk_red_add64(&st->bare_rings, 1, GDK_SCOPE_GPU);
 	}
 	gdk_syncwarp();
 }

@@ -70,7 +70,7 @@ GDK_FN void gdk_update_dbr(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, 
 		gdk_fence_rel(gdk_nic_scope(st));
 		gdk_dbrec_store(qp, pi);
 	}
-	gdk_rmw_add64(&st->bare_records, 1, GDK_SCOPE_GPU);
+	gdk_red_add64(&st->bare_records, 1, GDK_SCOPE_GPU);
 }
 
 /* Record (or WQEs), then the register. The index is noted as rung first:
@@ -81,15 +81,15 @@ GDK_FN void gdk_ring_db(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, uin
 
 	if (gdk_debug_refuses_below(qp, pi))
 		return;
-	gdk_rmw_max64(&st->rung, pi, GDK_SCOPE_GPU);
+	gdk_red_max64(&st->rung, pi, GDK_SCOPE_GPU);
 	if (gdk_opt_async(code_opt)) {
 		gdk_mmio_st64_async(gdk_db_reg(qp), gdk_db_of(qp, pi));
 	} else {
 		gdk_fence_rel(gdk_nic_scope(st));
 		gdk_db_store(qp, pi);
 	}
-	gdk_rmw_add64(&st->doorbells, 1, GDK_SCOPE_GPU);
-	gdk_rmw_add64(&st->bare_rings, 1, GDK_SCOPE_GPU);
+	gdk_red_add64(&st->doorbells, 1, GDK_SCOPE_GPU);
+	gdk_red_add64(&st->bare_rings, 1, GDK_SCOPE_GPU);
 }
 
 #endif

@@ -79,19 +79,28 @@ static uint32_t *dbrec_cpu(const struct doca_verbs_qp_t *qp, doca_gpu_t *gpu)
 	return qp->umem_dbr->gpu ? gdk_gpu_cpu_ptr(gpu, word) : word;
 }
 
-static uint32_t state_flags(const struct gdk_export *x)
+/* What the GPU writes or reads, apart from a register: a proxy has the record to itself,
+ * and its counter takes the register's place. */
+static bool any_on_host(const struct gdk_export *x)
 {
 	const struct doca_verbs_qp_t *qp = x->pub.qp;
 	doca_gpu_t *gpu = x->pub.gpu_dev;
+
+	if (gdk_gpu_is_host(gpu) || x->reg_on_host || on_host(qp->gpu, gpu, qp->sq_buf) ||
+	    on_host(x->cq->gpu, gpu, x->cq->buf))
+		return true;
+	return !x->pub.cpu_proxy && on_host(qp->umem_dbr->gpu, gpu, qp->dbrec);
+}
+
+static uint32_t state_flags(const struct gdk_export *x)
+{
 	uint32_t flags = 0;
 
-	if (gdk_gpu_is_host(gpu))
+	if (gdk_gpu_is_host(x->pub.gpu_dev))
 		flags |= GDK_QPF_HOST_EXEC;
 	if (x->cq->collapsed)
 		flags |= GDK_QPF_COLLAPSED;
-	if (gdk_gpu_is_host(gpu) || x->pub.cpu_proxy || x->reg_on_host ||
-	    on_host(qp->gpu, gpu, qp->sq_buf) || on_host(qp->umem_dbr->gpu, gpu, qp->dbrec) ||
-	    on_host(x->cq->gpu, gpu, x->cq->buf))
+	if (any_on_host(x))
 		flags |= GDK_QPF_SYS_SCOPE;
 	return flags;
 }

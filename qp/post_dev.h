@@ -27,28 +27,28 @@ struct gdk_batch {
 	int lead;	/* writes the extra slots */
 	int first;	/* reserves, publishes and rings for the group */
 	struct gdk_sq q;
-	struct gdk_excl x; /* in exclusive use, of `first` */
+	struct gdk_early x; /* of `first` */
 };
 
 /* The converged lanes that post as many slots to the same QP. */
 GDK_FN uint32_t gdk_peers(const struct doca_gpu_dev_verbs_qp *qp, uint32_t n)
 {
 	const uint32_t active = gdk_activemask(), some = gdk_ctz32(active);
-	const uint64_t key = (uint64_t)(uintptr_t)qp;
-	int same;
+	/* Addresses have less than 49 bits, and who reserves 32768 slots is alone. */
+	const uint64_t key = (uint64_t)(uintptr_t)qp ^ (uint64_t)n << 49;
 
-	if (active == 1u << some)
+	if (active == 1u << some ||
+	    gdk_ballot_mask(active, gdk_shfl64m(active, key, some) == key) == active)
 		return active;
-	same = gdk_shfl64m(active, key, some) == key;
-	same &= gdk_shfl64m(active, n, some) == n;
-	if (gdk_ballot_mask(active, same) == active)
-		return active;
-	return gdk_match64(active, key) & gdk_match64(active, n);
+	return gdk_match64(active, key);
 }
+
+#define GDK_FAILED ((uint64_t)1 << 63) /* in a base that is handed round: an error follows */
 
 GDK_FN void gdk_batch_place(struct gdk_batch *b, uint32_t rank, uint32_t size, uint32_t slots,
 			    uint32_t extra)
 {
+	b->base &= ~GDK_FAILED;
 	b->idx = b->base + rank * slots;
 	b->extra = b->base + size * slots;
 	b->total = size * slots + extra;
@@ -74,10 +74,11 @@ GDK_FN int gdk_batch_lanes(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uin
 		}
 	}
 	if (lane == first)
-		err = gdk_reserve_in(qp, &b->q, n * size, mode, code_opt, &b->base);
+		err = gdk_reserve_in(qp, &b->q, n * size, mode, code_opt, &b->base, &b->x);
 	if (b->mask) {
-		b->base = gdk_shfl64m(b->mask, b->base, first);
-		err = (int)(uint32_t)gdk_shfl64m(b->mask, (uint32_t)err, first);
+		b->base = gdk_shfl64m(b->mask, b->base | (err ? GDK_FAILED : 0), first);
+		if (b->base & GDK_FAILED)
+			err = (int)(uint32_t)gdk_shfl64m(b->mask, (uint32_t)err, first);
 		gdk_batch_place(b, gdk_popc32(b->mask & ((1u << lane) - 1)), size, n, 0);
 	} else {
 		gdk_batch_place(b, 0, 1, n, 0);
@@ -96,9 +97,11 @@ GDK_FN int gdk_batch_warp(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint
 	b->mask = 0;
 	gdk_syncwarp();
 	if (lane == 0)
-		err = gdk_reserve_in(qp, &b->q, size * slots + extra, mode, code_opt, &b->base);
-	b->base = gdk_shfl64(b->base, 0);
-	err = (int)(uint32_t)gdk_shfl64((uint32_t)err, 0);
+		err = gdk_reserve_in(qp, &b->q, size * slots + extra, mode, code_opt, &b->base,
+				     &b->x);
+	b->base = gdk_shfl64(b->base | (err ? GDK_FAILED : 0), 0);
+	if (b->base & GDK_FAILED)
+		err = (int)(uint32_t)gdk_shfl64((uint32_t)err, 0);
 	gdk_batch_place(b, lane, size, slots, extra);
 	return err;
 }
@@ -112,9 +115,11 @@ GDK_FN int gdk_batch_block(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uin
 	b->mask = 0;
 	gdk_block_sync();
 	if (rank == 0)
-		err = gdk_reserve_in(qp, &b->q, size * slots + extra, mode, code_opt, &b->base);
-	b->base = gdk_block_bcast64(b->base);
-	err = (int)(uint32_t)gdk_block_bcast64((uint32_t)err);
+		err = gdk_reserve_in(qp, &b->q, size * slots + extra, mode, code_opt, &b->base,
+				     &b->x);
+	b->base = gdk_block_bcast64(b->base | (err ? GDK_FAILED : 0));
+	if (b->base & GDK_FAILED)
+		err = (int)(uint32_t)gdk_block_bcast64((uint32_t)err);
 	gdk_batch_place(b, rank, size, slots, extra);
 	return err;
 }
@@ -131,22 +136,16 @@ GDK_FN int gdk_batch_begin(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uin
 			   gdk_mode_t mode, gdk_exec_t scope, uint32_t code_opt,
 			   struct gdk_batch *b)
 {
-	const struct gdk_excl none = { 0, 0, 0, 0 };
-	int err;
+	const struct gdk_early none = { 0, 0, 0, 0, 0 };
 
 	b->base = 0;
 	b->x = none;
 	b->q = gdk_sq_of(qp);
 	if (scope == GDK_BLOCK_SCOPE)
-		err = gdk_batch_block(qp, slots, extra, mode, code_opt, b);
-	else if (scope == GDK_WARP_SCOPE)
-		err = gdk_batch_warp(qp, slots, extra, mode, code_opt, b);
-	else
-		err = gdk_batch_lanes(qp, slots, extra, mode, code_opt, b);
-	/* Needed at the end: on its way while the WQEs are written. */
-	if (mode == GDK_EXCLUSIVE && !(code_opt & GDK_OPT_SKIP_DB) && b->first)
-		b->x = gdk_excl_of(b->q.st);
-	return err;
+		return gdk_batch_block(qp, slots, extra, mode, code_opt, b);
+	if (scope == GDK_WARP_SCOPE)
+		return gdk_batch_warp(qp, slots, extra, mode, code_opt, b);
+	return gdk_batch_lanes(qp, slots, extra, mode, code_opt, b);
 }
 
 /* The group's other threads meet the one that acts for it. */

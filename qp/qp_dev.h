@@ -17,15 +17,15 @@ GDK_FN void gdk_want(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq
 		     int scope, gdk_handler_t handler, struct gdk_bf_source src)
 {
 	uint64_t left, written;
-	struct gdk_excl x;
+	struct gdk_early x;
 
 	if (scope == GDK_SCOPE_THREAD) {
-		x = gdk_excl_of(q->st);
+		x = gdk_early_exclusive(q->st);
 		if (!gdk_state_status(q->st))
 			gdk_ring_exclusive(qp, q, &x, pi, handler, src);
 		return;
 	}
-	gdk_rmw_max64(&q->st->wanted, pi, scope);
+	gdk_red_max64(&q->st->wanted, pi, scope);
 	/* wanted, then left: see ring_dev.h */
 	gdk_fence_sc(scope);
 	gdk_ld64x2((const uint64_t *)(const void *)&q->st->left, &left, &written, scope);
@@ -60,30 +60,62 @@ GDK_SLOW_FN int gdk_wait_slots(struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_s
 	return gdk_wait_completed(st, gdk_qp_cq(qp), need, scope, limit_ns);
 }
 
-/* As gdk_reserve, for callers that have the constants. */
+/* What is read early: an exclusive user knows when he likes. A token that is parked at
+ * the slot idx is ours as soon as it is seen, since nobody else publishes the slot; after
+ * the fence below, what is seen is not of the slot's last use. */
+GDK_FN void gdk_reserve_early(const struct gdk_sq *q, uint64_t idx, int scope,
+			      struct gdk_early *x)
+{
+	if (!x)
+		return;
+	if (scope == GDK_SCOPE_THREAD)
+		*x = gdk_early_exclusive(q->st);
+	else
+		x->word = gdk_ld64(gdk_word(q, idx), scope);
+}
+
+/* The QP has ended, or slots below `need` are to be complete first. */
+GDK_SLOW_FN int gdk_reserve_wait(struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
+				 uint64_t idx, uint64_t need, int scope)
+{
+	int err = gdk_state_status(st);
+
+	if (err || !need)
+		return err;
+	err = gdk_wait_slots(qp, st, idx, need, scope, gdk_ld64(&st->wait_limit_ns, GDK_SCOPE_GPU));
+	return err ? gdk_state_end(st, err) : 0;
+}
+
+/* As gdk_reserve, for callers that have the constants; x is NULL, or for gdk_post_in. */
 GDK_FN int gdk_reserve_in(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q, uint32_t n,
-			  gdk_mode_t mode, uint32_t code_opt, uint64_t *idx)
+			  gdk_mode_t mode, uint32_t code_opt, uint64_t *idx, struct gdk_early *x)
 {
 	const int scope = gdk_mode_scope(mode);
 	uint64_t done, ended;
-	int err;
+	int err, full;
 
 	if (n != 1 && (n == 0 || n > q->depth)) {
 		*idx = gdk_ld64(gdk_rsvd_index(qp), scope);
 		return -EINVAL;
 	}
-	/* Two accesses in flight; status and abort word come with completed. */
+	/* Accesses in flight together; status and abort word come with completed. */
 	*idx = gdk_add64(gdk_rsvd_index(qp), n, scope);
 	gdk_ld64x2(&q->st->completed, &done, &ended, scope);
-	if (ended)
-		return gdk_state_status(q->st);
+	if (scope == GDK_SCOPE_THREAD)
+		gdk_reserve_early(q, *idx, scope, x);
+	full = !(code_opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(*idx + n - done) > q->depth;
 	/* The NIC's reads of the slots' last use, its CQE, completed; then our writes. */
 	gdk_fence_acq(scope);
-	if (code_opt & GDK_OPT_SKIP_CHECK || *idx + n <= done + q->depth)
-		return 0;
-	err = gdk_wait_slots(qp, q->st, *idx, *idx + n - q->depth, scope,
-			     gdk_ld64(&q->st->wait_limit_ns, GDK_SCOPE_GPU));
-	return err ? gdk_state_end(q->st, err) : 0;
+	if (ended || full) {
+		err = gdk_reserve_wait(qp, q->st, *idx, full ? *idx + n - q->depth : 0, scope);
+		if (err)
+			return err;
+		if (scope == GDK_SCOPE_THREAD)
+			gdk_reserve_early(q, *idx, scope, x);
+	}
+	if (scope != GDK_SCOPE_THREAD)
+		gdk_reserve_early(q, *idx, scope, x);
+	return 0;
 }
 
 /*
@@ -97,7 +129,7 @@ GDK_FN int gdk_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode_t 
 {
 	const struct gdk_sq q = gdk_sq_of(qp);
 
-	return gdk_reserve_in(qp, &q, n, mode, code_opt, idx);
+	return gdk_reserve_in(qp, &q, n, mode, code_opt, idx, NULL);
 }
 
 GDK_FN void gdk_mark_ready_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
@@ -118,7 +150,7 @@ GDK_FN void gdk_mark_ready_in(const struct doca_gpu_dev_verbs_qp *qp, const stru
 		return;
 	/* The token was taken from `from`; who wants more is seen, or sees it left. */
 	gdk_fence_sc(scope);
-	gdk_serve(qp, q->st, from, from, 0, scope, handler, none);
+	gdk_serve(qp, *q, from, from, 0, scope, handler, none);
 }
 
 /* Publishes [from, to], whose WQEs are written; it is rung when somebody wants it. */
@@ -169,9 +201,11 @@ GDK_FN int gdk_bf_begin(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 	if (scope == GDK_SCOPE_THREAD) {
 		if (gdk_ld64(&q->st->rung, scope) + 1 != pi)
 			return 0;
-		gdk_move_token(q->st, pi - 1, pi);
+		gdk_st64x2((uint64_t *)(void *)&q->st->left, 0, 0, scope);
+		gdk_fill_words(q, pi - 1, pi);
+		gdk_st64(gdk_word(q, pi), gdk_token_word(q, pi), scope);
 	} else {
-		gdk_rmw_max64(&q->st->wanted, pi, scope);
+		gdk_red_max64(&q->st->wanted, pi, scope);
 		/* wanted, then left: see ring_dev.h */
 		gdk_fence_sc(scope);
 		if (!gdk_rmw_xchg32(&q->st->left, 0, scope))
@@ -179,13 +213,17 @@ GDK_FN int gdk_bf_begin(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 		gdk_fence_sc(scope);
 		rung = gdk_ld64(&q->st->rung, scope);
 		if (rung + 1 != pi || gdk_scan_ready(q, rung, scope) != pi) {
-			gdk_serve(qp, q->st, rung, rung, 0, scope, bf, none);
+			gdk_serve(qp, *q, rung, rung, 0, scope, bf, none);
 			return 0;
 		}
 		/* Publisher: WQE, fence, ready bit. Here: bit, fence, record. */
 		gdk_fence_acq(scope);
 	}
-	return gdk_ring_record(qp, q, pi - 1, pi, scope, bf);
+	if (gdk_debug_refuses(qp, q->st, pi - 1, pi))
+		return 0;
+	gdk_st64(&q->st->rung, pi, GDK_SCOPE_GPU);
+	gdk_fence_rel(gdk_sq_scope(q));
+	return gdk_ring_record(qp, q, pi, scope, bf);
 }
 
 /* The register is written: the token goes on. */
@@ -195,7 +233,7 @@ GDK_FN void gdk_bf_end(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_
 	const struct gdk_bf_source none = { NULL, 0 };
 
 	if (scope != GDK_SCOPE_THREAD && !gdk_park(q, pi, scope))
-		gdk_serve(qp, q->st, pi, pi, 0, scope, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF,
+		gdk_serve(qp, *q, pi, pi, 0, scope, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF,
 			  none);
 }
 
@@ -223,9 +261,39 @@ GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 	gdk_syncwarp();
 }
 
-/* As gdk_post, for callers that have the constants and, in exclusive use, x. */
+/*
+ * [from, to], where the token is parked at `from`: the caller holds it, and rings for
+ * these alone, unless somebody has published more.
+ */
+GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
+			  uint64_t from, uint64_t to, int scope, gdk_handler_t handler)
+{
+	const struct gdk_bf_source none = { NULL, 0 };
+	const int h = gdk_handler(qp, handler);
+	uint64_t next;
+
+	if (gdk_debug_refuses(qp, q->st, from, to + 1))
+		return;
+	/* Its last holder stored rung, fenced and parked it. Here: token, fence, rung. */
+	gdk_fence_acq(scope);
+	gdk_publish_held(q, from, to, scope);
+	gdk_st64(&q->st->rung, to + 1, GDK_SCOPE_GPU);
+	next = gdk_ld64(gdk_word(q, to + 1), scope);
+	/* WQEs and rung, then record or register. */
+	gdk_fence_rel(gdk_sq_scope(q));
+	if (gdk_word_says(q, to + 1, next)) {
+		gdk_serve(qp, *q, from, from, 1, scope, handler, none);
+		return;
+	}
+	if (gdk_ring_record(qp, q, to + 1, scope, h))
+		gdk_ring_register(qp, q->st, from, to + 1, scope, h, none);
+	if (!gdk_park(q, to + 1, scope))
+		gdk_serve(qp, *q, to + 1, to + 1, 0, scope, handler, none);
+}
+
+/* As gdk_post, for callers that have the constants and what was read early. */
 GDK_FN void gdk_post_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
-			const struct gdk_excl *x, uint64_t from, uint64_t to, gdk_mode_t mode,
+			const struct gdk_early *x, uint64_t from, uint64_t to, gdk_mode_t mode,
 			gdk_handler_t handler, uint32_t code_opt)
 {
 	const struct gdk_bf_source none = { NULL, 0 };
@@ -240,7 +308,11 @@ GDK_FN void gdk_post_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 		gdk_ring_exclusive(qp, q, x, to + 1, handler, none);
 		return;
 	}
-	gdk_rmw_max64(&q->st->wanted, to + 1, scope);
+	if (x->word & GDK_TOKEN(gdk_word_pos(q, from))) {
+		gdk_post_held(qp, q, from, to, scope, handler);
+		return;
+	}
+	gdk_red_max64(&q->st->wanted, to + 1, scope);
 	/* WQEs, then ready bits; and wanted, then left. */
 	gdk_fence_sc(scope);
 	/* In flight with the publication: left, and whether anybody came after us. */
@@ -251,14 +323,14 @@ GDK_FN void gdk_post_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 			gdk_take_left(qp, q->st, scope, handler, none);
 		return;
 	}
-	if (gdk_word_run(q, to + 1, next)) {
+	if (gdk_word_says(q, to + 1, next)) {
 		/* Who parked the token, then we: words two laps old look alike. */
 		gdk_fence_acq(scope);
 		next = from;
 	} else {
 		next = to + 1;
 	}
-	gdk_serve(qp, q->st, from, next, 1, scope, handler, none);
+	gdk_serve(qp, *q, from, next, 1, scope, handler, none);
 }
 
 /* Publish and submit in one. */
@@ -266,8 +338,9 @@ GDK_FN void gdk_post(const struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint
 		     gdk_mode_t mode, gdk_handler_t handler, uint32_t code_opt)
 {
 	const struct gdk_sq q = gdk_sq_of(qp);
-	const struct gdk_excl x = gdk_excl_of(q.st);
+	struct gdk_early x = { 0, 0, 0, 0, 0 };
 
+	gdk_reserve_early(&q, from, gdk_mode_scope(mode), &x);
 	gdk_post_in(qp, &q, &x, from, to, mode, handler, code_opt);
 }
 

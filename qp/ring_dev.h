@@ -24,12 +24,20 @@
  * Order: WQEs of one thread execute in the order in which it reserved them, and
  * all WQEs of a QP in the order of their indices, each once.
  *
- * Why it is fast (cycles of an H200): a put of a whole warp costs one add (287),
- * one fence (380) and one read-modify-write (287), and the ringer's work is shared by
- * all slots published meanwhile: 256 ready bits are one load latency (271). What is
- * avoided: an atomic with acquire and release (667), a fence of system scope (1017 even
- * when nothing is outstanding), atomics to host memory (over 2000). Exclusive use has
- * one fence and weak loads (50, from the first-level cache), issued together.
+ * Successive holders' register stores are an L2 round trip and a fence apart, but
+ * nothing orders them; a NIC ignores the older index, as NVIDIA's own headers expect,
+ * whose doorbells without a record are stored by any thread without a lock.
+ *
+ * Why it is fast (H200; tests/bench/post.sh prints these costs). A put of a whole warp
+ * to a QP that nobody else uses now is one add (150 ns), a fence behind the WQEs (250),
+ * one behind the record (240), and one read-modify-write that hands the token on (150);
+ * that the token waits at its slot, it has seen while it wrote the WQEs. Under
+ * contention it is one add, one fence and one read-modify-write, and the ringer's work
+ * is shared by all slots published meanwhile: 512 ready bits are one load latency (140).
+ * Exclusive use has one fence, with all that follows computed in its shadow, and loads
+ * from the first-level cache. Avoided are atomics that acquire and release (365 to 530),
+ * fences of system scope (500 even when nothing is outstanding), atomics to host memory
+ * (1050), and atomics by generic addresses, which wait for a result that nobody wants.
  */
 #ifndef GDK_RING_DEV_H
 #define GDK_RING_DEV_H
@@ -41,7 +49,7 @@
 #define GDK_EXCLUSIVE DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
 #define GDK_OPT_SKIP_CHECK DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK
 #define GDK_OPT_SKIP_DB DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING
-#define GDK_SCAN 8 /* words in flight at once */
+#define GDK_LINE 16 /* words of a cache line, read at once */
 
 typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
 typedef enum doca_gpu_dev_verbs_nic_handler gdk_handler_t;
@@ -80,20 +88,19 @@ struct gdk_bf_source {
 struct gdk_sq {
 	struct gdk_qp_state *st;
 	uint64_t *words;
-	uint32_t flags, depth, depth_log2;
+	uint32_t flags, depth;
 };
 
 GDK_FN struct gdk_sq gdk_sq_at(struct gdk_qp_state *st)
 {
-	uint64_t first, second;
+	uint64_t both, words;
 	struct gdk_sq q;
 
-	gdk_ldc64x2(st, &first, &second);
+	gdk_ldc64x2(st, &both, &words);
 	q.st = st;
-	q.flags = (uint32_t)first;
-	q.depth = (uint32_t)(first >> 32);
-	q.depth_log2 = (uint32_t)second;
-	q.words = (uint64_t *)(uintptr_t)gdk_ldc64(&st->words);
+	q.flags = (uint32_t)both;
+	q.depth = (uint32_t)(both >> 32);
+	q.words = (uint64_t *)(uintptr_t)words;
 	return q;
 }
 
@@ -111,7 +118,10 @@ GDK_FN int gdk_sq_scope(const struct gdk_sq *q)
 
 GDK_FN uint64_t *gdk_word(const struct gdk_sq *q, uint64_t idx)
 {
-	return q->words + (((uint32_t)idx & (q->depth - 1)) / GDK_WORD_SLOTS);
+	/* In bytes: a shift of 32 bits stays one. */
+	const uint32_t at = ((uint32_t)idx >> 2) & ((q->depth - 1) >> 2) & ~7u;
+
+	return (uint64_t *)(void *)((char *)q->words + at);
 }
 
 GDK_FN uint32_t gdk_word_pos(const struct gdk_sq *q, uint64_t idx)
@@ -127,7 +137,7 @@ GDK_FN uint32_t gdk_word_left(const struct gdk_sq *q, uint64_t idx)
 
 GDK_FN int gdk_odd_lap(const struct gdk_sq *q, uint64_t idx)
 {
-	return (int)(idx >> q->depth_log2) & 1;
+	return ((uint32_t)idx & q->depth) != 0;
 }
 
 /* n slots from idx, all in one word. */
@@ -136,20 +146,15 @@ GDK_FN uint32_t gdk_slot_bits(const struct gdk_sq *q, uint64_t idx, uint32_t n)
 	return (uint32_t)(((uint64_t)1 << n) - 1) << gdk_word_pos(q, idx);
 }
 
-/* What a word's value says: how many slots from idx on are published. */
-GDK_FN uint32_t gdk_word_run(const struct gdk_sq *q, uint64_t idx, uint64_t word)
+/* What a word's value says: is slot idx published? */
+GDK_FN int gdk_word_says(const struct gdk_sq *q, uint64_t idx, uint64_t word)
 {
-	const uint32_t left = gdk_word_left(q, idx);
-	uint32_t gaps = gdk_odd_lap(q, idx) ? (uint32_t)word : ~(uint32_t)word;
-
-	gaps >>= gdk_word_pos(q, idx);
-	gaps = gaps ? gdk_ctz32(gaps) : left;
-	return gaps < left ? gaps : left;
+	return (int)((uint32_t)word >> gdk_word_pos(q, idx) & 1) != gdk_odd_lap(q, idx);
 }
 
 GDK_FN int gdk_is_ready(const struct gdk_sq *q, uint64_t idx, int scope)
 {
-	return gdk_word_run(q, idx, gdk_ld64(gdk_word(q, idx), scope)) != 0;
+	return gdk_word_says(q, idx, gdk_ld64(gdk_word(q, idx), scope));
 }
 
 /* Publishes n slots from idx, all in one word. True: the token was parked at one
@@ -166,7 +171,7 @@ GDK_FN int gdk_publish_word(const struct gdk_sq *q, uint64_t idx, uint32_t n, in
 		old = gdk_rmw_or64(word, bits, scope);
 	old &= bits << GDK_WORD_SLOTS;
 	if (old)
-		gdk_rmw_and64(word, ~old, scope);
+		gdk_red_and64(word, ~old, scope);
 	return old != 0;
 }
 
@@ -193,28 +198,70 @@ GDK_FN int gdk_publish(const struct gdk_sq *q, uint64_t from, uint64_t to, int s
 	return gdk_publish_word(q, from, first, scope);
 }
 
+/* The ready bits of n slots from i, all in one word, turned by one addition. */
+GDK_FN uint64_t gdk_turn(const struct gdk_sq *q, uint64_t i, uint32_t n)
+{
+	const uint64_t bits = gdk_slot_bits(q, i, n);
+
+	return gdk_odd_lap(q, i) ? 0 - bits : bits;
+}
+
+/* As gdk_publish, by who has seen the token parked at `from`: nobody looks at these
+ * bits before it moves on, so that nothing is ordered and no result waited for. */
+GDK_FN void gdk_publish_held(const struct gdk_sq *q, uint64_t from, uint64_t to, int scope)
+{
+	const uint32_t n = (uint32_t)(to - from) + 1;
+	uint32_t left = gdk_word_left(q, from), at;
+
+	gdk_red_add64(gdk_word(q, from), gdk_turn(q, from, n < left ? n : left) -
+		      GDK_TOKEN(gdk_word_pos(q, from)), scope);
+	for (at = left; at < n; at += left) {
+		left = gdk_word_left(q, from + at);
+		gdk_red_add64(gdk_word(q, from + at),
+			      gdk_turn(q, from + at, n - at < left ? n - at : left), scope);
+	}
+}
+
+/* How many slots from i on are published, up to the end of its line: *left slots. Words
+ * beyond a ring shorter than a line are there too (state.h), and not looked at. */
+GDK_FN uint32_t gdk_line_run(const struct gdk_sq *q, uint64_t i, uint32_t *left, int scope)
+{
+	const uint32_t most = GDK_LINE * GDK_WORD_SLOTS;
+	const uint32_t span = q->depth < most ? q->depth : most;
+	const uint32_t at = (uint32_t)i & (span - 1), first = at / GDK_WORD_SLOTS;
+	const uint32_t line = ((uint32_t)i & (q->depth - 1)) - at;
+	const uint32_t published = gdk_odd_lap(q, i) ? 0 : ~0u;
+	const uint64_t *words = q->words + line / GDK_WORD_SLOTS;
+	uint32_t n, word = GDK_LINE, in_word = 1, end, gaps[GDK_LINE];
+
+	GDK_UNROLL
+	for (n = 0; n < GDK_LINE; n++) /* their low halves */
+		gaps[n] = gdk_ld32((const uint32_t *)(const void *)&words[n], scope);
+	GDK_UNROLL
+	for (n = GDK_LINE; n-- > 0;) {
+		gaps[n] ^= published;
+		if (n == first)
+			gaps[n] &= ~0u << at % GDK_WORD_SLOTS;
+		if (gaps[n] && n >= first)
+			word = n, in_word = gaps[n];
+	}
+	end = word * GDK_WORD_SLOTS + gdk_ctz32(in_word);
+	*left = span - at;
+	return (end < span ? end : span) - at;
+}
+
 /* First slot at or after i that is not published; at most one lap is looked at. */
 GDK_FN uint64_t gdk_scan_ready(const struct gdk_sq *q, uint64_t i, int scope)
 {
 	const uint64_t start = i, end = i + q->depth;
-	uint64_t word[GDK_SCAN], at;
-	uint32_t n, run, left;
+	uint32_t run, left;
 
 	for (;;) {
-		for (n = 0, at = i; n < GDK_SCAN; n++) {
-			word[n] = gdk_ld64(gdk_word(q, at), scope);
-			at += gdk_word_left(q, at);
-		}
-		for (n = 0; n < GDK_SCAN; n++) {
-			left = gdk_word_left(q, i);
-			run = gdk_word_run(q, i, word[n]);
-			i += run;
-			if (i >= end)
-				return end;
-			if (run < left)
-				break;
-		}
-		if (n == GDK_SCAN)
+		run = gdk_line_run(q, i, &left, scope);
+		i += run;
+		if (i >= end)
+			return end;
+		if (run == left)
 			continue;
 		/* Loads are not ordered: a range whose first word was seen may go on
 		 * in this one. Publisher: later words, fence, first word. Here: first
@@ -242,31 +289,23 @@ GDK_FN void gdk_ring_register(const struct doca_gpu_dev_verbs_qp *qp, struct gdk
 }
 
 /*
- * What comes before the register: rung, record; false: nothing does (a proxy's counter
- * is raised here, or a WQE is refused). rung is stored before the doorbell: a
- * completion is understood relative to it, and must find it raised (here: rung, fence,
- * doorbell; there: CQE, fence, rung).
+ * What comes before the register, for slots below `to`; false: nothing does (a proxy's
+ * counter is raised here). The caller stored rung and fenced, which also ordered the
+ * WQEs: the NIC may read the record on its own account. rung comes before the doorbell,
+ * since a completion is understood relative to it, and must find it raised (here: rung,
+ * fence, doorbell; there: CQE, fence, rung).
  */
 GDK_FN int gdk_ring_record(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
-			   uint64_t from, uint64_t to, int scope, int handler)
+			   uint64_t to, int scope, int handler)
 {
-	if (gdk_debug_refuses(qp, q->st, from, to))
-		return 0;
-	gdk_st64(&q->st->rung, to, GDK_SCOPE_GPU);
 	if (handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY) {
-		gdk_fence_rel(GDK_SCOPE_SYS);
 		gdk_counter_store(qp, to);
 		return 0;
 	}
-	if (handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR) {
-		/* WQEs, then the record, which a NIC may read on its own account.
-		 * Publishers fenced after their WQEs, so in this GPU's memory they
-		 * are where the NIC reads; host memory needs the wider fence. */
-		if (q->flags & GDK_QPF_SYS_SCOPE)
-			gdk_fence_rel(GDK_SCOPE_SYS);
-		gdk_dbrec_store(qp, to);
-	}
-	gdk_add64(&q->st->doorbells, 1, scope);
+	gdk_red_inc64(&q->st->doorbells, scope);
+	if (handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR)
+		return 1;
+	gdk_dbrec_store(qp, to);
 	/* Record, then register: a NIC that lost a doorbell reads the record. */
 	gdk_fence_rel(gdk_sq_scope(q));
 	return 1;
@@ -278,7 +317,12 @@ GDK_FN void gdk_ring(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq
 {
 	const int h = gdk_handler(qp, handler);
 
-	if (gdk_ring_record(qp, q, from, to, scope, h))
+	if (gdk_debug_refuses(qp, q->st, from, to))
+		return;
+	gdk_st64(&q->st->rung, to, GDK_SCOPE_GPU);
+	/* WQEs, rung, then record. */
+	gdk_fence_rel(gdk_sq_scope(q));
+	if (gdk_ring_record(qp, q, to, scope, h))
 		gdk_ring_register(qp, q->st, from, to, scope, h, src);
 }
 
@@ -290,9 +334,9 @@ GDK_FN int gdk_park(const struct gdk_sq *q, uint64_t r, int scope)
 	uint64_t *word = gdk_word(q, r);
 
 	/* rung was stored before the doorbell's fence: the next holder sees it. */
-	if (!gdk_word_run(q, r, gdk_rmw_or64(word, token, scope)))
+	if (!gdk_word_says(q, r, gdk_rmw_or64(word, token, scope)))
 		return 1;
-	gdk_rmw_and64(word, ~token, scope);
+	gdk_red_and64(word, ~token, scope);
 	return 0;
 }
 
@@ -311,25 +355,27 @@ GDK_FN int gdk_leave(struct gdk_qp_state *st, uint64_t r, int scope)
 }
 
 /*
- * What the holder of the token does; slots below r are rung, those below e known to
- * be published (e == r: none known). wanted: some of them certainly are. Nothing is
- * rung on a dead QP. Out of line: few of those who post come here, and it would cost
- * all of them registers.
+ * What the holder of the token does; slots below r are rung, those below e are its own
+ * (e == r: look which are published). wanted: some of them certainly are, and the QP
+ * lived a moment ago. Nothing is rung on a dead QP. Out of line: few of those who post
+ * come here, and it would cost all of them registers.
  */
-GDK_SLOW_FN void gdk_serve(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
+GDK_SLOW_FN void gdk_serve(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq q,
 			   uint64_t r, uint64_t e, int wanted, int scope, gdk_handler_t handler,
 			   struct gdk_bf_source src)
 {
-	const struct gdk_sq q = gdk_sq_at(st);
+	struct gdk_qp_state *st = q.st;
 
 	do {
-		if (e == r)
+		if (e == r) {
 			e = gdk_scan_ready(&q, r, scope);
-		if (e == r)
-			continue;
-		wanted = (wanted || gdk_ld64(&st->wanted, scope) > r) && !gdk_state_status(st);
-		/* Publisher: WQE, fence, ready bits. Here: bits, fence, ring. */
-		gdk_fence_acq(scope);
+			if (e == r)
+				continue;
+			/* Publisher: WQE, fence, ready bits. Here: bits, fence, ring. */
+			gdk_fence_acq(scope);
+		}
+		if (!wanted)
+			wanted = gdk_ld64(&st->wanted, scope) > r && !gdk_state_status(st);
 		if (wanted) {
 			gdk_ring(qp, &q, r, e, scope, handler, src);
 			r = e;
@@ -365,49 +411,48 @@ GDK_SLOW_FN void gdk_take_left(const struct doca_gpu_dev_verbs_qp *qp, struct gd
 		return;
 	gdk_fence_sc(scope);
 	rung = gdk_ld64(&st->rung, scope);
-	gdk_serve(qp, st, rung, rung, 0, scope, handler, src);
+	gdk_serve(qp, q, rung, rung, 0, scope, handler, src);
 }
 
 /* ---- exclusive use ---- */
 
-/*
- * One thread owns everything: ready bits follow when it rings, with plain accesses,
- * so that shared use may come after. The token goes from `from` to `to`.
- */
-GDK_SLOW_FN void gdk_move_token(struct gdk_qp_state *st, uint64_t from, uint64_t to)
-{
-	const struct gdk_sq q = gdk_sq_at(st);
-	uint64_t clear = GDK_TOKEN(gdk_word_pos(&q, from)), i = from, word;
-	uint32_t n, left, bits;
-
-	gdk_st64x2((uint64_t *)(void *)&st->left, 0, 0, GDK_SCOPE_THREAD);
-	do {
-		left = gdk_word_left(&q, i);
-		n = (uint32_t)(to - i < left ? to - i : left);
-		bits = gdk_slot_bits(&q, i, n);
-		word = gdk_ld64(gdk_word(&q, i), GDK_SCOPE_THREAD) & ~clear;
-		word = gdk_odd_lap(&q, i) ? word & ~(uint64_t)bits : word | bits;
-		if (n < left)
-			word |= GDK_TOKEN(gdk_word_pos(&q, to));
-		gdk_st64(gdk_word(&q, i), word, GDK_SCOPE_THREAD);
-		clear = 0;
-		i += n;
-	} while (n == left);
-}
-
-/* What an exclusive user reads before it rings, early so that nothing waits. */
-struct gdk_excl {
-	uint64_t rung, doorbells, left, written;
+/* What a thread that posts reads early, so that it need not wait for it later. */
+struct gdk_early {
+	uint64_t word; /* shared use: that of its first slot */
+	uint64_t rung, doorbells, left, written; /* exclusive use */
 };
 
-GDK_FN struct gdk_excl gdk_excl_of(struct gdk_qp_state *st)
+GDK_FN struct gdk_early gdk_early_exclusive(struct gdk_qp_state *st)
 {
-	struct gdk_excl x;
+	struct gdk_early x = { 0, 0, 0, 0, 0 };
 
 	gdk_ld64x2(&st->rung, &x.rung, &x.doorbells, GDK_SCOPE_THREAD);
 	gdk_ld64x2((const uint64_t *)(const void *)&st->left, &x.left, &x.written,
 		   GDK_SCOPE_THREAD);
 	return x;
+}
+
+/*
+ * One thread owns everything: ready bits follow when it rings, so that shared use may
+ * come after. With all below `to` published, nothing above, and the token parked there,
+ * words are known without a look at them: this is that of `to`.
+ */
+GDK_FN uint64_t gdk_token_word(const struct gdk_sq *q, uint64_t to)
+{
+	const uint32_t all = q->depth < GDK_WORD_SLOTS ? (1u << q->depth) - 1 : ~0u;
+	const uint32_t pos = gdk_word_pos(q, to), below = (1u << pos) - 1;
+
+	return (gdk_odd_lap(q, to) ? all & ~below : below) | GDK_TOKEN(pos);
+}
+
+/* And these the words before it, from that of `from` on. */
+GDK_FN void gdk_fill_words(const struct gdk_sq *q, uint64_t from, uint64_t to)
+{
+	const uint32_t all = q->depth < GDK_WORD_SLOTS ? (1u << q->depth) - 1 : ~0u;
+	uint32_t n = (uint32_t)(to - from), left = gdk_word_left(q, from);
+
+	for (; n >= left; n -= left, left = gdk_word_left(q, to - n))
+		gdk_st64(gdk_word(q, to - n), gdk_odd_lap(q, to - n) ? 0 : all, GDK_SCOPE_THREAD);
 }
 
 /*
@@ -418,33 +463,33 @@ GDK_FN struct gdk_excl gdk_excl_of(struct gdk_qp_state *st)
  * the thread waits and no doorbell came after.
  */
 GDK_FN void gdk_ring_exclusive(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
-			       const struct gdk_excl *x, uint64_t pi, gdk_handler_t handler,
+			       const struct gdk_early *x, uint64_t pi, gdk_handler_t handler,
 			       struct gdk_bf_source src)
 {
 	const int h = gdk_handler(qp, handler), own = GDK_SCOPE_THREAD;
 	const int proxy = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
-	const uint32_t n = (uint32_t)(pi - x->rung), pos = gdk_word_pos(q, x->rung);
-	uint64_t *word = gdk_word(q, x->rung);
-	uint64_t bits;
+	uint64_t token, *word;
 
 	if (pi <= x->rung || gdk_debug_refuses(qp, q->st, x->rung, pi))
 		return;
-	if (!(x->left | x->written) && n < gdk_word_left(q, x->rung)) {
-		/* All in one word: its ready bits turn, the token moves by n. */
-		bits = (((uint64_t)1 << n) - 1) | (uint64_t)(1u | 1u << n) << GDK_WORD_SLOTS;
-		gdk_st64(word, gdk_ld64(word, own) ^ bits << pos, own);
-	} else {
-		gdk_move_token(q->st, x->rung, pi);
-	}
-	gdk_fence_rel(proxy ? GDK_SCOPE_SYS : gdk_sq_scope(q));
+	/* All that the stores below need is computed while the fence waits for the
+	 * WQEs, which were the last stores before it. */
+	word = gdk_word(q, pi);
+	token = gdk_token_word(q, pi);
+	GDK_COMPUTED(token);
+	gdk_fence_rel(gdk_sq_scope(q));
 	gdk_st64x2(&q->st->rung, pi, x->doorbells + !proxy, own);
 	if (proxy) {
 		gdk_counter_store(qp, pi);
-		return;
+	} else {
+		if (h != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR)
+			gdk_dbrec_store(qp, pi);
+		gdk_ring_register(qp, q->st, x->rung, pi, own, h, src);
 	}
-	if (h != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR)
-		gdk_dbrec_store(qp, pi);
-	gdk_ring_register(qp, q->st, x->rung, pi, own, h, src);
+	gdk_fill_words(q, x->rung, pi);
+	gdk_st64(word, token, own);
+	if (x->left | x->written)
+		gdk_st64x2((uint64_t *)(void *)&q->st->left, 0, 0, own);
 }
 
 /* Record, then register, for the last doorbell: see gdk_ring_exclusive. */

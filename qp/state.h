@@ -39,11 +39,9 @@ struct gdk_qp_state {
 	/* Written by the host only. */
 	uint32_t flags; /* GDK_QPF_* */
 	uint32_t depth; /* slots, a power of two, at most 32768 */
-	uint32_t depth_log2;
-	uint32_t reserved0;
-	uint64_t *words;	/* device address of the words */
+	uint64_t *words; /* device address of the words */
 	uint64_t wait_limit_ns; /* every wait ends after this; 0: only by error or abort */
-	uint8_t pad0[GDK_STATE_LINE - 32];
+	uint8_t pad0[GDK_STATE_LINE - 24];
 
 	/* What is to be rung. */
 	uint64_t wanted; /* sticky: slots below are to be rung once published */
@@ -103,8 +101,6 @@ static inline void gdk_qp_state_format(void *image, uint64_t dev_addr, uint32_t 
 	memset(image, 0, gdk_qp_state_size(depth));
 	st->flags = flags;
 	st->depth = depth;
-	while ((1u << st->depth_log2) < depth)
-		st->depth_log2++;
 	st->words = (uint64_t *)(uintptr_t)(dev_addr + sizeof(*st));
 	st->wait_limit_ns = GDK_WAIT_LIMIT_NS;
 	st->error_wqe = GDK_NO_WQE;

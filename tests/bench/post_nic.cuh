@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * The NIC of the posting benchmark: a kernel that is resident beside the one
- * that posts, one cluster of blocks per QP. It watches the register (or the
+ * that posts, with a team of threads for each QP. It watches the register (or the
  * proxy's counter, or the record), verifies every WQE that was rung, and
  * completes it. It reads the register as a NIC would be told of it, later by one
  * read of that memory.
@@ -15,6 +15,7 @@
 #include "post_verify.h"
 
 #define POST_POISON 0xeeeeeeeeeeeeeeeeull
+#define POST_PAUSE_NS 1000
 #define POST_ROUND 2 /* WQEs per thread between two looks at the register */
 
 enum post_source { POST_REGISTER, POST_RECORD, POST_COUNTER };
@@ -94,6 +95,8 @@ __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, ui
 				break;
 			}
 		}
+		/* A NIC is told: it does not keep the bus busy with questions. */
+		__nanosleep(POST_PAUSE_NS);
 		v = post_look(w);
 	}
 	/* Doorbell, then WQEs: the poster stored them in the other order. */
@@ -144,48 +147,83 @@ __device__ static void post_report(struct post_seen *out, const struct post_seen
 }
 
 /*
- * All WQEs of a round are read and judged before the first of their CQEs is
- * written: a CQE says of every earlier slot too that it may be used again, and
- * the first barrier's result depends on all that was read.
+ * The threads that serve one QP: a cluster of blocks, or a part of a block that fills
+ * its multiprocessor, so that those who post find others free.
+ */
+struct post_team {
+	uint32_t qp, blocks, threads, thread;
+	uint32_t part; /* of the block */
+};
+
+#define POST_PARTS 4 /* of a block, at most */
+
+__device__ static __forceinline__ struct post_team post_team_of(uint32_t blocks, uint32_t parts)
+{
+	const uint32_t size = blockDim.x / parts;
+	struct post_team t;
+
+	t.blocks = blocks;
+	t.threads = blocks * size;
+	t.part = threadIdx.x / size;
+	t.thread = blockIdx.x % blocks * size + threadIdx.x % size;
+	t.qp = blockIdx.x / blocks * parts + t.part;
+	return t;
+}
+
+__device__ static __forceinline__ void post_meet(const struct post_team *t)
+{
+	if (t->blocks > 1)
+		cooperative_groups::this_cluster().sync();
+	else
+		asm volatile("bar.sync %0, %1;" ::"r"(t->part + 1), "r"(t->threads) : "memory");
+}
+
+/*
+ * All WQEs of a round are read and judged before the first of their CQEs is written: a
+ * CQE says of every earlier slot too that it may be used again. Each thread's verdict
+ * depends on what it read, and it arrives at the barrier after it.
  */
 __global__ void __launch_bounds__(1024)
 post_consume(const struct post_watch *watches, struct post_seen *seen, volatile uint32_t *up,
-	     uint64_t limit_ns)
+	     uint64_t limit_ns, uint32_t blocks, uint32_t parts)
 {
-	const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
-	const uint32_t blocks = cluster.num_blocks(), threads = blocks * blockDim.x;
-	const uint32_t thread = cluster.block_rank() * blockDim.x + threadIdx.x;
-	struct post_seen *out = &seen[blockIdx.x / blocks], mine = {};
+	const struct post_team t = post_team_of(blocks, parts);
 	const uint64_t deadline = post_now() + limit_ns;
-	__shared__ struct post_watch w;
-	__shared__ uint64_t rung;
+	struct post_seen *out = &seen[t.qp], mine = {};
+	__shared__ struct post_watch watch[POST_PARTS];
+	__shared__ uint64_t rung[POST_PARTS];
+	const struct post_watch &w = watch[t.part];
 	uint64_t consumed = 0, look = 0;
 
-	if (threadIdx.x == 0)
-		w = watches[blockIdx.x / blocks];
-	cluster.sync();
+	if (t.thread % (t.threads / blocks) == 0)
+		watch[t.part] = watches[t.qp];
+	post_meet(&t);
 	if (threadIdx.x == 0)
 		up[blockIdx.x] = 1;
-	if (thread == 0)
+	if (t.thread == 0)
 		out->start_ns = post_now();
 	while (consumed < w.want.count) {
-		if (thread == 0) {
+		if (t.thread == 0) {
 			const uint64_t to = post_await(&w, look, consumed, deadline, &mine);
 
-			for (uint32_t b = 0; b < blocks; b++)
-				*cluster.map_shared_rank(&rung, b) = to;
+			if (blocks == 1)
+				rung[t.part] = to;
+			else
+				for (uint32_t b = 0; b < blocks; b++)
+					*cooperative_groups::this_cluster().map_shared_rank(
+						&rung[0], b) = to;
 		}
-		cluster.sync();
-		const uint64_t most = consumed + POST_ROUND * threads;
-		const uint64_t to = rung < most ? rung : most;
+		post_meet(&t);
+		const uint64_t most = consumed + POST_ROUND * t.threads;
+		const uint64_t to = rung[t.part] < most ? rung[t.part] : most;
 		uint32_t wrong = 0;
 
 		if (to == consumed)
 			break;
-		if (thread == 0)
+		if (t.thread == 0)
 			look = post_look(&w); /* arrives while the WQEs are checked */
 #pragma unroll 2
-		for (uint64_t i = consumed + thread; i < to; i += threads) {
+		for (uint64_t i = consumed + t.thread; i < to; i += t.threads) {
 			uint64_t k;
 			const uint32_t bad = post_check_slot(&w, i, &k);
 
@@ -194,18 +232,19 @@ post_consume(const struct post_watch *watches, struct post_seen *seen, volatile 
 			mine.sum += k;
 			mine.squares += k * k;
 		}
-		if (__syncthreads_or((int)wrong))
-			mine.bad |= wrong;
-		cluster.sync();
-		post_complete(&w, consumed, to, thread, threads);
+		mine.bad |= wrong;
+		if (wrong == ~0u) /* never; so that all was read before the barrier */
+			rung[t.part] = 0;
+		post_meet(&t);
+		post_complete(&w, consumed, to, t.thread, t.threads);
 		consumed = to;
 	}
-	if (thread == 0) {
+	if (t.thread == 0) {
 		out->end_ns = post_now();
 		out->verified = consumed;
 	}
 	post_report(out, &mine);
-	cluster.sync(); /* nobody leaves while others may write to its shared memory */
+	post_meet(&t); /* nobody leaves while others may write to its shared memory */
 }
 
 #endif

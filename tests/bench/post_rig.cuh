@@ -112,8 +112,7 @@ static void rig_open(struct post_rig *r, const struct post_options *o, const str
 	r->shape = w->shape;
 	r->handler = w->handler;
 	r->reg_on_gpu = o->reg_on_gpu;
-	/* As export does: a CPU that looks on needs the wider fences. */
-	r->sys_scope = o->sys_scope || w->handler == POST_PROXY;
+	r->sys_scope = o->sys_scope;
 	r->want.raddr = POST_RADDR;
 	r->want.laddr = POST_LADDR;
 	r->want.rkey = POST_RKEY;
@@ -222,33 +221,43 @@ static void rig_sync(cudaStream_t s, const char *what)
 	CK(err);
 }
 
-/* Blocks per QP, a cluster, and their threads: the fewer QPs, the more each may
- * be posted to. One block of 1024 threads has a multiprocessor to itself. */
+/* Blocks of 1024 threads have a multiprocessor each to themselves. Blocks per QP, a
+ * cluster: the fewer QPs, the more each may be posted to; or QPs per block. */
 static uint32_t nic_blocks(uint32_t qps)
 {
 	return qps == 1 ? 8 : qps <= 4 ? 4 : 1;
 }
 
+static uint32_t nic_parts(uint32_t qps)
+{
+	return qps > 32 ? POST_PARTS : 1;
+}
+
+static uint32_t nic_grid(uint32_t qps)
+{
+	return nic_blocks(qps) * qps / nic_parts(qps);
+}
+
 static void launch_nic(struct post_rig *r)
 {
-	const uint32_t blocks = nic_blocks(r->shape.qps);
+	const uint32_t blocks = nic_blocks(r->shape.qps), parts = nic_parts(r->shape.qps);
 	cudaLaunchConfig_t config = {};
 	cudaLaunchAttribute cluster = {};
 
 	cluster.id = cudaLaunchAttributeClusterDimension;
 	cluster.val.clusterDim = { blocks, 1, 1 };
-	config.gridDim = blocks * r->shape.qps;
-	config.blockDim = r->shape.qps <= 32 ? 1024 : 256;
+	config.gridDim = nic_grid(r->shape.qps);
+	config.blockDim = 1024;
 	config.stream = r->nic;
 	config.attrs = &cluster;
 	config.numAttrs = 1;
 	CK(cudaLaunchKernelEx(&config, post_consume, (const struct post_watch *)r->watches,
-			      r->seen, r->up, (uint64_t)POST_NIC_LIMIT_NS));
+			      r->seen, r->up, (uint64_t)POST_NIC_LIMIT_NS, blocks, parts));
 }
 
 static void rig_start_nic(struct post_rig *r, const char *what)
 {
-	const uint32_t blocks = nic_blocks(r->shape.qps) * r->shape.qps;
+	const uint32_t blocks = nic_grid(r->shape.qps);
 	const double end = seconds() + POST_HANG_S;
 	uint32_t i = 0;
 

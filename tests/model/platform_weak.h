@@ -19,6 +19,7 @@
 #define gdk_st64x2 cpu_st64x2
 #define gdk_rmw_or64 cpu_rmw_or64
 #define gdk_rmw_and64 cpu_rmw_and64
+#define gdk_rmw_add64 cpu_rmw_add64
 #define gdk_rmw_max64 cpu_rmw_max64
 #define gdk_rmw_xchg32 cpu_rmw_xchg32
 #define gdk_fence_acq cpu_fence_acq
@@ -38,6 +39,7 @@
 #undef gdk_st64x2
 #undef gdk_rmw_or64
 #undef gdk_rmw_and64
+#undef gdk_rmw_add64
 #undef gdk_rmw_max64
 #undef gdk_rmw_xchg32
 #undef gdk_fence_acq
@@ -46,7 +48,7 @@
 #undef gdk_mmio_st64
 
 enum weak_kind { WEAK_LOAD, WEAK_STORE, WEAK_RMW, WEAK_ACQ, WEAK_REL, WEAK_SC };
-enum weak_op { WEAK_OR, WEAK_AND, WEAK_MAX, WEAK_XCHG };
+enum weak_op { WEAK_OR, WEAK_AND, WEAK_ADD, WEAK_MAX, WEAK_XCHG };
 enum weak_order { WEAK_RELAXED, WEAK_ACQUIRES = 1, WEAK_RELEASES = 2 };
 
 uint64_t weak_load(const void *p, size_t bytes, int order);
@@ -88,6 +90,7 @@ WEAK_DEF_STORE(gdk_st32_rel, uint32_t, WEAK_RELEASES)
 WEAK_DEF_STORE(gdk_st64_rel, uint64_t, WEAK_RELEASES)
 WEAK_DEF_RMW(gdk_rmw_or64, uint64_t, WEAK_OR, WEAK_RELAXED)
 WEAK_DEF_RMW(gdk_rmw_and64, uint64_t, WEAK_AND, WEAK_RELAXED)
+WEAK_DEF_RMW(gdk_rmw_add64, uint64_t, WEAK_ADD, WEAK_RELAXED)
 WEAK_DEF_RMW(gdk_rmw_max64, uint64_t, WEAK_MAX, WEAK_RELAXED)
 WEAK_DEF_RMW(gdk_rmw_xchg32, uint32_t, WEAK_XCHG, WEAK_ACQUIRES | WEAK_RELEASES)
 WEAK_DEF_RMW(gdk_rmw_relaxed_xchg32, uint32_t, WEAK_XCHG, WEAK_RELAXED)

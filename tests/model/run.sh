@@ -34,9 +34,9 @@ NO_LEAVE_REL     | 4 | leave: none before left is stored       | /then left: the
 NO_LOOK_AGAIN    | 3 | scan: no second look at a word that a range may go on in | s/if (i == start .*/if (1)/
 NO_SCAN_ACQ      | 3 | scan: no fence before that              | /if (i == start/,/gdk_is_ready/s/gdk_fence_acq(scope);//
 NO_SERVE_ACQ     | 3 | ring: none between ready bits and record | /Here: bits, fence, ring/{n;s/gdk_fence_acq(scope);//}
-NO_RECORD_REL    | 1 | ring: none between WQEs and record      | /q->flags & GDK_QPF_SYS_SCOPE/{n;s/gdk_fence_rel(GDK_SCOPE_SYS);/;/}
+NO_RECORD_REL    | 1 | ring: none between WQEs and record      | /WQEs, rung, then record/{n;s/gdk_fence_rel(gdk_sq_scope(q));//}
 NO_RING_REL      | 3 | ring: none between record and register  | /a NIC that lost a doorbell/{n;s/gdk_fence_rel(.*);//}
-PARK_BLIND       | 3 | park: the old value is not looked at    | s/if (!gdk_word_run(q, r, gdk_rmw_or64(word, token, scope)))/gdk_rmw_or64(word, token, scope);/
+PARK_BLIND       | 3 | park: the old value is not looked at    | s/if (!gdk_word_says(q, r, gdk_rmw_or64(word, token, scope)))/gdk_rmw_or64(word, token, scope);/
 END
 )
 
