@@ -153,9 +153,7 @@ static doca_error_t check_values(struct doca_verbs_qp_t *qp, const doca_verbs_qp
 			a->max_dest_rd_atomic, caps->max_qp_rd_atom);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
-	if (mask & LAG_PORT)
-		return gdk_lag_check(qp, a->lag_port, qp->state == S(RTS));
-	return mask & A(PATH_MTU) ? gdk_path_check_mtu(qp, a->path_mtu) : DOCA_SUCCESS;
+	return mask & LAG_PORT ? gdk_lag_check(qp, a->lag_port, qp->state == S(RTS)) : DOCA_SUCCESS;
 }
 
 static uint32_t psn24(const struct doca_verbs_qp_t *qp, uint32_t psn)
@@ -236,7 +234,7 @@ static doca_error_t put_extras(struct doca_verbs_qp_t *qp, const struct transiti
 		return put_init(qp, a, mask, qpc);
 	case GDK_CMD_INIT2RTR_QP:
 		prm_set(qpc, PRM_QPC_LOG_MSG_MAX, GDK_QPC_LOG_MSG_MAX);
-		return gdk_path_fill(qp, &a->ah, a->dest_qp_num, qpc);
+		return gdk_path_fill(qp, a, qpc);
 	case GDK_CMD_RTS2RTS_QP:
 		if (mask & LAG_PORT)
 			prm_set(qpc, PRM_QPC_LAG_TX_PORT_AFFINITY, a->lag_port);

@@ -60,20 +60,16 @@ static doca_error_t query_port(const struct doca_verbs_qp_t *qp, struct ibv_port
 	return DOCA_ERROR_DRIVER;
 }
 
-doca_error_t gdk_path_check_mtu(struct doca_verbs_qp_t *qp, enum doca_verbs_mtu_size mtu)
+static doca_error_t check_mtu(const struct doca_verbs_qp_t *qp, enum doca_verbs_mtu_size mtu,
+			      const struct ibv_port_attr *port)
 {
 	unsigned int want = (unsigned int)mtu + 1; /* DOCA counts from 0, IB from 1 */
-	struct ibv_port_attr port;
-	doca_error_t err = query_port(qp, &port);
 
-	if (err != DOCA_SUCCESS)
-		return err;
-	if (port.active_mtu && want > (unsigned int)port.active_mtu) {
-		gdk_err("QP 0x%x: path MTU %u is above the active MTU %u of port %u", qp->qpn,
-			mtu_bytes(want), mtu_bytes(port.active_mtu), qp->port);
-		return DOCA_ERROR_INVALID_VALUE;
-	}
-	return DOCA_SUCCESS;
+	if (!port->active_mtu || want <= (unsigned int)port->active_mtu)
+		return DOCA_SUCCESS;
+	gdk_err("QP 0x%x: path MTU %u is above the active MTU %u of port %u", qp->qpn,
+		mtu_bytes(want), mtu_bytes(port->active_mtu), qp->port);
+	return DOCA_ERROR_INVALID_VALUE;
 }
 
 struct source {
@@ -266,9 +262,9 @@ static doca_error_t decide_grh(const struct doca_verbs_qp_t *qp,
 	return DOCA_SUCCESS;
 }
 
-doca_error_t gdk_path_fill(struct doca_verbs_qp_t *qp, const struct doca_verbs_ah_attr_t *ah,
-			   uint32_t remote_qpn, void *qpc)
+doca_error_t gdk_path_fill(struct doca_verbs_qp_t *qp, const doca_verbs_qp_attr_t *attr, void *qpc)
 {
+	const struct doca_verbs_ah_attr_t *ah = &attr->ah;
 	uint8_t *path = (uint8_t *)qpc + PRM_QPC_PATH_AT;
 	uint8_t hop_limit = ah->hop_limit ? ah->hop_limit : GDK_HOP_LIMIT_DEFAULT;
 	bool is_roce = ah->addr_type <= DOCA_VERBS_ADDR_TYPE_IPv6, global;
@@ -277,6 +273,8 @@ doca_error_t gdk_path_fill(struct doca_verbs_qp_t *qp, const struct doca_verbs_a
 	doca_error_t err;
 
 	err = query_port(qp, &port);
+	if (err == DOCA_SUCCESS)
+		err = check_mtu(qp, attr->path_mtu, &port);
 	if (err == DOCA_SUCCESS)
 		err = check_link_layer(qp, is_roce, &port);
 	if (err == DOCA_SUCCESS)
@@ -289,7 +287,7 @@ doca_error_t gdk_path_fill(struct doca_verbs_qp_t *qp, const struct doca_verbs_a
 	if (global)
 		fill_global(ah, hop_limit, path);
 	if (is_roce)
-		return fill_roce(qp, ah, &src, remote_qpn, hop_limit, path);
+		return fill_roce(qp, ah, &src, attr->dest_qp_num, hop_limit, path);
 	fill_ib(ah, global, path);
 	return DOCA_SUCCESS;
 }

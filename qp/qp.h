@@ -67,9 +67,9 @@ const char *gdk_qp_state_name(enum doca_verbs_qp_state state);
 doca_error_t gdk_qp_query_state(struct doca_verbs_qp_t *qp, uint8_t out[PRM_QUERY_QP_OUT_LEN],
 				enum doca_verbs_qp_state *state);
 
-/* path.c: fills the primary path of qpc, a context in PRM layout, for RTR. */
-doca_error_t gdk_path_fill(struct doca_verbs_qp_t *qp, const struct doca_verbs_ah_attr_t *ah,
-			   uint32_t remote_qpn, void *qpc);
+/* path.c: fills the primary path of qpc, a context in PRM layout, for RTR; checks
+ * attr's path and MTU against the port. */
+doca_error_t gdk_path_fill(struct doca_verbs_qp_t *qp, const doca_verbs_qp_attr_t *attr, void *qpc);
 /* Stable UDP source port of a connection, in 0xC000..0xFFFF. */
 uint16_t gdk_path_udp_sport(uint32_t local_qpn, uint32_t remote_qpn, const uint8_t sgid[16],
 			    const uint8_t dgid[16]);
@@ -77,8 +77,5 @@ uint16_t gdk_path_udp_sport(uint32_t local_qpn, uint32_t remote_qpn, const uint8
 doca_error_t gdk_lag_check(const struct doca_verbs_qp_t *qp, uint8_t port, bool connected);
 /* The port of the bond whose turn it is; 0: the NIC chooses. */
 doca_error_t gdk_lag_take_turn(struct doca_verbs_qp_t *qp, uint8_t *port);
-
-/* Is mtu within what the port runs at? Logs both when it is not. */
-doca_error_t gdk_path_check_mtu(struct doca_verbs_qp_t *qp, enum doca_verbs_mtu_size mtu);
 
 #endif

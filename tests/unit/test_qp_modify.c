@@ -215,3 +215,17 @@ Test(qp_modify, udp_source_port_is_the_hash_of_the_connection)
 		     gdk_path_udp_sport(q.qpn, q.qpn, nic.gid.raw, nic.gid.raw));
 	cr_assert_neq(prm_get(path, PRM_ADS_RMAC_31_0), 0);
 }
+
+Test(qp_modify, udp_source_port_keeps_to_the_devices_range)
+{
+	uint8_t out[PRM_QUERY_QP_OUT_LEN];
+	enum doca_verbs_qp_state st;
+	uint64_t port;
+
+	nic.dev->caps.r_roce_min_src_udp_port = 0xd001;
+	nic.dev->caps.r_roce_max_src_udp_port = 0xd003;
+	to_rts();
+	cr_assert_eq(gdk_qp_query_state(q.hl->qp, out, &st), DOCA_SUCCESS);
+	port = prm_get(out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT, PRM_ADS_UDP_SPORT);
+	cr_expect(port >= 0xd001 && port <= 0xd003, "0x%x", (unsigned int)port);
+}
