@@ -163,7 +163,7 @@ static doca_error_t attach(const struct gdk_doorbell_ask *ask, struct doca_gpu_v
 		return err;
 	__atomic_store_n(&page->cpu[slot], 0, __ATOMIC_RELAXED);
 	atomic_fetch_add_explicit(&gdk_counter_falls, 1, memory_order_release);
-	x->slot = page;
+	x->proxy.slot = page;
 	qp->cpu_db = &page->cpu[slot];
 	qp->sq_db = gdk_qp_db_reg(qp->qp);
 	qp->cpu_proxy = true;
@@ -174,11 +174,11 @@ static doca_error_t attach(const struct gdk_doorbell_ask *ask, struct doca_gpu_v
 static void detach(struct doca_gpu_verbs_qp *qp)
 {
 	struct gdk_export *x = gdk_to_export(qp);
-	struct counter_page *page = x->slot;
+	struct counter_page *page = x->proxy.slot;
 
 	if (page)
 		slot_put(page, (unsigned int)(qp->cpu_db - page->cpu));
-	x->slot = NULL;
+	x->proxy.slot = NULL;
 	qp->cpu_db = NULL;
 }
 
@@ -193,7 +193,7 @@ static bool ring_raised(struct gdk_export *x)
 	} db;
 	/* Acquire pairs with the GPU's release: the WQEs below pi are visible
 	 * before anything that this thread stores from here on. */
-	uint64_t pi = __atomic_load_n(qp->cpu_db, __ATOMIC_ACQUIRE);
+	uint64_t pi = __atomic_load_n(qp->cpu_db, __ATOMIC_ACQUIRE), rings;
 
 	if (pi == qp->sq_wqe_pi_last)
 		return false;
@@ -201,14 +201,15 @@ static bool ring_raised(struct gdk_export *x)
 	db.word[1] = qp->sq_num_shift8_be;
 	/* NIC reads the DBREC after WQEs and may do so at any time: release
 	 * orders it after what the acquire above saw. */
-	if (!qp->qp->no_dbr)
+	if (x->dbrec_cpu)
 		__atomic_store_n(x->dbrec_cpu, htobe32((uint32_t)(pi & 0xffff)),
 				 __ATOMIC_RELEASE);
 	gdk_mmio_before_register();
 	gdk_mmio_write8(qp->sq_db, db.reg);
 	gdk_mmio_flush();
 	__atomic_store_n(&qp->sq_wqe_pi_last, pi, __ATOMIC_RELAXED);
-	atomic_fetch_add_explicit(&x->rings, 1, memory_order_relaxed);
+	rings = atomic_load_explicit(&x->proxy.rings, memory_order_relaxed);
+	atomic_store_explicit(&x->proxy.rings, rings + 1, memory_order_relaxed);
 	return true;
 }
 
@@ -216,7 +217,7 @@ static bool ring_raised(struct gdk_export *x)
  * writes as a whole, under the lock alone. */
 static bool is_raised(const struct gdk_export *x)
 {
-	return !x->slot || __atomic_load_n(x->pub.cpu_db, __ATOMIC_RELAXED) !=
+	return !x->proxy.slot || __atomic_load_n(x->pub.cpu_db, __ATOMIC_RELAXED) !=
 				   __atomic_load_n(&x->pub.sq_wqe_pi_last, __ATOMIC_RELAXED);
 }
 
@@ -226,10 +227,10 @@ enum gdk_step gdk_proxy_step(struct gdk_export *x)
 
 	if (!is_raised(x))
 		return GDK_STEP_NONE;
-	if (pthread_spin_trylock(&x->step_lock))
+	if (pthread_spin_trylock(&x->proxy.step_lock))
 		return GDK_STEP_BUSY;
 	rang = ring_raised(x);
-	pthread_spin_unlock(&x->step_lock);
+	pthread_spin_unlock(&x->proxy.step_lock);
 	return rang ? GDK_STEP_RANG : GDK_STEP_NONE;
 }
 
@@ -237,9 +238,9 @@ bool gdk_proxy_drain(struct gdk_export *x)
 {
 	bool rang;
 
-	pthread_spin_lock(&x->step_lock);
+	pthread_spin_lock(&x->proxy.step_lock);
 	rang = ring_raised(x);
-	pthread_spin_unlock(&x->step_lock);
+	pthread_spin_unlock(&x->proxy.step_lock);
 	return rang;
 }
 

@@ -54,7 +54,7 @@ static size_t find_line(const struct gdk_scan *s, const struct gdk_export *x)
 
 bool gdk_scan_has_line(const struct gdk_scan *s, const struct gdk_export *x)
 {
-	return x->slot && find_line(s, x) < s->num_lines;
+	return x->proxy.slot && find_line(s, x) < s->num_lines;
 }
 
 /* Room for one more of size bytes in *array, of which num are in use. */
@@ -108,7 +108,7 @@ static bool add_to_line(struct gdk_scan *s, struct gdk_export *x)
 
 doca_error_t gdk_scan_add(struct gdk_scan *s, struct gdk_export *x)
 {
-	if (!(x->slot ? add_to_line(s, x) : add_loose(s, x))) {
+	if (!(x->proxy.slot ? add_to_line(s, x) : add_loose(s, x))) {
 		gdk_err("QP 0x%x: no memory to monitor it", x->pub.qp->qpn);
 		return DOCA_ERROR_NO_MEMORY;
 	}
@@ -141,7 +141,7 @@ static void remove_from_line(struct gdk_scan *s, const struct gdk_export *x)
 
 void gdk_scan_remove(struct gdk_scan *s, struct gdk_export *x)
 {
-	if (x->slot)
+	if (x->proxy.slot)
 		remove_from_line(s, x);
 	else
 		remove_loose(s, x);
@@ -174,6 +174,10 @@ static unsigned int look_at_line(struct gdk_scan *s, size_t i, uint64_t sum)
 	unsigned int rung = 0, k;
 
 	s->line[i].sum = sum;
+	for (k = 0; k < GDK_SCAN_SLOTS; k++) {
+		__builtin_prefetch(s->member[i][k]);
+		__builtin_prefetch((const char *)s->member[i][k] + 64);
+	}
 	for (k = 0; k < GDK_SCAN_SLOTS; k++)
 		if (s->member[i][k])
 			rung += look(s, s->member[i][k]);

@@ -306,7 +306,7 @@ static struct gdk_worker *choose(struct gdk_service *s, const struct gdk_export 
 
 static void leave(struct gdk_export *x)
 {
-	struct gdk_worker *w = x->worker;
+	struct gdk_worker *w = x->proxy.worker;
 
 	/* Out of the thread's sight before it is drained, for a pass may not wait. */
 	worker_lock(w);
@@ -314,13 +314,13 @@ static void leave(struct gdk_export *x)
 	pthread_mutex_unlock(&w->lock);
 	if (gdk_proxy_drain(x))
 		count(&w->rings, 1);
-	x->worker = NULL;
+	x->proxy.worker = NULL;
 }
 
 static void unmonitor(struct gdk_export *x)
 {
 	pthread_mutex_lock(&membership_lock);
-	if (x->worker)
+	if (x->proxy.worker)
 		leave(x);
 	pthread_mutex_unlock(&membership_lock);
 }
@@ -331,9 +331,9 @@ static doca_error_t join(struct gdk_service *s, struct gdk_export *x)
 	struct gdk_worker *w;
 	doca_error_t err;
 
-	if (x->worker && x->worker->service == s)
+	if (x->proxy.worker && x->proxy.worker->service == s)
 		return DOCA_SUCCESS;
-	if (x->worker) {
+	if (x->proxy.worker) {
 		gdk_err("QP 0x%x is monitored by another service", x->pub.qp->qpn);
 		return DOCA_ERROR_IN_USE;
 	}
@@ -345,8 +345,8 @@ static doca_error_t join(struct gdk_service *s, struct gdk_export *x)
 	pthread_mutex_unlock(&w->lock);
 	if (err != DOCA_SUCCESS)
 		return err;
-	x->worker = w;
-	atomic_store_explicit(&x->unmonitor, unmonitor, memory_order_release);
+	x->proxy.worker = w;
+	atomic_store_explicit(&x->proxy.unmonitor, unmonitor, memory_order_release);
 	return DOCA_SUCCESS;
 }
 
@@ -381,7 +381,7 @@ doca_error_t gdk_verbs_service_unmonitor_qp(doca_gpu_verbs_service_t service,
 	GDK_CHECK_ARG(qp != NULL);
 	x = gdk_to_export(qp);
 	pthread_mutex_lock(&membership_lock);
-	if (x->worker && x->worker->service == s) {
+	if (x->proxy.worker && x->proxy.worker->service == s) {
 		leave(x);
 	} else {
 		gdk_err("QP 0x%x is not monitored by this service", qp->qp->qpn);

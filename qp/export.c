@@ -234,9 +234,9 @@ static struct gdk_export *export_new(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp
 	x->pub.sq_num_shift8_be = htobe32(qp->qpn << 8);
 	x->cq = cq;
 	x->wait_limit_ns = GDK_WAIT_LIMIT_NS;
-	x->dbrec_cpu = dbrec_cpu(qp, gpu);
-	x->pub.sq_dbrec = x->dbrec_cpu;
-	pthread_spin_init(&x->step_lock, PTHREAD_PROCESS_PRIVATE);
+	x->pub.sq_dbrec = dbrec_cpu(qp, gpu);
+	x->dbrec_cpu = qp->no_dbr ? NULL : x->pub.sq_dbrec;
+	pthread_spin_init(&x->proxy.step_lock, PTHREAD_PROCESS_PRIVATE);
 	return x;
 }
 
@@ -244,7 +244,7 @@ static void export_free(struct gdk_export *x)
 {
 	if (x->own_state)
 		(void)doca_gpu_mem_free(x->pub.gpu_dev, x->state);
-	pthread_spin_destroy(&x->step_lock);
+	pthread_spin_destroy(&x->proxy.step_lock);
 	free(x);
 }
 
@@ -334,7 +334,7 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	GDK_CHECK_ARG(qp->gpu_dev == gpu_dev);
 	x = gdk_to_export(qp);
 	/* The service forgets it first: its thread touches counter and register. */
-	unmonitor = atomic_load_explicit(&x->unmonitor, memory_order_acquire);
+	unmonitor = atomic_load_explicit(&x->proxy.unmonitor, memory_order_acquire);
 	if (unmonitor)
 		unmonitor(x);
 	gdk_export_warn_unserved(x);

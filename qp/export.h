@@ -14,10 +14,27 @@
 #include "host/doca_gpunetio.h"
 #include "host/gdaki.h"
 
+struct gdk_export;
 struct gdk_worker;
+
+/*
+ * What CPU proxy and services keep of a QP: 64 bytes together with the counter and
+ * the service's entry for it. One step at a time: a service's thread and a caller of
+ * cpu_proxy_progress may meet, and neither may meet a reset.
+ */
+struct gdk_proxied {
+	pthread_spinlock_t step_lock;
+	void *slot; /* page of proxy counters that holds *pub.cpu_db, NULL: none */
+	_Atomic uint64_t rings; /* register writes by the CPU; written under step_lock */
+	struct gdk_worker *worker; /* of the service that monitors this QP; under their lock */
+	/* Set when a service first monitors it: takes it out of whichever does. */
+	void (*_Atomic unmonitor)(struct gdk_export *x);
+};
 
 struct gdk_export {
 	struct doca_gpu_verbs_qp pub; /* qp_cpu points to dev below */
+	struct gdk_proxied proxy; /* beside what a step reads of pub */
+	uint32_t *dbrec_cpu; /* CPU's address of DBREC word 1; NULL: none, or not the CPU's */
 	struct doca_gpu_dev_verbs_qp dev; /* host image of the device struct */
 	const struct gdk_doorbell *db;
 	struct gdk_decision decision;
@@ -28,17 +45,7 @@ struct gdk_export {
 	bool own_state;	      /* allocated for this export */
 	uint32_t state_flags; /* GDK_QPF_* */
 	uint64_t wait_limit_ns; /* kept over a reset */
-	uint32_t *dbrec_cpu;  /* CPU's address of DBREC word 1; NULL: none */
 	bool reg_on_host;     /* the register page is ordinary host memory */
-	/* Proxy and service, in 64 bytes together with the counter and the service's
-	 * entry for it. One step at a time: a service's thread and a caller of
-	 * cpu_proxy_progress may meet, and neither may meet a reset. */
-	pthread_spinlock_t step_lock;
-	void *slot;	       /* page of proxy counters that holds *pub.cpu_db, NULL: none */
-	_Atomic uint64_t rings; /* register writes by the CPU */
-	struct gdk_worker *worker; /* of the service that monitors this QP; under their lock */
-	/* Set when a service first monitors it: takes it out of whichever does. */
-	void (*_Atomic unmonitor)(struct gdk_export *x);
 };
 
 static inline struct gdk_export *gdk_to_export(struct doca_gpu_verbs_qp *qp)

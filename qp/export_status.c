@@ -108,7 +108,7 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 	err = read_state(x, &st, &reserved);
 	if (err != DOCA_SUCCESS)
 		return err;
-	rings = atomic_load_explicit(&x->rings, memory_order_relaxed);
+	rings = atomic_load_explicit(&x->proxy.rings, memory_order_relaxed);
 	/* A proxy counter that is raised is no register write: "doorbells" of
 	 * the GPU's side do not count then. */
 	counters->doorbells =
@@ -150,7 +150,7 @@ void gdk_export_warn_unserved(const struct gdk_export *x)
 	const struct doca_gpu_verbs_qp *qp = &x->pub;
 	uint64_t raised, rung;
 
-	if (!x->slot)
+	if (!x->proxy.slot)
 		return;
 	raised = __atomic_load_n(qp->cpu_db, __ATOMIC_RELAXED);
 	rung = __atomic_load_n(&qp->sq_wqe_pi_last, __ATOMIC_RELAXED);
@@ -332,11 +332,11 @@ static doca_error_t reset_locked(struct gdk_export *x)
 		err = reset_sq(x);
 	if (err != DOCA_SUCCESS)
 		return err;
-	if (x->slot)
+	if (x->proxy.slot)
 		__atomic_store_n(qp->cpu_db, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->sq_wqe_pi_last, 0, __ATOMIC_RELAXED);
 	atomic_fetch_add_explicit(&gdk_counter_falls, 1, memory_order_release);
-	atomic_store_explicit(&x->rings, 0, memory_order_relaxed);
+	atomic_store_explicit(&x->proxy.rings, 0, memory_order_relaxed);
 	x->dev.cq_sq.cqe_rsvd = producer;
 	err = gdk_export_write_state(x, producer);
 	if (err == DOCA_SUCCESS && qp->qp_gpu && qp->qp_gpu != gdk_export_own_dev(x))
@@ -352,8 +352,8 @@ doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *
 	GDK_CHECK_ARG(qp_gverbs != NULL);
 	x = gdk_to_export(qp_gverbs);
 	gdk_export_warn_tail(x);
-	pthread_spin_lock(&x->step_lock);
+	pthread_spin_lock(&x->proxy.step_lock);
 	err = reset_locked(x);
-	pthread_spin_unlock(&x->step_lock);
+	pthread_spin_unlock(&x->proxy.step_lock);
 	return err;
 }

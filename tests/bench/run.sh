@@ -3,7 +3,8 @@
 # Copyright (c) gdaki authors
 #
 # The software NIC's speed beside this machine's, puts through our data path, queue
-# pairs that come and go, and perftest's figures where it is installed; about a minute.
+# pairs that come and go, the CPU proxy, and perftest's figures where it is installed;
+# about two minutes.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
@@ -22,6 +23,8 @@ perftest() { # program, options...
 timeout 60 "$B/bench/nic" || bad=1
 timeout 60 "$run" -- "$B/bench/put_nic" || bad=1
 timeout 120 tests/bench/control_path.sh || bad=1
+# shellcheck disable=SC2086 # a checkout of NVIDIA-DOCA/gpunetio, or nothing
+timeout 200 tests/bench/proxy.sh ${GDAKI_PEER:-} || bad=1
 perftest ib_write_bw -s 65536 -n 5000
 perftest ib_write_bw -s 64 -n 50000
 perftest ib_write_lat -s 8 -n 1000

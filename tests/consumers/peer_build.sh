@@ -28,6 +28,6 @@ peer_build() { # options of the compiler
 		return 1
 	}
 	ar rcs "$tmp/libpeer.a" "$tmp"/*.o
-	gcc -O1 -Wall -Werror -I"$cuda/include" -c tests/consumers/peer_cudart.c -o "$tmp/cudart.o" &&
+	gcc -O1 -fPIC -Wall -Werror -I"$cuda/include" -c tests/consumers/peer_cudart.c -o "$tmp/cudart.o" &&
 		cp "$B/standin/libgdrapi.so" "$tmp/libgdrapi.so.2"
 }

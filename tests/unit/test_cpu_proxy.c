@@ -239,9 +239,9 @@ Test(cpu_proxy, who_is_in_a_step_or_a_reset_is_looked_at_again)
 	farm_open();
 	for (int i = 0; i < MEMBERS; i += MEMBERS - 1) {
 		raise_to(i, 1);
-		pthread_spin_lock(&member(i)->step_lock);
+		pthread_spin_lock(&member(i)->proxy.step_lock);
 		cr_assert_eq(gdk_scan_pass(&farm.scan), 0, "and it does not wait");
-		pthread_spin_unlock(&member(i)->step_lock);
+		pthread_spin_unlock(&member(i)->proxy.step_lock);
 		cr_assert_eq(gdk_scan_pass(&farm.scan), 1);
 	}
 	farm_close();

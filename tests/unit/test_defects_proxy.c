@@ -30,14 +30,13 @@ static void nap_ms(long ms)
 
 Test(peer_defects, defect_20_a_proxy_queue_pair_costs_at_most_64_bytes)
 {
-	const size_t in_export = sizeof(struct gdk_export) - offsetof(struct gdk_export, step_lock);
 	const size_t in_scan = sizeof(struct gdk_scan_line) / GDK_SCAN_SLOTS +
 			       sizeof(struct gdk_export *);
 	struct e2e_qp qp[GDK_SCAN_SLOTS];
 	uint64_t *first;
 	struct e2e_nic nic;
 
-	cr_expect_leq(sizeof(uint64_t) + in_export + in_scan, 64);
+	cr_expect_leq(sizeof(uint64_t) + sizeof(struct gdk_proxied) + in_scan, 64);
 	e2e_open(&nic);
 	for (unsigned int i = 0; i < GDK_SCAN_SLOTS; i++)
 		e2e_qp_open(&nic, &qp[i], E2E_PROXY, 16);
