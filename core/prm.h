@@ -60,6 +60,7 @@ static inline uint64_t prm_get(const void *box, uint32_t field)
 	X(QUERY_HCA_CAP, 0x100)  \
 	X(CREATE_CQ, 0x400)      \
 	X(DESTROY_CQ, 0x401)     \
+	X(QUERY_CQ, 0x402)       \
 	X(CREATE_QP, 0x500)      \
 	X(DESTROY_QP, 0x501)     \
 	X(RST2INIT_QP, 0x502)    \

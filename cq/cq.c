@@ -366,3 +366,18 @@ doca_error_t doca_verbs_cq_get_cqn(const doca_verbs_cq_t *cq, uint32_t *cqn)
 	*cqn = cq->cqn;
 	return DOCA_SUCCESS;
 }
+
+doca_error_t gdk_cq_query_producer(const struct doca_verbs_cq_t *cq, uint32_t *producer)
+{
+	uint8_t in[PRM_CMD_IN_LEN] = {0}, out[PRM_QUERY_CQ_OUT_LEN] = {0};
+	doca_error_t err;
+	char name[24];
+
+	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_CQ);
+	prm_set(in, PRM_CMD_OBJECT, cq->cqn);
+	snprintf(name, sizeof(name), "CQ 0x%x", cq->cqn);
+	err = gdk_devx_query(cq->obj, name, in, sizeof(in), out, sizeof(out));
+	if (err == DOCA_SUCCESS)
+		*producer = (uint32_t)prm_get(out + PRM_QUERY_CQ_CQC_AT, PRM_CQC_PRODUCER_COUNTER);
+	return err;
+}

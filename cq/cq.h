@@ -48,4 +48,7 @@ doca_error_t gdk_cq_format(struct doca_verbs_cq_t *cq, size_t dbrec_bytes);
 /* The same in host memory, to a ring that is zero. */
 void gdk_cq_format_image(uint8_t *ring, uint32_t cqe_num);
 
+/* How many CQEs the NIC has written, modulo 2^24. Not for a CQ of the SDK. */
+doca_error_t gdk_cq_query_producer(const struct doca_verbs_cq_t *cq, uint32_t *producer);
+
 #endif

@@ -81,7 +81,7 @@ doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
 	GDK_CHECK_ARG(size > 0);
 	x = gdk_to_export(qp);
 	cq = x->cq;
-	at = (index + x->dev.cq_sq.cqe_rsvd) % cq->cqe_num;
+	at = cq->collapsed ? 0 : (index + x->dev.cq_sq.cqe_rsvd) % cq->cqe_num;
 	err = gdk_queue_read(cq->gpu, cqe, (const uint8_t *)cq->buf + at * sizeof(cqe),
 			     sizeof(cqe));
 	if (err == DOCA_SUCCESS)

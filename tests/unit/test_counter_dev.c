@@ -26,9 +26,18 @@ static struct e2e_buf local, remote;
 static gdk_mode_t mode;
 static uint64_t counted;
 
+static void connect_all(uint32_t psn)
+{
+	const struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7, .psn = psn };
+
+	cr_assert_eq(e2e_connect(&nic, tx.hl->qp, &nic.gid, rx.qpn, path), DOCA_SUCCESS);
+	cr_assert_eq(e2e_connect(&nic, rx.hl->qp, &nic.gid, tx.qpn, path), DOCA_SUCCESS);
+	cr_assert_eq(e2e_connect(&nic, companion.hl->qp, &nic.gid, companion.qpn, path),
+		     DOCA_SUCCESS);
+}
+
 static void open_group(gdk_handler_t handler, uint16_t depth, bool collapsed)
 {
-	const struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { 0 };
 
 	e2e_open(&nic);
@@ -44,10 +53,7 @@ static void open_group(gdk_handler_t handler, uint16_t depth, bool collapsed)
 	e2e_qp_adopt(&nic, &tx, &group->qp_main);
 	e2e_qp_adopt(&nic, &companion, &group->qp_companion);
 	e2e_qp_open(&nic, &rx, E2E_DB, 64);
-	cr_assert_eq(e2e_connect(&nic, tx.hl->qp, &nic.gid, rx.qpn, path), DOCA_SUCCESS);
-	cr_assert_eq(e2e_connect(&nic, rx.hl->qp, &nic.gid, tx.qpn, path), DOCA_SUCCESS);
-	cr_assert_eq(e2e_connect(&nic, companion.hl->qp, &nic.gid, companion.qpn, path),
-		     DOCA_SUCCESS);
+	connect_all(0);
 	if (handler == E2E_PROXY) {
 		e2e_proxy_begin(&tx);
 		e2e_proxy_begin(&companion);
@@ -151,22 +157,27 @@ Test(counter_dev, by_gpu_sm_no_dbr) { by_handler(E2E_NO_DBR); }
 Test(counter_dev, by_cpu_proxy) { by_handler(E2E_PROXY); }
 
 /* Counted is what is complete: with the put not rung, nothing. */
-Test(counter_dev, waits_for_the_operation)
+static void expect_wait(void)
 {
-	struct gdk_counter c;
+	const uint64_t next = companion.dev->sq_rsvd_index;
+	struct gdk_counter c = counter(1);
 	doca_gpu_dev_verbs_ticket_t t;
 
-	open_group(E2E_DB, 16, false);
 	mode = E2E_EXCL;
-	c = counter(1);
 	cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 100, &c, &t, mode, E2E_AUTO, THREAD,
 				     GDK_OPT_SKIP_DB), 0);
-	gdk_submit(companion.dev, 2, mode, E2E_AUTO, 0);
-	cr_assert_eq(gdk_wait_for(companion.dev, 1, mode, 50000000), -ETIMEDOUT);
-	cr_assert_eq(word(&local, COUNTER), 0);
+	gdk_submit(companion.dev, next + 2, mode, E2E_AUTO, 0);
+	cr_assert_eq(gdk_wait_for(companion.dev, next + 1, mode, 50000000), -ETIMEDOUT);
+	cr_assert_eq(word(&local, COUNTER), counted);
 	cr_assert_eq(gdk_qp_status(companion.dev), 0);
 	gdk_submit(tx.dev, t + 1, mode, E2E_AUTO, 0);
 	expect_count(1);
+}
+
+Test(counter_dev, waits_for_the_operation)
+{
+	open_group(E2E_DB, 16, false);
+	expect_wait();
 	close_group();
 }
 
@@ -200,6 +211,25 @@ Test(counter_dev, on_a_collapsed_cq)
 		do_all(0);
 	close_group();
 }
+
+/* And after resets, which leave the CQ's index where it is: laps and more. */
+static void after_resets(bool collapsed)
+{
+	open_group(E2E_DB, 16, collapsed);
+	for (uint32_t round = 1; round < 7; round++) {
+		for (uint32_t i = 0; i < 2 * round; i++)
+			do_all(0);
+		expect_wait();
+		e2e_qp_reset(&tx);
+		e2e_qp_reset(&companion);
+		e2e_qp_reset(&rx);
+		connect_all(round << 12);
+	}
+	close_group();
+}
+
+Test(counter_dev, after_resets_of_a_ring) { after_resets(false); }
+Test(counter_dev, after_resets_of_a_collapsed_cq) { after_resets(true); }
 
 /* A CQE's index is not its WQE's then: refused, and nothing was posted. */
 Test(counter_dev, refused_where_wqes_are_not_all_signalled)

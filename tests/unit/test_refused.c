@@ -38,6 +38,7 @@ static const struct command {
 	{ "2ERR_QP", "QP 0x" },
 	{ "2RST_QP", "QP 0x" },
 	{ "QUERY_QP", "QP 0x" },
+	{ "QUERY_CQ", "CQ 0x" },
 };
 static bool seen[sizeof(commands) / sizeof(commands[0])];
 
@@ -118,6 +119,19 @@ static doca_error_t query(void)
 	return err;
 }
 
+static doca_error_t reset(void)
+{
+	struct doca_gpu_verbs_qp *exported;
+	doca_error_t err;
+
+	cr_assert(!doca_gpu_verbs_export_qp(t.nic.gpu, t.qp, E2E_DB, NULL, t.cq,
+					    DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR,
+					    &exported));
+	err = doca_gpu_verbs_reset_tracking_and_memory(exported);
+	cr_assert(!doca_gpu_verbs_unexport_qp(t.nic.gpu, exported));
+	return err;
+}
+
 static doca_error_t all_commands(void)
 {
 	return doca_verbs_dev_open(t.nic.pd, &t.dev) ?:
@@ -133,7 +147,8 @@ static doca_error_t all_commands(void)
 	       move(S(RTS), A(MIN_RNR_TIMER)) ?:
 	       query() ?:
 	       move(S(ERR), 0) ?:
-	       move(S(RST), 0);
+	       move(S(RST), 0) ?:
+	       reset();
 }
 
 static void undo(void)
