@@ -170,10 +170,13 @@ $(B)/gpu/device_gpu.o: tests/gpu/device_gpu.cu $(GPU_TEST_DEPS) | stage
 	$(call say,NVCC)
 	@mkdir -p $(@D)
 	$(Q)$(nvcc-obj)
+# nvcc has a group of its own around all archives, in which the empty slots would come
+# before the strategies: those are asked for first.
 $(B)/gpu/device: $(GPU_TEST_OBJS) $(call obj,$(sort $(wildcard tests/lib/*.c))) $(LIBS)
 	$(call say,LD)
 	$(Q)$(NVCC) -cudart static -o $@ $(filter %.o,$^) \
-		$(subst -Wl$(comma),-Xlinker ,$(LINK_LIBS)) $(SYS_LIBS)
+		$(DB_STRATEGIES:%=-Xlinker --undefined=gdk_doorbell_%) \
+		$(filter-out -Wl%,$(LINK_LIBS)) $(SYS_LIBS)
 gpu-tests: $(GPU_TEST)
 
 # ---- pkg-config ----

@@ -162,11 +162,6 @@ GDK_FN uint8_t gdk_ld8_sys(const uint8_t *p) { return __atomic_load_n(p, GDK_MO_
 GDK_FN uint16_t gdk_ldc16(const void *p) { return *(const uint16_t *)p; }
 GDK_FN uint32_t gdk_ldc32(const void *p) { return *(const uint32_t *)p; }
 GDK_FN uint64_t gdk_ldc64(const void *p) { return *(const uint64_t *)p; }
-GDK_FN void gdk_ldc64x2(const void *p, uint64_t *a, uint64_t *b)
-{
-	*a = ((const uint64_t *)p)[0];
-	*b = ((const uint64_t *)p)[1];
-}
 
 GDK_FN void gdk_st_wqe16(void *p, uint64_t lo, uint64_t hi)
 {

@@ -200,6 +200,14 @@ GDK_DEF_FENCE(gdk_fence_acq, GDK_PTX_FENCE_ACQ)
 GDK_DEF_FENCE(gdk_fence_rel, GDK_PTX_FENCE_REL)
 GDK_DEF_FENCE(gdk_fence_sc, "fence.sc")
 
+/* Loads whose values decided a branch, then stores: a GPU issues no store before it
+ * knows that it is to be executed, and these need not give up the first-level cache. */
+GDK_FN void gdk_fence_load_store(int scope)
+{
+	(void)scope;
+	asm volatile("" ::: "memory");
+}
+
 GDK_FN uint8_t gdk_ld8_sys(const uint8_t *p)
 {
 	uint16_t v;
@@ -208,22 +216,18 @@ GDK_FN uint8_t gdk_ld8_sys(const uint8_t *p)
 	return (uint8_t)v;
 }
 
-/* Values that no kernel changes, in global memory. Neither volatile nor tied to other
- * accesses: a loop that posts reads them once. */
+/* Values that no kernel changes, in global memory. Volatile: the compiler would otherwise
+ * read them before it is known whether the QP is there at all. */
 #define GDK_DEF_LOAD_CONST(name, T, ty, con)                                                    \
 	GDK_FN T name(const void *p)                                                            \
 	{                                                                                       \
 		T v;                                                                            \
-		asm("ld.global.nc." ty " %0, [%1];" : con(v) : "l"(p));                         \
+		asm volatile("ld.global.nc." ty " %0, [%1];" : con(v) : "l"(p));                \
 		return v;                                                                       \
 	}
 GDK_DEF_LOAD_CONST(gdk_ldc16, uint16_t, "u16", "=h")
 GDK_DEF_LOAD_CONST(gdk_ldc32, uint32_t, "b32", "=r")
 GDK_DEF_LOAD_CONST(gdk_ldc64, uint64_t, "b64", "=l")
-GDK_FN void gdk_ldc64x2(const void *p, uint64_t *a, uint64_t *b)
-{
-	asm("ld.global.nc.v2.b64 {%0, %1}, [%2];" : "=l"(*a), "=l"(*b) : "l"(p));
-}
 
 /* 16 aligned bytes of a WQE, streaming: the NIC is the next reader. */
 GDK_FN void gdk_st_wqe16(void *p, uint64_t lo, uint64_t hi)

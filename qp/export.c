@@ -120,8 +120,7 @@ doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci)
 		gdk_err("QP 0x%x: no memory for an image of its state", x->pub.qp->qpn);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	gdk_qp_state_format(image, (uint64_t)(uintptr_t)x->state, x->pub.qp->sq_num,
-			    x->state_flags);
+	gdk_qp_state_format(image, x->pub.qp->sq_num, x->state_flags);
 	image->cqe_ci = cqe_ci;
 	image->wait_limit_ns = x->wait_limit_ns;
 	memcpy((uint8_t *)image + x->state_size, &x->dev, sizeof(x->dev));

@@ -79,7 +79,6 @@ static doca_error_t read_state(struct gdk_export *x, struct gdk_qp_state **out, 
 		free(st);
 		return err;
 	}
-	st->words = (void *)(st + 1);
 	*out = st;
 	return DOCA_SUCCESS;
 }

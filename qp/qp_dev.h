@@ -61,8 +61,8 @@ GDK_SLOW_FN int gdk_wait_slots(struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_s
 }
 
 /* What is read early: an exclusive user knows when he likes. A token that is parked at
- * the slot idx is ours as soon as it is seen, since nobody else publishes the slot; after
- * the fence below, what is seen is not of the slot's last use. */
+ * the slot idx is ours as soon as it is seen, since nobody else publishes the slot; and
+ * what is seen after `completed` was is not of the slot's last use. */
 GDK_FN void gdk_reserve_early(const struct gdk_sq *q, uint64_t idx, int scope,
 			      struct gdk_early *x)
 {
@@ -105,7 +105,7 @@ GDK_FN int gdk_reserve_in(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq 
 		gdk_reserve_early(q, *idx, scope, x);
 	full = !(code_opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(*idx + n - done) > q->depth;
 	/* The NIC's reads of the slots' last use, its CQE, completed; then our writes. */
-	gdk_fence_acq(scope);
+	gdk_fence_load_store(scope);
 	if (ended || full) {
 		err = gdk_reserve_wait(qp, q->st, *idx, full ? *idx + n - q->depth : 0, scope);
 		if (err)
@@ -275,7 +275,10 @@ GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct g
 	if (gdk_debug_refuses(qp, q->st, from, to + 1))
 		return;
 	/* Its last holder stored rung, fenced and parked it. Here: token, fence, rung. */
-	gdk_fence_acq(scope);
+	if (h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF)
+		gdk_fence_acq(scope); /* and the half of the register that is next */
+	else
+		gdk_fence_load_store(scope);
 	gdk_publish_held(q, from, to, scope);
 	gdk_st64(&q->st->rung, to + 1, GDK_SCOPE_GPU);
 	next = gdk_ld64(gdk_word(q, to + 1), scope);

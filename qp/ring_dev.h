@@ -93,20 +93,25 @@ struct gdk_sq {
 
 GDK_FN struct gdk_sq gdk_sq_at(struct gdk_qp_state *st)
 {
-	uint64_t both, words;
 	struct gdk_sq q;
 
-	gdk_ldc64x2(st, &both, &words);
 	q.st = st;
-	q.flags = (uint32_t)both;
-	q.depth = (uint32_t)(both >> 32);
-	q.words = (uint64_t *)(uintptr_t)words;
+	q.depth = gdk_ldc32(&st->depth);
+	q.words = (uint64_t *)(void *)(st + 1);
+	q.flags = gdk_ldc32(&st->flags);
 	return q;
 }
 
+/* The same from the device struct, so that one load is enough for most of it. */
 GDK_FN struct gdk_sq gdk_sq_of(const struct doca_gpu_dev_verbs_qp *qp)
 {
-	return gdk_sq_at(gdk_state_of_qp(qp));
+	struct gdk_sq q;
+
+	q.st = gdk_state_of_qp(qp);
+	q.depth = (uint32_t)gdk_ldc16(GDK_QP_AT(qp, sq_wqe_mask)) + 1;
+	q.words = (uint64_t *)(void *)(q.st + 1);
+	q.flags = gdk_ldc32(&q.st->flags);
+	return q;
 }
 
 GDK_FN int gdk_sq_scope(const struct gdk_sq *q)

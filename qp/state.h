@@ -39,9 +39,8 @@ struct gdk_qp_state {
 	/* Written by the host only. */
 	uint32_t flags; /* GDK_QPF_* */
 	uint32_t depth; /* slots, a power of two, at most 32768 */
-	uint64_t *words; /* device address of the words */
 	uint64_t wait_limit_ns; /* every wait ends after this; 0: only by error or abort */
-	uint8_t pad0[GDK_STATE_LINE - 24];
+	uint8_t pad0[GDK_STATE_LINE - 16];
 
 	/* What is to be rung. */
 	uint64_t wanted; /* sticky: slots below are to be rung once published */
@@ -88,12 +87,11 @@ static inline size_t gdk_qp_state_size(uint32_t depth)
 
 /*
  * Writes the initial image: nothing reserved, published, rung or complete. The
- * image is host memory of gdk_qp_state_size(depth) bytes; dev_addr is where the
- * GPU will see it. After a reset that kept the CQ, set cqe_ci in the image and
- * cqe_rsvd in the device CQ to the CQ's absolute producer index.
+ * image is host memory of gdk_qp_state_size(depth) bytes. After a reset that kept
+ * the CQ, set cqe_ci in the image and cqe_rsvd in the device CQ to the CQ's absolute
+ * producer index.
  */
-static inline void gdk_qp_state_format(void *image, uint64_t dev_addr, uint32_t depth,
-				       uint32_t flags)
+static inline void gdk_qp_state_format(void *image, uint32_t depth, uint32_t flags)
 {
 	struct gdk_qp_state *st = (struct gdk_qp_state *)image;
 	uint64_t *words = (uint64_t *)(st + 1);
@@ -101,7 +99,6 @@ static inline void gdk_qp_state_format(void *image, uint64_t dev_addr, uint32_t 
 	memset(image, 0, gdk_qp_state_size(depth));
 	st->flags = flags;
 	st->depth = depth;
-	st->words = (uint64_t *)(uintptr_t)(dev_addr + sizeof(*st));
 	st->wait_limit_ns = GDK_WAIT_LIMIT_NS;
 	st->error_wqe = GDK_NO_WQE;
 	words[0] = GDK_TOKEN(0);

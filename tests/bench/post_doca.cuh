@@ -18,8 +18,7 @@ static size_t kit_state_size(uint32_t depth)
 }
 static void state_attach(QP *q, uint8_t *image, uint8_t *dev, uint32_t depth, int sys_scope)
 {
-	gdk_qp_state_format(image, (uint64_t)(uintptr_t)dev, depth,
-			    sys_scope ? GDK_QPF_SYS_SCOPE : 0);
+	gdk_qp_state_format(image, depth, sys_scope ? GDK_QPF_SYS_SCOPE : 0);
 	q->gdk_state = (struct gdk_qp_state *)dev;
 	q->cq_sq.gdk_state = (struct gdk_qp_state *)dev;
 }

@@ -71,8 +71,10 @@ static void fail(const char *what)
 
 static int loc_of(const void *p)
 {
-	if (p == &st->words[0] || p == &st->words[1])
-		return p == &st->words[0] ? W0 : W1;
+	const uint64_t *words = (const uint64_t *)(st + 1);
+
+	if (p == &words[0] || p == &words[1])
+		return p == &words[0] ? W0 : W1;
 	if (p == &st->left)
 		return LEFT;
 	if (p == &st->wanted)
@@ -318,7 +320,7 @@ static void start(void)
 	int t, l;
 
 	memset(&m, 0, sizeof(m));
-	gdk_qp_state_format(st, (uint64_t)(uintptr_t)st, DEPTH, GDK_QPF_SYS_SCOPE);
+	gdk_qp_state_format(st, DEPTH, GDK_QPF_SYS_SCOPE);
 	failure = NULL;
 	last = START;
 	limit_steps = 0;

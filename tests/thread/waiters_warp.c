@@ -78,8 +78,10 @@ static void open_full(enum ending ending)
 
 	rig_init(&rig, DEPTH, RIG_DB, 0);
 	rig.st->wait_limit_ns = ending == LIMIT ? 50000000u : 0;
-	if (gdk_reserve(&rig.qp, DEPTH, RIG_GPU, 0, &idx))
+	if (gdk_reserve(&rig.qp, DEPTH, RIG_GPU, 0, &idx)) {
+		fprintf(stderr, "waiters_warp: an empty queue has no %u slots\n", DEPTH);
 		abort();
+	}
 	for (i = 0; i < DEPTH; i++)
 		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
 	gdk_post(&rig.qp, 0, DEPTH - 1, RIG_GPU, RIG_AUTO, 0);
@@ -102,6 +104,27 @@ static void end(enum ending ending)
 	}
 }
 
+/* On small stacks, and more than once: a machine may be short of threads for a moment. */
+static void start(pthread_t *thread, uint32_t rank)
+{
+	const struct timespec t = { .tv_nsec = 20000000 };
+	pthread_attr_t attr;
+	int err = EAGAIN, tries;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 256 << 10);
+	for (tries = 0; err == EAGAIN && tries < 500; tries++) {
+		if (tries)
+			nanosleep(&t, NULL);
+		err = pthread_create(thread, &attr, lane_main, (void *)(uintptr_t)rank);
+	}
+	pthread_attr_destroy(&attr);
+	if (!err)
+		return;
+	fprintf(stderr, "waiters_warp: no thread %u: %s\n", rank, strerror(err));
+	abort();
+}
+
 static int run(enum ending ending, uint32_t seed)
 {
 	static const int expected[] = { -EIO, -ECANCELED, -ETIMEDOUT };
@@ -113,8 +136,7 @@ static int run(enum ending ending, uint32_t seed)
 	started = 0;
 	gdk_host_block_init(&block, warps, THREADS, seed);
 	for (i = 0; i < THREADS; i++)
-		if (pthread_create(&t[i], NULL, lane_main, (void *)(uintptr_t)i))
-			abort();
+		start(&t[i], i);
 	end(ending);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);

@@ -69,7 +69,7 @@ static inline void rig_init(struct rig *r, uint32_t depth, int handler, int coll
 	r->cqe = rig_alloc(4096, r->cqe_num * 64);
 	r->page = rig_alloc(4096, 4096);
 	r->st = rig_alloc(GDK_STATE_LINE, len);
-	gdk_qp_state_format(r->st, (uint64_t)(uintptr_t)r->st, depth,
+	gdk_qp_state_format(r->st, depth,
 			    GDK_QPF_SYS_SCOPE | GDK_QPF_HOST_EXEC |
 				    (collapsed ? GDK_QPF_COLLAPSED : 0));
 	r->st->wait_limit_ns = 5000000000u;

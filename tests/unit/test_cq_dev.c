@@ -94,7 +94,7 @@ Test(cq_dev, reset_kept_the_cq)
 	post(5, GDK_CE_ALWAYS);
 	rig_nic(&rig);
 	/* five CQEs are in the CQ; the queue starts at index 0 again */
-	gdk_qp_state_format(rig.st, (uint64_t)(uintptr_t)rig.st, 8, GDK_QPF_SYS_SCOPE);
+	gdk_qp_state_format(rig.st, 8, GDK_QPF_SYS_SCOPE);
 	rig.st->cqe_ci = rig.cq_pi;
 	rig.qp.cq_sq.cqe_rsvd = rig.cq_pi;
 	rig.qp.sq_rsvd_index = rig.pi = rig.ci = 0;
