@@ -127,14 +127,14 @@ static void abort_qp(void *arg)
 
 static void tell_failure(struct ex_endpoint *ep, int rc)
 {
-	struct doca_gpu_verbs_qp_error_info e = { 0 };
+	struct gdk_qp_error e = { 0 };
 
-	if (doca_gpu_verbs_query_last_error(ep->qp->qp_gverbs, &e) == DOCA_SUCCESS && e.has_error)
-		ex_error("the puts failed: %s; error CQE of WQE %d: syndrome 0x%x, vendor 0x%x",
-			 strerror(-rc), e.wqe_counter, (unsigned int)e.syndrome,
-			 (unsigned int)e.vendor_err_synd);
-	else
-		ex_error("the puts failed: %s", strerror(-rc));
+	ex_error("the puts failed: %s", strerror(-rc));
+	if (gdk_verbs_qp_get_error(ep->qp->qp_gverbs, &e) == DOCA_SUCCESS && e.has_cqe)
+		ex_error("WQE %u of QP 0x%x, to address 0x%" PRIx64 " by key 0x%x: %s (syndrome "
+			 "0x%x, vendor 0x%x); usual cause: %s",
+			 e.wqe_counter, e.qpn, e.remote_addr, e.rkey, gdk_syndrome_text(e.syndrome),
+			 e.syndrome, e.vendor_err_synd, gdk_syndrome_cause(e.syndrome));
 }
 
 static int run(struct ex_endpoint *ep, const struct ex_options *opt, const struct ex_peer *peer,

@@ -280,7 +280,20 @@ Test(errors, an_overrun_is_told_on_a_descriptor)
 	e2e_pair_close(&p);
 }
 
-Test(errors, what_the_remote_side_did_is_told_on_a_descriptor)
+/* A right that the connection gave is taken back. */
+static void forbid_remote_write(struct e2e_qp *q)
+{
+	doca_verbs_qp_attr_t *attr;
+
+	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
+	doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RTS);
+	doca_verbs_qp_attr_set_allow_remote_write(attr, 0);
+	cr_assert_eq(doca_verbs_qp_modify(q->hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE |
+					  DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE), DOCA_SUCCESS);
+	doca_verbs_qp_attr_destroy(attr);
+}
+
+static void expect_remote(enum gdk_event_kind kind)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 	struct gdk_events *ev;
@@ -290,12 +303,20 @@ Test(errors, what_the_remote_side_did_is_told_on_a_descriptor)
 	e2e_pair_open(&p, E2E_DB, DEPTH, BYTES);
 	cr_assert_eq(gdk_events_open(p.nic.dev, &ev), DOCA_SUCCESS);
 	cr_assert_eq(gdk_events_watch_qp(ev, p.rx.hl->qp), DOCA_SUCCESS);
+	if (kind == GDK_EVENT_QP_REQUEST)
+		forbid_remote_write(&p.rx);
 	cr_assert_eq(fail_by(&p, OP(RDMA_WRITE), &t), 0);
 	e = next_event(ev);
-	cr_expect_eq(e.kind, GDK_EVENT_QP_ACCESS);
+	cr_expect_eq(e.kind, kind);
 	cr_expect_eq(e.number, p.rx.qpn);
 	cr_assert_eq(gdk_events_close(ev), DOCA_SUCCESS);
 	e2e_pair_close(&p);
+}
+
+Test(errors, what_the_remote_side_did_is_told_on_a_descriptor)
+{
+	expect_remote(GDK_EVENT_QP_ACCESS);
+	expect_remote(GDK_EVENT_QP_REQUEST);
 }
 
 Test(errors, a_channel_holds_its_device_and_leaves_nothing)
