@@ -126,11 +126,27 @@ struct sn_rwqe {
 	struct sn_sge sge[32];
 };
 
+/* A list through next; at of each is what points to it, so that it leaves at once. */
+#define SN_LINK(head, o, next, at)                 \
+	do {                                       \
+		(o)->next = *(head);               \
+		(o)->at = (head);                  \
+		if ((o)->next)                     \
+			(o)->next->at = &(o)->next; \
+		*(head) = (o);                     \
+	} while (0)
+#define SN_UNLINK(o, next, at)                    \
+	do {                                      \
+		*(o)->at = (o)->next;             \
+		if ((o)->next)                    \
+			(o)->next->at = (o)->at;  \
+	} while (0)
+
 struct sn_qp_eng {
 	struct sn_qp *qp;
-	struct sn_qp_eng *next;
+	struct sn_qp_eng *next, **at;
 	struct sn_page *page;
-	struct sn_qp_eng *page_next; /* QPs of the same register page */
+	struct sn_qp_eng *page_next, **page_at; /* QPs of the same register page */
 	struct sn_qp_eng *busy_next; /* of those to be served, see sn_qp_wake */
 	bool busy;
 	bool is_rts; /* counted in nrts of the engine */
@@ -193,7 +209,7 @@ struct sn_qp_eng {
 
 struct sn_cq_eng {
 	struct sn_cq *cq;
-	struct sn_cq_eng *next;
+	struct sn_cq_eng *next, **at;
 	bool gpu, dbr_gpu;
 	uint32_t ci;	  /* last consumer index read from the DBREC, 24 bits */
 	bool arm_seen;	   /* armed at least once */

@@ -381,8 +381,7 @@ int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp)
 	q->qp = qp;
 	q->mtu = qp_mtu(dev, qp);
 	look_at_memory(q);
-	q->next = e->qps;
-	e->qps = q;
+	SN_LINK(&e->qps, q, next, at);
 	sn_uar_attach(e, q);
 	e->nqps++;
 	if (qp->type == SN_QPT_UD)
@@ -404,7 +403,7 @@ static void answer_now(struct sn_eng *e, struct sn_qp_eng *q)
 
 void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
 {
-	struct sn_qp_eng *q = qp->eng, **at;
+	struct sn_qp_eng *q = qp->eng;
 	struct sn_eng *e = dev->eng;
 
 	if (!q || !e)
@@ -412,9 +411,7 @@ void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
 	answer_now(e, q);
 	if (!e->dead)
 		sn_uar_drain(e, qp->uar); /* a late ring must not meet an unknown QP */
-	for (at = &e->qps; *at != q; at = &(*at)->next)
-		;
-	*at = q->next;
+	SN_UNLINK(q, next, at);
 	sn_uar_detach(e, q);
 	unlink_busy(e, q);
 	e->nqps--;
@@ -427,8 +424,9 @@ void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
 /* Everything but identity, memory and place in the lists starts again. */
 static void reset(struct sn_qp_eng *q)
 {
-	struct sn_qp_eng fresh = { .qp = q->qp, .next = q->next, .page = q->page,
-				   .page_next = q->page_next, .last_ring = q->page->rings,
+	struct sn_qp_eng fresh = { .qp = q->qp, .next = q->next, .at = q->at, .page = q->page,
+				   .page_next = q->page_next, .page_at = q->page_at,
+				   .last_ring = q->page->rings,
 				   .busy_next = q->busy_next, .busy = q->busy, .is_rts = q->is_rts,
 				   .dbr_ok = q->dbr_ok, .sq_gpu = q->sq_gpu, .rq_gpu = q->rq_gpu,
 				   .dbr_gpu = q->dbr_gpu, .sq_cuda = q->sq_cuda, .mtu = q->mtu,
@@ -515,8 +513,7 @@ void sn_eng_cq_add(struct sn_dev *dev, struct sn_cq *cq)
 	c->arm_word = cq->channel ? SN_ARM_NONE : 0;
 	c->gpu = sn_mem_is_gpu(cq->buf, 64);
 	c->dbr_gpu = cq->dbr && sn_mem_is_gpu(cq->dbr, 8);
-	c->next = e->cqs;
-	e->cqs = c;
+	SN_LINK(&e->cqs, c, next, at);
 	e->ncqs++;
 	cq->eng = c;
 	sn_uar_list(e);
@@ -525,13 +522,11 @@ void sn_eng_cq_add(struct sn_dev *dev, struct sn_cq *cq)
 
 void sn_eng_cq_remove(struct sn_dev *dev, struct sn_cq *cq)
 {
-	struct sn_cq_eng *c = cq->eng, **at;
+	struct sn_cq_eng *c = cq->eng;
 
 	if (!c || !dev->eng)
 		return;
-	for (at = &dev->eng->cqs; *at != c; at = &(*at)->next)
-		;
-	*at = c->next;
+	SN_UNLINK(c, next, at);
 	dev->eng->ncqs--;
 	dev->eng->ndue -= c->due != 0;
 	cq->eng = NULL;

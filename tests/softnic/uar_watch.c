@@ -171,8 +171,7 @@ void sn_uar_attach(struct sn_eng *e, struct sn_qp_eng *q)
 	struct sn_page *page = &e->page[q->qp->uar % SN_MAX_UARS];
 
 	q->page = page;
-	q->page_next = page->qps;
-	page->qps = q;
+	SN_LINK(&page->qps, q, page_next, page_at);
 	page->nqps++;
 	q->last_ring = page->rings;
 }
@@ -180,13 +179,10 @@ void sn_uar_attach(struct sn_eng *e, struct sn_qp_eng *q)
 void sn_uar_detach(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	struct sn_page *page = q->page;
-	struct sn_qp_eng **at = &page->qps;
 
 	if (e->sweep == q)
 		e->sweep = q->next;
-	while (*at != q)
-		at = &(*at)->page_next;
-	*at = q->page_next;
+	SN_UNLINK(q, page_next, page_at);
 	page->nqps--;
 	if (page->at == q)
 		page->at = q->page_next;
