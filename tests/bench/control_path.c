@@ -36,12 +36,17 @@ static struct {
 
 static struct doca_gpu_verbs_qp_hl *qps[QPS_MAX];
 
+enum step { CREATE, CONNECT, EXPORT, DESTROY, ALL, STEPS };
+
 /* Seconds of each step, for all QPs of a round; calls to the driver until all are up. */
 struct round {
-	double create, connect, export_, destroy;
+	double took[STEPS];
 	size_t host_bytes, gpu_bytes;
 	long calls;
 };
+
+#define ROUNDS_MAX 400
+static struct round rounds[ROUNDS_MAX];
 
 static void find_gid(void)
 {
@@ -137,7 +142,7 @@ static struct round run(int num)
 {
 	long calls = nic.gpu_calls ? nic.gpu_calls() : 0;
 	struct doca_gpu_dev_verbs_qp *dev;
-	double at[5];
+	double at[ALL + 1];
 	struct round r;
 	int i;
 
@@ -157,32 +162,37 @@ static struct round run(int num)
 	for (i = 0; i < num; i++)
 		MUST(doca_gpu_verbs_destroy_qp_hl(qps[i]));
 	at[4] = seconds();
-	r.create = at[1] - at[0];
-	r.connect = at[2] - at[1];
-	r.export_ = at[3] - at[2];
-	r.destroy = at[4] - at[3];
+	for (i = CREATE; i < ALL; i++)
+		r.took[i] = at[i + 1] - at[i];
+	r.took[ALL] = at[4] - at[0];
 	return r;
 }
 
-/* One line: so many at once, the steps' QPs a second, bytes and driver calls a QP. */
-static void row(int num, int rounds)
+static double median_of(enum step step, int n)
 {
-	struct round r, sum;
-	double n = (double)num * rounds;
+	double v[ROUNDS_MAX];
 	int i;
 
-	memset(&sum, 0, sizeof(sum));
-	for (i = 0; i < rounds; i++) {
-		r = run(num);
-		sum.create += r.create;
-		sum.connect += r.connect;
-		sum.export_ += r.export_;
-		sum.destroy += r.destroy;
-	}
-	printf("%d %.0f %.0f %.0f %.0f %.0f %zu %zu %.1f\n", num, n / sum.create, n / sum.connect,
-	       n / sum.export_, n / sum.destroy,
-	       n / (sum.create + sum.connect + sum.export_ + sum.destroy),
-	       r.host_bytes / (size_t)num, r.gpu_bytes / (size_t)num, (double)r.calls / num);
+	for (i = 0; i < n; i++)
+		v[i] = rounds[i].took[step];
+	qsort(v, (size_t)n, sizeof(v[0]), by_value);
+	return v[n / 2];
+}
+
+/* One line: so many at once, the steps' QPs a second in the round in the middle of n,
+ * bytes and driver calls a QP. */
+static void row(int num, int n)
+{
+	const struct round *last = &rounds[n - 1];
+	int i;
+
+	for (i = 0; i < n; i++)
+		rounds[i] = run(num);
+	printf("%d", num);
+	for (i = CREATE; i < STEPS; i++)
+		printf(" %.0f", num / median_of((enum step)i, n));
+	printf(" %zu %zu %.1f\n", last->host_bytes / (size_t)num, last->gpu_bytes / (size_t)num,
+	       (double)last->calls / num);
 }
 
 int main(int argc, char **argv)
@@ -194,9 +204,9 @@ int main(int argc, char **argv)
 	nic.gpu_before = nic.gpu_bytes ? nic.gpu_bytes() : 0;
 	run(1); /* the register page is mapped once */
 	printf("qps create/s connect/s export/s destroy/s all/s host-bytes gpu-bytes calls\n");
-	row(1, 200);
-	row(64, 6);
-	row(1024, 1);
+	row(1, ROUNDS_MAX);
+	row(64, 15);
+	row(1024, 3);
 	close_all();
 	return 0;
 }
