@@ -4,6 +4,11 @@
  * The GPU: its memory, and queue pairs exported to it. Functions return
  * DOCA_SUCCESS, or INVALID_VALUE for a bad argument, or what is stated. An
  * out-parameter is written on success only, unless stated.
+ *
+ * Threads, for all headers in host/: calls on different objects may run in parallel,
+ * also when these share a device, a GPU, a register page, a CQ or a service. Calls on
+ * one object run one after another, but for those that only ask, those marked "any
+ * thread", and those of a service; none runs beside the object's destruction.
  */
 #ifndef DOCA_GPUNETIO_H
 #define DOCA_GPUNETIO_H
@@ -119,14 +124,21 @@ doca_error_t doca_gpu_verbs_export_uar(uint64_t *sq_db, uint64_t **uar_addr_gpu)
 /* NOT_FOUND: not from doca_gpu_verbs_export_uar. */
 doca_error_t doca_gpu_verbs_unexport_uar(uint64_t *uar_addr_gpu);
 
-/* One step of the CPU proxy for one QP; *out_progressed (may be NULL): it rang. */
+/* One step of the CPU proxy for one QP; *out_progressed (may be NULL): it rang. What
+ * the GPU raised before the call is rung when it returns. Any thread, also beside a
+ * service and a reset of the QP. NOT_SUPPORTED: its handler needs no CPU. */
 doca_error_t doca_gpu_verbs_cpu_proxy_progress(struct doca_gpu_verbs_qp *qp_cpu,
 					       bool *out_progressed);
 
-/* Starts threads that make such steps for every monitored QP. */
+/* Starts threads that make such steps for every monitored QP; gdaki.h says how they
+ * run, and how a QP leaves. NO_MEMORY; OPERATING_SYSTEM: a thread did not start. */
 doca_error_t doca_gpu_verbs_create_service(doca_gpu_verbs_service_t *out_service);
+/* Any thread, as all calls on a service but its destruction. Once more is no error.
+ * IN_USE: another service has it; NOT_SUPPORTED: its handler needs no CPU; NO_MEMORY. */
 doca_error_t doca_gpu_verbs_service_monitor_qp(doca_gpu_verbs_service_t service,
 					       struct doca_gpu_verbs_qp *qp);
+/* Rings what its QPs raised before the call, lets them go and ends its threads; it
+ * does not wait for those who go on raising. */
 doca_error_t doca_gpu_verbs_destroy_service(doca_gpu_verbs_service_t service);
 
 doca_error_t doca_gpu_verbs_query_last_error(struct doca_gpu_verbs_qp *qp,
@@ -143,7 +155,8 @@ doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev,
 						   struct doca_gpu_dev_verbs_qp *qp_gpus);
 
 /* After the QP went through RST: puts indices, state and rings back to what they
- * were at export. No GPU thread may use the QP meanwhile. */
+ * were at export. No GPU thread may use the QP meanwhile; a proxy may stay, and does
+ * not ring what was raised before. As often as wanted, whatever was signalled. */
 doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *qp_gverbs);
 
 /* DOCA_GPUNETIO_VERSION of the linked library. */

@@ -125,7 +125,7 @@ doca_error_t gdk_events_get(struct gdk_events *events, struct gdk_event *event);
 const char *gdk_event_text(enum gdk_event_kind kind);
 
 /* Raises the QP's abort word: every wait on it, also one for a free slot, returns
- * -ECANCELED, and nothing more is rung. May be called at any time. */
+ * -ECANCELED, and nothing more is rung. At any time, any thread. */
 doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp);
 
 /* Takes the abort back, when no GPU thread uses the QP any more: what was rung

@@ -289,17 +289,53 @@ void *gdk_gpu_host_mem(doca_gpu_t *gpu, const void *gpu_ptr)
 	return cpu_address(gpu, gpu_ptr, true);
 }
 
+/*
+ * Where CPU threads are the GPU's, they may be at work on what is read or written
+ * here: words are copied whole, so that each is one that was there. For memory of a
+ * GPU that would be slow, and its driver copies as it likes. The fence orders the
+ * stores, which may go to write-combining memory, before what the caller does next.
+ */
+static size_t whole_words(const doca_gpu_t *gpu, const void *shared, size_t len)
+{
+	return gdk_gpu_is_host(gpu) && (uintptr_t)shared % 8 == 0 ? len / 8 : 0;
+}
+
+static void copy_in(const doca_gpu_t *gpu, uint64_t *to, const char *from, size_t len)
+{
+	const size_t words = whole_words(gpu, to, len);
+	uint64_t word;
+	size_t i;
+
+	for (i = 0; i < words; i++, from += 8) {
+		memcpy(&word, from, 8);
+		__atomic_store_n(&to[i], word, __ATOMIC_RELAXED);
+	}
+	memcpy(to + words, from, len - words * 8);
+	__sync_synchronize();
+}
+
+static void copy_out(const doca_gpu_t *gpu, char *to, const uint64_t *from, size_t len)
+{
+	const size_t words = whole_words(gpu, from, len);
+	uint64_t word;
+	size_t i;
+
+	for (i = 0; i < words; i++, to += 8) {
+		word = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+		memcpy(to, &word, 8);
+	}
+	memcpy(to, from + words, len - words * 8);
+}
+
 /* A copy is done by the CPU where it can, which for a GPU of CPU threads is
- * everywhere: only a CUDA GPU has ops for copies. The fence orders the stores, which
- * may go to write-combining memory, before what the caller does next. */
+ * everywhere: only a CUDA GPU has ops for copies. */
 doca_error_t gdk_gpu_write(doca_gpu_t *gpu, void *dst_gpu, const void *src, size_t len)
 {
 	void *cpu_ptr = gdk_gpu_cpu_ptr(gpu, dst_gpu);
 
 	if (!cpu_ptr)
 		return gpu->ops->write(gpu, dst_gpu, src, len);
-	memcpy(cpu_ptr, src, len);
-	__sync_synchronize();
+	copy_in(gpu, cpu_ptr, src, len);
 	return DOCA_SUCCESS;
 }
 
@@ -309,7 +345,7 @@ doca_error_t gdk_gpu_read(doca_gpu_t *gpu, void *dst, const void *src_gpu, size_
 
 	if (!cpu_ptr)
 		return gpu->ops->read(gpu, dst, src_gpu, len);
-	memcpy(dst, cpu_ptr, len);
+	copy_out(gpu, dst, cpu_ptr, len);
 	return DOCA_SUCCESS;
 }
 

@@ -4,8 +4,9 @@
  * The calls that may run in parallel, in parallel: eight threads create, connect,
  * use, un-export, export, reset and destroy queue pairs of one device and one GPU,
  * register pages shared among them; a service rings for some, threads of their own
- * make progress for others, ask for figures and provoke errors, and services come
- * and go. Meant for ThreadSanitizer, with the NIC linked in.
+ * make progress for others, groups, memory and services come and go, errors are
+ * provoked; of one queue pair two threads ask all there is to ask while a third
+ * uses and resets it. Meant for ThreadSanitizer, with the NIC linked in.
  */
 #include <sched.h>
 #include <string.h>
@@ -138,6 +139,60 @@ static void beside(void)
 	E2E_REQUIRE(doca_gpu_verbs_create_qp_group_hl(&attr, &group) == DOCA_ERROR_INVALID_VALUE);
 }
 
+/* ---- one queue pair: used and reset by one thread, asked about by others ---- */
+
+#define WATCHED_ROUNDS 30u
+
+static struct e2e_qp watched;
+static atomic_bool watched_done;
+
+static void *use_watched(void *arg)
+{
+	(void)arg;
+	for (unsigned int i = 0; i < WATCHED_ROUNDS; i++) {
+		use(&watched);
+		e2e_qp_reset(&watched);
+		connect(&watched);
+	}
+	atomic_store(&watched_done, true);
+	return NULL;
+}
+
+static void *ask(void *arg)
+{
+	struct doca_gpu_verbs_qp *qp = watched.hl->qp_gverbs;
+	struct doca_gpu_verbs_qp_error_info info;
+	struct gdk_handler_report report;
+	struct gdk_qp_counters c;
+	struct gdk_qp_error error;
+
+	while (!atomic_load(&watched_done)) {
+		E2E_REQUIRE(!doca_gpu_verbs_cpu_proxy_progress(qp, NULL));
+		E2E_REQUIRE(!gdk_verbs_qp_get_counters(qp, &c) && c.completions <= POSTS);
+		E2E_REQUIRE(!gdk_verbs_qp_get_error(qp, &error));
+		E2E_REQUIRE(!doca_gpu_verbs_query_last_error(qp, &info) && !info.has_error);
+		E2E_REQUIRE(!gdk_verbs_qp_get_handler_report(qp, &report));
+		sched_yield();
+	}
+	return arg;
+}
+
+static void one_for_all(void)
+{
+	pthread_t user, asking[2];
+
+	E2E_REQUIRE(!e2e_qp_try(&nic, &watched, E2E_PROXY, DEPTH, false));
+	connect(&watched);
+	serve(&watched, false);
+	for (int i = 0; i < 2; i++)
+		E2E_REQUIRE(!pthread_create(&asking[i], NULL, ask, NULL));
+	E2E_REQUIRE(!pthread_create(&user, NULL, use_watched, NULL));
+	pthread_join(user, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(asking[i], NULL);
+	e2e_qp_close(&watched);
+}
+
 int main(void)
 {
 	pthread_t threads[THREADS];
@@ -149,6 +204,7 @@ int main(void)
 	atomic_store(&running, THREADS);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		E2E_REQUIRE(!pthread_create(&threads[i], NULL, create_and_destroy, (void *)i));
+	one_for_all();
 	while (atomic_load(&running))
 		beside();
 	for (unsigned int i = 0; i < THREADS; i++)
