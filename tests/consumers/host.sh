@@ -7,6 +7,7 @@
 # missing, or has another type, is printed. What a checkout is, is seen by its files:
 #	NVSHMEM		src/modules/transport/gpunetio
 #	MSCCL++		src/gpunetio/host, or src/core/gpu_net_io_service.cc
+#	NCCL		src/transport/net_ib/gdaki (2.30 is written for 2, 2.31 for what came after 3)
 #	gpunetio	examples (NVIDIA's own)
 # usage: host.sh CHECKOUT...	CUDA_HOME: headers alone (/usr/local/cuda)
 # 77: nothing of that kind was given, or what is there is written for DOCA GPUNetIO 2
@@ -30,6 +31,13 @@ stage() { # folder
 		"$src/src/include/non_abi/nvshmem_version.h.in" >"$1/gen/non_abi/nvshmem_version.h" 2>/dev/null
 }
 
+# NCCL's own header, made of a template, and what its headers want of CUDA's C++ library.
+stage_nccl() { # folder
+	mkdir -p "$1/cuda"
+	sed 's/\${[A-Za-z:_]*}/2/g' "$src/src/nccl.h.in" >"$1/nccl.h"
+	printf '%s\n' '#include <atomic>' 'namespace cuda { using namespace std; }' >"$1/cuda/atomic"
+}
+
 # What the examples take from the library's private headers: its log.
 private_headers() {
 	mkdir -p "$1"
@@ -45,16 +53,18 @@ explain() { # log
 		sort | uniq -c | sort -rn | sed 's/^ *\([0-9]*\) /    \1 x /' | head -n 30
 }
 
+# Since 3, address handles and QPs are made on a doca_dev.
+is_for_2() { # name of the project, file that makes them
+	grep -q doca_verbs_ah_attr_create "$2" && ! grep -q 'doca_verbs_dev_open\|net_dev' "$2" &&
+		echo "host.sh: $1: $(basename "$2") knows no doca_dev: it is written for DOCA GPUNetIO 2"
+}
+
 compile() { # name of the project, source, options
 	local name=$1 file=$2 obj
 	shift 2
 	[ -f "$file" ] || return
 	obj=$tmp/$(basename "$file").o
-	if ! grep -q -r --include='*.c*' 'doca_verbs_dev_open\|net_dev' "$(dirname "$file")" &&
-		grep -q 'doca_verbs_ah_attr_create' "$file"; then
-		echo "host.sh: $name: $(basename "$file") knows no doca_dev: it is written for DOCA GPUNetIO 2"
-		return
-	fi
+	is_for_2 "$name" "$file" && return
 	compiled=$((compiled + 1))
 	if ! g++ -std=gnu++17 -w -fmax-errors=200 -c -o "$obj" "$@" -I"$cuda/include" "$file" 2>"$tmp/log"; then
 		echo "host.sh: $name: $(basename "$file") does not compile:"
@@ -85,7 +95,13 @@ for src in "$@"; do
 		compile MSCCL++ "$src/$f" -DUSE_IBVERBS -DMSCCLPP_USE_CUDA -I"$inc" -I"$src/include" \
 			-I"$src/src/core/include" -I"$src/src/gpunetio/include"
 	done
-	if [ -f "$src/examples/verbs_common.h" ]; then
+	nccl=$src/src/transport/net_ib/gdaki/gin_host_gdaki.cc
+	if [ -f "$nccl" ]; then
+		stage_nccl "$tmp/nccl"
+		compile NCCL "$nccl" -I"$tmp/nccl" -I"$inc" -I"$src/src/include" -I"$src/src" \
+			-I"$src/src/include/plugin" -I"$(dirname "$nccl")"
+	fi
+	if [ -f "$src/examples/verbs_common.h" ] && ! is_for_2 gpunetio "$src/examples/verbs_common.cpp"; then
 		private_headers "$tmp/private"
 		for f in "$src"/examples/*.cpp "$src"/examples/*/*.cpp; do
 			compile gpunetio "$f" -I"$tmp/private" -I"$inc" -I"$inc/host" -I"$inc/common" \
