@@ -196,7 +196,7 @@ struct gdk_service_attr {
 	const char *cpus;
 	/* An idle thread spins, yields, then naps longer and longer: up to this, in
 	 * microseconds. 0: GDAKI_PROXY_NAP_US, or 1000. It bounds how late a doorbell
-	 * after a quiet time is rung. */
+	 * after a quiet time is rung, and how long the service's end takes. */
 	uint32_t nap_max_us;
 	uint32_t stall_ms; /* a thread that is late by this is a stall; 0: 100 */
 };

@@ -80,7 +80,7 @@ int gdk_pci_numa_node(const char *bdf)
 
 /* ---- CPUs ---- */
 
-struct bitmask *gdk_cpus_of(const char *list)
+struct bitmask *gdk_cpus_of(const char *whose, const char *list)
 {
 	struct bitmask *cpus;
 
@@ -92,7 +92,7 @@ struct bitmask *gdk_cpus_of(const char *list)
 			copy_bitmask_to_bitmask(numa_all_cpus_ptr, cpus);
 	}
 	if (!cpus || !numa_bitmask_weight(cpus)) {
-		gdk_err("\"%s\" is no list of CPUs that this process may use",
+		gdk_err("%s: \"%s\" is no list of CPUs that this process may use", whose,
 			list ? list : "all");
 		gdk_cpus_free(cpus);
 		return NULL;

@@ -25,8 +25,8 @@ int gdk_pci_numa_node(const char *bdf);
 struct bitmask;
 
 /* CPUs of this process: all of them, or those of a list ("2,4-7"). NULL: no
- * memory, or the list names none or one that cannot be used; said in the log. */
-struct bitmask *gdk_cpus_of(const char *list);
+ * memory, or the list names none or one that cannot be used; the log says whose. */
+struct bitmask *gdk_cpus_of(const char *whose, const char *list);
 /* The n-th of them, counted around. */
 struct bitmask *gdk_cpus_nth(const struct bitmask *cpus, unsigned int n);
 /* Of cpus, those of a NUMA node, or all of them where it has none. */

@@ -163,14 +163,43 @@ static void *worker_main(void *arg)
 
 /* ---- creation ---- */
 
-static uint32_t or_env(uint32_t value, const char *name, uint32_t otherwise)
+static uint32_t from_env(const char *name, uint32_t max, uint32_t otherwise)
 {
 	const char *env = getenv(name);
-	long n = env ? strtol(env, NULL, 10) : 0;
+	unsigned long n;
+	char *end;
 
-	if (value)
-		return value;
-	return n > 0 && n < UINT32_MAX ? (uint32_t)n : otherwise;
+	if (!env || !*env)
+		return otherwise;
+	n = strtoul(env, &end, 10);
+	if (!*end && n > 0 && n <= max)
+		return (uint32_t)n;
+	gdk_warn("%s is \"%s\", which is no number from 1 to %u: %u is taken", name, env, max,
+		 otherwise);
+	return otherwise;
+}
+
+static struct gdk_service_attr or_defaults(struct gdk_service_attr attr)
+{
+	if (!attr.threads)
+		attr.threads = from_env("GDAKI_PROXY_THREADS", THREADS_MAX, 1);
+	if (!attr.nap_max_us)
+		attr.nap_max_us = from_env("GDAKI_PROXY_NAP_US", UINT32_MAX, 1000);
+	if (!attr.stall_ms)
+		attr.stall_ms = 100;
+	return attr;
+}
+
+/* Where the threads may run; *near_nic: nobody said. */
+static struct bitmask *cpus_for(const struct gdk_service_attr *attr, bool *near_nic)
+{
+	const char *env = getenv("GDAKI_PROXY_CPUS");
+
+	*near_nic = !attr->cpus && (!env || !*env);
+	if (*near_nic)
+		return gdk_cpus_of("all CPUs", NULL);
+	return attr->cpus ? gdk_cpus_of("attr->cpus", attr->cpus) :
+			    gdk_cpus_of("GDAKI_PROXY_CPUS", env);
 }
 
 /* The application's signals are not for these threads. */
@@ -199,8 +228,8 @@ static doca_error_t worker_start(struct gdk_worker *w, const struct gdk_service_
 	if (!w->cpus)
 		goto err_log;
 	w->node = -1;
-	w->nap_max_ns = 1000ull * or_env(attr->nap_max_us, "GDAKI_PROXY_NAP_US", 1000);
-	w->stall_ns = 1000000ll * (attr->stall_ms ? attr->stall_ms : 100) + (int64_t)w->nap_max_ns;
+	w->nap_max_ns = 1000ull * attr->nap_max_us;
+	w->stall_ns = 1000000ll * attr->stall_ms + (int64_t)w->nap_max_ns;
 	atomic_store(&w->seen_ns, now_ns());
 	pthread_mutex_init(&w->lock, NULL);
 	if (!start_quietly(w))
@@ -244,7 +273,7 @@ static doca_error_t start_workers(struct gdk_service *s, const struct gdk_servic
 doca_error_t gdk_verbs_service_create(const struct gdk_service_attr *attr,
 				      doca_gpu_verbs_service_t *out_service)
 {
-	const char *list;
+	struct gdk_service_attr all;
 	struct gdk_service *s;
 	struct bitmask *cpus;
 	doca_error_t err;
@@ -257,13 +286,10 @@ doca_error_t gdk_verbs_service_create(const struct gdk_service_attr *attr,
 		gdk_err("no memory for a proxy service");
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	s->threads = or_env(attr->threads, "GDAKI_PROXY_THREADS", 1);
-	if (s->threads > THREADS_MAX)
-		s->threads = THREADS_MAX;
-	list = attr->cpus ? attr->cpus : getenv("GDAKI_PROXY_CPUS");
-	s->near_nic = !list;
-	cpus = gdk_cpus_of(list);
-	err = cpus ? start_workers(s, attr, cpus) : DOCA_ERROR_INVALID_VALUE;
+	all = or_defaults(*attr);
+	s->threads = all.threads;
+	cpus = cpus_for(&all, &s->near_nic);
+	err = cpus ? start_workers(s, &all, cpus) : DOCA_ERROR_INVALID_VALUE;
 	gdk_cpus_free(cpus);
 	if (err != DOCA_SUCCESS) {
 		free(s);

@@ -24,6 +24,9 @@
 
 #ifdef GDK_SAN
 #define FAILALLOC_WORKS false
+static inline void failalloc_stay(void)
+{
+}
 static inline void failalloc_arm(uint32_t nth)
 {
 	(void)nth;
@@ -54,6 +57,7 @@ extern const char __executable_start[], etext[];
 static _Thread_local uint32_t failalloc_left; /* 0: not armed */
 static _Thread_local bool failalloc_hit;
 static _Thread_local bool failalloc_rdma; /* those of rdma-core's libraries instead */
+static bool failalloc_stays;
 
 static inline bool failalloc_is_ours(const void *from)
 {
@@ -74,8 +78,9 @@ static inline bool failalloc_now(const void *from)
 	if (!failalloc_left ||
 	    !(failalloc_rdma ? failalloc_is_rdma(from) : failalloc_is_ours(from)))
 		return false;
-	if (--failalloc_left)
+	if (failalloc_left > 1 && failalloc_left--)
 		return false;
+	failalloc_left = failalloc_stays;
 	failalloc_hit = true;
 	errno = ENOMEM;
 	return true;
@@ -94,6 +99,12 @@ static inline void failalloc_arm_rdma(uint32_t nth)
 {
 	failalloc_arm(nth);
 	failalloc_rdma = true;
+}
+
+/* From now on, those after the one that is armed fail too. */
+static inline void failalloc_stay(void)
+{
+	failalloc_stays = true;
 }
 
 /* Did one fail? */

@@ -246,6 +246,9 @@ Test(peer_defects, defect_21_threads_and_counters_are_near_the_nic)
 	attr.cpus = list;
 	snprintf(list, sizeof(list), "%u", first);
 	expect_placed(&attr, &qp, first);
+	attr.cpus = NULL;
+	setenv("GDAKI_PROXY_CPUS", list, 1);
+	expect_placed(&attr, &qp, first);
 	attr.cpus = "8191";
 	cr_expect_eq(gdk_verbs_service_create(&attr, &service), DOCA_ERROR_INVALID_VALUE);
 	attr.cpus = "";

@@ -391,6 +391,13 @@ Test(failinject, allocations)
 	all_of(FAULT_ALLOC);
 }
 
+/* Nor is there memory for what is done about it. */
+Test(failinject, allocations_from_one_on)
+{
+	failalloc_stay();
+	all_of(FAULT_ALLOC);
+}
+
 Test(failinject, allocations_of_rdma_core)
 {
 	all_of(FAULT_RDMA);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "../../qp/export.h"
+#include "../lib/capture.h"
 #include "../lib/e2e.h"
 
 #define QPS 4
@@ -145,4 +146,53 @@ Test(service, wants_a_proxy_qp)
 	cr_assert_eq(doca_gpu_verbs_service_monitor_qp(service, plain.hl->qp_gverbs),
 		     DOCA_ERROR_NOT_SUPPORTED);
 	e2e_qp_close(&plain);
+}
+
+/* ---- the environment's defaults ---- */
+
+static const struct {
+	const char *name, *value;
+	uint32_t asked; /* attr.threads */
+	uint32_t threads; /* 0: refused */
+	bool said;
+} env_cases[] = {
+	{ "GDAKI_PROXY_THREADS", "3", 0, 3, false },
+	{ "GDAKI_PROXY_THREADS", "16", 0, 16, false },
+	{ "GDAKI_PROXY_THREADS", "3", 2, 2, false },
+	{ "GDAKI_PROXY_THREADS", "", 0, 1, false },
+	{ "GDAKI_PROXY_THREADS", "0", 0, 1, true },
+	{ "GDAKI_PROXY_THREADS", "17", 0, 1, true },
+	{ "GDAKI_PROXY_THREADS", "-1", 0, 1, true },
+	{ "GDAKI_PROXY_THREADS", "2 or 3", 0, 1, true },
+	{ "GDAKI_PROXY_NAP_US", "50", 0, 1, false },
+	{ "GDAKI_PROXY_NAP_US", "1ms", 0, 1, true },
+	{ "GDAKI_PROXY_NAP_US", "99999999999", 0, 1, true },
+	{ "GDAKI_PROXY_CPUS", "", 0, 1, false },
+	{ "GDAKI_PROXY_CPUS", "8191", 0, 0, true },
+	{ "GDAKI_PROXY_CPUS", "fast ones", 0, 0, true },
+};
+
+Test(service, what_the_environment_says_is_taken_or_refused_by_its_name)
+{
+	for (size_t i = 0; i < sizeof(env_cases) / sizeof(env_cases[0]); i++) {
+		const struct gdk_service_attr attr = { .threads = env_cases[i].asked };
+		const char *name = env_cases[i].name, *value = env_cases[i].value, *log;
+		struct gdk_service_stats st = { 0 };
+		doca_gpu_verbs_service_t made = NULL;
+
+		setenv(name, value, 1);
+		capture_begin();
+		(void)gdk_verbs_service_create(&attr, &made);
+		log = capture_end();
+		unsetenv(name);
+		cr_expect_eq(strstr(log, name) != NULL, env_cases[i].said, "%s=%s: %s", name, value,
+			     log);
+		cr_expect_eq(made != NULL, env_cases[i].threads != 0, "%s=%s", name, value);
+		if (!made)
+			continue;
+		cr_expect_eq(gdk_verbs_service_get_stats(made, &st), DOCA_SUCCESS);
+		cr_expect_eq(st.threads, env_cases[i].threads, "%s=%s: %u", name, value,
+			     st.threads);
+		cr_expect_eq(doca_gpu_verbs_destroy_service(made), DOCA_SUCCESS);
+	}
 }

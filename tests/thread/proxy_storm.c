@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Proxy services under load: queue pairs are used, reset and taken to error by
+ * threads of their own, while they are given from one service to another, services
+ * end and begin, and figures are asked. Whenever that pauses, whoever monitors a
+ * queue pair rings for it. Meant for ThreadSanitizer, with the NIC linked in.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "../lib/e2e.h"
+
+#define QPS 6u
+#define SERVICES 2u
+#define DEPTH 16u
+#define STORMS 12u
+#define MOVES 60u   /* in a storm */
+#define QUIET 3u    /* batches that each queue pair gets through in a pause */
+#define BATCHES 5u  /* between resets */
+
+static struct e2e_nic nic;
+static doca_gpu_verbs_service_t service[SERVICES];
+
+static struct user {
+	struct e2e_qp qp;
+	pthread_t thread;
+	doca_gpu_verbs_service_t in; /* who monitors it, NULL: nobody */
+	_Atomic uint64_t batches;
+} users[QPS];
+static atomic_bool done;
+
+static unsigned int random_below(unsigned int n)
+{
+	static uint32_t seed = 12345;
+
+	seed = seed * 1664525u + 1013904223u;
+	return (seed >> 8) % n;
+}
+
+static void connect(struct e2e_qp *qp)
+{
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+
+	E2E_REQUIRE(!e2e_connect(&nic, qp->hl->qp, &nic.gid, qp->qpn, path));
+}
+
+/* A few NOPs, more than one doorbell. */
+static int post_batch(struct e2e_qp *qp)
+{
+	uint64_t idx = 0;
+	int rc = 0;
+
+	for (unsigned int i = 0; i < 5 && !rc; i++) {
+		rc = gdk_reserve(qp->dev, 1, E2E_EXCL, 0, &idx);
+		if (rc)
+			return rc;
+		gdk_wqe_nop(qp->dev, gdk_get_wqe_ptr(qp->dev, idx), (uint16_t)idx,
+			    DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE);
+		gdk_mark_ready(qp->dev, idx, idx, E2E_EXCL, E2E_AUTO);
+		gdk_submit(qp->dev, idx + 1, E2E_EXCL, E2E_AUTO, 0);
+	}
+	return gdk_wait_for(qp->dev, idx, E2E_EXCL, E2E_WAIT_NS);
+}
+
+static void to_error(struct e2e_qp *qp)
+{
+	doca_verbs_qp_attr_t *attr;
+
+	E2E_REQUIRE(!doca_verbs_qp_attr_create(&attr));
+	E2E_REQUIRE(!doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_ERR));
+	E2E_REQUIRE(!doca_verbs_qp_modify(qp->hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE));
+	E2E_REQUIRE(!doca_verbs_qp_attr_destroy(attr));
+	E2E_REQUIRE(post_batch(qp) == -EIO); /* flushed, when they are rung */
+}
+
+static void *use(void *arg)
+{
+	struct user *u = arg;
+
+	while (!atomic_load(&done)) {
+		for (unsigned int i = 0; i < BATCHES; i++) {
+			E2E_REQUIRE(!post_batch(&u->qp));
+			atomic_fetch_add(&u->batches, 1);
+		}
+		if (u == users)
+			to_error(&u->qp);
+		e2e_qp_reset(&u->qp);
+		connect(&u->qp);
+	}
+	return NULL;
+}
+
+/* ---- who monitors whom ---- */
+
+static void create(unsigned int s)
+{
+	const struct gdk_service_attr attr = { .threads = 1 + s, .nap_max_us = 200 };
+
+	E2E_REQUIRE(!gdk_verbs_service_create(&attr, &service[s]));
+}
+
+static void destroy(unsigned int s)
+{
+	E2E_REQUIRE(!doca_gpu_verbs_destroy_service(service[s]));
+	for (unsigned int i = 0; i < QPS; i++)
+		if (users[i].in == service[s])
+			users[i].in = NULL;
+}
+
+static void give(struct user *u, unsigned int s)
+{
+	struct doca_gpu_verbs_qp *qp = u->qp.hl->qp_gverbs;
+
+	if (u->in)
+		E2E_REQUIRE(!gdk_verbs_service_unmonitor_qp(u->in, qp));
+	E2E_REQUIRE(!doca_gpu_verbs_service_monitor_qp(service[s], qp));
+	u->in = service[s];
+}
+
+static void move_one(void)
+{
+	const unsigned int s = random_below(SERVICES);
+	struct gdk_service_stats st;
+
+	if (random_below(10) == 0) {
+		destroy(s);
+		create(s);
+	}
+	give(&users[random_below(QPS)], s);
+	E2E_REQUIRE(!gdk_verbs_service_get_stats(service[s], &st));
+	E2E_REQUIRE(st.threads == 1 + s && st.qps >= 1 && st.qps <= QPS);
+}
+
+static void pause_moves(void)
+{
+	struct timespec nap = { .tv_nsec = 1000000 };
+	uint64_t from[QPS];
+
+	for (unsigned int i = 0; i < QPS; i++) {
+		if (!users[i].in)
+			give(&users[i], i % SERVICES);
+		from[i] = atomic_load(&users[i].batches);
+	}
+	for (unsigned int i = 0; i < QPS; i++)
+		while (atomic_load(&users[i].batches) < from[i] + QUIET)
+			nanosleep(&nap, NULL);
+}
+
+int main(void)
+{
+	e2e_open(&nic);
+	for (unsigned int s = 0; s < SERVICES; s++)
+		create(s);
+	for (unsigned int i = 0; i < QPS; i++) {
+		E2E_REQUIRE(!e2e_qp_try(&nic, &users[i].qp, E2E_PROXY, DEPTH, false));
+		connect(&users[i].qp);
+		E2E_REQUIRE(!pthread_create(&users[i].thread, NULL, use, &users[i]));
+	}
+	for (unsigned int n = 0; n < STORMS; n++) {
+		for (unsigned int i = 0; i < MOVES; i++)
+			move_one();
+		pause_moves();
+	}
+	atomic_store(&done, true);
+	for (unsigned int i = 0; i < QPS; i++)
+		pthread_join(users[i].thread, NULL);
+	for (unsigned int s = 0; s < SERVICES; s++)
+		destroy(s);
+	for (unsigned int i = 0; i < QPS; i++)
+		e2e_qp_close(&users[i].qp);
+	e2e_close(&nic);
+	return 0;
+}
