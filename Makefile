@@ -230,7 +230,9 @@ $(B)/bench/%: $(B)/obj/tests/bench/%.o $(TEST_LIB) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lm
-# The kernels of the GPU test on CPU threads, at both widths of a warp.
+# The kernels of the GPU test on CPU threads, at both widths of a warp: with less payload, and
+# WQEs that carry less, so that an operation soon takes several.
+KERNEL_FLAGS := -DGT_PART='(1u << 19)' -DGT_CHUNK_SHIFT=8
 KERNELS := $(B)/thread/kernels_1 $(B)/thread/kernels_32
 KERNEL_C := $(sort $(filter-out %/device.c %/device_cases.c %/device_huge.c,$(wildcard tests/gpu/device_*.c)) \
 	$(wildcard tests/kernels/*.c))
@@ -240,16 +242,16 @@ define kernel-rules
 $(B)/obj/warp_$(1)/%.o: %.c | stage
 	$$(call say,CC)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CFLAGS_ALL) -DGDK_WARP=$(1) -DGT_BOUND_S=60 -c -o $$@ $$<
+	$$(Q)$$(CC) $$(CFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) -DGT_WARP=$(1) -DGT_BOUND_S=60 -c -o $$@ $$<
 $(B)/obj/warp_$(1)/%.o: %.cpp | stage
 	$$(call say,CXX)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CXX) $$(CXXFLAGS_ALL) -DGDK_WARP=$(1) -c -o $$@ $$<
+	$$(Q)$$(CXX) $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) -c -o $$@ $$<
 $(foreach m,EXCLUSIVE CTA GPU,$(B)/obj/warp_$(1)/tests/kernels/kernels_$(m).o): \
 		$(B)/obj/warp_$(1)/tests/kernels/kernels_%.o: tests/gpu/device_kernels.cu | stage
 	$$(call say,CXX)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CXX) -x c++ $$(CXXFLAGS_ALL) -DGDK_WARP=$(1) -DGT_MODE=$$* -DGT_LAUNCH=gt_launch_$$* \
+	$$(Q)$$(CXX) -x c++ $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) -DGT_MODE=$$* -DGT_LAUNCH=gt_launch_$$* \
 		-c -o $$@ $$<
 $(B)/thread/kernels_$(1): $$(call kernel-objs,$(1)) $$(TEST_LIB) $$(TEST_NIC) $$(LIBS)
 	$$(call say,LD)

@@ -6,8 +6,8 @@
  *
  * A launch has blocks * threads threads; each makes iters operations. Operation i
  * of thread t has the number k = t * iters + i and a cell of its own: size bytes
- * at src + k * size and dst + k * size, 8 bytes at old + 8 * k. Offsets are in
- * bytes from the payload's start.
+ * at src + k * size and dst + k * size, 8 bytes at old + 8 * k; of a cell gt_length()
+ * bytes are moved. Offsets are in bytes from the payload's start.
  */
 #ifndef GT_DEVICE_H
 #define GT_DEVICE_H
@@ -28,7 +28,12 @@
 
 #define GT_QPS 64
 #define GT_BLOCK_MAX 256 /* threads */
+#ifndef GT_PART
 #define GT_PART (4u << 20) /* bytes of each of src, dst and old */
+#endif
+#ifndef GT_CHUNK_SHIFT
+#define GT_CHUNK_SHIFT 30 /* of the most bytes of one WQE */
+#endif
 #define GT_OLD_HALF (GT_PART / 2)
 #define GT_UNTOUCHED UINT64_MAX /* what old is filled with */
 #define GT_RUNNING 0x7f7f7f7f
@@ -107,7 +112,9 @@ struct gt_job {
 	uint32_t by_thread; /* thread t uses qp[t mod nqps]; else block b does */
 	uint32_t op, mode, scope, handler, wait, code_opt;
 	uint32_t blocks, threads, iters, size;
-	uint32_t batch; /* waits after so many operations */
+	uint32_t batch;	 /* waits after so many operations */
+	uint32_t varied; /* lengths differ from cell to cell */
+	uint32_t depth;	 /* of each ring */
 	uint32_t seed;
 	uint32_t lkey_be, rkey_be;
 	uint64_t nic;			   /* the payload's start as in WQEs */
@@ -123,6 +130,16 @@ GT_BOTH uint64_t gt_word(uint64_t k, uint64_t w, uint32_t seed)
 
 	v ^= v >> 32;
 	return (v * 0xff51afd7ed558ccdull) ^ v >> 29;
+}
+
+/* Bytes of cell k that its operation moves: none, few, or up to all of it. */
+GT_BOTH uint32_t gt_length(const struct gt_job *j, uint64_t k)
+{
+	const uint32_t turn = (uint32_t)(gt_word(k, 62, j->seed) >> 40) % 5;
+
+	if (!j->varied)
+		return j->size;
+	return turn < 2 ? turn : turn == 4 ? j->size : (j->size - 1) / (5 - turn);
 }
 
 GT_BOTH GT_CONST uint32_t gt_flags(uint32_t op)

@@ -42,7 +42,7 @@ struct gt_case {
 	enum doca_gpu_dev_verbs_nic_handler handler;
 	enum gt_wait wait;
 	uint32_t depth, nqps, by_thread, blocks, threads, iters, size, batch, code_opt;
-	bool queues_on_gpu, payload_on_gpu, collapsed, counted;
+	bool queues_on_gpu, payload_on_gpu, collapsed, counted, varied;
 };
 
 struct gt_qps {

@@ -7,8 +7,13 @@
 #ifndef GT_DEVICE_OPS_CUH
 #define GT_DEVICE_OPS_CUH
 
-#include "../lib/cuda_shim.h"
+#include "common/doca_gpunetio_verbs_def.h"
 #include "device.h"
+#if GT_CHUNK_SHIFT != DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT
+#undef DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT /* before anything uses it */
+#define DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT GT_CHUNK_SHIFT
+#endif
+#include "../lib/cuda_shim.h"
 #include "device/doca_gpunetio_dev_verbs_counter.cuh"
 #include "doca_gpunetio_device.h"
 
@@ -42,6 +47,7 @@ struct op_at {
 	uint64_t k;
 	addr_type src, dst, src_r, dst_l, old, old_r, third, counter, count, count_old;
 	uint8_t *cell; /* of src, to be written */
+	uint32_t size; /* of its bytes move */
 };
 
 __device__ static addr_type addr_of(const struct gt_job &j, uint64_t off, uint32_t key)
@@ -69,6 +75,7 @@ __device__ static struct op_at op_at(const struct gt_job &j, uint64_t k)
 	o.count = addr_of(j, j.counters + 8, j.rkey_be);
 	o.count_old = addr_of(j, j.old + GT_OLD_HALF + 8 * k, j.lkey_be);
 	o.cell = j.gpu + j.src + k * j.size;
+	o.size = gt_length(&j, k);
 	return o;
 }
 
@@ -80,10 +87,10 @@ __device__ static void stamp(const struct gt_job &j, const struct op_at &o)
 
 __device__ static int compare(const struct gt_job &j, const struct op_at &o)
 {
-	const uint8_t *got = j.gpu + j.dst + o.k * j.size;
+	const volatile uint8_t *got = j.gpu + j.dst + o.k * j.size;
 
-	for (uint32_t i = 0; i < j.size; i += 8)
-		if (*(const volatile uint64_t *)(got + i) != gt_word(o.k, i / 8, j.seed))
+	for (uint32_t i = 0; i < o.size; i++)
+		if (got[i] != (uint8_t)(gt_word(o.k, i / 8, j.seed) >> 8 * (i % 8)))
 			return GT_EBADDATA;
 	return 0;
 }
@@ -145,7 +152,7 @@ __device__ static struct doca_gpu_dev_verbs_wqe *slot(qp_type *qp, uint64_t inde
 }
 
 /* A NOP that makes no CQE and the write of the cell, published together. */
-__device__ static int post_low(const struct gt_job &j, qp_type *qp, const struct op_at &o,
+__device__ static int post_low(qp_type *qp, const struct op_at &o,
 			       ticket_type *t, uint32_t code_opt)
 {
 	uint64_t at;
@@ -157,14 +164,14 @@ __device__ static int post_low(const struct gt_job &j, qp_type *qp, const struct
 	doca_gpu_dev_verbs_wqe_prepare_nop(qp, slot(qp, at), (uint16_t)at, UNSIGNALLED);
 	doca_gpu_dev_verbs_wqe_prepare_write(qp, slot(qp, at + 1), (uint16_t)(at + 1),
 					     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, SIGNALLED, 0,
-					     o.dst.addr, o.dst.key, o.src.addr, o.src.key, j.size);
+					     o.dst.addr, o.dst.key, o.src.addr, o.src.key, o.size);
 	doca_gpu_dev_verbs_mark_wqes_ready<mode>(qp, at, at + 1);
 	doca_gpu_dev_verbs_submit<mode>(qp, at + 2, code_opt);
 	return 0;
 }
 
 /* A copy of the WQE in shared memory goes to the register. */
-__device__ static int post_low_bf(const struct gt_job &j, qp_type *qp, const struct op_at &o,
+__device__ static int post_low_bf(qp_type *qp, const struct op_at &o,
 				  ticket_type *t)
 {
 	__shared__ __align__(64) struct doca_gpu_dev_verbs_wqe copy[GT_BLOCK_MAX];
@@ -175,17 +182,17 @@ __device__ static int post_low_bf(const struct gt_job &j, qp_type *qp, const str
 		return err;
 	doca_gpu_dev_verbs_wqe_prepare_write(qp, wqe, (uint16_t)*t,
 					     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, SIGNALLED, 0,
-					     o.dst.addr, o.dst.key, o.src.addr, o.src.key, j.size);
+					     o.dst.addr, o.dst.key, o.src.addr, o.src.key, o.size);
 	doca_gpu_dev_verbs_wqe_prepare_write(qp, slot(qp, *t), (uint16_t)*t,
 					     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, SIGNALLED, 0,
-					     o.dst.addr, o.dst.key, o.src.addr, o.src.key, j.size);
+					     o.dst.addr, o.dst.key, o.src.addr, o.src.key, o.size);
 	doca_gpu_dev_verbs_mark_wqes_ready<mode>(qp, *t, *t);
 	doca_gpu_dev_verbs_submit_bf<mode>(qp, *t + 1, wqe);
 	return 0;
 }
 
 /* Every third operation has a NOP before it, every second does not ring. */
-__device__ static int post_imm(const struct gt_job &j, qp_type *qp, const struct op_at &o,
+__device__ static int post_imm(qp_type *qp, const struct op_at &o,
 			       ticket_type *t)
 {
 	const uint32_t nops = o.k % 3 == 0, code_opt = o.k % 2 ? SKIP_DB : 0;
@@ -200,7 +207,7 @@ __device__ static int post_imm(const struct gt_job &j, qp_type *qp, const struct
 	doca_gpu_dev_verbs_wqe_prepare_write(
 		qp, slot(qp, *t), (uint16_t)*t, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE_IMM,
 		SIGNALLED, doca_gpu_dev_verbs_bswap32((uint32_t)*t), o.dst.addr, o.dst.key,
-		o.src.addr, o.src.key, j.size);
+		o.src.addr, o.src.key, o.size);
 	doca_gpu_dev_verbs_mark_wqes_ready<mode>(qp, at, *t);
 	doca_gpu_dev_verbs_submit<mode>(qp, *t + 1, code_opt);
 	return 0;
@@ -210,7 +217,7 @@ template <enum doca_gpu_dev_verbs_nic_handler handler>
 __device__ static int put_by(const struct gt_job &j, qp_type *qp, const struct op_at &o,
 			      ticket_type *t)
 {
-	return doca_gpu_dev_verbs_put<mode, handler>(qp, o.dst, o.src, j.size, t, j.code_opt);
+	return doca_gpu_dev_verbs_put<mode, handler>(qp, o.dst, o.src, o.size, t, j.code_opt);
 }
 
 __device__ static int post_put_by(const struct gt_job &j, qp_type *qp, const struct op_at &o,
@@ -246,29 +253,29 @@ __device__ static int post_long(const struct gt_job &j, qp_type *qp, const struc
 	return 0;
 }
 
-__device__ static int post_put_no_db(const struct gt_job &j, qp_type *qp, const struct op_at &o,
+__device__ static int post_put_no_db(qp_type *qp, const struct op_at &o,
 				      ticket_type *t)
 {
-	return doca_gpu_dev_verbs_put<mode, nic_handler, THREAD>(qp, o.dst, o.src, j.size, t,
+	return doca_gpu_dev_verbs_put<mode, nic_handler, THREAD>(qp, o.dst, o.src, o.size, t,
 								 SKIP_DB);
 }
 
 template <scope_type scope>
-__device__ int post_get(const struct gt_job &j, qp_type *qp, const struct op_at &o,
+__device__ int post_get(qp_type *qp, const struct op_at &o,
 			 ticket_type *t)
 {
-	return doca_gpu_dev_verbs_get<mode, nic_handler, scope>(qp, o.src_r, o.dst_l, j.size,
+	return doca_gpu_dev_verbs_get<mode, nic_handler, scope>(qp, o.src_r, o.dst_l, o.size,
 								o.dst_l, t);
 }
 
 /* Without the fence the put would read its cell before the get has filled it. */
-__device__ static int post_fence(const struct gt_job &j, qp_type *qp, const struct op_at &o,
+__device__ static int post_fence(qp_type *qp, const struct op_at &o,
 				 ticket_type *t)
 {
-	int err = post_get<THREAD>(j, qp, o, t);
+	int err = post_get<THREAD>(qp, o, t);
 
 	err = err ? err : doca_gpu_dev_verbs_fence<mode, nic_handler>(qp);
-	return err ? err : doca_gpu_dev_verbs_put<mode, nic_handler>(qp, o.third, o.dst_l, j.size,
+	return err ? err : doca_gpu_dev_verbs_put<mode, nic_handler>(qp, o.third, o.dst_l, o.size,
 								     t);
 }
 
@@ -277,22 +284,22 @@ __device__ static int post_mix(const struct gt_job &j, qp_type *qp, const struct
 {
 	switch (gt_kind(o.k, j.seed)) {
 	case GT_KIND_PUT:
-		return doca_gpu_dev_verbs_put<mode, nic_handler>(qp, o.dst, o.src, j.size, t);
+		return doca_gpu_dev_verbs_put<mode, nic_handler>(qp, o.dst, o.src, o.size, t);
 	case GT_KIND_PUT_NO_DB:
-		return post_put_no_db(j, qp, o, t);
+		return post_put_no_db(qp, o, t);
 	case GT_KIND_P:
 		return p_bytes<GT_P, THREAD, 8>(j, qp, NULL, o, t);
 	case GT_KIND_ADD:
 		return doca_gpu_dev_verbs_signal<ADD, mode, nic_handler>(qp, o.counter, o.old, 1,
 									 t);
 	case GT_KIND_LOW_PAIR:
-		return post_low(j, qp, o, t, 0);
+		return post_low(qp, o, t, 0);
 	case GT_KIND_LOW_NO_DB:
-		return post_low(j, qp, o, t, SKIP_DB);
+		return post_low(qp, o, t, SKIP_DB);
 	case GT_KIND_LONG:
 		return post_long(j, qp, o, t);
 	default:
-		return post_get<THREAD>(j, qp, o, t);
+		return post_get<THREAD>(qp, o, t);
 	}
 }
 
@@ -302,7 +309,7 @@ __device__ int post_scoped(const struct gt_job &j, qp_type *qp, const struct op_
 			    ticket_type *t)
 {
 	if constexpr (op == GT_PUT || op == GT_BARE_PUT)
-		return doca_gpu_dev_verbs_put<mode, nic_handler, scope>(qp, o.dst, o.src, j.size,
+		return doca_gpu_dev_verbs_put<mode, nic_handler, scope>(qp, o.dst, o.src, o.size,
 									t, j.code_opt);
 	if constexpr (op == GT_P || op == GT_P_SIGNAL)
 		return post_p<op, scope>(j, qp, NULL, o, t);
@@ -314,16 +321,16 @@ __device__ int post_scoped(const struct gt_job &j, qp_type *qp, const struct op_
 			qp, o.old_r, o.old, gt_word(o.k, 1, j.seed), t);
 	if constexpr (op == GT_PUT_SIGNAL)
 		return doca_gpu_dev_verbs_put_signal<ADD, mode, nic_handler, scope>(
-			qp, o.dst, o.src, j.size, o.counter, o.old, 1, t);
+			qp, o.dst, o.src, o.size, o.counter, o.old, 1, t);
 	if constexpr (op == GT_PUT_SIGNAL_SET)
 		return doca_gpu_dev_verbs_put_signal<SET, mode, nic_handler, scope>(
-			qp, o.dst, o.src, j.size, o.old_r, o.old, gt_word(o.k, 1, j.seed), t);
+			qp, o.dst, o.src, o.size, o.old_r, o.old, gt_word(o.k, 1, j.seed), t);
 	if constexpr (op == GT_GET || op == GT_BARE_GET)
-		return post_get<scope>(j, qp, o, t);
+		return post_get<scope>(qp, o, t);
 	if constexpr (op == GT_GET_MCST)
 		return doca_gpu_dev_verbs_get<mode, nic_handler, scope, DUMP,
 				       DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED>(
-			qp, o.src_r, o.dst_l, j.size, o.dst_l, t);
+			qp, o.src_r, o.dst_l, o.size, o.dst_l, t);
 	return -ENOSYS;
 }
 
@@ -335,19 +342,19 @@ __device__ int post_counted(const struct gt_job &j, qp_type *qp, qp_type *compan
 
 	if constexpr (op == GT_PUT_COUNTER)
 		return doca_gpu_dev_verbs_put_counter<mode, nic_handler>(
-			qp, o.dst, o.src, j.size, companion, o.count, o.count_old, 1);
+			qp, o.dst, o.src, o.size, companion, o.count, o.count_old, 1);
 	if constexpr (op == GT_P_COUNTER)
 		return post_p<op, THREAD>(j, qp, companion, o, &t);
 	if constexpr (op == GT_PUT_SIGNAL_COUNTER)
 		return doca_gpu_dev_verbs_put_signal_counter<ADD, mode, nic_handler>(
-			qp, o.dst, o.src, j.size, o.counter, o.old, 1, companion, o.count,
+			qp, o.dst, o.src, o.size, o.counter, o.old, 1, companion, o.count,
 			o.count_old, 1);
 	if constexpr (op == GT_SIGNAL_COUNTER)
 		return doca_gpu_dev_verbs_signal_counter<ADD, mode, nic_handler>(
 			qp, o.counter, o.old, 1, companion, o.count, o.count_old, 1);
 	if constexpr (op == GT_GET_COUNTER)
 		return doca_gpu_dev_verbs_get_counter<mode, nic_handler>(
-			qp, o.src_r, o.dst_l, j.size, companion, o.count, o.count_old, 1);
+			qp, o.src_r, o.dst_l, o.size, companion, o.count, o.count_old, 1);
 	return -ENOSYS;
 }
 
@@ -360,24 +367,24 @@ __device__ int post(const struct gt_job &j, qp_type *qp, qp_type *companion,
 	if constexpr (gt_flags(op) & GT_COUNT)
 		return post_counted<op>(j, qp, companion, o);
 	if constexpr (op == GT_GET_WAIT) {
-		const int err = post_get<THREAD>(j, qp, o, t);
+		const int err = post_get<THREAD>(qp, o, t);
 
 		return err ? err : doca_gpu_dev_verbs_get_wait<mode, nic_handler, DUMP>(
 					   qp, o.dst_l, *t);
 	}
 	if constexpr (op == GT_FENCE)
-		return post_fence(j, qp, o, t);
+		return post_fence(qp, o, t);
 	if constexpr (op == GT_CAS)
 		return gdk_atomic_cas(qp, addr_of(j, j.counters + 8 * o.k, j.rkey_be), o.old, o.k,
 				      gt_word(o.k, 0, j.seed), t, mode, nic_handler, 0);
 	if constexpr (op == GT_HANDLER)
 		return post_put_by(j, qp, o, t);
 	if constexpr (op == GT_LOW)
-		return post_low(j, qp, o, t, 0);
+		return post_low(qp, o, t, 0);
 	if constexpr (op == GT_LOW_BF)
-		return post_low_bf(j, qp, o, t);
+		return post_low_bf(qp, o, t);
 	if constexpr (op == GT_IMM)
-		return post_imm(j, qp, o, t);
+		return post_imm(qp, o, t);
 	if constexpr (op == GT_MIX)
 		return post_mix(j, qp, o, t);
 	return -ENOSYS;

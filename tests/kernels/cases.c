@@ -43,14 +43,55 @@ static struct gt_case shape(enum gt_op op, int mode, int scope, int handler)
 	return c;
 }
 
+/* All there is of operation, sharing mode, scope and handler: a half at either width. */
 static void operations(void)
 {
-	unsigned int turn = 0;
-
 	for (int op = GT_PUT; op <= GT_LOW; op++)
 		for (int mode = 0; mode < 3; mode++)
-			for (int scope = 0; scope < (op <= GT_LAST_SCOPED ? 2 : 1); scope++)
-				add("operation", shape(op, mode, scope, handlers[turn++ % 4]));
+			for (int scope = 0; scope < (op <= GT_LAST_SCOPED ? 3 : 1); scope++)
+				for (int h = (op + mode + scope + GDK_WARP) % 2; h < 4; h += 2)
+					add("operation", shape(op, mode, scope, handlers[h]));
+}
+
+/* Lanes with nothing to move beside others with one WQE and with several, in rings that
+ * hold all of them, some, or less than one operation. */
+static void lengths(void)
+{
+	static const int ops[] = { GT_PUT, GT_PUT_SIGNAL, GT_GET, GT_GET_MCST, GT_FENCE };
+	unsigned int turn = 0;
+	struct gt_case c;
+
+	for (int i = 0; i < 5; i++)
+		for (int scope = 0; scope < (ops[i] == GT_FENCE ? 1 : 3); scope++)
+			for (uint32_t depth = 2; depth <= 128; depth *= 4) {
+				c = shape(ops[i], (int)(turn / 3 % 3), scope, handlers[turn % 4]);
+				c.varied = 1;
+				c.size = 1000;
+				c.depth = depth;
+				c.iters = 4;
+				add("lengths", c);
+				turn++;
+			}
+}
+
+static bool takes_one(int op) { return op == GT_PUT || op == GT_FENCE; }
+
+/* Rings shorter than a warp, a block and, at last, an operation. */
+static void short_rings(void)
+{
+	static const int ops[] = { GT_PUT, GT_P_SIGNAL, GT_PUT_SIGNAL, GT_GET_MCST, GT_FENCE };
+	unsigned int turn = 0;
+	struct gt_case c;
+
+	for (uint32_t depth = 1; depth <= 16; depth *= 2)
+		for (int i = 0; i < 5; i++)
+			for (int scope = 0; scope < (ops[i] == GT_FENCE ? 1 : 3); scope++) {
+				c = shape(ops[i], (int)(turn / 3 % 3), scope, handlers[turn % 4]);
+				c.depth = depth;
+				turn++;
+				if (depth > 1 || scope != THREAD || takes_one(ops[i]))
+					add("short", c);
+			}
 }
 
 /* In several WQEs. */
@@ -147,6 +188,8 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 	out = cases;
 	out_end = cases + max;
 	operations();
+	lengths();
+	short_rings();
 	counters();
 	long_values();
 	for (int h = 0; h < 4; h++)

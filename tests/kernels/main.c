@@ -12,7 +12,7 @@
 
 #include "../gpu/device_host.h"
 
-#define MAX_CASES 200
+#define MAX_CASES 1000
 
 static struct gt_case cases[MAX_CASES];
 static const struct gt_case *running;
