@@ -104,7 +104,8 @@ doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 
 doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_verbs_qp *qp);
 
-/* The device struct, to be given to kernels. */
+/* The device struct, to be given to kernels: a GPU address. A QP has one at a time, in
+ * which its slots are counted; it is the one in an array or flat list while that is there. */
 doca_error_t doca_gpu_verbs_get_qp_dev(struct doca_gpu_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_qp **qp_gpu);
 
@@ -144,11 +145,15 @@ doca_error_t doca_gpu_verbs_destroy_service(doca_gpu_verbs_service_t service);
 doca_error_t doca_gpu_verbs_query_last_error(struct doca_gpu_verbs_qp *qp,
 					     struct doca_gpu_verbs_qp_error_info *error_info);
 
-/* Copies the device structs of num_qps QPs into one array in GPU memory. */
+/* Puts the device structs of num_qps QPs into one array in GPU memory, from where kernels
+ * use them; NULL in qps is a hole, of zeroes. IN_USE: a QP has a device struct already;
+ * NO_MEMORY; DRIVER: the GPU cannot be written. */
 doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu_dev,
 						 struct doca_gpu_verbs_qp **qps,
 						 unsigned int num_qps,
 						 struct doca_gpu_dev_verbs_qp **out_qp_gpus);
+/* Frees the array qp_gpus. Its QPs, which may be gone by now, keep their place: what is
+ * posted through a next device struct follows. NOT_FOUND: no array of this GPU. */
 doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev,
 						   struct doca_gpu_verbs_qp **qps,
 						   unsigned int num_qps,

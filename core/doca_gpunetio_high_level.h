@@ -77,10 +77,12 @@ doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_att
 					       struct doca_gpu_verbs_qp_group_hl **qpg);
 doca_error_t doca_gpu_verbs_destroy_qp_group_hl(struct doca_gpu_verbs_qp_group_hl *qpg);
 
-/* Copies the device structs of num_elems QPs of one GPU into an array there. */
+/* doca_gpu_verbs_export_multi_qps_dev for high-level QPs, also those in groups, of one GPU.
+ * NULL in qp_list is a hole, but not all of them can be. */
 doca_error_t doca_gpu_verbs_qp_flat_list_create_hl(struct doca_gpu_verbs_qp_hl **qp_list,
 						   uint32_t num_elems,
 						   struct doca_gpu_dev_verbs_qp **qp_gpu);
+/* QPs in it may be gone already. NOT_FOUND: it is no flat list. */
 doca_error_t doca_gpu_verbs_qp_flat_list_destroy_hl(struct doca_gpu_dev_verbs_qp *qp_gpu);
 
 #ifdef __cplusplus

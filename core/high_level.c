@@ -473,43 +473,7 @@ doca_error_t doca_gpu_verbs_destroy_qp_group_hl(struct doca_gpu_verbs_qp_group_h
 	return err;
 }
 
-/* A flat list is freed by its address alone: remember whose memory it is. */
-struct flat_list {
-	struct flat_list *next;
-	doca_gpu_t *gpu;
-	void *ptr;
-};
-
-static pthread_mutex_t flat_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct flat_list *flat_lists;
-
-static doca_error_t flat_fill(struct doca_gpu_verbs_qp_hl **list, uint32_t num,
-			      struct flat_list *f)
-{
-	struct doca_gpu_dev_verbs_qp *image = calloc(num, sizeof(*image));
-	doca_error_t err = DOCA_ERROR_NO_MEMORY;
-	void *cpu = NULL;
-	uint32_t i;
-
-	if (!image) {
-		gdk_err("no memory for a flat list of %u QPs", num);
-		return err;
-	}
-	for (i = 0; i < num; i++)
-		if (list[i])
-			image[i] = *list[i]->qp_gverbs->qp_cpu;
-	err = doca_gpu_mem_alloc(f->gpu, num * sizeof(*image), 128, gdk_queue_mem_type(), &f->ptr,
-				 &cpu);
-	if (err != DOCA_SUCCESS)
-		goto out;
-	err = gdk_gpu_write(f->gpu, f->ptr, image, num * sizeof(*image));
-	if (err != DOCA_SUCCESS)
-		(void)doca_gpu_mem_free(f->gpu, f->ptr);
-out:
-	free(image);
-	return err;
-}
-
+/* The GPU of all QPs in the list. */
 static doca_error_t flat_gpu(struct doca_gpu_verbs_qp_hl **list, uint32_t num, doca_gpu_t **gpu)
 {
 	uint32_t i;
@@ -534,9 +498,10 @@ doca_error_t doca_gpu_verbs_qp_flat_list_create_hl(struct doca_gpu_verbs_qp_hl *
 						   uint32_t num_elems,
 						   struct doca_gpu_dev_verbs_qp **qp_gpu)
 {
-	struct flat_list *f;
+	struct doca_gpu_verbs_qp **qps;
 	doca_gpu_t *gpu;
 	doca_error_t err;
+	uint32_t i;
 
 	GDK_CHECK_ARG(qp_list != NULL);
 	GDK_CHECK_ARG(num_elems > 0);
@@ -544,43 +509,20 @@ doca_error_t doca_gpu_verbs_qp_flat_list_create_hl(struct doca_gpu_verbs_qp_hl *
 	err = flat_gpu(qp_list, num_elems, &gpu);
 	if (err != DOCA_SUCCESS)
 		return err;
-	f = calloc(1, sizeof(*f));
-	if (!f) {
-		gdk_err("no memory for a flat list");
+	qps = calloc(num_elems, sizeof(*qps));
+	if (!qps) {
+		gdk_err("no memory for a flat list of %u QPs", num_elems);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	f->gpu = gpu;
-	err = flat_fill(qp_list, num_elems, f);
-	if (err != DOCA_SUCCESS) {
-		free(f);
-		return err;
-	}
-	pthread_mutex_lock(&flat_lock);
-	f->next = flat_lists;
-	flat_lists = f;
-	pthread_mutex_unlock(&flat_lock);
-	*qp_gpu = f->ptr;
-	return DOCA_SUCCESS;
+	for (i = 0; i < num_elems; i++)
+		qps[i] = qp_list[i] ? qp_list[i]->qp_gverbs : NULL;
+	err = gdk_dev_array_create(gpu, qps, num_elems, qp_gpu);
+	free(qps);
+	return err;
 }
 
 doca_error_t doca_gpu_verbs_qp_flat_list_destroy_hl(struct doca_gpu_dev_verbs_qp *qp_gpu)
 {
-	struct flat_list **at, *f;
-	doca_error_t err;
-
 	GDK_CHECK_ARG(qp_gpu != NULL);
-	pthread_mutex_lock(&flat_lock);
-	for (at = &flat_lists; *at && (*at)->ptr != qp_gpu; at = &(*at)->next)
-		;
-	f = *at;
-	if (f)
-		*at = f->next;
-	pthread_mutex_unlock(&flat_lock);
-	if (!f) {
-		gdk_err("%p is not a flat list", (void *)qp_gpu);
-		return DOCA_ERROR_NOT_FOUND;
-	}
-	err = doca_gpu_mem_free(f->gpu, f->ptr);
-	free(f);
-	return err;
+	return gdk_dev_array_destroy(NULL, qp_gpu);
 }

@@ -16,7 +16,6 @@
 #include "../core/sdk_objects.h"
 #include "state.h"
 
-#define DEV_STRUCT_ALIGN 128u
 #define H(name) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
 
@@ -338,118 +337,11 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 		unmonitor(x);
 	gdk_export_warn_unserved(x);
 	gdk_export_warn_tail(x);
+	gdk_dev_array_forget(x);
 	pthread_mutex_lock(&qp->qp->lock);
 	qp->qp->exported = NULL;
 	pthread_mutex_unlock(&qp->qp->lock);
 	x->db->detach(qp);
 	export_free(x);
 	return DOCA_SUCCESS;
-}
-
-doca_error_t doca_gpu_verbs_get_qp_dev(struct doca_gpu_verbs_qp *qp,
-				       struct doca_gpu_dev_verbs_qp **qp_gpu)
-{
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(qp_gpu != NULL);
-	pthread_mutex_lock(&qp->qp->lock);
-	if (!qp->qp_gpu) {
-		qp->qp_gpu = gdk_export_own_dev(gdk_to_export(qp));
-		qp->qp_gpu_h = gdk_gpu_cpu_ptr(qp->gpu_dev, qp->qp_gpu);
-	}
-	*qp_gpu = qp->qp_gpu;
-	pthread_mutex_unlock(&qp->qp->lock);
-	return DOCA_SUCCESS;
-}
-
-/* Slots are reserved through sq_rsvd_index of one struct: a QP that has a
- * device struct already cannot get a second one. */
-static doca_error_t check_multi(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qps, unsigned int num)
-{
-	unsigned int i, j;
-
-	for (i = 0; i < num; i++) {
-		if (!qps[i])
-			continue;
-		if (qps[i]->gpu_dev != gpu) {
-			gdk_err("QP 0x%x is exported to another GPU", qps[i]->qp->qpn);
-			return DOCA_ERROR_INVALID_VALUE;
-		}
-		for (j = 0; j < i && qps[j] != qps[i]; j++)
-			;
-		if (qps[i]->qp_gpu || j < i) {
-			gdk_err("QP 0x%x has a device struct already", qps[i]->qp->qpn);
-			return DOCA_ERROR_IN_USE;
-		}
-	}
-	return DOCA_SUCCESS;
-}
-
-doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu_dev,
-						 struct doca_gpu_verbs_qp **qps,
-						 unsigned int num_qps,
-						 struct doca_gpu_dev_verbs_qp **out_qp_gpus)
-{
-	struct doca_gpu_dev_verbs_qp *image, *array;
-	void *gpu_ptr, *cpu = NULL;
-	doca_error_t err;
-	unsigned int i;
-
-	GDK_CHECK_ARG(gpu_dev != NULL);
-	GDK_CHECK_ARG(qps != NULL);
-	GDK_CHECK_ARG(num_qps > 0);
-	GDK_CHECK_ARG(out_qp_gpus != NULL);
-	err = check_multi(gpu_dev, qps, num_qps);
-	if (err != DOCA_SUCCESS)
-		return err;
-	image = calloc(num_qps, sizeof(*image)); /* holes stay zero */
-	if (!image) {
-		gdk_err("no memory for device structs of %u QPs", num_qps);
-		return DOCA_ERROR_NO_MEMORY;
-	}
-	err = doca_gpu_mem_alloc(gpu_dev, num_qps * sizeof(*image), DEV_STRUCT_ALIGN,
-				 gdk_queue_mem_type(), &gpu_ptr, &cpu);
-	if (err != DOCA_SUCCESS)
-		goto err_image;
-	for (i = 0; i < num_qps; i++)
-		if (qps[i])
-			image[i] = *qps[i]->qp_cpu;
-	err = gdk_gpu_write(gpu_dev, gpu_ptr, image, num_qps * sizeof(*image));
-	if (err != DOCA_SUCCESS)
-		goto err_array;
-	array = gpu_ptr;
-	for (i = 0; i < num_qps; i++) {
-		if (!qps[i])
-			continue;
-		qps[i]->qp_gpu = &array[i];
-		qps[i]->qp_gpu_h = cpu ? (struct doca_gpu_dev_verbs_qp *)cpu + i : NULL;
-	}
-	free(image);
-	*out_qp_gpus = array;
-	return DOCA_SUCCESS;
-
-err_array:
-	(void)doca_gpu_mem_free(gpu_dev, gpu_ptr);
-err_image:
-	free(image);
-	return err;
-}
-
-doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev,
-						   struct doca_gpu_verbs_qp **qps,
-						   unsigned int num_qps,
-						   struct doca_gpu_dev_verbs_qp *qp_gpus)
-{
-	unsigned int i;
-
-	GDK_CHECK_ARG(gpu_dev != NULL);
-	GDK_CHECK_ARG(qps != NULL);
-	GDK_CHECK_ARG(num_qps > 0);
-	GDK_CHECK_ARG(qp_gpus != NULL);
-	for (i = 0; i < num_qps; i++) {
-		if (!qps[i] || qps[i]->qp_gpu != &qp_gpus[i])
-			continue;
-		qps[i]->qp_gpu = NULL;
-		qps[i]->qp_gpu_h = NULL;
-	}
-	return doca_gpu_mem_free(gpu_dev, qp_gpus);
 }

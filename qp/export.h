@@ -57,7 +57,7 @@ static inline struct gdk_export *gdk_to_export(struct doca_gpu_verbs_qp *qp)
  * memory, or CPU memory that the GPU addresses when GDAKI_QUEUE_MEM=cpu_gpu. */
 enum doca_gpu_mem_type gdk_queue_mem_type(void);
 
-/* GPU address of the device struct that is not in an array of several. */
+/* GPU address of the device struct that is not in an array of several (dev_struct.c). */
 static inline struct doca_gpu_dev_verbs_qp *gdk_export_own_dev(const struct gdk_export *x)
 {
 	return (void *)((uint8_t *)x->state + x->state_size);
@@ -71,6 +71,15 @@ doca_error_t gdk_qp_export_at(doca_gpu_t *gpu, doca_verbs_qp_t *qp,
 			      enum doca_gpu_dev_verbs_nic_handler handler, doca_verbs_cq_t *cq_sq,
 			      enum doca_gpu_verbs_send_dbr_mode_ext mode, void *place,
 			      struct doca_gpu_verbs_qp **out);
+
+/* Device structs of exported QPs of one GPU (NULL: a hole) in one array there; each QP
+ * then has no other one. IN_USE: it has one already. */
+doca_error_t gdk_dev_array_create(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qps, uint32_t num,
+				  struct doca_gpu_dev_verbs_qp **structs);
+/* NOT_FOUND: structs is no such array on gpu (NULL: any). Its QPs may be gone already. */
+doca_error_t gdk_dev_array_destroy(const doca_gpu_t *gpu, struct doca_gpu_dev_verbs_qp *structs);
+/* The export ends. */
+void gdk_dev_array_forget(const struct gdk_export *x);
 
 /* Writes a fresh state block, and the device struct behind it; cqe_ci is the
  * CQ's producer index. */

@@ -191,6 +191,7 @@ static doca_error_t undo_reservations(struct gdk_export *x, const struct gdk_qp_
 				      uint64_t reserved)
 {
 	struct doca_gpu_verbs_qp *qp = &x->pub;
+	struct doca_gpu_dev_verbs_qp *dev = qp->qp_gpu ? qp->qp_gpu : gdk_export_own_dev(x);
 	uint64_t beyond, gap = find_gap(st, &beyond);
 
 	if (beyond) {
@@ -200,7 +201,8 @@ static doca_error_t undo_reservations(struct gdk_export *x, const struct gdk_qp_
 	}
 	if (reserved <= gap)
 		return DOCA_SUCCESS;
-	return gdk_gpu_write(qp->gpu_dev, &qp->qp_gpu->sq_rsvd_index, &gap, sizeof(gap));
+	x->dev.sq_rsvd_index = gap;
+	return gdk_gpu_write(qp->gpu_dev, &dev->sq_rsvd_index, &gap, sizeof(gap));
 }
 
 doca_error_t gdk_verbs_qp_clear_abort(struct doca_gpu_verbs_qp *qp)

@@ -137,6 +137,7 @@ static doca_error_t reset_locked(struct gdk_export *x)
 	__atomic_store_n(&qp->sq_wqe_pi_last, 0, __ATOMIC_RELAXED);
 	atomic_fetch_add_explicit(&gdk_counter_falls, 1, memory_order_release);
 	atomic_store_explicit(&x->proxy.rings, 0, memory_order_relaxed);
+	x->dev.sq_rsvd_index = 0;
 	x->dev.cq_sq.cqe_rsvd = producer;
 	err = gdk_export_write_state(x, producer);
 	if (err == DOCA_SUCCESS && qp->qp_gpu && qp->qp_gpu != gdk_export_own_dev(x))

@@ -7,8 +7,8 @@
  * to it. The host formats an image of it at export and after each reset.
  *
  * What stays in the device struct is sq_rsvd_index alone, so slots must be
- * reserved through the one struct that the export returns; every other call
- * may go through a copy.
+ * reserved through the QP's one struct (dev_struct.c); every other call may go
+ * through a copy.
  */
 #ifndef GDK_QP_STATE_H
 #define GDK_QP_STATE_H

@@ -265,31 +265,80 @@ Test(high_level_gpu, a_qp_takes_its_rings_and_little_more)
 
 /* ---- arrays of device structs ---- */
 
-Test(high_level_gpu, arrays_hold_what_the_qps_are)
-{
-	struct doca_gpu_verbs_qp_hl *hl[3] = {0};
-	struct doca_gpu_verbs_qp *qps[3] = {0};
-	struct doca_gpu_dev_verbs_qp *flat, *array, *one;
+typedef doca_error_t (*make_array)(struct doca_gpu_verbs_qp_hl **hl,
+				   struct doca_gpu_dev_verbs_qp **array);
+typedef doca_error_t (*drop_array)(struct doca_gpu_verbs_qp_hl **hl,
+				   struct doca_gpu_dev_verbs_qp *array);
 
-	open_gpu();
-	for (int i = 0; i < 3; i += 2) {
-		hl[i] = create();
+static struct doca_gpu_verbs_qp **exported(struct doca_gpu_verbs_qp_hl **hl)
+{
+	static struct doca_gpu_verbs_qp *qps[3];
+
+	for (int i = 0; i < 3; i += 2)
 		qps[i] = hl[i]->qp_gverbs;
-	}
-	cr_assert_eq(doca_gpu_verbs_qp_flat_list_create_hl(hl, 3, &flat), DOCA_SUCCESS);
-	cr_assert_eq(doca_gpu_verbs_export_multi_qps_dev(nic.gpu, qps, 3, &array), DOCA_SUCCESS);
+	return qps;
+}
+
+static doca_error_t multi(struct doca_gpu_verbs_qp_hl **hl, struct doca_gpu_dev_verbs_qp **array)
+{
+	return doca_gpu_verbs_export_multi_qps_dev(nic.gpu, exported(hl), 3, array);
+}
+
+static doca_error_t unmulti(struct doca_gpu_verbs_qp_hl **hl, struct doca_gpu_dev_verbs_qp *array)
+{
+	return doca_gpu_verbs_unexport_multi_qps_dev(nic.gpu, exported(hl), 3, array);
+}
+
+static doca_error_t flat(struct doca_gpu_verbs_qp_hl **hl, struct doca_gpu_dev_verbs_qp **array)
+{
+	return doca_gpu_verbs_qp_flat_list_create_hl(hl, 3, array);
+}
+
+static doca_error_t unflat(struct doca_gpu_verbs_qp_hl **hl, struct doca_gpu_dev_verbs_qp *array)
+{
+	(void)hl;
+	return doca_gpu_verbs_qp_flat_list_destroy_hl(array);
+}
+
+static void arrays_of(make_array make, drop_array drop)
+{
+	struct doca_gpu_dev_verbs_qp *array, *other = NULL, *one;
+	struct doca_gpu_verbs_qp_hl *hl[3] = { create(), NULL, create() };
+	struct doca_gpu_verbs_qp *qp = hl[2]->qp_gverbs;
+
+	cr_assert_eq(make(hl, &array), DOCA_SUCCESS);
 	for (int i = 0; i < 3; i += 2) {
-		cr_expect(!memcmp(&flat[i], qps[i]->qp_cpu, sizeof(*flat)));
-		cr_expect(!memcmp(&array[i], qps[i]->qp_cpu, sizeof(*array)));
-		cr_assert_eq(doca_gpu_verbs_get_qp_dev(qps[i], &one), DOCA_SUCCESS);
+		cr_expect(!memcmp(&array[i], hl[i]->qp_gverbs->qp_cpu, sizeof(*array)));
+		cr_assert_eq(doca_gpu_verbs_get_qp_dev(hl[i]->qp_gverbs, &one), DOCA_SUCCESS);
 		cr_expect_eq(one, &array[i]);
 	}
-	cr_expect_eq(flat[1].sq_num | array[1].sq_num, 0);
-	cr_assert_eq(doca_gpu_verbs_unexport_multi_qps_dev(nic.gpu, qps, 3, array), DOCA_SUCCESS);
-	cr_assert_eq(doca_gpu_verbs_get_qp_dev(qps[0], &one), DOCA_SUCCESS);
-	cr_expect(!memcmp(one, qps[0]->qp_cpu, sizeof(*one)), "its own again");
-	cr_assert_eq(doca_gpu_verbs_qp_flat_list_destroy_hl(flat), DOCA_SUCCESS);
-	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[0]), DOCA_SUCCESS);
+	cr_expect_eq(array[1].sq_num, 0);
+	cr_expect_eq(multi(hl, &other), DOCA_ERROR_IN_USE);
+	cr_expect_eq(flat(hl, &other), DOCA_ERROR_IN_USE);
+	array[2].sq_rsvd_index = 7; /* of slots: where the next is counts on, wherever */
+	cr_assert_eq(drop(hl, array), DOCA_SUCCESS);
+	cr_expect_eq(drop(hl, array), DOCA_ERROR_NOT_FOUND);
+	cr_expect_eq(qp->qp_cpu->sq_rsvd_index, 7);
+	cr_assert_eq(make(hl, &array), DOCA_SUCCESS, "again");
+	cr_expect_eq(array[2].sq_rsvd_index, 7);
+	array[2].sq_rsvd_index = 8;
+	cr_assert_eq(drop(hl, array), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_get_qp_dev(qp, &one), DOCA_SUCCESS);
+	cr_expect(!memcmp(one, qp->qp_cpu, sizeof(*one)), "its own again");
+	cr_expect_eq(one->sq_rsvd_index, 8);
+	cr_assert_eq(make(hl, &other), DOCA_ERROR_IN_USE, "it has one");
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[2]), DOCA_SUCCESS);
+	hl[2] = create();
+	cr_assert_eq(make(hl, &array), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[2]), DOCA_SUCCESS);
+	cr_assert_eq(unflat(hl, array), DOCA_SUCCESS, "one of its QPs is gone");
+	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[0]), DOCA_SUCCESS);
+}
+
+Test(high_level_gpu, a_qp_has_one_device_struct_and_its_slots_are_counted_on)
+{
+	open_gpu();
+	arrays_of(multi, unmulti);
+	arrays_of(flat, unflat);
 	close_gpu();
 }

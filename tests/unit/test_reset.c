@@ -45,6 +45,7 @@ struct rig {
 	struct e2e_nic nic;
 	struct e2e_qp tx, rx;
 	struct e2e_buf src, dst;
+	struct doca_gpu_dev_verbs_qp *list;
 	doca_gpu_verbs_service_t service;
 	uint32_t random, psn;
 };
@@ -64,7 +65,17 @@ static void connect(struct rig *r)
 	cr_assert_eq(e2e_connect(&r->nic, r->rx.hl->qp, &r->nic.gid, r->tx.qpn, path), 0);
 }
 
-static void rig_open(struct rig *r, const struct kind *k)
+/* The device struct goes to another place. */
+static void list_again(struct rig *r)
+{
+	if (r->list)
+		cr_assert_eq(doca_gpu_verbs_qp_flat_list_destroy_hl(r->list), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_qp_flat_list_create_hl(&r->tx.hl, 1, &r->list), DOCA_SUCCESS);
+	r->tx.dev = r->list;
+}
+
+/* listed: the device struct is in a flat list. */
+static void rig_open(struct rig *r, const struct kind *k, bool listed)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { 0 };
 	struct doca_gpu_verbs_qp_hl *hl;
@@ -79,7 +90,11 @@ static void rig_open(struct rig *r, const struct kind *k)
 	attr.send_dbr_mode_ext = k->dbr;
 	attr.cq_collapsed = k->collapsed;
 	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS, "%s", k->name);
+	r->tx.hl = hl;
+	if (listed)
+		list_again(r);
 	e2e_qp_adopt(&r->nic, &r->tx, hl);
+	cr_assert(!listed || r->tx.dev == r->list);
 	e2e_qp_open(&r->nic, &r->rx, E2E_DB, DEPTH);
 	e2e_buf_open(&r->nic, &r->src, POSTS_MAX * SIZE, IBV_ACCESS_LOCAL_WRITE);
 	e2e_buf_open(&r->nic, &r->dst, POSTS_MAX * SIZE, E2E_REMOTE);
@@ -97,6 +112,8 @@ static void rig_close(struct rig *r)
 		cr_assert_eq(doca_gpu_verbs_destroy_service(r->service), DOCA_SUCCESS);
 	e2e_qp_close(&r->tx);
 	e2e_qp_close(&r->rx);
+	if (r->list)
+		cr_assert_eq(doca_gpu_verbs_qp_flat_list_destroy_hl(r->list), DOCA_SUCCESS);
 	e2e_buf_close(&r->src);
 	e2e_buf_close(&r->dst);
 	e2e_close(&r->nic);
@@ -143,11 +160,13 @@ Test(qp_reset, any_number_of_times_with_any_mix_of_signalled_wqes, .timeout = 10
 {
 	struct rig r;
 
-	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		rig_open(&r, &kinds[i]);
+	for (unsigned int i = 0; i < 2 * sizeof(kinds) / sizeof(kinds[0]); i++) {
+		rig_open(&r, &kinds[i / 2], i % 2);
 		r.random = i;
 		for (uint32_t round = 0; round < ROUNDS; round++) {
-			round_of_posts(&r, &kinds[i], round);
+			round_of_posts(&r, &kinds[i / 2], round);
+			if (r.list && round % 4 == 0)
+				list_again(&r);
 			e2e_qp_reset(&r.tx);
 			e2e_qp_reset(&r.rx);
 			connect(&r);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Where the device struct of an exported queue pair is: behind its state block, or
+ * in an array of several. Slots are reserved through sq_rsvd_index of that one
+ * struct, so a QP has one at a time, and the index goes along when an array ends.
+ */
+#include <stdlib.h>
+
+#include "../core/log.h"
+#include "export.h"
+
+#define DEV_STRUCT_ALIGN 128u
+
+struct gdk_dev_array {
+	struct gdk_dev_array *next;
+	doca_gpu_t *gpu;
+	struct doca_gpu_dev_verbs_qp *structs; /* GPU address */
+	uint32_t num;
+	struct gdk_export *members[]; /* NULL: a hole, or no longer exported */
+};
+
+/* Guards the list, its arrays' members, and qp_gpu of every export. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gdk_dev_array *arrays;
+
+doca_error_t doca_gpu_verbs_get_qp_dev(struct doca_gpu_verbs_qp *qp,
+				       struct doca_gpu_dev_verbs_qp **qp_gpu)
+{
+	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_ARG(qp_gpu != NULL);
+	pthread_mutex_lock(&lock);
+	if (!qp->qp_gpu) {
+		qp->qp_gpu = gdk_export_own_dev(gdk_to_export(qp));
+		qp->qp_gpu_h = gdk_gpu_cpu_ptr(qp->gpu_dev, qp->qp_gpu);
+	}
+	*qp_gpu = qp->qp_gpu;
+	pthread_mutex_unlock(&lock);
+	return DOCA_SUCCESS;
+}
+
+/* ---- arrays ---- */
+
+static doca_error_t check_members(const struct gdk_dev_array *a)
+{
+	const struct doca_gpu_verbs_qp *qp;
+	uint32_t i, j;
+
+	for (i = 0; i < a->num; i++) {
+		if (!a->members[i])
+			continue;
+		qp = &a->members[i]->pub;
+		if (qp->gpu_dev != a->gpu) {
+			gdk_err("QP 0x%x is exported to another GPU", qp->qp->qpn);
+			return DOCA_ERROR_INVALID_VALUE;
+		}
+		for (j = 0; j < i && a->members[j] != a->members[i]; j++)
+			;
+		if (qp->qp_gpu || j < i) {
+			gdk_err("QP 0x%x has a device struct already", qp->qp->qpn);
+			return DOCA_ERROR_IN_USE;
+		}
+	}
+	return DOCA_SUCCESS;
+}
+
+/* Into memory of the GPU; *cpu is the CPU's address of it, or NULL. */
+static doca_error_t copy_structs(struct gdk_dev_array *a, void **cpu)
+{
+	struct doca_gpu_dev_verbs_qp *image = calloc(a->num, sizeof(*image)); /* holes: zero */
+	size_t bytes = a->num * sizeof(*image);
+	doca_error_t err;
+	void *gpu_ptr;
+	uint32_t i;
+
+	if (!image) {
+		gdk_err("no memory for device structs of %u QPs", a->num);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	for (i = 0; i < a->num; i++)
+		if (a->members[i])
+			image[i] = a->members[i]->dev;
+	err = doca_gpu_mem_alloc(a->gpu, bytes, DEV_STRUCT_ALIGN, gdk_queue_mem_type(), &gpu_ptr,
+				 cpu);
+	if (err == DOCA_SUCCESS) {
+		err = gdk_gpu_write(a->gpu, gpu_ptr, image, bytes);
+		if (err != DOCA_SUCCESS)
+			(void)doca_gpu_mem_free(a->gpu, gpu_ptr);
+	}
+	free(image);
+	if (err == DOCA_SUCCESS)
+		a->structs = gpu_ptr;
+	return err;
+}
+
+/* lock is held. */
+static doca_error_t enter(struct gdk_dev_array *a)
+{
+	struct doca_gpu_verbs_qp *qp;
+	void *cpu = NULL;
+	doca_error_t err = check_members(a);
+	uint32_t i;
+
+	if (err == DOCA_SUCCESS)
+		err = copy_structs(a, &cpu);
+	if (err != DOCA_SUCCESS)
+		return err;
+	for (i = 0; i < a->num; i++) {
+		if (!a->members[i])
+			continue;
+		qp = &a->members[i]->pub;
+		qp->qp_gpu = &a->structs[i];
+		qp->qp_gpu_h = cpu ? (struct doca_gpu_dev_verbs_qp *)cpu + i : NULL;
+	}
+	a->next = arrays;
+	arrays = a;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_dev_array_create(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qps, uint32_t num,
+				  struct doca_gpu_dev_verbs_qp **structs)
+{
+	struct gdk_dev_array *a = calloc(1, sizeof(*a) + num * sizeof(a->members[0]));
+	doca_error_t err;
+	uint32_t i;
+
+	if (!a) {
+		gdk_err("no memory for an array of %u QPs", num);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	a->gpu = gpu;
+	a->num = num;
+	for (i = 0; i < num; i++)
+		a->members[i] = qps[i] ? gdk_to_export(qps[i]) : NULL;
+	pthread_mutex_lock(&lock);
+	err = enter(a);
+	pthread_mutex_unlock(&lock);
+	if (err != DOCA_SUCCESS) {
+		free(a);
+		return err;
+	}
+	*structs = a->structs;
+	return DOCA_SUCCESS;
+}
+
+/* What was reserved through the array is reserved in the QP's own struct. */
+static doca_error_t leave(struct gdk_export *x)
+{
+	uint64_t *from = &x->pub.qp_gpu->sq_rsvd_index, *to = &gdk_export_own_dev(x)->sq_rsvd_index;
+	doca_error_t err = gdk_gpu_read(x->pub.gpu_dev, &x->dev.sq_rsvd_index, from, sizeof(*from));
+
+	if (err == DOCA_SUCCESS)
+		err = gdk_gpu_write(x->pub.gpu_dev, to, &x->dev.sq_rsvd_index, sizeof(*to));
+	x->pub.qp_gpu = NULL;
+	x->pub.qp_gpu_h = NULL;
+	return err;
+}
+
+/* gpu: NULL is any. */
+static struct gdk_dev_array *take_out(const doca_gpu_t *gpu,
+				      const struct doca_gpu_dev_verbs_qp *structs)
+{
+	struct gdk_dev_array **at = &arrays, *a;
+
+	while (*at && ((*at)->structs != structs || (gpu && (*at)->gpu != gpu)))
+		at = &(*at)->next;
+	a = *at;
+	if (a)
+		*at = a->next;
+	return a;
+}
+
+/* All is given up even if the GPU cannot be read any more. */
+doca_error_t gdk_dev_array_destroy(const doca_gpu_t *gpu, struct doca_gpu_dev_verbs_qp *structs)
+{
+	doca_error_t err = DOCA_SUCCESS, left;
+	struct gdk_dev_array *a;
+	uint32_t i;
+
+	pthread_mutex_lock(&lock);
+	a = take_out(gpu, structs);
+	for (i = 0; a && i < a->num; i++) {
+		left = a->members[i] ? leave(a->members[i]) : DOCA_SUCCESS;
+		err = err == DOCA_SUCCESS ? left : err;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!a) {
+		gdk_err("qp_gpu %p is no array of QPs of this GPU", (void *)structs);
+		return DOCA_ERROR_NOT_FOUND;
+	}
+	left = doca_gpu_mem_free(a->gpu, structs);
+	free(a);
+	return err == DOCA_SUCCESS ? left : err;
+}
+
+void gdk_dev_array_forget(const struct gdk_export *x)
+{
+	struct gdk_dev_array *a;
+	uint32_t i;
+
+	pthread_mutex_lock(&lock);
+	a = x->pub.qp_gpu && x->pub.qp_gpu != gdk_export_own_dev(x) ? arrays : NULL;
+	for (; a; a = a->next)
+		for (i = 0; i < a->num; i++)
+			if (a->members[i] == x)
+				a->members[i] = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu_dev,
+						 struct doca_gpu_verbs_qp **qps,
+						 unsigned int num_qps,
+						 struct doca_gpu_dev_verbs_qp **out_qp_gpus)
+{
+	GDK_CHECK_ARG(gpu_dev != NULL);
+	GDK_CHECK_ARG(qps != NULL);
+	GDK_CHECK_ARG(num_qps > 0);
+	GDK_CHECK_ARG(out_qp_gpus != NULL);
+	return gdk_dev_array_create(gpu_dev, qps, num_qps, out_qp_gpus);
+}
+
+/* qps and num_qps are not needed: the array knows its members. */
+doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev,
+						   struct doca_gpu_verbs_qp **qps,
+						   unsigned int num_qps,
+						   struct doca_gpu_dev_verbs_qp *qp_gpus)
+{
+	GDK_CHECK_ARG(gpu_dev != NULL);
+	GDK_CHECK_ARG(qps != NULL);
+	GDK_CHECK_ARG(num_qps > 0);
+	GDK_CHECK_ARG(qp_gpus != NULL);
+	return gdk_dev_array_destroy(gpu_dev, qp_gpus);
+}
