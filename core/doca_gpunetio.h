@@ -94,7 +94,8 @@ doca_error_t doca_gpu_mem_free(doca_gpu_t *gpu, void *memptr_gpu);
 
 /* Makes a queue pair usable by GPU threads, with nic_handler to ring for them.
  * gpu_qp_umem_dev_ptr is the GPU address of the umem that holds its queues.
- * NOT_SUPPORTED: the handler cannot serve, the log says why; IN_USE: it is
+ * cq_sq is where its sends complete; no other exported QP's may.
+ * NOT_SUPPORTED: the handler cannot serve, the log says why; IN_USE: QP or CQ is
  * exported already. */
 doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 				      enum doca_gpu_dev_verbs_nic_handler nic_handler,

@@ -133,15 +133,12 @@ static doca_error_t use_external(struct doca_verbs_cq_t *cq, const doca_verbs_cq
 {
 	size_t dbrec_bytes = attr->dbrec_offset ? 0 : DBREC_SIZE; /* behind the entries */
 	struct doca_verbs_umem *umem = attr->umem;
+	doca_error_t err;
 
-	if (umem->dev != cq->dev || attr->umem_offset > umem->size ||
-	    umem->size - attr->umem_offset < ring_bytes(cq) + dbrec_bytes) {
-		gdk_err("CQ of %u entries: %zu bytes at offset %llu are not in umem 0x%x of %zu "
-			"bytes on this device",
-			cq->cqe_num, ring_bytes(cq) + dbrec_bytes,
-			(unsigned long long)attr->umem_offset, umem->id, umem->size);
-		return DOCA_ERROR_INVALID_VALUE;
-	}
+	err = gdk_umem_check(umem, umem->dev == cq->dev, "CQ: a ring", attr->umem_offset,
+			     ring_bytes(cq) + dbrec_bytes, CQE_SIZE);
+	if (err != DOCA_SUCCESS)
+		return err;
 	cq->umem = umem;
 	cq->gpu = umem->gpu;
 	cq->buf = (uint8_t *)umem->addr + attr->umem_offset;

@@ -41,6 +41,7 @@ struct doca_verbs_cq_t {
 	bool own_uar;
 	void *context;
 	atomic_int users; /* QPs that complete here */
+	atomic_bool exported; /* one of them is: its GPU threads count the CQEs */
 };
 
 /* Marks every entry of an external ring invalid; clears dbrec_bytes behind it. */

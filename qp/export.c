@@ -261,9 +261,16 @@ static doca_error_t export_locked(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp,
 		gdk_err("QP 0x%x is exported already", qp->qpn);
 		return DOCA_ERROR_IN_USE;
 	}
+	if (atomic_exchange(&cq->exported, true)) {
+		gdk_err("QP 0x%x: CQ 0x%x is that of another exported QP, and GPU threads know "
+			"completions by their place in it", qp->qpn, cq->cqn);
+		return DOCA_ERROR_IN_USE;
+	}
 	x = export_new(gpu, qp, cq, mode);
-	if (!x)
-		return DOCA_ERROR_NO_MEMORY;
+	if (!x) {
+		err = DOCA_ERROR_NO_MEMORY;
+		goto err_cq;
+	}
 	err = choose(x, want, &ask);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
@@ -286,6 +293,8 @@ err_detach:
 	x->db->detach(&x->pub);
 err_free:
 	export_free(x);
+err_cq:
+	atomic_store(&cq->exported, false);
 	return err;
 }
 
@@ -342,6 +351,7 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	qp->qp->exported = NULL;
 	pthread_mutex_unlock(&qp->qp->lock);
 	x->db->detach(qp);
+	atomic_store(&x->cq->exported, false);
 	export_free(x);
 	return DOCA_SUCCESS;
 }

@@ -285,18 +285,38 @@ static doca_error_t do_transition(struct doca_verbs_qp_t *qp, const struct trans
 	return err;
 }
 
+/* The NIC moves a QP to ERR by itself: who states that may be right. */
+static doca_error_t check_current(struct doca_verbs_qp_t *qp, enum doca_verbs_qp_state stated)
+{
+	enum doca_verbs_qp_state now = qp->state;
+	uint8_t box[PRM_QUERY_QP_OUT_LEN];
+	doca_error_t err = DOCA_SUCCESS;
+
+	if (stated == S(ERR))
+		err = gdk_qp_query_state(qp, box, &now);
+	if (err != DOCA_SUCCESS)
+		return err;
+	if (stated == now) {
+		qp->state = now;
+		return DOCA_SUCCESS;
+	}
+	gdk_err("QP 0x%x is in state %s, not in %s", qp->qpn, gdk_qp_state_name(now),
+		gdk_qp_state_name(stated));
+	return DOCA_ERROR_BAD_STATE;
+}
+
 static doca_error_t modify_locked(struct doca_verbs_qp_t *qp, const doca_verbs_qp_attr_t *a,
 				  int mask)
 {
-	enum doca_verbs_qp_state next = mask & A(NEXT_STATE) ? a->next_state : qp->state;
-	const struct transition *t = find_transition(qp->state, next);
-	doca_error_t err;
+	doca_error_t err = mask & A(CURRENT_STATE) ? check_current(qp, a->current_state)
+						   : DOCA_SUCCESS;
+	const struct transition *t;
+	enum doca_verbs_qp_state next;
 
-	if ((mask & A(CURRENT_STATE)) && a->current_state != qp->state) {
-		gdk_err("QP 0x%x is in state %s, not in %s", qp->qpn,
-			gdk_qp_state_name(qp->state), gdk_qp_state_name(a->current_state));
-		return DOCA_ERROR_BAD_STATE;
-	}
+	if (err != DOCA_SUCCESS)
+		return err;
+	next = mask & A(NEXT_STATE) ? a->next_state : qp->state;
+	t = find_transition(qp->state, next);
 	if (!t) {
 		gdk_err("QP 0x%x: no transition from %s to %s", qp->qpn,
 			gdk_qp_state_name(qp->state), gdk_qp_state_name(next));

@@ -6,6 +6,7 @@
  * kernel; the UDP source port is a hash of the connection, so that it is the
  * same at every attempt and differs between QPs (ECMP).
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/mlx5dv.h>
 #include <net/if.h>
@@ -43,6 +44,11 @@ uint16_t gdk_path_udp_sport(uint32_t local_qpn, uint32_t remote_qpn, const uint8
 	h *= 0x45d9f3bu;
 	h ^= h >> 16;
 	return (uint16_t)(UDP_SPORT_MIN | (h & 0x3fff));
+}
+
+static const char *gid_text(const uint8_t gid[16], char text[INET6_ADDRSTRLEN])
+{
+	return inet_ntop(AF_INET6, gid, text, INET6_ADDRSTRLEN);
 }
 
 static unsigned int mtu_bytes(unsigned int ib_code)
@@ -168,6 +174,7 @@ static int mac_by_ah(struct doca_verbs_qp_t *qp, const struct doca_verbs_ah_attr
 static doca_error_t resolve_mac(struct doca_verbs_qp_t *qp, const struct doca_verbs_ah_attr_t *ah,
 				const struct source *src, uint8_t hop_limit, uint8_t mac[6])
 {
+	char text[INET6_ADDRSTRLEN];
 	int rc;
 
 	if (mac_of_link_local(ah->gid.raw, mac))
@@ -177,9 +184,29 @@ static doca_error_t resolve_mac(struct doca_verbs_qp_t *qp, const struct doca_ve
 		return DOCA_SUCCESS;
 	if (!memcmp(ah->gid.raw, src->gid.raw, 16) && !mac_of_interface(src->ifindex, mac))
 		return DOCA_SUCCESS;
-	gdk_err("QP 0x%x: no MAC address for the remote GID (%s): is there a route to it?",
-		qp->qpn, strerror(rc));
+	gdk_err("QP 0x%x: no MAC address for the remote GID %s (%s): is there a route to it?",
+		qp->qpn, gid_text(ah->gid.raw, text), strerror(rc));
 	return DOCA_ERROR_NOT_FOUND;
+}
+
+bool gdk_gid_is_v4(const uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return !memcmp(gid, mapped, sizeof(mapped));
+}
+
+/* The two are the addresses of one IP packet; RoCE v1 has none. */
+static doca_error_t check_family(const struct doca_verbs_qp_t *qp, const struct source *src,
+				 const uint8_t remote[16])
+{
+	char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
+
+	if (!src->roce_v2 || gdk_gid_is_v4(src->gid.raw) == gdk_gid_is_v4(remote))
+		return DOCA_SUCCESS;
+	gdk_err("QP 0x%x: no packet goes from GID %s to GID %s, of which one is IPv4 and one IPv6",
+		qp->qpn, gid_text(src->gid.raw, from), gid_text(remote, to));
+	return DOCA_ERROR_INVALID_VALUE;
 }
 
 static uint16_t sport_in_range(const struct gdk_caps *caps, uint16_t sport)
@@ -195,10 +222,12 @@ static doca_error_t fill_roce(struct doca_verbs_qp_t *qp, const struct doca_verb
 			      const struct source *src, uint32_t remote_qpn, uint8_t hop_limit,
 			      uint8_t *path)
 {
+	doca_error_t err = check_family(qp, src, ah->gid.raw);
 	uint8_t mac[6];
-	doca_error_t err = resolve_mac(qp, ah, src, hop_limit, mac);
 	uint16_t sport;
 
+	if (err == DOCA_SUCCESS)
+		err = resolve_mac(qp, ah, src, hop_limit, mac);
 	if (err != DOCA_SUCCESS)
 		return err;
 	prm_set(path, PRM_ADS_RMAC_47_32, (uint32_t)mac[0] << 8 | mac[1]);

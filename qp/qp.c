@@ -144,28 +144,32 @@ static size_t wq_bytes(const struct doca_verbs_qp_t *qp)
 	return rq_bytes(qp) + (size_t)qp->sq_num * GDK_WQEBB_SIZE;
 }
 
-static doca_error_t check_range(const struct doca_verbs_qp_t *qp,
-				const struct doca_verbs_umem *umem, uint64_t offset, size_t len,
-				const char *what)
+static doca_error_t check_external(const struct doca_verbs_qp_t *qp)
 {
-	if (umem->dev == qp->dev && offset <= umem->size && umem->size - offset >= len)
-		return DOCA_SUCCESS;
-	gdk_err("QP: %s of %zu bytes at offset %llu is not in umem 0x%x of %zu bytes on this "
-		"device",
-		what, len, (unsigned long long)offset, umem->id, umem->size);
-	return DOCA_ERROR_INVALID_VALUE;
+	const struct doca_verbs_qp_init_attr *init = &qp->init;
+	const struct doca_verbs_umem *umem = init->external_umem, *dbr = init->external_umem_dbr;
+	uint64_t ring_at = init->external_umem_offset, dbr_at = init->external_umem_dbr_offset;
+	doca_error_t err;
+
+	err = gdk_umem_check(umem, umem->dev == qp->dev, "QP: a work queue", ring_at, wq_bytes(qp),
+			     GDK_WQEBB_SIZE);
+	if (err == DOCA_SUCCESS)
+		err = gdk_umem_check(dbr, dbr->dev == qp->dev, "QP: a DBREC", dbr_at, DBREC_BYTES,
+				     DBREC_BYTES);
+	if (err == DOCA_SUCCESS && umem == dbr && dbr_at >= ring_at &&
+	    dbr_at - ring_at < wq_bytes(qp)) {
+		gdk_err("QP: its DBREC, at offset %llu of umem 0x%x, is within its work queue",
+			(unsigned long long)dbr_at, dbr->id);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	return err;
 }
 
 static doca_error_t use_external(struct doca_verbs_qp_t *qp)
 {
 	const struct doca_verbs_qp_init_attr *init = &qp->init;
-	doca_error_t err;
+	doca_error_t err = check_external(qp);
 
-	err = check_range(qp, init->external_umem, init->external_umem_offset, wq_bytes(qp),
-			  "work queue");
-	if (err == DOCA_SUCCESS)
-		err = check_range(qp, init->external_umem_dbr, init->external_umem_dbr_offset,
-				  DBREC_BYTES, "DBREC");
 	if (err != DOCA_SUCCESS)
 		return err;
 	qp->umem = init->external_umem;

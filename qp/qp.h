@@ -73,6 +73,8 @@ doca_error_t gdk_path_fill(struct doca_verbs_qp_t *qp, const doca_verbs_qp_attr_
 /* Stable UDP source port of a connection, in 0xC000..0xFFFF. */
 uint16_t gdk_path_udp_sport(uint32_t local_qpn, uint32_t remote_qpn, const uint8_t sgid[16],
 			    const uint8_t dgid[16]);
+/* Is it an IPv4 address (::ffff:a.b.c.d)? */
+bool gdk_gid_is_v4(const uint8_t gid[16]);
 /* lag.c: may the QP be given this port of the bond? Logs why not. */
 doca_error_t gdk_lag_check(const struct doca_verbs_qp_t *qp, uint8_t port, bool connected);
 /* The port of the bond whose turn it is; 0: the NIC chooses. */

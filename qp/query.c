@@ -50,12 +50,10 @@ static void get_path(const uint8_t *path, doca_verbs_qp_attr_t *a)
 /* The service level is one of InfiniBand, or the priority in a VLAN tag. */
 static void get_link(const uint8_t *path, bool roce, struct doca_verbs_ah_attr_t *ah)
 {
-	static const uint8_t v4_mapped[12] = {[10] = 0xff, [11] = 0xff};
-
 	ah->sl = (uint8_t)prm_get(path, roce ? PRM_ADS_ETH_PRIO : PRM_ADS_SL);
 	if (roce)
-		ah->addr_type = memcmp(ah->gid.raw, v4_mapped, sizeof(v4_mapped)) ?
-				DOCA_VERBS_ADDR_TYPE_IPv6 : DOCA_VERBS_ADDR_TYPE_IPv4;
+		ah->addr_type = gdk_gid_is_v4(ah->gid.raw) ? DOCA_VERBS_ADDR_TYPE_IPv4
+							   : DOCA_VERBS_ADDR_TYPE_IPv6;
 	else
 		ah->addr_type = prm_get(path, PRM_ADS_GRH) ? DOCA_VERBS_ADDR_TYPE_IB_GRH :
 				DOCA_VERBS_ADDR_TYPE_IB_NO_GRH;

@@ -139,18 +139,16 @@ static size_t dbrec_at(const struct doca_verbs_srq *srq)
 	return gdk_align_up((size_t)srq->num * srq->wqe_size, DBREC_ALIGN);
 }
 
-static doca_error_t use_external(struct doca_verbs_srq *srq,
+static doca_error_t use_external(struct doca_verbs_srq *srq, struct ibv_context *ctx,
 				 const struct doca_verbs_srq_init_attr *attr, uint32_t *umem_id)
 {
 	struct doca_verbs_umem *umem = attr->external_umem;
-	size_t len = dbrec_at(srq) + DBREC_BYTES;
+	doca_error_t err = gdk_umem_check(umem, umem->dev->ctx == ctx, "SRQ: a ring",
+					  attr->external_umem_offset, dbrec_at(srq) + DBREC_BYTES,
+					  DBREC_ALIGN);
 
-	if (attr->external_umem_offset > umem->size ||
-	    umem->size - attr->external_umem_offset < len) {
-		gdk_err("SRQ: %zu bytes at offset %llu are not in umem 0x%x of %zu bytes", len,
-			(unsigned long long)attr->external_umem_offset, umem->id, umem->size);
-		return DOCA_ERROR_INVALID_VALUE;
-	}
+	if (err != DOCA_SUCCESS)
+		return err;
 	srq->umem = umem;
 	srq->buf = (uint8_t *)umem->addr + attr->external_umem_offset;
 	*umem_id = umem->id;
@@ -264,7 +262,7 @@ doca_error_t doca_verbs_srq_create(struct ibv_context *context,
 	err = size_srq(srq, attr);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
-	err = attr->external_umem ? use_external(srq, attr, &umem_id) :
+	err = attr->external_umem ? use_external(srq, context, attr, &umem_id) :
 				    use_internal(srq, context, &umem_id);
 	if (err != DOCA_SUCCESS)
 		goto err_free;

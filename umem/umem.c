@@ -66,8 +66,8 @@ static doca_error_t reg_host(struct doca_verbs_umem *umem, void *cpu_addr, uint3
 		return DOCA_SUCCESS;
 	}
 	sys_err = errno;
-	gdk_err("%s: umem of %zu bytes at %p: %s", dev_name(umem->dev), umem->size, cpu_addr,
-		strerror(sys_err));
+	gdk_err("%s: umem of %zu bytes at %p, access 0x%x: %s", dev_name(umem->dev), umem->size,
+		cpu_addr, access, strerror(sys_err));
 	return from_errno(sys_err);
 }
 
@@ -83,8 +83,8 @@ static doca_error_t reg_given_dmabuf(struct doca_verbs_umem *umem, uint32_t acce
 		return DOCA_SUCCESS;
 	}
 	sys_err = errno;
-	gdk_err("%s: umem of %zu bytes at offset %zu of dmabuf %d: %s", dev_name(umem->dev),
-		umem->size, offset, fd, strerror(sys_err));
+	gdk_err("%s: umem of %zu bytes at offset %zu of dmabuf %d, access 0x%x: %s",
+		dev_name(umem->dev), umem->size, offset, fd, access, strerror(sys_err));
 	return from_errno(sys_err);
 }
 
@@ -99,9 +99,9 @@ static doca_error_t reg_peermem(struct doca_verbs_umem *umem, uint32_t access, c
 		return DOCA_SUCCESS;
 	}
 	sys_err = errno;
-	gdk_err("%s: umem of %zu bytes at %p of GPU %s: %s, and peer memory failed: %s "
-		"(is nvidia-peermem loaded?)",
-		dev_name(umem->dev), umem->size, umem->addr, gdk_gpu_name(umem->gpu), why,
+	gdk_err("%s: umem of %zu bytes at %p of GPU %s, access 0x%x: %s, and peer memory failed: "
+		"%s (is nvidia-peermem loaded?)",
+		dev_name(umem->dev), umem->size, umem->addr, gdk_gpu_name(umem->gpu), access, why,
 		strerror(sys_err));
 	return from_errno(sys_err);
 }
@@ -216,5 +216,21 @@ doca_error_t doca_verbs_umem_get_address(const doca_verbs_umem_t *umem_obj, void
 	GDK_SDK_AS(umem_obj, "doca_umem_get_address", doca_verbs_umem_get_address, umem_obj->sdk,
 		   umem_address);
 	*umem_address = umem_obj->addr;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_umem_check(const struct doca_verbs_umem *umem, bool same, const char *what,
+			    uint64_t offset, size_t len, size_t align)
+{
+	if (!same || offset > umem->size || umem->size - offset < len) {
+		gdk_err("%s of %zu bytes at offset %llu is not in umem 0x%x of %zu bytes on this "
+			"device", what, len, (unsigned long long)offset, umem->id, umem->size);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	if (((uintptr_t)umem->addr + offset) % align) {
+		gdk_err("%s at offset %llu of umem 0x%x, which is at %p: not aligned to %zu bytes",
+			what, (unsigned long long)offset, umem->id, umem->addr, align);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
 	return DOCA_SUCCESS;
 }

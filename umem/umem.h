@@ -20,4 +20,9 @@ struct doca_verbs_umem {
 	void *slab;	  /* that registered it (core/slab.c) */
 };
 
+/* May what lie at offset of umem, in len bytes and aligned to align? same: it is on umem's
+ * device. Logs why not. */
+doca_error_t gdk_umem_check(const struct doca_verbs_umem *umem, bool same, const char *what,
+			    uint64_t offset, size_t len, size_t align);
+
 #endif

@@ -357,7 +357,8 @@ Test(api_args, what_a_completion_or_shared_receive_queue_cannot_have)
 	LATER(doca_verbs_srq_init_attr_set, g.srq_attr, receive_max_sges, UINT32_MAX, 1, make_srq);
 }
 
-/* The last byte must lie in the umem, too. */
+/* The last byte must lie in the umem, too; rings of 64 bytes' alignment, a DBREC of 8,
+ * and this one not in the ring. */
 #define OUTSIDE(set, attr, offset, use)                                  \
 	do {                                                             \
 		MUST(set(attr, g.umem, offset));                         \
@@ -375,14 +376,21 @@ Test(api_args, what_does_not_lie_in_its_umem)
 	MUST(doca_verbs_srq_init_attr_set_srq_wr(g.srq_attr, 256));
 	OUTSIDE(doca_verbs_srq_init_attr_set_external_umem, g.srq_attr, 4160, make_srq);
 	OUTSIDE(doca_verbs_srq_init_attr_set_external_umem, g.srq_attr, UINT64_MAX - 63, make_srq);
+	OUTSIDE(doca_verbs_srq_init_attr_set_external_umem, g.srq_attr, 32, make_srq);
 	MUST(doca_verbs_qp_init_attr_set_send_cq(g.init_attr, g.hl->cq_sq));
 	MUST(doca_verbs_qp_init_attr_set_sq_wr(g.init_attr, 64));
 	MUST(doca_verbs_qp_init_attr_set_send_max_sges(g.init_attr, 1));
 	MUST(doca_verbs_qp_init_attr_set_external_umem_dbr(g.init_attr, g.umem, 0));
+	OUTSIDE(doca_verbs_qp_init_attr_set_external_umem, g.init_attr, 96, make_qp);
 	OUTSIDE(doca_verbs_qp_init_attr_set_external_umem, g.init_attr, 4160, make_qp);
 	OUTSIDE(doca_verbs_qp_init_attr_set_external_umem, g.init_attr, UINT64_MAX - 63, make_qp);
 	MUST(doca_verbs_qp_init_attr_set_external_umem(g.init_attr, g.umem, 4096));
 	OUTSIDE(doca_verbs_qp_init_attr_set_external_umem_dbr, g.init_attr, 8192, make_qp);
 	OUTSIDE(doca_verbs_qp_init_attr_set_external_umem_dbr, g.init_attr, UINT64_MAX - 7,
 		make_qp);
+	OUTSIDE(doca_verbs_qp_init_attr_set_external_umem_dbr, g.init_attr, 4, make_qp);
+	OUTSIDE(doca_verbs_qp_init_attr_set_external_umem_dbr, g.init_attr, 8184, make_qp);
+	OUTSIDE(doca_verbs_qp_init_attr_set_external_umem_dbr, g.init_attr, 4096, make_qp);
+	MUST(doca_verbs_qp_init_attr_set_external_umem_dbr(g.init_attr, g.umem, 4088));
+	cr_expect_eq(make_qp(), DOCA_SUCCESS, "the last bytes before the ring");
 }

@@ -49,6 +49,28 @@ static int put_wrong(struct e2e_pair *p, const struct wrong *w, size_t len)
 	return rc ? rc : e2e_wait(&p->tx, t);
 }
 
+/* Out of the error into which the NIC moved it, as a query says; then all is as new. */
+static void recover(struct e2e_pair *p)
+{
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+	doca_verbs_qp_init_attr_t *init;
+	doca_verbs_qp_attr_t *attr;
+
+	cr_assert(!doca_verbs_qp_attr_create(&attr) && !doca_verbs_qp_init_attr_create(&init));
+	cr_assert(!doca_verbs_qp_query(p->tx.hl->qp, attr, init, NULL));
+	cr_expect_eq(doca_verbs_qp_attr_get_next_state(attr), DOCA_VERBS_QP_STATE_ERR);
+	doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RST);
+	cr_expect_eq(doca_verbs_qp_modify(p->tx.hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE |
+					  DOCA_VERBS_QP_ATTR_CURRENT_STATE), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_qp_modify(p->tx.hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE |
+					  DOCA_VERBS_QP_ATTR_CURRENT_STATE), DOCA_ERROR_BAD_STATE);
+	cr_assert(!doca_verbs_qp_attr_destroy(attr) && !doca_verbs_qp_init_attr_destroy(init));
+	e2e_qp_reset(&p->tx);
+	e2e_qp_reset(&p->rx);
+	cr_assert(!e2e_connect(&p->nic, p->tx.hl->qp, &p->nic.gid, p->rx.qpn, path));
+	cr_assert(!e2e_connect(&p->nic, p->rx.hl->qp, &p->nic.gid, p->tx.qpn, path));
+}
+
 static void expect_refused(const struct wrong *w)
 {
 	struct doca_gpu_verbs_qp_error_info info;
@@ -87,6 +109,11 @@ static void expect_refused(const struct wrong *w)
 	cr_assert_eq(gdk_verbs_qp_get_counters(p.tx.hl->qp_gverbs, &c), DOCA_SUCCESS);
 	cr_expect_eq(c.status, -EIO);
 	cr_expect_eq(c.error_wqe, w->access ? 0 : 1);
+	recover(&p);
+	cr_assert_eq(doca_gpu_verbs_query_last_error(p.tx.hl->qp_gverbs, &info), DOCA_SUCCESS);
+	cr_expect_not(info.has_error);
+	cr_expect_eq(put_wrong(&p, &right, 64), w->access ? -EIO : 0);
+	cr_expect_eq(p.dst.mem[63], w->access ? 0x11 : 0xab);
 	e2e_pair_close(&p);
 }
 

@@ -153,6 +153,14 @@ Test(wrong_uses, of_attributes_of_a_transition)
 	cr_assert(!move(attr, S(INIT), TO_INIT));
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "no ah_attr was set", move(attr, S(RTR), TO_RTR));
 	cr_assert(!doca_verbs_qp_attr_set_ah_attr(attr, ah));
+	gid = (struct doca_verbs_gid){ { 0xfe, 0x80, [11] = 0xff, 0xfe } };
+	cr_assert(!doca_verbs_ah_attr_set_gid(ah, gid));
+	cr_assert(!doca_verbs_qp_attr_set_ah_attr(attr, ah));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "to GID fe80::ff:fe00:0, of which one is IPv4",
+		move(attr, S(RTR), TO_RTR));
+	memcpy(gid.raw, nic.gid.raw, sizeof(gid.raw));
+	cr_assert(!doca_verbs_ah_attr_set_gid(ah, gid));
+	cr_assert(!doca_verbs_qp_attr_set_ah_attr(attr, ah));
 	cr_assert(!doca_verbs_qp_attr_set_max_dest_rd_atomic(attr, 255));
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "max_dest_rd_atomic 255 is above the device's",
 		move(attr, S(RTR), TO_RTR | A(MAX_DEST_RD_ATOMIC)));
@@ -189,6 +197,24 @@ Test(wrong_uses, of_a_completion_queue_that_is_too_small)
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "a CQ of 64 entries loses completions",
 		export_as(nic.gpu, big, E2E_DB, MODE(VALID_DBR)));
 	cr_assert(!doca_verbs_qp_destroy(big));
+	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
+}
+
+/* Their threads would take each other's completions. */
+Test(wrong_uses, of_one_completion_queue_by_two_exported)
+{
+	doca_verbs_qp_init_attr_t *attr = init_attr();
+	struct doca_gpu_verbs_qp *made = NULL;
+	doca_verbs_qp_t *second;
+
+	cr_assert(!doca_verbs_qp_create(nic.dev, attr, &second));
+	cr_assert(!doca_gpu_verbs_export_qp(nic.gpu, hl->qp, E2E_DB, NULL, hl->cq_sq,
+					    MODE(VALID_DBR), &made));
+	REFUSED(DOCA_ERROR_IN_USE, "is that of another exported QP",
+		export_as(nic.gpu, second, E2E_DB, MODE(VALID_DBR)));
+	cr_assert(!doca_gpu_verbs_unexport_qp(nic.gpu, made));
+	cr_expect_eq(export_as(nic.gpu, second, E2E_DB, MODE(VALID_DBR)), DOCA_SUCCESS);
+	cr_assert(!doca_verbs_qp_destroy(second));
 	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
 }
 
