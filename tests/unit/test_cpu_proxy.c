@@ -3,6 +3,7 @@
 /* The CPU proxy's host half: counters, and what one step writes where. */
 #include <criterion/criterion.h>
 #include <string.h>
+#include <time.h>
 
 #include "../../doorbell/cpu_proxy.h"
 #include "../../qp/state.h"
@@ -132,6 +133,83 @@ Test(cpu_proxy, emulation_writes_the_dbrec_that_the_gpu_does_not)
 	cr_assert_eq(be32toh((uint32_t)reg), 3 << 8, "and rings again");
 	hl->qp_gverbs->sq_db = real;
 	doca_gpu_verbs_destroy_qp_hl(hl);
+}
+
+struct caller {
+	struct doca_gpu_verbs_qp *qp;
+	atomic_bool done;
+};
+
+static void *make_progress(void *arg)
+{
+	struct caller *c = arg;
+
+	cr_expect_eq(doca_gpu_verbs_cpu_proxy_progress(c->qp, NULL), DOCA_SUCCESS);
+	atomic_store(&c->done, true);
+	return NULL;
+}
+
+/* Another thread may have read the counter before it rose. */
+Test(cpu_proxy, progress_waits_for_who_is_in_a_step)
+{
+	struct timespec nap = {.tv_nsec = 30000000};
+	struct doca_gpu_verbs_qp_hl *hl;
+	uint64_t reg;
+	struct caller c = {.qp = proxy_qp(&hl, &reg)};
+	pthread_t thread;
+
+	pthread_spin_lock(&gdk_to_export(c.qp)->proxy.step_lock);
+	*c.qp->cpu_db = 7;
+	cr_assert_eq(pthread_create(&thread, NULL, make_progress, &c), 0);
+	nanosleep(&nap, NULL);
+	cr_expect_not(atomic_load(&c.done));
+	pthread_spin_unlock(&gdk_to_export(c.qp)->proxy.step_lock);
+	pthread_join(thread, NULL);
+	cr_expect_eq(be32toh((uint32_t)reg) >> 8, 7);
+	doca_gpu_verbs_destroy_qp_hl(hl);
+}
+
+/* More than a page of 512: the second page goes first, and what is free is taken,
+ * though the newest pages are another GPU's and another device's. */
+Test(cpu_proxy, pages_come_and_go)
+{
+	enum { MANY = 520 };
+	static struct doca_gpu_verbs_qp_hl *hl[MANY], *others[2];
+	uint64_t *slot[MANY];
+	doca_gpu_t *gpu;
+	doca_dev_t *dev;
+
+	for (int i = 0; i < MANY; i++) {
+		cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl[i]), DOCA_SUCCESS);
+		slot[i] = hl[i]->qp_gverbs->cpu_db;
+		cr_assert_eq(*slot[i], 0);
+		*slot[i] = (uint64_t)i + 1;
+	}
+	for (int i = 0; i < MANY; i++)
+		cr_expect_eq(*slot[i], (uint64_t)i + 1, "one counter each");
+	for (int i = 0; i < MANY; i += i == 100 ? 412 : 1)
+		doca_gpu_verbs_destroy_qp_hl(hl[i]);
+	for (int i = 101; i < 512; i++)
+		cr_expect_eq(*slot[i], (uint64_t)i + 1);
+	cr_assert_eq(doca_gpu_create("host", &gpu), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_dev_open(nic.pd, &dev), DOCA_SUCCESS);
+	attr.gpu_dev = gpu;
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &others[0]), DOCA_SUCCESS);
+	attr.net_dev = dev;
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &others[1]), DOCA_SUCCESS);
+	cr_expect_neq((uintptr_t)others[0]->qp_gverbs->cpu_db / 4096,
+		      (uintptr_t)others[1]->qp_gverbs->cpu_db / 4096);
+	attr.gpu_dev = nic.gpu;
+	attr.net_dev = nic.dev;
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl[0]), DOCA_SUCCESS);
+	cr_expect_eq(hl[0]->qp_gverbs->cpu_db, slot[0]);
+	doca_gpu_verbs_destroy_qp_hl(hl[0]);
+	doca_gpu_verbs_destroy_qp_hl(others[0]);
+	doca_gpu_verbs_destroy_qp_hl(others[1]);
+	cr_expect_eq(doca_verbs_dev_close(dev), DOCA_SUCCESS);
+	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
+	for (int i = 101; i < 512; i++)
+		doca_gpu_verbs_destroy_qp_hl(hl[i]);
 }
 
 /* ---- sets of counters ---- */

@@ -2,6 +2,8 @@
 /* Copyright (c) gdaki authors */
 /* The proxy service: membership, drain guarantee, idleness, an end that comes. */
 #include <criterion/criterion.h>
+#include <dirent.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -9,7 +11,7 @@
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
 
-#define QPS 4
+#define QPS 24 /* counters of three lines */
 #define REPEATS 200
 
 static struct e2e_nic nic;
@@ -124,18 +126,127 @@ Test(service, destroy_with_members_drains_them)
 	cr_assert_eq(doca_gpu_verbs_service_monitor_qp(service, hl[2]->qp_gverbs), DOCA_SUCCESS);
 }
 
+static struct gdk_service_stats stats_of(doca_gpu_verbs_service_t of)
+{
+	struct gdk_service_stats st;
+
+	cr_assert_eq(gdk_verbs_service_get_stats(of, &st), DOCA_SUCCESS);
+	return st;
+}
+
+static void nap_ms(unsigned int ms)
+{
+	struct timespec nap = {.tv_nsec = (long)ms * 1000000};
+
+	nanosleep(&nap, NULL);
+}
+
+/* Naps grow: were all as short as the first ones, there would be thousands. After a
+ * ring it spins and yields anew. */
 Test(service, an_idle_service_sleeps_and_wakes)
 {
-	struct timespec nap = {.tv_nsec = 300000000};
+	const uint64_t begin = e2e_now_ns();
 	struct gdk_service_stats st;
 
 	doca_gpu_verbs_service_monitor_qp(service, hl[0]->qp_gverbs);
-	nanosleep(&nap, NULL);
-	cr_assert_eq(gdk_verbs_service_get_stats(service, &st), DOCA_SUCCESS);
+	nap_ms(300);
+	st = stats_of(service);
 	cr_assert_gt(st.yields, 0);
 	cr_assert_gt(st.sleeps, 0);
+	cr_expect_leq(st.sleeps, 64 * 6 + (e2e_now_ns() - begin) / 1000000, "%lu naps", st.sleeps);
 	post(0, 1);
 	cr_assert(rung_within(0, 1, 3000));
+	while (stats_of(service).yields == st.yields)
+		nap_ms(1);
+}
+
+/* Fifteen times as long as it takes a nap to double; they would be half a second. */
+Test(service, naps_are_as_long_as_was_asked_at_most)
+{
+	const struct gdk_service_attr attr = {.nap_max_us = 20};
+	doca_gpu_verbs_service_t short_naps;
+
+	cr_assert_eq(gdk_verbs_service_create(&attr, &short_naps), DOCA_SUCCESS);
+	while (stats_of(short_naps).sleeps < 64 * 15)
+		nap_ms(1);
+	cr_assert_eq(doca_gpu_verbs_destroy_service(short_naps), DOCA_SUCCESS);
+}
+
+/* ---- who serves whom ---- */
+
+static void *thread_of(int i)
+{
+	return gdk_to_export(hl[i]->qp_gverbs)->proxy.worker;
+}
+
+/* A line of counters is one thread's; a thread serves NICs of one node where it can. */
+Test(service, threads_share_the_lines_and_nodes)
+{
+	const struct gdk_service_attr attr = {.threads = 2};
+	doca_gpu_verbs_service_t two;
+
+	cr_assert_eq(gdk_verbs_service_create(&attr, &two), DOCA_SUCCESS);
+	for (int i = 0; i < QPS; i++) {
+		nic.dev->numa_node = i / 8 % 2; /* QPs of two NICs, as it were */
+		if (i < 9 || i >= 16)
+			cr_assert_eq(doca_gpu_verbs_service_monitor_qp(two, hl[i]->qp_gverbs),
+				     DOCA_SUCCESS);
+		post(i, 5);
+	}
+	for (int i = 0; i < 8; i++)
+		cr_expect_eq(thread_of(i), thread_of(0), "QP %d", i);
+	cr_expect_neq(thread_of(8), thread_of(0));
+	cr_expect_eq(thread_of(16), thread_of(0), "of the same node, if with more QPs");
+	cr_assert_eq(doca_gpu_verbs_destroy_service(two), DOCA_SUCCESS);
+	for (int i = 0; i < QPS; i++) {
+		cr_expect_null(thread_of(i), "QP %d", i);
+		cr_expect_eq(rung(i), i < 9 || i >= 16 ? 5 : 0, "QP %d", i);
+	}
+}
+
+Test(service, of_its_threads_the_one_with_fewest_is_taken)
+{
+	const struct gdk_service_attr attr = {.threads = 3};
+	doca_gpu_verbs_service_t three;
+
+	cr_assert_eq(gdk_verbs_service_create(&attr, &three), DOCA_SUCCESS);
+	for (int i = 0; i < QPS; i += 8)
+		cr_assert_eq(doca_gpu_verbs_service_monitor_qp(three, hl[i]->qp_gverbs),
+			     DOCA_SUCCESS);
+	cr_expect(thread_of(0) != thread_of(8) && thread_of(8) != thread_of(16) &&
+		  thread_of(16) != thread_of(0));
+	cr_assert_eq(doca_gpu_verbs_destroy_service(three), DOCA_SUCCESS);
+}
+
+/* The application's signals are for its own threads. */
+Test(service, its_threads_take_no_signals)
+{
+	char path[64], line[128], *name;
+	unsigned long long blocked = 0;
+	unsigned int threads = 0;
+	struct dirent *e;
+	FILE *file;
+	DIR *d;
+
+	cr_assert((d = opendir("/proc/self/task")));
+	while ((e = readdir(d))) {
+		snprintf(path, sizeof(path), "/proc/self/task/%.20s/status", e->d_name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		name = fgets(line, sizeof(line), file);
+		if (name && strstr(name, "gdaki-proxy")) {
+			while (fgets(line, sizeof(line), file))
+				if (sscanf(line, "SigBlk: %llx", &blocked) == 1)
+					break;
+			cr_expect(blocked >> (SIGUSR1 - 1) & blocked >> (SIGINT - 1) & 1, "%llx",
+				  blocked);
+			threads++;
+		}
+		fclose(file);
+	}
+	closedir(d);
+	cr_expect_eq(threads, 1);
 }
 
 Test(service, wants_a_proxy_qp)
