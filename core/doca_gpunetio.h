@@ -63,11 +63,11 @@ struct doca_gpu_verbs_qp {
 	struct doca_gpu_dev_verbs_qp *qp_gpu_h; /* CPU address of qp_gpu, or NULL */
 };
 
-/* The last error CQE of a queue pair. */
+/* The error CQE of a queue pair; all 0 when there is none. */
 struct doca_gpu_verbs_qp_error_info {
-	bool has_error;
-	int syndrome;
-	int vendor_err_synd;
+	bool has_error;	     /* the QP is in error, with a CQE or without */
+	int syndrome;	     /* by gdk_syndrome_text in words; 5: flushed, no cause */
+	int vendor_err_synd; /* this and the next two are for NVIDIA's support */
 	int hw_err_synd;
 	int hw_synd_type;
 	int wqe_counter; /* index of the failed WQE, modulo 2^16 */
@@ -84,8 +84,9 @@ doca_error_t doca_gpu_create(const char *gpu_bus_id, doca_gpu_t **gpu_dev);
 doca_error_t doca_gpu_destroy(doca_gpu_t *gpu_dev);
 
 /* size in bytes; alignment in bytes, a power of two, or 0 for that of malloc.
- * Both addresses are aligned. *memptr_cpu is set to NULL for kind GPU, where
- * memptr_cpu itself may be NULL. NO_MEMORY; NOT_SUPPORTED: no GDRCopy. */
+ * Both addresses are aligned, the CPU's of kind GPU_CPU to no more than a page.
+ * *memptr_cpu is set to NULL for kind GPU, where memptr_cpu itself may be NULL.
+ * NO_MEMORY; NOT_SUPPORTED: no GDRCopy. */
 doca_error_t doca_gpu_mem_alloc(doca_gpu_t *gpu_dev, size_t size, size_t alignment,
 				enum doca_gpu_mem_type mtype, void **memptr_gpu, void **memptr_cpu);
 
@@ -103,6 +104,8 @@ doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 				      enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext,
 				      struct doca_gpu_verbs_qp **qp_out);
 
+/* Ends the export, when no GPU thread uses the QP any more; a service lets it go first.
+ * gpu_dev is that of the export. qp and its device struct are gone then. */
 doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_verbs_qp *qp);
 
 /* The device struct, to be given to kernels: a GPU address. A QP has one at a time, in
@@ -116,11 +119,12 @@ doca_error_t doca_gpu_get_dmabuf_fd(doca_gpu_t *gpu_dev, void *memptr_gpu, size_
 				    int *dmabuf_fd);
 
 /* Can the GPU whose CUDA context is current (else the process's only opened GPU)
- * map the register page of db? */
+ * map the register page of db, a CPU address? NOT_FOUND: no such GPU. */
 doca_error_t doca_gpu_verbs_can_gpu_register_uar(void *db, bool *out_can_register);
 
-/* Maps the register page of sq_db for that GPU. DRIVER: refused. Exports of one
- * page are counted; each is undone by an unexport of its GPU address. */
+/* Maps the register page of sq_db, a CPU address, for that GPU; *uar_addr_gpu is the
+ * same register. NOT_FOUND: no such GPU; DRIVER: refused. Exports of one page are
+ * counted; each is undone by an unexport of its GPU address. */
 doca_error_t doca_gpu_verbs_export_uar(uint64_t *sq_db, uint64_t **uar_addr_gpu);
 
 /* NOT_FOUND: not from doca_gpu_verbs_export_uar. */
@@ -143,6 +147,9 @@ doca_error_t doca_gpu_verbs_service_monitor_qp(doca_gpu_verbs_service_t service,
  * does not wait for those who go on raising. */
 doca_error_t doca_gpu_verbs_destroy_service(doca_gpu_verbs_service_t service);
 
+/* From the firmware's state of the QP and the whole CQ, in whatever memory it is: the
+ * first error that is no flush counts. gdk_verbs_qp_get_error says more.
+ * NO_MEMORY; DRIVER: firmware or GPU cannot be read. */
 doca_error_t doca_gpu_verbs_query_last_error(struct doca_gpu_verbs_qp *qp,
 					     struct doca_gpu_verbs_qp_error_info *error_info);
 
@@ -162,7 +169,8 @@ doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev,
 
 /* After the QP went through RST: puts indices, state and rings back to what they
  * were at export. No GPU thread may use the QP meanwhile; a proxy may stay, and does
- * not ring what was raised before. As often as wanted, whatever was signalled. */
+ * not ring what was raised before. As often as wanted, whatever was signalled.
+ * NO_MEMORY; DRIVER: firmware or GPU refused, it can be tried again. */
 doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *qp_gverbs);
 
 /* DOCA_GPUNETIO_VERSION of the linked library. */

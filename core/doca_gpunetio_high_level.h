@@ -27,7 +27,7 @@ enum doca_gpu_verbs_mem_reg_type {
 struct doca_gpu_verbs_qp_init_attr_hl {
 	doca_gpu_t *gpu_dev;
 	doca_dev_t *net_dev;
-	struct ibv_pd *ibpd;
+	struct ibv_pd *ibpd; /* that of net_dev, or NULL */
 	uint16_t sq_nwqe; /* WQE slots, rounded up to a power of two, at most 32768 */
 	uint8_t reserved1[2];
 	enum doca_gpu_dev_verbs_nic_handler nic_handler;
@@ -73,8 +73,11 @@ doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *
 /* IN_USE, DRIVER: the NIC refused. What it still uses is kept; call again. */
 doca_error_t doca_gpu_verbs_destroy_qp_hl(struct doca_gpu_verbs_qp_hl *qp);
 
+/* Two such QPs, alike but for core-direct. NOT_SUPPORTED also for GPU_SM_BF, whose buffer
+ * two QPs cannot share. */
 doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
 					       struct doca_gpu_verbs_qp_group_hl **qpg);
+/* Both; as doca_gpu_verbs_destroy_qp_hl, which cannot take one of them. */
 doca_error_t doca_gpu_verbs_destroy_qp_group_hl(struct doca_gpu_verbs_qp_group_hl *qpg);
 
 /* doca_gpu_verbs_export_multi_qps_dev for high-level QPs, also those in groups, of one GPU.

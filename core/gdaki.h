@@ -90,6 +90,7 @@ struct gdk_command_error {
 	char object[96];   /* "QP 0x1f (INIT to RTR)" */
 };
 
+/* A command that succeeds later does not clear it. */
 doca_error_t gdk_get_command_error(struct gdk_command_error *error);
 
 /*
@@ -112,6 +113,7 @@ struct gdk_event {
 
 struct gdk_events; /* a channel */
 
+/* net_dev cannot be closed before. NO_MEMORY; DRIVER, OPERATING_SYSTEM: refused. */
 doca_error_t gdk_events_open(doca_dev_t *net_dev, struct gdk_events **events);
 /* Objects that are watched need not be gone. */
 doca_error_t gdk_events_close(struct gdk_events *events);
@@ -226,6 +228,7 @@ struct gdk_service_stats {
 	uint32_t qps; /* monitored now */
 };
 
+/* A snapshot, read while the threads run. */
 doca_error_t gdk_verbs_service_get_stats(doca_gpu_verbs_service_t service,
 					 struct gdk_service_stats *stats);
 

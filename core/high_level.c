@@ -83,8 +83,11 @@ static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *attr,
 	GDK_CHECK_ARG(attr->sq_nwqe > 0);
 	GDK_CHECK_ARG((unsigned int)attr->mreg_type < DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_MAX);
 	GDK_CHECK_ARG(!stated || (unsigned int)attr->send_dbr_mode_ext <= MODE(NO_DBR_SW_EMULATED));
-	GDK_CHECK_ARG(stated || attr->nic_handler == H(AUTO) ||
-		      attr->nic_handler == H(CPU_PROXY) || attr->nic_handler == H(GPU_SM_DB));
+	if (!stated && h != H(AUTO) && h != H(CPU_PROXY) && h != H(GPU_SM_DB)) {
+		gdk_err("nic_handler %s (%d) needs a stated send_dbr_mode_ext", gdk_handler_name(h),
+			h);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
 	*p = (struct plan){
 		.gpu = attr->gpu_dev,
 		.dev = attr->net_dev,
@@ -441,11 +444,14 @@ doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_att
 
 	GDK_CHECK_ARG(attr != NULL);
 	GDK_CHECK_ARG(qpg != NULL);
-	/* Two QPs cannot alternate the halves of one BlueFlame buffer. */
-	GDK_CHECK_ARG(attr->nic_handler != H(GPU_SM_BF));
 	err = plan_init(attr, &p);
 	if (err != DOCA_SUCCESS)
 		return err;
+	if (p.want == H(GPU_SM_BF)) {
+		gdk_err("nic_handler GPU_SM_BF: the two QPs of a group cannot alternate the halves "
+			"of one BlueFlame buffer");
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
 	g = calloc(1, sizeof(*g));
 	if (!g) {
 		gdk_err("no memory for a high-level QP group");

@@ -21,6 +21,7 @@ enum doca_verbs_cq_overrun {
 typedef struct doca_verbs_cq_attr doca_verbs_cq_attr_t;
 typedef struct doca_verbs_cq_t doca_verbs_cq_t;
 
+/* cq_size has no default, all others are 0. NO_MEMORY. */
 doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **verbs_cq_attr);
 doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *verbs_cq_attr);
 
@@ -28,8 +29,8 @@ doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *verbs_cq_attr);
 doca_error_t doca_verbs_cq_attr_set_cq_size(doca_verbs_cq_attr_t *cq_attr, uint32_t cq_size);
 /* The caller's own pointer. */
 doca_error_t doca_verbs_cq_attr_set_cq_context(doca_verbs_cq_attr_t *cq_attr, void *cq_context);
-/* Memory for entries and doorbell record, from offset (bytes) on; without it
- * host memory is allocated. */
+/* Memory for entries and behind them the doorbell record, from offset on: bytes, at an
+ * alignment of 64. Without it, or with NULL, host memory is allocated. */
 doca_error_t doca_verbs_cq_attr_set_external_umem(doca_verbs_cq_attr_t *cq_attr,
 						  doca_verbs_umem_t *external_umem,
 						  uint64_t external_umem_offset);
@@ -41,7 +42,8 @@ doca_error_t doca_verbs_cq_attr_set_cq_overrun(doca_verbs_cq_attr_t *cq_attr,
 /* 1: every CQE overwrites entry 0. */
 doca_error_t doca_verbs_cq_attr_set_cq_collapsed(doca_verbs_cq_attr_t *cq_attr, uint8_t cc);
 
-/* The attribute object can be destroyed or used again afterwards. */
+/* The attribute object can be destroyed or used again afterwards. INVALID_VALUE also for a
+ * size beyond the device and a ring outside its umem; NO_MEMORY; DRIVER: refused. */
 doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *cq_attr,
 				  doca_verbs_cq_t **verbs_cq);
 

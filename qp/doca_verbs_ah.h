@@ -20,15 +20,17 @@ enum doca_verbs_addr_type {
 
 typedef struct doca_verbs_ah_attr_t doca_verbs_ah_attr_t;
 
+/* All attributes are 0: IPv4, GID index 0, hop limit 64. NO_MEMORY. */
 doca_error_t doca_verbs_ah_attr_create(doca_dev_t *net_dev, doca_verbs_ah_attr_t **ah_attr);
 doca_error_t doca_verbs_ah_attr_destroy(doca_verbs_ah_attr_t *ah_attr);
 
 /* Getters return zeroes for a NULL argument. */
 
-/* The remote port's GID. */
+/* The remote port's GID, in network order; an IPv4 address is ::ffff:a.b.c.d. */
 doca_error_t doca_verbs_ah_attr_set_gid(doca_verbs_ah_attr_t *ah_attr, struct doca_verbs_gid gid);
 struct doca_verbs_gid doca_verbs_ah_get_gid(const doca_verbs_ah_attr_t *ah_attr);
 
+/* Must fit the port's link layer; the two kinds of IP address are told apart by the GID. */
 doca_error_t doca_verbs_ah_attr_set_addr_type(doca_verbs_ah_attr_t *ah_attr,
 					      enum doca_verbs_addr_type addr_type);
 enum doca_verbs_addr_type doca_verbs_ah_get_addr_type(const doca_verbs_ah_attr_t *ah_attr);
@@ -40,7 +42,8 @@ uint32_t doca_verbs_ah_get_dlid(const doca_verbs_ah_attr_t *ah_attr);
 doca_error_t doca_verbs_ah_attr_set_sl(doca_verbs_ah_attr_t *ah_attr, uint8_t sl);
 uint8_t doca_verbs_ah_get_sl(const doca_verbs_ah_attr_t *ah_attr);
 
-/* Index of the local port's GID. */
+/* Index of the local port's GID, as ibv_query_gid has it: it decides between RoCE v1 and
+ * v2, IPv4 and IPv6, with VLAN and without. */
 doca_error_t doca_verbs_ah_attr_set_sgid_index(doca_verbs_ah_attr_t *ah_attr, uint8_t sgid_index);
 uint8_t doca_verbs_ah_get_sgid_index(const doca_verbs_ah_attr_t *ah_attr);
 
@@ -48,7 +51,8 @@ uint8_t doca_verbs_ah_get_sgid_index(const doca_verbs_ah_attr_t *ah_attr);
 doca_error_t doca_verbs_ah_attr_set_static_rate(doca_verbs_ah_attr_t *ah_attr, uint8_t static_rate);
 uint8_t doca_verbs_ah_get_static_rate(const doca_verbs_ah_attr_t *ah_attr);
 
-/* Of the GRH or IP header. Hop limit 0 is taken as 64. */
+/* Of the GRH or IP header. Hop limit 0 is taken as 64; the six upper bits of the traffic
+ * class are the DSCP. */
 doca_error_t doca_verbs_ah_attr_set_hop_limit(doca_verbs_ah_attr_t *ah_attr, uint8_t hop_limit);
 uint8_t doca_verbs_ah_get_hop_limit(const doca_verbs_ah_attr_t *ah_attr);
 doca_error_t doca_verbs_ah_attr_set_traffic_class(doca_verbs_ah_attr_t *ah_attr,

@@ -83,7 +83,8 @@ typedef struct doca_verbs_qp_init_attr doca_verbs_qp_init_attr_t;
 typedef struct doca_verbs_qp_attr doca_verbs_qp_attr_t;
 typedef struct doca_verbs_qp_t doca_verbs_qp_t;
 
-/* What a QP is created with. */
+/* What a QP is created with. All attributes are 0 at first; objects are taken back with
+ * NULL. Setters refuse what is wrong on any device, creation what is wrong on this one. */
 doca_error_t doca_verbs_qp_init_attr_create(doca_verbs_qp_init_attr_t **verbs_qp_init_attr);
 doca_error_t doca_verbs_qp_init_attr_destroy(doca_verbs_qp_init_attr_t *qp_init_attr);
 
@@ -107,7 +108,7 @@ doca_error_t doca_verbs_qp_init_attr_set_send_max_sges(doca_verbs_qp_init_attr_t
 						       uint32_t send_max_sges);
 doca_error_t doca_verbs_qp_init_attr_set_receive_max_sges(doca_verbs_qp_init_attr_t *qp_init_attr,
 							  uint32_t receive_max_sges);
-/* Bytes. */
+/* Bytes of payload within a send WQE; granted is what its slots have room for. */
 doca_error_t doca_verbs_qp_init_attr_set_max_inline_data(doca_verbs_qp_init_attr_t *qp_init_attr,
 							 uint32_t max_inline_data);
 /* The caller's number (24 bits), reported in CQEs. */
@@ -116,8 +117,9 @@ doca_error_t doca_verbs_qp_init_attr_set_user_index(doca_verbs_qp_init_attr_t *q
 /* DOCA_VERBS_QP_TYPE_RC. */
 doca_error_t doca_verbs_qp_init_attr_set_qp_type(doca_verbs_qp_init_attr_t *qp_init_attr,
 						 uint32_t qp_type);
-/* Memory for the queues, from offset (bytes) on; and, if elsewhere, for the
- * doorbell record. Without them host memory is allocated. */
+/* Memory for the queues, receive before send, and for the doorbell record, in the same umem
+ * or another: from offset on, bytes, at an alignment of 64 and 8. Both are set or none;
+ * without them host memory is allocated. */
 doca_error_t doca_verbs_qp_init_attr_set_external_umem(doca_verbs_qp_init_attr_t *qp_init_attr,
 						       doca_verbs_umem_t *external_umem,
 						       uint64_t external_umem_offset);
@@ -154,7 +156,7 @@ doca_error_t doca_verbs_qp_init_attr_get_ordering_semantic(
 	doca_verbs_qp_init_attr_t *verbs_qp_init_attr,
 	enum doca_verbs_qp_ordering_semantic *ordering_semantic);
 
-/* What a QP is modified with. */
+/* What a QP is modified with, as far as attr_mask says so. */
 doca_error_t doca_verbs_qp_attr_create(doca_verbs_qp_attr_t **verbs_qp_attr);
 doca_error_t doca_verbs_qp_attr_destroy(doca_verbs_qp_attr_t *qp_attr);
 doca_error_t doca_verbs_qp_attr_set_next_state(doca_verbs_qp_attr_t *qp_attr,
@@ -166,7 +168,7 @@ doca_error_t doca_verbs_qp_attr_get_current_state(doca_verbs_qp_attr_t *qp_attr,
 						  enum doca_verbs_qp_state *current_state);
 doca_error_t doca_verbs_qp_attr_set_path_mtu(doca_verbs_qp_attr_t *qp_attr,
 					     enum doca_verbs_mtu_size path_mtu);
-/* First packet sequence numbers and the remote QP; 24 bits each. */
+/* First packet sequence numbers, of which 24 bits count, and the remote QP's number. */
 doca_error_t doca_verbs_qp_attr_set_rq_psn(doca_verbs_qp_attr_t *qp_attr, uint32_t rq_psn);
 doca_error_t doca_verbs_qp_attr_set_sq_psn(doca_verbs_qp_attr_t *qp_attr, uint32_t sq_psn);
 doca_error_t doca_verbs_qp_attr_set_dest_qp_num(doca_verbs_qp_attr_t *qp_attr,
@@ -178,8 +180,11 @@ doca_error_t doca_verbs_qp_attr_set_allow_remote_read(doca_verbs_qp_attr_t *qp_a
 						      int allow_remote_read);
 doca_error_t doca_verbs_qp_attr_set_atomic_mode(doca_verbs_qp_attr_t *qp_attr,
 						enum doca_verbs_qp_atomic_mode atomic_mode);
+/* A copy is taken: ah_attr may change or go afterwards. Of a connected QP (RTS to RTS) only
+ * source GID and DSCP change. */
 doca_error_t doca_verbs_qp_attr_set_ah_attr(doca_verbs_qp_attr_t *qp_attr,
 					    doca_verbs_ah_attr_t *ah_attr);
+/* An index into the port's table, and the port, from 1 on. */
 doca_error_t doca_verbs_qp_attr_set_pkey_index(doca_verbs_qp_attr_t *qp_attr, uint16_t pkey_index);
 doca_error_t doca_verbs_qp_attr_set_port_num(doca_verbs_qp_attr_t *qp_attr, uint16_t port_num);
 /* 4.096 microseconds << ack_timeout; 0 is for ever. At most 31. */
@@ -191,23 +196,30 @@ doca_error_t doca_verbs_qp_attr_set_rnr_retry(doca_verbs_qp_attr_t *qp_attr, uin
 /* The InfiniBand code of a time, 0 to 31. */
 doca_error_t doca_verbs_qp_attr_set_min_rnr_timer(doca_verbs_qp_attr_t *qp_attr,
 						  uint16_t min_rnr_timer);
-/* Reads and atomics under way from here, and served for the remote side. */
+/* Reads and atomics under way from here, and served for the remote side: rounded down to a
+ * power of two, 0 up to 1. */
 doca_error_t doca_verbs_qp_attr_set_max_rd_atomic(doca_verbs_qp_attr_t *qp_attr,
 						  uint8_t max_rd_atomic);
 doca_error_t doca_verbs_qp_attr_set_max_dest_rd_atomic(doca_verbs_qp_attr_t *qp_attr,
 						       uint8_t max_dest_rd_atomic);
 
-/* The attribute object can be destroyed or used again afterwards. */
+/* The attribute object can be destroyed or used again afterwards. INVALID_VALUE also for
+ * attributes that do not go together, or are beyond the device; NOT_SUPPORTED: it lacks the
+ * DBREC mode or ordering, or has no more such QPs; NO_MEMORY; DRIVER: refused. */
 doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t *qp_init_attr,
 				  doca_verbs_qp_t **verbs_qp);
 /* IN_USE while it is exported to a GPU. DRIVER: refused; all that it can be used for then
  * is to be destroyed again. */
 doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *verbs_qp);
-/* BAD_STATE: no such transition; INVALID_VALUE: an attribute that the transition
- * needs is not in the mask; DRIVER: the firmware refused. */
+/* attr_mask: DOCA_VERBS_QP_ATTR_*; without NEXT_STATE the state stays. Transitions: RST to
+ * INIT to RTR to RTS, INIT to INIT, RTS to RTS, any to ERR, any to RST. BAD_STATE: no such
+ * transition, or CURRENT_STATE is not the QP's; INVALID_VALUE: an attribute is not in the
+ * mask that the transition needs, or one is that it cannot take, or does not fit device,
+ * port or path; NOT_FOUND: no MAC address of the remote port; DRIVER: refused. */
 doca_error_t doca_verbs_qp_modify(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t *qp_attr,
 				  int attr_mask);
-/* Fills both objects; *attr_mask (may be NULL) says which attributes are valid. */
+/* Fills both objects with what the firmware has; *attr_mask (may be NULL) says which
+ * attributes of qp_attr are valid in this state. DRIVER: it did not answer. */
 #ifdef __cplusplus
 doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t *qp_attr,
 				 doca_verbs_qp_init_attr_t *qp_init_attr, int *attr_mask = nullptr);
@@ -216,13 +228,15 @@ doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t
 				 doca_verbs_qp_init_attr_t *qp_init_attr, int *attr_mask);
 #endif
 
-/* Addresses are of the kind that the umem was given: of the GPU for GPU memory. */
+/* Rings, send slots of 64 bytes, receive WQEs and the bytes of one. Addresses are of the
+ * kind that the umem was given: of the GPU for GPU memory. */
 doca_error_t doca_verbs_qp_get_wq(const doca_verbs_qp_t *verbs_qp, void **sq_buf,
 				  uint32_t *sq_num_entries, void **rq_buf, uint32_t *rq_num_entries,
 				  uint32_t *rwqe_size_bytes);
 /* Word 0: receive, word 1: send, big-endian. */
 doca_error_t doca_verbs_qp_get_dbr_addr(const doca_verbs_qp_t *verbs_qp, void **dbr_addr);
-/* CPU address of the doorbell register. */
+/* CPU address of the doorbell register; the number, 24 bits; and whether a CPU thread keeps
+ * the doorbell record (false for NULL). */
 doca_error_t doca_verbs_qp_get_uar_addr(const doca_verbs_qp_t *verbs_qp, void **uar_addr);
 doca_error_t doca_verbs_qp_get_qpn(const doca_verbs_qp_t *verbs_qp, uint32_t *qpn);
 bool doca_verbs_qp_get_emulate_no_dbr_ext(const doca_verbs_qp_t *verbs_qp);

@@ -191,8 +191,21 @@ def calls(result, fn, args):
             yield f'\t{judge}("{name}", "{bad}", {fn}({", ".join(given)}));'
 
 
+def undocumented(path):
+    """Functions in whose paragraph of the header no comment stands before them."""
+    text = re.sub(r"\n#.*", "", open(path, encoding="utf-8").read())
+    for part in re.split(r"\n\s*\n", text):
+        code = re.sub(r"/\*.*?\*/", lambda m: " " * len(m.group()), part, flags=re.S)
+        for m in re.finditer(r"\b((?:doca|gdk)_\w+)\s*\([^()]*\)\s*;", code):
+            if "/*" not in part[:m.start()]:
+                yield m.group(1)
+
+
 names = []
 for header in sys.argv[1:]:
+    bare = list(undocumented(header))
+    if bare:
+        sys.exit(f"api_args.py: {header} does not say what these are: {' '.join(bare)}")
     for ret, function, arguments in prototypes(header):
         print(f"static void wrong_{function}(void)\n{{\n\tstatic const char fn[] = \"{function}\";\n")
         print("\t(void)fn;\n" + "\n".join(calls(ret, function, arguments)) + "\n}")

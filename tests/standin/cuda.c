@@ -479,8 +479,8 @@ EXPORT int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr, s
 	dmabuf_flags = (int)flags;
 	pthread_mutex_lock(&lock);
 	block = find((char *)(unsigned long)ptr);
-	fd = block && block->fd >= 0 && block->addr == (char *)(unsigned long)ptr ? dup(block->fd)
-										  : -1;
+	fd = block && block->fd >= 0 && block->addr == (char *)(unsigned long)ptr &&
+	     size <= ((block->size + 4095) & ~4095ul) ? dup(block->fd) : -1;
 	pthread_mutex_unlock(&lock);
 	if (fd < 0)
 		return NOT_SUPPORTED;

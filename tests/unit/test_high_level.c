@@ -122,7 +122,7 @@ Test(high_level, group_shares_one_register_page)
 	cr_assert_eq(g->qp_main.qp->init.core_direct_master, 0);
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_group_hl(g), DOCA_SUCCESS);
 	attr.nic_handler = E2E_BF;
-	cr_assert_eq(doca_gpu_verbs_create_qp_group_hl(&attr, &g), DOCA_ERROR_INVALID_VALUE);
+	cr_assert_eq(doca_gpu_verbs_create_qp_group_hl(&attr, &g), DOCA_ERROR_NOT_SUPPORTED);
 }
 
 Test(high_level, flat_list_keeps_holes)
