@@ -53,7 +53,9 @@ static inline void sdk_begin(const char *name)
 	sdk_attach(name);
 }
 
-/* Standard error goes to a file; what came there. */
+static off_t sdk_forgotten;
+
+/* Standard error goes to a file; what came there, less what is forgotten. */
 static inline void sdk_capture(void)
 {
 	FILE *file = tmpfile();
@@ -66,10 +68,15 @@ static inline void sdk_capture(void)
 static inline const char *sdk_captured(void)
 {
 	static char text[1 << 16];
-	ssize_t len = pread(STDERR_FILENO, text, sizeof(text) - 1, 0);
+	ssize_t len = pread(STDERR_FILENO, text, sizeof(text) - 1, sdk_forgotten);
 
 	text[len > 0 ? len : 0] = '\0';
 	return text;
+}
+
+static inline void sdk_forget(void)
+{
+	sdk_forgotten = lseek(STDERR_FILENO, 0, SEEK_END);
 }
 
 #endif

@@ -5,6 +5,7 @@
  * the library can do without; SDK_WITHOUT_MODIFY a function that it cannot.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "sdk.h"
 
@@ -238,9 +239,11 @@ EXPORT void doca_verbs_qp_get_wq(const void *qp, void **sq, uint32_t *sq_num, vo
 EXPORT void doca_verbs_qp_get_wq(const void *qp, void **sq, uint32_t *sq_num, void **rq,
 				 uint32_t *rq_num, uint32_t *rwqe_bytes)
 {
+	const char *rq_env = getenv("STANDIN_SDK_RQ");
+
 	sdk_call("doca_verbs_qp_get_wq(%s)", sdk_name(qp));
 	*rq = wq;
-	*rq_num = 0;
+	*rq_num = rq_env ? (uint32_t)atoi(rq_env) : 0;
 	*rwqe_bytes = 16;
 	*sq = wq + 64;
 	*sq_num = 64;

@@ -12,7 +12,7 @@
 
 #include "../lib/e2e.h"
 
-#define QPS 6u
+#define QPS 10u /* counters of two lines */
 #define SERVICES 2u
 #define DEPTH 16u
 #define STORMS 12u
