@@ -159,7 +159,7 @@ $(B)/lib/lib%_cuda.so: examples/%_kernel.cu $(HDR_top) $(HDR_common) $(HDR_devic
 GPU_TEST := $(if $(NVCC),$(B)/gpu/device)
 GPU_TEST_OBJS := $(call obj,$(sort $(wildcard tests/gpu/device*.c))) $(B)/gpu/device_gpu.o \
 	$(foreach m,EXCLUSIVE CTA GPU,$(B)/gpu/kernels_$(m).o)
-GPU_TEST_DEPS := tests/gpu/device.h tests/gpu/device_ops.cuh $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk)
+GPU_TEST_DEPS := tests/gpu/device.h $(wildcard tests/gpu/*.cuh) $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk)
 nvcc-obj = $(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Itests/gpu -Xcompiler -fPIC,-Wall \
 	-Xptxas -v -c -o $@ $< >$@.log 2>&1 || { cat $@.log; exit 1; }
 $(B)/gpu/kernels_%.o: tests/gpu/device_kernels.cu $(GPU_TEST_DEPS) | stage

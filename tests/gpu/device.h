@@ -55,11 +55,16 @@ enum gt_op {
 	GT_CAS,		   /* counter k goes from k to its value */
 	GT_LOW,		   /* by hand: an unsignalled NOP and a write, one publication */
 	GT_LOW_BF,	   /* by hand, the WQE's copy in shared memory for BlueFlame */
+	GT_LOW_BF_WARP,	   /* by hand, one lane's WQE by BlueFlame of the warp */
+	GT_BUILD,	   /* by hand, every builder; rung by the function for the handler */
+	GT_RING,	   /* by hand, rung past the functions that publish */
+	GT_PAIR,	   /* half on the QP, half on its companion, submitted together */
+	GT_FORMS,	   /* functions of one scope, and those without ticket */
 	GT_HANDLER,	   /* put with the handler named in the kernel, not AUTO */
 	GT_BARE_PUT,	   /* put of what the host wrote; cells of any length */
 	GT_BARE_GET,
 	GT_IMM,		   /* writes whose immediate is their slot's index, and NOPs */
-	GT_MIX,		   /* gt_kind() says which */
+	GT_MIX,		   /* of GT_MIX, GT_BUILD, GT_FORMS gt_kind() says which */
 	GT_PUT_COUNTER,	   /* as without; the companion adds 1 to counter 1 */
 	GT_P_COUNTER,
 	GT_PUT_SIGNAL_COUNTER,
@@ -67,6 +72,7 @@ enum gt_op {
 	GT_GET_COUNTER,
 	GT_HOLE,	   /* thread 0 reserves a slot that stays empty; all wait for it */
 	GT_DENIED,	   /* thread 0 writes with a wrong key; all wait for it */
+	GT_TOOLS,	   /* what needs no queue */
 	GT_OPS,
 };
 
@@ -80,7 +86,7 @@ enum gt_op {
 #define GT_COUNT 0x40u /* counter 1 rises by 1; its old value lands in old's second half */
 #define GT_THIRD 0x80u /* the cell appears at old */
 
-/* What operation k of a GT_MIX does. */
+/* What operation k of a GT_MIX, GT_BUILD or GT_FORMS does. */
 enum gt_kind {
 	GT_KIND_PUT,
 	GT_KIND_PUT_NO_DB,
@@ -90,8 +96,33 @@ enum gt_kind {
 	GT_KIND_LOW_NO_DB,
 	GT_KIND_LONG, /* a WQE of two slots; changes the cell's first word */
 	GT_KIND_GET,
+	GT_MIX_KINDS,
+	GT_KIND_WRITE2 = GT_MIX_KINDS, /* of two pieces */
+	GT_KIND_READ,
+	GT_KIND_READ2,
+	GT_KIND_INLINE,	     /* of memory */
+	GT_KIND_INLINE_PARTS, /* head, then the value */
+	GT_KIND_FA,
+	GT_KIND_CS,
+	GT_KIND_MFA4, /* masked, of 4 bytes */
+	GT_KIND_MFA8,
+	GT_KIND_MCS4,
+	GT_KIND_DUMP, /* behind a write */
+	GT_KIND_WAIT, /* for a write, before another */
+	GT_BUILD_END,
+	GT_KIND_PUT_SCOPE = GT_BUILD_END, /* names that end in their scope */
+	GT_KIND_P_SCOPE,
+	GT_KIND_PUT_SIGNAL_SCOPE,
+	GT_KIND_SIGNAL_SCOPE,
+	GT_KIND_GET_SCOPE,
+	GT_KIND_PUT_BARE, /* without ticket */
+	GT_KIND_P_BARE,
+	GT_KIND_PUT_SIGNAL_BARE,
+	GT_KIND_P_SIGNAL_BARE,
+	GT_KIND_SIGNAL_BARE,
 	GT_KINDS,
 };
+#define GT_SPLIT 24 /* bytes of the first of two pieces */
 
 /* How a thread waits for what it posted. */
 enum gt_wait {
@@ -121,6 +152,14 @@ struct gt_job {
 	uint8_t *gpu;			   /* and as the GPU addresses it */
 	uint64_t src, dst, old, counters;  /* offsets */
 	int *status;			   /* of each thread, GT_RUNNING before it ends */
+};
+
+/* What all threads of a GT_TOOLS change together, at counters; zero before. */
+struct gt_tools {
+	uint64_t sum, most, ready;
+	int64_t least_negated;
+	uint32_t sum32, most32, locked;
+	int lock;
 };
 
 /* Word w of cell k. */
@@ -183,9 +222,19 @@ GT_BOTH GT_CONST uint32_t gt_flags(uint32_t op)
 	}
 }
 
-GT_BOTH enum gt_kind gt_kind(uint64_t k, uint32_t seed)
+/* GT_KINDS where all operations of the job are the same. */
+GT_BOTH enum gt_kind gt_kind(const struct gt_job *j, uint64_t k)
 {
-	return (enum gt_kind)((gt_word(k, 63, seed) >> 40) % GT_KINDS);
+	const uint32_t any = (uint32_t)(gt_word(k, 63, j->seed) >> 40);
+
+	if (j->op == GT_MIX)
+		return (enum gt_kind)(any % GT_MIX_KINDS);
+	if (j->op == GT_BUILD)
+		return (enum gt_kind)(GT_MIX_KINDS + any % (GT_BUILD_END - GT_MIX_KINDS));
+	if (j->op == GT_FORMS) /* the same for all lanes of a warp */
+		return (enum gt_kind)(GT_BUILD_END +
+				      k % j->iters % (GT_KINDS - GT_BUILD_END));
+	return GT_KINDS;
 }
 
 #ifdef __cplusplus

@@ -13,9 +13,10 @@
 
 static const char *const op_name[GT_OPS] = {
 	"put", "p", "signal", "signal_set", "put_signal", "put_signal_set", "p_signal", "get",
-	"get_mcst", "get_wait", "fence", "cas", "low", "low_bf", "handler", "bare_put",
-	"bare_get", "imm", "mix", "put_counter", "p_counter", "put_signal_counter",
-	"signal_counter", "get_counter", "hole", "denied",
+	"get_mcst", "get_wait", "fence", "cas", "low", "low_bf", "low_bf_warp", "build", "ring",
+	"pair", "forms", "handler", "bare_put", "bare_get", "imm", "mix", "put_counter",
+	"p_counter", "put_signal_counter", "signal_counter", "get_counter", "hole", "denied",
+	"tools",
 };
 static const char *const mode_name[] = { "exclusive", "cta", "gpu" };
 static const char *const scope_name[] = { "thread", "warp", "block" };
@@ -40,10 +41,24 @@ static bool slow(const struct gt_case *c)
 	return c->queues_on_gpu || c->payload_on_gpu;
 }
 
-/* Then the index of a CQE is that of a WQE. */
-static bool has_cqe_per_slot(enum gt_op op)
+static enum gt_wait wait_of(enum gt_op op)
 {
-	return op != GT_LOW && op != GT_MIX && op != GT_IMM;
+	switch (op) {
+	case GT_LOW: /* the index of a CQE is not that of a WQE */
+	case GT_MIX:
+	case GT_IMM:
+		return GT_BY_TICKET;
+	case GT_FORMS: /* there is no ticket */
+		return GT_FLUSH;
+	case GT_RING: /* a poll knows of no doorbell rung by address */
+		return GT_WAIT;
+	case GT_BUILD: /* a wait would ring again */
+	case GT_PAIR:
+	case GT_LOW_BF_WARP:
+		return GT_POLL_AT;
+	default:
+		return gt_flags(op) & GT_COUNT ? GT_COUNTED : GT_IN_TURN;
+	}
 }
 
 /* The shape that a sharing mode allows: who shares a QP. */
@@ -65,8 +80,8 @@ static struct gt_case shape(enum gt_op op, int mode, int scope, int handler, int
 	c.threads = mode == MODE(EXCLUSIVE) ? group : slow(&c) ? 32 : 96;
 	c.iters = slow(&c) ? 2 : mode == MODE(EXCLUSIVE) && scope == THREAD ? 200 : 16;
 	c.batch = gt_flags(op) & GT_READ ? 1 : 4;
-	c.counted = gt_flags(op) & GT_COUNT;
-	c.wait = c.counted ? GT_COUNTED : has_cqe_per_slot(op) ? GT_IN_TURN : GT_BY_TICKET;
+	c.counted = gt_flags(op) & GT_COUNT || op == GT_PAIR;
+	c.wait = wait_of(op);
 	if (op == GT_CAS)
 		c.iters = 8;
 	return c;
@@ -101,6 +116,48 @@ static void handlers(void)
 			add(NULL, shape(GT_MIX, MODE(GPU), THREAD, handlers[h], mem));
 			add(NULL, shape(GT_MIX, MODE(EXCLUSIVE), THREAD, handlers[h], mem));
 		}
+}
+
+/* By hand, by functions of one scope, and without a queue. */
+static void by_hand(void)
+{
+	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
+	struct gt_case c;
+
+	for (int mode = 0; mode < 3; mode++) {
+		for (int h = 0; h < 4; h++) {
+			add(NULL, shape(GT_BUILD, mode, THREAD, handlers[h], 0));
+			if (handlers[h] != E2E_BF) /* refused for groups */
+				add(NULL, shape(GT_PAIR, mode, THREAD, handlers[h], 0));
+		}
+		add(NULL, shape(GT_FORMS, mode, THREAD, handlers[mode], 0));
+		add(NULL, shape(GT_FORMS, mode, WARP, handlers[mode], 0));
+		c = shape(GT_LOW_BF_WARP, mode, WARP, E2E_BF, 0);
+		c.depth = 1024; /* no lane waits for a slot, since all wait for all lanes */
+		add(NULL, c);
+		c = shape(GT_TOOLS, mode, THREAD, E2E_DB, 0);
+		c.run = gt_run_tools;
+		c.blocks = mode == MODE(GPU) ? 8 : 1;
+		add(NULL, c);
+	}
+	for (int h = 0; h < 4; h++)
+		add(NULL, shape(GT_RING, MODE(EXCLUSIVE), THREAD, handlers[h], 0));
+}
+
+/* Lanes with nothing to move beside others, in rings that hold a group, or do not. */
+static void lengths(void)
+{
+	static const int ops[] = { GT_PUT, GT_PUT_SIGNAL, GT_GET_MCST };
+	struct gt_case c;
+
+	for (int i = 0; i < 3; i++)
+		for (int scope = 0; scope < 3; scope++)
+			for (uint32_t depth = 8; depth <= 512; depth *= 64) {
+				c = shape(ops[i], (i + scope) % 3, scope, E2E_DB, 0);
+				c.varied = true;
+				c.depth = depth;
+				add("lengths", c);
+			}
 }
 
 /* Ways to ring, and to wait, that the operations above do not take. */
@@ -256,6 +313,8 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 	out = cases;
 	out_end = cases + max;
 	operations();
+	by_hand();
+	lengths();
 	handlers();
 	ways();
 	order();

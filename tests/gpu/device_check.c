@@ -30,22 +30,60 @@ int gt_check_status(struct gt_env *env, const struct gt_job *job)
 				 env->status[first]) : 0;
 }
 
-static bool is_kind(const struct gt_job *job, uint64_t k, enum gt_kind kind)
+#define CELL UINT32_MAX
+
+/* What the kinds of operations do: bytes of the cell, slots, additions of 1, and the bytes
+ * of their cell of old that become 0. */
+static const struct kind_facts {
+	uint32_t bytes, slots, adds, zeros;
+} kind_facts[GT_KINDS] = {
+	[GT_KIND_PUT] = { CELL, 1, 0, 0 },
+	[GT_KIND_PUT_NO_DB] = { CELL, 1, 0, 0 },
+	[GT_KIND_P] = { 8, 1, 0, 0 },
+	[GT_KIND_ADD] = { 0, 1, 1, 0 },
+	[GT_KIND_LOW_PAIR] = { CELL, 2, 0, 0 },
+	[GT_KIND_LOW_NO_DB] = { CELL, 2, 0, 0 },
+	[GT_KIND_LONG] = { 8, 2, 0, 8 },
+	[GT_KIND_GET] = { CELL, 1, 0, 0 },
+	[GT_KIND_WRITE2] = { CELL, 1, 0, 0 },
+	[GT_KIND_READ] = { CELL, 1, 0, 0 },
+	[GT_KIND_READ2] = { CELL, 1, 0, 0 },
+	[GT_KIND_INLINE] = { 28, 1, 0, 0 },
+	[GT_KIND_INLINE_PARTS] = { 12, 1, 0, 0 },
+	[GT_KIND_FA] = { 0, 1, 1, 0 },
+	[GT_KIND_CS] = { 8, 1, 0, 8 },
+	[GT_KIND_MFA4] = { 4, 1, 0, 4 },
+	[GT_KIND_MFA8] = { 0, 1, 1, 0 },
+	[GT_KIND_MCS4] = { 4, 1, 0, 4 },
+	[GT_KIND_DUMP] = { CELL, 2, 0, 0 },
+	[GT_KIND_WAIT] = { CELL, 3, 0, 0 },
+	[GT_KIND_PUT_SCOPE] = { CELL, 1, 0, 0 },
+	[GT_KIND_P_SCOPE] = { 8, 1, 0, 0 },
+	[GT_KIND_PUT_SIGNAL_SCOPE] = { CELL, 2, 1, 0 },
+	[GT_KIND_SIGNAL_SCOPE] = { 0, 1, 1, 0 },
+	[GT_KIND_GET_SCOPE] = { CELL, 1, 0, 0 },
+	[GT_KIND_PUT_BARE] = { CELL, 1, 0, 0 },
+	[GT_KIND_P_BARE] = { 8, 1, 0, 0 },
+	[GT_KIND_PUT_SIGNAL_BARE] = { CELL, 2, 1, 0 },
+	[GT_KIND_P_SIGNAL_BARE] = { 8, 2, 1, 0 },
+	[GT_KIND_SIGNAL_BARE] = { 0, 1, 1, 0 },
+};
+
+static const struct kind_facts *facts_of(const struct gt_job *job, uint64_t k)
 {
-	return job->op == GT_MIX && gt_kind(k, job->seed) == kind;
+	const enum gt_kind kind = gt_kind(job, k);
+
+	return kind < GT_KINDS ? &kind_facts[kind] : NULL;
 }
 
 /* Bytes of cell k that are written. */
 static uint32_t length_of(const struct gt_job *job, uint64_t k)
 {
-	if (is_kind(job, k, GT_KIND_ADD) || !(gt_flags(job->op) & GT_DATA))
-		return 0;
-	return is_kind(job, k, GT_KIND_P) || is_kind(job, k, GT_KIND_LONG) ? 8 : gt_length(job, k);
-}
+	const struct kind_facts *f = facts_of(job, k);
 
-static bool op_adds(const struct gt_job *job, uint64_t k)
-{
-	return gt_flags(job->op) & GT_ADD || is_kind(job, k, GT_KIND_ADD);
+	if (f)
+		return f->bytes == CELL ? job->size : f->bytes;
+	return gt_flags(job->op) & GT_DATA ? gt_length(job, k) : 0;
 }
 
 /* Threads that share the dump behind their data: where the ring holds all at once. */
@@ -116,9 +154,12 @@ static int check_adds(const uint8_t *image, const struct gt_job *job, uint64_t o
 
 	E2E_REQUIRE(seen);
 	for (k = 0; k < n && !rc; k++) {
+		const struct kind_facts *f = facts_of(job, k);
+
 		v = word_at(image, old + 8 * k);
-		if (is_kind(job, k, GT_KIND_LONG)) {
-			rc = v ? gt_complain("compare-and-swap %lu ran twice", k) : 0;
+		if (f && f->zeros) {
+			rc = v != (f->zeros < 8 ? GT_UNTOUCHED << 8 * f->zeros : 0) ?
+				     gt_complain("atomic %lu ran twice, or not", k) : 0;
 		} else if (v != GT_UNTOUCHED) {
 			found++;
 			if (v >= adds || seen[v]++)
@@ -148,8 +189,11 @@ static uint64_t adds_of(const struct gt_job *job)
 {
 	uint64_t k, adds = 0;
 
-	for (k = 0; k < ops_of(job); k++)
-		adds += op_adds(job, k);
+	for (k = 0; k < ops_of(job); k++) {
+		const struct kind_facts *f = facts_of(job, k);
+
+		adds += f ? f->adds : !!(gt_flags(job->op) & GT_ADD);
+	}
 	return adds;
 }
 
@@ -200,10 +244,11 @@ static uint32_t pieces_of(uint32_t bytes)
 /* Of operation k, without the WQE behind its data. */
 static uint32_t slots_of(const struct gt_job *job, uint64_t k)
 {
+	const struct kind_facts *f = facts_of(job, k);
+
+	if (f)
+		return f->slots;
 	switch (job->op) {
-	case GT_MIX:
-		return is_kind(job, k, GT_KIND_LOW_PAIR) || is_kind(job, k, GT_KIND_LOW_NO_DB) ||
-		       is_kind(job, k, GT_KIND_LONG) ? 2 : 1;
 	case GT_IMM:
 		return k % 3 == 0 ? 2 : 1;
 	case GT_P:

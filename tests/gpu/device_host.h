@@ -87,6 +87,7 @@ int gt_run_abort(struct gt_env *env, const struct gt_case *c);
 int gt_run_denied(struct gt_env *env, const struct gt_case *c);
 int gt_run_imm(struct gt_env *env, const struct gt_case *c);
 int gt_run_huge(struct gt_env *env, const struct gt_case *c);
+int gt_run_tools(struct gt_env *env, const struct gt_case *c);
 int gt_run_gone(struct gt_env *env, const struct gt_case *c);
 
 /* The cases; returns how many there are. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "device_ops.cuh"
+#include "device_tools.cuh"
 
 namespace
 {
@@ -25,9 +26,38 @@ __device__ int poll_one(struct doca_gpu_dev_verbs_cq *cq, uint64_t index)
 	uint32_t spins = 0;
 	int err;
 
-	while ((err = doca_gpu_dev_verbs_poll_one_cq_at<how_shared>(cq, index)) == EBUSY)
+	do {
+		err = spins & 1 ? doca_priv_gpu_dev_verbs_poll_one_cq_at<how_shared>(cq, index) :
+				  doca_gpu_dev_verbs_poll_one_cq_at<how_shared>(cq, index);
 		gdk_relax(spins++);
+	} while (err == EBUSY);
 	return err;
+}
+
+/* As who looks at CQEs by himself: alone on the QP, all WQEs up to t have CQEs. */
+__device__ static int poll_next(struct doca_gpu_dev_verbs_cq *cq, ticket_type t, uint32_t posted)
+{
+	const uint32_t ci = (uint32_t)(t + 1 - posted + cq->cqe_rsvd);
+	int err = doca_gpu_dev_verbs_poll_cq<mode>(cq, posted);
+
+	if (err)
+		return err;
+	return doca_gpu_dev_verbs_cq_update_dbrec<true>(cq, posted) ==
+			       doca_gpu_dev_verbs_cqe_idx_inc_mask(ci, posted) ? 0 : GT_EBADDATA;
+}
+
+/* In both its forms; the second says how far the queue is. */
+template <mode_type how_shared>
+__device__ int poll_collapsed(qp_type *qp, struct doca_gpu_dev_verbs_cq *cq, ticket_type t,
+			      bool says)
+{
+	uint64_t ci;
+	int err;
+
+	if (!says)
+		return doca_gpu_dev_verbs_poll_cq_collapsed_at<how_shared>(qp, t);
+	err = doca_priv_gpu_dev_verbs_poll_cq_collapsed_at<how_shared>(qp, cq, t, &ci);
+	return err ? err : ci > t ? 0 : GT_EBADDATA;
 }
 
 /* Until the WQE of t is complete, posted with `posted` others since the last wait. */
@@ -46,16 +76,17 @@ __device__ int wait_for(const struct gt_job &j, qp_type *qp, qp_type *companion,
 	case GT_FLUSH:
 		return doca_gpu_dev_verbs_wait<how_shared>(qp);
 	case GT_POLL_AT:
-		return doca_gpu_dev_verbs_poll_cq_at<how_shared>(cq, t);
+		return turn & 4 ? doca_priv_gpu_dev_verbs_poll_cq_at<how_shared>(cq, t) :
+				  doca_gpu_dev_verbs_poll_cq_at<how_shared>(cq, t);
 	case GT_POLL_ONE:
 		return poll_one<how_shared>(cq, t);
 	case GT_POLL_NEXT:
-		return doca_gpu_dev_verbs_poll_cq<how_shared>(cq, posted);
+		return poll_next(cq, t, posted);
 	case GT_COUNTED:
 		return doca_gpu_dev_verbs_wait<how_shared>(qp) |
 		       doca_gpu_dev_verbs_wait<how_shared>(companion);
 	default:
-		return doca_gpu_dev_verbs_poll_cq_collapsed_at<how_shared>(qp, t);
+		return poll_collapsed<how_shared>(qp, cq, t, turn & 1);
 	}
 }
 
@@ -155,7 +186,9 @@ __global__ void kernel(const struct gt_job j)
 	const uint32_t i = (uint32_t)(j.by_thread ? thread : blockIdx.x) % j.nqps;
 	qp_type *qp = j.qp[i];
 
-	if constexpr (op == GT_HOLE || op == GT_DENIED)
+	if constexpr (op == GT_TOOLS)
+		*(volatile int *)&j.status[thread] = tools(j, thread);
+	else if constexpr (op == GT_HOLE || op == GT_DENIED)
 		*(volatile int *)&j.status[thread] = end_badly<op>(j, qp, thread);
 	else
 		*(volatile int *)&j.status[thread] = run<op, scope>(j, qp, j.companion[i], thread);
@@ -164,16 +197,16 @@ __global__ void kernel(const struct gt_job j)
 template <int op>
 static int launch_op(const struct gt_job *job, cudaStream_t stream)
 {
-	if (job->scope == THREAD)
-		GDK_LAUNCH((kernel<op, THREAD>), job->blocks, job->threads, stream, *job);
-	if constexpr (op <= GT_LAST_SCOPED) {
+	if constexpr (op != GT_LOW_BF_WARP)
+		if (job->scope == THREAD)
+			GDK_LAUNCH((kernel<op, THREAD>), job->blocks, job->threads, stream, *job);
+	if constexpr (op <= GT_LAST_SCOPED || op == GT_FORMS || op == GT_LOW_BF_WARP)
 		if (job->scope == WARP)
 			GDK_LAUNCH((kernel<op, WARP>), job->blocks, job->threads, stream, *job);
+	if constexpr (op <= GT_LAST_SCOPED)
 		if (job->scope == BLOCK)
 			GDK_LAUNCH((kernel<op, BLOCK>), job->blocks, job->threads, stream, *job);
-		return 0;
-	}
-	return job->scope == THREAD ? 0 : -1;
+	return 0;
 }
 
 template <int op>

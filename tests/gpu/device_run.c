@@ -33,6 +33,37 @@ int gt_run_ops(struct gt_env *env, const struct gt_case *c)
 	return rc;
 }
 
+/* ---- no queue ---- */
+
+static int check_tools(struct gt_env *env, const struct gt_job *job)
+{
+	const uint64_t n = (uint64_t)job->blocks * job->threads;
+	struct gt_tools s;
+
+	if (gt_gpu_copy(&s, (uint8_t *)env->host.gpu + job->counters, sizeof(s)))
+		return gt_complain("payload: copy");
+	if (s.sum != 5 * n || s.sum32 != 3 * n || s.locked != n || s.lock)
+		return gt_complain("%lu threads: sums %lu and %u, %u within the lock, which is %d",
+				   n, s.sum, s.sum32, s.locked, s.lock);
+	if (s.most != n - 1 || s.most32 != n - 1 || s.least_negated || s.ready != n)
+		return gt_complain("%lu threads: maxima %lu, %u, %ld, index %lu", n, s.most,
+				   s.most32, s.least_negated, s.ready);
+	return 0;
+}
+
+int gt_run_tools(struct gt_env *env, const struct gt_case *c)
+{
+	struct gt_qps qps;
+	struct gt_job job;
+	int rc;
+
+	gt_qps_open(env, &qps, c);
+	rc = gt_prepare(env, c, &qps, &job) || gt_run(env, &qps, &job) ||
+	     gt_check_status(env, &job) || check_tools(env, &job) ? -1 : 0;
+	gt_qps_close(&qps);
+	return rc;
+}
+
 /* ---- resets ---- */
 
 static void reset(struct gt_qps *qps)

@@ -24,6 +24,27 @@ static void add(const char *what, struct gt_case c)
 	*out++ = c;
 }
 
+/* Where a wait would ring again what the operation did not, it polls. */
+static enum gt_wait wait_of(enum gt_op op)
+{
+	switch (op) {
+	case GT_LOW:
+	case GT_MIX:
+	case GT_IMM:
+		return GT_BY_TICKET;
+	case GT_FORMS: /* there is no ticket */
+		return GT_FLUSH;
+	case GT_RING: /* nor does a poll know of a doorbell rung by address */
+		return GT_WAIT;
+	case GT_BUILD:
+	case GT_PAIR:
+	case GT_LOW_BF_WARP:
+		return GT_POLL_AT;
+	default:
+		return GT_IN_TURN;
+	}
+}
+
 /* Two blocks; who shares a QP is what the mode allows. */
 static struct gt_case shape(enum gt_op op, int mode, int scope, int handler)
 {
@@ -39,18 +60,63 @@ static struct gt_case shape(enum gt_op op, int mode, int scope, int handler)
 	}
 	if (gt_flags(op) & GT_READ)
 		c.batch = 1;
-	c.wait = op == GT_LOW || op == GT_MIX || op == GT_IMM ? GT_BY_TICKET : GT_IN_TURN;
+	c.wait = wait_of(op);
 	return c;
 }
 
 /* All there is of operation, sharing mode, scope and handler: a half at either width. */
 static void operations(void)
 {
-	for (int op = GT_PUT; op <= GT_LOW; op++)
+	for (int op = GT_PUT; op <= GT_LAST_SCOPED; op++)
 		for (int mode = 0; mode < 3; mode++)
-			for (int scope = 0; scope < (op <= GT_LAST_SCOPED ? 3 : 1); scope++)
+			for (int scope = 0; scope < 3; scope++)
 				for (int h = (op + mode + scope + GDK_WARP) % 2; h < 4; h += 2)
 					add("operation", shape(op, mode, scope, handlers[h]));
+}
+
+/* By hand, or by functions of one scope: the same. */
+static void by_hand(void)
+{
+	static const int ops[] = { GT_GET_WAIT, GT_FENCE, GT_CAS, GT_LOW, GT_BUILD, GT_FORMS };
+	struct gt_case c;
+
+	for (int i = 0; i < 6; i++)
+		for (int mode = 0; mode < 3; mode++)
+			for (int h = 0; h < 4; h++)
+				add("by hand", shape(ops[i], mode, THREAD, handlers[h]));
+	for (int mode = 0; mode < 3; mode++) {
+		for (int h = 0; h < 4; h++)
+			add("forms", shape(GT_FORMS, mode, WARP, handlers[h]));
+		c = shape(GT_LOW_BF_WARP, mode, WARP, E2E_BF);
+		c.depth = 256; /* no lane waits for a slot, since all wait for all lanes */
+		add("warp", c);
+	}
+	for (int h = 0; h < 4; h++)
+		add("ring", shape(GT_RING, MODE(EXCLUSIVE), THREAD, handlers[h]));
+}
+
+static void pairs(void)
+{
+	struct gt_case c;
+
+	for (int mode = 0; mode < 3; mode++)
+		for (int h = 0; h < 3; h++) { /* groups have no BlueFlame */
+			c = shape(GT_PAIR, mode, THREAD, handlers[h]);
+			c.counted = true;
+			add("pair", c);
+		}
+}
+
+static void tools(void)
+{
+	struct gt_case c;
+
+	for (int mode = 0; mode < 3; mode++) {
+		c = shape(GT_TOOLS, mode, THREAD, E2E_DB);
+		c.run = gt_run_tools;
+		c.blocks = mode == MODE(GPU) ? 4 : 1;
+		add("tools", c);
+	}
 }
 
 /* Lanes with nothing to move beside others with one WQE and with several, in rings that
@@ -188,6 +254,9 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 	out = cases;
 	out_end = cases + max;
 	operations();
+	by_hand();
+	pairs();
+	tools();
 	lengths();
 	short_rings();
 	counters();
