@@ -40,7 +40,7 @@ struct gdk_events {
 doca_error_t gdk_events_open(doca_dev_t *net_dev, struct gdk_events **events)
 {
 	struct gdk_events *opened;
-	doca_error_t err = DOCA_ERROR_DRIVER;
+	doca_error_t err;
 
 	GDK_CHECK_ARG(net_dev != NULL);
 	GDK_CHECK_ARG(events != NULL);
@@ -51,21 +51,19 @@ doca_error_t gdk_events_open(doca_dev_t *net_dev, struct gdk_events **events)
 	}
 	opened->dev = net_dev;
 	opened->channel = mlx5dv_devx_create_event_channel(net_dev->ctx, 0);
-	if (!opened->channel)
+	if (!opened->channel || fcntl(opened->channel->fd, F_SETFL, O_NONBLOCK)) {
+		gdk_err("%s: no event channel: %s", ibv_get_device_name(net_dev->ctx->device),
+			strerror(errno));
+		err = opened->channel ? DOCA_ERROR_OPERATING_SYSTEM : DOCA_ERROR_DRIVER;
 		goto err_free;
-	if (fcntl(opened->channel->fd, F_SETFL, O_NONBLOCK)) {
-		err = DOCA_ERROR_OPERATING_SYSTEM;
-		goto err_channel;
 	}
 	atomic_fetch_add(&net_dev->users, 1);
 	*events = opened;
 	return DOCA_SUCCESS;
 
-err_channel:
-	mlx5dv_devx_destroy_event_channel(opened->channel);
 err_free:
-	gdk_err("%s: no event channel: %s", ibv_get_device_name(net_dev->ctx->device),
-		strerror(errno));
+	if (opened->channel)
+		mlx5dv_devx_destroy_event_channel(opened->channel);
 	free(opened);
 	return err;
 }

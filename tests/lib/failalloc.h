@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * Allocation that fails on demand. Included by one test executable, it takes
- * the place of malloc and its kin, of mmap and of pthread_create for the whole
+ * the place of malloc and its kin, of mmap, pthread_create and fcntl for the whole
  * process; only calls that come from the executable's own code (the archives are
  * in it, libraries are not) and from the thread that armed it are counted and
  * fail. It also counts the blocks and mappings that the archives hold. Not in
@@ -14,9 +14,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -255,6 +257,21 @@ int munmap(void *p, size_t len)
 	FAILALLOC_NEXT(munmap);
 	failalloc_note(p, false);
 	return real(p, len);
+}
+
+int fcntl(int fd, int cmd, ...)
+{
+	static int (*real)(int fd, int cmd, ...);
+	va_list args;
+	void *arg;
+
+	va_start(args, cmd);
+	arg = va_arg(args, void *); /* an int is passed as one */
+	va_end(args);
+	if (failalloc_now(FAILALLOC_HERE))
+		return -1;
+	FAILALLOC_NEXT(fcntl);
+	return real(fd, cmd, arg);
 }
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *arg),

@@ -254,7 +254,7 @@ static const struct fault_case alone[] = {
 	CASE(hl_no_dbr, 5, 1, 4, 8), /* a QP that is refused once is asked for again */
 	CASE(hl_emulated, 5, 2, 4, 8, 2),
 	CASE(group, 8, 4, 7, 16),
-	CASE(events, 1, 0, 1),
+	CASE(events, 2, 0, 1),
 	CASE(service_of, 4, 0, 0),
 	CASE(service, 2, 0, 0),
 };

@@ -315,6 +315,7 @@ static doca_error_t make_all(struct ibv_pd *pd, struct ibv_context *ctx)
 	struct doca_gpu_verbs_qp_init_attr_hl attr = {.sq_nwqe = 64};
 	struct doca_verbs_srq_init_attr *srq_attr = NULL;
 	struct doca_gpu_verbs_qp_group_hl *group = NULL;
+	struct doca_gpu_verbs_qp_error_info info;
 	struct doca_verbs_device_attr *caps = NULL;
 	struct doca_gpu_dev_verbs_qp *dev;
 	struct doca_verbs_srq *srq = NULL;
@@ -328,7 +329,8 @@ static doca_error_t make_all(struct ibv_pd *pd, struct ibv_context *ctx)
 	      doca_verbs_srq_init_attr_set_pd(srq_attr, pd) ?:
 	      doca_verbs_srq_create(ctx, srq_attr, &srq) ?:
 	      doca_gpu_verbs_create_qp_group_hl(&attr, &group) ?:
-	      doca_gpu_verbs_get_qp_dev(group->qp_main.qp_gverbs, &dev);
+	      doca_gpu_verbs_get_qp_dev(group->qp_main.qp_gverbs, &dev) ?:
+	      doca_gpu_verbs_query_last_error(group->qp_main.qp_gverbs, &info);
 	sdk_fail_at(0);
 	if (group)
 		cr_expect_eq(doca_gpu_verbs_destroy_qp_group_hl(group), DOCA_SUCCESS);
