@@ -145,6 +145,7 @@ struct gt_job {
 	uint32_t blocks, threads, iters, size;
 	uint32_t batch;	 /* waits after so many operations */
 	uint32_t varied; /* lengths differ from cell to cell */
+	uint32_t idle;	 /* mask of the lanes that do nothing */
 	uint32_t depth;	 /* of each ring */
 	uint32_t seed;
 	uint32_t lkey_be, rkey_be;
@@ -169,6 +170,12 @@ GT_BOTH uint64_t gt_word(uint64_t k, uint64_t w, uint32_t seed)
 
 	v ^= v >> 32;
 	return (v * 0xff51afd7ed558ccdull) ^ v >> 29;
+}
+
+/* Is operation k one of a lane that does nothing? */
+GT_BOTH int gt_idle(const struct gt_job *j, uint64_t k)
+{
+	return j->idle && j->idle >> k / j->iters % j->threads % 32 & 1;
 }
 
 /* Bytes of cell k that its operation moves: none, few, or up to all of it. */

@@ -249,9 +249,10 @@ static void sizes(void)
 	}
 }
 
-/* Many on one QP, rings of all lengths, lanes with different QPs. */
+/* Many on one QP, rings of all lengths, lanes with different QPs or nothing to do. */
 static void crowds(void)
 {
+	static const uint32_t idle[] = { ~0x1fu, 0x7ffffffeu, 0x55555555, 0xfffeffff };
 	struct gt_case c;
 
 	for (uint32_t depth = 64; depth <= 4096; depth *= 8)
@@ -264,6 +265,11 @@ static void crowds(void)
 			c.batch = 2;
 			add("crowd", c);
 		}
+	for (int i = 0; i < 4; i++) {
+		c = shape(i % 2 ? GT_MIX : GT_PUT, MODE(GPU), THREAD, E2E_DB, 0);
+		c.idle = idle[i];
+		add("few lanes", c);
+	}
 	for (uint32_t nqps = 2; nqps <= 32; nqps *= 4)
 		for (int h = 0; h < 2; h++) {
 			c = shape(GT_MIX, MODE(GPU), THREAD, h ? E2E_PROXY : E2E_DB, 0);

@@ -81,6 +81,8 @@ static uint32_t length_of(const struct gt_job *job, uint64_t k)
 {
 	const struct kind_facts *f = facts_of(job, k);
 
+	if (gt_idle(job, k))
+		return 0;
 	if (f)
 		return f->bytes == CELL ? job->size : f->bytes;
 	return gt_flags(job->op) & GT_DATA ? gt_length(job, k) : 0;
@@ -106,8 +108,11 @@ static uint8_t byte_of(const struct gt_job *job, uint64_t k, uint32_t i)
  * thread has several pieces. */
 static bool is_tails(const struct gt_job *job, uint64_t found)
 {
-	const uint64_t n = ops_of(job), shared = n / group_of(job);
+	uint64_t n = 0, k, shared;
 
+	for (k = 0; k < ops_of(job); k++)
+		n += !gt_idle(job, k);
+	shared = n / group_of(job);
 	if (!(gt_flags(job->op) & GT_READ))
 		return found == n;
 	return job->varied ? found >= shared && found <= n : found == shared;
@@ -157,7 +162,7 @@ static int check_adds(const uint8_t *image, const struct gt_job *job, uint64_t o
 		const struct kind_facts *f = facts_of(job, k);
 
 		v = word_at(image, old + 8 * k);
-		if (f && f->zeros) {
+		if (f && f->zeros && !gt_idle(job, k)) {
 			rc = v != (f->zeros < 8 ? GT_UNTOUCHED << 8 * f->zeros : 0) ?
 				     gt_complain("atomic %lu ran twice, or not", k) : 0;
 		} else if (v != GT_UNTOUCHED) {
@@ -192,6 +197,8 @@ static uint64_t adds_of(const struct gt_job *job)
 	for (k = 0; k < ops_of(job); k++) {
 		const struct kind_facts *f = facts_of(job, k);
 
+		if (gt_idle(job, k))
+			continue;
 		adds += f ? f->adds : !!(gt_flags(job->op) & GT_ADD);
 	}
 	return adds;
@@ -246,6 +253,8 @@ static uint32_t slots_of(const struct gt_job *job, uint64_t k)
 {
 	const struct kind_facts *f = facts_of(job, k);
 
+	if (gt_idle(job, k))
+		return 0;
 	if (f)
 		return f->slots;
 	switch (job->op) {

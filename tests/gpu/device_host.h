@@ -41,7 +41,7 @@ struct gt_case {
 	enum doca_gpu_dev_verbs_exec_scope scope;
 	enum doca_gpu_dev_verbs_nic_handler handler;
 	enum gt_wait wait;
-	uint32_t depth, nqps, by_thread, blocks, threads, iters, size, batch, code_opt;
+	uint32_t depth, nqps, by_thread, blocks, threads, iters, size, batch, code_opt, idle;
 	bool queues_on_gpu, payload_on_gpu, collapsed, counted, varied;
 };
 

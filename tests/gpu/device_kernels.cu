@@ -108,7 +108,7 @@ __device__ int run(const struct gt_job &j, qp_type *qp, qp_type *companion, uint
 	ticket_type t = 0;
 	int err = 0;
 
-	for (uint32_t i = 0; i < j.iters; i++) {
+	for (uint32_t i = 0; i < j.iters && !gt_idle(&j, thread * j.iters); i++) {
 		const struct op_at o = op_at(j, thread * j.iters + i);
 
 		if (gt_flags(op) & GT_STAMP)

@@ -212,9 +212,12 @@ static void by_handler(int handler)
 	add("reset", c);
 }
 
-/* Rings that go around within one round, lanes with different QPs. */
+/* Rings that go around within one round, lanes with different QPs, warps of which some
+ * lanes are elsewhere. */
 static void crowds(void)
 {
+	static const uint32_t idle[] = { ~0x1fu, 0x7ffffffeu, 0x55555555, 0xfffeffff };
+	static const int some[] = { GT_PUT, GT_MIX, GT_P_SIGNAL, GT_GET_MCST };
 	struct gt_case c;
 
 	for (uint32_t depth = 16; depth <= 256; depth *= 4) {
@@ -229,6 +232,12 @@ static void crowds(void)
 		c.by_thread = 1;
 		add("diverge", c);
 	}
+	for (int i = 0; i < 4; i++)
+		for (int op = 0; op < 4; op++) {
+			c = shape(some[op], op % 2 ? MODE(CTA) : MODE(GPU), THREAD, handlers[i]);
+			c.idle = idle[i];
+			add("few lanes", c);
+		}
 	for (int mode = 0; mode < 3; mode++)
 		add("copy", shape(GT_LOW_BF, mode, THREAD, E2E_BF));
 }
