@@ -34,7 +34,12 @@ struct doca_gpu_verbs_qp_init_attr_hl {
 	enum doca_gpu_verbs_mem_reg_type mreg_type;
 	enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext;
 	bool cq_collapsed; /* every CQE overwrites entry 0 */
-	uint8_t reserved2[3];
+	union {
+		uint8_t reserved2[3];
+		/* Newer than 3.0: rings, CQ and DBREC in pinned host memory, for CPU threads
+		 * that use them by the addresses in qp_gverbs->qp_cpu. */
+		bool enable_umem_cpu;
+	};
 	enum doca_verbs_qp_ordering_semantic ordering_semantic;
 	uint8_t reserved3[12];
 } __attribute__((__aligned__(8))) __attribute__((__packed__));

@@ -37,6 +37,7 @@
 struct plan {
 	doca_gpu_t *gpu;
 	struct doca_dev *dev;
+	enum doca_gpu_mem_type mem;
 	enum doca_gpu_verbs_mem_reg_type reg;
 	uint32_t depth;
 	bool collapsed, core_direct;
@@ -91,6 +92,8 @@ static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *attr,
 	*p = (struct plan){
 		.gpu = attr->gpu_dev,
 		.dev = attr->net_dev,
+		/* a reserved byte in 3.0: what is neither 0 nor 1 says nothing */
+		.mem = attr->reserved2[0] == 1 ? DOCA_GPU_MEM_TYPE_CPU_GPU : gdk_queue_mem_type(),
 		.reg = attr->mreg_type,
 		.depth = (uint32_t)gdk_roundup_pow2(attr->sq_nwqe),
 		.collapsed = attr->cq_collapsed,
@@ -130,7 +133,7 @@ static doca_error_t plan_handler(struct plan *p, struct doca_verbs_uar *uar)
 static void plan_layout(struct plan *p)
 {
 	bool emulated = p->mode == MODE(NO_DBR_SW_EMULATED);
-	bool on_gpu = gdk_queue_mem_type() == DOCA_GPU_MEM_TYPE_GPU;
+	bool on_gpu = p->mem == DOCA_GPU_MEM_TYPE_GPU;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t cq_bytes = (size_t)p->depth * CQE_BYTES;
 
@@ -167,7 +170,7 @@ static doca_error_t create_memory(struct plan *p, struct doca_gpu_verbs_qp_hl *h
 	struct gdk_slab_kind kind = {
 		.gpu = p->gpu,
 		.dev = p->dev,
-		.mem = gdk_queue_mem_type(),
+		.mem = p->mem,
 		.reg = p->reg,
 		.pages = p->page_bytes,
 		.lines = gdk_align_up(EXPORT_AT + export_bytes, GDK_SLAB_LINE),

@@ -212,6 +212,64 @@ Test(cpu_proxy, pages_come_and_go)
 		doca_gpu_verbs_destroy_qp_hl(hl[i]);
 }
 
+/* ---- a thread that has nothing but the public structs ---- */
+
+/* As long as 16 bits last and a little longer: indices wrap, and so does the counter. */
+#define BY_HAND 66000u
+#define PUTS_AT_ONCE 8u
+
+static void post_by_hand(struct doca_gpu_verbs_qp *qp, uint16_t idx)
+{
+	const struct doca_gpu_dev_verbs_qp *cpu = qp->qp_cpu;
+	struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg *ctrl;
+
+	ctrl = (void *)(cpu->sq_wqe_daddr + (size_t)(idx & cpu->sq_wqe_mask) * 64);
+	memset(ctrl, 0, 64);
+	ctrl->opmod_idx_opcode = htobe32((uint32_t)idx << 8 | DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP);
+	ctrl->qpn_ds = htobe32((uint32_t)cpu->sq_num << 8 | 1);
+	ctrl->fm_ce_se = DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE;
+	__atomic_store_n(qp->cpu_db, (uint16_t)(idx + 1), __ATOMIC_RELEASE);
+}
+
+static bool take_completion(struct doca_gpu_dev_verbs_cq *cq, uint32_t ci)
+{
+	volatile struct doca_gpunetio_ib_mlx5_cqe64 *cqe =
+		(void *)(cq->cqe_daddr + (size_t)(ci & cq->cqe_mask) * sizeof(*cqe));
+	const uint8_t op_own = cqe->op_own;
+
+	if ((op_own & 1) != (ci / cq->cqe_num & 1) ||
+	    op_own >> 4 == DOCA_GPUNETIO_IB_MLX5_CQE_INVALID)
+		return false;
+	cr_assert_eq(op_own >> 4, DOCA_GPUNETIO_IB_MLX5_CQE_REQ);
+	cr_assert_eq(be16toh(cqe->wqe_counter), (uint16_t)ci);
+	*cq->dbrec = htobe32((ci + 1) & 0xffffff);
+	return true;
+}
+
+Test(cpu_proxy, a_cpu_thread_posts_and_polls_by_the_public_structs, .timeout = 60)
+{
+	struct e2e_path path = {.ack_timeout = 14, .retry_cnt = 7};
+	const uint64_t end = e2e_now_ns() + 3 * E2E_WAIT_NS;
+	struct doca_gpu_verbs_qp_hl *hl;
+	struct doca_gpu_verbs_qp *qp;
+	uint32_t qpn, posted = 0, done = 0;
+
+	attr.enable_umem_cpu = true;
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
+	qp = hl->qp_gverbs;
+	cr_assert_eq(doca_verbs_qp_get_qpn(hl->qp, &qpn), DOCA_SUCCESS);
+	cr_assert_eq(e2e_connect(&nic, hl->qp, &nic.gid, qpn, path), DOCA_SUCCESS);
+	while (done < BY_HAND && e2e_now_ns() < end) {
+		while (posted < BY_HAND && posted - done < PUTS_AT_ONCE)
+			post_by_hand(qp, (uint16_t)posted++);
+		cr_assert_eq(doca_gpu_verbs_cpu_proxy_progress(qp, NULL), DOCA_SUCCESS);
+		while (take_completion(&qp->qp_cpu->cq_sq, done))
+			done++;
+	}
+	cr_expect_eq(done, BY_HAND, "%u of %u", done, BY_HAND);
+	doca_gpu_verbs_destroy_qp_hl(hl);
+}
+
 /* ---- sets of counters ---- */
 
 #define MEMBERS 20

@@ -48,6 +48,29 @@ static struct doca_gpu_verbs_qp_hl *create(void)
 	return hl;
 }
 
+/* ---- where queues lie ---- */
+
+/* The byte is reserved in 3.0, where it may hold anything but means nothing. */
+Test(high_level_gpu, queues_are_in_host_memory_where_that_is_asked_for)
+{
+	static const uint8_t said[] = { 0, 1, 0x5a };
+
+	open_gpu();
+	for (size_t i = 0; i < sizeof(said); i++) {
+		struct doca_gpu_verbs_qp_hl *hl;
+		const bool on_host = said[i] == 1;
+
+		attr.reserved2[0] = said[i];
+		hl = create();
+		cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->qp_umem_gpu_ptr) != NULL, on_host);
+		cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->cq_sq_umem_gpu_ptr) != NULL, on_host);
+		cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->qp_umem_dbr_gpu_ptr) != NULL, on_host);
+		cr_expect_eq(hl->qp_gverbs->qp_cpu->sq_wqe_daddr, hl->qp_umem_gpu_ptr);
+		cr_expect_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
+	}
+	close_gpu();
+}
+
 /* ---- registration ---- */
 
 static void try_registration(const char *has_dmabuf, enum doca_gpu_verbs_mem_reg_type asked,
