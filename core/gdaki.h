@@ -184,6 +184,40 @@ doca_error_t gdk_verbs_qp_attr_set_lag_port(doca_verbs_qp_attr_t *attr, uint8_t 
 /* As the NIC reports it. */
 doca_error_t gdk_verbs_qp_get_lag(doca_verbs_qp_t *qp, struct gdk_qp_lag *lag);
 
+/* What attribute objects hold, above all after doca_verbs_qp_query: the setters' values, in
+ * their units and codes. */
+struct gdk_qp_attr {
+	enum doca_verbs_qp_state next_state, current_state;
+	enum doca_verbs_mtu_size path_mtu;
+	uint32_t rq_psn, sq_psn, dest_qp_num;
+	bool allow_remote_write, allow_remote_read;
+	enum doca_verbs_qp_atomic_mode atomic_mode;
+	uint16_t pkey_index, port_num;
+	uint16_t ack_timeout, retry_cnt, rnr_retry, min_rnr_timer;
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	/* the path; all 0 when there is none */
+	enum doca_verbs_addr_type addr_type;
+	struct doca_verbs_gid gid; /* the remote side's */
+	uint32_t dlid;
+	uint8_t sl, sgid_index, static_rate, hop_limit, traffic_class;
+};
+
+struct gdk_qp_init_attr {
+	doca_verbs_cq_t *send_cq, *receive_cq;
+	struct doca_verbs_srq *srq;
+	void *qp_context;
+	uint32_t sq_wr, rq_wr; /* after a query: as granted, like the three below */
+	uint32_t send_max_sges, receive_max_sges, max_inline_data;
+	uint32_t user_index;
+	bool sq_sig_all, core_direct_master;
+	enum doca_verbs_qp_send_dbr_mode send_dbr_mode;
+};
+
+/* NOT_SUPPORTED: the object is one of the DOCA SDK. */
+doca_error_t gdk_verbs_qp_attr_get(const doca_verbs_qp_attr_t *attr, struct gdk_qp_attr *values);
+doca_error_t gdk_verbs_qp_init_attr_get(const doca_verbs_qp_init_attr_t *init_attr,
+					struct gdk_qp_init_attr *values);
+
 /* For the send_dbr_mode_ext field of doca_gpu_verbs_qp_init_attr_hl: no mode is
  * stated. With handler AUTO the library then takes a DBREC-less QP where the
  * device gives one, and a QP with DBREC where it does not. */

@@ -10,6 +10,7 @@
 #include "../core/log.h"
 #include "../core/sdk_objects.h"
 #include "attr.h"
+#include "host/gdaki.h"
 #include "qp.h"
 
 #define OBJECT(what, type, text)                                                      \
@@ -202,5 +203,76 @@ doca_error_t doca_verbs_qp_attr_set_ah_attr(doca_verbs_qp_attr_t *attr,
 	GDK_SDK_FIRST(attr, doca_verbs_qp_attr_set_ah_attr, attr->sdk, ah_attr->sdk);
 	attr->ah = *ah_attr;
 	attr->has_ah = true;
+	return DOCA_SUCCESS;
+}
+
+/* ---- all at once ---- */
+
+doca_error_t gdk_verbs_qp_attr_get(const doca_verbs_qp_attr_t *attr, struct gdk_qp_attr *values)
+{
+	static const struct doca_verbs_ah_attr_t none;
+	const struct doca_verbs_ah_attr_t *ah;
+
+	GDK_CHECK_ARG(attr != NULL);
+	GDK_CHECK_ARG(values != NULL);
+	if (attr->sdk) {
+		gdk_err("attr: values of an attribute object of the DOCA SDK are the SDK's");
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	ah = attr->has_ah ? &attr->ah : &none;
+	*values = (struct gdk_qp_attr){
+		.next_state = attr->next_state,
+		.current_state = attr->current_state,
+		.path_mtu = attr->path_mtu,
+		.rq_psn = attr->rq_psn,
+		.sq_psn = attr->sq_psn,
+		.dest_qp_num = attr->dest_qp_num,
+		.allow_remote_write = attr->allow_remote_write,
+		.allow_remote_read = attr->allow_remote_read,
+		.atomic_mode = attr->atomic_mode,
+		.pkey_index = attr->pkey_index,
+		.port_num = attr->port_num,
+		.ack_timeout = attr->ack_timeout,
+		.retry_cnt = attr->retry_cnt,
+		.rnr_retry = attr->rnr_retry,
+		.min_rnr_timer = attr->min_rnr_timer,
+		.max_rd_atomic = attr->max_rd_atomic,
+		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
+		.addr_type = ah->addr_type,
+		.gid = ah->gid,
+		.dlid = ah->dlid,
+		.sl = ah->sl,
+		.sgid_index = ah->sgid_index,
+		.static_rate = ah->static_rate,
+		.hop_limit = ah->hop_limit,
+		.traffic_class = ah->traffic_class,
+	};
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_verbs_qp_init_attr_get(const doca_verbs_qp_init_attr_t *init_attr,
+					struct gdk_qp_init_attr *values)
+{
+	GDK_CHECK_ARG(init_attr != NULL);
+	GDK_CHECK_ARG(values != NULL);
+	if (init_attr->sdk) {
+		gdk_err("init_attr: values of an attribute object of the DOCA SDK are the SDK's");
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	*values = (struct gdk_qp_init_attr){
+		.send_cq = init_attr->send_cq,
+		.receive_cq = init_attr->receive_cq,
+		.srq = init_attr->srq,
+		.qp_context = init_attr->qp_context,
+		.sq_wr = init_attr->sq_wr,
+		.rq_wr = init_attr->rq_wr,
+		.send_max_sges = init_attr->send_max_sges,
+		.receive_max_sges = init_attr->receive_max_sges,
+		.max_inline_data = init_attr->max_inline_data,
+		.user_index = init_attr->user_index,
+		.sq_sig_all = init_attr->sq_sig_all,
+		.core_direct_master = init_attr->core_direct_master,
+		.send_dbr_mode = init_attr->send_dbr_mode,
+	};
 	return DOCA_SUCCESS;
 }

@@ -86,7 +86,7 @@ doca_error_t doca_verbs_uar_destroy(doca_verbs_uar_t *uar_obj)
 	GDK_CHECK_ARG(uar_obj);
 	users = atomic_load(&uar_obj->users);
 	if (users) {
-		gdk_err("UAR %u: %d queues still ring it", uar_obj->id, users);
+		gdk_err("UAR 0x%x: %d queues still ring it", uar_obj->id, users);
 		return DOCA_ERROR_IN_USE;
 	}
 	GDK_SDK_FIRST_AS(uar_obj, "doca_uar_destroy", doca_verbs_uar_destroy, uar_obj->sdk);
@@ -124,7 +124,7 @@ doca_error_t doca_verbs_uar_dbr_less_addr_get(const doca_verbs_uar_t *uar_obj, v
 	GDK_SDK_AS(uar_obj, "doca_uar_reg_addr_get", doca_verbs_uar_dbr_less_addr_get,
 		   uar_obj->sdk, dbr_less_addr);
 	if (!uar_obj->dbr_less_addr) {
-		gdk_info("UAR %u: the device has no QPs without doorbell record", uar_obj->id);
+		gdk_info("UAR 0x%x: the device has no QPs without doorbell record", uar_obj->id);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	*dbr_less_addr = uar_obj->dbr_less_addr;

@@ -175,13 +175,13 @@ doca_error_t doca_verbs_umem_destroy(doca_verbs_umem_t *umem_obj)
 	GDK_CHECK_ARG(umem_obj);
 	users = atomic_load(&umem_obj->users);
 	if (users) {
-		gdk_err("umem %u: %d queues still lie in it", umem_obj->id, users);
+		gdk_err("umem 0x%x: %d queues still lie in it", umem_obj->id, users);
 		return DOCA_ERROR_IN_USE;
 	}
 	GDK_SDK_FIRST_AS(umem_obj, "doca_umem_destroy", doca_verbs_umem_destroy, umem_obj->sdk);
 	ret = umem_obj->sdk ? 0 : mlx5dv_devx_umem_dereg(umem_obj->devx);
 	if (ret) {
-		gdk_err("umem %u: cannot be released: %s", umem_obj->id,
+		gdk_err("umem 0x%x: cannot be released: %s", umem_obj->id,
 			strerror(ret > 0 ? ret : errno));
 		return DOCA_ERROR_DRIVER;
 	}

@@ -105,31 +105,48 @@ static void expect_all(struct e2e_qp *q, int side)
 {
 	uint8_t out[PRM_QUERY_QP_OUT_LEN], *qpc = out + PRM_QUERY_QP_QPC_AT;
 	doca_verbs_qp_init_attr_t *init;
-	doca_verbs_qp_attr_t *got;
+	doca_verbs_qp_attr_t *attr;
 	enum doca_verbs_qp_state state;
+	struct gdk_qp_attr got;
 	int mask = 0;
 
-	doca_verbs_qp_attr_create(&got);
+	doca_verbs_qp_attr_create(&attr);
 	doca_verbs_qp_init_attr_create(&init);
 	cr_assert_eq(gdk_qp_query_state(q->hl->qp, out, &state), DOCA_SUCCESS);
-	cr_assert_eq(doca_verbs_qp_query(q->hl->qp, got, init, &mask), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_query(q->hl->qp, attr, init, &mask), DOCA_SUCCESS);
+	cr_assert_eq(gdk_verbs_qp_attr_get(attr, &got), DOCA_SUCCESS);
 	cr_expect_eq(state, S(RTS));
-	cr_expect_eq(got->current_state, S(RTS));
+	cr_expect_eq(got.current_state, S(RTS));
 	cr_expect_eq(mask, MASK_INIT | MASK_RTR | MASK_RTS | A(CURRENT_STATE));
-#define EXPECT(of, name, field, a, b, fa, fb)                                                \
+#define EXPECT(name, field, a, b, fa, fb)                                                    \
 	cr_expect_eq(prm_get(qpc, field), side ? (fb) : (fa), #name " in the firmware: 0x%x", \
 		     (unsigned int)prm_get(qpc, field));                                     \
-	cr_expect_eq(of->name, side ? (b) : (a), #name " of the query: 0x%x",                \
-		     (unsigned int)of->name);
-#define EXPECT_QP(...) EXPECT(got, __VA_ARGS__)
-#define EXPECT_AH(...) EXPECT((&got->ah), __VA_ARGS__)
-	QP_ATTRS(EXPECT_QP)
-	AH_ATTRS(EXPECT_AH)
+	cr_expect_eq(got.name, side ? (b) : (a), #name " of the query: 0x%x",                \
+		     (unsigned int)got.name);
+	QP_ATTRS(EXPECT)
+	AH_ATTRS(EXPECT)
 	cr_expect_eq(prm_get(qpc, IN_PATH(PRM_ADS_DSCP)), side ? 0xfc >> 2 : 0x68 >> 2);
-	cr_expect_eq(got->ah.addr_type, DOCA_VERBS_ADDR_TYPE_IPv4);
-	cr_expect_arr_eq(got->ah.gid.raw, nic.gid.raw, 16);
-	cr_expect(got->has_ah);
-	doca_verbs_qp_attr_destroy(got);
+	cr_expect_eq(got.addr_type, DOCA_VERBS_ADDR_TYPE_IPv4);
+	cr_expect_arr_eq(got.gid.raw, nic.gid.raw, 16);
+	doca_verbs_qp_attr_destroy(attr);
+	doca_verbs_qp_init_attr_destroy(init);
+}
+
+static void expect_no_path(struct e2e_qp *q)
+{
+	static const struct doca_verbs_gid none;
+	doca_verbs_qp_init_attr_t *init;
+	doca_verbs_qp_attr_t *attr;
+	struct gdk_qp_attr got;
+
+	doca_verbs_qp_attr_create(&attr);
+	doca_verbs_qp_init_attr_create(&init);
+	cr_assert_eq(doca_verbs_qp_query(q->hl->qp, attr, init, NULL), DOCA_SUCCESS);
+	cr_assert_eq(gdk_verbs_qp_attr_get(attr, &got), DOCA_SUCCESS);
+	cr_expect_eq(got.next_state, S(INIT));
+	cr_expect_eq(got.addr_type, DOCA_VERBS_ADDR_TYPE_IPv4);
+	cr_expect(!memcmp(&got.gid, &none, sizeof(none)) && !got.hop_limit && !got.sgid_index);
+	doca_verbs_qp_attr_destroy(attr);
 	doca_verbs_qp_init_attr_destroy(init);
 }
 
@@ -143,6 +160,7 @@ Test(firmware, attributes_of_transitions)
 	for (int side = 0; side < SIDES; side++) {
 		set_all(attr, side);
 		modify(q.hl->qp, attr, S(INIT), MASK_INIT);
+		expect_no_path(&q);
 		modify(q.hl->qp, attr, S(RTR), MASK_RTR);
 		modify(q.hl->qp, attr, S(RTS), MASK_RTS);
 		expect_all(&q, side);
@@ -212,7 +230,8 @@ static doca_verbs_qp_init_attr_t *init_of(const struct qp_row *r)
 static void expect_created(doca_verbs_qp_t *qp, const struct qp_row *r)
 {
 	uint8_t out[PRM_QUERY_QP_OUT_LEN], *qpc = out + PRM_QUERY_QP_QPC_AT;
-	doca_verbs_qp_init_attr_t *got;
+	doca_verbs_qp_init_attr_t *init;
+	struct gdk_qp_init_attr got;
 	doca_verbs_qp_attr_t *attr;
 	enum doca_verbs_qp_state state;
 	uint32_t cqn, uar;
@@ -234,25 +253,26 @@ static void expect_created(doca_verbs_qp_t *qp, const struct qp_row *r)
 	cr_expect_eq(prm_get(qpc, PRM_QPC_PD), nic.dev->pdn);
 
 	doca_verbs_qp_attr_create(&attr);
-	doca_verbs_qp_init_attr_create(&got);
+	doca_verbs_qp_init_attr_create(&init);
 	/* What the library remembers of these is not what it answers with. */
 	qp->init.user_index = qp->init.core_direct_master = 0;
 	qp->init.send_dbr_mode = DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID;
 	qp->init.rq_wr = 77;
-	cr_assert_eq(doca_verbs_qp_query(qp, attr, got, NULL), DOCA_SUCCESS);
-	cr_expect_eq(got->sq_wr, r->sq_granted);
-	cr_expect_eq(got->rq_wr, r->rq_granted);
-	cr_expect_geq(got->send_max_sges, r->sges);
-	cr_expect_geq(got->max_inline_data, r->inl);
-	cr_expect_eq(got->user_index, r->uidx);
-	cr_expect_eq(got->core_direct_master, r->master);
-	cr_expect_eq(got->send_dbr_mode, r->dbr);
-	cr_expect_eq(got->qp_type, (uint32_t)DOCA_VERBS_QP_TYPE_RC);
-	cr_expect_eq(got->sq_sig_all, 1);
-	cr_expect(got->send_cq == cq && got->receive_cq == cq && got->pd == nic.dev);
-	cr_expect_eq(got->qp_context, &nic);
+	cr_assert_eq(doca_verbs_qp_query(qp, attr, init, NULL), DOCA_SUCCESS);
+	cr_assert_eq(gdk_verbs_qp_init_attr_get(init, &got), DOCA_SUCCESS);
+	cr_expect_eq(got.sq_wr, r->sq_granted);
+	cr_expect_eq(got.rq_wr, r->rq_granted);
+	cr_expect_geq(got.send_max_sges, r->sges);
+	cr_expect_geq(got.max_inline_data, r->inl);
+	cr_expect_eq(got.user_index, r->uidx);
+	cr_expect_eq(got.core_direct_master, r->master);
+	cr_expect_eq(got.send_dbr_mode, r->dbr);
+	cr_expect_eq(init->qp_type, (uint32_t)DOCA_VERBS_QP_TYPE_RC);
+	cr_expect_eq(got.sq_sig_all, 1);
+	cr_expect(got.send_cq == cq && got.receive_cq == cq && init->pd == nic.dev);
+	cr_expect_eq(got.qp_context, &nic);
 	doca_verbs_qp_attr_destroy(attr);
-	doca_verbs_qp_init_attr_destroy(got);
+	doca_verbs_qp_init_attr_destroy(init);
 }
 
 Test(firmware, what_a_queue_pair_is_created_with)

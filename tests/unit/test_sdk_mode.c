@@ -12,6 +12,7 @@
 #include "../lib/fds.h"
 #include "../../core/sdk.h"
 #include "../../qp/qp.h"
+#include "host/gdaki.h"
 
 #define RUNS_MAX 150 /* more than there are calls */
 
@@ -136,6 +137,9 @@ Test(sdk_mode, an_old_sdk_without_the_newest_functions_will_do)
 	doca_verbs_qp_init_attr_t *init;
 	struct doca_verbs_device_attr *attr;
 	struct doca_verbs_srq_init_attr *srq_attr;
+	struct gdk_qp_init_attr init_values;
+	struct gdk_qp_attr values;
+	doca_verbs_qp_attr_t *qp_attr;
 	doca_verbs_ah_attr_t *ah;
 	struct nic nic;
 
@@ -148,6 +152,11 @@ Test(sdk_mode, an_old_sdk_without_the_newest_functions_will_do)
 			     init, DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_RW),
 		     DOCA_ERROR_NOT_SUPPORTED);
 	expect_log("has no doca_verbs_qp_init_attr_set_ordering_semantic\n");
+	cr_expect_eq(gdk_verbs_qp_init_attr_get(init, &init_values), DOCA_ERROR_NOT_SUPPORTED);
+	expect_log("are the SDK's\n");
+	cr_assert_eq(doca_verbs_qp_attr_create(&qp_attr), DOCA_SUCCESS);
+	cr_expect_eq(gdk_verbs_qp_attr_get(qp_attr, &values), DOCA_ERROR_NOT_SUPPORTED);
+	cr_expect_eq(doca_verbs_qp_attr_destroy(qp_attr), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_srq_init_attr_create(&srq_attr), DOCA_ERROR_NOT_SUPPORTED);
 	expect_log("has no doca_verbs_srq_init_attr_create\n");
 	/* What is known without the SDK is told. */
