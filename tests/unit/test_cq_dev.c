@@ -169,6 +169,55 @@ Test(cq_dev, abort_ends_a_wait)
 	rig.st->abort_word = 1;
 	cr_assert_eq(gdk_wait(&rig.qp, 0, RIG_GPU), -ECANCELED);
 	cr_assert_eq(rig.st->status, -ECANCELED);
+	/* nothing failed: what is not complete is named */
+	cr_assert_eq(gdk_qp_error_wqe(&rig.qp), 0);
+	rig.st->completed = 5;
+	cr_assert_eq(gdk_qp_error_wqe(&rig.qp), 5);
+}
+
+/* What ended the queue pair first stays. */
+Test(cq_dev, the_first_end_stays)
+{
+	rig_init(&rig, 16, RIG_DB, 0);
+	cr_assert_eq(gdk_state_end(rig.st, -EIO), -EIO);
+	cr_assert_eq(gdk_state_end(rig.st, -ETIMEDOUT), -EIO);
+	cr_assert_eq(gdk_qp_status(&rig.qp), -EIO);
+}
+
+/* A responder's error ends the queue as well as a requester's. */
+Test(cq_dev, error_of_the_responder)
+{
+	rig_init(&rig, 16, RIG_DB, 0);
+	post(2, GDK_CE_ALWAYS);
+	rig_nic(&rig);
+	rig.cqe[1].op_own = DOCA_GPUNETIO_IB_MLX5_CQE_RESP_ERR << 4;
+	cr_assert_eq(gdk_poll_one_cq_at(&rig.qp.cq_sq, 1, RIG_GPU), -EIO);
+	cr_assert_eq(rig.st->error_wqe, 1);
+	cr_assert_eq(rig.st->completed, 1);
+}
+
+/* A counter that is at or beyond what was rung is understood by nobody. */
+Test(cq_dev, counters_beyond_what_was_rung)
+{
+	uint64_t index;
+
+	cr_assert_not(gdk_counter_extend(0, 0, &index));
+	cr_assert_not(gdk_counter_extend(3, 3, &index));
+	cr_assert(gdk_counter_extend(3, 2, &index) && index == 2);
+	cr_assert(gdk_counter_extend(0x10003, 2, &index) && index == 0x10002);
+	cr_assert(gdk_counter_extend(0x10003, 3, &index) && index == 3);
+}
+
+/* Whoever read a CQE long ago finds that others went on, and takes nothing from it. */
+Test(cq_dev, cqe_that_others_passed)
+{
+	rig_init(&rig, 8, RIG_DB, 0);
+	post(1, GDK_CE_ALWAYS);
+	rig_nic(&rig);
+	rig.st->rung = 0x10005;
+	rig.st->completed = rig.st->cqe_ci = 0x10000;
+	cr_assert_eq(gdk_cq_fold(rig.st, &rig.qp.cq_sq, 0, GDK_SCOPE_GPU), 0);
+	cr_assert_eq(rig.st->completed, 0x10000);
 }
 
 Test(cq_dev, a_stated_limit_leaves_the_qp_usable)

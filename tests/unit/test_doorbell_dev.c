@@ -48,6 +48,8 @@ Test(doorbell_dev, index_wraps_at_16_bits)
 	expect(rig.page + 0x800, reg, 8);
 	cr_assert_eq(be32toh(rig.dbrec[1]), 1);
 	cr_assert_eq(rig.st->rung, 0x10001);
+	cr_assert_eq(rig.st->bare_rings, 1);
+	cr_assert_eq(rig.st->bare_records, 1);
 }
 
 Test(doorbell_dev, no_dbr_leaves_the_record_alone)
@@ -124,22 +126,77 @@ Test(doorbell_dev, blueflame_by_a_warp)
 	}
 }
 
-Test(doorbell_dev, two_wqes_by_a_warp_are_a_doorbell)
+static void two_wqes(enum doca_gpu_dev_verbs_resource_sharing_mode mode, bool warp)
 {
+	uint64_t idx;
+
+	rig_init(&rig, 64, RIG_BF, 0);
+	cr_assert_eq(gdk_reserve(&rig.qp, 2, mode, 0, &idx), 0);
+	for (unsigned int i = 0; i < 2; i++)
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
+	gdk_mark_ready(&rig.qp, 0, 1, mode, RIG_AUTO);
+	if (warp)
+		gdk_submit_bf_warp(&rig.qp, 2, gdk_get_wqe_ptr(&rig.qp, 1), mode, 0);
+	else
+		gdk_submit_bf(&rig.qp, 2, gdk_get_wqe_ptr(&rig.qp, 1), mode, 0);
+	cr_assert_eq(be32toh(*(uint32_t *)(void *)(rig.page + 0x800)) >> 8, 2);
+	cr_assert_eq(*(uint64_t *)(void *)(rig.page + 0x808), 0);
+	rig_nic(&rig);
+	cr_assert_eq(rig.ci, 2);
+}
+
+Test(doorbell_dev, two_wqes_are_a_doorbell)
+{
+	for (int warp = 0; warp < 2; warp++) {
+		two_wqes(RIG_EXCL, warp);
+		rig_fini(&rig);
+		two_wqes(RIG_GPU, warp);
+		rig_fini(&rig);
+	}
+}
+
+/* By hand the WQE goes to the halves in turn, and is counted as what it is. */
+Test(doorbell_dev, blueflame_by_hand)
+{
+	rig_init(&rig, 64, RIG_BF, 0);
+	memset(rig.ring, 0x5a, 128);
+	gdk_ring_bf(&rig.qp, rig.ring);
+	cr_assert_eq(memcmp(rig.page + 0x800, rig.ring, 64), 0);
+	gdk_ring_bf_warp(&rig.qp, rig.ring + 64);
+	cr_assert_eq(memcmp(rig.page + 0x900, rig.ring + 64, 64), 0);
+	cr_assert_eq(rig.st->doorbells, 2);
+	cr_assert_eq(rig.st->bare_rings, 2);
+}
+
+/* The caller's copy of the last slot goes to the register, but for no other slot. */
+Test(doorbell_dev, blueflame_takes_the_copy_of_its_own_slot)
+{
+	struct doca_gpu_dev_verbs_wqe copy;
 	uint64_t idx;
 
 	rig_init(&rig, 64, RIG_BF, 0);
 	cr_assert_eq(gdk_reserve(&rig.qp, 2, RIG_GPU, 0, &idx), 0);
 	for (unsigned int i = 0; i < 2; i++)
 		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
-	gdk_mark_ready(&rig.qp, 0, 1, RIG_GPU, RIG_AUTO);
-	gdk_submit_bf_warp(&rig.qp, 2, gdk_get_wqe_ptr(&rig.qp, 1), RIG_GPU, 0);
-	cr_assert_eq(be32toh(*(uint32_t *)(void *)(rig.page + 0x800)) >> 8, 2);
-	cr_assert_eq(*(uint64_t *)(void *)(rig.page + 0x808), 0);
-	rig_nic(&rig);
-	cr_assert_eq(rig.ci, 2);
-	gdk_ring_bf_warp(&rig.qp, rig.ring);
+	memcpy(&copy, gdk_get_wqe_ptr(&rig.qp, 1), 64);
+	copy.inl_data[63] = 0x77;
+	/* the first is published, the second is not yet */
+	gdk_mark_ready(&rig.qp, 0, 0, RIG_GPU, RIG_AUTO);
+	gdk_submit_bf(&rig.qp, 2, &copy, RIG_GPU, 0);
+	cr_assert_eq(rig.st->rung, 1);
 	cr_assert_eq(memcmp(rig.page + 0x800, rig.ring, 64), 0);
+	gdk_mark_ready(&rig.qp, 1, 1, RIG_GPU, RIG_AUTO);
+	cr_assert_eq(rig.st->rung, 2);
+	rig_nic(&rig);
+	/* alone, marked and submitted: the copy */
+	cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, 0, &idx), 0);
+	gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, 2), 2, GDK_CE_ALWAYS);
+	memcpy(&copy, gdk_get_wqe_ptr(&rig.qp, 2), 64);
+	copy.inl_data[63] = 0x77;
+	memset(rig.page, 0, 4096);
+	gdk_mark_ready(&rig.qp, 2, 2, RIG_GPU, RIG_AUTO);
+	gdk_submit_bf(&rig.qp, 3, &copy, RIG_GPU, 0);
+	cr_assert_eq(memcmp(rig.page + 0x800, &copy, 64), 0);
 }
 
 Test(doorbell_dev, blueflame_only_where_it_is_mapped)

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Publish and ring, one step at a time in random order, beside a model that says what
+ * must be rung: what is wanted and published without a gap, all of it, nothing else. After
+ * each step there is one token, and ready bits are those of the model.
+ */
+#include <criterion/criterion.h>
+
+#include "rig.h"
+
+#define MAX_DEPTH 128u
+#define STEPS 4000u
+
+static struct rig rig;
+static uint64_t reserved, wanted, published_to, state;
+static bool is_published[MAX_DEPTH]; /* of slots from published_to on */
+static struct range {
+	uint64_t from, to;
+} pending[MAX_DEPTH];
+static uint32_t npending;
+static bool dead;
+
+static uint32_t draw(uint32_t n)
+{
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(state >> 33) % n;
+}
+
+static gdk_mode_t shared_mode(void) { return draw(2) ? RIG_GPU : RIG_CTA; }
+
+/* Whoever rings it before it is written has the wrong index in his WQE. */
+static void spoil(uint64_t from, uint64_t to)
+{
+	for (; from <= to; from++)
+		memset(gdk_get_wqe_ptr(&rig.qp, from), 0xff, 64);
+}
+
+static void write_nops(uint64_t from, uint64_t to)
+{
+	for (; from <= to; from++)
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, from), (uint16_t)from,
+			    GDK_CE_ALWAYS);
+}
+
+/* ---- the model ---- */
+
+static void model_publish(uint64_t from, uint64_t to)
+{
+	if (dead)
+		return;
+	for (; from <= to; from++)
+		is_published[from % MAX_DEPTH] = true;
+	while (published_to < reserved && is_published[published_to % MAX_DEPTH])
+		is_published[published_to++ % MAX_DEPTH] = false;
+}
+
+static void model_want(uint64_t pi) { wanted = pi > wanted ? pi : wanted; }
+
+static uint32_t tokens(uint64_t *at)
+{
+	const struct gdk_sq q = gdk_sq_of(&rig.qp);
+	uint32_t n = 0;
+
+	for (uint64_t i = rig.st->rung; i < rig.st->rung + rig.depth; i++)
+		if (*gdk_word(&q, i) & GDK_TOKEN(gdk_word_pos(&q, i))) {
+			*at = i;
+			n++;
+		}
+	return n;
+}
+
+static bool model_is_published(uint64_t i)
+{
+	return i < published_to || (i < reserved && is_published[i % MAX_DEPTH]);
+}
+
+static void check_bits(void)
+{
+	const struct gdk_sq q = gdk_sq_of(&rig.qp);
+	uint64_t i = rig.st->rung;
+
+	if (i < rig.st->written)
+		i = rig.st->written; /* an exclusive user's get theirs later */
+	for (; i < rig.st->rung + rig.depth; i++)
+		cr_assert_eq(gdk_is_ready(&q, i, GDK_SCOPE_GPU), model_is_published(i),
+			     "slot %lu", i);
+}
+
+/* Record, register and counter say what is rung; nothing was rung that may not be. */
+static void check_rung(void)
+{
+	const uint64_t rung = rig.st->rung;
+
+	rig_nic(&rig);
+	cr_assert_eq(rig.faults, 0);
+	cr_assert_leq(rung, published_to);
+	cr_assert_eq(rig.ci, rung);
+	if (wanted > rung && !dead)
+		cr_assert_eq(rung, published_to, "wanted %lu, rung %lu", wanted, rung);
+	if (rig.handler == RIG_PROXY)
+		cr_assert(rig.counter == rung && !rig.st->doorbells);
+	else
+		cr_assert_eq(rig.dbrec[1], rig.handler == RIG_NO_DBR ?
+				     RIG_POISON : gdk_dbrec_value(rung));
+}
+
+static void check(void)
+{
+	uint64_t at = 0;
+
+	check_rung();
+	if (dead)
+		return;
+	if (rig.st->left) {
+		cr_assert_eq(tokens(&at), 0);
+	} else {
+		cr_assert_eq(tokens(&at), 1);
+		cr_assert_eq(at, rig.st->rung);
+	}
+	check_bits();
+}
+
+/* ---- steps ---- */
+
+static bool reserve(uint32_t n, gdk_mode_t mode, struct range *r)
+{
+	if (reserved + n > rig.st->completed + rig.depth)
+		return false;
+	if (gdk_reserve(&rig.qp, n, mode, 0, &r->from)) {
+		cr_assert(dead);
+		return false;
+	}
+	cr_assert_eq(r->from, reserved);
+	reserved += n;
+	r->to = reserved - 1;
+	spoil(r->from, r->to);
+	return true;
+}
+
+static void step_reserve(void)
+{
+	if (npending < MAX_DEPTH && reserve(1 + draw(3), shared_mode(), &pending[npending]))
+		npending++;
+}
+
+/* Any of the ranges that are reserved; with a doorbell, or without. A queue pair that ended
+ * after the reservation may be rung once more by who publishes at once. */
+static void step_post(void)
+{
+	const uint32_t opt = dead || draw(2) ? GDK_OPT_SKIP_DB : 0, i = draw(npending + !npending);
+	struct range r;
+
+	if (!npending)
+		return;
+	r = pending[i];
+	pending[i] = pending[--npending];
+	write_nops(r.from, r.to);
+	model_publish(r.from, r.to);
+	if (!opt)
+		model_want(r.to + 1);
+	gdk_post(&rig.qp, r.from, r.to, shared_mode(), RIG_AUTO, opt);
+}
+
+/* Of what is published, or will be; also with a copy of the last WQE. */
+static void step_submit(void)
+{
+	const uint64_t pi = rig.st->rung + draw((uint32_t)(reserved - rig.st->rung) + 1);
+	struct doca_gpu_dev_verbs_wqe copy = { 0 };
+
+	model_want(pi);
+	if (rig.handler != RIG_BF || draw(2)) {
+		gdk_submit(&rig.qp, pi, shared_mode(), RIG_AUTO, 0);
+		return;
+	}
+	if (pi)
+		gdk_wqe_nop(&rig.qp, &copy, (uint16_t)(pi - 1), GDK_CE_ALWAYS);
+	if (draw(2))
+		gdk_submit_bf(&rig.qp, pi, &copy, shared_mode(), 0);
+	else
+		gdk_submit_bf_warp(&rig.qp, pi, &copy, shared_mode(), 0);
+}
+
+/* One thread owns the queue, in which nothing is open. */
+static void step_exclusive(void)
+{
+	const uint32_t opt = draw(2) ? GDK_OPT_SKIP_DB : 0;
+	struct range r;
+
+	if (npending || !reserve(1 + draw(4), RIG_EXCL, &r))
+		return;
+	write_nops(r.from, r.to);
+	model_publish(r.from, r.to);
+	if (!opt)
+		model_want(r.to + 1);
+	gdk_post(&rig.qp, r.from, r.to, RIG_EXCL, RIG_AUTO, opt);
+}
+
+/* By hand, what is published; the slots in between have been marked. */
+static void step_by_hand(void)
+{
+	if (published_to == rig.st->rung || rig.st->written || dead)
+		return;
+	if (rig.handler == RIG_PROXY) {
+		gdk_ring_proxy(&rig.qp, published_to, shared_mode());
+		return;
+	}
+	if (rig.handler != RIG_NO_DBR)
+		gdk_update_dbr(&rig.qp, published_to, 0);
+	gdk_ring_db(&rig.qp, published_to, 0);
+}
+
+static void step_complete(void)
+{
+	if (rig.st->rung && !dead)
+		cr_assert_eq(gdk_wait_for(&rig.qp, rig.st->rung - 1, shared_mode(), 1), 0);
+}
+
+static void step(void)
+{
+	switch (draw(8)) {
+	case 0:
+	case 1:
+		return step_reserve();
+	case 2:
+	case 3:
+		return step_post();
+	case 4:
+		return step_submit();
+	case 5:
+		return step_exclusive();
+	case 6:
+		return step_by_hand();
+	default:
+		return step_complete();
+	}
+}
+
+static void start(uint32_t depth, int handler)
+{
+	rig_init(&rig, depth, handler, 0);
+	reserved = wanted = published_to = 0;
+	npending = 0;
+	memset(is_published, 0, sizeof(is_published));
+	dead = false;
+}
+
+static void run(uint32_t depth, int handler)
+{
+	uint64_t rung;
+
+	start(depth, handler);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		step();
+		check();
+	}
+	cr_assert_gt(rig.st->rung, STEPS / 8);
+	while (reserved == rig.st->rung) {
+		step_complete();
+		step_reserve();
+	}
+	rung = rig.st->rung;
+	rig.st->status = -EIO;
+	dead = true;
+	for (uint32_t i = 0; i < 50; i++) {
+		step_post();
+		step_submit();
+		gdk_submit(&rig.qp, reserved, RIG_EXCL, RIG_AUTO, 0);
+		cr_assert_eq(rig.st->rung, rung);
+		check();
+	}
+	rig_fini(&rig);
+}
+
+Test(ring_dev, what_is_wanted_is_rung)
+{
+	static const int handlers[] = { RIG_DB, RIG_PROXY, RIG_NO_DBR, RIG_BF };
+
+	state = 1;
+	for (uint32_t depth = 4; depth <= MAX_DEPTH; depth *= 2)
+		for (uint32_t h = 0; h < 4; h++)
+			run(depth, handlers[h]);
+}
