@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The fences on the way to the NIC, which a CPU does not miss where they are not: each
+ * way to ring is traced, at the scope that the queue pair's memory needs. The model in
+ * tests/model has those between threads.
+ *   w  a WQE's segment      F  a fence at that scope or wider      r  rung
+ *   R  the record           D  the register, or the proxy's counter
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "device/gdk/platform.h"
+
+static char trace[1000];
+static int nic_scope;
+
+static void saw(char what)
+{
+	const size_t n = strlen(trace);
+
+	if (n + 1 < sizeof(trace) && (!n || trace[n - 1] != what))
+		trace[n] = what;
+}
+
+static void saw_fence(int scope)
+{
+	if (scope >= nic_scope)
+		saw('F');
+}
+
+static void saw_store(const void *p);
+
+/* What platform.h has is traced in all that is included from here on. */
+#define gdk_st_wqe16(p, a, b) (saw('w'), gdk_st_wqe16(p, a, b))
+#define gdk_fence_rel(scope) (saw_fence(scope), gdk_fence_rel(scope))
+#define gdk_fence_sc(scope) (saw_fence(scope), gdk_fence_sc(scope))
+#define gdk_st32(p, v, scope) (saw_store(p), gdk_st32(p, v, scope))
+#define gdk_st64(p, v, scope) (saw_store(p), gdk_st64(p, v, scope))
+#define gdk_st64x2(p, a, b, scope) (saw_store(p), gdk_st64x2(p, a, b, scope))
+#define gdk_red_max64(p, v, scope) (saw_store(p), gdk_red_max64(p, v, scope))
+#define gdk_max64(p, v, scope) (saw_store(p), gdk_max64(p, v, scope))
+#define gdk_mmio_st64(p, v) (saw('D'), gdk_mmio_st64(p, v))
+#define gdk_bf_copy64(p, src) (saw('D'), gdk_bf_copy64(p, src))
+#define gdk_bf_copy64_warp(p, src) (saw('D'), gdk_bf_copy64_warp(p, src))
+
+#include "rig.h"
+
+static struct rig rig;
+
+static void saw_store(const void *p)
+{
+	if (p == &rig.dbrec[1])
+		saw('R');
+	else if (p == &rig.counter)
+		saw('D');
+	else if (p == &rig.st->rung)
+		saw('r');
+}
+
+enum how { POST, SUBMIT, COPY, COPY_WARP, HELD_BACK, HAND, HAND_WARP };
+
+static const struct way {
+	const char *name;
+	enum how how;
+	gdk_mode_t mode;
+	int handler;
+} ways[] = {
+	{ "post", POST, RIG_GPU, RIG_DB },
+	{ "post in a block", POST, RIG_CTA, RIG_DB },
+	{ "post without record", POST, RIG_GPU, RIG_NO_DBR },
+	{ "post by proxy", POST, RIG_GPU, RIG_PROXY },
+	{ "post by BlueFlame", POST, RIG_GPU, RIG_BF },
+	{ "submit", SUBMIT, RIG_GPU, RIG_DB },
+	{ "submit without record", SUBMIT, RIG_GPU, RIG_NO_DBR },
+	{ "submit to the proxy", SUBMIT, RIG_CTA, RIG_PROXY },
+	{ "submit a copy", COPY, RIG_GPU, RIG_BF },
+	{ "submit a copy by a warp", COPY_WARP, RIG_GPU, RIG_BF },
+	{ "submit a copy by an exclusive warp", COPY_WARP, RIG_EXCL, RIG_BF },
+	{ "what was held back", HELD_BACK, RIG_GPU, RIG_DB },
+	{ "by hand", HAND, RIG_GPU, RIG_DB },
+	{ "by hand without record", HAND, RIG_GPU, RIG_NO_DBR },
+	{ "by hand to the proxy", HAND, RIG_GPU, RIG_PROXY },
+	{ "by hand by BlueFlame", HAND, RIG_GPU, RIG_BF },
+	{ "by hand by BlueFlame of a warp", HAND_WARP, RIG_GPU, RIG_BF },
+	{ "exclusive", POST, RIG_EXCL, RIG_DB },
+	{ "exclusive without record", POST, RIG_EXCL, RIG_NO_DBR },
+	{ "exclusive by proxy", POST, RIG_EXCL, RIG_PROXY },
+	{ "exclusive by BlueFlame", POST, RIG_EXCL, RIG_BF },
+};
+
+static void ring_by_hand(const struct way *w, struct doca_gpu_dev_verbs_wqe *wqe, uint64_t pi)
+{
+	if (w->handler == RIG_PROXY)
+		return gdk_ring_proxy(&rig.qp, pi, w->mode);
+	if (w->handler != RIG_NO_DBR)
+		gdk_update_dbr(&rig.qp, pi, 0);
+	if (w->handler != RIG_BF)
+		gdk_ring_db(&rig.qp, pi, 0);
+	else if (w->how == HAND)
+		gdk_ring_bf(&rig.qp, wqe);
+	else
+		gdk_ring_bf_warp(&rig.qp, wqe);
+}
+
+static void ring(const struct way *w, uint64_t at)
+{
+	struct doca_gpu_dev_verbs_wqe *wqe = gdk_get_wqe_ptr(&rig.qp, at);
+
+	gdk_wqe_nop(&rig.qp, wqe, (uint16_t)at, GDK_CE_ALWAYS);
+	if (w->how == POST)
+		return gdk_post(&rig.qp, at, at, w->mode, RIG_AUTO, 0);
+	gdk_mark_ready(&rig.qp, at, at, w->mode, RIG_AUTO);
+	if (w->how == SUBMIT)
+		gdk_submit(&rig.qp, at + 1, w->mode, RIG_AUTO, 0);
+	else if (w->how == COPY)
+		gdk_submit_bf(&rig.qp, at + 1, wqe, w->mode, 0);
+	else if (w->how == COPY_WARP)
+		gdk_submit_bf_warp(&rig.qp, at + 1, wqe, w->mode, 0);
+	else if (w->how >= HAND)
+		ring_by_hand(w, wqe, at + 1);
+}
+
+/* Is there `what` in s before its character `end`? */
+static bool before(const char *s, char what, char end)
+{
+	const char *e = strchr(s, end), *f = strchr(s, what);
+
+	return f && e && f < e;
+}
+
+/* WQE, fence, then whatever the NIC sees first; the record, fence, then the register, but
+ * for exclusive use, which rings again after the fence (gdk_settle). */
+static void check(const struct way *w)
+{
+	const char *last_w = strrchr(trace, 'w'), *record = strchr(trace, 'R');
+	const bool bare = w->how >= HAND && w->handler == RIG_BF;
+
+	cr_assert(last_w && strchr(last_w, 'D'), "%s: %s", w->name, trace);
+	cr_expect(before(last_w, 'F', 'D'), "%s: %s", w->name, trace);
+	cr_expect(bare || before(trace, 'r', 'D'), "%s: %s", w->name, trace);
+	cr_expect_eq(!!record, w->handler == RIG_DB || w->handler == RIG_BF, "%s: %s", w->name,
+		     trace);
+	if (!record)
+		return;
+	cr_expect(before(last_w, 'F', 'R'), "%s: %s", w->name, trace);
+	if (w->mode != RIG_EXCL || w->how != POST)
+		cr_expect(before(record, 'F', 'D'), "%s: %s", w->name, trace);
+}
+
+static void run(const struct way *w, uint32_t flags, int scope)
+{
+	uint64_t at, gap;
+
+	rig_init(&rig, 64, w->handler, 0);
+	rig.st->flags = flags;
+	nic_scope = scope;
+	for (int i = 0; i < 3; i++) {
+		memset(trace, 0, sizeof(trace));
+		cr_assert_eq(gdk_reserve(&rig.qp, 1, w->mode, 0, &gap), 0);
+		at = gap;
+		if (w->how == HELD_BACK) { /* wanted by the next, rung by who comes late */
+			cr_assert_eq(gdk_reserve(&rig.qp, 1, w->mode, 0, &at), 0);
+			gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, at), (uint16_t)at,
+				    GDK_CE_ALWAYS);
+			gdk_post(&rig.qp, at, at, w->mode, RIG_AUTO, 0);
+			cr_assert_not(strchr(trace, 'D'));
+		}
+		ring(w, gap);
+		check(w);
+		rig_nic(&rig);
+	}
+	rig_fini(&rig);
+}
+
+Test(order_dev, to_the_nic)
+{
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		run(&ways[i], GDK_QPF_SYS_SCOPE, GDK_SCOPE_SYS);
+		run(&ways[i], 0, GDK_SCOPE_GPU);
+	}
+}
+
+/* Exclusive use: while it waits, the register follows the record by a fence. */
+Test(order_dev, exclusive_settles)
+{
+	uint64_t at;
+
+	rig_init(&rig, 64, RIG_DB, 0);
+	nic_scope = GDK_SCOPE_SYS;
+	cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_EXCL, 0, &at), 0);
+	gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, at), (uint16_t)at, GDK_CE_ALWAYS);
+	gdk_post(&rig.qp, at, at, RIG_EXCL, RIG_AUTO, 0);
+	rig_nic(&rig);
+	memset(trace, 0, sizeof(trace));
+	cr_assert_eq(gdk_wait(&rig.qp, at, RIG_EXCL), 0);
+	cr_assert(before(trace, 'F', 'D'), "%s", trace);
+	rig_fini(&rig);
+}
