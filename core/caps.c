@@ -83,6 +83,7 @@ static doca_error_t query_firmware(struct ibv_context *ctx, struct gdk_caps *cap
 	caps->num_lag_ports = (uint8_t)prm_get(cap, PRM_HCA_NUM_LAG_PORTS);
 	caps->lag_tx_port = (uint8_t)prm_get(cap, PRM_HCA_LAG_TX_PORT);
 	caps->rts2rts_lag = (uint8_t)prm_get(cap, PRM_HCA_RTS2RTS_LAG);
+	caps->rts2rts_dscp = (uint8_t)prm_get(cap, PRM_HCA_RTS2RTS_QP_DSCP);
 	has_roce = prm_get(cap, PRM_HCA_ROCE);
 	has_group_2 = prm_get(cap, PRM_HCA_CAP_2);
 

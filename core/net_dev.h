@@ -24,6 +24,7 @@ struct gdk_caps {
 	uint8_t num_lag_ports; /* of the bond that the device may be part of */
 	uint8_t lag_tx_port;   /* a QP may be given one of them, */
 	uint8_t rts2rts_lag;   /* and another one while it is connected */
+	uint8_t rts2rts_dscp;  /* which may have another DSCP, too */
 	uint8_t send_dbr_mode_no_dbr_ext; /* QUERY_HCA_CAP, general device capabilities 2 */
 	uint8_t roce;			  /* the port's link layer is Ethernet */
 	uint8_t cqe_version;

@@ -181,7 +181,7 @@ doca_error_t doca_verbs_qp_attr_set_allow_remote_read(doca_verbs_qp_attr_t *qp_a
 doca_error_t doca_verbs_qp_attr_set_atomic_mode(doca_verbs_qp_attr_t *qp_attr,
 						enum doca_verbs_qp_atomic_mode atomic_mode);
 /* A copy is taken: ah_attr may change or go afterwards. Of a connected QP (RTS to RTS) only
- * source GID and DSCP change. */
+ * source GID and DSCP change, the latter where the device can. */
 doca_error_t doca_verbs_qp_attr_set_ah_attr(doca_verbs_qp_attr_t *qp_attr,
 					    doca_verbs_ah_attr_t *ah_attr);
 /* An index into the port's table, and the port, from 1 on. */

@@ -18,6 +18,9 @@
 #define ANY (-1)
 
 #define LAG_PORT GDK_VERBS_QP_ATTR_LAG_PORT
+/* opt_param_mask of a path: bits that the kernel does not use (DOCA GPUNetIO 3.0) */
+#define OPT_DSCP       (1u << 17)
+#define OPT_SGID_INDEX (1u << 23)
 #define REMOTE_RIGHTS (A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ) | A(ATOMIC_MODE))
 
 /* flagged: attributes that count only with their bit in opt_param_mask. */
@@ -63,7 +66,7 @@ static const struct {
 	{A(ACK_TIMEOUT), "ACK_TIMEOUT", 0},
 	{A(RETRY_CNT), "RETRY_CNT", 0},
 	{A(RNR_RETRY), "RNR_RETRY", 0},
-	{A(AH_ATTR), "AH_ATTR", 1u << 23 | 1u << 17}, /* source GID index, DSCP */
+	{A(AH_ATTR), "AH_ATTR", OPT_SGID_INDEX},
 	{A(ATOMIC_MODE), "ATOMIC_MODE", 1u << 2},
 	{A(MAX_QP_RD_ATOMIC), "MAX_QP_RD_ATOMIC", 0},
 	{A(MAX_DEST_RD_ATOMIC), "MAX_DEST_RD_ATOMIC", 0},
@@ -89,9 +92,15 @@ static const char *attr_names(int mask, char *buf, size_t len)
 	return buf;
 }
 
-static uint32_t opt_param_mask(int mask)
+/* Not every device can, and InfiniBand has none. */
+static bool changes_dscp(const struct doca_verbs_qp_t *qp, int mask)
 {
-	uint32_t opt = 0;
+	return mask & A(AH_ATTR) && qp->dev->caps.roce && qp->dev->caps.rts2rts_dscp;
+}
+
+static uint32_t opt_param_mask(const struct doca_verbs_qp_t *qp, int mask)
+{
+	uint32_t opt = changes_dscp(qp, mask) ? OPT_DSCP : 0;
 	size_t i;
 
 	for (i = 0; i < GDK_ARRAY_SIZE(attrs); i++)
@@ -238,10 +247,11 @@ static doca_error_t put_extras(struct doca_verbs_qp_t *qp, const struct transiti
 	case GDK_CMD_RTS2RTS_QP:
 		if (mask & LAG_PORT)
 			prm_set(qpc, PRM_QPC_LAG_TX_PORT_AFFINITY, a->lag_port);
-		if (mask & A(AH_ATTR)) { /* of a live path only source GID and DSCP change */
+		/* of a live path only source GID and DSCP change */
+		if (mask & A(AH_ATTR))
 			prm_set(path, PRM_ADS_SRC_ADDR_INDEX, a->ah.sgid_index);
+		if (changes_dscp(qp, mask))
 			prm_set(path, PRM_ADS_DSCP, a->ah.traffic_class >> 2);
-		}
 		return DOCA_SUCCESS;
 	default:
 		return DOCA_SUCCESS;
@@ -268,7 +278,7 @@ static doca_error_t do_transition(struct doca_verbs_qp_t *qp, const struct trans
 	prm_set(in, PRM_CMD_OPCODE, t->opcode);
 	prm_set(in, PRM_MODIFY_QP_QPN, qp->qpn);
 	if (!bare) {
-		prm_set(in, PRM_MODIFY_QP_OPT_PARAM_MASK, opt_param_mask(mask & t->flagged));
+		prm_set(in, PRM_MODIFY_QP_OPT_PARAM_MASK, opt_param_mask(qp, mask & t->flagged));
 		put_rights(a, mask, qpc);
 		put_numbers(qp, a, mask, qpc);
 		err = put_extras(qp, t, a, mask, qpc);

@@ -30,6 +30,7 @@ static const struct cap_value general[] = {
 	{ NIC_F(0x2c, 15, 0), 0 },	/* gid_table_size: 8 entries */
 	{ NIC_F(0x34, 20, 16), 16 },	/* local_ca_ack_delay */
 	{ NIC_F(0x34, 9, 8), 1 },	/* port_type: Ethernet */
+	{ NIC_F(0x2c, 21, 21), 1 },	/* rts2rts_qp_dscp */
 	{ NIC_F(0x34, 7, 0), 1 },	/* num_ports */
 	{ NIC_F(0x38, 28, 24), 30 },	/* log_max_msg */
 	{ NIC_F(0x3c, 3, 0), 1 },	/* cqe_version */
@@ -53,6 +54,7 @@ static const struct cap_value general[] = {
 };
 
 static const struct cap_value general_ib[] = {
+	{ NIC_F(0x2c, 21, 21), 0 },	/* rts2rts_qp_dscp */
 	{ NIC_F(0x34, 9, 8), 0 },	/* port_type: InfiniBand */
 	{ NIC_F(0x40, 2, 2), 0 },	/* roce */
 };

@@ -301,6 +301,25 @@ static uint8_t read_udp_sport(struct sn_cmd *cmd, struct sn_qp *qp)
 	return SN_OK;
 }
 
+/* Of a live path, another DSCP and source GID. */
+static uint8_t rts_to_rts(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt)
+{
+	const struct sn_cfg *cfg = &cmd->dev->cfg;
+	const uint8_t *path = q + QPC_PATH;
+
+	if (opt & OPT_DSCP && cfg->infiniband)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505001, "DSCP");
+	if (opt & OPT_DSCP)
+		qp->way.tclass = (uint8_t)(nic_get(path, ADS_DSCP) << 2);
+	if (opt & OPT_SGID) {
+		qp->dest.sgid_index = (uint8_t)nic_get(path, ADS_SRC_ADDR_INDEX);
+		qp->way.tci = sn_vlan_tci(cfg, qp->dest.sgid_index, qp->sl);
+		if (sn_dest_find(cfg, &qp->dest, &qp->way.ip))
+			return sn_cmd_fail(cmd, SN_ST_INDEX, 0x505002, "source GID");
+	}
+	return read_optional(cmd, qp, q, opt & ~(OPT_DSCP | OPT_SGID));
+}
+
 #define FROM(s) (1u << SN_QPS_##s)
 #define FROM_ANY 0x7fu
 
@@ -317,7 +336,7 @@ static const struct transition {
 	{ OP_INIT2RTR, FROM(INIT), SN_QPS_RTR, OPT_ACCESS | OPT_PKEY | OPT_LAG, to_rtr },
 	{ OP_RTR2RTS, FROM(RTR), SN_QPS_RTS, OPT_ACCESS | OPT_RNR_TIMEOUT | OPT_PM_STATE, to_rts },
 	{ OP_RTS2RTS, FROM(RTS), SN_QPS_RTS,
-	  OPT_ACCESS | OPT_RNR_TIMEOUT | OPT_PM_STATE | OPT_LAG, read_optional },
+	  OPT_ACCESS | OPT_RNR_TIMEOUT | OPT_PM_STATE | OPT_LAG | OPT_DSCP | OPT_SGID, rts_to_rts },
 	{ OP_SQERR2RTS, FROM(SQER), SN_QPS_RTS, OPT_ACCESS | OPT_RNR_TIMEOUT, read_optional },
 	{ OP_2ERR, FROM_ANY, SN_QPS_ERR, 0, NULL },
 	{ OP_2RST, FROM_ANY, SN_QPS_RST, 0, NULL },

@@ -180,6 +180,7 @@ enum {
 	OPT_RNR_TIMEOUT = 1 << 6, OPT_PATH = 1 << 7, OPT_SRA = 1 << 8, OPT_RRA = 1 << 9,
 	OPT_PM_STATE = 1 << 10, OPT_RETRY = 1 << 12, OPT_RNR_RETRY = 1 << 13,
 	OPT_ACK_TIMEOUT = 1 << 14, OPT_LAG = 1 << 15, OPT_PORT = 1 << 16,
+	OPT_DSCP = 1 << 17, OPT_SGID = 1 << 23, /* DOCA GPUNetIO 3.0 */
 };
 enum { OPT_HI_UDP_SPORT = 1 << 2 };
 #define OPT_ACCESS (OPT_RRE | OPT_RAE | OPT_RWE)

@@ -167,6 +167,42 @@ Test(qp_modify, rts_to_rts_and_out_of_it)
 	to_rts();
 }
 
+/* Takes source GID, traffic class and atomic mode from one path to another; expects what of
+ * it is the NIC's afterwards. */
+static void change_path(int sgid_index, uint8_t traffic_class, uint8_t dscp,
+			enum doca_verbs_qp_atomic_mode atomics)
+{
+	uint8_t out[PRM_QUERY_QP_OUT_LEN], *qpc = out + PRM_QUERY_QP_QPC_AT;
+	uint8_t *path = qpc + PRM_QPC_PATH_AT;
+	enum doca_verbs_qp_state st;
+
+	doca_verbs_ah_attr_set_sgid_index(ah, (uint8_t)sgid_index);
+	doca_verbs_ah_attr_set_traffic_class(ah, traffic_class);
+	doca_verbs_qp_attr_set_ah_attr(attr, ah);
+	doca_verbs_qp_attr_set_atomic_mode(attr, atomics);
+	cr_assert_eq(move(S(RTS), A(NEXT_STATE) | A(AH_ATTR) | A(ATOMIC_MODE)), DOCA_SUCCESS);
+	cr_assert_eq(gdk_qp_query_state(q.hl->qp, out, &st), DOCA_SUCCESS);
+	cr_expect_eq(prm_get(path, PRM_ADS_SRC_ADDR_INDEX), (unsigned int)sgid_index);
+	cr_expect_eq(prm_get(path, PRM_ADS_DSCP), dscp);
+	cr_expect_eq(prm_get(qpc, PRM_QPC_RAE), atomics != DOCA_VERBS_QP_ATOMIC_MODE_NONE);
+	cr_expect_arr_eq(path + PRM_ADS_RGID_AT, nic.gid.raw, 16, "the remote one stays");
+}
+
+Test(qp_modify, path_and_rights_of_a_connected_queue_pair)
+{
+	static const struct doca_verbs_gid elsewhere = { { 0xfe, 0x80 } };
+
+	to_rts();
+	doca_verbs_ah_attr_set_gid(ah, elsewhere);
+	change_path(nic.gid_index - 1, 0x68, 0x68 >> 2, DOCA_VERBS_QP_ATOMIC_MODE_IB_SPEC);
+	change_path(nic.gid_index, 0xfc, 0xfc >> 2, DOCA_VERBS_QP_ATOMIC_MODE_NONE);
+	nic.dev->caps.rts2rts_dscp = 0;
+	change_path(nic.gid_index - 1, 0x68, 0xfc >> 2, DOCA_VERBS_QP_ATOMIC_MODE_NONE);
+	doca_verbs_ah_attr_set_sgid_index(ah, 200);
+	doca_verbs_qp_attr_set_ah_attr(attr, ah);
+	cr_assert_eq(move(S(RTS), A(NEXT_STATE) | A(AH_ATTR)), DOCA_ERROR_DRIVER, "no such GID");
+}
+
 Test(qp_modify, bad_paths)
 {
 	cr_assert_eq(move(S(INIT), TO_INIT), DOCA_SUCCESS);
