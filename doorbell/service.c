@@ -87,11 +87,11 @@ static unsigned int worker_pass(struct gdk_worker *w, int *node)
 		sched_yield();
 	pthread_mutex_lock(&w->lock);
 	rung = gdk_scan_pass(&w->scan);
+	if (rung) /* who waits for the lock finds them counted */
+		count(&w->rings, rung);
 	*node = w->node;
 	pthread_mutex_unlock(&w->lock);
 	count(&w->passes, 1);
-	if (rung)
-		count(&w->rings, rung);
 	return rung;
 }
 

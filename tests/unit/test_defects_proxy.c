@@ -168,16 +168,18 @@ Test(peer_defects, defect_21_unmonitor_and_destroy_end_under_load)
 static int service_threads(char *cpus, size_t len)
 {
 	char cmd[256], line[64];
+	size_t used = 0;
 	FILE *p;
 	int n = 0;
 
 	snprintf(cmd, sizeof(cmd), "for t in /proc/%d/task/*; do grep -q gdaki-proxy $t/comm && "
-		 "sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' $t/status; done 2>/dev/null",
-		 (int)getpid());
+		 "sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' $t/status; done 2>/dev/null | "
+		 "sort -n", (int)getpid());
 	p = popen(cmd, "r");
 	cr_assert(p);
-	for (; fgets(line, sizeof(line), p); n++)
-		snprintf(cpus, len, "%.*s", (int)strcspn(line, "\n"), line);
+	for (; fgets(line, sizeof(line), p) && used < len; n++)
+		used += (size_t)snprintf(cpus + used, len - used, "%s%.*s", n ? " " : "",
+					 (int)strcspn(line, "\n"), line);
 	pclose(p);
 	return n;
 }
@@ -204,12 +206,10 @@ int numa_node_to_cpus(int node, struct bitmask *mask)
 }
 
 static void expect_placed(const struct gdk_service_attr *attr, struct e2e_qp *qp,
-			  unsigned int cpu)
+			  const char *want)
 {
 	doca_gpu_verbs_service_t service;
-	char want[16];
 
-	snprintf(want, sizeof(want), "%u", cpu);
 	cr_assert_eq(gdk_verbs_service_create(attr, &service), DOCA_SUCCESS);
 	doca_gpu_verbs_service_monitor_qp(service, qp->hl->qp_gverbs);
 	cr_expect(placed_on(want, (int)attr->threads));
@@ -224,7 +224,7 @@ Test(peer_defects, defect_21_threads_and_counters_are_near_the_nic)
 	unsigned int first = 0;
 	struct e2e_nic nic;
 	struct e2e_qp qp;
-	char list[16];
+	char list[32], each[32];
 	int mode;
 
 	while (!numa_bitmask_isbitset(numa_all_cpus_ptr, first))
@@ -241,14 +241,19 @@ Test(peer_defects, defect_21_threads_and_counters_are_near_the_nic)
 		cr_expect_eq(mode, MPOL_PREFERRED);
 		cr_expect_eq(mask[0], 1);
 	}
-	expect_placed(&attr, &qp, only_cpu);
-	attr.threads = 2;
+	snprintf(list, sizeof(list), "%u", only_cpu);
+	expect_placed(&attr, &qp, list);
+	attr.threads = 3;
 	attr.cpus = list;
-	snprintf(list, sizeof(list), "%u", first);
-	expect_placed(&attr, &qp, first);
+	snprintf(list, sizeof(list), "%u,%u", first, only_cpu);
+	snprintf(each, sizeof(each), "%u %u %u", first, first, only_cpu);
+	if (first != only_cpu)
+		expect_placed(&attr, &qp, each);
 	attr.cpus = NULL;
+	attr.threads = 1;
+	snprintf(list, sizeof(list), "%u", first);
 	setenv("GDAKI_PROXY_CPUS", list, 1);
-	expect_placed(&attr, &qp, first);
+	expect_placed(&attr, &qp, list);
 	attr.cpus = "8191";
 	cr_expect_eq(gdk_verbs_service_create(&attr, &service), DOCA_ERROR_INVALID_VALUE);
 	attr.cpus = "";

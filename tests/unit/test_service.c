@@ -120,6 +120,8 @@ Test(service, destroy_with_members_drains_them)
 	doca_gpu_verbs_service_monitor_qp(other, hl[2]->qp_gverbs);
 	cr_assert_eq(doca_gpu_verbs_service_monitor_qp(service, hl[2]->qp_gverbs),
 		     DOCA_ERROR_IN_USE);
+	cr_assert_eq(gdk_verbs_service_unmonitor_qp(service, hl[2]->qp_gverbs),
+		     DOCA_ERROR_NOT_FOUND);
 	post(2, 77);
 	cr_assert_eq(doca_gpu_verbs_destroy_service(other), DOCA_SUCCESS);
 	cr_assert_eq(rung(2), 77);
@@ -172,6 +174,24 @@ Test(service, naps_are_as_long_as_was_asked_at_most)
 	cr_assert_eq(doca_gpu_verbs_destroy_service(short_naps), DOCA_SUCCESS);
 }
 
+/* A thread that naps as long as it may is on time. */
+Test(service, a_nap_is_no_stall)
+{
+	const struct gdk_service_attr attr = {.nap_max_us = 10000000, .stall_ms = 1};
+	doca_gpu_verbs_service_t naps;
+
+	cr_assert_eq(gdk_verbs_service_create(&attr, &naps), DOCA_SUCCESS);
+	doca_gpu_verbs_service_monitor_qp(naps, hl[0]->qp_gverbs);
+	while (stats_of(naps).sleeps < 64 * 8) /* of 20 us to 2.6 ms */
+		nap_ms(1);
+	post(0, 1);
+	cr_expect(rung_within(0, 1, 3000));
+	cr_expect_eq(stats_of(naps).stalls, 0);
+	cr_expect_eq(stats_of(naps).late_threads, 0);
+	cr_assert_eq(doca_gpu_verbs_destroy_service(naps), DOCA_SUCCESS);
+	cr_expect_eq(rung(0), 1);
+}
+
 /* ---- who serves whom ---- */
 
 static void *thread_of(int i)
@@ -216,6 +236,47 @@ Test(service, of_its_threads_the_one_with_fewest_is_taken)
 	cr_expect(thread_of(0) != thread_of(8) && thread_of(8) != thread_of(16) &&
 		  thread_of(16) != thread_of(0));
 	cr_assert_eq(doca_gpu_verbs_destroy_service(three), DOCA_SUCCESS);
+}
+
+static uint64_t rings_of_all(void)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < QPS; i++)
+		sum += gdk_to_export(hl[i]->qp_gverbs)->proxy.rings;
+	return sum;
+}
+
+/* Each ring is one of a QP, by whichever thread, in a pass or on leaving. */
+Test(service, figures_are_those_of_its_threads_and_queue_pairs)
+{
+	const struct gdk_service_attr attr = {.threads = 2};
+	struct gdk_service_stats st;
+	doca_gpu_verbs_service_t two;
+
+	cr_assert_eq(gdk_verbs_service_create(&attr, &two), DOCA_SUCCESS);
+	for (int i = 0; i < QPS; i++)
+		cr_assert_eq(doca_gpu_verbs_service_monitor_qp(two, hl[i]->qp_gverbs),
+			     DOCA_SUCCESS);
+	cr_expect_eq(stats_of(two).qps, QPS);
+	for (uint64_t pi = 1; pi < 100; pi++)
+		for (int i = 0; i < QPS; i++)
+			post(i, pi);
+	for (int i = 0; i < QPS; i++)
+		cr_expect(rung_within(i, 99, 3000), "QP %d", i);
+	st = stats_of(two);
+	cr_expect_gt(st.passes, 0);
+	cr_expect_leq(st.yields + st.sleeps, st.passes);
+	while (stats_of(two).passes == st.passes)
+		nap_ms(1);
+	for (int i = 0; i < QPS; i++) {
+		post(i, 100);
+		cr_assert_eq(gdk_verbs_service_unmonitor_qp(two, hl[i]->qp_gverbs), DOCA_SUCCESS);
+	}
+	cr_expect_eq(stats_of(two).rings, rings_of_all());
+	cr_expect_geq(rings_of_all(), 2 * QPS);
+	cr_expect_eq(stats_of(two).qps, 0);
+	cr_assert_eq(doca_gpu_verbs_destroy_service(two), DOCA_SUCCESS);
 }
 
 /* The application's signals are for its own threads. */
