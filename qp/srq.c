@@ -168,7 +168,8 @@ static doca_error_t use_internal(struct doca_verbs_srq *srq, struct ibv_context 
 	memset(srq->own_mem, 0, bytes);
 	srq->own_devx = mlx5dv_devx_umem_reg(ctx, srq->own_mem, bytes, IBV_ACCESS_LOCAL_WRITE);
 	if (!srq->own_devx) {
-		gdk_err("SRQ: %zu bytes of host memory cannot be registered", bytes);
+		gdk_err("SRQ: %zu bytes of host memory cannot be registered: %s", bytes,
+			strerror(errno));
 		free(srq->own_mem);
 		return DOCA_ERROR_DRIVER;
 	}

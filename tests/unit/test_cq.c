@@ -79,20 +79,31 @@ Test(cq, external_ring_at_an_offset)
 
 Test(cq, ring_and_dbrec_must_fit_into_the_umem)
 {
-	void *mem = aligned_alloc(4096, 4096);
-	doca_verbs_umem_t *umem;
-	doca_verbs_cq_t *cq = NULL;
+	/* 64 entries are 4096 bytes, and the DBREC 8 more */
+	static const struct {
+		size_t at, size;
+		doca_error_t err;
+	} rows[] = {
+		{ 0, 4096, DOCA_ERROR_INVALID_VALUE }, { 0, 4103, DOCA_ERROR_INVALID_VALUE },
+		{ 0, 4104, DOCA_SUCCESS }, { 64, 4104, DOCA_SUCCESS },
+		{ 32, 4104, DOCA_ERROR_INVALID_VALUE }, /* entries are aligned */
+	};
+	uint8_t *mem = aligned_alloc(4096, 8192);
 
-	cr_assert_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem, 4096, IBV_ACCESS_LOCAL_WRITE,
-					    -1, 0, &umem), DOCA_SUCCESS);
-	doca_verbs_cq_attr_set_cq_size(attr, 64); /* 4096 bytes, and 8 more */
-	doca_verbs_cq_attr_set_external_umem(attr, umem, 0);
-	cr_assert_eq(doca_verbs_cq_create(nic.dev, attr, &cq), DOCA_ERROR_INVALID_VALUE);
-	cr_assert_eq(cq, NULL);
-	doca_verbs_cq_attr_set_cq_size(attr, 32);
-	cr_assert_eq(doca_verbs_cq_create(nic.dev, attr, &cq), DOCA_SUCCESS);
-	doca_verbs_cq_destroy(cq);
-	doca_verbs_umem_destroy(umem);
+	doca_verbs_cq_attr_set_cq_size(attr, 64);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		doca_verbs_umem_t *umem;
+		doca_verbs_cq_t *cq = NULL;
+
+		cr_assert_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem + rows[i].at,
+						    rows[i].size, IBV_ACCESS_LOCAL_WRITE, -1, 0,
+						    &umem), DOCA_SUCCESS);
+		doca_verbs_cq_attr_set_external_umem(attr, umem, 0);
+		cr_expect_eq(doca_verbs_cq_create(nic.dev, attr, &cq), rows[i].err, "row %zu", i);
+		cr_expect_eq(cq == NULL, rows[i].err != DOCA_SUCCESS);
+		cr_assert(!cq || doca_verbs_cq_destroy(cq) == DOCA_SUCCESS);
+		cr_assert_eq(doca_verbs_umem_destroy(umem), DOCA_SUCCESS);
+	}
 	free(mem);
 }
 

@@ -135,6 +135,11 @@ Test(errors, every_byte_of_the_cqe_and_a_slot_that_was_used_again)
 	cr_expect_eq(e.wqe_counter, 0xfedc);
 	cr_expect_eq(e.opcode, OP(RDMA_READ));
 	cr_expect_eq(e.remote_addr, 0);
+	ring[3].wqe_counter = htobe16(3); /* what stands in the slot is another operation */
+	ring[3].s_wqe_opcode_qpn = htobe32((uint32_t)OP(ATOMIC_CS) << 24 | p.tx.qpn);
+	cr_expect_not(error_of(&p.tx).has_remote);
+	ring[3].s_wqe_opcode_qpn = htobe32((uint32_t)OP(RDMA_READ) << 24 | p.tx.qpn);
+	cr_expect_eq(error_of(&p.tx).remote_addr, (uintptr_t)p.dst.mem);
 	e2e_pair_close(&p);
 }
 

@@ -143,6 +143,7 @@ static void expect_no_path(struct e2e_qp *q)
 	doca_verbs_qp_init_attr_create(&init);
 	cr_assert_eq(doca_verbs_qp_query(q->hl->qp, attr, init, NULL), DOCA_SUCCESS);
 	cr_assert_eq(gdk_verbs_qp_attr_get(attr, &got), DOCA_SUCCESS);
+	cr_expect_not(attr->has_ah);
 	cr_expect_eq(got.next_state, S(INIT));
 	cr_expect_eq(got.addr_type, DOCA_VERBS_ADDR_TYPE_IPv4);
 	cr_expect(!memcmp(&got.gid, &none, sizeof(none)) && !got.hop_limit && !got.sgid_index);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../lib/capture.h"
+#include "../../core/net_dev.h"
 #include "../lib/e2e.h"
 #include "../lib/nicfail.h"
 
@@ -110,6 +111,12 @@ Test(no_dbr_limit, auto_takes_dbrecs_and_says_so_once)
 	hl[0] = hl[--num];
 	cr_assert_eq(add(), DOCA_SUCCESS);
 	cr_expect_eq(hl[num - 1]->send_dbr_mode_ext, MODE(NO_DBR_HW), "there is room again");
+	atomic_store(&nic.dev->no_dbr_max, QPS); /* as when another process takes the room */
+	capture_begin();
+	cr_assert_eq(add(), DOCA_SUCCESS);
+	said = capture_end();
+	cr_expect_eq(hl[num - 1]->send_dbr_mode_ext, MODE(VALID_DBR));
+	cr_expect(strstr(said, "refuses one more") && !strstr(said, "from here on"), "%s", said);
 }
 
 /* Three, so a second group gets one without and one refused: then both have DBRECs. */

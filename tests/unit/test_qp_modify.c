@@ -218,6 +218,8 @@ Test(qp_modify, bad_paths)
 
 Test(qp_modify, every_gid_of_the_port_connects)
 {
+	uint8_t out[PRM_QUERY_QP_OUT_LEN], *path = out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT;
+	enum doca_verbs_qp_state st;
 	struct doca_verbs_gid gid;
 	struct ibv_gid_entry e;
 	uint32_t i, n = 0;
@@ -231,8 +233,12 @@ Test(qp_modify, every_gid_of_the_port_connects)
 		doca_verbs_ah_attr_set_addr_type(ah, e.gid.raw[10] == 0xff && !e.gid.raw[0] ?
 							     DOCA_VERBS_ADDR_TYPE_IPv4 :
 							     DOCA_VERBS_ADDR_TYPE_IPv6);
+		doca_verbs_ah_attr_set_traffic_class(ah, 0x68);
 		doca_verbs_qp_attr_set_ah_attr(attr, ah);
 		to_rts();
+		cr_assert_eq(gdk_qp_query_state(q.hl->qp, out, &st), DOCA_SUCCESS);
+		cr_expect_eq(prm_get(path, PRM_ADS_UDP_SPORT) != 0,
+			     e.gid_type == IBV_GID_TYPE_ROCE_V2, "RoCE v1 has no UDP");
 		cr_assert_eq(move(S(RST), A(NEXT_STATE)), DOCA_SUCCESS, "GID %u", i);
 		n++;
 	}
