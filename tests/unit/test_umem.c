@@ -84,6 +84,7 @@ static void check_cuda(enum doca_gpu_mem_type type, const char *dmabuf, bool giv
 	struct nic nic = nic_open();
 	unsigned int fds;
 	int fd = NO_FD;
+	long calls;
 	doca_gpu_t *gpu;
 	void *mem, *cpu;
 
@@ -95,7 +96,10 @@ static void check_cuda(enum doca_gpu_mem_type type, const char *dmabuf, bool giv
 		cr_assert_eq(doca_gpu_get_dmabuf_fd(gpu, mem, 65536, &fd), DOCA_SUCCESS);
 	fds = count_fds();
 	asked_fd = -1;
+	calls = standin_cuda_calls();
 	check(&nic, gpu, mem, 65536, fd);
+	if (type == DOCA_GPU_MEM_TYPE_CPU_GPU)
+		cr_expect_eq(standin_cuda_calls(), calls, "the host's memory needs no driver");
 	if (take_dmabuf) {
 		struct stat held, kept;
 

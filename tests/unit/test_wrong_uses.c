@@ -126,6 +126,43 @@ Test(wrong_uses, a_receive_queue_alone_is_none_of_them)
 	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
 }
 
+Test(wrong_uses, of_memory_of_another_device)
+{
+	static char mem[8192] __attribute__((aligned(4096)));
+	struct doca_verbs_srq_init_attr *srq_attr;
+	struct doca_verbs_srq *srq = NULL;
+	doca_verbs_cq_attr_t *cq_attr;
+	doca_verbs_qp_init_attr_t *attr = init_attr();
+	struct nic other = nic_open();
+	doca_verbs_cq_t *cq = NULL;
+	doca_verbs_umem_t *umem;
+
+	cr_assert(!doca_verbs_umem_create(other.dev, NULL, mem, sizeof(mem), IBV_ACCESS_LOCAL_WRITE,
+					  -1, 0, &umem));
+	SET(attr, external_umem, umem, 0);
+	SET(attr, external_umem_dbr, umem, 4096);
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "a work queue of 4096 bytes at offset 0 is not in umem",
+		make(attr));
+	cr_assert(!doca_verbs_cq_attr_create(&cq_attr));
+	cr_assert(!doca_verbs_cq_attr_set_cq_size(cq_attr, 16));
+	cr_assert(!doca_verbs_cq_attr_set_external_umem(cq_attr, umem, 0));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "CQ: a ring of 1032 bytes at offset 0 is not in umem",
+		doca_verbs_cq_create(nic.dev, cq_attr, &cq));
+	cr_assert(!doca_verbs_srq_init_attr_create(&srq_attr));
+	cr_assert(!doca_verbs_srq_init_attr_set_pd(srq_attr, nic.pd));
+	cr_assert(!doca_verbs_srq_init_attr_set_srq_wr(srq_attr, 16));
+	cr_assert(!doca_verbs_srq_init_attr_set_receive_max_sges(srq_attr, 1));
+	cr_assert(!doca_verbs_srq_init_attr_set_external_umem(srq_attr, umem, 0));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "SRQ: a ring of 520 bytes at offset 0 is not in umem",
+		doca_verbs_srq_create(nic.ctx, srq_attr, &srq));
+	cr_assert(!cq && !srq);
+	cr_assert(!doca_verbs_srq_init_attr_destroy(srq_attr));
+	cr_assert(!doca_verbs_cq_attr_destroy(cq_attr));
+	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
+	cr_assert(!doca_verbs_umem_destroy(umem));
+	nic_close(&other);
+}
+
 /* ---- modification ---- */
 
 static doca_error_t move(doca_verbs_qp_attr_t *attr, enum doca_verbs_qp_state to, int mask)
@@ -257,6 +294,10 @@ Test(wrong_uses_cuda, of_another_gpu)
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "qp_list: entry 0 is not exported",
 		doca_gpu_verbs_qp_flat_list_create_hl(&hl, 1, &array));
 	cr_expect_null(array);
+	cr_assert(!doca_gpu_verbs_export_multi_qps_dev(nic.gpu, &made, 1, &array));
+	REFUSED(DOCA_ERROR_NOT_FOUND, "is no array of QPs of this GPU",
+		doca_gpu_verbs_unexport_multi_qps_dev(other, &made, 1, array));
+	cr_assert(!doca_gpu_verbs_unexport_multi_qps_dev(nic.gpu, &made, 1, array));
 	cr_assert(!doca_gpu_verbs_unexport_qp(nic.gpu, made));
 	cr_assert(!doca_gpu_destroy(other));
 }
