@@ -305,6 +305,7 @@ static void endings(void)
 			c.run = gt_run_abort;
 			add("abort", c);
 			c.op = GT_DENIED;
+			c.threads = 128; /* whole warps */
 			c.run = gt_run_denied;
 			c.nqps = 2;
 			add("denied", c);

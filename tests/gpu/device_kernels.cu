@@ -160,12 +160,25 @@ __device__ static void wait_for_first(qp_type *qp, uint64_t slots)
 	}
 }
 
+/* On a queue that has ended every thread of a group is told so; whole warps only. */
+template <scope_type scope>
+__device__ int put_too_late(const struct gt_job &j, qp_type *qp, const struct op_at &o, int err)
+{
+	ticket_type t;
+
+	if (scope == WARP && blockDim.x % (unsigned int)warpSize)
+		return err;
+	return doca_gpu_dev_verbs_put<mode, nic_handler, scope>(qp, o.dst, o.src, j.size, &t) ==
+			       err ? err : GT_EBADDATA;
+}
+
 template <int op>
 __device__ int end_badly(const struct gt_job &j, qp_type *qp, uint64_t thread)
 {
 	struct op_at o = op_at(j, thread);
 	uint64_t at = 0;
 	ticket_type t;
+	int err;
 
 	if (thread == 0 && op == GT_HOLE)
 		(void)gdk_reserve(qp, 1, mode, 0, &at);
@@ -176,7 +189,10 @@ __device__ int end_badly(const struct gt_job &j, qp_type *qp, uint64_t thread)
 		doca_gpu_dev_verbs_put<mode, nic_handler>(qp, o.dst, o.src, j.size, &t);
 	}
 	wait_for_first(qp, op == GT_DENIED ? 2 : 1);
-	return wait_somehow(qp, op == GT_DENIED ? 1 : 0, thread);
+	err = wait_somehow(qp, op == GT_DENIED ? 1 : 0, thread);
+	err = put_too_late<THREAD>(j, qp, o, err);
+	err = put_too_late<WARP>(j, qp, o, err);
+	return put_too_late<BLOCK>(j, qp, o, err);
 }
 
 template <int op, scope_type scope>

@@ -187,6 +187,10 @@ Test(debug_dev, the_first_that_is_wrong)
 	cr_expect_eq(rig.st->error_wqe, 3);
 	cr_expect_eq(rig.st->doorbells, 0);
 	cr_expect(!strstr(strchr(out, '\n'), "gdaki"));
+	prepare(WRITE); /* by hand */
+	*word(3, 0) = 0;
+	gdk_ring_db(&rig.qp, 6, 0);
+	cr_expect(strstr(out, "WQE 3: wqe_index is 0x0, expected 0x3; not rung\n"), "%s", out);
 }
 
 enum way { POST_EXCL, POST_CTA, POST_GPU, SUBMIT, WAITER, BF, BF_WARP, BF_WARP_EXCL, PROXY,
@@ -295,7 +299,10 @@ Test(debug_dev, un_rung_tail)
 	cr_assert_eq(gdk_debug_check_tail(&rig.qp), 4);
 	cr_expect(strstr(out, "never rung, 3 of them published\n"), "%s", out);
 	out[0] = 0;
-	gdk_post(&rig.qp, 2, 2, RIG_GPU, RIG_AUTO, 0);
+	gdk_mark_ready(&rig.qp, 2, 2, RIG_GPU, RIG_AUTO);
+	cr_assert_eq(gdk_debug_check_tail(&rig.qp), 4);
+	cr_expect(strstr(out, "never rung, 4 of them published\n"), "%s", out);
+	out[0] = 0;
 	gdk_submit(&rig.qp, 6, RIG_GPU, RIG_AUTO, 0);
 	cr_assert_eq(gdk_debug_check_tail(&rig.qp), 0);
 	rig.st->status = -EIO;

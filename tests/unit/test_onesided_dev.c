@@ -223,6 +223,7 @@ static void do_get_dump(size_t size)
 	err = gdk_dump_wait(p.tx.dev, here(GUARD), t, w.mode, w.handler);
 	cr_assert_eq(err, 0);
 	cr_assert_eq(opcode_at(reserved() - 1), DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP);
+	cr_assert_eq(gdk_state_of_qp(p.tx.dev)->completed, reserved());
 }
 
 static void do_fence(void)

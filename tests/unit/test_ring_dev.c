@@ -281,3 +281,27 @@ Test(ring_dev, what_is_wanted_is_rung)
 		for (uint32_t h = 0; h < 4; h++)
 			run(depth, handlers[h]);
 }
+
+/* Who says that there is room is believed, and waits for his slot by himself. */
+Test(ring_dev, unchecked_reservations_do_not_wait)
+{
+	uint64_t at;
+
+	start(4, RIG_DB);
+	for (uint32_t i = 0; i < 6; i++) {
+		cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, GDK_OPT_SKIP_CHECK, &at), 0);
+		cr_assert_eq(at, i);
+		if (i >= 4)
+			continue;
+		cr_assert_eq(gdk_wait_slot(&rig.qp, i, RIG_GPU), 0);
+		write_nops(at, at);
+		gdk_post(&rig.qp, at, at, RIG_GPU, RIG_AUTO, 0);
+	}
+	rig.st->wait_limit_ns = 1000;
+	rig_nic(&rig);
+	cr_assert_eq(rig.st->completed, 0);
+	cr_assert_eq(gdk_wait_slot(&rig.qp, 5, RIG_GPU), 0);
+	cr_assert_geq(rig.st->completed, 2);
+	cr_assert_eq(gdk_wait_slot(&rig.qp, 8, RIG_GPU), -ETIMEDOUT); /* nobody rang slot 4 */
+	rig_fini(&rig);
+}
