@@ -11,6 +11,7 @@
  * memory. For systems where the two are close (DGX Spark), and where the NIC
  * cannot reach GPU memory.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,9 +58,17 @@ struct plan {
 
 enum doca_gpu_mem_type gdk_queue_mem_type(void)
 {
+	static atomic_flag said = ATOMIC_FLAG_INIT;
 	const char *env = getenv("GDAKI_QUEUE_MEM");
 
-	return env && !strcmp(env, "cpu_gpu") ? DOCA_GPU_MEM_TYPE_CPU_GPU : DOCA_GPU_MEM_TYPE_GPU;
+	if (!env || !*env || !strcmp(env, "gpu"))
+		return DOCA_GPU_MEM_TYPE_GPU;
+	if (!strcmp(env, "cpu_gpu"))
+		return DOCA_GPU_MEM_TYPE_CPU_GPU;
+	if (!atomic_flag_test_and_set(&said))
+		gdk_warn("GDAKI_QUEUE_MEM is \"%s\", neither \"gpu\" nor \"cpu_gpu\": \"gpu\" is "
+			 "taken", env);
+	return DOCA_GPU_MEM_TYPE_GPU;
 }
 
 /* ---- plan ---- */

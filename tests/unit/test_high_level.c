@@ -7,6 +7,7 @@
 
 #include "../../qp/export.h"
 #include "../../qp/state.h"
+#include "../lib/capture.h"
 #include "../lib/e2e.h"
 
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
@@ -153,6 +154,14 @@ Test(high_level, queue_memory_by_environment)
 	cr_assert_eq(hl->qp_umem, hl->qp_umem_dbr, "all of it is on the host");
 	cr_assert_neq(gdk_to_export(hl->qp_gverbs)->state_flags & GDK_QPF_SYS_SCOPE, 0);
 	doca_gpu_verbs_destroy_qp_hl(hl);
+	capture_begin();
+	setenv("GDAKI_QUEUE_MEM", "gpu", 1);
+	cr_expect_eq(gdk_queue_mem_type(), DOCA_GPU_MEM_TYPE_GPU);
+	cr_expect_str_eq(capture_end(), "");
+	capture_begin();
+	setenv("GDAKI_QUEUE_MEM", "host", 1);
+	cr_expect_eq(gdk_queue_mem_type(), DOCA_GPU_MEM_TYPE_GPU);
+	cr_expect(strstr(capture_end(), "GDAKI_QUEUE_MEM is \"host\""));
 	unsetenv("GDAKI_QUEUE_MEM");
 	cr_assert_eq(gdk_queue_mem_type(), DOCA_GPU_MEM_TYPE_GPU);
 }
