@@ -1,9 +1,65 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /* doca_dev and device attributes, on the software NIC. */
+#include <dlfcn.h>
+
 #include "../../core/devx.h"
 #include "../../core/net_dev.h"
 #include "../lib/nic.h"
+
+/* In place of libibverbs': a device whose numbers are all different. */
+static bool strange;
+
+int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
+{
+	int (*real)(struct ibv_context *, struct ibv_device_attr *);
+	int rc;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "ibv_query_device");
+	rc = real(ctx, attr);
+	if (rc || !strange)
+		return rc;
+	attr->max_qp = 101;
+	attr->max_qp_wr = 102;
+	attr->max_sge = 103;
+	attr->max_cq = 104;
+	attr->max_cqe = 105;
+	attr->max_mr = 106;
+	attr->max_pd = 107;
+	attr->max_ah = 108;
+	attr->max_srq = 109;
+	attr->max_srq_wr = 110;
+	attr->max_srq_sge = -1;
+	attr->max_qp_init_rd_atom = 300;
+	attr->max_qp_rd_atom = 112;
+	attr->max_pkeys = 113;
+	return 0;
+}
+
+Test(caps, each_number_of_the_device_is_that_one)
+{
+	struct ibv_context *ctx = nic_open_context();
+	struct doca_verbs_device_attr *attr;
+
+	strange = true;
+	cr_assert_eq(doca_verbs_query_device(ctx, &attr), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_device_attr_get_max_qp(attr), 101);
+	cr_expect_eq(doca_verbs_device_attr_get_max_qp_wr(attr), 102);
+	cr_expect_eq(doca_verbs_device_attr_get_max_sge(attr), 103);
+	cr_expect_eq(doca_verbs_device_attr_get_max_cq(attr), 104);
+	cr_expect_eq(doca_verbs_device_attr_get_max_cqe(attr), 105);
+	cr_expect_eq(doca_verbs_device_attr_get_max_mr(attr), 106);
+	cr_expect_eq(doca_verbs_device_attr_get_max_pd(attr), 107);
+	cr_expect_eq(doca_verbs_device_attr_get_max_ah(attr), 108);
+	cr_expect_eq(doca_verbs_device_attr_get_max_srq(attr), 109);
+	cr_expect_eq(doca_verbs_device_attr_get_max_srq_wr(attr), 110);
+	cr_expect_eq(doca_verbs_device_attr_get_max_srq_sge(attr), 0, "no negative count");
+	cr_expect_eq(doca_verbs_device_attr_get_max_qp_init_rd_atom(attr), 255, "8 bits");
+	cr_expect_eq(doca_verbs_device_attr_get_max_qp_rd_atom(attr), 112);
+	cr_expect_eq(doca_verbs_device_attr_get_max_pkeys(attr), 113);
+	cr_expect_eq(doca_verbs_device_attr_free(attr), DOCA_SUCCESS);
+	ibv_close_device(ctx);
+}
 
 Test(caps, attributes_are_those_of_ibv_query_device)
 {

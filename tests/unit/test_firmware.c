@@ -6,6 +6,7 @@
  * values, so that no default can pass for it.
  */
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <string.h>
 
 #include "../../core/devx.h"
@@ -191,6 +192,48 @@ Test(firmware, attributes_outside_the_mask_are_not_taken)
 	cr_expect_eq(prm_get(qpc, PRM_QPC_LOG_RRA_MAX), 0);
 	cr_expect_eq(prm_get(qpc, PRM_QPC_LOG_SRA_MAX), 0);
 	doca_verbs_qp_attr_destroy(attr);
+	e2e_qp_close(&q);
+}
+
+/* ---- states ---- */
+
+static int force_state = -1;
+
+/* In place of libmlx5's: the answer says that the QP is in a state of our choice. */
+int mlx5dv_devx_obj_query(struct mlx5dv_devx_obj *obj, const void *in, size_t inlen, void *out,
+			  size_t outlen)
+{
+	int (*real)(struct mlx5dv_devx_obj *, const void *, size_t, void *, size_t);
+	int rc;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "mlx5dv_devx_obj_query");
+	rc = real(obj, in, inlen, out, outlen);
+	if (force_state >= 0)
+		prm_set((uint8_t *)out + PRM_QUERY_QP_QPC_AT, PRM_QPC_STATE, (uint32_t)force_state);
+	return rc;
+}
+
+Test(firmware, each_state_has_its_name_or_is_an_error)
+{
+	static const int known[] = { S(RST), S(INIT), S(RTR), S(RTS), S(ERR), -1, S(ERR) };
+	doca_verbs_qp_init_attr_t *init;
+	enum doca_verbs_qp_state state;
+	doca_verbs_qp_attr_t *attr;
+	struct e2e_qp q;
+
+	e2e_qp_open(&nic, &q, E2E_DB, 16);
+	cr_assert(!doca_verbs_qp_attr_create(&attr) && !doca_verbs_qp_init_attr_create(&init));
+	for (force_state = 0; force_state < 16; force_state++) {
+		int want = force_state < 7 ? known[force_state] : -1;
+		doca_error_t err = doca_verbs_qp_query(q.hl->qp, attr, init, NULL);
+
+		cr_expect_eq(err, want < 0 ? DOCA_ERROR_UNEXPECTED : DOCA_SUCCESS, "%d",
+			     force_state);
+		cr_assert(!doca_verbs_qp_attr_get_current_state(attr, &state));
+		cr_expect(err || (int)state == want, "%d is %d", force_state, (int)state);
+	}
+	force_state = -1;
+	cr_assert(!doca_verbs_qp_attr_destroy(attr) && !doca_verbs_qp_init_attr_destroy(init));
 	e2e_qp_close(&q);
 }
 
