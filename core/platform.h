@@ -30,7 +30,6 @@
 #include "platform_cuda.h"
 #else
 #include "platform_cpu.h"
-GDK_FN void gdk_fence_load_store(int scope) { gdk_fence_acq(scope); }
 GDK_FN void gdk_red_add64(uint64_t *p, uint64_t v, int scope) { (void)gdk_rmw_add64(p, v, scope); }
 GDK_FN void gdk_red_inc64(uint64_t *p, int scope) { (void)gdk_rmw_add64(p, 1, scope); }
 GDK_FN void gdk_red_max64(uint64_t *p, uint64_t v, int scope) { (void)gdk_rmw_max64(p, v, scope); }

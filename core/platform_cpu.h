@@ -143,6 +143,13 @@ GDK_FN void gdk_fence_rel(int scope)
 	(void)scope;
 }
 
+/* What was loaded before decides what is stored after, which others act upon. */
+GDK_FN void gdk_fence_load_store(int scope)
+{
+	gdk_fence_acq(scope);
+	gdk_fence_rel(scope);
+}
+
 /* Orders stores before it with loads after it, too. A locked access does as well
  * on a CPU, and is no fence to ThreadSanitizer. */
 GDK_FN void gdk_fence_sc(int scope)
@@ -198,14 +205,21 @@ GDK_FN void gdk_mmio_st64(uint64_t *p, uint64_t v)
 GDK_FN void gdk_st32_async(uint32_t *p, uint32_t v) { gdk_st32_rel(p, v, GDK_SCOPE_SYS); }
 GDK_FN void gdk_mmio_st64_async(uint64_t *p, uint64_t v) { gdk_mmio_st64(p, v); }
 
+GDK_FN int gdk_bf_in_one(const void *src)
+{
+	(void)src;
+	return 0;
+}
+GDK_FN void gdk_bf_bulk64(uint64_t *dst, const void *src) { (void)dst, (void)src; }
+
 /* In rising order, as write-combining buffers like it. */
-GDK_FN void gdk_bf_copy64(uint64_t *dst, const uint64_t *src)
+GDK_FN void gdk_bf_st64(uint64_t *dst, const uint64_t *w)
 {
 	int i;
 
 	gdk_mmio_barrier();
 	for (i = 0; i < 8; i++)
-		__atomic_store_n(dst + i, __atomic_load_n(src + i, GDK_MO_LOAD), GDK_MO_STORE);
+		__atomic_store_n(dst + i, w[i], GDK_MO_STORE);
 	gdk_mmio_barrier();
 }
 
@@ -283,11 +297,19 @@ GDK_FN int gdk_block_any(int pred) { return gdk_host_block_any(pred); }
 GDK_FN uint64_t gdk_block_bcast64(uint64_t v) { return gdk_host_block_bcast64(v); }
 #endif
 
-GDK_FN void gdk_bf_copy64_warp(uint64_t *dst, const uint64_t *src)
+GDK_FN void gdk_bf_ld64_warp(uint64_t *w, const void *src)
+{
+	int i;
+
+	for (i = 0; i < 8; i++)
+		w[i] = __atomic_load_n((const uint64_t *)src + i, GDK_MO_LOAD);
+}
+
+GDK_FN void gdk_bf_st64_warp(uint64_t *dst, const uint64_t *w)
 {
 	gdk_syncwarp();
 	if (gdk_lane() == 0)
-		gdk_bf_copy64(dst, src);
+		gdk_bf_st64(dst, w);
 	gdk_syncwarp();
 }
 

@@ -272,38 +272,38 @@ GDK_FN void gdk_mmio_st64_async(uint64_t *p, uint64_t v)
 #endif
 }
 
-/* 64 bytes to a BlueFlame register, done when it returns; src in shared memory
- * goes as one bulk copy, elsewhere (and before sm_90) as four stores. */
-GDK_FN void gdk_bf_copy64(uint64_t *dst, const uint64_t *src)
+/* Shared memory can go to a register as one write of 64 bytes. */
+GDK_FN int gdk_bf_in_one(const void *src)
 {
 #ifdef DOCA_GPUNETIO_VERBS_HAS_TMA_COPY
-	if (__isShared(src)) {
-		/* The thread's own stores to shared memory -> the async copy's reads. */
-		asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-		asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 64;"
-			     ::"l"(dst),
-			     "r"((uint32_t)__cvta_generic_to_shared(src)) : "memory");
-		asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-		asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-		return;
-	}
+	return __isShared(src);
+#else
+	(void)src;
+	return 0;
 #endif
-	for (int i = 0; i < 8; i += 2)
-		asm volatile("st.volatile.global.v2.b64 [%0], {%1, %2};" ::"l"(dst + i),
-			     "l"(gdk_ld64(src + i, GDK_SCOPE_GPU)),
-			     "l"(gdk_ld64(src + i + 1, GDK_SCOPE_GPU)) : "memory");
 }
 
-/* The same by a warp: a word for each of eight lanes, which leave as one burst. */
-GDK_FN void gdk_bf_copy64_warp(uint64_t *dst, const uint64_t *src)
+/* Done on return, so that the source may be used again. */
+GDK_FN void gdk_bf_bulk64(uint64_t *dst, const void *src)
 {
-	uint32_t lane;
+#ifdef DOCA_GPUNETIO_VERBS_HAS_TMA_COPY
+	/* The thread's own stores to shared memory -> the async copy's reads. */
+	asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 64;"
+		     ::"l"(dst), "r"((uint32_t)__cvta_generic_to_shared(src)) : "memory");
+	asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+	asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+#else
+	(void)dst, (void)src;
+#endif
+}
 
-	asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
-	__syncwarp();
-	if (lane < 8)
-		gdk_st64(dst + lane, gdk_ld64(src + lane, GDK_SCOPE_GPU), GDK_SCOPE_THREAD);
-	__syncwarp();
+GDK_FN void gdk_bf_st64(uint64_t *dst, const uint64_t *w)
+{
+	GDK_UNROLL
+	for (int i = 0; i < 8; i += 2)
+		asm volatile("st.volatile.global.v2.b64 [%0], {%1, %2};" ::"l"(dst + i),
+			     "l"(w[i]), "l"(w[i + 1]) : "memory");
 }
 
 GDK_FN uint32_t gdk_lane(void)
@@ -313,6 +313,22 @@ GDK_FN uint32_t gdk_lane(void)
 	asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
 	return lane;
 }
+
+/* By a warp: each of eight lanes has a word, which leave as one burst. */
+GDK_FN void gdk_bf_ld64_warp(uint64_t *w, const void *src)
+{
+	if (gdk_lane() < 8)
+		w[0] = gdk_ld64((const uint64_t *)src + gdk_lane(), GDK_SCOPE_GPU);
+}
+
+GDK_FN void gdk_bf_st64_warp(uint64_t *dst, const uint64_t *w)
+{
+	__syncwarp();
+	if (gdk_lane() < 8)
+		gdk_st64(dst + gdk_lane(), w[0], GDK_SCOPE_THREAD);
+	__syncwarp();
+}
+
 GDK_FN uint32_t gdk_warp_size(void) { return GDK_WARP; }
 GDK_FN void gdk_syncwarp(void) { __syncwarp(); }
 GDK_FN void gdk_syncwarp_mask(uint32_t mask) { __syncwarp(mask); }

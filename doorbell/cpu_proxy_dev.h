@@ -10,9 +10,9 @@
 #include "gpu_sm_dev.h"
 
 /* The holder of the token alone stores, so the counter never falls. */
-GDK_FN void gdk_counter_store(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
+GDK_FN void gdk_counter_store(const struct gdk_db *db, uint64_t pi)
 {
-	gdk_st64(gdk_db_reg(qp), pi, GDK_SCOPE_SYS);
+	gdk_st64(db->reg, pi, GDK_SCOPE_SYS);
 }
 
 /* For those who ring by themselves. WQEs, then the counter: the proxy reads the
@@ -22,15 +22,16 @@ GDK_FN void gdk_ring_proxy(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi,
 			   enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+	const struct gdk_db db = gdk_db_of(qp);
 
 	if (gdk_debug_refuses_below(qp, pi))
 		return;
 	gdk_max64(&st->rung, pi, gdk_mode_scope(mode));
 	gdk_fence_rel(gdk_nic_scope(st));
 	if (mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)
-		gdk_counter_store(qp, pi);
+		gdk_counter_store(&db, pi);
 	else
-		gdk_red_max64(gdk_db_reg(qp), pi, GDK_SCOPE_SYS);
+		gdk_red_max64(db.reg, pi, GDK_SCOPE_SYS);
 }
 
 #endif

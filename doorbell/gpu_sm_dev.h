@@ -19,9 +19,21 @@ GDK_FN uint64_t gdk_db_value(uint32_t qpn8_be, uint64_t pi)
 	return (uint64_t)qpn8_be << 32 | gdk_bswap32((uint32_t)(pi & 0xffff) << 8);
 }
 
-GDK_FN uint64_t *gdk_db_reg(const struct doca_gpu_dev_verbs_qp *qp)
+/* Where a ring is told of; read before the fence that comes between. */
+struct gdk_db {
+	uint64_t *reg; /* register, or the counter of a proxy */
+	uint32_t *dbrec;
+	uint32_t qpn8_be;
+};
+
+GDK_FN struct gdk_db gdk_db_of(const struct doca_gpu_dev_verbs_qp *qp)
 {
-	return (uint64_t *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, sq_db));
+	struct gdk_db db;
+
+	db.reg = (uint64_t *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, sq_db));
+	db.dbrec = (uint32_t *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, sq_dbrec));
+	db.qpn8_be = gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be));
+	return db;
 }
 
 /* Where ring, DBREC, register and first observer are, known at export. */
@@ -30,24 +42,14 @@ GDK_FN int gdk_nic_scope(const struct gdk_qp_state *st)
 	return gdk_ldc32(&st->flags) & GDK_QPF_SYS_SCOPE ? GDK_SCOPE_SYS : GDK_SCOPE_GPU;
 }
 
-GDK_FN uint32_t *gdk_dbrec(const struct doca_gpu_dev_verbs_qp *qp)
+GDK_FN void gdk_dbrec_store(const struct gdk_db *db, uint64_t pi)
 {
-	return (uint32_t *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, sq_dbrec));
+	gdk_st32(db->dbrec, gdk_dbrec_value(pi), GDK_SCOPE_SYS);
 }
 
-GDK_FN void gdk_dbrec_store(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
+GDK_FN void gdk_db_store(const struct gdk_db *db, uint64_t pi)
 {
-	gdk_st32(gdk_dbrec(qp), gdk_dbrec_value(pi), GDK_SCOPE_SYS);
-}
-
-GDK_FN uint64_t gdk_db_of(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
-{
-	return gdk_db_value(gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be)), pi);
-}
-
-GDK_FN void gdk_db_store(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
-{
-	gdk_mmio_st64(gdk_db_reg(qp), gdk_db_of(qp, pi));
+	gdk_mmio_st64(db->reg, gdk_db_value(db->qpn8_be, pi));
 }
 
 GDK_FN int gdk_opt_async(uint32_t code_opt)
@@ -61,14 +63,15 @@ GDK_FN int gdk_opt_async(uint32_t code_opt)
 GDK_FN void gdk_update_dbr(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, uint32_t code_opt)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+	const struct gdk_db db = gdk_db_of(qp);
 
 	if (gdk_debug_refuses_below(qp, pi))
 		return;
 	if (gdk_opt_async(code_opt)) {
-		gdk_st32_async(gdk_dbrec(qp), gdk_dbrec_value(pi));
+		gdk_st32_async(db.dbrec, gdk_dbrec_value(pi));
 	} else {
 		gdk_fence_rel(gdk_nic_scope(st));
-		gdk_dbrec_store(qp, pi);
+		gdk_dbrec_store(&db, pi);
 	}
 	gdk_red_add64(&st->bare_records, 1, GDK_SCOPE_GPU);
 }
@@ -78,15 +81,16 @@ GDK_FN void gdk_update_dbr(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, 
 GDK_FN void gdk_ring_db(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, uint32_t code_opt)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+	const struct gdk_db db = gdk_db_of(qp);
 
 	if (gdk_debug_refuses_below(qp, pi))
 		return;
 	gdk_red_max64(&st->rung, pi, GDK_SCOPE_GPU);
 	if (gdk_opt_async(code_opt)) {
-		gdk_mmio_st64_async(gdk_db_reg(qp), gdk_db_of(qp, pi));
+		gdk_mmio_st64_async(db.reg, gdk_db_value(db.qpn8_be, pi));
 	} else {
 		gdk_fence_rel(gdk_nic_scope(st));
-		gdk_db_store(qp, pi);
+		gdk_db_store(&db, pi);
 	}
 	gdk_red_add64(&st->doorbells, 1, GDK_SCOPE_GPU);
 	gdk_red_add64(&st->bare_rings, 1, GDK_SCOPE_GPU);

@@ -207,9 +207,10 @@ GDK_FN int gdk_group_any(int pred, gdk_exec_t scope)
 GDK_FN int gdk_group_fits(const struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t extra,
 			  gdk_exec_t scope)
 {
-	const uint32_t size = scope == GDK_BLOCK_SCOPE ? gdk_block_size() : gdk_warp_size();
+	const uint32_t size = scope == GDK_BLOCK_SCOPE ? gdk_block_size() :
+			      scope == GDK_WARP_SCOPE  ? gdk_warp_size() : 1;
 
-	return scope == GDK_THREAD ||
+	return (scope == GDK_THREAD && slots + extra == 1) ||
 	       size * slots + extra <= gdk_ldc32(&gdk_state_of_qp(qp)->depth);
 }
 

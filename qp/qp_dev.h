@@ -20,7 +20,7 @@ GDK_FN void gdk_want(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq
 	struct gdk_early x;
 
 	if (scope == GDK_SCOPE_THREAD) {
-		x = gdk_early_exclusive(q->st);
+		x = gdk_early_of(q->st, scope);
 		if (!gdk_state_status(q->st))
 			gdk_ring_exclusive(qp, q, &x, pi, handler, src);
 		return;
@@ -42,7 +42,9 @@ GDK_SLOW_FN void gdk_want_published(const struct doca_gpu_dev_verbs_qp *qp, uint
 
 	if (gdk_ld64(&q.st->rung, scope) >= pi)
 		return;
-	if (scope == GDK_SCOPE_THREAD) {
+	if (scope == GDK_SCOPE_THREAD && gdk_ld32(&q.st->left, scope)) {
+		scope = GDK_SCOPE_GPU; /* what shared use published */
+	} else if (scope == GDK_SCOPE_THREAD) {
 		written = gdk_ld64(&q.st->written, scope);
 		pi = pi < written ? pi : written;
 	}
@@ -58,20 +60,6 @@ GDK_SLOW_FN int gdk_wait_slots(struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_s
 	if (scope == GDK_SCOPE_THREAD)
 		gdk_settle(qp, st);
 	return gdk_wait_completed(st, gdk_qp_cq(qp), need, scope, limit_ns);
-}
-
-/* What is read early: an exclusive user knows when he likes. A token that is parked at
- * the slot idx is ours as soon as it is seen, since nobody else publishes the slot; and
- * what is seen after `completed` was is not of the slot's last use. */
-GDK_FN void gdk_reserve_early(const struct gdk_sq *q, uint64_t idx, int scope,
-			      struct gdk_early *x)
-{
-	if (!x)
-		return;
-	if (scope == GDK_SCOPE_THREAD)
-		*x = gdk_early_exclusive(q->st);
-	else
-		x->word = gdk_ld64(gdk_word(q, idx), scope);
 }
 
 /* The QP has ended, or slots below `need` are to be complete first. */
@@ -101,8 +89,8 @@ GDK_FN int gdk_reserve_in(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq 
 	/* Accesses in flight together; status and abort word come with completed. */
 	*idx = gdk_add64(gdk_rsvd_index(qp), n, scope);
 	gdk_ld64x2(&q->st->completed, &done, &ended, scope);
-	if (scope == GDK_SCOPE_THREAD)
-		gdk_reserve_early(q, *idx, scope, x);
+	if (x)
+		*x = gdk_early_of(q->st, scope);
 	full = !(code_opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(*idx + n - done) > q->depth;
 	/* The NIC's reads of the slots' last use, its CQE, completed; then our writes. */
 	gdk_fence_load_store(scope);
@@ -110,11 +98,10 @@ GDK_FN int gdk_reserve_in(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq 
 		err = gdk_reserve_wait(qp, q->st, *idx, full ? *idx + n - q->depth : 0, scope);
 		if (err)
 			return err;
-		if (scope == GDK_SCOPE_THREAD)
-			gdk_reserve_early(q, *idx, scope, x);
+		if (x)
+			*x = gdk_early_of(q->st, scope);
+		gdk_fence_load_store(scope);
 	}
-	if (scope != GDK_SCOPE_THREAD)
-		gdk_reserve_early(q, *idx, scope, x);
 	return 0;
 }
 
@@ -132,22 +119,39 @@ GDK_FN int gdk_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode_t 
 	return gdk_reserve_in(qp, &q, n, mode, code_opt, idx, NULL);
 }
 
+/* The token was left behind published slots: who takes it need not know that others
+ * are written, so that these are published, too. */
+GDK_SLOW_FN void gdk_publish_left(const struct gdk_sq q, uint64_t from, uint64_t to)
+{
+	gdk_fence_rel(GDK_SCOPE_GPU);
+	(void)gdk_publish(&q, from, to, GDK_SCOPE_GPU);
+}
+
 GDK_FN void gdk_mark_ready_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
 			      uint64_t from, uint64_t to, gdk_mode_t mode, gdk_handler_t handler)
 {
 	const struct gdk_bf_source none = { NULL, 0 };
 	const int scope = gdk_mode_scope(mode);
+	uint64_t written;
 
 	if (mode == GDK_EXCLUSIVE) {
-		gdk_st64(&q->st->written, to + 1, scope);
+		if (gdk_ld32(&q->st->left, scope))
+			gdk_publish_left(*q, from, to);
+		else
+			gdk_st64(&q->st->written, to + 1, scope);
 		return;
 	}
 	if (gdk_state_status(q->st))
 		return;
 	/* WQEs, then ready bits. */
 	gdk_fence_rel(scope);
-	if (!gdk_publish(q, from, to, scope))
+	written = gdk_ld64(&q->st->written, scope);
+	if (!gdk_publish(q, from, to, scope)) {
+		/* What exclusive use wrote, and left the token before. */
+		if (written)
+			gdk_take_left(qp, q->st, scope, handler, none);
 		return;
+	}
 	/* The token was taken from `from`; who wants more is seen, or sees it left. */
 	gdk_fence_sc(scope);
 	gdk_serve(qp, *q, from, from, 0, scope, handler, none);
@@ -194,14 +198,16 @@ GDK_FN int gdk_bf_begin(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 {
 	const gdk_handler_t bf = DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
 	const struct gdk_bf_source none = { NULL, 0 };
+	const struct gdk_db db = gdk_db_of(qp);
 	uint64_t rung;
 
 	if (gdk_ldc32(GDK_QP_AT(qp, nic_handler)) != (uint32_t)bf || gdk_state_status(q->st))
 		return 0;
 	if (scope == GDK_SCOPE_THREAD) {
-		if (gdk_ld64(&q->st->rung, scope) + 1 != pi)
+		if (gdk_ld64(&q->st->rung, scope) + 1 != pi || gdk_ld32(&q->st->left, scope))
 			return 0;
-		gdk_st64x2((uint64_t *)(void *)&q->st->left, 0, 0, scope);
+		if (gdk_ld64(&q->st->written, scope) <= pi)
+			gdk_st64(&q->st->written, 0, scope);
 		gdk_fill_words(q, pi - 1, pi);
 		gdk_st64(gdk_word(q, pi), gdk_token_word(q, pi), scope);
 	} else {
@@ -223,7 +229,7 @@ GDK_FN int gdk_bf_begin(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 		return 0;
 	gdk_st64(&q->st->rung, pi, GDK_SCOPE_GPU);
 	gdk_fence_rel(gdk_sq_scope(q));
-	return gdk_ring_record(qp, q, pi, scope, bf);
+	return gdk_ring_record(q, &db, pi, scope, bf);
 }
 
 /* The register is written: the token goes on. */
@@ -243,18 +249,20 @@ GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 {
 	const int scope = gdk_mode_scope(mode);
 	const struct gdk_sq q = gdk_sq_of(qp);
+	struct gdk_bf_copy copy;
 	int copies = 0;
 
 	if (code_opt & GDK_OPT_SKIP_DB)
 		return;
 	gdk_syncwarp();
+	gdk_bf_ld64_warp(copy.w, wqe);
 	if (gdk_lane() == 0) {
 		copies = gdk_bf_begin(qp, &q, pi, scope);
 		if (!copies)
 			gdk_submit(qp, pi, mode, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF, 0);
 	}
 	if (gdk_shfl64((uint64_t)copies, 0)) {
-		gdk_bf_store_warp(qp, q.st, wqe, scope);
+		gdk_bf_store_warp(qp, q.st, &copy, scope);
 		if (gdk_lane() == 0)
 			gdk_bf_end(qp, &q, pi, scope);
 	}
@@ -262,34 +270,34 @@ GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 }
 
 /*
- * [from, to], where the token is parked at `from`: the caller holds it, and rings for
- * these alone, unless somebody has published more.
+ * [from, to], where the token is parked at `from`: nobody else takes it there, so the
+ * caller holds it, and rings for these alone, unless somebody has published more. Their
+ * ready bits can wait until the WQEs are fenced, in whose shadow all is computed.
  */
 GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
 			  uint64_t from, uint64_t to, int scope, gdk_handler_t handler)
 {
 	const struct gdk_bf_source none = { NULL, 0 };
 	const int h = gdk_handler(qp, handler);
-	uint64_t next;
+	const struct gdk_db db = gdk_db_of(qp);
+	uint64_t turn = gdk_turn_held(q, from, to), next;
 
 	if (gdk_debug_refuses(qp, q->st, from, to + 1))
 		return;
 	/* Its last holder stored rung, fenced and parked it. Here: token, fence, rung. */
 	if (h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF)
 		gdk_fence_acq(scope); /* and the half of the register that is next */
-	else
-		gdk_fence_load_store(scope);
-	gdk_publish_held(q, from, to, scope);
 	gdk_st64(&q->st->rung, to + 1, GDK_SCOPE_GPU);
 	next = gdk_ld64(gdk_word(q, to + 1), scope);
+	GDK_COMPUTED(turn);
 	/* WQEs and rung, then record or register. */
 	gdk_fence_rel(gdk_sq_scope(q));
+	gdk_publish_held(q, from, to, turn, scope);
 	if (gdk_word_says(q, to + 1, next)) {
 		gdk_serve(qp, *q, from, from, 1, scope, handler, none);
 		return;
 	}
-	if (gdk_ring_record(qp, q, to + 1, scope, h))
-		gdk_ring_register(qp, q->st, from, to + 1, scope, h, none);
+	gdk_ring_out(qp, q, &db, from, to + 1, scope, h, none);
 	if (!gdk_park(q, to + 1, scope))
 		gdk_serve(qp, *q, to + 1, to + 1, 0, scope, handler, none);
 }
@@ -311,7 +319,7 @@ GDK_FN void gdk_post_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 		gdk_ring_exclusive(qp, q, x, to + 1, handler, none);
 		return;
 	}
-	if (x->word & GDK_TOKEN(gdk_word_pos(q, from))) {
+	if (x->parked == from) {
 		gdk_post_held(qp, q, from, to, scope, handler);
 		return;
 	}
@@ -341,9 +349,9 @@ GDK_FN void gdk_post(const struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint
 		     gdk_mode_t mode, gdk_handler_t handler, uint32_t code_opt)
 {
 	const struct gdk_sq q = gdk_sq_of(qp);
-	struct gdk_early x = { 0, 0, 0, 0, 0 };
+	const struct gdk_early x = gdk_early_of(q.st, gdk_mode_scope(mode));
 
-	gdk_reserve_early(&q, from, gdk_mode_scope(mode), &x);
+	gdk_fence_load_store(gdk_mode_scope(mode));
 	gdk_post_in(qp, &q, &x, from, to, mode, handler, code_opt);
 }
 

@@ -211,15 +211,23 @@ GDK_FN uint64_t gdk_turn(const struct gdk_sq *q, uint64_t i, uint32_t n)
 	return gdk_odd_lap(q, i) ? 0 - bits : bits;
 }
 
-/* As gdk_publish, by who has seen the token parked at `from`: nobody looks at these
- * bits before it moves on, so that nothing is ordered and no result waited for. */
-GDK_FN void gdk_publish_held(const struct gdk_sq *q, uint64_t from, uint64_t to, int scope)
+/* Turns the ready bits of `from` and what follows in its word, and takes the token. */
+GDK_FN uint64_t gdk_turn_held(const struct gdk_sq *q, uint64_t from, uint64_t to)
+{
+	const uint32_t n = (uint32_t)(to - from) + 1, left = gdk_word_left(q, from);
+
+	return gdk_turn(q, from, n < left ? n : left) - GDK_TOKEN(gdk_word_pos(q, from));
+}
+
+/* As gdk_publish, by who has the token that is parked at `from`; turn: see above. Nobody
+ * looks at these bits before it moves on: nothing is ordered and no result waited for. */
+GDK_FN void gdk_publish_held(const struct gdk_sq *q, uint64_t from, uint64_t to, uint64_t turn,
+			     int scope)
 {
 	const uint32_t n = (uint32_t)(to - from) + 1;
 	uint32_t left = gdk_word_left(q, from), at;
 
-	gdk_red_add64(gdk_word(q, from), gdk_turn(q, from, n < left ? n : left) -
-		      GDK_TOKEN(gdk_word_pos(q, from)), scope);
+	gdk_red_add64(gdk_word(q, from), turn, scope);
 	for (at = left; at < n; at += left) {
 		left = gdk_word_left(q, from + at);
 		gdk_red_add64(gdk_word(q, from + at),
@@ -281,16 +289,16 @@ GDK_FN uint64_t gdk_scan_ready(const struct gdk_sq *q, uint64_t i, int scope)
 
 /* ---- ringing ---- */
 
-/* The register, or the WQE itself when it is the only one that is not rung. */
-GDK_FN void gdk_ring_register(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
-			      uint64_t from, uint64_t to, int scope, int handler,
+/* The WQE itself goes to the register when it is the only one that is not rung. */
+GDK_FN int gdk_is_bf(uint64_t from, uint64_t to, int handler)
+{
+	return handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF && to - from == 1;
+}
+
+GDK_FN const void *gdk_bf_wqe(const struct doca_gpu_dev_verbs_qp *qp, uint64_t at,
 			      struct gdk_bf_source src)
 {
-	if (handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF && to - from == 1)
-		gdk_bf_store(qp, st, src.wqe && src.index == from ?
-			     src.wqe : (const void *)gdk_get_wqe_ptr(qp, from), scope);
-	else
-		gdk_db_store(qp, to);
+	return src.wqe && src.index == at ? src.wqe : (const void *)gdk_get_wqe_ptr(qp, at);
 }
 
 /*
@@ -300,20 +308,46 @@ GDK_FN void gdk_ring_register(const struct doca_gpu_dev_verbs_qp *qp, struct gdk
  * since a completion is understood relative to it, and must find it raised (here: rung,
  * fence, doorbell; there: CQE, fence, rung).
  */
-GDK_FN int gdk_ring_record(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
-			   uint64_t to, int scope, int handler)
+GDK_FN int gdk_ring_record(const struct gdk_sq *q, const struct gdk_db *db, uint64_t to,
+			   int scope, int handler)
 {
 	if (handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY) {
-		gdk_counter_store(qp, to);
+		gdk_counter_store(db, to);
 		return 0;
 	}
+	if (handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR)
+		gdk_dbrec_store(db, to);
 	gdk_red_inc64(&q->st->doorbells, scope);
 	if (handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR)
 		return 1;
-	gdk_dbrec_store(qp, to);
 	/* Record, then register: a NIC that lost a doorbell reads the record. */
 	gdk_fence_rel(gdk_sq_scope(q));
 	return 1;
+}
+
+/* Slot `at` by BlueFlame. From its record on, the NIC may be through with the WQE, and
+ * others may write the slot: what goes to the register is read before. */
+GDK_SLOW_FN void gdk_ring_blueflame(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq q,
+				   uint64_t at, int scope, struct gdk_bf_source src)
+{
+	const void *wqe = gdk_bf_wqe(qp, at, src);
+	const struct gdk_db db = gdk_db_of(qp);
+	struct gdk_bf_copy copy;
+
+	gdk_bf_load(&copy, wqe);
+	(void)gdk_ring_record(&q, &db, at + 1, scope, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF);
+	gdk_bf_store(qp, q.st, wqe, &copy, scope);
+}
+
+/* Record, if there is one, then register: see gdk_ring_record. */
+GDK_FN void gdk_ring_out(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
+			 const struct gdk_db *db, uint64_t from, uint64_t to, int scope,
+			 int handler, struct gdk_bf_source src)
+{
+	if (gdk_is_bf(from, to, handler))
+		gdk_ring_blueflame(qp, *q, from, scope, src);
+	else if (gdk_ring_record(q, db, to, scope, handler))
+		gdk_db_store(db, to);
 }
 
 /* Hands slots from `from` up to `to` to the NIC. */
@@ -321,14 +355,14 @@ GDK_FN void gdk_ring(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq
 		     uint64_t to, int scope, gdk_handler_t handler, struct gdk_bf_source src)
 {
 	const int h = gdk_handler(qp, handler);
+	const struct gdk_db db = gdk_db_of(qp);
 
 	if (gdk_debug_refuses(qp, q->st, from, to))
 		return;
 	gdk_st64(&q->st->rung, to, GDK_SCOPE_GPU);
 	/* WQEs, rung, then record. */
 	gdk_fence_rel(gdk_sq_scope(q));
-	if (gdk_ring_record(qp, q, to, scope, h))
-		gdk_ring_register(qp, q->st, from, to, scope, h, src);
+	gdk_ring_out(qp, q, &db, from, to, scope, h, src);
 }
 
 /* Parks the token at slot r, which was not published when looked at. False: it is
@@ -339,10 +373,14 @@ GDK_FN int gdk_park(const struct gdk_sq *q, uint64_t r, int scope)
 	uint64_t *word = gdk_word(q, r);
 
 	/* rung was stored before the doorbell's fence: the next holder sees it. */
-	if (!gdk_word_says(q, r, gdk_rmw_or64(word, token, scope)))
-		return 1;
-	gdk_red_and64(word, ~token, scope);
-	return 0;
+	if (gdk_word_says(q, r, gdk_rmw_or64(word, token, scope))) {
+		gdk_red_and64(word, ~token, scope);
+		return 0;
+	}
+	/* The token is there, then parked says so; there: parked, then the token. */
+	gdk_fence_load_store(scope);
+	gdk_st64(&q->st->parked, r, scope);
+	return 1;
 }
 
 /* The next holder may be anybody who wants a slot above r. False: somebody does,
@@ -423,17 +461,20 @@ GDK_SLOW_FN void gdk_take_left(const struct doca_gpu_dev_verbs_qp *qp, struct gd
 
 /* What a thread that posts reads early, so that it need not wait for it later. */
 struct gdk_early {
-	uint64_t word; /* shared use: that of its first slot */
+	uint64_t parked; /* shared use */
 	uint64_t rung, doorbells, left, written; /* exclusive use */
 };
 
-GDK_FN struct gdk_early gdk_early_exclusive(struct gdk_qp_state *st)
+GDK_FN struct gdk_early gdk_early_of(struct gdk_qp_state *st, int scope)
 {
 	struct gdk_early x = { 0, 0, 0, 0, 0 };
 
-	gdk_ld64x2(&st->rung, &x.rung, &x.doorbells, GDK_SCOPE_THREAD);
-	gdk_ld64x2((const uint64_t *)(const void *)&st->left, &x.left, &x.written,
-		   GDK_SCOPE_THREAD);
+	if (scope != GDK_SCOPE_THREAD) {
+		x.parked = gdk_ld64(&st->parked, scope);
+		return x;
+	}
+	gdk_ld64x2(&st->rung, &x.rung, &x.doorbells, scope);
+	gdk_ld64x2((const uint64_t *)(const void *)&st->left, &x.left, &x.written, scope);
 	return x;
 }
 
@@ -460,6 +501,15 @@ GDK_FN void gdk_fill_words(const struct gdk_sq *q, uint64_t from, uint64_t to)
 		gdk_st64(gdk_word(q, to - n), gdk_odd_lap(q, to - n) ? 0 : all, GDK_SCOPE_THREAD);
 }
 
+/* Shared use left published slots, maybe beyond pi: all go the way of shared use. */
+GDK_SLOW_FN void gdk_ring_left(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
+			       uint64_t pi, gdk_handler_t handler, struct gdk_bf_source src)
+{
+	gdk_st64(&st->written, pi, GDK_SCOPE_GPU);
+	gdk_red_max64(&st->wanted, pi, GDK_SCOPE_GPU);
+	gdk_take_left(qp, st, GDK_SCOPE_GPU, handler, src);
+}
+
 /*
  * Rings for all below pi with one fence: WQEs, fence, then rung, record and
  * register, which nothing orders among each other. A NIC takes the index from the
@@ -473,8 +523,13 @@ GDK_FN void gdk_ring_exclusive(const struct doca_gpu_dev_verbs_qp *qp, const str
 {
 	const int h = gdk_handler(qp, handler), own = GDK_SCOPE_THREAD;
 	const int proxy = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
+	const struct gdk_db db = gdk_db_of(qp);
 	uint64_t token, *word;
 
+	if (x->left) {
+		gdk_ring_left(qp, q->st, pi, handler, src);
+		return;
+	}
 	if (pi <= x->rung || gdk_debug_refuses(qp, q->st, x->rung, pi))
 		return;
 	/* All that the stores below need is computed while the fence waits for the
@@ -485,22 +540,26 @@ GDK_FN void gdk_ring_exclusive(const struct doca_gpu_dev_verbs_qp *qp, const str
 	gdk_fence_rel(gdk_sq_scope(q));
 	gdk_st64x2(&q->st->rung, pi, x->doorbells + !proxy, own);
 	if (proxy) {
-		gdk_counter_store(qp, pi);
+		gdk_counter_store(&db, pi);
 	} else {
 		if (h != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR)
-			gdk_dbrec_store(qp, pi);
-		gdk_ring_register(qp, q->st, x->rung, pi, own, h, src);
+			gdk_dbrec_store(&db, pi);
+		if (gdk_is_bf(x->rung, pi, h)) /* nobody else writes the slot meanwhile */
+			gdk_bf_send(qp, q->st, gdk_bf_wqe(qp, x->rung, src), own);
+		else
+			gdk_db_store(&db, pi);
 	}
 	gdk_fill_words(q, x->rung, pi);
 	gdk_st64(word, token, own);
-	if (x->left | x->written)
-		gdk_st64x2((uint64_t *)(void *)&q->st->left, 0, 0, own);
+	if (x->written && x->written <= pi)
+		gdk_st64(&q->st->written, 0, own);
 }
 
 /* Record, then register, for the last doorbell: see gdk_ring_exclusive. */
 GDK_SLOW_FN void gdk_settle(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st)
 {
 	const int h = (int)gdk_ldc32(GDK_QP_AT(qp, nic_handler)), own = GDK_SCOPE_THREAD;
+	const struct gdk_db db = gdk_db_of(qp);
 	const uint64_t rung = gdk_ld64(&st->rung, own);
 
 	if (rung == gdk_ld64(&st->settled, own) || gdk_state_status(st))
@@ -510,7 +569,7 @@ GDK_SLOW_FN void gdk_settle(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_q
 	    h != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF)
 		return;
 	gdk_fence_rel(gdk_nic_scope(st));
-	gdk_db_store(qp, rung);
+	gdk_db_store(&db, rung);
 	gdk_add64(&st->doorbells, 1, own);
 	gdk_add64(&st->bare_rings, 1, own);
 }

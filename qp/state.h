@@ -58,7 +58,8 @@ struct gdk_qp_state {
 	uint64_t settled;     /* exclusive use: index of the last doorbell rung after its record */
 	uint32_t bf_half;     /* 0 or 0x100: BlueFlame half for the next use */
 	uint32_t key_noted;   /* debug build: a doubtful key was reported */
-	uint8_t pad2[GDK_STATE_LINE - 48];
+	uint64_t parked;      /* where the token was parked last by shared use */
+	uint8_t pad2[GDK_STATE_LINE - 56];
 
 	/* Completion and how everything ends (cq_dev.h). */
 	uint64_t completed; /* slots below are complete; read as one with status */

@@ -130,18 +130,21 @@ static uint64_t word_at(const uint8_t *image, uint64_t at)
 static int check_cells(const uint8_t *part, const struct gt_job *job, uint8_t rest)
 {
 	uint64_t k, n = ops_of(job), bad = 0, first = 0;
-	uint32_t i, len;
+	uint32_t i, at = 0, len;
 
 	for (k = 0; k < n; k++) {
 		len = length_of(job, k);
 		for (i = 0; i < job->size; i++)
 			if (part[k * job->size + i] != (i < len ? byte_of(job, k, i) : rest))
 				break;
-		if (i < job->size && !bad++)
+		if (i < job->size && !bad++) {
 			first = k;
+			at = i;
+		}
 	}
 	if (bad)
-		return gt_complain("%lu of %lu cells are wrong, the first is %lu", bad, n, first);
+		return gt_complain("%lu of %lu cells are wrong, the first is %lu: byte %u is %02x",
+				   bad, n, first, at, part[first * job->size + at]);
 	for (i = 0; n * job->size + i < GT_PART; i++)
 		if (part[n * job->size + i] != rest)
 			return gt_complain("a byte %u behind the last cell was written", i);

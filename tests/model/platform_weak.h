@@ -25,6 +25,7 @@
 #define gdk_fence_acq cpu_fence_acq
 #define gdk_fence_rel cpu_fence_rel
 #define gdk_fence_sc cpu_fence_sc
+#define gdk_fence_load_store cpu_fence_load_store
 #define gdk_mmio_st64 cpu_mmio_st64
 #include "real_cpu.h"
 #undef gdk_ld32
@@ -45,6 +46,7 @@
 #undef gdk_fence_acq
 #undef gdk_fence_rel
 #undef gdk_fence_sc
+#undef gdk_fence_load_store
 #undef gdk_mmio_st64
 
 enum weak_kind { WEAK_LOAD, WEAK_STORE, WEAK_RMW, WEAK_ACQ, WEAK_REL, WEAK_SC };
@@ -97,6 +99,7 @@ WEAK_DEF_RMW(gdk_rmw_relaxed_xchg32, uint32_t, WEAK_XCHG, WEAK_RELAXED)
 WEAK_DEF_FENCE(gdk_fence_acq, WEAK_ACQ)
 WEAK_DEF_FENCE(gdk_fence_rel, WEAK_REL)
 WEAK_DEF_FENCE(gdk_fence_sc, WEAK_SC)
+WEAK_DEF_FENCE(gdk_fence_load_store, WEAK_ACQ) /* stores are never early here */
 
 GDK_FN void gdk_ld64x2(const uint64_t *p, uint64_t *a, uint64_t *b, int scope)
 {

@@ -16,6 +16,7 @@
 static void fail(const char *what);
 static void Uerror(char *what) { fail(what); }
 #define VIEWS_VALUE uint64_t
+#define VIEWS_PARKED 15
 #include "views.h"
 #include "scenarios.h"
 
@@ -81,6 +82,8 @@ static int loc_of(const void *p)
 		return WANTED;
 	if (p == &st->rung)
 		return RUNG;
+	if (p == &st->parked)
+		return PARKED;
 	if (p == &dbrec)
 		return DBREC;
 	return p == &page[0] ? DB : LOCS;
@@ -265,7 +268,7 @@ static int early;
 
 static void post(uint64_t from, uint64_t to)
 {
-	const struct gdk_early none = { 0, 0, 0, 0, 0 };
+	const struct gdk_early none = { UINT64_MAX, 0, 0, 0, 0 };
 	const struct gdk_sq q = gdk_sq_of(&qp);
 
 	if (early)
@@ -331,6 +334,7 @@ static void start(void)
 	init(&m, W1, SCENARIO >= 8 ? bits : 0);
 	init(&m, LEFT, SCENARIO == 4);
 	init(&m, RUNG, START);
+	init(&m, PARKED, START);
 	init(&m, WANTED, START);
 	init(&m, DONE, START);
 	init(&m, DBREC, gdk_dbrec_value(START));
@@ -406,7 +410,7 @@ static int follow(struct access *a, const struct access *end)
 				advance(a->thread, a->place);
 				break;
 			}
-			if (is_fence(th->kind))
+			if (is_fence(th->kind) || th->loc == PARKED)
 				advance(a->thread, 0);
 			else if (th->kind == 'l')
 				advance(a->thread, foreseen(a, end, a->thread, th->loc));

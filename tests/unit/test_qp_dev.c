@@ -37,6 +37,19 @@ Test(qp_dev, late_publisher_without_doorbell_rings_who_waited)
 	cr_assert_eq(rig.st->left, 1);
 }
 
+/* Who posts next needs no look at the words to know that the token is his. */
+Test(qp_dev, where_the_token_is_parked_is_said)
+{
+	unsigned int i;
+
+	rig_init(&rig, 64, RIG_DB, 0);
+	for (i = 0; i < 3; i++) {
+		cr_assert_eq(rig.st->parked, i);
+		reserve(1, RIG_GPU);
+		gdk_post(&rig.qp, i, i, i == 1 ? RIG_CTA : RIG_GPU, RIG_AUTO, 0);
+	}
+}
+
 /* The token lies at slot 0; who wants slot 1 must not rely on finding it at its own. */
 Test(qp_dev, a_put_takes_the_token_that_was_left)
 {

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * A NIC may read the doorbell record on its own account, so from then on a WQE may be
+ * complete and its slot another's. What BlueFlame copies to the register after that
+ * must be the WQE all the same: here the slot is overwritten in that moment.
+ */
+#include <criterion/criterion.h>
+
+#define gdk_st32 platform_st32
+#include "device/gdk/platform.h"
+#undef gdk_st32
+
+static void *scribble_at;
+static unsigned int scribbles;
+
+static void gdk_st32(uint32_t *p, uint32_t v, int scope);
+
+#include "rig.h"
+
+static struct rig rig;
+
+static void gdk_st32(uint32_t *p, uint32_t v, int scope)
+{
+	platform_st32(p, v, scope);
+	if (p == &rig.dbrec[1] && scribble_at) {
+		memset(scribble_at, 0xee, 64);
+		scribbles++;
+	}
+}
+
+static void check_register(unsigned int at, const void *wqe)
+{
+	cr_assert_arr_eq(rig.page + (at % 2 ? 0x900 : 0x800), wqe, 64, "WQE %u", at);
+}
+
+Test(bf_reuse, the_register_gets_the_wqe_that_was_rung)
+{
+	struct doca_gpu_dev_verbs_wqe *wqe, copy;
+	unsigned int way;
+	uint64_t idx;
+
+	rig_init(&rig, 8, RIG_BF, 0);
+	for (way = 0; way < 4; way++) {
+		scribble_at = NULL;
+		cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, 0, &idx), 0);
+		wqe = gdk_get_wqe_ptr(&rig.qp, idx);
+		gdk_wqe_nop(&rig.qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS);
+		copy = *wqe;
+		scribble_at = wqe;
+		if (way < 2) {
+			if (!way)
+				rig.st->parked = UINT64_MAX; /* the token is found, not foreseen */
+			gdk_post(&rig.qp, idx, idx, RIG_GPU, RIG_AUTO, 0);
+		} else {
+			gdk_mark_ready(&rig.qp, idx, idx, RIG_GPU, RIG_AUTO);
+			if (way == 2)
+				gdk_submit_bf(&rig.qp, idx + 1, wqe, RIG_GPU, 0);
+			else
+				gdk_submit_bf_warp(&rig.qp, idx + 1, wqe, RIG_GPU, 0);
+		}
+		cr_assert_eq(scribbles, way + 1);
+		check_register(way, &copy);
+	}
+	rig_fini(&rig);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * One thread does everything in every order: exclusive and shared use in turn, with and
+ * without doorbells, in parts, and waits; what must be so after each step is known
+ * from a list of what was written and what was asked for.
+ */
+#include <criterion/criterion.h>
+
+#include "rig.h"
+
+#define MOST 4096u /* slots of one sequence */
+
+static struct rig rig;
+static uint64_t start, reserved, asked, last_rung; /* indices */
+static uint8_t marked[MOST]; /* by index - start */
+static uint32_t seed, step;
+
+static uint64_t *words(void)
+{
+	return (uint64_t *)(rig.st + 1);
+}
+
+static uint32_t dice(uint32_t n)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 17;
+	seed ^= seed << 5;
+	return (seed >> 3) % n;
+}
+
+static enum doca_gpu_dev_verbs_resource_sharing_mode shared_mode(void)
+{
+	return dice(2) ? RIG_GPU : RIG_CTA;
+}
+
+/* A ring that was used up to `from` already. */
+static void open_at(uint32_t depth, uint64_t from, int handler)
+{
+	const struct gdk_sq q = (rig_init(&rig, depth, handler, 0), gdk_sq_of(&rig.qp));
+	uint64_t i;
+
+	words()[0] = 0;
+	for (i = from < depth ? 0 : from - depth; i < from; i++)
+		if (gdk_odd_lap(&q, i))
+			*gdk_word(&q, i) &= ~(uint64_t)gdk_slot_bits(&q, i, 1);
+		else
+			*gdk_word(&q, i) |= gdk_slot_bits(&q, i, 1);
+	/* of even laps, slots that are to be used next are published ones of odd laps */
+	*gdk_word(&q, from) |= GDK_TOKEN(gdk_word_pos(&q, from));
+	rig.st->parked = dice(2) ? from : 0;
+	rig.qp.sq_rsvd_index = from;
+	rig.st->wanted = rig.st->rung = rig.st->settled = from;
+	rig.st->completed = rig.st->cqe_ci = from;
+	rig.dbrec[1] = gdk_dbrec_value(from);
+	rig.counter = rig.pi = rig.ci = rig.cq_pi = from;
+	rig.st->wait_limit_ns = 1000;
+	start = reserved = asked = last_rung = from;
+	memset(marked, 0, sizeof(marked));
+}
+
+static uint64_t gap(void)
+{
+	uint64_t i = start;
+
+	while (i < reserved && marked[i - start])
+		i++;
+	return i;
+}
+
+static uint32_t tokens(void)
+{
+	uint32_t i, n = rig.st->left;
+
+	for (i = 0; i < (rig.depth + 31) / 32; i++)
+		n += gdk_popc32((uint32_t)(words()[i] >> 32));
+	return n;
+}
+
+#define MUST(cond) cr_assert((cond), "depth %u start %llu seed %u step %u: %s (rung %llu)", \
+	rig.depth, (unsigned long long)start, seed, step, #cond, (unsigned long long)st->rung)
+
+static void check(void)
+{
+	const struct gdk_sq q = gdk_sq_of(&rig.qp);
+	const struct gdk_qp_state *st = rig.st;
+	const uint64_t end = gap(), rung = st->rung;
+	uint64_t i;
+
+	MUST(rung >= last_rung && rung <= end);
+	MUST(rung >= (asked < end ? asked : end));
+	MUST(tokens() == 1);
+	MUST(st->left || *gdk_word(&q, rung) & GDK_TOKEN(gdk_word_pos(&q, rung)));
+	MUST(!st->left || !(st->written > rung));
+	/* who publishes the slot where the token was parked finds it there */
+	i = st->parked;
+	MUST(i < end || *gdk_word(&q, i) & GDK_TOKEN(gdk_word_pos(&q, i)));
+	for (i = rung; i < rung + rig.depth; i++)
+		if (i < reserved && marked[i - start])
+			MUST(i < st->written || gdk_is_ready(&q, i, RIG_GPU));
+		else
+			MUST(i >= st->written && !gdk_is_ready(&q, i, RIG_GPU));
+	last_rung = rung;
+	rig_nic(&rig);
+	MUST(rig.pi == rung && rig.ci == rung && !rig.faults);
+	if (rig.handler == RIG_DB)
+		MUST(rig.dbrec[1] == gdk_dbrec_value(rung));
+}
+
+static void want(uint64_t pi)
+{
+	if (pi > asked)
+		asked = pi;
+}
+
+/* All below `need` is rung by who waits for it, and is complete then. */
+static void wait_below(uint64_t need, enum doca_gpu_dev_verbs_resource_sharing_mode mode)
+{
+	const struct gdk_qp_state *st = rig.st;
+	int err = gdk_wait_for(&rig.qp, need - 1, mode, 1);
+
+	cr_assert(err == 0 || err == -ETIMEDOUT);
+	want(need);
+	check();
+	MUST(gdk_wait_for(&rig.qp, need - 1, mode, 20000000) == 0);
+}
+
+static uint64_t take(uint32_t n, enum doca_gpu_dev_verbs_resource_sharing_mode mode)
+{
+	uint64_t idx, i;
+
+	if (reserved + n > start + rig.depth && reserved + n - rig.depth > rig.st->completed)
+		wait_below(reserved + n - rig.depth, dice(2) ? mode : shared_mode());
+	cr_assert_eq(gdk_reserve(&rig.qp, n, mode, dice(4) ? 0 : GDK_OPT_SKIP_CHECK, &idx), 0);
+	cr_assert_eq(idx, reserved);
+	reserved += n;
+	for (i = idx; i < idx + n; i++)
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
+	return idx;
+}
+
+static void post(uint64_t from, uint32_t n, enum doca_gpu_dev_verbs_resource_sharing_mode mode)
+{
+	const uint32_t opt = dice(2) ? GDK_OPT_SKIP_DB : 0;
+
+	memset(marked + (from - start), 1, n);
+	if (!opt)
+		want(from + n);
+	if (opt && dice(2))
+		gdk_mark_ready(&rig.qp, from, from + n - 1, mode, RIG_AUTO);
+	else
+		gdk_post(&rig.qp, from, from + n - 1, mode, RIG_AUTO, opt);
+	check();
+}
+
+static void submit(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
+{
+	uint64_t pi = last_rung + dice((uint32_t)(reserved - last_rung) + 1);
+
+	want(pi);
+	if (rig.handler == RIG_BF && dice(2) && pi > start)
+		gdk_submit_bf_warp(&rig.qp, pi, gdk_get_wqe_ptr(&rig.qp, pi - 1), mode, 0);
+	else
+		gdk_submit(&rig.qp, pi, mode, RIG_AUTO, 0);
+	check();
+}
+
+/* Slots of the second reservation first. */
+static void crosswise(uint32_t most)
+{
+	const uint32_t n = 1 + dice(most), k = 1 + dice(most);
+	enum doca_gpu_dev_verbs_resource_sharing_mode mode = shared_mode();
+	uint64_t a, b;
+
+	if (n + k > rig.depth)
+		return;
+	a = take(n + k, mode);
+	b = a + n;
+	post(b, k, mode);
+	if (dice(2))
+		submit(shared_mode());
+	post(a, n, shared_mode());
+}
+
+static void one_step(void)
+{
+	const uint32_t most = rig.depth < 5 ? rig.depth : 5;
+	enum doca_gpu_dev_verbs_resource_sharing_mode mode = dice(2) ? RIG_EXCL : shared_mode();
+	uint32_t n = dice(8) ? 1 + dice(most) : 1 + dice(rig.depth);
+
+	switch (dice(8)) {
+	case 0:
+		submit(mode);
+		break;
+	case 1:
+		if (reserved > start)
+			wait_below(start + 1 + dice((uint32_t)(reserved - start)), mode);
+		break;
+	case 2:
+		crosswise(most);
+		break;
+	default:
+		post(take(n, mode), n, mode);
+	}
+}
+
+static void sequence(uint32_t depth, uint64_t from, int handler, uint32_t with)
+{
+	seed = with * 2654435761u + 1;
+	open_at(depth, from, handler);
+	for (step = 0; step < 60 && reserved - start < MOST - 2 * depth; step++)
+		one_step();
+	want(reserved);
+	gdk_submit(&rig.qp, reserved, dice(2) ? RIG_EXCL : RIG_GPU, RIG_AUTO, 0);
+	check();
+	rig_fini(&rig);
+}
+
+Test(qp_mixed, nothing_is_lost_or_rung_early)
+{
+	static const uint64_t starts[] = { 0, 5, 32, 0xffe0, 0x10000 - 7, 0xffffffe0,
+					   0x100000000 - 3 };
+	static const int handlers[] = { RIG_DB, RIG_BF, RIG_NO_DBR, RIG_PROXY };
+	uint32_t lg, i, s;
+
+	for (lg = 0; lg <= 10; lg++)
+		for (s = 0; s < sizeof(starts) / sizeof(starts[0]); s++)
+			for (i = 0; i < 200; i++)
+				sequence(1u << lg, starts[s], handlers[i % 4], i * 77 + lg + s);
+}
