@@ -71,31 +71,4 @@ GDK_FN void gdk_bf_store_warp(const struct doca_gpu_dev_verbs_qp *qp, struct gdk
 	gdk_fence_rel(scope);
 }
 
-/* For those who ring by themselves; the WQE carries its index. */
-GDK_FN void gdk_ring_bf(const struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
-{
-	struct gdk_qp_state *st = gdk_state_of_qp(qp);
-
-	gdk_fence_rel(gdk_nic_scope(st));
-	gdk_bf_send(qp, st, wqe, GDK_SCOPE_GPU);
-	gdk_red_add64(&st->doorbells, 1, GDK_SCOPE_GPU);
-	gdk_red_add64(&st->bare_rings, 1, GDK_SCOPE_GPU);
-}
-
-/* The same by a warp. */
-GDK_FN void gdk_ring_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
-{
-	struct gdk_qp_state *st = gdk_state_of_qp(qp);
-	struct gdk_bf_copy copy;
-
-	gdk_bf_ld64_warp(copy.w, wqe);
-	gdk_fence_rel(gdk_nic_scope(st));
-	gdk_bf_store_warp(qp, st, &copy, GDK_SCOPE_GPU);
-	if (gdk_lane() == 0) {
-		gdk_red_add64(&st->doorbells, 1, GDK_SCOPE_GPU);
-		gdk_red_add64(&st->bare_rings, 1, GDK_SCOPE_GPU);
-	}
-	gdk_syncwarp();
-}
-
 #endif

@@ -52,48 +52,4 @@ GDK_FN void gdk_db_store(const struct gdk_db *db, uint64_t pi)
 	gdk_mmio_st64(db->reg, gdk_db_value(db->qpn8_be, pi));
 }
 
-GDK_FN int gdk_opt_async(uint32_t code_opt)
-{
-	return GDK_ASYNC_STORE &&
-	       code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_ASYNC_STORE_RELEASE;
-}
-
-/* For those who order and ring by themselves: WQEs, then the record; the NIC may
- * read either at any time after. */
-GDK_FN void gdk_update_dbr(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, uint32_t code_opt)
-{
-	struct gdk_qp_state *st = gdk_state_of_qp(qp);
-	const struct gdk_db db = gdk_db_of(qp);
-
-	if (gdk_debug_refuses_below(qp, pi))
-		return;
-	if (gdk_opt_async(code_opt)) {
-		gdk_st32_async(db.dbrec, gdk_dbrec_value(pi));
-	} else {
-		gdk_fence_rel(gdk_nic_scope(st));
-		gdk_dbrec_store(&db, pi);
-	}
-	gdk_red_add64(&st->bare_records, 1, GDK_SCOPE_GPU);
-}
-
-/* Record (or WQEs), then the register. The index is noted as rung first:
- * completions are understood relative to it. */
-GDK_FN void gdk_ring_db(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, uint32_t code_opt)
-{
-	struct gdk_qp_state *st = gdk_state_of_qp(qp);
-	const struct gdk_db db = gdk_db_of(qp);
-
-	if (gdk_debug_refuses_below(qp, pi))
-		return;
-	gdk_red_max64(&st->rung, pi, GDK_SCOPE_GPU);
-	if (gdk_opt_async(code_opt)) {
-		gdk_mmio_st64_async(db.reg, gdk_db_value(db.qpn8_be, pi));
-	} else {
-		gdk_fence_rel(gdk_nic_scope(st));
-		gdk_db_store(&db, pi);
-	}
-	gdk_red_add64(&st->doorbells, 1, GDK_SCOPE_GPU);
-	gdk_red_add64(&st->bare_rings, 1, GDK_SCOPE_GPU);
-}
-
 #endif

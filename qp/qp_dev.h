@@ -8,7 +8,7 @@
 #ifndef GDK_QP_DEV_H
 #define GDK_QP_DEV_H
 
-#include "ring_dev.h"
+#include "by_hand_dev.h"
 #include "tail_dev.h"
 
 /* Raises wanted to pi and sees to it that it is served. Exclusive: the caller
@@ -272,13 +272,14 @@ GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 /*
  * [from, to], where the token is parked at `from`: nobody else takes it there, so the
  * caller holds it, and rings for these alone, unless somebody has published more. Their
- * ready bits can wait until the WQEs are fenced, in whose shadow all is computed.
+ * ready bits are turned before a fence, the second where there are two: with the first
+ * one all is computed that comes after it.
  */
 GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
 			  uint64_t from, uint64_t to, int scope, gdk_handler_t handler)
 {
 	const struct gdk_bf_source none = { NULL, 0 };
-	const int h = gdk_handler(qp, handler);
+	const int h = gdk_handler(qp, handler), second = gdk_has_record(h);
 	const struct gdk_db db = gdk_db_of(qp);
 	uint64_t turn = gdk_turn_held(q, from, to), next;
 
@@ -287,19 +288,26 @@ GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct g
 	/* Its last holder stored rung, fenced and parked it. Here: token, fence, rung. */
 	if (h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF)
 		gdk_fence_acq(scope); /* and the half of the register that is next */
+	if (!second)
+		gdk_publish_held(q, from, to, turn, scope);
 	gdk_st64(&q->st->rung, to + 1, GDK_SCOPE_GPU);
 	next = gdk_ld64(gdk_word(q, to + 1), scope);
 	GDK_COMPUTED(turn);
 	/* WQEs and rung, then record or register. */
 	gdk_fence_rel(gdk_sq_scope(q));
-	gdk_publish_held(q, from, to, turn, scope);
+	if (second)
+		gdk_publish_held(q, from, to, turn, scope);
 	if (gdk_word_says(q, to + 1, next)) {
+		/* The token, then words: those two laps old look alike. */
+		gdk_fence_acq(scope);
 		gdk_serve(qp, *q, from, from, 1, scope, handler, none);
 		return;
 	}
 	gdk_ring_out(qp, q, &db, from, to + 1, scope, h, none);
-	if (!gdk_park(q, to + 1, scope))
-		gdk_serve(qp, *q, to + 1, to + 1, 0, scope, handler, none);
+	if (gdk_park(q, to + 1, scope))
+		return;
+	gdk_fence_acq(scope); /* as above */
+	gdk_serve(qp, *q, to + 1, to + 1, 0, scope, handler, none);
 }
 
 /* As gdk_post, for callers that have the constants and what was read early. */

@@ -219,20 +219,26 @@ GDK_FN uint64_t gdk_turn_held(const struct gdk_sq *q, uint64_t from, uint64_t to
 	return gdk_turn(q, from, n < left ? n : left) - GDK_TOKEN(gdk_word_pos(q, from));
 }
 
+/* What is not in the word of `from`. */
+GDK_SLOW_FN void gdk_turn_rest(const struct gdk_sq q, uint64_t from, uint64_t to, int scope)
+{
+	uint32_t left, n;
+
+	for (from += gdk_word_left(&q, from); from <= to; from += left) {
+		left = gdk_word_left(&q, from);
+		n = (uint32_t)(to - from) + 1;
+		gdk_red_add64(gdk_word(&q, from), gdk_turn(&q, from, n < left ? n : left), scope);
+	}
+}
+
 /* As gdk_publish, by who has the token that is parked at `from`; turn: see above. Nobody
- * looks at these bits before it moves on: nothing is ordered and no result waited for. */
+ * looks at these bits before it moves on: no result is waited for. */
 GDK_FN void gdk_publish_held(const struct gdk_sq *q, uint64_t from, uint64_t to, uint64_t turn,
 			     int scope)
 {
-	const uint32_t n = (uint32_t)(to - from) + 1;
-	uint32_t left = gdk_word_left(q, from), at;
-
 	gdk_red_add64(gdk_word(q, from), turn, scope);
-	for (at = left; at < n; at += left) {
-		left = gdk_word_left(q, from + at);
-		gdk_red_add64(gdk_word(q, from + at),
-			      gdk_turn(q, from + at, n - at < left ? n - at : left), scope);
-	}
+	if ((uint32_t)(to - from) >= gdk_word_left(q, from))
+		gdk_turn_rest(*q, from, to, scope);
 }
 
 /* How many slots from i on are published, up to the end of its line: *left slots. Words
@@ -301,6 +307,13 @@ GDK_FN const void *gdk_bf_wqe(const struct doca_gpu_dev_verbs_qp *qp, uint64_t a
 	return src.wqe && src.index == at ? src.wqe : (const void *)gdk_get_wqe_ptr(qp, at);
 }
 
+/* Two fences then, before and after it; else one. */
+GDK_FN int gdk_has_record(int handler)
+{
+	return handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY &&
+	       handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR;
+}
+
 /*
  * What comes before the register, for slots below `to`; false: nothing does (a proxy's
  * counter is raised here). The caller stored rung and fenced, which also ordered the
@@ -315,13 +328,12 @@ GDK_FN int gdk_ring_record(const struct gdk_sq *q, const struct gdk_db *db, uint
 		gdk_counter_store(db, to);
 		return 0;
 	}
-	if (handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR)
+	if (gdk_has_record(handler))
 		gdk_dbrec_store(db, to);
 	gdk_red_inc64(&q->st->doorbells, scope);
-	if (handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR)
-		return 1;
 	/* Record, then register: a NIC that lost a doorbell reads the record. */
-	gdk_fence_rel(gdk_sq_scope(q));
+	if (gdk_has_record(handler))
+		gdk_fence_rel(gdk_sq_scope(q));
 	return 1;
 }
 

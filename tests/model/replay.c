@@ -40,7 +40,12 @@ static void Uerror(char *what) { fail(what); }
 #define START REAL(SCENARIO >= 8 ? 2u : 0u) /* slots below are complete */
 #define STACK 65536
 #define MODE DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU
-#define DOORBELL DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB
+#ifndef DOORBELL /* or GPU_SM_NO_DBR */
+#define DOORBELL GPU_SM_DB
+#endif
+#define CAT_(a, b) a##b
+#define CAT(a, b) CAT_(a, b)
+#define HANDLER CAT(DOCA_GPUNETIO_VERBS_NIC_HANDLER_, DOORBELL)
 
 static struct memory m;
 static struct doca_gpu_dev_verbs_qp qp;
@@ -144,7 +149,7 @@ static void nic_rung(uint64_t e)
 	nic(v, e);
 	if (e <= last)
 		fail("a doorbell goes back");
-	if (index_of((uint32_t)oldest(&m, v, DBREC)) < e)
+	if (gdk_has_record(HANDLER) && index_of((uint32_t)oldest(&m, v, DBREC)) < e)
 		fail("the record is older than the doorbell");
 	m.cur[NIC] = m.acq[NIC] = join(m.cur[NIC], v);
 	last = e;
@@ -246,7 +251,7 @@ static void write_wqes(const struct op *o)
 /* As gdk_reserve waits for slots: what is before them is to be rung. */
 static void wait_for_slots(const struct op *o)
 {
-	gdk_submit(&qp, REAL(o->from), MODE, DOORBELL, 0);
+	gdk_submit(&qp, REAL(o->from), MODE, HANDLER, 0);
 	threads[self].needs = o->to;
 	step('l', DONE);
 	load(&m, self, DONE, m.n[DONE] - 1 - threads[self].place);
@@ -272,9 +277,9 @@ static void post(uint64_t from, uint64_t to)
 	const struct gdk_sq q = gdk_sq_of(&qp);
 
 	if (early)
-		gdk_post(&qp, from, to, MODE, DOORBELL, 0);
+		gdk_post(&qp, from, to, MODE, HANDLER, 0);
 	else
-		gdk_post_in(&qp, &q, &none, from, to, MODE, DOORBELL, 0);
+		gdk_post_in(&qp, &q, &none, from, to, MODE, HANDLER, 0);
 }
 
 static void run_program(void)
@@ -289,9 +294,9 @@ static void run_program(void)
 		if (o->what == POST)
 			post(REAL(o->from), REAL(o->to + 1u) - 1);
 		else if (o->what == PUBLISH)
-			gdk_mark_ready(&qp, REAL(o->from), REAL(o->to + 1u) - 1, MODE, DOORBELL);
+			gdk_mark_ready(&qp, REAL(o->from), REAL(o->to + 1u) - 1, MODE, HANDLER);
 		else
-			gdk_submit(&qp, REAL(o->to), MODE, DOORBELL, 0);
+			gdk_submit(&qp, REAL(o->to), MODE, HANDLER, 0);
 	}
 	threads[self].kind = 0;
 }
@@ -478,7 +483,7 @@ int main(int argc, char **argv)
 	qp.sq_wqe_num = DEPTH;
 	qp.sq_dbrec = &dbrec;
 	qp.sq_db = page;
-	qp.nic_handler = DOORBELL;
+	qp.nic_handler = HANDLER;
 	if (!runs)
 		said = replay();
 	for (i = 0; i < runs && !said; i++) {

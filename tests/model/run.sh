@@ -39,8 +39,10 @@ NO_RECORD_REL    | 1 | ring: none between WQEs and record      | /WQEs, rung, th
 NO_RING_REL      | 3 | ring: none between record and register  | /a NIC that lost a doorbell/{n;s/gdk_fence_rel(.*);//}
 PARK_BLIND       | 3 | park: the old value is not looked at    | s/if (gdk_word_says(q, r, gdk_rmw_or64(word, token, scope))) {/gdk_rmw_or64(word, token, scope);\n\tif (0) {/
 -HELD_REL        | 2 | put with the token seen: no fence between WQEs and record | /WQEs and rung, then record or/{n;s/gdk_fence_rel(gdk_sq_scope(q));//}
--HELD_SLOTS      | 2 | put with the token seen: slots of others are not looked at | /gdk_post_held(/,/^}/{s/if (gdk_word_says(q, to + 1, next))/if (0)/;s/if (!gdk_park(q, to + 1, scope))/(void)gdk_park(q, to + 1, scope); if (0)/}
+-HELD_SLOTS      | 2 | put with the token seen: slots of others are not looked at | /gdk_post_held(/,/^}/{s/if (gdk_word_says(q, to + 1, next))/if (0)/;s/if (gdk_park(q, to + 1, scope))/(void)gdk_park(q, to + 1, scope); if (1)/}
 -PARKED_FIRST    | 2 | park: said before the token is there   | s/const uint64_t token = GDK_TOKEN(gdk_word_pos(q, r));/&\n\tgdk_st64(\&q->st->parked, r, scope);/
+-HELD_LATE_NO_DBR | 8 | put with the token seen: ready bits after the only fence | s/, second = gdk_has_record(h);/, second = 1;/
+-HELD_ACQ        | 8 | put with the token seen: no fence before more words are read | /two laps old look alike[.]/{n;s/gdk_fence_acq(scope);//};s/gdk_fence_acq(scope); ... as above ..$//
 -HELD_AGAIN      | 8 | put with the token seen: it is not taken | s/ - GDK_TOKEN(gdk_word_pos(q, from));/;/
 END
 )
@@ -57,8 +59,9 @@ check() { # folder, scenario, word or nothing; output: what pan says
 	return 1
 }
 
-replay() { # headers, scenario, program
-	$CC -std=gnu11 -D_GNU_SOURCE -w -O1 -DSCENARIO="$2" -I"$1" -o "$3" "$here/replay.c"
+replay() { # headers, scenario, program, doorbell
+	$CC -std=gnu11 -D_GNU_SOURCE -w -O1 -DSCENARIO="$2" -DDOORBELL="${4:-GPU_SM_DB}" -I"$1" \
+		-o "$3" "$here/replay.c"
 }
 
 # The headers as staged, but for the words of memory; then sed, or nothing.
@@ -71,11 +74,13 @@ headers() { # folder, sed
 }
 
 correct() { # scenario
-	local said
+	local said h
 	said=$(check "$tmp/$1" "$1" "") || { echo "FAIL scenario $1: $said"; return 1; }
 	[ "$code" ] || { echo "scenario $1: holds"; return 0; }
-	replay "$tmp/include" "$1" "$tmp/replay$1" && said=$("$tmp/replay$1" 20000) ||
-		{ echo "FAIL scenario $1, the code in 20000 random orders: ${said:-}"; return 1; }
+	for h in GPU_SM_DB GPU_SM_NO_DBR; do
+		replay "$tmp/include" "$1" "$tmp/replay$1" $h && said=$("$tmp/replay$1" 20000) ||
+			{ echo "FAIL scenario $1, $h, the code in 20000 random orders: ${said:-}"; return 1; }
+	done
 	echo "scenario $1: holds, so does the code in 20000 random orders"
 }
 
@@ -97,9 +102,10 @@ one_broken() { # word, scenario, what, sed
 }
 
 only_code() { # as one_broken
-	local d="$tmp/$1" did
+	local d="$tmp/$1" did h
 	[ "$code" ] || return 0
-	mkdir "$d" && headers "$d/include" "$4" && replay "$d/include" "$2" "$d/broken" ||
+	case $1 in *DBR) h=GPU_SM_NO_DBR ;; *) h=GPU_SM_DB ;; esac
+	mkdir "$d" && headers "$d/include" "$4" && replay "$d/include" "$2" "$d/broken" $h ||
 		{ echo "FAIL $1: the code has no such line, or does not compile"; return 1; }
 	did=$("$d/broken" 200000) && { echo "FAIL $1: the broken code: $did"; return 1; }
 	echo "$3: the code so broken: in some order: $did"

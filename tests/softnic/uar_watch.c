@@ -417,19 +417,20 @@ static uint32_t written_ahead(struct sn_qp_eng *q, uint64_t *sum)
 	return n;
 }
 
+/* By the clock itself: a pass may be long, and e->now is its beginning. */
 static bool settle(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	uint64_t sum, wait = q->sq_cuda ? SETTLE_CUDA : SETTLE_CPU;
+	uint64_t sum, wait = q->sq_cuda ? SETTLE_CUDA : SETTLE_CPU, before = sn_now();
 	uint32_t n = written_ahead(q, &sum);
 
 	sum |= (uint64_t)n << 32;
 	if (!n || !q->quiet_since || sum != q->quiet_sum) {
-		q->quiet_since = n ? e->now : 0;
+		q->quiet_since = n ? sn_now() : 0;
 		q->quiet_sum = sum;
 		return false;
 	}
-	if (e->now - q->quiet_since < wait ||
-	    (!q->sq_cuda && !sn_writers_passed(&e->writers, q->quiet_since, e->now)))
+	if (before - q->quiet_since < wait ||
+	    (!q->sq_cuda && !sn_writers_passed(&e->writers, q->quiet_since, before)))
 		return false;
 	q->pi += n;
 	q->quiet_since = 0;

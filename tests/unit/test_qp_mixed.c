@@ -165,6 +165,29 @@ static void submit(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 	check();
 }
 
+/* All that is written is rung without us. */
+static void ring_by_hand(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
+{
+	const uint64_t pi = gap();
+
+	if (pi == last_rung)
+		return;
+	want(pi);
+	if (rig.handler == RIG_PROXY) {
+		gdk_ring_proxy(&rig.qp, pi, mode);
+	} else {
+		if (rig.handler != RIG_NO_DBR)
+			gdk_update_dbr(&rig.qp, pi, 0);
+		if (rig.handler != RIG_BF)
+			gdk_ring_db(&rig.qp, pi, 0);
+		else if (dice(2))
+			gdk_ring_bf(&rig.qp, gdk_get_wqe_ptr(&rig.qp, pi - 1));
+		else
+			gdk_ring_bf_warp(&rig.qp, gdk_get_wqe_ptr(&rig.qp, pi - 1));
+	}
+	check();
+}
+
 /* Slots of the second reservation first. */
 static void crosswise(uint32_t most)
 {
@@ -188,7 +211,10 @@ static void one_step(void)
 	enum doca_gpu_dev_verbs_resource_sharing_mode mode = dice(2) ? RIG_EXCL : shared_mode();
 	uint32_t n = dice(8) ? 1 + dice(most) : 1 + dice(rig.depth);
 
-	switch (dice(8)) {
+	switch (dice(9)) {
+	case 8:
+		ring_by_hand(mode);
+		break;
 	case 0:
 		submit(mode);
 		break;
