@@ -82,24 +82,35 @@ GDK_FN void gdk_ring_db(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, uin
 	gdk_note_doorbell(st);
 }
 
-/* The WQE carries its index, 16 bits of it: it is less than a ring above what was rung. */
-GDK_FN void gdk_note_wqe(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
-			 const void *wqe)
+/* The index after the WQE, which carries 16 bits of its own: it is at most a ring above
+ * what was rung, or below that. */
+GDK_FN uint64_t gdk_wqe_end(struct gdk_qp_state *st, const void *wqe)
 {
 	const uint32_t first = gdk_ld32((const uint32_t *)wqe, GDK_SCOPE_GPU);
-	const uint16_t pi = (uint16_t)((gdk_bswap32(first) >> 8) + 1);
 	const uint64_t rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
-	const uint16_t more = (uint16_t)(pi - (uint16_t)rung);
+	const uint16_t more = (uint16_t)((gdk_bswap32(first) >> 8) + 1 - (uint16_t)rung);
 
-	if (more <= gdk_ldc32(&st->depth))
-		gdk_note_rung(qp, st, rung + more);
+	return more <= gdk_ldc32(&st->depth) ? rung + more : rung;
+}
+
+/* False: the debug build refuses it. */
+GDK_FN int gdk_bf_by_hand(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
+			  const void *wqe)
+{
+	const uint64_t pi = gdk_wqe_end(st, wqe);
+
+	if (gdk_debug_refuses_below(qp, pi))
+		return 0;
+	gdk_note_rung(qp, st, pi);
+	return 1;
 }
 
 GDK_FN void gdk_ring_bf(const struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
 
-	gdk_note_wqe(qp, st, wqe);
+	if (!gdk_bf_by_hand(qp, st, wqe))
+		return;
 	gdk_fence_rel(gdk_nic_scope(st));
 	gdk_bf_send(qp, st, wqe, GDK_SCOPE_GPU);
 	gdk_note_doorbell(st);
@@ -110,10 +121,13 @@ GDK_FN void gdk_ring_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, const void 
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
 	struct gdk_bf_copy copy;
+	int good = 0;
 
 	gdk_bf_ld64_warp(copy.w, wqe);
 	if (gdk_lane() == 0)
-		gdk_note_wqe(qp, st, wqe);
+		good = gdk_bf_by_hand(qp, st, wqe);
+	if (!gdk_shfl64((uint64_t)good, 0))
+		return;
 	gdk_fence_rel(gdk_nic_scope(st));
 	gdk_bf_store_warp(qp, st, &copy, GDK_SCOPE_GPU);
 	if (gdk_lane() == 0)

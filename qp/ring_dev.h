@@ -331,8 +331,8 @@ GDK_FN int gdk_ring_record(const struct gdk_sq *q, const struct gdk_db *db, uint
 	if (gdk_has_record(handler))
 		gdk_dbrec_store(db, to);
 	gdk_red_inc64(&q->st->doorbells, scope);
-	/* Record, then register: a NIC that lost a doorbell reads the record. */
 	if (gdk_has_record(handler))
+		/* Record, then register: a NIC that lost a doorbell reads the record. */
 		gdk_fence_rel(gdk_sq_scope(q));
 	return 1;
 }

@@ -36,7 +36,7 @@ NO_LOOK_AGAIN    | 3 | scan: no second look at a word that a range may go on in 
 NO_SCAN_ACQ      | 3 | scan: no fence before that              | /if (i == start/,/gdk_is_ready/s/gdk_fence_acq(scope);//
 NO_SERVE_ACQ     | 3 | ring: none between ready bits and record | /Here: bits, fence, ring/{n;s/gdk_fence_acq(scope);//}
 NO_RECORD_REL    | 1 | ring: none between WQEs and record      | /WQEs, rung, then record/{n;s/gdk_fence_rel(gdk_sq_scope(q));//}
-NO_RING_REL      | 3 | ring: none between record and register  | /a NIC that lost a doorbell/{n;s/gdk_fence_rel(.*);//}
+NO_RING_REL      | 3 | ring: none between record and register  | /a NIC that lost a doorbell/{n;s/gdk_fence_rel(.*);/;/}
 PARK_BLIND       | 3 | park: the old value is not looked at    | s/if (gdk_word_says(q, r, gdk_rmw_or64(word, token, scope))) {/gdk_rmw_or64(word, token, scope);\n\tif (0) {/
 -HELD_REL        | 2 | put with the token seen: no fence between WQEs and record | /WQEs and rung, then record or/{n;s/gdk_fence_rel(gdk_sq_scope(q));//}
 -HELD_SLOTS      | 2 | put with the token seen: slots of others are not looked at | /gdk_post_held(/,/^}/{s/if (gdk_word_says(q, to + 1, next))/if (0)/;s/if (gdk_park(q, to + 1, scope))/(void)gdk_park(q, to + 1, scope); if (1)/}

@@ -194,7 +194,7 @@ Test(debug_dev, the_first_that_is_wrong)
 }
 
 enum way { POST_EXCL, POST_CTA, POST_GPU, SUBMIT, WAITER, BF, BF_WARP, BF_WARP_EXCL, PROXY,
-	   HAND_RECORD, HAND_DB, HAND_PROXY, WAYS };
+	   HAND_RECORD, HAND_DB, HAND_PROXY, HAND_BF, HAND_BF_WARP, WAYS };
 
 /* Slot 5 alone, which is written; those who ring by themselves do not get past it either. */
 static void ring_by(enum way way)
@@ -221,6 +221,10 @@ static void ring_by(enum way way)
 		return gdk_update_dbr(&rig.qp, 6, 0);
 	case HAND_DB:
 		return gdk_ring_db(&rig.qp, 6, 0);
+	case HAND_BF:
+		return gdk_ring_bf(&rig.qp, wqe);
+	case HAND_BF_WARP:
+		return gdk_ring_bf_warp(&rig.qp, wqe);
 	default:
 		return gdk_ring_proxy(&rig.qp, 6, mode);
 	}
@@ -230,9 +234,10 @@ static void ring_by(enum way way)
 static void prepare_way(enum way way)
 {
 	const int proxy = way == PROXY || way == HAND_PROXY;
+	const int bf = (way >= BF && way <= BF_WARP_EXCL) || way >= HAND_BF;
 
 	prepare(WRITE);
-	rig.handler = proxy ? RIG_PROXY : way >= BF && way <= BF_WARP_EXCL ? RIG_BF : RIG_DB;
+	rig.handler = proxy ? RIG_PROXY : bf ? RIG_BF : RIG_DB;
 	rig.qp.nic_handler = (enum doca_gpu_dev_verbs_nic_handler)rig.handler;
 	rig.qp.sq_db = proxy ? &rig.counter : rig.qp.sq_db;
 	gdk_post(&rig.qp, 0, 4, way == POST_EXCL || way == BF_WARP_EXCL ? RIG_EXCL : RIG_GPU,
