@@ -227,9 +227,9 @@ GDK_FN int gdk_bf_begin(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 	}
 	if (gdk_debug_refuses(qp, q->st, pi - 1, pi))
 		return 0;
-	gdk_st64(&q->st->rung, pi, GDK_SCOPE_GPU);
+	gdk_note_ring(q, pi, scope, bf);
 	gdk_fence_rel(gdk_sq_scope(q));
-	return gdk_ring_record(q, &db, pi, scope, bf);
+	return gdk_ring_record(q, &db, pi, bf);
 }
 
 /* The register is written: the token goes on. */
@@ -271,17 +271,19 @@ GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 
 /*
  * [from, to], where the token is parked at `from`: nobody else takes it there, so the
- * caller holds it, and rings for these alone, unless somebody has published more. Their
+ * caller holds it, and rings for these before it looks who has published more. Their
  * ready bits are turned before a fence, the second where there are two: with the first
- * one all is computed that comes after it.
+ * one all is computed that comes after it. x: read when the token was seen.
  */
 GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
-			  uint64_t from, uint64_t to, int scope, gdk_handler_t handler)
+			  const struct gdk_early *x, uint64_t from, uint64_t to, int scope,
+			  gdk_handler_t handler)
 {
 	const struct gdk_bf_source none = { NULL, 0 };
 	const int h = gdk_handler(qp, handler), second = gdk_has_record(h);
+	const int proxy = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
 	const struct gdk_db db = gdk_db_of(qp);
-	uint64_t turn = gdk_turn_held(q, from, to), next;
+	uint64_t turn = gdk_turn_held(q, from, to);
 
 	if (gdk_debug_refuses(qp, q->st, from, to + 1))
 		return;
@@ -290,23 +292,17 @@ GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct g
 		gdk_fence_acq(scope); /* and the half of the register that is next */
 	if (!second)
 		gdk_publish_held(q, from, to, turn, scope);
-	gdk_st64(&q->st->rung, to + 1, GDK_SCOPE_GPU);
-	next = gdk_ld64(gdk_word(q, to + 1), scope);
+	gdk_st64x2(&q->st->rung, to + 1, x->doorbells + !proxy, GDK_SCOPE_GPU);
 	GDK_COMPUTED(turn);
 	/* WQEs and rung, then record or register. */
 	gdk_fence_rel(gdk_sq_scope(q));
 	if (second)
 		gdk_publish_held(q, from, to, turn, scope);
-	if (gdk_word_says(q, to + 1, next)) {
-		/* The token, then words: those two laps old look alike. */
-		gdk_fence_acq(scope);
-		gdk_serve(qp, *q, from, from, 1, scope, handler, none);
-		return;
-	}
 	gdk_ring_out(qp, q, &db, from, to + 1, scope, h, none);
 	if (gdk_park(q, to + 1, scope))
 		return;
-	gdk_fence_acq(scope); /* as above */
+	/* The token, then words: those two laps old look alike. */
+	gdk_fence_acq(scope);
 	gdk_serve(qp, *q, to + 1, to + 1, 0, scope, handler, none);
 }
 
@@ -327,8 +323,8 @@ GDK_FN void gdk_post_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 		gdk_ring_exclusive(qp, q, x, to + 1, handler, none);
 		return;
 	}
-	if (x->parked == from) {
-		gdk_post_held(qp, q, from, to, scope, handler);
+	if (x->parked == from && x->rung == from) {
+		gdk_post_held(qp, q, x, from, to, scope, handler);
 		return;
 	}
 	gdk_red_max64(&q->st->wanted, to + 1, scope);

@@ -314,6 +314,14 @@ GDK_FN int gdk_has_record(int handler)
 	       handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR;
 }
 
+/* Counted first: who sees rung, sees doorbells. */
+GDK_FN void gdk_note_ring(const struct gdk_sq *q, uint64_t to, int scope, int handler)
+{
+	if (handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY)
+		gdk_red_inc64(&q->st->doorbells, scope);
+	gdk_st64(&q->st->rung, to, GDK_SCOPE_GPU);
+}
+
 /*
  * What comes before the register, for slots below `to`; false: nothing does (a proxy's
  * counter is raised here). The caller stored rung and fenced, which also ordered the
@@ -322,18 +330,17 @@ GDK_FN int gdk_has_record(int handler)
  * fence, doorbell; there: CQE, fence, rung).
  */
 GDK_FN int gdk_ring_record(const struct gdk_sq *q, const struct gdk_db *db, uint64_t to,
-			   int scope, int handler)
+			   int handler)
 {
 	if (handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY) {
 		gdk_counter_store(db, to);
 		return 0;
 	}
-	if (gdk_has_record(handler))
+	if (gdk_has_record(handler)) {
 		gdk_dbrec_store(db, to);
-	gdk_red_inc64(&q->st->doorbells, scope);
-	if (gdk_has_record(handler))
 		/* Record, then register: a NIC that lost a doorbell reads the record. */
 		gdk_fence_rel(gdk_sq_scope(q));
+	}
 	return 1;
 }
 
@@ -347,7 +354,7 @@ GDK_SLOW_FN void gdk_ring_blueflame(const struct doca_gpu_dev_verbs_qp *qp, cons
 	struct gdk_bf_copy copy;
 
 	gdk_bf_load(&copy, wqe);
-	(void)gdk_ring_record(&q, &db, at + 1, scope, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF);
+	(void)gdk_ring_record(&q, &db, at + 1, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF);
 	gdk_bf_store(qp, q.st, wqe, &copy, scope);
 }
 
@@ -358,7 +365,7 @@ GDK_FN void gdk_ring_out(const struct doca_gpu_dev_verbs_qp *qp, const struct gd
 {
 	if (gdk_is_bf(from, to, handler))
 		gdk_ring_blueflame(qp, *q, from, scope, src);
-	else if (gdk_ring_record(q, db, to, scope, handler))
+	else if (gdk_ring_record(q, db, to, handler))
 		gdk_db_store(db, to);
 }
 
@@ -371,7 +378,7 @@ GDK_FN void gdk_ring(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq
 
 	if (gdk_debug_refuses(qp, q->st, from, to))
 		return;
-	gdk_st64(&q->st->rung, to, GDK_SCOPE_GPU);
+	gdk_note_ring(q, to, scope, h);
 	/* WQEs, rung, then record. */
 	gdk_fence_rel(gdk_sq_scope(q));
 	gdk_ring_out(qp, q, &db, from, to, scope, h, src);
@@ -473,20 +480,20 @@ GDK_SLOW_FN void gdk_take_left(const struct doca_gpu_dev_verbs_qp *qp, struct gd
 
 /* What a thread that posts reads early, so that it need not wait for it later. */
 struct gdk_early {
-	uint64_t parked; /* shared use */
-	uint64_t rung, doorbells, left, written; /* exclusive use */
+	uint64_t rung, doorbells;
+	uint64_t parked;	/* shared use */
+	uint64_t left, written; /* exclusive use */
 };
 
 GDK_FN struct gdk_early gdk_early_of(struct gdk_qp_state *st, int scope)
 {
 	struct gdk_early x = { 0, 0, 0, 0, 0 };
 
-	if (scope != GDK_SCOPE_THREAD) {
-		x.parked = gdk_ld64(&st->parked, scope);
-		return x;
-	}
 	gdk_ld64x2(&st->rung, &x.rung, &x.doorbells, scope);
-	gdk_ld64x2((const uint64_t *)(const void *)&st->left, &x.left, &x.written, scope);
+	if (scope != GDK_SCOPE_THREAD)
+		x.parked = gdk_ld64(&st->parked, scope);
+	else
+		gdk_ld64x2((const uint64_t *)(const void *)&st->left, &x.left, &x.written, scope);
 	return x;
 }
 

@@ -273,7 +273,7 @@ static int early;
 
 static void post(uint64_t from, uint64_t to)
 {
-	const struct gdk_early none = { UINT64_MAX, 0, 0, 0, 0 };
+	const struct gdk_early none = { 0, 0, UINT64_MAX, 0, 0 };
 	const struct gdk_sq q = gdk_sq_of(&qp);
 
 	if (early)
