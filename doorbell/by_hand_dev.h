@@ -51,15 +51,15 @@ GDK_FN int gdk_opt_async(uint32_t code_opt)
 GDK_FN void gdk_update_dbr(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, uint32_t code_opt)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
-	const struct gdk_db db = gdk_db_of(qp);
+	const struct gdk_db db = gdk_db_of(qp, pi);
 
 	if (gdk_debug_refuses_below(qp, pi))
 		return;
 	if (gdk_opt_async(code_opt)) {
-		gdk_st32_async(db.dbrec, gdk_dbrec_value(pi));
+		gdk_st32_async(db.dbrec, (uint32_t)db.dbrec_value);
 	} else {
 		gdk_fence_rel(gdk_nic_scope(st));
-		gdk_dbrec_store(&db, pi);
+		gdk_dbrec_store(&db);
 	}
 	gdk_red_add64(&st->bare_records, 1, GDK_SCOPE_GPU);
 }
@@ -68,16 +68,16 @@ GDK_FN void gdk_update_dbr(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, 
 GDK_FN void gdk_ring_db(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, uint32_t code_opt)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
-	const struct gdk_db db = gdk_db_of(qp);
+	const struct gdk_db db = gdk_db_of(qp, pi);
 
 	if (gdk_debug_refuses_below(qp, pi))
 		return;
 	gdk_note_rung(qp, st, pi);
 	if (gdk_opt_async(code_opt)) {
-		gdk_mmio_st64_async(db.reg, gdk_db_value(db.qpn8_be, pi));
+		gdk_mmio_st64_async(db.reg, db.reg_value);
 	} else {
 		gdk_fence_rel(gdk_nic_scope(st));
-		gdk_db_store(&db, pi);
+		gdk_db_store(&db);
 	}
 	gdk_note_doorbell(st);
 }
@@ -142,7 +142,7 @@ GDK_FN void gdk_ring_proxy(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi,
 			   enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
-	const struct gdk_db db = gdk_db_of(qp);
+	const struct gdk_db db = gdk_db_of(qp, pi);
 
 	if (gdk_debug_refuses_below(qp, pi))
 		return;

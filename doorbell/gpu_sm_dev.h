@@ -19,20 +19,25 @@ GDK_FN uint64_t gdk_db_value(uint32_t qpn8_be, uint64_t pi)
 	return (uint64_t)qpn8_be << 32 | gdk_bswap32((uint32_t)(pi & 0xffff) << 8);
 }
 
-/* Where a ring is told of; read before the fence that comes between. */
+/* What a ring for all below an index is, and where; complete before the fence that comes
+ * between, so that nothing is left to do behind it. */
 struct gdk_db {
 	uint64_t *reg; /* register, or the counter of a proxy */
 	uint32_t *dbrec;
-	uint32_t qpn8_be;
+	uint64_t reg_value, dbrec_value;
 };
 
-GDK_FN struct gdk_db gdk_db_of(const struct doca_gpu_dev_verbs_qp *qp)
+GDK_FN struct gdk_db gdk_db_of(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
 {
+	const uint32_t qpn8_be = gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be));
 	struct gdk_db db;
 
 	db.reg = (uint64_t *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, sq_db));
 	db.dbrec = (uint32_t *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, sq_dbrec));
-	db.qpn8_be = gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be));
+	db.reg_value = gdk_db_value(qpn8_be, pi);
+	db.dbrec_value = gdk_dbrec_value(pi);
+	GDK_COMPUTED(db.reg_value);
+	GDK_COMPUTED(db.dbrec_value);
 	return db;
 }
 
@@ -42,14 +47,11 @@ GDK_FN int gdk_nic_scope(const struct gdk_qp_state *st)
 	return gdk_ldc32(&st->flags) & GDK_QPF_SYS_SCOPE ? GDK_SCOPE_SYS : GDK_SCOPE_GPU;
 }
 
-GDK_FN void gdk_dbrec_store(const struct gdk_db *db, uint64_t pi)
+GDK_FN void gdk_dbrec_store(const struct gdk_db *db)
 {
-	gdk_st32(db->dbrec, gdk_dbrec_value(pi), GDK_SCOPE_SYS);
+	gdk_st32(db->dbrec, (uint32_t)db->dbrec_value, GDK_SCOPE_SYS);
 }
 
-GDK_FN void gdk_db_store(const struct gdk_db *db, uint64_t pi)
-{
-	gdk_mmio_st64(db->reg, gdk_db_value(db->qpn8_be, pi));
-}
+GDK_FN void gdk_db_store(const struct gdk_db *db) { gdk_mmio_st64(db->reg, db->reg_value); }
 
 #endif

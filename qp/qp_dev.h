@@ -198,7 +198,7 @@ GDK_FN int gdk_bf_begin(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 {
 	const gdk_handler_t bf = DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
 	const struct gdk_bf_source none = { NULL, 0 };
-	const struct gdk_db db = gdk_db_of(qp);
+	const struct gdk_db db = gdk_db_of(qp, pi);
 	uint64_t rung;
 
 	if (gdk_ldc32(GDK_QP_AT(qp, nic_handler)) != (uint32_t)bf || gdk_state_status(q->st))
@@ -282,8 +282,8 @@ GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct g
 	const struct gdk_bf_source none = { NULL, 0 };
 	const int h = gdk_handler(qp, handler), second = gdk_has_record(h);
 	const int proxy = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
-	const struct gdk_db db = gdk_db_of(qp);
-	uint64_t turn = gdk_turn_held(q, from, to);
+	const struct gdk_db db = gdk_db_of(qp, to + 1);
+	uint64_t turn = gdk_turn_held(q, from, to), token = GDK_TOKEN(gdk_word_pos(q, to + 1));
 
 	if (gdk_debug_refuses(qp, q->st, from, to + 1))
 		return;
@@ -294,12 +294,13 @@ GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct g
 		gdk_publish_held(q, from, to, turn, scope);
 	gdk_st64x2(&q->st->rung, to + 1, x->doorbells + !proxy, GDK_SCOPE_GPU);
 	GDK_COMPUTED(turn);
+	GDK_COMPUTED(token);
 	/* WQEs and rung, then record or register. */
 	gdk_fence_rel(gdk_sq_scope(q));
 	if (second)
 		gdk_publish_held(q, from, to, turn, scope);
 	gdk_ring_out(qp, q, &db, from, to + 1, scope, h, none);
-	if (gdk_park(q, to + 1, scope))
+	if (gdk_park_bit(q, to + 1, token, scope))
 		return;
 	/* The token, then words: those two laps old look alike. */
 	gdk_fence_acq(scope);

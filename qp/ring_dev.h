@@ -337,7 +337,7 @@ GDK_FN int gdk_ring_record(const struct gdk_sq *q, const struct gdk_db *db, uint
 		return 0;
 	}
 	if (gdk_has_record(handler)) {
-		gdk_dbrec_store(db, to);
+		gdk_dbrec_store(db);
 		/* Record, then register: a NIC that lost a doorbell reads the record. */
 		gdk_fence_rel(gdk_sq_scope(q));
 	}
@@ -350,7 +350,7 @@ GDK_SLOW_FN void gdk_ring_blueflame(const struct doca_gpu_dev_verbs_qp *qp, cons
 				   uint64_t at, int scope, struct gdk_bf_source src)
 {
 	const void *wqe = gdk_bf_wqe(qp, at, src);
-	const struct gdk_db db = gdk_db_of(qp);
+	const struct gdk_db db = gdk_db_of(qp, at + 1);
 	struct gdk_bf_copy copy;
 
 	gdk_bf_load(&copy, wqe);
@@ -366,7 +366,7 @@ GDK_FN void gdk_ring_out(const struct doca_gpu_dev_verbs_qp *qp, const struct gd
 	if (gdk_is_bf(from, to, handler))
 		gdk_ring_blueflame(qp, *q, from, scope, src);
 	else if (gdk_ring_record(q, db, to, handler))
-		gdk_db_store(db, to);
+		gdk_db_store(db);
 }
 
 /* Hands slots from `from` up to `to` to the NIC. */
@@ -374,7 +374,7 @@ GDK_FN void gdk_ring(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq
 		     uint64_t to, int scope, gdk_handler_t handler, struct gdk_bf_source src)
 {
 	const int h = gdk_handler(qp, handler);
-	const struct gdk_db db = gdk_db_of(qp);
+	const struct gdk_db db = gdk_db_of(qp, to);
 
 	if (gdk_debug_refuses(qp, q->st, from, to))
 		return;
@@ -384,11 +384,10 @@ GDK_FN void gdk_ring(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq
 	gdk_ring_out(qp, q, &db, from, to, scope, h, src);
 }
 
-/* Parks the token at slot r, which was not published when looked at. False: it is
- * by now, and its publisher saw no token: the caller still holds it. */
-GDK_FN int gdk_park(const struct gdk_sq *q, uint64_t r, int scope)
+/* Parks the token at slot r, which was not published when looked at; token: its bit there.
+ * False: it is by now, and its publisher saw no token: the caller still holds it. */
+GDK_FN int gdk_park_bit(const struct gdk_sq *q, uint64_t r, uint64_t token, int scope)
 {
-	const uint64_t token = GDK_TOKEN(gdk_word_pos(q, r));
 	uint64_t *word = gdk_word(q, r);
 
 	/* rung was stored before the doorbell's fence: the next holder sees it. */
@@ -400,6 +399,11 @@ GDK_FN int gdk_park(const struct gdk_sq *q, uint64_t r, int scope)
 	gdk_fence_load_store(scope);
 	gdk_st64(&q->st->parked, r, scope);
 	return 1;
+}
+
+GDK_FN int gdk_park(const struct gdk_sq *q, uint64_t r, int scope)
+{
+	return gdk_park_bit(q, r, GDK_TOKEN(gdk_word_pos(q, r)), scope);
 }
 
 /* The next holder may be anybody who wants a slot above r. False: somebody does,
@@ -542,8 +546,8 @@ GDK_FN void gdk_ring_exclusive(const struct doca_gpu_dev_verbs_qp *qp, const str
 {
 	const int h = gdk_handler(qp, handler), own = GDK_SCOPE_THREAD;
 	const int proxy = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
-	const struct gdk_db db = gdk_db_of(qp);
-	uint64_t token, *word;
+	const struct gdk_db db = gdk_db_of(qp, pi);
+	uint64_t token, doorbells, *word;
 
 	if (x->left) {
 		gdk_ring_left(qp, q->st, pi, handler, src);
@@ -555,18 +559,20 @@ GDK_FN void gdk_ring_exclusive(const struct doca_gpu_dev_verbs_qp *qp, const str
 	 * WQEs, which were the last stores before it. */
 	word = gdk_word(q, pi);
 	token = gdk_token_word(q, pi);
+	doorbells = x->doorbells + !proxy;
 	GDK_COMPUTED(token);
+	GDK_COMPUTED(doorbells);
 	gdk_fence_rel(gdk_sq_scope(q));
-	gdk_st64x2(&q->st->rung, pi, x->doorbells + !proxy, own);
+	gdk_st64x2(&q->st->rung, pi, doorbells, own);
 	if (proxy) {
 		gdk_counter_store(&db, pi);
 	} else {
 		if (h != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR)
-			gdk_dbrec_store(&db, pi);
+			gdk_dbrec_store(&db);
 		if (gdk_is_bf(x->rung, pi, h)) /* nobody else writes the slot meanwhile */
 			gdk_bf_send(qp, q->st, gdk_bf_wqe(qp, x->rung, src), own);
 		else
-			gdk_db_store(&db, pi);
+			gdk_db_store(&db);
 	}
 	gdk_fill_words(q, x->rung, pi);
 	gdk_st64(word, token, own);
@@ -578,8 +584,8 @@ GDK_FN void gdk_ring_exclusive(const struct doca_gpu_dev_verbs_qp *qp, const str
 GDK_SLOW_FN void gdk_settle(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st)
 {
 	const int h = (int)gdk_ldc32(GDK_QP_AT(qp, nic_handler)), own = GDK_SCOPE_THREAD;
-	const struct gdk_db db = gdk_db_of(qp);
 	const uint64_t rung = gdk_ld64(&st->rung, own);
+	const struct gdk_db db = gdk_db_of(qp, rung);
 
 	if (rung == gdk_ld64(&st->settled, own) || gdk_state_status(st))
 		return;
@@ -588,7 +594,7 @@ GDK_SLOW_FN void gdk_settle(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_q
 	    h != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF)
 		return;
 	gdk_fence_rel(gdk_nic_scope(st));
-	gdk_db_store(&db, rung);
+	gdk_db_store(&db);
 	gdk_add64(&st->doorbells, 1, own);
 	gdk_add64(&st->bare_rings, 1, own);
 }
