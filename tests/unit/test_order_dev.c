@@ -41,8 +41,8 @@ static void saw_store(const void *p);
 #define gdk_red_max64(p, v, scope) (saw_store(p), gdk_red_max64(p, v, scope))
 #define gdk_max64(p, v, scope) (saw_store(p), gdk_max64(p, v, scope))
 #define gdk_mmio_st64(p, v) (saw('D'), gdk_mmio_st64(p, v))
-#define gdk_bf_copy64(p, src) (saw('D'), gdk_bf_copy64(p, src))
-#define gdk_bf_copy64_warp(p, src) (saw('D'), gdk_bf_copy64_warp(p, src))
+#define gdk_bf_st64(p, w) (saw('D'), gdk_bf_st64(p, w))
+#define gdk_bf_st64_warp(p, w) (saw('D'), gdk_bf_st64_warp(p, w))
 
 #include "rig.h"
 
@@ -134,11 +134,10 @@ static bool before(const char *s, char what, char end)
 static void check(const struct way *w)
 {
 	const char *last_w = strrchr(trace, 'w'), *record = strchr(trace, 'R');
-	const bool bare = w->how >= HAND && w->handler == RIG_BF;
 
 	cr_assert(last_w && strchr(last_w, 'D'), "%s: %s", w->name, trace);
 	cr_expect(before(last_w, 'F', 'D'), "%s: %s", w->name, trace);
-	cr_expect(bare || before(trace, 'r', 'D'), "%s: %s", w->name, trace);
+	cr_expect(before(trace, 'r', 'D'), "%s: %s", w->name, trace);
 	cr_expect_eq(!!record, w->handler == RIG_DB || w->handler == RIG_BF, "%s: %s", w->name,
 		     trace);
 	if (!record)
