@@ -78,7 +78,7 @@ CUDA_SO  := $(if $(SAN),,$(if $(NVCC),$(patsubst examples/%_kernel.cu,$(B)/lib/l
 
 .DEFAULT_GOAL := all
 .PHONY: all libs demo test check bench coverage fuzz install install_examples deps clean stage \
-	build-tests gpu-tests run-demo run-tests link-line
+	build-tests gpu-tests run-demo run-tests link-line nvcc-link-line
 .DELETE_ON_ERROR:
 
 libs: $(LIBS)
@@ -170,13 +170,10 @@ $(B)/gpu/device_gpu.o: tests/gpu/device_gpu.cu $(GPU_TEST_DEPS) | stage
 	$(call say,NVCC)
 	@mkdir -p $(@D)
 	$(Q)$(nvcc-obj)
-# nvcc has a group of its own around all archives, in which the empty slots would come
-# before the strategies: those are asked for first.
 $(B)/gpu/device: $(GPU_TEST_OBJS) $(call obj,$(sort $(wildcard tests/lib/*.c))) $(LIBS)
 	$(call say,LD)
 	$(Q)$(NVCC) -cudart static -o $@ $(filter %.o,$^) \
-		$(DB_STRATEGIES:%=-Xlinker --undefined=gdk_doorbell_%) \
-		$(filter-out -Wl%,$(LINK_LIBS)) $(SYS_LIBS)
+		$(NVCC_LIBS)
 gpu-tests: $(GPU_TEST)
 
 # ---- pkg-config ----
@@ -192,6 +189,11 @@ $(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc:
 comma := ,
 
 link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
+# nvcc has a group of its own around all archives, in which the empty slots would come
+# before the strategies: those are asked for first.
+NVCC_LIBS = $(DB_STRATEGIES:%=-Xlinker --undefined=gdk_doorbell_%) \
+	$(filter-out -Wl%,$(LINK_LIBS)) $(SYS_LIBS)
+nvcc-link-line: ; @echo '$(NVCC_LIBS)'
 
 # ---- tests ----
 # Under a sanitizer the NIC is linked into each test, otherwise softnic-run preloads it.

@@ -63,7 +63,7 @@ gpu_build() { # program, options
 	[ -n "$gpu" ] || return 0
 	# shellcheck disable=SC2086
 	"$nvcc" -arch="sm_${arch:-90}" -o "$out" "$out.o" "$tmp/rig.o" "$tmp/e2e.o" \
-		$(sed 's/-Wl,\([^ ]*\)/-Xlinker \1/g' <<<"$libs") >>"$tmp/log" 2>&1
+		$(make --no-print-directory -s nvcc-link-line B="$B") >>"$tmp/log" 2>&1
 }
 
 run_driver() { # where, handler and options of softnic-run, program, options
