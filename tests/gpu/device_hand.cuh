@@ -264,12 +264,18 @@ __device__ static int post_build(const struct gt_job &j, qp_type *qp, const stru
 /* Every lane's WQE in turn; the first lane acts for all, the WQE comes from the ring. */
 __device__ static int post_low_bf_warp(qp_type *qp, const struct op_at &o, ticket_type *t)
 {
-	int err = gdk_reserve(qp, 1, mode, 0, t);
+	const bool first = threadIdx.x % warpSize == 0;
+	uint64_t base = 0;
+	int err = first ? gdk_reserve(qp, warpSize, mode, 0, &base) : 0;
 
 	if (__any_sync(0xffffffffu, err != 0))
 		return err ? err : -ECONNABORTED;
+	base = __shfl_sync(0xffffffffu, base, 0);
+	*t = base + threadIdx.x % warpSize;
 	build_write(qp, o, *t);
-	doca_gpu_dev_verbs_mark_wqes_ready<mode>(qp, *t, *t);
+	__syncwarp();
+	if (first)
+		doca_gpu_dev_verbs_mark_wqes_ready<mode>(qp, base, base + warpSize - 1);
 	__syncwarp();
 	for (int lane = 0; lane < warpSize; lane++) {
 		const uint64_t at = __shfl_sync(0xffffffffu, *t, lane);

@@ -18,7 +18,8 @@
  * is scanned forward from the producer index for WQEs whose control segment
  * carries exactly the expected index and QP number, and they are taken when
  * their bytes have not changed for SETTLE_CUDA (memory that the CUDA driver
- * knows, written by a GPU that is never preempted within a WQE for that long)
+ * knows; a GPU does not preempt a thread within a WQE, but lanes of a warp that
+ * went different ways take turns, and 200 us were too short on an H200)
  * or, written by threads, for SETTLE_CPU and until each of these has run since or
  * sleeps (writers.c): one that lost its core between the control segment and the
  * rest is waited for. So a WQE that was not rung is executed only after it stood
@@ -32,7 +33,7 @@
 
 #include "eng.h"
 
-#define SETTLE_CUDA 200000ull
+#define SETTLE_CUDA 4000000ull
 #define SETTLE_CPU 20000000ull
 #define SETTLE_EVERY 100000ull
 #define SWEEP_EVERY 1000000ull
