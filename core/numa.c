@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <numa.h>
 #include <numaif.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,6 +115,18 @@ struct bitmask *gdk_cpus_nth(const struct bitmask *cpus, unsigned int n)
 	return numa_bitmask_setbit(one, i);
 }
 
+/* libnuma keeps what it found out of a node, and not for threads at the same time. */
+static bool node_has_cpus(int node, struct bitmask *cpus)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	bool has;
+
+	pthread_mutex_lock(&lock);
+	has = node >= 0 && node <= numa_max_node() && !numa_node_to_cpus(node, cpus);
+	pthread_mutex_unlock(&lock);
+	return has;
+}
+
 struct bitmask *gdk_cpus_near(const struct bitmask *cpus, int node)
 {
 	struct bitmask *near = numa_allocate_cpumask();
@@ -120,7 +134,7 @@ struct bitmask *gdk_cpus_near(const struct bitmask *cpus, int node)
 
 	if (!near)
 		return NULL;
-	if (node >= 0 && node <= numa_max_node() && !numa_node_to_cpus(node, near))
+	if (node_has_cpus(node, near))
 		for (i = 0; i < near->size; i++)
 			if (!numa_bitmask_isbitset(cpus, i))
 				numa_bitmask_clearbit(near, i);
