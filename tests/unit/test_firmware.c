@@ -198,8 +198,10 @@ Test(firmware, attributes_outside_the_mask_are_not_taken)
 /* ---- states ---- */
 
 static int force_state = -1;
+static uint32_t force_status;
 
-/* In place of libmlx5's: the answer says that the QP is in a state of our choice. */
+/* In place of libmlx5's: the answer says that the QP is in a state of our choice, or that
+ * the firmware refused, which some kernels do not tell by their return value. */
 int mlx5dv_devx_obj_query(struct mlx5dv_devx_obj *obj, const void *in, size_t inlen, void *out,
 			  size_t outlen)
 {
@@ -210,6 +212,8 @@ int mlx5dv_devx_obj_query(struct mlx5dv_devx_obj *obj, const void *in, size_t in
 	rc = real(obj, in, inlen, out, outlen);
 	if (force_state >= 0)
 		prm_set((uint8_t *)out + PRM_QUERY_QP_QPC_AT, PRM_QPC_STATE, (uint32_t)force_state);
+	if (force_status)
+		prm_set(out, PRM_CMD_STATUS, force_status);
 	return rc;
 }
 
@@ -233,6 +237,9 @@ Test(firmware, each_state_has_its_name_or_is_an_error)
 		cr_expect(err || (int)state == want, "%d is %d", force_state, (int)state);
 	}
 	force_state = -1;
+	force_status = 5;
+	cr_expect_eq(doca_verbs_qp_query(q.hl->qp, attr, init, NULL), DOCA_ERROR_DRIVER);
+	force_status = 0;
 	cr_assert(!doca_verbs_qp_attr_destroy(attr) && !doca_verbs_qp_init_attr_destroy(init));
 	e2e_qp_close(&q);
 }
