@@ -31,7 +31,7 @@
  * Why it is fast (H200; tests/bench/post.sh prints these costs). A put of a whole warp
  * to a QP that nobody else uses now is one add (150 ns), a fence behind the WQEs (250),
  * one behind the record (240), and one read-modify-write that hands the token on (150);
- * that the token waits at its slot, it has seen while it wrote the WQEs. Under
+ * where the token is parked, it has read together with the add. Under
  * contention it is one add, one fence and one read-modify-write, and the ringer's work
  * is shared by all slots published meanwhile: 512 ready bits are one load latency (140).
  * Exclusive use has one fence, with all that follows computed in its shadow, and loads
