@@ -303,5 +303,6 @@ Test(ring_dev, unchecked_reservations_do_not_wait)
 	cr_assert_eq(gdk_wait_slot(&rig.qp, 5, RIG_GPU), 0);
 	cr_assert_geq(rig.st->completed, 2);
 	cr_assert_eq(gdk_wait_slot(&rig.qp, 8, RIG_GPU), -ETIMEDOUT); /* nobody rang slot 4 */
+	cr_assert_eq(gdk_qp_status(&rig.qp), -ETIMEDOUT);
 	rig_fini(&rig);
 }
