@@ -59,7 +59,7 @@ GDK_SLOW_FN void gdk_debug_refuse(struct gdk_debug *d, const char *field, uint64
 	gdk_text_add(&t, "; not rung\n");
 	gdk_text_wqe(&t, &d->view);
 	GDK_DEBUG_PRINT(buf);
-	gdk_rmw_min64(&d->st->error_wqe, d->idx, GDK_SCOPE_GPU);
+	gdk_red_min64(&d->st->error_wqe, d->idx, GDK_SCOPE_GPU);
 	d->err = gdk_state_end(d->st, -EINVAL);
 }
 
