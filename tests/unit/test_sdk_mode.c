@@ -392,6 +392,8 @@ static void run_once(void (*arm)(long n), long n)
 		     sdk_record());
 	cr_assert_eq(standin_cuda_live(), 0, "run %ld", n);
 	cr_assert_eq(failalloc_live(), leaks.blocks, "run %ld: memory is left", n);
+	for (tries = 0; count_fds() != leaks.fds && tries < 1000; tries++)
+		usleep(1000);
 	cr_assert_eq(count_fds(), leaks.fds, "run %ld: a descriptor is left", n);
 	sdk_clear();
 }
