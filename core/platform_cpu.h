@@ -12,6 +12,8 @@
 #endif
 
 #define GDK_FN static inline __attribute__((__always_inline__, __unused__))
+/* Only some lanes have it, which the compiler cannot see. */
+#define GDK_UNSET(v) memset(&(v), 0, sizeof(v))
 #define GDK_UNROLL
 #define GDK_COMPUTED(v) ((void)(v))
 #define GDK_SLOW_FN static __attribute__((__noinline__, __unused__))
@@ -231,6 +233,7 @@ GDK_FN uint32_t gdk_ctz32(uint32_t v) { return (uint32_t)__builtin_ctz(v); }
 /* A warp and a block are one thread. */
 GDK_FN uint32_t gdk_lane(void) { return 0; }
 GDK_FN uint32_t gdk_warp_size(void) { return 1; }
+GDK_FN uint32_t gdk_warp_mask(void) { return 1; }
 GDK_FN void gdk_syncwarp(void) {}
 GDK_FN void gdk_syncwarp_mask(uint32_t mask) { (void)mask; }
 GDK_FN uint32_t gdk_ballot(int pred) { return pred ? 1u : 0u; }
@@ -253,6 +256,11 @@ GDK_FN uint64_t gdk_shfl64m(uint32_t mask, uint64_t v, uint32_t lane)
 	return v;
 }
 
+GDK_FN uint32_t gdk_shfl32m(uint32_t mask, uint32_t v, uint32_t lane)
+{
+	return (uint32_t)gdk_shfl64m(mask, v, lane);
+}
+
 GDK_FN uint32_t gdk_block_rank(void) { return 0; }
 GDK_FN uint32_t gdk_block_size(void) { return 1; }
 GDK_FN void gdk_block_sync(void) {}
@@ -265,6 +273,7 @@ GDK_FN uint64_t gdk_block_bcast64(uint64_t v) { return v; }
 GDK_FN uint32_t gdk_lane(void) { return gdk_host_self.lane; }
 GDK_FN uint32_t gdk_warp_size(void) { return gdk_host_warp_size(); }
 GDK_FN void gdk_syncwarp_mask(uint32_t mask) { gdk_host_meet(GDK_HOST_SYNC, mask, 0, 0); }
+GDK_FN uint32_t gdk_warp_mask(void) { return gdk_host_warp_mask(); }
 GDK_FN void gdk_syncwarp(void) { gdk_syncwarp_mask(gdk_host_warp_mask()); }
 GDK_FN uint32_t gdk_ballot_mask(uint32_t mask, int pred)
 {
@@ -288,6 +297,11 @@ GDK_FN uint64_t gdk_shfl64m(uint32_t mask, uint64_t v, uint32_t lane)
 GDK_FN uint64_t gdk_shfl64(uint64_t v, uint32_t lane)
 {
 	return gdk_shfl64m(gdk_host_warp_mask(), v, lane);
+}
+
+GDK_FN uint32_t gdk_shfl32m(uint32_t mask, uint32_t v, uint32_t lane)
+{
+	return (uint32_t)gdk_shfl64m(mask, v, lane);
 }
 
 GDK_FN uint32_t gdk_block_rank(void) { return gdk_host_self.rank; }

@@ -7,6 +7,8 @@
 #define GDK_FN __device__ static __forceinline__
 /* The value is there at this point of the program, not later. */
 #define GDK_COMPUTED(v) asm volatile("" : "+l"(v))
+/* Only some lanes have it, and they alone look at it. */
+#define GDK_UNSET(v) ((void)0)
 #define GDK_UNROLL _Pragma("unroll")
 #define GDK_SLOW_FN __device__ static __noinline__ __attribute__((unused))
 /* What users of the DOCA names test for. */
@@ -310,7 +312,7 @@ GDK_FN uint32_t gdk_lane(void)
 {
 	uint32_t lane;
 
-	asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+	asm("mov.u32 %0, %%laneid;" : "=r"(lane));
 	return lane;
 }
 
@@ -330,6 +332,7 @@ GDK_FN void gdk_bf_st64_warp(uint64_t *dst, const uint64_t *w)
 }
 
 GDK_FN uint32_t gdk_warp_size(void) { return GDK_WARP; }
+GDK_FN uint32_t gdk_warp_mask(void) { return 0xffffffffu; }
 GDK_FN void gdk_syncwarp(void) { __syncwarp(); }
 GDK_FN void gdk_syncwarp_mask(uint32_t mask) { __syncwarp(mask); }
 GDK_FN uint32_t gdk_ballot(int pred) { return __ballot_sync(0xffffffffu, pred); }
@@ -350,6 +353,11 @@ GDK_FN uint64_t gdk_shfl64(uint64_t v, uint32_t lane)
 GDK_FN uint64_t gdk_shfl64m(uint32_t mask, uint64_t v, uint32_t lane)
 {
 	return __shfl_sync(mask, (unsigned long long)v, (int)lane);
+}
+
+GDK_FN uint32_t gdk_shfl32m(uint32_t mask, uint32_t v, uint32_t lane)
+{
+	return __shfl_sync(mask, v, (int)lane);
 }
 
 /* The thread block: linear rank, size, barrier, and the value of rank 0 for all. */

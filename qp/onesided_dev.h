@@ -85,8 +85,7 @@ GDK_FN int gdk_p(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_add
 	*ticket = b.idx;
 	if (err)
 		return err;
-	gdk_wqe_write_inl(qp, gdk_get_wqe_ptr(qp, b.idx), (uint16_t)b.idx, GDK_CE_ALWAYS,
-			  raddr.addr, gdk_key_doca(raddr.key), data, (uint32_t)size);
+	gdk_write_inl_in(&b.wqes, b.idx, raddr.addr, gdk_key_doca(raddr.key), data, (uint32_t)size);
 	gdk_batch_end(qp, &b, mode, handler, exec, code_opt);
 	return 0;
 }

@@ -63,45 +63,42 @@ GDK_FN uint64_t gdk_move_pieces(const struct gdk_op_move *m)
 }
 
 /* Piece i in slot idx; a length of 0 would mean 2 GiB, so that is a NOP. */
-GDK_FN void gdk_move_write(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op_move *m,
-			   uint64_t i, uint64_t idx)
-{
-	struct doca_gpu_dev_verbs_wqe *wqe = gdk_get_wqe_ptr(qp, idx);
-	const uint64_t step = gdk_move_step(m), off = i * step, left = m->size - off;
-	const uint32_t bytes = (uint32_t)(left < step ? left : step);
-
-	if (m->kind == GDK_MOVE_WAIT)
-		gdk_wqe_wait(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS, (uint32_t)m->raddr.addr,
-			     m->raddr.key);
-	else if (m->size == 0)
-		gdk_wqe_nop(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS);
-	else if (m->kind == GDK_MOVE_INLINE)
-		gdk_wqe_write_inl(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS, m->raddr.addr + off,
-				  gdk_key_doca(m->raddr.key), (const uint8_t *)m->data + off,
-				  bytes);
-	else
-		gdk_wqe_rdma(qp, wqe, (uint16_t)idx,
-			     m->kind == GDK_MOVE_WRITE ? DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE :
-							 DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ,
-			     GDK_CE_ALWAYS, 0, m->raddr.addr + off, gdk_key_doca(m->raddr.key),
-			     m->laddr.addr + off, gdk_key_doca(m->laddr.key), bytes);
-}
-
-GDK_FN void gdk_tail_write(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op_tail *t,
+GDK_FN void gdk_move_write(const struct gdk_wqes *w, const struct gdk_op_move *m, uint64_t i,
 			   uint64_t idx)
 {
-	struct doca_gpu_dev_verbs_wqe *wqe = gdk_get_wqe_ptr(qp, idx);
+	const uint64_t step = gdk_move_step(m), off = i * step, left = m->size - off;
+	const uint32_t bytes = (uint32_t)(left < step ? left : step);
+	struct doca_gpu_dev_verbs_wqe *wqe;
+	struct gdk_rdma_segs segs;
+
+	if (m->kind == GDK_MOVE_WAIT) {
+		wqe = gdk_wqe_in(w, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT, 2);
+		gdk_seg_wait(wqe, (uint32_t)m->raddr.addr, m->raddr.key);
+	} else if (m->size != 0 && m->kind == GDK_MOVE_INLINE) {
+		gdk_write_inl_in(w, idx, m->raddr.addr + off, gdk_key_doca(m->raddr.key),
+				 (const uint8_t *)m->data + off, bytes);
+	} else {
+		segs = gdk_rdma_segs_of(m->raddr, m->laddr, off, bytes);
+		gdk_wqe_move(w, idx,
+			     m->kind == GDK_MOVE_READ ? DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ :
+							DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+			     bytes, &segs);
+	}
+}
+
+GDK_FN void gdk_tail_write(const struct gdk_wqes *w, const struct gdk_op_tail *t, uint64_t idx)
+{
+	const uint32_t add = DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA;
+	const gdk_key_t rkey = gdk_key_doca(t->raddr.key), lkey = gdk_key_doca(t->laddr.key);
 
 	if (t->kind == GDK_TAIL_ADD)
-		gdk_wqe_atomic(qp, wqe, (uint16_t)idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA,
-			       GDK_CE_ALWAYS, t->raddr.addr, gdk_key_doca(t->raddr.key),
-			       t->laddr.addr, gdk_key_doca(t->laddr.key), 8, t->value, 0);
+		gdk_segs_atomic(gdk_wqe_in(w, idx, add, 4), add, t->raddr.addr, rkey,
+				t->laddr.addr, lkey, 8, t->value, 0);
 	else if (t->kind == GDK_TAIL_SET)
-		gdk_wqe_write_inl(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS, t->raddr.addr,
-				  gdk_key_doca(t->raddr.key), &t->value, 8);
+		gdk_write_inl_in(w, idx, t->raddr.addr, rkey, &t->value, 8);
 	else
-		gdk_wqe_dump(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS, t->laddr.addr,
-			     gdk_key_doca(t->laddr.key), 1);
+		gdk_seg_data(gdk_wqe_in(w, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP, 2), 1,
+			     t->laddr.addr, lkey, 1);
 }
 
 /*
@@ -116,6 +113,7 @@ GDK_SLOW_FN int gdk_op_post(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_o
 	const uint32_t depth = gdk_ldc32(&gdk_state_of_qp(qp)->depth);
 	const uint64_t pieces = gdk_move_pieces(&op->move);
 	const uint64_t total = pieces + (op->tail.kind != GDK_TAIL_NONE);
+	const struct gdk_wqes w = gdk_wqes_of(qp);
 	uint64_t at = 0, base, i;
 	uint32_t n;
 	int err;
@@ -127,10 +125,10 @@ GDK_SLOW_FN int gdk_op_post(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_o
 		if (err)
 			return err;
 		for (i = at; i < at + n && i < pieces; i++)
-			gdk_move_write(qp, &op->move, i, base + (i - at));
+			gdk_move_write(&w, &op->move, i, base + (i - at));
 		at += n;
 		if (at > pieces)
-			gdk_tail_write(qp, &op->tail, *ticket);
+			gdk_tail_write(&w, &op->tail, *ticket);
 		gdk_post(qp, base, *ticket, mode, handler, code_opt);
 	} while (at < total);
 	return 0;
@@ -164,9 +162,9 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 	if (err)
 		return err;
 	if (piece)
-		gdk_move_write(qp, &op->move, 0, b.idx);
+		gdk_move_write(&b.wqes, &op->move, 0, b.idx);
 	if (tail || (dump && b.lead))
-		gdk_tail_write(qp, &op->tail, *ticket);
+		gdk_tail_write(&b.wqes, &op->tail, *ticket);
 	gdk_batch_end(qp, &b, mode, handler, scope, code_opt);
 	return 0;
 }

@@ -18,110 +18,157 @@ typedef enum doca_gpu_dev_verbs_exec_scope gdk_exec_t;
 #define GDK_WARP_SCOPE DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
 #define GDK_BLOCK_SCOPE GDK_EXEC_SCOPE_BLOCK
 
+/* Those who post together. */
+struct gdk_group {
+	uint32_t mask, from;   /* lanes, and which of them reserves; of a block: 0 */
+	uint32_t rank, size;   /* of this thread, and of the group */
+	uint32_t slots, extra; /* for each thread, and once */
+};
+
 struct gdk_batch {
 	uint64_t idx;	/* first of this thread's slots */
 	uint64_t extra; /* first of the extra slots, which come after */
 	uint64_t base;	/* of the group */
 	uint32_t total; /* slots of the group */
-	uint32_t mask;	/* lanes of the group in THREAD scope; 0: one thread alone */
 	int lead;	/* writes the extra slots */
 	int first;	/* reserves, publishes and rings for the group */
+	struct gdk_group g;
+	struct gdk_wqes wqes;
 	struct gdk_sq q;
 	struct gdk_early x; /* of `first` */
 };
 
-/* The converged lanes that post as many slots to the same QP. */
-GDK_FN uint32_t gdk_peers(const struct doca_gpu_dev_verbs_qp *qp, uint32_t n)
+/* The group's slots, by one thread: *base at once. True: that is not all (gdk_batch_wait). */
+GDK_FN int gdk_batch_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b,
+			     gdk_mode_t mode, uint32_t code_opt, uint64_t *base)
 {
-	const uint32_t active = gdk_activemask(), some = gdk_ctz32(active);
+	const int scope = gdk_mode_scope(mode), check = !(code_opt & GDK_OPT_SKIP_CHECK);
+	const uint32_t n = b->g.size * b->g.slots + b->g.extra;
+	uint64_t done, ended;
+
+	*base = gdk_add64(gdk_rsvd_index(qp), n, scope);
+	/* In flight with it; status and abort word come with completed. */
+	gdk_ld64x2(&b->q.st->completed, &done, &ended, scope);
+	b->x = gdk_early_of(b->q.st, scope);
+	b->q.flags = gdk_ldc32(&b->q.st->flags);
+	return ended || (check && (uint32_t)(*base + n - done) > b->q.depth);
+}
+
+GDK_FN void gdk_batch_place(struct gdk_batch *b, uint64_t base)
+{
+	b->base = base;
+	b->idx = base + b->g.rank * b->g.slots;
+	b->extra = base + b->g.size * b->g.slots;
+	b->total = b->g.size * b->g.slots + b->g.extra;
+	b->lead = b->first = b->g.rank == 0;
+}
+
+GDK_FN int gdk_batch_alone(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
+			   uint32_t code_opt)
+{
+	uint64_t base;
+	int slow;
+
+	b->g.mask = 1u << gdk_lane();
+	b->g.from = gdk_lane();
+	b->g.rank = 0;
+	b->g.size = 1;
+	slow = gdk_batch_reserve(qp, b, mode, code_opt, &base);
+	gdk_batch_place(b, base);
+	return slow;
+}
+
+#define GDK_SLOW (1u << 31) /* in the upper half of a base that is handed round */
+
+/* Lanes of a warp; mask: b->g.mask, where it is known to the compiler. */
+GDK_FN int gdk_batch_lanes(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, uint32_t mask,
+			   gdk_mode_t mode, uint32_t code_opt)
+{
+	uint32_t high = 0, low = 0;
+	uint64_t base;
+
+	if (gdk_lane() == b->g.from) {
+		if (gdk_batch_reserve(qp, b, mode, code_opt, &base))
+			high = GDK_SLOW;
+		high |= (uint32_t)(base >> 32);
+		low = (uint32_t)base;
+	}
+	high = gdk_shfl32m(mask, high, b->g.from);
+	low = gdk_shfl32m(mask, low, b->g.from);
+	gdk_batch_place(b, gdk_pack(low, high & ~GDK_SLOW));
+	return (int32_t)high < 0;
+}
+
+/* The lanes that converged and post as many slots to the same QP; of a whole warp of them
+ * the compiler is told that it is whole. */
+GDK_FN int gdk_batch_peers(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
+			   uint32_t code_opt)
+{
+	const uint32_t all = gdk_warp_mask(), below = (1u << gdk_lane()) - 1, n = b->g.slots;
 	/* Addresses have less than 49 bits, and who reserves 32768 slots is alone. */
 	const uint64_t key = (uint64_t)(uintptr_t)qp ^ (uint64_t)n << 49;
+	uint32_t mask = gdk_activemask();
 
-	if (active == 1u << some ||
-	    gdk_ballot_mask(active, gdk_shfl64m(active, key, some) == key) == active)
-		return active;
-	return gdk_match64(active, key);
+	b->g.mask = all;
+	b->g.from = 0;
+	b->g.rank = gdk_lane();
+	b->g.size = gdk_warp_size();
+	if (b->g.size > 1 && mask == all &&
+	    gdk_ballot(gdk_shfl64(key, 0) == key && b->g.size * n <= b->q.depth) == all)
+		return gdk_batch_lanes(qp, b, all, mode, code_opt);
+	if (mask & (mask - 1))
+		mask = gdk_match64(mask, key);
+	b->g.mask = mask;
+	b->g.from = gdk_ctz32(mask);
+	b->g.rank = gdk_popc32(mask & below);
+	b->g.size = gdk_popc32(mask);
+	if (b->g.size > 1 && b->g.size * n <= b->q.depth)
+		return gdk_batch_lanes(qp, b, mask, mode, code_opt);
+	return gdk_batch_alone(qp, b, mode, code_opt);
 }
 
-#define GDK_FAILED ((uint64_t)1 << 63) /* in a base that is handed round: an error follows */
-
-GDK_FN void gdk_batch_place(struct gdk_batch *b, uint32_t rank, uint32_t size, uint32_t slots,
-			    uint32_t extra)
+GDK_FN int gdk_batch_warp(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
+			  uint32_t code_opt)
 {
-	b->base &= ~GDK_FAILED;
-	b->idx = b->base + rank * slots;
-	b->extra = b->base + size * slots;
-	b->total = size * slots + extra;
-	b->lead = b->first = rank == 0;
-}
-
-/* Every thread has its own extra slots. */
-GDK_FN int gdk_batch_lanes(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t extra,
-			   gdk_mode_t mode, uint32_t code_opt, struct gdk_batch *b)
-{
-	const uint32_t n = slots + extra, lane = gdk_lane();
-	uint32_t first = lane, size = 1;
-	int err = 0;
-
-	b->mask = mode == GDK_EXCLUSIVE ? 0 : gdk_peers(qp, n);
-	if (b->mask) {
-		first = gdk_ctz32(b->mask);
-		size = gdk_popc32(b->mask);
-		if (size == 1 || (uint64_t)size * n > b->q.depth) {
-			first = lane;
-			size = 1;
-			b->mask = 0;
-		}
-	}
-	if (lane == first)
-		err = gdk_reserve_in(qp, &b->q, n * size, mode, code_opt, &b->base, &b->x);
-	if (b->mask) {
-		b->base = gdk_shfl64m(b->mask, b->base | (err ? GDK_FAILED : 0), first);
-		if (b->base & GDK_FAILED)
-			err = (int)(uint32_t)gdk_shfl64m(b->mask, (uint32_t)err, first);
-		gdk_batch_place(b, gdk_popc32(b->mask & ((1u << lane) - 1)), size, n, 0);
-	} else {
-		gdk_batch_place(b, 0, 1, n, 0);
-	}
-	b->extra = b->idx + slots;
-	b->lead = 1;
-	return err;
-}
-
-GDK_FN int gdk_batch_warp(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t extra,
-			  gdk_mode_t mode, uint32_t code_opt, struct gdk_batch *b)
-{
-	const uint32_t lane = gdk_lane(), size = gdk_warp_size();
-	int err = 0;
-
-	b->mask = 0;
+	b->g.mask = gdk_warp_mask();
+	b->g.from = 0;
+	b->g.rank = gdk_lane();
+	b->g.size = gdk_warp_size();
 	gdk_syncwarp();
-	if (lane == 0)
-		err = gdk_reserve_in(qp, &b->q, size * slots + extra, mode, code_opt, &b->base,
-				     &b->x);
-	b->base = gdk_shfl64(b->base | (err ? GDK_FAILED : 0), 0);
-	if (b->base & GDK_FAILED)
-		err = (int)(uint32_t)gdk_shfl64((uint32_t)err, 0);
-	gdk_batch_place(b, lane, size, slots, extra);
-	return err;
+	return gdk_batch_lanes(qp, b, gdk_warp_mask(), mode, code_opt);
 }
 
-GDK_FN int gdk_batch_block(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t extra,
-			   gdk_mode_t mode, uint32_t code_opt, struct gdk_batch *b)
+GDK_FN int gdk_batch_block(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
+			   uint32_t code_opt)
 {
-	const uint32_t rank = gdk_block_rank(), size = gdk_block_size();
+	const uint64_t slow = (uint64_t)GDK_SLOW << 32;
+	uint64_t base = 0;
+
+	b->g.mask = b->g.from = 0;
+	b->g.rank = gdk_block_rank();
+	b->g.size = gdk_block_size();
+	gdk_block_sync();
+	if (b->g.rank == 0 && gdk_batch_reserve(qp, b, mode, code_opt, &base))
+		base |= slow;
+	base = gdk_block_bcast64(base);
+	gdk_batch_place(b, base & ~slow);
+	return (base & slow) != 0;
+}
+
+/* The QP has ended, or the slots have to be waited for, by the thread that reserved. */
+GDK_FN int gdk_batch_wait(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, int block,
+			  int scope, uint32_t code_opt)
+{
+	const uint64_t end = code_opt & GDK_OPT_SKIP_CHECK ? 0 : b->base + b->total;
 	int err = 0;
 
-	b->mask = 0;
-	gdk_block_sync();
-	if (rank == 0)
-		err = gdk_reserve_in(qp, &b->q, size * slots + extra, mode, code_opt, &b->base,
-				     &b->x);
-	b->base = gdk_block_bcast64(b->base | (err ? GDK_FAILED : 0));
-	if (b->base & GDK_FAILED)
-		err = (int)(uint32_t)gdk_block_bcast64((uint32_t)err);
-	gdk_batch_place(b, rank, size, slots, extra);
-	return err;
+	if (b->first) {
+		err = gdk_reserve_wait(qp, b->q.st, b->base, end, b->q.depth, scope);
+		b->x = gdk_early_of(b->q.st, scope);
+	}
+	if (block)
+		return (int)(uint32_t)gdk_block_bcast64((uint32_t)err);
+	return (int)gdk_shfl32m(b->g.mask, (uint32_t)err, b->g.from);
 }
 
 /*
@@ -133,61 +180,105 @@ GDK_FN int gdk_batch_block(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uin
  * gdk_batch_end is not called.
  */
 GDK_FN int gdk_batch_begin(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t extra,
-			   gdk_mode_t mode, gdk_exec_t scope, uint32_t code_opt,
+			   gdk_mode_t mode, gdk_exec_t exec, uint32_t code_opt,
 			   struct gdk_batch *b)
 {
-	const struct gdk_early none = { 0, 0, 0, 0, 0 };
+	const int scope = gdk_mode_scope(mode);
+	int err = 0, slow;
 
-	b->base = 0;
-	b->x = none;
-	b->q = gdk_sq_of(qp);
-	if (scope == GDK_BLOCK_SCOPE)
-		return gdk_batch_block(qp, slots, extra, mode, code_opt, b);
-	if (scope == GDK_WARP_SCOPE)
-		return gdk_batch_warp(qp, slots, extra, mode, code_opt, b);
-	return gdk_batch_lanes(qp, slots, extra, mode, code_opt, b);
+	GDK_UNSET(b->x);
+	b->g.slots = exec == GDK_THREAD ? slots + extra : slots;
+	b->g.extra = exec == GDK_THREAD ? 0 : extra;
+	/* Before the reservation, which takes the line that all this is in from the
+	 * first-level cache. */
+	b->wqes = gdk_wqes_of(qp);
+	b->q = gdk_sq_but_flags(gdk_state_of_qp(qp), b->wqes.mask + 1);
+	if (exec == GDK_BLOCK_SCOPE)
+		slow = gdk_batch_block(qp, b, mode, code_opt);
+	else if (exec == GDK_WARP_SCOPE)
+		slow = gdk_batch_warp(qp, b, mode, code_opt);
+	else if (mode == GDK_EXCLUSIVE)
+		slow = gdk_batch_alone(qp, b, mode, code_opt);
+	else
+		slow = gdk_batch_peers(qp, b, mode, code_opt);
+	if (exec == GDK_THREAD) {
+		/* Every thread has its own extra slots. */
+		b->extra = b->idx + slots;
+		b->lead = 1;
+	}
+	/* The NIC's reads of the slots' last use, its CQE, completed; then our writes. */
+	gdk_fence_load_store(scope);
+	if (slow) {
+		err = gdk_batch_wait(qp, b, exec == GDK_BLOCK_SCOPE, scope, code_opt);
+		gdk_fence_load_store(scope);
+	}
+	return err;
 }
 
 /* The group's other threads meet the one that acts for it. */
-GDK_FN void gdk_batch_sync(const struct gdk_batch *b, gdk_exec_t scope)
+GDK_FN void gdk_batch_sync(const struct gdk_batch *b, gdk_mode_t mode, gdk_exec_t scope)
 {
 	if (scope == GDK_BLOCK_SCOPE)
 		gdk_block_sync();
 	else if (scope == GDK_WARP_SCOPE)
 		gdk_syncwarp();
-	else if (b->mask)
-		gdk_syncwarp_mask(b->mask);
+	else if (mode != GDK_EXCLUSIVE)
+		gdk_syncwarp_mask(b->g.mask);
 }
 
 /* All slots are written. Theirs, sync, and then the first's fence, which covers what
- * the sync showed it. After the second sync the group is converged again. */
+ * the sync showed it. Warps and blocks return when all is rung. */
 GDK_FN void gdk_batch_end(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_batch *b,
 			  gdk_mode_t mode, gdk_handler_t handler, gdk_exec_t scope,
 			  uint32_t code_opt)
 {
-	gdk_batch_sync(b, scope);
+	gdk_batch_sync(b, mode, scope);
 	if (b->first)
 		gdk_post_in(qp, &b->q, &b->x, b->base, b->base + b->total - 1, mode, handler,
 			    code_opt);
-	gdk_batch_sync(b, scope);
+	if (scope != GDK_THREAD)
+		gdk_batch_sync(b, mode, scope);
 }
 
 /* ---- reads and writes ---- */
 
-/* One read or write; nothing to move is a NOP, for a length of 0 means 2 GiB. */
-GDK_FN void gdk_wqe_move(const struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, uint32_t op,
-			 struct doca_gpu_dev_verbs_addr raddr,
-			 struct doca_gpu_dev_verbs_addr laddr, uint64_t off, uint64_t size)
+/* The bytes from off on, or as many as a WQE has. */
+GDK_FN uint32_t gdk_chunk(uint64_t size, uint64_t off)
 {
-	struct doca_gpu_dev_verbs_wqe *wqe = gdk_get_wqe_ptr(qp, idx);
-	const uint64_t left = size - off;
+	return (uint32_t)(size - off < GDK_CHUNK ? size - off : GDK_CHUNK);
+}
 
-	if (size == 0)
-		gdk_wqe_nop(qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS);
-	else
-		gdk_wqe_rdma(qp, wqe, (uint16_t)idx, op, GDK_CE_ALWAYS, 0, raddr.addr + off,
-			     gdk_key_doca(raddr.key), laddr.addr + off, gdk_key_doca(laddr.key),
-			     (uint32_t)(left < GDK_CHUNK ? left : GDK_CHUNK));
+/* The segments of a read or write after the first: they are made before its slot is known. */
+struct gdk_rdma_segs {
+	uint64_t w[4];
+};
+
+GDK_FN struct gdk_rdma_segs gdk_rdma_segs_of(struct doca_gpu_dev_verbs_addr raddr,
+					     struct doca_gpu_dev_verbs_addr laddr, uint64_t off,
+					     uint32_t bytes)
+{
+	struct gdk_rdma_segs s;
+
+	s.w[0] = gdk_bswap64(raddr.addr + off);
+	s.w[1] = gdk_pack(gdk_key_doca(raddr.key).be, 0);
+	s.w[2] = gdk_pack(gdk_bswap32(bytes & 0x7fffffffu), gdk_key_doca(laddr.key).be);
+	s.w[3] = gdk_bswap64(laddr.addr + off);
+	return s;
+}
+
+/* One read or write; nothing to move is a NOP, for a length of 0 means 2 GiB. */
+GDK_FN void gdk_wqe_move(const struct gdk_wqes *w, uint64_t idx, uint32_t op, uint32_t bytes,
+			 const struct gdk_rdma_segs *s)
+{
+	struct doca_gpu_dev_verbs_wqe *wqe;
+
+	if (bytes == 0) {
+		(void)gdk_wqe_in(w, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP, 1);
+		return;
+	}
+	wqe = gdk_wqe_in(w, idx, op, 3);
+	gdk_st_wqe16(gdk_seg(wqe, 1), s->w[0], s->w[1]);
+	gdk_st_wqe16(gdk_seg(wqe, 2), s->w[2], s->w[3]);
 }
 
 GDK_FN uint64_t gdk_chunks(uint64_t size)
@@ -237,7 +328,9 @@ GDK_SLOW_FN struct gdk_posted gdk_move_long(struct doca_gpu_dev_verbs_qp *qp, ui
 {
 	const uint32_t depth = gdk_ldc32(&gdk_state_of_qp(qp)->depth);
 	uint64_t chunks = gdk_chunks(size), off = 0, base, i;
+	const struct gdk_wqes w = gdk_wqes_of(qp);
 	struct gdk_posted done = { 0, 0 };
+	struct gdk_rdma_segs segs;
 	uint32_t n;
 
 	do {
@@ -246,8 +339,10 @@ GDK_SLOW_FN struct gdk_posted gdk_move_long(struct doca_gpu_dev_verbs_qp *qp, ui
 		done.ticket = base + n - 1;
 		if (done.err)
 			break;
-		for (i = 0; i < n; i++, off += GDK_CHUNK)
-			gdk_wqe_move(qp, base + i, op, raddr, laddr, off, size);
+		for (i = 0; i < n; i++, off += GDK_CHUNK) {
+			segs = gdk_rdma_segs_of(raddr, laddr, off, gdk_chunk(size, off));
+			gdk_wqe_move(&w, base + i, op, gdk_chunk(size, off), &segs);
+		}
 		gdk_post(qp, base, done.ticket, mode, handler, code_opt);
 		chunks -= n;
 	} while (chunks);
@@ -261,6 +356,7 @@ GDK_FN int gdk_move(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
 		    uint64_t size, doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
 		    gdk_handler_t handler, gdk_exec_t scope, uint32_t code_opt)
 {
+	struct gdk_rdma_segs segs;
 	struct gdk_posted done;
 	struct gdk_batch b;
 	int err;
@@ -271,11 +367,14 @@ GDK_FN int gdk_move(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
 		*ticket = done.ticket;
 		return done.err;
 	}
+	segs = gdk_rdma_segs_of(raddr, laddr, 0, (uint32_t)size);
+	GDK_COMPUTED(segs.w[0]);
+	GDK_COMPUTED(segs.w[3]);
 	err = gdk_batch_begin(qp, 1, 0, mode, scope, code_opt, &b);
 	*ticket = b.idx;
 	if (err)
 		return err;
-	gdk_wqe_move(qp, b.idx, op, raddr, laddr, 0, size);
+	gdk_wqe_move(&b.wqes, b.idx, op, (uint32_t)size, &segs);
 	gdk_batch_end(qp, &b, mode, handler, scope, code_opt);
 	return 0;
 }

@@ -62,47 +62,18 @@ GDK_SLOW_FN int gdk_wait_slots(struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_s
 	return gdk_wait_completed(st, gdk_qp_cq(qp), need, scope, limit_ns);
 }
 
-/* The QP has ended, or slots below `need` are to be complete first. */
+/* The QP has ended, or slots from idx on, below `end` (0: anyhow), have to wait until the
+ * ring has room. A failed wait ends the QP: its slots would stay a hole. */
 GDK_SLOW_FN int gdk_reserve_wait(struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
-				 uint64_t idx, uint64_t need, int scope)
+				 uint64_t idx, uint64_t end, uint32_t depth, int scope)
 {
 	int err = gdk_state_status(st);
 
-	if (err || !need)
+	if (err || end <= depth)
 		return err;
-	err = gdk_wait_slots(qp, st, idx, need, scope, gdk_ld64(&st->wait_limit_ns, GDK_SCOPE_GPU));
+	err = gdk_wait_slots(qp, st, idx, end - depth, scope,
+			     gdk_ld64(&st->wait_limit_ns, GDK_SCOPE_GPU));
 	return err ? gdk_state_end(st, err) : 0;
-}
-
-/* As gdk_reserve, for callers that have the constants; x is NULL, or for gdk_post_in. */
-GDK_FN int gdk_reserve_in(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q, uint32_t n,
-			  gdk_mode_t mode, uint32_t code_opt, uint64_t *idx, struct gdk_early *x)
-{
-	const int scope = gdk_mode_scope(mode);
-	uint64_t done, ended;
-	int err, full;
-
-	if (n != 1 && (n == 0 || n > q->depth)) {
-		*idx = gdk_ld64(gdk_rsvd_index(qp), scope);
-		return -EINVAL;
-	}
-	/* Accesses in flight together; status and abort word come with completed. */
-	*idx = gdk_add64(gdk_rsvd_index(qp), n, scope);
-	gdk_ld64x2(&q->st->completed, &done, &ended, scope);
-	if (x)
-		*x = gdk_early_of(q->st, scope);
-	full = !(code_opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(*idx + n - done) > q->depth;
-	/* The NIC's reads of the slots' last use, its CQE, completed; then our writes. */
-	gdk_fence_load_store(scope);
-	if (ended || full) {
-		err = gdk_reserve_wait(qp, q->st, *idx, full ? *idx + n - q->depth : 0, scope);
-		if (err)
-			return err;
-		if (x)
-			*x = gdk_early_of(q->st, scope);
-		gdk_fence_load_store(scope);
-	}
-	return 0;
 }
 
 /*
@@ -114,9 +85,23 @@ GDK_FN int gdk_reserve_in(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq 
 GDK_FN int gdk_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode_t mode,
 		       uint32_t code_opt, uint64_t *idx)
 {
+	const int scope = gdk_mode_scope(mode), check = !(code_opt & GDK_OPT_SKIP_CHECK);
 	const struct gdk_sq q = gdk_sq_of(qp);
+	uint64_t done, ended;
+	int err = 0;
 
-	return gdk_reserve_in(qp, &q, n, mode, code_opt, idx, NULL);
+	if (n != 1 && (n == 0 || n > q.depth)) {
+		*idx = gdk_ld64(gdk_rsvd_index(qp), scope);
+		return -EINVAL;
+	}
+	/* Accesses in flight together; status and abort word come with completed. */
+	*idx = gdk_add64(gdk_rsvd_index(qp), n, scope);
+	gdk_ld64x2(&q.st->completed, &done, &ended, scope);
+	if (ended || (check && (uint32_t)(*idx + n - done) > q.depth))
+		err = gdk_reserve_wait(qp, q.st, *idx, check ? *idx + n : 0, q.depth, scope);
+	/* The NIC's reads of the slots' last use, its CQE, completed; then our writes. */
+	gdk_fence_load_store(scope);
+	return err;
 }
 
 /* The token was left behind published slots: who takes it need not know that others
@@ -229,7 +214,7 @@ GDK_FN int gdk_bf_begin(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 		return 0;
 	gdk_note_ring(q, pi, scope, bf);
 	gdk_fence_rel(gdk_sq_scope(q));
-	return gdk_ring_record(q, &db, pi, bf);
+	return gdk_ring_record(&db, pi, gdk_sq_scope(q), bf);
 }
 
 /* The register is written: the token goes on. */
@@ -272,18 +257,17 @@ GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 /*
  * [from, to], where the token is parked at `from`: nobody else takes it there, so the
  * caller holds it, and rings for these before it looks who has published more. Their
- * ready bits are turned before a fence, the second where there are two: with the first
- * one all is computed that comes after it. x: read when the token was seen.
+ * ready bits are turned before a fence, the second where there are two. x: read when the
+ * token was seen; nic: the scope that orders what the NIC reads.
  */
 GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
 			  const struct gdk_early *x, uint64_t from, uint64_t to, int scope,
-			  gdk_handler_t handler)
+			  gdk_handler_t handler, int nic)
 {
+	const struct gdk_held held = gdk_held_at(qp, q, from, to);
 	const struct gdk_bf_source none = { NULL, 0 };
 	const int h = gdk_handler(qp, handler), second = gdk_has_record(h);
 	const int proxy = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
-	const struct gdk_db db = gdk_db_of(qp, to + 1);
-	uint64_t turn = gdk_turn_held(q, from, to), token = GDK_TOKEN(gdk_word_pos(q, to + 1));
 
 	if (gdk_debug_refuses(qp, q->st, from, to + 1))
 		return;
@@ -291,16 +275,14 @@ GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct g
 	if (h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF)
 		gdk_fence_acq(scope); /* and the half of the register that is next */
 	if (!second)
-		gdk_publish_held(q, from, to, turn, scope);
+		gdk_publish_held(q, &held, from, to, scope);
 	gdk_st64x2(&q->st->rung, to + 1, x->doorbells + !proxy, GDK_SCOPE_GPU);
-	GDK_COMPUTED(turn);
-	GDK_COMPUTED(token);
 	/* WQEs and rung, then record or register. */
-	gdk_fence_rel(gdk_sq_scope(q));
+	gdk_fence_rel(nic);
 	if (second)
-		gdk_publish_held(q, from, to, turn, scope);
-	gdk_ring_out(qp, q, &db, from, to + 1, scope, h, none);
-	if (gdk_park_bit(q, to + 1, token, scope))
+		gdk_publish_held(q, &held, from, to, scope);
+	gdk_ring_out(qp, q, &held.db, from, to + 1, scope, nic, h, none);
+	if (gdk_park_at(q, to + 1, held.next, held.token, scope))
 		return;
 	/* The token, then words: those two laps old look alike. */
 	gdk_fence_acq(scope);
@@ -313,7 +295,8 @@ GDK_FN void gdk_post_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 			gdk_handler_t handler, uint32_t code_opt)
 {
 	const struct gdk_bf_source none = { NULL, 0 };
-	const int scope = gdk_mode_scope(mode);
+	const int scope = gdk_mode_scope(mode), sys = q->flags & GDK_QPF_SYS_SCOPE;
+	const int seen = (x->parked == from) & (x->rung == from);
 	uint64_t left, written, next;
 
 	if (code_opt & GDK_OPT_SKIP_DB) {
@@ -324,8 +307,12 @@ GDK_FN void gdk_post_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 		gdk_ring_exclusive(qp, q, x, to + 1, handler, none);
 		return;
 	}
-	if (x->parked == from && x->rung == from) {
-		gdk_post_held(qp, q, x, from, to, scope, handler);
+	if (seen & !sys) {
+		gdk_post_held(qp, q, x, from, to, scope, handler, GDK_SCOPE_GPU);
+		return;
+	}
+	if (seen) {
+		gdk_post_held(qp, q, x, from, to, scope, handler, GDK_SCOPE_SYS);
 		return;
 	}
 	gdk_red_max64(&q->st->wanted, to + 1, scope);

@@ -91,13 +91,21 @@ struct gdk_sq {
 	uint32_t flags, depth;
 };
 
-GDK_FN struct gdk_sq gdk_sq_at(struct gdk_qp_state *st)
+GDK_FN struct gdk_sq gdk_sq_but_flags(struct gdk_qp_state *st, uint32_t depth)
 {
 	struct gdk_sq q;
 
 	q.st = st;
-	q.depth = gdk_ldc32(&st->depth);
 	q.words = (uint64_t *)(void *)(st + 1);
+	q.depth = depth;
+	q.flags = 0;
+	return q;
+}
+
+GDK_FN struct gdk_sq gdk_sq_at(struct gdk_qp_state *st)
+{
+	struct gdk_sq q = gdk_sq_but_flags(st, gdk_ldc32(&st->depth));
+
 	q.flags = gdk_ldc32(&st->flags);
 	return q;
 }
@@ -105,11 +113,9 @@ GDK_FN struct gdk_sq gdk_sq_at(struct gdk_qp_state *st)
 /* The same from the device struct, so that one load is enough for most of it. */
 GDK_FN struct gdk_sq gdk_sq_of(const struct doca_gpu_dev_verbs_qp *qp)
 {
-	struct gdk_sq q;
+	const uint32_t depth = (uint32_t)gdk_ldc16(GDK_QP_AT(qp, sq_wqe_mask)) + 1;
+	struct gdk_sq q = gdk_sq_but_flags(gdk_state_of_qp(qp), depth);
 
-	q.st = gdk_state_of_qp(qp);
-	q.depth = (uint32_t)gdk_ldc16(GDK_QP_AT(qp, sq_wqe_mask)) + 1;
-	q.words = (uint64_t *)(void *)(q.st + 1);
 	q.flags = gdk_ldc32(&q.st->flags);
 	return q;
 }
@@ -231,12 +237,37 @@ GDK_SLOW_FN void gdk_turn_rest(const struct gdk_sq q, uint64_t from, uint64_t to
 	}
 }
 
-/* As gdk_publish, by who has the token that is parked at `from`; turn: see above. Nobody
- * looks at these bits before it moves on: no result is waited for. */
-GDK_FN void gdk_publish_held(const struct gdk_sq *q, uint64_t from, uint64_t to, uint64_t turn,
-			     int scope)
+/* What it takes to publish and ring [from, to] when the token is parked at `from`, all that
+ * can be computed before. */
+struct gdk_held {
+	uint64_t turn, token;	/* ready bits, and where the token is parked next */
+	uint64_t *word, *next;
+	struct gdk_db db;
+};
+
+GDK_FN struct gdk_held gdk_held_at(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
+				   uint64_t from, uint64_t to)
 {
-	gdk_red_add64(gdk_word(q, from), turn, scope);
+	struct gdk_held h;
+
+	h.turn = gdk_turn_held(q, from, to);
+	h.token = GDK_TOKEN(gdk_word_pos(q, to + 1));
+	h.word = gdk_word(q, from);
+	h.next = gdk_word(q, to + 1);
+	h.db = gdk_db_of(qp, to + 1);
+	GDK_COMPUTED(h.turn);
+	GDK_COMPUTED(h.token);
+	GDK_COMPUTED(h.word);
+	GDK_COMPUTED(h.next);
+	return h;
+}
+
+/* As gdk_publish, by who has the token that is parked at `from`. Nobody looks at these bits
+ * before it moves on: no result is waited for. */
+GDK_FN void gdk_publish_held(const struct gdk_sq *q, const struct gdk_held *h, uint64_t from,
+			     uint64_t to, int scope)
+{
+	gdk_red_add64(h->word, h->turn, scope);
 	if ((uint32_t)(to - from) >= gdk_word_left(q, from))
 		gdk_turn_rest(*q, from, to, scope);
 }
@@ -329,8 +360,7 @@ GDK_FN void gdk_note_ring(const struct gdk_sq *q, uint64_t to, int scope, int ha
  * since a completion is understood relative to it, and must find it raised (here: rung,
  * fence, doorbell; there: CQE, fence, rung).
  */
-GDK_FN int gdk_ring_record(const struct gdk_sq *q, const struct gdk_db *db, uint64_t to,
-			   int handler)
+GDK_FN int gdk_ring_record(const struct gdk_db *db, uint64_t to, int nic, int handler)
 {
 	if (handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY) {
 		gdk_counter_store(db, to);
@@ -339,7 +369,7 @@ GDK_FN int gdk_ring_record(const struct gdk_sq *q, const struct gdk_db *db, uint
 	if (gdk_has_record(handler)) {
 		gdk_dbrec_store(db);
 		/* Record, then register: a NIC that lost a doorbell reads the record. */
-		gdk_fence_rel(gdk_sq_scope(q));
+		gdk_fence_rel(nic);
 	}
 	return 1;
 }
@@ -349,23 +379,24 @@ GDK_FN int gdk_ring_record(const struct gdk_sq *q, const struct gdk_db *db, uint
 GDK_SLOW_FN void gdk_ring_blueflame(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq q,
 				   uint64_t at, int scope, struct gdk_bf_source src)
 {
+	const int bf = DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
 	const void *wqe = gdk_bf_wqe(qp, at, src);
 	const struct gdk_db db = gdk_db_of(qp, at + 1);
 	struct gdk_bf_copy copy;
 
 	gdk_bf_load(&copy, wqe);
-	(void)gdk_ring_record(&q, &db, at + 1, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF);
+	(void)gdk_ring_record(&db, at + 1, gdk_sq_scope(&q), bf);
 	gdk_bf_store(qp, q.st, wqe, &copy, scope);
 }
 
 /* Record, if there is one, then register: see gdk_ring_record. */
 GDK_FN void gdk_ring_out(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
-			 const struct gdk_db *db, uint64_t from, uint64_t to, int scope,
+			 const struct gdk_db *db, uint64_t from, uint64_t to, int scope, int nic,
 			 int handler, struct gdk_bf_source src)
 {
 	if (gdk_is_bf(from, to, handler))
 		gdk_ring_blueflame(qp, *q, from, scope, src);
-	else if (gdk_ring_record(q, db, to, handler))
+	else if (gdk_ring_record(db, to, nic, handler))
 		gdk_db_store(db);
 }
 
@@ -381,15 +412,14 @@ GDK_FN void gdk_ring(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq
 	gdk_note_ring(q, to, scope, h);
 	/* WQEs, rung, then record. */
 	gdk_fence_rel(gdk_sq_scope(q));
-	gdk_ring_out(qp, q, &db, from, to, scope, h, src);
+	gdk_ring_out(qp, q, &db, from, to, scope, gdk_sq_scope(q), h, src);
 }
 
-/* Parks the token at slot r, which was not published when looked at; token: its bit there.
- * False: it is by now, and its publisher saw no token: the caller still holds it. */
-GDK_FN int gdk_park_bit(const struct gdk_sq *q, uint64_t r, uint64_t token, int scope)
+/* Parks the token at slot r, which was not published when looked at; word, token: its word
+ * and bit. False: it is by now, and its publisher saw no token: the caller still holds it. */
+GDK_FN int gdk_park_at(const struct gdk_sq *q, uint64_t r, uint64_t *word, uint64_t token,
+		       int scope)
 {
-	uint64_t *word = gdk_word(q, r);
-
 	/* rung was stored before the doorbell's fence: the next holder sees it. */
 	if (gdk_word_says(q, r, gdk_rmw_or64(word, token, scope))) {
 		gdk_red_and64(word, ~token, scope);
@@ -403,7 +433,7 @@ GDK_FN int gdk_park_bit(const struct gdk_sq *q, uint64_t r, uint64_t token, int 
 
 GDK_FN int gdk_park(const struct gdk_sq *q, uint64_t r, int scope)
 {
-	return gdk_park_bit(q, r, GDK_TOKEN(gdk_word_pos(q, r)), scope);
+	return gdk_park_at(q, r, gdk_word(q, r), GDK_TOKEN(gdk_word_pos(q, r)), scope);
 }
 
 /* The next holder may be anybody who wants a slot above r. False: somebody does,

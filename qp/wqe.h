@@ -105,13 +105,15 @@ GDK_FN void gdk_wqe_rdma2(const struct doca_gpu_dev_verbs_qp *qp,
 }
 
 /* Segments before the payload of an inline write of at most 28 bytes. */
+GDK_FN uint32_t gdk_write_inl_ds(uint32_t bytes) { return bytes > 12 ? 4 : 3; }
+
 GDK_FN void gdk_wqe_write_inl_header(const struct doca_gpu_dev_verbs_qp *qp,
 				     struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx,
 				     uint32_t flags, uint64_t raddr, gdk_key_t rkey,
 				     uint32_t bytes)
 {
-	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, bytes > 12 ? 4 : 3,
-		     flags, 0);
+	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+		     gdk_write_inl_ds(bytes), flags, 0);
 	gdk_seg_raddr(wqe, 1, raddr, rkey);
 }
 
@@ -149,19 +151,27 @@ GDK_FN void gdk_wqe_write_inl(const struct doca_gpu_dev_verbs_qp *qp,
 	gdk_wqe_write_inl_data(wqe, data, bytes);
 }
 
+/* All but the control segment of gdk_wqe_atomic. */
+GDK_FN void gdk_segs_atomic(struct doca_gpu_dev_verbs_wqe *wqe, uint32_t op, uint64_t raddr,
+			    gdk_key_t rkey, uint64_t laddr, gdk_key_t lkey, uint32_t bytes,
+			    uint64_t compare_add, uint64_t swap)
+{
+	const int add = op == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA;
+
+	gdk_seg_raddr(wqe, 1, raddr, rkey);
+	gdk_st_wqe16(gdk_seg(wqe, 2), gdk_bswap64(add ? compare_add : swap),
+		     add ? 0 : gdk_bswap64(compare_add));
+	gdk_seg_data(wqe, 3, laddr, lkey, bytes);
+}
+
 /* 8-byte fetch-and-add (compare_add is added) or compare-and-swap. */
 GDK_FN void gdk_wqe_atomic(const struct doca_gpu_dev_verbs_qp *qp,
 			   struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
 			   uint32_t flags, uint64_t raddr, gdk_key_t rkey, uint64_t laddr,
 			   gdk_key_t lkey, uint32_t bytes, uint64_t compare_add, uint64_t swap)
 {
-	const int add = op == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA;
-
 	gdk_seg_ctrl(qp, wqe, idx, op, 4, flags, 0);
-	gdk_seg_raddr(wqe, 1, raddr, rkey);
-	gdk_st_wqe16(gdk_seg(wqe, 2), gdk_bswap64(add ? compare_add : swap),
-		     add ? 0 : gdk_bswap64(compare_add));
-	gdk_seg_data(wqe, 3, laddr, lkey, bytes);
+	gdk_segs_atomic(wqe, op, raddr, rkey, laddr, lkey, bytes, compare_add, swap);
 }
 
 /* Operands of an extended atomic, in CPU byte order. */
@@ -210,14 +220,19 @@ GDK_FN void gdk_wqe_atomic_ext(const struct doca_gpu_dev_verbs_qp *qp,
 	gdk_seg_data(wqe, 3, laddr, lkey, bytes);
 }
 
+GDK_FN void gdk_seg_wait(struct doca_gpu_dev_verbs_wqe *wqe, uint32_t max_index, uint32_t qpn_cqn)
+{
+	gdk_st_wqe16(gdk_seg(wqe, 1), 0,
+		     gdk_pack(gdk_bswap32(max_index), gdk_bswap32(qpn_cqn)));
+}
+
 /* Holds the queue until another CQ or QP has reached max_index. */
 GDK_FN void gdk_wqe_wait(const struct doca_gpu_dev_verbs_qp *qp,
 			 struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t flags,
 			 uint32_t max_index, uint32_t qpn_cqn)
 {
 	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT, 2, flags, 0);
-	gdk_st_wqe16(gdk_seg(wqe, 1), 0,
-		     gdk_pack(gdk_bswap32(max_index), gdk_bswap32(qpn_cqn)));
+	gdk_seg_wait(wqe, max_index, qpn_cqn);
 }
 
 GDK_FN void gdk_wqe_dump(const struct doca_gpu_dev_verbs_qp *qp,
@@ -226,6 +241,47 @@ GDK_FN void gdk_wqe_dump(const struct doca_gpu_dev_verbs_qp *qp,
 {
 	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP, 2, flags, 0);
 	gdk_seg_data(wqe, 1, laddr, lkey, bytes);
+}
+
+/* ---- WQEs of one slot, signalled, by what is read of the queue once ---- */
+
+struct gdk_wqes {
+	uint64_t ring;
+	uint32_t mask, qpn8_be; /* slots - 1; QP number << 8 */
+};
+
+GDK_FN struct gdk_wqes gdk_wqes_of(const struct doca_gpu_dev_verbs_qp *qp)
+{
+	struct gdk_wqes w;
+
+	w.mask = gdk_ldc16(GDK_QP_AT(qp, sq_wqe_mask));
+	w.ring = gdk_ldc64(GDK_QP_AT(qp, sq_wqe_daddr));
+	w.qpn8_be = gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be));
+	return w;
+}
+
+/* Slot idx, with the control segment written. */
+GDK_FN struct doca_gpu_dev_verbs_wqe *gdk_wqe_in(const struct gdk_wqes *w, uint64_t idx,
+						 uint32_t op, uint32_t ds)
+{
+	struct doca_gpu_dev_verbs_wqe *wqe = (struct doca_gpu_dev_verbs_wqe *)(uintptr_t)
+		(w->ring + ((uint64_t)((uint32_t)idx & w->mask) << 6));
+
+	gdk_st_wqe16(gdk_seg(wqe, 0),
+		     gdk_pack(gdk_bswap32(op | (uint32_t)(uint16_t)idx << 8),
+			      w->qpn8_be | ds << 24),
+		     gdk_pack(GDK_CE_ALWAYS << 24, 0));
+	return wqe;
+}
+
+GDK_FN void gdk_write_inl_in(const struct gdk_wqes *w, uint64_t idx, uint64_t raddr, gdk_key_t rkey,
+			     const void *data, uint32_t bytes)
+{
+	struct doca_gpu_dev_verbs_wqe *wqe = gdk_wqe_in(
+		w, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, gdk_write_inl_ds(bytes));
+
+	gdk_seg_raddr(wqe, 1, raddr, rkey);
+	gdk_wqe_write_inl_data(wqe, data, bytes);
 }
 
 #endif

@@ -39,8 +39,8 @@ NO_RECORD_REL    | 1 | ring: none between WQEs and record      | /WQEs, rung, th
 NO_RING_REL      | 3 | ring: none between record and register  | /a NIC that lost a doorbell/{n;s/gdk_fence_rel(.*);/;/}
 PARK_BLIND       | 3 | park: the old value is not looked at    | s/if (gdk_word_says(q, r, gdk_rmw_or64(word, token, scope))) {/gdk_rmw_or64(word, token, scope);\n\tif (0) {/
 -HELD_REL        | 2 | put with the token seen: no fence between WQEs and record | /WQEs and rung, then record or/{n;s/gdk_fence_rel(gdk_sq_scope(q));//}
--HELD_SLOTS      | 2 | put with the token seen: slots of others are not looked at | /gdk_post_held(/,/^}/s/if (gdk_park_bit(q, to + 1, token, scope))/(void)gdk_park_bit(q, to + 1, token, scope); if (1)/
--PARKED_FIRST    | 2 | park: said before the token is there   | /gdk_park_bit(const/,/^}/s/uint64_t \*word = .*/&\n\tgdk_st64(\&q->st->parked, r, scope);/
+-HELD_SLOTS      | 2 | put with the token seen: slots of others are not looked at | /gdk_post_held(/,/^}/s/if (gdk_park_at(\(.*\)))$/(void)gdk_park_at(\1); if (1)/
+-PARKED_FIRST    | 2 | park: said before the token is there   | /gdk_park_at(const/,/^}/s/^{/&\n\tgdk_st64(\&q->st->parked, r, scope);/
 -HELD_LATE_NO_DBR | 8 | put with the token seen: ready bits after the only fence | s/, second = gdk_has_record(h);/, second = 1;/
 -HELD_ACQ        | 8 | put with the token seen: no fence before more words are read | /two laps old look alike[.]/{n;s/gdk_fence_acq(scope);//}
 -HELD_AGAIN      | 8 | put with the token seen: it is not taken | s/ - GDK_TOKEN(gdk_word_pos(q, from));/;/
