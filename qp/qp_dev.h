@@ -255,6 +255,34 @@ GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 }
 
 /*
+ * Rings [from, to] from behind the fence after the WQEs on, and parks the token; true if
+ * it stays parked. Who finds it stores the next record, so ours comes before the token. In
+ * a thread block a fence of the block's own scope (10 ns) sees to that, and the token goes
+ * on its way while the fence that the register needs is under way; elsewhere it is the
+ * same fence, so that the token follows the register.
+ */
+GDK_FN int gdk_ring_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
+			 const struct gdk_held *held, uint64_t from, uint64_t to, int scope,
+			 int nic, int h)
+{
+	const struct gdk_bf_source none = { NULL, 0 };
+	uint64_t old;
+
+	if (scope != GDK_SCOPE_CTA || !gdk_has_record(h) || gdk_is_bf(from, to + 1, h)) {
+		gdk_ring_out(qp, q, &held->db, from, to + 1, scope, nic, h, none);
+		return gdk_park_at(q, to + 1, held->next, held->token, scope);
+	}
+	gdk_dbrec_store(&held->db);
+	/* Record, then token; there: token, then record. */
+	gdk_fence_rel(scope);
+	old = gdk_rmw_or64(held->next, held->token, scope);
+	/* Record, then register: see gdk_ring_record. */
+	gdk_fence_rel(nic);
+	gdk_db_store(&held->db);
+	return gdk_parked(q, to + 1, held->next, held->token, old, scope);
+}
+
+/*
  * [from, to], where the token is parked at `from`: nobody else takes it there, so the
  * caller holds it, and rings for these before it looks who has published more. Their
  * ready bits are turned before a fence, the second where there are two. x: read when the
@@ -281,8 +309,7 @@ GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct g
 	gdk_fence_rel(nic);
 	if (second)
 		gdk_publish_held(q, &held, from, to, scope);
-	gdk_ring_out(qp, q, &held.db, from, to + 1, scope, nic, h, none);
-	if (gdk_park_at(q, to + 1, held.next, held.token, scope))
+	if (gdk_ring_held(qp, q, &held, from, to, scope, nic, h))
 		return;
 	/* The token, then words: those two laps old look alike. */
 	gdk_fence_acq(scope);
@@ -331,6 +358,8 @@ GDK_FN void gdk_post_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 		gdk_fence_acq(scope);
 		next = from;
 	} else {
+		/* The last holder's record, then its token; here the token, then ours. */
+		gdk_fence_load_store(scope);
 		next = to + 1;
 	}
 	gdk_serve(qp, *q, from, next, 1, scope, handler, none);

@@ -415,13 +415,13 @@ GDK_FN void gdk_ring(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq
 	gdk_ring_out(qp, q, &db, from, to, scope, gdk_sq_scope(q), h, src);
 }
 
-/* Parks the token at slot r, which was not published when looked at; word, token: its word
- * and bit. False: it is by now, and its publisher saw no token: the caller still holds it. */
-GDK_FN int gdk_park_at(const struct gdk_sq *q, uint64_t r, uint64_t *word, uint64_t token,
-		       int scope)
+/* The token was put at slot r, which was not published when looked at; old: what its word
+ * was then. False: the slot is published by now, and its publisher saw no token: the caller
+ * still holds it. */
+GDK_FN int gdk_parked(const struct gdk_sq *q, uint64_t r, uint64_t *word, uint64_t token,
+		      uint64_t old, int scope)
 {
-	/* rung was stored before the doorbell's fence: the next holder sees it. */
-	if (gdk_word_says(q, r, gdk_rmw_or64(word, token, scope))) {
+	if (gdk_word_says(q, r, old)) {
 		gdk_red_and64(word, ~token, scope);
 		return 0;
 	}
@@ -429,6 +429,16 @@ GDK_FN int gdk_park_at(const struct gdk_sq *q, uint64_t r, uint64_t *word, uint6
 	gdk_fence_load_store(scope);
 	gdk_st64(&q->st->parked, r, scope);
 	return 1;
+}
+
+/* Parks the token at slot r; word, token: its word and bit. */
+GDK_FN int gdk_park_at(const struct gdk_sq *q, uint64_t r, uint64_t *word, uint64_t token,
+		       int scope)
+{
+	/* rung was stored before the doorbell's fence: the next holder sees it. */
+	const uint64_t old = gdk_rmw_or64(word, token, scope);
+
+	return gdk_parked(q, r, word, token, old, scope);
 }
 
 GDK_FN int gdk_park(const struct gdk_sq *q, uint64_t r, int scope)

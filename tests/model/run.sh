@@ -37,10 +37,13 @@ NO_SCAN_ACQ      | 3 | scan: no fence before that              | /if (i == start
 NO_SERVE_ACQ     | 3 | ring: none between ready bits and record | /Here: bits, fence, ring/{n;s/gdk_fence_acq(scope);//}
 NO_RECORD_REL    | 1 | ring: none between WQEs and record      | /WQEs, rung, then record/{n;s/gdk_fence_rel(gdk_sq_scope(q));//}
 NO_RING_REL      | 3 | ring: none between record and register  | /a NIC that lost a doorbell/{n;s/gdk_fence_rel(.*);/;/}
-PARK_BLIND       | 3 | park: the old value is not looked at    | s/if (gdk_word_says(q, r, gdk_rmw_or64(word, token, scope))) {/gdk_rmw_or64(word, token, scope);\n\tif (0) {/
--HELD_REL        | 2 | put with the token seen: no fence between WQEs and record | /WQEs and rung, then record or/{n;s/gdk_fence_rel(gdk_sq_scope(q));//}
--HELD_SLOTS      | 2 | put with the token seen: slots of others are not looked at | /gdk_post_held(/,/^}/s/if (gdk_park_at(\(.*\)))$/(void)gdk_park_at(\1); if (1)/
+PARK_BLIND       | 3 | park: the old value is not looked at    | /gdk_parked(const/,/^}/s/if (gdk_word_says(q, r, old)) {/if (0) {/
+-HELD_REL        | 2 | put with the token seen: no fence between WQEs and record | /WQEs and rung, then record or/{n;s/gdk_fence_rel(nic);//}
+-HELD_SLOTS      | 2 | put with the token seen: slots of others are not looked at | /gdk_post_held(/,/^}/s/if (gdk_ring_held(\(.*\)))$/(void)gdk_ring_held(\1); if (1)/
 -PARKED_FIRST    | 2 | park: said before the token is there   | /gdk_park_at(const/,/^}/s/^{/&\n\tgdk_st64(\&q->st->parked, r, scope);/
+-POST_ORDER      | 2 | put: none between the token that it found and its record | /here the token, then ours/{n;s/gdk_fence_load_store(scope);//}
+-HELD_TOKEN_CTA  | 2 | put with the token seen, in a block: none between record and token | /Record, then token; there/{n;s/gdk_fence_rel(scope);//}
+-HELD_OLD_CTA    | 2 | put with the token seen, in a block: the old value is not looked at | s/return gdk_parked(q, to + 1, .*/return 1;/
 -HELD_LATE_NO_DBR | 8 | put with the token seen: ready bits after the only fence | s/, second = gdk_has_record(h);/, second = 1;/
 -HELD_ACQ        | 8 | put with the token seen: no fence before more words are read | /two laps old look alike[.]/{n;s/gdk_fence_acq(scope);//}
 -HELD_AGAIN      | 8 | put with the token seen: it is not taken | s/ - GDK_TOKEN(gdk_word_pos(q, from));/;/
@@ -59,9 +62,9 @@ check() { # folder, scenario, word or nothing; output: what pan says
 	return 1
 }
 
-replay() { # headers, scenario, program, doorbell
-	$CC -std=gnu11 -D_GNU_SOURCE -w -O1 -DSCENARIO="$2" -DDOORBELL="${4:-GPU_SM_DB}" -I"$1" \
-		-o "$3" "$here/replay.c"
+replay() { # headers, scenario, program, doorbell, sharing
+	$CC -std=gnu11 -D_GNU_SOURCE -w -O1 -DSCENARIO="$2" -DDOORBELL="${4:-GPU_SM_DB}" \
+		-DSHARE="${5:-GPU}" -I"$1" -o "$3" "$here/replay.c"
 }
 
 # The headers as staged, but for the words of memory; then sed, or nothing.
@@ -77,7 +80,8 @@ correct() { # scenario
 	local said h
 	said=$(check "$tmp/$1" "$1" "") || { echo "FAIL scenario $1: $said"; return 1; }
 	[ "$code" ] || { echo "scenario $1: holds"; return 0; }
-	for h in GPU_SM_DB GPU_SM_NO_DBR; do
+	for h in 'GPU_SM_DB GPU' 'GPU_SM_NO_DBR GPU' 'GPU_SM_DB CTA'; do
+		# shellcheck disable=SC2086 # h is two words
 		replay "$tmp/include" "$1" "$tmp/replay$1" $h && said=$("$tmp/replay$1" 20000) ||
 			{ echo "FAIL scenario $1, $h, the code in 20000 random orders: ${said:-}"; return 1; }
 	done
@@ -104,7 +108,8 @@ one_broken() { # word, scenario, what, sed
 only_code() { # as one_broken
 	local d="$tmp/$1" did h
 	[ "$code" ] || return 0
-	case $1 in *DBR) h=GPU_SM_NO_DBR ;; *) h=GPU_SM_DB ;; esac
+	case $1 in *DBR) h=GPU_SM_NO_DBR ;; *CTA) h='GPU_SM_DB CTA' ;; *) h=GPU_SM_DB ;; esac
+	# shellcheck disable=SC2086 # h is two words
 	mkdir "$d" && headers "$d/include" "$4" && replay "$d/include" "$2" "$d/broken" $h ||
 		{ echo "FAIL $1: the code has no such line, or does not compile"; return 1; }
 	did=$("$d/broken" 200000) && { echo "FAIL $1: the broken code: $did"; return 1; }
