@@ -261,10 +261,7 @@ GDK_FN int gdk_cq_step(struct gdk_qp_state *st, const struct doca_gpu_dev_verbs_
 	if (rung < need)
 		return EBUSY;
 	if (!gdk_ld32(&st->uneven, GDK_SCOPE_GPU)) {
-		/* Most of what is in flight at once, or half of it, so that looks are few. */
-		ci = rung - 1 - (rung - need) / 8;
-		if (ci > need && (err = gdk_cq_fold_even(st, cq, ci, scope)) != EBUSY)
-			return err;
+		/* Half of what is in flight at once, so that looks are few. */
 		ci = need - 1 + (rung - need) / 2;
 		if (ci > need && (err = gdk_cq_fold_even(st, cq, ci, scope)) != EBUSY)
 			return err;

@@ -227,7 +227,8 @@ GDK_FN void gdk_batch_sync(const struct gdk_batch *b, gdk_mode_t mode, gdk_exec_
 }
 
 /* All slots are written. Theirs, sync, and then the first's fence, which covers what
- * the sync showed it. Warps and blocks return when all is rung. */
+ * the sync showed it. After the second sync the group is converged again: without it, lanes
+ * that need not ring go ahead, and groups fall apart under contention. */
 GDK_FN void gdk_batch_end(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_batch *b,
 			  gdk_mode_t mode, gdk_handler_t handler, gdk_exec_t scope,
 			  uint32_t code_opt)
@@ -236,8 +237,7 @@ GDK_FN void gdk_batch_end(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_bat
 	if (b->first)
 		gdk_post_in(qp, &b->q, &b->x, b->base, b->base + b->total - 1, mode, handler,
 			    code_opt);
-	if (scope != GDK_THREAD)
-		gdk_batch_sync(b, mode, scope);
+	gdk_batch_sync(b, mode, scope);
 }
 
 /* ---- reads and writes ---- */

@@ -12,7 +12,8 @@
 
 #include "post_micro.cuh"
 
-#define RUNS 4
+#define RUNS 4	 /* at one place, as the matrix has them */
+#define PLACES 7 /* of the table: one run at each */
 
 /* Iterations so that a run takes about target_ms, and laps the ring where it can. */
 static uint32_t calibrate(struct post_rig *r, post_kernel kernel, const struct post_row *w, int nic,
@@ -39,57 +40,65 @@ static uint32_t calibrate(struct post_rig *r, post_kernel kernel, const struct p
 }
 
 struct rates {
-	double median, low, high; /* million WQEs a second */
+	std::vector<double> v; /* million WQEs a second */
+	uint32_t iters;
 	uint64_t messages;
 	struct post_result sum;
 };
 
-static struct rates measure(struct post_rig *r, post_kernel kernel, const struct post_row *w,
-			    int nic, double target_ms)
+static double median_of(const struct rates *m)
+{
+	const size_t n = m->v.size();
+
+	return n ? (m->v[(n - 1) / 2] + m->v[n / 2]) / 2 : 0;
+}
+
+static void measure(struct rates *m, struct post_rig *r, post_kernel kernel,
+		    const struct post_row *w, int nic, int runs, double target_ms)
 {
 	const uint32_t every = nic || w->every == 1 ? w->every : 0;
-	const uint32_t iters = calibrate(r, kernel, w, nic, target_ms);
-	struct rates rates = {};
-	std::vector<double> v;
 
-	rates.messages = (uint64_t)r->shape.blocks * r->shape.threads * iters;
-	for (int i = 0; i <= RUNS; i++) {
-		const struct post_result res = rig_run(r, kernel, iters, every, nic, w->name);
+	if (!m->iters)
+		m->iters = calibrate(r, kernel, w, nic, target_ms);
+	m->messages = (uint64_t)r->shape.blocks * r->shape.threads * m->iters;
+	for (int i = 0; i <= runs; i++) {
+		const struct post_result res = rig_run(r, kernel, m->iters, every, nic, w->name);
 
-		rates.sum.verified += res.verified;
-		rates.sum.mismatches += res.mismatches;
-		rates.sum.bad |= res.bad;
-		rates.sum.late += res.late;
+		m->sum.verified += res.verified;
+		m->sum.mismatches += res.mismatches;
+		m->sum.bad |= res.bad;
+		m->sum.late += res.late;
 		if (i) /* the first warms up */
-			v.push_back((double)rates.messages / res.ns * 1e3);
+			m->v.push_back((double)m->messages / res.ns * 1e3);
 		/* Without a consumer a slow row is only a side note. */
 		if (!nic && i && res.ns > 3e8)
 			break;
 	}
-	std::sort(v.begin(), v.end());
-	rates.median = (v[(v.size() - 1) / 2] + v[v.size() / 2]) / 2;
-	rates.low = v.front();
-	rates.high = v.back();
-	return rates;
+	std::sort(m->v.begin(), m->v.end());
 }
 
 static void run_row(const char *section, int number, const struct post_row *w,
 		    const struct post_options *o)
 {
-	struct rates with, without = {};
+	const int places = o->matrix ? 1 : PLACES, runs = o->matrix ? RUNS : 1;
+	struct rates with = {}, without = {};
 	struct post_rig rig;
 
-	rig_open(&rig, o, w);
-	with = measure(&rig, w->checked, w, 1, o->target_ms);
-	/* Without checks nothing keeps posters from their own ring's tail; where that
-	 * cost doorbells there is no rate. */
-	if (w->unchecked)
-		without = measure(&rig, w->unchecked, w, 0, o->target_ms);
+	for (int place = 0; place < places; place++) {
+		rig_open(&rig, o, w, place);
+		measure(&with, &rig, w->checked, w, 1, runs, o->target_ms);
+		/* Without checks nothing keeps posters from their own ring's tail; where
+		 * that cost doorbells there is no rate. */
+		if (w->unchecked)
+			measure(&without, &rig, w->unchecked, w, 0, runs, o->target_ms);
+		if (place + 1 < places)
+			rig_close(&rig);
+	}
 	printf("%s\t%d\t%s\t%.4g\t%.3f\t%.3f\t%.3f\t%llu\t%llu\t0x%llx\t%llu\t%.3f\t%llu\t%s\n",
-	       section, number, w->name, w->target, with.median, with.low, with.high,
-	       (unsigned long long)with.sum.verified,
+	       section, number, w->name, w->target, median_of(&with), with.v.front(),
+	       with.v.back(), (unsigned long long)with.sum.verified,
 	       (unsigned long long)with.sum.mismatches, (unsigned long long)with.sum.bad,
-	       (unsigned long long)with.sum.late, without.sum.bad ? 0 : without.median,
+	       (unsigned long long)with.sum.late, without.sum.bad ? 0 : median_of(&without),
 	       (unsigned long long)with.messages, rig.sys_scope ? "sys" : "gpu");
 	fflush(stdout);
 	rig_close(&rig);
@@ -102,7 +111,7 @@ static void run_capacity(const struct post_row *w, const struct post_options *o)
 	struct post_rig rig;
 	double best = 0;
 
-	rig_open(&rig, o, w);
+	rig_open(&rig, o, w, 0);
 	for (int i = 0; i <= RUNS; i++) {
 		rig_run(&rig, w->checked, w->shape.depth / threads, 1, 1, w->name);
 		best = std::max(best, rig_capacity(&rig));
