@@ -29,10 +29,12 @@
  * whose doorbells without a record are stored by any thread without a lock.
  *
  * Why it is fast (H200; tests/bench/post.sh prints these costs). A put of a whole warp
- * to a QP that nobody else uses now is one add (150 ns), a fence behind the WQEs (250),
- * one behind the record (240), and one read-modify-write that hands the token on (150);
- * where the token is parked, it has read together with the add. Under
- * contention it is one add, one fence and one read-modify-write, and the ringer's work
+ * to a QP that nobody else uses now is one add (170 to 250 ns, as near or far as its line
+ * of the second-level cache is), a fence behind the WQEs (290), one behind the record (240),
+ * and one read-modify-write that hands the token on (150), which in a thread block is under
+ * way during that fence; where the token is parked, it has read together with the add. What
+ * never changes is read before the add, which takes the line of the QP's struct from the
+ * first-level cache: a load behind it costs 220. Under contention it is one add, one fence and one read-modify-write, and the ringer's work
  * is shared by all slots published meanwhile: 512 ready bits are one load latency (140).
  * Exclusive use has one fence, with all that follows computed in its shadow, and loads
  * from the first-level cache. Avoided are atomics that acquire and release (365 to 530),

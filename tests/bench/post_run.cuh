@@ -162,7 +162,7 @@ static int run_main(int argc, char **argv, std::vector<struct post_row> (*table)
 	struct post_options o = {};
 	struct cudaDeviceProp prop;
 
-	o.target_ms = 15;
+	o.target_ms = 8;
 	if (parse(argc, argv, &o))
 		return usage(argv[0]);
 	/* A kernel that is loaded late would wait for the resident one. */
