@@ -34,8 +34,9 @@
  * and one read-modify-write that hands the token on (150), which in a thread block is under
  * way during that fence; where the token is parked, it has read together with the add. What
  * never changes is read before the add, which takes the line of the QP's struct from the
- * first-level cache: a load behind it costs 220. Under contention it is one add, one fence and one read-modify-write, and the ringer's work
- * is shared by all slots published meanwhile: 512 ready bits are one load latency (140).
+ * first-level cache: a load behind it costs 220. Under contention it is one add, one fence
+ * and one read-modify-write, and the ringer's work is shared by all slots published
+ * meanwhile: 512 ready bits are one load latency (140).
  * Exclusive use has one fence, with all that follows computed in its shadow, and loads
  * from the first-level cache. Avoided are atomics that acquire and release (365 to 530),
  * fences of system scope (500 even when nothing is outstanding), atomics to host memory
