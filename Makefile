@@ -233,8 +233,8 @@ $(B)/bench/%: $(B)/obj/tests/bench/%.o $(TEST_LIB) $(LIBS)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lm
 # The kernels of the GPU test on CPU threads, at both widths of a warp: with less payload, and
-# WQEs that carry less, so that an operation soon takes several.
-KERNEL_FLAGS := -DGT_PART='(1u << 19)' -DGT_CHUNK_SHIFT=8
+# WQEs that carry less, so that an operation soon takes several; the token as on a GPU.
+KERNEL_FLAGS := -DGT_PART='(1u << 19)' -DGT_CHUNK_SHIFT=8 -DGDK_TOKEN_FIRST=1
 KERNELS := $(B)/thread/kernels_1 $(B)/thread/kernels_32
 KERNEL_C := $(sort $(filter-out %/device.c %/device_cases.c %/device_huge.c,$(wildcard tests/gpu/device_*.c)) \
 	$(wildcard tests/kernels/*.c))

@@ -14,6 +14,11 @@
 #define GDK_FN static inline __attribute__((__always_inline__, __unused__))
 /* Only some lanes have it, which the compiler cannot see. */
 #define GDK_UNSET(v) memset(&(v), 0, sizeof(v))
+/* A thread may stand still while others post, until its 16-bit index looks like one to
+ * come: the token follows the register. */
+#ifndef GDK_TOKEN_FIRST
+#define GDK_TOKEN_FIRST 0
+#endif
 #define GDK_UNROLL
 #define GDK_COMPUTED(v) ((void)(v))
 #define GDK_SLOW_FN static __attribute__((__noinline__, __unused__))

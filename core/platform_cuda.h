@@ -9,6 +9,8 @@
 #define GDK_COMPUTED(v) asm volatile("" : "+l"(v))
 /* Only some lanes have it, and they alone look at it. */
 #define GDK_UNSET(v) ((void)0)
+/* The threads of a block run side by side: a doorbell is late by a fence, not by a lap. */
+#define GDK_TOKEN_FIRST 1
 #define GDK_UNROLL _Pragma("unroll")
 #define GDK_SLOW_FN __device__ static __noinline__ __attribute__((unused))
 /* What users of the DOCA names test for. */

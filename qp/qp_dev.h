@@ -259,16 +259,18 @@ GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
  * it stays parked. Who finds it stores the next record, so ours comes before the token. In
  * a thread block a fence of the block's own scope (10 ns) sees to that, and the token goes
  * on its way while the fence that the register needs is under way; elsewhere it is the
- * same fence, so that the token follows the register.
+ * same fence, so that the token follows the register. It does so for BlueFlame, too, whose
+ * 64 bytes our doorbell could land in, and where a thread may stand still (platform.h).
  */
 GDK_FN int gdk_ring_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
 			 const struct gdk_held *held, uint64_t from, uint64_t to, int scope,
 			 int nic, int h)
 {
+	const int bf = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
 	const struct gdk_bf_source none = { NULL, 0 };
 	uint64_t old;
 
-	if (scope != GDK_SCOPE_CTA || !gdk_has_record(h) || gdk_is_bf(from, to + 1, h)) {
+	if (!GDK_TOKEN_FIRST || scope != GDK_SCOPE_CTA || !gdk_has_record(h) || bf) {
 		gdk_ring_out(qp, q, &held->db, from, to + 1, scope, nic, h, none);
 		return gdk_park_at(q, to + 1, held->next, held->token, scope);
 	}

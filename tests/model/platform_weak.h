@@ -7,6 +7,7 @@
 #ifndef PLATFORM_WEAK_H
 #define PLATFORM_WEAK_H
 
+#define GDK_TOKEN_FIRST 1 /* as on a GPU */
 #define gdk_ld32 cpu_ld32
 #define gdk_ld64 cpu_ld64
 #define gdk_ld32_acq cpu_ld32_acq

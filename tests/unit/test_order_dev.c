@@ -10,6 +10,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#define GDK_TOKEN_FIRST 1
 #include "device/gdk/platform.h"
 
 static char trace[1000];

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What others do while the holder of the token is about to write the register: a thread
+ * of a CPU may stand still there for as long as it takes them to post 65536 times. On a
+ * GPU the token may be on its way by then (token_first).
+ */
+#include <criterion/criterion.h>
+
+static int token_first;
+#define GDK_TOKEN_FIRST token_first
+#include "device/gdk/platform.h"
+
+static void (*meanwhile)(void);
+
+static void stand_still(void)
+{
+	void (*others)(void) = meanwhile;
+
+	meanwhile = NULL;
+	if (others)
+		others();
+}
+
+/* In all that is included from here on. */
+#define gdk_mmio_st64(p, v) (stand_still(), gdk_mmio_st64(p, v))
+
+#include "rig.h"
+
+#define DEPTH 64u
+#define POSTS 40000u /* so many ahead, an index looks like one to come */
+
+static struct rig rig;
+
+static void post(uint32_t n)
+{
+	uint64_t idx, i;
+
+	cr_assert_eq(gdk_reserve(&rig.qp, n, RIG_CTA, 0, &idx), 0);
+	for (i = idx; i < idx + n; i++)
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
+	gdk_post(&rig.qp, idx, idx + n - 1, RIG_CTA, RIG_AUTO, 0);
+}
+
+static uint64_t in_flight(void)
+{
+	(void)gdk_poll_ticket(&rig.qp, rig.qp.sq_rsvd_index - 1, RIG_CTA);
+	return rig.qp.sq_rsvd_index - rig.st->completed;
+}
+
+static void others_post(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < POSTS && in_flight() < DEPTH; i++) {
+		post(1);
+		rig_nic(&rig);
+	}
+}
+
+static void all_is_executed(void)
+{
+	do
+		rig_nic(&rig);
+	while (in_flight());
+	cr_expect_eq(rig.faults, 0);
+	cr_expect_eq(rig.ci, rig.qp.sq_rsvd_index);
+	rig_fini(&rig);
+}
+
+Test(handover_dev, a_late_doorbell_is_not_one_of_the_next_lap, .timeout = 60)
+{
+	rig_init(&rig, DEPTH, RIG_DB, 0);
+	meanwhile = others_post;
+	post(1);
+	all_is_executed();
+}
+
+static int overtaken;
+
+static void others_ring(void)
+{
+	const uint64_t *regs = (const uint64_t *)(const void *)rig.page;
+
+	post(1);
+	overtaken = regs[0x800 / 8] || regs[0x900 / 8];
+	rig_nic(&rig);
+}
+
+static void overtakes(int handler, int expected)
+{
+	rig_init(&rig, DEPTH, handler, 0);
+	meanwhile = others_ring;
+	post(2);
+	cr_expect(!meanwhile);
+	cr_expect_eq(overtaken, expected, "handler %d", handler);
+	all_is_executed();
+}
+
+/* The older index comes last then, and does no harm. */
+Test(handover_dev, in_a_block_the_token_goes_first, .timeout = 60)
+{
+	token_first = 1;
+	overtakes(RIG_DB, 1);
+	token_first = 0;
+	overtakes(RIG_DB, 0);
+}
+
+/* Without a record the register is what orders holders; and of two stores to it of which
+ * one is 64 bytes, neither cuts the other. */
+Test(handover_dev, without_record_and_by_blueflame_it_does_not, .timeout = 60)
+{
+	token_first = 1;
+	overtakes(RIG_NO_DBR, 0);
+	overtakes(RIG_BF, 0);
+}
