@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Groups of lanes beyond the usual: larger than the ring, where each thread posts by
+ * itself; and of lanes that do not ask for the same, where nobody decides for others.
+ */
+#define GDK_WARP 32
+#include <pthread.h>
+#include <sched.h>
+
+#include "../unit/rig.h"
+
+#define THREADS 32u
+#define SEEDS 20u
+
+enum way { PUT, P, SIGNAL, WAYS };
+
+static struct gdk_host_block block;
+static struct gdk_host_warp warp;
+static struct rig rig;
+static gdk_mode_t mode;
+static gdk_exec_t scope;
+static enum way way;
+static uint64_t ticket[THREADS];
+static int status[THREADS], stop;
+
+static int post(uint32_t code_opt, uint64_t *t)
+{
+	const struct doca_gpu_dev_verbs_addr a = { 0x1000, htobe32(0x100) };
+
+	if (way == PUT)
+		return gdk_put(&rig.qp, a, a, 8, t, mode, RIG_AUTO, scope, code_opt);
+	if (way == P)
+		return gdk_p(&rig.qp, a, &a, 8, t, mode, RIG_AUTO, scope, code_opt);
+	return gdk_signal(&rig.qp, DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, a, a, 1, t, mode, RIG_AUTO,
+			  scope, code_opt);
+}
+
+static void *larger_than_the_ring(void *arg)
+{
+	const uint32_t rank = (uint32_t)(uintptr_t)arg;
+
+	gdk_host_enter(&block, rank);
+	status[rank] = post(0, &ticket[rank]);
+	gdk_host_leave();
+	return NULL;
+}
+
+/* The last lane rings for all before it; nobody waits. */
+static void *last_rings(void *arg)
+{
+	const uint32_t rank = (uint32_t)(uintptr_t)arg;
+
+	gdk_host_enter(&block, rank);
+	status[rank] = post(rank == THREADS - 1 ? 0 : GDK_OPT_SKIP_DB, &ticket[rank]);
+	gdk_host_leave();
+	return NULL;
+}
+
+static void *nic(void *arg)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+		rig_nic(arg);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static int run(void *(*fn)(void *), uint32_t depth, uint32_t seed)
+{
+	pthread_t t[THREADS], nic_thread;
+	uint32_t i;
+	int bad = 0;
+
+	rig_init(&rig, depth, RIG_DB, 0);
+	gdk_host_block_init(&block, &warp, THREADS, seed);
+	stop = 0;
+	pthread_create(&nic_thread, NULL, nic, &rig);
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&t[i], NULL, fn, (void *)(uintptr_t)i);
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(t[i], NULL);
+		bad |= status[i];
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	pthread_join(nic_thread, NULL);
+	rig_nic(&rig);
+	gdk_host_block_fini(&block);
+	return bad | rig.faults;
+}
+
+static int check(const char *what, uint32_t depth, uint64_t executed, int bad)
+{
+	if (!bad && rig.ci >= executed)
+		return 0;
+	fprintf(stderr, "groups, %s: way %d mode %d scope %d depth %u: status %d, %llu of %llu "
+		"executed, %d faults\n", what, (int)way, (int)mode, (int)scope, depth,
+		rig.st->status, (unsigned long long)rig.ci, (unsigned long long)executed,
+		rig.faults);
+	return 1;
+}
+
+static int beyond_the_ring(void)
+{
+	static const gdk_exec_t scopes[] = { GDK_THREAD, GDK_WARP_SCOPE, GDK_BLOCK_SCOPE };
+	const uint32_t depth = THREADS / 2;
+	int bad = 0, err;
+	uint32_t i;
+
+	mode = RIG_GPU;
+	for (i = 0; i < 3 * WAYS; i++) {
+		scope = scopes[i / WAYS];
+		way = (enum way)(i % WAYS);
+		err = run(larger_than_the_ring, depth, i);
+		bad |= check("larger than the ring", depth, THREADS, err);
+		rig_fini(&rig);
+	}
+	return bad;
+}
+
+static int one_rings(void)
+{
+	uint32_t i;
+	int bad = 0, err;
+
+	mode = RIG_GPU;
+	scope = GDK_THREAD;
+	way = PUT;
+	for (i = 0; i < SEEDS; i++) {
+		err = run(last_rings, 2 * THREADS, i);
+		bad |= check("the last lane rings", 2 * THREADS, ticket[THREADS - 1] + 1, err);
+		rig_fini(&rig);
+	}
+	return bad;
+}
+
+int main(void)
+{
+	return beyond_the_ring() | one_rings();
+}
