@@ -99,14 +99,16 @@ GDK_FN int gdk_batch_lanes(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b
 	return (int32_t)high < 0;
 }
 
-/* The lanes that converged and post as many slots to the same QP; of a whole warp of them
- * the compiler is told that it is whole. */
+/* The lanes that converged and post as many slots to the same QP with the same options; of
+ * a whole warp of them the compiler is told that it is whole. */
 GDK_FN int gdk_batch_peers(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
 			   uint32_t code_opt)
 {
 	const uint32_t all = gdk_warp_mask(), below = (1u << gdk_lane()) - 1, n = b->g.slots;
-	/* Addresses have less than 49 bits, and who reserves 32768 slots is alone. */
-	const uint64_t key = (uint64_t)(uintptr_t)qp ^ (uint64_t)n << 49;
+	const uint32_t opt = code_opt & (GDK_OPT_SKIP_CHECK | GDK_OPT_SKIP_DB);
+	/* Addresses have less than 49 bits, of which the last three are 0, and who reserves
+	 * 32768 slots is alone. */
+	const uint64_t key = (uint64_t)(uintptr_t)qp ^ (uint64_t)n << 49 ^ opt;
 	uint32_t mask = gdk_activemask();
 
 	b->g.mask = all;
