@@ -2,7 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Groups of lanes beyond the usual: larger than the ring, where each thread posts by
- * itself; and of lanes that do not ask for the same, where nobody decides for others.
+ * itself; of lanes that do not ask for the same, where nobody decides for others; and
+ * with indices of more than 32 bits.
  */
 #define GDK_WARP 32
 #include <pthread.h>
@@ -12,6 +13,7 @@
 
 #define THREADS 32u
 #define SEEDS 20u
+#define ROUNDS 4u
 
 enum way { PUT, P, SIGNAL, WAYS };
 
@@ -36,7 +38,7 @@ static int post(uint32_t code_opt, uint64_t *t)
 			  scope, code_opt);
 }
 
-static void *larger_than_the_ring(void *arg)
+static void *post_once(void *arg)
 {
 	const uint32_t rank = (uint32_t)(uintptr_t)arg;
 
@@ -66,13 +68,22 @@ static void *nic(void *arg)
 	return NULL;
 }
 
-static int run(void *(*fn)(void *), uint32_t depth, uint32_t seed)
+/* As it is after so many posts, an even number of laps. */
+static void start_at(uint64_t index)
+{
+	rig.qp.sq_rsvd_index = rig.st->completed = rig.st->cqe_ci = index;
+	rig.st->rung = rig.st->parked = index;
+	rig.pi = rig.ci = rig.cq_pi = index;
+}
+
+static int run(void *(*fn)(void *), uint64_t from, uint32_t depth, uint32_t seed)
 {
 	pthread_t t[THREADS], nic_thread;
 	uint32_t i;
 	int bad = 0;
 
 	rig_init(&rig, depth, RIG_DB, 0);
+	start_at(from);
 	gdk_host_block_init(&block, &warp, THREADS, seed);
 	stop = 0;
 	pthread_create(&nic_thread, NULL, nic, &rig);
@@ -111,7 +122,7 @@ static int beyond_the_ring(void)
 	for (i = 0; i < 3 * WAYS; i++) {
 		scope = scopes[i / WAYS];
 		way = (enum way)(i % WAYS);
-		err = run(larger_than_the_ring, depth, i);
+		err = run(post_once, 0, depth, i);
 		bad |= check("larger than the ring", depth, THREADS, err);
 		rig_fini(&rig);
 	}
@@ -127,8 +138,44 @@ static int one_rings(void)
 	scope = GDK_THREAD;
 	way = PUT;
 	for (i = 0; i < SEEDS; i++) {
-		err = run(last_rings, 2 * THREADS, i);
+		err = run(last_rings, 0, 2 * THREADS, i);
 		bad |= check("the last lane rings", 2 * THREADS, ticket[THREADS - 1] + 1, err);
+		rig_fini(&rig);
+	}
+	return bad;
+}
+
+/* Each has a slot of its own, and waits for it. */
+static void *post_and_wait(void *arg)
+{
+	const uint32_t rank = (uint32_t)(uintptr_t)arg;
+	uint32_t i;
+	int err = 0;
+
+	gdk_host_enter(&block, rank);
+	for (i = 0; i < ROUNDS && !err; i++) {
+		err = post(0, &ticket[rank]);
+		if (!err)
+			err = gdk_wait(&rig.qp, ticket[rank], mode);
+	}
+	status[rank] = err;
+	gdk_host_leave();
+	return NULL;
+}
+
+static int long_indices(void)
+{
+	static const gdk_exec_t scopes[] = { GDK_THREAD, GDK_WARP_SCOPE, GDK_BLOCK_SCOPE };
+	const uint64_t from = ((uint64_t)7 << 32) - 2 * THREADS, end = from + THREADS * ROUNDS;
+	int bad = 0, err;
+	uint32_t i;
+
+	mode = RIG_GPU;
+	way = PUT;
+	for (i = 0; i < 3; i++) {
+		scope = scopes[i];
+		err = run(post_and_wait, from, THREADS, i);
+		bad |= check("long indices", THREADS, end, err || rig.qp.sq_rsvd_index != end);
 		rig_fini(&rig);
 	}
 	return bad;
@@ -136,5 +183,5 @@ static int one_rings(void)
 
 int main(void)
 {
-	return beyond_the_ring() | one_rings();
+	return beyond_the_ring() | one_rings() | long_indices();
 }
