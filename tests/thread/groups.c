@@ -145,7 +145,7 @@ static int one_rings(void)
 	return bad;
 }
 
-/* Each has a slot of its own, and waits for it. */
+/* Each has a slot of its own, and waits for it. Whole warps and blocks are rung on return. */
 static void *post_and_wait(void *arg)
 {
 	const uint32_t rank = (uint32_t)(uintptr_t)arg;
@@ -155,6 +155,9 @@ static void *post_and_wait(void *arg)
 	gdk_host_enter(&block, rank);
 	for (i = 0; i < ROUNDS && !err; i++) {
 		err = post(0, &ticket[rank]);
+		if (!err && scope != GDK_THREAD &&
+		    gdk_ld64_acq(&rig.st->rung, GDK_SCOPE_GPU) <= ticket[rank])
+			err = -ERANGE;
 		if (!err)
 			err = gdk_wait(&rig.qp, ticket[rank], mode);
 	}

@@ -12,18 +12,23 @@ static int token_first;
 #include "device/gdk/platform.h"
 
 static void (*meanwhile)(void);
+static unsigned int stores; /* to the register */
 
 static void stand_still(void)
 {
 	void (*others)(void) = meanwhile;
 
+	stores++;
 	meanwhile = NULL;
 	if (others)
 		others();
 }
 
+static void nic_while_waiting(void);
+
 /* In all that is included from here on. */
 #define gdk_mmio_st64(p, v) (stand_still(), gdk_mmio_st64(p, v))
+#define gdk_relax(spins) (nic_while_waiting(), gdk_relax(spins))
 
 #include "rig.h"
 
@@ -31,6 +36,8 @@ static void stand_still(void)
 #define POSTS 40000u /* so many ahead, an index looks like one to come */
 
 static struct rig rig;
+
+static void nic_while_waiting(void) { rig_nic(&rig); }
 
 static void post(uint32_t n)
 {
@@ -113,4 +120,25 @@ Test(handover_dev, without_record_and_by_blueflame_it_does_not, .timeout = 60)
 	token_first = 1;
 	overtakes(RIG_NO_DBR, 0);
 	overtakes(RIG_BF, 0);
+}
+
+/* A put that waits for its slot first has everything before it rung: what it knew of that is
+ * old by then. */
+Test(handover_dev, what_was_read_early_is_read_again_after_a_wait)
+{
+	static const gdk_mode_t modes[] = { RIG_EXCL, RIG_CTA, RIG_GPU };
+	const struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
+	uint64_t ticket;
+	uint32_t i, m;
+
+	for (m = 0; m < 3; m++) {
+		rig_init(&rig, DEPTH, RIG_DB, 0);
+		stores = 0;
+		for (i = 0; i <= DEPTH; i++)
+			cr_assert_eq(gdk_put(&rig.qp, a, a, 8, &ticket, modes[m], RIG_AUTO,
+					     RIG_THREAD, i < DEPTH ? GDK_OPT_SKIP_DB : 0), 0);
+		cr_expect_eq(rig.st->rung, DEPTH + 1);
+		cr_expect_eq(rig.st->doorbells, stores, "mode %d: %u", modes[m], stores);
+		all_is_executed();
+	}
 }

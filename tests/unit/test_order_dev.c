@@ -59,7 +59,7 @@ static void saw_store(const void *p)
 		saw('r');
 }
 
-enum how { POST, SUBMIT, COPY, COPY_WARP, HELD_BACK, HAND, HAND_WARP };
+enum how { PUT, POST, SUBMIT, COPY, COPY_WARP, HELD_BACK, HAND, HAND_WARP };
 
 static const struct way {
 	const char *name;
@@ -67,6 +67,12 @@ static const struct way {
 	gdk_mode_t mode;
 	int handler;
 } ways[] = {
+	{ "put", PUT, RIG_GPU, RIG_DB },
+	{ "put in a block", PUT, RIG_CTA, RIG_DB },
+	{ "put without record", PUT, RIG_CTA, RIG_NO_DBR },
+	{ "put by proxy", PUT, RIG_GPU, RIG_PROXY },
+	{ "put by BlueFlame", PUT, RIG_CTA, RIG_BF },
+	{ "exclusive put", PUT, RIG_EXCL, RIG_DB },
 	{ "post", POST, RIG_GPU, RIG_DB },
 	{ "post in a block", POST, RIG_CTA, RIG_DB },
 	{ "post without record", POST, RIG_GPU, RIG_NO_DBR },
@@ -144,8 +150,18 @@ static void check(const struct way *w)
 	if (!record)
 		return;
 	cr_expect(before(last_w, 'F', 'R'), "%s: %s", w->name, trace);
-	if (w->mode != RIG_EXCL || w->how != POST)
+	if (w->mode != RIG_EXCL || w->how > POST)
 		cr_expect(before(record, 'F', 'D'), "%s: %s", w->name, trace);
+}
+
+static void put(const struct way *w)
+{
+	const struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
+	uint64_t at;
+
+	cr_assert_eq(gdk_put(&rig.qp, a, a, 8, &at, w->mode, RIG_AUTO, RIG_THREAD, 0), 0);
+	check(w);
+	rig_nic(&rig);
 }
 
 static void run(const struct way *w, uint32_t flags, int scope)
@@ -157,6 +173,10 @@ static void run(const struct way *w, uint32_t flags, int scope)
 	nic_scope = scope;
 	for (int i = 0; i < 3; i++) {
 		memset(trace, 0, sizeof(trace));
+		if (w->how == PUT) {
+			put(w);
+			continue;
+		}
 		cr_assert_eq(gdk_reserve(&rig.qp, 1, w->mode, 0, &gap), 0);
 		at = gap;
 		if (w->how == HELD_BACK) { /* wanted by the next, rung by who comes late */
