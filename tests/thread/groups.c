@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Groups of lanes beyond the usual: larger than the ring, where each thread posts by
- * itself; of lanes that do not ask for the same, where nobody decides for others; and
- * with indices of more than 32 bits.
+ * itself; of lanes that do not ask for the same, where nobody decides for others; of
+ * lanes that come late; and with indices of more than 32 bits.
  */
 #define GDK_WARP 32
 #include <pthread.h>
@@ -184,7 +184,46 @@ static int long_indices(void)
 	return bad;
 }
 
+/* Some lanes come late: they wait for slots of their own, of a ring that the warp fills. */
+static void *some_come_late(void *arg)
+{
+	const struct doca_gpu_dev_verbs_addr a = { 0x1000, htobe32(0x100) };
+	const uint32_t rank = (uint32_t)(uintptr_t)arg;
+	uint32_t i;
+	int err = 0;
+
+	gdk_host_enter(&block, rank);
+	for (i = 0; i < ROUNDS && !err; i++) {
+		if (rank % 3 == 2) {
+			sched_yield();
+			err = gdk_put(&rig.qp, a, a, 8, &ticket[rank], mode, RIG_AUTO, GDK_THREAD,
+				      0);
+		}
+		err |= post(0, &ticket[rank]);
+	}
+	status[rank] = err;
+	gdk_host_leave();
+	return NULL;
+}
+
+static int late_lanes(void)
+{
+	const uint64_t end = ROUNDS * (THREADS + THREADS / 3);
+	int bad = 0, err;
+	uint32_t i;
+
+	mode = RIG_GPU;
+	way = PUT;
+	for (i = 0; i < 4; i++) {
+		scope = i % 2 ? GDK_WARP_SCOPE : GDK_BLOCK_SCOPE;
+		err = run(some_come_late, 0, THREADS, i);
+		bad |= check("some lanes come late", THREADS, end, err);
+		rig_fini(&rig);
+	}
+	return bad;
+}
+
 int main(void)
 {
-	return beyond_the_ring() | one_rings() | long_indices();
+	return beyond_the_ring() | one_rings() | long_indices() | late_lanes();
 }

@@ -242,7 +242,7 @@ Test(qp_dev, large_put_is_cut_at_1_gib)
 	cr_assert_eq(rig.faults, 0);
 }
 
-Test(qp_dev, empty_put_is_a_nop)
+Test(qp_dev, empty_operations_are_nops)
 {
 	struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
 	uint64_t ticket;
@@ -252,6 +252,11 @@ Test(qp_dev, empty_put_is_a_nop)
 			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP, 0), 0);
 	cr_assert_eq(rig.ring[3], DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP);
 	cr_assert_eq(rig.ring[7], 1);
+	cr_assert_eq(gdk_p(&rig.qp, a, &a, 0, &ticket, RIG_EXCL, RIG_AUTO, RIG_THREAD, 0), 0);
+	cr_assert_eq(rig.ring[64 + 3], DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP);
+	cr_assert_eq(gdk_get(&rig.qp, a, a, 0, &ticket, RIG_EXCL, RIG_AUTO, RIG_THREAD, 0), 0);
+	cr_assert_eq(rig.ring[128 + 3], DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP);
+	cr_assert_eq(ticket, 2);
 	rig_nic(&rig);
 	cr_assert_eq(gdk_flush(&rig.qp, RIG_EXCL), 0);
 }
