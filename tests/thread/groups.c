@@ -213,7 +213,7 @@ static int late_lanes(void)
 	uint32_t i;
 
 	mode = RIG_GPU;
-	way = PUT;
+	way = P;
 	for (i = 0; i < 4; i++) {
 		scope = i % 2 ? GDK_WARP_SCOPE : GDK_BLOCK_SCOPE;
 		err = run(some_come_late, 0, THREADS, i);

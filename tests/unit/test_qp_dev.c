@@ -213,6 +213,29 @@ Test(qp_dev, reservation_larger_than_the_ring_is_refused)
 	cr_assert_eq(gdk_qp_status(&rig.qp), 0);
 }
 
+/* The caller knows that there is room, and nobody looks at the CQ. */
+Test(qp_dev, who_skips_the_check_does_not_wait)
+{
+	struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
+	uint64_t ticket, idx;
+	unsigned int m;
+
+	for (m = 0; m < 3; m++) {
+		rig_init(&rig, 8, RIG_DB, 0);
+		reserve(8, modes[m]);
+		gdk_post(&rig.qp, 0, 7, modes[m], RIG_AUTO, 0);
+		rig_nic(&rig);
+		cr_assert_eq(gdk_put(&rig.qp, a, a, 8, &ticket, modes[m], RIG_AUTO, RIG_THREAD,
+				     GDK_OPT_SKIP_CHECK), 0);
+		cr_assert_eq(gdk_reserve(&rig.qp, 1, modes[m], GDK_OPT_SKIP_CHECK, &idx), 0);
+		cr_expect(ticket == 8 && idx == 9);
+		cr_expect_eq(rig.st->completed, 0);
+		cr_assert_eq(gdk_reserve(&rig.qp, 1, modes[m], 0, &idx), 0);
+		cr_expect_geq(rig.st->completed, 3, "mode %d", modes[m]);
+		rig_fini(&rig);
+	}
+}
+
 static uint64_t moved, chunks;
 
 static void add_up(struct rig *r, uint64_t slot, const struct doca_gpu_dev_verbs_wqe *wqe)
