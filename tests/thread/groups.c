@@ -3,7 +3,8 @@
 /*
  * Groups of lanes beyond the usual: larger than the ring, where each thread posts by
  * itself; of lanes that do not ask for the same, where nobody decides for others; of
- * lanes that come late; and with indices of more than 32 bits.
+ * lanes that come late; with indices of more than 32 bits; and of a queue pair that has
+ * ended, where each thread still has a ticket of its own.
  */
 #define GDK_WARP 32
 #include <pthread.h>
@@ -24,7 +25,7 @@ static gdk_mode_t mode;
 static gdk_exec_t scope;
 static enum way way;
 static uint64_t ticket[THREADS];
-static int status[THREADS], stop;
+static int status[THREADS], stop, dead;
 
 static int post(uint32_t code_opt, uint64_t *t)
 {
@@ -84,6 +85,7 @@ static int run(void *(*fn)(void *), uint64_t from, uint32_t depth, uint32_t seed
 
 	rig_init(&rig, depth, RIG_DB, 0);
 	start_at(from);
+	rig.st->abort_word = (uint32_t)dead;
 	gdk_host_block_init(&block, &warp, THREADS, seed);
 	stop = 0;
 	pthread_create(&nic_thread, NULL, nic, &rig);
@@ -223,7 +225,40 @@ static int late_lanes(void)
 	return bad;
 }
 
+static void *post_to_dead(void *arg)
+{
+	const uint32_t rank = (uint32_t)(uintptr_t)arg;
+
+	gdk_host_enter(&block, rank);
+	ticket[rank] = UINT64_MAX;
+	status[rank] = post(0, &ticket[rank]) != -ECANCELED;
+	gdk_host_leave();
+	return NULL;
+}
+
+static int tickets_of_the_dead(void)
+{
+	static const gdk_exec_t scopes[] = { GDK_THREAD, GDK_WARP_SCOPE, GDK_BLOCK_SCOPE };
+	uint32_t i, k, seen;
+	int bad = 0, err;
+
+	mode = RIG_GPU;
+	dead = 1;
+	for (i = 0; i < 3 * WAYS; i++) {
+		scope = scopes[i / WAYS];
+		way = (enum way)(i % WAYS);
+		err = run(post_to_dead, 0, THREADS, i);
+		for (k = 0, seen = 0; k < THREADS; k++)
+			seen |= ticket[k] < THREADS ? 1u << ticket[k] : 0;
+		bad |= check("ended", THREADS, 0, err || seen != UINT32_MAX || rig.st->rung);
+		rig_fini(&rig);
+	}
+	dead = 0;
+	return bad;
+}
+
 int main(void)
 {
-	return beyond_the_ring() | one_rings() | long_indices() | late_lanes();
+	return beyond_the_ring() | one_rings() | long_indices() | late_lanes() |
+	       tickets_of_the_dead();
 }
