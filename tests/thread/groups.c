@@ -3,8 +3,8 @@
 /*
  * Groups of lanes beyond the usual: larger than the ring, where each thread posts by
  * itself; of lanes that do not ask for the same, where nobody decides for others; of
- * lanes that come late; with indices of more than 32 bits; and of a queue pair that has
- * ended, where each thread still has a ticket of its own.
+ * lanes that come late, or post to two queue pairs; with indices of more than 32 bits;
+ * and of a queue pair that has ended, where each thread still has a ticket of its own.
  */
 #define GDK_WARP 32
 #include <pthread.h>
@@ -20,7 +20,7 @@ enum way { PUT, P, SIGNAL, WAYS };
 
 static struct gdk_host_block block;
 static struct gdk_host_warp warp;
-static struct rig rig;
+static struct rig rig, other;
 static gdk_mode_t mode;
 static gdk_exec_t scope;
 static enum way way;
@@ -225,6 +225,42 @@ static int late_lanes(void)
 	return bad;
 }
 
+/* Even lanes to one queue pair, odd ones to another; the NIC of the latter comes later. */
+static void *post_to_two(void *arg)
+{
+	const struct doca_gpu_dev_verbs_addr a = { 0x1000, htobe32(0x100) };
+	const uint32_t rank = (uint32_t)(uintptr_t)arg;
+	uint32_t i;
+	int err = 0;
+
+	gdk_host_enter(&block, rank);
+	for (i = 0; i < ROUNDS && !err; i++)
+		err = gdk_put(rank % 2 ? &other.qp : &rig.qp, a, a, 8, &ticket[rank], mode,
+			      RIG_AUTO, GDK_THREAD, 0);
+	status[rank] = err;
+	gdk_host_leave();
+	return NULL;
+}
+
+static int two_queue_pairs(void)
+{
+	const uint32_t depth = 2 * THREADS;
+	int bad = 0, err;
+	uint32_t i;
+
+	mode = RIG_GPU;
+	for (i = 0; i < SEEDS; i++) {
+		rig_init(&other, depth, RIG_DB, 0);
+		err = run(post_to_two, 0, depth, i);
+		rig_nic(&other);
+		err |= other.faults || other.ci != ROUNDS * THREADS / 2 || other.ci != rig.ci;
+		bad |= check("two queue pairs", depth, ROUNDS * THREADS / 2, err);
+		rig_fini(&other);
+		rig_fini(&rig);
+	}
+	return bad;
+}
+
 static void *post_to_dead(void *arg)
 {
 	const uint32_t rank = (uint32_t)(uintptr_t)arg;
@@ -260,5 +296,5 @@ static int tickets_of_the_dead(void)
 int main(void)
 {
 	return beyond_the_ring() | one_rings() | long_indices() | late_lanes() |
-	       tickets_of_the_dead();
+	       two_queue_pairs() | tickets_of_the_dead();
 }
