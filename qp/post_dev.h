@@ -51,6 +51,9 @@ GDK_FN int gdk_batch_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch 
 	gdk_ld64x2(&b->q.st->completed, &done, &ended, scope);
 	b->x = gdk_early_of(b->q.st, scope);
 	b->q.flags = gdk_ldc32(&b->q.st->flags);
+	/* The NIC's reads of the slots' last use, its CQE, completed; then our writes, and
+	 * those of the others, whom we tell. */
+	gdk_fence_load_store(scope);
 	return ended || (check && (uint32_t)(*base + n - done) > b->q.depth);
 }
 
@@ -208,8 +211,6 @@ GDK_FN int gdk_batch_begin(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uin
 		b->extra = b->idx + slots;
 		b->lead = 1;
 	}
-	/* The NIC's reads of the slots' last use, its CQE, completed; then our writes. */
-	gdk_fence_load_store(scope);
 	if (slow) {
 		err = gdk_batch_wait(qp, b, exec == GDK_BLOCK_SCOPE, scope, code_opt);
 		gdk_fence_load_store(scope);
