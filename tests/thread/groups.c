@@ -85,6 +85,7 @@ static int run(void *(*fn)(void *), uint64_t from, uint32_t depth, uint32_t seed
 
 	rig_init(&rig, depth, RIG_DB, 0);
 	start_at(from);
+	rig.st->wait_limit_ns = 60000000000u;
 	rig.st->abort_word = (uint32_t)dead;
 	gdk_host_block_init(&block, &warp, THREADS, seed);
 	stop = 0;
@@ -120,10 +121,12 @@ static int beyond_the_ring(void)
 	int bad = 0, err;
 	uint32_t i;
 
-	mode = RIG_GPU;
-	for (i = 0; i < 3 * WAYS; i++) {
-		scope = scopes[i / WAYS];
+	for (i = 0; i < 6 * WAYS; i++) {
+		scope = scopes[i / WAYS % 3];
 		way = (enum way)(i % WAYS);
+		mode = i < 3 * WAYS ? RIG_GPU : RIG_EXCL;
+		if (mode == RIG_EXCL && scope == GDK_THREAD)
+			continue;
 		err = run(post_once, 0, depth, i);
 		bad |= check("larger than the ring", depth, THREADS, err);
 		rig_fini(&rig);
