@@ -79,8 +79,10 @@ GDK_FN int gdk_p(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_add
 	int err;
 
 	/* One WQE, composed from registers where size is a constant. */
-	if (size == 0 || size > GDK_INLINE || !gdk_group_fits(qp, 1, 0, exec))
+	if (size == 0 || size > GDK_INLINE)
 		return gdk_op_run(qp, &op, ticket, mode, handler, exec, code_opt);
+	if (!gdk_group_fits(qp, 1, 0, exec))
+		return gdk_op_post_one(qp, &op, ticket, mode, handler, exec, code_opt);
 	err = gdk_batch_begin(qp, 1, 0, mode, exec, code_opt, &b);
 	*ticket = b.idx;
 	if (err)
