@@ -67,6 +67,48 @@ GDK_FN int gdk_atomic_cas(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_
 
 /* ---- bytes carried in WQEs ---- */
 
+/* One write of at most 28 bytes, by this thread for itself; s: by value, as gdk_posted. */
+GDK_SLOW_FN struct gdk_posted gdk_p_alone(struct doca_gpu_dev_verbs_qp *qp,
+					  struct doca_gpu_dev_verbs_addr raddr,
+					  struct gdk_inl_segs s, uint32_t bytes, gdk_mode_t mode,
+					  gdk_handler_t handler, uint32_t code_opt)
+{
+	const struct gdk_wqes w = gdk_wqes_of(qp);
+	struct gdk_posted done;
+
+	done.err = gdk_reserve(qp, 1, mode, code_opt, &done.ticket);
+	if (done.err)
+		return done;
+	gdk_inl_in(&w, done.ticket, raddr.addr, gdk_key_doca(raddr.key), s, bytes);
+	gdk_post(qp, done.ticket, done.ticket, mode, handler, code_opt);
+	return done;
+}
+
+/* gdk_p of 1 to 28 bytes: one WQE, composed from registers where size is a constant. */
+GDK_FN int gdk_p_inl(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
+		     const void *data, uint32_t bytes, doca_gpu_dev_verbs_ticket_t *ticket,
+		     gdk_mode_t mode, gdk_handler_t handler, gdk_exec_t exec, uint32_t code_opt)
+{
+	const struct gdk_inl_segs s = gdk_inl_segs_of(data, bytes);
+	struct gdk_posted done;
+	struct gdk_batch b;
+	int err;
+
+	if (!gdk_group_fits(qp, 1, 0, exec)) {
+		done = gdk_p_alone(qp, raddr, s, bytes, gdk_single_mode(mode, exec), handler,
+				   code_opt);
+		*ticket = done.ticket;
+		return done.err;
+	}
+	err = gdk_batch_begin(qp, 1, 0, mode, exec, code_opt, &b);
+	*ticket = b.idx;
+	if (err)
+		return err;
+	gdk_inl_in(&b.wqes, b.idx, raddr.addr, gdk_key_doca(raddr.key), s, bytes);
+	gdk_batch_end(qp, &b, mode, handler, exec, code_opt);
+	return 0;
+}
+
 /* As gdk_put, but data may be reused at once: 28 bytes fit into a WQE, and what
  * is longer goes in pieces of 28. */
 GDK_FN int gdk_p(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
@@ -75,21 +117,10 @@ GDK_FN int gdk_p(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_add
 {
 	const struct gdk_op op = { { GDK_MOVE_INLINE, raddr, gdk_no_addr(), data, size },
 				   { GDK_TAIL_NONE, gdk_no_addr(), gdk_no_addr(), 0 } };
-	struct gdk_batch b;
-	int err;
 
-	/* One WQE, composed from registers where size is a constant. */
 	if (size == 0 || size > GDK_INLINE)
 		return gdk_op_run(qp, &op, ticket, mode, handler, exec, code_opt);
-	if (!gdk_group_fits(qp, 1, 0, exec))
-		return gdk_op_post_one(qp, &op, ticket, mode, handler, exec, code_opt);
-	err = gdk_batch_begin(qp, 1, 0, mode, exec, code_opt, &b);
-	*ticket = b.idx;
-	if (err)
-		return err;
-	gdk_write_inl_in(&b.wqes, b.idx, raddr.addr, gdk_key_doca(raddr.key), data, (uint32_t)size);
-	gdk_batch_end(qp, &b, mode, handler, exec, code_opt);
-	return 0;
+	return gdk_p_inl(qp, raddr, data, (uint32_t)size, ticket, mode, handler, exec, code_opt);
 }
 
 /* ---- signals: an 8-byte word at sig_raddr is added to, or set ---- */

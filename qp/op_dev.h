@@ -134,16 +134,6 @@ GDK_SLOW_FN int gdk_op_post(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_o
 	return 0;
 }
 
-/* By each thread of the group for itself. */
-GDK_FN int gdk_op_post_one(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
-			   doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
-			   gdk_handler_t handler, gdk_exec_t scope, uint32_t code_opt)
-{
-	const struct gdk_op copy = *op; /* so that *op itself may be in registers */
-
-	return gdk_op_post(qp, &copy, ticket, gdk_single_mode(mode, scope), handler, code_opt);
-}
-
 /*
  * By every thread of the group: one reservation and one doorbell for all, where each
  * has one piece at most and the ring holds them all; else each posts by itself. In a
@@ -161,8 +151,12 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 	int err;
 
 	if (gdk_group_any(gdk_move_pieces(&op->move) > 1, scope) ||
-	    !gdk_group_fits(qp, piece + tail, dump, scope))
-		return gdk_op_post_one(qp, op, ticket, mode, handler, scope, code_opt);
+	    !gdk_group_fits(qp, piece + tail, dump, scope)) {
+		const struct gdk_op copy = *op; /* so that *op itself may be in registers */
+
+		return gdk_op_post(qp, &copy, ticket, gdk_single_mode(mode, scope), handler,
+				   code_opt);
+	}
 	err = gdk_batch_begin(qp, piece + tail, dump, mode, scope, code_opt, &b);
 	*ticket = dump ? b.extra : b.idx + piece + tail - 1;
 	if (err)

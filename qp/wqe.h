@@ -127,20 +127,34 @@ GDK_FN uint32_t gdk_load_bytes(const uint8_t *src, uint32_t at, uint32_t bytes)
 	return v;
 }
 
+/* Segments 2 and, for more than 12 bytes, 3, as they lie in the WQE. */
+struct gdk_inl_segs {
+	uint64_t w[4];
+};
+
+GDK_FN struct gdk_inl_segs gdk_inl_segs_of(const void *data, uint32_t bytes)
+{
+	const uint8_t *src = (const uint8_t *)data;
+	struct gdk_inl_segs s;
+
+	s.w[0] = gdk_pack(gdk_bswap32(bytes | 0x80000000u), gdk_load_bytes(src, 0, bytes));
+	s.w[1] = gdk_pack(gdk_load_bytes(src, 4, bytes), gdk_load_bytes(src, 8, bytes));
+	s.w[2] = gdk_pack(gdk_load_bytes(src, 12, bytes), gdk_load_bytes(src, 16, bytes));
+	s.w[3] = gdk_pack(gdk_load_bytes(src, 20, bytes), gdk_load_bytes(src, 24, bytes));
+	return s;
+}
+
+GDK_FN void gdk_segs_inl(struct doca_gpu_dev_verbs_wqe *wqe, struct gdk_inl_segs s, uint32_t bytes)
+{
+	gdk_st_wqe16(gdk_seg(wqe, 2), s.w[0], s.w[1]);
+	if (bytes > 12)
+		gdk_st_wqe16(gdk_seg(wqe, 3), s.w[2], s.w[3]);
+}
+
 GDK_FN void gdk_wqe_write_inl_data(struct doca_gpu_dev_verbs_wqe *wqe, const void *data,
 				   uint32_t bytes)
 {
-	const uint8_t *src = (const uint8_t *)data;
-
-	gdk_st_wqe16(gdk_seg(wqe, 2),
-		     gdk_pack(gdk_bswap32(bytes | 0x80000000u), gdk_load_bytes(src, 0, bytes)),
-		     gdk_pack(gdk_load_bytes(src, 4, bytes), gdk_load_bytes(src, 8, bytes)));
-	if (bytes > 12)
-		gdk_st_wqe16(gdk_seg(wqe, 3),
-			     gdk_pack(gdk_load_bytes(src, 12, bytes),
-				      gdk_load_bytes(src, 16, bytes)),
-			     gdk_pack(gdk_load_bytes(src, 20, bytes),
-				      gdk_load_bytes(src, 24, bytes)));
+	gdk_segs_inl(wqe, gdk_inl_segs_of(data, bytes), bytes);
 }
 
 GDK_FN void gdk_wqe_write_inl(const struct doca_gpu_dev_verbs_qp *qp,
@@ -274,14 +288,20 @@ GDK_FN struct doca_gpu_dev_verbs_wqe *gdk_wqe_in(const struct gdk_wqes *w, uint6
 	return wqe;
 }
 
-GDK_FN void gdk_write_inl_in(const struct gdk_wqes *w, uint64_t idx, uint64_t raddr, gdk_key_t rkey,
-			     const void *data, uint32_t bytes)
+GDK_FN void gdk_inl_in(const struct gdk_wqes *w, uint64_t idx, uint64_t raddr, gdk_key_t rkey,
+		       struct gdk_inl_segs s, uint32_t bytes)
 {
 	struct doca_gpu_dev_verbs_wqe *wqe = gdk_wqe_in(
 		w, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, gdk_write_inl_ds(bytes));
 
 	gdk_seg_raddr(wqe, 1, raddr, rkey);
-	gdk_wqe_write_inl_data(wqe, data, bytes);
+	gdk_segs_inl(wqe, s, bytes);
+}
+
+GDK_FN void gdk_write_inl_in(const struct gdk_wqes *w, uint64_t idx, uint64_t raddr, gdk_key_t rkey,
+			     const void *data, uint32_t bytes)
+{
+	gdk_inl_in(w, idx, raddr, rkey, gdk_inl_segs_of(data, bytes), bytes);
 }
 
 #endif
