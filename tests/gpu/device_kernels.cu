@@ -190,8 +190,10 @@ __device__ int end_badly(const struct gt_job &j, qp_type *qp, uint64_t thread)
 	}
 	wait_for_first(qp, op == GT_DENIED ? 2 : 1);
 	err = wait_somehow(qp, op == GT_DENIED ? 1 : 0, thread);
-	/* How long an abort takes to end a wait is taken by this; more puts follow. */
+	/* How long an abort takes to end the waits is taken by this, and before the puts that
+	 * follow, which are slow one by one where the queue is in host memory. */
 	*(volatile int *)&j.status[thread] = err;
+	gdk_block_sync();
 	err = put_too_late<THREAD>(j, qp, o, err);
 	err = put_too_late<WARP>(j, qp, o, err);
 	return put_too_late<BLOCK>(j, qp, o, err);
