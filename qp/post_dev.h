@@ -102,6 +102,14 @@ GDK_FN int gdk_batch_lanes(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b
 	return (int32_t)high < 0;
 }
 
+GDK_FN void gdk_group_warp(struct gdk_group *g)
+{
+	g->mask = gdk_warp_mask();
+	g->from = 0;
+	g->rank = gdk_lane();
+	g->size = gdk_warp_size();
+}
+
 /* The lanes that converged and post as many slots to the same QP with the same options; of
  * a whole warp of them the compiler is told that it is whole. */
 GDK_FN int gdk_batch_peers(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
@@ -114,10 +122,7 @@ GDK_FN int gdk_batch_peers(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b
 	const uint64_t key = (uint64_t)(uintptr_t)qp ^ (uint64_t)n << 49 ^ opt;
 	uint32_t mask = gdk_activemask();
 
-	b->g.mask = all;
-	b->g.from = 0;
-	b->g.rank = gdk_lane();
-	b->g.size = gdk_warp_size();
+	gdk_group_warp(&b->g);
 	if (b->g.size > 1 && mask == all &&
 	    gdk_ballot(gdk_shfl64(key, 0) == key && b->g.size * n <= b->q.depth) == all)
 		return gdk_batch_lanes(qp, b, all, mode, code_opt);
@@ -135,10 +140,7 @@ GDK_FN int gdk_batch_peers(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b
 GDK_FN int gdk_batch_warp(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
 			  uint32_t code_opt)
 {
-	b->g.mask = gdk_warp_mask();
-	b->g.from = 0;
-	b->g.rank = gdk_lane();
-	b->g.size = gdk_warp_size();
+	gdk_group_warp(&b->g);
 	gdk_syncwarp();
 	return gdk_batch_lanes(qp, b, gdk_warp_mask(), mode, code_opt);
 }

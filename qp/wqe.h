@@ -104,9 +104,9 @@ GDK_FN void gdk_wqe_rdma2(const struct doca_gpu_dev_verbs_qp *qp,
 	gdk_seg_data(wqe, 3, laddr1, lkey1, bytes1);
 }
 
-/* Segments before the payload of an inline write of at most 28 bytes. */
 GDK_FN uint32_t gdk_write_inl_ds(uint32_t bytes) { return bytes > 12 ? 4 : 3; }
 
+/* Segments before the payload of an inline write of at most 28 bytes. */
 GDK_FN void gdk_wqe_write_inl_header(const struct doca_gpu_dev_verbs_qp *qp,
 				     struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx,
 				     uint32_t flags, uint64_t raddr, gdk_key_t rkey,

@@ -83,6 +83,7 @@ static void run_row(const char *section, int number, const struct post_row *w,
 	const int places = o->matrix ? 1 : PLACES, runs = o->matrix ? RUNS : 1;
 	struct rates with = {}, without = {};
 	struct post_rig rig;
+	int sys_scope = 0;
 
 	for (int place = 0; place < places; place++) {
 		rig_open(&rig, o, w, place);
@@ -91,17 +92,16 @@ static void run_row(const char *section, int number, const struct post_row *w,
 		 * that cost doorbells there is no rate. */
 		if (w->unchecked)
 			measure(&without, &rig, w->unchecked, w, 0, runs, o->target_ms);
-		if (place + 1 < places)
-			rig_close(&rig);
+		sys_scope = rig.sys_scope;
+		rig_close(&rig);
 	}
 	printf("%s\t%d\t%s\t%.4g\t%.3f\t%.3f\t%.3f\t%llu\t%llu\t0x%llx\t%llu\t%.3f\t%llu\t%s\n",
 	       section, number, w->name, w->target, median_of(&with), with.v.front(),
 	       with.v.back(), (unsigned long long)with.sum.verified,
 	       (unsigned long long)with.sum.mismatches, (unsigned long long)with.sum.bad,
 	       (unsigned long long)with.sum.late, without.sum.bad ? 0 : median_of(&without),
-	       (unsigned long long)with.messages, rig.sys_scope ? "sys" : "gpu");
+	       (unsigned long long)with.messages, sys_scope ? "sys" : "gpu");
 	fflush(stdout);
-	rig_close(&rig);
 }
 
 /* How fast the consumer is by itself, over one ring that w's kernel filled. */
