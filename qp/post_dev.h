@@ -42,19 +42,17 @@ struct gdk_batch {
 GDK_FN int gdk_batch_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b,
 			     gdk_mode_t mode, uint32_t code_opt, uint64_t *base)
 {
-	const int scope = gdk_mode_scope(mode), check = !(code_opt & GDK_OPT_SKIP_CHECK);
+	const int scope = gdk_mode_scope(mode);
 	const uint32_t n = b->g.size * b->g.slots + b->g.extra;
-	uint64_t done, ended;
+	const int slow = gdk_reserve_now(qp, &b->q, n, scope, code_opt, base);
 
-	*base = gdk_add64(gdk_rsvd_index(qp), n, scope);
-	/* In flight with it; status and abort word come with completed. */
-	gdk_ld64x2(&b->q.st->completed, &done, &ended, scope);
+	/* In flight with it. */
 	b->x = gdk_early_of(b->q.st, scope);
 	b->q.flags = gdk_ldc32(&b->q.st->flags);
 	/* The NIC's reads of the slots' last use, its CQE, completed; then our writes, and
 	 * those of the others, whom we tell. */
 	gdk_fence_load_store(scope);
-	return ended || (check && (uint32_t)(*base + n - done) > b->q.depth);
+	return slow;
 }
 
 GDK_FN void gdk_batch_place(struct gdk_batch *b, uint64_t base)

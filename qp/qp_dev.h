@@ -76,6 +76,20 @@ GDK_SLOW_FN int gdk_reserve_wait(struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp
 	return err ? gdk_state_end(st, err) : 0;
 }
 
+/* n slots from *idx on; true: the QP has ended, or they have to be waited for
+ * (gdk_reserve_wait). */
+GDK_FN int gdk_reserve_now(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q, uint32_t n,
+			   int scope, uint32_t code_opt, uint64_t *idx)
+{
+	uint64_t done, ended;
+
+	/* Accesses in flight together; status and abort word come with completed. */
+	*idx = gdk_add64(gdk_rsvd_index(qp), n, scope);
+	gdk_ld64x2(&q->st->completed, &done, &ended, scope);
+	return ended ||
+	       (!(code_opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(*idx + n - done) > q->depth);
+}
+
 /*
  * Reserves n slots; *idx is the first, also when an error is returned: the
  * caller then writes no slot. A thread that has to wait for its slots first has
@@ -87,17 +101,13 @@ GDK_FN int gdk_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode_t 
 {
 	const int scope = gdk_mode_scope(mode), check = !(code_opt & GDK_OPT_SKIP_CHECK);
 	const struct gdk_sq q = gdk_sq_of(qp);
-	uint64_t done, ended;
 	int err = 0;
 
 	if (n != 1 && (n == 0 || n > q.depth)) {
 		*idx = gdk_ld64(gdk_rsvd_index(qp), scope);
 		return -EINVAL;
 	}
-	/* Accesses in flight together; status and abort word come with completed. */
-	*idx = gdk_add64(gdk_rsvd_index(qp), n, scope);
-	gdk_ld64x2(&q.st->completed, &done, &ended, scope);
-	if (ended || (check && (uint32_t)(*idx + n - done) > q.depth))
+	if (gdk_reserve_now(qp, &q, n, scope, code_opt, idx))
 		err = gdk_reserve_wait(qp, q.st, *idx, check ? *idx + n : 0, q.depth, scope);
 	/* The NIC's reads of the slots' last use, its CQE, completed; then our writes. */
 	gdk_fence_load_store(scope);
