@@ -9,13 +9,13 @@
 
 #include "../core/log.h"
 #include "export.h"
-
-#define DEV_STRUCT_ALIGN 128u
+#include "state.h"
 
 struct gdk_dev_array {
 	struct gdk_dev_array *next;
 	doca_gpu_t *gpu;
-	struct doca_gpu_dev_verbs_qp *structs; /* GPU address */
+	void *mem; /* GPU address; the structs are GDK_DEV_SKEW behind it */
+	struct doca_gpu_dev_verbs_qp *structs;
 	uint32_t num;
 	struct gdk_export *members[]; /* NULL: a hole, or no longer exported */
 };
@@ -64,13 +64,14 @@ static doca_error_t check_members(const struct gdk_dev_array *a)
 	return DOCA_SUCCESS;
 }
 
-/* Into memory of the GPU; *cpu is the CPU's address of it, or NULL. */
-static doca_error_t copy_structs(struct gdk_dev_array *a, void **cpu)
+/* Into memory of the GPU. The first lies on its lines as one alone does; where the others
+ * lie is their size's doing. */
+static doca_error_t copy_structs(struct gdk_dev_array *a)
 {
 	struct doca_gpu_dev_verbs_qp *image = calloc(a->num, sizeof(*image)); /* holes: zero */
 	size_t bytes = a->num * sizeof(*image);
 	doca_error_t err;
-	void *gpu_ptr;
+	void *cpu = NULL;
 	uint32_t i;
 
 	if (!image) {
@@ -80,16 +81,15 @@ static doca_error_t copy_structs(struct gdk_dev_array *a, void **cpu)
 	for (i = 0; i < a->num; i++)
 		if (a->members[i])
 			image[i] = a->members[i]->dev;
-	err = doca_gpu_mem_alloc(a->gpu, bytes, DEV_STRUCT_ALIGN, gdk_queue_mem_type(), &gpu_ptr,
-				 cpu);
+	err = doca_gpu_mem_alloc(a->gpu, GDK_DEV_SKEW + bytes, GDK_STATE_LINE,
+				 gdk_queue_mem_type(), &a->mem, &cpu);
 	if (err == DOCA_SUCCESS) {
-		err = gdk_gpu_write(a->gpu, gpu_ptr, image, bytes);
+		a->structs = (void *)((uint8_t *)a->mem + GDK_DEV_SKEW);
+		err = gdk_gpu_write(a->gpu, a->structs, image, bytes);
 		if (err != DOCA_SUCCESS)
-			(void)doca_gpu_mem_free(a->gpu, gpu_ptr);
+			(void)doca_gpu_mem_free(a->gpu, a->mem);
 	}
 	free(image);
-	if (err == DOCA_SUCCESS)
-		a->structs = gpu_ptr;
 	return err;
 }
 
@@ -97,12 +97,11 @@ static doca_error_t copy_structs(struct gdk_dev_array *a, void **cpu)
 static doca_error_t enter(struct gdk_dev_array *a)
 {
 	struct doca_gpu_verbs_qp *qp;
-	void *cpu = NULL;
 	doca_error_t err = check_members(a);
 	uint32_t i;
 
 	if (err == DOCA_SUCCESS)
-		err = copy_structs(a, &cpu);
+		err = copy_structs(a);
 	if (err != DOCA_SUCCESS)
 		return err;
 	for (i = 0; i < a->num; i++) {
@@ -110,7 +109,7 @@ static doca_error_t enter(struct gdk_dev_array *a)
 			continue;
 		qp = &a->members[i]->pub;
 		qp->qp_gpu = &a->structs[i];
-		qp->qp_gpu_h = cpu ? (struct doca_gpu_dev_verbs_qp *)cpu + i : NULL;
+		qp->qp_gpu_h = gdk_gpu_cpu_ptr(a->gpu, qp->qp_gpu);
 	}
 	a->next = arrays;
 	arrays = a;
@@ -188,7 +187,7 @@ doca_error_t gdk_dev_array_destroy(const doca_gpu_t *gpu, struct doca_gpu_dev_ve
 		gdk_err("qp_gpu %p is no array of QPs of this GPU", (void *)structs);
 		return DOCA_ERROR_NOT_FOUND;
 	}
-	left = doca_gpu_mem_free(a->gpu, structs);
+	left = doca_gpu_mem_free(a->gpu, a->mem);
 	free(a);
 	return err == DOCA_SUCCESS ? left : err;
 }

@@ -19,6 +19,9 @@
 #define H(name) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
 
+_Static_assert(GDK_DEV_SKEW + offsetof(struct doca_gpu_dev_verbs_qp, sq_num_shift8_be) ==
+		       GDK_STATE_LINE, "what every post reads begins a line");
+
 static doca_error_t check_mode(const struct doca_verbs_qp_t *qp,
 			       enum doca_gpu_dev_verbs_nic_handler h,
 			       enum doca_gpu_verbs_send_dbr_mode_ext mode)
@@ -106,12 +109,12 @@ static uint32_t state_flags(const struct gdk_export *x)
 
 size_t gdk_export_bytes(uint32_t sq_num)
 {
-	return gdk_qp_state_size(sq_num) + sizeof(struct doca_gpu_dev_verbs_qp);
+	return gdk_dev_struct_at(sq_num) + sizeof(struct doca_gpu_dev_verbs_qp);
 }
 
 doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci)
 {
-	size_t bytes = x->state_size + sizeof(x->dev);
+	size_t bytes = x->dev_at + sizeof(x->dev);
 	struct gdk_qp_state *image = calloc(1, bytes);
 	doca_error_t err;
 
@@ -122,7 +125,7 @@ doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci)
 	gdk_qp_state_format(image, x->pub.qp->sq_num, x->state_flags);
 	image->cqe_ci = cqe_ci;
 	image->wait_limit_ns = x->wait_limit_ns;
-	memcpy((uint8_t *)image + x->state_size, &x->dev, sizeof(x->dev));
+	memcpy((uint8_t *)image + x->dev_at, &x->dev, sizeof(x->dev));
 	err = gdk_gpu_write(x->pub.gpu_dev, x->state, image, bytes);
 	free(image);
 	return err;
@@ -135,7 +138,7 @@ static doca_error_t alloc_state(struct gdk_export *x, void *place)
 	void *cpu = NULL;
 	doca_error_t err;
 
-	x->state_size = gdk_qp_state_size(x->pub.qp->sq_num);
+	x->dev_at = gdk_dev_struct_at(x->pub.qp->sq_num);
 	if (place) {
 		x->state = place;
 		return DOCA_SUCCESS;

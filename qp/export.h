@@ -39,9 +39,8 @@ struct gdk_export {
 	const struct gdk_doorbell *db;
 	struct gdk_decision decision;
 	struct doca_verbs_cq_t *cq;
-	/* GPU address of the QP's gdk_qp_state; the device struct follows it. */
-	void *state;
-	size_t state_size;
+	void *state;	      /* GPU address of the QP's gdk_qp_state */
+	size_t dev_at;	      /* where behind it the device struct is */
 	bool own_state;	      /* allocated for this export */
 	uint32_t state_flags; /* GDK_QPF_* */
 	uint64_t wait_limit_ns; /* kept over a reset */
@@ -60,10 +59,10 @@ enum doca_gpu_mem_type gdk_queue_mem_type(void);
 /* GPU address of the device struct that is not in an array of several (dev_struct.c). */
 static inline struct doca_gpu_dev_verbs_qp *gdk_export_own_dev(const struct gdk_export *x)
 {
-	return (void *)((uint8_t *)x->state + x->state_size);
+	return (void *)((uint8_t *)x->state + x->dev_at);
 }
 
-/* Bytes of an export's state block and device struct, at GDK_STATE_LINE. */
+/* Bytes from an export's state block to the end of its device struct, at GDK_STATE_LINE. */
 size_t gdk_export_bytes(uint32_t sq_num);
 /* doca_gpu_verbs_export_qp, into memory of the GPU at place that outlives the
  * export; NULL: into memory of its own. */

@@ -60,7 +60,7 @@ doca_error_t gdk_verbs_qp_get_handler_report(const struct doca_gpu_verbs_qp *qp,
 static doca_error_t read_state(struct gdk_export *x, struct gdk_qp_state **out, uint64_t *reserved)
 {
 	const struct doca_gpu_dev_verbs_qp *dev = x->pub.qp_gpu;
-	size_t bytes = x->state_size + sizeof(*dev);
+	size_t bytes = x->dev_at + sizeof(*dev);
 	struct gdk_qp_state *st = malloc(bytes);
 	doca_error_t err;
 
@@ -74,7 +74,7 @@ static doca_error_t read_state(struct gdk_export *x, struct gdk_qp_state **out, 
 				   sizeof(*reserved));
 	else
 		*reserved = ((const struct doca_gpu_dev_verbs_qp *)((uint8_t *)st +
-								    x->state_size))->sq_rsvd_index;
+								    x->dev_at))->sq_rsvd_index;
 	if (err != DOCA_SUCCESS) {
 		free(st);
 		return err;

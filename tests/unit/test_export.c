@@ -51,6 +51,37 @@ Test(qp_export, device_struct_describes_the_qp)
 	cr_assert_neq(d->gdk_state->flags & GDK_QPF_SYS_SCOPE, 0);
 }
 
+/* What posters add to is in one line of a GPU's cache, what every post reads in the next. */
+static void expect_place(const struct doca_gpu_dev_verbs_qp *d)
+{
+	const uintptr_t read = (uintptr_t)&d->sq_num_shift8_be / 128;
+
+	cr_expect_eq((uintptr_t)d % 128, GDK_DEV_SKEW);
+	cr_expect_eq((uintptr_t)&d->sq_rsvd_index / 128 + 1, read);
+	cr_expect_eq((uintptr_t)&d->sq_wqe_daddr / 128, read);
+	cr_expect_eq((uintptr_t)&d->gdk_state / 128, read);
+	cr_expect_eq(d->sq_num, q.qpn);
+}
+
+Test(qp_export, what_posts_read_is_in_no_line_with_what_they_add_to)
+{
+	struct doca_gpu_dev_verbs_qp *d;
+
+	expect_place(q.dev); /* in memory that a high-level QP has */
+	cr_expect_geq((uintptr_t)q.dev, (uintptr_t)q.dev->gdk_state + gdk_qp_state_size(16));
+	cr_assert_eq(doca_gpu_verbs_unexport_qp(nic.gpu, q.hl->qp_gverbs), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_DB, NULL, q.hl->cq_sq,
+					      MODE(VALID_DBR), &q.hl->qp_gverbs), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_export_multi_qps_dev(nic.gpu, &q.hl->qp_gverbs, 1, &d),
+		     DOCA_SUCCESS);
+	expect_place(d);
+	cr_expect_eq(q.hl->qp_gverbs->qp_gpu_h, d, "the CPU is the GPU");
+	cr_assert_eq(doca_gpu_verbs_unexport_multi_qps_dev(nic.gpu, &q.hl->qp_gverbs, 1, d),
+		     DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_get_qp_dev(q.hl->qp_gverbs, &d), DOCA_SUCCESS);
+	expect_place(d); /* in memory of the export's own */
+}
+
 Test(qp_export, a_second_live_export_is_refused)
 {
 	struct doca_gpu_verbs_qp *again = NULL;

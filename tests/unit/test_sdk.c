@@ -6,6 +6,7 @@
  * those that the SDK does not have are made of calls of it, or need none.
  */
 #include "../../core/slab.h"
+#include "../../qp/state.h"
 #include "../standin/sdk_rig.h"
 #include "common/doca_gpunetio_verbs_dev.h"
 
@@ -382,6 +383,11 @@ static void try_qp(void)
 
 /* ---- what the SDK does not have: made of calls of it, or of none ---- */
 
+static void *mem_of(struct doca_gpu_dev_verbs_qp *array)
+{
+	return (char *)array - GDK_DEV_SKEW;
+}
+
 static void try_exported(struct doca_gpu_verbs_qp *exported)
 {
 	struct doca_gpu_verbs_qp_error_info info;
@@ -400,7 +406,7 @@ static void try_exported(struct doca_gpu_verbs_qp *exported)
 	FORWARDS(doca_gpu_verbs_export_multi_qps_dev, (gpu, &exported, 1, &devs),
 		 "doca_gpu_mem_alloc(gpu, *");
 	FORWARDS(doca_gpu_verbs_unexport_multi_qps_dev, (gpu, &exported, 1, devs),
-		 "doca_gpu_mem_free(gpu, %p)*", (void *)devs);
+		 "doca_gpu_mem_free(gpu, %p)*", mem_of(devs));
 	LOCAL(doca_gpu_verbs_get_qp_dev, (exported, &dev));
 }
 
@@ -426,7 +432,7 @@ static void try_high_level(void)
 	FORWARDS(doca_gpu_verbs_qp_flat_list_create_hl, (&hl, 1, &flat),
 		 "doca_gpu_mem_alloc(gpu, *");
 	FORWARDS(doca_gpu_verbs_qp_flat_list_destroy_hl, (flat), "doca_gpu_mem_free(gpu, %p)",
-		 (void *)flat);
+		 mem_of(flat));
 	/* The first export's memory is the QP's, the second one's is its own. */
 	cr_expect_eq(doca_gpu_verbs_unexport_qp(gpu, hl->qp_gverbs), DOCA_SUCCESS);
 	FORWARDS(doca_gpu_verbs_export_qp,
