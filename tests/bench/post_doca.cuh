@@ -10,8 +10,13 @@
 
 typedef struct doca_gpu_dev_verbs_qp QP;
 
-/* The one place where our build and the peer's differ. */
+/* The one place where our build and the peer's differ; an export of the peer's
+ * allocates the struct alone. */
 #ifdef GDK_QP_STATE_H
+static size_t kit_skew(void)
+{
+	return GDK_DEV_SKEW;
+}
 static size_t kit_state_size(uint32_t depth)
 {
 	return gdk_qp_state_size(depth);
@@ -23,6 +28,10 @@ static void state_attach(QP *q, uint8_t *image, uint8_t *dev, uint32_t depth, in
 	q->cq_sq.gdk_state = (struct gdk_qp_state *)dev;
 }
 #else
+static size_t kit_skew(void)
+{
+	return 0;
+}
 static size_t kit_state_size(uint32_t depth)
 {
 	(void)depth;

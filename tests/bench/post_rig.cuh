@@ -91,6 +91,8 @@ struct post_rig {
 /* What the posting kernel and the NIC see of QP i; r->image and r->state_image are
  * filled, and copied before each run. */
 static size_t kit_state_size(uint32_t depth);
+/* Where the struct of a QP begins behind the start of a line. */
+static size_t kit_skew(void);
 static void kit_fill(struct post_rig *r, uint32_t i);
 static void kit_watch(const struct post_rig *r, uint32_t i, struct post_watch *w);
 /* Slots handed out, of a QP as it was after a run. */
@@ -129,12 +131,12 @@ static void rig_open(struct post_rig *r, const struct post_options *o, const str
 	r->state_size = kit_state_size(w->shape.depth);
 	r->image = (uint8_t *)calloc(n, POST_QP_STRIDE);
 	r->state_image = (uint8_t *)calloc(n, r->state_size + 1);
-	CK(cudaMalloc(&r->qps_mem, n * POST_QP_STRIDE + off));
+	CK(cudaMalloc(&r->qps_mem, n * POST_QP_STRIDE + off + kit_skew()));
 	CK(cudaMalloc(&r->rings, ring));
 	CK(cudaMalloc(&r->cqs, ring));
 	CK(cudaMalloc(&r->records_mem, n * 128 + off));
 	CK(cudaMalloc(&r->states_mem, n * r->state_size + 128 + off));
-	r->qps = r->qps_mem + off;
+	r->qps = r->qps_mem + off + kit_skew();
 	r->records = r->records_mem + off;
 	r->states = r->states_mem + off;
 	CK(cudaMalloc(&r->watches, n * sizeof(*r->watches)));

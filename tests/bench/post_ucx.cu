@@ -16,6 +16,11 @@
 #define DELAY 0
 #define NODELAY UCT_DEVICE_FLAG_NODELAY
 
+static size_t kit_skew(void)
+{
+	return 0;
+}
+
 static size_t kit_state_size(uint32_t)
 {
 	return 0;
