@@ -20,6 +20,7 @@
 #define GDK_TOKEN_FIRST 0
 #endif
 #define GDK_UNROLL
+#define GDK_RARE(c) __builtin_expect(!!(c), 0)
 #define GDK_COMPUTED(v) ((void)(v))
 #define GDK_SLOW_FN static __attribute__((__noinline__, __unused__))
 #ifndef GDK_WARP

@@ -12,6 +12,7 @@
 /* The threads of a block run side by side: a doorbell is late by a fence, not by a lap. */
 #define GDK_TOKEN_FIRST 1
 #define GDK_UNROLL _Pragma("unroll")
+#define GDK_RARE(c) __builtin_expect(!!(c), 0)
 #define GDK_SLOW_FN __device__ static __noinline__ __attribute__((unused))
 /* What users of the DOCA names test for. */
 #if __CUDA_ARCH__ >= 900

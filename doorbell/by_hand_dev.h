@@ -10,19 +10,15 @@
 
 #include "exclusive_dev.h"
 
-/* What exclusive use wrote has its ready bits and the token only when it is rung. */
+/* What exclusive use wrote has its ready bits only when it is rung. */
 GDK_SLOW_FN void gdk_note_written(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi,
 				  uint64_t written)
 {
 	const struct gdk_sq q = gdk_sq_of(qp);
 	const uint64_t rung = gdk_ld64(&q.st->rung, GDK_SCOPE_GPU);
 
-	if (pi <= rung)
-		return;
-	gdk_fill_words(&q, rung, pi);
-	gdk_st64(gdk_word(&q, pi), gdk_token_word(&q, pi), GDK_SCOPE_GPU);
-	if (written <= pi)
-		gdk_st64(&q.st->written, 0, GDK_SCOPE_GPU);
+	if (pi > rung)
+		gdk_own_rung(&q, gdk_ld32(&q.st->left, GDK_SCOPE_GPU), written, rung, pi);
 }
 
 GDK_FN void gdk_note_rung(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Exclusive use: one thread posts and rings, without a single atomic access. What it
- * leaves behind is what shared use expects, so that either may follow the other.
+ * Exclusive use: one thread posts and rings, without a single atomic access. It keeps the
+ * token, and leaves behind what shared use expects, so that either may follow the other.
  */
 #ifndef GDK_EXCLUSIVE_DEV_H
 #define GDK_EXCLUSIVE_DEV_H
@@ -28,27 +28,42 @@ GDK_FN struct gdk_early gdk_early_of(struct gdk_qp_state *st, int scope)
 	return x;
 }
 
-/*
- * One thread owns everything: ready bits follow when it rings, so that shared use may
- * come after. With all below `to` published, nothing above, and the token parked there,
- * words are known without a look at them: this is that of `to`.
- */
-GDK_FN uint64_t gdk_token_word(const struct gdk_sq *q, uint64_t to)
+/* The ready bits of the word of slot `last`, with all up to it published and none behind. Bits
+ * beyond a ring shorter than a word come out as well, and nobody looks at them. */
+GDK_FN uint32_t gdk_own_bits(const struct gdk_sq *q, uint64_t last)
 {
-	const uint32_t all = q->depth < GDK_WORD_SLOTS ? (1u << q->depth) - 1 : ~0u;
-	const uint32_t pos = gdk_word_pos(q, to), below = (1u << pos) - 1;
-
-	return (gdk_odd_lap(q, to) ? all & ~below : below) | GDK_TOKEN(pos);
+	return ((2u << gdk_word_pos(q, last)) - 1) ^ (gdk_odd_lap(q, last) ? ~0u : 0);
 }
 
-/* And these the words before it, from that of `from` on. */
-GDK_FN void gdk_fill_words(const struct gdk_sq *q, uint64_t from, uint64_t to)
+/* Stores them; no word has a token bit meanwhile. */
+GDK_FN void gdk_own_store(const struct gdk_sq *q, uint64_t last)
 {
-	const uint32_t all = q->depth < GDK_WORD_SLOTS ? (1u << q->depth) - 1 : ~0u;
-	uint32_t n = (uint32_t)(to - from), left = gdk_word_left(q, from);
+	gdk_st32((uint32_t *)(void *)gdk_word(q, last), gdk_own_bits(q, last), GDK_SCOPE_THREAD);
+}
 
-	for (; n >= left; n -= left, left = gdk_word_left(q, to - n))
-		gdk_st64(gdk_word(q, to - n), gdk_odd_lap(q, to - n) ? 0 : all, GDK_SCOPE_THREAD);
+/* Exclusive use rang for [from, to): ready bits without a look at the words, for all below
+ * `from` are published and none above. It takes the token out of its word, and keeps it. */
+GDK_FN void gdk_own_words(const struct gdk_sq *q, uint32_t left, uint64_t from, uint64_t to)
+{
+	uint32_t n = (uint32_t)(to - from), room = gdk_word_left(q, from);
+
+	if (!left) {
+		gdk_st64(gdk_word(q, from), 0, GDK_SCOPE_THREAD);
+		gdk_st32(&q->st->left, q->flags & GDK_QPF_SYS_SCOPE ? GDK_LEFT_SYS : GDK_LEFT_OWN,
+			 GDK_SCOPE_THREAD);
+	}
+	for (; n > room; n -= room, room = gdk_word_left(q, to - n))
+		gdk_own_store(q, to - n + room - 1);
+	gdk_own_store(q, to - 1);
+}
+
+/* And what was written, but is rung now. */
+GDK_FN void gdk_own_rung(const struct gdk_sq *q, uint32_t left, uint64_t written, uint64_t from,
+			 uint64_t to)
+{
+	gdk_own_words(q, left, from, to);
+	if (written && written <= to)
+		gdk_st64(&q->st->written, 0, GDK_SCOPE_THREAD);
 }
 
 /* Shared use left published slots, maybe beyond pi: all go the way of shared use. */
@@ -74,9 +89,9 @@ GDK_FN void gdk_ring_exclusive(const struct doca_gpu_dev_verbs_qp *qp, const str
 	const int h = gdk_handler(qp, handler), own = GDK_SCOPE_THREAD;
 	const int proxy = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
 	const struct gdk_db db = gdk_db_of(qp, pi);
-	uint64_t token, doorbells, *word;
+	uint64_t doorbells;
 
-	if (x->left) {
+	if ((uint32_t)x->left == GDK_LEFT) {
 		gdk_ring_left(qp, q->st, pi, handler, src);
 		return;
 	}
@@ -84,10 +99,7 @@ GDK_FN void gdk_ring_exclusive(const struct doca_gpu_dev_verbs_qp *qp, const str
 		return;
 	/* All that the stores below need is computed while the fence waits for the
 	 * WQEs, which were the last stores before it. */
-	word = gdk_word(q, pi);
-	token = gdk_token_word(q, pi);
 	doorbells = x->doorbells + !proxy;
-	GDK_COMPUTED(token);
 	GDK_COMPUTED(doorbells);
 	gdk_fence_rel(gdk_sq_scope(q));
 	gdk_st64x2(&q->st->rung, pi, doorbells, own);
@@ -101,10 +113,7 @@ GDK_FN void gdk_ring_exclusive(const struct doca_gpu_dev_verbs_qp *qp, const str
 		else
 			gdk_db_store(&db);
 	}
-	gdk_fill_words(q, x->rung, pi);
-	gdk_st64(word, token, own);
-	if (x->written && x->written <= pi)
-		gdk_st64(&q->st->written, 0, own);
+	gdk_own_rung(q, (uint32_t)x->left, x->written, x->rung, pi);
 }
 
 /* Record, then register, for the last doorbell: see gdk_ring_exclusive. */

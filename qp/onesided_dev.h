@@ -94,6 +94,15 @@ GDK_FN int gdk_p_inl(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs
 	struct gdk_batch b;
 	int err;
 
+	if (exec == GDK_THREAD && gdk_is_one(mode, handler)) {
+		const struct gdk_one one = {
+			DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, gdk_write_inl_ds(bytes),
+			{ gdk_bswap64(raddr.addr), gdk_pack(gdk_key_doca(raddr.key).be, 0),
+			  s.w[0], s.w[1], s.w[2], s.w[3] }
+		};
+
+		return gdk_post_one(qp, &one, ticket, handler, code_opt);
+	}
 	if (!gdk_group_fits(qp, 1, 0, exec)) {
 		done = gdk_p_alone(qp, raddr, s, bytes, gdk_single_mode(mode, exec), handler,
 				   code_opt);

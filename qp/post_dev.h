@@ -9,7 +9,7 @@
 #ifndef GDK_POST_DEV_H
 #define GDK_POST_DEV_H
 
-#include "qp_dev.h"
+#include "one_dev.h"
 
 #define GDK_CHUNK DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* most bytes of one WQE */
 
@@ -373,6 +373,14 @@ GDK_FN int gdk_move(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
 	segs = gdk_rdma_segs_of(raddr, laddr, 0, (uint32_t)size);
 	GDK_COMPUTED(segs.w[0]);
 	GDK_COMPUTED(segs.w[3]);
+	if (scope == GDK_THREAD && gdk_is_one(mode, handler)) {
+		const struct gdk_one one = {
+			size ? op : (uint32_t)DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP, size ? 3u : 1u,
+			{ segs.w[0], segs.w[1], segs.w[2], segs.w[3], 0, 0 }
+		};
+
+		return gdk_post_one(qp, &one, ticket, handler, code_opt);
+	}
 	err = gdk_batch_begin(qp, 1, 0, mode, scope, code_opt, &b);
 	*ticket = b.idx;
 	if (err)

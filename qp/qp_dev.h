@@ -42,7 +42,7 @@ GDK_SLOW_FN void gdk_want_published(const struct doca_gpu_dev_verbs_qp *qp, uint
 
 	if (gdk_ld64(&q.st->rung, scope) >= pi)
 		return;
-	if (scope == GDK_SCOPE_THREAD && gdk_ld32(&q.st->left, scope)) {
+	if (scope == GDK_SCOPE_THREAD && gdk_ld32(&q.st->left, scope) == GDK_LEFT) {
 		scope = GDK_SCOPE_GPU; /* what shared use published */
 	} else if (scope == GDK_SCOPE_THREAD) {
 		written = gdk_ld64(&q.st->written, scope);
@@ -127,10 +127,10 @@ GDK_FN void gdk_mark_ready_in(const struct doca_gpu_dev_verbs_qp *qp, const stru
 {
 	const struct gdk_bf_source none = { NULL, 0 };
 	const int scope = gdk_mode_scope(mode);
-	uint64_t written;
+	uint64_t left, written;
 
 	if (mode == GDK_EXCLUSIVE) {
-		if (gdk_ld32(&q->st->left, scope))
+		if (gdk_ld32(&q->st->left, scope) == GDK_LEFT)
 			gdk_publish_left(*q, from, to);
 		else
 			gdk_st64(&q->st->written, to + 1, scope);
@@ -140,10 +140,10 @@ GDK_FN void gdk_mark_ready_in(const struct doca_gpu_dev_verbs_qp *qp, const stru
 		return;
 	/* WQEs, then ready bits. */
 	gdk_fence_rel(scope);
-	written = gdk_ld64(&q->st->written, scope);
+	gdk_ld64x2((const uint64_t *)(const void *)&q->st->left, &left, &written, scope);
 	if (!gdk_publish(q, from, to, scope)) {
-		/* What exclusive use wrote, and left the token before. */
-		if (written)
+		/* Exclusive use has the token, or parked it before what it wrote. */
+		if (left > GDK_LEFT || written)
 			gdk_take_left(qp, q->st, scope, handler, none);
 		return;
 	}
@@ -199,12 +199,11 @@ GDK_FN int gdk_bf_begin(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 	if (gdk_ldc32(GDK_QP_AT(qp, nic_handler)) != (uint32_t)bf || gdk_state_status(q->st))
 		return 0;
 	if (scope == GDK_SCOPE_THREAD) {
-		if (gdk_ld64(&q->st->rung, scope) + 1 != pi || gdk_ld32(&q->st->left, scope))
+		if (gdk_ld64(&q->st->rung, scope) + 1 != pi ||
+		    gdk_ld32(&q->st->left, scope) == GDK_LEFT)
 			return 0;
-		if (gdk_ld64(&q->st->written, scope) <= pi)
-			gdk_st64(&q->st->written, 0, scope);
-		gdk_fill_words(q, pi - 1, pi);
-		gdk_st64(gdk_word(q, pi), gdk_token_word(q, pi), scope);
+		gdk_own_rung(q, gdk_ld32(&q->st->left, scope), gdk_ld64(&q->st->written, scope),
+			     pi - 1, pi);
 	} else {
 		gdk_red_max64(&q->st->wanted, pi, scope);
 		/* wanted, then left: see ring_dev.h */

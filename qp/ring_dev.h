@@ -9,8 +9,8 @@
  *   held    by one thread, which alone writes rung, record and register;
  *   parked  at slot `rung`, which is not published: the token bit is set, and
  *           the slot's publisher finds it in the old value of its own RMW;
- *   left    (left == 1) where slot `rung` is published but nobody wanted it:
- *           taken by exchanging `left`.
+ *   left    (left == 1) where slot `rung` is published but nobody wanted it,
+ *           or (2, 3) with exclusive use: taken by exchanging `left`.
  * The holder rings all that is published without a gap and parks at the gap.
  *
  * No doorbell is lost. Publisher and parking holder meet on the slot's word: if

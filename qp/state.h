@@ -23,6 +23,11 @@
 #define GDK_QPF_COLLAPSED 0x2u /* every CQE lands in entry 0 */
 #define GDK_QPF_HOST_EXEC 0x4u /* the "GPU" is CPU threads */
 
+/* Where the token is when it is neither held nor parked in a word. */
+#define GDK_LEFT 1u	 /* with published slots that nobody wanted */
+#define GDK_LEFT_OWN 2u	 /* with exclusive use */
+#define GDK_LEFT_SYS 3u	 /* likewise, and GDK_QPF_SYS_SCOPE */
+
 #define GDK_STATE_LINE 128
 
 /*
@@ -54,7 +59,7 @@ struct gdk_qp_state {
 	/* What is to be rung. */
 	uint64_t wanted; /* sticky: slots below are to be rung once published */
 	uint64_t reserved1;
-	uint32_t left; /* 1: the token lies here, with published slots that nobody wanted */
+	uint32_t left; /* GDK_LEFT*: the token lies here */
 	uint32_t reserved2;
 	uint64_t written; /* exclusive use: slots below are written and not rung, or 0 */
 	uint8_t pad1[GDK_STATE_LINE - 32];

@@ -70,7 +70,7 @@ static uint64_t gap(void)
 
 static uint32_t tokens(void)
 {
-	uint32_t i, n = rig.st->left;
+	uint32_t i, n = rig.st->left != 0;
 
 	for (i = 0; i < (rig.depth + 31) / 32; i++)
 		n += gdk_popc32((uint32_t)(words()[i] >> 32));
@@ -91,7 +91,7 @@ static void check(void)
 	MUST(rung >= (asked < end ? asked : end));
 	MUST(tokens() == 1);
 	MUST(st->left || *gdk_word(&q, rung) & GDK_TOKEN(gdk_word_pos(&q, rung)));
-	MUST(!st->left || !(st->written > rung));
+	MUST(st->left != GDK_LEFT || !(st->written > rung));
 	/* who publishes the slot where the token was parked finds it there */
 	i = st->parked;
 	MUST(i < end || *gdk_word(&q, i) & GDK_TOKEN(gdk_word_pos(&q, i)));
