@@ -79,9 +79,13 @@ __global__ void post_puts(uint8_t *qps, uint32_t n, uint32_t iters, uint32_t eve
 
 	if (threadIdx.x == 0)
 		atomicMin((unsigned long long *)&clock->start_ns, post_now());
-	for (uint32_t i = 1; i <= iters; i++, k += stride) {
-		const bool ring = !EVERY || (every && (i % every == 0 || i == iters));
+	for (uint32_t i = 1, until = every; i <= iters; i++, k += stride) {
+		bool ring = !EVERY;
 
+		if (EVERY && every) { /* counted down: a division costs as much as a WQE */
+			ring = --until == 0 || i == iters;
+			until = until ? until : every;
+		}
 		post_one<M, H, S, T>(qp, k, ring ? OPT : OPT | SKIP_DB);
 	}
 	__syncthreads();

@@ -4,8 +4,10 @@
  * The NIC of the posting benchmark: a kernel that is resident beside the one
  * that posts, with a team of threads for each QP. It watches the register (or the
  * proxy's counter, or the record), verifies every WQE that was rung, and
- * completes it. It reads the register as a NIC would be told of it, later by one
- * read of that memory.
+ * completes it. Registers in host memory are watched by a thread of the CPU, as the proxy
+ * watches its counter, which passes them on through a line of their own: for a NIC is told,
+ * and does not ask. If the GPU asked, every store to the register, and with it the fence
+ * behind it, would wait for the answers to cross PCIe.
  */
 #ifndef POST_NIC_CUH
 #define POST_NIC_CUH
@@ -24,7 +26,7 @@ struct post_watch {
 	struct post_expect want;
 	const uint4 *ring;
 	uint8_t *cq;
-	const uint64_t *reg;
+	const uint64_t *reg; /* or where it is passed on */
 	const uint32_t *record;
 	const uint64_t *submitted; /* NULL, or where to look when the register is silent */
 	uint32_t depth;
@@ -104,6 +106,17 @@ __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, ui
 	return to > w->want.count ? w->want.count : to;
 }
 
+/* As a read over PCIe it leaves no copy in this half of the second-level cache, for which the
+ * next WQE of the slot would have to wait. */
+__device__ static __forceinline__ uint4 post_read16(const uint4 *p)
+{
+	uint4 v;
+
+	asm volatile("ld.relaxed.sys.v4.u32 {%0, %1, %2, %3}, [%4];"
+		     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
+	return v;
+}
+
 __device__ static __forceinline__ uint32_t post_check_slot(const struct post_watch *w, uint64_t i,
 							   uint64_t *k)
 {
@@ -114,7 +127,7 @@ __device__ static __forceinline__ uint32_t post_check_slot(const struct post_wat
 	for (int s = 0; s < 4; s++) {
 		if (s == 3 && post_segments(&w->want) < 4)
 			break;
-		const uint4 v = __ldcg(wqe + s);
+		const uint4 v = post_read16(wqe + s);
 		word[4 * s] = v.x, word[4 * s + 1] = v.y;
 		word[4 * s + 2] = v.z, word[4 * s + 3] = v.w;
 	}

@@ -10,11 +10,13 @@
 #ifndef POST_RIG_CUH
 #define POST_RIG_CUH
 
+#include <atomic>
 #include <cuda_runtime.h>
 #include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <thread>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,6 +34,7 @@
 
 #define POST_QP_STRIDE 512  /* each exported QP is an allocation of its own */
 #define POST_REG_STRIDE 4096
+#define POST_LINE 128
 #define POST_MAX_QPS 132
 #define POST_UP 256 /* at least the consumer's blocks */
 #define POST_RADDR 0x7f1200000000ull
@@ -85,6 +88,7 @@ struct post_rig {
 	struct post_seen *seen;
 	struct post_clock *clock;
 	volatile uint32_t *up; /* pinned: consumer blocks that run */
+	uint8_t *passed;       /* pinned: registers as the consumer sees them, a line each */
 	cudaStream_t post, nic;
 };
 
@@ -146,6 +150,7 @@ static void rig_open(struct post_rig *r, const struct post_options *o, const str
 		CK(cudaMalloc(&r->regs, n * POST_REG_STRIDE));
 	else
 		CK(cudaHostAlloc(&r->regs, n * POST_REG_STRIDE, cudaHostAllocMapped));
+	CK(cudaHostAlloc(&r->passed, n * POST_LINE, cudaHostAllocMapped));
 	CK(cudaHostAlloc((void **)&r->up, POST_UP * sizeof(*r->up), cudaHostAllocMapped));
 	CK(cudaStreamCreateWithFlags(&r->post, cudaStreamNonBlocking));
 	CK(cudaStreamCreateWithFlags(&r->nic, cudaStreamNonBlocking));
@@ -158,6 +163,7 @@ static void rig_close(struct post_rig *r)
 	CK(cudaStreamDestroy(r->post));
 	CK(cudaStreamDestroy(r->nic));
 	CK(cudaFreeHost((void *)r->up));
+	CK(cudaFreeHost(r->passed));
 	CK(r->reg_on_gpu ? cudaFree(r->regs) : cudaFreeHost(r->regs));
 	void *const dev[] = { r->qps_mem,    r->rings,	 r->cqs,  r->records_mem,
 			      r->states_mem, r->watches, r->seen, r->clock };
@@ -180,6 +186,8 @@ static void rig_reset_nic(struct post_rig *r, uint64_t per_qp)
 		w[i].depth = r->shape.depth;
 		w[i].source = rig_source(r);
 		kit_watch(r, i, &w[i]);
+		if (!r->reg_on_gpu)
+			w[i].reg = (uint64_t *)(r->passed + (size_t)i * POST_LINE);
 		seen[i].end_ns = POST_POISON;
 	}
 	CK(cudaMemcpy(r->watches, w, n * sizeof(w[0]), cudaMemcpyHostToDevice));
@@ -205,6 +213,7 @@ static void rig_reset(struct post_rig *r, uint64_t per_qp)
 		CK(cudaMemset(r->regs, 0, n * POST_REG_STRIDE));
 	else
 		memset(r->regs, 0, n * POST_REG_STRIDE);
+	memset(r->passed, 0, n * POST_LINE);
 	CK(cudaDeviceSynchronize());
 }
 
@@ -286,6 +295,20 @@ static void rig_start_nic(struct post_rig *r, const char *what)
 	}
 }
 
+/* What the posters store to registers in host memory is passed on, until `stop`. */
+static void rig_pass_on(const struct post_rig *r, const std::atomic<int> *stop)
+{
+	while (!stop->load(std::memory_order_relaxed))
+		for (uint32_t i = 0; i < r->shape.qps; i++) {
+			const uint8_t *reg = r->regs + (size_t)i * POST_REG_STRIDE;
+			uint8_t *to = r->passed + (size_t)i * POST_LINE;
+			const uint64_t v = *(const volatile uint64_t *)reg;
+
+			if (*(volatile uint64_t *)to != v)
+				*(volatile uint64_t *)to = v;
+		}
+}
+
 struct post_result {
 	double ns;
 	uint64_t verified, mismatches, bad, late;
@@ -347,10 +370,12 @@ static struct post_result rig_run(struct post_rig *r, post_kernel kernel, uint32
 				  uint32_t every, int with_nic, const char *what)
 {
 	const uint64_t per_qp = (uint64_t)r->shape.blocks / r->shape.qps * r->shape.threads * iters;
+	std::atomic<int> stop(!with_nic || r->reg_on_gpu);
 	struct post_result res = {};
 	struct post_clock clock;
 
 	rig_reset(r, per_qp);
+	std::thread passing(rig_pass_on, r, &stop);
 	if (with_nic)
 		rig_start_nic(r, what);
 	kernel<<<r->shape.blocks, r->shape.threads, 0, r->post>>>(r->qps, r->shape.qps, iters,
@@ -358,6 +383,8 @@ static struct post_result rig_run(struct post_rig *r, post_kernel kernel, uint32
 	CK(cudaGetLastError());
 	rig_sync(r->post, what);
 	rig_sync(r->nic, what);
+	stop = 1;
+	passing.join();
 	CK(cudaMemcpy(&clock, r->clock, sizeof(clock), cudaMemcpyDeviceToHost));
 	if (with_nic)
 		rig_judge(r, &res, &clock.end_ns);
