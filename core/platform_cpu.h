@@ -186,6 +186,11 @@ GDK_FN void gdk_st_wqe16(void *p, uint64_t lo, uint64_t hi)
 
 GDK_FN uint16_t gdk_bswap16(uint16_t x) { return __builtin_bswap16(x); }
 GDK_FN uint32_t gdk_bswap32(uint32_t x) { return __builtin_bswap32(x); }
+GDK_FN uint32_t gdk_bswap32_16(uint32_t x) { return gdk_bswap32(x & 0xffff); }
+GDK_FN uint32_t gdk_bswap32_24(uint32_t x, uint32_t low)
+{
+	return gdk_bswap32((x & 0xffff) << 8 | low);
+}
 GDK_FN uint64_t gdk_bswap64(uint64_t x) { return __builtin_bswap64(x); }
 
 /* The register page may be write-combining: stores before it leave first, and

@@ -243,6 +243,9 @@ GDK_FN void gdk_st_wqe16(void *p, uint64_t lo, uint64_t hi)
 
 GDK_FN uint16_t gdk_bswap16(uint16_t x) { return (uint16_t)(x << 8 | x >> 8); }
 GDK_FN uint32_t gdk_bswap32(uint32_t x) { return __byte_perm(x, 0, 0x0123); }
+/* The same of (uint16_t)x, and of (uint16_t)x << 8 | low, low < 256: one instruction. */
+GDK_FN uint32_t gdk_bswap32_16(uint32_t x) { return __byte_perm(x, 0, 0x0144); }
+GDK_FN uint32_t gdk_bswap32_24(uint32_t x, uint32_t low) { return __byte_perm(x, low, 0x4015); }
 GDK_FN uint64_t gdk_bswap64(uint64_t x)
 {
 	return (uint64_t)gdk_bswap32((uint32_t)x) << 32 | gdk_bswap32((uint32_t)(x >> 32));

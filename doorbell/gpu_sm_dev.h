@@ -10,13 +10,13 @@
 #include "debug_dev.h"
 
 /* 16 bits of the producer index, big-endian. */
-GDK_FN uint32_t gdk_dbrec_value(uint64_t pi) { return gdk_bswap32((uint32_t)(pi & 0xffff)); }
+GDK_FN uint32_t gdk_dbrec_value(uint64_t pi) { return gdk_bswap32_16((uint32_t)pi); }
 
 /* The first eight bytes of a control segment: {index << 8, qpn << 8}, each a
  * big-endian word; the next index with size 0. */
 GDK_FN uint64_t gdk_db_value(uint32_t qpn8_be, uint64_t pi)
 {
-	return (uint64_t)qpn8_be << 32 | gdk_bswap32((uint32_t)(pi & 0xffff) << 8);
+	return (uint64_t)qpn8_be << 32 | gdk_bswap32_24((uint32_t)pi, 0);
 }
 
 /* What a ring for all below an index is, and where; complete before the fence that comes

@@ -282,7 +282,7 @@ GDK_FN struct doca_gpu_dev_verbs_wqe *gdk_wqe_in(const struct gdk_wqes *w, uint6
 		(w->ring + ((uint64_t)((uint32_t)idx & w->mask) << 6));
 
 	gdk_st_wqe16(gdk_seg(wqe, 0),
-		     gdk_pack(gdk_bswap32(op | (uint32_t)(uint16_t)idx << 8),
+		     gdk_pack(gdk_bswap32_24((uint32_t)idx, op),
 			      w->qpn8_be | ds << 24),
 		     gdk_pack(GDK_CE_ALWAYS << 24, 0));
 	return wqe;
