@@ -225,7 +225,11 @@ GDK_FN void gdk_batch_sync(const struct gdk_batch *b, gdk_mode_t mode, gdk_exec_
 		gdk_block_sync();
 	else if (scope == GDK_WARP_SCOPE)
 		gdk_syncwarp();
-	else if (mode != GDK_EXCLUSIVE)
+	else if (mode == GDK_EXCLUSIVE)
+		return;
+	else if (b->g.mask == gdk_warp_mask())
+		gdk_syncwarp();
+	else
 		gdk_syncwarp_mask(b->g.mask);
 }
 
