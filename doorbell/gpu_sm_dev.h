@@ -27,9 +27,9 @@ struct gdk_db {
 	uint64_t reg_value, dbrec_value;
 };
 
-GDK_FN struct gdk_db gdk_db_of(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
+GDK_FN struct gdk_db gdk_db_at(const struct doca_gpu_dev_verbs_qp *qp, uint32_t qpn8_be,
+			       uint64_t pi)
 {
-	const uint32_t qpn8_be = gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be));
 	struct gdk_db db;
 
 	db.reg = (uint64_t *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, sq_db));
@@ -39,6 +39,11 @@ GDK_FN struct gdk_db gdk_db_of(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 	GDK_COMPUTED(db.reg_value);
 	GDK_COMPUTED(db.dbrec_value);
 	return db;
+}
+
+GDK_FN struct gdk_db gdk_db_of(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
+{
+	return gdk_db_at(qp, gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be)), pi);
 }
 
 /* Where ring, DBREC, register and first observer are, known at export. */

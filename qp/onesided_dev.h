@@ -109,7 +109,13 @@ GDK_FN int gdk_p_inl(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs
 		*ticket = done.ticket;
 		return done.err;
 	}
-	err = gdk_batch_begin(qp, 1, 0, mode, exec, code_opt, &b);
+	if (gdk_batch_whole(qp, 1, 0, mode, exec, code_opt, &b)) {
+		*ticket = b.idx;
+		gdk_inl_in(&b.wqes, b.idx, raddr.addr, gdk_key_doca(raddr.key), s, bytes);
+		gdk_batch_end_whole(qp, &b, mode, handler, code_opt);
+		return 0;
+	}
+	err = gdk_batch_other(qp, 1, mode, exec, code_opt, &b);
 	*ticket = b.idx;
 	if (err)
 		return err;

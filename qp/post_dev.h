@@ -32,6 +32,7 @@ struct gdk_batch {
 	uint32_t total; /* slots of the group */
 	int lead;	/* writes the extra slots */
 	int first;	/* reserves, publishes and rings for the group */
+	int whole;	/* the group is a whole warp */
 	struct gdk_group g;
 	struct gdk_wqes wqes;
 	struct gdk_sq q;
@@ -81,9 +82,9 @@ GDK_FN int gdk_batch_alone(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b
 
 #define GDK_SLOW (1u << 31) /* in the upper half of a base that is handed round */
 
-/* Lanes of a warp; mask: b->g.mask, where it is known to the compiler. */
-GDK_FN int gdk_batch_lanes(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, uint32_t mask,
-			   gdk_mode_t mode, uint32_t code_opt)
+/* Lanes of a warp. */
+GDK_FN int gdk_batch_lanes(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
+			   uint32_t code_opt)
 {
 	uint32_t high = 0, low = 0;
 	uint64_t base;
@@ -94,8 +95,8 @@ GDK_FN int gdk_batch_lanes(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b
 		high |= (uint32_t)(base >> 32);
 		low = (uint32_t)base;
 	}
-	high = gdk_shfl32m(mask, high, b->g.from);
-	low = gdk_shfl32m(mask, low, b->g.from);
+	high = gdk_shfl32m(b->g.mask, high, b->g.from);
+	low = gdk_shfl32m(b->g.mask, low, b->g.from);
 	gdk_batch_place(b, gdk_pack(low, high & ~GDK_SLOW));
 	return (int32_t)high < 0;
 }
@@ -108,39 +109,52 @@ GDK_FN void gdk_group_warp(struct gdk_group *g)
 	g->size = gdk_warp_size();
 }
 
-/* The lanes that converged and post as many slots to the same QP with the same options; of
- * a whole warp of them the compiler is told that it is whole. */
-GDK_FN int gdk_batch_peers(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
-			   uint32_t code_opt)
-{
-	const uint32_t all = gdk_warp_mask(), below = (1u << gdk_lane()) - 1, n = b->g.slots;
-	const uint32_t opt = code_opt & (GDK_OPT_SKIP_CHECK | GDK_OPT_SKIP_DB);
-	/* Addresses have less than 49 bits, of which the last three are 0, and who reserves
-	 * 32768 slots is alone. */
-	const uint64_t key = (uint64_t)(uintptr_t)qp ^ (uint64_t)n << 49 ^ opt;
-	uint32_t mask = gdk_activemask();
-
-	gdk_group_warp(&b->g);
-	if (b->g.size > 1 && mask == all &&
-	    gdk_ballot(gdk_shfl64(key, 0) == key && b->g.size * n <= b->q.depth) == all)
-		return gdk_batch_lanes(qp, b, all, mode, code_opt);
-	if (mask & (mask - 1))
-		mask = gdk_match64(mask, key);
-	b->g.mask = mask;
-	b->g.from = gdk_ctz32(mask);
-	b->g.rank = gdk_popc32(mask & below);
-	b->g.size = gdk_popc32(mask);
-	if (b->g.size > 1 && b->g.size * n <= b->q.depth)
-		return gdk_batch_lanes(qp, b, mask, mode, code_opt);
-	return gdk_batch_alone(qp, b, mode, code_opt);
-}
-
 GDK_FN int gdk_batch_warp(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
 			  uint32_t code_opt)
 {
 	gdk_group_warp(&b->g);
 	gdk_syncwarp();
-	return gdk_batch_lanes(qp, b, gdk_warp_mask(), mode, code_opt);
+	return gdk_batch_lanes(qp, b, mode, code_opt);
+}
+
+/* Addresses have less than 49 bits, of which the last three are 0, and who reserves 32768
+ * slots is alone. */
+GDK_FN uint64_t gdk_batch_key(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, uint32_t code_opt)
+{
+	const uint32_t opt = code_opt & (GDK_OPT_SKIP_CHECK | GDK_OPT_SKIP_DB);
+
+	return (uint64_t)(uintptr_t)qp ^ (uint64_t)n << 49 ^ opt;
+}
+
+/* All lanes of the warp converged, and post as many slots to the same QP with the same
+ * options, which it has room for. */
+GDK_FN int gdk_is_whole(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_batch *b,
+			uint32_t code_opt)
+{
+	const uint32_t all = gdk_warp_mask(), size = gdk_warp_size(), n = b->g.slots;
+	const uint64_t key = gdk_batch_key(qp, n, code_opt);
+
+	return size > 1 && gdk_activemask() == all &&
+	       gdk_ballot(gdk_shfl64(key, 0) == key && size * n <= b->q.depth) == all;
+}
+
+/* Those of the lanes that converged which post as many slots to the same QP with the same
+ * options. */
+GDK_FN int gdk_batch_peers(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
+			   uint32_t code_opt)
+{
+	const uint32_t below = (1u << gdk_lane()) - 1, n = b->g.slots;
+	uint32_t mask = gdk_activemask();
+
+	if (mask & (mask - 1))
+		mask = gdk_match64(mask, gdk_batch_key(qp, n, code_opt));
+	b->g.mask = mask;
+	b->g.from = gdk_ctz32(mask);
+	b->g.rank = gdk_popc32(mask & below);
+	b->g.size = gdk_popc32(mask);
+	if (b->g.size > 1 && b->g.size * n <= b->q.depth)
+		return gdk_batch_lanes(qp, b, mode, code_opt);
+	return gdk_batch_alone(qp, b, mode, code_opt);
 }
 
 GDK_FN int gdk_batch_block(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
@@ -176,6 +190,76 @@ GDK_FN int gdk_batch_wait(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b,
 	return (int)gdk_shfl32m(b->g.mask, (uint32_t)err, b->g.from);
 }
 
+/* Every thread has its own extra slots. */
+GDK_FN void gdk_batch_own_extra(struct gdk_batch *b, uint32_t slots)
+{
+	b->extra = b->idx + slots;
+	b->lead = 1;
+}
+
+/* The first half of gdk_batch_begin. True: that was all, and the group is a whole warp of a
+ * shared QP, of which the compiler knows mask, size and ranks; gdk_batch_end_whole may end it. */
+GDK_FN int gdk_batch_whole(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t extra,
+			   gdk_mode_t mode, gdk_exec_t exec, uint32_t code_opt,
+			   struct gdk_batch *b)
+{
+	uint64_t base;
+	int slow = 0;
+
+	GDK_UNSET(base);
+	GDK_UNSET(b->x);
+	b->whole = 0;
+	b->g.slots = exec == GDK_THREAD ? slots + extra : slots;
+	b->g.extra = exec == GDK_THREAD ? 0 : extra;
+	/* Before the reservation, which takes the line that all this is in from the
+	 * first-level cache. */
+	b->wqes = gdk_wqes_of(qp);
+	b->q = gdk_sq_but_flags(gdk_state_of_qp(qp), b->wqes.mask + 1);
+	if (mode == GDK_EXCLUSIVE || exec == GDK_BLOCK_SCOPE)
+		return 0;
+	if (exec == GDK_WARP_SCOPE)
+		gdk_syncwarp();
+	else if (!gdk_is_whole(qp, b, code_opt))
+		return 0;
+	b->whole = 1;
+	gdk_group_warp(&b->g);
+	if (gdk_lane() == 0)
+		slow = gdk_batch_reserve(qp, b, mode, code_opt, &base);
+	b->base = gdk_shfl64m(gdk_warp_mask(), base, 0);
+	if (GDK_RARE(gdk_ballot(slow)))
+		return 0;
+	gdk_batch_place(b, b->base);
+	if (exec == GDK_THREAD)
+		gdk_batch_own_extra(b, slots);
+	return 1;
+}
+
+/* The second half: any group, or a whole warp that may have to wait. */
+GDK_FN int gdk_batch_other(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, gdk_mode_t mode,
+			   gdk_exec_t exec, uint32_t code_opt, struct gdk_batch *b)
+{
+	const int scope = gdk_mode_scope(mode);
+	int err = 0, slow = 1;
+
+	if (b->whole)
+		gdk_batch_place(b, b->base);
+	else if (exec == GDK_BLOCK_SCOPE)
+		slow = gdk_batch_block(qp, b, mode, code_opt);
+	else if (exec == GDK_WARP_SCOPE)
+		slow = gdk_batch_warp(qp, b, mode, code_opt);
+	else if (mode == GDK_EXCLUSIVE)
+		slow = gdk_batch_alone(qp, b, mode, code_opt);
+	else
+		slow = gdk_batch_peers(qp, b, mode, code_opt);
+	if (exec == GDK_THREAD)
+		gdk_batch_own_extra(b, slots);
+	if (slow) {
+		err = gdk_batch_wait(qp, b, exec == GDK_BLOCK_SCOPE, scope, code_opt);
+		gdk_fence_load_store(scope);
+	}
+	return err;
+}
+
 /*
  * The threads of a warp or block meet before slots are reserved: one that still waits
  * for slots of its own would wait for the group's, and the group for it.
@@ -188,34 +272,9 @@ GDK_FN int gdk_batch_begin(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uin
 			   gdk_mode_t mode, gdk_exec_t exec, uint32_t code_opt,
 			   struct gdk_batch *b)
 {
-	const int scope = gdk_mode_scope(mode);
-	int err = 0, slow;
-
-	GDK_UNSET(b->x);
-	b->g.slots = exec == GDK_THREAD ? slots + extra : slots;
-	b->g.extra = exec == GDK_THREAD ? 0 : extra;
-	/* Before the reservation, which takes the line that all this is in from the
-	 * first-level cache. */
-	b->wqes = gdk_wqes_of(qp);
-	b->q = gdk_sq_but_flags(gdk_state_of_qp(qp), b->wqes.mask + 1);
-	if (exec == GDK_BLOCK_SCOPE)
-		slow = gdk_batch_block(qp, b, mode, code_opt);
-	else if (exec == GDK_WARP_SCOPE)
-		slow = gdk_batch_warp(qp, b, mode, code_opt);
-	else if (mode == GDK_EXCLUSIVE)
-		slow = gdk_batch_alone(qp, b, mode, code_opt);
-	else
-		slow = gdk_batch_peers(qp, b, mode, code_opt);
-	if (exec == GDK_THREAD) {
-		/* Every thread has its own extra slots. */
-		b->extra = b->idx + slots;
-		b->lead = 1;
-	}
-	if (slow) {
-		err = gdk_batch_wait(qp, b, exec == GDK_BLOCK_SCOPE, scope, code_opt);
-		gdk_fence_load_store(scope);
-	}
-	return err;
+	if (gdk_batch_whole(qp, slots, extra, mode, exec, code_opt, b))
+		return 0;
+	return gdk_batch_other(qp, slots, mode, exec, code_opt, b);
 }
 
 /* The group's other threads meet the one that acts for it. */
@@ -223,13 +282,9 @@ GDK_FN void gdk_batch_sync(const struct gdk_batch *b, gdk_mode_t mode, gdk_exec_
 {
 	if (scope == GDK_BLOCK_SCOPE)
 		gdk_block_sync();
-	else if (scope == GDK_WARP_SCOPE)
+	else if (scope == GDK_WARP_SCOPE || (mode != GDK_EXCLUSIVE && b->whole))
 		gdk_syncwarp();
-	else if (mode == GDK_EXCLUSIVE)
-		return;
-	else if (b->g.mask == gdk_warp_mask())
-		gdk_syncwarp();
-	else
+	else if (mode != GDK_EXCLUSIVE)
 		gdk_syncwarp_mask(b->g.mask);
 }
 
@@ -242,9 +297,20 @@ GDK_FN void gdk_batch_end(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_bat
 {
 	gdk_batch_sync(b, mode, scope);
 	if (b->first)
-		gdk_post_in(qp, &b->q, &b->x, b->base, b->base + b->total - 1, mode, handler,
-			    code_opt);
+		gdk_post_in(qp, &b->q, &b->x, b->wqes.qpn8_be, b->base,
+			    b->base + b->total - 1, mode, handler, code_opt);
 	gdk_batch_sync(b, mode, scope);
+}
+
+/* The same after gdk_batch_whole. */
+GDK_FN void gdk_batch_end_whole(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_batch *b,
+				gdk_mode_t mode, gdk_handler_t handler, uint32_t code_opt)
+{
+	gdk_syncwarp();
+	if (gdk_lane() == 0)
+		gdk_post_in(qp, &b->q, &b->x, b->wqes.qpn8_be, b->base,
+			    b->base + b->total - 1, mode, handler, code_opt);
+	gdk_syncwarp();
 }
 
 /* ---- reads and writes ---- */
@@ -385,7 +451,13 @@ GDK_FN int gdk_move(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
 
 		return gdk_post_one(qp, &one, ticket, handler, code_opt);
 	}
-	err = gdk_batch_begin(qp, 1, 0, mode, scope, code_opt, &b);
+	if (gdk_batch_whole(qp, 1, 0, mode, scope, code_opt, &b)) {
+		*ticket = b.idx;
+		gdk_wqe_move(&b.wqes, b.idx, op, (uint32_t)size, &segs);
+		gdk_batch_end_whole(qp, &b, mode, handler, code_opt);
+		return 0;
+	}
+	err = gdk_batch_other(qp, 1, mode, scope, code_opt, &b);
 	*ticket = b.idx;
 	if (err)
 		return err;

@@ -264,14 +264,14 @@ GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 }
 
 /*
- * Rings [from, to] from behind the fence after the WQEs on, and parks the token; true if
- * it stays parked. Who finds it stores the next record, so ours comes before the token. In
+ * Rings [from, to] from behind the fence after the WQEs on, and puts the token at to + 1:
+ * what its word was before. Who finds it stores the next record, so ours comes before the token. In
  * a thread block a fence of the block's own scope (10 ns) sees to that, and the token goes
  * on its way while the fence that the register needs is under way; elsewhere it is the
  * same fence, so that the token follows the register. It does so for BlueFlame, too, whose
  * 64 bytes our doorbell could land in, and where a thread may stand still (platform.h).
  */
-GDK_FN int gdk_ring_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
+GDK_FN uint64_t gdk_ring_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
 			 const struct gdk_held *held, uint64_t from, uint64_t to, int scope,
 			 int nic, int h)
 {
@@ -281,7 +281,8 @@ GDK_FN int gdk_ring_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gd
 
 	if (!GDK_TOKEN_FIRST || scope != GDK_SCOPE_CTA || !gdk_has_record(h) || bf) {
 		gdk_ring_out(qp, q, &held->db, from, to + 1, scope, nic, h, none);
-		return gdk_park_at(q, to + 1, held->next, held->token, scope);
+		/* rung was stored before the first fence: the next holder sees it. */
+		return gdk_rmw_or64(held->next, held->token, scope);
 	}
 	gdk_dbrec_store(&held->db);
 	/* Record, then token; there: token, then record. */
@@ -290,23 +291,23 @@ GDK_FN int gdk_ring_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gd
 	/* Record, then register: see gdk_ring_record. */
 	gdk_fence_rel(nic);
 	gdk_db_store(&held->db);
-	return gdk_parked(q, to + 1, held->next, held->token, old, scope);
+	return old;
 }
 
 /*
  * [from, to], where the token is parked at `from`: nobody else takes it there, so the
  * caller holds it, and rings for these before it looks who has published more. Their
  * ready bits are turned before a fence, the second where there are two. x: read when the
- * token was seen; nic: the scope that orders what the NIC reads.
+ * token was seen; few: see gdk_held_few; nic: the scope that orders what the NIC reads.
  */
 GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
-			  const struct gdk_early *x, uint64_t from, uint64_t to, int scope,
-			  gdk_handler_t handler, int nic)
+			  const struct gdk_early *x, const struct gdk_held *held, uint64_t from,
+			  uint64_t to, int few, int scope, gdk_handler_t handler, int nic)
 {
-	const struct gdk_held held = gdk_held_at(qp, q, from, to);
 	const struct gdk_bf_source none = { NULL, 0 };
 	const int h = gdk_handler(qp, handler), second = gdk_has_record(h);
 	const int proxy = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
+	uint64_t old;
 
 	if (gdk_debug_refuses(qp, q->st, from, to + 1))
 		return;
@@ -314,14 +315,19 @@ GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct g
 	if (h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF)
 		gdk_fence_acq(scope); /* and the half of the register that is next */
 	if (!second)
-		gdk_publish_held(q, &held, from, to, scope);
+		gdk_publish_held(q, held, from, to, few, scope);
 	gdk_st64x2(&q->st->rung, to + 1, x->doorbells + !proxy, GDK_SCOPE_GPU);
 	/* WQEs and rung, then record or register. */
 	gdk_fence_rel(nic);
 	if (second)
-		gdk_publish_held(q, &held, from, to, scope);
-	if (gdk_ring_held(qp, q, &held, from, to, scope, nic, h))
+		gdk_publish_held(q, held, from, to, few, scope);
+	old = gdk_ring_held(qp, q, held, from, to, scope, nic, h);
+	if (!GDK_RARE(gdk_word_says(q, to + 1, old))) {
+		gdk_parked(q, to + 1, scope);
 		return;
+	}
+	/* Published by now; its publisher saw no token, which we still hold. */
+	gdk_red_and64(held->next, ~held->token, scope);
 	/* The token, then words: those two laps old look alike. */
 	gdk_fence_acq(scope);
 	gdk_serve(qp, *q, to + 1, to + 1, 0, scope, handler, none);
@@ -329,13 +335,14 @@ GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct g
 
 /* As gdk_post, for callers that have the constants and what was read early. */
 GDK_FN void gdk_post_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
-			const struct gdk_early *x, uint64_t from, uint64_t to, gdk_mode_t mode,
-			gdk_handler_t handler, uint32_t code_opt)
+			const struct gdk_early *x, uint32_t qpn8_be, uint64_t from, uint64_t to,
+			gdk_mode_t mode, gdk_handler_t handler, uint32_t code_opt)
 {
 	const struct gdk_bf_source none = { NULL, 0 };
 	const int scope = gdk_mode_scope(mode), sys = q->flags & GDK_QPF_SYS_SCOPE;
 	const int seen = (x->parked == from) & (x->rung == from);
 	uint64_t left, written, next;
+	struct gdk_held held;
 
 	if (code_opt & GDK_OPT_SKIP_DB) {
 		gdk_mark_ready_in(qp, q, from, to, mode, handler);
@@ -345,12 +352,17 @@ GDK_FN void gdk_post_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 		gdk_ring_exclusive(qp, q, x, to + 1, handler, none);
 		return;
 	}
-	if (seen & !sys) {
-		gdk_post_held(qp, q, x, from, to, scope, handler, GDK_SCOPE_GPU);
+	if (!GDK_RARE(!(seen & !sys & gdk_is_few(q, from, to)))) {
+		held = gdk_held_few(qp, q, qpn8_be, from, to);
+		gdk_post_held(qp, q, x, &held, from, to, 1, scope, handler, GDK_SCOPE_GPU);
 		return;
 	}
 	if (seen) {
-		gdk_post_held(qp, q, x, from, to, scope, handler, GDK_SCOPE_SYS);
+		held = gdk_held_at(qp, q, from, to);
+		if (!sys)
+			gdk_post_held(qp, q, x, &held, from, to, 0, scope, handler, GDK_SCOPE_GPU);
+		else
+			gdk_post_held(qp, q, x, &held, from, to, 0, scope, handler, GDK_SCOPE_SYS);
 		return;
 	}
 	gdk_red_max64(&q->st->wanted, to + 1, scope);
@@ -384,7 +396,8 @@ GDK_FN void gdk_post(const struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint
 	const struct gdk_early x = gdk_early_of(q.st, gdk_mode_scope(mode));
 
 	gdk_fence_load_store(gdk_mode_scope(mode));
-	gdk_post_in(qp, &q, &x, from, to, mode, handler, code_opt);
+	gdk_post_in(qp, &q, &x, gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be)), from, to, mode,
+		    handler, code_opt);
 }
 
 #endif

@@ -163,7 +163,10 @@ GDK_FN uint32_t gdk_slot_bits(const struct gdk_sq *q, uint64_t idx, uint32_t n)
 /* What a word's value says: is slot idx published? */
 GDK_FN int gdk_word_says(const struct gdk_sq *q, uint64_t idx, uint64_t word)
 {
-	return (int)((uint32_t)word >> gdk_word_pos(q, idx) & 1) != gdk_odd_lap(q, idx);
+	const uint32_t bit = 1u << gdk_word_pos(q, idx), unset = gdk_odd_lap(q, idx) ? bit : 0;
+
+	/* One instruction when the word comes. */
+	return (((uint32_t)word ^ unset) & bit) != 0;
 }
 
 GDK_FN int gdk_is_ready(const struct gdk_sq *q, uint64_t idx, int scope)
@@ -244,6 +247,7 @@ GDK_SLOW_FN void gdk_turn_rest(const struct gdk_sq q, uint64_t from, uint64_t to
  * can be computed before. */
 struct gdk_held {
 	uint64_t turn, token;	/* ready bits, and where the token is parked next */
+	uint64_t rest;		/* few: ready bits in the word where that is */
 	uint64_t *word, *next;
 	struct gdk_db db;
 };
@@ -254,6 +258,7 @@ GDK_FN struct gdk_held gdk_held_at(const struct doca_gpu_dev_verbs_qp *qp, const
 	struct gdk_held h;
 
 	h.turn = gdk_turn_held(q, from, to);
+	h.rest = 0;
 	h.token = GDK_TOKEN(gdk_word_pos(q, to + 1));
 	h.word = gdk_word(q, from);
 	h.next = gdk_word(q, to + 1);
@@ -265,13 +270,47 @@ GDK_FN struct gdk_held gdk_held_at(const struct doca_gpu_dev_verbs_qp *qp, const
 	return h;
 }
 
+/*
+ * The same where they are few: a word's slots at most, in a ring that is no shorter than a
+ * word, so that what does not fit into the first word is in that of the slot that follows.
+ * A word is two halves: ready bits, of which some are turned, so that their negative borrows
+ * from the other half.
+ */
+GDK_FN struct gdk_held gdk_held_few(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
+				    uint32_t qpn8_be, uint64_t from, uint64_t to)
+{
+	const uint32_t pos = gdk_word_pos(q, from), odd = (uint32_t)gdk_odd_lap(q, from);
+	const uint32_t all = ~0u >> (GDK_WORD_SLOTS - 1 - (uint32_t)(to - from));
+	const uint64_t bits = (uint64_t)all << pos, end = to + 1;
+	const uint32_t here = (uint32_t)bits, rest = (uint32_t)(bits >> GDK_WORD_SLOTS);
+	struct gdk_held h;
+
+	h.turn = gdk_pack(odd ? 0 - here : here, 0 - odd - (1u << pos));
+	h.rest = gdk_odd_lap(q, end) ? 0 - (uint64_t)rest : rest;
+	h.token = GDK_TOKEN(gdk_word_pos(q, end));
+	h.word = gdk_word(q, from);
+	h.next = gdk_word(q, end);
+	h.db = gdk_db_at(qp, qpn8_be, end);
+	GDK_COMPUTED(h.turn);
+	GDK_COMPUTED(h.rest);
+	GDK_COMPUTED(h.token);
+	return h;
+}
+
+GDK_FN int gdk_is_few(const struct gdk_sq *q, uint64_t from, uint64_t to)
+{
+	return (uint32_t)(to - from) < GDK_WORD_SLOTS && q->depth >= GDK_WORD_SLOTS;
+}
+
 /* As gdk_publish, by who has the token that is parked at `from`. Nobody looks at these bits
- * before it moves on: no result is waited for. */
+ * before it moves on: no result is waited for. Few: adding 0 costs less than a branch. */
 GDK_FN void gdk_publish_held(const struct gdk_sq *q, const struct gdk_held *h, uint64_t from,
-			     uint64_t to, int scope)
+			     uint64_t to, int few, int scope)
 {
 	gdk_red_add64(h->word, h->turn, scope);
-	if ((uint32_t)(to - from) >= gdk_word_left(q, from))
+	if (few)
+		gdk_red_add64(h->next, h->rest, scope);
+	else if ((uint32_t)(to - from) >= gdk_word_left(q, from))
 		gdk_turn_rest(*q, from, to, scope);
 }
 
@@ -418,35 +457,29 @@ GDK_FN void gdk_ring(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq
 	gdk_ring_out(qp, q, &db, from, to, scope, gdk_sq_scope(q), h, src);
 }
 
-/* The token was put at slot r, which was not published when looked at; old: what its word
- * was then. False: the slot is published by now, and its publisher saw no token: the caller
- * still holds it. */
-GDK_FN int gdk_parked(const struct gdk_sq *q, uint64_t r, uint64_t *word, uint64_t token,
-		      uint64_t old, int scope)
+/* The token was put at slot r, which was not published when looked at, nor when it came
+ * there: it stays. */
+GDK_FN void gdk_parked(const struct gdk_sq *q, uint64_t r, int scope)
 {
-	if (gdk_word_says(q, r, old)) {
-		gdk_red_and64(word, ~token, scope);
-		return 0;
-	}
 	/* The token is there, then parked says so; there: parked, then the token. */
 	gdk_fence_load_store(scope);
 	gdk_st64(&q->st->parked, r, scope);
-	return 1;
 }
 
-/* Parks the token at slot r; word, token: its word and bit. */
-GDK_FN int gdk_park_at(const struct gdk_sq *q, uint64_t r, uint64_t *word, uint64_t token,
-		       int scope)
-{
-	/* rung was stored before the doorbell's fence: the next holder sees it. */
-	const uint64_t old = gdk_rmw_or64(word, token, scope);
-
-	return gdk_parked(q, r, word, token, old, scope);
-}
-
+/* Parks the token at slot r. False: the slot is published by now, and its publisher saw no
+ * token: the caller still holds it. */
 GDK_FN int gdk_park(const struct gdk_sq *q, uint64_t r, int scope)
 {
-	return gdk_park_at(q, r, gdk_word(q, r), GDK_TOKEN(gdk_word_pos(q, r)), scope);
+	const uint64_t token = GDK_TOKEN(gdk_word_pos(q, r));
+	uint64_t *word = gdk_word(q, r);
+
+	/* rung was stored before the doorbell's fence: the next holder sees it. */
+	if (gdk_word_says(q, r, gdk_rmw_or64(word, token, scope))) {
+		gdk_red_and64(word, ~token, scope);
+		return 0;
+	}
+	gdk_parked(q, r, scope);
+	return 1;
 }
 
 /* The next holder may be anybody who wants a slot above r. False: somebody does,

@@ -287,7 +287,7 @@ static void post(uint64_t from, uint64_t to)
 	if (early)
 		gdk_post(&qp, from, to, MODE, HANDLER, 0);
 	else
-		gdk_post_in(&qp, &q, &none, from, to, MODE, HANDLER, 0);
+		gdk_post_in(&qp, &q, &none, qp.sq_num_shift8_be, from, to, MODE, HANDLER, 0);
 }
 
 static void run_program(void)
@@ -336,7 +336,8 @@ static void start(void)
 	int t, l;
 
 	memset(&m, 0, sizeof(m));
-	gdk_qp_state_format(st, DEPTH, GDK_QPF_SYS_SCOPE);
+	/* Without the flag, few slots go their own way (gdk_held_few). */
+	gdk_qp_state_format(st, DEPTH, gdk_has_record(HANDLER) ? 0 : GDK_QPF_SYS_SCOPE);
 	failure = NULL;
 	last = START;
 	limit_steps = 0;

@@ -37,16 +37,16 @@ NO_SCAN_ACQ      | 3 | scan: no fence before that              | /if (i == start
 NO_SERVE_ACQ     | 3 | ring: none between ready bits and record | /Here: bits, fence, ring/{n;s/gdk_fence_acq(scope);//}
 NO_RECORD_REL    | 1 | ring: none between WQEs and record      | /WQEs, rung, then record/{n;s/gdk_fence_rel(gdk_sq_scope(q));//}
 NO_RING_REL      | 3 | ring: none between record and register  | /a NIC that lost a doorbell/{n;s/gdk_fence_rel(.*);/;/}
-PARK_BLIND       | 3 | park: the old value is not looked at    | /gdk_parked(const/,/^}/s/if (gdk_word_says(q, r, old)) {/if (0) {/
+PARK_BLIND       | 3 | park: the old value is not looked at    | /gdk_park(const/,/^}/s/if (gdk_word_says(q, r, \(.*\))) {/(void)\1; if (0) {/
 -HELD_REL        | 2 | put with the token seen: no fence between WQEs and record | /WQEs and rung, then record or/{n;s/gdk_fence_rel(nic);//}
--HELD_SLOTS      | 2 | put with the token seen: slots of others are not looked at | /gdk_post_held(/,/^}/s/if (gdk_ring_held(\(.*\)))$/(void)gdk_ring_held(\1); if (1)/
--PARKED_FIRST    | 2 | park: said before the token is there   | /gdk_park_at(const/,/^}/s/^{/&\n\tgdk_st64(\&q->st->parked, r, scope);/
+-HELD_SLOTS      | 2 | put with the token seen: slots of others are not looked at | /gdk_post_held(/,/^}/s/^\tgdk_serve(.*//
+-PARKED_FIRST    | 2 | park: said before the token is there   | /gdk_park(const/,/^}/s/^{/&\n\tgdk_st64(\&q->st->parked, r, scope);/;s/return gdk_rmw_or64(held->next/gdk_st64(\&q->st->parked, to + 1, scope);\n&/
 -POST_ORDER      | 2 | put: none between the token that it found and its record | /here the token, then ours/{n;s/gdk_fence_load_store(scope);//}
 -HELD_TOKEN_CTA  | 2 | put with the token seen, in a block: none between record and token | /Record, then token; there/{n;s/gdk_fence_rel(scope);//}
--HELD_OLD_CTA    | 2 | put with the token seen, in a block: the old value is not looked at | s/return gdk_parked(q, to + 1, .*/return 1;/
+-HELD_OLD_CTA    | 2 | put with the token seen, in a block: the old value is not looked at | /gdk_post_held(/,/^}/s/if (.*gdk_word_says(q, to + 1, old))) {/if (1) {/
 -HELD_LATE_NO_DBR | 8 | put with the token seen: ready bits after the only fence | s/, second = gdk_has_record(h);/, second = 1;/
 -HELD_ACQ        | 8 | put with the token seen: no fence before more words are read | /two laps old look alike[.]/{n;s/gdk_fence_acq(scope);//}
--HELD_AGAIN      | 8 | put with the token seen: it is not taken | s/ - GDK_TOKEN(gdk_word_pos(q, from));/;/
+-HELD_AGAIN      | 8 | put with the token seen: it is not taken | s/ - GDK_TOKEN(gdk_word_pos(q, from));/;/;s/ - odd - (1u << pos));/ - odd);/
 END
 )
 
