@@ -63,8 +63,8 @@ GDK_FN int gdk_one_plain(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one 
 	GDK_COMPUTED(doorbells);
 	GDK_COMPUTED(word);
 	if (ring)
-		odd = (ended | (x.left ^ left) | x.written) != 0 ||
-		      (uint32_t)x.rung != (uint32_t)idx || h == (int)bf;
+		odd = (ended | (x.left ^ left)) != 0 || (uint32_t)x.rung != (uint32_t)idx ||
+		      h == (int)bf;
 	else
 		odd = ended || (uint32_t)x.left == GDK_LEFT;
 	if (!(code_opt & GDK_OPT_SKIP_CHECK))

@@ -55,6 +55,8 @@ static void open_at(uint32_t depth, uint64_t from, int handler)
 	rig.dbrec[1] = gdk_dbrec_value(from);
 	rig.counter = rig.pi = rig.ci = rig.cq_pi = from;
 	rig.st->wait_limit_ns = 1000;
+	if (dice(2))
+		rig.st->flags &= ~GDK_QPF_SYS_SCOPE;
 	start = reserved = asked = last_rung = from;
 	memset(marked, 0, sizeof(marked));
 }
@@ -188,6 +190,35 @@ static void ring_by_hand(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 	check();
 }
 
+/* One by one by the thread that owns the queue, beyond the end of a word. */
+static void put_alone(void)
+{
+	const gdk_handler_t handler = rig.handler == RIG_BF || dice(2) ?
+					      RIG_AUTO : (gdk_handler_t)rig.handler;
+	const struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
+	const struct gdk_qp_state *st = rig.st;
+	const uint8_t data[28] = { 0 };
+	uint32_t i, n = 1 + dice(40), opt;
+	uint64_t ticket;
+
+	for (i = 0; i < n; i++) {
+		opt = dice(4) ? 0 : GDK_OPT_SKIP_DB;
+		if (reserved + 1 > start + rig.depth && reserved + 1 - rig.depth > rig.st->completed)
+			wait_below(reserved + 1 - rig.depth, RIG_EXCL);
+		if (dice(2))
+			MUST(!gdk_put(&rig.qp, a, a, dice(8), &ticket, RIG_EXCL, handler,
+				      RIG_THREAD, opt));
+		else
+			MUST(!gdk_p(&rig.qp, a, data, 1 + dice(28), &ticket, RIG_EXCL, handler,
+				    RIG_THREAD, opt));
+		MUST(ticket == reserved);
+		marked[reserved++ - start] = 1;
+		if (!opt)
+			want(reserved);
+		check();
+	}
+}
+
 /* Slots of the second reservation first. */
 static void crosswise(uint32_t most)
 {
@@ -211,7 +242,10 @@ static void one_step(void)
 	enum doca_gpu_dev_verbs_resource_sharing_mode mode = dice(2) ? RIG_EXCL : shared_mode();
 	uint32_t n = dice(8) ? 1 + dice(most) : 1 + dice(rig.depth);
 
-	switch (dice(9)) {
+	switch (dice(10)) {
+	case 9:
+		put_alone();
+		break;
 	case 8:
 		ring_by_hand(mode);
 		break;

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * One WQE at a time by the thread that owns the queue: what lies in the ring, the record, the
+ * register and the words after each, over several laps, by each handler, known at compile time
+ * or not; and what is not the plain case.
+ */
+#include <criterion/criterion.h>
+
+#include "rig.h"
+
+static struct rig rig;
+static const struct doca_gpu_dev_verbs_addr there = { 0x123456789abc, 0x11223344 };
+static const struct doca_gpu_dev_verbs_addr here = { 0x2468ace02468, 0x55667788 };
+
+static void open_rig(uint32_t depth, int handler, int sys)
+{
+	rig_init(&rig, depth, handler, 0);
+	if (!sys)
+		rig.st->flags &= ~GDK_QPF_SYS_SCOPE;
+}
+
+static int put(size_t size, uint64_t *ticket, gdk_handler_t handler, uint32_t opt)
+{
+	return gdk_put(&rig.qp, there, here, size, ticket, RIG_EXCL, handler, RIG_THREAD, opt);
+}
+
+static const void *slot(uint64_t i) { return rig.ring + (i & (rig.depth - 1)) * 64; }
+
+/* All below rung is published, nothing behind, and no word has the token. */
+static void check_words(void)
+{
+	const struct gdk_sq q = gdk_sq_of(&rig.qp);
+	const uint64_t *words = (const uint64_t *)(const void *)(rig.st + 1), rung = rig.st->rung;
+	uint64_t i;
+
+	for (i = rung < rig.depth ? 0 : rung - rig.depth; i < rung; i++)
+		cr_assert(gdk_is_ready(&q, i, RIG_GPU), "slot %lu of %lu", i, rung);
+	for (i = rung; i < rung + rig.depth; i++)
+		cr_assert(!gdk_is_ready(&q, i, RIG_GPU), "slot %lu of %lu", i, rung);
+	for (i = 0; i < (rig.depth + 31) / 32; i++)
+		cr_assert_eq(words[i] >> 32, 0);
+}
+
+static void check_rung(uint64_t n)
+{
+	rig_nic(&rig);
+	cr_assert_eq(rig.faults, 0);
+	cr_assert_eq(rig.ci, n);
+	cr_assert_eq(rig.st->rung, n);
+	cr_assert_eq(rig.st->doorbells - rig.st->bare_rings, rig.handler == RIG_PROXY ? 0 : n);
+	if (rig.handler == RIG_PROXY)
+		cr_assert_eq(rig.counter, n);
+	else if (rig.handler == RIG_NO_DBR)
+		cr_assert_eq(rig.dbrec[1], RIG_POISON);
+	else
+		cr_assert_eq(rig.dbrec[1], gdk_dbrec_value(n));
+	check_words();
+}
+
+/* The slot is as the builders of single WQEs write it. */
+static void check_wqe(uint64_t i, size_t size, const uint8_t *data)
+{
+	struct doca_gpu_dev_verbs_wqe want;
+	const uint32_t write = DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE;
+
+	memcpy(&want, slot(i), sizeof(want)); /* what a builder leaves alone */
+	if (data)
+		gdk_wqe_write_inl(&rig.qp, &want, (uint16_t)i, GDK_CE_ALWAYS, there.addr,
+				  gdk_key_doca(there.key), data, (uint32_t)size);
+	else if (size)
+		gdk_wqe_rdma(&rig.qp, &want, (uint16_t)i, write, GDK_CE_ALWAYS, 0, there.addr,
+			     gdk_key_doca(there.key), here.addr, gdk_key_doca(here.key),
+			     (uint32_t)size);
+	else
+		gdk_wqe_nop(&rig.qp, &want, (uint16_t)i, GDK_CE_ALWAYS);
+	cr_assert_eq(memcmp(&want, slot(i), sizeof(want)), 0, "slot %lu, %zu bytes", i, size);
+}
+
+static void laps(uint32_t depth, int handler, int known, int sys)
+{
+	const gdk_handler_t by = known ? (gdk_handler_t)handler : RIG_AUTO;
+	uint8_t data[28];
+	uint64_t i, ticket;
+	size_t size;
+
+	open_rig(depth, handler, sys);
+	for (i = 0; i < 5 * depth + 3; i++) {
+		size = i % 3 == 2 ? i * 4099 % GDK_CHUNK : 1 + i % 28;
+		memset(data, (int)i + 1, sizeof(data));
+		memset(rig.ring + (i & (depth - 1)) * 64, 0xa5, 64);
+		if (i % 3 == 1)
+			cr_assert_eq(gdk_p(&rig.qp, there, data, size, &ticket, RIG_EXCL, by,
+					   RIG_THREAD, 0), 0);
+		else
+			cr_assert_eq(put(size, &ticket, by, 0), 0);
+		cr_assert_eq(ticket, i);
+		check_wqe(i, size, i % 3 == 1 ? data : NULL);
+		check_rung(i + 1);
+		cr_assert_eq(rig.st->left, sys ? GDK_LEFT_SYS : GDK_LEFT_OWN);
+	}
+	rig_fini(&rig);
+}
+
+Test(one_dev, each_is_whole_and_rung_over_several_laps, .timeout = 60)
+{
+	static const int handlers[] = { RIG_DB, RIG_NO_DBR, RIG_PROXY };
+	uint32_t depth, h, how;
+
+	for (depth = 1; depth <= 128; depth *= 2)
+		for (h = 0; h < 3; h++)
+			for (how = 0; how < 4; how++)
+				laps(depth, handlers[h], how & 1, how >> 1);
+}
+
+Test(one_dev, by_blueflame_the_general_way)
+{
+	uint64_t i, ticket;
+
+	open_rig(8, RIG_BF, 0);
+	for (i = 0; i < 20; i++) {
+		cr_assert_eq(put(64, &ticket, i % 2 ? RIG_AUTO : RIG_BF, 0), 0);
+		rig_nic(&rig);
+		cr_assert_eq(rig.ci, i + 1);
+		cr_assert_eq(rig.st->bf_half, i % 2 ? 0 : 0x100, "half of the register");
+	}
+	cr_assert_eq(rig.faults, 0);
+	rig_fini(&rig);
+}
+
+/* Nothing is written, rung or lost; the ticket is set. */
+Test(one_dev, nothing_is_posted_to_a_queue_that_has_ended)
+{
+	uint64_t ticket;
+	uint32_t i;
+
+	for (i = 0; i < 4; i++) {
+		open_rig(8, RIG_DB, i & 1);
+		cr_assert_eq(put(64, &ticket, RIG_DB, 0), 0);
+		check_rung(1);
+		if (i & 2)
+			rig.st->abort_word = 1;
+		else
+			rig.st->status = -EIO;
+		memset(rig.ring + 64, 0xa5, 64);
+		cr_assert_eq(put(64, &ticket, RIG_DB, 0), i & 2 ? -ECANCELED : -EIO);
+		cr_assert_eq(ticket, 1);
+		cr_assert_eq(rig.ring[64], 0xa5);
+		check_rung(1);
+		rig_fini(&rig);
+	}
+}
+
+Test(one_dev, a_full_ring_is_waited_for)
+{
+	uint64_t i, ticket;
+
+	open_rig(4, RIG_DB, 0);
+	rig.st->wait_limit_ns = 1000;
+	for (i = 0; i < 4; i++)
+		cr_assert_eq(put(64, &ticket, RIG_DB, 0), 0);
+	memset(rig.ring, 0xa5, 64);
+	cr_assert_eq(put(64, &ticket, RIG_DB, 0), -ETIMEDOUT);
+	cr_assert_eq(ticket, 4);
+	cr_assert_eq(rig.ring[0], 0xa5);
+	cr_assert_eq(rig.st->rung, 4);
+	rig_fini(&rig);
+	/* Who says that there is room is believed. */
+	open_rig(4, RIG_DB, 0);
+	for (i = 0; i < 5; i++)
+		cr_assert_eq(put(64, &ticket, RIG_DB, GDK_OPT_SKIP_CHECK), 0);
+	cr_assert_eq(rig.st->rung, 5);
+	rig_fini(&rig);
+}
+
+/* Slots that were reserved and written by hand, or posted without a doorbell, go along. */
+Test(one_dev, what_was_written_before_is_rung_too)
+{
+	uint64_t idx, ticket;
+	uint32_t i;
+
+	for (i = 0; i < 8; i++) {
+		open_rig(64, RIG_DB, i & 1);
+		if (i & 2)
+			cr_assert_eq(put(64, &ticket, RIG_DB, 0), 0);
+		if (i & 4) {
+			cr_assert_eq(put(64, &idx, RIG_DB, GDK_OPT_SKIP_DB), 0);
+			cr_assert_eq(rig.st->written, idx + 1);
+		} else {
+			cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_EXCL, 0, &idx), 0);
+			gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx), (uint16_t)idx,
+				    GDK_CE_ALWAYS);
+		}
+		cr_assert_eq(rig.st->rung, idx);
+		cr_assert_eq(put(64, &ticket, RIG_DB, 0), 0);
+		cr_assert_eq(ticket, idx + 1);
+		rig_nic(&rig);
+		cr_assert_eq(rig.ci, idx + 2);
+		cr_assert_eq(rig.st->rung, idx + 2);
+		cr_assert_eq(rig.st->written, 0);
+		cr_assert_eq(rig.faults, 0);
+		check_words();
+		rig_fini(&rig);
+	}
+}
