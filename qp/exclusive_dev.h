@@ -97,8 +97,6 @@ GDK_FN void gdk_ring_exclusive(const struct doca_gpu_dev_verbs_qp *qp, const str
 	}
 	if (pi <= x->rung || gdk_debug_refuses(qp, q->st, x->rung, pi))
 		return;
-	/* All that the stores below need is computed while the fence waits for the
-	 * WQEs, which were the last stores before it. */
 	doorbells = x->doorbells + !proxy;
 	GDK_COMPUTED(doorbells);
 	gdk_fence_rel(gdk_sq_scope(q));

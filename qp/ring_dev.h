@@ -37,8 +37,10 @@
  * first-level cache: a load behind it costs 220. Under contention it is one add, one fence
  * and one read-modify-write, and the ringer's work is shared by all slots published
  * meanwhile: 512 ready bits are one load latency (140).
- * Exclusive use has one fence, with all that follows computed in its shadow, and loads
- * from the first-level cache. Avoided are atomics that acquire and release (365 to 530),
+ * Exclusive use has one fence (250, of a put's 400), loads from the first-level cache, and
+ * one branch (one_dev.h). A fence costs the same however long ago the last store was, so that
+ * nothing can be hidden behind it: what counts is how many instructions there are, 2 each.
+ * Avoided are atomics that acquire and release (365 to 530),
  * fences of system scope (500 even when nothing is outstanding), atomics to host memory
  * (1050), and atomics by generic addresses, which wait for a result that nobody wants.
  */

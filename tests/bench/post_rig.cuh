@@ -112,14 +112,20 @@ static enum post_source rig_source(const struct post_rig *r)
 }
 
 /* Which part of the second-level cache a word is in, near or far, is its address's doing, and
- * makes one QP up to half as fast again as another: places differ in their lines. */
-#define POST_PLACE_STEP ((size_t)4096 + 3 * 128)
+ * makes one QP up to half as fast again as another: in each place QPs, records and states lie
+ * somewhere else, by chance, and always the same. */
+#define POST_PLACE_LINES 65536u
+
+static size_t rig_place(uint32_t place, uint32_t what)
+{
+	return (size_t)((place * 3 + what) * 2654435761u % POST_PLACE_LINES) * POST_LINE;
+}
 
 static void rig_open(struct post_rig *r, const struct post_options *o, const struct post_row *w,
 		     uint32_t place)
 {
 	const size_t n = w->shape.qps, ring = n * w->shape.depth * 64;
-	const size_t off = place * POST_PLACE_STEP;
+	const size_t room = (size_t)POST_PLACE_LINES * POST_LINE;
 
 	memset(r, 0, sizeof(*r));
 	r->shape = w->shape;
@@ -135,14 +141,14 @@ static void rig_open(struct post_rig *r, const struct post_options *o, const str
 	r->state_size = kit_state_size(w->shape.depth);
 	r->image = (uint8_t *)calloc(n, POST_QP_STRIDE);
 	r->state_image = (uint8_t *)calloc(n, r->state_size + 1);
-	CK(cudaMalloc(&r->qps_mem, n * POST_QP_STRIDE + off + kit_skew()));
+	CK(cudaMalloc(&r->qps_mem, n * POST_QP_STRIDE + room + kit_skew()));
 	CK(cudaMalloc(&r->rings, ring));
 	CK(cudaMalloc(&r->cqs, ring));
-	CK(cudaMalloc(&r->records_mem, n * 128 + off));
-	CK(cudaMalloc(&r->states_mem, n * r->state_size + 128 + off));
-	r->qps = r->qps_mem + off + kit_skew();
-	r->records = r->records_mem + off;
-	r->states = r->states_mem + off;
+	CK(cudaMalloc(&r->records_mem, n * 128 + room));
+	CK(cudaMalloc(&r->states_mem, n * r->state_size + 128 + room));
+	r->qps = r->qps_mem + rig_place(place, 0) + kit_skew();
+	r->records = r->records_mem + rig_place(place, 1);
+	r->states = r->states_mem + rig_place(place, 2);
 	CK(cudaMalloc(&r->watches, n * sizeof(*r->watches)));
 	CK(cudaMalloc(&r->seen, n * sizeof(*r->seen)));
 	CK(cudaMalloc(&r->clock, sizeof(*r->clock)));

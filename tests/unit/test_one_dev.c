@@ -142,10 +142,13 @@ Test(one_dev, nothing_is_posted_to_a_queue_that_has_ended)
 			rig.st->abort_word = 1;
 		else
 			rig.st->status = -EIO;
-		memset(rig.ring + 64, 0xa5, 64);
+		memset(rig.ring + 64, 0xa5, 128);
 		cr_assert_eq(put(64, &ticket, RIG_DB, 0), i & 2 ? -ECANCELED : -EIO);
 		cr_assert_eq(ticket, 1);
+		cr_assert_lt(put(64, &ticket, RIG_DB, GDK_OPT_SKIP_DB), 0);
+		cr_assert_eq(ticket, 2);
 		cr_assert_eq(rig.ring[64], 0xa5);
+		cr_assert_eq(rig.st->written, 0);
 		check_rung(1);
 		rig_fini(&rig);
 	}
