@@ -203,7 +203,7 @@ static void put_alone(void)
 
 	for (i = 0; i < n; i++) {
 		opt = dice(4) ? 0 : GDK_OPT_SKIP_DB;
-		if (reserved + 1 > start + rig.depth && reserved + 1 - rig.depth > rig.st->completed)
+		if (reserved + 1 > start + rig.depth && reserved + 1 - rig.depth > st->completed)
 			wait_below(reserved + 1 - rig.depth, RIG_EXCL);
 		if (dice(2))
 			MUST(!gdk_put(&rig.qp, a, a, dice(8), &ticket, RIG_EXCL, handler,
