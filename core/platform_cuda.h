@@ -9,7 +9,7 @@
 #define GDK_COMPUTED(v) asm volatile("" : "+l"(v))
 /* Only some lanes have it, and they alone look at it. */
 #define GDK_UNSET(v) ((void)0)
-/* The threads of a block run side by side: a doorbell is late by a fence, not by a lap. */
+/* The threads of a GPU run side by side: a doorbell is late by a fence, not by a lap. */
 #define GDK_TOKEN_FIRST 1
 #define GDK_UNROLL _Pragma("unroll")
 #define GDK_RARE(c) __builtin_expect(!!(c), 0)

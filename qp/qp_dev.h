@@ -11,6 +11,8 @@
 #include "by_hand_dev.h"
 #include "tail_dev.h"
 
+#define GDK_RECORD_LOOKS 1000u /* some 100 us */
+
 /* Raises wanted to pi and sees to it that it is served. Exclusive: the caller
  * wrote all below pi, and rings at once. */
 GDK_FN void gdk_want(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q, uint64_t pi,
@@ -122,6 +124,26 @@ GDK_SLOW_FN void gdk_publish_left(const struct gdk_sq q, uint64_t from, uint64_t
 	(void)gdk_publish(&q, from, to, GDK_SCOPE_GPU);
 }
 
+/*
+ * The token was found at slot `from`, maybe before the fence behind its last holder's record
+ * (gdk_ring_held): whose value, once it is read here, comes before what is stored here. It is
+ * on its way; only who updates records by hand can have left another.
+ */
+GDK_FN void gdk_await_record(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
+			     uint64_t from, int scope)
+{
+	const int h = (int)gdk_ldc32(GDK_QP_AT(qp, nic_handler));
+	const struct gdk_db db = gdk_db_of(qp, from);
+	uint32_t i;
+
+	if (!GDK_TOKEN_FIRST || scope == GDK_SCOPE_CTA || !gdk_has_record(h) ||
+	    gdk_ldc32(&q->st->flags) & GDK_QPF_SYS_SCOPE)
+		return;
+	for (i = 0; i < GDK_RECORD_LOOKS; i++)
+		if (gdk_ld32(db.dbrec, scope) == (uint32_t)db.dbrec_value)
+			return;
+}
+
 GDK_FN void gdk_mark_ready_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
 			      uint64_t from, uint64_t to, gdk_mode_t mode, gdk_handler_t handler)
 {
@@ -147,6 +169,7 @@ GDK_FN void gdk_mark_ready_in(const struct doca_gpu_dev_verbs_qp *qp, const stru
 			gdk_take_left(qp, q->st, scope, handler, none);
 		return;
 	}
+	gdk_await_record(qp, q, from, scope);
 	/* The token was taken from `from`; who wants more is seen, or sees it left. */
 	gdk_fence_sc(scope);
 	gdk_serve(qp, *q, from, from, 0, scope, handler, none);
@@ -265,28 +288,31 @@ GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 
 /*
  * Rings [from, to] from behind the fence after the WQEs on, and puts the token at to + 1:
- * what its word was before. Who finds it stores the next record, so ours comes before the token. In
- * a thread block a fence of the block's own scope (10 ns) sees to that, and the token goes
- * on its way while the fence that the register needs is under way; elsewhere it is the
- * same fence, so that the token follows the register. It does so for BlueFlame, too, whose
- * 64 bytes our doorbell could land in, and where a thread may stand still (platform.h).
+ * what its word was before. On a GPU the token goes on its way while the fence that the
+ * register needs is under way. Who finds it stores the next record, which comes after ours: in
+ * a thread block by a fence of the block's own scope (10 ns); else by `parked`, which follows
+ * our fence, or by a look at the record (gdk_await_record). The token follows the register
+ * for BlueFlame, whose 64 bytes our doorbell could land in, where records are in host memory,
+ * and where a thread may stand still (platform.h).
  */
 GDK_FN uint64_t gdk_ring_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
-			 const struct gdk_held *held, uint64_t from, uint64_t to, int scope,
-			 int nic, int h)
+			      const struct gdk_held *held, uint64_t from, uint64_t to, int scope,
+			      int nic, int h)
 {
 	const int bf = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
 	const struct gdk_bf_source none = { NULL, 0 };
 	uint64_t old;
 
-	if (!GDK_TOKEN_FIRST || scope != GDK_SCOPE_CTA || !gdk_has_record(h) || bf) {
+	if (!GDK_TOKEN_FIRST || (scope != GDK_SCOPE_CTA && nic == GDK_SCOPE_SYS) ||
+	    !gdk_has_record(h) || bf) {
 		gdk_ring_out(qp, q, &held->db, from, to + 1, scope, nic, h, none);
 		/* rung was stored before the first fence: the next holder sees it. */
 		return gdk_rmw_or64(held->next, held->token, scope);
 	}
 	gdk_dbrec_store(&held->db);
 	/* Record, then token; there: token, then record. */
-	gdk_fence_rel(scope);
+	if (scope == GDK_SCOPE_CTA)
+		gdk_fence_rel(scope);
 	old = gdk_rmw_or64(held->next, held->token, scope);
 	/* Record, then register: see gdk_ring_record. */
 	gdk_fence_rel(nic);
@@ -297,15 +323,15 @@ GDK_FN uint64_t gdk_ring_held(const struct doca_gpu_dev_verbs_qp *qp, const stru
 /*
  * [from, to], where the token is parked at `from`: nobody else takes it there, so the
  * caller holds it, and rings for these before it looks who has published more. Their
- * ready bits are turned before a fence, the second where there are two. x: read when the
- * token was seen; few: see gdk_held_few; nic: the scope that orders what the NIC reads.
+ * ready bits are turned before the fence, so that who has the token next sees them. x: read
+ * when the token was seen; few: see gdk_held_few; nic: the scope that orders what the NIC reads.
  */
 GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
 			  const struct gdk_early *x, const struct gdk_held *held, uint64_t from,
 			  uint64_t to, int few, int scope, gdk_handler_t handler, int nic)
 {
 	const struct gdk_bf_source none = { NULL, 0 };
-	const int h = gdk_handler(qp, handler), second = gdk_has_record(h);
+	const int h = gdk_handler(qp, handler);
 	const int proxy = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
 	uint64_t old;
 
@@ -314,13 +340,10 @@ GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct g
 	/* Its last holder stored rung, fenced and parked it. Here: token, fence, rung. */
 	if (h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF)
 		gdk_fence_acq(scope); /* and the half of the register that is next */
-	if (!second)
-		gdk_publish_held(q, held, from, to, few, scope);
+	gdk_publish_held(q, held, from, to, few, scope);
 	gdk_st64x2(&q->st->rung, to + 1, x->doorbells + !proxy, GDK_SCOPE_GPU);
 	/* WQEs and rung, then record or register. */
 	gdk_fence_rel(nic);
-	if (second)
-		gdk_publish_held(q, held, from, to, few, scope);
 	old = gdk_ring_held(qp, q, held, from, to, scope, nic, h);
 	if (!GDK_RARE(gdk_word_says(q, to + 1, old))) {
 		gdk_parked(q, to + 1, scope);
@@ -376,6 +399,7 @@ GDK_FN void gdk_post_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 			gdk_take_left(qp, q->st, scope, handler, none);
 		return;
 	}
+	gdk_await_record(qp, q, from, scope);
 	if (gdk_word_says(q, to + 1, next)) {
 		/* Who parked the token, then we: words two laps old look alike. */
 		gdk_fence_acq(scope);

@@ -31,8 +31,8 @@
  * Why it is fast (H200; tests/bench/post.sh prints these costs). A put of a whole warp
  * to a QP that nobody else uses now is one add (170 to 250 ns, as near or far as its line
  * of the second-level cache is), a fence behind the WQEs (290), one behind the record (240),
- * and one read-modify-write that hands the token on (150), which in a thread block is under
- * way during that fence; where the token is parked, it has read together with the add. What
+ * and one read-modify-write that hands the token on (150), which is under way during that
+ * fence where there is one; where the token is parked, it has read together with the add. What
  * never changes is read before the add, which takes the line of the QP's struct from the
  * first-level cache: a load behind it costs 220. Under contention it is one add, one fence
  * and one read-modify-write, and the ringer's work is shared by all slots published

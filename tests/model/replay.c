@@ -149,8 +149,8 @@ static void nic_rung(uint64_t e)
 {
 	const view v = m.with[first[DB] + m.n[DB] - 1];
 
-	/* In a thread block the token may be handed on before the register is written. */
-	if (e <= last && gdk_mode_scope(MODE) == GDK_SCOPE_CTA && gdk_has_record(HANDLER))
+	/* With a record the token may be handed on before the register is written. */
+	if (e <= last && gdk_has_record(HANDLER))
 		return;
 	nic(v, e);
 	if (e <= last)
@@ -317,7 +317,8 @@ static void advance(int t, unsigned place)
 	if (th->kind == 'l') {
 		if (place < at(m.cur[t], th->loc))
 			place = at(m.cur[t], th->loc); /* a fence forbids the older */
-		if (place >= m.n[th->loc])
+		/* The record is read until it is the one that is waited for. */
+		if (place >= m.n[th->loc] || th->loc == DBREC)
 			place = m.n[th->loc] - 1u;
 		while (th->loc == DONE && !complete(t, place))
 			place++;

@@ -40,11 +40,12 @@ NO_RING_REL      | 3 | ring: none between record and register  | /a NIC that los
 PARK_BLIND       | 3 | park: the old value is not looked at    | /gdk_park(const/,/^}/s/if (gdk_word_says(q, r, \(.*\))) {/(void)\1; if (0) {/
 -HELD_REL        | 2 | put with the token seen: no fence between WQEs and record | /WQEs and rung, then record or/{n;s/gdk_fence_rel(nic);//}
 -HELD_SLOTS      | 2 | put with the token seen: slots of others are not looked at | /gdk_post_held(/,/^}/s/^\tgdk_serve(.*//
--PARKED_FIRST    | 2 | park: said before the token is there   | /gdk_park(const/,/^}/s/^{/&\n\tgdk_st64(\&q->st->parked, r, scope);/;s/return gdk_rmw_or64(held->next/gdk_st64(\&q->st->parked, to + 1, scope);\n&/
+-PARKED_FIRST    | 2 | park: said before the token is there   | /gdk_park(const/,/^}/s/^{/&\n\tgdk_st64(\&q->st->parked, r, scope);/;s/\(return\|old =\) gdk_rmw_or64(held->next/gdk_st64(\&q->st->parked, to + 1, scope);\n&/
 -POST_ORDER      | 2 | put: none between the token that it found and its record | /here the token, then ours/{n;s/gdk_fence_load_store(scope);//}
--HELD_TOKEN_CTA  | 2 | put with the token seen, in a block: none between record and token | /Record, then token; there/{n;s/gdk_fence_rel(scope);//}
+-RECORD_SEEN     | 2 | put: the record of who had the token is not looked at | /gdk_await_record(const/,/^}/s/return;/return;\n\treturn;/
+-HELD_TOKEN_CTA  | 2 | put with the token seen, in a block: none between record and token | /Record, then token; there/{n;s/scope == GDK_SCOPE_CTA/0/}
 -HELD_OLD_CTA    | 2 | put with the token seen, in a block: the old value is not looked at | /gdk_post_held(/,/^}/s/if (.*gdk_word_says(q, to + 1, old))) {/if (1) {/
--HELD_LATE_NO_DBR | 8 | put with the token seen: ready bits after the only fence | s/, second = gdk_has_record(h);/, second = 1;/
+-HELD_LATE_NO_DBR | 8 | put with the token seen: ready bits after the only fence | /^\tgdk_publish_held(q, held/d;/WQEs and rung, then record or/{n;s/$/ gdk_publish_held(q, held, from, to, few, scope);/}
 -HELD_ACQ        | 8 | put with the token seen: no fence before more words are read | /two laps old look alike[.]/{n;s/gdk_fence_acq(scope);//}
 -HELD_AGAIN      | 8 | put with the token seen: it is not taken | s/ - GDK_TOKEN(gdk_word_pos(q, from));/;/;s/ - odd - (1u << pos));/ - odd);/
 END
