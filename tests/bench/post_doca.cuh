@@ -87,11 +87,9 @@ static void kit_watch(const struct post_rig *r, uint32_t i, struct post_watch *w
 	w->cq = q->cq_sq.cqe_daddr;
 	w->reg = q->sq_db;
 	w->record = q->sq_dbrec;
-	/* A holder of our token may be late with its doorbell; without a record and a lock the
+	/* A holder of our token may be late with its doorbell. Without a record and a lock the
 	 * peer's overtake each other. */
-#ifdef GDK_QP_STATE_H
-	w->submitted = &((struct gdk_qp_state *)(r->states + i * r->state_size))->rung;
-#endif
+	w->recorded = r->handler == POST_DB && r->state_size;
 	if (r->handler == POST_NO_DBR && !r->state_size)
 		w->submitted = (uint64_t *)(r->qps + (size_t)i * POST_QP_STRIDE +
 					    offsetof(QP, sq_wqe_pi));

@@ -29,6 +29,7 @@ struct post_watch {
 	const uint64_t *reg; /* or where it is passed on */
 	const uint32_t *record;
 	const uint64_t *submitted; /* NULL, or where to look when the register is silent */
+	uint32_t recorded; /* or that the record says */
 	uint32_t depth;
 	uint32_t collapsed; /* one CQE for all, at cq */
 	enum post_source source;
@@ -76,10 +77,16 @@ __device__ static uint64_t post_decode(const struct post_watch *w, uint64_t v, u
 	return post_extend(consumed, post_register_index(v), w->depth);
 }
 
+__device__ static __forceinline__ uint64_t post_recorded(const struct post_watch *w,
+							 uint64_t consumed)
+{
+	return post_extend(consumed, post_swap32(*(const volatile uint32_t *)w->record), w->depth);
+}
+
 /* Waits for more than `consumed`; v is the last look, possibly an old one. A
  * register in memory shows only the last doorbell. Where doorbells may overtake
  * each other, as they may on their way to a NIC, which ignores the older, the
- * newest is found at `submitted` after a while of silence. */
+ * newest is found at `submitted`, or in the record, after a while of silence. */
 __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, uint64_t consumed,
 				      uint64_t deadline, struct post_seen *seen)
 {
@@ -90,8 +97,9 @@ __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, ui
 
 		if (now > deadline)
 			break;
-		if (w->submitted && now > quiet) {
-			to = *(const volatile uint64_t *)w->submitted;
+		if ((w->submitted || (w->recorded && consumed)) && now > quiet) {
+			to = w->recorded ? post_recorded(w, consumed) :
+					   *(const volatile uint64_t *)w->submitted;
 			if (to > consumed) {
 				seen->late++;
 				break;
