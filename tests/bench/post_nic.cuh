@@ -30,6 +30,7 @@ struct post_watch {
 	const uint32_t *record;
 	const uint64_t *submitted; /* NULL, or where to look when the register is silent */
 	uint32_t recorded; /* or that the record says */
+	const uint64_t *beat; /* rounds of who passes registers on, or NULL */
 	uint32_t depth;
 	uint32_t collapsed; /* one CQE for all, at cq */
 	enum post_source source;
@@ -83,6 +84,17 @@ __device__ static __forceinline__ uint64_t post_recorded(const struct post_watch
 	return post_extend(consumed, post_swap32(*(const volatile uint32_t *)w->record), w->depth);
 }
 
+/* Has who passes registers on been twice around since it was silent? Else what it read before,
+ * and passes on late, could be taken for an index of the next lap. *from: 0, then when. */
+__device__ static bool post_passed(const struct post_watch *w, uint64_t *from)
+{
+	const uint64_t beat = w->beat ? *(const volatile uint64_t *)w->beat : ~0ull;
+
+	if (*from == 0)
+		*from = beat;
+	return !w->beat || beat - *from >= 2;
+}
+
 /* Waits for more than `consumed`; v is the last look, possibly an old one. A
  * register in memory shows only the last doorbell. Where doorbells may overtake
  * each other, as they may on their way to a NIC, which ignores the older, the
@@ -90,14 +102,15 @@ __device__ static __forceinline__ uint64_t post_recorded(const struct post_watch
 __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, uint64_t consumed,
 				      uint64_t deadline, struct post_seen *seen)
 {
-	uint64_t to, quiet = post_now() + 20000;
+	uint64_t to, quiet = post_now() + 20000, from = 0;
 
 	while ((to = post_decode(w, v, consumed, &seen->bad)) == consumed) {
 		const uint64_t now = post_now();
 
 		if (now > deadline)
 			break;
-		if ((w->submitted || (w->recorded && consumed)) && now > quiet) {
+		if ((w->submitted || (w->recorded && consumed)) && now > quiet &&
+		    post_passed(w, &from)) {
 			to = w->recorded ? post_recorded(w, consumed) :
 					   *(const volatile uint64_t *)w->submitted;
 			if (to > consumed) {

@@ -156,7 +156,8 @@ static void rig_open(struct post_rig *r, const struct post_options *o, const str
 		CK(cudaMalloc(&r->regs, n * POST_REG_STRIDE));
 	else
 		CK(cudaHostAlloc(&r->regs, n * POST_REG_STRIDE, cudaHostAllocMapped));
-	CK(cudaHostAlloc(&r->passed, n * POST_LINE, cudaHostAllocMapped));
+	CK(cudaHostAlloc(&r->passed, (n + 1) * POST_LINE, cudaHostAllocMapped));
+	memset(r->passed, 0, (n + 1) * POST_LINE);
 	CK(cudaHostAlloc((void **)&r->up, POST_UP * sizeof(*r->up), cudaHostAllocMapped));
 	CK(cudaStreamCreateWithFlags(&r->post, cudaStreamNonBlocking));
 	CK(cudaStreamCreateWithFlags(&r->nic, cudaStreamNonBlocking));
@@ -192,8 +193,10 @@ static void rig_reset_nic(struct post_rig *r, uint64_t per_qp)
 		w[i].depth = r->shape.depth;
 		w[i].source = rig_source(r);
 		kit_watch(r, i, &w[i]);
-		if (!r->reg_on_gpu)
+		if (!r->reg_on_gpu) {
 			w[i].reg = (uint64_t *)(r->passed + (size_t)i * POST_LINE);
+			w[i].beat = (uint64_t *)(r->passed + n * POST_LINE);
+		}
 		seen[i].end_ns = POST_POISON;
 	}
 	CK(cudaMemcpy(r->watches, w, n * sizeof(w[0]), cudaMemcpyHostToDevice));
@@ -219,7 +222,7 @@ static void rig_reset(struct post_rig *r, uint64_t per_qp)
 		CK(cudaMemset(r->regs, 0, n * POST_REG_STRIDE));
 	else
 		memset(r->regs, 0, n * POST_REG_STRIDE);
-	memset(r->passed, 0, n * POST_LINE);
+	memset(r->passed, 0, n * POST_LINE); /* but for the beat */
 	CK(cudaDeviceSynchronize());
 }
 
@@ -304,7 +307,9 @@ static void rig_start_nic(struct post_rig *r, const char *what)
 /* What the posters store to registers in host memory is passed on, until `stop`. */
 static void rig_pass_on(const struct post_rig *r, const std::atomic<int> *stop)
 {
-	while (!stop->load(std::memory_order_relaxed))
+	volatile uint64_t *beat = (uint64_t *)(r->passed + r->shape.qps * POST_LINE);
+
+	while (!stop->load(std::memory_order_relaxed)) {
 		for (uint32_t i = 0; i < r->shape.qps; i++) {
 			const uint8_t *reg = r->regs + (size_t)i * POST_REG_STRIDE;
 			uint8_t *to = r->passed + (size_t)i * POST_LINE;
@@ -313,6 +318,8 @@ static void rig_pass_on(const struct post_rig *r, const std::atomic<int> *stop)
 			if (*(volatile uint64_t *)to != v)
 				*(volatile uint64_t *)to = v;
 		}
+		*beat = *beat + 1;
+	}
 }
 
 struct post_result {
