@@ -126,25 +126,25 @@ GDK_FN uint64_t gdk_batch_key(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, uint
 	return (uint64_t)(uintptr_t)qp ^ (uint64_t)n << 49 ^ opt;
 }
 
-/* All lanes of the warp converged, and post as many slots to the same QP with the same
- * options, which it has room for. */
+/* Those who converged, b->g.mask, are all lanes of the warp, and post as many slots to the same
+ * QP with the same options, which it has room for. */
 GDK_FN int gdk_is_whole(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_batch *b,
 			uint32_t code_opt)
 {
 	const uint32_t all = gdk_warp_mask(), size = gdk_warp_size(), n = b->g.slots;
 	const uint64_t key = gdk_batch_key(qp, n, code_opt);
 
-	return size > 1 && gdk_activemask() == all &&
+	return size > 1 && b->g.mask == all &&
 	       gdk_ballot(gdk_shfl64(key, 0) == key && size * n <= b->q.depth) == all;
 }
 
-/* Those of the lanes that converged which post as many slots to the same QP with the same
- * options. */
+/* Those of the lanes that converged, b->g.mask, which post as many slots to the same QP with
+ * the same options. */
 GDK_FN int gdk_batch_peers(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
 			   uint32_t code_opt)
 {
 	const uint32_t below = (1u << gdk_lane()) - 1, n = b->g.slots;
-	uint32_t mask = gdk_activemask();
+	uint32_t mask = b->g.mask;
 
 	if (mask & (mask - 1))
 		mask = gdk_match64(mask, gdk_batch_key(qp, n, code_opt));
@@ -217,6 +217,7 @@ GDK_FN int gdk_batch_whole(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uin
 	b->q = gdk_sq_but_flags(gdk_state_of_qp(qp), b->wqes.mask + 1);
 	if (mode == GDK_EXCLUSIVE || exec == GDK_BLOCK_SCOPE)
 		return 0;
+	b->g.mask = exec == GDK_THREAD ? gdk_activemask() : 0;
 	if (exec == GDK_WARP_SCOPE)
 		gdk_syncwarp();
 	else if (!gdk_is_whole(qp, b, code_opt))
