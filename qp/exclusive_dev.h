@@ -35,10 +35,10 @@ GDK_FN uint32_t gdk_own_bits(const struct gdk_sq *q, uint64_t last)
 	return ((2u << gdk_word_pos(q, last)) - 1) ^ (gdk_odd_lap(q, last) ? ~0u : 0);
 }
 
-/* Stores them; no word has a token bit meanwhile. */
+/* Stores them, and that the token is not there. */
 GDK_FN void gdk_own_store(const struct gdk_sq *q, uint64_t last)
 {
-	gdk_st32((uint32_t *)(void *)gdk_word(q, last), gdk_own_bits(q, last), GDK_SCOPE_THREAD);
+	gdk_st64(gdk_word(q, last), gdk_own_bits(q, last), GDK_SCOPE_THREAD);
 }
 
 /* Exclusive use rang for [from, to): ready bits without a look at the words, for all below

@@ -47,7 +47,8 @@ GDK_FN int gdk_one_plain(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one 
 	const uint64_t idx = left == GDK_LEFT_SYS ? *at : gdk_add64(gdk_rsvd_index(qp), 1, own);
 	const uint64_t pi = idx + 1;
 	uint64_t done, ended, doorbells;
-	uint32_t *word, bits;
+	uint64_t *word;
+	uint32_t bits;
 	struct gdk_early x;
 	struct gdk_db db;
 	int odd;
@@ -58,7 +59,7 @@ GDK_FN int gdk_one_plain(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one 
 	x = gdk_early_of(st, own);
 	db = gdk_db_of(qp, pi);
 	doorbells = x.doorbells + !proxy;
-	word = (uint32_t *)(void *)gdk_word(&q, idx);
+	word = gdk_word(&q, idx);
 	bits = gdk_own_bits(&q, idx);
 	GDK_COMPUTED(doorbells);
 	GDK_COMPUTED(word);
@@ -90,7 +91,7 @@ GDK_FN int gdk_one_plain(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one 
 			gdk_dbrec_store(&db);
 		gdk_db_store(&db);
 	}
-	gdk_st32(word, bits, own);
+	gdk_st64(word, bits, own);
 	return 1;
 }
 

@@ -127,12 +127,13 @@ GDK_SLOW_FN void gdk_publish_left(const struct gdk_sq q, uint64_t from, uint64_t
 /*
  * The token was found at slot `from`, maybe before the fence behind its last holder's record
  * (gdk_ring_held): whose value, once it is read here, comes before what is stored here. It is
- * on its way; only who updates records by hand can have left another.
+ * on its way; only who updates records by hand, or named another handler than we, can have
+ * left another.
  */
 GDK_FN void gdk_await_record(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
-			     uint64_t from, int scope)
+			     uint64_t from, int scope, gdk_handler_t handler)
 {
-	const int h = (int)gdk_ldc32(GDK_QP_AT(qp, nic_handler));
+	const int h = gdk_handler(qp, handler);
 	const struct gdk_db db = gdk_db_of(qp, from);
 	uint32_t i;
 
@@ -169,7 +170,7 @@ GDK_FN void gdk_mark_ready_in(const struct doca_gpu_dev_verbs_qp *qp, const stru
 			gdk_take_left(qp, q->st, scope, handler, none);
 		return;
 	}
-	gdk_await_record(qp, q, from, scope);
+	gdk_await_record(qp, q, from, scope, handler);
 	/* The token was taken from `from`; who wants more is seen, or sees it left. */
 	gdk_fence_sc(scope);
 	gdk_serve(qp, *q, from, from, 0, scope, handler, none);
@@ -399,7 +400,7 @@ GDK_FN void gdk_post_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 			gdk_take_left(qp, q->st, scope, handler, none);
 		return;
 	}
-	gdk_await_record(qp, q, from, scope);
+	gdk_await_record(qp, q, from, scope, handler);
 	if (gdk_word_says(q, to + 1, next)) {
 		/* Who parked the token, then we: words two laps old look alike. */
 		gdk_fence_acq(scope);
