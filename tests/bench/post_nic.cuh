@@ -98,15 +98,18 @@ __device__ static bool post_passed(const struct post_watch *w, uint64_t *from)
 /* Waits for more than `consumed`; v is the last look, possibly an old one. A
  * register in memory shows only the last doorbell. Where doorbells may overtake
  * each other, as they may on their way to a NIC, which ignores the older, the
- * newest is found at `submitted`, or in the record, after a while of silence. */
+ * newest is found at `submitted`, or in the record, after a while of silence.
+ * What the register held then is *stale: it says nothing until it is something else, however
+ * far the record leads meanwhile. */
 __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, uint64_t consumed,
-				      uint64_t deadline, struct post_seen *seen)
+				      uint64_t deadline, struct post_seen *seen, uint64_t *stale)
 {
 	uint64_t to, quiet = post_now() + 20000, from = 0;
 
-	while ((to = post_decode(w, v, consumed, &seen->bad)) == consumed) {
+	while (v == *stale || (to = post_decode(w, v, consumed, &seen->bad)) == consumed) {
 		const uint64_t now = post_now();
 
+		to = consumed;
 		if (now > deadline)
 			break;
 		if ((w->submitted || (w->recorded && consumed)) && now > quiet &&
@@ -115,6 +118,7 @@ __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, ui
 					   *(const volatile uint64_t *)w->submitted;
 			if (to > consumed) {
 				seen->late++;
+				*stale = v;
 				break;
 			}
 		}
@@ -227,7 +231,7 @@ post_consume(const struct post_watch *watches, struct post_seen *seen, volatile 
 	__shared__ struct post_watch watch[POST_PARTS];
 	__shared__ uint64_t rung[POST_PARTS];
 	const struct post_watch &w = watch[t.part];
-	uint64_t consumed = 0, look = 0;
+	uint64_t consumed = 0, look = 0, stale = POST_POISON;
 
 	if (t.thread % (t.threads / blocks) == 0)
 		watch[t.part] = watches[t.qp];
@@ -238,7 +242,8 @@ post_consume(const struct post_watch *watches, struct post_seen *seen, volatile 
 		out->start_ns = post_now();
 	while (consumed < w.want.count) {
 		if (t.thread == 0) {
-			const uint64_t to = post_await(&w, look, consumed, deadline, &mine);
+			const uint64_t to = post_await(&w, look, consumed, deadline, &mine,
+					       &stale);
 
 			if (blocks == 1)
 				rung[t.part] = to;

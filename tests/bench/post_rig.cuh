@@ -144,7 +144,7 @@ static void rig_open(struct post_rig *r, const struct post_options *o, const str
 	CK(cudaMalloc(&r->qps_mem, n * POST_QP_STRIDE + room + kit_skew()));
 	CK(cudaMalloc(&r->rings, ring));
 	CK(cudaMalloc(&r->cqs, ring));
-	CK(cudaMalloc(&r->records_mem, n * 128 + room));
+	CK(cudaMalloc(&r->records_mem, n * POST_LINE + room));
 	CK(cudaMalloc(&r->states_mem, n * r->state_size + 128 + room));
 	r->qps = r->qps_mem + rig_place(place, 0) + kit_skew();
 	r->records = r->records_mem + rig_place(place, 1);
@@ -217,7 +217,7 @@ static void rig_reset(struct post_rig *r, uint64_t per_qp)
 			      cudaMemcpyHostToDevice));
 	CK(cudaMemset(r->rings, 0xa5, ring));
 	CK(cudaMemset(r->cqs, 0xff, ring));
-	CK(cudaMemset(r->records, 0, n * 128));
+	CK(cudaMemset(r->records, 0, n * POST_LINE));
 	if (r->reg_on_gpu)
 		CK(cudaMemset(r->regs, 0, n * POST_REG_STRIDE));
 	else
@@ -328,18 +328,22 @@ struct post_result {
 	uint64_t nic_start_ns; /* of its last block */
 };
 
-/* After the run: slots handed out, last doorbell. */
-static uint64_t rig_end(const struct post_rig *r, uint64_t per_qp, int rung)
+/* After the run: slots handed out, last doorbell; where one was late and stayed in memory, the
+ * record has the last index. */
+static uint64_t rig_end(const struct post_rig *r, uint64_t per_qp, int rung, int late)
 {
 	const size_t n = r->shape.qps;
 	uint8_t *got = (uint8_t *)malloc(n * POST_QP_STRIDE);
 	uint8_t *reg = (uint8_t *)malloc(n * POST_REG_STRIDE);
+	uint8_t *record = (uint8_t *)malloc(n * POST_LINE);
 	uint64_t wrong = 0;
 
 	CK(cudaMemcpy(got, r->qps, n * POST_QP_STRIDE, cudaMemcpyDeviceToHost));
 	CK(cudaMemcpy(reg, r->regs, n * POST_REG_STRIDE, cudaMemcpyDefault));
+	CK(cudaMemcpy(record, r->records, n * POST_LINE, cudaMemcpyDeviceToHost));
 	for (uint32_t i = 0; i < n; i++) {
 		const uint64_t *db = (const uint64_t *)(reg + (size_t)i * POST_REG_STRIDE);
+		const uint32_t said = be32toh(*(const uint32_t *)(record + i * POST_LINE));
 		const uint32_t last = (uint32_t)per_qp & 0xffff;
 		int ok = kit_reserved(got + (size_t)i * POST_QP_STRIDE) == per_qp;
 
@@ -347,11 +351,13 @@ static uint64_t rig_end(const struct post_rig *r, uint64_t per_qp, int rung)
 			ok = ok && db[0] == per_qp;
 		else if (rung && r->handler != POST_NO_DBR)
 			ok = ok && ((post_register_index(db[0]) & 0xffff) == last ||
-				    (post_register_index(db[32]) & 0xffff) == last);
+				    (post_register_index(db[32]) & 0xffff) == last ||
+				    (late && (said & 0xffff) == last));
 		wrong += !ok;
 	}
 	free(got);
 	free(reg);
+	free(record);
 	return wrong;
 }
 
@@ -401,7 +407,7 @@ static struct post_result rig_run(struct post_rig *r, post_kernel kernel, uint32
 	CK(cudaMemcpy(&clock, r->clock, sizeof(clock), cudaMemcpyDeviceToHost));
 	if (with_nic)
 		rig_judge(r, &res, &clock.end_ns);
-	const uint64_t wrong = rig_end(r, per_qp, every != 0 && !res.late);
+	const uint64_t wrong = rig_end(r, per_qp, every != 0, res.late != 0);
 
 	res.mismatches += wrong;
 	res.bad |= wrong ? POST_BAD_END : 0;
