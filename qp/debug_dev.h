@@ -91,7 +91,7 @@ GDK_SLOW_FN void gdk_debug_key(const struct gdk_debug *d, const char *field, uin
 	GDK_DEBUG_PRINT(buf);
 }
 
-GDK_SLOW_FN void gdk_debug_ctrl(struct gdk_debug *d, uint64_t to)
+GDK_FN void gdk_debug_ctrl(struct gdk_debug *d, uint64_t to)
 {
 	const struct gdk_wqe_ctrl *c = &d->ctrl;
 	const int masked = c->opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS ||
@@ -113,7 +113,7 @@ GDK_SLOW_FN void gdk_debug_ctrl(struct gdk_debug *d, uint64_t to)
 }
 
 /* What stands between the control segment and the data. */
-GDK_SLOW_FN void gdk_debug_fixed(struct gdk_debug *d)
+GDK_FN void gdk_debug_fixed(struct gdk_debug *d)
 {
 	const struct gdk_wqe_view *v = &d->view;
 
@@ -132,7 +132,7 @@ GDK_SLOW_FN void gdk_debug_fixed(struct gdk_debug *d)
 
 /* Pieces of 1 byte to 1 GiB, and of no more together; a byte_count of 0 is
  * 2 GiB to the NIC. Inline data stands alone, and ends the WQE. */
-GDK_SLOW_FN void gdk_debug_data(struct gdk_debug *d)
+GDK_FN void gdk_debug_data(struct gdk_debug *d)
 {
 	const uint32_t inl = (uint32_t)DOCA_GPUNETIO_IB_MLX5_INLINE_SEG;
 	uint32_t seg = d->shape.fixed, bytes;
@@ -156,34 +156,34 @@ GDK_SLOW_FN void gdk_debug_data(struct gdk_debug *d)
 }
 
 /* Slots of the WQE at idx, or a negative status. */
-GDK_SLOW_FN int gdk_debug_wqe(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
-			      uint64_t idx, uint64_t to)
+GDK_FN int gdk_debug_wqe(struct gdk_debug *d, uint64_t idx, uint64_t to)
 {
-	struct gdk_debug d;
-
-	d.st = st;
-	d.qpn = gdk_ldc32(GDK_QP_AT(qp, sq_num));
-	d.idx = idx;
-	d.err = 0;
-	gdk_view_ring(&d.view, qp, idx);
-	gdk_view_ctrl(&d.view, &d.ctrl);
-	d.shape = gdk_shape_of(d.ctrl.opcode, d.ctrl.opmod);
-	gdk_debug_ctrl(&d, to);
-	if (!d.err)
-		gdk_debug_fixed(&d);
-	if (!d.err)
-		gdk_debug_data(&d);
-	return d.err ? d.err : (int)(d.ctrl.ds + 3) / 4;
+	d->idx = idx;
+	d->view.first = idx * 4;
+	gdk_view_hold(&d->view);
+	gdk_view_ctrl(&d->view, &d->ctrl);
+	d->shape = gdk_shape_of(d->ctrl.opcode, d->ctrl.opmod);
+	gdk_debug_ctrl(d, to);
+	if (!d->err)
+		gdk_debug_fixed(d);
+	if (!d->err)
+		gdk_debug_data(d);
+	return d->err ? d->err : (int)(d->ctrl.ds + 3) / 4;
 }
 
 /* True: something in [from, to) is wrong and must not be rung. */
 GDK_SLOW_FN int gdk_debug_refuses(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
 				  uint64_t from, uint64_t to)
 {
+	struct gdk_debug d;
 	int slots;
 
+	d.st = st;
+	d.qpn = gdk_ldc32(GDK_QP_AT(qp, sq_num));
+	d.err = 0;
+	gdk_view_ring(&d.view, qp, from);
 	for (; from < to; from += (uint32_t)slots) {
-		slots = gdk_debug_wqe(qp, st, from, to);
+		slots = gdk_debug_wqe(&d, from, to);
 		if (slots < 0)
 			return 1;
 	}

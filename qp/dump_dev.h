@@ -153,27 +153,49 @@ struct gdk_wqe_view {
 	uint64_t first; /* segment index of the control segment */
 	uint64_t mask;	/* segments of the ring - 1 */
 	uint32_t limit; /* segments that may be looked at */
+	uint32_t held;	/* segments from the first on that `slot` has: 0 or 4 */
+	uint64_t slot[8];
 };
 
-GDK_SLOW_FN void gdk_view_ring(struct gdk_wqe_view *v, const struct doca_gpu_dev_verbs_qp *qp,
-			       uint64_t idx)
+GDK_FN void gdk_view_ring(struct gdk_wqe_view *v, const struct doca_gpu_dev_verbs_qp *qp,
+			  uint64_t idx)
 {
 	v->ring = (const uint8_t *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, sq_wqe_daddr));
 	v->first = idx * 4;
 	v->mask = ((uint64_t)gdk_ldc16(GDK_QP_AT(qp, sq_wqe_mask)) << 2) | 3;
 	v->limit = (uint32_t)v->mask + 1;
+	v->held = 0;
+}
+
+/* The first slot is read now, in one trip, which word by word takes a dozen: over PCIe, where
+ * the ring is in host memory. */
+GDK_FN void gdk_view_hold(struct gdk_wqe_view *v)
+{
+	const uint64_t *at = (const uint64_t *)(const void *)(v->ring + (v->first & v->mask) * 16);
+	uint64_t a[8];
+	int i;
+
+	GDK_UNROLL
+	for (i = 0; i < 8; i += 2)
+		gdk_ld64x2(at + i, &a[i], &a[i + 1], GDK_SCOPE_GPU);
+	GDK_UNROLL
+	for (i = 0; i < 8; i++)
+		v->slot[i] = a[i];
+	v->held = 4;
 }
 
 /* Word 0 to 3 of a segment, in CPU order. */
-GDK_SLOW_FN uint32_t gdk_view_word(const struct gdk_wqe_view *v, uint32_t seg, uint32_t word)
+GDK_FN uint32_t gdk_view_word(const struct gdk_wqe_view *v, uint32_t seg, uint32_t word)
 {
 	const uint8_t *at = v->ring + ((v->first + seg) & v->mask) * 16 + word * 4;
 
+	if (seg < v->held)
+		return gdk_bswap32((uint32_t)(v->slot[seg * 2 + word / 2] >> word % 2 * 32));
 	return gdk_bswap32(gdk_ld32((const uint32_t *)(const void *)at, GDK_SCOPE_GPU));
 }
 
 /* Words 2 * half and 2 * half + 1 as one number. */
-GDK_SLOW_FN uint64_t gdk_view_long(const struct gdk_wqe_view *v, uint32_t seg, uint32_t half)
+GDK_FN uint64_t gdk_view_long(const struct gdk_wqe_view *v, uint32_t seg, uint32_t half)
 {
 	return gdk_pack(gdk_view_word(v, seg, 2 * half + 1), gdk_view_word(v, seg, 2 * half));
 }
@@ -184,7 +206,7 @@ struct gdk_wqe_ctrl {
 	uint32_t signature, dci, fm_ce_se, imm;
 };
 
-GDK_SLOW_FN void gdk_view_ctrl(const struct gdk_wqe_view *v, struct gdk_wqe_ctrl *c)
+GDK_FN void gdk_view_ctrl(const struct gdk_wqe_view *v, struct gdk_wqe_ctrl *c)
 {
 	const uint32_t w0 = gdk_view_word(v, 0, 0), w1 = gdk_view_word(v, 0, 1);
 	const uint32_t w2 = gdk_view_word(v, 0, 2);
@@ -210,7 +232,7 @@ struct gdk_wqe_shape {
 	uint8_t inl;   /* data may be inline */
 };
 
-GDK_SLOW_FN struct gdk_wqe_shape gdk_shape_of(uint32_t opcode, uint32_t opmod)
+GDK_FN struct gdk_wqe_shape gdk_shape_of(uint32_t opcode, uint32_t opmod)
 {
 	const uint8_t wide = opmod == DOCA_GPUNETIO_8_BYTE_ATOMIC_EXT_OPMOD >> 24;
 	const struct gdk_wqe_shape none = { 0, 0, 0, 0, 0, 0 }, nop = { 63, 1, 63, 0, 0, 0 },
@@ -460,6 +482,7 @@ GDK_SLOW_FN void gdk_print_cqe64(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 	v.first = 0;
 	v.mask = 3;
 	v.limit = 4;
+	v.held = 0;
 	gdk_text_start(&t, buf, sizeof(buf));
 	gdk_text_cqe(&t, &v);
 	GDK_DEBUG_PRINT(buf);
