@@ -155,17 +155,21 @@ $(B)/lib/lib%_cuda.so: examples/%_kernel.cu $(HDR_top) $(HDR_common) $(HDR_devic
 	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Xcompiler -fPIC,-Wall -shared \
 		-cudart static -o $@ $<
 
-# ---- the test on a GPU: kernels are compiled once for each sharing mode ----
+# ---- the test on a GPU: kernels are compiled once for each sharing mode, and some of them in
+# the debug build ----
+KERNEL_KINDS := EXCLUSIVE CTA GPU DEBUG
+kernel-flags = -DGT_LAUNCH=gt_launch_$(1) \
+	$(if $(filter DEBUG,$(1)),-DGT_MODE=GPU -DGT_DEBUG -DGDK_DEBUG,-DGT_MODE=$(1))
 GPU_TEST := $(if $(NVCC),$(B)/gpu/device)
 GPU_TEST_OBJS := $(call obj,$(sort $(wildcard tests/gpu/device*.c))) $(B)/gpu/device_gpu.o \
-	$(foreach m,EXCLUSIVE CTA GPU,$(B)/gpu/kernels_$(m).o)
+	$(foreach m,$(KERNEL_KINDS),$(B)/gpu/kernels_$(m).o)
 GPU_TEST_DEPS := tests/gpu/device.h $(wildcard tests/gpu/*.cuh) $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk)
 nvcc-obj = $(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Itests/gpu -Xcompiler -fPIC,-Wall \
 	-Xptxas -v -c -o $@ $< >$@.log 2>&1 || { cat $@.log; exit 1; }
 $(B)/gpu/kernels_%.o: tests/gpu/device_kernels.cu $(GPU_TEST_DEPS) | stage
 	$(call say,NVCC)
 	@mkdir -p $(@D)
-	$(Q)$(subst -c -o,-DGT_MODE=$* -DGT_LAUNCH=gt_launch_$* -c -o,$(nvcc-obj))
+	$(Q)$(subst -c -o,$(call kernel-flags,$*) -c -o,$(nvcc-obj))
 $(B)/gpu/device_gpu.o: tests/gpu/device_gpu.cu $(GPU_TEST_DEPS) | stage
 	$(call say,NVCC)
 	@mkdir -p $(@D)
@@ -239,7 +243,7 @@ KERNELS := $(B)/thread/kernels_1 $(B)/thread/kernels_32
 KERNEL_C := $(sort $(filter-out %/device.c %/device_cases.c %/device_huge.c,$(wildcard tests/gpu/device_*.c)) \
 	$(wildcard tests/kernels/*.c))
 kernel-objs = $(patsubst %,$(B)/obj/warp_$(1)/%.o,$(basename $(KERNEL_C)) tests/kernels/host_gpu \
-	$(foreach m,EXCLUSIVE CTA GPU,tests/kernels/kernels_$(m)))
+	$(foreach m,$(KERNEL_KINDS),tests/kernels/kernels_$(m)))
 define kernel-rules
 $(B)/obj/warp_$(1)/%.o: %.c | stage
 	$$(call say,CC)
@@ -249,11 +253,11 @@ $(B)/obj/warp_$(1)/%.o: %.cpp | stage
 	$$(call say,CXX)
 	@mkdir -p $$(@D)
 	$$(Q)$$(CXX) $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) -c -o $$@ $$<
-$(foreach m,EXCLUSIVE CTA GPU,$(B)/obj/warp_$(1)/tests/kernels/kernels_$(m).o): \
+$(foreach m,$(KERNEL_KINDS),$(B)/obj/warp_$(1)/tests/kernels/kernels_$(m).o): \
 		$(B)/obj/warp_$(1)/tests/kernels/kernels_%.o: tests/gpu/device_kernels.cu | stage
 	$$(call say,CXX)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CXX) -x c++ $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) -DGT_MODE=$$* -DGT_LAUNCH=gt_launch_$$* \
+	$$(Q)$$(CXX) -x c++ $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) $$(call kernel-flags,$$*) \
 		-c -o $$@ $$<
 $(B)/thread/kernels_$(1): $$(call kernel-objs,$(1)) $$(TEST_LIB) $$(TEST_NIC) $$(LIBS)
 	$$(call say,LD)

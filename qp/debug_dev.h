@@ -160,7 +160,8 @@ GDK_FN int gdk_debug_wqe(struct gdk_debug *d, uint64_t idx, uint64_t to)
 {
 	d->idx = idx;
 	d->view.first = idx * 4;
-	gdk_view_hold(&d->view);
+	if (d->view.first - d->view.base >= d->view.held)
+		gdk_view_hold(&d->view, to - idx);
 	gdk_view_ctrl(&d->view, &d->ctrl);
 	d->shape = gdk_shape_of(d->ctrl.opcode, d->ctrl.opmod);
 	gdk_debug_ctrl(d, to);

@@ -147,14 +147,17 @@ GDK_SLOW_FN const char *gdk_syndrome_name(uint32_t syndrome)
 
 /* ---- the parts of a WQE ---- */
 
+#define GDK_VIEW_SLOTS 4
+
 /* Segments of a WQE, which may go on at the ring's start. */
 struct gdk_wqe_view {
 	const uint8_t *ring;
 	uint64_t first; /* segment index of the control segment */
 	uint64_t mask;	/* segments of the ring - 1 */
 	uint32_t limit; /* segments that may be looked at */
-	uint32_t held;	/* segments from the first on that `slot` has: 0 or 4 */
-	uint64_t slot[8];
+	uint32_t held;	/* segments that `seg` has, from segment `base` on */
+	uint64_t base;
+	uint64_t seg[GDK_VIEW_SLOTS * 8];
 };
 
 GDK_FN void gdk_view_ring(struct gdk_wqe_view *v, const struct doca_gpu_dev_verbs_qp *qp,
@@ -165,32 +168,39 @@ GDK_FN void gdk_view_ring(struct gdk_wqe_view *v, const struct doca_gpu_dev_verb
 	v->mask = ((uint64_t)gdk_ldc16(GDK_QP_AT(qp, sq_wqe_mask)) << 2) | 3;
 	v->limit = (uint32_t)v->mask + 1;
 	v->held = 0;
+	v->base = 0;
 }
 
-/* The first slot is read now, in one trip, which word by word takes a dozen: over PCIe, where
- * the ring is in host memory. */
-GDK_FN void gdk_view_hold(struct gdk_wqe_view *v)
+/* The first n slots, GDK_VIEW_SLOTS at most, are read now, in one trip: word by word each
+ * takes a dozen, over PCIe where the ring is in host memory. */
+GDK_FN void gdk_view_hold(struct gdk_wqe_view *v, uint64_t n)
 {
-	const uint64_t *at = (const uint64_t *)(const void *)(v->ring + (v->first & v->mask) * 16);
-	uint64_t a[8];
-	int i;
+	uint64_t a[GDK_VIEW_SLOTS * 8];
+	const uint64_t *at;
+	uint32_t i;
 
+	v->base = v->first;
+	v->held = (uint32_t)(n < GDK_VIEW_SLOTS ? n : GDK_VIEW_SLOTS) * 4;
 	GDK_UNROLL
-	for (i = 0; i < 8; i += 2)
-		gdk_ld64x2(at + i, &a[i], &a[i + 1], GDK_SCOPE_GPU);
+	for (i = 0; i < GDK_VIEW_SLOTS * 4; i++) {
+		at = (const uint64_t *)(const void *)(v->ring + ((v->first + i) & v->mask) * 16);
+		if (i < v->held)
+			gdk_ld64x2(at, &a[2 * i], &a[2 * i + 1], GDK_SCOPE_GPU);
+	}
 	GDK_UNROLL
-	for (i = 0; i < 8; i++)
-		v->slot[i] = a[i];
-	v->held = 4;
+	for (i = 0; i < GDK_VIEW_SLOTS * 8; i++)
+		if (i < v->held * 2)
+			v->seg[i] = a[i];
 }
 
 /* Word 0 to 3 of a segment, in CPU order. */
 GDK_FN uint32_t gdk_view_word(const struct gdk_wqe_view *v, uint32_t seg, uint32_t word)
 {
 	const uint8_t *at = v->ring + ((v->first + seg) & v->mask) * 16 + word * 4;
+	const uint64_t i = v->first + seg - v->base;
 
-	if (seg < v->held)
-		return gdk_bswap32((uint32_t)(v->slot[seg * 2 + word / 2] >> word % 2 * 32));
+	if (i < v->held)
+		return gdk_bswap32((uint32_t)(v->seg[i * 2 + word / 2] >> word % 2 * 32));
 	return gdk_bswap32(gdk_ld32((const uint32_t *)(const void *)at, GDK_SCOPE_GPU));
 }
 
@@ -483,6 +493,7 @@ GDK_SLOW_FN void gdk_print_cqe64(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 	v.mask = 3;
 	v.limit = 4;
 	v.held = 0;
+	v.base = 0;
 	gdk_text_start(&t, buf, sizeof(buf));
 	gdk_text_cqe(&t, &v);
 	GDK_DEBUG_PRINT(buf);

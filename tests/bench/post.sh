@@ -89,16 +89,17 @@ table() { # section: our rows, and beside them the peer's
 	function num(v) { return (v > 0) ? sprintf((v < 10) ? "%.3f" : "%.1f", v) : "-" }
 	function span(a, b) { return (b > 0) ? num(a) "-" num(b) : "" }
 	function wrong(n, bits) { return (n > 0) ? n " (" bits ")" : n }
-	BEGIN { line = "%-46s %8s %15s %8s %15s %8s %6s %12s %7s %12s %14s %9s %9s %6s %s\n"
+	BEGIN { line = "%-46s %8s %15s %8s %15s %8s %6s %12s %7s %12s %14s %9s %9s %9s %6s %s\n"
 		printf line, section, "ours", "min-max", "peer", "min-max", "ratio", "target",
-			"verified", "wrong", "p. verified", "p. wrong", "free ours", "free peer",
-			"fences", "" }
+			"verified", "wrong", "p. verified", "p. wrong", "late", "free ours",
+			"free peer", "fences", "" }
 	FILENAME != ours { rate[$3] = $5; range[$3] = span($6, $7); seen[$3] = $8
-		bad[$3] = wrong($9, $10); free[$3] = $12; next }
+		bad[$3] = wrong($9, $10); late[$3] = $11; free[$3] = $12; next }
 	{ ratio = (rate[$3] > 0) ? $5 / rate[$3] : 0
 	  verdict = ($4 > 0 && ratio > 0) ? ((ratio >= $4) ? "met" : "BELOW") : ""
 	  printf line, $3, num($5), span($6, $7), num(rate[$3]), range[$3], num(ratio),
-		($4 > 0) ? $4 : "", $8, wrong($9, $10), seen[$3], bad[$3], num($12), num(free[$3]),
+		($4 > 0) ? $4 : "", $8, wrong($9, $10), seen[$3], bad[$3],
+		$11 + 0 "/" late[$3] + 0, num($12), num(free[$3]),
 		$14, verdict
 	  sum += $9; rows++ }
 	END { exit (sum > 0 || rows == 0) }' "$out/peer.$1.tsv" "$out/ours.$1.tsv" ||
@@ -147,7 +148,8 @@ awk -F '\t' '/^capacity/ { printf "%d QPs: %s M WQE/s\n", $2, $3 }' "$out/micro.
 echo "== single instructions, one thread: ns, best and worst of 5 runs"
 awk -F '\t' '/^micro/ { printf "%-58s %8.1f %8.1f\n", $2, $3, $4 }' "$out/micro.tsv"
 for w in $who; do run "$w" table; done
-echo "== table: M WQE/s verified; 'free': no availability check, no consumer"
+echo "== table: M WQE/s verified; 'late': doorbells that were found elsewhere, ours/peer's;"
+echo "== 'free': no availability check, no consumer"
 table table
 [ -e "$out/ucx" ] && ucx_table
 echo "(a) a doorbell every 1024th, none in the free run  (b) 28 bytes carried in the WQE"

@@ -18,6 +18,7 @@
 
 #define POST_POISON 0xeeeeeeeeeeeeeeeeull
 #define POST_PAUSE_NS 1000
+#define POST_QUIET_NS 20000 /* of a register, then more is looked for elsewhere */
 #define POST_ROUND 2 /* WQEs per thread between two looks at the register */
 
 enum post_source { POST_REGISTER, POST_RECORD, POST_COUNTER };
@@ -104,7 +105,7 @@ __device__ static bool post_passed(const struct post_watch *w, uint64_t *from)
 __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, uint64_t consumed,
 				      uint64_t deadline, struct post_seen *seen, uint64_t *stale)
 {
-	uint64_t to, quiet = post_now() + 20000, from = 0;
+	uint64_t to, from = 0, quiet = post_now() + POST_QUIET_NS, submitted = POST_POISON;
 
 	while (v == *stale || (to = post_decode(w, v, consumed, &seen->bad)) == consumed) {
 		const uint64_t now = post_now();
@@ -112,15 +113,19 @@ __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, ui
 		to = consumed;
 		if (now > deadline)
 			break;
+		/* Raised before the fence that the WQEs need: not as it is now, but was. */
+		if (w->submitted && submitted == POST_POISON && now > quiet - POST_QUIET_NS / 2)
+			submitted = *(const volatile uint64_t *)w->submitted;
 		if ((w->submitted || (w->recorded && consumed)) && now > quiet &&
 		    post_passed(w, &from)) {
-			to = w->recorded ? post_recorded(w, consumed) :
-					   *(const volatile uint64_t *)w->submitted;
-			if (to > consumed) {
+			to = w->recorded ? post_recorded(w, consumed) : submitted;
+			if (to > consumed && to != POST_POISON) {
 				seen->late++;
 				*stale = v;
 				break;
 			}
+			if (w->submitted)
+				quiet = now + POST_QUIET_NS, submitted = POST_POISON;
 		}
 		/* A NIC is told: it does not keep the bus busy with questions. */
 		__nanosleep(POST_PAUSE_NS);

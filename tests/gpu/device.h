@@ -73,6 +73,9 @@ enum gt_op {
 	GT_HOLE,	   /* thread 0 reserves a slot that stays empty; all wait for it */
 	GT_DENIED,	   /* thread 0 writes with a wrong key; all wait for it */
 	GT_TOOLS,	   /* what needs no queue */
+	GT_WRONG,	   /* thread 0: a good WQE, and one with a word changed; all wait for it */
+	GT_SHOW,	   /* one put, whose WQE and CQE are printed */
+	GT_UNRUNG,	   /* three slots that are never rung */
 	GT_OPS,
 };
 
@@ -148,6 +151,8 @@ struct gt_job {
 	uint32_t idle;	 /* mask of the lanes that do nothing */
 	uint32_t depth;	 /* of each ring */
 	uint32_t seed;
+	uint32_t word, flip;		   /* of GT_WRONG: which, in WQE 1, and its bits */
+	uint32_t debug;			   /* the kernel of the debug build */
 	uint32_t lkey_be, rkey_be;
 	uint64_t nic;			   /* the payload's start as in WQEs */
 	uint8_t *gpu;			   /* and as the GPU addresses it */
@@ -161,6 +166,14 @@ struct gt_tools {
 	int64_t least_negated;
 	uint32_t sum32, most32, locked;
 	int lock;
+};
+
+/* What kernels of the debug build print, at counters + GT_LOG; text ends in 0. */
+#define GT_LOG 4096
+struct gt_log {
+	uint64_t used;		    /* bytes of text */
+	uint32_t wqe[16], cqe[16];  /* of GT_SHOW */
+	char text[16384];
 };
 
 /* Word w of cell k. */
@@ -258,6 +271,7 @@ int gt_gpu_copy(void *dst, const void *src, size_t len);
 int gt_launch_EXCLUSIVE(const struct gt_job *job, void *stream);
 int gt_launch_CTA(const struct gt_job *job, void *stream);
 int gt_launch_GPU(const struct gt_job *job, void *stream);
+int gt_launch_DEBUG(const struct gt_job *job, void *stream); /* GPU, with GDK_DEBUG */
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,10 @@
 #define DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT GT_CHUNK_SHIFT
 #endif
 #include "../lib/cuda_shim.h"
+#ifdef GT_DEBUG
+__device__ static void gt_log_text(const char *text);
+#define GDK_DEBUG_PRINT(text) gt_log_text(text)
+#endif
 #include "device/doca_gpunetio_dev_verbs_counter.cuh"
 #include "doca_gpunetio_device.h"
 

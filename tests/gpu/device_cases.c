@@ -16,7 +16,7 @@ static const char *const op_name[GT_OPS] = {
 	"get_mcst", "get_wait", "fence", "cas", "low", "low_bf", "low_bf_warp", "build", "ring",
 	"pair", "forms", "handler", "bare_put", "bare_get", "imm", "mix", "put_counter",
 	"p_counter", "put_signal_counter", "signal_counter", "get_counter", "hole", "denied",
-	"tools",
+	"tools", "wrong", "show", "unrung",
 };
 static const char *const mode_name[] = { "exclusive", "cta", "gpu" };
 static const char *const scope_name[] = { "thread", "warp", "block" };
@@ -331,5 +331,6 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 	endings();
 	huge();
 	small();
+	gt_debug_cases(add);
 	return (unsigned int)(out - cases);
 }

@@ -130,7 +130,7 @@ int gt_prepare(struct gt_env *env, const struct gt_case *c, const struct gt_qps 
 		.scope = c->scope, .handler = c->handler, .wait = c->wait,
 		.code_opt = c->code_opt, .blocks = c->blocks, .threads = c->threads,
 		.iters = c->iters, .size = c->size, .batch = c->batch, .seed = ++seed,
-		.varied = c->varied, .idle = c->idle, .depth = c->depth,
+		.varied = c->varied, .idle = c->idle, .depth = c->depth, .debug = c->debug,
 		.lkey_be = htobe32(r->mr->lkey), .rkey_be = htobe32(r->mr->rkey),
 		.nic = r->nic, .gpu = r->gpu, .src = 0, .dst = GT_PART, .old = 2 * GT_PART,
 		.counters = 3 * GT_PART, .status = env->status_gpu,

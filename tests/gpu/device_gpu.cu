@@ -33,7 +33,9 @@ int gt_gpu_launch(const struct gt_job *job)
 {
 	int rc = -1;
 
-	if (job->mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)
+	if (job->debug)
+		rc = gt_launch_DEBUG(job, stream);
+	else if (job->mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)
 		rc = gt_launch_EXCLUSIVE(job, stream);
 	else if (job->mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA)
 		rc = gt_launch_CTA(job, stream);

@@ -42,7 +42,7 @@ struct gt_case {
 	enum doca_gpu_dev_verbs_nic_handler handler;
 	enum gt_wait wait;
 	uint32_t depth, nqps, by_thread, blocks, threads, iters, size, batch, code_opt, idle;
-	bool queues_on_gpu, payload_on_gpu, collapsed, counted, varied;
+	bool queues_on_gpu, payload_on_gpu, collapsed, counted, varied, debug;
 };
 
 struct gt_qps {
@@ -89,6 +89,13 @@ int gt_run_imm(struct gt_env *env, const struct gt_case *c);
 int gt_run_huge(struct gt_env *env, const struct gt_case *c);
 int gt_run_tools(struct gt_env *env, const struct gt_case *c);
 int gt_run_gone(struct gt_env *env, const struct gt_case *c);
+int gt_run_quiet(struct gt_env *env, const struct gt_case *c);
+int gt_run_wrong(struct gt_env *env, const struct gt_case *c);
+int gt_run_show(struct gt_env *env, const struct gt_case *c);
+int gt_run_unrung(struct gt_env *env, const struct gt_case *c);
+
+/* The cases of the debug build, for both lists of cases: each is given to `add`. */
+void gt_debug_cases(void (*add)(const char *what, struct gt_case c));
 
 /* The cases; returns how many there are. */
 unsigned int gt_cases(struct gt_case *cases, unsigned int max);

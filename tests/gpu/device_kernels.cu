@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 
+#include "device_debug.cuh"
 #include "device_ops.cuh"
 #include "device_tools.cuh"
 
@@ -199,6 +200,33 @@ __device__ int end_badly(const struct gt_job &j, qp_type *qp, uint64_t thread)
 	return put_too_late<BLOCK>(j, qp, o, err);
 }
 
+#ifdef GT_DEBUG
+constexpr bool compiled(int op)
+{
+	return op == GT_PUT || op == GT_BUILD || op == GT_MIX || op >= GT_WRONG;
+}
+#else
+constexpr bool compiled(int op) { return op < GT_WRONG; }
+#endif
+
+/* What the debug build alone has; a wrong WQE ends the waits of all threads. */
+template <int op>
+__device__ int debug(const struct gt_job &j, qp_type *qp, uint64_t thread)
+{
+	if (op == GT_SHOW)
+		return show(j, qp);
+	if (op == GT_UNRUNG)
+		return leave_unrung(j, qp);
+	if (thread == 0) {
+		const int err = post_wrong(j, qp);
+
+		if (err)
+			return err;
+	}
+	wait_for_first(qp, 2);
+	return wait_somehow(qp, 1, thread);
+}
+
 template <int op, scope_type scope>
 __global__ void kernel(const struct gt_job j)
 {
@@ -206,7 +234,10 @@ __global__ void kernel(const struct gt_job j)
 	const uint32_t i = (uint32_t)(j.by_thread ? thread : blockIdx.x) % j.nqps;
 	qp_type *qp = j.qp[i];
 
-	if constexpr (op == GT_TOOLS)
+	log_open(j);
+	if constexpr (op >= GT_WRONG)
+		*(volatile int *)&j.status[thread] = debug<op>(j, qp, thread);
+	else if constexpr (op == GT_TOOLS)
 		*(volatile int *)&j.status[thread] = tools(j, thread);
 	else if constexpr (op == GT_HOLE || op == GT_DENIED)
 		*(volatile int *)&j.status[thread] = end_badly<op>(j, qp, thread);
@@ -233,8 +264,9 @@ template <int op>
 static int launch_from(const struct gt_job *job, cudaStream_t stream)
 {
 	if constexpr (op < GT_OPS) {
-		if (job->op == op)
-			return launch_op<op>(job, stream);
+		if constexpr (compiled(op))
+			if (job->op == op)
+				return launch_op<op>(job, stream);
 		return launch_from<op + 1>(job, stream);
 	}
 	return -1;

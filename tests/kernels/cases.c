@@ -286,5 +286,6 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 		by_handler(handlers[h]);
 	crowds();
 	endings();
+	gt_debug_cases(add);
 	return (unsigned int)(out - cases);
 }

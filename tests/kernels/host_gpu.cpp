@@ -15,6 +15,8 @@ int gt_gpu_launch(const struct gt_job *job)
 {
 	/* Their shared memory is one for all blocks. */
 	gdk_grid::blocks_in_turn = job->op == GT_LOW_BF || job->op == GT_RING;
+	if (job->debug)
+		return gt_launch_DEBUG(job, &stream);
 	if (job->mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)
 		return gt_launch_EXCLUSIVE(job, &stream);
 	if (job->mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA)

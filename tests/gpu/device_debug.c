@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The debug build's cases of the GPU test: what is right is rung without a word; a WQE with
+ * one wrong field is not rung, a line says which, and every wait ends; WQE and CQE read the
+ * same printed by the GPU and by the host; slots that were never rung are reported.
+ */
+#include <string.h>
+
+#include "device_host.h"
+
+static int read_log(const struct gt_job *job, struct gt_log *log)
+{
+	if (gt_gpu_copy(log, job->gpu + job->counters + GT_LOG, sizeof(*log)))
+		return gt_complain("log: copy");
+	log->text[sizeof(log->text) - 1] = 0;
+	return 0;
+}
+
+static int check_log(const struct gt_log *log, const char *expected, bool all)
+{
+	const size_t len = strlen(expected);
+
+	if (all ? strcmp(log->text, expected) : strncmp(log->text, expected, len))
+		return gt_complain("printed \"%.120s\", not \"%.120s\"", log->text, expected);
+	return 0;
+}
+
+/* Bytes of cell k: as the thread stamped them, or untouched. */
+static int check_cell(const struct gt_job *job, uint64_t k, bool there)
+{
+	uint8_t cell[64];
+
+	E2E_REQUIRE(job->size <= sizeof(cell));
+	if (gt_gpu_copy(cell, job->gpu + job->dst + k * job->size, job->size))
+		return gt_complain("payload: copy");
+	for (uint32_t i = 0; i < job->size; i++) {
+		const uint64_t v = there ? gt_word(k, i / 8, job->seed) >> 8 * (i % 8) : 0;
+
+		if (cell[i] != (uint8_t)v)
+			return gt_complain("cell %lu: byte %u is %02x", k, i, cell[i]);
+	}
+	return 0;
+}
+
+int gt_run_quiet(struct gt_env *env, const struct gt_case *c)
+{
+	struct gt_qps qps;
+	struct gt_job job;
+	struct gt_log log;
+	int rc;
+
+	gt_qps_open(env, &qps, c);
+	gt_qps_connect(env, &qps, gt_good_path);
+	rc = gt_prepare(env, c, &qps, &job) || gt_run(env, &qps, &job) ||
+	     gt_check_status(env, &job) || gt_check_payload(env, c, &job) ||
+	     gt_check_counters(&qps, &job, gt_slots(&job)) || read_log(&job, &log) ||
+	     check_log(&log, "", true) ? -1 : 0;
+	gt_qps_close(&qps);
+	return rc;
+}
+
+/* ---- wrong WQEs ---- */
+
+/* The write of 64 bytes in slot 1, its words in CPU order; the line's one %x is the longest
+ * message. */
+static const struct wrong {
+	uint32_t word, flip;
+	const char *line;
+} wrongs[] = {
+	{ 0, 0x100, "wqe_index is 0x0, expected 0x1" },
+	{ 0, 0x08 ^ 0x25, "opcode is 0x25, expected one that a GPU posts" },
+	{ 0, 0x01000000, "opmod is 0x1, expected 0x0" },
+	{ 1, 3 ^ 1, "ds is 0x1, expected 0x2 to 0x3f" },
+	{ 1, 3 ^ 5, "slots is 0x2, expected 0x1" },
+	{ 2, 0x01000000, "signature is 0x1, expected 0x0" },
+	{ 2, 0x10, "reserved of fm_ce_se is 0x10, expected 0x0" },
+	{ 7, 1, "reserved of raddr is 0x1, expected 0x0" },
+	{ 8, 64, "byte_count is 0x0, expected 0x1 to 0x%x" },
+	{ 8, 0x40000000, "byte_count is 0x40000040, expected 0x1 to 0x%x" },
+};
+
+/* The good WQE alone was executed, and the host knows which one was not. */
+static int check_refused(struct gt_env *env, struct gt_qps *qps, const struct gt_job *job,
+			 const char *line)
+{
+	struct gdk_qp_counters n;
+	struct gt_log log;
+	char expected[160];
+
+	for (uint32_t i = 0; i < job->blocks * job->threads; i++)
+		if (env->status[i] != -EINVAL)
+			return gt_complain("thread %u returned %d", i, env->status[i]);
+	E2E_REQUIRE(!gdk_verbs_qp_get_counters(qps->qp[0].hl->qp_gverbs, &n));
+	if (n.status != -EINVAL || n.error_wqe != 1 || n.completions != 1)
+		return gt_complain("the host reads status %d of WQE %lu, %lu completions",
+				   n.status, n.error_wqe, n.completions);
+	if (read_log(job, &log) || check_cell(job, 0, true) ||
+	    check_cell(job, 1, false))
+		return -1;
+	snprintf(expected, sizeof(expected), "gdaki: QP 0x%x WQE 1: %s; not rung\nWQE ",
+		 qps->qp[0].qpn, line);
+	return check_log(&log, expected, false);
+}
+
+static int run_wrong(struct gt_env *env, const struct gt_case *c, const struct wrong *w)
+{
+	struct gt_qps qps;
+	struct gt_job job;
+	char line[100];
+	int rc;
+
+	snprintf(line, sizeof(line), w->line, 1u << GT_CHUNK_SHIFT);
+	gt_qps_open(env, &qps, c);
+	gt_qps_connect(env, &qps, gt_good_path);
+	rc = gt_prepare(env, c, &qps, &job);
+	job.word = w->word;
+	job.flip = w->flip;
+	rc = rc || gt_run(env, &qps, &job) || check_refused(env, &qps, &job, line) ? -1 : 0;
+	gt_qps_close(&qps);
+	return rc;
+}
+
+int gt_run_wrong(struct gt_env *env, const struct gt_case *c)
+{
+	for (unsigned int i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++)
+		if (run_wrong(env, c, &wrongs[i]))
+			return -1;
+	return 0;
+}
+
+/* ---- dumps ---- */
+
+int gt_run_show(struct gt_env *env, const struct gt_case *c)
+{
+	char expected[4096];
+	struct gt_qps qps;
+	struct gt_job job;
+	struct gt_log log;
+	size_t len;
+	int rc;
+
+	gt_qps_open(env, &qps, c);
+	gt_qps_connect(env, &qps, gt_good_path);
+	rc = gt_prepare(env, c, &qps, &job) || gt_run(env, &qps, &job) ||
+	     gt_check_status(env, &job) || check_cell(&job, 0, true) ||
+	     read_log(&job, &log) ? -1 : 0;
+	gt_qps_close(&qps);
+	if (rc)
+		return rc;
+	len = gdk_dump_wqe(expected, sizeof(expected), log.wqe, 1);
+	gdk_dump_cqe(expected + len, sizeof(expected) - len, log.cqe);
+	if (!strstr(expected, "RDMA_WRITE") || !strstr(expected, "REQ"))
+		return gt_complain("the host prints \"%.150s\"", expected);
+	return check_log(&log, expected, true);
+}
+
+int gt_run_unrung(struct gt_env *env, const struct gt_case *c)
+{
+	char expected[160];
+	struct gt_qps qps;
+	struct gt_job job;
+	struct gt_log log;
+	int rc;
+
+	gt_qps_open(env, &qps, c);
+	gt_qps_connect(env, &qps, gt_good_path);
+	snprintf(expected, sizeof(expected), "gdaki: QP 0x%x: WQEs 1 to 3 are reserved and were "
+		 "never rung, 1 of them published\n", qps.qp[0].qpn);
+	rc = gt_prepare(env, c, &qps, &job) || gt_run(env, &qps, &job) ||
+	     gt_check_status(env, &job) || check_cell(&job, 0, true) ||
+	     read_log(&job, &log) || check_log(&log, expected, true) ? -1 : 0;
+	gt_qps_close(&qps);
+	return rc;
+}
+
+/* ---- the list ---- */
+
+static struct gt_case shape(enum gt_op op, int scope, int handler)
+{
+	return (struct gt_case){
+		.run = gt_run_quiet, .op = op, .mode = E2E_MODE, .scope = scope,
+		.handler = handler, .depth = 256, .size = 64, .nqps = 1, .blocks = 2,
+		.threads = 64, .iters = 4, .batch = 2, .debug = true,
+		.wait = op == GT_BUILD ? GT_POLL_AT : GT_BY_TICKET,
+	};
+}
+
+void gt_debug_cases(void (*add)(const char *what, struct gt_case c))
+{
+	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
+	struct gt_case c;
+
+	for (int scope = 0; scope < 3; scope++)
+		add("debug put", shape(GT_PUT, scope, handlers[scope]));
+	for (int h = 0; h < 4; h++) {
+		add("debug mix", shape(GT_MIX, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, handlers[h]));
+		add("debug build", shape(GT_BUILD, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD,
+					 handlers[h]));
+		c = shape(GT_WRONG, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, handlers[h]);
+		c.run = gt_run_wrong;
+		c.iters = 2;
+		add("debug wrong", c);
+	}
+	for (int gpu = 0; gpu < 2; gpu++) { /* where the queues are */
+		c = shape(GT_SHOW, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, E2E_DB);
+		c.blocks = c.threads = c.iters = 1;
+		c.queues_on_gpu = gpu;
+		c.run = gt_run_show;
+		add("debug show", c);
+		c.op = GT_UNRUNG;
+		c.run = gt_run_unrung;
+		add("debug unrung", c);
+	}
+}
