@@ -104,6 +104,8 @@ static uint32_t state_flags(const struct gdk_export *x)
 		flags |= GDK_QPF_COLLAPSED;
 	if (any_on_host(x))
 		flags |= GDK_QPF_SYS_SCOPE;
+	if (x->dev.nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF)
+		flags |= GDK_QPF_BLUEFLAME;
 	return flags;
 }
 

@@ -293,14 +293,16 @@ GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
  * register needs is under way. Who finds it stores the next record, which comes after ours: in
  * a thread block by a fence of the block's own scope (10 ns); else by `parked`, which follows
  * our fence, or by a look at the record (gdk_await_record). The token follows the register
- * for BlueFlame, whose 64 bytes our doorbell could land in, where records are in host memory,
- * and where a thread may stand still (platform.h).
+ * where that takes WQEs by BlueFlame, for our doorbell could land in the next holder's 64 bytes,
+ * where records are in host memory, and where a thread may stand still (platform.h). few: as of
+ * gdk_post_held, the register is for doorbells.
  */
 GDK_FN uint64_t gdk_ring_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
-			      const struct gdk_held *held, uint64_t from, uint64_t to, int scope,
-			      int nic, int h)
+			      const struct gdk_held *held, uint64_t from, uint64_t to, int few,
+			      int scope, int nic, int h)
 {
-	const int bf = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
+	const int bf = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF ||
+		       (!few && q->flags & GDK_QPF_BLUEFLAME);
 	const struct gdk_bf_source none = { NULL, 0 };
 	uint64_t old;
 
@@ -325,7 +327,8 @@ GDK_FN uint64_t gdk_ring_held(const struct doca_gpu_dev_verbs_qp *qp, const stru
  * [from, to], where the token is parked at `from`: nobody else takes it there, so the
  * caller holds it, and rings for these before it looks who has published more. Their
  * ready bits are turned before the fence, so that who has the token next sees them. x: read
- * when the token was seen; few: see gdk_held_few; nic: the scope that orders what the NIC reads.
+ * when the token was seen; few: see gdk_held_few, and nothing goes by BlueFlame; nic: the scope
+ * that orders what the NIC reads.
  */
 GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
 			  const struct gdk_early *x, const struct gdk_held *held, uint64_t from,
@@ -345,7 +348,7 @@ GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct g
 	gdk_st64x2(&q->st->rung, to + 1, x->doorbells + !proxy, GDK_SCOPE_GPU);
 	/* WQEs and rung, then record or register. */
 	gdk_fence_rel(nic);
-	old = gdk_ring_held(qp, q, held, from, to, scope, nic, h);
+	old = gdk_ring_held(qp, q, held, from, to, few, scope, nic, h);
 	if (!GDK_RARE(gdk_word_says(q, to + 1, old))) {
 		gdk_parked(q, to + 1, scope);
 		return;
@@ -363,6 +366,7 @@ GDK_FN void gdk_post_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 			gdk_mode_t mode, gdk_handler_t handler, uint32_t code_opt)
 {
 	const struct gdk_bf_source none = { NULL, 0 };
+	const int odd = q->flags & (GDK_QPF_SYS_SCOPE | GDK_QPF_BLUEFLAME);
 	const int scope = gdk_mode_scope(mode), sys = q->flags & GDK_QPF_SYS_SCOPE;
 	const int seen = (x->parked == from) & (x->rung == from);
 	uint64_t left, written, next;
@@ -376,7 +380,7 @@ GDK_FN void gdk_post_in(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 		gdk_ring_exclusive(qp, q, x, to + 1, handler, none);
 		return;
 	}
-	if (!GDK_RARE(!(seen & !sys & gdk_is_few(q, from, to)))) {
+	if (!GDK_RARE(!(seen & !odd & gdk_is_few(q, from, to)))) {
 		held = gdk_held_few(qp, q, qpn8_be, from, to);
 		gdk_post_held(qp, q, x, &held, from, to, 1, scope, handler, GDK_SCOPE_GPU);
 		return;

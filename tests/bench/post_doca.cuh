@@ -23,7 +23,10 @@ static size_t kit_state_size(uint32_t depth)
 }
 static void state_attach(QP *q, uint8_t *image, uint8_t *dev, uint32_t depth, int sys_scope)
 {
-	gdk_qp_state_format(image, depth, sys_scope ? GDK_QPF_SYS_SCOPE : 0);
+	const int bf = q->nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
+
+	gdk_qp_state_format(image, depth, (sys_scope ? GDK_QPF_SYS_SCOPE : 0) |
+						  (bf ? GDK_QPF_BLUEFLAME : 0));
 	q->gdk_state = (struct gdk_qp_state *)dev;
 	q->cq_sq.gdk_state = (struct gdk_qp_state *)dev;
 }

@@ -71,6 +71,7 @@ static inline void rig_init(struct rig *r, uint32_t depth, int handler, int coll
 	r->st = rig_alloc(GDK_STATE_LINE, len);
 	gdk_qp_state_format(r->st, depth,
 			    GDK_QPF_SYS_SCOPE | GDK_QPF_HOST_EXEC |
+				    (handler == RIG_BF ? GDK_QPF_BLUEFLAME : 0) |
 				    (collapsed ? GDK_QPF_COLLAPSED : 0));
 	r->st->wait_limit_ns = 5000000000u;
 	for (i = 0; i < r->cqe_num; i++)

@@ -59,6 +59,7 @@ static void deliver(enum doca_gpu_dev_verbs_nic_handler handler,
 	e2e_pair_open(&p, handler, 64, BYTES);
 	cr_assert_eq(p.tx.hl->nic_handler, expected);
 	cr_assert_eq(p.tx.dev->nic_handler, expected);
+	cr_expect_eq(!!(p.tx.dev->gdk_state->flags & GDK_QPF_BLUEFLAME), expected == E2E_BF);
 	fill(&p);
 	end = put_sizes(&p);
 	check_bytes(&p, GUARD, end);

@@ -6,6 +6,7 @@
  * tests/model has those between threads.
  *   w  a WQE's segment      F  a fence at that scope or wider      r  rung
  *   R  the record           D  the register, or the proxy's counter
+ *   T  the token goes on
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -32,6 +33,12 @@ static void saw_fence(int scope)
 
 static void saw_store(const void *p);
 
+static void saw_word(uint64_t bits)
+{
+	if (bits >> 32)
+		saw('T');
+}
+
 /* What platform.h has is traced in all that is included from here on. */
 #define gdk_st_wqe16(p, a, b) (saw('w'), gdk_st_wqe16(p, a, b))
 #define gdk_fence_rel(scope) (saw_fence(scope), gdk_fence_rel(scope))
@@ -41,6 +48,7 @@ static void saw_store(const void *p);
 #define gdk_st64x2(p, a, b, scope) (saw_store(p), gdk_st64x2(p, a, b, scope))
 #define gdk_red_max64(p, v, scope) (saw_store(p), gdk_red_max64(p, v, scope))
 #define gdk_max64(p, v, scope) (saw_store(p), gdk_max64(p, v, scope))
+#define gdk_rmw_or64(p, v, scope) (saw_word(v), gdk_rmw_or64(p, v, scope))
 #define gdk_mmio_st64(p, v) (saw('D'), gdk_mmio_st64(p, v))
 #define gdk_bf_st64(p, w) (saw('D'), gdk_bf_st64(p, w))
 #define gdk_bf_st64_warp(p, w) (saw('D'), gdk_bf_st64_warp(p, w))
@@ -196,9 +204,39 @@ static void run(const struct way *w, uint32_t flags, int scope)
 Test(order_dev, to_the_nic)
 {
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		run(&ways[i], GDK_QPF_SYS_SCOPE, GDK_SCOPE_SYS);
-		run(&ways[i], 0, GDK_SCOPE_GPU);
+		const uint32_t bf = ways[i].handler == RIG_BF ? GDK_QPF_BLUEFLAME : 0;
+
+		run(&ways[i], bf | GDK_QPF_SYS_SCOPE, GDK_SCOPE_SYS);
+		run(&ways[i], bf, GDK_SCOPE_GPU);
 	}
+}
+
+/* A doorbell rung while the token is on its way may land in the 64 bytes of who finds it, where
+ * the register takes such: whatever the doorbell's handler. */
+static void token(int handler, gdk_mode_t mode, char first, char then)
+{
+	const struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
+	uint64_t at;
+
+	rig_init(&rig, 64, handler, 0);
+	rig.st->flags &= ~GDK_QPF_SYS_SCOPE;
+	nic_scope = GDK_SCOPE_GPU;
+	for (int i = 0; i < 3; i++) {
+		memset(trace, 0, sizeof(trace));
+		cr_assert_eq(gdk_put(&rig.qp, a, a, 8, &at, mode, RIG_DB, RIG_THREAD, 0), 0);
+		cr_expect(before(trace, first, then), "%d of handler %d, mode %d: %s", i, handler,
+			  (int)mode, trace);
+		rig_nic(&rig);
+	}
+	rig_fini(&rig);
+}
+
+Test(order_dev, the_token_and_the_register)
+{
+	token(RIG_DB, RIG_GPU, 'T', 'D');
+	token(RIG_DB, RIG_CTA, 'T', 'D');
+	token(RIG_BF, RIG_GPU, 'D', 'T');
+	token(RIG_BF, RIG_CTA, 'D', 'T');
 }
 
 /* Exclusive use: while it waits, the register follows the record by a fence. */
