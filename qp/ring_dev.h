@@ -438,10 +438,14 @@ GDK_FN void gdk_ring_out(const struct doca_gpu_dev_verbs_qp *qp, const struct gd
 			 const struct gdk_db *db, uint64_t from, uint64_t to, int scope, int nic,
 			 int handler, struct gdk_bf_source src)
 {
-	if (gdk_is_bf(from, to, handler))
+	if (gdk_is_bf(from, to, handler)) {
 		gdk_ring_blueflame(qp, *q, from, scope, src);
-	else if (gdk_ring_record(db, to, nic, handler))
+	} else if (gdk_ring_record(db, to, nic, handler)) {
 		gdk_db_store(db);
+		/* A doorbell, then the token; there: the token, then 64 bytes. */
+		if (q->flags & GDK_QPF_BLUEFLAME)
+			gdk_fence_rel(scope);
+	}
 }
 
 /* Hands slots from `from` up to `to` to the NIC. */

@@ -99,7 +99,7 @@ table() { # section: our rows, and beside them the peer's
 	  verdict = ($4 > 0 && ratio > 0) ? ((ratio >= $4) ? "met" : "BELOW") : ""
 	  printf line, $3, num($5), span($6, $7), num(rate[$3]), range[$3], num(ratio),
 		($4 > 0) ? $4 : "", $8, wrong($9, $10), seen[$3], bad[$3],
-		$11 + 0 "/" late[$3] + 0, num($12), num(free[$3]),
+		$11 "/" (($3 in late) ? late[$3] : "-"), num($12), num(free[$3]),
 		$14, verdict
 	  sum += $9; rows++ }
 	END { exit (sum > 0 || rows == 0) }' "$out/peer.$1.tsv" "$out/ours.$1.tsv" ||

@@ -125,7 +125,7 @@ __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, ui
 				break;
 			}
 			if (w->submitted)
-				quiet = now + POST_QUIET_NS, submitted = POST_POISON;
+				quiet = now + POST_QUIET_NS / 2, submitted = POST_POISON;
 		}
 		/* A NIC is told: it does not keep the bus busy with questions. */
 		__nanosleep(POST_PAUSE_NS);

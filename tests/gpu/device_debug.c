@@ -92,9 +92,9 @@ static int check_refused(struct gt_env *env, struct gt_qps *qps, const struct gt
 		if (env->status[i] != -EINVAL)
 			return gt_complain("thread %u returned %d", i, env->status[i]);
 	E2E_REQUIRE(!gdk_verbs_qp_get_counters(qps->qp[0].hl->qp_gverbs, &n));
-	if (n.status != -EINVAL || n.error_wqe != 1 || n.completions != 1)
-		return gt_complain("the host reads status %d of WQE %lu, %lu completions",
-				   n.status, n.error_wqe, n.completions);
+	if (n.status != -EINVAL || n.error_wqe != 1 || n.completions != 1 || n.doorbells != 1)
+		return gt_complain("the host reads status %d of WQE %lu, %lu completions and %lu "
+				   "doorbells", n.status, n.error_wqe, n.completions, n.doorbells);
 	if (read_log(job, &log) || check_cell(job, 0, true) ||
 	    check_cell(job, 1, false))
 		return -1;
@@ -202,6 +202,15 @@ void gt_debug_cases(void (*add)(const char *what, struct gt_case c))
 		c.iters = 2;
 		add("debug wrong", c);
 	}
+	c = shape(GT_MIX, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, E2E_DB);
+	c.queues_on_gpu = true;
+	c.iters = 2;
+	add("debug mix", c);
+	c = shape(GT_WRONG, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, E2E_DB);
+	c.queues_on_gpu = true;
+	c.iters = 2;
+	c.run = gt_run_wrong;
+	add("debug wrong", c);
 	for (int gpu = 0; gpu < 2; gpu++) { /* where the queues are */
 		c = shape(GT_SHOW, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, E2E_DB);
 		c.blocks = c.threads = c.iters = 1;
