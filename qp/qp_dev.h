@@ -294,15 +294,13 @@ GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
  * a thread block by a fence of the block's own scope (10 ns); else by `parked`, which follows
  * our fence, or by a look at the record (gdk_await_record). The token follows the register
  * where that takes WQEs by BlueFlame, for our doorbell could land in the next holder's 64 bytes,
- * where records are in host memory, and where a thread may stand still (platform.h). few: as of
- * gdk_post_held, the register is for doorbells.
+ * where records are in host memory, and where a thread may stand still (platform.h). bf: the
+ * register takes them.
  */
 GDK_FN uint64_t gdk_ring_held(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
-			      const struct gdk_held *held, uint64_t from, uint64_t to, int few,
+			      const struct gdk_held *held, uint64_t from, uint64_t to, int bf,
 			      int scope, int nic, int h)
 {
-	const int bf = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF ||
-		       (!few && q->flags & GDK_QPF_BLUEFLAME);
 	const struct gdk_bf_source none = { NULL, 0 };
 	uint64_t old;
 
@@ -335,20 +333,20 @@ GDK_FN void gdk_post_held(const struct doca_gpu_dev_verbs_qp *qp, const struct g
 			  uint64_t to, int few, int scope, gdk_handler_t handler, int nic)
 {
 	const struct gdk_bf_source none = { NULL, 0 };
-	const int h = gdk_handler(qp, handler);
+	const int h = gdk_handler(qp, handler), bf = !few && q->flags & GDK_QPF_BLUEFLAME;
 	const int proxy = h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
 	uint64_t old;
 
 	if (gdk_debug_refuses(qp, q->st, from, to + 1))
 		return;
 	/* Its last holder stored rung, fenced and parked it. Here: token, fence, rung. */
-	if (h == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF)
+	if (bf)
 		gdk_fence_acq(scope); /* and the half of the register that is next */
 	gdk_publish_held(q, held, from, to, few, scope);
 	gdk_st64x2(&q->st->rung, to + 1, x->doorbells + !proxy, GDK_SCOPE_GPU);
 	/* WQEs and rung, then record or register. */
 	gdk_fence_rel(nic);
-	old = gdk_ring_held(qp, q, held, from, to, few, scope, nic, h);
+	old = gdk_ring_held(qp, q, held, from, to, bf, scope, nic, h);
 	if (!GDK_RARE(gdk_word_says(q, to + 1, old))) {
 		gdk_parked(q, to + 1, scope);
 		return;

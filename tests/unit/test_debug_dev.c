@@ -239,6 +239,7 @@ static void prepare_way(enum way way)
 	prepare(WRITE);
 	rig.handler = proxy ? RIG_PROXY : bf ? RIG_BF : RIG_DB;
 	rig.qp.nic_handler = (enum doca_gpu_dev_verbs_nic_handler)rig.handler;
+	rig.st->flags |= bf ? GDK_QPF_BLUEFLAME : 0;
 	rig.qp.sq_db = proxy ? &rig.counter : rig.qp.sq_db;
 	gdk_post(&rig.qp, 0, 4, way == POST_EXCL || way == BF_WARP_EXCL ? RIG_EXCL : RIG_GPU,
 		 RIG_AUTO, 0);
