@@ -105,7 +105,8 @@ __device__ static bool post_passed(const struct post_watch *w, uint64_t *from)
 __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, uint64_t consumed,
 				      uint64_t deadline, struct post_seen *seen, uint64_t *stale)
 {
-	uint64_t to, from = 0, quiet = post_now() + POST_QUIET_NS, submitted = POST_POISON;
+	const uint64_t pause = w->submitted ? POST_QUIET_NS / 2 : POST_QUIET_NS;
+	uint64_t to, from = 0, quiet = post_now() + pause, submitted = 0;
 
 	while (v == *stale || (to = post_decode(w, v, consumed, &seen->bad)) == consumed) {
 		const uint64_t now = post_now();
@@ -113,19 +114,19 @@ __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, ui
 		to = consumed;
 		if (now > deadline)
 			break;
-		/* Raised before the fence that the WQEs need: not as it is now, but was. */
-		if (w->submitted && submitted == POST_POISON && now > quiet - POST_QUIET_NS / 2)
-			submitted = *(const volatile uint64_t *)w->submitted;
 		if ((w->submitted || (w->recorded && consumed)) && now > quiet &&
 		    post_passed(w, &from)) {
 			to = w->recorded ? post_recorded(w, consumed) : submitted;
-			if (to > consumed && to != POST_POISON) {
+			if (to > consumed) {
 				seen->late++;
 				*stale = v;
 				break;
 			}
-			if (w->submitted)
-				quiet = now + POST_QUIET_NS / 2, submitted = POST_POISON;
+			/* Raised before the fence that the WQEs need: it counts as it was. */
+			if (w->submitted) {
+				submitted = *(const volatile uint64_t *)w->submitted;
+				quiet = now + pause;
+			}
 		}
 		/* A NIC is told: it does not keep the bus busy with questions. */
 		__nanosleep(POST_PAUSE_NS);
