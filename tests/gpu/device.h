@@ -185,6 +185,12 @@ GT_BOTH uint64_t gt_word(uint64_t k, uint64_t w, uint32_t seed)
 	return (v * 0xff51afd7ed558ccdull) ^ v >> 29;
 }
 
+/* Byte i of cell k. */
+GT_BOTH uint8_t gt_byte(uint64_t k, uint32_t i, uint32_t seed)
+{
+	return (uint8_t)(gt_word(k, i / 8, seed) >> 8 * (i % 8));
+}
+
 /* Is operation k one of a lane that does nothing? */
 GT_BOTH int gt_idle(const struct gt_job *j, uint64_t k)
 {

@@ -92,7 +92,7 @@ __device__ static int compare(const struct gt_job &j, const struct op_at &o)
 	const volatile uint8_t *got = j.gpu + j.dst + o.k * j.size;
 
 	for (uint32_t i = 0; i < o.size; i++)
-		if (got[i] != (uint8_t)(gt_word(o.k, i / 8, j.seed) >> 8 * (i % 8)))
+		if (got[i] != gt_byte(o.k, i, j.seed))
 			return GT_EBADDATA;
 	return 0;
 }
@@ -108,7 +108,7 @@ __device__ struct chunk<bytes> chunk_of(const struct gt_job &j, uint64_t k)
 	struct chunk<bytes> v;
 
 	for (uint32_t i = 0; i < bytes; i++)
-		v.b[i] = (uint8_t)(gt_word(k, i / 8, j.seed) >> 8 * (i % 8));
+		v.b[i] = gt_byte(k, i, j.seed);
 	return v;
 }
 

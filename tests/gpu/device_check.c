@@ -99,11 +99,6 @@ static uint32_t group_of(const struct gt_job *job)
 	return group;
 }
 
-static uint8_t byte_of(const struct gt_job *job, uint64_t k, uint32_t i)
-{
-	return (uint8_t)(gt_word(k, i / 8, job->seed) >> 8 * (i % 8));
-}
-
 /* Signals are one for each thread; dumps one for each group, but for those of which a
  * thread has several pieces. */
 static bool is_tails(const struct gt_job *job, uint64_t found)
@@ -135,7 +130,7 @@ static int check_cells(const uint8_t *part, const struct gt_job *job, uint8_t re
 	for (k = 0; k < n; k++) {
 		len = length_of(job, k);
 		for (i = 0; i < job->size; i++)
-			if (part[k * job->size + i] != (i < len ? byte_of(job, k, i) : rest))
+			if (part[k * job->size + i] != (i < len ? gt_byte(k, i, job->seed) : rest))
 				break;
 		if (i < job->size && !bad++) {
 			first = k;

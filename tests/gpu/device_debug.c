@@ -26,6 +26,13 @@ static int check_log(const struct gt_log *log, const char *expected, bool all)
 	return 0;
 }
 
+int gt_check_quiet(const struct gt_job *job)
+{
+	struct gt_log log;
+
+	return job->debug && (read_log(job, &log) || check_log(&log, "", true)) ? -1 : 0;
+}
+
 /* Bytes of cell k: as the thread stamped them, or untouched. */
 static int check_cell(const struct gt_job *job, uint64_t k, bool there)
 {
@@ -34,12 +41,9 @@ static int check_cell(const struct gt_job *job, uint64_t k, bool there)
 	E2E_REQUIRE(job->size <= sizeof(cell));
 	if (gt_gpu_copy(cell, job->gpu + job->dst + k * job->size, job->size))
 		return gt_complain("payload: copy");
-	for (uint32_t i = 0; i < job->size; i++) {
-		const uint64_t v = there ? gt_word(k, i / 8, job->seed) >> 8 * (i % 8) : 0;
-
-		if (cell[i] != (uint8_t)v)
+	for (uint32_t i = 0; i < job->size; i++)
+		if (cell[i] != (there ? gt_byte(k, i, job->seed) : 0))
 			return gt_complain("cell %lu: byte %u is %02x", k, i, cell[i]);
-	}
 	return 0;
 }
 
@@ -51,19 +55,6 @@ static int run_case(struct gt_env *env, const struct gt_case *c, struct gt_qps *
 	gt_qps_connect(env, qps, gt_good_path);
 	return gt_prepare(env, c, qps, job) || gt_run(env, qps, job) ||
 	       gt_check_status(env, job) || read_log(job, log) ? -1 : 0;
-}
-
-int gt_run_quiet(struct gt_env *env, const struct gt_case *c)
-{
-	struct gt_qps qps;
-	struct gt_job job;
-	struct gt_log log;
-	int rc = run_case(env, c, &qps, &job, &log);
-
-	rc = rc || gt_check_payload(env, c, &job) ||
-	     gt_check_counters(&qps, &job, gt_slots(&job)) || check_log(&log, "", true) ? -1 : 0;
-	gt_qps_close(&qps);
-	return rc;
 }
 
 /* ---- wrong WQEs ---- */
@@ -94,15 +85,13 @@ static int check_refused(struct gt_env *env, struct gt_qps *qps, const struct gt
 	struct gt_log log;
 	char expected[160];
 
-	for (uint32_t i = 0; i < job->blocks * job->threads; i++)
-		if (env->status[i] != -EINVAL)
-			return gt_complain("thread %u returned %d", i, env->status[i]);
+	if (gt_all_returned(env, job, -EINVAL))
+		return -1;
 	E2E_REQUIRE(!gdk_verbs_qp_get_counters(qps->qp[0].hl->qp_gverbs, &n));
 	if (n.status != -EINVAL || n.error_wqe != 1 || n.completions != 1 || n.doorbells != 1)
 		return gt_complain("the host reads status %d of WQE %lu, %lu completions and %lu "
 				   "doorbells", n.status, n.error_wqe, n.completions, n.doorbells);
-	if (read_log(job, &log) || check_cell(job, 0, true) ||
-	    check_cell(job, 1, false))
+	if (read_log(job, &log) || check_cell(job, 0, true) || check_cell(job, 1, false))
 		return -1;
 	snprintf(expected, sizeof(expected), "gdaki: QP 0x%x WQE 1: %s; not rung\nWQE ",
 		 qps->qp[0].qpn, line);
@@ -173,49 +162,50 @@ int gt_run_unrung(struct gt_env *env, const struct gt_case *c)
 
 /* ---- the list ---- */
 
-static struct gt_case shape(enum gt_op op, int scope, int handler)
+static struct gt_case shape(enum gt_op op, int scope, int handler, bool queues_on_gpu)
 {
 	return (struct gt_case){
-		.run = gt_run_quiet, .op = op, .mode = E2E_MODE, .scope = scope,
+		.run = gt_run_ops, .op = op, .mode = E2E_MODE, .scope = scope,
 		.handler = handler, .depth = 256, .size = 64, .nqps = 1, .blocks = 2,
-		.threads = 64, .iters = 4, .batch = 2, .debug = true,
+		.threads = 64, .iters = queues_on_gpu ? 2 : 4, .batch = 2, .debug = true,
+		.queues_on_gpu = queues_on_gpu,
 		.wait = op == GT_BUILD ? GT_POLL_AT : GT_BY_TICKET,
 	};
+}
+
+static void by_handler(void (*add)(const char *what, struct gt_case c), int handler, bool on_gpu)
+{
+	const int thread = DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD;
+	struct gt_case c;
+
+	add("debug mix", shape(GT_MIX, thread, handler, on_gpu));
+	add("debug build", shape(GT_BUILD, thread, handler, on_gpu));
+	c = shape(GT_WRONG, thread, handler, on_gpu);
+	c.run = gt_run_wrong;
+	add("debug wrong", c);
+}
+
+static void alone(void (*add)(const char *what, struct gt_case c), bool on_gpu)
+{
+	struct gt_case c = shape(GT_SHOW, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, E2E_DB, on_gpu);
+
+	c.blocks = c.threads = c.iters = 1;
+	c.run = gt_run_show;
+	add("debug show", c);
+	c.op = GT_UNRUNG;
+	c.run = gt_run_unrung;
+	add("debug unrung", c);
 }
 
 void gt_debug_cases(void (*add)(const char *what, struct gt_case c))
 {
 	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
-	struct gt_case c;
 
 	for (int scope = 0; scope < 3; scope++)
-		add("debug put", shape(GT_PUT, scope, handlers[scope]));
-	for (int h = 0; h < 4; h++) {
-		add("debug mix", shape(GT_MIX, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, handlers[h]));
-		add("debug build", shape(GT_BUILD, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD,
-					 handlers[h]));
-		c = shape(GT_WRONG, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, handlers[h]);
-		c.run = gt_run_wrong;
-		c.iters = 2;
-		add("debug wrong", c);
-	}
-	c = shape(GT_MIX, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, E2E_DB);
-	c.queues_on_gpu = true;
-	c.iters = 2;
-	add("debug mix", c);
-	c = shape(GT_WRONG, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, E2E_DB);
-	c.queues_on_gpu = true;
-	c.iters = 2;
-	c.run = gt_run_wrong;
-	add("debug wrong", c);
-	for (int gpu = 0; gpu < 2; gpu++) { /* where the queues are */
-		c = shape(GT_SHOW, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, E2E_DB);
-		c.blocks = c.threads = c.iters = 1;
-		c.queues_on_gpu = gpu;
-		c.run = gt_run_show;
-		add("debug show", c);
-		c.op = GT_UNRUNG;
-		c.run = gt_run_unrung;
-		add("debug unrung", c);
-	}
+		add("debug put", shape(GT_PUT, scope, handlers[scope], false));
+	for (int h = 0; h < 4; h++)
+		by_handler(add, handlers[h], false);
+	by_handler(add, E2E_DB, true);
+	alone(add, false);
+	alone(add, true);
 }

@@ -73,11 +73,15 @@ int gt_launch(struct gt_env *env, const struct gt_job *job);
 int gt_wait(struct gt_qps *qps);
 int gt_run(struct gt_env *env, struct gt_qps *qps, const struct gt_job *job);
 
-/* Every thread returned 0; every byte of dst and old, and the counters, are right. */
+/* Every thread returned 0, or the same; every byte of dst and old, and the counters, are
+ * right. */
 int gt_check_status(struct gt_env *env, const struct gt_job *job);
+int gt_all_returned(struct gt_env *env, const struct gt_job *job, int expect);
 int gt_check_payload(struct gt_env *env, const struct gt_case *c, const struct gt_job *job);
 /* No QP ended, the slots were used, and the doorbells are of the right kind. */
 int gt_check_counters(struct gt_qps *qps, const struct gt_job *job, uint64_t slots);
+/* The debug build had nothing to say. */
+int gt_check_quiet(const struct gt_job *job);
 /* Slots that the job needs, without those of signals and dumps behind data. */
 uint64_t gt_slots(const struct gt_job *job);
 
@@ -89,7 +93,6 @@ int gt_run_imm(struct gt_env *env, const struct gt_case *c);
 int gt_run_huge(struct gt_env *env, const struct gt_case *c);
 int gt_run_tools(struct gt_env *env, const struct gt_case *c);
 int gt_run_gone(struct gt_env *env, const struct gt_case *c);
-int gt_run_quiet(struct gt_env *env, const struct gt_case *c);
 int gt_run_wrong(struct gt_env *env, const struct gt_case *c);
 int gt_run_show(struct gt_env *env, const struct gt_case *c);
 int gt_run_unrung(struct gt_env *env, const struct gt_case *c);

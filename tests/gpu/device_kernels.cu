@@ -3,8 +3,9 @@
 /*
  * The kernels of the GPU test, written with the DOCA device API; compiled once
  * for each sharing mode, so that compilers work side by side: GT_MODE is
- * EXCLUSIVE, CTA or GPU, GT_LAUNCH the function that is defined here. g++ compiles
- * them too, for CPU threads (tests/kernels).
+ * EXCLUSIVE, CTA or GPU, GT_LAUNCH the function that is defined here. GT_DEBUG, with
+ * GDK_DEBUG: some of them once more, for the debug build. g++ compiles them too, for CPU
+ * threads (tests/kernels).
  */
 #include <stdio.h>
 

@@ -18,7 +18,7 @@ static int run_once(struct gt_env *env, const struct gt_case *c, struct gt_qps *
 
 	return gt_prepare(env, c, qps, &job) || gt_run(env, qps, &job) ||
 	       gt_check_status(env, &job) || gt_check_payload(env, c, &job) ||
-	       gt_check_counters(qps, &job, gt_slots(&job)) ? -1 : 0;
+	       gt_check_counters(qps, &job, gt_slots(&job)) || gt_check_quiet(&job) ? -1 : 0;
 }
 
 int gt_run_ops(struct gt_env *env, const struct gt_case *c)
@@ -100,7 +100,7 @@ int gt_run_reset(struct gt_env *env, const struct gt_case *c)
 
 /* ---- the end of a QP ---- */
 
-static int all_returned(struct gt_env *env, const struct gt_job *job, int expect)
+int gt_all_returned(struct gt_env *env, const struct gt_job *job, int expect)
 {
 	for (uint32_t i = 0; i < job->blocks * job->threads; i++)
 		if (env->status[i] != expect)
@@ -132,7 +132,7 @@ static int run_to_error(struct gt_env *env, const struct gt_case *c, struct gt_q
 	int rc = gt_prepare(env, c, qps, &job);
 
 	job.nqps = 1;
-	return rc || gt_run(env, qps, &job) || all_returned(env, &job, -EIO) ||
+	return rc || gt_run(env, qps, &job) || gt_all_returned(env, &job, -EIO) ||
 	       check_error(qps, syndrome, wqe) ? -1 : 0;
 }
 
@@ -192,7 +192,7 @@ static int time_abort(struct gt_env *env, struct gt_qps *qps, const struct gt_jo
 		now = e2e_now_ns();
 	} while (ended < threads && now - start < GT_BOUND_S * 1000000000ull);
 	*ns = now - start;
-	return gt_wait(qps) || all_returned(env, job, -ECANCELED) ? -1 : 0;
+	return gt_wait(qps) || gt_all_returned(env, job, -ECANCELED) ? -1 : 0;
 }
 
 /* Each try has a queue pair of its own. */
