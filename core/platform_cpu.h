@@ -364,4 +364,7 @@ GDK_FN void gdk_relax(uint32_t spins)
 #endif
 }
 
+/* gdk_relax gives the processor away, which helps more. */
+GDK_FN void gdk_pause_ns(uint32_t ns) { (void)ns; }
+
 #endif

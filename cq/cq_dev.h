@@ -276,10 +276,26 @@ GDK_FN int gdk_cq_step(struct gdk_qp_state *st, const struct doca_gpu_dev_verbs_
 	return gdk_cq_fold(st, cq, ci, scope);
 }
 
-/* Waits: what bounds them is in one place. */
+/*
+ * Waits: what bounds them is in one place.
+ *
+ * Each look at memory of the host is a read over PCIe, and the lanes of a warp take
+ * turns with their looks: one that rings, or posts, among thirty that wait gets on as they
+ * do. So who waits for such a queue pair pauses, for a sixteenth of the time that it has
+ * waited at most, and for no longer than a look; but who has to wait for another lap of the
+ * ring is not next, and may sleep for longer. On an H200, with all queues in host memory and
+ * 16896 threads on one of 64 slots: 0.4 to 0.8 s instead of 1.3 for 50000 operations.
+ * In memory of the GPU looks are short, and nothing pauses.
+ */
+#define GDK_PAUSE_TURNS 16u	/* looks before a pause is twice as long */
+#define GDK_PAUSE_FIRST_NS 32u
+#define GDK_PAUSE_NEAR_NS 1024u /* a look over PCIe takes 1200 */
+#define GDK_PAUSE_FAR_NS 32768u
+
 struct gdk_wait_timer {
 	uint64_t start, limit_ns;
 	uint32_t spins;
+	uint32_t longest_ns; /* of a pause; 0: none */
 };
 
 GDK_FN void gdk_wait_start(struct gdk_wait_timer *w, uint64_t limit_ns)
@@ -287,15 +303,30 @@ GDK_FN void gdk_wait_start(struct gdk_wait_timer *w, uint64_t limit_ns)
 	w->start = 0;
 	w->limit_ns = limit_ns;
 	w->spins = 0;
+	w->longest_ns = 0;
+}
+
+GDK_FN uint32_t gdk_wait_pause(const struct gdk_wait_timer *w)
+{
+	const uint32_t step = w->spins / GDK_PAUSE_TURNS;
+	uint32_t ns;
+
+	if (!step || !w->longest_ns)
+		return 0;
+	ns = step < 16 ? GDK_PAUSE_FIRST_NS << (step - 1) : GDK_PAUSE_FAR_NS;
+	ns = ns < w->longest_ns ? ns : w->longest_ns;
+	gdk_pause_ns(ns);
+	return ns;
 }
 
 /* One idle turn; true when the time is over. */
 GDK_FN int gdk_wait_turn(struct gdk_wait_timer *w)
 {
+	const uint32_t paused = gdk_wait_pause(w);
 	uint64_t now;
 
 	gdk_relax(w->spins);
-	if (w->spins++ % 64 || !w->limit_ns)
+	if ((w->spins++ % 64 && !paused) || !w->limit_ns)
 		return 0;
 	now = gdk_now_ns();
 	if (!w->start)
@@ -303,10 +334,16 @@ GDK_FN int gdk_wait_turn(struct gdk_wait_timer *w)
 	return now - w->start >= w->limit_ns;
 }
 
+GDK_FN uint32_t gdk_longest_pause(const struct gdk_qp_state *st)
+{
+	return gdk_ldc32(&st->flags) & GDK_QPF_SYS_SCOPE ? GDK_PAUSE_NEAR_NS : 0;
+}
+
 /* Until all slots below need are complete. */
 GDK_SLOW_FN int gdk_wait_completed(struct gdk_qp_state *st, const struct doca_gpu_dev_verbs_cq *cq,
 			      uint64_t need, int scope, uint64_t limit_ns)
 {
+	const uint32_t near = gdk_longest_pause(st), depth = gdk_ldc32(&st->depth);
 	struct gdk_wait_timer w;
 	uint64_t done, ended;
 	int err;
@@ -322,6 +359,7 @@ GDK_SLOW_FN int gdk_wait_completed(struct gdk_qp_state *st, const struct doca_gp
 		err = gdk_cq_step(st, cq, need, scope);
 		if (err < 0)
 			return err;
+		w.longest_ns = near && need - done > depth ? GDK_PAUSE_FAR_NS : near;
 		if (err == EBUSY && gdk_wait_turn(&w))
 			return -ETIMEDOUT;
 	}
@@ -388,6 +426,7 @@ GDK_FN int gdk_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index,
 	int err;
 
 	gdk_wait_start(&w, gdk_ld64(&gdk_state_of_cq(cq)->wait_limit_ns, GDK_SCOPE_GPU));
+	w.longest_ns = gdk_longest_pause(gdk_state_of_cq(cq));
 	while ((err = gdk_poll_one_cq_at(cq, index, mode)) == EBUSY)
 		if (gdk_wait_turn(&w))
 			return gdk_state_end(gdk_state_of_cq(cq), -ETIMEDOUT);

@@ -249,22 +249,30 @@ static void sizes(void)
 	}
 }
 
+static void crowd(struct gt_case c, uint32_t depth)
+{
+	c.depth = depth;
+	c.blocks = SMS;
+	c.threads = 128;
+	c.iters = 3;
+	c.batch = 2;
+	add(c.debug ? "debug crowd" : "crowd", c);
+}
+
 /* Many on one QP, rings of all lengths, lanes with different QPs or nothing to do. */
 static void crowds(void)
 {
 	static const uint32_t idle[] = { ~0x1fu, 0x7ffffffeu, 0x55555555, 0xfffeffff };
 	struct gt_case c;
 
-	for (uint32_t depth = 64; depth <= 4096; depth *= 8)
-		for (int op = GT_PUT; op <= GT_MIX; op += GT_MIX) {
-			c = shape(op, MODE(GPU), op == GT_PUT ? WARP : THREAD, E2E_DB, 0);
-			c.depth = depth;
-			c.blocks = SMS;
-			c.threads = 128;
-			c.iters = 3;
-			c.batch = 2;
-			add("crowd", c);
-		}
+	for (uint32_t depth = 64; depth <= 4096; depth *= 8) {
+		c = shape(GT_PUT, MODE(GPU), WARP, E2E_DB, 0);
+		crowd(c, depth);
+		c = shape(GT_MIX, MODE(GPU), THREAD, E2E_DB, 0);
+		crowd(c, depth);
+		c.debug = true; /* who rings reads every WQE back, beside thousands that look */
+		crowd(c, depth);
+	}
 	for (int i = 0; i < 4; i++) {
 		c = shape(i % 2 ? GT_MIX : GT_PUT, MODE(GPU), THREAD, E2E_DB, 0);
 		c.idle = idle[i];

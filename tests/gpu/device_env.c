@@ -176,6 +176,7 @@ static void abort_qp(struct gt_qps *qps, uint32_t i)
 int gt_wait(struct gt_qps *qps)
 {
 	int done = wait_until(e2e_now_ns() + GT_BOUND_S * 1000000000ull);
+	struct gdk_qp_counters n;
 
 	if (done > 0)
 		return 0;
@@ -183,10 +184,12 @@ int gt_wait(struct gt_qps *qps)
 		gt_complain("the kernel failed");
 		gt_die();
 	}
+	E2E_REQUIRE(!gdk_verbs_qp_get_counters(qps->qp[0].hl->qp_gverbs, &n));
 	for (uint32_t i = 0; i < qps->num; i++)
 		abort_qp(qps, i);
 	if (wait_until(e2e_now_ns() + GT_GRACE_S * 1000000000ull) > 0)
-		return gt_complain("still running after %d s; ended by an abort", GT_BOUND_S);
+		return gt_complain("still running after %d s, %lu of %lu slots complete; ended by "
+				   "an abort", GT_BOUND_S, n.completions, n.wqes_reserved);
 	gt_complain("still running after %d s, and not ended by an abort", GT_BOUND_S);
 	gt_die();
 }
