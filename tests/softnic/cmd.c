@@ -20,6 +20,8 @@ static const struct command {
 	{ OP_QUERY_HCA_CAP, SN_CMD_GENERAL, "QUERY_HCA_CAP", sn_cmd_query_hca_cap },
 	{ OP_QUERY_ROCE_ADDRESS, SN_CMD_GENERAL, "QUERY_ROCE_ADDRESS", sn_cmd_query_roce_address },
 	{ OP_QUERY_LAG, SN_CMD_GENERAL, "QUERY_LAG", sn_cmd_query_lag },
+	{ OP_CREATE_MKEY, SN_CMD_CREATE, "CREATE_MKEY", sn_cmd_create_mkey },
+	{ OP_QUERY_MKEY, SN_CMD_QUERY, "QUERY_MKEY", sn_cmd_query_mkey },
 	{ OP_CREATE_CQ, SN_CMD_CREATE, "CREATE_CQ", sn_cmd_create_cq },
 	{ OP_MODIFY_CQ, SN_CMD_MODIFY, "MODIFY_CQ", sn_cmd_modify_cq },
 	{ OP_QUERY_CQ, SN_CMD_QUERY, "QUERY_CQ", sn_cmd_query_cq },
@@ -46,23 +48,45 @@ uint8_t sn_cmd_fail(struct sn_cmd *cmd, uint8_t status, uint32_t syndrome, const
 	return status;
 }
 
-uint8_t sn_cmd_reserved(struct sn_cmd *cmd, const uint32_t *mask, uint32_t words)
+static uint8_t check_word(struct sn_cmd *cmd, size_t at, uint32_t mask)
 {
-	uint32_t i, bad;
+	uint32_t bad = nic_word(cmd->in, (uint32_t)at) & ~mask;
+
+	if (!bad)
+		return SN_OK;
+	sn_violation(&cmd->dev->stats.bad_reserved,
+		     "command %#x: reserved bits %#x set in the word at %#zx", cmd->opcode, bad,
+		     at);
+	return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x700000 | (uint32_t)at, "reserved bits set");
+}
+
+uint8_t sn_cmd_reserved_head(struct sn_cmd *cmd, const uint32_t *mask, uint32_t words)
+{
+	uint8_t st = SN_OK;
+	uint32_t i;
 
 	if (cmd->in_len < words * 4)
 		return sn_cmd_fail(cmd, SN_ST_BAD_INP_LEN, 0x600000 | cmd->opcode,
 				   "input too short");
-	for (i = 0; i + 4 <= cmd->in_len; i += 4) {
-		bad = nic_word(cmd->in, i) & ~(i / 4 < words ? mask[i / 4] : 0);
-		if (!bad)
-			continue;
-		sn_violation(&cmd->dev->stats.bad_reserved,
-			     "command %#x: reserved bits %#x set in the word at %#x", cmd->opcode,
-			     bad, i);
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x700000 | i, "reserved bits set");
-	}
-	return SN_OK;
+	for (i = 0; i < words && !st; i++)
+		st = check_word(cmd, i * 4, mask[i]);
+	return st;
+}
+
+uint8_t sn_cmd_reserved_rest(struct sn_cmd *cmd, size_t from)
+{
+	uint8_t st = SN_OK;
+
+	for (; from + 4 <= cmd->in_len && !st; from += 4)
+		st = check_word(cmd, from, 0);
+	return st;
+}
+
+uint8_t sn_cmd_reserved(struct sn_cmd *cmd, const uint32_t *mask, uint32_t words)
+{
+	uint8_t st = sn_cmd_reserved_head(cmd, mask, words);
+
+	return st ? st : sn_cmd_reserved_rest(cmd, words * 4);
 }
 
 uint64_t sn_cmd_umem(struct sn_cmd *cmd, uint32_t id, uint64_t off, uint64_t len)
@@ -87,7 +111,8 @@ static const struct command *find_command(uint16_t opcode, enum sn_cmd_class cla
 /* The kernel lets a command through only for the object of its handle. */
 static bool names_own_object(const struct sn_cmd *cmd, enum sn_cmd_class class)
 {
-	static const uint8_t family[] = { [SN_CQ] = 0x4, [SN_QP] = 0x5, [SN_SRQ] = 0x9 };
+	static const uint8_t family[] = { [SN_MKEY] = 0x2, [SN_CQ] = 0x4, [SN_QP] = 0x5,
+					  [SN_SRQ] = 0x9 };
 
 	if (class != SN_CMD_MODIFY && class != SN_CMD_QUERY)
 		return true;

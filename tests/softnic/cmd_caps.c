@@ -22,8 +22,14 @@ static const struct cap_value general[] = {
 	{ NIC_F(0x18, 23, 16), SN_MAX_CQ_LOG }, /* log_max_cq_sz */
 	{ NIC_F(0x18, 4, 0), 16 },	/* log_max_cq */
 	{ NIC_F(0x1c, 31, 24), 22 },	/* log_max_eq_sz */
+	{ NIC_F(0x1c, 23, 23), 1 },	/* relaxed_ordering_write: all writes are in order */
+	{ NIC_F(0x1c, 22, 22), 1 },	/* relaxed_ordering_read_pci_enabled */
 	{ NIC_F(0x1c, 21, 16), 16 },	/* log_max_mkey */
 	{ NIC_F(0x1c, 3, 0), 5 },	/* log_max_eq */
+	{ NIC_F(0x20, 31, 24), 1 },	/* max_indirection */
+	{ NIC_F(0x20, 23, 23), 1 },	/* fixed_buffer_size: keys of access mode KSM */
+	{ NIC_F(0x20, 22, 16), 64 },	/* log_max_mrw_sz */
+	{ NIC_F(0x20, 5, 0), SN_MAX_KSM_LOG }, /* log_max_klm_list_size */
 	{ NIC_F(0x28, 21, 16), 4 },	/* log_max_ra_req_qp */
 	{ NIC_F(0x28, 14, 14), 1 },	/* rts2rts_qp_udp_sport */
 	{ NIC_F(0x28, 5, 0), 4 },	/* log_max_ra_res_qp */
@@ -46,6 +52,7 @@ static const struct cap_value general[] = {
 	{ NIC_F(0x4c, 20, 16), 9 },	/* log_bf_reg_size */
 	{ NIC_F(0x50, 15, 0), 1024 },	/* max_wqe_sz_sq */
 	{ NIC_F(0x54, 15, 0), 512 },	/* max_wqe_sz_rq */
+	{ NIC_F(0x64, 21, 21), 1 },	/* relaxed_ordering_read */
 	{ NIC_F(0x64, 20, 16), 16 },	/* log_max_pd */
 	{ NIC_F(0x70, 31, 31), 1 },	/* basic_cyclic_rcv_wqe */
 	{ NIC_F(0x70, 28, 24), 16 },	/* log_max_rmp */

@@ -479,9 +479,16 @@ int sn_mem_read(bool gpu, uint64_t va, void *dst, size_t len);
 int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len);
 bool sn_mem_is_cuda(uint64_t va); /* device or pinned */
 void sn_mem_settle(void);	  /* what was written to a GPU is there */
-/* key lookup with bounds, PD and rights; *va is the address in this process */
-struct sn_mr *sn_mr_check(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
-			  uint64_t len, uint32_t access, uint64_t *va);
+/* By key, with PD, bounds and rights (IBV_ACCESS_*; 0: to read here). */
+bool sn_mr_allows(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
+		  uint32_t access);
+int sn_mr_read(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
+	       uint32_t access, void *dst);
+int sn_mr_write(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
+		uint32_t access, const void *src);
+/* The region of an atomic's word of size bytes, and its address *va in this process. */
+struct sn_mr *sn_mr_word(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
+			 uint64_t size, uint64_t *va);
 int sn_sge_read(struct sn_dev *dev, uint32_t pdn, const struct sn_sge *sge, unsigned n,
 		uint32_t off, void *dst, uint32_t len);
 int sn_sge_write(struct sn_dev *dev, uint32_t pdn, const struct sn_sge *sge, unsigned n,

@@ -28,6 +28,7 @@
 #define SN_CDEV_MINOR 192
 #define SN_MAX_QP_SZ 32768u
 #define SN_MAX_CQ_LOG 22u
+#define SN_MAX_KSM_LOG 16u /* entries of an indirect key */
 #define SN_MAX_CQ_COUNT 0xffffu
 #define SN_MAX_CQ_PERIOD 0xfffu /* microseconds */
 #define SN_MAX_SRQ_WR 32767u
@@ -119,7 +120,7 @@ void *sn_table_get(const struct sn_table *t, uint32_t idx);
 uint32_t sn_handle_add(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind, void *obj);
 void *sn_handle_get(struct sn_dev *dev, struct sn_ctx *ctx, uint64_t handle, enum sn_kind kind);
 void sn_handle_del(struct sn_dev *dev, uint32_t handle);
-/* Of a CQ, QP or SRQ. */
+/* Of a CQ, QP, SRQ or indirect key. */
 uint32_t sn_obj_number(enum sn_kind kind, const void *obj);
 uint32_t sn_obj_handle(enum sn_kind kind, const void *obj);
 int sn_obj_destroy(struct sn_dev *dev, enum sn_kind kind, void *obj);
@@ -128,6 +129,7 @@ void sn_ctx_destroy_objects(struct sn_dev *dev, struct sn_ctx *ctx);
 struct sn_pd *sn_pd_create(struct sn_dev *dev, struct sn_ctx *ctx);
 int sn_pd_destroy(struct sn_dev *dev, struct sn_pd *pd);
 struct sn_pd *sn_find_pd(struct sn_dev *dev, uint32_t pdn);
+/* With from->ksm an indirect key, which owns it from then on; from->lkey is its low byte. */
 struct sn_mr *sn_mr_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct sn_mr *from);
 void sn_mr_move(struct sn_dev *dev, struct sn_mr *mr, uint32_t pdn); /* to another PD */
 int sn_mr_destroy(struct sn_dev *dev, struct sn_mr *mr);
@@ -240,6 +242,10 @@ int sn_cmd_exec(struct sn_cmd *cmd, enum sn_cmd_class class);
 uint8_t sn_cmd_fail(struct sn_cmd *cmd, uint8_t status, uint32_t syndrome, const char *why);
 /* Bits of in that mask leaves out must be zero; words is the layout's length. */
 uint8_t sn_cmd_reserved(struct sn_cmd *cmd, const uint32_t *mask, uint32_t words);
+/* The same of the first words alone: a list comes after them. */
+uint8_t sn_cmd_reserved_head(struct sn_cmd *cmd, const uint32_t *mask, uint32_t words);
+/* From the byte at from on, which is in the input, there are only zeros. */
+uint8_t sn_cmd_reserved_rest(struct sn_cmd *cmd, size_t from);
 /* Address of len bytes at off in a umem; 0: no such umem or outside it. */
 uint64_t sn_cmd_umem(struct sn_cmd *cmd, uint32_t id, uint64_t off, uint64_t len);
 
@@ -257,6 +263,8 @@ uint8_t sn_cmd_query_qp(struct sn_cmd *cmd);
 uint8_t sn_cmd_create_rmp(struct sn_cmd *cmd);
 uint8_t sn_cmd_modify_rmp(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_rmp(struct sn_cmd *cmd);
+uint8_t sn_cmd_create_mkey(struct sn_cmd *cmd);
+uint8_t sn_cmd_query_mkey(struct sn_cmd *cmd);
 
 /* ---- for tests, by dlsym ---- */
 void sn_fail_next(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t nth_ioctl);

@@ -312,8 +312,8 @@ int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len)
 
 /* ---- keys ---- */
 
-struct sn_mr *sn_mr_check(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
-			  uint64_t len, uint32_t access, uint64_t *va)
+static struct sn_mr *mr_of(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
+			   uint64_t len, uint32_t access)
 {
 	struct sn_mr *mr = sn_find_mr(dev, key);
 
@@ -321,8 +321,98 @@ struct sn_mr *sn_mr_check(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64
 		return NULL;
 	if (addr < mr->iova || len > mr->len || addr - mr->iova > mr->len - len)
 		return NULL;
-	*va = mr->va + (addr - mr->iova);
 	return mr;
+}
+
+/*
+ * In an indirect key the distance from start_addr alone chooses the piece and the place in
+ * it, whatever the bits of both addresses are. That is how UCX (ib_mlx5dv_md.c) shifts a
+ * key: it adds the shift to start_addr, leaves the pieces as they are, and expects the
+ * shifted address to lead to the place it had without. The rights of both keys count. The
+ * word of an atomic is in one piece, as CREATE_MKEY wants the start aligned then, and must
+ * be aligned there too.
+ */
+static struct sn_mr *ksm_part(struct sn_dev *dev, const struct sn_mr *key, uint64_t off,
+			      uint64_t len, uint32_t access, uint64_t *va, uint64_t *part)
+{
+	const struct sn_ksm *k = key->ksm;
+	uint64_t i = off >> k->log_size, in = off & ((1ull << k->log_size) - 1);
+	uint64_t room = (1ull << k->log_size) - in, addr;
+	struct sn_mr *mr;
+
+	if (i >= k->n || (!access && !k->local_read))
+		return NULL;
+	*part = room < len ? room : len;
+	addr = k->piece[i].addr + in;
+	mr = mr_of(dev, k->piece[i].key, key->pdn, addr, *part, access);
+	if (!mr || mr->ksm)
+		return NULL;
+	*va = mr->va + (addr - mr->iova);
+	if (access & SN_REMOTE_ATOMIC && *va & (len - 1))
+		return NULL;
+	return mr;
+}
+
+/* The memory of the first *part of these bytes, at *va; of a region's key they are all. */
+static struct sn_mr *mr_part(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
+			     uint64_t len, uint32_t access, uint64_t *va, uint64_t *part)
+{
+	struct sn_mr *mr = mr_of(dev, key, pdn, addr, len, access);
+
+	if (!mr)
+		return NULL;
+	if (mr->ksm)
+		return ksm_part(dev, mr, addr - mr->iova, len, access, va, part);
+	*va = mr->va + (addr - mr->iova);
+	*part = len;
+	return mr;
+}
+
+bool sn_mr_allows(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
+		  uint32_t access)
+{
+	uint64_t va, part;
+
+	for (; len; addr += part, len -= part)
+		if (!mr_part(dev, key, pdn, addr, len, access, &va, &part))
+			return false;
+	return true;
+}
+
+int sn_mr_read(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
+	       uint32_t access, void *dst)
+{
+	uint64_t va, part;
+	struct sn_mr *mr;
+
+	for (; len; addr += part, len -= part, dst = (uint8_t *)dst + part) {
+		mr = mr_part(dev, key, pdn, addr, len, access, &va, &part);
+		if (!mr || sn_mem_read(mr->gpu, va, dst, part))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+int sn_mr_write(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
+		uint32_t access, const void *src)
+{
+	uint64_t va, part;
+	struct sn_mr *mr;
+
+	for (; len; addr += part, len -= part, src = (const uint8_t *)src + part) {
+		mr = mr_part(dev, key, pdn, addr, len, access, &va, &part);
+		if (!mr || sn_mem_write(mr->gpu, va, src, part))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+struct sn_mr *sn_mr_word(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
+			 uint64_t size, uint64_t *va)
+{
+	uint64_t part;
+
+	return mr_part(dev, key, pdn, addr, size, SN_REMOTE_ATOMIC, va, &part);
 }
 
 /* Copies [off, off + len) of a gather or scatter list. */
@@ -330,9 +420,7 @@ static int sge_copy(struct sn_dev *dev, uint32_t pdn, const struct sn_sge *sge, 
 		    uint32_t off, uint8_t *buf, uint32_t len, bool write)
 {
 	const uint32_t access = write ? 1 : 0; /* IBV_ACCESS_LOCAL_WRITE */
-	struct sn_mr *mr;
 	uint32_t part;
-	uint64_t va;
 
 	for (; n && len; n--, sge++) {
 		if (off >= sge->len) {
@@ -340,9 +428,8 @@ static int sge_copy(struct sn_dev *dev, uint32_t pdn, const struct sn_sge *sge, 
 			continue;
 		}
 		part = sge->len - off < len ? sge->len - off : len;
-		mr = sn_mr_check(dev, sge->lkey, pdn, sge->addr + off, part, access, &va);
-		if (!mr || (write ? sn_mem_write(mr->gpu, va, buf, part) :
-				    sn_mem_read(mr->gpu, va, buf, part)))
+		if (write ? sn_mr_write(dev, sge->lkey, pdn, sge->addr + off, part, access, buf) :
+			    sn_mr_read(dev, sge->lkey, pdn, sge->addr + off, part, access, buf))
 			return -EFAULT;
 		buf += part;
 		len -= part;

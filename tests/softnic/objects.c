@@ -215,11 +215,14 @@ struct sn_mr *sn_mr_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct 
 	if (!mr)
 		return NULL;
 	*mr = *from;
-	if (obj_publish(dev, ctx, SN_MR, &dev->front->mrs, mr, &idx, &mr->handle)) {
+	if (obj_publish(dev, ctx, from->ksm ? SN_MKEY : SN_MR, &dev->front->mrs, mr, &idx,
+			&mr->handle)) {
 		free(mr);
 		return NULL;
 	}
-	mr->lkey = (idx + MKEY_BASE) << 8 | ++dev->front->mr_variant;
+	/* One table of indices, so that the two kinds never have the same key. */
+	mr->lkey = (idx + MKEY_BASE) << 8 |
+		   (from->ksm ? (uint8_t)from->lkey : ++dev->front->mr_variant);
 	mr->rkey = mr->lkey;
 	pd_get(dev, mr->pdn);
 	return mr;
@@ -238,6 +241,7 @@ int sn_mr_destroy(struct sn_dev *dev, struct sn_mr *mr)
 	sn_unmap(&mr->map);
 	sn_table_del(&dev->front->mrs, (mr->lkey >> 8) - MKEY_BASE);
 	sn_handle_del(dev, mr->handle);
+	free(mr->ksm);
 	free(mr);
 	return 0;
 }
@@ -457,6 +461,7 @@ uint32_t sn_obj_number(enum sn_kind kind, const void *obj)
 {
 	return kind == SN_QP ? ((const struct sn_qp *)obj)->qpn
 	       : kind == SN_CQ ? ((const struct sn_cq *)obj)->cqn
+	       : kind == SN_MKEY ? ((const struct sn_mr *)obj)->lkey >> 8
 			       : ((const struct sn_srq *)obj)->srqn;
 }
 
@@ -464,6 +469,7 @@ uint32_t sn_obj_handle(enum sn_kind kind, const void *obj)
 {
 	return kind == SN_QP ? ((const struct sn_qp *)obj)->handle
 	       : kind == SN_CQ ? ((const struct sn_cq *)obj)->handle
+	       : kind == SN_MKEY ? ((const struct sn_mr *)obj)->handle
 			       : ((const struct sn_srq *)obj)->handle;
 }
 
@@ -473,6 +479,7 @@ int sn_obj_destroy(struct sn_dev *dev, enum sn_kind kind, void *obj)
 	case SN_QP: return sn_qp_destroy(dev, obj);
 	case SN_CQ: return sn_cq_destroy(dev, obj);
 	case SN_AH: return sn_ah_destroy(dev, obj);
+	case SN_MKEY:
 	case SN_MR: return sn_mr_destroy(dev, obj);
 	case SN_UMEM: return sn_umem_destroy(dev, obj);
 	case SN_UAR: return sn_uar_destroy(dev, obj);
@@ -491,9 +498,9 @@ int sn_obj_destroy(struct sn_dev *dev, enum sn_kind kind, void *obj)
 void sn_ctx_destroy_objects(struct sn_dev *dev, struct sn_ctx *ctx)
 {
 	/* Users before what they use. */
-	static const enum sn_kind order[] = { SN_QP, SN_SRQ, SN_CQ, SN_AH, SN_MR, SN_UMEM, SN_UAR,
-					      SN_PD, SN_COMP_CHANNEL, SN_ASYNC, SN_DEVX_EVENTS,
-					      SN_DEVX_OUTPUTS };
+	static const enum sn_kind order[] = { SN_QP, SN_SRQ, SN_CQ, SN_AH, SN_MKEY, SN_MR, SN_UMEM,
+					      SN_UAR, SN_PD, SN_COMP_CHANNEL, SN_ASYNC,
+					      SN_DEVX_EVENTS, SN_DEVX_OUTPUTS };
 	struct sn_handle *h;
 	uint32_t i;
 	size_t k;

@@ -55,7 +55,8 @@ static inline void nic_set64(void *p, uint32_t off, uint64_t v)
 }
 
 enum nic_opcode {
-	OP_QUERY_HCA_CAP = 0x100, OP_CREATE_CQ = 0x400, OP_DESTROY_CQ, OP_QUERY_CQ, OP_MODIFY_CQ,
+	OP_QUERY_HCA_CAP = 0x100, OP_CREATE_MKEY = 0x200, OP_QUERY_MKEY,
+	OP_CREATE_CQ = 0x400, OP_DESTROY_CQ, OP_QUERY_CQ, OP_MODIFY_CQ,
 	OP_CREATE_QP = 0x500, OP_DESTROY_QP, OP_RST2INIT, OP_INIT2RTR, OP_RTR2RTS, OP_RTS2RTS,
 	OP_SQERR2RTS, OP_2ERR, OP_2RST = 0x50a, OP_QUERY_QP, OP_INIT2INIT = 0x50e,
 	OP_QUERY_ROCE_ADDRESS = 0x760, OP_QUERY_LAG = 0x842, OP_CREATE_RMP = 0x90c,
@@ -65,7 +66,7 @@ enum nic_opcode {
 /* Every input: opcode, uid (the kernel's business), op_mod. */
 #define IN_OPCODE NIC_F(0x00, 31, 16)
 #define IN_OP_MOD NIC_F(0x04, 15, 0)
-#define IN_OBJ NIC_F(0x08, 23, 0) /* qpn, cqn */
+#define IN_OBJ NIC_F(0x08, 23, 0) /* qpn, cqn, mkey_index */
 #define OUT_STATUS NIC_F(0x00, 31, 24)
 #define OUT_SYNDROME NIC_F(0x04, 31, 0)
 #define OUT_OBJ NIC_F(0x08, 23, 0)
@@ -173,6 +174,27 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define WQ_DBR_UMEM_ID NIC_F(0x28, 31, 0)
 #define WQ_UMEM_ID NIC_F(0x2c, 31, 0)
 #define WQ_UMEM_OFFSET 0x30
+
+/* Memory key commands: context at 0x10, entries of 16 bytes at 0x110 */
+#define CMD_MKC 0x10
+#define CREATE_MKEY_ACTUAL NIC_F(0x60, 31, 0) /* translations_octword_actual_size */
+#define CMD_KLM 0x110
+#define MKC_MODE_HI NIC_F(0x00, 28, 26)
+#define MKC_A NIC_F(0x00, 14, 14)
+#define MKC_RW NIC_F(0x00, 13, 13)
+#define MKC_RR NIC_F(0x00, 12, 12)
+#define MKC_LW NIC_F(0x00, 11, 11)
+#define MKC_LR NIC_F(0x00, 10, 10)
+#define MKC_MODE NIC_F(0x00, 9, 8)
+#define MKC_QPN NIC_F(0x04, 31, 8)
+#define MKC_TAG NIC_F(0x04, 7, 0) /* mkey_7_0 */
+#define MKC_PD NIC_F(0x0c, 23, 0)
+#define MKC_START 0x10
+#define MKC_LEN 0x18
+#define MKC_OCTWORDS NIC_F(0x34, 31, 0) /* translations_octword_size */
+#define MKC_LOG_ENTITY NIC_F(0x38, 5, 0) /* log_page_size */
+#define KLM_KEY NIC_F(0x04, 31, 0)
+#define KLM_ADDR 0x08
 
 /* opt_param_mask */
 enum {

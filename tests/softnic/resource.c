@@ -38,13 +38,8 @@ static uint32_t job_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *j
 			 uint32_t off)
 {
 	uint32_t n = j->len - off < q->mtu ? j->len - off : q->mtu;
-	struct sn_mr *mr;
-	uint64_t va;
 
-	if (!n)
-		return 0;
-	mr = sn_mr_check(e->dev, j->rkey, q->qp->pdn, j->va + off, n, SN_REMOTE_READ, &va);
-	if (!mr || sn_mem_read(mr->gpu, va, p, n))
+	if (sn_mr_read(e->dev, j->rkey, q->qp->pdn, j->va + off, n, SN_REMOTE_READ, p))
 		return UINT32_MAX;
 	return n;
 }
@@ -154,14 +149,12 @@ bool sn_rsp_read(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth
 {
 	uint32_t n = len >= SN_RETH ? sn_get32(p + 12) : 0;
 	struct sn_job *j;
-	uint64_t va;
 
 	if (len != SN_RETH || n > SN_MAX_MSG || q->in_msg || !q->qp->remote_read || too_many(q)) {
 		sn_rsp_refuse(e, q, SN_NAK_INV);
 		return false;
 	}
-	if (n && !sn_mr_check(e->dev, sn_get32(p + 8), q->qp->pdn, sn_get64(p), n, SN_REMOTE_READ,
-			      &va)) {
+	if (!sn_mr_allows(e->dev, sn_get32(p + 8), q->qp->pdn, sn_get64(p), n, SN_REMOTE_READ)) {
 		sn_rsp_refuse(e, q, SN_NAK_ACCESS);
 		return false;
 	}
@@ -244,8 +237,7 @@ bool sn_rsp_atomic(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *b
 		sn_rsp_refuse(e, q, SN_NAK_INV);
 		return false;
 	}
-	mr = sn_mr_check(e->dev, sn_get32(p + 8), q->qp->pdn, sn_get64(p), size, SN_REMOTE_ATOMIC,
-			 &va);
+	mr = sn_mr_word(e->dev, sn_get32(p + 8), q->qp->pdn, sn_get64(p), size, &va);
 	if (!mr || word_read(mr, va, size, &old)) {
 		sn_rsp_refuse(e, q, SN_NAK_ACCESS);
 		return false;

@@ -126,8 +126,6 @@ static bool do_send(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *
 
 static bool write_begin(struct sn_eng *e, struct sn_qp_eng *q, const uint8_t *p)
 {
-	uint64_t va;
-
 	q->w_va = sn_get64(p);
 	q->w_rkey = sn_get32(p + 8);
 	q->w_left = q->w_len = sn_get32(p + 12);
@@ -137,8 +135,7 @@ static bool write_begin(struct sn_eng *e, struct sn_qp_eng *q, const uint8_t *p)
 		sn_rsp_refuse(e, q, SN_NAK_INV);
 		return false;
 	}
-	if (q->w_len && !sn_mr_check(e->dev, q->w_rkey, q->qp->pdn, q->w_va, q->w_len,
-				     SN_REMOTE_WRITE, &va)) {
+	if (!sn_mr_allows(e->dev, q->w_rkey, q->qp->pdn, q->w_va, q->w_len, SN_REMOTE_WRITE)) {
 		sn_rsp_refuse(e, q, SN_NAK_ACCESS);
 		return false;
 	}
@@ -147,13 +144,7 @@ static bool write_begin(struct sn_eng *e, struct sn_qp_eng *q, const uint8_t *p)
 
 static int write_payload(struct sn_eng *e, struct sn_qp_eng *q, const uint8_t *p, uint32_t len)
 {
-	struct sn_mr *mr;
-	uint64_t va;
-
-	if (!len)
-		return 0;
-	mr = sn_mr_check(e->dev, q->w_rkey, q->qp->pdn, q->w_va, len, SN_REMOTE_WRITE, &va);
-	if (!mr || sn_mem_write(mr->gpu, va, p, len))
+	if (sn_mr_write(e->dev, q->w_rkey, q->qp->pdn, q->w_va, len, SN_REMOTE_WRITE, p))
 		return -1;
 	q->w_va += len;
 	q->w_left -= len;

@@ -90,7 +90,7 @@ struct sn_qp_stats {
 
 /* ---- objects ---- */
 enum sn_kind {
-	SN_PD = 1, SN_MR, SN_UMEM, SN_UAR, SN_CQ, SN_QP, SN_AH, SN_SRQ, SN_COMP_CHANNEL,
+	SN_PD = 1, SN_MR, SN_UMEM, SN_UAR, SN_CQ, SN_QP, SN_AH, SN_SRQ, SN_MKEY, SN_COMP_CHANNEL,
 	SN_ASYNC, SN_DEVX_EVENTS, SN_DEVX_OUTPUTS, /* from SN_COMP_CHANNEL on: event queues */
 };
 
@@ -107,6 +107,21 @@ struct sn_mapping {
 	size_t len;
 };
 
+/*
+ * What an indirect key (KSM) stands for: pieces of 1 << log_size bytes, one after another
+ * from the key's iova on, each by another key and the address there. A piece may reach
+ * beyond that region, and the region may be gone: what counts is asked at each access.
+ */
+struct sn_ksm {
+	uint8_t log_size;
+	bool local_read;
+	uint32_t n;
+	struct {
+		uint64_t addr;
+		uint32_t key;
+	} piece[];
+};
+
 /* Access rights are the IBV_ACCESS_* bits. */
 struct sn_mr {
 	uint32_t handle, lkey, rkey, pdn, access;
@@ -115,6 +130,7 @@ struct sn_mr {
 	uint64_t len;
 	bool gpu;	/* va is GPU memory: reached by driver copies */
 	struct sn_mapping map;
+	struct sn_ksm *ksm; /* an indirect key, without va, gpu and map; NULL: memory */
 };
 
 struct sn_umem {
@@ -279,7 +295,7 @@ static inline void sn_dev_lock(struct sn_dev *dev)
 /* ---- front, called by the engine (lock held) ---- */
 struct sn_qp *sn_find_qp(struct sn_dev *dev, uint32_t qpn);
 struct sn_cq *sn_find_cq(struct sn_dev *dev, uint32_t cqn);
-/* Exact lkey or rkey match (they are equal); NULL: no such region. */
+/* Exact lkey or rkey match (they are equal), of a region or an indirect key; NULL: none. */
 struct sn_mr *sn_find_mr(struct sn_dev *dev, uint32_t key);
 void sn_for_each_qp(struct sn_dev *dev, void (*fn)(struct sn_qp *qp, void *arg), void *arg);
 void sn_event_completion(struct sn_dev *dev, struct sn_cq *cq);

@@ -73,7 +73,6 @@ static bool parse_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, 
 static void check_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, bool write)
 {
 	const struct sn_sge *sge = sn_msg_sges(m);
-	uint64_t va;
 	unsigned i;
 
 	if (m->len > SN_MAX_MSG && !m->synd) {
@@ -81,8 +80,8 @@ static void check_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
 		m->vendor = 0x53;
 	}
 	for (i = 0; !m->synd && i < m->nsge; i++)
-		if (!sn_mr_check(e->dev, sge[i].lkey, q->qp->pdn, sge[i].addr, sge[i].len, write,
-				 &va)) {
+		if (!sn_mr_allows(e->dev, sge[i].lkey, q->qp->pdn, sge[i].addr, sge[i].len,
+				  write)) {
 			SN_COUNT(e, q->qp, local_prot_errors, 1);
 			m->synd = SN_SYND_LOC_PROT;
 			m->vendor = 0x51;

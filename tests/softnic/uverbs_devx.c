@@ -18,7 +18,7 @@
 /* ---- commands ---- */
 void *sn_devx_obj(struct sn_call *c, uint16_t id, enum sn_kind *kind)
 {
-	static const enum sn_kind kinds[] = { SN_QP, SN_CQ, SN_SRQ };
+	static const enum sn_kind kinds[] = { SN_QP, SN_CQ, SN_SRQ, SN_MKEY };
 	void *obj;
 	size_t i;
 
@@ -77,13 +77,15 @@ static int devx_obj_create(struct sn_call *c)
 
 static int devx_obj_destroy(struct sn_call *c)
 {
+	static const char *const names[] = { [SN_QP] = "QP", [SN_CQ] = "CQ", [SN_SRQ] = "RMP",
+					     [SN_MKEY] = "MKEY" };
 	enum sn_kind kind;
 	void *obj = sn_devx_obj(c, A(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE), &kind);
 
 	if (!obj)
 		return -ENOENT;
 	c->dev->stats.commands++;
-	sn_trace("command DESTROY_%s", kind == SN_QP ? "QP" : kind == SN_CQ ? "CQ" : "RMP");
+	sn_trace("command DESTROY_%s", names[kind]);
 	return sn_obj_destroy(c->dev, kind, obj);
 }
 

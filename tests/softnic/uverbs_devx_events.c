@@ -108,6 +108,8 @@ static bool has_type(enum sn_kind kind, uint16_t type)
 	const uint8_t *types = kind == SN_QP ? qp_types : kind == SN_CQ ? cq_types : srq_types;
 	size_t n = kind == SN_QP ? sizeof(qp_types) : sizeof(cq_types);
 
+	if (kind == SN_MKEY)
+		return false;
 	return type <= 0xff && memchr(types, type, n);
 }
 
