@@ -364,7 +364,7 @@ GDK_FN void gdk_relax(uint32_t spins)
 #endif
 }
 
-/* gdk_relax gives the processor away, which helps more. */
+/* Only a GPU pauses (GDK_QPF_HOST_LOOKS); gdk_relax gives a processor away. */
 GDK_FN void gdk_pause_ns(uint32_t ns) { (void)ns; }
 
 #endif

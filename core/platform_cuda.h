@@ -394,7 +394,7 @@ GDK_FN uint64_t gdk_now_ns(void)
 	return t;
 }
 GDK_FN void gdk_relax(uint32_t spins) { (void)spins; }
-/* Other lanes of the warp run meanwhile. */
+/* Twice as long at most; lanes that are elsewhere in the code run meanwhile. */
 GDK_FN void gdk_pause_ns(uint32_t ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns) : "memory"); }
 
 #endif

@@ -94,6 +94,15 @@ static bool any_on_host(const struct gdk_export *x)
 	return !x->pub.cpu_proxy && on_host(qp->umem_dbr->gpu, gpu, qp->dbrec);
 }
 
+/* Does a GPU read over PCIe when it looks for completions? */
+static bool looks_on_host(const struct gdk_export *x)
+{
+	doca_gpu_t *gpu = x->pub.gpu_dev;
+
+	return !gdk_gpu_is_host(gpu) && (!x->cq->gpu || gdk_gpu_host_mem(gpu, x->cq->buf) ||
+					 gdk_gpu_host_mem(gpu, x->state));
+}
+
 static uint32_t state_flags(const struct gdk_export *x)
 {
 	uint32_t flags = 0;
@@ -104,6 +113,8 @@ static uint32_t state_flags(const struct gdk_export *x)
 		flags |= GDK_QPF_COLLAPSED;
 	if (any_on_host(x))
 		flags |= GDK_QPF_SYS_SCOPE;
+	if (looks_on_host(x))
+		flags |= GDK_QPF_HOST_LOOKS;
 	if (x->dev.nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF)
 		flags |= GDK_QPF_BLUEFLAME;
 	return flags;

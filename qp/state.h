@@ -23,6 +23,7 @@
 #define GDK_QPF_COLLAPSED 0x2u /* every CQE lands in entry 0 */
 #define GDK_QPF_HOST_EXEC 0x4u /* the "GPU" is CPU threads */
 #define GDK_QPF_BLUEFLAME 0x8u /* the register takes WQEs, which a doorbell must not meet */
+#define GDK_QPF_HOST_LOOKS 0x10u /* a GPU that waits reads the host's memory: CQ or state */
 
 /* Where the token is when it is neither held nor parked in a word. */
 #define GDK_LEFT 1u	 /* with published slots that nobody wanted */

@@ -19,7 +19,7 @@ static inline bool is_others(int dir, const char *name)
 
 	to[len > 0 ? len : 0] = 0;
 	return !strncmp(to, "pipe:", 5) || strstr(to, "/bxf_arena") ||
-	       strstr(to, "/task");
+	       (!strncmp(to, "/proc/", 6) && strstr(to, "/task"));
 }
 
 static inline unsigned int count_fds(void)

@@ -53,7 +53,7 @@ static uint8_t read_context(struct sn_cmd *cmd, struct sn_mr *key)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200001, "access mode");
 	if (nic_get(mkc, MKC_QPN) != ANY_QP)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200002, "a key of one QP");
-	if (key->iova + (key->len - 1) < key->iova) /* 0 too */
+	if (!key->len || key->iova + (key->len - 1) < key->iova)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200003, "length");
 	/* UCX says that firmware wants this of both. */
 	if (key->access & IBV_ACCESS_REMOTE_ATOMIC && (key->iova | key->len) % ATOMIC_ALIGN)
@@ -132,6 +132,8 @@ uint8_t sn_cmd_create_mkey(struct sn_cmd *cmd)
 	from.ksm->n = n;
 	from.ksm->log_size = (uint8_t)log_entity;
 	from.ksm->local_read = nic_get(cmd->in + CMD_MKC, MKC_LR);
+	from.ksm->relaxed_write = nic_get(cmd->in + CMD_MKC, MKC_RELAXED_WRITE);
+	from.ksm->relaxed_read = nic_get(cmd->in + CMD_MKC, MKC_RELAXED_READ);
 	st = read_list(cmd, &from, from.ksm);
 	if (!st && !(key = sn_mr_create(cmd->dev, cmd->ctx, &from)))
 		st = sn_cmd_fail(cmd, SN_ST_NO_RES, 0x20000b, "no key left");
@@ -163,6 +165,8 @@ uint8_t sn_cmd_query_mkey(struct sn_cmd *cmd)
 	nic_set(mkc, MKC_RR, !!(key->access & IBV_ACCESS_REMOTE_READ));
 	nic_set(mkc, MKC_LW, !!(key->access & IBV_ACCESS_LOCAL_WRITE));
 	nic_set(mkc, MKC_LR, key->ksm->local_read);
+	nic_set(mkc, MKC_RELAXED_WRITE, key->ksm->relaxed_write);
+	nic_set(mkc, MKC_RELAXED_READ, key->ksm->relaxed_read);
 	nic_set(mkc, MKC_MODE, MODE_KSM);
 	nic_set(mkc, MKC_QPN, ANY_QP);
 	nic_set(mkc, MKC_TAG, key->lkey & 0xff);

@@ -180,6 +180,7 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define CREATE_MKEY_ACTUAL NIC_F(0x60, 31, 0) /* translations_octword_actual_size */
 #define CMD_KLM 0x110
 #define MKC_MODE_HI NIC_F(0x00, 28, 26)
+#define MKC_RELAXED_WRITE NIC_F(0x00, 18, 18)
 #define MKC_A NIC_F(0x00, 14, 14)
 #define MKC_RW NIC_F(0x00, 13, 13)
 #define MKC_RR NIC_F(0x00, 12, 12)
@@ -192,6 +193,7 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define MKC_START 0x10
 #define MKC_LEN 0x18
 #define MKC_OCTWORDS NIC_F(0x34, 31, 0) /* translations_octword_size */
+#define MKC_RELAXED_READ NIC_F(0x38, 6, 6)
 #define MKC_LOG_ENTITY NIC_F(0x38, 5, 0) /* log_page_size */
 #define KLM_KEY NIC_F(0x04, 31, 0)
 #define KLM_ADDR 0x08

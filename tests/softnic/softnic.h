@@ -115,6 +115,7 @@ struct sn_mapping {
 struct sn_ksm {
 	uint8_t log_size;
 	bool local_read;
+	bool relaxed_write, relaxed_read; /* allowed; nothing is reordered here */
 	uint32_t n;
 	struct {
 		uint64_t addr;

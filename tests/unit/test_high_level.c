@@ -153,6 +153,8 @@ Test(high_level, queue_memory_by_environment)
 	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
 	cr_assert_eq(hl->qp_umem, hl->qp_umem_dbr, "all of it is on the host");
 	cr_assert_neq(gdk_to_export(hl->qp_gverbs)->state_flags & GDK_QPF_SYS_SCOPE, 0);
+	cr_assert_eq(gdk_to_export(hl->qp_gverbs)->state_flags & GDK_QPF_HOST_LOOKS, 0,
+		     "CPU threads do not pause");
 	doca_gpu_verbs_destroy_qp_hl(hl);
 	capture_begin();
 	setenv("GDAKI_QUEUE_MEM", "gpu", 1);

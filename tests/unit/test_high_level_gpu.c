@@ -66,6 +66,8 @@ Test(high_level_gpu, queues_are_in_host_memory_where_that_is_asked_for)
 		cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->cq_sq_umem_gpu_ptr) != NULL, on_host);
 		cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->qp_umem_dbr_gpu_ptr) != NULL, on_host);
 		cr_expect_eq(hl->qp_gverbs->qp_cpu->sq_wqe_daddr, hl->qp_umem_gpu_ptr);
+		cr_expect_eq(!!(gdk_to_export(hl->qp_gverbs)->state_flags & GDK_QPF_HOST_LOOKS),
+			     on_host);
 		cr_expect_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
 	}
 	close_gpu();

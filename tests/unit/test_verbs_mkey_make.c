@@ -64,6 +64,8 @@ Test(verbs_mkey_make, a_query_answers_with_the_context)
 
 	rig_open(&r);
 	b = plain_box(&r);
+	set(b.in, 0x10, 0, 1u << 18); /* relaxed_ordering_write */
+	set(b.in, 0x48, 0, 1u << 6);  /* relaxed_ordering_read */
 	k = made(&r, &b);
 	in[2] = htobe32(k.key >> 8);
 	cr_assert_eq(mlx5dv_devx_obj_query(k.obj, in, sizeof(in), out, sizeof(out)), 0);
