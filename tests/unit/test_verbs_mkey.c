@@ -225,7 +225,9 @@ Test(verbs_mkey, ends_where_the_key_or_the_region_ends)
 
 /* ---- rights ---- */
 
-static enum ibv_wc_status with(int of_key, int of_region, enum ibv_wr_opcode op)
+/* By a key of one page, which is the far end of the operation or, of READ and WRITE, the
+ * local one. */
+static enum ibv_wc_status by_key(int of_key, int of_region, enum ibv_wr_opcode op, bool local)
 {
 	enum ibv_wc_status status;
 	struct ibv_mr *mr;
@@ -239,11 +241,25 @@ static enum ibv_wc_status with(int of_key, int of_region, enum ibv_wr_opcode op)
 	b = box_of(&r, 0x20000, 64, 12, of_key);
 	piece(&b, r.v.mem + PAGE, mr->lkey);
 	k = made(&r, &b);
-	status = post(&r, op, vb_sge(&r.v, 0, 8), k.start, k.key);
+	if (local)
+		status = post(&r, op, (struct ibv_sge){ k.start, 8, k.key },
+			      (uintptr_t)r.v.mem, r.v.mr->rkey);
+	else
+		status = post(&r, op, vb_sge(&r.v, 0, 8), k.start, k.key);
 	gone(&k);
 	cr_assert_eq(ibv_dereg_mr(mr), 0);
 	rig_close(&r);
 	return status;
+}
+
+static enum ibv_wc_status with(int of_key, int of_region, enum ibv_wr_opcode op)
+{
+	return by_key(of_key, of_region, op, false);
+}
+
+static enum ibv_wc_status local(int of_key, int of_region, enum ibv_wr_opcode op)
+{
+	return by_key(of_key, of_region, op, true);
 }
 
 Test(verbs_mkey, both_keys_must_give_the_right)
@@ -267,29 +283,6 @@ Test(verbs_mkey, both_keys_must_give_the_right)
 		cr_assert_eq(with(ALL | LOCAL_READ, ALL & ~ops[i].right, ops[i].op),
 			     IBV_WC_REM_ACCESS_ERR, "region, %d", i);
 	}
-}
-
-/* The local end of a READ or a WRITE by a key of one page. */
-static enum ibv_wc_status local(int of_key, int of_region, enum ibv_wr_opcode op)
-{
-	enum ibv_wc_status status;
-	struct ibv_mr *mr;
-	struct rig r;
-	struct box b;
-	struct key k;
-
-	rig_open(&r);
-	mr = ibv_reg_mr(r.v.pd, r.v.mem + PAGE, PAGE, of_region);
-	cr_assert(mr);
-	b = box_of(&r, 0x20000, 64, 12, of_key);
-	piece(&b, r.v.mem + PAGE, mr->lkey);
-	k = made(&r, &b);
-	status = post(&r, op, (struct ibv_sge){ k.start, 8, k.key }, (uintptr_t)r.v.mem,
-		      r.v.mr->rkey);
-	gone(&k);
-	cr_assert_eq(ibv_dereg_mr(mr), 0);
-	rig_close(&r);
-	return status;
 }
 
 Test(verbs_mkey, local_rights_are_of_both_keys_too)
