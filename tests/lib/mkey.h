@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * Indirect memory keys by raw DEVX commands, over plain verbs: the input of CREATE_MKEY as
- * mlx5_ifc.h lays it out, the key that comes of it, and two connected queue pairs.
+ * mlx5_ifc.h lays it out, and the key that comes of it.
  */
 #ifndef MKEY_H
 #define MKEY_H
@@ -10,23 +10,12 @@
 #include <endian.h>
 #include <infiniband/mlx5dv.h>
 
-#include "vb.h"
+#include "access.h"
 
-#define PAGE 4096u
 #define PAGES 16u
 #define LOCAL_READ (1 << 30) /* of these tests: a right of keys, not of regions */
-#define REMOTE                                                                                \
-	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
-#define ALL (IBV_ACCESS_LOCAL_WRITE | REMOTE)
 #define MAX_PIECES 8
 #define TAG 0x5au
-
-struct rig {
-	struct vb v;
-	struct ibv_cq *cq;
-	struct ibv_qp *a, *b;
-	uint32_t pdn;
-};
 
 /* An input of CREATE_MKEY. */
 struct box {
@@ -42,32 +31,22 @@ struct key {
 
 static uint32_t last_status; /* of create */
 
-static inline void rig_open(struct rig *r)
+static inline void keys_open(struct rig *r)
 {
-	struct mlx5dv_pd dvpd;
-	struct mlx5dv_obj obj;
 	unsigned i;
 
-	r->v = vb_open(PAGES * PAGE);
-	r->cq = ibv_create_cq(r->v.ctx, 64, NULL, NULL, 0);
-	cr_assert(r->cq);
-	r->a = vb_qp(&r->v, IBV_QPT_RC, r->cq, NULL);
-	r->b = vb_qp(&r->v, IBV_QPT_RC, r->cq, NULL);
-	vb_connect(&r->v, r->a, r->b);
-	obj.pd.in = r->v.pd;
-	obj.pd.out = &dvpd;
-	cr_assert_eq(mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD), 0);
-	r->pdn = dvpd.pdn;
+	rig_open(r, PAGES);
 	for (i = 0; i < PAGES * PAGE; i++)
 		r->v.mem[i] = (uint8_t)(i * 31 + i / 251);
 }
 
-static inline void rig_close(struct rig *r)
+static inline uint32_t pdn_of(struct ibv_pd *pd)
 {
-	cr_assert_eq(ibv_destroy_qp(r->a), 0);
-	cr_assert_eq(ibv_destroy_qp(r->b), 0);
-	cr_assert_eq(ibv_destroy_cq(r->cq), 0);
-	vb_close(&r->v);
+	struct mlx5dv_pd dvpd;
+	struct mlx5dv_obj obj = { .pd = { .in = pd, .out = &dvpd } };
+
+	cr_assert_eq(mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD), 0);
+	return dvpd.pdn;
 }
 
 static inline void set(uint32_t *in, uint32_t off, uint32_t mask, uint32_t v)
@@ -93,7 +72,7 @@ static inline struct box box_of(const struct rig *r, uint64_t start, uint64_t le
 				   !!(rights & IBV_ACCESS_REMOTE_WRITE) << 13 |
 				   !!(rights & IBV_ACCESS_REMOTE_ATOMIC) << 14);
 	set(b.in, 0x14, 0, 0xffffff00u | TAG);
-	set(b.in, 0x1c, 0, r->pdn);
+	set(b.in, 0x1c, 0, pdn_of(r->v.pd));
 	set64(b.in, 0x20, start);
 	set64(b.in, 0x28, len);
 	set(b.in, 0x48, 0, log_size);

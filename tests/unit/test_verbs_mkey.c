@@ -28,24 +28,6 @@ static uint8_t *place_of(const struct rig *r, uint32_t off)
 	return r->v.mem + places[off / PAGE] + off % PAGE;
 }
 
-static enum ibv_wc_status post(struct rig *r, enum ibv_wr_opcode op, struct ibv_sge sge,
-			       uint64_t addr, uint32_t rkey)
-{
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = op,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
-
-	if (op >= IBV_WR_ATOMIC_CMP_AND_SWP) {
-		wr.wr.atomic.remote_addr = addr;
-		wr.wr.atomic.rkey = rkey;
-		wr.wr.atomic.compare_add = 1;
-	} else {
-		wr.wr.rdma.remote_addr = addr;
-		wr.wr.rdma.rkey = rkey;
-	}
-	cr_assert_eq(ibv_post_send(r->a, &wr, &bad), 0);
-	return vb_wc(r->cq).status;
-}
-
 /* ---- where addresses lead ---- */
 
 static void check_atomic(struct rig *r, uint64_t addr, uint32_t key, uint8_t *place)
@@ -53,7 +35,7 @@ static void check_atomic(struct rig *r, uint64_t addr, uint32_t key, uint8_t *pl
 	uint64_t before = 0x1122334455667788, old, now;
 
 	memcpy(place, &before, 8);
-	cr_assert_eq(post(r, IBV_WR_ATOMIC_FETCH_AND_ADD, vb_sge(&r->v, 0, 8), addr, key),
+	cr_assert_eq(access_to(r, IBV_WR_ATOMIC_FETCH_AND_ADD, addr, key),
 		     IBV_WC_SUCCESS);
 	memcpy(&old, r->v.mem, 8);
 	memcpy(&now, place, 8);
@@ -93,7 +75,7 @@ Test(verbs_mkey, a_shifted_key_leads_to_the_same_place)
 	size_t i;
 
 	for (i = 0; i < sizeof(shifts) / sizeof(shifts[0]); i++) {
-		rig_open(&r);
+		keys_open(&r);
 		check_shift(&r, shifts[i]);
 		rig_close(&r);
 	}
@@ -108,7 +90,7 @@ static void check_across(uint64_t start)
 	struct key k;
 	uint32_t i;
 
-	rig_open(&r);
+	keys_open(&r);
 	k = three(&r, start, ALL | LOCAL_READ);
 	memcpy(copy, r.v.mem, PAGES * PAGE);
 	for (i = 0; i < len; i++)
@@ -144,7 +126,7 @@ Test(verbs_mkey, gathers_and_scatters_by_it)
 	struct key k;
 	uint32_t i;
 
-	rig_open(&r);
+	keys_open(&r);
 	k = three(&r, 0x10000, IBV_ACCESS_LOCAL_WRITE | LOCAL_READ);
 	for (i = 0; i < len; i++)
 		want[i] = *place_of(&r, from + i);
@@ -177,7 +159,7 @@ static enum ibv_wc_status write_near(uint64_t off, uint32_t len, bool whole, boo
 	struct box b;
 	struct key k;
 
-	rig_open(&r);
+	keys_open(&r);
 	mem = r.v.mem + 4 * PAGE;
 	mr = ibv_reg_mr(r.v.pd, mem + (whole ? 0 : 16), 3 * PAGE - (whole ? 0 : 32), ALL);
 	cr_assert(mr);
@@ -235,7 +217,7 @@ static enum ibv_wc_status by_key(int of_key, int of_region, enum ibv_wr_opcode o
 	struct box b;
 	struct key k;
 
-	rig_open(&r);
+	keys_open(&r);
 	mr = ibv_reg_mr(r.v.pd, r.v.mem + PAGE, PAGE, of_region);
 	cr_assert(mr);
 	b = box_of(&r, 0x20000, 64, 12, of_key);
@@ -245,7 +227,7 @@ static enum ibv_wc_status by_key(int of_key, int of_region, enum ibv_wr_opcode o
 		status = post(&r, op, (struct ibv_sge){ k.start, 8, k.key },
 			      (uintptr_t)r.v.mem, r.v.mr->rkey);
 	else
-		status = post(&r, op, vb_sge(&r.v, 0, 8), k.start, k.key);
+		status = access_to(&r, op, k.start, k.key);
 	gone(&k);
 	cr_assert_eq(ibv_dereg_mr(mr), 0);
 	rig_close(&r);
@@ -264,24 +246,14 @@ static enum ibv_wc_status local(int of_key, int of_region, enum ibv_wr_opcode op
 
 Test(verbs_mkey, both_keys_must_give_the_right)
 {
-	static const struct {
-		int right;
-		enum ibv_wr_opcode op;
-	} ops[] = {
-		{ IBV_ACCESS_REMOTE_WRITE, IBV_WR_RDMA_WRITE },
-		{ IBV_ACCESS_REMOTE_READ, IBV_WR_RDMA_READ },
-		{ IBV_ACCESS_REMOTE_ATOMIC, IBV_WR_ATOMIC_FETCH_AND_ADD },
-	};
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		cr_assert_eq(with(ops[i].right, ALL, ops[i].op), IBV_WC_SUCCESS, "%d", i);
+	for (size_t i = 0; i < OPS; i++) {
+		cr_assert_eq(with(ops[i].right, ALL, ops[i].op), IBV_WC_SUCCESS, "%zu", i);
 		cr_assert_eq(with(ALL | LOCAL_READ, IBV_ACCESS_LOCAL_WRITE | ops[i].right,
-				  ops[i].op), IBV_WC_SUCCESS, "%d", i);
+				  ops[i].op), IBV_WC_SUCCESS, "%zu", i);
 		cr_assert_eq(with((ALL | LOCAL_READ) & ~ops[i].right, ALL, ops[i].op),
-			     IBV_WC_REM_ACCESS_ERR, "key, %d", i);
+			     IBV_WC_REM_ACCESS_ERR, "key, %zu", i);
 		cr_assert_eq(with(ALL | LOCAL_READ, ALL & ~ops[i].right, ops[i].op),
-			     IBV_WC_REM_ACCESS_ERR, "region, %d", i);
+			     IBV_WC_REM_ACCESS_ERR, "region, %zu", i);
 	}
 }
 
@@ -305,12 +277,12 @@ Test(verbs_mkey, atomics_are_aligned_where_they_happen)
 		struct box b;
 		struct key k;
 
-		rig_open(&r);
+		keys_open(&r);
 		b = box_of(&r, 0x20000, 64, 12, ALL);
 		piece(&b, r.v.mem + PAGE + off, r.v.mr->lkey);
 		k = made(&r, &b);
-		cr_assert_eq(post(&r, IBV_WR_ATOMIC_FETCH_AND_ADD, vb_sge(&r.v, 0, 8), k.start + 8,
-				  k.key), off ? IBV_WC_REM_ACCESS_ERR : IBV_WC_SUCCESS);
+		cr_assert_eq(access_to(&r, IBV_WR_ATOMIC_FETCH_AND_ADD, k.start + 8, k.key),
+			     off ? IBV_WC_REM_ACCESS_ERR : IBV_WC_SUCCESS);
 		gone(&k);
 		rig_close(&r);
 	}
@@ -356,7 +328,7 @@ static void check_end(enum end what, enum ibv_wc_status want)
 	struct box b;
 	struct key k;
 
-	rig_open(&r);
+	keys_open(&r);
 	pd = ibv_alloc_pd(r.v.ctx);
 	mr = ibv_reg_mr(r.v.pd, r.v.mem + 4 * PAGE, PAGE, ALL);
 	cr_assert(pd && mr);
@@ -404,7 +376,7 @@ Test(verbs_mkey, does_not_lead_to_another_key)
 	struct box b;
 
 	cr_assert_eq((uintptr_t)mem, 0x10000000);
-	rig_open(&r);
+	keys_open(&r);
 	mr = ibv_reg_mr(r.v.pd, mem, PAGE, ALL);
 	cr_assert(mr);
 	dead = mr->lkey;
@@ -420,7 +392,7 @@ Test(verbs_mkey, does_not_lead_to_another_key)
 			gone(&k);
 		k = made(&r, &b);
 	} while (k.key != dead);
-	cr_assert_eq(post(&r, IBV_WR_RDMA_WRITE, vb_sge(&r.v, 0, 8), first.start, first.key),
+	cr_assert_eq(access_to(&r, IBV_WR_RDMA_WRITE, first.start, first.key),
 		     IBV_WC_REM_ACCESS_ERR);
 	gone(&first);
 	gone(&k);
@@ -441,7 +413,7 @@ Test(verbs_mkey, may_lose_its_region_in_use)
 	struct key k;
 	int i;
 
-	rig_open(&r);
+	keys_open(&r);
 	mr = ibv_reg_mr(r.v.pd, r.v.mem + 8 * PAGE, 4 * PAGE, ALL);
 	cr_assert(mr);
 	b = box_of(&r, 0x20000, 4 * PAGE, 14, ALL);

@@ -35,7 +35,7 @@ Test(verbs_mkey_make, keys_are_all_different)
 	struct box b;
 	int i, j;
 
-	rig_open(&r);
+	keys_open(&r);
 	b = plain_box(&r);
 	for (i = 0; i < 300; i++) {
 		keys[i] = made(&r, &b);
@@ -62,7 +62,7 @@ Test(verbs_mkey_make, a_query_answers_with_the_context)
 	struct box b;
 	struct key k;
 
-	rig_open(&r);
+	keys_open(&r);
 	b = plain_box(&r);
 	set(b.in, 0x10, 0, 1u << 18); /* relaxed_ordering_write */
 	set(b.in, 0x48, 0, 1u << 6);  /* relaxed_ordering_read */
@@ -83,7 +83,7 @@ Test(verbs_mkey_make, holds_its_pd_and_goes_with_the_device)
 	static struct key k;
 	struct box b;
 
-	rig_open(&r);
+	keys_open(&r);
 	b = plain_box(&r);
 	k = made(&r, &b);
 	cr_assert_eq(ibv_destroy_qp(r.a), 0);
@@ -100,7 +100,7 @@ Test(verbs_mkey_make, is_announced)
 	uint32_t in[4] = { htobe32(0x100u << 16), htobe32(1) }, out[0x1010 / 4] = { 0 };
 	struct rig r;
 
-	rig_open(&r);
+	keys_open(&r);
 	cr_assert_eq(mlx5dv_devx_general_cmd(r.v.ctx, in, sizeof(in), out, sizeof(out)), 0);
 	cr_assert(be32toh(out[(0x10 + 0x20) / 4]) >> 23 & 1, "fixed_buffer_size");
 	rig_close(&r);
@@ -157,7 +157,7 @@ Test(verbs_mkey_make, what_it_cannot_be_is_refused)
 	struct key k;
 	size_t i;
 
-	rig_open(&r);
+	keys_open(&r);
 	b = plain_box(&r);
 	live = objects_live();
 	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
@@ -190,7 +190,7 @@ Test(verbs_mkey_make, places_and_sizes_have_bounds)
 	struct mlx5dv_devx_obj *obj;
 	struct rig r;
 
-	rig_open(&r);
+	keys_open(&r);
 	cr_assert_null(with_pieces(&r, 0x20008, 0, 12, 2));
 	cr_assert_null(with_pieces(&r, 0x20004, PAGE, 12, 2));
 	cr_assert_null(with_pieces(&r, 0x20000, PAGE, 11, 2));
@@ -207,7 +207,7 @@ Test(verbs_mkey_make, lists_must_be_whole)
 	struct box b;
 	struct key k;
 
-	rig_open(&r);
+	keys_open(&r);
 	b = plain_box(&r);
 	b.n = 1;
 	cr_assert_null(create(&r, &b).obj);
@@ -233,7 +233,7 @@ Test(verbs_mkey_make, entries_name_regions_of_the_same_pd)
 	struct box b;
 	struct key k;
 
-	rig_open(&r);
+	keys_open(&r);
 	pd = ibv_alloc_pd(r.v.ctx);
 	mr = ibv_reg_mr(pd, r.v.mem, PAGE, ALL);
 	cr_assert(pd && mr);
@@ -259,7 +259,7 @@ Test(verbs_mkey_make, has_no_events)
 	struct box b;
 	struct key k;
 
-	rig_open(&r);
+	keys_open(&r);
 	b = plain_box(&r);
 	k = made(&r, &b);
 	ch = mlx5dv_devx_create_event_channel(r.v.ctx, 0);

@@ -12,55 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../lib/vb.h"
-
-#define PAGE 4096u
-#define ALL                                                                                   \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |          \
-	 IBV_ACCESS_REMOTE_ATOMIC)
-
-struct rig {
-	struct vb v;
-	struct ibv_cq *cq;
-	struct ibv_qp *a, *b;
-};
-
-static void rig_open(struct rig *r)
-{
-	r->v = vb_open(4 * PAGE);
-	r->cq = ibv_create_cq(r->v.ctx, 64, NULL, NULL, 0);
-	cr_assert(r->cq);
-	r->a = vb_qp(&r->v, IBV_QPT_RC, r->cq, NULL);
-	r->b = vb_qp(&r->v, IBV_QPT_RC, r->cq, NULL);
-	vb_connect(&r->v, r->a, r->b);
-}
-
-static void rig_close(struct rig *r)
-{
-	cr_assert_eq(ibv_destroy_qp(r->a), 0);
-	cr_assert_eq(ibv_destroy_qp(r->b), 0);
-	cr_assert_eq(ibv_destroy_cq(r->cq), 0);
-	vb_close(&r->v);
-}
-
-static enum ibv_wc_status access_to(struct rig *r, enum ibv_wr_opcode op, uint64_t addr,
-				    uint32_t rkey)
-{
-	struct ibv_sge sge = vb_sge(&r->v, 0, 8);
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = op,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
-
-	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-		wr.wr.atomic.remote_addr = addr;
-		wr.wr.atomic.rkey = rkey;
-		wr.wr.atomic.compare_add = 1;
-	} else {
-		wr.wr.rdma.remote_addr = addr;
-		wr.wr.rdma.rkey = rkey;
-	}
-	cr_assert_eq(ibv_post_send(r->a, &wr, &bad), 0);
-	return vb_wc(r->cq).status;
-}
+#include "../lib/access.h"
 
 /* One operation on memory registered with access; a refusal breaks the connection. */
 static enum ibv_wc_status with(int access, enum ibv_wr_opcode op)
@@ -69,7 +21,7 @@ static enum ibv_wc_status with(int access, enum ibv_wr_opcode op)
 	struct ibv_mr *mr;
 	struct rig r;
 
-	rig_open(&r);
+	rig_open(&r, 4);
 	mr = ibv_reg_mr(r.v.pd, r.v.mem + PAGE, 64, access);
 	cr_assert(mr);
 	status = access_to(&r, op, (uintptr_t)mr->addr, mr->rkey);
@@ -80,22 +32,15 @@ static enum ibv_wc_status with(int access, enum ibv_wr_opcode op)
 
 Test(verbs_mr, each_right_allows_its_operation)
 {
-	static const struct {
-		int right;
-		enum ibv_wr_opcode op;
-	} ops[] = {
-		{ IBV_ACCESS_REMOTE_WRITE, IBV_WR_RDMA_WRITE },
-		{ IBV_ACCESS_REMOTE_READ, IBV_WR_RDMA_READ },
-		{ IBV_ACCESS_REMOTE_ATOMIC, IBV_WR_ATOMIC_FETCH_AND_ADD },
-	};
-	int i, extra = IBV_ACCESS_RELAXED_ORDERING | IBV_ACCESS_HUGETLB;
+	const int extra = IBV_ACCESS_RELAXED_ORDERING | IBV_ACCESS_HUGETLB;
 
-	for (i = 0; i < 3; i++) {
+	for (size_t i = 0; i < OPS; i++) {
 		cr_assert_eq(with(IBV_ACCESS_LOCAL_WRITE | ops[i].right, ops[i].op),
-			     IBV_WC_SUCCESS, "%d", i);
+			     IBV_WC_SUCCESS, "%zu", i);
 		cr_assert_eq(with(IBV_ACCESS_LOCAL_WRITE | ops[i].right | extra, ops[i].op),
-			     IBV_WC_SUCCESS, "%d", i);
-		cr_assert_eq(with(ALL & ~ops[i].right, ops[i].op), IBV_WC_REM_ACCESS_ERR, "%d", i);
+			     IBV_WC_SUCCESS, "%zu", i);
+		cr_assert_eq(with(ALL & ~ops[i].right, ops[i].op), IBV_WC_REM_ACCESS_ERR,
+			     "%zu", i);
 	}
 }
 
@@ -152,7 +97,7 @@ Test(verbs_mr, addresses_count_from_zero)
 	struct ibv_mr *mr;
 	struct rig r;
 
-	rig_open(&r);
+	rig_open(&r, 4);
 	mr = ibv_reg_mr(r.v.pd, r.v.mem + PAGE, 2 * PAGE, ALL | IBV_ACCESS_ZERO_BASED);
 	cr_assert(mr);
 	r.v.mem[0] = 0x5a;
@@ -210,7 +155,7 @@ Test(verbs_mr, a_descriptor_is_memory)
 
 	setenv("SOFTNIC_DMABUF", "1", 1);
 	fd = new_file(&mem);
-	rig_open(&r);
+	rig_open(&r, 4);
 	/* its pages 1 and 2, from the middle of the first, at addresses of our own */
 	mr = ibv_reg_dmabuf_mr(r.v.pd, PAGE + 512, PAGE, 0x7000000200, fd, ALL);
 	cr_assert(mr, "%s", strerror(errno));
