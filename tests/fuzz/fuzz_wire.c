@@ -52,7 +52,7 @@ static void feed(uint8_t ctl, const uint8_t *bytes, size_t len)
 	sn_put32(pkt.data + 4, QPN);
 	if (ctl & (CTL_PSN | CTL_UNA))
 		sn_put32(pkt.data + 8, (sn_get32(pkt.data + 8) & 0xff000000u) |
-			 (ctl & CTL_PSN ? q.qp.eng->epsn : q.qp.eng->una));
+			 (ctl & CTL_PSN ? q.qp.eng->rsp.epsn : q.qp.eng->req.una));
 	if (ctl & CTL_KEY && len >= 24) {
 		sn_put64(pkt.data + 12, (uintptr_t)memory + REGION + (bytes[12] << 3));
 		sn_put32(pkt.data + 20, key);

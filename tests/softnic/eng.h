@@ -142,30 +142,21 @@ struct sn_rwqe {
 			(o)->next->at = (o)->at;  \
 	} while (0)
 
-struct sn_qp_eng {
-	struct sn_qp *qp;
-	struct sn_qp_eng *next, **at;
-	struct sn_page *page;
-	struct sn_qp_eng *page_next, **page_at; /* QPs of the same register page */
-	struct sn_qp_eng *busy_next; /* of those to be served, see sn_qp_wake */
-	bool busy;
-	bool is_rts; /* counted in nrts of the engine */
-	bool dbr_ok; /* DBREC may be loaded directly */
-	bool sq_gpu, rq_gpu, dbr_gpu, sq_cuda; /* sq_cuda: memory the CUDA driver knows of */
-	uint32_t mtu;
-
-	/* send queue: done <= fetch <= pi */
+/*
+ * A queue pair. What a reset clears is in three parts, each cleared as a whole:
+ * the send queue as posted, the requester, and the responder with its receive
+ * queue. All else is identity, memory and places in lists, which a reset keeps.
+ */
+struct sn_qp_sq { /* done <= fetch <= pi */
 	uint32_t pi, fetch;
 	uint32_t cache_at, cache_n; /* ring blocks held in cache */
-	uint8_t *cache;		    /* SN_SQ_CACHE * 64 bytes, from the first read on */
 	uint32_t last_ring;	    /* the page's count of rings at our last one */
 	uint64_t quiet_since;	    /* of the block at pi, see uar_watch.c */
 	uint64_t quiet_sum;
+};
 
-	/* requester */
-	struct sn_msg *msgs;	 /* ring of nmsgs, a power of two, [head, tail) */
-	uint32_t nmsgs;
-	uint32_t head, tail;	 /* counts */
+struct sn_qp_req {
+	uint32_t head, tail;	 /* messages, [head, tail); counts */
 	uint32_t cur, cur_pkt;	 /* next packet to send: message and packet in it */
 	uint32_t next_psn;	 /* of the next message fetched */
 	uint32_t una;		 /* oldest PSN not acknowledged */
@@ -182,11 +173,12 @@ struct sn_qp_eng {
 	uint32_t completed;	 /* messages, for cfg.err_after */
 	uint32_t drain_end;	 /* SQD: messages before it are finished, others wait */
 	bool drained;		 /* SQD: they are */
-	bool established;	 /* a packet came before the QP could send: reported */
 	bool ce_error;		 /* an error CQE was written: see flush_cqe */
+};
 
-	/* responder */
+struct sn_qp_rsp {
 	uint32_t epsn, msn;
+	bool established;	 /* a packet came before the QP could send: reported */
 	bool nak_sent;		 /* sequence NAK sent, waiting for epsn */
 	bool ack_due;
 	uint8_t ack_held;	 /* passes that it waited for more packets */
@@ -202,9 +194,27 @@ struct sn_qp_eng {
 	uint32_t fresh;		 /* jobs that are no repetition */
 	struct sn_job kept[SN_RES];
 	uint32_t nkept;		 /* ever */
-
-	/* receive queue */
 	uint32_t rq_ci;
+};
+
+struct sn_qp_eng {
+	struct sn_qp *qp;
+	struct sn_qp_eng *next, **at;
+	struct sn_page *page;
+	struct sn_qp_eng *page_next, **page_at; /* QPs of the same register page */
+	struct sn_qp_eng *busy_next; /* of those to be served, see sn_qp_wake */
+	bool busy;
+	bool is_rts; /* counted in nrts of the engine */
+	bool dbr_ok; /* DBREC may be loaded directly */
+	bool sq_gpu, rq_gpu, dbr_gpu, sq_cuda; /* sq_cuda: memory the CUDA driver knows of */
+	uint32_t mtu;
+	uint32_t nmsgs;	      /* a power of two */
+	struct sn_msg *msgs;  /* ring of nmsgs */
+	uint8_t *cache;	      /* SN_SQ_CACHE * 64 bytes, from the first read on */
+
+	struct sn_qp_sq sq;
+	struct sn_qp_req req;
+	struct sn_qp_rsp rsp;
 };
 
 struct sn_cq_eng {

@@ -42,18 +42,18 @@ void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q)
 /* Nothing to do before somebody wakes it: a ring, a packet, a new state. */
 static bool is_idle(const struct sn_qp_eng *q)
 {
-	return q->head == q->tail && q->fetch == q->pi && q->job_head == q->job_tail &&
-	       !q->ack_due && !q->nak_due;
+	return q->req.head == q->req.tail && q->sq.fetch == q->sq.pi &&
+	       q->rsp.job_head == q->rsp.job_tail && !q->rsp.ack_due && !q->rsp.nak_due;
 }
 
 /* One acknowledgement for several passes, as long as packets keep arriving. */
 static bool may_answer(const struct sn_eng *e, struct sn_qp_eng *q)
 {
-	if (q->job_head != q->job_tail || q->nak_due)
+	if (q->rsp.job_head != q->rsp.job_tail || q->rsp.nak_due)
 		return true;
-	if (!q->ack_due || (e->arriving && ++q->ack_held <= ACK_HELD_MAX))
+	if (!q->rsp.ack_due || (e->arriving && ++q->rsp.ack_held <= ACK_HELD_MAX))
 		return false;
-	q->ack_held = 0;
+	q->rsp.ack_held = 0;
 	return true;
 }
 
@@ -66,12 +66,12 @@ static bool serve_qp(struct sn_eng *e, struct sn_qp_eng *q)
 	switch (q->qp->state) {
 	case SN_QPS_ERR:
 	case SN_QPS_SQER:
-		if (q->fetch != q->pi || q->head != q->tail)
+		if (q->sq.fetch != q->sq.pi || q->req.head != q->req.tail)
 			sn_sq_flush(e, q); /* receives: see the sweep of uar_watch.c */
 		return any;
 	case SN_QPS_RTS:
 		any |= sn_req_timer(e, q);
-		if (q->fetch != q->pi)
+		if (q->sq.fetch != q->sq.pi)
 			any |= sn_sq_fetch(e, q);
 		break;
 	case SN_QPS_SQD:
@@ -81,7 +81,7 @@ static bool serve_qp(struct sn_eng *e, struct sn_qp_eng *q)
 	default:
 		return any;
 	}
-	if (q->head != q->tail)
+	if (q->req.head != q->req.tail)
 		any |= sn_req_send(e, q);
 	return any;
 }
@@ -92,7 +92,7 @@ void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q)
 		return;
 	sn_sq_posted(e, q);
 	q->qp->state = SN_QPS_ERR;
-	q->timer = 0;
+	q->req.timer = 0;
 	sn_qp_wake(e, q);
 	sn_sq_flush(e, q);
 	sn_rq_flush(e, q);
@@ -395,7 +395,7 @@ int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp)
 /* Before a queue pair stops to answer: what may_answer held back. */
 static void answer_now(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	if (!q->ack_due || e->dead)
+	if (!q->rsp.ack_due || e->dead)
 		return;
 	sn_rsp_send(e, q);
 	sn_wire_flush(e);
@@ -421,19 +421,11 @@ void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
 	free(q);
 }
 
-/* Everything but identity, memory and place in the lists starts again. */
 static void reset(struct sn_qp_eng *q)
 {
-	struct sn_qp_eng fresh = { .qp = q->qp, .next = q->next, .at = q->at, .page = q->page,
-				   .page_next = q->page_next, .page_at = q->page_at,
-				   .last_ring = q->page->rings,
-				   .busy_next = q->busy_next, .busy = q->busy, .is_rts = q->is_rts,
-				   .dbr_ok = q->dbr_ok, .sq_gpu = q->sq_gpu, .rq_gpu = q->rq_gpu,
-				   .dbr_gpu = q->dbr_gpu, .sq_cuda = q->sq_cuda, .mtu = q->mtu,
-				   .cache = q->cache, .msgs = q->msgs,
-				   .nmsgs = q->nmsgs };
-
-	*q = fresh;
+	q->sq = (struct sn_qp_sq){ .last_ring = q->page->rings };
+	q->req = (struct sn_qp_req){ 0 };
+	memset(&q->rsp, 0, sizeof(q->rsp)); /* too large for a temporary */
 }
 
 void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from)
@@ -456,21 +448,21 @@ void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from
 		break;
 	case SN_QPS_RTR:
 		q->mtu = qp_mtu(dev, qp);
-		q->epsn = qp->rq_psn & SN_PSN_MASK;
+		q->rsp.epsn = qp->rq_psn & SN_PSN_MASK;
 		break;
 	case SN_QPS_RTS:
-		q->ce_error = false;
+		q->req.ce_error = false;
 		if (from == SN_QPS_RTR)
-			q->next_psn = q->una = q->max_sent = qp->sq_psn & SN_PSN_MASK;
+			q->req.next_psn = q->req.una = q->req.max_sent = qp->sq_psn & SN_PSN_MASK;
 		break;
 	case SN_QPS_SQD:
 		if (from == SN_QPS_RTS)
 			sn_req_drain(q);
 		break;
 	case SN_QPS_ERR:
-		q->job_head = q->job_tail;
-		q->ack_due = false;
-		q->nak_due = 0;
+		q->rsp.job_head = q->rsp.job_tail;
+		q->rsp.ack_due = false;
+		q->rsp.nak_due = 0;
 		e->now = sn_now();
 		if (from != SN_QPS_RST && from != SN_QPS_ERR) {
 			qp->state = from;
@@ -489,14 +481,14 @@ void sn_eng_qp_query(struct sn_qp *qp, uint32_t *sq_psn, uint32_t *rq_psn, uint1
 {
 	const struct sn_qp_eng *q = qp->eng;
 
-	*sq_psn = q ? q->max_sent : 0;
-	*rq_psn = q ? q->epsn : 0;
-	*sq_ci = !q ? 0 : q->head != q->tail ? sn_msg_at(q, q->head)->idx : q->fetch;
+	*sq_psn = q ? q->req.max_sent : 0;
+	*rq_psn = q ? q->rsp.epsn : 0;
+	*sq_ci = !q ? 0 : q->req.head != q->req.tail ? sn_msg_at(q, q->req.head)->idx : q->sq.fetch;
 }
 
 bool sn_eng_qp_draining(const struct sn_qp *qp)
 {
-	return qp->state == SN_QPS_SQD && qp->eng && !qp->eng->drained;
+	return qp->state == SN_QPS_SQD && qp->eng && !qp->eng->req.drained;
 }
 
 void sn_eng_cq_add(struct sn_dev *dev, struct sn_cq *cq)

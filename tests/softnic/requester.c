@@ -21,23 +21,23 @@ void sn_req_rewind(struct sn_qp_eng *q, uint32_t psn)
 	const struct sn_msg *m = NULL;
 	uint32_t n;
 
-	for (n = q->head; n != q->tail; n++) {
+	for (n = q->req.head; n != q->req.tail; n++) {
 		m = sn_msg_at(q, n);
 		if (sn_psn_cmp(psn, m->psn + m->npkts) < (m->npkts == 0))
 			break;
 	}
-	q->rtt_at = 0; /* what is sent twice measures nothing */
-	q->cur = n;
-	q->cur_pkt = 0;
-	if (n != q->tail && sn_psn_cmp(psn, m->psn) > 0)
-		q->cur_pkt = (psn - m->psn) & SN_PSN_MASK;
+	q->req.rtt_at = 0; /* what is sent twice measures nothing */
+	q->req.cur = n;
+	q->req.cur_pkt = 0;
+	if (n != q->req.tail && sn_psn_cmp(psn, m->psn) > 0)
+		q->req.cur_pkt = (psn - m->psn) & SN_PSN_MASK;
 }
 
 uint32_t sn_req_cur_psn(const struct sn_qp_eng *q)
 {
-	if (q->cur == q->tail)
-		return q->next_psn;
-	return (sn_msg_at(q, q->cur)->psn + q->cur_pkt) & SN_PSN_MASK;
+	if (q->req.cur == q->req.tail)
+		return q->req.next_psn;
+	return (sn_msg_at(q, q->req.cur)->psn + q->req.cur_pkt) & SN_PSN_MASK;
 }
 
 /* ---- completion ---- */
@@ -50,7 +50,7 @@ static void complete(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg 
 
 	if (sn_msg_reads(m))
 		a.byte_cnt = m->len;
-	q->ce_error |= m->synd;
+	q->req.ce_error |= m->synd;
 	if (m->synd || q->qp->sig_all || (m->fm & CE_MASK) >= CE_ALWAYS)
 		sn_cqe_write(e, q->qp->scq, q->qp, &a);
 }
@@ -90,13 +90,13 @@ static bool msg_done(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 	if (sn_msg_reads(m))
 		return m->done;
 	if (q->qp->type != SN_QPT_RC)
-		return q->cur != q->head;
-	return sn_psn_cmp(q->una, m->psn + m->npkts) >= 0;
+		return q->req.cur != q->req.head;
+	return sn_psn_cmp(q->req.una, m->psn + m->npkts) >= 0;
 }
 
 static uint32_t send_end(const struct sn_qp_eng *q)
 {
-	return q->qp->state == SN_QPS_SQD ? q->drain_end : q->tail;
+	return q->qp->state == SN_QPS_SQD ? q->req.drain_end : q->req.tail;
 }
 
 static bool sends(const struct sn_qp_eng *q)
@@ -116,17 +116,17 @@ void sn_req_complete(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	struct sn_msg *m;
 
-	while (sends(q) && q->head != send_end(q)) {
-		m = sn_msg_at(q, q->head);
+	while (sends(q) && q->req.head != send_end(q)) {
+		m = sn_msg_at(q, q->req.head);
 		if (!msg_done(e, q, m))
 			return;
 		complete(e, q, m);
-		if (q->cur == q->head)
-			q->cur++, q->cur_pkt = 0;
-		q->head++;
+		if (q->req.cur == q->req.head)
+			q->req.cur++, q->req.cur_pkt = 0;
+		q->req.head++;
 		if (m->synd)
 			sn_qp_send_error(e, q);
-		else if (e->dev->cfg.err_after && ++q->completed >= e->dev->cfg.err_after)
+		else if (e->dev->cfg.err_after && ++q->req.completed >= e->dev->cfg.err_after)
 			break_down(e, q);
 	}
 }
@@ -138,18 +138,18 @@ void sn_req_drain(struct sn_qp_eng *q)
 {
 	uint32_t n;
 
-	q->drained = false;
-	q->drain_end = q->cur + (q->cur_pkt > 0);
-	for (n = q->drain_end; n != q->tail; n++)
-		if (sn_msg_at(q, n)->npkts && sn_psn_cmp(sn_msg_at(q, n)->psn, q->max_sent) < 0)
-			q->drain_end = n + 1;
+	q->req.drained = false;
+	q->req.drain_end = q->req.cur + (q->req.cur_pkt > 0);
+	for (n = q->req.drain_end; n != q->req.tail; n++)
+		if (sn_msg_at(q, n)->npkts && sn_psn_cmp(sn_msg_at(q, n)->psn, q->req.max_sent) < 0)
+			q->req.drain_end = n + 1;
 }
 
 void sn_req_drained(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	if (q->drained || q->head != q->drain_end)
+	if (q->req.drained || q->req.head != q->req.drain_end)
 		return;
-	q->drained = true;
+	q->req.drained = true;
 	if (q->qp->sqd_event)
 		sn_event_async_qp(e->dev, q->qp, SN_ASYNC_SQ_DRAINED);
 }
@@ -159,12 +159,12 @@ void sn_req_fail(struct sn_eng *e, struct sn_qp_eng *q, uint8_t synd, uint8_t ve
 {
 	struct sn_msg *m;
 
-	if (q->head != q->tail) {
-		m = sn_msg_at(q, q->head);
+	if (q->req.head != q->req.tail) {
+		m = sn_msg_at(q, q->req.head);
 		m->synd = synd;
 		m->vendor = vendor;
 		complete(e, q, m);
-		q->head++;
+		q->req.head++;
 	}
 	sn_qp_to_error(e, q);
 }
@@ -260,7 +260,7 @@ static int build_atomic(const struct sn_msg *m, uint8_t *opcode, uint8_t *data)
 /* Sends the packet at the cursor; false: stopped by an error of this message. */
 static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 {
-	struct sn_bth bth = { .psn = m->psn + q->cur_pkt, .qpn = q->qp->dest_qpn };
+	struct sn_bth bth = { .psn = m->psn + q->req.cur_pkt, .qpn = q->qp->dest_qpn };
 	const struct sn_way *way = &q->qp->way;
 	struct sn_pkt *p = sn_pkt_get(e);
 	uint32_t step = 1;
@@ -270,17 +270,17 @@ static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 		return false;
 	if (m->opcode == SN_OP_READ) {
 		/* chunk borders never move, so a repeated request ends where the first did */
-		step = SN_READ_CHUNK_PKTS - q->cur_pkt % SN_READ_CHUNK_PKTS;
-		if (step > m->npkts - q->cur_pkt)
-			step = m->npkts - q->cur_pkt;
+		step = SN_READ_CHUNK_PKTS - q->req.cur_pkt % SN_READ_CHUNK_PKTS;
+		if (step > m->npkts - q->req.cur_pkt)
+			step = m->npkts - q->req.cur_pkt;
 		bth.opcode = SN_BTH_READ_REQ;
-		len = build_read(q, m, q->cur_pkt, step, p->data);
+		len = build_read(q, m, q->req.cur_pkt, step, p->data);
 	} else if (sn_msg_atomic(m)) {
 		len = build_atomic(m, &bth.opcode, p->data);
 	} else {
-		bth.opcode = send_opcode(m, q->cur_pkt);
-		bth.ackreq = q->cur_pkt + 1 == m->npkts || bth.psn % 16 == 0;
-		bth.solicited = m->solicited && q->cur_pkt + 1 == m->npkts;
+		bth.opcode = send_opcode(m, q->req.cur_pkt);
+		bth.ackreq = q->req.cur_pkt + 1 == m->npkts || bth.psn % 16 == 0;
+		bth.solicited = m->solicited && q->req.cur_pkt + 1 == m->npkts;
 		if (q->qp->type == SN_QPT_UC) {
 			bth.opcode |= SN_BTH_UC;
 			bth.ackreq = false;
@@ -290,7 +290,7 @@ static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 			bth.qpn = m->ud.qpn;
 			way = &m->ud.way;
 		}
-		len = build_data(e, q, m, q->cur_pkt, p->data);
+		len = build_data(e, q, m, q->req.cur_pkt, p->data);
 	}
 	if (len < 0) {
 		sn_pkt_put(e, p);
@@ -299,14 +299,14 @@ static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 		m->vendor = 0x52;
 		return false;
 	}
-	if (sn_psn_cmp(bth.psn, q->max_sent) < 0)
+	if (sn_psn_cmp(bth.psn, q->req.max_sent) < 0)
 		SN_COUNT(e, q->qp, retransmits, 1);
-	else if (!q->rtt_at && (bth.ackreq || sn_msg_reads(m)))
-		q->rtt_at = e->now, q->rtt_psn = bth.psn;
+	else if (!q->req.rtt_at && (bth.ackreq || sn_msg_reads(m)))
+		q->req.rtt_at = e->now, q->req.rtt_psn = bth.psn;
 	sn_pkt_send(e, q->qp, way, p, &bth, len);
-	q->cur_pkt += step;
-	if (sn_psn_cmp(m->psn + q->cur_pkt, q->max_sent) > 0)
-		q->max_sent = (m->psn + q->cur_pkt) & SN_PSN_MASK;
+	q->req.cur_pkt += step;
+	if (sn_psn_cmp(m->psn + q->req.cur_pkt, q->req.max_sent) > 0)
+		q->req.max_sent = (m->psn + q->req.cur_pkt) & SN_PSN_MASK;
 	return true;
 }
 
@@ -315,12 +315,12 @@ static uint32_t reads_pending(struct sn_qp_eng *q)
 {
 	uint32_t n, sent, count = 0;
 
-	for (n = q->head; n != q->cur + (q->cur_pkt > 0); n++) {
+	for (n = q->req.head; n != q->req.cur + (q->req.cur_pkt > 0); n++) {
 		const struct sn_msg *m = sn_msg_at(q, n);
 
 		if (!sn_msg_reads(m) || m->done || m->synd)
 			continue;
-		sent = n == q->cur ? q->cur_pkt : m->npkts;
+		sent = n == q->req.cur ? q->req.cur_pkt : m->npkts;
 		count += (sent + SN_READ_CHUNK_PKTS - 1) / SN_READ_CHUNK_PKTS -
 			 m->got / SN_READ_CHUNK_PKTS;
 	}
@@ -331,7 +331,7 @@ static bool fenced(struct sn_qp_eng *q, const struct sn_msg *m)
 {
 	switch (m->fm >> 5) {
 	case FENCE_STRONG:
-		return q->head != q->cur;
+		return q->req.head != q->req.cur;
 	case FENCE_READS:
 	case FENCE_SMALL_READS:
 		return reads_pending(q);
@@ -343,11 +343,11 @@ static bool may_send(struct sn_qp_eng *q, const struct sn_msg *m)
 {
 	uint32_t limit = q->qp->max_rd_atomic ? q->qp->max_rd_atomic : 1;
 
-	if (!q->cur_pkt && fenced(q, m))
+	if (!q->req.cur_pkt && fenced(q, m))
 		return false;
 	if (q->qp->type != SN_QPT_RC)
 		return true;
-	if (((sn_req_cur_psn(q) - q->una) & SN_PSN_MASK) >= SN_WINDOW_PKTS - q->narrow)
+	if (((sn_req_cur_psn(q) - q->req.una) & SN_PSN_MASK) >= SN_WINDOW_PKTS - q->req.narrow)
 		return false;
 	return !sn_msg_reads(m) || reads_pending(q) < limit;
 }
@@ -365,29 +365,29 @@ bool sn_req_send(struct sn_eng *e, struct sn_qp_eng *q)
 	uint32_t burst = 0;
 	struct sn_msg *m;
 
-	if (q->rnr_until && e->now < q->rnr_until)
+	if (q->req.rnr_until && e->now < q->req.rnr_until)
 		return false;
-	q->rnr_until = 0;
-	while (q->cur != send_end(q)) {
-		m = sn_msg_at(q, q->cur);
+	q->req.rnr_until = 0;
+	while (q->req.cur != send_end(q)) {
+		m = sn_msg_at(q, q->req.cur);
 		if (m->synd || (m->local && (fenced(q, m) || held_by_local(e, q, m))))
 			break;
-		if (m->local || q->cur_pkt >= m->npkts) {
-			q->cur++;
-			q->cur_pkt = 0;
+		if (m->local || q->req.cur_pkt >= m->npkts) {
+			q->req.cur++;
+			q->req.cur_pkt = 0;
 			continue;
 		}
 		if (!may_send(q, m) || !send_one(e, q, m))
 			break;
 		burst++;
-		if (q->qp->type == SN_QPT_RC && !q->timer)
+		if (q->qp->type == SN_QPT_RC && !q->req.timer)
 			sn_req_timer_start(e, q);
 		else if (q->qp->type != SN_QPT_RC && burst == BURST)
 			break;
 	}
-	if (q->cur != q->tail && sn_msg_at(q, q->cur)->npkts &&
-	    q->cur_pkt >= sn_msg_at(q, q->cur)->npkts)
-		q->cur++, q->cur_pkt = 0;
+	if (q->req.cur != q->req.tail && sn_msg_at(q, q->req.cur)->npkts &&
+	    q->req.cur_pkt >= sn_msg_at(q, q->req.cur)->npkts)
+		q->req.cur++, q->req.cur_pkt = 0;
 	sn_req_complete(e, q);
 	return burst;
 }

@@ -22,15 +22,15 @@ static void reply(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome, uint3
 
 	if (!p)
 		return;
-	sn_put32(p->data + 12, (uint32_t)syndrome << 24 | (q->msn & SN_PSN_MASK));
+	sn_put32(p->data + 12, (uint32_t)syndrome << 24 | (q->rsp.msn & SN_PSN_MASK));
 	sn_pkt_send(e, q->qp, &q->qp->way, p, &bth, 16);
 }
 
 /* The memory or its region went away between request and response. */
 static void lost_memory(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_job *j)
 {
-	q->epsn = (j->psn + j->sent) & SN_PSN_MASK;
-	q->job_head = q->job_tail;
+	q->rsp.epsn = (j->psn + j->sent) & SN_PSN_MASK;
+	q->rsp.job_head = q->rsp.job_tail;
 	sn_rsp_refuse(e, q, SN_NAK_ACCESS);
 }
 
@@ -66,7 +66,7 @@ static bool send_response(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *
 	if (!p)
 		return true;
 	if (bth.opcode != SN_BTH_RESP_MIDDLE) {
-		sn_put32(p->data + len, CREDITS_NONE << 24 | (q->msn & SN_PSN_MASK));
+		sn_put32(p->data + len, CREDITS_NONE << 24 | (q->rsp.msn & SN_PSN_MASK));
 		len += 4;
 	}
 	if (j->atomic) {
@@ -91,8 +91,8 @@ bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q)
 	unsigned burst = 0;
 	struct sn_job *j;
 
-	while (q->job_head != q->job_tail) {
-		j = &q->jobs[q->job_head % SN_JOBS];
+	while (q->rsp.job_head != q->rsp.job_tail) {
+		j = &q->rsp.jobs[q->rsp.job_head % SN_JOBS];
 		if (burst++ >= RESP_BURST)
 			return true;
 		if (!send_response(e, q, j)) {
@@ -100,19 +100,19 @@ bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q)
 			return true;
 		}
 		if (j->sent >= j->npkts) {
-			q->fresh -= !j->again;
-			q->job_head++;
+			q->rsp.fresh -= !j->again;
+			q->rsp.job_head++;
 		}
 	}
-	if (q->ack_due && !q->nak_due)
-		reply(e, q, CREDITS_NONE, q->epsn - 1);
-	if (q->nak_due) {
-		reply(e, q, q->nak_due, q->epsn);
+	if (q->rsp.ack_due && !q->rsp.nak_due)
+		reply(e, q, CREDITS_NONE, q->rsp.epsn - 1);
+	if (q->rsp.nak_due) {
+		reply(e, q, q->rsp.nak_due, q->rsp.epsn);
 		SN_COUNT(e, q->qp, naks_sent, 1);
 	}
-	burst += q->ack_due || q->nak_due;
-	q->ack_due = false;
-	q->nak_due = 0;
+	burst += q->rsp.ack_due || q->rsp.nak_due;
+	q->rsp.ack_due = false;
+	q->rsp.nak_due = 0;
 	return burst;
 }
 
@@ -120,23 +120,23 @@ bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q)
 
 static struct sn_job *add_job(struct sn_qp_eng *q, uint32_t psn, bool again)
 {
-	struct sn_job *j = &q->jobs[q->job_tail % SN_JOBS];
+	struct sn_job *j = &q->rsp.jobs[q->rsp.job_tail % SN_JOBS];
 
-	q->job_tail++;
-	q->fresh += !again;
+	q->rsp.job_tail++;
+	q->rsp.fresh += !again;
 	*j = (struct sn_job){ .psn = psn, .npkts = 1, .again = again };
 	return j;
 }
 
 static void keep(struct sn_qp_eng *q, const struct sn_job *j)
 {
-	q->kept[q->nkept++ % SN_RES] = *j;
+	q->rsp.kept[q->rsp.nkept++ % SN_RES] = *j;
 }
 
 /* Asked for more than the responder said it can hold: the requester's fault. */
 static bool too_many(const struct sn_qp_eng *q)
 {
-	return q->fresh >= q->qp->max_dest_rd_atomic;
+	return q->rsp.fresh >= q->qp->max_dest_rd_atomic;
 }
 
 static uint32_t packets(const struct sn_qp_eng *q, uint32_t len)
@@ -150,7 +150,8 @@ bool sn_rsp_read(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth
 	uint32_t n = len >= SN_RETH ? sn_get32(p + 12) : 0;
 	struct sn_job *j;
 
-	if (len != SN_RETH || n > SN_MAX_MSG || q->in_msg || !q->qp->remote_read || too_many(q)) {
+	if (len != SN_RETH || n > SN_MAX_MSG || q->rsp.in_msg || !q->qp->remote_read ||
+	    too_many(q)) {
 		sn_rsp_refuse(e, q, SN_NAK_INV);
 		return false;
 	}
@@ -164,7 +165,7 @@ bool sn_rsp_read(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth
 	j->len = n;
 	j->npkts = packets(q, n);
 	keep(q, j);
-	q->epsn = (q->epsn + j->npkts) & SN_PSN_MASK;
+	q->rsp.epsn = (q->rsp.epsn + j->npkts) & SN_PSN_MASK;
 	return true;
 }
 
@@ -232,7 +233,7 @@ bool sn_rsp_atomic(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *b
 	struct sn_job *j;
 	struct sn_mr *mr;
 
-	if (len != (masked ? SN_MASKED_ETH : SN_ATOMIC_ETH) || q->in_msg ||
+	if (len != (masked ? SN_MASKED_ETH : SN_ATOMIC_ETH) || q->rsp.in_msg ||
 	    sn_get64(p) & (size - 1) || !q->qp->remote_atomic || too_many(q)) {
 		sn_rsp_refuse(e, q, SN_NAK_INV);
 		return false;
@@ -251,7 +252,7 @@ bool sn_rsp_atomic(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *b
 	j->atomic = true;
 	j->result = old;
 	keep(q, j);
-	q->epsn = (q->epsn + 1) & SN_PSN_MASK;
+	q->rsp.epsn = (q->rsp.epsn + 1) & SN_PSN_MASK;
 	return true;
 }
 
@@ -259,12 +260,12 @@ bool sn_rsp_atomic(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *b
 
 static const struct sn_job *kept_at(const struct sn_qp_eng *q, uint32_t psn)
 {
-	uint32_t n = q->nkept < q->qp->max_dest_rd_atomic ? q->nkept : q->qp->max_dest_rd_atomic;
+	uint32_t most = q->qp->max_dest_rd_atomic, n = q->rsp.nkept < most ? q->rsp.nkept : most;
 	const struct sn_job *k;
 	uint32_t i;
 
 	for (i = 1; i <= n; i++) {
-		k = &q->kept[(q->nkept - i) % SN_RES];
+		k = &q->rsp.kept[(q->rsp.nkept - i) % SN_RES];
 		if (((psn - k->psn) & SN_PSN_MASK) < k->npkts)
 			return k;
 	}
@@ -277,8 +278,8 @@ static bool pending(const struct sn_qp_eng *q, uint32_t psn)
 	const struct sn_job *j;
 	uint32_t n;
 
-	for (n = q->job_head; n != q->job_tail; n++) {
-		j = &q->jobs[n % SN_JOBS];
+	for (n = q->rsp.job_head; n != q->rsp.job_tail; n++) {
+		j = &q->rsp.jobs[n % SN_JOBS];
 		if (j->psn == psn && !j->sent)
 			return true;
 	}
@@ -309,11 +310,11 @@ void sn_rsp_again(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bt
 
 	SN_COUNT(e, q->qp, dup_requests, 1);
 	if (bth->opcode < SN_BTH_READ_REQ) {
-		q->ack_due = true;
+		q->rsp.ack_due = true;
 		return;
 	}
 	k = kept_at(q, bth->psn);
-	if (!k || pending(q, bth->psn) || q->job_tail - q->job_head >= SN_JOBS - SN_RES)
+	if (!k || pending(q, bth->psn) || q->rsp.job_tail - q->rsp.job_head >= SN_JOBS - SN_RES)
 		return;
 	if (bth->opcode == SN_BTH_READ_REQ) {
 		read_again(q, k, bth, p, len);

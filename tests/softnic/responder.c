@@ -17,12 +17,12 @@ enum { IN_NONE, IN_SEND, IN_WRITE };
 void sn_rsp_refuse(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome)
 {
 	SN_COUNT(e, q->qp, remote_access_errors, syndrome == SN_NAK_ACCESS);
-	q->in_msg = IN_NONE;
+	q->rsp.in_msg = IN_NONE;
 	if (q->qp->type == SN_QPT_UC) {
 		SN_COUNT(e, q->qp, dropped_messages, 1);
 		return;
 	}
-	q->nak_due = syndrome;
+	q->rsp.nak_due = syndrome;
 	sn_rsp_send(e, q);
 	sn_event_async_qp(e->dev, q->qp, syndrome == SN_NAK_ACCESS ? SN_ASYNC_QP_ACCESS_ERR :
 					 SN_ASYNC_QP_REQ_ERR);
@@ -32,17 +32,18 @@ void sn_rsp_refuse(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome)
 /* A SEND does not fit its receive, or that one's memory is wrong. */
 static void receive_error(struct sn_eng *e, struct sn_qp_eng *q, uint8_t synd)
 {
-	struct sn_cqe_args a = { .opcode = SN_CQE_RESP_ERR, .synd = synd, .counter = q->rwqe.idx,
+	struct sn_cqe_args a = { .opcode = SN_CQE_RESP_ERR, .synd = synd,
+				 .counter = q->rsp.rwqe.idx,
 				 .vendor = synd == SN_SYND_LOC_LEN ? 0x6a : 0x33 };
 
 	if (q->qp->type == SN_QPT_UC && synd == SN_SYND_LOC_LEN) {
 		sn_rsp_refuse(e, q, SN_NAK_INV);
 		return;
 	}
-	q->have_rwqe = false;
+	q->rsp.have_rwqe = false;
 	sn_cqe_write(e, q->qp->rcq, q->qp, &a);
 	if (q->qp->type == SN_QPT_RC) {
-		q->nak_due = synd == SN_SYND_LOC_LEN ? SN_NAK_INV : SN_NAK_OP;
+		q->rsp.nak_due = synd == SN_SYND_LOC_LEN ? SN_NAK_INV : SN_NAK_OP;
 		sn_rsp_send(e, q);
 	}
 	sn_qp_to_error(e, q);
@@ -55,30 +56,30 @@ static bool need_rwqe(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	int got;
 
-	if (q->have_rwqe)
+	if (q->rsp.have_rwqe)
 		return true;
-	got = sn_rq_take(e, q, &q->rwqe);
-	q->have_rwqe = got > 0;
+	got = sn_rq_take(e, q, &q->rsp.rwqe);
+	q->rsp.have_rwqe = got > 0;
 	if (got > 0)
 		return true;
 	if (got < 0 || q->qp->type == SN_QPT_UC) {
 		sn_rsp_refuse(e, q, SN_NAK_OP);
 		return false;
 	}
-	q->nak_due = SN_AETH_RNR | (q->qp->min_rnr_timer & 0x1f);
-	q->nak_sent = true; /* packets behind this one are not out of sequence */
+	q->rsp.nak_due = SN_AETH_RNR | (q->qp->min_rnr_timer & 0x1f);
+	q->rsp.nak_sent = true; /* packets behind this one are not out of sequence */
 	return false;
 }
 
 static void receive_done(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 			 uint8_t opcode, const uint8_t *imm, uint32_t len)
 {
-	struct sn_cqe_args a = { .opcode = opcode, .counter = q->rwqe.idx, .byte_cnt = len,
+	struct sn_cqe_args a = { .opcode = opcode, .counter = q->rsp.rwqe.idx, .byte_cnt = len,
 				 .solicited = bth->solicited, .flags_rqpn = q->qp->dest_qpn };
 
 	if (imm)
 		memcpy(&a.imm, imm, 4);
-	q->have_rwqe = false;
+	q->rsp.have_rwqe = false;
 	sn_cqe_write(e, q->qp->rcq, q->qp, &a);
 }
 
@@ -101,7 +102,7 @@ static bool do_send(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *
 	bool imm = op == SN_BTH_SEND_LAST_IMM || op == SN_BTH_SEND_ONLY_IMM;
 	uint32_t head = imm ? 4 : 0;
 
-	if (q->in_msg != (first ? IN_NONE : IN_SEND) || len < head ||
+	if (q->rsp.in_msg != (first ? IN_NONE : IN_SEND) || len < head ||
 	    !length_fits(q, first, last, len - head)) {
 		sn_rsp_refuse(e, q, SN_NAK_INV);
 		return false;
@@ -109,33 +110,35 @@ static bool do_send(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *
 	if (first) {
 		if (!need_rwqe(e, q))
 			return false;
-		q->r_off = 0;
+		q->rsp.r_off = 0;
 	}
-	synd = sn_rq_scatter(e, q, &q->rwqe, q->r_off, p + head, len - head);
+	synd = sn_rq_scatter(e, q, &q->rsp.rwqe, q->rsp.r_off, p + head, len - head);
 	if (synd) {
 		receive_error(e, q, synd);
 		return false;
 	}
-	q->r_off += len - head;
-	q->in_msg = last ? IN_NONE : IN_SEND;
+	q->rsp.r_off += len - head;
+	q->rsp.in_msg = last ? IN_NONE : IN_SEND;
 	if (last)
 		receive_done(e, q, bth, imm ? SN_CQE_RESP_SEND_IMM : SN_CQE_RESP_SEND,
-			     imm ? p : NULL, q->r_off);
+			     imm ? p : NULL, q->rsp.r_off);
 	return true;
 }
 
 static bool write_begin(struct sn_eng *e, struct sn_qp_eng *q, const uint8_t *p)
 {
-	q->w_va = sn_get64(p);
-	q->w_rkey = sn_get32(p + 8);
-	q->w_left = q->w_len = sn_get32(p + 12);
+	struct sn_qp_rsp *r = &q->rsp;
+
+	r->w_va = sn_get64(p);
+	r->w_rkey = sn_get32(p + 8);
+	r->w_left = r->w_len = sn_get32(p + 12);
 	/* A right that the QP does not give is an invalid request, as in Linux's soft RoCE
 	 * (rxe_resp.c, check_op_valid); one that the region does not give an access error. */
-	if (!q->qp->remote_write || q->w_len > SN_MAX_MSG) {
+	if (!q->qp->remote_write || r->w_len > SN_MAX_MSG) {
 		sn_rsp_refuse(e, q, SN_NAK_INV);
 		return false;
 	}
-	if (!sn_mr_allows(e->dev, q->w_rkey, q->qp->pdn, q->w_va, q->w_len, SN_REMOTE_WRITE)) {
+	if (!sn_mr_allows(e->dev, r->w_rkey, q->qp->pdn, r->w_va, r->w_len, SN_REMOTE_WRITE)) {
 		sn_rsp_refuse(e, q, SN_NAK_ACCESS);
 		return false;
 	}
@@ -144,10 +147,10 @@ static bool write_begin(struct sn_eng *e, struct sn_qp_eng *q, const uint8_t *p)
 
 static int write_payload(struct sn_eng *e, struct sn_qp_eng *q, const uint8_t *p, uint32_t len)
 {
-	if (sn_mr_write(e->dev, q->w_rkey, q->qp->pdn, q->w_va, len, SN_REMOTE_WRITE, p))
+	if (sn_mr_write(e->dev, q->rsp.w_rkey, q->qp->pdn, q->rsp.w_va, len, SN_REMOTE_WRITE, p))
 		return -1;
-	q->w_va += len;
-	q->w_left -= len;
+	q->rsp.w_va += len;
+	q->rsp.w_left -= len;
 	return 0;
 }
 
@@ -160,7 +163,7 @@ static bool do_write(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth 
 	bool imm = op == SN_BTH_WRITE_LAST_IMM || op == SN_BTH_WRITE_ONLY_IMM;
 	uint32_t head = (first ? SN_RETH : 0) + (imm ? 4 : 0);
 
-	if (q->in_msg != (first ? IN_NONE : IN_WRITE) || len < head ||
+	if (q->rsp.in_msg != (first ? IN_NONE : IN_WRITE) || len < head ||
 	    !length_fits(q, first, last, len - head)) {
 		sn_rsp_refuse(e, q, SN_NAK_INV);
 		return false;
@@ -170,7 +173,7 @@ static bool do_write(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth 
 	if (imm && !need_rwqe(e, q))
 		return false;
 	len -= head;
-	if (last ? len != q->w_left : len >= q->w_left) {
+	if (last ? len != q->rsp.w_left : len >= q->rsp.w_left) {
 		sn_rsp_refuse(e, q, SN_NAK_INV);
 		return false;
 	}
@@ -178,9 +181,9 @@ static bool do_write(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth 
 		sn_rsp_refuse(e, q, SN_NAK_ACCESS);
 		return false;
 	}
-	q->in_msg = last ? IN_NONE : IN_WRITE;
+	q->rsp.in_msg = last ? IN_NONE : IN_WRITE;
 	if (imm)
-		receive_done(e, q, bth, SN_CQE_RESP_WRITE_IMM, p + head - 4, q->w_len);
+		receive_done(e, q, bth, SN_CQE_RESP_WRITE_IMM, p + head - 4, q->rsp.w_len);
 	return true;
 }
 
@@ -192,7 +195,7 @@ static bool do_data(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *
 							  do_write(e, q, bth, p, len);
 
 	if (done)
-		q->epsn = (q->epsn + 1) & SN_PSN_MASK;
+		q->rsp.epsn = (q->rsp.epsn + 1) & SN_PSN_MASK;
 	return done;
 }
 
@@ -214,12 +217,12 @@ static bool execute(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *
 void sn_rsp_request(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 		    const uint8_t *p, uint32_t len)
 {
-	int32_t d = sn_psn_cmp(bth->psn, q->epsn);
+	int32_t d = sn_psn_cmp(bth->psn, q->rsp.epsn);
 
 	if (d > 0) {
-		if (!q->nak_sent)
-			q->nak_due = SN_NAK_SEQ;
-		q->nak_sent = true;
+		if (!q->rsp.nak_sent)
+			q->rsp.nak_due = SN_NAK_SEQ;
+		q->rsp.nak_sent = true;
 		return;
 	}
 	if (d < 0) {
@@ -228,12 +231,12 @@ void sn_rsp_request(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *
 	}
 	if (!execute(e, q, bth, p, len))
 		return;
-	q->nak_sent = false;
-	q->nak_due = 0;
-	if (bth->opcode >= SN_BTH_READ_REQ || !q->in_msg)
-		q->msn++;
+	q->rsp.nak_sent = false;
+	q->rsp.nak_due = 0;
+	if (bth->opcode >= SN_BTH_READ_REQ || !q->rsp.in_msg)
+		q->rsp.msn++;
 	if (bth->opcode < SN_BTH_READ_REQ && bth->ackreq)
-		q->ack_due = true;
+		q->rsp.ack_due = true;
 }
 
 /* ---- unreliable connections ---- */
@@ -253,12 +256,12 @@ void sn_rsp_unreliable(struct sn_eng *e, struct sn_qp_eng *q, struct sn_bth *bth
 		e->dev->stats.wire_malformed++;
 		return;
 	}
-	if (q->in_msg != IN_NONE && (bth->psn != q->epsn || begins(bth->opcode))) {
+	if (q->rsp.in_msg != IN_NONE && (bth->psn != q->rsp.epsn || begins(bth->opcode))) {
 		SN_COUNT(e, q->qp, dropped_messages, 1);
-		q->in_msg = IN_NONE;
+		q->rsp.in_msg = IN_NONE;
 	}
-	q->epsn = bth->psn;
-	if (begins(bth->opcode) || q->in_msg != IN_NONE)
+	q->rsp.epsn = bth->psn;
+	if (begins(bth->opcode) || q->rsp.in_msg != IN_NONE)
 		do_data(e, q, bth, p, len);
-	q->epsn = (bth->psn + 1) & SN_PSN_MASK;
+	q->rsp.epsn = (bth->psn + 1) & SN_PSN_MASK;
 }

@@ -33,34 +33,34 @@ static uint64_t timeout(const struct sn_qp_eng *q)
 
 static void probe_in(struct sn_eng *e, struct sn_qp_eng *q, uint64_t wait)
 {
-	q->probe_wait = wait;
-	q->probe = wait < timeout(q) ? e->now + wait : 0;
+	q->req.probe_wait = wait;
+	q->req.probe = wait < timeout(q) ? e->now + wait : 0;
 }
 
 void sn_req_timer_start(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	uint64_t wait = PROBE_RTTS * q->rtt;
+	uint64_t wait = PROBE_RTTS * q->req.rtt;
 
-	q->timer = timeout(q) ? e->now + timeout(q) : 0;
+	q->req.timer = timeout(q) ? e->now + timeout(q) : 0;
 	probe_in(e, q, wait > PROBE_MIN ? wait : PROBE_MIN);
 }
 
 static void timer_stop(struct sn_qp_eng *q)
 {
-	q->timer = q->probe = 0;
+	q->req.timer = q->req.probe = 0;
 }
 
 /* Round trip: the slowest of late, forgotten slowly. */
 static void rtt_take(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	uint64_t rtt = e->now - q->rtt_at;
+	uint64_t rtt = e->now - q->req.rtt_at;
 
-	if (!q->rtt_at || sn_psn_cmp(q->una, q->rtt_psn) <= 0)
+	if (!q->req.rtt_at || sn_psn_cmp(q->req.una, q->req.rtt_psn) <= 0)
 		return;
-	q->rtt -= q->rtt / 8;
-	if (rtt > q->rtt)
-		q->rtt = rtt;
-	q->rtt_at = 0;
+	q->req.rtt -= q->req.rtt / 8;
+	if (rtt > q->req.rtt)
+		q->req.rtt = rtt;
+	q->req.rtt_at = 0;
 }
 
 /*
@@ -69,20 +69,20 @@ static void rtt_take(struct sn_eng *e, struct sn_qp_eng *q)
  */
 static void go_back(struct sn_qp_eng *q)
 {
-	uint32_t window = (SN_WINDOW_PKTS - q->narrow) / 2;
+	uint32_t window = (SN_WINDOW_PKTS - q->req.narrow) / 2;
 
-	q->narrow = SN_WINDOW_PKTS - (window > WINDOW_MIN ? window : WINDOW_MIN);
-	sn_req_rewind(q, q->una);
+	q->req.narrow = SN_WINDOW_PKTS - (window > WINDOW_MIN ? window : WINDOW_MIN);
+	sn_req_rewind(q, q->req.una);
 }
 
 static void progress(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn)
 {
-	q->una = psn;
-	q->retries = q->rnr_retries = 0;
-	q->narrow -= q->narrow > 0;
+	q->req.una = psn;
+	q->req.retries = q->req.rnr_retries = 0;
+	q->req.narrow -= q->req.narrow > 0;
 	rtt_take(e, q);
 	timer_stop(q);
-	if (q->una != q->max_sent)
+	if (q->req.una != q->req.max_sent)
 		sn_req_timer_start(e, q);
 }
 
@@ -93,7 +93,7 @@ static uint32_t first_missing(struct sn_qp_eng *q, uint32_t psn)
 {
 	uint32_t n, at;
 
-	for (n = q->head; n != q->tail; n++) {
+	for (n = q->req.head; n != q->req.tail; n++) {
 		const struct sn_msg *m = sn_msg_at(q, n);
 
 		if (sn_psn_cmp(m->psn, psn) >= 0)
@@ -110,21 +110,21 @@ static bool acked_before(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn)
 {
 	uint32_t upto;
 
-	if (sn_psn_cmp(psn, q->una) <= 0 || sn_psn_cmp(psn, q->max_sent) > 0)
+	if (sn_psn_cmp(psn, q->req.una) <= 0 || sn_psn_cmp(psn, q->req.max_sent) > 0)
 		return true;
 	upto = first_missing(q, psn);
-	if (sn_psn_cmp(upto, q->una) > 0)
+	if (sn_psn_cmp(upto, q->req.una) > 0)
 		progress(e, q, upto);
 	/* packets not sent again since a rewind, but acknowledged: skip them */
-	if (sn_psn_cmp(sn_req_cur_psn(q), q->una) < 0)
-		sn_req_rewind(q, q->una);
+	if (sn_psn_cmp(sn_req_cur_psn(q), q->req.una) < 0)
+		sn_req_rewind(q, q->req.una);
 	sn_req_complete(e, q);
 	return upto == psn;
 }
 
 static void resend(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	if (q->retries++ >= q->qp->retry_cnt) {
+	if (q->req.retries++ >= q->qp->retry_cnt) {
 		sn_req_fail(e, q, SN_SYND_RETRY, 0x81);
 		return;
 	}
@@ -135,9 +135,9 @@ static void resend(struct sn_eng *e, struct sn_qp_eng *q)
 /* A response is missing while newer ones arrive: ask again, once per loss. */
 static void response_lost(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	if (q->again_at == q->una + 1)
+	if (q->req.again_at == q->req.una + 1)
 		return;
-	q->again_at = q->una + 1;
+	q->req.again_at = q->req.una + 1;
 	go_back(q);
 	sn_req_timer_start(e, q);
 }
@@ -145,22 +145,22 @@ static void response_lost(struct sn_eng *e, struct sn_qp_eng *q)
 /* A responder sends one for each PSN that it misses: another is an echo. */
 static void out_of_sequence(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	if (q->again_at == q->una + 1)
+	if (q->req.again_at == q->req.una + 1)
 		return;
-	q->again_at = q->una + 1;
+	q->req.again_at = q->req.una + 1;
 	resend(e, q);
 }
 
 static void rnr_nak(struct sn_eng *e, struct sn_qp_eng *q, uint8_t code)
 {
-	if (q->qp->rnr_retry != RNR_FOREVER && q->rnr_retries++ >= q->qp->rnr_retry) {
+	if (q->qp->rnr_retry != RNR_FOREVER && q->req.rnr_retries++ >= q->qp->rnr_retry) {
 		sn_req_fail(e, q, SN_SYND_RNR, 0x87);
 		return;
 	}
-	q->retries = 0; /* it came in sequence: the path works */
-	q->again_at = 0;
-	sn_req_rewind(q, q->una);
-	q->rnr_until = e->now + rnr_time[code & 31] * 10000ull;
+	q->req.retries = 0; /* it came in sequence: the path works */
+	q->req.again_at = 0;
+	sn_req_rewind(q, q->req.una);
+	q->req.rnr_until = e->now + rnr_time[code & 31] * 10000ull;
 	timer_stop(q);
 }
 
@@ -191,7 +191,7 @@ static void take_ack(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn, uint8_
 {
 	bool positive = syndrome >> 5 == 0;
 
-	if (sn_psn_cmp(psn, q->una) < 0 || sn_psn_cmp(psn, q->max_sent) >= 0)
+	if (sn_psn_cmp(psn, q->req.una) < 0 || sn_psn_cmp(psn, q->req.max_sent) >= 0)
 		return; /* old, or never sent */
 	if (!acked_before(e, q, (positive ? psn + 1 : psn) & SN_PSN_MASK))
 		response_lost(e, q);
@@ -205,7 +205,7 @@ static struct sn_msg *msg_of_psn(struct sn_qp_eng *q, uint32_t psn)
 {
 	uint32_t n;
 
-	for (n = q->head; n != q->tail; n++) {
+	for (n = q->req.head; n != q->req.tail; n++) {
 		struct sn_msg *m = sn_msg_at(q, n);
 
 		if (m->npkts && sn_psn_cmp(psn, m->psn) >= 0 &&
@@ -267,7 +267,7 @@ static void take_data(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth
 {
 	struct sn_msg *m;
 
-	if (sn_psn_cmp(bth->psn, q->una) < 0 || sn_psn_cmp(bth->psn, q->max_sent) >= 0)
+	if (sn_psn_cmp(bth->psn, q->req.una) < 0 || sn_psn_cmp(bth->psn, q->req.max_sent) >= 0)
 		return;
 	if (!acked_before(e, q, bth->psn)) {
 		response_lost(e, q);
@@ -303,19 +303,19 @@ void sn_req_response(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth 
 
 bool sn_req_timer(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	if (!q->timer || (e->now < q->timer && (!q->probe || e->now < q->probe)))
+	if (!q->req.timer || (e->now < q->req.timer && (!q->req.probe || e->now < q->req.probe)))
 		return false;
-	if (q->una == q->max_sent) {
+	if (q->req.una == q->req.max_sent) {
 		timer_stop(q);
 		return false;
 	}
-	if (e->now >= q->timer) {
+	if (e->now >= q->req.timer) {
 		SN_COUNT(e, q->qp, timeouts, 1);
 		resend(e, q);
 	} else {
 		SN_COUNT(e, q->qp, probes, 1);
-		sn_req_rewind(q, q->una); /* perhaps nothing is lost: the window stays */
-		probe_in(e, q, 2 * q->probe_wait);
+		sn_req_rewind(q, q->req.una); /* perhaps nothing is lost: the window stays */
+		probe_in(e, q, 2 * q->req.probe_wait);
 	}
 	return true;
 }

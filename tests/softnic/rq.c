@@ -75,14 +75,14 @@ int sn_rq_take(struct sn_eng *e, struct sn_qp_eng *q, struct sn_rwqe *w)
 		return take_srq(e, qp->srq, w);
 	if (!qp->rq_wqes || !sn_dbrec_read(q, 0, &pi))
 		return 0;
-	if ((uint16_t)pi == (uint16_t)q->rq_ci)
+	if ((uint16_t)pi == (uint16_t)q->rsp.rq_ci)
 		return 0;
 	bytes = qp->rq_stride < sizeof(wqe) ? qp->rq_stride : sizeof(wqe);
-	w->idx = q->rq_ci;
+	w->idx = q->rsp.rq_ci;
 	if (sn_mem_read(q->rq_gpu, qp->rq_buf + (uint64_t)(w->idx & (qp->rq_wqes - 1)) *
 			qp->rq_stride, wqe, bytes))
 		return -1;
-	q->rq_ci++;
+	q->rsp.rq_ci++;
 	parse_sges(w, wqe, bytes);
 	return 1;
 }
@@ -106,18 +106,18 @@ void sn_rq_flush(struct sn_eng *e, struct sn_qp_eng *q)
 				 .vendor = 0xf9 };
 	uint32_t pi;
 
-	if (q->have_rwqe) {
-		q->have_rwqe = false;
-		a.counter = q->rwqe.idx;
+	if (q->rsp.have_rwqe) {
+		q->rsp.have_rwqe = false;
+		a.counter = q->rsp.rwqe.idx;
 		sn_cqe_write(e, q->qp->rcq, q->qp, &a);
 		SN_COUNT(e, q->qp, flushed, 1);
 	}
 	if (q->qp->srq || !q->qp->rq_wqes || !q->qp->rcq || !sn_dbrec_read(q, 0, &pi))
 		return;
-	if ((uint16_t)(pi - q->rq_ci) > q->qp->rq_wqes)
+	if ((uint16_t)(pi - q->rsp.rq_ci) > q->qp->rq_wqes)
 		return;
-	for (; (uint16_t)q->rq_ci != (uint16_t)pi; q->rq_ci++) {
-		a.counter = q->rq_ci;
+	for (; (uint16_t)q->rsp.rq_ci != (uint16_t)pi; q->rsp.rq_ci++) {
+		a.counter = q->rsp.rq_ci;
 		sn_cqe_write(e, q->qp->rcq, q->qp, &a);
 		SN_COUNT(e, q->qp, flushed, 1);
 	}

@@ -269,7 +269,7 @@ static bool grow(struct sn_qp_eng *q)
 
 	if (!msgs)
 		return false;
-	for (n = q->head; n != q->tail; n++) {
+	for (n = q->req.head; n != q->req.tail; n++) {
 		m = &msgs[n & (size - 1)];
 		*m = *sn_msg_at(q, n);
 		if (m->sge == sn_msg_at(q, n)->few)
@@ -307,25 +307,25 @@ void sn_sq_free(struct sn_qp_eng *q)
 /* false: no memory to keep it in */
 static bool fetch_one(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	struct sn_msg *m = sn_msg_at(q, q->tail);
+	struct sn_msg *m = sn_msg_at(q, q->req.tail);
 	uint8_t wqe[SN_WQE_MAX];
 	uint32_t blocks;
 
 	memset(m, 0, offsetof(struct sn_msg, sge));
 	m->sge = m->few;
-	m->idx = q->fetch;
+	m->idx = q->sq.fetch;
 	m->blocks = 1;
-	m->psn = q->next_psn;
-	if (!sn_sq_read(q, q->fetch, wqe, 1)) {
+	m->psn = q->req.next_psn;
+	if (!sn_sq_read(q, q->sq.fetch, wqe, 1)) {
 		m->synd = SN_SYND_LOC_PROT;
 		m->vendor = 0x33;
 		m->local = true;
 	} else {
 		blocks = wqe_blocks(wqe);
-		if (!blocks || blocks > q->pi - q->fetch)
+		if (!blocks || blocks > q->sq.pi - q->sq.fetch)
 			bad(e, q, m, &e->dev->stats.db_unwritten_wqe, "rung in part, blocks",
 			    blocks);
-		else if (blocks > 1 && !sn_sq_read(q, q->fetch, wqe, blocks))
+		else if (blocks > 1 && !sn_sq_read(q, q->sq.fetch, wqe, blocks))
 			m->synd = SN_SYND_LOC_PROT, m->local = true;
 		else if (!room_for(m, wqe))
 			return false;
@@ -334,9 +334,9 @@ static bool fetch_one(struct sn_eng *e, struct sn_qp_eng *q)
 	}
 	if (e->dev->cfg.trace)
 		sn_trace_wqe(q, m);
-	q->fetch += m->blocks;
-	q->tail++;
-	q->next_psn = (q->next_psn + m->npkts) & SN_PSN_MASK;
+	q->sq.fetch += m->blocks;
+	q->req.tail++;
+	q->req.next_psn = (q->req.next_psn + m->npkts) & SN_PSN_MASK;
 	SN_COUNT(e, q->qp, wqes, 1);
 	return true;
 }
@@ -345,7 +345,8 @@ bool sn_sq_fetch(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	bool any = false;
 
-	while (q->fetch != q->pi && (q->tail - q->head < q->nmsgs || grow(q)) && fetch_one(e, q))
+	while (q->sq.fetch != q->sq.pi &&
+	       (q->req.tail - q->req.head < q->nmsgs || grow(q)) && fetch_one(e, q))
 		any = true;
 	return any;
 }
@@ -357,9 +358,9 @@ static void flush_cqe(struct sn_eng *e, struct sn_qp_eng *q, uint32_t idx, uint8
 				 .wqe_opcode = opcode, .counter = idx };
 
 	SN_COUNT(e, q->qp, flushed, 1);
-	if ((fm & CE_MASK) == CE_FIRST_ERROR && q->ce_error)
+	if ((fm & CE_MASK) == CE_FIRST_ERROR && q->req.ce_error)
 		return;
-	q->ce_error = true;
+	q->req.ce_error = true;
 	sn_cqe_write(e, q->qp->scq, q->qp, &a);
 }
 
@@ -368,17 +369,17 @@ void sn_sq_flush(struct sn_eng *e, struct sn_qp_eng *q)
 	uint8_t wqe[64];
 	uint32_t n;
 
-	for (; q->head != q->tail; q->head++) {
-		const struct sn_msg *m = sn_msg_at(q, q->head);
+	for (; q->req.head != q->req.tail; q->req.head++) {
+		const struct sn_msg *m = sn_msg_at(q, q->req.head);
 
 		flush_cqe(e, q, m->idx, m->opcode, m->fm);
 	}
-	q->cur = q->head;
-	while (q->fetch != q->pi) {
-		if (!sn_sq_read(q, q->fetch, wqe, 1))
+	q->req.cur = q->req.head;
+	while (q->sq.fetch != q->sq.pi) {
+		if (!sn_sq_read(q, q->sq.fetch, wqe, 1))
 			memset(wqe, 0, sizeof(wqe));
 		n = wqe_blocks(wqe);
-		flush_cqe(e, q, q->fetch, wqe[3], wqe[11]);
-		q->fetch += n && n <= q->pi - q->fetch ? n : 1;
+		flush_cqe(e, q, q->sq.fetch, wqe[3], wqe[11]);
+		q->sq.fetch += n && n <= q->sq.pi - q->sq.fetch ? n : 1;
 	}
 }

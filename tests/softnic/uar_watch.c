@@ -98,20 +98,21 @@ static bool ring_copy(struct sn_qp_eng *q, uint32_t idx, uint8_t *dst, uint32_t 
 /* Blocks below pi, read ahead: what was rung does not change. */
 bool sn_sq_read(struct sn_qp_eng *q, uint32_t idx, void *dst, uint32_t blocks)
 {
-	uint32_t n = q->pi - idx;
+	uint32_t n = q->sq.pi - idx;
 
-	if (idx - q->cache_at >= q->cache_n || idx - q->cache_at + blocks > q->cache_n) {
-		q->cache_n = 0;
+	if (idx - q->sq.cache_at >= q->sq.cache_n ||
+	    idx - q->sq.cache_at + blocks > q->sq.cache_n) {
+		q->sq.cache_n = 0;
 		if (n > SN_SQ_CACHE)
 			n = SN_SQ_CACHE;
 		if (!q->cache)
 			q->cache = malloc(64 * SN_SQ_CACHE);
 		if (!q->cache || n < blocks || !ring_copy(q, idx, q->cache, n))
 			return false;
-		q->cache_at = idx;
-		q->cache_n = n;
+		q->sq.cache_at = idx;
+		q->sq.cache_n = n;
 	}
-	memcpy(dst, q->cache + 64 * (idx - q->cache_at), 64 * blocks);
+	memcpy(dst, q->cache + 64 * (idx - q->sq.cache_at), 64 * blocks);
 	return true;
 }
 
@@ -120,19 +121,19 @@ bool sn_sq_read(struct sn_qp_eng *q, uint32_t idx, void *dst, uint32_t blocks)
 /* Raises pi to the 16-bit index; true if that is news. */
 static bool raise_pi(struct sn_eng *e, struct sn_qp_eng *q, uint32_t index, const char *by)
 {
-	uint32_t size = q->qp->sq_wqebbs, d = (index - q->fetch) & 0xffff;
+	uint32_t size = q->qp->sq_wqebbs, d = (index - q->sq.fetch) & 0xffff;
 
-	if (d <= q->pi - q->fetch)
+	if (d <= q->sq.pi - q->sq.fetch)
 		return false;
 	if (d > size) {
-		if (((q->fetch - index) & 0xffff) > 2 * size)
+		if (((q->sq.fetch - index) & 0xffff) > 2 * size)
 			sn_violation(&e->dev->stats.bad_doorbell,
 				     "QP 0x%x: %s to index %u, next WQE %u of %u", q->qp->qpn, by,
-				     index & 0xffff, q->fetch & 0xffff, size);
+				     index & 0xffff, q->sq.fetch & 0xffff, size);
 		return false;
 	}
-	q->pi = q->fetch + d;
-	q->quiet_since = 0;
+	q->sq.pi = q->sq.fetch + d;
+	q->sq.quiet_since = 0;
 	sn_qp_wake(e, q);
 	return true;
 }
@@ -155,7 +156,7 @@ static void rung(struct sn_eng *e, struct sn_qp_eng *q, uint32_t w0, uint32_t w1
 {
 	uint32_t index = (w0 >> 8) + ((w1 & 0x3f) + 3) / 4;
 
-	q->last_ring = ++q->page->rings;
+	q->sq.last_ring = ++q->page->rings;
 	/* In reset there is no queue to ring: who rings for others may be late. */
 	if (!q->qp->sq_wqebbs || q->qp->state == SN_QPS_RST)
 		return;
@@ -174,7 +175,7 @@ void sn_uar_attach(struct sn_eng *e, struct sn_qp_eng *q)
 	q->page = page;
 	SN_LINK(&page->qps, q, page_next, page_at);
 	page->nqps++;
-	q->last_ring = page->rings;
+	q->sq.last_ring = page->rings;
 }
 
 void sn_uar_detach(struct sn_eng *e, struct sn_qp_eng *q)
@@ -206,7 +207,7 @@ static bool scan_some(struct sn_eng *e, struct sn_page *page)
 	for (page->to_scan -= n; n && page->qps; n--) {
 		if (!page->at)
 			page->at = page->qps;
-		if (page->at->last_ring != page->rings) /* else it rang last and lost nothing */
+		if (page->at->sq.last_ring != page->rings) /* else it rang last and lost nothing */
 			e->dev->stats.db_recovered += sn_sq_posted(e, page->at);
 		page->at = page->at->page_next;
 	}
@@ -403,8 +404,8 @@ static uint32_t written_ahead(struct sn_qp_eng *q, uint64_t *sum)
 	uint32_t n = 0, blocks, crc = 0, idx;
 	uint8_t wqe[SN_WQE_MAX];
 
-	while (n < q->qp->sq_wqebbs - (q->pi - q->fetch)) {
-		idx = q->pi + n;
+	while (n < q->qp->sq_wqebbs - (q->sq.pi - q->sq.fetch)) {
+		idx = q->sq.pi + n;
 		if (!ring_copy(q, idx, wqe, 1) || (sn_get32(wqe) >> 8 & 0xffff) != (idx & 0xffff) ||
 		    sn_get32(wqe + 4) >> 8 != q->qp->qpn)
 			break;
@@ -425,17 +426,17 @@ static bool settle(struct sn_eng *e, struct sn_qp_eng *q)
 	uint32_t n = written_ahead(q, &sum);
 
 	sum |= (uint64_t)n << 32;
-	if (!n || !q->quiet_since || sum != q->quiet_sum) {
-		q->quiet_since = n ? sn_now() : 0;
-		q->quiet_sum = sum;
+	if (!n || !q->sq.quiet_since || sum != q->sq.quiet_sum) {
+		q->sq.quiet_since = n ? sn_now() : 0;
+		q->sq.quiet_sum = sum;
 		return false;
 	}
-	if (before - q->quiet_since < wait ||
-	    (!q->sq_cuda && !sn_writers_passed(&e->writers, q->quiet_since, before)))
+	if (before - q->sq.quiet_since < wait ||
+	    (!q->sq_cuda && !sn_writers_passed(&e->writers, q->sq.quiet_since, before)))
 		return false;
-	q->pi += n;
-	q->quiet_since = 0;
-	q->last_ring = q->page->rings;
+	q->sq.pi += n;
+	q->sq.quiet_since = 0;
+	q->sq.last_ring = q->page->rings;
 	sn_qp_wake(e, q);
 	SN_COUNT(e, q->qp, db_recovered, 1);
 	return true;
@@ -450,7 +451,7 @@ bool sn_uar_settle(struct sn_eng *e)
 		return false;
 	e->next_settle = e->now + SETTLE_EVERY;
 	for (q = e->qps; q; q = q->next)
-		if (q->qp->no_dbr && q->last_ring != q->page->rings && executes(q))
+		if (q->qp->no_dbr && q->sq.last_ring != q->page->rings && executes(q))
 			any |= settle(e, q);
 	return any;
 }

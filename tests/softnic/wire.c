@@ -393,8 +393,8 @@ static void to_qp(struct sn_eng *e, struct sn_qp *qp, struct sn_bth *bth, struct
 	}
 	if (!sn_addr_same(&pkt->src, &qp->way.ip))
 		return;
-	if (qp->state == SN_QPS_RTR && !qp->eng->established) {
-		qp->eng->established = true;
+	if (qp->state == SN_QPS_RTR && !qp->eng->rsp.established) {
+		qp->eng->rsp.established = true;
 		sn_event_async_qp(e->dev, qp, SN_ASYNC_COMM_EST);
 	}
 	if (qp->type == SN_QPT_UC)

@@ -22,7 +22,7 @@ static void patient(void)
 {
 	rig(24, 2, SN_QPT_RC);
 	pthread_mutex_lock(&sn_dev->lock);
-	a.qp.eng->rtt = 1000000000000ull;
+	a.qp.eng->req.rtt = 1000000000000ull;
 	pthread_mutex_unlock(&sn_dev->lock);
 }
 
