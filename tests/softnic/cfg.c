@@ -120,6 +120,29 @@ static void cfg_lag(struct sn_cfg *cfg)
 	cfg->lag_hash = !strcmp(end, ":hash");
 }
 
+/* 4096, 16k, 64k and so on[:whole] */
+bool sn_cfg_page_size(struct sn_cfg *cfg)
+{
+	const char *s = getenv("SOFTNIC_PAGE_SIZE");
+	unsigned long size;
+	char *end;
+
+	cfg->page_size = SN_UAR_SIZE;
+	if (!s || !*s)
+		return true;
+	size = strtoul(s, &end, 0);
+	if (*end == 'k' || *end == 'K') {
+		size *= 1024;
+		end++;
+	}
+	if ((*end && strcmp(end, ":whole")) || size < SN_UAR_SIZE || size > 65536 ||
+	    size & (size - 1))
+		return false;
+	cfg->page_size = (uint32_t)size;
+	cfg->whole_pages = *end;
+	return true;
+}
+
 static uint32_t cfg_mtu(const struct sn_cfg *cfg)
 {
 	uint64_t want = env_num("SOFTNIC_MTU", 4096), most = ndev_mtu(cfg->ndev);
@@ -163,6 +186,7 @@ void sn_cfg_from_env(struct sn_cfg *cfg)
 	cfg_ndev(cfg);
 	cfg_stall(cfg);
 	cfg_lag(cfg);
+	sn_cfg_page_size(cfg);
 	cfg->vlan = env_num("SOFTNIC_VLAN", 0) & 0xfff;
 	cfg->mtu = cfg_mtu(cfg);
 	cfg->err_after = (uint32_t)env_num("SOFTNIC_ERR_AFTER", 0);

@@ -281,47 +281,69 @@ static void umem_refs(struct sn_umem *const umems[2], int delta)
 }
 
 /* ---- register pages ---- */
+
+/* UARs of one mapping: those that fit into a page of the kernel. */
+static uint32_t uars_per_mapping(const struct sn_dev *dev)
+{
+	return dev->cfg.page_size / SN_UAR_SIZE;
+}
+
+/* The first UAR of an unused mapping; 0: none is left. The first mapping is never used:
+ * a forgotten uar_page must not work. */
+static uint32_t uar_free_mapping(const struct sn_dev *dev)
+{
+	uint32_t num = uars_per_mapping(dev), mappings = SN_MAX_UARS / num, i, id;
+
+	for (i = 0; i < mappings - 1; i++) {
+		id = num * (1 + (dev->front->next_uar + i) % (mappings - 1));
+		if (!dev->uars[id].used)
+			return id;
+	}
+	return 0;
+}
+
 struct sn_uar *sn_uar_create(struct sn_dev *dev, struct sn_ctx *ctx)
 {
-	struct sn_uar *uar;
-	uint32_t i, id;
-	void *page;
+	uint32_t num = uars_per_mapping(dev), id = uar_free_mapping(dev), i;
+	size_t len = num * SN_UAR_SIZE;
+	struct sn_uar *uar = &dev->uars[id];
+	uint8_t *page;
 
-	for (i = 0; i < SN_MAX_UARS; i++) {
-		/* Page 0 is never given out: a forgotten uar_page must not work. */
-		id = 1 + (dev->front->next_uar + i) % (SN_MAX_UARS - 1);
-		if (!dev->uars[id].used)
-			break;
-	}
-	if (i == SN_MAX_UARS)
+	if (!id)
 		return NULL;
-	page = mmap(NULL, SN_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->memfd,
+	page = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->memfd,
 		    (off_t)(SN_UAR_FILE_OFF + (uint64_t)id * SN_UAR_SIZE));
 	if (page == MAP_FAILED)
 		return NULL;
-	uar = &dev->uars[id];
 	uar->handle = sn_handle_add(dev, ctx, SN_UAR, uar);
 	if (!uar->handle) {
-		munmap(page, SN_UAR_SIZE);
+		munmap(page, len);
 		return NULL;
 	}
-	memset(page, 0, SN_UAR_SIZE);
-	uar->id = id;
-	uar->page = page;
-	uar->users = 0;
-	uar->used = true;
-	dev->front->next_uar = id;
+	memset(page, 0, len);
+	for (i = 0; i < num; i++) {
+		uar[i].id = id + i;
+		uar[i].page = page + i * SN_UAR_SIZE;
+		uar[i].users = 0;
+		uar[i].used = true;
+	}
+	dev->front->next_uar = id / num;
 	return uar;
 }
 
 int sn_uar_destroy(struct sn_dev *dev, struct sn_uar *uar)
 {
-	if (uar->users)
-		return -EBUSY;
+	uint32_t num = uars_per_mapping(dev), i;
+
+	for (i = 0; i < num; i++)
+		if (uar[i].users)
+			return -EBUSY;
 	sn_handle_del(dev, uar->handle);
-	uar->used = false;
-	munmap(uar->page, SN_UAR_SIZE);
-	uar->page = NULL;
+	munmap(uar->page, num * SN_UAR_SIZE);
+	for (i = 0; i < num; i++) {
+		uar[i].used = false;
+		uar[i].page = NULL;
+	}
 	return 0;
 }
 

@@ -54,6 +54,8 @@ struct sn_cfg {
 	uint16_t vlan;		 /* the GIDs of IP addresses are on this VLAN; 0: on none */
 	uint8_t lag_ports;	 /* of the bond that the port is; 0: it is none */
 	bool lag_hash;		 /* the bond spreads by packet headers, not by QP */
+	uint32_t page_size;	 /* of the kernel, 4096 to 65536: so many bytes of UARs a mapping */
+	bool whole_pages;	 /* the kernel chooses no umem page that is smaller than its own */
 };
 
 /* ---- counters: X(name, strict) ; strict ones are violations ---- */
@@ -142,6 +144,8 @@ struct sn_umem {
 	int users;
 };
 
+/* One register page. Those of one mapping follow each other in sn_dev.uars; the first has
+ * the handle. */
 struct sn_uar {
 	uint32_t handle, id; /* id is the page number i in the device file */
 	uint8_t *page;	     /* NIC's mapping; stores of the CPU and the GPU arrive here */
@@ -356,6 +360,7 @@ static inline bool sn_addr_same(const struct in6_addr *a, const struct in6_addr 
 
 /* ---- shared services ---- */
 void sn_cfg_from_env(struct sn_cfg *cfg);	       /* cfg.c (front) */
+bool sn_cfg_page_size(struct sn_cfg *cfg);	       /* false: SOFTNIC_PAGE_SIZE is none */
 void sn_trace(const char *fmt, ...)
 	__attribute__((format(printf, 1, 2))); /* trace.c, if cfg.trace */
 void sn_violation(uint64_t *counter, const char *fmt, ...)

@@ -88,6 +88,9 @@ static const struct setting {
 	  "the GIDs of IP addresses are on this VLAN; captures have Ethernet headers" },
 	{ "lag", "SOFTNIC_LAG", 1, "PORTS[:hash]",
 	  "the port is a bond, which spreads queue pairs, or by packet headers" },
+	{ "page-size", "SOFTNIC_PAGE_SIZE", 1, "BYTES[:whole]",
+	  "page size of the kernel, 4k to 64k (4k): 64k puts 16 UARs into a mapping; whole: "
+	  "it takes no smaller pages for umems" },
 	{ "err-after", "SOFTNIC_ERR_AFTER", 1, "N",
 	  "a queue pair goes to error after so many messages (0: never)" },
 };
@@ -167,6 +170,11 @@ static int set_address(struct sn_cfg *cfg)
 		return -1;
 	}
 	if (layer && strcmp(layer, "ethernet") && strcmp(layer, "infiniband")) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (!sn_cfg_page_size(cfg)) {
+		fprintf(stderr, "softnic-run: a page size is 4k, 8k, 16k, 32k or 64k\n");
 		errno = EINVAL;
 		return -1;
 	}

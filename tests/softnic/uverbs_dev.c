@@ -30,7 +30,8 @@ static int context_out(struct sn_call *c, uint16_t vectors_id, uint16_t support_
 		.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE |
 				 MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
 		.eth_min_inline = MLX5_USER_INLINE_MODE_NONE, .log_uar_size = 12,
-		.num_uars_per_page = 1, .num_dyn_bfregs = 1024,
+		.num_uars_per_page = (uint16_t)(c->dev->cfg.page_size / SN_UAR_SIZE),
+		.num_dyn_bfregs = 1024,
 		.clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
 	};
 	const uint32_t vectors = SN_COMP_VECTORS;

@@ -182,7 +182,7 @@ static int umem_dereg(struct sn_call *c)
 static int uar_alloc(struct sn_call *c)
 {
 	uint64_t type = sn_attr_num(c, A(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE));
-	uint32_t length = SN_UAR_SIZE;
+	uint32_t length = c->dev->cfg.page_size;
 	struct sn_uar *uar;
 	uint64_t off;
 

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* softnic-run: --page-size 64k --strict */
+/*
+ * Sixteen UARs in a mapping, as a kernel with 64 KiB pages makes them: 20 register pages
+ * of a kind live at once, and each rings a queue pair without DBREC.
+ */
+#include <criterion/criterion.h>
+#include <infiniband/mlx5dv.h>
+
+#include "../../uar/uar.h"
+#include "../lib/e2e.h"
+
+#define PAGES 20
+#define BYTES 256u
+
+/* A queue pair without DBREC, which is its own peer. */
+struct end {
+	doca_verbs_uar_t *uar;
+	doca_verbs_cq_t *cq;
+	doca_verbs_qp_t *qp;
+	struct doca_gpu_verbs_qp *exported;
+	struct doca_gpu_dev_verbs_qp *dev;
+};
+
+static struct e2e_nic nic;
+static struct e2e_buf src, dst;
+static struct end ends[PAGES];
+
+static void end_open(struct end *e)
+{
+	const struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+	doca_verbs_qp_init_attr_t *init;
+	doca_verbs_cq_attr_t *attr;
+	uint32_t qpn;
+
+	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
+	doca_verbs_cq_attr_set_cq_size(attr, 64);
+	doca_verbs_cq_attr_set_cq_overrun(attr, DOCA_VERBS_CQ_ENABLE_OVERRUN);
+	cr_assert_eq(doca_verbs_cq_create(nic.dev, attr, &e->cq), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_init_attr_create(&init), DOCA_SUCCESS);
+	doca_verbs_qp_init_attr_set_send_cq(init, e->cq);
+	doca_verbs_qp_init_attr_set_receive_cq(init, e->cq);
+	doca_verbs_qp_init_attr_set_sq_wr(init, 64);
+	doca_verbs_qp_init_attr_set_send_max_sges(init, 1);
+	doca_verbs_qp_init_attr_set_external_uar(init, e->uar);
+	doca_verbs_qp_init_attr_set_send_dbr_mode(init, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT);
+	cr_assert_eq(doca_verbs_qp_create(nic.dev, init, &e->qp), DOCA_SUCCESS);
+	doca_verbs_cq_attr_destroy(attr);
+	doca_verbs_qp_init_attr_destroy(init);
+	cr_assert_eq(doca_verbs_qp_get_qpn(e->qp, &qpn), DOCA_SUCCESS);
+	cr_assert_eq(e2e_connect(&nic, e->qp, &nic.gid, qpn, path), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, e->qp, E2E_NO_DBR, NULL, e->cq,
+					      DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW,
+					      &e->exported), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_get_qp_dev(e->exported, &e->dev), DOCA_SUCCESS);
+}
+
+static void end_close(struct end *e)
+{
+	cr_expect_eq(doca_gpu_verbs_unexport_qp(nic.gpu, e->exported), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_qp_destroy(e->qp), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_cq_destroy(e->cq), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_uar_destroy(e->uar), DOCA_SUCCESS);
+}
+
+/* One put of each, waited for before the next: no ring of another can recover it. */
+static void deliver(void)
+{
+	doca_gpu_dev_verbs_ticket_t ticket;
+	unsigned int i;
+
+	for (i = 0; i < BYTES * PAGES; i++)
+		src.mem[i] = e2e_pattern(i, 1);
+	for (i = 0; i < PAGES; i++) {
+		cr_assert_eq(gdk_put(ends[i].dev, e2e_addr(dst.mem + BYTES * i, dst.mr->rkey),
+				     e2e_addr(src.mem + BYTES * i, src.mr->lkey), BYTES, &ticket,
+				     E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     0);
+		cr_assert_eq(gdk_wait_for(ends[i].dev, ticket, E2E_MODE, E2E_WAIT_NS), 0,
+			     "register page %u: nothing was sent", i);
+	}
+	cr_expect_arr_eq(dst.mem, src.mem, BYTES * PAGES);
+}
+
+static void all_deliver(enum doca_verbs_uar_allocation_type kind)
+{
+	unsigned int i;
+
+	e2e_open(&nic);
+	if (doca_verbs_uar_create(nic.dev, kind, &ends[0].uar) != DOCA_SUCCESS) {
+		e2e_close(&nic);
+		cr_skip_test("this rdma-core has no such register pages");
+	}
+	for (i = 1; i < PAGES; i++)
+		cr_assert_eq(doca_verbs_uar_create(nic.dev, kind, &ends[i].uar), DOCA_SUCCESS);
+	e2e_buf_open(&nic, &src, BYTES * PAGES, IBV_ACCESS_LOCAL_WRITE);
+	e2e_buf_open(&nic, &dst, BYTES * PAGES, E2E_REMOTE);
+	for (i = 0; i < PAGES; i++)
+		end_open(&ends[i]);
+	deliver();
+	for (i = 0; i < PAGES; i++)
+		end_close(&ends[i]);
+	e2e_buf_close(&src);
+	e2e_buf_close(&dst);
+	e2e_close(&nic);
+}
+
+Test(uar_shared, every_blueflame_page_rings_without_dbrec, .timeout = 60)
+{
+	all_deliver(DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME);
+}
+
+Test(uar_shared, every_dedicated_page_rings_without_dbrec, .timeout = 60)
+{
+	all_deliver(DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED);
+}
+
+/* What libmlx5 says of registers in one mapping; base_addr is that of the mapping. */
+Test(uar_shared, a_mapping_holds_sixteen_uars)
+{
+	struct mlx5dv_devx_uar *uar[PAGES];
+	unsigned int i, moved = 0;
+
+	e2e_open(&nic);
+	for (i = 0; i < PAGES; i++) {
+		cr_assert(uar[i] = mlx5dv_devx_alloc_uar(nic.ctx, MLX5DV_UAR_ALLOC_TYPE_BF));
+		cr_expect_eq(((uintptr_t)uar[i]->reg_addr - (uintptr_t)uar[i]->base_addr) / 4096,
+			     uar[i]->page_id - uar[0]->page_id);
+		cr_expect_eq(uar[i]->base_addr, uar[0]->base_addr);
+		cr_expect_eq(uar[i]->mmap_off % 65536, 0);
+		moved += uar[i]->page_id != uar[0]->page_id;
+	}
+	cr_expect_eq(moved, PAGES - 2, "two BlueFlame registers a UAR");
+	for (i = 0; i < PAGES; i++)
+		mlx5dv_devx_free_uar(uar[i]);
+	e2e_close(&nic);
+}
