@@ -3,8 +3,8 @@
 /*
  * Register pages. The kernel decides whether a page is shared with other users
  * of this context; a dedicated one is asked for with a flag that older headers
- * lack. Within the page, the register for QPs without doorbell record stands at
- * a fixed offset (DOCA GPUNetIO 3.0), present where the device has such QPs.
+ * lack. Within a UAR, the register for QPs without doorbell record stands at a
+ * fixed offset (DOCA GPUNetIO 3.0), present where the device has such QPs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@
 #define MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED (1u << 31)
 #endif
 
+#define UAR_BYTES ((uintptr_t)4096)
 #define DBR_LESS_OFFSET 0x600
 
 static const struct {
@@ -30,6 +31,13 @@ static const struct {
 							   "dedicated non-cached"},
 };
 
+/* A kernel with 64 KiB pages maps 16 UARs at once: reg_addr and page_id are then those of one
+ * UAR, base_addr that of the mapping (libmlx5, mlx5_insert_dyn_uuars). */
+static void *dbr_less_register(const struct mlx5dv_devx_uar *devx)
+{
+	return (char *)((uintptr_t)devx->reg_addr & ~(UAR_BYTES - 1)) + DBR_LESS_OFFSET;
+}
+
 static doca_error_t alloc_page(struct doca_verbs_uar *uar)
 {
 	int sys_err;
@@ -38,8 +46,8 @@ static doca_error_t alloc_page(struct doca_verbs_uar *uar)
 	if (uar->devx) {
 		uar->id = uar->devx->page_id;
 		uar->reg_addr = uar->devx->reg_addr;
-		if (uar->dev->caps.send_dbr_mode_no_dbr_ext && uar->devx->base_addr)
-			uar->dbr_less_addr = (char *)uar->devx->base_addr + DBR_LESS_OFFSET;
+		if (uar->dev->caps.send_dbr_mode_no_dbr_ext)
+			uar->dbr_less_addr = dbr_less_register(uar->devx);
 		return DOCA_SUCCESS;
 	}
 	sys_err = errno;
