@@ -11,6 +11,7 @@
 #include "log.h"
 #include "net_dev.h"
 #include "sdk_objects.h"
+#include "trace.h"
 
 struct doca_verbs_device_attr {
 	void *sdk; /* core/sdk.h */
@@ -48,6 +49,7 @@ static doca_error_t query_verbs(struct ibv_context *ctx, struct gdk_caps *caps)
 			strerror(ret));
 		return DOCA_ERROR_DRIVER;
 	}
+	gdk_trace_device(ctx, &attr);
 	caps->max_qp = count(attr.max_qp);
 	caps->max_qp_wr = count(attr.max_qp_wr);
 	caps->max_sge = count(attr.max_sge);

@@ -12,6 +12,7 @@
 #include "devx.h"
 #include "host/gdaki.h"
 #include "log.h"
+#include "trace.h"
 #include "util.h"
 
 struct number_name {
@@ -101,64 +102,116 @@ static doca_error_t refused(const char *object, const void *in, const void *out,
 	}
 }
 
-doca_error_t gdk_devx_create(struct ibv_context *ctx, const char *object, const void *in,
-			     size_t inlen, void *out, size_t outlen, struct mlx5dv_devx_obj **obj)
+/* A command on its way: what the trace and the log need of it. */
+struct command {
+	struct ibv_context *ctx;
+	const char *object;
+	const void *in;
+	size_t inlen;
+	void *out;
+	size_t outlen;
+	uint64_t sent;
+};
+
+static struct command begin(struct ibv_context *ctx, const char *object, const void *in,
+			    size_t inlen, void *out, size_t outlen)
 {
-	struct mlx5dv_devx_obj *created;
+	struct command c = {ctx, object, in, inlen, out, outlen, gdk_trace_clock()};
 
 	memset(out, 0, outlen);
 	errno = 0;
+	return c;
+}
+
+static void trace(const struct command *c, int sys_err)
+{
+	uint32_t opcode = (uint32_t)prm_get(c->in, PRM_CMD_OPCODE);
+
+	gdk_trace_command(&(struct gdk_trace_cmd){
+		.ctx = c->ctx, .name = opcode_name(opcode), .object = c->object,
+		.opcode = opcode, .in = c->in, .inlen = c->inlen, .out = c->out,
+		.outlen = c->outlen, .sys_err = sys_err, .sent = c->sent,
+	});
+}
+
+/* ret is 0 or an errno value; some versions of libmlx5 return -1 and set errno. Some kernels
+ * return 0 although the firmware refused, so the status is checked in either case. */
+static doca_error_t judge(int ret, const struct command *c)
+{
+	int sys_err = ret > 0 ? ret : ret ? errno : 0;
+
+	if (c->sent)
+		trace(c, sys_err);
+	if (!ret && !prm_get(c->out, PRM_CMD_STATUS))
+		return DOCA_SUCCESS;
+	return refused(c->object, c->in, c->out, sys_err);
+}
+
+doca_error_t gdk_devx_create(struct ibv_context *ctx, const char *object, const void *in,
+			     size_t inlen, void *out, size_t outlen, struct mlx5dv_devx_obj **obj)
+{
+	struct command c = begin(ctx, object, in, inlen, out, outlen);
+	struct mlx5dv_devx_obj *created;
+	int sys_err;
+
 	created = mlx5dv_devx_obj_create(ctx, in, inlen, out, outlen);
+	sys_err = created ? 0 : errno;
+	if (c.sent)
+		trace(&c, sys_err);
 	if (!created)
-		return refused(object, in, out, errno);
+		return refused(object, in, out, sys_err);
 	*obj = created;
 	return DOCA_SUCCESS;
 }
 
-/* The calls that return 0 or an errno value; some versions return -1 and set
- * errno. The status is looked at in either case. */
-static doca_error_t judge(int ret, const char *object, const void *in, const void *out)
+doca_error_t gdk_devx_modify(struct ibv_context *ctx, struct mlx5dv_devx_obj *obj,
+			     const char *object, const void *in, size_t inlen, void *out,
+			     size_t outlen)
 {
-	if (!ret && !prm_get(out, PRM_CMD_STATUS))
-		return DOCA_SUCCESS;
-	return refused(object, in, out, ret > 0 ? ret : errno);
+	struct command c = begin(ctx, object, in, inlen, out, outlen);
+
+	return judge(mlx5dv_devx_obj_modify(obj, in, inlen, out, outlen), &c);
 }
 
-doca_error_t gdk_devx_modify(struct mlx5dv_devx_obj *obj, const char *object, const void *in,
-			     size_t inlen, void *out, size_t outlen)
+doca_error_t gdk_devx_query(struct ibv_context *ctx, struct mlx5dv_devx_obj *obj,
+			    const char *object, const void *in, size_t inlen, void *out,
+			    size_t outlen)
 {
-	memset(out, 0, outlen);
-	errno = 0;
-	return judge(mlx5dv_devx_obj_modify(obj, in, inlen, out, outlen), object, in, out);
-}
+	struct command c = begin(ctx, object, in, inlen, out, outlen);
 
-doca_error_t gdk_devx_query(struct mlx5dv_devx_obj *obj, const char *object, const void *in,
-			    size_t inlen, void *out, size_t outlen)
-{
-	memset(out, 0, outlen);
-	errno = 0;
-	return judge(mlx5dv_devx_obj_query(obj, in, inlen, out, outlen), object, in, out);
+	return judge(mlx5dv_devx_obj_query(obj, in, inlen, out, outlen), &c);
 }
 
 doca_error_t gdk_devx_cmd(struct ibv_context *ctx, const char *object, const void *in, size_t inlen,
 			  void *out, size_t outlen)
 {
-	memset(out, 0, outlen);
-	errno = 0;
-	return judge(mlx5dv_devx_general_cmd(ctx, in, inlen, out, outlen), object, in, out);
+	struct command c = begin(ctx, object, in, inlen, out, outlen);
+
+	return judge(mlx5dv_devx_general_cmd(ctx, in, inlen, out, outlen), &c);
 }
 
 /* The driver keeps status and syndrome of a destroy to itself. */
-doca_error_t gdk_devx_destroy(struct mlx5dv_devx_obj *obj, uint32_t opcode, const char *kind,
-			      uint32_t number)
+doca_error_t gdk_devx_destroy(struct ibv_context *ctx, struct mlx5dv_devx_obj *obj,
+			      uint32_t opcode, const char *kind, uint32_t number)
 {
+	uint64_t sent = gdk_trace_clock();
+	char name[32];
 	int ret;
 
 	errno = 0;
 	ret = mlx5dv_devx_obj_destroy(obj);
+	if (ret < 0)
+		ret = errno ? errno : EIO;
+	if (sent) {
+		snprintf(name, sizeof(name), "%s 0x%x", kind, number);
+		gdk_trace_command(&(struct gdk_trace_cmd){
+			.ctx = ctx, .name = opcode_name(opcode), .object = name,
+			.opcode = opcode, .sys_err = ret, .sent = sent,
+		});
+	}
 	if (!ret)
 		return DOCA_SUCCESS;
 	gdk_err("%s 0x%x: %s (0x%x) was refused: %s", kind, number, opcode_name(opcode), opcode,
-		strerror(ret > 0 ? ret : errno));
-	return ret == EBUSY || errno == EBUSY ? DOCA_ERROR_IN_USE : DOCA_ERROR_DRIVER;
+		strerror(ret));
+	return ret == EBUSY ? DOCA_ERROR_IN_USE : DOCA_ERROR_DRIVER;
 }

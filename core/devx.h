@@ -19,14 +19,16 @@
 doca_error_t gdk_devx_create(struct ibv_context *ctx, const char *object, const void *in,
 			     size_t inlen, void *out, size_t outlen,
 			     struct mlx5dv_devx_obj **obj);
-doca_error_t gdk_devx_modify(struct mlx5dv_devx_obj *obj, const char *object, const void *in,
-			     size_t inlen, void *out, size_t outlen);
-doca_error_t gdk_devx_query(struct mlx5dv_devx_obj *obj, const char *object, const void *in,
-			    size_t inlen, void *out, size_t outlen);
+doca_error_t gdk_devx_modify(struct ibv_context *ctx, struct mlx5dv_devx_obj *obj,
+			     const char *object, const void *in, size_t inlen, void *out,
+			     size_t outlen);
+doca_error_t gdk_devx_query(struct ibv_context *ctx, struct mlx5dv_devx_obj *obj,
+			    const char *object, const void *in, size_t inlen, void *out,
+			    size_t outlen);
 doca_error_t gdk_devx_cmd(struct ibv_context *ctx, const char *object, const void *in,
 			  size_t inlen, void *out, size_t outlen);
 /* opcode, kind ("CQ") and number: for the log. */
-doca_error_t gdk_devx_destroy(struct mlx5dv_devx_obj *obj, uint32_t opcode, const char *kind,
-			      uint32_t number);
+doca_error_t gdk_devx_destroy(struct ibv_context *ctx, struct mlx5dv_devx_obj *obj,
+			      uint32_t opcode, const char *kind, uint32_t number);
 
 #endif

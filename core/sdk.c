@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "sdk.h"
+#include "trace.h"
 
 /* Each of the SDK's libraries finds the others by their symbols: hence GLOBAL, and
  * common first. This library has functions of the same names, which the program
@@ -99,10 +100,12 @@ static void load(void)
 		return;
 	snprintf(folder, sizeof(folder), "%s", env);
 	in_use = open_libs() && has_functions();
-	if (in_use)
+	if (in_use) {
 		gdk_warn("DOCA_SDK_LIB_PATH is %s: the DOCA SDK is in use", folder);
-	else
+		gdk_trace_sdk(folder);
+	} else {
 		close_libs();
+	}
 }
 
 bool gdk_sdk_in_use(void)

@@ -17,6 +17,7 @@
 #include "../core/gpu.h"
 #include "../core/log.h"
 #include "../core/sdk_objects.h"
+#include "../core/trace.h"
 
 #define CQE_SIZE 64u
 #define DBREC_SIZE 8u
@@ -203,8 +204,9 @@ static doca_error_t create_object(struct doca_verbs_cq_t *cq, uint64_t offset,
 	int ret;
 
 	ret = mlx5dv_devx_query_eqn(cq->dev->ctx, 0, &eqn);
+	ret = ret < 0 ? errno : ret;
+	gdk_trace_eqn(cq->dev->ctx, 0, ret ? 0 : eqn, ret);
 	if (ret) {
-		ret = ret > 0 ? ret : errno;
 		gdk_err("CQ of %u entries: the driver gives no event queue: %s", cq->cqe_num,
 			strerror(ret));
 		return ret == ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_DRIVER;
@@ -307,7 +309,8 @@ doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *cq)
 	if (cq->sdk)
 		return gdk_sdk_cq_destroy(cq);
 	if (cq->obj) { /* else only its memory is left, from an earlier call */
-		err = gdk_devx_destroy(cq->obj, GDK_CMD_DESTROY_CQ, "CQ", cq->cqn);
+		err = gdk_devx_destroy(cq->dev->ctx, cq->obj, GDK_CMD_DESTROY_CQ, "CQ",
+				       cq->cqn);
 		if (err != DOCA_SUCCESS)
 			return err;
 		cq->obj = NULL;
@@ -373,7 +376,7 @@ doca_error_t gdk_cq_query_producer(const struct doca_verbs_cq_t *cq, uint32_t *p
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_CQ);
 	prm_set(in, PRM_CMD_OBJECT, cq->cqn);
 	snprintf(name, sizeof(name), "CQ 0x%x", cq->cqn);
-	err = gdk_devx_query(cq->obj, name, in, sizeof(in), out, sizeof(out));
+	err = gdk_devx_query(cq->dev->ctx, cq->obj, name, in, sizeof(in), out, sizeof(out));
 	if (err == DOCA_SUCCESS)
 		*producer = (uint32_t)prm_get(out + PRM_QUERY_CQ_CQC_AT, PRM_CQC_PRODUCER_COUNTER);
 	return err;

@@ -287,9 +287,8 @@ static doca_error_t do_transition(struct doca_verbs_qp_t *qp, const struct trans
 	}
 	snprintf(name, sizeof(name), "QP 0x%x (%s to %s)", qp->qpn, gdk_qp_state_name(qp->state),
 		 gdk_qp_state_name(t->to));
-	err = gdk_devx_modify(qp->obj, name, in,
-			      bare ? (size_t)PRM_CMD_IN_LEN : sizeof(in), out,
-			      sizeof(out));
+	err = gdk_devx_modify(qp->dev->ctx, qp->obj, name, in,
+			      bare ? (size_t)PRM_CMD_IN_LEN : sizeof(in), out, sizeof(out));
 	if (err == DOCA_SUCCESS)
 		remember(qp, t, a, mask);
 	return err;

@@ -308,7 +308,8 @@ static bool takes_a_dbrec(struct doca_verbs_qp_t *qp)
 	err = create_object(qp);
 	qp->init.send_dbr_mode = mode;
 	return err == DOCA_SUCCESS &&
-	       gdk_devx_destroy(qp->obj, GDK_CMD_DESTROY_QP, "QP", qp->qpn) == DOCA_SUCCESS;
+	       gdk_devx_destroy(qp->dev->ctx, qp->obj, GDK_CMD_DESTROY_QP, "QP", qp->qpn) ==
+		       DOCA_SUCCESS;
 }
 
 /*
@@ -432,7 +433,7 @@ doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *qp)
 	if (qp->sdk)
 		return gdk_sdk_qp_destroy(qp);
 	if (qp->obj) { /* else only its memory is left, from an earlier call */
-		err = gdk_devx_destroy(qp->obj, GDK_CMD_DESTROY_QP, "QP", qp->qpn);
+		err = gdk_devx_destroy(dev->ctx, qp->obj, GDK_CMD_DESTROY_QP, "QP", qp->qpn);
 		if (err != DOCA_SUCCESS)
 			return err;
 		qp->obj = NULL;

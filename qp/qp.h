@@ -46,6 +46,7 @@ struct doca_verbs_srq {
 	void *sdk; /* core/sdk.h */
 	void *sdk_context; /* made for this one */
 	struct doca_dev *dev; /* NULL: created from a bare ibv_context and PD */
+	struct ibv_context *ctx;
 	struct mlx5dv_devx_obj *obj;
 	uint32_t srqn;
 	uint32_t num, wqe_size;

@@ -142,7 +142,8 @@ doca_error_t gdk_qp_query_state(struct doca_verbs_qp_t *qp, uint8_t out[PRM_QUER
 	prm_set(in, PRM_CMD_OBJECT, qp->qpn);
 	snprintf(name, sizeof(name), "QP 0x%x", qp->qpn);
 	memset(out, 0, PRM_QUERY_QP_OUT_LEN);
-	err = gdk_devx_query(qp->obj, name, in, sizeof(in), out, PRM_QUERY_QP_OUT_LEN);
+	err = gdk_devx_query(qp->dev->ctx, qp->obj, name, in, sizeof(in), out,
+			     PRM_QUERY_QP_OUT_LEN);
 	if (err != DOCA_SUCCESS)
 		return err;
 	return state_from_prm((uint32_t)prm_get(out + PRM_QUERY_QP_QPC_AT, PRM_QPC_STATE), state);

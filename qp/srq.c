@@ -13,6 +13,7 @@
 #include "../core/devx.h"
 #include "../core/log.h"
 #include "../core/sdk_objects.h"
+#include "../core/trace.h"
 #include "qp.h"
 
 #define SGE_BYTES 16u
@@ -167,6 +168,8 @@ static doca_error_t use_internal(struct doca_verbs_srq *srq, struct ibv_context 
 	}
 	memset(srq->own_mem, 0, bytes);
 	srq->own_devx = mlx5dv_devx_umem_reg(ctx, srq->own_mem, bytes, IBV_ACCESS_LOCAL_WRITE);
+	gdk_trace_umem(ctx, &(struct mlx5dv_devx_umem_in){.addr = srq->own_mem, .size = bytes,
+		       .access = IBV_ACCESS_LOCAL_WRITE}, -1, srq->own_devx, errno);
 	if (!srq->own_devx) {
 		gdk_err("SRQ: %zu bytes of host memory cannot be registered: %s", bytes,
 			strerror(errno));
@@ -260,6 +263,7 @@ doca_error_t doca_verbs_srq_create(struct ibv_context *context,
 		gdk_err("no memory for an SRQ");
 		return DOCA_ERROR_NO_MEMORY;
 	}
+	srq->ctx = context;
 	err = size_srq(srq, attr);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
@@ -297,7 +301,7 @@ doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *srq)
 	if (srq->sdk)
 		return gdk_sdk_srq_destroy(srq);
 	if (srq->obj) { /* else only its memory is left, from an earlier call */
-		err = gdk_devx_destroy(srq->obj, GDK_CMD_DESTROY_RMP, "SRQ", srq->srqn);
+		err = gdk_devx_destroy(srq->ctx, srq->obj, GDK_CMD_DESTROY_RMP, "SRQ", srq->srqn);
 		if (err != DOCA_SUCCESS)
 			return err;
 		srq->obj = NULL;

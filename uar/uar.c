@@ -12,6 +12,7 @@
 
 #include "../core/log.h"
 #include "../core/sdk_objects.h"
+#include "../core/trace.h"
 #include "uar.h"
 
 #ifndef MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED
@@ -43,6 +44,7 @@ static doca_error_t alloc_page(struct doca_verbs_uar *uar)
 	int sys_err;
 
 	uar->devx = mlx5dv_devx_alloc_uar(uar->dev->ctx, types[uar->type].flags);
+	gdk_trace_uar(uar->dev->ctx, types[uar->type].name, uar->devx, errno);
 	if (uar->devx) {
 		uar->id = uar->devx->page_id;
 		uar->reg_addr = uar->devx->reg_addr;

@@ -13,6 +13,7 @@
 #include "../core/gpu_priv.h"
 #include "../core/log.h"
 #include "../core/sdk_objects.h"
+#include "../core/trace.h"
 #include "umem.h"
 
 #define NO_FD (-1)
@@ -25,7 +26,12 @@ static const char *dev_name(const struct doca_dev *dev)
 static struct mlx5dv_devx_umem *reg_address(const struct doca_verbs_umem *umem, void *addr,
 					    uint32_t access)
 {
-	return mlx5dv_devx_umem_reg(umem->dev->ctx, addr, umem->size, access);
+	struct mlx5dv_devx_umem_in in = {.addr = addr, .size = umem->size, .access = access};
+	struct mlx5dv_devx_umem *devx;
+
+	devx = mlx5dv_devx_umem_reg(umem->dev->ctx, addr, umem->size, access);
+	gdk_trace_umem(umem->dev->ctx, &in, NO_FD, devx, errno);
+	return devx;
 }
 
 static struct mlx5dv_devx_umem *reg_dmabuf(const struct doca_verbs_umem *umem, uint32_t access,
@@ -39,8 +45,11 @@ static struct mlx5dv_devx_umem *reg_dmabuf(const struct doca_verbs_umem *umem, u
 	    .comp_mask = MLX5DV_UMEM_MASK_DMABUF,
 	    .dmabuf_fd = fd,
 	};
+	struct mlx5dv_devx_umem *devx;
 
-	return mlx5dv_devx_umem_reg_ex(umem->dev->ctx, &in);
+	devx = mlx5dv_devx_umem_reg_ex(umem->dev->ctx, &in);
+	gdk_trace_umem(umem->dev->ctx, &in, fd, devx, errno);
+	return devx;
 }
 
 static doca_error_t from_errno(int sys_err)

@@ -135,6 +135,21 @@ static uint8_t run(struct sn_cmd *cmd, const struct command *c)
 	return c->fn(cmd);
 }
 
+/* The words of the input that are not zero, four to a line. */
+static void trace_input(const struct sn_cmd *cmd)
+{
+	const uint8_t *p = cmd->in;
+	size_t at;
+
+	for (at = 0; cmd->dev->cfg.trace && at + 16 <= cmd->in_len; at += 16) {
+		if (!nic_get64(p, (uint32_t)at) && !nic_get64(p, (uint32_t)at + 8))
+			continue;
+		sn_trace("command %#x in %04zx: %08x %08x %08x %08x", cmd->opcode, at,
+			 nic_word(p, (uint32_t)at), nic_word(p, (uint32_t)at + 4),
+			 nic_word(p, (uint32_t)at + 8), nic_word(p, (uint32_t)at + 12));
+	}
+}
+
 int sn_cmd_exec(struct sn_cmd *cmd, enum sn_cmd_class class)
 {
 	const struct command *c;
@@ -143,6 +158,7 @@ int sn_cmd_exec(struct sn_cmd *cmd, enum sn_cmd_class class)
 	cmd->opcode = (uint16_t)nic_get(cmd->in, IN_OPCODE);
 	c = find_command(cmd->opcode, class);
 	cmd->dev->stats.commands++;
+	trace_input(cmd);
 	if (c && !names_own_object(cmd, class))
 		return -EINVAL;
 	status = run(cmd, c);

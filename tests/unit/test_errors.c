@@ -223,7 +223,8 @@ static void forbid_overrun(doca_verbs_cq_t *cq)
 	prm_set(in, PRM_CMD_OPCODE, CMD_MODIFY_CQ);
 	prm_set(in, PRM_CMD_OBJECT, cq->cqn);
 	prm_set(in, MODIFY_CQ_SELECT, SELECT_OVERRUN);
-	cr_assert_eq(gdk_devx_modify(cq->obj, "CQ", in, sizeof(in), out, sizeof(out)),
+	cr_assert_eq(gdk_devx_modify(cq->dev->ctx, cq->obj, "CQ", in, sizeof(in), out,
+				     sizeof(out)),
 		     DOCA_SUCCESS);
 }
 

@@ -364,7 +364,8 @@ Test(firmware, what_a_completion_queue_is_created_with)
 		memset(in, 0, sizeof(in));
 		prm_set(in, PRM_CMD_OPCODE, 0x402); /* QUERY_CQ */
 		prm_set(in, PRM_CMD_OBJECT, made->cqn);
-		cr_assert_eq(gdk_devx_query(made->obj, "CQ", in, sizeof(in), out, sizeof(out)),
+		cr_assert_eq(gdk_devx_query(nic.ctx, made->obj, "CQ", in, sizeof(in), out,
+					    sizeof(out)),
 			     DOCA_SUCCESS);
 		cr_expect_eq(prm_get(cqc, PRM_CQC_LOG_CQ_SIZE), side ? 12 : 6);
 		cr_expect_eq(prm_get(cqc, PRM_CQC_OI), side);
@@ -417,7 +418,7 @@ static void expect_srq(struct doca_verbs_srq *srq, uint8_t *mem, uint32_t side)
 	cr_expect_eq(doca_verbs_srq_get_dbr_addr(srq), (uint8_t *)buf + (size_t)num * stride);
 	prm_set(in, PRM_CMD_OPCODE, CMD_QUERY_RMP);
 	prm_set(in, PRM_CMD_OBJECT, doca_verbs_srq_get_srqn(srq));
-	cr_assert_eq(gdk_devx_query(srq->obj, "SRQ", in, sizeof(in), out, sizeof(out)),
+	cr_assert_eq(gdk_devx_query(nic.ctx, srq->obj, "SRQ", in, sizeof(in), out, sizeof(out)),
 		     DOCA_SUCCESS);
 	cr_expect_eq(prm_get(wq, PRM_WQ_TYPE), side ? GDK_WQ_CYCLIC : GDK_WQ_LINKED_LIST);
 	cr_expect_eq(prm_get(wq, PRM_WQ_LOG_SZ), side ? 7 : 5);

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * GDAKI_TRACE_CMDS: each command is in the file with the bytes that the NIC received, masked
+ * traces hold no private value, and records of several threads and processes stay whole.
+ */
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../core/devx.h"
+#include "../../core/sdk.h"
+#include "../../core/trace.h"
+#include "../../core/trace_mask.h"
+#include "../../core/util.h"
+#include "../../qp/qp.h"
+#include "../lib/capture.h"
+#include "../lib/e2e.h"
+#include "../lib/standin.h"
+
+#define BOX_MAX 0x1010
+#define RECORDS_MAX 2048
+#define ROWS_MAX 256
+#define CMD_NONE 0x7ffu /* no firmware has this command */
+
+static char folder[] = "/tmp/gdaki-trace-XXXXXX", trace_path[64], nic_path[64];
+
+static void begin(void)
+{
+	cr_assert(mkdtemp(folder));
+	snprintf(trace_path, sizeof(trace_path), "%s/trace", folder);
+	snprintf(nic_path, sizeof(nic_path), "%s/nic", folder);
+	setenv("GDAKI_TRACE_CMDS", trace_path, 1);
+	unsetenv("GDAKI_TRACE_CMDS_MASK");
+}
+
+static void end(void)
+{
+	unlink(trace_path);
+	unlink(nic_path);
+	rmdir(folder);
+}
+
+TestSuite(trace, .init = begin, .fini = end);
+
+static char *read_file(const char *path)
+{
+	struct stat st;
+	FILE *f = fopen(path, "r");
+	char *text;
+
+	cr_assert(f && !fstat(fileno(f), &st), "%s", path);
+	text = calloc(1, (size_t)st.st_size + 1);
+	cr_assert(text && fread(text, 1, (size_t)st.st_size, f) == (size_t)st.st_size);
+	fclose(f);
+	return text;
+}
+
+/* In place of libc's: each write to the trace is one record, so that records cannot mix. */
+static int torn_writes;
+
+ssize_t write(int fd, const void *data, size_t len)
+{
+	static ssize_t (*real)(int, const void *, size_t);
+	const char *text = data;
+	char link[32], path[128];
+	ssize_t n;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "write");
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n > 0 && !strncmp(path, trace_path, (size_t)n) && *trace_path)
+		torn_writes += text[0] == ' ' || text[len - 1] != '\n' ||
+			       (!strncmp(text, "cmd ", 4) && !memmem(text, len, "\n end ", 6));
+	return real(fd, data, len);
+}
+
+/* ---- the records of a trace ---- */
+
+struct record {
+	char kind[16], name[32];
+	int pid, sys_err;
+	unsigned int seq, opcode, status, syndrome;
+	size_t inlen, outlen;
+	uint8_t in[BOX_MAX], out[BOX_MAX];
+	const char *line;
+};
+
+static struct record *records;
+static size_t num_records;
+
+static void read_row(struct record *r, uint8_t *box, const char *line)
+{
+	unsigned int at, byte, i = 0;
+	const char *p = strchr(line, ':');
+
+	cr_assert(p && box && sscanf(line, "  %x:", &at) == 1, "%s", line);
+	for (p++; *p && *p != '\n'; p += 2, i++) {
+		p += *p == ' ';
+		if (strncmp(p, "**", 2)) {
+			cr_assert_eq(sscanf(p, "%2x", &byte), 1, "record %u: %s", r->seq, line);
+			box[at + i] = (uint8_t)byte;
+		}
+	}
+}
+
+/* Every line belongs to the record before it, in order: head, boxes, end. */
+static void parse(char *text)
+{
+	struct record *r = NULL;
+	uint8_t *box = NULL;
+	char *line, *next;
+	unsigned int seq;
+
+	records = calloc(RECORDS_MAX, sizeof(*records));
+	num_records = 0;
+	for (line = text; *line; line = next) {
+		next = strchr(line, '\n');
+		cr_assert(next, "a line without end");
+		*next++ = 0;
+		if (*line != ' ') {
+			cr_assert(num_records < RECORDS_MAX && !box, "no end before: %s", line);
+			r = &records[num_records++];
+			r->line = line;
+			cr_assert_eq(sscanf(line, "%15s pid %d seq %u t %*u.%*u", r->kind, &r->pid,
+					    &r->seq), 3, "%s", line);
+			if (strcmp(r->kind, "cmd"))
+				continue;
+			cr_assert_eq(sscanf(strstr(line, " dev "), " dev %*s %31s 0x%x", r->name,
+					    &r->opcode), 2, "%s", line);
+			box = r->in;
+		} else if (sscanf(line, " in %zu", &r->inlen) == 1) {
+			box = r->in;
+		} else if (sscanf(line, " out %zu", &r->outlen) == 1) {
+			box = r->out;
+		} else if (!strncmp(line, " end ", 5)) {
+			cr_assert(sscanf(line, " end %u", &seq) == 1 && seq == r->seq, "%s", line);
+			sscanf(line, " end %*u status 0x%x syndrome 0x%x", &r->status,
+			       &r->syndrome);
+			cr_assert_eq(sscanf(strstr(line, " errno "), " errno %d us %*u",
+					    &r->sys_err), 1);
+			box = NULL;
+		} else {
+			read_row(r, box, line);
+		}
+	}
+	cr_assert(!box, "the last record has no end");
+}
+
+static void run_queue_pair(struct e2e_nic *nic)
+{
+	struct e2e_qp q;
+
+	e2e_qp_open(nic, &q, E2E_DB, 16);
+	cr_assert_eq(e2e_connect(nic, q.hl->qp, &nic->gid, q.qpn, (struct e2e_path){14, 7, 0x123}),
+		     DOCA_SUCCESS);
+	e2e_qp_close(&q);
+}
+
+/* ---- what the NIC received ---- */
+
+static char rows[2][ROWS_MAX][80];
+static size_t num_rows[2];
+
+static void add_row(int side, unsigned int opcode, const char *row)
+{
+	if (opcode == GDK_CMD_QUERY_HCA_CAP) /* libmlx5 sends some itself */
+		return;
+	cr_assert_lt(num_rows[side], ROWS_MAX);
+	snprintf(rows[side][num_rows[side]++], sizeof(rows[0][0]), "%#x %.70s", opcode, row);
+}
+
+static void rows_of_trace(char *text)
+{
+	unsigned int opcode = 0;
+	bool input = false;
+	char *line;
+
+	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		if (!strncmp(line, "cmd ", 4))
+			cr_assert(sscanf(strstr(line, " dev "), " dev %*s %*s 0x%x", &opcode));
+		else if (line[0] == ' ' && line[1] != ' ')
+			input = !strncmp(line, " in ", 4);
+		else if (line[0] == ' ' && input)
+			add_row(0, opcode, line + 2);
+	}
+}
+
+static void rows_of_nic(char *text)
+{
+	unsigned int opcode;
+	char *line, *row;
+
+	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		row = strstr(line, " in ");
+		if (row && sscanf(strstr(line, "] "), "] %*u command 0x%x in ", &opcode) == 1)
+			add_row(1, opcode, row + 4);
+	}
+}
+
+Test(trace, commands_are_what_the_nic_received)
+{
+	static const char *const names[] = {
+		"QUERY_HCA_CAP", "CREATE_CQ", "CREATE_QP", "RST2INIT_QP", "INIT2RTR_QP",
+		"RTR2RTS_QP", "DESTROY_QP", "DESTROY_CQ",
+	};
+	struct e2e_nic nic;
+	size_t i, k;
+
+	setenv("SOFTNIC_TRACE", nic_path, 1);
+	e2e_open(&nic);
+	run_queue_pair(&nic);
+	e2e_close(&nic);
+	rows_of_trace(read_file(trace_path));
+	rows_of_nic(read_file(nic_path));
+	cr_assert_gt(num_rows[0], 15);
+	cr_assert_eq(num_rows[0], num_rows[1], "%zu rows traced, %zu received", num_rows[0],
+		     num_rows[1]);
+	for (i = 0; i < num_rows[0]; i++)
+		cr_expect_str_eq(rows[0][i], rows[1][i]);
+	parse(read_file(trace_path));
+	for (i = k = 0; i < num_records && k < GDK_ARRAY_SIZE(names); i++)
+		k += !strcmp(records[i].name, names[k]);
+	cr_expect_eq(k, GDK_ARRAY_SIZE(names), "no %s in its place", names[k]);
+}
+
+Test(trace, answers_and_lengths)
+{
+	uint32_t cqn = 0, qpn = 0, connected = 0;
+	struct e2e_nic nic;
+	size_t i;
+
+	e2e_open(&nic);
+	run_queue_pair(&nic);
+	e2e_close(&nic);
+	parse(read_file(trace_path));
+	for (i = 0; i < num_records; i++) {
+		struct record *r = &records[i];
+
+		if (!strcmp(r->name, "CREATE_CQ"))
+			cqn = (uint32_t)prm_get(r->out, PRM_CMD_OUT_OBJECT);
+		else if (!strcmp(r->name, "CREATE_QP"))
+			qpn = (uint32_t)prm_get(r->out, PRM_CMD_OUT_OBJECT);
+		else if (!strcmp(r->name, "INIT2RTR_QP"))
+			connected = (uint32_t)prm_get(r->in, PRM_MODIFY_QP_QPN);
+		else
+			continue;
+		cr_expect_eq(r->inlen, 0x110);
+		cr_expect_eq(r->outlen, 0x10);
+		cr_expect(!r->status && !r->sys_err, "%s", r->line);
+	}
+	cr_expect(cqn && qpn && qpn == connected);
+}
+
+Test(trace, a_refused_command)
+{
+	uint8_t in[PRM_CMD_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN];
+	struct gdk_command_error last;
+	struct e2e_nic nic;
+	struct record *r;
+
+	e2e_open(&nic);
+	prm_set(in, PRM_CMD_OPCODE, CMD_NONE);
+	cr_assert_neq(gdk_devx_cmd(nic.ctx, "test", in, sizeof(in), out, sizeof(out)),
+		      DOCA_SUCCESS);
+	cr_assert_eq(gdk_get_command_error(&last), DOCA_SUCCESS);
+	e2e_close(&nic);
+	parse(read_file(trace_path));
+	r = &records[num_records - 1];
+	cr_expect_eq(r->opcode, CMD_NONE);
+	cr_expect_eq(r->status, (unsigned int)last.status);
+	cr_expect_eq(r->syndrome, last.syndrome);
+	cr_expect_eq(r->sys_err, last.sys_err);
+	cr_expect(r->status && r->syndrome && r->sys_err);
+}
+
+Test(trace, facts_for_a_comparison)
+{
+	static const char *const kinds[] = {
+		"start ", "libmlx5 lib", "libibverbs lib", "device ", "fw_ver ",
+		"vendor_part_id ", "umem ", "pgsz_bitmap ", "uar ", "page_id ", "eqn ",
+	};
+	struct e2e_nic nic;
+	char *text;
+
+	e2e_open(&nic);
+	run_queue_pair(&nic);
+	e2e_close(&nic);
+	cr_expect_eq(torn_writes, 0);
+	text = read_file(trace_path);
+	for (size_t i = 0; i < GDK_ARRAY_SIZE(kinds); i++)
+		cr_expect(strstr(text, kinds[i]), "no %s", kinds[i]);
+}
+
+/* The SDK sends its own commands: log and trace must not let the user think otherwise. */
+Test(trace, sdk_mode_is_named)
+{
+	char path[PATH_MAX];
+	const char *log;
+
+	standin_path(path, sizeof(path), "sdk");
+	setenv("DOCA_SDK_LIB_PATH", path, 1);
+	capture_begin();
+	cr_assert(gdk_sdk_in_use(), "no stand-in of the SDK in %s", path);
+	log = capture_end();
+	cr_expect(strstr(log, "GDAKI_TRACE_CMDS") && strstr(log, "are not traced"), "%s", log);
+	cr_expect(strstr(read_file(trace_path), "\nsdk pid "));
+}
+
+/* ---- masks ---- */
+
+static size_t found_in_boxes(const void *value, size_t len)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < num_records; i++)
+		n += memmem(records[i].in, BOX_MAX, value, len) ||
+		     memmem(records[i].out, BOX_MAX, value, len);
+	return n;
+}
+
+struct found {
+	size_t gid, ip, mac, address, device;
+};
+
+/* How often private values of one connection are in its trace. */
+static struct found found_in_trace(const char *mask)
+{
+	struct found f = {0};
+	struct e2e_nic nic;
+	struct e2e_qp q;
+	char addr[32];
+	char *text;
+	uint8_t mac[6];
+
+	setenv("GDAKI_TRACE_CMDS_MASK", mask, 1);
+	e2e_open(&nic);
+	e2e_qp_open(&nic, &q, E2E_DB, 16);
+	cr_assert_eq(e2e_connect(&nic, q.hl->qp, &nic.gid, q.qpn, (struct e2e_path){14, 7, 0}),
+		     DOCA_SUCCESS);
+	snprintf(addr, sizeof(addr), "addr %p ", q.hl->qp->umem->addr);
+	e2e_qp_close(&q);
+	e2e_close(&nic);
+	text = read_file(trace_path);
+	f.address = strstr(text, addr) != NULL;
+	f.device = strstr(text, "mlx5_0") != NULL;
+	parse(text);
+	f.gid = found_in_boxes(nic.gid.raw, 16);
+	f.ip = found_in_boxes(nic.gid.raw + 12, 4);
+	for (size_t i = 0; i < num_records; i++) {
+		memcpy(mac, records[i].in + PRM_MODIFY_QP_QPC_AT + PRM_QPC_PATH_AT + 0x26, 6);
+		f.mac += !strcmp(records[i].name, "INIT2RTR_QP") && memcmp(mac, (char[6]){0}, 6);
+	}
+	return f;
+}
+
+Test(trace, without_a_mask_all_is_there)
+{
+	struct found f = found_in_trace("0");
+
+	cr_expect(f.gid && f.ip && f.mac && f.address && f.device, "%zu %zu %zu %zu %zu", f.gid,
+		  f.ip, f.mac, f.address, f.device);
+}
+
+Test(trace, masked_values_are_not_there)
+{
+	struct found f = found_in_trace("1");
+
+	cr_expect(!f.gid && !f.ip && !f.mac && !f.address && !f.device, "%zu %zu %zu %zu %zu",
+		  f.gid, f.ip, f.mac, f.address, f.device);
+	cr_expect(strstr(records[1].line, " dev dev0 "));
+}
+
+static bool hidden(uint32_t opcode, bool answer, uint8_t *box, size_t at, size_t len)
+{
+	uint8_t hide[0x200] = {0};
+	size_t i, n = 0;
+
+	gdk_trace_mask(opcode, answer, box, sizeof(hide), hide);
+	for (i = at; i < at + len; i++)
+		n += hide[i];
+	cr_expect(!n || n == len, "opcode 0x%x: part of the field at 0x%zx", opcode, at);
+	return n;
+}
+
+/* Fields of mlx5_ifc.h that the library leaves zero, but a later version may not. */
+Test(trace, private_fields_of_each_layout)
+{
+	const size_t qpc = PRM_CREATE_QP_QPC_AT, wq = PRM_CREATE_RMP_RMPC_AT + PRM_RMPC_WQ_AT;
+	uint8_t box[0x200];
+
+	memset(box, 0xff, sizeof(box));
+	cr_expect(hidden(GDK_CMD_CREATE_QP, false, box, qpc + 0xa8, 4), "q_key");
+	cr_expect(hidden(GDK_CMD_QUERY_QP, true, box, qpc + 0xc8, 8), "dc_access_key");
+	cr_expect(hidden(GDK_CMD_CREATE_RMP, false, box, wq + 0x38, 4), "headers_mkey");
+	cr_expect(hidden(GDK_CMD_QUERY_QP, true, box, 0x110, 8), "page addresses");
+	cr_expect(hidden(GDK_CMD_QUERY_CQ, true, box, 0x110, 8), "page addresses");
+	cr_expect(hidden(CMD_NONE, false, box, 0x10, 0x1f0), "an unknown command");
+	cr_expect_not(hidden(CMD_NONE, false, box, 0, 0x10), "its head");
+	cr_expect_not(hidden(GDK_CMD_CREATE_QP, false, box, 0, qpc + PRM_QPC_PATH_AT));
+	/* A record in a umem is at an offset; otherwise dbr_addr is a DMA address. */
+	cr_expect_not(hidden(GDK_CMD_CREATE_QP, false, box, qpc + 0xa0, 8));
+	cr_expect_not(hidden(GDK_CMD_CREATE_CQ, false, box, 0x10 + 0x38, 8));
+	prm_set(box + qpc, PRM_QPC_DBR_UMEM_VALID, 0);
+	cr_expect(hidden(GDK_CMD_CREATE_QP, false, box, qpc + 0xa0, 8));
+	prm_set(box + 0x10, PRM_CQC_DBR_UMEM_VALID, 0);
+	cr_expect(hidden(GDK_CMD_CREATE_CQ, false, box, 0x10 + 0x38, 8));
+	memset(box, 0, sizeof(box));
+	cr_expect_not(hidden(GDK_CMD_CREATE_QP, false, box, qpc + 0xa8, 4), "zero stays");
+}
+
+/* ---- the file ---- */
+
+Test(trace, a_file_that_cannot_be_opened)
+{
+	struct e2e_nic nic;
+	const char *log;
+
+	setenv("GDAKI_TRACE_CMDS", "/nonexistent/trace", 1);
+	capture_begin();
+	e2e_open(&nic);
+	log = capture_end();
+	cr_expect(strstr(log, " ERR ") && strstr(log, "GDAKI_TRACE_CMDS=/nonexistent/trace"), "%s",
+		  log);
+	run_queue_pair(&nic);
+	e2e_close(&nic);
+}
+
+Test(trace, off)
+{
+	struct e2e_nic nic;
+
+	unsetenv("GDAKI_TRACE_CMDS");
+	cr_expect_not(gdk_trace_on());
+	cr_expect_eq(gdk_trace_clock(), 0);
+	e2e_open(&nic);
+	run_queue_pair(&nic);
+	e2e_close(&nic);
+	cr_expect(access(trace_path, F_OK));
+}
+
+static void *many_queue_pairs(void *nic)
+{
+	for (int i = 0; i < 8; i++)
+		run_queue_pair(nic);
+	return NULL;
+}
+
+static void two_threads(void)
+{
+	pthread_t threads[2];
+	struct e2e_nic nic;
+
+	e2e_open(&nic);
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(pthread_create(&threads[i], NULL, many_queue_pairs, &nic), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	e2e_close(&nic);
+}
+
+/* Each process numbers its records from 0 without a gap. */
+static void expect_whole(int pid, size_t queue_pairs)
+{
+	uint8_t seen[RECORDS_MAX] = {0};
+	size_t i, n = 0, made = 0;
+
+	for (i = 0; i < num_records; i++) {
+		if (records[i].pid != pid)
+			continue;
+		cr_assert_lt(records[i].seq, RECORDS_MAX);
+		seen[records[i].seq]++;
+		made += !strcmp(records[i].name, "CREATE_QP");
+		n++;
+	}
+	for (i = 0; i < n; i++)
+		cr_expect_eq(seen[i], 1, "pid %d: record %zu is there %u times", pid, i, seen[i]);
+	cr_expect_eq(made, queue_pairs);
+}
+
+Test(trace, threads_and_processes_append_whole_records)
+{
+	pid_t pids[2];
+	int status;
+
+	for (int i = 0; i < 2; i++) {
+		pids[i] = fork();
+		if (!pids[i]) {
+			two_threads();
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(waitpid(pids[i], &status, 0), pids[i]);
+		cr_assert_eq(status, 0);
+	}
+	parse(read_file(trace_path));
+	for (int i = 0; i < 2; i++)
+		expect_whole(pids[i], 16);
+}
