@@ -30,6 +30,9 @@ for op in write read send; do
 done
 n=20 bench ib_write_bw -a # 2 bytes to 8 MiB
 bench ib_read_bw -s 100000 -o 4
+nic=(--loss 0.01 --seed 5) # one READ in flight, whose responses get lost
+n=300 bench ib_read_bw -o 1 -s 65536
+nic=()
 bench ib_write_bw -q 8
 bench ib_write_lat -s 200 -I 200 # in the work request
 bench ib_send_bw -e

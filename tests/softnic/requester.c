@@ -321,6 +321,8 @@ static uint32_t reads_pending(struct sn_qp_eng *q)
 		if (!sn_msg_reads(m) || m->done || m->synd)
 			continue;
 		sent = n == q->req.cur ? q->req.cur_pkt : m->npkts;
+		if (sent == m->got) /* went back to here: no request is out */
+			continue;
 		count += (sent + SN_READ_CHUNK_PKTS - 1) / SN_READ_CHUNK_PKTS -
 			 m->got / SN_READ_CHUNK_PKTS;
 	}

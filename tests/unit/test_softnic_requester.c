@@ -26,6 +26,14 @@ static void patient(void)
 	pthread_mutex_unlock(&sn_dev->lock);
 }
 
+static void one_read(void)
+{
+	patient();
+	pthread_mutex_lock(&sn_dev->lock);
+	a.qp.max_rd_atomic = 1;
+	pthread_mutex_unlock(&sn_dev->lock);
+}
+
 static void hasty(void)
 {
 	rig(8, 2, SN_QPT_RC);
@@ -365,6 +373,28 @@ Test(softnic_requester, missing_response_is_asked_for_again, .init = patient)
 	ack(P0 + 3, ACKED);
 	expect_cqe(1, 0, 0);
 	for (unsigned i = 0; i < 3; i++)
+		cr_assert(mem[i * MTU] == i + 1 && mem[i * MTU + MTU - 1] == i + 1);
+}
+
+/* The request that goes again is not outstanding while it waits to be sent. */
+Test(softnic_requester, missing_response_with_one_read_allowed, .init = one_read)
+{
+	struct wire_packet k;
+
+	post(SN_OP_READ, 20 * MTU);
+	cr_assert_eq(sn_get32(peer_expect(&peer, 0x0c, P0).p + 12), 16 * MTU);
+	answer(0x0d, P0, MTU, 1);
+	answer(0x0e, P0 + 1, MTU, 2);
+	answer(0x0e, P0 + 3, MTU, 4);
+	k = peer_expect(&peer, 0x0c, P0 + 2);
+	cr_assert_eq(sn_get64(k.p), 0x1234567800ull + 2 * MTU);
+	for (unsigned i = 2; i < 16; i++)
+		answer(i == 2 ? 0x0d : i == 15 ? 0x0f : 0x0e, P0 + i, MTU, i + 1);
+	cr_assert_eq(sn_get32(peer_expect(&peer, 0x0c, P0 + 16).p + 12), 4 * MTU);
+	for (unsigned i = 16; i < 20; i++)
+		answer(i == 16 ? 0x0d : i == 19 ? 0x0f : 0x0e, P0 + i, MTU, i + 1);
+	expect_cqe(0, 0, 0);
+	for (unsigned i = 0; i < 20; i++)
 		cr_assert(mem[i * MTU] == i + 1 && mem[i * MTU + MTU - 1] == i + 1);
 }
 
