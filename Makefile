@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# make all | demo | test | bench | check | coverage | install | install_examples | deps | clean
+# make all | demo | test | bench | check | coverage | fuzz | install | install_examples | deps | clean
 # V=1 shows commands, CC=clang changes the compiler, SAN=address|undefined|thread builds into
 # build/san-<SAN> with that sanitizer. Nothing here needs CUDA; nvcc is used where it is found.
 
@@ -78,7 +78,7 @@ CUDA_SO  := $(if $(SAN),,$(if $(NVCC),$(patsubst examples/%_kernel.cu,$(B)/lib/l
 
 .DEFAULT_GOAL := all
 .PHONY: all libs demo test check bench coverage fuzz install install_examples deps clean stage \
-	build-tests gpu-tests run-demo run-tests link-line nvcc-link-line
+	build-tests build-fuzz gpu-tests run-demo run-tests link-line nvcc-link-line
 .DELETE_ON_ERROR:
 
 libs: $(LIBS)
@@ -203,9 +203,10 @@ nvcc-link-line: ; @echo '$(NVCC_LIBS)'
 # Under a sanitizer the NIC is linked into each test, otherwise softnic-run preloads it.
 TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
 TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
-ENGINE_TEST_OBJS := $(call obj,$(addprefix tests/softnic/,engine.c waiting.c writers.c uar_watch.c sq.c requester.c \
-	response.c responder.c resource.c rq.c cqe.c mem.c guard.c wire.c addr.c ipid.c icrc.c pcap.c fault.c trace.c))
-# These have the engine alone, with a front of their own.
+# The NIC without its front: the engine tests and two fuzzers have a front of their own.
+ENGINE_SRCS := $(addprefix tests/softnic/,engine.c waiting.c writers.c uar_watch.c sq.c requester.c \
+	response.c responder.c resource.c rq.c cqe.c mem.c guard.c wire.c addr.c ipid.c icrc.c pcap.c fault.c trace.c)
+ENGINE_TEST_OBJS := $(call obj,$(ENGINE_SRCS))
 ENGINE_TESTS := $(filter $(addprefix $(B)/tests/test_softnic_,engine faults requester responder sq unreliable wire),$(TESTS))
 $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call say,LD)
@@ -290,7 +291,42 @@ $(STANDIN_SDK): $(B)/standin/%.so: $(wildcard tests/standin/sdk*) | stage
 	$(Q)$(CC) $(CFLAGS_ALL) $(SDK_FLAGS_$(notdir $(@D))) -shared $(LDFLAGS_ALL) -Wl,-soname,$(@F) \
 		-o $@ $(patsubst libdoca_%.so,tests/standin/sdk_%.c,$(@F))
 
-build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK))
+# ---- fuzzers ----
+# Each is tests/fuzz/fuzz_X.c with what it drives; the functions named in FUZZ_WRAP are
+# those of tests/fuzz/stage.c, so that no thread, clock or network is involved.
+FUZZ_X := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+FUZZ_FRONT := $(filter-out tests/softnic/preload%.c,$(SOFTNIC_SRCS))
+FUZZ_OF_wire := tests/fuzz/stage.c tests/fuzz/rig.c tests/unit/engine_fake.c $(ENGINE_SRCS)
+FUZZ_WRAP := $(foreach f,pthread_create pthread_timedjoin_np clock_gettime bind sendmmsg recvmmsg \
+	dlopen sn_wait sn_wait_setup sn_uar_list,-Wl,--wrap=$(f))
+fuzz-srcs = tests/fuzz/fuzz_$(1).c $(FUZZ_OF_$(1))
+# Without libFuzzer, to run the inputs of tests/fuzz/corpus: in any build.
+REPLAYS := $(patsubst %,$(B)/fuzz/replay_%,$(FUZZ_X))
+define replay-rule
+$(B)/fuzz/replay_$(1): $(call obj,tests/fuzz/replay.c $(fuzz-srcs))
+	$$(call say,LD)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LDFLAGS_ALL) $(FUZZ_WRAP) -o $$@ $$^ -lz -ldl -lpthread
+endef
+$(foreach x,$(FUZZ_X),$(eval $(call replay-rule,$(x))))
+# With libFuzzer, which needs clang; what several have in common is compiled once.
+FUZZ_CC := $(if $(findstring clang,$(CC)),$(CC),clang)
+FUZZ_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DGDK_SAN -g -O1 -fsanitize=fuzzer-no-link,address,undefined \
+	-fno-sanitize-recover=undefined $(FUZZ_COV) -pthread -MMD -MP -I$(B)/include
+FUZZERS := $(patsubst %,$(B)/fuzz/fuzz_%,$(FUZZ_X))
+fuzz-obj = $(patsubst %.c,$(B)/fuzz/obj/%.o,$(1))
+$(B)/fuzz/obj/%.o: %.c | stage
+	$(call say,FUZZ)
+	@mkdir -p $(@D)
+	$(Q)$(FUZZ_CC) $(FUZZ_CFLAGS) -c -o $@ $<
+define fuzzer-rule
+$(B)/fuzz/fuzz_$(1): $(call fuzz-obj,$(fuzz-srcs))
+	$$(call say,LD)
+	$$(Q)$$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(FUZZ_COV) -pthread $(FUZZ_WRAP) -o $$@ $$^ -lz -ldl
+endef
+$(foreach x,$(FUZZ_X),$(eval $(call fuzzer-rule,$(x))))
+build-fuzz: $(FUZZERS)
+build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK))
 
 # demo and test first install what is missing, then start make again, so that what was
 # just installed is seen.
@@ -302,7 +338,7 @@ run-demo:
 	@examples/demo.sh
 
 test:
-	@tests/deps.sh build demo test
+	@tests/deps.sh build demo test fuzz
 	@$(MAKE) --no-print-directory build-tests
 	@$(MAKE) --no-print-directory run-tests
 run-tests:
@@ -314,20 +350,14 @@ check: all
 bench: all $(BENCHES)
 	@B=$(B) tests/bench/run.sh
 
-# Each harness runs for FUZZ_SECONDS; a finding is a non-zero exit and a file in build/fuzz.
-FUZZ_SECONDS ?= 30
-FUZZ_NIC := $(addprefix tests/softnic/,engine.c waiting.c writers.c uar_watch.c sq.c requester.c response.c responder.c resource.c rq.c cqe.c \
-	mem.c guard.c wire.c addr.c ipid.c icrc.c pcap.c fault.c) tests/unit/engine_fake.c
+# FUZZ_SECONDS in all, shared by the fuzzers; FUZZ_JOBS processes of each at a time. A
+# finding is a non-zero exit and a file in build/fuzz/found.
+FUZZ_SECONDS ?= 150
+FUZZ_JOBS ?= 1
 fuzz:
 	@tests/deps.sh build fuzz
-	@mkdir -p build/fuzz
-	@for h in $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c)); do \
-		clang -std=gnu11 -D_GNU_SOURCE -DGDK_SAN -g -O1 -fsanitize=fuzzer,address,undefined \
-			-fno-sanitize-recover=undefined -pthread -o build/fuzz/$$h \
-			tests/fuzz/$$h.c $(FUZZ_NIC) -lz -ldl && \
-		ASAN_OPTIONS=detect_leaks=0 build/fuzz/$$h -max_total_time=$(FUZZ_SECONDS) \
-			-max_len=2048 -artifact_prefix=build/fuzz/ -print_final_stats=1 || exit 1; \
-	done
+	@$(MAKE) --no-print-directory build-fuzz
+	@B=$(B) tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_JOBS)
 
 coverage:
 	@tests/deps.sh build demo test
@@ -351,4 +381,4 @@ install_examples: all
 clean:
 	rm -rf build
 
--include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/fuzz/obj -name '*.d' 2>/dev/null)

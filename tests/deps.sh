@@ -14,7 +14,9 @@ for group in "$@"; do
 	demo) pkgs="$pkgs ibverbs-providers" ;;
 	test) pkgs="$pkgs g++ libcriterion-dev libnl-route-3-dev ibverbs-utils tshark python3 binutils
 		python3-pyverbs python3-scapy iproute2 perftest ucx-utils spin" ;;
-	fuzz) pkgs="$pkgs clang libclang-rt-14-dev" ;;
+	fuzz) # the runtime of the distribution's clang
+		rt=$(apt-cache depends clang 2>/dev/null | sed -n 's/^ *Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)
+		pkgs="$pkgs clang libclang-rt-${rt:-14}-dev" ;;
 	*) echo "deps.sh: unknown group $group" >&2; exit 2 ;;
 	esac
 done

@@ -46,6 +46,7 @@ if [ "${1:-}" != check ]; then
 	done
 fi
 
+[ "${1:-}" = check ] || [ "$SAN" = thread ] || script tests/fuzz.sh
 if [ -z "$SAN" ]; then
 	for s in link symbols headers api defects style prm_vs_ifc install report paths verbs infiniband wire netns soak consumers/perftest consumers/ucx sanity; do
 		[ -x "tests/$s.sh" ] && script "tests/$s.sh"

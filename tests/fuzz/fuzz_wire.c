@@ -1,101 +1,242 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * libFuzzer: packets of a peer that means harm. An input is a sequence of
- * {control byte, length, bytes from the BTH on}; the harness gives each the
- * number of the queue pair and, when a control bit says so, the PSN that is
- * expected next and a valid key, so that the parser's depths are reached. The
- * engine must survive, and only the registered region may change.
+ * libFuzzer: packets of a peer that means harm, to one queue pair that sends and
+ * receives. An input is the queue pair's setup and a sequence of steps: a packet
+ * whose number, keys and lengths fit the connection where the input says so, work
+ * of the program, passes of the NIC, time. The engine must survive, and memory
+ * that no key opens must stay as it was.
  */
-#include <infiniband/verbs.h>
-#include <stdlib.h>
+#include "rig.h"
 
-#include "../unit/engine_fake.h"
+#define STEPS 48
 
-#define QPN 0x55
-#define REGION 4096u
-#define GUARD 0x5a
-#define CTL_PSN 0x01	/* request with the PSN expected next */
-#define CTL_UNA 0x02	/* response to the oldest request in flight */
-#define CTL_KEY 0x04	/* RETH or AtomicETH with the region's address and key */
-#define CTL_TYPE 0x10	/* of the first: times this, the service */
-#define CTL_POST 0x08	/* post a READ first, so that responses mean something */
+/* bits of a packet's first byte */
+enum {
+	CTL_PSN = 0x03,	   /* number: 0 expected, 1 in flight, 2 expected before, 3 the input's */
+	CTL_RAW = 0x04,	   /* after the BTH come the input's bytes as they are */
+	CTL_STRANGER = 0x08, /* from another address */
+	CTL_ICRC = 0x10,   /* is wrong */
+	CTL_PAD = 0x20,	   /* pad count of the input, not of the length */
+	CTL_ACKREQ = 0x40,
+	CTL_ODD = 0x80,	   /* solicited, P_Key, version and QP number of the input */
+};
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+static uint32_t psn_of(struct fuzz_rig *r, uint8_t ctl, struct fuzz_in *in)
+{
+	uint32_t sent, expected, off;
+	uint16_t ci;
 
-static struct fake_qp q;
-static uint8_t memory[REGION * 3] __attribute__((aligned(4096)));
-static uint32_t key;
+	sn_eng_qp_query(&r->q.qp, &sent, &expected, &ci);
+	if ((ctl & CTL_PSN) == 3)
+		return fuzz_u32(in) & SN_PSN_MASK;
+	if (!(ctl & CTL_PSN))
+		return expected;
+	off = fuzz_u8(in);
+	return ((ctl & CTL_PSN) == 1 ? sent - 1 - off : expected - 1 - off) & SN_PSN_MASK;
+}
+
+static uint8_t *put_raddr(uint8_t *p, struct fuzz_in *in)
+{
+	uint8_t how = fuzz_u8(in);
+	enum rig_region region = (enum rig_region)(how % 4 % RIG_REGIONS);
+
+	sn_put64(p, (uintptr_t)rig_memory(region) + (how & 0x80 ? fuzz_u16(in) : how >> 4 << 3));
+	sn_put32(p + 8, how & 8 ? fuzz_u32(in) : rig_key[region]);
+	return p + 12;
+}
+
+/* Lengths at which something changes. */
+static uint32_t length_of(const struct fuzz_rig *r, struct fuzz_in *in)
+{
+	uint32_t mtu = r->q.qp.type == SN_QPT_UD ? 4096 : 128u << r->q.qp.path_mtu;
+	uint8_t how = fuzz_u8(in);
+
+	switch (how >> 6) {
+	case 0: return how;
+	case 1: return mtu * (how & 7);
+	case 2: return mtu - 1 + (how & 3);
+	}
+	return fuzz_u16(in);
+}
+
+static bool has_imm(uint8_t op)
+{
+	op &= 0x1f;
+	return op == SN_BTH_SEND_LAST_IMM || op == SN_BTH_SEND_ONLY_IMM ||
+	       op == SN_BTH_WRITE_LAST_IMM || op == SN_BTH_WRITE_ONLY_IMM;
+}
+
+/* The headers that go with the opcode, and payload. */
+static uint8_t *put_body(struct fuzz_rig *r, uint8_t op, uint8_t *p, struct fuzz_in *in)
+{
+	uint8_t service = op >> 5, kind = op & 0x1f;
+	uint32_t n;
+
+	if (service == 3) { /* datagrams */
+		sn_put32(p, RIG_QKEY);
+		sn_put32(p + 4, fuzz_u8(in));
+		p += 8;
+	}
+	if (sn_bth_atomic(op)) {
+		p = put_raddr(p, in);
+		n = op >= SN_BTH_MASKED_CS ? 32 : 16;
+		memset(p, 0, n);
+		fuzz_bytes(in, p, n);
+		return p + n;
+	}
+	if (kind == SN_BTH_WRITE_FIRST || kind == SN_BTH_WRITE_ONLY ||
+	    kind == SN_BTH_WRITE_ONLY_IMM || kind == SN_BTH_READ_REQ) {
+		p = put_raddr(p, in);
+		sn_put32(p, length_of(r, in));
+		p += 4;
+	}
+	if (kind >= SN_BTH_RESP_FIRST && kind <= SN_BTH_ATOMIC_ACK && kind != SN_BTH_RESP_MIDDLE) {
+		sn_put32(p, (uint32_t)fuzz_u8(in) << 24);
+		p += 4;
+	}
+	if (has_imm(op)) {
+		sn_put32(p, 0x12345678);
+		p += 4;
+	}
+	if (kind == SN_BTH_READ_REQ || kind == SN_BTH_ACK)
+		return p;
+	n = kind == SN_BTH_ATOMIC_ACK ? 8 : length_of(r, in) % (4096 + 2);
+	memset(p, 0xa5, n);
+	return p + n;
+}
+
+/* As wire.c computes it of what arrives at that address. */
+static uint32_t icrc_of(const struct fuzz_rig *r, const uint8_t *bth, uint32_t len)
+{
+	uint8_t h[48] = { 0 };
+	bool v4 = IN6_IS_ADDR_V4MAPPED(&r->peer);
+	uint32_t udp = 8 + len + 4, head = v4 ? 28 : 48;
+	uint8_t *u = h + head - 8;
+
+	if (v4) {
+		h[0] = 0x45;
+		h[2] = (uint8_t)((20 + udp) >> 8);
+		h[3] = (uint8_t)(20 + udp);
+		h[6] = 0x40;
+		h[9] = IPPROTO_UDP;
+		memcpy(h + 12, r->peer.s6_addr + 12, 4);
+		memcpy(h + 16, sn_dev->cfg.ip.s6_addr + 12, 4);
+	} else {
+		sn_put32(h, 6u << 28);
+		h[4] = (uint8_t)(udp >> 8);
+		h[5] = (uint8_t)udp;
+		h[6] = IPPROTO_UDP;
+		memcpy(h + 8, &r->peer, 16);
+		memcpy(h + 24, &sn_dev->cfg.ip, 16);
+	}
+	u[0] = 0xc1; /* stage.c's source port */
+	u[1] = 0x23;
+	u[2] = 4791 >> 8;
+	u[3] = 4791 & 0xff;
+	u[4] = (uint8_t)(udp >> 8);
+	u[5] = (uint8_t)udp;
+	return sn_icrc(h, head, bth, len);
+}
+
+static void packet(struct fuzz_rig *r, struct fuzz_in *in)
+{
+	uint8_t ctl = fuzz_u8(in), op = fuzz_u8(in), odd = ctl & CTL_ODD ? fuzz_u8(in) : 0;
+	uint32_t psn = psn_of(r, ctl, in), len, pad, icrc;
+	struct in6_addr from = r->peer;
+	uint8_t data[SN_PKT_DATA + 128], *p = data + 12;
+
+	if (ctl & CTL_RAW) {
+		len = fuzz_u8(in) % 128u;
+		memset(p, 0, len);
+		fuzz_bytes(in, p, len);
+		p += len;
+	} else {
+		p = put_body(r, op, p, in);
+	}
+	len = (uint32_t)(p - data);
+	pad = -len & 3;
+	memset(p, 0, pad);
+	len += ctl & CTL_PAD && odd & 0x40 ? 0 : pad;
+	pad = ctl & CTL_PAD ? odd & 3 : pad;
+	sn_put32(data, (uint32_t)op << 24 | (odd >> 2 & 1u) << 23 | 1u << 22 | pad << 20 |
+		       (odd >> 3 & 1u) << 16 | (odd & 0x10 ? 0x7ffe : 0xffff));
+	sn_put32(data + 4, odd & 0x20 ? RIG_QPN + 1 : RIG_QPN);
+	sn_put32(data + 8, (uint32_t)!!(ctl & CTL_ACKREQ) << 31 | psn);
+	if (ctl & CTL_STRANGER)
+		from.s6_addr[15] ^= 0x40;
+	icrc = htole32(icrc_of(r, data, len) ^ !!(ctl & CTL_ICRC));
+	memcpy(data + len, &icrc, 4);
+	fuzz_deliver(&from, data, len + 4);
+}
+
+/* ---- what the program does ---- */
+
+static void post(struct fuzz_rig *r, struct fuzz_in *in)
+{
+	static const uint8_t ops[] = { SN_OP_SEND, SN_OP_SEND_IMM, SN_OP_WRITE, SN_OP_WRITE_IMM,
+				       SN_OP_READ, SN_OP_READ, SN_OP_CS, SN_OP_FA };
+	uint8_t what = fuzz_u8(in), flags = fuzz_u8(in);
+	struct fake_wqe w = { .opcode = ops[what & 7], .fm = flags & 0xee, .rkey = rig_key[RIG_ALL],
+			      .nsge = 1 };
+
+	if (r->q.qp.type == SN_QPT_UD || r->q.qp.state == SN_QPS_RST)
+		return; /* fuzz_wqe.c has those */
+	w.raddr = (uintptr_t)rig_memory(RIG_ALL) + (what >> 4) * 8;
+	w.sge[0].addr = rig_memory(flags & 1 ? RIG_LOCAL : RIG_ALL) + 64;
+	w.sge[0].lkey = rig_key[flags & 1 ? RIG_LOCAL : RIG_ALL];
+	w.sge[0].len = w.opcode == SN_OP_CS || w.opcode == SN_OP_FA ?
+			       8 : length_of(r, in) % (RIG_REGION / 2) + (what >> 3 & 1);
+	fake_post(&r->q, &w);
+}
+
+static void step(struct fuzz_rig *r, struct fuzz_in *in)
+{
+	uint8_t what = fuzz_u8(in);
+
+	switch (what & 7) {
+	case 0:
+	case 1:
+	case 2:
+		packet(r, in);
+		if (what & 0x80)
+			return;
+		break;
+	case 3:
+		post(r, in);
+		break;
+	case 4:
+		rig_recv(r, in, false);
+		return;
+	case 5:
+		fuzz_sleep(1000ull << (what >> 3));
+		break;
+	case 6:
+		rig_state(r, in);
+		break;
+	case 7:
+		rig_program(r, in);
+		return;
+	}
+	fuzz_passes(sn_dev, 1 + (what >> 5 & 3));
+}
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc, (void)argv;
-	fake_open("127.66.6.6");
-	key = fake_mr(memory + REGION, REGION, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-		      IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
-	fake_qp_init(&q, QPN, 1);
+	rig_setup();
 	return 0;
-}
-
-/* The NIC's thread never gets the lock in between: what happens is the input's doing. */
-static void feed(uint8_t ctl, const uint8_t *bytes, size_t len)
-{
-	struct sn_eng *e = sn_dev->eng;
-	struct sn_pkt pkt = { .no_icrc = true, .head = 28, .src = sn_dev->cfg.ip,
-			      .dst = sn_dev->cfg.ip };
-
-	if (len < 12 || len > SN_PKT_DATA - 4)
-		return;
-	memcpy(pkt.data, bytes, len);
-	pkt.len = len;
-	sn_put32(pkt.data + 4, QPN);
-	if (ctl & (CTL_PSN | CTL_UNA))
-		sn_put32(pkt.data + 8, (sn_get32(pkt.data + 8) & 0xff000000u) |
-			 (ctl & CTL_PSN ? q.qp.eng->rsp.epsn : q.qp.eng->req.una));
-	if (ctl & CTL_KEY && len >= 24) {
-		sn_put64(pkt.data + 12, (uintptr_t)memory + REGION + (bytes[12] << 3));
-		sn_put32(pkt.data + 20, key);
-	}
-	sn_wire_receive(e, &pkt);
-}
-
-static void start_over(enum sn_qp_type type)
-{
-	fake_modify(&q, SN_QPS_RST);
-	q.qp.type = type;
-	q.pi = q.rpi = q.sci = q.rci = 0;
-	memset(q.dbr, 0, 24);
-	memset(memory, GUARD, sizeof(memory));
-	fake_connect(&q, "127.66.6.6", QPN);
-	for (int i = 0; i < 4; i++)
-		fake_recv(&q, memory + REGION, REGION, key);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct fake_wqe read = { .opcode = 0x10, .fm = 8, .rkey = key, .nsge = 1 };
-	size_t len, i;
+	struct fuzz_in in = { data, size };
+	struct fuzz_rig r;
+	int i;
 
-	start_over(size ? (enum sn_qp_type)(data[0] / CTL_TYPE % 3) : SN_QPT_RC);
-	read.raddr = (uintptr_t)memory + REGION;
-	read.sge[0].addr = memory + REGION;
-	read.sge[0].len = 64;
-	read.sge[0].lkey = key;
-	if (size && data[0] & CTL_POST && q.qp.type == SN_QPT_RC)
-		fake_post(&q, &read);
-	pthread_mutex_lock(&sn_dev->lock);
-	while (size >= 2) {
-		len = data[1] % 96u + 12;
-		if (len > size - 2)
-			len = size - 2;
-		feed(data[0], data + 2, len);
-		data += 2 + len;
-		size -= 2 + len;
-	}
-	pthread_mutex_unlock(&sn_dev->lock);
-	for (i = 0; i < REGION; i++)
-		if (memory[i] != GUARD || memory[2 * REGION + i] != GUARD)
-			abort();
+	rig_start(&r, &in);
+	for (i = 0; i < STEPS && in.left; i++)
+		step(&r, &in);
+	rig_end(&r);
 	return 0;
 }

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+"""The inputs of a fuzzer as one text file: hexadecimal digits, an input a line. A line that
+begins with # says what the next ones are about.
+
+usage: corpus.py unpack FILE.hex FOLDER    each input as a file of its own
+       corpus.py add FILE.hex INPUT...     inputs that are not there yet, at the end
+"""
+import hashlib
+import pathlib
+import sys
+
+
+def lines(path):
+    if not path.exists():
+        return []
+    return [l.strip() for l in path.read_text().splitlines() if l.strip() and l[0] != "#"]
+
+
+def main():
+    what, path, rest = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
+    known = lines(path)
+    if what == "unpack":
+        folder = pathlib.Path(rest[0])
+        folder.mkdir(parents=True, exist_ok=True)
+        for line in known:
+            data = bytes.fromhex(line)
+            (folder / hashlib.sha1(data).hexdigest()).write_bytes(data)
+        return
+    with path.open("a") as f:
+        for name in sorted(rest, key=lambda n: (pathlib.Path(n).stat().st_size, n)):
+            line = pathlib.Path(name).read_bytes().hex()
+            if line and line not in known:
+                f.write(line + "\n")
+
+
+main()

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# Runs the fuzzers that `make build-fuzz` built, one after another, from the inputs
+# of tests/fuzz/corpus and those that earlier runs left in $B/fuzz/corpus. A finding
+# ends it with a non-zero exit, and its input is in $B/fuzz/found.
+#
+# usage: run.sh SECONDS [PROCESSES] [FUZZER...]   SECONDS in all, PROCESSES at a time
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+B=${B:-build} total=$1 jobs=${2:-1}
+shift "$(($# < 2 ? $# : 2))"
+[ $# -gt 0 ] || set -- $(cd "$B/fuzz" && ls -1 fuzz_* | grep -v '\.d$' | sed 's/^fuzz_//')
+each=$((total / $#))
+[ "$each" -gt 0 ] || each=1
+found=$B/fuzz/found
+mkdir -p "$found"
+rc=0
+for x in "$@"; do
+	own=$B/fuzz/corpus/$x log=$B/fuzz/$x.log
+	mkdir -p "$own"
+	[ ! -f "tests/fuzz/corpus/$x.hex" ] ||
+		tests/fuzz/corpus.py unpack "tests/fuzz/corpus/$x.hex" "$own" || exit 2
+	fork=
+	[ "$jobs" -le 1 ] || fork="-fork=$jobs"
+	# shellcheck disable=SC2086 # options that may be absent
+	"$B/fuzz/fuzz_$x" -max_total_time="$each" -max_len=1024 -timeout=20 -rss_limit_mb=1024 \
+		-print_final_stats=1 -artifact_prefix="$found/$x-" $fork "$own" >"$log" 2>&1
+	r=$?
+	if [ "$r" != 0 ]; then
+		rc=1
+		tail -n 60 "$log"
+		echo "fuzz_$x: a finding (exit $r); its input is in $found"
+	else
+		echo "fuzz_$x: $(grep -a -o 'cov: [0-9]*' "$log" | tail -n 1), $(grep -a -oE 'Done [0-9]+ runs|number_of_executed_units: [0-9]+' "$log" | tail -n 1)"
+	fi
+done
+exit $rc
