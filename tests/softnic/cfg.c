@@ -108,7 +108,7 @@ static void cfg_stall(struct sn_cfg *cfg)
 	}
 }
 
-/* ports[:hash] */
+/* ports[:hash|:inactive] */
 static void cfg_lag(struct sn_cfg *cfg)
 {
 	const char *s = getenv("SOFTNIC_LAG");
@@ -118,6 +118,43 @@ static void cfg_lag(struct sn_cfg *cfg)
 		return;
 	cfg->lag_ports = (uint8_t)strtoul(s, &end, 0);
 	cfg->lag_hash = !strcmp(end, ":hash");
+	cfg->lag_inactive = !strcmp(end, ":inactive");
+}
+
+/* A mask; "legacy": the device does not say which. All that the NIC has without it. */
+static void cfg_events(struct sn_cfg *cfg)
+{
+	static const uint8_t types[] = { 0x02, 0x03, 0x04, 0x05, 0x10, 0x11, 0x12, 0x13, 0x14 };
+	char text[32];
+	size_t i;
+
+	env_str("SOFTNIC_EVENTS", text, sizeof(text), "");
+	cfg->event_cap = strcmp(text, "legacy");
+	cfg->events = strtoull(text, NULL, 0);
+	for (i = 0; !text[0] && i < sizeof(types); i++)
+		cfg->events |= 1ull << types[i];
+}
+
+/* What firmware and kernel of a card announce. */
+static void cfg_card(struct sn_cfg *cfg)
+{
+	char text[16];
+
+	cfg_lag(cfg);
+	cfg_events(cfg);
+	cfg->lag_init2 = env_num("SOFTNIC_LAG_INIT2", 1);
+	cfg->query_lag = env_num("SOFTNIC_QUERY_LAG", 1);
+	cfg->vf = env_num("SOFTNIC_VF", 0);
+	cfg->cd = env_num("SOFTNIC_CD", 1);
+	env_str("SOFTNIC_TS_FORMAT", text, sizeof(text), "free");
+	cfg->ts_format = !strcmp(text, "real") ? SN_TS_REAL
+			 : !strcmp(text, "both") ? SN_TS_BOTH : SN_TS_FREE;
+	cfg->no_dbr_cap = env_num("SOFTNIC_NO_DBR", 1);
+	cfg->no_dbr_max = (uint32_t)env_num("SOFTNIC_NO_DBR_MAX", 0);
+	cfg->qp_max = (uint32_t)env_num("SOFTNIC_QP_MAX", 0);
+	cfg->cq_behind = (uint32_t)env_num("SOFTNIC_CQ_BEHIND", 0);
+	cfg->pci_device = (uint16_t)env_num("SOFTNIC_PCI_DEVICE", 0x1021);
+	env_str("SOFTNIC_FW_VER", cfg->fw_ver, sizeof(cfg->fw_ver), "28.43.1000");
 }
 
 /* 4096, 16k, 64k and so on[:whole] */
@@ -173,8 +210,6 @@ void sn_cfg_from_env(struct sn_cfg *cfg)
 	cfg->trace = trace && *trace && strcmp(trace, "0"); /* 1, or the path of a file */
 	cfg->dmabuf = env_num("SOFTNIC_DMABUF", 0);
 	cfg->dbrec_only = env_num("SOFTNIC_DBREC_ONLY", 0);
-	cfg->no_dbr_cap = env_num("SOFTNIC_NO_DBR", 1);
-	cfg->no_dbr_max = (uint32_t)env_num("SOFTNIC_NO_DBR_MAX", 0);
 	cfg_fail_cmd(cfg);
 	cfg->fail_ioctl_nth = (uint32_t)env_num("SOFTNIC_FAIL_IOCTL", 0);
 	cfg->seed = env_num("SOFTNIC_SEED", 1);
@@ -185,7 +220,7 @@ void sn_cfg_from_env(struct sn_cfg *cfg)
 	cfg->delay_us = (uint32_t)env_num("SOFTNIC_DELAY_US", 0);
 	cfg_ndev(cfg);
 	cfg_stall(cfg);
-	cfg_lag(cfg);
+	cfg_card(cfg);
 	sn_cfg_page_size(cfg);
 	cfg->vlan = env_num("SOFTNIC_VLAN", 0) & 0xfff;
 	cfg->mtu = cfg_mtu(cfg);

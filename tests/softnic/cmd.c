@@ -274,6 +274,14 @@ uint8_t sn_cmd_modify_cq(struct sn_cmd *cmd)
 	return SN_OK;
 }
 
+/* A context that the device holds in a cache of its own may be older than the ring. */
+static uint32_t cq_producer(const struct sn_cmd *cmd, const struct sn_cq *cq)
+{
+	uint64_t behind = cmd->dev->cfg.cq_behind;
+
+	return (uint32_t)(cq->pi > behind ? cq->pi - behind : 0);
+}
+
 uint8_t sn_cmd_query_cq(struct sn_cmd *cmd)
 {
 	static const uint32_t mask[] = { 0xffffffff, 0x0000ffff, 0x00ffffff, 0 };
@@ -293,6 +301,6 @@ uint8_t sn_cmd_query_cq(struct sn_cmd *cmd)
 	nic_set(cqc, CQC_PERIOD, cq->mod_period);
 	nic_set(cqc, CQC_MAX_COUNT, cq->mod_count);
 	nic_set(cqc, CQC_C_EQN, cq->eqn);
-	nic_set(cqc, CQC_PRODUCER, (uint32_t)cq->pi);
+	nic_set(cqc, CQC_PRODUCER, cq_producer(cmd, cq));
 	return SN_OK;
 }

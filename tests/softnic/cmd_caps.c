@@ -9,7 +9,9 @@
 
 #define CAP_OUT 0x10 /* capability in query_hca_cap_out */
 
-enum { CAP_GENERAL = 0, CAP_ATOMIC = 3, CAP_ROCE = 4, CAP_GENERAL_2 = 0x20 };
+enum {
+	CAP_GENERAL = 0, CAP_ATOMIC = 3, CAP_ROCE = 4, CAP_DEV_EVENT = 0x14, CAP_GENERAL_2 = 0x20,
+};
 
 struct cap_value {
 	uint32_t field, value;
@@ -69,7 +71,6 @@ static const struct cap_value general_ib[] = {
 static const struct cap_value general_lag[] = {
 	{ NIC_F(0x28, 13, 13), 1 },	/* rts2rts_lag_tx_port_affinity */
 	{ NIC_F(0x4c, 7, 7), 1 },	/* lag_tx_port_affinity */
-	{ NIC_F(0x4c, 4, 4), 1 },	/* lag_master */
 };
 
 static const struct cap_value roce[] = {
@@ -101,10 +102,27 @@ static void cap_fill(uint8_t *cap, const struct cap_value *v, size_t n)
 
 #define CAP_FILL(cap, table) cap_fill(cap, table, sizeof(table) / sizeof((table)[0]))
 
+static void fill_general(const struct sn_cfg *cfg, uint8_t *cap)
+{
+	CAP_FILL(cap, general);
+	if (cfg->infiniband)
+		CAP_FILL(cap, general_ib);
+	if (cfg->lag_ports)
+		CAP_FILL(cap, general_lag);
+	nic_set(cap, NIC_F(0x10, 15, 15), cfg->event_cap);
+	nic_set(cap, NIC_F(0x34, 31, 31), !cfg->vf); /* vport_group_manager */
+	nic_set(cap, NIC_F(0x3c, 7, 7), cfg->lag_init2); /* init2_lag_tx_port_affinity */
+	nic_set(cap, NIC_F(0x44, 19, 19), cfg->cd);
+	nic_set(cap, NIC_F(0x4c, 4, 4), cfg->lag_ports && !cfg->vf); /* lag_master */
+	nic_set(cap, NIC_F(0x4c, 3, 0), cfg->lag_ports); /* num_lag_ports */
+	nic_set(cap, NIC_F(0x88, 31, 30), cfg->ts_format); /* sq_ts_format */
+	nic_set(cap, NIC_F(0x88, 29, 28), cfg->ts_format); /* rq_ts_format */
+}
+
 uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 {
 	static const uint32_t mask[] = { 0xffffffff, 0x0000ffff, 0, 0 };
-	bool ib = cmd->dev->cfg.infiniband;
+	const struct sn_cfg *cfg = &cmd->dev->cfg;
 	uint8_t *cap = cmd->out + CAP_OUT;
 	uint8_t st = sn_cmd_reserved(cmd, mask, 4);
 
@@ -116,22 +134,22 @@ uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 	/* Bit 0 asks for the current instead of the maximum: they are the same. */
 	switch (nic_get(cmd->in, IN_OP_MOD) >> 1) {
 	case CAP_GENERAL:
-		CAP_FILL(cap, general);
-		if (ib)
-			CAP_FILL(cap, general_ib);
-		if (cmd->dev->cfg.lag_ports)
-			CAP_FILL(cap, general_lag);
-		nic_set(cap, NIC_F(0x4c, 3, 0), cmd->dev->cfg.lag_ports); /* num_lag_ports */
+		fill_general(cfg, cap);
 		break;
 	case CAP_ATOMIC: CAP_FILL(cap, atomic); break;
 	case CAP_ROCE:
-		if (!ib) {
-			CAP_FILL(cap, roce);
-			break;
-		}
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x100003, "RoCE on InfiniBand");
+		if (cfg->infiniband)
+			return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x100003, "RoCE on InfiniBand");
+		CAP_FILL(cap, roce);
+		nic_set(cap, NIC_F(0x00, 1, 0), cfg->ts_format); /* qp_ts_format */
+		break;
+	case CAP_DEV_EVENT: /* user_affiliated_events, types 0 to 63; unaffiliated: none */
+		if (!cfg->event_cap)
+			return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x100004, "no event_cap");
+		nic_set64(cap, 0x00, cfg->events);
+		break;
 	case CAP_GENERAL_2:
-		if (cmd->dev->cfg.no_dbr_cap)
+		if (cfg->no_dbr_cap)
 			CAP_FILL(cap, general_2);
 		break;
 	default:
@@ -140,7 +158,10 @@ uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 	return SN_OK;
 }
 
-/* The LAG context; of a port that is no bond it is all zeros. */
+/*
+ * The LAG context; of a port that is no bond it is all zeros. Functions whose firmware
+ * refuses the command exist (VFs, SFs); with which status is not known.
+ */
 uint8_t sn_cmd_query_lag(struct sn_cmd *cmd)
 {
 	static const uint32_t mask[] = { 0xffffffff, 0x0000ffff, 0, 0 };
@@ -150,7 +171,9 @@ uint8_t sn_cmd_query_lag(struct sn_cmd *cmd)
 		return st;
 	if (cmd->out_len < 0x10)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x842001, "output too short");
-	if (!cmd->dev->cfg.lag_ports)
+	if (!cmd->dev->cfg.query_lag)
+		return sn_cmd_fail(cmd, SN_ST_BAD_OP, 0x842002, "not for this function");
+	if (!cmd->dev->cfg.lag_ports || cmd->dev->cfg.lag_inactive)
 		return SN_OK;
 	nic_set(lagc, NIC_F(0x00, 10, 8), cmd->dev->cfg.lag_hash); /* port_select_mode */
 	nic_set(lagc, NIC_F(0x00, 2, 0), 1);  /* lag_state: active */

@@ -87,7 +87,7 @@ static uint8_t qp_dbrec(struct sn_cmd *cmd, struct sn_qp *qp)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500004, "send_dbr_mode");
 	qp->no_dbr = mode == 1;
 	if (qp->no_dbr && cfg->no_dbr_max && cmd->dev->front->no_dbr_qps >= cfg->no_dbr_max)
-		return sn_cmd_fail(cmd, SN_ST_LIMIT, 0x500005, "too many QPs without DBREC");
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, SN_SYND_NO_QP, "too many QPs without DBREC");
 	if (qp->no_dbr && !qp->rq_wqes && !id)
 		return SN_OK;
 	qp->dbr = sn_cmd_umem(cmd, id, nic_get64(q, QPC_DBR_ADDR), 8);
@@ -119,6 +119,37 @@ static uint8_t qp_links(struct sn_cmd *cmd, struct sn_qp *qp)
 	return SN_OK;
 }
 
+/*
+ * mlx5_ifc.h: 0 free running, 1 default, 2 real time. The default is what the device has;
+ * UCX asks for it on every device.
+ */
+static bool ts_format_ok(uint8_t cap, uint32_t format)
+{
+	switch (format) {
+	case 0:
+		return cap != SN_TS_REAL;
+	case 1:
+		return true;
+	case 2:
+		return cap != SN_TS_FREE;
+	}
+	return false;
+}
+
+static uint8_t qp_features(struct sn_cmd *cmd, struct sn_qp *qp)
+{
+	const uint8_t *q = cmd->in + CMD_QPC;
+	const struct sn_cfg *cfg = &cmd->dev->cfg;
+
+	qp->ts_format = (uint8_t)nic_get(q, QPC_TS_FORMAT);
+	qp->cd_master = nic_get(q, QPC_CD_MASTER);
+	if (!ts_format_ok(cfg->ts_format, qp->ts_format))
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500010, "ts_format");
+	if (nic_get(q, QPC_CD) && !cfg->cd)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500011, "no core direct");
+	return SN_OK;
+}
+
 static uint8_t qp_read(struct sn_cmd *cmd, struct sn_qp *qp)
 {
 	const uint8_t *q = cmd->in + CMD_QPC;
@@ -132,9 +163,10 @@ static uint8_t qp_read(struct sn_cmd *cmd, struct sn_qp *qp)
 	qp->type = (enum sn_qp_type)st;
 	qp->devx = true;
 	qp->uidx = nic_get(q, QPC_USER_INDEX);
-	qp->cd_master = nic_get(q, QPC_CD_MASTER);
 	qp->port = 1;
-	rc = qp_queues(cmd, qp);
+	rc = qp_features(cmd, qp);
+	if (!rc)
+		rc = qp_queues(cmd, qp);
 	if (!rc)
 		rc = qp_dbrec(cmd, qp);
 	if (!rc)
@@ -156,7 +188,7 @@ uint8_t sn_cmd_create_qp(struct sn_cmd *cmd)
 		return sn_cmd_fail(cmd, SN_ST_NO_RES, 0x50000d, "memory");
 	st = qp_read(cmd, qp);
 	if (!st && sn_qp_add(cmd->dev, cmd->ctx, qp))
-		st = sn_cmd_fail(cmd, SN_ST_NO_RES, 0x50000e, "no QP number left");
+		st = sn_cmd_fail(cmd, SN_ST_BAD_RES, SN_SYND_NO_QP, "no QP left");
 	if (st) {
 		free(qp);
 		return st;
@@ -185,6 +217,11 @@ static uint8_t read_lag_port(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t
 	qp->lag_port = (uint8_t)nic_get(q, QPC_LAG_PORT);
 	if (qp->lag_port > cmd->dev->cfg.lag_ports)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x502002, "lag_tx_port_affinity");
+	/* Under ECMP its packets leave by a port of other functions (kernel, 617f5db1a626). */
+	if (qp->lag_port && cmd->dev->cfg.lag_inactive && !cmd->dev->cfg.vf)
+		sn_violation(&cmd->dev->stats.bad_command,
+			     "QP %#x: port %u of a bond that is not active", qp->qpn,
+			     qp->lag_port);
 	return SN_OK;
 }
 
@@ -233,6 +270,21 @@ static uint8_t check_mac(struct sn_cmd *cmd, const struct sn_qp *qp)
 	return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503002, "destination MAC");
 }
 
+/*
+ * RoCE v2 packets carry the path's DSCP and ECN: the kernel and UCX set DSCP for them, and
+ * NVSHMEM and GPUNetIO DSCP alone. Those with a GRH carry the traffic class.
+ */
+static void read_tclass(const struct sn_cfg *cfg, struct sn_qp *qp, const uint8_t *path)
+{
+	struct sn_gid gid = { .v2 = false };
+
+	qp->tclass = (uint8_t)nic_get(path, ADS_TCLASS);
+	qp->way.tclass = qp->tclass;
+	sn_gid_at(cfg, qp->dest.sgid_index, &gid);
+	if (gid.v2 && !cfg->infiniband)
+		qp->way.tclass = (uint8_t)(nic_get(path, ADS_DSCP) << 2 | nic_get(path, ADS_ECN));
+}
+
 static uint8_t read_path(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *path)
 {
 	const struct sn_cfg *cfg = &cmd->dev->cfg;
@@ -243,7 +295,7 @@ static uint8_t read_path(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *pa
 	/* Over Ethernet there always is one; the bit is InfiniBand's. */
 	qp->dest.grh = !cfg->infiniband || nic_get(path, ADS_GRH);
 	qp->way.hop_limit = (uint8_t)nic_get(path, ADS_HOP_LIMIT);
-	qp->way.tclass = (uint8_t)(nic_get(path, ADS_TCLASS) | nic_get(path, ADS_DSCP) << 2);
+	read_tclass(cfg, qp, path);
 	qp->stat_rate = (uint8_t)nic_get(path, ADS_STAT_RATE);
 	qp->sl = (uint8_t)nic_get(path, cfg->infiniband ? ADS_SL : ADS_ETH_PRIO);
 	qp->way.sport = (uint16_t)nic_get(path, ADS_UDP_SPORT);
@@ -310,7 +362,7 @@ static uint8_t rts_to_rts(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q
 	if (opt & OPT_DSCP && cfg->infiniband)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505001, "DSCP");
 	if (opt & OPT_DSCP)
-		qp->way.tclass = (uint8_t)(nic_get(path, ADS_DSCP) << 2);
+		qp->way.tclass = (uint8_t)(nic_get(path, ADS_DSCP) << 2 | (qp->way.tclass & 3));
 	if (opt & OPT_SGID) {
 		qp->dest.sgid_index = (uint8_t)nic_get(path, ADS_SRC_ADDR_INDEX);
 		qp->way.tci = sn_vlan_tci(cfg, qp->dest.sgid_index, qp->sl);
@@ -331,7 +383,7 @@ static const struct transition {
 	uint8_t (*read)(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt);
 } transitions[] = {
 	{ OP_RST2INIT, FROM(RST), SN_QPS_INIT, OPT_ACCESS | OPT_PKEY | OPT_PORT, to_init },
-	{ OP_INIT2INIT, FROM(INIT), SN_QPS_INIT, OPT_ACCESS | OPT_PKEY | OPT_PORT,
+	{ OP_INIT2INIT, FROM(INIT), SN_QPS_INIT, OPT_ACCESS | OPT_PKEY | OPT_PORT | OPT_LAG,
 	  read_optional },
 	{ OP_INIT2RTR, FROM(INIT), SN_QPS_RTR, OPT_ACCESS | OPT_PKEY | OPT_LAG, to_rtr },
 	{ OP_RTR2RTS, FROM(RTR), SN_QPS_RTS, OPT_ACCESS | OPT_RNR_TIMEOUT | OPT_PM_STATE, to_rts },
@@ -351,6 +403,15 @@ static const struct transition *find_transition(uint16_t opcode)
 	return t;
 }
 
+/*
+ * A QP's port changes by a bit of opt_param_mask; in INIT and to RTR only with the capability
+ * init2_lag_tx_port_affinity (the kernel sets the bit only then), in RTS with rts2rts_lag.
+ */
+static bool lag_bit_ok(const struct sn_cfg *cfg, uint16_t opcode)
+{
+	return cfg->lag_ports && (opcode == OP_RTS2RTS || cfg->lag_init2);
+}
+
 uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd)
 {
 	const struct transition *t = find_transition(cmd->opcode);
@@ -367,7 +428,7 @@ uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd)
 		return sn_cmd_fail(cmd, SN_ST_BAD_QP_STATE, 0x500100 | from, "QP state");
 	if (t->read) {
 		opt = nic_get(cmd->in, CMD_OPT_MASK);
-		if (opt & ~t->opt)
+		if (opt & ~t->opt || (opt & OPT_LAG && !lag_bit_ok(&cmd->dev->cfg, cmd->opcode)))
 			return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500110, "opt_param_mask");
 		st = t->read(cmd, &next, cmd->in + CMD_QPC, opt);
 		if (!st)
@@ -399,7 +460,7 @@ static void query_path(uint8_t *path, const struct sn_qp *qp, bool infiniband)
 	nic_set(path, ADS_ACK_TIMEOUT, qp->ack_timeout);
 	nic_set(path, ADS_SRC_ADDR_INDEX, qp->dest.sgid_index);
 	nic_set(path, ADS_HOP_LIMIT, qp->way.hop_limit);
-	nic_set(path, ADS_TCLASS, qp->way.tclass);
+	nic_set(path, ADS_TCLASS, qp->tclass);
 	nic_set(path, ADS_DSCP, infiniband ? 0 : qp->way.tclass >> 2);
 	nic_set(path, ADS_UDP_SPORT, qp->way.sport);
 	nic_set(path, ADS_STAT_RATE, qp->stat_rate);
@@ -425,6 +486,7 @@ static void query_queues(uint8_t *q, const struct sn_qp *qp)
 	nic_set(q, QPC_CQN_SND, qp->scq->cqn);
 	nic_set(q, QPC_CQN_RCV, qp->rcq->cqn);
 	nic_set(q, QPC_CD_MASTER, qp->cd_master);
+	nic_set(q, QPC_TS_FORMAT, qp->ts_format);
 }
 
 uint8_t sn_cmd_query_qp(struct sn_cmd *cmd)

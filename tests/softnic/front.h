@@ -221,6 +221,12 @@ enum sn_status {
 	SN_ST_BAD_INP_LEN = 0x50, SN_ST_BAD_OUTP_LEN = 0x51,
 };
 
+/*
+ * A ConnectX-4 that had no QP left refused CREATE_QP with status 0x05, not 0x0f, and this
+ * syndrome (firmware 12.28.2006; linux-rdma list, 27 June 2022).
+ */
+#define SN_SYND_NO_QP 0x65b500u
+
 struct sn_cmd {
 	struct sn_dev *dev;
 	struct sn_ctx *ctx;

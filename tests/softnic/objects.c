@@ -439,8 +439,11 @@ static void qp_refs(struct sn_dev *dev, struct sn_qp *qp, int delta)
 
 int sn_qp_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_qp *qp)
 {
-	int rc = obj_publish(dev, ctx, SN_QP, &dev->front->qps, qp, &qp->qpn, &qp->handle);
+	int rc;
 
+	if (dev->cfg.qp_max && dev->front->qps.used >= dev->cfg.qp_max)
+		return -ENOMEM;
+	rc = obj_publish(dev, ctx, SN_QP, &dev->front->qps, qp, &qp->qpn, &qp->handle);
 	if (rc)
 		return rc;
 	qp->qpn += QPN_BASE;

@@ -110,6 +110,7 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define QPC_LOG_RQ_STRIDE NIC_F(0x08, 18, 16)
 #define QPC_NO_SQ NIC_F(0x08, 15, 15)
 #define QPC_LOG_SQ_SIZE NIC_F(0x08, 14, 11)
+#define QPC_TS_FORMAT NIC_F(0x08, 7, 6)
 #define QPC_UAR_PAGE NIC_F(0x0c, 23, 0)
 #define QPC_SEND_DBR_MODE NIC_F(0x10, 31, 30)
 #define QPC_USER_INDEX NIC_F(0x10, 23, 0)
@@ -127,6 +128,7 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define QPC_RWE NIC_F(0x90, 14, 14)
 #define QPC_RAE NIC_F(0x90, 13, 13)
 #define QPC_PAGE_OFFSET NIC_F(0x90, 11, 6)
+#define QPC_CD NIC_F(0x90, 2, 0) /* slave receive, slave send, master */
 #define QPC_CD_MASTER NIC_F(0x90, 0, 0)
 #define QPC_MIN_RNR_NAK NIC_F(0x94, 28, 24)
 #define QPC_NEXT_RCV_PSN NIC_F(0x94, 23, 0)
@@ -149,6 +151,7 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define ADS_HOP_LIMIT NIC_F(0x08, 7, 0)
 #define ADS_TCLASS NIC_F(0x0c, 27, 20)
 #define ADS_RGID 0x10
+#define ADS_ECN NIC_F(0x20, 23, 22)
 #define ADS_DSCP NIC_F(0x20, 21, 16)
 #define ADS_UDP_SPORT NIC_F(0x20, 15, 0)
 #define ADS_ETH_PRIO NIC_F(0x24, 30, 28)

@@ -56,7 +56,22 @@ struct sn_cfg {
 	bool lag_hash;		 /* the bond spreads by packet headers, not by QP */
 	uint32_t page_size;	 /* of the kernel, 4096 to 65536: so many bytes of UARs a mapping */
 	bool whole_pages;	 /* the kernel chooses no umem page that is smaller than its own */
+	bool lag_inactive;	 /* the ports could be a bond and are none, as under ECMP */
+	bool lag_init2;		 /* a QP's port may change from INIT on */
+	bool query_lag;		 /* QUERY_LAG is answered */
+	bool vf;		 /* a virtual function, which does not own the bond */
+	bool cd;		 /* core direct: WAIT, and queues of a master or slave */
+	uint8_t ts_format;	 /* SN_TS_*, of the device's time stamps */
+	bool event_cap;		 /* the events below are announced, and no others subscribed */
+	uint64_t events;	 /* bit i: event type i */
+	uint32_t qp_max;	 /* so many QPs at most; 0: any */
+	uint32_t cq_behind;	 /* QUERY_CQ counts so many CQEs less than were written */
+	uint16_t pci_device;	 /* PCI device ID */
+	char fw_ver[24];
 };
+
+/* Capability qp_ts_format, mlx5_ifc.h: formats that the device gives. */
+enum { SN_TS_FREE = 0, SN_TS_REAL = 1, SN_TS_BOTH = 2 };
 
 /* ---- counters: X(name, strict) ; strict ones are violations ---- */
 #define SN_STATS(X)                                                                       \
@@ -251,6 +266,8 @@ struct sn_qp {
 	uint8_t port, path_mtu; /* path_mtu: IB code 1..5 */
 	uint8_t sl; /* of InfiniBand, or the priority of Ethernet */
 	uint8_t stat_rate, atomic_mode; /* codes of the QPC */
+	uint8_t tclass;	   /* traffic class of the address path; what is sent is in way */
+	uint8_t ts_format; /* code of the QPC */
 	uint8_t lag_port; /* lag_tx_port_affinity, from 1; 0: the NIC's choice */
 	struct sn_dest dest;
 	uint8_t dmac[6];

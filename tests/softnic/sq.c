@@ -179,7 +179,7 @@ static bool parse_body(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
 	const uint8_t *p = wqe + 16, *end = wqe + bytes;
 	uint32_t need = fixed_bytes(m->opcode, size);
 
-	if (!need || !serves(q->qp->type, m))
+	if (!need || !serves(q->qp->type, m) || (m->opcode == SN_OP_WAIT && !e->dev->cfg.cd))
 		return bad(e, q, m, &e->dev->stats.bad_opcode, "opcode", m->opcode);
 	if (!size)
 		return bad(e, q, m, &e->dev->stats.bad_reserved, "opcode modifier", wqe[0]);

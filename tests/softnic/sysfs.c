@@ -174,20 +174,21 @@ static void tree_port(struct tree *t, const char *ib, const struct sn_cfg *cfg)
 	tree_gids(t, cfg);
 }
 
-static void tree_pci(struct tree *t)
+static void tree_pci(struct tree *t, unsigned int device)
 {
 	tree_base(t, PCI_DIR);
 	tree_file(t, "vendor", "0x15b3");
-	tree_file(t, "device", "0x1021");
+	tree_file(t, "device", "0x%04x", device);
 	tree_file(t, "subsystem_vendor", "0x15b3");
 	tree_file(t, "subsystem_device", "0x0041");
 	tree_file(t, "class", "0x020700");
 	tree_file(t, "revision", "0x00");
 	tree_file(t, "enable", "1");
 	tree_file(t, "irq", "0");
-	tree_file(t, "uevent", "DRIVER=mlx5_core\nPCI_CLASS=20700\nPCI_ID=15B3:1021\n"
-			       "PCI_SLOT_NAME=" SN_PCI_ADDR);
-	tree_file(t, "modalias", "pci:v000015B3d00001021sv000015B3sd00000041bc02sc07i00");
+	tree_file(t, "uevent", "DRIVER=mlx5_core\nPCI_CLASS=20700\nPCI_ID=15B3:%04X\n"
+			       "PCI_SLOT_NAME=" SN_PCI_ADDR, device);
+	tree_file(t, "modalias", "pci:v000015B3d0000%04Xsv000015B3sd00000041bc02sc07i00",
+		  device);
 	tree_file(t, "numa_node", "0");
 	tree_file(t, "local_cpus", "ffffffff");
 	tree_file(t, "local_cpulist", "0-31");
@@ -209,9 +210,9 @@ static void tree_ib(struct tree *t, const char *ib, const struct sn_cfg *cfg)
 	tree_file(t, "node_guid", "%s", text);
 	tree_file(t, "sys_image_guid", "%s", text);
 	tree_file(t, "node_desc", "software mlx5 NIC");
-	tree_file(t, "fw_ver", "28.43.1000");
+	tree_file(t, "fw_ver", "%s", cfg->fw_ver);
 	tree_file(t, "hw_rev", "0");
-	tree_file(t, "hca_type", "MT4129");
+	tree_file(t, "hca_type", "MT%u", cfg->pci_device);
 	tree_file(t, "board_id", "GDK0000000001");
 }
 
@@ -235,7 +236,7 @@ int sn_sysfs_build(const char *root, const struct sn_cfg *cfg)
 	if (mkdir(root, 0755) && errno != EEXIST)
 		return -errno;
 	snprintf(ib, sizeof(ib), PCI_DIR "/infiniband/%.32s", name);
-	tree_pci(&t);
+	tree_pci(&t, cfg->pci_device);
 	tree_ib(&t, ib, cfg);
 	tree_port(&t, ib, cfg);
 	if (!cfg->infiniband)

@@ -103,6 +103,15 @@ void sn_devx_unsubscribe(struct sn_dev *dev, const void *obj, const struct sn_ev
 	}
 }
 
+/*
+ * As the kernel's devx.c: with event_cap what user_affiliated_events has, and always the
+ * completions of a CQ; without it a fixed list, in which all types of this NIC are.
+ */
+static bool may_subscribe(const struct sn_cfg *cfg, uint16_t type)
+{
+	return type == EV_COMP || !cfg->event_cap || (type < 64 && cfg->events >> type & 1);
+}
+
 static bool has_type(enum sn_kind kind, uint16_t type)
 {
 	const uint8_t *types = kind == SN_QP ? qp_types : kind == SN_CQ ? cq_types : srq_types;
@@ -153,7 +162,7 @@ static int subscribe(struct sn_call *c)
 	if (rc || !s.queue || !obj || !len || len % 2 || len > sizeof(list))
 		return rc ? rc : -EINVAL;
 	for (i = 0; i < len / 2; i++)
-		if (!has_type(kind, list[i]))
+		if (!has_type(kind, list[i]) || !may_subscribe(&c->dev->cfg, list[i]))
 			return -EINVAL;
 	s.obj = obj;
 	for (i = 0; i < len / 2 && !rc; i++) {

@@ -104,10 +104,13 @@ static int set_path(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs_
 		return rc;
 	sn_mac_of_ip(&qp->way.ip, qp->dmac);
 	qp->way.hop_limit = d->hop_limit;
-	qp->way.tclass = d->traffic_class;
+	qp->tclass = d->traffic_class;
 	qp->sl = d->sl;
 	qp->way.tci = sn_vlan_tci(&c->dev->cfg, d->sgid_index, d->sl);
 	sn_gid_at(&c->dev->cfg, d->sgid_index, &gid);
+	/* The kernel makes RoCE v2's DSCP of it and drops the rest. */
+	qp->way.tclass = gid.v2 && !c->dev->cfg.infiniband ? d->traffic_class & 0xfc
+							   : d->traffic_class;
 	qp->flow_label = d->flow_label & 0xfffff;
 	qp->way.sport = gid.v2 ? udp_sport(qp) : 0;
 	return 0;
@@ -158,6 +161,12 @@ static int set_attrs(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs
 	return mask & IBV_QP_AV ? set_path(c, qp, &in->dest) : 0;
 }
 
+/* In turn, as the kernel's driver gives them: in a bond, and to QPs of a VF. */
+static bool gives_ports(const struct sn_cfg *cfg)
+{
+	return cfg->lag_ports && !cfg->lag_hash && (!cfg->lag_inactive || cfg->vf);
+}
+
 /* The state that the call asks for, or -errno. */
 static int next_state(const struct sn_qp *qp, const struct ib_uverbs_modify_qp *in, bool ex)
 {
@@ -195,8 +204,7 @@ int sn_write_modify_qp(struct sn_call *c, bool ex)
 	if (rc)
 		return rc;
 	from = qp->state;
-	if (from == SN_QPS_RST && next.state == SN_QPS_INIT && c->dev->cfg.lag_ports &&
-	    !c->dev->cfg.lag_hash) /* in turn, as the kernel's driver does */
+	if (from == SN_QPS_RST && next.state == SN_QPS_INIT && gives_ports(&c->dev->cfg))
 		next.lag_port = (uint8_t)(1 + c->dev->front->lag_turn++ % c->dev->cfg.lag_ports);
 	*qp = next;
 	sn_trace("QP %#x: state %d to %d", qp->qpn, from, qp->state);
@@ -213,7 +221,7 @@ static void answer_path(struct ib_uverbs_qp_dest *d, const struct sn_qp *qp)
 	d->sgid_index = qp->dest.sgid_index;
 	d->dlid = qp->dest.dlid;
 	d->hop_limit = qp->way.hop_limit;
-	d->traffic_class = qp->way.tclass;
+	d->traffic_class = qp->tclass;
 	d->sl = qp->sl;
 	d->flow_label = qp->flow_label;
 	d->is_global = qp->dest.grh;

@@ -12,28 +12,34 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <rdma/ib_user_ioctl_cmds.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* IB_DEVICE_CROSS_CHANNEL of the kernel's ib_verbs.h: core direct */
+#define DEVICE_CROSS_CHANNEL (1u << 27)
 #define EX(cmd) (IB_USER_VERBS_CMD_FLAG_EXTENDED | (cmd))
 static void fill_device(struct sn_call *c, struct ib_uverbs_query_device_resp *r)
 {
+	unsigned int fw[3];
 	uint8_t guid[8];
 
 	sn_guid_of_ip(&c->dev->cfg.ip, guid);
 	memset(r, 0, sizeof(*r));
-	r->fw_ver = 28ull << 32 | 43u << 16 | 1000;
+	if (sscanf(c->dev->cfg.fw_ver, "%u.%u.%u", &fw[0], &fw[1], &fw[2]) == 3)
+		r->fw_ver = (uint64_t)fw[0] << 32 | (uint64_t)fw[1] << 16 | fw[2];
 	memcpy(&r->node_guid, guid, 8);
 	memcpy(&r->sys_image_guid, guid, 8);
 	r->max_mr_size = ~0ull;
 	r->page_size_cap = 0xfffffffffffff000ull;
 	r->vendor_id = 0x2c9;
-	r->vendor_part_id = 4129;
+	r->vendor_part_id = c->dev->cfg.pci_device;
 	r->max_qp = SN_TABLE_SIZE;
 	r->max_qp_wr = SN_MAX_QP_SZ;
 	r->device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_CHANGE_PHY_PORT |
 			      IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-			      IBV_DEVICE_RC_RNR_NAK_GEN;
+			      IBV_DEVICE_RC_RNR_NAK_GEN |
+			      (c->dev->cfg.cd ? DEVICE_CROSS_CHANNEL : 0);
 	r->max_sge = 30;
 	r->max_sge_rd = 30;
 	r->max_cq = SN_TABLE_SIZE;

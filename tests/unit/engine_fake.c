@@ -89,6 +89,7 @@ void fake_open(const char *ip)
 	pthread_mutex_init(&device.lock, NULL);
 	set_ip(&device.cfg.ip, ip);
 	device.cfg.mtu = device.cfg.mtu ? device.cfg.mtu : 4096;
+	device.cfg.cd = true;
 	pthread_mutex_lock(&device.lock);
 	if (sn_eng_start(&device))
 		abort();

@@ -421,3 +421,12 @@ Test(softnic_sq, wait_for_a_cq_that_is_not_there, .init = rc)
 	wait_for(&a, 0xabcdef, 0);
 	expect_cqe(&a, 0, SN_SYND_LOC_OP);
 }
+
+Test(softnic_sq, wait_without_core_direct_is_refused, .init = rc)
+{
+	pthread_mutex_lock(&sn_dev->lock);
+	sn_dev->cfg.cd = false;
+	pthread_mutex_unlock(&sn_dev->lock);
+	wait_for(&a, b.scq.cqn, 0);
+	expect_cqe(&a, 0, SN_SYND_LOC_OP);
+}
