@@ -83,6 +83,11 @@ static doca_error_t query_firmware(struct ibv_context *ctx, struct gdk_caps *cap
 	caps->rc_supported = (uint8_t)prm_get(cap, PRM_HCA_RC);
 	caps->roce = prm_get(cap, PRM_HCA_PORT_TYPE) == GDK_PORT_ETHERNET;
 	caps->num_lag_ports = (uint8_t)prm_get(cap, PRM_HCA_NUM_LAG_PORTS);
+	/* mlx5_lag_is_lacp_owner of the kernel */
+	caps->lag_owner = caps->num_lag_ports > 1 && prm_get(cap, PRM_HCA_GROUP_MANAGER) &&
+			  prm_get(cap, PRM_HCA_LAG_MASTER);
+	caps->cd = (uint8_t)prm_get(cap, PRM_HCA_CD);
+	caps->ts_format = (uint8_t)prm_get(cap, PRM_HCA_SQ_TS_FORMAT);
 	caps->lag_tx_port = (uint8_t)prm_get(cap, PRM_HCA_LAG_TX_PORT);
 	caps->rts2rts_lag = (uint8_t)prm_get(cap, PRM_HCA_RTS2RTS_LAG);
 	caps->rts2rts_dscp = (uint8_t)prm_get(cap, PRM_HCA_RTS2RTS_QP_DSCP);
@@ -93,6 +98,7 @@ static doca_error_t query_firmware(struct ibv_context *ctx, struct gdk_caps *cap
 		err = query_group(ctx, GDK_CAP_ROCE, out);
 		if (err)
 			return err;
+		caps->ts_format = (uint8_t)prm_get(cap, PRM_ROCE_QP_TS_FORMAT);
 		caps->r_roce_min_src_udp_port = (uint32_t)prm_get(cap, PRM_ROCE_MIN_SRC_UDP_PORT);
 		caps->r_roce_max_src_udp_port = (uint32_t)prm_get(cap, PRM_ROCE_MAX_SRC_UDP_PORT);
 	}

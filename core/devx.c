@@ -23,14 +23,19 @@ struct number_name {
 #define OPCODE(name, opcode) {opcode, #name},
 static const struct number_name opcodes[] = {GDK_COMMANDS(OPCODE)};
 
-/* PRM, "Command interface": status codes; what brings them about, where that is known. */
+/*
+ * PRM, "Command interface": status codes; what brings them about, where that is known. 0x05 is
+ * also what a ConnectX-4 answered to CREATE_QP that had no QP left (syndrome 0x65b500, firmware
+ * 12.28.2006; linux-rdma list, 27 June 2022).
+ */
 static const struct number_name statuses[] = {
 	{0x00, "OK"},
 	{0x01, "internal error"},
 	{0x02, "bad operation: the firmware has no such command, or not for this object"},
 	{0x03, "bad parameter: a field is out of range, or the device lacks the feature"},
 	{0x04, "bad system state: the device is being reset or has failed"},
-	{0x05, "bad resource: an object that the command names does not exist"},
+	{0x05, "bad resource: an object that the command names does not exist, or of the kind "
+	       "to create there is none left"},
 	{0x06, "resource busy: something still uses the object"},
 	{0x08, "limit exceeded: the device has no more of these"},
 	{0x09, "bad resource state"},
@@ -188,6 +193,24 @@ doca_error_t gdk_devx_cmd(struct ibv_context *ctx, const char *object, const voi
 	struct command c = begin(ctx, object, in, inlen, out, outlen);
 
 	return judge(mlx5dv_devx_general_cmd(ctx, in, inlen, out, outlen), &c);
+}
+
+doca_error_t gdk_devx_try_cmd(struct ibv_context *ctx, const char *object, const void *in,
+			      size_t inlen, void *out, size_t outlen)
+{
+	uint32_t opcode = (uint32_t)prm_get(in, PRM_CMD_OPCODE), status;
+	int ret;
+
+	memset(out, 0, outlen);
+	errno = 0;
+	ret = mlx5dv_devx_general_cmd(ctx, in, inlen, out, outlen);
+	status = (uint32_t)prm_get(out, PRM_CMD_STATUS);
+	if (!ret && !status)
+		return DOCA_SUCCESS;
+	gdk_info("%s: %s (0x%x) is not available: status 0x%x, syndrome 0x%08x, %s", object,
+		 opcode_name(opcode), opcode, status, (uint32_t)prm_get(out, PRM_CMD_SYNDROME),
+		 strerror(ret > 0 ? ret : errno));
+	return DOCA_ERROR_NOT_SUPPORTED;
 }
 
 /* The driver keeps status and syndrome of a destroy to itself. */

@@ -27,6 +27,10 @@ doca_error_t gdk_devx_query(struct ibv_context *ctx, struct mlx5dv_devx_obj *obj
 			    size_t outlen);
 doca_error_t gdk_devx_cmd(struct ibv_context *ctx, const char *object, const void *in,
 			  size_t inlen, void *out, size_t outlen);
+/* Of a command that not every device has: a refusal is logged at INFO, does not become the
+ * thread's last command error, and is NOT_SUPPORTED. */
+doca_error_t gdk_devx_try_cmd(struct ibv_context *ctx, const char *object, const void *in,
+			      size_t inlen, void *out, size_t outlen);
 /* opcode, kind ("CQ") and number: for the log. */
 doca_error_t gdk_devx_destroy(struct ibv_context *ctx, struct mlx5dv_devx_obj *obj,
 			      uint32_t opcode, const char *kind, uint32_t number);

@@ -119,7 +119,8 @@ doca_error_t gdk_events_open(doca_dev_t *net_dev, struct gdk_events **events);
 doca_error_t gdk_events_close(struct gdk_events *events);
 /* Readable (poll, epoll) while an event is there; it stays the channel's. */
 doca_error_t gdk_events_get_fd(const struct gdk_events *events, int *fd);
-/* For an object's life. NOT_SUPPORTED: it is one of the DOCA SDK. */
+/* For an object's life; those events that the device has. NOT_SUPPORTED: it has none of them,
+ * or the object is one of the DOCA SDK. */
 doca_error_t gdk_events_watch_cq(struct gdk_events *events, doca_verbs_cq_t *cq);
 doca_error_t gdk_events_watch_qp(struct gdk_events *events, doca_verbs_qp_t *qp);
 /* Takes the next event; AGAIN: there is none, it never blocks. */

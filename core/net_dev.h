@@ -22,14 +22,19 @@ struct gdk_caps {
 	uint8_t rc_supported;
 	uint8_t num_ports;
 	uint8_t num_lag_ports; /* of the bond that the device may be part of */
+	uint8_t lag_owner;     /* the function that makes the bond: no VF, no SF */
 	uint8_t lag_tx_port;   /* a QP may be given one of them, */
 	uint8_t rts2rts_lag;   /* and another one while it is connected */
 	uint8_t rts2rts_dscp;  /* which may have another DSCP, too */
 	uint8_t send_dbr_mode_no_dbr_ext; /* QUERY_HCA_CAP, general device capabilities 2 */
 	uint8_t roce;			  /* the port's link layer is Ethernet */
 	uint8_t cqe_version;
+	uint8_t cd;	   /* core direct: WAIT, and QPs that are its masters */
+	uint8_t ts_format; /* of QPs: GDK_TS_CAP_* */
 	uint32_t r_roce_min_src_udp_port, r_roce_max_src_udp_port;
 };
+
+enum { GDK_LAG_UNKNOWN = 0, GDK_LAG_NO_PORTS, GDK_LAG_PORTS };
 
 struct doca_dev {
 	void *sdk; /* core/sdk.h */
@@ -43,7 +48,8 @@ struct doca_dev {
 	 * its mode; 0: none was. */
 	atomic_uint no_dbr_qps, no_dbr_max;
 	atomic_uint lag_turn; /* QPs that were given a port in turn */
-	atomic_bool said_no_dbr_fallback; /* once per device */
+	atomic_int lag_by_queue; /* do they get one? GDK_LAG_*; queried at the first QP */
+	atomic_bool said_no_dbr_fallback, said_no_cd; /* once per device */
 	atomic_int users; /* umems, UARs, CQs and QPs that live on it */
 };
 

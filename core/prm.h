@@ -236,6 +236,7 @@ enum {
 	GDK_QPC_DBR_VALID = 0,
 	GDK_QPC_NO_DBR_EXT = 1,
 	GDK_QPC_TS_FORMAT_FREE_RUNNING = 0,
+	GDK_QPC_TS_FORMAT_DEFAULT = 1,
 };
 
 /* ADS: address path, at PRM_QPC_PATH_AT within a QPC */
@@ -308,13 +309,24 @@ enum {
 #define PRM_HCA_GID_TABLE_SIZE	PRM(0x2c, 15, 0)
 #define PRM_HCA_PORT_TYPE	PRM(0x34, 9, 8)
 #define PRM_HCA_NUM_PORTS	PRM(0x34, 7, 0)
+#define PRM_HCA_GROUP_MANAGER	PRM(0x34, 31, 31) /* vport_group_manager */
 #define PRM_HCA_CQE_VERSION	PRM(0x3c, 3, 0)
 #define PRM_HCA_ROCE		PRM(0x40, 2, 2)
+#define PRM_HCA_CD		PRM(0x44, 19, 19)
 #define PRM_HCA_RC		PRM(0x44, 0, 0)
 #define PRM_HCA_LAG_TX_PORT	PRM(0x4c, 7, 7) /* lag_tx_port_affinity */
+#define PRM_HCA_LAG_MASTER	PRM(0x4c, 4, 4)
 #define PRM_HCA_NUM_LAG_PORTS	PRM(0x4c, 3, 0)
 #define PRM_HCA_MAX_WQE_SZ_SQ	PRM(0x50, 15, 0)
 #define PRM_HCA_MAX_WQE_SZ_RQ	PRM(0x54, 15, 0)
+#define PRM_HCA_SQ_TS_FORMAT	PRM(0x88, 31, 30)
+
+/* qp_ts_format and sq_ts_format: which time stamp formats there are */
+enum {
+	GDK_TS_CAP_FREE_RUNNING = 0,
+	GDK_TS_CAP_REAL_TIME = 1,
+	GDK_TS_CAP_BOTH = 2,
+};
 
 /* QUERY_LAG: what the ports of a bond do */
 #define PRM_QUERY_LAG_AT	     0x08
@@ -331,6 +343,7 @@ enum {
 #define PRM_HCA2_SEND_DBR_MODE_NO_DBR_EXT PRM(0x5c, 30, 30)
 
 /* RoCE capabilities */
+#define PRM_ROCE_QP_TS_FORMAT	    PRM(0x00, 1, 0)
 #define PRM_ROCE_MAX_SRC_UDP_PORT   PRM(0x18, 31, 16)
 #define PRM_ROCE_MIN_SRC_UDP_PORT   PRM(0x18, 15, 0)
 #define PRM_ROCE_ADDRESS_TABLE_SIZE PRM(0x1c, 15, 0)

@@ -85,7 +85,37 @@ doca_error_t gdk_events_get_fd(const struct gdk_events *events, int *fd)
 	return DOCA_SUCCESS;
 }
 
-/* The cookie is the object's number. */
+/* 0 or an errno value. The cookie is the object's number. */
+static int subscribe(struct gdk_events *events, struct mlx5dv_devx_obj *obj, uint16_t *list,
+		     uint16_t n, uint32_t number)
+{
+	int rc = mlx5dv_devx_subscribe_devx_event(events->channel, obj, n * sizeof(list[0]), list,
+						  number);
+
+	return rc < 0 ? errno : rc;
+}
+
+/*
+ * The kernel refuses a whole list with EINVAL if the device lacks one of its types
+ * (user_affiliated_events, devx.c). 0: the device has some of them.
+ */
+static int subscribe_one_by_one(struct gdk_events *events, struct mlx5dv_devx_obj *obj,
+				uint16_t *list, uint16_t n, uint32_t number)
+{
+	int rc, err = EINVAL;
+	uint16_t i;
+
+	for (i = 0; i < n; i++) {
+		rc = subscribe(events, obj, &list[i], 1, number);
+		if (rc)
+			gdk_info("object 0x%x: no events of type 0x%02x: %s", number, list[i],
+				 strerror(rc));
+		else
+			err = 0;
+	}
+	return err;
+}
+
 static doca_error_t watch(struct gdk_events *events, const struct doca_dev *dev,
 			  struct mlx5dv_devx_obj *obj, bool is_cq, uint32_t number)
 {
@@ -105,13 +135,13 @@ static doca_error_t watch(struct gdk_events *events, const struct doca_dev *dev,
 	for (i = 0; i < GDK_ARRAY_SIZE(types); i++)
 		if (types[i].of_cq == is_cq)
 			list[n++] = types[i].type;
-	rc = mlx5dv_devx_subscribe_devx_event(events->channel, obj, n * sizeof(list[0]), list,
-					      number);
+	rc = subscribe(events, obj, list, n, number);
+	if (rc == EINVAL)
+		rc = subscribe_one_by_one(events, obj, list, n, number);
 	if (!rc)
 		return DOCA_SUCCESS;
-	gdk_err("%s 0x%x: its events cannot be subscribed to: %s", what, number,
-		strerror(rc > 0 ? rc : errno));
-	return DOCA_ERROR_DRIVER;
+	gdk_err("%s 0x%x: its events cannot be subscribed to: %s", what, number, strerror(rc));
+	return rc == EINVAL ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_DRIVER;
 }
 
 doca_error_t gdk_events_watch_cq(struct gdk_events *events, doca_verbs_cq_t *cq)

@@ -221,15 +221,12 @@ static void put_numbers(const struct doca_verbs_qp_t *qp, const doca_verbs_qp_at
 		prm_set(qpc, PRM_QPC_LOG_RRA_MAX, log2_or_0(a->max_dest_rd_atomic));
 }
 
-static doca_error_t put_init(struct doca_verbs_qp_t *qp, const doca_verbs_qp_attr_t *a, int mask,
-			     uint8_t *qpc)
+static void put_init(struct doca_verbs_qp_t *qp, const doca_verbs_qp_attr_t *a, int mask,
+		     uint8_t *qpc)
 {
-	uint8_t lag_port = a->lag_port;
-	doca_error_t err = mask & LAG_PORT ? DOCA_SUCCESS : gdk_lag_take_turn(qp, &lag_port);
-
 	prm_set(qpc, PRM_QPC_PM_STATE, GDK_QPC_PM_MIGRATED);
-	prm_set(qpc, PRM_QPC_LAG_TX_PORT_AFFINITY, lag_port);
-	return err;
+	prm_set(qpc, PRM_QPC_LAG_TX_PORT_AFFINITY,
+		mask & LAG_PORT ? a->lag_port : gdk_lag_take_turn(qp));
 }
 
 /* What a transition carries besides the attributes themselves. */
@@ -240,7 +237,8 @@ static doca_error_t put_extras(struct doca_verbs_qp_t *qp, const struct transiti
 
 	switch (t->opcode) {
 	case GDK_CMD_RST2INIT_QP:
-		return put_init(qp, a, mask, qpc);
+		put_init(qp, a, mask, qpc);
+		return DOCA_SUCCESS;
 	case GDK_CMD_INIT2RTR_QP:
 		prm_set(qpc, PRM_QPC_LOG_MSG_MAX, GDK_QPC_LOG_MSG_MAX);
 		return gdk_path_fill(qp, a, qpc);

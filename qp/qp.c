@@ -268,6 +268,16 @@ static void fill_queues(const struct doca_verbs_qp_t *qp, uint8_t *qpc)
 		prm_set(qpc, PRM_QPC_CQN_RCV, init->receive_cq->cqn);
 }
 
+/*
+ * As the kernel chooses for QPs of verbs. A device with real time alone refuses free running,
+ * and one from before the field expects its zero.
+ */
+static uint32_t ts_format(const struct gdk_caps *caps)
+{
+	return caps->ts_format == GDK_TS_CAP_REAL_TIME ? GDK_QPC_TS_FORMAT_DEFAULT
+						       : GDK_QPC_TS_FORMAT_FREE_RUNNING;
+}
+
 static doca_error_t create_object(struct doca_verbs_qp_t *qp)
 {
 	const struct doca_verbs_qp_init_attr *init = &qp->init;
@@ -287,6 +297,7 @@ static doca_error_t create_object(struct doca_verbs_qp_t *qp)
 	prm_set(qpc, PRM_QPC_USER_INDEX, init->user_index);
 	prm_set(qpc, PRM_QPC_SEND_DBR_MODE, init->send_dbr_mode);
 	prm_set(qpc, PRM_QPC_CD_MASTER, init->core_direct_master);
+	prm_set(qpc, PRM_QPC_TS_FORMAT, ts_format(&qp->dev->caps));
 	prm_set(qpc, PRM_QPC_DBR_UMEM_VALID, 1);
 	prm_set(qpc, PRM_QPC_DBR_UMEM_ID, qp->umem_dbr->id);
 	prm_set(qpc, PRM_QPC_DBR_ADDR, init->external_umem_dbr_offset);
@@ -348,6 +359,18 @@ void gdk_qp_count_uses(struct doca_verbs_qp_t *qp, int by)
 	atomic_fetch_add(&qp->dev->users, by);
 }
 
+/* A group's companion is always to be a master; only some operations need it. */
+static void grant_core_direct(struct doca_verbs_qp_t *qp)
+{
+	if (!qp->init.core_direct_master || qp->dev->caps.cd)
+		return;
+	qp->init.core_direct_master = 0;
+	if (!atomic_exchange(&qp->dev->said_no_cd, true))
+		gdk_warn("%s: the device has no core direct: QPs are created without "
+			 "core_direct_master, WAIT work requests will fail",
+			 ibv_get_device_name(qp->dev->ctx->device));
+}
+
 static doca_error_t check_and_size(struct doca_verbs_qp_t *qp)
 {
 	doca_error_t err = check_queues(qp);
@@ -389,6 +412,7 @@ doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t
 	err = check_and_size(qp);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
+	grant_core_direct(qp);
 	err = init_attr->external_umem ? use_external(qp) : use_internal(qp);
 	if (err != DOCA_SUCCESS)
 		goto err_free;

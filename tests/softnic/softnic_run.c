@@ -86,8 +86,6 @@ static const struct setting {
 	  "an InfiniBand port that wants a GRH in every packet" },
 	{ "vlan", "SOFTNIC_VLAN", 1, "ID",
 	  "the GIDs of IP addresses are on this VLAN; captures have Ethernet headers" },
-	{ "lag", "SOFTNIC_LAG", 1, "PORTS[:hash]",
-	  "the port is a bond, which spreads queue pairs, or by packet headers" },
 	{ "page-size", "SOFTNIC_PAGE_SIZE", 1, "BYTES[:whole]",
 	  "page size of the kernel, 4k to 64k (4k): 64k puts 16 UARs into a mapping; whole: "
 	  "it takes no smaller pages for umems" },

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The library on devices that differ in what their firmware offers: time stamp formats,
+ * bonds, core direct, event types. Each test sets the NIC up before it opens it.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "../../core/net_dev.h"
+#include "../../qp/qp.h"
+#include "../lib/capture.h"
+#include "../lib/e2e.h"
+#include "../lib/nicfail.h"
+
+#define DEPTH 16u
+
+static void connect_itself(struct e2e_nic *nic, struct e2e_qp *q)
+{
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+
+	cr_assert_eq(e2e_connect(nic, q->hl->qp, &nic->gid, q->qpn, path), DOCA_SUCCESS);
+}
+
+/* A field of the context that the firmware has. */
+static uint64_t field_of(doca_verbs_qp_t *qp, uint32_t field)
+{
+	uint8_t out[PRM_QUERY_QP_OUT_LEN];
+	enum doca_verbs_qp_state state;
+
+	cr_assert_eq(gdk_qp_query_state(qp, out, &state), DOCA_SUCCESS);
+	return prm_get(out + PRM_QUERY_QP_QPC_AT, field);
+}
+
+/* ---- time stamps ---- */
+
+static void expect_ts_format(const char *kind, uint64_t format)
+{
+	struct e2e_nic nic;
+	struct e2e_qp q;
+
+	setenv("SOFTNIC_TS_FORMAT", kind, 1);
+	e2e_open(&nic);
+	cr_assert_eq(e2e_qp_try(&nic, &q, E2E_DB, DEPTH, false), DOCA_SUCCESS, "%s", kind);
+	cr_expect_eq(field_of(q.hl->qp, PRM_QPC_TS_FORMAT), format);
+	e2e_qp_close(&q);
+	e2e_close(&nic);
+}
+
+Test(card, free_running_time_stamps)
+{
+	expect_ts_format("free", 0);
+}
+
+Test(card, the_default_format_where_there_is_real_time_alone)
+{
+	expect_ts_format("real", 1);
+}
+
+Test(card, free_running_where_both_are)
+{
+	expect_ts_format("both", 0);
+}
+
+/* ---- bonds ---- */
+
+static struct gdk_qp_lag lag_of(struct e2e_qp *q)
+{
+	struct gdk_qp_lag lag;
+
+	cr_assert_eq(gdk_verbs_qp_get_lag(q->hl->qp, &lag), DOCA_SUCCESS);
+	return lag;
+}
+
+static uint64_t commands_to_connect(struct e2e_nic *nic, struct e2e_qp *q)
+{
+	uint64_t before = nicfail_stats()->commands;
+
+	connect_itself(nic, q);
+	return nicfail_stats()->commands - before;
+}
+
+Test(card, the_bond_is_queried_once)
+{
+	uint64_t n[4];
+	struct e2e_qp q[4];
+	struct e2e_nic nic;
+
+	nicfail_find();
+	setenv("SOFTNIC_LAG", "2", 1);
+	e2e_open(&nic);
+	for (int i = 0; i < 4; i++) {
+		e2e_qp_open(&nic, &q[i], E2E_DB, DEPTH);
+		n[i] = commands_to_connect(&nic, &q[i]);
+	}
+	for (int i = 1; i < 4; i++)
+		cr_expect_eq(n[i] + 1, n[0], "%d: %d commands, at first %d", i, (int)n[i],
+			     (int)n[0]);
+	for (int i = 0; i < 4; i++)
+		e2e_qp_close(&q[i]);
+	e2e_close(&nic);
+}
+
+/* As on a VF or SF: no bond, no message, no error of a command. */
+Test(card, a_refused_query_of_the_bond_is_no_bond)
+{
+	struct gdk_command_error error;
+	struct gdk_qp_lag lag;
+	const char *said;
+	struct e2e_nic nic;
+	struct e2e_qp q;
+
+	setenv("SOFTNIC_LAG", "2", 1);
+	setenv("SOFTNIC_QUERY_LAG", "0", 1);
+	e2e_open(&nic);
+	e2e_qp_open(&nic, &q, E2E_DB, DEPTH);
+	capture_begin();
+	connect_itself(&nic, &q);
+	lag = lag_of(&q);
+	said = capture_end();
+	cr_expect_str_eq(said, "");
+	cr_assert_eq(gdk_get_command_error(&error), DOCA_SUCCESS);
+	cr_expect_eq(error.opcode, 0);
+	cr_expect(lag.ports == 2 && !lag.active && !lag.by_queue && !lag.port);
+	e2e_qp_close(&q);
+	e2e_close(&nic);
+}
+
+/* Ports that could be a bond and are none. */
+static void expect_port_without_bond(bool vf)
+{
+	struct gdk_qp_lag lag;
+	struct e2e_nic nic;
+	struct e2e_qp q;
+
+	nicfail_find();
+	setenv("SOFTNIC_LAG", "2:inactive", 1);
+	setenv("SOFTNIC_VF", vf ? "1" : "0", 1);
+	e2e_open(&nic);
+	e2e_qp_open(&nic, &q, E2E_DB, DEPTH);
+	connect_itself(&nic, &q);
+	lag = lag_of(&q);
+	cr_expect(!lag.active);
+	cr_expect_eq(lag.by_queue, vf);
+	cr_expect_eq(lag.port, vf ? 1 : 0);
+	cr_expect_eq(nicfail_stats()->bad_command, 0);
+	e2e_qp_close(&q);
+	e2e_close(&nic);
+}
+
+Test(card, no_port_of_a_bond_that_is_not_active)
+{
+	expect_port_without_bond(false);
+}
+
+Test(card, a_vf_gives_ports_whether_the_bond_is_active_or_not)
+{
+	expect_port_without_bond(true);
+}
+
+/* ---- core direct ---- */
+
+static void expect_companion(bool has)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { 0 };
+	struct doca_gpu_verbs_qp_group_hl *g[2];
+	const char *said, *first;
+	struct e2e_nic nic;
+
+	setenv("SOFTNIC_CD", has ? "1" : "0", 1);
+	e2e_open(&nic);
+	attr.gpu_dev = nic.gpu;
+	attr.net_dev = nic.dev;
+	attr.sq_nwqe = DEPTH;
+	attr.nic_handler = E2E_DB;
+	capture_begin();
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(doca_gpu_verbs_create_qp_group_hl(&attr, &g[i]), DOCA_SUCCESS);
+	said = capture_end();
+	first = strstr(said, "no core direct");
+	cr_expect_eq(!first, has, "%s", said);
+	cr_expect(!first || !strstr(first + 1, "no core direct"), "once: %s", said);
+	for (int i = 0; i < 2; i++) {
+		cr_expect_eq(field_of(g[i]->qp_companion.qp, PRM_QPC_CD_MASTER), has);
+		cr_expect_eq(field_of(g[i]->qp_main.qp, PRM_QPC_CD_MASTER), 0);
+		cr_assert_eq(doca_gpu_verbs_destroy_qp_group_hl(g[i]), DOCA_SUCCESS);
+	}
+	e2e_close(&nic);
+}
+
+Test(card, a_companion_is_a_core_direct_master)
+{
+	expect_companion(true);
+}
+
+Test(card, a_companion_where_there_is_no_core_direct)
+{
+	expect_companion(false);
+}
+
+/* ---- events ---- */
+
+#define ACCESS_EVENT 0x11
+
+/* The remote side writes with a bad key: *kind is what the channel gives, -1: nothing. */
+static void access_event(struct e2e_pair *p, struct gdk_events *ev, int *kind)
+{
+	doca_gpu_dev_verbs_ticket_t t;
+	struct gdk_event e;
+	doca_error_t err;
+
+	cr_assert_eq(gdk_put(p->tx.dev, e2e_addr(p->dst.mem, p->dst.mr->rkey ^ 0x100),
+			     e2e_addr(p->src.mem, p->src.mr->lkey), 64, &t, E2E_MODE, E2E_AUTO,
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+	cr_assert_eq(e2e_wait(&p->tx, t), -EIO);
+	err = gdk_events_get(ev, &e);
+	*kind = err == DOCA_SUCCESS ? (int)e.kind : -1;
+}
+
+static void expect_events(const char *mask, doca_error_t want, int want_kind)
+{
+	struct gdk_events *ev;
+	struct e2e_pair p;
+	int kind;
+
+	setenv("SOFTNIC_EVENTS", mask, 1);
+	e2e_pair_open(&p, E2E_DB, DEPTH, 4096);
+	cr_assert_eq(gdk_events_open(p.nic.dev, &ev), DOCA_SUCCESS);
+	cr_expect_eq(gdk_events_watch_qp(ev, p.rx.hl->qp), want, "%s", mask);
+	access_event(&p, ev, &kind);
+	cr_expect_eq(kind, want_kind, "%s: %d", mask, kind);
+	cr_assert_eq(gdk_events_close(ev), DOCA_SUCCESS);
+	e2e_pair_close(&p);
+}
+
+Test(card, all_events_of_a_queue_pair)
+{
+	expect_events("", DOCA_SUCCESS, GDK_EVENT_QP_ACCESS);
+}
+
+/* 0x11 alone of 0x05, 0x10 and 0x11 */
+Test(card, the_events_that_the_device_has)
+{
+	expect_events("0x20000", DOCA_SUCCESS, GDK_EVENT_QP_ACCESS);
+}
+
+Test(card, no_event_of_a_queue_pair)
+{
+	expect_events("0x10", DOCA_ERROR_NOT_SUPPORTED, -1);
+}
+
+/* ---- exhaustion ---- */
+
+/* 0x05 is what a ConnectX-4 answered that had no QP left, so the text says that too. */
+Test(card, the_text_of_a_device_without_queue_pairs)
+{
+	struct gdk_command_error error;
+	struct e2e_nic nic;
+	struct e2e_qp q[2];
+
+	setenv("SOFTNIC_QP_MAX", "1", 1);
+	e2e_open(&nic);
+	e2e_qp_open(&nic, &q[0], E2E_DB, DEPTH);
+	cr_expect_eq(e2e_qp_try(&nic, &q[1], E2E_DB, DEPTH, false), DOCA_ERROR_DRIVER);
+	cr_assert_eq(gdk_get_command_error(&error), DOCA_SUCCESS);
+	cr_expect_eq(error.status, 0x05);
+	cr_expect_eq(error.syndrome, 0x65b500);
+	cr_expect(strstr(error.status_text, "none left"), "%s", error.status_text);
+	e2e_qp_close(&q[0]);
+	e2e_close(&nic);
+}
