@@ -54,6 +54,7 @@ if [ -z "$SAN" ]; then
 	rm -rf "$B/captures"
 	script tests/consumers/pyverbs.sh --pcap "$B/captures"
 	script tests/captures.sh "$B/captures"
+	LIMIT=900 script tests/consumers/rdma_core_current.sh
 	script tests/many.py
 	script tests/model/run.sh replay
 	# Checkouts of the projects whose host sources and kernels these compile, and run.

@@ -24,10 +24,11 @@ if [ "${1:-}" = --pcap ]; then
 	shift 2
 fi
 listed=$(sed -n 's/.*tests of rdma-core \([0-9]*\).*/\1/p' tests/consumers/pyverbs.list)
-case ${PYVERBS_TESTS:+other}$(dpkg-query -W -f '${Version}' python3-pyverbs 2>/dev/null) in
-"$listed".*) ;;
-*) options+=(--other-version) ;;
-esac
+version=$(dpkg-query -W -f '${Version}' python3-pyverbs 2>/dev/null)
+[ -z "${PYVERBS_TESTS:-}" ] ||
+	version=$(sed -n 's/^set(PACKAGE_VERSION "\(.*\)")/\1/p' "$PYVERBS_TESTS/../CMakeLists.txt")
+version=${version%%.*}
+options+=(--listed "$listed" --version "${version:-0}")
 if [ ! -f "$docs/run_tests.py" ]; then # a container may be without /usr/share/doc
 	(cd "$tmp" && apt-get -qq download python3-pyverbs && dpkg -x ./*.deb .) >/dev/null 2>&1
 	docs=$tmp$docs

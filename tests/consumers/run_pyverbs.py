@@ -3,15 +3,16 @@
 # Copyright (c) gdaki authors
 """Runs rdma-core's Python tests one by one, each in a process of its own.
 
-usage: run_pyverbs.py --list LIST --dev DEVICE --gid N [--limit SECONDS]
-                      [--log FILE] [--pcap FOLDER] [--other-version] TESTS [NAME...]
+usage: run_pyverbs.py --list LIST --listed N --version N --dev DEVICE --gid N [--limit SECONDS]
+                      [--log FILE] [--pcap FOLDER] TESTS [NAME...]
 
 TESTS is the folder that holds rdma-core's tests, NAME a module, class or test
 (all of LIST without one). A test passes, skips, fails, crashes (a signal) or
 hangs (SECONDS are over). Ends with the totals of each module; the exit status
 is 0 if every test that LIST claims passes, and the others neither crash nor
-hang. LIST and the tests must name each other; with --other-version the tests are
-not the ones that LIST was made from: it only says which are claimed.
+hang. LIST names every test of rdma-core --listed, and claims some that later versions
+added (claimed-from-N). The tests are those of rdma-core --version: of the listed one,
+LIST and the tests must name each other; of another one, LIST only claims tests.
 """
 import argparse
 import faulthandler
@@ -25,21 +26,38 @@ import time
 import unittest
 
 MUST_PASS_PERCENT = 80
+FROM = "claimed-from-"
 OUTCOMES = ("pass", "skip", "fail", "crash", "hang")
 
 
 def read_list(path):
-    """{test: True if it is claimed}, in the order of the file."""
-    marks = {}
+    """{test: True if it is claimed}, {test: the version that added it}; in the file's order."""
+    marks, since = {}, {}
     with open(path) as f:
         for line in f:
             if line.startswith("#"):
                 continue
             name, mark = line.split(maxsplit=1)
-            if mark.strip() != "claimed" and not mark.startswith("not-claimed: "):
+            mark = mark.strip()
+            if mark.startswith(FROM) and mark.removeprefix(FROM).isdigit():
+                since[name] = int(mark.removeprefix(FROM))
+            elif mark != "claimed" and not mark.startswith("not-claimed: "):
                 raise SystemExit(f"{path}: {name}: neither claimed nor not-claimed with a reason")
-            marks[name] = mark.strip() == "claimed"
-    return marks
+            marks[name] = mark == "claimed" or name in since
+    return marks, since
+
+
+def expected(opt, cases):
+    """read_list() as far as it is about the tests of this version, and what is amiss with it."""
+    marks, since = read_list(opt.list)
+    marks = {name: mark for name, mark in marks.items() if since.get(name, 0) <= opt.version}
+    if opt.version != opt.listed:
+        added = [name for name in marks if name in since and name not in cases]
+        marks = {name: marks.get(name, False) for name in sorted(cases)}
+        return marks, [f"{name}: claimed, not in the tests" for name in added]
+    bad = [f"{name}: in the list, not in the tests" for name in marks if name not in cases]
+    return marks, bad + [f"{name}: in the tests, not in the list"
+                         for name in cases if name not in marks]
 
 
 def load(folder, dev, gid):
@@ -149,16 +167,13 @@ def main():
     args.add_argument("--limit", type=float, default=60)
     args.add_argument("--log", default=os.devnull)
     args.add_argument("--pcap")
-    args.add_argument("--other-version", action="store_true")
+    args.add_argument("--listed", required=True, type=int)
+    args.add_argument("--version", required=True, type=int)
     args.add_argument("tests")
     args.add_argument("names", nargs="*")
     opt = args.parse_args()
-    marks = read_list(opt.list)
     cases = load(opt.tests, opt.dev, opt.gid)
-    if opt.other_version:
-        marks = {name: marks.get(name, False) for name in sorted(cases)}
-    bad = [f"{name}: in the list, not in the tests" for name in marks if name not in cases]
-    bad += [f"{name}: in the tests, not in the list" for name in cases if name not in marks]
+    marks, bad = expected(opt, cases)
     chosen = [name for name in marks if name in cases and
               (not opt.names or any((name + ".").startswith(n + ".") for n in opt.names))]
     log = os.open(opt.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)

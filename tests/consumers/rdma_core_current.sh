@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# A current rdma-core: the sources of Debian's next release, taken by package name from
+# the mirror that apt is set up for, with lists of its own, so that the system's stay as
+# they are. Built without optimization into $B/rdma-core (once), then rdma_core.sh runs
+# its short form. For a program on those libraries: LD_LIBRARY_PATH=build/rdma-core/build/lib
+# usage: rdma_core_current.sh [build | long]	build: no tests; long: all of rdma_core.sh
+#   RDMA_CORE_SUITE	the Debian suite (forky)
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+export B=${B:-build}
+name=rdma_core_current.sh
+suite=${RDMA_CORE_SUITE:-forky}
+what=${1:-short}
+mkdir -p "$B/rdma-core/lists/partial" "$B/rdma-core/cache/archives/partial" "$B/rdma-core/sources"
+dir=$(cd "$B/rdma-core" && pwd)
+start=$SECONDS
+
+skip() { # reason, file to show
+	echo "$name: $1"
+	[ -z "${2:-}" ] || tail -n 5 "$2" | sed 's/^/    /'
+	exit 77
+}
+
+apt() { # program, words...: with the suite's sources only
+	local program=$1
+	shift
+	timeout 120 "$program" -q -o Dir::Etc::SourceList="$dir/suite.list" -o Dir::Etc::SourceParts=- \
+		-o Dir::State::Lists="$dir/lists" -o Dir::Cache="$dir/cache" -o Debug::NoLocking=1 \
+		-o APT::Sandbox::User=root -o Acquire::Retries=3 -o APT::Get::List-Cleanup=0 "$@"
+}
+
+fetch() {
+	local mirror key=/usr/share/keyrings/debian-archive-keyring.gpg
+	mirror=$(grep -hoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
+	[ -n "$mirror" ] || skip "apt has no Debian mirror here"
+	[ ! -f "$key" ] || key="[signed-by=$key] "
+	echo "deb-src $key$mirror $suite main" >"$dir/suite.list"
+	apt apt-get update >"$dir/log" 2>&1 || skip "no list of $suite's sources" "$dir/log"
+	# The archive alone, which apt checks against the suite's signed list.
+	(cd "$dir/sources" && rm -rf ./* && apt apt-get source --download-only --tar-only rdma-core) \
+		>>"$dir/log" 2>&1 || skip "no sources of rdma-core in $suite" "$dir/log"
+	rm -rf "$dir/src" "$dir/build"
+	mkdir "$dir/src" "$dir/build"
+	tar -C "$dir/src" --strip-components=1 -xf "$dir"/sources/rdma-core_*.orig.tar.* ||
+		skip "the archive of rdma-core cannot be unpacked"
+}
+
+# Its libraries, example programs and pyverbs, with the mlx5 provider only.
+compile() {
+	local programs=(asyncwatch devices devinfo rc_pingpong srq_pingpong uc_pingpong ud_pingpong xsrq_pingpong)
+	cmake -GNinja -DIN_PLACE=1 -DNO_MAN_PAGES=1 -DPYTHON_EXECUTABLE=/usr/bin/python3 \
+		-DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS=-O0 -S "$dir/src" -B "$dir/build" >"$dir/log" 2>&1 || return
+	# shellcheck disable=SC2046 # a list of files
+	nice ninja -C "$dir/build" lib/libibverbs.so lib/libmlx5.so lib/librdmacm.so "${programs[@]/#/bin/ibv_}" \
+		$(ninja -C "$dir/build" -t targets all | sed -n 's|^\(python/pyverbs/[^:]*\.so\):.*|\1|p') \
+		>"$dir/log" 2>&1 || return
+	find "$dir/build/etc/libibverbs.d" -name '*.driver' ! -name mlx5.driver -delete
+	touch "$dir/build/complete"
+}
+
+for p in cmake ninja cython3 apt-get; do
+	command -v $p >/dev/null || skip "no $p here"
+done
+if [ ! -e "$dir/build/complete" ]; then
+	fetch
+	compile || { echo "$name: rdma-core does not build"; tail -n 20 "$dir/log" | sed 's/^/    /'; exit 1; }
+	echo "$name: built in $((SECONDS - start)) s"
+fi
+[ "$what" != build ] || { echo "$dir/build"; exit 0; }
+exec tests/consumers/rdma_core.sh "$dir/build" "$what"
