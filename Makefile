@@ -73,6 +73,7 @@ STANDIN_SDK := $(foreach d,sdk sdk_old sdk_broken,$(patsubst %,$(B)/standin/$(d)
 STANDINS := $(foreach d,standin standin/old,$(B)/$(d)/libcuda.so.1 $(B)/$(d)/libgdrapi.so) $(STANDIN_SDK)
 SOFTNIC  := $(B)/lib/libsoftnic.so $(B)/bin/softnic-run
 SOAK     := $(B)/soak/soak
+HW_PROBE := $(B)/hw/probe
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c %/memory.c,$(wildcard tests/bench/*.c))))
 CUDA_SO  := $(if $(SAN),,$(if $(NVCC),$(patsubst examples/%_kernel.cu,$(B)/lib/lib%_cuda.so,$(sort $(wildcard examples/*_kernel.cu)))))
 
@@ -266,6 +267,10 @@ $(B)/thread/kernels_$(1): $$(call kernel-objs,$(1)) $$(TEST_LIB) $$(TEST_NIC) $$
 	$$(Q)$$(CXX) $$(LDFLAGS_ALL) -o $$@ $$(filter %.o,$$^) $$(LINK_LIBS) $$(SYS_LIBS) -lz -lm
 endef
 $(foreach w,1 32,$(eval $(call kernel-rules,$(w))))
+$(HW_PROBE): $(call obj,$(sort $(wildcard tests/hw/probe*.c))) $(TEST_LIB) $(LIBS)
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lm
 $(SOAK): $(B)/obj/tests/soak/soak.o
 	$(call say,LD)
 	@mkdir -p $(@D)
@@ -326,7 +331,7 @@ $(B)/fuzz/fuzz_$(1): $(call fuzz-obj,$(fuzz-srcs))
 endef
 $(foreach x,$(FUZZ_X),$(eval $(call fuzzer-rule,$(x))))
 build-fuzz: $(FUZZERS)
-build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK))
+build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(HW_PROBE))
 
 # demo and test first install what is missing, then start make again, so that what was
 # just installed is seen.

@@ -48,7 +48,7 @@ fi
 
 [ "${1:-}" = check ] || [ "$SAN" = thread ] || script tests/fuzz.sh
 if [ -z "$SAN" ]; then
-	for s in link symbols headers api defects style prm_vs_ifc install report paths verbs infiniband wire netns soak consumers/perftest consumers/ucx sanity; do
+	for s in link symbols headers api defects style prm_vs_ifc install report paths verbs infiniband wire netns hw soak consumers/perftest consumers/ucx sanity; do
 		[ -x "tests/$s.sh" ] && script "tests/$s.sh"
 	done
 	rm -rf "$B/captures"

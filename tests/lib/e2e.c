@@ -2,22 +2,12 @@
 /* Copyright (c) gdaki authors */
 /* NIC, memory, queue pairs and puts of end-to-end tests. */
 #include "e2e.h"
+#include "pick.h"
 
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-
-static struct ibv_context *open_device(void)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *ctx;
-
-	E2E_REQUIRE(list && list[0]);
-	ctx = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	return ctx;
-}
 
 static int v2_gid(struct ibv_context *ctx, union ibv_gid *gid)
 {
@@ -42,11 +32,12 @@ void e2e_open_on(struct e2e_nic *nic, const char *gpu_bus_id)
 	struct ibv_port_attr port;
 
 	memset(nic, 0, sizeof(*nic));
-	E2E_REQUIRE(nic->ctx = open_device());
+	E2E_REQUIRE(nic->ctx = pick_open());
 	E2E_REQUIRE(nic->pd = ibv_alloc_pd(nic->ctx));
 	E2E_REQUIRE(!doca_verbs_dev_open(nic->pd, &nic->dev));
 	E2E_REQUIRE(!doca_gpu_create(gpu_bus_id, &nic->gpu));
 	E2E_REQUIRE(!ibv_query_port(nic->ctx, 1, &port));
+	nic->lid = port.lid;
 	if (port.link_layer == IBV_LINK_LAYER_INFINIBAND)
 		E2E_REQUIRE(!ibv_query_gid(nic->ctx, 1, 0, &nic->gid));
 	else
@@ -218,7 +209,10 @@ doca_error_t e2e_connect(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union i
 	memcpy(dgid.raw, gid->raw, sizeof(dgid.raw));
 	E2E_REQUIRE(!doca_verbs_ah_attr_create(nic->dev, &ah));
 	E2E_REQUIRE(!doca_verbs_qp_attr_create(&attr));
-	E2E_REQUIRE(!doca_verbs_ah_attr_set_addr_type(ah, DOCA_VERBS_ADDR_TYPE_IPv4));
+	E2E_REQUIRE(!doca_verbs_ah_attr_set_addr_type(ah, nic->lid ?
+						     DOCA_VERBS_ADDR_TYPE_IB_NO_GRH :
+						     DOCA_VERBS_ADDR_TYPE_IPv4));
+	E2E_REQUIRE(!doca_verbs_ah_attr_set_dlid(ah, nic->lid));
 	E2E_REQUIRE(!doca_verbs_ah_attr_set_sgid_index(ah, (uint8_t)nic->gid_index));
 	E2E_REQUIRE(!doca_verbs_ah_attr_set_hop_limit(ah, 64));
 	E2E_REQUIRE(!doca_verbs_ah_attr_set_gid(ah, dgid));

@@ -47,6 +47,7 @@ struct e2e_nic {
 	doca_gpu_t *gpu;
 	union ibv_gid gid; /* RoCE v2 */
 	int gid_index;
+	uint32_t lid; /* of an InfiniBand port, otherwise 0; the peer's too, in e2e_connect */
 };
 
 struct e2e_qp {

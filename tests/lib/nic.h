@@ -8,6 +8,7 @@
 #include <infiniband/verbs.h>
 
 #include "host/doca_verbs.h"
+#include "pick.h"
 
 struct nic {
 	struct ibv_context *ctx;
@@ -17,14 +18,9 @@ struct nic {
 
 static inline struct ibv_context *nic_open_context(void)
 {
-	int count = 0;
-	struct ibv_device **list = ibv_get_device_list(&count);
-	struct ibv_context *ctx;
+	struct ibv_context *ctx = pick_open();
 
-	cr_assert(list && count > 0, "no NIC: run under softnic-run");
-	ctx = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	cr_assert(ctx, "the NIC cannot be opened");
+	cr_assert(ctx, "no NIC that can be opened: run under softnic-run");
 	return ctx;
 }
 

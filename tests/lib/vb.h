@@ -15,6 +15,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "pick.h"
+
 #define VB_WAIT_S 10
 
 struct vb {
@@ -30,14 +32,11 @@ static inline struct vb vb_open(size_t len)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		     IBV_ACCESS_REMOTE_ATOMIC;
-	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_gid_entry e;
 	struct vb v = { 0 };
 
-	cr_assert(list && list[0], "no NIC: run under softnic-run");
-	v.ctx = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	cr_assert(v.ctx);
+	v.ctx = pick_open();
+	cr_assert(v.ctx, "no NIC that can be opened: run under softnic-run");
 	v.pd = ibv_alloc_pd(v.ctx);
 	v.mem = aligned_alloc(4096, (len + 4095) & ~4095ul);
 	cr_assert(v.pd && v.mem);

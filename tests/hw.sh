@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# tests/hw/run against the software NIC in the place of hardware: compared with itself nothing
+# differs; configured otherwise, the report names exactly what was changed. Also what it says
+# without a device, its bounds, what a masked report holds, and the two readers of traces.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+export B="${B:-build}"
+run=tests/hw/run nic=$B/bin/softnic-run bad=0
+tmp=$(mktemp -d) || exit 2
+trap 'rm -rf "$tmp"' EXIT
+
+complain() { # text, file to show
+	echo "hw.sh: $1"
+	[ -z "${2:-}" ] || tail -n 30 "$2" | cut -c1-300 | sed 's/^/    /'
+	bad=1
+}
+
+# ends STATUS LABEL COMMAND...: its output is in $tmp/out
+ends() {
+	local want=$1 label=$2 rc
+	shift 2
+	timeout -k 5 120 "$@" >"$tmp/out" 2>&1
+	rc=$?
+	[ $rc = "$want" ] || complain "$label: exit status $rc, expected $want" "$tmp/out"
+}
+
+has() { # file, line
+	grep -qxF -- "$2" "$1" || complain "no line \"$2\" in $(basename "$1")" "$1"
+}
+
+# ---- what it says when it cannot run ----
+ends 0 "--help" $run --help
+ends 0 "--list" $run --list
+ends 2 "a device that is not there" $run --device nosuch0
+devices=$(find /sys/class/infiniband -mindepth 1 -maxdepth 1 -printf '%f\n' 2>/dev/null | sort | paste -sd, | sed 's/,/, /g')
+has "$tmp/out" "run: there is no RDMA device nosuch0; devices here: ${devices:-none}"
+ends 2 "programs that are not built" env B="$tmp" $run --under "$nic --" --only hello_put
+grep -q "^run: missing: $tmp/bin/gpunetio_verbs_put_bw, .*; run make build-tests$" "$tmp/out" ||
+	complain "the missing programs are not named" "$tmp/out"
+
+# ---- the same on both sides ----
+ends 0 "compared with itself" $run --device softnic --peer-device softnic --short \
+	--output "$tmp/same" --keep "$tmp/kept"
+has "$tmp/same" "tests: 11 the same, 0 differ"
+for t in "probe errors" hello_put "put_bw loopback -p 0" "put_bw to the other device -p 1" test_caps; do
+	has "$tmp/same" "== $t: the same"
+done
+
+# Nothing private is in a masked report: addresses, GIDs and MACs of the NIC, the host's name.
+grep -q '^ *0040:.*\*\*\*\*' "$tmp/same" || complain "no masked byte in the report" "$tmp/same"
+if grep -n -E "(^|[^.0-9])127\.[0-9]+\.|0x7f[0-9a-f]{8}|0000ffff 7f" "$tmp/same" >"$tmp/private" ||
+	grep -n -w -F "$(hostname)" "$tmp/same" >"$tmp/private"; then
+	complain "private values in the report" "$tmp/private"
+fi
+
+# ---- planted differences ----
+ends 1 "no QPs without DBREC, MTU 1024" $run --under "$nic --no-dbr 0 --mtu 1024 --" --short \
+	--only 'probe|hello' --output "$tmp/planted"
+for line in "tests: 1 the same, 4 differ" \
+	"send_dbr_mode_no_dbr_ext: 0, 1" \
+	"port.active_mtu: 3, 5" \
+	"QUERY_HCA_CAP: out HCA2_SEND_DBR_MODE_NO_DBR_EXT 0x0, 0x1 (2 times)" \
+	"QP without DBREC: DOCA_ERROR_NOT_SUPPORTED, ok" \
+	"== hello_put: 1 difference" \
+	"INIT2RTR_QP (QP # (INIT to RTR)): in QPC_MTU 0x3, 0x5"; do
+	has "$tmp/planted" "$line"
+done
+grep -q "^CREATE_QP, send_dbr_mode 1: status 0x3 syndrome 0x[0-9a-f]* errno [0-9]*, accepted$" "$tmp/planted" ||
+	complain "the refused command is not named with its status" "$tmp/planted"
+
+# ---- two hosts: the other side is this one, started in the place of ssh ----
+printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >"$tmp/ssh"
+chmod +x "$tmp/ssh"
+ends 0 "another host" $run --device softnic --peer-host 127.0.0.1 --peer-device softnic \
+	--ssh "$tmp/ssh" --port $((20000 + RANDOM % 10000)) --short --only 'host' --output "$tmp/remote"
+has "$tmp/remote" "== put_bw to the other host -p 1: the same"
+
+# ---- bounds ----
+printf '#!/bin/sh\nsleep 60 & sleep 60\n' >"$tmp/hang"
+chmod +x "$tmp/hang"
+begun=$SECONDS
+ends 1 "a program that does not end" $run --under "$tmp/hang" --only hello_put --timeout 1 \
+	--output "$tmp/hung"
+[ $((SECONDS - begun)) -lt 30 ] || complain "a program that does not end took $((SECONDS - begun)) s"
+has "$tmp/hung" "program: no end, exit 0"
+
+# ---- the readers ----
+trace=$tmp/kept/device/hello_put.trace
+ends 0 decode tests/hw/decode --ifc '' "$trace"
+has "$tmp/out" "    in  QPC_LOG_SQ_SIZE 0xb"
+has "$tmp/out" "    in  ADS_RGID masked"
+ends 0 "compare with itself" tests/hw/compare "$trace" "$trace"
+has "$tmp/out" "0 differences"
+sed '/RTR2RTS_QP/,/ end/s/00072000 00000000/00052000 00000000/' "$trace" >"$tmp/changed"
+ends 1 "compare a changed trace" tests/hw/compare "$trace" "$tmp/changed"
+has "$tmp/out" "RTR2RTS_QP (QP # (RTR to RTS)): in QPC_RETRY_COUNT 0x7, 0x5"
+has "$tmp/out" "1 difference"
+echo nonsense >"$tmp/nonsense"
+ends 2 "a file that is no trace" tests/hw/decode "$tmp/nonsense"
+
+[ $bad = 0 ] && echo "hw.sh: $(sed -n 's/^tests: //p' "$tmp/same"); planted differences found"
+exit $bad

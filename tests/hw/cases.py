@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+"""What tests/hw/run runs: programs, and how the output of each is compared."""
+import os
+import re
+
+B = os.environ.get("B", "build")
+PUT_BW = B + "/bin/gpunetio_verbs_put_bw"
+PROBE = B + "/hw/probe"
+HELLO = B + "/bin/hello_put"
+HANDLERS = (0, 1, 2, 6, 10)
+
+# Unit tests that a device alone can pass: none that makes the software NIC fail, that has
+# options of softnic-run, or that needs a stand-in of CUDA or of the DOCA SDK.
+UNIT = """caps ah uar cq qp qp_modify firmware high_level export reset abort slab dump
+e2e_handlers e2e_share e2e_wrap e2e_errors e2e_service e2e_peer_death service cpu_proxy
+defects_proxy counter_dev onesided_dev doorbell_auto
+verbs_qp verbs_srq verbs_change verbs_transport verbs_many""".split()
+SHORT_UNIT = "caps qp_modify".split()
+
+
+class Case:
+    """compare: function of the output, gives {what: value} or a list of lines. boxes: the
+    command boxes of the two traces are compared, otherwise only their answers."""
+
+    def __init__(self, name, argv, lines, boxes=True, server=None, gpu=False):
+        self.name, self.argv, self.lines, self.boxes = name, argv, lines, boxes
+        self.server, self.gpu = server, gpu
+
+
+def probe_lines(text):
+    """"name: value"; a name that comes again gets a number."""
+    found, seen = {}, {}
+    for line in text.splitlines():
+        name, colon, value = line.partition(": ")
+        if colon and not re.match(r"\d{4}-\d\d-\d\dT|softnic\[", line):
+            seen[name] = seen.get(name, 0) + 1
+            found[name if seen[name] == 1 else "%s #%d" % (name, seen[name])] = value
+    return found
+
+
+def hello_lines(text):
+    return {"output": line for line in text.splitlines() if line.startswith("status ")}
+
+
+def put_lines(text):
+    """What must be the same at any speed."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("RESULT "):
+            words, _, reason = line.partition(" reason=")
+            fields = dict(w.split("=", 1) for w in words.split()[1:])
+            found = {k: fields.get(k, "-") for k in ("asked", "chosen", "messages", "bytes")}
+            found["reason"] = reason
+        elif line.startswith("Validation "):
+            found["server"] = line
+    return found
+
+
+def unit_lines(text):
+    """Criterion's: what did not pass, with the assertions, and how many tests there were."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    found, assertions = {}, []
+    for line in text.splitlines():
+        tag = re.match(r"\[(FAIL|SKIP|PASS|----|====)\] (.*)", line)
+        if not tag:
+            continue
+        if tag[1] == "----":
+            assertions += [tag[2].strip()] if tag[2].strip() else []
+        elif tag[1] == "====":
+            number = re.search(r"Tested: (\d+)", tag[2])
+            found["tests"] = number[1] if number else "?"
+        elif tag[1] != "PASS":
+            name = tag[2].split(": (")[0]
+            found[name] = "%s%s" % ({"FAIL": "failed", "SKIP": "skipped"}[tag[1]],
+                                    "".join("; " + a for a in assertions))
+        if tag[1] != "----":
+            assertions = []
+    return found
+
+
+def put_bw(name, handler, extra=(), server=(), gpu=False):
+    size = ["-i", "1024", "-s", "2048"]
+    return Case(name, [PUT_BW, "-p", str(handler)] + size + list(extra), put_lines,
+                server=[PUT_BW] + list(server), gpu=gpu)
+
+
+def loopback_cases(short, where):
+    return [put_bw("put_bw %s -p %d" % (where, h), h, ["-g", "host"], ["-g", "host"])
+            for h in (HANDLERS[:2] if short else HANDLERS)]
+
+
+def gpu_cases(gpu):
+    return [put_bw("put_bw GPU -p %d" % h, h, ["-g", gpu], ["-g", gpu], gpu=True)
+            for h in HANDLERS]
+
+
+def all_cases(opt):
+    found = [Case("probe " + part, [PROBE, part], probe_lines)
+             for part in ("caps", "objects", "states", "errors")]
+    if opt.limits:
+        found.append(Case("probe limits", [PROBE, "limits"], probe_lines, boxes=False))
+    if opt.hello:  # it takes the only device
+        found.append(Case("hello_put", [HELLO], hello_lines))
+    found += loopback_cases(opt.short, "loopback")
+    if opt.peer_device and not opt.peer_host:
+        found += loopback_cases(opt.short, "to the other device")
+    if opt.gpu != "none":
+        found += gpu_cases(opt.gpu)
+    found += [Case("test_" + t, [B + "/tests/test_" + t], unit_lines, boxes=False)
+              for t in (SHORT_UNIT if opt.short else UNIT)]
+    return [c for c in found if not opt.only or re.search(opt.only, c.name)]
+
+
+def remote_cases(opt):
+    """Clients of servers on another host; server i listens on --port + i."""
+    if not opt.peer_host:
+        return []
+    return loopback_cases(opt.short, "to the other host")

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* The parts of tests/hw/probe.c. */
+#ifndef HW_PROBE_H
+#define HW_PROBE_H
+
+#include <stdarg.h>
+
+#include "../lib/e2e.h"
+
+void probe_caps(struct e2e_nic *nic);
+void probe_objects(struct e2e_nic *nic);
+void probe_states(struct e2e_nic *nic);
+void probe_errors(struct e2e_nic *nic);
+void probe_limits(struct e2e_nic *nic);
+
+/* One line of output: the formatted name, then the value or the error's name. */
+void probe_say(const char *value, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void probe_result(doca_error_t err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
