@@ -187,11 +187,12 @@ uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd)
 {
 	static const uint32_t mask[] = { 0xffffffff, 0x0000ffff, 0xffff000f, 0 };
 	uint8_t *entry = cmd->out + 0x10, m[6], st = sn_cmd_reserved(cmd, mask, 4);
-	uint32_t index = nic_get(cmd->in, NIC_F(0x08, 31, 16));
 	struct sn_gid gid;
+	uint32_t index;
 
 	if (st)
 		return st;
+	index = nic_get(cmd->in, NIC_F(0x08, 31, 16));
 	if (cmd->out_len < 0x30)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x760001, "output too short");
 	if (index >= SN_GIDS || cmd->dev->cfg.infiniband)

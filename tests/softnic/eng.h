@@ -485,8 +485,6 @@ struct sn_iov {
 	uint64_t va;
 	uint32_t len;
 };
-int sn_mem_read(bool gpu, uint64_t va, void *dst, size_t len);
-int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len);
 bool sn_mem_is_cuda(uint64_t va); /* device or pinned */
 void sn_mem_settle(void);	  /* what was written to a GPU is there */
 /* By key, with PD, bounds and rights (IBV_ACCESS_*; 0: to read here). */

@@ -173,7 +173,7 @@ struct sn_call {
 };
 
 struct ib_uverbs_attr *sn_attr(struct sn_call *c, uint16_t id);
-const void *sn_attr_ptr(struct sn_call *c, uint16_t id, size_t *len);
+void *sn_attr_dup(struct sn_call *c, uint16_t id, size_t *len); /* NULL: absent, or no memory */
 size_t sn_attr_in(struct sn_call *c, uint16_t id, void *dst, size_t len); /* rest is zeroed */
 uint64_t sn_attr_num(struct sn_call *c, uint16_t id);			  /* absent: 0 */
 int sn_attr_out(struct sn_call *c, uint16_t id, const void *src, size_t len);

@@ -352,6 +352,8 @@ void sn_eng_cq_remove(struct sn_dev *dev, struct sn_cq *cq);
 /* At register_mr: is va..len GPU memory (driver loaded)? Reads must not fault. */
 bool sn_mem_is_gpu(uint64_t va, uint64_t len);
 bool sn_mem_readable(uint64_t va, uint64_t len); /* host memory mapped and readable */
+int sn_mem_read(bool gpu, uint64_t va, void *dst, size_t len); /* 0 or -EFAULT */
+int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len);
 bool sn_mem_writable(uint64_t va, uint64_t len); /* no mapping in it forbids it */
 
 /* ---- addr.c: addresses, by both sides ---- */

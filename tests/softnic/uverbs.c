@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct ib_uverbs_attr *sn_attr(struct sn_call *c, uint16_t id)
@@ -22,26 +24,31 @@ struct ib_uverbs_attr *sn_attr(struct sn_call *c, uint16_t id)
 	return NULL;
 }
 
-const void *sn_attr_ptr(struct sn_call *c, uint16_t id, size_t *len)
-{
-	struct ib_uverbs_attr *a = sn_attr(c, id);
-
-	*len = a ? a->len : 0;
-	if (!a)
-		return NULL;
-	return a->len <= sizeof(a->data) ? (const void *)&a->data
-					 : (const void *)(uintptr_t)a->data;
-}
-
+/* check_attrs() saw the whole buffer; what has gone since then is zeros. */
 size_t sn_attr_in(struct sn_call *c, uint16_t id, void *dst, size_t len)
 {
-	size_t have;
-	const void *src = sn_attr_ptr(c, id, &have);
+	struct ib_uverbs_attr *a = sn_attr(c, id);
+	size_t n = a && a->len < len ? a->len : len;
 
 	memset(dst, 0, len);
-	if (src)
-		memcpy(dst, src, have < len ? have : len);
-	return have;
+	if (!a)
+		return 0;
+	if (a->len <= sizeof(a->data))
+		memcpy(dst, &a->data, n);
+	else if (sn_mem_read(false, a->data, dst, n))
+		memset(dst, 0, n);
+	return a->len;
+}
+
+void *sn_attr_dup(struct sn_call *c, uint16_t id, size_t *len)
+{
+	struct ib_uverbs_attr *a = sn_attr(c, id);
+	void *copy = a ? malloc(a->len ? a->len : 1) : NULL;
+
+	*len = a ? a->len : 0;
+	if (copy)
+		sn_attr_in(c, id, copy, a->len);
+	return copy;
 }
 
 uint64_t sn_attr_num(struct sn_call *c, uint16_t id)
@@ -64,9 +71,8 @@ int sn_attr_out(struct sn_call *c, uint16_t id, const void *src, size_t len)
 
 	if (!a)
 		return -ENOENT;
-	if (a->len && !a->data)
+	if (sn_mem_write(false, a->data, src, a->len < len ? a->len : len))
 		return -EFAULT;
-	memcpy((void *)(uintptr_t)a->data, src, a->len < len ? a->len : len);
 	a->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
 	return 0;
 }
@@ -115,18 +121,48 @@ static const struct sn_method *find_method(const struct ib_uverbs_ioctl_hdr *hdr
 
 static bool attr_known(const struct sn_method *m, uint16_t id)
 {
-	uint32_t bit = id & 0xfff;
+	uint32_t bit = id & ~(uint32_t)UVERBS_UDATA_DRIVER_DATA_FLAG;
 
 	if (bit >= 32)
 		return false;
 	return (id & UVERBS_UDATA_DRIVER_DATA_FLAG ? m->driver : m->core) >> bit & 1;
 }
 
+/* Of an object's methods the first attribute is its handle or descriptor. */
+static bool lacks_handle(struct sn_call *c, const struct sn_method *m)
+{
+	if (m->object == UVERBS_OBJECT_DEVICE || m->object == MLX5_IB_OBJECT_DEVX)
+		return false;
+	return !sn_attr(c, m->core ? 0 : UVERBS_UDATA_DRIVER_DATA_FLAG);
+}
+
+/*
+ * As uverbs_set_attr() of Linux's uverbs_ioctl.c: no attribute twice, none that is unknown
+ * and mandatory, and buffers in memory that is there. A longer value than data holds is in
+ * a buffer, as outputs of any length are; those that cannot be written are found later.
+ */
+static int check_attrs(struct sn_call *c, const struct sn_method *m)
+{
+	const struct ib_uverbs_attr *a = c->hdr->attrs, *end = a + c->hdr->num_attrs;
+
+	for (; a < end; a++) {
+		if (!attr_known(m, a->attr_id)) {
+			if (a->flags & UVERBS_ATTR_F_MANDATORY)
+				return -EPROTONOSUPPORT;
+			continue;
+		}
+		if (sn_attr(c, a->attr_id) != a)
+			return -EINVAL;
+		if (a->len > sizeof(a->data) && !sn_mem_readable(a->data, a->len))
+			return -EFAULT;
+	}
+	return lacks_handle(c, m) ? -EINVAL : 0;
+}
+
 int sn_uverbs_call(struct sn_dev *dev, struct sn_ctx *ctx, struct ib_uverbs_ioctl_hdr *hdr)
 {
 	struct sn_call call = { dev, ctx, hdr };
 	const struct sn_method *m;
-	unsigned int i;
 	int rc;
 
 	if (++dev->front->ioctls == dev->cfg.fail_ioctl_nth) {
@@ -142,11 +178,9 @@ int sn_uverbs_call(struct sn_dev *dev, struct sn_ctx *ctx, struct ib_uverbs_ioct
 		sn_trace("uverbs %x.%x: not supported", hdr->object_id, hdr->method_id);
 		return -EPROTONOSUPPORT;
 	}
-	for (i = 0; i < hdr->num_attrs; i++)
-		if (hdr->attrs[i].flags & UVERBS_ATTR_F_MANDATORY &&
-		    !attr_known(m, hdr->attrs[i].attr_id))
-			return -EPROTONOSUPPORT;
-	rc = m->fn(&call);
+	rc = check_attrs(&call, m);
+	if (!rc)
+		rc = m->fn(&call);
 	sn_trace("uverbs %x.%x: %s%d", hdr->object_id, hdr->method_id, rc ? "errno " : "", -rc);
 	return rc;
 }

@@ -153,6 +153,7 @@ static bool gid_entry(struct sn_call *c, uint32_t index, struct ib_uverbs_gid_en
 static int query_gid_table(struct sn_call *c)
 {
 	struct ib_uverbs_attr *a = sn_attr(c, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
+	uint64_t to = a ? a->data : 0;
 	uint64_t size = sn_attr_num(c, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE);
 	struct ib_uverbs_gid_entry e;
 	uint64_t n = 0;
@@ -165,7 +166,8 @@ static int query_gid_table(struct sn_call *c)
 			continue;
 		if (a->len / size <= n)
 			return -EINVAL;
-		memcpy((uint8_t *)(uintptr_t)a->data + n++ * size, &e, sizeof(e));
+		if (sn_mem_write(false, to + n++ * size, &e, sizeof(e)))
+			return -EFAULT;
 	}
 	a->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
 	return sn_attr_out(c, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, &n, sizeof(n));

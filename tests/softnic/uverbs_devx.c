@@ -35,21 +35,26 @@ void *sn_devx_obj(struct sn_call *c, uint16_t id, enum sn_kind *kind)
 static int run_cmd(struct sn_call *c, uint16_t in_id, uint16_t out_id, struct sn_cmd *cmd,
 		   enum sn_cmd_class class)
 {
-	struct ib_uverbs_attr *out = sn_attr(c, out_id);
-	int rc;
+	struct ib_uverbs_attr *in = sn_attr(c, in_id), *out = sn_attr(c, out_id);
+	void *box;
+	int rc = -ENOMEM;
 
 	cmd->dev = c->dev;
 	cmd->ctx = c->ctx;
-	cmd->in = sn_attr_ptr(c, in_id, &cmd->in_len);
-	if (!cmd->in || cmd->in_len < 8 || !out || out->len < 8)
+	if (!in || in->len < 8 || !out || out->len < 8)
 		return -EINVAL;
+	cmd->in = box = sn_attr_dup(c, in_id, &cmd->in_len);
 	cmd->out_len = out->len;
 	cmd->out = calloc(1, cmd->out_len);
-	if (!cmd->out)
-		return -ENOMEM;
-	rc = sn_cmd_exec(cmd, class);
-	sn_attr_out(c, out_id, cmd->out, cmd->out_len);
+	if (box && cmd->out) {
+		rc = sn_cmd_exec(cmd, class);
+		if (sn_attr_out(c, out_id, cmd->out, cmd->out_len) && !rc)
+			rc = -EFAULT;
+		if (rc == -EFAULT && class == SN_CMD_CREATE)
+			sn_obj_destroy(c->dev, cmd->kind, cmd->obj);
+	}
 	free(cmd->out);
+	free(box);
 	return rc;
 }
 

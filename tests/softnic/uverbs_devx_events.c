@@ -204,27 +204,41 @@ static int alloc_outputs(struct sn_call *c)
 }
 
 /* The answer is there at once; a failed command is an answer too. */
+static int answer(struct sn_cmd *cmd, const struct sn_event_queue *q, uint64_t id)
+{
+	uint8_t *out = calloc(1, sizeof(id) + cmd->out_len);
+	int rc = out && cmd->in ? 0 : -ENOMEM;
+
+	if (!rc) {
+		memcpy(out, &id, sizeof(id));
+		cmd->out = out + sizeof(id);
+		rc = sn_cmd_exec(cmd, SN_CMD_QUERY);
+	}
+	if (!rc || rc == -EREMOTEIO)
+		rc = write(q->wr, out, sizeof(id) + cmd->out_len) < 0 ? -errno : 0;
+	free(out);
+	return rc;
+}
+
 static int async_query(struct sn_call *c)
 {
 	uint64_t id = sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID));
-	uint8_t out[sizeof(id) + QUERY_OUT_MAX] = { 0 };
-	struct sn_cmd cmd = { .dev = c->dev, .ctx = c->ctx, .out = out + sizeof(id) };
+	struct sn_cmd cmd = { .dev = c->dev, .ctx = c->ctx };
 	struct sn_event_queue *q;
 	int rc = sn_attr_events(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_FD), SN_DEVX_OUTPUTS, &q);
+	void *box;
 
 	cmd.obj = sn_devx_obj(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE), &cmd.kind);
-	cmd.in = sn_attr_ptr(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN), &cmd.in_len);
 	cmd.out_len = sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_OUT_LEN));
 	if (!cmd.obj)
 		return -ENOENT;
-	if (rc || !q || !cmd.in || cmd.in_len < 8 || cmd.out_len < 8 ||
-	    cmd.out_len > QUERY_OUT_MAX)
-		return rc ? rc : -EINVAL;
-	rc = sn_cmd_exec(&cmd, SN_CMD_QUERY);
-	if (rc && rc != -EREMOTEIO)
-		return rc;
-	memcpy(out, &id, sizeof(id));
-	return write(q->wr, out, sizeof(id) + cmd.out_len) < 0 ? -errno : 0;
+	box = sn_attr_dup(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN), &cmd.in_len);
+	cmd.in = box;
+	if (!rc)
+		rc = !q || cmd.in_len < 8 || cmd.out_len < 8 || cmd.out_len > QUERY_OUT_MAX ?
+			     -EINVAL : answer(&cmd, q, id);
+	free(box);
+	return rc;
 }
 
 const struct sn_method sn_methods_devx_events[] = {

@@ -67,6 +67,7 @@ static int cq_create(struct sn_call *c)
 	/* Padding: a CQE in the second half of its 128 bytes is how every one is written. */
 	const uint16_t known = MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD |
 			       MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX;
+	const uint32_t none = SN_ARM_NONE;
 	struct mlx5_ib_create_cq_resp resp = { 0 };
 	struct mlx5_ib_create_cq drv;
 	uint32_t cqe;
@@ -87,7 +88,7 @@ static int cq_create(struct sn_call *c)
 		return -ENOMEM;
 	rc = cq_links(c, cq);
 	if (!rc && cq->channel)
-		((uint32_t *)(uintptr_t)cq->dbr)[1] = SN_ARM_NONE;
+		rc = sn_mem_write(false, cq->dbr + 4, &none, sizeof(none));
 	if (!rc)
 		rc = sn_cq_add(c->dev, c->ctx, cq);
 	if (rc) {

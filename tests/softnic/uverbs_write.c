@@ -152,32 +152,64 @@ static int create_ah(struct sn_call *c)
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &ah->handle, sizeof(ah->handle));
 }
 
+static int modify_qp(struct sn_call *c)
+{
+	return sn_write_modify_qp(c, false);
+}
+
+static int modify_qp_ex(struct sn_call *c)
+{
+	return sn_write_modify_qp(c, true);
+}
+
+#define END(type, field) (offsetof(struct type, field) + sizeof(((struct type *)0)->field))
+
+/* Bytes that the structure and the answer must have at least: uverbs_cmd.c of Linux. */
+static const struct {
+	uint32_t cmd;
+	uint16_t in, out;
+	int (*fn)(struct sn_call *c);
+} commands[] = {
+#define IO(in, out) sizeof(struct ib_uverbs_##in), sizeof(struct ib_uverbs_##out)
+	{ IB_USER_VERBS_CMD_QUERY_DEVICE, IO(query_device, query_device_resp), query_device },
+	{ EX(IB_USER_VERBS_EX_CMD_QUERY_DEVICE), END(ib_uverbs_ex_query_device, reserved),
+	  END(ib_uverbs_ex_query_device_resp, response_length), ex_query_device },
+	{ IB_USER_VERBS_CMD_ALLOC_PD, IO(alloc_pd, alloc_pd_resp), alloc_pd },
+	{ IB_USER_VERBS_CMD_REG_MR, IO(reg_mr, reg_mr_resp), sn_write_reg_mr },
+	{ IB_USER_VERBS_CMD_REREG_MR, IO(rereg_mr, rereg_mr_resp), sn_write_rereg_mr },
+	{ IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL,
+	  IO(create_comp_channel, create_comp_channel_resp), create_comp_channel },
+	{ IB_USER_VERBS_CMD_CREATE_AH, IO(create_ah, create_ah_resp), create_ah },
+	{ IB_USER_VERBS_CMD_RESIZE_CQ, IO(resize_cq, resize_cq_resp), sn_write_resize_cq },
+	{ EX(IB_USER_VERBS_EX_CMD_MODIFY_CQ), sizeof(struct ib_uverbs_ex_modify_cq), 0,
+	  sn_write_modify_cq },
+	{ IB_USER_VERBS_CMD_MODIFY_SRQ, sizeof(struct ib_uverbs_modify_srq), 0,
+	  sn_write_modify_srq },
+	{ IB_USER_VERBS_CMD_QUERY_SRQ, IO(query_srq, query_srq_resp), sn_write_query_srq },
+	{ IB_USER_VERBS_CMD_QUERY_QP, IO(query_qp, query_qp_resp), sn_write_query_qp },
+	{ IB_USER_VERBS_CMD_MODIFY_QP, sizeof(struct ib_uverbs_modify_qp), 0, modify_qp },
+	{ EX(IB_USER_VERBS_EX_CMD_MODIFY_QP), END(ib_uverbs_ex_modify_qp, base),
+	  END(ib_uverbs_ex_modify_qp_resp, response_length), modify_qp_ex },
+#undef IO
+};
+
 int sn_write_call(struct sn_call *c)
 {
 	uint32_t cmd = (uint32_t)sn_attr_num(c, UVERBS_ATTR_WRITE_CMD);
-	bool out = sn_attr(c, UVERBS_ATTR_CORE_OUT);
+	struct ib_uverbs_attr *in = sn_attr(c, UVERBS_ATTR_CORE_IN);
+	struct ib_uverbs_attr *out = sn_attr(c, UVERBS_ATTR_CORE_OUT);
+	size_t i;
 
 	sn_trace("write command %u%s", cmd & 0xff,
 		 cmd & IB_USER_VERBS_CMD_FLAG_EXTENDED ? " extended" : "");
-	switch (cmd) {
-	case IB_USER_VERBS_CMD_QUERY_DEVICE: return out ? query_device(c) : -ENOSPC;
-	case EX(IB_USER_VERBS_EX_CMD_QUERY_DEVICE): return out ? ex_query_device(c) : -ENOSPC;
-	case IB_USER_VERBS_CMD_ALLOC_PD: return out ? alloc_pd(c) : -ENOSPC;
-	case IB_USER_VERBS_CMD_REG_MR: return out ? sn_write_reg_mr(c) : -ENOSPC;
-	case IB_USER_VERBS_CMD_REREG_MR: return out ? sn_write_rereg_mr(c) : -ENOSPC;
-	case IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL:
-		return out ? create_comp_channel(c) : -ENOSPC;
-	case IB_USER_VERBS_CMD_CREATE_AH: return out ? create_ah(c) : -ENOSPC;
-	case IB_USER_VERBS_CMD_RESIZE_CQ: return out ? sn_write_resize_cq(c) : -ENOSPC;
-	case EX(IB_USER_VERBS_EX_CMD_MODIFY_CQ): return sn_write_modify_cq(c);
-	case IB_USER_VERBS_CMD_MODIFY_SRQ: return sn_write_modify_srq(c);
-	case IB_USER_VERBS_CMD_QUERY_SRQ: return out ? sn_write_query_srq(c) : -ENOSPC;
-	case IB_USER_VERBS_CMD_QUERY_QP: return out ? sn_write_query_qp(c) : -ENOSPC;
-	case IB_USER_VERBS_CMD_MODIFY_QP: return sn_write_modify_qp(c, false);
-	case EX(IB_USER_VERBS_EX_CMD_MODIFY_QP): return sn_write_modify_qp(c, true);
-	/* The probe of libibverbs: known, but without room for an answer. */
-	case IB_USER_VERBS_CMD_GET_CONTEXT:
-	case IB_USER_VERBS_CMD_QUERY_PORT: return -ENOSPC;
-	default: return -EOPNOTSUPP;
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (commands[i].cmd != cmd)
+			continue;
+		if ((in ? in->len : 0) < commands[i].in || (out ? out->len : 0) < commands[i].out)
+			return -ENOSPC;
+		return commands[i].fn(c);
 	}
+	/* The probe of libibverbs: known, but without room for an answer. */
+	return cmd == IB_USER_VERBS_CMD_GET_CONTEXT || cmd == IB_USER_VERBS_CMD_QUERY_PORT ?
+		       -ENOSPC : -EOPNOTSUPP;
 }

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Calls of the verbs ioctl that no library makes: what the kernel refuses, the software
+ * NIC refuses too, with the same error, and nothing is left of the call.
+ */
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <endian.h>
+#include <errno.h>
+#include <infiniband/mlx5dv.h>
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define A(id) ((uint16_t)(id))
+
+struct raw {
+	struct ib_uverbs_ioctl_hdr hdr;
+	struct ib_uverbs_attr attrs[8];
+};
+
+static struct ibv_context *ctx;
+
+static void open_nic(void)
+{
+	struct mlx5dv_context_attr attr = { .flags = MLX5DV_CONTEXT_FLAGS_DEVX };
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	cr_assert(list && list[0]);
+	ctx = mlx5dv_open_device(list[0], &attr);
+	ibv_free_device_list(list);
+	cr_assert(ctx);
+}
+
+static void close_nic(void)
+{
+	cr_assert_eq(ibv_close_device(ctx), 0);
+}
+
+TestSuite(verbs_ioctl, .init = open_nic, .fini = close_nic);
+
+static void start(struct raw *r, uint16_t object, uint16_t method)
+{
+	memset(r, 0, sizeof(*r));
+	r->hdr.object_id = object;
+	r->hdr.method_id = method;
+	r->hdr.driver_id = RDMA_DRIVER_MLX5;
+}
+
+static void attr(struct raw *r, uint16_t id, uint16_t len, uint64_t data)
+{
+	r->attrs[r->hdr.num_attrs++] = (struct ib_uverbs_attr){
+		.attr_id = id, .len = len, .flags = UVERBS_ATTR_F_MANDATORY, .data = data };
+}
+
+/* 0 or the error */
+static int call(struct raw *r)
+{
+	r->hdr.length = (uint16_t)(sizeof(r->hdr) + r->hdr.num_attrs * sizeof(r->attrs[0]));
+	return ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, &r->hdr) ? errno : 0;
+}
+
+static int next_fd(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
+static uint32_t live(void)
+{
+	uint32_t (*fn)(void);
+
+	*(void **)&fn = dlsym(RTLD_DEFAULT, "sn_objects_live");
+	cr_assert(fn);
+	return fn();
+}
+
+/* QUERY_HCA_CAP */
+static uint32_t box[4], answer[0x1010 / 4];
+
+static void command(struct raw *r, const void *in, const void *out)
+{
+	box[0] = htobe32(0x100u << 16);
+	box[1] = htobe32(1);
+	start(r, MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER);
+	attr(r, A(MLX5_IB_ATTR_DEVX_OTHER_CMD_IN), sizeof(box), (uintptr_t)in);
+	attr(r, A(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT), sizeof(answer), (uintptr_t)out);
+}
+
+Test(verbs_ioctl, buffers_that_are_not_there_are_a_bad_address)
+{
+	void *page = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct raw r;
+
+	cr_assert_neq(page, MAP_FAILED);
+	command(&r, box, answer);
+	cr_expect_eq(call(&r), 0);
+	command(&r, (void *)0xfff, answer);
+	cr_expect_eq(call(&r), EFAULT);
+	command(&r, box, (void *)0xfff);
+	cr_expect_eq(call(&r), EFAULT);
+	command(&r, box, page);
+	cr_expect_eq(call(&r), EFAULT, "an answer in memory that cannot be written");
+	munmap(page, 8192);
+}
+
+Test(verbs_ioctl, an_attribute_twice_is_refused)
+{
+	struct raw r;
+
+	command(&r, box, answer);
+	attr(&r, A(MLX5_IB_ATTR_DEVX_OTHER_CMD_IN), sizeof(box), (uintptr_t)box);
+	cr_expect_eq(call(&r), EINVAL);
+}
+
+Test(verbs_ioctl, unknown_mandatory_attribute_is_refused)
+{
+	uint8_t resp[sizeof(struct ib_uverbs_query_port_resp_ex)];
+	struct raw r;
+
+	start(&r, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT);
+	attr(&r, UVERBS_ATTR_QUERY_PORT_PORT_NUM, 1, 1);
+	attr(&r, UVERBS_ATTR_QUERY_PORT_RESP, sizeof(resp), (uintptr_t)resp);
+	attr(&r, UVERBS_ATTR_QUERY_PORT_RESP + 0x2000, 8, 0);
+	cr_expect_eq(call(&r), EPROTONOSUPPORT, "its number is only alike in the low bits");
+	r.attrs[2].flags = 0;
+	cr_expect_eq(call(&r), 0);
+}
+
+/* Who cannot learn of an object or a descriptor does not get one. */
+Test(verbs_ioctl, without_room_for_the_handle_nothing_is_made)
+{
+	uint32_t before = live();
+	int fd = next_fd();
+	uint64_t in = 0;
+	uint8_t out[2];
+	struct raw r;
+
+	start(&r, UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC);
+	cr_expect_eq(call(&r), EINVAL);
+	start(&r, MLX5_IB_OBJECT_DEVX_ASYNC_CMD_FD, MLX5_IB_METHOD_DEVX_ASYNC_CMD_FD_ALLOC);
+	cr_expect_eq(call(&r), EINVAL);
+	start(&r, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
+	attr(&r, UVERBS_ATTR_WRITE_CMD, 4, IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL);
+	attr(&r, UVERBS_ATTR_CORE_IN, sizeof(in), in);
+	attr(&r, UVERBS_ATTR_CORE_OUT, sizeof(out), (uintptr_t)out);
+	cr_expect_eq(call(&r), ENOSPC);
+	cr_expect_eq(next_fd(), fd, "a descriptor is left");
+	cr_expect_eq(live(), before);
+}
