@@ -301,9 +301,16 @@ $(STANDIN_SDK): $(B)/standin/%.so: $(wildcard tests/standin/sdk*) | stage
 # those of tests/fuzz/stage.c, so that no thread, clock or network is involved.
 FUZZ_X := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_FRONT := $(filter-out tests/softnic/preload%.c,$(SOFTNIC_SRCS))
-FUZZ_OF_wire := tests/fuzz/stage.c tests/fuzz/rig.c tests/unit/engine_fake.c $(ENGINE_SRCS)
+FUZZ_OF_wire := tests/fuzz/stage.c tests/fuzz/input.c tests/fuzz/rig.c tests/unit/engine_fake.c $(ENGINE_SRCS)
+FUZZ_OF_wqe := $(FUZZ_OF_wire)
+FUZZ_OF_cmd := tests/fuzz/stage.c tests/fuzz/input.c tests/fuzz/nic.c tests/fuzz/boxes.c $(FUZZ_FRONT)
+FUZZ_OF_uverbs := $(FUZZ_OF_cmd) tests/fuzz/uverbs_calls.c
+FUZZ_OF_cqe := tests/fuzz/input.c qp/dump.c qp/error.c core/log.c
 FUZZ_WRAP := $(foreach f,pthread_create pthread_timedjoin_np clock_gettime bind sendmmsg recvmmsg \
 	dlopen sn_wait sn_wait_setup sn_uar_list,-Wl,--wrap=$(f))
+FUZZ_WRAP_MEM := $(foreach f,sn_mem_readable sn_mem_writable sn_mem_write,-Wl,--wrap=$(f))
+FUZZ_WRAP_cmd := $(FUZZ_WRAP_MEM)
+FUZZ_WRAP_uverbs := $(FUZZ_WRAP_MEM)
 fuzz-srcs = tests/fuzz/fuzz_$(1).c $(FUZZ_OF_$(1))
 # Without libFuzzer, to run the inputs of tests/fuzz/corpus: in any build.
 REPLAYS := $(patsubst %,$(B)/fuzz/replay_%,$(FUZZ_X))
@@ -311,7 +318,7 @@ define replay-rule
 $(B)/fuzz/replay_$(1): $(call obj,tests/fuzz/replay.c $(fuzz-srcs))
 	$$(call say,LD)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDFLAGS_ALL) $(FUZZ_WRAP) -o $$@ $$^ -lz -ldl -lpthread
+	$$(Q)$$(CC) $$(LDFLAGS_ALL) $(FUZZ_WRAP) $(FUZZ_WRAP_$(1)) -o $$@ $$^ -lz -ldl -lpthread
 endef
 $(foreach x,$(FUZZ_X),$(eval $(call replay-rule,$(x))))
 # With libFuzzer, which needs clang; what several have in common is compiled once.
@@ -327,7 +334,7 @@ $(B)/fuzz/obj/%.o: %.c | stage
 define fuzzer-rule
 $(B)/fuzz/fuzz_$(1): $(call fuzz-obj,$(fuzz-srcs))
 	$$(call say,LD)
-	$$(Q)$$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(FUZZ_COV) -pthread $(FUZZ_WRAP) -o $$@ $$^ -lz -ldl
+	$$(Q)$$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(FUZZ_COV) -pthread $(FUZZ_WRAP) $(FUZZ_WRAP_$(1)) -o $$@ $$^ -lz -ldl
 endef
 $(foreach x,$(FUZZ_X),$(eval $(call fuzzer-rule,$(x))))
 build-fuzz: $(FUZZERS)

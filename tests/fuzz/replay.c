@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "stage.h"
+#include "input.h"
 
 void __sanitizer_set_death_callback(void (*fn)(void)) __attribute__((weak));
 

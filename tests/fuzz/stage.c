@@ -23,7 +23,6 @@ void *__wrap_dlopen(const char *file, int mode);
 void __wrap_sn_uar_list(struct sn_eng *e);
 void __wrap_sn_wait_setup(struct sn_eng *e);
 void __wrap_sn_wait(struct sn_eng *e, long ns, bool any);
-const char *__asan_default_options(void);
 
 static uint64_t clock_ns = START_NS;
 static void *(*thread)(void *arg);
@@ -35,37 +34,6 @@ static struct arrival {
 	uint8_t bytes[SN_PKT_DATA];
 } arrivals[ARRIVALS];
 static unsigned first, count;
-
-/* Freed memory is kept for less time than by default: most of it is large. */
-const char *__asan_default_options(void)
-{
-	return "quarantine_size_mb=16:allocator_may_return_null=1";
-}
-
-/* ---- inputs ---- */
-
-size_t fuzz_bytes(struct fuzz_in *in, void *dst, size_t len)
-{
-	size_t n = len < in->left ? len : in->left;
-
-	if (n)
-		memcpy(dst, in->p, n);
-	in->p += n;
-	in->left -= n;
-	return n;
-}
-
-#define FUZZ_NUM(name, type)                      \
-	type name(struct fuzz_in *in)             \
-	{                                         \
-		type v = 0;                       \
-		fuzz_bytes(in, &v, sizeof(v));    \
-		return v;                         \
-	}
-FUZZ_NUM(fuzz_u8, uint8_t)
-FUZZ_NUM(fuzz_u16, uint16_t)
-FUZZ_NUM(fuzz_u32, uint32_t)
-FUZZ_NUM(fuzz_u64, uint64_t)
 
 void fuzz_arena(void)
 {

@@ -9,22 +9,7 @@
 #define FUZZ_STAGE_H
 
 #include "../softnic/eng.h"
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* The rest of an input. What is read beyond its end is 0. */
-struct fuzz_in {
-	const uint8_t *p;
-	size_t left;
-};
-
-uint8_t fuzz_u8(struct fuzz_in *in);
-uint16_t fuzz_u16(struct fuzz_in *in);
-uint32_t fuzz_u32(struct fuzz_in *in);
-uint64_t fuzz_u64(struct fuzz_in *in);
-/* Up to len bytes of the input to dst, the others are left as they are; how many. */
-size_t fuzz_bytes(struct fuzz_in *in, void *dst, size_t len);
+#include "input.h"
 
 /* Memory at the same address in each process, so that inputs may hold pointers. */
 #define FUZZ_ARENA 0x10000000ull

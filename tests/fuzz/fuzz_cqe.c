@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * libFuzzer: what the library reads of CQEs and WQEs that hold any bytes. One input is
+ * text of WQEs and CQEs in a buffer of some size; or the error that the host finds in a
+ * CQ and a send queue; or a sequence of posts, CQEs and polls of the device functions,
+ * as compiled for the CPU. No byte beyond a queue or a text may be touched, a text ends
+ * where its length says, and what is complete never decreases.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define GDK_DEBUG_PRINT(text) (printed += strlen(text))
+static size_t printed;
+
+#include "../unit/rig.h"
+#include "../../qp/export.h"
+#include "../../qp/qp.h"
+#include "device/gdk/dump_dev.h"
+#include "input.h"
+
+#define STEPS 32
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
+
+/* Each look at the clock takes a microsecond. */
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
+{
+	static uint64_t ns;
+
+	(void)id;
+	ns += 1000;
+	ts->tv_sec = (time_t)(ns / 1000000000);
+	ts->tv_nsec = (long)(ns % 1000000000);
+	return 0;
+}
+
+static void *alloc(size_t len)
+{
+	void *p = calloc(1, len ? len : 1);
+
+	if (!p)
+		abort();
+	return p;
+}
+
+static void expect(bool good, const char *what)
+{
+	if (good)
+		return;
+	fprintf(stderr, "fuzz_cqe: %s\n", what);
+	abort();
+}
+
+/* ---- text ---- */
+
+static void check_text(const char *buf, size_t size, size_t len)
+{
+	size_t i, end = len < size ? len : size - 1;
+
+	if (!size)
+		return;
+	expect(strnlen(buf, size) == end, "the text does not end where its length says");
+	for (i = 0; i < end; i++)
+		expect(buf[i] == '\n' || (buf[i] >= ' ' && buf[i] <= '~'), "not a character");
+}
+
+static void text_of_wqe(struct fuzz_in *in)
+{
+	unsigned slots = fuzz_u8(in) % 20;
+	size_t size = fuzz_u16(in) % 4096, len;
+	uint8_t *wqe = alloc(slots * 64);
+	char *buf = alloc(size);
+
+	fuzz_bytes(in, wqe, slots * 64);
+	len = gdk_dump_wqe(buf, size, wqe, slots);
+	check_text(buf, size, slots ? len : 0);
+	free(buf);
+	free(wqe);
+}
+
+static void text_of_cqe(struct fuzz_in *in)
+{
+	size_t size = fuzz_u16(in) % 1024, len;
+	uint8_t *cqe = alloc(64);
+	char *buf = alloc(size);
+
+	fuzz_bytes(in, cqe, 64);
+	len = gdk_dump_cqe(buf, size, cqe);
+	check_text(buf, size, len);
+	expect(gdk_syndrome_text(cqe[55]) && gdk_syndrome_cause(cqe[55]), "no word for a syndrome");
+	free(buf);
+	free(cqe);
+}
+
+/* ---- the host's look at an error: qp/error.c, on queues in host memory ---- */
+
+static enum doca_verbs_qp_state state_now;
+
+doca_error_t gdk_queue_read(doca_gpu_t *gpu, void *dst, const void *src, size_t len)
+{
+	(void)gpu;
+	memcpy(dst, src, len);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_export_read_cq(const struct gdk_export *x, uint8_t **out)
+{
+	size_t len = x->cq->cqe_num * (size_t)64;
+
+	*out = alloc(len);
+	memcpy(*out, x->cq->buf, len);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_qp_query_state(struct doca_verbs_qp_t *qp, uint8_t out[PRM_QUERY_QP_OUT_LEN],
+				enum doca_verbs_qp_state *state)
+{
+	(void)qp, (void)out;
+	*state = state_now;
+	return DOCA_SUCCESS;
+}
+
+static void error_of_queues(struct fuzz_in *in)
+{
+	uint8_t how = fuzz_u8(in);
+	struct doca_verbs_cq_t cq = { .cqe_num = 1u << (how & 3) };
+	struct doca_verbs_qp_t qp = { .qpn = 0x1234, .sq_num = 1u << (how >> 2 & 3) };
+	struct gdk_export x = { .cq = &cq, .pub = { .qp = &qp } };
+	struct doca_gpu_verbs_qp_error_info info;
+	struct gdk_qp_error e;
+	char text[256];
+	uint8_t *cqe;
+	uint32_t i;
+
+	cq.buf = alloc(cq.cqe_num * (size_t)64);
+	x.dev.sq_wqe_daddr = alloc(qp.sq_num * (size_t)64);
+	state_now = how & 0x10 ? DOCA_VERBS_QP_STATE_ERR : DOCA_VERBS_QP_STATE_RTS;
+	for (i = 0; i < cq.cqe_num; i++) {
+		cqe = (uint8_t *)cq.buf + (size_t)i * 64;
+		fuzz_bytes(in, cqe + 52, 12);
+		if (how & 0x20) {
+			memcpy(cqe + 57, "\x00\x12\x34", 3);
+			cqe[63] |= 0xd0;
+		}
+	}
+	fuzz_bytes(in, x.dev.sq_wqe_daddr, qp.sq_num * (size_t)64);
+	expect(gdk_verbs_qp_get_error(&x.pub, &e) == DOCA_SUCCESS, "no answer");
+	expect(doca_gpu_verbs_query_last_error(&x.pub, &info) == DOCA_SUCCESS, "no answer");
+	expect(e.has_error == info.has_error && e.syndrome == info.syndrome, "two answers");
+	expect(!e.has_remote || e.has_cqe, "an address without a CQE");
+	expect(gdk_syndrome_text(e.syndrome) != NULL, "no word for a syndrome");
+	gdk_verbs_qp_dump_wqe(&x.pub, fuzz_u64(in), text, sizeof(text));
+	gdk_verbs_qp_dump_cqe(&x.pub, fuzz_u64(in), text, sizeof(text));
+	free(cq.buf);
+	free(x.dev.sq_wqe_daddr);
+}
+
+/* ---- the device functions ---- */
+
+static struct rig rig;
+
+static void post(uint8_t how)
+{
+	const struct gdk_atomic_ext arg = { 0, 0, 1, 2, 3, 4 };
+	uint32_t slots = how & 1 ? 2 : 1, n = (how >> 2 & 7) + 1, flags;
+	uint64_t idx;
+
+	while (n-- && rig.qp.sq_rsvd_index - rig.st->completed + slots <= rig.depth) {
+		flags = how & 2 ? GDK_CE_ALWAYS : 0;
+		if (gdk_reserve(&rig.qp, slots, RIG_GPU, 0, &idx))
+			return;
+		if (slots == 2)
+			gdk_wqe_atomic_ext(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx),
+					   gdk_get_wqe_ptr(&rig.qp, idx + 1), (uint16_t)idx,
+					   DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, flags, 1,
+					   gdk_key(2), 3, gdk_key(4), 8, &arg);
+		else
+			gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx), (uint16_t)idx, flags);
+		gdk_post(&rig.qp, idx, idx + slots - 1, RIG_GPU, RIG_AUTO, 0);
+	}
+}
+
+/* Bytes of the input in an entry, all or those that the device functions read. */
+static void put_cqe(struct fuzz_in *in)
+{
+	uint8_t how = fuzz_u8(in), *cqe = (uint8_t *)&rig.cqe[how % rig.cqe_num];
+
+	if (how & 0x80)
+		fuzz_bytes(in, cqe, 64);
+	else
+		fuzz_bytes(in, cqe + 60, 4);
+	if (how & 0x40)
+		cqe[55] = fuzz_u8(in);
+}
+
+static int poll(struct fuzz_in *in)
+{
+	uint8_t how = fuzz_u8(in);
+	uint64_t index = how & 0x80 ? fuzz_u64(in) : fuzz_u8(in);
+	int collapsed = rig.collapsed;
+
+	switch (how & 7) {
+	case 0: return gdk_poll_one_cq_at(&rig.qp.cq_sq, index, RIG_GPU);
+	case 1: return gdk_poll_ticket(&rig.qp, index, RIG_GPU);
+	case 2: return gdk_poll_cq_at(&rig.qp.cq_sq, index, RIG_GPU);
+	case 3: return gdk_poll_cq(&rig.qp.cq_sq, (uint32_t)index, RIG_GPU);
+	case 4: return collapsed ? gdk_poll_collapsed_at(&rig.qp, index, RIG_GPU) : 0;
+	case 5: return gdk_wait(&rig.qp, index, RIG_GPU);
+	case 6:
+		if (!collapsed)
+			gdk_cq_consume(&rig.qp.cq_sq, (uint32_t)index % 32, how >> 3 & 1);
+		return 0;
+	}
+	gdk_print_wqe(&rig.qp, index);
+	gdk_print_cqe(&rig.qp.cq_sq, index);
+	return (int)(gdk_qp_error_wqe(&rig.qp) & 0);
+}
+
+static void polls(struct fuzz_in *in)
+{
+	uint8_t how = fuzz_u8(in);
+	uint32_t dbrec[2] = { 0, 0 };
+	uint64_t completed = 0;
+	int i, err, status = 0;
+
+	rig_init(&rig, 1u << (how & 3), RIG_DB, how >> 2 & 1);
+	rig.st->wait_limit_ns = 1;
+	rig.qp.cq_sq.dbrec = dbrec;
+	rig.faults = 8; /* what the rig complains of is the input's doing */
+	for (i = 0; i < STEPS && in->left; i++) {
+		switch (fuzz_u8(in) & 3) {
+		case 0: post(fuzz_u8(in)); break;
+		case 1: rig_nic(&rig); break;
+		case 2: put_cqe(in); break;
+		case 3:
+			err = poll(in);
+			expect(!status || err <= 0 || err == EBUSY, "an end that is none");
+			break;
+		}
+		expect(rig.st->completed >= completed, "less is complete than was");
+		expect(rig.st->completed <= rig.st->rung + 15, "more is complete than was rung");
+		expect(!status || (int)rig.st->status == status, "another status than the first");
+		completed = rig.st->completed;
+		status = (int)rig.st->status;
+	}
+	rig_fini(&rig);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc, (void)argv;
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_in in = { data, size };
+
+	switch (fuzz_u8(&in) & 3) {
+	case 0: text_of_wqe(&in); break;
+	case 1: text_of_cqe(&in); break;
+	case 2: error_of_queues(&in); break;
+	case 3: polls(&in); break;
+	}
+	return 0;
+}
