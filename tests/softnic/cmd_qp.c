@@ -214,14 +214,11 @@ static void read_access(struct sn_qp *qp, const uint8_t *q, uint32_t which)
 
 static uint8_t read_lag_port(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q)
 {
+	uint8_t ports = cmd->dev->cfg.lag_ports ? cmd->dev->cfg.lag_ports : 1;
+
 	qp->lag_port = (uint8_t)nic_get(q, QPC_LAG_PORT);
-	if (qp->lag_port > cmd->dev->cfg.lag_ports)
+	if (qp->lag_port > ports)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x502002, "lag_tx_port_affinity");
-	/* Under ECMP its packets leave by a port of other functions (kernel, 617f5db1a626). */
-	if (qp->lag_port && cmd->dev->cfg.lag_inactive && !cmd->dev->cfg.vf)
-		sn_violation(&cmd->dev->stats.bad_command,
-			     "QP %#x: port %u of a bond that is not active", qp->qpn,
-			     qp->lag_port);
 	return SN_OK;
 }
 
@@ -405,11 +402,12 @@ static const struct transition *find_transition(uint16_t opcode)
 
 /*
  * A QP's port changes by a bit of opt_param_mask; in INIT and to RTR only with the capability
- * init2_lag_tx_port_affinity (the kernel sets the bit only then), in RTS with rts2rts_lag.
+ * init2_lag_tx_port_affinity, in RTS with rts2rts_lag_tx_port_affinity. With the former UCX
+ * always sends port 1: without a bond the firmware ignores it (kernel, 617f5db1a626).
  */
 static bool lag_bit_ok(const struct sn_cfg *cfg, uint16_t opcode)
 {
-	return cfg->lag_ports && (opcode == OP_RTS2RTS || cfg->lag_init2);
+	return opcode == OP_RTS2RTS ? cfg->lag_ports > 0 : cfg->lag_init2;
 }
 
 uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd)
