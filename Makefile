@@ -78,7 +78,7 @@ BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c 
 CUDA_SO  := $(if $(SAN),,$(if $(NVCC),$(patsubst examples/%_kernel.cu,$(B)/lib/lib%_cuda.so,$(sort $(wildcard examples/*_kernel.cu)))))
 
 .DEFAULT_GOAL := all
-.PHONY: all libs demo test check bench coverage fuzz install install_examples deps clean stage \
+.PHONY: all libs demo test test-models check bench coverage fuzz install install_examples deps clean stage \
 	build-tests build-fuzz gpu-tests run-demo run-tests link-line nvcc-link-line
 .DELETE_ON_ERROR:
 
@@ -137,6 +137,7 @@ $(B)/lib/libsoftnic.so: $(call obj,$(SOFTNIC_SRCS))
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared $(LDFLAGS_ALL) -o $@ $^ -lz -ldl -lpthread
 $(B)/bin/softnic-run: $(call obj,tests/softnic/softnic_run.c tests/softnic/sysfs.c tests/softnic/addr.c tests/softnic/cfg.c \
+		tests/softnic/models.c \
 		tests/softnic/tmp.c)
 	$(call say,LD)
 	@mkdir -p $(@D)
@@ -355,6 +356,10 @@ test:
 	@$(MAKE) --no-print-directory run-tests
 run-tests:
 	@B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) tests/run.sh
+
+# Every card model of the software NIC, all of it; `make test` has a short form.
+test-models: build-tests
+	@B=$(B) tests/models.sh
 
 check: all
 	@B=$(B) CC=$(CC) NVCC=$(NVCC) tests/run.sh check

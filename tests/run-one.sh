@@ -4,12 +4,13 @@
 #
 # Runs one test program on the software NIC, bounded in time. A sanitizer's
 # report goes to a file of its own and fails the run whatever the program says.
-# A first lines comment "softnic-run: OPTIONS" in the test's source is obeyed.
+# A first lines comment "softnic-run: OPTIONS" in the test's source is obeyed, and
+# GDAKI_NIC_OPTIONS before it.
 set -u
 B="${B:-build}" SAN="${SAN:-}" t=$1
 name=$(basename "$t")
 src=$(ls tests/unit/"$name".c tests/thread/"$name".c tests/sanity/"$name".c 2>/dev/null | head -n 1)
-opts=$(sed -n '1,12s|.*softnic-run: \(--.*[^ */]\) *\*/.*|\1|p' "${src:-/dev/null}")
+opts="${GDAKI_NIC_OPTIONS:-} "$(sed -n '1,12s|.*softnic-run: \(--.*[^ */]\) *\*/.*|\1|p' "${src:-/dev/null}")
 logs=$B/san-logs
 mkdir -p "$logs"
 rm -f "$logs/$name".*

@@ -118,6 +118,22 @@ void e2e_qp_adopt(struct e2e_nic *nic, struct e2e_qp *qp, struct doca_gpu_verbs_
 	E2E_REQUIRE(!doca_gpu_verbs_get_qp_dev(hl->qp_gverbs, &qp->dev));
 }
 
+bool e2e_has_no_dbr(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct doca_verbs_device_attr *attr;
+	struct ibv_context *ctx;
+	bool has;
+
+	E2E_REQUIRE(list && list[0] && (ctx = ibv_open_device(list[0])));
+	E2E_REQUIRE(!doca_verbs_query_device(ctx, &attr));
+	has = doca_verbs_device_attr_get_send_dbr_mode_no_dbr_ext(attr);
+	doca_verbs_device_attr_free(attr);
+	ibv_close_device(ctx);
+	ibv_free_device_list(list);
+	return has;
+}
+
 doca_error_t e2e_qp_try(struct e2e_nic *nic, struct e2e_qp *qp,
 			enum doca_gpu_dev_verbs_nic_handler handler, unsigned int depth,
 			bool collapsed)

@@ -98,6 +98,13 @@ static inline uint8_t e2e_pattern(uint64_t i, uint32_t seed)
 }
 
 /* ---- queue pairs ---- */
+/* Not every device has queue pairs without DBREC, which E2E_NO_DBR needs. */
+bool e2e_has_no_dbr(void);
+#define E2E_NEEDS_NO_DBR()                                                                     \
+	do {                                                                                   \
+		if (!e2e_has_no_dbr())                                                         \
+			cr_skip_test("the device has no queue pairs without DBREC");           \
+	} while (0)
 doca_error_t e2e_qp_try(struct e2e_nic *nic, struct e2e_qp *qp,
 			enum doca_gpu_dev_verbs_nic_handler handler, unsigned int depth,
 			bool collapsed);

@@ -17,16 +17,26 @@
 
 #define ROCE_HEADERS (40 + 8 + 12 + 4 + 28 + 4)
 
+/* What is given counts, then what the model has. */
+static const char *setting(const char *name)
+{
+	const char *s = getenv(name), *model = getenv("SOFTNIC_MODEL");
+
+	if (s && *s)
+		return s;
+	return model && *model ? sn_model_value(model, name) : NULL;
+}
+
 static uint64_t env_num(const char *name, uint64_t otherwise)
 {
-	const char *s = getenv(name);
+	const char *s = setting(name);
 
 	return s && *s ? strtoull(s, NULL, 0) : otherwise;
 }
 
 static void env_str(const char *name, char *dst, size_t len, const char *otherwise)
 {
-	const char *s = getenv(name);
+	const char *s = setting(name);
 
 	snprintf(dst, len, "%s", s && *s ? s : otherwise);
 }
@@ -34,7 +44,7 @@ static void env_str(const char *name, char *dst, size_t len, const char *otherwi
 /* n[:status[:syndrome]] */
 static void cfg_fail_cmd(struct sn_cfg *cfg)
 {
-	const char *s = getenv("SOFTNIC_FAIL_CMD");
+	const char *s = setting("SOFTNIC_FAIL_CMD");
 	char *end;
 
 	cfg->fail_cmd_status = SN_ST_NO_RES;
@@ -94,7 +104,7 @@ static uint64_t ndev_mtu(const char *ndev)
 /* ms[:period in ms], a tenth of the time without a period */
 static void cfg_stall(struct sn_cfg *cfg)
 {
-	const char *s = getenv("SOFTNIC_STALL");
+	const char *s = setting("SOFTNIC_STALL");
 	double ms, every;
 	char *end;
 
@@ -111,7 +121,7 @@ static void cfg_stall(struct sn_cfg *cfg)
 /* ports[:hash|:inactive] */
 static void cfg_lag(struct sn_cfg *cfg)
 {
-	const char *s = getenv("SOFTNIC_LAG");
+	const char *s = setting("SOFTNIC_LAG");
 	char *end;
 
 	if (!s)
@@ -160,7 +170,7 @@ static void cfg_card(struct sn_cfg *cfg)
 /* 4096, 16k, 64k and so on[:whole] */
 bool sn_cfg_page_size(struct sn_cfg *cfg)
 {
-	const char *s = getenv("SOFTNIC_PAGE_SIZE");
+	const char *s = setting("SOFTNIC_PAGE_SIZE");
 	unsigned long size;
 	char *end;
 
@@ -193,8 +203,8 @@ static uint32_t cfg_mtu(const struct sn_cfg *cfg)
 
 void sn_cfg_from_env(struct sn_cfg *cfg)
 {
-	const char *ip = getenv("SOFTNIC_IP"), *trace = getenv("SOFTNIC_TRACE");
-	const char *link = getenv("SOFTNIC_LINK_LAYER");
+	const char *ip = setting("SOFTNIC_IP"), *trace = setting("SOFTNIC_TRACE");
+	const char *link = setting("SOFTNIC_LINK_LAYER");
 
 	memset(cfg, 0, sizeof(*cfg));
 	cfg->infiniband = !strcmp(link ? link : "", "infiniband");

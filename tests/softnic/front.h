@@ -12,6 +12,7 @@
 
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <limits.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #define SN_TABLE_SIZE 65536u
@@ -86,6 +87,13 @@ struct sn_ah {
 	uint32_t pd;
 	uint8_t dgid[16];
 };
+
+/* ---- models.c: also in softnic-run ---- */
+/* What a card model has for a SOFTNIC_* variable; NULL: what there is without a model. */
+const char *sn_model_value(const char *model, const char *variable);
+bool sn_model_known(const char *model);
+void sn_models_print(FILE *f); /* names, one after another */
+void sn_models_list(FILE *f);  /* each with its differences and their sources */
 
 /* ---- addr.c, sysfs.c: also in softnic-run ---- */
 int sn_addr_pick(struct in6_addr *ip, bool lid); /* a free loopback address; with a LID */

@@ -92,6 +92,8 @@ static const struct setting {
 	{ "lag", "SOFTNIC_LAG", 1, "PORTS[:MODE]",
 	  "the port is a bond, which spreads queue pairs; hash: by packet headers; "
 	  "inactive: it could be one and is none" },
+	{ "model", "SOFTNIC_MODEL", 1, "NAME",
+	  "card model, see --list-models; options that are given count before it" },
 	{ "lag-init2", "SOFTNIC_LAG_INIT2", 1, "BOOL",
 	  "a queue pair's port of the bond may change before RTS (1)" },
 	{ "query-lag", "SOFTNIC_QUERY_LAG", 1, "BOOL",
@@ -119,6 +121,7 @@ static const struct setting {
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 #define OPT_NO_PRELOAD 1000
 #define OPT_HELP 1001
+#define OPT_LIST_MODELS 1002
 
 static volatile sig_atomic_t child;
 
@@ -130,7 +133,9 @@ static void usage(FILE *f)
 	fprintf(f, "usage: softnic-run [options] -- COMMAND [ARGS]\n"
 		   "Runs COMMAND on a software mlx5 NIC.\n"
 		   "  --no-preload                   the NIC is linked into COMMAND: set the "
-		   "environment only\n");
+		   "environment only\n"
+		   "  --list-models                  card models, what they differ in, and the "
+		   "sources\n");
 	for (i = 0; i < SETTINGS; i++) {
 		snprintf(left, sizeof(left), settings[i].kind == 3 ? "%s[=%s]" : "%s %s",
 			 settings[i].option, settings[i].value ? settings[i].value : "");
@@ -153,7 +158,7 @@ static int parse(int argc, char **argv, bool *preload)
 {
 	static const int args[] = { no_argument, required_argument, required_argument,
 				    optional_argument };
-	struct option opts[SETTINGS + 3] = { 0 };
+	struct option opts[SETTINGS + 4] = { 0 };
 	size_t i;
 	int o;
 
@@ -163,6 +168,7 @@ static int parse(int argc, char **argv, bool *preload)
 		opts[i].val = (int)i;
 	}
 	opts[i++] = (struct option){ "no-preload", no_argument, NULL, OPT_NO_PRELOAD };
+	opts[i++] = (struct option){ "list-models", no_argument, NULL, OPT_LIST_MODELS };
 	opts[i] = (struct option){ "help", no_argument, NULL, OPT_HELP };
 	while ((o = getopt_long(argc, argv, "+", opts, NULL)) != -1) {
 		if (o == '?')
@@ -171,12 +177,28 @@ static int parse(int argc, char **argv, bool *preload)
 			usage(stdout);
 			exit(0);
 		}
+		if (o == OPT_LIST_MODELS) {
+			sn_models_list(stdout);
+			exit(0);
+		}
 		if (o == OPT_NO_PRELOAD)
 			*preload = false;
 		else
 			apply(&settings[o], optarg);
 	}
 	return optind;
+}
+
+static bool model_ok(void)
+{
+	const char *model = getenv("SOFTNIC_MODEL");
+
+	if (!model || !*model || sn_model_known(model))
+		return true;
+	fprintf(stderr, "softnic-run: no card model \"%s\"; there are ", model);
+	sn_models_print(stderr);
+	fprintf(stderr, "\n");
+	return false;
 }
 
 /* An address that was asked for must be one of this machine's. */
@@ -339,6 +361,8 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return EXIT_USAGE;
 	}
+	if (!model_ok())
+		return EXIT_USAGE;
 	if (sn_tmp_make(dir) || set_address(&cfg) || set_tree(dir, &cfg) ||
 	    (preload && set_preload())) {
 		fprintf(stderr, "softnic-run: cannot set up: %s\n", strerror(errno));

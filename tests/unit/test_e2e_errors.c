@@ -160,6 +160,11 @@ Test(e2e_errors, bad_rkey_through_every_handler)
 					.handler = E2E_PROXY });
 	expect_refused(&(struct wrong){ .rkey_flip = 0x100, .syndrome = REMOTE_ACCESS,
 					.handler = E2E_BF });
+}
+
+Test(e2e_errors, bad_rkey_without_dbrec)
+{
+	E2E_NEEDS_NO_DBR();
 	expect_refused(&(struct wrong){ .rkey_flip = 0x100, .syndrome = REMOTE_ACCESS,
 					.handler = E2E_NO_DBR });
 }

@@ -96,6 +96,7 @@ Test(e2e_handlers, gpu_sm_bf_delivers)
 
 Test(e2e_handlers, gpu_sm_no_dbr_delivers)
 {
+	E2E_NEEDS_NO_DBR();
 	deliver(E2E_NO_DBR, E2E_NO_DBR);
 }
 
@@ -107,6 +108,7 @@ Test(e2e_handlers, no_dbr_works_with_a_poisoned_record)
 	uint32_t *dbrec;
 	size_t end;
 
+	E2E_NEEDS_NO_DBR();
 	e2e_pair_open(&p, E2E_NO_DBR, 64, BYTES);
 	dbrec = (uint32_t *)p.tx.dev->sq_dbrec - 1;
 	dbrec[0] = dbrec[1] = 0xdeadbeef;
@@ -191,6 +193,7 @@ Test(e2e_handlers, gpu_sm_db_writes_record_and_register)
 
 Test(e2e_handlers, gpu_sm_no_dbr_writes_only_the_register)
 {
+	E2E_NEEDS_NO_DBR();
 	desk_open(E2E_NO_DBR);
 	desk_post(2);
 	expect_doorbell(2);
@@ -263,5 +266,10 @@ Test(e2e_handlers, every_handler_reaches_another_process)
 	deliver_to_peer(E2E_DB);
 	deliver_to_peer(E2E_PROXY);
 	deliver_to_peer(E2E_BF);
+}
+
+Test(e2e_handlers, no_dbr_reaches_another_process)
+{
+	E2E_NEEDS_NO_DBR();
 	deliver_to_peer(E2E_NO_DBR);
 }

@@ -133,11 +133,13 @@ Test(e2e_share, cpu_proxy_loses_no_ring)
  * a while (20 ms and more): a million in long windows, and some that nothing follows. */
 Test(e2e_share, no_dbr_loses_no_ring)
 {
+	E2E_NEEDS_NO_DBR();
 	rings(E2E_NO_DBR, count(1000000), 16384);
 }
 
 Test(e2e_share, no_dbr_last_rings_are_not_lost)
 {
+	E2E_NEEDS_NO_DBR();
 	rings(E2E_NO_DBR, 100, 1);
 }
 
@@ -184,6 +186,7 @@ Test(e2e_share, no_dbr_half_a_wqe_is_not_taken)
 	struct two two;
 	uint64_t idx;
 
+	E2E_NEEDS_NO_DBR();
 	two_open(&two, E2E_NO_DBR, 64);
 	s.qp = &two.qp[0];
 	cr_assert_eq(pthread_create(&s.thread, NULL, stop_within, &s), 0);
@@ -242,5 +245,6 @@ Test(e2e_share, rings_from_two_threads)
 
 Test(e2e_share, rings_from_two_threads_without_record)
 {
+	E2E_NEEDS_NO_DBR();
 	race(E2E_NO_DBR, 200);
 }

@@ -110,6 +110,7 @@ Test(e2e_wrap, ring_of_64_by_proxy)
 
 Test(e2e_wrap, ring_of_64_without_record)
 {
+	E2E_NEEDS_NO_DBR();
 	wrap(E2E_NO_DBR, 64, 70000);
 }
 
