@@ -189,7 +189,10 @@ static uint8_t cq_read(struct sn_cmd *cmd, struct sn_cq *cq)
 	uint32_t sz = nic_get(cqc, CQC_CQE_SZ), dbr_id = nic_get(cqc, CQC_DBR_UMEM_ID);
 	uint32_t ring_id = nic_get(cmd->in, CREATE_CQ_UMEM_ID);
 	uint32_t eqn = nic_get(cqc, CQC_C_EQN);
-	uint64_t ring, off;
+	struct sn_ring ring = { .umem = ring_id,
+				.offset = nic_get64(cmd->in, CREATE_CQ_UMEM_OFFSET),
+				.page_offset = nic_get(cqc, CQC_PAGE_OFFSET) };
+	uint8_t st;
 
 	cq->log_size = (uint8_t)nic_get(cqc, CQC_LOG_CQ_SIZE);
 	if (sz > 1 || cq->log_size > SN_MAX_CQ_LOG || nic_get(cqc, CQC_CQE_COMP_EN))
@@ -203,15 +206,14 @@ static uint8_t cq_read(struct sn_cmd *cmd, struct sn_cq *cq)
 		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x400002, "no such UAR");
 	if (eqn < SN_EQN_BASE || eqn >= SN_EQN_BASE + SN_COMP_VECTORS)
 		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x400003, "no such EQ");
-	ring = cq->cc ? cq->cqe_size : (uint64_t)cq->cqe_size << cq->log_size;
-	off = nic_get64(cmd->in, CREATE_CQ_UMEM_OFFSET) + nic_get(cqc, CQC_PAGE_OFFSET) * 64;
+	ring.len = cq->cc ? cq->cqe_size : (uint64_t)cq->cqe_size << cq->log_size;
 	cq->eqn = eqn;
 	cq->mod_period = (uint16_t)nic_get(cqc, CQC_PERIOD);
 	cq->mod_count = (uint16_t)nic_get(cqc, CQC_MAX_COUNT);
-	cq->buf = sn_cmd_umem(cmd, ring_id, off, ring);
 	cq->dbr = sn_cmd_umem(cmd, dbr_id, nic_get64(cqc, CQC_DBR_ADDR), 8);
-	if (!cq->buf || cq->buf & 63)
-		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x400004, "ring outside its umem");
+	st = sn_cmd_ring(cmd, &ring, 0x400004, &cq->buf);
+	if (st)
+		return st;
 	if (!cq->dbr || cq->dbr & 7)
 		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x400005, "DBREC outside its umem");
 	cq->umems[0] = sn_find_umem(cmd->dev, ring_id);

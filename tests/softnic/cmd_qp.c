@@ -50,7 +50,10 @@ static uint8_t qp_queues(struct sn_cmd *cmd, struct sn_qp *qp)
 {
 	const uint8_t *q = cmd->in + CMD_QPC;
 	uint32_t rq_type = nic_get(q, QPC_RQ_TYPE), id = nic_get(cmd->in, CREATE_QP_UMEM_ID);
-	uint64_t off, len;
+	struct sn_ring ring = { .umem = id,
+				.offset = nic_get64(cmd->in, CREATE_QP_UMEM_OFFSET),
+				.page_offset = nic_get(q, QPC_PAGE_OFFSET) };
+	uint8_t st;
 
 	if (rq_type != RQ_OWN && rq_type != RQ_RMP && rq_type != RQ_NONE)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500001, "kind of receive queue");
@@ -65,13 +68,12 @@ static uint8_t qp_queues(struct sn_cmd *cmd, struct sn_qp *qp)
 	}
 	if (!nic_get(q, QPC_NO_SQ))
 		qp->sq_wqebbs = 1u << nic_get(q, QPC_LOG_SQ_SIZE);
-	len = (uint64_t)qp->rq_wqes * qp->rq_stride + (uint64_t)qp->sq_wqebbs * 64;
-	off = nic_get64(cmd->in, CREATE_QP_UMEM_OFFSET) + nic_get(q, QPC_PAGE_OFFSET) * 64;
-	if (qp->sq_wqebbs > SN_MAX_QP_SZ || !len)
+	ring.len = (uint64_t)qp->rq_wqes * qp->rq_stride + (uint64_t)qp->sq_wqebbs * 64;
+	if (qp->sq_wqebbs > SN_MAX_QP_SZ || !ring.len)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500002, "queue sizes");
-	qp->rq_buf = sn_cmd_umem(cmd, id, off, len);
-	if (!qp->rq_buf || qp->rq_buf & 63)
-		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x500003, "queues outside their umem");
+	st = sn_cmd_ring(cmd, &ring, 0x500003, &qp->rq_buf);
+	if (st)
+		return st;
 	qp->sq_buf = qp->rq_buf + (uint64_t)qp->rq_wqes * qp->rq_stride;
 	qp->umems[0] = sn_find_umem(cmd->dev, id);
 	return SN_OK;

@@ -34,15 +34,18 @@ static uint8_t read_ring(struct sn_cmd *cmd, struct sn_srq *srq, const uint8_t *
 {
 	uint32_t log_stride = nic_get(wq, WQ_LOG_STRIDE), log_sz = nic_get(wq, WQ_LOG_SZ);
 	uint32_t id = nic_get(wq, WQ_UMEM_ID), dbr_id = nic_get(wq, WQ_DBR_UMEM_ID);
+	struct sn_ring ring = { .umem = id, .offset = nic_get64(wq, WQ_UMEM_OFFSET),
+				.page_offset = nic_get(wq, WQ_PAGE_OFFSET) };
+	uint8_t st;
 
 	if (log_stride < (srq->basic ? 4u : 5u) || log_stride > 12 || log_sz > 15)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x90c002, "size of the queue or a WQE");
 	srq->wqe_shift = log_stride;
 	srq->wqe_cnt = 1u << log_sz;
-	srq->buf = sn_cmd_umem(cmd, id, nic_get64(wq, WQ_UMEM_OFFSET),
-			       (uint64_t)srq->wqe_cnt << log_stride);
-	if (!srq->buf || srq->buf & 63)
-		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x90c003, "queue outside its umem");
+	ring.len = (uint64_t)srq->wqe_cnt << log_stride;
+	st = sn_cmd_ring(cmd, &ring, 0x90c003, &srq->buf);
+	if (st)
+		return st;
 	srq->dbr = sn_cmd_umem(cmd, dbr_id, nic_get64(wq, WQ_DBR_ADDR), 8);
 	if (!srq->dbr || srq->dbr & 7)
 		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x90c004, "DBREC outside its umem");

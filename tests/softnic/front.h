@@ -263,6 +263,19 @@ uint8_t sn_cmd_reserved_rest(struct sn_cmd *cmd, size_t from);
 /* Address of len bytes at off in a umem; 0: no such umem or outside it. */
 uint64_t sn_cmd_umem(struct sn_cmd *cmd, uint32_t id, uint64_t off, uint64_t len);
 
+/* ---- umem.c ---- */
+/* What the kernel makes the pages of a umem of len bytes at a DMA address; 0: it refuses. */
+uint64_t sn_umem_page(const struct sn_cfg *cfg, uint64_t dma, uint64_t len, uint64_t bitmap);
+/* Where a command puts a ring: in bytes, and in units of 1/64 of the umem's page. */
+struct sn_ring {
+	uint32_t umem;
+	uint64_t offset, len;
+	uint32_t page_offset;
+};
+/* Its address, or a status. */
+uint8_t sn_cmd_ring(struct sn_cmd *cmd, const struct sn_ring *ring, uint32_t syndrome,
+		    uint64_t *va);
+
 uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_lag(struct sn_cmd *cmd);

@@ -168,6 +168,7 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define RMPC_STATE NIC_F(0x00, 23, 20)
 #define RMPC_BASIC NIC_F(0x04, 31, 31)
 #define WQ_TYPE NIC_F(0x00, 31, 28)
+#define WQ_PAGE_OFFSET NIC_F(0x04, 20, 16)
 #define WQ_LWM NIC_F(0x04, 15, 0)
 #define WQ_PD NIC_F(0x08, 23, 0)
 #define WQ_DBR_ADDR 0x10

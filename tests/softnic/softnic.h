@@ -154,6 +154,7 @@ struct sn_mr {
 struct sn_umem {
 	uint32_t handle, id;
 	uint64_t va, len;
+	uint64_t page, first; /* size of its pages; where in the first it begins */
 	uint32_t access;
 	struct sn_mapping map;
 	int users;

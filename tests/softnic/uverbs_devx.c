@@ -137,41 +137,66 @@ static int devx_query_uar(struct sn_call *c)
 }
 
 /* ---- user memory ---- */
+
+/* As UMEM_REG of Linux (hw/mlx5/devx.c), which takes no remote atomics, and ib_check_mr_access.
+ * Older kernels do not take relaxed ordering either. */
+static bool umem_access_ok(uint32_t access)
+{
+	const uint32_t known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_RELAXED_ORDERING;
+
+	return !(access & ~known) &&
+	       (access & IBV_ACCESS_LOCAL_WRITE || !(access & IBV_ACCESS_REMOTE_WRITE));
+}
+
+/* Without a list of sizes every one will do: the program promises to use no offsets. */
+static uint64_t umem_pages(struct sn_call *c)
+{
+	struct ib_uverbs_attr *pgsz = sn_attr(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP));
+
+	return pgsz ? sn_attr_num(c, pgsz->attr_id) : UINT64_MAX;
+}
+
+/* from has length and access. */
+static int umem_place(struct sn_call *c, struct sn_umem *from)
+{
+	struct ib_uverbs_attr *fd = sn_attr(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD));
+	uint64_t dma = sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR));
+
+	if (!from->len || dma + from->len < dma || !umem_access_ok(from->access))
+		return -EINVAL;
+	from->page = sn_umem_page(&c->dev->cfg, dma, from->len, umem_pages(c));
+	if (!from->page)
+		return -EINVAL;
+	from->first = dma % from->page;
+	from->va = dma;
+	if (fd) /* the address is the place in it */
+		return sn_map_dmabuf(c, (int)sn_attr_num(c, fd->attr_id), dma, from->len,
+				     from->access, &from->map, &from->va);
+	if (sn_mem_is_gpu(dma, from->len))
+		return 0;
+	return sn_mem_readable(dma, from->len) && (!(from->access & IBV_ACCESS_LOCAL_WRITE) ||
+						   sn_mem_writable(dma, from->len)) ? 0 : -EFAULT;
+}
+
 static int umem_reg(struct sn_call *c)
 {
-	uint32_t known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-			 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING;
-	uint64_t va = sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR));
-	uint64_t len = sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN));
-	uint32_t access = (uint32_t)sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS));
-	struct ib_uverbs_attr *pgsz = sn_attr(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP));
-	struct ib_uverbs_attr *fd = sn_attr(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD));
-	struct sn_umem from = { .len = len, .access = access }, *umem;
-	int rc;
+	struct sn_umem from = {
+		.len = sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN)),
+		.access = (uint32_t)sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS)),
+	}, *umem;
+	int rc = umem_place(c, &from);
 
-	if (!len || va + len < va || access & ~known ||
-	    (pgsz && !(sn_attr_num(c, pgsz->attr_id) & ~0xfffull)))
-		return -EINVAL;
-	if (fd) { /* the address is the place in it */
-		rc = sn_map_dmabuf(c, (int)sn_attr_num(c, fd->attr_id), va, len, access, &from.map,
-				   &va);
-		if (rc)
-			return rc;
-	}
-	if (!sn_mem_is_gpu(va, len) &&
-	    !(sn_mem_readable(va, len) &&
-	      (!(access & IBV_ACCESS_LOCAL_WRITE) || fd || sn_mem_writable(va, len)))) {
-		sn_unmap(&from.map);
-		return -EFAULT;
-	}
-	from.va = va;
+	if (rc)
+		return rc;
 	umem = sn_umem_create(c->dev, c->ctx, &from);
 	if (!umem) {
 		sn_unmap(&from.map);
 		return -ENOMEM;
 	}
-	sn_trace("umem %u va %#llx length %llu", umem->id, (unsigned long long)va,
-		 (unsigned long long)len);
+	sn_trace("umem %u va %#llx length %llu pages of %llu", umem->id,
+		 (unsigned long long)from.va, (unsigned long long)from.len,
+		 (unsigned long long)from.page);
 	sn_attr_set_handle(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE), umem->handle);
 	return sn_attr_out(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID), &umem->id, sizeof(umem->id));
 }
