@@ -190,6 +190,17 @@ bool sn_cfg_page_size(struct sn_cfg *cfg)
 	return true;
 }
 
+/* "refuse", "fault", "attach" */
+static void cfg_dmabuf(struct sn_cfg *cfg)
+{
+	const char *s = getenv("SOFTNIC_DMABUF_PCIE");
+
+	cfg->dmabuf = env_num("SOFTNIC_DMABUF", 0);
+	cfg->dmabuf_pcie = !s || !*s || *s == 'r' ? SN_PCIE_REFUSED
+			   : *s == 'f' ? SN_PCIE_FAULTS : SN_PCIE_WORKS;
+	cfg->no_peermem = !env_num("SOFTNIC_PEERMEM", 1);
+}
+
 static uint32_t cfg_mtu(const struct sn_cfg *cfg)
 {
 	uint64_t want = env_num("SOFTNIC_MTU", 4096), most = ndev_mtu(cfg->ndev);
@@ -218,7 +229,7 @@ void sn_cfg_from_env(struct sn_cfg *cfg)
 	cfg->stats = env_num("SOFTNIC_STATS", 0);
 	cfg->strict = env_num("SOFTNIC_STRICT", 0);
 	cfg->trace = trace && *trace && strcmp(trace, "0"); /* 1, or the path of a file */
-	cfg->dmabuf = env_num("SOFTNIC_DMABUF", 0);
+	cfg_dmabuf(cfg);
 	cfg->dbrec_only = env_num("SOFTNIC_DBREC_ONLY", 0);
 	cfg_fail_cmd(cfg);
 	cfg->fail_ioctl_nth = (uint32_t)env_num("SOFTNIC_FAIL_IOCTL", 0);

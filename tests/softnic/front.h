@@ -205,6 +205,7 @@ extern const struct sn_method sn_methods_dev[], sn_methods_obj[], sn_methods_srq
  * uverbs_mr.c: len bytes at off of a dmabuf for the NIC, *va their address; -EOPNOTSUPP
  * as a kernel without support, unless configured.
  */
+bool sn_no_peermem(const struct sn_call *c, uint64_t va, uint64_t len); /* but GPU memory */
 int sn_map_dmabuf(struct sn_call *c, int fd, uint64_t off, uint64_t len, uint32_t access,
 		  struct sn_mapping *map, uint64_t *va);
 

@@ -26,6 +26,14 @@
 #define SN_UAR_FILE_OFF 0x900000ull /* page i of the device file: this + i * 4096 */
 
 /* ---- configuration: from the environment that softnic-run sets ---- */
+
+/*
+ * What a dmabuf of the PCIe mapping type does where GPU and NIC share another bus, too. An
+ * ordinary function of the NIC cannot attach it (nv-dmabuf.c of NVIDIA's open kernel
+ * modules), or registers it and its DMA fails (UCX pull request 11571).
+ */
+enum sn_dmabuf_pcie { SN_PCIE_REFUSED, SN_PCIE_FAULTS, SN_PCIE_WORKS };
+
 struct sn_cfg {
 	struct in6_addr ip;	 /* this process's address; of IPv4: ::ffff:a.b.c.d */
 	char name[32];		 /* "mlx5_0" */
@@ -39,6 +47,8 @@ struct sn_cfg {
 	bool strict;		 /* counted violations are a failure at exit */
 	bool trace;		 /* commands and WQEs, readable, on stderr */
 	bool dmabuf;		 /* file descriptors are registered if they can be mapped */
+	enum sn_dmabuf_pcie dmabuf_pcie; /* those of the PCIe mapping type */
+	bool no_peermem;	 /* GPU memory is not registered by its address */
 	bool dbrec_only;	 /* doorbell values are ignored, DBREC word 1 is read */
 	bool no_dbr_cap;	 /* DBREC-less QPs are offered (default true) */
 	uint32_t no_dbr_max;	 /* so many of them at most; 0: no limit */

@@ -174,7 +174,7 @@ static int umem_place(struct sn_call *c, struct sn_umem *from)
 		return sn_map_dmabuf(c, (int)sn_attr_num(c, fd->attr_id), dma, from->len,
 				     from->access, &from->map, &from->va);
 	if (sn_mem_is_gpu(dma, from->len))
-		return 0;
+		return sn_no_peermem(c, dma, from->len) ? -EFAULT : 0;
 	return sn_mem_readable(dma, from->len) && (!(from->access & IBV_ACCESS_LOCAL_WRITE) ||
 						   sn_mem_writable(dma, from->len)) ? 0 : -EFAULT;
 }

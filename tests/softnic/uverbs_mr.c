@@ -27,6 +27,8 @@ enum {
 	REG_MR_HANDLE, REG_MR_PD, REG_MR_DMA_HANDLE, REG_MR_IOVA, REG_MR_ADDR, REG_MR_LENGTH,
 	REG_MR_ACCESS, REG_MR_FD, REG_MR_FD_OFFSET, REG_MR_LKEY, REG_MR_RKEY,
 };
+#define KERNEL_ENOTSUPP 524 /* of dmabuf exporters; not in errno.h */
+#define SN_DMABUF_PCIE_MARK 0x50434965 /* also in tests/standin/cuda.c */
 #define REREG_KNOWN                                                                           \
 	(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)
 
@@ -41,10 +43,18 @@ static int check_access(uint32_t access)
 	return 0;
 }
 
-static int set_place(struct sn_mr *mr, uint64_t start, uint64_t len, uint64_t iova)
+bool sn_no_peermem(const struct sn_call *c, uint64_t va, uint64_t len)
+{
+	return c->dev->cfg.no_peermem && sn_mem_is_gpu(va, len);
+}
+
+static int set_place(struct sn_call *c, struct sn_mr *mr, uint64_t start, uint64_t len,
+		     uint64_t iova)
 {
 	if (start + len < start || (start & 4095) != (iova & 4095))
 		return -EINVAL;
+	if (sn_no_peermem(c, start, len))
+		return -EFAULT;
 	mr->gpu = sn_mem_is_gpu(start, len);
 	if (!mr->gpu && len && !(sn_mem_readable(start, len) &&
 				 (!(mr->access & WRITES) || sn_mem_writable(start, len))))
@@ -90,7 +100,7 @@ int sn_write_reg_mr(struct sn_call *c)
 	rc = pd ? check_access(in.access_flags) : -EINVAL;
 	from.access = in.access_flags;
 	if (!rc)
-		rc = set_place(&from, in.start, in.length, in.hca_va);
+		rc = set_place(c, &from, in.start, in.length, in.hca_va);
 	if (!rc)
 		rc = add(c, pd, &from, &mr);
 	if (rc)
@@ -99,6 +109,12 @@ int sn_write_reg_mr(struct sn_call *c)
 	resp.lkey = mr->lkey;
 	resp.rkey = mr->rkey;
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+}
+
+/* The stand-in for CUDA's driver leaves this in the file position of such a descriptor. */
+static bool is_pcie_typed(int fd)
+{
+	return lseek(fd, 0, SEEK_CUR) == SN_DMABUF_PCIE_MARK;
 }
 
 static uint64_t size_of(int fd)
@@ -111,17 +127,22 @@ static uint64_t size_of(int fd)
 int sn_map_dmabuf(struct sn_call *c, int fd, uint64_t off, uint64_t len, uint32_t access,
 		  struct sn_mapping *map, uint64_t *va)
 {
+	const struct sn_cfg *cfg = &c->dev->cfg;
 	uint64_t head = off & 4095, size = size_of(fd);
 	bool write = access & ~(uint32_t)(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_RELAXED_ORDERING);
+	bool pcie = is_pcie_typed(fd);
+	int rc, prot = PROT_READ | (write ? PROT_WRITE : 0);
 	void *base;
-	int rc;
 
-	if (!c->dev->cfg.dmabuf)
+	if (!cfg->dmabuf)
 		return -EOPNOTSUPP;
+	if (pcie && cfg->dmabuf_pcie == SN_PCIE_REFUSED)
+		return -KERNEL_ENOTSUPP;
+	if (pcie && cfg->dmabuf_pcie == SN_PCIE_FAULTS)
+		prot = PROT_NONE;
 	if (!len || off + len < off || (size && off + len > size))
 		return -EINVAL;
-	base = mmap(NULL, len + head, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, fd,
-		    (off_t)(off - head));
+	base = mmap(NULL, len + head, prot, MAP_SHARED, fd, (off_t)(off - head));
 	if (base == MAP_FAILED) {
 		rc = -errno;
 		dprintf(STDERR_FILENO, "softnic[%d]: descriptor %d cannot be mapped: %s\n",
@@ -161,7 +182,7 @@ static int reg(struct sn_call *c, const struct reg_ids *id)
 	if (!rc && (id->fd != REG_MR_FD || sn_attr(c, id->fd)))
 		rc = place_fd(c, id, &from);
 	else if (!rc)
-		rc = set_place(&from, sn_attr_num(c, REG_MR_ADDR), from.len, from.iova);
+		rc = set_place(c, &from, sn_attr_num(c, REG_MR_ADDR), from.len, from.iova);
 	if (!rc)
 		rc = add(c, pd, &from, &mr);
 	if (rc)
@@ -227,7 +248,7 @@ int sn_write_rereg_mr(struct sn_call *c)
 	}
 	if (!rc && in.flags & IBV_REREG_MR_CHANGE_TRANSLATION)
 		rc = mr->map.base ? -EOPNOTSUPP :
-				    set_place(&next, in.start, in.length, in.hca_va);
+				    set_place(c, &next, in.start, in.length, in.hca_va);
 	if (rc)
 		return rc;
 	if (next.access & IBV_ACCESS_ZERO_BASED)

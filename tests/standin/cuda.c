@@ -13,6 +13,7 @@
  * STANDIN_CUDA_DMABUF=0 has none, =2 knows the PCIe mapping type. STANDIN_CUDA_SKEW=n
  * has memory begin n bytes after a page. Compiled with CUDA_OLD, it lacks a function.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <search.h>
 #include <stdbool.h>
@@ -465,7 +466,22 @@ EXPORT int cuPointerSetAttribute(const void *value, int attribute, unsigned long
 	return attribute == 6 && find((char *)(unsigned long)ptr) ? OK : INVALID_VALUE;
 }
 
-/* A dmabuf is the block's memfd: it must start at the block. */
+/* A dmabuf is the block's memfd: it must start at the block. The software NIC knows one of the
+ * PCIe mapping type by its file position, which no program looks at. */
+#define PCIE_MARK 0x50434965
+
+static int pcie_typed(int fd)
+{
+	char path[64];
+	int typed;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	typed = open(path, O_RDWR | O_CLOEXEC);
+	if (typed >= 0)
+		lseek(typed, PCIE_MARK, SEEK_SET);
+	return typed;
+}
+
 EXPORT int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr, size_t size,
 					 int type, unsigned long long flags)
 {
@@ -480,7 +496,8 @@ EXPORT int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr, s
 	pthread_mutex_lock(&lock);
 	block = find((char *)(unsigned long)ptr);
 	fd = block && block->fd >= 0 && block->addr == (char *)(unsigned long)ptr &&
-	     size <= ((block->size + 4095) & ~4095ul) ? dup(block->fd) : -1;
+	     size <= ((block->size + 4095) & ~4095ul) ?
+		     flags ? pcie_typed(block->fd) : dup(block->fd) : -1;
 	pthread_mutex_unlock(&lock);
 	if (fd < 0)
 		return NOT_SUPPORTED;
