@@ -113,8 +113,8 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 doca_error_t doca_gpu_verbs_get_qp_dev(struct doca_gpu_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_qp **qp_gpu);
 
-/* A dmabuf file descriptor of size bytes at memptr_gpu; the caller closes it.
- * NOT_SUPPORTED: GPU or driver has none. */
+/* A dmabuf file descriptor of size bytes at memptr_gpu, of the default mapping
+ * type; the caller closes it. NOT_SUPPORTED: GPU or driver has none. */
 doca_error_t doca_gpu_get_dmabuf_fd(doca_gpu_t *gpu_dev, void *memptr_gpu, size_t size,
 				    int *dmabuf_fd);
 

@@ -168,6 +168,35 @@ doca_error_t gdk_verbs_qp_dump_wqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
 doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index, char *buf,
 				   size_t size);
 
+/* How the NIC was given a umem. */
+enum gdk_umem_way {
+	GDK_UMEM_HOST_MEMORY = 0,  /* host memory, by its address */
+	GDK_UMEM_GIVEN_DMABUF = 1, /* through the caller's dmabuf */
+	GDK_UMEM_DMABUF = 2,	   /* GPU memory, through a dmabuf of the default mapping type */
+	GDK_UMEM_PEER_MEMORY = 3,  /* GPU memory, by its address: the kernel's peer memory */
+};
+
+#define GDK_UMEM_REASON_LEN 256
+
+struct gdk_umem_registration {
+	enum gdk_umem_way way;
+	size_t page_size; /* the NIC's at most; rings begin on multiples of 1/64 of it */
+	/* Why not the other way, of GDK_UMEM_DMABUF and GDK_UMEM_PEER_MEMORY; else empty. */
+	char reason[GDK_UMEM_REASON_LEN];
+};
+
+/* How a umem was registered when it was created, also one of a high-level QP: its qp_umem,
+ * cq_sq_umem, qp_umem_dbr. It never changes. NOT_SUPPORTED: the umem is one of the DOCA SDK. */
+doca_error_t gdk_verbs_umem_get_registration(const doca_verbs_umem_t *umem,
+					     struct gdk_umem_registration *registration);
+
+/* As doca_gpu_get_dmabuf_fd, but of the PCIe mapping type, for data-direct MRs on machines
+ * where GPU and NIC also share another bus; other MRs and umems want the default type, which
+ * an ordinary function of a NIC can attach. NOT_SUPPORTED: GPU or driver has none, or the GPU
+ * is one of the DOCA SDK. */
+doca_error_t gdk_gpu_get_dmabuf_fd_pcie(doca_gpu_t *gpu_dev, void *memptr_gpu, size_t size,
+					int *dmabuf_fd);
+
 /* A bond of the NIC's ports. Where it spreads by queue, each QP is given a port in
  * turn at INIT. To choose it: gdk_verbs_qp_attr_set_lag_port, and this bit in the
  * attr_mask of the transition to INIT, or of RTS to RTS. */

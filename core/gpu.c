@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "gpu_priv.h"
+#include "host/gdaki.h"
 #include "log.h"
 #include "sdk_objects.h"
 #include "slab.h"
@@ -473,25 +474,41 @@ const char *gdk_gpu_name(const doca_gpu_t *gpu)
 
 doca_error_t gdk_gpu_dmabuf_fd(doca_gpu_t *gpu, void *gpu_ptr, size_t len, int *fd)
 {
-	return gpu->ops->dmabuf_fd(gpu, gpu_ptr, len, fd);
+	return gpu->ops->dmabuf_fd(gpu, gpu_ptr, len, false, fd);
+}
+
+static doca_error_t get_dmabuf_fd(doca_gpu_t *gpu, void *ptr, size_t size, bool pcie, int *fd)
+{
+	doca_error_t err = gpu->ops->dmabuf_fd(gpu, ptr, size, pcie, fd);
+
+	if (err)
+		gdk_err("GPU %s: no dmabuf%s of %zu bytes at %p: %s", gpu->name,
+			pcie ? " with PCIe mapping" : "", size, ptr, doca_error_get_descr(err));
+	return err;
 }
 
 doca_error_t doca_gpu_get_dmabuf_fd(doca_gpu_t *gpu_dev, void *memptr_gpu, size_t size,
 				    int *dmabuf_fd)
 {
-	doca_error_t err;
-
 	GDK_CHECK_ARG(gpu_dev);
 	GDK_CHECK_ARG(memptr_gpu);
 	GDK_CHECK_ARG(size);
 	GDK_CHECK_ARG(dmabuf_fd);
 	GDK_SDK_AS(gpu_dev, "doca_gpu_dmabuf_fd", doca_gpu_get_dmabuf_fd, gpu_dev->sdk, memptr_gpu,
 		   size, dmabuf_fd);
-	err = gpu_dev->ops->dmabuf_fd(gpu_dev, memptr_gpu, size, dmabuf_fd);
-	if (err)
-		gdk_err("GPU %s: no dmabuf of %zu bytes at %p: %s", gpu_dev->name, size, memptr_gpu,
-			doca_error_get_descr(err));
-	return err;
+	return get_dmabuf_fd(gpu_dev, memptr_gpu, size, false, dmabuf_fd);
+}
+
+doca_error_t gdk_gpu_get_dmabuf_fd_pcie(doca_gpu_t *gpu_dev, void *memptr_gpu, size_t size,
+					int *dmabuf_fd)
+{
+	GDK_CHECK_ARG(gpu_dev);
+	GDK_CHECK_ARG(memptr_gpu);
+	GDK_CHECK_ARG(size);
+	GDK_CHECK_ARG(dmabuf_fd);
+	if (gpu_dev->sdk)
+		return DOCA_ERROR_NOT_SUPPORTED;
+	return get_dmabuf_fd(gpu_dev, memptr_gpu, size, true, dmabuf_fd);
 }
 
 struct doca_gpu *gdk_gpu_current(void)

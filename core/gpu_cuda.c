@@ -422,9 +422,11 @@ static doca_error_t cuda_unmap_reg(struct doca_gpu *gpu, void *reg)
 
 /* ---- dmabuf ---- */
 
-/* The PCIe mapping type is for machines where GPU and NIC also share another
- * bus; a driver that does not know it refuses, and the plain type is asked for. */
-static doca_error_t cuda_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t len, int *fd)
+/* pcie: the mapping type for machines where GPU and NIC also share another bus. Its export
+ * succeeds there, but only a data-direct function of the NIC can attach it (nv-dmabuf.c of
+ * NVIDIA's open kernel modules). */
+static doca_error_t cuda_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t len, bool pcie,
+				   int *fd)
 {
 	size_t size = gdk_align_up(len, page_size());
 	int made = -1, ret;
@@ -442,14 +444,12 @@ static doca_error_t cuda_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t l
 	if (err)
 		return err;
 	ret = cu->handle_for_range(&made, (uintptr_t)gpu_ptr, size, GDK_CU_HANDLE_DMA_BUF_FD,
-				   GDK_CU_DMA_BUF_MAPPING_PCIE);
-	if (ret)
-		ret = cu->handle_for_range(&made, (uintptr_t)gpu_ptr, size,
-					   GDK_CU_HANDLE_DMA_BUF_FD, 0);
+				   pcie ? GDK_CU_DMA_BUF_MAPPING_PCIE : 0);
 	leave();
 	if (ret || made < 0) {
-		gdk_info("GPU %s: cuMemGetHandleForAddressRange of %zu bytes at %p: %s", gpu->name,
-			 size, gpu_ptr, gdk_cuda_error(cu, ret));
+		gdk_info("GPU %s: cuMemGetHandleForAddressRange of %zu bytes at %p%s: %s",
+			 gpu->name, size, gpu_ptr, pcie ? ", PCIe mapping" : "",
+			 gdk_cuda_error(cu, ret));
 		return ret == GDK_CU_OUT_OF_MEMORY ? DOCA_ERROR_NO_MEMORY :
 						     DOCA_ERROR_NOT_SUPPORTED;
 	}

@@ -51,9 +51,11 @@ static doca_error_t host_map_reg(struct doca_gpu *gpu, void *reg, void **reg_gpu
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t host_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t len, int *fd)
+static doca_error_t host_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t len, bool pcie,
+				   int *fd)
 {
 	(void)len;
+	(void)pcie;
 	(void)fd;
 	gdk_info("GPU %s: no dmabuf of host memory at %p", gpu->name, gpu_ptr);
 	return DOCA_ERROR_NOT_SUPPORTED;

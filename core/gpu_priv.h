@@ -41,7 +41,8 @@ struct gdk_gpu_ops {
 	doca_error_t (*unmap_host)(struct doca_gpu *gpu, void *cpu_ptr);
 	doca_error_t (*map_reg)(struct doca_gpu *gpu, void *reg, void **reg_gpu, const char **how);
 	doca_error_t (*unmap_reg)(struct doca_gpu *gpu, void *reg);
-	doca_error_t (*dmabuf_fd)(struct doca_gpu *gpu, void *gpu_ptr, size_t len, int *fd);
+	doca_error_t (*dmabuf_fd)(struct doca_gpu *gpu, void *gpu_ptr, size_t len, bool pcie,
+				  int *fd);
 	bool (*is_current)(const struct doca_gpu *gpu); /* for the calling thread */
 	void (*close)(struct doca_gpu *gpu);
 };

@@ -47,47 +47,55 @@ static size_t unit_bytes(const struct gdk_slab_kind *k)
 
 /* ---- registration ---- */
 
-/* Asks for peer memory by hiding the GPU, which would try a dmabuf first. */
-static doca_error_t umem_peermem(const struct gdk_slab_kind *k, void *ptr, size_t bytes,
-				 struct doca_verbs_umem **umem)
+static bool on_gpu(const struct gdk_slab_kind *k)
 {
-	doca_error_t err = doca_verbs_umem_create(k->dev, NULL, ptr, bytes, IBV_ACCESS_LOCAL_WRITE,
-						  (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, umem);
-
-	if (err == DOCA_SUCCESS)
-		(*umem)->gpu = k->gpu;
-	return err;
+	return k->mem != DOCA_GPU_MEM_TYPE_CPU_GPU && !gdk_gpu_is_host(k->gpu);
 }
 
-static doca_error_t umem_dmabuf(const struct gdk_slab_kind *k, void *ptr, size_t bytes,
+static doca_error_t umem_on_gpu(const struct gdk_slab_kind *k, void *ptr, size_t bytes,
 				struct doca_verbs_umem **umem)
 {
-	doca_error_t err;
-	int fd;
+	static const unsigned int ways[] = {
+	    [DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_DEFAULT] = GDK_UMEM_TRY_DMABUF | GDK_UMEM_TRY_PEER,
+	    [DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF] = GDK_UMEM_TRY_DMABUF,
+	    [DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM] = GDK_UMEM_TRY_PEER,
+	};
 
-	err = doca_gpu_get_dmabuf_fd(k->gpu, ptr, bytes, &fd);
+	return gdk_umem_create_gpu(k->dev, k->gpu, ptr, bytes, ways[k->reg], umem);
+}
+
+/* The SDK takes a dmabuf that it is given, else the address. */
+static doca_error_t sdk_umem(const struct gdk_slab_kind *k, void *ptr, size_t bytes, bool dmabuf,
+			     struct doca_verbs_umem **umem)
+{
+	int fd = (int)DOCA_VERBS_DMABUF_INVALID_FD;
+	doca_error_t err = DOCA_SUCCESS;
+
+	if (dmabuf)
+		err = doca_gpu_get_dmabuf_fd(k->gpu, ptr, bytes, &fd);
 	if (err != DOCA_SUCCESS)
 		return err;
 	err = doca_verbs_umem_create(k->dev, k->gpu, ptr, bytes, IBV_ACCESS_LOCAL_WRITE, fd, 0,
 				     umem);
-	close(fd);
+	if (dmabuf)
+		close(fd);
 	return err;
 }
 
 static doca_error_t create_umem(const struct gdk_slab_kind *k, void *ptr, size_t bytes,
 				struct doca_verbs_umem **umem)
 {
-	if (k->mem != DOCA_GPU_MEM_TYPE_CPU_GPU && !gdk_gpu_is_host(k->gpu)) {
-		if (k->reg == DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM)
-			return umem_peermem(k, ptr, bytes, umem);
-		if (k->reg == DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF)
-			return umem_dmabuf(k, ptr, bytes, umem);
-		/* DEFAULT: the SDK, unlike umem.c, tries no dmabuf that it is not given. */
-		if (k->gpu->sdk && umem_dmabuf(k, ptr, bytes, umem) == DOCA_SUCCESS)
-			return DOCA_SUCCESS;
-	}
-	return doca_verbs_umem_create(k->dev, k->gpu, ptr, bytes, IBV_ACCESS_LOCAL_WRITE,
-				      (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, umem);
+	if (!on_gpu(k))
+		return doca_verbs_umem_create(k->dev, k->gpu, ptr, bytes, IBV_ACCESS_LOCAL_WRITE,
+					      (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, umem);
+	if (!k->gpu->sdk)
+		return umem_on_gpu(k, ptr, bytes, umem);
+	if (k->reg == DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF)
+		return sdk_umem(k, ptr, bytes, true, umem);
+	if (k->reg == DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_DEFAULT &&
+	    sdk_umem(k, ptr, bytes, true, umem) == DOCA_SUCCESS)
+		return DOCA_SUCCESS;
+	return sdk_umem(k, ptr, bytes, false, umem);
 }
 
 /* ---- blocks ---- */

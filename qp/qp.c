@@ -151,8 +151,8 @@ static doca_error_t check_external(const struct doca_verbs_qp_t *qp)
 	uint64_t ring_at = init->external_umem_offset, dbr_at = init->external_umem_dbr_offset;
 	doca_error_t err;
 
-	err = gdk_umem_check(umem, umem->dev == qp->dev, "QP: a work queue", ring_at, wq_bytes(qp),
-			     GDK_WQEBB_SIZE);
+	err = gdk_umem_check_ring(umem, umem->dev == qp->dev, "QP: a work queue", ring_at,
+				  wq_bytes(qp));
 	if (err == DOCA_SUCCESS)
 		err = gdk_umem_check(dbr, dbr->dev == qp->dev, "QP: a DBREC", dbr_at, DBREC_BYTES,
 				     DBREC_BYTES);

@@ -13,7 +13,6 @@
 #include "../core/devx.h"
 #include "../core/log.h"
 #include "../core/sdk_objects.h"
-#include "../core/trace.h"
 #include "qp.h"
 
 #define SGE_BYTES 16u
@@ -144,9 +143,9 @@ static doca_error_t use_external(struct doca_verbs_srq *srq, struct ibv_context 
 				 const struct doca_verbs_srq_init_attr *attr, uint32_t *umem_id)
 {
 	struct doca_verbs_umem *umem = attr->external_umem;
-	doca_error_t err = gdk_umem_check(umem, umem->dev->ctx == ctx, "SRQ: a ring",
-					  attr->external_umem_offset, dbrec_at(srq) + DBREC_BYTES,
-					  DBREC_ALIGN);
+	doca_error_t err = gdk_umem_check_ring(umem, umem->dev->ctx == ctx, "SRQ: a ring",
+					       attr->external_umem_offset,
+					       dbrec_at(srq) + DBREC_BYTES);
 
 	if (err != DOCA_SUCCESS)
 		return err;
@@ -161,15 +160,15 @@ static doca_error_t use_internal(struct doca_verbs_srq *srq, struct ibv_context 
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t bytes = gdk_align_up(dbrec_at(srq) + DBREC_BYTES, page);
+	struct mlx5dv_devx_umem_in in = {.size = bytes, .access = IBV_ACCESS_LOCAL_WRITE};
 
 	if (posix_memalign(&srq->own_mem, page, bytes)) {
 		gdk_err("no memory for an SRQ of %zu bytes", bytes);
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	memset(srq->own_mem, 0, bytes);
-	srq->own_devx = mlx5dv_devx_umem_reg(ctx, srq->own_mem, bytes, IBV_ACCESS_LOCAL_WRITE);
-	gdk_trace_umem(ctx, &(struct mlx5dv_devx_umem_in){.addr = srq->own_mem, .size = bytes,
-		       .access = IBV_ACCESS_LOCAL_WRITE}, -1, srq->own_devx, errno);
+	in.addr = srq->own_mem;
+	srq->own_devx = gdk_umem_register(ctx, &in, &page);
 	if (!srq->own_devx) {
 		gdk_err("SRQ: %zu bytes of host memory cannot be registered: %s", bytes,
 			strerror(errno));

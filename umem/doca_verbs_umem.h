@@ -17,10 +17,12 @@ extern "C" {
 typedef struct doca_verbs_umem doca_verbs_umem_t;
 
 /* Registers size bytes at address. gpu: NULL for host memory, else whose memory
- * it is. access_flags: IBV_ACCESS_*. dmabuf_id: a descriptor that covers the
- * memory from dmabuf_offset on (it stays the caller's), or
- * DOCA_VERBS_DMABUF_INVALID_FD: GPU memory is then registered through the
- * driver's peer memory. DRIVER: refused, the log says what was tried. */
+ * it is. access_flags: IBV_ACCESS_LOCAL_WRITE, _REMOTE_WRITE (with it), _REMOTE_READ.
+ * dmabuf_id: a descriptor that covers the memory from dmabuf_offset on (it stays
+ * the caller's), or DOCA_VERBS_DMABUF_INVALID_FD: GPU memory is then registered
+ * through a dmabuf of the default mapping type, or through the kernel's peer
+ * memory where that is refused. DRIVER, NOT_SUPPORTED: refused, the log says
+ * what was tried. */
 doca_error_t doca_verbs_umem_create(doca_dev_t *net_dev, doca_gpu_t *gpu, void *address,
 				    size_t size, uint32_t access_flags, int dmabuf_id,
 				    size_t dmabuf_offset, doca_verbs_umem_t **umem_obj);

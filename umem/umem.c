@@ -2,10 +2,16 @@
 /* Copyright (c) gdaki authors */
 /*
  * Registers user memory with the firmware: host memory by address, GPU memory
- * by a dmabuf (the caller's, else one exported here), else by the driver's peer
+ * by a dmabuf (the caller's, else one exported here), else by the kernel's peer
  * memory. libmlx5 takes a dmabuf's offset in place of the address.
+ *
+ * A ring begins on a multiple of 1/64 of the page that the kernel chose for its
+ * umem. Pages are capped at 4096 bytes, so that every multiple of 64 is one, as
+ * UCX does (pull request 11103). The price is 8 bytes of translation in the NIC
+ * for each 4096 of queue memory.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,39 +23,86 @@
 #include "umem.h"
 
 #define NO_FD (-1)
+#define PAGE_CAP ((size_t)4096)
+#define RING_UNITS 64u /* of a page */
+#define RING_ALIGN ((size_t)64)
+#define KERNEL_ENOTSUPP 524 /* of dmabuf exporters; not in errno.h */
 
 static const char *dev_name(const struct doca_dev *dev)
 {
 	return ibv_get_device_name(dev->ctx->device);
 }
 
-static struct mlx5dv_devx_umem *reg_address(const struct doca_verbs_umem *umem, void *addr,
-					    uint32_t access)
+/* errno of a registration as text, with what is usually behind it. */
+static const char *cause(int sys_err, char *buf, size_t len)
 {
-	struct mlx5dv_devx_umem_in in = {.addr = addr, .size = umem->size, .access = access};
+	const char *hint = "";
+
+	if (sys_err == KERNEL_ENOTSUPP)
+		hint = ": its exporter does not let this NIC attach";
+	else if (sys_err == EINVAL)
+		hint = " (umems take LOCAL_WRITE, REMOTE_WRITE with it, REMOTE_READ)";
+	else if (sys_err == EPROTONOSUPPORT)
+		hint = " (page sizes of umems are a feature of Linux 5.11)";
+	snprintf(buf, len, "%s%s",
+		 sys_err == KERNEL_ENOTSUPP ? "ENOTSUPP (524)" : strerror(sys_err), hint);
+	return buf;
+}
+
+/* ---- registration ---- */
+
+static struct mlx5dv_devx_umem *register_in(struct ibv_context *ctx, struct mlx5dv_devx_umem_in *in,
+					    size_t page)
+{
+	int fd = in->comp_mask & MLX5DV_UMEM_MASK_DMABUF ? in->dmabuf_fd : NO_FD, sys_err;
 	struct mlx5dv_devx_umem *devx;
 
-	devx = mlx5dv_devx_umem_reg(umem->dev->ctx, addr, umem->size, access);
-	gdk_trace_umem(umem->dev->ctx, &in, NO_FD, devx, errno);
+	in->pgsz_bitmap = page;
+	devx = mlx5dv_devx_umem_reg_ex(ctx, in);
+	sys_err = errno;
+	gdk_trace_umem(ctx, in, fd, devx, sys_err);
+	errno = sys_err;
 	return devx;
 }
 
-static struct mlx5dv_devx_umem *reg_dmabuf(const struct doca_verbs_umem *umem, uint32_t access,
-					   int fd, size_t offset)
+/* Linux 5.10 to 6.6 has no pages below its own size (rdma_for_each_block): there the smallest
+ * is that. */
+struct mlx5dv_devx_umem *gdk_umem_register(struct ibv_context *ctx, struct mlx5dv_devx_umem_in *in,
+					   size_t *page)
+{
+	size_t own = (size_t)sysconf(_SC_PAGESIZE);
+	struct mlx5dv_devx_umem *devx;
+
+	*page = PAGE_CAP;
+	devx = register_in(ctx, in, PAGE_CAP);
+	if (devx || errno != EINVAL || own <= PAGE_CAP)
+		return devx;
+	*page = own;
+	return register_in(ctx, in, own);
+}
+
+static bool reg_address(struct doca_verbs_umem *umem, void *addr, uint32_t access)
+{
+	struct mlx5dv_devx_umem_in in = {.addr = addr, .size = umem->size, .access = access};
+
+	umem->start = (uintptr_t)addr;
+	umem->devx = gdk_umem_register(umem->dev->ctx, &in, &umem->page);
+	return umem->devx;
+}
+
+static bool reg_dmabuf(struct doca_verbs_umem *umem, uint32_t access, int fd, size_t offset)
 {
 	struct mlx5dv_devx_umem_in in = {
 	    .addr = (void *)offset,
 	    .size = umem->size,
 	    .access = access,
-	    .pgsz_bitmap = UINT64_MAX & ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1),
 	    .comp_mask = MLX5DV_UMEM_MASK_DMABUF,
 	    .dmabuf_fd = fd,
 	};
-	struct mlx5dv_devx_umem *devx;
 
-	devx = mlx5dv_devx_umem_reg_ex(umem->dev->ctx, &in);
-	gdk_trace_umem(umem->dev->ctx, &in, fd, devx, errno);
-	return devx;
+	umem->start = offset;
+	umem->devx = gdk_umem_register(umem->dev->ctx, &in, &umem->page);
+	return umem->devx;
 }
 
 static doca_error_t from_errno(int sys_err)
@@ -59,6 +112,7 @@ static doca_error_t from_errno(int sys_err)
 		return DOCA_ERROR_NO_MEMORY;
 	case EOPNOTSUPP:
 	case ENOSYS:
+	case KERNEL_ENOTSUPP:
 		return DOCA_ERROR_NOT_SUPPORTED;
 	default:
 		return DOCA_ERROR_DRIVER;
@@ -67,72 +121,151 @@ static doca_error_t from_errno(int sys_err)
 
 static doca_error_t reg_host(struct doca_verbs_umem *umem, void *cpu_addr, uint32_t access)
 {
+	char text[160];
 	int sys_err;
 
-	umem->devx = reg_address(umem, cpu_addr, access);
-	if (umem->devx) {
+	umem->way = GDK_UMEM_HOST_MEMORY;
+	if (reg_address(umem, cpu_addr, access)) {
 		gdk_info("%s: umem at %p by its address", dev_name(umem->dev), cpu_addr);
 		return DOCA_SUCCESS;
 	}
 	sys_err = errno;
 	gdk_err("%s: umem of %zu bytes at %p, access 0x%x: %s", dev_name(umem->dev), umem->size,
-		cpu_addr, access, strerror(sys_err));
+		cpu_addr, access, cause(sys_err, text, sizeof(text)));
 	return from_errno(sys_err);
 }
 
 static doca_error_t reg_given_dmabuf(struct doca_verbs_umem *umem, uint32_t access, int fd,
 				     size_t offset)
 {
+	char text[160];
 	int sys_err;
 
-	umem->devx = reg_dmabuf(umem, access, fd, offset);
-	if (umem->devx) {
+	umem->way = GDK_UMEM_GIVEN_DMABUF;
+	if (reg_dmabuf(umem, access, fd, offset)) {
 		gdk_info("%s: umem at %p through the caller's dmabuf", dev_name(umem->dev),
 			 umem->addr);
 		return DOCA_SUCCESS;
 	}
 	sys_err = errno;
 	gdk_err("%s: umem of %zu bytes at offset %zu of dmabuf %d, access 0x%x: %s",
-		dev_name(umem->dev), umem->size, offset, fd, access, strerror(sys_err));
+		dev_name(umem->dev), umem->size, offset, fd, access,
+		cause(sys_err, text, sizeof(text)));
 	return from_errno(sys_err);
 }
 
-static doca_error_t reg_peermem(struct doca_verbs_umem *umem, uint32_t access, const char *why)
+/* ---- GPU memory: a dmabuf of the default mapping type, else peer memory ---- */
+
+/* What became of the two ways, as text. */
+struct attempts {
+	char dmabuf[GDK_UMEM_REASON_LEN], peer[GDK_UMEM_REASON_LEN];
+	doca_error_t err; /* of the last */
+};
+
+/* The registration keeps the dmabuf alive, so the descriptor is closed at once. */
+static bool try_dmabuf(struct doca_verbs_umem *umem, uint32_t access, struct attempts *tried)
 {
+	char text[160];
+	int fd, sys_err;
+
+	tried->err = gdk_gpu_dmabuf_fd(umem->gpu, umem->addr, umem->size, &fd);
+	if (tried->err) {
+		snprintf(tried->dmabuf, sizeof(tried->dmabuf),
+			 "the GPU exports no dmabuf of it (%s)", doca_error_get_descr(tried->err));
+		return false;
+	}
+	umem->way = GDK_UMEM_DMABUF;
+	if (!reg_dmabuf(umem, access, fd, 0)) {
+		sys_err = errno;
+		tried->err = from_errno(sys_err);
+		snprintf(tried->dmabuf, sizeof(tried->dmabuf),
+			 "the NIC does not register its dmabuf: %s",
+			 cause(sys_err, text, sizeof(text)));
+	}
+	close(fd);
+	return umem->devx;
+}
+
+static bool try_peer_memory(struct doca_verbs_umem *umem, uint32_t access, struct attempts *tried)
+{
+	char text[160];
 	int sys_err;
 
-	umem->devx = reg_address(umem, umem->addr, access);
-	if (umem->devx) {
-		gdk_info("%s: umem at %p through peer memory, as %s", dev_name(umem->dev),
-			 umem->addr, why);
-		return DOCA_SUCCESS;
-	}
+	umem->way = GDK_UMEM_PEER_MEMORY;
+	if (reg_address(umem, umem->addr, access))
+		return true;
 	sys_err = errno;
-	gdk_err("%s: umem of %zu bytes at %p of GPU %s, access 0x%x: %s, and peer memory failed: "
-		"%s (is nvidia-peermem loaded?)",
-		dev_name(umem->dev), umem->size, umem->addr, gdk_gpu_name(umem->gpu), access, why,
-		strerror(sys_err));
-	return from_errno(sys_err);
+	tried->err = from_errno(sys_err);
+	snprintf(tried->peer, sizeof(tried->peer), "the NIC does not register its address: %s",
+		 cause(sys_err, text, sizeof(text)));
+	return false;
 }
 
-/* GPU memory without a dmabuf from the caller: try one of our own first. The
- * registration keeps the dmabuf alive, so the descriptor is closed at once. */
-static doca_error_t reg_gpu(struct doca_verbs_umem *umem, uint32_t access)
+static doca_error_t reg_gpu(struct doca_verbs_umem *umem, uint32_t access, unsigned int ways)
 {
+	struct attempts tried = {.dmabuf = "it was not asked for", .peer = "it was not asked for"};
 	void *cpu_addr = gdk_gpu_host_mem(umem->gpu, umem->addr);
-	int fd, sys_err;
 
 	if (cpu_addr)
 		return reg_host(umem, cpu_addr, access);
-	if (gdk_gpu_dmabuf_fd(umem->gpu, umem->addr, umem->size, &fd))
-		return reg_peermem(umem, access, "the GPU exports no dmabuf of it");
-	umem->devx = reg_dmabuf(umem, access, fd, 0);
-	sys_err = errno;
-	close(fd);
-	if (!umem->devx)
-		return reg_peermem(umem, access, strerror(sys_err));
-	gdk_info("%s: umem at %p through dmabuf", dev_name(umem->dev), umem->addr);
+	if (ways & GDK_UMEM_TRY_DMABUF && try_dmabuf(umem, access, &tried)) {
+		snprintf(umem->reason, sizeof(umem->reason), "%s",
+			 ways & GDK_UMEM_TRY_PEER ? "the dmabuf came first" : tried.peer);
+		gdk_info("%s: umem at %p through dmabuf", dev_name(umem->dev), umem->addr);
+		return DOCA_SUCCESS;
+	}
+	if (ways & GDK_UMEM_TRY_PEER && try_peer_memory(umem, access, &tried)) {
+		memcpy(umem->reason, tried.dmabuf, sizeof(umem->reason));
+		gdk_info("%s: umem at %p through peer memory; dmabuf: %s", dev_name(umem->dev),
+			 umem->addr, tried.dmabuf);
+		return DOCA_SUCCESS;
+	}
+	gdk_err("%s: umem of %zu bytes at %p of GPU %s, access 0x%x: dmabuf: %s; peer memory: %s. "
+		"Use a GPU driver with dmabuf export (open kernel modules) or load nvidia-peermem; "
+		"GDAKI_QUEUE_MEM=cpu_gpu keeps queues in host memory", dev_name(umem->dev),
+		umem->size, umem->addr, gdk_gpu_name(umem->gpu), access, tried.dmabuf, tried.peer);
+	return tried.err;
+}
+
+/* ---- public ---- */
+
+static struct doca_verbs_umem *new_umem(doca_dev_t *dev, doca_gpu_t *gpu, void *addr, size_t size)
+{
+	struct doca_verbs_umem *umem = calloc(1, sizeof(*umem));
+
+	if (!umem) {
+		gdk_err("%s: no memory for a umem", dev_name(dev));
+		return NULL;
+	}
+	umem->dev = dev;
+	umem->gpu = gpu;
+	umem->addr = addr;
+	umem->size = size;
+	return umem;
+}
+
+static doca_error_t publish(struct doca_verbs_umem *umem, doca_error_t err,
+			    doca_verbs_umem_t **umem_obj)
+{
+	if (err) {
+		free(umem);
+		return err;
+	}
+	if (umem->devx)
+		umem->id = umem->devx->umem_id;
+	atomic_fetch_add(&umem->dev->users, 1);
+	*umem_obj = umem;
 	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_umem_create_gpu(doca_dev_t *dev, doca_gpu_t *gpu, void *addr, size_t size,
+				 unsigned int ways, doca_verbs_umem_t **umem_obj)
+{
+	struct doca_verbs_umem *umem = new_umem(dev, gpu, addr, size);
+
+	if (!umem)
+		return DOCA_ERROR_NO_MEMORY;
+	return publish(umem, reg_gpu(umem, IBV_ACCESS_LOCAL_WRITE, ways), umem_obj);
 }
 
 doca_error_t doca_verbs_umem_create(doca_dev_t *net_dev, doca_gpu_t *gpu, void *address,
@@ -149,31 +282,30 @@ doca_error_t doca_verbs_umem_create(doca_dev_t *net_dev, doca_gpu_t *gpu, void *
 	GDK_CHECK_ARG(umem_obj);
 	GDK_CHECK_MIX(net_dev, gpu);
 	GDK_SDK_SAY("Verbs UMEM", net_dev->sdk);
-	umem = calloc(1, sizeof(*umem));
-	if (!umem) {
-		gdk_err("%s: no memory for a umem", dev_name(net_dev));
+	umem = new_umem(net_dev, gpu, address, size);
+	if (!umem)
 		return DOCA_ERROR_NO_MEMORY;
-	}
-	umem->dev = net_dev;
-	umem->gpu = gpu;
-	umem->addr = address;
-	umem->size = size;
 	if (net_dev->sdk)
 		err = gdk_sdk_umem_create(umem, access_flags, dmabuf_id);
 	else if (dmabuf_id != NO_FD)
 		err = reg_given_dmabuf(umem, access_flags, dmabuf_id, dmabuf_offset);
 	else if (gpu)
-		err = reg_gpu(umem, access_flags);
+		err = reg_gpu(umem, access_flags, GDK_UMEM_TRY_DMABUF | GDK_UMEM_TRY_PEER);
 	else
 		err = reg_host(umem, address, access_flags);
-	if (err) {
-		free(umem);
-		return err;
-	}
-	if (umem->devx)
-		umem->id = umem->devx->umem_id;
-	atomic_fetch_add(&net_dev->users, 1);
-	*umem_obj = umem;
+	return publish(umem, err, umem_obj);
+}
+
+doca_error_t gdk_verbs_umem_get_registration(const doca_verbs_umem_t *umem,
+					     struct gdk_umem_registration *registration)
+{
+	GDK_CHECK_ARG(umem);
+	GDK_CHECK_ARG(registration);
+	if (umem->sdk)
+		return DOCA_ERROR_NOT_SUPPORTED;
+	registration->way = umem->way;
+	registration->page_size = umem->page;
+	memcpy(registration->reason, umem->reason, sizeof(registration->reason));
 	return DOCA_SUCCESS;
 }
 
@@ -228,18 +360,42 @@ doca_error_t doca_verbs_umem_get_address(const doca_verbs_umem_t *umem_obj, void
 	return DOCA_SUCCESS;
 }
 
+static doca_error_t check_range(const struct doca_verbs_umem *umem, bool same, const char *what,
+				uint64_t offset, size_t len)
+{
+	if (same && offset <= umem->size && umem->size - offset >= len)
+		return DOCA_SUCCESS;
+	gdk_err("%s of %zu bytes at offset %llu is not in umem 0x%x of %zu bytes on this device",
+		what, len, (unsigned long long)offset, umem->id, umem->size);
+	return DOCA_ERROR_INVALID_VALUE;
+}
+
 doca_error_t gdk_umem_check(const struct doca_verbs_umem *umem, bool same, const char *what,
 			    uint64_t offset, size_t len, size_t align)
 {
-	if (!same || offset > umem->size || umem->size - offset < len) {
-		gdk_err("%s of %zu bytes at offset %llu is not in umem 0x%x of %zu bytes on this "
-			"device", what, len, (unsigned long long)offset, umem->id, umem->size);
-		return DOCA_ERROR_INVALID_VALUE;
-	}
+	doca_error_t err = check_range(umem, same, what, offset, len);
+
+	if (err)
+		return err;
 	if (((uintptr_t)umem->addr + offset) % align) {
 		gdk_err("%s at offset %llu of umem 0x%x, which is at %p: not aligned to %zu bytes",
 			what, (unsigned long long)offset, umem->id, umem->addr, align);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_umem_check_ring(const struct doca_verbs_umem *umem, bool same, const char *what,
+				 uint64_t offset, size_t len)
+{
+	size_t align = umem->page > PAGE_CAP ? umem->page / RING_UNITS : RING_ALIGN;
+	doca_error_t err = check_range(umem, same, what, offset, len);
+
+	if (err || (offset % align == 0 && (umem->start + offset) % align == 0))
+		return err;
+	gdk_err("%s at offset %llu of umem 0x%x, which is at %p in pages of %zu bytes: rings begin "
+		"on multiples of %zu bytes; place it at offset %zu of a umem on a page",
+		what, (unsigned long long)offset, umem->id, umem->addr, umem->page, align,
+		gdk_align_up(offset, align));
+	return DOCA_ERROR_INVALID_VALUE;
 }

@@ -82,6 +82,7 @@ BAD = {
     "doca_gpu_mem_alloc.size": ["0"],
     "doca_gpu_mem_alloc.alignment": ["3", "4097"],
     "doca_gpu_get_dmabuf_fd.size": ["0"],
+    "gdk_gpu_get_dmabuf_fd_pcie.size": ["0"],
     "doca_verbs_umem_create.size": ["0"],
     "doca_verbs_umem_create.dmabuf_offset": [],
     "doca_verbs_umem_create.access_flags": [],

@@ -147,14 +147,29 @@ static doca_error_t umem_dmabuf(void)
 	return umem_of(NULL, f.mem, f.memfd);
 }
 
-static doca_error_t dmabuf(void)
+static doca_error_t dmabuf_of(doca_error_t (*get)(doca_gpu_t *, void *, size_t, int *))
 {
 	int fd = -1;
-	doca_error_t err = doca_gpu_get_dmabuf_fd(f.nic.gpu, f.db->qp_umem_gpu_ptr, 4096, &fd);
+	doca_error_t err = get(f.nic.gpu, f.db->qp_umem_gpu_ptr, 4096, &fd);
 
 	fault_made(err, fd < 0 ? NULL : &fd);
 	if (!err)
 		close(fd);
+	return err;
+}
+
+static doca_error_t dmabuf(void)
+{
+	return dmabuf_of(doca_gpu_get_dmabuf_fd);
+}
+
+static doca_error_t dmabuf_pcie(void)
+{
+	doca_error_t err;
+
+	setenv("STANDIN_CUDA_DMABUF", "2", 1); /* knows that type */
+	err = dmabuf_of(gdk_gpu_get_dmabuf_fd_pcie);
+	unsetenv("STANDIN_CUDA_DMABUF");
 	return err;
 }
 

@@ -53,12 +53,16 @@ Test(peer_defects, defect_14_what_a_gpu_can_map_is_found_out_for_each)
 static int umem_errno; /* of the registration by dmabuf, 0: made by address */
 static int seen_fd;
 
-/* In place of libmlx5's: the software NIC takes no memory by dmabuf. */
+/* In place of libmlx5's for dmabufs: the software NIC takes none. */
 struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *ctx,
 						 struct mlx5dv_devx_umem_in *in)
 {
+	struct mlx5dv_devx_umem *(*next)(struct ibv_context *, struct mlx5dv_devx_umem_in *);
 	static char mem[MEM] __attribute__((aligned(4096)));
 
+	*(void **)&next = dlsym(RTLD_NEXT, "mlx5dv_devx_umem_reg_ex");
+	if (!(in->comp_mask & MLX5DV_UMEM_MASK_DMABUF))
+		return next(ctx, in);
 	seen_fd = in->dmabuf_fd;
 	errno = umem_errno;
 	return umem_errno ? NULL : mlx5dv_devx_umem_reg(ctx, mem, in->size, in->access);
@@ -109,9 +113,11 @@ Test(peer_defects, defect_29_a_dmabuf_is_closed_on_every_way_and_may_be_number_0
 	e2e_close(&nic);
 }
 
-Test(peer_defects, defect_29_the_pcie_mapping_is_asked_for_first)
+/* The default for queues and ordinary MRs, the PCIe type for who asks for it. */
+Test(peer_defects, defect_29_a_dmabuf_has_the_mapping_type_that_is_asked_for)
 {
-	static const char *const drivers[] = { "2", "1" }; /* knows it, does not */
+	static const char *const drivers[] = { "2", "1" }; /* knows the PCIe type, does not */
+	doca_error_t err;
 	int (*flags)(void), fd;
 	struct e2e_nic nic;
 	void *mem;
@@ -124,8 +130,13 @@ Test(peer_defects, defect_29_the_pcie_mapping_is_asked_for_first)
 		e2e_open_on(&nic, FIRST);
 		mem = gpu_memory(&nic);
 		cr_assert_eq(doca_gpu_get_dmabuf_fd(nic.gpu, mem, MEM, &fd), DOCA_SUCCESS);
-		cr_expect_eq(flags(), !i, "CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE");
+		cr_expect_eq(flags(), 0, "CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE");
 		close(fd);
+		err = gdk_gpu_get_dmabuf_fd_pcie(nic.gpu, mem, MEM, &fd);
+		cr_expect_eq(err, i ? DOCA_ERROR_NOT_SUPPORTED : DOCA_SUCCESS);
+		cr_expect_eq(flags(), !i);
+		if (!err)
+			close(fd);
 		cr_assert_eq(doca_gpu_mem_free(nic.gpu, mem), DOCA_SUCCESS);
 		e2e_close(&nic);
 	}

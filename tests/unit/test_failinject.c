@@ -288,6 +288,7 @@ static const struct fault_case shared[] = {
 };
 static const struct fault_case shared_on_cuda[] = {
 	CASE(dmabuf, 0, 0, 0, 1),
+	CASE(dmabuf_pcie, 0, 0, 0, 1),
 };
 
 static struct doca_gpu_verbs_qp_hl *hl_open(enum doca_gpu_dev_verbs_nic_handler handler)

@@ -2,6 +2,7 @@
 /* Copyright (c) gdaki authors */
 /* User memory given to the firmware, on the software NIC; GPU memory is that of
  * the stand-in driver. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,29 +60,28 @@ Test(umem, memory_of_the_host_gpu)
 	nic_close(&nic);
 }
 
-/* In place of libmlx5's: the software NIC is a kernel without dmabuf. With
- * take_dmabuf the registration is made by address, and what was asked is kept. */
-static bool take_dmabuf;
+/* In front of libmlx5's: keeps what was asked of dmabufs. */
+static bool take_dmabuf; /* the NIC does */
 static int asked_fd;
 static struct mlx5dv_devx_umem_in asked;
 
 struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *ctx,
 						 struct mlx5dv_devx_umem_in *in)
 {
-	static char mem[65536] __attribute__((aligned(4096)));
+	struct mlx5dv_devx_umem *(*next)(struct ibv_context *, struct mlx5dv_devx_umem_in *);
 
-	asked = *in;
-	asked_fd = dup(in->dmabuf_fd);
-	if (take_dmabuf && in->size <= sizeof(mem))
-		return mlx5dv_devx_umem_reg(ctx, mem, in->size, in->access);
-	errno = EOPNOTSUPP;
-	return NULL;
+	*(void **)&next = dlsym(RTLD_NEXT, "mlx5dv_devx_umem_reg_ex");
+	if (in->comp_mask & MLX5DV_UMEM_MASK_DMABUF) {
+		asked = *in;
+		asked_fd = dup(in->dmabuf_fd);
+	}
+	return next(ctx, in);
 }
 
 /* How many descriptors this process has open. */
 static void check_cuda(enum doca_gpu_mem_type type, const char *dmabuf, bool give_fd)
 {
-	struct nic nic = nic_open();
+	struct nic nic;
 	unsigned int fds;
 	int fd = NO_FD;
 	long calls;
@@ -90,6 +90,8 @@ static void check_cuda(enum doca_gpu_mem_type type, const char *dmabuf, bool giv
 
 	standin_cuda();
 	setenv("STANDIN_CUDA_DMABUF", dmabuf, 1);
+	setenv("SOFTNIC_DMABUF", take_dmabuf ? "1" : "0", 1);
+	nic = nic_open();
 	cr_assert_eq(doca_gpu_create("8a:00.0", &gpu), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_mem_alloc(gpu, 65536, 65536, type, &mem, &cpu), DOCA_SUCCESS);
 	if (give_fd)

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Queue memory of the stand-in's GPU on machines that differ in what they can register: the
+ * default dmabuf, one of the PCIe mapping type, peer memory. The choice follows what the NIC
+ * registers; a query and the log say which way and why not the other.
+ */
+#include "../lib/e2e.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "../lib/capture.h"
+#include "../lib/standin.h"
+
+#define REG(name) DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_##name
+#define LEN 3000u
+
+/* Each value is that of the variable: CUDA's export ("2": with the PCIe type), what the NIC's
+ * kernel registers, and what it does with the PCIe type. */
+struct machine {
+	const char *exports, *dmabuf, *pcie, *peermem;
+};
+
+static const struct machine gb200 = { "2", "1", "refuse", "0" };
+static const struct machine gb200_fault = { "2", "1", "fault", "0" };
+static const struct machine peer_only = { "1", "0", "refuse", "1" };
+static const struct machine no_export = { "0", "1", "refuse", "1" };
+static const struct machine both = { "2", "1", "refuse", "1" };
+static const struct machine nothing = { "2", "0", "refuse", "0" };
+
+static struct e2e_nic nic;
+static struct doca_gpu_verbs_qp_init_attr_hl attr;
+static int (*dmabuf_flags)(void);
+
+/* The first boot of a process decides what its NIC is. */
+static void boot(const struct machine *m)
+{
+	setenv("DOCA_GPUNETIO_LOG", "6", 1); /* INFO */
+	setenv("STANDIN_CUDA_IOMEM", "1", 1);
+	setenv("STANDIN_CUDA_POINTERS", "1", 1); /* the NIC knows GPU memory by its address */
+	setenv("STANDIN_CUDA_DMABUF", m->exports, 1);
+	setenv("SOFTNIC_DMABUF", m->dmabuf, 1);
+	setenv("SOFTNIC_DMABUF_PCIE", m->pcie, 1);
+	setenv("SOFTNIC_PEERMEM", m->peermem, 1);
+	standin_cuda();
+	*(void **)&dmabuf_flags = dlsym(standin_open("libcuda.so.1"), "standin_cuda_dmabuf_flags");
+	cr_assert(dmabuf_flags);
+	e2e_open_on(&nic, "8a:00.0");
+	memset(&attr, 0, sizeof(attr));
+	attr.gpu_dev = nic.gpu;
+	attr.net_dev = nic.dev;
+	attr.sq_nwqe = 64;
+	attr.nic_handler = E2E_DB;
+}
+
+/* A put from queue to queue, all of whose memory is as it was registered. */
+static void deliver(struct e2e_pair *p)
+{
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+	doca_gpu_dev_verbs_ticket_t ticket;
+	size_t i;
+
+	cr_assert_eq(e2e_connect(&nic, p->tx.hl->qp, &nic.gid, p->rx.qpn, path), DOCA_SUCCESS);
+	cr_assert_eq(e2e_connect(&nic, p->rx.hl->qp, &nic.gid, p->tx.qpn, path), DOCA_SUCCESS);
+	e2e_buf_open(&nic, &p->src, LEN, IBV_ACCESS_LOCAL_WRITE);
+	e2e_buf_open(&nic, &p->dst, LEN, E2E_REMOTE);
+	for (i = 0; i < LEN; i++)
+		p->src.mem[i] = e2e_pattern(i, 3);
+	cr_assert_eq(e2e_put(p, 0, LEN, &ticket), 0);
+	cr_assert_eq(e2e_wait(&p->tx, ticket), 0);
+	cr_expect_arr_eq(p->src.mem, p->dst.mem, LEN);
+	e2e_buf_close(&p->src);
+	e2e_buf_close(&p->dst);
+}
+
+/* The queues are made, work, and are registered this way; reason: why not the other. */
+static void works(const struct machine *m, enum doca_gpu_verbs_mem_reg_type type,
+		  enum gdk_umem_way way, const char *reason)
+{
+	struct gdk_umem_registration reg;
+	struct doca_gpu_verbs_qp_hl *hl[2] = { NULL };
+	struct e2e_pair p;
+	const char *said;
+	int i;
+
+	boot(m);
+	attr.mreg_type = type;
+	capture_begin();
+	for (i = 0; i < 2; i++)
+		cr_expect_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl[i]), DOCA_SUCCESS);
+	said = capture_end();
+	cr_assert(hl[0] && hl[1], "%s", said);
+	cr_expect(strstr(said, way == GDK_UMEM_DMABUF ? "through dmabuf" : "through peer memory"),
+		  "%s", said);
+	cr_expect_eq(gdk_verbs_umem_get_registration(hl[0]->qp_umem, &reg), DOCA_SUCCESS);
+	cr_expect_eq(reg.way, way);
+	cr_expect_eq(reg.page_size, 4096);
+	cr_expect(strstr(reg.reason, reason), "%s", reg.reason);
+	cr_expect(way == GDK_UMEM_DMABUF || strstr(said, reason), "%s", said);
+	cr_expect(way != GDK_UMEM_DMABUF || dmabuf_flags() == 0, "a dmabuf of the PCIe type");
+	e2e_qp_adopt(&nic, &p.tx, hl[0]);
+	e2e_qp_adopt(&nic, &p.rx, hl[1]);
+	p.nic = nic;
+	deliver(&p);
+	e2e_qp_close(&p.tx);
+	e2e_qp_close(&p.rx);
+	e2e_close(&nic); /* refuses while anything is left */
+}
+
+static void is_refused(const struct machine *m, enum doca_gpu_verbs_mem_reg_type type,
+		       doca_error_t want, const char *dmabuf, const char *peer)
+{
+	struct doca_gpu_verbs_qp_hl *hl = NULL;
+	const char *said;
+	doca_error_t err;
+
+	boot(m);
+	attr.mreg_type = type;
+	capture_begin();
+	err = doca_gpu_verbs_create_qp_hl(&attr, &hl);
+	said = capture_end();
+	cr_expect_eq(err, want, "%d", err);
+	cr_expect_null(hl);
+	cr_expect(strstr(said, dmabuf) && strstr(said, peer), "%s", said);
+	cr_expect(strstr(said, "load nvidia-peermem") && strstr(said, "open kernel modules") &&
+		  strstr(said, "GDAKI_QUEUE_MEM=cpu_gpu"), "no remedy: %s", said);
+	e2e_close(&nic); /* refuses while anything is left */
+}
+
+Test(umem_gpu, the_pcie_type_is_refused_and_no_peer_memory)
+{
+	works(&gb200, REG(DEFAULT), GDK_UMEM_DMABUF, "the dmabuf came first");
+}
+
+Test(umem_gpu, the_pcie_type_faults_and_no_peer_memory)
+{
+	works(&gb200_fault, REG(DEFAULT), GDK_UMEM_DMABUF, "the dmabuf came first");
+}
+
+Test(umem_gpu, peer_memory_alone)
+{
+	works(&peer_only, REG(DEFAULT), GDK_UMEM_PEER_MEMORY,
+	      "the NIC does not register its dmabuf");
+}
+
+Test(umem_gpu, peer_memory_and_no_export)
+{
+	works(&no_export, REG(DEFAULT), GDK_UMEM_PEER_MEMORY, "the GPU exports no dmabuf of it");
+}
+
+Test(umem_gpu, both_and_the_caller_chooses)
+{
+	works(&both, REG(DEFAULT), GDK_UMEM_DMABUF, "the dmabuf came first");
+	works(&both, REG(CUDA_DMABUF), GDK_UMEM_DMABUF, "it was not asked for");
+	works(&both, REG(CUDA_PEERMEM), GDK_UMEM_PEER_MEMORY, "it was not asked for");
+}
+
+Test(umem_gpu, nothing_works_and_the_log_names_both_attempts)
+{
+	is_refused(&nothing, REG(DEFAULT), DOCA_ERROR_DRIVER,
+		   "dmabuf: the NIC does not register its dmabuf: Operation not supported",
+		   "peer memory: the NIC does not register its address: Bad address");
+}
+
+Test(umem_gpu, peer_memory_is_not_tried_where_a_dmabuf_is_asked_for)
+{
+	is_refused(&peer_only, REG(CUDA_DMABUF), DOCA_ERROR_NOT_SUPPORTED,
+		   "dmabuf: the NIC does not register its dmabuf: Operation not supported",
+		   "peer memory: it was not asked for");
+}
+
+Test(umem_gpu, a_dmabuf_is_not_tried_where_peer_memory_is_asked_for)
+{
+	is_refused(&gb200, REG(CUDA_PEERMEM), DOCA_ERROR_DRIVER, "dmabuf: it was not asked for",
+		   "peer memory: the NIC does not register its address: Bad address");
+}
+
+/* A dmabuf of the PCIe type, by whom asks for it. */
+static int pcie_fd(void **mem)
+{
+	void *cpu;
+	int fd = -1;
+
+	cr_assert_eq(doca_gpu_mem_alloc(nic.gpu, 65536, 65536, DOCA_GPU_MEM_TYPE_GPU, mem, &cpu),
+		     DOCA_SUCCESS);
+	cr_assert_eq(gdk_gpu_get_dmabuf_fd_pcie(nic.gpu, *mem, 65536, &fd), DOCA_SUCCESS);
+	cr_expect_eq(dmabuf_flags(), 1);
+	return fd;
+}
+
+Test(umem_gpu, a_pcie_dmabuf_is_refused_by_an_ordinary_function)
+{
+	doca_verbs_umem_t *umem = NULL;
+	const char *said;
+	void *mem;
+	int fd;
+
+	boot(&gb200);
+	fd = pcie_fd(&mem);
+	cr_expect_null(ibv_reg_dmabuf_mr(nic.pd, 0, 65536, (uintptr_t)mem, fd, E2E_REMOTE));
+	cr_expect_eq(errno, 524);
+	capture_begin();
+	cr_expect_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem, 65536, IBV_ACCESS_LOCAL_WRITE,
+					    fd, 0, &umem), DOCA_ERROR_NOT_SUPPORTED);
+	said = capture_end();
+	cr_expect(strstr(said, "ENOTSUPP (524): its exporter does not let this NIC attach"), "%s",
+		  said);
+}
+
+Test(umem_gpu, a_pcie_dmabuf_works_where_the_nic_attaches_it)
+{
+	static const struct machine direct = { "2", "1", "attach", "0" };
+	struct gdk_umem_registration reg;
+	doca_verbs_umem_t *umem = NULL;
+	struct ibv_mr *mr;
+	void *mem;
+	int fd;
+
+	boot(&direct);
+	fd = pcie_fd(&mem);
+	cr_assert(mr = ibv_reg_dmabuf_mr(nic.pd, 0, 65536, (uintptr_t)mem, fd, E2E_REMOTE));
+	cr_assert_eq(ibv_dereg_mr(mr), 0);
+	cr_assert_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem, 65536, IBV_ACCESS_LOCAL_WRITE,
+					    fd, 0, &umem), DOCA_SUCCESS);
+	cr_expect_eq(gdk_verbs_umem_get_registration(umem, &reg), DOCA_SUCCESS);
+	cr_expect_eq(reg.way, GDK_UMEM_GIVEN_DMABUF);
+	cr_expect_eq(reg.reason[0], '\0');
+	cr_assert_eq(doca_verbs_umem_destroy(umem), DOCA_SUCCESS);
+}
+
+/* Registered, but the NIC's writes fail. */
+Test(umem_gpu, a_pcie_dmabuf_that_faults)
+{
+	struct e2e_pair p = { 0 };
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+	doca_gpu_dev_verbs_ticket_t ticket;
+	void *mem;
+	int fd;
+
+	boot(&gb200_fault);
+	fd = pcie_fd(&mem);
+	e2e_qp_open(&nic, &p.tx, E2E_DB, 64);
+	e2e_qp_open(&nic, &p.rx, E2E_DB, 64);
+	cr_assert_eq(e2e_connect(&nic, p.tx.hl->qp, &nic.gid, p.rx.qpn, path), DOCA_SUCCESS);
+	cr_assert_eq(e2e_connect(&nic, p.rx.hl->qp, &nic.gid, p.tx.qpn, path), DOCA_SUCCESS);
+	e2e_buf_open(&nic, &p.src, LEN, IBV_ACCESS_LOCAL_WRITE);
+	p.dst.mem = mem;
+	p.dst.len = 65536;
+	cr_assert(p.dst.mr = ibv_reg_dmabuf_mr(nic.pd, 0, 65536, (uintptr_t)mem, fd, E2E_REMOTE));
+	cr_assert_eq(e2e_put(&p, 0, LEN, &ticket), 0);
+	cr_expect_eq(e2e_wait(&p.tx, ticket), -EIO);
+}

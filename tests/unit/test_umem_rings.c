@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Rings at small offsets of a large umem, whose pages the kernel would make as large as it
+ * can: what the library accepts, the firmware takes. Also as on a kernel with 64 KiB pages
+ * that has no smaller ones.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../umem/umem.h"
+#include "../lib/capture.h"
+#include "../lib/nic.h"
+
+#define MIB ((size_t)1 << 20)
+#define NO_FD ((int)DOCA_VERBS_DMABUF_INVALID_FD)
+
+static long page_size = 4096;
+
+/* In front of libc's: the size of the machine's pages. */
+long __sysconf(int name);
+long sysconf(int name)
+{
+	return name == _SC_PAGESIZE ? page_size : __sysconf(name);
+}
+
+static struct nic nic;
+static doca_verbs_umem_t *umem;
+static doca_verbs_cq_t *own_cq;
+
+/* A MiB on a multiple of 2 MiB, from at bytes on. */
+static void open_umem(size_t at)
+{
+	doca_verbs_cq_attr_t *attr;
+	uint8_t *map;
+
+	nic = nic_open();
+	map = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	cr_assert_neq(map, MAP_FAILED);
+	map = (uint8_t *)(((uintptr_t)map + 2 * MIB - 1) & ~(2 * MIB - 1));
+	cr_assert_eq(doca_verbs_umem_create(nic.dev, NULL, map + at, MIB, IBV_ACCESS_LOCAL_WRITE,
+					    NO_FD, 0, &umem), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
+	doca_verbs_cq_attr_set_cq_size(attr, 16);
+	cr_assert_eq(doca_verbs_cq_create(nic.dev, attr, &own_cq), DOCA_SUCCESS);
+	doca_verbs_cq_attr_destroy(attr);
+}
+
+static doca_error_t cq_at(size_t offset)
+{
+	doca_verbs_cq_attr_t *attr;
+	doca_verbs_cq_t *cq;
+	doca_error_t err;
+
+	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
+	doca_verbs_cq_attr_set_cq_size(attr, 16);
+	err = doca_verbs_cq_attr_set_external_umem(attr, umem, offset);
+	cr_expect_eq(err != DOCA_SUCCESS, offset % 64 != 0, "64 is the setter's own rule");
+	err = err ?: doca_verbs_cq_create(nic.dev, attr, &cq);
+	if (!err)
+		cr_assert_eq(doca_verbs_cq_destroy(cq), DOCA_SUCCESS);
+	doca_verbs_cq_attr_destroy(attr);
+	return err;
+}
+
+static doca_error_t qp_at(size_t offset)
+{
+	doca_verbs_qp_init_attr_t *init;
+	doca_verbs_qp_t *qp;
+	doca_error_t err;
+
+	cr_assert_eq(doca_verbs_qp_init_attr_create(&init), DOCA_SUCCESS);
+	doca_verbs_qp_init_attr_set_send_cq(init, own_cq);
+	doca_verbs_qp_init_attr_set_sq_wr(init, 16);
+	doca_verbs_qp_init_attr_set_send_max_sges(init, 1);
+	doca_verbs_qp_init_attr_set_external_umem(init, umem, offset);
+	doca_verbs_qp_init_attr_set_external_umem_dbr(init, umem, 512 * 1024);
+	err = doca_verbs_qp_create(nic.dev, init, &qp);
+	if (!err)
+		cr_assert_eq(doca_verbs_qp_destroy(qp), DOCA_SUCCESS);
+	doca_verbs_qp_init_attr_destroy(init);
+	return err;
+}
+
+static doca_error_t srq_at(size_t offset)
+{
+	struct doca_verbs_srq_init_attr *attr;
+	struct doca_verbs_srq *srq;
+	doca_error_t err;
+
+	cr_assert_eq(doca_verbs_srq_init_attr_create(&attr), DOCA_SUCCESS);
+	doca_verbs_srq_init_attr_set_type(attr, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS);
+	doca_verbs_srq_init_attr_set_srq_wr(attr, 16);
+	doca_verbs_srq_init_attr_set_receive_max_sges(attr, 1);
+	doca_verbs_srq_init_attr_set_pd(attr, nic.pd);
+	doca_verbs_srq_init_attr_set_external_umem(attr, umem, offset);
+	err = doca_verbs_srq_create(nic.ctx, attr, &srq);
+	if (!err)
+		cr_assert_eq(doca_verbs_srq_destroy(srq), DOCA_SUCCESS);
+	doca_verbs_srq_init_attr_destroy(attr);
+	return err;
+}
+
+static const struct {
+	const char *name;
+	doca_error_t (*at)(size_t offset);
+} rings[] = { { "CQ: a ring", cq_at }, { "QP: a work queue", qp_at }, { "SRQ: a ring", srq_at } };
+
+#define RINGS GDK_ARRAY_SIZE(rings)
+
+/* Refused by the library, which names the umem, what it wants and a place that would do. */
+static void refuses(size_t offset, const char *rule, const char *remedy)
+{
+	char place[64];
+	size_t i;
+
+	snprintf(place, sizeof(place), "offset %zu of umem 0x%x", offset, umem->id);
+	for (i = 0; i < RINGS; i++) {
+		doca_error_t err;
+
+		capture_begin();
+		err = rings[i].at(offset);
+		(void)capture_end();
+		cr_expect_eq(err, DOCA_ERROR_INVALID_VALUE, "%s: %d", rings[i].name, err);
+		cr_expect((rings[i].at == cq_at && offset % 64) ||
+			  (strstr(capture_text, rings[i].name) && strstr(capture_text, place) &&
+			   strstr(capture_text, rule) && strstr(capture_text, remedy)), "%s",
+			  capture_text);
+	}
+}
+
+Test(umem_rings, begin_on_every_multiple_of_64_bytes)
+{
+	static const size_t offsets[] = { 0, 64, 192, 4096 + 64, 65536 - 64, 128 * 1024 + 960 };
+	size_t i, o;
+
+	open_umem(0);
+	for (i = 0; i < RINGS; i++)
+		for (o = 0; o < GDK_ARRAY_SIZE(offsets); o++)
+			cr_expect_eq(rings[i].at(offsets[o]), DOCA_SUCCESS, "%s at %zu",
+				     rings[i].name, offsets[o]);
+}
+
+Test(umem_rings, begin_nowhere_else)
+{
+	open_umem(0);
+	refuses(4096 + 32, "multiples of 64 bytes", "at offset 4160 of a umem on a page");
+	refuses(8, "multiples of 64 bytes", "at offset 64 of a umem on a page");
+}
+
+/* The sum would be aligned, the offset is not; then the reverse. */
+Test(umem_rings, of_a_umem_that_begins_between)
+{
+	open_umem(32);
+	refuses(32, "multiples of 64 bytes", "at offset 64 of a umem on a page");
+	refuses(64, "multiples of 64 bytes", "at offset 64 of a umem on a page");
+}
+
+static void kernel_64k(const char *how)
+{
+	page_size = 65536;
+	setenv("SOFTNIC_PAGE_SIZE", how, 1);
+	open_umem(0);
+}
+
+Test(umem_rings, with_64k_pages_of_the_kernel_the_nic_has_smaller_ones)
+{
+	size_t i;
+
+	kernel_64k("64k");
+	cr_expect_eq(umem->page, 4096);
+	for (i = 0; i < RINGS; i++)
+		cr_expect_eq(rings[i].at(65536 + 64), DOCA_SUCCESS, "%s", rings[i].name);
+}
+
+Test(umem_rings, where_the_nic_has_64k_pages_only)
+{
+	size_t i;
+
+	kernel_64k("64k:whole");
+	cr_expect_eq(umem->page, 65536);
+	for (i = 0; i < RINGS; i++)
+		cr_expect_eq(rings[i].at(65536 + 1024), DOCA_SUCCESS, "%s", rings[i].name);
+	refuses(64, "pages of 65536 bytes", "at offset 1024 of a umem on a page");
+}
+
+Test(umem_rings, rights_that_the_kernel_refuses_are_explained)
+{
+	static const uint32_t bad[] = { IBV_ACCESS_REMOTE_WRITE,
+					IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC };
+	doca_verbs_umem_t *none = NULL;
+	size_t i;
+
+	open_umem(0);
+	for (i = 0; i < GDK_ARRAY_SIZE(bad); i++) {
+		capture_begin();
+		cr_expect_eq(doca_verbs_umem_create(nic.dev, NULL, umem->addr, MIB, bad[i], NO_FD,
+						    0, &none), DOCA_ERROR_DRIVER);
+		(void)capture_end();
+		cr_expect_null(none);
+		cr_expect(strstr(capture_text, "umems take LOCAL_WRITE, REMOTE_WRITE with it, "
+					       "REMOTE_READ"), "%s", capture_text);
+	}
+}
