@@ -139,15 +139,20 @@ static void trace(const struct command *c, int sys_err)
 	});
 }
 
-/* ret is 0 or an errno value; some versions of libmlx5 return -1 and set errno. Some kernels
- * return 0 although the firmware refused, so the status is checked in either case. */
+/* 0 or an errno value. ret is that already; some versions of libmlx5 return -1 and set errno. */
+static int driver_error(int ret)
+{
+	return ret < 0 ? (errno ? errno : EIO) : ret;
+}
+
+/* Some kernels return 0 although the firmware refused, so the status is checked in either case. */
 static doca_error_t judge(int ret, const struct command *c)
 {
-	int sys_err = ret > 0 ? ret : ret ? errno : 0;
+	int sys_err = driver_error(ret);
 
 	if (c->sent)
 		trace(c, sys_err);
-	if (!ret && !prm_get(c->out, PRM_CMD_STATUS))
+	if (!sys_err && !prm_get(c->out, PRM_CMD_STATUS))
 		return DOCA_SUCCESS;
 	return refused(c->object, c->in, c->out, sys_err);
 }
@@ -198,18 +203,18 @@ doca_error_t gdk_devx_cmd(struct ibv_context *ctx, const char *object, const voi
 doca_error_t gdk_devx_try_cmd(struct ibv_context *ctx, const char *object, const void *in,
 			      size_t inlen, void *out, size_t outlen)
 {
-	uint32_t opcode = (uint32_t)prm_get(in, PRM_CMD_OPCODE), status;
-	int ret;
+	struct command c = begin(ctx, object, in, inlen, out, outlen);
+	int sys_err = driver_error(mlx5dv_devx_general_cmd(ctx, in, inlen, out, outlen));
+	uint32_t opcode = (uint32_t)prm_get(in, PRM_CMD_OPCODE);
+	uint32_t status = (uint32_t)prm_get(out, PRM_CMD_STATUS);
 
-	memset(out, 0, outlen);
-	errno = 0;
-	ret = mlx5dv_devx_general_cmd(ctx, in, inlen, out, outlen);
-	status = (uint32_t)prm_get(out, PRM_CMD_STATUS);
-	if (!ret && !status)
+	if (c.sent)
+		trace(&c, sys_err);
+	if (!sys_err && !status)
 		return DOCA_SUCCESS;
 	gdk_info("%s: %s (0x%x) is not available: status 0x%x, syndrome 0x%08x, %s", object,
 		 opcode_name(opcode), opcode, status, (uint32_t)prm_get(out, PRM_CMD_SYNDROME),
-		 strerror(ret > 0 ? ret : errno));
+		 strerror(sys_err));
 	return DOCA_ERROR_NOT_SUPPORTED;
 }
 
@@ -222,9 +227,7 @@ doca_error_t gdk_devx_destroy(struct ibv_context *ctx, struct mlx5dv_devx_obj *o
 	int ret;
 
 	errno = 0;
-	ret = mlx5dv_devx_obj_destroy(obj);
-	if (ret < 0)
-		ret = errno ? errno : EIO;
+	ret = driver_error(mlx5dv_devx_obj_destroy(obj));
 	if (sent) {
 		snprintf(name, sizeof(name), "%s 0x%x", kind, number);
 		gdk_trace_command(&(struct gdk_trace_cmd){
