@@ -27,7 +27,8 @@ static void parse_sges(struct sn_rwqe *w, const uint8_t *p, uint32_t bytes)
 		if (!count)
 			continue;
 		w->sge[w->nsge++] = (struct sn_sge){ sn_get64(p + 8), count, lkey };
-		w->len += count;
+		/* Entries of 2 GiB may be more than 32 bits count; no message is. */
+		w->len = w->len + count < count ? UINT32_MAX : w->len + count;
 	}
 }
 

@@ -233,6 +233,21 @@ Test(softnic_responder, immediate_without_receive_waits_with_its_data)
 	cr_assert_eq(mem[7], 5);
 }
 
+/* The sum of the entries does not fit 32 bits: a message fits them all the same. */
+Test(softnic_responder, receive_of_more_than_4_gib)
+{
+	uint8_t cqe[64], *wqe = a.rq;
+
+	fake_recv(&a, mem, 0x55555556, key);
+	memcpy(wqe + 16, wqe, 16);
+	memcpy(wqe + 32, wqe, 16);
+	send_bytes(0x04, P0, 10, 9);
+	peer_expect_ack(&peer, P0, ACKED);
+	cr_assert(fake_poll(&a, true, cqe, 5000));
+	cr_assert_eq(cqe[63] >> 4, 2);
+	cr_assert_eq(mem[9], 9);
+}
+
 /* Three packets into receives: too short is the receive's error, and flushes the rest. */
 Test(softnic_responder, receive_too_short)
 {
