@@ -10,9 +10,12 @@
 
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define PAGE 4096u
 
 struct ib_uverbs_attr *sn_attr(struct sn_call *c, uint16_t id)
 {
@@ -128,6 +131,21 @@ static bool attr_known(const struct sn_method *m, uint16_t id)
 	return (id & UVERBS_UDATA_DRIVER_DATA_FLAG ? m->driver : m->core) >> bit & 1;
 }
 
+/* As ib_uverbs_ioctl() and ib_uverbs_cmd_verbs() of Linux. */
+static int check_header(const struct ib_uverbs_ioctl_hdr *hdr)
+{
+	if (!sn_mem_readable((uintptr_t)hdr, sizeof(*hdr)))
+		return -EFAULT;
+	if (hdr->length > PAGE ||
+	    hdr->length != sizeof(*hdr) + hdr->num_attrs * sizeof(hdr->attrs[0]))
+		return -EINVAL;
+	if (hdr->reserved1 || hdr->reserved2)
+		return -EPROTONOSUPPORT;
+	if (!sn_mem_readable((uintptr_t)hdr, hdr->length))
+		return -EFAULT;
+	return hdr->driver_id == RDMA_DRIVER_MLX5 ? 0 : -EINVAL;
+}
+
 /* Of an object's methods the first attribute is its handle or descriptor. */
 static bool lacks_handle(struct sn_call *c, const struct sn_method *m)
 {
@@ -165,14 +183,14 @@ int sn_uverbs_call(struct sn_dev *dev, struct sn_ctx *ctx, struct ib_uverbs_ioct
 	const struct sn_method *m;
 	int rc;
 
+	rc = check_header(hdr);
+	if (rc)
+		return rc;
 	if (++dev->front->ioctls == dev->cfg.fail_ioctl_nth) {
 		dev->stats.faults_injected++;
 		sn_trace("uverbs %x.%x: injected failure", hdr->object_id, hdr->method_id);
 		return -ENOMEM;
 	}
-	if (hdr->length != sizeof(*hdr) + hdr->num_attrs * sizeof(hdr->attrs[0]) ||
-	    hdr->reserved1 || hdr->reserved2)
-		return -EINVAL;
 	m = find_method(hdr);
 	if (!m) {
 		sn_trace("uverbs %x.%x: not supported", hdr->object_id, hdr->method_id);

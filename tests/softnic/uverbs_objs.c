@@ -19,6 +19,10 @@
 #define QP_EVENT_TYPES IBV_EVENT_QP_FATAL, IBV_EVENT_QP_LAST_WQE_REACHED
 #define CQ_EVENT_TYPES IBV_EVENT_CQ_ERR, IBV_EVENT_CQ_ERR
 
+/* A queue begins at a 64th of a page: Linux's mlx5 finds no page size otherwise (cq.c, qp.c:
+ * mlx5_umem_find_best_quantized_pgoff with the scale 64). */
+#define QUEUE_ALIGN 64u
+
 static uint8_t log2_ceil(uint32_t n)
 {
 	uint8_t l = 0;
@@ -56,7 +60,7 @@ static int cq_links(struct sn_call *c, struct sn_cq *cq)
 		rc = sn_attr_events(c, UVERBS_ATTR_CREATE_CQ_EVENT_FD, SN_ASYNC, &cq->async);
 	if (rc)
 		return rc;
-	if (cq->dbr & 7)
+	if (cq->dbr & 7 || cq->buf % QUEUE_ALIGN)
 		return -EINVAL;
 	return sn_mem_readable(cq->buf, (uint64_t)cq->cqe_size << cq->log_size) &&
 			       sn_mem_readable(cq->dbr, 8) ? 0 : -EFAULT;
@@ -116,7 +120,8 @@ int sn_write_resize_cq(struct sn_call *c)
 	sn_attr_in(c, UVERBS_ATTR_UHW_IN, &drv, sizeof(drv));
 	cq = sn_handle_get(c->dev, c->ctx, in.cq_handle, SN_CQ);
 	if (!cq || cq->devx || !in.cqe || in.cqe >= 1u << SN_MAX_CQ_LOG || drv.reserved0 ||
-	    drv.reserved1 || (drv.cqe_size != 64 && drv.cqe_size != 128))
+	    drv.reserved1 || (drv.cqe_size != 64 && drv.cqe_size != 128) ||
+	    drv.buf_addr % QUEUE_ALIGN)
 		return -EINVAL;
 	rc = sn_eng_cq_resize(c->dev, cq, drv.buf_addr, log2_ceil(in.cqe + 1),
 			      (uint8_t)drv.cqe_size);
@@ -182,6 +187,7 @@ static int qp_check(struct sn_call *c, const struct mlx5_ib_create_qp *drv, uint
 	    drv->rq_wqe_count > SN_MAX_QP_SZ || drv->rq_wqe_shift > 12 ||
 	    drv->sq_wqe_count & (drv->sq_wqe_count - 1) ||
 	    drv->rq_wqe_count & (drv->rq_wqe_count - 1) || drv->db_addr & 3 ||
+	    drv->buf_addr % QUEUE_ALIGN ||
 	    (drv->rq_wqe_count && sn_attr(c, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)))
 		return -EINVAL;
 	bytes = ((uint64_t)drv->rq_wqe_count << drv->rq_wqe_shift) + drv->sq_wqe_count * 64ull;

@@ -12,6 +12,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <string.h>
@@ -134,6 +135,59 @@ Test(verbs_ioctl, unknown_mandatory_attribute_is_refused)
 	cr_expect_eq(call(&r), EPROTONOSUPPORT, "its number is only alike in the low bits");
 	r.attrs[2].flags = 0;
 	cr_expect_eq(call(&r), 0);
+}
+
+Test(verbs_ioctl, headers_that_the_kernel_refuses)
+{
+	struct raw r;
+
+	errno = 0;
+	cr_expect_eq(ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, (void *)0xfff), -1);
+	cr_expect_eq(errno, EFAULT);
+	command(&r, box, answer);
+	r.hdr.driver_id++;
+	cr_expect_eq(call(&r), EINVAL, "another driver");
+	command(&r, box, answer);
+	r.hdr.reserved2 = 1;
+	cr_expect_eq(call(&r), EPROTONOSUPPORT);
+	command(&r, box, answer);
+	r.hdr.length = 4096 + 24;
+	r.hdr.num_attrs = 256;
+	cr_expect_eq(ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, &r.hdr), -1);
+	cr_expect_eq(errno, EINVAL, "more than a page");
+}
+
+/* The rings of CQs and QPs begin at a multiple of 64 bytes. */
+Test(verbs_ioctl, ring_of_a_cq_out_of_line_is_refused)
+{
+	static uint8_t memory[8192] __attribute__((aligned(4096)));
+	struct mlx5dv_devx_uar *uar = mlx5dv_devx_alloc_uar(ctx, MLX5DV_UAR_ALLOC_TYPE_NC);
+	struct mlx5_ib_create_cq drv = { .buf_addr = (uintptr_t)memory + 8, .cqe_size = 64,
+					 .db_addr = (uintptr_t)memory + 4096,
+					 .flags = MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX };
+	uint64_t resp[2];
+	struct raw r;
+	int i;
+
+	cr_assert(uar);
+	drv.uar_page_index = (uint16_t)uar->page_id;
+	for (i = 0; i < 2; i++, drv.buf_addr += 56) {
+		start(&r, UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE);
+		attr(&r, UVERBS_ATTR_CREATE_CQ_HANDLE, 0, 0);
+		attr(&r, UVERBS_ATTR_CREATE_CQ_CQE, 4, 15);
+		attr(&r, UVERBS_ATTR_CREATE_CQ_USER_HANDLE, 8, 1);
+		attr(&r, UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, 4, 0);
+		attr(&r, UVERBS_ATTR_CREATE_CQ_RESP_CQE, 4, (uintptr_t)resp);
+		attr(&r, UVERBS_ATTR_UHW_IN, sizeof(drv), (uintptr_t)&drv);
+		attr(&r, UVERBS_ATTR_UHW_OUT, 8, (uintptr_t)(resp + 1));
+		cr_expect_eq(call(&r), i ? 0 : EINVAL);
+	}
+	i = (int)r.attrs[0].data;
+	start(&r, UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY);
+	attr(&r, UVERBS_ATTR_DESTROY_CQ_HANDLE, 0, (uint64_t)i);
+	attr(&r, UVERBS_ATTR_DESTROY_CQ_RESP, 8, (uintptr_t)resp);
+	cr_expect_eq(call(&r), 0);
+	mlx5dv_devx_free_uar(uar);
 }
 
 /* Who cannot learn of an object or a descriptor does not get one. */
