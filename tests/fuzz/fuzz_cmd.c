@@ -80,6 +80,20 @@ struct cmd {
 	unsigned object;
 };
 
+/* The transition that leads the queue pair on. */
+static uint16_t next_transition(uint32_t qpn)
+{
+	const struct sn_qp *qp = sn_find_qp(sn_dev, qpn);
+
+	switch (qp ? qp->state : SN_QPS_ERR) {
+	case SN_QPS_RST: return OP_RST2INIT;
+	case SN_QPS_INIT: return OP_INIT2RTR;
+	case SN_QPS_RTR: return OP_RTR2RTS;
+	case SN_QPS_RTS: return OP_RTS2RTS;
+	default: return OP_2RST;
+	}
+}
+
 static void read_cmd(struct cmd *c, const uint16_t *ops, unsigned num, struct fuzz_in *in)
 {
 	static const uint16_t out_lens[8] = { 0x110, 0x110, 0x110, 16, 0x1010, 0x100, 8, 0 };
@@ -88,6 +102,8 @@ static void read_cmd(struct cmd *c, const uint16_t *ops, unsigned num, struct fu
 	memset(c->box, 0, sizeof(c->box));
 	c->opcode = ops[how % 16 % num];
 	c->object = out >> 4;
+	if (ops == modify && how % 16 >= num)
+		c->opcode = next_transition(objects[c->object].number);
 	c->out_len = out & 8 ? fuzz_u16(in) : out_lens[out & 7];
 	if (how & 0x80) { /* bytes alone */
 		c->len = fuzz_u16(in) % (BOX_MAX + 1);

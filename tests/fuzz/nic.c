@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
@@ -165,6 +166,7 @@ long nic_call(struct fuzz_nic *n, struct fuzz_call *c)
 	if (!hdr)
 		abort();
 	hdr->length = (uint16_t)len;
+	hdr->driver_id = RDMA_DRIVER_MLX5;
 	hdr->object_id = c->object;
 	hdr->method_id = c->method;
 	hdr->num_attrs = (uint16_t)c->n;
