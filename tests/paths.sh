@@ -36,6 +36,10 @@ says '^0xffff$' "cat $d/ports/1/pkeys/0"
 says '^0$' "cat $d/ports/1/hw_counters/out_of_sequence $d/ports/1/counters/port_xmit_wait"
 says '^15b3:1021$' "echo \$(cut -c 3- $d/device/vendor):\$(cut -c 3- $d/device/device)"
 says '^lo$' "ls $d/device/net"
+says '^/sys/bus/pci$' "readlink -f $d/device/subsystem"
+# Where no GPU's driver is, the module that serves GPU memory is not shown either.
+[ -e /dev/nvidiactl ] || [ -e /sys/module/nvidia_peermem ] ||
+	says '^absent$' 'test -e /sys/module/nvidia_peermem/version || echo absent'
 says 'mlx5_0' 'bash -c "echo /sys/class/infiniband/*"'
 if command -v python3 >/dev/null; then
 	says "^\['mlx5_0'\] /sys/class/infiniband/mlx5_0$" \

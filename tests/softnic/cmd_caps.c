@@ -21,6 +21,7 @@ static const struct cap_value general[] = {
 	{ NIC_F(0x04, 31, 31), 1 },	/* hca_cap_2 */
 	{ NIC_F(0x10, 23, 16), 15 },	/* log_max_qp_sz */
 	{ NIC_F(0x10, 4, 0), 16 },	/* log_max_qp */
+	{ NIC_F(0x14, 28, 28), 1 },	/* ece_support */
 	{ NIC_F(0x18, 23, 16), SN_MAX_CQ_LOG }, /* log_max_cq_sz */
 	{ NIC_F(0x18, 4, 0), 16 },	/* log_max_cq */
 	{ NIC_F(0x1c, 31, 24), 22 },	/* log_max_eq_sz */

@@ -33,13 +33,14 @@
 
 static const uint32_t create_mask[W(0x110)] = {
 	[W(0x00)] = 0xffffffff, [W(0x04)] = 0x0000ffff, [W(0x10)] = 0xffffffff,
-	QPC_MASK(CMD_QPC),
+	[W(0x14)] = 0xffffffff, QPC_MASK(CMD_QPC),
 	[W(0x100)] = 0xffffffff, [W(0x104)] = 0xffffffff, [W(0x108)] = 0xffffffff,
 	[W(0x10c)] = 0x80000000,
 };
 static const uint32_t modify_mask[W(0x110)] = {
 	[W(0x00)] = 0xffffffff, [W(0x04)] = 0x0000ffff, [W(0x08)] = 0x00ffffff,
-	[W(0x10)] = 0xffffffff, QPC_MASK(CMD_QPC), [W(0x10c)] = OPT_HI_UDP_SPORT,
+	[W(0x10)] = 0xffffffff, [W(0x14)] = 0xffffffff, QPC_MASK(CMD_QPC),
+	[W(0x10c)] = OPT_HI_UDP_SPORT,
 };
 static const uint32_t short_mask[4] = { 0xffffffff, 0x0000ffff, 0x00ffffff, 0 };
 
@@ -198,6 +199,8 @@ uint8_t sn_cmd_create_qp(struct sn_cmd *cmd)
 	cmd->kind = SN_QP;
 	cmd->obj = qp;
 	nic_set(cmd->out, OUT_OBJ, qp->qpn);
+	qp->ece = sn_ece_created(nic_get(cmd->in, CMD_ECE));
+	nic_set(cmd->out, OUT_ECE, qp->ece);
 	return SN_OK;
 }
 
@@ -412,6 +415,21 @@ static bool lag_bit_ok(const struct sn_cfg *cfg, uint16_t opcode)
 	return opcode == OP_RTS2RTS ? cfg->lag_ports > 0 : cfg->lag_init2;
 }
 
+/* Every transition with a context has the field, but SQERR2RTS (mlx5_ifc.h). */
+static uint8_t read_ece(struct sn_cmd *cmd, struct sn_qp *qp)
+{
+	uint32_t asked = nic_get(cmd->in, CMD_ECE);
+
+	if (!asked)
+		return SN_OK;
+	if (cmd->opcode == OP_SQERR2RTS)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505002, "ece");
+	qp->ece = asked & SN_ECE_OPTIONS;
+	if (cmd->out_len >= 0x10)
+		nic_set(cmd->out, OUT_ECE, qp->ece);
+	return SN_OK;
+}
+
 uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd)
 {
 	const struct transition *t = find_transition(cmd->opcode);
@@ -433,6 +451,8 @@ uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd)
 		st = t->read(cmd, &next, cmd->in + CMD_QPC, opt);
 		if (!st)
 			st = read_udp_sport(cmd, &next);
+		if (!st)
+			st = read_ece(cmd, &next);
 		if (st)
 			return st;
 	}
@@ -503,6 +523,7 @@ uint8_t sn_cmd_query_qp(struct sn_cmd *cmd)
 	sn_eng_qp_query(qp, &sq_psn, &rq_psn, &ci);
 	query_queues(q, qp);
 	query_path(q + QPC_PATH, qp, cmd->dev->cfg.infiniband);
+	nic_set(cmd->out, CMD_ECE, qp->ece);
 	nic_set(q, QPC_STATE, qp->state);
 	nic_set(q, QPC_LAG_PORT, qp->lag_port);
 	nic_set(q, QPC_PM_STATE, 3);

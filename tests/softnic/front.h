@@ -23,6 +23,7 @@
 /* Bits of the port, as mlx5 ports of that kind report them. */
 #define SN_PORT_CAP(cfg) ((cfg)->infiniband ? 0x2651e848u : 0x04010000u)
 #define SN_GIDS 8u	/* slots of the table, the last ones empty */
+#define SN_MEMFD_NAME "uverbs0"
 #define SN_MEMFD_SIZE (1ull << 30)
 #define SN_TIMESTAMP_MASK 0x7fffffffffffffffull
 #define SN_CDEV_MAJOR 231
@@ -81,6 +82,19 @@ struct sn_front {
 	struct sn_subscription *subscriptions;
 	uint64_t ioctls, cmds; /* since the last sn_fail_next */
 };
+
+/*
+ * Enhanced connection establishment: libmlx5 creates a queue pair with options 0x10000000
+ * (verbs.c), and real NICs answer 0x30000002 (NCCL's logs with ConnectX-7: query_ece). The
+ * peer's options, given to a transition, are answered with those that both have. They
+ * change nothing here.
+ */
+#define SN_ECE_ASK 0x10000000u
+#define SN_ECE_OPTIONS 0x30000002u
+static inline uint32_t sn_ece_created(uint32_t asked)
+{
+	return asked == SN_ECE_ASK ? SN_ECE_OPTIONS : asked & SN_ECE_OPTIONS;
+}
 
 struct sn_ah {
 	uint32_t handle;
@@ -298,6 +312,10 @@ uint8_t sn_cmd_query_mkey(struct sn_cmd *cmd);
 void sn_fail_next(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t nth_ioctl);
 const struct sn_stats *sn_stats_get(void);
 uint32_t sn_objects_live(void);
+
+/* ---- cuda_calls.c ---- */
+/* The address that CUDA exported these bytes of a dmabuf from; 0: not known. */
+uint64_t sn_exported_from(int fd, uint64_t off, uint64_t len);
 
 /* ---- stats.c ---- */
 void sn_stats_save(struct sn_dev *dev);

@@ -28,6 +28,7 @@
 
 #define UVERBS_PATH "/dev/infiniband/uverbs0"
 #define NETLINK_RDMA_PROTO 20
+#define PEERMEM "/sys/module/nvidia_peermem"
 
 #define NEXT(ret, name, ...)                                        \
 	static ret (*next)(__VA_ARGS__);                            \
@@ -43,7 +44,21 @@ static const struct {
 	{ "/sys/devices/" SN_PCI_ROOT, 4 },
 	{ "/sys/bus/pci/devices/" SN_PCI_DOMAIN ":", 4 },
 	{ "/dev/infiniband", 0 },
+	{ PEERMEM, 4 },
 };
+
+/* A GPU's driver, or a library that stands for it. */
+static bool cuda_is_here(void)
+{
+	void *lib;
+
+	if (!syscall(SYS_faccessat, AT_FDCWD, "/dev/nvidiactl", F_OK))
+		return true;
+	lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	if (lib)
+		dlclose(lib);
+	return lib;
+}
 
 static bool is_uverbs(const char *path)
 {
@@ -59,6 +74,8 @@ const char *sn_redirect(const char *path, char buf[PATH_MAX])
 	for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		if (strncmp(path, prefixes[i].prefix, strlen(prefixes[i].prefix)))
 			continue;
+		if (!strcmp(prefixes[i].prefix, PEERMEM) && !cuda_is_here())
+			break;
 		snprintf(buf, PATH_MAX, "%s%s", sn_sysfs_root(), path + prefixes[i].strip);
 		return buf;
 	}

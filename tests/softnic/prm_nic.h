@@ -96,6 +96,8 @@ enum nic_opcode {
 #define MODIFY_CQ_SELECT NIC_F(0x0c, 31, 0)
 enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 1 << 2 };
 #define CMD_OPT_MASK NIC_F(0x10, 31, 0)
+#define CMD_ECE NIC_F(0x14, 31, 0) /* also of the output of QUERY_QP */
+#define OUT_ECE NIC_F(0x0c, 31, 0) /* of CREATE_QP and the transitions */
 #define CREATE_QP_UMEM_OFFSET 0x100
 #define CREATE_QP_UMEM_ID NIC_F(0x108, 31, 0)
 #define MODIFY_QP_OPT_MASK_HI NIC_F(0x10c, 31, 0) /* bits 63 to 32 of opt_param_mask */

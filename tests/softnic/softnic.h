@@ -289,6 +289,7 @@ struct sn_qp {
 	uint8_t max_rd_atomic, max_dest_rd_atomic; /* counts, not logarithms */
 	bool remote_write, remote_read, remote_atomic;
 	bool sqd_event; /* SQ_DRAINED is asked for */
+	uint32_t ece;	/* options of enhanced connection establishment, SN_ECE_OPTIONS */
 
 	struct sn_qp_stats stats;
 	struct sn_qp_eng *eng; /* the engine's own state, NULL before sn_eng_qp_add */

@@ -216,6 +216,24 @@ static void tree_ib(struct tree *t, const char *ib, const struct sn_cfg *cfg)
 	tree_file(t, "board_id", "GDK0000000001");
 }
 
+/*
+ * The module that gives NICs the address of GPU memory: programs look for its version
+ * before they register such memory (NCCL, net_ib/gdr.cc). Shown where CUDA is (preload.c).
+ */
+static void tree_peermem(struct tree *t)
+{
+	FILE *f = fopen("/sys/module/nvidia/version", "r");
+	char version[64] = "";
+
+	if (f) {
+		if (fgets(version, sizeof(version), f))
+			version[strcspn(version, "\n")] = '\0';
+		fclose(f);
+	}
+	tree_base(t, "module/nvidia_peermem");
+	tree_file(t, "version", "%s", version);
+}
+
 static void tree_net(struct tree *t, const char *ndev)
 {
 	char target[64], path[128];
@@ -241,6 +259,9 @@ int sn_sysfs_build(const char *root, const struct sn_cfg *cfg)
 	tree_port(&t, ib, cfg);
 	if (!cfg->infiniband)
 		tree_net(&t, cfg->ndev);
+
+	tree_peermem(&t);
+	tree_link(&t, "../../../bus/pci", PCI_DIR "/subsystem");
 
 	tree_base(&t, PCI_DIR "/infiniband_verbs/uverbs0");
 	tree_file(&t, "ibdev", "%s", name);

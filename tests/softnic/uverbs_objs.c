@@ -216,12 +216,14 @@ static void qp_fill(struct sn_call *c, struct sn_qp *qp, const struct mlx5_ib_cr
 	qp->scq = sn_attr_obj(c, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, SN_CQ);
 	qp->rcq = sn_attr_obj(c, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, SN_CQ);
 	qp->port = 1;
+	qp->ece = sn_ece_created(drv->ece_options);
 }
 
 static void qp_answer(struct sn_call *c, const struct sn_qp *qp,
 		      const struct mlx5_ib_create_qp *drv)
 {
-	struct mlx5_ib_create_qp_resp resp = { .bfreg_index = drv->bfreg_index };
+	struct mlx5_ib_create_qp_resp resp = { .bfreg_index = drv->bfreg_index,
+					       .ece_options = qp->ece };
 	struct ib_uverbs_qp_cap cap;
 
 	sn_attr_in(c, UVERBS_ATTR_CREATE_QP_CAP, &cap, sizeof(cap));

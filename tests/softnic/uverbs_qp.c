@@ -10,6 +10,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
 #include <string.h>
 
 /* ibv_qp_state and sn_qp_state differ in order from SQD on. */
@@ -181,6 +182,19 @@ static int next_state(const struct sn_qp *qp, const struct ib_uverbs_modify_qp *
 	return (int)(mask & IBV_QP_STATE ? from_ibv[in->qp_state] : qp->state);
 }
 
+/* What an extended call brings for the driver: options for the connection, and those kept. */
+static void answer_ece(struct sn_call *c, struct sn_qp *qp)
+{
+	struct mlx5_ib_modify_qp_resp resp = { .response_length = sizeof(resp) };
+	struct mlx5_ib_modify_qp drv;
+
+	sn_attr_in(c, UVERBS_ATTR_UHW_IN, &drv, sizeof(drv));
+	if (drv.ece_options)
+		qp->ece = drv.ece_options & SN_ECE_OPTIONS;
+	resp.ece_options = qp->ece;
+	sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &resp, sizeof(resp));
+}
+
 int sn_write_modify_qp(struct sn_call *c, bool ex)
 {
 	struct ib_uverbs_ex_modify_qp_resp resp = { .response_length = sizeof(resp) };
@@ -210,8 +224,10 @@ int sn_write_modify_qp(struct sn_call *c, bool ex)
 	sn_trace("QP %#x: state %d to %d", qp->qpn, from, qp->state);
 	if (from != SN_QPS_RST || qp->state != SN_QPS_RST)
 		sn_eng_qp_state(c->dev, qp, from);
-	if (ex)
+	if (ex) {
+		answer_ece(c, qp);
 		sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+	}
 	return 0;
 }
 
