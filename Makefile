@@ -278,7 +278,8 @@ $(SOAK): $(B)/obj/tests/soak/soak.o
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -libverbs
 # In the folder old, each without a function that is needed.
 STANDIN_FLAGS_old := -DCUDA_OLD -DGDR_OLD
-standin-so = $(CC) $(CFLAGS_ALL) $(STANDIN_FLAGS_$(notdir $(@D))) -shared $(LDFLAGS_ALL) -Wl,-soname,$(1) -o $@ $<
+standin-so = $(CC) $(CFLAGS_ALL) $(STANDIN_FLAGS_$(notdir $(@D))) -shared $(LDFLAGS_ALL) -Wl,-soname,$(1) \
+	-Wl,-Bsymbolic -o $@ $<
 $(B)/standin/libcuda.so.1 $(B)/standin/old/libcuda.so.1: tests/standin/cuda.c | stage
 	$(call say,LD)
 	@mkdir -p $(@D)

@@ -180,7 +180,7 @@ static int context_memfd(struct sn_ctx *ctx, int flags, int *user)
 {
 	struct stat st;
 
-	ctx->memfd = (int)syscall(SYS_memfd_create, "uverbs0", MFD_CLOEXEC);
+	ctx->memfd = (int)syscall(SYS_memfd_create, SN_MEMFD_NAME, MFD_CLOEXEC);
 	if (ctx->memfd < 0)
 		return -errno;
 	if (ftruncate(ctx->memfd, SN_MEMFD_SIZE) || !clock_page(ctx->memfd) ||

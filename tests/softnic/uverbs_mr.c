@@ -4,6 +4,7 @@
 #include "front.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
@@ -142,6 +143,9 @@ int sn_map_dmabuf(struct sn_call *c, int fd, uint64_t off, uint64_t len, uint32_
 		prot = PROT_NONE;
 	if (!len || off + len < off || (size && off + len > size))
 		return -EINVAL;
+	*va = pcie ? 0 : sn_exported_from(fd, off, len);
+	if (*va && sn_mem_is_gpu(*va, len))
+		return 0;
 	base = mmap(NULL, len + head, prot, MAP_SHARED, fd, (off_t)(off - head));
 	if (base == MAP_FAILED) {
 		rc = -errno;
@@ -163,13 +167,20 @@ struct reg_ids {
 static int place_fd(struct sn_call *c, const struct reg_ids *id, struct sn_mr *from)
 {
 	uint64_t off = sn_attr_num(c, id->offset);
+	int fd = (int)sn_attr_num(c, id->fd), rc;
 
 	if (!c->dev->cfg.dmabuf)
 		return -EOPNOTSUPP;
 	if (from->access & ~(uint32_t)DMABUF_ACCESS || (off & 4095) != (from->iova & 4095))
 		return -EINVAL;
-	return sn_map_dmabuf(c, (int)sn_attr_num(c, id->fd), off, from->len, from->access,
-			     &from->map, &from->va);
+	rc = sn_map_dmabuf(c, fd, off, from->len, from->access, &from->map, &from->va);
+	if (rc && rc != -EINVAL && fcntl(fd, F_GETFD) >= 0 && !is_pcie_typed(fd) &&
+	    sn_mem_is_gpu(from->iova, from->len)) {
+		from->va = from->iova; /* as NCCL registers: at the address of the GPU */
+		rc = 0;
+	}
+	from->gpu = !rc && !from->map.base;
+	return rc;
 }
 
 static int reg(struct sn_call *c, const struct reg_ids *id)

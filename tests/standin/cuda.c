@@ -10,7 +10,8 @@
  * functions at the end, found with dlsym. STANDIN_CUDA_IOMEM=1 accepts the
  * IOMEMORY flag, =2 refuses every registration, =3 those of shared mappings, which a
  * NIC's registers are; STANDIN_CUDA_NO_REG=n refuses these on the n-th GPU, from 0;
- * STANDIN_CUDA_DMABUF=0 has none, =2 knows the PCIe mapping type. STANDIN_CUDA_SKEW=n
+ * STANDIN_CUDA_DMABUF=0 has none, =2 knows the PCIe mapping type, =3 gives descriptors that
+ * no process can map, as NVIDIA's driver does. STANDIN_CUDA_SKEW=n
  * has memory begin n bytes after a page. Compiled with CUDA_OLD, it lacks a function.
  */
 #include <fcntl.h>
@@ -36,6 +37,7 @@ enum {
 	INVALID_CONTEXT = 201,
 	ALREADY_REGISTERED = 712,
 	NOT_REGISTERED = 713,
+	NOT_FOUND = 500,
 	NOT_SUPPORTED = 801,
 };
 
@@ -53,6 +55,7 @@ static void *blocks; /* a tree of struct block, by address; they do not overlap 
 static int primary_refs[NUM_GPUS], streams, stacked;
 static long calls, fail_at = -1;
 static int dmabuf_flags = -1;
+static long copies; /* to and from GPUs, that a program began */
 static int live_blocks;
 static size_t gpu_bytes;
 static __thread int stack[16], depth;
@@ -61,6 +64,7 @@ static char contexts[NUM_GPUS];
 int standin_cuda_live(void);
 size_t standin_cuda_bytes(void);
 long standin_cuda_calls(void);
+long standin_cuda_copies(void);
 int standin_cuda_dmabuf_flags(void);
 void standin_cuda_fail_at(long n);
 int standin_cuda_failed(void);
@@ -342,6 +346,7 @@ EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long dst, const void *src, size_t 
 		return INVALID_VALUE; /* the NULL stream would wait for a spinning kernel */
 	pthread_mutex_lock(&lock);
 	arrive();
+	copies++;
 	late.dst = (char *)(unsigned long)dst;
 	late.src = src;
 	late.len = len;
@@ -356,6 +361,7 @@ EXPORT int cuMemcpyDtoHAsync_v2(void *dst, unsigned long long src, size_t len, v
 		return INVALID_VALUE;
 	pthread_mutex_lock(&lock);
 	arrive();
+	copies++;
 	memcpy(dst, (void *)(unsigned long)src, len);
 	pthread_mutex_unlock(&lock);
 	return OK;
@@ -466,6 +472,18 @@ EXPORT int cuPointerSetAttribute(const void *value, int attribute, unsigned long
 	return attribute == 6 && find((char *)(unsigned long)ptr) ? OK : INVALID_VALUE;
 }
 
+/* A descriptor instead of fd, with an inode of its own. */
+static int unmappable(int fd)
+{
+	int ends[2];
+
+	close(fd);
+	if (pipe(ends))
+		return -1;
+	close(ends[1]);
+	return ends[0];
+}
+
 /* A dmabuf is the block's memfd: it must start at the block. The software NIC knows one of the
  * PCIe mapping type by its file position, which no program looks at. */
 #define PCIE_MARK 0x50434965
@@ -499,10 +517,38 @@ EXPORT int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr, s
 	     size <= ((block->size + 4095) & ~4095ul) ?
 		     flags ? pcie_typed(block->fd) : dup(block->fd) : -1;
 	pthread_mutex_unlock(&lock);
+	if (fd >= 0 && number("STANDIN_CUDA_DMABUF", 1) == 3)
+		fd = unmappable(fd);
 	if (fd < 0)
 		return NOT_SUPPORTED;
 	*(int *)handle = fd;
 	return OK;
+}
+
+/* As libcudart asks for functions, by the name without a version; some of them. */
+EXPORT int cuGetProcAddress_v2(const char *name, void **fn, int version,
+			       unsigned long long flags, int *status);
+EXPORT int cuGetProcAddress(const char *name, void **fn, int version, unsigned long long flags)
+{
+	CALL(false);
+	(void)flags;
+	*fn = NULL;
+	if (!strcmp(name, "cuMemHostRegister"))
+		*fn = (void *)cuMemHostRegister_v2;
+	else if (!strcmp(name, "cuMemGetHandleForAddressRange"))
+		*fn = (void *)cuMemGetHandleForAddressRange;
+	else if (!strcmp(name, "cuGetProcAddress"))
+		*fn = version >= 12000 ? (void *)cuGetProcAddress_v2 : (void *)cuGetProcAddress;
+	return *fn ? OK : NOT_FOUND;
+}
+
+EXPORT int cuGetProcAddress_v2(const char *name, void **fn, int version,
+			       unsigned long long flags, int *status)
+{
+	int ret = cuGetProcAddress(name, fn, version, flags);
+
+	*status = ret ? 1 : 0;
+	return ret;
 }
 
 /* Everything that somebody would have to give back. */
@@ -526,6 +572,11 @@ EXPORT int standin_cuda_dmabuf_flags(void)
 EXPORT long standin_cuda_calls(void)
 {
 	return calls;
+}
+
+EXPORT long standin_cuda_copies(void)
+{
+	return copies;
 }
 
 /* Fails the n-th call from now; 0: none. */

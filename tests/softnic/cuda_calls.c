@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Calls of the CUDA driver that a program makes about the NIC, where software differs from
+ * a PCIe device. A register page is ordinary memory, and the driver refuses to register it
+ * as memory of a device (CU_MEMHOSTREGISTER_IOMEMORY): the flag is removed for pages of the
+ * NIC, so that a GPU rings. NVIDIA's dmabufs cannot be mapped by a process: the address
+ * that each was exported from is recorded, and the NIC reaches that memory by copies.
+ *
+ * Programs get driver functions by linking, by dlsym or by cuGetProcAddress, which is how
+ * libcudart does it. So the functions have their own names here, dlsym returns them, and
+ * cuGetProcAddress is among them. Under a sanitizer, whose runtime calls dlsym before
+ * anything is set up, none of this is there.
+ */
+#ifndef GDK_SAN
+#include "front.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define CU_NOT_INITIALIZED 3
+#define CU_HOST_IOMEMORY 4u
+#define CU_HANDLE_DMABUF 1
+#define EXPORTS 1024u
+#define NEW_GET_PROC 12000 /* first version of CUDA with cuGetProcAddress_v2 */
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+/* The caller decides what RTLD_NEXT means: the real function must see the program's. */
+#ifdef __clang__
+#define TAIL_CALL __attribute__((musttail)) return
+#define TAIL_CALLER
+#else
+#define TAIL_CALL return
+#define TAIL_CALLER __attribute__((optimize("O2")))
+#endif
+
+typedef void *(*dlsym_fn)(void *handle, const char *name);
+
+static dlsym_fn real_dlsym;
+
+static dlsym_fn find_dlsym(void)
+{
+	static const char *const versions[] = { "GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5" };
+	dlsym_fn found = NULL;
+	size_t i;
+
+	for (i = 0; !found && i < sizeof(versions) / sizeof(versions[0]); i++)
+		*(void **)&found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+	if (!found)
+		abort();
+	__atomic_store_n(&real_dlsym, found, __ATOMIC_RELAXED);
+	return found;
+}
+
+/* The driver's own function; NULL: no driver, or one without it. */
+static void *driver_fn(const char *name)
+{
+	dlsym_fn find = real_dlsym ? real_dlsym : find_dlsym();
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *fn;
+
+	if (!lib)
+		return NULL;
+	fn = find(lib, name);
+	dlclose(lib); /* the program keeps it open */
+	return fn;
+}
+
+/* ---- register pages ---- */
+
+static bool is_register_page(const void *ptr)
+{
+	unsigned long long from, to, at = (uintptr_t)ptr;
+	char line[512];
+	bool found = false;
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "%llx-%llx", &from, &to) == 2 && from <= at && at < to &&
+			strstr(line, "/memfd:" SN_MEMFD_NAME);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static int host_register(const char *name, void *ptr, size_t size, unsigned int flags)
+{
+	int (*next)(void *, size_t, unsigned int);
+
+	*(void **)&next = driver_fn(name);
+	if (!next)
+		return CU_NOT_INITIALIZED;
+	if (flags & CU_HOST_IOMEMORY && is_register_page(ptr))
+		flags &= ~CU_HOST_IOMEMORY;
+	return next(ptr, size, flags);
+}
+
+int cuMemHostRegister(void *ptr, size_t size, unsigned int flags)
+{
+	return host_register("cuMemHostRegister", ptr, size, flags);
+}
+
+int cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
+{
+	return host_register("cuMemHostRegister_v2", ptr, size, flags);
+}
+
+/* ---- dmabufs: each has an inode of its own ---- */
+
+static pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	dev_t dev;
+	ino_t ino;
+	uint64_t va, len;
+} exports[EXPORTS]; /* a ring: a dmabuf is registered soon after its export */
+static unsigned n_exports;
+
+static void record_export(int fd, uint64_t va, uint64_t len)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return;
+	pthread_mutex_lock(&exports_lock);
+	exports[n_exports % EXPORTS].dev = st.st_dev;
+	exports[n_exports % EXPORTS].ino = st.st_ino;
+	exports[n_exports % EXPORTS].va = va;
+	exports[n_exports++ % EXPORTS].len = len;
+	pthread_mutex_unlock(&exports_lock);
+}
+
+uint64_t sn_exported_from(int fd, uint64_t off, uint64_t len)
+{
+	uint64_t va = 0;
+	struct stat st;
+	unsigned i, n;
+
+	if (fstat(fd, &st))
+		return 0;
+	pthread_mutex_lock(&exports_lock);
+	n = n_exports < EXPORTS ? n_exports : EXPORTS;
+	for (i = 1; !va && i <= n; i++) { /* the newest first */
+		unsigned at = (n_exports - i) % EXPORTS;
+
+		if (exports[at].dev == st.st_dev && exports[at].ino == st.st_ino &&
+		    off <= exports[at].len && len <= exports[at].len - off)
+			va = exports[at].va + off;
+	}
+	pthread_mutex_unlock(&exports_lock);
+	return va;
+}
+
+int cuMemGetHandleForAddressRange(void *handle, unsigned long long va, size_t size, int type,
+				  unsigned long long flags)
+{
+	int (*next)(void *, unsigned long long, size_t, int, unsigned long long), rc;
+
+	*(void **)&next = driver_fn("cuMemGetHandleForAddressRange");
+	if (!next)
+		return CU_NOT_INITIALIZED;
+	rc = next(handle, va, size, type, flags);
+	if (!rc && type == CU_HANDLE_DMABUF)
+		record_export(*(int *)handle, va, size);
+	return rc;
+}
+
+/* ---- ways to the functions above ---- */
+
+int cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags);
+int cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags, int *status);
+
+static const struct {
+	const char *name;
+	void *fn;
+} wrapped[] = {
+	{ "cuMemHostRegister_v2", (void *)cuMemHostRegister_v2 },
+	{ "cuMemHostRegister", (void *)cuMemHostRegister },
+	{ "cuMemGetHandleForAddressRange", (void *)cuMemGetHandleForAddressRange },
+	{ "cuGetProcAddress_v2", (void *)cuGetProcAddress_v2 },
+	{ "cuGetProcAddress", (void *)cuGetProcAddress },
+};
+
+static void *wrapper_of(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(wrapped) / sizeof(wrapped[0]); i++)
+		if (!strcmp(name, wrapped[i].name))
+			return wrapped[i].fn;
+	return NULL;
+}
+
+/* Of the name without a version: which function it is depends on the version asked for. */
+static void replace(const char *name, void **fn, int version)
+{
+	void *ours = wrapper_of(name);
+
+	if (!ours || !*fn)
+		return;
+	if (!strcmp(name, "cuGetProcAddress") && version >= NEW_GET_PROC)
+		ours = (void *)cuGetProcAddress_v2;
+	else if (!strcmp(name, "cuMemHostRegister"))
+		ours = (void *)cuMemHostRegister_v2;
+	*fn = ours;
+}
+
+int cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags)
+{
+	int (*next)(const char *, void **, int, uint64_t), rc;
+
+	*(void **)&next = driver_fn("cuGetProcAddress");
+	if (!next)
+		return CU_NOT_INITIALIZED;
+	rc = next(name, fn, version, flags);
+	if (!rc)
+		replace(name, fn, version);
+	return rc;
+}
+
+int cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags, int *status)
+{
+	int (*next)(const char *, void **, int, uint64_t, int *), rc;
+
+	*(void **)&next = driver_fn("cuGetProcAddress_v2");
+	if (!next)
+		return CU_NOT_INITIALIZED;
+	rc = next(name, fn, version, flags, status);
+	if (!rc)
+		replace(name, fn, version);
+	return rc;
+}
+
+static void *wrapped_dlsym(void *handle, const char *name)
+{
+	void *found = real_dlsym(handle, name), *ours = wrapper_of(name);
+
+	return found && ours ? ours : found;
+}
+
+TAIL_CALLER void *dlsym(void *restrict handle, const char *restrict name)
+{
+	dlsym_fn next = __atomic_load_n(&real_dlsym, __ATOMIC_RELAXED);
+
+	if (!next)
+		next = find_dlsym();
+	if (name[0] == 'c' && name[1] == 'u' && wrapper_of(name))
+		return wrapped_dlsym(handle, name);
+	TAIL_CALL next(handle, name);
+}
+
+#else
+#include "front.h"
+
+uint64_t sn_exported_from(int fd, uint64_t off, uint64_t len)
+{
+	(void)fd;
+	(void)off;
+	(void)len;
+	return 0;
+}
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* softnic-run: --dmabuf */
+/*
+ * What a program with CUDA finds beside the NIC, as NCCL uses it: the module that serves GPU
+ * memory, dmabufs of a driver whose descriptors cannot be mapped, and a register page that
+ * the driver registers as memory of a device.
+ */
+#include "../lib/standin.h"
+#include "../lib/vb.h"
+
+#include <infiniband/mlx5dv.h>
+#include <sys/mman.h>
+
+#define PEERMEM "/sys/module/nvidia_peermem/version"
+#define SIZE (1ul << 20)
+#define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+#define IOMEMORY 4u
+#define DEVICEMAP 2u
+#define DMABUF 1
+
+typedef int (*register_fn)(void *ptr, size_t size, unsigned flags);
+typedef int (*get_fn)(const char *name, void **fn, int version, uint64_t flags);
+typedef int (*get_v2_fn)(const char *name, void **fn, int version, uint64_t flags, int *status);
+typedef int (*export_fn)(void *handle, uint64_t va, size_t size, int type, uint64_t flags);
+
+/* The sanitizers' builds have no wrappers of the driver's functions, see cuda_calls.c. */
+#ifdef GDK_SAN
+#define WRAPPED() cr_skip_test("not under a sanitizer")
+#else
+#define WRAPPED() (void)0
+#endif
+
+static void *lib;
+
+static void *driver(const char *name)
+{
+	void *fn = dlsym(lib, name);
+
+	cr_assert(fn, "%s", name);
+	return fn;
+}
+
+static void cuda_start(void)
+{
+	int (*retain)(void **, int), (*set)(void *);
+	void *ctx;
+
+	setenv("STANDIN_CUDA_POINTERS", "1", 1);
+	setenv("STANDIN_CUDA_DMABUF", "3", 1);
+	standin_cuda();
+	lib = standin_open("libcuda.so.1");
+	*(void **)&retain = driver("cuDevicePrimaryCtxRetain");
+	*(void **)&set = driver("cuCtxSetCurrent");
+	cr_assert(!retain(&ctx, 0) && !set(ctx));
+}
+
+static uint8_t *gpu_memory(void)
+{
+	int (*alloc)(unsigned long long *, size_t);
+	unsigned long long mem;
+
+	*(void **)&alloc = driver("cuMemAlloc_v2");
+	cr_assert_eq(alloc(&mem, SIZE), 0);
+	return (uint8_t *)(uintptr_t)mem;
+}
+
+static int dmabuf_of(const uint8_t *mem)
+{
+	export_fn export;
+	int fd = -1;
+
+	*(void **)&export = driver("cuMemGetHandleForAddressRange");
+	cr_assert_eq(export(&fd, (uintptr_t)mem, SIZE, DMABUF, 0), 0);
+	cr_assert_eq(mmap(NULL, SIZE, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
+	return fd;
+}
+
+Test(cuda_calls, the_peer_memory_module_is_there_with_the_driver)
+{
+	bool gpu = !access("/dev/nvidiactl", F_OK);
+
+	if (!gpu)
+		cr_assert_neq(access(PEERMEM, F_OK), 0);
+	cuda_start();
+	cr_assert_eq(access(PEERMEM, F_OK), 0);
+}
+
+/* Writes a pattern there by the NIC and reads it back, whatever iova the region has. */
+static void use_region(struct vb *v, struct ibv_mr *mr, uint64_t iova, const uint8_t *mem)
+{
+	struct ibv_cq *cq = ibv_create_cq(v->ctx, 16, NULL, NULL, 0);
+	struct ibv_qp *qp = vb_qp(v, IBV_QPT_RC, cq, NULL);
+	struct ibv_sge sge = vb_sge(v, 0, 20000);
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .wr.rdma = { .remote_addr = iova + 8192, .rkey = mr->rkey } },
+			   *bad;
+
+	vb_connect(v, qp, qp);
+	memset(v->mem, 0x5c, 20000);
+	cr_assert_eq(ibv_post_send(qp, &wr, &bad), 0);
+	cr_assert_eq(vb_wc(cq).status, IBV_WC_SUCCESS);
+	cr_assert_eq(mem[8191], 0xa5);
+	cr_assert_eq(mem[8192], 0x5c);
+	cr_assert_eq(mem[8192 + 19999], 0x5c);
+	cr_assert_eq(mem[8192 + 20000], 0xa5);
+	cr_assert_eq(ibv_destroy_qp(qp), 0);
+	cr_assert_eq(ibv_destroy_cq(cq), 0);
+}
+
+Test(cuda_calls, a_dmabuf_that_cannot_be_mapped_is_registered)
+{
+	struct vb v = vb_open(65536);
+	uint64_t iovas[2];
+	uint8_t *mem[2];
+	struct ibv_mr *mr;
+	int fd;
+
+	WRAPPED();
+	cuda_start();
+	for (int i = 0; i < 2; i++) {
+		mem[i] = gpu_memory();
+		iovas[i] = i ? 0 : (uintptr_t)mem[i]; /* NCCL's transport, and its GDAKI */
+		fd = dmabuf_of(mem[i]);
+		mr = ibv_reg_dmabuf_mr(v.pd, 0, SIZE, iovas[i], fd, ACCESS);
+		cr_assert(mr, "iova %#lx", (unsigned long)iovas[i]);
+		cr_assert_eq(close(fd), 0);
+		use_region(&v, mr, iovas[i], mem[i]);
+		cr_assert_eq(ibv_dereg_mr(mr), 0);
+	}
+	vb_close(&v);
+}
+
+/* An export that nobody recorded: the address alone tells whose memory it is. */
+Test(cuda_calls, the_address_of_a_gpu_is_enough)
+{
+	struct vb v = vb_open(65536);
+	struct ibv_mr *mr;
+	int ends[2];
+	uint8_t *mem;
+
+	cuda_start();
+	mem = gpu_memory();
+	cr_assert_eq(pipe(ends), 0);
+	cr_assert_not(ibv_reg_dmabuf_mr(v.pd, 0, SIZE, 0, ends[0], ACCESS));
+	cr_assert_not(ibv_reg_dmabuf_mr(v.pd, 0, SIZE, (uintptr_t)mem, 9999, ACCESS));
+	mr = ibv_reg_dmabuf_mr(v.pd, 0, SIZE, (uintptr_t)mem, ends[0], ACCESS);
+	cr_assert(mr);
+	use_region(&v, mr, (uintptr_t)mem, mem);
+	cr_assert_eq(ibv_dereg_mr(mr), 0);
+	vb_close(&v);
+}
+
+static void ring_memory(register_fn reg, void *page, const char *how)
+{
+	int (*unregister)(void *);
+	void *mem = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	*(void **)&unregister = driver("cuMemHostUnregister");
+	cr_assert_neq(mem, MAP_FAILED);
+	cr_assert_eq(reg(page, 4096, IOMEMORY | DEVICEMAP), 0, "a register page, by %s", how);
+	cr_assert_eq(unregister(page), 0);
+	cr_assert_neq(reg(mem, 4096, IOMEMORY | DEVICEMAP), 0, "other memory, by %s", how);
+	cr_assert_eq(reg(mem, 4096, DEVICEMAP), 0);
+	cr_assert_eq(unregister(mem), 0);
+	munmap(mem, 4096);
+}
+
+Test(cuda_calls, a_gpu_may_map_the_register_page)
+{
+	struct vb v = vb_open(4096);
+	struct mlx5dv_devx_uar *uar = mlx5dv_devx_alloc_uar(v.ctx, MLX5DV_UAR_ALLOC_TYPE_NC);
+	void *page, *fn = NULL;
+	get_v2_fn get_v2;
+	register_fn reg;
+	int status = 9;
+	get_fn get;
+
+	WRAPPED();
+	cuda_start();
+	cr_assert(uar);
+	page = (void *)((uintptr_t)uar->reg_addr & ~4095ul);
+	*(void **)&reg = driver("cuMemHostRegister_v2");
+	ring_memory(reg, page, "dlsym");
+	*(void **)&get = driver("cuGetProcAddress");
+	cr_assert_eq(get("cuMemHostRegister", &fn, 6050, 0), 0);
+	*(void **)&reg = fn;
+	ring_memory(reg, page, "cuGetProcAddress");
+	cr_assert_eq(get("cuGetProcAddress", &fn, 12000, 0), 0);
+	*(void **)&get_v2 = fn;
+	cr_assert_eq(get_v2("cuMemHostRegister", &fn, 6050, 0, &status), 0);
+	cr_assert_eq(status, 0);
+	*(void **)&reg = fn;
+	ring_memory(reg, page, "cuGetProcAddress_v2");
+	cr_assert_neq(get("cuNoSuchFunction", &fn, 12000, 0), 0);
+	mlx5dv_devx_free_uar(uar);
+	vb_close(&v);
+}
+
+/* dlsym is the caller's: the next definition of open after the program is the NIC's. */
+Test(cuda_calls, dlsym_means_the_caller)
+{
+	void *next = dlsym(RTLD_NEXT, "open"), *first = dlsym(RTLD_DEFAULT, "open");
+	Dl_info info;
+
+	WRAPPED();
+	cr_assert(dladdr(next, &info));
+	cr_assert_eq(next, first);
+	cr_assert(strstr(info.dli_fname, "libsoftnic"), "%s", info.dli_fname);
+	cr_assert_not(dlsym(RTLD_DEFAULT, "no_such_function_anywhere"));
+	cr_assert(dlerror());
+}
