@@ -56,6 +56,7 @@ while read -r option value _; do
 	ADDRESS) arg=127.9.8.7 ;;
 	KIND) arg=ethernet ;;
 	FILE | FOLDER) arg=$tmp/made ;;
+	BYTES*:whole*) arg=64k ;;
 	[A-Z]*) arg=1 ;;
 	*) arg= ;; # none, or one that may be left out
 	esac

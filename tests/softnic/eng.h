@@ -485,6 +485,21 @@ struct sn_iov {
 	uint64_t va;
 	uint32_t len;
 };
+/*
+ * The reads by key that follow are of payload to be sent, of which so many bytes from the
+ * first on go in this pass: GPU memory may be read ahead. 0: the plan ends.
+ */
+void sn_mem_plan(uint64_t bytes);
+static inline uint64_t sn_min64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* mem_gpu.c: the same for GPU memory */
+int sn_gpu_read(uint64_t va, void *dst, size_t len);
+int sn_gpu_read_ahead(uint64_t va, void *dst, size_t len, size_t room);
+int sn_gpu_write(uint64_t va, const void *src, size_t len);
+void sn_gpu_fresh(void);	  /* what was read ahead is not used any more */
 bool sn_mem_is_cuda(uint64_t va); /* device or pinned */
 void sn_mem_settle(void);	  /* what was written to a GPU is there */
 /* By key, with PD, bounds and rights (IBV_ACCESS_*; 0: to read here). */

@@ -178,6 +178,7 @@ static bool pass(struct sn_eng *e)
 
 	e->passes++;
 	sn_guard_pass();
+	sn_gpu_fresh();
 	any = sn_wire_poll(e);
 	any |= sn_uar_poll(e);
 	any |= sn_uar_sweep(e);

@@ -3,14 +3,11 @@
 /*
  * The NIC's access to memory of its process: host memory through system calls
  * that report an unmapped address instead of faulting, GPU memory through
- * copies of the CUDA driver on a stream of our own; and the rules of memory
- * keys. Copies to a GPU are queued, a synchronization (7 us) is paid once for many:
- * before host memory is written, a packet is sent or an event raised, and at the
- * end of a pass. An aligned word of up to 8 bytes is stored whole, because somebody may
- * poll it. Mappings of a device (pinned memory of CUDA) refuse the first
- * system call; they are reached through a file in memory as a staging buffer.
+ * mem_gpu.c; and the rules of memory keys. An aligned word of up to 8 bytes is
+ * stored whole, because a thread may poll it. Mappings of a device (pinned memory
+ * of CUDA) refuse the first system call; they are reached through a file in memory
+ * as a staging buffer.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -23,15 +20,6 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 #define STAGE_SIZE 65536u
-#define MAX_GPUS 16
-#define CU_ATTR_MEMORY_TYPE 2
-#define CU_ATTR_IS_MANAGED 8
-#define CU_ATTR_DEVICE_ORDINAL 9
-#define CU_MEMORYTYPE_DEVICE 2u
-#define CU_STREAM_NON_BLOCKING 1u
-#define CU_HOST_PORTABLE 1u
-#define GPU_STAGE (1u << 20)
-#define GPU_BLOCK_LOG 21 /* memory of two GPUs is never in one such block */
 
 /* ---- host memory ---- */
 
@@ -110,160 +98,6 @@ static bool word_store(uint64_t va, const void *src, size_t len)
 	return true;
 }
 
-/* ---- GPU memory ---- */
-
-struct cuda {
-	int (*pointer_attr)(void *data, int attr, uint64_t ptr);
-	int (*ctx_set)(void *ctx);
-	int (*ctx_get)(void **ctx);
-	int (*ctx_retain)(void **ctx, int dev);
-	int (*stream_create)(void **stream, unsigned flags);
-	int (*stream_sync)(void *stream);
-	int (*htod)(uint64_t dst, const void *src, size_t n, void *stream);
-	int (*dtoh)(void *dst, uint64_t src, size_t n, void *stream);
-	int (*host_alloc)(void **mem, size_t n, unsigned flags);
-};
-
-static struct cuda cu;
-static bool cu_ready;
-static struct { void *ctx, *stream; } gpus[MAX_GPUS];
-static uint8_t *gpu_stage; /* pinned: what is on its way to a GPU */
-static size_t stage_used;
-static int written = -1; /* the GPU that has copies under way */
-static struct { uint64_t block; int dev; } near = { 0, -1 };
-
-/* Only a driver that the program already uses; never loads one. */
-static bool cuda_find(void)
-{
-	void *lib;
-
-	if (cu_ready)
-		return true;
-	lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-	if (!lib)
-		return false;
-	*(void **)&cu.pointer_attr = dlsym(lib, "cuPointerGetAttribute");
-	*(void **)&cu.ctx_set = dlsym(lib, "cuCtxSetCurrent");
-	*(void **)&cu.ctx_get = dlsym(lib, "cuCtxGetCurrent");
-	*(void **)&cu.ctx_retain = dlsym(lib, "cuDevicePrimaryCtxRetain");
-	*(void **)&cu.stream_create = dlsym(lib, "cuStreamCreate");
-	*(void **)&cu.stream_sync = dlsym(lib, "cuStreamSynchronize");
-	*(void **)&cu.htod = dlsym(lib, "cuMemcpyHtoDAsync_v2");
-	*(void **)&cu.dtoh = dlsym(lib, "cuMemcpyDtoHAsync_v2");
-	*(void **)&cu.host_alloc = dlsym(lib, "cuMemHostAlloc");
-	cu_ready = cu.host_alloc && cu.pointer_attr && cu.ctx_set && cu.ctx_get && cu.ctx_retain &&
-		   cu.stream_create && cu.stream_sync && cu.htod && cu.dtoh;
-	return cu_ready;
-}
-
-/* The GPU that va belongs to, with its stream made; -1: not GPU memory. */
-static int gpu_of(uint64_t va)
-{
-	unsigned type = 0, managed = 0;
-	void *before = NULL;
-	int dev = -1;
-
-	if (!cuda_find() || cu.pointer_attr(&type, CU_ATTR_MEMORY_TYPE, va) ||
-	    type != CU_MEMORYTYPE_DEVICE)
-		return -1;
-	if (!cu.pointer_attr(&managed, CU_ATTR_IS_MANAGED, va) && managed)
-		return -1;
-	if (cu.pointer_attr(&dev, CU_ATTR_DEVICE_ORDINAL, va) || dev < 0 || dev >= MAX_GPUS)
-		return -1;
-	if (gpus[dev].stream)
-		return dev;
-	cu.ctx_get(&before);
-	if (cu.ctx_retain(&gpus[dev].ctx, dev) || cu.ctx_set(gpus[dev].ctx) ||
-	    (!gpu_stage && cu.host_alloc((void **)&gpu_stage, GPU_STAGE, CU_HOST_PORTABLE)) ||
-	    cu.stream_create(&gpus[dev].stream, CU_STREAM_NON_BLOCKING))
-		gpus[dev].stream = NULL;
-	cu.ctx_set(before);
-	return gpus[dev].stream ? dev : -1;
-}
-
-/* The same for memory that was GPU memory a moment ago: asks the driver once per block. */
-static int gpu_near(uint64_t va)
-{
-	if (near.dev < 0 || near.block != va >> GPU_BLOCK_LOG) {
-		near.dev = gpu_of(va);
-		near.block = va >> GPU_BLOCK_LOG;
-	}
-	return near.dev;
-}
-
-static bool use_gpu(int dev)
-{
-	static __thread int current = -1;
-
-	if (dev != current && cu.ctx_set(gpus[dev].ctx))
-		return false;
-	current = dev;
-	return true;
-}
-
-void sn_mem_settle(void)
-{
-	int dev = written;
-
-	written = -1;
-	stage_used = 0;
-	if (dev >= 0 && (!use_gpu(dev) || cu.stream_sync(gpus[dev].stream)))
-		fprintf(stderr, "softnic: copies to GPU %d failed\n", dev);
-}
-
-/* Queued: in order with all others to and from this GPU, in place after sn_mem_settle. */
-static int gpu_write(int dev, uint64_t va, const uint8_t *src, size_t len)
-{
-	size_t n;
-
-	for (; len; len -= n, va += n, src += n) {
-		if ((written >= 0 && written != dev) || stage_used == GPU_STAGE)
-			sn_mem_settle();
-		n = GPU_STAGE - stage_used < len ? GPU_STAGE - stage_used : len;
-		memcpy(gpu_stage + stage_used, src, n);
-		if (!use_gpu(dev) || cu.htod(va, gpu_stage + stage_used, n, gpus[dev].stream))
-			return -EFAULT;
-		stage_used += (n + 7) & ~7ul;
-		written = dev;
-	}
-	return 0;
-}
-
-static int gpu_read(int dev, uint64_t va, void *dst, size_t len)
-{
-	if (!use_gpu(dev) || cu.dtoh(dst, va, len, gpus[dev].stream) ||
-	    cu.stream_sync(gpus[dev].stream))
-		return -EFAULT;
-	return 0;
-}
-
-static int gpu_copy(uint64_t va, void *buf, size_t len, bool write)
-{
-	int dev, rc;
-
-	if (!len)
-		return 0;
-	dev = gpu_near(va);
-	if (dev < 0)
-		return -EFAULT;
-	rc = write ? gpu_write(dev, va, buf, len) : gpu_read(dev, va, buf, len);
-	if (rc)
-		near.dev = -1;
-	return rc;
-}
-
-bool sn_mem_is_gpu(uint64_t va, uint64_t len)
-{
-	return va && len && gpu_of(va) >= 0;
-}
-
-bool sn_mem_is_cuda(uint64_t va)
-{
-	unsigned type = 0;
-
-	return va && cuda_find() && !cu.pointer_attr(&type, CU_ATTR_MEMORY_TYPE, va) && type;
-}
-
 bool sn_mem_readable(uint64_t va, uint64_t len)
 {
 	uint64_t page = 4096, end = va + len;
@@ -296,15 +130,14 @@ bool sn_mem_writable(uint64_t va, uint64_t len)
 
 int sn_mem_read(bool gpu, uint64_t va, void *dst, size_t len)
 {
-	return gpu ? gpu_copy(va, dst, len, false) : host_copy(va, dst, len, false);
+	return gpu ? sn_gpu_read(va, dst, len) : host_copy(va, dst, len, false);
 }
 
 int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len)
 {
 	if (gpu)
-		return gpu_copy(va, (void *)(uintptr_t)src, len, true);
-	if (written >= 0) /* who sees this must see what went to the GPU before */
-		sn_mem_settle();
+		return sn_gpu_write(va, src, len);
+	sn_mem_settle(); /* who sees this must see what went to the GPU before */
 	if (!sn_guard_ready() && word_store(va, src, len))
 		return 0;
 	return host_copy(va, (void *)(uintptr_t)src, len, true);
@@ -379,6 +212,23 @@ bool sn_mr_allows(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
 	return true;
 }
 
+static uint64_t planned; /* bytes that may be read ahead, see sn_mem_plan */
+
+void sn_mem_plan(uint64_t bytes)
+{
+	planned = bytes;
+}
+
+/* Ahead only within the region: beyond it there may be nothing. */
+static int region_read(const struct sn_mr *mr, uint64_t va, void *dst, uint64_t len)
+{
+	uint64_t room = mr->va + mr->len - va;
+
+	if (!mr->gpu || !planned)
+		return sn_mem_read(mr->gpu, va, dst, len);
+	return sn_gpu_read_ahead(va, dst, len, planned < room ? planned : room);
+}
+
 int sn_mr_read(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
 	       uint32_t access, void *dst)
 {
@@ -387,7 +237,7 @@ int sn_mr_read(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, ui
 
 	for (; len; addr += part, len -= part, dst = (uint8_t *)dst + part) {
 		mr = mr_part(dev, key, pdn, addr, len, access, &va, &part);
-		if (!mr || sn_mem_read(mr->gpu, va, dst, part))
+		if (!mr || region_read(mr, va, dst, part))
 			return -EFAULT;
 	}
 	return 0;

@@ -185,6 +185,15 @@ static uint8_t send_opcode(const struct sn_msg *m, uint32_t pkt)
 	return base + !first;
 }
 
+/* Packets that fit into the window now. */
+static uint32_t room(const struct sn_qp_eng *q)
+{
+	uint32_t used = (sn_req_cur_psn(q) - q->req.una) & SN_PSN_MASK;
+	uint32_t window = q->qp->type == SN_QPT_RC ? SN_WINDOW_PKTS - q->req.narrow : used + BURST;
+
+	return used < window ? window - used : 0;
+}
+
 static int gather(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg *m, uint32_t off,
 		  void *dst, uint32_t len)
 {
@@ -205,6 +214,7 @@ static int build_data(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg
 	uint32_t off = pkt * q->mtu, n = m->len - off < q->mtu ? m->len - off : q->mtu;
 	bool imm = m->opcode == SN_OP_SEND_IMM || m->opcode == SN_OP_WRITE_IMM;
 	uint8_t *p = data + 12;
+	int rc;
 
 	if (q->qp->type == SN_QPT_UD) {
 		sn_put32(p, m->ud.qkey & 0x80000000 ? q->qp->qkey : m->ud.qkey);
@@ -221,9 +231,10 @@ static int build_data(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg
 		memcpy(p, &m->imm, 4);
 		p += 4;
 	}
-	if (gather(e, q, m, off, p, n))
-		return -1;
-	return p - data + n;
+	sn_mem_plan(sn_min64((uint64_t)room(q) * q->mtu, m->len - off));
+	rc = gather(e, q, m, off, p, n);
+	sn_mem_plan(0);
+	return rc ? -1 : p - data + (int)n;
 }
 
 static int build_read(struct sn_qp_eng *q, const struct sn_msg *m, uint32_t pkt, uint32_t npkts,
@@ -349,7 +360,7 @@ static bool may_send(struct sn_qp_eng *q, const struct sn_msg *m)
 		return false;
 	if (q->qp->type != SN_QPT_RC)
 		return true;
-	if (((sn_req_cur_psn(q) - q->req.una) & SN_PSN_MASK) >= SN_WINDOW_PKTS - q->req.narrow)
+	if (!room(q))
 		return false;
 	return !sn_msg_reads(m) || reads_pending(q) < limit;
 }

@@ -34,14 +34,17 @@ static void lost_memory(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_j
 	sn_rsp_refuse(e, q, SN_NAK_ACCESS);
 }
 
+/* One packet's part; may: packets that are sent now, this one included. */
 static uint32_t job_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *j, uint8_t *p,
-			 uint32_t off)
+			 uint32_t off, uint32_t may)
 {
 	uint32_t n = j->len - off < q->mtu ? j->len - off : q->mtu;
+	int rc;
 
-	if (sn_mr_read(e->dev, j->rkey, q->qp->pdn, j->va + off, n, SN_REMOTE_READ, p))
-		return UINT32_MAX;
-	return n;
+	sn_mem_plan(sn_min64((uint64_t)may * q->mtu, j->len - off));
+	rc = sn_mr_read(e->dev, j->rkey, q->qp->pdn, j->va + off, n, SN_REMOTE_READ, p);
+	sn_mem_plan(0);
+	return rc ? UINT32_MAX : n;
 }
 
 static uint8_t resp_opcode(const struct sn_job *j)
@@ -56,7 +59,7 @@ static uint8_t resp_opcode(const struct sn_job *j)
 }
 
 /* One response packet; false: its memory went away. */
-static bool send_response(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *j)
+static bool send_response(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *j, uint32_t may)
 {
 	struct sn_bth bth = { .opcode = resp_opcode(j), .qpn = q->qp->dest_qpn,
 			      .psn = j->psn + j->sent };
@@ -73,7 +76,7 @@ static bool send_response(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *
 		sn_put64(p->data + len, j->result);
 		len += 8;
 	} else {
-		n = job_data(e, q, j, p->data + len, j->sent * q->mtu);
+		n = job_data(e, q, j, p->data + len, j->sent * q->mtu, may);
 		if (n == UINT32_MAX) {
 			sn_pkt_put(e, p);
 			return false;
@@ -88,6 +91,7 @@ static bool send_response(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *
 /* Called once a pass; the state may be ERR when a fatal NAK is still owed. */
 bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q)
 {
+	const struct sn_job *before = NULL;
 	unsigned burst = 0;
 	struct sn_job *j;
 
@@ -95,7 +99,10 @@ bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q)
 		j = &q->rsp.jobs[q->rsp.job_head % SN_JOBS];
 		if (burst++ >= RESP_BURST)
 			return true;
-		if (!send_response(e, q, j)) {
+		if (j != before) /* what a READ returns is no older than the READ before it */
+			sn_gpu_fresh();
+		before = j;
+		if (!send_response(e, q, j, RESP_BURST + 1 - burst)) {
 			lost_memory(e, q, j);
 			return true;
 		}
