@@ -63,6 +63,7 @@ if [ -z "$SAN" ]; then
 	[ -z "${GDAKI_HOST_USERS:-}" ] || script tests/consumers/host.sh $GDAKI_HOST_USERS
 	[ -z "${GDAKI_PEER:-}" ] || script tests/consumers/peer.sh "$GDAKI_PEER"
 	[ -z "${GDAKI_NCCL:-}" ] || LIMIT=900 script tests/consumers/nccl.sh "$GDAKI_NCCL"
+	[ -z "${GDAKI_NCCL:-}" ] || LIMIT=900 script tests/consumers/nccl_net.sh "$GDAKI_NCCL"
 	[ -z "${GDAKI_UCX:-}" ] || script tests/consumers/ucx_gdaki.sh "$GDAKI_UCX"
 	[ -x tests/gpu/compile.sh ] && script tests/gpu/compile.sh
 fi
