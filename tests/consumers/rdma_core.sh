@@ -29,7 +29,7 @@ set --
 . tests/lib/pair.sh
 # Of the short form: what newer versions add or do otherwise, and all that allocates UARs.
 python_tests=(test_mlx5_devx test_mlx5_devx_async_events test_mlx5_cq test_mlx5_uar test_cq test_mr test_srq)
-unit_tests=(uar umem e2e_handlers verbs_events)
+unit_tests=(uar uar_shared umem e2e_handlers verbs_events)
 ldd "$B/tests/test_export" | grep -q "libmlx5.so.1 => $build/lib/" ||
 	complain "the programs do not load the libraries of $build"
 

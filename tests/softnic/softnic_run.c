@@ -205,10 +205,36 @@ static bool model_ok(void)
 	return false;
 }
 
+/* Is the variable's value one of the words? Unset and empty are the default. */
+static bool is_word(const char *variable, const char *const *words)
+{
+	const char *value = getenv(variable);
+	size_t i;
+
+	if (!value || !*value)
+		return true;
+	for (i = 0; words[i]; i++)
+		if (!strcmp(value, words[i]))
+			return true;
+	fprintf(stderr, "softnic-run: %s is \"%s\", not", variable, value);
+	for (i = 0; words[i]; i++)
+		fprintf(stderr, "%s %s", i ? " or" : "", words[i]);
+	fprintf(stderr, "\n");
+	return false;
+}
+
+static bool check_words(void)
+{
+	static const char *const layers[] = { "ethernet", "infiniband", NULL };
+	static const char *const pcie[] = { "refuse", "fault", "attach", NULL };
+
+	return is_word("SOFTNIC_LINK_LAYER", layers) && is_word("SOFTNIC_DMABUF_PCIE", pcie);
+}
+
 /* An address that was asked for must be one of this machine's. */
 static int set_address(struct sn_cfg *cfg)
 {
-	const char *given = getenv("SOFTNIC_IP"), *layer = getenv("SOFTNIC_LINK_LAYER");
+	const char *given = getenv("SOFTNIC_IP");
 	char text[INET6_ADDRSTRLEN];
 	struct in6_addr ip;
 
@@ -216,7 +242,7 @@ static int set_address(struct sn_cfg *cfg)
 		errno = EINVAL;
 		return -1;
 	}
-	if (layer && strcmp(layer, "ethernet") && strcmp(layer, "infiniband")) {
+	if (!check_words()) {
 		errno = EINVAL;
 		return -1;
 	}

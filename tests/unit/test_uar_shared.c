@@ -10,6 +10,7 @@
 
 #include "../../uar/uar.h"
 #include "../lib/e2e.h"
+#include "../lib/standin.h"
 
 #define PAGES 20
 #define BYTES 256u
@@ -17,6 +18,8 @@
 /* A queue pair without DBREC, which is its own peer. */
 struct end {
 	doca_verbs_uar_t *uar;
+	void *mem; /* CQ at 0, ring at 8192, DBREC at 12288 */
+	doca_verbs_umem_t *umem;
 	doca_verbs_cq_t *cq;
 	doca_verbs_qp_t *qp;
 	struct doca_gpu_verbs_qp *exported;
@@ -33,9 +36,16 @@ static void end_open(struct end *e)
 	doca_verbs_qp_init_attr_t *init;
 	doca_verbs_cq_attr_t *attr;
 	uint32_t qpn;
+	void *cpu;
 
+	cr_assert_eq(doca_gpu_mem_alloc(nic.gpu, 16384, 4096, DOCA_GPU_MEM_TYPE_CPU_GPU, &e->mem,
+					&cpu), DOCA_SUCCESS);
+	memset(cpu, 0, 16384);
+	cr_assert_eq(doca_verbs_umem_create(nic.dev, nic.gpu, e->mem, 16384, IBV_ACCESS_LOCAL_WRITE,
+					    -1, 0, &e->umem), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
 	doca_verbs_cq_attr_set_cq_size(attr, 64);
+	doca_verbs_cq_attr_set_external_umem(attr, e->umem, 0);
 	doca_verbs_cq_attr_set_cq_overrun(attr, DOCA_VERBS_CQ_ENABLE_OVERRUN);
 	cr_assert_eq(doca_verbs_cq_create(nic.dev, attr, &e->cq), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_qp_init_attr_create(&init), DOCA_SUCCESS);
@@ -43,6 +53,8 @@ static void end_open(struct end *e)
 	doca_verbs_qp_init_attr_set_receive_cq(init, e->cq);
 	doca_verbs_qp_init_attr_set_sq_wr(init, 64);
 	doca_verbs_qp_init_attr_set_send_max_sges(init, 1);
+	doca_verbs_qp_init_attr_set_external_umem(init, e->umem, 8192);
+	doca_verbs_qp_init_attr_set_external_umem_dbr(init, e->umem, 12288);
 	doca_verbs_qp_init_attr_set_external_uar(init, e->uar);
 	doca_verbs_qp_init_attr_set_send_dbr_mode(init, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT);
 	cr_assert_eq(doca_verbs_qp_create(nic.dev, init, &e->qp), DOCA_SUCCESS);
@@ -50,7 +62,7 @@ static void end_open(struct end *e)
 	doca_verbs_qp_init_attr_destroy(init);
 	cr_assert_eq(doca_verbs_qp_get_qpn(e->qp, &qpn), DOCA_SUCCESS);
 	cr_assert_eq(e2e_connect(&nic, e->qp, &nic.gid, qpn, path), DOCA_SUCCESS);
-	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, e->qp, E2E_NO_DBR, NULL, e->cq,
+	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, e->qp, E2E_NO_DBR, e->mem, e->cq,
 					      DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW,
 					      &e->exported), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_get_qp_dev(e->exported, &e->dev), DOCA_SUCCESS);
@@ -61,6 +73,8 @@ static void end_close(struct end *e)
 	cr_expect_eq(doca_gpu_verbs_unexport_qp(nic.gpu, e->exported), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_qp_destroy(e->qp), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_cq_destroy(e->cq), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_umem_destroy(e->umem), DOCA_SUCCESS);
+	cr_expect_eq(doca_gpu_mem_free(nic.gpu, e->mem), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_uar_destroy(e->uar), DOCA_SUCCESS);
 }
 
@@ -83,11 +97,11 @@ static void deliver(void)
 	cr_expect_arr_eq(dst.mem, src.mem, BYTES * PAGES);
 }
 
-static void all_deliver(enum doca_verbs_uar_allocation_type kind)
+static void all_deliver(const char *gpu, enum doca_verbs_uar_allocation_type kind)
 {
 	unsigned int i;
 
-	e2e_open(&nic);
+	e2e_open_on(&nic, gpu);
 	if (doca_verbs_uar_create(nic.dev, kind, &ends[0].uar) != DOCA_SUCCESS) {
 		e2e_close(&nic);
 		cr_skip_test("this rdma-core has no such register pages");
@@ -108,12 +122,21 @@ static void all_deliver(enum doca_verbs_uar_allocation_type kind)
 
 Test(uar_shared, every_blueflame_page_rings_without_dbrec, .timeout = 60)
 {
-	all_deliver(DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME);
+	all_deliver("host", DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME);
 }
 
 Test(uar_shared, every_dedicated_page_rings_without_dbrec, .timeout = 60)
 {
-	all_deliver(DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED);
+	all_deliver("host", DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED);
+}
+
+/* The pages are registered with the driver, each once. */
+Test(uar_shared, every_page_is_mapped_for_a_gpu, .timeout = 60)
+{
+	setenv("STANDIN_CUDA_IOMEM", "1", 1);
+	standin_cuda();
+	all_deliver("8a:00.0", DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME);
+	cr_expect_eq(standin_cuda_live(), 0);
 }
 
 /* What libmlx5 says of registers in one mapping; base_addr is that of the mapping. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
+/* softnic-run: --dmabuf --dmabuf-pcie refuse --peermem 1 */
 /*
  * Queue memory of the stand-in's GPU on machines that differ in what they can register: the
  * default dmabuf, one of the PCIe mapping type, peer memory. The choice follows what the NIC
