@@ -62,6 +62,7 @@ if [ -z "$SAN" ]; then
 	# shellcheck disable=SC2086 # several checkouts
 	[ -z "${GDAKI_HOST_USERS:-}" ] || script tests/consumers/host.sh $GDAKI_HOST_USERS
 	[ -z "${GDAKI_PEER:-}" ] || script tests/consumers/peer.sh "$GDAKI_PEER"
+	[ -z "${GDAKI_DPDK:-}" ] || script tests/consumers/dpdk.sh "$GDAKI_DPDK"
 	[ -z "${GDAKI_NCCL:-}" ] || LIMIT=900 script tests/consumers/nccl.sh "$GDAKI_NCCL"
 	[ -z "${GDAKI_NCCL:-}" ] || LIMIT=900 script tests/consumers/nccl_net.sh "$GDAKI_NCCL"
 	[ -z "${GDAKI_UCX:-}" ] || script tests/consumers/ucx_gdaki.sh "$GDAKI_UCX"
