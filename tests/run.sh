@@ -65,6 +65,7 @@ if [ -z "$SAN" ]; then
 	[ -z "${GDAKI_DPDK:-}" ] || script tests/consumers/dpdk.sh "$GDAKI_DPDK"
 	[ -z "${GDAKI_NCCL:-}" ] || LIMIT=900 script tests/consumers/nccl.sh "$GDAKI_NCCL"
 	[ -z "${GDAKI_NCCL:-}" ] || LIMIT=900 script tests/consumers/nccl_net.sh "$GDAKI_NCCL"
+	[ -z "${GDAKI_NVSHMEM:-}" ] || script tests/consumers/nvshmem_host.sh "$GDAKI_NVSHMEM"
 	[ -z "${GDAKI_UCX:-}" ] || script tests/consumers/ucx_gdaki.sh "$GDAKI_UCX"
 	[ -x tests/gpu/compile.sh ] && script tests/gpu/compile.sh
 fi
