@@ -37,16 +37,22 @@ gcc -O1 -Wall -Werror -I"$cuda/include" -c tests/consumers/peer_cudart.c -o "$tm
 	g++ -pthread -o "$tmp/driver" "$tmp"/*.o -L"$B/standin" -l:libcuda.so.1 -libverbs -lmlx5 -ldl || exit 1
 
 bad=0
-for memory in gpumem hostmem; do
+# With --dbrec-only the NIC reads the DBRECs and ignores the doorbells' values.
+while read -r memory how; do
+	# shellcheck disable=SC2086 # how may be nothing
 	env LD_LIBRARY_PATH="$B/standin" STANDIN_CUDA_IOMEM=1 STANDIN_CUDA_DMABUF=0 NVSHMEM_IB_GID_INDEX=3 \
-		NVSHMEM_IBGDA_FORCE_NIC_BUF_MEMTYPE=$memory timeout 60 "$B/bin/softnic-run" --strict -- \
+		NVSHMEM_IBGDA_FORCE_NIC_BUF_MEMTYPE=$memory timeout 60 "$B/bin/softnic-run" --strict $how -- \
 		"$tmp/driver" >"$tmp/out" 2>&1 </dev/null
 	rc=$?
 	[ $rc = 0 ] || {
-		echo "$name: $memory: exit $rc"
+		echo "$name: $memory $how: exit $rc"
 		tail -n 15 "$tmp/out"
 		bad=1
 	}
-	grep -E 'data right$|^rings' "$tmp/out" | sed "s/^/$name: $memory: /"
-done
+	grep -E 'data right$|^rings' "$tmp/out" | sed "s/^/$name: ${memory}${how:+ $how}: /"
+done <<-END
+	gpumem
+	hostmem
+	gpumem --dbrec-only
+END
 exit $bad

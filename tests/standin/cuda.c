@@ -221,7 +221,9 @@ EXPORT int cuCtxPopCurrent_v2(void **context)
 {
 	if (!depth)
 		return INVALID_CONTEXT;
-	*context = &contexts[stack[--depth]];
+	depth--;
+	if (context)
+		*context = &contexts[stack[depth]];
 	__sync_fetch_and_sub(&stacked, 1);
 	return OK;
 }
