@@ -214,6 +214,12 @@ doca_error_t gdk_verbs_qp_attr_set_lag_port(doca_verbs_qp_attr_t *attr, uint8_t 
 /* As the NIC reports it. */
 doca_error_t gdk_verbs_qp_get_lag(doca_verbs_qp_t *qp, struct gdk_qp_lag *lag);
 
+/* The requester asks for an acknowledgement with each 2^log-th packet: 0, the default, with
+ * every one, as DOCA GPUNetIO and NVSHMEM; the kernel and UCX have 8, which costs less bandwidth.
+ * At most 8. With this bit in the attr_mask of the transition from RTR to RTS. */
+#define GDK_VERBS_QP_ATTR_LOG_ACK_REQ_FREQ (1 << 29)
+doca_error_t gdk_verbs_qp_attr_set_log_ack_req_freq(doca_verbs_qp_attr_t *attr, uint8_t log);
+
 /* What attribute objects hold, above all after doca_verbs_qp_query: the setters' values, in
  * their units and codes. */
 struct gdk_qp_attr {
@@ -225,6 +231,7 @@ struct gdk_qp_attr {
 	uint16_t pkey_index, port_num;
 	uint16_t ack_timeout, retry_cnt, rnr_retry, min_rnr_timer;
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint8_t log_ack_req_freq;
 	/* the path; all 0 when there is none */
 	enum doca_verbs_addr_type addr_type;
 	struct doca_verbs_gid gid; /* the remote side's */

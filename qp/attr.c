@@ -175,6 +175,17 @@ SET_IF(qp_attr, uint16_t, min_rnr_timer, min_rnr_timer < 32)
 SET(qp_attr, uint8_t, max_rd_atomic)
 SET(qp_attr, uint8_t, max_dest_rd_atomic)
 
+/* UCX's maximum, and the value of the kernel. */
+#define LOG_ACK_REQ_FREQ_MAX 8
+
+doca_error_t gdk_verbs_qp_attr_set_log_ack_req_freq(doca_verbs_qp_attr_t *attr, uint8_t log)
+{
+	GDK_CHECK_ARG(attr != NULL);
+	GDK_CHECK_ARG(log <= LOG_ACK_REQ_FREQ_MAX);
+	attr->log_ack_req_freq = log;
+	return DOCA_SUCCESS;
+}
+
 enum doca_verbs_qp_state doca_verbs_qp_attr_get_next_state(const doca_verbs_qp_attr_t *attr)
 {
 	GDK_CHECK_ARG_OR(DOCA_VERBS_QP_STATE_RST, attr != NULL);
@@ -238,6 +249,7 @@ doca_error_t gdk_verbs_qp_attr_get(const doca_verbs_qp_attr_t *attr, struct gdk_
 		.min_rnr_timer = attr->min_rnr_timer,
 		.max_rd_atomic = attr->max_rd_atomic,
 		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
+		.log_ack_req_freq = attr->log_ack_req_freq,
 		.addr_type = ah->addr_type,
 		.gid = ah->gid,
 		.dlid = ah->dlid,

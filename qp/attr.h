@@ -57,6 +57,7 @@ struct doca_verbs_qp_attr {
 	uint16_t ack_timeout, retry_cnt, rnr_retry, min_rnr_timer;
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t lag_port;
+	uint8_t log_ack_req_freq;
 };
 
 struct doca_verbs_srq_init_attr {

@@ -18,6 +18,7 @@
 #define ANY (-1)
 
 #define LAG_PORT GDK_VERBS_QP_ATTR_LAG_PORT
+#define ACK_FREQ GDK_VERBS_QP_ATTR_LOG_ACK_REQ_FREQ
 /* opt_param_mask of a path: bits that the kernel does not use (DOCA GPUNetIO 3.0) */
 #define OPT_DSCP       (1u << 17)
 #define OPT_SGID_INDEX (1u << 23)
@@ -39,7 +40,8 @@ static const struct transition {
 	 A(PKEY_INDEX) | A(MAX_DEST_RD_ATOMIC) | REMOTE_RIGHTS, A(PKEY_INDEX) | REMOTE_RIGHTS},
 	{S(RTR), S(RTS), GDK_CMD_RTR2RTS_QP,
 	 A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY),
-	 A(MIN_RNR_TIMER) | A(MAX_QP_RD_ATOMIC) | REMOTE_RIGHTS, A(MIN_RNR_TIMER) | REMOTE_RIGHTS},
+	 A(MIN_RNR_TIMER) | A(MAX_QP_RD_ATOMIC) | REMOTE_RIGHTS | ACK_FREQ,
+	 A(MIN_RNR_TIMER) | REMOTE_RIGHTS},
 	{S(RTS), S(RTS), GDK_CMD_RTS2RTS_QP, 0,
 	 A(MIN_RNR_TIMER) | A(AH_ATTR) | LAG_PORT | REMOTE_RIGHTS,
 	 A(MIN_RNR_TIMER) | A(AH_ATTR) | LAG_PORT | REMOTE_RIGHTS},
@@ -71,6 +73,7 @@ static const struct {
 	{A(MAX_QP_RD_ATOMIC), "MAX_QP_RD_ATOMIC", 0},
 	{A(MAX_DEST_RD_ATOMIC), "MAX_DEST_RD_ATOMIC", 0},
 	{LAG_PORT, "LAG_PORT", GDK_OPTPAR_LAG_TX_AFF},
+	{ACK_FREQ, "LOG_ACK_REQ_FREQ", 0},
 };
 
 const char *gdk_qp_state_name(enum doca_verbs_qp_state state)
@@ -215,6 +218,8 @@ static void put_numbers(const struct doca_verbs_qp_t *qp, const doca_verbs_qp_at
 		prm_set(qpc, PRM_QPC_RETRY_COUNT, a->retry_cnt);
 	if (mask & A(RNR_RETRY))
 		prm_set(qpc, PRM_QPC_RNR_RETRY, a->rnr_retry);
+	if (mask & ACK_FREQ)
+		prm_set(qpc, PRM_QPC_LOG_ACK_REQ_FREQ, a->log_ack_req_freq);
 	if (mask & A(MAX_QP_RD_ATOMIC))
 		prm_set(qpc, PRM_QPC_LOG_SRA_MAX, log2_or_0(a->max_rd_atomic));
 	if (mask & A(MAX_DEST_RD_ATOMIC))

@@ -47,10 +47,14 @@ static void get_path(const uint8_t *path, doca_verbs_qp_attr_t *a)
 	memcpy(a->ah.gid.raw, path + PRM_ADS_RGID_AT, sizeof(a->ah.gid.raw));
 }
 
-/* The service level is one of InfiniBand, or the priority in a VLAN tag. */
+/* The service level is one of InfiniBand, or the priority in a VLAN tag. A RoCE v2 path,
+ * which has a UDP port, sends its DSCP, and that alone changes in RTS. */
 static void get_link(const uint8_t *path, bool roce, struct doca_verbs_ah_attr_t *ah)
 {
 	ah->sl = (uint8_t)prm_get(path, roce ? PRM_ADS_ETH_PRIO : PRM_ADS_SL);
+	if (roce && prm_get(path, PRM_ADS_UDP_SPORT))
+		ah->traffic_class = (uint8_t)(prm_get(path, PRM_ADS_DSCP) << 2 |
+					      (ah->traffic_class & 3));
 	if (roce)
 		ah->addr_type = gdk_gid_is_v4(ah->gid.raw) ? DOCA_VERBS_ADDR_TYPE_IPv4
 							   : DOCA_VERBS_ADDR_TYPE_IPv6;
@@ -68,6 +72,7 @@ static void get_context(const uint8_t *qpc, doca_verbs_qp_attr_t *a)
 	a->sq_psn = (uint32_t)prm_get(qpc, PRM_QPC_NEXT_SEND_PSN);
 	a->dest_qp_num = (uint32_t)prm_get(qpc, PRM_QPC_REMOTE_QPN);
 	a->retry_cnt = (uint16_t)prm_get(qpc, PRM_QPC_RETRY_COUNT);
+	a->log_ack_req_freq = (uint8_t)prm_get(qpc, PRM_QPC_LOG_ACK_REQ_FREQ);
 	a->rnr_retry = (uint16_t)prm_get(qpc, PRM_QPC_RNR_RETRY);
 	a->min_rnr_timer = (uint16_t)prm_get(qpc, PRM_QPC_MIN_RNR_NAK);
 	a->allow_remote_write = (int)prm_get(qpc, PRM_QPC_RWE);

@@ -5,10 +5,12 @@
  * indices are put back to where they were at export, but for the CQ's, which the
  * NIC keeps.
  */
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../core/log.h"
+#include "device/gdk/cq_dev.h"
 #include "export.h"
 #include "state.h"
 
@@ -57,10 +59,58 @@ static void invalidate_ring(uint8_t *ring, uint32_t num, uint64_t producer)
 }
 
 /*
+ * CQEs since export or the last reset, as the newest entry tells: its WQE's index, where
+ * each WQE made one (signalled, one slot) and nothing else completes here. UINT64_MAX:
+ * that is not so.
+ */
+static doca_error_t count_cqes(const struct gdk_export *x, const uint8_t *ring, uint64_t newest,
+			       uint64_t *num)
+{
+	const struct doca_verbs_qp_t *qp = x->pub.qp;
+	const struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+	struct gdk_qp_state st;
+	uint64_t index = 0;
+	doca_error_t err;
+	bool alone;
+
+	*num = UINT64_MAX;
+	alone = atomic_load(&x->cq->users) == 1 && qp->recv_cq != x->cq;
+	err = gdk_gpu_read(x->pub.gpu_dev, &st, x->state, sizeof(st));
+	if (err != DOCA_SUCCESS || !alone || st.uneven)
+		return err;
+	cqe = (const void *)(ring + newest % x->cq->cqe_num * CQE_BYTES);
+	if (cqe->op_own >> 4 == DOCA_GPUNETIO_IB_MLX5_CQE_INVALID)
+		*num = 0;
+	else if (gdk_counter_extend(st.rung, be16toh(cqe->wqe_counter), &index))
+		*num = index + 1;
+	return DOCA_SUCCESS;
+}
+
+/* Of all numbers that are `seen` modulo `laps`, the one nearest to about, from base on. */
+static uint64_t nearest(uint64_t about, uint64_t seen, uint64_t laps, uint64_t base)
+{
+	uint64_t off = (seen - about) % laps; /* laps is a power of two */
+	uint64_t at = about + off - (off > laps / 2 ? laps : 0);
+
+	return (int64_t)(at - base) < 0 ? at + laps : at;
+}
+
+/*
+ * A number of 24 bits that is less than base by some CQEs is behind it; any other is that
+ * much ahead.
+ */
+static uint64_t extend_counter(uint32_t counter, uint64_t base, uint64_t laps)
+{
+	uint32_t behind = ((uint32_t)base - counter) & 0xffffff;
+
+	return behind <= laps ? base : base + ((counter - (uint32_t)base) & 0xffffff);
+}
+
+/*
  * Where the NIC writes the next CQE. A reset of the QP leaves the CQ where it is, and
- * how many CQEs there were depends on signalling, so the firmware is asked, which
- * counts in 24 bits; counters wait for CQEs by this index. The ring knows it modulo
- * two laps: enough for those who poll, and what counts where the two differ.
+ * counters wait for CQEs by this index. The firmware counts in 24 bits, and may tell an
+ * older number than the memory shows; the ring knows it modulo two laps; the newest CQE
+ * of a QP that makes one for each WQE knows it, and is all that a collapsed CQ has.
  */
 static doca_error_t find_producer(const struct gdk_export *x, const uint8_t *ring,
 				  uint64_t *producer)
@@ -68,22 +118,23 @@ static doca_error_t find_producer(const struct gdk_export *x, const uint8_t *rin
 	const struct doca_verbs_cq_t *cq = x->cq;
 	const uint64_t base = x->dev.cq_sq.cqe_rsvd, laps = 2ull * cq->cqe_num;
 	uint64_t seen = cq->collapsed ? 0 : gdk_cq_find_producer(ring, cq->cqe_num, base);
-	uint32_t counter;
-	doca_error_t err;
+	uint64_t told = cq->collapsed ? base : seen, num;
+	uint32_t counter = 0;
+	doca_error_t err = count_cqes(x, ring, cq->collapsed ? 0 : seen - 1, &num);
 
-	*producer = seen;
-	if (cq->sdk)
-		return DOCA_SUCCESS;
-	err = gdk_cq_query_producer(cq, &counter);
+	if (err == DOCA_SUCCESS && !cq->sdk) {
+		err = gdk_cq_query_producer(cq, &counter);
+		told = extend_counter(counter, base, laps);
+	}
 	if (err != DOCA_SUCCESS)
 		return err;
-	*producer = base + ((counter - base) & 0xffffff);
-	if (!cq->collapsed && (*producer - seen) % laps) {
-		gdk_warn("CQ 0x%x: its producer counter is 0x%x, and the ring ends at 0x%llx of "
-			 "0x%llx: counters will not work", cq->cqn, counter,
-			 (unsigned long long)(seen % laps), (unsigned long long)laps);
-		*producer = seen;
-	}
+	if (num != UINT64_MAX && (cq->collapsed || (base + num - seen) % laps == 0))
+		*producer = base + num;
+	else
+		*producer = cq->collapsed ? told : nearest(told, seen, laps, base);
+	if (!cq->sdk && *producer != told)
+		gdk_info("CQ 0x%x: its producer counter is 0x%x, its entries end at 0x%llx",
+			 cq->cqn, counter, (unsigned long long)*producer & 0xffffff);
 	return DOCA_SUCCESS;
 }
 

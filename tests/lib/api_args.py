@@ -128,6 +128,7 @@ BAD = {
     "*.ns": [],
     "*.syndrome": ["-1", "0", "256"],
     "gdk_verbs_qp_attr_set_lag_port.port": ["16"],
+    "gdk_verbs_qp_attr_set_log_ack_req_freq.log": ["9"],
     "*.index": [],
     "gdk_dump_*.size": [],
     "gdk_verbs_qp_dump_*.size": ["0"],

@@ -336,6 +336,7 @@ static uint8_t to_rtr(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, ui
 static uint8_t to_rts(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt)
 {
 	qp->sq_psn = nic_get(q, QPC_NEXT_SEND_PSN);
+	qp->log_ack_req_freq = (uint8_t)nic_get(q, QPC_LOG_ACK_REQ_FREQ);
 	qp->retry_cnt = (uint8_t)nic_get(q, QPC_RETRY_COUNT);
 	qp->rnr_retry = (uint8_t)nic_get(q, QPC_RNR_RETRY);
 	qp->ack_timeout = (uint8_t)nic_get(q + QPC_PATH, ADS_ACK_TIMEOUT);
@@ -533,6 +534,7 @@ uint8_t sn_cmd_query_qp(struct sn_cmd *cmd)
 	nic_set(q, QPC_REMOTE_QPN, qp->dest_qpn);
 	nic_set(q, QPC_LOG_SRA_MAX, log2_of(qp->max_rd_atomic));
 	nic_set(q, QPC_LOG_RRA_MAX, log2_of(qp->max_dest_rd_atomic));
+	nic_set(q, QPC_LOG_ACK_REQ_FREQ, qp->log_ack_req_freq);
 	nic_set(q, QPC_RETRY_COUNT, qp->retry_cnt);
 	nic_set(q, QPC_RNR_RETRY, qp->rnr_retry);
 	nic_set(q, QPC_MIN_RNR_NAK, qp->min_rnr_timer);

@@ -279,6 +279,7 @@ struct sn_qp {
 	uint8_t stat_rate, atomic_mode; /* codes of the QPC */
 	uint8_t tclass;	   /* traffic class of the address path; what is sent is in way */
 	uint8_t ts_format; /* code of the QPC */
+	uint8_t log_ack_req_freq; /* kept only: an acknowledgement is asked for as it is needed */
 	uint8_t lag_port; /* lag_tx_port_affinity, from 1; 0: the NIC's choice */
 	struct sn_dest dest;
 	uint8_t dmac[6];

@@ -267,3 +267,89 @@ Test(card, the_text_of_a_device_without_queue_pairs)
 	e2e_qp_close(&q[0]);
 	e2e_close(&nic);
 }
+
+/* ---- where a CQ goes on after a reset ---- */
+
+struct producer {
+	bool collapsed, uneven;
+	const char *behind; /* QUERY_CQ's number is so much less */
+};
+
+/* n writes of which each makes a CQE, or one in two: how many CQEs. */
+static uint32_t post_writes(struct e2e_pair *p, uint32_t n, bool uneven)
+{
+	uint64_t idx = 0;
+	uint32_t i, cqes = 0;
+
+	for (i = 0; i < n; i++) {
+		bool signalled = !uneven || i % 2 || i + 1 == n;
+
+		cqes += signalled;
+		cr_assert_eq(gdk_reserve(p->tx.dev, 1, E2E_MODE, 0, &idx), 0);
+		gdk_wqe_rdma(p->tx.dev, gdk_get_wqe_ptr(p->tx.dev, idx), (uint16_t)idx,
+			     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+			     signalled ? DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE : 0, 0,
+			     (uintptr_t)p->dst.mem, gdk_key(p->dst.mr->rkey),
+			     (uintptr_t)p->src.mem, gdk_key(p->src.mr->lkey), 64);
+		gdk_mark_ready(p->tx.dev, idx, idx, E2E_MODE, E2E_AUTO);
+		gdk_submit(p->tx.dev, idx + 1, E2E_MODE, E2E_AUTO, 0);
+	}
+	if (n)
+		cr_assert_eq(gdk_wait_for(p->tx.dev, idx, E2E_MODE, E2E_WAIT_NS), 0);
+	return cqes;
+}
+
+static void expect_producer(struct producer k)
+{
+	static const uint32_t rounds[] = { 5, 40, 3, 0, 57, 1 };
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+	struct e2e_pair p;
+	uint64_t total = 0;
+
+	setenv("SOFTNIC_CQ_BEHIND", k.behind, 1);
+	e2e_pair_open(&p, E2E_DB, DEPTH, 4096);
+	if (k.collapsed) {
+		e2e_qp_close(&p.tx);
+		cr_assert_eq(e2e_qp_try(&p.nic, &p.tx, E2E_DB, DEPTH, true), DOCA_SUCCESS);
+	}
+	for (size_t i = 0; i < sizeof(rounds) / sizeof(rounds[0]); i++) {
+		e2e_qp_reset(&p.tx);
+		e2e_qp_reset(&p.rx);
+		cr_expect_eq(p.tx.hl->qp_gverbs->qp_cpu->cq_sq.cqe_rsvd, total,
+			     "round %zu: %llu of %llu", i, (unsigned long long)
+			     p.tx.hl->qp_gverbs->qp_cpu->cq_sq.cqe_rsvd, (unsigned long long)total);
+		path.psn += 4096;
+		cr_assert_eq(e2e_connect(&p.nic, p.tx.hl->qp, &p.nic.gid, p.rx.qpn, path), 0);
+		cr_assert_eq(e2e_connect(&p.nic, p.rx.hl->qp, &p.nic.gid, p.tx.qpn, path), 0);
+		total += post_writes(&p, rounds[i], k.uneven);
+	}
+	e2e_pair_close(&p);
+}
+
+Test(card, a_cq_goes_on_after_a_reset)
+{
+	expect_producer((struct producer){ .behind = "0" });
+	expect_producer((struct producer){ .behind = "0", .uneven = true });
+}
+
+Test(card, a_collapsed_cq_goes_on_after_a_reset)
+{
+	expect_producer((struct producer){ .behind = "0", .collapsed = true });
+	expect_producer((struct producer){ .behind = "0", .collapsed = true, .uneven = true });
+}
+
+Test(card, a_cq_goes_on_whose_counter_is_behind)
+{
+	expect_producer((struct producer){ .behind = "4" });
+}
+
+Test(card, an_uneven_cq_goes_on_whose_counter_is_behind)
+{
+	expect_producer((struct producer){ .behind = "4", .uneven = true });
+}
+
+/* Without the ring of the others; where not each WQE made a CQE, it is not known. */
+Test(card, a_collapsed_cq_goes_on_whose_counter_is_behind)
+{
+	expect_producer((struct producer){ .behind = "4", .collapsed = true });
+}

@@ -152,6 +152,77 @@ static void expect_no_path(struct e2e_qp *q)
 	doca_verbs_qp_init_attr_destroy(init);
 }
 
+/* A live path sends its DSCP, and that alone changes. */
+static void expect_traffic_class(struct e2e_qp *q, uint8_t want)
+{
+	doca_verbs_qp_init_attr_t *init;
+	doca_verbs_qp_attr_t *attr;
+	struct gdk_qp_attr got;
+
+	doca_verbs_qp_attr_create(&attr);
+	doca_verbs_qp_init_attr_create(&init);
+	cr_assert_eq(doca_verbs_qp_query(q->hl->qp, attr, init, NULL), DOCA_SUCCESS);
+	cr_assert_eq(gdk_verbs_qp_attr_get(attr, &got), DOCA_SUCCESS);
+	cr_expect_eq(got.traffic_class, want, "0x%x", got.traffic_class);
+	doca_verbs_qp_attr_destroy(attr);
+	doca_verbs_qp_init_attr_destroy(init);
+}
+
+Test(firmware, traffic_class_of_a_live_path)
+{
+	doca_verbs_qp_attr_t *attr;
+	struct e2e_qp q;
+
+	e2e_qp_open(&nic, &q, E2E_DB, 16);
+	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
+	set_all(attr, 0);
+	modify(q.hl->qp, attr, S(INIT), MASK_INIT);
+	modify(q.hl->qp, attr, S(RTR), MASK_RTR);
+	modify(q.hl->qp, attr, S(RTS), MASK_RTS);
+	expect_traffic_class(&q, 0x68);
+	set_all(attr, 1);
+	modify(q.hl->qp, attr, S(RTS), A(NEXT_STATE) | A(AH_ATTR));
+	expect_traffic_class(&q, 0xfc);
+	doca_verbs_qp_attr_destroy(attr);
+	e2e_qp_close(&q);
+}
+
+/* How often an acknowledgement is asked for: with every packet, unless it is set. */
+static void expect_ack_req_freq(int mask, uint8_t log, uint64_t want)
+{
+	doca_verbs_qp_init_attr_t *init;
+	doca_verbs_qp_attr_t *attr;
+	uint8_t out[PRM_QUERY_QP_OUT_LEN];
+	enum doca_verbs_qp_state state;
+	struct gdk_qp_attr got;
+	struct e2e_qp q;
+
+	e2e_qp_open(&nic, &q, E2E_DB, 16);
+	doca_verbs_qp_init_attr_create(&init);
+	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
+	set_all(attr, 0);
+	cr_expect_eq(gdk_verbs_qp_attr_set_log_ack_req_freq(attr, 9), DOCA_ERROR_INVALID_VALUE);
+	cr_assert_eq(gdk_verbs_qp_attr_set_log_ack_req_freq(attr, log), DOCA_SUCCESS);
+	modify(q.hl->qp, attr, S(INIT), MASK_INIT);
+	modify(q.hl->qp, attr, S(RTR), MASK_RTR);
+	modify(q.hl->qp, attr, S(RTS), MASK_RTS | mask);
+	cr_assert_eq(gdk_qp_query_state(q.hl->qp, out, &state), DOCA_SUCCESS);
+	cr_expect_eq(prm_get(out + PRM_QUERY_QP_QPC_AT, PRM_QPC_LOG_ACK_REQ_FREQ), want);
+	cr_assert_eq(doca_verbs_qp_query(q.hl->qp, attr, init, NULL), DOCA_SUCCESS);
+	cr_assert_eq(gdk_verbs_qp_attr_get(attr, &got), DOCA_SUCCESS);
+	cr_expect_eq(got.log_ack_req_freq, want);
+	doca_verbs_qp_attr_destroy(attr);
+	doca_verbs_qp_init_attr_destroy(init);
+	e2e_qp_close(&q);
+}
+
+Test(firmware, frequency_of_acknowledgements)
+{
+	expect_ack_req_freq(GDK_VERBS_QP_ATTR_LOG_ACK_REQ_FREQ, 8, 8);
+	expect_ack_req_freq(GDK_VERBS_QP_ATTR_LOG_ACK_REQ_FREQ, 3, 3);
+	expect_ack_req_freq(0, 8, 0);
+}
+
 Test(firmware, attributes_of_transitions)
 {
 	doca_verbs_qp_attr_t *attr;
