@@ -25,7 +25,7 @@ for x in "$@"; do
 	fork=
 	[ "$jobs" -le 1 ] || fork="-fork=$jobs"
 	# shellcheck disable=SC2086 # options that may be absent
-	"$B/fuzz/fuzz_$x" -max_total_time="$each" -max_len=1024 -timeout=20 -rss_limit_mb=1024 \
+	"$B/fuzz/fuzz_$x" -max_total_time="$each" -max_len=1024 -timeout=120 -rss_limit_mb=1024 \
 		-print_final_stats=1 -artifact_prefix="$found/$x-" $fork "$own" >"$log" 2>&1
 	r=$?
 	if [ "$r" != 0 ]; then
