@@ -195,7 +195,13 @@ static void start_over(struct sn_dev *dev, uint8_t how)
 	dev->cfg.dmabuf = how & NIC_DMABUF;
 	dev->cfg.lag_ports = how & NIC_LAG ? 2 : 0;
 	dev->cfg.trace = how & NIC_TRACE;
-	dev->cfg.no_dbr_max = how & NIC_NO_DBR_MAX ? 1 : 0;
+	dev->cfg.lag_init2 = dev->cfg.query_lag = how & NIC_LAG;
+	dev->cfg.no_dbr_max = how & NIC_FEW ? 1 : 0;
+	dev->cfg.qp_max = how & NIC_FEW ? 3 : 0;
+	dev->cfg.page_size = how & NIC_LARGE_PAGES ? 65536 : 4096;
+	dev->cfg.whole_pages = how & NIC_LARGE_PAGES;
+	dev->cfg.cd = !(how & NIC_NO_CD);
+	dev->cfg.event_cap = how & NIC_EVENTS;
 }
 
 void nic_open(struct fuzz_nic *n, uint8_t how)

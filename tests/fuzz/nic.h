@@ -44,7 +44,10 @@ struct fuzz_call {
 };
 
 /* bits of how a device is set up */
-enum { NIC_INFINIBAND = 1, NIC_DMABUF = 2, NIC_LAG = 4, NIC_TRACE = 8, NIC_NO_DBR_MAX = 16 };
+enum {
+	NIC_INFINIBAND = 1, NIC_DMABUF = 2, NIC_LAG = 4, NIC_TRACE = 8, NIC_FEW = 16,
+	NIC_LARGE_PAGES = 32, NIC_NO_CD = 64, NIC_EVENTS = 128,
+};
 
 void nic_setup(void); /* once */
 void nic_open(struct fuzz_nic *n, uint8_t how);

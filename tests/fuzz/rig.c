@@ -53,6 +53,7 @@ static void set_cfg(struct fuzz_rig *r, uint8_t how)
 	cfg->grh_required = how & 2;
 	cfg->dbrec_only = how & 4;
 	cfg->trace = how & 8;
+	cfg->cd = how & 1;
 	cfg->loss_ppm = cfg->dup_ppm = cfg->reorder_ppm = how & 0x10 ? 100000 : 0;
 	cfg->err_after = how & 0x20 ? 3 : 0;
 	if (how & 0x40)
