@@ -184,6 +184,7 @@ Test(recorded, page_offset_counts_64ths_of_a_page)
 
 /* The NIC creates the queue pair, and this answer comes back. */
 static const struct recorded_qp *replay;
+static uint8_t refusal[16]; /* of the NIC itself */
 
 struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *ctx, const void *in,
 					       size_t inlen, void *out, size_t outlen)
@@ -195,9 +196,13 @@ struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *ctx, const vo
 
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "mlx5dv_devx_obj_create");
-	if (!replay || !qp)
-		return real(ctx, in, inlen, out, outlen);
 	cr_assert_geq(outlen, 16);
+	if (!replay || !qp) {
+		obj = real(ctx, in, inlen, out, outlen);
+		if (!obj)
+			memcpy(refusal, out, sizeof(refusal));
+		return obj;
+	}
 	if (!replay->answer[0])
 		obj = real(ctx, in, inlen, out, outlen);
 	unpack_answer(replay, out);
@@ -248,17 +253,44 @@ static void expect_answer(struct nic *nic, doca_verbs_cq_t *cq, size_t i)
 	cr_expect(strstr(log, "status 0x5 ") && strstr(log, "syndrome 0x0065b500"), "%s", log);
 }
 
-Test(recorded, the_library_reads_the_answers)
+static doca_verbs_cq_t *make_cq(struct nic *nic)
 {
-	struct nic nic = nic_open();
 	doca_verbs_cq_attr_t *attr;
 	doca_verbs_cq_t *cq;
-	size_t i;
 
 	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_cq_attr_set_cq_size(attr, 16), DOCA_SUCCESS);
-	cr_assert_eq(doca_verbs_cq_create(nic.dev, attr, &cq), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_create(nic->dev, attr, &cq), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_cq_attr_destroy(attr), DOCA_SUCCESS);
+	return cq;
+}
+
+/* The NIC has one queue pair. */
+Test(recorded, the_software_nic_without_a_queue_pair_left_answers_the_same)
+{
+	doca_verbs_qp_t *qp, *other = NULL;
+	uint8_t recorded[16];
+	doca_verbs_cq_t *cq;
+	struct nic nic;
+
+	setenv("SOFTNIC_QP_MAX", "1", 1);
+	nic = nic_open();
+	cq = make_cq(&nic);
+	cr_assert_eq(create_qp(&nic, cq, &qp), DOCA_SUCCESS);
+	cr_assert_eq(create_qp(&nic, cq, &other), DOCA_ERROR_DRIVER);
+	unpack_answer(&recorded_qps[2], recorded);
+	cr_expect_arr_eq(refusal, recorded, sizeof(recorded));
+	cr_assert_eq(doca_verbs_qp_destroy(qp), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_destroy(cq), DOCA_SUCCESS);
+	nic_close(&nic);
+}
+
+Test(recorded, the_library_reads_the_answers)
+{
+	struct nic nic = nic_open();
+	doca_verbs_cq_t *cq = make_cq(&nic);
+	size_t i;
+
 	for (i = 0; i < GDK_ARRAY_SIZE(recorded_qps); i++)
 		expect_answer(&nic, cq, i);
 	cr_assert_eq(doca_verbs_cq_destroy(cq), DOCA_SUCCESS);
