@@ -329,6 +329,21 @@ void gdk_trace_eqn(struct ibv_context *ctx, uint32_t vector, uint32_t eqn, int s
 		fact(ctx, "eqn", " vector %u eqn 0x%x errno %d", vector, eqn, sys_err);
 }
 
+void gdk_trace_events(struct ibv_context *ctx, bool is_cq, uint32_t number, const uint16_t *types,
+		      size_t num_types, int sys_err)
+{
+	char list[64] = "";
+	size_t i, used = 0;
+
+	if (!gdk_trace_on())
+		return;
+	for (i = 0; i < num_types && used < sizeof(list); i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s0x%02x",
+					 i ? "," : "", types[i]);
+	fact(ctx, "events", " of %s number 0x%x types %s errno %d", is_cq ? "CQ" : "QP", number,
+	     list, sys_err);
+}
+
 void gdk_trace_sdk(const char *folder)
 {
 	if (!gdk_trace_on())

@@ -16,7 +16,7 @@
  * A record begins in column 0 with its kind; t is seconds since the process began to trace.
  * Offsets of rows are bytes in hex; rows of zeros are left out. A masked byte is "**"; a masked
  * field that is zero stays zero. Other kinds are one line of "name value" pairs: device, umem,
- * uar, eqn, sdk. A command that the driver builds (DESTROY_*) has no boxes.
+ * uar, eqn, events, sdk. A command that the driver builds (DESTROY_*) has no boxes.
  * Every function returns at once if the trace is off.
  */
 #ifndef GDK_TRACE_H
@@ -51,6 +51,9 @@ void gdk_trace_umem(struct ibv_context *ctx, const struct mlx5dv_devx_umem_in *i
 void gdk_trace_uar(struct ibv_context *ctx, const char *type, const struct mlx5dv_devx_uar *uar,
 		   int sys_err);
 void gdk_trace_eqn(struct ibv_context *ctx, uint32_t vector, uint32_t eqn, int sys_err);
+/* A subscription to event types of object number; is_cq, otherwise of a QP. */
+void gdk_trace_events(struct ibv_context *ctx, bool is_cq, uint32_t number, const uint16_t *types,
+		      size_t num_types, int sys_err);
 /* The DOCA SDK in folder sends the commands of its objects; they do not appear here. */
 void gdk_trace_sdk(const char *folder);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../core/log.h"
+#include "../core/trace.h"
 #include "host/gdaki.h"
 #include "qp.h"
 
@@ -86,13 +87,15 @@ doca_error_t gdk_events_get_fd(const struct gdk_events *events, int *fd)
 }
 
 /* 0 or an errno value. The cookie is the object's number. */
-static int subscribe(struct gdk_events *events, struct mlx5dv_devx_obj *obj, uint16_t *list,
-		     uint16_t n, uint32_t number)
+static int subscribe(struct gdk_events *events, struct mlx5dv_devx_obj *obj, bool is_cq,
+		     uint16_t *list, uint16_t n, uint32_t number)
 {
 	int rc = mlx5dv_devx_subscribe_devx_event(events->channel, obj, n * sizeof(list[0]), list,
 						  number);
 
-	return rc < 0 ? errno : rc;
+	rc = rc < 0 ? errno : rc;
+	gdk_trace_events(events->dev->ctx, is_cq, number, list, n, rc);
+	return rc;
 }
 
 /*
@@ -100,13 +103,13 @@ static int subscribe(struct gdk_events *events, struct mlx5dv_devx_obj *obj, uin
  * (user_affiliated_events, devx.c). 0: the device has some of them.
  */
 static int subscribe_one_by_one(struct gdk_events *events, struct mlx5dv_devx_obj *obj,
-				uint16_t *list, uint16_t n, uint32_t number)
+				bool is_cq, uint16_t *list, uint16_t n, uint32_t number)
 {
 	int rc, err = EINVAL;
 	uint16_t i;
 
 	for (i = 0; i < n; i++) {
-		rc = subscribe(events, obj, &list[i], 1, number);
+		rc = subscribe(events, obj, is_cq, &list[i], 1, number);
 		if (rc)
 			gdk_info("object 0x%x: no events of type 0x%02x: %s", number, list[i],
 				 strerror(rc));
@@ -135,9 +138,9 @@ static doca_error_t watch(struct gdk_events *events, const struct doca_dev *dev,
 	for (i = 0; i < GDK_ARRAY_SIZE(types); i++)
 		if (types[i].of_cq == is_cq)
 			list[n++] = types[i].type;
-	rc = subscribe(events, obj, list, n, number);
+	rc = subscribe(events, obj, is_cq, list, n, number);
 	if (rc == EINVAL)
-		rc = subscribe_one_by_one(events, obj, list, n, number);
+		rc = subscribe_one_by_one(events, obj, is_cq, list, n, number);
 	if (!rc)
 		return DOCA_SUCCESS;
 	gdk_err("%s 0x%x: its events cannot be subscribed to: %s", what, number, strerror(rc));

@@ -48,7 +48,11 @@ def pairs(text, tail=None):
 def begin_record(line):
     kind, rest = line.split(" ", 1)
     if kind != "cmd":
-        return Record(kind, pairs(rest, TAIL.get(kind)))
+        head = pairs(rest, TAIL.get(kind))
+        for name in ("reg", "base", "addr"):
+            if name in head:  # "0x7f0012345800" or, masked, "**+0x800"
+                head[name + " offset"] = hex(int(head[name].rpartition("+")[2], 16) & 0xfff)
+        return Record(kind, head)
     head, _, obj = rest.partition(" object ")
     words = head.split(" ")  # pid N seq N t T dev D NAME 0xOPCODE op_mod 0xN
     record = Record(kind, dict(zip(words[0:8:2], words[1:8:2])))
@@ -275,8 +279,9 @@ EXPECTED_IFC = re.compile(r"(^|\.)(q_key|ssn|deth_sqpn|rmsn|xrcd|hw_rq_counter|s
                           r"hw_counter|sw_counter|dc_access_key|headers_mkey|pas\b.*)")
 FACTS = {
     "umem": ("size", "access", "pgsz_bitmap", "by", "errno"),
-    "uar": ("type", "errno"),
+    "uar": ("type", "reg offset", "base offset", "errno"),
     "eqn": ("vector", "errno"),
+    "events": ("of", "types", "errno"),
     "sdk": (),
 }
 

@@ -32,23 +32,11 @@
 
 static char folder[] = "/tmp/gdaki-trace-XXXXXX", trace_path[64], nic_path[64];
 
-static void begin(void)
-{
-	cr_assert(mkdtemp(folder));
-	snprintf(trace_path, sizeof(trace_path), "%s/trace", folder);
-	snprintf(nic_path, sizeof(nic_path), "%s/nic", folder);
-	setenv("GDAKI_TRACE_CMDS", trace_path, 1);
-	unsetenv("GDAKI_TRACE_CMDS_MASK");
-}
+#define TEXTS_MAX 4
 
-static void end(void)
-{
-	unlink(trace_path);
-	unlink(nic_path);
-	rmdir(folder);
-}
-
-TestSuite(trace, .init = begin, .fini = end);
+/* Freed by end(). */
+static char *texts[TEXTS_MAX];
+static size_t num_texts;
 
 static char *read_file(const char *path)
 {
@@ -60,6 +48,8 @@ static char *read_file(const char *path)
 	text = calloc(1, (size_t)st.st_size + 1);
 	cr_assert(text && fread(text, 1, (size_t)st.st_size, f) == (size_t)st.st_size);
 	fclose(f);
+	cr_assert_lt(num_texts, TEXTS_MAX);
+	texts[num_texts++] = text;
 	return text;
 }
 
@@ -96,6 +86,27 @@ struct record {
 
 static struct record *records;
 static size_t num_records;
+
+static void begin(void)
+{
+	cr_assert(mkdtemp(folder));
+	snprintf(trace_path, sizeof(trace_path), "%s/trace", folder);
+	snprintf(nic_path, sizeof(nic_path), "%s/nic", folder);
+	setenv("GDAKI_TRACE_CMDS", trace_path, 1);
+	unsetenv("GDAKI_TRACE_CMDS_MASK");
+}
+
+static void end(void)
+{
+	while (num_texts)
+		free(texts[--num_texts]);
+	free(records);
+	unlink(trace_path);
+	unlink(nic_path);
+	rmdir(folder);
+}
+
+TestSuite(trace, .init = begin, .fini = end);
 
 static void read_row(struct record *r, uint8_t *box, const char *line)
 {
@@ -288,12 +299,20 @@ Test(trace, facts_for_a_comparison)
 	static const char *const kinds[] = {
 		"start ", "libmlx5 lib", "libibverbs lib", "device ", "fw_ver ",
 		"vendor_part_id ", "umem ", "pgsz_bitmap ", "uar ", "page_id ", "eqn ",
+		"events ", "types 0x",
 	};
+	struct gdk_events *events;
+	struct e2e_qp q;
 	struct e2e_nic nic;
 	char *text;
 
 	e2e_open(&nic);
 	run_queue_pair(&nic);
+	e2e_qp_open(&nic, &q, E2E_DB, 16);
+	cr_assert_eq(gdk_events_open(nic.dev, &events), DOCA_SUCCESS);
+	cr_expect_eq(gdk_events_watch_qp(events, q.hl->qp), DOCA_SUCCESS);
+	e2e_qp_close(&q);
+	cr_assert_eq(gdk_events_close(events), DOCA_SUCCESS);
 	e2e_close(&nic);
 	cr_expect_eq(torn_writes, 0);
 	text = read_file(trace_path);
