@@ -190,6 +190,13 @@ static int pcie_fd(void **mem)
 	return fd;
 }
 
+static void drop_pcie(void *mem, int fd)
+{
+	close(fd);
+	cr_expect_eq(doca_gpu_mem_free(nic.gpu, mem), DOCA_SUCCESS);
+	e2e_close(&nic);
+}
+
 Test(umem_gpu, a_pcie_dmabuf_is_refused_by_an_ordinary_function)
 {
 	doca_verbs_umem_t *umem = NULL;
@@ -207,6 +214,7 @@ Test(umem_gpu, a_pcie_dmabuf_is_refused_by_an_ordinary_function)
 	said = capture_end();
 	cr_expect(strstr(said, "ENOTSUPP (524): its exporter does not let this NIC attach"), "%s",
 		  said);
+	drop_pcie(mem, fd);
 }
 
 Test(umem_gpu, a_pcie_dmabuf_works_where_the_nic_attaches_it)
@@ -228,6 +236,7 @@ Test(umem_gpu, a_pcie_dmabuf_works_where_the_nic_attaches_it)
 	cr_expect_eq(reg.way, GDK_UMEM_GIVEN_DMABUF);
 	cr_expect_eq(reg.reason[0], '\0');
 	cr_assert_eq(doca_verbs_umem_destroy(umem), DOCA_SUCCESS);
+	drop_pcie(mem, fd);
 }
 
 /* Registered, but the NIC's writes fail. */
@@ -251,4 +260,9 @@ Test(umem_gpu, a_pcie_dmabuf_that_faults)
 	cr_assert(p.dst.mr = ibv_reg_dmabuf_mr(nic.pd, 0, 65536, (uintptr_t)mem, fd, E2E_REMOTE));
 	cr_assert_eq(e2e_put(&p, 0, LEN, &ticket), 0);
 	cr_expect_eq(e2e_wait(&p.tx, ticket), -EIO);
+	e2e_qp_close(&p.tx);
+	e2e_qp_close(&p.rx);
+	e2e_buf_close(&p.src);
+	cr_assert_eq(ibv_dereg_mr(p.dst.mr), 0);
+	drop_pcie(mem, fd);
 }

@@ -21,11 +21,21 @@ static struct ibv_pd *pd;
 static struct mlx5dv_devx_uar *uar;
 static struct mlx5dv_devx_umem *dbrs;
 static uint8_t *mem; /* 4 MiB on a multiple of 2 MiB */
+static struct mlx5dv_devx_umem *umems[32]; /* registered, from the beginning on */
+static unsigned int num_umems;
 static uint32_t pdn, eqn, status;
 
 static void put(uint32_t *box, uint32_t off, uint32_t v)
 {
 	box[off / 4] = htobe32(be32toh(box[off / 4]) | v);
+}
+
+static struct mlx5dv_devx_umem *keep(struct mlx5dv_devx_umem *u)
+{
+	cr_assert_lt(num_umems, 32);
+	if (u)
+		umems[num_umems++] = u;
+	return u;
 }
 
 /* page_size: of the kernel; NULL: the default */
@@ -52,7 +62,7 @@ static void open_nic(const char *page_size)
 	map = mmap(NULL, 6 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	cr_assert_neq(map, MAP_FAILED);
 	mem = (uint8_t *)(((uintptr_t)map + 2 * MIB - 1) & ~(2 * MIB - 1));
-	cr_assert(dbrs = mlx5dv_devx_umem_reg(ctx, mem + 4 * MIB - 4096, 4096, LW));
+	cr_assert(dbrs = keep(mlx5dv_devx_umem_reg(ctx, mem + 4 * MIB - 4096, 4096, LW)));
 }
 
 static struct mlx5dv_devx_umem *reg(size_t at, size_t len, uint64_t pages, uint32_t access)
@@ -61,7 +71,16 @@ static struct mlx5dv_devx_umem *reg(size_t at, size_t len, uint64_t pages, uint3
 		.addr = mem + at, .size = len, .access = access, .pgsz_bitmap = pages,
 	};
 
-	return mlx5dv_devx_umem_reg_ex(ctx, &in);
+	return keep(mlx5dv_devx_umem_reg_ex(ctx, &in));
+}
+
+static void close_nic(void)
+{
+	while (num_umems)
+		cr_assert_eq(mlx5dv_devx_umem_dereg(umems[--num_umems]), 0);
+	mlx5dv_devx_free_uar(uar);
+	cr_assert_eq(ibv_dealloc_pd(pd), 0);
+	cr_assert_eq(ibv_close_device(ctx), 0);
 }
 
 static struct mlx5dv_devx_obj *create(const uint32_t *in, uint32_t *number)
@@ -155,7 +174,6 @@ static size_t page_of(size_t at, size_t len, uint64_t pages)
 		unit *= 2;
 	}
 	cr_assert(made(cq(u->umem_id, 0, 0, 0, NULL)));
-	cr_assert_eq(mlx5dv_devx_umem_dereg(u), 0);
 	return unit * 64;
 }
 
@@ -172,6 +190,7 @@ Test(umem_pages, the_largest_listed_page_that_fits)
 	cr_expect_eq(page_of(0, 3 * 8192, ALL), 8192, "the length allows no more");
 	cr_expect_eq(page_of(0, 20000, ALL), 4096);
 	cr_expect_eq(page_of(0, 4096, ALL), 4096);
+	close_nic();
 }
 
 Test(umem_pages, a_list_without_a_size_of_the_kernel_is_refused)
@@ -180,6 +199,7 @@ Test(umem_pages, a_list_without_a_size_of_the_kernel_is_refused)
 	cr_expect_eq(page_of(0, MIB, 65536), 0);
 	cr_expect_eq(page_of(0, MIB, 2048), 0);
 	cr_expect_eq(page_of(0, MIB, 0), 0);
+	close_nic();
 }
 
 Test(umem_pages, without_a_list_pages_are_as_large_as_can_be)
@@ -187,9 +207,10 @@ Test(umem_pages, without_a_list_pages_are_as_large_as_can_be)
 	struct mlx5dv_devx_umem *u;
 
 	open_nic(NULL);
-	cr_assert(u = mlx5dv_devx_umem_reg(ctx, mem, MIB, LW));
+	cr_assert(u = keep(mlx5dv_devx_umem_reg(ctx, mem, MIB, LW)));
 	cr_expect(!made(cq(u->umem_id, 8192, 0, 0, NULL)));
 	cr_expect(made(cq(u->umem_id, 16384, 0, 0, NULL)));
+	close_nic();
 }
 
 Test(umem_pages, of_a_kernel_with_64k_pages)
@@ -200,6 +221,7 @@ Test(umem_pages, of_a_kernel_with_64k_pages)
 	cr_expect_eq(page_of(0, MIB, 65536), 65536);
 	cr_expect_eq(page_of(0, 8192, ALL), 8192, "one page holds it");
 	cr_expect_eq(page_of(0, 3 * 65536, ALL), 65536);
+	close_nic();
 }
 
 Test(umem_pages, of_an_older_kernel_with_64k_pages)
@@ -209,6 +231,7 @@ Test(umem_pages, of_an_older_kernel_with_64k_pages)
 	cr_expect_eq(page_of(0, MIB, 8191), 0);
 	cr_expect_eq(page_of(0, MIB, 65536), 65536);
 	cr_expect_eq(page_of(0, 8192, ALL), 65536);
+	close_nic();
 }
 
 /* page_offset: 16 entries of the last 1024 bytes are in the umem, 32 are not. */
@@ -231,6 +254,7 @@ Test(umem_pages, page_offset_counts_64ths_of_a_page)
 	cr_expect(!made(rmp(u->umem_id, 33792, 31)));
 	cr_expect_eq(status, 0x5);
 	cr_expect(made(c));
+	close_nic();
 }
 
 Test(umem_pages, each_kind_of_ring_begins_on_a_64th_of_a_page)
@@ -253,6 +277,7 @@ Test(umem_pages, each_kind_of_ring_begins_on_a_64th_of_a_page)
 	cr_expect(!made(cq(askew->umem_id, 32, 0, 0, NULL)));
 	cr_expect(!made(cq(askew->umem_id, 64, 0, 0, NULL)));
 	cr_expect(made(c));
+	close_nic();
 }
 
 Test(umem_pages, rights_that_a_umem_cannot_have_are_refused)
@@ -276,4 +301,5 @@ Test(umem_pages, rights_that_a_umem_cannot_have_are_refused)
 	}
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		cr_expect(reg(0, 4096, 4096, good[i]), "%#x", good[i]);
+	close_nic();
 }

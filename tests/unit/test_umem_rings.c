@@ -48,6 +48,13 @@ static void open_umem(size_t at)
 	doca_verbs_cq_attr_destroy(attr);
 }
 
+static void close_umem(void)
+{
+	cr_expect_eq(doca_verbs_cq_destroy(own_cq), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_umem_destroy(umem), DOCA_SUCCESS);
+	nic_close(&nic);
+}
+
 static doca_error_t cq_at(size_t offset)
 {
 	doca_verbs_cq_attr_t *attr;
@@ -141,6 +148,7 @@ Test(umem_rings, begin_on_every_multiple_of_64_bytes)
 		for (o = 0; o < GDK_ARRAY_SIZE(offsets); o++)
 			cr_expect_eq(rings[i].at(offsets[o]), DOCA_SUCCESS, "%s at %zu",
 				     rings[i].name, offsets[o]);
+	close_umem();
 }
 
 Test(umem_rings, begin_nowhere_else)
@@ -148,6 +156,7 @@ Test(umem_rings, begin_nowhere_else)
 	open_umem(0);
 	refuses(4096 + 32, "multiples of 64 bytes", "at offset 4160 of a umem on a page");
 	refuses(8, "multiples of 64 bytes", "at offset 64 of a umem on a page");
+	close_umem();
 }
 
 /* The sum would be aligned, the offset is not; then the reverse. */
@@ -156,6 +165,7 @@ Test(umem_rings, of_a_umem_that_begins_between)
 	open_umem(32);
 	refuses(32, "multiples of 64 bytes", "at offset 64 of a umem on a page");
 	refuses(64, "multiples of 64 bytes", "at offset 64 of a umem on a page");
+	close_umem();
 }
 
 static void kernel_64k(const char *how)
@@ -173,6 +183,7 @@ Test(umem_rings, with_64k_pages_of_the_kernel_the_nic_has_smaller_ones)
 	cr_expect_eq(umem->page, 4096);
 	for (i = 0; i < RINGS; i++)
 		cr_expect_eq(rings[i].at(65536 + 64), DOCA_SUCCESS, "%s", rings[i].name);
+	close_umem();
 }
 
 Test(umem_rings, where_the_nic_has_64k_pages_only)
@@ -184,6 +195,7 @@ Test(umem_rings, where_the_nic_has_64k_pages_only)
 	for (i = 0; i < RINGS; i++)
 		cr_expect_eq(rings[i].at(65536 + 1024), DOCA_SUCCESS, "%s", rings[i].name);
 	refuses(64, "pages of 65536 bytes", "at offset 1024 of a umem on a page");
+	close_umem();
 }
 
 Test(umem_rings, rights_that_the_kernel_refuses_are_explained)
@@ -203,4 +215,5 @@ Test(umem_rings, rights_that_the_kernel_refuses_are_explained)
 		cr_expect(strstr(capture_text, "umems take LOCAL_WRITE, REMOTE_WRITE with it, "
 					       "REMOTE_READ"), "%s", capture_text);
 	}
+	close_umem();
 }
