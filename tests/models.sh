@@ -63,6 +63,15 @@ models=$(grep -x '[a-z0-9]*' "$DIR/list")
 [ "$("$run" --model cx5 --no-dbr 1 --pci-device 0x1019 -- ibv_devinfo | sed -n 's/.*part_id:\s*//p')" = 4121 ] ||
 	complain "an option does not count before the model"
 
+# Every option of a card at once, and values that are none.
+"$run" --cd 0 --ts-format real --lag 2:inactive --lag-init2 0 --query-lag 0 --vf --events 0x20 --qp-max 9 \
+	--cq-behind 1 --fw-ver 1.2.3 -- ibv_devinfo >"$DIR/info" 2>&1 && grep -q 'fw_ver:.*1\.2\.0003$\|fw_ver:.*1\.2\.3$' "$DIR/info" ||
+	complain "options of a card are refused" "$DIR/info"
+for o in "--ts-format none" "--lag 2:none" "--lag x"; do
+	# shellcheck disable=SC2086
+	"$run" $o -- true 2>"$DIR/err" && complain "$o is not refused"
+done
+
 for m in $models; do
 	export SOFTNIC_MODEL=$m
 	devinfo "$m"

@@ -223,12 +223,28 @@ static bool is_word(const char *variable, const char *const *words)
 	return false;
 }
 
+/* N, N:hash or N:inactive */
+static bool lag_ok(void)
+{
+	const char *value = getenv("SOFTNIC_LAG");
+	char *end;
+
+	if (!value || !*value || (strtoul(value, &end, 0) < 16 && end != value &&
+				  (!*end || !strcmp(end, ":hash") || !strcmp(end, ":inactive"))))
+		return true;
+	fprintf(stderr, "softnic-run: SOFTNIC_LAG is \"%s\", not PORTS, PORTS:hash or "
+			"PORTS:inactive, up to 15\n", value);
+	return false;
+}
+
 static bool check_words(void)
 {
 	static const char *const layers[] = { "ethernet", "infiniband", NULL };
 	static const char *const pcie[] = { "refuse", "fault", "attach", NULL };
+	static const char *const stamps[] = { "free", "real", "both", NULL };
 
-	return is_word("SOFTNIC_LINK_LAYER", layers) && is_word("SOFTNIC_DMABUF_PCIE", pcie);
+	return lag_ok() && is_word("SOFTNIC_TS_FORMAT", stamps) &&
+	       is_word("SOFTNIC_LINK_LAYER", layers) && is_word("SOFTNIC_DMABUF_PCIE", pcie);
 }
 
 /* An address that was asked for must be one of this machine's. */
