@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * usage: nccl_app FOLDER RANK GPU collectives|gin [BYTES]
+ * usage: nccl_app FOLDER RANK GPU collectives|gin|gin-proxy [BYTES]
  * One of two processes that use NCCL as it is: collectives and messages from 4 bytes to
  * BYTES, or kernels that put to the other GPU by themselves (GIN). Every byte is checked on
  * the GPU. Prints a line for each size: operation, bytes, GB/s, errors.
@@ -197,34 +197,52 @@ struct put_args {
 	ncclWindow_t out, in;
 	size_t piece; /* bytes of one put */
 	unsigned puts;
+	uint64_t before; /* the signal's value: the peer may put before this kernel starts */
 };
+
+__global__ void read_signals(ncclDevComm dev, uint64_t *values)
+{
+	ncclGin gin{ dev, 0 };
+
+	values[0] = gin.readSignal(0);
+	values[1] = gin.readSignal(1);
+}
 
 /* Each thread puts its pieces; the last of all arrived when the signal has counted them. */
 __global__ void put_all(ncclDevComm dev, struct put_args a)
 {
 	ncclGin gin{ dev, 0 };
 	int peer = 1 - dev.rank;
-	uint64_t before = gin.readSignal(0);
 
-	__syncthreads();
 	for (unsigned i = threadIdx.x; i < a.puts; i += blockDim.x)
 		gin.put(ncclTeamWorld(dev), peer, a.in, i * a.piece, a.out, i * a.piece, a.piece,
 			ncclGin_SignalInc{ 0 });
-	gin.waitSignal(ncclCoopCta(), 0, before + a.puts);
+	gin.waitSignal(ncclCoopCta(), 0, a.before + a.puts);
 	gin.flush(ncclCoopCta());
 }
 
-/* A word goes to and fro; its value comes with it. */
-__global__ void ping_pong(ncclDevComm dev, ncclWindow_t in, unsigned rounds, unsigned *wrong)
+/*
+ * A word goes to and fro, in the WQE itself or from memory. (The proxy of NCCL 2.28.9 posts a
+ * WQE of putValue whose local memory is not registered, if it gets that far.)
+ */
+__global__ void ping_pong(ncclDevComm dev, ncclWindow_t out, ncclWindow_t in, unsigned rounds,
+			  uint64_t seen, bool values, unsigned *wrong)
 {
+	volatile uint64_t *word = (volatile uint64_t *)ncclGetLocalPointer(out, 0);
 	ncclGin gin{ dev, 0 };
 	int peer = 1 - dev.rank;
-	uint64_t seen = gin.readSignal(1);
 
 	for (unsigned i = 0; i < 2 * rounds; i++) {
 		if (i % 2 == dev.rank) {
-			gin.putValue(ncclTeamWorld(dev), peer, in, 0, (uint64_t)i,
-				     ncclGin_SignalInc{ 1 });
+			if (values) {
+				gin.putValue(ncclTeamWorld(dev), peer, in, 0, (uint64_t)i,
+					     ncclGin_SignalInc{ 1 });
+				continue;
+			}
+			*word = i;
+			__threadfence_system();
+			gin.put(ncclTeamWorld(dev), peer, in, 0, out, 0, 8,
+				ncclGin_SignalInc{ 1 });
 			continue;
 		}
 		gin.waitSignal(ncclCoopThread(), 1, seen + i / 2 + 1);
@@ -263,12 +281,13 @@ static void puts_of(const ncclDevComm &dev, struct put_args a, unsigned *out, un
 	report(name, words * 4, start);
 }
 
-static void gin_kernels(void)
+static void gin_kernels(bool by_value)
 {
 	static const size_t pieces[] = { 64, 4096, 65536, 1u << 20 };
 	ncclDevCommRequirements reqs;
 	unsigned *out, *in, round = 0;
 	ncclWindow_t out_win, in_win;
+	uint64_t signals[2], *values;
 	ncclDevComm dev;
 	double start;
 
@@ -281,13 +300,20 @@ static void gin_kernels(void)
 	NCCL(ncclCommWindowRegister(comm, out, 16u << 20, &out_win, NCCL_WIN_COLL_SYMMETRIC));
 	NCCL(ncclCommWindowRegister(comm, in, 16u << 20, &in_win, NCCL_WIN_COLL_SYMMETRIC));
 	NCCL(ncclDevCommCreate(comm, &reqs, &dev));
-	meet();
+	CUDA(cudaMalloc(&values, sizeof(signals)));
+	read_signals<<<1, 1, 0, stream>>>(dev, values);
+	CUDA(cudaMemcpyAsync(signals, values, sizeof(signals), cudaMemcpyDeviceToHost, stream));
+	CUDA(cudaStreamSynchronize(stream));
 	for (size_t piece : pieces)
-		for (unsigned puts = 1; puts <= 64 && piece * puts <= 16u << 20; puts *= 8)
-			puts_of(dev, { out_win, in_win, piece, puts }, out, in, round++);
+		for (unsigned puts = 1; puts <= 64 && piece * puts <= 16u << 20; puts *= 8) {
+			puts_of(dev, { out_win, in_win, piece, puts, signals[0] }, out, in,
+				round++);
+			signals[0] += puts;
+		}
 	meet();
 	start = now();
-	ping_pong<<<1, 1, 0, stream>>>(dev, in_win, 100, errors);
+	ping_pong<<<1, 1, 0, stream>>>(dev, out_win, in_win, 100, signals[1], by_value,
+				       errors);
 	CUDA(cudaStreamSynchronize(stream));
 	report("gin ping-pong", 100 * 8, now() - start);
 	meet();
@@ -340,8 +366,8 @@ int main(int argc, char **argv)
 	NCCL(ncclCommInitRank(&comm, 2, id, rank));
 	if (!rank)
 		printf("NCCL %d, %s\n", version, argv[4]);
-	if (!strcmp(argv[4], "gin"))
-		gin_kernels();
+	if (!strncmp(argv[4], "gin", 3))
+		gin_kernels(strcmp(argv[4], "gin-proxy"));
 	else
 		collectives();
 	NCCL(ncclCommDestroy(comm));
