@@ -5,7 +5,7 @@
 # The host side of UCX's GPU transport rc_gda (src/uct/ib/mlx5/gdaki/gdaki.c) on the software
 # NIC, compiled unchanged, with a driver of ours that makes, connects and uses its channels.
 # UCX's own libraries are built by its own configure and make in a copy of the checkout, once, in
-# $B/ucx-host (autoconf, automake, libtool; about 4 minutes on 2 cores), without CUDA: its
+# $B/ucx-host (autoconf, automake, libtool; 2 minutes of CPU time), without CUDA: its
 # CUDA modules need a driver and NVML, so the driver program does their few parts. CUDA is
 # headers alone, the GPU is the stand-in's.
 # usage: ucx_host.sh CHECKOUT	(openucx/ucx with gdaki.c, of 2026-08; CUDA_HOME: /usr/local/cuda)
