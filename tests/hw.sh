@@ -100,6 +100,22 @@ other_host() {
 # A busy machine can make a pair fail. run does not repeat a test of two hosts.
 for _ in 1 2 3 4; do other_host >"$tmp/out" 2>&1 && break; done || complain "another host" "$tmp/out"
 has "$tmp/remote" "== put_bw to the other host -p 1: the same"
+by_hand() {
+	local port=$((20000 + RANDOM % 10000)) rc
+	timeout 60 $run --serve --device softnic --short --port $port >"$tmp/serve" 2>&1 &
+	timeout 120 $run --device softnic --peer-host 127.0.0.1 --peer-device softnic --manual --short \
+		--only host --port $port --output "$tmp/remote"
+	rc=$?
+	wait $!
+	return $rc
+}
+for _ in 1 2 3 4; do by_hand >"$tmp/out" 2>&1 && break; done || complain "another host, by hand" "$tmp/out"
+grep -q "tests/hw/run --serve --port [0-9]* .*--device softnic --short$" "$tmp/out" ||
+	complain "the command for the other host is not printed" "$tmp/out"
+
+# ---- limits, for a second ----
+ends 0 "--limits" env PROBE_LIMIT_S=1 $run --device softnic --limits --only limits --output "$tmp/limits"
+has "$tmp/limits" "== probe limits: the same"
 
 # ---- bounds ----
 nap=60.$$

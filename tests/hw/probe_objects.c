@@ -248,13 +248,14 @@ void probe_objects(struct e2e_nic *nic)
 /* ---- limits ---- */
 
 #define LIMIT_QPS 300000u
-#define LIMIT_NS 60000000000ull
+#define LIMIT_S 200
 
 void probe_limits(struct e2e_nic *nic)
 {
 	const struct qp_case small = { "", 1, 0, 1, 0, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID,
 				       false, false };
-	uint64_t end = e2e_now_ns() + LIMIT_NS;
+	const char *seconds = getenv("PROBE_LIMIT_S");
+	uint64_t end = e2e_now_ns() + (seconds ? strtoull(seconds, NULL, 0) : LIMIT_S) * 1000000000;
 	doca_verbs_qp_t **qps = calloc(LIMIT_QPS, sizeof(*qps));
 	doca_error_t err = DOCA_SUCCESS;
 	struct gdk_command_error last = {0};
@@ -265,13 +266,14 @@ void probe_limits(struct e2e_nic *nic)
 	for (n = 0; n < LIMIT_QPS && !err && e2e_now_ns() < end; n++)
 		err = make_qp(nic, &small, cq, NULL, &qps[n]);
 	n -= err != DOCA_SUCCESS;
-	say_number("QPs that live at once", n);
+	if (err)
+		say_number("QPs that live at once", n);
+	else
+		probe_say("more than could be made in the time", "QPs that live at once");
 	if (err && !gdk_get_command_error(&last) && last.command)
 		printf("the next one: %s of %s, status 0x%x syndrome 0x%x errno %d\n",
 		       doca_error_get_name(err), last.command, last.status, last.syndrome,
 		       last.sys_err);
-	else
-		probe_result(err, "the next one");
 	while (n--)
 		E2E_REQUIRE(!doca_verbs_qp_destroy(qps[n]));
 	E2E_REQUIRE(!doca_verbs_cq_destroy(cq));
