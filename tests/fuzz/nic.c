@@ -131,6 +131,8 @@ static void put_attr(struct ib_uverbs_attr *u, struct fuzz_attr *a, void **buf)
 	*u = (struct ib_uverbs_attr){ .attr_id = a->id, .len = a->len, .flags = a->flags,
 				      .data = a->value };
 	*buf = NULL;
+	if (a->kind == FUZZ_FD_OUT)
+		u->data = UINT64_MAX; /* not written, it is no descriptor */
 	if (a->kind == FUZZ_VALUE || a->kind == FUZZ_FD_OUT || a->value)
 		return;
 	if (a->kind == FUZZ_IN && a->len <= sizeof(u->data)) {

@@ -388,9 +388,14 @@ void uv_prepare(struct uv_program *p, struct fuzz_call *c, unsigned which)
 /* What a write command created: the handle comes first in its answer. */
 static void keep_write(struct uv_program *p, const struct fuzz_call *c, uint32_t cmd)
 {
+	const struct fuzz_attr *out = c->a, *end = c->a + c->n;
 	uint32_t first;
 
-	memcpy(&first, c->a[2].data, 4);
+	while (out < end && (out->id != UVERBS_ATTR_CORE_OUT || out->kind != FUZZ_OUT))
+		out++;
+	if (out == end)
+		return;
+	memcpy(&first, out->data, 4);
 	switch (cmd) {
 	case IB_USER_VERBS_CMD_ALLOC_PD: p->handle[UV_PD] = first; break;
 	case IB_USER_VERBS_CMD_REG_MR: p->handle[UV_MR] = first; break;
