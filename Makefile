@@ -207,10 +207,10 @@ TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
 TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
 # The NIC without its front: the engine tests and two fuzzers have a front of their own.
 ENGINE_SRCS := $(addprefix tests/softnic/,engine.c waiting.c writers.c uar_watch.c sq.c requester.c \
-	response.c responder.c resource.c rq.c cqe.c mem.c mem_gpu.c guard.c wire.c addr.c ipid.c icrc.c pcap.c \
+	window.c response.c responder.c resource.c rq.c cqe.c mem.c mem_gpu.c guard.c wire.c addr.c ipid.c icrc.c pcap.c \
 	fault.c trace.c)
 ENGINE_TEST_OBJS := $(call obj,$(ENGINE_SRCS))
-ENGINE_TESTS := $(filter $(addprefix $(B)/tests/test_softnic_,engine faults requester responder sq unreliable wire),$(TESTS))
+ENGINE_TESTS := $(filter $(addprefix $(B)/tests/test_softnic_,engine faults requester responder slow sq unreliable wire),$(TESTS))
 $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call say,LD)
 	@mkdir -p $(@D)

@@ -19,8 +19,8 @@
 #define SN_MSGS_FIRST 8u     /* room for so many to begin with */
 #define SN_FEW_SGES 6u	     /* gather entries that a message holds itself */
 #define SN_WQE_MAX 1024u     /* bytes of one WQE */
-#define SN_WINDOW_PKTS 64    /* unacknowledged packets per QP, at most */
-#define SN_READ_CHUNK_PKTS 16 /* response packets one READ request asks for */
+#define SN_WINDOW_PKTS 64u   /* unacknowledged packets per QP, at most: bits of `ends` */
+#define SN_READ_CHUNK_PKTS 16u /* response packets one READ request asks for */
 #define SN_RES 16u	     /* READs and atomics kept for duplicates: the most a QP may have */
 #define SN_JOBS (3 * SN_RES) /* READ and atomic responses owed per QP, repeated ones too */
 #define SN_MAX_MSG (1u << 30) /* bytes, log_msg_max of the firmware */
@@ -155,17 +155,37 @@ struct sn_qp_sq { /* done <= fetch <= pi */
 	uint64_t quiet_sum;
 };
 
+/* Packets that may be unacknowledged: see window.c. */
+struct sn_window {
+	uint32_t size;	 /* so many */
+	uint32_t good;	 /* grows fast up to here, */
+	uint32_t wall;	 /* slowly to before this, and waits there */
+	uint32_t step;	 /* how far the wall moves next */
+	uint32_t hold;	 /* packets to wait before the wall is tried */
+	uint32_t credit; /* packets acknowledged since it grew */
+	bool full;	 /* it held a packet back since it grew */
+	bool lost;	 /* nothing is acknowledged since the last loss or RNR NAK: */
+	uint32_t after;	 /* the size is this with the next acknowledgement */
+};
+
 struct sn_qp_req {
 	uint32_t head, tail;	 /* messages, [head, tail); counts */
 	uint32_t cur, cur_pkt;	 /* next packet to send: message and packet in it */
 	uint32_t next_psn;	 /* of the next message fetched */
 	uint32_t una;		 /* oldest PSN not acknowledged */
-	uint32_t narrow;	 /* packets that the window lacks after losses */
+	struct sn_window win;
 	uint32_t max_sent;	 /* PSN after the newest ever sent */
 	uint32_t again_at;	 /* 1 + PSN that a NAK or a gap made us send again; 0: none */
 	uint64_t timer, probe;	 /* due; 0: off */
 	uint64_t probe_wait;	 /* ns, doubles with each probe */
-	uint64_t rtt;		 /* ns, round trip */
+	uint32_t probed;	 /* 1 + PSN of the probe that is not answered; 0: none */
+	/*
+	 * READ and atomic requests by their last PSN, modulo 64: those sent and not sent
+	 * again since (asked), and all (ends): one that goes again must not reach beyond
+	 * the first's end, where the responder has another.
+	 */
+	uint64_t asked, ends;
+	uint64_t srtt, rttvar;	 /* ns, round trip and how it varies; 0: unknown */
 	uint64_t rtt_at;	 /* when rtt_psn was sent; 0: nothing is measured */
 	uint32_t rtt_psn;
 	uint64_t rnr_until;
@@ -318,7 +338,9 @@ struct sn_eng {
 	struct sn_pkt *delayed; /* sorted by due */
 	struct sn_pkt *held;	/* to be sent after the next packet */
 	struct sn_rx *rx;	/* of wire.c */
-	bool arriving;		/* the socket had packets in this pass */
+	bool arriving;		/* the socket had packets in this pass, */
+	bool behind;		/* and has more */
+	uint64_t patience;	/* ns before the first probe, at least: see window.c */
 	uint64_t last_arrival;
 
 	uint64_t rng, started;
@@ -388,7 +410,11 @@ static inline uint64_t sn_get64(const void *p)
 }
 
 /* engine.c */
+extern uint64_t (*sn_clock)(void); /* CLOCK_MONOTONIC in ns, or the clock of a test */
 uint64_t sn_now(void);
+/* An engine without its thread: a test sets e->now and calls sn_eng_pass. */
+int sn_eng_create(struct sn_dev *dev);
+bool sn_eng_pass(struct sn_eng *e); /* true if it found work */
 void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q); /* there may be something to do for it */
 void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q); /* of a send request */
@@ -426,13 +452,32 @@ bool sn_req_send(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_req_complete(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_req_fail(struct sn_eng *e, struct sn_qp_eng *q, uint8_t synd, uint8_t vendor);
 void sn_req_rewind(struct sn_qp_eng *q, uint32_t psn);
+bool sn_req_probe(struct sn_eng *e, struct sn_qp_eng *q);
 uint32_t sn_req_cur_psn(const struct sn_qp_eng *q);
 void sn_req_drain(struct sn_qp_eng *q);
 void sn_req_drained(struct sn_eng *e, struct sn_qp_eng *q);
 
+/* window.c */
+enum sn_due { SN_DUE_NONE, SN_DUE_PROBE, SN_DUE_TIMEOUT };
+void sn_window_open(struct sn_qp_eng *q);
+uint32_t sn_window_flight(const struct sn_qp_eng *q);
+uint32_t sn_window_room(const struct sn_qp_eng *q);
+void sn_window_acked(struct sn_qp_eng *q, uint32_t acked);
+void sn_window_lost(struct sn_qp_eng *q);
+void sn_window_not_ready(struct sn_qp_eng *q);
+void sn_rtt_begin(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn);
+void sn_rtt_forget(struct sn_qp_eng *q);
+void sn_timer_start(struct sn_eng *e, struct sn_qp_eng *q);
+void sn_timer_stop(struct sn_qp_eng *q);
+void sn_timer_progress(struct sn_eng *e, struct sn_qp_eng *q);
+enum sn_due sn_timer_due(struct sn_eng *e, struct sn_qp_eng *q);
+void sn_patience_start(struct sn_eng *e);
+void sn_patience_lossy(struct sn_eng *e);
+void sn_patience_wrong(struct sn_eng *e);
+
 /* response.c */
+struct sn_msg *sn_msg_of_psn(struct sn_qp_eng *q, uint32_t psn);
 bool sn_req_timer(struct sn_eng *e, struct sn_qp_eng *q);
-void sn_req_timer_start(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_req_response(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 		     const uint8_t *p, uint32_t len);
 

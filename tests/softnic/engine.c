@@ -19,12 +19,19 @@
 #define STALL_STEP_NS 1000000ull
 #define ACK_HELD_MAX 8u
 
-uint64_t sn_now(void)
+static uint64_t monotonic(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+uint64_t (*sn_clock)(void) = monotonic;
+
+uint64_t sn_now(void)
+{
+	return sn_clock();
 }
 
 /* ---- queue pairs ---- */
@@ -172,7 +179,7 @@ static void unlink_busy(struct sn_eng *e, struct sn_qp_eng *q)
 	q->busy = false;
 }
 
-static bool pass(struct sn_eng *e)
+bool sn_eng_pass(struct sn_eng *e)
 {
 	bool any;
 
@@ -214,7 +221,7 @@ static void *nic_thread(void *arg)
 		pthread_mutex_lock(&e->dev->lock);
 		e->now = sn_now();
 		stall = sn_fault_stall(e);
-		any = !stall && pass(e);
+		any = !stall && sn_eng_pass(e);
 		ns = any ? 0 : sn_wait_time(e);
 		pthread_mutex_unlock(&e->dev->lock);
 		if (stall)
@@ -263,44 +270,66 @@ static void register_atfork(void)
 
 /* ---- calls of the front ---- */
 
-int sn_eng_start(struct sn_dev *dev)
+int sn_eng_create(struct sn_dev *dev)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct sn_eng *e;
+	struct sn_eng *e = calloc(1, sizeof(*e));
 	int err;
 
-	if (dev->eng && dev->eng->running)
-		return 0;
-	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
 	e->dev = dev;
 	e->started = sn_now();
 	e->busy_tail = &e->busy;
+	sn_patience_start(e);
 	e->rng = dev->cfg.seed * 0x9e3779b97f4a7c15ull + 0x2545f4914f6cdd1dull;
 	e->evfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = e->evfd < 0 ? -errno : sn_wire_open(e);
 	if (err)
 		goto free_engine;
 	sn_pcap_open(e);
-	e->running = true;
-	sn_guard_install();
-	err = spawn(e);
-	if (err)
-		goto close_wire;
 	dev->eng = e;
-	pthread_once(&once, register_atfork);
 	return 0;
 
-close_wire:
-	sn_guard_remove();
-	sn_pcap_close(e);
-	sn_wire_close(e);
 free_engine:
 	if (e->evfd >= 0)
 		close(e->evfd);
 	free(e);
 	return err;
+}
+
+static void destroy(struct sn_dev *dev)
+{
+	struct sn_eng *e = dev->eng;
+
+	sn_pcap_close(e);
+	sn_wire_close(e);
+	sn_writers_free(&e->writers);
+	if (e->evfd >= 0)
+		close(e->evfd);
+	dev->eng = NULL;
+	free(e);
+}
+
+int sn_eng_start(struct sn_dev *dev)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int err;
+
+	if (dev->eng && dev->eng->running)
+		return 0;
+	err = sn_eng_create(dev);
+	if (err)
+		return err;
+	sn_guard_install();
+	dev->eng->running = true;
+	err = spawn(dev->eng);
+	if (err) {
+		sn_guard_remove();
+		destroy(dev);
+		return err;
+	}
+	pthread_once(&once, register_atfork);
+	return 0;
 }
 
 /* At the end of a process the thread may sit in a driver that is gone already. */
@@ -330,14 +359,9 @@ void sn_eng_stop(struct sn_dev *dev)
 			dev->eng = NULL;
 			return;
 		}
-		close(e->evfd);
 		sn_guard_remove();
 	}
-	sn_pcap_close(e);
-	sn_wire_close(e);
-	sn_writers_free(&e->writers);
-	dev->eng = NULL;
-	free(e);
+	destroy(dev);
 }
 
 void sn_eng_kick(struct sn_dev *dev)
@@ -453,8 +477,10 @@ void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from
 		break;
 	case SN_QPS_RTS:
 		q->req.ce_error = false;
-		if (from == SN_QPS_RTR)
-			q->req.next_psn = q->req.una = q->req.max_sent = qp->sq_psn & SN_PSN_MASK;
+		if (from != SN_QPS_RTR)
+			break;
+		sn_window_open(q);
+		q->req.next_psn = q->req.una = q->req.max_sent = qp->sq_psn & SN_PSN_MASK;
 		break;
 	case SN_QPS_SQD:
 		if (from == SN_QPS_RTS)

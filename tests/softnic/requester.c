@@ -2,14 +2,17 @@
 /* Copyright (c) gdaki authors */
 /*
  * Requester: cuts messages into packets within a window and completes messages in
- * order; what comes back is response.c. Unreliable messages use the same path
- * and are complete once sent. A READ is asked for in chunks of
- * SN_READ_CHUNK_PKTS responses, each a request of its own on the wire and against
- * max_rd_atomic, so that responses cannot overrun the socket.
+ * order; what comes back is response.c, the window window.c. Unreliable messages
+ * use the same path and are complete once sent. A READ is requested in parts of up
+ * to SN_READ_CHUNK_PKTS responses that fit the window, so that responses cannot
+ * overrun the socket; each part is a request of its own on the wire and against
+ * max_rd_atomic. A request that goes again never reaches beyond the end of one that
+ * was made before, because the responder repeats only what one request asked for.
  */
 #include "eng.h"
 
 #define BURST 64u /* packets of an unreliable queue pair per pass: nothing else holds it back */
+#define ACK_EVERY 16u
 #define CE_MASK 0x0c
 #define CE_ALWAYS 0x08	     /* and 0x0c: with an event */
 #define FENCE_READS 2	     /* wait for READs and atomics before this one */
@@ -26,7 +29,8 @@ void sn_req_rewind(struct sn_qp_eng *q, uint32_t psn)
 		if (sn_psn_cmp(psn, m->psn + m->npkts) < (m->npkts == 0))
 			break;
 	}
-	q->req.rtt_at = 0; /* what is sent twice measures nothing */
+	sn_rtt_forget(q);
+	q->req.asked = 0;
 	q->req.cur = n;
 	q->req.cur_pkt = 0;
 	if (n != q->req.tail && sn_psn_cmp(psn, m->psn) > 0)
@@ -185,13 +189,10 @@ static uint8_t send_opcode(const struct sn_msg *m, uint32_t pkt)
 	return base + !first;
 }
 
-/* Packets that fit into the window now. */
+/* Packets that may be sent now. */
 static uint32_t room(const struct sn_qp_eng *q)
 {
-	uint32_t used = (sn_req_cur_psn(q) - q->req.una) & SN_PSN_MASK;
-	uint32_t window = q->qp->type == SN_QPT_RC ? SN_WINDOW_PKTS - q->req.narrow : used + BURST;
-
-	return used < window ? window - used : 0;
+	return q->qp->type == SN_QPT_RC ? sn_window_room(q) : BURST;
 }
 
 static int gather(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg *m, uint32_t off,
@@ -268,40 +269,103 @@ static int build_atomic(const struct sn_msg *m, uint8_t *opcode, uint8_t *data)
 	return 12 + SN_MASKED_ETH;
 }
 
-/* Sends the packet at the cursor; false: stopped by an error of this message. */
-static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
+/* n bits from that of psn on */
+static uint64_t psn_bits(uint32_t psn, uint32_t n)
 {
-	struct sn_bth bth = { .psn = m->psn + q->req.cur_pkt, .qpn = q->qp->dest_qpn };
-	const struct sn_way *way = &q->qp->way;
+	uint64_t bits = n < 64 ? (1ull << n) - 1 : ~0ull;
+
+	psn %= 64;
+	return psn ? bits << psn | bits >> (64 - psn) : bits;
+}
+
+/* READs and atomics that are asked for and not answered. */
+static uint32_t reads_pending(const struct sn_qp_eng *q)
+{
+	if (!q->req.asked)
+		return 0;
+	return __builtin_popcountll(q->req.asked &
+				    psn_bits(q->req.una, sn_window_flight(q)));
+}
+
+static void note_sent(struct sn_qp_eng *q, bool reads, uint32_t psn, uint32_t n)
+{
+	uint64_t end = reads ? psn_bits(psn + n - 1, 1) : 0, all = psn_bits(psn, n);
+
+	q->req.asked = (q->req.asked & ~all) | end;
+	if (sn_psn_cmp(psn, q->req.max_sent) >= 0)
+		q->req.ends &= ~all;
+	q->req.ends |= end;
+}
+
+/* How many packets a request for n at most covers: to the end of one that was made before. */
+static uint32_t read_limit(const struct sn_qp_eng *q, uint32_t psn, uint32_t n)
+{
+	uint32_t i;
+
+	if (n > SN_READ_CHUNK_PKTS)
+		n = SN_READ_CHUNK_PKTS;
+	if (sn_psn_cmp(psn, q->req.max_sent) >= 0)
+		return n;
+	for (i = 1; i < n && !(q->req.ends & psn_bits(psn + i - 1, 1)); i++)
+		;
+	return i;
+}
+
+/* The PSNs that the packet at the cursor takes; 0: they do not fit the window. */
+static uint32_t window_step(struct sn_qp_eng *q, const struct sn_msg *m)
+{
+	uint32_t fit = room(q), n = 1;
+
+	if (m->opcode == SN_OP_READ)
+		n = read_limit(q, sn_req_cur_psn(q), m->npkts - q->req.cur_pkt);
+	/* few long requests rather than one for each response that comes */
+	if (fit >= n || (fit && 2 * fit >= q->req.win.size))
+		return fit < n ? fit : n;
+	q->req.win.full = true;
+	return 0;
+}
+
+/* Whether a SEND or WRITE packet asks for an acknowledgement. */
+static bool wants_ack(const struct sn_qp_eng *q, const struct sn_msg *m, uint32_t pkt, uint32_t psn)
+{
+	return pkt + 1 == m->npkts || psn % ACK_EVERY == 0 || q->req.win.size < ACK_EVERY ||
+	       sn_psn_cmp(psn, q->req.max_sent) < 0;
+}
+
+static int build_message(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg *m,
+			 uint32_t pkt, struct sn_bth *bth, uint8_t *data)
+{
+	bth->opcode = send_opcode(m, pkt);
+	bth->solicited = m->solicited && pkt + 1 == m->npkts;
+	if (q->qp->type == SN_QPT_UC) {
+		bth->opcode |= SN_BTH_UC;
+	} else if (q->qp->type == SN_QPT_UD) {
+		bth->opcode = m->opcode == SN_OP_SEND ? SN_BTH_UD_SEND : SN_BTH_UD_SEND_IMM;
+		bth->qpn = m->ud.qpn;
+	} else {
+		bth->ackreq = wants_ack(q, m, pkt, bth->psn);
+	}
+	return build_data(e, q, m, pkt, data);
+}
+
+/* Sends packet pkt, a READ request for step of them; false: not, perhaps an error of m. */
+static bool send_packet(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint32_t pkt,
+			uint32_t step)
+{
+	struct sn_bth bth = { .psn = (m->psn + pkt) & SN_PSN_MASK, .qpn = q->qp->dest_qpn };
+	const struct sn_way *way = q->qp->type == SN_QPT_UD ? &m->ud.way : &q->qp->way;
 	struct sn_pkt *p = sn_pkt_get(e);
-	uint32_t step = 1;
 	int len;
 
 	if (!p)
 		return false;
 	if (m->opcode == SN_OP_READ) {
-		/* chunk borders never move, so a repeated request ends where the first did */
-		step = SN_READ_CHUNK_PKTS - q->req.cur_pkt % SN_READ_CHUNK_PKTS;
-		if (step > m->npkts - q->req.cur_pkt)
-			step = m->npkts - q->req.cur_pkt;
 		bth.opcode = SN_BTH_READ_REQ;
-		len = build_read(q, m, q->req.cur_pkt, step, p->data);
+		len = build_read(q, m, pkt, step, p->data);
 	} else if (sn_msg_atomic(m)) {
 		len = build_atomic(m, &bth.opcode, p->data);
 	} else {
-		bth.opcode = send_opcode(m, q->req.cur_pkt);
-		bth.ackreq = q->req.cur_pkt + 1 == m->npkts || bth.psn % 16 == 0;
-		bth.solicited = m->solicited && q->req.cur_pkt + 1 == m->npkts;
-		if (q->qp->type == SN_QPT_UC) {
-			bth.opcode |= SN_BTH_UC;
-			bth.ackreq = false;
-		} else if (q->qp->type == SN_QPT_UD) {
-			bth.opcode = m->opcode == SN_OP_SEND ? SN_BTH_UD_SEND : SN_BTH_UD_SEND_IMM;
-			bth.ackreq = false;
-			bth.qpn = m->ud.qpn;
-			way = &m->ud.way;
-		}
-		len = build_data(e, q, m, q->req.cur_pkt, p->data);
+		len = build_message(e, q, m, pkt, &bth, p->data);
 	}
 	if (len < 0) {
 		sn_pkt_put(e, p);
@@ -310,37 +374,43 @@ static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 		m->vendor = 0x52;
 		return false;
 	}
+	note_sent(q, sn_msg_reads(m), bth.psn, step);
 	if (sn_psn_cmp(bth.psn, q->req.max_sent) < 0)
 		SN_COUNT(e, q->qp, retransmits, 1);
-	else if (!q->req.rtt_at && (bth.ackreq || sn_msg_reads(m)))
-		q->req.rtt_at = e->now, q->req.rtt_psn = bth.psn;
+	else if (bth.ackreq || sn_msg_reads(m))
+		sn_rtt_begin(e, q, bth.psn);
 	sn_pkt_send(e, q->qp, way, p, &bth, len);
-	q->req.cur_pkt += step;
-	if (sn_psn_cmp(m->psn + q->req.cur_pkt, q->req.max_sent) > 0)
-		q->req.max_sent = (m->psn + q->req.cur_pkt) & SN_PSN_MASK;
+	if (sn_psn_cmp(bth.psn + step, q->req.max_sent) > 0)
+		q->req.max_sent = (bth.psn + step) & SN_PSN_MASK;
 	return true;
 }
 
-/* Requests for READs and atomics up to the cursor that are not answered. */
-static uint32_t reads_pending(struct sn_qp_eng *q)
+/* Sends the packet at the cursor; false: stopped by an error of this message. */
+static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint32_t step)
 {
-	uint32_t n, sent, count = 0;
-
-	for (n = q->req.head; n != q->req.cur + (q->req.cur_pkt > 0); n++) {
-		const struct sn_msg *m = sn_msg_at(q, n);
-
-		if (!sn_msg_reads(m) || m->done || m->synd)
-			continue;
-		sent = n == q->req.cur ? q->req.cur_pkt : m->npkts;
-		if (sent == m->got) /* went back to here: no request is out */
-			continue;
-		count += (sent + SN_READ_CHUNK_PKTS - 1) / SN_READ_CHUNK_PKTS -
-			 m->got / SN_READ_CHUNK_PKTS;
-	}
-	return count;
+	if (!send_packet(e, q, m, q->req.cur_pkt, step))
+		return false;
+	q->req.cur_pkt += step;
+	return true;
 }
 
-static bool fenced(struct sn_qp_eng *q, const struct sn_msg *m)
+/* The oldest packet once more, or a READ request for its response; the cursor stays. */
+bool sn_req_probe(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	struct sn_msg *m = sn_msg_of_psn(q, q->req.una);
+	uint64_t asked = q->req.asked;
+
+	if (!m || m->synd)
+		return false;
+	sn_rtt_forget(q);
+	q->req.probed = q->req.una + 1;
+	if (!send_packet(e, q, m, (q->req.una - m->psn) & SN_PSN_MASK, 1))
+		return false;
+	q->req.asked = asked;
+	return true;
+}
+
+static bool fenced(const struct sn_qp_eng *q, const struct sn_msg *m)
 {
 	switch (m->fm >> 5) {
 	case FENCE_STRONG:
@@ -352,17 +422,16 @@ static bool fenced(struct sn_qp_eng *q, const struct sn_msg *m)
 	return false;
 }
 
-static bool may_send(struct sn_qp_eng *q, const struct sn_msg *m)
+/* The PSNs that may be sent at the cursor; 0: something holds them back. */
+static uint32_t may_send(struct sn_qp_eng *q, const struct sn_msg *m)
 {
 	uint32_t limit = q->qp->max_rd_atomic ? q->qp->max_rd_atomic : 1;
 
 	if (!q->req.cur_pkt && fenced(q, m))
-		return false;
-	if (q->qp->type != SN_QPT_RC)
-		return true;
-	if (!room(q))
-		return false;
-	return !sn_msg_reads(m) || reads_pending(q) < limit;
+		return 0;
+	if (sn_msg_reads(m) && reads_pending(q) >= limit)
+		return 0;
+	return window_step(q, m);
 }
 
 /* A WAIT holds back everything behind it until it is the oldest and true. */
@@ -375,7 +444,7 @@ static bool held_by_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *
 
 bool sn_req_send(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	uint32_t burst = 0;
+	uint32_t burst = 0, step;
 	struct sn_msg *m;
 
 	if (q->req.rnr_until && e->now < q->req.rnr_until)
@@ -390,11 +459,12 @@ bool sn_req_send(struct sn_eng *e, struct sn_qp_eng *q)
 			q->req.cur_pkt = 0;
 			continue;
 		}
-		if (!may_send(q, m) || !send_one(e, q, m))
+		step = may_send(q, m);
+		if (!step || !send_one(e, q, m, step))
 			break;
 		burst++;
 		if (q->qp->type == SN_QPT_RC && !q->req.timer)
-			sn_req_timer_start(e, q);
+			sn_timer_start(e, q);
 		else if (q->qp->type != SN_QPT_RC && burst == BURST)
 			break;
 	}

@@ -279,15 +279,15 @@ static const struct sn_job *kept_at(const struct sn_qp_eng *q, uint32_t psn)
 	return NULL;
 }
 
-/* It is still to be answered from that packet on: once is enough. */
-static bool pending(const struct sn_qp_eng *q, uint32_t psn)
+/* A request for as much from that packet on is still to be answered: once is enough. */
+static bool pending(const struct sn_qp_eng *q, uint32_t psn, uint32_t npkts)
 {
 	const struct sn_job *j;
 	uint32_t n;
 
 	for (n = q->rsp.job_head; n != q->rsp.job_tail; n++) {
 		j = &q->rsp.jobs[n % SN_JOBS];
-		if (j->psn == psn && !j->sent)
+		if (j->psn == psn && j->npkts >= npkts && !j->sent)
 			return true;
 	}
 	return false;
@@ -312,6 +312,7 @@ static void read_again(struct sn_qp_eng *q, const struct sn_job *k, const struct
 void sn_rsp_again(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 		  const uint8_t *p, uint32_t len)
 {
+	uint32_t npkts = 1;
 	const struct sn_job *k;
 	struct sn_job *j;
 
@@ -321,7 +322,10 @@ void sn_rsp_again(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bt
 		return;
 	}
 	k = kept_at(q, bth->psn);
-	if (!k || pending(q, bth->psn) || q->rsp.job_tail - q->rsp.job_head >= SN_JOBS - SN_RES)
+	if (bth->opcode == SN_BTH_READ_REQ && len == SN_RETH)
+		npkts = packets(q, sn_get32(p + 12));
+	if (!k || pending(q, bth->psn, npkts) ||
+	    q->rsp.job_tail - q->rsp.job_head >= SN_JOBS - SN_RES)
 		return;
 	if (bth->opcode == SN_BTH_READ_REQ) {
 		read_again(q, k, bth, p, len);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What comes back to a requester: acknowledgements, each standing for all before
- * it; NAKs; READ data and atomic results. A response that is missing while later
- * ones arrive is asked for again at once (implied NAK). Loss that nothing shows,
- * of the last packet or of a NAK, which is sent once, is found in two ways: the
- * acknowledgement timeout of the queue pair, which counts against retry_cnt; and
- * before it probes, some round trips after the last progress and then ever more
- * seldom, which send from the oldest packet again and count for nothing.
+ * What comes back to a requester: acknowledgements, each for all packets before
+ * it; NAKs; READ data and atomic results.
+ *
+ * When packets are sent again, from the oldest that is not acknowledged:
+ *  - a NAK for a sequence error; it counts against retry_cnt;
+ *  - a response is missing while a later one arrives (implied NAK);
+ *  - the timeout of the queue pair; it counts against retry_cnt;
+ *  - a probe of that packet alone is answered by its acknowledgement alone: what
+ *    was sent behind it did not arrive. A probe finds a loss that nothing else
+ *    shows: of the last packet, of an acknowledgement, or of a NAK, which is sent
+ *    once per loss.
+ * How many packets go at once, and the times, are window.c's.
  */
 #include "eng.h"
 
 #define RNR_FOREVER 7
-#define PROBE_MIN 1000000ull /* ns */
-#define PROBE_RTTS 4u
-#define WINDOW_MIN 16u
 
 /* RNR timer codes, in units of 10 us */
 static const uint32_t rnr_time[32] = {
@@ -22,68 +24,37 @@ static const uint32_t rnr_time[32] = {
 	1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 };
 
-/* ---- timers ---- */
+/* ---- progress and loss ---- */
 
-static uint64_t timeout(const struct sn_qp_eng *q)
-{
-	uint8_t t = q->qp->ack_timeout & 31;
-
-	return t ? 4096ull << t : 0;
-}
-
-static void probe_in(struct sn_eng *e, struct sn_qp_eng *q, uint64_t wait)
-{
-	q->req.probe_wait = wait;
-	q->req.probe = wait < timeout(q) ? e->now + wait : 0;
-}
-
-void sn_req_timer_start(struct sn_eng *e, struct sn_qp_eng *q)
-{
-	uint64_t wait = PROBE_RTTS * q->req.rtt;
-
-	q->req.timer = timeout(q) ? e->now + timeout(q) : 0;
-	probe_in(e, q, wait > PROBE_MIN ? wait : PROBE_MIN);
-}
-
-static void timer_stop(struct sn_qp_eng *q)
-{
-	q->req.timer = q->req.probe = 0;
-}
-
-/* Round trip: the slowest of late, forgotten slowly. */
-static void rtt_take(struct sn_eng *e, struct sn_qp_eng *q)
-{
-	uint64_t rtt = e->now - q->req.rtt_at;
-
-	if (!q->req.rtt_at || sn_psn_cmp(q->req.una, q->req.rtt_psn) <= 0)
-		return;
-	q->req.rtt -= q->req.rtt / 8;
-	if (rtt > q->req.rtt)
-		q->req.rtt = rtt;
-	q->req.rtt_at = 0;
-}
-
-/*
- * After a loss all that was sent behind it goes again: while many are lost, the
- * window is narrow, and each acknowledgement widens it by a packet.
- */
 static void go_back(struct sn_qp_eng *q)
 {
-	uint32_t window = (SN_WINDOW_PKTS - q->req.narrow) / 2;
-
-	q->req.narrow = SN_WINDOW_PKTS - (window > WINDOW_MIN ? window : WINDOW_MIN);
+	sn_window_lost(q);
 	sn_req_rewind(q, q->req.una);
+	q->req.probed = 0;
+}
+
+/* The answer to a probe alone, while more was sent behind it: that is lost. */
+static void probe_answered(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	if (q->req.una == (q->req.probed & SN_PSN_MASK) && q->req.una != q->req.max_sent) {
+		sn_patience_lossy(e);
+		go_back(q);
+	} else {
+		sn_patience_wrong(e);
+	}
+	q->req.probed = 0;
 }
 
 static void progress(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn)
 {
+	uint32_t acked = (psn - q->req.una) & SN_PSN_MASK;
+
 	q->req.una = psn;
 	q->req.retries = q->req.rnr_retries = 0;
-	q->req.narrow -= q->req.narrow > 0;
-	rtt_take(e, q);
-	timer_stop(q);
-	if (q->req.una != q->req.max_sent)
-		sn_req_timer_start(e, q);
+	sn_timer_progress(e, q);
+	if (q->req.probed)
+		probe_answered(e, q);
+	sn_window_acked(q, acked);
 }
 
 /* ---- acknowledgements ---- */
@@ -129,7 +100,7 @@ static void resend(struct sn_eng *e, struct sn_qp_eng *q)
 		return;
 	}
 	go_back(q);
-	sn_req_timer_start(e, q);
+	sn_timer_start(e, q);
 }
 
 /* A response is missing while newer ones arrive: ask again, once per loss. */
@@ -138,8 +109,9 @@ static void response_lost(struct sn_eng *e, struct sn_qp_eng *q)
 	if (q->req.again_at == q->req.una + 1)
 		return;
 	q->req.again_at = q->req.una + 1;
+	sn_patience_lossy(e);
 	go_back(q);
-	sn_req_timer_start(e, q);
+	sn_timer_start(e, q);
 }
 
 /* A responder sends one for each PSN that it misses: another is an echo. */
@@ -148,6 +120,7 @@ static void out_of_sequence(struct sn_eng *e, struct sn_qp_eng *q)
 	if (q->req.again_at == q->req.una + 1)
 		return;
 	q->req.again_at = q->req.una + 1;
+	sn_patience_lossy(e);
 	resend(e, q);
 }
 
@@ -159,9 +132,11 @@ static void rnr_nak(struct sn_eng *e, struct sn_qp_eng *q, uint8_t code)
 	}
 	q->req.retries = 0; /* it came in sequence: the path works */
 	q->req.again_at = 0;
+	sn_window_not_ready(q);
 	sn_req_rewind(q, q->req.una);
+	q->req.probed = 0;
 	q->req.rnr_until = e->now + rnr_time[code & 31] * 10000ull;
-	timer_stop(q);
+	sn_timer_stop(q);
 }
 
 static void nak(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome)
@@ -201,7 +176,7 @@ static void take_ack(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn, uint8_
 
 /* ---- data ---- */
 
-static struct sn_msg *msg_of_psn(struct sn_qp_eng *q, uint32_t psn)
+struct sn_msg *sn_msg_of_psn(struct sn_qp_eng *q, uint32_t psn)
 {
 	uint32_t n;
 
@@ -273,7 +248,7 @@ static void take_data(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth
 		response_lost(e, q);
 		return;
 	}
-	m = msg_of_psn(q, bth->psn);
+	m = sn_msg_of_psn(q, bth->psn);
 	if (!m || m->done || m->synd || bth->psn != ((m->psn + m->got) & SN_PSN_MASK))
 		return;
 	if (bth->opcode == SN_BTH_ATOMIC_ACK && sn_msg_atomic(m) && len == 8)
@@ -303,19 +278,15 @@ void sn_req_response(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth 
 
 bool sn_req_timer(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	if (!q->req.timer || (e->now < q->req.timer && (!q->req.probe || e->now < q->req.probe)))
-		return false;
-	if (q->req.una == q->req.max_sent) {
-		timer_stop(q);
-		return false;
-	}
-	if (e->now >= q->req.timer) {
+	switch (sn_timer_due(e, q)) {
+	case SN_DUE_TIMEOUT:
 		SN_COUNT(e, q->qp, timeouts, 1);
 		resend(e, q);
-	} else {
+		return true;
+	case SN_DUE_PROBE:
 		SN_COUNT(e, q->qp, probes, 1);
-		sn_req_rewind(q, q->req.una); /* perhaps nothing is lost: the window stays */
-		probe_in(e, q, 2 * q->req.probe_wait);
+		return sn_req_probe(e, q);
+	default:
+		return false;
 	}
-	return true;
 }

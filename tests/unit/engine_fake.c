@@ -83,7 +83,7 @@ static void set_ip(struct in6_addr *ip, const char *text)
 	inet_pton(AF_INET, text, ip->s6_addr + 12);
 }
 
-void fake_open(const char *ip)
+static void open_with(const char *ip, int (*start)(struct sn_dev *dev))
 {
 	sn_dev = &device;
 	pthread_mutex_init(&device.lock, NULL);
@@ -91,9 +91,19 @@ void fake_open(const char *ip)
 	device.cfg.mtu = device.cfg.mtu ? device.cfg.mtu : 4096;
 	device.cfg.cd = true;
 	pthread_mutex_lock(&device.lock);
-	if (sn_eng_start(&device))
+	if (start(&device))
 		abort();
 	pthread_mutex_unlock(&device.lock);
+}
+
+void fake_open(const char *ip)
+{
+	open_with(ip, sn_eng_start);
+}
+
+void fake_open_still(const char *ip)
+{
+	open_with(ip, sn_eng_create);
 }
 
 void fake_close(void)
@@ -327,7 +337,7 @@ bool fake_poll(struct fake_qp *q, bool recv, uint8_t cqe[64], int ms)
 		own = __atomic_load_n((uint32_t *)(void *)(at + 60), __ATOMIC_ACQUIRE) >> 24;
 		if (own >> 4 != 15 && (own & 1) == (*ci / 64 & 1))
 			break;
-		if (sn_now() > end)
+		if (sn_now() >= end)
 			return false;
 		nanosleep(&nap, NULL);
 	}

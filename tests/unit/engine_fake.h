@@ -23,6 +23,7 @@ struct fake_qp {
 };
 
 void fake_open(const char *ip);
+void fake_open_still(const char *ip); /* no thread: the test calls sn_eng_pass */
 void fake_close(void);
 void fake_qp_init(struct fake_qp *q, uint32_t qpn, uint32_t page); /* RC */
 void fake_qp_init_as(struct fake_qp *q, enum sn_qp_type type, uint32_t qpn, uint32_t page);

@@ -22,7 +22,8 @@ static void patient(void)
 {
 	rig(24, 2, SN_QPT_RC);
 	pthread_mutex_lock(&sn_dev->lock);
-	a.qp.eng->req.rtt = 1000000000000ull;
+	a.qp.eng->req.srtt = 1000000000000ull;
+	a.qp.eng->req.win.size = SN_WINDOW_PKTS;
 	pthread_mutex_unlock(&sn_dev->lock);
 }
 
@@ -206,13 +207,16 @@ Test(softnic_requester, nak_of_sequence_goes_back_once, .init = patient)
 		peer_expect(&peer, 0x0a, P0 + i);
 	ack(P0 + 1, 0x60);
 	expect_cqe(0, 0, 0); /* what is before it arrived */
-	for (unsigned i = 1; i < 4; i++)
-		peer_expect(&peer, 0x0a, P0 + i);
+	cr_assert(peer_expect(&peer, 0x0a, P0 + 1).ackreq);
 	ack(P0 + 1, 0x60); /* its echo */
 	peer_expect_nothing(&peer);
-	cr_assert_eq(COUNT(retransmits), 3);
+	cr_assert_eq(COUNT(retransmits), 1);
+	ack(P0 + 1, ACKED); /* the others go behind it */
+	peer_expect(&peer, 0x0a, P0 + 2);
+	peer_expect(&peer, 0x0a, P0 + 3);
 	ack(P0 + 2, 0x60); /* another loss */
 	peer_expect(&peer, 0x0a, P0 + 2);
+	ack(P0 + 2, ACKED);
 	peer_expect(&peer, 0x0a, P0 + 3);
 	ack(P0 + 3, ACKED);
 	for (unsigned i = 1; i < 4; i++)
@@ -237,13 +241,17 @@ Test(softnic_requester, window_is_narrower_after_a_loss, .init = patient)
 		post(SN_OP_WRITE, 50 * MTU);
 	expect_packets(P0, 64);
 	ack(P0, SEQ);
-	expect_packets(P0, 32);
-	ack(P0 + 31, ACKED);
-	expect_packets(P0 + 32, 33);
-	ack(P0 + 32, SEQ);
-	expect_packets(P0 + 32, 16);
-	ack(P0 + 33, SEQ);
-	expect_packets(P0 + 33, 16);
+	expect_packets(P0, 1);
+	ack(P0, ACKED);
+	expect_packets(P0 + 1, 48);
+	ack(P0 + 9, ACKED);
+	expect_packets(P0 + 49, 9);
+	ack(P0 + 10, SEQ);
+	expect_packets(P0 + 10, 1);
+	ack(P0 + 11, SEQ); /* which takes the packet before it */
+	expect_packets(P0 + 11, 1);
+	ack(P0 + 11, ACKED);
+	expect_packets(P0 + 12, 36);
 }
 
 Test(softnic_requester, nothing_lost_goes_unnoticed, .init = probing)
@@ -313,6 +321,8 @@ Test(softnic_requester, rnr_nak_holds_back_all_that_follows, .init = patient)
 	post(SN_OP_WRITE, 8);
 	peer_expect_nothing(&peer);
 	peer_expect(&peer, 0x04, P0 + 1);
+	peer_expect_nothing(&peer); /* one asks whether there is room now */
+	ack(P0 + 1, ACKED);
 	peer_expect(&peer, 0x04, P0 + 2);
 	peer_expect(&peer, 0x0a, P0 + 3);
 }
@@ -361,13 +371,15 @@ Test(softnic_requester, missing_response_is_asked_for_again, .init = patient)
 	answer(0x0f, P0 + 2, MTU, 3);
 	k = peer_expect(&peer, 0x0c, P0 + 1);
 	cr_assert_eq(sn_get64(k.p), 0x1234567800ull + MTU);
-	cr_assert_eq(sn_get32(k.p + 12), 2 * MTU);
-	peer_expect(&peer, 0x0a, P0 + 3);
+	cr_assert_eq(sn_get32(k.p + 12), MTU); /* one shows that the path is free */
 	ack(P0 + 3, ACKED); /* of the WRITE, once more without the responses before it */
 	expect_none();
 	peer_expect_nothing(&peer);
-	answer(0x0d, P0 + 1, MTU, 2);
-	answer(0x0f, P0 + 2, MTU, 3);
+	answer(0x10, P0 + 1, MTU, 2);
+	k = peer_expect(&peer, 0x0c, P0 + 2);
+	cr_assert_eq(sn_get32(k.p + 12), MTU);
+	peer_expect(&peer, 0x0a, P0 + 3);
+	answer(0x10, P0 + 2, MTU, 3);
 	expect_cqe(0, 0, 0);
 	expect_none();
 	ack(P0 + 3, ACKED);
@@ -388,8 +400,16 @@ Test(softnic_requester, missing_response_with_one_read_allowed, .init = one_read
 	answer(0x0e, P0 + 3, MTU, 4);
 	k = peer_expect(&peer, 0x0c, P0 + 2);
 	cr_assert_eq(sn_get64(k.p), 0x1234567800ull + 2 * MTU);
-	for (unsigned i = 2; i < 16; i++)
-		answer(i == 2 ? 0x0d : i == 15 ? 0x0f : 0x0e, P0 + i, MTU, i + 1);
+	cr_assert_eq(sn_get32(k.p + 12), MTU);
+	answer(0x10, P0 + 2, MTU, 3);
+	k = peer_expect(&peer, 0x0c, P0 + 3); /* 3/4 of the 14 that were out */
+	cr_assert_eq(sn_get32(k.p + 12), 11 * MTU);
+	for (unsigned i = 3; i < 14; i++)
+		answer(i == 3 ? 0x0d : i == 13 ? 0x0f : 0x0e, P0 + i, MTU, i + 1);
+	k = peer_expect(&peer, 0x0c, P0 + 14); /* to where the first request ended */
+	cr_assert_eq(sn_get32(k.p + 12), 2 * MTU);
+	answer(0x0d, P0 + 14, MTU, 15);
+	answer(0x0f, P0 + 15, MTU, 16);
 	cr_assert_eq(sn_get32(peer_expect(&peer, 0x0c, P0 + 16).p + 12), 4 * MTU);
 	for (unsigned i = 16; i < 20; i++)
 		answer(i == 16 ? 0x0d : i == 19 ? 0x0f : 0x0e, P0 + i, MTU, i + 1);
