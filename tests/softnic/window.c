@@ -16,7 +16,7 @@
  *  - A loss reduces it to one packet. That packet queues behind what the receiver
  *    still has to discard, so its acknowledgement shows an empty queue; the window
  *    is then `good`: 3/4 of what it was, or half if that was reached by fast growth.
- *  - An RNR NAK reduces it to one packet, and its acknowledgement restores it.
+ *  - An RNR NAK reduces it to NOT_READY, and the next acknowledgement restores it.
  *
  * Time. The timeout of the queue pair, 4.096 us * 2^ack_timeout (IB spec
  * 9.7.6.1.3), counts against retry_cnt. Before it, probes send one packet, the
@@ -29,8 +29,9 @@
 #include "eng.h"
 
 #define WINDOW_FIRST 16u
-#define GOOD_MIN 2u
-#define HOLD_MIN 32u
+#define GOOD_MIN 4u
+#define NOT_READY 4u
+#define HOLD_MIN 64u
 #define HOLD_MAX 256u
 #define PATIENCE_FIRST 4000000ull /* ns */
 #define PATIENCE_LOSSY 1000000ull
@@ -92,21 +93,19 @@ void sn_window_acked(struct sn_qp_eng *q, uint32_t acked)
 		w->size = w->wall = SN_WINDOW_PKTS;
 }
 
-/* A wall that is met again is tried less often. */
+/* A wall that is met again is tried less often; one that is new may be no wall at all. */
 static void build_wall(struct sn_window *w, uint32_t flight)
 {
-	uint32_t keep = flight - flight / 4;
+	bool fast = w->size < w->good; /* it grew fast, and so went too far */
+	uint32_t keep;
 
-	if (w->size < w->good) { /* it grew fast, and so went too far */
-		keep = flight / 2;
+	if (fast || w->size < w->wall || w->size > 2 * w->wall) {
 		w->wall = flight;
-		w->hold = HOLD_MIN;
-	} else if (w->size < w->wall || w->size > 2 * w->wall) {
-		w->wall = flight;
-		w->hold = HOLD_MIN;
+		w->hold /= 2;
 	} else if (w->hold < HOLD_MAX) {
-		w->hold *= 2;
+		w->hold = w->hold < HOLD_MIN ? HOLD_MIN : 2 * w->hold;
 	}
+	keep = fast ? w->wall / 2 : w->wall - w->wall / 4;
 	w->good = keep > GOOD_MIN ? keep : GOOD_MIN;
 	if (w->wall <= w->good)
 		w->wall = w->good + 1;
@@ -119,22 +118,23 @@ void sn_window_lost(struct sn_qp_eng *q)
 	uint32_t flight = sn_window_flight(q);
 
 	if (!w->lost && flight) /* without: a NAK of packets from before the last loss */
-		build_wall(w, 2 * flight < w->size ? flight : w->size);
+		build_wall(w, 2 * flight < w->size ? w->size / 2 : w->size);
 	w->lost = true;
 	w->after = w->good;
 	w->size = w->step = 1;
 	w->credit = 0;
 }
 
-/* The receiver has no room: nothing is lost, but one packet is enough to ask again. */
+/* The receiver has no room: nothing is lost, and a few packets are enough to ask again. */
 void sn_window_not_ready(struct sn_qp_eng *q)
 {
 	struct sn_window *w = &q->req.win;
 
-	if (!w->lost)
-		w->after = w->size;
+	if (w->size <= NOT_READY)
+		return;
 	w->lost = true;
-	w->size = 1;
+	w->after = w->size;
+	w->size = NOT_READY;
 }
 
 /* ---- round trip ---- */

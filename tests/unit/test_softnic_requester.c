@@ -321,8 +321,6 @@ Test(softnic_requester, rnr_nak_holds_back_all_that_follows, .init = patient)
 	post(SN_OP_WRITE, 8);
 	peer_expect_nothing(&peer);
 	peer_expect(&peer, 0x04, P0 + 1);
-	peer_expect_nothing(&peer); /* one asks whether there is room now */
-	ack(P0 + 1, ACKED);
 	peer_expect(&peer, 0x04, P0 + 2);
 	peer_expect(&peer, 0x0a, P0 + 3);
 }
@@ -402,14 +400,10 @@ Test(softnic_requester, missing_response_with_one_read_allowed, .init = one_read
 	cr_assert_eq(sn_get64(k.p), 0x1234567800ull + 2 * MTU);
 	cr_assert_eq(sn_get32(k.p + 12), MTU);
 	answer(0x10, P0 + 2, MTU, 3);
-	k = peer_expect(&peer, 0x0c, P0 + 3); /* 3/4 of the 14 that were out */
-	cr_assert_eq(sn_get32(k.p + 12), 11 * MTU);
-	for (unsigned i = 3; i < 14; i++)
-		answer(i == 3 ? 0x0d : i == 13 ? 0x0f : 0x0e, P0 + i, MTU, i + 1);
-	k = peer_expect(&peer, 0x0c, P0 + 14); /* to where the first request ended */
-	cr_assert_eq(sn_get32(k.p + 12), 2 * MTU);
-	answer(0x0d, P0 + 14, MTU, 15);
-	answer(0x0f, P0 + 15, MTU, 16);
+	k = peer_expect(&peer, 0x0c, P0 + 3); /* to where the first request ended */
+	cr_assert_eq(sn_get32(k.p + 12), 13 * MTU);
+	for (unsigned i = 3; i < 16; i++)
+		answer(i == 3 ? 0x0d : i == 15 ? 0x0f : 0x0e, P0 + i, MTU, i + 1);
 	cr_assert_eq(sn_get32(peer_expect(&peer, 0x0c, P0 + 16).p + 12), 4 * MTU);
 	for (unsigned i = 16; i < 20; i++)
 		answer(i == 16 ? 0x0d : i == 19 ? 0x0f : 0x0e, P0 + i, MTU, i + 1);

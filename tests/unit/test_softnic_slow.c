@@ -39,7 +39,7 @@ static struct sent run(const struct slow_run *what, unsigned mtu, unsigned way, 
 	return s;
 }
 
-/* Packets that may be sent for each that is needed. */
+/* Packets that may be sent to the short queue for each that is needed. */
 static double limit(unsigned cap)
 {
 	return cap >= 16 ? 1.25 : cap >= 8 ? 1.6 : 2;
@@ -48,8 +48,10 @@ static double limit(unsigned cap)
 static unsigned judge(const struct sent *s, const struct sent *need, unsigned mtu, unsigned way,
 		      unsigned cap, double most, double least)
 {
-	double ratio = (double)(s->to + s->back) / (need->to + need->back);
-	double good = (double)(way ? need->back : need->to) * SERVICE / s->time;
+	uint64_t sent = way ? s->back : s->to, needed = way ? need->back : need->to;
+	double good = (double)needed * SERVICE / s->time;
+	double ratio = least ? (double)sent / needed :
+			       (double)(s->to + s->back) / (need->to + need->back);
 
 	if (!s->r.failed && s->r.done == s->r.n && ratio <= most && good >= least)
 		return 0;
@@ -110,8 +112,8 @@ SINGLE(read, 0, 0.7, SN_OP_READ)
 SINGLE(cas, 0, 0.7, SN_OP_CS)
 SINGLE(fadd, 0, 0.7, SN_OP_FA)
 SINGLE(mixed, 0, 0.7, MIXED)
-/* What the responses meet. Acknowledgements take as long there, so that there is no
- * goodput to ask of a mixture. */
+/* What the responses meet. Acknowledgements take as long there, so that no goodput is
+ * asked of a mixture, and all its packets are counted. */
 MANY(read_responses, 1, 60, 0.7, SN_OP_READ)
 MANY(mixed_responses, 1, 60, NOT_ASKED, MIXED)
 SINGLE(read_responses, 1, 0.7, SN_OP_READ)
