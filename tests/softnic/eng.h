@@ -179,12 +179,8 @@ struct sn_qp_req {
 	uint64_t timer, probe;	 /* due; 0: off */
 	uint64_t probe_wait;	 /* ns, doubles with each probe */
 	uint32_t probed;	 /* 1 + PSN of the probe that is not answered; 0: none */
-	/*
-	 * READ and atomic requests by their last PSN, modulo 64: those sent and not sent
-	 * again since (asked), and all (ends): one that goes again must not reach beyond
-	 * the first's end, where the responder has another.
-	 */
-	uint64_t asked, ends;
+	uint64_t asked;		 /* READ and atomic requests sent since a rewind, */
+	uint64_t ends;		 /* and all: bit n is of a last PSN that is n modulo 64 */
 	uint64_t srtt, rttvar;	 /* ns, round trip and how it varies; 0: unknown */
 	uint64_t rtt_at;	 /* when rtt_psn was sent; 0: nothing is measured */
 	uint32_t rtt_psn;
