@@ -33,7 +33,9 @@ for x in "$@"; do
 		tail -n 60 "$log"
 		echo "fuzz_$x: a finding (exit $r); its input is in $found"
 	else
-		echo "fuzz_$x: $(grep -a -o 'cov: [0-9]*' "$log" | tail -n 1), $(grep -a -oE 'Done [0-9]+ runs|number_of_executed_units: [0-9]+' "$log" | tail -n 1)"
+		# The last line of progress: "#1234 NEW cov: 56 ...", or "#1234: cov: 56 ...".
+		echo "fuzz_$x: $(grep -a -oE '^#[0-9]+.*cov: [0-9]+' "$log" | tail -n 1 |
+			sed -E 's/^#([0-9]+).*cov: ([0-9]+)/\1 inputs, \2 branches reached/')"
 	fi
 done
 exit $rc
