@@ -198,7 +198,7 @@ static void put_cqe(struct fuzz_in *in)
 static int poll(struct fuzz_in *in)
 {
 	uint8_t how = fuzz_u8(in);
-	uint64_t index = how & 0x80 ? fuzz_u64(in) : fuzz_u8(in);
+	uint64_t index = how & 0x80 ? fuzz_u64(in) >> 1 : fuzz_u8(in); /* no ticket wraps */
 	int collapsed = rig.collapsed;
 
 	switch (how & 7) {
