@@ -33,7 +33,7 @@
 #define NOT_READY 4u
 #define HOLD_MIN 64u
 #define HOLD_MAX 256u
-#define PATIENCE_FIRST 4000000ull /* ns */
+#define PATIENCE_FIRST 6000000ull /* ns */
 #define PATIENCE_LOSSY 1000000ull
 #define PATIENCE_MAX 64000000ull
 
