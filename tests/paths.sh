@@ -54,7 +54,13 @@ says '^rocm|^lo$|^$' "true; echo" # the rest of /sys is the machine's
 while read -r option value _; do
 	case $value in
 	ADDRESS) arg=127.9.8.7 ;;
-	KIND) arg=ethernet ;;
+	KIND)
+		case $option in
+		--dmabuf-pcie) arg=fault ;;
+		--ts-format) arg=both ;;
+		*) arg=ethernet ;;
+		esac ;;
+	NAME) arg=cx7 ;;
 	FILE | FOLDER) arg=$tmp/made ;;
 	BYTES*:whole*) arg=64k ;;
 	[A-Z]*) arg=1 ;;
