@@ -182,7 +182,7 @@ struct sn_qp_req {
 	uint64_t asked;		 /* READ and atomic requests sent since a rewind, */
 	uint64_t ends;		 /* and all: bit n is of a last PSN that is n modulo 64 */
 	uint64_t srtt, rttvar;	 /* ns, round trip and how it varies; 0: unknown */
-	uint64_t rtt_at;	 /* when rtt_psn was sent; 0: nothing is measured */
+	uint64_t rtt_at, probed_at; /* when rtt_psn (0: none is measured) and probed were sent */
 	uint32_t rtt_psn;
 	uint64_t rnr_until;
 	uint8_t retries, rnr_retries;
@@ -470,6 +470,7 @@ enum sn_due sn_timer_due(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_patience_start(struct sn_eng *e);
 void sn_patience_lossy(struct sn_eng *e);
 void sn_patience_wrong(struct sn_eng *e);
+bool sn_rtt_fits(const struct sn_qp_eng *q, uint64_t ns); /* no longer than a round trip */
 
 /* response.c */
 struct sn_msg *sn_msg_of_psn(struct sn_qp_eng *q, uint32_t psn);

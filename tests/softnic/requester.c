@@ -404,6 +404,7 @@ bool sn_req_probe(struct sn_eng *e, struct sn_qp_eng *q)
 		return false;
 	sn_rtt_forget(q);
 	q->req.probed = q->req.una + 1;
+	q->req.probed_at = e->now;
 	if (!send_packet(e, q, m, (q->req.una - m->psn) & SN_PSN_MASK, 1))
 		return false;
 	q->req.asked = asked;

@@ -33,15 +33,21 @@ static void go_back(struct sn_qp_eng *q)
 	q->req.probed = 0;
 }
 
-/* The answer to a probe alone, while more was sent behind it: that is lost. */
+/*
+ * An answer within a round trip of the probe is the probe's: the packet was lost, and so was
+ * all behind it that is not acknowledged. A later one is perhaps a slow peer's answer to the
+ * packet itself; if nothing behind is missing, the probe came too early.
+ */
 static void probe_answered(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	if (q->req.una == (q->req.probed & SN_PSN_MASK) && q->req.una != q->req.max_sent) {
+	bool alone = q->req.una == (q->req.probed & SN_PSN_MASK);
+
+	if (alone && sn_rtt_fits(q, e->now - q->req.probed_at))
 		sn_patience_lossy(e);
-		go_back(q);
-	} else {
+	else if (!alone || q->req.una == q->req.max_sent)
 		sn_patience_wrong(e);
-	}
+	if (alone && q->req.una != q->req.max_sent)
+		go_back(q);
 	q->req.probed = 0;
 }
 

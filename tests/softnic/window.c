@@ -9,7 +9,9 @@
  * time. The rules are TCP's (RFC 5681), with a memory of where packets got lost:
  *  - It begins at WINDOW_FIRST and grows by half of the packets acknowledged,
  *    up to `good`; above, by one packet per window acknowledged. It grows only
- *    while it is what holds packets back.
+ *    while it is what holds packets back. Because acknowledgements pace this
+ *    growth, the first packets that overrun a queue are followed by one that fits,
+ *    and a NAK tells of the loss; a large first window would lose its whole tail.
  *  - One packet below `wall`, the size at which packets got lost, it stays until
  *    `hold` packets are acknowledged. If the wall is met again `hold` doubles.
  *    If not the window grows by 1, 2, 4, ... packets, up to SN_WINDOW_PKTS.
@@ -22,20 +24,22 @@
  * 9.7.6.1.3), counts against retry_cnt. Before it, probes send one packet, the
  * oldest, and count for nothing; the wait doubles with each. The first comes after
  * SRTT + 4 * RTTVAR (RFC 6298), taken from packets sent once (Karn's rule), but not
- * before e->patience, because the threads of this NIC and of the peer's may wait
- * milliseconds for a core. It is PATIENCE_LOSSY once a loss is certain, and doubles
- * with each probe whose answer shows none.
+ * before e->patience. That is PATIENCE_FIRST while no packet is known to be lost: the
+ * threads of this NIC and of the peer's may wait milliseconds for a core or for a
+ * GPU's driver, and a wire without loss shall see no packet twice. It is
+ * PATIENCE_LOSSY once a loss is certain, and doubles with each probe whose answer
+ * shows none.
  */
 #include "eng.h"
 
-#define WINDOW_FIRST 16u
+#define WINDOW_FIRST 4u
 #define GOOD_MIN 4u
 #define NOT_READY 4u
 #define HOLD_MIN 64u
 #define HOLD_MAX 256u
-#define PATIENCE_FIRST 6000000ull /* ns */
-#define PATIENCE_LOSSY 1000000ull
-#define PATIENCE_MAX 64000000ull
+#define PATIENCE_FIRST 32000000ull /* ns */
+#define PATIENCE_LOSSY 500000ull
+#define PATIENCE_MAX 48000000ull /* below the usual timeout, 67 ms: one probe fits */
 
 /* ---- window ---- */
 
@@ -147,6 +151,13 @@ void sn_rtt_begin(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn)
 	q->req.rtt_psn = psn;
 }
 
+bool sn_rtt_fits(const struct sn_qp_eng *q, uint64_t ns)
+{
+	uint64_t rtt = q->req.srtt + 4 * q->req.rttvar;
+
+	return ns <= (rtt > PATIENCE_LOSSY ? rtt : PATIENCE_LOSSY);
+}
+
 /* What is sent twice measures nothing. */
 void sn_rtt_forget(struct sn_qp_eng *q)
 {
@@ -213,8 +224,7 @@ void sn_patience_lossy(struct sn_eng *e)
 /* A probe was answered, and showed no loss. */
 void sn_patience_wrong(struct sn_eng *e)
 {
-	if (e->patience < PATIENCE_MAX)
-		e->patience *= 2;
+	e->patience = 2 * e->patience < PATIENCE_MAX ? 2 * e->patience : PATIENCE_MAX;
 }
 
 /* Of packets acknowledged; una is after them. */

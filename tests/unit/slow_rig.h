@@ -30,6 +30,7 @@ struct slow_way {
 	unsigned queued;
 	uint64_t packets, acks, lost; /* sent in all; acknowledgements of these */
 	unsigned drop; /* 1-based packet, counted from now, that is lost; 0: none */
+	unsigned lose; /* as many packets from now on are lost */
 };
 
 struct slow_run {
@@ -138,7 +139,7 @@ static inline void slow_collect(struct sn_eng *e)
 		w = &slow[(sn_get32(p->data + 4) & 0xffffff) == a.qp.qpn];
 		w->packets++;
 		w->acks += p->data[0] == SLOW_ACK;
-		if (w->drop && !--w->drop) {
+		if ((w->drop && !--w->drop) || (w->lose && w->lose--)) {
 			w->lost++;
 			sn_pkt_put(e, p);
 			continue;

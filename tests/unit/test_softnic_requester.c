@@ -103,6 +103,9 @@ Test(softnic_requester, messages_are_cut_at_the_mtu, .init = patient)
 		a.qp.path_mtu = code;
 		fake_modify(&a, SN_QPS_RTR);
 		fake_modify(&a, SN_QPS_RTS);
+		pthread_mutex_lock(&sn_dev->lock);
+		a.qp.eng->req.win.size = SN_WINDOW_PKTS; /* small ones want more answers */
+		pthread_mutex_unlock(&sn_dev->lock);
 		post(SN_OP_WRITE, len);
 		k = peer_expect(&peer, 0x06, P0);
 		cr_assert_eq(k.len, 16 + mtu);
@@ -310,19 +313,23 @@ Test(softnic_requester, rnr_nak_renews_the_retries, .init = patient)
 	expect_cqe(0, 0, 0);
 }
 
+/* Four packets are then enough to try it again. */
 Test(softnic_requester, rnr_nak_holds_back_all_that_follows, .init = patient)
 {
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 6; i++)
 		post(SN_OP_SEND, 8);
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 6; i++)
 		peer_expect(&peer, 0x04, P0 + i);
 	ack(P0 + 1, 0x20 | 28); /* 163.84 ms */
 	expect_cqe(0, 0, 0);
 	post(SN_OP_WRITE, 8);
 	peer_expect_nothing(&peer);
-	peer_expect(&peer, 0x04, P0 + 1);
-	peer_expect(&peer, 0x04, P0 + 2);
-	peer_expect(&peer, 0x0a, P0 + 3);
+	for (unsigned i = 1; i < 5; i++)
+		peer_expect(&peer, 0x04, P0 + i);
+	peer_expect_nothing(&peer);
+	ack(P0 + 1, 0);
+	peer_expect(&peer, 0x04, P0 + 5);
+	peer_expect(&peer, 0x0a, P0 + 6);
 }
 
 Test(softnic_requester, fatal_naks, .init = patient)

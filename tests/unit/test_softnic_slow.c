@@ -168,6 +168,25 @@ Test(softnic_slow, nothing_is_sent_again_on_a_clean_wire)
 	slow_close();
 }
 
+/* Without a loss 25 ms of silence are the peer's. */
+Test(softnic_slow, silence_on_a_clean_wire_is_no_loss)
+{
+	struct slow_run r = writes(0, 65536);
+
+	slow_open(3, 16);
+	for (unsigned i = 0; i < 10; i++) {
+		r.n += 4;
+		slow[0].service = 25000000;
+		slow_go(&r, 24000000);
+		slow[0].free_at = slow_time + 1000000;
+		slow[0].service = 0;
+		slow_go(&r, SECOND);
+	}
+	cr_assert_eq(r.done, 40);
+	cr_assert_eq(sn_dev->stats.retransmits, 0, "%lu", sn_dev->stats.retransmits);
+	slow_close();
+}
+
 /* Until the queue pair's own timeout, 67 ms, each probe is one packet. */
 Test(softnic_slow, a_probe_is_one_packet)
 {
@@ -175,6 +194,7 @@ Test(softnic_slow, a_probe_is_one_packet)
 	uint64_t before;
 
 	slow_open(3, 16);
+	sn_dev->eng->patience = 6000000;
 	cut_off(&r, SECOND / 1000);
 	before = slow[0].packets;
 	slow_go(&r, SECOND / 20);
@@ -221,6 +241,43 @@ Test(softnic_slow, a_repeated_packet_measures_nothing)
 	slow_close();
 }
 
+/* All packets of a message are lost: the answer to the probe shows that, and they go at once. */
+Test(softnic_slow, a_lost_message_takes_one_probe)
+{
+	struct slow_run r = writes(30, 65536);
+
+	slow_open(3, 16);
+	slow_go(&r, SECOND);
+	r.n++;
+	slow[0].lose = SN_WINDOW_PKTS;
+	slow_go(&r, SECOND);
+	cr_assert_eq(r.done, 31);
+	cr_assert_eq(sn_dev->stats.timeouts, 0);
+	cr_assert_eq(sn_dev->stats.probes, 1, "%lu", sn_dev->stats.probes);
+	slow_close();
+}
+
+/* One packet at a time, of which some are lost: each probe's answer comes at once and shows it. */
+Test(softnic_slow, lost_packets_of_a_ping_pong_are_found_soon)
+{
+	struct slow_run r = writes(20, 8);
+	uint64_t start;
+
+	slow_open(3, 16);
+	slow_go(&r, SECOND);
+	start = slow_time;
+	for (unsigned i = 0; i < 20; i++) {
+		r.n++;
+		slow[0].drop = 1;
+		slow_go(&r, SECOND);
+	}
+	cr_assert_eq(r.done, 40);
+	cr_assert_eq(sn_dev->stats.timeouts, 0);
+	cr_assert_eq(sn_dev->stats.probes, 20, "%lu", sn_dev->stats.probes);
+	cr_assert_leq(slow_time - start, SECOND / 10, "%lu ns", slow_time - start);
+	slow_close();
+}
+
 /* A queue of 4 that nobody serves fast enough, and then one that takes all. */
 Test(softnic_slow, the_window_recovers)
 {
@@ -250,6 +307,7 @@ Test(softnic_slow, a_peer_that_pauses_is_given_time)
 	struct slow_run r = writes(0, 65536);
 
 	slow_open(3, 16);
+	sn_dev->eng->patience = 6000000;
 	for (unsigned i = 0; i < 40; i++) {
 		r.n += 4;
 		slow[0].service = 20000000;
