@@ -95,6 +95,10 @@ doca_error_t gdk_export_read_cq(const struct gdk_export *x, uint8_t **out);
 /* The producer index, modulo two laps, that a ring of CQEs shows; base is
  * where it was when the ring was last made invalid. */
 uint64_t gdk_cq_find_producer(const uint8_t *ring, uint32_t num, uint64_t base);
+/* The producer (at least base) by the firmware's 24-bit counter and the ring, which knows it
+ * modulo laps: seen. Without a ring, by the counter alone. */
+uint64_t gdk_cq_nearest(uint32_t counter, uint64_t seen, uint64_t laps, uint64_t base);
+uint64_t gdk_cq_extend(uint32_t counter, uint64_t base);
 
 /* How often the counter of any proxy fell, by reset or when its place was given
  * to another: after it fell. */

@@ -15,6 +15,10 @@
 #include "state.h"
 
 #define CQE_BYTES 64u
+#define COUNTER_MASK 0xffffffu
+/* How old the counter of a collapsed CQ may be. No source says; it must stay small, since
+ * that many counts just before 2^24 CQEs after the last reset are taken for none. */
+#define COLLAPSED_LAG 64u
 
 atomic_uint gdk_counter_falls;
 
@@ -59,9 +63,9 @@ static void invalidate_ring(uint8_t *ring, uint32_t num, uint64_t producer)
 }
 
 /*
- * CQEs since export or the last reset, as the newest entry tells: its WQE's index, where
- * each WQE made one (signalled, one slot) and nothing else completes here. UINT64_MAX:
- * that is not so.
+ * Number of CQEs since export or the last reset, from the newest entry's WQE index. It is
+ * known only if each WQE made a CQE (signalled, one slot) and no other queue completes
+ * here; otherwise UINT64_MAX.
  */
 static doca_error_t count_cqes(const struct gdk_export *x, const uint8_t *ring, uint64_t newest,
 			       uint64_t *num)
@@ -86,55 +90,69 @@ static doca_error_t count_cqes(const struct gdk_export *x, const uint8_t *ring, 
 	return DOCA_SUCCESS;
 }
 
-/* Of all numbers that are `seen` modulo `laps`, the one nearest to about, from base on. */
-static uint64_t nearest(uint64_t about, uint64_t seen, uint64_t laps, uint64_t base)
-{
-	uint64_t off = (seen - about) % laps; /* laps is a power of two */
-	uint64_t at = about + off - (off > laps / 2 ? laps : 0);
-
-	return (int64_t)(at - base) < 0 ? at + laps : at;
-}
-
 /*
- * A number of 24 bits that is less than base by some CQEs is behind it; any other is that
- * much ahead.
+ * The firmware's counter has 24 bits and may be older than the memory, which knows the
+ * producer modulo two laps: of the numbers of 24 bits that agree with the memory, the one
+ * nearest to the counter. laps is a power of two, so it divides 2^24.
  */
-static uint64_t extend_counter(uint32_t counter, uint64_t base, uint64_t laps)
+uint64_t gdk_cq_nearest(uint32_t counter, uint64_t seen, uint64_t laps, uint64_t base)
 {
-	uint32_t behind = ((uint32_t)base - counter) & 0xffffff;
+	uint64_t off = (seen - counter) & (laps - 1);
+	uint64_t at = counter + off - (off > laps / 2 ? laps : 0);
 
-	return behind <= laps ? base : base + ((counter - (uint32_t)base) & 0xffffff);
+	return base + ((at - base) & COUNTER_MASK);
+}
+
+/* A collapsed CQ has the counter alone: a little less than base is an old value. */
+uint64_t gdk_cq_extend(uint32_t counter, uint64_t base)
+{
+	uint64_t behind = (base - counter) & COUNTER_MASK;
+
+	return behind <= COLLAPSED_LAG ? base : base + ((counter - base) & COUNTER_MASK);
+}
+
+static void compare_counter(const struct doca_verbs_cq_t *cq, uint32_t counter, uint64_t producer)
+{
+	uint32_t at = (uint32_t)producer & COUNTER_MASK, lag = (at - counter) & COUNTER_MASK;
+
+	if (lag > (cq->collapsed ? COLLAPSED_LAG : cq->cqe_num))
+		gdk_warn("CQ 0x%x: its producer counter is 0x%x, its entries end at 0x%x: they "
+			 "disagree by more than a late update of the counter explains",
+			 cq->cqn, counter, at);
+	else if (lag)
+		gdk_info("CQ 0x%x: its producer counter is 0x%x, its entries end at 0x%x",
+			 cq->cqn, counter, at);
 }
 
 /*
- * Where the NIC writes the next CQE. A reset of the QP leaves the CQ where it is, and
- * counters wait for CQEs by this index. The firmware counts in 24 bits, and may tell an
- * older number than the memory shows; the ring knows it modulo two laps; the newest CQE
- * of a QP that makes one for each WQE knows it, and is all that a collapsed CQ has.
+ * Where the NIC writes the next CQE. A reset of the QP does not change the CQ's indices,
+ * and the device code waits for CQEs by them. Sources, best first: the newest CQE of a QP
+ * where each WQE makes one CQE; the ring with the firmware's counter; the counter alone
+ * if the CQ is collapsed. The SDK's CQs have no counter here: less than two laps passed.
  */
 static doca_error_t find_producer(const struct gdk_export *x, const uint8_t *ring,
 				  uint64_t *producer)
 {
 	const struct doca_verbs_cq_t *cq = x->cq;
 	const uint64_t base = x->dev.cq_sq.cqe_rsvd, laps = 2ull * cq->cqe_num;
-	uint64_t seen = cq->collapsed ? 0 : gdk_cq_find_producer(ring, cq->cqe_num, base);
-	uint64_t told = cq->collapsed ? base : seen, num;
-	uint32_t counter = 0;
+	uint64_t seen = cq->collapsed ? 0 : gdk_cq_find_producer(ring, cq->cqe_num, base), num;
+	uint32_t counter = (uint32_t)base & COUNTER_MASK;
 	doca_error_t err = count_cqes(x, ring, cq->collapsed ? 0 : seen - 1, &num);
 
-	if (err == DOCA_SUCCESS && !cq->sdk) {
+	if (err == DOCA_SUCCESS && !cq->sdk)
 		err = gdk_cq_query_producer(cq, &counter);
-		told = extend_counter(counter, base, laps);
-	}
 	if (err != DOCA_SUCCESS)
 		return err;
 	if (num != UINT64_MAX && (cq->collapsed || (base + num - seen) % laps == 0))
 		*producer = base + num;
+	else if (cq->collapsed)
+		*producer = gdk_cq_extend(counter, base);
+	else if (cq->sdk)
+		*producer = base + ((seen - base) & (laps - 1));
 	else
-		*producer = cq->collapsed ? told : nearest(told, seen, laps, base);
-	if (!cq->sdk && *producer != told)
-		gdk_info("CQ 0x%x: its producer counter is 0x%x, its entries end at 0x%llx",
-			 cq->cqn, counter, (unsigned long long)*producer & 0xffffff);
+		*producer = gdk_cq_nearest(counter, seen, laps, base);
+	if (!cq->sdk)
+		compare_counter(cq, counter, *producer);
 	return DOCA_SUCCESS;
 }
 

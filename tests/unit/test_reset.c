@@ -9,6 +9,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "../../qp/export.h"
 #include "../lib/e2e.h"
 
 #define DEPTH 16u
@@ -175,4 +176,34 @@ Test(qp_reset, any_number_of_times_with_any_mix_of_signalled_wqes, .timeout = 10
 		}
 		rig_close(&r);
 	}
+}
+
+/* ---- the producer from a counter of 24 bits ---- */
+
+#define LAPS 2048u
+#define NEAR_WRAP 16775716u /* 1500 before 2^24, less than a lap and more than any lag */
+
+Test(qp_reset, a_counter_just_before_its_wrap)
+{
+	cr_expect_eq(gdk_cq_nearest(NEAR_WRAP, NEAR_WRAP % LAPS, LAPS, 0), NEAR_WRAP);
+	cr_expect_eq(gdk_cq_nearest(NEAR_WRAP - 4, NEAR_WRAP % LAPS, LAPS, 0), NEAR_WRAP);
+	cr_expect_eq(gdk_cq_extend(NEAR_WRAP, 0), NEAR_WRAP);
+}
+
+Test(qp_reset, a_counter_that_wrapped_since_the_last_reset)
+{
+	const uint64_t base = 0x2fffff0, now = 0x3000010;
+
+	cr_expect_eq(gdk_cq_nearest(now & 0xffffff, now % LAPS, LAPS, base), now);
+	cr_expect_eq(gdk_cq_nearest(0xffffff, now % LAPS, LAPS, base), now, "17 behind");
+	cr_expect_eq(gdk_cq_extend(now & 0xffffff, base), now);
+}
+
+Test(qp_reset, a_counter_that_is_behind_the_last_reset)
+{
+	cr_expect_eq(gdk_cq_nearest(0xfffffc, 0, LAPS, 0), 0);
+	cr_expect_eq(gdk_cq_nearest(4996, 5000 % LAPS, LAPS, 5000), 5000);
+	cr_expect_eq(gdk_cq_nearest(4996, 5003 % LAPS, LAPS, 5000), 5003);
+	cr_expect_eq(gdk_cq_extend(0xfffffc, 0), 0);
+	cr_expect_eq(gdk_cq_extend(4996, 5000), 5000);
 }
