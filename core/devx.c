@@ -212,9 +212,12 @@ doca_error_t gdk_devx_try_cmd(struct ibv_context *ctx, const char *object, const
 		trace(&c, sys_err);
 	if (!sys_err && !status)
 		return DOCA_SUCCESS;
-	gdk_info("%s: %s (0x%x) is not available: status 0x%x, syndrome 0x%08x, %s", object,
-		 opcode_name(opcode), opcode, status, (uint32_t)prm_get(out, PRM_CMD_SYNDROME),
-		 strerror(sys_err));
+	if (!status && sys_err != EOPNOTSUPP)
+		return refused(object, in, out, sys_err);
+	gdk_info("%s: %s (0x%x) is not available: %s, status 0x%x, syndrome 0x%08x", object,
+		 opcode_name(opcode), opcode, status ? "refused by the firmware" :
+		 "not supported by the driver", status,
+		 (uint32_t)prm_get(out, PRM_CMD_SYNDROME));
 	return DOCA_ERROR_NOT_SUPPORTED;
 }
 

@@ -27,8 +27,9 @@ doca_error_t gdk_devx_query(struct ibv_context *ctx, struct mlx5dv_devx_obj *obj
 			    size_t outlen);
 doca_error_t gdk_devx_cmd(struct ibv_context *ctx, const char *object, const void *in,
 			  size_t inlen, void *out, size_t outlen);
-/* Of a command that not every device has: a refusal is logged at INFO, does not become the
- * thread's last command error, and is NOT_SUPPORTED. */
+/* For a command that not every device has: if the firmware refuses it, or the driver does not
+ * support it, that is logged at INFO, does not become the thread's last command error, and
+ * gives NOT_SUPPORTED. Other errors of the driver are as those of gdk_devx_cmd. */
 doca_error_t gdk_devx_try_cmd(struct ibv_context *ctx, const char *object, const void *in,
 			      size_t inlen, void *out, size_t outlen);
 /* opcode, kind ("CQ") and number: for the log. */

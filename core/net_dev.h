@@ -48,7 +48,7 @@ struct doca_dev {
 	 * its mode; 0: none was. */
 	atomic_uint no_dbr_qps, no_dbr_max;
 	atomic_uint lag_turn; /* QPs that were given a port in turn */
-	atomic_int lag_by_queue; /* do they get one? GDK_LAG_*; queried at the first QP */
+	atomic_int lag_by_queue; /* GDK_LAG_*: are QPs given a port? queried at the first QP */
 	atomic_bool said_no_dbr_fallback, said_no_cd; /* once per device */
 	atomic_int users; /* umems, UARs, CQs and QPs that live on it */
 };

@@ -100,7 +100,8 @@ static int subscribe(struct gdk_events *events, struct mlx5dv_devx_obj *obj, boo
 
 /*
  * The kernel refuses a whole list with EINVAL if the device lacks one of its types
- * (user_affiliated_events, devx.c). 0: the device has some of them.
+ * (user_affiliated_events, devx.c). 0: the device has some of them. Any other error ends
+ * the subscription.
  */
 static int subscribe_one_by_one(struct gdk_events *events, struct mlx5dv_devx_obj *obj,
 				bool is_cq, uint16_t *list, uint16_t n, uint32_t number)
@@ -110,6 +111,8 @@ static int subscribe_one_by_one(struct gdk_events *events, struct mlx5dv_devx_ob
 
 	for (i = 0; i < n; i++) {
 		rc = subscribe(events, obj, is_cq, &list[i], 1, number);
+		if (rc && rc != EINVAL)
+			return rc;
 		if (rc)
 			gdk_info("object 0x%x: no events of type 0x%02x: %s", number, list[i],
 				 strerror(rc));

@@ -17,41 +17,51 @@
 #include "qp.h"
 
 /* A device that refuses the query has no bond; VFs and SFs may. */
-static void query_lag(const struct doca_dev *dev, struct gdk_qp_lag *lag, uint8_t remap[2])
+static doca_error_t query_lag(const struct doca_dev *dev, struct gdk_qp_lag *lag, uint8_t remap[2])
 {
 	uint8_t in[PRM_CMD_IN_LEN] = {0}, out[PRM_QUERY_LAG_OUT_LEN];
 	const struct gdk_caps *caps = &dev->caps;
 	const uint8_t *lagc = out + PRM_QUERY_LAG_AT;
+	doca_error_t err;
 
 	memset(lag, 0, sizeof(*lag));
 	lag->ports = caps->num_lag_ports;
 	if (lag->ports < 2)
-		return;
+		return DOCA_SUCCESS;
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_LAG);
-	if (gdk_devx_try_cmd(dev->ctx, ibv_get_device_name(dev->ctx->device), in, sizeof(in), out,
-			     sizeof(out)) != DOCA_SUCCESS)
-		return;
+	err = gdk_devx_try_cmd(dev->ctx, ibv_get_device_name(dev->ctx->device), in, sizeof(in),
+			       out, sizeof(out));
+	if (err != DOCA_SUCCESS)
+		return err == DOCA_ERROR_NOT_SUPPORTED ? DOCA_SUCCESS : err;
 	lag->active = prm_get(lagc, PRM_LAGC_STATE);
 	lag->by_queue = lag->active || (caps->lag_tx_port && !caps->lag_owner);
 	if (prm_get(lagc, PRM_LAGC_PORT_SELECT_MODE) != GDK_LAG_BY_QUEUE)
 		lag->by_queue = false;
 	remap[0] = (uint8_t)prm_get(lagc, PRM_LAGC_TX_REMAP_AFFINITY_1);
 	remap[1] = (uint8_t)prm_get(lagc, PRM_LAGC_TX_REMAP_AFFINITY_2);
+	return DOCA_SUCCESS;
 }
 
-/* A device that joins or leaves a bond is another one for the kernel, so the answer stays. */
-static bool gives_ports(struct doca_dev *dev)
+/*
+ * A device that joins or leaves a bond is another one for the kernel, so the answer is kept.
+ * An error is not: the next QP asks again.
+ */
+static doca_error_t gives_ports(struct doca_dev *dev, bool *gives)
 {
 	int known = atomic_load_explicit(&dev->lag_by_queue, memory_order_relaxed);
 	struct gdk_qp_lag lag;
 	uint8_t remap[2];
+	doca_error_t err;
 
 	if (known == GDK_LAG_UNKNOWN) {
-		query_lag(dev, &lag, remap);
+		err = query_lag(dev, &lag, remap);
+		if (err != DOCA_SUCCESS)
+			return err;
 		known = lag.by_queue ? GDK_LAG_PORTS : GDK_LAG_NO_PORTS;
 		atomic_store_explicit(&dev->lag_by_queue, known, memory_order_relaxed);
 	}
-	return known == GDK_LAG_PORTS;
+	*gives = known == GDK_LAG_PORTS;
+	return DOCA_SUCCESS;
 }
 
 doca_error_t gdk_lag_check(const struct doca_verbs_qp_t *qp, uint8_t port, bool connected)
@@ -71,13 +81,17 @@ doca_error_t gdk_lag_check(const struct doca_verbs_qp_t *qp, uint8_t port, bool 
 	return DOCA_SUCCESS;
 }
 
-uint8_t gdk_lag_take_turn(struct doca_verbs_qp_t *qp)
+doca_error_t gdk_lag_take_turn(struct doca_verbs_qp_t *qp, uint8_t *port)
 {
 	struct doca_dev *dev = qp->dev;
+	bool gives = false;
+	doca_error_t err = gives_ports(dev, &gives);
 
-	if (!gives_ports(dev))
-		return 0;
-	return (uint8_t)(1 + atomic_fetch_add(&dev->lag_turn, 1) % dev->caps.num_lag_ports);
+	*port = 0;
+	if (err == DOCA_SUCCESS && gives)
+		*port = (uint8_t)(1 + atomic_fetch_add(&dev->lag_turn, 1) %
+					      dev->caps.num_lag_ports);
+	return err;
 }
 
 doca_error_t gdk_verbs_qp_attr_set_lag_port(doca_verbs_qp_attr_t *attr, uint8_t port)
@@ -101,8 +115,9 @@ doca_error_t gdk_verbs_qp_get_lag(doca_verbs_qp_t *qp, struct gdk_qp_lag *lag)
 		gdk_err("QP: ports of a bond are not known of QPs of the DOCA SDK");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	query_lag(qp->dev, &found, remap);
-	err = gdk_qp_query_state(qp, out, &state);
+	err = query_lag(qp->dev, &found, remap);
+	if (err == DOCA_SUCCESS)
+		err = gdk_qp_query_state(qp, out, &state);
 	if (err != DOCA_SUCCESS)
 		return err;
 	found.port = (uint8_t)prm_get(out + PRM_QUERY_QP_QPC_AT, PRM_QPC_LAG_TX_PORT_AFFINITY);

@@ -226,12 +226,15 @@ static void put_numbers(const struct doca_verbs_qp_t *qp, const doca_verbs_qp_at
 		prm_set(qpc, PRM_QPC_LOG_RRA_MAX, log2_or_0(a->max_dest_rd_atomic));
 }
 
-static void put_init(struct doca_verbs_qp_t *qp, const doca_verbs_qp_attr_t *a, int mask,
-		     uint8_t *qpc)
+static doca_error_t put_init(struct doca_verbs_qp_t *qp, const doca_verbs_qp_attr_t *a, int mask,
+			     uint8_t *qpc)
 {
+	uint8_t port = a->lag_port;
+	doca_error_t err = mask & LAG_PORT ? DOCA_SUCCESS : gdk_lag_take_turn(qp, &port);
+
 	prm_set(qpc, PRM_QPC_PM_STATE, GDK_QPC_PM_MIGRATED);
-	prm_set(qpc, PRM_QPC_LAG_TX_PORT_AFFINITY,
-		mask & LAG_PORT ? a->lag_port : gdk_lag_take_turn(qp));
+	prm_set(qpc, PRM_QPC_LAG_TX_PORT_AFFINITY, port);
+	return err;
 }
 
 /* What a transition carries besides the attributes themselves. */
@@ -242,8 +245,7 @@ static doca_error_t put_extras(struct doca_verbs_qp_t *qp, const struct transiti
 
 	switch (t->opcode) {
 	case GDK_CMD_RST2INIT_QP:
-		put_init(qp, a, mask, qpc);
-		return DOCA_SUCCESS;
+		return put_init(qp, a, mask, qpc);
 	case GDK_CMD_INIT2RTR_QP:
 		prm_set(qpc, PRM_QPC_LOG_MSG_MAX, GDK_QPC_LOG_MSG_MAX);
 		return gdk_path_fill(qp, a, qpc);

@@ -359,7 +359,8 @@ void gdk_qp_count_uses(struct doca_verbs_qp_t *qp, int by)
 	atomic_fetch_add(&qp->dev->users, by);
 }
 
-/* A group's companion is always to be a master; only some operations need it. */
+/* The companion QP of every group requests core direct, although only WAIT needs it: without
+ * it in the device, the QP is created as an ordinary one. */
 static void grant_core_direct(struct doca_verbs_qp_t *qp)
 {
 	if (!qp->init.core_direct_master || qp->dev->caps.cd)

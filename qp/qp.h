@@ -78,7 +78,7 @@ uint16_t gdk_path_udp_sport(uint32_t local_qpn, uint32_t remote_qpn, const uint8
 bool gdk_gid_is_v4(const uint8_t gid[16]);
 /* lag.c: may the QP be given this port of the bond? Logs why not. */
 doca_error_t gdk_lag_check(const struct doca_verbs_qp_t *qp, uint8_t port, bool connected);
-/* The port of the bond whose turn it is; 0: the NIC chooses. */
-uint8_t gdk_lag_take_turn(struct doca_verbs_qp_t *qp);
+/* The port of the bond whose turn it is; 0: the NIC chooses. Fails if the driver does. */
+doca_error_t gdk_lag_take_turn(struct doca_verbs_qp_t *qp, uint8_t *port);
 
 #endif

@@ -5,6 +5,8 @@
  * bonds, core direct, event types. Each test sets the NIC up before it opens it.
  */
 #include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <string.h>
 
 #include "../../core/net_dev.h"
@@ -122,6 +124,72 @@ Test(card, a_refused_query_of_the_bond_is_no_bond)
 	cr_assert_eq(gdk_get_command_error(&error), DOCA_SUCCESS);
 	cr_expect_eq(error.opcode, 0);
 	cr_expect(lag.ports == 2 && !lag.active && !lag.by_queue && !lag.port);
+	e2e_qp_close(&q);
+	e2e_close(&nic);
+}
+
+/* In place of libmlx5's: QUERY_LAG fails in the driver. */
+static int lag_error;
+
+int mlx5dv_devx_general_cmd(struct ibv_context *ctx, const void *in, size_t inlen, void *out,
+			    size_t outlen)
+{
+	int (*next)(struct ibv_context *, const void *, size_t, void *, size_t);
+
+	*(void **)&next = dlsym(RTLD_NEXT, "mlx5dv_devx_general_cmd");
+	if (lag_error && prm_get(in, PRM_CMD_OPCODE) == GDK_CMD_QUERY_LAG)
+		return lag_error;
+	return next(ctx, in, inlen, out, outlen);
+}
+
+static doca_error_t try_to_connect(struct e2e_nic *nic, struct e2e_qp *q, int error)
+{
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+
+	lag_error = error;
+	return e2e_connect(nic, q->hl->qp, &nic->gid, q->qpn, path);
+}
+
+Test(card, a_driver_error_of_the_query_is_an_error_and_not_kept)
+{
+	struct gdk_qp_lag lag;
+	const char *said;
+	struct e2e_nic nic;
+	struct e2e_qp q;
+
+	setenv("SOFTNIC_LAG", "2", 1);
+	e2e_open(&nic);
+	e2e_qp_open(&nic, &q, E2E_DB, DEPTH);
+	capture_begin();
+	cr_expect_eq(try_to_connect(&nic, &q, ENOMEM), DOCA_ERROR_NO_MEMORY);
+	said = capture_end();
+	cr_expect(strstr(said, "QUERY_LAG (0x") && strstr(said, strerror(ENOMEM)), "%s", said);
+	capture_begin();
+	cr_expect_eq(try_to_connect(&nic, &q, EIO), DOCA_ERROR_DRIVER);
+	cr_expect_eq(gdk_verbs_qp_get_lag(q.hl->qp, &lag), DOCA_ERROR_DRIVER);
+	said = capture_end();
+	cr_expect(strstr(said, strerror(EIO)), "%s", said);
+	cr_assert_eq(try_to_connect(&nic, &q, 0), DOCA_SUCCESS);
+	lag = lag_of(&q);
+	cr_expect(lag.active && lag.by_queue && lag.port == 1);
+	e2e_qp_close(&q);
+	e2e_close(&nic);
+}
+
+Test(card, a_driver_without_the_query_is_no_bond)
+{
+	const char *said;
+	struct e2e_nic nic;
+	struct e2e_qp q;
+
+	setenv("SOFTNIC_LAG", "2", 1);
+	e2e_open(&nic);
+	e2e_qp_open(&nic, &q, E2E_DB, DEPTH);
+	capture_begin();
+	cr_assert_eq(try_to_connect(&nic, &q, EOPNOTSUPP), DOCA_SUCCESS);
+	said = capture_end();
+	cr_expect_str_eq(said, "");
+	cr_expect_not(lag_of(&q).by_queue);
 	e2e_qp_close(&q);
 	e2e_close(&nic);
 }
@@ -247,6 +315,43 @@ Test(card, no_event_of_a_queue_pair)
 	expect_events("0x10", DOCA_ERROR_NOT_SUPPORTED, -1);
 }
 
+/* In place of libmlx5's: a list is refused, the first of it too, the next with this error. */
+static int second_error, subscriptions;
+
+int mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *ch,
+				     struct mlx5dv_devx_obj *obj, uint16_t size, uint16_t list[],
+				     uint64_t cookie)
+{
+	int (*next)(struct mlx5dv_devx_event_channel *, struct mlx5dv_devx_obj *, uint16_t,
+		    uint16_t *, uint64_t);
+
+	*(void **)&next = dlsym(RTLD_NEXT, "mlx5dv_devx_subscribe_devx_event");
+	if (!second_error)
+		return next(ch, obj, size, list, cookie);
+	return ++subscriptions == 3 ? second_error : EINVAL;
+}
+
+Test(card, a_driver_error_is_not_a_missing_event)
+{
+	struct gdk_events *ev;
+	struct e2e_nic nic;
+	const char *said;
+	struct e2e_qp q;
+
+	e2e_open(&nic);
+	e2e_qp_open(&nic, &q, E2E_DB, DEPTH);
+	cr_assert_eq(gdk_events_open(nic.dev, &ev), DOCA_SUCCESS);
+	second_error = EIO;
+	capture_begin();
+	cr_expect_eq(gdk_events_watch_qp(ev, q.hl->qp), DOCA_ERROR_DRIVER);
+	said = capture_end();
+	cr_expect(strstr(said, strerror(EIO)), "%s", said);
+	cr_expect_eq(subscriptions, 3, "%d", subscriptions);
+	cr_assert_eq(gdk_events_close(ev), DOCA_SUCCESS);
+	e2e_qp_close(&q);
+	e2e_close(&nic);
+}
+
 /* ---- exhaustion ---- */
 
 /* 0x05 is what a ConnectX-4 answered that had no QP left, so the text says that too. */
@@ -352,4 +457,25 @@ Test(card, an_uneven_cq_goes_on_whose_counter_is_behind)
 Test(card, a_collapsed_cq_goes_on_whose_counter_is_behind)
 {
 	expect_producer((struct producer){ .behind = "4", .collapsed = true });
+}
+
+static void expect_warning(const char *behind, bool warned)
+{
+	const char *said;
+
+	capture_begin();
+	expect_producer((struct producer){ .behind = behind });
+	said = capture_end();
+	cr_expect_eq(strstr(said, "its producer counter is") != NULL, warned, "%s: %s", behind,
+		     said);
+}
+
+Test(card, a_counter_that_is_late_is_no_warning)
+{
+	expect_warning("4", false);
+}
+
+Test(card, a_counter_that_is_a_ring_behind_is_a_warning)
+{
+	expect_warning("20", true);
 }
