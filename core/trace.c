@@ -115,14 +115,15 @@ static void write_start(void)
 
 static void open_trace(void)
 {
-	const char *path = getenv("GDAKI_TRACE_CMDS"), *mask = getenv("GDAKI_TRACE_CMDS_MASK");
+	const char *path = secure_getenv("GDAKI_TRACE_CMDS"), *mask;
 	int saved_errno = errno;
 
 	if (!path || !*path)
 		return;
+	mask = secure_getenv("GDAKI_TRACE_CMDS_MASK");
 	masked = mask && *mask && strcmp(mask, "0");
 	begun = now_ns();
-	trace_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	trace_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (trace_fd < 0)
 		gdk_err("cannot open GDAKI_TRACE_CMDS=%s: %s; firmware commands are not traced",
 			path, strerror(errno));
@@ -262,8 +263,10 @@ __attribute__((format(printf, 3, 4))) static void fact(struct ibv_context *ctx, 
 	char alias[32];
 	va_list args;
 
-	if (!record_begin(&r, kind))
+	if (!record_begin(&r, kind)) {
+		errno = saved_errno;
 		return;
+	}
 	if (ctx)
 		fprintf(r.f, " dev %s", device_name(ctx, alias));
 	va_start(args, fmt);
@@ -274,11 +277,11 @@ __attribute__((format(printf, 3, 4))) static void fact(struct ibv_context *ctx, 
 	errno = saved_errno;
 }
 
-/* An address; masked, only its place within a page. */
+/* An address; masked, only its place within 64 KiB, the largest page of a CPU. */
 static const char *address(const void *p, char text[32])
 {
 	if (masked)
-		snprintf(text, 32, "**+0x%x", (unsigned int)((uintptr_t)p & 0xfff));
+		snprintf(text, 32, "**+0x%x", (unsigned int)((uintptr_t)p & 0xffff));
 	else
 		snprintf(text, 32, "0x%" PRIxPTR, (uintptr_t)p);
 	return text;
@@ -300,9 +303,10 @@ void gdk_trace_umem(struct ibv_context *ctx, const struct mlx5dv_devx_umem_in *i
 
 	if (!gdk_trace_on())
 		return;
+	snprintf(text, sizeof(text), "0x%" PRIxPTR, (uintptr_t)in->addr);
 	fact(ctx, "umem", " addr %s size %zu access 0x%x pgsz_bitmap 0x%" PRIx64
 			  " by %s id 0x%x errno %d",
-	     dmabuf_fd < 0 ? address(in->addr, text) : "0", in->size, in->access, in->pgsz_bitmap,
+	     dmabuf_fd < 0 ? address(in->addr, text) : text, in->size, in->access, in->pgsz_bitmap,
 	     dmabuf_fd < 0 ? "address" : "dmabuf", umem ? umem->umem_id : 0, umem ? 0 : sys_err);
 }
 

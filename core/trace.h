@@ -16,7 +16,10 @@
  * A record begins in column 0 with its kind; t is seconds since the process began to trace.
  * Offsets of rows are bytes in hex; rows of zeros are left out. A masked byte is "**"; a masked
  * field that is zero stays zero. Other kinds are one line of "name value" pairs: device, umem,
- * uar, eqn, events, sdk. A command that the driver builds (DESTROY_*) has no boxes.
+ * uar, eqn, events, sdk. A masked address keeps its low 16 bits ("**+0x5800"); the addr of a umem
+ * by dmabuf is the offset in the dmabuf, never masked. A command that the driver builds
+ * (DESTROY_*) has no boxes.
+ * The file is created with mode 0600; both variables are ignored in a setuid program.
  * Every function returns at once if the trace is off.
  */
 #ifndef GDK_TRACE_H

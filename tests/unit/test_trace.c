@@ -73,6 +73,24 @@ ssize_t write(int fd, const void *data, size_t len)
 	return real(fd, data, len);
 }
 
+/* In place of libc's: a process that must not trust its environment, and one without memory. */
+static bool distrust, no_memory;
+
+char *secure_getenv(const char *name)
+{
+	return distrust ? NULL : getenv(name);
+}
+
+FILE *open_memstream(char **text, size_t *len)
+{
+	static FILE *(*real)(char **, size_t *);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "open_memstream");
+	errno = ENOMEM;
+	return no_memory ? NULL : real(text, len);
+}
+
 /* ---- the records of a trace ---- */
 
 struct record {
@@ -320,6 +338,44 @@ Test(trace, facts_for_a_comparison)
 		cr_expect(strstr(text, kinds[i]), "no %s", kinds[i]);
 }
 
+static void expect_umem(const char *mask)
+{
+	struct mlx5dv_devx_umem_in in = { .addr = (void *)0x7f0012345000, .size = 4096 };
+	struct mlx5dv_devx_uar uar = { .reg_addr = (void *)0x7f001234a800,
+				       .base_addr = (void *)0x7f0012340000 };
+	bool masked = *mask == '1';
+	struct e2e_nic nic;
+	const char *text;
+
+	setenv("GDAKI_TRACE_CMDS_MASK", mask, 1);
+	e2e_open(&nic);
+	gdk_trace_umem(nic.ctx, &in, -1, NULL, EINVAL);
+	in.addr = (void *)0x31000; /* an offset */
+	no_memory = true;
+	errno = 77;
+	gdk_trace_umem(nic.ctx, &in, 5, NULL, EINVAL);
+	no_memory = false;
+	cr_expect_eq(errno, 77);
+	gdk_trace_umem(nic.ctx, &in, 5, NULL, EINVAL);
+	gdk_trace_uar(nic.ctx, "test", &uar, 0);
+	e2e_close(&nic);
+	text = read_file(trace_path);
+	cr_expect(strstr(text, masked ? " addr **+0x5000 " : " addr 0x7f0012345000 "), "%s", text);
+	cr_expect(strstr(text, " addr 0x31000 size 4096 "), "%s", text);
+	cr_expect(strstr(text, masked ? " reg **+0xa800 base **+0x0 " :
+			 " reg 0x7f001234a800 base 0x7f0012340000 "), "%s", text);
+}
+
+Test(trace, addresses_and_offsets)
+{
+	expect_umem("0");
+}
+
+Test(trace, masked_addresses_and_offsets)
+{
+	expect_umem("1");
+}
+
 /* The SDK sends its own commands: log and trace must not let the user think otherwise. */
 Test(trace, sdk_mode_is_named)
 {
@@ -464,6 +520,22 @@ Test(trace, off)
 	e2e_open(&nic);
 	run_queue_pair(&nic);
 	e2e_close(&nic);
+	cr_expect(access(trace_path, F_OK));
+}
+
+Test(trace, only_the_user_can_read_it)
+{
+	struct stat st;
+
+	cr_assert(gdk_trace_on());
+	cr_assert_eq(stat(trace_path, &st), 0);
+	cr_expect_eq(st.st_mode & 07777, 0600, "%o", st.st_mode);
+}
+
+Test(trace, off_in_a_process_that_must_not_trust_its_environment)
+{
+	distrust = true;
+	cr_expect_not(gdk_trace_on());
 	cr_expect(access(trace_path, F_OK));
 }
 
