@@ -119,8 +119,9 @@ doca_error_t gdk_events_open(doca_dev_t *net_dev, struct gdk_events **events);
 doca_error_t gdk_events_close(struct gdk_events *events);
 /* Readable (poll, epoll) while an event is there; it stays the channel's. */
 doca_error_t gdk_events_get_fd(const struct gdk_events *events, int *fd);
-/* For an object's life; those events that the device has. NOT_SUPPORTED: it has none of them,
- * or the object is one of the DOCA SDK. */
+/* Subscribes to all error events of the object that the device supports, until the object or the
+ * channel is destroyed. NOT_SUPPORTED: the device supports none of them, or the object belongs to
+ * the DOCA SDK. DRIVER: the driver failed. */
 doca_error_t gdk_events_watch_cq(struct gdk_events *events, doca_verbs_cq_t *cq);
 doca_error_t gdk_events_watch_qp(struct gdk_events *events, doca_verbs_qp_t *qp);
 /* Takes the next event; AGAIN: there is none, it never blocks. */
@@ -168,7 +169,7 @@ doca_error_t gdk_verbs_qp_dump_wqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
 doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index, char *buf,
 				   size_t size);
 
-/* How the NIC was given a umem. */
+/* How a umem was registered with the NIC. */
 enum gdk_umem_way {
 	GDK_UMEM_HOST_MEMORY = 0,  /* host memory, by its address */
 	GDK_UMEM_GIVEN_DMABUF = 1, /* through the caller's dmabuf */
@@ -214,9 +215,9 @@ doca_error_t gdk_verbs_qp_attr_set_lag_port(doca_verbs_qp_attr_t *attr, uint8_t 
 /* As the NIC reports it. */
 doca_error_t gdk_verbs_qp_get_lag(doca_verbs_qp_t *qp, struct gdk_qp_lag *lag);
 
-/* The requester asks for an acknowledgement with each 2^log-th packet: 0, the default, with
- * every one, as DOCA GPUNetIO and NVSHMEM; the kernel and UCX have 8, which costs less bandwidth.
- * At most 8. With this bit in the attr_mask of the transition from RTR to RTS. */
+/* The requester requests an acknowledgement every 2^log packets: 0 every packet (the default, as
+ * DOCA GPUNetIO and NVSHMEM), 8 every 256 (as the kernel and UCX, which costs less bandwidth). At
+ * most 8. It takes effect with this bit in the attr_mask of the transition from RTR to RTS. */
 #define GDK_VERBS_QP_ATTR_LOG_ACK_REQ_FREQ (1 << 29)
 doca_error_t gdk_verbs_qp_attr_set_log_ack_req_freq(doca_verbs_qp_attr_t *attr, uint8_t log);
 

@@ -33,14 +33,17 @@ static const char *dev_name(const struct doca_dev *dev)
 	return ibv_get_device_name(dev->ctx->device);
 }
 
-/* errno of a registration as text, with what is usually behind it. */
-static const char *cause(int sys_err, char *buf, size_t len)
+/* errno of a registration as text, with the usual cause. */
+static const char *cause(int sys_err, uint32_t access, char *buf, size_t len)
 {
+	const uint32_t writes = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	bool bad_access = access & ~(writes | IBV_ACCESS_REMOTE_READ) ||
+			  (access & writes) == IBV_ACCESS_REMOTE_WRITE;
 	const char *hint = "";
 
 	if (sys_err == KERNEL_ENOTSUPP)
 		hint = ": its exporter does not let this NIC attach";
-	else if (sys_err == EINVAL)
+	else if (sys_err == EINVAL && bad_access)
 		hint = " (umems take LOCAL_WRITE, REMOTE_WRITE with it, REMOTE_READ)";
 	else if (sys_err == EPROTONOSUPPORT)
 		hint = " (page sizes of umems are a feature of Linux 5.11)";
@@ -111,6 +114,7 @@ static doca_error_t from_errno(int sys_err)
 	case ENOMEM:
 		return DOCA_ERROR_NO_MEMORY;
 	case EOPNOTSUPP:
+	case EPROTONOSUPPORT:
 	case ENOSYS:
 	case KERNEL_ENOTSUPP:
 		return DOCA_ERROR_NOT_SUPPORTED;
@@ -131,7 +135,7 @@ static doca_error_t reg_host(struct doca_verbs_umem *umem, void *cpu_addr, uint3
 	}
 	sys_err = errno;
 	gdk_err("%s: umem of %zu bytes at %p, access 0x%x: %s", dev_name(umem->dev), umem->size,
-		cpu_addr, access, cause(sys_err, text, sizeof(text)));
+		cpu_addr, access, cause(sys_err, access, text, sizeof(text)));
 	return from_errno(sys_err);
 }
 
@@ -150,7 +154,7 @@ static doca_error_t reg_given_dmabuf(struct doca_verbs_umem *umem, uint32_t acce
 	sys_err = errno;
 	gdk_err("%s: umem of %zu bytes at offset %zu of dmabuf %d, access 0x%x: %s",
 		dev_name(umem->dev), umem->size, offset, fd, access,
-		cause(sys_err, text, sizeof(text)));
+		cause(sys_err, access, text, sizeof(text)));
 	return from_errno(sys_err);
 }
 
@@ -180,7 +184,7 @@ static bool try_dmabuf(struct doca_verbs_umem *umem, uint32_t access, struct att
 		tried->err = from_errno(sys_err);
 		snprintf(tried->dmabuf, sizeof(tried->dmabuf),
 			 "the NIC does not register its dmabuf: %s",
-			 cause(sys_err, text, sizeof(text)));
+			 cause(sys_err, access, text, sizeof(text)));
 	}
 	close(fd);
 	return umem->devx;
@@ -197,20 +201,21 @@ static bool try_peer_memory(struct doca_verbs_umem *umem, uint32_t access, struc
 	sys_err = errno;
 	tried->err = from_errno(sys_err);
 	snprintf(tried->peer, sizeof(tried->peer), "the NIC does not register its address: %s",
-		 cause(sys_err, text, sizeof(text)));
+		 cause(sys_err, access, text, sizeof(text)));
 	return false;
 }
 
 static doca_error_t reg_gpu(struct doca_verbs_umem *umem, uint32_t access, unsigned int ways)
 {
-	struct attempts tried = {.dmabuf = "it was not asked for", .peer = "it was not asked for"};
+	struct attempts tried = {.dmabuf = "not requested", .peer = "not requested"};
 	void *cpu_addr = gdk_gpu_host_mem(umem->gpu, umem->addr);
 
 	if (cpu_addr)
 		return reg_host(umem, cpu_addr, access);
 	if (ways & GDK_UMEM_TRY_DMABUF && try_dmabuf(umem, access, &tried)) {
 		snprintf(umem->reason, sizeof(umem->reason), "%s",
-			 ways & GDK_UMEM_TRY_PEER ? "the dmabuf came first" : tried.peer);
+			 ways & GDK_UMEM_TRY_PEER ? "the dmabuf was tried first and succeeded" :
+						    tried.peer);
 		gdk_info("%s: umem at %p through dmabuf", dev_name(umem->dev), umem->addr);
 		return DOCA_SUCCESS;
 	}

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "../../umem/umem.h"
+#include "../lib/capture.h"
 #include "../lib/nic.h"
 #include "../lib/fds.h"
 #include "../lib/standin.h"
@@ -64,6 +65,7 @@ Test(umem, memory_of_the_host_gpu)
 static bool take_dmabuf; /* the NIC does */
 static int asked_fd;
 static struct mlx5dv_devx_umem_in asked;
+static int reg_error; /* the driver's, if not 0 */
 
 struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *ctx,
 						 struct mlx5dv_devx_umem_in *in)
@@ -71,6 +73,10 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *ctx,
 	struct mlx5dv_devx_umem *(*next)(struct ibv_context *, struct mlx5dv_devx_umem_in *);
 
 	*(void **)&next = dlsym(RTLD_NEXT, "mlx5dv_devx_umem_reg_ex");
+	if (reg_error) {
+		errno = reg_error;
+		return NULL;
+	}
 	if (in->comp_mask & MLX5DV_UMEM_MASK_DMABUF) {
 		asked = *in;
 		asked_fd = dup(in->dmabuf_fd);
@@ -197,4 +203,35 @@ Test(umem, bad_arguments_are_refused)
 		     DOCA_ERROR_INVALID_VALUE);
 	cr_expect_eq(doca_verbs_umem_destroy(NULL), DOCA_ERROR_INVALID_VALUE);
 	nic_close(&nic);
+}
+
+static void expect_refused(int error, uint32_t access, doca_error_t want, bool hint)
+{
+	static uint8_t mem[4096] __attribute__((aligned(4096)));
+	struct nic nic = nic_open();
+	doca_verbs_umem_t *umem;
+	const char *said;
+
+	reg_error = error;
+	capture_begin();
+	cr_expect_eq(doca_verbs_umem_create(nic.dev, NULL, mem, 4096, access, NO_FD, 0, &umem),
+		     want, "errno %d", error);
+	said = capture_end();
+	cr_expect_eq(strstr(said, "umems take LOCAL_WRITE") != NULL, hint, "%s", said);
+	nic_close(&nic);
+}
+
+Test(umem, a_driver_without_page_sizes)
+{
+	expect_refused(EPROTONOSUPPORT, IBV_ACCESS_LOCAL_WRITE, DOCA_ERROR_NOT_SUPPORTED, false);
+}
+
+Test(umem, the_hint_on_access_flags_where_they_are_wrong)
+{
+	expect_refused(EINVAL, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+		       IBV_ACCESS_REMOTE_WRITE, DOCA_ERROR_DRIVER, false);
+	expect_refused(EINVAL, 0, DOCA_ERROR_DRIVER, false);
+	expect_refused(EINVAL, IBV_ACCESS_REMOTE_WRITE, DOCA_ERROR_DRIVER, true);
+	expect_refused(EINVAL, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+		       DOCA_ERROR_DRIVER, true);
 }

@@ -14,6 +14,8 @@
 #include "../lib/capture.h"
 #include "../lib/standin.h"
 
+#define FIRST "the dmabuf was tried first and succeeded"
+
 #define REG(name) DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_##name
 #define LEN 3000u
 
@@ -131,12 +133,12 @@ static void is_refused(const struct machine *m, enum doca_gpu_verbs_mem_reg_type
 
 Test(umem_gpu, the_pcie_type_is_refused_and_no_peer_memory)
 {
-	works(&gb200, REG(DEFAULT), GDK_UMEM_DMABUF, "the dmabuf came first");
+	works(&gb200, REG(DEFAULT), GDK_UMEM_DMABUF, FIRST);
 }
 
 Test(umem_gpu, the_pcie_type_faults_and_no_peer_memory)
 {
-	works(&gb200_fault, REG(DEFAULT), GDK_UMEM_DMABUF, "the dmabuf came first");
+	works(&gb200_fault, REG(DEFAULT), GDK_UMEM_DMABUF, FIRST);
 }
 
 Test(umem_gpu, peer_memory_alone)
@@ -152,9 +154,9 @@ Test(umem_gpu, peer_memory_and_no_export)
 
 Test(umem_gpu, both_and_the_caller_chooses)
 {
-	works(&both, REG(DEFAULT), GDK_UMEM_DMABUF, "the dmabuf came first");
-	works(&both, REG(CUDA_DMABUF), GDK_UMEM_DMABUF, "it was not asked for");
-	works(&both, REG(CUDA_PEERMEM), GDK_UMEM_PEER_MEMORY, "it was not asked for");
+	works(&both, REG(DEFAULT), GDK_UMEM_DMABUF, FIRST);
+	works(&both, REG(CUDA_DMABUF), GDK_UMEM_DMABUF, "not requested");
+	works(&both, REG(CUDA_PEERMEM), GDK_UMEM_PEER_MEMORY, "not requested");
 }
 
 Test(umem_gpu, nothing_works_and_the_log_names_both_attempts)
@@ -168,12 +170,12 @@ Test(umem_gpu, peer_memory_is_not_tried_where_a_dmabuf_is_asked_for)
 {
 	is_refused(&peer_only, REG(CUDA_DMABUF), DOCA_ERROR_NOT_SUPPORTED,
 		   "dmabuf: the NIC does not register its dmabuf: Operation not supported",
-		   "peer memory: it was not asked for");
+		   "peer memory: not requested");
 }
 
 Test(umem_gpu, a_dmabuf_is_not_tried_where_peer_memory_is_asked_for)
 {
-	is_refused(&gb200, REG(CUDA_PEERMEM), DOCA_ERROR_DRIVER, "dmabuf: it was not asked for",
+	is_refused(&gb200, REG(CUDA_PEERMEM), DOCA_ERROR_DRIVER, "dmabuf: not requested",
 		   "peer memory: the NIC does not register its address: Bad address");
 }
 
