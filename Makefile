@@ -281,7 +281,7 @@ $(SOAK): $(B)/obj/tests/soak/soak.o
 STANDIN_FLAGS_old := -DCUDA_OLD -DGDR_OLD
 standin-so = $(CC) $(CFLAGS_ALL) $(STANDIN_FLAGS_$(notdir $(@D))) -shared $(LDFLAGS_ALL) -Wl,-soname,$(1) \
 	-Wl,-Bsymbolic -o $@ $<
-$(B)/standin/libcuda.so.1 $(B)/standin/old/libcuda.so.1: tests/standin/cuda.c | stage
+$(B)/standin/libcuda.so.1 $(B)/standin/old/libcuda.so.1: tests/standin/cuda.c tests/standin/cuda_record.h | stage
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(call standin-so,libcuda.so.1)

@@ -18,6 +18,8 @@
 static int (*standin_cuda_live)(void);
 static long (*standin_cuda_calls)(void);
 static __attribute__((unused)) long (*standin_cuda_copies)(void);
+static __attribute__((unused)) long (*standin_cuda_writes)(void);
+static __attribute__((unused)) size_t (*standin_cuda_write)(long n, unsigned long long *dst);
 static __attribute__((unused)) size_t (*standin_cuda_bytes)(void);
 static void (*standin_cuda_fail_at)(long n);
 static int (*standin_cuda_failed)(void);
@@ -59,6 +61,8 @@ static inline void standin_cuda(void)
 	standin_cuda_live = (int (*)(void))dlsym(lib, "standin_cuda_live");
 	standin_cuda_calls = (long (*)(void))dlsym(lib, "standin_cuda_calls");
 	standin_cuda_copies = (long (*)(void))dlsym(lib, "standin_cuda_copies");
+	*(void **)&standin_cuda_writes = dlsym(lib, "standin_cuda_writes");
+	*(void **)&standin_cuda_write = dlsym(lib, "standin_cuda_write");
 	standin_cuda_fail_at = (void (*)(long))dlsym(lib, "standin_cuda_fail_at");
 	standin_cuda_bytes = (size_t (*)(void))dlsym(lib, "standin_cuda_bytes");
 	standin_cuda_failed = (int (*)(void))dlsym(lib, "standin_cuda_failed");

@@ -540,7 +540,7 @@ static inline uint64_t sn_min64(uint64_t a, uint64_t b)
 /* mem_gpu.c: the same for GPU memory */
 int sn_gpu_read(uint64_t va, void *dst, size_t len);
 int sn_gpu_read_ahead(uint64_t va, void *dst, size_t len, size_t room);
-int sn_gpu_write(uint64_t va, const void *src, size_t len);
+int sn_gpu_write(uint64_t va, const void *src, size_t len, uint64_t region);
 void sn_gpu_fresh(void);	  /* what was read ahead is not used any more */
 bool sn_mem_is_cuda(uint64_t va); /* device or pinned */
 void sn_mem_settle(void);	  /* what was written to a GPU is there */

@@ -136,7 +136,7 @@ int sn_mem_read(bool gpu, uint64_t va, void *dst, size_t len)
 int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len)
 {
 	if (gpu)
-		return sn_gpu_write(va, src, len);
+		return sn_gpu_write(va, src, len, 0);
 	sn_mem_settle(); /* who sees this must see what went to the GPU before */
 	if (!sn_guard_ready() && word_store(va, src, len))
 		return 0;
@@ -251,7 +251,8 @@ int sn_mr_write(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, u
 
 	for (; len; addr += part, len -= part, src = (const uint8_t *)src + part) {
 		mr = mr_part(dev, key, pdn, addr, len, access, &va, &part);
-		if (!mr || sn_mem_write(mr->gpu, va, src, part))
+		if (!mr || (mr->gpu ? sn_gpu_write(va, src, part, mr->va) :
+				      sn_mem_write(false, va, src, part)))
 			return -EFAULT;
 	}
 	return 0;

@@ -4,8 +4,11 @@
  * The NIC's access to GPU memory: copies of the CUDA driver on a stream of our own, which
  * runs them in order. A driver call costs microseconds, so payload is copied in few of them.
  *
- * Writes go to a staging buffer first. One that continues the last one in memory extends
- * its copy; any other begins a new copy, after the one before it. All are in place after
+ * Writes go to a staging buffer first. One that continues the last one in memory, in the
+ * same memory region, extends its copy; any other begins a new copy, after the one before
+ * it. The bytes of one copy arrive in no known order, and the driver refuses a copy across
+ * two allocations: so a word (of a CQE, an atomic, a flag) is a copy of its own, and no copy
+ * leaves a region. All are in place after
  * sn_mem_settle, one synchronization for many: before host memory is written, a packet
  * is sent or an event raised, and at the end of a pass.
  *
@@ -31,6 +34,8 @@
 #define GPU_BLOCK_LOG 21 /* memory of two GPUs is never in one such block */
 #define NEAR 64u
 #define LINE 64u
+#define WORD 8u
+#define CU_DEINITIALIZED 4 /* of a process that exits */
 
 struct cuda {
 	int (*pointer_attr)(void *data, int attr, uint64_t ptr);
@@ -46,7 +51,7 @@ struct cuda {
 
 /* The copy to a GPU that the next write may extend. */
 struct extent {
-	uint64_t va;
+	uint64_t va, region;
 	size_t at, len; /* in the staging buffer; len 0: none */
 };
 
@@ -151,73 +156,80 @@ static bool use_gpu(int dev)
 
 /* ---- writes ---- */
 
+static void copy_failed(int dev, int error)
+{
+	if (error != CU_DEINITIALIZED)
+		sn_violation(&sn_dev->stats.gpu_copy_errors,
+			     "a copy to GPU %d failed: error %d of CUDA", dev, error);
+}
+
 /* Begins the copy that no write extends any more. */
 static int begin_copy(void)
 {
 	size_t len = last.len;
+	int error = 0;
 
 	last.len = 0;
 	if (!len)
 		return 0;
-	if (use_gpu(written) &&
-	    !cu.htod(last.va, write_stage + last.at, len, gpus[written].stream))
+	if (use_gpu(written))
+		error = cu.htod(last.va, write_stage + last.at, len, gpus[written].stream);
+	else
+		error = -1;
+	if (!error)
 		return 0;
 	forget(last.va);
-	fprintf(stderr, "softnic: a copy to GPU %d failed\n", written);
+	copy_failed(written, error);
 	return -EFAULT;
 }
 
 void sn_mem_settle(void)
 {
-	int dev = written;
+	int dev = written, error;
 
 	if (dev < 0)
 		return;
 	begin_copy();
 	written = -1;
 	stage_used = 0;
-	if (!use_gpu(dev) || cu.stream_sync(gpus[dev].stream))
-		fprintf(stderr, "softnic: copies to GPU %d failed\n", dev);
+	error = use_gpu(dev) ? cu.stream_sync(gpus[dev].stream) : -1;
+	if (error)
+		copy_failed(dev, error);
 }
 
 /* A new copy, at the same place in a line as its target. */
-static int open_extent(uint64_t va)
+static void open_extent(uint64_t va, uint64_t region)
 {
 	size_t at = ((stage_used + LINE - 1) & ~(LINE - 1ul)) + (va & (LINE - 1));
-	int rc = begin_copy();
 
+	begin_copy(); /* its error is not that of this write */
 	if (at >= WRITE_STAGE) {
 		sn_mem_settle();
 		at = va & (LINE - 1);
 	}
-	last = (struct extent){ va, at, 0 };
+	last = (struct extent){ va, region, at, 0 };
 	stage_used = at;
-	return rc;
 }
 
-static int stage_write(int dev, uint64_t va, const uint8_t *src, size_t len)
+static void stage_write(int dev, uint64_t va, const uint8_t *src, size_t len, uint64_t region)
 {
 	size_t n;
-	int rc = 0;
 
-	for (; len && !rc; len -= n, va += n, src += n) {
-		n = 0;
+	for (; len; len -= n, va += n, src += n) {
 		if (written >= 0 && written != dev)
 			sn_mem_settle();
-		if (!last.len || last.va + last.len != va || stage_used == WRITE_STAGE)
-			rc = open_extent(va);
-		if (rc)
-			break;
+		if (!last.len || last.va + last.len != va || last.region != region ||
+		    stage_used == WRITE_STAGE)
+			open_extent(va, region);
 		written = dev;
 		n = WRITE_STAGE - stage_used < len ? WRITE_STAGE - stage_used : len;
 		memcpy(write_stage + stage_used, src, n);
 		last.len += n;
 		stage_used += n;
 	}
-	return rc;
 }
 
-int sn_gpu_write(uint64_t va, const void *src, size_t len)
+int sn_gpu_write(uint64_t va, const void *src, size_t len, uint64_t region)
 {
 	int dev = len ? gpu_near(va) : -1;
 
@@ -225,7 +237,10 @@ int sn_gpu_write(uint64_t va, const void *src, size_t len)
 		return len ? -EFAULT : 0;
 	if (va < ahead.va + ahead.len && ahead.va < va + len)
 		ahead.len = 0;
-	return stage_write(dev, va, src, len);
+	if (len <= WORD)
+		begin_copy();
+	stage_write(dev, va, src, len, region);
+	return len <= WORD ? begin_copy() : 0;
 }
 
 /* ---- reads ---- */

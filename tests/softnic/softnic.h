@@ -94,7 +94,7 @@ enum { SN_TS_FREE = 0, SN_TS_REAL = 1, SN_TS_BOTH = 2 };
 	X(icrc_errors, 0) X(icrc_unchecked, 0) X(wire_malformed, 0) X(remote_access_errors, 0) \
 	X(local_prot_errors, 0) X(flushed, 0)                                             \
 	X(bad_command, 1) X(bad_reserved, 1) X(bad_opcode, 1) X(bad_doorbell, 1)          \
-	X(db_unwritten_wqe, 1) X(cq_overrun, 1)
+	X(db_unwritten_wqe, 1) X(cq_overrun, 1) X(gpu_copy_errors, 1)
 
 struct sn_stats {
 #define SN_STAT_FIELD(n, strict) uint64_t n;
@@ -157,6 +157,7 @@ struct sn_mr {
 	uint64_t iova;	/* the address that WQEs and peers use for it */
 	uint64_t len;
 	bool gpu;	/* va is GPU memory: reached by driver copies */
+	bool dmabuf;	/* registered by descriptor */
 	struct sn_mapping map;
 	struct sn_ksm *ksm; /* an indirect key, without va, gpu and map; NULL: memory */
 };

@@ -10,8 +10,8 @@
  * functions at the end, found with dlsym. STANDIN_CUDA_IOMEM=1 accepts the
  * IOMEMORY flag, =2 refuses every registration, =3 those of shared mappings, which a
  * NIC's registers are; STANDIN_CUDA_NO_REG=n refuses these on the n-th GPU, from 0;
- * STANDIN_CUDA_DMABUF=0 has none, =2 knows the PCIe mapping type, =3 gives descriptors that
- * no process can map, as NVIDIA's driver does. STANDIN_CUDA_SKEW=n
+ * STANDIN_CUDA_DMABUF=0 has none, =2 knows the PCIe mapping type, =3 too and gives
+ * descriptors that no process can map, as NVIDIA's driver does. STANDIN_CUDA_SKEW=n
  * has memory begin n bytes after a page. Compiled with CUDA_OLD, it lacks a function.
  */
 #include <fcntl.h>
@@ -159,6 +159,7 @@ static int take(const char *addr, bool registered, struct block *taken)
 }
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#include "cuda_record.h"
 
 EXPORT int cuInit(unsigned int flags)
 {
@@ -349,6 +350,7 @@ EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long dst, const void *src, size_t 
 	pthread_mutex_lock(&lock);
 	arrive();
 	copies++;
+	record(dst, len);
 	late.dst = (char *)(unsigned long)dst;
 	late.src = src;
 	late.len = len;
@@ -510,7 +512,7 @@ EXPORT int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr, s
 
 	CALL(true);
 	if (type != 1 || (ptr | size) & 4095 ||
-	    (flags && (flags != 1 || number("STANDIN_CUDA_DMABUF", 1) != 2)))
+	    (flags && (flags != 1 || number("STANDIN_CUDA_DMABUF", 1) < 2)))
 		return INVALID_VALUE;
 	dmabuf_flags = (int)flags;
 	pthread_mutex_lock(&lock);

@@ -9,6 +9,7 @@
 #include "../lib/vb.h"
 
 #include "../lib/e2e.h"
+#include "../softnic/softnic.h"
 
 #define LEN 20000u /* several packets, the last one short */
 #define LONG (1u << 18)
@@ -252,6 +253,85 @@ Test(gpu, a_read_sees_every_write_before_it)
 	loop_close(&l);
 }
 
+/* One write of a page, to the host's memory of the same place in l->v.mem. */
+static void write_page(struct loop *l, struct ibv_mr *to, size_t off, int flags)
+{
+	struct ibv_sge sge = vb_sge(&l->v, off, 4096);
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+				  .send_flags = (unsigned)flags,
+				  .wr.rdma = { .remote_addr = (uintptr_t)l->mem + off,
+					       .rkey = to->rkey } }, *bad;
+
+	cr_assert_eq(ibv_post_send(l->qp, &wr, &bad), 0);
+}
+
+/* Two regions that meet may be two allocations, and the driver copies into one at a time. */
+Test(gpu, no_copy_leaves_a_region)
+{
+	struct loop l = loop_open(8192);
+	struct ibv_mr *low = ibv_reg_mr(l.v.pd, l.mem, 4096, ALL_ACCESS);
+	struct ibv_mr *high = ibv_reg_mr(l.v.pd, l.mem + 4096, 4096, ALL_ACCESS);
+	unsigned long long dst, meet = (uintptr_t)l.mem + 4096;
+	long n;
+
+	cr_assert(low && high);
+	for (uint8_t round = 1; round < 50; round++) {
+		n = standin_cuda_writes();
+		memset(l.v.mem, round, 8192);
+		write_page(&l, low, 0, 0);
+		write_page(&l, high, 4096, IBV_SEND_SIGNALED);
+		await(l.qp);
+		for (; n < standin_cuda_writes(); n++) {
+			size_t len = standin_cuda_write(n, &dst);
+
+			cr_assert(dst >= meet || dst + len <= meet, "%zu bytes across", len);
+		}
+		cr_assert_eq(l.mem[4095], round);
+		cr_assert_eq(l.mem[8191], round);
+	}
+	cr_assert_eq(ibv_dereg_mr(low) | ibv_dereg_mr(high), 0);
+	loop_close(&l);
+}
+
+/* It was acknowledged before it failed: the run is at fault, and later writes are not. */
+Test(gpu, a_copy_that_fails_is_a_violation)
+{
+	struct loop l = loop_open(8192);
+	const struct sn_stats *(*stats)(void);
+
+	*(void **)&stats = dlsym(RTLD_DEFAULT, "sn_stats_get");
+	cr_assert(stats);
+	memset(l.v.mem, 1, 8192);
+	write_page(&l, l.mr, 0, IBV_SEND_SIGNALED);
+	await(l.qp);
+	cr_assert_eq(stats()->gpu_copy_errors, 0);
+	standin_cuda_fail_at(1);
+	write_page(&l, l.mr, 4096, 0);
+	write_page(&l, l.mr, 0, IBV_SEND_SIGNALED);
+	await(l.qp);
+	cr_assert(standin_cuda_failed());
+	standin_cuda_fail_at(0);
+	cr_assert_eq(stats()->gpu_copy_errors, 1);
+	memset(l.v.mem, 2, 8192);
+	write_page(&l, l.mr, 4096, IBV_SEND_SIGNALED);
+	await(l.qp);
+	cr_assert_eq(l.mem[8191], 2);
+	cr_assert_eq(stats()->gpu_copy_errors, 1);
+	loop_close(&l);
+}
+
+/* CQEs among the copies since n: the owner's word must come after the rest, by itself. */
+static unsigned cqes_since(long n)
+{
+	unsigned long long body, owner;
+	unsigned found = 0;
+
+	for (; n + 1 < standin_cuda_writes(); n++)
+		found += standin_cuda_write(n, &body) == 60 &&
+			 standin_cuda_write(n + 1, &owner) == 4 && owner == body + 60;
+	return found;
+}
+
 /* Rings, CQ and records in GPU memory, where the library puts them by itself. */
 Test(gpu, queues_in_gpu_memory)
 {
@@ -261,7 +341,7 @@ Test(gpu, queues_in_gpu_memory)
 	struct e2e_nic nic;
 	struct e2e_buf buf;
 	struct e2e_qp qp;
-	long copies;
+	long copies, writes;
 
 	e2e_open(&nic);
 	cr_assert_eq(doca_gpu_destroy(nic.gpu), DOCA_SUCCESS);
@@ -272,10 +352,12 @@ Test(gpu, queues_in_gpu_memory)
 	copies = standin_cuda_calls();
 	for (uint8_t round = 1; round <= 3 * DEPTH; round++) {
 		memset(buf.mem, round, 64);
+		writes = standin_cuda_writes();
 		cr_assert_eq(gdk_put(qp.dev, e2e_addr(buf.mem + 4096, buf.mr->rkey),
 				     e2e_addr(buf.mem, buf.mr->lkey), 64, &ticket, E2E_MODE,
 				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
 		cr_assert_eq(e2e_wait(&qp, ticket), 0);
+		cr_assert_eq(cqes_since(writes), 1, "round %u", round);
 		cr_assert_eq(buf.mem[4096], round);
 		cr_assert_eq(buf.mem[4096 + 63], round);
 	}
