@@ -90,6 +90,8 @@ static bool serve_qp(struct sn_eng *e, struct sn_qp_eng *q)
 	}
 	if (q->req.head != q->req.tail)
 		any |= sn_req_send(e, q);
+	if (q->qp->state == SN_QPS_SQD) /* UC: what is sent is finished */
+		sn_req_drained(e, q);
 	return any;
 }
 
@@ -190,6 +192,7 @@ bool sn_eng_pass(struct sn_eng *e)
 	any |= sn_uar_poll(e);
 	any |= sn_uar_sweep(e);
 	any |= sn_uar_settle(e);
+	sn_gpu_fresh(); /* what packets had it read ahead is older than a ring of this pass */
 	any |= serve_busy(e);
 	if (e->cq_failed)
 		fail_with_cq(e);

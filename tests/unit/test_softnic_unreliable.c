@@ -134,3 +134,29 @@ Test(softnic_unreliable, datagram_longer_than_its_receive, .init = ud)
 	cr_assert_eq(cqe[63] >> 4, 14);
 	cr_assert_eq(cqe[55], SN_SYND_LOC_LEN);
 }
+
+/* ---- draining ---- */
+
+/* What was begun is finished by sending it, after the pass looked whether it is. */
+Test(softnic_unreliable, an_unreliable_queue_says_that_it_is_drained, .init = uc)
+{
+	struct fake_wqe w = { .opcode = SN_OP_WRITE, .fm = 0x08, .rkey = 1, .nsge = 2,
+			      .sge = { { mem, 40 * MTU, key }, { mem, 40 * MTU, key } } };
+	uint8_t cqe[64];
+
+	pthread_mutex_lock(&sn_dev->lock);
+	fake_post(&a, &w); /* more packets than a pass sends */
+	for (int i = 0; i < 100 && !a.qp.eng->req.cur_pkt; i++)
+		sn_eng_pass(sn_dev->eng);
+	cr_assert(a.qp.eng->req.cur_pkt, "it is not begun");
+	fake_async = 0;
+	a.qp.sqd_event = true;
+	a.qp.state = SN_QPS_SQD;
+	sn_eng_qp_state(sn_dev, &a.qp, SN_QPS_RTS);
+	pthread_mutex_unlock(&sn_dev->lock);
+	cr_assert(fake_poll(&a, false, cqe, 5000));
+	pthread_mutex_lock(&sn_dev->lock);
+	cr_expect_eq(fake_async, 1, "SQ_DRAINED");
+	cr_expect_not(sn_eng_qp_draining(&a.qp));
+	pthread_mutex_unlock(&sn_dev->lock);
+}
