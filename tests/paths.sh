@@ -40,6 +40,14 @@ says '^/sys/bus/pci$' "readlink -f $d/device/subsystem"
 # Where no GPU's driver is, the module that serves GPU memory is not shown either.
 [ -e /dev/nvidiactl ] || [ -e /sys/module/nvidia_peermem ] ||
 	says '^absent$' 'test -e /sys/module/nvidia_peermem/version || echo absent'
+# With CUDA it is, unless GPU memory cannot be registered by its address.
+if [ -e "$B/standin/libcuda.so.1" ]; then
+	for peermem in 1 0; do
+		shown=$(LD_PRELOAD=$PWD/$B/standin/libcuda.so.1 timeout 20 "$run" --peermem $peermem -- \
+			sh -c 'test -e /sys/module/nvidia_peermem && echo 1 || echo 0' 2>&1)
+		[ "$shown" = $peermem ] || complain "--peermem $peermem shows the module: $shown"
+	done
+fi
 says 'mlx5_0' 'bash -c "echo /sys/class/infiniband/*"'
 if command -v python3 >/dev/null; then
 	says "^\['mlx5_0'\] /sys/class/infiniband/mlx5_0$" \

@@ -24,6 +24,7 @@
 #define CU_NOT_INITIALIZED 3
 #define CU_HOST_IOMEMORY 4u
 #define CU_HANDLE_DMABUF 1
+#define CU_DMABUF_PCIE 1u /* cuda.h: CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE */
 #define EXPORTS 1024u
 #define NEW_GET_PROC 12000 /* first version of CUDA with cuGetProcAddress_v2 */
 
@@ -114,11 +115,11 @@ static pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	dev_t dev;
 	ino_t ino;
-	uint64_t va, len;
+	struct sn_export what;
 } exports[EXPORTS]; /* a ring: a dmabuf is registered soon after its export */
 static unsigned n_exports;
 
-static void record_export(int fd, uint64_t va, uint64_t len)
+static void record_export(int fd, struct sn_export what)
 {
 	struct stat st;
 
@@ -127,30 +128,33 @@ static void record_export(int fd, uint64_t va, uint64_t len)
 	pthread_mutex_lock(&exports_lock);
 	exports[n_exports % EXPORTS].dev = st.st_dev;
 	exports[n_exports % EXPORTS].ino = st.st_ino;
-	exports[n_exports % EXPORTS].va = va;
-	exports[n_exports++ % EXPORTS].len = len;
+	exports[n_exports++ % EXPORTS].what = what;
 	pthread_mutex_unlock(&exports_lock);
 }
 
-uint64_t sn_exported_from(int fd, uint64_t off, uint64_t len)
+bool sn_export_of(int fd, uint64_t off, uint64_t len, struct sn_export *found)
 {
-	uint64_t va = 0;
+	bool known = false, holds = false;
 	struct stat st;
 	unsigned i, n;
 
 	if (fstat(fd, &st))
-		return 0;
+		return false;
 	pthread_mutex_lock(&exports_lock);
 	n = n_exports < EXPORTS ? n_exports : EXPORTS;
-	for (i = 1; !va && i <= n; i++) { /* the newest first */
+	for (i = 1; !holds && i <= n; i++) { /* the newest first */
 		unsigned at = (n_exports - i) % EXPORTS;
+		const struct sn_export *x = &exports[at].what;
 
-		if (exports[at].dev == st.st_dev && exports[at].ino == st.st_ino &&
-		    off <= exports[at].len && len <= exports[at].len - off)
-			va = exports[at].va + off;
+		if (exports[at].dev != st.st_dev || exports[at].ino != st.st_ino)
+			continue;
+		holds = off <= x->len && len <= x->len - off;
+		if (!known || holds)
+			*found = *x;
+		known = true;
 	}
 	pthread_mutex_unlock(&exports_lock);
-	return va;
+	return known;
 }
 
 int cuMemGetHandleForAddressRange(void *handle, unsigned long long va, size_t size, int type,
@@ -163,7 +167,8 @@ int cuMemGetHandleForAddressRange(void *handle, unsigned long long va, size_t si
 		return CU_NOT_INITIALIZED;
 	rc = next(handle, va, size, type, flags);
 	if (!rc && type == CU_HANDLE_DMABUF)
-		record_export(*(int *)handle, va, size);
+		record_export(*(int *)handle,
+			      (struct sn_export){ va, size, flags & CU_DMABUF_PCIE });
 	return rc;
 }
 
@@ -254,11 +259,12 @@ TAIL_CALLER void *dlsym(void *restrict handle, const char *restrict name)
 #else
 #include "front.h"
 
-uint64_t sn_exported_from(int fd, uint64_t off, uint64_t len)
+bool sn_export_of(int fd, uint64_t off, uint64_t len, struct sn_export *found)
 {
 	(void)fd;
 	(void)off;
 	(void)len;
-	return 0;
+	(void)found;
+	return false;
 }
 #endif

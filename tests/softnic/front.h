@@ -314,8 +314,12 @@ const struct sn_stats *sn_stats_get(void);
 uint32_t sn_objects_live(void);
 
 /* ---- cuda_calls.c ---- */
-/* The address that CUDA exported these bytes of a dmabuf from; 0: not known. */
-uint64_t sn_exported_from(int fd, uint64_t off, uint64_t len);
+/* What CUDA exported as this dmabuf; with room for len bytes at off, if any export of it has. */
+struct sn_export {
+	uint64_t va, len;
+	bool pcie; /* of the PCIe mapping type */
+};
+bool sn_export_of(int fd, uint64_t off, uint64_t len, struct sn_export *found);
 
 /* ---- stats.c ---- */
 void sn_stats_save(struct sn_dev *dev);

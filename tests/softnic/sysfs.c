@@ -260,7 +260,8 @@ int sn_sysfs_build(const char *root, const struct sn_cfg *cfg)
 	if (!cfg->infiniband)
 		tree_net(&t, cfg->ndev);
 
-	tree_peermem(&t);
+	if (!cfg->no_peermem)
+		tree_peermem(&t);
 	tree_link(&t, "../../../bus/pci", PCI_DIR "/subsystem");
 
 	tree_base(&t, PCI_DIR "/infiniband_verbs/uverbs0");

@@ -112,10 +112,13 @@ int sn_write_reg_mr(struct sn_call *c)
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 
-/* The stand-in for CUDA's driver leaves this in the file position of such a descriptor. */
+/* As CUDA was asked for it; the stand-in for its driver also leaves a mark in the file position. */
 static bool is_pcie_typed(int fd)
 {
-	return lseek(fd, 0, SEEK_CUR) == SN_DMABUF_PCIE_MARK;
+	struct sn_export x;
+
+	return lseek(fd, 0, SEEK_CUR) == SN_DMABUF_PCIE_MARK ||
+	       (sn_export_of(fd, 0, 0, &x) && x.pcie);
 }
 
 static uint64_t size_of(int fd)
@@ -125,15 +128,36 @@ static uint64_t size_of(int fd)
 	return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
+/* Its pages, or some that every access to fails. */
+static int map_pages(int fd, uint64_t off, uint64_t len, int prot, struct sn_mapping *map)
+{
+	uint64_t head = off & 4095;
+	void *base;
+	int rc;
+
+	base = prot == PROT_NONE ?
+		       mmap(NULL, len + head, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) :
+		       mmap(NULL, len + head, prot, MAP_SHARED, fd, (off_t)(off - head));
+	if (base == MAP_FAILED) {
+		rc = -errno;
+		dprintf(STDERR_FILENO, "softnic[%d]: descriptor %d cannot be mapped: %s\n",
+			(int)getpid(), fd, strerror(-rc));
+		return rc;
+	}
+	map->base = base;
+	map->len = len + head;
+	return 0;
+}
+
 int sn_map_dmabuf(struct sn_call *c, int fd, uint64_t off, uint64_t len, uint32_t access,
 		  struct sn_mapping *map, uint64_t *va)
 {
 	const struct sn_cfg *cfg = &c->dev->cfg;
-	uint64_t head = off & 4095, size = size_of(fd);
 	bool write = access & ~(uint32_t)(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_RELAXED_ORDERING);
-	bool pcie = is_pcie_typed(fd);
 	int rc, prot = PROT_READ | (write ? PROT_WRITE : 0);
-	void *base;
+	uint64_t size = size_of(fd);
+	bool pcie = is_pcie_typed(fd);
+	struct sn_export x;
 
 	if (!cfg->dmabuf)
 		return -EOPNOTSUPP;
@@ -143,20 +167,17 @@ int sn_map_dmabuf(struct sn_call *c, int fd, uint64_t off, uint64_t len, uint32_
 		prot = PROT_NONE;
 	if (!len || off + len < off || (size && off + len > size))
 		return -EINVAL;
-	*va = pcie ? 0 : sn_exported_from(fd, off, len);
-	if (*va && sn_mem_is_gpu(*va, len))
-		return 0;
-	base = mmap(NULL, len + head, prot, MAP_SHARED, fd, (off_t)(off - head));
-	if (base == MAP_FAILED) {
-		rc = -errno;
-		dprintf(STDERR_FILENO, "softnic[%d]: descriptor %d cannot be mapped: %s\n",
-			(int)getpid(), fd, strerror(-rc));
-		return rc;
+	if (sn_export_of(fd, off, len, &x)) {
+		if (off > x.len || len > x.len - off)
+			return -EINVAL;
+		*va = x.va + off;
+		if (prot != PROT_NONE && sn_mem_is_gpu(*va, len))
+			return 0;
 	}
-	map->base = base;
-	map->len = len + head;
-	*va = (uint64_t)(uintptr_t)base + head;
-	return 0;
+	rc = map_pages(fd, off, len, prot, map);
+	if (!rc)
+		*va = (uint64_t)(uintptr_t)map->base + (off & 4095);
+	return rc;
 }
 
 /* The two ioctl methods differ in the numbers of their attributes. */
@@ -180,6 +201,7 @@ static int place_fd(struct sn_call *c, const struct reg_ids *id, struct sn_mr *f
 		rc = 0;
 	}
 	from->gpu = !rc && !from->map.base;
+	from->dmabuf = true;
 	return rc;
 }
 
@@ -258,8 +280,8 @@ int sn_write_rereg_mr(struct sn_call *c)
 		next.access = in.access_flags;
 	}
 	if (!rc && in.flags & IBV_REREG_MR_CHANGE_TRANSLATION)
-		rc = mr->map.base ? -EOPNOTSUPP :
-				    set_place(c, &next, in.start, in.length, in.hca_va);
+		rc = mr->dmabuf ? -EOPNOTSUPP :
+				  set_place(c, &next, in.start, in.length, in.hca_va);
 	if (rc)
 		return rc;
 	if (next.access & IBV_ACCESS_ZERO_BASED)

@@ -9,6 +9,7 @@
 #include "../lib/standin.h"
 #include "../lib/vb.h"
 
+#include <errno.h>
 #include <infiniband/mlx5dv.h>
 #include <sys/mman.h>
 
@@ -18,6 +19,7 @@
 #define IOMEMORY 4u
 #define DEVICEMAP 2u
 #define DMABUF 1
+#define PCIE 1 /* a flag of an export */
 
 typedef int (*register_fn)(void *ptr, size_t size, unsigned flags);
 typedef int (*get_fn)(const char *name, void **fn, int version, uint64_t flags);
@@ -65,13 +67,13 @@ static uint8_t *gpu_memory(void)
 	return (uint8_t *)(uintptr_t)mem;
 }
 
-static int dmabuf_of(const uint8_t *mem)
+static int dmabuf_of(const uint8_t *mem, uint64_t flags)
 {
 	export_fn export;
 	int fd = -1;
 
 	*(void **)&export = driver("cuMemGetHandleForAddressRange");
-	cr_assert_eq(export(&fd, (uintptr_t)mem, SIZE, DMABUF, 0), 0);
+	cr_assert_eq(export(&fd, (uintptr_t)mem, SIZE, DMABUF, flags), 0);
 	cr_assert_eq(mmap(NULL, SIZE, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
 	return fd;
 }
@@ -122,7 +124,7 @@ Test(cuda_calls, a_dmabuf_that_cannot_be_mapped_is_registered)
 	for (int i = 0; i < 2; i++) {
 		mem[i] = gpu_memory();
 		iovas[i] = i ? 0 : (uintptr_t)mem[i]; /* NCCL's transport, and its GDAKI */
-		fd = dmabuf_of(mem[i]);
+		fd = dmabuf_of(mem[i], 0);
 		mr = ibv_reg_dmabuf_mr(v.pd, 0, SIZE, iovas[i], fd, ACCESS);
 		cr_assert(mr, "iova %#lx", (unsigned long)iovas[i]);
 		cr_assert_eq(close(fd), 0);
@@ -130,6 +132,71 @@ Test(cuda_calls, a_dmabuf_that_cannot_be_mapped_is_registered)
 		cr_assert_eq(ibv_dereg_mr(mr), 0);
 	}
 	vb_close(&v);
+}
+
+Test(cuda_calls, a_region_is_within_its_dmabuf_and_stays_there)
+{
+	struct vb v = vb_open(65536);
+	struct ibv_mr *mr;
+	uint8_t *mem;
+	int fd;
+
+	WRAPPED();
+	cuda_start();
+	mem = gpu_memory();
+	fd = dmabuf_of(mem, 0);
+	cr_expect_not(ibv_reg_dmabuf_mr(v.pd, 4096, SIZE, (uintptr_t)mem + 4096, fd, ACCESS));
+	cr_expect_eq(errno, EINVAL);
+	cr_expect_not(ibv_reg_dmabuf_mr(v.pd, 0, SIZE + 4096, (uintptr_t)mem, fd, ACCESS));
+	cr_expect_eq(errno, EINVAL);
+	mr = ibv_reg_dmabuf_mr(v.pd, 4096, SIZE - 4096, (uintptr_t)mem + 4096, fd, ACCESS);
+	cr_assert(mr);
+	*(int *)(mr + 1) = 0; /* its type for libibverbs, which would refuse it itself */
+	cr_expect_neq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, v.mem, 4096, 0),
+		      0);
+	cr_expect_eq(errno, EOPNOTSUPP, "%d", errno);
+	cr_assert_eq(ibv_dereg_mr(mr), 0);
+	cr_assert_eq(close(fd), 0);
+	vb_close(&v);
+}
+
+/* Of such a dmabuf nothing but the flags of its export tells the type. */
+static void pcie_typed(const char *nic, bool is_registered)
+{
+	struct ibv_mr *mr;
+	uint8_t *mem;
+	struct vb v;
+	int fd;
+
+	WRAPPED();
+	setenv("SOFTNIC_DMABUF_PCIE", nic, 1);
+	v = vb_open(65536);
+	cuda_start();
+	mem = gpu_memory();
+	fd = dmabuf_of(mem, PCIE);
+	mr = ibv_reg_dmabuf_mr(v.pd, 0, SIZE, (uintptr_t)mem, fd, ACCESS);
+	cr_assert_eq(mr != NULL, is_registered);
+	cr_assert(mr || errno == 524, "%d", errno);
+	if (!strcmp(nic, "attach"))
+		use_region(&v, mr, (uintptr_t)mem, mem);
+	cr_assert(!mr || !ibv_dereg_mr(mr));
+	cr_assert_eq(close(fd), 0);
+	vb_close(&v);
+}
+
+Test(cuda_calls, the_pcie_type_is_refused)
+{
+	pcie_typed("refuse", false);
+}
+
+Test(cuda_calls, the_pcie_type_is_registered_and_faults)
+{
+	pcie_typed("fault", true);
+}
+
+Test(cuda_calls, the_pcie_type_is_attached)
+{
+	pcie_typed("attach", true);
 }
 
 /* An export that nobody recorded: the address alone tells whose memory it is. */
