@@ -68,7 +68,7 @@ if [ -z "$SAN" ]; then
 	[ -z "${GDAKI_NVSHMEM:-}" ] || script tests/consumers/nvshmem_host.sh "$GDAKI_NVSHMEM"
 	[ -z "${GDAKI_UCX:-}" ] || script tests/consumers/ucx_gdaki.sh "$GDAKI_UCX"
 	[ -z "${GDAKI_UCX:-}" ] || LIMIT=1200 script tests/consumers/ucx_host.sh "$GDAKI_UCX"
-	[ -x tests/gpu/compile.sh ] && script tests/gpu/compile.sh
+	[ -x tests/gpu/compile.sh ] && LIMIT=900 script tests/gpu/compile.sh
 fi
 
 [ -z "$failed" ] || echo "failed:$failed"
