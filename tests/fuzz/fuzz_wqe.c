@@ -194,13 +194,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct fuzz_in in = { data, size };
-	struct fuzz_rig r;
-	int i;
-
-	rig_start(&r, &in);
-	for (i = 0; i < STEPS && in.left; i++)
-		step(&r, &in);
-	rig_end(&r);
+	rig_input(data, size, STEPS, step);
 	return 0;
 }

@@ -280,3 +280,16 @@ void rig_recv(struct fuzz_rig *r, struct fuzz_in *in, bool raw)
 	++*pi;
 	dbr[0] = htobe32(*pi & 0xffff);
 }
+
+void rig_input(const uint8_t *data, size_t size, int steps,
+	       void (*step)(struct fuzz_rig *r, struct fuzz_in *in))
+{
+	struct fuzz_in in = { data, size };
+	struct fuzz_rig r;
+	int i;
+
+	rig_start(&r, &in);
+	for (i = 0; i < steps && in.left; i++)
+		step(&r, &in);
+	rig_end(&r);
+}

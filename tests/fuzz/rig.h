@@ -41,5 +41,8 @@ void rig_state(struct fuzz_rig *r, struct fuzz_in *in);
 void rig_program(struct fuzz_rig *r, struct fuzz_in *in);
 /* A receive WQE of as many entries as the input says, perhaps bytes of its own. */
 void rig_recv(struct fuzz_rig *r, struct fuzz_in *in, bool raw);
+/* One input: at most steps steps, each takes what it needs of it. */
+void rig_input(const uint8_t *data, size_t size, int steps,
+	       void (*step)(struct fuzz_rig *r, struct fuzz_in *in));
 
 #endif

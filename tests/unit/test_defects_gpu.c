@@ -113,7 +113,7 @@ Test(peer_defects, defect_29_a_dmabuf_is_closed_on_every_way_and_may_be_number_0
 	e2e_close(&nic);
 }
 
-/* The default for queues and ordinary MRs, the PCIe type for who asks for it. */
+/* Queues and ordinary MRs use the default type; the PCIe type has a call of its own. */
 Test(peer_defects, defect_29_a_dmabuf_has_the_mapping_type_that_is_asked_for)
 {
 	static const char *const drivers[] = { "2", "1" }; /* knows the PCIe type, does not */
