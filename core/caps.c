@@ -21,7 +21,7 @@ struct doca_verbs_device_attr {
 /* Asks for one group of capabilities; out has PRM_QUERY_HCA_CAP_OUT_LEN bytes. */
 static doca_error_t query_group(struct ibv_context *ctx, uint32_t group, void *out)
 {
-	uint8_t in[PRM_CMD_IN_LEN] = {0};
+	uint8_t in[PRM_CMD_IN_LEN] = { 0 };
 
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_HCA_CAP);
 	prm_set(in, PRM_CMD_OP_MOD, group << 1 | GDK_CAP_CURRENT);
@@ -107,14 +107,14 @@ static doca_error_t query_firmware(struct ibv_context *ctx, struct gdk_caps *cap
 		if (err)
 			return err;
 		caps->send_dbr_mode_no_dbr_ext =
-		    (uint8_t)prm_get(cap, PRM_HCA2_SEND_DBR_MODE_NO_DBR_EXT);
+			(uint8_t)prm_get(cap, PRM_HCA2_SEND_DBR_MODE_NO_DBR_EXT);
 	}
 	return DOCA_SUCCESS;
 }
 
 doca_error_t gdk_caps_query(struct ibv_context *ctx, struct gdk_caps *caps)
 {
-	struct gdk_caps found = {0};
+	struct gdk_caps found = { 0 };
 	doca_error_t err;
 	uint8_t *out;
 
@@ -172,12 +172,12 @@ doca_error_t doca_verbs_device_attr_free(struct doca_verbs_device_attr *verbs_de
 	return DOCA_SUCCESS;
 }
 
-#define GETTER(type, name)                                                                         \
-	type doca_verbs_device_attr_get_##name(const struct doca_verbs_device_attr *attr)          \
-	{                                                                                          \
-		GDK_CHECK_ARG_OR(0, attr != NULL);                                                 \
-		GDK_SDK_GET(attr, doca_verbs_device_attr_get_##name, attr->sdk);                   \
-		return (type)attr->caps.name;                                                      \
+#define GETTER(type, name) \
+	type doca_verbs_device_attr_get_##name(const struct doca_verbs_device_attr *attr) \
+	{ \
+		GDK_CHECK_ARG_OR(0, attr != NULL); \
+		GDK_SDK_GET(attr, doca_verbs_device_attr_get_##name, attr->sdk); \
+		return (type)attr->caps.name; \
 	}
 
 GETTER(uint32_t, max_qp)

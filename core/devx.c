@@ -20,8 +20,8 @@ struct number_name {
 	const char *name;
 };
 
-#define OPCODE(name, opcode) {opcode, #name},
-static const struct number_name opcodes[] = {GDK_COMMANDS(OPCODE)};
+#define OPCODE(name, opcode) { opcode, #name },
+static const struct number_name opcodes[] = { GDK_COMMANDS(OPCODE) };
 
 /*
  * PRM, "Command interface": status codes; what brings them about, where that is known. 0x05 is
@@ -29,23 +29,23 @@ static const struct number_name opcodes[] = {GDK_COMMANDS(OPCODE)};
  * 12.28.2006; linux-rdma list, 27 June 2022).
  */
 static const struct number_name statuses[] = {
-	{0x00, "OK"},
-	{0x01, "internal error"},
-	{0x02, "bad operation: the firmware has no such command, or not for this object"},
-	{0x03, "bad parameter: a field is out of range, or the device lacks the feature"},
-	{0x04, "bad system state: the device is being reset or has failed"},
-	{0x05, "bad resource: an object that the command names does not exist, or of the kind "
-	       "to create there is none left"},
-	{0x06, "resource busy: something still uses the object"},
-	{0x08, "limit exceeded: the device has no more of these"},
-	{0x09, "bad resource state"},
-	{0x0a, "bad index"},
-	{0x0f, "no resources: the device's memory or objects are used up"},
-	{0x10, "bad QP state: the transition does not start where the QP is"},
-	{0x30, "bad packet"},
-	{0x40, "bad size: CQEs are outstanding"},
-	{0x50, "bad input length"},
-	{0x51, "bad output length"},
+	{ 0x00, "OK" },
+	{ 0x01, "internal error" },
+	{ 0x02, "bad operation: the firmware has no such command, or not for this object" },
+	{ 0x03, "bad parameter: a field is out of range, or the device lacks the feature" },
+	{ 0x04, "bad system state: the device is being reset or has failed" },
+	{ 0x05, "bad resource: an object that the command names does not exist, or of the kind "
+		"to create there is none left" },
+	{ 0x06, "resource busy: something still uses the object" },
+	{ 0x08, "limit exceeded: the device has no more of these" },
+	{ 0x09, "bad resource state" },
+	{ 0x0a, "bad index" },
+	{ 0x0f, "no resources: the device's memory or objects are used up" },
+	{ 0x10, "bad QP state: the transition does not start where the QP is" },
+	{ 0x30, "bad packet" },
+	{ 0x40, "bad size: CQEs are outstanding" },
+	{ 0x50, "bad input length" },
+	{ 0x51, "bad output length" },
 };
 
 static const char *name_of(const struct number_name *names, size_t count, uint32_t number)
@@ -121,7 +121,7 @@ struct command {
 static struct command begin(struct ibv_context *ctx, const char *object, const void *in,
 			    size_t inlen, void *out, size_t outlen)
 {
-	struct command c = {ctx, object, in, inlen, out, outlen, gdk_trace_clock()};
+	struct command c = { ctx, object, in, inlen, out, outlen, gdk_trace_clock() };
 
 	memset(out, 0, outlen);
 	errno = 0;
@@ -133,9 +133,16 @@ static void trace(const struct command *c, int sys_err)
 	uint32_t opcode = (uint32_t)prm_get(c->in, PRM_CMD_OPCODE);
 
 	gdk_trace_command(&(struct gdk_trace_cmd){
-		.ctx = c->ctx, .name = opcode_name(opcode), .object = c->object,
-		.opcode = opcode, .in = c->in, .inlen = c->inlen, .out = c->out,
-		.outlen = c->outlen, .sys_err = sys_err, .sent = c->sent,
+		.ctx = c->ctx,
+		.name = opcode_name(opcode),
+		.object = c->object,
+		.opcode = opcode,
+		.in = c->in,
+		.inlen = c->inlen,
+		.out = c->out,
+		.outlen = c->outlen,
+		.sys_err = sys_err,
+		.sent = c->sent,
 	});
 }
 
@@ -215,15 +222,15 @@ doca_error_t gdk_devx_try_cmd(struct ibv_context *ctx, const char *object, const
 	if (!status && sys_err != EOPNOTSUPP)
 		return refused(object, in, out, sys_err);
 	gdk_info("%s: %s (0x%x) is not available: %s, status 0x%x, syndrome 0x%08x", object,
-		 opcode_name(opcode), opcode, status ? "refused by the firmware" :
-		 "not supported by the driver", status,
+		 opcode_name(opcode), opcode,
+		 status ? "refused by the firmware" : "not supported by the driver", status,
 		 (uint32_t)prm_get(out, PRM_CMD_SYNDROME));
 	return DOCA_ERROR_NOT_SUPPORTED;
 }
 
 /* The driver keeps status and syndrome of a destroy to itself. */
-doca_error_t gdk_devx_destroy(struct ibv_context *ctx, struct mlx5dv_devx_obj *obj,
-			      uint32_t opcode, const char *kind, uint32_t number)
+doca_error_t gdk_devx_destroy(struct ibv_context *ctx, struct mlx5dv_devx_obj *obj, uint32_t opcode,
+			      const char *kind, uint32_t number)
 {
 	uint64_t sent = gdk_trace_clock();
 	char name[32];
@@ -234,8 +241,12 @@ doca_error_t gdk_devx_destroy(struct ibv_context *ctx, struct mlx5dv_devx_obj *o
 	if (sent) {
 		snprintf(name, sizeof(name), "%s 0x%x", kind, number);
 		gdk_trace_command(&(struct gdk_trace_cmd){
-			.ctx = ctx, .name = opcode_name(opcode), .object = name,
-			.opcode = opcode, .sys_err = ret, .sent = sent,
+			.ctx = ctx,
+			.name = opcode_name(opcode),
+			.object = name,
+			.opcode = opcode,
+			.sys_err = ret,
+			.sent = sent,
 		});
 	}
 	if (!ret)

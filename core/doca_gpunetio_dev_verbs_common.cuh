@@ -11,11 +11,26 @@
 
 #include "gdk/platform.h"
 
-GDK_FN uint64_t doca_gpu_dev_verbs_query_globaltimer() { return gdk_now_ns(); }
-GDK_FN unsigned int doca_gpu_dev_verbs_get_lane_id() { return gdk_lane(); }
-GDK_FN uint64_t doca_gpu_dev_verbs_bswap64(uint64_t x) { return gdk_bswap64(x); }
-GDK_FN uint32_t doca_gpu_dev_verbs_bswap32(uint32_t x) { return gdk_bswap32(x); }
-GDK_FN uint16_t doca_gpu_dev_verbs_bswap16(uint16_t x) { return gdk_bswap16(x); }
+GDK_FN uint64_t doca_gpu_dev_verbs_query_globaltimer()
+{
+	return gdk_now_ns();
+}
+GDK_FN unsigned int doca_gpu_dev_verbs_get_lane_id()
+{
+	return gdk_lane();
+}
+GDK_FN uint64_t doca_gpu_dev_verbs_bswap64(uint64_t x)
+{
+	return gdk_bswap64(x);
+}
+GDK_FN uint32_t doca_gpu_dev_verbs_bswap32(uint32_t x)
+{
+	return gdk_bswap32(x);
+}
+GDK_FN uint16_t doca_gpu_dev_verbs_bswap16(uint16_t x)
+{
+	return gdk_bswap16(x);
+}
 
 GDK_FN void doca_gpu_dev_verbs_store_relaxed_mmio(uint64_t *ptr, uint64_t val)
 {
@@ -70,8 +85,7 @@ GDK_FN void doca_gpu_dev_verbs_memcpy_inl_aligned_data(T *dst, T *src, size_t by
 
 /* ---- atomics on integers of 4 and 8 bytes, signed or not ---- */
 
-template <typename T>
-GDK_FN T gdk_cas(T *ptr, T expect, T val, int scope)
+template <typename T> GDK_FN T gdk_cas(T *ptr, T expect, T val, int scope)
 {
 	static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words of 4 or 8 bytes");
 	if (sizeof(T) == 4)
@@ -80,8 +94,7 @@ GDK_FN T gdk_cas(T *ptr, T expect, T val, int scope)
 	return (T)gdk_any_cas64((uint64_t *)(void *)ptr, (uint64_t)expect, (uint64_t)val, scope);
 }
 
-template <typename T>
-GDK_FN T gdk_load(const T *ptr, int scope)
+template <typename T> GDK_FN T gdk_load(const T *ptr, int scope)
 {
 	static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words of 4 or 8 bytes");
 	if (sizeof(T) == 4)
@@ -97,9 +110,9 @@ GDK_FN T doca_gpu_dev_verbs_atomic_max(T *ptr, T val)
 	T old, seen;
 
 	if (sizeof(T) == 8 && (T)-1 > (T)0) {
-		old = scope == GDK_SCOPE_THREAD ?
-			      (T)gdk_max64((uint64_t *)(void *)ptr, (uint64_t)val, scope) :
-			      (T)gdk_any_max64((uint64_t *)(void *)ptr, (uint64_t)val, scope);
+		old = scope == GDK_SCOPE_THREAD
+			      ? (T)gdk_max64((uint64_t *)(void *)ptr, (uint64_t)val, scope)
+			      : (T)gdk_any_max64((uint64_t *)(void *)ptr, (uint64_t)val, scope);
 	} else {
 		seen = gdk_load(ptr, scope);
 		do {
@@ -175,8 +188,8 @@ GDK_FN uint64_t doca_gpu_dev_verbs_div_ceil_aligned_pow2(uint64_t x, unsigned in
 
 GDK_FN uint32_t doca_gpu_dev_verbs_div_ceil_aligned_pow2_32bits(uint64_t x, int denominator_shift)
 {
-	return (uint32_t)doca_gpu_dev_verbs_div_ceil_aligned_pow2(
-		x, (unsigned int)denominator_shift);
+	return (uint32_t)doca_gpu_dev_verbs_div_ceil_aligned_pow2(x,
+								  (unsigned int)denominator_shift);
 }
 
 #endif

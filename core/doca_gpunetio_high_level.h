@@ -28,7 +28,7 @@ struct doca_gpu_verbs_qp_init_attr_hl {
 	doca_gpu_t *gpu_dev;
 	doca_dev_t *net_dev;
 	struct ibv_pd *ibpd; /* that of net_dev, or NULL */
-	uint16_t sq_nwqe; /* WQE slots, rounded up to a power of two, at most 32768 */
+	uint16_t sq_nwqe;    /* WQE slots, rounded up to a power of two, at most 32768 */
 	uint8_t reserved1[2];
 	enum doca_gpu_dev_verbs_nic_handler nic_handler;
 	enum doca_gpu_verbs_mem_reg_type mreg_type;

@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 #define GDK_ASSERT_SIZE(type, size) GDK_STATIC_ASSERT(sizeof(type) == (size), "size of " #type)
-#define GDK_ASSERT_OFFSET(type, member, offset)                                                    \
+#define GDK_ASSERT_OFFSET(type, member, offset) \
 	GDK_STATIC_ASSERT(offsetof(type, member) == (offset), "offset of " #member " in " #type)
 
 /* Names one posted operation; pass it to the wait functions. */

@@ -4,7 +4,7 @@
 #include "host/doca_error.h"
 #include "util.h"
 
-#define ENTRY(name, text) [name] = {#name, text}
+#define ENTRY(name, text) [name] = { #name, text }
 
 static const struct {
 	const char *name;

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 #define GDK_HANDLER_CANDIDATES_MAX 6
-#define GDK_HANDLER_REASON_LEN 160
+#define GDK_HANDLER_REASON_LEN	   160
 
 /* One candidate that was looked at when a handler was chosen. */
 struct gdk_handler_candidate {
@@ -42,11 +42,11 @@ doca_error_t gdk_verbs_qp_get_handler_report(const struct doca_gpu_verbs_qp *qp,
 
 /* Counters of an exported QP since export or reset; units: events. */
 struct gdk_qp_counters {
-	uint64_t wqes_reserved;	 /* slots handed out */
-	uint64_t doorbells;	 /* register writes, by the GPU or the proxy */
-	uint64_t dbrec_updates;	 /* doorbell record stores */
-	uint64_t completions;	 /* WQEs known to be complete */
-	int status;		 /* 0, or the sticky negative errno of the QP */
+	uint64_t wqes_reserved; /* slots handed out */
+	uint64_t doorbells;	/* register writes, by the GPU or the proxy */
+	uint64_t dbrec_updates; /* doorbell record stores */
+	uint64_t completions;	/* WQEs known to be complete */
+	int status;		/* 0, or the sticky negative errno of the QP */
 	/* When status is not 0: the WQE that failed or was refused. Where that cannot
 	 * be known (abort, limit, a collapsed CQ that shows a flush only): the first
 	 * that is not known to be complete. */
@@ -63,8 +63,8 @@ struct gdk_qp_error {
 	bool has_error; /* the QP is in error, or has an error CQE */
 	bool has_cqe;	/* false: all below but qpn is 0 */
 	uint8_t syndrome, vendor_err_synd, hw_err_synd, hw_synd_type;
-	uint8_t opcode; /* of the WQE, DOCA_GPUNETIO_IB_MLX5_OPCODE_* */
-	bool has_remote; /* the operation has a remote address, and its WQE still stands */
+	uint8_t opcode;	      /* of the WQE, DOCA_GPUNETIO_IB_MLX5_OPCODE_* */
+	bool has_remote;      /* the operation has a remote address, and its WQE still stands */
 	uint16_t wqe_counter; /* index of the WQE, modulo 2^16 */
 	uint32_t qpn;
 	uint32_t rkey;
@@ -82,12 +82,12 @@ const char *gdk_syndrome_cause(int syndrome);
 
 /* The command to the NIC's firmware that was refused last in the calling thread. */
 struct gdk_command_error {
-	uint32_t opcode;   /* 0: none was */
-	uint32_t syndrome; /* the firmware's own number, for NVIDIA's support */
-	int status;	   /* the firmware's; 0: the command did not reach it */
-	int sys_err;	   /* errno of the driver, or 0 */
+	uint32_t opcode;		   /* 0: none was */
+	uint32_t syndrome;		   /* the firmware's own number, for NVIDIA's support */
+	int status;			   /* the firmware's; 0: the command did not reach it */
+	int sys_err;			   /* errno of the driver, or 0 */
 	const char *command, *status_text; /* "CREATE_QP"; NULL: none was */
-	char object[96];   /* "QP 0x1f (INIT to RTR)" */
+	char object[96];		   /* "QP 0x1f (INIT to RTR)" */
 };
 
 /* A command that succeeds later does not clear it. */
@@ -107,7 +107,7 @@ enum gdk_event_kind {
 
 struct gdk_event {
 	enum gdk_event_kind kind;
-	uint32_t number; /* of the CQ or QP, which may be gone by now */
+	uint32_t number;   /* of the CQ or QP, which may be gone by now */
 	uint32_t syndrome; /* of GDK_EVENT_CQ_ERROR, 0 otherwise */
 };
 
@@ -288,16 +288,16 @@ doca_error_t gdk_verbs_service_unmonitor_qp(doca_gpu_verbs_service_t service,
 
 /* What a service did since its creation; units: events, if not said otherwise. */
 struct gdk_service_stats {
-	uint64_t passes; /* looks at all counters */
-	uint64_t rings;	 /* register writes */
-	uint64_t yields; /* idle passes that gave the CPU away */
-	uint64_t sleeps; /* idle passes that slept */
-	uint64_t stalls; /* times a doorbell waited because a thread was late */
+	uint64_t passes;       /* looks at all counters */
+	uint64_t rings;	       /* register writes */
+	uint64_t yields;       /* idle passes that gave the CPU away */
+	uint64_t sleeps;       /* idle passes that slept */
+	uint64_t stalls;       /* times a doorbell waited because a thread was late */
 	uint64_t worst_gap_ns; /* the longest time between two passes of a thread of which
 				* the second found a doorbell to ring */
 	uint32_t threads;
 	uint32_t late_threads; /* that should have made a pass by now */
-	uint32_t qps; /* monitored now */
+	uint32_t qps;	       /* monitored now */
 };
 
 /* A snapshot, read while the threads run. */

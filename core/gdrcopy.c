@@ -35,16 +35,16 @@ static const struct {
 	const char *name;
 	void **slot;
 } symbols[] = {
-	{"gdr_open", (void **)&api.open},
-	{"gdr_pin_buffer", (void **)&api.pin_buffer},
-	{"gdr_unpin_buffer", (void **)&api.unpin_buffer},
-	{"gdr_map", (void **)&api.map},
-	{"gdr_unmap", (void **)&api.unmap},
+	{ "gdr_open", (void **)&api.open },
+	{ "gdr_pin_buffer", (void **)&api.pin_buffer },
+	{ "gdr_unpin_buffer", (void **)&api.unpin_buffer },
+	{ "gdr_map", (void **)&api.map },
+	{ "gdr_unmap", (void **)&api.unmap },
 };
 
 static void *open_library(void)
 {
-	static const char *const names[] = {"libgdrapi.so.2", "libgdrapi.so"};
+	static const char *const names[] = { "libgdrapi.so.2", "libgdrapi.so" };
 	const char *where = getenv("GDRCOPY_PATH_L");
 	char path[4096];
 	void *lib = NULL;
@@ -112,7 +112,7 @@ doca_error_t gdk_gdr_map(uint64_t gpu_addr, size_t size, struct gdk_gdr_map *map
 			(unsigned long long)gpu_addr, ret);
 		goto unpin;
 	}
-	*map = (struct gdk_gdr_map){.handle = handle.h, .cpu_ptr = va, .size = size};
+	*map = (struct gdk_gdr_map){ .handle = handle.h, .cpu_ptr = va, .size = size };
 	return DOCA_SUCCESS;
 
 unpin:
@@ -122,7 +122,7 @@ unpin:
 
 void gdk_gdr_unmap(struct gdk_gdr_map *map)
 {
-	gdr_handle handle = {map->handle};
+	gdr_handle handle = { map->handle };
 
 	if (api.unmap(gdr, handle, map->cpu_ptr, map->size))
 		gdk_warn("gdr_unmap of %p failed", map->cpu_ptr);

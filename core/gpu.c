@@ -386,12 +386,12 @@ static doca_error_t add_mapping(struct doca_gpu *gpu, void *cpu_ptr, size_t len,
 	if (err)
 		goto free_block;
 	*block = (struct gdk_block){
-	    .gpu_ptr = (uintptr_t)*gpu_ptr,
-	    .cpu_ptr = cpu_ptr,
-	    .size = len,
-	    .type = DOCA_GPU_MEM_TYPE_CPU_GPU,
-	    .is_mapping = true,
-	    .maps = 1,
+		.gpu_ptr = (uintptr_t)*gpu_ptr,
+		.cpu_ptr = cpu_ptr,
+		.size = len,
+		.type = DOCA_GPU_MEM_TYPE_CPU_GPU,
+		.is_mapping = true,
+		.maps = 1,
 	};
 	err = insert_block(gpu, block);
 	if (err)

@@ -119,10 +119,10 @@ static doca_error_t register_host(struct doca_gpu *gpu, void *cpu_ptr, size_t le
 	gdk_cu_ptr ptr;
 	doca_error_t err;
 
-	err =
-	    judge(gpu, "cuMemHostRegister",
-		  cu->host_register(cpu_ptr, len,
-				    GDK_CU_HOSTREGISTER_PORTABLE | GDK_CU_HOSTREGISTER_DEVICEMAP));
+	err = judge(
+		gpu, "cuMemHostRegister",
+		cu->host_register(cpu_ptr, len,
+				  GDK_CU_HOSTREGISTER_PORTABLE | GDK_CU_HOSTREGISTER_DEVICEMAP));
 	if (err)
 		return err;
 	err = judge(gpu, "cuMemHostGetDevicePointer", cu->host_device_ptr(&ptr, cpu_ptr, 0));
@@ -287,8 +287,8 @@ static int try_register(struct reg_page *page)
 		unsigned int flags;
 		const char *how;
 	} ways[] = {
-		{GDK_CU_HOSTREGISTER_IOMEMORY, "the register page is mapped as device memory"},
-		{0, "the register page is mapped as ordinary memory"},
+		{ GDK_CU_HOSTREGISTER_IOMEMORY, "the register page is mapped as device memory" },
+		{ 0, "the register page is mapped as ordinary memory" },
 	};
 	int ret = 0;
 	size_t i;
@@ -450,8 +450,8 @@ static doca_error_t cuda_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t l
 		gdk_info("GPU %s: cuMemGetHandleForAddressRange of %zu bytes at %p%s: %s",
 			 gpu->name, size, gpu_ptr, pcie ? ", PCIe mapping" : "",
 			 gdk_cuda_error(cu, ret));
-		return ret == GDK_CU_OUT_OF_MEMORY ? DOCA_ERROR_NO_MEMORY :
-						     DOCA_ERROR_NOT_SUPPORTED;
+		return ret == GDK_CU_OUT_OF_MEMORY ? DOCA_ERROR_NO_MEMORY
+						   : DOCA_ERROR_NOT_SUPPORTED;
 	}
 	*fd = made;
 	return DOCA_SUCCESS;
@@ -518,8 +518,9 @@ doca_error_t gdk_gpu_cuda_open(struct doca_gpu *gpu, const char *bdf)
 	ret = cu->device_by_pci(&gpu->cu_device, bdf);
 	if (ret) {
 		err = judge(gpu, "cuDeviceGetByPCIBusId", ret);
-		return ret == GDK_CU_NO_DEVICE || ret == GDK_CU_INVALID_DEVICE ?
-			       DOCA_ERROR_NOT_FOUND : err;
+		return ret == GDK_CU_NO_DEVICE || ret == GDK_CU_INVALID_DEVICE
+			       ? DOCA_ERROR_NOT_FOUND
+			       : err;
 	}
 	if (cu->device_attribute(&dmabuf, GDK_CU_ATTR_DMA_BUF_SUPPORTED, gpu->cu_device))
 		gdk_dbg("GPU %s: the driver does not know of dmabuf", bdf);

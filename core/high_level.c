@@ -24,15 +24,15 @@
 #include "sdk_objects.h"
 #include "slab.h"
 
-#define CQE_BYTES 64u
+#define CQE_BYTES   64u
 #define DBREC_BYTES 8u
 #define DBREC_ALIGN 64u
 /* On the unit's lines. */
 #define CQ_DBREC_AT 0u
-#define DBREC_AT DBREC_ALIGN
-#define EXPORT_AT GDK_SLAB_LINE
-#define H(name) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
-#define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
+#define DBREC_AT    DBREC_ALIGN
+#define EXPORT_AT   GDK_SLAB_LINE
+#define H(name)	    DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
+#define MODE(name)  DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
 
 /* Everything that one creation decides before it allocates. */
 struct plan {
@@ -67,7 +67,8 @@ enum doca_gpu_mem_type gdk_queue_mem_type(void)
 		return DOCA_GPU_MEM_TYPE_CPU_GPU;
 	if (!atomic_flag_test_and_set(&said))
 		gdk_warn("GDAKI_QUEUE_MEM is \"%s\", neither \"gpu\" nor \"cpu_gpu\": \"gpu\" is "
-			 "taken", env);
+			 "taken",
+			 env);
 	return DOCA_GPU_MEM_TYPE_GPU;
 }
 
@@ -240,9 +241,9 @@ static doca_error_t create_cq(const struct plan *p, struct doca_gpu_verbs_qp_hl 
 static doca_error_t fill_init(const struct plan *p, const struct doca_gpu_verbs_qp_hl *hl,
 			      doca_verbs_qp_init_attr_t *init)
 {
-	enum doca_verbs_qp_send_dbr_mode mode = p->mode == MODE(NO_DBR_HW) ?
-							DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT :
-							DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID;
+	enum doca_verbs_qp_send_dbr_mode mode = p->mode == MODE(NO_DBR_HW)
+							? DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT
+							: DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID;
 	size_t ring_at = offset_of(hl->qp_umem_gpu_ptr, hl->qp_umem);
 	size_t dbrec_at = offset_of(hl->qp_umem_dbr_gpu_ptr, hl->qp_umem_dbr);
 	bool emulate = p->mode == MODE(NO_DBR_SW_EMULATED);
@@ -403,7 +404,8 @@ static doca_error_t build_or_fall_back(struct plan *p, void *obj,
 		return err;
 	if (!atomic_exchange(&p->dev->said_no_dbr_fallback, true))
 		gdk_warn("%s: the device gives no more QPs without DBREC: AUTO takes QPs with one "
-			 "from here on", ibv_get_device_name(p->dev->ctx->device));
+			 "from here on",
+			 ibv_get_device_name(p->dev->ctx->device));
 	p->mode = MODE(VALID_DBR);
 	return build(p, obj);
 }

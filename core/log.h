@@ -26,22 +26,22 @@ void gdk_log(enum gdk_log_level level, const char *file, int line, const char *f
 	     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 #define GDK_LOG(level, ...) gdk_log(level, __FILE__, __LINE__, __func__, __VA_ARGS__)
-#define gdk_err(...) GDK_LOG(GDK_LOG_ERR, __VA_ARGS__)
-#define gdk_warn(...) GDK_LOG(GDK_LOG_WARNING, __VA_ARGS__)
-#define gdk_info(...) GDK_LOG(GDK_LOG_INFO, __VA_ARGS__)
-#define gdk_dbg(...) GDK_LOG(GDK_LOG_DEBUG, __VA_ARGS__)
+#define gdk_err(...)	    GDK_LOG(GDK_LOG_ERR, __VA_ARGS__)
+#define gdk_warn(...)	    GDK_LOG(GDK_LOG_WARNING, __VA_ARGS__)
+#define gdk_info(...)	    GDK_LOG(GDK_LOG_INFO, __VA_ARGS__)
+#define gdk_dbg(...)	    GDK_LOG(GDK_LOG_DEBUG, __VA_ARGS__)
 
 /* Public entry points check their arguments with this, once: it names the
  * condition that does not hold and returns INVALID_VALUE, or, in functions that
  * return no error, value. */
-#define GDK_CHECK_ARG(cond) GDK_CHECK_ARG_(DOCA_ERROR_INVALID_VALUE, cond, #cond)
+#define GDK_CHECK_ARG(cond)	      GDK_CHECK_ARG_(DOCA_ERROR_INVALID_VALUE, cond, #cond)
 #define GDK_CHECK_ARG_OR(value, cond) GDK_CHECK_ARG_(value, cond, #cond)
-#define GDK_CHECK_ARG_(value, cond, text)                                    \
-	do {                                                                 \
-		if (!(cond)) {                                               \
+#define GDK_CHECK_ARG_(value, cond, text) \
+	do { \
+		if (!(cond)) { \
 			gdk_err("invalid argument: %s does not hold", text); \
-			return value;                                        \
-		}                                                            \
+			return value; \
+		} \
 	} while (0)
 
 #endif

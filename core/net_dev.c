@@ -22,8 +22,8 @@ static int read_numa_node(const struct ibv_device *device)
 
 static doca_error_t read_pdn(struct ibv_pd *pd, uint32_t *pdn)
 {
-	struct mlx5dv_pd dvpd = {0};
-	struct mlx5dv_obj obj = {.pd = {.in = pd, .out = &dvpd}};
+	struct mlx5dv_pd dvpd = { 0 };
+	struct mlx5dv_obj obj = { .pd = { .in = pd, .out = &dvpd } };
 	int ret = mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD);
 
 	if (ret) {

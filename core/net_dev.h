@@ -21,11 +21,11 @@ struct gdk_caps {
 	uint8_t log_max_qp_sz, log_max_cq_sz;
 	uint8_t rc_supported;
 	uint8_t num_ports;
-	uint8_t num_lag_ports; /* of the bond that the device may be part of */
-	uint8_t lag_owner;     /* the function that makes the bond: no VF, no SF */
-	uint8_t lag_tx_port;   /* a QP may be given one of them, */
-	uint8_t rts2rts_lag;   /* and another one while it is connected */
-	uint8_t rts2rts_dscp;  /* which may have another DSCP, too */
+	uint8_t num_lag_ports;		  /* of the bond that the device may be part of */
+	uint8_t lag_owner;		  /* the function that makes the bond: no VF, no SF */
+	uint8_t lag_tx_port;		  /* a QP may be given one of them, */
+	uint8_t rts2rts_lag;		  /* and another one while it is connected */
+	uint8_t rts2rts_dscp;		  /* which may have another DSCP, too */
 	uint8_t send_dbr_mode_no_dbr_ext; /* QUERY_HCA_CAP, general device capabilities 2 */
 	uint8_t roce;			  /* the port's link layer is Ethernet */
 	uint8_t cqe_version;
@@ -37,7 +37,7 @@ struct gdk_caps {
 enum { GDK_LAG_UNKNOWN = 0, GDK_LAG_NO_PORTS, GDK_LAG_PORTS };
 
 struct doca_dev {
-	void *sdk; /* core/sdk.h */
+	void *sdk;		    /* core/sdk.h */
 	void *sdk_pd, *sdk_context; /* the SDK's views of pd and ctx */
 	struct ibv_pd *pd;
 	struct ibv_context *ctx;
@@ -47,10 +47,10 @@ struct doca_dev {
 	/* QPs without DBREC that there are here, and were when one more was refused for
 	 * its mode; 0: none was. */
 	atomic_uint no_dbr_qps, no_dbr_max;
-	atomic_uint lag_turn; /* QPs that were given a port in turn */
+	atomic_uint lag_turn;	 /* QPs that were given a port in turn */
 	atomic_int lag_by_queue; /* GDK_LAG_*: are QPs given a port? queried at the first QP */
 	atomic_bool said_no_dbr_fallback, said_no_cd; /* once per device */
-	atomic_int users; /* umems, UARs, CQs and QPs that live on it */
+	atomic_int users;			      /* umems, UARs, CQs and QPs that live on it */
 };
 
 /* Reads the capabilities of a device; logs and returns DRIVER on failure. */

@@ -22,23 +22,38 @@
 
 /* By rising width, so that a mode's scope compares. */
 #define GDK_SCOPE_THREAD 0
-#define GDK_SCOPE_CTA 1
-#define GDK_SCOPE_GPU 2
-#define GDK_SCOPE_SYS 3
+#define GDK_SCOPE_CTA	 1
+#define GDK_SCOPE_GPU	 2
+#define GDK_SCOPE_SYS	 3
 
 #ifdef __CUDACC__
 #include "platform_cuda.h"
 #else
 #include "platform_cpu.h"
-GDK_FN void gdk_red_add64(uint64_t *p, uint64_t v, int scope) { (void)gdk_rmw_add64(p, v, scope); }
-GDK_FN void gdk_red_inc64(uint64_t *p, int scope) { (void)gdk_rmw_add64(p, 1, scope); }
-GDK_FN void gdk_red_max64(uint64_t *p, uint64_t v, int scope) { (void)gdk_rmw_max64(p, v, scope); }
+GDK_FN void gdk_red_add64(uint64_t *p, uint64_t v, int scope)
+{
+	(void)gdk_rmw_add64(p, v, scope);
+}
+GDK_FN void gdk_red_inc64(uint64_t *p, int scope)
+{
+	(void)gdk_rmw_add64(p, 1, scope);
+}
+GDK_FN void gdk_red_max64(uint64_t *p, uint64_t v, int scope)
+{
+	(void)gdk_rmw_max64(p, v, scope);
+}
 GDK_FN void gdk_red_max64_rel(uint64_t *p, uint64_t v, int scope)
 {
 	(void)gdk_rmw_max64_rel(p, v, scope);
 }
-GDK_FN void gdk_red_min64(uint64_t *p, uint64_t v, int scope) { (void)gdk_rmw_min64(p, v, scope); }
-GDK_FN void gdk_red_and64(uint64_t *p, uint64_t v, int scope) { (void)gdk_rmw_and64(p, v, scope); }
+GDK_FN void gdk_red_min64(uint64_t *p, uint64_t v, int scope)
+{
+	(void)gdk_rmw_min64(p, v, scope);
+}
+GDK_FN void gdk_red_and64(uint64_t *p, uint64_t v, int scope)
+{
+	(void)gdk_rmw_and64(p, v, scope);
+}
 #endif
 
 /*
@@ -74,7 +89,8 @@ GDK_FN gdk_key_t gdk_key_doca(uint32_t key)
 GDK_FN struct doca_gpu_dev_verbs_addr gdk_addr(uint64_t addr, gdk_key_t key)
 {
 	const struct doca_gpu_dev_verbs_addr a = {
-		addr, DOCA_GPUNETIO_VERBS_MKEY_SWAPPED == 1 ? key.be : gdk_bswap32(key.be),
+		addr,
+		DOCA_GPUNETIO_VERBS_MKEY_SWAPPED == 1 ? key.be : gdk_bswap32(key.be),
 	};
 
 	return a;
@@ -110,8 +126,8 @@ GDK_FN int gdk_mode_scope(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	if (mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)
 		return GDK_SCOPE_THREAD;
-	return mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA ? GDK_SCOPE_CTA :
-								       GDK_SCOPE_GPU;
+	return mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA ? GDK_SCOPE_CTA
+								     : GDK_SCOPE_GPU;
 }
 
 /* Read-modify-write by scope: plain where one thread owns the word. */

@@ -20,9 +20,9 @@
 #define GDK_TOKEN_FIRST 0
 #endif
 #define GDK_UNROLL
-#define GDK_RARE(c) __builtin_expect(!!(c), 0)
+#define GDK_RARE(c)	__builtin_expect(!!(c), 0)
 #define GDK_COMPUTED(v) ((void)(v))
-#define GDK_SLOW_FN static __attribute__((__noinline__, __unused__))
+#define GDK_SLOW_FN	static __attribute__((__noinline__, __unused__))
 #ifndef GDK_WARP
 #define GDK_WARP 1
 #endif
@@ -39,33 +39,33 @@
 #endif
 
 #ifdef GDK_TSAN
-#define GDK_MO_LOAD __ATOMIC_ACQUIRE
+#define GDK_MO_LOAD  __ATOMIC_ACQUIRE
 #define GDK_MO_STORE __ATOMIC_RELEASE
-#define GDK_MO_RMW __ATOMIC_ACQ_REL
+#define GDK_MO_RMW   __ATOMIC_ACQ_REL
 #else
-#define GDK_MO_LOAD __ATOMIC_RELAXED
+#define GDK_MO_LOAD  __ATOMIC_RELAXED
 #define GDK_MO_STORE __ATOMIC_RELAXED
-#define GDK_MO_RMW __ATOMIC_RELAXED
+#define GDK_MO_RMW   __ATOMIC_RELAXED
 #endif
 
 /* Every scope is the same cache-coherent memory; plain access would tear in
  * theory only, so THREAD is a relaxed access as well. */
-#define GDK_DEF_LOAD(name, T, order)                                              \
-	GDK_FN T name(const T *p, int scope)                                      \
-	{                                                                         \
-		(void)scope;                                                      \
-		return __atomic_load_n(p, order);                                 \
+#define GDK_DEF_LOAD(name, T, order) \
+	GDK_FN T name(const T *p, int scope) \
+	{ \
+		(void)scope; \
+		return __atomic_load_n(p, order); \
 	}
 GDK_DEF_LOAD(gdk_ld32, uint32_t, GDK_MO_LOAD)
 GDK_DEF_LOAD(gdk_ld64, uint64_t, GDK_MO_LOAD)
 GDK_DEF_LOAD(gdk_ld32_acq, uint32_t, __ATOMIC_ACQUIRE)
 GDK_DEF_LOAD(gdk_ld64_acq, uint64_t, __ATOMIC_ACQUIRE)
 
-#define GDK_DEF_STORE(name, T, order)                                             \
-	GDK_FN void name(T *p, T v, int scope)                                    \
-	{                                                                         \
-		(void)scope;                                                      \
-		__atomic_store_n(p, v, order);                                    \
+#define GDK_DEF_STORE(name, T, order) \
+	GDK_FN void name(T *p, T v, int scope) \
+	{ \
+		(void)scope; \
+		__atomic_store_n(p, v, order); \
 	}
 GDK_DEF_STORE(gdk_st32, uint32_t, GDK_MO_STORE)
 GDK_DEF_STORE(gdk_st64, uint64_t, GDK_MO_STORE)
@@ -85,11 +85,11 @@ GDK_FN void gdk_st64x2(uint64_t *p, uint64_t a, uint64_t b, int scope)
 	gdk_st64(p + 1, b, scope);
 }
 
-#define GDK_DEF_RMW(name, T, op, order)                                           \
-	GDK_FN T name(T *p, T v, int scope)                                       \
-	{                                                                         \
-		(void)scope;                                                      \
-		return op(p, v, order);                                           \
+#define GDK_DEF_RMW(name, T, op, order) \
+	GDK_FN T name(T *p, T v, int scope) \
+	{ \
+		(void)scope; \
+		return op(p, v, order); \
 	}
 GDK_DEF_RMW(gdk_any_add32_acq_rel, uint32_t, __atomic_fetch_add, __ATOMIC_ACQ_REL)
 GDK_DEF_RMW(gdk_rmw_add64, uint64_t, __atomic_fetch_add, GDK_MO_RMW)
@@ -97,27 +97,26 @@ GDK_DEF_RMW(gdk_rmw_or64, uint64_t, __atomic_fetch_or, GDK_MO_RMW)
 GDK_DEF_RMW(gdk_rmw_and64, uint64_t, __atomic_fetch_and, GDK_MO_RMW)
 GDK_DEF_RMW(gdk_rmw_xchg32, uint32_t, __atomic_exchange_n, __ATOMIC_ACQ_REL)
 
-#define GDK_DEF_EXTREME(name, cmp, order)                                         \
-	GDK_FN uint64_t name(uint64_t *p, uint64_t v, int scope)                  \
-	{                                                                         \
-		uint64_t old = __atomic_load_n(p, __ATOMIC_RELAXED);              \
-		(void)scope;                                                      \
-		while (v cmp old && !__atomic_compare_exchange_n(p, &old, v, 1, order, \
-								 __ATOMIC_RELAXED)) \
-			;                                                         \
-		return old;                                                       \
+#define GDK_DEF_EXTREME(name, cmp, order) \
+	GDK_FN uint64_t name(uint64_t *p, uint64_t v, int scope) \
+	{ \
+		uint64_t old = __atomic_load_n(p, __ATOMIC_RELAXED); \
+		(void)scope; \
+		while (v cmp old && \
+		       !__atomic_compare_exchange_n(p, &old, v, 1, order, __ATOMIC_RELAXED)) \
+			; \
+		return old; \
 	}
 GDK_DEF_EXTREME(gdk_rmw_max64, >, GDK_MO_RMW)
 GDK_DEF_EXTREME(gdk_rmw_max64_rel, >, __ATOMIC_ACQ_REL)
 GDK_DEF_EXTREME(gdk_rmw_min64, <, GDK_MO_RMW)
 
-#define GDK_DEF_CAS(name, T)                                                              \
-	GDK_FN T name(T *p, T expect, T v, int scope)                                     \
-	{                                                                                 \
-		(void)scope;                                                              \
-		__atomic_compare_exchange_n(p, &expect, v, 0, __ATOMIC_ACQ_REL,           \
-					    __ATOMIC_ACQUIRE);                            \
-		return expect;                                                            \
+#define GDK_DEF_CAS(name, T) \
+	GDK_FN T name(T *p, T expect, T v, int scope) \
+	{ \
+		(void)scope; \
+		__atomic_compare_exchange_n(p, &expect, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE); \
+		return expect; \
 	}
 GDK_DEF_CAS(gdk_rmw_cas32, uint32_t)
 GDK_DEF_CAS(gdk_any_cas64, uint64_t)
@@ -173,10 +172,22 @@ GDK_FN void gdk_fence_sc(int scope)
 #endif
 }
 
-GDK_FN uint8_t gdk_ld8_sys(const uint8_t *p) { return __atomic_load_n(p, GDK_MO_LOAD); }
-GDK_FN uint16_t gdk_ldc16(const void *p) { return *(const uint16_t *)p; }
-GDK_FN uint32_t gdk_ldc32(const void *p) { return *(const uint32_t *)p; }
-GDK_FN uint64_t gdk_ldc64(const void *p) { return *(const uint64_t *)p; }
+GDK_FN uint8_t gdk_ld8_sys(const uint8_t *p)
+{
+	return __atomic_load_n(p, GDK_MO_LOAD);
+}
+GDK_FN uint16_t gdk_ldc16(const void *p)
+{
+	return *(const uint16_t *)p;
+}
+GDK_FN uint32_t gdk_ldc32(const void *p)
+{
+	return *(const uint32_t *)p;
+}
+GDK_FN uint64_t gdk_ldc64(const void *p)
+{
+	return *(const uint64_t *)p;
+}
 
 GDK_FN void gdk_st_wqe16(void *p, uint64_t lo, uint64_t hi)
 {
@@ -184,14 +195,26 @@ GDK_FN void gdk_st_wqe16(void *p, uint64_t lo, uint64_t hi)
 	__atomic_store_n((uint64_t *)p + 1, hi, GDK_MO_STORE);
 }
 
-GDK_FN uint16_t gdk_bswap16(uint16_t x) { return __builtin_bswap16(x); }
-GDK_FN uint32_t gdk_bswap32(uint32_t x) { return __builtin_bswap32(x); }
-GDK_FN uint32_t gdk_bswap32_16(uint32_t x) { return gdk_bswap32(x & 0xffff); }
+GDK_FN uint16_t gdk_bswap16(uint16_t x)
+{
+	return __builtin_bswap16(x);
+}
+GDK_FN uint32_t gdk_bswap32(uint32_t x)
+{
+	return __builtin_bswap32(x);
+}
+GDK_FN uint32_t gdk_bswap32_16(uint32_t x)
+{
+	return gdk_bswap32(x & 0xffff);
+}
 GDK_FN uint32_t gdk_bswap32_24(uint32_t x, uint32_t low)
 {
 	return gdk_bswap32((x & 0xffff) << 8 | low);
 }
-GDK_FN uint64_t gdk_bswap64(uint64_t x) { return __builtin_bswap64(x); }
+GDK_FN uint64_t gdk_bswap64(uint64_t x)
+{
+	return __builtin_bswap64(x);
+}
 
 /* The register page may be write-combining: stores before it leave first, and
  * the buffer does not keep the doorbell back. */
@@ -215,15 +238,24 @@ GDK_FN void gdk_mmio_st64(uint64_t *p, uint64_t v)
 
 /* Asynchronous on GPUs that have it; here a release. */
 #define GDK_ASYNC_STORE 0
-GDK_FN void gdk_st32_async(uint32_t *p, uint32_t v) { gdk_st32_rel(p, v, GDK_SCOPE_SYS); }
-GDK_FN void gdk_mmio_st64_async(uint64_t *p, uint64_t v) { gdk_mmio_st64(p, v); }
+GDK_FN void gdk_st32_async(uint32_t *p, uint32_t v)
+{
+	gdk_st32_rel(p, v, GDK_SCOPE_SYS);
+}
+GDK_FN void gdk_mmio_st64_async(uint64_t *p, uint64_t v)
+{
+	gdk_mmio_st64(p, v);
+}
 
 GDK_FN int gdk_bf_in_one(const void *src)
 {
 	(void)src;
 	return 0;
 }
-GDK_FN void gdk_bf_bulk64(uint64_t *dst, const void *src) { (void)dst, (void)src; }
+GDK_FN void gdk_bf_bulk64(uint64_t *dst, const void *src)
+{
+	(void)dst, (void)src;
+}
 
 /* In rising order, as write-combining buffers like it. */
 GDK_FN void gdk_bf_st64(uint64_t *dst, const uint64_t *w)
@@ -236,20 +268,49 @@ GDK_FN void gdk_bf_st64(uint64_t *dst, const uint64_t *w)
 	gdk_mmio_barrier();
 }
 
-GDK_FN uint32_t gdk_popc32(uint32_t v) { return (uint32_t)__builtin_popcount(v); }
+GDK_FN uint32_t gdk_popc32(uint32_t v)
+{
+	return (uint32_t)__builtin_popcount(v);
+}
 /* Lowest bit that is set; v is not 0. */
-GDK_FN uint32_t gdk_ctz32(uint32_t v) { return (uint32_t)__builtin_ctz(v); }
+GDK_FN uint32_t gdk_ctz32(uint32_t v)
+{
+	return (uint32_t)__builtin_ctz(v);
+}
 
 #if GDK_WARP == 1
 /* A warp and a block are one thread. */
-GDK_FN uint32_t gdk_lane(void) { return 0; }
-GDK_FN uint32_t gdk_warp_size(void) { return 1; }
-GDK_FN uint32_t gdk_warp_mask(void) { return 1; }
-GDK_FN void gdk_syncwarp(void) {}
-GDK_FN void gdk_syncwarp_mask(uint32_t mask) { (void)mask; }
-GDK_FN uint32_t gdk_ballot(int pred) { return pred ? 1u : 0u; }
-GDK_FN uint32_t gdk_ballot_mask(uint32_t mask, int pred) { return pred ? mask : 0u; }
-GDK_FN uint32_t gdk_activemask(void) { return 1; }
+GDK_FN uint32_t gdk_lane(void)
+{
+	return 0;
+}
+GDK_FN uint32_t gdk_warp_size(void)
+{
+	return 1;
+}
+GDK_FN uint32_t gdk_warp_mask(void)
+{
+	return 1;
+}
+GDK_FN void gdk_syncwarp(void)
+{
+}
+GDK_FN void gdk_syncwarp_mask(uint32_t mask)
+{
+	(void)mask;
+}
+GDK_FN uint32_t gdk_ballot(int pred)
+{
+	return pred ? 1u : 0u;
+}
+GDK_FN uint32_t gdk_ballot_mask(uint32_t mask, int pred)
+{
+	return pred ? mask : 0u;
+}
+GDK_FN uint32_t gdk_activemask(void)
+{
+	return 1;
+}
 GDK_FN uint32_t gdk_match64(uint32_t mask, uint64_t v)
 {
 	(void)v;
@@ -272,25 +333,57 @@ GDK_FN uint32_t gdk_shfl32m(uint32_t mask, uint32_t v, uint32_t lane)
 	return (uint32_t)gdk_shfl64m(mask, v, lane);
 }
 
-GDK_FN uint32_t gdk_block_rank(void) { return 0; }
-GDK_FN uint32_t gdk_block_size(void) { return 1; }
-GDK_FN void gdk_block_sync(void) {}
-GDK_FN int gdk_block_any(int pred) { return pred; }
-GDK_FN uint64_t gdk_block_bcast64(uint64_t v) { return v; }
+GDK_FN uint32_t gdk_block_rank(void)
+{
+	return 0;
+}
+GDK_FN uint32_t gdk_block_size(void)
+{
+	return 1;
+}
+GDK_FN void gdk_block_sync(void)
+{
+}
+GDK_FN int gdk_block_any(int pred)
+{
+	return pred;
+}
+GDK_FN uint64_t gdk_block_bcast64(uint64_t v)
+{
+	return v;
+}
 #else
 #include "platform_warp.h"
 
 /* A thread that is no lane (gdk_host_enter) is a warp and a block by itself. */
-GDK_FN uint32_t gdk_lane(void) { return gdk_host_self.lane; }
-GDK_FN uint32_t gdk_warp_size(void) { return gdk_host_warp_size(); }
-GDK_FN void gdk_syncwarp_mask(uint32_t mask) { gdk_host_meet(GDK_HOST_SYNC, mask, 0, 0); }
-GDK_FN uint32_t gdk_warp_mask(void) { return gdk_host_warp_mask(); }
-GDK_FN void gdk_syncwarp(void) { gdk_syncwarp_mask(gdk_host_warp_mask()); }
+GDK_FN uint32_t gdk_lane(void)
+{
+	return gdk_host_self.lane;
+}
+GDK_FN uint32_t gdk_warp_size(void)
+{
+	return gdk_host_warp_size();
+}
+GDK_FN void gdk_syncwarp_mask(uint32_t mask)
+{
+	gdk_host_meet(GDK_HOST_SYNC, mask, 0, 0);
+}
+GDK_FN uint32_t gdk_warp_mask(void)
+{
+	return gdk_host_warp_mask();
+}
+GDK_FN void gdk_syncwarp(void)
+{
+	gdk_syncwarp_mask(gdk_host_warp_mask());
+}
 GDK_FN uint32_t gdk_ballot_mask(uint32_t mask, int pred)
 {
 	return (uint32_t)gdk_host_meet(GDK_HOST_BALLOT, mask, !!pred, 0);
 }
-GDK_FN uint32_t gdk_ballot(int pred) { return gdk_ballot_mask(gdk_host_warp_mask(), pred); }
+GDK_FN uint32_t gdk_ballot(int pred)
+{
+	return gdk_ballot_mask(gdk_host_warp_mask(), pred);
+}
 /* Lanes that came here within a moment: all, one or some, as chance has it. They
  * are together until their paths part, as on a GPU. */
 GDK_FN uint32_t gdk_activemask(void)
@@ -315,11 +408,26 @@ GDK_FN uint32_t gdk_shfl32m(uint32_t mask, uint32_t v, uint32_t lane)
 	return (uint32_t)gdk_shfl64m(mask, v, lane);
 }
 
-GDK_FN uint32_t gdk_block_rank(void) { return gdk_host_self.rank; }
-GDK_FN uint32_t gdk_block_size(void) { return gdk_host_block_size(); }
-GDK_FN void gdk_block_sync(void) { gdk_host_block_sync(); }
-GDK_FN int gdk_block_any(int pred) { return gdk_host_block_any(pred); }
-GDK_FN uint64_t gdk_block_bcast64(uint64_t v) { return gdk_host_block_bcast64(v); }
+GDK_FN uint32_t gdk_block_rank(void)
+{
+	return gdk_host_self.rank;
+}
+GDK_FN uint32_t gdk_block_size(void)
+{
+	return gdk_host_block_size();
+}
+GDK_FN void gdk_block_sync(void)
+{
+	gdk_host_block_sync();
+}
+GDK_FN int gdk_block_any(int pred)
+{
+	return gdk_host_block_any(pred);
+}
+GDK_FN uint64_t gdk_block_bcast64(uint64_t v)
+{
+	return gdk_host_block_bcast64(v);
+}
 #endif
 
 GDK_FN void gdk_bf_ld64_warp(uint64_t *w, const void *src)
@@ -365,6 +473,9 @@ GDK_FN void gdk_relax(uint32_t spins)
 }
 
 /* Only a GPU pauses (GDK_QPF_HOST_LOOKS); gdk_relax gives a processor away. */
-GDK_FN void gdk_pause_ns(uint32_t ns) { (void)ns; }
+GDK_FN void gdk_pause_ns(uint32_t ns)
+{
+	(void)ns;
+}
 
 #endif

@@ -11,9 +11,9 @@
 #define GDK_UNSET(v) ((void)0)
 /* The threads of a GPU run side by side: a doorbell is late by a fence, not by a lap. */
 #define GDK_TOKEN_FIRST 1
-#define GDK_UNROLL _Pragma("unroll")
-#define GDK_RARE(c) __builtin_expect(!!(c), 0)
-#define GDK_SLOW_FN __device__ static __noinline__ __attribute__((unused))
+#define GDK_UNROLL	_Pragma("unroll")
+#define GDK_RARE(c)	__builtin_expect(!!(c), 0)
+#define GDK_SLOW_FN	__device__ static __noinline__ __attribute__((unused))
 /* What users of the DOCA names test for. */
 #if __CUDA_ARCH__ >= 900
 #define DOCA_GPUNETIO_VERBS_HAS_TMA_COPY 1
@@ -23,7 +23,7 @@
 #endif
 #if __CUDA_ARCH__ >= 1000 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208
 #define DOCA_GPUNETIO_VERBS_HAS_ASYNC_STORE_RELEASE 1
-#define GDK_ASYNC_STORE 1
+#define GDK_ASYNC_STORE				    1
 #else
 #define GDK_ASYNC_STORE 0
 #endif
@@ -35,62 +35,74 @@
 #endif
 
 /* One definition per width and meaning; scope is a constant after inlining. */
-#define GDK_DEF_LOAD(name, sem, T, ty, con)                                                     \
-	GDK_FN T name(const T *p, int scope)                                                    \
-	{                                                                                       \
-		T v;                                                                            \
-		if (scope == GDK_SCOPE_CTA)                                                     \
-			asm volatile("ld." sem ".cta." ty " %0, [%1];"        \
-				     : con(v) : "l"(p) : "memory");             \
-		else if (scope == GDK_SCOPE_GPU)                                                \
-			asm volatile("ld." sem ".gpu." ty " %0, [%1];"        \
-				     : con(v) : "l"(p) : "memory");             \
-		else if (scope == GDK_SCOPE_SYS)                                                \
-			asm volatile("ld." sem ".sys." ty " %0, [%1];"        \
-				     : con(v) : "l"(p) : "memory");             \
-		else                                                                            \
-			asm volatile("ld.weak." ty " %0, [%1];" : con(v) : "l"(p) : "memory");  \
-		return v;                                                                       \
+#define GDK_DEF_LOAD(name, sem, T, ty, con) \
+	GDK_FN T name(const T *p, int scope) \
+	{ \
+		T v; \
+		if (scope == GDK_SCOPE_CTA) \
+			asm volatile("ld." sem ".cta." ty " %0, [%1];" \
+				     : con(v) \
+				     : "l"(p) \
+				     : "memory"); \
+		else if (scope == GDK_SCOPE_GPU) \
+			asm volatile("ld." sem ".gpu." ty " %0, [%1];" \
+				     : con(v) \
+				     : "l"(p) \
+				     : "memory"); \
+		else if (scope == GDK_SCOPE_SYS) \
+			asm volatile("ld." sem ".sys." ty " %0, [%1];" \
+				     : con(v) \
+				     : "l"(p) \
+				     : "memory"); \
+		else \
+			asm volatile("ld.weak." ty " %0, [%1];" : con(v) : "l"(p) : "memory"); \
+		return v; \
 	}
 GDK_DEF_LOAD(gdk_ld32, "relaxed", uint32_t, "b32", "=r")
 GDK_DEF_LOAD(gdk_ld64, "relaxed", uint64_t, "b64", "=l")
 GDK_DEF_LOAD(gdk_ld32_acq, "acquire", uint32_t, "b32", "=r")
 GDK_DEF_LOAD(gdk_ld64_acq, "acquire", uint64_t, "b64", "=l")
 
-#define GDK_DEF_STORE(name, sem, T, ty, con)                                                    \
-	GDK_FN void name(T *p, T v, int scope)                                                  \
-	{                                                                                       \
-		if (scope == GDK_SCOPE_CTA)                                                     \
-			asm volatile("st." sem ".cta." ty " [%0], %1;"        \
-				     ::"l"(p), con(v) : "memory");              \
-		else if (scope == GDK_SCOPE_GPU)                                                \
-			asm volatile("st." sem ".gpu." ty " [%0], %1;"        \
-				     ::"l"(p), con(v) : "memory");              \
-		else if (scope == GDK_SCOPE_SYS)                                                \
-			asm volatile("st." sem ".sys." ty " [%0], %1;"        \
-				     ::"l"(p), con(v) : "memory");              \
-		else                                                                            \
-			asm volatile("st.weak." ty " [%0], %1;" ::"l"(p), con(v) : "memory");   \
+#define GDK_DEF_STORE(name, sem, T, ty, con) \
+	GDK_FN void name(T *p, T v, int scope) \
+	{ \
+		if (scope == GDK_SCOPE_CTA) \
+			asm volatile("st." sem ".cta." ty " [%0], %1;" ::"l"(p), con(v) \
+				     : "memory"); \
+		else if (scope == GDK_SCOPE_GPU) \
+			asm volatile("st." sem ".gpu." ty " [%0], %1;" ::"l"(p), con(v) \
+				     : "memory"); \
+		else if (scope == GDK_SCOPE_SYS) \
+			asm volatile("st." sem ".sys." ty " [%0], %1;" ::"l"(p), con(v) \
+				     : "memory"); \
+		else \
+			asm volatile("st.weak." ty " [%0], %1;" ::"l"(p), con(v) : "memory"); \
 	}
 GDK_DEF_STORE(gdk_st32, "relaxed", uint32_t, "b32", "r")
 GDK_DEF_STORE(gdk_st64, "relaxed", uint64_t, "b64", "l")
 GDK_DEF_STORE(gdk_st32_rel, "release", uint32_t, "b32", "r")
 GDK_DEF_STORE(gdk_st64_rel, "release", uint64_t, "b64", "l")
 
-#define GDK_DEF_RMW(name, insn, T, ty, rcon, con)                                               \
-	GDK_FN T name(T *p, T v, int scope)                                                     \
-	{                                                                                       \
-		T old;                                                                          \
-		if (scope <= GDK_SCOPE_CTA)                                                     \
-			asm volatile("atom." insn(".cta") ty " %0, [%1], %2;"                   \
-				     : rcon(old) : "l"(p), con(v) : "memory");                  \
-		else if (scope == GDK_SCOPE_GPU)                                                \
-			asm volatile("atom." insn(".gpu") ty " %0, [%1], %2;"                   \
-				     : rcon(old) : "l"(p), con(v) : "memory");                  \
-		else                                                                            \
-			asm volatile("atom." insn(".sys") ty " %0, [%1], %2;"                   \
-				     : rcon(old) : "l"(p), con(v) : "memory");                  \
-		return old;                                                                     \
+#define GDK_DEF_RMW(name, insn, T, ty, rcon, con) \
+	GDK_FN T name(T *p, T v, int scope) \
+	{ \
+		T old; \
+		if (scope <= GDK_SCOPE_CTA) \
+			asm volatile("atom." insn(".cta") ty " %0, [%1], %2;" \
+				     : rcon(old) \
+				     : "l"(p), con(v) \
+				     : "memory"); \
+		else if (scope == GDK_SCOPE_GPU) \
+			asm volatile("atom." insn(".gpu") ty " %0, [%1], %2;" \
+				     : rcon(old) \
+				     : "l"(p), con(v) \
+				     : "memory"); \
+		else \
+			asm volatile("atom." insn(".sys") ty " %0, [%1], %2;" \
+				     : rcon(old) \
+				     : "l"(p), con(v) \
+				     : "memory"); \
+		return old; \
 	}
 
 /* Two neighbouring words, 16-byte aligned, in one access; each whole by itself. */
@@ -98,10 +110,14 @@ GDK_FN void gdk_ld64x2(const uint64_t *p, uint64_t *a, uint64_t *b, int scope)
 {
 	if (scope == GDK_SCOPE_THREAD)
 		asm volatile("ld.weak.v2.b64 {%0, %1}, [%2];"
-			     : "=l"(*a), "=l"(*b) : "l"(p) : "memory");
+			     : "=l"(*a), "=l"(*b)
+			     : "l"(p)
+			     : "memory");
 	else
 		asm volatile("ld.relaxed.gpu.v2.b64 {%0, %1}, [%2];"
-			     : "=l"(*a), "=l"(*b) : "l"(p) : "memory");
+			     : "=l"(*a), "=l"(*b)
+			     : "l"(p)
+			     : "memory");
 }
 
 GDK_FN void gdk_st64x2(uint64_t *p, uint64_t a, uint64_t b, int scope)
@@ -109,22 +125,22 @@ GDK_FN void gdk_st64x2(uint64_t *p, uint64_t a, uint64_t b, int scope)
 	if (scope == GDK_SCOPE_THREAD)
 		asm volatile("st.weak.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory");
 	else
-		asm volatile("st.relaxed.gpu.v2.b64 [%0], {%1, %2};"
-			     ::"l"(p), "l"(a), "l"(b) : "memory");
+		asm volatile("st.relaxed.gpu.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b)
+			     : "memory");
 }
 
 /* gdk_rmw: words in global memory. gdk_any: of users, which may be in shared memory;
  * such an atomic is waited for even if nobody looks at its result. */
 #define GDK_PTX_ADD_ANY(s) "relaxed" s ".add"
 #define GDK_PTX_MAX_ANY(s) "relaxed" s ".max"
-#define GDK_PTX_ADD(s) "relaxed" s ".global.add"
-#define GDK_PTX_ADD_AR(s) "acq_rel" s ".add"
-#define GDK_PTX_MAX(s) "relaxed" s ".global.max"
+#define GDK_PTX_ADD(s)	   "relaxed" s ".global.add"
+#define GDK_PTX_ADD_AR(s)  "acq_rel" s ".add"
+#define GDK_PTX_MAX(s)	   "relaxed" s ".global.max"
 #define GDK_PTX_MAX_REL(s) "release" s ".global.max"
-#define GDK_PTX_MIN(s) "relaxed" s ".global.min"
-#define GDK_PTX_OR(s) "relaxed" s ".global.or"
-#define GDK_PTX_AND(s) "relaxed" s ".global.and"
-#define GDK_PTX_XCHG(s) "acq_rel" s ".global.exch"
+#define GDK_PTX_MIN(s)	   "relaxed" s ".global.min"
+#define GDK_PTX_OR(s)	   "relaxed" s ".global.or"
+#define GDK_PTX_AND(s)	   "relaxed" s ".global.and"
+#define GDK_PTX_XCHG(s)	   "acq_rel" s ".global.exch"
 GDK_DEF_RMW(gdk_any_add32_acq_rel, GDK_PTX_ADD_AR, uint32_t, ".u32", "=r", "r")
 GDK_DEF_RMW(gdk_any_add64, GDK_PTX_ADD_ANY, uint64_t, ".u64", "=l", "l")
 GDK_DEF_RMW(gdk_any_max64, GDK_PTX_MAX_ANY, uint64_t, ".u64", "=l", "l")
@@ -135,18 +151,18 @@ GDK_DEF_RMW(gdk_rmw_and64, GDK_PTX_AND, uint64_t, ".b64", "=l", "l")
 GDK_DEF_RMW(gdk_rmw_xchg32, GDK_PTX_XCHG, uint32_t, ".b32", "=r", "r")
 
 /* The same where nobody looks at the old value: nothing is waited for. */
-#define GDK_DEF_RED(name, insn, ty)                                                             \
-	GDK_FN void name(uint64_t *p, uint64_t v, int scope)                                    \
-	{                                                                                       \
-		if (scope <= GDK_SCOPE_CTA)                                                     \
-			asm volatile("red." insn(".cta") ty " [%0], %1;"                        \
-				     ::"l"(p), "l"(v) : "memory");                              \
-		else if (scope == GDK_SCOPE_GPU)                                                \
-			asm volatile("red." insn(".gpu") ty " [%0], %1;"                        \
-				     ::"l"(p), "l"(v) : "memory");                              \
-		else                                                                            \
-			asm volatile("red." insn(".sys") ty " [%0], %1;"                        \
-				     ::"l"(p), "l"(v) : "memory");                              \
+#define GDK_DEF_RED(name, insn, ty) \
+	GDK_FN void name(uint64_t *p, uint64_t v, int scope) \
+	{ \
+		if (scope <= GDK_SCOPE_CTA) \
+			asm volatile("red." insn(".cta") ty " [%0], %1;" ::"l"(p), "l"(v) \
+				     : "memory"); \
+		else if (scope == GDK_SCOPE_GPU) \
+			asm volatile("red." insn(".gpu") ty " [%0], %1;" ::"l"(p), "l"(v) \
+				     : "memory"); \
+		else \
+			asm volatile("red." insn(".sys") ty " [%0], %1;" ::"l"(p), "l"(v) \
+				     : "memory"); \
 	}
 GDK_DEF_RED(gdk_red_add64, GDK_PTX_ADD, ".u64")
 GDK_DEF_RED(gdk_red_max64, GDK_PTX_MAX, ".u64")
@@ -163,20 +179,26 @@ GDK_FN void gdk_red_inc64(uint64_t *p, int scope)
 	gdk_red_add64(p, (uint64_t)__popc(1 << lane), scope);
 }
 
-#define GDK_DEF_CAS(name, space, T, ty, rcon, con)                                              \
-	GDK_FN T name(T *p, T expect, T v, int scope)                                           \
-	{                                                                                       \
-		T old;                                                                          \
-		if (scope <= GDK_SCOPE_CTA)                                                     \
-			asm volatile("atom.acq_rel.cta" space ".cas" ty " %0, [%1], %2, %3;"    \
-				     : rcon(old) : "l"(p), con(expect), con(v) : "memory");     \
-		else if (scope == GDK_SCOPE_GPU)                                                \
-			asm volatile("atom.acq_rel.gpu" space ".cas" ty " %0, [%1], %2, %3;"    \
-				     : rcon(old) : "l"(p), con(expect), con(v) : "memory");     \
-		else                                                                            \
-			asm volatile("atom.acq_rel.sys" space ".cas" ty " %0, [%1], %2, %3;"    \
-				     : rcon(old) : "l"(p), con(expect), con(v) : "memory");     \
-		return old;                                                                     \
+#define GDK_DEF_CAS(name, space, T, ty, rcon, con) \
+	GDK_FN T name(T *p, T expect, T v, int scope) \
+	{ \
+		T old; \
+		if (scope <= GDK_SCOPE_CTA) \
+			asm volatile("atom.acq_rel.cta" space ".cas" ty " %0, [%1], %2, %3;" \
+				     : rcon(old) \
+				     : "l"(p), con(expect), con(v) \
+				     : "memory"); \
+		else if (scope == GDK_SCOPE_GPU) \
+			asm volatile("atom.acq_rel.gpu" space ".cas" ty " %0, [%1], %2, %3;" \
+				     : rcon(old) \
+				     : "l"(p), con(expect), con(v) \
+				     : "memory"); \
+		else \
+			asm volatile("atom.acq_rel.sys" space ".cas" ty " %0, [%1], %2, %3;" \
+				     : rcon(old) \
+				     : "l"(p), con(expect), con(v) \
+				     : "memory"); \
+		return old; \
 	}
 GDK_DEF_CAS(gdk_rmw_cas32, ".global", uint32_t, ".b32", "=r", "r")
 GDK_DEF_CAS(gdk_any_cas32, "", uint32_t, ".b32", "=r", "r")
@@ -191,15 +213,15 @@ GDK_DEF_CAS(gdk_any_cas64, "", uint64_t, ".b64", "=l", "l")
 #define GDK_PTX_FENCE_ACQ "fence.acq_rel"
 #define GDK_PTX_FENCE_REL "fence.acq_rel"
 #endif
-#define GDK_DEF_FENCE(name, insn)                                    \
-	GDK_FN void name(int scope)                                  \
-	{                                                            \
-		if (scope == GDK_SCOPE_CTA)                          \
-			asm volatile(insn ".cta;" ::: "memory");     \
-		else if (scope == GDK_SCOPE_GPU)                     \
-			asm volatile(insn ".gpu;" ::: "memory");     \
-		else if (scope == GDK_SCOPE_SYS)                     \
-			asm volatile(insn ".sys;" ::: "memory");     \
+#define GDK_DEF_FENCE(name, insn) \
+	GDK_FN void name(int scope) \
+	{ \
+		if (scope == GDK_SCOPE_CTA) \
+			asm volatile(insn ".cta;" ::: "memory"); \
+		else if (scope == GDK_SCOPE_GPU) \
+			asm volatile(insn ".gpu;" ::: "memory"); \
+		else if (scope == GDK_SCOPE_SYS) \
+			asm volatile(insn ".sys;" ::: "memory"); \
 	}
 GDK_DEF_FENCE(gdk_fence_acq, GDK_PTX_FENCE_ACQ)
 GDK_DEF_FENCE(gdk_fence_rel, GDK_PTX_FENCE_REL)
@@ -224,12 +246,12 @@ GDK_FN uint8_t gdk_ld8_sys(const uint8_t *p)
 /* Values that no kernel changes, in global memory. Volatile: the compiler would otherwise
  * read them before it is known whether the QP is there at all. Not by the read-only path,
  * which misses the first-level cache (+110 ns) while a store to the same line is under way. */
-#define GDK_DEF_LOAD_CONST(name, T, ty, con)                                                    \
-	GDK_FN T name(const void *p)                                                            \
-	{                                                                                       \
-		T v;                                                                            \
-		asm volatile("ld.weak.global." ty " %0, [%1];" : con(v) : "l"(p));                \
-		return v;                                                                       \
+#define GDK_DEF_LOAD_CONST(name, T, ty, con) \
+	GDK_FN T name(const void *p) \
+	{ \
+		T v; \
+		asm volatile("ld.weak.global." ty " %0, [%1];" : con(v) : "l"(p)); \
+		return v; \
 	}
 GDK_DEF_LOAD_CONST(gdk_ldc16, uint16_t, "u16", "=h")
 GDK_DEF_LOAD_CONST(gdk_ldc32, uint32_t, "b32", "=r")
@@ -241,11 +263,23 @@ GDK_FN void gdk_st_wqe16(void *p, uint64_t lo, uint64_t hi)
 	asm volatile("st.weak.cs.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(lo), "l"(hi) : "memory");
 }
 
-GDK_FN uint16_t gdk_bswap16(uint16_t x) { return (uint16_t)(x << 8 | x >> 8); }
-GDK_FN uint32_t gdk_bswap32(uint32_t x) { return __byte_perm(x, 0, 0x0123); }
+GDK_FN uint16_t gdk_bswap16(uint16_t x)
+{
+	return (uint16_t)(x << 8 | x >> 8);
+}
+GDK_FN uint32_t gdk_bswap32(uint32_t x)
+{
+	return __byte_perm(x, 0, 0x0123);
+}
 /* The same of (uint16_t)x, and of (uint16_t)x << 8 | low, low < 256: one instruction. */
-GDK_FN uint32_t gdk_bswap32_16(uint32_t x) { return __byte_perm(x, 0, 0x0144); }
-GDK_FN uint32_t gdk_bswap32_24(uint32_t x, uint32_t low) { return __byte_perm(x, low, 0x4015); }
+GDK_FN uint32_t gdk_bswap32_16(uint32_t x)
+{
+	return __byte_perm(x, 0, 0x0144);
+}
+GDK_FN uint32_t gdk_bswap32_24(uint32_t x, uint32_t low)
+{
+	return __byte_perm(x, low, 0x4015);
+}
 GDK_FN uint64_t gdk_bswap64(uint64_t x)
 {
 	return (uint64_t)gdk_bswap32((uint32_t)x) << 32 | gdk_bswap32((uint32_t)(x >> 32));
@@ -298,8 +332,9 @@ GDK_FN void gdk_bf_bulk64(uint64_t *dst, const void *src)
 #ifdef DOCA_GPUNETIO_VERBS_HAS_TMA_COPY
 	/* The thread's own stores to shared memory -> the async copy's reads. */
 	asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 64;"
-		     ::"l"(dst), "r"((uint32_t)__cvta_generic_to_shared(src)) : "memory");
+	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 64;" ::"l"(dst),
+		     "r"((uint32_t)__cvta_generic_to_shared(src))
+		     : "memory");
 	asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 	asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 #else
@@ -311,8 +346,9 @@ GDK_FN void gdk_bf_st64(uint64_t *dst, const uint64_t *w)
 {
 	GDK_UNROLL
 	for (int i = 0; i < 8; i += 2)
-		asm volatile("st.volatile.global.v2.b64 [%0], {%1, %2};" ::"l"(dst + i),
-			     "l"(w[i]), "l"(w[i + 1]) : "memory");
+		asm volatile("st.volatile.global.v2.b64 [%0], {%1, %2};" ::"l"(dst + i), "l"(w[i]),
+			     "l"(w[i + 1])
+			     : "memory");
 }
 
 GDK_FN uint32_t gdk_lane(void)
@@ -338,21 +374,48 @@ GDK_FN void gdk_bf_st64_warp(uint64_t *dst, const uint64_t *w)
 	__syncwarp();
 }
 
-GDK_FN uint32_t gdk_warp_size(void) { return GDK_WARP; }
-GDK_FN uint32_t gdk_warp_mask(void) { return 0xffffffffu; }
-GDK_FN void gdk_syncwarp(void) { __syncwarp(); }
-GDK_FN void gdk_syncwarp_mask(uint32_t mask) { __syncwarp(mask); }
-GDK_FN uint32_t gdk_ballot(int pred) { return __ballot_sync(0xffffffffu, pred); }
-GDK_FN uint32_t gdk_ballot_mask(uint32_t mask, int pred) { return __ballot_sync(mask, pred); }
-GDK_FN uint32_t gdk_activemask(void) { return __activemask(); }
+GDK_FN uint32_t gdk_warp_size(void)
+{
+	return GDK_WARP;
+}
+GDK_FN uint32_t gdk_warp_mask(void)
+{
+	return 0xffffffffu;
+}
+GDK_FN void gdk_syncwarp(void)
+{
+	__syncwarp();
+}
+GDK_FN void gdk_syncwarp_mask(uint32_t mask)
+{
+	__syncwarp(mask);
+}
+GDK_FN uint32_t gdk_ballot(int pred)
+{
+	return __ballot_sync(0xffffffffu, pred);
+}
+GDK_FN uint32_t gdk_ballot_mask(uint32_t mask, int pred)
+{
+	return __ballot_sync(mask, pred);
+}
+GDK_FN uint32_t gdk_activemask(void)
+{
+	return __activemask();
+}
 /* Those of mask that call with the same v. */
 GDK_FN uint32_t gdk_match64(uint32_t mask, uint64_t v)
 {
 	return __match_any_sync(mask, (unsigned long long)v);
 }
-GDK_FN uint32_t gdk_popc32(uint32_t v) { return (uint32_t)__popc((int)v); }
+GDK_FN uint32_t gdk_popc32(uint32_t v)
+{
+	return (uint32_t)__popc((int)v);
+}
 /* Lowest bit that is set; v is not 0. */
-GDK_FN uint32_t gdk_ctz32(uint32_t v) { return (uint32_t)__ffs((int)v) - 1; }
+GDK_FN uint32_t gdk_ctz32(uint32_t v)
+{
+	return (uint32_t)__ffs((int)v) - 1;
+}
 GDK_FN uint64_t gdk_shfl64(uint64_t v, uint32_t lane)
 {
 	return __shfl_sync(0xffffffffu, (unsigned long long)v, (int)lane);
@@ -372,9 +435,18 @@ GDK_FN uint32_t gdk_block_rank(void)
 {
 	return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
 }
-GDK_FN uint32_t gdk_block_size(void) { return blockDim.x * blockDim.y * blockDim.z; }
-GDK_FN void gdk_block_sync(void) { __syncthreads(); }
-GDK_FN int gdk_block_any(int pred) { return __syncthreads_or(pred); }
+GDK_FN uint32_t gdk_block_size(void)
+{
+	return blockDim.x * blockDim.y * blockDim.z;
+}
+GDK_FN void gdk_block_sync(void)
+{
+	__syncthreads();
+}
+GDK_FN int gdk_block_any(int pred)
+{
+	return __syncthreads_or(pred);
+}
 GDK_FN uint64_t gdk_block_bcast64(uint64_t v)
 {
 	__shared__ uint64_t word;
@@ -393,8 +465,14 @@ GDK_FN uint64_t gdk_now_ns(void)
 	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)::"memory");
 	return t;
 }
-GDK_FN void gdk_relax(uint32_t spins) { (void)spins; }
+GDK_FN void gdk_relax(uint32_t spins)
+{
+	(void)spins;
+}
 /* Twice as long at most; lanes that are elsewhere in the code run meanwhile. */
-GDK_FN void gdk_pause_ns(uint32_t ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns) : "memory"); }
+GDK_FN void gdk_pause_ns(uint32_t ns)
+{
+	asm volatile("nanosleep.u32 %0;" ::"r"(ns) : "memory");
+}
 
 #endif

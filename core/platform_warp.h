@@ -19,8 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define GDK_HOST_LANES 32
-#define GDK_HOST_LIMIT_S 100	  /* a lane that takes longer will not come */
+#define GDK_HOST_LANES	   32
+#define GDK_HOST_LIMIT_S   100	   /* a lane that takes longer will not come */
 #define GDK_HOST_GATHER_NS 1000000 /* gdk_activemask waits for others so long */
 
 enum gdk_host_call {
@@ -148,8 +148,8 @@ GDK_SLOW_FN uint64_t gdk_host_time_ns(void)
 /* ---- warps; all with the warp's lock held ---- */
 
 /* The open meeting of this call, or a new one. */
-GDK_SLOW_FN struct gdk_host_meeting *gdk_host_find(struct gdk_host_warp *w,
-						   enum gdk_host_call call, uint32_t mask)
+GDK_SLOW_FN struct gdk_host_meeting *gdk_host_find(struct gdk_host_warp *w, enum gdk_host_call call,
+						   uint32_t mask)
 {
 	struct gdk_host_meeting *m, *idle = NULL;
 
@@ -193,8 +193,8 @@ GDK_SLOW_FN void gdk_host_settle(const struct gdk_host_warp *w, struct gdk_host_
 	const int gather = m->call == GDK_HOST_GATHER;
 	const uint32_t missing = (gather ? UINT32_MAX : m->mask) & w->lanes & ~m->came;
 
-	if (missing && !(gather && (time_is_over ||
-				    (uint32_t)__builtin_popcount(m->came) >= m->want)))
+	if (missing &&
+	    !(gather && (time_is_over || (uint32_t)__builtin_popcount(m->came) >= m->want)))
 		return;
 	m->over = 1;
 	if (gather)
@@ -262,8 +262,8 @@ GDK_SLOW_FN uint64_t gdk_host_meet(enum gdk_host_call call, uint32_t mask, uint6
 	m->came |= bit;
 	m->value[gdk_host_self.lane] = v;
 	gdk_host_settle(w, m, 0);
-	until = gdk_host_time_ns() + (call == GDK_HOST_GATHER ? GDK_HOST_GATHER_NS :
-							GDK_HOST_LIMIT_S * 1000000000ull);
+	until = gdk_host_time_ns() +
+		(call == GDK_HOST_GATHER ? GDK_HOST_GATHER_NS : GDK_HOST_LIMIT_S * 1000000000ull);
 	while (!m->over) {
 		if (gdk_host_sleep(&m->cond, &w->lock, until) || m->over)
 			continue;
@@ -317,7 +317,10 @@ GDK_SLOW_FN int gdk_host_block_any(int pred)
 	return any;
 }
 
-GDK_FN void gdk_host_block_sync(void) { (void)gdk_host_block_any(0); }
+GDK_FN void gdk_host_block_sync(void)
+{
+	(void)gdk_host_block_any(0);
+}
 
 GDK_SLOW_FN uint64_t gdk_host_block_bcast64(uint64_t v)
 {

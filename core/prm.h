@@ -56,23 +56,23 @@ static inline uint64_t prm_get(const void *box, uint32_t field)
 }
 
 /* Commands that are sent, by name and opcode; the driver sends those that destroy. */
-#define GDK_COMMANDS(X)          \
-	X(QUERY_HCA_CAP, 0x100)  \
-	X(CREATE_CQ, 0x400)      \
-	X(DESTROY_CQ, 0x401)     \
-	X(QUERY_CQ, 0x402)       \
-	X(CREATE_QP, 0x500)      \
-	X(DESTROY_QP, 0x501)     \
-	X(RST2INIT_QP, 0x502)    \
-	X(INIT2RTR_QP, 0x503)    \
-	X(RTR2RTS_QP, 0x504)     \
-	X(RTS2RTS_QP, 0x505)     \
-	X(2ERR_QP, 0x507)        \
-	X(2RST_QP, 0x50a)        \
-	X(QUERY_QP, 0x50b)       \
-	X(INIT2INIT_QP, 0x50e)   \
-	X(QUERY_LAG, 0x842)      \
-	X(CREATE_RMP, 0x90c)     \
+#define GDK_COMMANDS(X) \
+	X(QUERY_HCA_CAP, 0x100) \
+	X(CREATE_CQ, 0x400) \
+	X(DESTROY_CQ, 0x401) \
+	X(QUERY_CQ, 0x402) \
+	X(CREATE_QP, 0x500) \
+	X(DESTROY_QP, 0x501) \
+	X(RST2INIT_QP, 0x502) \
+	X(INIT2RTR_QP, 0x503) \
+	X(RTR2RTS_QP, 0x504) \
+	X(RTS2RTS_QP, 0x505) \
+	X(2ERR_QP, 0x507) \
+	X(2RST_QP, 0x50a) \
+	X(QUERY_QP, 0x50b) \
+	X(INIT2INIT_QP, 0x50e) \
+	X(QUERY_LAG, 0x842) \
+	X(CREATE_RMP, 0x90c) \
 	X(DESTROY_RMP, 0x90e)
 
 #define GDK_COMMAND(name, opcode) GDK_CMD_##name = opcode,

@@ -71,7 +71,8 @@ static bool open_libs(void)
 		libs[i] = dlopen(path, FLAGS);
 		if (!libs[i]) {
 			gdk_warn("DOCA_SDK_LIB_PATH is %s, but %s cannot be loaded (%s): the DOCA "
-				 "SDK is not in use", folder, path, dlerror());
+				 "SDK is not in use",
+				 folder, path, dlerror());
 			return false;
 		}
 	}
@@ -86,7 +87,8 @@ static bool has_functions(void)
 		if (find(required[i]))
 			continue;
 		gdk_warn("DOCA_SDK_LIB_PATH is %s, but its libraries have no %s: the DOCA SDK is "
-			 "not in use", folder, required[i]);
+			 "not in use",
+			 folder, required[i]);
 		return false;
 	}
 	return true;

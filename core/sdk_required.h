@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /* No guard: the functions of the DOCA SDK that its use cannot do without, as FN(name). */
+/* clang-format off */
 FN(doca_gpu_create) FN(doca_gpu_destroy) FN(doca_gpu_mem_alloc) FN(doca_gpu_mem_free)
 FN(doca_gpu_dmabuf_fd)
 
@@ -56,3 +57,4 @@ FN(doca_verbs_qp_create) FN(doca_verbs_qp_destroy)
 FN(doca_verbs_qp_modify) FN(doca_verbs_qp_query)
 FN(doca_verbs_qp_get_wq) FN(doca_verbs_qp_get_dbr_addr)
 FN(doca_verbs_qp_get_uar_addr) FN(doca_verbs_qp_get_qpn)
+	/* clang-format on */

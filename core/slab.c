@@ -56,9 +56,10 @@ static doca_error_t umem_on_gpu(const struct gdk_slab_kind *k, void *ptr, size_t
 				struct doca_verbs_umem **umem)
 {
 	static const unsigned int ways[] = {
-	    [DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_DEFAULT] = GDK_UMEM_TRY_DMABUF | GDK_UMEM_TRY_PEER,
-	    [DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF] = GDK_UMEM_TRY_DMABUF,
-	    [DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM] = GDK_UMEM_TRY_PEER,
+		[DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_DEFAULT] = GDK_UMEM_TRY_DMABUF |
+							     GDK_UMEM_TRY_PEER,
+		[DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF] = GDK_UMEM_TRY_DMABUF,
+		[DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM] = GDK_UMEM_TRY_PEER,
 	};
 
 	return gdk_umem_create_gpu(k->dev, k->gpu, ptr, bytes, ways[k->reg], umem);

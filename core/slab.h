@@ -22,8 +22,8 @@ struct gdk_slab_kind {
 	struct doca_dev *dev;
 	enum doca_gpu_mem_type mem;
 	enum doca_gpu_verbs_mem_reg_type reg; /* of memory of the GPU */
-	size_t pages; /* bytes, a multiple of the page size or 0 */
-	size_t lines; /* bytes, a multiple of GDK_SLAB_LINE */
+	size_t pages;			      /* bytes, a multiple of the page size or 0 */
+	size_t lines;			      /* bytes, a multiple of GDK_SLAB_LINE */
 	/* Where in the pages a CQ's entries begin, and how many; none: 0. */
 	size_t cq_at;
 	uint32_t cqe_num;

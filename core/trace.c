@@ -24,8 +24,8 @@
 #include "trace_mask.h"
 
 #define TRACE_VERSION 1
-#define ROW_BYTES 16
-#define DEVICES_MAX 16
+#define ROW_BYTES     16
+#define DEVICES_MAX   16
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int trace_fd = -1;
@@ -291,9 +291,9 @@ void gdk_trace_device(struct ibv_context *ctx, const struct ibv_device_attr *att
 {
 	if (!gdk_trace_on())
 		return;
-	fact(ctx, "device",
-	     " fw_ver %s vendor_id 0x%x vendor_part_id %u hw_ver 0x%x ports %u", attr->fw_ver,
-	     attr->vendor_id, attr->vendor_part_id, attr->hw_ver, attr->phys_port_cnt);
+	fact(ctx, "device", " fw_ver %s vendor_id 0x%x vendor_part_id %u hw_ver 0x%x ports %u",
+	     attr->fw_ver, attr->vendor_id, attr->vendor_part_id, attr->hw_ver,
+	     attr->phys_port_cnt);
 }
 
 void gdk_trace_umem(struct ibv_context *ctx, const struct mlx5dv_devx_umem_in *in, int dmabuf_fd,
@@ -304,8 +304,8 @@ void gdk_trace_umem(struct ibv_context *ctx, const struct mlx5dv_devx_umem_in *i
 	if (!gdk_trace_on())
 		return;
 	snprintf(text, sizeof(text), "0x%" PRIxPTR, (uintptr_t)in->addr);
-	fact(ctx, "umem", " addr %s size %zu access 0x%x pgsz_bitmap 0x%" PRIx64
-			  " by %s id 0x%x errno %d",
+	fact(ctx, "umem",
+	     " addr %s size %zu access 0x%x pgsz_bitmap 0x%" PRIx64 " by %s id 0x%x errno %d",
 	     dmabuf_fd < 0 ? address(in->addr, text) : text, in->size, in->access, in->pgsz_bitmap,
 	     dmabuf_fd < 0 ? "address" : "dmabuf", umem ? umem->umem_id : 0, umem ? 0 : sys_err);
 }
@@ -342,8 +342,8 @@ void gdk_trace_events(struct ibv_context *ctx, bool is_cq, uint32_t number, cons
 	if (!gdk_trace_on())
 		return;
 	for (i = 0; i < num_types && used < sizeof(list); i++)
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s0x%02x",
-					 i ? "," : "", types[i]);
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s0x%02x", i ? "," : "",
+					 types[i]);
 	fact(ctx, "events", " of %s number 0x%x types %s errno %d", is_cq ? "CQ" : "QP", number,
 	     list, sys_err);
 }
@@ -355,5 +355,6 @@ void gdk_trace_sdk(const char *folder)
 	fact(NULL, "sdk", " commands of its objects are not traced, folder %s",
 	     masked ? "**" : folder);
 	gdk_warn("GDAKI_TRACE_CMDS: the DOCA SDK in %s sends the commands of its objects; they "
-		 "are not traced", folder);
+		 "are not traced",
+		 folder);
 }

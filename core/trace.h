@@ -41,8 +41,8 @@ struct gdk_trace_cmd {
 	uint32_t opcode;
 	const void *in, *out; /* NULL: the driver has them */
 	size_t inlen, outlen;
-	int sys_err;	   /* errno, 0 if the command reached the firmware */
-	uint64_t sent;	   /* gdk_trace_clock() before the call */
+	int sys_err;   /* errno, 0 if the command reached the firmware */
+	uint64_t sent; /* gdk_trace_clock() before the call */
 };
 
 void gdk_trace_command(const struct gdk_trace_cmd *cmd);

@@ -10,7 +10,7 @@
 #include "trace_mask.h"
 #include "util.h"
 
-#define HEAD_LEN 0x10
+#define HEAD_LEN    0x10
 #define CONTEXT_END 0x110 /* page addresses follow the contexts of CQ and QP */
 
 struct span {
@@ -18,21 +18,21 @@ struct span {
 };
 
 static const struct span path[] = {
-	{0x06, 2},		    /* rlid */
-	{PRM_ADS_RGID_AT, 16},	    /* rgid_rip */
-	{0x26, 6},		    /* rmac */
+	{ 0x06, 2 },		 /* rlid */
+	{ PRM_ADS_RGID_AT, 16 }, /* rgid_rip */
+	{ 0x26, 6 },		 /* rmac */
 };
 
 static const struct span qpc[] = {
-	{0xa8, 4}, /* q_key */
-	{0xc8, 8}, /* dc_access_key */
+	{ 0xa8, 4 }, /* q_key */
+	{ 0xc8, 8 }, /* dc_access_key */
 };
 
 #define QPC_SECONDARY_PATH_AT (PRM_QPC_PATH_AT + PRM_ADS_LEN)
-#define QPC_DBR_ADDR_AT 0xa0
-#define CQC_DBR_ADDR_AT 0x38
-#define WQ_DBR_ADDR_AT 0x10
-#define WQ_HEADERS_MKEY_AT 0x38
+#define QPC_DBR_ADDR_AT	      0xa0
+#define CQC_DBR_ADDR_AT	      0x38
+#define WQ_DBR_ADDR_AT	      0x10
+#define WQ_HEADERS_MKEY_AT    0x38
 
 struct box {
 	const uint8_t *data;
@@ -95,7 +95,7 @@ static void hide_wq(const struct box *b, size_t at)
 
 void gdk_trace_mask(uint32_t opcode, bool answer, const uint8_t *data, size_t len, uint8_t *hide)
 {
-	const struct box b = {data, len, hide};
+	const struct box b = { data, len, hide };
 
 	switch (opcode) {
 	case GDK_CMD_QUERY_HCA_CAP:

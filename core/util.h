@@ -8,11 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GDK_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define GDK_CONTAINER_OF(ptr, type, member) \
-	((type *)((char *)(ptr) - offsetof(type, member)))
-#define GDK_PASTE_(a, b) a##b
-#define GDK_PASTE(a, b) GDK_PASTE_(a, b)
+#define GDK_ARRAY_SIZE(a)		    (sizeof(a) / sizeof((a)[0]))
+#define GDK_CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+#define GDK_PASTE_(a, b)		    a##b
+#define GDK_PASTE(a, b)			    GDK_PASTE_(a, b)
 
 static inline bool gdk_is_pow2(uint64_t v)
 {

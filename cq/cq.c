@@ -19,8 +19,8 @@
 #include "../core/sdk_objects.h"
 #include "../core/trace.h"
 
-#define CQE_SIZE 64u
-#define DBREC_SIZE 8u
+#define CQE_SIZE	64u
+#define DBREC_SIZE	8u
 #define LOG_CQ_SIZE_MAX 22u
 
 doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **cq_attr)
@@ -46,15 +46,15 @@ doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *attr)
 	return DOCA_SUCCESS;
 }
 
-#define CQ_ATTR(fn, vtype, v, field, ok)                                              \
+#define CQ_ATTR(fn, vtype, v, field, ok) \
 	doca_error_t doca_verbs_cq_attr_set_##fn(doca_verbs_cq_attr_t *attr, vtype v) \
-	{                                                                             \
-		GDK_CHECK_ARG(attr != NULL);                                          \
-		GDK_SDK_FIRST(attr, doca_verbs_cq_attr_set_##fn, attr->sdk, v);       \
-		if (!attr->sdk) /* which judges by itself */                          \
-			GDK_CHECK_ARG(ok);                                            \
-		attr->field = v;                                                      \
-		return DOCA_SUCCESS;                                                  \
+	{ \
+		GDK_CHECK_ARG(attr != NULL); \
+		GDK_SDK_FIRST(attr, doca_verbs_cq_attr_set_##fn, attr->sdk, v); \
+		if (!attr->sdk) /* which judges by itself */ \
+			GDK_CHECK_ARG(ok); \
+		attr->field = v; \
+		return DOCA_SUCCESS; \
 	}
 
 CQ_ATTR(cq_size, uint32_t, cq_size, size, cq_size > 0)
@@ -196,7 +196,7 @@ static doca_error_t own_uar(struct doca_verbs_cq_t *cq)
 static doca_error_t create_object(struct doca_verbs_cq_t *cq, uint64_t offset,
 				  uint64_t dbrec_offset)
 {
-	uint8_t in[PRM_CREATE_CQ_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
+	uint8_t in[PRM_CREATE_CQ_IN_LEN] = { 0 }, out[PRM_CMD_OUT_LEN] = { 0 };
 	uint8_t *cqc = in + PRM_CREATE_CQ_CQC_AT;
 	char name[96];
 	doca_error_t err;
@@ -309,8 +309,7 @@ doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *cq)
 	if (cq->sdk)
 		return gdk_sdk_cq_destroy(cq);
 	if (cq->obj) { /* else only its memory is left, from an earlier call */
-		err = gdk_devx_destroy(cq->dev->ctx, cq->obj, GDK_CMD_DESTROY_CQ, "CQ",
-				       cq->cqn);
+		err = gdk_devx_destroy(cq->dev->ctx, cq->obj, GDK_CMD_DESTROY_CQ, "CQ", cq->cqn);
 		if (err != DOCA_SUCCESS)
 			return err;
 		cq->obj = NULL;
@@ -369,7 +368,7 @@ doca_error_t doca_verbs_cq_get_cqn(const doca_verbs_cq_t *cq, uint32_t *cqn)
 
 doca_error_t gdk_cq_query_producer(const struct doca_verbs_cq_t *cq, uint32_t *producer)
 {
-	uint8_t in[PRM_CMD_IN_LEN] = {0}, out[PRM_QUERY_CQ_OUT_LEN] = {0};
+	uint8_t in[PRM_CMD_IN_LEN] = { 0 }, out[PRM_QUERY_CQ_OUT_LEN] = { 0 };
 	doca_error_t err;
 	char name[24];
 

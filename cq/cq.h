@@ -31,16 +31,16 @@ struct doca_verbs_cq_t {
 	uint32_t cqe_num; /* entries, a power of two */
 	bool collapsed;	  /* every CQE lands in entry 0 */
 	bool overrun_ignore;
-	void *buf;	    /* entry 0: a GPU address for external umem in GPU memory */
-	uint32_t *dbrec;    /* consumer index, then arm word */
-	doca_gpu_t *gpu;    /* the umem's GPU, NULL: host memory */
+	void *buf;		      /* entry 0: a GPU address for external umem in GPU memory */
+	uint32_t *dbrec;	      /* consumer index, then arm word */
+	doca_gpu_t *gpu;	      /* the umem's GPU, NULL: host memory */
 	struct doca_verbs_umem *umem; /* holds entries (and DBREC) */
 	bool own_umem;		      /* internal memory: ours to free */
 	void *own_mem;
 	struct doca_verbs_uar *uar;
 	bool own_uar;
 	void *context;
-	atomic_int users; /* QPs that complete here */
+	atomic_int users;     /* QPs that complete here */
 	atomic_bool exported; /* one of them is: its GPU threads count the CQEs */
 };
 

@@ -31,8 +31,7 @@ GDK_FN struct doca_gpu_dev_verbs_cq *gdk_qp_cq(struct doca_gpu_dev_verbs_qp *qp)
 /* Ends the QP, once: the first status stays. Returns the one that did. */
 GDK_FN int gdk_state_end(struct gdk_qp_state *st, int status)
 {
-	uint32_t old = gdk_rmw_cas32((uint32_t *)&st->status, 0, (uint32_t)status,
-				     GDK_SCOPE_GPU);
+	uint32_t old = gdk_rmw_cas32((uint32_t *)&st->status, 0, (uint32_t)status, GDK_SCOPE_GPU);
 
 	return old ? (int)old : status;
 }
@@ -72,8 +71,7 @@ GDK_FN struct gdk_cqe_tail gdk_cqe_read(const struct doca_gpu_dev_verbs_cq *cq, 
 {
 	const uint64_t base = gdk_ldc64(GDK_CQ_AT(cq, cqe_daddr));
 	struct gdk_cqe_tail t;
-	uint32_t w = gdk_ld32((const uint32_t *)(uintptr_t)(base + index * 64 + 60),
-			      GDK_SCOPE_SYS);
+	uint32_t w = gdk_ld32((const uint32_t *)(uintptr_t)(base + index * 64 + 60), GDK_SCOPE_SYS);
 
 	t.counter = gdk_bswap16((uint16_t)w);
 	t.opcode = (uint8_t)(w >> 28);
@@ -163,8 +161,8 @@ GDK_SLOW_FN uint64_t gdk_first_error(struct gdk_qp_state *st,
  * were read, nobody had passed this WQE as complete: its slot is not reused and
  * rung is at most depth beyond it.
  */
-GDK_FN int gdk_cq_fold(struct gdk_qp_state *st, const struct doca_gpu_dev_verbs_cq *cq,
-		       uint64_t at, int scope)
+GDK_FN int gdk_cq_fold(struct gdk_qp_state *st, const struct doca_gpu_dev_verbs_cq *cq, uint64_t at,
+		       int scope)
 {
 	struct gdk_cqe_tail t;
 	uint64_t index;
@@ -288,10 +286,10 @@ GDK_FN int gdk_cq_step(struct gdk_qp_state *st, const struct doca_gpu_dev_verbs_
  * on one ring of 64 slots in host memory, 50000 operations take 0.9 s instead of 1.3, and 2
  * instead of more than 45 in the debug build, where who rings also reads every WQE.
  */
-#define GDK_PAUSE_TURNS 16u /* looks before a pause is twice as long */
+#define GDK_PAUSE_TURNS	   16u /* looks before a pause is twice as long */
 #define GDK_PAUSE_FIRST_NS 32u
-#define GDK_PAUSE_NEAR_NS 1024u /* a look over PCIe takes 1200 */
-#define GDK_PAUSE_FAR_NS 32768u
+#define GDK_PAUSE_NEAR_NS  1024u /* a look over PCIe takes 1200 */
+#define GDK_PAUSE_FAR_NS   32768u
 
 struct gdk_wait_timer {
 	uint64_t start, limit_ns;
@@ -342,7 +340,7 @@ GDK_FN uint32_t gdk_longest_pause(const struct gdk_qp_state *st)
 
 /* Until all slots below need are complete. */
 GDK_SLOW_FN int gdk_wait_completed(struct gdk_qp_state *st, const struct doca_gpu_dev_verbs_cq *cq,
-			      uint64_t need, int scope, uint64_t limit_ns)
+				   uint64_t need, int scope, uint64_t limit_ns)
 {
 	const uint32_t near = gdk_longest_pause(st), depth = gdk_ldc32(&st->depth);
 	struct gdk_wait_timer w;

@@ -71,8 +71,7 @@ GDK_FN int doca_priv_gpu_dev_verbs_poll_one_cq_at(struct doca_gpu_dev_verbs_cq *
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
 		  DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
 	  enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ>
-GDK_FN int doca_priv_gpu_dev_verbs_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq,
-					      uint64_t cons_index)
+GDK_FN int doca_priv_gpu_dev_verbs_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t cons_index)
 {
 	return gdk_poll_cq_at(cq, cons_index, resource_sharing_mode);
 }

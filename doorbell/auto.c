@@ -32,11 +32,11 @@ static const struct {
 	enum doca_gpu_dev_verbs_nic_handler handler;
 	const char *name, *strategy;
 } handlers[] = {
-	{H(AUTO), "AUTO", "auto"},
-	{H(CPU_PROXY), "CPU_PROXY", "cpu_proxy"},
-	{H(GPU_SM_DB), "GPU_SM_DB", "gpu_sm"},
-	{H(GPU_SM_BF), "GPU_SM_BF", "bf"},
-	{H(GPU_SM_NO_DBR), "GPU_SM_NO_DBR", "gpu_sm"},
+	{ H(AUTO), "AUTO", "auto" },
+	{ H(CPU_PROXY), "CPU_PROXY", "cpu_proxy" },
+	{ H(GPU_SM_DB), "GPU_SM_DB", "gpu_sm" },
+	{ H(GPU_SM_BF), "GPU_SM_BF", "bf" },
+	{ H(GPU_SM_NO_DBR), "GPU_SM_NO_DBR", "gpu_sm" },
 };
 
 static size_t handler_index(enum doca_gpu_dev_verbs_nic_handler h)
@@ -164,8 +164,7 @@ doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask, const struct 
 	/* GPU_SM_DB without a DBREC is what GPU_SM_NO_DBR names. */
 	if (h == H(GPU_SM_DB) && ask->dbr_mode != DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR)
 		h = H(GPU_SM_NO_DBR);
-	d = h == H(AUTO) ? try_auto(ask, &h, decision, &err) :
-			   try_one(ask, h, decision, &err);
+	d = h == H(AUTO) ? try_auto(ask, &h, decision, &err) : try_one(ask, h, decision, &err);
 	if (!d) {
 		log_refusal(ask, decision);
 		return err;

@@ -10,8 +10,8 @@
 #include "../core/log.h"
 #include "../qp/export.h"
 
-static doca_error_t probe(const struct gdk_doorbell_ask *ask,
-			  enum doca_gpu_dev_verbs_nic_handler h, const char **reason)
+static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_verbs_nic_handler h,
+			  const char **reason)
 {
 	void *reg_gpu;
 	doca_error_t err;

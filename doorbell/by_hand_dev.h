@@ -39,8 +39,7 @@ GDK_FN void gdk_note_doorbell(struct gdk_qp_state *st)
 
 GDK_FN int gdk_opt_async(uint32_t code_opt)
 {
-	return GDK_ASYNC_STORE &&
-	       code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_ASYNC_STORE_RELEASE;
+	return GDK_ASYNC_STORE && code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_ASYNC_STORE_RELEASE;
 }
 
 /* WQEs, then the record; the NIC may read either at any time after. */

@@ -124,8 +124,8 @@ static void slot_put(struct counter_page *page, unsigned int slot)
 	pthread_mutex_unlock(&pages_lock);
 }
 
-static doca_error_t probe(const struct gdk_doorbell_ask *ask,
-			  enum doca_gpu_dev_verbs_nic_handler h, const char **reason)
+static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_verbs_nic_handler h,
+			  const char **reason)
 {
 	(void)h;
 	if (ask->dbr_mode == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED) {
@@ -202,8 +202,7 @@ static bool ring_raised(struct gdk_export *x)
 	/* NIC reads the DBREC after WQEs and may do so at any time: release
 	 * orders it after what the acquire above saw. */
 	if (x->dbrec_cpu)
-		__atomic_store_n(x->dbrec_cpu, htobe32((uint32_t)(pi & 0xffff)),
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(x->dbrec_cpu, htobe32((uint32_t)(pi & 0xffff)), __ATOMIC_RELEASE);
 	gdk_mmio_before_register();
 	gdk_mmio_write8(qp->sq_db, db.reg);
 	gdk_mmio_flush();
@@ -218,7 +217,7 @@ static bool ring_raised(struct gdk_export *x)
 static bool is_raised(const struct gdk_export *x)
 {
 	return !x->proxy.slot || __atomic_load_n(x->pub.cpu_db, __ATOMIC_RELAXED) !=
-				   __atomic_load_n(&x->pub.sq_wqe_pi_last, __ATOMIC_RELAXED);
+					 __atomic_load_n(&x->pub.sq_wqe_pi_last, __ATOMIC_RELAXED);
 }
 
 enum gdk_step gdk_proxy_step(struct gdk_export *x)

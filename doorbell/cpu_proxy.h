@@ -37,7 +37,7 @@ struct gdk_scan {
 	/* QPs without a slot (NO_DBR_SW_EMULATED): their counters lie anywhere. */
 	struct gdk_export **loose;
 	size_t num_loose, max_loose;
-	size_t num; /* QPs, of both kinds */
+	size_t num;	    /* QPs, of both kinds */
 	unsigned int falls; /* gdk_counter_falls when the sums were last taken anew */
 	bool stale;	    /* look at every counter in the next pass */
 };

@@ -24,7 +24,7 @@ struct gdk_doorbell_ask {
 	struct doca_verbs_uar *uar;
 	enum doca_gpu_dev_verbs_nic_handler want; /* AUTO, or one handler */
 	enum doca_gpu_verbs_send_dbr_mode_ext dbr_mode;
-	bool dbr_mode_stated; /* false: AUTO may fall back from NO_DBR */
+	bool dbr_mode_stated;	    /* false: AUTO may fall back from NO_DBR */
 	struct doca_verbs_qp_t *qp; /* NULL before creation */
 };
 
@@ -59,8 +59,7 @@ extern const struct gdk_doorbell *const gdk_doorbell_cpu_proxy;
 
 /* Decides. On success *db and *handler are the choice; decision is filled in
  * either case, one reason per candidate. */
-doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask,
-			       const struct gdk_doorbell **db,
+doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask, const struct gdk_doorbell **db,
 			       enum doca_gpu_dev_verbs_nic_handler *handler,
 			       struct gdk_decision *decision);
 void gdk_doorbell_report(const struct gdk_decision *decision, struct gdk_handler_report *report);

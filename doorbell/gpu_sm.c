@@ -32,13 +32,13 @@ static void *ask_register(const struct gdk_doorbell_ask *ask)
 {
 	if (ask->qp)
 		return gdk_qp_db_reg(ask->qp);
-	return ask->dbr_mode == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW ?
-		       ask->uar->dbr_less_addr :
-		       ask->uar->reg_addr;
+	return ask->dbr_mode == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW
+		       ? ask->uar->dbr_less_addr
+		       : ask->uar->reg_addr;
 }
 
-static doca_error_t probe(const struct gdk_doorbell_ask *ask,
-			  enum doca_gpu_dev_verbs_nic_handler h, const char **reason)
+static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_verbs_nic_handler h,
+			  const char **reason)
 {
 	void *reg = ask_register(ask), *reg_gpu;
 	doca_error_t err;

@@ -10,7 +10,10 @@
 #include "debug_dev.h"
 
 /* 16 bits of the producer index, big-endian. */
-GDK_FN uint32_t gdk_dbrec_value(uint64_t pi) { return gdk_bswap32_16((uint32_t)pi); }
+GDK_FN uint32_t gdk_dbrec_value(uint64_t pi)
+{
+	return gdk_bswap32_16((uint32_t)pi);
+}
 
 /* The first eight bytes of a control segment: {index << 8, qpn << 8}, each a
  * big-endian word; the next index with size 0. */
@@ -57,6 +60,9 @@ GDK_FN void gdk_dbrec_store(const struct gdk_db *db)
 	gdk_st32(db->dbrec, (uint32_t)db->dbrec_value, GDK_SCOPE_SYS);
 }
 
-GDK_FN void gdk_db_store(const struct gdk_db *db) { gdk_mmio_st64(db->reg, db->reg_value); }
+GDK_FN void gdk_db_store(const struct gdk_db *db)
+{
+	gdk_mmio_st64(db->reg, db->reg_value);
+}
 
 #endif

@@ -17,10 +17,10 @@
 #include "../core/numa.h"
 #include "cpu_proxy.h"
 
-#define THREADS_MAX 16u
-#define SPIN_PASSES 2000u  /* idle passes before yielding */
-#define YIELD_PASSES 2000u /* and before napping */
-#define NAP_MIN_NS 20000u
+#define THREADS_MAX	  16u
+#define SPIN_PASSES	  2000u /* idle passes before yielding */
+#define YIELD_PASSES	  2000u /* and before napping */
+#define NAP_MIN_NS	  20000u
 #define NAP_DOUBLES_EVERY 64u /* naps */
 
 struct gdk_worker {
@@ -97,7 +97,7 @@ static unsigned int worker_pass(struct gdk_worker *w, int *node)
 
 static void idle(struct gdk_worker *w, uint64_t idle_passes)
 {
-	struct timespec ts = {0};
+	struct timespec ts = { 0 };
 	uint64_t doublings, ns;
 
 	if (idle_passes < SPIN_PASSES)
@@ -198,8 +198,8 @@ static struct bitmask *cpus_for(const struct gdk_service_attr *attr, bool *near_
 	*near_nic = !attr->cpus && (!env || !*env);
 	if (*near_nic)
 		return gdk_cpus_of("all CPUs", NULL);
-	return attr->cpus ? gdk_cpus_of("attr->cpus", attr->cpus) :
-			    gdk_cpus_of("GDAKI_PROXY_CPUS", env);
+	return attr->cpus ? gdk_cpus_of("attr->cpus", attr->cpus)
+			  : gdk_cpus_of("GDAKI_PROXY_CPUS", env);
 }
 
 /* The application's signals are not for these threads. */
@@ -223,8 +223,8 @@ static doca_error_t worker_start(struct gdk_worker *w, const struct gdk_service_
 	struct gdk_service *s = w->service;
 	doca_error_t err = DOCA_ERROR_NO_MEMORY;
 
-	w->cpus = s->near_nic ? gdk_cpus_near(cpus, -1) :
-				gdk_cpus_nth(cpus, (unsigned int)(w - s->workers));
+	w->cpus = s->near_nic ? gdk_cpus_near(cpus, -1)
+			      : gdk_cpus_nth(cpus, (unsigned int)(w - s->workers));
 	if (!w->cpus)
 		goto err_log;
 	w->node = -1;
@@ -454,7 +454,7 @@ doca_error_t gdk_verbs_service_get_stats(doca_gpu_verbs_service_t service,
 					 struct gdk_service_stats *stats)
 {
 	struct gdk_service *s = service;
-	struct gdk_service_stats sum = {0};
+	struct gdk_service_stats sum = { 0 };
 	int64_t now = now_ns();
 	unsigned int i;
 

@@ -26,25 +26,25 @@ int ex_check(doca_error_t err, const char *what);
 
 /* ---- options.c ---- */
 struct ex_options {
-	const char *gpu;	/* "host" or a PCI address */
-	const char *device;	/* NULL: the only RDMA device */
-	const char *server;	/* NULL: this process is the server */
+	const char *gpu;    /* "host" or a PCI address */
+	const char *device; /* NULL: the only RDMA device */
+	const char *server; /* NULL: this process is the server */
 	enum doca_gpu_dev_verbs_nic_handler handler;
-	bool warp;		/* puts at warp scope */
-	bool payload_gpu;	/* payload in GPU memory */
+	bool warp;	  /* puts at warp scope */
+	bool payload_gpu; /* payload in GPU memory */
 	uint32_t threads;
-	uint32_t iters;		/* of all threads together */
-	uint32_t size;		/* bytes of a message */
-	int gid_index;		/* -1: the RoCEv2 GID of the port */
+	uint32_t iters; /* of all threads together */
+	uint32_t size;	/* bytes of a message */
+	int gid_index;	/* -1: the RoCEv2 GID of the port */
 	uint16_t tcp_port;
-	unsigned int timeout_s;	/* of every wait */
+	unsigned int timeout_s; /* of every wait */
 };
 
 /* 0: run; 1: help was printed; -1: a mistake was named on stderr. */
 int ex_options_parse(struct ex_options *opt, int argc, char **argv);
 
 /* ---- endpoint.c ---- */
-struct ex_peer { /* one side as the other one needs it */
+struct ex_peer {		     /* one side as the other one needs it */
 	uint32_t qpn, psn, lid, mtu; /* mtu: enum ibv_mtu */
 	uint8_t gid[16];
 	uint64_t addr;

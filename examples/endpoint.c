@@ -13,12 +13,12 @@
 
 #include "common.h"
 
-#define PORT_NUM 1
-#define PAYLOAD_ALIGN 4096
+#define PORT_NUM       1
+#define PAYLOAD_ALIGN  4096
 #define PAYLOAD_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
-#define ACK_TIMEOUT 14 /* 4.096 us << 14: 67 ms */
-#define RETRIES 7
-#define HOP_LIMIT 64
+#define ACK_TIMEOUT    14 /* 4.096 us << 14: 67 ms */
+#define RETRIES	       7
+#define HOP_LIMIT      64
 
 static struct ibv_context *open_device(const char *name)
 {
@@ -122,8 +122,8 @@ static int create_qp(struct ex_endpoint *ep, const struct ex_options *opt)
 		.sq_nwqe = EX_QUEUE_SIZE,
 		.nic_handler = opt->handler,
 		.mreg_type = DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_DEFAULT,
-		.send_dbr_mode_ext = no_dbr ? DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW :
-					      DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR,
+		.send_dbr_mode_ext = no_dbr ? DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW
+					    : DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR,
 	};
 
 	if (ex_check(doca_gpu_verbs_create_qp_hl(&attr, &ep->qp), "queue pair") ||
@@ -168,7 +168,8 @@ int ex_payload_alloc(struct ex_endpoint *ep, size_t len, bool in_gpu)
 
 	pl->len = (len + PAYLOAD_ALIGN - 1) / PAYLOAD_ALIGN * PAYLOAD_ALIGN;
 	if (ex_check(doca_gpu_mem_alloc(ep->gpu, pl->len, PAYLOAD_ALIGN, type, &gpu_ptr,
-					in_gpu ? NULL : &cpu_ptr), "payload memory"))
+					in_gpu ? NULL : &cpu_ptr),
+		     "payload memory"))
 		return -1;
 	pl->gpu_ptr = gpu_ptr;
 	pl->cpu_ptr = cpu_ptr;
@@ -208,10 +209,10 @@ void ex_endpoint_close(struct ex_endpoint *ep)
 }
 
 /* Runs setters until one fails; its text names the culprit. */
-#define SET(call)                                    \
-	do {                                         \
-		if (ex_check(call, #call))           \
-			return -1;                   \
+#define SET(call) \
+	do { \
+		if (ex_check(call, #call)) \
+			return -1; \
 	} while (0)
 
 static enum doca_verbs_addr_type addr_type(const struct ex_endpoint *ep)
@@ -219,8 +220,8 @@ static enum doca_verbs_addr_type addr_type(const struct ex_endpoint *ep)
 	union ibv_gid gid;
 
 	if (ep->port.link_layer != IBV_LINK_LAYER_ETHERNET)
-		return ep->port.flags & IBV_QPF_GRH_REQUIRED ? DOCA_VERBS_ADDR_TYPE_IB_GRH :
-							       DOCA_VERBS_ADDR_TYPE_IB_NO_GRH;
+		return ep->port.flags & IBV_QPF_GRH_REQUIRED ? DOCA_VERBS_ADDR_TYPE_IB_GRH
+							     : DOCA_VERBS_ADDR_TYPE_IB_NO_GRH;
 	memcpy(gid.raw, ep->local.gid, sizeof(gid.raw));
 	return is_ipv4(&gid) ? DOCA_VERBS_ADDR_TYPE_IPv4 : DOCA_VERBS_ADDR_TYPE_IPv6;
 }
@@ -286,8 +287,7 @@ static int walk_states(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr)
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		SET(doca_verbs_qp_attr_set_next_state(attr, steps[i].next));
-		SET(doca_verbs_qp_modify(qp, attr,
-					 steps[i].mask | DOCA_VERBS_QP_ATTR_NEXT_STATE));
+		SET(doca_verbs_qp_modify(qp, attr, steps[i].mask | DOCA_VERBS_QP_ATTR_NEXT_STATE));
 	}
 	return 0;
 }

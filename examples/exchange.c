@@ -83,8 +83,8 @@ static int wait_ready(int fd, short events, int64_t deadline, const char *what)
 		if (n < 0 && errno != EINTR)
 			return ex_error("%s: %s", what, strerror(errno));
 	}
-	return stopped ? ex_error("interrupted while waiting %s", what) :
-			 ex_error("timed out while waiting %s", what);
+	return stopped ? ex_error("interrupted while waiting %s", what)
+		       : ex_error("timed out while waiting %s", what);
 }
 
 static int listen_on(uint16_t port)
@@ -225,8 +225,11 @@ int ex_swap_peers(int sock, const struct ex_peer *local, struct ex_peer *remote,
 		  unsigned int timeout_s)
 {
 	struct wire_peer w = {
-		.qpn = htobe32(local->qpn), .psn = htobe32(local->psn), .lid = htobe32(local->lid),
-		.mtu = htobe32(local->mtu), .rkey = htobe32(local->rkey),
+		.qpn = htobe32(local->qpn),
+		.psn = htobe32(local->psn),
+		.lid = htobe32(local->lid),
+		.mtu = htobe32(local->mtu),
+		.rkey = htobe32(local->rkey),
 		.addr = htobe64(local->addr),
 	};
 
@@ -234,8 +237,12 @@ int ex_swap_peers(int sock, const struct ex_peer *local, struct ex_peer *remote,
 	if (ex_send(sock, &w, sizeof(w), timeout_s) || ex_recv(sock, &w, sizeof(w), timeout_s))
 		return -1;
 	*remote = (struct ex_peer){
-		.qpn = be32toh(w.qpn), .psn = be32toh(w.psn), .lid = be32toh(w.lid),
-		.mtu = be32toh(w.mtu), .rkey = be32toh(w.rkey), .addr = be64toh(w.addr),
+		.qpn = be32toh(w.qpn),
+		.psn = be32toh(w.psn),
+		.lid = be32toh(w.lid),
+		.mtu = be32toh(w.mtu),
+		.rkey = be32toh(w.rkey),
+		.addr = be64toh(w.addr),
 	};
 	memcpy(remote->gid, w.gid, sizeof(w.gid));
 	return 0;

@@ -14,11 +14,11 @@
 #include "common.h"
 #include "put_bw.h"
 
-#define BATCH_MAX 16		     /* messages between two waits of a thread */
-#define WINDOW_BYTES (64ull << 20)   /* each message has a slot of its own up to this */
-#define PAYLOAD_MAX (4ull << 30)
-#define GRACE_S 10		     /* a client that gives up at its bound can still say so */
-#define MAGIC 0x67646b01u	     /* first word of the exchange; changes with its layout */
+#define BATCH_MAX    16		   /* messages between two waits of a thread */
+#define WINDOW_BYTES (64ull << 20) /* each message has a slot of its own up to this */
+#define PAYLOAD_MAX  (4ull << 30)
+#define GRACE_S	     10		 /* a client that gives up at its bound can still say so */
+#define MAGIC	     0x67646b01u /* first word of the exchange; changes with its layout */
 
 enum { DONE_OK = 1, DONE_FAILED = 2 }; /* what the client says at the end, and the server back */
 
@@ -43,8 +43,8 @@ static bool shape_is_sane(const struct put_bw_shape *s)
 
 static int send_shape(int sock, const struct put_bw_shape *s, unsigned int timeout_s)
 {
-	uint32_t w[] = { htobe32(MAGIC), htobe32(s->threads), htobe32(s->iters),
-			 htobe32(s->size), htobe32(s->window) };
+	uint32_t w[] = { htobe32(MAGIC), htobe32(s->threads), htobe32(s->iters), htobe32(s->size),
+			 htobe32(s->window) };
 
 	return ex_send(sock, w, sizeof(w), timeout_s);
 }
@@ -57,8 +57,10 @@ static int recv_shape(int sock, struct put_bw_shape *s, unsigned int timeout_s)
 		return -1;
 	if (be32toh(w[0]) != MAGIC)
 		return ex_error("the client is another program or version");
-	*s = (struct put_bw_shape){ .threads = be32toh(w[1]), .iters = be32toh(w[2]),
-				    .size = be32toh(w[3]), .window = be32toh(w[4]) };
+	*s = (struct put_bw_shape){ .threads = be32toh(w[1]),
+				    .iters = be32toh(w[2]),
+				    .size = be32toh(w[3]),
+				    .window = be32toh(w[4]) };
 	return shape_is_sane(s) ? 0 : ex_error("the client asks for an impossible transfer");
 }
 
@@ -186,9 +188,8 @@ static int print_summary(struct ex_endpoint *ep, const struct put_bw_job *job)
 	       " seconds=%.6f gbps=%.3f msgs_per_s=%.0f doorbells=%" PRIu64
 	       " dbrec_updates=%" PRIu64 " reason=%s\n",
 	       gdk_handler_name(report.asked), gdk_handler_name(report.chosen), messages, bytes,
-	       job->seconds, 8e-9 * (double)bytes / job->seconds,
-	       (double)messages / job->seconds, c.doorbells, c.dbrec_updates,
-	       reason_of(&report));
+	       job->seconds, 8e-9 * (double)bytes / job->seconds, (double)messages / job->seconds,
+	       c.doorbells, c.dbrec_updates, reason_of(&report));
 	return 0;
 }
 

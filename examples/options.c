@@ -93,8 +93,8 @@ static const struct range {
 	int letter;
 	unsigned long min, max;
 } ranges[] = {
-	{ 'e', 0, 1 },	    { 'i', 1, 1ul << 31 }, { 's', 1, 1ul << 30 }, { 't', 1, 1ul << 16 },
-	{ 'l', 0, 255 },    { 'P', 1, 65535 },	   { 'w', 1, 86400 },
+	{ 'e', 0, 1 },	 { 'i', 1, 1ul << 31 }, { 's', 1, 1ul << 30 }, { 't', 1, 1ul << 16 },
+	{ 'l', 0, 255 }, { 'P', 1, 65535 },	{ 'w', 1, 86400 },
 };
 
 static int parse_ranged(int letter, const char *text, unsigned long *value)
@@ -119,24 +119,48 @@ static int parse_option(struct ex_options *opt, int letter, const char *arg, boo
 	unsigned long n = 0;
 
 	switch (letter) {
-	case 'g': opt->gpu = arg; return 0;
-	case 'd': opt->device = arg; return 0;
-	case 'c': opt->server = arg; return 0;
-	case 'p': return parse_handler(opt, arg);
-	case 'm': return parse_payload(opt, arg, payload_given);
-	default: break;
+	case 'g':
+		opt->gpu = arg;
+		return 0;
+	case 'd':
+		opt->device = arg;
+		return 0;
+	case 'c':
+		opt->server = arg;
+		return 0;
+	case 'p':
+		return parse_handler(opt, arg);
+	case 'm':
+		return parse_payload(opt, arg, payload_given);
+	default:
+		break;
 	}
 	if (parse_ranged(letter, arg, &n))
 		return -1;
 	switch (letter) {
-	case 'e': opt->warp = n; break;
-	case 'i': opt->iters = n; break;
-	case 's': opt->size = n; break;
-	case 't': opt->threads = n; break;
-	case 'l': opt->gid_index = n; break;
-	case 'P': opt->tcp_port = n; break;
-	case 'w': opt->timeout_s = n; break;
-	default: break;
+	case 'e':
+		opt->warp = n;
+		break;
+	case 'i':
+		opt->iters = n;
+		break;
+	case 's':
+		opt->size = n;
+		break;
+	case 't':
+		opt->threads = n;
+		break;
+	case 'l':
+		opt->gid_index = n;
+		break;
+	case 'P':
+		opt->tcp_port = n;
+		break;
+	case 'w':
+		opt->timeout_s = n;
+		break;
+	default:
+		break;
 	}
 	return 0;
 }
@@ -166,8 +190,12 @@ int ex_options_parse(struct ex_options *opt, int argc, char **argv)
 	int letter;
 
 	*opt = (struct ex_options){
-		.gpu = "host", .iters = 2048, .size = 1024, .gid_index = -1,
-		.tcp_port = 5000, .timeout_s = 60,
+		.gpu = "host",
+		.iters = 2048,
+		.size = 1024,
+		.gid_index = -1,
+		.tcp_port = 5000,
+		.timeout_s = 60,
 	};
 	while ((letter = getopt_long(argc, argv, "g:d:c:p:e:i:s:t:l:m:P:w:h", longopts, NULL)) !=
 	       -1) {

@@ -35,14 +35,13 @@ static int put_one(const struct put_bw_job *job, uint32_t thread, uint32_t iter,
 {
 	uint64_t slot = put_bw_slot(&job->shape, thread, iter);
 	struct doca_gpu_dev_verbs_addr to = { .addr = job->dst_addr + slot, .key = job->rkey_be };
-	struct doca_gpu_dev_verbs_addr from = { .addr = job->src_addr + slot,
-						.key = job->lkey_be };
+	struct doca_gpu_dev_verbs_addr from = { .addr = job->src_addr + slot, .key = job->lkey_be };
 
 	put_bw_stamp(&job->shape, job->src + slot, thread, iter);
 	return gdk_put(job->qp, to, from, job->shape.size, ticket, SHARING,
 		       DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO,
-		       job->warp ? DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP :
-				   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD,
+		       job->warp ? DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
+				 : DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD,
 		       DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_DEFAULT);
 }
 
@@ -132,7 +131,8 @@ static uint32_t start_crew(struct crew *crew, struct worker *workers)
 
 int put_bw_host_run(struct put_bw_job *job)
 {
-	struct crew crew = { .job = job, .lock = PTHREAD_MUTEX_INITIALIZER,
+	struct crew crew = { .job = job,
+			     .lock = PTHREAD_MUTEX_INITIALIZER,
 			     .changed = PTHREAD_COND_INITIALIZER };
 	struct worker *workers = calloc(job->shape.threads, sizeof(*workers));
 	double start;

@@ -14,12 +14,11 @@
 #include "put_bw.h"
 
 #define BLOCK_THREADS 128
-#define FULL_WARP 0xffffffffu
+#define FULL_WARP     0xffffffffu
 #define ABORT_GRACE_S 10 /* how long aborted threads may take to end */
 
 /* A warp-scope put needs all lanes, so they also give up together. */
-template <enum doca_gpu_dev_verbs_exec_scope scope>
-__device__ bool somebody_failed(int rc)
+template <enum doca_gpu_dev_verbs_exec_scope scope> __device__ bool somebody_failed(int rc)
 {
 	if (scope == DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP)
 		return __any_sync(FULL_WARP, rc != 0);
@@ -148,7 +147,8 @@ extern "C" int put_bw_gpu_run(struct put_bw_job *job)
 	if (rc)
 		return rc;
 	rc = cuda_error(cudaHostAlloc((void **)&status, job->shape.threads * sizeof(int),
-				      cudaHostAllocDefault), "status memory");
+				      cudaHostAllocDefault),
+			"status memory");
 	if (rc)
 		return rc;
 	memset(status, 0xff, job->shape.threads * sizeof(int)); /* a thread that never ran: -1 */

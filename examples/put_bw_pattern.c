@@ -50,8 +50,8 @@ static int fill_slot(const struct put_bw_shape *s, uint8_t *slot, uint32_t threa
 }
 
 /* Each byte differs from what must arrive, so one that never does is found. */
-static int poison_slot(const struct put_bw_shape *s, uint8_t *slot, uint32_t thread,
-		       uint32_t iter, uint8_t *scratch)
+static int poison_slot(const struct put_bw_shape *s, uint8_t *slot, uint32_t thread, uint32_t iter,
+		       uint8_t *scratch)
 {
 	(void)scratch;
 	expected(s, thread, iter, slot);
@@ -67,8 +67,8 @@ static int check_slot(const struct put_bw_shape *s, uint8_t *slot, uint32_t thre
 	for (uint32_t b = 0; b < s->size; b++)
 		if (slot[b] != want[b])
 			return ex_error("Validation failed: byte %u of message %u of thread %u "
-					"is 0x%02x, expected 0x%02x", b, iter, thread, slot[b],
-					want[b]);
+					"is 0x%02x, expected 0x%02x",
+					b, iter, thread, slot[b], want[b]);
 	return 0;
 }
 

@@ -44,25 +44,24 @@ doca_error_t doca_verbs_ah_attr_destroy(doca_verbs_ah_attr_t *ah_attr)
 }
 
 /* The getters have no error to return: NULL reads as all zero. */
-#define AH_ATTR(vtype, field, ok)                                                     \
-	doca_error_t doca_verbs_ah_attr_set_##field(doca_verbs_ah_attr_t *ah_attr,    \
-						    vtype field)                      \
-	{                                                                             \
-		GDK_CHECK_ARG(ah_attr != NULL);                                       \
+#define AH_ATTR(vtype, field, ok) \
+	doca_error_t doca_verbs_ah_attr_set_##field(doca_verbs_ah_attr_t *ah_attr, vtype field) \
+	{ \
+		GDK_CHECK_ARG(ah_attr != NULL); \
 		GDK_SDK_FIRST(ah_attr, doca_verbs_ah_attr_set_##field, ah_attr->sdk, field); \
-		if (!ah_attr->sdk) /* which judges by itself */                       \
-			GDK_CHECK_ARG(ok);                                            \
-		ah_attr->field = field;                                               \
-		return DOCA_SUCCESS;                                                  \
-	}                                                                             \
-	vtype doca_verbs_ah_get_##field(const doca_verbs_ah_attr_t *ah_attr)          \
-	{                                                                             \
-		static const struct doca_verbs_ah_attr_t none;                        \
-                                                                                      \
-		GDK_CHECK_ARG_OR(none.field, ah_attr != NULL);                        \
-		GDK_SDK_GET_AS(ah_attr, "doca_verbs_ah_attr_get_" #field,             \
-			       doca_verbs_ah_get_##field, ah_attr->sdk);              \
-		return ah_attr->field;                                                \
+		if (!ah_attr->sdk) /* which judges by itself */ \
+			GDK_CHECK_ARG(ok); \
+		ah_attr->field = field; \
+		return DOCA_SUCCESS; \
+	} \
+	vtype doca_verbs_ah_get_##field(const doca_verbs_ah_attr_t *ah_attr) \
+	{ \
+		static const struct doca_verbs_ah_attr_t none; \
+\
+		GDK_CHECK_ARG_OR(none.field, ah_attr != NULL); \
+		GDK_SDK_GET_AS(ah_attr, "doca_verbs_ah_attr_get_" #field, \
+			       doca_verbs_ah_get_##field, ah_attr->sdk); \
+		return ah_attr->field; \
 	}
 
 AH_ATTR(struct doca_verbs_gid, gid, true)

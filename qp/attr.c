@@ -13,67 +13,65 @@
 #include "host/gdaki.h"
 #include "qp.h"
 
-#define OBJECT(what, type, text)                                                      \
-	doca_error_t doca_verbs_##what##_create(type **verbs_##what)                  \
-	{                                                                             \
-		type *attr;                                                           \
-                                                                                      \
-		GDK_CHECK_ARG(verbs_##what != NULL);                                  \
-		attr = calloc(1, sizeof(*attr));                                      \
-		if (!attr) {                                                          \
-			gdk_err("no memory for a " #what);                            \
-			return DOCA_ERROR_NO_MEMORY;                                  \
-		}                                                                     \
+#define OBJECT(what, type, text) \
+	doca_error_t doca_verbs_##what##_create(type **verbs_##what) \
+	{ \
+		type *attr; \
+\
+		GDK_CHECK_ARG(verbs_##what != NULL); \
+		attr = calloc(1, sizeof(*attr)); \
+		if (!attr) { \
+			gdk_err("no memory for a " #what); \
+			return DOCA_ERROR_NO_MEMORY; \
+		} \
 		GDK_SDK_NEW(attr, text, doca_verbs_##what##_create, (void *)&attr->sdk); \
-		*verbs_##what = attr;                                                 \
-		return DOCA_SUCCESS;                                                  \
-	}                                                                             \
-	doca_error_t doca_verbs_##what##_destroy(type *attr)                          \
-	{                                                                             \
-		GDK_CHECK_ARG(attr != NULL);                                          \
-		GDK_SDK_FIRST(attr, doca_verbs_##what##_destroy, attr->sdk);          \
-		free(attr);                                                           \
-		return DOCA_SUCCESS;                                                  \
+		*verbs_##what = attr; \
+		return DOCA_SUCCESS; \
+	} \
+	doca_error_t doca_verbs_##what##_destroy(type *attr) \
+	{ \
+		GDK_CHECK_ARG(attr != NULL); \
+		GDK_SDK_FIRST(attr, doca_verbs_##what##_destroy, attr->sdk); \
+		free(attr); \
+		return DOCA_SUCCESS; \
 	}
 
 /* A setter that refuses values for which ok, an expression of field, is false; field is
  * arg for the SDK, which judges by itself. */
-#define SETTER(what, vtype, field, ok, arg)                                           \
-	doca_error_t doca_verbs_##what##_set_##field(doca_verbs_##what##_t *what,     \
-						     vtype field)                     \
-	{                                                                             \
-		GDK_CHECK_ARG(what != NULL);                                          \
+#define SETTER(what, vtype, field, ok, arg) \
+	doca_error_t doca_verbs_##what##_set_##field(doca_verbs_##what##_t *what, vtype field) \
+	{ \
+		GDK_CHECK_ARG(what != NULL); \
 		GDK_SDK_FIRST(what, doca_verbs_##what##_set_##field, what->sdk, arg); \
-		if (!what->sdk)                                                       \
-			GDK_CHECK_ARG(ok);                                            \
-		what->field = field;                                                  \
-		return DOCA_SUCCESS;                                                  \
+		if (!what->sdk) \
+			GDK_CHECK_ARG(ok); \
+		what->field = field; \
+		return DOCA_SUCCESS; \
 	}
 #define SET_IF(what, vtype, field, ok) SETTER(what, vtype, field, ok, field)
-#define SET(what, vtype, field) SETTER(what, vtype, field, true, field)
+#define SET(what, vtype, field)	       SETTER(what, vtype, field, true, field)
 
 /* An object, which the SDK knows by its own member named arg. */
-#define SET_OBJECT(what, vtype, field, arg)                                           \
-	doca_error_t doca_verbs_##what##_set_##field(doca_verbs_##what##_t *what,     \
-						     vtype field)                     \
-	{                                                                             \
-		GDK_CHECK_ARG(what != NULL);                                          \
-		GDK_CHECK_MIX(what, field);                                           \
-		GDK_SDK_FIRST(what, doca_verbs_##what##_set_##field, what->sdk,       \
-			      field ? field->arg : NULL);                             \
-		what->field = field;                                                  \
-		return DOCA_SUCCESS;                                                  \
+#define SET_OBJECT(what, vtype, field, arg) \
+	doca_error_t doca_verbs_##what##_set_##field(doca_verbs_##what##_t *what, vtype field) \
+	{ \
+		GDK_CHECK_ARG(what != NULL); \
+		GDK_CHECK_MIX(what, field); \
+		GDK_SDK_FIRST(what, doca_verbs_##what##_set_##field, what->sdk, \
+			      field ? field->arg : NULL); \
+		what->field = field; \
+		return DOCA_SUCCESS; \
 	}
 
-#define GET(what, vtype, field)                                                       \
+#define GET(what, vtype, field) \
 	doca_error_t doca_verbs_##what##_get_##field(const doca_verbs_##what##_t *what, \
-						     vtype *field)                    \
-	{                                                                             \
-		GDK_CHECK_ARG(what != NULL);                                          \
-		GDK_CHECK_ARG(field != NULL);                                         \
+						     vtype *field) \
+	{ \
+		GDK_CHECK_ARG(what != NULL); \
+		GDK_CHECK_ARG(field != NULL); \
 		GDK_SDK_VALUE(what, vtype, "doca_verbs_" #what "_get_" #field, field); \
-		*field = what->field;                                                 \
-		return DOCA_SUCCESS;                                                  \
+		*field = what->field; \
+		return DOCA_SUCCESS; \
 	}
 
 OBJECT(qp_init_attr, doca_verbs_qp_init_attr_t, "Verbs QP Init Attr")
@@ -93,10 +91,10 @@ SET(qp_init_attr, void *, qp_context)
 SET_OBJECT(qp_init_attr, struct doca_verbs_srq *, srq, sdk)
 SET_IF(qp_init_attr, uint8_t, core_direct_master, core_direct_master <= 1)
 SET_IF(qp_init_attr, enum doca_verbs_qp_send_dbr_mode, send_dbr_mode,
-	   send_dbr_mode <= DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT)
+       send_dbr_mode <= DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT)
 GET(qp_init_attr, enum doca_verbs_qp_send_dbr_mode, send_dbr_mode)
 SET_IF(qp_init_attr, enum doca_verbs_qp_ordering_semantic, ordering_semantic,
-	   ordering_semantic <= DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL)
+       ordering_semantic <= DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL)
 
 /* The SDK has no such mode, and need not: this library emulates it by itself. */
 doca_error_t doca_verbs_qp_init_attr_set_emulate_no_dbr_ext(doca_verbs_qp_init_attr_t *attr, bool v)
@@ -106,9 +104,8 @@ doca_error_t doca_verbs_qp_init_attr_set_emulate_no_dbr_ext(doca_verbs_qp_init_a
 	return DOCA_SUCCESS;
 }
 
-doca_error_t
-doca_verbs_qp_init_attr_get_emulate_no_dbr_ext(const doca_verbs_qp_init_attr_t *attr,
-					       bool *emulate_no_dbr_ext)
+doca_error_t doca_verbs_qp_init_attr_get_emulate_no_dbr_ext(const doca_verbs_qp_init_attr_t *attr,
+							    bool *emulate_no_dbr_ext)
 {
 	GDK_CHECK_ARG(attr != NULL);
 	GDK_CHECK_ARG(emulate_no_dbr_ext != NULL);
@@ -142,8 +139,7 @@ doca_error_t doca_verbs_qp_init_attr_set_external_umem(doca_verbs_qp_init_attr_t
 }
 
 doca_error_t doca_verbs_qp_init_attr_set_external_umem_dbr(doca_verbs_qp_init_attr_t *attr,
-							   doca_verbs_umem_t *umem,
-							   uint64_t offset)
+							   doca_verbs_umem_t *umem, uint64_t offset)
 {
 	GDK_CHECK_ARG(attr != NULL);
 	GDK_CHECK_MIX(attr, umem);
@@ -165,7 +161,7 @@ SET_IF(qp_attr, uint32_t, dest_qp_num, dest_qp_num < (1u << 24))
 SET(qp_attr, int, allow_remote_write)
 SET(qp_attr, int, allow_remote_read)
 SET_IF(qp_attr, enum doca_verbs_qp_atomic_mode, atomic_mode,
-	   atomic_mode <= DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_256BYTES)
+       atomic_mode <= DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_256BYTES)
 SET(qp_attr, uint16_t, pkey_index)
 SET_IF(qp_attr, uint16_t, port_num, port_num >= 1 && port_num <= UINT8_MAX)
 SET_IF(qp_attr, uint16_t, ack_timeout, ack_timeout < 32)

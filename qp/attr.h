@@ -61,7 +61,7 @@ struct doca_verbs_qp_attr {
 };
 
 struct doca_verbs_srq_init_attr {
-	void *sdk; /* core/sdk.h */
+	void *sdk;    /* core/sdk.h */
 	void *sdk_pd; /* the SDK's view of pd */
 	uint32_t srq_wr;
 	uint32_t receive_max_sges;

@@ -27,8 +27,7 @@ GDK_FN uint32_t gdk_counter_main_opt(const struct gdk_counter *c, gdk_mode_t mod
 				     uint32_t code_opt)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(c->companion);
-	const uint64_t free = gdk_ld64(&st->completed, GDK_SCOPE_THREAD) +
-			      gdk_ldc32(&st->depth) -
+	const uint64_t free = gdk_ld64(&st->completed, GDK_SCOPE_THREAD) + gdk_ldc32(&st->depth) -
 			      gdk_ld64(gdk_rsvd_index(c->companion), GDK_SCOPE_THREAD);
 
 	if (mode != GDK_EXCLUSIVE || free < 2)
@@ -91,15 +90,13 @@ GDK_FN int gdk_p_counter(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_v
 	return gdk_op_run_counted(qp, &op, c, ticket, mode, handler, exec, code_opt);
 }
 
-GDK_FN int gdk_put_signal_counter(struct doca_gpu_dev_verbs_qp *qp,
-				  enum doca_gpu_dev_verbs_signal_op sig_op,
-				  struct doca_gpu_dev_verbs_addr raddr,
-				  struct doca_gpu_dev_verbs_addr laddr, size_t size,
-				  struct doca_gpu_dev_verbs_addr sig_raddr,
-				  struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t value,
-				  const struct gdk_counter *c, doca_gpu_dev_verbs_ticket_t *ticket,
-				  gdk_mode_t mode, gdk_handler_t handler, gdk_exec_t exec,
-				  uint32_t code_opt)
+GDK_FN int
+gdk_put_signal_counter(struct doca_gpu_dev_verbs_qp *qp, enum doca_gpu_dev_verbs_signal_op sig_op,
+		       struct doca_gpu_dev_verbs_addr raddr, struct doca_gpu_dev_verbs_addr laddr,
+		       size_t size, struct doca_gpu_dev_verbs_addr sig_raddr,
+		       struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t value,
+		       const struct gdk_counter *c, doca_gpu_dev_verbs_ticket_t *ticket,
+		       gdk_mode_t mode, gdk_handler_t handler, gdk_exec_t exec, uint32_t code_opt)
 {
 	const struct gdk_op op = { { GDK_MOVE_WRITE, raddr, laddr, NULL, size },
 				   { gdk_signal_kind(sig_op), sig_raddr, sig_laddr, value } };

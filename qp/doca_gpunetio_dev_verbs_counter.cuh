@@ -15,7 +15,7 @@
 
 template <unsigned int num_qps, GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_submit_db_multi_qps_no_dbr(struct doca_gpu_dev_verbs_qp **qps,
-	uint64_t *prod_indices, GDK_CODE_OPT)
+							  uint64_t *prod_indices, GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
 	gdk_submit_multi(qps, prod_indices, num_qps, resource_sharing_mode,
@@ -24,7 +24,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_db_multi_qps_no_dbr(struct doca_gpu_dev_ve
 
 template <unsigned int num_qps, GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_submit_db_multi_qps(struct doca_gpu_dev_verbs_qp **qps,
-	uint64_t *prod_indices, GDK_CODE_OPT)
+						   uint64_t *prod_indices, GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
 	gdk_submit_multi(qps, prod_indices, num_qps, resource_sharing_mode,
@@ -52,12 +52,13 @@ GDK_FN void doca_gpu_dev_verbs_submit_multi_qps(struct doca_gpu_dev_verbs_qp **q
 /* ---- operations that count; they return 0 or the negative errno of a QP ---- */
 
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN int doca_gpu_dev_verbs_put_counter(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size,
-	struct doca_gpu_dev_verbs_qp *companion_qp,
-	struct doca_gpu_dev_verbs_addr counter_raddr,
-	struct doca_gpu_dev_verbs_addr counter_laddr, uint64_t counter_val, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_put_counter(struct doca_gpu_dev_verbs_qp *qp,
+					  struct doca_gpu_dev_verbs_addr raddr,
+					  struct doca_gpu_dev_verbs_addr laddr, size_t size,
+					  struct doca_gpu_dev_verbs_qp *companion_qp,
+					  struct doca_gpu_dev_verbs_addr counter_raddr,
+					  struct doca_gpu_dev_verbs_addr counter_laddr,
+					  uint64_t counter_val, GDK_CODE_OPT)
 {
 	const struct gdk_counter counter = { companion_qp, counter_raddr, counter_laddr,
 					     counter_val };
@@ -68,44 +69,43 @@ GDK_FN int doca_gpu_dev_verbs_put_counter(
 }
 
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN int doca_gpu_dev_verbs_p_counter(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr, T value,
-	struct doca_gpu_dev_verbs_qp *companion_qp,
-	struct doca_gpu_dev_verbs_addr counter_raddr,
-	struct doca_gpu_dev_verbs_addr counter_laddr, uint64_t counter_val, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_p_counter(struct doca_gpu_dev_verbs_qp *qp,
+					struct doca_gpu_dev_verbs_addr raddr, T value,
+					struct doca_gpu_dev_verbs_qp *companion_qp,
+					struct doca_gpu_dev_verbs_addr counter_raddr,
+					struct doca_gpu_dev_verbs_addr counter_laddr,
+					uint64_t counter_val, GDK_CODE_OPT)
 {
 	const struct gdk_counter counter = { companion_qp, counter_raddr, counter_laddr,
 					     counter_val };
 	doca_gpu_dev_verbs_ticket_t ticket;
 
-	return gdk_p_counter(qp, raddr, &value, sizeof(T), &counter, &ticket,
-			     resource_sharing_mode, nic_handler, GDK_THREAD, code_opt);
+	return gdk_p_counter(qp, raddr, &value, sizeof(T), &counter, &ticket, resource_sharing_mode,
+			     nic_handler, GDK_THREAD, code_opt);
 }
 
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_put_signal_counter(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size,
-	struct doca_gpu_dev_verbs_addr sig_raddr, struct doca_gpu_dev_verbs_addr sig_laddr,
-	uint64_t sig_val, struct doca_gpu_dev_verbs_qp *companion_qp,
-	struct doca_gpu_dev_verbs_addr counter_raddr,
+	struct doca_gpu_dev_verbs_addr laddr, size_t size, struct doca_gpu_dev_verbs_addr sig_raddr,
+	struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
+	struct doca_gpu_dev_verbs_qp *companion_qp, struct doca_gpu_dev_verbs_addr counter_raddr,
 	struct doca_gpu_dev_verbs_addr counter_laddr, uint64_t counter_val, GDK_CODE_OPT)
 {
 	const struct gdk_counter counter = { companion_qp, counter_raddr, counter_laddr,
 					     counter_val };
 	doca_gpu_dev_verbs_ticket_t ticket;
 
-	return gdk_put_signal_counter(qp, sig_op, raddr, laddr, size, sig_raddr, sig_laddr,
-				      sig_val, &counter, &ticket, resource_sharing_mode,
-				      nic_handler, GDK_THREAD, code_opt);
+	return gdk_put_signal_counter(qp, sig_op, raddr, laddr, size, sig_raddr, sig_laddr, sig_val,
+				      &counter, &ticket, resource_sharing_mode, nic_handler,
+				      GDK_THREAD, code_opt);
 }
 
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_signal_counter(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr sig_raddr,
 	struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
-	struct doca_gpu_dev_verbs_qp *companion_qp,
-	struct doca_gpu_dev_verbs_addr counter_raddr,
+	struct doca_gpu_dev_verbs_qp *companion_qp, struct doca_gpu_dev_verbs_addr counter_raddr,
 	struct doca_gpu_dev_verbs_addr counter_laddr, uint64_t counter_val, GDK_CODE_OPT)
 {
 	const struct gdk_counter counter = { companion_qp, counter_raddr, counter_laddr,
@@ -117,12 +117,13 @@ GDK_FN int doca_gpu_dev_verbs_signal_counter(
 }
 
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN int doca_gpu_dev_verbs_get_counter(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size,
-	struct doca_gpu_dev_verbs_qp *companion_qp,
-	struct doca_gpu_dev_verbs_addr counter_raddr,
-	struct doca_gpu_dev_verbs_addr counter_laddr, uint64_t counter_val, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_get_counter(struct doca_gpu_dev_verbs_qp *qp,
+					  struct doca_gpu_dev_verbs_addr raddr,
+					  struct doca_gpu_dev_verbs_addr laddr, size_t size,
+					  struct doca_gpu_dev_verbs_qp *companion_qp,
+					  struct doca_gpu_dev_verbs_addr counter_raddr,
+					  struct doca_gpu_dev_verbs_addr counter_laddr,
+					  uint64_t counter_val, GDK_CODE_OPT)
 {
 	const struct gdk_counter counter = { companion_qp, counter_raddr, counter_laddr,
 					     counter_val };

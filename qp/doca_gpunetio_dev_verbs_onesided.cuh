@@ -12,54 +12,53 @@
 #include "doca_gpunetio_dev_verbs_qp.cuh"
 #include "gdk/onesided_dev.h"
 
-#define GDK_TEMPLATE_EXEC                               \
-	enum doca_gpu_dev_verbs_exec_scope exec_scope = \
-		DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
+#define GDK_TEMPLATE_EXEC \
+	enum doca_gpu_dev_verbs_exec_scope exec_scope = DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
 #define GDK_TEMPLATE_MCST \
 	enum doca_gpu_dev_verbs_mcst_mode mcst_mode = DOCA_GPUNETIO_VERBS_MCST_DISABLED
-#define GDK_TEMPLATE_BLOCKING                                   \
+#define GDK_TEMPLATE_BLOCKING \
 	enum doca_gpu_dev_verbs_blocking_mode blocking_mode = \
 		DOCA_GPUNETIO_VERBS_BLOCKING_MODE_DISABLED
 #define GDK_TEMPLATE_SIGNAL enum doca_gpu_dev_verbs_signal_op sig_op
-#define GDK_THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
-#define GDK_WARP_SCOPE DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
+#define GDK_THREAD	    DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
+#define GDK_WARP_SCOPE	    DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
 
 /* ---- put ---- */
 
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN int doca_gpu_dev_verbs_put_thread(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size,
-	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_put_thread(struct doca_gpu_dev_verbs_qp *qp,
+					 struct doca_gpu_dev_verbs_addr raddr,
+					 struct doca_gpu_dev_verbs_addr laddr, size_t size,
+					 doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
 	return gdk_put(qp, raddr, laddr, size, out_ticket, resource_sharing_mode, nic_handler,
 		       GDK_THREAD, code_opt);
 }
 
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN int doca_gpu_dev_verbs_put_warp(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size,
-	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_put_warp(struct doca_gpu_dev_verbs_qp *qp,
+				       struct doca_gpu_dev_verbs_addr raddr,
+				       struct doca_gpu_dev_verbs_addr laddr, size_t size,
+				       doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
 	return gdk_put(qp, raddr, laddr, size, out_ticket, resource_sharing_mode, nic_handler,
 		       GDK_WARP_SCOPE, code_opt);
 }
 
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
-GDK_FN int doca_gpu_dev_verbs_put(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size,
-	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_put(struct doca_gpu_dev_verbs_qp *qp,
+				  struct doca_gpu_dev_verbs_addr raddr,
+				  struct doca_gpu_dev_verbs_addr laddr, size_t size,
+				  doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
 	return gdk_put(qp, raddr, laddr, size, out_ticket, resource_sharing_mode, nic_handler,
 		       exec_scope, code_opt);
 }
 
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
-GDK_FN int doca_gpu_dev_verbs_put(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_put(struct doca_gpu_dev_verbs_qp *qp,
+				  struct doca_gpu_dev_verbs_addr raddr,
+				  struct doca_gpu_dev_verbs_addr laddr, size_t size, GDK_CODE_OPT)
 {
 	doca_gpu_dev_verbs_ticket_t ticket;
 
@@ -70,36 +69,35 @@ GDK_FN int doca_gpu_dev_verbs_put(
 /* ---- p: a value of any size, carried in WQEs ---- */
 
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN int doca_gpu_dev_verbs_p_thread(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr, T value,
-	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_p_thread(struct doca_gpu_dev_verbs_qp *qp,
+				       struct doca_gpu_dev_verbs_addr raddr, T value,
+				       doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket, resource_sharing_mode,
-		       nic_handler, GDK_THREAD, code_opt);
+	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket, resource_sharing_mode, nic_handler,
+		     GDK_THREAD, code_opt);
 }
 
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN int doca_gpu_dev_verbs_p_warp(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr, T value,
-	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_p_warp(struct doca_gpu_dev_verbs_qp *qp,
+				     struct doca_gpu_dev_verbs_addr raddr, T value,
+				     doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket, resource_sharing_mode,
-		       nic_handler, GDK_WARP_SCOPE, code_opt);
+	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket, resource_sharing_mode, nic_handler,
+		     GDK_WARP_SCOPE, code_opt);
 }
 
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
-GDK_FN int doca_gpu_dev_verbs_p(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr, T value,
-	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_p(struct doca_gpu_dev_verbs_qp *qp,
+				struct doca_gpu_dev_verbs_addr raddr, T value,
+				doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket, resource_sharing_mode,
-		       nic_handler, exec_scope, code_opt);
+	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket, resource_sharing_mode, nic_handler,
+		     exec_scope, code_opt);
 }
 
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
-GDK_FN int doca_gpu_dev_verbs_p(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr, T value,
-	GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_p(struct doca_gpu_dev_verbs_qp *qp,
+				struct doca_gpu_dev_verbs_addr raddr, T value, GDK_CODE_OPT)
 {
 	doca_gpu_dev_verbs_ticket_t ticket;
 
@@ -112,58 +110,64 @@ GDK_FN int doca_gpu_dev_verbs_p(
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_put_signal_thread(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size,
-	struct doca_gpu_dev_verbs_addr sig_raddr, struct doca_gpu_dev_verbs_addr sig_laddr,
-	uint64_t sig_val, doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+	struct doca_gpu_dev_verbs_addr laddr, size_t size, struct doca_gpu_dev_verbs_addr sig_raddr,
+	struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
+	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
 	return gdk_put_signal(qp, sig_op, raddr, laddr, size, sig_raddr, sig_laddr, sig_val,
-		       out_ticket, resource_sharing_mode, nic_handler, GDK_THREAD, code_opt);
+			      out_ticket, resource_sharing_mode, nic_handler, GDK_THREAD, code_opt);
 }
 
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN int doca_gpu_dev_verbs_put_signal_warp(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size,
-	struct doca_gpu_dev_verbs_addr sig_raddr, struct doca_gpu_dev_verbs_addr sig_laddr,
-	uint64_t sig_val, doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_put_signal_warp(struct doca_gpu_dev_verbs_qp *qp,
+					      struct doca_gpu_dev_verbs_addr raddr,
+					      struct doca_gpu_dev_verbs_addr laddr, size_t size,
+					      struct doca_gpu_dev_verbs_addr sig_raddr,
+					      struct doca_gpu_dev_verbs_addr sig_laddr,
+					      uint64_t sig_val,
+					      doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
 	return gdk_put_signal(qp, sig_op, raddr, laddr, size, sig_raddr, sig_laddr, sig_val,
-		       out_ticket, resource_sharing_mode, nic_handler, GDK_WARP_SCOPE, code_opt);
+			      out_ticket, resource_sharing_mode, nic_handler, GDK_WARP_SCOPE,
+			      code_opt);
 }
 
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
-GDK_FN int doca_gpu_dev_verbs_put_signal(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size,
-	struct doca_gpu_dev_verbs_addr sig_raddr, struct doca_gpu_dev_verbs_addr sig_laddr,
-	uint64_t sig_val, doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_put_signal(struct doca_gpu_dev_verbs_qp *qp,
+					 struct doca_gpu_dev_verbs_addr raddr,
+					 struct doca_gpu_dev_verbs_addr laddr, size_t size,
+					 struct doca_gpu_dev_verbs_addr sig_raddr,
+					 struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
+					 doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
 	return gdk_put_signal(qp, sig_op, raddr, laddr, size, sig_raddr, sig_laddr, sig_val,
-		       out_ticket, resource_sharing_mode, nic_handler, exec_scope, code_opt);
+			      out_ticket, resource_sharing_mode, nic_handler, exec_scope, code_opt);
 }
 
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
-GDK_FN int doca_gpu_dev_verbs_put_signal(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size,
-	struct doca_gpu_dev_verbs_addr sig_raddr, struct doca_gpu_dev_verbs_addr sig_laddr,
-	uint64_t sig_val, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_put_signal(struct doca_gpu_dev_verbs_qp *qp,
+					 struct doca_gpu_dev_verbs_addr raddr,
+					 struct doca_gpu_dev_verbs_addr laddr, size_t size,
+					 struct doca_gpu_dev_verbs_addr sig_raddr,
+					 struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
+					 GDK_CODE_OPT)
 {
 	doca_gpu_dev_verbs_ticket_t ticket;
 
 	return doca_gpu_dev_verbs_put_signal<sig_op, resource_sharing_mode, nic_handler,
-		exec_scope>(
-		qp, raddr, laddr, size, sig_raddr, sig_laddr, sig_val, &ticket, code_opt);
+					     exec_scope>(qp, raddr, laddr, size, sig_raddr,
+							 sig_laddr, sig_val, &ticket, code_opt);
 }
 
 /* ---- p and signal ---- */
 
 template <typename T, GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER,
 	  GDK_TEMPLATE_EXEC>
-GDK_FN int doca_gpu_dev_verbs_p_signal(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr, T value,
-	struct doca_gpu_dev_verbs_addr sig_raddr, struct doca_gpu_dev_verbs_addr sig_laddr,
-	uint64_t sig_val, doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_p_signal(struct doca_gpu_dev_verbs_qp *qp,
+				       struct doca_gpu_dev_verbs_addr raddr, T value,
+				       struct doca_gpu_dev_verbs_addr sig_raddr,
+				       struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
+				       doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
 	return gdk_p_signal(qp, sig_op, raddr, &value, sizeof(T), sig_raddr, sig_laddr, sig_val,
 			    out_ticket, resource_sharing_mode, nic_handler, exec_scope, code_opt);
@@ -171,59 +175,62 @@ GDK_FN int doca_gpu_dev_verbs_p_signal(
 
 template <typename T, GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER,
 	  GDK_TEMPLATE_EXEC>
-GDK_FN int doca_gpu_dev_verbs_p_signal(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr, T value,
-	struct doca_gpu_dev_verbs_addr sig_raddr, struct doca_gpu_dev_verbs_addr sig_laddr,
-	uint64_t sig_val, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_p_signal(struct doca_gpu_dev_verbs_qp *qp,
+				       struct doca_gpu_dev_verbs_addr raddr, T value,
+				       struct doca_gpu_dev_verbs_addr sig_raddr,
+				       struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
+				       GDK_CODE_OPT)
 {
 	doca_gpu_dev_verbs_ticket_t ticket;
 
 	return doca_gpu_dev_verbs_p_signal<T, sig_op, resource_sharing_mode, nic_handler,
-		exec_scope>(
-		qp, raddr, value, sig_raddr, sig_laddr, sig_val, &ticket, code_opt);
+					   exec_scope>(qp, raddr, value, sig_raddr, sig_laddr,
+						       sig_val, &ticket, code_opt);
 }
 
 /* ---- signal ---- */
 
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN int doca_gpu_dev_verbs_signal_thread(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr sig_raddr,
-	struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
-	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_signal_thread(struct doca_gpu_dev_verbs_qp *qp,
+					    struct doca_gpu_dev_verbs_addr sig_raddr,
+					    struct doca_gpu_dev_verbs_addr sig_laddr,
+					    uint64_t sig_val,
+					    doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
 	return gdk_signal(qp, sig_op, sig_raddr, sig_laddr, sig_val, out_ticket,
-		       resource_sharing_mode, nic_handler, GDK_THREAD, code_opt);
+			  resource_sharing_mode, nic_handler, GDK_THREAD, code_opt);
 }
 
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
-GDK_FN int doca_gpu_dev_verbs_signal_warp(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr sig_raddr,
-	struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
-	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_signal_warp(struct doca_gpu_dev_verbs_qp *qp,
+					  struct doca_gpu_dev_verbs_addr sig_raddr,
+					  struct doca_gpu_dev_verbs_addr sig_laddr,
+					  uint64_t sig_val, doca_gpu_dev_verbs_ticket_t *out_ticket,
+					  GDK_CODE_OPT)
 {
 	return gdk_signal(qp, sig_op, sig_raddr, sig_laddr, sig_val, out_ticket,
-		       resource_sharing_mode, nic_handler, GDK_WARP_SCOPE, code_opt);
+			  resource_sharing_mode, nic_handler, GDK_WARP_SCOPE, code_opt);
 }
 
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
-GDK_FN int doca_gpu_dev_verbs_signal(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr sig_raddr,
-	struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
-	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_signal(struct doca_gpu_dev_verbs_qp *qp,
+				     struct doca_gpu_dev_verbs_addr sig_raddr,
+				     struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
+				     doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
 	return gdk_signal(qp, sig_op, sig_raddr, sig_laddr, sig_val, out_ticket,
-		       resource_sharing_mode, nic_handler, exec_scope, code_opt);
+			  resource_sharing_mode, nic_handler, exec_scope, code_opt);
 }
 
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
-GDK_FN int doca_gpu_dev_verbs_signal(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr sig_raddr,
-	struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_signal(struct doca_gpu_dev_verbs_qp *qp,
+				     struct doca_gpu_dev_verbs_addr sig_raddr,
+				     struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
+				     GDK_CODE_OPT)
 {
 	doca_gpu_dev_verbs_ticket_t ticket;
 
-	return doca_gpu_dev_verbs_signal<sig_op, resource_sharing_mode, nic_handler,
-		exec_scope>(
+	return doca_gpu_dev_verbs_signal<sig_op, resource_sharing_mode, nic_handler, exec_scope>(
 		qp, sig_raddr, sig_laddr, sig_val, &ticket, code_opt);
 }
 
@@ -232,16 +239,17 @@ GDK_FN int doca_gpu_dev_verbs_signal(
 /* With a dump, whose ticket it then is; blocking: until the data is there. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC, GDK_TEMPLATE_MCST,
 	  GDK_TEMPLATE_BLOCKING>
-GDK_FN int doca_gpu_dev_verbs_get(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size, struct doca_gpu_dev_verbs_addr daddr,
-	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_get(struct doca_gpu_dev_verbs_qp *qp,
+				  struct doca_gpu_dev_verbs_addr raddr,
+				  struct doca_gpu_dev_verbs_addr laddr, size_t size,
+				  struct doca_gpu_dev_verbs_addr daddr,
+				  doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	int err = mcst_mode == DOCA_GPUNETIO_VERBS_MCST_ENABLED ?
-			  gdk_get_dump(qp, raddr, laddr, size, daddr, out_ticket,
-				       resource_sharing_mode, nic_handler, exec_scope, code_opt) :
-			  gdk_get(qp, raddr, laddr, size, out_ticket, resource_sharing_mode,
-				  nic_handler, exec_scope, code_opt);
+	int err = mcst_mode == DOCA_GPUNETIO_VERBS_MCST_ENABLED
+			  ? gdk_get_dump(qp, raddr, laddr, size, daddr, out_ticket,
+					 resource_sharing_mode, nic_handler, exec_scope, code_opt)
+			  : gdk_get(qp, raddr, laddr, size, out_ticket, resource_sharing_mode,
+				    nic_handler, exec_scope, code_opt);
 
 	if (!err && blocking_mode == DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED)
 		err = gdk_wait(qp, *out_ticket, resource_sharing_mode);
@@ -249,10 +257,11 @@ GDK_FN int doca_gpu_dev_verbs_get(
 }
 
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST, GDK_TEMPLATE_BLOCKING>
-GDK_FN int doca_gpu_dev_verbs_get_thread(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size, struct doca_gpu_dev_verbs_addr daddr,
-	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_get_thread(struct doca_gpu_dev_verbs_qp *qp,
+					 struct doca_gpu_dev_verbs_addr raddr,
+					 struct doca_gpu_dev_verbs_addr laddr, size_t size,
+					 struct doca_gpu_dev_verbs_addr daddr,
+					 doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
 	return doca_gpu_dev_verbs_get<resource_sharing_mode, nic_handler, GDK_THREAD, mcst_mode,
 				      blocking_mode>(qp, raddr, laddr, size, daddr, out_ticket,
@@ -260,10 +269,11 @@ GDK_FN int doca_gpu_dev_verbs_get_thread(
 }
 
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST, GDK_TEMPLATE_BLOCKING>
-GDK_FN int doca_gpu_dev_verbs_get_warp(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
-	struct doca_gpu_dev_verbs_addr laddr, size_t size, struct doca_gpu_dev_verbs_addr daddr,
-	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
+GDK_FN int doca_gpu_dev_verbs_get_warp(struct doca_gpu_dev_verbs_qp *qp,
+				       struct doca_gpu_dev_verbs_addr raddr,
+				       struct doca_gpu_dev_verbs_addr laddr, size_t size,
+				       struct doca_gpu_dev_verbs_addr daddr,
+				       doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
 	return doca_gpu_dev_verbs_get<resource_sharing_mode, nic_handler, GDK_WARP_SCOPE, mcst_mode,
 				      blocking_mode>(qp, raddr, laddr, size, daddr, out_ticket,
@@ -302,9 +312,9 @@ GDK_FN int doca_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_addr daddr,
 				       doca_gpu_dev_verbs_ticket_t ticket)
 {
-	return mcst_mode == DOCA_GPUNETIO_VERBS_MCST_ENABLED ?
-		       gdk_dump_wait(qp, daddr, ticket, resource_sharing_mode, nic_handler) :
-		       gdk_wait(qp, ticket, resource_sharing_mode);
+	return mcst_mode == DOCA_GPUNETIO_VERBS_MCST_ENABLED
+		       ? gdk_dump_wait(qp, daddr, ticket, resource_sharing_mode, nic_handler)
+		       : gdk_wait(qp, ticket, resource_sharing_mode);
 }
 
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST>
@@ -312,8 +322,8 @@ GDK_FN int doca_priv_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
 					    struct doca_gpu_dev_verbs_addr daddr,
 					    doca_gpu_dev_verbs_ticket_t ticket)
 {
-	return doca_gpu_dev_verbs_get_wait<resource_sharing_mode, nic_handler, mcst_mode>(
-		qp, daddr, ticket);
+	return doca_gpu_dev_verbs_get_wait<resource_sharing_mode, nic_handler, mcst_mode>(qp, daddr,
+											  ticket);
 }
 
 /* For all that was reserved before. */
@@ -325,8 +335,8 @@ GDK_FN int doca_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
 
 	if (end == 0)
 		return gdk_qp_status(qp);
-	return doca_gpu_dev_verbs_get_wait<resource_sharing_mode, nic_handler, mcst_mode>(
-		qp, daddr, end - 1);
+	return doca_gpu_dev_verbs_get_wait<resource_sharing_mode, nic_handler, mcst_mode>(qp, daddr,
+											  end - 1);
 }
 
 /* ---- order ---- */

@@ -11,21 +11,18 @@
 #include "doca_gpunetio_dev_verbs_cq.cuh"
 #include "gdk/onesided_dev.h"
 
-#define GDK_TEMPLATE_MODE                                                  \
+#define GDK_TEMPLATE_MODE \
 	enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode = \
 		DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU
 #define GDK_TEMPLATE_SCOPE \
 	enum doca_gpu_dev_verbs_sync_scope sync_scope = DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU
-#define GDK_TEMPLATE_QP_TYPE \
-	enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ
-#define GDK_TEMPLATE_HANDLER                               \
-	enum doca_gpu_dev_verbs_nic_handler nic_handler = \
-		DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO
+#define GDK_TEMPLATE_QP_TYPE enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ
+#define GDK_TEMPLATE_HANDLER \
+	enum doca_gpu_dev_verbs_nic_handler nic_handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO
 #define GDK_CODE_OPT uint32_t code_opt = DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_DEFAULT
 
 /* What the caller asks for beyond the QP's own scope. */
-template <enum doca_gpu_dev_verbs_sync_scope sync_scope>
-GDK_FN void gdk_extra_fence()
+template <enum doca_gpu_dev_verbs_sync_scope sync_scope> GDK_FN void gdk_extra_fence()
 {
 	if (sync_scope == DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS)
 		gdk_fence_rel(GDK_SCOPE_SYS);
@@ -67,8 +64,8 @@ GDK_FN void doca_gpu_dev_verbs_mark_wqes_ready(struct doca_gpu_dev_verbs_qp *qp,
 
 /* For an index of the caller's own: its holder moves it on when it has come to
  * from_wqe_idx. Bounded: -ETIMEDOUT after a minute, and the index stays. */
-template <GDK_TEMPLATE_MODE, enum doca_gpu_dev_verbs_qp_ready_mode ready_mode =
-				     DOCA_GPUNETIO_VERBS_READY_MODE_DEFAULT>
+template <GDK_TEMPLATE_MODE,
+	  enum doca_gpu_dev_verbs_qp_ready_mode ready_mode = DOCA_GPUNETIO_VERBS_READY_MODE_DEFAULT>
 GDK_FN int doca_gpu_dev_common_mark_wqes_ready(uint64_t &ready_index, uint64_t from_wqe_idx,
 					       uint64_t to_wqe_idx)
 {
@@ -202,8 +199,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_bf(struct doca_gpu_dev_verbs_qp *qp, uint6
 
 /* All lanes of a warp call, with the same arguments. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE>
-GDK_FN void doca_gpu_dev_verbs_submit_bf_warp(struct doca_gpu_dev_verbs_qp *qp,
-					      uint64_t prod_index,
+GDK_FN void doca_gpu_dev_verbs_submit_bf_warp(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
 					      struct doca_gpu_dev_verbs_wqe *wqe, GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
@@ -249,15 +245,12 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(struct doca_gpu_dev_verbs_qp *q
 		     gdk_key_doca(rkey), laddr0, gdk_key_doca(lkey0), bytes0);
 }
 
-GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(struct doca_gpu_dev_verbs_qp *qp,
-						 struct doca_gpu_dev_verbs_wqe *wqe_ptr,
-						 const uint16_t wqe_idx, const uint32_t opcode,
-						 enum doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags,
-						 const uint32_t immediate, const uint64_t raddr,
-						 const uint32_t rkey, const uint64_t laddr0,
-						 const uint32_t lkey0, const uint32_t bytes0,
-						 const uint64_t laddr1, const uint32_t lkey1,
-						 const uint32_t bytes1)
+GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe_ptr,
+	const uint16_t wqe_idx, const uint32_t opcode,
+	enum doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags, const uint32_t immediate,
+	const uint64_t raddr, const uint32_t rkey, const uint64_t laddr0, const uint32_t lkey0,
+	const uint32_t bytes0, const uint64_t laddr1, const uint32_t lkey1, const uint32_t bytes1)
 {
 	gdk_wqe_rdma2(qp, wqe_ptr, wqe_idx, opcode, (uint32_t)ctrl_flags, immediate, raddr,
 		      gdk_key_doca(rkey), laddr0, gdk_key_doca(lkey0), bytes0, laddr1,
@@ -274,8 +267,9 @@ GDK_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_header(
 }
 
 template <typename T>
-GDK_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe_ptr, T data)
+GDK_FN void
+doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data(struct doca_gpu_dev_verbs_qp *qp,
+						   struct doca_gpu_dev_verbs_wqe *wqe_ptr, T data)
 {
 	static_assert(sizeof(T) <= DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE, "too long for a WQE");
 	(void)qp;
@@ -304,26 +298,25 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(struct doca_gpu_dev_verbs_qp *qp
 		     gdk_key_doca(lkey0), bytes0);
 }
 
-GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(struct doca_gpu_dev_verbs_qp *qp,
-						struct doca_gpu_dev_verbs_wqe *wqe_ptr,
-						const uint16_t wqe_idx,
-						enum doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags,
-						const uint64_t raddr, const uint32_t rkey,
-						const uint64_t laddr0, const uint32_t lkey0,
-						const uint32_t bytes0, const uint64_t laddr1,
-						const uint32_t lkey1, const uint32_t bytes1)
+GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(
+	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe_ptr,
+	const uint16_t wqe_idx, enum doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags,
+	const uint64_t raddr, const uint32_t rkey, const uint64_t laddr0, const uint32_t lkey0,
+	const uint32_t bytes0, const uint64_t laddr1, const uint32_t lkey1, const uint32_t bytes1)
 {
 	gdk_wqe_rdma2(qp, wqe_ptr, wqe_idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ,
 		      (uint32_t)ctrl_flags, 0, raddr, gdk_key_doca(rkey), laddr0,
 		      gdk_key_doca(lkey0), bytes0, laddr1, gdk_key_doca(lkey1), bytes1);
 }
 
-GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic(
-	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe_ptr,
-	const uint16_t wqe_idx, const uint32_t opcode,
-	enum doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags, const uint64_t raddr,
-	const uint32_t rkey, const uint64_t laddr, const uint32_t lkey, const uint32_t bytes,
-	const uint64_t compare_add, const uint64_t swap_add)
+GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic(struct doca_gpu_dev_verbs_qp *qp,
+						  struct doca_gpu_dev_verbs_wqe *wqe_ptr,
+						  const uint16_t wqe_idx, const uint32_t opcode,
+						  enum doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags,
+						  const uint64_t raddr, const uint32_t rkey,
+						  const uint64_t laddr, const uint32_t lkey,
+						  const uint32_t bytes, const uint64_t compare_add,
+						  const uint64_t swap_add)
 {
 	gdk_wqe_atomic(qp, wqe_ptr, wqe_idx, opcode, (uint32_t)ctrl_flags, raddr,
 		       gdk_key_doca(rkey), laddr, gdk_key_doca(lkey), bytes, compare_add, swap_add);

@@ -33,9 +33,9 @@ size_t gdk_dump_wqe(char *buf, size_t size, const void *wqe, unsigned int slots)
 size_t gdk_dump_cqe(char *buf, size_t size, const void *cqe)
 {
 	uint64_t copy[8];
-	const struct gdk_wqe_view v = {
-		.ring = (const uint8_t *)copy, .mask = UINT64_MAX, .limit = 4
-	};
+	const struct gdk_wqe_view v = { .ring = (const uint8_t *)copy,
+					.mask = UINT64_MAX,
+					.limit = 4 };
 	struct gdk_text t;
 
 	GDK_CHECK_ARG_OR(0, buf != NULL || !size);

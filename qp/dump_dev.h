@@ -92,35 +92,58 @@ GDK_SLOW_FN void gdk_text_count(struct gdk_text *t, const char *name, uint64_t v
 GDK_SLOW_FN const char *gdk_opcode_name(uint32_t opcode)
 {
 	switch (opcode) {
-	case DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP: return "NOP";
-	case DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND_INVAL: return "SEND_INVAL";
-	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE: return "RDMA_WRITE";
-	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE_IMM: return "RDMA_WRITE_IMM";
-	case DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND: return "SEND";
-	case DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND_IMM: return "SEND_IMM";
-	case DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT: return "WAIT";
-	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ: return "RDMA_READ";
-	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_CS: return "ATOMIC_CS";
-	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA: return "ATOMIC_FA";
-	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS: return "ATOMIC_MASKED_CS";
-	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA: return "ATOMIC_MASKED_FA";
-	case DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP: return "DUMP";
-	default: return "?";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP:
+		return "NOP";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND_INVAL:
+		return "SEND_INVAL";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE:
+		return "RDMA_WRITE";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE_IMM:
+		return "RDMA_WRITE_IMM";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND:
+		return "SEND";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND_IMM:
+		return "SEND_IMM";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT:
+		return "WAIT";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ:
+		return "RDMA_READ";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_CS:
+		return "ATOMIC_CS";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA:
+		return "ATOMIC_FA";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS:
+		return "ATOMIC_MASKED_CS";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA:
+		return "ATOMIC_MASKED_FA";
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP:
+		return "DUMP";
+	default:
+		return "?";
 	}
 }
 
 GDK_SLOW_FN const char *gdk_cqe_opcode_name(uint32_t opcode)
 {
 	switch (opcode) {
-	case DOCA_GPUNETIO_IB_MLX5_CQE_REQ: return "REQ";
-	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_WR_IMM: return "RESP_WR_IMM";
-	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_SEND: return "RESP_SEND";
-	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_SEND_IMM: return "RESP_SEND_IMM";
-	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_SEND_INV: return "RESP_SEND_INV";
-	case DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR: return "REQ_ERR";
-	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_ERR: return "RESP_ERR";
-	case DOCA_GPUNETIO_IB_MLX5_CQE_INVALID: return "INVALID";
-	default: return "?";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_REQ:
+		return "REQ";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_WR_IMM:
+		return "RESP_WR_IMM";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_SEND:
+		return "RESP_SEND";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_SEND_IMM:
+		return "RESP_SEND_IMM";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_SEND_INV:
+		return "RESP_SEND_INV";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR:
+		return "REQ_ERR";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_RESP_ERR:
+		return "RESP_ERR";
+	case DOCA_GPUNETIO_IB_MLX5_CQE_INVALID:
+		return "INVALID";
+	default:
+		return "?";
 	}
 }
 
@@ -128,20 +151,34 @@ GDK_SLOW_FN const char *gdk_cqe_opcode_name(uint32_t opcode)
 GDK_SLOW_FN const char *gdk_syndrome_name(uint32_t syndrome)
 {
 	switch (syndrome) {
-	case 0x01: return "local length error";
-	case 0x02: return "local QP operation error";
-	case 0x04: return "local protection error";
-	case 0x05: return "flushed after an error";
-	case 0x06: return "memory window bind error";
-	case 0x10: return "bad response";
-	case 0x11: return "local access error";
-	case 0x12: return "remote invalid request";
-	case 0x13: return "remote access error";
-	case 0x14: return "remote operation error";
-	case 0x15: return "transport retries exceeded";
-	case 0x16: return "receiver-not-ready retries exceeded";
-	case 0x22: return "aborted by the remote side";
-	default: return "?";
+	case 0x01:
+		return "local length error";
+	case 0x02:
+		return "local QP operation error";
+	case 0x04:
+		return "local protection error";
+	case 0x05:
+		return "flushed after an error";
+	case 0x06:
+		return "memory window bind error";
+	case 0x10:
+		return "bad response";
+	case 0x11:
+		return "local access error";
+	case 0x12:
+		return "remote invalid request";
+	case 0x13:
+		return "remote access error";
+	case 0x14:
+		return "remote operation error";
+	case 0x15:
+		return "transport retries exceeded";
+	case 0x16:
+		return "receiver-not-ready retries exceeded";
+	case 0x22:
+		return "aborted by the remote side";
+	default:
+		return "?";
 	}
 }
 
@@ -319,10 +356,10 @@ GDK_SLOW_FN void gdk_text_operands(struct gdk_text *t, const struct gdk_wqe_view
 		gdk_text_field(t, seg == 2 ? " compare " : " compare_mask ",
 			       gdk_view_long(v, seg, 1));
 	} else if (opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA) {
-		gdk_text_field(t, "  atomic add_data ", bytes == 4 ? gdk_view_word(v, seg, 0) :
-								     gdk_view_long(v, seg, 0));
-		gdk_text_field(t, " field_boundary ", bytes == 4 ? gdk_view_word(v, seg, 1) :
-								   gdk_view_long(v, seg, 1));
+		gdk_text_field(t, "  atomic add_data ",
+			       bytes == 4 ? gdk_view_word(v, seg, 0) : gdk_view_long(v, seg, 0));
+		gdk_text_field(t, " field_boundary ",
+			       bytes == 4 ? gdk_view_word(v, seg, 1) : gdk_view_long(v, seg, 1));
 	} else {
 		gdk_text_field(t, "  atomic swap_add ", gdk_view_long(v, seg, 0));
 		gdk_text_field(t, " compare ", gdk_view_long(v, seg, 1));
@@ -353,8 +390,10 @@ GDK_SLOW_FN void gdk_text_inline(struct gdk_text *t, const struct gdk_wqe_view *
 	for (i = 0; i < bytes && i < (end - seg) * 16 - 4; i++) {
 		at = i + 4;
 		gdk_text_add(t, " ");
-		gdk_text_digits(t, gdk_view_word(v, seg + at / 16, at / 4 % 4) >>
-					   (24 - 8 * (at % 4)) & 0xff, 2);
+		gdk_text_digits(t,
+				gdk_view_word(v, seg + at / 16, at / 4 % 4) >> (24 - 8 * (at % 4)) &
+					0xff,
+				2);
 	}
 	gdk_text_add(t, "\n");
 }

@@ -71,7 +71,7 @@ static doca_error_t look(struct gdk_export *x, error_cqe_t *cqe, bool *has_cqe, 
 doca_error_t doca_gpu_verbs_query_last_error(struct doca_gpu_verbs_qp *qp,
 					     struct doca_gpu_verbs_qp_error_info *info)
 {
-	struct doca_gpu_verbs_qp_error_info found = {0};
+	struct doca_gpu_verbs_qp_error_info found = { 0 };
 	bool has_cqe, has_error;
 	doca_error_t err;
 	error_cqe_t cqe;
@@ -134,7 +134,7 @@ static doca_error_t read_remote(const struct gdk_export *x, struct gdk_qp_error 
 
 doca_error_t gdk_verbs_qp_get_error(struct doca_gpu_verbs_qp *qp, struct gdk_qp_error *error)
 {
-	struct gdk_qp_error found = {0};
+	struct gdk_qp_error found = { 0 };
 	struct gdk_export *x;
 	doca_error_t err;
 	error_cqe_t cqe;
@@ -167,27 +167,30 @@ static const struct {
 	uint8_t syndrome;
 	const char *cause;
 } causes[] = {
-	{0x01, "a message longer than the receive buffer, or than 1 GiB"},
-	{0x02, "a malformed WQE, or one that the QP is not set up for: compare with "
-	       "gdk_verbs_qp_dump_wqe"},
-	{0x04, "the lkey is wrong, of another PD or in the wrong byte order (big-endian in a WQE), "
-	       "or the range leaves its memory region"},
-	{0x05, "an earlier WQE failed, or the host moved the QP to error: the first error counts"},
-	{0x06, "the memory window or its region does not allow binding"},
-	{0x10, "the remote side answered what does not fit the request: are both QPs connected to "
-	       "each other, and fresh after a reset?"},
-	{0x11, "local memory of the answer to a read or atomic cannot be written: is its region "
-	       "registered with local write?"},
-	{0x12, "the remote QP does not take the operation: its allow_remote_* or atomic_mode "
-	       "attribute, max_dest_rd_atomic, or a length that does not fit"},
-	{0x13, "the rkey is wrong, of another PD or in the wrong byte order (big-endian in a WQE), "
-	       "the range leaves its memory region, or that one lacks the right"},
-	{0x14, "the remote side failed by itself, often at its own receive or memory: its log and "
-	       "CQ say more"},
-	{0x15, "no answer: the remote process or link is gone, the QP number, GID, MAC or MTU is "
-	       "wrong, or the network drops (PFC, ECN, ACL on UDP port 4791)"},
-	{0x16, "the remote side has no receive posted, for longer than rnr_retry allows"},
-	{0x22, "the remote side ended the operation"},
+	{ 0x01, "a message longer than the receive buffer, or than 1 GiB" },
+	{ 0x02, "a malformed WQE, or one that the QP is not set up for: compare with "
+		"gdk_verbs_qp_dump_wqe" },
+	{ 0x04,
+	  "the lkey is wrong, of another PD or in the wrong byte order (big-endian in a WQE), "
+	  "or the range leaves its memory region" },
+	{ 0x05,
+	  "an earlier WQE failed, or the host moved the QP to error: the first error counts" },
+	{ 0x06, "the memory window or its region does not allow binding" },
+	{ 0x10, "the remote side answered what does not fit the request: are both QPs connected to "
+		"each other, and fresh after a reset?" },
+	{ 0x11, "local memory of the answer to a read or atomic cannot be written: is its region "
+		"registered with local write?" },
+	{ 0x12, "the remote QP does not take the operation: its allow_remote_* or atomic_mode "
+		"attribute, max_dest_rd_atomic, or a length that does not fit" },
+	{ 0x13,
+	  "the rkey is wrong, of another PD or in the wrong byte order (big-endian in a WQE), "
+	  "the range leaves its memory region, or that one lacks the right" },
+	{ 0x14, "the remote side failed by itself, often at its own receive or memory: its log and "
+		"CQ say more" },
+	{ 0x15, "no answer: the remote process or link is gone, the QP number, GID, MAC or MTU is "
+		"wrong, or the network drops (PFC, ECN, ACL on UDP port 4791)" },
+	{ 0x16, "the remote side has no receive posted, for longer than rnr_retry allows" },
+	{ 0x22, "the remote side ended the operation" },
 };
 
 const char *gdk_syndrome_text(int syndrome)

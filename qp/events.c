@@ -17,8 +17,8 @@
 #include "qp.h"
 
 /* Event types and the entry's layout: kernel, linux/mlx5/device.h. */
-#define EQE_BYTES 64u
-#define EQE_TYPE 0x01u
+#define EQE_BYTES	64u
+#define EQE_TYPE	0x01u
 #define EQE_CQ_SYNDROME 0x2bu
 
 static const struct {
@@ -27,10 +27,10 @@ static const struct {
 	enum gdk_event_kind kind;
 	const char *text;
 } types[] = {
-	{0x04, true, GDK_EVENT_CQ_ERROR, "completion queue error"},
-	{0x05, false, GDK_EVENT_QP_FATAL, "queue pair error that no completion tells of"},
-	{0x10, false, GDK_EVENT_QP_REQUEST, "invalid request from the remote side"},
-	{0x11, false, GDK_EVENT_QP_ACCESS, "access violation by the remote side"},
+	{ 0x04, true, GDK_EVENT_CQ_ERROR, "completion queue error" },
+	{ 0x05, false, GDK_EVENT_QP_FATAL, "queue pair error that no completion tells of" },
+	{ 0x10, false, GDK_EVENT_QP_REQUEST, "invalid request from the remote side" },
+	{ 0x11, false, GDK_EVENT_QP_ACCESS, "access violation by the remote side" },
 };
 
 struct gdk_events {
@@ -103,8 +103,8 @@ static int subscribe(struct gdk_events *events, struct mlx5dv_devx_obj *obj, boo
  * (user_affiliated_events, devx.c). 0: the device has some of them. Any other error ends
  * the subscription.
  */
-static int subscribe_one_by_one(struct gdk_events *events, struct mlx5dv_devx_obj *obj,
-				bool is_cq, uint16_t *list, uint16_t n, uint32_t number)
+static int subscribe_one_by_one(struct gdk_events *events, struct mlx5dv_devx_obj *obj, bool is_cq,
+				uint16_t *list, uint16_t n, uint32_t number)
 {
 	int rc, err = EINVAL;
 	uint16_t i;
@@ -182,7 +182,8 @@ doca_error_t gdk_events_get(struct gdk_events *events, struct gdk_event *event)
 		if (types[i].type != box.eqe[EQE_TYPE])
 			continue;
 		*event = (struct gdk_event){
-			.kind = types[i].kind, .number = (uint32_t)box.hdr.cookie,
+			.kind = types[i].kind,
+			.number = (uint32_t)box.hdr.cookie,
 			.syndrome = types[i].of_cq ? box.eqe[EQE_CQ_SYNDROME] : 0,
 		};
 		return DOCA_SUCCESS;

@@ -16,11 +16,12 @@
 #include "../core/sdk_objects.h"
 #include "state.h"
 
-#define H(name) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
+#define H(name)	   DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
 
 _Static_assert(GDK_DEV_SKEW + offsetof(struct doca_gpu_dev_verbs_qp, sq_num_shift8_be) ==
-		       GDK_STATE_LINE, "what every post reads begins a line");
+		       GDK_STATE_LINE,
+	       "what every post reads begins a line");
 
 static doca_error_t check_mode(const struct doca_verbs_qp_t *qp,
 			       enum doca_gpu_dev_verbs_nic_handler h,
@@ -279,7 +280,8 @@ static doca_error_t export_locked(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp,
 	}
 	if (atomic_exchange(&cq->exported, true)) {
 		gdk_err("QP 0x%x: CQ 0x%x is that of another exported QP, and GPU threads know "
-			"completions by their place in it", qp->qpn, cq->cqn);
+			"completions by their place in it",
+			qp->qpn, cq->cqn);
 		return DOCA_ERROR_IN_USE;
 	}
 	x = export_new(gpu, qp, cq, mode);
@@ -350,7 +352,7 @@ doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 
 doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_verbs_qp *qp)
 {
-	void (*unmonitor)(struct gdk_export *x);
+	void (*unmonitor)(struct gdk_export * x);
 	struct gdk_export *x;
 
 	GDK_CHECK_ARG(qp != NULL);

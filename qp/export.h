@@ -24,8 +24,8 @@ struct gdk_worker;
  */
 struct gdk_proxied {
 	pthread_spinlock_t step_lock;
-	void *slot; /* page of proxy counters that holds *pub.cpu_db, NULL: none */
-	_Atomic uint64_t rings; /* register writes by the CPU; written under step_lock */
+	void *slot;		   /* page of proxy counters that holds *pub.cpu_db, NULL: none */
+	_Atomic uint64_t rings;	   /* register writes by the CPU; written under step_lock */
 	struct gdk_worker *worker; /* of the service that monitors this QP; under their lock */
 	/* Set when a service first monitors it: takes it out of whichever does. */
 	void (*_Atomic unmonitor)(struct gdk_export *x);
@@ -33,18 +33,18 @@ struct gdk_proxied {
 
 struct gdk_export {
 	struct doca_gpu_verbs_qp pub; /* qp_cpu points to dev below */
-	struct gdk_proxied proxy; /* beside what a step reads of pub */
+	struct gdk_proxied proxy;     /* beside what a step reads of pub */
 	uint32_t *dbrec_cpu; /* CPU's address of DBREC word 1; NULL: none, or not the CPU's */
 	struct doca_gpu_dev_verbs_qp dev; /* host image of the device struct */
 	const struct gdk_doorbell *db;
 	struct gdk_decision decision;
 	struct doca_verbs_cq_t *cq;
-	void *state;	      /* GPU address of the QP's gdk_qp_state */
-	size_t dev_at;	      /* where behind it the device struct is */
-	bool own_state;	      /* allocated for this export */
-	uint32_t state_flags; /* GDK_QPF_* */
+	void *state;		/* GPU address of the QP's gdk_qp_state */
+	size_t dev_at;		/* where behind it the device struct is */
+	bool own_state;		/* allocated for this export */
+	uint32_t state_flags;	/* GDK_QPF_* */
 	uint64_t wait_limit_ns; /* kept over a reset */
-	bool reg_on_host;     /* the register page is ordinary host memory */
+	bool reg_on_host;	/* the register page is ordinary host memory */
 };
 
 static inline struct gdk_export *gdk_to_export(struct doca_gpu_verbs_qp *qp)

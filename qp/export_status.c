@@ -73,8 +73,8 @@ static doca_error_t read_state(struct gdk_export *x, struct gdk_qp_state **out, 
 		err = gdk_gpu_read(x->pub.gpu_dev, reserved, &dev->sq_rsvd_index,
 				   sizeof(*reserved));
 	else
-		*reserved = ((const struct doca_gpu_dev_verbs_qp *)((uint8_t *)st +
-								    x->dev_at))->sq_rsvd_index;
+		*reserved = ((const struct doca_gpu_dev_verbs_qp *)((uint8_t *)st + x->dev_at))
+				    ->sq_rsvd_index;
 	if (err != DOCA_SUCCESS) {
 		free(st);
 		return err;
@@ -100,9 +100,9 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 	rings = atomic_load_explicit(&x->proxy.rings, memory_order_relaxed);
 	/* A proxy counter that is raised is no register write: "doorbells" of
 	 * the GPU's side do not count then. */
-	counters->doorbells =
-		x->decision.chosen == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY ?
-			rings : st->doorbells + rings;
+	counters->doorbells = x->decision.chosen == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY
+				      ? rings
+				      : st->doorbells + rings;
 	counters->dbrec_updates = st->bare_records;
 	if (!qp->qp->no_dbr)
 		counters->dbrec_updates += counters->doorbells - st->bare_rings;
@@ -160,8 +160,9 @@ void gdk_export_warn_tail(struct gdk_export *x)
 	reserved = reserved > st->rung + published ? reserved - st->rung : published;
 	if (reserved && !st->status && !st->abort_word)
 		gdk_warn("QP 0x%x: slots from %llu on were never rung: %llu reserved, %llu of them "
-			 "published", x->pub.qp->qpn, (unsigned long long)st->rung,
-			 (unsigned long long)reserved, (unsigned long long)published);
+			 "published",
+			 x->pub.qp->qpn, (unsigned long long)st->rung, (unsigned long long)reserved,
+			 (unsigned long long)published);
 	free(st);
 }
 
@@ -239,6 +240,7 @@ doca_error_t gdk_verbs_qp_set_wait_limit(struct doca_gpu_verbs_qp *qp, uint64_t 
 	GDK_CHECK_ARG(qp != NULL);
 	x = gdk_to_export(qp);
 	x->wait_limit_ns = ns;
-	return gdk_gpu_write(qp->gpu_dev, (uint8_t *)x->state +
-			     offsetof(struct gdk_qp_state, wait_limit_ns), &ns, sizeof(ns));
+	return gdk_gpu_write(qp->gpu_dev,
+			     (uint8_t *)x->state + offsetof(struct gdk_qp_state, wait_limit_ns),
+			     &ns, sizeof(ns));
 }

@@ -19,7 +19,7 @@
 /* A device that refuses the query has no bond; VFs and SFs may. */
 static doca_error_t query_lag(const struct doca_dev *dev, struct gdk_qp_lag *lag, uint8_t remap[2])
 {
-	uint8_t in[PRM_CMD_IN_LEN] = {0}, out[PRM_QUERY_LAG_OUT_LEN];
+	uint8_t in[PRM_CMD_IN_LEN] = { 0 }, out[PRM_QUERY_LAG_OUT_LEN];
 	const struct gdk_caps *caps = &dev->caps;
 	const uint8_t *lagc = out + PRM_QUERY_LAG_AT;
 	doca_error_t err;
@@ -29,8 +29,8 @@ static doca_error_t query_lag(const struct doca_dev *dev, struct gdk_qp_lag *lag
 	if (lag->ports < 2)
 		return DOCA_SUCCESS;
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_LAG);
-	err = gdk_devx_try_cmd(dev->ctx, ibv_get_device_name(dev->ctx->device), in, sizeof(in),
-			       out, sizeof(out));
+	err = gdk_devx_try_cmd(dev->ctx, ibv_get_device_name(dev->ctx->device), in, sizeof(in), out,
+			       sizeof(out));
 	if (err != DOCA_SUCCESS)
 		return err == DOCA_ERROR_NOT_SUPPORTED ? DOCA_SUCCESS : err;
 	lag->active = prm_get(lagc, PRM_LAGC_STATE);
@@ -89,8 +89,8 @@ doca_error_t gdk_lag_take_turn(struct doca_verbs_qp_t *qp, uint8_t *port)
 
 	*port = 0;
 	if (err == DOCA_SUCCESS && gives)
-		*port = (uint8_t)(1 + atomic_fetch_add(&dev->lag_turn, 1) %
-					      dev->caps.num_lag_ports);
+		*port = (uint8_t)(1 +
+				  atomic_fetch_add(&dev->lag_turn, 1) % dev->caps.num_lag_ports);
 	return err;
 }
 
@@ -104,7 +104,7 @@ doca_error_t gdk_verbs_qp_attr_set_lag_port(doca_verbs_qp_attr_t *attr, uint8_t 
 
 doca_error_t gdk_verbs_qp_get_lag(doca_verbs_qp_t *qp, struct gdk_qp_lag *lag)
 {
-	uint8_t out[PRM_QUERY_QP_OUT_LEN], remap[2] = {0};
+	uint8_t out[PRM_QUERY_QP_OUT_LEN], remap[2] = { 0 };
 	enum doca_verbs_qp_state state;
 	struct gdk_qp_lag found;
 	doca_error_t err;

@@ -15,14 +15,14 @@
 
 #define A(name) DOCA_VERBS_QP_ATTR_##name
 #define S(name) DOCA_VERBS_QP_STATE_##name
-#define ANY (-1)
+#define ANY	(-1)
 
 #define LAG_PORT GDK_VERBS_QP_ATTR_LAG_PORT
 #define ACK_FREQ GDK_VERBS_QP_ATTR_LOG_ACK_REQ_FREQ
 /* opt_param_mask of a path: bits that the kernel does not use (DOCA GPUNetIO 3.0) */
 #define OPT_DSCP       (1u << 17)
 #define OPT_SGID_INDEX (1u << 23)
-#define REMOTE_RIGHTS (A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ) | A(ATOMIC_MODE))
+#define REMOTE_RIGHTS  (A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ) | A(ATOMIC_MODE))
 
 /* flagged: attributes that count only with their bit in opt_param_mask. */
 static const struct transition {
@@ -30,23 +30,23 @@ static const struct transition {
 	uint32_t opcode;
 	int required, optional, flagged;
 } transitions[] = {
-	{S(RST), S(INIT), GDK_CMD_RST2INIT_QP,
-	 A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ),
-	 A(ATOMIC_MODE) | LAG_PORT, 0},
-	{S(INIT), S(INIT), GDK_CMD_INIT2INIT_QP, 0, A(PKEY_INDEX) | A(PORT_NUM) | REMOTE_RIGHTS,
-	 A(PKEY_INDEX) | A(PORT_NUM) | REMOTE_RIGHTS},
-	{S(INIT), S(RTR), GDK_CMD_INIT2RTR_QP,
-	 A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | A(MIN_RNR_TIMER),
-	 A(PKEY_INDEX) | A(MAX_DEST_RD_ATOMIC) | REMOTE_RIGHTS, A(PKEY_INDEX) | REMOTE_RIGHTS},
-	{S(RTR), S(RTS), GDK_CMD_RTR2RTS_QP,
-	 A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY),
-	 A(MIN_RNR_TIMER) | A(MAX_QP_RD_ATOMIC) | REMOTE_RIGHTS | ACK_FREQ,
-	 A(MIN_RNR_TIMER) | REMOTE_RIGHTS},
-	{S(RTS), S(RTS), GDK_CMD_RTS2RTS_QP, 0,
-	 A(MIN_RNR_TIMER) | A(AH_ATTR) | LAG_PORT | REMOTE_RIGHTS,
-	 A(MIN_RNR_TIMER) | A(AH_ATTR) | LAG_PORT | REMOTE_RIGHTS},
-	{ANY, S(ERR), GDK_CMD_2ERR_QP, 0, 0, 0},
-	{ANY, S(RST), GDK_CMD_2RST_QP, 0, 0, 0},
+	{ S(RST), S(INIT), GDK_CMD_RST2INIT_QP,
+	  A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ),
+	  A(ATOMIC_MODE) | LAG_PORT, 0 },
+	{ S(INIT), S(INIT), GDK_CMD_INIT2INIT_QP, 0, A(PKEY_INDEX) | A(PORT_NUM) | REMOTE_RIGHTS,
+	  A(PKEY_INDEX) | A(PORT_NUM) | REMOTE_RIGHTS },
+	{ S(INIT), S(RTR), GDK_CMD_INIT2RTR_QP,
+	  A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | A(MIN_RNR_TIMER),
+	  A(PKEY_INDEX) | A(MAX_DEST_RD_ATOMIC) | REMOTE_RIGHTS, A(PKEY_INDEX) | REMOTE_RIGHTS },
+	{ S(RTR), S(RTS), GDK_CMD_RTR2RTS_QP,
+	  A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY),
+	  A(MIN_RNR_TIMER) | A(MAX_QP_RD_ATOMIC) | REMOTE_RIGHTS | ACK_FREQ,
+	  A(MIN_RNR_TIMER) | REMOTE_RIGHTS },
+	{ S(RTS), S(RTS), GDK_CMD_RTS2RTS_QP, 0,
+	  A(MIN_RNR_TIMER) | A(AH_ATTR) | LAG_PORT | REMOTE_RIGHTS,
+	  A(MIN_RNR_TIMER) | A(AH_ATTR) | LAG_PORT | REMOTE_RIGHTS },
+	{ ANY, S(ERR), GDK_CMD_2ERR_QP, 0, 0, 0 },
+	{ ANY, S(RST), GDK_CMD_2RST_QP, 0, 0, 0 },
 };
 
 static const struct {
@@ -54,31 +54,31 @@ static const struct {
 	const char *name;
 	uint32_t opt; /* opt_param_mask */
 } attrs[] = {
-	{A(ALLOW_REMOTE_WRITE), "ALLOW_REMOTE_WRITE", 1u << 3},
-	{A(ALLOW_REMOTE_READ), "ALLOW_REMOTE_READ", 1u << 1},
-	{A(PKEY_INDEX), "PKEY_INDEX", 1u << 4},
-	{A(MIN_RNR_TIMER), "MIN_RNR_TIMER", 1u << 6},
-	{A(PORT_NUM), "PORT_NUM", 1u << 16},
-	{A(NEXT_STATE), "NEXT_STATE", 0},
-	{A(CURRENT_STATE), "CURRENT_STATE", 0},
-	{A(PATH_MTU), "PATH_MTU", 0},
-	{A(RQ_PSN), "RQ_PSN", 0},
-	{A(SQ_PSN), "SQ_PSN", 0},
-	{A(DEST_QP_NUM), "DEST_QP_NUM", 0},
-	{A(ACK_TIMEOUT), "ACK_TIMEOUT", 0},
-	{A(RETRY_CNT), "RETRY_CNT", 0},
-	{A(RNR_RETRY), "RNR_RETRY", 0},
-	{A(AH_ATTR), "AH_ATTR", OPT_SGID_INDEX},
-	{A(ATOMIC_MODE), "ATOMIC_MODE", 1u << 2},
-	{A(MAX_QP_RD_ATOMIC), "MAX_QP_RD_ATOMIC", 0},
-	{A(MAX_DEST_RD_ATOMIC), "MAX_DEST_RD_ATOMIC", 0},
-	{LAG_PORT, "LAG_PORT", GDK_OPTPAR_LAG_TX_AFF},
-	{ACK_FREQ, "LOG_ACK_REQ_FREQ", 0},
+	{ A(ALLOW_REMOTE_WRITE), "ALLOW_REMOTE_WRITE", 1u << 3 },
+	{ A(ALLOW_REMOTE_READ), "ALLOW_REMOTE_READ", 1u << 1 },
+	{ A(PKEY_INDEX), "PKEY_INDEX", 1u << 4 },
+	{ A(MIN_RNR_TIMER), "MIN_RNR_TIMER", 1u << 6 },
+	{ A(PORT_NUM), "PORT_NUM", 1u << 16 },
+	{ A(NEXT_STATE), "NEXT_STATE", 0 },
+	{ A(CURRENT_STATE), "CURRENT_STATE", 0 },
+	{ A(PATH_MTU), "PATH_MTU", 0 },
+	{ A(RQ_PSN), "RQ_PSN", 0 },
+	{ A(SQ_PSN), "SQ_PSN", 0 },
+	{ A(DEST_QP_NUM), "DEST_QP_NUM", 0 },
+	{ A(ACK_TIMEOUT), "ACK_TIMEOUT", 0 },
+	{ A(RETRY_CNT), "RETRY_CNT", 0 },
+	{ A(RNR_RETRY), "RNR_RETRY", 0 },
+	{ A(AH_ATTR), "AH_ATTR", OPT_SGID_INDEX },
+	{ A(ATOMIC_MODE), "ATOMIC_MODE", 1u << 2 },
+	{ A(MAX_QP_RD_ATOMIC), "MAX_QP_RD_ATOMIC", 0 },
+	{ A(MAX_DEST_RD_ATOMIC), "MAX_DEST_RD_ATOMIC", 0 },
+	{ LAG_PORT, "LAG_PORT", GDK_OPTPAR_LAG_TX_AFF },
+	{ ACK_FREQ, "LOG_ACK_REQ_FREQ", 0 },
 };
 
 const char *gdk_qp_state_name(enum doca_verbs_qp_state state)
 {
-	static const char *const names[] = {"RST", "INIT", "RTR", "RTS", "ERR"};
+	static const char *const names[] = { "RST", "INIT", "RTR", "RTS", "ERR" };
 
 	return (unsigned int)state < GDK_ARRAY_SIZE(names) ? names[state] : "?";
 }
@@ -171,8 +171,8 @@ static doca_error_t check_values(struct doca_verbs_qp_t *qp, const doca_verbs_qp
 static uint32_t psn24(const struct doca_verbs_qp_t *qp, uint32_t psn)
 {
 	if (psn >> 24)
-		gdk_warn("QP 0x%x: PSN 0x%x has more than 24 bits, the low ones are used",
-			 qp->qpn, psn);
+		gdk_warn("QP 0x%x: PSN 0x%x has more than 24 bits, the low ones are used", qp->qpn,
+			 psn);
 	return psn & 0xffffff;
 }
 
@@ -274,7 +274,7 @@ static void remember(struct doca_verbs_qp_t *qp, const struct transition *t,
 static doca_error_t do_transition(struct doca_verbs_qp_t *qp, const struct transition *t,
 				  const doca_verbs_qp_attr_t *a, int mask)
 {
-	uint8_t in[PRM_MODIFY_QP_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
+	uint8_t in[PRM_MODIFY_QP_IN_LEN] = { 0 }, out[PRM_CMD_OUT_LEN] = { 0 };
 	uint8_t *qpc = in + PRM_MODIFY_QP_QPC_AT;
 	bool bare = t->from == ANY; /* to ERR and RST: no context follows */
 	char name[48];

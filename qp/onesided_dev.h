@@ -22,8 +22,8 @@ GDK_FN int gdk_put(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_a
 /* One write of 1 byte to 1 GiB that also consumes a receive at the far end. */
 GDK_FN int gdk_put_imm(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
 		       struct doca_gpu_dev_verbs_addr laddr, uint32_t size, uint32_t imm_be,
-		       doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
-		       gdk_handler_t handler, uint32_t code_opt)
+		       doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode, gdk_handler_t handler,
+		       uint32_t code_opt)
 {
 	int err;
 
@@ -95,11 +95,11 @@ GDK_FN int gdk_p_inl(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs
 	int err;
 
 	if (exec == GDK_THREAD && gdk_is_one(mode, handler)) {
-		const struct gdk_one one = {
-			DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, gdk_write_inl_ds(bytes),
-			{ gdk_bswap64(raddr.addr), gdk_pack(gdk_key_doca(raddr.key).be, 0),
-			  s.w[0], s.w[1], s.w[2], s.w[3] }
-		};
+		const struct gdk_one one = { DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+					     gdk_write_inl_ds(bytes),
+					     { gdk_bswap64(raddr.addr),
+					       gdk_pack(gdk_key_doca(raddr.key).be, 0), s.w[0],
+					       s.w[1], s.w[2], s.w[3] } };
 
 		return gdk_post_one(qp, &one, ticket, handler, code_opt);
 	}
@@ -175,13 +175,12 @@ GDK_FN int gdk_put_signal(struct doca_gpu_dev_verbs_qp *qp,
 }
 
 /* As gdk_put_signal, for bytes carried in WQEs. */
-GDK_FN int gdk_p_signal(struct doca_gpu_dev_verbs_qp *qp,
-			enum doca_gpu_dev_verbs_signal_op sig_op,
+GDK_FN int gdk_p_signal(struct doca_gpu_dev_verbs_qp *qp, enum doca_gpu_dev_verbs_signal_op sig_op,
 			struct doca_gpu_dev_verbs_addr raddr, const void *data, size_t size,
 			struct doca_gpu_dev_verbs_addr sig_raddr,
 			struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t value,
-			doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
-			gdk_handler_t handler, gdk_exec_t exec, uint32_t code_opt)
+			doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode, gdk_handler_t handler,
+			gdk_exec_t exec, uint32_t code_opt)
 {
 	const struct gdk_op op = { { GDK_MOVE_INLINE, raddr, gdk_no_addr(), data, size },
 				   { gdk_signal_kind(sig_op), sig_raddr, sig_laddr, value } };
@@ -302,12 +301,11 @@ GDK_FN int gdk_flush(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode)
 
 /* As gdk_wait; the data of earlier gets is then visible to the GPU. */
 GDK_FN int gdk_dump_wait(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr daddr,
-			 doca_gpu_dev_verbs_ticket_t ticket, gdk_mode_t mode,
-			 gdk_handler_t handler)
+			 doca_gpu_dev_verbs_ticket_t ticket, gdk_mode_t mode, gdk_handler_t handler)
 {
 	doca_gpu_dev_verbs_ticket_t dump;
-	int err = gdk_dump(qp, daddr, &dump, mode, handler,
-			   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+	int err = gdk_dump(qp, daddr, &dump, mode, handler, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD,
+			   0);
 
 	return err ? err : gdk_wait(qp, dump > ticket ? dump : ticket, mode);
 }

@@ -80,8 +80,8 @@ GDK_FN void gdk_move_write(const struct gdk_wqes *w, const struct gdk_op_move *m
 	} else {
 		segs = gdk_rdma_segs_of(m->raddr, m->laddr, off, bytes);
 		gdk_wqe_move(w, idx,
-			     m->kind == GDK_MOVE_READ ? DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ :
-							DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+			     m->kind == GDK_MOVE_READ ? DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ
+						      : DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
 			     bytes, &segs);
 	}
 }
@@ -92,8 +92,8 @@ GDK_FN void gdk_tail_write(const struct gdk_wqes *w, const struct gdk_op_tail *t
 	const gdk_key_t rkey = gdk_key_doca(t->raddr.key), lkey = gdk_key_doca(t->laddr.key);
 
 	if (t->kind == GDK_TAIL_ADD)
-		gdk_segs_atomic(gdk_wqe_in(w, idx, add, 4), add, t->raddr.addr, rkey,
-				t->laddr.addr, lkey, 8, t->value, 0);
+		gdk_segs_atomic(gdk_wqe_in(w, idx, add, 4), add, t->raddr.addr, rkey, t->laddr.addr,
+				lkey, 8, t->value, 0);
 	else if (t->kind == GDK_TAIL_SET)
 		gdk_write_inl_in(w, idx, t->raddr.addr, rkey, &t->value, 8);
 	else
@@ -141,8 +141,8 @@ GDK_SLOW_FN int gdk_op_post(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_o
  * and is everybody's ticket.
  */
 GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
-		      doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
-		      gdk_handler_t handler, gdk_exec_t scope, uint32_t code_opt)
+		      doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode, gdk_handler_t handler,
+		      gdk_exec_t scope, uint32_t code_opt)
 {
 	const uint32_t piece = op->move.kind != GDK_MOVE_NONE;
 	const uint32_t dump = op->tail.kind == GDK_TAIL_DUMP && scope != GDK_THREAD;

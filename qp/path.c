@@ -84,8 +84,7 @@ struct source {
 	uint32_t ifindex; /* 0: unknown */
 };
 
-static doca_error_t query_source(struct doca_verbs_qp_t *qp, unsigned int index,
-				 struct source *src)
+static doca_error_t query_source(struct doca_verbs_qp_t *qp, unsigned int index, struct source *src)
 {
 	struct ibv_gid_entry entry;
 	static const union ibv_gid empty;
@@ -111,7 +110,7 @@ static doca_error_t query_source(struct doca_verbs_qp_t *qp, unsigned int index,
 
 static int mac_of_interface(uint32_t ifindex, uint8_t mac[6])
 {
-	struct ifreq req = {0};
+	struct ifreq req = { 0 };
 	int fd, rc = -1;
 
 	if (!ifindex || !if_indextoname(ifindex, req.ifr_name))
@@ -130,7 +129,7 @@ static int mac_of_interface(uint32_t ifindex, uint8_t mac[6])
 /* fe80::/64 with a MAC-derived interface id carries the MAC itself. */
 static bool mac_of_link_local(const uint8_t gid[16], uint8_t mac[6])
 {
-	static const uint8_t prefix[8] = {0xfe, 0x80};
+	static const uint8_t prefix[8] = { 0xfe, 0x80 };
 
 	if (memcmp(gid, prefix, sizeof(prefix)) || gid[11] != 0xff || gid[12] != 0xfe)
 		return false;
@@ -144,9 +143,9 @@ static bool mac_of_link_local(const uint8_t gid[16], uint8_t mac[6])
 static int mac_by_ah(struct doca_verbs_qp_t *qp, const struct doca_verbs_ah_attr_t *ah,
 		     uint8_t hop_limit, uint8_t mac[6])
 {
-	struct ibv_ah_attr attr = {.is_global = 1, .port_num = qp->port};
-	struct mlx5dv_ah dv = {0};
-	struct mlx5dv_obj obj = {0};
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = qp->port };
+	struct mlx5dv_ah dv = { 0 };
+	struct mlx5dv_obj obj = { 0 };
 	struct ibv_ah *ibah;
 	int rc;
 
@@ -191,7 +190,7 @@ static doca_error_t resolve_mac(struct doca_verbs_qp_t *qp, const struct doca_ve
 
 bool gdk_gid_is_v4(const uint8_t gid[16])
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 	return !memcmp(gid, mapped, sizeof(mapped));
 }

@@ -14,8 +14,8 @@
 #define GDK_CHUNK DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* most bytes of one WQE */
 
 typedef enum doca_gpu_dev_verbs_exec_scope gdk_exec_t;
-#define GDK_THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
-#define GDK_WARP_SCOPE DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
+#define GDK_THREAD	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
+#define GDK_WARP_SCOPE	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
 #define GDK_BLOCK_SCOPE GDK_EXEC_SCOPE_BLOCK
 
 /* Those who post together. */
@@ -40,8 +40,8 @@ struct gdk_batch {
 };
 
 /* The group's slots, by one thread: *base at once. True: that is not all (gdk_batch_wait). */
-GDK_FN int gdk_batch_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b,
-			     gdk_mode_t mode, uint32_t code_opt, uint64_t *base)
+GDK_FN int gdk_batch_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
+			     uint32_t code_opt, uint64_t *base)
 {
 	const int scope = gdk_mode_scope(mode);
 	const uint32_t n = b->g.size * b->g.slots + b->g.extra;
@@ -200,8 +200,7 @@ GDK_FN void gdk_batch_own_extra(struct gdk_batch *b, uint32_t slots)
 /* The first half of gdk_batch_begin. True: that was all, and the group is a whole warp of a
  * shared QP, of which the compiler knows mask, size and ranks; gdk_batch_end_whole may end it. */
 GDK_FN int gdk_batch_whole(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t extra,
-			   gdk_mode_t mode, gdk_exec_t exec, uint32_t code_opt,
-			   struct gdk_batch *b)
+			   gdk_mode_t mode, gdk_exec_t exec, uint32_t code_opt, struct gdk_batch *b)
 {
 	uint64_t base;
 	int slow = 0;
@@ -270,8 +269,7 @@ GDK_FN int gdk_batch_other(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, gdk
  * gdk_batch_end is not called.
  */
 GDK_FN int gdk_batch_begin(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t extra,
-			   gdk_mode_t mode, gdk_exec_t exec, uint32_t code_opt,
-			   struct gdk_batch *b)
+			   gdk_mode_t mode, gdk_exec_t exec, uint32_t code_opt, struct gdk_batch *b)
 {
 	if (gdk_batch_whole(qp, slots, extra, mode, exec, code_opt, b))
 		return 0;
@@ -298,8 +296,8 @@ GDK_FN void gdk_batch_end(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_bat
 {
 	gdk_batch_sync(b, mode, scope);
 	if (b->first)
-		gdk_post_in(qp, &b->q, &b->x, b->wqes.qpn8_be, b->base,
-			    b->base + b->total - 1, mode, handler, code_opt);
+		gdk_post_in(qp, &b->q, &b->x, b->wqes.qpn8_be, b->base, b->base + b->total - 1,
+			    mode, handler, code_opt);
 	gdk_batch_sync(b, mode, scope);
 }
 
@@ -309,8 +307,8 @@ GDK_FN void gdk_batch_end_whole(struct doca_gpu_dev_verbs_qp *qp, const struct g
 {
 	gdk_syncwarp();
 	if (gdk_lane() == 0)
-		gdk_post_in(qp, &b->q, &b->x, b->wqes.qpn8_be, b->base,
-			    b->base + b->total - 1, mode, handler, code_opt);
+		gdk_post_in(qp, &b->q, &b->x, b->wqes.qpn8_be, b->base, b->base + b->total - 1,
+			    mode, handler, code_opt);
 	gdk_syncwarp();
 }
 
@@ -372,8 +370,9 @@ GDK_FN int gdk_group_any(int pred, gdk_exec_t scope)
 GDK_FN int gdk_group_fits(const struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t extra,
 			  gdk_exec_t scope)
 {
-	const uint32_t size = scope == GDK_BLOCK_SCOPE ? gdk_block_size() :
-			      scope == GDK_WARP_SCOPE  ? gdk_warp_size() : 1;
+	const uint32_t size = scope == GDK_BLOCK_SCOPE	? gdk_block_size()
+			      : scope == GDK_WARP_SCOPE ? gdk_warp_size()
+							: 1;
 
 	return (scope == GDK_THREAD && slots + extra == 1) ||
 	       size * slots + extra <= gdk_ldc32(&gdk_state_of_qp(qp)->depth);
@@ -382,8 +381,9 @@ GDK_FN int gdk_group_fits(const struct doca_gpu_dev_verbs_qp *qp, uint32_t slots
 /* Threads of a group that post each for itself are many, whatever the mode says. */
 GDK_FN gdk_mode_t gdk_single_mode(gdk_mode_t mode, gdk_exec_t scope)
 {
-	return mode == GDK_EXCLUSIVE && scope != GDK_THREAD ?
-		       DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA : mode;
+	return mode == GDK_EXCLUSIVE && scope != GDK_THREAD
+		       ? DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
+		       : mode;
 }
 
 /* By value: a pointer would put the caller's variables into local memory. */
@@ -445,10 +445,9 @@ GDK_FN int gdk_move(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
 	GDK_COMPUTED(segs.w[0]);
 	GDK_COMPUTED(segs.w[3]);
 	if (scope == GDK_THREAD && gdk_is_one(mode, handler)) {
-		const struct gdk_one one = {
-			size ? op : (uint32_t)DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP, size ? 3u : 1u,
-			{ segs.w[0], segs.w[1], segs.w[2], segs.w[3], 0, 0 }
-		};
+		const struct gdk_one one = { size ? op : (uint32_t)DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP,
+					     size ? 3u : 1u,
+					     { segs.w[0], segs.w[1], segs.w[2], segs.w[3], 0, 0 } };
 
 		return gdk_post_one(qp, &one, ticket, handler, code_opt);
 	}

@@ -17,20 +17,23 @@
 #include "../core/log.h"
 #include "../core/sdk_objects.h"
 
-#define WQE_HEAD_BYTES 32u /* control and remote-address segments */
-#define SGE_BYTES 16u
-#define INLINE_HEAD_BYTES 4u
+#define WQE_HEAD_BYTES	   32u /* control and remote-address segments */
+#define SGE_BYTES	   16u
+#define INLINE_HEAD_BYTES  4u
 #define SEND_WQE_MAX_BYTES 1024u
 #define RECV_WQE_MAX_BYTES 512u
-#define DBREC_BYTES 8u
-#define DBREC_ALIGN 64u
+#define DBREC_BYTES	   8u
+#define DBREC_ALIGN	   64u
 
 static uint32_t send_wqe_bytes(const struct doca_verbs_qp_init_attr *init)
 {
 	uint64_t sges = WQE_HEAD_BYTES + (uint64_t)init->send_max_sges * SGE_BYTES;
-	uint64_t inl = init->max_inline_data ?
-			       WQE_HEAD_BYTES + gdk_align_up(INLINE_HEAD_BYTES +
-						(uint64_t)init->max_inline_data, SGE_BYTES) : 0;
+	uint64_t inl =
+		init->max_inline_data
+			? WQE_HEAD_BYTES +
+				  gdk_align_up(INLINE_HEAD_BYTES + (uint64_t)init->max_inline_data,
+					       SGE_BYTES)
+			: 0;
 	uint64_t bytes = gdk_align_up(sges > inl ? sges : inl, GDK_WQEBB_SIZE);
 
 	return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
@@ -226,9 +229,8 @@ static doca_error_t take_uar(struct doca_verbs_qp_t *qp)
 		err = doca_verbs_uar_create(qp->dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME,
 					    &qp->uar);
 		if (err != DOCA_SUCCESS)
-			err = doca_verbs_uar_create(qp->dev,
-						    DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE,
-						    &qp->uar);
+			err = doca_verbs_uar_create(
+				qp->dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE, &qp->uar);
 		qp->own_uar = err == DOCA_SUCCESS;
 	}
 	return err;
@@ -281,7 +283,7 @@ static uint32_t ts_format(const struct gdk_caps *caps)
 static doca_error_t create_object(struct doca_verbs_qp_t *qp)
 {
 	const struct doca_verbs_qp_init_attr *init = &qp->init;
-	uint8_t in[PRM_CREATE_QP_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
+	uint8_t in[PRM_CREATE_QP_IN_LEN] = { 0 }, out[PRM_CMD_OUT_LEN] = { 0 };
 	uint8_t *qpc = in + PRM_CREATE_QP_QPC_AT;
 	char name[128];
 	doca_error_t err;
@@ -318,9 +320,8 @@ static bool takes_a_dbrec(struct doca_verbs_qp_t *qp)
 	qp->init.send_dbr_mode = DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID;
 	err = create_object(qp);
 	qp->init.send_dbr_mode = mode;
-	return err == DOCA_SUCCESS &&
-	       gdk_devx_destroy(qp->dev->ctx, qp->obj, GDK_CMD_DESTROY_QP, "QP", qp->qpn) ==
-		       DOCA_SUCCESS;
+	return err == DOCA_SUCCESS && gdk_devx_destroy(qp->dev->ctx, qp->obj, GDK_CMD_DESTROY_QP,
+						       "QP", qp->qpn) == DOCA_SUCCESS;
 }
 
 /*
@@ -337,7 +338,8 @@ static doca_error_t is_it_the_mode(struct doca_verbs_qp_t *qp)
 	if (create_object(qp) == DOCA_SUCCESS)
 		return DOCA_SUCCESS;
 	gdk_err("%s: the firmware refuses one more QP without DBREC (%u are here), and takes it "
-		"with one", ibv_get_device_name(qp->dev->ctx->device), num);
+		"with one",
+		ibv_get_device_name(qp->dev->ctx->device), num);
 	atomic_store(&qp->dev->no_dbr_max, num);
 	return DOCA_ERROR_NOT_SUPPORTED;
 }
@@ -486,8 +488,8 @@ void *gdk_qp_db_reg(const struct doca_verbs_qp_t *qp)
 }
 
 doca_error_t doca_verbs_qp_get_wq(const doca_verbs_qp_t *qp, void **sq_buf,
-				  uint32_t *sq_num_entries, void **rq_buf,
-				  uint32_t *rq_num_entries, uint32_t *rwqe_size_bytes)
+				  uint32_t *sq_num_entries, void **rq_buf, uint32_t *rq_num_entries,
+				  uint32_t *rwqe_size_bytes)
 {
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(sq_buf != NULL);

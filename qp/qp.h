@@ -38,13 +38,13 @@ struct doca_verbs_qp_t {
 	struct doca_verbs_srq *srq;
 	void *context;
 	struct doca_verbs_qp_init_attr init; /* as granted: sizes rounded up */
-	uint8_t port;			  /* of the last INIT; 0 before */
-	struct doca_gpu_verbs_qp *exported; /* at most one live export */
+	uint8_t port;			     /* of the last INIT; 0 before */
+	struct doca_gpu_verbs_qp *exported;  /* at most one live export */
 };
 
 struct doca_verbs_srq {
-	void *sdk; /* core/sdk.h */
-	void *sdk_context; /* made for this one */
+	void *sdk;	      /* core/sdk.h */
+	void *sdk_context;    /* made for this one */
 	struct doca_dev *dev; /* NULL: created from a bare ibv_context and PD */
 	struct ibv_context *ctx;
 	struct mlx5dv_devx_obj *obj;

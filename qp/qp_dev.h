@@ -212,8 +212,8 @@ GDK_FN void gdk_submit_bf(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, c
  * For a warp that copies the WQE itself: true if slot pi - 1 alone is to be rung, by
  * BlueFlame. The caller then holds the token, and all but the register is written.
  */
-GDK_FN int gdk_bf_begin(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
-			uint64_t pi, int scope)
+GDK_FN int gdk_bf_begin(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q, uint64_t pi,
+			int scope)
 {
 	const gdk_handler_t bf = DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
 	const struct gdk_bf_source none = { NULL, 0 };
@@ -251,8 +251,8 @@ GDK_FN int gdk_bf_begin(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 }
 
 /* The register is written: the token goes on. */
-GDK_FN void gdk_bf_end(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q,
-		       uint64_t pi, int scope)
+GDK_FN void gdk_bf_end(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq *q, uint64_t pi,
+		       int scope)
 {
 	const struct gdk_bf_source none = { NULL, 0 };
 
@@ -262,8 +262,8 @@ GDK_FN void gdk_bf_end(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_
 }
 
 /* As gdk_submit_bf, by all lanes of a warp with the same arguments; wqe is anywhere. */
-GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi,
-			       const void *wqe, gdk_mode_t mode, uint32_t code_opt)
+GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, const void *wqe,
+			       gdk_mode_t mode, uint32_t code_opt)
 {
 	const int scope = gdk_mode_scope(mode);
 	const struct gdk_sq q = gdk_sq_of(qp);
@@ -423,8 +423,8 @@ GDK_FN void gdk_post(const struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint
 	const struct gdk_early x = gdk_early_of(q.st, gdk_mode_scope(mode));
 
 	gdk_fence_load_store(gdk_mode_scope(mode));
-	gdk_post_in(qp, &q, &x, gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be)), from, to, mode,
-		    handler, code_opt);
+	gdk_post_in(qp, &q, &x, gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be)), from, to, mode, handler,
+		    code_opt);
 }
 
 #endif

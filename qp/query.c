@@ -59,8 +59,8 @@ static void get_link(const uint8_t *path, bool roce, struct doca_verbs_ah_attr_t
 		ah->addr_type = gdk_gid_is_v4(ah->gid.raw) ? DOCA_VERBS_ADDR_TYPE_IPv4
 							   : DOCA_VERBS_ADDR_TYPE_IPv6;
 	else
-		ah->addr_type = prm_get(path, PRM_ADS_GRH) ? DOCA_VERBS_ADDR_TYPE_IB_GRH :
-				DOCA_VERBS_ADDR_TYPE_IB_NO_GRH;
+		ah->addr_type = prm_get(path, PRM_ADS_GRH) ? DOCA_VERBS_ADDR_TYPE_IB_GRH
+							   : DOCA_VERBS_ADDR_TYPE_IB_NO_GRH;
 }
 
 static void get_context(const uint8_t *qpc, doca_verbs_qp_attr_t *a)
@@ -93,15 +93,16 @@ static void get_init(const struct doca_verbs_qp_t *qp, const uint8_t *qpc,
 
 	*init = qp->init;
 	init->pd = qp->dev;
-	init->sq_wr = prm_get(qpc, PRM_QPC_NO_SQ) ? 0 :
-		      (1u << prm_get(qpc, PRM_QPC_LOG_SQ_SIZE)) / per_wqe;
-	init->rq_wr = prm_get(qpc, PRM_QPC_RQ_TYPE) == GDK_QPC_RQ_REGULAR ?
-		      1u << prm_get(qpc, PRM_QPC_LOG_RQ_SIZE) : 0;
+	init->sq_wr = prm_get(qpc, PRM_QPC_NO_SQ)
+			      ? 0
+			      : (1u << prm_get(qpc, PRM_QPC_LOG_SQ_SIZE)) / per_wqe;
+	init->rq_wr = prm_get(qpc, PRM_QPC_RQ_TYPE) == GDK_QPC_RQ_REGULAR
+			      ? 1u << prm_get(qpc, PRM_QPC_LOG_RQ_SIZE)
+			      : 0;
 	init->qp_type = (uint32_t)prm_get(qpc, PRM_QPC_ST);
 	init->user_index = (uint32_t)prm_get(qpc, PRM_QPC_USER_INDEX);
 	init->core_direct_master = (uint8_t)prm_get(qpc, PRM_QPC_CD_MASTER);
-	init->send_dbr_mode = (enum doca_verbs_qp_send_dbr_mode)
-			      prm_get(qpc, PRM_QPC_SEND_DBR_MODE);
+	init->send_dbr_mode = (enum doca_verbs_qp_send_dbr_mode)prm_get(qpc, PRM_QPC_SEND_DBR_MODE);
 	if (qp->own_umem) {
 		init->external_umem_offset = 0;
 		init->external_umem_dbr_offset = 0;
@@ -137,7 +138,7 @@ static int valid_mask(enum doca_verbs_qp_state state)
 doca_error_t gdk_qp_query_state(struct doca_verbs_qp_t *qp, uint8_t out[PRM_QUERY_QP_OUT_LEN],
 				enum doca_verbs_qp_state *state)
 {
-	uint8_t in[PRM_CMD_IN_LEN] = {0};
+	uint8_t in[PRM_CMD_IN_LEN] = { 0 };
 	doca_error_t err;
 	char name[24];
 

@@ -14,7 +14,7 @@
 #include "export.h"
 #include "state.h"
 
-#define CQE_BYTES 64u
+#define CQE_BYTES    64u
 #define COUNTER_MASK 0xffffffu
 /* How old the counter of a collapsed CQ may be. No source says; it must stay small, since
  * that many counts just before 2^24 CQEs after the last reset are taken for none. */
@@ -120,8 +120,8 @@ static void compare_counter(const struct doca_verbs_cq_t *cq, uint32_t counter, 
 			 "disagree by more than a late update of the counter explains",
 			 cq->cqn, counter, at);
 	else if (lag)
-		gdk_info("CQ 0x%x: its producer counter is 0x%x, its entries end at 0x%x",
-			 cq->cqn, counter, at);
+		gdk_info("CQ 0x%x: its producer counter is 0x%x, its entries end at 0x%x", cq->cqn,
+			 counter, at);
 }
 
 /*

@@ -51,10 +51,10 @@
 #include "cpu_proxy_dev.h"
 #include "debug_dev.h"
 
-#define GDK_EXCLUSIVE DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
+#define GDK_EXCLUSIVE	   DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
 #define GDK_OPT_SKIP_CHECK DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK
-#define GDK_OPT_SKIP_DB DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING
-#define GDK_LINE 16 /* words of a cache line, read at once */
+#define GDK_OPT_SKIP_DB	   DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING
+#define GDK_LINE	   16 /* words of a cache line, read at once */
 
 typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
 typedef enum doca_gpu_dev_verbs_nic_handler gdk_handler_t;
@@ -248,8 +248,8 @@ GDK_SLOW_FN void gdk_turn_rest(const struct gdk_sq q, uint64_t from, uint64_t to
 /* What it takes to publish and ring [from, to] when the token is parked at `from`, all that
  * can be computed before. */
 struct gdk_held {
-	uint64_t turn, token;	/* ready bits, and where the token is parked next */
-	uint64_t rest;		/* few: ready bits in the word where that is */
+	uint64_t turn, token; /* ready bits, and where the token is parked next */
+	uint64_t rest;	      /* few: ready bits in the word where that is */
 	uint64_t *word, *next;
 	struct gdk_db db;
 };
@@ -421,7 +421,7 @@ GDK_FN int gdk_ring_record(const struct gdk_db *db, uint64_t to, int nic, int ha
 /* Slot `at` by BlueFlame. From its record on, the NIC may be through with the WQE, and
  * others may write the slot: what goes to the register is read before. */
 GDK_SLOW_FN void gdk_ring_blueflame(const struct doca_gpu_dev_verbs_qp *qp, const struct gdk_sq q,
-				   uint64_t at, int scope, struct gdk_bf_source src)
+				    uint64_t at, int scope, struct gdk_bf_source src)
 {
 	const int bf = DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
 	const void *wqe = gdk_bf_wqe(qp, at, src);

@@ -15,13 +15,13 @@
 #include "../core/sdk_objects.h"
 #include "qp.h"
 
-#define SGE_BYTES 16u
-#define LINK_BYTES 16u /* next-WQE segment of a linked-list entry */
+#define SGE_BYTES	 16u
+#define LINK_BYTES	 16u /* next-WQE segment of a linked-list entry */
 #define LINKED_MIN_BYTES 32u
-#define DBREC_BYTES 8u
-#define DBREC_ALIGN 64u
-#define SRQ_WR_MAX 32768u
-#define SRQ_SGE_MAX 31u
+#define DBREC_BYTES	 8u
+#define DBREC_ALIGN	 64u
+#define SRQ_WR_MAX	 32768u
+#define SRQ_SGE_MAX	 31u
 
 doca_error_t doca_verbs_srq_init_attr_create(struct doca_verbs_srq_init_attr **srq_init_attr)
 {
@@ -48,22 +48,22 @@ doca_error_t doca_verbs_srq_init_attr_destroy(struct doca_verbs_srq_init_attr *a
 	return DOCA_SUCCESS;
 }
 
-#define SRQ_ATTR(vtype, field, v, ok)                                                         \
-	doca_error_t doca_verbs_srq_init_attr_set_##field(                                    \
-		struct doca_verbs_srq_init_attr *attr, vtype v)                               \
-	{                                                                                     \
-		GDK_CHECK_ARG(attr != NULL);                                                  \
-		GDK_SDK_FIRST(attr, doca_verbs_srq_init_attr_set_##field, attr->sdk, v);      \
-		if (!attr->sdk) /* which judges by itself */                                  \
-			GDK_CHECK_ARG(ok);                                                    \
-		attr->field = v;                                                              \
-		return DOCA_SUCCESS;                                                          \
-	}                                                                                     \
+#define SRQ_ATTR(vtype, field, v, ok) \
+	doca_error_t doca_verbs_srq_init_attr_set_##field(struct doca_verbs_srq_init_attr *attr, \
+							  vtype v) \
+	{ \
+		GDK_CHECK_ARG(attr != NULL); \
+		GDK_SDK_FIRST(attr, doca_verbs_srq_init_attr_set_##field, attr->sdk, v); \
+		if (!attr->sdk) /* which judges by itself */ \
+			GDK_CHECK_ARG(ok); \
+		attr->field = v; \
+		return DOCA_SUCCESS; \
+	} \
 	vtype doca_verbs_srq_init_attr_get_##field(const struct doca_verbs_srq_init_attr *attr) \
-	{                                                                                     \
-		GDK_CHECK_ARG_OR((vtype)0, attr != NULL);                                     \
-		GDK_SDK_GET(attr, doca_verbs_srq_init_attr_get_##field, attr->sdk);           \
-		return attr->field;                                                           \
+	{ \
+		GDK_CHECK_ARG_OR((vtype)0, attr != NULL); \
+		GDK_SDK_GET(attr, doca_verbs_srq_init_attr_get_##field, attr->sdk); \
+		return attr->field; \
 	}
 
 SRQ_ATTR(uint32_t, srq_wr, srq_wr, srq_wr > 0)
@@ -100,9 +100,8 @@ doca_error_t doca_verbs_srq_init_attr_set_external_umem(struct doca_verbs_srq_in
 	return DOCA_SUCCESS;
 }
 
-doca_error_t
-doca_verbs_srq_init_attr_get_external_umem(const struct doca_verbs_srq_init_attr *attr,
-					   doca_verbs_umem_t **umem, uint64_t *offset)
+doca_error_t doca_verbs_srq_init_attr_get_external_umem(const struct doca_verbs_srq_init_attr *attr,
+							doca_verbs_umem_t **umem, uint64_t *offset)
 {
 	GDK_CHECK_ARG(attr != NULL);
 	GDK_CHECK_ARG(umem != NULL);
@@ -160,7 +159,7 @@ static doca_error_t use_internal(struct doca_verbs_srq *srq, struct ibv_context 
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t bytes = gdk_align_up(dbrec_at(srq) + DBREC_BYTES, page);
-	struct mlx5dv_devx_umem_in in = {.size = bytes, .access = IBV_ACCESS_LOCAL_WRITE};
+	struct mlx5dv_devx_umem_in in = { .size = bytes, .access = IBV_ACCESS_LOCAL_WRITE };
 
 	if (posix_memalign(&srq->own_mem, page, bytes)) {
 		gdk_err("no memory for an SRQ of %zu bytes", bytes);
@@ -196,8 +195,8 @@ static doca_error_t drop_memory(struct doca_verbs_srq *srq)
 
 static doca_error_t pdn_of(struct ibv_pd *pd, uint32_t *pdn)
 {
-	struct mlx5dv_pd dv = {0};
-	struct mlx5dv_obj obj = {0};
+	struct mlx5dv_pd dv = { 0 };
+	struct mlx5dv_obj obj = { 0 };
 
 	obj.pd.in = pd;
 	obj.pd.out = &dv;
@@ -213,7 +212,7 @@ static doca_error_t create_object(struct doca_verbs_srq *srq, struct ibv_context
 				  const struct doca_verbs_srq_init_attr *attr, uint32_t umem_id,
 				  uint64_t offset)
 {
-	uint8_t in[PRM_CREATE_RMP_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN] = {0};
+	uint8_t in[PRM_CREATE_RMP_IN_LEN] = { 0 }, out[PRM_CMD_OUT_LEN] = { 0 };
 	uint8_t *rmpc = in + PRM_CREATE_RMP_RMPC_AT, *wq = rmpc + PRM_RMPC_WQ_AT;
 	bool cyclic = attr->type == DOCA_VERBS_SRQ_TYPE_CONTIGUOUS;
 	char name[96];
@@ -266,8 +265,8 @@ doca_error_t doca_verbs_srq_create(struct ibv_context *context,
 	err = size_srq(srq, attr);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
-	err = attr->external_umem ? use_external(srq, context, attr, &umem_id) :
-				    use_internal(srq, context, &umem_id);
+	err = attr->external_umem ? use_external(srq, context, attr, &umem_id)
+				  : use_internal(srq, context, &umem_id);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	srq->dbrec = (uint32_t *)((uint8_t *)srq->buf + dbrec_at(srq));

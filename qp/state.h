@@ -19,16 +19,16 @@
 
 /* Some of ring, DBREC, register page or first observer is in host memory: what
  * orders them is a system-scope fence. */
-#define GDK_QPF_SYS_SCOPE 0x1u
-#define GDK_QPF_COLLAPSED 0x2u /* every CQE lands in entry 0 */
-#define GDK_QPF_HOST_EXEC 0x4u /* the "GPU" is CPU threads */
-#define GDK_QPF_BLUEFLAME 0x8u /* the register takes WQEs, which a doorbell must not meet */
+#define GDK_QPF_SYS_SCOPE  0x1u
+#define GDK_QPF_COLLAPSED  0x2u	 /* every CQE lands in entry 0 */
+#define GDK_QPF_HOST_EXEC  0x4u	 /* the "GPU" is CPU threads */
+#define GDK_QPF_BLUEFLAME  0x8u	 /* the register takes WQEs, which a doorbell must not meet */
 #define GDK_QPF_HOST_LOOKS 0x10u /* a GPU that waits reads the host's memory: CQ or state */
 
 /* Where the token is when it is neither held nor parked in a word. */
-#define GDK_LEFT 1u	 /* with published slots that nobody wanted */
-#define GDK_LEFT_OWN 2u	 /* with exclusive use */
-#define GDK_LEFT_SYS 3u	 /* likewise, and GDK_QPF_SYS_SCOPE */
+#define GDK_LEFT     1u /* with published slots that nobody wanted */
+#define GDK_LEFT_OWN 2u /* with exclusive use */
+#define GDK_LEFT_SYS 3u /* likewise, and GDK_QPF_SYS_SCOPE */
 
 #define GDK_STATE_LINE 128
 
@@ -40,8 +40,8 @@
  */
 #define GDK_DEV_SKEW 96
 
-#define GDK_NO_WQE UINT64_MAX			/* error_wqe while there is no error */
-#define GDK_WAIT_LIMIT_NS 60000000000ull	/* default wait_limit_ns */
+#define GDK_NO_WQE	  UINT64_MAX	 /* error_wqe while there is no error */
+#define GDK_WAIT_LIMIT_NS 60000000000ull /* default wait_limit_ns */
 
 /*
  * Indices count 64-byte slots since export or reset and never wrap.
@@ -53,8 +53,8 @@
  */
 struct gdk_qp_state {
 	/* Written by the host only. */
-	uint32_t flags; /* GDK_QPF_* */
-	uint32_t depth; /* slots, a power of two, at most 32768 */
+	uint32_t flags;		/* GDK_QPF_* */
+	uint32_t depth;		/* slots, a power of two, at most 32768 */
 	uint64_t wait_limit_ns; /* every wait ends after this; 0: only by error or abort */
 	uint8_t pad0[GDK_STATE_LINE - 16];
 
@@ -67,25 +67,25 @@ struct gdk_qp_state {
 	uint8_t pad1[GDK_STATE_LINE - 32];
 
 	/* Written by the holder of the token only. */
-	uint64_t rung;	      /* slots below were handed to the NIC */
-	uint64_t doorbells;   /* register writes by this side */
-	uint64_t bare_rings;  /* those of them that no record update belongs to */
+	uint64_t rung;	       /* slots below were handed to the NIC */
+	uint64_t doorbells;    /* register writes by this side */
+	uint64_t bare_rings;   /* those of them that no record update belongs to */
 	uint64_t bare_records; /* record updates that no register write belongs to */
-	uint64_t settled;     /* exclusive use: index of the last doorbell rung after its record */
-	uint32_t bf_half;     /* 0 or 0x100: BlueFlame half for the next use */
-	uint32_t key_noted;   /* debug build: a doubtful key was reported */
-	uint64_t parked;      /* where the token was parked last by shared use */
+	uint64_t settled;      /* exclusive use: index of the last doorbell rung after its record */
+	uint32_t bf_half;      /* 0 or 0x100: BlueFlame half for the next use */
+	uint32_t key_noted;    /* debug build: a doubtful key was reported */
+	uint64_t parked;       /* where the token was parked last by shared use */
 	uint8_t pad2[GDK_STATE_LINE - 56];
 
 	/* Completion and how everything ends (cq_dev.h). */
-	uint64_t completed; /* slots below are complete; read as one with status */
-	int32_t status;	    /* sticky: 0, or the negative errno that ended the QP */
+	uint64_t completed;  /* slots below are complete; read as one with status */
+	int32_t status;	     /* sticky: 0, or the negative errno that ended the QP */
 	uint32_t abort_word; /* raised by the host; status and it are read as one */
-	uint64_t cqe_ci;    /* CQEs below this absolute index were folded in */
-	uint64_t error_wqe; /* lowest index that ended in error, or GDK_NO_WQE */
-	uint32_t uneven;    /* sticky: a WQE was unsignalled or longer than one slot */
-	uint32_t long_wqe;  /* sticky: a WQE was longer than one slot; ring is set */
-	uint64_t ring;	    /* address of slot 0, for the length of such a WQE */
+	uint64_t cqe_ci;     /* CQEs below this absolute index were folded in */
+	uint64_t error_wqe;  /* lowest index that ended in error, or GDK_NO_WQE */
+	uint32_t uneven;     /* sticky: a WQE was unsignalled or longer than one slot */
+	uint32_t long_wqe;   /* sticky: a WQE was longer than one slot; ring is set */
+	uint64_t ring;	     /* address of slot 0, for the length of such a WQE */
 	uint8_t pad3[GDK_STATE_LINE - 48];
 	/* followed by the words */
 };

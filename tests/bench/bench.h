@@ -11,15 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RUNS 5
+#define RUNS	5
 #define LIMIT_S 55u
 
-#define REQUIRE(cond)                                                                        \
-	do {                                                                                 \
-		if (!(cond)) {                                                               \
+#define REQUIRE(cond) \
+	do { \
+		if (!(cond)) { \
 			fprintf(stderr, "%s:%d: required: %s\n", __FILE__, __LINE__, #cond); \
-			exit(1);                                                             \
-		}                                                                            \
+			exit(1); \
+		} \
 	} while (0)
 
 struct series {
@@ -82,7 +82,7 @@ static inline void await_word(const volatile uint64_t *at, uint64_t value)
 		pause_if_crowded();
 }
 
-double udp_rate(size_t payload);  /* packets a second that arrive */
-double udp_round_trip(void);	  /* microseconds, both sides polling */
+double udp_rate(size_t payload); /* packets a second that arrive */
+double udp_round_trip(void);	 /* microseconds, both sides polling */
 
 #endif

@@ -18,7 +18,7 @@
 #include "host/doca_gpunetio_high_level.h"
 #include "memory.h"
 
-#define QPS_MAX 1024
+#define QPS_MAX	   1024
 #define MUST(call) REQUIRE((call) == DOCA_SUCCESS)
 
 static struct {

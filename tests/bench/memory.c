@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define OTHERS_MAX 4
-#define HERE __builtin_return_address(0)
+#define HERE	   __builtin_return_address(0)
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-void memory_begin(void);   /* when all libraries are loaded */
+void memory_begin(void);  /* when all libraries are loaded */
 size_t memory_held(void); /* bytes since then; what malloc gave, and whole anonymous maps */
 
 #ifdef __cplusplus

@@ -22,11 +22,11 @@
 
 #include "bench.h"
 
-#define BUFFER (4u << 20)
-#define DEPTH 256u
+#define BUFFER	     (4u << 20)
+#define DEPTH	     256u
 #define SIGNAL_EVERY 16u
-#define PINGS 2000u
-#define INLINE 64u
+#define PINGS	     2000u
+#define INLINE	     64u
 
 enum { SIZES = 3 };
 static const size_t sizes[SIZES] = { 64, 4096, 65536 };
@@ -61,8 +61,10 @@ static void side_open(struct side *s, struct address *own)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
-					 .cap = { .max_send_wr = DEPTH, .max_recv_wr = 1,
-						  .max_send_sge = 1, .max_recv_sge = 1,
+					 .cap = { .max_send_wr = DEPTH,
+						  .max_recv_wr = 1,
+						  .max_send_sge = 1,
+						  .max_recv_sge = 1,
 						  .max_inline_data = INLINE } };
 	struct ibv_gid_entry e = { 0 };
 
@@ -80,31 +82,44 @@ static void side_open(struct side *s, struct address *own)
 	while (e.gid_type != IBV_GID_TYPE_ROCE_V2 || e.gid.raw[10] != 0xff)
 		REQUIRE(!ibv_query_gid_ex(s->ctx, 1, s->gid_index++, &e, 0));
 	s->gid_index--;
-	*own = (struct address){ .gid = e.gid, .qpn = s->qp->qp_num, .rkey = s->mr->rkey,
+	*own = (struct address){ .gid = e.gid,
+				 .qpn = s->qp->qp_num,
+				 .rkey = s->mr->rkey,
 				 .addr = (uintptr_t)s->mem + BUFFER };
 }
 
 static void side_connect(struct side *s, const struct address *to)
 {
-	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1,
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT,
+				 .port_num = 1,
 				 .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
 
-	REQUIRE(!ibv_modify_qp(s->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			       IBV_QP_ACCESS_FLAGS));
+	REQUIRE(!ibv_modify_qp(
+		s->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 	a = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096, .dest_qp_num = to->qpn,
-		.max_dest_rd_atomic = 1, .min_rnr_timer = 12,
-		.ah_attr = { .is_global = 1, .port_num = 1,
-			     .grh = { .dgid = to->gid, .sgid_index = s->gid_index,
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_4096,
+		.dest_qp_num = to->qpn,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 12,
+		.ah_attr = { .is_global = 1,
+			     .port_num = 1,
+			     .grh = { .dgid = to->gid,
+				      .sgid_index = s->gid_index,
 				      .hop_limit = 64 } },
 	};
-	REQUIRE(!ibv_modify_qp(s->qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			       IBV_QP_MIN_RNR_TIMER));
-	a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7,
-				  .rnr_retry = 7, .max_rd_atomic = 1 };
-	REQUIRE(!ibv_modify_qp(s->qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-			       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC));
+	REQUIRE(!ibv_modify_qp(s->qp, &a,
+			       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				       IBV_QP_MIN_RNR_TIMER));
+	a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
+				  .timeout = 14,
+				  .retry_cnt = 7,
+				  .rnr_retry = 7,
+				  .max_rd_atomic = 1 };
+	REQUIRE(!ibv_modify_qp(s->qp, &a,
+			       IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				       IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC));
 }
 
 static void side_close(struct side *s)
@@ -117,9 +132,12 @@ static void side_close(struct side *s)
 static void post_write(struct side *s, const struct address *to, size_t off, size_t len,
 		       unsigned flags)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)s->mem + off, .length = (uint32_t)len,
+	struct ibv_sge sge = { .addr = (uintptr_t)s->mem + off,
+			       .length = (uint32_t)len,
 			       .lkey = s->mr->lkey };
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_WRITE,
 				  .send_flags = flags,
 				  .wr.rdma = { .remote_addr = to->addr + off, .rkey = to->rkey } };
 	struct ibv_send_wr *bad;
@@ -201,8 +219,8 @@ static double ping_pong(struct side *s, const struct address *to, bool first)
 		if (!first)
 			await_word(in, i);
 		*out = i;
-		post_write(s, to, 0, 8, (i % SIGNAL_EVERY ? 0 : IBV_SEND_SIGNALED) |
-			   IBV_SEND_INLINE);
+		post_write(s, to, 0, 8,
+			   (i % SIGNAL_EVERY ? 0 : IBV_SEND_SIGNALED) | IBV_SEND_INLINE);
 		if (first)
 			await_word(in, i);
 		if (i % SIGNAL_EVERY == 0)
@@ -330,7 +348,7 @@ static void one_round(uint8_t *mem)
 	for (i = 0; i < SIZES; i++) {
 		series_add(&copies[i], copy_rate(mem, sizes[i]));
 		series_add(&udp[i], udp_rate(sizes[i] < 4096 ? sizes[i] : 4096) /
-			   (sizes[i] > 4096 ? (double)sizes[i] / 4096 : 1));
+					    (sizes[i] > 4096 ? (double)sizes[i] / 4096 : 1));
 	}
 	series_add(&udp_trip, udp_round_trip());
 	r = run_loop();

@@ -15,20 +15,20 @@
 
 #define SPARSE 1024 /* messages per doorbell in the row "no doorbell" */
 
-#define EXC DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
-#define CTA DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
-#define GPU DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU
-#define DB DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB
-#define BF DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF
-#define NODBR DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR
-#define PROXY DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY
+#define EXC    DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
+#define CTA    DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
+#define GPU    DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU
+#define DB     DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB
+#define BF     DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF
+#define NODBR  DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR
+#define PROXY  DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY
 #define THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
-#define WARP DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
+#define WARP   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
 #ifdef GDK_QP_STATE_H
 #define BLOCK GDK_EXEC_SCOPE_BLOCK
 #endif
 #define SKIP_CHECK DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK
-#define SKIP_DB DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING
+#define SKIP_DB	   DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING
 
 /* Inline values of 8 and 28 bytes; a message's number is in them. */
 struct inl8 {
@@ -110,10 +110,10 @@ __global__ void post_blueflame(uint8_t *qps, uint32_t, uint32_t iters, uint32_t,
 		const uint64_t i = doca_gpu_dev_verbs_reserve_wq_slots<EXC>(qp, 1, OPT);
 		uint8_t *slot = (uint8_t *)doca_gpu_dev_verbs_get_wqe_ptr(qp, (uint16_t)i);
 
-		doca_gpu_dev_verbs_wqe_prepare_write(
-			qp, &wqe, (uint16_t)i, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, flags, 0,
-			POST_RADDR + k * POST_STEP, POST_RKEY, POST_LADDR + k * POST_STEP,
-			POST_LKEY, 4096);
+		doca_gpu_dev_verbs_wqe_prepare_write(qp, &wqe, (uint16_t)i,
+						     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, flags,
+						     0, POST_RADDR + k * POST_STEP, POST_RKEY,
+						     POST_LADDR + k * POST_STEP, POST_LKEY, 4096);
 		for (int s = 0; s < 3; s++)
 			doca_gpu_dev_verbs_store_wqe_seg((uint64_t *)(slot + 16 * s),
 							 (uint64_t *)(wqe.inl_data + 16 * s));
@@ -161,21 +161,21 @@ static struct post_row blueflame(const char *name)
 static std::vector<struct post_row> table(void)
 {
 	std::vector<struct post_row> rows = {
-		row<EXC, DB, THREAD, put4k>("exclusive, 1 thread, doorbell each",
-					    { 1, 1, 1, 4096 }, 2),
+		row<EXC, DB, THREAD, put4k>("exclusive, 1 thread, doorbell each", { 1, 1, 1, 4096 },
+					    2),
 		row<EXC, DB, THREAD, put4k, true, true>("exclusive, 1 thread, no doorbell (a)",
 							{ 1, 1, 1, 4096 }, 3),
-		row<EXC, PROXY, THREAD, put4k>("exclusive, 1 thread, proxy each",
-					       { 1, 1, 1, 4096 }, 2),
+		row<EXC, PROXY, THREAD, put4k>("exclusive, 1 thread, proxy each", { 1, 1, 1, 4096 },
+					       2),
 		row<EXC, DB, WARP, put4k>("exclusive, warp scope, doorbell per warp",
 					  { 1, 32, 1, 4096 }, 2),
 		row<EXC, DB, THREAD, put4k>("132 QPs, 1 thread each", { 132, 1, 132, 4096 }, 2),
-		row<CTA, DB, THREAD, put4k>("CTA-shared, 1 warp, thread scope",
-					    { 1, 32, 1, 4096 }, 50),
+		row<CTA, DB, THREAD, put4k>("CTA-shared, 1 warp, thread scope", { 1, 32, 1, 4096 },
+					    50),
 		row<CTA, DB, THREAD, put4k>("CTA-shared, 256 threads, thread scope",
 					    { 1, 256, 1, 4096 }, 50),
-		row<GPU, DB, THREAD, put4k>("GPU-shared, 1 warp, thread scope",
-					    { 1, 32, 1, 4096 }, 60),
+		row<GPU, DB, THREAD, put4k>("GPU-shared, 1 warp, thread scope", { 1, 32, 1, 4096 },
+					    60),
 		capacity(row<GPU, DB, THREAD, put4k>("GPU-shared, 132x32 threads",
 						     { 132, 32, 1, 32768 }, 1500)),
 		row<GPU, DB, THREAD, put4k>("GPU-shared, 132x256 threads", { 132, 256, 1, 32768 },
@@ -213,14 +213,17 @@ static void cell(std::vector<struct post_row> &rows, const char *handler)
 
 	for (uint32_t n : qps) {
 		const uint32_t depth = n == 1 && M == GPU ? 32768 : 4096;
-		const struct post_shape shape = {
-			M == GPU ? 132 / n * n : n,
-			M == EXC ? lanes : M == CTA ? 256u : 32u, n, depth
-		};
+		const struct post_shape shape = { M == GPU ? 132 / n * n : n,
+						  M == EXC   ? lanes
+						  : M == CTA ? 256u
+							     : 32u,
+						  n, depth };
 		char *name = (char *)malloc(64);
 
 		snprintf(name, 64, "%s %s %s %s %u QPs", handler,
-			 M == EXC ? "exclusive" : M == CTA ? "CTA" : "GPU",
+			 M == EXC   ? "exclusive"
+			 : M == CTA ? "CTA"
+				    : "GPU",
 			 S == WARP ? "warp" : "thread", sizeof(T) == 1 ? "put 4 KiB" : "p 8 B", n);
 		rows.push_back(row<M, H, S, T, false>(name, shape, 0));
 	}

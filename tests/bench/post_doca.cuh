@@ -25,8 +25,8 @@ static void state_attach(QP *q, uint8_t *image, uint8_t *dev, uint32_t depth, in
 {
 	const int bf = q->nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
 
-	gdk_qp_state_format(image, depth, (sys_scope ? GDK_QPF_SYS_SCOPE : 0) |
-						  (bf ? GDK_QPF_BLUEFLAME : 0));
+	gdk_qp_state_format(image, depth,
+			    (sys_scope ? GDK_QPF_SYS_SCOPE : 0) | (bf ? GDK_QPF_BLUEFLAME : 0));
 	q->gdk_state = (struct gdk_qp_state *)dev;
 	q->cq_sq.gdk_state = (struct gdk_qp_state *)dev;
 }
@@ -40,15 +40,17 @@ static size_t kit_state_size(uint32_t depth)
 	(void)depth;
 	return 0;
 }
-static void state_attach(QP *, uint8_t *, uint8_t *, uint32_t, int) {}
+static void state_attach(QP *, uint8_t *, uint8_t *, uint32_t, int)
+{
+}
 #endif
 
 static enum doca_gpu_dev_verbs_nic_handler kit_handler(enum post_handler h)
 {
-	return h == POST_DB	? DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB :
-	       h == POST_BF	? DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF :
-	       h == POST_NO_DBR ? DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR :
-				  DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
+	return h == POST_DB	  ? DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB
+	       : h == POST_BF	  ? DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF
+	       : h == POST_NO_DBR ? DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR
+				  : DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
 }
 
 static void kit_fill(struct post_rig *r, uint32_t i)
@@ -94,8 +96,8 @@ static void kit_watch(const struct post_rig *r, uint32_t i, struct post_watch *w
 	 * peer's overtake each other. */
 	w->recorded = r->handler == POST_DB && r->state_size;
 	if (r->handler == POST_NO_DBR && !r->state_size)
-		w->submitted = (uint64_t *)(r->qps + (size_t)i * POST_QP_STRIDE +
-					    offsetof(QP, sq_wqe_pi));
+		w->submitted =
+			(uint64_t *)(r->qps + (size_t)i * POST_QP_STRIDE + offsetof(QP, sq_wqe_pi));
 }
 
 static uint64_t kit_reserved(const uint8_t *qp)

@@ -80,20 +80,21 @@ __device__ static __forceinline__ void micro_bulk(uint64_t *dst, const uint64_t 
 {
 	asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 64;" ::"l"(dst),
-		     "r"((uint32_t)__cvta_generic_to_shared(src)) : "memory");
+		     "r"((uint32_t)__cvta_generic_to_shared(src))
+		     : "memory");
 	asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 	asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-#define MICRO_FENCE(kind, insn)                                 \
-	if (K == kind) {                                        \
-		micro_wqe(ring + (i & 1023) * 64, x);           \
-		asm volatile(insn ";" ::: "memory");            \
+#define MICRO_FENCE(kind, insn) \
+	if (K == kind) { \
+		micro_wqe(ring + (i & 1023) * 64, x); \
+		asm volatile(insn ";" ::: "memory"); \
 	}
 /* The next address depends on the result (even, always), so it waits for it. */
-#define MICRO_READ(kind, insn, operand)                                                      \
-	if (K == kind) {                                                                     \
-		asm volatile(insn : "=l"(x) : "l"(operand + (x & 1)) : "memory");    \
+#define MICRO_READ(kind, insn, operand) \
+	if (K == kind) { \
+		asm volatile(insn : "=l"(x) : "l"(operand + (x & 1)) : "memory"); \
 	}
 
 template <int K> __global__ void micro(uint8_t *ring, uint64_t *word, uint64_t *host, uint64_t *ns)
@@ -116,7 +117,8 @@ template <int K> __global__ void micro(uint8_t *ring, uint64_t *word, uint64_t *
 		MICRO_FENCE(MICRO_FENCE_AR_SYS, "fence.acq_rel.sys")
 		if (K == MICRO_MMIO || K == MICRO_MMIO_AFTER_FENCE)
 			asm volatile("st.mmio.relaxed.sys.global.b64 [%0], %1;" ::"l"(host),
-				     "l"((uint64_t)i) : "memory");
+				     "l"((uint64_t)i)
+				     : "memory");
 		if (K == MICRO_MMIO_AFTER_FENCE)
 			asm volatile("fence.release.gpu;" ::: "memory");
 		MICRO_READ(MICRO_ATOM_CTA, "atom.relaxed.cta.add.u64 %0, [%1], 2;", word)
@@ -125,7 +127,8 @@ template <int K> __global__ void micro(uint8_t *ring, uint64_t *word, uint64_t *
 		MICRO_READ(MICRO_ATOM_SYS, "atom.relaxed.sys.add.u64 %0, [%1], 2;", word)
 		if (K == MICRO_RED_GPU)
 			asm volatile("red.relaxed.gpu.max.u64 [%0], %1;" ::"l"(word),
-				     "l"((uint64_t)i) : "memory");
+				     "l"((uint64_t)i)
+				     : "memory");
 		MICRO_READ(MICRO_ATOM_HOST, "atom.relaxed.sys.add.u64 %0, [%1], 2;", host)
 		MICRO_READ(MICRO_LD_GPU, "ld.relaxed.gpu.u64 %0, [%1];", word)
 		MICRO_READ(MICRO_LD_SYS, "ld.relaxed.sys.u64 %0, [%1];", word)

@@ -16,10 +16,10 @@
 
 #include "post_verify.h"
 
-#define POST_POISON 0xeeeeeeeeeeeeeeeeull
+#define POST_POISON   0xeeeeeeeeeeeeeeeeull
 #define POST_PAUSE_NS 1000
 #define POST_QUIET_NS 20000 /* of a register, then more is looked for elsewhere */
-#define POST_ROUND 2 /* WQEs per thread between two looks at the register */
+#define POST_ROUND    2	    /* WQEs per thread between two looks at the register */
 
 enum post_source { POST_REGISTER, POST_RECORD, POST_COUNTER };
 
@@ -30,8 +30,8 @@ struct post_watch {
 	const uint64_t *reg; /* or where it is passed on */
 	const uint32_t *record;
 	const uint64_t *submitted; /* NULL, or where to look when the register is silent */
-	uint32_t recorded; /* or that the record says */
-	const uint64_t *beat; /* rounds of who passes registers on, or NULL */
+	uint32_t recorded;	   /* or that the record says */
+	const uint64_t *beat;	   /* rounds of who passes registers on, or NULL */
 	uint32_t depth;
 	uint32_t collapsed; /* one CQE for all, at cq */
 	enum post_source source;
@@ -144,7 +144,9 @@ __device__ static __forceinline__ uint4 post_read16(const uint4 *p)
 	uint4 v;
 
 	asm volatile("ld.relaxed.sys.v4.u32 {%0, %1, %2, %3}, [%4];"
-		     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
+		     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+		     : "l"(p)
+		     : "memory");
 	return v;
 }
 
@@ -228,8 +230,8 @@ __device__ static __forceinline__ void post_meet(const struct post_team *t)
  * depends on what it read, and it arrives at the barrier after it.
  */
 __global__ void __launch_bounds__(1024)
-post_consume(const struct post_watch *watches, struct post_seen *seen, volatile uint32_t *up,
-	     uint64_t limit_ns, uint32_t blocks, uint32_t parts)
+	post_consume(const struct post_watch *watches, struct post_seen *seen,
+		     volatile uint32_t *up, uint64_t limit_ns, uint32_t blocks, uint32_t parts)
 {
 	const struct post_team t = post_team_of(blocks, parts);
 	const uint64_t deadline = post_now() + limit_ns;
@@ -248,8 +250,7 @@ post_consume(const struct post_watch *watches, struct post_seen *seen, volatile 
 		out->start_ns = post_now();
 	while (consumed < w.want.count) {
 		if (t.thread == 0) {
-			const uint64_t to = post_await(&w, look, consumed, deadline, &mine,
-					       &stale);
+			const uint64_t to = post_await(&w, look, consumed, deadline, &mine, &stale);
 
 			if (blocks == 1)
 				rung[t.part] = to;

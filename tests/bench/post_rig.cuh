@@ -22,27 +22,27 @@
 
 #include "post_nic.cuh"
 
-#define CK(x)                                                                            \
-	do {                                                                             \
-		cudaError_t ck_ = (x);                                                   \
-		if (ck_ != cudaSuccess) {                                                \
-			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #x,       \
-				cudaGetErrorString(ck_));                                \
-			exit(1);                                                         \
-		}                                                                        \
+#define CK(x) \
+	do { \
+		cudaError_t ck_ = (x); \
+		if (ck_ != cudaSuccess) { \
+			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #x, \
+				cudaGetErrorString(ck_)); \
+			exit(1); \
+		} \
 	} while (0)
 
-#define POST_QP_STRIDE 512  /* each exported QP is an allocation of its own */
-#define POST_REG_STRIDE 4096
-#define POST_LINE 128
-#define POST_MAX_QPS 132
-#define POST_UP 256 /* at least the consumer's blocks */
-#define POST_RADDR 0x7f1200000000ull
-#define POST_LADDR 0x7e3400000000ull
-#define POST_RKEY 0x44332211u
-#define POST_LKEY 0x88776655u
+#define POST_QP_STRIDE	  512 /* each exported QP is an allocation of its own */
+#define POST_REG_STRIDE	  4096
+#define POST_LINE	  128
+#define POST_MAX_QPS	  132
+#define POST_UP		  256 /* at least the consumer's blocks */
+#define POST_RADDR	  0x7f1200000000ull
+#define POST_LADDR	  0x7e3400000000ull
+#define POST_RKEY	  0x44332211u
+#define POST_LKEY	  0x88776655u
 #define POST_NIC_LIMIT_NS 15000000000ull /* then the consumer gives up */
-#define POST_HANG_S 25			 /* then the process does */
+#define POST_HANG_S	  25		 /* then the process does */
 
 struct post_options {
 	int reg_on_gpu;	  /* register pages in GPU memory */
@@ -79,7 +79,7 @@ struct post_rig {
 	enum post_handler handler;
 	struct post_expect want;
 	int sys_scope, reg_on_gpu;
-	uint8_t *image;	   /* host: what the QPs begin with */
+	uint8_t *image;	      /* host: what the QPs begin with */
 	uint8_t *state_image; /* host: likewise, of our states; NULL for the peer */
 	size_t state_size;
 	uint8_t *qps, *rings, *cqs, *records, *states, *regs;
@@ -281,8 +281,8 @@ static void launch_nic(struct post_rig *r)
 	config.stream = r->nic;
 	config.attrs = &cluster;
 	config.numAttrs = 1;
-	CK(cudaLaunchKernelEx(&config, post_consume, (const struct post_watch *)r->watches,
-			      r->seen, r->up, (uint64_t)POST_NIC_LIMIT_NS, blocks, parts));
+	CK(cudaLaunchKernelEx(&config, post_consume, (const struct post_watch *)r->watches, r->seen,
+			      r->up, (uint64_t)POST_NIC_LIMIT_NS, blocks, parts));
 }
 
 static void rig_start_nic(struct post_rig *r, const char *what)
@@ -379,8 +379,8 @@ static void rig_judge(struct post_rig *r, struct post_result *res, uint64_t *end
 		    s->squares != post_sum_squares(count))
 			res->mismatches++, res->bad |= POST_BAD_SET;
 		*end_ns = s->end_ns > *end_ns ? s->end_ns : *end_ns;
-		res->nic_start_ns = s->start_ns > res->nic_start_ns ? s->start_ns :
-								     res->nic_start_ns;
+		res->nic_start_ns = s->start_ns > res->nic_start_ns ? s->start_ns
+								    : res->nic_start_ns;
 	}
 }
 
@@ -426,8 +426,8 @@ static double rig_capacity(struct post_rig *r)
 	rig_start_nic(r, "the consumer alone");
 	rig_sync(r->nic, "the consumer alone");
 	rig_judge(r, &res, &end_ns);
-	return res.mismatches ? 0 :
-		(double)res.verified * 1e3 / (double)(end_ns - res.nic_start_ns);
+	return res.mismatches ? 0
+			      : (double)res.verified * 1e3 / (double)(end_ns - res.nic_start_ns);
 }
 
 #endif

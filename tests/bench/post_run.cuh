@@ -12,9 +12,9 @@
 
 #include "post_micro.cuh"
 
-#define RUNS 4	 /* at one place, as the matrix has them */
-#define PLACES 15 /* of the table: one run at each */
-#define PLACES_SLOW 5 /* where one takes long */
+#define RUNS	    4  /* at one place, as the matrix has them */
+#define PLACES	    15 /* of the table: one run at each */
+#define PLACES_SLOW 5  /* where one takes long */
 #define RUN_LONG_NS 5e7
 
 /* Iterations so that a run takes about target_ms, and laps the ring where it can. */
@@ -26,8 +26,10 @@ static uint32_t calibrate(struct post_rig *r, post_kernel kernel, const struct p
 
 	for (int step = 0; step < 3; step++) {
 		const double goal = step ? target_ms * 1e6 : 1e6;
-		const double ns = std::max(1000., rig_run(r, kernel, iters, nic || w->every == 1 ?
-							  w->every : 0, nic, w->name).ns);
+		const double ns = std::max(
+			1000.,
+			rig_run(r, kernel, iters, nic || w->every == 1 ? w->every : 0, nic, w->name)
+				.ns);
 		double next = iters * goal / ns;
 
 		if (ns > goal)
@@ -101,11 +103,11 @@ static void run_row(const char *section, int number, const struct post_row *w,
 		rig_close(&rig);
 	}
 	printf("%s\t%d\t%s\t%.4g\t%.3f\t%.3f\t%.3f\t%llu\t%llu\t0x%llx\t%llu\t%.3f\t%llu\t%s\n",
-	       section, number, w->name, w->target, median_of(&with), with.v.front(),
-	       with.v.back(), (unsigned long long)with.sum.verified,
-	       (unsigned long long)with.sum.mismatches, (unsigned long long)with.sum.bad,
-	       (unsigned long long)with.sum.late, without.sum.bad ? 0 : median_of(&without),
-	       (unsigned long long)with.messages, sys_scope ? "sys" : "gpu");
+	       section, number, w->name, w->target, median_of(&with), with.v.front(), with.v.back(),
+	       (unsigned long long)with.sum.verified, (unsigned long long)with.sum.mismatches,
+	       (unsigned long long)with.sum.bad, (unsigned long long)with.sum.late,
+	       without.sum.bad ? 0 : median_of(&without), (unsigned long long)with.messages,
+	       sys_scope ? "sys" : "gpu");
 	fflush(stdout);
 }
 

@@ -13,8 +13,8 @@
 #include <uct/api/device/uct_device_impl.h>
 
 #define SIGNAL_MASK 127u
-#define DELAY 0
-#define NODELAY UCT_DEVICE_FLAG_NODELAY
+#define DELAY	    0
+#define NODELAY	    UCT_DEVICE_FLAG_NODELAY
 
 static size_t kit_skew(void)
 {
@@ -76,8 +76,8 @@ __global__ void post_puts(uint8_t *qps, uint32_t n, uint32_t iters, uint32_t eve
 	for (uint32_t i = 0; i < iters; i++, k += stride)
 		while (uct_rc_mlx5_gda_ep_put<UCS_DEVICE_LEVEL_THREAD>(
 			       ep, &mem, &mem, (const void *)(POST_LADDR + k * POST_STEP),
-			       POST_RADDR + k * POST_STEP, 4096, 0, FLAGS, nullptr) ==
-		       UCS_ERR_NO_RESOURCE)
+			       POST_RADDR + k * POST_STEP, 4096, 0, FLAGS,
+			       nullptr) == UCS_ERR_NO_RESOURCE)
 			;
 	__syncthreads();
 	if (threadIdx.x == 0)

@@ -26,7 +26,7 @@ struct post_expect {
 	uint32_t qpn;
 	uint32_t rkey, lkey; /* as they lie in the WQE */
 	uint32_t bytes;
-	uint32_t inl; /* payload in the WQE: see post_payload */
+	uint32_t inl;	      /* payload in the WQE: see post_payload */
 	uint32_t signal_mask; /* a slot is signalled whose index has none of these bits */
 };
 

@@ -19,10 +19,10 @@
 #include "../lib/e2e.h"
 #include "bench.h"
 
-#define QPS_MAX 4096u
-#define IDLE_PASSES 2000u
-#define BUSY_PASSES 200u
-#define RINGS 2000u
+#define QPS_MAX		   4096u
+#define IDLE_PASSES	   2000u
+#define BUSY_PASSES	   200u
+#define RINGS		   2000u
 #define PEER_COUNTER_BYTES 32768u
 
 typedef doca_error_t (*progress_fn)(struct doca_gpu_verbs_qp *qp, bool *progressed);
@@ -198,8 +198,8 @@ static void measure(unsigned int n, unsigned int kinds)
 		series_add(&bare, latency_ns(NULL, n));
 	}
 	for (unsigned int k = 0; k < kinds; k++)
-		printf("%-6s %5u %10.3f %10.2f %9.0f %9.0f\n", proxies[k].name, n,
-		       median(&idle[k]), median(&busy[k]), median(&late[k]), median(&bare));
+		printf("%-6s %5u %10.3f %10.2f %9.0f %9.0f\n", proxies[k].name, n, median(&idle[k]),
+		       median(&busy[k]), median(&late[k]), median(&bare));
 }
 
 int main(int argc, char **argv)

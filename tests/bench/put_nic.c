@@ -10,8 +10,8 @@
 
 #include "../lib/e2e.h"
 
-#define DEPTH 1024u
-#define RUNS 5
+#define DEPTH  1024u
+#define RUNS   5
 #define BUFFER (4u << 20)
 
 static double seconds_since(uint64_t start)

@@ -12,12 +12,12 @@
 
 #include "bench.h"
 
-#define BATCH 64
+#define BATCH	  64
 #define ACK_EVERY 32u
-#define HEADERS 32u /* BTH, RETH and ICRC */
-#define PACKETS 60000u
-#define TRIPS 4000u
-#define TRUESIZE 12288u /* of the kernel, for a packet of 4096, generously */
+#define HEADERS	  32u /* BTH, RETH and ICRC */
+#define PACKETS	  60000u
+#define TRIPS	  4000u
+#define TRUESIZE  12288u /* of the kernel, for a packet of 4096, generously */
 
 static int open_at(const char *ip)
 {
@@ -58,7 +58,8 @@ static void messages(struct mmsghdr *m, struct iovec *iov, uint8_t *data, size_t
 	memset(m, 0, BATCH * sizeof(*m));
 	for (int i = 0; i < BATCH; i++) {
 		iov[i] = (struct iovec){ data + (size_t)i * len, len };
-		m[i].msg_hdr = (struct msghdr){ .msg_name = to, .msg_iov = &iov[i],
+		m[i].msg_hdr = (struct msghdr){ .msg_name = to,
+						.msg_iov = &iov[i],
 						.msg_namelen = to ? sizeof(*to) : 0,
 						.msg_iovlen = 1 };
 	}

@@ -10,12 +10,12 @@
 
 #include "../lib/cuda_shim.h"
 
-#define CUDA_VERSION 13000
+#define CUDA_VERSION	  13000
 #define NCCL_CHECK_CUDACC 1
 
-#define LAUNCH_WARP GDK_WARP
+#define LAUNCH_WARP   GDK_WARP
 #define LAUNCH_BLOCKS 2
-#define LAUNCH_BLOCK (LAUNCH_WARP > 1 ? LAUNCH_WARP : 4)
+#define LAUNCH_BLOCK  (LAUNCH_WARP > 1 ? LAUNCH_WARP : 4)
 
 struct ulong2 {
 	unsigned long x, y;
@@ -24,8 +24,14 @@ struct ulonglong2 {
 	unsigned long long x, y;
 };
 
-inline void __barrier_sync_count(unsigned int, unsigned int) { __syncthreads(); }
-inline unsigned int __fns(unsigned int, unsigned int, int) { __builtin_trap(); }
+inline void __barrier_sync_count(unsigned int, unsigned int)
+{
+	__syncthreads();
+}
+inline unsigned int __fns(unsigned int, unsigned int, int)
+{
+	__builtin_trap();
+}
 
 namespace cuda
 {
@@ -50,25 +56,42 @@ using namespace cuda::std;
 template <typename T, thread_scope = thread_scope_system> struct atomic_ref {
 	T *p;
 
-	explicit atomic_ref(T &r) : p(&r) {}
-	T load(memory_order o = memory_order_seq_cst) const { return __atomic_load_n(p, o); }
-	void store(T v, memory_order o = memory_order_seq_cst) const { __atomic_store_n(p, v, o); }
-	T fetch_max(T v, memory_order) const { return atomicMax(p, v); }
+	explicit atomic_ref(T &r) : p(&r)
+	{
+	}
+	T load(memory_order o = memory_order_seq_cst) const
+	{
+		return __atomic_load_n(p, o);
+	}
+	void store(T v, memory_order o = memory_order_seq_cst) const
+	{
+		__atomic_store_n(p, v, o);
+	}
+	T fetch_max(T v, memory_order) const
+	{
+		return atomicMax(p, v);
+	}
 	bool compare_exchange_strong(T &expect, T v, memory_order) const
 	{
 		return __atomic_compare_exchange_n(p, &expect, v, false, __ATOMIC_SEQ_CST,
 						   __ATOMIC_SEQ_CST);
 	}
 };
-}
+} // namespace cuda
 
 namespace cooperative_groups
 {
 struct grid_group {
-	void sync() { __builtin_trap(); } /* no kernel here spans its grid */
+	void sync()
+	{
+		__builtin_trap();
+	} /* no kernel here spans its grid */
 };
-inline grid_group this_grid() { return {}; }
+inline grid_group this_grid()
+{
+	return {};
 }
+} // namespace cooperative_groups
 
 /* The PTX in their headers, as macros of the assembler: UCX's 16-bit byte swap ("prmt"
  * with a selector of 1), and NCCL's lane, which gdk_host_self holds. */
@@ -81,7 +104,9 @@ __asm__(".macro .reg a b\n.endm\n"
 	"\t.else\n\t.error \"another register than the lane's\"\n\t.endif\n"
 	".endm\n");
 
-static inline void launch_open(const struct rig *) {}
+static inline void launch_open(const struct rig *)
+{
+}
 
 #define RUN(kernel, blocks, threads, ...) gdk_launch(blocks, threads, kernel, __VA_ARGS__)
 

@@ -20,12 +20,12 @@
 #define BOX_MAX 0x200
 #define LENGTH	UINT32_MAX /* in explained[]: DPDK's box is longer, with zeros at the end */
 
-#define MUST(cond)                                                                       \
-	do {                                                                             \
-		if (!(cond)) {                                                           \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);       \
-			exit(1);                                                         \
-		}                                                                        \
+#define MUST(cond) \
+	do { \
+		if (!(cond)) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); \
+			exit(1); \
+		} \
 	} while (0)
 
 struct box {
@@ -62,14 +62,14 @@ struct part {
 
 /* ---- the library's boxes, on their way to libmlx5 ---- */
 
-#define PASS_ON(name, type, first)                                                            \
-	type name(first, const void *in, size_t inlen, void *out, size_t outlen)              \
-	{                                                                                     \
-		type (*real)(first, const void *, size_t, void *, size_t);                    \
-                                                                                              \
-		*(void **)&real = dlsym(RTLD_NEXT, #name);                                    \
-		keep(ours_like(in), in, inlen);                                                    \
-		return real(obj, in, inlen, out, outlen);                                     \
+#define PASS_ON(name, type, first) \
+	type name(first, const void *in, size_t inlen, void *out, size_t outlen) \
+	{ \
+		type (*real)(first, const void *, size_t, void *, size_t); \
+\
+		*(void **)&real = dlsym(RTLD_NEXT, #name); \
+		keep(ours_like(in), in, inlen); \
+		return real(obj, in, inlen, out, outlen); \
 	}
 PASS_ON(mlx5dv_devx_obj_create, struct mlx5dv_devx_obj *, struct ibv_context *obj)
 PASS_ON(mlx5dv_devx_obj_modify, int, struct mlx5dv_devx_obj *obj)
@@ -144,7 +144,7 @@ static struct explained {
 	const char *name, *why;
 	bool seen;
 } explained[] = {
-#define E(box, field, why) {box, field, #field, why, false},
+#define E(box, field, why) { box, field, #field, why, false },
 #include "dpdk_explained.def"
 #undef E
 };
@@ -153,17 +153,19 @@ static const struct place {
 	const char *name, *layout;
 	uint32_t bit, bits;
 } places[] = {
-#define FIELD(name, layout, member, bit, bits) {#member, #layout, bit, bits},
-#define NEWER FIELD
+#define FIELD(name, layout, member, bit, bits) { #member, #layout, bit, bits },
+#define NEWER				       FIELD
 #define NESTED(name, layout, member, bit)
 #include "../lib/prm_fields.def"
 };
 
-static const struct part cq_parts[] = {{"create_cq_in", 0}, {"cqc", 0x80}, {NULL, 0}};
+static const struct part cq_parts[] = { { "create_cq_in", 0 }, { "cqc", 0x80 }, { NULL, 0 } };
 static const struct part qp_parts[] = {
-	{"create_qp_in", 0}, {"qpc", 0xc0}, {"ads", 0x180}, {NULL, 0}};
+	{ "create_qp_in", 0 }, { "qpc", 0xc0 }, { "ads", 0x180 }, { NULL, 0 }
+};
 static const struct part rmp_parts[] = {
-	{"create_qp_in", 0}, {"rmpc", 0x100}, {"wq", 0x280}, {NULL, 0}};
+	{ "create_qp_in", 0 }, { "rmpc", 0x100 }, { "wq", 0x280 }, { NULL, 0 }
+};
 
 static void name_bit(const struct part *parts, uint32_t bit, char *name, size_t len)
 {
@@ -222,8 +224,8 @@ static void compare_word(const char *box, const struct part *parts, uint32_t at)
 		bad++;
 		name_bit(parts, at * 8 + bit, name, sizeof(name));
 		if (strcmp(name, last))
-			printf("%s: %s differs (word 0x%03x: 0x%08x, DPDK 0x%08x)\n", box, name,
-			       at, a, b);
+			printf("%s: %s differs (word 0x%03x: 0x%08x, DPDK 0x%08x)\n", box, name, at,
+			       a, b);
 		snprintf(last, sizeof(last), "%s", name);
 	}
 }
@@ -252,8 +254,8 @@ static int finish(void)
 	for (i = 0; i < GDK_ARRAY_SIZE(explained); i++) {
 		if (explained[i].seen)
 			continue;
-		printf("%s: %s does not differ any more: %s\n", explained[i].box,
-		       explained[i].name, explained[i].why);
+		printf("%s: %s does not differ any more: %s\n", explained[i].box, explained[i].name,
+		       explained[i].why);
 		bad++;
 	}
 	printf("%u boxes compared, %zu explained differences, %u others\n", compared,
@@ -268,7 +270,7 @@ static doca_dev_t *dev;
 
 static doca_verbs_cq_t *make_cq(const char *box, uint32_t size, bool collapsed)
 {
-	struct mlx5_devx_cq_attr attr = {0};
+	struct mlx5_devx_cq_attr attr = { 0 };
 	doca_verbs_cq_attr_t *cq_attr;
 	uint32_t eqn;
 	doca_verbs_cq_t *cq;
@@ -301,7 +303,7 @@ struct qp_kind {
 
 static doca_verbs_qp_t *make_qp(const struct qp_kind *k, doca_verbs_cq_t *cq)
 {
-	struct mlx5_devx_qp_attr attr = {0};
+	struct mlx5_devx_qp_attr attr = { 0 };
 	doca_verbs_qp_init_attr_t *init;
 	doca_verbs_qp_t *qp;
 
@@ -341,7 +343,7 @@ static doca_verbs_qp_t *make_qp(const struct qp_kind *k, doca_verbs_cq_t *cq)
 
 static void make_srq(void)
 {
-	struct mlx5_devx_create_rmp_attr attr = {0};
+	struct mlx5_devx_create_rmp_attr attr = { 0 };
 	struct mlx5_devx_wq_attr *wq = &attr.wq_attr;
 	struct doca_verbs_srq_init_attr *init;
 	struct doca_verbs_srq *srq;
@@ -376,7 +378,7 @@ static void make_srq(void)
 static void move(const char *box, doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr,
 		 enum doca_verbs_qp_state to, int mask, uint32_t opcode)
 {
-	struct mlx5_devx_obj obj = {.obj = &theirs, .id = (int)qp->qpn};
+	struct mlx5_devx_obj obj = { .obj = &theirs, .id = (int)qp->qpn };
 
 	MUST(!doca_verbs_qp_attr_set_next_state(attr, to));
 	MUST(!doca_verbs_qp_modify(qp, attr, mask | A(NEXT_STATE)));
@@ -436,7 +438,7 @@ static void transitions(doca_verbs_qp_t *qp)
 
 static void queries(doca_verbs_cq_t *cq)
 {
-	struct mlx5_devx_obj obj = {.obj = &theirs, .id = (int)cq->cqn};
+	struct mlx5_devx_obj obj = { .obj = &theirs, .id = (int)cq->cqn };
 	struct mlx5_devx_lag_context lag;
 	struct mlx5_hca_attr attr;
 	uint32_t out[0x200], producer, before = compared;
@@ -453,10 +455,10 @@ static void queries(doca_verbs_cq_t *cq)
 int main(void)
 {
 	static const struct qp_kind kinds[] = {
-		{"CREATE_QP of 64 send slots", 64, 0, 0, 0},
-		{"CREATE_QP of 32 send slots and 16 receive WQEs", 32, 16, 0, 0},
-		{"CREATE_QP of a WAIT master", 16, 0, 1, 0},
-		{"CREATE_QP without DBREC", 16, 0, 0, 1},
+		{ "CREATE_QP of 64 send slots", 64, 0, 0, 0 },
+		{ "CREATE_QP of 32 send slots and 16 receive WQEs", 32, 16, 0, 0 },
+		{ "CREATE_QP of a WAIT master", 16, 0, 1, 0 },
+		{ "CREATE_QP without DBREC", 16, 0, 0, 1 },
 	};
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *ctx = list && *list ? ibv_open_device(*list) : NULL;

@@ -26,8 +26,8 @@
 #define __rte_unused	    __attribute__((unused))
 #define __rte_always_inline inline __attribute__((always_inline))
 #define __rte_packed_begin
-#define __rte_packed_end __attribute__((packed))
-#define __rte_aligned(n) __attribute__((aligned(n)))
+#define __rte_packed_end    __attribute__((packed))
+#define __rte_aligned(n)    __attribute__((aligned(n)))
 #define __rte_cache_aligned __rte_aligned(64)
 #define alignas _Alignas
 
@@ -66,8 +66,7 @@ struct mlx5_klm {
 };
 
 struct mlx5_glue {
-	void *(*devx_obj_create)(void *ctx, const void *in, size_t inlen, void *out,
-				 size_t outlen);
+	void *(*devx_obj_create)(void *ctx, const void *in, size_t inlen, void *out, size_t outlen);
 	int (*devx_obj_modify)(void *obj, const void *in, size_t inlen, void *out, size_t outlen);
 	int (*devx_obj_query)(void *obj, const void *in, size_t inlen, void *out, size_t outlen);
 	int (*devx_obj_query_async)(void *obj, const void *in, size_t inlen, size_t outlen,

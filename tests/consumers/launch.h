@@ -21,8 +21,8 @@
 #include <cuda_runtime.h>
 
 #define LAUNCH_BLOCKS 4
-#define LAUNCH_BLOCK 64 /* threads */
-#define LAUNCH_WARP 32
+#define LAUNCH_BLOCK  64 /* threads */
+#define LAUNCH_WARP   32
 
 static inline void launch_wait(void)
 {
@@ -49,10 +49,10 @@ static inline void launch_open(const struct rig *r)
 	RIG_MUST(cudaSetDevice(device) == cudaSuccess);
 }
 
-#define RUN(kernel, blocks, threads, ...)                                           \
-	do {                                                                        \
-		kernel<<<blocks, threads>>>(__VA_ARGS__);                           \
-		launch_wait();                                                      \
+#define RUN(kernel, blocks, threads, ...) \
+	do { \
+		kernel<<<blocks, threads>>>(__VA_ARGS__); \
+		launch_wait(); \
 	} while (0)
 
 #else

@@ -22,29 +22,29 @@ NCCL_DEVICE_INLINE void *ncclGetLocalPointer(ncclWindow_t w, size_t offset)
 	return (char *)w + offset;
 }
 
-#define RANKS 2
-#define RANK 0 /* ours: queue pairs lead to itself and to rank 1 */
-#define DEPTH 64
+#define RANKS	   2
+#define RANK	   0 /* ours: queue pairs lead to itself and to rank 1 */
+#define DEPTH	   64
 #define GROUPS_MAX 256
-#define SIGNALS 8
-#define COUNTERS 4
-#define TABLE_AT 16 /* signals and counters of this context start there */
+#define SIGNALS	   8
+#define COUNTERS   4
+#define TABLE_AT   16 /* signals and counters of this context start there */
 
 /* What one group of threads owns of a window. */
-#define REGION 8192
-#define LONG_LEN 3000
-#define AT_LONG 0
+#define REGION	     8192
+#define LONG_LEN     3000
+#define AT_LONG	     0
 #define AT_SIGNALLED 3072
-#define AT_COUNTED 3136
-#define AT_LATER 3200 /* its doorbell is left to the next operation */
-#define AT_VALUES 3328
+#define AT_COUNTED   3136
+#define AT_LATER     3200 /* its doorbell is left to the next operation */
+#define AT_VALUES    3328
 #define AT_VA_SIGNAL 3392
-#define AT_GET 4096
-#define GET_LEN 1024
+#define AT_GET	     4096
+#define GET_LEN	     1024
 
 #define COUNTED_ROUNDS 8
-#define COUNTED_LEN 65536
-#define COUNTED_NS 5000000000ull
+#define COUNTED_LEN    65536
+#define COUNTED_NS     5000000000ull
 
 struct job {
 	ncclGinCtx ctx;
@@ -94,8 +94,8 @@ __device__ static ncclGinSignalDescriptor at_address(const job &j, size_t offset
 }
 
 CALLED static void put(const job &j, group_type coop, int peer, bool data, size_t off, size_t bytes,
-			   ncclGinSignalDescriptor signal, uint64_t add, int counter,
-			   uint32_t flags = ncclGinOptFlagsDefault)
+		       ncclGinSignalDescriptor signal, uint64_t add, int counter,
+		       uint32_t flags = ncclGinOptFlagsDefault)
 {
 	ncclGinApi_Put<NET>::call(j.ctx, coop, peer, data, j.win, off, j.src, off, bytes, signal,
 				  add == 1 ? ncclGinSignalInc : ncclGinSignalAdd, add, counter >= 0,
@@ -104,7 +104,7 @@ CALLED static void put(const job &j, group_type coop, int peer, bool data, size_
 
 template <typename T>
 CALLED static void value(const job &j, group_type coop, int peer, size_t off, T v,
-			     ncclGinSignalDescriptor signal, uint64_t add)
+			 ncclGinSignalDescriptor signal, uint64_t add)
 {
 	ncclGinApi_PutValue<NET>::call(j.ctx, coop, peer, j.win, off, v, signal,
 				       add == 1 ? ncclGinSignalInc : ncclGinSignalAdd, add, false,
@@ -136,8 +136,7 @@ CALLED static void operations(const job &j, group_type coop, int peer, size_t at
 CALLED static void settle(const job &j, group_type coop, unsigned int round)
 {
 	if (round % 2) {
-		ncclGinApi_Flush<NET>::call(j.ctx, coop, false, nullptr,
-					    cuda::memory_order_acquire,
+		ncclGinApi_Flush<NET>::call(j.ctx, coop, false, nullptr, cuda::memory_order_acquire,
 					    round % 4 == 1 ? j.abort_flag : nullptr);
 	} else if (coop.thread_rank() == 0) {
 		for (int peer = 0; peer < RANKS; peer++) {
@@ -160,8 +159,7 @@ __host__ __device__ static inline uint8_t get_byte(int peer, unsigned int group,
 
 __device__ static uint32_t bad_bytes(const job &j, int peer, unsigned int group)
 {
-	const volatile uint8_t *got =
-		j.got_mem + ((size_t)peer * GROUPS_MAX + group) * REGION;
+	const volatile uint8_t *got = j.got_mem + ((size_t)peer * GROUPS_MAX + group) * REGION;
 	uint32_t bad = 0;
 
 	for (unsigned int i = 0; i < GET_LEN; i++)
@@ -457,8 +455,8 @@ static void run(struct world *w, enum ncclGinResourceSharingMode mode, enum by b
 {
 	static const char *const modes[] = { "GPU", "CTA", "THREAD" };
 	static const char *const bys[] = { "threads", "warps", "blocks" };
-	const unsigned int groups =
-		by == BLOCKS ? blocks : blocks * threads / (by == WARPS ? 32 : 1);
+	const unsigned int groups = by == BLOCKS ? blocks
+						 : blocks * threads / (by == WARPS ? 32 : 1);
 	struct job j = w->job;
 
 	printf("%-6s %u x %u, by %s\n", modes[mode], blocks, threads, bys[by]);

@@ -17,12 +17,12 @@
 #define WRITES 5
 #define BYTES  64
 
-#define MUST(cond)                                                                   \
-	do {                                                                         \
-		if (!(cond)) {                                                       \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);   \
-			exit(1);                                                     \
-		}                                                                    \
+#define MUST(cond) \
+	do { \
+		if (!(cond)) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); \
+			exit(1); \
+		} \
 	} while (0)
 
 /* ---- what it takes of the CUDA runtime besides peer_cudart.c ---- */

@@ -19,26 +19,26 @@
 #include "doca_gpunetio_host.h"
 #include "host/doca_gpunetio_high_level.h"
 
-#define LEN 4096
-#define SLOTS 64
+#define LEN    4096
+#define SLOTS  64
 #define ROUNDS (3 * SLOTS) /* the rings wrap */
 #define WAIT_S 20
 
-#define MUST(call)                                                              \
-	do {                                                                    \
-		doca_error_t status_ = (call);                                  \
-		if (status_ != DOCA_SUCCESS) {                                  \
-			fprintf(stderr, "%s: status %d\n", #call, status_);     \
-			exit(1);                                                \
-		}                                                               \
+#define MUST(call) \
+	do { \
+		doca_error_t status_ = (call); \
+		if (status_ != DOCA_SUCCESS) { \
+			fprintf(stderr, "%s: status %d\n", #call, status_); \
+			exit(1); \
+		} \
 	} while (0)
 
-#define NEED(what)                                                              \
-	do {                                                                    \
-		if (!(what)) {                                                  \
-			fprintf(stderr, "failed: %s\n", #what);                 \
-			exit(1);                                                \
-		}                                                               \
+#define NEED(what) \
+	do { \
+		if (!(what)) { \
+			fprintf(stderr, "failed: %s\n", #what); \
+			exit(1); \
+		} \
 	} while (0)
 
 static struct ibv_context *ctx;
@@ -262,8 +262,8 @@ static bool arrived(const struct queue *q, uint32_t index)
 
 	if (op_own >> 4 == 0xf) /* never written */
 		return false;
-	if (q->collapsed ? (cqe[60] << 8 | cqe[61]) != (int)(index & 0xffff) :
-			   (op_own & 1) != (index / cq->cqe_num & 1))
+	if (q->collapsed ? (cqe[60] << 8 | cqe[61]) != (int)(index & 0xffff)
+			 : (op_own & 1) != (index / cq->cqe_num & 1))
 		return false;
 	NEED(op_own >> 4 == 0); /* requester, no error */
 	return true;

@@ -11,7 +11,7 @@
 
 #include "../lib/e2e.h"
 
-#define RIG_ACCESS (E2E_REMOTE | IBV_ACCESS_REMOTE_ATOMIC)
+#define RIG_ACCESS  (E2E_REMOTE | IBV_ACCESS_REMOTE_ATOMIC)
 #define RIG_WAIT_NS 20000000000ull
 
 void rig_die(const char *file, int line, const char *what)
@@ -29,10 +29,17 @@ void rig_open(struct rig *r, int argc, char **argv)
 	*r = (struct rig){ .gpu_name = "host", .rounds = 4, .nic = nic };
 	while ((c = getopt(argc, argv, "g:p:n:")) != -1)
 		switch (c) {
-		case 'g': r->gpu_name = optarg; break;
-		case 'p': r->handler = (enum doca_gpu_dev_verbs_nic_handler)atoi(optarg); break;
-		case 'n': r->rounds = (unsigned int)atoi(optarg); break;
-		default: exit(2);
+		case 'g':
+			r->gpu_name = optarg;
+			break;
+		case 'p':
+			r->handler = (enum doca_gpu_dev_verbs_nic_handler)atoi(optarg);
+			break;
+		case 'n':
+			r->rounds = (unsigned int)atoi(optarg);
+			break;
+		default:
+			exit(2);
 		}
 	e2e_open_on(nic, r->gpu_name);
 	r->gpu = nic->gpu;

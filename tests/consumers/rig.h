@@ -19,10 +19,10 @@
 extern "C" {
 #endif
 
-#define RIG_MUST(cond)                                                              \
-	do {                                                                        \
-		if (!(cond))                                                        \
-			rig_die(__FILE__, __LINE__, #cond);                         \
+#define RIG_MUST(cond) \
+	do { \
+		if (!(cond)) \
+			rig_die(__FILE__, __LINE__, #cond); \
 	} while (0)
 
 __attribute__((noreturn)) void rig_die(const char *file, int line, const char *what);

@@ -14,13 +14,13 @@
 
 #include <uct/api/device/uct_device_impl.h>
 
-#define CHANNELS 3 /* queue pairs of one endpoint; the last one is for errors */
-#define BROKEN (CHANNELS - 1)
-#define DEPTH 256 /* more than the 128 that share a doorbell */
+#define CHANNELS   3 /* queue pairs of one endpoint; the last one is for errors */
+#define BROKEN	   (CHANNELS - 1)
+#define DEPTH	   256 /* more than the 128 that share a doorbell */
 #define GROUPS_MAX 256
-#define REGION 256
-#define PUT_LEN 200
-#define PUTS 3
+#define REGION	   256
+#define PUT_LEN	   200
+#define PUTS	   3
 
 struct job {
 	uct_device_ep_t *ep;
@@ -106,7 +106,7 @@ __global__ void refused(job j)
 /* ---- the host's part of UCX's transport ---- */
 
 /* An endpoint in memory, as UCX lays it out: queue pairs, then send rings. */
-#define RINGS_AT 4096
+#define RINGS_AT   4096
 #define RING_BYTES (DEPTH << DOCA_GPUNETIO_IB_MLX5_WQE_SQ_SHIFT)
 #define PLACE(channel, member) \
 	(offsetof(uct_rc_gdaki_dev_ep_t, qps) + (channel) * sizeof(uct_rc_gdaki_dev_qp_t) + \
@@ -165,8 +165,7 @@ static void create_qp(struct world *w, struct channel *c, unsigned int i)
 	RIG_MUST(!doca_verbs_qp_init_attr_set_send_max_sges(attr, 1));
 	RIG_MUST(!doca_verbs_qp_init_attr_set_external_umem(attr, w->umem,
 							    RINGS_AT + i * RING_BYTES));
-	RIG_MUST(!doca_verbs_qp_init_attr_set_external_umem_dbr(attr, w->umem,
-								PLACE(i, qp_dbrec)));
+	RIG_MUST(!doca_verbs_qp_init_attr_set_external_umem_dbr(attr, w->umem, PLACE(i, qp_dbrec)));
 	RIG_MUST(!doca_verbs_qp_init_attr_set_external_uar(attr, w->uar));
 	RIG_MUST(!doca_verbs_qp_create(w->rig.dev, attr, &c->qp));
 	RIG_MUST(!doca_verbs_qp_init_attr_destroy(attr));
@@ -211,8 +210,8 @@ static void open_endpoint(struct world *w)
 	void *reg;
 
 	RIG_MUST(!doca_verbs_umem_create(w->rig.dev, NULL, w->ep.cpu, w->ep.len,
-					 IBV_ACCESS_LOCAL_WRITE,
-					 (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, &w->umem));
+					 IBV_ACCESS_LOCAL_WRITE, (int)DOCA_VERBS_DMABUF_INVALID_FD,
+					 0, &w->umem));
 	RIG_MUST(!doca_verbs_uar_create(w->rig.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE,
 					&w->uar));
 	RIG_MUST(!doca_verbs_uar_reg_addr_get(w->uar, &reg));

@@ -29,12 +29,12 @@
 #define WRITES	 5
 #define BYTES	 64
 
-#define MUST(cond)                                                                 \
-	do {                                                                       \
-		if (!(cond)) {                                                     \
+#define MUST(cond) \
+	do { \
+		if (!(cond)) { \
 			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			exit(1);                                                   \
-		}                                                                  \
+			exit(1); \
+		} \
 	} while (0)
 
 /* ---- the CUDA driver, where the stand-in has less ---- */
@@ -95,7 +95,7 @@ int uct_cuda_copy_md_is_dmabuf_supported(void)
 uct_cuda_copy_md_dmabuf_t uct_cuda_copy_md_get_dmabuf(const void *address, size_t length,
 						      ucs_sys_device_t sys_dev)
 {
-	uct_cuda_copy_md_dmabuf_t none = {.fd = UCT_DMABUF_FD_INVALID};
+	uct_cuda_copy_md_dmabuf_t none = { .fd = UCT_DMABUF_FD_INVALID };
 
 	(void)address, (void)length, (void)sys_dev;
 	return none;
@@ -129,10 +129,10 @@ ucs_sys_device_t uct_cuda_get_sys_dev(CUdevice device)
 }
 
 /* Only a search for devices calls these, and the driver names its own. */
-#define NONE(name, ...)                       \
+#define NONE(name, ...) \
 	ucs_status_t uct_cuda_##name(__VA_ARGS__) \
-	{                                     \
-		return UCS_ERR_UNSUPPORTED;   \
+	{ \
+		return UCS_ERR_UNSUPPORTED; \
 	}
 NONE(nvmlDeviceGetCount_v2, unsigned *count)
 NONE(nvmlDeviceGetHandleByIndex, unsigned index, nvmlDevice_t *device)
@@ -147,7 +147,7 @@ static uct_iface_h iface;
 
 static void open_md(void)
 {
-	uct_component_attr_t attr = {.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME};
+	uct_component_attr_t attr = { .field_mask = UCT_COMPONENT_ATTR_FIELD_NAME };
 	uct_component_h *list;
 	uct_md_config_t *config;
 	unsigned int n, i;
@@ -172,7 +172,7 @@ static void open_iface(void)
 	uct_iface_params_t params = {
 		.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE,
 		.open_mode = UCT_IFACE_OPEN_MODE_DEVICE,
-		.mode.device = {.tl_name = "rc_gda", .dev_name = "cuda0-mlx5_0:1"},
+		.mode.device = { .tl_name = "rc_gda", .dev_name = "cuda0-mlx5_0:1" },
 	};
 	uct_iface_config_t *config;
 
@@ -183,7 +183,7 @@ static void open_iface(void)
 
 static uct_ep_h make_ep(void)
 {
-	uct_ep_params_t params = {.field_mask = UCT_EP_PARAM_FIELD_IFACE, .iface = iface};
+	uct_ep_params_t params = { .field_mask = UCT_EP_PARAM_FIELD_IFACE, .iface = iface };
 	uct_ep_h ep;
 
 	MUST(!uct_ep_create(&params, &ep));
@@ -192,7 +192,7 @@ static uct_ep_h make_ep(void)
 
 static void connect_to(uct_ep_h ep, uct_ep_h peer)
 {
-	uct_ep_connect_to_ep_params_t params = {0};
+	uct_ep_connect_to_ep_params_t params = { 0 };
 	uint8_t dev_addr[256], ep_addr[256];
 
 	MUST(!uct_iface_get_device_address(iface, (uct_device_addr_t *)dev_addr));

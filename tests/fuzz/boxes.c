@@ -7,9 +7,9 @@
 
 /* Places in the umem. */
 #define QUEUES_AT 0x0000u
-#define CQ_AT 0x4000u
-#define RMP_AT 0x6000u
-#define DBR_AT 0x8000u
+#define CQ_AT	  0x4000u
+#define RMP_AT	  0x6000u
+#define DBR_AT	  0x8000u
 
 static size_t cq_box(const struct fuzz_nic *n, uint8_t *b)
 {
@@ -153,22 +153,30 @@ size_t box_fill(const struct fuzz_nic *n, uint16_t opcode, uint32_t number, uint
 {
 	nic_set(b, IN_OPCODE, opcode);
 	switch (opcode) {
-	case OP_CREATE_CQ: return cq_box(n, b);
-	case OP_CREATE_QP: return qp_box(n, b);
-	case OP_CREATE_RMP: return rmp_box(n, b);
-	case OP_CREATE_MKEY: return mkey_box(n, b);
+	case OP_CREATE_CQ:
+		return cq_box(n, b);
+	case OP_CREATE_QP:
+		return qp_box(n, b);
+	case OP_CREATE_RMP:
+		return rmp_box(n, b);
+	case OP_CREATE_MKEY:
+		return mkey_box(n, b);
 	case OP_QUERY_HCA_CAP:
 	case OP_QUERY_LAG:
-	case OP_QUERY_ROCE_ADDRESS: return 16;
+	case OP_QUERY_ROCE_ADDRESS:
+		return 16;
 	}
 	nic_set(b, IN_OBJ, number);
 	switch (opcode) {
-	case OP_MODIFY_RMP: return modify_rmp_box(n, b);
-	case OP_MODIFY_CQ: return 0x110;
+	case OP_MODIFY_RMP:
+		return modify_rmp_box(n, b);
+	case OP_MODIFY_CQ:
+		return 0x110;
 	case OP_QUERY_CQ:
 	case OP_QUERY_QP:
 	case OP_QUERY_RMP:
-	case OP_QUERY_MKEY: return 16;
+	case OP_QUERY_MKEY:
+		return 16;
 	}
 	return transition_box(n, opcode, b);
 }

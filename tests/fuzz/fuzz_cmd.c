@@ -15,9 +15,9 @@
 
 #include "../softnic/prm_nic.h"
 
-#define STEPS 32
+#define STEPS	32
 #define OBJECTS 16u
-#define A(id) ((uint16_t)(id))
+#define A(id)	((uint16_t)(id))
 
 static struct fuzz_nic nic;
 static struct fuzz_call call;
@@ -29,9 +29,9 @@ static unsigned nobjects;
 
 static const uint16_t general[] = { OP_QUERY_HCA_CAP, OP_QUERY_ROCE_ADDRESS, OP_QUERY_LAG };
 static const uint16_t create[] = { OP_CREATE_MKEY, OP_CREATE_CQ, OP_CREATE_QP, OP_CREATE_RMP };
-static const uint16_t modify[] = { OP_MODIFY_CQ, OP_RST2INIT, OP_INIT2INIT, OP_INIT2RTR,
-				   OP_RTR2RTS, OP_RTS2RTS, OP_SQERR2RTS, OP_2ERR, OP_2RST,
-				   OP_MODIFY_RMP };
+static const uint16_t modify[] = { OP_MODIFY_CQ, OP_RST2INIT,  OP_INIT2INIT, OP_INIT2RTR,
+				   OP_RTR2RTS,	 OP_RTS2RTS,   OP_SQERR2RTS, OP_2ERR,
+				   OP_2RST,	 OP_MODIFY_RMP };
 static const uint16_t query[] = { OP_QUERY_MKEY, OP_QUERY_CQ, OP_QUERY_QP, OP_QUERY_RMP };
 
 static void object_add(uint64_t handle, uint32_t number)
@@ -86,11 +86,16 @@ static uint16_t next_transition(uint32_t qpn)
 	const struct sn_qp *qp = sn_find_qp(sn_dev, qpn);
 
 	switch (qp ? qp->state : SN_QPS_ERR) {
-	case SN_QPS_RST: return OP_RST2INIT;
-	case SN_QPS_INIT: return OP_INIT2RTR;
-	case SN_QPS_RTR: return OP_RTR2RTS;
-	case SN_QPS_RTS: return OP_RTS2RTS;
-	default: return OP_2RST;
+	case SN_QPS_RST:
+		return OP_RST2INIT;
+	case SN_QPS_INIT:
+		return OP_INIT2RTR;
+	case SN_QPS_RTR:
+		return OP_RTR2RTS;
+	case SN_QPS_RTS:
+		return OP_RTS2RTS;
+	default:
+		return OP_2RST;
 	}
 }
 
@@ -167,8 +172,7 @@ static void step_async_query(struct fuzz_in *in)
 
 	read_cmd(&c, query, sizeof(query) / sizeof(query[0]), in);
 	call_start(&call, MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_ASYNC_QUERY);
-	call_value(&call, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE), 0,
-		   objects[c.object].handle);
+	call_value(&call, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE), 0, objects[c.object].handle);
 	call_in(&call, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN), c.box, c.len);
 	call_value(&call, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_FD), 0,
 		   (uint64_t)nic.fds[nic.nfds - 1]);

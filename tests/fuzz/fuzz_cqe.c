@@ -202,12 +202,18 @@ static int poll(struct fuzz_in *in)
 	int collapsed = rig.collapsed;
 
 	switch (how & 7) {
-	case 0: return gdk_poll_one_cq_at(&rig.qp.cq_sq, index, RIG_GPU);
-	case 1: return gdk_poll_ticket(&rig.qp, index, RIG_GPU);
-	case 2: return gdk_poll_cq_at(&rig.qp.cq_sq, index, RIG_GPU);
-	case 3: return gdk_poll_cq(&rig.qp.cq_sq, (uint32_t)index, RIG_GPU);
-	case 4: return collapsed ? gdk_poll_collapsed_at(&rig.qp, index, RIG_GPU) : 0;
-	case 5: return gdk_wait(&rig.qp, index, RIG_GPU);
+	case 0:
+		return gdk_poll_one_cq_at(&rig.qp.cq_sq, index, RIG_GPU);
+	case 1:
+		return gdk_poll_ticket(&rig.qp, index, RIG_GPU);
+	case 2:
+		return gdk_poll_cq_at(&rig.qp.cq_sq, index, RIG_GPU);
+	case 3:
+		return gdk_poll_cq(&rig.qp.cq_sq, (uint32_t)index, RIG_GPU);
+	case 4:
+		return collapsed ? gdk_poll_collapsed_at(&rig.qp, index, RIG_GPU) : 0;
+	case 5:
+		return gdk_wait(&rig.qp, index, RIG_GPU);
 	case 6:
 		if (!collapsed)
 			gdk_cq_consume(&rig.qp.cq_sq, (uint32_t)index % 32, how >> 3 & 1);
@@ -231,9 +237,15 @@ static void polls(struct fuzz_in *in)
 	rig.faults = 8; /* what the rig complains of is the input's doing */
 	for (i = 0; i < STEPS && in->left; i++) {
 		switch (fuzz_u8(in) & 3) {
-		case 0: post(fuzz_u8(in)); break;
-		case 1: rig_nic(&rig); break;
-		case 2: put_cqe(in); break;
+		case 0:
+			post(fuzz_u8(in));
+			break;
+		case 1:
+			rig_nic(&rig);
+			break;
+		case 2:
+			put_cqe(in);
+			break;
 		case 3:
 			err = poll(in);
 			expect(!status || err <= 0 || err == EBUSY, "an end that is none");
@@ -259,10 +271,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_in in = { data, size };
 
 	switch (fuzz_u8(&in) & 3) {
-	case 0: text_of_wqe(&in); break;
-	case 1: text_of_cqe(&in); break;
-	case 2: error_of_queues(&in); break;
-	case 3: polls(&in); break;
+	case 0:
+		text_of_wqe(&in);
+		break;
+	case 1:
+		text_of_cqe(&in);
+		break;
+	case 2:
+		error_of_queues(&in);
+		break;
+	case 3:
+		polls(&in);
+		break;
 	}
 	return 0;
 }

@@ -127,11 +127,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	nic_open(&nic, fuzz_u8(&in));
 	nic_make_objects(&nic);
-	program = (struct uv_program){ .nic = &nic, .in = &in,
-		.handle = { [UV_PD] = nic.pd, [UV_UMEM] = nic.umem, [UV_UAR] = nic.uar,
-			    [UV_CQ] = nic.cq, [UV_QP] = nic.qp, [UV_SRQ] = nic.srq,
-			    [UV_DEVX] = nic.qp },
-		.fd = { nic.fds[0], memory_fd, nic.fds[1], -1, -1, -1 } };
+	program = (struct uv_program){ .nic = &nic,
+				       .in = &in,
+				       .handle = { [UV_PD] = nic.pd,
+						   [UV_UMEM] = nic.umem,
+						   [UV_UAR] = nic.uar,
+						   [UV_CQ] = nic.cq,
+						   [UV_QP] = nic.qp,
+						   [UV_SRQ] = nic.srq,
+						   [UV_DEVX] = nic.qp },
+				       .fd = { nic.fds[0], memory_fd, nic.fds[1], -1, -1, -1 } };
 	for (i = 0; i < STEPS && in.left; i++)
 		step(&in);
 	nic_close(&nic);

@@ -13,13 +13,13 @@
 
 /* bits of a packet's first byte */
 enum {
-	CTL_PSN = 0x03,	   /* number: 0 expected, 1 in flight, 2 expected before, 3 the input's */
-	CTL_RAW = 0x04,	   /* after the BTH come the input's bytes as they are */
+	CTL_PSN = 0x03,	     /* number: 0 expected, 1 in flight, 2 expected before, 3 the input's */
+	CTL_RAW = 0x04,	     /* after the BTH come the input's bytes as they are */
 	CTL_STRANGER = 0x08, /* from another address */
-	CTL_ICRC = 0x10,   /* is wrong */
-	CTL_PAD = 0x20,	   /* pad count of the input, not of the length */
+	CTL_ICRC = 0x10,     /* is wrong */
+	CTL_PAD = 0x20,	     /* pad count of the input, not of the length */
 	CTL_ACKREQ = 0x40,
-	CTL_ODD = 0x80,	   /* solicited, P_Key, version and QP number of the input */
+	CTL_ODD = 0x80, /* solicited, P_Key, version and QP number of the input */
 };
 
 static uint32_t psn_of(struct fuzz_rig *r, uint8_t ctl, struct fuzz_in *in)
@@ -53,9 +53,12 @@ static uint32_t length_of(const struct fuzz_rig *r, struct fuzz_in *in)
 	uint8_t how = fuzz_u8(in);
 
 	switch (how >> 6) {
-	case 0: return how;
-	case 1: return mtu * (how & 7);
-	case 2: return mtu - 1 + (how & 3);
+	case 0:
+		return how;
+	case 1:
+		return mtu * (how & 7);
+	case 2:
+		return mtu - 1 + (how & 3);
 	}
 	return fuzz_u16(in);
 }
@@ -160,9 +163,9 @@ static void packet(struct fuzz_rig *r, struct fuzz_in *in)
 	len += ctl & CTL_PAD && odd & 0x40 ? 0 : pad;
 	pad = ctl & CTL_PAD ? odd & 3 : pad;
 	sn_put32(data, (uint32_t)op << 24 | (odd >> 2 & 1u) << 23 | 1u << 22 | pad << 20 |
-		       (odd >> 3 & 1u) << 16 | (odd & 0x10 ? 0x7ffe : 0xffff));
+			       (odd >> 3 & 1u) << 16 | (odd & 0x10 ? 0x7ffe : 0xffff));
 	sn_put32(data + 4, odd & 0x20 ? RIG_QPN + 1 : RIG_QPN);
-	sn_put32(data + 8, (uint32_t)!!(ctl & CTL_ACKREQ) << 31 | psn);
+	sn_put32(data + 8, (uint32_t) !!(ctl & CTL_ACKREQ) << 31 | psn);
 	if (ctl & CTL_STRANGER)
 		from.s6_addr[15] ^= 0x40;
 	icrc = htole32(icrc_of(r, data, len) ^ !!(ctl & CTL_ICRC));
@@ -175,9 +178,11 @@ static void packet(struct fuzz_rig *r, struct fuzz_in *in)
 static void post(struct fuzz_rig *r, struct fuzz_in *in)
 {
 	static const uint8_t ops[] = { SN_OP_SEND, SN_OP_SEND_IMM, SN_OP_WRITE, SN_OP_WRITE_IMM,
-				       SN_OP_READ, SN_OP_READ, SN_OP_CS, SN_OP_FA };
+				       SN_OP_READ, SN_OP_READ,	   SN_OP_CS,	SN_OP_FA };
 	uint8_t what = fuzz_u8(in), flags = fuzz_u8(in);
-	struct fake_wqe w = { .opcode = ops[what & 7], .fm = flags & 0xee, .rkey = rig_key[RIG_ALL],
+	struct fake_wqe w = { .opcode = ops[what & 7],
+			      .fm = flags & 0xee,
+			      .rkey = rig_key[RIG_ALL],
 			      .nsge = 1 };
 
 	if (r->q.qp.type == SN_QPT_UD || r->q.qp.state == SN_QPS_RST)
@@ -185,8 +190,9 @@ static void post(struct fuzz_rig *r, struct fuzz_in *in)
 	w.raddr = (uintptr_t)rig_memory(RIG_ALL) + (what >> 4) * 8;
 	w.sge[0].addr = rig_memory(flags & 1 ? RIG_LOCAL : RIG_ALL) + 64;
 	w.sge[0].lkey = rig_key[flags & 1 ? RIG_LOCAL : RIG_ALL];
-	w.sge[0].len = w.opcode == SN_OP_CS || w.opcode == SN_OP_FA ?
-			       8 : length_of(r, in) % (RIG_REGION / 2) + (what >> 3 & 1);
+	w.sge[0].len = w.opcode == SN_OP_CS || w.opcode == SN_OP_FA
+			       ? 8
+			       : length_of(r, in) % (RIG_REGION / 2) + (what >> 3 & 1);
 	fake_post(&r->q, &w);
 }
 

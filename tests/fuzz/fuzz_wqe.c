@@ -10,8 +10,8 @@
 #include "rig.h"
 
 #define STEPS 48
-#define SEG 16u
-#define RING (FAKE_DEPTH * 64u)
+#define SEG   16u
+#define RING  (FAKE_DEPTH * 64u)
 
 static uint8_t *segment(struct fuzz_rig *r, uint32_t i)
 {
@@ -109,9 +109,10 @@ static void put_ctrl(struct fuzz_rig *r, uint8_t opcode, uint32_t ds, struct fuz
 static void write_wqe(struct fuzz_rig *r, struct fuzz_in *in)
 {
 	static const uint8_t ops[16] = {
-		SN_OP_NOP, SN_OP_SEND_INVAL, SN_OP_WRITE, SN_OP_WRITE_IMM, SN_OP_SEND,
-		SN_OP_SEND_IMM, SN_OP_WAIT, SN_OP_READ, SN_OP_CS, SN_OP_FA, SN_OP_MASKED_CS,
-		SN_OP_MASKED_FA, SN_OP_DUMP, SN_OP_WRITE, SN_OP_READ, 0x77,
+		SN_OP_NOP,  SN_OP_SEND_INVAL, SN_OP_WRITE,     SN_OP_WRITE_IMM,
+		SN_OP_SEND, SN_OP_SEND_IMM,   SN_OP_WAIT,      SN_OP_READ,
+		SN_OP_CS,   SN_OP_FA,	      SN_OP_MASKED_CS, SN_OP_MASKED_FA,
+		SN_OP_DUMP, SN_OP_WRITE,      SN_OP_READ,      0x77,
 	};
 	uint8_t what = fuzz_u8(in), opcode = ops[what & 15];
 	uint32_t i = put_fixed(r, opcode, in), n = what >> 4;

@@ -24,12 +24,12 @@ size_t fuzz_bytes(struct fuzz_in *in, void *dst, size_t len)
 	return n;
 }
 
-#define FUZZ_NUM(name, type)                      \
-	type name(struct fuzz_in *in)             \
-	{                                         \
-		type v = 0;                       \
-		fuzz_bytes(in, &v, sizeof(v));    \
-		return v;                         \
+#define FUZZ_NUM(name, type) \
+	type name(struct fuzz_in *in) \
+	{ \
+		type v = 0; \
+		fuzz_bytes(in, &v, sizeof(v)); \
+		return v; \
 	}
 FUZZ_NUM(fuzz_u8, uint8_t)
 FUZZ_NUM(fuzz_u16, uint16_t)

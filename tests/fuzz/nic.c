@@ -128,7 +128,9 @@ static void *exact(const struct fuzz_attr *a)
 
 static void put_attr(struct ib_uverbs_attr *u, struct fuzz_attr *a, void **buf)
 {
-	*u = (struct ib_uverbs_attr){ .attr_id = a->id, .len = a->len, .flags = a->flags,
+	*u = (struct ib_uverbs_attr){ .attr_id = a->id,
+				      .len = a->len,
+				      .flags = a->flags,
 				      .data = a->value };
 	*buf = NULL;
 	if (a->kind == FUZZ_FD_OUT)

@@ -13,8 +13,8 @@
 #include "stage.h"
 
 #define NIC_ATTRS 20u
-#define NIC_FDS 16u
-#define NIC_DATA 0x1100u /* bytes of one attribute that a call holds */
+#define NIC_FDS	  16u
+#define NIC_DATA  0x1100u /* bytes of one attribute that a call holds */
 /* The arena: at its end pages that cannot be written. */
 #define NIC_READ_ONLY (FUZZ_ARENA + FUZZ_ARENA_LEN - 65536)
 
@@ -33,7 +33,7 @@ enum fuzz_attr_kind { FUZZ_VALUE, FUZZ_IN, FUZZ_OUT, FUZZ_FD_OUT };
 struct fuzz_attr {
 	uint16_t id, len, flags;
 	enum fuzz_attr_kind kind;
-	uint64_t value; /* FUZZ_VALUE: as it is; otherwise, unless 0, instead of a buffer */
+	uint64_t value;		/* FUZZ_VALUE: as it is; otherwise, unless 0, instead of a buffer */
 	uint8_t data[NIC_DATA]; /* FUZZ_IN: what the buffer begins with; FUZZ_OUT: what came back */
 };
 
@@ -45,8 +45,14 @@ struct fuzz_call {
 
 /* bits of how a device is set up */
 enum {
-	NIC_INFINIBAND = 1, NIC_DMABUF = 2, NIC_LAG = 4, NIC_TRACE = 8, NIC_FEW = 16,
-	NIC_LARGE_PAGES = 32, NIC_NO_CD = 64, NIC_EVENTS = 128,
+	NIC_INFINIBAND = 1,
+	NIC_DMABUF = 2,
+	NIC_LAG = 4,
+	NIC_TRACE = 8,
+	NIC_FEW = 16,
+	NIC_LARGE_PAGES = 32,
+	NIC_NO_CD = 64,
+	NIC_EVENTS = 128,
 };
 
 void nic_setup(void); /* once */

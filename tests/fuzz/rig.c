@@ -6,10 +6,10 @@
 
 #include "rig.h"
 
-#define GUARD 0x5a
-#define OWN_IP "127.66.6.6"
-#define PAGE 1u
-#define SRQ_LOG 4u
+#define GUARD	       0x5a
+#define OWN_IP	       "127.66.6.6"
+#define PAGE	       1u
+#define SRQ_LOG	       4u
 #define SRQ_STRIDE_LOG 6u
 
 uint32_t rig_key[RIG_REGIONS];
@@ -73,10 +73,16 @@ static void add_srq(struct fuzz_rig *r, uint8_t how)
 	if (!r->srq_ring || !r->srq_dbr)
 		abort();
 	memset(r->srq_ring, 0, bytes);
-	r->srq = (struct sn_srq){ .srqn = 9, .pdn = 7, .buf = (uintptr_t)r->srq_ring,
-				  .dbr = (uintptr_t)r->srq_dbr, .wqe_cnt = 1u << SRQ_LOG,
-				  .wqe_shift = SRQ_STRIDE_LOG, .max_wr = (1u << SRQ_LOG) - 1,
-				  .max_sge = 3, .cyclic = how & 1, .basic = (how & 3) == 3,
+	r->srq = (struct sn_srq){ .srqn = 9,
+				  .pdn = 7,
+				  .buf = (uintptr_t)r->srq_ring,
+				  .dbr = (uintptr_t)r->srq_dbr,
+				  .wqe_cnt = 1u << SRQ_LOG,
+				  .wqe_shift = SRQ_STRIDE_LOG,
+				  .max_wr = (1u << SRQ_LOG) - 1,
+				  .max_sge = 3,
+				  .cyclic = how & 1,
+				  .basic = (how & 3) == 3,
 				  .limit = how & 4 ? 2 : 0 };
 	r->q.qp.srq = &r->srq;
 }

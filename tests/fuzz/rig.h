@@ -11,8 +11,8 @@
 #include "../unit/engine_fake.h"
 #include "stage.h"
 
-#define RIG_QPN 0x55u
-#define RIG_QKEY 0x11u
+#define RIG_QPN	   0x55u
+#define RIG_QKEY   0x11u
 #define RIG_REGION 8192u /* bytes of each region, with as much unregistered memory behind */
 
 enum rig_region { RIG_ALL, RIG_LOCAL, RIG_READ_ONLY, RIG_REGIONS };

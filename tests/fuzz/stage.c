@@ -10,7 +10,7 @@
 #include "stage.h"
 
 #define START_NS 1000000000ull
-#define PASS_NS 1000u
+#define PASS_NS	 1000u
 #define ARRIVALS 32u
 
 int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg);
@@ -155,7 +155,8 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 static void arrive(struct mmsghdr *m, const struct arrival *a)
 {
 	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(0xc123) };
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(0xc123),
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+				   .sin6_port = htons(0xc123),
 				   .sin6_addr = a->from };
 	bool is_v4 = IN6_IS_ADDR_V4MAPPED(&a->from);
 

@@ -12,7 +12,7 @@
 #include "input.h"
 
 /* Memory at the same address in each process, so that inputs may hold pointers. */
-#define FUZZ_ARENA 0x10000000ull
+#define FUZZ_ARENA     0x10000000ull
 #define FUZZ_ARENA_LEN (1u << 20)
 void fuzz_arena(void);
 

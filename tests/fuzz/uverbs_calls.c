@@ -13,10 +13,10 @@
 
 #include "../softnic/prm_nic.h"
 
-#define CQ_AT (FUZZ_ARENA + 0x9000)
-#define QP_AT (FUZZ_ARENA + 0xa000)
-#define SRQ_AT (FUZZ_ARENA + 0xc000)
-#define DBR_AT (FUZZ_ARENA + 0xf000)
+#define CQ_AT	(FUZZ_ARENA + 0x9000)
+#define QP_AT	(FUZZ_ARENA + 0xa000)
+#define SRQ_AT	(FUZZ_ARENA + 0xc000)
+#define DBR_AT	(FUZZ_ARENA + 0xf000)
 #define EX(cmd) (IB_USER_VERBS_CMD_FLAG_EXTENDED | (cmd))
 
 /* ---- structures that go in ---- */
@@ -69,10 +69,10 @@ static uint16_t fill_ah(struct uv_program *p, void *data)
 	return sizeof(in);
 }
 
-#define FILL(type, ...)                                  \
-	do {                                             \
+#define FILL(type, ...) \
+	do { \
 		*(struct type *)data = (struct type){ __VA_ARGS__ }; \
-		return sizeof(struct type);              \
+		return sizeof(struct type); \
 	} while (0)
 
 /* The structure of a write command; its length. */
@@ -158,17 +158,27 @@ static const struct {
 	uint16_t object, method;
 	struct attr a[16];
 } calls[] = {
-#define INVOKE(cmd, out, ...)                                                        \
-	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE,                          \
-	  { { VALUE, UVERBS_ATTR_WRITE_CMD, 8, (cmd) },                              \
-	    { WRITE, UVERBS_ATTR_CORE_IN, 0, (cmd) },                                \
-	    { OUT, UVERBS_ATTR_CORE_OUT, (out), 0 }, ##__VA_ARGS__ } }
-#define UHW_O(n) { OUT, UVERBS_ATTR_UHW_OUT, (n), 0 }
-#define UHW_I(what) { UHW, UVERBS_ATTR_UHW_IN, 0, (what) }
+#define INVOKE(cmd, out, ...) \
+	{ \
+		UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE, \
+		{ \
+			{ VALUE, UVERBS_ATTR_WRITE_CMD, 8, (cmd) }, \
+				{ WRITE, UVERBS_ATTR_CORE_IN, 0, (cmd) }, \
+				{ OUT, UVERBS_ATTR_CORE_OUT, (out), 0 }, ##__VA_ARGS__ \
+		} \
+	}
+#define UHW_O(n) \
+	{ \
+		OUT, UVERBS_ATTR_UHW_OUT, (n), 0 \
+	}
+#define UHW_I(what) \
+	{ \
+		UHW, UVERBS_ATTR_UHW_IN, 0, (what) \
+	}
 	INVOKE(IB_USER_VERBS_CMD_ALLOC_PD, 4, UHW_O(4)),
 	INVOKE(IB_USER_VERBS_CMD_QUERY_DEVICE, sizeof(struct ib_uverbs_query_device_resp)),
-	INVOKE(EX(IB_USER_VERBS_EX_CMD_QUERY_DEVICE),
-	       sizeof(struct ib_uverbs_ex_query_device_resp), UHW_O(200)),
+	INVOKE(EX(IB_USER_VERBS_EX_CMD_QUERY_DEVICE), sizeof(struct ib_uverbs_ex_query_device_resp),
+	       UHW_O(200)),
 	INVOKE(IB_USER_VERBS_CMD_REG_MR, 12),
 	INVOKE(IB_USER_VERBS_CMD_REREG_MR, 8),
 	INVOKE(IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, 4),
@@ -182,41 +192,52 @@ static const struct {
 	INVOKE(IB_USER_VERBS_CMD_MODIFY_QP, 8),
 	INVOKE(EX(IB_USER_VERBS_EX_CMD_MODIFY_QP), 8),
 	INVOKE(IB_USER_VERBS_CMD_GET_CONTEXT, 8),
-	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT,
+	{ UVERBS_OBJECT_DEVICE,
+	  UVERBS_METHOD_GET_CONTEXT,
 	  { { OUT, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, 4, 0 },
 	    { OUT, UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, 8, 0 },
-	    UHW_I(UHW_CONTEXT), UHW_O(200) } },
-	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT,
+	    UHW_I(UHW_CONTEXT),
+	    UHW_O(200) } },
+	{ UVERBS_OBJECT_DEVICE,
+	  UVERBS_METHOD_QUERY_CONTEXT,
 	  { { OUT, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS, 4, 0 },
 	    { OUT, UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT, 8, 0 },
 	    { OUT, MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX, 200, 0 } } },
-	{ UVERBS_OBJECT_DEVICE, MLX5_IB_METHOD_QUERY_PORT,
+	{ UVERBS_OBJECT_DEVICE,
+	  MLX5_IB_METHOD_QUERY_PORT,
 	  { { VALUE, MLX5_IB_ATTR_QUERY_PORT_PORT_NUM, 4, 1 },
 	    { OUT, MLX5_IB_ATTR_QUERY_PORT, 64, 0 } } },
-	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT,
+	{ UVERBS_OBJECT_DEVICE,
+	  UVERBS_METHOD_QUERY_PORT,
 	  { { VALUE, UVERBS_ATTR_QUERY_PORT_PORT_NUM, 1, 1 },
 	    { OUT, UVERBS_ATTR_QUERY_PORT_RESP, sizeof(struct ib_uverbs_query_port_resp_ex),
 	      0 } } },
-	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY + 1,
+	{ UVERBS_OBJECT_DEVICE,
+	  UVERBS_METHOD_QUERY_GID_ENTRY + 1,
 	  { { VALUE, 0, 4, 1 }, { OUT, 1, 8, 0 } } },
-	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE,
+	{ UVERBS_OBJECT_DEVICE,
+	  UVERBS_METHOD_QUERY_GID_TABLE,
 	  { { VALUE, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE, 8, 32 },
 	    { VALUE, UVERBS_ATTR_QUERY_GID_TABLE_FLAGS, 4, 0 },
 	    { OUT, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, 256, 0 },
 	    { OUT, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, 8, 0 } } },
-	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY,
+	{ UVERBS_OBJECT_DEVICE,
+	  UVERBS_METHOD_QUERY_GID_ENTRY,
 	  { { VALUE, UVERBS_ATTR_QUERY_GID_ENTRY_PORT, 4, 1 },
 	    { VALUE, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, 4, 3 },
 	    { VALUE, UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, 4, 0 },
 	    { OUT, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, 32, 0 } } },
-	{ UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC,
+	{ UVERBS_OBJECT_ASYNC_EVENT,
+	  UVERBS_METHOD_ASYNC_EVENT_ALLOC,
 	  { { FD_OUT, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, 0, UV_ASYNC } } },
 	{ UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, { { HANDLE, 0, 0, UV_PD } } },
-	{ UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY,
+	{ UVERBS_OBJECT_PD,
+	  MLX5_IB_METHOD_PD_QUERY,
 	  { { HANDLE, MLX5_IB_ATTR_QUERY_PD_HANDLE, 0, UV_PD },
 	    { OUT, MLX5_IB_ATTR_QUERY_PD_RESP_PDN, 4, 0 } } },
 	{ UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, { { HANDLE, 0, 0, UV_AH } } },
-	{ UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE,
+	{ UVERBS_OBJECT_CQ,
+	  UVERBS_METHOD_CQ_CREATE,
 	  { { HANDLE_OUT, UVERBS_ATTR_CREATE_CQ_HANDLE, 0, UV_CQ },
 	    { VALUE, UVERBS_ATTR_CREATE_CQ_CQE, 4, 15 },
 	    { VALUE, UVERBS_ATTR_CREATE_CQ_USER_HANDLE, 8, 0x111 },
@@ -225,11 +246,14 @@ static const struct {
 	    { VALUE, UVERBS_ATTR_CREATE_CQ_FLAGS, 4, 0 },
 	    { OUT, UVERBS_ATTR_CREATE_CQ_RESP_CQE, 4, 0 },
 	    { FD, UVERBS_ATTR_CREATE_CQ_EVENT_FD, 0, UV_ASYNC },
-	    UHW_I(UHW_CQ), UHW_O(8) } },
-	{ UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY,
+	    UHW_I(UHW_CQ),
+	    UHW_O(8) } },
+	{ UVERBS_OBJECT_CQ,
+	  UVERBS_METHOD_CQ_DESTROY,
 	  { { HANDLE, UVERBS_ATTR_DESTROY_CQ_HANDLE, 0, UV_CQ },
 	    { OUT, UVERBS_ATTR_DESTROY_CQ_RESP, 8, 0 } } },
-	{ UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE,
+	{ UVERBS_OBJECT_QP,
+	  UVERBS_METHOD_QP_CREATE,
 	  { { HANDLE_OUT, UVERBS_ATTR_CREATE_QP_HANDLE, 0, UV_QP },
 	    { HANDLE, UVERBS_ATTR_CREATE_QP_PD_HANDLE, 0, UV_PD },
 	    { HANDLE, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, 0, UV_CQ },
@@ -241,11 +265,14 @@ static const struct {
 	    { FD, UVERBS_ATTR_CREATE_QP_EVENT_FD, 0, UV_ASYNC },
 	    { OUT, UVERBS_ATTR_CREATE_QP_RESP_CAP, 20, 0 },
 	    { OUT, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, 4, 0 },
-	    UHW_I(UHW_QP), UHW_O(24) } },
-	{ UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY,
+	    UHW_I(UHW_QP),
+	    UHW_O(24) } },
+	{ UVERBS_OBJECT_QP,
+	  UVERBS_METHOD_QP_DESTROY,
 	  { { HANDLE, UVERBS_ATTR_DESTROY_QP_HANDLE, 0, UV_QP },
 	    { OUT, UVERBS_ATTR_DESTROY_QP_RESP, 4, 0 } } },
-	{ UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE,
+	{ UVERBS_OBJECT_SRQ,
+	  UVERBS_METHOD_SRQ_CREATE,
 	  { { HANDLE_OUT, UVERBS_ATTR_CREATE_SRQ_HANDLE, 0, UV_SRQ },
 	    { HANDLE, UVERBS_ATTR_CREATE_SRQ_PD_HANDLE, 0, UV_PD },
 	    { VALUE, UVERBS_ATTR_CREATE_SRQ_USER_HANDLE, 8, 0x333 },
@@ -256,18 +283,22 @@ static const struct {
 	    { FD, UVERBS_ATTR_CREATE_SRQ_EVENT_FD, 0, UV_ASYNC },
 	    { OUT, UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, 4, 0 },
 	    { OUT, UVERBS_ATTR_CREATE_SRQ_RESP_MAX_SGE, 4, 0 },
-	    UHW_I(UHW_SRQ), UHW_O(8) } },
-	{ UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY,
+	    UHW_I(UHW_SRQ),
+	    UHW_O(8) } },
+	{ UVERBS_OBJECT_SRQ,
+	  UVERBS_METHOD_SRQ_DESTROY,
 	  { { HANDLE, UVERBS_ATTR_DESTROY_SRQ_HANDLE, 0, UV_SRQ },
 	    { OUT, UVERBS_ATTR_DESTROY_SRQ_RESP, 4, 0 } } },
 	{ UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, { { HANDLE, 0, 0, UV_MR } } },
-	{ UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR,
+	{ UVERBS_OBJECT_MR,
+	  UVERBS_METHOD_QUERY_MR,
 	  { { HANDLE, UVERBS_ATTR_QUERY_MR_HANDLE, 0, UV_MR },
 	    { OUT, UVERBS_ATTR_QUERY_MR_RESP_LKEY, 4, 0 },
 	    { OUT, UVERBS_ATTR_QUERY_MR_RESP_RKEY, 4, 0 },
 	    { OUT, UVERBS_ATTR_QUERY_MR_RESP_LENGTH, 8, 0 },
 	    { OUT, UVERBS_ATTR_QUERY_MR_RESP_IOVA, 8, 0 } } },
-	{ UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR,
+	{ UVERBS_OBJECT_MR,
+	  UVERBS_METHOD_REG_DMABUF_MR,
 	  { { HANDLE_OUT, UVERBS_ATTR_REG_DMABUF_MR_HANDLE, 0, UV_MR },
 	    { HANDLE, UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, 0, UV_PD },
 	    { VALUE, UVERBS_ATTR_REG_DMABUF_MR_OFFSET, 8, 0 },
@@ -277,37 +308,57 @@ static const struct {
 	    { VALUE, UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, 4, IBV_ACCESS_LOCAL_WRITE },
 	    { OUT, UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, 4, 0 },
 	    { OUT, UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, 4, 0 } } },
-	{ UVERBS_OBJECT_MR, 5, /* UVERBS_METHOD_REG_MR, Linux 6.17 */
-	  { { HANDLE_OUT, 0, 0, UV_MR }, { HANDLE, 1, 0, UV_PD }, { VALUE, 3, 8, FUZZ_ARENA },
-	    { VALUE, 4, 8, FUZZ_ARENA }, { VALUE, 5, 8, 4096 }, { VALUE, 6, 4, 1 },
-	    { OUT, 9, 4, 0 }, { OUT, 10, 4, 0 } } },
-	{ UVERBS_OBJECT_MR, 5,
-	  { { HANDLE_OUT, 0, 0, UV_MR }, { HANDLE, 1, 0, UV_PD }, { VALUE, 3, 8, 0x5000 },
-	    { VALUE, 5, 8, 4096 }, { VALUE, 6, 4, 1 }, { FD, 7, 0, UV_MEMORY }, { VALUE, 8, 8, 0 },
-	    { OUT, 9, 4, 0 }, { OUT, 10, 4, 0 } } },
-	{ MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_UAR,
+	{ UVERBS_OBJECT_MR,
+	  5, /* UVERBS_METHOD_REG_MR, Linux 6.17 */
+	  { { HANDLE_OUT, 0, 0, UV_MR },
+	    { HANDLE, 1, 0, UV_PD },
+	    { VALUE, 3, 8, FUZZ_ARENA },
+	    { VALUE, 4, 8, FUZZ_ARENA },
+	    { VALUE, 5, 8, 4096 },
+	    { VALUE, 6, 4, 1 },
+	    { OUT, 9, 4, 0 },
+	    { OUT, 10, 4, 0 } } },
+	{ UVERBS_OBJECT_MR,
+	  5,
+	  { { HANDLE_OUT, 0, 0, UV_MR },
+	    { HANDLE, 1, 0, UV_PD },
+	    { VALUE, 3, 8, 0x5000 },
+	    { VALUE, 5, 8, 4096 },
+	    { VALUE, 6, 4, 1 },
+	    { FD, 7, 0, UV_MEMORY },
+	    { VALUE, 8, 8, 0 },
+	    { OUT, 9, 4, 0 },
+	    { OUT, 10, 4, 0 } } },
+	{ MLX5_IB_OBJECT_DEVX,
+	  MLX5_IB_METHOD_DEVX_QUERY_UAR,
 	  { { VALUE, MLX5_IB_ATTR_DEVX_QUERY_UAR_USER_IDX, 4, 1 },
 	    { OUT, MLX5_IB_ATTR_DEVX_QUERY_UAR_DEV_IDX, 4, 0 } } },
-	{ MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_EQN,
+	{ MLX5_IB_OBJECT_DEVX,
+	  MLX5_IB_METHOD_DEVX_QUERY_EQN,
 	  { { VALUE, MLX5_IB_ATTR_DEVX_QUERY_EQN_USER_VEC, 4, 0 },
 	    { OUT, MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN, 4, 0 } } },
-	{ MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER,
+	{ MLX5_IB_OBJECT_DEVX,
+	  MLX5_IB_METHOD_DEVX_OTHER,
 	  { { CMD, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, 0, OP_QUERY_HCA_CAP },
 	    { OUT, MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, 0x1010, 0 } } },
-	{ MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE,
+	{ MLX5_IB_OBJECT_DEVX_OBJ,
+	  MLX5_IB_METHOD_DEVX_OBJ_CREATE,
 	  { { HANDLE_OUT, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, 0, UV_DEVX },
 	    { CMD, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, 0, OP_CREATE_QP },
 	    { OUT, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, 16, 0 } } },
-	{ MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_DESTROY,
+	{ MLX5_IB_OBJECT_DEVX_OBJ,
+	  MLX5_IB_METHOD_DEVX_OBJ_DESTROY,
 	  { { HANDLE, MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE, 0, UV_DEVX } } },
-	{ MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_REG,
+	{ MLX5_IB_OBJECT_DEVX_UMEM,
+	  MLX5_IB_METHOD_DEVX_UMEM_REG,
 	  { { HANDLE_OUT, MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, 0, UV_UMEM },
 	    { VALUE, MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR, 8, FUZZ_ARENA + 4096 },
 	    { VALUE, MLX5_IB_ATTR_DEVX_UMEM_REG_LEN, 8, 8192 },
 	    { VALUE, MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, 4, IBV_ACCESS_LOCAL_WRITE },
 	    { OUT, MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, 4, 0 },
 	    { VALUE, MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP, 8, ~0xfffull } } },
-	{ MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_REG,
+	{ MLX5_IB_OBJECT_DEVX_UMEM,
+	  MLX5_IB_METHOD_DEVX_UMEM_REG,
 	  { { HANDLE_OUT, MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, 0, UV_UMEM },
 	    { VALUE, MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR, 8, 0 },
 	    { VALUE, MLX5_IB_ATTR_DEVX_UMEM_REG_LEN, 8, 4096 },
@@ -315,28 +366,35 @@ static const struct {
 	    { OUT, MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, 4, 0 },
 	    { VALUE, MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP, 8, ~0xfffull },
 	    { FD, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD, 0, UV_MEMORY } } },
-	{ MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_DEREG,
+	{ MLX5_IB_OBJECT_DEVX_UMEM,
+	  MLX5_IB_METHOD_DEVX_UMEM_DEREG,
 	  { { HANDLE, MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE, 0, UV_UMEM } } },
-	{ MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC,
+	{ MLX5_IB_OBJECT_UAR,
+	  MLX5_IB_METHOD_UAR_OBJ_ALLOC,
 	  { { HANDLE_OUT, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, 0, UV_UAR },
 	    { VALUE, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, 8, MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC },
 	    { OUT, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, 8, 0 },
 	    { OUT, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, 4, 0 },
 	    { OUT, MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, 4, 0 } } },
-	{ MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY,
+	{ MLX5_IB_OBJECT_UAR,
+	  MLX5_IB_METHOD_UAR_OBJ_DESTROY,
 	  { { HANDLE, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, 0, UV_UAR } } },
-	{ MLX5_IB_OBJECT_DEVX_ASYNC_CMD_FD, MLX5_IB_METHOD_DEVX_ASYNC_CMD_FD_ALLOC,
+	{ MLX5_IB_OBJECT_DEVX_ASYNC_CMD_FD,
+	  MLX5_IB_METHOD_DEVX_ASYNC_CMD_FD_ALLOC,
 	  { { FD_OUT, MLX5_IB_ATTR_DEVX_ASYNC_CMD_FD_ALLOC_HANDLE, 0, UV_OUTPUTS } } },
-	{ MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD, MLX5_IB_METHOD_DEVX_ASYNC_EVENT_FD_ALLOC,
+	{ MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD,
+	  MLX5_IB_METHOD_DEVX_ASYNC_EVENT_FD_ALLOC,
 	  { { FD_OUT, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE, 0, UV_EVENTS },
 	    { VALUE, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS, 8, 0 } } },
-	{ MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_SUBSCRIBE_EVENT,
+	{ MLX5_IB_OBJECT_DEVX,
+	  MLX5_IB_METHOD_DEVX_SUBSCRIBE_EVENT,
 	  { { FD, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE, 0, UV_EVENTS },
 	    { HANDLE, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, 0, UV_DEVX },
 	    { TYPES, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST, 4, 0 },
 	    { VALUE, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE, 8, 0x77 },
 	    { FD, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM, 0, UV_EVENTFD } } },
-	{ MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_ASYNC_QUERY,
+	{ MLX5_IB_OBJECT_DEVX_OBJ,
+	  MLX5_IB_METHOD_DEVX_OBJ_ASYNC_QUERY,
 	  { { HANDLE, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE, 0, UV_DEVX },
 	    { CMD, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN, 0, OP_QUERY_QP },
 	    { FD, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_FD, 0, UV_OUTPUTS },
@@ -353,13 +411,26 @@ static void put(struct uv_program *p, struct fuzz_call *c, const struct attr *a)
 	uint16_t len;
 
 	switch (a->kind) {
-	case END: break;
-	case VALUE: call_value(c, a->id, a->len, a->arg); break;
-	case OUT: call_out(c, a->id, a->len); break;
-	case FD: call_value(c, a->id, 0, uv_fd(p, (enum uv_fd)a->arg)); break;
-	case FD_OUT: call_value(c, a->id, 0, 0)->kind = FUZZ_FD_OUT; break;
-	case HANDLE: call_value(c, a->id, 0, uv_handle(p, (enum uv_kind)a->arg)); break;
-	case HANDLE_OUT: call_value(c, a->id, 0, 0); break;
+	case END:
+		break;
+	case VALUE:
+		call_value(c, a->id, a->len, a->arg);
+		break;
+	case OUT:
+		call_out(c, a->id, a->len);
+		break;
+	case FD:
+		call_value(c, a->id, 0, uv_fd(p, (enum uv_fd)a->arg));
+		break;
+	case FD_OUT:
+		call_value(c, a->id, 0, 0)->kind = FUZZ_FD_OUT;
+		break;
+	case HANDLE:
+		call_value(c, a->id, 0, uv_handle(p, (enum uv_kind)a->arg));
+		break;
+	case HANDLE_OUT:
+		call_value(c, a->id, 0, 0);
+		break;
 	case WRITE:
 		len = fill_write(p, (uint32_t)a->arg, data);
 		call_in(c, a->id, data, len);
@@ -372,7 +443,9 @@ static void put(struct uv_program *p, struct fuzz_call *c, const struct attr *a)
 		len = (uint16_t)box_fill(p->nic, (uint16_t)a->arg, p->nic->qpn, data);
 		call_in(c, a->id, data, len);
 		break;
-	case TYPES: call_in(c, a->id, types, sizeof(types)); break;
+	case TYPES:
+		call_in(c, a->id, types, sizeof(types));
+		break;
 	}
 }
 
@@ -397,9 +470,15 @@ static void keep_write(struct uv_program *p, const struct fuzz_call *c, uint32_t
 		return;
 	memcpy(&first, out->data, 4);
 	switch (cmd) {
-	case IB_USER_VERBS_CMD_ALLOC_PD: p->handle[UV_PD] = first; break;
-	case IB_USER_VERBS_CMD_REG_MR: p->handle[UV_MR] = first; break;
-	case IB_USER_VERBS_CMD_CREATE_AH: p->handle[UV_AH] = first; break;
+	case IB_USER_VERBS_CMD_ALLOC_PD:
+		p->handle[UV_PD] = first;
+		break;
+	case IB_USER_VERBS_CMD_REG_MR:
+		p->handle[UV_MR] = first;
+		break;
+	case IB_USER_VERBS_CMD_CREATE_AH:
+		p->handle[UV_AH] = first;
+		break;
 	case IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL:
 		p->fd[UV_CHANNEL] = (int)first;
 		if (p->nic->nfds < NIC_FDS)

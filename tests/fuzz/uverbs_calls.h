@@ -7,9 +7,7 @@
 #include "nic.h"
 
 /* What a program has: the newest handle of each kind, and descriptors. */
-enum uv_kind {
-	UV_PD, UV_MR, UV_UMEM, UV_UAR, UV_CQ, UV_QP, UV_SRQ, UV_AH, UV_DEVX, UV_KINDS
-};
+enum uv_kind { UV_PD, UV_MR, UV_UMEM, UV_UAR, UV_CQ, UV_QP, UV_SRQ, UV_AH, UV_DEVX, UV_KINDS };
 enum uv_fd { UV_EVENTFD, UV_MEMORY, UV_ASYNC, UV_CHANNEL, UV_EVENTS, UV_OUTPUTS, UV_FDS };
 
 struct uv_program {

@@ -26,27 +26,30 @@ typedef struct doca_gpu_dev_verbs_addr ADDR;
 typedef doca_gpu_dev_verbs_ticket_t TICKET;
 typedef enum doca_gpu_dev_verbs_wqe_ctrl_flags FLAGS;
 
-#define HANDLER DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO
-#define SYNC DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU
-#define SQ DOCA_GPUNETIO_VERBS_QP_SQ
-#define READY DOCA_GPUNETIO_VERBS_READY_MODE_LD_ST
-#define MCST DOCA_GPUNETIO_VERBS_MCST_ENABLED
+#define HANDLER	 DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO
+#define SYNC	 DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU
+#define SQ	 DOCA_GPUNETIO_VERBS_QP_SQ
+#define READY	 DOCA_GPUNETIO_VERBS_READY_MODE_LD_ST
+#define MCST	 DOCA_GPUNETIO_VERBS_MCST_ENABLED
 #define BLOCKING DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED
-#define ADD DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD
-#define BYTES DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_8
+#define ADD	 DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD
+#define BYTES	 DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_8
 
 /* DOCA returns nothing where we may return a status: any type will do. */
 template <class... args> struct takes {
-	template <class result> GDK_FN void *any(result (*fn)(args...)) { return (void *)fn; }
+	template <class result> GDK_FN void *any(result (*fn)(args...))
+	{
+		return (void *)fn;
+	}
 };
 
 template <class result> struct called {
 	enum { yes = 1 };
 };
 
-#define UNWRAP(...) __VA_ARGS__
+#define UNWRAP(...)	__VA_ARGS__
 #define SIG(types, ...) *out++ = takes<UNWRAP types>::any(&__VA_ARGS__);
-#define CALL(...) static_assert(called<decltype(__VA_ARGS__)>::yes, #__VA_ARGS__);
+#define CALL(...)	static_assert(called<decltype(__VA_ARGS__)>::yes, #__VA_ARGS__);
 
 template <enum doca_gpu_dev_verbs_resource_sharing_mode MODE,
 	  enum doca_gpu_dev_verbs_exec_scope EXEC>
@@ -100,17 +103,17 @@ GDK_FN int one_sided(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs
 
 	doca_gpu_dev_verbs_put<mode, handler>(qp, r, l, size);
 	doca_gpu_dev_verbs_put<mode, handler, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP>(qp, r, l, size,
-									&t);
+										   &t);
 	doca_gpu_dev_verbs_p<uint64_t, mode, handler>(qp, r, (uint64_t)size);
 	doca_gpu_dev_verbs_put_signal<DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, mode, handler>(
 		qp, r, l, size, r, l, 1);
-	doca_gpu_dev_verbs_signal<DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, mode, handler>(
-		qp, r, l, 1, &t);
+	doca_gpu_dev_verbs_signal<DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, mode, handler>(qp, r, l, 1,
+										    &t);
 	doca_gpu_dev_verbs_get<mode, handler, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD,
 			       DOCA_GPUNETIO_VERBS_MCST_ENABLED,
 			       DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED>(qp, r, l, size, l, &t);
-	err |= doca_gpu_dev_verbs_get_wait<mode, handler, DOCA_GPUNETIO_VERBS_MCST_ENABLED>(
-		qp, l, t);
+	err |= doca_gpu_dev_verbs_get_wait<mode, handler, DOCA_GPUNETIO_VERBS_MCST_ENABLED>(qp, l,
+											    t);
 	err |= doca_gpu_dev_verbs_mcst<mode, handler>(qp, l, &t);
 	err |= gdk_put_imm(qp, r, l, 64, 7, &t, mode, handler, 0);
 	err |= gdk_atomic_cas(qp, r, l, 1, 2, &t, mode, handler, 0);

@@ -18,7 +18,7 @@
 #include "device_host.h"
 
 #define MAX_CASES 1000
-#define CASE_S 45 /* the parent's patience with one case */
+#define CASE_S	  45 /* the parent's patience with one case */
 
 /* Shared by parent and child. */
 struct progress {
@@ -129,8 +129,8 @@ int main(int argc, char **argv)
 	}
 	ncases = gt_cases(cases, MAX_CASES);
 	select_cases(argv + 2);
-	progress = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	progress = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
 	E2E_REQUIRE(progress != MAP_FAILED);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	while (progress->next < ncases) {

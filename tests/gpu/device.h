@@ -26,7 +26,7 @@
 #define GT_BOTH static inline
 #endif
 
-#define GT_QPS 64
+#define GT_QPS	     64
 #define GT_BLOCK_MAX 256 /* threads */
 #ifndef GT_PART
 #define GT_PART (4u << 20) /* bytes of each of src, dst and old */
@@ -34,58 +34,58 @@
 #ifndef GT_CHUNK_SHIFT
 #define GT_CHUNK_SHIFT 30 /* of the most bytes of one WQE */
 #endif
-#define GT_OLD_HALF (GT_PART / 2)
+#define GT_OLD_HALF  (GT_PART / 2)
 #define GT_UNTOUCHED UINT64_MAX /* what old is filled with */
-#define GT_RUNNING 0x7f7f7f7f
-#define GT_EBADDATA 4242 /* status: completed, and the data was not there */
+#define GT_RUNNING   0x7f7f7f7f
+#define GT_EBADDATA  4242 /* status: completed, and the data was not there */
 
 enum gt_op {
 	GT_PUT,
-	GT_P,		   /* of size bytes: 1, 2, 4, 8, 28, 60 or 100 */
-	GT_SIGNAL,	   /* add 1 to counter 0 */
-	GT_SIGNAL_SET,	   /* set word k of old */
-	GT_PUT_SIGNAL,	   /* both */
+	GT_P,	       /* of size bytes: 1, 2, 4, 8, 28, 60 or 100 */
+	GT_SIGNAL,     /* add 1 to counter 0 */
+	GT_SIGNAL_SET, /* set word k of old */
+	GT_PUT_SIGNAL, /* both */
 	GT_PUT_SIGNAL_SET,
 	GT_P_SIGNAL,
-	GT_GET,		   /* src is the far end; the kernel checks what it got */
-	GT_GET_MCST,	   /* get with a dump, blocking */
+	GT_GET,			      /* src is the far end; the kernel checks what it got */
+	GT_GET_MCST,		      /* get with a dump, blocking */
 	GT_LAST_SCOPED = GT_GET_MCST, /* these at warp and block scope too */
-	GT_GET_WAIT,	   /* get, then get_wait with a dump */
-	GT_FENCE,	   /* get, fence, put of what was got to the cell of old */
-	GT_CAS,		   /* counter k goes from k to its value */
-	GT_LOW,		   /* by hand: an unsignalled NOP and a write, one publication */
-	GT_LOW_BF,	   /* by hand, the WQE's copy in shared memory for BlueFlame */
-	GT_LOW_BF_WARP,	   /* by hand, one lane's WQE by BlueFlame of the warp */
-	GT_BUILD,	   /* by hand, every builder; rung by the function for the handler */
-	GT_RING,	   /* by hand, rung past the functions that publish */
-	GT_PAIR,	   /* half on the QP, half on its companion, submitted together */
-	GT_FORMS,	   /* functions of one scope, and those without ticket */
-	GT_HANDLER,	   /* put with the handler named in the kernel, not AUTO */
-	GT_BARE_PUT,	   /* put of what the host wrote; cells of any length */
+	GT_GET_WAIT,		      /* get, then get_wait with a dump */
+	GT_FENCE,		      /* get, fence, put of what was got to the cell of old */
+	GT_CAS,			      /* counter k goes from k to its value */
+	GT_LOW,			      /* by hand: an unsignalled NOP and a write, one publication */
+	GT_LOW_BF,		      /* by hand, the WQE's copy in shared memory for BlueFlame */
+	GT_LOW_BF_WARP,		      /* by hand, one lane's WQE by BlueFlame of the warp */
+	GT_BUILD,    /* by hand, every builder; rung by the function for the handler */
+	GT_RING,     /* by hand, rung past the functions that publish */
+	GT_PAIR,     /* half on the QP, half on its companion, submitted together */
+	GT_FORMS,    /* functions of one scope, and those without ticket */
+	GT_HANDLER,  /* put with the handler named in the kernel, not AUTO */
+	GT_BARE_PUT, /* put of what the host wrote; cells of any length */
 	GT_BARE_GET,
-	GT_IMM,		   /* writes whose immediate is their slot's index, and NOPs */
-	GT_MIX,		   /* of GT_MIX, GT_BUILD, GT_FORMS gt_kind() says which */
-	GT_PUT_COUNTER,	   /* as without; the companion adds 1 to counter 1 */
+	GT_IMM,		/* writes whose immediate is their slot's index, and NOPs */
+	GT_MIX,		/* of GT_MIX, GT_BUILD, GT_FORMS gt_kind() says which */
+	GT_PUT_COUNTER, /* as without; the companion adds 1 to counter 1 */
 	GT_P_COUNTER,
 	GT_PUT_SIGNAL_COUNTER,
 	GT_SIGNAL_COUNTER,
 	GT_GET_COUNTER,
-	GT_HOLE,	   /* thread 0 reserves a slot that stays empty; all wait for it */
-	GT_DENIED,	   /* thread 0 writes with a wrong key; all wait for it */
-	GT_TOOLS,	   /* what needs no queue */
-	GT_WRONG,	   /* thread 0: a good WQE, and one with a word changed; all wait for it */
-	GT_SHOW,	   /* one put, whose WQE and CQE are printed */
-	GT_UNRUNG,	   /* three slots that are never rung */
+	GT_HOLE,   /* thread 0 reserves a slot that stays empty; all wait for it */
+	GT_DENIED, /* thread 0 writes with a wrong key; all wait for it */
+	GT_TOOLS,  /* what needs no queue */
+	GT_WRONG,  /* thread 0: a good WQE, and one with a word changed; all wait for it */
+	GT_SHOW,   /* one put, whose WQE and CQE are printed */
+	GT_UNRUNG, /* three slots that are never rung */
 	GT_OPS,
 };
 
 /* What an operation does, in bits. */
-#define GT_DATA 0x01u  /* the cell appears at dst */
+#define GT_DATA	 0x01u /* the cell appears at dst */
 #define GT_STAMP 0x02u /* the thread fills the cell at src first */
-#define GT_ADD 0x04u   /* counter 0 rises by 1; its old value lands in old */
-#define GT_SET 0x08u   /* word k of old is set */
-#define GT_READ 0x10u  /* the thread looks at its dst afterwards */
-#define GT_TAIL 0x20u  /* a WQE behind the data, one for the whole group */
+#define GT_ADD	 0x04u /* counter 0 rises by 1; its old value lands in old */
+#define GT_SET	 0x08u /* word k of old is set */
+#define GT_READ	 0x10u /* the thread looks at its dst afterwards */
+#define GT_TAIL	 0x20u /* a WQE behind the data, one for the whole group */
 #define GT_COUNT 0x40u /* counter 1 rises by 1; its old value lands in old's second half */
 #define GT_THIRD 0x80u /* the cell appears at old */
 
@@ -103,7 +103,7 @@ enum gt_kind {
 	GT_KIND_WRITE2 = GT_MIX_KINDS, /* of two pieces */
 	GT_KIND_READ,
 	GT_KIND_READ2,
-	GT_KIND_INLINE,	     /* of memory */
+	GT_KIND_INLINE,	      /* of memory */
 	GT_KIND_INLINE_PARTS, /* head, then the value */
 	GT_KIND_FA,
 	GT_KIND_CS,
@@ -151,13 +151,13 @@ struct gt_job {
 	uint32_t idle;	 /* mask of the lanes that do nothing */
 	uint32_t depth;	 /* of each ring */
 	uint32_t seed;
-	uint32_t word, flip;		   /* of GT_WRONG: which, in WQE 1, and its bits */
-	uint32_t debug;			   /* the kernel of the debug build */
+	uint32_t word, flip; /* of GT_WRONG: which, in WQE 1, and its bits */
+	uint32_t debug;	     /* the kernel of the debug build */
 	uint32_t lkey_be, rkey_be;
-	uint64_t nic;			   /* the payload's start as in WQEs */
-	uint8_t *gpu;			   /* and as the GPU addresses it */
-	uint64_t src, dst, old, counters;  /* offsets */
-	int *status;			   /* of each thread, GT_RUNNING before it ends */
+	uint64_t nic;			  /* the payload's start as in WQEs */
+	uint8_t *gpu;			  /* and as the GPU addresses it */
+	uint64_t src, dst, old, counters; /* offsets */
+	int *status;			  /* of each thread, GT_RUNNING before it ends */
 };
 
 /* What all threads of a GT_TOOLS change together, at counters; zero before. */
@@ -171,8 +171,8 @@ struct gt_tools {
 /* What kernels of the debug build print, at counters + GT_LOG; text ends in 0. */
 #define GT_LOG 4096
 struct gt_log {
-	uint64_t used;		    /* bytes of text */
-	uint32_t wqe[16], cqe[16];  /* of GT_SHOW */
+	uint64_t used;		   /* bytes of text */
+	uint32_t wqe[16], cqe[16]; /* of GT_SHOW */
 	char text[16384];
 };
 
@@ -258,8 +258,7 @@ GT_BOTH enum gt_kind gt_kind(const struct gt_job *j, uint64_t k)
 	if (j->op == GT_BUILD)
 		return (enum gt_kind)(GT_MIX_KINDS + any % (GT_BUILD_END - GT_MIX_KINDS));
 	if (j->op == GT_FORMS) /* the same for all lanes of a warp */
-		return (enum gt_kind)(GT_BUILD_END +
-				      k % j->iters % (GT_KINDS - GT_BUILD_END));
+		return (enum gt_kind)(GT_BUILD_END + k % j->iters % (GT_KINDS - GT_BUILD_END));
 	return GT_KINDS;
 }
 

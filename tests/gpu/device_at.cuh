@@ -20,7 +20,7 @@ __device__ static void gt_log_text(const char *text);
 #include "doca_gpunetio_device.h"
 
 #define CAT_(a, b) a##b
-#define CAT(a, b) CAT_(a, b)
+#define CAT(a, b)  CAT_(a, b)
 #define HANDLER(h) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##h
 
 /* The compilations differ in mode: what one has is not another's. */
@@ -97,14 +97,12 @@ __device__ static int compare(const struct gt_job &j, const struct op_at &o)
 	return 0;
 }
 
-template <uint32_t bytes>
-struct chunk {
+template <uint32_t bytes> struct chunk {
 	uint8_t b[bytes];
 };
 
 template <uint32_t bytes>
-__device__ struct chunk<bytes> chunk_of(const struct gt_job &j, uint64_t k)
-{
+__device__ struct chunk<bytes> chunk_of(const struct gt_job &j, uint64_t k) {
 	struct chunk<bytes> v;
 
 	for (uint32_t i = 0; i < bytes; i++)
@@ -112,6 +110,6 @@ __device__ struct chunk<bytes> chunk_of(const struct gt_job &j, uint64_t k)
 	return v;
 }
 
-}
+} // namespace
 
 #endif

@@ -6,17 +6,47 @@
 #include "device_host.h"
 
 #define MODE(m) DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_##m
-#define THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
-#define WARP DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
-#define BLOCK GDK_EXEC_SCOPE_BLOCK
-#define SMS 132 /* of an H200: one block on each */
+#define THREAD	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
+#define WARP	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
+#define BLOCK	GDK_EXEC_SCOPE_BLOCK
+#define SMS	132 /* of an H200: one block on each */
 
 static const char *const op_name[GT_OPS] = {
-	"put", "p", "signal", "signal_set", "put_signal", "put_signal_set", "p_signal", "get",
-	"get_mcst", "get_wait", "fence", "cas", "low", "low_bf", "low_bf_warp", "build", "ring",
-	"pair", "forms", "handler", "bare_put", "bare_get", "imm", "mix", "put_counter",
-	"p_counter", "put_signal_counter", "signal_counter", "get_counter", "hole", "denied",
-	"tools", "wrong", "show", "unrung",
+	"put",
+	"p",
+	"signal",
+	"signal_set",
+	"put_signal",
+	"put_signal_set",
+	"p_signal",
+	"get",
+	"get_mcst",
+	"get_wait",
+	"fence",
+	"cas",
+	"low",
+	"low_bf",
+	"low_bf_warp",
+	"build",
+	"ring",
+	"pair",
+	"forms",
+	"handler",
+	"bare_put",
+	"bare_get",
+	"imm",
+	"mix",
+	"put_counter",
+	"p_counter",
+	"put_signal_counter",
+	"signal_counter",
+	"get_counter",
+	"hole",
+	"denied",
+	"tools",
+	"wrong",
+	"show",
+	"unrung",
 };
 static const char *const mode_name[] = { "exclusive", "cta", "gpu" };
 static const char *const scope_name[] = { "thread", "warp", "block" };
@@ -64,9 +94,15 @@ static enum gt_wait wait_of(enum gt_op op)
 /* The shape that a sharing mode allows: who shares a QP. */
 static struct gt_case shape(enum gt_op op, int mode, int scope, int handler, int mem)
 {
-	struct gt_case c = { .run = gt_run_ops, .op = op, .mode = mode, .scope = scope,
-			     .handler = handler, .depth = 64, .size = 64,
-			     .queues_on_gpu = mem & 1, .payload_on_gpu = mem >> 1 & 1 };
+	struct gt_case c = { .run = gt_run_ops,
+			     .op = op,
+			     .mode = mode,
+			     .scope = scope,
+			     .handler = handler,
+			     .depth = 64,
+			     .size = 64,
+			     .queues_on_gpu = mem & 1,
+			     .payload_on_gpu = mem >> 1 & 1 };
 	uint32_t group = scope == THREAD ? 1 : 32; /* of a block scope: two warps */
 
 	if (scope == BLOCK) { /* a ring holds what a group posts at once */
@@ -111,8 +147,8 @@ static void handlers(void)
 			add(NULL, shape(GT_PUT, MODE(GPU), WARP, handlers[h], mem));
 			add(NULL, shape(GT_PUT_SIGNAL, MODE(GPU), BLOCK, handlers[h], mem));
 			if (handlers[h] != E2E_BF) /* refused for groups */
-				add(NULL, shape(GT_PUT_COUNTER, MODE(GPU), THREAD, handlers[h],
-						mem));
+				add(NULL,
+				    shape(GT_PUT_COUNTER, MODE(GPU), THREAD, handlers[h], mem));
 			add(NULL, shape(GT_MIX, MODE(GPU), THREAD, handlers[h], mem));
 			add(NULL, shape(GT_MIX, MODE(EXCLUSIVE), THREAD, handlers[h], mem));
 		}

@@ -27,7 +27,8 @@ int gt_check_status(struct gt_env *env, const struct gt_job *job)
 			first = i;
 		}
 	return bad ? gt_complain("%u of %u threads failed, the first is %u with %d", bad, n, first,
-				 env->status[first]) : 0;
+				 env->status[first])
+		   : 0;
 }
 
 #define CELL UINT32_MAX
@@ -161,8 +162,9 @@ static int check_adds(const uint8_t *image, const struct gt_job *job, uint64_t o
 
 		v = word_at(image, old + 8 * k);
 		if (f && f->zeros && !gt_idle(job, k)) {
-			rc = v != (f->zeros < 8 ? GT_UNTOUCHED << 8 * f->zeros : 0) ?
-				     gt_complain("atomic %lu ran twice, or not", k) : 0;
+			rc = v != (f->zeros < 8 ? GT_UNTOUCHED << 8 * f->zeros : 0)
+				     ? gt_complain("atomic %lu ran twice, or not", k)
+				     : 0;
 		} else if (v != GT_UNTOUCHED) {
 			found++;
 			if (v >= adds || seen[v]++)
@@ -210,8 +212,8 @@ static int check_old(const uint8_t *image, const struct gt_job *job)
 		return check_cells(image + job->old, job, 0xff);
 	if (flags & GT_SET)
 		return check_sets(image, job);
-	if (flags & GT_COUNT && check_adds(image, job, job->old + GT_OLD_HALF, job->counters + 8,
-					   ops_of(job)))
+	if (flags & GT_COUNT &&
+	    check_adds(image, job, job->old + GT_OLD_HALF, job->counters + 8, ops_of(job)))
 		return -1;
 	return check_adds(image, job, job->old, job->counters, adds_of(job));
 }

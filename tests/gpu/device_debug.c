@@ -53,8 +53,10 @@ static int run_case(struct gt_env *env, const struct gt_case *c, struct gt_qps *
 {
 	gt_qps_open(env, qps, c);
 	gt_qps_connect(env, qps, gt_good_path);
-	return gt_prepare(env, c, qps, job) || gt_run(env, qps, job) ||
-	       gt_check_status(env, job) || read_log(job, log) ? -1 : 0;
+	return gt_prepare(env, c, qps, job) || gt_run(env, qps, job) || gt_check_status(env, job) ||
+			       read_log(job, log)
+		       ? -1
+		       : 0;
 }
 
 /* ---- wrong WQEs ---- */
@@ -90,7 +92,8 @@ static int check_refused(struct gt_env *env, struct gt_qps *qps, const struct gt
 	E2E_REQUIRE(!gdk_verbs_qp_get_counters(qps->qp[0].hl->qp_gverbs, &n));
 	if (n.status != -EINVAL || n.error_wqe != 1 || n.completions != 1 || n.doorbells != 1)
 		return gt_complain("the host reads status %d of WQE %lu, %lu completions and %lu "
-				   "doorbells", n.status, n.error_wqe, n.completions, n.doorbells);
+				   "doorbells",
+				   n.status, n.error_wqe, n.completions, n.doorbells);
 	if (read_log(job, &log) || check_cell(job, 0, true) || check_cell(job, 1, false))
 		return -1;
 	snprintf(expected, sizeof(expected), "gdaki: QP 0x%x WQE 1: %s; not rung\nWQE ",
@@ -153,8 +156,10 @@ int gt_run_unrung(struct gt_env *env, const struct gt_case *c)
 	struct gt_log log;
 	int rc = run_case(env, c, &qps, &job, &log);
 
-	snprintf(expected, sizeof(expected), "gdaki: QP 0x%x: WQEs 1 to 3 are reserved and were "
-		 "never rung, 1 of them published\n", qps.qp[0].qpn);
+	snprintf(expected, sizeof(expected),
+		 "gdaki: QP 0x%x: WQEs 1 to 3 are reserved and were "
+		 "never rung, 1 of them published\n",
+		 qps.qp[0].qpn);
 	rc = rc || check_cell(&job, 0, true) || check_log(&log, expected, true) ? -1 : 0;
 	gt_qps_close(&qps);
 	return rc;
@@ -165,9 +170,19 @@ int gt_run_unrung(struct gt_env *env, const struct gt_case *c)
 static struct gt_case shape(enum gt_op op, int scope, int handler, bool queues_on_gpu)
 {
 	return (struct gt_case){
-		.run = gt_run_ops, .op = op, .mode = E2E_MODE, .scope = scope,
-		.handler = handler, .depth = 256, .size = 64, .nqps = 1, .blocks = 2,
-		.threads = 64, .iters = queues_on_gpu ? 2 : 4, .batch = 2, .debug = true,
+		.run = gt_run_ops,
+		.op = op,
+		.mode = E2E_MODE,
+		.scope = scope,
+		.handler = handler,
+		.depth = 256,
+		.size = 64,
+		.nqps = 1,
+		.blocks = 2,
+		.threads = 64,
+		.iters = queues_on_gpu ? 2 : 4,
+		.batch = 2,
+		.debug = true,
 		.queues_on_gpu = queues_on_gpu,
 		.wait = op == GT_BUILD ? GT_POLL_AT : GT_BY_TICKET,
 	};

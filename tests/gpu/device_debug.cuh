@@ -123,6 +123,6 @@ __device__ static int leave_unrung(const struct gt_job &j, qp_type *qp)
 	return gdk_debug_check_tail(qp) == 3 ? 0 : GT_EBADDATA;
 }
 
-}
+} // namespace
 
 #endif

@@ -64,8 +64,11 @@ static void group_open(struct gt_env *env, struct gt_qps *qps, const struct gt_c
 {
 	const uint32_t i = qps->num;
 	struct doca_gpu_verbs_qp_init_attr_hl attr = {
-		.gpu_dev = env->nic.gpu, .net_dev = env->nic.dev, .ibpd = env->nic.pd,
-		.sq_nwqe = (uint16_t)c->depth, .nic_handler = c->handler,
+		.gpu_dev = env->nic.gpu,
+		.net_dev = env->nic.dev,
+		.ibpd = env->nic.pd,
+		.sq_nwqe = (uint16_t)c->depth,
+		.nic_handler = c->handler,
 	};
 
 	if (c->handler == E2E_NO_DBR)
@@ -84,8 +87,8 @@ void gt_qps_open(struct gt_env *env, struct gt_qps *qps, const struct gt_case *c
 		if (c->counted)
 			group_open(env, qps, c);
 		else
-			E2E_REQUIRE(!e2e_qp_try(&env->nic, &qps->qp[qps->num], c->handler,
-						c->depth, c->collapsed));
+			E2E_REQUIRE(!e2e_qp_try(&env->nic, &qps->qp[qps->num], c->handler, c->depth,
+						c->collapsed));
 }
 
 void gt_connect_to(struct gt_env *env, struct e2e_qp *qp, uint32_t qpn, struct e2e_path path)
@@ -126,14 +129,33 @@ int gt_prepare(struct gt_env *env, const struct gt_case *c, const struct gt_qps 
 	static uint32_t seed;
 
 	*job = (struct gt_job){
-		.nqps = c->nqps, .by_thread = c->by_thread, .op = c->op, .mode = c->mode,
-		.scope = c->scope, .handler = c->handler, .wait = c->wait,
-		.code_opt = c->code_opt, .blocks = c->blocks, .threads = c->threads,
-		.iters = c->iters, .size = c->size, .batch = c->batch, .seed = ++seed,
-		.varied = c->varied, .idle = c->idle, .depth = c->depth, .debug = c->debug,
-		.lkey_be = htobe32(r->mr->lkey), .rkey_be = htobe32(r->mr->rkey),
-		.nic = r->nic, .gpu = r->gpu, .src = 0, .dst = GT_PART, .old = 2 * GT_PART,
-		.counters = 3 * GT_PART, .status = env->status_gpu,
+		.nqps = c->nqps,
+		.by_thread = c->by_thread,
+		.op = c->op,
+		.mode = c->mode,
+		.scope = c->scope,
+		.handler = c->handler,
+		.wait = c->wait,
+		.code_opt = c->code_opt,
+		.blocks = c->blocks,
+		.threads = c->threads,
+		.iters = c->iters,
+		.size = c->size,
+		.batch = c->batch,
+		.seed = ++seed,
+		.varied = c->varied,
+		.idle = c->idle,
+		.depth = c->depth,
+		.debug = c->debug,
+		.lkey_be = htobe32(r->mr->lkey),
+		.rkey_be = htobe32(r->mr->rkey),
+		.nic = r->nic,
+		.gpu = r->gpu,
+		.src = 0,
+		.dst = GT_PART,
+		.old = 2 * GT_PART,
+		.counters = 3 * GT_PART,
+		.status = env->status_gpu,
 	};
 	for (uint32_t i = 0; i < c->nqps; i++) {
 		job->qp[i] = qps->qp[i].dev;
@@ -200,7 +222,8 @@ int gt_wait(struct gt_qps *qps)
 	}
 	if (wait_until(e2e_now_ns() + GT_GRACE_S * 1000000000ull) > 0)
 		return gt_complain("still running after %d s, %lu of %lu slots complete; ended by "
-				   "an abort", GT_BOUND_S, complete, reserved);
+				   "an abort",
+				   GT_BOUND_S, complete, reserved);
 	gt_complain("still running after %d s, and not ended by an abort", GT_BOUND_S);
 	gt_die();
 }

@@ -23,10 +23,15 @@ int gt_gpu_open(const char *pci)
 	int device;
 
 	return judge(cudaDeviceGetByPCIBusId(&device, pci), pci) ||
-	       judge(cudaSetDevice(device), pci) ||
-	       judge(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream") ||
-	       judge(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking), "stream") ||
-	       judge(cudaEventCreateWithFlags(&ended, cudaEventDisableTiming), "event") ? -1 : 0;
+			       judge(cudaSetDevice(device), pci) ||
+			       judge(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+				     "stream") ||
+			       judge(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking),
+				     "stream") ||
+			       judge(cudaEventCreateWithFlags(&ended, cudaEventDisableTiming),
+				     "event")
+		       ? -1
+		       : 0;
 }
 
 int gt_gpu_launch(const struct gt_job *job)
@@ -59,5 +64,7 @@ int gt_gpu_done(void)
 int gt_gpu_copy(void *dst, const void *src, size_t len)
 {
 	return judge(cudaMemcpyAsync(dst, src, len, cudaMemcpyDefault, copies), "copy") ||
-	       judge(cudaStreamSynchronize(copies), "copy") ? -1 : 0;
+			       judge(cudaStreamSynchronize(copies), "copy")
+		       ? -1
+		       : 0;
 }

@@ -15,8 +15,8 @@ __device__ static struct doca_gpu_dev_verbs_wqe *slot(qp_type *qp, uint64_t inde
 }
 
 /* A NOP that makes no CQE and the write of the cell, published together. */
-__device__ static int post_low(qp_type *qp, const struct op_at &o,
-			       ticket_type *t, uint32_t code_opt)
+__device__ static int post_low(qp_type *qp, const struct op_at &o, ticket_type *t,
+			       uint32_t code_opt)
 {
 	uint64_t at;
 	int err = gdk_reserve(qp, 2, mode, 0, &at);
@@ -34,8 +34,7 @@ __device__ static int post_low(qp_type *qp, const struct op_at &o,
 }
 
 /* A copy of the WQE in shared memory goes to the register. */
-__device__ static int post_low_bf(qp_type *qp, const struct op_at &o,
-				  ticket_type *t)
+__device__ static int post_low_bf(qp_type *qp, const struct op_at &o, ticket_type *t)
 {
 	__shared__ __align__(64) struct doca_gpu_dev_verbs_wqe copy[GT_BLOCK_MAX];
 	struct doca_gpu_dev_verbs_wqe *wqe = &copy[threadIdx.x];
@@ -55,8 +54,7 @@ __device__ static int post_low_bf(qp_type *qp, const struct op_at &o,
 }
 
 /* Every third operation has a NOP before it, every second does not ring. */
-__device__ static int post_imm(qp_type *qp, const struct op_at &o,
-			       ticket_type *t)
+__device__ static int post_imm(qp_type *qp, const struct op_at &o, ticket_type *t)
 {
 	const uint32_t nops = o.k % 3 == 0, code_opt = o.k % 2 ? SKIP_DB : 0;
 	uint64_t at;
@@ -67,10 +65,10 @@ __device__ static int post_imm(qp_type *qp, const struct op_at &o,
 		return err;
 	if (nops)
 		doca_gpu_dev_verbs_wqe_prepare_nop(qp, slot(qp, at), (uint16_t)at, UNSIGNALLED);
-	doca_gpu_dev_verbs_wqe_prepare_write(
-		qp, slot(qp, *t), (uint16_t)*t, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE_IMM,
-		SIGNALLED, doca_gpu_dev_verbs_bswap32((uint32_t)*t), o.dst.addr, o.dst.key,
-		o.src.addr, o.src.key, o.size);
+	doca_gpu_dev_verbs_wqe_prepare_write(qp, slot(qp, *t), (uint16_t)*t,
+					     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE_IMM, SIGNALLED,
+					     doca_gpu_dev_verbs_bswap32((uint32_t)*t), o.dst.addr,
+					     o.dst.key, o.src.addr, o.src.key, o.size);
 	doca_gpu_dev_verbs_mark_wqes_ready<mode>(qp, at, *t);
 	doca_gpu_dev_verbs_submit<mode>(qp, *t + 1, code_opt);
 	return 0;
@@ -131,14 +129,12 @@ __device__ static void build_pieces(qp_type *qp, const struct op_at &o, uint64_t
 			o.dst.addr, o.dst.key, o.src.addr, o.src.key, GT_SPLIT,
 			o.src.addr + GT_SPLIT, o.src.key, rest);
 	else if (kind == GT_KIND_READ2)
-		doca_gpu_dev_verbs_wqe_prepare_read(qp, slot(qp, at), i, SIGNALLED, o.src_r.addr,
-						    o.src_r.key, o.dst_l.addr, o.dst_l.key,
-						    GT_SPLIT, o.dst_l.addr + GT_SPLIT,
-						    o.dst_l.key, rest);
+		doca_gpu_dev_verbs_wqe_prepare_read(
+			qp, slot(qp, at), i, SIGNALLED, o.src_r.addr, o.src_r.key, o.dst_l.addr,
+			o.dst_l.key, GT_SPLIT, o.dst_l.addr + GT_SPLIT, o.dst_l.key, rest);
 	else
 		doca_gpu_dev_verbs_wqe_prepare_read(qp, slot(qp, at), i, SIGNALLED, o.src_r.addr,
-						    o.src_r.key, o.dst_l.addr, o.dst_l.key,
-						    o.size);
+						    o.src_r.key, o.dst_l.addr, o.dst_l.key, o.size);
 }
 
 __device__ static void build_inline(const struct gt_job &j, qp_type *qp, const struct op_at &o,
@@ -147,15 +143,14 @@ __device__ static void build_inline(const struct gt_job &j, qp_type *qp, const s
 	const uint16_t i = (uint16_t)at;
 
 	if (kind == GT_KIND_INLINE) {
-		doca_gpu_dev_verbs_wqe_prepare_write_inl(qp, slot(qp, at), i, SIGNALLED,
-							 o.dst.addr, o.dst.key,
-							 (uint64_t)(uintptr_t)o.cell, 28);
+		doca_gpu_dev_verbs_wqe_prepare_write_inl(qp, slot(qp, at), i, SIGNALLED, o.dst.addr,
+							 o.dst.key, (uint64_t)(uintptr_t)o.cell,
+							 28);
 		return;
 	}
 	doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_header(qp, slot(qp, at), i, SIGNALLED,
 							     o.dst.addr, o.dst.key, 12);
-	doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data(qp, slot(qp, at),
-							   chunk_of<12>(j, o.k));
+	doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data(qp, slot(qp, at), chunk_of<12>(j, o.k));
 }
 
 /* Additions of 1 to the counter; the cell's first bytes from 0 to their value. */
@@ -173,11 +168,10 @@ __device__ static void build_atomic(qp_type *qp, const struct op_at &o, uint64_t
 			qp, slot(qp, at), i, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_CS, SIGNALLED,
 			o.dst.addr, o.dst.key, o.old.addr, o.old.key, 8, 0, v);
 	else if (kind == GT_KIND_MFA8)
-		doca_gpu_dev_verbs_wqe_prepare_atomic_ext<
-			DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_8>(
+		doca_gpu_dev_verbs_wqe_prepare_atomic_ext<DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_8>(
 			qp, slot(qp, at), NULL, i, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA,
-			SIGNALLED, o.counter.addr, o.counter.key, o.old.addr, o.old.key, 1, 0, v,
-			v, v, v);
+			SIGNALLED, o.counter.addr, o.counter.key, o.old.addr, o.old.key, 1, 0, v, v,
+			v, v);
 	else if (kind == GT_KIND_MFA4)
 		doca_gpu_dev_verbs_wqe_prepare_atomic_ext(
 			qp, slot(qp, at), NULL, i, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA,
@@ -203,9 +197,8 @@ __device__ static void build(const struct gt_job &j, qp_type *qp, const struct o
 		return build_inline(j, qp, o, at, kind);
 	case GT_KIND_DUMP:
 		build_write(qp, o, at);
-		return doca_gpu_dev_verbs_wqe_prepare_dump(qp, slot(qp, at + 1),
-							   (uint16_t)(at + 1), SIGNALLED,
-							   o.dst_l.addr, o.dst_l.key, 1);
+		return doca_gpu_dev_verbs_wqe_prepare_dump(qp, slot(qp, at + 1), (uint16_t)(at + 1),
+							   SIGNALLED, o.dst_l.addr, o.dst_l.key, 1);
 	case GT_KIND_WAIT:
 		build_write(qp, o, at);
 		build_wait(qp, at);
@@ -357,8 +350,7 @@ __device__ static int post_ring(const struct gt_job &j, qp_type *qp, const struc
 
 /* ---- two QPs at once ---- */
 
-__device__ static void submit_pair(const struct gt_job &j, qp_type **qps, uint64_t *pis,
-				   bool named)
+__device__ static void submit_pair(const struct gt_job &j, qp_type **qps, uint64_t *pis, bool named)
 {
 	if (named && j.handler == HANDLER(CPU_PROXY))
 		doca_gpu_dev_verbs_submit_proxy_multi_qps<2, mode>(qps, pis);
@@ -393,6 +385,6 @@ __device__ static int post_pair(const struct gt_job &j, qp_type *qp, qp_type *co
 						   pis[1] - 1);
 }
 
-}
+} // namespace
 
 #endif

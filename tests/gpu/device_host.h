@@ -12,13 +12,13 @@
 #include "device.h"
 #include "../lib/e2e.h"
 
-#define GT_COUNTERS 65536u	   /* bytes */
-#define GT_BYTES (3 * GT_PART + GT_COUNTERS)
+#define GT_COUNTERS    65536u /* bytes */
+#define GT_BYTES       (3 * GT_PART + GT_COUNTERS)
 #define GT_MAX_THREADS 65536u
 #ifndef GT_BOUND_S
 #define GT_BOUND_S 20 /* a kernel that takes longer is aborted */
 #endif
-#define GT_GRACE_S 5  /* and has so long to end */
+#define GT_GRACE_S 5 /* and has so long to end */
 
 struct gt_region {
 	void *gpu, *cpu; /* cpu is NULL for GPU memory */

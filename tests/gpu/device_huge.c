@@ -7,7 +7,7 @@
 #include "device_host.h"
 
 #define HUGE_BYTES (DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE + 12344ull)
-#define HUGE_PART (HUGE_BYTES + 4096 - HUGE_BYTES % 4096)
+#define HUGE_PART  (HUGE_BYTES + 4096 - HUGE_BYTES % 4096)
 
 static int compare(const uint64_t *src, const uint8_t *dst, uint64_t key)
 {

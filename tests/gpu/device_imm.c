@@ -11,16 +11,21 @@
 
 static struct ibv_qp *receiver_create(struct gt_env *env, struct ibv_cq *cq)
 {
-	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq,
-					 .cap = { .max_send_wr = 1, .max_recv_wr = RECEIVES,
-						  .max_send_sge = 1, .max_recv_sge = 1 } };
-	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1,
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
+					 .send_cq = cq,
+					 .recv_cq = cq,
+					 .cap = { .max_send_wr = 1,
+						  .max_recv_wr = RECEIVES,
+						  .max_send_sge = 1,
+						  .max_recv_sge = 1 } };
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT,
+				 .port_num = 1,
 				 .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
 	struct ibv_qp *qp = ibv_create_qp(env->nic.pd, &init);
 
 	E2E_REQUIRE(qp);
-	E2E_REQUIRE(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				   IBV_QP_ACCESS_FLAGS));
+	E2E_REQUIRE(!ibv_modify_qp(
+		qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 	return qp;
 }
 
@@ -28,16 +33,22 @@ static void receiver_connect(struct gt_env *env, struct ibv_qp *qp, uint32_t des
 {
 	struct ibv_recv_wr wr = { 0 }, *bad;
 	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = dest_qpn,
-		.max_dest_rd_atomic = 1, .min_rnr_timer = 12,
-		.ah_attr = { .is_global = 1, .port_num = 1,
-			     .grh = { .dgid = env->nic.gid, .hop_limit = 64,
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = dest_qpn,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 12,
+		.ah_attr = { .is_global = 1,
+			     .port_num = 1,
+			     .grh = { .dgid = env->nic.gid,
+				      .hop_limit = 64,
 				      .sgid_index = (uint8_t)env->nic.gid_index } },
 	};
 
-	E2E_REQUIRE(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				   IBV_QP_MIN_RNR_TIMER));
+	E2E_REQUIRE(!ibv_modify_qp(qp, &a,
+				   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					   IBV_QP_MIN_RNR_TIMER));
 	for (int i = 0; i < RECEIVES; i++)
 		E2E_REQUIRE(!ibv_post_recv(qp, &wr, &bad));
 }

@@ -18,9 +18,9 @@ namespace
 
 /* An exclusive QP may be posted to by a whole group; its threads then wait side by
  * side, which is not exclusive. */
-static constexpr auto shared_mode =
-	mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE ?
-		DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA : mode;
+static constexpr auto shared_mode = mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
+					    ? DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
+					    : mode;
 
 template <mode_type how_shared>
 __device__ int poll_one(struct doca_gpu_dev_verbs_cq *cq, uint64_t index)
@@ -29,8 +29,8 @@ __device__ int poll_one(struct doca_gpu_dev_verbs_cq *cq, uint64_t index)
 	int err;
 
 	do {
-		err = spins & 1 ? doca_priv_gpu_dev_verbs_poll_one_cq_at<how_shared>(cq, index) :
-				  doca_gpu_dev_verbs_poll_one_cq_at<how_shared>(cq, index);
+		err = spins & 1 ? doca_priv_gpu_dev_verbs_poll_one_cq_at<how_shared>(cq, index)
+				: doca_gpu_dev_verbs_poll_one_cq_at<how_shared>(cq, index);
 		gdk_relax(spins++);
 	} while (err == EBUSY);
 	return err;
@@ -45,7 +45,9 @@ __device__ static int poll_next(struct doca_gpu_dev_verbs_cq *cq, ticket_type t,
 	if (err)
 		return err;
 	return doca_gpu_dev_verbs_cq_update_dbrec<true>(cq, posted) ==
-			       doca_gpu_dev_verbs_cqe_idx_inc_mask(ci, posted) ? 0 : GT_EBADDATA;
+			       doca_gpu_dev_verbs_cqe_idx_inc_mask(ci, posted)
+		       ? 0
+		       : GT_EBADDATA;
 }
 
 /* In both its forms; the second says how far the queue is. */
@@ -64,8 +66,8 @@ __device__ int poll_collapsed(qp_type *qp, struct doca_gpu_dev_verbs_cq *cq, tic
 
 /* Until the WQE of t is complete, posted with `posted` others since the last wait. */
 template <mode_type how_shared>
-__device__ int wait_for(const struct gt_job &j, qp_type *qp, qp_type *companion,
-			       ticket_type t, uint32_t posted, uint64_t turn)
+__device__ int wait_for(const struct gt_job &j, qp_type *qp, qp_type *companion, ticket_type t,
+			uint32_t posted, uint64_t turn)
 {
 	struct doca_gpu_dev_verbs_cq *cq = doca_gpu_dev_verbs_qp_get_cq_sq(qp);
 	uint32_t how = j.wait;
@@ -78,8 +80,8 @@ __device__ int wait_for(const struct gt_job &j, qp_type *qp, qp_type *companion,
 	case GT_FLUSH:
 		return doca_gpu_dev_verbs_wait<how_shared>(qp);
 	case GT_POLL_AT:
-		return turn & 4 ? doca_priv_gpu_dev_verbs_poll_cq_at<how_shared>(cq, t) :
-				  doca_gpu_dev_verbs_poll_cq_at<how_shared>(cq, t);
+		return turn & 4 ? doca_priv_gpu_dev_verbs_poll_cq_at<how_shared>(cq, t)
+				: doca_gpu_dev_verbs_poll_cq_at<how_shared>(cq, t);
 	case GT_POLL_ONE:
 		return poll_one<how_shared>(cq, t);
 	case GT_POLL_NEXT:
@@ -93,8 +95,7 @@ __device__ int wait_for(const struct gt_job &j, qp_type *qp, qp_type *companion,
 }
 
 /* Lanes of one operation must give up together. */
-template <scope_type scope>
-__device__ bool somebody(bool failed)
+template <scope_type scope> __device__ bool somebody(bool failed)
 {
 	if constexpr (scope == WARP)
 		return __any_sync(0xffffffffu, failed);
@@ -118,8 +119,9 @@ __device__ int run(const struct gt_job &j, qp_type *qp, qp_type *companion, uint
 		err = post<op, scope>(j, qp, companion, o, &t);
 		posted++;
 		if (!err && (posted == j.batch || i + 1 == j.iters)) {
-			err = wait_for<scope == THREAD ? mode : shared_mode>(
-				j, qp, companion, t, posted, thread + i);
+			err = wait_for < scope == THREAD
+				      ? mode
+				      : shared_mode > (j, qp, companion, t, posted, thread + i);
 			posted = 0;
 		}
 		if (!err && gt_flags(op) & GT_READ && !posted)
@@ -170,12 +172,12 @@ __device__ int put_too_late(const struct gt_job &j, qp_type *qp, const struct op
 
 	if (scope == WARP && blockDim.x % (unsigned int)warpSize)
 		return err;
-	return doca_gpu_dev_verbs_put<mode, nic_handler, scope>(qp, o.dst, o.src, j.size, &t) ==
-			       err ? err : GT_EBADDATA;
+	return doca_gpu_dev_verbs_put<mode, nic_handler, scope>(qp, o.dst, o.src, j.size, &t) == err
+		       ? err
+		       : GT_EBADDATA;
 }
 
-template <int op>
-__device__ int end_badly(const struct gt_job &j, qp_type *qp, uint64_t thread)
+template <int op> __device__ int end_badly(const struct gt_job &j, qp_type *qp, uint64_t thread)
 {
 	struct op_at o = op_at(j, thread);
 	uint64_t at = 0;
@@ -207,12 +209,14 @@ constexpr bool compiled(int op)
 	return op == GT_PUT || op == GT_BUILD || op == GT_MIX || op >= GT_WRONG;
 }
 #else
-constexpr bool compiled(int op) { return op < GT_WRONG; }
+constexpr bool compiled(int op)
+{
+	return op < GT_WRONG;
+}
 #endif
 
 /* What the debug build alone has; a wrong WQE ends the waits of all threads. */
-template <int op>
-__device__ int debug(const struct gt_job &j, qp_type *qp, uint64_t thread)
+template <int op> __device__ int debug(const struct gt_job &j, qp_type *qp, uint64_t thread)
 {
 	if (op == GT_SHOW)
 		return show(j, qp);
@@ -228,8 +232,7 @@ __device__ int debug(const struct gt_job &j, qp_type *qp, uint64_t thread)
 	return wait_somehow(qp, 1, thread);
 }
 
-template <int op, scope_type scope>
-__global__ void kernel(const struct gt_job j)
+template <int op, scope_type scope> __global__ void kernel(const struct gt_job j)
 {
 	const uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
 	const uint32_t i = (uint32_t)(j.by_thread ? thread : blockIdx.x) % j.nqps;
@@ -246,8 +249,7 @@ __global__ void kernel(const struct gt_job j)
 		*(volatile int *)&j.status[thread] = run<op, scope>(j, qp, j.companion[i], thread);
 }
 
-template <int op>
-static int launch_op(const struct gt_job *job, cudaStream_t stream)
+template <int op> static int launch_op(const struct gt_job *job, cudaStream_t stream)
 {
 	if constexpr (op != GT_LOW_BF_WARP)
 		if (job->scope == THREAD)
@@ -261,8 +263,7 @@ static int launch_op(const struct gt_job *job, cudaStream_t stream)
 	return 0;
 }
 
-template <int op>
-static int launch_from(const struct gt_job *job, cudaStream_t stream)
+template <int op> static int launch_from(const struct gt_job *job, cudaStream_t stream)
 {
 	if constexpr (op < GT_OPS) {
 		if constexpr (compiled(op))
@@ -273,7 +274,7 @@ static int launch_from(const struct gt_job *job, cudaStream_t stream)
 	return -1;
 }
 
-}
+} // namespace
 
 extern "C" int GT_LAUNCH(const struct gt_job *job, void *stream)
 {

@@ -14,7 +14,7 @@ namespace
 
 template <int op, scope_type scope, uint32_t bytes>
 __device__ int p_bytes(const struct gt_job &j, qp_type *qp, qp_type *companion,
-			const struct op_at &o, ticket_type *t)
+		       const struct op_at &o, ticket_type *t)
 {
 	typedef struct chunk<bytes> type;
 	const type v = chunk_of<bytes>(j, o.k);
@@ -31,7 +31,7 @@ __device__ int p_bytes(const struct gt_job &j, qp_type *qp, qp_type *companion,
 
 template <int op, scope_type scope>
 __device__ int post_p(const struct gt_job &j, qp_type *qp, qp_type *companion,
-		       const struct op_at &o, ticket_type *t)
+		      const struct op_at &o, ticket_type *t)
 {
 	if (j.size == 1)
 		return p_bytes<op, scope, 1>(j, qp, companion, o, t);
@@ -50,13 +50,13 @@ __device__ int post_p(const struct gt_job &j, qp_type *qp, qp_type *companion,
 
 template <enum doca_gpu_dev_verbs_nic_handler handler>
 __device__ static int put_by(const struct gt_job &j, qp_type *qp, const struct op_at &o,
-			      ticket_type *t)
+			     ticket_type *t)
 {
 	return doca_gpu_dev_verbs_put<mode, handler>(qp, o.dst, o.src, o.size, t, j.code_opt);
 }
 
 __device__ static int post_put_by(const struct gt_job &j, qp_type *qp, const struct op_at &o,
-				   ticket_type *t)
+				  ticket_type *t)
 {
 	if (j.handler == HANDLER(CPU_PROXY))
 		return put_by<HANDLER(CPU_PROXY)>(j, qp, o, t);
@@ -67,16 +67,14 @@ __device__ static int post_put_by(const struct gt_job &j, qp_type *qp, const str
 	return put_by<HANDLER(GPU_SM_BF)>(j, qp, o, t);
 }
 
-__device__ static int post_put_no_db(qp_type *qp, const struct op_at &o,
-				      ticket_type *t)
+__device__ static int post_put_no_db(qp_type *qp, const struct op_at &o, ticket_type *t)
 {
 	return doca_gpu_dev_verbs_put<mode, nic_handler, THREAD>(qp, o.dst, o.src, o.size, t,
 								 SKIP_DB);
 }
 
 template <scope_type scope>
-__device__ int post_get(qp_type *qp, const struct op_at &o,
-			 ticket_type *t)
+__device__ int post_get(qp_type *qp, const struct op_at &o, ticket_type *t)
 {
 	return doca_gpu_dev_verbs_get<mode, nic_handler, scope>(qp, o.src_r, o.dst_l, o.size,
 								o.dst_l, t);
@@ -97,14 +95,13 @@ __device__ static int post_get_wait(qp_type *qp, const struct op_at &o, ticket_t
 }
 
 /* Without the fence the put would read its cell before the get has filled it. */
-__device__ static int post_fence(qp_type *qp, const struct op_at &o,
-				 ticket_type *t)
+__device__ static int post_fence(qp_type *qp, const struct op_at &o, ticket_type *t)
 {
 	int err = post_get<THREAD>(qp, o, t);
 
 	err = err ? err : doca_gpu_dev_verbs_fence<mode, nic_handler>(qp);
-	return err ? err : doca_gpu_dev_verbs_put<mode, nic_handler>(qp, o.third, o.dst_l, o.size,
-								     t);
+	return err ? err
+		   : doca_gpu_dev_verbs_put<mode, nic_handler>(qp, o.third, o.dst_l, o.size, t);
 }
 
 __device__ static int post_mix(const struct gt_job &j, qp_type *qp, const struct op_at &o,
@@ -133,8 +130,7 @@ __device__ static int post_mix(const struct gt_job &j, qp_type *qp, const struct
 
 /* The functions whose names end in a scope, at theirs, and those without ticket. */
 template <scope_type scope>
-__device__ int post_form(const struct gt_job &j, qp_type *qp, const struct op_at &o,
-			 ticket_type *t)
+__device__ int post_form(const struct gt_job &j, qp_type *qp, const struct op_at &o, ticket_type *t)
 {
 	const uint64_t v = gt_word(o.k, 0, j.seed);
 
@@ -151,8 +147,8 @@ __device__ int post_form(const struct gt_job &j, qp_type *qp, const struct op_at
 		if constexpr (scope == WARP)
 			return doca_gpu_dev_verbs_put_signal_warp<ADD, mode>(
 				qp, o.dst, o.src, o.size, o.counter, o.old, 1, t);
-		return doca_gpu_dev_verbs_put_signal_thread<ADD, mode>(
-			qp, o.dst, o.src, o.size, o.counter, o.old, 1, t);
+		return doca_gpu_dev_verbs_put_signal_thread<ADD, mode>(qp, o.dst, o.src, o.size,
+								       o.counter, o.old, 1, t);
 	case GT_KIND_SIGNAL_SCOPE:
 		if constexpr (scope == WARP)
 			return doca_gpu_dev_verbs_signal_warp<ADD, mode>(qp, o.counter, o.old, 1,
@@ -183,16 +179,16 @@ __device__ int post_form(const struct gt_job &j, qp_type *qp, const struct op_at
 /* Operations of one WQE or two, at every scope. */
 template <int op, scope_type scope>
 __device__ int post_scoped(const struct gt_job &j, qp_type *qp, const struct op_at &o,
-			    ticket_type *t)
+			   ticket_type *t)
 {
 	if constexpr (op == GT_PUT || op == GT_BARE_PUT)
-		return doca_gpu_dev_verbs_put<mode, nic_handler, scope>(qp, o.dst, o.src, o.size,
-									t, j.code_opt);
+		return doca_gpu_dev_verbs_put<mode, nic_handler, scope>(qp, o.dst, o.src, o.size, t,
+									j.code_opt);
 	if constexpr (op == GT_P || op == GT_P_SIGNAL)
 		return post_p<op, scope>(j, qp, NULL, o, t);
 	if constexpr (op == GT_SIGNAL)
-		return doca_gpu_dev_verbs_signal<ADD, mode, nic_handler, scope>(
-			qp, o.counter, o.old, 1, t);
+		return doca_gpu_dev_verbs_signal<ADD, mode, nic_handler, scope>(qp, o.counter,
+										o.old, 1, t);
 	if constexpr (op == GT_SIGNAL_SET)
 		return doca_gpu_dev_verbs_signal<SET, mode, nic_handler, scope>(
 			qp, o.old_r, o.old, gt_word(o.k, 1, j.seed), t);
@@ -206,14 +202,14 @@ __device__ int post_scoped(const struct gt_job &j, qp_type *qp, const struct op_
 		return post_get<scope>(qp, o, t);
 	if constexpr (op == GT_GET_MCST)
 		return doca_gpu_dev_verbs_get<mode, nic_handler, scope, DUMP,
-				       DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED>(
+					      DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED>(
 			qp, o.src_r, o.dst_l, o.size, o.dst_l, t);
 	return -ENOSYS;
 }
 
 template <int op>
 __device__ int post_counted(const struct gt_job &j, qp_type *qp, qp_type *companion,
-			     const struct op_at &o)
+			    const struct op_at &o)
 {
 	ticket_type t;
 
@@ -236,8 +232,8 @@ __device__ int post_counted(const struct gt_job &j, qp_type *qp, qp_type *compan
 }
 
 template <int op, scope_type scope>
-__device__ int post(const struct gt_job &j, qp_type *qp, qp_type *companion,
-		    const struct op_at &o, ticket_type *t)
+__device__ int post(const struct gt_job &j, qp_type *qp, qp_type *companion, const struct op_at &o,
+		    ticket_type *t)
 {
 	if constexpr (op <= GT_LAST_SCOPED || op == GT_BARE_PUT || op == GT_BARE_GET)
 		return post_scoped<op, scope>(j, qp, o, t);
@@ -273,6 +269,6 @@ __device__ int post(const struct gt_job &j, qp_type *qp, qp_type *companion,
 	return -ENOSYS;
 }
 
-}
+} // namespace
 
 #endif

@@ -5,20 +5,22 @@
 
 #include "device_host.h"
 
-#define ABORT_LIMIT_NS 1000000 /* from the host's store to the last thread's end */
-#define ABORT_TRIES 5
-#define RESETS 3
-#define NOBODY 0xfffff0 /* no queue pair has this number */
+#define ABORT_LIMIT_NS	       1000000 /* from the host's store to the last thread's end */
+#define ABORT_TRIES	       5
+#define RESETS		       3
+#define NOBODY		       0xfffff0 /* no queue pair has this number */
 #define SYNDROME_REMOTE_ACCESS 0x13
-#define SYNDROME_RETRIES 0x15
+#define SYNDROME_RETRIES       0x15
 
 static int run_once(struct gt_env *env, const struct gt_case *c, struct gt_qps *qps)
 {
 	struct gt_job job;
 
 	return gt_prepare(env, c, qps, &job) || gt_run(env, qps, &job) ||
-	       gt_check_status(env, &job) || gt_check_payload(env, c, &job) ||
-	       gt_check_counters(qps, &job, gt_slots(&job)) || gt_check_quiet(&job) ? -1 : 0;
+			       gt_check_status(env, &job) || gt_check_payload(env, c, &job) ||
+			       gt_check_counters(qps, &job, gt_slots(&job)) || gt_check_quiet(&job)
+		       ? -1
+		       : 0;
 }
 
 int gt_run_ops(struct gt_env *env, const struct gt_case *c)
@@ -59,7 +61,9 @@ int gt_run_tools(struct gt_env *env, const struct gt_case *c)
 
 	gt_qps_open(env, &qps, c);
 	rc = gt_prepare(env, c, &qps, &job) || gt_run(env, &qps, &job) ||
-	     gt_check_status(env, &job) || check_tools(env, &job) ? -1 : 0;
+			     gt_check_status(env, &job) || check_tools(env, &job)
+		     ? -1
+		     : 0;
 	gt_qps_close(&qps);
 	return rc;
 }
@@ -133,7 +137,9 @@ static int run_to_error(struct gt_env *env, const struct gt_case *c, struct gt_q
 
 	job.nqps = 1;
 	return rc || gt_run(env, qps, &job) || gt_all_returned(env, &job, -EIO) ||
-	       check_error(qps, syndrome, wqe) ? -1 : 0;
+			       check_error(qps, syndrome, wqe)
+		       ? -1
+		       : 0;
 }
 
 /* WQE 0 is good, WQE 1 has a key that the far end does not know. */

@@ -6,9 +6,9 @@
 
 #include "device_at.cuh"
 
-#define GT_TOOLS_IS(a, b)                             \
-	do {                                          \
-		if ((a) != (b))                       \
+#define GT_TOOLS_IS(a, b) \
+	do { \
+		if ((a) != (b)) \
 			return -(1000000 + __LINE__); \
 	} while (0)
 
@@ -55,8 +55,9 @@ __device__ static int tools_copies(uint8_t *b)
 			doca_gpu_dev_verbs_memcpy_data(b + at, b, 15);
 		GT_TOOLS_IS(doca_gpu_dev_verbs_isaligned(b + at, 8), at % 8 == 0);
 		for (uint32_t i = 16; i < 64; i++)
-			GT_TOOLS_IS(b[i], i < at || i >= at + (at % 8 ? 15 : 16) ?
-						  0xee : (uint8_t)(i - at + at));
+			GT_TOOLS_IS(b[i], i < at || i >= at + (at % 8 ? 15 : 16)
+						  ? 0xee
+						  : (uint8_t)(i - at + at));
 	}
 	doca_gpu_dev_verbs_memcpy_inl_aligned_data<uint32_t>((uint32_t *)(b + 48), (uint32_t *)b,
 							     12);
@@ -116,6 +117,6 @@ __device__ static int tools(const struct gt_job &j, uint64_t thread)
 	return err ? err : tools_shared((struct gt_tools *)(j.gpu + j.counters), thread);
 }
 
-}
+} // namespace
 
 #endif

@@ -19,31 +19,30 @@
 #include <unistd.h>
 #include <vector>
 
-#define NEED(call)                                                                        \
-	do {                                                                              \
-		if (!(call)) {                                                            \
-			fprintf(stderr, "%s:%d: rank %d: %s\n", __FILE__, __LINE__, rank, \
-				#call);                                                   \
-			exit(1);                                                          \
-		}                                                                         \
+#define NEED(call) \
+	do { \
+		if (!(call)) { \
+			fprintf(stderr, "%s:%d: rank %d: %s\n", __FILE__, __LINE__, rank, #call); \
+			exit(1); \
+		} \
 	} while (0)
-#define CUDA(call)                                                                          \
-	do {                                                                                \
-		cudaError_t err_ = (call);                                                  \
-		if (err_ != cudaSuccess) {                                                  \
+#define CUDA(call) \
+	do { \
+		cudaError_t err_ = (call); \
+		if (err_ != cudaSuccess) { \
 			fprintf(stderr, "%s:%d: rank %d: %s: %s\n", __FILE__, __LINE__, rank, \
-				#call, cudaGetErrorString(err_));                           \
-			exit(1);                                                            \
-		}                                                                           \
+				#call, cudaGetErrorString(err_)); \
+			exit(1); \
+		} \
 	} while (0)
-#define NCCL(call)                                                                           \
-	do {                                                                                 \
-		ncclResult_t err_ = (call);                                                  \
-		if (err_ != ncclSuccess) {                                                   \
-			fprintf(stderr, "%s:%d: rank %d: %s: %s\n", __FILE__, __LINE__,      \
-				rank, #call, ncclGetLastError(NULL));                        \
-			exit(1);                                                             \
-		}                                                                            \
+#define NCCL(call) \
+	do { \
+		ncclResult_t err_ = (call); \
+		if (err_ != ncclSuccess) { \
+			fprintf(stderr, "%s:%d: rank %d: %s: %s\n", __FILE__, __LINE__, rank, \
+				#call, ncclGetLastError(NULL)); \
+			exit(1); \
+		} \
 	} while (0)
 
 static int rank, bad;
@@ -83,8 +82,8 @@ __global__ void check(const unsigned *got, size_t first, size_t n, unsigned r, u
 
 static double now(void)
 {
-	return std::chrono::duration<double>(
-		       std::chrono::steady_clock::now().time_since_epoch()).count();
+	return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+		.count();
 }
 
 static void report(const char *what, size_t bytes, double seconds)
@@ -97,16 +96,15 @@ static void report(const char *what, size_t bytes, double seconds)
 	bad += wrong != 0;
 	if (!rank || wrong)
 		printf("%-14s %9zu bytes %8.1f us %7.3f GB/s %s (%u wrong)\n", what, bytes,
-		       seconds * 1e6, (double)bytes / seconds / 1e9, wrong ? "FAIL" : "ok",
-		       wrong);
+		       seconds * 1e6, (double)bytes / seconds / 1e9, wrong ? "FAIL" : "ok", wrong);
 	fflush(stdout);
 }
 
 /* ---- collectives ---- */
 
 enum kind { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, SEND_RECV, KINDS };
-static const char *const names[KINDS] = { "all_reduce", "all_gather", "reduce_scatter",
-					  "broadcast", "send_recv" };
+static const char *const names[KINDS] = { "all_reduce", "all_gather", "reduce_scatter", "broadcast",
+					  "send_recv" };
 
 static void one_call(enum kind kind, const unsigned *in, unsigned *out, size_t n)
 {
@@ -241,8 +239,7 @@ __global__ void ping_pong(ncclDevComm dev, ncclWindow_t out, ncclWindow_t in, un
 			}
 			*word = i;
 			__threadfence_system();
-			gin.put(ncclTeamWorld(dev), peer, in, 0, out, 0, 8,
-				ncclGin_SignalInc{ 1 });
+			gin.put(ncclTeamWorld(dev), peer, in, 0, out, 0, 8, ncclGin_SignalInc{ 1 });
 			continue;
 		}
 		gin.waitSignal(ncclCoopThread(), 1, seen + i / 2 + 1);
@@ -312,8 +309,7 @@ static void gin_kernels(bool by_value)
 		}
 	meet();
 	start = now();
-	ping_pong<<<1, 1, 0, stream>>>(dev, out_win, in_win, 100, signals[1], by_value,
-				       errors);
+	ping_pong<<<1, 1, 0, stream>>>(dev, out_win, in_win, 100, signals[1], by_value, errors);
 	CUDA(cudaStreamSynchronize(stream));
 	report("gin ping-pong", 100 * 8, now() - start);
 	meet();

@@ -14,15 +14,15 @@
 #include <string.h>
 #include <time.h>
 
-#define LEN 1000000u
+#define LEN    1000000u
 #define WAIT_S 20
 
-#define REQUIRE(cond)                                                                        \
-	do {                                                                                 \
-		if (!(cond)) {                                                               \
+#define REQUIRE(cond) \
+	do { \
+		if (!(cond)) { \
 			fprintf(stderr, "%s:%d: required: %s\n", __FILE__, __LINE__, #cond); \
-			exit(1);                                                             \
-		}                                                                            \
+			exit(1); \
+		} \
 	} while (0)
 
 static void *driver;
@@ -57,11 +57,15 @@ static void *gpu_memory(const char *pci)
 
 static struct ibv_qp *loop_qp(struct ibv_pd *pd, struct ibv_cq *cq)
 {
-	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq,
-					 .cap = { .max_send_wr = 4, .max_recv_wr = 1,
-						  .max_send_sge = 1, .max_recv_sge = 1 } };
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 }
+	};
 	struct ibv_qp *qp = ibv_create_qp(pd, &init);
-	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1,
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT,
+				 .port_num = 1,
 				 .qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
 						    IBV_ACCESS_REMOTE_READ };
 	struct ibv_gid_entry e = { 0 };
@@ -70,34 +74,46 @@ static struct ibv_qp *loop_qp(struct ibv_pd *pd, struct ibv_cq *cq)
 	REQUIRE(qp);
 	while (e.gid_type != IBV_GID_TYPE_ROCE_V2 || e.gid.raw[10] != 0xff)
 		REQUIRE(!ibv_query_gid_ex(pd->context, 1, i++, &e, 0));
-	REQUIRE(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			       IBV_QP_ACCESS_FLAGS));
+	REQUIRE(!ibv_modify_qp(
+		qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 	a = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096, .dest_qp_num = qp->qp_num,
-		.max_dest_rd_atomic = 1, .min_rnr_timer = 12,
-		.ah_attr = { .is_global = 1, .port_num = 1,
-			     .grh = { .dgid = e.gid, .sgid_index = (uint8_t)(i - 1),
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_4096,
+		.dest_qp_num = qp->qp_num,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 12,
+		.ah_attr = { .is_global = 1,
+			     .port_num = 1,
+			     .grh = { .dgid = e.gid,
+				      .sgid_index = (uint8_t)(i - 1),
 				      .hop_limit = 64 } },
 	};
-	REQUIRE(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			       IBV_QP_MIN_RNR_TIMER));
-	a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 18, .retry_cnt = 7,
-				  .rnr_retry = 7, .max_rd_atomic = 1 };
-	REQUIRE(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-			       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC));
+	REQUIRE(!ibv_modify_qp(qp, &a,
+			       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				       IBV_QP_MIN_RNR_TIMER));
+	a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
+				  .timeout = 18,
+				  .retry_cnt = 7,
+				  .rnr_retry = 7,
+				  .max_rd_atomic = 1 };
+	REQUIRE(!ibv_modify_qp(qp, &a,
+			       IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				       IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC));
 	return qp;
 }
 
 static void move(struct ibv_qp *qp, enum ibv_wr_opcode opcode, const struct ibv_mr *local,
 		 const struct ibv_mr *gpu)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)local->addr, .length = LEN,
-			       .lkey = local->lkey };
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = opcode,
+	struct ibv_sge sge = { .addr = (uintptr_t)local->addr, .length = LEN, .lkey = local->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = opcode,
 				  .send_flags = IBV_SEND_SIGNALED,
 				  .wr.rdma = { .remote_addr = (uintptr_t)gpu->addr,
-					       .rkey = gpu->rkey } }, *bad;
+					       .rkey = gpu->rkey } },
+			   *bad;
 	time_t end = time(NULL) + WAIT_S;
 	struct ibv_wc wc;
 	int n;

@@ -13,11 +13,11 @@
 #include "../../qp/qp.h"
 #include "probe.h"
 
-#define NONE_24 0xfffff0u /* no object has this number */
+#define NONE_24	   0xfffff0u /* no object has this number */
 #define UMEM_BYTES (64u << 10)
-#define DBREC_AT (32u << 10)
-#define CMD_NONE 0x7ffu
-#define OPT(bit) ((uint64_t)GDK_OPTPAR_##bit)
+#define DBREC_AT   (32u << 10)
+#define CMD_NONE   0x7ffu
+#define OPT(bit)   ((uint64_t)GDK_OPTPAR_##bit)
 
 struct wrong {
 	const char *what;
@@ -36,7 +36,7 @@ static struct rig {
 
 static void say_answer(const char *command, const char *what, doca_error_t err, const void *out)
 {
-	struct gdk_command_error last = {0};
+	struct gdk_command_error last = { 0 };
 	char text[96];
 
 	if (!err) {
@@ -96,7 +96,7 @@ static const struct wrong wrong_cq[] = {
 
 static void try_cq(const struct wrong *w, struct mlx5dv_devx_obj **keep)
 {
-	uint8_t in[PRM_CREATE_CQ_IN_LEN] = {0}, *cqc = in + PRM_CREATE_CQ_CQC_AT;
+	uint8_t in[PRM_CREATE_CQ_IN_LEN] = { 0 }, *cqc = in + PRM_CREATE_CQ_CQC_AT;
 
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_CREATE_CQ);
 	prm_set(in, PRM_CREATE_CQ_UMEM_ID, r.umem_id);
@@ -141,7 +141,7 @@ static const struct wrong wrong_qp[] = {
 
 static void try_qp(const struct wrong *w, struct mlx5dv_devx_obj **keep, uint32_t *qpn)
 {
-	uint8_t in[PRM_CREATE_QP_IN_LEN] = {0}, *qpc = in + PRM_CREATE_QP_QPC_AT;
+	uint8_t in[PRM_CREATE_QP_IN_LEN] = { 0 }, *qpc = in + PRM_CREATE_QP_QPC_AT;
 
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_CREATE_QP);
 	prm_set(in, PRM_CREATE_QP_WQ_UMEM_ID, r.umem_id);
@@ -173,16 +173,19 @@ static const struct step {
 	{ GDK_CMD_RTR2RTS_QP, "RTR2RTS_QP", { "of a QP in RST", 0, 0, 0 } },
 	{ GDK_CMD_RTS2RTS_QP, "RTS2RTS_QP", { "of a QP in RST", 0, 0, 0 } },
 	{ GDK_CMD_RST2INIT_QP, "RST2INIT_QP", { "port 99", IN_PATH(VHCA_PORT_NUM), 99 } },
-	{ GDK_CMD_RST2INIT_QP, "RST2INIT_QP", { "pkey_index 0xffff", IN_PATH(PKEY_INDEX),
-		0xffff } },
+	{ GDK_CMD_RST2INIT_QP,
+	  "RST2INIT_QP",
+	  { "pkey_index 0xffff", IN_PATH(PKEY_INDEX), 0xffff } },
 	{ GDK_CMD_RST2INIT_QP, "RST2INIT_QP", { "as it should be", 0, 0, 0 } },
 	{ GDK_CMD_INIT2RTR_QP, "INIT2RTR_QP", { "mtu 0", QPC(MTU), 0 } },
 	{ GDK_CMD_INIT2RTR_QP, "INIT2RTR_QP", { "mtu 7", QPC(MTU), 7 } },
-	{ GDK_CMD_INIT2RTR_QP, "INIT2RTR_QP", { "src_addr_index 255", IN_PATH(SRC_ADDR_INDEX),
-		255 } },
+	{ GDK_CMD_INIT2RTR_QP,
+	  "INIT2RTR_QP",
+	  { "src_addr_index 255", IN_PATH(SRC_ADDR_INDEX), 255 } },
 	{ GDK_CMD_INIT2RTR_QP, "INIT2RTR_QP", { "log_msg_max 31", QPC(LOG_MSG_MAX), 31 } },
-	{ GDK_CMD_INIT2RTR_QP, "INIT2RTR_QP", { "LAG option", 0, PRM_MODIFY_QP_OPT_PARAM_MASK,
-		OPT(LAG_TX_AFF) } },
+	{ GDK_CMD_INIT2RTR_QP,
+	  "INIT2RTR_QP",
+	  { "LAG option", 0, PRM_MODIFY_QP_OPT_PARAM_MASK, OPT(LAG_TX_AFF) } },
 	{ GDK_CMD_RTR2RTS_QP, "RTR2RTS_QP", { "after the step before", 0, 0, 0 } },
 };
 
@@ -237,7 +240,7 @@ static void try_steps(struct e2e_nic *nic)
 
 static void try_general(uint32_t opcode, uint32_t op_mod, const char *command, const char *what)
 {
-	uint8_t in[PRM_CMD_IN_LEN] = {0}, out[PRM_QUERY_HCA_CAP_OUT_LEN];
+	uint8_t in[PRM_CMD_IN_LEN] = { 0 }, out[PRM_QUERY_HCA_CAP_OUT_LEN];
 	doca_error_t err;
 
 	prm_set(in, PRM_CMD_OPCODE, opcode);
@@ -259,10 +262,9 @@ static void open_rig(struct e2e_nic *nic)
 					    IBV_ACCESS_LOCAL_WRITE,
 					    (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, &r.umem));
 	E2E_REQUIRE(!doca_verbs_umem_get_id(r.umem, &r.umem_id));
-	E2E_REQUIRE(!doca_verbs_uar_create(nic->dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE,
-					   &r.uar) ||
-		    !doca_verbs_uar_create(nic->dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME,
-					   &r.uar));
+	E2E_REQUIRE(
+		!doca_verbs_uar_create(nic->dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE, &r.uar) ||
+		!doca_verbs_uar_create(nic->dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME, &r.uar));
 	E2E_REQUIRE(!doca_verbs_uar_id_get(r.uar, &r.uar_id));
 	E2E_REQUIRE(!mlx5dv_devx_query_eqn(r.ctx, 0, &r.eqn));
 }

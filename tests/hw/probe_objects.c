@@ -44,11 +44,14 @@ void probe_caps(struct e2e_nic *nic)
 	probe_result(err, "query device");
 	if (err)
 		return;
+	/* clang-format off */
 	SAY(max_qp) SAY(max_qp_wr) SAY(max_sge) SAY(max_cq) SAY(max_cqe) SAY(max_mr) SAY(max_pd)
 	SAY(max_ah) SAY(max_srq) SAY(max_srq_wr) SAY(max_srq_sge) SAY(max_pkeys)
 	SAY(max_qp_rd_atom) SAY(max_qp_init_rd_atom) SAY(send_dbr_mode_no_dbr_ext)
-	probe_result(doca_verbs_device_attr_get_is_qp_type_supported(attr, DOCA_VERBS_QP_TYPE_RC),
-		     "RC");
+		/* clang-format on */
+		probe_result(doca_verbs_device_attr_get_is_qp_type_supported(attr,
+									     DOCA_VERBS_QP_TYPE_RC),
+			     "RC");
 	E2E_REQUIRE(!doca_verbs_device_attr_free(attr));
 	say_port(nic);
 }
@@ -88,8 +91,8 @@ static void try_uar(struct e2e_nic *nic, enum doca_verbs_uar_allocation_type typ
 
 /* ---- CQ and SRQ ---- */
 
-static doca_error_t make_cq(struct e2e_nic *nic, uint32_t size, bool ignore_overrun,
-			    bool collapsed, doca_verbs_cq_t **cq)
+static doca_error_t make_cq(struct e2e_nic *nic, uint32_t size, bool ignore_overrun, bool collapsed,
+			    doca_verbs_cq_t **cq)
 {
 	doca_verbs_cq_attr_t *attr;
 	doca_error_t err;
@@ -160,8 +163,8 @@ static const struct qp_case {
 } qp_cases[] = {
 	{ "QP of 1 slot", 1, 0, 1, 0, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID, false, false },
 	{ "QP of 64 slots", 64, 0, 1, 0, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID, false, false },
-	{ "QP of 1024 slots and 64 receives", 1024, 64, 1, 0,
-	  DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID, false, false },
+	{ "QP of 1024 slots and 64 receives", 1024, 64, 1, 0, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID,
+	  false, false },
 	{ "QP of 32768 slots", 32768, 0, 1, 0, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID, false,
 	  false },
 	{ "QP of 64 slots, 3 segments, 200 bytes inline", 64, 0, 3, 200,
@@ -248,17 +251,17 @@ void probe_objects(struct e2e_nic *nic)
 /* ---- limits ---- */
 
 #define LIMIT_QPS 300000u
-#define LIMIT_S 200
+#define LIMIT_S	  200
 
 void probe_limits(struct e2e_nic *nic)
 {
-	const struct qp_case small = { "", 1, 0, 1, 0, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID,
+	const struct qp_case small = { "",    1,    0, 1, 0, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID,
 				       false, false };
 	const char *seconds = getenv("PROBE_LIMIT_S");
 	uint64_t end = e2e_now_ns() + (seconds ? strtoull(seconds, NULL, 0) : LIMIT_S) * 1000000000;
 	doca_verbs_qp_t **qps = calloc(LIMIT_QPS, sizeof(*qps));
 	doca_error_t err = DOCA_SUCCESS;
-	struct gdk_command_error last = {0};
+	struct gdk_command_error last = { 0 };
 	doca_verbs_cq_t *cq;
 	uint32_t n;
 

@@ -5,14 +5,14 @@
 
 #include "probe.h"
 
-#define BYTES 4096u
+#define BYTES	4096u
 #define BAD_KEY 0x7fffff00u
 
 static void say_attr(const char *when, const struct e2e_qp *q)
 {
 	doca_verbs_qp_init_attr_t *init;
 	doca_verbs_qp_attr_t *attr;
-	struct gdk_qp_attr a = {0};
+	struct gdk_qp_attr a = { 0 };
 	doca_error_t err;
 	char text[200];
 
@@ -32,7 +32,7 @@ static void say_attr(const char *when, const struct e2e_qp *q)
 
 static void say_error(const char *what, struct e2e_qp *q)
 {
-	struct gdk_qp_error e = {0};
+	struct gdk_qp_error e = { 0 };
 	doca_error_t err = gdk_verbs_qp_get_error(q->hl->qp_gverbs, &e);
 	char text[128];
 
@@ -54,9 +54,9 @@ static void say_put(struct e2e_pair *p, const char *what, bool delivered)
 	rc = e2e_put(p, 0, BYTES, &ticket);
 	rc = rc ? rc : e2e_wait(&p->tx, ticket);
 	snprintf(text, sizeof(text), "status %d, data %s", rc,
-		 !delivered			       ? "not looked at"
+		 !delivered				 ? "not looked at"
 		 : memcmp(p->src.mem, p->dst.mem, BYTES) ? "wrong"
-						       : "right");
+							 : "right");
 	probe_say(text, "%s", what);
 }
 
@@ -87,7 +87,7 @@ static void reconnect(struct e2e_pair *p)
 
 void probe_states(struct e2e_nic *nic)
 {
-	struct gdk_qp_lag lag = {0};
+	struct gdk_qp_lag lag = { 0 };
 	struct e2e_pair p;
 	uint32_t key;
 	char text[64];

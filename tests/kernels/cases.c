@@ -6,8 +6,8 @@
 #include "../gpu/device_host.h"
 
 #define MODE(m) DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_##m
-#define THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
-#define WARP DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
+#define THREAD	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
+#define WARP	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
 
 static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
 static struct gt_case *out, *out_end;
@@ -18,9 +18,9 @@ static void add(const char *what, struct gt_case c)
 	static const char *const scope_name[] = { "thread", "warp", "block" };
 
 	E2E_REQUIRE(out < out_end);
-	snprintf(c.name, sizeof(c.name), "%s %d %s %s %s %uqp%s %ux%ux%u depth %u", what,
-		 (int)c.op, scope_name[c.scope], mode_name[c.mode], gdk_handler_name(c.handler),
-		 c.nqps, c.by_thread ? "/lane" : "", c.blocks, c.threads, c.iters, c.depth);
+	snprintf(c.name, sizeof(c.name), "%s %d %s %s %s %uqp%s %ux%ux%u depth %u", what, (int)c.op,
+		 scope_name[c.scope], mode_name[c.mode], gdk_handler_name(c.handler), c.nqps,
+		 c.by_thread ? "/lane" : "", c.blocks, c.threads, c.iters, c.depth);
 	*out++ = c;
 }
 
@@ -60,10 +60,17 @@ static enum gt_wait wait_of(enum gt_op op)
 /* Two blocks; who shares a QP is what the mode allows. */
 static struct gt_case shape(enum gt_op op, int mode, int scope, int handler)
 {
-	struct gt_case c = { .run = gt_run_ops, .op = op, .mode = mode, .scope = scope,
-			     .handler = handler, .depth = 64,
-			     .size = op == GT_P || op == GT_P_SIGNAL ? 8 : 64, .blocks = 2,
-			     .threads = 64, .iters = 5, .batch = 2 };
+	struct gt_case c = { .run = gt_run_ops,
+			     .op = op,
+			     .mode = mode,
+			     .scope = scope,
+			     .handler = handler,
+			     .depth = 64,
+			     .size = op == GT_P || op == GT_P_SIGNAL ? 8 : 64,
+			     .blocks = 2,
+			     .threads = 64,
+			     .iters = 5,
+			     .batch = 2 };
 
 	c.nqps = mode == MODE(GPU) ? 1 : c.blocks;
 	if (mode == MODE(EXCLUSIVE)) {
@@ -152,7 +159,10 @@ static void lengths(void)
 			}
 }
 
-static bool takes_one(int op) { return op == GT_PUT || op == GT_FENCE; }
+static bool takes_one(int op)
+{
+	return op == GT_PUT || op == GT_FENCE;
+}
 
 /* Rings shorter than a warp, a block and, at last, an operation. */
 static void short_rings(void)

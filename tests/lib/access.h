@@ -9,10 +9,9 @@
 
 #include "vb.h"
 
-#define PAGE 4096u
-#define REMOTE                                                                                \
-	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
-#define ALL (IBV_ACCESS_LOCAL_WRITE | REMOTE)
+#define PAGE   4096u
+#define REMOTE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define ALL    (IBV_ACCESS_LOCAL_WRITE | REMOTE)
 
 struct rig {
 	struct vb v;
@@ -52,8 +51,11 @@ static inline void rig_close(struct rig *r)
 static inline enum ibv_wc_status post(struct rig *r, enum ibv_wr_opcode op, struct ibv_sge sge,
 				      uint64_t addr, uint32_t rkey)
 {
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = op,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = op,
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
 
 	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr.wr.atomic.remote_addr = addr;

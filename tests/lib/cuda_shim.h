@@ -39,7 +39,7 @@
 #define __device__
 #define __host__
 #define __constant__
-#define __shared__ static
+#define __shared__	static
 #define __forceinline__ inline __attribute__((__always_inline__))
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((__aligned__(n)))
@@ -48,12 +48,18 @@ struct dim3 {
 	unsigned int x, y, z;
 
 	constexpr dim3(unsigned int a = 1, unsigned int b = 1, unsigned int c = 1)
-		: x(a), y(b), z(c)
+	    : x(a), y(b), z(c)
 	{
 	}
-	unsigned int count() const { return x * y * z; }
+	unsigned int count() const
+	{
+		return x * y * z;
+	}
 	/* Place i, x first. */
-	dim3 at(unsigned int i) const { return dim3(i % x, i / x % y, i / x / y); }
+	dim3 at(unsigned int i) const
+	{
+		return dim3(i % x, i / x % y, i / x / y);
+	}
 };
 
 inline thread_local dim3 threadIdx, blockIdx, blockDim, gridDim;
@@ -68,11 +74,17 @@ public:
 	inline static bool blocks_in_turn = false;
 
 	gdk_grid(dim3 grid, dim3 block, std::function<void()> kernel)
-		: blocks(grid), threads(block), body(kernel), runner([this] { run(); })
+	    : blocks(grid), threads(block), body(kernel), runner([this] { run(); })
 	{
 	}
-	~gdk_grid() { wait(); }
-	bool done() const { return ended.load(); }
+	~gdk_grid()
+	{
+		wait();
+	}
+	bool done() const
+	{
+		return ended.load();
+	}
 	void wait()
 	{
 		if (runner.joinable())
@@ -189,16 +201,34 @@ template <typename T> T gdk_shim_shuffle(uint32_t mask, T v, uint32_t lane)
 	return got;
 }
 
-inline void __syncthreads() { gdk_host_block_sync(); }
-inline int __syncthreads_or(int pred) { return gdk_host_block_any(pred); }
-inline void __syncwarp(uint32_t mask = ~0u) { gdk_syncwarp_mask(gdk_shim_mask(mask)); }
-inline uint32_t __activemask() { return gdk_activemask(); }
+inline void __syncthreads()
+{
+	gdk_host_block_sync();
+}
+inline int __syncthreads_or(int pred)
+{
+	return gdk_host_block_any(pred);
+}
+inline void __syncwarp(uint32_t mask = ~0u)
+{
+	gdk_syncwarp_mask(gdk_shim_mask(mask));
+}
+inline uint32_t __activemask()
+{
+	return gdk_activemask();
+}
 inline uint32_t __ballot_sync(uint32_t mask, int pred)
 {
 	return gdk_ballot_mask(gdk_shim_mask(mask), pred);
 }
-inline int __any_sync(uint32_t mask, int pred) { return __ballot_sync(mask, pred) != 0; }
-inline int __all_sync(uint32_t mask, int pred) { return __ballot_sync(mask, !pred) == 0; }
+inline int __any_sync(uint32_t mask, int pred)
+{
+	return __ballot_sync(mask, pred) != 0;
+}
+inline int __all_sync(uint32_t mask, int pred)
+{
+	return __ballot_sync(mask, !pred) == 0;
+}
 
 template <typename T> uint32_t __match_any_sync(uint32_t mask, T v)
 {
@@ -208,8 +238,9 @@ template <typename T> uint32_t __match_any_sync(uint32_t mask, T v)
 /* Lanes are counted within segments of width; one from outside is the own. */
 template <typename T> T __shfl_sync(uint32_t mask, T v, int lane, int width = warpSize)
 {
-	return gdk_shim_shuffle(mask, v, (gdk_lane() & -(uint32_t)width) |
-						 ((uint32_t)lane & ((uint32_t)width - 1)));
+	return gdk_shim_shuffle(mask, v,
+				(gdk_lane() & -(uint32_t)width) |
+					((uint32_t)lane & ((uint32_t)width - 1)));
 }
 
 template <typename T> T gdk_shim_from(uint32_t mask, T v, uint32_t lane, int width)
@@ -233,10 +264,22 @@ template <typename T> T __shfl_xor_sync(uint32_t mask, T v, int bits, int width 
 
 /* ---- memory ---- */
 
-inline void __threadfence_block() { gdk_fence_sc(GDK_SCOPE_CTA); }
-inline void __threadfence() { gdk_fence_sc(GDK_SCOPE_GPU); }
-inline void __threadfence_system() { gdk_fence_sc(GDK_SCOPE_SYS); }
-template <typename T> T __ldg(const T *p) { return *p; }
+inline void __threadfence_block()
+{
+	gdk_fence_sc(GDK_SCOPE_CTA);
+}
+inline void __threadfence()
+{
+	gdk_fence_sc(GDK_SCOPE_GPU);
+}
+inline void __threadfence_system()
+{
+	gdk_fence_sc(GDK_SCOPE_SYS);
+}
+template <typename T> T __ldg(const T *p)
+{
+	return *p;
+}
 
 /* Relaxed, as CUDA's; ThreadSanitizer sees more, since it does not see fences. */
 template <typename T, typename F> T gdk_shim_rmw(T *p, F change)
@@ -250,30 +293,29 @@ template <typename T, typename F> T gdk_shim_rmw(T *p, F change)
 	return old;
 }
 
-#define GDK_SHIM_ATOMIC(name, expr)                                                      \
-	template <typename T> T name(T *p, std::common_type_t<T> v)                      \
-	{                                                                                \
-		return gdk_shim_rmw(p, [v](T old) -> T { return (expr); });              \
-	}                                                                                \
-	template <typename T> T name##_block(T *p, std::common_type_t<T> v)              \
-	{                                                                                \
-		return name(p, v);                                                       \
-	}                                                                                \
-	template <typename T> T name##_system(T *p, std::common_type_t<T> v)             \
-	{                                                                                \
-		return name(p, v);                                                       \
+#define GDK_SHIM_ATOMIC(name, expr) \
+	template <typename T> T name(T *p, std::common_type_t<T> v) \
+	{ \
+		return gdk_shim_rmw(p, [v](T old) -> T { return (expr); }); \
+	} \
+	template <typename T> T name##_block(T *p, std::common_type_t<T> v) \
+	{ \
+		return name(p, v); \
+	} \
+	template <typename T> T name##_system(T *p, std::common_type_t<T> v) \
+	{ \
+		return name(p, v); \
 	}
 GDK_SHIM_ATOMIC(atomicAdd, old + v)
 GDK_SHIM_ATOMIC(atomicSub, old - v)
 GDK_SHIM_ATOMIC(atomicMax, old > v ? old : v)
 GDK_SHIM_ATOMIC(atomicMin, old < v ? old : v)
-GDK_SHIM_ATOMIC(atomicAnd, old & v)
+GDK_SHIM_ATOMIC(atomicAnd, old &v)
 GDK_SHIM_ATOMIC(atomicOr, old | v)
 GDK_SHIM_ATOMIC(atomicXor, old ^ v)
 GDK_SHIM_ATOMIC(atomicExch, ((void)old, v))
 
-template <typename T>
-T atomicCAS(T *p, std::common_type_t<T> expect, std::common_type_t<T> v)
+template <typename T> T atomicCAS(T *p, std::common_type_t<T> expect, std::common_type_t<T> v)
 {
 	__atomic_compare_exchange(p, &expect, &v, false, GDK_MO_RMW, GDK_MO_LOAD);
 	return expect;
@@ -281,15 +323,42 @@ T atomicCAS(T *p, std::common_type_t<T> expect, std::common_type_t<T> v)
 
 /* ---- bits and time ---- */
 
-inline int __popc(unsigned int v) { return __builtin_popcount(v); }
-inline int __popcll(unsigned long long v) { return __builtin_popcountll(v); }
-inline int __ffs(int v) { return __builtin_ffs(v); }
-inline int __ffsll(long long v) { return __builtin_ffsll(v); }
-inline int __clz(int v) { return v ? __builtin_clz((unsigned int)v) : 32; }
-inline int __clzll(long long v) { return v ? __builtin_clzll((unsigned long long)v) : 64; }
-inline long long clock64() { return (long long)gdk_now_ns(); }
-inline void __nanosleep(unsigned int) { gdk_relax(63); }
-inline void __trap() { __builtin_trap(); }
+inline int __popc(unsigned int v)
+{
+	return __builtin_popcount(v);
+}
+inline int __popcll(unsigned long long v)
+{
+	return __builtin_popcountll(v);
+}
+inline int __ffs(int v)
+{
+	return __builtin_ffs(v);
+}
+inline int __ffsll(long long v)
+{
+	return __builtin_ffsll(v);
+}
+inline int __clz(int v)
+{
+	return v ? __builtin_clz((unsigned int)v) : 32;
+}
+inline int __clzll(long long v)
+{
+	return v ? __builtin_clzll((unsigned long long)v) : 64;
+}
+inline long long clock64()
+{
+	return (long long)gdk_now_ns();
+}
+inline void __nanosleep(unsigned int)
+{
+	gdk_relax(63);
+}
+inline void __trap()
+{
+	__builtin_trap();
+}
 
 #endif
 #endif

@@ -179,10 +179,11 @@ static doca_error_t to_init(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr)
 	doca_verbs_qp_attr_set_atomic_mode(attr, DOCA_VERBS_QP_ATOMIC_MODE_IB_SPEC);
 	doca_verbs_qp_attr_set_pkey_index(attr, 0);
 	doca_verbs_qp_attr_set_port_num(attr, 1);
-	return doca_verbs_qp_modify(qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE |
-		DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE | DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_READ |
-		DOCA_VERBS_QP_ATTR_ATOMIC_MODE | DOCA_VERBS_QP_ATTR_PKEY_INDEX |
-		DOCA_VERBS_QP_ATTR_PORT_NUM);
+	return doca_verbs_qp_modify(
+		qp, attr,
+		DOCA_VERBS_QP_ATTR_NEXT_STATE | DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE |
+			DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_READ | DOCA_VERBS_QP_ATTR_ATOMIC_MODE |
+			DOCA_VERBS_QP_ATTR_PKEY_INDEX | DOCA_VERBS_QP_ATTR_PORT_NUM);
 }
 
 static doca_error_t to_rtr(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, uint32_t dest_qpn,
@@ -194,10 +195,12 @@ static doca_error_t to_rtr(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, uint
 	doca_verbs_qp_attr_set_path_mtu(attr, DOCA_VERBS_MTU_SIZE_1K_BYTES);
 	doca_verbs_qp_attr_set_min_rnr_timer(attr, 1);
 	doca_verbs_qp_attr_set_max_dest_rd_atomic(attr, 1);
-	return doca_verbs_qp_modify(qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE |
-		DOCA_VERBS_QP_ATTR_RQ_PSN | DOCA_VERBS_QP_ATTR_DEST_QP_NUM |
-		DOCA_VERBS_QP_ATTR_PATH_MTU | DOCA_VERBS_QP_ATTR_AH_ATTR |
-		DOCA_VERBS_QP_ATTR_MIN_RNR_TIMER | DOCA_VERBS_QP_ATTR_MAX_DEST_RD_ATOMIC);
+	return doca_verbs_qp_modify(
+		qp, attr,
+		DOCA_VERBS_QP_ATTR_NEXT_STATE | DOCA_VERBS_QP_ATTR_RQ_PSN |
+			DOCA_VERBS_QP_ATTR_DEST_QP_NUM | DOCA_VERBS_QP_ATTR_PATH_MTU |
+			DOCA_VERBS_QP_ATTR_AH_ATTR | DOCA_VERBS_QP_ATTR_MIN_RNR_TIMER |
+			DOCA_VERBS_QP_ATTR_MAX_DEST_RD_ATOMIC);
 }
 
 static doca_error_t to_rts(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, struct e2e_path path)
@@ -208,10 +211,11 @@ static doca_error_t to_rts(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, stru
 	doca_verbs_qp_attr_set_retry_cnt(attr, path.retry_cnt);
 	doca_verbs_qp_attr_set_rnr_retry(attr, 1);
 	doca_verbs_qp_attr_set_max_rd_atomic(attr, 1);
-	return doca_verbs_qp_modify(qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE |
-		DOCA_VERBS_QP_ATTR_SQ_PSN | DOCA_VERBS_QP_ATTR_ACK_TIMEOUT |
-		DOCA_VERBS_QP_ATTR_RETRY_CNT | DOCA_VERBS_QP_ATTR_RNR_RETRY |
-		DOCA_VERBS_QP_ATTR_MAX_QP_RD_ATOMIC);
+	return doca_verbs_qp_modify(
+		qp, attr,
+		DOCA_VERBS_QP_ATTR_NEXT_STATE | DOCA_VERBS_QP_ATTR_SQ_PSN |
+			DOCA_VERBS_QP_ATTR_ACK_TIMEOUT | DOCA_VERBS_QP_ATTR_RETRY_CNT |
+			DOCA_VERBS_QP_ATTR_RNR_RETRY | DOCA_VERBS_QP_ATTR_MAX_QP_RD_ATOMIC);
 }
 
 doca_error_t e2e_connect(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union ibv_gid *gid,
@@ -225,9 +229,8 @@ doca_error_t e2e_connect(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union i
 	memcpy(dgid.raw, gid->raw, sizeof(dgid.raw));
 	E2E_REQUIRE(!doca_verbs_ah_attr_create(nic->dev, &ah));
 	E2E_REQUIRE(!doca_verbs_qp_attr_create(&attr));
-	E2E_REQUIRE(!doca_verbs_ah_attr_set_addr_type(ah, nic->lid ?
-						     DOCA_VERBS_ADDR_TYPE_IB_NO_GRH :
-						     DOCA_VERBS_ADDR_TYPE_IPv4));
+	E2E_REQUIRE(!doca_verbs_ah_attr_set_addr_type(ah, nic->lid ? DOCA_VERBS_ADDR_TYPE_IB_NO_GRH
+								   : DOCA_VERBS_ADDR_TYPE_IPv4));
 	E2E_REQUIRE(!doca_verbs_ah_attr_set_dlid(ah, nic->lid));
 	E2E_REQUIRE(!doca_verbs_ah_attr_set_sgid_index(ah, (uint8_t)nic->gid_index));
 	E2E_REQUIRE(!doca_verbs_ah_attr_set_hop_limit(ah, 64));
@@ -283,8 +286,8 @@ void e2e_pair_close(struct e2e_pair *p)
 int e2e_put(struct e2e_pair *p, size_t off, size_t len, doca_gpu_dev_verbs_ticket_t *ticket)
 {
 	return gdk_put(p->tx.dev, e2e_addr(p->dst.mem + off, p->dst.mr->rkey),
-		       e2e_addr(p->src.mem + off, p->src.mr->lkey), len, ticket, E2E_MODE,
-		       E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+		       e2e_addr(p->src.mem + off, p->src.mr->lkey), len, ticket, E2E_MODE, E2E_AUTO,
+		       DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
 }
 
 int e2e_wait(struct e2e_qp *qp, doca_gpu_dev_verbs_ticket_t ticket)

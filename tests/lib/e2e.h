@@ -22,22 +22,22 @@
 #include "host/gdaki.h"
 #include "device/gdk/onesided_dev.h"
 
-#define E2E_REQUIRE(cond)                                                                      \
-	do {                                                                                   \
-		if (!(cond)) {                                                                 \
-			fprintf(stderr, "%s:%d: required: %s\n", __FILE__, __LINE__, #cond);    \
-			abort();                                                               \
-		}                                                                              \
+#define E2E_REQUIRE(cond) \
+	do { \
+		if (!(cond)) { \
+			fprintf(stderr, "%s:%d: required: %s\n", __FILE__, __LINE__, #cond); \
+			abort(); \
+		} \
 	} while (0)
 
-#define E2E_MODE DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU
-#define E2E_EXCL DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
+#define E2E_MODE    DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU
+#define E2E_EXCL    DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
 #define E2E_WAIT_NS 10000000000ull /* a put that takes longer is lost */
 
-#define E2E_AUTO DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO
-#define E2E_PROXY DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY
-#define E2E_DB DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB
-#define E2E_BF DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF
+#define E2E_AUTO   DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO
+#define E2E_PROXY  DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY
+#define E2E_DB	   DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB
+#define E2E_BF	   DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF
 #define E2E_NO_DBR DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR
 
 struct e2e_nic {
@@ -100,10 +100,10 @@ static inline uint8_t e2e_pattern(uint64_t i, uint32_t seed)
 /* ---- queue pairs ---- */
 /* Not every device has queue pairs without DBREC, which E2E_NO_DBR needs. */
 bool e2e_has_no_dbr(void);
-#define E2E_NEEDS_NO_DBR()                                                                     \
-	do {                                                                                   \
-		if (!e2e_has_no_dbr())                                                         \
-			cr_skip_test("the device has no queue pairs without DBREC");           \
+#define E2E_NEEDS_NO_DBR() \
+	do { \
+		if (!e2e_has_no_dbr()) \
+			cr_skip_test("the device has no queue pairs without DBREC"); \
 	} while (0)
 doca_error_t e2e_qp_try(struct e2e_nic *nic, struct e2e_qp *qp,
 			enum doca_gpu_dev_verbs_nic_handler handler, unsigned int depth,

@@ -116,7 +116,7 @@ static inline bool failalloc_disarm(void)
 	return failalloc_hit;
 }
 
-#define FAILALLOC_HERE __builtin_return_address(0)
+#define FAILALLOC_HERE	__builtin_return_address(0)
 
 /* Blocks that the executable's code allocated and that are not freed: a set of
  * addresses, open addressing, 1 marks a slot that was freed. */
@@ -232,9 +232,9 @@ char *strdup(const char *s)
 }
 
 /* What else the library asks for: found when first called. */
-#define FAILALLOC_NEXT(name)                                       \
-	do {                                                       \
-		if (!real)                                         \
+#define FAILALLOC_NEXT(name) \
+	do { \
+		if (!real) \
 			*(void **)&real = dlsym(RTLD_NEXT, #name); \
 	} while (0)
 
@@ -277,7 +277,7 @@ int fcntl(int fd, int cmd, ...)
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *arg),
 		   void *arg)
 {
-	static int (*real)(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *),
+	static int (*real)(pthread_t * thread, const pthread_attr_t *attr, void *(*main)(void *),
 			   void *arg);
 
 	if (failalloc_now(FAILALLOC_HERE))

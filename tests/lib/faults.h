@@ -22,7 +22,7 @@
 #include "standin.h"
 
 #define FAULTS_RUNS_MAX 2000u
-#define FAULTS_STATUS 0x0f /* of commands: no resources */
+#define FAULTS_STATUS	0x0f /* of commands: no resources */
 
 enum fault { FAULT_ALLOC, FAULT_RDMA, FAULT_COMMAND, FAULT_CALL, FAULT_CUDA, FAULT_GDR, FAULTS };
 
@@ -57,16 +57,17 @@ struct fault_held {
 	int cuda, gdr;
 };
 
-static uint64_t fault_count; /* of the NIC's, before */
-static bool fault_hit;	     /* what was armed did fail */
-static bool fault_on_gpu;    /* the stand-ins are loaded */
+static uint64_t fault_count;  /* of the NIC's, before */
+static bool fault_hit;	      /* what was armed did fail */
+static bool fault_on_gpu;     /* the stand-ins are loaded */
 static doca_gpu_t *fault_gpu; /* whose spare memory is given back between runs */
 static doca_dev_t *fault_dev;
 static bool fault_uncounted; /* at_least is not for this run */
 
 static struct fault_held fault_held_now(void)
 {
-	return (struct fault_held){ .objects = nicfail_live(), .fds = count_fds(),
+	return (struct fault_held){ .objects = nicfail_live(),
+				    .fds = count_fds(),
 				    .blocks = failalloc_live(),
 				    .cuda = fault_on_gpu ? standin_cuda_live() : 0,
 				    .gdr = fault_on_gpu ? standin_gdr_live() : 0 };
@@ -126,17 +127,17 @@ static doca_error_t fault_made(doca_error_t err, const void *obj)
 }
 
 /* Destroys it; refused, it is whole, and can be destroyed again. */
-#define FAULT_DONE(made_err, obj, destroy)                                                \
-	({                                                                                \
-		doca_error_t err_ = fault_made(made_err, obj);                            \
-                                                                                          \
-		if (!err_ && fault_later.in_destroy)                                      \
-			fault_arm(fault_later.kind, fault_later.n);                       \
-		err_ = err_ ?: destroy;                                                   \
-		fault_disarm();                                                           \
-		if (err_ && !(made_err))                                                  \
-			cr_expect_eq(destroy, DOCA_SUCCESS, "%s, again", #destroy);       \
-		err_;                                                                     \
+#define FAULT_DONE(made_err, obj, destroy) \
+	({ \
+		doca_error_t err_ = fault_made(made_err, obj); \
+\
+		if (!err_ && fault_later.in_destroy) \
+			fault_arm(fault_later.kind, fault_later.n); \
+		err_ = err_ ?: destroy; \
+		fault_disarm(); \
+		if (err_ && !(made_err)) \
+			cr_expect_eq(destroy, DOCA_SUCCESS, "%s, again", #destroy); \
+		err_; \
 	})
 
 static void fault_same(const struct fault_case *c, enum fault kind, unsigned int n,
@@ -144,8 +145,8 @@ static void fault_same(const struct fault_case *c, enum fault kind, unsigned int
 {
 	const char *what = fault_kinds[kind].name;
 
-	cr_expect_eq(a->objects, b->objects, "%s, %s %u: %d objects of the NIC stay", c->name,
-		     what, n, (int)(b->objects - a->objects));
+	cr_expect_eq(a->objects, b->objects, "%s, %s %u: %d objects of the NIC stay", c->name, what,
+		     n, (int)(b->objects - a->objects));
 	cr_expect_eq(a->fds, b->fds, "%s, %s %u: a descriptor stays", c->name, what, n);
 	cr_expect_eq(a->blocks, b->blocks, "%s, %s %u: %zd blocks stay", c->name, what, n,
 		     (ssize_t)(b->blocks - a->blocks));

@@ -12,10 +12,10 @@
 
 #include "access.h"
 
-#define PAGES 16u
+#define PAGES	   16u
 #define LOCAL_READ (1 << 30) /* of these tests: a right of keys, not of regions */
 #define MAX_PIECES 8
-#define TAG 0x5au
+#define TAG	   0x5au
 
 /* An input of CREATE_MKEY. */
 struct box {
@@ -66,11 +66,11 @@ static inline struct box box_of(const struct rig *r, uint64_t start, uint64_t le
 	struct box b = { .n = 0 };
 
 	set(b.in, 0x00, 0, 0x200u << 16);
-	set(b.in, 0x10, 0, 3u << 8 | !!(rights & LOCAL_READ) << 10 |
-				   !!(rights & IBV_ACCESS_LOCAL_WRITE) << 11 |
-				   !!(rights & IBV_ACCESS_REMOTE_READ) << 12 |
-				   !!(rights & IBV_ACCESS_REMOTE_WRITE) << 13 |
-				   !!(rights & IBV_ACCESS_REMOTE_ATOMIC) << 14);
+	set(b.in, 0x10, 0,
+	    3u << 8 | !!(rights & LOCAL_READ) << 10 | !!(rights & IBV_ACCESS_LOCAL_WRITE) << 11 |
+		    !!(rights & IBV_ACCESS_REMOTE_READ) << 12 |
+		    !!(rights & IBV_ACCESS_REMOTE_WRITE) << 13 |
+		    !!(rights & IBV_ACCESS_REMOTE_ATOMIC) << 14);
 	set(b.in, 0x14, 0, 0xffffff00u | TAG);
 	set(b.in, 0x1c, 0, pdn_of(r->v.pd));
 	set64(b.in, 0x20, start);
@@ -93,8 +93,9 @@ static inline void piece(struct box *b, const void *addr, uint32_t lkey)
 static inline struct key create(const struct rig *r, const struct box *b)
 {
 	uint32_t out[4] = { 0 };
-	struct key k = { mlx5dv_devx_obj_create(r->v.ctx, b->in, 0x110 + 16 * b->n, out,
-						sizeof(out)), 0, 0 };
+	struct key k = {
+		mlx5dv_devx_obj_create(r->v.ctx, b->in, 0x110 + 16 * b->n, out, sizeof(out)), 0, 0
+	};
 
 	last_status = be32toh(out[0]) >> 24;
 	k.key = be32toh(out[2]) << 8 | (be32toh(b->in[0x14 / 4]) & 0xff);

@@ -26,7 +26,7 @@ static inline struct ibv_context *nic_open_context(void)
 
 static inline struct nic nic_open(void)
 {
-	struct nic nic = {.ctx = nic_open_context()};
+	struct nic nic = { .ctx = nic_open_context() };
 
 	nic.pd = ibv_alloc_pd(nic.ctx);
 	cr_assert(nic.pd);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RING 16384
+#define RING   16384
 #define DBR_AT 12288
 
 struct nic {

@@ -64,7 +64,7 @@ static inline void standin_cuda(void)
 	*(void **)&standin_cuda_writes = dlsym(lib, "standin_cuda_writes");
 	*(void **)&standin_cuda_write = dlsym(lib, "standin_cuda_write");
 	standin_cuda_fail_at = (void (*)(long))dlsym(lib, "standin_cuda_fail_at");
-	standin_cuda_bytes = (size_t (*)(void))dlsym(lib, "standin_cuda_bytes");
+	standin_cuda_bytes = (size_t(*)(void))dlsym(lib, "standin_cuda_bytes");
 	standin_cuda_failed = (int (*)(void))dlsym(lib, "standin_cuda_failed");
 	cr_assert(standin_cuda_live && standin_cuda_calls && standin_cuda_bytes &&
 		  standin_cuda_fail_at && standin_cuda_failed);

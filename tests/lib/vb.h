@@ -61,7 +61,8 @@ static inline void vb_close(struct vb *v)
 
 static inline struct ibv_sge vb_sge(const struct vb *v, size_t off, uint32_t len)
 {
-	return (struct ibv_sge){ .addr = (uintptr_t)v->mem + off, .length = len,
+	return (struct ibv_sge){ .addr = (uintptr_t)v->mem + off,
+				 .length = len,
 				 .lkey = v->mr->lkey };
 }
 
@@ -69,9 +70,15 @@ static inline struct ibv_qp *vb_qp(struct vb *v, enum ibv_qp_type type, struct i
 				   struct ibv_srq *srq)
 {
 	struct ibv_qp_init_attr init = {
-		.qp_type = type, .send_cq = cq, .recv_cq = cq, .srq = srq,
-		.cap = { .max_send_wr = 64, .max_recv_wr = srq ? 0 : 64, .max_send_sge = 4,
-			 .max_recv_sge = 4, .max_inline_data = 64 },
+		.qp_type = type,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.srq = srq,
+		.cap = { .max_send_wr = 64,
+			 .max_recv_wr = srq ? 0 : 64,
+			 .max_send_sge = 4,
+			 .max_recv_sge = 4,
+			 .max_inline_data = 64 },
 	};
 	struct ibv_qp *qp = ibv_create_qp(v->pd, &init);
 
@@ -83,7 +90,9 @@ static inline void vb_to_init(struct ibv_qp *qp)
 {
 	int what = qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
 	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 0x11111111,
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qkey = 0x11111111,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 				   IBV_ACCESS_REMOTE_ATOMIC,
 	};
@@ -94,17 +103,24 @@ static inline void vb_to_init(struct ibv_qp *qp)
 
 static inline struct ibv_ah_attr vb_ah(const struct vb *v)
 {
-	return (struct ibv_ah_attr){ .is_global = 1, .port_num = 1,
-				     .grh = { .dgid = v->gid, .sgid_index = (uint8_t)v->gid_index,
-					      .hop_limit = 64 } };
+	return (struct ibv_ah_attr){
+		.is_global = 1,
+		.port_num = 1,
+		.grh = { .dgid = v->gid, .sgid_index = (uint8_t)v->gid_index, .hop_limit = 64 }
+	};
 }
 
 /* INIT to RTS, towards a queue pair of this process; PSNs are the QP numbers. */
 static inline void vb_to_rts(struct vb *v, struct ibv_qp *qp, uint32_t dest, uint8_t rnr_retry)
 {
 	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = dest,
-		.rq_psn = dest, .max_dest_rd_atomic = 4, .min_rnr_timer = 1, .ah_attr = vb_ah(v),
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = dest,
+		.rq_psn = dest,
+		.max_dest_rd_atomic = 4,
+		.min_rnr_timer = 1,
+		.ah_attr = vb_ah(v),
 	};
 	int rtr = IBV_QP_STATE, rts = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
@@ -116,8 +132,12 @@ static inline void vb_to_rts(struct vb *v, struct ibv_qp *qp, uint32_t dest, uin
 		       IBV_QP_MAX_QP_RD_ATOMIC;
 	}
 	cr_assert_eq(ibv_modify_qp(qp, &a, rtr), 0);
-	a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .sq_psn = qp->qp_num, .timeout = 14,
-				  .retry_cnt = 7, .rnr_retry = rnr_retry, .max_rd_atomic = 4 };
+	a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
+				  .sq_psn = qp->qp_num,
+				  .timeout = 14,
+				  .retry_cnt = 7,
+				  .rnr_retry = rnr_retry,
+				  .max_rd_atomic = 4 };
 	cr_assert_eq(ibv_modify_qp(qp, &a, rts), 0);
 }
 
@@ -151,8 +171,12 @@ static inline int vb_srq_recv(struct vb *v, struct ibv_srq *srq, uint64_t id, si
 static inline int vb_send(struct vb *v, struct ibv_qp *qp, uint64_t id, size_t off, uint32_t len)
 {
 	struct ibv_sge sge = vb_sge(v, off, len);
-	struct ibv_send_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1,
-				  .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr wr = { .wr_id = id,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
 
 	return ibv_post_send(qp, &wr, &bad);
 }

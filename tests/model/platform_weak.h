@@ -7,27 +7,27 @@
 #ifndef PLATFORM_WEAK_H
 #define PLATFORM_WEAK_H
 
-#define GDK_TOKEN_FIRST 1 /* as on a GPU */
-#define gdk_ld32 cpu_ld32
-#define gdk_ld64 cpu_ld64
-#define gdk_ld32_acq cpu_ld32_acq
-#define gdk_ld64_acq cpu_ld64_acq
-#define gdk_st32 cpu_st32
-#define gdk_st64 cpu_st64
-#define gdk_st32_rel cpu_st32_rel
-#define gdk_st64_rel cpu_st64_rel
-#define gdk_ld64x2 cpu_ld64x2
-#define gdk_st64x2 cpu_st64x2
-#define gdk_rmw_or64 cpu_rmw_or64
-#define gdk_rmw_and64 cpu_rmw_and64
-#define gdk_rmw_add64 cpu_rmw_add64
-#define gdk_rmw_max64 cpu_rmw_max64
-#define gdk_rmw_xchg32 cpu_rmw_xchg32
-#define gdk_fence_acq cpu_fence_acq
-#define gdk_fence_rel cpu_fence_rel
-#define gdk_fence_sc cpu_fence_sc
+#define GDK_TOKEN_FIRST	     1 /* as on a GPU */
+#define gdk_ld32	     cpu_ld32
+#define gdk_ld64	     cpu_ld64
+#define gdk_ld32_acq	     cpu_ld32_acq
+#define gdk_ld64_acq	     cpu_ld64_acq
+#define gdk_st32	     cpu_st32
+#define gdk_st64	     cpu_st64
+#define gdk_st32_rel	     cpu_st32_rel
+#define gdk_st64_rel	     cpu_st64_rel
+#define gdk_ld64x2	     cpu_ld64x2
+#define gdk_st64x2	     cpu_st64x2
+#define gdk_rmw_or64	     cpu_rmw_or64
+#define gdk_rmw_and64	     cpu_rmw_and64
+#define gdk_rmw_add64	     cpu_rmw_add64
+#define gdk_rmw_max64	     cpu_rmw_max64
+#define gdk_rmw_xchg32	     cpu_rmw_xchg32
+#define gdk_fence_acq	     cpu_fence_acq
+#define gdk_fence_rel	     cpu_fence_rel
+#define gdk_fence_sc	     cpu_fence_sc
 #define gdk_fence_load_store cpu_fence_load_store
-#define gdk_mmio_st64 cpu_mmio_st64
+#define gdk_mmio_st64	     cpu_mmio_st64
 #include "real_cpu.h"
 #undef gdk_ld32
 #undef gdk_ld64

@@ -14,31 +14,34 @@
 #include "device/gdk/qp_dev.h"
 
 static void fail(const char *what);
-static void Uerror(char *what) { fail(what); }
-#define VIEWS_VALUE uint64_t
+static void Uerror(char *what)
+{
+	fail(what);
+}
+#define VIEWS_VALUE  uint64_t
 #define VIEWS_PARKED 15
 #include "views.h"
 #include "scenarios.h"
 
 #if SCENARIO <= 6
-#define BASE 30u
+#define BASE  30u
 #define SCALE 1u
 #define DEPTH 64u
-#define RING 4 /* slots of the model's ring */
+#define RING  4 /* slots of the model's ring */
 #elif SCENARIO == 7
-#define BASE 0u
+#define BASE  0u
 #define SCALE 16u
 #define DEPTH 32u
-#define RING 2
+#define RING  2
 #else
-#define BASE 0u
+#define BASE  0u
 #define SCALE 32u
 #define DEPTH 64u
-#define RING 2
+#define RING  2
 #endif
-#define REAL(i) (BASE + (i) * SCALE)
-#define START REAL(SCENARIO >= 8 ? 2u : 0u) /* slots below are complete */
-#define STACK 65536
+#define REAL(i) (BASE + (i)*SCALE)
+#define START	REAL(SCENARIO >= 8 ? 2u : 0u) /* slots below are complete */
+#define STACK	65536
 #ifndef SHARE /* or CTA */
 #define SHARE GPU
 #endif
@@ -47,8 +50,8 @@ static void Uerror(char *what) { fail(what); }
 #define DOORBELL GPU_SM_DB
 #endif
 #define CAT_(a, b) a##b
-#define CAT(a, b) CAT_(a, b)
-#define HANDLER CAT(DOCA_GPUNETIO_VERBS_NIC_HANDLER_, DOORBELL)
+#define CAT(a, b)  CAT_(a, b)
+#define HANDLER	   CAT(DOCA_GPUNETIO_VERBS_NIC_HANDLER_, DOORBELL)
 
 static struct memory m;
 static struct doca_gpu_dev_verbs_qp qp;
@@ -59,7 +62,7 @@ static uint32_t dbrec;
 static struct thread {
 	ucontext_t context;
 	char stack[STACK];
-	char kind;	/* of the access it is about to do; 0: it has ended */
+	char kind; /* of the access it is about to do; 0: it has ended */
 	int loc;
 	unsigned place; /* of the value that a load is to read */
 	int took;	/* left: must see what was rung */
@@ -143,7 +146,10 @@ static void nic(view v, uint64_t e)
 			fail("a WQE is not there when the NIC reads it");
 }
 
-static uint64_t index_of(uint32_t be) { return gdk_bswap32(be) & 0xffff; }
+static uint64_t index_of(uint32_t be)
+{
+	return gdk_bswap32(be) & 0xffff;
+}
 
 static void nic_rung(uint64_t e)
 {
@@ -209,11 +215,16 @@ void weak_store(void *p, uint64_t v, size_t bytes, int order)
 static uint64_t combined(uint64_t old, uint64_t v, enum weak_op op)
 {
 	switch (op) {
-	case WEAK_OR: return old | v;
-	case WEAK_AND: return old & v;
-	case WEAK_ADD: return old + v;
-	case WEAK_MAX: return v > old ? v : old;
-	default: return v;
+	case WEAK_OR:
+		return old | v;
+	case WEAK_AND:
+		return old & v;
+	case WEAK_ADD:
+		return old + v;
+	case WEAK_MAX:
+		return v > old ? v : old;
+	default:
+		return v;
 	}
 }
 
@@ -395,7 +406,10 @@ struct access {
 	char kind;
 };
 
-static int is_fence(char kind) { return strchr("arc", kind) != NULL; }
+static int is_fence(char kind)
+{
+	return strchr("arc", kind) != NULL;
+}
 
 /* `left` is loaded early by the code, late by the model: its next value. */
 static unsigned foreseen(struct access *a, const struct access *end, int t, int loc)
@@ -445,8 +459,8 @@ static const char *replay(void)
 	static struct access trace[4096];
 	size_t n = 0;
 
-	while (n < 4096 && scanf(" @ %d %c %d %u", &trace[n].thread, &trace[n].kind,
-				 &trace[n].loc, &trace[n].place) == 4)
+	while (n < 4096 && scanf(" @ %d %c %d %u", &trace[n].thread, &trace[n].kind, &trace[n].loc,
+				 &trace[n].place) == 4)
 		n++;
 	start();
 	printf("%s: ", follow(trace, trace + n) ? "followed" : "left the trace");

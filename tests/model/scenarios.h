@@ -29,7 +29,8 @@ static const struct op program[3][4] =
 	{ { { POST, 2, 2 }, { POST, 4, 4 } }, { { POST, 3, 3 } }, { { END } } };
 #elif SCENARIO == 9
 	{ { { POST, 2, 2 }, { PUBLISH, 4, 4 } },
-	  { { POST, 3, 3 }, { SUBMIT, 0, 5 } }, { { END } } };
+	  { { POST, 3, 3 }, { SUBMIT, 0, 5 } },
+	  { { END } } };
 #endif
 
 #endif

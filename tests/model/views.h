@@ -18,7 +18,7 @@ typedef unsigned long long view;
 #define VIEW_TOP 0x8080808080808080ull
 
 #ifndef VIEWS_VALUE
-#define VIEWS_VALUE unsigned char
+#define VIEWS_VALUE  unsigned char
 #define VIEWS_PARKED 1
 #endif
 typedef VIEWS_VALUE value;
@@ -28,17 +28,17 @@ enum loc { W0, W1, LEFT, WANTED, RUNG, DBREC, DB, DONE, WQE0, WQE1, WQE2, WQE3, 
 enum { THREADS = 3, NIC = 3, VIEWERS, CELLS = 84 + VIEWS_PARKED };
 
 /* Where the history of each location starts, and the end of the last. */
-static const unsigned char first[LOCS + 1] = { 0, 15, 29, 39, 49, 55, 61, 67, 73, 77, 80, 82, 84,
-					       CELLS };
+static const unsigned char first[LOCS + 1] = { 0,  15, 29, 39, 49, 55, 61,
+					       67, 73, 77, 80, 82, 84, CELLS };
 
 struct memory {
-	view with[CELLS];	 /* what who reads the value and acquires then knows */
-	view cur[VIEWERS];	 /* what the thread may not read behind */
-	view acq[VIEWERS];	 /* and after an acquire fence */
-	view rel[VIEWERS];	 /* what its stores since the last release fence carry */
-	view sc;		 /* what the fences of sequential consistency agree on */
+	view with[CELLS];  /* what who reads the value and acquires then knows */
+	view cur[VIEWERS]; /* what the thread may not read behind */
+	view acq[VIEWERS]; /* and after an acquire fence */
+	view rel[VIEWERS]; /* what its stores since the last release fence carry */
+	view sc;	   /* what the fences of sequential consistency agree on */
 	value val[CELLS];
-	unsigned char n[LOCS];	 /* values in the history */
+	unsigned char n[LOCS]; /* values in the history */
 };
 
 /* TRACE in the environment: one line for each access of those that led here. */
@@ -52,8 +52,14 @@ static void trace(int t, char kind, int loc, unsigned place)
 		printf("@ %d %c %d %u\n", t, kind, loc, place);
 }
 
-static unsigned at(view v, int loc) { return v >> 4 * loc & 15; }
-static view single(int loc, unsigned place) { return (view)place << 4 * loc; }
+static unsigned at(view v, int loc)
+{
+	return v >> 4 * loc & 15;
+}
+static view single(int loc, unsigned place)
+{
+	return (view)place << 4 * loc;
+}
 
 /* Greater of each byte, of bytes below 128. */
 static view join_bytes(view a, view b)

@@ -49,8 +49,10 @@ static void exchange(struct run *r)
 
 static void join(struct run *r, const char *host, const char *port)
 {
-	struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM,
-				  .ai_flags = host ? 0 : AI_PASSIVE }, *ai;
+	struct addrinfo hints = { .ai_family = AF_INET,
+				  .ai_socktype = SOCK_STREAM,
+				  .ai_flags = host ? 0 : AI_PASSIVE },
+			*ai;
 	int fd, one = 1, tries;
 
 	if (getaddrinfo(host, port, &hints, &ai))
@@ -91,8 +93,10 @@ static void open_nic(struct run *r)
 		     IBV_ACCESS_REMOTE_ATOMIC;
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
-					 .cap = { .max_send_wr = MAX_WINDOW, .max_recv_wr = RECVS,
-						  .max_send_sge = 2, .max_recv_sge = 2,
+					 .cap = { .max_send_wr = MAX_WINDOW,
+						  .max_recv_wr = RECVS,
+						  .max_send_sge = 2,
+						  .max_recv_sge = 2,
 						  .max_inline_data = INLINE } };
 	unsigned q;
 
@@ -135,7 +139,8 @@ static void must(int err, const char *what)
 
 static void post_recv(struct run *r, unsigned q, uint64_t k)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)r->mem + slot(q, k), .length = BIG,
+	struct ibv_sge sge = { .addr = (uintptr_t)r->mem + slot(q, k),
+			       .length = BIG,
 			       .lkey = r->mr->lkey };
 	struct ibv_recv_wr wr = { .wr_id = k, .sg_list = &sge, .num_sge = 1 }, *bad;
 
@@ -144,32 +149,46 @@ static void post_recv(struct run *r, unsigned q, uint64_t k)
 
 static void connect_qp(struct run *r, unsigned q)
 {
-	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1,
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT,
+				 .port_num = 1,
 				 .qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
 						    IBV_ACCESS_REMOTE_READ |
 						    IBV_ACCESS_REMOTE_ATOMIC };
 	unsigned k;
 
-	must(ibv_modify_qp(r->qp[q], &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			   IBV_QP_ACCESS_FLAGS), "INIT");
+	must(ibv_modify_qp(r->qp[q], &a,
+			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+	     "INIT");
 	for (k = 0; r->server && k < RECVS; k++)
 		post_recv(r, q, k);
 	a = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR, .path_mtu = (enum ibv_mtu)(IBV_MTU_256 + q % 5),
-		.dest_qp_num = r->peer.qpn[q], .rq_psn = 0xfffff0 + q, /* it wraps soon */
-		.max_dest_rd_atomic = MAX_RD, .min_rnr_timer = 1,
-		.ah_attr = { .is_global = 1, .port_num = 1,
-			     .grh = { .dgid = r->peer.gid, .sgid_index = (uint8_t)r->gid_index,
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = (enum ibv_mtu)(IBV_MTU_256 + q % 5),
+		.dest_qp_num = r->peer.qpn[q],
+		.rq_psn = 0xfffff0 + q, /* it wraps soon */
+		.max_dest_rd_atomic = MAX_RD,
+		.min_rnr_timer = 1,
+		.ah_attr = { .is_global = 1,
+			     .port_num = 1,
+			     .grh = { .dgid = r->peer.gid,
+				      .sgid_index = (uint8_t)r->gid_index,
 				      .hop_limit = 64 } },
 	};
-	must(ibv_modify_qp(r->qp[q], &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			   IBV_QP_MIN_RNR_TIMER), "RTR");
-	a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .sq_psn = 0xfffff0 + q,
-				  .timeout = ACK_TIMEOUT, .retry_cnt = 7, .rnr_retry = 7,
+	must(ibv_modify_qp(r->qp[q], &a,
+			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				   IBV_QP_MIN_RNR_TIMER),
+	     "RTR");
+	a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
+				  .sq_psn = 0xfffff0 + q,
+				  .timeout = ACK_TIMEOUT,
+				  .retry_cnt = 7,
+				  .rnr_retry = 7,
 				  .max_rd_atomic = MAX_RD };
-	must(ibv_modify_qp(r->qp[q], &a, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-			   IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
+	must(ibv_modify_qp(r->qp[q], &a,
+			   IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				   IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC),
+	     "RTS");
 }
 
 /* ---- progress ---- */
@@ -225,13 +244,16 @@ static void post(struct run *r, unsigned q)
 	uint32_t len = read_back(&m), first = m.op < FETCH_ADD ? len / 3 : 0;
 	struct ibv_sge sge[2] = {
 		{ .addr = (uintptr_t)r->mem + at, .length = first, .lkey = r->mr->lkey },
-		{ .addr = (uintptr_t)r->mem + at + first, .length = len - first,
+		{ .addr = (uintptr_t)r->mem + at + first,
+		  .length = len - first,
 		  .lkey = r->mr->lkey },
 	};
-	struct ibv_send_wr wr = { .wr_id = n << 8 | q, .sg_list = first ? sge : sge + 1,
+	struct ibv_send_wr wr = { .wr_id = n << 8 | q,
+				  .sg_list = first ? sge : sge + 1,
 				  .num_sge = first ? 2 : len != 0,
 				  .send_flags = m.quiet ? 0 : IBV_SEND_SIGNALED,
-				  .imm_data = htobe32((uint32_t)n) }, *bad;
+				  .imm_data = htobe32((uint32_t)n) },
+			   *bad;
 
 	wr.wr.rdma.rkey = r->peer.rkey;
 	switch (m.op) {
@@ -253,8 +275,8 @@ static void post(struct run *r, unsigned q)
 		r->taken[q]++;
 		break;
 	default:
-		wr.opcode = m.op == FETCH_ADD ? IBV_WR_ATOMIC_FETCH_AND_ADD :
-						IBV_WR_ATOMIC_CMP_AND_SWP;
+		wr.opcode = m.op == FETCH_ADD ? IBV_WR_ATOMIC_FETCH_AND_ADD
+					      : IBV_WR_ATOMIC_CMP_AND_SWP;
 		wr.wr.atomic.rkey = r->peer.rkey;
 		wr.wr.atomic.compare_add = m.op == FETCH_ADD ? 1 : r->swaps[q];
 		wr.wr.atomic.swap = r->swaps[q] + 1;
@@ -322,8 +344,8 @@ static void completed(struct run *r, const struct ibv_wc *wc)
 		    ibv_wc_status_str(wc->status), wc->vendor_err);
 	for (; r->done[q] < n; r->done[q]++)
 		if (!message(r, q, r->done[q]).quiet)
-			DIE("queue pair %u: completion of %" PRIu64 " before that of %" PRIu64,
-			    q, n, r->done[q]);
+			DIE("queue pair %u: completion of %" PRIu64 " before that of %" PRIu64, q,
+			    n, r->done[q]);
 	if (r->done[q] != n || message(r, q, n).quiet)
 		DIE("queue pair %u: a second completion of %" PRIu64, q, n);
 	finish(r, q, n);
@@ -412,8 +434,8 @@ static void compare_sums(struct run *r)
 			DIE("the client went away");
 		memcpy(&word, r->mem + words(r), 8);
 		if (word != other)
-			DIE("the shared word is %" PRIu64 " after %" PRIu64 " additions",
-			    word, other);
+			DIE("the shared word is %" PRIu64 " after %" PRIu64 " additions", word,
+			    other);
 		if (write(r->sock, &word, 8) != 8)
 			DIE("the client went away");
 	} else if (write(r->sock, &r->expected, 8) != 8 || read(r->sock, &other, 8) != 8 ||
@@ -432,13 +454,26 @@ int main(int argc, char **argv)
 
 	while ((o = getopt(argc, argv, "p:n:q:s:w:t:")) != -1)
 		switch (o) {
-		case 'p': port = optarg; break;
-		case 'n': r.messages = strtoull(optarg, NULL, 0); break;
-		case 'q': r.qps = (unsigned)atoi(optarg); break;
-		case 's': r.seed = strtoull(optarg, NULL, 0); break;
-		case 'w': r.window = (unsigned)atoi(optarg); break;
-		case 't': r.patience = (unsigned)atoi(optarg); break;
-		default: return 2;
+		case 'p':
+			port = optarg;
+			break;
+		case 'n':
+			r.messages = strtoull(optarg, NULL, 0);
+			break;
+		case 'q':
+			r.qps = (unsigned)atoi(optarg);
+			break;
+		case 's':
+			r.seed = strtoull(optarg, NULL, 0);
+			break;
+		case 'w':
+			r.window = (unsigned)atoi(optarg);
+			break;
+		case 't':
+			r.patience = (unsigned)atoi(optarg);
+			break;
+		default:
+			return 2;
 		}
 	if (!r.qps || r.qps > MAX_QPS || !r.window || r.window > MAX_WINDOW)
 		DIE("1 to %u queue pairs, 1 to %u messages in flight", MAX_QPS, MAX_WINDOW);

@@ -12,17 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_QPS 32u
-#define SLOTS 64u	     /* places per queue pair in each area */
-#define RECVS 32u	     /* posted per queue pair */
-#define MAX_WINDOW 32u
-#define BIG 65536u	     /* most bytes of a message */
-#define GUARD 64u	     /* bytes on each side of a WRITE */
-#define SLOT (BIG + 2 * GUARD)
-#define GUARD_BYTE 0xa5
-#define ACK_TIMEOUT 13	     /* 34 ms: a peer may wait so long for a core */
-#define MAX_RD 8
-#define INLINE 64u	     /* most bytes that are sent inline, one message in five */
+#define MAX_QPS	    32u
+#define SLOTS	    64u /* places per queue pair in each area */
+#define RECVS	    32u /* posted per queue pair */
+#define MAX_WINDOW  32u
+#define BIG	    65536u /* most bytes of a message */
+#define GUARD	    64u	   /* bytes on each side of a WRITE */
+#define SLOT	    (BIG + 2 * GUARD)
+#define GUARD_BYTE  0xa5
+#define ACK_TIMEOUT 13 /* 34 ms: a peer may wait so long for a core */
+#define MAX_RD	    8
+#define INLINE	    64u /* most bytes that are sent inline, one message in five */
 
 enum op { WRITE, READ, WRITE_IMM, SEND, FETCH_ADD, CMP_SWAP };
 
@@ -57,12 +57,12 @@ struct run {
 	uint64_t next[MAX_QPS], taken[MAX_QPS], expected;
 };
 
-#define DIE(...)                              \
-	do {                                  \
-		fprintf(stderr, "soak: ");    \
+#define DIE(...) \
+	do { \
+		fprintf(stderr, "soak: "); \
 		fprintf(stderr, __VA_ARGS__); \
-		fputc('\n', stderr);          \
-		exit(1);                      \
+		fputc('\n', stderr); \
+		exit(1); \
 	} while (0)
 
 /* ---- what message n is ---- */
@@ -99,8 +99,8 @@ static inline uint64_t share(const struct run *r, unsigned q)
 /* A READ follows each WRITE, so it is the one before that decides. */
 static inline struct message message(const struct run *r, unsigned q, uint64_t n)
 {
-	static const enum op kinds[] = { WRITE, WRITE, WRITE, WRITE_IMM, WRITE_IMM, SEND,
-					 SEND, SEND, FETCH_ADD, CMP_SWAP };
+	static const enum op kinds[] = { WRITE, WRITE, WRITE, WRITE_IMM, WRITE_IMM,
+					 SEND,	SEND,  SEND,  FETCH_ADD, CMP_SWAP };
 	uint64_t h = mix(r->seed, q + 1, n & ~1ull);
 	struct message m = { .number = n, .len = size_of(h) };
 
@@ -179,7 +179,6 @@ static inline uint64_t words(const struct run *r)
 {
 	return 3 * area(r);
 }
-
 
 static inline uint64_t total(const struct run *r)
 {

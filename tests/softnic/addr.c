@@ -18,17 +18,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ROCE_PORT 4791
+#define ROCE_PORT  4791
 #define PICK_TRIES 64
-#define LID_MAX 0xbfff /* above are multicast */
-#define NET_LEN 12 /* bytes of an address before those of the MAC */
+#define LID_MAX	   0xbfff /* above are multicast */
+#define NET_LEN	   12	  /* bytes of an address before those of the MAC */
 
 static const uint8_t v4_net[NET_LEN] = { [10] = 0xff, [11] = 0xff };
 
 static bool addr_is_free(uint32_t ip)
 {
 	struct sockaddr_in sin = {
-		.sin_family = AF_INET, .sin_port = htons(ROCE_PORT), .sin_addr.s_addr = ip,
+		.sin_family = AF_INET,
+		.sin_port = htons(ROCE_PORT),
+		.sin_addr.s_addr = ip,
 	};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool is_free;
@@ -189,5 +191,7 @@ int sn_dest_find(const struct sn_cfg *cfg, const struct sn_dest *dest, struct in
 		return -EINVAL;
 	/* A port drops what is not for its GID: the two must name the same one. */
 	return !dest->grh || (sn_addr_of_gid(&cfg->ip, dest->dgid, &by_gid) &&
-			      sn_addr_same(ip, &by_gid)) ? 0 : -EHOSTUNREACH;
+			      sn_addr_same(ip, &by_gid))
+		       ? 0
+		       : -EHOSTUNREACH;
 }

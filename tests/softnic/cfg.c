@@ -157,8 +157,9 @@ static void cfg_card(struct sn_cfg *cfg)
 	cfg->vf = env_num("SOFTNIC_VF", 0);
 	cfg->cd = env_num("SOFTNIC_CD", 1);
 	env_str("SOFTNIC_TS_FORMAT", text, sizeof(text), "free");
-	cfg->ts_format = !strcmp(text, "real") ? SN_TS_REAL
-			 : !strcmp(text, "both") ? SN_TS_BOTH : SN_TS_FREE;
+	cfg->ts_format = !strcmp(text, "real")	 ? SN_TS_REAL
+			 : !strcmp(text, "both") ? SN_TS_BOTH
+						 : SN_TS_FREE;
 	cfg->no_dbr_cap = env_num("SOFTNIC_NO_DBR", 1);
 	cfg->no_dbr_max = (uint32_t)env_num("SOFTNIC_NO_DBR_MAX", 0);
 	cfg->qp_max = (uint32_t)env_num("SOFTNIC_QP_MAX", 0);
@@ -197,7 +198,8 @@ static void cfg_dmabuf(struct sn_cfg *cfg)
 
 	cfg->dmabuf = env_num("SOFTNIC_DMABUF", 0);
 	cfg->dmabuf_pcie = !s || !*s || *s == 'r' ? SN_PCIE_REFUSED
-			   : *s == 'f' ? SN_PCIE_FAULTS : SN_PCIE_WORKS;
+			   : *s == 'f'		  ? SN_PCIE_FAULTS
+						  : SN_PCIE_WORKS;
 	cfg->no_peermem = !env_num("SOFTNIC_PEERMEM", 1);
 }
 

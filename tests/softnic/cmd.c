@@ -111,8 +111,8 @@ static const struct command *find_command(uint16_t opcode, enum sn_cmd_class cla
 /* The kernel lets a command through only for the object of its handle. */
 static bool names_own_object(const struct sn_cmd *cmd, enum sn_cmd_class class)
 {
-	static const uint8_t family[] = { [SN_MKEY] = 0x2, [SN_CQ] = 0x4, [SN_QP] = 0x5,
-					  [SN_SRQ] = 0x9 };
+	static const uint8_t
+		family[] = { [SN_MKEY] = 0x2, [SN_CQ] = 0x4, [SN_QP] = 0x5, [SN_SRQ] = 0x9 };
 
 	if (class != SN_CMD_MODIFY && class != SN_CMD_QUERY)
 		return true;
@@ -175,12 +175,14 @@ int sn_cmd_exec(struct sn_cmd *cmd, enum sn_cmd_class class)
 static const uint32_t create_cq_mask[0x60 / 4] = {
 	[0x00 / 4] = 0xffffffff, [0x04 / 4] = 0x0000ffff,
 	[0x10 / 4] = 0xfef7ff7f, /* all but bit 24, bit 19 and bit 7 of dword 0 */
-	[0x14 / 4] = 0xffffffff, [0x18 / 4] = 0x00000fcf, [0x1c / 4] = 0x1fffffff,
-	[0x20 / 4] = 0x0fffffff, [0x24 / 4] = 0x000000ff, [0x28 / 4] = 0x1f000000,
-	[0x30 / 4] = 0x00ffffff, [0x34 / 4] = 0x00ffffff, [0x38 / 4] = 0x00ffffff,
-	[0x3c / 4] = 0x00ffffff, [0x48 / 4] = 0xffffffff, [0x4c / 4] = 0xffffffff,
-	[0x50 / 4] = 0xffffffff, [0x54 / 4] = 0xffffffff, [0x58 / 4] = 0xffffffff,
-	[0x5c / 4] = 0x80000000,
+	[0x14 / 4] = 0xffffffff, [0x18 / 4] = 0x00000fcf,
+	[0x1c / 4] = 0x1fffffff, [0x20 / 4] = 0x0fffffff,
+	[0x24 / 4] = 0x000000ff, [0x28 / 4] = 0x1f000000,
+	[0x30 / 4] = 0x00ffffff, [0x34 / 4] = 0x00ffffff,
+	[0x38 / 4] = 0x00ffffff, [0x3c / 4] = 0x00ffffff,
+	[0x48 / 4] = 0xffffffff, [0x4c / 4] = 0xffffffff,
+	[0x50 / 4] = 0xffffffff, [0x54 / 4] = 0xffffffff,
+	[0x58 / 4] = 0xffffffff, [0x5c / 4] = 0x80000000,
 };
 
 static uint8_t cq_read(struct sn_cmd *cmd, struct sn_cq *cq)

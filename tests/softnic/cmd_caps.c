@@ -10,7 +10,11 @@
 #define CAP_OUT 0x10 /* capability in query_hca_cap_out */
 
 enum {
-	CAP_GENERAL = 0, CAP_ATOMIC = 3, CAP_ROCE = 4, CAP_DEV_EVENT = 0x14, CAP_GENERAL_2 = 0x20,
+	CAP_GENERAL = 0,
+	CAP_ATOMIC = 3,
+	CAP_ROCE = 4,
+	CAP_DEV_EVENT = 0x14,
+	CAP_GENERAL_2 = 0x20,
 };
 
 struct cap_value {
@@ -18,65 +22,65 @@ struct cap_value {
 };
 
 static const struct cap_value general[] = {
-	{ NIC_F(0x04, 31, 31), 1 },	/* hca_cap_2 */
-	{ NIC_F(0x10, 23, 16), 15 },	/* log_max_qp_sz */
-	{ NIC_F(0x10, 4, 0), 16 },	/* log_max_qp */
-	{ NIC_F(0x14, 28, 28), 1 },	/* ece_support */
+	{ NIC_F(0x04, 31, 31), 1 },		/* hca_cap_2 */
+	{ NIC_F(0x10, 23, 16), 15 },		/* log_max_qp_sz */
+	{ NIC_F(0x10, 4, 0), 16 },		/* log_max_qp */
+	{ NIC_F(0x14, 28, 28), 1 },		/* ece_support */
 	{ NIC_F(0x18, 23, 16), SN_MAX_CQ_LOG }, /* log_max_cq_sz */
-	{ NIC_F(0x18, 4, 0), 16 },	/* log_max_cq */
-	{ NIC_F(0x1c, 31, 24), 22 },	/* log_max_eq_sz */
-	{ NIC_F(0x1c, 23, 23), 1 },	/* relaxed_ordering_write: all writes are in order */
-	{ NIC_F(0x1c, 22, 22), 1 },	/* relaxed_ordering_read_pci_enabled */
-	{ NIC_F(0x1c, 21, 16), 16 },	/* log_max_mkey */
-	{ NIC_F(0x1c, 3, 0), 5 },	/* log_max_eq */
-	{ NIC_F(0x20, 31, 24), 1 },	/* max_indirection */
-	{ NIC_F(0x20, 23, 23), 1 },	/* fixed_buffer_size: keys of access mode KSM */
-	{ NIC_F(0x20, 22, 16), 64 },	/* log_max_mrw_sz */
+	{ NIC_F(0x18, 4, 0), 16 },		/* log_max_cq */
+	{ NIC_F(0x1c, 31, 24), 22 },		/* log_max_eq_sz */
+	{ NIC_F(0x1c, 23, 23), 1 },	       /* relaxed_ordering_write: all writes are in order */
+	{ NIC_F(0x1c, 22, 22), 1 },	       /* relaxed_ordering_read_pci_enabled */
+	{ NIC_F(0x1c, 21, 16), 16 },	       /* log_max_mkey */
+	{ NIC_F(0x1c, 3, 0), 5 },	       /* log_max_eq */
+	{ NIC_F(0x20, 31, 24), 1 },	       /* max_indirection */
+	{ NIC_F(0x20, 23, 23), 1 },	       /* fixed_buffer_size: keys of access mode KSM */
+	{ NIC_F(0x20, 22, 16), 64 },	       /* log_max_mrw_sz */
 	{ NIC_F(0x20, 5, 0), SN_MAX_KSM_LOG }, /* log_max_klm_list_size */
-	{ NIC_F(0x28, 21, 16), 4 },	/* log_max_ra_req_qp */
-	{ NIC_F(0x28, 14, 14), 1 },	/* rts2rts_qp_udp_sport */
-	{ NIC_F(0x28, 5, 0), 4 },	/* log_max_ra_res_qp */
-	{ NIC_F(0x2c, 15, 0), 0 },	/* gid_table_size: 8 entries */
-	{ NIC_F(0x34, 20, 16), 16 },	/* local_ca_ack_delay */
-	{ NIC_F(0x34, 9, 8), 1 },	/* port_type: Ethernet */
-	{ NIC_F(0x2c, 21, 21), 1 },	/* rts2rts_qp_dscp */
-	{ NIC_F(0x34, 7, 0), 1 },	/* num_ports */
-	{ NIC_F(0x38, 28, 24), 30 },	/* log_max_msg */
-	{ NIC_F(0x3c, 3, 0), 1 },	/* cqe_version */
-	{ NIC_F(0x40, 2, 2), 1 },	/* roce */
-	{ NIC_F(0x40, 1, 1), 1 },	/* atomic */
-	{ NIC_F(0x44, 31, 31), 1 },	/* cq_oi */
-	{ NIC_F(0x44, 30, 30), 1 },	/* cq_resize */
-	{ NIC_F(0x44, 29, 29), 1 },	/* cq_moderation */
-	{ NIC_F(0x44, 2, 2), 1 },	/* ud */
-	{ NIC_F(0x44, 1, 1), 1 },	/* uc */
-	{ NIC_F(0x44, 0, 0), 1 },	/* rc */
-	{ NIC_F(0x48, 31, 31), 1 },	/* uar_4k */
-	{ NIC_F(0x4c, 20, 16), 9 },	/* log_bf_reg_size */
-	{ NIC_F(0x50, 15, 0), 1024 },	/* max_wqe_sz_sq */
-	{ NIC_F(0x54, 15, 0), 512 },	/* max_wqe_sz_rq */
-	{ NIC_F(0x64, 21, 21), 1 },	/* relaxed_ordering_read */
-	{ NIC_F(0x64, 20, 16), 16 },	/* log_max_pd */
-	{ NIC_F(0x70, 31, 31), 1 },	/* basic_cyclic_rcv_wqe */
-	{ NIC_F(0x70, 28, 24), 16 },	/* log_max_rmp */
-	{ NIC_F(0x8c, 20, 16), 16 },	/* log_max_umem */
-	{ NIC_F(0xa4, 31, 0), 1 },	/* num_of_uars_per_page */
+	{ NIC_F(0x28, 21, 16), 4 },	       /* log_max_ra_req_qp */
+	{ NIC_F(0x28, 14, 14), 1 },	       /* rts2rts_qp_udp_sport */
+	{ NIC_F(0x28, 5, 0), 4 },	       /* log_max_ra_res_qp */
+	{ NIC_F(0x2c, 15, 0), 0 },	       /* gid_table_size: 8 entries */
+	{ NIC_F(0x34, 20, 16), 16 },	       /* local_ca_ack_delay */
+	{ NIC_F(0x34, 9, 8), 1 },	       /* port_type: Ethernet */
+	{ NIC_F(0x2c, 21, 21), 1 },	       /* rts2rts_qp_dscp */
+	{ NIC_F(0x34, 7, 0), 1 },	       /* num_ports */
+	{ NIC_F(0x38, 28, 24), 30 },	       /* log_max_msg */
+	{ NIC_F(0x3c, 3, 0), 1 },	       /* cqe_version */
+	{ NIC_F(0x40, 2, 2), 1 },	       /* roce */
+	{ NIC_F(0x40, 1, 1), 1 },	       /* atomic */
+	{ NIC_F(0x44, 31, 31), 1 },	       /* cq_oi */
+	{ NIC_F(0x44, 30, 30), 1 },	       /* cq_resize */
+	{ NIC_F(0x44, 29, 29), 1 },	       /* cq_moderation */
+	{ NIC_F(0x44, 2, 2), 1 },	       /* ud */
+	{ NIC_F(0x44, 1, 1), 1 },	       /* uc */
+	{ NIC_F(0x44, 0, 0), 1 },	       /* rc */
+	{ NIC_F(0x48, 31, 31), 1 },	       /* uar_4k */
+	{ NIC_F(0x4c, 20, 16), 9 },	       /* log_bf_reg_size */
+	{ NIC_F(0x50, 15, 0), 1024 },	       /* max_wqe_sz_sq */
+	{ NIC_F(0x54, 15, 0), 512 },	       /* max_wqe_sz_rq */
+	{ NIC_F(0x64, 21, 21), 1 },	       /* relaxed_ordering_read */
+	{ NIC_F(0x64, 20, 16), 16 },	       /* log_max_pd */
+	{ NIC_F(0x70, 31, 31), 1 },	       /* basic_cyclic_rcv_wqe */
+	{ NIC_F(0x70, 28, 24), 16 },	       /* log_max_rmp */
+	{ NIC_F(0x8c, 20, 16), 16 },	       /* log_max_umem */
+	{ NIC_F(0xa4, 31, 0), 1 },	       /* num_of_uars_per_page */
 };
 
 static const struct cap_value general_ib[] = {
-	{ NIC_F(0x2c, 21, 21), 0 },	/* rts2rts_qp_dscp */
-	{ NIC_F(0x34, 9, 8), 0 },	/* port_type: InfiniBand */
-	{ NIC_F(0x40, 2, 2), 0 },	/* roce */
+	{ NIC_F(0x2c, 21, 21), 0 }, /* rts2rts_qp_dscp */
+	{ NIC_F(0x34, 9, 8), 0 },   /* port_type: InfiniBand */
+	{ NIC_F(0x40, 2, 2), 0 },   /* roce */
 };
 
 static const struct cap_value general_lag[] = {
-	{ NIC_F(0x28, 13, 13), 1 },	/* rts2rts_lag_tx_port_affinity */
-	{ NIC_F(0x4c, 7, 7), 1 },	/* lag_tx_port_affinity */
+	{ NIC_F(0x28, 13, 13), 1 }, /* rts2rts_lag_tx_port_affinity */
+	{ NIC_F(0x4c, 7, 7), 1 },   /* lag_tx_port_affinity */
 };
 
 static const struct cap_value roce[] = {
-	{ NIC_F(0x10, 19, 16), 3 },	/* l3_type: IPv4 and IPv6 */
-	{ NIC_F(0x10, 7, 0), 5 },	/* roce_version: 1 and 2 */
+	{ NIC_F(0x10, 19, 16), 3 }, /* l3_type: IPv4 and IPv6 */
+	{ NIC_F(0x10, 7, 0), 5 },   /* roce_version: 1 and 2 */
 	{ NIC_F(0x14, 15, 0), 4791 },
 	{ NIC_F(0x18, 31, 16), 0xffff }, /* UDP source ports */
 	{ NIC_F(0x18, 15, 0), 0xc000 },
@@ -84,13 +88,13 @@ static const struct cap_value roce[] = {
 };
 
 static const struct cap_value atomic[] = {
-	{ NIC_F(0x08, 31, 30), 1 },	/* results of 8 bytes: byte order of the CPU */
-	{ NIC_F(0x10, 15, 0), 0xf },	/* operations: compare and swap, fetch and add, masked */
-	{ NIC_F(0x14, 15, 0), 8 | 4 },	/* size_qp: bytes */
+	{ NIC_F(0x08, 31, 30), 1 },    /* results of 8 bytes: byte order of the CPU */
+	{ NIC_F(0x10, 15, 0), 0xf },   /* operations: compare and swap, fetch and add, masked */
+	{ NIC_F(0x14, 15, 0), 8 | 4 }, /* size_qp: bytes */
 };
 
 static const struct cap_value general_2[] = {
-	{ NIC_F(0x5c, 30, 30), 1 },	/* send_dbr_mode_no_dbr_ext */
+	{ NIC_F(0x5c, 30, 30), 1 }, /* send_dbr_mode_no_dbr_ext */
 };
 
 static void cap_fill(uint8_t *cap, const struct cap_value *v, size_t n)
@@ -111,13 +115,13 @@ static void fill_general(const struct sn_cfg *cfg, uint8_t *cap)
 	if (cfg->lag_ports)
 		CAP_FILL(cap, general_lag);
 	nic_set(cap, NIC_F(0x10, 15, 15), cfg->event_cap);
-	nic_set(cap, NIC_F(0x34, 31, 31), !cfg->vf); /* vport_group_manager */
+	nic_set(cap, NIC_F(0x34, 31, 31), !cfg->vf);	 /* vport_group_manager */
 	nic_set(cap, NIC_F(0x3c, 7, 7), cfg->lag_init2); /* init2_lag_tx_port_affinity */
 	nic_set(cap, NIC_F(0x44, 19, 19), cfg->cd);
 	nic_set(cap, NIC_F(0x4c, 4, 4), cfg->lag_ports && !cfg->vf); /* lag_master */
-	nic_set(cap, NIC_F(0x4c, 3, 0), cfg->lag_ports); /* num_lag_ports */
-	nic_set(cap, NIC_F(0x88, 31, 30), cfg->ts_format); /* sq_ts_format */
-	nic_set(cap, NIC_F(0x88, 29, 28), cfg->ts_format); /* rq_ts_format */
+	nic_set(cap, NIC_F(0x4c, 3, 0), cfg->lag_ports);	     /* num_lag_ports */
+	nic_set(cap, NIC_F(0x88, 31, 30), cfg->ts_format);	     /* sq_ts_format */
+	nic_set(cap, NIC_F(0x88, 29, 28), cfg->ts_format);	     /* rq_ts_format */
 }
 
 uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
@@ -137,7 +141,9 @@ uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 	case CAP_GENERAL:
 		fill_general(cfg, cap);
 		break;
-	case CAP_ATOMIC: CAP_FILL(cap, atomic); break;
+	case CAP_ATOMIC:
+		CAP_FILL(cap, atomic);
+		break;
 	case CAP_ROCE:
 		if (cfg->infiniband)
 			return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x100003, "RoCE on InfiniBand");
@@ -177,9 +183,9 @@ uint8_t sn_cmd_query_lag(struct sn_cmd *cmd)
 	if (!cmd->dev->cfg.lag_ports || cmd->dev->cfg.lag_inactive)
 		return SN_OK;
 	nic_set(lagc, NIC_F(0x00, 10, 8), cmd->dev->cfg.lag_hash); /* port_select_mode */
-	nic_set(lagc, NIC_F(0x00, 2, 0), 1);  /* lag_state: active */
-	nic_set(lagc, NIC_F(0x04, 11, 8), 2); /* tx_remap_affinity_2 */
-	nic_set(lagc, NIC_F(0x04, 3, 0), 1);  /* tx_remap_affinity_1 */
+	nic_set(lagc, NIC_F(0x00, 2, 0), 1);			   /* lag_state: active */
+	nic_set(lagc, NIC_F(0x04, 11, 8), 2);			   /* tx_remap_affinity_2 */
+	nic_set(lagc, NIC_F(0x04, 3, 0), 1);			   /* tx_remap_affinity_1 */
 	return SN_OK;
 }
 

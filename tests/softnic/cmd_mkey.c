@@ -12,18 +12,18 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
-#define W(off) ((off) / 4)
+#define W(off)	 ((off) / 4)
 #define MODE_KSM 3u
-#define ANY_QP 0xffffffu
+#define ANY_QP	 0xffffffu
 #define KLM_SIZE 16u
 /* Linux's mlx5 takes pages of 4 KiB for the smallest where a device names none; UCX's
  * layout has five bits for the logarithm. */
 #define MIN_LOG_ENTITY 12u
 #define MAX_LOG_ENTITY 31u
-#define ATOMIC_ALIGN 8u /* the largest of the atomics that the capabilities name */
+#define ATOMIC_ALIGN   8u /* the largest of the atomics that the capabilities name */
 
 static const uint32_t create_mask[W(CMD_KLM)] = {
-	[W(0x00)] = 0xffffffff, [W(0x04)] = 0x0000ffff,
+	[W(0x00)] = 0xffffffff,		  [W(0x04)] = 0x0000ffff,
 	[W(CMD_MKC + 0x00)] = 0x1c047f00, [W(CMD_MKC + 0x04)] = 0xffffffff,
 	[W(CMD_MKC + 0x0c)] = 0x00ffffff, [W(CMD_MKC + 0x10)] = 0xffffffff,
 	[W(CMD_MKC + 0x14)] = 0xffffffff, [W(CMD_MKC + 0x18)] = 0xffffffff,

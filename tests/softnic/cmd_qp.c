@@ -12,34 +12,33 @@
 #include <string.h>
 
 #define W(off) ((off) / 4)
-#define PATH_MASK(at)                                                                         \
-	[W(at) + 0] = 0xc000ffff, [W(at) + 1] = 0x00ffffff, [W(at) + 2] = 0xf8ff0fff,         \
-	[W(at) + 3] = 0x0fffffff, [W(at) + 4] = 0xffffffff, [W(at) + 5] = 0xffffffff,         \
-	[W(at) + 6] = 0xffffffff, [W(at) + 7] = 0xffffffff, [W(at) + 8] = 0x0dffffff,         \
-	[W(at) + 9] = 0xffffffff, [W(at) + 10] = 0xffffffff
+#define PATH_MASK(at) \
+	[W(at) + 0] = 0xc000ffff, [W(at) + 1] = 0x00ffffff, [W(at) + 2] = 0xf8ff0fff, \
+		 [W(at) + 3] = 0x0fffffff, [W(at) + 4] = 0xffffffff, [W(at) + 5] = 0xffffffff, \
+		 [W(at) + 6] = 0xffffffff, [W(at) + 7] = 0xffffffff, [W(at) + 8] = 0x0dffffff, \
+		 [W(at) + 9] = 0xffffffff, [W(at) + 10] = 0xffffffff
 /* Every defined bit of the context; q is its place in the command. */
-#define QPC_MASK(q)                                                                           \
-	[W(q + 0x00)] = 0xffff3bfc, [W(q + 0x04)] = 0xf4ffffff, [W(q + 0x08)] = 0xff7ffbff,   \
-	[W(q + 0x0c)] = 0xffffffff, [W(q + 0x10)] = 0xc0ffffff, [W(q + 0x14)] = 0x1fffffff,   \
-	PATH_MASK(q + 0x18), PATH_MASK(q + 0x44),                                             \
-	[W(q + 0x70)] = 0xf0e7efe0, [W(q + 0x78)] = 0x00ffffff, [W(q + 0x7c)] = 0x1fffffff,   \
-	[W(q + 0x80)] = 0x1fffffff, [W(q + 0x88)] = 0x00ffffff, [W(q + 0x8c)] = 0x00ffffff,   \
-	[W(q + 0x90)] = 0x00efefc7, [W(q + 0x94)] = 0x1fffffff, [W(q + 0x98)] = 0x00ffffff,   \
-	[W(q + 0x9c)] = 0x00ffffff, [W(q + 0xa0)] = 0xffffffff, [W(q + 0xa4)] = 0xffffffff,   \
-	[W(q + 0xa8)] = 0xffffffff, [W(q + 0xac)] = 0x07ffffff, [W(q + 0xb0)] = 0x00ffffff,   \
-	[W(q + 0xb4)] = 0xffffffff, [W(q + 0xb8)] = 0xffffffff, [W(q + 0xbc)] = 0xffffffff,   \
-	[W(q + 0xc4)] = 0x0001ffff, [W(q + 0xc8)] = 0xffffffff, [W(q + 0xcc)] = 0xffffffff,   \
-	[W(q + 0xd0)] = 0x10000000, [W(q + 0xe4)] = 0xffffffff
+#define QPC_MASK(q) \
+	[W(q + 0x00)] = 0xffff3bfc, [W(q + 0x04)] = 0xf4ffffff, [W(q + 0x08)] = 0xff7ffbff, \
+	       [W(q + 0x0c)] = 0xffffffff, [W(q + 0x10)] = 0xc0ffffff, [W(q + 0x14)] = 0x1fffffff, \
+	       PATH_MASK(q + 0x18), PATH_MASK(q + 0x44), [W(q + 0x70)] = 0xf0e7efe0, \
+	       [W(q + 0x78)] = 0x00ffffff, [W(q + 0x7c)] = 0x1fffffff, [W(q + 0x80)] = 0x1fffffff, \
+	       [W(q + 0x88)] = 0x00ffffff, [W(q + 0x8c)] = 0x00ffffff, [W(q + 0x90)] = 0x00efefc7, \
+	       [W(q + 0x94)] = 0x1fffffff, [W(q + 0x98)] = 0x00ffffff, [W(q + 0x9c)] = 0x00ffffff, \
+	       [W(q + 0xa0)] = 0xffffffff, [W(q + 0xa4)] = 0xffffffff, [W(q + 0xa8)] = 0xffffffff, \
+	       [W(q + 0xac)] = 0x07ffffff, [W(q + 0xb0)] = 0x00ffffff, [W(q + 0xb4)] = 0xffffffff, \
+	       [W(q + 0xb8)] = 0xffffffff, [W(q + 0xbc)] = 0xffffffff, [W(q + 0xc4)] = 0x0001ffff, \
+	       [W(q + 0xc8)] = 0xffffffff, [W(q + 0xcc)] = 0xffffffff, [W(q + 0xd0)] = 0x10000000, \
+	       [W(q + 0xe4)] = 0xffffffff
 
 static const uint32_t create_mask[W(0x110)] = {
-	[W(0x00)] = 0xffffffff, [W(0x04)] = 0x0000ffff, [W(0x10)] = 0xffffffff,
-	[W(0x14)] = 0xffffffff, QPC_MASK(CMD_QPC),
-	[W(0x100)] = 0xffffffff, [W(0x104)] = 0xffffffff, [W(0x108)] = 0xffffffff,
-	[W(0x10c)] = 0x80000000,
+	[W(0x00)] = 0xffffffff,	 [W(0x04)] = 0x0000ffff,  [W(0x10)] = 0xffffffff,
+	[W(0x14)] = 0xffffffff,	 QPC_MASK(CMD_QPC),	  [W(0x100)] = 0xffffffff,
+	[W(0x104)] = 0xffffffff, [W(0x108)] = 0xffffffff, [W(0x10c)] = 0x80000000,
 };
 static const uint32_t modify_mask[W(0x110)] = {
-	[W(0x00)] = 0xffffffff, [W(0x04)] = 0x0000ffff, [W(0x08)] = 0x00ffffff,
-	[W(0x10)] = 0xffffffff, [W(0x14)] = 0xffffffff, QPC_MASK(CMD_QPC),
+	[W(0x00)] = 0xffffffff,	       [W(0x04)] = 0x0000ffff, [W(0x08)] = 0x00ffffff,
+	[W(0x10)] = 0xffffffff,	       [W(0x14)] = 0xffffffff, QPC_MASK(CMD_QPC),
 	[W(0x10c)] = OPT_HI_UDP_SPORT,
 };
 static const uint32_t short_mask[4] = { 0xffffffff, 0x0000ffff, 0x00ffffff, 0 };
@@ -265,8 +264,8 @@ static uint8_t check_mac(struct sn_cmd *cmd, const struct sn_qp *qp)
 	sn_mac_of_ip(&qp->way.ip, want);
 	if (!memcmp(qp->dmac, want, 6))
 		return SN_OK;
-	sn_violation(&cmd->dev->stats.bad_command,
-		     "QP %#x: destination MAC is not that of its GID", qp->qpn);
+	sn_violation(&cmd->dev->stats.bad_command, "QP %#x: destination MAC is not that of its GID",
+		     qp->qpn);
 	if (!memcmp(qp->dmac, zero, 6) && sn_addr_is_local(&qp->way.ip))
 		return SN_OK;
 	return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503002, "destination MAC");
@@ -375,7 +374,7 @@ static uint8_t rts_to_rts(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q
 	return read_optional(cmd, qp, q, opt & ~(OPT_DSCP | OPT_SGID));
 }
 
-#define FROM(s) (1u << SN_QPS_##s)
+#define FROM(s)	 (1u << SN_QPS_##s)
 #define FROM_ANY 0x7fu
 
 static const struct transition {

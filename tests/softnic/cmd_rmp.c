@@ -10,20 +10,25 @@
 #include <stdlib.h>
 
 #define W(off) ((off) / 4)
-#define WQ_MASK(q)                                                                            \
-	[W(q + 0x00)] = 0xff000000, [W(q + 0x04)] = 0x001fffff, [W(q + 0x08)] = 0x00ffffff,   \
-	[W(q + 0x0c)] = 0x00ffffff, [W(q + 0x10)] = 0xffffffff, [W(q + 0x14)] = 0xffffffff,   \
-	[W(q + 0x20)] = 0x000f1f1f, [W(q + 0x24)] = 0xc0000000, [W(q + 0x28)] = 0xffffffff,   \
-	[W(q + 0x2c)] = 0xffffffff, [W(q + 0x30)] = 0xffffffff, [W(q + 0x34)] = 0xffffffff
+#define WQ_MASK(q) \
+	[W(q + 0x00)] = 0xff000000, [W(q + 0x04)] = 0x001fffff, [W(q + 0x08)] = 0x00ffffff, \
+	       [W(q + 0x0c)] = 0x00ffffff, [W(q + 0x10)] = 0xffffffff, [W(q + 0x14)] = 0xffffffff, \
+	       [W(q + 0x20)] = 0x000f1f1f, [W(q + 0x24)] = 0xc0000000, [W(q + 0x28)] = 0xffffffff, \
+	       [W(q + 0x2c)] = 0xffffffff, [W(q + 0x30)] = 0xffffffff, [W(q + 0x34)] = 0xffffffff
 
 static const uint32_t create_mask[W(CMD_RMPC_WQ + 0xc0)] = {
-	[W(0x00)] = 0xffffffff, [W(0x04)] = 0x0000ffff,
-	[W(CMD_RMPC + 0x00)] = 0x00f00000, [W(CMD_RMPC + 0x04)] = 0x80000000,
+	[W(0x00)] = 0xffffffff,
+	[W(0x04)] = 0x0000ffff,
+	[W(CMD_RMPC + 0x00)] = 0x00f00000,
+	[W(CMD_RMPC + 0x04)] = 0x80000000,
 	WQ_MASK(CMD_RMPC_WQ),
 };
 static const uint32_t modify_mask[W(CMD_RMPC_WQ + 0xc0)] = {
-	[W(0x00)] = 0xffffffff, [W(0x08)] = 0xf0ffffff, [W(0x14)] = 0x00000001,
-	[W(CMD_RMPC + 0x00)] = 0x00f00000, [W(CMD_RMPC + 0x04)] = 0x80000000,
+	[W(0x00)] = 0xffffffff,
+	[W(0x08)] = 0xf0ffffff,
+	[W(0x14)] = 0x00000001,
+	[W(CMD_RMPC + 0x00)] = 0x00f00000,
+	[W(CMD_RMPC + 0x04)] = 0x80000000,
 	WQ_MASK(CMD_RMPC_WQ),
 };
 static const uint32_t query_mask[4] = { 0xffffffff, 0x0000ffff, 0x00ffffff, 0 };
@@ -34,7 +39,8 @@ static uint8_t read_ring(struct sn_cmd *cmd, struct sn_srq *srq, const uint8_t *
 {
 	uint32_t log_stride = nic_get(wq, WQ_LOG_STRIDE), log_sz = nic_get(wq, WQ_LOG_SZ);
 	uint32_t id = nic_get(wq, WQ_UMEM_ID), dbr_id = nic_get(wq, WQ_DBR_UMEM_ID);
-	struct sn_ring ring = { .umem = id, .offset = nic_get64(wq, WQ_UMEM_OFFSET),
+	struct sn_ring ring = { .umem = id,
+				.offset = nic_get64(wq, WQ_UMEM_OFFSET),
 				.page_offset = nic_get(wq, WQ_PAGE_OFFSET) };
 	uint8_t st;
 

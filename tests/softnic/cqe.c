@@ -10,7 +10,7 @@
 
 #include "eng.h"
 
-#define CI_MASK 0xffffffu
+#define CI_MASK	      0xffffffu
 #define ARM_SOLICITED (1u << 24)
 
 static uint32_t dbr_load(const struct sn_cq_eng *c, unsigned word)
@@ -138,8 +138,7 @@ static bool put(struct sn_eng *e, struct sn_cq *cq, const struct sn_qp *qp,
 	return true;
 }
 
-void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp,
-		  const struct sn_cqe_args *a)
+void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp, const struct sn_cqe_args *a)
 {
 	bool error = a->opcode >= SN_CQE_REQ_ERR;
 

@@ -22,11 +22,11 @@
 #include <sys/stat.h>
 
 #define CU_NOT_INITIALIZED 3
-#define CU_HOST_IOMEMORY 4u
-#define CU_HANDLE_DMABUF 1
-#define CU_DMABUF_PCIE 1u /* cuda.h: CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE */
-#define EXPORTS 1024u
-#define NEW_GET_PROC 12000 /* first version of CUDA with cuGetProcAddress_v2 */
+#define CU_HOST_IOMEMORY   4u
+#define CU_HANDLE_DMABUF   1
+#define CU_DMABUF_PCIE	   1u /* cuda.h: CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE */
+#define EXPORTS		   1024u
+#define NEW_GET_PROC	   12000 /* first version of CUDA with cuGetProcAddress_v2 */
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
@@ -35,7 +35,7 @@
 #define TAIL_CALL __attribute__((musttail)) return
 #define TAIL_CALLER
 #else
-#define TAIL_CALL return
+#define TAIL_CALL   return
 #define TAIL_CALLER __attribute__((optimize("O2")))
 #endif
 

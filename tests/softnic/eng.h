@@ -15,50 +15,91 @@
 
 #include "softnic.h"
 
-#define SN_MSGS 128u	     /* send WQEs in flight per QP, at most */
-#define SN_MSGS_FIRST 8u     /* room for so many to begin with */
-#define SN_FEW_SGES 6u	     /* gather entries that a message holds itself */
-#define SN_WQE_MAX 1024u     /* bytes of one WQE */
-#define SN_WINDOW_PKTS 64u   /* unacknowledged packets per QP, at most: bits of `ends` */
-#define SN_READ_CHUNK_PKTS 16u /* response packets one READ request asks for */
-#define SN_RES 16u	     /* READs and atomics kept for duplicates: the most a QP may have */
-#define SN_JOBS (3 * SN_RES) /* READ and atomic responses owed per QP, repeated ones too */
-#define SN_MAX_MSG (1u << 30) /* bytes, log_msg_max of the firmware */
-#define SN_PKT_DATA (4096 + 96)
-#define SN_PSN_MASK 0xffffffu
-#define SN_SQ_CACHE 64u	     /* blocks read from the ring in one go */
+#define SN_MSGS		   128u		/* send WQEs in flight per QP, at most */
+#define SN_MSGS_FIRST	   8u		/* room for so many to begin with */
+#define SN_FEW_SGES	   6u		/* gather entries that a message holds itself */
+#define SN_WQE_MAX	   1024u	/* bytes of one WQE */
+#define SN_WINDOW_PKTS	   64u		/* unacknowledged packets per QP, at most: bits of `ends` */
+#define SN_READ_CHUNK_PKTS 16u		/* response packets one READ request asks for */
+#define SN_RES		   16u		/* READs and atomics kept for duplicates, per QP */
+#define SN_JOBS		   (3 * SN_RES) /* READ and atomic responses owed per QP */
+#define SN_MAX_MSG	   (1u << 30)	/* bytes, log_msg_max of the firmware */
+#define SN_PKT_DATA	   (4096 + 96)
+#define SN_PSN_MASK	   0xffffffu
+#define SN_SQ_CACHE	   64u /* blocks read from the ring in one go */
 
 /* WQE opcodes */
 enum {
-	SN_OP_NOP = 0x00, SN_OP_SEND_INVAL = 0x01, SN_OP_WRITE = 0x08, SN_OP_WRITE_IMM = 0x09,
-	SN_OP_SEND = 0x0a, SN_OP_SEND_IMM = 0x0b, SN_OP_WAIT = 0x0f, SN_OP_READ = 0x10,
-	SN_OP_CS = 0x11, SN_OP_FA = 0x12, SN_OP_MASKED_CS = 0x14, SN_OP_MASKED_FA = 0x15,
+	SN_OP_NOP = 0x00,
+	SN_OP_SEND_INVAL = 0x01,
+	SN_OP_WRITE = 0x08,
+	SN_OP_WRITE_IMM = 0x09,
+	SN_OP_SEND = 0x0a,
+	SN_OP_SEND_IMM = 0x0b,
+	SN_OP_WAIT = 0x0f,
+	SN_OP_READ = 0x10,
+	SN_OP_CS = 0x11,
+	SN_OP_FA = 0x12,
+	SN_OP_MASKED_CS = 0x14,
+	SN_OP_MASKED_FA = 0x15,
 	SN_OP_DUMP = 0x23,
 };
 
 /* CQE opcodes and syndromes */
 enum {
-	SN_CQE_REQ = 0, SN_CQE_RESP_WRITE_IMM = 1, SN_CQE_RESP_SEND = 2, SN_CQE_RESP_SEND_IMM = 3,
+	SN_CQE_REQ = 0,
+	SN_CQE_RESP_WRITE_IMM = 1,
+	SN_CQE_RESP_SEND = 2,
+	SN_CQE_RESP_SEND_IMM = 3,
 	SN_CQE_RESIZE = 5,
-	SN_CQE_REQ_ERR = 13, SN_CQE_RESP_ERR = 14,
+	SN_CQE_REQ_ERR = 13,
+	SN_CQE_RESP_ERR = 14,
 };
 enum {
-	SN_SYND_LOC_LEN = 0x01, SN_SYND_LOC_OP = 0x02, SN_SYND_LOC_PROT = 0x04,
-	SN_SYND_FLUSH = 0x05, SN_SYND_BAD_RESP = 0x10, SN_SYND_LOC_ACCESS = 0x11,
-	SN_SYND_REM_INV = 0x12, SN_SYND_REM_ACCESS = 0x13, SN_SYND_REM_OP = 0x14,
-	SN_SYND_RETRY = 0x15, SN_SYND_RNR = 0x16,
+	SN_SYND_LOC_LEN = 0x01,
+	SN_SYND_LOC_OP = 0x02,
+	SN_SYND_LOC_PROT = 0x04,
+	SN_SYND_FLUSH = 0x05,
+	SN_SYND_BAD_RESP = 0x10,
+	SN_SYND_LOC_ACCESS = 0x11,
+	SN_SYND_REM_INV = 0x12,
+	SN_SYND_REM_ACCESS = 0x13,
+	SN_SYND_REM_OP = 0x14,
+	SN_SYND_RETRY = 0x15,
+	SN_SYND_RNR = 0x16,
 };
 
 /* BTH opcodes of RC; the upper three bits are the service */
 enum {
-	SN_BTH_SEND_FIRST = 0, SN_BTH_SEND_MIDDLE, SN_BTH_SEND_LAST, SN_BTH_SEND_LAST_IMM,
-	SN_BTH_SEND_ONLY, SN_BTH_SEND_ONLY_IMM, SN_BTH_WRITE_FIRST, SN_BTH_WRITE_MIDDLE,
-	SN_BTH_WRITE_LAST, SN_BTH_WRITE_LAST_IMM, SN_BTH_WRITE_ONLY, SN_BTH_WRITE_ONLY_IMM,
-	SN_BTH_READ_REQ, SN_BTH_RESP_FIRST, SN_BTH_RESP_MIDDLE, SN_BTH_RESP_LAST,
-	SN_BTH_RESP_ONLY, SN_BTH_ACK, SN_BTH_ATOMIC_ACK, SN_BTH_CS, SN_BTH_FA,
-	SN_BTH_UC = 0x20, SN_BTH_UD_SEND = 0x64, SN_BTH_UD_SEND_IMM = 0x65,
+	SN_BTH_SEND_FIRST = 0,
+	SN_BTH_SEND_MIDDLE,
+	SN_BTH_SEND_LAST,
+	SN_BTH_SEND_LAST_IMM,
+	SN_BTH_SEND_ONLY,
+	SN_BTH_SEND_ONLY_IMM,
+	SN_BTH_WRITE_FIRST,
+	SN_BTH_WRITE_MIDDLE,
+	SN_BTH_WRITE_LAST,
+	SN_BTH_WRITE_LAST_IMM,
+	SN_BTH_WRITE_ONLY,
+	SN_BTH_WRITE_ONLY_IMM,
+	SN_BTH_READ_REQ,
+	SN_BTH_RESP_FIRST,
+	SN_BTH_RESP_MIDDLE,
+	SN_BTH_RESP_LAST,
+	SN_BTH_RESP_ONLY,
+	SN_BTH_ACK,
+	SN_BTH_ATOMIC_ACK,
+	SN_BTH_CS,
+	SN_BTH_FA,
+	SN_BTH_UC = 0x20,
+	SN_BTH_UD_SEND = 0x64,
+	SN_BTH_UD_SEND_IMM = 0x65,
 	/* manufacturer's range: masked atomics of 8 and of 4 bytes, between two of us */
-	SN_BTH_MASKED_CS = 0xd3, SN_BTH_MASKED_FA, SN_BTH_MASKED_CS4, SN_BTH_MASKED_FA4,
+	SN_BTH_MASKED_CS = 0xd3,
+	SN_BTH_MASKED_FA,
+	SN_BTH_MASKED_CS4,
+	SN_BTH_MASKED_FA4,
 };
 enum { SN_NAK_SEQ = 0x60, SN_NAK_INV = 0x61, SN_NAK_ACCESS = 0x62, SN_NAK_OP = 0x63 };
 #define SN_AETH_RNR 0x20u
@@ -74,18 +115,18 @@ struct sn_sge {
 
 /* One send WQE between fetch and completion. */
 struct sn_msg {
-	uint32_t idx;	     /* WQE index of its first block */
-	uint16_t blocks;     /* of 64 bytes */
-	uint8_t opcode, fm;  /* fm: fence, completion and solicited bits */
+	uint32_t idx;	      /* WQE index of its first block */
+	uint16_t blocks;      /* of 64 bytes */
+	uint8_t opcode, fm;   /* fm: fence, completion and solicited bits */
 	uint8_t synd, vendor; /* local error found: completes with it when it is the oldest */
-	bool local;	     /* nothing goes on the wire */
-	bool done;	     /* READ or atomic: the response is in memory */
+	bool local;	      /* nothing goes on the wire */
+	bool done;	      /* READ or atomic: the response is in memory */
 	bool solicited;
 	uint8_t atomic_size; /* bytes */
 	bool inl;	     /* the payload begins with inl_len bytes of the WQE itself, */
 	uint16_t inl_len;    /* kept at data; the rest is in nsge pieces of memory after them */
 	uint16_t nsge;
-	uint32_t imm;	     /* as in the WQE, network order */
+	uint32_t imm; /* as in the WQE, network order */
 	uint32_t len;
 	uint32_t psn, npkts; /* first PSN and how many it takes */
 	uint32_t got;	     /* READ: response packets taken */
@@ -114,7 +155,7 @@ static inline struct sn_sge *sn_msg_sges(const struct sn_msg *m)
 struct sn_job {
 	bool atomic, again; /* again: of a repeated request */
 	uint32_t psn, npkts, sent;
-	uint64_t va;	/* requester's address */
+	uint64_t va; /* requester's address */
 	uint32_t rkey, len;
 	uint64_t result;
 };
@@ -127,19 +168,19 @@ struct sn_rwqe {
 };
 
 /* A list through next; at of each is what points to it, so that it leaves at once. */
-#define SN_LINK(head, o, next, at)                 \
-	do {                                       \
-		(o)->next = *(head);               \
-		(o)->at = (head);                  \
-		if ((o)->next)                     \
+#define SN_LINK(head, o, next, at) \
+	do { \
+		(o)->next = *(head); \
+		(o)->at = (head); \
+		if ((o)->next) \
 			(o)->next->at = &(o)->next; \
-		*(head) = (o);                     \
+		*(head) = (o); \
 	} while (0)
-#define SN_UNLINK(o, next, at)                    \
-	do {                                      \
-		*(o)->at = (o)->next;             \
-		if ((o)->next)                    \
-			(o)->next->at = (o)->at;  \
+#define SN_UNLINK(o, next, at) \
+	do { \
+		*(o)->at = (o)->next; \
+		if ((o)->next) \
+			(o)->next->at = (o)->at; \
 	} while (0)
 
 /*
@@ -169,47 +210,47 @@ struct sn_window {
 };
 
 struct sn_qp_req {
-	uint32_t head, tail;	 /* messages, [head, tail); counts */
-	uint32_t cur, cur_pkt;	 /* next packet to send: message and packet in it */
-	uint32_t next_psn;	 /* of the next message fetched */
-	uint32_t una;		 /* oldest PSN not acknowledged */
+	uint32_t head, tail;   /* messages, [head, tail); counts */
+	uint32_t cur, cur_pkt; /* next packet to send: message and packet in it */
+	uint32_t next_psn;     /* of the next message fetched */
+	uint32_t una;	       /* oldest PSN not acknowledged */
 	struct sn_window win;
-	uint32_t max_sent;	 /* PSN after the newest ever sent */
-	uint32_t again_at;	 /* 1 + PSN that a NAK or a gap made us send again; 0: none */
-	uint64_t timer, probe;	 /* due; 0: off */
-	uint64_t probe_wait;	 /* ns, doubles with each probe */
-	uint32_t probed;	 /* 1 + PSN of the probe that is not answered; 0: none */
-	uint64_t asked;		 /* READ and atomic requests sent since a rewind, */
-	uint64_t ends;		 /* and all: bit n is of a last PSN that is n modulo 64 */
-	uint64_t srtt, rttvar;	 /* ns, round trip and how it varies; 0: unknown */
+	uint32_t max_sent;	    /* PSN after the newest ever sent */
+	uint32_t again_at;	    /* 1 + PSN that a NAK or a gap made us send again; 0: none */
+	uint64_t timer, probe;	    /* due; 0: off */
+	uint64_t probe_wait;	    /* ns, doubles with each probe */
+	uint32_t probed;	    /* 1 + PSN of the probe that is not answered; 0: none */
+	uint64_t asked;		    /* READ and atomic requests sent since a rewind, */
+	uint64_t ends;		    /* and all: bit n is of a last PSN that is n modulo 64 */
+	uint64_t srtt, rttvar;	    /* ns, round trip and how it varies; 0: unknown */
 	uint64_t rtt_at, probed_at; /* when rtt_psn (0: none is measured) and probed were sent */
 	uint32_t rtt_psn;
 	uint64_t rnr_until;
 	uint8_t retries, rnr_retries;
-	uint32_t completed;	 /* messages, for cfg.err_after */
-	uint32_t drain_end;	 /* SQD: messages before it are finished, others wait */
-	bool drained;		 /* SQD: they are */
-	bool ce_error;		 /* an error CQE was written: see flush_cqe */
+	uint32_t completed; /* messages, for cfg.err_after */
+	uint32_t drain_end; /* SQD: messages before it are finished, others wait */
+	bool drained;	    /* SQD: they are */
+	bool ce_error;	    /* an error CQE was written: see flush_cqe */
 };
 
 struct sn_qp_rsp {
 	uint32_t epsn, msn;
-	bool established;	 /* a packet came before the QP could send: reported */
-	bool nak_sent;		 /* sequence NAK sent, waiting for epsn */
+	bool established; /* a packet came before the QP could send: reported */
+	bool nak_sent;	  /* sequence NAK sent, waiting for epsn */
 	bool ack_due;
-	uint8_t ack_held;	 /* passes that it waited for more packets */
-	uint8_t nak_due;	 /* syndrome byte, 0: none */
-	uint8_t in_msg;		 /* 0 none, 1 SEND, 2 WRITE: between first and last packet */
-	uint64_t w_va;		 /* current WRITE */
+	uint8_t ack_held; /* passes that it waited for more packets */
+	uint8_t nak_due;  /* syndrome byte, 0: none */
+	uint8_t in_msg;	  /* 0 none, 1 SEND, 2 WRITE: between first and last packet */
+	uint64_t w_va;	  /* current WRITE */
 	uint32_t w_rkey, w_left, w_len;
 	bool have_rwqe;
 	struct sn_rwqe rwqe;
 	uint32_t r_off;
 	struct sn_job jobs[SN_JOBS];
 	uint32_t job_head, job_tail;
-	uint32_t fresh;		 /* jobs that are no repetition */
+	uint32_t fresh; /* jobs that are no repetition */
 	struct sn_job kept[SN_RES];
-	uint32_t nkept;		 /* ever */
+	uint32_t nkept; /* ever */
 	uint32_t rq_ci;
 };
 
@@ -218,15 +259,15 @@ struct sn_qp_eng {
 	struct sn_qp_eng *next, **at;
 	struct sn_page *page;
 	struct sn_qp_eng *page_next, **page_at; /* QPs of the same register page */
-	struct sn_qp_eng *busy_next; /* of those to be served, see sn_qp_wake */
+	struct sn_qp_eng *busy_next;		/* of those to be served, see sn_qp_wake */
 	bool busy;
-	bool is_rts; /* counted in nrts of the engine */
-	bool dbr_ok; /* DBREC may be loaded directly */
+	bool is_rts;			       /* counted in nrts of the engine */
+	bool dbr_ok;			       /* DBREC may be loaded directly */
 	bool sq_gpu, rq_gpu, dbr_gpu, sq_cuda; /* sq_cuda: memory the CUDA driver knows of */
 	uint32_t mtu;
-	uint32_t nmsgs;	      /* a power of two */
-	struct sn_msg *msgs;  /* ring of nmsgs */
-	uint8_t *cache;	      /* SN_SQ_CACHE * 64 bytes, from the first read on */
+	uint32_t nmsgs;	     /* a power of two */
+	struct sn_msg *msgs; /* ring of nmsgs */
+	uint8_t *cache;	     /* SN_SQ_CACHE * 64 bytes, from the first read on */
 
 	struct sn_qp_sq sq;
 	struct sn_qp_req req;
@@ -237,7 +278,7 @@ struct sn_cq_eng {
 	struct sn_cq *cq;
 	struct sn_cq_eng *next, **at;
 	bool gpu, dbr_gpu;
-	uint32_t ci;	  /* last consumer index read from the DBREC, 24 bits */
+	uint32_t ci;	   /* last consumer index read from the DBREC, 24 bits */
 	bool arm_seen;	   /* armed at least once */
 	uint64_t due;	   /* an event is held back until then; 0: none */
 	uint32_t arm_word; /* last DBREC word 1 seen, as in memory */
@@ -247,14 +288,14 @@ struct sn_pkt {
 	struct sn_pkt *next;
 	uint64_t due;
 	struct in6_addr src, dst;
-	bool no_icrc;	 /* in-process: nothing to check */
-	bool corrupt;	 /* a payload or header bit is flipped after the ICRC */
-	uint16_t len;	 /* BTH to payload end and pad, ICRC not included */
-	uint16_t sport;	 /* UDP source port */
-	int fd;		 /* socket to send it by */
+	bool no_icrc;	/* in-process: nothing to check */
+	bool corrupt;	/* a payload or header bit is flipped after the ICRC */
+	uint16_t len;	/* BTH to payload end and pad, ICRC not included */
+	uint16_t sport; /* UDP source port */
+	int fd;		/* socket to send it by */
 	uint8_t tclass, hop_limit;
-	uint16_t tci;	 /* VLAN tag, for the capture */
-	uint8_t head;	 /* length of ip_udp: 28, or 48 with IPv6 */
+	uint16_t tci;	    /* VLAN tag, for the capture */
+	uint8_t head;	    /* length of ip_udp: 28, or 48 with IPv6 */
 	uint8_t ip_udp[48]; /* as on the wire, for ICRC and capture */
 	uint8_t data[SN_PKT_DATA];
 };
@@ -272,11 +313,11 @@ struct sn_bth {
 struct sn_page {
 	struct sn_qp_eng *qps;
 	unsigned nqps;
-	uint32_t rings;	       /* count; of all its QPs */
-	unsigned to_scan;      /* QPs whose records may tell of a lost ring */
-	struct sn_qp_eng *at;  /* the next one of these */
-	struct sn_page *next;  /* of sn_eng.scans */
-	uint64_t polled;       /* the pass that last read its registers */
+	uint32_t rings;	      /* count; of all its QPs */
+	unsigned to_scan;     /* QPs whose records may tell of a lost ring */
+	struct sn_qp_eng *at; /* the next one of these */
+	struct sn_page *next; /* of sn_eng.scans */
+	uint64_t polled;      /* the pass that last read its registers */
 };
 
 /* The threads that were awake at a moment. */
@@ -304,23 +345,23 @@ struct sn_eng {
 	struct sn_dev *dev;
 	pthread_t thread;
 	bool running, few_cores;
-	int stop; /* atomic */
+	int stop;   /* atomic */
 	int kicked; /* atomic: a write to evfd is pending */
 	int evfd, sock;
-	struct sn_port ports[SN_PORTS]; /* open addressing */
+	struct sn_port ports[SN_PORTS];		 /* open addressing */
 	struct sn_id_peer id_peers[SN_ID_PEERS]; /* by the last byte of the address */
 	uint64_t now, passes, last_active, next_sweep, next_probe;
 	struct sn_qp_eng *qps;
 	struct sn_cq_eng *cqs;
-	unsigned nqps, ncqs, nrts, ndue; /* ndue: CQs with an event held back */
-	bool cq_failed; /* a completion was lost to a CQ in error */
+	unsigned nqps, ncqs, nrts, ndue;     /* ndue: CQs with an event held back */
+	bool cq_failed;			     /* a completion was lost to a CQ in error */
 	struct sn_qp_eng *busy, **busy_tail; /* what a pass serves */
 	struct sn_page page[SN_MAX_UARS];
-	struct sn_page *scans;	  /* pages with QPs to be looked at */
-	struct sn_qp_eng *sweep;  /* where the sweep goes on; NULL: from the start */
+	struct sn_page *scans;	      /* pages with QPs to be looked at */
+	struct sn_qp_eng *sweep;      /* where the sweep goes on; NULL: from the start */
 	bool sweep_gpu, sweep_probes; /* it reads GPU memory, and probes records, this time */
-	bool no_dbr, sweep_no_dbr; /* the last sweep met a QP without record; this one did */
-	uint32_t uars[SN_MAX_UARS];	     /* pages in use, see sn_uar_list */
+	bool no_dbr, sweep_no_dbr;    /* the last sweep met a QP without record; this one did */
+	uint32_t uars[SN_MAX_UARS];   /* pages in use, see sn_uar_list */
 	unsigned nuars, next_uar;
 	uint64_t next_settle, next_gpu_sweep;
 	struct sn_writers writers;
@@ -346,8 +387,7 @@ struct sn_eng {
 };
 
 /* Counts for the device and for the queue pair. */
-#define SN_COUNT(e, q, field, n)                              \
-	((e)->dev->stats.field += (n), (q)->stats.field += (n))
+#define SN_COUNT(e, q, field, n) ((e)->dev->stats.field += (n), (q)->stats.field += (n))
 
 static inline struct sn_msg *sn_msg_at(const struct sn_qp_eng *q, uint32_t n)
 {
@@ -410,7 +450,7 @@ extern uint64_t (*sn_clock)(void); /* CLOCK_MONOTONIC in ns, or the clock of a t
 uint64_t sn_now(void);
 /* An engine without its thread: a test sets e->now and calls sn_eng_pass. */
 int sn_eng_create(struct sn_dev *dev);
-bool sn_eng_pass(struct sn_eng *e); /* true if it found work */
+bool sn_eng_pass(struct sn_eng *e);			/* true if it found work */
 void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q); /* there may be something to do for it */
 void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q); /* of a send request */
@@ -481,17 +521,17 @@ void sn_req_response(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth 
 /* responder.c */
 void sn_rsp_request(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 		    const uint8_t *p, uint32_t len);
-void sn_rsp_unreliable(struct sn_eng *e, struct sn_qp_eng *q, struct sn_bth *bth,
-		       const uint8_t *p, uint32_t len);
+void sn_rsp_unreliable(struct sn_eng *e, struct sn_qp_eng *q, struct sn_bth *bth, const uint8_t *p,
+		       uint32_t len);
 void sn_rsp_refuse(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome);
 
 /* resource.c; false: refused */
-bool sn_rsp_read(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
-		 const uint8_t *p, uint32_t len);
+bool sn_rsp_read(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth, const uint8_t *p,
+		 uint32_t len);
 bool sn_rsp_atomic(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 		   const uint8_t *p, uint32_t len);
-void sn_rsp_again(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
-		  const uint8_t *p, uint32_t len); /* a repeated request */
+void sn_rsp_again(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth, const uint8_t *p,
+		  uint32_t len); /* a repeated request */
 bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q);
 
 /* rq.c: 1 a WQE, 0 none posted, -1 unreadable */

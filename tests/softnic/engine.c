@@ -15,9 +15,9 @@
 
 #include "eng.h"
 
-#define STOP_LIMIT_S 5
+#define STOP_LIMIT_S  5
 #define STALL_STEP_NS 1000000ull
-#define ACK_HELD_MAX 8u
+#define ACK_HELD_MAX  8u
 
 static uint64_t monotonic(void)
 {

@@ -15,26 +15,26 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#define SN_TABLE_SIZE 65536u
-#define SN_HANDLES 262144u
+#define SN_TABLE_SIZE	65536u
+#define SN_HANDLES	262144u
 #define SN_COMP_VECTORS 4u
-#define SN_EQN_BASE 8u
-#define SN_SM_LID 1u
+#define SN_EQN_BASE	8u
+#define SN_SM_LID	1u
 /* Bits of the port, as mlx5 ports of that kind report them. */
-#define SN_PORT_CAP(cfg) ((cfg)->infiniband ? 0x2651e848u : 0x04010000u)
-#define SN_GIDS 8u	/* slots of the table, the last ones empty */
-#define SN_MEMFD_NAME "uverbs0"
-#define SN_MEMFD_SIZE (1ull << 30)
+#define SN_PORT_CAP(cfg)  ((cfg)->infiniband ? 0x2651e848u : 0x04010000u)
+#define SN_GIDS		  8u /* slots of the table, the last ones empty */
+#define SN_MEMFD_NAME	  "uverbs0"
+#define SN_MEMFD_SIZE	  (1ull << 30)
 #define SN_TIMESTAMP_MASK 0x7fffffffffffffffull
-#define SN_CDEV_MAJOR 231
-#define SN_CDEV_MINOR 192
-#define SN_MAX_QP_SZ 32768u
-#define SN_MAX_CQ_LOG 22u
-#define SN_MAX_KSM_LOG 16u /* entries of an indirect key */
-#define SN_MAX_CQ_COUNT 0xffffu
-#define SN_MAX_CQ_PERIOD 0xfffu /* microseconds */
-#define SN_MAX_SRQ_WR 32767u
-#define SN_MAX_SRQ_SGE 31u
+#define SN_CDEV_MAJOR	  231
+#define SN_CDEV_MINOR	  192
+#define SN_MAX_QP_SZ	  32768u
+#define SN_MAX_CQ_LOG	  22u
+#define SN_MAX_KSM_LOG	  16u /* entries of an indirect key */
+#define SN_MAX_CQ_COUNT	  0xffffu
+#define SN_MAX_CQ_PERIOD  0xfffu /* microseconds */
+#define SN_MAX_SRQ_WR	  32767u
+#define SN_MAX_SRQ_SGE	  31u
 
 /* Numbers (QPN, CQN, key index, umem id) that find an object in one step. */
 struct sn_table {
@@ -89,7 +89,7 @@ struct sn_front {
  * peer's options, given to a transition, are answered with those that both have. They
  * change nothing here.
  */
-#define SN_ECE_ASK 0x10000000u
+#define SN_ECE_ASK     0x10000000u
 #define SN_ECE_OPTIONS 0x30000002u
 static inline uint32_t sn_ece_created(uint32_t asked)
 {
@@ -110,7 +110,7 @@ void sn_models_print(FILE *f); /* names, one after another */
 void sn_models_list(FILE *f);  /* each with its differences and their sources */
 
 /* ---- addr.c, sysfs.c: also in softnic-run ---- */
-int sn_addr_pick(struct in6_addr *ip, bool lid); /* a free loopback address; with a LID */
+int sn_addr_pick(struct in6_addr *ip, bool lid);  /* a free loopback address; with a LID */
 bool sn_addr_is_local(const struct in6_addr *ip); /* 127.x.y.z */
 bool sn_addr_parse(const char *text, struct in6_addr *ip);
 void sn_addr_text(const struct in6_addr *ip, char text[INET6_ADDRSTRLEN]);
@@ -119,20 +119,20 @@ int sn_sysfs_build(const char *root, const struct sn_cfg *cfg);
 void sn_sysfs_remove(const char *root);
 int sn_tmp_make(char dir[PATH_MAX]); /* tmp.c: a folder of this process; 0 or -errno */
 #define SN_PCI_DOMAIN "5043"
-#define SN_PCI_ROOT "pci" SN_PCI_DOMAIN ":00"
-#define SN_PCI_ADDR SN_PCI_DOMAIN ":00:01.0"
+#define SN_PCI_ROOT   "pci" SN_PCI_DOMAIN ":00"
+#define SN_PCI_ADDR   SN_PCI_DOMAIN ":00:01.0"
 
 /* ---- preload.c: paths of the device and of the generated tree ---- */
 const char *sn_redirect(const char *path, char buf[PATH_MAX]);
 void sn_unredirect(char *path);
 
 /* ---- uverbs_context.c: opens of the device file ---- */
-int sn_ctx_open(int flags);		  /* descriptor for the application or -errno */
-struct sn_ctx *sn_ctx_of_fd(int fd);	  /* NULL: not ours */
-void sn_ctx_dup(int fd);		  /* fd is a new descriptor of an open */
-void sn_fd_closing(int fd);		  /* before the application's close */
+int sn_ctx_open(int flags);	     /* descriptor for the application or -errno */
+struct sn_ctx *sn_ctx_of_fd(int fd); /* NULL: not ours */
+void sn_ctx_dup(int fd);	     /* fd is a new descriptor of an open */
+void sn_fd_closing(int fd);	     /* before the application's close */
 bool sn_any_open(void);
-const char *sn_sysfs_root(void);	  /* where /sys is redirected; never NULL */
+const char *sn_sysfs_root(void); /* where /sys is redirected; never NULL */
 long sn_ctx_ioctl(struct sn_ctx *ctx, void *arg);
 
 /* ---- objects.c (lock held) ---- */
@@ -212,8 +212,7 @@ struct sn_method {
 	sn_method_fn fn;
 };
 extern const struct sn_method sn_methods_dev[], sn_methods_obj[], sn_methods_srq[], sn_methods_mr[],
-	sn_methods_devx[],
-	sn_methods_devx_events[];
+	sn_methods_devx[], sn_methods_devx_events[];
 
 /*
  * uverbs_mr.c: len bytes at off of a dmabuf for the NIC, *va their address; -EOPNOTSUPP
@@ -239,9 +238,17 @@ int sn_write_query_srq(struct sn_call *c);
 
 /* ---- cmd.c: firmware ---- */
 enum sn_status {
-	SN_OK = 0, SN_ST_BAD_OP = 0x2, SN_ST_BAD_PARAM = 0x3, SN_ST_BAD_RES = 0x5, SN_ST_BUSY = 0x6,
-	SN_ST_LIMIT = 0x8, SN_ST_INDEX = 0xa, SN_ST_NO_RES = 0xf, SN_ST_BAD_QP_STATE = 0x10,
-	SN_ST_BAD_INP_LEN = 0x50, SN_ST_BAD_OUTP_LEN = 0x51,
+	SN_OK = 0,
+	SN_ST_BAD_OP = 0x2,
+	SN_ST_BAD_PARAM = 0x3,
+	SN_ST_BAD_RES = 0x5,
+	SN_ST_BUSY = 0x6,
+	SN_ST_LIMIT = 0x8,
+	SN_ST_INDEX = 0xa,
+	SN_ST_NO_RES = 0xf,
+	SN_ST_BAD_QP_STATE = 0x10,
+	SN_ST_BAD_INP_LEN = 0x50,
+	SN_ST_BAD_OUTP_LEN = 0x51,
 };
 
 /*
@@ -258,7 +265,7 @@ struct sn_cmd {
 	uint8_t *out;
 	size_t out_len;
 	uint16_t opcode;
-	uint32_t syndrome;	/* set with a status other than SN_OK */
+	uint32_t syndrome; /* set with a status other than SN_OK */
 	/* the object that the handle names (query, modify), or that was created */
 	enum sn_kind kind;
 	void *obj;

@@ -71,8 +71,8 @@ static int host_copy(uint64_t va, void *buf, size_t len, bool write)
 		return 0;
 	if (sn_guard_ready())
 		return sn_guard_copy(va, buf, len, write);
-	n = syscall(write ? SYS_process_vm_writev : SYS_process_vm_readv, (long)getpid(),
-		    &local, 1L, &remote, 1L, 0L);
+	n = syscall(write ? SYS_process_vm_writev : SYS_process_vm_readv, (long)getpid(), &local,
+		    1L, &remote, 1L, 0L);
 	if (n == (long)len)
 		return 0;
 	if (n < 0)
@@ -251,8 +251,8 @@ int sn_mr_write(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, u
 
 	for (; len; addr += part, len -= part, src = (const uint8_t *)src + part) {
 		mr = mr_part(dev, key, pdn, addr, len, access, &va, &part);
-		if (!mr || (mr->gpu ? sn_gpu_write(va, src, part, mr->va) :
-				      sn_mem_write(false, va, src, part)))
+		if (!mr || (mr->gpu ? sn_gpu_write(va, src, part, mr->va)
+				    : sn_mem_write(false, va, src, part)))
 			return -EFAULT;
 	}
 	return 0;
@@ -279,8 +279,8 @@ static int sge_copy(struct sn_dev *dev, uint32_t pdn, const struct sn_sge *sge, 
 			continue;
 		}
 		part = sge->len - off < len ? sge->len - off : len;
-		if (write ? sn_mr_write(dev, sge->lkey, pdn, sge->addr + off, part, access, buf) :
-			    sn_mr_read(dev, sge->lkey, pdn, sge->addr + off, part, access, buf))
+		if (write ? sn_mr_write(dev, sge->lkey, pdn, sge->addr + off, part, access, buf)
+			  : sn_mr_read(dev, sge->lkey, pdn, sge->addr + off, part, access, buf))
 			return -EFAULT;
 		buf += part;
 		len -= part;

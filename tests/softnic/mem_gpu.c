@@ -22,20 +22,20 @@
 
 #include "eng.h"
 
-#define MAX_GPUS 16
-#define CU_ATTR_MEMORY_TYPE 2
-#define CU_ATTR_IS_MANAGED 8
+#define MAX_GPUS	       16
+#define CU_ATTR_MEMORY_TYPE    2
+#define CU_ATTR_IS_MANAGED     8
 #define CU_ATTR_DEVICE_ORDINAL 9
-#define CU_MEMORYTYPE_DEVICE 2u
+#define CU_MEMORYTYPE_DEVICE   2u
 #define CU_STREAM_NON_BLOCKING 1u
-#define CU_HOST_PORTABLE 1u
-#define WRITE_STAGE (1u << 20)
-#define READ_STAGE (1u << 19)
-#define GPU_BLOCK_LOG 21 /* memory of two GPUs is never in one such block */
-#define NEAR 64u
-#define LINE 64u
-#define WORD 8u
-#define CU_DEINITIALIZED 4 /* of a process that exits */
+#define CU_HOST_PORTABLE       1u
+#define WRITE_STAGE	       (1u << 20)
+#define READ_STAGE	       (1u << 19)
+#define GPU_BLOCK_LOG	       21 /* memory of two GPUs is never in one such block */
+#define NEAR		       64u
+#define LINE		       64u
+#define WORD		       8u
+#define CU_DEINITIALIZED       4 /* of a process that exits */
 
 struct cuda {
 	int (*pointer_attr)(void *data, int attr, uint64_t ptr);
@@ -57,13 +57,21 @@ struct extent {
 
 static struct cuda cu;
 static bool cu_ready;
-static struct { void *ctx, *stream; } gpus[MAX_GPUS];
+static struct {
+	void *ctx, *stream;
+} gpus[MAX_GPUS];
 static uint8_t *write_stage, *read_stage; /* pinned */
 static size_t stage_used;
 static int written = -1; /* the GPU with writes that are not settled */
 static struct extent last;
-static struct { uint64_t va; size_t len; } ahead; /* what read_stage holds */
-static struct { uint64_t block; int dev; } near[NEAR]; /* block 0: none */
+static struct {
+	uint64_t va;
+	size_t len;
+} ahead; /* what read_stage holds */
+static struct {
+	uint64_t block;
+	int dev;
+} near[NEAR]; /* block 0: none */
 
 /* Only a driver that the program already uses; never loads one. */
 static bool cuda_find(void)

@@ -12,12 +12,12 @@
 #include <ctype.h>
 #include <string.h>
 
-#define HCA_TABLE "rdma-core, providers/mlx5/mlx5.c"
-#define FIRMWARE "DPDK, doc/guides/platform/mlx5.rst: the oldest supported"
-#define DBREC "DOCA GPUNetIO, CHANGELOG.md 2.0.0: QPs without DBREC are ConnectX-8's"
+#define HCA_TABLE      "rdma-core, providers/mlx5/mlx5.c"
+#define FIRMWARE       "DPDK, doc/guides/platform/mlx5.rst: the oldest supported"
+#define DBREC	       "DOCA GPUNetIO, CHANGELOG.md 2.0.0: QPs without DBREC are ConnectX-8's"
 #define INTEGRATED_CX7 DBREC "; this is a ConnectX-7 (" HCA_TABLE ")"
-#define TWO_PORTS "mlx5ctl, README: num_lag_ports 2, lag_tx_port_affinity 1, lag_master 1"
-#define PAGES "rdma-core, providers/mlx5/verbs.c: several UARs a mapping; a host of 64 KiB pages"
+#define TWO_PORTS      "mlx5ctl, README: num_lag_ports 2, lag_tx_port_affinity 1, lag_master 1"
+#define PAGES	       "rdma-core, providers/mlx5/verbs.c: several UARs a mapping; 64 KiB pages"
 
 static const struct {
 	const char *model, *option, *value, *source;

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define PDN_BASE 0x10u
-#define CQN_BASE 0x80u
-#define QPN_BASE 0x100u
+#define PDN_BASE  0x10u
+#define CQN_BASE  0x80u
+#define QPN_BASE  0x100u
 #define SRQN_BASE 0x40u
 #define UMEM_BASE 1u
 #define MKEY_BASE 0x10u
@@ -88,8 +88,7 @@ void sn_handle_del(struct sn_dev *dev, uint32_t handle)
 {
 	memset(&dev->front->handles[handle], 0, sizeof(struct sn_handle));
 	dev->front->live--;
-	while (dev->front->next_handle > 1 &&
-	       !dev->front->handles[dev->front->next_handle - 1].obj)
+	while (dev->front->next_handle > 1 && !dev->front->handles[dev->front->next_handle - 1].obj)
 		dev->front->next_handle--;
 }
 
@@ -484,36 +483,46 @@ int sn_ah_destroy(struct sn_dev *dev, struct sn_ah *ah)
 /* ---- by kind ---- */
 uint32_t sn_obj_number(enum sn_kind kind, const void *obj)
 {
-	return kind == SN_QP ? ((const struct sn_qp *)obj)->qpn
-	       : kind == SN_CQ ? ((const struct sn_cq *)obj)->cqn
+	return kind == SN_QP	 ? ((const struct sn_qp *)obj)->qpn
+	       : kind == SN_CQ	 ? ((const struct sn_cq *)obj)->cqn
 	       : kind == SN_MKEY ? ((const struct sn_mr *)obj)->lkey >> 8
-			       : ((const struct sn_srq *)obj)->srqn;
+				 : ((const struct sn_srq *)obj)->srqn;
 }
 
 uint32_t sn_obj_handle(enum sn_kind kind, const void *obj)
 {
-	return kind == SN_QP ? ((const struct sn_qp *)obj)->handle
-	       : kind == SN_CQ ? ((const struct sn_cq *)obj)->handle
+	return kind == SN_QP	 ? ((const struct sn_qp *)obj)->handle
+	       : kind == SN_CQ	 ? ((const struct sn_cq *)obj)->handle
 	       : kind == SN_MKEY ? ((const struct sn_mr *)obj)->handle
-			       : ((const struct sn_srq *)obj)->handle;
+				 : ((const struct sn_srq *)obj)->handle;
 }
 
 int sn_obj_destroy(struct sn_dev *dev, enum sn_kind kind, void *obj)
 {
 	switch (kind) {
-	case SN_QP: return sn_qp_destroy(dev, obj);
-	case SN_CQ: return sn_cq_destroy(dev, obj);
-	case SN_AH: return sn_ah_destroy(dev, obj);
+	case SN_QP:
+		return sn_qp_destroy(dev, obj);
+	case SN_CQ:
+		return sn_cq_destroy(dev, obj);
+	case SN_AH:
+		return sn_ah_destroy(dev, obj);
 	case SN_MKEY:
-	case SN_MR: return sn_mr_destroy(dev, obj);
-	case SN_UMEM: return sn_umem_destroy(dev, obj);
-	case SN_UAR: return sn_uar_destroy(dev, obj);
-	case SN_PD: return sn_pd_destroy(dev, obj);
-	case SN_SRQ: return sn_srq_destroy(dev, obj);
+	case SN_MR:
+		return sn_mr_destroy(dev, obj);
+	case SN_UMEM:
+		return sn_umem_destroy(dev, obj);
+	case SN_UAR:
+		return sn_uar_destroy(dev, obj);
+	case SN_PD:
+		return sn_pd_destroy(dev, obj);
+	case SN_SRQ:
+		return sn_srq_destroy(dev, obj);
 	case SN_COMP_CHANNEL:
 	case SN_ASYNC:
 	case SN_DEVX_EVENTS:
-	case SN_DEVX_OUTPUTS: sn_events_free(dev, obj); return 0;
+	case SN_DEVX_OUTPUTS:
+		sn_events_free(dev, obj);
+		return 0;
 	}
 	return -EINVAL;
 }
@@ -523,9 +532,10 @@ int sn_obj_destroy(struct sn_dev *dev, enum sn_kind kind, void *obj)
 void sn_ctx_destroy_objects(struct sn_dev *dev, struct sn_ctx *ctx)
 {
 	/* Users before what they use. */
-	static const enum sn_kind order[] = { SN_QP, SN_SRQ, SN_CQ, SN_AH, SN_MKEY, SN_MR, SN_UMEM,
-					      SN_UAR, SN_PD, SN_COMP_CHANNEL, SN_ASYNC,
-					      SN_DEVX_EVENTS, SN_DEVX_OUTPUTS };
+	static const enum sn_kind order[] = {
+		SN_QP,	SN_SRQ, SN_CQ,		 SN_AH,	   SN_MKEY,	   SN_MR,	   SN_UMEM,
+		SN_UAR, SN_PD,	SN_COMP_CHANNEL, SN_ASYNC, SN_DEVX_EVENTS, SN_DEVX_OUTPUTS
+	};
 	struct sn_handle *h;
 	uint32_t i;
 	size_t k;

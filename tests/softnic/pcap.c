@@ -12,12 +12,16 @@
 
 #define PCAP_MAGIC_NS 0xa1b23c4du
 #define PCAP_ETHERNET 1u
-#define PCAP_RAW_IP 101u
-#define ETHER_MAX 18
+#define PCAP_RAW_IP   101u
+#define ETHER_MAX     18
 
 void sn_pcap_open(struct sn_eng *e)
 {
-	const uint32_t head[6] = { PCAP_MAGIC_NS, 2 | 4 << 16, 0, 0, 65535,
+	const uint32_t head[6] = { PCAP_MAGIC_NS,
+				   2 | 4 << 16,
+				   0,
+				   0,
+				   65535,
 				   e->dev->cfg.vlan ? PCAP_ETHERNET : PCAP_RAW_IP };
 	static bool begun; /* a process that opens the NIC again goes on with its file */
 

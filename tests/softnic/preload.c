@@ -26,14 +26,14 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define UVERBS_PATH "/dev/infiniband/uverbs0"
+#define UVERBS_PATH	   "/dev/infiniband/uverbs0"
 #define NETLINK_RDMA_PROTO 20
-#define PEERMEM "/sys/module/nvidia_peermem"
+#define PEERMEM		   "/sys/module/nvidia_peermem"
 
-#define NEXT(ret, name, ...)                                        \
-	static ret (*next)(__VA_ARGS__);                            \
-	if (!next)                                                  \
-		*(void **)&next = dlsym(RTLD_NEXT, name)
+#define NEXT(ret, name, ...) \
+	static ret (*next)(__VA_ARGS__); \
+	if (!next) \
+	*(void **)&next = dlsym(RTLD_NEXT, name)
 
 /* Prefixes that are ours, and how many leading characters to replace by the root. */
 static const struct {
@@ -124,13 +124,13 @@ static int do_openat(int dirfd, const char *path, int flags, mode_t mode)
 	return (int)syscall(SYS_openat, dirfd, sn_redirect(path, buf), flags, mode);
 }
 
-#define OPEN_MODE(last)                                          \
-	mode_t mode = 0;                                         \
-	if (flags & (O_CREAT | __O_TMPFILE)) {                   \
-		va_list ap;                                      \
-		va_start(ap, last);                              \
-		mode = va_arg(ap, mode_t);                       \
-		va_end(ap);                                      \
+#define OPEN_MODE(last) \
+	mode_t mode = 0; \
+	if (flags & (O_CREAT | __O_TMPFILE)) { \
+		va_list ap; \
+		va_start(ap, last); \
+		mode = va_arg(ap, mode_t); \
+		va_end(ap); \
 	}
 
 int open(const char *path, int flags, ...)
@@ -245,41 +245,41 @@ static int do_fstat(int fd, struct stat *st)
 	return rc;
 }
 
-#define STAT_SET(suffix, type)                                                              \
-	int stat##suffix(const char *restrict path, struct type *restrict st)               \
-	{                                                                                   \
-		return do_fstatat(AT_FDCWD, path, (struct stat *)st, 0);                    \
-	}                                                                                   \
-	int lstat##suffix(const char *restrict path, struct type *restrict st)              \
-	{                                                                                   \
-		return do_fstatat(AT_FDCWD, path, (struct stat *)st, AT_SYMLINK_NOFOLLOW);  \
-	}                                                                                   \
-	int fstat##suffix(int fd, struct type *st)                                          \
-	{                                                                                   \
-		return do_fstat(fd, (struct stat *)st);                                     \
-	}                                                                                   \
+#define STAT_SET(suffix, type) \
+	int stat##suffix(const char *restrict path, struct type *restrict st) \
+	{ \
+		return do_fstatat(AT_FDCWD, path, (struct stat *)st, 0); \
+	} \
+	int lstat##suffix(const char *restrict path, struct type *restrict st) \
+	{ \
+		return do_fstatat(AT_FDCWD, path, (struct stat *)st, AT_SYMLINK_NOFOLLOW); \
+	} \
+	int fstat##suffix(int fd, struct type *st) \
+	{ \
+		return do_fstat(fd, (struct stat *)st); \
+	} \
 	int fstatat##suffix(int dirfd, const char *restrict path, struct type *restrict st, \
-			    int flags)                                                      \
-	{                                                                                   \
-		return do_fstatat(dirfd, path, (struct stat *)st, flags);                   \
-	}                                                                                   \
-	int __xstat##suffix(int ver, const char *path, struct type *st);                    \
-	int __lxstat##suffix(int ver, const char *path, struct type *st);                   \
-	int __fxstat##suffix(int ver, int fd, struct type *st);                             \
-	int __xstat##suffix(int ver, const char *path, struct type *st)                     \
-	{                                                                                   \
-		(void)ver;                                                                  \
-		return stat##suffix(path, st);                                              \
-	}                                                                                   \
-	int __lxstat##suffix(int ver, const char *path, struct type *st)                    \
-	{                                                                                   \
-		(void)ver;                                                                  \
-		return lstat##suffix(path, st);                                             \
-	}                                                                                   \
-	int __fxstat##suffix(int ver, int fd, struct type *st)                              \
-	{                                                                                   \
-		(void)ver;                                                                  \
-		return fstat##suffix(fd, st);                                               \
+			    int flags) \
+	{ \
+		return do_fstatat(dirfd, path, (struct stat *)st, flags); \
+	} \
+	int __xstat##suffix(int ver, const char *path, struct type *st); \
+	int __lxstat##suffix(int ver, const char *path, struct type *st); \
+	int __fxstat##suffix(int ver, int fd, struct type *st); \
+	int __xstat##suffix(int ver, const char *path, struct type *st) \
+	{ \
+		(void)ver; \
+		return stat##suffix(path, st); \
+	} \
+	int __lxstat##suffix(int ver, const char *path, struct type *st) \
+	{ \
+		(void)ver; \
+		return lstat##suffix(path, st); \
+	} \
+	int __fxstat##suffix(int ver, int fd, struct type *st) \
+	{ \
+		(void)ver; \
+		return fstat##suffix(fd, st); \
 	}
 
 STAT_SET(, stat)
@@ -419,11 +419,11 @@ static int do_fcntl(int fd, int cmd, void *arg)
 	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? dup_result(rc) : rc;
 }
 
-#define FCNTL_ARG                        \
-	va_list ap;                      \
-	void *arg;                       \
-	va_start(ap, cmd);               \
-	arg = va_arg(ap, void *);        \
+#define FCNTL_ARG \
+	va_list ap; \
+	void *arg; \
+	va_start(ap, cmd); \
+	arg = va_arg(ap, void *); \
 	va_end(ap);
 
 int fcntl(int fd, int cmd, ...)

@@ -21,10 +21,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#define NEXT(ret, name, ...)                                        \
-	static ret (*next)(__VA_ARGS__);                            \
-	if (!next)                                                  \
-		*(void **)&next = dlsym(RTLD_NEXT, name)
+#define NEXT(ret, name, ...) \
+	static ret (*next)(__VA_ARGS__); \
+	if (!next) \
+	*(void **)&next = dlsym(RTLD_NEXT, name)
 
 int chdir(const char *path)
 {
@@ -126,20 +126,20 @@ static void found(char **names, size_t n)
 		sn_unredirect(names[n]);
 }
 
-#define GLOB(name, type)                                                                    \
-	int name(const char *restrict pattern, int flags, int (*err)(const char *, int),    \
-		 type *restrict g)                                                          \
-	{                                                                                   \
-		size_t before = flags & GLOB_APPEND ? g->gl_pathc : 0;                      \
-		char buf[PATH_MAX];                                                         \
-		int rc;                                                                     \
-		NEXT(int, #name, const char *, int, int (*)(const char *, int), type *);    \
-                                                                                            \
-		rc = next(sn_redirect(pattern, buf), flags, err, g);                        \
-		if (!rc)                                                                    \
+#define GLOB(name, type) \
+	int name(const char *restrict pattern, int flags, int (*err)(const char *, int), \
+		 type *restrict g) \
+	{ \
+		size_t before = flags & GLOB_APPEND ? g->gl_pathc : 0; \
+		char buf[PATH_MAX]; \
+		int rc; \
+		NEXT(int, #name, const char *, int, int (*)(const char *, int), type *); \
+\
+		rc = next(sn_redirect(pattern, buf), flags, err, g); \
+		if (!rc) \
 			found(g->gl_pathv + (flags & GLOB_DOOFFS ? g->gl_offs : 0) + before, \
-			      g->gl_pathc - before);                                        \
-		return rc;                                                                  \
+			      g->gl_pathc - before); \
+		return rc; \
 	}
 
 GLOB(glob, glob_t)

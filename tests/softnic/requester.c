@@ -11,13 +11,13 @@
  */
 #include "eng.h"
 
-#define BURST 64u /* packets of an unreliable queue pair per pass: nothing else holds it back */
-#define ACK_EVERY 16u
-#define CE_MASK 0x0c
-#define CE_ALWAYS 0x08	     /* and 0x0c: with an event */
-#define FENCE_READS 2	     /* wait for READs and atomics before this one */
-#define FENCE_STRONG 3	     /* for all before this one */
-#define FENCE_SMALL_READS 4  /* for local operations too, which are always in order */
+#define BURST		  64u /* packets per pass of an unreliable QP, which has no window */
+#define ACK_EVERY	  16u
+#define CE_MASK		  0x0c
+#define CE_ALWAYS	  0x08 /* and 0x0c: with an event */
+#define FENCE_READS	  2    /* wait for READs and atomics before this one */
+#define FENCE_STRONG	  3    /* for all before this one */
+#define FENCE_SMALL_READS 4    /* for local operations too, which are always in order */
 
 void sn_req_rewind(struct sn_qp_eng *q, uint32_t psn)
 {
@@ -48,8 +48,10 @@ uint32_t sn_req_cur_psn(const struct sn_qp_eng *q)
 
 static void complete(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg *m)
 {
-	struct sn_cqe_args a = { .opcode = m->synd ? SN_CQE_REQ_ERR : SN_CQE_REQ, .synd = m->synd,
-				 .vendor = m->vendor, .wqe_opcode = m->opcode,
+	struct sn_cqe_args a = { .opcode = m->synd ? SN_CQE_REQ_ERR : SN_CQE_REQ,
+				 .synd = m->synd,
+				 .vendor = m->vendor,
+				 .wqe_opcode = m->opcode,
 				 .counter = m->idx };
 
 	if (sn_msg_reads(m))
@@ -179,8 +181,8 @@ static uint8_t send_opcode(const struct sn_msg *m, uint32_t pkt)
 {
 	bool first = pkt == 0, last = pkt + 1 == m->npkts;
 	bool imm = m->opcode == SN_OP_SEND_IMM || m->opcode == SN_OP_WRITE_IMM;
-	uint8_t base = m->opcode == SN_OP_WRITE || m->opcode == SN_OP_WRITE_IMM ?
-		       SN_BTH_WRITE_FIRST : SN_BTH_SEND_FIRST;
+	uint8_t base = m->opcode == SN_OP_WRITE || m->opcode == SN_OP_WRITE_IMM ? SN_BTH_WRITE_FIRST
+										: SN_BTH_SEND_FIRST;
 
 	if (first && last)
 		return base + 4 + imm;
@@ -283,8 +285,7 @@ static uint32_t reads_pending(const struct sn_qp_eng *q)
 {
 	if (!q->req.asked)
 		return 0;
-	return __builtin_popcountll(q->req.asked &
-				    psn_bits(q->req.una, sn_window_flight(q)));
+	return __builtin_popcountll(q->req.asked & psn_bits(q->req.una, sn_window_flight(q)));
 }
 
 static void note_sent(struct sn_qp_eng *q, bool reads, uint32_t psn, uint32_t n)

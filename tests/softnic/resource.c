@@ -10,7 +10,7 @@
  */
 #include "eng.h"
 
-#define RESP_BURST 32u /* response packets per QP and pass */
+#define RESP_BURST   32u /* response packets per QP and pass */
 #define CREDITS_NONE 0x1fu
 
 /* ---- replies ---- */
@@ -61,7 +61,8 @@ static uint8_t resp_opcode(const struct sn_job *j)
 /* One response packet; false: its memory went away. */
 static bool send_response(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *j, uint32_t may)
 {
-	struct sn_bth bth = { .opcode = resp_opcode(j), .qpn = q->qp->dest_qpn,
+	struct sn_bth bth = { .opcode = resp_opcode(j),
+			      .qpn = q->qp->dest_qpn,
 			      .psn = j->psn + j->sent };
 	struct sn_pkt *p = sn_pkt_get(e);
 	uint32_t len = 12, n;
@@ -151,8 +152,8 @@ static uint32_t packets(const struct sn_qp_eng *q, uint32_t len)
 	return len ? (len + q->mtu - 1) / q->mtu : 1;
 }
 
-bool sn_rsp_read(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
-		 const uint8_t *p, uint32_t len)
+bool sn_rsp_read(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth, const uint8_t *p,
+		 uint32_t len)
 {
 	uint32_t n = len >= SN_RETH ? sn_get32(p + 12) : 0;
 	struct sn_job *j;
@@ -309,8 +310,8 @@ static void read_again(struct sn_qp_eng *q, const struct sn_job *k, const struct
 	j->npkts = packets(q, j->len);
 }
 
-void sn_rsp_again(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
-		  const uint8_t *p, uint32_t len)
+void sn_rsp_again(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth, const uint8_t *p,
+		  uint32_t len)
 {
 	uint32_t npkts = 1;
 	const struct sn_job *k;

@@ -24,15 +24,16 @@ void sn_rsp_refuse(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome)
 	}
 	q->rsp.nak_due = syndrome;
 	sn_rsp_send(e, q);
-	sn_event_async_qp(e->dev, q->qp, syndrome == SN_NAK_ACCESS ? SN_ASYNC_QP_ACCESS_ERR :
-					 SN_ASYNC_QP_REQ_ERR);
+	sn_event_async_qp(e->dev, q->qp,
+			  syndrome == SN_NAK_ACCESS ? SN_ASYNC_QP_ACCESS_ERR : SN_ASYNC_QP_REQ_ERR);
 	sn_qp_to_error(e, q);
 }
 
 /* A SEND does not fit its receive, or that one's memory is wrong. */
 static void receive_error(struct sn_eng *e, struct sn_qp_eng *q, uint8_t synd)
 {
-	struct sn_cqe_args a = { .opcode = SN_CQE_RESP_ERR, .synd = synd,
+	struct sn_cqe_args a = { .opcode = SN_CQE_RESP_ERR,
+				 .synd = synd,
 				 .counter = q->rsp.rwqe.idx,
 				 .vendor = synd == SN_SYND_LOC_LEN ? 0x6a : 0x33 };
 
@@ -74,8 +75,11 @@ static bool need_rwqe(struct sn_eng *e, struct sn_qp_eng *q)
 static void receive_done(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 			 uint8_t opcode, const uint8_t *imm, uint32_t len)
 {
-	struct sn_cqe_args a = { .opcode = opcode, .counter = q->rsp.rwqe.idx, .byte_cnt = len,
-				 .solicited = bth->solicited, .flags_rqpn = q->qp->dest_qpn };
+	struct sn_cqe_args a = { .opcode = opcode,
+				 .counter = q->rsp.rwqe.idx,
+				 .byte_cnt = len,
+				 .solicited = bth->solicited,
+				 .flags_rqpn = q->qp->dest_qpn };
 
 	if (imm)
 		memcpy(&a.imm, imm, 4);
@@ -191,8 +195,8 @@ static bool do_write(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth 
 static bool do_data(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 		    const uint8_t *p, uint32_t len)
 {
-	bool done = bth->opcode <= SN_BTH_SEND_ONLY_IMM ? do_send(e, q, bth, p, len) :
-							  do_write(e, q, bth, p, len);
+	bool done = bth->opcode <= SN_BTH_SEND_ONLY_IMM ? do_send(e, q, bth, p, len)
+							: do_write(e, q, bth, p, len);
 
 	if (done)
 		q->rsp.epsn = (q->rsp.epsn + 1) & SN_PSN_MASK;
@@ -248,8 +252,8 @@ static bool begins(uint8_t op)
 }
 
 /* A gap ends the message in progress; the next one that begins is taken again. */
-void sn_rsp_unreliable(struct sn_eng *e, struct sn_qp_eng *q, struct sn_bth *bth,
-		       const uint8_t *p, uint32_t len)
+void sn_rsp_unreliable(struct sn_eng *e, struct sn_qp_eng *q, struct sn_bth *bth, const uint8_t *p,
+		       uint32_t len)
 {
 	bth->opcode &= 0x1f;
 	if (bth->opcode > SN_BTH_WRITE_ONLY_IMM) {

@@ -7,9 +7,9 @@
  */
 #include "eng.h"
 
-#define LKEY_END 0x100u
-#define GRH_LEN 40u
-#define RQPN_GRH (1u << 28)
+#define LKEY_END  0x100u
+#define GRH_LEN	  40u
+#define RQPN_GRH  (1u << 28)
 #define RQPN_IPV6 (1u << 24) /* kind of the header in the room before the data */
 #define RQPN_IPV4 (2u << 24)
 
@@ -80,8 +80,9 @@ int sn_rq_take(struct sn_eng *e, struct sn_qp_eng *q, struct sn_rwqe *w)
 		return 0;
 	bytes = qp->rq_stride < sizeof(wqe) ? qp->rq_stride : sizeof(wqe);
 	w->idx = q->rsp.rq_ci;
-	if (sn_mem_read(q->rq_gpu, qp->rq_buf + (uint64_t)(w->idx & (qp->rq_wqes - 1)) *
-			qp->rq_stride, wqe, bytes))
+	if (sn_mem_read(q->rq_gpu,
+			qp->rq_buf + (uint64_t)(w->idx & (qp->rq_wqes - 1)) * qp->rq_stride, wqe,
+			bytes))
 		return -1;
 	q->rsp.rq_ci++;
 	parse_sges(w, wqe, bytes);
@@ -103,8 +104,7 @@ int sn_rq_scatter(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_rwqe *w
 
 void sn_rq_flush(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	struct sn_cqe_args a = { .opcode = SN_CQE_RESP_ERR, .synd = SN_SYND_FLUSH,
-				 .vendor = 0xf9 };
+	struct sn_cqe_args a = { .opcode = SN_CQE_RESP_ERR, .synd = SN_SYND_FLUSH, .vendor = 0xf9 };
 	uint32_t pi;
 
 	if (q->rsp.have_rwqe) {

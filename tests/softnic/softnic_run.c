@@ -21,8 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define EXIT_USAGE 2
-#define EXIT_STRICT 86
+#define EXIT_USAGE   2
+#define EXIT_STRICT  86
 #define EXIT_NOT_RUN 127
 
 /* Options that only become a variable; kind: 0 flag, 1 value, 2 parts per million,
@@ -34,12 +34,10 @@ static const struct setting {
 } settings[] = {
 	{ "strict", "SOFTNIC_STRICT", 0, NULL,
 	  "what a ConnectX would refuse, or worse, fails the run (exit 86)" },
-	{ "stats", "SOFTNIC_STATS", 0, NULL,
-	  "counters on standard error at exit" },
+	{ "stats", "SOFTNIC_STATS", 0, NULL, "counters on standard error at exit" },
 	{ "trace", "SOFTNIC_TRACE", 3, "FILE",
 	  "commands, work requests, packets and completions, readable" },
-	{ "dmabuf", "SOFTNIC_DMABUF", 0, NULL,
-	  "memory may be registered by descriptor" },
+	{ "dmabuf", "SOFTNIC_DMABUF", 0, NULL, "memory may be registered by descriptor" },
 	{ "dmabuf-pcie", "SOFTNIC_DMABUF_PCIE", 1, "KIND",
 	  "descriptors of the PCIe mapping type: refuse, fault (at DMA) or attach (refuse)" },
 	{ "peermem", "SOFTNIC_PEERMEM", 1, "BOOL",
@@ -48,44 +46,30 @@ static const struct setting {
 	  "doorbell values are ignored, records are read" },
 	{ "ip", "SOFTNIC_IP", 1, "ADDRESS",
 	  "address of the port, IPv4 or IPv6, of this machine (127.x.y.z)" },
-	{ "pcap", "SOFTNIC_PCAP", 1, "FILE",
-	  "capture of the packets" },
+	{ "pcap", "SOFTNIC_PCAP", 1, "FILE", "capture of the packets" },
 	{ "stats-dir", "SOFTNIC_STATS_DIR", 1, "FOLDER",
 	  "counters as JSON, a file for each process" },
 	{ "no-dbr", "SOFTNIC_NO_DBR", 1, "BOOL",
 	  "queue pairs without doorbell record are offered: 0 or 1 (1)" },
-	{ "no-dbr-max", "SOFTNIC_NO_DBR_MAX", 1, "N",
-	  "so many of them at most (0: any)" },
+	{ "no-dbr-max", "SOFTNIC_NO_DBR_MAX", 1, "N", "so many of them at most (0: any)" },
 	{ "fail-cmd", "SOFTNIC_FAIL_CMD", 1, "N[:STATUS[:SYND]]",
 	  "the N-th firmware command fails" },
-	{ "fail-ioctl", "SOFTNIC_FAIL_IOCTL", 1, "N",
-	  "the N-th verbs call fails" },
-	{ "seed", "SOFTNIC_SEED", 1, "N",
-	  "of the random misbehaviour (1)" },
-	{ "loss-ppm", "SOFTNIC_LOSS_PPM", 1, "N",
-	  "packets lost, of a million" },
-	{ "dup-ppm", "SOFTNIC_DUP_PPM", 1, "N",
-	  "packets sent twice" },
-	{ "reorder-ppm", "SOFTNIC_REORDER_PPM", 1, "N",
-	  "packets sent late" },
-	{ "corrupt-ppm", "SOFTNIC_CORRUPT_PPM", 1, "N",
-	  "packets with a wrong bit" },
-	{ "loss", "SOFTNIC_LOSS_PPM", 2, "FRACTION",
-	  "the same as a part of all" },
-	{ "dup", "SOFTNIC_DUP_PPM", 2, "FRACTION",
-	  "likewise" },
-	{ "reorder", "SOFTNIC_REORDER_PPM", 2, "FRACTION",
-	  "likewise" },
-	{ "corrupt", "SOFTNIC_CORRUPT_PPM", 2, "FRACTION",
-	  "likewise" },
-	{ "delay-us", "SOFTNIC_DELAY_US", 1, "N",
-	  "every packet is so many microseconds late" },
+	{ "fail-ioctl", "SOFTNIC_FAIL_IOCTL", 1, "N", "the N-th verbs call fails" },
+	{ "seed", "SOFTNIC_SEED", 1, "N", "of the random misbehaviour (1)" },
+	{ "loss-ppm", "SOFTNIC_LOSS_PPM", 1, "N", "packets lost, of a million" },
+	{ "dup-ppm", "SOFTNIC_DUP_PPM", 1, "N", "packets sent twice" },
+	{ "reorder-ppm", "SOFTNIC_REORDER_PPM", 1, "N", "packets sent late" },
+	{ "corrupt-ppm", "SOFTNIC_CORRUPT_PPM", 1, "N", "packets with a wrong bit" },
+	{ "loss", "SOFTNIC_LOSS_PPM", 2, "FRACTION", "the same as a part of all" },
+	{ "dup", "SOFTNIC_DUP_PPM", 2, "FRACTION", "likewise" },
+	{ "reorder", "SOFTNIC_REORDER_PPM", 2, "FRACTION", "likewise" },
+	{ "corrupt", "SOFTNIC_CORRUPT_PPM", 2, "FRACTION", "likewise" },
+	{ "delay-us", "SOFTNIC_DELAY_US", 1, "N", "every packet is so many microseconds late" },
 	{ "stall", "SOFTNIC_STALL", 1, "MS[:PERIOD]",
 	  "the NIC stands still so many milliseconds of each period (10 MS)" },
 	{ "mtu", "SOFTNIC_MTU", 1, "BYTES",
 	  "largest path MTU in bytes, 256 to 4096 (what the interface carries)" },
-	{ "link-layer", "SOFTNIC_LINK_LAYER", 1, "KIND",
-	  "ethernet or infiniband (ethernet)" },
+	{ "link-layer", "SOFTNIC_LINK_LAYER", 1, "KIND", "ethernet or infiniband (ethernet)" },
 	{ "grh-required", "SOFTNIC_GRH_REQUIRED", 0, NULL,
 	  "an InfiniBand port that wants a GRH in every packet" },
 	{ "vlan", "SOFTNIC_VLAN", 1, "ID",
@@ -102,29 +86,24 @@ static const struct setting {
 	  "a queue pair's port of the bond may change before RTS (1)" },
 	{ "query-lag", "SOFTNIC_QUERY_LAG", 1, "BOOL",
 	  "the command QUERY_LAG is answered, not refused (1)" },
-	{ "vf", "SOFTNIC_VF", 0, NULL,
-	  "the device is a virtual function" },
-	{ "cd", "SOFTNIC_CD", 1, "BOOL",
-	  "core direct is offered: WAIT work requests (1)" },
+	{ "vf", "SOFTNIC_VF", 0, NULL, "the device is a virtual function" },
+	{ "cd", "SOFTNIC_CD", 1, "BOOL", "core direct is offered: WAIT work requests (1)" },
 	{ "ts-format", "SOFTNIC_TS_FORMAT", 1, "KIND",
 	  "time stamps of the device: free, real or both (free)" },
 	{ "events", "SOFTNIC_EVENTS", 1, "MASK",
 	  "event types that may be subscribed (all); legacy: the device does not say" },
-	{ "qp-max", "SOFTNIC_QP_MAX", 1, "N",
-	  "so many queue pairs at most (0: any)" },
+	{ "qp-max", "SOFTNIC_QP_MAX", 1, "N", "so many queue pairs at most (0: any)" },
 	{ "cq-behind", "SOFTNIC_CQ_BEHIND", 1, "N",
 	  "QUERY_CQ counts so many CQEs less than were written" },
-	{ "pci-device", "SOFTNIC_PCI_DEVICE", 1, "ID",
-	  "PCI device ID (0x1021)" },
-	{ "fw-ver", "SOFTNIC_FW_VER", 1, "VERSION",
-	  "firmware version" },
+	{ "pci-device", "SOFTNIC_PCI_DEVICE", 1, "ID", "PCI device ID (0x1021)" },
+	{ "fw-ver", "SOFTNIC_FW_VER", 1, "VERSION", "firmware version" },
 	{ "err-after", "SOFTNIC_ERR_AFTER", 1, "N",
 	  "a queue pair goes to error after so many messages (0: never)" },
 };
 
-#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
-#define OPT_NO_PRELOAD 1000
-#define OPT_HELP 1001
+#define SETTINGS	(sizeof(settings) / sizeof(settings[0]))
+#define OPT_NO_PRELOAD	1000
+#define OPT_HELP	1001
 #define OPT_LIST_MODELS 1002
 
 static volatile sig_atomic_t child;
@@ -229,11 +208,14 @@ static bool lag_ok(void)
 	const char *value = getenv("SOFTNIC_LAG");
 	char *end;
 
-	if (!value || !*value || (strtoul(value, &end, 0) < 16 && end != value &&
-				  (!*end || !strcmp(end, ":hash") || !strcmp(end, ":inactive"))))
+	if (!value || !*value ||
+	    (strtoul(value, &end, 0) < 16 && end != value &&
+	     (!*end || !strcmp(end, ":hash") || !strcmp(end, ":inactive"))))
 		return true;
-	fprintf(stderr, "softnic-run: SOFTNIC_LAG is \"%s\", not PORTS, PORTS:hash or "
-			"PORTS:inactive, up to 15\n", value);
+	fprintf(stderr,
+		"softnic-run: SOFTNIC_LAG is \"%s\", not PORTS, PORTS:hash or "
+		"PORTS:inactive, up to 15\n",
+		value);
 	return false;
 }
 

@@ -10,13 +10,13 @@
 
 #include "eng.h"
 
-#define INLINE_SEG 0x80000000u
-#define AV_LEN 48u
-#define CTRL_RESERVED 0x00ffff11u /* of the third word: signature and flags aside */
-#define FENCE_MAX 4u
-#define CE_MASK 0x0c
+#define INLINE_SEG     0x80000000u
+#define AV_LEN	       48u
+#define CTRL_RESERVED  0x00ffff11u /* of the third word: signature and flags aside */
+#define FENCE_MAX      4u
+#define CE_MASK	       0x0c
 #define CE_FIRST_ERROR 0x04 /* a CQE for the first error of the queue, none for its flush */
-#define EXTENDED 8u	    /* opcode modifier of masked atomics, plus 1: of 8 bytes */
+#define EXTENDED       8u   /* opcode modifier of masked atomics, plus 1: of 8 bytes */
 
 static bool bad(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint64_t *count,
 		const char *what, uint32_t value)
@@ -61,8 +61,8 @@ static bool parse_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, 
 			return bad(e, q, m, &e->dev->stats.bad_reserved, "data segment", n);
 		if (!n)
 			n = INLINE_SEG; /* 0 means 2 GiB */
-		sn_msg_sges(m)[m->nsge++] =
-			(struct sn_sge){ sn_get64(data + 8), n, sn_get32(data + 4) };
+		sn_msg_sges(m)[m->nsge++] = (struct sn_sge){ sn_get64(data + 8), n,
+							     sn_get32(data + 4) };
 		sum += n;
 	}
 	m->len = sum > SN_MAX_MSG ? SN_MAX_MSG + 1 : sum;
@@ -115,13 +115,13 @@ static const uint8_t *parse_av(struct sn_eng *e, struct sn_msg *m, const uint8_t
 	/* A place for both: the LID, and over Ethernet the UDP source port. */
 	bool ib = e->dev->cfg.infiniband;
 	uint32_t grh = sn_get32(p + 28);
-	struct sn_dest dest = { .dlid = (uint16_t)(p[14] << 8 | p[15]), .grh = !ib || grh >> 30 & 1,
+	struct sn_dest dest = { .dlid = (uint16_t)(p[14] << 8 | p[15]),
+				.grh = !ib || grh >> 30 & 1,
 				.sgid_index = (uint8_t)(grh >> 20) };
 
 	m->ud.qkey = sn_get32(p);
 	m->ud.qpn = sn_get32(p + 8) & 0xffffff;
-	m->ud.way = (struct sn_way){ .sport = dest.dlid, .tclass = p[26],
-				     .hop_limit = p[27] };
+	m->ud.way = (struct sn_way){ .sport = dest.dlid, .tclass = p[26], .hop_limit = p[27] };
 	if (ib)
 		m->ud.way.sport = 0;
 	memcpy(dest.dgid, p + 32, 16);
@@ -170,8 +170,8 @@ static bool serves(enum sn_qp_type type, const struct sn_msg *m)
 	return type == SN_QPT_RC || !sn_msg_reads(m);
 }
 
-static bool parse_body(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
-		       const uint8_t *wqe, uint32_t bytes)
+static bool parse_body(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const uint8_t *wqe,
+		       uint32_t bytes)
 {
 	bool ud = q->qp->type == SN_QPT_UD &&
 		  (m->opcode == SN_OP_SEND || m->opcode == SN_OP_SEND_IMM);
@@ -345,8 +345,8 @@ bool sn_sq_fetch(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	bool any = false;
 
-	while (q->sq.fetch != q->sq.pi &&
-	       (q->req.tail - q->req.head < q->nmsgs || grow(q)) && fetch_one(e, q))
+	while (q->sq.fetch != q->sq.pi && (q->req.tail - q->req.head < q->nmsgs || grow(q)) &&
+	       fetch_one(e, q))
 		any = true;
 	return any;
 }
@@ -354,8 +354,11 @@ bool sn_sq_fetch(struct sn_eng *e, struct sn_qp_eng *q)
 static void flush_cqe(struct sn_eng *e, struct sn_qp_eng *q, uint32_t idx, uint8_t opcode,
 		      uint8_t fm)
 {
-	struct sn_cqe_args a = { .opcode = SN_CQE_REQ_ERR, .synd = SN_SYND_FLUSH, .vendor = 0xf9,
-				 .wqe_opcode = opcode, .counter = idx };
+	struct sn_cqe_args a = { .opcode = SN_CQE_REQ_ERR,
+				 .synd = SN_SYND_FLUSH,
+				 .vendor = 0xf9,
+				 .wqe_opcode = opcode,
+				 .counter = idx };
 
 	SN_COUNT(e, q->qp, flushed, 1);
 	if ((fm & CE_MASK) == CE_FIRST_ERROR && q->req.ce_error)

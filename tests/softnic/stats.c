@@ -33,9 +33,9 @@ static const struct {
 #undef SN_STAT_ROW
 };
 
-#define FIELDS (sizeof(fields) / sizeof(fields[0]))
+#define FIELDS	  (sizeof(fields) / sizeof(fields[0]))
 #define QP_FIELDS (sizeof(qp_fields) / sizeof(qp_fields[0]))
-#define TEXT_QPS 64u /* queue pairs named in the text; the JSON has them all */
+#define TEXT_QPS  64u /* queue pairs named in the text; the JSON has them all */
 
 static uint64_t at(const void *st, size_t off)
 {
@@ -51,7 +51,9 @@ static uint64_t field_value(const struct sn_stats *st, size_t i)
 
 static void record(struct sn_qp_record *r, const struct sn_qp *qp)
 {
-	*r = (struct sn_qp_record){ .qpn = qp->qpn, .dest_qpn = qp->dest_qpn, .type = qp->type,
+	*r = (struct sn_qp_record){ .qpn = qp->qpn,
+				    .dest_qpn = qp->dest_qpn,
+				    .type = qp->type,
 				    .stats = qp->stats };
 }
 

@@ -119,21 +119,49 @@ static void tree_gids(struct tree *t, const struct sn_cfg *cfg)
 
 /* They stay zero: what the NIC counts is in its own report (stats.c). */
 static const char *const counters[] = {
-	"VL15_dropped", "excessive_buffer_overrun_errors", "link_downed", "link_error_recovery",
-	"local_link_integrity_errors", "multicast_rcv_packets", "multicast_xmit_packets",
-	"port_rcv_constraint_errors", "port_rcv_data", "port_rcv_errors", "port_rcv_packets",
-	"port_rcv_remote_physical_errors", "port_rcv_switch_relay_errors",
-	"port_xmit_constraint_errors", "port_xmit_data", "port_xmit_discards",
-	"port_xmit_packets", "port_xmit_wait", "symbol_error", "unicast_rcv_packets",
+	"VL15_dropped",
+	"excessive_buffer_overrun_errors",
+	"link_downed",
+	"link_error_recovery",
+	"local_link_integrity_errors",
+	"multicast_rcv_packets",
+	"multicast_xmit_packets",
+	"port_rcv_constraint_errors",
+	"port_rcv_data",
+	"port_rcv_errors",
+	"port_rcv_packets",
+	"port_rcv_remote_physical_errors",
+	"port_rcv_switch_relay_errors",
+	"port_xmit_constraint_errors",
+	"port_xmit_data",
+	"port_xmit_discards",
+	"port_xmit_packets",
+	"port_xmit_wait",
+	"symbol_error",
+	"unicast_rcv_packets",
 	"unicast_xmit_packets",
 };
 static const char *const hw_counters[] = {
-	"duplicate_request", "implied_nak_seq_err", "lifespan", "local_ack_timeout_err",
-	"out_of_buffer", "out_of_sequence", "packet_seq_err", "req_cqe_error",
-	"req_cqe_flush_error", "req_remote_access_errors", "req_remote_invalid_request",
-	"resp_cqe_error", "resp_cqe_flush_error", "resp_local_length_error",
-	"resp_remote_access_errors", "rnr_nak_retry_err", "rx_atomic_requests",
-	"rx_icrc_encapsulated", "rx_read_requests", "rx_write_requests",
+	"duplicate_request",
+	"implied_nak_seq_err",
+	"lifespan",
+	"local_ack_timeout_err",
+	"out_of_buffer",
+	"out_of_sequence",
+	"packet_seq_err",
+	"req_cqe_error",
+	"req_cqe_flush_error",
+	"req_remote_access_errors",
+	"req_remote_invalid_request",
+	"resp_cqe_error",
+	"resp_cqe_flush_error",
+	"resp_local_length_error",
+	"resp_remote_access_errors",
+	"rnr_nak_retry_err",
+	"rx_atomic_requests",
+	"rx_icrc_encapsulated",
+	"rx_read_requests",
+	"rx_write_requests",
 };
 
 static void tree_zeros(struct tree *t, const char *dir, const char *const *names, size_t n)
@@ -148,8 +176,8 @@ static void tree_zeros(struct tree *t, const char *dir, const char *const *names
 
 static void tree_port(struct tree *t, const char *ib, const struct sn_cfg *cfg)
 {
-	static const char *const dirs[] = { "gids", "gid_attrs/types", "gid_attrs/ndevs", "pkeys",
-					    "counters", "hw_counters" };
+	static const char *const dirs[] = { "gids",  "gid_attrs/types", "gid_attrs/ndevs",
+					    "pkeys", "counters",	"hw_counters" };
 	char path[256];
 	size_t i;
 
@@ -185,10 +213,11 @@ static void tree_pci(struct tree *t, unsigned int device)
 	tree_file(t, "revision", "0x00");
 	tree_file(t, "enable", "1");
 	tree_file(t, "irq", "0");
-	tree_file(t, "uevent", "DRIVER=mlx5_core\nPCI_CLASS=20700\nPCI_ID=15B3:%04X\n"
-			       "PCI_SLOT_NAME=" SN_PCI_ADDR, device);
-	tree_file(t, "modalias", "pci:v000015B3d0000%04Xsv000015B3sd00000041bc02sc07i00",
+	tree_file(t, "uevent",
+		  "DRIVER=mlx5_core\nPCI_CLASS=20700\nPCI_ID=15B3:%04X\n"
+		  "PCI_SLOT_NAME=" SN_PCI_ADDR,
 		  device);
+	tree_file(t, "modalias", "pci:v000015B3d0000%04Xsv000015B3sd00000041bc02sc07i00", device);
 	tree_file(t, "numa_node", "0");
 	tree_file(t, "local_cpus", "ffffffff");
 	tree_file(t, "local_cpulist", "0-31");

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define PREFIX "softnic."
-#define TRIES 16
+#define TRIES  16
 
 /* -1: it is gone, not a folder of ours, or its owner lives. */
 static int lock_dir(const char *dir)

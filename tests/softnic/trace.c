@@ -76,16 +76,11 @@ static const char *const wqe_names[] = {
 };
 
 static const char *const syndromes[] = {
-	[SN_SYND_LOC_LEN] = "local length",
-	[SN_SYND_LOC_OP] = "local QP operation",
-	[SN_SYND_LOC_PROT] = "local protection",
-	[SN_SYND_FLUSH] = "flushed",
-	[SN_SYND_BAD_RESP] = "bad response",
-	[SN_SYND_LOC_ACCESS] = "local access",
-	[SN_SYND_REM_INV] = "remote invalid request",
-	[SN_SYND_REM_ACCESS] = "remote access",
-	[SN_SYND_REM_OP] = "remote operation",
-	[SN_SYND_RETRY] = "retries exceeded",
+	[SN_SYND_LOC_LEN] = "local length",	      [SN_SYND_LOC_OP] = "local QP operation",
+	[SN_SYND_LOC_PROT] = "local protection",      [SN_SYND_FLUSH] = "flushed",
+	[SN_SYND_BAD_RESP] = "bad response",	      [SN_SYND_LOC_ACCESS] = "local access",
+	[SN_SYND_REM_INV] = "remote invalid request", [SN_SYND_REM_ACCESS] = "remote access",
+	[SN_SYND_REM_OP] = "remote operation",	      [SN_SYND_RETRY] = "retries exceeded",
 	[SN_SYND_RNR] = "RNR retries exceeded",
 };
 
@@ -111,12 +106,12 @@ void sn_trace_wqe(const struct sn_qp_eng *q, const struct sn_msg *m)
 void sn_trace_cqe(const struct sn_cq *cq, const struct sn_qp *qp, const struct sn_cqe_args *a)
 {
 	static const char *const ops[] = {
-	    [SN_CQE_REQ] = "send",
-	    [SN_CQE_RESP_WRITE_IMM] = "WRITE_IMM received",
-	    [SN_CQE_RESP_SEND] = "SEND received",
-	    [SN_CQE_RESP_SEND_IMM] = "SEND_IMM received",
-	    [SN_CQE_REQ_ERR] = "send failed",
-	    [SN_CQE_RESP_ERR] = "receive failed",
+		[SN_CQE_REQ] = "send",
+		[SN_CQE_RESP_WRITE_IMM] = "WRITE_IMM received",
+		[SN_CQE_RESP_SEND] = "SEND received",
+		[SN_CQE_RESP_SEND_IMM] = "SEND_IMM received",
+		[SN_CQE_REQ_ERR] = "send failed",
+		[SN_CQE_RESP_ERR] = "receive failed",
 	};
 	char op[8], synd[8], vendor[24] = "";
 
@@ -130,11 +125,13 @@ void sn_trace_cqe(const struct sn_cq *cq, const struct sn_qp *qp, const struct s
 void sn_trace_packet(const char *way, const struct sn_bth *bth, uint32_t len)
 {
 	static const char *const ops[] = {
-	    "SEND_FIRST",    "SEND_MIDDLE",    "SEND_LAST",    "SEND_LAST_IMM", "SEND_ONLY",
-	    "SEND_ONLY_IMM", "WRITE_FIRST",    "WRITE_MIDDLE", "WRITE_LAST",	"WRITE_LAST_IMM",
-	    "WRITE_ONLY",    "WRITE_ONLY_IMM", "READ_REQUEST", "READ_FIRST",	"READ_MIDDLE",
-	    "READ_LAST",     "READ_ONLY",      "ACK",	       "ATOMIC_ACK",	"CMP_SWAP",
-	    "FETCH_ADD",
+		"SEND_FIRST",	  "SEND_MIDDLE",  "SEND_LAST",
+		"SEND_LAST_IMM",  "SEND_ONLY",	  "SEND_ONLY_IMM",
+		"WRITE_FIRST",	  "WRITE_MIDDLE", "WRITE_LAST",
+		"WRITE_LAST_IMM", "WRITE_ONLY",	  "WRITE_ONLY_IMM",
+		"READ_REQUEST",	  "READ_FIRST",	  "READ_MIDDLE",
+		"READ_LAST",	  "READ_ONLY",	  "ACK",
+		"ATOMIC_ACK",	  "CMP_SWAP",	  "FETCH_ADD",
 	};
 	static const char *const kinds[] = { "RC", "UC", "RD", "UD" };
 	char op[8], kind[8];

@@ -33,16 +33,16 @@
 
 #include "eng.h"
 
-#define SETTLE_CUDA 4000000ull
-#define SETTLE_CPU 20000000ull
-#define SETTLE_EVERY 100000ull
-#define SWEEP_EVERY 1000000ull
+#define SETTLE_CUDA	4000000ull
+#define SETTLE_CPU	20000000ull
+#define SETTLE_EVERY	100000ull
+#define SWEEP_EVERY	1000000ull
 #define GPU_SWEEP_EVERY 20000000ull
-#define PROBE_EVERY 50000000ull
-#define ARM_OFFSET 0x20u
-#define POLL_MAX 64u  /* pages read in one pass, if no QP of the others is busy */
-#define SCAN_MAX 32u  /* QPs of a page whose records are read in one pass */
-#define SWEEP_MAX 64u /* QPs of one step of the sweep */
+#define PROBE_EVERY	50000000ull
+#define ARM_OFFSET	0x20u
+#define POLL_MAX	64u /* pages read in one pass, if no QP of the others is busy */
+#define SCAN_MAX	32u /* QPs of a page whose records are read in one pass */
+#define SWEEP_MAX	64u /* QPs of one step of the sweep */
 
 /* BlueFlame halves of two registers; 0x600 is where DBREC-less queues ring. */
 static const uint16_t registers[] = { 0x600, 0x800, 0x900, 0xa00, 0xb00 };

@@ -11,7 +11,7 @@
  */
 #include "front.h"
 
-#define RING_UNITS 64u /* of a page: the places where a ring may begin */
+#define RING_UNITS    64u /* of a page: the places where a ring may begin */
 #define ADAPTER_SHIFT 12u
 
 static uint64_t low_bits(uint32_t n)

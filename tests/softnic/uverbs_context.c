@@ -163,7 +163,9 @@ static int device_start(struct sn_dev *dev)
 static bool clock_page(int memfd)
 {
 	struct mlx5_ib_clock_info info = {
-		.mult = 1, .shift = 0, .mask = SN_TIMESTAMP_MASK,
+		.mult = 1,
+		.shift = 0,
+		.mask = SN_TIMESTAMP_MASK,
 		.overflow_period = SN_TIMESTAMP_MASK / 2,
 	};
 	off_t at = (off_t)(MLX5_IB_MMAP_CLOCK_INFO << 8 | MLX5_IB_CLOCK_INFO_V1) * SN_UAR_SIZE;
@@ -188,8 +190,8 @@ static int context_memfd(struct sn_ctx *ctx, int flags, int *user)
 		goto close_memfd;
 	ctx->dev = st.st_dev;
 	ctx->ino = st.st_ino;
-	*user = (int)syscall(SYS_fcntl, ctx->memfd,
-			     flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+	*user = (int)syscall(SYS_fcntl, ctx->memfd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD,
+			     0);
 	if (*user < 0)
 		goto close_memfd;
 	ctx->fds = 1;

@@ -22,14 +22,22 @@ static int context_out(struct sn_call *c, uint16_t vectors_id, uint16_t support_
 		       uint16_t resp_id)
 {
 	const struct mlx5_ib_alloc_ucontext_resp resp = {
-		.qp_tab_size = 1 << 18, .bf_reg_size = 512, .tot_bfregs = 0,
-		.cache_line_size = 64, .max_sq_desc_sz = 1024, .max_rq_desc_sz = 512,
-		.max_send_wqebb = SN_MAX_QP_SZ, .max_recv_wr = SN_MAX_QP_SZ,
-		.max_srq_recv_wr = SN_MAX_QP_SZ - 1, .num_ports = 1,
-		.response_length = sizeof(resp), .cqe_version = 1,
+		.qp_tab_size = 1 << 18,
+		.bf_reg_size = 512,
+		.tot_bfregs = 0,
+		.cache_line_size = 64,
+		.max_sq_desc_sz = 1024,
+		.max_rq_desc_sz = 512,
+		.max_send_wqebb = SN_MAX_QP_SZ,
+		.max_recv_wr = SN_MAX_QP_SZ,
+		.max_srq_recv_wr = SN_MAX_QP_SZ - 1,
+		.num_ports = 1,
+		.response_length = sizeof(resp),
+		.cqe_version = 1,
 		.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE |
 				 MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
-		.eth_min_inline = MLX5_USER_INLINE_MODE_NONE, .log_uar_size = 12,
+		.eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
+		.log_uar_size = 12,
 		.num_uars_per_page = (uint16_t)(c->dev->cfg.page_size / SN_UAR_SIZE),
 		.num_dyn_bfregs = 1024,
 		.clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
@@ -97,7 +105,7 @@ static int query_port(struct sn_call *c)
 	p->max_mtu = 5;
 	p->active_mtu = mtu_code[code];
 	p->max_vl_num = 0;
-	p->active_width = 2; /* 4 lanes */
+	p->active_width = 2;  /* 4 lanes */
 	p->active_speed = 32; /* of 25 Gb/s */
 	p->phys_state = 5;
 	p->link_layer = IBV_LINK_LAYER_ETHERNET;
@@ -201,8 +209,8 @@ static int async_event_alloc(struct sn_call *c)
 }
 
 #define A(id) (1u << (id))
-#define D(id) (1u << ((id) & 0xfff))
-#define UHW (D(UVERBS_ATTR_UHW_IN) | D(UVERBS_ATTR_UHW_OUT))
+#define D(id) (1u << ((id)&0xfff))
+#define UHW   (D(UVERBS_ATTR_UHW_IN) | D(UVERBS_ATTR_UHW_OUT))
 
 const struct sn_method sn_methods_dev[] = {
 	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE,
@@ -212,8 +220,7 @@ const struct sn_method sn_methods_dev[] = {
 	  A(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS) | A(UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT),
 	  UHW, get_context },
 	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT,
-	  A(UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS) |
-		  A(UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT),
+	  A(UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS) | A(UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT),
 	  D(MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX), query_context },
 	{ UVERBS_OBJECT_DEVICE, MLX5_IB_METHOD_QUERY_PORT, 0,
 	  D(MLX5_IB_ATTR_QUERY_PORT_PORT_NUM) | D(MLX5_IB_ATTR_QUERY_PORT), query_port_mlx5 },

@@ -82,8 +82,8 @@ static int devx_obj_create(struct sn_call *c)
 
 static int devx_obj_destroy(struct sn_call *c)
 {
-	static const char *const names[] = { [SN_QP] = "QP", [SN_CQ] = "CQ", [SN_SRQ] = "RMP",
-					     [SN_MKEY] = "MKEY" };
+	static const char *const
+		names[] = { [SN_QP] = "QP", [SN_CQ] = "CQ", [SN_SRQ] = "RMP", [SN_MKEY] = "MKEY" };
 	enum sn_kind kind;
 	void *obj = sn_devx_obj(c, A(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE), &kind);
 
@@ -176,7 +176,9 @@ static int umem_place(struct sn_call *c, struct sn_umem *from)
 	if (sn_mem_is_gpu(dma, from->len))
 		return sn_no_peermem(c, dma, from->len) ? -EFAULT : 0;
 	return sn_mem_readable(dma, from->len) && (!(from->access & IBV_ACCESS_LOCAL_WRITE) ||
-						   sn_mem_writable(dma, from->len)) ? 0 : -EFAULT;
+						   sn_mem_writable(dma, from->len))
+		       ? 0
+		       : -EFAULT;
 }
 
 static int umem_reg(struct sn_call *c)

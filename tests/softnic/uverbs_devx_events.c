@@ -17,13 +17,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define A(id) ((uint16_t)(id))
-#define EQE 64u
-#define EQE_TYPE 1u
-#define EQE_CQ_ERR_CQN 0x20u
+#define A(id)		    ((uint16_t)(id))
+#define EQE		    64u
+#define EQE_TYPE	    1u
+#define EQE_CQ_ERR_CQN	    0x20u
 #define EQE_CQ_ERR_SYNDROME 0x2bu
-#define EQE_NUMBER 0x38u /* of a completion's CQ, of a QP or of an SRQ */
-#define QUERY_OUT_MAX 4088u /* one packet of a pipe, less the identifier */
+#define EQE_NUMBER	    0x38u /* of a completion's CQ, of a QP or of an SRQ */
+#define QUERY_OUT_MAX	    4088u /* one packet of a pipe, less the identifier */
 
 /* Event types of the device, mlx5 device.h */
 enum { EV_COMP = 0x00, EV_CQ_ERR = 0x04 };
@@ -33,9 +33,9 @@ static const uint8_t cq_types[] = { EV_COMP, EV_CQ_ERR };
 
 /* By ibv_event_type */
 static const uint8_t of_async[] = {
-	[SN_ASYNC_CQ_ERR] = EV_CQ_ERR, [SN_ASYNC_QP_FATAL] = 0x05, [SN_ASYNC_QP_REQ_ERR] = 0x10,
-	[SN_ASYNC_QP_ACCESS_ERR] = 0x11, [SN_ASYNC_COMM_EST] = 0x02,
-	[SN_ASYNC_SQ_DRAINED] = 0x03, [SN_ASYNC_SRQ_LIMIT] = 0x14, [SN_ASYNC_LAST_WQE] = 0x13,
+	[SN_ASYNC_CQ_ERR] = EV_CQ_ERR,	 [SN_ASYNC_QP_FATAL] = 0x05, [SN_ASYNC_QP_REQ_ERR] = 0x10,
+	[SN_ASYNC_QP_ACCESS_ERR] = 0x11, [SN_ASYNC_COMM_EST] = 0x02, [SN_ASYNC_SQ_DRAINED] = 0x03,
+	[SN_ASYNC_SRQ_LIMIT] = 0x14,	 [SN_ASYNC_LAST_WQE] = 0x13,
 };
 
 struct sn_subscription {
@@ -156,8 +156,7 @@ static int subscribe(struct sn_call *c)
 	int rc = sn_attr_events(c, A(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE), SN_DEVX_EVENTS,
 				&s.queue);
 
-	len = sn_attr_in(c, A(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST), list,
-			 sizeof(list));
+	len = sn_attr_in(c, A(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST), list, sizeof(list));
 	obj = sn_devx_obj(c, A(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE), &kind);
 	if (rc || !s.queue || !obj || !len || len % 2 || len > sizeof(list))
 		return rc ? rc : -EINVAL;
@@ -235,8 +234,9 @@ static int async_query(struct sn_call *c)
 	box = sn_attr_dup(c, A(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN), &cmd.in_len);
 	cmd.in = box;
 	if (!rc)
-		rc = !q || cmd.in_len < 8 || cmd.out_len < 8 || cmd.out_len > QUERY_OUT_MAX ?
-			     -EINVAL : answer(&cmd, q, id);
+		rc = !q || cmd.in_len < 8 || cmd.out_len < 8 || cmd.out_len > QUERY_OUT_MAX
+			     ? -EINVAL
+			     : answer(&cmd, q, id);
 	free(box);
 	return rc;
 }

@@ -154,7 +154,8 @@ void sn_event_completion(struct sn_dev *dev, struct sn_cq *cq)
 static bool async_event(struct sn_event_queue *q, uint64_t element, int type)
 {
 	struct ib_uverbs_async_event_desc ev = {
-		.element = element, .event_type = (uint32_t)type,
+		.element = element,
+		.event_type = (uint32_t)type,
 	};
 
 	sn_trace("async event %d", type);

@@ -14,23 +14,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ACCESS_KNOWN                                                                          \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |          \
-	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |              \
+#define ACCESS_KNOWN \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | \
 	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define WRITES (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND)
-#define DMABUF_ACCESS                                                                         \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |          \
+#define DMABUF_ACCESS \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING)
 /* UVERBS_METHOD_REG_MR and its attributes: Linux 6.17 */
 #define METHOD_REG_MR 5
 enum {
-	REG_MR_HANDLE, REG_MR_PD, REG_MR_DMA_HANDLE, REG_MR_IOVA, REG_MR_ADDR, REG_MR_LENGTH,
-	REG_MR_ACCESS, REG_MR_FD, REG_MR_FD_OFFSET, REG_MR_LKEY, REG_MR_RKEY,
+	REG_MR_HANDLE,
+	REG_MR_PD,
+	REG_MR_DMA_HANDLE,
+	REG_MR_IOVA,
+	REG_MR_ADDR,
+	REG_MR_LENGTH,
+	REG_MR_ACCESS,
+	REG_MR_FD,
+	REG_MR_FD_OFFSET,
+	REG_MR_LKEY,
+	REG_MR_RKEY,
 };
-#define KERNEL_ENOTSUPP 524 /* of dmabuf exporters; not in errno.h */
+#define KERNEL_ENOTSUPP	    524	       /* of dmabuf exporters; not in errno.h */
 #define SN_DMABUF_PCIE_MARK 0x50434965 /* also in tests/standin/cuda.c */
-#define REREG_KNOWN                                                                           \
+#define REREG_KNOWN \
 	(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)
 
 static int check_access(uint32_t access)
@@ -57,8 +66,9 @@ static int set_place(struct sn_call *c, struct sn_mr *mr, uint64_t start, uint64
 	if (sn_no_peermem(c, start, len))
 		return -EFAULT;
 	mr->gpu = sn_mem_is_gpu(start, len);
-	if (!mr->gpu && len && !(sn_mem_readable(start, len) &&
-				 (!(mr->access & WRITES) || sn_mem_writable(start, len))))
+	if (!mr->gpu && len &&
+	    !(sn_mem_readable(start, len) &&
+	      (!(mr->access & WRITES) || sn_mem_writable(start, len))))
 		return -EFAULT;
 	mr->va = start;
 	mr->len = len;
@@ -135,9 +145,9 @@ static int map_pages(int fd, uint64_t off, uint64_t len, int prot, struct sn_map
 	void *base;
 	int rc;
 
-	base = prot == PROT_NONE ?
-		       mmap(NULL, len + head, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) :
-		       mmap(NULL, len + head, prot, MAP_SHARED, fd, (off_t)(off - head));
+	base = prot == PROT_NONE
+		       ? mmap(NULL, len + head, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+		       : mmap(NULL, len + head, prot, MAP_SHARED, fd, (off_t)(off - head));
 	if (base == MAP_FAILED) {
 		rc = -errno;
 		dprintf(STDERR_FILENO, "softnic[%d]: descriptor %d cannot be mapped: %s\n",
@@ -208,8 +218,10 @@ static int place_fd(struct sn_call *c, const struct reg_ids *id, struct sn_mr *f
 static int reg(struct sn_call *c, const struct reg_ids *id)
 {
 	struct sn_pd *pd = sn_attr_obj(c, id->pd, SN_PD);
-	struct sn_mr from = { .iova = sn_attr_num(c, id->iova), .len = sn_attr_num(c, id->length),
-			      .access = (uint32_t)sn_attr_num(c, id->access) }, *mr;
+	struct sn_mr from = { .iova = sn_attr_num(c, id->iova),
+			      .len = sn_attr_num(c, id->length),
+			      .access = (uint32_t)sn_attr_num(c, id->access) },
+		     *mr;
 	int rc = pd ? check_access(from.access) : -ENOENT;
 
 	if (!rc && (id->fd != REG_MR_FD || sn_attr(c, id->fd)))
@@ -228,9 +240,9 @@ static int reg(struct sn_call *c, const struct reg_ids *id)
 static int reg_dmabuf(struct sn_call *c)
 {
 	static const struct reg_ids ids = {
-		UVERBS_ATTR_REG_DMABUF_MR_HANDLE,    UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE,
-		UVERBS_ATTR_REG_DMABUF_MR_OFFSET,    UVERBS_ATTR_REG_DMABUF_MR_LENGTH,
-		UVERBS_ATTR_REG_DMABUF_MR_IOVA,	     UVERBS_ATTR_REG_DMABUF_MR_FD,
+		UVERBS_ATTR_REG_DMABUF_MR_HANDLE,	UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE,
+		UVERBS_ATTR_REG_DMABUF_MR_OFFSET,	UVERBS_ATTR_REG_DMABUF_MR_LENGTH,
+		UVERBS_ATTR_REG_DMABUF_MR_IOVA,		UVERBS_ATTR_REG_DMABUF_MR_FD,
 		UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY,
 		UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY,
 	};
@@ -241,9 +253,9 @@ static int reg_dmabuf(struct sn_call *c)
 /* Of memory or of a descriptor. */
 static int reg_any(struct sn_call *c)
 {
-	static const struct reg_ids ids = { REG_MR_HANDLE, REG_MR_PD,	  REG_MR_FD_OFFSET,
-					    REG_MR_LENGTH, REG_MR_IOVA,	  REG_MR_FD,
-					    REG_MR_ACCESS, REG_MR_LKEY,	  REG_MR_RKEY };
+	static const struct reg_ids ids = { REG_MR_HANDLE, REG_MR_PD,	REG_MR_FD_OFFSET,
+					    REG_MR_LENGTH, REG_MR_IOVA, REG_MR_FD,
+					    REG_MR_ACCESS, REG_MR_LKEY, REG_MR_RKEY };
 
 	/* There are no DMA handles, so none can be named. */
 	if (sn_attr(c, REG_MR_DMA_HANDLE))
@@ -280,8 +292,7 @@ int sn_write_rereg_mr(struct sn_call *c)
 		next.access = in.access_flags;
 	}
 	if (!rc && in.flags & IBV_REREG_MR_CHANGE_TRANSLATION)
-		rc = mr->dmabuf ? -EOPNOTSUPP :
-				  set_place(c, &next, in.start, in.length, in.hca_va);
+		rc = mr->dmabuf ? -EOPNOTSUPP : set_place(c, &next, in.start, in.length, in.hca_va);
 	if (rc)
 		return rc;
 	if (next.access & IBV_ACCESS_ZERO_BASED)

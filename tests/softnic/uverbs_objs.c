@@ -63,7 +63,9 @@ static int cq_links(struct sn_call *c, struct sn_cq *cq)
 	if (cq->dbr & 7 || cq->buf % QUEUE_ALIGN)
 		return -EINVAL;
 	return sn_mem_readable(cq->buf, (uint64_t)cq->cqe_size << cq->log_size) &&
-			       sn_mem_readable(cq->dbr, 8) ? 0 : -EFAULT;
+			       sn_mem_readable(cq->dbr, 8)
+		       ? 0
+		       : -EFAULT;
 }
 
 static int cq_create(struct sn_call *c)
@@ -162,8 +164,8 @@ static int cq_destroy(struct sn_call *c)
 	if (cq->channel)
 		resp.comp_events_reported -= sn_events_drain(cq->channel, cq->user_handle, 0, 0);
 	if (cq->async)
-		resp.async_events_reported -=
-			sn_events_drain(cq->async, cq->user_handle, CQ_EVENT_TYPES);
+		resp.async_events_reported -= sn_events_drain(cq->async, cq->user_handle,
+							      CQ_EVENT_TYPES);
 	sn_attr_out(c, UVERBS_ATTR_DESTROY_CQ_RESP, &resp, sizeof(resp));
 	return sn_cq_destroy(c->dev, cq);
 }
@@ -191,8 +193,8 @@ static int qp_check(struct sn_call *c, const struct mlx5_ib_create_qp *drv, uint
 	    (drv->rq_wqe_count && sn_attr(c, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)))
 		return -EINVAL;
 	bytes = ((uint64_t)drv->rq_wqe_count << drv->rq_wqe_shift) + drv->sq_wqe_count * 64ull;
-	return sn_mem_readable(drv->buf_addr, bytes) && sn_mem_readable(drv->db_addr, 8) ?
-		       0 : -EFAULT;
+	return sn_mem_readable(drv->buf_addr, bytes) && sn_mem_readable(drv->db_addr, 8) ? 0
+											 : -EFAULT;
 }
 
 static void qp_fill(struct sn_call *c, struct sn_qp *qp, const struct mlx5_ib_create_qp *drv)
@@ -200,7 +202,7 @@ static void qp_fill(struct sn_call *c, struct sn_qp *qp, const struct mlx5_ib_cr
 	uint64_t type = sn_attr_num(c, UVERBS_ATTR_CREATE_QP_TYPE);
 	uint32_t flags = (uint32_t)sn_attr_num(c, UVERBS_ATTR_CREATE_QP_FLAGS);
 
-	qp->type = type == IB_UVERBS_QPT_RC ? SN_QPT_RC
+	qp->type = type == IB_UVERBS_QPT_RC   ? SN_QPT_RC
 		   : type == IB_UVERBS_QPT_UC ? SN_QPT_UC
 					      : SN_QPT_UD;
 	qp->rq_buf = drv->buf_addr;
@@ -252,9 +254,9 @@ static int qp_create(struct sn_call *c)
 	qp_fill(c, qp, &drv);
 	qp->pdn = pd->pdn;
 	qp->srq = sn_attr_obj(c, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, SN_SRQ);
-	rc = qp->scq && qp->rcq && (qp->srq || !sn_attr(c, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)) ?
-		     sn_attr_events(c, UVERBS_ATTR_CREATE_QP_EVENT_FD, SN_ASYNC, &qp->async) :
-		     -EINVAL;
+	rc = qp->scq && qp->rcq && (qp->srq || !sn_attr(c, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE))
+		     ? sn_attr_events(c, UVERBS_ATTR_CREATE_QP_EVENT_FD, SN_ASYNC, &qp->async)
+		     : -EINVAL;
 	if (!rc)
 		rc = sn_qp_add(c->dev, c->ctx, qp);
 	if (rc) {
@@ -274,8 +276,7 @@ static int qp_destroy(struct sn_call *c)
 		return -ENOENT;
 	resp.events_reported = qp->async_events;
 	if (qp->async)
-		resp.events_reported -=
-			sn_events_drain(qp->async, qp->user_handle, QP_EVENT_TYPES);
+		resp.events_reported -= sn_events_drain(qp->async, qp->user_handle, QP_EVENT_TYPES);
 	sn_attr_out(c, UVERBS_ATTR_DESTROY_QP_RESP, &resp, sizeof(resp));
 	return sn_qp_destroy(c->dev, qp);
 }
@@ -304,8 +305,8 @@ static int ah_destroy(struct sn_call *c)
 	return ah ? sn_ah_destroy(c->dev, ah) : -ENOENT;
 }
 
-#define D(id) (1u << ((id) & 0xfff))
-#define UHW (D(UVERBS_ATTR_UHW_IN) | D(UVERBS_ATTR_UHW_OUT))
+#define D(id) (1u << ((id)&0xfff))
+#define UHW   (D(UVERBS_ATTR_UHW_IN) | D(UVERBS_ATTR_UHW_OUT))
 
 const struct sn_method sn_methods_obj[] = {
 	{ UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, 0x1, 0, pd_destroy },

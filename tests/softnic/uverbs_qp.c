@@ -20,14 +20,14 @@ static const uint8_t to_ibv[] = { IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_
 				  IBV_QPS_SQE,	 IBV_QPS_SQD,  IBV_QPS_ERR };
 
 #define LEGACY_MASK ((IBV_QP_DEST_QPN << 1) - 1)
-#define EX_MASK ((IBV_QP_RATE_LIMIT << 1) - 1)
-#define WHERE (IBV_QP_PKEY_INDEX | IBV_QP_PORT)
-#define PEER (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
-#define RC_RTR (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
-#define RC_RTS (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
-#define DRAIN IBV_QP_EN_SQD_ASYNC_NOTIFY
-#define MOVED (IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE)
-#define WITH_CUR (IBV_QP_CUR_STATE | IBV_QP_PATH_MIG_STATE | IBV_QP_ACCESS_FLAGS)
+#define EX_MASK	    ((IBV_QP_RATE_LIMIT << 1) - 1)
+#define WHERE	    (IBV_QP_PKEY_INDEX | IBV_QP_PORT)
+#define PEER	    (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define RC_RTR	    (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RC_RTS	    (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+#define DRAIN	    IBV_QP_EN_SQD_ASYNC_NOTIFY
+#define MOVED	    (IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE)
+#define WITH_CUR    (IBV_QP_CUR_STATE | IBV_QP_PATH_MIG_STATE | IBV_QP_ACCESS_FLAGS)
 
 /*
  * What a transition needs and what else it may bring, per transport (RC, UC,
@@ -37,25 +37,40 @@ static const struct edge {
 	enum sn_qp_state from, to;
 	uint32_t need[3], may[3];
 } edges[] = {
-	{ SN_QPS_RST, SN_QPS_INIT,
+	{ SN_QPS_RST,
+	  SN_QPS_INIT,
 	  { WHERE | IBV_QP_ACCESS_FLAGS, WHERE | IBV_QP_ACCESS_FLAGS, WHERE | IBV_QP_QKEY },
 	  { 0 } },
-	{ SN_QPS_INIT, SN_QPS_INIT, { 0 },
+	{ SN_QPS_INIT,
+	  SN_QPS_INIT,
+	  { 0 },
 	  { WHERE | IBV_QP_ACCESS_FLAGS, WHERE | IBV_QP_ACCESS_FLAGS, WHERE | IBV_QP_QKEY } },
-	{ SN_QPS_INIT, SN_QPS_RTR, { PEER | RC_RTR, PEER, 0 },
+	{ SN_QPS_INIT,
+	  SN_QPS_RTR,
+	  { PEER | RC_RTR, PEER, 0 },
 	  { IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX, IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX,
 	    IBV_QP_QKEY | IBV_QP_PKEY_INDEX } },
-	{ SN_QPS_RTR, SN_QPS_RTS, { IBV_QP_SQ_PSN | RC_RTS, IBV_QP_SQ_PSN, IBV_QP_SQ_PSN },
+	{ SN_QPS_RTR,
+	  SN_QPS_RTS,
+	  { IBV_QP_SQ_PSN | RC_RTS, IBV_QP_SQ_PSN, IBV_QP_SQ_PSN },
 	  { WITH_CUR | IBV_QP_MIN_RNR_TIMER, WITH_CUR, IBV_QP_CUR_STATE | IBV_QP_QKEY } },
-	{ SN_QPS_RTS, SN_QPS_RTS, { 0 },
+	{ SN_QPS_RTS,
+	  SN_QPS_RTS,
+	  { 0 },
 	  { WITH_CUR | IBV_QP_MIN_RNR_TIMER, WITH_CUR, IBV_QP_CUR_STATE | IBV_QP_QKEY } },
 	{ SN_QPS_RTS, SN_QPS_SQD, { 0 }, { DRAIN, DRAIN, DRAIN } },
-	{ SN_QPS_SQD, SN_QPS_RTS, { 0 },
+	{ SN_QPS_SQD,
+	  SN_QPS_RTS,
+	  { 0 },
 	  { WITH_CUR | IBV_QP_MIN_RNR_TIMER, WITH_CUR, IBV_QP_CUR_STATE | IBV_QP_QKEY } },
-	{ SN_QPS_SQD, SN_QPS_SQD, { 0 },
+	{ SN_QPS_SQD,
+	  SN_QPS_SQD,
+	  { 0 },
 	  { WHERE | IBV_QP_AV | MOVED | RC_RTR | RC_RTS, IBV_QP_AV | MOVED,
 	    IBV_QP_PKEY_INDEX | IBV_QP_QKEY } },
-	{ SN_QPS_SQER, SN_QPS_RTS, { 0 },
+	{ SN_QPS_SQER,
+	  SN_QPS_RTS,
+	  { 0 },
 	  { 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS, IBV_QP_CUR_STATE | IBV_QP_QKEY } },
 };
 
@@ -97,7 +112,8 @@ static int set_path(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs_
 
 	if (d->port_num != 1)
 		return -EINVAL;
-	qp->dest = (struct sn_dest){ .grh = d->is_global, .sgid_index = d->sgid_index,
+	qp->dest = (struct sn_dest){ .grh = d->is_global,
+				     .sgid_index = d->sgid_index,
 				     .dlid = d->dlid };
 	memcpy(qp->dest.dgid, d->dgid, 16);
 	rc = sn_dest_find(&c->dev->cfg, &qp->dest, &qp->way.ip);
@@ -145,7 +161,11 @@ static int set_attrs(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs
 		qp->remote_atomic = in->qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC;
 		qp->atomic_mode = qp->remote_atomic;
 	}
-#define SET(bit, dst, src) do { if (mask & (bit)) qp->dst = in->src; } while (0)
+#define SET(bit, dst, src) \
+	do { \
+		if (mask & (bit)) \
+			qp->dst = in->src; \
+	} while (0)
 	SET(DRAIN, sqd_event, en_sqd_async_notify);
 	SET(IBV_QP_QKEY, qkey, qkey);
 	SET(IBV_QP_PATH_MTU, path_mtu, path_mtu);

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 
 #define SRQ_EVENT_TYPES IBV_EVENT_SRQ_ERR, IBV_EVENT_SRQ_LIMIT_REACHED
-#define NEXT_SEG 16u /* in front of an entry's data segments */
-#define SGE 16u
+#define NEXT_SEG	16u /* in front of an entry's data segments */
+#define SGE		16u
 
 static uint32_t log2_ceil(uint32_t n)
 {
@@ -92,8 +92,8 @@ static int destroy(struct sn_call *c)
 		return -EBUSY;
 	resp.events_reported = srq->async_events;
 	if (srq->async)
-		resp.events_reported -=
-			sn_events_drain(srq->async, srq->user_handle, SRQ_EVENT_TYPES);
+		resp.events_reported -= sn_events_drain(srq->async, srq->user_handle,
+							SRQ_EVENT_TYPES);
 	sn_attr_out(c, UVERBS_ATTR_DESTROY_SRQ_RESP, &resp, sizeof(resp));
 	return sn_srq_destroy(c->dev, srq);
 }
@@ -130,8 +130,8 @@ int sn_write_query_srq(struct sn_call *c)
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 
-#define D(id) (1u << ((id) & 0xfff))
-#define UHW (D(UVERBS_ATTR_UHW_IN) | D(UVERBS_ATTR_UHW_OUT))
+#define D(id) (1u << ((id)&0xfff))
+#define UHW   (D(UVERBS_ATTR_UHW_IN) | D(UVERBS_ATTR_UHW_OUT))
 
 const struct sn_method sn_methods_srq[] = {
 	{ UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, 0x3fff, UHW, create },

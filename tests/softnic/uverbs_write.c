@@ -18,7 +18,7 @@
 
 /* IB_DEVICE_CROSS_CHANNEL of the kernel's ib_verbs.h: core direct */
 #define DEVICE_CROSS_CHANNEL (1u << 27)
-#define EX(cmd) (IB_USER_VERBS_CMD_FLAG_EXTENDED | (cmd))
+#define EX(cmd)		     (IB_USER_VERBS_CMD_FLAG_EXTENDED | (cmd))
 static void fill_device(struct sn_call *c, struct ib_uverbs_query_device_resp *r)
 {
 	unsigned int fw[3];
@@ -63,7 +63,8 @@ static int ex_query_device(struct sn_call *c)
 {
 	struct ib_uverbs_ex_query_device_resp resp;
 	struct mlx5_ib_query_device_resp drv = {
-		.response_length = sizeof(drv), .flags = MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD,
+		.response_length = sizeof(drv),
+		.flags = MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD,
 	};
 	struct ib_uverbs_attr *a = sn_attr(c, UVERBS_ATTR_CORE_OUT);
 
@@ -130,7 +131,8 @@ static int create_ah(struct sn_call *c)
 	pd = sn_handle_get(c->dev, c->ctx, in.pd_handle, SN_PD);
 	if (!pd || in.attr.port_num != 1)
 		return -EINVAL;
-	dest = (struct sn_dest){ .grh = in.attr.is_global, .dlid = in.attr.dlid,
+	dest = (struct sn_dest){ .grh = in.attr.is_global,
+				 .dlid = in.attr.dlid,
 				 .sgid_index = in.attr.grh.sgid_index };
 	memcpy(dest.dgid, in.attr.grh.dgid, 16);
 	rc = sn_dest_find(&c->dev->cfg, &dest, &ip);
@@ -177,8 +179,8 @@ static const struct {
 	{ IB_USER_VERBS_CMD_ALLOC_PD, IO(alloc_pd, alloc_pd_resp), alloc_pd },
 	{ IB_USER_VERBS_CMD_REG_MR, IO(reg_mr, reg_mr_resp), sn_write_reg_mr },
 	{ IB_USER_VERBS_CMD_REREG_MR, IO(rereg_mr, rereg_mr_resp), sn_write_rereg_mr },
-	{ IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL,
-	  IO(create_comp_channel, create_comp_channel_resp), create_comp_channel },
+	{ IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, IO(create_comp_channel, create_comp_channel_resp),
+	  create_comp_channel },
 	{ IB_USER_VERBS_CMD_CREATE_AH, IO(create_ah, create_ah_resp), create_ah },
 	{ IB_USER_VERBS_CMD_RESIZE_CQ, IO(resize_cq, resize_cq_resp), sn_write_resize_cq },
 	{ EX(IB_USER_VERBS_EX_CMD_MODIFY_CQ), sizeof(struct ib_uverbs_ex_modify_cq), 0,
@@ -210,6 +212,7 @@ int sn_write_call(struct sn_call *c)
 		return commands[i].fn(c);
 	}
 	/* The probe of libibverbs: known, but without room for an answer. */
-	return cmd == IB_USER_VERBS_CMD_GET_CONTEXT || cmd == IB_USER_VERBS_CMD_QUERY_PORT ?
-		       -ENOSPC : -EOPNOTSUPP;
+	return cmd == IB_USER_VERBS_CMD_GET_CONTEXT || cmd == IB_USER_VERBS_CMD_QUERY_PORT
+		       ? -ENOSPC
+		       : -EOPNOTSUPP;
 }

@@ -24,18 +24,18 @@
 
 #include "eng.h"
 
-#define SPIN_NS 50000ull
+#define SPIN_NS		50000ull
 #define SLEEP_ACTIVE_NS 50000
-#define SLEEP_IDLE_NS 2000000
-#define SLICE_NS 100000ull
-#define GIVE_WAY_NS 200000ull
-#define FEW_CORES 4
+#define SLEEP_IDLE_NS	2000000
+#define SLICE_NS	100000ull
+#define GIVE_WAY_NS	200000ull
+#define FEW_CORES	4
 /* where cores are short */
-#define SPIN_FEW_NS 15000ull
-#define SPIN_WIRE_NS 3000ull /* packets came: another NIC's thread wants a core too */
-#define WIRE_NS 1000000ull   /* for so long after the last of them */
-#define NAP_FEW_NS 20000
-#define LONG_IDLE_NS 5000000ull
+#define SPIN_FEW_NS	   15000ull
+#define SPIN_WIRE_NS	   3000ull    /* packets came: another NIC's thread wants a core too */
+#define WIRE_NS		   1000000ull /* for so long after the last of them */
+#define NAP_FEW_NS	   20000
+#define LONG_IDLE_NS	   5000000ull
 #define SLEEP_LONG_IDLE_NS 250000
 
 static void doze(struct sn_eng *e, long ns)

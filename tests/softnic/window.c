@@ -32,21 +32,24 @@
  */
 #include "eng.h"
 
-#define WINDOW_FIRST 4u
-#define GOOD_MIN 4u
-#define NOT_READY 4u
-#define HOLD_MIN 64u
-#define HOLD_MAX 256u
+#define WINDOW_FIRST   4u
+#define GOOD_MIN       4u
+#define NOT_READY      4u
+#define HOLD_MIN       64u
+#define HOLD_MAX       256u
 #define PATIENCE_FIRST 32000000ull /* ns */
 #define PATIENCE_LOSSY 500000ull
-#define PATIENCE_MAX 48000000ull /* below the usual timeout, 67 ms: one probe fits */
+#define PATIENCE_MAX   48000000ull /* below the usual timeout, 67 ms: one probe fits */
 
 /* ---- window ---- */
 
 void sn_window_open(struct sn_qp_eng *q)
 {
-	q->req.win = (struct sn_window){ .size = WINDOW_FIRST, .good = SN_WINDOW_PKTS,
-					 .wall = SN_WINDOW_PKTS, .step = 1, .hold = 1 };
+	q->req.win = (struct sn_window){ .size = WINDOW_FIRST,
+					 .good = SN_WINDOW_PKTS,
+					 .wall = SN_WINDOW_PKTS,
+					 .step = 1,
+					 .hold = 1 };
 }
 
 uint32_t sn_window_flight(const struct sn_qp_eng *q)

@@ -17,12 +17,12 @@
 
 #include "eng.h"
 
-#define ROCE_PORT 4791
-#define HOPS 64
-#define LOCAL_MAX 4096u
+#define ROCE_PORT   4791
+#define HOPS	    64
+#define LOCAL_MAX   4096u
 #define BTH_VERSION 0x000f0000u
-#define BTH_PKEY 0x7fffu /* the default partition; the upper bit is full membership */
-#define PASS_MAX 256u /* in-process packets taken in one pass */
+#define BTH_PKEY    0x7fffu /* the default partition; the upper bit is full membership */
+#define PASS_MAX    256u    /* in-process packets taken in one pass */
 
 struct sn_pkt *sn_pkt_get(struct sn_eng *e)
 {
@@ -62,7 +62,8 @@ union sockaddr_ip {
 static socklen_t sockaddr_set(union sockaddr_ip *to, const struct in6_addr *ip, uint16_t port)
 {
 	if (!IN6_IS_ADDR_V4MAPPED(ip)) {
-		to->v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_addr = *ip,
+		to->v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6,
+						.sin6_addr = *ip,
 						.sin6_port = htons(port) };
 		return sizeof(to->v6);
 	}
@@ -149,7 +150,8 @@ static struct sn_rx *rx_open(void)
 
 	for (i = 0; rx && i < SN_RXQ; i++) {
 		rx->iov[i] = (struct iovec){ rx->pkt[i].data, SN_PKT_DATA };
-		rx->m[i].msg_hdr = (struct msghdr){ .msg_name = &rx->from[i], .msg_iovlen = 1,
+		rx->m[i].msg_hdr = (struct msghdr){ .msg_name = &rx->from[i],
+						    .msg_iovlen = 1,
 						    .msg_iov = &rx->iov[i],
 						    .msg_control = rx->ctl[i],
 						    .msg_controllen = CTL_LEN,
@@ -256,7 +258,7 @@ void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, const struct sn_way *way, s
 
 	memset(p->data + len, 0, pad);
 	sn_put32(p->data, (uint32_t)bth->opcode << 24 | bth->solicited << 23 | 1u << 22 |
-			  pad << 20 | 0xffff);
+				  pad << 20 | 0xffff);
 	sn_put32(p->data + 4, bth->qpn & 0xffffff);
 	sn_put32(p->data + 8, (uint32_t)bth->ackreq << 31 | (bth->psn & SN_PSN_MASK));
 	p->len = len + pad;
@@ -356,7 +358,7 @@ void sn_wire_flush(struct sn_eng *e)
 		m[i].msg_hdr.msg_iovlen = 1;
 		set_control(&m[i].msg_hdr, ctl[i], e->txq[i]);
 	}
-	for (i = 0; i < e->ntx; i += n > 0 ? n : 1) {
+	for (i = 0; i<e->ntx; i += n> 0 ? n : 1) {
 		for (same = 1; i + same < e->ntx && e->txq[i + same]->fd == e->txq[i]->fd; same++)
 			;
 		n = sendmmsg(e->txq[i]->fd, m + i, same, MSG_DONTWAIT);
@@ -408,8 +410,11 @@ static void to_qp(struct sn_eng *e, struct sn_qp *qp, struct sn_bth *bth, struct
 static void dispatch(struct sn_eng *e, struct sn_pkt *pkt)
 {
 	uint32_t w0 = sn_get32(pkt->data), w2 = sn_get32(pkt->data + 8);
-	struct sn_bth bth = { .opcode = w0 >> 24, .pad = w0 >> 20 & 3, .solicited = w0 >> 23 & 1,
-			      .ackreq = w2 >> 31, .qpn = sn_get32(pkt->data + 4) & 0xffffff,
+	struct sn_bth bth = { .opcode = w0 >> 24,
+			      .pad = w0 >> 20 & 3,
+			      .solicited = w0 >> 23 & 1,
+			      .ackreq = w2 >> 31,
+			      .qpn = sn_get32(pkt->data + 4) & 0xffffff,
 			      .psn = w2 & SN_PSN_MASK };
 	struct sn_qp *qp = sn_find_qp(e->dev, bth.qpn);
 

@@ -96,11 +96,11 @@ static int call(bool needs_context)
 	return needs_context && !depth ? INVALID_CONTEXT : OK;
 }
 
-#define CALL(needs_context)                                                                        \
-	do {                                                                                       \
-		int ret_ = call(needs_context);                                                    \
-		if (ret_)                                                                          \
-			return ret_;                                                               \
+#define CALL(needs_context) \
+	do { \
+		int ret_ = call(needs_context); \
+		if (ret_) \
+			return ret_; \
 	} while (0)
 
 static int by_place(const void *a, const void *b)
@@ -112,7 +112,7 @@ static int by_place(const void *a, const void *b)
 
 static struct block *find(const char *addr)
 {
-	struct block point = {.addr = (char *)addr, .size = 1};
+	struct block point = { .addr = (char *)addr, .size = 1 };
 	struct block **at = tfind(&point, &blocks, by_place);
 
 	return at ? *at : NULL;
@@ -240,7 +240,7 @@ EXPORT int cuCtxGetDevice(int *device)
 EXPORT int cuMemAlloc_v2(unsigned long long *ptr, size_t size)
 {
 	size_t skew = (size_t)number("STANDIN_CUDA_SKEW", 0);
-	struct block block = {.size = size, .map_len = size + skew + ALIGN};
+	struct block block = { .size = size, .map_len = size + skew + ALIGN };
 	int ret;
 
 	CALL(true);
@@ -301,7 +301,7 @@ EXPORT int cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
 	    ((iomem == 3 || number("STANDIN_CUDA_NO_REG", -1) == stack[depth - 1]) &&
 	     is_shared(ptr)))
 		return INVALID_VALUE;
-	return add((struct block){.addr = ptr, .size = size, .fd = -1});
+	return add((struct block){ .addr = ptr, .size = size, .fd = -1 });
 }
 
 EXPORT int cuMemHostUnregister(void *ptr)
@@ -333,7 +333,11 @@ EXPORT int cuMemHostGetDevicePointer_v2(unsigned long long *ptr, void *host, uns
  * A copy to a GPU arrives late: when something waits for its stream, or with the
  * next copy of it. Nobody may use the source before that, nor expect the data.
  */
-static struct { char *dst; const char *src; size_t len; } late;
+static struct {
+	char *dst;
+	const char *src;
+	size_t len;
+} late;
 
 static void arrive(void)
 {
@@ -453,8 +457,10 @@ EXPORT int cuPointerGetAttribute(void *value, int attribute, unsigned long long 
 	pthread_mutex_unlock(&lock);
 	if (!block)
 		return INVALID_VALUE;
-	*(int *)value = attribute == 9 ? block->device : attribute != 2 ? 0 :
-			block->fd >= 0 ? 2 : 1;
+	*(int *)value = attribute == 9	 ? block->device
+			: attribute != 2 ? 0
+			: block->fd >= 0 ? 2
+					 : 1;
 	return OK;
 }
 
@@ -518,8 +524,9 @@ EXPORT int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr, s
 	pthread_mutex_lock(&lock);
 	block = find((char *)(unsigned long)ptr);
 	fd = block && block->fd >= 0 && block->addr == (char *)(unsigned long)ptr &&
-	     size <= ((block->size + 4095) & ~4095ul) ?
-		     flags ? pcie_typed(block->fd) : dup(block->fd) : -1;
+			     size <= ((block->size + 4095) & ~4095ul)
+		     ? flags ? pcie_typed(block->fd) : dup(block->fd)
+		     : -1;
 	pthread_mutex_unlock(&lock);
 	if (fd >= 0 && number("STANDIN_CUDA_DMABUF", 1) == 3)
 		fd = unmappable(fd);
@@ -530,8 +537,8 @@ EXPORT int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr, s
 }
 
 /* As libcudart asks for functions, by the name without a version; some of them. */
-EXPORT int cuGetProcAddress_v2(const char *name, void **fn, int version,
-			       unsigned long long flags, int *status);
+EXPORT int cuGetProcAddress_v2(const char *name, void **fn, int version, unsigned long long flags,
+			       int *status);
 EXPORT int cuGetProcAddress(const char *name, void **fn, int version, unsigned long long flags)
 {
 	CALL(false);
@@ -546,8 +553,8 @@ EXPORT int cuGetProcAddress(const char *name, void **fn, int version, unsigned l
 	return *fn ? OK : NOT_FOUND;
 }
 
-EXPORT int cuGetProcAddress_v2(const char *name, void **fn, int version,
-			       unsigned long long flags, int *status)
+EXPORT int cuGetProcAddress_v2(const char *name, void **fn, int version, unsigned long long flags,
+			       int *status)
 {
 	int ret = cuGetProcAddress(name, fn, version, flags);
 

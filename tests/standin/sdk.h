@@ -15,7 +15,7 @@
 struct ibv_context;
 struct ibv_pd;
 
-#define OK 0
+#define OK     0
 #define EXPORT __attribute__((visibility("default")))
 
 /* A new object of a kind, and the end of one. */
@@ -29,79 +29,79 @@ const char *sdk_name(const void *obj);
 int sdk_call(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* The shapes that most functions have. */
-#define NEW(fn, kind)                                                              \
-	EXPORT int fn(void **out);                                                 \
-	EXPORT int fn(void **out)                                                  \
-	{                                                                          \
-		int err = sdk_call(#fn "()");                                      \
-                                                                                   \
-		if (!err)                                                          \
-			*out = sdk_new(kind, NULL);                                \
-		return err;                                                        \
+#define NEW(fn, kind) \
+	EXPORT int fn(void **out); \
+	EXPORT int fn(void **out) \
+	{ \
+		int err = sdk_call(#fn "()"); \
+\
+		if (!err) \
+			*out = sdk_new(kind, NULL); \
+		return err; \
 	}
-#define NEW_IN(fn, kind) /* of a context and attributes */                         \
-	EXPORT int fn(void *context, void *attr, void **out);                      \
-	EXPORT int fn(void *context, void *attr, void **out)                       \
-	{                                                                          \
+#define NEW_IN(fn, kind) /* of a context and attributes */ \
+	EXPORT int fn(void *context, void *attr, void **out); \
+	EXPORT int fn(void *context, void *attr, void **out) \
+	{ \
 		int err = sdk_call(#fn "(%s, %s)", sdk_name(context), sdk_name(attr)); \
-                                                                                   \
-		if (!err)                                                          \
-			*out = sdk_new(kind, NULL);                                \
-		return err;                                                        \
+\
+		if (!err) \
+			*out = sdk_new(kind, NULL); \
+		return err; \
 	}
-#define DELETE(fn)                                                                 \
-	EXPORT int fn(void *obj);                                                  \
-	EXPORT int fn(void *obj)                                                   \
-	{                                                                          \
-		int err = sdk_call(#fn "(%s)", sdk_name(obj));                     \
-                                                                                   \
-		if (!err)                                                          \
-			sdk_delete(obj);                                           \
-		return err;                                                        \
+#define DELETE(fn) \
+	EXPORT int fn(void *obj); \
+	EXPORT int fn(void *obj) \
+	{ \
+		int err = sdk_call(#fn "(%s)", sdk_name(obj)); \
+\
+		if (!err) \
+			sdk_delete(obj); \
+		return err; \
 	}
-#define SET(fn, type)                                                              \
-	EXPORT int fn(void *obj, type v);                                          \
-	EXPORT int fn(void *obj, type v)                                           \
-	{                                                                          \
-		return sdk_call(#fn "(%s, %lld)", sdk_name(obj), (long long)v);    \
+#define SET(fn, type) \
+	EXPORT int fn(void *obj, type v); \
+	EXPORT int fn(void *obj, type v) \
+	{ \
+		return sdk_call(#fn "(%s, %lld)", sdk_name(obj), (long long)v); \
 	}
-#define SET_POINTER(fn)                                                            \
-	EXPORT int fn(void *obj, void *v);                                         \
-	EXPORT int fn(void *obj, void *v)                                          \
-	{                                                                          \
-		return sdk_call(#fn "(%s, %p)", sdk_name(obj), v);                 \
+#define SET_POINTER(fn) \
+	EXPORT int fn(void *obj, void *v); \
+	EXPORT int fn(void *obj, void *v) \
+	{ \
+		return sdk_call(#fn "(%s, %p)", sdk_name(obj), v); \
 	}
-#define SET_OBJECT(fn)                                                             \
-	EXPORT int fn(void *obj, void *v);                                         \
-	EXPORT int fn(void *obj, void *v)                                          \
-	{                                                                          \
-		return sdk_call(#fn "(%s, %s)", sdk_name(obj), sdk_name(v));       \
+#define SET_OBJECT(fn) \
+	EXPORT int fn(void *obj, void *v); \
+	EXPORT int fn(void *obj, void *v) \
+	{ \
+		return sdk_call(#fn "(%s, %s)", sdk_name(obj), sdk_name(v)); \
 	}
-#define SET_UMEM(fn)                                                               \
-	EXPORT int fn(void *obj, void *umem, uint64_t offset);                     \
-	EXPORT int fn(void *obj, void *umem, uint64_t offset)                      \
-	{                                                                          \
+#define SET_UMEM(fn) \
+	EXPORT int fn(void *obj, void *umem, uint64_t offset); \
+	EXPORT int fn(void *obj, void *umem, uint64_t offset) \
+	{ \
 		return sdk_call(#fn "(%s, %s, %llu)", sdk_name(obj), sdk_name(umem), \
-				(unsigned long long)offset);                       \
+				(unsigned long long)offset); \
 	}
 /* Getters that return the value itself. */
-#define GET(fn, type, value)                                                       \
-	EXPORT type fn(const void *obj);                                           \
-	EXPORT type fn(const void *obj)                                            \
-	{                                                                          \
-		sdk_call(#fn "(%s)", sdk_name(obj));                               \
-		return value;                                                      \
+#define GET(fn, type, value) \
+	EXPORT type fn(const void *obj); \
+	EXPORT type fn(const void *obj) \
+	{ \
+		sdk_call(#fn "(%s)", sdk_name(obj)); \
+		return value; \
 	}
 /* Getters that return an error. */
-#define READ(fn, type, value)                                                      \
-	EXPORT int fn(const void *obj, type *out);                                 \
-	EXPORT int fn(const void *obj, type *out)                                  \
-	{                                                                          \
-		int err = sdk_call(#fn "(%s)", sdk_name(obj));                     \
-                                                                                   \
-		if (!err)                                                          \
-			*out = value;                                              \
-		return err;                                                        \
+#define READ(fn, type, value) \
+	EXPORT int fn(const void *obj, type *out); \
+	EXPORT int fn(const void *obj, type *out) \
+	{ \
+		int err = sdk_call(#fn "(%s)", sdk_name(obj)); \
+\
+		if (!err) \
+			*out = value; \
+		return err; \
 	}
 
 #endif

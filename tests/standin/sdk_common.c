@@ -163,7 +163,7 @@ static void *umem_new(void *addr, size_t size)
 {
 	struct umem *umem = malloc(sizeof(*umem));
 
-	*umem = (struct umem){addr, size};
+	*umem = (struct umem){ addr, size };
 	return sdk_new("umem", umem);
 }
 

@@ -12,7 +12,7 @@
 #include "../lib/standin.h"
 #include "doca_gpunetio_host.h"
 
-#define BDF "8A:00.0"
+#define BDF   "8A:00.0"
 #define NO_FD ((int)DOCA_VERBS_DMABUF_INVALID_FD)
 
 static const char *(*sdk_record)(void);

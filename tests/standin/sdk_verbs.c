@@ -138,7 +138,7 @@ SET(doca_verbs_ah_attr_set_static_rate, uint8_t)
 SET(doca_verbs_ah_attr_set_hop_limit, uint8_t)
 SET(doca_verbs_ah_attr_set_traffic_class, uint8_t)
 #ifndef SDK_OLD
-GET(doca_verbs_ah_attr_get_gid, struct gid, ((struct gid){{9, [15] = 8}}))
+GET(doca_verbs_ah_attr_get_gid, struct gid, ((struct gid){ { 9, [15] = 8 } }))
 GET(doca_verbs_ah_attr_get_addr_type, int, 2)
 GET(doca_verbs_ah_attr_get_dlid, uint32_t, 201)
 GET(doca_verbs_ah_attr_get_sl, uint8_t, 202)

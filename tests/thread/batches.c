@@ -12,11 +12,11 @@
 
 #include "../unit/rig.h"
 
-#define BLOCKS 2u
+#define BLOCKS	2u
 #define THREADS 40u
-#define LANES (BLOCKS * THREADS)
-#define ROUNDS 60u
-#define PARTS 3u /* WQEs of a thread in one round, at most */
+#define LANES	(BLOCKS * THREADS)
+#define ROUNDS	60u
+#define PARTS	3u /* WQEs of a thread in one round, at most */
 
 struct job {
 	struct rig *rig;
@@ -60,8 +60,7 @@ static void write_wqe(struct job *j, uint64_t idx, uint32_t seq, int two)
 	if (two)
 		gdk_wqe_atomic_ext(qp, gdk_get_wqe_ptr(qp, idx), gdk_get_wqe_ptr(qp, idx + 1),
 				   (uint16_t)idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS,
-				   GDK_CE_ALWAYS, token, gdk_key(1), token, gdk_key(2), 8,
-				   &arg);
+				   GDK_CE_ALWAYS, token, gdk_key(1), token, gdk_key(2), 8, &arg);
 	else
 		gdk_wqe_rdma(qp, gdk_get_wqe_ptr(qp, idx), (uint16_t)idx,
 			     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, GDK_CE_ALWAYS, 0, token,
@@ -119,8 +118,8 @@ static int post(struct job *j, uint32_t round, uint64_t *ticket)
 	case 2:
 		return batch(j, seq, 1, 0, GDK_WARP_SCOPE, 0, ticket);
 	case 3:
-		return mix % 2 ? by_hand(j, seq, code_opt, ticket) :
-				 batch(j, seq, 1, mix % 4 / 2, RIG_THREAD, code_opt, ticket);
+		return mix % 2 ? by_hand(j, seq, code_opt, ticket)
+			       : batch(j, seq, 1, mix % 4 / 2, RIG_THREAD, code_opt, ticket);
 	default:
 		return batch(j, seq, 1 + mix % 3, mix % 5 == 0, RIG_THREAD, code_opt, ticket);
 	}
@@ -192,10 +191,12 @@ static int round_of(int handler, enum doca_gpu_dev_verbs_resource_sharing_mode m
 	bad |= check_executed() | r.faults;
 	bad |= r.st->completed != r.qp.sq_rsvd_index;
 	if (bad)
-		fprintf(stderr, "handler %d mode %d depth %u: status %d, reserved %llu, completed "
-			"%llu, %d faults\n", handler, (int)mode, depth, r.st->status,
-			(unsigned long long)r.qp.sq_rsvd_index,
-			(unsigned long long)r.st->completed, r.faults);
+		fprintf(stderr,
+			"handler %d mode %d depth %u: status %d, reserved %llu, completed "
+			"%llu, %d faults\n",
+			handler, (int)mode, depth, r.st->status,
+			(unsigned long long)r.qp.sq_rsvd_index, (unsigned long long)r.st->completed,
+			r.faults);
 	rig_fini(&r);
 	return bad != 0;
 }

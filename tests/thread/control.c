@@ -14,12 +14,12 @@
 #include "../lib/e2e.h"
 
 #define THREADS 8u
-#define ROUNDS 12u
-#define POSTS 24u /* the ring of 16 wraps */
-#define DEPTH 16u
+#define ROUNDS	12u
+#define POSTS	24u /* the ring of 16 wraps */
+#define DEPTH	16u
 
-static const enum doca_gpu_dev_verbs_nic_handler handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR,
-								 E2E_AUTO, E2E_PROXY, E2E_BF };
+static const enum doca_gpu_dev_verbs_nic_handler handlers[] = { E2E_DB,	  E2E_PROXY, E2E_NO_DBR,
+								E2E_AUTO, E2E_PROXY, E2E_BF };
 #define HANDLERS (sizeof(handlers) / sizeof(handlers[0]))
 
 static struct e2e_nic nic;
@@ -67,9 +67,8 @@ static void export_again(struct e2e_qp *qp)
 	enum doca_gpu_verbs_send_dbr_mode_ext mode = old->send_dbr_mode_ext;
 
 	E2E_REQUIRE(!doca_gpu_verbs_unexport_qp(nic.gpu, old));
-	E2E_REQUIRE(!doca_gpu_verbs_export_qp(nic.gpu, hl->qp, hl->nic_handler,
-					      hl->qp_umem_gpu_ptr, hl->cq_sq, mode,
-					      &hl->qp_gverbs));
+	E2E_REQUIRE(!doca_gpu_verbs_export_qp(nic.gpu, hl->qp, hl->nic_handler, hl->qp_umem_gpu_ptr,
+					      hl->cq_sq, mode, &hl->qp_gverbs));
 	E2E_REQUIRE(!doca_gpu_verbs_get_qp_dev(hl->qp_gverbs, &qp->dev));
 }
 
@@ -120,8 +119,10 @@ static void *create_and_destroy(void *arg)
 /* Groups, memory, services and errors beside them. */
 static void beside(void)
 {
-	struct doca_gpu_verbs_qp_init_attr_hl attr = { .gpu_dev = nic.gpu, .net_dev = nic.dev,
-						       .ibpd = nic.pd, .sq_nwqe = DEPTH };
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { .gpu_dev = nic.gpu,
+						       .net_dev = nic.dev,
+						       .ibpd = nic.pd,
+						       .sq_nwqe = DEPTH };
 	struct doca_gpu_verbs_qp_group_hl *group;
 	doca_gpu_verbs_service_t other;
 	struct gdk_service_stats stats;

@@ -13,8 +13,8 @@
 #include "../unit/rig.h"
 
 #define THREADS 32u
-#define SEEDS 20u
-#define ROUNDS 4u
+#define SEEDS	20u
+#define ROUNDS	4u
 
 enum way { PUT, P, SIGNAL, WAYS };
 
@@ -107,10 +107,11 @@ static int check(const char *what, uint32_t depth, uint64_t executed, int bad)
 {
 	if (!bad && rig.ci >= executed)
 		return 0;
-	fprintf(stderr, "groups, %s: way %d mode %d scope %d depth %u: status %d, %llu of %llu "
-		"executed, %d faults\n", what, (int)way, (int)mode, (int)scope, depth,
-		rig.st->status, (unsigned long long)rig.ci, (unsigned long long)executed,
-		rig.faults);
+	fprintf(stderr,
+		"groups, %s: way %d mode %d scope %d depth %u: status %d, %llu of %llu "
+		"executed, %d faults\n",
+		what, (int)way, (int)mode, (int)scope, depth, rig.st->status,
+		(unsigned long long)rig.ci, (unsigned long long)executed, rig.faults);
 	return 1;
 }
 
@@ -298,6 +299,6 @@ static int tickets_of_the_dead(void)
 
 int main(void)
 {
-	return beyond_the_ring() | one_rings() | long_indices() | late_lanes() |
-	       two_queue_pairs() | tickets_of_the_dead();
+	return beyond_the_ring() | one_rings() | long_indices() | late_lanes() | two_queue_pairs() |
+	       tickets_of_the_dead();
 }

@@ -13,19 +13,19 @@
 #include "device/gdk/platform.h"
 
 #define THREADS 75u /* two warps and eleven lanes */
-#define ROUNDS 40u
+#define ROUNDS	40u
 
-#define CHECK(cond)                                                                      \
-	do {                                                                             \
-		if (!(cond) && __atomic_fetch_add(&bad, 1, __ATOMIC_RELAXED) < 10)       \
-			fprintf(stderr, "%s:%d: rank %u: %s\n", __FILE__, __LINE__,      \
-				gdk_block_rank(), #cond);                                \
+#define CHECK(cond) \
+	do { \
+		if (!(cond) && __atomic_fetch_add(&bad, 1, __ATOMIC_RELAXED) < 10) \
+			fprintf(stderr, "%s:%d: rank %u: %s\n", __FILE__, __LINE__, \
+				gdk_block_rank(), #cond); \
 	} while (0)
 
 static struct gdk_host_block block;
 static struct gdk_host_warp warps[(THREADS + 31) / 32];
-static uint64_t plain[THREADS];	   /* ordered by the collectives only */
-static uint32_t group_sizes[33];   /* gatherings by their size */
+static uint64_t plain[THREADS];	 /* ordered by the collectives only */
+static uint32_t group_sizes[33]; /* gatherings by their size */
 static int bad;
 
 static uint32_t lanes_of(uint32_t warp)

@@ -10,9 +10,9 @@
 
 #include "../lib/e2e.h"
 
-#define THREADS 4u
-#define PUTS 200u
-#define SIZE 64u
+#define THREADS		 4u
+#define PUTS		 200u
+#define SIZE		 64u
 #define COMING_AND_GOING 8u
 
 struct poster {

@@ -12,13 +12,13 @@
 
 #include "../lib/e2e.h"
 
-#define QPS 10u /* counters of two lines */
+#define QPS	 10u /* counters of two lines */
 #define SERVICES 2u
-#define DEPTH 16u
-#define STORMS 12u
-#define MOVES 60u   /* in a storm */
-#define QUIET 3u    /* batches that each queue pair gets through in a pause */
-#define BATCHES 5u  /* between resets */
+#define DEPTH	 16u
+#define STORMS	 12u
+#define MOVES	 60u /* in a storm */
+#define QUIET	 3u  /* batches that each queue pair gets through in a pause */
+#define BATCHES	 5u  /* between resets */
 
 static struct e2e_nic nic;
 static doca_gpu_verbs_service_t service[SERVICES];

@@ -12,9 +12,9 @@
 
 #include "../unit/rig.h"
 
-#define ROUNDS 20000
+#define ROUNDS	20000
 #define RUNNERS 8
-#define RUNS 400
+#define RUNS	400
 
 static struct rig rig;
 static uint64_t base;

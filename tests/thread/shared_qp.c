@@ -12,7 +12,7 @@
 #include "../unit/rig.h"
 
 #define THREADS 6
-#define WQES 1500
+#define WQES	1500
 
 struct job {
 	struct rig *rig;
@@ -152,9 +152,10 @@ static int round_of(uint32_t depth, int handler, int collapsed, int kinds,
 	bad |= r.faults || (r.handler == RIG_NO_DBR && r.dbrec[1] != RIG_POISON);
 	bad |= r.st->completed != r.qp.sq_rsvd_index;
 	if (bad)
-		fprintf(stderr, "depth %u handler %d collapsed %d kinds %d mode %d: status %d, "
-			"reserved %llu rung %llu completed %llu, %d faults\n", depth, handler,
-			collapsed, kinds, (int)mode, r.st->status,
+		fprintf(stderr,
+			"depth %u handler %d collapsed %d kinds %d mode %d: status %d, "
+			"reserved %llu rung %llu completed %llu, %d faults\n",
+			depth, handler, collapsed, kinds, (int)mode, r.st->status,
 			(unsigned long long)r.qp.sq_rsvd_index, (unsigned long long)r.st->rung,
 			(unsigned long long)r.st->completed, r.faults);
 	rig_fini(&r);

@@ -14,8 +14,8 @@
 #include "../lib/e2e.h"
 
 #define DEPTH 16u
-#define BAD 6u /* the WQE that fails, where one does */
-#define EACH 2u
+#define BAD   6u /* the WQE that fails, where one does */
+#define EACH  2u
 #define BYTES 4096u
 
 enum ending { ERROR_CQE, ABORT, LIMIT };
@@ -124,7 +124,8 @@ static unsigned int start(struct e2e_pair *p, struct waiter *w, bool collapsed)
 		if (collapsed ? way == POLL_CQ : way == NEWEST)
 			continue;
 		for (i = 0; i < EACH; i++, n++) {
-			w[n] = (struct waiter){ .pair = p, .way = (enum way)way,
+			w[n] = (struct waiter){ .pair = p,
+						.way = (enum way)way,
 						.index = BAD + n % (DEPTH - BAD) };
 			E2E_REQUIRE(!pthread_create(&w[n].thread, NULL, waiter_main, &w[n]));
 		}

@@ -12,7 +12,7 @@
 #include "../unit/rig.h"
 
 #define THREADS 64u
-#define DEPTH 64u
+#define DEPTH	64u
 
 enum ending { ERROR_CQE, ABORT, LIMIT, ENDINGS };
 enum way { PUT_THREAD, PUT_WARP, PUT_BLOCK, SIGNAL_WARP, WAIT, APART, WAYS };

@@ -168,10 +168,19 @@ void fake_qp_init_as(struct fake_qp *q, enum sn_qp_type type, uint32_t qpn, uint
 	q->dbr = ring_alloc(64, 0);
 	cq_init(&q->scq, qpn * 2, q->scqe, q->dbr + 2);
 	cq_init(&q->rcq, qpn * 2 + 1, q->rcqe, q->dbr + 4);
-	q->qp = (struct sn_qp){ .type = type, .qpn = qpn, .pdn = 7, .sq_buf = (uintptr_t)q->sq,
-		.rq_buf = (uintptr_t)q->rq, .sq_wqebbs = FAKE_DEPTH, .rq_wqes = FAKE_DEPTH,
-		.rq_stride = FAKE_STRIDE, .dbr = (uintptr_t)q->dbr, .uar = page, .uidx = 0x55,
-		.scq = &q->scq, .rcq = &q->rcq };
+	q->qp = (struct sn_qp){ .type = type,
+				.qpn = qpn,
+				.pdn = 7,
+				.sq_buf = (uintptr_t)q->sq,
+				.rq_buf = (uintptr_t)q->rq,
+				.sq_wqebbs = FAKE_DEPTH,
+				.rq_wqes = FAKE_DEPTH,
+				.rq_stride = FAKE_STRIDE,
+				.dbr = (uintptr_t)q->dbr,
+				.uar = page,
+				.uidx = 0x55,
+				.scq = &q->scq,
+				.rcq = &q->rcq };
 	add((void **)qps, &q->qp);
 	if (sn_eng_qp_add(&device, &q->qp))
 		abort();
@@ -210,7 +219,7 @@ void fake_connect(struct fake_qp *q, const char *ip, uint32_t dest)
 {
 	set_ip(&q->qp.way.ip, ip);
 	q->qp.dest_qpn = dest;
-	q->qp.path_mtu = 3; /* 1024 */
+	q->qp.path_mtu = 3;	 /* 1024 */
 	q->qp.sq_psn = 0xfffff0; /* wraps soon */
 	q->qp.rq_psn = 0xfffff0;
 	q->qp.retry_cnt = q->qp.rnr_retry = 7;
@@ -232,8 +241,13 @@ uint32_t fake_mr(void *va, uint64_t len, uint32_t access)
 	while (mrs[i].lkey)
 		i++;
 	key = next_key += 0x101;
-	mrs[i] = (struct sn_mr){ .lkey = key, .rkey = key, .pdn = 7, .access = access,
-				 .va = (uintptr_t)va, .iova = (uintptr_t)va, .len = len };
+	mrs[i] = (struct sn_mr){ .lkey = key,
+				 .rkey = key,
+				 .pdn = 7,
+				 .access = access,
+				 .va = (uintptr_t)va,
+				 .iova = (uintptr_t)va,
+				 .len = len };
 	pthread_mutex_unlock(&device.lock);
 	return key;
 }

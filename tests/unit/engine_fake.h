@@ -9,7 +9,7 @@
 
 #include "../softnic/eng.h"
 
-#define FAKE_DEPTH 64u
+#define FAKE_DEPTH  64u
 #define FAKE_STRIDE 64u
 
 /* A QP with its rings, as an application would hold it. */
@@ -39,13 +39,16 @@ struct fake_wqe {
 	uint64_t raddr;
 	uint32_t rkey, imm;
 	uint64_t swap, compare;
-	struct { void *addr; uint32_t len, lkey; } sge[4];
+	struct {
+		void *addr;
+		uint32_t len, lkey;
+	} sge[4];
 	unsigned nsge;
 	const void *inl;
 	uint32_t inl_len;
 };
 void fake_write_wqe(struct fake_qp *q, const struct fake_wqe *w);
-void fake_ring(struct fake_qp *q);	/* DBREC, then register with the next index */
+void fake_ring(struct fake_qp *q); /* DBREC, then register with the next index */
 void fake_post(struct fake_qp *q, const struct fake_wqe *w);
 void fake_recv(struct fake_qp *q, void *addr, uint32_t len, uint32_t lkey);
 /* Copies the next CQE; false after ms milliseconds without one. */

@@ -11,8 +11,8 @@
 #include "../lib/faults.h"
 #include "../lib/nic.h"
 
-#define BDF "8A:00.0"
-#define NO_FD ((int)DOCA_VERBS_DMABUF_INVALID_FD)
+#define BDF	  "8A:00.0"
+#define NO_FD	  ((int)DOCA_VERBS_DMABUF_INVALID_FD)
 #define MEM_BYTES 65536u
 
 static struct {
@@ -30,13 +30,13 @@ static struct {
 
 /* ---- attributes ---- */
 
-#define ATTR(name, type, prefix, ...)                                      \
-	static doca_error_t name(void)                                     \
-	{                                                                  \
-		type *attr = NULL;                                         \
-		doca_error_t err = prefix##_create(__VA_ARGS__ &attr);     \
-                                                                           \
-		return FAULT_DONE(err, attr, prefix##_destroy(attr));    \
+#define ATTR(name, type, prefix, ...) \
+	static doca_error_t name(void) \
+	{ \
+		type *attr = NULL; \
+		doca_error_t err = prefix##_create(__VA_ARGS__ & attr); \
+\
+		return FAULT_DONE(err, attr, prefix##_destroy(attr)); \
 	}
 #define WITH_DEV f.nic.dev,
 
@@ -104,8 +104,8 @@ static doca_error_t first_of(bool map)
 
 	if (err)
 		return fault_made(err, made);
-	err = map ? gdk_gpu_map_host(made, f.mem, 4096, &ptr) :
-		    doca_gpu_mem_alloc(made, 64, 0, DOCA_GPU_MEM_TYPE_GPU, &ptr, NULL);
+	err = map ? gdk_gpu_map_host(made, f.mem, 4096, &ptr)
+		  : doca_gpu_mem_alloc(made, 64, 0, DOCA_GPU_MEM_TYPE_GPU, &ptr, NULL);
 	fault_made(err, ptr);
 	if (!err)
 		err = map ? gdk_gpu_unmap_host(made, f.mem) : doca_gpu_mem_free(made, ptr);

@@ -15,22 +15,22 @@
 
 #include "engine_fake.h"
 
-#define SLOW_ROOM (4u << 20) /* bytes of each side */
-#define SLOW_AHEAD 40u	     /* messages posted and receives kept, at most */
-#define SLOW_WIRE 5000u	     /* ns */
-#define SLOW_STEP 50000u     /* ns between passes when nothing happens */
-#define SLOW_ACK 0x11u
+#define SLOW_ROOM  (4u << 20) /* bytes of each side */
+#define SLOW_AHEAD 40u	      /* messages posted and receives kept, at most */
+#define SLOW_WIRE  5000u      /* ns */
+#define SLOW_STEP  50000u     /* ns between passes when nothing happens */
+#define SLOW_ACK   0x11u
 
 struct slow_way {
-	unsigned cap;	  /* packets that wait or are served; 0: any number */
-	uint64_t service; /* ns per packet */
-	uint64_t free_at; /* the one that is served is done */
+	unsigned cap;			  /* packets that wait or are served; 0: any number */
+	uint64_t service;		  /* ns per packet */
+	uint64_t free_at;		  /* the one that is served is done */
 	struct sn_pkt *wire, **wire_tail; /* due: when it arrives */
 	struct sn_pkt *queue, **queue_tail;
 	unsigned queued;
 	uint64_t packets, acks, lost; /* sent in all; acknowledgements of these */
-	unsigned drop; /* 1-based packet, counted from now, that is lost; 0: none */
-	unsigned lose; /* as many packets from now on are lost */
+	unsigned drop;		      /* 1-based packet, counted from now, that is lost; 0: none */
+	unsigned lose;		      /* as many packets from now on are lost */
 };
 
 struct slow_run {
@@ -239,8 +239,12 @@ static inline void slow_post(struct slow_run *r)
 {
 	uint32_t i = r->posted++, at = slow_place(r, i), words = SLOW_ROOM - 4096;
 	uint8_t op = slow_op(r, i);
-	struct fake_wqe w = { .opcode = op, .fm = 0x08, .raddr = (uintptr_t)far + at,
-			      .rkey = far_key, .imm = htobe32(i), .nsge = 1,
+	struct fake_wqe w = { .opcode = op,
+			      .fm = 0x08,
+			      .raddr = (uintptr_t)far + at,
+			      .rkey = far_key,
+			      .imm = htobe32(i),
+			      .nsge = 1,
 			      .sge = { { near + at, slow_atomic(op) ? 8 : r->len, near_key } } };
 
 	if (slow_atomic(op)) {

@@ -16,7 +16,10 @@ static void open_pair(void)
 	qp = p.tx.hl->qp_gverbs;
 }
 
-static void close_pair(void) { e2e_pair_close(&p); }
+static void close_pair(void)
+{
+	e2e_pair_close(&p);
+}
 
 TestSuite(qp_abort, .init = open_pair, .fini = close_pair);
 
@@ -124,11 +127,16 @@ static int wait_alone(unsigned int way)
 	struct doca_gpu_dev_verbs_cq *cq = gdk_qp_cq(p.tx.dev);
 
 	switch (way) {
-	case 0: return gdk_poll_cq_at(cq, 3, E2E_MODE);
-	case 1: return gdk_poll_cq(cq, 1, E2E_MODE);
-	case 2: return gdk_poll_collapsed_at(p.tx.dev, 3, E2E_MODE);
-	case 3: return gdk_wait(p.tx.dev, 3, E2E_MODE);
-	default: return reserve();
+	case 0:
+		return gdk_poll_cq_at(cq, 3, E2E_MODE);
+	case 1:
+		return gdk_poll_cq(cq, 1, E2E_MODE);
+	case 2:
+		return gdk_poll_collapsed_at(p.tx.dev, 3, E2E_MODE);
+	case 3:
+		return gdk_wait(p.tx.dev, 3, E2E_MODE);
+	default:
+		return reserve();
 	}
 }
 

@@ -9,7 +9,7 @@
 
 Test(ah, keeps_what_is_set)
 {
-	struct doca_verbs_gid gid = {.raw = {[10] = 0xff, [11] = 0xff, [15] = 7}};
+	struct doca_verbs_gid gid = { .raw = { [10] = 0xff, [11] = 0xff, [15] = 7 } };
 	doca_verbs_ah_attr_t *ah;
 	struct e2e_nic nic;
 
@@ -44,7 +44,7 @@ Test(ah, getters_of_null_are_zero)
 
 Test(ah, udp_sport_is_stable_and_in_range)
 {
-	uint8_t a[16] = {[15] = 1}, b[16] = {[15] = 2};
+	uint8_t a[16] = { [15] = 1 }, b[16] = { [15] = 2 };
 	uint16_t first = gdk_path_udp_sport(0x40, 0x41, a, b);
 
 	cr_assert_eq(first, gdk_path_udp_sport(0x40, 0x41, a, b));
@@ -54,7 +54,7 @@ Test(ah, udp_sport_is_stable_and_in_range)
 
 Test(ah, udp_sport_spreads_over_qps)
 {
-	uint8_t gid[16] = {[15] = 1};
+	uint8_t gid[16] = { [15] = 1 };
 	static bool seen[0x10000];
 	int distinct = 0;
 
@@ -69,7 +69,7 @@ Test(ah, udp_sport_spreads_over_qps)
 
 Test(ah, udp_sport_depends_on_every_part)
 {
-	uint8_t a[16] = {[15] = 1}, b[16] = {[15] = 2};
+	uint8_t a[16] = { [15] = 1 }, b[16] = { [15] = 2 };
 	uint16_t p = gdk_path_udp_sport(1, 2, a, b);
 
 	cr_assert_neq(p, gdk_path_udp_sport(3, 2, a, b));

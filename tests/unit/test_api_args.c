@@ -152,8 +152,8 @@ static void check_log(const char *fn, const char *name, const char *value)
 		said = strstr(line, ": "); /* after file, line and function */
 		said = said && said < end ? said : end;
 		cr_expect(names(said, (size_t)(end - said), name),
-			  "%s with %s %s: which argument? %.*s", fn, name, value,
-			  (int)(end - line), line);
+			  "%s with %s %s: which argument? %.*s", fn, name, value, (int)(end - line),
+			  line);
 	}
 	for (i = 0; i < sizeof(g.out) / sizeof(g.out[0]); i++)
 		if (g.out[i] != 0xa5a5a5a5a5a5a5a5)
@@ -168,38 +168,37 @@ static bool is_for_sdk(const char *value)
 	return in_sdk && strcmp(value, "NULL");
 }
 
-#define REFUSES(name, value, call)                                                         \
-	do {                                                                               \
-		doca_error_t err_;                                                         \
-                                                                                           \
-		if (is_for_sdk(value))                                                     \
-			break;                                                             \
-		begin();                                                                   \
-		err_ = call;                                                               \
-		check_log(fn, name, value);                                                \
+#define REFUSES(name, value, call) \
+	do { \
+		doca_error_t err_; \
+\
+		if (is_for_sdk(value)) \
+			break; \
+		begin(); \
+		err_ = call; \
+		check_log(fn, name, value); \
 		cr_expect_neq(err_, DOCA_SUCCESS, "%s with %s %s succeeds", fn, name, value); \
 	} while (0)
-#define DOES_NOTHING(name, value, call)    \
-	do {                               \
-		begin();                   \
-		call;                      \
+#define DOES_NOTHING(name, value, call) \
+	do { \
+		begin(); \
+		call; \
 		check_log(fn, name, value); \
 	} while (0)
 /* Functions that return no error. */
-#define IS_ZERO(name, value, call)                                                         \
-	do {                                                                               \
-		__typeof__(call) got_, zero_;                                              \
-                                                                                           \
-		memset(&zero_, 0, sizeof(zero_));                                          \
-		begin();                                                                   \
-		got_ = call;                                                               \
-		check_log(fn, name, value);                                                \
+#define IS_ZERO(name, value, call) \
+	do { \
+		__typeof__(call) got_, zero_; \
+\
+		memset(&zero_, 0, sizeof(zero_)); \
+		begin(); \
+		got_ = call; \
+		check_log(fn, name, value); \
 		cr_expect_eq(memcmp(&got_, &zero_, sizeof(got_)), 0, "%s with %s %s is not zero", \
-			     fn, name, value);                                             \
+			     fn, name, value); \
 	} while (0)
 /* Names of values have one for unknown values, too. */
-#define HAS_TEXT(name, value, call) \
-	cr_expect(*call, "%s with %s %s: no text", fn, name, value)
+#define HAS_TEXT(name, value, call) cr_expect(*call, "%s with %s %s: no text", fn, name, value)
 
 #include "api_args.inc"
 
@@ -225,16 +224,16 @@ Test(api_args_sdk, each_null_argument_is_refused_by_its_name)
 }
 
 /* A field of the high-level attributes, set wrong: both functions name it. */
-#define FIELD(field, value)                                                        \
-	do {                                                                       \
-		struct doca_gpu_verbs_qp_init_attr_hl attr = g.hl_attr;            \
-		void *out = NULL;                                                  \
-                                                                                   \
-		attr.field = value;                                                \
+#define FIELD(field, value) \
+	do { \
+		struct doca_gpu_verbs_qp_init_attr_hl attr = g.hl_attr; \
+		void *out = NULL; \
+\
+		attr.field = value; \
 		REFUSES(#field, #value, doca_gpu_verbs_create_qp_hl(&attr, (void *)&out)); \
-		cr_expect_null(out);                                               \
+		cr_expect_null(out); \
 		REFUSES(#field, #value, doca_gpu_verbs_create_qp_group_hl(&attr, (void *)&out)); \
-		cr_expect_null(out);                                               \
+		cr_expect_null(out); \
 	} while (0)
 
 Test(api_args, each_wrong_field_of_the_high_level_attributes_too)
@@ -247,13 +246,13 @@ Test(api_args, each_wrong_field_of_the_high_level_attributes_too)
 	FIELD(ibpd, other.pd);
 	FIELD(sq_nwqe, 0);
 	FIELD(sq_nwqe, 32769);
-	FIELD(nic_handler, (enum doca_gpu_dev_verbs_nic_handler)-1);
+	FIELD(nic_handler, (enum doca_gpu_dev_verbs_nic_handler) - 1);
 	FIELD(nic_handler, (enum doca_gpu_dev_verbs_nic_handler)99);
-	FIELD(mreg_type, (enum doca_gpu_verbs_mem_reg_type)-1);
+	FIELD(mreg_type, (enum doca_gpu_verbs_mem_reg_type) - 1);
 	FIELD(mreg_type, DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_MAX);
-	FIELD(send_dbr_mode_ext, (enum doca_gpu_verbs_send_dbr_mode_ext)-1);
+	FIELD(send_dbr_mode_ext, (enum doca_gpu_verbs_send_dbr_mode_ext) - 1);
 	FIELD(send_dbr_mode_ext, (enum doca_gpu_verbs_send_dbr_mode_ext)99);
-	FIELD(ordering_semantic, (enum doca_verbs_qp_ordering_semantic)-1);
+	FIELD(ordering_semantic, (enum doca_verbs_qp_ordering_semantic) - 1);
 	FIELD(ordering_semantic, (enum doca_verbs_qp_ordering_semantic)99);
 	nic_close(&other);
 	/* A handler that says by itself whether there is a record needs a stated mode. */
@@ -307,11 +306,11 @@ static doca_error_t make_srq(void)
 }
 
 /* The setter takes the wrong value, use does not; with the right one it works again. */
-#define LATER(set, attr, name, wrong, right, use)                        \
-	do {                                                             \
-		MUST(set##_##name(attr, wrong));                         \
-		REFUSES(#name, #wrong, use());                           \
-		MUST(set##_##name(attr, right));                         \
+#define LATER(set, attr, name, wrong, right, use) \
+	do { \
+		MUST(set##_##name(attr, wrong)); \
+		REFUSES(#name, #wrong, use()); \
+		MUST(set##_##name(attr, right)); \
 		cr_expect_eq(use(), DOCA_SUCCESS, "%s %s", #name, #right); \
 	} while (0)
 #define QP_INIT(name, wrong, right) \
@@ -359,11 +358,11 @@ Test(api_args, what_a_completion_or_shared_receive_queue_cannot_have)
 
 /* The last byte must lie in the umem, too; rings of 64 bytes' alignment, a DBREC of 8,
  * and this one not in the ring. */
-#define OUTSIDE(set, attr, offset, use)                                  \
-	do {                                                             \
-		MUST(set(attr, g.umem, offset));                         \
-		REFUSES("umem", #offset, use());                         \
-		MUST(set(attr, NULL, 0));                                \
+#define OUTSIDE(set, attr, offset, use) \
+	do { \
+		MUST(set(attr, g.umem, offset)); \
+		REFUSES("umem", #offset, use()); \
+		MUST(set(attr, NULL, 0)); \
 	} while (0)
 
 Test(api_args, what_does_not_lie_in_its_umem)

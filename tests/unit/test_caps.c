@@ -120,7 +120,7 @@ Test(caps, device_knows_its_link_and_domain)
 Test(caps, a_refused_command_is_a_driver_error)
 {
 	struct ibv_context *ctx = nic_open_context();
-	uint8_t in[PRM_CMD_IN_LEN] = {0}, out[PRM_QUERY_HCA_CAP_OUT_LEN];
+	uint8_t in[PRM_CMD_IN_LEN] = { 0 }, out[PRM_QUERY_HCA_CAP_OUT_LEN];
 
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_HCA_CAP);
 	prm_set(in, PRM_CMD_OP_MOD, 0x7e << 1 | GDK_CAP_CURRENT);

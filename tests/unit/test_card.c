@@ -277,7 +277,8 @@ static void access_event(struct e2e_pair *p, struct gdk_events *ev, int *kind)
 
 	cr_assert_eq(gdk_put(p->tx.dev, e2e_addr(p->dst.mem, p->dst.mr->rkey ^ 0x100),
 			     e2e_addr(p->src.mem, p->src.mr->lkey), 64, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+		     0);
 	cr_assert_eq(e2e_wait(&p->tx, t), -EIO);
 	err = gdk_events_get(ev, &e);
 	*kind = err == DOCA_SUCCESS ? (int)e.kind : -1;
@@ -394,8 +395,8 @@ static uint32_t post_writes(struct e2e_pair *p, uint32_t n, bool uneven)
 		gdk_wqe_rdma(p->tx.dev, gdk_get_wqe_ptr(p->tx.dev, idx), (uint16_t)idx,
 			     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
 			     signalled ? DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE : 0, 0,
-			     (uintptr_t)p->dst.mem, gdk_key(p->dst.mr->rkey),
-			     (uintptr_t)p->src.mem, gdk_key(p->src.mr->lkey), 64);
+			     (uintptr_t)p->dst.mem, gdk_key(p->dst.mr->rkey), (uintptr_t)p->src.mem,
+			     gdk_key(p->src.mr->lkey), 64);
 		gdk_mark_ready(p->tx.dev, idx, idx, E2E_MODE, E2E_AUTO);
 		gdk_submit(p->tx.dev, idx + 1, E2E_MODE, E2E_AUTO, 0);
 	}
@@ -421,8 +422,9 @@ static void expect_producer(struct producer k)
 		e2e_qp_reset(&p.tx);
 		e2e_qp_reset(&p.rx);
 		cr_expect_eq(p.tx.hl->qp_gverbs->qp_cpu->cq_sq.cqe_rsvd, total,
-			     "round %zu: %llu of %llu", i, (unsigned long long)
-			     p.tx.hl->qp_gverbs->qp_cpu->cq_sq.cqe_rsvd, (unsigned long long)total);
+			     "round %zu: %llu of %llu", i,
+			     (unsigned long long)p.tx.hl->qp_gverbs->qp_cpu->cq_sq.cqe_rsvd,
+			     (unsigned long long)total);
 		path.psn += 4096;
 		cr_assert_eq(e2e_connect(&p.nic, p.tx.hl->qp, &p.nic.gid, p.rx.qpn, path), 0);
 		cr_assert_eq(e2e_connect(&p.nic, p.rx.hl->qp, &p.nic.gid, p.tx.qpn, path), 0);

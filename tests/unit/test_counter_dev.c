@@ -10,14 +10,14 @@
 #include "../lib/e2e.h"
 #include "device/gdk/counter_dev.h"
 
-#define BYTES 8192u
+#define BYTES	8192u
 #define COUNTER 4096u /* in local memory: the counter, and behind it its old value */
-#define OLD 4104u
-#define WORD 4096u /* in remote memory: the signal */
-#define THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
-#define CTA DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
-#define ADD DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD
-#define ACCESS (E2E_REMOTE | IBV_ACCESS_REMOTE_ATOMIC)
+#define OLD	4104u
+#define WORD	4096u /* in remote memory: the signal */
+#define THREAD	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
+#define CTA	DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
+#define ADD	DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD
+#define ACCESS	(E2E_REMOTE | IBV_ACCESS_REMOTE_ATOMIC)
 
 static struct e2e_nic nic;
 static struct doca_gpu_verbs_qp_group_hl *group;
@@ -116,7 +116,8 @@ static void do_all(uint32_t opt)
 
 	memset(remote.mem, 0, WORD);
 	cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 1000, &c, &t, mode, E2E_AUTO,
-				     THREAD, opt), 0);
+				     THREAD, opt),
+		     0);
 	expect_count(5);
 	cr_assert_eq(memcmp(remote.mem, local.mem, 1000), 0);
 	cr_assert_eq(gdk_p_counter(tx.dev, there(2000), &v, 8, &c, &t, mode, E2E_AUTO, THREAD, opt),
@@ -130,11 +131,13 @@ static void do_all(uint32_t opt)
 	cr_assert_eq(memcmp(remote.mem, local.mem, 1500), 0);
 	cr_assert_eq(word(&remote, WORD), before + 3);
 	cr_assert_eq(gdk_signal_counter(tx.dev, GDK_SIGNAL_OP_SET, there(WORD), here(OLD + 8), 77,
-					&c, &t, mode, E2E_AUTO, THREAD, opt), 0);
+					&c, &t, mode, E2E_AUTO, THREAD, opt),
+		     0);
 	expect_count(5);
 	cr_assert_eq(word(&remote, WORD), 77);
 	cr_assert_eq(gdk_get_counter(tx.dev, there(2000), here(3000), 8, &c, &t, mode, E2E_AUTO,
-				     THREAD, opt), 0);
+				     THREAD, opt),
+		     0);
 	expect_count(5);
 	cr_assert_eq(word(&local, 3000), v);
 }
@@ -152,9 +155,18 @@ static void by_handler(gdk_handler_t handler)
 	close_group();
 }
 
-Test(counter_dev, by_gpu_sm_db) { by_handler(E2E_DB); }
-Test(counter_dev, by_gpu_sm_no_dbr) { by_handler(E2E_NO_DBR); }
-Test(counter_dev, by_cpu_proxy) { by_handler(E2E_PROXY); }
+Test(counter_dev, by_gpu_sm_db)
+{
+	by_handler(E2E_DB);
+}
+Test(counter_dev, by_gpu_sm_no_dbr)
+{
+	by_handler(E2E_NO_DBR);
+}
+Test(counter_dev, by_cpu_proxy)
+{
+	by_handler(E2E_PROXY);
+}
 
 /* Counted is what is complete: with the put not rung, nothing. */
 static void expect_wait(void)
@@ -165,7 +177,8 @@ static void expect_wait(void)
 
 	mode = E2E_EXCL;
 	cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 100, &c, &t, mode, E2E_AUTO, THREAD,
-				     GDK_OPT_SKIP_DB), 0);
+				     GDK_OPT_SKIP_DB),
+		     0);
 	gdk_submit(companion.dev, next + 2, mode, E2E_AUTO, 0);
 	cr_assert_eq(gdk_wait_for(companion.dev, next + 1, mode, 50000000), -ETIMEDOUT);
 	cr_assert_eq(word(&local, COUNTER), counted);
@@ -195,7 +208,8 @@ static void unrung(gdk_mode_t m)
 		if (i == 3) /* one slot is left, of the two that are needed */
 			cr_assert_eq(gdk_fence(companion.dev, mode, E2E_AUTO), 0);
 		cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 100, &c, &t, mode, E2E_AUTO,
-					     THREAD, GDK_OPT_SKIP_DB), 0);
+					     THREAD, GDK_OPT_SKIP_DB),
+			     0);
 	}
 	cr_assert_eq(gdk_flush(tx.dev, mode), 0);
 	cr_assert_eq(gdk_flush(companion.dev, mode), 0);
@@ -203,8 +217,14 @@ static void unrung(gdk_mode_t m)
 	close_group();
 }
 
-Test(counter_dev, skipped_doorbells_exclusive) { unrung(E2E_EXCL); }
-Test(counter_dev, skipped_doorbells_shared) { unrung(E2E_MODE); }
+Test(counter_dev, skipped_doorbells_exclusive)
+{
+	unrung(E2E_EXCL);
+}
+Test(counter_dev, skipped_doorbells_shared)
+{
+	unrung(E2E_MODE);
+}
 
 /* On a collapsed CQ too: the NIC counts the CQEs that it wrote. */
 Test(counter_dev, on_a_collapsed_cq)
@@ -231,8 +251,14 @@ static void after_resets(bool collapsed)
 	close_group();
 }
 
-Test(counter_dev, after_resets_of_a_ring) { after_resets(false); }
-Test(counter_dev, after_resets_of_a_collapsed_cq) { after_resets(true); }
+Test(counter_dev, after_resets_of_a_ring)
+{
+	after_resets(false);
+}
+Test(counter_dev, after_resets_of_a_collapsed_cq)
+{
+	after_resets(true);
+}
 
 /* A CQE's index is not its WQE's then: refused, and nothing was posted. */
 Test(counter_dev, refused_where_wqes_are_not_all_signalled)
@@ -246,8 +272,9 @@ Test(counter_dev, refused_where_wqes_are_not_all_signalled)
 	gdk_wqe_nop(tx.dev, gdk_get_wqe_ptr(tx.dev, idx), (uint16_t)idx, 0);
 	gdk_post(tx.dev, idx, idx, mode, E2E_AUTO, 0);
 	c = counter(1);
-	cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 100, &c, &t, mode, E2E_AUTO, THREAD,
-				     0), -ENOTSUP);
+	cr_assert_eq(
+		gdk_put_counter(tx.dev, there(0), here(0), 100, &c, &t, mode, E2E_AUTO, THREAD, 0),
+		-ENOTSUP);
 	cr_assert_eq(tx.dev->sq_rsvd_index, 1);
 	cr_assert_eq(companion.dev->sq_rsvd_index, 0);
 	close_group();

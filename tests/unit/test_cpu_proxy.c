@@ -152,10 +152,10 @@ static void *make_progress(void *arg)
 /* Another thread may have read the counter before it rose. */
 Test(cpu_proxy, progress_waits_for_who_is_in_a_step)
 {
-	struct timespec nap = {.tv_nsec = 30000000};
+	struct timespec nap = { .tv_nsec = 30000000 };
 	struct doca_gpu_verbs_qp_hl *hl;
 	uint64_t reg;
-	struct caller c = {.qp = proxy_qp(&hl, &reg)};
+	struct caller c = { .qp = proxy_qp(&hl, &reg) };
 	pthread_t thread;
 
 	pthread_spin_lock(&gdk_to_export(c.qp)->proxy.step_lock);
@@ -215,7 +215,7 @@ Test(cpu_proxy, pages_come_and_go)
 /* ---- a thread that has nothing but the public structs ---- */
 
 /* As long as 16 bits last and a little longer: indices wrap, and so does the counter. */
-#define BY_HAND 66000u
+#define BY_HAND	     66000u
 #define PUTS_AT_ONCE 8u
 
 static void post_by_hand(struct doca_gpu_verbs_qp *qp, uint16_t idx)
@@ -248,7 +248,7 @@ static bool take_completion(struct doca_gpu_dev_verbs_cq *cq, uint32_t ci)
 
 Test(cpu_proxy, a_cpu_thread_posts_and_polls_by_the_public_structs, .timeout = 60)
 {
-	struct e2e_path path = {.ack_timeout = 14, .retry_cnt = 7};
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
 	const uint64_t end = e2e_now_ns() + 3 * E2E_WAIT_NS;
 	struct doca_gpu_verbs_qp_hl *hl;
 	struct doca_gpu_verbs_qp *qp;
@@ -297,9 +297,8 @@ static void farm_join(int i)
 	/* The last one's counter lies in its state block. */
 	bool emulated = i == MEMBERS - 1;
 
-	attr.send_dbr_mode_ext =
-		emulated ? DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED :
-			   DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR;
+	attr.send_dbr_mode_ext = emulated ? DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED
+					  : DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR;
 	attr.nic_handler = emulated ? E2E_AUTO : E2E_PROXY;
 	proxy_qp(&farm.hl[i], &farm.reg[i]);
 }
@@ -354,8 +353,7 @@ Test(cpu_proxy, a_fall_and_a_rise_of_one_line_lose_no_ring)
 	farm_open();
 	raise_to(0, pi);
 	cr_assert_eq(gdk_scan_pass(&farm.scan), 1);
-	cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(farm.hl[0]->qp_gverbs),
-		     DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(farm.hl[0]->qp_gverbs), DOCA_SUCCESS);
 	raise_to(0, pi);
 	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "reset, and raised as far as before");
 

@@ -63,7 +63,8 @@ Test(cq, external_ring_at_an_offset)
 
 	memset(mem, 0, 16384);
 	cr_assert_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem, 16384, IBV_ACCESS_LOCAL_WRITE,
-					    -1, 0, &umem), DOCA_SUCCESS);
+					    -1, 0, &umem),
+		     DOCA_SUCCESS);
 	doca_verbs_cq_attr_set_cq_size(attr, 64);
 	doca_verbs_cq_attr_set_external_umem(attr, umem, 4096);
 	cr_assert_eq(doca_verbs_cq_create(nic.dev, attr, &cq), DOCA_SUCCESS);
@@ -84,8 +85,10 @@ Test(cq, ring_and_dbrec_must_fit_into_the_umem)
 		size_t at, size;
 		doca_error_t err;
 	} rows[] = {
-		{ 0, 4096, DOCA_ERROR_INVALID_VALUE }, { 0, 4103, DOCA_ERROR_INVALID_VALUE },
-		{ 0, 4104, DOCA_SUCCESS }, { 64, 4104, DOCA_SUCCESS },
+		{ 0, 4096, DOCA_ERROR_INVALID_VALUE },
+		{ 0, 4103, DOCA_ERROR_INVALID_VALUE },
+		{ 0, 4104, DOCA_SUCCESS },
+		{ 64, 4104, DOCA_SUCCESS },
 		{ 32, 4104, DOCA_ERROR_INVALID_VALUE }, /* entries are aligned */
 	};
 	uint8_t *mem = aligned_alloc(4096, 8192);
@@ -97,7 +100,8 @@ Test(cq, ring_and_dbrec_must_fit_into_the_umem)
 
 		cr_assert_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem + rows[i].at,
 						    rows[i].size, IBV_ACCESS_LOCAL_WRITE, -1, 0,
-						    &umem), DOCA_SUCCESS);
+						    &umem),
+			     DOCA_SUCCESS);
 		doca_verbs_cq_attr_set_external_umem(attr, umem, 0);
 		cr_expect_eq(doca_verbs_cq_create(nic.dev, attr, &cq), rows[i].err, "row %zu", i);
 		cr_expect_eq(cq == NULL, rows[i].err != DOCA_SUCCESS);

@@ -31,8 +31,8 @@ static void post_long(uint32_t flags)
 	cr_assert_eq(gdk_reserve(&rig.qp, 2, RIG_GPU, 0, &idx), 0);
 	gdk_wqe_atomic_ext(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx),
 			   gdk_get_wqe_ptr(&rig.qp, idx + 1), (uint16_t)idx,
-			   DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, flags, 1,
-			   gdk_key(2), 3, gdk_key(4), 8, &arg);
+			   DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, flags, 1, gdk_key(2), 3,
+			   gdk_key(4), 8, &arg);
 	gdk_post(&rig.qp, idx, idx + 1, RIG_GPU, RIG_AUTO, 0);
 }
 

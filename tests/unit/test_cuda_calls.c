@@ -13,13 +13,13 @@
 #include <infiniband/mlx5dv.h>
 #include <sys/mman.h>
 
-#define PEERMEM "/sys/module/nvidia_peermem/version"
-#define SIZE (1ul << 20)
-#define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
-#define IOMEMORY 4u
+#define PEERMEM	  "/sys/module/nvidia_peermem/version"
+#define SIZE	  (1ul << 20)
+#define ACCESS	  (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+#define IOMEMORY  4u
 #define DEVICEMAP 2u
-#define DMABUF 1
-#define PCIE 1 /* a flag of an export */
+#define DMABUF	  1
+#define PCIE	  1 /* a flag of an export */
 
 typedef int (*register_fn)(void *ptr, size_t size, unsigned flags);
 typedef int (*get_fn)(const char *name, void **fn, int version, uint64_t flags);
@@ -94,7 +94,9 @@ static void use_region(struct vb *v, struct ibv_mr *mr, uint64_t iova, const uin
 	struct ibv_cq *cq = ibv_create_cq(v->ctx, 16, NULL, NULL, 0);
 	struct ibv_qp *qp = vb_qp(v, IBV_QPT_RC, cq, NULL);
 	struct ibv_sge sge = vb_sge(v, 0, 20000);
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_WRITE,
 				  .send_flags = IBV_SEND_SIGNALED,
 				  .wr.rdma = { .remote_addr = iova + 8192, .rkey = mr->rkey } },
 			   *bad;
@@ -152,8 +154,7 @@ Test(cuda_calls, a_region_is_within_its_dmabuf_and_stays_there)
 	mr = ibv_reg_dmabuf_mr(v.pd, 4096, SIZE - 4096, (uintptr_t)mem + 4096, fd, ACCESS);
 	cr_assert(mr);
 	*(int *)(mr + 1) = 0; /* its type for libibverbs, which would refuse it itself */
-	cr_expect_neq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, v.mem, 4096, 0),
-		      0);
+	cr_expect_neq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, v.mem, 4096, 0), 0);
 	cr_expect_eq(errno, EOPNOTSUPP, "%d", errno);
 	cr_assert_eq(ibv_dereg_mr(mr), 0);
 	cr_assert_eq(close(fd), 0);

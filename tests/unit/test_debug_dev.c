@@ -68,9 +68,14 @@ static void refused(enum kind kind, unsigned int n, uint32_t flip, const char *l
 
 Test(debug_dev, what_every_builder_makes_is_rung_without_a_word)
 {
-	const struct { enum doca_gpu_dev_verbs_resource_sharing_mode mode; int handler; } ways[] = {
-		{ RIG_EXCL, RIG_DB }, { RIG_CTA, RIG_BF }, { RIG_GPU, RIG_DB },
-		{ RIG_GPU, RIG_PROXY }, { RIG_GPU, RIG_NO_DBR } };
+	const struct {
+		enum doca_gpu_dev_verbs_resource_sharing_mode mode;
+		int handler;
+	} ways[] = { { RIG_EXCL, RIG_DB },
+		     { RIG_CTA, RIG_BF },
+		     { RIG_GPU, RIG_DB },
+		     { RIG_GPU, RIG_PROXY },
+		     { RIG_GPU, RIG_NO_DBR } };
 	unsigned int k, w;
 
 	for (w = 0; w < 5; w++)
@@ -193,14 +198,30 @@ Test(debug_dev, the_first_that_is_wrong)
 	cr_expect(strstr(out, "WQE 3: wqe_index is 0x0, expected 0x3; not rung\n"), "%s", out);
 }
 
-enum way { POST_EXCL, POST_CTA, POST_GPU, SUBMIT, WAITER, BF, BF_WARP, BF_WARP_EXCL, PROXY,
-	   HAND_RECORD, HAND_DB, HAND_PROXY, HAND_BF, HAND_BF_WARP, WAYS };
+enum way {
+	POST_EXCL,
+	POST_CTA,
+	POST_GPU,
+	SUBMIT,
+	WAITER,
+	BF,
+	BF_WARP,
+	BF_WARP_EXCL,
+	PROXY,
+	HAND_RECORD,
+	HAND_DB,
+	HAND_PROXY,
+	HAND_BF,
+	HAND_BF_WARP,
+	WAYS
+};
 
 /* Slot 5 alone, which is written; those who ring by themselves do not get past it either. */
 static void ring_by(enum way way)
 {
-	const gdk_mode_t mode = way == POST_EXCL || way == BF_WARP_EXCL ? RIG_EXCL :
-				way == POST_CTA ? RIG_CTA : RIG_GPU;
+	const gdk_mode_t mode = way == POST_EXCL || way == BF_WARP_EXCL ? RIG_EXCL
+				: way == POST_CTA			? RIG_CTA
+									: RIG_GPU;
 	struct doca_gpu_dev_verbs_wqe *wqe = gdk_get_wqe_ptr(&rig.qp, 5);
 
 	if (way <= POST_GPU || way == PROXY)

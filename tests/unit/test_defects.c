@@ -13,7 +13,9 @@
 #if defined(u8) || defined(u16) || defined(u32) || defined(u64) || defined(__RTE_PMD_MLX5_PRM_H_)
 #error "a public header defines a name that is not its own"
 #endif
-typedef struct own_u8 { int is_mine; } u8, u16, u32, u64;
+typedef struct own_u8 {
+	int is_mine;
+} u8, u16, u32, u64;
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>
@@ -26,8 +28,8 @@ typedef struct own_u8 { int is_mine; } u8, u16, u32, u64;
 #include "../lib/nicfail.h"
 #include "device/gdk/wqe.h"
 
-#define DEPTH 64u
-#define BYTES 4096u
+#define DEPTH	   64u
+#define BYTES	   4096u
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
 
 /* ---- 5: depths that differ, WQEs that are not signalled ---- */
@@ -132,7 +134,8 @@ Test(peer_defects, defect_12_a_key_in_the_wrong_order_is_told_apart)
 	wrong = gdk_key_be(p.dst.mr->rkey);
 	cr_assert_eq(gdk_put(p.tx.dev, gdk_addr((uintptr_t)p.dst.mem, wrong),
 			     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+		     0);
 	cr_assert_eq(e2e_wait(&p.tx, t), -EIO);
 	cr_assert_eq(gdk_verbs_qp_get_error(p.tx.hl->qp_gverbs, &e), DOCA_SUCCESS);
 	cr_expect_eq(e.rkey, __builtin_bswap32(p.dst.mr->rkey), "as the NIC read it");
@@ -299,7 +302,7 @@ Test(peer_defects, defect_25_ports_spread_are_stable_and_rand_is_the_programs)
 
 /* ---- 27: a refused command ---- */
 
-#define STATUS 0x0f
+#define STATUS	 0x0f
 #define SYNDROME 0xabc123
 
 Test(peer_defects, defect_27_a_refused_command_is_known_by_all_its_numbers)
@@ -322,8 +325,9 @@ Test(peer_defects, defect_27_a_refused_command_is_known_by_all_its_numbers)
 	cr_expect_neq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
 	said = capture_end();
 	cr_expect(strstr(said, "CQ of 64 entries: firmware refused CREATE_CQ (0x400): "
-				"status 0xf") &&
-		  strstr(said, "syndrome 0x00abc123"), "%s", said);
+			       "status 0xf") &&
+			  strstr(said, "syndrome 0x00abc123"),
+		  "%s", said);
 	cr_assert_eq(gdk_get_command_error(&e), DOCA_SUCCESS);
 	cr_expect_eq(e.opcode, 0x400);
 	cr_expect_eq(e.status, STATUS);

@@ -12,9 +12,9 @@
 #include "../lib/fds.h"
 #include "../lib/standin.h"
 
-#define FIRST "8a:00.0"
-#define SECOND "8b:00.0"
-#define MEM 65536u
+#define FIRST	       "8a:00.0"
+#define SECOND	       "8b:00.0"
+#define MEM	       65536u
 #define POINTER_DEVICE 9 /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */
 
 /* ---- 14: what one GPU can is not what another can ---- */
@@ -103,7 +103,8 @@ Test(peer_defects, defect_29_a_dmabuf_is_closed_on_every_way_and_may_be_number_0
 	cr_assert_eq(doca_gpu_get_dmabuf_fd(nic.gpu, mem, MEM, &fd), DOCA_SUCCESS);
 	cr_assert_eq(fd, 0);
 	cr_assert_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem, MEM, IBV_ACCESS_LOCAL_WRITE, fd,
-					    0, &umem), DOCA_SUCCESS);
+					    0, &umem),
+		     DOCA_SUCCESS);
 	cr_expect_eq(seen_fd, 0, "0 is a descriptor like any other");
 	cr_assert_eq(doca_verbs_umem_destroy(umem), DOCA_SUCCESS);
 	cr_expect_geq(fcntl(fd, F_GETFD), 0, "the caller's was closed");
@@ -208,7 +209,8 @@ Test(peer_defects, defect_34_each_call_goes_to_its_own_gpu)
 		}
 		for (int i = 0; i < 2; i++) {
 			cr_assert_eq(doca_gpu_mem_alloc(gpu[i], MEM, MEM, DOCA_GPU_MEM_TYPE_GPU,
-							&mem[i], &cpu), DOCA_SUCCESS);
+							&mem[i], &cpu),
+				     DOCA_SUCCESS);
 			cr_expect_eq(device_of(mem[i]), i, "current is %d", current);
 			memset(in, 7 + i, sizeof(in));
 			cr_expect_eq(gdk_gpu_write(gpu[i], mem[i], in, sizeof(in)), DOCA_SUCCESS);

@@ -149,9 +149,9 @@ Test(peer_defects, defect_21_unmonitor_and_destroy_end_under_load)
 	for (int round = 0; round < 30; round++) {
 		cr_assert_eq(doca_gpu_verbs_create_service(&service), DOCA_SUCCESS);
 		for (int i = 0; i < QPS; i++)
-			cr_assert_eq(doca_gpu_verbs_service_monitor_qp(service,
-								       qp[i].hl->qp_gverbs),
-				     DOCA_SUCCESS);
+			cr_assert_eq(
+				doca_gpu_verbs_service_monitor_qp(service, qp[i].hl->qp_gverbs),
+				DOCA_SUCCESS);
 		cr_assert_eq(gdk_verbs_service_unmonitor_qp(service, qp[round % QPS].hl->qp_gverbs),
 			     DOCA_SUCCESS);
 		cr_assert_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
@@ -172,9 +172,11 @@ static int service_threads(char *cpus, size_t len)
 	FILE *p;
 	int n = 0;
 
-	snprintf(cmd, sizeof(cmd), "for t in /proc/%d/task/*; do grep -q gdaki-proxy $t/comm && "
+	snprintf(cmd, sizeof(cmd),
+		 "for t in /proc/%d/task/*; do grep -q gdaki-proxy $t/comm && "
 		 "sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' $t/status; done 2>/dev/null | "
-		 "sort -n", (int)getpid());
+		 "sort -n",
+		 (int)getpid());
 	p = popen(cmd, "r");
 	cr_assert(p);
 	for (; fgets(line, sizeof(line), p) && used < len; n++)
@@ -205,8 +207,7 @@ int numa_node_to_cpus(int node, struct bitmask *mask)
 	return 0;
 }
 
-static void expect_placed(const struct gdk_service_attr *attr, struct e2e_qp *qp,
-			  const char *want)
+static void expect_placed(const struct gdk_service_attr *attr, struct e2e_qp *qp, const char *want)
 {
 	doca_gpu_verbs_service_t service;
 

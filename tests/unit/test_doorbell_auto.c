@@ -22,8 +22,9 @@ static void open_all(void)
 	ask.gpu = nic.gpu;
 	ask.dev = nic.dev;
 	ask.dbr_mode_stated = true;
-	cr_assert_eq(doca_verbs_uar_create(nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE,
-					   &ask.uar), DOCA_SUCCESS);
+	cr_assert_eq(
+		doca_verbs_uar_create(nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE, &ask.uar),
+		DOCA_SUCCESS);
 }
 
 static void close_all(void)

@@ -13,12 +13,15 @@ static void print(const char *text);
 static char out[4096];
 static struct rig rig;
 
-static void print(const char *text) { snprintf(out, sizeof(out), "%s", text); }
+static void print(const char *text)
+{
+	snprintf(out, sizeof(out), "%s", text);
+}
 
-#define CTRL(opmod, index, opcode, ds, imm)                                                  \
-	"  ctrl opmod " opmod " wqe_index " index " opcode " opcode " qpn 0xabcd ds " ds     \
+#define CTRL(opmod, index, opcode, ds, imm) \
+	"  ctrl opmod " opmod " wqe_index " index " opcode " opcode " qpn 0xabcd ds " ds \
 	" signature 0x0 dci_stream_channel_id 0x0 fm 0 ce 2 se 0 imm " imm "\n"
-#define RADDR "  raddr raddr 0x1122334455667788 rkey 0x12345\n"
+#define RADDR	    "  raddr raddr 0x1122334455667788 rkey 0x12345\n"
 #define DATA(bytes) "  data byte_count " bytes " lkey 0x54321 addr 0x8877665544332211\n"
 
 static const char *const texts[KINDS] = {
@@ -26,30 +29,28 @@ static const char *const texts[KINDS] = {
 	[WRITE] = "WQE 3: RDMA_WRITE\n" CTRL("0x0", "3", "0x8", "3", "0x0") RADDR DATA("64"),
 	[WRITE2] = "WQE 3: RDMA_WRITE\n" CTRL("0x0", "3", "0x8", "4", "0x0") RADDR DATA("64")
 		DATA("536870912"),
-	[WRITE_IMM] = "WQE 3: RDMA_WRITE_IMM\n" CTRL("0x0", "3", "0x9", "3", "0x7") RADDR
-		DATA("1073741824"),
+	[WRITE_IMM] = "WQE 3: RDMA_WRITE_IMM\n" CTRL("0x0", "3", "0x9", "3", "0x7")
+		RADDR DATA("1073741824"),
 	[READ] = "WQE 3: RDMA_READ\n" CTRL("0x0", "3", "0x10", "3", "0x0") RADDR DATA("1"),
 	[INLINE] = "WQE 3: RDMA_WRITE\n" CTRL("0x0", "3", "0x8", "3", "0x0") RADDR
-		"  inline byte_count 12 data 74 77 65 6c 76 65 20 62 79 74 65 73\n",
+	"  inline byte_count 12 data 74 77 65 6c 76 65 20 62 79 74 65 73\n",
 	[INLINE_LONG] = "WQE 3: RDMA_WRITE\n" CTRL("0x0", "3", "0x8", "4", "0x0") RADDR
-		"  inline byte_count 28 data 74 68 69 72 74 65 65 6e 20 62 79 74 65 73 20 61 6e 64 "
-		"20 61 20 66 65 77 20 6d 6f 72\n",
+	"  inline byte_count 28 data 74 68 69 72 74 65 65 6e 20 62 79 74 65 73 20 61 6e 64 "
+	"20 61 20 66 65 77 20 6d 6f 72\n",
 	[FA] = "WQE 3: ATOMIC_FA\n" CTRL("0x0", "3", "0x12", "4", "0x0") RADDR
-		"  atomic swap_add 0x5 compare 0x0\n" DATA("8"),
+	"  atomic swap_add 0x5 compare 0x0\n" DATA("8"),
 	[CS] = "WQE 3: ATOMIC_CS\n" CTRL("0x0", "3", "0x11", "4", "0x0") RADDR
-		"  atomic swap_add 0x6 compare 0x5\n" DATA("8"),
+	"  atomic swap_add 0x6 compare 0x5\n" DATA("8"),
 	[MFA4] = "WQE 3: ATOMIC_MASKED_FA\n" CTRL("0x8", "3", "0x15", "4", "0x0") RADDR
-		"  atomic add_data 0x1 field_boundary 0x2\n" DATA("4"),
+	"  atomic add_data 0x1 field_boundary 0x2\n" DATA("4"),
 	[MFA8] = "WQE 3: ATOMIC_MASKED_FA\n" CTRL("0x9", "3", "0x15", "4", "0x0") RADDR
-		"  atomic add_data 0x1 field_boundary 0x2\n" DATA("8"),
+	"  atomic add_data 0x1 field_boundary 0x2\n" DATA("8"),
 	[MCS4] = "WQE 3: ATOMIC_MASKED_CS\n" CTRL("0x8", "3", "0x14", "4", "0x0") RADDR
-		"  atomic swap_data 0x3 compare_data 0x4 swap_mask 0x5 compare_mask 0x6\n"
-		DATA("4"),
+	"  atomic swap_data 0x3 compare_data 0x4 swap_mask 0x5 compare_mask 0x6\n" DATA("4"),
 	[MCS8] = "WQE 3: ATOMIC_MASKED_CS\n" CTRL("0x9", "3", "0x14", "5", "0x0") RADDR
-		"  atomic swap 0x3 compare 0x4\n  atomic swap_mask 0x5 compare_mask 0x6\n"
-		DATA("8"),
-	[WAIT] = "WQE 3: WAIT\n" CTRL("0x0", "3", "0xf", "2", "0x0")
-		"  wait max_index 9 qpn_cqn 0x123\n",
+	"  atomic swap 0x3 compare 0x4\n  atomic swap_mask 0x5 compare_mask 0x6\n" DATA("8"),
+	[WAIT] = "WQE 3: WAIT\n" CTRL("0x0", "3", "0xf", "2",
+				      "0x0") "  wait max_index 9 qpn_cqn 0x123\n",
 	[DUMP] = "WQE 3: DUMP\n" CTRL("0x0", "3", "0x23", "2", "0x0") DATA("8"),
 };
 
@@ -84,19 +85,19 @@ Test(dump, what_fits_no_opcode_is_shown_as_it_is)
 
 	gdk_dump_wqe(text, sizeof(text), none, 1);
 	cr_expect_str_eq(text, "WQE 0: NOP\n  ctrl opmod 0x0 wqe_index 0 opcode 0x0 qpn 0x0 ds 0 "
-			 "signature 0x0 dci_stream_channel_id 0x0 fm 0 ce 0 se 0 imm 0x0\n"
-			 "  raw 00000000 00000000 00000000 00000000\n"
-			 "  raw 00000000 00000000 00000000 00000000\n"
-			 "  raw 00000000 00000000 00000000 00000000\n");
+			       "signature 0x0 dci_stream_channel_id 0x0 fm 0 ce 0 se 0 imm 0x0\n"
+			       "  raw 00000000 00000000 00000000 00000000\n"
+			       "  raw 00000000 00000000 00000000 00000000\n"
+			       "  raw 00000000 00000000 00000000 00000000\n");
 	for (unsigned int i = 0; i < 16; i++)
 		wqe[i] = htobe32(0x01020304 * (i + 1));
 	gdk_dump_wqe(text, sizeof(text), wqe, 1);
 	cr_expect_str_eq(text, "WQE 515: ?\n  ctrl opmod 0x1 wqe_index 515 opcode 0x4 qpn 0x20406 "
-			 "ds 8 signature 0x3 dci_stream_channel_id 0x609 fm 0 ce 3 se 0 "
-			 "imm 0x4080c10\n"
-			 "  raw 050a0f14 060c1218 070e151c 08101820\n"
-			 "  raw 09121b24 0a141e28 0b16212c 0c182430\n"
-			 "  raw 0d1a2734 0e1c2a38 0f1e2d3c 10203040\n");
+			       "ds 8 signature 0x3 dci_stream_channel_id 0x609 fm 0 ce 3 se 0 "
+			       "imm 0x4080c10\n"
+			       "  raw 050a0f14 060c1218 070e151c 08101820\n"
+			       "  raw 09121b24 0a141e28 0b16212c 0c182430\n"
+			       "  raw 0d1a2734 0e1c2a38 0f1e2d3c 10203040\n");
 	/* five segments, of which only one slot is given */
 	rig_init(&rig, 4, RIG_DB, 0);
 	build(&rig, MCS8, 0);
@@ -144,10 +145,10 @@ Test(dump, cqe)
 	e.op_own = 0x07;
 	cr_expect_eq(gdk_dump_cqe(text, sizeof(text), &e), strlen(text));
 	cr_expect_str_eq(text, "CQE: REQ\n"
-			 "  opcode 0x0 cqe_format 1 se 1 owner 1 wqe_counter 513 "
-			 "signature 0x5a s_wqe_opcode 0x8 (RDMA_WRITE) qpn 0xabcd\n"
-			 "  byte_cnt 4096 timestamp 0x123456789a imm_inval_pkey 0x22 "
-			 "srqn_uidx 0x11\n");
+			       "  opcode 0x0 cqe_format 1 se 1 owner 1 wqe_counter 513 "
+			       "signature 0x5a s_wqe_opcode 0x8 (RDMA_WRITE) qpn 0xabcd\n"
+			       "  byte_cnt 4096 timestamp 0x123456789a imm_inval_pkey 0x22 "
+			       "srqn_uidx 0x11\n");
 	e.op_own = 0xd0;
 	x->srqn = htobe32(0x33);
 	x->hw_err_synd = 1;
@@ -156,10 +157,10 @@ Test(dump, cqe)
 	x->syndrome = 0x15;
 	gdk_dump_cqe(text, sizeof(text), &e);
 	cr_expect_str_eq(text, "CQE: REQ_ERR\n"
-			 "  opcode 0xd cqe_format 0 se 0 owner 0 wqe_counter 513 "
-			 "signature 0x5a s_wqe_opcode 0x8 (RDMA_WRITE) qpn 0xabcd\n"
-			 "  syndrome 0x15 (transport retries exceeded) vendor_err_synd 0x89 "
-			 "hw_err_synd 0x1 hw_synd_type 0x2 srqn 0x33\n");
+			       "  opcode 0xd cqe_format 0 se 0 owner 0 wqe_counter 513 "
+			       "signature 0x5a s_wqe_opcode 0x8 (RDMA_WRITE) qpn 0xabcd\n"
+			       "  syndrome 0x15 (transport retries exceeded) vendor_err_synd 0x89 "
+			       "hw_err_synd 0x1 hw_synd_type 0x2 srqn 0x33\n");
 }
 
 /* What the NIC writes when a put is refused, from the device and from the host. */
@@ -176,7 +177,8 @@ Test(dump, error_cqe_of_a_nic)
 	cr_assert_eq(e2e_wait(&p.tx, t), 0);
 	cr_assert_eq(gdk_put(p.tx.dev, e2e_addr(p.dst.mem, p.dst.mr->rkey ^ 0x100),
 			     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+		     0);
 	cr_assert_eq(e2e_wait(&p.tx, t), -EIO);
 
 	cr_assert_eq(gdk_verbs_qp_dump_cqe(tx, 1, text, sizeof(text)), DOCA_SUCCESS);
@@ -226,7 +228,8 @@ Test(dump, un_rung_tail_is_told_at_the_end_and_at_a_reset)
 	cr_assert_eq(e2e_wait(&p.tx, t), 0);
 	cr_assert_eq(gdk_put(p.tx.dev, e2e_addr(p.dst.mem, p.dst.mr->rkey),
 			     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, GDK_OPT_SKIP_DB), 0);
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, GDK_OPT_SKIP_DB),
+		     0);
 	cr_assert_eq(gdk_reserve(p.tx.dev, 2, E2E_MODE, 0, &idx), 0);
 	capture_begin();
 	cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(p.tx.hl->qp_gverbs), DOCA_SUCCESS);

@@ -11,11 +11,11 @@
 
 #include "../lib/e2e.h"
 
-#define BYTES 8192u
-#define LOCAL_PROT 0x04
+#define BYTES	       8192u
+#define LOCAL_PROT     0x04
 #define REMOTE_INVALID 0x12
-#define REMOTE_ACCESS 0x13
-#define SOON_NS 5000000000ull
+#define REMOTE_ACCESS  0x13
+#define SOON_NS	       5000000000ull
 
 struct wrong {
 	uint32_t lkey_flip, rkey_flip;
@@ -34,8 +34,10 @@ static void take_remote_write_back(struct e2e_qp *qp)
 	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
 	doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RTS);
 	doca_verbs_qp_attr_set_allow_remote_write(attr, 0);
-	cr_assert_eq(doca_verbs_qp_modify(qp->hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE |
-					  DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_modify(qp->hl->qp, attr,
+					  DOCA_VERBS_QP_ATTR_NEXT_STATE |
+						  DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE),
+		     DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_qp_attr_destroy(attr), DOCA_SUCCESS);
 }
 
@@ -60,10 +62,14 @@ static void recover(struct e2e_pair *p)
 	cr_assert(!doca_verbs_qp_query(p->tx.hl->qp, attr, init, NULL));
 	cr_expect_eq(doca_verbs_qp_attr_get_next_state(attr), DOCA_VERBS_QP_STATE_ERR);
 	doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RST);
-	cr_expect_eq(doca_verbs_qp_modify(p->tx.hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE |
-					  DOCA_VERBS_QP_ATTR_CURRENT_STATE), DOCA_SUCCESS);
-	cr_expect_eq(doca_verbs_qp_modify(p->tx.hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE |
-					  DOCA_VERBS_QP_ATTR_CURRENT_STATE), DOCA_ERROR_BAD_STATE);
+	cr_expect_eq(doca_verbs_qp_modify(p->tx.hl->qp, attr,
+					  DOCA_VERBS_QP_ATTR_NEXT_STATE |
+						  DOCA_VERBS_QP_ATTR_CURRENT_STATE),
+		     DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_qp_modify(p->tx.hl->qp, attr,
+					  DOCA_VERBS_QP_ATTR_NEXT_STATE |
+						  DOCA_VERBS_QP_ATTR_CURRENT_STATE),
+		     DOCA_ERROR_BAD_STATE);
 	cr_assert(!doca_verbs_qp_attr_destroy(attr) && !doca_verbs_qp_init_attr_destroy(init));
 	e2e_qp_reset(&p->tx);
 	e2e_qp_reset(&p->rx);
@@ -144,9 +150,9 @@ Test(e2e_errors, far_outside_the_region)
 
 Test(e2e_errors, region_without_remote_write)
 {
-	expect_refused(&(struct wrong){ .syndrome = REMOTE_ACCESS,
-					.access = IBV_ACCESS_LOCAL_WRITE |
-						  IBV_ACCESS_REMOTE_READ });
+	expect_refused(
+		&(struct wrong){ .syndrome = REMOTE_ACCESS,
+				 .access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ });
 }
 
 Test(e2e_errors, queue_pair_without_remote_write)
@@ -156,16 +162,18 @@ Test(e2e_errors, queue_pair_without_remote_write)
 
 Test(e2e_errors, bad_rkey_through_every_handler)
 {
-	expect_refused(&(struct wrong){ .rkey_flip = 0x100, .syndrome = REMOTE_ACCESS,
+	expect_refused(&(struct wrong){ .rkey_flip = 0x100,
+					.syndrome = REMOTE_ACCESS,
 					.handler = E2E_PROXY });
-	expect_refused(&(struct wrong){ .rkey_flip = 0x100, .syndrome = REMOTE_ACCESS,
-					.handler = E2E_BF });
+	expect_refused(&(
+		struct wrong){ .rkey_flip = 0x100, .syndrome = REMOTE_ACCESS, .handler = E2E_BF });
 }
 
 Test(e2e_errors, bad_rkey_without_dbrec)
 {
 	E2E_NEEDS_NO_DBR();
-	expect_refused(&(struct wrong){ .rkey_flip = 0x100, .syndrome = REMOTE_ACCESS,
+	expect_refused(&(struct wrong){ .rkey_flip = 0x100,
+					.syndrome = REMOTE_ACCESS,
 					.handler = E2E_NO_DBR });
 }
 

@@ -17,8 +17,10 @@
  * another in memory; returns the end of what was written. */
 static size_t put_sizes(struct e2e_pair *p)
 {
-	static const size_t sizes[] = { 1, 2, 3, 7, 8, 15, 16, 28, 29, 63, 64, 65, 255, 256, 257,
-					1023, 1024, 1025, 4095, 4096, 4097, 9000 };
+	static const size_t sizes[] = {
+		1,  2,	 3,   7,   8,	 15,   16,   28,   29,	 63,   64,
+		65, 255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 9000
+	};
 	doca_gpu_dev_verbs_ticket_t t = 0;
 	size_t off = GUARD, i = 0;
 
@@ -151,15 +153,16 @@ static void desk_post(unsigned int n)
 	while (n--)
 		cr_assert_eq(gdk_put(&desk.qp, e2e_addr(desk.p.dst.mem, desk.p.dst.mr->rkey),
 				     e2e_addr(desk.p.src.mem, desk.p.src.mr->lkey), 8, &t, E2E_MODE,
-				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     0);
 }
 
 /* Word 5 is the send word here: it has the next index; its neighbours are as before. */
 static void expect_dbrec(uint32_t pi)
 {
 	for (unsigned int i = 0; i < 16; i++)
-		cr_expect_eq(desk.dbrec[i], i == 5 ? htobe32(pi) : 0xa5a5a5a5u,
-			     "word %u is 0x%08x", i, desk.dbrec[i]);
+		cr_expect_eq(desk.dbrec[i], i == 5 ? htobe32(pi) : 0xa5a5a5a5u, "word %u is 0x%08x",
+			     i, desk.dbrec[i]);
 }
 
 static void expect_reg_only(size_t first, size_t bytes)
@@ -175,8 +178,14 @@ static void expect_doorbell(uint32_t pi)
 {
 	const uint8_t *b = (const uint8_t *)&desk.reg[16];
 	uint32_t qpn = desk.p.tx.qpn;
-	uint8_t want[8] = { 0, (uint8_t)(pi >> 8), (uint8_t)pi, 0,
-			    (uint8_t)(qpn >> 16), (uint8_t)(qpn >> 8), (uint8_t)qpn, 0 };
+	uint8_t want[8] = { 0,
+			    (uint8_t)(pi >> 8),
+			    (uint8_t)pi,
+			    0,
+			    (uint8_t)(qpn >> 16),
+			    (uint8_t)(qpn >> 8),
+			    (uint8_t)qpn,
+			    0 };
 
 	for (unsigned int i = 0; i < 8; i++)
 		cr_expect_eq(b[i], want[i], "byte %u is 0x%02x, not 0x%02x", i, b[i], want[i]);
@@ -251,7 +260,8 @@ static void deliver_to_peer(enum doca_gpu_dev_verbs_nic_handler handler)
 	for (size_t off = 0; off < BYTES; off += 512)
 		cr_assert_eq(gdk_put(qp.dev, e2e_addr((void *)(peer.addr + off), peer.rkey),
 				     e2e_addr(src.mem + off, src.mr->lkey), 512, &t, E2E_MODE,
-				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     0);
 	cr_assert_eq(e2e_wait(&qp, t), 0);
 	for (size_t i = 0; i < BYTES; i++)
 		cr_assert_eq(peer.mem[i], e2e_pattern(i, 7), "byte %zu", i);

@@ -10,7 +10,7 @@
 
 #include "../lib/e2e.h"
 
-#define BYTES 4096u
+#define BYTES	       4096u
 #define RETRY_EXCEEDED 0x15
 
 Test(e2e_peer_death, waiter_ends_with_retry_exceeded)
@@ -34,7 +34,8 @@ Test(e2e_peer_death, waiter_ends_with_retry_exceeded)
 	cr_assert_eq(e2e_connect(&nic, qp.hl->qp, &peer.gid, peer.qpn, path), DOCA_SUCCESS);
 	cr_assert_eq(gdk_put(qp.dev, e2e_addr((void *)peer.addr, peer.rkey),
 			     e2e_addr(src.mem, src.mr->lkey), BYTES, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+		     0);
 	cr_assert_eq(e2e_wait(&qp, t), 0);
 	cr_assert_eq(memcmp(peer.mem, src.mem, BYTES), 0);
 
@@ -43,7 +44,8 @@ Test(e2e_peer_death, waiter_ends_with_retry_exceeded)
 	start = e2e_now_ns();
 	cr_assert_eq(gdk_put(qp.dev, e2e_addr((void *)peer.addr, peer.rkey),
 			     e2e_addr(src.mem, src.mr->lkey), BYTES, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+		     0);
 	cr_expect_eq(e2e_wait(&qp, t), -EIO);
 	cr_expect_lt(e2e_now_ns() - start, 5000000000ull);
 	cr_assert_eq(doca_gpu_verbs_query_last_error(qp.hl->qp_gverbs, &info), DOCA_SUCCESS);

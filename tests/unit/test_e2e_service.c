@@ -9,7 +9,7 @@
 
 #include "../lib/e2e.h"
 
-#define QPS 64
+#define QPS   64
 #define SLICE 256u
 #define BYTES (QPS * SLICE)
 
@@ -45,7 +45,8 @@ static void put_and_wait(struct farm *f, int i)
 
 	cr_assert_eq(gdk_put(f->tx[i].dev, e2e_addr(f->dst.mem + off, f->dst.mr->rkey),
 			     e2e_addr(f->src.mem + off, f->src.mr->lkey), SLICE, &t, E2E_MODE,
-			     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+			     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+		     0);
 	cr_assert_eq(e2e_wait(&f->tx[i], t), 0, "QP %d", i);
 }
 

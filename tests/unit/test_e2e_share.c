@@ -47,8 +47,9 @@ static void two_open(struct two *s, enum doca_gpu_dev_verbs_nic_handler handler,
 	for (i = 0; i < 2 && !s->group; i++)
 		e2e_qp_open(&s->nic, &s->qp[i], handler, depth);
 	for (i = 0; i < 2; i++) {
-		cr_assert_eq(e2e_connect(&s->nic, s->qp[i].hl->qp, &s->nic.gid, s->qp[!i].qpn,
-					 path), DOCA_SUCCESS);
+		cr_assert_eq(
+			e2e_connect(&s->nic, s->qp[i].hl->qp, &s->nic.gid, s->qp[!i].qpn, path),
+			DOCA_SUCCESS);
 		if (handler == E2E_PROXY)
 			e2e_proxy_begin(&s->qp[i]);
 	}

@@ -12,9 +12,9 @@
 
 #include "../lib/e2e.h"
 
-#define WQES (3u * 65536u + 17u)
+#define WQES  (3u * 65536u + 17u)
 #define WORDS 4096u
-#define TRAP (WORDS * 8u) /* offset of the trap in dst */
+#define TRAP  (WORDS * 8u) /* offset of the trap in dst */
 #define BYTES (TRAP + 4096u)
 
 static void put_be32(uint8_t *p, uint32_t v)

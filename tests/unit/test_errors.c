@@ -18,12 +18,12 @@
 #include "../lib/e2e.h"
 #include "../lib/standin.h"
 
-#define BYTES 4096u
-#define DEPTH 16u
-#define BAD_KEY 0x100u
+#define BYTES	      4096u
+#define DEPTH	      16u
+#define BAD_KEY	      0x100u
 #define REMOTE_ACCESS 0x13
-#define FLUSHED 0x05
-#define OP(name) DOCA_GPUNETIO_IB_MLX5_OPCODE_##name
+#define FLUSHED	      0x05
+#define OP(name)      DOCA_GPUNETIO_IB_MLX5_OPCODE_##name
 
 /* ---- one failed operation of each kind, behind a good one ---- */
 
@@ -115,7 +115,8 @@ Test(errors, every_byte_of_the_cqe_and_a_slot_that_was_used_again)
 	for (unsigned int i = 0; i < DEPTH; i++) { /* every slot has a read with an address */
 		cr_assert_eq(gdk_get(p.tx.dev, e2e_addr(p.dst.mem, p.dst.mr->rkey),
 				     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t, E2E_MODE,
-				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     0);
 		cr_assert_eq(e2e_wait(&p.tx, t), 0);
 	}
 	ring = p.tx.hl->cq_sq_umem_gpu_ptr;
@@ -164,7 +165,8 @@ Test(errors, queues_in_gpu_memory)
 	cr_assert_eq(e2e_connect(&nic, rx.hl->qp, &nic.gid, qp.qpn, path), DOCA_SUCCESS);
 	cr_assert_eq(gdk_put(qp.dev, e2e_addr(buf.mem + 64, buf.mr->rkey ^ BAD_KEY),
 			     e2e_addr(buf.mem, buf.mr->lkey), 64, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+		     0);
 	cr_assert_eq(e2e_wait(&qp, t), -EIO);
 	copies = standin_cuda_calls();
 	e = error_of(&qp);
@@ -184,12 +186,18 @@ Test(errors, queues_in_gpu_memory)
 Test(errors, every_syndrome_has_words_of_its_own)
 {
 	static const int all[] = {
-		MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR,
-		MLX5_CQE_SYNDROME_LOCAL_PROT_ERR, MLX5_CQE_SYNDROME_WR_FLUSH_ERR,
-		MLX5_CQE_SYNDROME_MW_BIND_ERR, MLX5_CQE_SYNDROME_BAD_RESP_ERR,
-		MLX5_CQE_SYNDROME_LOCAL_ACCESS_ERR, MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR,
-		MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR, MLX5_CQE_SYNDROME_REMOTE_OP_ERR,
-		MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR, MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR,
+		MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR,
+		MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR,
+		MLX5_CQE_SYNDROME_LOCAL_PROT_ERR,
+		MLX5_CQE_SYNDROME_WR_FLUSH_ERR,
+		MLX5_CQE_SYNDROME_MW_BIND_ERR,
+		MLX5_CQE_SYNDROME_BAD_RESP_ERR,
+		MLX5_CQE_SYNDROME_LOCAL_ACCESS_ERR,
+		MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR,
+		MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR,
+		MLX5_CQE_SYNDROME_REMOTE_OP_ERR,
+		MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR,
+		MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR,
 		MLX5_CQE_SYNDROME_REMOTE_ABORTED_ERR,
 	};
 	const char *unknown = gdk_syndrome_cause(0xee);
@@ -210,9 +218,9 @@ Test(errors, every_syndrome_has_words_of_its_own)
 
 /* ---- events ---- */
 
-#define CMD_MODIFY_CQ 0x403u
+#define CMD_MODIFY_CQ	 0x403u
 #define MODIFY_CQ_SELECT PRM(0x0c, 31, 0)
-#define SELECT_OVERRUN (1u << 2)
+#define SELECT_OVERRUN	 (1u << 2)
 #define MODIFY_CQ_IN_LEN 0x110
 
 /* From now on the NIC does not write over CQEs that nobody has taken back. */
@@ -223,8 +231,7 @@ static void forbid_overrun(doca_verbs_cq_t *cq)
 	prm_set(in, PRM_CMD_OPCODE, CMD_MODIFY_CQ);
 	prm_set(in, PRM_CMD_OBJECT, cq->cqn);
 	prm_set(in, MODIFY_CQ_SELECT, SELECT_OVERRUN);
-	cr_assert_eq(gdk_devx_modify(cq->dev->ctx, cq->obj, "CQ", in, sizeof(in), out,
-				     sizeof(out)),
+	cr_assert_eq(gdk_devx_modify(cq->dev->ctx, cq->obj, "CQ", in, sizeof(in), out, sizeof(out)),
 		     DOCA_SUCCESS);
 }
 
@@ -294,8 +301,10 @@ static void forbid_remote_write(struct e2e_qp *q)
 	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
 	doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RTS);
 	doca_verbs_qp_attr_set_allow_remote_write(attr, 0);
-	cr_assert_eq(doca_verbs_qp_modify(q->hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE |
-					  DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_modify(q->hl->qp, attr,
+					  DOCA_VERBS_QP_ATTR_NEXT_STATE |
+						  DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE),
+		     DOCA_SUCCESS);
 	doca_verbs_qp_attr_destroy(attr);
 }
 

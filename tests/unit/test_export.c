@@ -71,7 +71,8 @@ Test(qp_export, what_posts_read_is_in_no_line_with_what_they_add_to)
 	cr_expect_geq((uintptr_t)q.dev, (uintptr_t)q.dev->gdk_state + gdk_qp_state_size(16));
 	cr_assert_eq(doca_gpu_verbs_unexport_qp(nic.gpu, q.hl->qp_gverbs), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_DB, NULL, q.hl->cq_sq,
-					      MODE(VALID_DBR), &q.hl->qp_gverbs), DOCA_SUCCESS);
+					      MODE(VALID_DBR), &q.hl->qp_gverbs),
+		     DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_export_multi_qps_dev(nic.gpu, &q.hl->qp_gverbs, 1, &d),
 		     DOCA_SUCCESS);
 	expect_place(d);
@@ -87,12 +88,14 @@ Test(qp_export, a_second_live_export_is_refused)
 	struct doca_gpu_verbs_qp *again = NULL;
 
 	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_DB, NULL, q.hl->cq_sq,
-					      MODE(VALID_DBR), &again), DOCA_ERROR_IN_USE);
+					      MODE(VALID_DBR), &again),
+		     DOCA_ERROR_IN_USE);
 	cr_assert_eq(again, NULL);
 	cr_assert_eq(doca_verbs_qp_destroy(q.hl->qp), DOCA_ERROR_IN_USE);
 	cr_assert_eq(doca_gpu_verbs_unexport_qp(nic.gpu, q.hl->qp_gverbs), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_AUTO, NULL, q.hl->cq_sq,
-					      MODE(VALID_DBR), &q.hl->qp_gverbs), DOCA_SUCCESS);
+					      MODE(VALID_DBR), &q.hl->qp_gverbs),
+		     DOCA_SUCCESS);
 }
 
 Test(qp_export, mode_and_cq_must_match)
@@ -103,14 +106,18 @@ Test(qp_export, mode_and_cq_must_match)
 	e2e_qp_open(&nic, &other, E2E_DB, 16);
 	doca_gpu_verbs_unexport_qp(nic.gpu, q.hl->qp_gverbs);
 	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_AUTO, NULL, other.hl->cq_sq,
-					      MODE(VALID_DBR), &x), DOCA_ERROR_INVALID_VALUE);
+					      MODE(VALID_DBR), &x),
+		     DOCA_ERROR_INVALID_VALUE);
 	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_AUTO, NULL, q.hl->cq_sq,
-					      MODE(NO_DBR_HW), &x), DOCA_ERROR_INVALID_VALUE);
+					      MODE(NO_DBR_HW), &x),
+		     DOCA_ERROR_INVALID_VALUE);
 	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_NO_DBR, NULL, q.hl->cq_sq,
-					      MODE(VALID_DBR), &x), DOCA_ERROR_INVALID_VALUE);
+					      MODE(VALID_DBR), &x),
+		     DOCA_ERROR_INVALID_VALUE);
 	cr_assert_eq(x, NULL);
 	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_DB, NULL, q.hl->cq_sq,
-					      MODE(VALID_DBR), &q.hl->qp_gverbs), DOCA_SUCCESS);
+					      MODE(VALID_DBR), &q.hl->qp_gverbs),
+		     DOCA_SUCCESS);
 	e2e_qp_close(&other);
 }
 
@@ -126,10 +133,12 @@ Test(qp_export, report_names_the_candidates)
 
 Test(qp_export, multi_with_holes)
 {
-	struct doca_gpu_verbs_qp *list[3] = {0};
+	struct doca_gpu_verbs_qp *list[3] = { 0 };
 	struct doca_gpu_dev_verbs_qp *array = NULL;
-	struct doca_gpu_verbs_qp_init_attr_hl attr = {
-		.gpu_dev = nic.gpu, .net_dev = nic.dev, .ibpd = nic.pd, .sq_nwqe = 16};
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { .gpu_dev = nic.gpu,
+						       .net_dev = nic.dev,
+						       .ibpd = nic.pd,
+						       .sq_nwqe = 16 };
 	struct doca_gpu_verbs_qp_hl *a, *b;
 
 	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &a), DOCA_SUCCESS);
@@ -236,7 +245,7 @@ Test(qp_export, reset_puts_everything_back)
 /* Counts of puts that leave the CQ at any place, several times over. */
 Test(qp_reset, defect_28_data_flows_again_after_every_reset, .timeout = 20)
 {
-	struct e2e_path path = {.ack_timeout = 14, .retry_cnt = 7};
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
 	doca_gpu_dev_verbs_ticket_t t;
 	struct e2e_pair p;
 

@@ -19,10 +19,10 @@
 
 #define A(name) DOCA_VERBS_QP_ATTR_##name
 #define S(name) DOCA_VERBS_QP_STATE_##name
-#define BYTES 4096u
-#define PRIO 5
-#define TCLASS 0x68
-#define HOPS 9
+#define BYTES	4096u
+#define PRIO	5
+#define TCLASS	0x68
+#define HOPS	9
 
 static char pcap[] = "/tmp/gdaki-fabric-XXXXXX";
 
@@ -60,8 +60,8 @@ static void connect_by(struct e2e_nic *nic, struct e2e_qp *q, uint32_t to, uint3
 	memcpy(gid.raw, e->gid.raw, sizeof(gid.raw));
 	cr_assert_eq(doca_verbs_ah_attr_create(nic->dev, &ah), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
-	doca_verbs_ah_attr_set_addr_type(ah, v4 ? DOCA_VERBS_ADDR_TYPE_IPv4 :
-						  DOCA_VERBS_ADDR_TYPE_IPv6);
+	doca_verbs_ah_attr_set_addr_type(ah, v4 ? DOCA_VERBS_ADDR_TYPE_IPv4
+						: DOCA_VERBS_ADDR_TYPE_IPv6);
 	doca_verbs_ah_attr_set_gid(ah, gid);
 	doca_verbs_ah_attr_set_sgid_index(ah, (uint8_t)index);
 	doca_verbs_ah_attr_set_sl(ah, PRIO);
@@ -74,12 +74,16 @@ static void connect_by(struct e2e_nic *nic, struct e2e_qp *q, uint32_t to, uint3
 	doca_verbs_qp_attr_set_path_mtu(attr, DOCA_VERBS_MTU_SIZE_1K_BYTES);
 	doca_verbs_qp_attr_set_ack_timeout(attr, 14);
 	doca_verbs_qp_attr_set_retry_cnt(attr, 7);
-	cr_assert_eq(move(q->hl->qp, attr, S(INIT), A(PKEY_INDEX) | A(PORT_NUM) |
-			  A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ)), DOCA_SUCCESS);
-	cr_assert_eq(move(q->hl->qp, attr, S(RTR), A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) |
-			  A(AH_ATTR) | A(MIN_RNR_TIMER)), DOCA_SUCCESS, "GID %u", index);
-	cr_assert_eq(move(q->hl->qp, attr, S(RTS), A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) |
-			  A(RNR_RETRY)), DOCA_SUCCESS);
+	cr_assert_eq(
+		move(q->hl->qp, attr, S(INIT),
+		     A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ)),
+		DOCA_SUCCESS);
+	cr_assert_eq(move(q->hl->qp, attr, S(RTR),
+			  A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | A(MIN_RNR_TIMER)),
+		     DOCA_SUCCESS, "GID %u", index);
+	cr_assert_eq(move(q->hl->qp, attr, S(RTS),
+			  A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY)),
+		     DOCA_SUCCESS);
 	doca_verbs_qp_attr_destroy(attr);
 	doca_verbs_ah_attr_destroy(ah);
 }
@@ -100,7 +104,8 @@ static uint16_t talk_by(struct e2e_nic *nic, struct e2e_buf *buf, uint32_t index
 	memset(buf->mem, (int)index + 1, BYTES);
 	cr_assert_eq(gdk_put(tx.dev, e2e_addr(buf->mem + BYTES, buf->mr->rkey),
 			     e2e_addr(buf->mem, buf->mr->lkey), BYTES, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+		     0);
 	cr_assert_eq(e2e_wait(&tx, t), 0, "GID %u", index);
 	cr_assert_eq(memcmp(buf->mem, buf->mem + BYTES, BYTES), 0);
 	port = gdk_path_udp_sport(tx.qpn, rx.qpn, e->gid.raw, e->gid.raw);
@@ -243,8 +248,9 @@ static doca_error_t init_with_port(struct e2e_qp *q, uint8_t port)
 	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
 	cr_assert_eq(gdk_verbs_qp_attr_set_lag_port(attr, port), DOCA_SUCCESS);
 	doca_verbs_qp_attr_set_port_num(attr, 1);
-	err = move(q->hl->qp, attr, S(INIT), A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) |
-		   A(ALLOW_REMOTE_READ) | GDK_VERBS_QP_ATTR_LAG_PORT);
+	err = move(q->hl->qp, attr, S(INIT),
+		   A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ) |
+			   GDK_VERBS_QP_ATTR_LAG_PORT);
 	doca_verbs_qp_attr_destroy(attr);
 	return err;
 }

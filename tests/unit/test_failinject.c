@@ -39,13 +39,13 @@ static doca_error_t hl_of(struct doca_gpu_verbs_qp_init_attr_hl *attr)
 	return FAULT_DONE(err, hl, doca_gpu_verbs_destroy_qp_hl(hl));
 }
 
-#define HL(name, handler, ...)                                                   \
-	static doca_error_t name(void)                                           \
-	{                                                                        \
-		struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr(handler);   \
-                                                                                 \
-		__VA_ARGS__;                                                     \
-		return hl_of(&attr);                                             \
+#define HL(name, handler, ...) \
+	static doca_error_t name(void) \
+	{ \
+		struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr(handler); \
+\
+		__VA_ARGS__; \
+		return hl_of(&attr); \
 	}
 
 HL(hl_auto, E2E_AUTO, )
@@ -155,13 +155,13 @@ static doca_error_t monitored(void)
 
 /* ---- what is asked and changed ---- */
 
-#define ASK(name, call)                      \
-	static doca_error_t name(void)       \
-	{                                    \
-		doca_error_t err = call;     \
-                                             \
-		fault_disarm();              \
-		return err;                  \
+#define ASK(name, call) \
+	static doca_error_t name(void) \
+	{ \
+		doca_error_t err = call; \
+\
+		fault_disarm(); \
+		return err; \
 	}
 
 static struct {
@@ -215,10 +215,16 @@ static doca_error_t service_of(void)
 /* At least so many allocations, commands, driver, CUDA and GDRCopy calls that fail
  * give an error. */
 #define CASE(fn, alloc, ...) \
-	{ .name = #fn, .create = fn, .at_least = { alloc, 0, __VA_ARGS__ } }
+	{ \
+		.name = #fn, .create = fn, .at_least = { alloc, 0, __VA_ARGS__ } \
+	}
 #define PREPARES(fn, alloc, ...) \
-	{ .name = #fn, .create = fn, .at_least = { alloc, 0, __VA_ARGS__ }, .prepares = true, \
-	  .errors = { [FAULT_RDMA] = FAULT_ERR(NOT_SUPPORTED) } } /* without an errno */
+	{ \
+		.name = #fn, .create = fn, .at_least = { alloc, 0, __VA_ARGS__ }, \
+		.prepares = true, .errors = { \
+			[FAULT_RDMA] = FAULT_ERR(NOT_SUPPORTED) \
+		} \
+	} /* without an errno */
 
 /* When nothing else is there that they could share: counters, mapped pages, memory. */
 static const struct fault_case alone[] = {
@@ -264,27 +270,13 @@ static const struct fault_case alone_on_cuda[] = {
 };
 /* With queue pairs to make something of. */
 static const struct fault_case shared[] = {
-	CASE(umem_gpu, 1, 0, 1),
-	CASE(cq_in_gpu, 2, 1, 1, 3),
-	CASE(qp_own, 4, 1, 2),
-	CASE(qp_external, 2, 1, 1),
-	CASE(query, 0, 1, 1),
-	CASE(connected, 0, 3, 3),
-	CASE(flat_list, 3, 0, 0, 5),
-	CASE(export_db, 3, 0, 0, 9),
-	CASE(export_proxy, 4, 0, 0, 5),
-	CASE(qp_dev, 4, 0, 0, 9),
-	CASE(multi, 2, 0, 0, 5),
-	CASE(monitored, 3, 0, 0),
-	CASE(reset, 2, 0, 0, 15),
-	CASE(last_error, 1, 1, 1, 3),
-	CASE(more_error, 1, 1, 1),
-	CASE(counters, 0, 0, 0),
-	CASE(aborted, 0, 0, 0),
-	CASE(limit, 0, 0, 0),
-	CASE(dump_wqe, 0, 0, 0),
-	CASE(dump_cqe, 0, 0, 0),
-	PREPARES(watched, 0, 0, 2),
+	CASE(umem_gpu, 1, 0, 1),     CASE(cq_in_gpu, 2, 1, 1, 3),  CASE(qp_own, 4, 1, 2),
+	CASE(qp_external, 2, 1, 1),  CASE(query, 0, 1, 1),	   CASE(connected, 0, 3, 3),
+	CASE(flat_list, 3, 0, 0, 5), CASE(export_db, 3, 0, 0, 9),  CASE(export_proxy, 4, 0, 0, 5),
+	CASE(qp_dev, 4, 0, 0, 9),    CASE(multi, 2, 0, 0, 5),	   CASE(monitored, 3, 0, 0),
+	CASE(reset, 2, 0, 0, 15),    CASE(last_error, 1, 1, 1, 3), CASE(more_error, 1, 1, 1),
+	CASE(counters, 0, 0, 0),     CASE(aborted, 0, 0, 0),	   CASE(limit, 0, 0, 0),
+	CASE(dump_wqe, 0, 0, 0),     CASE(dump_cqe, 0, 0, 0),	   PREPARES(watched, 0, 0, 2),
 };
 static const struct fault_case shared_on_cuda[] = {
 	CASE(dmabuf, 0, 0, 0, 1),
@@ -321,10 +313,10 @@ static void open_all(void)
 	cr_assert(!doca_verbs_qp_attr_set_port_num(f.attr, 1));
 	f.memfd = memfd_create("dmabuf", MFD_CLOEXEC);
 	cr_assert(f.memfd >= 0 && !ftruncate(f.memfd, MEM_BYTES));
-	cr_assert(!doca_verbs_umem_create(f.nic.dev, NULL, f.mem, MEM_BYTES,
-					  IBV_ACCESS_LOCAL_WRITE, NO_FD, 0, &f.umem));
-	cr_assert(!doca_verbs_uar_create(f.nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE,
-					 &f.uar));
+	cr_assert(!doca_verbs_umem_create(f.nic.dev, NULL, f.mem, MEM_BYTES, IBV_ACCESS_LOCAL_WRITE,
+					  NO_FD, 0, &f.umem));
+	cr_assert(
+		!doca_verbs_uar_create(f.nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE, &f.uar));
 	cr_assert(!doca_verbs_uar_create(f.nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME,
 					 &bf)); /* which libmlx5 keeps for who finds no other */
 	cr_assert(!doca_verbs_uar_destroy(bf));

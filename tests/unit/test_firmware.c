@@ -13,10 +13,10 @@
 #include "../../qp/qp.h"
 #include "../lib/e2e.h"
 
-#define A(name) DOCA_VERBS_QP_ATTR_##name
-#define S(name) DOCA_VERBS_QP_STATE_##name
+#define A(name)	       DOCA_VERBS_QP_ATTR_##name
+#define S(name)	       DOCA_VERBS_QP_STATE_##name
 #define IN_PATH(field) ((field) + ((uint32_t)PRM_QPC_PATH_AT << 16))
-#define SIDES 2
+#define SIDES	       2
 
 static struct e2e_nic nic;
 static doca_verbs_cq_t *cq;
@@ -43,37 +43,40 @@ TestSuite(firmware, .init = open_all, .fini = close_all);
 /* ---- attributes of a transition ---- */
 
 /* name, field of the QPC, what its two values are, and in the firmware's code */
-#define QP_ATTRS(X)                                                            \
-	X(allow_remote_write, PRM_QPC_RWE, 1, 0, 1, 0)                         \
-	X(allow_remote_read, PRM_QPC_RRE, 0, 1, 0, 1)                          \
-	X(atomic_mode, PRM_QPC_ATOMIC_MODE, 1, 5, 1, 5)                        \
-	X(port_num, IN_PATH(PRM_ADS_VHCA_PORT_NUM), 1, 1, 1, 1)                \
-	X(pkey_index, IN_PATH(PRM_ADS_PKEY_INDEX), 0, 0, 0, 0)                 \
-	X(path_mtu, PRM_QPC_MTU, 1, 2, 2, 3)                                   \
+#define QP_ATTRS(X) \
+	X(allow_remote_write, PRM_QPC_RWE, 1, 0, 1, 0) \
+	X(allow_remote_read, PRM_QPC_RRE, 0, 1, 0, 1) \
+	X(atomic_mode, PRM_QPC_ATOMIC_MODE, 1, 5, 1, 5) \
+	X(port_num, IN_PATH(PRM_ADS_VHCA_PORT_NUM), 1, 1, 1, 1) \
+	X(pkey_index, IN_PATH(PRM_ADS_PKEY_INDEX), 0, 0, 0, 0) \
+	X(path_mtu, PRM_QPC_MTU, 1, 2, 2, 3) \
 	X(rq_psn, PRM_QPC_NEXT_RCV_PSN, 0x123456, 0xfffffe, 0x123456, 0xfffffe) \
-	X(sq_psn, PRM_QPC_NEXT_SEND_PSN, 0xabcdef, 1, 0xabcdef, 1)             \
-	X(dest_qp_num, PRM_QPC_REMOTE_QPN, 0xfedcba, 5, 0xfedcba, 5)           \
-	X(min_rnr_timer, PRM_QPC_MIN_RNR_NAK, 31, 7, 31, 7)                    \
-	X(max_dest_rd_atomic, PRM_QPC_LOG_RRA_MAX, 16, 2, 4, 1)                \
-	X(ack_timeout, IN_PATH(PRM_ADS_ACK_TIMEOUT), 31, 3, 31, 3)             \
-	X(retry_cnt, PRM_QPC_RETRY_COUNT, 7, 2, 7, 2)                          \
-	X(rnr_retry, PRM_QPC_RNR_RETRY, 1, 6, 1, 6)                            \
+	X(sq_psn, PRM_QPC_NEXT_SEND_PSN, 0xabcdef, 1, 0xabcdef, 1) \
+	X(dest_qp_num, PRM_QPC_REMOTE_QPN, 0xfedcba, 5, 0xfedcba, 5) \
+	X(min_rnr_timer, PRM_QPC_MIN_RNR_NAK, 31, 7, 31, 7) \
+	X(max_dest_rd_atomic, PRM_QPC_LOG_RRA_MAX, 16, 2, 4, 1) \
+	X(ack_timeout, IN_PATH(PRM_ADS_ACK_TIMEOUT), 31, 3, 31, 3) \
+	X(retry_cnt, PRM_QPC_RETRY_COUNT, 7, 2, 7, 2) \
+	X(rnr_retry, PRM_QPC_RNR_RETRY, 1, 6, 1, 6) \
 	X(max_rd_atomic, PRM_QPC_LOG_SRA_MAX, 8, 1, 3, 0)
 
 /* likewise of a path over Ethernet; the traffic class is seen in two places */
-#define AH_ATTRS(X)                                                            \
-	X(sl, IN_PATH(PRM_ADS_ETH_PRIO), 5, 2, 5, 2)                           \
-	X(sgid_index, IN_PATH(PRM_ADS_SRC_ADDR_INDEX), 3, 2, 3, 2)             \
-	X(static_rate, IN_PATH(PRM_ADS_STAT_RATE), 7, 12, 7, 12)               \
-	X(hop_limit, IN_PATH(PRM_ADS_HOP_LIMIT), 1, 255, 1, 255)               \
+#define AH_ATTRS(X) \
+	X(sl, IN_PATH(PRM_ADS_ETH_PRIO), 5, 2, 5, 2) \
+	X(sgid_index, IN_PATH(PRM_ADS_SRC_ADDR_INDEX), 3, 2, 3, 2) \
+	X(static_rate, IN_PATH(PRM_ADS_STAT_RATE), 7, 12, 7, 12) \
+	X(hop_limit, IN_PATH(PRM_ADS_HOP_LIMIT), 1, 255, 1, 255) \
 	X(traffic_class, IN_PATH(PRM_ADS_TCLASS), 0x68, 0xfc, 0x68, 0xfc)
 
-#define MASK_INIT (A(NEXT_STATE) | A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | \
-		   A(ALLOW_REMOTE_READ) | A(ATOMIC_MODE))
-#define MASK_RTR (A(NEXT_STATE) | A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | \
-		  A(MIN_RNR_TIMER) | A(MAX_DEST_RD_ATOMIC))
-#define MASK_RTS (A(NEXT_STATE) | A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY) | \
-		  A(MAX_QP_RD_ATOMIC))
+#define MASK_INIT \
+	(A(NEXT_STATE) | A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | \
+	 A(ALLOW_REMOTE_READ) | A(ATOMIC_MODE))
+#define MASK_RTR \
+	(A(NEXT_STATE) | A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | \
+	 A(MIN_RNR_TIMER) | A(MAX_DEST_RD_ATOMIC))
+#define MASK_RTS \
+	(A(NEXT_STATE) | A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY) | \
+	 A(MAX_QP_RD_ATOMIC))
 
 static void modify(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, enum doca_verbs_qp_state to,
 		   int mask)
@@ -91,8 +94,8 @@ static void set_all(doca_verbs_qp_attr_t *attr, int side)
 	cr_assert_eq(doca_verbs_ah_attr_create(nic.dev, &ah), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_ah_attr_set_gid(ah, gid), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_ah_attr_set_addr_type(ah, DOCA_VERBS_ADDR_TYPE_IPv4), DOCA_SUCCESS);
-#define SET_AH(name, field, a, b, fa, fb)                                                    \
-	cr_assert_eq(doca_verbs_ah_attr_set_##name(ah, side ? (b) : (a)), DOCA_SUCCESS);     \
+#define SET_AH(name, field, a, b, fa, fb) \
+	cr_assert_eq(doca_verbs_ah_attr_set_##name(ah, side ? (b) : (a)), DOCA_SUCCESS); \
 	cr_assert_eq(doca_verbs_ah_get_##name(ah), side ? (b) : (a));
 	AH_ATTRS(SET_AH)
 #define SET_QP(name, field, a, b, fa, fb) \
@@ -119,10 +122,10 @@ static void expect_all(struct e2e_qp *q, int side)
 	cr_expect_eq(state, S(RTS));
 	cr_expect_eq(got.current_state, S(RTS));
 	cr_expect_eq(mask, MASK_INIT | MASK_RTR | MASK_RTS | A(CURRENT_STATE));
-#define EXPECT(name, field, a, b, fa, fb)                                                    \
+#define EXPECT(name, field, a, b, fa, fb) \
 	cr_expect_eq(prm_get(qpc, field), side ? (fb) : (fa), #name " in the firmware: 0x%x", \
-		     (unsigned int)prm_get(qpc, field));                                     \
-	cr_expect_eq(got.name, side ? (b) : (a), #name " of the query: 0x%x",                \
+		     (unsigned int)prm_get(qpc, field)); \
+	cr_expect_eq(got.name, side ? (b) : (a), #name " of the query: 0x%x", \
 		     (unsigned int)got.name);
 	QP_ATTRS(EXPECT)
 	AH_ATTRS(EXPECT)
@@ -435,9 +438,9 @@ Test(firmware, what_a_completion_queue_is_created_with)
 		memset(in, 0, sizeof(in));
 		prm_set(in, PRM_CMD_OPCODE, 0x402); /* QUERY_CQ */
 		prm_set(in, PRM_CMD_OBJECT, made->cqn);
-		cr_assert_eq(gdk_devx_query(nic.ctx, made->obj, "CQ", in, sizeof(in), out,
-					    sizeof(out)),
-			     DOCA_SUCCESS);
+		cr_assert_eq(
+			gdk_devx_query(nic.ctx, made->obj, "CQ", in, sizeof(in), out, sizeof(out)),
+			DOCA_SUCCESS);
 		cr_expect_eq(prm_get(cqc, PRM_CQC_LOG_CQ_SIZE), side ? 12 : 6);
 		cr_expect_eq(prm_get(cqc, PRM_CQC_OI), side);
 		cr_expect_eq(prm_get(cqc, PRM_CQC_CC), !side);
@@ -508,7 +511,8 @@ Test(firmware, what_a_shared_receive_queue_is_created_with)
 	cr_assert(mem = aligned_alloc(4096, 32768));
 	memset(mem, 0, 32768);
 	cr_assert_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem, 32768, IBV_ACCESS_LOCAL_WRITE,
-					    -1, 0, &umem), DOCA_SUCCESS);
+					    -1, 0, &umem),
+		     DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_umem_get_size(umem, &size), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_umem_get_address(umem, &addr), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_umem_get_id(umem, &id), DOCA_SUCCESS);

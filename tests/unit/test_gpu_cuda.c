@@ -45,8 +45,8 @@ Test(gpu_cuda, no_such_gpu_is_not_found)
 
 Test(gpu_cuda, addresses_in_every_spelling)
 {
-	static const char *const names[] = {"8a:00.0", "8A:00.0", "0000:8a:00.0",
-					    "00000000:8A:00.0"};
+	static const char *const names[] = { "8a:00.0", "8A:00.0", "0000:8a:00.0",
+					     "00000000:8A:00.0" };
 	size_t i;
 
 	standin_cuda();
@@ -61,7 +61,7 @@ Test(gpu_cuda, addresses_in_every_spelling)
 
 Test(gpu_cuda, gpu_memory_is_aligned_and_not_of_the_cpu)
 {
-	static const size_t aligns[] = {0, 512, 65536, 8ul << 20};
+	static const size_t aligns[] = { 0, 512, 65536, 8ul << 20 };
 	doca_gpu_t *gpu;
 	size_t i;
 
@@ -71,8 +71,8 @@ Test(gpu_cuda, gpu_memory_is_aligned_and_not_of_the_cpu)
 		void *ptr, *cpu = &cpu;
 
 		cr_assert_eq(
-		    doca_gpu_mem_alloc(gpu, 3000, aligns[i], DOCA_GPU_MEM_TYPE_GPU, &ptr, &cpu),
-		    DOCA_SUCCESS);
+			doca_gpu_mem_alloc(gpu, 3000, aligns[i], DOCA_GPU_MEM_TYPE_GPU, &ptr, &cpu),
+			DOCA_SUCCESS);
 		cr_expect_eq((uintptr_t)ptr % (aligns[i] ? aligns[i] : 16), 0);
 		cr_expect_null(cpu);
 		cr_expect_null(gdk_gpu_cpu_ptr(gpu, ptr));

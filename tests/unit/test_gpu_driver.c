@@ -69,7 +69,7 @@ Test(gpu_driver, a_driver_that_does_not_start)
 /* The driver promises less than a page. */
 Test(gpu_driver, memory_is_aligned_where_the_driver_does_not)
 {
-	static const size_t aligns[] = {0, 256, 512, 4096, 65536, 1 << 20};
+	static const size_t aligns[] = { 0, 256, 512, 4096, 65536, 1 << 20 };
 	doca_gpu_t *gpu;
 	void *mem, *cpu;
 
@@ -80,9 +80,10 @@ Test(gpu_driver, memory_is_aligned_where_the_driver_does_not)
 	for (size_t i = 0; i < sizeof(aligns) / sizeof(aligns[0]); i++)
 		for (int type = 0; type < 2; type++) {
 			cr_assert_eq(doca_gpu_mem_alloc(gpu, 5000, aligns[i],
-							type ? DOCA_GPU_MEM_TYPE_GPU_CPU :
-							       DOCA_GPU_MEM_TYPE_GPU,
-							&mem, &cpu), DOCA_SUCCESS);
+							type ? DOCA_GPU_MEM_TYPE_GPU_CPU
+							     : DOCA_GPU_MEM_TYPE_GPU,
+							&mem, &cpu),
+				     DOCA_SUCCESS);
 			cr_expect_eq(aligns[i] ? (uintptr_t)mem % aligns[i] : 0, 0);
 			memset(mem, 1, 5000); /* all of it is there */
 			cr_expect_eq(doca_gpu_mem_free(gpu, mem), DOCA_SUCCESS);
@@ -93,9 +94,10 @@ Test(gpu_driver, memory_is_aligned_where_the_driver_does_not)
 
 Test(gpu_driver, what_no_memory_holds_is_refused)
 {
-	static const enum doca_gpu_mem_type types[] = {
-		DOCA_GPU_MEM_TYPE_GPU, DOCA_GPU_MEM_TYPE_GPU_CPU, DOCA_GPU_MEM_TYPE_CPU_GPU};
-	static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 4096, SIZE_MAX / 2, (size_t)1 << 62};
+	static const enum doca_gpu_mem_type types[] = { DOCA_GPU_MEM_TYPE_GPU,
+							DOCA_GPU_MEM_TYPE_GPU_CPU,
+							DOCA_GPU_MEM_TYPE_CPU_GPU };
+	static const size_t sizes[] = { SIZE_MAX, SIZE_MAX - 4096, SIZE_MAX / 2, (size_t)1 << 62 };
 	doca_gpu_t *gpu;
 	void *mem, *cpu;
 

@@ -48,7 +48,7 @@ Test(gpu_host, bad_arguments_are_refused)
 
 Test(gpu_host, defect_30_every_kind_is_aligned_memory)
 {
-	static const size_t aligns[] = {0, 16, 64, 4096, 65536, 2ul << 20};
+	static const size_t aligns[] = { 0, 16, 64, 4096, 65536, 2ul << 20 };
 	doca_gpu_t *gpu = open_host();
 	size_t i, kind;
 

@@ -28,7 +28,7 @@ static void nic_while_waiting(void);
 
 /* In all that is included from here on. */
 #define gdk_mmio_st64(p, v) (stand_still(), gdk_mmio_st64(p, v))
-#define gdk_relax(spins) (nic_while_waiting(), gdk_relax(spins))
+#define gdk_relax(spins)    (nic_while_waiting(), gdk_relax(spins))
 
 #include "rig.h"
 
@@ -37,7 +37,10 @@ static void nic_while_waiting(void);
 
 static struct rig rig;
 
-static void nic_while_waiting(void) { rig_nic(&rig); }
+static void nic_while_waiting(void)
+{
+	rig_nic(&rig);
+}
 
 static void post(uint32_t n)
 {
@@ -136,7 +139,8 @@ Test(handover_dev, what_was_read_early_is_read_again_after_a_wait)
 		stores = 0;
 		for (i = 0; i <= DEPTH; i++)
 			cr_assert_eq(gdk_put(&rig.qp, a, a, 8, &ticket, modes[m], RIG_AUTO,
-					     RIG_THREAD, i < DEPTH ? GDK_OPT_SKIP_DB : 0), 0);
+					     RIG_THREAD, i < DEPTH ? GDK_OPT_SKIP_DB : 0),
+				     0);
 		cr_expect_eq(rig.st->rung, DEPTH + 1);
 		cr_expect_eq(rig.st->doorbells, stores, "mode %d: %u", modes[m], stores);
 		all_is_executed();

@@ -128,7 +128,7 @@ Test(high_level, group_shares_one_register_page)
 
 Test(high_level, flat_list_keeps_holes)
 {
-	struct doca_gpu_verbs_qp_hl *list[3] = {0};
+	struct doca_gpu_verbs_qp_hl *list[3] = { 0 };
 	struct doca_gpu_dev_verbs_qp *flat;
 
 	cr_assert_eq(doca_gpu_verbs_qp_flat_list_create_hl(list, 3, &flat),

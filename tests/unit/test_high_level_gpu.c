@@ -15,9 +15,9 @@
 #include "../lib/standin.h"
 
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
-#define REG(name) DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_##name
-#define LEN 5000u
-#define PUTS 200 /* the rings wrap */
+#define REG(name)  DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_##name
+#define LEN	   5000u
+#define PUTS	   200 /* the rings wrap */
 
 static struct e2e_nic nic;
 static struct doca_gpu_verbs_qp_init_attr_hl attr;
@@ -113,7 +113,7 @@ Test(high_level_gpu, memory_is_registered_as_asked_and_the_log_says_how)
 
 static void connect_both(struct e2e_qp *a, struct e2e_qp *b)
 {
-	struct e2e_path path = {.ack_timeout = 14, .retry_cnt = 7};
+	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
 
 	cr_assert_eq(e2e_connect(&nic, a->hl->qp, &nic.gid, b->qpn, path), DOCA_SUCCESS);
 	cr_assert_eq(e2e_connect(&nic, b->hl->qp, &nic.gid, a->qpn, path), DOCA_SUCCESS);

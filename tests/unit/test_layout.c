@@ -16,12 +16,12 @@ struct number {
 	long long got, want;
 };
 
-#define SIZE(type, size, align)                        \
+#define SIZE(type, size, align) \
 	{ "sizeof " #type, (long long)sizeof(type), size }, \
-	{ "alignof " #type, (long long)__alignof__(type), align },
-#define FIELD(type, field, off, size)                                           \
+		{ "alignof " #type, (long long)__alignof__(type), align },
+#define FIELD(type, field, off, size) \
 	{ "offsetof " #type "." #field, (long long)offsetof(type, field), off }, \
-	{ "sizeof " #type "." #field, (long long)sizeof(((type *)0)->field), size },
+		{ "sizeof " #type "." #field, (long long)sizeof(((type *)0)->field), size },
 
 static const struct number layout[] = {
 #include "../lib/peer_layout.def"

@@ -94,9 +94,10 @@ static void *shout(void *arg)
 
 Test(log, lines_of_threads_do_not_mix)
 {
-	static char names[4][40] = {
-	    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
-	    "cccccccccccccccccccccccccccccccccc", "dddddddddddddddddddddddddddddddddd"};
+	static char names[4][40] = { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+				     "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+				     "cccccccccccccccccccccccccccccccccc",
+				     "dddddddddddddddddddddddddddddddddd" };
 	pthread_t threads[4];
 	int i, lines = 0;
 	char *line, *next;
@@ -111,7 +112,7 @@ Test(log, lines_of_threads_do_not_mix)
 
 		next = strchr(line, '\n');
 		cr_assert(open && open < next);
-		cr_expect_eq(strspn(open + 1, (char[]){open[1], 0}), 102);
+		cr_expect_eq(strspn(open + 1, (char[]){ open[1], 0 }), 102);
 		cr_expect_eq(next[-1], '>');
 	}
 	cr_expect_eq(lines, 200);

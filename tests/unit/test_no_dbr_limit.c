@@ -14,8 +14,8 @@
 #include "../lib/nicfail.h"
 
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
-#define LIMIT 3
-#define QPS 6
+#define LIMIT	   3
+#define QPS	   6
 
 static struct e2e_nic nic;
 static struct doca_gpu_verbs_qp_init_attr_hl attr;
@@ -68,8 +68,8 @@ static void fill_up(void)
 
 Test(no_dbr_limit, a_stated_mode_fails_and_says_why)
 {
-	static const enum doca_gpu_dev_verbs_nic_handler asked[] = {E2E_AUTO, E2E_DB, E2E_NO_DBR,
-								    E2E_PROXY};
+	static const enum doca_gpu_dev_verbs_nic_handler asked[] = { E2E_AUTO, E2E_DB, E2E_NO_DBR,
+								     E2E_PROXY };
 	const char *said;
 
 	attr.send_dbr_mode_ext = MODE(NO_DBR_HW);
@@ -81,7 +81,8 @@ Test(no_dbr_limit, a_stated_mode_fails_and_says_why)
 		cr_expect_eq(add(), DOCA_ERROR_NOT_SUPPORTED);
 		said = capture_end();
 		cr_expect(strstr(said, "mlx5_0: the firmware refuses one more QP without DBREC "
-				       "(3 are here)"), "%s", said);
+				       "(3 are here)"),
+			  "%s", said);
 	}
 	/* There is room again when one goes. */
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[--num]), DOCA_SUCCESS);
@@ -130,8 +131,7 @@ Test(no_dbr_limit, a_group_is_of_one_mode)
 	for (int i = 0; i < 2; i++) {
 		cr_expect_eq(g[i]->qp_main.send_dbr_mode_ext,
 			     i ? MODE(VALID_DBR) : MODE(NO_DBR_HW));
-		cr_expect_eq(g[i]->qp_companion.send_dbr_mode_ext,
-			     g[i]->qp_main.send_dbr_mode_ext);
+		cr_expect_eq(g[i]->qp_companion.send_dbr_mode_ext, g[i]->qp_main.send_dbr_mode_ext);
 		cr_expect_eq(g[i]->qp_companion.external_uar, g[i]->qp_main.external_uar);
 	}
 	attr.send_dbr_mode_ext = MODE(NO_DBR_HW);

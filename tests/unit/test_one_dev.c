@@ -25,7 +25,10 @@ static int put(size_t size, uint64_t *ticket, gdk_handler_t handler, uint32_t op
 	return gdk_put(&rig.qp, there, here, size, ticket, RIG_EXCL, handler, RIG_THREAD, opt);
 }
 
-static const void *slot(uint64_t i) { return rig.ring + (i & (rig.depth - 1)) * 64; }
+static const void *slot(uint64_t i)
+{
+	return rig.ring + (i & (rig.depth - 1)) * 64;
+}
 
 /* All below rung is published, nothing behind, and no word has the token. */
 static void check_words(void)
@@ -91,7 +94,8 @@ static void laps(uint32_t depth, int handler, int known, int sys)
 		memset(rig.ring + (i & (depth - 1)) * 64, 0xa5, 64);
 		if (i % 3 == 1)
 			cr_assert_eq(gdk_p(&rig.qp, there, data, size, &ticket, RIG_EXCL, by,
-					   RIG_THREAD, 0), 0);
+					   RIG_THREAD, 0),
+				     0);
 		else
 			cr_assert_eq(put(size, &ticket, by, 0), 0);
 		cr_assert_eq(ticket, i);

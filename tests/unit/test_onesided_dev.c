@@ -10,18 +10,18 @@
 
 #include "../lib/e2e.h"
 
-#define BYTES 16384u
-#define GUARD 64u
-#define WORD 8192u /* offset of the signal word in dst, of its old value in src */
-#define THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
-#define WARP DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
-#define CTA DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
-#define ADD DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD
-#define SET GDK_SIGNAL_OP_SET
+#define BYTES	   16384u
+#define GUARD	   64u
+#define WORD	   8192u /* offset of the signal word in dst, of its old value in src */
+#define THREAD	   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
+#define WARP	   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
+#define CTA	   DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
+#define ADD	   DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD
+#define SET	   GDK_SIGNAL_OP_SET
 #define SKIP_CHECK DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK
-#define ASYNC DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_ASYNC_STORE_RELEASE
-#define UPDATE_PI DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_CPU_PROXY_UPDATE_PI
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define ASYNC	   DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_ASYNC_STORE_RELEASE
+#define UPDATE_PI  DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_CPU_PROXY_UPDATE_PI
+#define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
 
 static const size_t sizes[] = { 1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 16, 27, 28, 29, 55, 56, 57, 1000 };
 
@@ -70,7 +70,10 @@ static uint64_t word_at(const uint8_t *mem)
 	return v;
 }
 
-static void set_word(uint8_t *mem, uint64_t v) { memcpy(mem + WORD, &v, 8); }
+static void set_word(uint8_t *mem, uint64_t v)
+{
+	memcpy(mem + WORD, &v, 8);
+}
 
 static void refill(void)
 {
@@ -94,7 +97,10 @@ static void expect_moved(const uint8_t *to, size_t size)
 	}
 }
 
-static uint64_t reserved(void) { return p.tx.dev->sq_rsvd_index; }
+static uint64_t reserved(void)
+{
+	return p.tx.dev->sq_rsvd_index;
+}
 
 /* The operation took n slots, and the last of them is the ticket. */
 static void finish(int err, uint64_t before, uint64_t n, doca_gpu_dev_verbs_ticket_t ticket)
@@ -110,7 +116,10 @@ static unsigned int opcode_at(uint64_t idx)
 	return be32toh(gdk_get_wqe_ptr(p.tx.dev, idx)->rw_cseg.opmod_idx_opcode) & 0xff;
 }
 
-static uint64_t pieces(size_t size) { return (size + 27) / 28; }
+static uint64_t pieces(size_t size)
+{
+	return (size + 27) / 28;
+}
 
 /* ---- one operation each ---- */
 
@@ -272,8 +281,9 @@ Test(onesided_dev, p_needs_its_value_no_longer)
 	uint64_t v = 42, got;
 
 	open_pair(E2E_DB, 64);
-	cr_assert_eq(gdk_p(p.tx.dev, there(WORD), &v, 8, &t, w.mode, w.handler, THREAD,
-			   GDK_OPT_SKIP_DB), 0);
+	cr_assert_eq(
+		gdk_p(p.tx.dev, there(WORD), &v, 8, &t, w.mode, w.handler, THREAD, GDK_OPT_SKIP_DB),
+		0);
 	v = 43;
 	cr_assert_eq(gdk_wait_for(p.tx.dev, t, w.mode, E2E_WAIT_NS), 0);
 	got = word_at(p.dst.mem);
@@ -337,10 +347,22 @@ static void by_handler(gdk_handler_t handler)
 	close_pair();
 }
 
-Test(onesided_dev, by_gpu_sm_db) { by_handler(E2E_DB); }
-Test(onesided_dev, by_gpu_sm_bf) { by_handler(E2E_BF); }
-Test(onesided_dev, by_gpu_sm_no_dbr) { by_handler(E2E_NO_DBR); }
-Test(onesided_dev, by_cpu_proxy) { by_handler(E2E_PROXY); }
+Test(onesided_dev, by_gpu_sm_db)
+{
+	by_handler(E2E_DB);
+}
+Test(onesided_dev, by_gpu_sm_bf)
+{
+	by_handler(E2E_BF);
+}
+Test(onesided_dev, by_gpu_sm_no_dbr)
+{
+	by_handler(E2E_NO_DBR);
+}
+Test(onesided_dev, by_cpu_proxy)
+{
+	by_handler(E2E_PROXY);
+}
 
 Test(onesided_dev, every_code_option)
 {
@@ -366,11 +388,13 @@ Test(onesided_dev, skipped_doorbells_are_rung_by_the_next)
 	for (int i = 0; i < 10; i++)
 		cr_assert_eq(gdk_p(p.tx.dev, there(GUARD + 28 * (size_t)i),
 				   p.src.mem + GUARD + 28 * i, 28, &t, w.mode, w.handler, THREAD,
-				   GDK_OPT_SKIP_DB), 0);
+				   GDK_OPT_SKIP_DB),
+			     0);
 	cr_assert_eq(gdk_verbs_qp_get_counters(p.tx.hl->qp_gverbs, &c), DOCA_SUCCESS);
 	cr_assert_eq(c.doorbells, 0);
 	cr_assert_eq(gdk_signal(p.tx.dev, SET, there(WORD), here(WORD), 5, &t, w.mode, w.handler,
-				THREAD, 0), 0);
+				THREAD, 0),
+		     0);
 	cr_assert_eq(gdk_wait_for(p.tx.dev, t, w.mode, E2E_WAIT_NS), 0);
 	expect_moved(p.dst.mem, 280);
 	cr_assert_eq(gdk_verbs_qp_get_counters(p.tx.hl->qp_gverbs, &c), DOCA_SUCCESS);
@@ -387,8 +411,8 @@ Test(onesided_dev, an_error_reaches_every_operation)
 	open_pair(E2E_DB, 64);
 	bad = there(GUARD);
 	bad.key = ~bad.key;
-	cr_assert_eq(gdk_signal(p.tx.dev, SET, bad, here(WORD), 5, &t, w.mode, w.handler, THREAD,
-				0), 0);
+	cr_assert_eq(
+		gdk_signal(p.tx.dev, SET, bad, here(WORD), 5, &t, w.mode, w.handler, THREAD, 0), 0);
 	cr_assert_eq(gdk_wait_for(p.tx.dev, t, w.mode, E2E_WAIT_NS), -EIO);
 	cr_assert_eq(gdk_p(p.tx.dev, there(GUARD), &t, 8, &t, w.mode, w.handler, THREAD, 0), -EIO);
 	cr_assert_eq(gdk_fence(p.tx.dev, w.mode, w.handler), -EIO);

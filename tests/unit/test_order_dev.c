@@ -40,18 +40,18 @@ static void saw_word(uint64_t bits)
 }
 
 /* What platform.h has is traced in all that is included from here on. */
-#define gdk_st_wqe16(p, a, b) (saw('w'), gdk_st_wqe16(p, a, b))
-#define gdk_fence_rel(scope) (saw_fence(scope), gdk_fence_rel(scope))
-#define gdk_fence_sc(scope) (saw_fence(scope), gdk_fence_sc(scope))
-#define gdk_st32(p, v, scope) (saw_store(p), gdk_st32(p, v, scope))
-#define gdk_st64(p, v, scope) (saw_store(p), gdk_st64(p, v, scope))
+#define gdk_st_wqe16(p, a, b)	   (saw('w'), gdk_st_wqe16(p, a, b))
+#define gdk_fence_rel(scope)	   (saw_fence(scope), gdk_fence_rel(scope))
+#define gdk_fence_sc(scope)	   (saw_fence(scope), gdk_fence_sc(scope))
+#define gdk_st32(p, v, scope)	   (saw_store(p), gdk_st32(p, v, scope))
+#define gdk_st64(p, v, scope)	   (saw_store(p), gdk_st64(p, v, scope))
 #define gdk_st64x2(p, a, b, scope) (saw_store(p), gdk_st64x2(p, a, b, scope))
 #define gdk_red_max64(p, v, scope) (saw_store(p), gdk_red_max64(p, v, scope))
-#define gdk_max64(p, v, scope) (saw_store(p), gdk_max64(p, v, scope))
-#define gdk_rmw_or64(p, v, scope) (saw_word(v), gdk_rmw_or64(p, v, scope))
-#define gdk_mmio_st64(p, v) (saw('D'), gdk_mmio_st64(p, v))
-#define gdk_bf_st64(p, w) (saw('D'), gdk_bf_st64(p, w))
-#define gdk_bf_st64_warp(p, w) (saw('D'), gdk_bf_st64_warp(p, w))
+#define gdk_max64(p, v, scope)	   (saw_store(p), gdk_max64(p, v, scope))
+#define gdk_rmw_or64(p, v, scope)  (saw_word(v), gdk_rmw_or64(p, v, scope))
+#define gdk_mmio_st64(p, v)	   (saw('D'), gdk_mmio_st64(p, v))
+#define gdk_bf_st64(p, w)	   (saw('D'), gdk_bf_st64(p, w))
+#define gdk_bf_st64_warp(p, w)	   (saw('D'), gdk_bf_st64_warp(p, w))
 
 #include "rig.h"
 

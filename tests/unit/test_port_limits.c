@@ -14,7 +14,7 @@
 #include "../lib/e2e.h"
 
 #define A(name) DOCA_VERBS_QP_ATTR_##name
-#define BYTES 4096u
+#define BYTES	4096u
 
 static struct e2e_nic nic;
 static struct e2e_qp q;
@@ -64,8 +64,9 @@ static doca_error_t connect_by_lid(struct doca_verbs_gid gid, enum doca_verbs_mt
 	err = step(attr, DOCA_VERBS_QP_STATE_INIT,
 		   A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ));
 	if (err == DOCA_SUCCESS)
-		err = step(attr, DOCA_VERBS_QP_STATE_RTR, A(RQ_PSN) | A(DEST_QP_NUM) |
-			   A(PATH_MTU) | A(AH_ATTR) | A(MIN_RNR_TIMER));
+		err = step(attr, DOCA_VERBS_QP_STATE_RTR,
+			   A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) |
+				   A(MIN_RNR_TIMER));
 	if (err == DOCA_SUCCESS)
 		err = step(attr, DOCA_VERBS_QP_STATE_RTS,
 			   A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY));
@@ -86,7 +87,8 @@ Test(port_limits, defect_26_a_path_by_lid_gets_the_grh_that_the_port_wants)
 	memset(buf.mem, 0x5a, BYTES);
 	cr_assert_eq(gdk_put(q.dev, e2e_addr(buf.mem + BYTES, buf.mr->rkey),
 			     e2e_addr(buf.mem, buf.mr->lkey), BYTES, &ticket, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+		     0);
 	cr_assert_eq(e2e_wait(&q, ticket), 0);
 	cr_assert_eq(memcmp(buf.mem, buf.mem + BYTES, BYTES), 0);
 	e2e_buf_close(&buf);
@@ -124,8 +126,10 @@ Test(port_limits, a_port_that_the_device_lacks_is_refused)
 	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
 	doca_verbs_qp_attr_set_port_num(attr, 2);
 	capture_begin();
-	cr_expect_eq(step(attr, DOCA_VERBS_QP_STATE_INIT, A(PKEY_INDEX) | A(PORT_NUM) |
-			  A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ)), DOCA_ERROR_INVALID_VALUE);
+	cr_expect_eq(
+		step(attr, DOCA_VERBS_QP_STATE_INIT,
+		     A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ)),
+		DOCA_ERROR_INVALID_VALUE);
 	said = capture_end();
 	cr_expect(strstr(said, "port 2, the device has 1"), "%s", said);
 	doca_verbs_qp_attr_destroy(attr);

@@ -12,9 +12,14 @@ static struct post_expect want;
 static void expect(uint32_t bytes, uint32_t inl)
 {
 	rig_init(&rig, 64, RIG_DB, 0);
-	want = (struct post_expect){ .raddr = 0x7f1200000000u, .laddr = 0x7e3400000000u,
-				     .count = 40, .qpn = rig.qp.sq_num, .rkey = 0x44332211u,
-				     .lkey = 0x88776655u, .bytes = bytes, .inl = inl };
+	want = (struct post_expect){ .raddr = 0x7f1200000000u,
+				     .laddr = 0x7e3400000000u,
+				     .count = 40,
+				     .qpn = rig.qp.sq_num,
+				     .rkey = 0x44332211u,
+				     .lkey = 0x88776655u,
+				     .bytes = bytes,
+				     .inl = inl };
 }
 
 /* Message k in the next slot, as post.cu posts it. */
@@ -29,10 +34,12 @@ static void post(uint64_t k)
 		data[i] = post_payload(k, i);
 	if (want.inl)
 		cr_assert_eq(gdk_p(&rig.qp, r, data, want.bytes, &ticket, RIG_EXCL, RIG_AUTO,
-				   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+				   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     0);
 	else
 		cr_assert_eq(gdk_put(&rig.qp, r, l, want.bytes, &ticket, RIG_EXCL, RIG_AUTO,
-				     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+				     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     0);
 }
 
 static uint32_t check(uint64_t slot, uint64_t *k, unsigned int byte, uint8_t flip)
@@ -122,9 +129,9 @@ Test(post_verify, signalled_where_the_mask_says)
 	want.signal_mask = 3;
 	for (slot = 0; slot < 8; slot++)
 		gdk_wqe_rdma(&rig.qp, gdk_get_wqe_ptr(&rig.qp, slot), (uint16_t)slot,
-			     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
-			     slot % 4 ? 0 : GDK_CE_ALWAYS, 0, want.raddr,
-			     gdk_key_be(want.rkey), want.laddr, gdk_key_be(want.lkey), want.bytes);
+			     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, slot % 4 ? 0 : GDK_CE_ALWAYS,
+			     0, want.raddr, gdk_key_be(want.rkey), want.laddr,
+			     gdk_key_be(want.lkey), want.bytes);
 	for (slot = 0; slot < 8; slot++)
 		cr_assert_eq(check(slot, &k, 0, 0), 0);
 	cr_assert_eq(check(4, &k, 11, 0x08), POST_BAD_FLAGS);

@@ -13,7 +13,7 @@ struct field {
 	uint32_t field, first_bit, width;
 };
 
-#define FIELD(name, layout, member, bit, bits) {#name, name, bit, bits},
+#define FIELD(name, layout, member, bit, bits) { #name, name, bit, bits },
 #define NEWER				       FIELD
 #define NESTED(name, layout, member, bit)
 static const struct field fields[] = {
@@ -23,7 +23,7 @@ static const struct field fields[] = {
 #undef NESTED
 
 #define FIELD(name, layout, member, bit, bits)
-#define NESTED(name, layout, member, bit) {#name, name, bit, 0},
+#define NESTED(name, layout, member, bit) { #name, name, bit, 0 },
 static const struct field nested[] = {
 #include "../lib/prm_fields.def"
 };
@@ -119,7 +119,7 @@ Test(prm, set_writes_the_field_and_nothing_else)
 /* The defect of a 64-bit store to this 1-bit field set next_rcv_psn to 1. */
 Test(prm, defect_24_cd_master_leaves_next_rcv_psn)
 {
-	uint8_t qpc[PRM_QPC_LEN] = {0};
+	uint8_t qpc[PRM_QPC_LEN] = { 0 };
 
 	prm_set(qpc, PRM_QPC_CD_MASTER, 1);
 	cr_expect_eq(prm_get(qpc, PRM_QPC_CD_MASTER), 1);

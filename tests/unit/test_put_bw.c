@@ -22,7 +22,7 @@ static const struct put_bw_shape shapes[] = {
 	{ .threads = 1, .iters = 9, .size = 8, .window = 1 },
 };
 #define NUM_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
-#define MAX_BYTES 256
+#define MAX_BYTES  256
 
 /* All messages in order, copied as a NIC would; `lost` (thread 0) never arrives. */
 static void transfer(const struct put_bw_shape *s, uint8_t *src, uint8_t *dst, uint32_t lost)

@@ -107,7 +107,8 @@ Test(qp, external_memory_is_used_where_it_was_put)
 	doca_verbs_qp_t *qp;
 
 	cr_assert_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem, 65536, IBV_ACCESS_LOCAL_WRITE,
-					    -1, 0, &umem), DOCA_SUCCESS);
+					    -1, 0, &umem),
+		     DOCA_SUCCESS);
 	doca_verbs_qp_init_attr_set_external_umem(init, umem, 8192);
 	cr_assert_eq(create(&qp), DOCA_ERROR_INVALID_VALUE, "queues without DBREC");
 	doca_verbs_qp_init_attr_set_external_umem_dbr(init, umem, 65536);

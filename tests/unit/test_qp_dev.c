@@ -150,8 +150,7 @@ Test(qp_dev, modes_mix_on_one_qp)
 	rig_init(&rig, 8, RIG_DB, 0);
 	for (i = 0; i < 60; i++) {
 		idx = reserve(1, modes[i % 3]);
-		gdk_post(&rig.qp, idx, idx, modes[i % 3], RIG_AUTO,
-			 i % 2 ? GDK_OPT_SKIP_DB : 0);
+		gdk_post(&rig.qp, idx, idx, modes[i % 3], RIG_AUTO, i % 2 ? GDK_OPT_SKIP_DB : 0);
 		rig_nic(&rig);
 	}
 	gdk_submit(&rig.qp, 60, RIG_GPU, RIG_AUTO, 0);
@@ -226,7 +225,8 @@ Test(qp_dev, who_skips_the_check_does_not_wait)
 		gdk_post(&rig.qp, 0, 7, modes[m], RIG_AUTO, 0);
 		rig_nic(&rig);
 		cr_assert_eq(gdk_put(&rig.qp, a, a, 8, &ticket, modes[m], RIG_AUTO, RIG_THREAD,
-				     GDK_OPT_SKIP_CHECK), 0);
+				     GDK_OPT_SKIP_CHECK),
+			     0);
 		cr_assert_eq(gdk_reserve(&rig.qp, 1, modes[m], GDK_OPT_SKIP_CHECK, &idx), 0);
 		cr_expect(ticket == 8 && idx == 9);
 		cr_expect_eq(rig.st->completed, 0);
@@ -272,7 +272,8 @@ Test(qp_dev, empty_operations_are_nops)
 
 	rig_init(&rig, 8, RIG_DB, 0);
 	cr_assert_eq(gdk_put(&rig.qp, a, a, 0, &ticket, RIG_EXCL, RIG_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP, 0), 0);
+			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP, 0),
+		     0);
 	cr_assert_eq(rig.ring[3], DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP);
 	cr_assert_eq(rig.ring[7], 1);
 	cr_assert_eq(gdk_p(&rig.qp, a, &a, 0, &ticket, RIG_EXCL, RIG_AUTO, RIG_THREAD, 0), 0);

@@ -13,7 +13,7 @@
 
 static struct rig rig;
 static uint64_t start, reserved, asked, last_rung; /* indices */
-static uint8_t marked[MOST]; /* by index - start */
+static uint8_t marked[MOST];			   /* by index - start */
 static uint32_t seed, step;
 
 static uint64_t *words(void)
@@ -79,8 +79,9 @@ static uint32_t tokens(void)
 	return n;
 }
 
-#define MUST(cond) cr_assert((cond), "depth %u start %llu seed %u step %u: %s (rung %llu)", \
-	rig.depth, (unsigned long long)start, seed, step, #cond, (unsigned long long)st->rung)
+#define MUST(cond) \
+	cr_assert((cond), "depth %u start %llu seed %u step %u: %s (rung %llu)", rig.depth, \
+		  (unsigned long long)start, seed, step, #cond, (unsigned long long)st->rung)
 
 static void check(void)
 {
@@ -193,8 +194,8 @@ static void ring_by_hand(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 /* One by one by the thread that owns the queue, beyond the end of a word. */
 static void put_alone(void)
 {
-	const gdk_handler_t handler = rig.handler == RIG_BF || dice(2) ?
-					      RIG_AUTO : (gdk_handler_t)rig.handler;
+	const gdk_handler_t handler = rig.handler == RIG_BF || dice(2) ? RIG_AUTO
+								       : (gdk_handler_t)rig.handler;
 	const struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
 	const struct gdk_qp_state *st = rig.st;
 	const uint8_t data[28] = { 0 };
@@ -278,8 +279,9 @@ static void sequence(uint32_t depth, uint64_t from, int handler, uint32_t with)
 
 Test(qp_mixed, nothing_is_lost_or_rung_early)
 {
-	static const uint64_t starts[] = { 0, 5, 32, 0xffe0, 0x10000 - 7, 0xffffffe0,
-					   0x100000000 - 3 };
+	static const uint64_t starts[] = {
+		0, 5, 32, 0xffe0, 0x10000 - 7, 0xffffffe0, 0x100000000 - 3
+	};
 	static const int handlers[] = { RIG_DB, RIG_BF, RIG_NO_DBR, RIG_PROXY };
 	uint32_t lg, i, s;
 

@@ -9,10 +9,10 @@
 
 #define A(name) DOCA_VERBS_QP_ATTR_##name
 #define S(name) DOCA_VERBS_QP_STATE_##name
-#define TO_INIT (A(NEXT_STATE) | A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | \
-		 A(ALLOW_REMOTE_READ))
-#define TO_RTR (A(NEXT_STATE) | A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | \
-		A(MIN_RNR_TIMER))
+#define TO_INIT \
+	(A(NEXT_STATE) | A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ))
+#define TO_RTR \
+	(A(NEXT_STATE) | A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | A(MIN_RNR_TIMER))
 #define TO_RTS (A(NEXT_STATE) | A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY))
 
 static struct e2e_nic nic;
@@ -83,7 +83,7 @@ static void to_rts(void)
 
 Test(qp_modify, the_way_to_rts_and_what_query_returns)
 {
-	struct doca_verbs_qp_attr got = {0};
+	struct doca_verbs_qp_attr got = { 0 };
 	int mask = 0;
 
 	cr_assert_eq(state(&got, &mask), S(RST));
@@ -139,7 +139,7 @@ Test(qp_modify, stated_current_state_must_hold)
 
 Test(qp_modify, init_to_init_changes_rights)
 {
-	struct doca_verbs_qp_attr got = {0};
+	struct doca_verbs_qp_attr got = { 0 };
 
 	cr_assert_eq(move(S(INIT), TO_INIT), DOCA_SUCCESS);
 	doca_verbs_qp_attr_set_allow_remote_read(attr, 1);
@@ -151,7 +151,7 @@ Test(qp_modify, init_to_init_changes_rights)
 
 Test(qp_modify, rts_to_rts_and_out_of_it)
 {
-	struct doca_verbs_qp_attr got = {0};
+	struct doca_verbs_qp_attr got = { 0 };
 
 	to_rts();
 	doca_verbs_qp_attr_set_min_rnr_timer(attr, 20);
@@ -230,9 +230,9 @@ Test(qp_modify, every_gid_of_the_port_connects)
 		memcpy(gid.raw, e.gid.raw, 16);
 		doca_verbs_ah_attr_set_gid(ah, gid);
 		doca_verbs_ah_attr_set_sgid_index(ah, (uint8_t)i);
-		doca_verbs_ah_attr_set_addr_type(ah, e.gid.raw[10] == 0xff && !e.gid.raw[0] ?
-							     DOCA_VERBS_ADDR_TYPE_IPv4 :
-							     DOCA_VERBS_ADDR_TYPE_IPv6);
+		doca_verbs_ah_attr_set_addr_type(ah, e.gid.raw[10] == 0xff && !e.gid.raw[0]
+							     ? DOCA_VERBS_ADDR_TYPE_IPv4
+							     : DOCA_VERBS_ADDR_TYPE_IPv6);
 		doca_verbs_ah_attr_set_traffic_class(ah, 0x68);
 		doca_verbs_qp_attr_set_ah_attr(attr, ah);
 		to_rts();

@@ -19,55 +19,55 @@
 #include "../softnic/prm_nic.h"
 #include "recorded_qp.h"
 
-#define BOX_MAX 0x160
-#define PAS_AT	0x110
+#define BOX_MAX	   0x160
+#define PAS_AT	   0x110
 #define QPC(field) ((field) + ((uint32_t)PRM_CREATE_QP_QPC_AT << 16))
-#define XRCD_AT 0xb0 /* the only word that core/prm.h has no field for */
-#define XRCD	0x11u
+#define XRCD_AT	   0xb0 /* the only word that core/prm.h has no field for */
+#define XRCD	   0x11u
 
 /* What the boxes say, in the order of recorded_qps; the last three are of one run. */
 static const struct decoded {
 	uint32_t uar_page, user_index, log_page_size, page_offset, cqn, pages, status, qpn;
 	uint64_t dbr_addr, wq_umem_offset;
 } decoded[] = {
-	{0x15, 0x3ff5d, 4, 12, 0x10d, 1, 0, 0x40121, 0x55b6fe7c0, 1ull << 32},
-	{0x15, 0x3ff5e, 0, 0, 0x10d, 9, 0, 0x40122, 0x55b6fe800, 0},
-	{0x16, 0x3ff5f, 0, 0, 0x10d, 9, 5, 0, 0x55b6fe840, 0},
-	{0x15, 0x3ff5e, 0, 0, 0x10d, 9, 0, 0x40122, 0x522861800, 0},
-	{0x16, 0x3ff5f, 0, 0, 0x10d, 9, 5, 0, 0x522861840, 0},
-	{0x17, 0x1ff49, 3, 32, 0x115, 2, 0, 0x23be6, 0xa67c35ac0, 0},
-	{0x17, 0x1ff4a, 3, 0, 0x115, 2, 0, 0x23be7, 0xa67c35b00, 0},
-	{0x18, 0x1ff4b, 3, 24, 0x115, 2, 5, 0, 0xa67c35b40, 0},
+	{ 0x15, 0x3ff5d, 4, 12, 0x10d, 1, 0, 0x40121, 0x55b6fe7c0, 1ull << 32 },
+	{ 0x15, 0x3ff5e, 0, 0, 0x10d, 9, 0, 0x40122, 0x55b6fe800, 0 },
+	{ 0x16, 0x3ff5f, 0, 0, 0x10d, 9, 5, 0, 0x55b6fe840, 0 },
+	{ 0x15, 0x3ff5e, 0, 0, 0x10d, 9, 0, 0x40122, 0x522861800, 0 },
+	{ 0x16, 0x3ff5f, 0, 0, 0x10d, 9, 5, 0, 0x522861840, 0 },
+	{ 0x17, 0x1ff49, 3, 32, 0x115, 2, 0, 0x23be6, 0xa67c35ac0, 0 },
+	{ 0x17, 0x1ff4a, 3, 0, 0x115, 2, 0, 0x23be7, 0xa67c35b00, 0 },
+	{ 0x18, 0x1ff4b, 3, 24, 0x115, 2, 5, 0, 0xa67c35b40, 0 },
 };
 
 /* Field, and its value in the box d: 128 receive WQEs of 16 bytes, 512 send slots. */
-#define FIELDS(X, d)                                      \
-	X(PRM_CMD_OPCODE, 0x500)                          \
-	X(PRM_CMD_UID, 2)                                 \
-	X(PRM_CMD_OP_MOD, 0)                              \
-	X(PRM_CREATE_QP_INPUT_QPN, 0)                     \
-	X(PRM_CREATE_QP_OPT_PARAM_MASK, 0)                \
-	X(QPC(PRM_QPC_STATE), 0)                          \
-	X(QPC(PRM_QPC_ST), 0)                             \
-	X(QPC(PRM_QPC_PM_STATE), 3)                       \
-	X(QPC(PRM_QPC_PD), 0x18)                          \
-	X(QPC(PRM_QPC_LOG_RQ_SIZE), 7)                    \
-	X(QPC(PRM_QPC_LOG_RQ_STRIDE), 0)                  \
-	X(QPC(PRM_QPC_NO_SQ), 0)                          \
-	X(QPC(PRM_QPC_LOG_SQ_SIZE), 9)                    \
-	X(QPC(PRM_QPC_UAR_PAGE), (d)->uar_page)           \
-	X(QPC(PRM_QPC_SEND_DBR_MODE), 0)                  \
-	X(QPC(PRM_QPC_USER_INDEX), (d)->user_index)       \
+#define FIELDS(X, d) \
+	X(PRM_CMD_OPCODE, 0x500) \
+	X(PRM_CMD_UID, 2) \
+	X(PRM_CMD_OP_MOD, 0) \
+	X(PRM_CREATE_QP_INPUT_QPN, 0) \
+	X(PRM_CREATE_QP_OPT_PARAM_MASK, 0) \
+	X(QPC(PRM_QPC_STATE), 0) \
+	X(QPC(PRM_QPC_ST), 0) \
+	X(QPC(PRM_QPC_PM_STATE), 3) \
+	X(QPC(PRM_QPC_PD), 0x18) \
+	X(QPC(PRM_QPC_LOG_RQ_SIZE), 7) \
+	X(QPC(PRM_QPC_LOG_RQ_STRIDE), 0) \
+	X(QPC(PRM_QPC_NO_SQ), 0) \
+	X(QPC(PRM_QPC_LOG_SQ_SIZE), 9) \
+	X(QPC(PRM_QPC_UAR_PAGE), (d)->uar_page) \
+	X(QPC(PRM_QPC_SEND_DBR_MODE), 0) \
+	X(QPC(PRM_QPC_USER_INDEX), (d)->user_index) \
 	X(QPC(PRM_QPC_LOG_PAGE_SIZE), (d)->log_page_size) \
-	X(QPC(PRM_QPC_CQN_SND), (d)->cqn)                 \
-	X(QPC(PRM_QPC_PAGE_OFFSET), (d)->page_offset)     \
-	X(QPC(PRM_QPC_CQN_RCV), (d)->cqn)                 \
-	X(QPC(PRM_QPC_DBR_ADDR), (d)->dbr_addr)           \
-	X(QPC(PRM_QPC_RQ_TYPE), 0)                        \
-	X(QPC(PRM_QPC_SRQN_RMPN_XRQN), 0x101)             \
-	X(QPC(PRM_QPC_CS_REQ), 0)                         \
-	X(QPC(PRM_QPC_CS_RES), 1)                         \
-	X(QPC(PRM_QPC_DBR_UMEM_VALID), 0)                 \
+	X(QPC(PRM_QPC_CQN_SND), (d)->cqn) \
+	X(QPC(PRM_QPC_PAGE_OFFSET), (d)->page_offset) \
+	X(QPC(PRM_QPC_CQN_RCV), (d)->cqn) \
+	X(QPC(PRM_QPC_DBR_ADDR), (d)->dbr_addr) \
+	X(QPC(PRM_QPC_RQ_TYPE), 0) \
+	X(QPC(PRM_QPC_SRQN_RMPN_XRQN), 0x101) \
+	X(QPC(PRM_QPC_CS_REQ), 0) \
+	X(QPC(PRM_QPC_CS_RES), 1) \
+	X(QPC(PRM_QPC_DBR_UMEM_VALID), 0) \
 	X(PRM_CREATE_QP_WQ_UMEM_OFFSET, (d)->wq_umem_offset) \
 	X(PRM_CREATE_QP_WQ_UMEM_VALID, 0)
 
@@ -102,7 +102,7 @@ Test(recorded, every_field_has_the_value_that_was_decoded_by_hand)
 		const struct decoded *d = &decoded[i];
 
 		unpack(&recorded_qps[i], box);
-#define EXPECT(field, value)                                                             \
+#define EXPECT(field, value) \
 	cr_expect_eq(prm_get(box, field), value, "%s: " #field " is 0x%llx", recorded_qps[i].name, \
 		     (unsigned long long)prm_get(box, field));
 		FIELDS(EXPECT, d)

@@ -15,10 +15,10 @@
 #include "../lib/e2e.h"
 #include "../lib/nicfail.h"
 
-#define A(name) DOCA_VERBS_QP_ATTR_##name
-#define S(name) DOCA_VERBS_QP_STATE_##name
+#define A(name)	     DOCA_VERBS_QP_ATTR_##name
+#define S(name)	     DOCA_VERBS_QP_STATE_##name
 #define COMMANDS_MAX 64u
-#define OPTIONAL "QUERY_LAG"
+#define OPTIONAL     "QUERY_LAG"
 
 /* Which object the log names, as it begins. */
 static const struct command {
@@ -202,15 +202,15 @@ static void check_line(const char *line, const char *how)
 }
 
 /* Commands that the driver sends: it says why in an errno. */
-#define DESTROY(obj, fn)                                                                       \
-	do {                                                                                   \
-		capture_begin();                                                               \
-		nicfail_next(0, 0, 0, 1);                                                      \
-		cr_expect_eq(fn(t.obj), DOCA_ERROR_DRIVER);                                    \
-		nicfail_next(0, 0, 0, 0);                                                      \
-		check_line(capture_end(), "was refused: Cannot allocate memory");              \
-		cr_expect_eq(fn(t.obj), DOCA_SUCCESS, "again");                                \
-		t.obj = NULL;                                                                  \
+#define DESTROY(obj, fn) \
+	do { \
+		capture_begin(); \
+		nicfail_next(0, 0, 0, 1); \
+		cr_expect_eq(fn(t.obj), DOCA_ERROR_DRIVER); \
+		nicfail_next(0, 0, 0, 0); \
+		check_line(capture_end(), "was refused: Cannot allocate memory"); \
+		cr_expect_eq(fn(t.obj), DOCA_SUCCESS, "again"); \
+		t.obj = NULL; \
 	} while (0)
 
 Test(refused, each_command_has_its_line)

@@ -12,10 +12,10 @@
 #include "../../qp/export.h"
 #include "../lib/e2e.h"
 
-#define DEPTH 16u
-#define ROUNDS 40u
+#define DEPTH	  16u
+#define ROUNDS	  40u
 #define POSTS_MAX 40u
-#define SIZE 64u
+#define SIZE	  64u
 
 struct kind {
 	const char *name;
@@ -25,8 +25,8 @@ struct kind {
 	gdk_mode_t mode;
 };
 
-#define VALID DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR
-#define NO_DBR DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW
+#define VALID	 DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR
+#define NO_DBR	 DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW
 #define EMULATED DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED
 
 static const struct kind kinds[] = {
@@ -180,7 +180,7 @@ Test(qp_reset, any_number_of_times_with_any_mix_of_signalled_wqes, .timeout = 10
 
 /* ---- the producer from a counter of 24 bits ---- */
 
-#define LAPS 2048u
+#define LAPS	  2048u
 #define NEAR_WRAP 16775716u /* 1500 before 2^24, less than a lap and more than any lag */
 
 Test(qp_reset, a_counter_just_before_its_wrap)

@@ -10,7 +10,7 @@
 #include "rig.h"
 
 #define MAX_DEPTH 128u
-#define STEPS 4000u
+#define STEPS	  4000u
 
 static struct rig rig;
 static uint64_t reserved, wanted, published_to, state;
@@ -27,7 +27,10 @@ static uint32_t draw(uint32_t n)
 	return (uint32_t)(state >> 33) % n;
 }
 
-static gdk_mode_t shared_mode(void) { return draw(2) ? RIG_GPU : RIG_CTA; }
+static gdk_mode_t shared_mode(void)
+{
+	return draw(2) ? RIG_GPU : RIG_CTA;
+}
 
 /* Whoever rings it before it is written has the wrong index in his WQE. */
 static void spoil(uint64_t from, uint64_t to)
@@ -39,8 +42,7 @@ static void spoil(uint64_t from, uint64_t to)
 static void write_nops(uint64_t from, uint64_t to)
 {
 	for (; from <= to; from++)
-		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, from), (uint16_t)from,
-			    GDK_CE_ALWAYS);
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, from), (uint16_t)from, GDK_CE_ALWAYS);
 }
 
 /* ---- the model ---- */
@@ -55,7 +57,10 @@ static void model_publish(uint64_t from, uint64_t to)
 		is_published[published_to++ % MAX_DEPTH] = false;
 }
 
-static void model_want(uint64_t pi) { wanted = pi > wanted ? pi : wanted; }
+static void model_want(uint64_t pi)
+{
+	wanted = pi > wanted ? pi : wanted;
+}
 
 static uint32_t tokens(uint64_t *at)
 {
@@ -83,8 +88,8 @@ static void check_bits(void)
 	if (i < rig.st->written)
 		i = rig.st->written; /* an exclusive user's get theirs later */
 	for (; i < rig.st->rung + rig.depth; i++)
-		cr_assert_eq(gdk_is_ready(&q, i, GDK_SCOPE_GPU), model_is_published(i),
-			     "slot %lu", i);
+		cr_assert_eq(gdk_is_ready(&q, i, GDK_SCOPE_GPU), model_is_published(i), "slot %lu",
+			     i);
 }
 
 /* Record, register and counter say what is rung; nothing was rung that may not be. */
@@ -101,8 +106,8 @@ static void check_rung(void)
 	if (rig.handler == RIG_PROXY)
 		cr_assert(rig.counter == rung && !rig.st->doorbells);
 	else
-		cr_assert_eq(rig.dbrec[1], rig.handler == RIG_NO_DBR ?
-				     RIG_POISON : gdk_dbrec_value(rung));
+		cr_assert_eq(rig.dbrec[1],
+			     rig.handler == RIG_NO_DBR ? RIG_POISON : gdk_dbrec_value(rung));
 }
 
 static void check(void)

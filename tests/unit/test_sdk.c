@@ -39,18 +39,19 @@ static void said(const char *fn, const char *fmt, ...)
 }
 
 /* Calls fn, which gives value, and looks at what the SDK was asked. */
-#define GIVES(value, fn, args, ...)                                                    \
-	do {                                                                           \
-		sdk_clear();                                                           \
-		cr_expect(fn args == (value), "%s does not give %s", #fn, #value);     \
-		said(#fn, __VA_ARGS__);                                                \
+#define GIVES(value, fn, args, ...) \
+	do { \
+		sdk_clear(); \
+		cr_expect(fn args == (value), "%s does not give %s", #fn, #value); \
+		said(#fn, __VA_ARGS__); \
 	} while (0)
 #define FORWARDS(fn, args, ...) GIVES(DOCA_SUCCESS, fn, args, __VA_ARGS__)
 /* A setter of attr with a number, by the name that both have. */
 #define SETS(fn, attr, kind, v) FORWARDS(fn, (attr, v), #fn "(" kind ", %d)", (int)(v))
+
 #define SETS_OBJECT(fn, attr, kind, obj, name) FORWARDS(fn, (attr, obj), #fn "(" kind ", " name ")")
-#define IS_OF(fn, obj, kind) FORWARDS(fn, (obj), #fn "(" kind ")")
-#define LOCAL(fn, args) FORWARDS(fn, args, "%s", "")
+#define IS_OF(fn, obj, kind)		       FORWARDS(fn, (obj), #fn "(" kind ")")
+#define LOCAL(fn, args)			       FORWARDS(fn, args, "%s", "")
 
 /* ---- objects, one of each ---- */
 
@@ -98,8 +99,8 @@ static void try_dev(void)
 	     (void *)nic.pd, (void *)nic.pd, (void *)nic.ctx);
 }
 
-#define HAS(name, value)                                                           \
-	GIVES(value, doca_verbs_device_attr_get_##name, (attr),                    \
+#define HAS(name, value) \
+	GIVES(value, doca_verbs_device_attr_get_##name, (attr), \
 	      "doca_verbs_device_attr_get_" #name "(device_attr)")
 
 static void try_device_attr(void)
@@ -189,16 +190,16 @@ static void try_cq(void)
 	cr_expect_eq(page[65 * 64 + 63], 0);
 }
 
-#define PATH(name, v, kept)                                                        \
-	do {                                                                       \
-		SETS(doca_verbs_ah_attr_set_##name, ah, "ah", v);                  \
-		GIVES(kept, doca_verbs_ah_get_##name, (ah),                        \
-		      "doca_verbs_ah_attr_get_" #name "(ah)");                     \
+#define PATH(name, v, kept) \
+	do { \
+		SETS(doca_verbs_ah_attr_set_##name, ah, "ah", v); \
+		GIVES(kept, doca_verbs_ah_get_##name, (ah), \
+		      "doca_verbs_ah_attr_get_" #name "(ah)"); \
 	} while (0)
 
 static void try_ah(void)
 {
-	struct doca_verbs_gid gid = {.raw = {1, [15] = 16}};
+	struct doca_verbs_gid gid = { .raw = { 1, [15] = 16 } };
 
 	FORWARDS(doca_verbs_ah_attr_create, (nic.dev, &ah), "doca_verbs_ah_attr_create(context)");
 	FORWARDS(doca_verbs_ah_attr_set_gid, (ah, gid), "doca_verbs_ah_attr_set_gid(ah, 1..16)");
@@ -236,7 +237,8 @@ static void try_srq(void)
 	      "doca_verbs_srq_init_attr_get_type(srq_init_attr)");
 	FORWARDS(doca_verbs_srq_init_attr_set_pd, (attr, nic.pd),
 		 "doca_verbs_bridge_verbs_pd_import(%p)\n"
-		 "doca_verbs_srq_init_attr_set_pd(srq_init_attr, pd)", (void *)nic.pd);
+		 "doca_verbs_srq_init_attr_set_pd(srq_init_attr, pd)",
+		 (void *)nic.pd);
 	GIVES(nic.pd, doca_verbs_srq_init_attr_get_pd, (attr), "%s", "");
 	FORWARDS(doca_verbs_srq_init_attr_set_external_umem, (attr, umem, 128),
 		 "doca_verbs_srq_init_attr_set_external_umem(srq_init_attr, umem, 128)");
@@ -244,7 +246,8 @@ static void try_srq(void)
 	cr_expect(got == umem && offset == 128);
 	FORWARDS(doca_verbs_srq_create, (nic.ctx, attr, &srq),
 		 "doca_verbs_bridge_verbs_context_import(%p, 0)\n"
-		 "doca_verbs_srq_create(context, srq_init_attr)", (void *)nic.ctx);
+		 "doca_verbs_srq_create(context, srq_init_attr)",
+		 (void *)nic.ctx);
 	GIVES(303, doca_verbs_srq_get_srqn, (srq), "doca_verbs_srq_get_srqn(srq)");
 	sdk_clear();
 	doca_verbs_srq_get_wq(srq, &buf, &num, &size);

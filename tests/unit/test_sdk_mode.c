@@ -179,19 +179,19 @@ struct open_object {
 	char rest[1024];
 };
 
-#define REFUSES(call, whose, other)                                                          \
-	do {                                                                                 \
-		sdk_clear();                                                                 \
-		sdk_forget();                                                                \
-		cr_expect_eq(call, DOCA_ERROR_INVALID_VALUE);                                \
-		cr_expect_str_eq(sdk_record(), "", "the SDK was asked: %s", sdk_record());   \
-		expect_log(": " whose " is of the DOCA SDK, " other                          \
-			   " is not: they cannot be mixed\n");                                \
+#define REFUSES(call, whose, other) \
+	do { \
+		sdk_clear(); \
+		sdk_forget(); \
+		cr_expect_eq(call, DOCA_ERROR_INVALID_VALUE); \
+		cr_expect_str_eq(sdk_record(), "", "the SDK was asked: %s", sdk_record()); \
+		expect_log(": " whose " is of the DOCA SDK, " other \
+			   " is not: they cannot be mixed\n"); \
 	} while (0)
 
 Test(sdk_mode, objects_of_two_worlds_do_not_meet)
 {
-	struct open_object other = {0};
+	struct open_object other = { 0 };
 	void *open = &other, *umem, *out;
 	doca_verbs_qp_init_attr_t *init;
 	struct doca_verbs_srq_init_attr *srq_attr;
@@ -237,8 +237,11 @@ Test(sdk_mode, objects_of_two_worlds_do_not_meet)
 		"qp");
 	REFUSES(doca_gpu_verbs_export_qp(host, open, 0, NULL, (void *)attr, 0, (void *)&out),
 		"cq_sq", "qp");
-	REFUSES(doca_gpu_verbs_create_qp_hl(&(struct doca_gpu_verbs_qp_init_attr_hl){
-			.gpu_dev = host, .net_dev = nic.dev, .sq_nwqe = 8}, (void *)&out),
+	REFUSES(doca_gpu_verbs_create_qp_hl(
+			&(struct doca_gpu_verbs_qp_init_attr_hl){ .gpu_dev = host,
+								  .net_dev = nic.dev,
+								  .sq_nwqe = 8 },
+			(void *)&out),
 		"attr->net_dev", "attr->gpu_dev");
 	cr_expect_eq(doca_verbs_srq_init_attr_destroy(srq_attr), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_cq_attr_destroy(cq_attr), DOCA_SUCCESS);
@@ -294,7 +297,7 @@ Test(sdk_mode, queues_lie_where_the_caller_said)
 
 Test(sdk_mode, what_is_in_use_is_not_destroyed)
 {
-	struct doca_gpu_verbs_qp_init_attr_hl attr = {.sq_nwqe = 64};
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = 64 };
 	struct doca_gpu_verbs_qp_hl *hl;
 	struct nic nic;
 
@@ -321,7 +324,7 @@ Test(sdk_mode, what_is_in_use_is_not_destroyed)
 
 static doca_error_t make_all(struct ibv_pd *pd, struct ibv_context *ctx)
 {
-	struct doca_gpu_verbs_qp_init_attr_hl attr = {.sq_nwqe = 64};
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = 64 };
 	struct doca_verbs_srq_init_attr *srq_attr = NULL;
 	struct doca_gpu_verbs_qp_group_hl *group = NULL;
 	struct doca_gpu_verbs_qp_error_info info;

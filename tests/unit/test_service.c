@@ -11,7 +11,7 @@
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
 
-#define QPS 24 /* counters of three lines */
+#define QPS	24 /* counters of three lines */
 #define REPEATS 200
 
 static struct e2e_nic nic;
@@ -21,7 +21,7 @@ static doca_gpu_verbs_service_t service;
 
 static void open_all(void)
 {
-	struct doca_gpu_verbs_qp_init_attr_hl attr = {.sq_nwqe = 16, .nic_handler = E2E_PROXY};
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = 16, .nic_handler = E2E_PROXY };
 
 	e2e_open(&nic);
 	attr.gpu_dev = nic.gpu;
@@ -60,7 +60,7 @@ static uint32_t rung(int i)
 
 static bool rung_within(int i, uint32_t pi, int ms)
 {
-	struct timespec nap = {.tv_nsec = 1000000};
+	struct timespec nap = { .tv_nsec = 1000000 };
 
 	while (ms-- > 0 && rung(i) != pi)
 		nanosleep(&nap, NULL);
@@ -138,7 +138,7 @@ static struct gdk_service_stats stats_of(doca_gpu_verbs_service_t of)
 
 static void nap_ms(unsigned int ms)
 {
-	struct timespec nap = {.tv_nsec = (long)ms * 1000000};
+	struct timespec nap = { .tv_nsec = (long)ms * 1000000 };
 
 	nanosleep(&nap, NULL);
 }
@@ -165,7 +165,7 @@ Test(service, an_idle_service_sleeps_and_wakes)
 /* Fifteen times as long as it takes a nap to double; they would be half a second. */
 Test(service, naps_are_as_long_as_was_asked_at_most)
 {
-	const struct gdk_service_attr attr = {.nap_max_us = 20};
+	const struct gdk_service_attr attr = { .nap_max_us = 20 };
 	doca_gpu_verbs_service_t short_naps;
 
 	cr_assert_eq(gdk_verbs_service_create(&attr, &short_naps), DOCA_SUCCESS);
@@ -177,7 +177,7 @@ Test(service, naps_are_as_long_as_was_asked_at_most)
 /* A thread that naps as long as it may is on time. */
 Test(service, a_nap_is_no_stall)
 {
-	const struct gdk_service_attr attr = {.nap_max_us = 10000000, .stall_ms = 1};
+	const struct gdk_service_attr attr = { .nap_max_us = 10000000, .stall_ms = 1 };
 	doca_gpu_verbs_service_t naps;
 
 	cr_assert_eq(gdk_verbs_service_create(&attr, &naps), DOCA_SUCCESS);
@@ -202,7 +202,7 @@ static void *thread_of(int i)
 /* A line of counters is one thread's; a thread serves NICs of one node where it can. */
 Test(service, threads_share_the_lines_and_nodes)
 {
-	const struct gdk_service_attr attr = {.threads = 2};
+	const struct gdk_service_attr attr = { .threads = 2 };
 	doca_gpu_verbs_service_t two;
 
 	cr_assert_eq(gdk_verbs_service_create(&attr, &two), DOCA_SUCCESS);
@@ -226,7 +226,7 @@ Test(service, threads_share_the_lines_and_nodes)
 
 Test(service, of_its_threads_the_one_with_fewest_is_taken)
 {
-	const struct gdk_service_attr attr = {.threads = 3};
+	const struct gdk_service_attr attr = { .threads = 3 };
 	doca_gpu_verbs_service_t three;
 
 	cr_assert_eq(gdk_verbs_service_create(&attr, &three), DOCA_SUCCESS);
@@ -250,7 +250,7 @@ static uint64_t rings_of_all(void)
 /* Each ring is one of a QP, by whichever thread, in a pass or on leaving. */
 Test(service, figures_are_those_of_its_threads_and_queue_pairs)
 {
-	const struct gdk_service_attr attr = {.threads = 2};
+	const struct gdk_service_attr attr = { .threads = 2 };
 	struct gdk_service_stats st;
 	doca_gpu_verbs_service_t two;
 
@@ -324,7 +324,7 @@ Test(service, wants_a_proxy_qp)
 
 static const struct {
 	const char *name, *value;
-	uint32_t asked; /* attr.threads */
+	uint32_t asked;	  /* attr.threads */
 	uint32_t threads; /* 0: refused */
 	bool said;
 } env_cases[] = {

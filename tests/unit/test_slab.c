@@ -18,7 +18,10 @@ static struct gdk_slab_unit unit[UNITS];
 static void open_all(void)
 {
 	e2e_open(&nic);
-	kind = (struct gdk_slab_kind){.gpu = nic.gpu, .dev = nic.dev, .pages = 8192, .lines = 384};
+	kind = (struct gdk_slab_kind){ .gpu = nic.gpu,
+				       .dev = nic.dev,
+				       .pages = 8192,
+				       .lines = 384 };
 }
 
 static void close_all(void)
@@ -114,10 +117,12 @@ Test(slab, one_smallest_block_stays_until_it_is_trimmed)
 Test(slab, kinds_do_not_share)
 {
 	static const struct gdk_slab_kind others[] = {
-		{.pages = 4096, .lines = 384},
-		{.pages = 8192, .lines = 256},
-		{.pages = 8192, .lines = 384, .mem = DOCA_GPU_MEM_TYPE_CPU_GPU},
-		{.pages = 8192, .lines = 384, .reg = DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM},
+		{ .pages = 4096, .lines = 384 },
+		{ .pages = 8192, .lines = 256 },
+		{ .pages = 8192, .lines = 384, .mem = DOCA_GPU_MEM_TYPE_CPU_GPU },
+		{ .pages = 8192,
+		  .lines = 384,
+		  .reg = DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM },
 	};
 	struct gdk_slab_unit other;
 

@@ -58,7 +58,8 @@ Test(softnic_addr, gids_of_an_ipv6_address)
 Test(softnic_addr, every_gid_leads_back)
 {
 	static const char *const pairs[][2] = {
-		{ "127.16.0.1", "127.239.254.254" }, { "10.0.0.1", "10.255.254.253" },
+		{ "127.16.0.1", "127.239.254.254" },
+		{ "10.0.0.1", "10.255.254.253" },
 		{ "2001:db8::1", "2001:db8::ff:fe" },
 	};
 	struct in6_addr own, peer, got;
@@ -78,7 +79,11 @@ Test(softnic_addr, every_gid_leads_back)
 Test(softnic_addr, gids_that_lead_nowhere)
 {
 	static const char *const nowhere[] = {
-		"::", "ff0e::1", "2001:db8::1", "::1", "::ffff:0:0:1",
+		"::",
+		"ff0e::1",
+		"2001:db8::1",
+		"::1",
+		"::ffff:0:0:1",
 		"fe80::1",		    /* not made of a MAC */
 		"fe80::100:c0ff:fea8:1105", /* of a MAC that is not 02:00: */
 		"fe80::1:0:c0ff:fea8:1105",
@@ -168,8 +173,9 @@ Test(softnic_addr, destinations)
 Test(softnic_addr, icrc_of_ipv6)
 {
 	static const uint8_t bth[16] = { 4, 0, 0xff, 0xff, 0, 0, 1, 2 };
-	static const uint8_t mask[48] = { 0x0f, 0xff, 0xff, 0xff, [7] = 0xff,
-					  [46] = 0xff, [47] = 0xff };
+	static const uint8_t mask[48] = {
+		0x0f, 0xff, 0xff, 0xff, [7] = 0xff, [46] = 0xff, [47] = 0xff
+	};
 	uint8_t head[48] = { 0x60, 0, 0, 0, 0, 28, 17, 64, 0xfe, 0x80 };
 	uint32_t want = sn_icrc(head, sizeof(head), bth, sizeof(bth));
 

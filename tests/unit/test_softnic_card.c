@@ -58,8 +58,9 @@ static uint32_t cap(const struct card *c, uint32_t group, uint32_t at)
 
 	put(in, 0, 0x100u << 16);
 	put(in, 4, group << 1 | 1);
-	return mlx5dv_devx_general_cmd(c->n.ctx, in, sizeof(in), out, sizeof(out)) ?
-		       UINT32_MAX : get(out, 0x10 + at);
+	return mlx5dv_devx_general_cmd(c->n.ctx, in, sizeof(in), out, sizeof(out))
+		       ? UINT32_MAX
+		       : get(out, 0x10 + at);
 }
 
 /* ---- time stamps ---- */

@@ -14,8 +14,8 @@
 #include "engine_fake.h"
 
 #define ALL_ACCESS 0xf
-#define SIGNAL 0x08
-#define LEN 20000u /* 20 packets of 1024, the last one short */
+#define SIGNAL	   0x08
+#define LEN	   20000u /* 20 packets of 1024, the last one short */
 
 static struct fake_qp a, b;
 static uint8_t *src, *dst;
@@ -59,9 +59,12 @@ static void pair(void)
 
 static struct fake_wqe rdma(uint8_t opcode, uint32_t off, uint32_t len)
 {
-	return (struct fake_wqe){ .opcode = opcode, .fm = SIGNAL,
-		.raddr = (uintptr_t)dst + off, .rkey = rkey, .nsge = 1,
-		.sge = { { src + off, len, lkey } } };
+	return (struct fake_wqe){ .opcode = opcode,
+				  .fm = SIGNAL,
+				  .raddr = (uintptr_t)dst + off,
+				  .rkey = rkey,
+				  .nsge = 1,
+				  .sge = { { src + off, len, lkey } } };
 }
 
 static void expect_ok(struct fake_qp *q, bool recv, uint32_t index)
@@ -440,7 +443,8 @@ Test(softnic_engine, collapsed_cq_reports_the_last_index, .init = pair, .timeout
 	for (i = 0; i < 500 && last != 199; i++) {
 		usleep(1000);
 		last = be32toh(__atomic_load_n((uint32_t *)(void *)(a.scqe + 60),
-					       __ATOMIC_ACQUIRE)) >> 16;
+					       __ATOMIC_ACQUIRE)) >>
+		       16;
 	}
 	cr_assert_eq(last, 199);
 	cr_assert_eq(a.scqe[64], 0xf1, "second entry written");

@@ -8,8 +8,8 @@
 
 #include "wire_peer.h"
 
-#define SIZE 65536u
-#define N 48u /* messages: they fit the queues of the front */
+#define SIZE   65536u
+#define N      48u /* messages: they fit the queues of the front */
 #define ALWAYS 1000000u
 #define SIGNAL 0x08
 
@@ -67,8 +67,12 @@ static uint64_t count(const uint64_t *field)
 /* Message i brings byte i. */
 static void post(uint8_t opcode, unsigned i)
 {
-	struct fake_wqe w = { .opcode = opcode, .fm = SIGNAL, .raddr = (uintptr_t)far + i,
-			      .rkey = rkey, .nsge = 1, .sge = { { mem + i, 1, lkey } } };
+	struct fake_wqe w = { .opcode = opcode,
+			      .fm = SIGNAL,
+			      .raddr = (uintptr_t)far + i,
+			      .rkey = rkey,
+			      .nsge = 1,
+			      .sge = { { mem + i, 1, lkey } } };
 
 	fake_post(&a, &w);
 }

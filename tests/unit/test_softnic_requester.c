@@ -55,8 +55,12 @@ TestSuite(softnic_requester, .fini = wire_over, .timeout = 30);
 
 static struct fake_wqe wqe(uint8_t opcode, uint32_t len)
 {
-	return (struct fake_wqe){ .opcode = opcode, .fm = SIGNAL, .raddr = 0x1234567800ull,
-				  .rkey = 0xabcd, .nsge = 1, .sge = { { mem, len, key } } };
+	return (struct fake_wqe){ .opcode = opcode,
+				  .fm = SIGNAL,
+				  .raddr = 0x1234567800ull,
+				  .rkey = 0xabcd,
+				  .nsge = 1,
+				  .sge = { { mem, len, key } } };
 }
 
 static void post(uint8_t opcode, uint32_t len)
@@ -459,16 +463,22 @@ Test(softnic_requester, long_read_keeps_the_limit, .init = patient)
 
 Test(softnic_requester, wrong_answers_are_bad_responses, .init = patient)
 {
-	static const struct { uint8_t wqe, opcode; uint32_t len; } bad[] = {
+	static const struct {
+		uint8_t wqe, opcode;
+		uint32_t len;
+	} bad[] = {
 		{ SN_OP_READ, 0x10, 7 }, { SN_OP_READ, 0x10, 9 }, { SN_OP_READ, 0x12, 8 },
-		{ SN_OP_FA, 0x12, 4 }, { SN_OP_FA, 0x10, 8 }, { SN_OP_WRITE, 0x10, 8 },
+		{ SN_OP_FA, 0x12, 4 },	 { SN_OP_FA, 0x10, 8 },	  { SN_OP_WRITE, 0x10, 8 },
 	};
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		wire_restart();
 		post(bad[i].wqe, 8);
-		peer_expect(&peer, bad[i].wqe == SN_OP_READ ? 0x0c :
-				   bad[i].wqe == SN_OP_FA ? 0x14 : 0x0a, P0);
+		peer_expect(&peer,
+			    bad[i].wqe == SN_OP_READ ? 0x0c
+			    : bad[i].wqe == SN_OP_FA ? 0x14
+						     : 0x0a,
+			    P0);
 		answer(bad[i].opcode, P0, bad[i].len, 1);
 		expect_cqe(0, SN_SYND_BAD_RESP, 0x78);
 	}
@@ -478,9 +488,12 @@ Test(softnic_requester, wrong_answers_are_bad_responses, .init = patient)
 
 Test(softnic_requester, fences, .init = patient)
 {
-	static const struct { uint8_t fence; bool write_waits, read_waits; } f[] = {
-		{ 0, false, false }, { 1, false, false }, { 2, false, true }, { 3, true, true },
-		{ 4, false, true },
+	static const struct {
+		uint8_t fence;
+		bool write_waits, read_waits;
+	} f[] = {
+		{ 0, false, false }, { 1, false, false }, { 2, false, true },
+		{ 3, true, true },   { 4, false, true },
 	};
 	uint32_t psn = P0;
 

@@ -102,7 +102,11 @@ static void expect_read(uint32_t psn, uint32_t off, uint32_t len)
 	for (i = 0; i < n; i++) {
 		head = i == 0 || i + 1 == n ? 4 : 0;
 		part = len - i * MTU < MTU ? len - i * MTU : MTU;
-		k = peer_expect(&peer, n == 1 ? 0x10 : i == 0 ? 0x0d : i + 1 == n ? 0x0f : 0x0e,
+		k = peer_expect(&peer,
+				n == 1	     ? 0x10
+				: i == 0     ? 0x0d
+				: i + 1 == n ? 0x0f
+					     : 0x0e,
 				psn + i);
 		cr_assert_eq(k.len, head + part);
 		cr_assert_arr_eq(k.p + head, mem + off + i * MTU, part);
@@ -155,7 +159,9 @@ Test(softnic_responder, more_reads_than_it_holds_are_invalid)
 /* As if it came from the wire, at once; the lock is held. */
 static void feed(uint8_t opcode, uint32_t psn, const uint8_t *bytes, uint32_t len)
 {
-	struct sn_pkt k = { .no_icrc = true, .src = a.qp.way.ip, .dst = sn_dev->cfg.ip,
+	struct sn_pkt k = { .no_icrc = true,
+			    .src = a.qp.way.ip,
+			    .dst = sn_dev->cfg.ip,
 			    .len = 12 + len };
 
 	sn_put32(k.data, (uint32_t)opcode << 24 | 0xffff);

@@ -8,8 +8,8 @@
  */
 #include "slow_rig.h"
 
-#define SERVICE 100000u /* ns */
-#define SECOND 1000000000ull
+#define SERVICE	  100000u /* ns */
+#define SECOND	  1000000000ull
 #define NOT_ASKED 0.0
 
 TestSuite(softnic_slow, .timeout = 120);
@@ -50,15 +50,15 @@ static unsigned judge(const struct sent *s, const struct sent *need, unsigned mt
 {
 	uint64_t sent = way ? s->back : s->to, needed = way ? need->back : need->to;
 	double good = (double)needed * SERVICE / s->time;
-	double ratio = least ? (double)sent / needed :
-			       (double)(s->to + s->back) / (need->to + need->back);
+	double ratio = least ? (double)sent / needed
+			     : (double)(s->to + s->back) / (need->to + need->back);
 
 	if (!s->r.failed && s->r.done == s->r.n && ratio <= most && good >= least)
 		return 0;
 	cr_log_error("queue %u MTU %u: %u of %u messages, syndrome 0x%02x, sent %.3f of what is "
-		     "needed, goodput %.2f, %lu packets again, %lu timeouts, %lu probes", cap,
-		     128u << mtu, s->r.done, s->r.n, s->r.synd, ratio, good, s->stats.retransmits,
-		     s->stats.timeouts, s->stats.probes);
+		     "needed, goodput %.2f, %lu packets again, %lu timeouts, %lu probes",
+		     cap, 128u << mtu, s->r.done, s->r.n, s->r.synd, ratio, good,
+		     s->stats.retransmits, s->stats.timeouts, s->stats.probes);
 	return 1;
 }
 
@@ -85,18 +85,18 @@ static void matrix(struct slow_run r, bool full, unsigned way, double least)
 }
 
 /* Messages of 64 KiB and messages of one packet */
-#define MANY(name, way, count, least, ...)                                               \
-	Test(softnic_slow, name##_of_many_packets)                                       \
-	{                                                                                \
-		matrix((struct slow_run){ { __VA_ARGS__ }, .n = count }, true, way, least);  \
+#define MANY(name, way, count, least, ...) \
+	Test(softnic_slow, name##_of_many_packets) \
+	{ \
+		matrix((struct slow_run){ { __VA_ARGS__ }, .n = count }, true, way, least); \
 	}
-#define SINGLE(name, way, least, ...)                                                    \
-	Test(softnic_slow, name##_of_one_packet)                                         \
-	{                                                                                \
-		matrix((struct slow_run){ { __VA_ARGS__ }, .n = 500 }, false, way, least);   \
+#define SINGLE(name, way, least, ...) \
+	Test(softnic_slow, name##_of_one_packet) \
+	{ \
+		matrix((struct slow_run){ { __VA_ARGS__ }, .n = 500 }, false, way, least); \
 	}
-#define MIXED SN_OP_WRITE, SN_OP_READ, SN_OP_SEND, SN_OP_FA, SN_OP_WRITE_IMM, SN_OP_CS, \
-	      SN_OP_SEND_IMM
+#define MIXED \
+	SN_OP_WRITE, SN_OP_READ, SN_OP_SEND, SN_OP_FA, SN_OP_WRITE_IMM, SN_OP_CS, SN_OP_SEND_IMM
 
 MANY(send, 0, 20, 0.7, SN_OP_SEND)
 MANY(send_imm, 0, 20, 0.7, SN_OP_SEND_IMM)

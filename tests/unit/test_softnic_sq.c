@@ -11,11 +11,11 @@
 
 #include "engine_fake.h"
 
-#define SIZE 65536u
-#define CE_ERROR 0x00
-#define CE_FIRST 0x04
+#define SIZE	  65536u
+#define CE_ERROR  0x00
+#define CE_FIRST  0x04
 #define CE_ALWAYS 0x08
-#define QUIET_MS 60
+#define QUIET_MS  60
 
 static struct fake_qp a, b;
 static uint8_t *mem, *far;
@@ -177,8 +177,7 @@ Test(softnic_sq, masked_atomics_of_8, .init = rc)
 	expect_cqe(&a, 2, 0);
 	cr_assert_eq(word(0), 0xaaaa22223333dddd, "swapped though not equal");
 	/* fields of 16 bits: no carry leaves one */
-	masked(SN_OP_MASKED_FA, 8, 0,
-	       (uint64_t[]){ 0x555600010000ffff, 0x8000800080008000 });
+	masked(SN_OP_MASKED_FA, 8, 0, (uint64_t[]){ 0x555600010000ffff, 0x8000800080008000 });
 	expect_cqe(&a, 4, 0);
 	memcpy(&old, mem, 8);
 	cr_assert_eq(old, 0xaaaa22223333dddd);
@@ -205,10 +204,17 @@ Test(softnic_sq, masked_atomics_of_4_answer_in_big_endian, .init = rc)
 
 Test(softnic_sq, modifier_and_size_of_atomics, .init = rc)
 {
-	static const struct { uint8_t opcode, modifier; unsigned len; uint8_t synd; } t[] = {
-		{ SN_OP_FA, 8, 8, SN_SYND_LOC_OP }, { SN_OP_MASKED_FA, 0, 8, SN_SYND_LOC_OP },
-		{ SN_OP_MASKED_FA, 10, 8, SN_SYND_LOC_OP }, { SN_OP_WRITE, 9, 8, SN_SYND_LOC_OP },
-		{ SN_OP_FA, 0, 4, SN_SYND_LOC_LEN }, { SN_OP_MASKED_FA, 8, 8, SN_SYND_LOC_LEN },
+	static const struct {
+		uint8_t opcode, modifier;
+		unsigned len;
+		uint8_t synd;
+	} t[] = {
+		{ SN_OP_FA, 8, 8, SN_SYND_LOC_OP },
+		{ SN_OP_MASKED_FA, 0, 8, SN_SYND_LOC_OP },
+		{ SN_OP_MASKED_FA, 10, 8, SN_SYND_LOC_OP },
+		{ SN_OP_WRITE, 9, 8, SN_SYND_LOC_OP },
+		{ SN_OP_FA, 0, 4, SN_SYND_LOC_LEN },
+		{ SN_OP_MASKED_FA, 8, 8, SN_SYND_LOC_LEN },
 	};
 	const uint8_t none[16] = { 0 };
 

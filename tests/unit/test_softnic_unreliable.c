@@ -7,7 +7,7 @@
  */
 #include "wire_rig.h"
 
-#define QKEY 0x11112222u
+#define QKEY   0x11112222u
 #define SENDER 0x654321u
 
 static void uc(void)
@@ -38,9 +38,9 @@ Test(softnic_unreliable, unreliable_drops_broken_messages, .init = uc)
 	fake_recv(&a, mem, 2 * MTU, key);
 	fake_recv(&a, mem + 4096, 2 * MTU, key);
 	send_bytes(0x20, P0, MTU, 1);
-	send_bytes(0x22, P0 + 2, 8, 1);	   /* a middle packet is missing */
+	send_bytes(0x22, P0 + 2, 8, 1); /* a middle packet is missing */
 	send_bytes(0x20, P0 + 3, MTU, 2);
-	send_bytes(0x24, P0 + 9, 12, 3);   /* gap, but a whole message: taken */
+	send_bytes(0x24, P0 + 9, 12, 3);       /* gap, but a whole message: taken */
 	send_bytes(0x24, P0 + 10, 3 * MTU, 3); /* beyond the MTU */
 	send_write(0x2a, P0 + 11, SIZE - 8, 9, 9, 3);
 	send_bytes(0x2c, P0 + 12, 16, 3); /* no READ here */
@@ -140,7 +140,10 @@ Test(softnic_unreliable, datagram_longer_than_its_receive, .init = ud)
 /* What was begun is finished by sending it, after the pass looked whether it is. */
 Test(softnic_unreliable, an_unreliable_queue_says_that_it_is_drained, .init = uc)
 {
-	struct fake_wqe w = { .opcode = SN_OP_WRITE, .fm = 0x08, .rkey = 1, .nsge = 2,
+	struct fake_wqe w = { .opcode = SN_OP_WRITE,
+			      .fm = 0x08,
+			      .rkey = 1,
+			      .nsge = 2,
 			      .sge = { { mem, 40 * MTU, key }, { mem, 40 * MTU, key } } };
 	uint8_t cqe[64];
 

@@ -24,8 +24,12 @@ static struct around next_around(void)
 	uint8_t b[4300], ctl[128];
 	struct sockaddr_in from = { .sin_port = 0 };
 	struct iovec iov = { b, sizeof(b) };
-	struct msghdr m = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov,
-			    .msg_iovlen = 1, .msg_control = ctl, .msg_controllen = sizeof(ctl) };
+	struct msghdr m = { .msg_name = &from,
+			    .msg_namelen = sizeof(from),
+			    .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = ctl,
+			    .msg_controllen = sizeof(ctl) };
 	struct timeval tv = { .tv_sec = 5 };
 	struct around got = { .tos = -1, .ttl = -1 };
 	int on = 1;

@@ -25,10 +25,10 @@
 #include "../lib/e2e.h"
 #include "../lib/standin.h"
 
-#define BOX_MAX 0x1010
+#define BOX_MAX	    0x1010
 #define RECORDS_MAX 2048
-#define ROWS_MAX 256
-#define CMD_NONE 0x7ffu /* no firmware has this command */
+#define ROWS_MAX    256
+#define CMD_NONE    0x7ffu /* no firmware has this command */
 
 static char folder[] = "/tmp/gdaki-trace-XXXXXX", trace_path[64], nic_path[64];
 
@@ -160,11 +160,13 @@ static void parse(char *text)
 			r = &records[num_records++];
 			r->line = line;
 			cr_assert_eq(sscanf(line, "%15s pid %d seq %u t %*u.%*u", r->kind, &r->pid,
-					    &r->seq), 3, "%s", line);
+					    &r->seq),
+				     3, "%s", line);
 			if (strcmp(r->kind, "cmd"))
 				continue;
 			cr_assert_eq(sscanf(strstr(line, " dev "), " dev %*s %31s 0x%x", r->name,
-					    &r->opcode), 2, "%s", line);
+					    &r->opcode),
+				     2, "%s", line);
 			box = r->in;
 		} else if (sscanf(line, " in %zu", &r->inlen) == 1) {
 			box = r->in;
@@ -174,8 +176,9 @@ static void parse(char *text)
 			cr_assert(sscanf(line, " end %u", &seq) == 1 && seq == r->seq, "%s", line);
 			sscanf(line, " end %*u status 0x%x syndrome 0x%x", &r->status,
 			       &r->syndrome);
-			cr_assert_eq(sscanf(strstr(line, " errno "), " errno %d us %*u",
-					    &r->sys_err), 1);
+			cr_assert_eq(
+				sscanf(strstr(line, " errno "), " errno %d us %*u", &r->sys_err),
+				1);
 			box = NULL;
 		} else {
 			read_row(r, box, line);
@@ -189,8 +192,9 @@ static void run_queue_pair(struct e2e_nic *nic)
 	struct e2e_qp q;
 
 	e2e_qp_open(nic, &q, E2E_DB, 16);
-	cr_assert_eq(e2e_connect(nic, q.hl->qp, &nic->gid, q.qpn, (struct e2e_path){14, 7, 0x123}),
-		     DOCA_SUCCESS);
+	cr_assert_eq(
+		e2e_connect(nic, q.hl->qp, &nic->gid, q.qpn, (struct e2e_path){ 14, 7, 0x123 }),
+		DOCA_SUCCESS);
 	e2e_qp_close(&q);
 }
 
@@ -238,8 +242,8 @@ static void rows_of_nic(char *text)
 Test(trace, commands_are_what_the_nic_received)
 {
 	static const char *const names[] = {
-		"QUERY_HCA_CAP", "CREATE_CQ", "CREATE_QP", "QUERY_LAG", "RST2INIT_QP",
-		"INIT2RTR_QP", "RTR2RTS_QP", "DESTROY_QP", "DESTROY_CQ",
+		"QUERY_HCA_CAP", "CREATE_CQ",  "CREATE_QP",  "QUERY_LAG",  "RST2INIT_QP",
+		"INIT2RTR_QP",	 "RTR2RTS_QP", "DESTROY_QP", "DESTROY_CQ",
 	};
 	struct e2e_nic nic;
 	size_t i, k;
@@ -292,7 +296,7 @@ Test(trace, answers_and_lengths)
 
 Test(trace, a_refused_command)
 {
-	uint8_t in[PRM_CMD_IN_LEN] = {0}, out[PRM_CMD_OUT_LEN];
+	uint8_t in[PRM_CMD_IN_LEN] = { 0 }, out[PRM_CMD_OUT_LEN];
 	struct gdk_command_error last;
 	struct e2e_nic nic;
 	struct record *r;
@@ -315,9 +319,10 @@ Test(trace, a_refused_command)
 Test(trace, facts_for_a_comparison)
 {
 	static const char *const kinds[] = {
-		"start ", "libmlx5 lib", "libibverbs lib", "device ", "fw_ver ",
-		"vendor_part_id ", "umem ", "pgsz_bitmap ", "uar ", "page_id ", "eqn ",
-		"events ", "types 0x",
+		"start ",   "libmlx5 lib",     "libibverbs lib", "device ",
+		"fw_ver ",  "vendor_part_id ", "umem ",		 "pgsz_bitmap ",
+		"uar ",	    "page_id ",	       "eqn ",		 "events ",
+		"types 0x",
 	};
 	struct gdk_events *events;
 	struct e2e_qp q;
@@ -362,8 +367,9 @@ static void expect_umem(const char *mask)
 	text = read_file(trace_path);
 	cr_expect(strstr(text, masked ? " addr **+0x5000 " : " addr 0x7f0012345000 "), "%s", text);
 	cr_expect(strstr(text, " addr 0x31000 size 4096 "), "%s", text);
-	cr_expect(strstr(text, masked ? " reg **+0xa800 base **+0x0 " :
-			 " reg 0x7f001234a800 base 0x7f0012340000 "), "%s", text);
+	cr_expect(strstr(text, masked ? " reg **+0xa800 base **+0x0 "
+				      : " reg 0x7f001234a800 base 0x7f0012340000 "),
+		  "%s", text);
 }
 
 Test(trace, addresses_and_offsets)
@@ -410,7 +416,7 @@ struct found {
 /* How often private values of one connection are in its trace. */
 static struct found found_in_trace(const char *mask)
 {
-	struct found f = {0};
+	struct found f = { 0 };
 	struct e2e_nic nic;
 	struct e2e_qp q;
 	char addr[32];
@@ -420,7 +426,7 @@ static struct found found_in_trace(const char *mask)
 	setenv("GDAKI_TRACE_CMDS_MASK", mask, 1);
 	e2e_open(&nic);
 	e2e_qp_open(&nic, &q, E2E_DB, 16);
-	cr_assert_eq(e2e_connect(&nic, q.hl->qp, &nic.gid, q.qpn, (struct e2e_path){14, 7, 0}),
+	cr_assert_eq(e2e_connect(&nic, q.hl->qp, &nic.gid, q.qpn, (struct e2e_path){ 14, 7, 0 }),
 		     DOCA_SUCCESS);
 	snprintf(addr, sizeof(addr), "addr %p ", q.hl->qp->umem->addr);
 	e2e_qp_close(&q);
@@ -433,7 +439,7 @@ static struct found found_in_trace(const char *mask)
 	f.ip = found_in_boxes(nic.gid.raw + 12, 4);
 	for (size_t i = 0; i < num_records; i++) {
 		memcpy(mac, records[i].in + PRM_MODIFY_QP_QPC_AT + PRM_QPC_PATH_AT + 0x26, 6);
-		f.mac += !strcmp(records[i].name, "INIT2RTR_QP") && memcmp(mac, (char[6]){0}, 6);
+		f.mac += !strcmp(records[i].name, "INIT2RTR_QP") && memcmp(mac, (char[6]){ 0 }, 6);
 	}
 	return f;
 }
@@ -457,7 +463,7 @@ Test(trace, masked_values_are_not_there)
 
 static bool hidden(uint32_t opcode, bool answer, uint8_t *box, size_t at, size_t len)
 {
-	uint8_t hide[0x200] = {0};
+	uint8_t hide[0x200] = { 0 };
 	size_t i, n = 0;
 
 	gdk_trace_mask(opcode, answer, box, sizeof(hide), hide);
@@ -562,7 +568,7 @@ static void two_threads(void)
 /* Each process numbers its records from 0 without a gap. */
 static void expect_whole(int pid, size_t queue_pairs)
 {
-	uint8_t seen[RECORDS_MAX] = {0};
+	uint8_t seen[RECORDS_MAX] = { 0 };
 	size_t i, n = 0, made = 0;
 
 	for (i = 0; i < num_records; i++) {

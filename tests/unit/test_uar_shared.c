@@ -38,11 +38,13 @@ static void end_open(struct end *e)
 	uint32_t qpn;
 	void *cpu;
 
-	cr_assert_eq(doca_gpu_mem_alloc(nic.gpu, 16384, 4096, DOCA_GPU_MEM_TYPE_CPU_GPU, &e->mem,
-					&cpu), DOCA_SUCCESS);
+	cr_assert_eq(
+		doca_gpu_mem_alloc(nic.gpu, 16384, 4096, DOCA_GPU_MEM_TYPE_CPU_GPU, &e->mem, &cpu),
+		DOCA_SUCCESS);
 	memset(cpu, 0, 16384);
 	cr_assert_eq(doca_verbs_umem_create(nic.dev, nic.gpu, e->mem, 16384, IBV_ACCESS_LOCAL_WRITE,
-					    -1, 0, &e->umem), DOCA_SUCCESS);
+					    -1, 0, &e->umem),
+		     DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
 	doca_verbs_cq_attr_set_cq_size(attr, 64);
 	doca_verbs_cq_attr_set_external_umem(attr, e->umem, 0);
@@ -64,7 +66,8 @@ static void end_open(struct end *e)
 	cr_assert_eq(e2e_connect(&nic, e->qp, &nic.gid, qpn, path), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, e->qp, E2E_NO_DBR, e->mem, e->cq,
 					      DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW,
-					      &e->exported), DOCA_SUCCESS);
+					      &e->exported),
+		     DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_get_qp_dev(e->exported, &e->dev), DOCA_SUCCESS);
 }
 

@@ -23,9 +23,9 @@ static void check(struct nic *nic, doca_gpu_t *gpu, void *addr, size_t size, int
 	size_t got = 0;
 	void *at = NULL;
 
-	cr_assert_eq(
-	    doca_verbs_umem_create(nic->dev, gpu, addr, size, IBV_ACCESS_LOCAL_WRITE, fd, 0, &umem),
-	    DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_umem_create(nic->dev, gpu, addr, size, IBV_ACCESS_LOCAL_WRITE, fd,
+					    0, &umem),
+		     DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_umem_get_id(umem, &id), DOCA_SUCCESS);
 	cr_expect_neq(id, 0);
 	cr_expect_eq(doca_verbs_umem_get_size(umem, &got), DOCA_SUCCESS);
@@ -228,10 +228,11 @@ Test(umem, a_driver_without_page_sizes)
 
 Test(umem, the_hint_on_access_flags_where_they_are_wrong)
 {
-	expect_refused(EINVAL, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-		       IBV_ACCESS_REMOTE_WRITE, DOCA_ERROR_DRIVER, false);
+	expect_refused(EINVAL,
+		       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+		       DOCA_ERROR_DRIVER, false);
 	expect_refused(EINVAL, 0, DOCA_ERROR_DRIVER, false);
 	expect_refused(EINVAL, IBV_ACCESS_REMOTE_WRITE, DOCA_ERROR_DRIVER, true);
-	expect_refused(EINVAL, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
-		       DOCA_ERROR_DRIVER, true);
+	expect_refused(EINVAL, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC, DOCA_ERROR_DRIVER,
+		       true);
 }

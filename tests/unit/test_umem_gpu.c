@@ -17,7 +17,7 @@
 #define FIRST "the dmabuf was tried first and succeeded"
 
 #define REG(name) DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_##name
-#define LEN 3000u
+#define LEN	  3000u
 
 /* Each value is that of the variable: CUDA's export ("2": with the PCIe type), what the NIC's
  * kernel registers, and what it does with the PCIe type. */
@@ -127,7 +127,8 @@ static void is_refused(const struct machine *m, enum doca_gpu_verbs_mem_reg_type
 	cr_expect_null(hl);
 	cr_expect(strstr(said, dmabuf) && strstr(said, peer), "%s", said);
 	cr_expect(strstr(said, "load nvidia-peermem") && strstr(said, "open kernel modules") &&
-		  strstr(said, "GDAKI_QUEUE_MEM=cpu_gpu"), "no remedy: %s", said);
+			  strstr(said, "GDAKI_QUEUE_MEM=cpu_gpu"),
+		  "no remedy: %s", said);
 	e2e_close(&nic); /* refuses while anything is left */
 }
 
@@ -212,7 +213,8 @@ Test(umem_gpu, a_pcie_dmabuf_is_refused_by_an_ordinary_function)
 	cr_expect_eq(errno, 524);
 	capture_begin();
 	cr_expect_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem, 65536, IBV_ACCESS_LOCAL_WRITE,
-					    fd, 0, &umem), DOCA_ERROR_NOT_SUPPORTED);
+					    fd, 0, &umem),
+		     DOCA_ERROR_NOT_SUPPORTED);
 	said = capture_end();
 	cr_expect(strstr(said, "ENOTSUPP (524): its exporter does not let this NIC attach"), "%s",
 		  said);
@@ -233,7 +235,8 @@ Test(umem_gpu, a_pcie_dmabuf_works_where_the_nic_attaches_it)
 	cr_assert(mr = ibv_reg_dmabuf_mr(nic.pd, 0, 65536, (uintptr_t)mem, fd, E2E_REMOTE));
 	cr_assert_eq(ibv_dereg_mr(mr), 0);
 	cr_assert_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem, 65536, IBV_ACCESS_LOCAL_WRITE,
-					    fd, 0, &umem), DOCA_SUCCESS);
+					    fd, 0, &umem),
+		     DOCA_SUCCESS);
 	cr_expect_eq(gdk_verbs_umem_get_registration(umem, &reg), DOCA_SUCCESS);
 	cr_expect_eq(reg.way, GDK_UMEM_GIVEN_DMABUF);
 	cr_expect_eq(reg.reason[0], '\0');

@@ -14,13 +14,13 @@
 
 #define MIB (1ul << 20)
 #define ALL UINT64_MAX
-#define LW IBV_ACCESS_LOCAL_WRITE
+#define LW  IBV_ACCESS_LOCAL_WRITE
 
 static struct ibv_context *ctx;
 static struct ibv_pd *pd;
 static struct mlx5dv_devx_uar *uar;
 static struct mlx5dv_devx_umem *dbrs;
-static uint8_t *mem; /* 4 MiB on a multiple of 2 MiB */
+static uint8_t *mem;			   /* 4 MiB on a multiple of 2 MiB */
 static struct mlx5dv_devx_umem *umems[32]; /* registered, from the beginning on */
 static unsigned int num_umems;
 static uint32_t pdn, eqn, status;
@@ -68,7 +68,10 @@ static void open_nic(const char *page_size)
 static struct mlx5dv_devx_umem *reg(size_t at, size_t len, uint64_t pages, uint32_t access)
 {
 	struct mlx5dv_devx_umem_in in = {
-		.addr = mem + at, .size = len, .access = access, .pgsz_bitmap = pages,
+		.addr = mem + at,
+		.size = len,
+		.access = access,
+		.pgsz_bitmap = pages,
 	};
 
 	return keep(mlx5dv_devx_umem_reg_ex(ctx, &in));
@@ -285,11 +288,17 @@ Test(umem_pages, rights_that_a_umem_cannot_have_are_refused)
 	static const uint32_t bad[] = {
 		LW | IBV_ACCESS_REMOTE_ATOMIC,
 		LW | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
-		IBV_ACCESS_REMOTE_WRITE, LW | IBV_ACCESS_MW_BIND, LW | IBV_ACCESS_ZERO_BASED,
-		LW | IBV_ACCESS_ON_DEMAND, LW | IBV_ACCESS_HUGETLB,
+		IBV_ACCESS_REMOTE_WRITE,
+		LW | IBV_ACCESS_MW_BIND,
+		LW | IBV_ACCESS_ZERO_BASED,
+		LW | IBV_ACCESS_ON_DEMAND,
+		LW | IBV_ACCESS_HUGETLB,
 	};
 	static const uint32_t good[] = {
-		0, LW, IBV_ACCESS_REMOTE_READ, LW | IBV_ACCESS_RELAXED_ORDERING,
+		0,
+		LW,
+		IBV_ACCESS_REMOTE_READ,
+		LW | IBV_ACCESS_RELAXED_ORDERING,
 		LW | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
 	};
 	size_t i;

@@ -14,7 +14,7 @@
 #include "../lib/capture.h"
 #include "../lib/nic.h"
 
-#define MIB ((size_t)1 << 20)
+#define MIB   ((size_t)1 << 20)
 #define NO_FD ((int)DOCA_VERBS_DMABUF_INVALID_FD)
 
 static long page_size = 4096;
@@ -41,7 +41,8 @@ static void open_umem(size_t at)
 	cr_assert_neq(map, MAP_FAILED);
 	map = (uint8_t *)(((uintptr_t)map + 2 * MIB - 1) & ~(2 * MIB - 1));
 	cr_assert_eq(doca_verbs_umem_create(nic.dev, NULL, map + at, MIB, IBV_ACCESS_LOCAL_WRITE,
-					    NO_FD, 0, &umem), DOCA_SUCCESS);
+					    NO_FD, 0, &umem),
+		     DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
 	doca_verbs_cq_attr_set_cq_size(attr, 16);
 	cr_assert_eq(doca_verbs_cq_create(nic.dev, attr, &own_cq), DOCA_SUCCESS);
@@ -132,9 +133,10 @@ static void refuses(size_t offset, const char *rule, const char *remedy)
 		(void)capture_end();
 		cr_expect_eq(err, DOCA_ERROR_INVALID_VALUE, "%s: %d", rings[i].name, err);
 		cr_expect((rings[i].at == cq_at && offset % 64) ||
-			  (strstr(capture_text, rings[i].name) && strstr(capture_text, place) &&
-			   strstr(capture_text, rule) && strstr(capture_text, remedy)), "%s",
-			  capture_text);
+				  (strstr(capture_text, rings[i].name) &&
+				   strstr(capture_text, place) && strstr(capture_text, rule) &&
+				   strstr(capture_text, remedy)),
+			  "%s", capture_text);
 	}
 }
 
@@ -209,11 +211,13 @@ Test(umem_rings, rights_that_the_kernel_refuses_are_explained)
 	for (i = 0; i < GDK_ARRAY_SIZE(bad); i++) {
 		capture_begin();
 		cr_expect_eq(doca_verbs_umem_create(nic.dev, NULL, umem->addr, MIB, bad[i], NO_FD,
-						    0, &none), DOCA_ERROR_DRIVER);
+						    0, &none),
+			     DOCA_ERROR_DRIVER);
 		(void)capture_end();
 		cr_expect_null(none);
 		cr_expect(strstr(capture_text, "umems take LOCAL_WRITE, REMOTE_WRITE with it, "
-					       "REMOTE_READ"), "%s", capture_text);
+					       "REMOTE_READ"),
+			  "%s", capture_text);
 	}
 	close_umem();
 }

@@ -10,12 +10,12 @@
 
 #include "../lib/vb.h"
 
-#define OBJECT_DEVICE 0
+#define OBJECT_DEVICE		0
 #define METHOD_QUERY_PORT_SPEED 7
-#define OBJECT_MR 7
-#define METHOD_MR_DESTROY 1
-#define METHOD_REG_MR 5
-#define LEN 4096u
+#define OBJECT_MR		7
+#define METHOD_MR_DESTROY	1
+#define METHOD_REG_MR		5
+#define LEN			4096u
 
 enum { HANDLE, PD, DMA_HANDLE, IOVA, ADDR, LENGTH, ACCESS, FD, FD_OFFSET, LKEY, RKEY, ATTRS };
 
@@ -41,7 +41,10 @@ TestSuite(uverbs_newer, .init = open_all, .fini = close_all);
 static void give(struct call *c, uint16_t id, uint16_t len, uint64_t data)
 {
 	c->attrs[c->hdr.num_attrs++] = (struct ib_uverbs_attr){
-		.attr_id = id, .len = len, .flags = UVERBS_ATTR_F_MANDATORY, .data = data,
+		.attr_id = id,
+		.len = len,
+		.flags = UVERBS_ATTR_F_MANDATORY,
+		.data = data,
 	};
 }
 
@@ -84,8 +87,11 @@ Test(uverbs_newer, a_region_of_the_newer_call_is_written_to)
 	struct ibv_cq *cq = ibv_create_cq(v.ctx, 16, NULL, NULL, 0);
 	struct ibv_qp *a = vb_qp(&v, IBV_QPT_RC, cq, NULL), *b = vb_qp(&v, IBV_QPT_RC, cq, NULL);
 	struct ibv_sge sge = vb_sge(&v, 0, LEN);
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_WRITE,
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
 	uint32_t keys[2] = { 0 };
 	struct call c = reg_mr(keys);
 
@@ -123,7 +129,7 @@ Test(uverbs_newer, what_names_no_memory_is_refused)
 		{ ATTRS, FD, 0, 0, EINVAL },
 		{ ATTRS, FD_OFFSET, 8, 0, EINVAL },
 		{ ATTRS, 11, 8, 0, EPROTONOSUPPORT }, /* newer still */
-		{ IOVA, IOVA, 8, 8, EINVAL },	  /* another place in its page */
+		{ IOVA, IOVA, 8, 8, EINVAL },	      /* another place in its page */
 		{ LENGTH, LENGTH, 8, UINT64_MAX, EINVAL },
 		{ ACCESS, ACCESS, 4, IBV_ACCESS_REMOTE_WRITE, EINVAL },
 		{ ACCESS, ACCESS, 4, IBV_ACCESS_ON_DEMAND, EOPNOTSUPP },

@@ -32,9 +32,13 @@ TestSuite(verbs_change, .init = open_all, .fini = close_all);
 static int post_write(uint64_t id, uint32_t rkey, uint8_t *to)
 {
 	struct ibv_sge sge = vb_sge(&v, 0, 8);
-	struct ibv_send_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1,
-				  .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
-				  .wr.rdma = { (uintptr_t)to, rkey } }, *bad;
+	struct ibv_send_wr wr = { .wr_id = id,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_WRITE,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .wr.rdma = { (uintptr_t)to, rkey } },
+			   *bad;
 
 	return ibv_post_send(qp, &wr, &bad);
 }
@@ -120,11 +124,13 @@ Test(verbs_change, a_region_gets_other_memory_rights_and_domain)
 	cr_assert_eq(write_to(mr, other), IBV_WC_SUCCESS);
 	cr_assert_eq(write_to(mr, v.mem + AT), IBV_WC_REM_ACCESS_ERR, "where it was");
 
-	cr_assert_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-				  IBV_ACCESS_LOCAL_WRITE), 0);
+	cr_assert_eq(
+		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE),
+		0);
 	cr_assert_eq(write_to(mr, other), IBV_WC_REM_ACCESS_ERR, "no right to");
 	cr_assert_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-				  IBV_ACCESS_REMOTE_WRITE), IBV_REREG_MR_ERR_CMD, "without local");
+				  IBV_ACCESS_REMOTE_WRITE),
+		     IBV_REREG_MR_ERR_CMD, "without local");
 	cr_assert_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, all), 0);
 	cr_assert_eq(write_to(mr, other), IBV_WC_SUCCESS);
 

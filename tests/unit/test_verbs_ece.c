@@ -7,7 +7,7 @@
 #include "../lib/vb.h"
 
 #define NIC_OPTIONS 0x30000002u
-#define VENDOR 0x15b3u
+#define VENDOR	    0x15b3u
 
 /* To RTR and RTS with these options of the peer; what the NIC kept of them. */
 static uint32_t connect_with(struct vb *v, uint32_t options)

@@ -126,7 +126,9 @@ Test(verbs_events, a_full_cq_and_a_bad_access_are_told)
 	peer = vb_qp(&r.v, IBV_QPT_RC, r.cq, NULL);
 	vb_connect(&r.v, qp, peer);
 	sge = vb_sge(&r.v, 0, 8);
-	wr = (struct ibv_send_wr){ .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+	wr = (struct ibv_send_wr){ .sg_list = &sge,
+				   .num_sge = 1,
+				   .opcode = IBV_WR_RDMA_WRITE,
 				   .send_flags = IBV_SEND_SIGNALED,
 				   .wr.rdma = { (uintptr_t)r.v.mem + 4096, r.v.mr->rkey } };
 	for (n = 0; n <= small->cqe + 1; n++)
@@ -166,8 +168,8 @@ Test(verbs_events, a_channel_is_a_channel)
 
 /* ---- DEVX ---- */
 
-#define RING 16384
-#define CQ_AT 8192
+#define RING   16384
+#define CQ_AT  8192
 #define DBR_AT 12288
 
 struct devx {
@@ -325,8 +327,7 @@ static void arm(struct devx *d, uint32_t sn, uint32_t ci)
 
 	d->mem[DBR_AT / 4 + 17] = word[0];
 	memcpy(&bell, word, 8);
-	__atomic_store_n((uint64_t *)((uint8_t *)d->uar->base_addr + 0x20), bell,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n((uint64_t *)((uint8_t *)d->uar->base_addr + 0x20), bell, __ATOMIC_RELEASE);
 }
 
 static bool readable(int fd, int ms)

@@ -11,11 +11,12 @@
 #include "../lib/e2e.h"
 #include "../softnic/softnic.h"
 
-#define LEN 20000u /* several packets, the last one short */
-#define LONG (1u << 18)
+#define LEN   20000u /* several packets, the last one short */
+#define LONG  (1u << 18)
 #define DEPTH 64u
-#define ALL_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
-		    IBV_ACCESS_REMOTE_ATOMIC)
+#define ALL_ACCESS \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC)
 
 static doca_gpu_t *gpu_open(void)
 {
@@ -52,12 +53,14 @@ static void await(struct ibv_qp *qp)
 static void move_len(struct ibv_qp *qp, enum ibv_wr_opcode opcode, struct ibv_mr *local,
 		     struct ibv_mr *remote, uint32_t len)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)local->addr, .length = len,
-			       .lkey = local->lkey };
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = opcode,
+	struct ibv_sge sge = { .addr = (uintptr_t)local->addr, .length = len, .lkey = local->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = opcode,
 				  .send_flags = IBV_SEND_SIGNALED,
 				  .wr.rdma = { .remote_addr = (uintptr_t)remote->addr,
-					       .rkey = remote->rkey } }, *bad;
+					       .rkey = remote->rkey } },
+			   *bad;
 
 	cr_assert_eq(ibv_post_send(qp, &wr, &bad), 0);
 	await(qp);
@@ -187,8 +190,11 @@ static void post(struct loop *l, enum ibv_wr_opcode opcode, size_t host, size_t 
 		 int flags)
 {
 	struct ibv_sge sge = vb_sge(&l->v, host, len);
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = opcode,
-				  .send_flags = (unsigned)flags }, *bad;
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = opcode,
+				  .send_flags = (unsigned)flags },
+			   *bad;
 
 	wr.wr.rdma.remote_addr = (uintptr_t)l->mem + gpu;
 	wr.wr.rdma.rkey = l->mr->rkey;
@@ -257,10 +263,13 @@ Test(gpu, a_read_sees_every_write_before_it)
 static void write_page(struct loop *l, struct ibv_mr *to, size_t off, int flags)
 {
 	struct ibv_sge sge = vb_sge(&l->v, off, 4096);
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_WRITE,
 				  .send_flags = (unsigned)flags,
 				  .wr.rdma = { .remote_addr = (uintptr_t)l->mem + off,
-					       .rkey = to->rkey } }, *bad;
+					       .rkey = to->rkey } },
+			   *bad;
 
 	cr_assert_eq(ibv_post_send(l->qp, &wr, &bad), 0);
 }
@@ -355,7 +364,8 @@ Test(gpu, queues_in_gpu_memory)
 		writes = standin_cuda_writes();
 		cr_assert_eq(gdk_put(qp.dev, e2e_addr(buf.mem + 4096, buf.mr->rkey),
 				     e2e_addr(buf.mem, buf.mr->lkey), 64, &ticket, E2E_MODE,
-				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0), 0);
+				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     0);
 		cr_assert_eq(e2e_wait(&qp, ticket), 0);
 		cr_assert_eq(cqes_since(writes), 1, "round %u", round);
 		cr_assert_eq(buf.mem[4096], round);

@@ -57,8 +57,10 @@ static void start(struct raw *r, uint16_t object, uint16_t method)
 
 static void attr(struct raw *r, uint16_t id, uint16_t len, uint64_t data)
 {
-	r->attrs[r->hdr.num_attrs++] = (struct ib_uverbs_attr){
-		.attr_id = id, .len = len, .flags = UVERBS_ATTR_F_MANDATORY, .data = data };
+	r->attrs[r->hdr.num_attrs++] = (struct ib_uverbs_attr){ .attr_id = id,
+								.len = len,
+								.flags = UVERBS_ATTR_F_MANDATORY,
+								.data = data };
 }
 
 /* 0 or the error */
@@ -162,7 +164,8 @@ Test(verbs_ioctl, ring_of_a_cq_out_of_line_is_refused)
 {
 	static uint8_t memory[8192] __attribute__((aligned(4096)));
 	struct mlx5dv_devx_uar *uar = mlx5dv_devx_alloc_uar(ctx, MLX5DV_UAR_ALLOC_TYPE_NC);
-	struct mlx5_ib_create_cq drv = { .buf_addr = (uintptr_t)memory + 8, .cqe_size = 64,
+	struct mlx5_ib_create_cq drv = { .buf_addr = (uintptr_t)memory + 8,
+					 .cqe_size = 64,
 					 .db_addr = (uintptr_t)memory + 4096,
 					 .flags = MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX };
 	uint64_t resp[2];

@@ -7,7 +7,7 @@
  */
 #include "../lib/vb.h"
 
-#define QPS 1024u
+#define QPS    1024u
 #define ROUNDS 8u
 
 static struct ibv_qp *qps[QPS];
@@ -18,10 +18,14 @@ static void post_word(uint32_t i, uint32_t round)
 {
 	size_t word = (size_t)round * QPS + i;
 	struct ibv_sge sge = { .addr = (uintptr_t)&from[word], .length = 8, .lkey = v.mr->lkey };
-	struct ibv_send_wr wr = { .wr_id = word, .sg_list = &sge, .num_sge = 1,
-				  .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+	struct ibv_send_wr wr = { .wr_id = word,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_WRITE,
+				  .send_flags = IBV_SEND_SIGNALED,
 				  .wr.rdma = { .remote_addr = (uintptr_t)&to[word],
-					       .rkey = v.mr->rkey } }, *bad;
+					       .rkey = v.mr->rkey } },
+			   *bad;
 
 	from[word] = word * 0x9e3779b97f4a7c15ull + 1;
 	cr_assert_eq(ibv_post_send(qps[i], &wr, &bad), 0);

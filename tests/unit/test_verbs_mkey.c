@@ -35,8 +35,7 @@ static void check_atomic(struct rig *r, uint64_t addr, uint32_t key, uint8_t *pl
 	uint64_t before = 0x1122334455667788, old, now;
 
 	memcpy(place, &before, 8);
-	cr_assert_eq(access_to(r, IBV_WR_ATOMIC_FETCH_AND_ADD, addr, key),
-		     IBV_WC_SUCCESS);
+	cr_assert_eq(access_to(r, IBV_WR_ATOMIC_FETCH_AND_ADD, addr, key), IBV_WC_SUCCESS);
 	memcpy(&old, r->v.mem, 8);
 	memcpy(&now, place, 8);
 	cr_assert_eq(old, before);
@@ -187,13 +186,20 @@ Test(verbs_mkey, ends_where_the_key_or_the_region_ends)
 		uint32_t len;
 		bool whole, allowed;
 	} at[] = {
-		{ 0, 3 * PAGE - 4, true, true },     { 0, 3 * PAGE - 3, true, false },
-		{ 3 * PAGE - 5, 1, true, true },     { 3 * PAGE - 4, 1, true, false },
-		{ -1, 1, true, false },		     { -1, 8, true, false },
-		{ 16, 3 * PAGE - 32, false, true },  { 15, 1, false, false },
-		{ 15, 100, false, false },	     { 3 * PAGE - 17, 1, false, true },
-		{ 3 * PAGE - 16, 1, false, false },  { 100, 3 * PAGE - 115, false, false },
-		{ 1ll << 40, 1, true, false },	     { INT64_MIN, 1, true, false },
+		{ 0, 3 * PAGE - 4, true, true },
+		{ 0, 3 * PAGE - 3, true, false },
+		{ 3 * PAGE - 5, 1, true, true },
+		{ 3 * PAGE - 4, 1, true, false },
+		{ -1, 1, true, false },
+		{ -1, 8, true, false },
+		{ 16, 3 * PAGE - 32, false, true },
+		{ 15, 1, false, false },
+		{ 15, 100, false, false },
+		{ 3 * PAGE - 17, 1, false, true },
+		{ 3 * PAGE - 16, 1, false, false },
+		{ 100, 3 * PAGE - 115, false, false },
+		{ 1ll << 40, 1, true, false },
+		{ INT64_MIN, 1, true, false },
 	};
 	bool touched;
 	size_t i;
@@ -224,8 +230,8 @@ static enum ibv_wc_status by_key(int of_key, int of_region, enum ibv_wr_opcode o
 	piece(&b, r.v.mem + PAGE, mr->lkey);
 	k = made(&r, &b);
 	if (local)
-		status = post(&r, op, (struct ibv_sge){ k.start, 8, k.key },
-			      (uintptr_t)r.v.mem, r.v.mr->rkey);
+		status = post(&r, op, (struct ibv_sge){ k.start, 8, k.key }, (uintptr_t)r.v.mem,
+			      r.v.mr->rkey);
 	else
 		status = access_to(&r, op, k.start, k.key);
 	gone(&k);
@@ -248,8 +254,9 @@ Test(verbs_mkey, both_keys_must_give_the_right)
 {
 	for (size_t i = 0; i < OPS; i++) {
 		cr_assert_eq(with(ops[i].right, ALL, ops[i].op), IBV_WC_SUCCESS, "%zu", i);
-		cr_assert_eq(with(ALL | LOCAL_READ, IBV_ACCESS_LOCAL_WRITE | ops[i].right,
-				  ops[i].op), IBV_WC_SUCCESS, "%zu", i);
+		cr_assert_eq(
+			with(ALL | LOCAL_READ, IBV_ACCESS_LOCAL_WRITE | ops[i].right, ops[i].op),
+			IBV_WC_SUCCESS, "%zu", i);
 		cr_assert_eq(with((ALL | LOCAL_READ) & ~ops[i].right, ALL, ops[i].op),
 			     IBV_WC_REM_ACCESS_ERR, "key, %zu", i);
 		cr_assert_eq(with(ALL | LOCAL_READ, ALL & ~ops[i].right, ops[i].op),
@@ -339,8 +346,8 @@ static void check_end(enum end what, enum ibv_wc_status want)
 	end_it(&r, what, &k, &mr, pd);
 	memset(r.v.mem, 0xee, 2 * PAGE);
 	cr_assert_eq(post(&r, IBV_WR_RDMA_WRITE, vb_sge(&r.v, 0, 100),
-			  k.start + (what == ONE_OF_TWO ? PAGE - 50 : PAGE), k.key), want, "%d",
-		     what);
+			  k.start + (what == ONE_OF_TWO ? PAGE - 50 : PAGE), k.key),
+		     want, "%d", what);
 	cr_assert_eq(r.v.mem[4 * PAGE] == 0xee, want == IBV_WC_SUCCESS);
 	cr_assert_neq(r.v.mem[9 * PAGE - 1], 0xee);
 	if (what != KEY)
@@ -404,8 +411,10 @@ Test(verbs_mkey, does_not_lead_to_another_key)
 Test(verbs_mkey, may_lose_its_region_in_use)
 {
 	enum ibv_wc_status status, last = IBV_WC_SUCCESS;
-	struct ibv_send_wr wr = { .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr wr = { .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_WRITE,
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
 	struct ibv_sge sge;
 	struct ibv_mr *mr;
 	struct rig r;

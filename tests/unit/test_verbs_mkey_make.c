@@ -114,38 +114,38 @@ enum { BAD_PARAM = 3, BAD_RES = 5, BAD_LEN = 0x50 };
 static const struct {
 	uint32_t off, mask, v, status;
 } refused[] = {
-	{ 0x10, 3u << 8, 0, BAD_PARAM },	      /* access mode: physical, */
-	{ 0x10, 3u << 8, 1u << 8, BAD_PARAM },	      /* pages, */
-	{ 0x10, 3u << 8, 2u << 8, BAD_PARAM },	      /* pieces of any size */
-	{ 0x10, 0, 1u << 26, BAD_PARAM },	      /* bit 2 of it */
-	{ 0x10, 0, 1u << 30, BAD_PARAM },	      /* free */
-	{ 0x10, 0, 1u << 15, BAD_PARAM },	      /* umr_en */
+	{ 0x10, 3u << 8, 0, BAD_PARAM },       /* access mode: physical, */
+	{ 0x10, 3u << 8, 1u << 8, BAD_PARAM }, /* pages, */
+	{ 0x10, 3u << 8, 2u << 8, BAD_PARAM }, /* pieces of any size */
+	{ 0x10, 0, 1u << 26, BAD_PARAM },      /* bit 2 of it */
+	{ 0x10, 0, 1u << 30, BAD_PARAM },      /* free */
+	{ 0x10, 0, 1u << 15, BAD_PARAM },      /* umr_en */
 	{ 0x10, 0, 1u, BAD_PARAM },
 	{ 0x08, 0, 1u, BAD_PARAM },
-	{ 0x0c, 0, 1u << 31, BAD_PARAM },	      /* pg_access */
-	{ 0x14, 0xffffff00, 0x10000, BAD_PARAM },     /* one QP's */
+	{ 0x0c, 0, 1u << 31, BAD_PARAM },	  /* pg_access */
+	{ 0x14, 0xffffff00, 0x10000, BAD_PARAM }, /* one QP's */
 	{ 0x18, 0, 1u, BAD_PARAM },
-	{ 0x1c, 0, 1u << 31, BAD_PARAM },	      /* length64 */
-	{ 0x1c, 0xffffff, 0xffffff, BAD_RES },	      /* PD */
-	{ 0x24, 0xffffffff, 0x20004, BAD_PARAM },     /* start, of atomics */
-	{ 0x2c, 0xffffffff, 2 * PAGE - 4, BAD_PARAM },/* length, of atomics */
+	{ 0x1c, 0, 1u << 31, BAD_PARAM },	       /* length64 */
+	{ 0x1c, 0xffffff, 0xffffff, BAD_RES },	       /* PD */
+	{ 0x24, 0xffffffff, 0x20004, BAD_PARAM },      /* start, of atomics */
+	{ 0x2c, 0xffffffff, 2 * PAGE - 4, BAD_PARAM }, /* length, of atomics */
 	{ 0x2c, 0xffffffff, 0, BAD_PARAM },
-	{ 0x2c, 0xffffffff, 2 * PAGE + 8, BAD_PARAM },/* longer than the list */
+	{ 0x2c, 0xffffffff, 2 * PAGE + 8, BAD_PARAM }, /* longer than the list */
 	{ 0x28, 0xffffffff, 1, BAD_PARAM },
-	{ 0x28, 0xffffffff, 0xffffffff, BAD_PARAM },  /* around the end of addresses */
-	{ 0x24, 0xffffffff, 0x20008, BAD_PARAM },     /* the first piece begins before it */
-	{ 0x30, 0, 1u, BAD_PARAM },		      /* signatures */
-	{ 0x44, 0xffffffff, 1, BAD_PARAM },	      /* room for less than the list */
+	{ 0x28, 0xffffffff, 0xffffffff, BAD_PARAM }, /* around the end of addresses */
+	{ 0x24, 0xffffffff, 0x20008, BAD_PARAM },    /* the first piece begins before it */
+	{ 0x30, 0, 1u, BAD_PARAM },		     /* signatures */
+	{ 0x44, 0xffffffff, 1, BAD_PARAM },	     /* room for less than the list */
 	{ 0x44, 0xffffffff, 1u << 31, BAD_PARAM },
-	{ 0x60, 0xffffffff, 1, BAD_PARAM },	      /* list too short */
-	{ 0x60, 0xffffffff, 3, BAD_PARAM },	      /* more than there is room for */
-	{ 0x48, 0x3f, 11, BAD_PARAM },		      /* pieces too small, */
-	{ 0x48, 0x3f, 32, BAD_PARAM },		      /* too large */
+	{ 0x60, 0xffffffff, 1, BAD_PARAM }, /* list too short */
+	{ 0x60, 0xffffffff, 3, BAD_PARAM }, /* more than there is room for */
+	{ 0x48, 0x3f, 11, BAD_PARAM },	    /* pieces too small, */
+	{ 0x48, 0x3f, 32, BAD_PARAM },	    /* too large */
 	{ 0x48, 0, 1u << 7, BAD_PARAM },
 	{ 0x50, 0, 1u, BAD_PARAM },
-	{ 0x64, 0, 1u, BAD_PARAM },		      /* a list in a umem */
+	{ 0x64, 0, 1u, BAD_PARAM }, /* a list in a umem */
 	{ 0x10c, 0, 1u, BAD_PARAM },
-	{ 0x114, 0xffffffff, 0, BAD_RES },	      /* no such region */
+	{ 0x114, 0xffffffff, 0, BAD_RES }, /* no such region */
 	{ 0x124, 0xffffffff, 0x123456, BAD_RES },
 };
 

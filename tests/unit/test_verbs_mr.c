@@ -35,12 +35,11 @@ Test(verbs_mr, each_right_allows_its_operation)
 	const int extra = IBV_ACCESS_RELAXED_ORDERING | IBV_ACCESS_HUGETLB;
 
 	for (size_t i = 0; i < OPS; i++) {
-		cr_assert_eq(with(IBV_ACCESS_LOCAL_WRITE | ops[i].right, ops[i].op),
-			     IBV_WC_SUCCESS, "%zu", i);
+		cr_assert_eq(with(IBV_ACCESS_LOCAL_WRITE | ops[i].right, ops[i].op), IBV_WC_SUCCESS,
+			     "%zu", i);
 		cr_assert_eq(with(IBV_ACCESS_LOCAL_WRITE | ops[i].right | extra, ops[i].op),
 			     IBV_WC_SUCCESS, "%zu", i);
-		cr_assert_eq(with(ALL & ~ops[i].right, ops[i].op), IBV_WC_REM_ACCESS_ERR,
-			     "%zu", i);
+		cr_assert_eq(with(ALL & ~ops[i].right, ops[i].op), IBV_WC_REM_ACCESS_ERR, "%zu", i);
 	}
 }
 
@@ -66,8 +65,8 @@ Test(verbs_mr, rights_that_make_no_sense_are_refused)
 
 Test(verbs_mr, memory_must_be_what_the_rights_say)
 {
-	uint8_t *mem = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
+	uint8_t *mem = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
 	struct mlx5dv_devx_umem *umem;
 	struct vb v = vb_open(PAGE);
 	struct ibv_mr *mr;
@@ -125,8 +124,12 @@ static int new_file(uint8_t **mem)
 static struct mlx5dv_devx_umem *umem_of(struct vb *v, int fd, uint64_t off, size_t len)
 {
 	struct mlx5dv_devx_umem_in in = {
-		.addr = (void *)(uintptr_t)off, .size = len, .access = IBV_ACCESS_LOCAL_WRITE,
-		.pgsz_bitmap = PAGE, .comp_mask = MLX5DV_UMEM_MASK_DMABUF, .dmabuf_fd = fd,
+		.addr = (void *)(uintptr_t)off,
+		.size = len,
+		.access = IBV_ACCESS_LOCAL_WRITE,
+		.pgsz_bitmap = PAGE,
+		.comp_mask = MLX5DV_UMEM_MASK_DMABUF,
+		.dmabuf_fd = fd,
 	};
 
 	return mlx5dv_devx_umem_reg_ex(v->ctx, &in);
@@ -160,8 +163,7 @@ Test(verbs_mr, a_descriptor_is_memory)
 	mr = ibv_reg_dmabuf_mr(r.v.pd, PAGE + 512, PAGE, 0x7000000200, fd, ALL);
 	cr_assert(mr, "%s", strerror(errno));
 	r.v.mem[0] = 0x77;
-	cr_assert_eq(access_to(&r, IBV_WR_RDMA_WRITE, 0x7000000200 + 10, mr->rkey),
-		     IBV_WC_SUCCESS);
+	cr_assert_eq(access_to(&r, IBV_WR_RDMA_WRITE, 0x7000000200 + 10, mr->rkey), IBV_WC_SUCCESS);
 	cr_assert_eq(mem[PAGE + 512 + 10], 0x77);
 	cr_assert_eq(access_to(&r, IBV_WR_RDMA_WRITE, 0x7000000200 + PAGE - 7, mr->rkey),
 		     IBV_WC_REM_ACCESS_ERR);
@@ -184,8 +186,8 @@ Test(verbs_mr, a_descriptor_that_is_no_memory_is_refused)
 	setenv("SOFTNIC_DMABUF", "1", 1);
 	fd = new_file(&mem);
 	v = vb_open(PAGE);
-#define REFUSED(why, off, len, iova, fd, access)                                              \
-	cr_assert_null(ibv_reg_dmabuf_mr(v.pd, off, len, iova, fd, access));                  \
+#define REFUSED(why, off, len, iova, fd, access) \
+	cr_assert_null(ibv_reg_dmabuf_mr(v.pd, off, len, iova, fd, access)); \
 	cr_assert_eq(errno, why, "%s", strerror(errno))
 	REFUSED(EINVAL, 0, 5 * PAGE, 0, fd, ALL);
 	REFUSED(EINVAL, 0, 0, 0, fd, ALL);

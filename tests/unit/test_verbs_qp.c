@@ -14,11 +14,11 @@
 #include "../lib/vb.h"
 
 #define INIT_RC (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
-#define RTR_RC                                                                                \
-	(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |                      \
+#define RTR_RC \
+	(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
 	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
-#define RTS_RC                                                                                \
-	(IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |               \
+#define RTS_RC \
+	(IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | \
 	 IBV_QP_MAX_QP_RD_ATOMIC)
 #define EVERYTHING 0x1fffff /* IBV_QP_STATE to IBV_QP_DEST_QPN */
 
@@ -36,10 +36,20 @@ static void rig_open(struct rig *r, enum ibv_qp_type type)
 	cr_assert(r->cq);
 	r->qp = vb_qp(&r->v, type, r->cq, NULL);
 	r->attr = (struct ibv_qp_attr){
-		.port_num = 1, .qkey = 0x11111111, .path_mtu = IBV_MTU_1024, .dest_qp_num = 5,
-		.ah_attr = vb_ah(&r->v), .qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
-		.rq_psn = 77, .sq_psn = 88, .max_dest_rd_atomic = 3, .max_rd_atomic = 2,
-		.min_rnr_timer = 11, .timeout = 12, .retry_cnt = 6, .rnr_retry = 5,
+		.port_num = 1,
+		.qkey = 0x11111111,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = 5,
+		.ah_attr = vb_ah(&r->v),
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.rq_psn = 77,
+		.sq_psn = 88,
+		.max_dest_rd_atomic = 3,
+		.max_rd_atomic = 2,
+		.min_rnr_timer = 11,
+		.timeout = 12,
+		.retry_cnt = 6,
+		.rnr_retry = 5,
 	};
 }
 
@@ -153,9 +163,9 @@ Test(verbs_qp, values_out_of_range_are_refused)
 
 	rig_open(&r, IBV_QPT_RC);
 	good = r.attr;
-#define BAD(field, value, to, mask)                                                           \
-	r.attr.field = value;                                                                 \
-	cr_assert_eq(modify(&r, to, mask), EINVAL, #field);                                   \
+#define BAD(field, value, to, mask) \
+	r.attr.field = value; \
+	cr_assert_eq(modify(&r, to, mask), EINVAL, #field); \
 	r.attr = good
 	BAD(port_num, 2, IBV_QPS_INIT, INIT_RC);
 	BAD(pkey_index, 1, IBV_QPS_INIT, INIT_RC);
@@ -196,12 +206,26 @@ Test(verbs_qp, a_query_gives_back_what_was_set)
 	cr_assert_eq(a.qp_state, IBV_QPS_RTS);
 	cr_assert_eq(a.cur_qp_state, IBV_QPS_RTS);
 #define SAME(f) cr_assert_eq(a.f, r.attr.f, #f)
-	SAME(path_mtu); SAME(rq_psn); SAME(sq_psn); SAME(dest_qp_num); SAME(qp_access_flags);
-	SAME(pkey_index); SAME(max_rd_atomic); SAME(max_dest_rd_atomic); SAME(min_rnr_timer);
-	SAME(port_num); SAME(timeout); SAME(retry_cnt); SAME(rnr_retry);
-	SAME(ah_attr.is_global); SAME(ah_attr.sl); SAME(ah_attr.port_num);
-	SAME(ah_attr.grh.sgid_index); SAME(ah_attr.grh.hop_limit);
-	SAME(ah_attr.grh.traffic_class); SAME(ah_attr.grh.dgid.global.interface_id);
+	SAME(path_mtu);
+	SAME(rq_psn);
+	SAME(sq_psn);
+	SAME(dest_qp_num);
+	SAME(qp_access_flags);
+	SAME(pkey_index);
+	SAME(max_rd_atomic);
+	SAME(max_dest_rd_atomic);
+	SAME(min_rnr_timer);
+	SAME(port_num);
+	SAME(timeout);
+	SAME(retry_cnt);
+	SAME(rnr_retry);
+	SAME(ah_attr.is_global);
+	SAME(ah_attr.sl);
+	SAME(ah_attr.port_num);
+	SAME(ah_attr.grh.sgid_index);
+	SAME(ah_attr.grh.hop_limit);
+	SAME(ah_attr.grh.traffic_class);
+	SAME(ah_attr.grh.dgid.global.interface_id);
 #undef SAME
 	cr_assert_eq(a.path_mig_state, IBV_MIG_MIGRATED);
 	cr_assert_eq(a.sq_draining, 0);
@@ -218,8 +242,12 @@ Test(verbs_qp, a_query_gives_back_what_was_set)
 static void send_ud(struct rig *r, struct ibv_ah *ah, uint32_t lkey)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)r->v.mem, .length = 16, .lkey = lkey };
-	struct ibv_send_wr wr = { .wr_id = lkey, .sg_list = &sge, .num_sge = 1,
-				  .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr wr = { .wr_id = lkey,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
 
 	wr.wr.ud.ah = ah;
 	wr.wr.ud.remote_qpn = r->qp->qp_num;
@@ -337,24 +365,26 @@ Test(verbs_qp, what_is_in_use_stays)
 }
 
 /* ioctl-only methods that a kernel does not know are EPROTONOSUPPORT. */
-#define NO_OBJECT(call)                                                                       \
-	do {                                                                                  \
-		errno = 0;                                                                    \
-		cr_assert_null(call);                                                         \
-		cr_assert(errno == EOPNOTSUPP || errno == EPROTONOSUPPORT, "%s: %s", #call,   \
-			  strerror(errno));                                                   \
+#define NO_OBJECT(call) \
+	do { \
+		errno = 0; \
+		cr_assert_null(call); \
+		cr_assert(errno == EOPNOTSUPP || errno == EPROTONOSUPPORT, "%s: %s", #call, \
+			  strerror(errno)); \
 	} while (0)
 
 Test(verbs_qp, objects_that_the_device_has_not_are_refused)
 {
-	struct ibv_flow_attr flow = { .type = IBV_FLOW_ATTR_NORMAL, .size = sizeof(flow),
+	struct ibv_flow_attr flow = { .type = IBV_FLOW_ATTR_NORMAL,
+				      .size = sizeof(flow),
 				      .port = 1 };
 	struct ibv_xrcd_init_attr xrcd = { .comp_mask = 3, .fd = -1, .oflags = O_CREAT };
 	struct ibv_wq_init_attr wq = { .wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1 };
 	struct ibv_counters_init_attr counters = { 0 };
 	union ibv_gid group = { .raw = { 0xff, 0x0e } };
 	struct ibv_qp_init_attr raw = { .qp_type = IBV_QPT_RAW_PACKET, .cap = { 4, 4, 1, 1, 0 } };
-	struct ibv_qp_init_attr_ex dc = { .qp_type = IBV_QPT_DRIVER, .cap = { 4, 0, 1, 0, 0 },
+	struct ibv_qp_init_attr_ex dc = { .qp_type = IBV_QPT_DRIVER,
+					  .cap = { 4, 0, 1, 0, 0 },
 					  .comp_mask = IBV_QP_INIT_ATTR_PD };
 	struct mlx5dv_qp_init_attr dci = {
 		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC,

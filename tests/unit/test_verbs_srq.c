@@ -11,7 +11,7 @@
 #include "../lib/e2e.h"
 #include "../lib/vb.h"
 
-#define BYTES 256u
+#define BYTES	256u
 #define RECV_AT 65536u
 
 struct shared {
@@ -148,7 +148,8 @@ Test(verbs_srq, an_error_announces_the_last_wqe)
 Test(verbs_srq, kinds_that_are_not_there_are_refused)
 {
 	struct ibv_srq_init_attr_ex init = {
-		.attr = { .max_wr = 4, .max_sge = 1 }, .srq_type = IBV_SRQT_TM,
+		.attr = { .max_wr = 4, .max_sge = 1 },
+		.srq_type = IBV_SRQT_TM,
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ |
 			     IBV_SRQ_INIT_ATTR_TM,
 		.tm_cap = { .max_num_tags = 4, .max_ops = 4 },
@@ -253,7 +254,8 @@ static void consume(enum doca_verbs_srq_type type)
 		r.buf.mem[0] = (uint8_t)(n + 1);
 		cr_assert_eq(gdk_put_imm(r.tx.dev, e2e_addr(r.buf.mem + BYTES, r.buf.mr->rkey),
 					 e2e_addr(r.buf.mem, r.buf.mr->lkey), 64, htobe32(n),
-					 &ticket, E2E_MODE, E2E_DB, 0), 0);
+					 &ticket, E2E_MODE, E2E_DB, 0),
+			     0);
 		cr_assert_eq(e2e_wait(&r.tx, ticket), 0);
 		cqe = (volatile uint8_t *)ring + cqe_bytes * n;
 		cr_assert_eq(cqe[63] >> 4, 1, "entry %u: RDMA write with immediate", n);

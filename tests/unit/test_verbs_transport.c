@@ -7,9 +7,9 @@
  */
 #include "../lib/vb.h"
 
-#define MEM (1u << 20)
-#define TO (MEM / 2) /* second half: the target */
-#define GUARD 64u
+#define MEM	(1u << 20)
+#define TO	(MEM / 2) /* second half: the target */
+#define GUARD	64u
 #define INVALID 0x5a5a5a5au
 
 struct pair {
@@ -45,11 +45,15 @@ static void fill(struct pair *p, uint32_t seed)
 	memset(p->v.mem + TO, 0xa5, TO);
 }
 
-static struct ibv_send_wr request(struct pair *p, enum ibv_wr_opcode op, struct ibv_sge *sge,
-				  int n, uint64_t to)
+static struct ibv_send_wr request(struct pair *p, enum ibv_wr_opcode op, struct ibv_sge *sge, int n,
+				  uint64_t to)
 {
-	struct ibv_send_wr wr = { .wr_id = 7, .sg_list = sge, .num_sge = n, .opcode = op,
-				  .send_flags = IBV_SEND_SIGNALED, .imm_data = htobe32(0xfeed) };
+	struct ibv_send_wr wr = { .wr_id = 7,
+				  .sg_list = sge,
+				  .num_sge = n,
+				  .opcode = op,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .imm_data = htobe32(0xfeed) };
 
 	wr.wr.rdma.remote_addr = (uintptr_t)p->v.mem + to;
 	wr.wr.rdma.rkey = p->v.mr->rkey;
@@ -75,8 +79,8 @@ static void check_receive(struct pair *p, enum ibv_wr_opcode op, uint32_t len)
 	cr_assert_eq(wc.status, IBV_WC_SUCCESS);
 	cr_assert_eq(wc.wr_id, 9);
 	cr_assert_eq(wc.byte_len, len);
-	cr_assert_eq(wc.opcode, op == IBV_WR_RDMA_WRITE_WITH_IMM ? IBV_WC_RECV_RDMA_WITH_IMM :
-							   IBV_WC_RECV);
+	cr_assert_eq(wc.opcode,
+		     op == IBV_WR_RDMA_WRITE_WITH_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV);
 	cr_assert_eq(!(wc.wc_flags & IBV_WC_WITH_IMM), op == IBV_WR_SEND);
 	if (op != IBV_WR_SEND)
 		cr_assert_eq(be32toh(wc.imm_data), 0xfeed);
@@ -114,7 +118,7 @@ static void one(struct pair *p, enum ibv_wr_opcode op, uint32_t len, uint32_t se
 
 static void sizes(enum ibv_qp_type type, const enum ibv_wr_opcode *ops, unsigned n)
 {
-	static const uint32_t len[] = { 0, 1, 3, 4, 1023, 1024, 1025, 3 * 1024, 16 * 1024 + 1,
+	static const uint32_t len[] = { 0,     1, 3, 4, 1023, 1024, 1025, 3 * 1024, 16 * 1024 + 1,
 					200001 };
 	struct pair p;
 
@@ -150,7 +154,7 @@ static const struct failure {
 	enum what what;
 	enum ibv_wr_opcode op;
 	enum ibv_wc_status status;
-	int async; /* of the receiving side; -1: none */
+	int async;		    /* of the receiving side; -1: none */
 	enum ibv_wc_status receive; /* of the first receive posted there */
 } failures[] = {
 	{ BAD_LKEY, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR, -1, IBV_WC_SUCCESS },

@@ -50,9 +50,12 @@ static struct ibv_wc write_between(struct vb *v, uint64_t from, uint32_t lkey, u
 	struct ibv_cq *cq = ibv_create_cq(v->ctx, 16, NULL, NULL, 0);
 	struct ibv_qp *qp = vb_qp(v, IBV_QPT_RC, cq, NULL), *peer = vb_qp(v, IBV_QPT_RC, cq, NULL);
 	struct ibv_sge sge = { .addr = from, .length = LEN, .lkey = lkey };
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_WRITE,
 				  .send_flags = IBV_SEND_SIGNALED,
-				  .wr.rdma = { .remote_addr = to, .rkey = rkey } }, *bad;
+				  .wr.rdma = { .remote_addr = to, .rkey = rkey } },
+			   *bad;
 	struct ibv_wc wc;
 
 	vb_connect(v, qp, peer);
@@ -83,8 +86,7 @@ static void meets_unmapped(struct vb *v)
 	munmap(gone, LEN);
 	cr_assert_eq(ibv_dereg_mr(mr), 0);
 	v->mem[0] = 0x5a;
-	wc = write_between(v, (uintptr_t)v->mem, v->mr->lkey, (uintptr_t)v->mem + LEN,
-			   v->mr->rkey);
+	wc = write_between(v, (uintptr_t)v->mem, v->mr->lkey, (uintptr_t)v->mem + LEN, v->mr->rkey);
 	cr_expect_eq(wc.status, IBV_WC_SUCCESS);
 	cr_expect_eq(v->mem[LEN], 0x5a);
 }

@@ -30,11 +30,11 @@ static void note_look(void)
 
 #define gdk_pause_ns(ns) note_pause(ns)
 #define gdk_relax(spins) ((void)(spins), note_look())
-#define gdk_now_ns() (now_ns)
+#define gdk_now_ns()	 (now_ns)
 
 #include "rig.h"
 
-#define DEPTH 64u
+#define DEPTH	 64u
 #define LIMIT_NS 10000000u
 
 static struct rig rig;
@@ -67,7 +67,10 @@ Test(wait_dev, who_waits_for_another_lap_pauses_for_longer)
 	waits(GDK_QPF_HOST_LOOKS, DEPTH + 1, GDK_PAUSE_FAR_NS);
 }
 
-Test(wait_dev, nobody_pauses_who_looks_at_memory_of_the_gpu) { waits(0, DEPTH + 1, 0); }
+Test(wait_dev, nobody_pauses_who_looks_at_memory_of_the_gpu)
+{
+	waits(0, DEPTH + 1, 0);
+}
 
 Test(wait_dev, who_polls_a_cq_by_index_pauses_too)
 {

@@ -15,7 +15,10 @@ static void setup(void)
 	memset(&wqe1, 0xee, sizeof(wqe1));
 }
 
-static void teardown(void) { rig_fini(&rig); }
+static void teardown(void)
+{
+	rig_fini(&rig);
+}
 
 static void expect(const void *at, const char *hex)
 {

@@ -12,21 +12,21 @@
 #include "../lib/nic.h"
 #include "../lib/standin.h"
 
-#define A(name) DOCA_VERBS_QP_ATTR_##name
-#define S(name) DOCA_VERBS_QP_STATE_##name
+#define A(name)	   DOCA_VERBS_QP_ATTR_##name
+#define S(name)	   DOCA_VERBS_QP_STATE_##name
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
-#define BDF "8a:00.0"
+#define BDF	   "8a:00.0"
 
-#define REFUSED(error, why, call)                                                 \
-	do {                                                                      \
-		const char *log_;                                                 \
-		doca_error_t err_;                                                \
-                                                                                  \
-		capture_begin();                                                  \
-		err_ = call;                                                      \
-		log_ = capture_end();                                             \
+#define REFUSED(error, why, call) \
+	do { \
+		const char *log_; \
+		doca_error_t err_; \
+\
+		capture_begin(); \
+		err_ = call; \
+		log_ = capture_end(); \
 		cr_expect_eq(err_, error, "%s is %s", #call, doca_error_get_name(err_)); \
-		cr_expect(strstr(log_, why), "no \"%s\" in\n%s", why, log_);      \
+		cr_expect(strstr(log_, why), "no \"%s\" in\n%s", why, log_); \
 	} while (0)
 
 static struct e2e_nic nic;
@@ -172,8 +172,8 @@ static doca_error_t move(doca_verbs_qp_attr_t *attr, enum doca_verbs_qp_state to
 }
 
 #define TO_INIT (A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ))
-#define TO_RTR (A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | A(MIN_RNR_TIMER))
-#define TO_RTS (A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY))
+#define TO_RTR	(A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | A(MIN_RNR_TIMER))
+#define TO_RTS	(A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY))
 
 Test(wrong_uses, of_attributes_of_a_transition)
 {

@@ -15,7 +15,7 @@
 
 #include "engine_fake.h"
 
-#define PEER_QPN 0x777u
+#define PEER_QPN      0x777u
 #define PEER_QUIET_MS 60
 
 struct wire_peer {
@@ -52,8 +52,8 @@ static inline struct wire_peer peer_open(const char *ip, const char *nic)
 static inline uint32_t peer_icrc(const struct sockaddr_in *from, const struct sockaddr_in *to,
 				 uint16_t id, const uint8_t *bth, uint32_t len)
 {
-	uint8_t h[28] = { 0x45, 0, (28 + len + 4) >> 8, 28 + len + 4, id >> 8, id & 0xff,
-			  0x40, 0, 64, 17 };
+	uint8_t h[28] = { 0x45, 0, (28 + len + 4) >> 8, 28 + len + 4, id >> 8, id & 0xff, 0x40, 0,
+			  64,	17 };
 
 	memcpy(h + 12, &from->sin_addr, 4);
 	memcpy(h + 16, &to->sin_addr, 4);

@@ -11,13 +11,13 @@
 
 #include "wire_peer.h"
 
-#define QPN 0x101u
-#define P0 0xfffff0u /* first PSN each way, see fake_connect: it wraps soon */
-#define MTU 1024u
-#define SIZE (1u << 16)
-#define ACKED 0x1f /* syndromes */
-#define SEQ 0x60
-#define INV 0x61
+#define QPN    0x101u
+#define P0     0xfffff0u /* first PSN each way, see fake_connect: it wraps soon */
+#define MTU    1024u
+#define SIZE   (1u << 16)
+#define ACKED  0x1f /* syndromes */
+#define SEQ    0x60
+#define INV    0x61
 #define ACCESS 0x62
 
 static struct fake_qp a;

@@ -6,13 +6,29 @@
 
 #include "rig.h"
 
-#define ADDR 0x1122334455667788u
+#define ADDR  0x1122334455667788u
 #define LADDR 0x8877665544332211u
-#define RKEY gdk_key(0x00012345u)
-#define LKEY gdk_key(0x00054321u)
+#define RKEY  gdk_key(0x00012345u)
+#define LKEY  gdk_key(0x00054321u)
 
-enum kind { NOP, WRITE, WRITE2, WRITE_IMM, READ, INLINE, INLINE_LONG, FA, CS, MFA4, MFA8, MCS4,
-	    MCS8, WAIT, DUMP, KINDS };
+enum kind {
+	NOP,
+	WRITE,
+	WRITE2,
+	WRITE_IMM,
+	READ,
+	INLINE,
+	INLINE_LONG,
+	FA,
+	CS,
+	MFA4,
+	MFA8,
+	MCS4,
+	MCS8,
+	WAIT,
+	DUMP,
+	KINDS
+};
 
 #define OP(name) DOCA_GPUNETIO_IB_MLX5_OPCODE_##name
 
@@ -45,11 +61,11 @@ static inline void build(struct rig *r, enum kind kind, uint64_t at)
 		return gdk_wqe_write_inl(&r->qp, w, i, f, ADDR, RKEY,
 					 "thirteen bytes and a few more", 28);
 	case FA:
-		return gdk_wqe_atomic(&r->qp, w, i, OP(ATOMIC_FA), f, ADDR, RKEY, LADDR, LKEY, 8,
-				      5, 0);
+		return gdk_wqe_atomic(&r->qp, w, i, OP(ATOMIC_FA), f, ADDR, RKEY, LADDR, LKEY, 8, 5,
+				      0);
 	case CS:
-		return gdk_wqe_atomic(&r->qp, w, i, OP(ATOMIC_CS), f, ADDR, RKEY, LADDR, LKEY, 8,
-				      5, 6);
+		return gdk_wqe_atomic(&r->qp, w, i, OP(ATOMIC_CS), f, ADDR, RKEY, LADDR, LKEY, 8, 5,
+				      6);
 	case MFA4:
 	case MFA8:
 		return gdk_wqe_atomic_ext(&r->qp, w, w1, i, OP(ATOMIC_MASKED_FA), f, ADDR, RKEY,
