@@ -56,6 +56,6 @@ text=$(grep -E '\.(c|h|cu|cuh|cpp|def|sh|py|txt)$|^Makefile$|^\.ci/run$' <<<"$fi
 		complain "inline assembly outside the platform header"
 }
 
-allowed='^(Makefile|README\.md|LICENSE|\.ci|\.clang-format|\.gitignore|\.gitattributes|core|umem|uar|cq|qp|doorbell|tests|examples)$'
+allowed='^(Makefile|README\.md|LICENSE|CONTRIBUTING\.md|CHANGELOG\.md|\.ci|\.clang-format|\.editorconfig|\.git-blame-ignore-revs|\.gitignore|\.gitattributes|core|umem|uar|cq|qp|doorbell|tests|examples)$'
 cut -d/ -f1 <<<"$files" | sort -u | grep -v -E "$allowed" >"$tmp" && complain "not part of the layout"
 exit $bad
