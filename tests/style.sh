@@ -23,8 +23,8 @@ else
 	files=$(find . -path ./build -prune -o -type f -print | sed 's|^\./||')
 fi
 files=$(for f in $files; do [ -f "$f" ] && echo "$f"; done)
-code=$(grep -E '\.(c|h|cu|cuh|cpp|def)$' <<<"$files")
-text=$(grep -E '\.(c|h|cu|cuh|cpp|def|sh|py|txt)$|^Makefile$|^\.ci/run$' <<<"$files")
+code=$(grep -E '\.(c|h|cu|cuh|cpp|cc|def)$' <<<"$files")
+text=$(grep -E '\.(c|h|cu|cuh|cpp|cc|def|sh|py|txt)$|^Makefile$|^\.ci/run$' <<<"$files")
 
 # shellcheck disable=SC2086 # lists of names without spaces, throughout
 {

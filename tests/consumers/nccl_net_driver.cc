@@ -16,13 +16,12 @@
 #include <thread>
 #include <vector>
 
-#define NEED(call)                                                                        \
-	do {                                                                              \
-		if (!(call)) {                                                            \
-			fprintf(stderr, "%s:%d: rank %d: %s\n", __FILE__, __LINE__, rank, \
-				#call);                                                   \
-			exit(1);                                                          \
-		}                                                                         \
+#define NEED(call) \
+	do { \
+		if (!(call)) { \
+			fprintf(stderr, "%s:%d: rank %d: %s\n", __FILE__, __LINE__, rank, #call); \
+			exit(1); \
+		} \
 	} while (0)
 #define NCCL(call) NEED((call) == ncclSuccess)
 
@@ -78,7 +77,7 @@ static void check(const uint8_t *mem, size_t len, unsigned round, const char *wh
 /* ---- two-sided ---- */
 
 #define FLIGHT 8
-#define MOST (1u << 20)
+#define MOST   (1u << 20)
 
 struct sides {
 	void *listen, *send, *recv, *send_mr, *recv_mr;
@@ -374,10 +373,10 @@ static CUresult CUDAAPI error_string(CUresult error, const char **text)
 PFN_cuDeviceGetAttribute_v2000 pfn_cuDeviceGetAttribute = device_attribute;
 PFN_cuGetErrorString_v6000 pfn_cuGetErrorString = error_string;
 
-#define NO_CUDA(name, ...)                                \
+#define NO_CUDA(name, ...) \
 	extern "C" cudaError_t CUDARTAPI name(__VA_ARGS__) \
-	{                                                 \
-		return cudaErrorNotSupported;             \
+	{ \
+		return cudaErrorNotSupported; \
 	}
 NO_CUDA(cudaHostUnregister, void *)
 NO_CUDA(cudaHostRegister, void *, size_t, unsigned int)
@@ -404,10 +403,10 @@ extern "C" const char *CUDARTAPI cudaGetErrorString(cudaError_t error)
 }
 
 /* The GPU's own queues: gin.cc names them, nobody calls them. */
-#define NO_GDAKI(name, ...)                  \
-	ncclResult_t name(__VA_ARGS__)       \
-	{                                    \
-		return ncclInternalError;    \
+#define NO_GDAKI(name, ...) \
+	ncclResult_t name(__VA_ARGS__) \
+	{ \
+		return ncclInternalError; \
 	}
 NO_GDAKI(ncclGinGdakiCreateContext, void *, int, int, int, int, int, int, void **,
 	 ncclNetDeviceHandle_t **)
