@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What keys allow, by plain verbs: two queue pairs of one process that are connected to
- * each other, one operation from the first to the second, and the rights that there are.
+ * Helpers for tests of access rights, over plain verbs: one process opens two
+ * connected RC queue pairs, posts one operation from the first to the second, and
+ * returns the status of its completion.
  */
 #ifndef ACCESS_H
 #define ACCESS_H
@@ -47,7 +48,7 @@ static inline void rig_close(struct rig *r)
 	vb_close(&r->v);
 }
 
-/* An atomic adds 1. */
+/* Posts one signaled operation and returns the status of its completion. An atomic adds 1. */
 static inline enum ibv_wc_status post(struct rig *r, enum ibv_wr_opcode op, struct ibv_sge sge,
 				      uint64_t addr, uint32_t rkey)
 {
@@ -69,7 +70,7 @@ static inline enum ibv_wc_status post(struct rig *r, enum ibv_wr_opcode op, stru
 	return vb_wc(r->cq).status;
 }
 
-/* 8 bytes, whose local end is the start of the buffer. */
+/* Accesses 8 bytes at addr; the local side is the start of the rig's buffer. */
 static inline enum ibv_wc_status access_to(struct rig *r, enum ibv_wr_opcode op, uint64_t addr,
 					   uint32_t rkey)
 {

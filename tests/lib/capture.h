@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Standard error redirected into a pipe: capture_begin, then capture_end, which
- * returns what came (at most a pipe's 64 KiB).
+ * Captures standard error in a pipe: capture_begin() redirects it, capture_end()
+ * restores it and returns the text. The text must fit in the pipe (64 KiB).
  */
 #ifndef CAPTURE_H
 #define CAPTURE_H

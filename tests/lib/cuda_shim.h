@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The words of CUDA C++ for g++, so that kernels and .cuh headers compile without
- * CUDA and run in threads: one per lane, all blocks of a grid at once. GDK_WARP (1 or
- * 32) is the width of a warp. Under nvcc this is CUDA's own runtime, and GDK_LAUNCH.
+ * The keywords and built-in functions of CUDA C++ for g++, so that kernels and .cuh
+ * headers compile without CUDA. Each lane is a CPU thread, and all blocks of a grid
+ * run concurrently. GDK_WARP (1 or 32) is the width of a warp. Under nvcc this header
+ * only includes CUDA's runtime and defines GDK_LAUNCH.
  *
- * __shared__ is one copy for the process: a kernel that uses it needs its blocks run one
- * after the other (gdk_grid::blocks_in_turn).
+ * The process has only one copy of a __shared__ variable. A kernel that uses one must
+ * run its blocks one after the other (gdk_grid::blocks_in_turn).
  */
 #ifndef GDK_CUDA_SHIM_H
 #define GDK_CUDA_SHIM_H
@@ -15,7 +16,7 @@
 
 #include <cuda_runtime.h>
 
-/* kernel: a name or a pointer. */
+/* kernel: a function name or a function pointer. */
 #define GDK_LAUNCH(kernel, blocks, threads, stream, ...) \
 	kernel<<<blocks, threads, 0, stream>>>(__VA_ARGS__)
 
@@ -55,7 +56,7 @@ struct dim3 {
 	{
 		return x * y * z;
 	}
-	/* Place i, x first. */
+	/* Coordinates of linear index i; x varies fastest. */
 	dim3 at(unsigned int i) const
 	{
 		return dim3(i % x, i / x % y, i / x / y);
@@ -67,7 +68,7 @@ constexpr int warpSize = GDK_WARP;
 
 /* ---- grids ---- */
 
-/* A grid that runs; its end is waited for by wait() or the destructor. */
+/* A running grid. wait() and the destructor wait until it ends. */
 class gdk_grid
 {
 public:
@@ -142,10 +143,10 @@ private:
 	const dim3 blocks, threads;
 	const std::function<void()> body;
 	std::atomic<bool> ended{ false };
-	std::thread runner; /* the last member: it uses the others */
+	std::thread runner; /* declared last: its thread uses the members above */
 };
 
-/* Arguments are copied at the launch, as CUDA does. */
+/* Copies the arguments at the launch, as CUDA does. */
 template <typename Kernel, typename... Args>
 std::unique_ptr<gdk_grid> gdk_launch_async(dim3 grid, dim3 block, Kernel kernel, Args... args)
 {
@@ -158,7 +159,8 @@ void gdk_launch(dim3 grid, dim3 block, Kernel kernel, Args... args)
 	gdk_launch_async(grid, block, kernel, args...);
 }
 
-/* A stream is the grid that was launched to it last; NULL waits for it. */
+/* Holds the last grid launched on the stream. A launch on the NULL stream waits until
+ * the grid ends. */
 struct CUstream_st {
 	std::unique_ptr<gdk_grid> grid;
 };
@@ -235,7 +237,8 @@ template <typename T> uint32_t __match_any_sync(uint32_t mask, T v)
 	return gdk_match64(gdk_shim_mask(mask), gdk_shim_bits(v));
 }
 
-/* Lanes are counted within segments of width; one from outside is the own. */
+/* Lanes are numbered within segments of `width` lanes. A lane outside the caller's
+ * segment reads as the caller's own lane. */
 template <typename T> T __shfl_sync(uint32_t mask, T v, int lane, int width = warpSize)
 {
 	return gdk_shim_shuffle(mask, v,
@@ -281,7 +284,8 @@ template <typename T> T __ldg(const T *p)
 	return *p;
 }
 
-/* Relaxed, as CUDA's; ThreadSanitizer sees more, since it does not see fences. */
+/* Relaxed, as in CUDA. ThreadSanitizer builds use stronger orders (GDK_MO_*), because
+ * ThreadSanitizer does not model fences. */
 template <typename T, typename F> T gdk_shim_rmw(T *p, F change)
 {
 	T old, now;

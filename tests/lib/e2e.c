@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* NIC, memory, queue pairs and puts of end-to-end tests. */
+/* NIC, memory, queue pairs and puts for the end-to-end tests (see e2e.h). */
 #include "e2e.h"
 #include "pick.h"
 

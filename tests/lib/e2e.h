@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What end-to-end tests share: an opened NIC with the "host" GPU, queue pairs
- * made through the high-level API and connected to each other or to a peer
- * process, registered memory, and puts through the device data path. What must
- * work for a test to mean anything is required: it aborts with a message.
+ * Shared by the end-to-end tests: an opened NIC with the "host" GPU, queue pairs made
+ * through the high-level API and connected to each other or to a peer process,
+ * registered memory, and puts through the device data path. Preconditions of a test
+ * are checked with E2E_REQUIRE, which prints the condition and aborts.
  */
 #ifndef E2E_H
 #define E2E_H
@@ -32,7 +32,7 @@
 
 #define E2E_MODE    DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU
 #define E2E_EXCL    DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
-#define E2E_WAIT_NS 10000000000ull /* a put that takes longer is lost */
+#define E2E_WAIT_NS 10000000000ull /* a put that takes longer counts as lost */
 
 #define E2E_AUTO   DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO
 #define E2E_PROXY  DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY
@@ -45,9 +45,10 @@ struct e2e_nic {
 	struct ibv_pd *pd;
 	doca_dev_t *dev;
 	doca_gpu_t *gpu;
-	union ibv_gid gid; /* RoCE v2 */
+	union ibv_gid gid; /* a RoCE v2 GID */
 	int gid_index;
-	uint32_t lid; /* of an InfiniBand port, otherwise 0; the peer's too, in e2e_connect */
+	/* LID of an InfiniBand port, otherwise 0; e2e_connect() also uses it as the peer's LID */
+	uint32_t lid;
 };
 
 struct e2e_qp {
@@ -60,8 +61,8 @@ struct e2e_qp {
 	atomic_bool proxy_stop;
 };
 
-/* How fast a dead peer is noticed: timeout code t is 4.096 us << t; the PSN that
- * both directions begin with. */
+/* Connection parameters. ack_timeout is the exponent t of the timeout 4.096 us << t;
+ * psn is the first PSN of both directions. */
 struct e2e_path {
 	uint16_t ack_timeout, retry_cnt;
 	uint32_t psn;
@@ -73,7 +74,7 @@ struct e2e_buf {
 	struct ibv_mr *mr;
 };
 
-/* tx puts from src into dst, which belongs to rx; all in this process. */
+/* tx puts from src into dst, which belongs to rx. All of it is in this process. */
 struct e2e_pair {
 	struct e2e_nic nic;
 	struct e2e_qp tx, rx;
@@ -89,7 +90,7 @@ void e2e_buf_use(struct e2e_nic *nic, struct e2e_buf *buf, void *mem, size_t len
 void e2e_buf_close(struct e2e_buf *buf);
 #define E2E_REMOTE (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
-/* Byte i of a pattern with no short period. */
+/* Byte i of a pseudo-random pattern without a short period. */
 static inline uint8_t e2e_pattern(uint64_t i, uint32_t seed)
 {
 	uint64_t v = (i + 1) * 0x9e3779b97f4a7c15ull + seed * 0xff51afd7ed558ccdull;
@@ -98,7 +99,7 @@ static inline uint8_t e2e_pattern(uint64_t i, uint32_t seed)
 }
 
 /* ---- queue pairs ---- */
-/* Not every device has queue pairs without DBREC, which E2E_NO_DBR needs. */
+/* Returns whether the device supports queue pairs without DBREC, which E2E_NO_DBR needs. */
 bool e2e_has_no_dbr(void);
 #define E2E_NEEDS_NO_DBR() \
 	do { \
@@ -112,12 +113,12 @@ void e2e_qp_open(struct e2e_nic *nic, struct e2e_qp *qp,
 		 enum doca_gpu_dev_verbs_nic_handler handler, unsigned int depth);
 void e2e_qp_adopt(struct e2e_nic *nic, struct e2e_qp *qp, struct doca_gpu_verbs_qp_hl *hl);
 void e2e_qp_close(struct e2e_qp *qp);
-/* RST to RTS, towards dest_qpn at gid. */
+/* Moves the QP from RST to RTS, connected to dest_qpn at gid. */
 doca_error_t e2e_connect(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union ibv_gid *gid,
 			 uint32_t dest_qpn, struct e2e_path path);
-/* To RST, and the export to where it began. */
+/* Moves the QP to RST and resets the indices of its exported device structure. */
 void e2e_qp_reset(struct e2e_qp *qp);
-/* A thread that makes proxy steps for qp until e2e_proxy_end. */
+/* Starts a thread that runs proxy progress for qp until e2e_proxy_end(). */
 void e2e_proxy_begin(struct e2e_qp *qp);
 void e2e_proxy_end(struct e2e_qp *qp);
 
@@ -131,12 +132,12 @@ static inline struct doca_gpu_dev_verbs_addr e2e_addr(const void *p, uint32_t ke
 	return gdk_addr((uintptr_t)p, gdk_key(key));
 }
 
-/* Puts len bytes at offset off of src to the same offset of dst. */
+/* Puts len bytes from offset off of src to the same offset of dst. */
 int e2e_put(struct e2e_pair *p, size_t off, size_t len, doca_gpu_dev_verbs_ticket_t *ticket);
 int e2e_wait(struct e2e_qp *qp, doca_gpu_dev_verbs_ticket_t ticket);
 uint64_t e2e_now_ns(void);
 
-/* ---- a peer in a process of its own: its memory is shared with ours ---- */
+/* ---- a peer in its own process, which shares its memory with the test ---- */
 struct e2e_peer {
 	pid_t pid; /* of the process that owns the peer's NIC */
 	pid_t child;
@@ -144,13 +145,13 @@ struct e2e_peer {
 	union ibv_gid gid;
 	uint32_t qpn, rkey;
 	uint64_t addr;
-	uint8_t *mem; /* the peer's memory, seen from here */
+	uint8_t *mem; /* the peer's memory, mapped in this process */
 	size_t len;
 };
 
-/* Before this process opens the NIC: starts it and learns where it is. */
+/* Starts the peer and receives its address. Must be called before this process opens the NIC. */
 void e2e_peer_start(struct e2e_peer *peer, size_t len);
-/* Tells the peer where to connect to; returns when it has. */
+/* Sends the peer the address to connect to; returns once the peer is connected. */
 void e2e_peer_connect(struct e2e_peer *peer, const union ibv_gid *gid, uint32_t qpn);
 void e2e_peer_kill(struct e2e_peer *peer);
 void e2e_peer_end(struct e2e_peer *peer);

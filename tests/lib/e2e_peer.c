@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A peer process for end-to-end tests. It is this same executable, started
- * again through softnic-run, so that it is a host of its own on the wire; a
- * constructor finds its order in the environment and never gets to main. Its
- * memory is a memfd, which the test maps too and compares byte by byte.
+ * The peer process of the end-to-end tests. It is the test's own executable, started
+ * again through softnic-run, so that it is a separate host on the network. A
+ * constructor reads the peer's parameters from the environment, runs the peer and
+ * exits before main(). The peer's memory is a memfd, which the test also maps in order
+ * to compare it byte by byte.
  */
 #include "e2e.h"
 
@@ -81,12 +82,12 @@ __attribute__((constructor)) static void peer_or_test(void)
 	if (!order || sscanf(order, "%d %d %zu", &fd, &memfd, &len) != 3)
 		return;
 	unsetenv(PEER_ENV);
-	alarm(100); /* never outlives a test that forgot it */
+	alarm(100); /* bounds the peer's lifetime if the test hangs */
 	peer_main(fd, memfd, len);
 	exit(0);
 }
 
-/* build/tests/test_x -> build/bin/softnic-run */
+/* The runner's path relative to the executable: build/tests/test_x -> build/bin/softnic-run. */
 static void exec_peer(void)
 {
 	char exe[4096], runner[4200];

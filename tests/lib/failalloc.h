@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Allocation that fails on demand. Included by one test executable, it takes
- * the place of malloc and its kin, of mmap, pthread_create and fcntl for the whole
- * process; only calls that come from the executable's own code (the archives are
- * in it, libraries are not) and from the thread that armed it are counted and
- * fail. It also counts the blocks and mappings that the archives hold. Not in
- * sanitizer builds (GDK_SAN): they own malloc, and there the software NIC, whose
- * thread allocates too, is in the executable.
+ * Makes allocations fail on demand. When included in a test executable, it replaces
+ * malloc and its relatives, mmap, pthread_create and fcntl for the whole process. Only
+ * calls from the executable's own code are counted and fail (the archives are part of
+ * it, shared libraries are not), and only on the thread that armed the fault. It also
+ * counts the blocks and mappings that the archives hold. Disabled in sanitizer builds
+ * (GDK_SAN), because there the sanitizer owns malloc and the software NIC, whose
+ * thread also allocates, is part of the executable.
  */
 #ifndef FAILALLOC_H
 #define FAILALLOC_H
@@ -56,9 +56,9 @@ void __libc_free(void *p);
 
 extern const char __executable_start[], etext[];
 
-static _Thread_local uint32_t failalloc_left; /* 0: not armed */
+static _Thread_local uint32_t failalloc_left; /* calls until the failure; 0: not armed */
 static _Thread_local bool failalloc_hit;
-static _Thread_local bool failalloc_rdma; /* those of rdma-core's libraries instead */
+static _Thread_local bool failalloc_rdma; /* fail calls of rdma-core's libraries instead */
 static bool failalloc_stays;
 
 static inline bool failalloc_is_ours(const void *from)
@@ -74,7 +74,7 @@ static inline bool failalloc_is_rdma(const void *from)
 	       (strstr(in.dli_fname, "libmlx5") || strstr(in.dli_fname, "libibverbs"));
 }
 
-/* Does this call fail? from: where it returns to. */
+/* Decides whether this call fails. from: its return address. */
 static inline bool failalloc_now(const void *from)
 {
 	if (!failalloc_left ||
@@ -88,7 +88,7 @@ static inline bool failalloc_now(const void *from)
 	return true;
 }
 
-/* The nth allocation from now on fails, once. */
+/* Makes the nth allocation from now fail, once. */
 static inline void failalloc_arm(uint32_t nth)
 {
 	failalloc_hit = false;
@@ -96,20 +96,21 @@ static inline void failalloc_arm(uint32_t nth)
 	failalloc_left = nth;
 }
 
-/* The nth by libibverbs or libmlx5, which they turn into a failure of theirs. */
+/* Makes the nth allocation of libibverbs or libmlx5 fail, which these libraries report
+ * as an error. */
 static inline void failalloc_arm_rdma(uint32_t nth)
 {
 	failalloc_arm(nth);
 	failalloc_rdma = true;
 }
 
-/* From now on, those after the one that is armed fail too. */
+/* From now on, all allocations after the armed one fail too. */
 static inline void failalloc_stay(void)
 {
 	failalloc_stays = true;
 }
 
-/* Did one fail? */
+/* Disarms. Returns whether an allocation failed. */
 static inline bool failalloc_disarm(void)
 {
 	failalloc_left = 0;
@@ -118,8 +119,8 @@ static inline bool failalloc_disarm(void)
 
 #define FAILALLOC_HERE	__builtin_return_address(0)
 
-/* Blocks that the executable's code allocated and that are not freed: a set of
- * addresses, open addressing, 1 marks a slot that was freed. */
+/* Set of the blocks that the executable's code allocated and has not freed: a hash
+ * table of addresses with open addressing. Value 1 marks a freed entry. */
 #define FAILALLOC_SLOTS 65536u
 static uintptr_t failalloc_set[FAILALLOC_SLOTS];
 static size_t failalloc_blocks;
@@ -231,7 +232,7 @@ char *strdup(const char *s)
 	return p ? memcpy(p, s, n) : NULL;
 }
 
-/* What else the library asks for: found when first called. */
+/* Looks up the real function at the first call. */
 #define FAILALLOC_NEXT(name) \
 	do { \
 		if (!real) \
@@ -266,7 +267,7 @@ int fcntl(int fd, int cmd, ...)
 	void *arg;
 
 	va_start(args, cmd);
-	arg = va_arg(args, void *); /* an int is passed as one */
+	arg = va_arg(args, void *); /* an int argument is passed in the same register */
 	va_end(args);
 	if (failalloc_now(FAILALLOC_HERE))
 		return -1;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Creation when something fails: the n-th allocation, firmware command, driver
- * call, CUDA or GDRCopy call of a case is made to fail for n = 1, 2, ... until a
- * run gets through. A failed run gives no object and says so, by an error that
- * tells what failed and by a line of the log. Then the same call works, and no
- * object of the NIC or of CUDA is left of the two, no descriptor, no memory.
- * Then the same while what was made is destroyed: what is refused can be repeated.
+ * Fault injection for object creation and destruction. For n = 1, 2, ... the nth
+ * allocation, firmware command, driver call, CUDA call or GDRCopy call of a case
+ * fails, until a run reaches no failure. A failed creation must return no object, an
+ * error that fits the fault, and log a line; the same call must then succeed.
+ * Afterwards no object of the NIC or of CUDA, no descriptor and no memory may be left.
+ * The same is then done during destruction: a destruction that failed can be repeated.
  */
 #ifndef FAULTS_H
 #define FAULTS_H
@@ -22,7 +22,7 @@
 #include "standin.h"
 
 #define FAULTS_RUNS_MAX 2000u
-#define FAULTS_STATUS	0x0f /* of commands: no resources */
+#define FAULTS_STATUS	0x0f /* status of a failed command: no resources */
 
 enum fault { FAULT_ALLOC, FAULT_RDMA, FAULT_COMMAND, FAULT_CALL, FAULT_CUDA, FAULT_GDR, FAULTS };
 
@@ -30,24 +30,24 @@ enum fault { FAULT_ALLOC, FAULT_RDMA, FAULT_COMMAND, FAULT_CALL, FAULT_CUDA, FAU
 
 static const struct {
 	const char *name;
-	uint32_t errors; /* any of these is right */
+	uint32_t errors; /* bit mask of the errors that are accepted */
 } fault_kinds[FAULTS] = {
 	[FAULT_ALLOC] = { "allocation", FAULT_ERR(NO_MEMORY) | FAULT_ERR(OPERATING_SYSTEM) },
-	[FAULT_RDMA] = { "allocation of rdma-core's", FAULT_ERR(NO_MEMORY) | FAULT_ERR(DRIVER) },
+	[FAULT_RDMA] = { "allocation in rdma-core", FAULT_ERR(NO_MEMORY) | FAULT_ERR(DRIVER) },
 	[FAULT_COMMAND] = { "firmware command", FAULT_ERR(DRIVER) },
 	[FAULT_CALL] = { "driver call", FAULT_ERR(NO_MEMORY) | FAULT_ERR(DRIVER) },
 	[FAULT_CUDA] = { "CUDA call", FAULT_ERR(NO_MEMORY) | FAULT_ERR(DRIVER) },
 	[FAULT_GDR] = { "GDRCopy call", FAULT_ERR(NO_MEMORY) | FAULT_ERR(DRIVER) },
 };
 
-/* One way of creating something. create ends the fault when the object is there,
- * looks at it and destroys it; errors: right for this case, too. */
+/* One way of creating an object. create() disarms the fault once the object exists
+ * (fault_made), checks the object and destroys it. */
 struct fault_case {
 	const char *name;
 	doca_error_t (*create)(void);
-	unsigned int at_least[FAULTS]; /* so many failures give an error */
-	uint32_t errors[FAULTS];
-	bool prepares; /* it calls fault_start when that is done */
+	unsigned int at_least[FAULTS]; /* failures per kind that must return an error */
+	uint32_t errors[FAULTS]; /* accepted for this case in addition to those of fault_kinds */
+	bool prepares;		 /* create() calls fault_start() after its preparations */
 };
 
 struct fault_held {
@@ -57,12 +57,12 @@ struct fault_held {
 	int cuda, gdr;
 };
 
-static uint64_t fault_count;  /* of the NIC's, before */
-static bool fault_hit;	      /* what was armed did fail */
+static uint64_t fault_count;  /* the NIC's count of injected faults before the run */
+static bool fault_hit;	      /* the armed fault was injected */
 static bool fault_on_gpu;     /* the stand-ins are loaded */
-static doca_gpu_t *fault_gpu; /* whose spare memory is given back between runs */
+static doca_gpu_t *fault_gpu; /* its slab is trimmed between runs */
 static doca_dev_t *fault_dev;
-static bool fault_uncounted; /* at_least is not for this run */
+static bool fault_uncounted; /* do not check at_least in this run */
 
 static struct fault_held fault_held_now(void)
 {
@@ -102,7 +102,7 @@ static void fault_disarm(void)
 	standin_gdr_fail_at(0);
 }
 
-/* What fails later; n is 0: nothing. */
+/* Fault to be armed by fault_start() or at destruction; n = 0: none. */
 static struct {
 	enum fault kind;
 	uint32_t n;
@@ -115,18 +115,20 @@ static void fault_start(void)
 		fault_arm(fault_later.kind, fault_later.n);
 }
 
-/* What a case returns after the call that makes obj. */
+/* Result of the call that creates obj: disarms the fault and checks that obj is set
+ * exactly on success. */
 static doca_error_t fault_made(doca_error_t err, const void *obj)
 {
 	fault_disarm();
 	if (err)
-		cr_expect_null(obj, "an object although it failed");
+		cr_expect_null(obj, "an object was returned although the call failed");
 	else
-		cr_expect_not_null(obj, "success without an object");
+		cr_expect_not_null(obj, "the call succeeded without returning an object");
 	return err;
 }
 
-/* Destroys it; refused, it is whole, and can be destroyed again. */
+/* Destroys the object, with the fault armed if in_destroy. If that fails, the object
+ * must be intact, so that a second call succeeds. */
 #define FAULT_DONE(made_err, obj, destroy) \
 	({ \
 		doca_error_t err_ = fault_made(made_err, obj); \
@@ -136,7 +138,7 @@ static doca_error_t fault_made(doca_error_t err, const void *obj)
 		err_ = err_ ?: destroy; \
 		fault_disarm(); \
 		if (err_ && !(made_err)) \
-			cr_expect_eq(destroy, DOCA_SUCCESS, "%s, again", #destroy); \
+			cr_expect_eq(destroy, DOCA_SUCCESS, "repeat %s", #destroy); \
 		err_; \
 	})
 
@@ -145,16 +147,18 @@ static void fault_same(const struct fault_case *c, enum fault kind, unsigned int
 {
 	const char *what = fault_kinds[kind].name;
 
-	cr_expect_eq(a->objects, b->objects, "%s, %s %u: %d objects of the NIC stay", c->name, what,
-		     n, (int)(b->objects - a->objects));
-	cr_expect_eq(a->fds, b->fds, "%s, %s %u: a descriptor stays", c->name, what, n);
-	cr_expect_eq(a->blocks, b->blocks, "%s, %s %u: %zd blocks stay", c->name, what, n,
+	cr_expect_eq(a->objects, b->objects, "%s, %s %u: %d NIC objects leaked", c->name, what, n,
+		     (int)(b->objects - a->objects));
+	cr_expect_eq(a->fds, b->fds, "%s, %s %u: a descriptor leaked", c->name, what, n);
+	cr_expect_eq(a->blocks, b->blocks, "%s, %s %u: %zd memory blocks leaked", c->name, what, n,
 		     (ssize_t)(b->blocks - a->blocks));
-	cr_expect_eq(a->cuda, b->cuda, "%s, %s %u: objects of CUDA stay", c->name, what, n);
-	cr_expect_eq(a->gdr, b->gdr, "%s, %s %u: mappings of GDRCopy stay", c->name, what, n);
+	cr_expect_eq(a->cuda, b->cuda, "%s, %s %u: CUDA objects leaked", c->name, what, n);
+	cr_expect_eq(a->gdr, b->gdr, "%s, %s %u: GDRCopy mappings leaked", c->name, what, n);
 }
 
-/* A leak is there each time; a descriptor of another thread of the runner is not. */
+/* Runs one case with one fault and compares the resources before and after. Repeats
+ * the run if only descriptors differ: a leak occurs in each run, a descriptor that
+ * another thread opened does not. */
 static doca_error_t fault_once(const struct fault_case *c, enum fault kind, unsigned int n,
 			       bool later)
 {
@@ -164,7 +168,8 @@ static doca_error_t fault_once(const struct fault_case *c, enum fault kind, unsi
 	doca_error_t err;
 
 	do {
-		gdk_slab_trim(fault_gpu, fault_dev); /* each time anew */
+		/* so that each run registers its memory again */
+		gdk_slab_trim(fault_gpu, fault_dev);
 		before = fault_held_now();
 		capture_begin();
 		fault_hit = false;
@@ -177,18 +182,19 @@ static doca_error_t fault_once(const struct fault_case *c, enum fault kind, unsi
 		fault_disarm();
 		memset(&fault_later, 0, sizeof(fault_later));
 		log = capture_end();
-		cr_expect_eq(c->create(), DOCA_SUCCESS, "%s, %s %u: the retry", c->name,
-			     fault_kinds[kind].name, n);
+		cr_expect_eq(c->create(), DOCA_SUCCESS, "%s, %s %u: the call without a fault",
+			     c->name, fault_kinds[kind].name, n);
 		gdk_slab_trim(fault_gpu, fault_dev);
 		after = fault_held_now();
 	} while (after.fds != before.fds && ++tries < 3);
 	fault_same(c, kind, n, &before, &after);
 	if (!err)
 		return err;
-	cr_expect(strstr(log, " ERR ") || strstr(log, " WARNING "), "%s, %s %u: nothing is logged",
-		  c->name, fault_kinds[kind].name, n);
-	cr_expect((fault_kinds[kind].errors | c->errors[kind]) >> err & 1, "%s, %s %u gives %s\n%s",
-		  c->name, fault_kinds[kind].name, n, doca_error_get_name(err), log);
+	cr_expect(strstr(log, " ERR ") || strstr(log, " WARNING "),
+		  "%s, %s %u: no error or warning was logged", c->name, fault_kinds[kind].name, n);
+	cr_expect((fault_kinds[kind].errors | c->errors[kind]) >> err & 1,
+		  "%s, %s %u: unexpected error %s, log:\n%s", c->name, fault_kinds[kind].name, n,
+		  doca_error_get_name(err), log);
 	return err;
 }
 
@@ -197,25 +203,26 @@ static void fault_each(const struct fault_case *c, enum fault kind, bool later)
 	unsigned int n, failed = 0;
 	doca_error_t err = DOCA_SUCCESS;
 
-	printf("%s\n", c->name); /* the last one is where it crashed */
+	printf("%s\n", c->name); /* names the case if it crashes */
 	fflush(stdout);
-	/* What libmlx5 keeps for good (register pages), it has after a run or two. */
+	/* Two runs without faults: libmlx5 allocates what it caches for good (UAR pages). */
 	cr_assert_eq(c->create(), DOCA_SUCCESS, "%s", c->name);
 	cr_assert_eq(c->create(), DOCA_SUCCESS, "%s", c->name);
 	for (n = 1; n < FAULTS_RUNS_MAX; n++) {
 		err = fault_once(c, kind, n, later);
-		/* Success is right only where another way was found (a second kind of
-		 * register page, peer memory): create has looked at the object. */
+		/* A run may succeed despite a fault only if the library has an alternative
+		 * (another kind of UAR, peer memory); create() checked the object in that case. */
 		failed += err != DOCA_SUCCESS;
-		if (!fault_hit) /* there are not so many of them */
+		if (!fault_hit) /* the case makes fewer than n such calls */
 			break;
 	}
 	cr_expect_eq(err, DOCA_SUCCESS);
 	cr_expect_lt(n, FAULTS_RUNS_MAX);
 	if (later || fault_uncounted || (fault_on_gpu && kind < FAULT_CUDA))
 		return;
-	cr_expect_geq(failed, c->at_least[kind], "%s: %u of %u failures of a %s gave an error",
-		      c->name, failed, n - 1, fault_kinds[kind].name);
+	cr_expect_geq(failed, c->at_least[kind],
+		      "%s: %u of %u faults of kind \"%s\" returned an error", c->name, failed,
+		      n - 1, fault_kinds[kind].name);
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* How many descriptors the process has, those of the test runner and of the NIC's thread aside. */
+/* Counts the process's open descriptors, without those of the test runner and of the
+ * NIC's thread. */
 #ifndef FDS_H
 #define FDS_H
 
@@ -10,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The runner's own thread opens its arena and its pipes when it gets to it, the NIC's what
- * the kernel says of the process's threads. */
+/* The runner's thread opens its arena and its pipes at any time; the NIC's thread
+ * opens files in /proc/PID/task. Neither belongs to the tested code. */
 static inline bool is_others(int dir, const char *name)
 {
 	char to[64];

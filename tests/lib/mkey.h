@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Indirect memory keys by raw DEVX commands, over plain verbs: the input of CREATE_MKEY as
- * mlx5_ifc.h lays it out, and the key that comes of it.
+ * Creates indirect memory keys with raw DEVX commands, over plain verbs. The tests
+ * build the input of CREATE_MKEY with the layout of mlx5_ifc.h.
  */
 #ifndef MKEY_H
 #define MKEY_H
@@ -13,11 +13,11 @@
 #include "access.h"
 
 #define PAGES	   16u
-#define LOCAL_READ (1 << 30) /* of these tests: a right of keys, not of regions */
+#define LOCAL_READ (1 << 30) /* local read: only a key has this right, a region does not */
 #define MAX_PIECES 8
 #define TAG	   0x5au
 
-/* An input of CREATE_MKEY. */
+/* Input of CREATE_MKEY. */
 struct box {
 	uint32_t in[(0x110 + 16 * MAX_PIECES) / 4];
 	unsigned n;
@@ -29,7 +29,7 @@ struct key {
 	uint64_t start;
 };
 
-static uint32_t last_status; /* of create */
+static uint32_t last_status; /* status of the last create() */
 
 static inline void keys_open(struct rig *r)
 {

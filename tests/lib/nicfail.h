@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The software NIC's hooks for a test: which command or driver call fails next,
- * and what it counts. They are linked in (sanitizers) or preloaded.
+ * The software NIC's test hooks: they select the command or driver call that fails
+ * next, and read the NIC's counters. The NIC is linked in (sanitizer builds) or
+ * preloaded, so that the hooks are found at run time.
  */
 #ifndef NICFAIL_H
 #define NICFAIL_H
@@ -36,7 +37,7 @@ static inline void nicfail_find(void)
 	if (!nicfail_stats)
 		*(void **)&nicfail_stats = dlsym(RTLD_DEFAULT, "sn_stats_get");
 	if (!nicfail_next || !nicfail_live || !nicfail_stats)
-		cr_assert_fail("the NIC's hooks are not to be found");
+		cr_assert_fail("the software NIC's test hooks were not found");
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Which device a test opens: the one that GDAKI_TEST_DEVICE names, or the first. */
+/* Selects the device that a test opens: the one named by GDAKI_TEST_DEVICE, or the first. */
 #ifndef PICK_H
 #define PICK_H
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NULL: there is none, or it cannot be opened. */
+/* Returns NULL if there is no such device or it cannot be opened. */
 static inline struct ibv_context *pick_open(void)
 {
 	const char *want = getenv("GDAKI_TEST_DEVICE");

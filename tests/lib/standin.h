@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Puts the stand-ins for libcuda and libgdrapi in place: once a library with
- * their soname is loaded, the product's dlopen finds that one. They lie in
- * ../standin from the test executable; STANDIN_DIR names another folder.
+ * Loads the stand-ins for libcuda and libgdrapi. A later dlopen of the product finds
+ * the library already loaded under the same soname. The stand-ins lie in ../standin
+ * from the test executable; STANDIN_DIR names another folder.
  */
 #ifndef STANDIN_H
 #define STANDIN_H

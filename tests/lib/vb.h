@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Plain verbs, for tests of the NIC by libibverbs alone: one opened NIC with a
- * registered buffer, queue pairs connected to each other in this process, and a
- * wait for completions that ends.
+ * Plain verbs, for tests of the NIC that use libibverbs alone: one opened NIC with a
+ * registered buffer, queue pairs connected to each other in this process, and a wait
+ * for completions with a time limit.
  */
 #ifndef VB_H
 #define VB_H
@@ -110,7 +110,8 @@ static inline struct ibv_ah_attr vb_ah(const struct vb *v)
 	};
 }
 
-/* INIT to RTS, towards a queue pair of this process; PSNs are the QP numbers. */
+/* Moves the QP from INIT to RTS, connected to a queue pair of this process. The first
+ * PSN of each direction is the sender's QP number. */
 static inline void vb_to_rts(struct vb *v, struct ibv_qp *qp, uint32_t dest, uint8_t rnr_retry)
 {
 	struct ibv_qp_attr a = {
@@ -181,7 +182,7 @@ static inline int vb_send(struct vb *v, struct ibv_qp *qp, uint64_t id, size_t o
 	return ibv_post_send(qp, &wr, &bad);
 }
 
-/* One completion; aborts the test when none comes. */
+/* Waits for one completion; aborts the test if none arrives within VB_WAIT_S seconds. */
 static inline struct ibv_wc vb_wc(struct ibv_cq *cq)
 {
 	struct timespec nap = { 0, 20000 };
@@ -195,7 +196,8 @@ static inline struct ibv_wc vb_wc(struct ibv_cq *cq)
 	return wc;
 }
 
-/* The type of the next asynchronous event, acknowledged; -1: none comes. */
+/* Waits for the next asynchronous event, acknowledges it and returns its type; -1 if
+ * none arrives. */
 static inline int vb_async(struct vb *v, struct ibv_async_event *ev, int ms)
 {
 	struct pollfd p = { .fd = v->ctx->async_fd, .events = POLLIN };
