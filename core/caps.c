@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What a NIC can do: ibv_query_device for counts, QUERY_HCA_CAP for what verbs
- * do not say. Also the public device attribute object, which is a copy of it.
+ * Capabilities of a NIC. ibv_query_device returns the limits, the QUERY_HCA_CAP command the
+ * capabilities that verbs do not report. Also the public object doca_verbs_device_attr,
+ * which holds a copy of them. Other files decide how to use a capability.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct doca_verbs_device_attr {
 	struct gdk_caps caps;
 };
 
-/* Asks for one group of capabilities; out has PRM_QUERY_HCA_CAP_OUT_LEN bytes. */
+/* Queries one group of capabilities. out has PRM_QUERY_HCA_CAP_OUT_LEN bytes. */
 static doca_error_t query_group(struct ibv_context *ctx, uint32_t group, void *out)
 {
 	uint8_t in[PRM_CMD_IN_LEN] = { 0 };
@@ -45,7 +46,7 @@ static doca_error_t query_verbs(struct ibv_context *ctx, struct gdk_caps *caps)
 	int ret = ibv_query_device(ctx, &attr);
 
 	if (ret) {
-		gdk_err("%s: ibv_query_device: %s", ibv_get_device_name(ctx->device),
+		gdk_err("%s: ibv_query_device failed: %s", ibv_get_device_name(ctx->device),
 			strerror(ret));
 		return DOCA_ERROR_DRIVER;
 	}
@@ -83,7 +84,7 @@ static doca_error_t query_firmware(struct ibv_context *ctx, struct gdk_caps *cap
 	caps->rc_supported = (uint8_t)prm_get(cap, PRM_HCA_RC);
 	caps->roce = prm_get(cap, PRM_HCA_PORT_TYPE) == GDK_PORT_ETHERNET;
 	caps->num_lag_ports = (uint8_t)prm_get(cap, PRM_HCA_NUM_LAG_PORTS);
-	/* mlx5_lag_is_lacp_owner of the kernel */
+	/* same condition as mlx5_lag_is_lacp_owner in the kernel */
 	caps->lag_owner = caps->num_lag_ports > 1 && prm_get(cap, PRM_HCA_GROUP_MANAGER) &&
 			  prm_get(cap, PRM_HCA_LAG_MASTER);
 	caps->cd = (uint8_t)prm_get(cap, PRM_HCA_CD);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Sends firmware commands and judges the answer: a command fails when the
- * kernel refuses to pass it on (errno), or when the firmware answers with a
- * status that is not zero. Each failure is logged here, once, in one line.
+ * Sends firmware commands and checks the results. A command fails if the kernel does not
+ * pass it on (errno), or if the firmware returns a status other than zero. Each failure is
+ * logged here, in one line, and kept as the thread's last command error. Each command is
+ * also passed to the command trace (trace.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,24 +25,24 @@ struct number_name {
 static const struct number_name opcodes[] = { GDK_COMMANDS(OPCODE) };
 
 /*
- * PRM, "Command interface": status codes; what brings them about, where that is known. 0x05 is
- * also what a ConnectX-4 answered to CREATE_QP that had no QP left (syndrome 0x65b500, firmware
- * 12.28.2006; linux-rdma list, 27 June 2022).
+ * Status codes of PRM, "Command interface", with their cause where it is known. A ConnectX-4
+ * without free QPs also returned 0x05 to CREATE_QP (syndrome 0x65b500, firmware 12.28.2006;
+ * linux-rdma list, 27 June 2022).
  */
 static const struct number_name statuses[] = {
 	{ 0x00, "OK" },
 	{ 0x01, "internal error" },
-	{ 0x02, "bad operation: the firmware has no such command, or not for this object" },
+	{ 0x02, "bad operation: the firmware does not support this command for this object" },
 	{ 0x03, "bad parameter: a field is out of range, or the device lacks the feature" },
 	{ 0x04, "bad system state: the device is being reset or has failed" },
-	{ 0x05, "bad resource: an object that the command names does not exist, or of the kind "
-		"to create there is none left" },
-	{ 0x06, "resource busy: something still uses the object" },
-	{ 0x08, "limit exceeded: the device has no more of these" },
+	{ 0x05, "bad resource: an object named in the command does not exist, or no object of "
+		"the kind to create is left" },
+	{ 0x06, "resource busy: another object still uses this one" },
+	{ 0x08, "limit exceeded: the device has no more objects of this kind" },
 	{ 0x09, "bad resource state" },
 	{ 0x0a, "bad index" },
-	{ 0x0f, "no resources: the device's memory or objects are used up" },
-	{ 0x10, "bad QP state: the transition does not start where the QP is" },
+	{ 0x0f, "no resources: the device's memory or objects are exhausted" },
+	{ 0x10, "bad QP state: the QP is not in the state that the transition starts from" },
 	{ 0x30, "bad packet" },
 	{ 0x40, "bad size: CQEs are outstanding" },
 	{ 0x50, "bad input length" },
@@ -63,7 +64,7 @@ static const char *opcode_name(uint32_t opcode)
 	return name_of(opcodes, GDK_ARRAY_SIZE(opcodes), opcode);
 }
 
-/* What was refused last in this thread: an error code says little. */
+/* The last failed command of this thread, for gdk_get_command_error. */
 static _Thread_local struct gdk_command_error last;
 
 doca_error_t gdk_get_command_error(struct gdk_command_error *error)
@@ -73,8 +74,8 @@ doca_error_t gdk_get_command_error(struct gdk_command_error *error)
 	return DOCA_SUCCESS;
 }
 
-/* Logs a failed command. sys_err is errno, out the answer, all zero when the
- * command did not reach the firmware. */
+/* Logs and stores a failed command and returns its DOCA error. sys_err is an errno value; out is
+ * the output box, all zero if the command did not reach the firmware. */
 static doca_error_t refused(const char *object, const void *in, const void *out, int sys_err)
 {
 	last = (struct gdk_command_error){
@@ -107,7 +108,7 @@ static doca_error_t refused(const char *object, const void *in, const void *out,
 	}
 }
 
-/* A command on its way: what the trace and the log need of it. */
+/* A command in progress, with all that the trace and the log need. */
 struct command {
 	struct ibv_context *ctx;
 	const char *object;
@@ -146,13 +147,14 @@ static void trace(const struct command *c, int sys_err)
 	});
 }
 
-/* 0 or an errno value. ret is that already; some versions of libmlx5 return -1 and set errno. */
+/* Converts a return value of libmlx5 to 0 or an errno value. Some versions of libmlx5 return an
+ * errno value, others return -1 and set errno. */
 static int driver_error(int ret)
 {
 	return ret < 0 ? (errno ? errno : EIO) : ret;
 }
 
-/* Some kernels return 0 although the firmware refused, so the status is checked in either case. */
+/* Some kernels return 0 although the firmware refused the command. So check the status, too. */
 static doca_error_t judge(int ret, const struct command *c)
 {
 	int sys_err = driver_error(ret);
@@ -228,7 +230,7 @@ doca_error_t gdk_devx_try_cmd(struct ibv_context *ctx, const char *object, const
 	return DOCA_ERROR_NOT_SUPPORTED;
 }
 
-/* The driver keeps status and syndrome of a destroy to itself. */
+/* The driver does not report status and syndrome of a destroy command, only an errno value. */
 doca_error_t gdk_devx_destroy(struct ibv_context *ctx, struct mlx5dv_devx_obj *obj, uint32_t opcode,
 			      const char *kind, uint32_t number)
 {
@@ -251,7 +253,7 @@ doca_error_t gdk_devx_destroy(struct ibv_context *ctx, struct mlx5dv_devx_obj *o
 	}
 	if (!ret)
 		return DOCA_SUCCESS;
-	gdk_err("%s 0x%x: %s (0x%x) was refused: %s", kind, number, opcode_name(opcode), opcode,
+	gdk_err("%s 0x%x: %s (0x%x) failed: %s", kind, number, opcode_name(opcode), opcode,
 		strerror(ret));
 	return ret == EBUSY ? DOCA_ERROR_IN_USE : DOCA_ERROR_DRIVER;
 }

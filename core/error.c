@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Names and one-line descriptions of doca_error_t. */
+/*
+ * Names and one-line descriptions of doca_error_t. The values are in host/doca_error.h.
+ * Descriptions of firmware errors are in core/devx.c, those of CQE syndromes in qp/error.c.
+ */
 #include "host/doca_error.h"
 #include "util.h"
 
@@ -19,29 +22,29 @@ static const struct {
 	ENTRY(DOCA_ERROR_INVALID_VALUE, "An argument is invalid"),
 	ENTRY(DOCA_ERROR_NO_MEMORY, "Out of memory"),
 	ENTRY(DOCA_ERROR_INITIALIZATION, "An object could not be initialized"),
-	ENTRY(DOCA_ERROR_TIME_OUT, "The time to wait has passed"),
+	ENTRY(DOCA_ERROR_TIME_OUT, "The operation timed out"),
 	ENTRY(DOCA_ERROR_SHUTDOWN, "Shut down, or shutting down"),
 	ENTRY(DOCA_ERROR_CONNECTION_RESET, "The peer reset the connection"),
 	ENTRY(DOCA_ERROR_CONNECTION_ABORTED, "The connection was aborted"),
-	ENTRY(DOCA_ERROR_CONNECTION_INPROGRESS, "The connection is being made"),
+	ENTRY(DOCA_ERROR_CONNECTION_INPROGRESS, "The connection is being established"),
 	ENTRY(DOCA_ERROR_NOT_CONNECTED, "Not connected"),
-	ENTRY(DOCA_ERROR_NO_LOCK, "A lock could not be taken"),
+	ENTRY(DOCA_ERROR_NO_LOCK, "A lock could not be acquired"),
 	ENTRY(DOCA_ERROR_NOT_FOUND, "Not found"),
 	ENTRY(DOCA_ERROR_IO_FAILED, "Input or output failed"),
-	ENTRY(DOCA_ERROR_BAD_STATE, "The object's state does not allow it"),
+	ENTRY(DOCA_ERROR_BAD_STATE, "The object's state does not allow the operation"),
 	ENTRY(DOCA_ERROR_UNSUPPORTED_VERSION, "The version is not supported"),
 	ENTRY(DOCA_ERROR_OPERATING_SYSTEM, "An operating system call failed"),
-	ENTRY(DOCA_ERROR_DRIVER, "A driver or the firmware refused"),
-	ENTRY(DOCA_ERROR_UNEXPECTED, "Something unexpected happened"),
-	ENTRY(DOCA_ERROR_ALREADY_EXIST, "It exists already"),
-	ENTRY(DOCA_ERROR_FULL, "No room is left"),
-	ENTRY(DOCA_ERROR_EMPTY, "Nothing is there"),
-	ENTRY(DOCA_ERROR_IN_PROGRESS, "The operation is under way"),
+	ENTRY(DOCA_ERROR_DRIVER, "The driver or the firmware refused the request"),
+	ENTRY(DOCA_ERROR_UNEXPECTED, "Unexpected error"),
+	ENTRY(DOCA_ERROR_ALREADY_EXIST, "The object already exists"),
+	ENTRY(DOCA_ERROR_FULL, "No space is left"),
+	ENTRY(DOCA_ERROR_EMPTY, "The object is empty"),
+	ENTRY(DOCA_ERROR_IN_PROGRESS, "The operation is in progress"),
 	ENTRY(DOCA_ERROR_TOO_BIG, "Too big to fit"),
 	ENTRY(DOCA_ERROR_AUTHENTICATION, "Authentication failed"),
 	ENTRY(DOCA_ERROR_BAD_CONFIG, "The configuration is not valid"),
-	ENTRY(DOCA_ERROR_SKIPPED, "The result is valid, an earlier one was dropped"),
-	ENTRY(DOCA_ERROR_DEVICE_FATAL_ERROR, "The device has failed for good"),
+	ENTRY(DOCA_ERROR_SKIPPED, "The result is valid, but an earlier result was dropped"),
+	ENTRY(DOCA_ERROR_DEVICE_FATAL_ERROR, "The device failed and cannot recover"),
 };
 
 static size_t known(doca_error_t error)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Writes log lines. A line is put together in a local buffer and leaves in one
- * write; longer ones are cut. Time is UTC to the microsecond.
+ * Formats and writes log lines: time (UTC, microseconds), level, file, line, function,
+ * message. Each line is built in a buffer on the stack and written with one write(); a
+ * longer line is truncated.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -38,7 +39,7 @@ static void read_level(void)
 		shown_level = (int)level;
 }
 
-/* Appends at *used; what does not fit is cut, the last byte is kept for '\n'. */
+/* Appends formatted text at *used. Truncates it so that one byte remains for '\n'. */
 static void append(char *line, size_t *used, const char *fmt, va_list args)
 {
 	size_t left = LINE_MAX_LEN - 1 - *used;
@@ -89,5 +90,5 @@ void gdk_log(enum gdk_log_level level, const char *file, int line, const char *f
 	va_end(args);
 	text[used++] = '\n';
 	written = write(STDERR_FILENO, text, used);
-	(void)written; /* nowhere to report that the report failed */
+	(void)written; /* an error here cannot be reported */
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The log: one line per message on standard error, one write per line, so
- * that lines of parallel threads do not mix. DOCA_GPUNETIO_LOG (0 to 7, the
- * syslog levels) sets what is shown; without it errors and warnings are.
- * The data path never logs.
+ * The log of the host library: one line per message on standard error. Each line is
+ * written with one write(), so that lines of parallel threads do not mix.
+ * DOCA_GPUNETIO_LOG=0..7 sets the highest syslog level that is shown (default 4: errors
+ * and warnings). The data path never logs.
  */
 #ifndef GDK_LOG_H
 #define GDK_LOG_H
@@ -31,9 +31,9 @@ void gdk_log(enum gdk_log_level level, const char *file, int line, const char *f
 #define gdk_info(...)	    GDK_LOG(GDK_LOG_INFO, __VA_ARGS__)
 #define gdk_dbg(...)	    GDK_LOG(GDK_LOG_DEBUG, __VA_ARGS__)
 
-/* Public entry points check their arguments with this, once: it names the
- * condition that does not hold and returns INVALID_VALUE, or, in functions that
- * return no error, value. */
+/* Public functions check their arguments with these macros. If cond is false, the macro logs
+ * cond and makes the function return DOCA_ERROR_INVALID_VALUE. The _OR form, for functions
+ * that do not return doca_error_t, makes it return value. */
 #define GDK_CHECK_ARG(cond)	      GDK_CHECK_ARG_(DOCA_ERROR_INVALID_VALUE, cond, #cond)
 #define GDK_CHECK_ARG_OR(value, cond) GDK_CHECK_ARG_(value, cond, #cond)
 #define GDK_CHECK_ARG_(value, cond, text) \

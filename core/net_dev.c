@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Opens and closes doca_dev. */
+/*
+ * Opens and closes doca_dev (net_dev.h): reads capabilities, protection domain number and
+ * NUMA node. The caller opens and closes the verbs context and the protection domain.
+ */
 #include <infiniband/mlx5dv.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +30,7 @@ static doca_error_t read_pdn(struct ibv_pd *pd, uint32_t *pdn)
 	int ret = mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD);
 
 	if (ret) {
-		gdk_err("%s: number of the protection domain: %s",
+		gdk_err("%s: cannot read the number of the protection domain: %s",
 			ibv_get_device_name(pd->context->device), strerror(ret));
 		return DOCA_ERROR_DRIVER;
 	}
@@ -80,7 +83,7 @@ doca_error_t doca_verbs_dev_close(doca_dev_t *net_dev)
 	gdk_slab_trim(NULL, net_dev);
 	users = atomic_load(&net_dev->users);
 	if (users) {
-		gdk_err("%s: %d objects still live on it",
+		gdk_err("%s: cannot close the device: %d objects still use it",
 			ibv_get_device_name(net_dev->ctx->device), users);
 		return DOCA_ERROR_IN_USE;
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * doca_dev: one opened NIC with its protection domain, and what its firmware
- * said it can do. Opened once by doca_verbs_dev_open; immutable afterwards
- * but for the reference count and once-per-device notices.
+ * doca_dev: one opened NIC with its protection domain and its capabilities. After
+ * doca_verbs_dev_open only the atomic members change: the number of users, the state of
+ * ports in a bond, and flags for messages that are logged once per device. The caller owns
+ * the protection domain and the verbs context.
  */
 #ifndef GDK_NET_DEV_H
 #define GDK_NET_DEV_H
@@ -21,16 +22,16 @@ struct gdk_caps {
 	uint8_t log_max_qp_sz, log_max_cq_sz;
 	uint8_t rc_supported;
 	uint8_t num_ports;
-	uint8_t num_lag_ports;		  /* of the bond that the device may be part of */
-	uint8_t lag_owner;		  /* the function that makes the bond: no VF, no SF */
-	uint8_t lag_tx_port;		  /* a QP may be given one of them, */
-	uint8_t rts2rts_lag;		  /* and another one while it is connected */
-	uint8_t rts2rts_dscp;		  /* which may have another DSCP, too */
-	uint8_t send_dbr_mode_no_dbr_ext; /* QUERY_HCA_CAP, general device capabilities 2 */
+	uint8_t num_lag_ports;		  /* ports of the bond that the device may be part of */
+	uint8_t lag_owner;		  /* this function controls the bond (not a VF or SF) */
+	uint8_t lag_tx_port;		  /* a QP can be assigned to a port of the bond */
+	uint8_t rts2rts_lag;		  /* RTS2RTS_QP can change that port */
+	uint8_t rts2rts_dscp;		  /* RTS2RTS_QP can change the DSCP */
+	uint8_t send_dbr_mode_no_dbr_ext; /* DBREC-less QPs are supported */
 	uint8_t roce;			  /* the port's link layer is Ethernet */
 	uint8_t cqe_version;
-	uint8_t cd;	   /* core direct: WAIT, and QPs that are its masters */
-	uint8_t ts_format; /* of QPs: GDK_TS_CAP_* */
+	uint8_t cd;	   /* core direct: WAIT WQEs and cd_master QPs are supported */
+	uint8_t ts_format; /* timestamp formats that a QP can use, GDK_TS_CAP_* */
 	uint32_t r_roce_min_src_udp_port, r_roce_max_src_udp_port;
 };
 
@@ -44,16 +45,16 @@ struct doca_dev {
 	uint32_t pdn;
 	int numa_node; /* -1: unknown */
 	struct gdk_caps caps;
-	/* QPs without DBREC that there are here, and were when one more was refused for
-	 * its mode; 0: none was. */
+	/* DBREC-less QPs that exist, and their number when the firmware refused one more
+	 * (0: it never did) */
 	atomic_uint no_dbr_qps, no_dbr_max;
-	atomic_uint lag_turn;	 /* QPs that were given a port in turn */
-	atomic_int lag_by_queue; /* GDK_LAG_*: are QPs given a port? queried at the first QP */
-	atomic_bool said_no_dbr_fallback, said_no_cd; /* once per device */
-	atomic_int users;			      /* umems, UARs, CQs and QPs that live on it */
+	atomic_uint lag_turn;	 /* QPs assigned to a port of the bond so far */
+	atomic_int lag_by_queue; /* GDK_LAG_*: are QPs assigned to ports? set by the first QP */
+	atomic_bool said_no_dbr_fallback, said_no_cd; /* message was logged */
+	atomic_int users;			      /* umems, UARs, CQs and QPs of this device */
 };
 
-/* Reads the capabilities of a device; logs and returns DRIVER on failure. */
+/* Queries the capabilities of a device. Logs errors. */
 doca_error_t gdk_caps_query(struct ibv_context *ctx, struct gdk_caps *caps);
 
 #endif

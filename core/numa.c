@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Host memory near a NUMA node (whole pages by mmap, placed by policy), and CPUs. */
+/*
+ * Implements numa.h with mmap, mbind and libnuma. Placement is best effort: without NUMA
+ * support, or if the node is full, everything works with memory and CPUs of other nodes.
+ */
 #include <errno.h>
 #include <numa.h>
 #include <numaif.h>
@@ -16,7 +19,7 @@
 #include "numa.h"
 #include "util.h"
 
-/* Preferred, not bound: a full node must not make allocation fail. */
+/* Uses MPOL_PREFERRED instead of MPOL_BIND, so that a full node does not fail the allocation. */
 static void prefer_node(void *addr, size_t len, int node)
 {
 	struct bitmask *mask;
@@ -28,7 +31,7 @@ static void prefer_node(void *addr, size_t len, int node)
 		return;
 	numa_bitmask_setbit(mask, (unsigned int)node);
 	if (mbind(addr, len, MPOL_PREFERRED, mask->maskp, mask->size + 1, 0))
-		gdk_dbg("%zu bytes are not placed on NUMA node %d", len, node);
+		gdk_dbg("cannot place %zu bytes on NUMA node %d", len, node);
 	numa_bitmask_free(mask);
 }
 
@@ -94,8 +97,9 @@ struct bitmask *gdk_cpus_of(const char *whose, const char *list)
 			copy_bitmask_to_bitmask(numa_all_cpus_ptr, cpus);
 	}
 	if (!cpus || !numa_bitmask_weight(cpus)) {
-		gdk_err("%s: \"%s\" is no list of CPUs that this process may use", whose,
-			list ? list : "all");
+		gdk_err("%s: cannot use CPU list \"%s\" (expected e.g. \"0,2-3\", CPUs of this "
+			"process)",
+			whose, list ? list : "all");
 		gdk_cpus_free(cpus);
 		return NULL;
 	}
@@ -115,7 +119,8 @@ struct bitmask *gdk_cpus_nth(const struct bitmask *cpus, unsigned int n)
 	return numa_bitmask_setbit(one, i);
 }
 
-/* libnuma keeps what it found out of a node, and not for threads at the same time. */
+/* Gets the CPUs of a node. The lock is needed because numa_node_to_cpus caches its results
+ * without locking. */
 static bool node_has_cpus(int node, struct bitmask *cpus)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -146,7 +151,7 @@ struct bitmask *gdk_cpus_near(const struct bitmask *cpus, int node)
 void gdk_run_on(struct bitmask *cpus)
 {
 	if (numa_sched_setaffinity(0, cpus) < 0)
-		gdk_dbg("a thread is not placed: %s", strerror(errno));
+		gdk_dbg("cannot set the CPU affinity of a thread: %s", strerror(errno));
 }
 
 void gdk_cpus_free(struct bitmask *cpus)

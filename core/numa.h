@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Host memory, and CPUs, near a NUMA node. */
+/*
+ * Host memory and CPU sets near a NUMA node: page-aligned allocation with a preferred node,
+ * the node of a PCI device, and sets of CPUs for threads. The callers decide which node or
+ * CPUs to use. Memory for a GPU is registered with CUDA by the caller (gpu_cuda.c).
+ */
 #ifndef GDK_NUMA_H
 #define GDK_NUMA_H
 
@@ -8,30 +12,31 @@
 
 struct gdk_host_block {
 	void *addr; /* aligned, zeroed */
-	void *map;  /* what munmap gets */
+	void *map;  /* address for munmap */
 	size_t map_len;
 };
 
-/* align is a power of two; node -1 is any. Returns 0 or an errno value. A node
- * that cannot be had is not an error: memory is then placed elsewhere. */
+/* align must be a power of two; node -1 means any node. Returns 0 or an errno value. If the
+ * node is full or unknown, the memory comes from another node without an error. */
 int gdk_host_alloc(struct gdk_host_block *block, size_t size, size_t align, int node);
 void gdk_host_free(struct gdk_host_block *block);
 
-/* The node that a sysfs numa_node file names, -1 when unknown. */
+/* Reads the node from a numa_node file of sysfs. -1: unknown. */
 int gdk_read_numa_node(const char *path);
-/* The NUMA node of a PCI device ("0000:8a:00.0"), -1 when unknown. */
+/* NUMA node of a PCI device ("0000:8a:00.0"). -1: unknown. */
 int gdk_pci_numa_node(const char *bdf);
 
 struct bitmask;
 
-/* CPUs of this process: all of them, or those of a list ("2,4-7"). NULL: no
- * memory, or the list names none or one that cannot be used; the log says whose. */
+/* CPU set from a list ("2,4-7"), or all CPUs of this process if list is NULL. Returns NULL if
+ * memory is exhausted, or the list is empty or names a CPU that the process may not use; the
+ * log message starts with whose. */
 struct bitmask *gdk_cpus_of(const char *whose, const char *list);
-/* The n-th of them, counted around. */
+/* Set of one CPU: number n modulo the size of cpus. */
 struct bitmask *gdk_cpus_nth(const struct bitmask *cpus, unsigned int n);
-/* Of cpus, those of a NUMA node, or all of them where it has none. */
+/* The CPUs of cpus that belong to a NUMA node; all of cpus if none does. */
 struct bitmask *gdk_cpus_near(const struct bitmask *cpus, int node);
-/* Where the calling thread may run from now on; best effort. */
+/* Binds the calling thread to cpus. A failure is only logged, at level DEBUG. */
 void gdk_run_on(struct bitmask *cpus);
 void gdk_cpus_free(struct bitmask *cpus);
 

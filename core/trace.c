@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Writes the command trace. A record is built in memory and appended by one write, so that
- * records of several threads and processes do not mix in a regular file.
+ * Writes the command trace; trace.h describes the format. Each record is built in memory and
+ * appended with one write(), so that records of several threads and processes do not mix in
+ * a regular file. trace_mask.c decides which bytes are hidden.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -82,7 +83,8 @@ static void record_end(struct record *r)
 
 /* ---- start ---- */
 
-/* The file that holds a function; its real name ends in the library's version. */
+/* Name of the shared library that contains a function. Symbolic links are resolved because the
+ * real file name ends in the version of the library. */
 static const char *library_of(void *function, char path[PATH_MAX])
 {
 	const char *slash;
@@ -148,7 +150,7 @@ uint64_t gdk_trace_clock(void)
 static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
 static char names[DEVICES_MAX][IBV_SYSFS_NAME_MAX];
 
-/* Number of a device in the order of first use; DEVICES_MAX if there are more. */
+/* Number of a device in the order of first use; DEVICES_MAX if the table is full. */
 static unsigned int device_number(const char *name)
 {
 	unsigned int i;
@@ -172,7 +174,7 @@ static const char *device_name(struct ibv_context *ctx, char alias[32])
 	return alias;
 }
 
-/* An object's description without the device's name, which begins some. */
+/* Removes the device name, and ": " after it, from the start of an object's description. */
 static const char *object_name(struct ibv_context *ctx, const char *object)
 {
 	const char *name = ibv_get_device_name(ctx->device);
@@ -252,9 +254,9 @@ void gdk_trace_command(const struct gdk_trace_cmd *cmd)
 	record_end(&r);
 }
 
-/* ---- facts beside the commands ---- */
+/* ---- other records ---- */
 
-/* Leaves errno as it was. */
+/* Writes a record of one line. Preserves errno. */
 __attribute__((format(printf, 3, 4))) static void fact(struct ibv_context *ctx, const char *kind,
 						       const char *fmt, ...)
 {
@@ -277,7 +279,7 @@ __attribute__((format(printf, 3, 4))) static void fact(struct ibv_context *ctx, 
 	errno = saved_errno;
 }
 
-/* An address; masked, only its place within 64 KiB, the largest page of a CPU. */
+/* Formats an address. When masking, only the offset in 64 KiB, the largest CPU page. */
 static const char *address(const void *p, char text[32])
 {
 	if (masked)
@@ -354,7 +356,7 @@ void gdk_trace_sdk(const char *folder)
 		return;
 	fact(NULL, "sdk", " commands of its objects are not traced, folder %s",
 	     masked ? "**" : folder);
-	gdk_warn("GDAKI_TRACE_CMDS: the DOCA SDK in %s sends the commands of its objects; they "
+	gdk_warn("GDAKI_TRACE_CMDS: the DOCA SDK in %s sends the commands of its objects: these "
 		 "are not traced",
 		 folder);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Private fields of command boxes. Offsets that core/prm.h does not name are those of
- * mlx5_ifc_qpc_bits, mlx5_ifc_wq_bits and mlx5_ifc_ads_bits in Linux 6.12's mlx5_ifc.h.
+ * Private fields of command boxes, and the commands that contain them. Offsets that are not
+ * in core/prm.h are from mlx5_ifc_qpc_bits, mlx5_ifc_wq_bits and mlx5_ifc_ads_bits in
+ * mlx5_ifc.h of Linux 6.12.
  */
 #include <string.h>
 
@@ -59,7 +60,7 @@ static void hide_spans(const struct box *b, size_t at, const struct span *spans,
 		hide_field(b, at + spans[i].at, spans[i].len);
 }
 
-/* dbr_addr is an offset if the record is in a umem, and a DMA address otherwise. */
+/* Hides dbr_addr unless the DBREC is in a umem: dbr_addr is then only an offset. */
 static void hide_dbr(const struct box *b, size_t context, uint32_t valid, size_t at)
 {
 	if (context + PRM_OFFSET(valid) + 4 <= b->len && !prm_get(b->data + context, valid))

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Which bytes of a command box are private. */
+/*
+ * Decides which bytes of a command box the trace must hide (GDAKI_TRACE_CMDS_MASK=1):
+ * addresses, GIDs, MACs and keys. trace.c writes the trace.
+ */
 #ifndef GDK_TRACE_MASK_H
 #define GDK_TRACE_MASK_H
 
@@ -8,8 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Sets hide[i] for each byte i of a box that belongs to a non-zero address, GID, MAC or key.
- * A command that is not known here is hidden whole, but for its head. */
+/* Sets hide[i] for each byte i of a box that belongs to an address, GID, MAC or key that is not
+ * zero. For an unknown command it hides everything after the first 16 bytes. answer: box is the
+ * output box. */
 void gdk_trace_mask(uint32_t opcode, bool answer, const uint8_t *box, size_t len, uint8_t *hide);
 
 #endif

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Small helpers that every part of the host library uses. */
+/*
+ * Macros and inline functions for the whole host library: array size, container of a
+ * member, powers of two, alignment. Nothing here has state or knows about hardware.
+ * Device code does not include this file; its helpers are in the platform headers.
+ */
 #ifndef GDK_UTIL_H
 #define GDK_UTIL_H
 
@@ -18,13 +22,13 @@ static inline bool gdk_is_pow2(uint64_t v)
 	return v && !(v & (v - 1));
 }
 
-/* Rounds up to a multiple of align, which is a power of two. */
+/* Rounds v up to a multiple of align. align must be a power of two. */
 static inline size_t gdk_align_up(size_t v, size_t align)
 {
 	return (v + align - 1) & ~(align - 1);
 }
 
-/* Position of the highest set bit; v is not zero. */
+/* Position of the highest set bit. v must not be zero. */
 static inline unsigned int gdk_ilog2(uint64_t v)
 {
 	return 63u - (unsigned int)__builtin_clzll(v);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The library's version, and which code it is compatible with. */
+/*
+ * Version functions of the public API: they return the API version of this library and
+ * check whether host or device code compiled for another version can use it. The version
+ * numbers themselves are in doca_gpunetio_config.h.
+ */
 #include "host/doca_gpunetio.h"
 #include "log.h"
 
@@ -15,7 +19,7 @@ static doca_error_t check(const char *what, uint32_t version, uint32_t oldest)
 {
 	if (version >= oldest && version <= DOCA_GPUNETIO_VERSION)
 		return DOCA_SUCCESS;
-	gdk_err("%s_code_version %u.%u.%u: this library serves %u.%u.%u to %u.%u.%u", what,
+	gdk_err("%s code version %u.%u.%u is not supported (expected %u.%u.%u to %u.%u.%u)", what,
 		version >> 16, version >> 8 & 0xff, version & 0xff, oldest >> 16,
 		oldest >> 8 & 0xff, oldest & 0xff, DOCA_GPUNETIO_VERSION_MAJOR,
 		DOCA_GPUNETIO_VERSION_MINOR, DOCA_GPUNETIO_VERSION_PATCH);

@@ -369,7 +369,7 @@ Test(card, the_text_of_a_device_without_queue_pairs)
 	cr_assert_eq(gdk_get_command_error(&error), DOCA_SUCCESS);
 	cr_expect_eq(error.status, 0x05);
 	cr_expect_eq(error.syndrome, 0x65b500);
-	cr_expect(strstr(error.status_text, "none left"), "%s", error.status_text);
+	cr_expect(strstr(error.status_text, "is left"), "%s", error.status_text);
 	e2e_qp_close(&q[0]);
 	e2e_close(&nic);
 }

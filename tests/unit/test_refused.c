@@ -208,7 +208,7 @@ static void check_line(const char *line, const char *how)
 		nicfail_next(0, 0, 0, 1); \
 		cr_expect_eq(fn(t.obj), DOCA_ERROR_DRIVER); \
 		nicfail_next(0, 0, 0, 0); \
-		check_line(capture_end(), "was refused: Cannot allocate memory"); \
+		check_line(capture_end(), "failed: Cannot allocate memory"); \
 		cr_expect_eq(fn(t.obj), DOCA_SUCCESS, "again"); \
 		t.obj = NULL; \
 	} while (0)
@@ -237,9 +237,9 @@ Test(refused, each_command_has_its_line)
 			check_silent(log);
 		} else {
 			cr_expect_eq(err, DOCA_ERROR_DRIVER);
-			check_line(log, "status 0x5 (bad resource: an object that the command "
-					"names does not exist, or of the kind to create there is "
-					"none left), syndrome 0x000beef1");
+			check_line(log, "status 0x5 (bad resource: an object named in the "
+					"command does not exist, or no object of the kind to "
+					"create is left), syndrome 0x000beef1");
 		}
 		undo();
 		cr_expect_eq(nicfail_live(), live);
