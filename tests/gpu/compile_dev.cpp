@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The same instantiations as C++17 on a CPU: the .cuh files need no CUDA. */
+/* Compiles the same instantiations as C++17 for a CPU: the .cuh files must not need CUDA. */
 #include "compile_dev.cu"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Instantiates the device API across sharing modes, handlers and scopes, so
- * that a compiler run shows that it is well formed. Nothing here is executed.
+ * Instantiates the device API for several sharing modes, handlers and scopes, to
+ * verify that it compiles. No code here is executed.
  */
 #include "device/doca_gpunetio_dev_verbs_counter.cuh"
 #include "device/doca_gpunetio_dev_verbs_onesided.cuh"
@@ -13,7 +13,7 @@
 #define KERNEL
 #endif
 
-/* ---- every function by its name, its arguments and its defaults ---- */
+/* ---- every function with its name, its arguments and its defaults ---- */
 
 typedef uint64_t u64;
 typedef uint32_t u32;
@@ -35,7 +35,7 @@ typedef enum doca_gpu_dev_verbs_wqe_ctrl_flags FLAGS;
 #define ADD	 DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD
 #define BYTES	 DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_8
 
-/* DOCA returns nothing where we may return a status: any type will do. */
+/* Accepts any result type: where DOCA's function returns void, ours may return a status. */
 template <class... args> struct takes {
 	template <class result> GDK_FN void *any(result (*fn)(args...))
 	{
@@ -78,7 +78,7 @@ KERNEL void all_functions(void **out, QP qp, QPS qps, CQ cq, WQE wqe, ADDR addr)
 {
 	out = every_function<DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
 			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP>(out, qp, qps, cq, wqe, addr);
-#ifndef __CUDACC__ /* 108 functions that are not inlined take nvcc half a minute */
+#ifndef __CUDACC__ /* nvcc needs half a minute for 108 functions that are not inlined */
 	out = every_function<DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE,
 			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD>(out, qp, qps, cq, wqe, addr);
 	every_function<DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA, GDK_EXEC_SCOPE_BLOCK>(
@@ -89,7 +89,7 @@ KERNEL void all_functions(void **out, QP qp, QPS qps, CQ cq, WQE wqe, ADDR addr)
 #undef ADD
 #undef SQ
 
-/* ---- as they are used ---- */
+/* ---- typical uses ---- */
 
 typedef enum doca_gpu_dev_verbs_resource_sharing_mode mode_type;
 typedef enum doca_gpu_dev_verbs_nic_handler handler_type;

@@ -2,10 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * usage: device PCI-ADDRESS [PATTERN...]
- * Runs the cases whose names match a shell pattern (all, without one) on that
- * GPU and the software NIC. Cases run in a child process, so that one that
- * crashes or hangs is that case's failure, and the next child goes on after it.
- * Ends with "N passed, N failed".
+ * Runs the cases whose names match one of the shell patterns (all cases without a
+ * pattern) on that GPU and the software NIC. Cases run in a child process: a crash or
+ * a hang fails one case, and a new child continues with the next. Ends with "N passed,
+ * N failed".
  */
 #include <fnmatch.h>
 #include <signal.h>
@@ -18,14 +18,14 @@
 #include "device_host.h"
 
 #define MAX_CASES 1000
-#define CASE_S	  45 /* the parent's patience with one case */
+#define CASE_S	  45 /* seconds after which the parent kills a case */
 
-/* Shared by parent and child. */
+/* Shared memory of parent and child. */
 struct progress {
-	unsigned int next; /* case to run, or running */
+	unsigned int next; /* index of the running case, or of the next one */
 	uint64_t since_ns;
 	unsigned int passed, failed;
-	bool opened; /* a child has NIC and GPU */
+	bool opened; /* the child has opened NIC and GPU */
 };
 
 static struct gt_case cases[MAX_CASES];
@@ -82,7 +82,7 @@ static bool too_late(void)
 	return e2e_now_ns() - since > CASE_S * 1000000000ull;
 }
 
-/* One child, until it ends or stays in a case for too long. */
+/* Waits until the child ends; kills it if one case takes longer than CASE_S. */
 static void supervise(pid_t pid)
 {
 	const struct timespec nap = { 0, 2000000 };
@@ -99,7 +99,8 @@ static void supervise(pid_t pid)
 	}
 	before = progress->next;
 	if (before < ncases && (hung || WIFSIGNALED(status))) {
-		report(&cases[before], false, hung ? "hung" : strsignal(WTERMSIG(status)));
+		report(&cases[before], false,
+		       hung ? "took too long, killed" : strsignal(WTERMSIG(status)));
 		begin(before + 1);
 	}
 }
@@ -140,7 +141,7 @@ int main(int argc, char **argv)
 		if (!pid)
 			child(argv[1]);
 		supervise(pid);
-		if (!progress->opened) /* nor will the next */
+		if (!progress->opened) /* the next child would fail to open them, too */
 			break;
 	}
 	printf("%u passed, %u failed\n", progress->passed, progress->failed);

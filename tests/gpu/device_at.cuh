@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Words for the GPU test's operations, and where one of them has its cells. mode is the
- * sharing mode of this compilation. */
+/* Abbreviations for the operations of the GPU test, and the addresses of an
+ * operation's cells. `mode` is the sharing mode of this compilation. */
 #ifndef GT_DEVICE_AT_CUH
 #define GT_DEVICE_AT_CUH
 
 #include "common/doca_gpunetio_verbs_def.h"
 #include "device.h"
 #if GT_CHUNK_SHIFT != DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT
-#undef DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT /* before anything uses it */
+#undef DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT /* overrides the limit before its first use */
 #define DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT GT_CHUNK_SHIFT
 #endif
 #include "../lib/cuda_shim.h"
@@ -23,7 +23,7 @@ __device__ static void gt_log_text(const char *text);
 #define CAT(a, b)  CAT_(a, b)
 #define HANDLER(h) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##h
 
-/* The compilations differ in mode: what one has is not another's. */
+/* An unnamed namespace, because the compilations for different modes are linked together. */
 namespace
 {
 static constexpr auto mode = CAT(DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_, GT_MODE);
@@ -44,12 +44,13 @@ typedef struct doca_gpu_dev_verbs_qp qp_type;
 typedef struct doca_gpu_dev_verbs_addr addr_type;
 typedef doca_gpu_dev_verbs_ticket_t ticket_type;
 
-/* One operation: where its cells are. */
+/* Addresses of one operation's cells. Suffix _r or _l: with the rkey or the lkey where
+ * the plain name has the other key. */
 struct op_at {
 	uint64_t k;
 	addr_type src, dst, src_r, dst_l, old, old_r, third, counter, count, count_old;
-	uint8_t *cell; /* of src, to be written */
-	uint32_t size; /* of its bytes move */
+	uint8_t *cell; /* at src, filled by stamp() */
+	uint32_t size; /* bytes that the operation moves */
 };
 
 __device__ static addr_type addr_of(const struct gt_job &j, uint64_t off, uint32_t key)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The list of cases of the GPU test. */
+/* The list of cases of the GPU test. Each group of cases varies a few of the
+ * parameters of shape(). */
 #include <string.h>
 
 #include "device_host.h"
@@ -9,7 +10,7 @@
 #define THREAD	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
 #define WARP	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
 #define BLOCK	GDK_EXEC_SCOPE_BLOCK
-#define SMS	132 /* of an H200: one block on each */
+#define SMS	132 /* of an H200: one block for each SM */
 
 static const char *const op_name[GT_OPS] = {
 	"put",
@@ -22,31 +23,31 @@ static const char *const op_name[GT_OPS] = {
 	"get",
 	"get_mcst",
 	"get_wait",
-	"fence",
+	"get_fence_put",
 	"cas",
-	"low",
-	"low_bf",
-	"low_bf_warp",
-	"build",
-	"ring",
-	"pair",
-	"forms",
-	"handler",
-	"bare_put",
-	"bare_get",
-	"imm",
+	"nop_write",
+	"bf_from_copy",
+	"bf_from_copy_warp",
+	"every_builder",
+	"ring_by_hand",
+	"two_qps",
+	"scope_functions",
+	"named_handler",
+	"plain_put",
+	"plain_get",
+	"write_imm_order",
 	"mix",
 	"put_counter",
 	"p_counter",
 	"put_signal_counter",
 	"signal_counter",
 	"get_counter",
-	"hole",
-	"denied",
-	"tools",
-	"wrong",
-	"show",
-	"unrung",
+	"empty_slot",
+	"bad_rkey",
+	"no_queue",
+	"bad_wqe",
+	"dump",
+	"never_rung",
 };
 static const char *const mode_name[] = { "exclusive", "cta", "gpu" };
 static const char *const scope_name[] = { "thread", "warp", "block" };
@@ -65,7 +66,8 @@ static void add(const char *what, struct gt_case c)
 	*out++ = c;
 }
 
-/* Few operations: queues or payload that the NIC reaches by copies of the driver. */
+/* True if the case needs few operations, because the NIC reaches queues or payload
+ * through copies by the CUDA driver. */
 static bool slow(const struct gt_case *c)
 {
 	return c->queues_on_gpu || c->payload_on_gpu;
@@ -74,15 +76,15 @@ static bool slow(const struct gt_case *c)
 static enum gt_wait wait_of(enum gt_op op)
 {
 	switch (op) {
-	case GT_LOW: /* the index of a CQE is not that of a WQE */
+	case GT_LOW: /* two WQEs, one CQE: CQE indices and slots differ */
 	case GT_MIX:
 	case GT_IMM:
 		return GT_BY_TICKET;
-	case GT_FORMS: /* there is no ticket */
+	case GT_FORMS: /* some functions return no ticket */
 		return GT_FLUSH;
-	case GT_RING: /* a poll knows of no doorbell rung by address */
+	case GT_RING: /* the rings bypass the indices that polls rely on */
 		return GT_WAIT;
-	case GT_BUILD: /* a wait would ring again */
+	case GT_BUILD: /* a wait would ring the doorbell again */
 	case GT_PAIR:
 	case GT_LOW_BF_WARP:
 		return GT_POLL_AT;
@@ -91,7 +93,7 @@ static enum gt_wait wait_of(enum gt_op op)
 	}
 }
 
-/* The shape that a sharing mode allows: who shares a QP. */
+/* Default parameters of a case. The sharing mode determines which threads share a QP. */
 static struct gt_case shape(enum gt_op op, int mode, int scope, int handler, int mem)
 {
 	struct gt_case c = { .run = gt_run_ops,
@@ -103,9 +105,9 @@ static struct gt_case shape(enum gt_op op, int mode, int scope, int handler, int
 			     .size = 64,
 			     .queues_on_gpu = mem & 1,
 			     .payload_on_gpu = mem >> 1 & 1 };
-	uint32_t group = scope == THREAD ? 1 : 32; /* of a block scope: two warps */
+	uint32_t group = scope == THREAD ? 1 : 32; /* block scope: two warps, set below */
 
-	if (scope == BLOCK) { /* a ring holds what a group posts at once */
+	if (scope == BLOCK) { /* the ring must hold all slots that a group reserves at once */
 		group = 64;
 		c.depth = 256;
 	}
@@ -123,7 +125,7 @@ static struct gt_case shape(enum gt_op op, int mode, int scope, int handler, int
 	return c;
 }
 
-/* Every operation in every sharing mode; the handlers take turns. */
+/* Every operation in every sharing mode; the handlers alternate. */
 static void operations(void)
 {
 	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
@@ -146,7 +148,7 @@ static void handlers(void)
 		for (int mem = 0; mem < 4; mem++) {
 			add(NULL, shape(GT_PUT, MODE(GPU), WARP, handlers[h], mem));
 			add(NULL, shape(GT_PUT_SIGNAL, MODE(GPU), BLOCK, handlers[h], mem));
-			if (handlers[h] != E2E_BF) /* refused for groups */
+			if (handlers[h] != E2E_BF) /* refused for QP groups */
 				add(NULL,
 				    shape(GT_PUT_COUNTER, MODE(GPU), THREAD, handlers[h], mem));
 			add(NULL, shape(GT_MIX, MODE(GPU), THREAD, handlers[h], mem));
@@ -154,7 +156,8 @@ static void handlers(void)
 		}
 }
 
-/* By hand, by functions of one scope, and without a queue. */
+/* WQEs built and submitted by the kernel itself, functions for one scope, and
+ * functions that need no queue. */
 static void by_hand(void)
 {
 	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
@@ -163,13 +166,14 @@ static void by_hand(void)
 	for (int mode = 0; mode < 3; mode++) {
 		for (int h = 0; h < 4; h++) {
 			add(NULL, shape(GT_BUILD, mode, THREAD, handlers[h], 0));
-			if (handlers[h] != E2E_BF) /* refused for groups */
+			if (handlers[h] != E2E_BF) /* refused for QP groups */
 				add(NULL, shape(GT_PAIR, mode, THREAD, handlers[h], 0));
 		}
 		add(NULL, shape(GT_FORMS, mode, THREAD, handlers[mode], 0));
 		add(NULL, shape(GT_FORMS, mode, WARP, handlers[mode], 0));
 		c = shape(GT_LOW_BF_WARP, mode, WARP, E2E_BF, 0);
-		c.depth = 1024; /* no lane waits for a slot, since all wait for all lanes */
+		/* Large enough that no lane waits for a free slot: all lanes wait for all lanes. */
+		c.depth = 1024;
 		add(NULL, c);
 		c = shape(GT_TOOLS, mode, THREAD, E2E_DB, 0);
 		c.run = gt_run_tools;
@@ -180,7 +184,8 @@ static void by_hand(void)
 		add(NULL, shape(GT_RING, MODE(EXCLUSIVE), THREAD, handlers[h], 0));
 }
 
-/* Lanes with nothing to move beside others, in rings that hold a group, or do not. */
+/* Lanes with empty transfers beside others, in rings that hold all slots of a group
+ * and in rings that do not. */
 static void lengths(void)
 {
 	static const int ops[] = { GT_PUT, GT_PUT_SIGNAL, GT_GET_MCST };
@@ -196,7 +201,8 @@ static void lengths(void)
 			}
 }
 
-/* Ways to ring, and to wait, that the operations above do not take. */
+/* Handlers named in the kernel, collapsed CQs, poll_cq, BlueFlame and reservation
+ * without the check for free slots. */
 static void ways(void)
 {
 	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
@@ -218,9 +224,9 @@ static void ways(void)
 	c = shape(GT_PUT, MODE(GPU), THREAD, E2E_DB, 0);
 	c.code_opt = DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK;
 	c.depth = 32768;
-	add("unchecked", c);
+	add("no_slot_check", c);
 	c.scope = WARP;
-	add("unchecked", c);
+	add("no_slot_check", c);
 }
 
 static void order(void)
@@ -237,7 +243,7 @@ static void order(void)
 	}
 }
 
-/* For a checker that makes kernels many times slower. */
+/* Few threads, for a checker that makes kernels many times slower. */
 static void small(void)
 {
 	static const enum gt_op ops[] = { GT_PUT, GT_P, GT_PUT_SIGNAL, GT_GET, GT_LOW_BF, GT_MIX };
@@ -292,10 +298,10 @@ static void crowd(struct gt_case c, uint32_t depth)
 	c.threads = 128;
 	c.iters = 3;
 	c.batch = 2;
-	add(c.debug ? "debug crowd" : "crowd", c);
+	add(c.debug ? "debug many_threads" : "many_threads", c);
 }
 
-/* Many on one QP, rings of all lengths, lanes with different QPs or nothing to do. */
+/* Many threads on one QP, rings of several depths, idle lanes, and lanes with different QPs. */
 static void crowds(void)
 {
 	static const uint32_t idle[] = { ~0x1fu, 0x7ffffffeu, 0x55555555, 0xfffeffff };
@@ -306,20 +312,21 @@ static void crowds(void)
 		crowd(c, depth);
 		c = shape(GT_MIX, MODE(GPU), THREAD, E2E_DB, 0);
 		crowd(c, depth);
-		c.debug = true; /* who rings reads every WQE back, beside thousands that look */
+		/* the ringing thread checks every WQE while thousands of threads poll */
+		c.debug = true;
 		crowd(c, depth);
 	}
 	for (int i = 0; i < 4; i++) {
 		c = shape(i % 2 ? GT_MIX : GT_PUT, MODE(GPU), THREAD, E2E_DB, 0);
 		c.idle = idle[i];
-		add("few lanes", c);
+		add("idle lanes", c);
 	}
 	for (uint32_t nqps = 2; nqps <= 32; nqps *= 4)
 		for (int h = 0; h < 2; h++) {
 			c = shape(GT_MIX, MODE(GPU), THREAD, h ? E2E_PROXY : E2E_DB, 0);
 			c.nqps = nqps;
 			c.by_thread = 1;
-			add("diverge", c);
+			add("qp_per_lane", c);
 		}
 }
 
@@ -349,13 +356,13 @@ static void endings(void)
 			c.run = gt_run_abort;
 			add("abort", c);
 			c.op = GT_DENIED;
-			c.threads = 128; /* whole warps */
+			c.threads = 128; /* a multiple of the warp size */
 			c.run = gt_run_denied;
 			c.nqps = 2;
-			add("denied", c);
+			add("bad_rkey", c);
 			c.nqps = 1;
 			c.run = gt_run_gone;
-			add("gone", c);
+			add("no_peer", c);
 		}
 }
 

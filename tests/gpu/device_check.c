@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What must be true after a launch: each operation took effect exactly once, in
- * its own cell, and nothing else changed.
+ * Checks after a launch: each operation took effect exactly once, in its own cell, and
+ * nothing else changed.
  */
 #include <string.h>
 
 #include "device_host.h"
 
 #ifndef GT_WARP
-#define GT_WARP 32 /* lanes */
+#define GT_WARP 32 /* lanes per warp */
 #endif
 
 static uint64_t ops_of(const struct gt_job *job)
@@ -33,8 +33,9 @@ int gt_check_status(struct gt_env *env, const struct gt_job *job)
 
 #define CELL UINT32_MAX
 
-/* What the kinds of operations do: bytes of the cell, slots, additions of 1, and the bytes
- * of their cell of old that become 0. */
+/* Effects of each kind of operation: bytes written to the cell, slots used, additions
+ * of 1 to the counter, and how many bytes of the operation's word in `old` become 0
+ * (atomics that return the old value, which is 0). */
 static const struct kind_facts {
 	uint32_t bytes, slots, adds, zeros;
 } kind_facts[GT_KINDS] = {
@@ -77,7 +78,7 @@ static const struct kind_facts *facts_of(const struct gt_job *job, uint64_t k)
 	return kind < GT_KINDS ? &kind_facts[kind] : NULL;
 }
 
-/* Bytes of cell k that are written. */
+/* Number of bytes written to cell k. */
 static uint32_t length_of(const struct gt_job *job, uint64_t k)
 {
 	const struct kind_facts *f = facts_of(job, k);
@@ -89,7 +90,8 @@ static uint32_t length_of(const struct gt_job *job, uint64_t k)
 	return gt_flags(job->op) & GT_DATA ? gt_length(job, k) : 0;
 }
 
-/* Threads that share the dump behind their data: where the ring holds all at once. */
+/* Number of threads that share one dump WQE behind their data: the group, if the ring
+ * holds all of its slots at once. */
 static uint32_t group_of(const struct gt_job *job)
 {
 	const bool warp = job->scope == DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP;
@@ -100,8 +102,8 @@ static uint32_t group_of(const struct gt_job *job)
 	return group;
 }
 
-/* Signals are one for each thread; dumps one for each group, but for those of which a
- * thread has several pieces. */
+/* Checks the number of WQEs posted behind the data: one per thread for signals, one
+ * per group for dumps. With varied lengths, some groups post one dump per thread. */
 static bool is_tails(const struct gt_job *job, uint64_t found)
 {
 	uint64_t n = 0, k, shared;
@@ -122,7 +124,7 @@ static uint64_t word_at(const uint8_t *image, uint64_t at)
 	return v;
 }
 
-/* Cells at part; what was not written is the byte `rest`. */
+/* Checks the cells at part. Bytes that no operation writes must equal rest. */
 static int check_cells(const uint8_t *part, const struct gt_job *job, uint8_t rest)
 {
 	uint64_t k, n = ops_of(job), bad = 0, first = 0;
@@ -143,12 +145,12 @@ static int check_cells(const uint8_t *part, const struct gt_job *job, uint8_t re
 				   bad, n, first, at, part[first * job->size + at]);
 	for (i = 0; n * job->size + i < GT_PART; i++)
 		if (part[n * job->size + i] != rest)
-			return gt_complain("a byte %u behind the last cell was written", i);
+			return gt_complain("byte %u behind the last cell was written", i);
 	return 0;
 }
 
-/* `adds` additions of 1 to the counter: their old values, at `old` where there
- * was one, are 0 to adds-1, each once. */
+/* Checks that `adds` additions of 1 hit the counter: the old values that they returned
+ * at `old` must be 0 to adds - 1, each once. */
 static int check_adds(const uint8_t *image, const struct gt_job *job, uint64_t old,
 		      uint64_t counter, uint64_t adds)
 {
@@ -163,18 +165,20 @@ static int check_adds(const uint8_t *image, const struct gt_job *job, uint64_t o
 		v = word_at(image, old + 8 * k);
 		if (f && f->zeros && !gt_idle(job, k)) {
 			rc = v != (f->zeros < 8 ? GT_UNTOUCHED << 8 * f->zeros : 0)
-				     ? gt_complain("atomic %lu ran twice, or not", k)
+				     ? gt_complain("atomic %lu did not run exactly once", k)
 				     : 0;
 		} else if (v != GT_UNTOUCHED) {
 			found++;
 			if (v >= adds || seen[v]++)
-				rc = gt_complain("addition %lu saw %lu of %lu, or not alone", k, v,
-						 adds);
+				rc = gt_complain(
+					"addition %lu returned %lu, repeated or not below %lu", k,
+					v, adds);
 		}
 	}
 	free(seen);
 	if (!rc && (total != adds || found != adds))
-		rc = gt_complain("%lu additions: %lu seen, the counter is %lu", adds, found, total);
+		rc = gt_complain("%lu additions expected, %lu executed, counter is %lu", adds,
+				 found, total);
 	return rc;
 }
 
@@ -185,7 +189,7 @@ static int check_sets(const uint8_t *image, const struct gt_job *job)
 	for (k = 0; k < n; k++) {
 		v = word_at(image, job->old + 8 * k);
 		if (v != gt_word(k, 1, job->seed))
-			return gt_complain("signal %lu set %lx", k, v);
+			return gt_complain("signal %lu stored the wrong value %lx", k, v);
 	}
 	return 0;
 }
@@ -226,7 +230,8 @@ static int check_cas(const uint8_t *image, const struct gt_job *job)
 		old = word_at(image, job->old + 8 * k);
 		now = word_at(image, job->counters + 8 * k);
 		if (old != k || now != gt_word(k, 0, job->seed))
-			return gt_complain("compare-and-swap %lu saw %lu, left %lx", k, old, now);
+			return gt_complain("compare-and-swap %lu returned %lu and left %lx", k, old,
+					   now);
 	}
 	return 0;
 }
@@ -236,19 +241,19 @@ int gt_check_payload(struct gt_env *env, const struct gt_case *c, const struct g
 	const struct gt_region *r = c->payload_on_gpu ? &env->dev : &env->host;
 
 	if (gt_gpu_copy(env->image, r->gpu, GT_BYTES))
-		return gt_complain("payload: copy");
+		return gt_complain("copying the payload from the GPU failed");
 	if (job->op == GT_CAS)
 		return check_cas(env->image, job);
 	return check_cells(env->image + job->dst, job, 0) || check_old(env->image, job) ? -1 : 0;
 }
 
-/* Of so many bytes. */
+/* Number of WQEs for a transfer of that many bytes. */
 static uint32_t pieces_of(uint32_t bytes)
 {
 	return bytes ? ((bytes - 1) >> GT_CHUNK_SHIFT) + 1 : 1;
 }
 
-/* Of operation k, without the WQE behind its data. */
+/* Slots of operation k, without a signal or dump WQE behind its data. */
 static uint32_t slots_of(const struct gt_job *job, uint64_t k)
 {
 	const struct kind_facts *f = facts_of(job, k);
@@ -298,11 +303,11 @@ int gt_check_counters(struct gt_qps *qps, const struct gt_job *job, uint64_t slo
 		records += n.dbrec_updates;
 	}
 	if (gt_flags(job->op) & GT_TAIL ? !is_tails(job, reserved - slots) : reserved != slots)
-		return gt_complain("%lu slots were reserved, not %lu", reserved, slots);
-	/* a thread that waits for an exclusive QP may ring once more */
+		return gt_complain("%lu slots were reserved (expected %lu)", reserved, slots);
+	/* With an exclusive QP, a waiting thread may ring once more per slot. */
 	if (!doorbells || doorbells > reserved * (job->mode == GDK_EXCLUSIVE ? 2 : 1))
 		return gt_complain("%lu doorbells for %lu slots", doorbells, reserved);
 	if ((records == 0) != (job->handler == E2E_NO_DBR))
-		return gt_complain("%lu doorbell records", records);
+		return gt_complain("%lu DBREC updates do not fit the handler", records);
 	return 0;
 }

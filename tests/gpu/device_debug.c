@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The debug build's cases of the GPU test: what is right is rung without a word; a WQE with
- * one wrong field is not rung, a line says which, and every wait ends; WQE and CQE read the
- * same printed by the GPU and by the host; slots that were never rung are reported.
+ * The GPU test's cases for the debug build. A correct WQE is rung without a message. A
+ * WQE with one wrong field is not rung, a log line names the field, and all waits end
+ * with an error. The GPU and the host print the same text for a WQE and a CQE. Slots
+ * that were reserved but never rung are reported.
  */
 #include <string.h>
 
@@ -12,7 +13,7 @@
 static int read_log(const struct gt_job *job, struct gt_log *log)
 {
 	if (gt_gpu_copy(log, job->gpu + job->counters + GT_LOG, sizeof(*log)))
-		return gt_complain("log: copy");
+		return gt_complain("copying the log from the GPU failed");
 	log->text[sizeof(log->text) - 1] = 0;
 	return 0;
 }
@@ -22,7 +23,7 @@ static int check_log(const struct gt_log *log, const char *expected, bool all)
 	const size_t len = strlen(expected);
 
 	if (all ? strcmp(log->text, expected) : strncmp(log->text, expected, len))
-		return gt_complain("printed \"%.120s\", not \"%.120s\"", log->text, expected);
+		return gt_complain("printed \"%.120s\" (expected \"%.120s\")", log->text, expected);
 	return 0;
 }
 
@@ -33,21 +34,22 @@ int gt_check_quiet(const struct gt_job *job)
 	return job->debug && (read_log(job, &log) || check_log(&log, "", true)) ? -1 : 0;
 }
 
-/* Bytes of cell k: as the thread stamped them, or untouched. */
+/* Checks the bytes of cell k: written with the thread's pattern, or still 0. */
 static int check_cell(const struct gt_job *job, uint64_t k, bool there)
 {
 	uint8_t cell[64];
 
 	E2E_REQUIRE(job->size <= sizeof(cell));
 	if (gt_gpu_copy(cell, job->gpu + job->dst + k * job->size, job->size))
-		return gt_complain("payload: copy");
+		return gt_complain("copying the payload from the GPU failed");
 	for (uint32_t i = 0; i < job->size; i++)
 		if (cell[i] != (there ? gt_byte(k, i, job->seed) : 0))
 			return gt_complain("cell %lu: byte %u is %02x", k, i, cell[i]);
 	return 0;
 }
 
-/* Runs the case on queue pairs that are to be closed; every thread is content. */
+/* Opens the queue pairs and runs the case; every thread must return 0. The caller
+ * closes the queue pairs. */
 static int run_case(struct gt_env *env, const struct gt_case *c, struct gt_qps *qps,
 		    struct gt_job *job, struct gt_log *log)
 {
@@ -61,8 +63,8 @@ static int run_case(struct gt_env *env, const struct gt_case *c, struct gt_qps *
 
 /* ---- wrong WQEs ---- */
 
-/* The write of 64 bytes in slot 1, its words in CPU order; the line's one %x is the longest
- * message. */
+/* WQE 1 is a write of 64 bytes. Each entry flips bits of one of its words (in CPU byte
+ * order) and gives the expected line; its one %x stands for the longest message. */
 static const struct wrong {
 	uint32_t word, flip;
 	const char *line;
@@ -79,7 +81,8 @@ static const struct wrong {
 	{ 8, 0x40000000, "byte_count is 0x40000040, expected 0x1 to 0x%x" },
 };
 
-/* The good WQE alone was executed, and the host knows which one was not. */
+/* Checks that only the good WQE was executed, and that the host reads the index of the
+ * refused one. */
 static int check_refused(struct gt_env *env, struct gt_qps *qps, const struct gt_job *job,
 			 const char *line)
 {
@@ -144,7 +147,7 @@ int gt_run_show(struct gt_env *env, const struct gt_case *c)
 	len = gdk_dump_wqe(expected, sizeof(expected), log.wqe, 1);
 	gdk_dump_cqe(expected + len, sizeof(expected) - len, log.cqe);
 	if (!strstr(expected, "RDMA_WRITE") || !strstr(expected, "REQ"))
-		return gt_complain("the host prints \"%.150s\"", expected);
+		return gt_complain("the host's dump lacks RDMA_WRITE or REQ: \"%.150s\"", expected);
 	return check_log(&log, expected, true);
 }
 
@@ -194,10 +197,10 @@ static void by_handler(void (*add)(const char *what, struct gt_case c), int hand
 	struct gt_case c;
 
 	add("debug mix", shape(GT_MIX, thread, handler, on_gpu));
-	add("debug build", shape(GT_BUILD, thread, handler, on_gpu));
+	add("debug every_builder", shape(GT_BUILD, thread, handler, on_gpu));
 	c = shape(GT_WRONG, thread, handler, on_gpu);
 	c.run = gt_run_wrong;
-	add("debug wrong", c);
+	add("debug bad_wqe", c);
 }
 
 static void alone(void (*add)(const char *what, struct gt_case c), bool on_gpu)
@@ -206,10 +209,10 @@ static void alone(void (*add)(const char *what, struct gt_case c), bool on_gpu)
 
 	c.blocks = c.threads = c.iters = 1;
 	c.run = gt_run_show;
-	add("debug show", c);
+	add("debug dump", c);
 	c.op = GT_UNRUNG;
 	c.run = gt_run_unrung;
-	add("debug unrung", c);
+	add("debug never_rung", c);
 }
 
 void gt_debug_cases(void (*add)(const char *what, struct gt_case c))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Operations of the GPU test that only the debug build has: what it refuses, prints and
- * reports. GT_DEBUG: this is the compilation for them, and its lines go to a log, too.
+ * Operations of the GPU test for the debug build only: WQEs that it refuses, prints
+ * and reports. GT_DEBUG is defined when compiling the debug build; its messages are
+ * then also copied into a log.
  */
 #ifndef GT_DEVICE_DEBUG_CUH
 #define GT_DEVICE_DEBUG_CUH
@@ -11,10 +12,10 @@
 
 #ifdef GT_DEBUG
 
-/* Each thread stores the same before it posts. */
+/* All threads store the same value before they post. */
 __device__ static uint64_t gt_log_address;
 
-/* Cut where the log is full; the host made all of it 0. */
+/* Appends text to the log, truncated if the log is full. The host cleared the log. */
 __device__ static void gt_log_text(const char *text)
 {
 	struct gt_log *log = (struct gt_log *)(uintptr_t)gdk_ld64(&gt_log_address, GDK_SCOPE_GPU);
@@ -49,7 +50,7 @@ __device__ static void log_open(const struct gt_job &j)
 #endif
 }
 
-/* WQE 0 is good and complete when WQE 1, of which a word is changed, is submitted. */
+/* WQE 0 is good. It is complete before WQE 1, which has one changed word, is submitted. */
 __device__ static int post_wrong(const struct gt_job &j, qp_type *qp)
 {
 	const struct op_at good = op_at(j, 0), bad = op_at(j, 1);
@@ -75,7 +76,7 @@ __device__ static int post_wrong(const struct gt_job &j, qp_type *qp)
 	return 0;
 }
 
-/* Prints WQE and CQE, and leaves their bytes for the host to say the same of. */
+/* Prints a WQE and its CQE and stores their bytes, so that the host can print the same. */
 __device__ static int show(const struct gt_job &j, qp_type *qp)
 {
 	struct doca_gpu_dev_verbs_cq *cq = doca_gpu_dev_verbs_qp_get_cq_sq(qp);
@@ -102,7 +103,8 @@ __device__ static int show(const struct gt_job &j, qp_type *qp)
 	return 0;
 }
 
-/* One put, and three slots of which the first is published; nobody wants them. */
+/* Posts one put, then reserves three slots and publishes only the first; no thread
+ * rings for them. */
 __device__ static int leave_unrung(const struct gt_job &j, qp_type *qp)
 {
 	const struct op_at o = op_at(j, 0);

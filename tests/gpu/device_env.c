@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* NIC, GPU, payload, queue pairs and launches of the GPU test. */
+/* NIC, GPU, payload, queue pairs and launches of the GPU test (see device_host.h). */
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -59,7 +59,7 @@ void gt_env_open(struct gt_env *env, const char *pci)
 
 /* ---- queue pairs ---- */
 
-/* QP qps->num with a companion. */
+/* Creates QP number qps->num together with its companion. */
 static void group_open(struct gt_env *env, struct gt_qps *qps, const struct gt_case *c)
 {
 	const uint32_t i = qps->num;
@@ -168,14 +168,16 @@ int gt_prepare(struct gt_env *env, const struct gt_case *c, const struct gt_qps 
 	if (c->op == GT_CAS)
 		for (uint32_t i = 0; i < GT_COUNTERS / 8; i++)
 			memcpy(env->image + job->counters + 8 * i, &(uint64_t){ i }, 8);
-	return gt_gpu_copy(r->gpu, env->image, GT_BYTES) ? gt_complain("payload: copy") : 0;
+	return gt_gpu_copy(r->gpu, env->image, GT_BYTES)
+		       ? gt_complain("copying the payload to the GPU failed")
+		       : 0;
 }
 
 int gt_launch(struct gt_env *env, const struct gt_job *job)
 {
 	for (uint32_t i = 0; i < job->blocks * job->threads; i++)
 		__atomic_store_n(&env->status[i], GT_RUNNING, __ATOMIC_SEQ_CST);
-	return gt_gpu_launch(job) ? gt_complain("launch") : 0;
+	return gt_gpu_launch(job) ? gt_complain("the launch failed") : 0;
 }
 
 static int wait_until(uint64_t end_ns)
@@ -221,10 +223,10 @@ int gt_wait(struct gt_qps *qps)
 		abort_qp(qps, i);
 	}
 	if (wait_until(e2e_now_ns() + GT_GRACE_S * 1000000000ull) > 0)
-		return gt_complain("still running after %d s, %lu of %lu slots complete; ended by "
-				   "an abort",
+		return gt_complain("still running after %d s, %lu of %lu slots complete; ended "
+				   "by an abort",
 				   GT_BOUND_S, complete, reserved);
-	gt_complain("still running after %d s, and not ended by an abort", GT_BOUND_S);
+	gt_complain("still running after %d s, and an abort did not end it", GT_BOUND_S);
 	gt_die();
 }
 

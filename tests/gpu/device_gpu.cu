@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The CUDA runtime's half of the GPU test: one stream, one kernel at a time. */
+/* The CUDA runtime part of the GPU test: one stream, one kernel at a time. */
 #include <cuda_runtime.h>
 #include <stdio.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Operations of the GPU test by hand: reserve, build, mark, submit; or ring. */
+/* Operations of the GPU test that do without the one-sided functions: they reserve
+ * slots, build WQEs, mark them ready, and submit or ring themselves. */
 #ifndef GT_DEVICE_HAND_CUH
 #define GT_DEVICE_HAND_CUH
 
@@ -14,7 +15,7 @@ __device__ static struct doca_gpu_dev_verbs_wqe *slot(qp_type *qp, uint64_t inde
 	return doca_gpu_dev_verbs_get_wqe_ptr(qp, (uint16_t)index);
 }
 
-/* A NOP that makes no CQE and the write of the cell, published together. */
+/* Posts an unsignaled NOP and the write of the cell, published together. */
 __device__ static int post_low(qp_type *qp, const struct op_at &o, ticket_type *t,
 			       uint32_t code_opt)
 {
@@ -33,7 +34,7 @@ __device__ static int post_low(qp_type *qp, const struct op_at &o, ticket_type *
 	return 0;
 }
 
-/* A copy of the WQE in shared memory goes to the register. */
+/* BlueFlame writes a copy of the WQE from shared memory to the doorbell register. */
 __device__ static int post_low_bf(qp_type *qp, const struct op_at &o, ticket_type *t)
 {
 	__shared__ __align__(64) struct doca_gpu_dev_verbs_wqe copy[GT_BLOCK_MAX];
@@ -53,7 +54,7 @@ __device__ static int post_low_bf(qp_type *qp, const struct op_at &o, ticket_typ
 	return 0;
 }
 
-/* Every third operation has a NOP before it, every second does not ring. */
+/* Every third operation posts a NOP first; every second operation does not ring. */
 __device__ static int post_imm(qp_type *qp, const struct op_at &o, ticket_type *t)
 {
 	const uint32_t nops = o.k % 3 == 0, code_opt = o.k % 2 ? SKIP_DB : 0;
@@ -74,8 +75,9 @@ __device__ static int post_imm(qp_type *qp, const struct op_at &o, ticket_type *
 	return 0;
 }
 
-/* A masked compare-and-swap, a WQE of two slots: whatever the first word of the
- * cell is becomes its value; the old one, which is 0 but once, lands in old. */
+/* Posts a masked compare-and-swap, which is a WQE of two slots. It replaces the first
+ * word of the cell with its expected value, whatever the old value. The old value is
+ * returned in old; it must be 0, which shows that the atomic ran once. */
 __device__ static int post_long(const struct gt_job &j, qp_type *qp, const struct op_at &o,
 				ticket_type *t)
 {
@@ -95,7 +97,7 @@ __device__ static int post_long(const struct gt_job &j, qp_type *qp, const struc
 	return 0;
 }
 
-/* By every builder in turn: how many slots, and what they hold. */
+/* Every WQE builder: the number of slots of each kind, and their contents. */
 __device__ static uint32_t build_slots(enum gt_kind kind)
 {
 	return kind == GT_KIND_WAIT ? 3 : kind == GT_KIND_DUMP ? 2 : 1;
@@ -108,7 +110,7 @@ __device__ static void build_write(qp_type *qp, const struct op_at &o, uint64_t 
 					     o.dst.addr, o.dst.key, o.src.addr, o.src.key, o.size);
 }
 
-/* The CQE of the write in slot at, as the queue's own WAIT counts. */
+/* Waits for the CQE of the write in slot `at`; the WAIT counts CQEs of the QP's own CQ. */
 __device__ static void build_wait(qp_type *qp, uint64_t at)
 {
 	const struct doca_gpu_dev_verbs_cq *cq = doca_gpu_dev_verbs_qp_get_cq_sq(qp);
@@ -153,7 +155,8 @@ __device__ static void build_inline(const struct gt_job &j, qp_type *qp, const s
 	doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data(qp, slot(qp, at), chunk_of<12>(j, o.k));
 }
 
-/* Additions of 1 to the counter; the cell's first bytes from 0 to their value. */
+/* Atomics that add 1 to the counter, or change the first bytes of the cell from 0 to
+ * their expected value. */
 __device__ static void build_atomic(qp_type *qp, const struct op_at &o, uint64_t at,
 				    enum gt_kind kind, uint64_t v)
 {
@@ -208,7 +211,7 @@ __device__ static void build(const struct gt_job &j, qp_type *qp, const struct o
 	}
 }
 
-/* By the function that names the QP's handler, or by the one that asks the QP. */
+/* Submits with the function for the QP's handler (named) or with the generic function. */
 __device__ static void submit_by(const struct gt_job &j, qp_type *qp, uint64_t pi, bool named)
 {
 	if (named && j.handler == HANDLER(CPU_PROXY))
@@ -221,7 +224,8 @@ __device__ static void submit_by(const struct gt_job &j, qp_type *qp, uint64_t p
 		doca_gpu_dev_verbs_submit<mode>(qp, pi);
 }
 
-/* Half of the slots are reserved without the check, and waited for by themselves. */
+/* Reserves slots. unchecked: reserves without the check for free slots and then waits
+ * for each slot. */
 __device__ static int reserve_by_hand(qp_type *qp, uint32_t n, bool unchecked, uint64_t *at)
 {
 	int err = 0;
@@ -254,7 +258,8 @@ __device__ static int post_build(const struct gt_job &j, qp_type *qp, const stru
 	return 0;
 }
 
-/* Every lane's WQE in turn; the first lane acts for all, the WQE comes from the ring. */
+/* Each lane builds one WQE. The first lane reserves and publishes for all; then the
+ * warp writes the WQEs one by one from the ring through BlueFlame. */
 __device__ static int post_low_bf_warp(qp_type *qp, const struct op_at &o, ticket_type *t)
 {
 	const bool first = threadIdx.x % warpSize == 0;
@@ -278,9 +283,9 @@ __device__ static int post_low_bf_warp(qp_type *qp, const struct op_at &o, ticke
 	return 0;
 }
 
-/* ---- doorbells by hand: alone on the QP ---- */
+/* ---- doorbells rung by the kernel: one thread per QP ---- */
 
-/* By the QP's own addresses, as users with a structure of their own. */
+/* Uses the addresses in the QP directly, as a user with its own QP structure does. */
 __device__ static void ring_common(qp_type *qp, uint64_t pi)
 {
 	uint64_t *reg = (uint64_t *)(uintptr_t)qp->sq_db;
@@ -316,7 +321,8 @@ __device__ static void ring_bf_by_hand(qp_type *qp, uint64_t at)
 	doca_gpu_dev_verbs_ring_bf<>(qp, &copy);
 }
 
-/* The data must come before anybody waits, which would ring again. */
+/* Waits until the data has arrived. The test must see it before any wait, because a
+ * wait would ring the doorbell again. */
 __device__ static int arrived(const struct gt_job &j, const struct op_at &o)
 {
 	int err = GT_EBADDATA;
@@ -348,7 +354,7 @@ __device__ static int post_ring(const struct gt_job &j, qp_type *qp, const struc
 	return arrived(j, o);
 }
 
-/* ---- two QPs at once ---- */
+/* ---- submission to two QPs at once ---- */
 
 __device__ static void submit_pair(const struct gt_job &j, qp_type **qps, uint64_t *pis, bool named)
 {

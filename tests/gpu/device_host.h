@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The host's half of the GPU test: a NIC, a GPU, payload in host and in GPU
- * memory, queue pairs connected to themselves, launches with a bound, and what
- * must be in memory afterwards. Functions that return int: 0, or -1 after
- * gt_complain said why.
+ * The host part of the GPU test: a NIC, a GPU, payload in host and in GPU memory,
+ * queue pairs connected to themselves, launches with a time limit, and the checks of
+ * memory afterwards. Functions that return int return 0, or -1 after gt_complain()
+ * stored the reason.
  */
 #ifndef GT_DEVICE_HOST_H
 #define GT_DEVICE_HOST_H
@@ -12,16 +12,16 @@
 #include "device.h"
 #include "../lib/e2e.h"
 
-#define GT_COUNTERS    65536u /* bytes */
+#define GT_COUNTERS    65536u /* in bytes */
 #define GT_BYTES       (3 * GT_PART + GT_COUNTERS)
 #define GT_MAX_THREADS 65536u
 #ifndef GT_BOUND_S
-#define GT_BOUND_S 20 /* a kernel that takes longer is aborted */
+#define GT_BOUND_S 20 /* seconds until a running kernel is aborted */
 #endif
-#define GT_GRACE_S 5 /* and has so long to end */
+#define GT_GRACE_S 5 /* seconds until an aborted kernel must have ended */
 
 struct gt_region {
-	void *gpu, *cpu; /* cpu is NULL for GPU memory */
+	void *gpu, *cpu; /* addresses for the GPU and for the CPU; cpu is NULL for GPU memory */
 	uint64_t nic;
 	struct ibv_mr *mr;
 };
@@ -29,7 +29,7 @@ struct gt_region {
 struct gt_env {
 	struct e2e_nic nic;
 	struct gt_region host, dev;
-	uint8_t *image; /* GT_BYTES: the payload's copy for the CPU */
+	uint8_t *image; /* GT_BYTES: copy of the payload for checks by the CPU */
 	int *status, *status_gpu;
 };
 
@@ -47,13 +47,14 @@ struct gt_case {
 
 struct gt_qps {
 	struct e2e_qp qp[GT_QPS], companion[GT_QPS];
-	struct doca_gpu_verbs_qp_group_hl *group[GT_QPS]; /* of both, or NULL */
+	/* QP and companion; NULL without a companion */
+	struct doca_gpu_verbs_qp_group_hl *group[GT_QPS];
 	uint32_t num;
 };
 
 void gt_env_open(struct gt_env *env, const char *pci);
 
-/* How a case failed; the newest text is kept. */
+/* Stores the reason for a failure; a later reason replaces it. */
 int gt_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *gt_complaint(void);
 /* Reports the running case as failed and ends the process. */
@@ -65,24 +66,26 @@ void gt_connect_to(struct gt_env *env, struct e2e_qp *qp, uint32_t qpn, struct e
 void gt_qps_close(struct gt_qps *qps);
 extern const struct e2e_path gt_good_path;
 
-/* The job of the case, with fresh payload. */
+/* Initializes the payload and fills in the job of the case. */
 int gt_prepare(struct gt_env *env, const struct gt_case *c, const struct gt_qps *qps,
 	       struct gt_job *job);
-/* Launches it and waits until it ends. Does not return if it cannot be ended. */
+/* gt_run() launches the job (gt_launch) and waits until it ends (gt_wait). gt_wait()
+ * ends the process if the kernel cannot be ended. */
 int gt_launch(struct gt_env *env, const struct gt_job *job);
 int gt_wait(struct gt_qps *qps);
 int gt_run(struct gt_env *env, struct gt_qps *qps, const struct gt_job *job);
 
-/* Every thread returned 0, or the same; every byte of dst and old, and the counters, are
- * right. */
+/* Check that every thread returned 0 or the expected status, and that every byte of
+ * dst, old and the counters is right. */
 int gt_check_status(struct gt_env *env, const struct gt_job *job);
 int gt_all_returned(struct gt_env *env, const struct gt_job *job, int expect);
 int gt_check_payload(struct gt_env *env, const struct gt_case *c, const struct gt_job *job);
-/* No QP ended, the slots were used, and the doorbells are of the right kind. */
+/* Checks that no QP failed, that the expected number of slots was used, and that the
+ * counts of doorbells and DBREC updates fit the handler. */
 int gt_check_counters(struct gt_qps *qps, const struct gt_job *job, uint64_t slots);
-/* The debug build had nothing to say. */
+/* Checks that the debug build printed nothing. */
 int gt_check_quiet(const struct gt_job *job);
-/* Slots that the job needs, without those of signals and dumps behind data. */
+/* Number of slots that the job needs, without those for signals and dumps behind data. */
 uint64_t gt_slots(const struct gt_job *job);
 
 int gt_run_ops(struct gt_env *env, const struct gt_case *c);
@@ -97,10 +100,11 @@ int gt_run_wrong(struct gt_env *env, const struct gt_case *c);
 int gt_run_show(struct gt_env *env, const struct gt_case *c);
 int gt_run_unrung(struct gt_env *env, const struct gt_case *c);
 
-/* The cases of the debug build, for both lists of cases: each is given to `add`. */
+/* Passes each case of the debug build to `add`. Used by the case lists of the GPU test
+ * and of tests/kernels. */
 void gt_debug_cases(void (*add)(const char *what, struct gt_case c));
 
-/* The cases; returns how many there are. */
+/* Fills in the cases and returns their number. */
 unsigned int gt_cases(struct gt_case *cases, unsigned int max);
 
 #endif

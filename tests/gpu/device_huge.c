@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Above 1 GiB an operation takes several WQEs; the GPU itself touches no payload. */
+/* Transfers above 1 GiB, which need several WQEs. The host writes and checks the
+ * payload; the kernel only posts. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -19,7 +20,7 @@ static int compare(const uint64_t *src, const uint8_t *dst, uint64_t key)
 			return gt_complain("word %lu of %lu is wrong", i, (uint64_t)HUGE_BYTES / 8);
 	}
 	memcpy(&v, dst + HUGE_BYTES, 8);
-	return v ? gt_complain("bytes behind the last were written, key %lx", key) : 0;
+	return v ? gt_complain("bytes behind the transfer were written, key %lx", key) : 0;
 }
 
 static int run_on(struct gt_env *env, const struct gt_case *c, uint64_t *src, struct ibv_mr *mr)

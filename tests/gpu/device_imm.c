@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Order: the far end is a queue pair of libmlx5 with receives, and each write
- * carries its slot's index as its immediate. They must arrive in rising order,
- * each once.
+ * Order of execution. The peer is a queue pair of libmlx5 with posted receives, and
+ * each write carries the index of its slot as immediate data. The immediates must
+ * arrive in increasing order, each once.
  */
 #include "device_host.h"
 
@@ -64,12 +64,13 @@ static int check_arrivals(struct ibv_cq *cq, uint32_t expected)
 		if (wc.status != IBV_WC_SUCCESS || !(wc.wc_flags & IBV_WC_WITH_IMM))
 			return gt_complain("receive %u: status %d", got, wc.status);
 		if ((int64_t)be32toh(wc.imm_data) <= last)
-			return gt_complain("slot %u arrived after slot %ld", be32toh(wc.imm_data),
-					   last);
+			return gt_complain("slot %u arrived after slot %ld (out of order)",
+					   be32toh(wc.imm_data), last);
 		last = be32toh(wc.imm_data);
 		got++;
 	}
-	return n < 0 || got != expected ? gt_complain("%u of %u arrived", got, expected) : 0;
+	return n < 0 || got != expected ? gt_complain("%u of %u receives completed", got, expected)
+					: 0;
 }
 
 int gt_run_imm(struct gt_env *env, const struct gt_case *c)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The kernels of the GPU test, written with the DOCA device API; compiled once
- * for each sharing mode, so that compilers work side by side: GT_MODE is
- * EXCLUSIVE, CTA or GPU, GT_LAUNCH the function that is defined here. GT_DEBUG, with
- * GDK_DEBUG: some of them once more, for the debug build. g++ compiles them too, for CPU
- * threads (tests/kernels).
+ * The kernels of the GPU test, written with the DOCA device API. The file is compiled
+ * once per sharing mode, so that the compilations run in parallel: GT_MODE is
+ * EXCLUSIVE, CTA or GPU, and GT_LAUNCH is the name of the launch function. With
+ * GT_DEBUG and GDK_DEBUG, some of the kernels are compiled again for the debug build.
+ * g++ also compiles this file, for CPU threads (tests/kernels).
  */
 #include <stdio.h>
 
@@ -16,8 +16,8 @@
 namespace
 {
 
-/* An exclusive QP may be posted to by a whole group; its threads then wait side by
- * side, which is not exclusive. */
+/* Sharing mode of the waits. A whole group may post to an exclusive QP, but then its
+ * threads wait concurrently, which the exclusive mode does not allow. */
 static constexpr auto shared_mode = mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
 					    ? DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
 					    : mode;
@@ -36,7 +36,7 @@ __device__ int poll_one(struct doca_gpu_dev_verbs_cq *cq, uint64_t index)
 	return err;
 }
 
-/* As who looks at CQEs by himself: alone on the QP, all WQEs up to t have CQEs. */
+/* Polls the CQ directly. The thread is the only user of the QP, and all WQEs up to t have CQEs. */
 __device__ static int poll_next(struct doca_gpu_dev_verbs_cq *cq, ticket_type t, uint32_t posted)
 {
 	const uint32_t ci = (uint32_t)(t + 1 - posted + cq->cqe_rsvd);
@@ -50,7 +50,8 @@ __device__ static int poll_next(struct doca_gpu_dev_verbs_cq *cq, ticket_type t,
 		       : GT_EBADDATA;
 }
 
-/* In both its forms; the second says how far the queue is. */
+/* Polls a collapsed CQ with one of two functions. with_index selects the one that also
+ * returns the consumer index. */
 template <mode_type how_shared>
 __device__ int poll_collapsed(qp_type *qp, struct doca_gpu_dev_verbs_cq *cq, ticket_type t,
 			      bool says)
@@ -64,7 +65,8 @@ __device__ int poll_collapsed(qp_type *qp, struct doca_gpu_dev_verbs_cq *cq, tic
 	return err ? err : ci > t ? 0 : GT_EBADDATA;
 }
 
-/* Until the WQE of t is complete, posted with `posted` others since the last wait. */
+/* Waits until the WQE of ticket t is complete. posted: WQEs posted since the last
+ * wait. turn selects the function. */
 template <mode_type how_shared>
 __device__ int wait_for(const struct gt_job &j, qp_type *qp, qp_type *companion, ticket_type t,
 			uint32_t posted, uint64_t turn)
@@ -94,7 +96,7 @@ __device__ int wait_for(const struct gt_job &j, qp_type *qp, qp_type *companion,
 	}
 }
 
-/* Lanes of one operation must give up together. */
+/* Returns whether any thread of the group failed, so that all of them return together. */
 template <scope_type scope> __device__ bool somebody(bool failed)
 {
 	if constexpr (scope == WARP)
@@ -132,7 +134,7 @@ __device__ int run(const struct gt_job &j, qp_type *qp, qp_type *companion, uint
 	return 0;
 }
 
-/* All threads wait for one WQE, by all the ways there are. */
+/* Waits for one WQE; the threads use four different functions. */
 __device__ static int wait_somehow(qp_type *qp, uint64_t index, uint64_t thread)
 {
 	struct doca_gpu_dev_verbs_cq *cq = doca_gpu_dev_verbs_qp_get_cq_sq(qp);
@@ -144,7 +146,7 @@ __device__ static int wait_somehow(qp_type *qp, uint64_t index, uint64_t thread)
 		return doca_gpu_dev_verbs_wait<mode>(qp, index);
 	case 1:
 		return doca_gpu_dev_verbs_poll_cq_at<mode>(cq, index);
-	case 2: /* a slot that is free only when the ring went around */
+	case 2: /* reserves slots until none is free: the next one needs this WQE to complete */
 		err = gdk_reserve(qp, 1, mode, 0, &at);
 		while (!err)
 			err = gdk_reserve(qp, 1, mode, 0, &at);
@@ -154,7 +156,7 @@ __device__ static int wait_somehow(qp_type *qp, uint64_t index, uint64_t thread)
 	}
 }
 
-/* Thread 0 has its slots first; all threads run at once. */
+/* Waits until thread 0 has reserved its slots. All threads run concurrently. */
 __device__ static void wait_for_first(qp_type *qp, uint64_t slots)
 {
 	for (uint32_t i = 0; i < 1u << 24; i++) {
@@ -164,7 +166,8 @@ __device__ static void wait_for_first(qp_type *qp, uint64_t slots)
 	}
 }
 
-/* On a queue that has ended every thread of a group is told so; whole warps only. */
+/* On a failed QP, a put must return the error to every thread of the group. Warp scope
+ * requires whole warps. */
 template <scope_type scope>
 __device__ int put_too_late(const struct gt_job &j, qp_type *qp, const struct op_at &o, int err)
 {
@@ -194,8 +197,8 @@ template <int op> __device__ int end_badly(const struct gt_job &j, qp_type *qp, 
 	}
 	wait_for_first(qp, op == GT_DENIED ? 2 : 1);
 	err = wait_somehow(qp, op == GT_DENIED ? 1 : 0, thread);
-	/* How long an abort takes to end the waits is taken by this, and before the puts that
-	 * follow, which are slow one by one where the queue is in host memory. */
+	/* Publish the status before the following puts: the host measures the time from an abort
+	 * to this store, and the puts are slow if the queue is in host memory. */
 	*(volatile int *)&j.status[thread] = err;
 	gdk_block_sync();
 	err = put_too_late<THREAD>(j, qp, o, err);
@@ -215,7 +218,7 @@ constexpr bool compiled(int op)
 }
 #endif
 
-/* What the debug build alone has; a wrong WQE ends the waits of all threads. */
+/* Operations of the debug build only. The wrong WQE ends the waits of all threads. */
 template <int op> __device__ int debug(const struct gt_job &j, qp_type *qp, uint64_t thread)
 {
 	if (op == GT_SHOW)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Posting one operation of the GPU test, with the DOCA device API. Nothing here waits,
- * but for blocking gets.
+ * Posts one operation of the GPU test with the DOCA device API. Except for blocking
+ * gets, these functions do not wait for completions.
  */
 #ifndef GT_DEVICE_OPS_CUH
 #define GT_DEVICE_OPS_CUH
@@ -80,7 +80,7 @@ __device__ int post_get(qp_type *qp, const struct op_at &o, ticket_type *t)
 								o.dst_l, t);
 }
 
-/* In each of its forms. */
+/* Alternates between the three forms of get_wait. */
 __device__ static int post_get_wait(qp_type *qp, const struct op_at &o, ticket_type *t)
 {
 	const int err = post_get<THREAD>(qp, o, t);
@@ -94,7 +94,7 @@ __device__ static int post_get_wait(qp_type *qp, const struct op_at &o, ticket_t
 	return doca_priv_gpu_dev_verbs_get_wait<mode, nic_handler, DUMP>(qp, o.dst_l, *t);
 }
 
-/* Without the fence the put would read its cell before the get has filled it. */
+/* Without the fence, the put could read its source before the get has written it. */
 __device__ static int post_fence(qp_type *qp, const struct op_at &o, ticket_type *t)
 {
 	int err = post_get<THREAD>(qp, o, t);
@@ -128,7 +128,8 @@ __device__ static int post_mix(const struct gt_job &j, qp_type *qp, const struct
 	}
 }
 
-/* The functions whose names end in a scope, at theirs, and those without ticket. */
+/* The functions whose names end in a scope, used at that scope, and the functions
+ * without a ticket. */
 template <scope_type scope>
 __device__ int post_form(const struct gt_job &j, qp_type *qp, const struct op_at &o, ticket_type *t)
 {
@@ -176,7 +177,7 @@ __device__ int post_form(const struct gt_job &j, qp_type *qp, const struct op_at
 	}
 }
 
-/* Operations of one WQE or two, at every scope. */
+/* Operations that exist at every scope. */
 template <int op, scope_type scope>
 __device__ int post_scoped(const struct gt_job &j, qp_type *qp, const struct op_at &o,
 			   ticket_type *t)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* What a case does: operations, resets in mid-lap, errors, aborts. */
+/* What each case of the GPU test does: operations, resets in the middle of a lap,
+ * errors, aborts. */
 #include <string.h>
 
 #include "device_host.h"
 
-#define ABORT_LIMIT_NS	       1000000 /* from the host's store to the last thread's end */
+/* limit from the host's store of the abort word to the last thread's return */
+#define ABORT_LIMIT_NS	       1000000
 #define ABORT_TRIES	       5
 #define RESETS		       3
-#define NOBODY		       0xfffff0 /* no queue pair has this number */
+#define NOBODY		       0xfffff0 /* QP number of no queue pair */
 #define SYNDROME_REMOTE_ACCESS 0x13
 #define SYNDROME_RETRIES       0x15
 
@@ -35,7 +37,7 @@ int gt_run_ops(struct gt_env *env, const struct gt_case *c)
 	return rc;
 }
 
-/* ---- no queue ---- */
+/* ---- functions that need no queue ---- */
 
 static int check_tools(struct gt_env *env, const struct gt_job *job)
 {
@@ -43,10 +45,11 @@ static int check_tools(struct gt_env *env, const struct gt_job *job)
 	struct gt_tools s;
 
 	if (gt_gpu_copy(&s, (uint8_t *)env->host.gpu + job->counters, sizeof(s)))
-		return gt_complain("payload: copy");
+		return gt_complain("copying the payload from the GPU failed");
 	if (s.sum != 5 * n || s.sum32 != 3 * n || s.locked != n || s.lock)
-		return gt_complain("%lu threads: sums %lu and %u, %u within the lock, which is %d",
-				   n, s.sum, s.sum32, s.locked, s.lock);
+		return gt_complain(
+			"%lu threads: sums %lu and %u, %u increments under the lock, lock word %d",
+			n, s.sum, s.sum32, s.locked, s.lock);
 	if (s.most != n - 1 || s.most32 != n - 1 || s.least_negated || s.ready != n)
 		return gt_complain("%lu threads: maxima %lu, %u, %ld, index %lu", n, s.most,
 				   s.most32, s.least_negated, s.ready);
@@ -85,7 +88,8 @@ static void reset(struct gt_qps *qps)
 	E2E_REQUIRE(!doca_verbs_qp_attr_destroy(attr));
 }
 
-/* The iterations are no divisor of the depth: a reset finds the ring in mid-lap. */
+/* The slots used per run do not divide the depth, so that each reset finds the ring in
+ * the middle of a lap. */
 int gt_run_reset(struct gt_env *env, const struct gt_case *c)
 {
 	struct gt_qps qps;
@@ -102,13 +106,13 @@ int gt_run_reset(struct gt_env *env, const struct gt_case *c)
 	return rc;
 }
 
-/* ---- the end of a QP ---- */
+/* ---- errors and aborts ---- */
 
 int gt_all_returned(struct gt_env *env, const struct gt_job *job, int expect)
 {
 	for (uint32_t i = 0; i < job->blocks * job->threads; i++)
 		if (env->status[i] != expect)
-			return gt_complain("thread %u returned %d, not %d", i, env->status[i],
+			return gt_complain("thread %u returned %d (expected %d)", i, env->status[i],
 					   expect);
 	return 0;
 }
@@ -128,7 +132,7 @@ static int check_error(struct gt_qps *qps, int syndrome, int wqe)
 	return 0;
 }
 
-/* All threads wait on QP 0, for WQE 1 or for a slot. */
+/* All threads wait on QP 0, for that WQE or for a free slot, and must return -EIO. */
 static int run_to_error(struct gt_env *env, const struct gt_case *c, struct gt_qps *qps,
 			int syndrome, int wqe)
 {
@@ -142,7 +146,7 @@ static int run_to_error(struct gt_env *env, const struct gt_case *c, struct gt_q
 		       : 0;
 }
 
-/* WQE 0 is good, WQE 1 has a key that the far end does not know. */
+/* WQE 0 is good; WQE 1 has an rkey that the peer does not know. */
 int gt_run_denied(struct gt_env *env, const struct gt_case *c)
 {
 	struct gt_qps qps;
@@ -156,7 +160,7 @@ int gt_run_denied(struct gt_env *env, const struct gt_case *c)
 	return rc;
 }
 
-/* The far end does not exist: nothing is acknowledged, retries run out. */
+/* The peer does not exist: no packet is acknowledged, and the retries run out. */
 int gt_run_gone(struct gt_env *env, const struct gt_case *c)
 {
 	const struct e2e_path path = { .ack_timeout = 10, .retry_cnt = 1 };
@@ -179,7 +183,8 @@ static uint32_t count_ended(struct gt_env *env, uint32_t threads)
 	return n;
 }
 
-/* From the store of the abort word until the last thread returned, both here. */
+/* Measures the time from the store of the abort word to the return of the last thread,
+ * both observed by this thread. */
 static int time_abort(struct gt_env *env, struct gt_qps *qps, const struct gt_job *job,
 		      uint64_t *ns)
 {
@@ -190,7 +195,7 @@ static int time_abort(struct gt_env *env, struct gt_qps *qps, const struct gt_jo
 
 	nanosleep(&settle, NULL);
 	if (count_ended(env, threads))
-		return gt_complain("a thread did not wait");
+		return gt_complain("a thread returned before the abort");
 	start = e2e_now_ns();
 	E2E_REQUIRE(!gdk_verbs_qp_abort(qps->qp[0].hl->qp_gverbs));
 	do {
@@ -201,7 +206,7 @@ static int time_abort(struct gt_env *env, struct gt_qps *qps, const struct gt_jo
 	return gt_wait(qps) || gt_all_returned(env, job, -ECANCELED) ? -1 : 0;
 }
 
-/* Each try has a queue pair of its own. */
+/* Opens new queue pairs for each try. */
 static int abort_once(struct gt_env *env, const struct gt_case *c, uint64_t *ns)
 {
 	struct gt_qps qps;
@@ -229,6 +234,6 @@ int gt_run_abort(struct gt_env *env, const struct gt_case *c)
 	}
 	printf("      %u threads ended %lu to %lu ns after the store of the abort word\n",
 	       c->blocks * c->threads, best, worst);
-	/* The host's own scheduling may lengthen a try. */
-	return best > ABORT_LIMIT_NS ? gt_complain("took %lu ns at best", best) : 0;
+	/* Use the best try, because the host's scheduler may delay any one of them. */
+	return best > ABORT_LIMIT_NS ? gt_complain("the fastest abort took %lu ns", best) : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The functions of the DOCA device API that need no queue: what they return and store. */
+/* Checks the functions of the DOCA device API that need no queue. */
 #ifndef GT_DEVICE_TOOLS_CUH
 #define GT_DEVICE_TOOLS_CUH
 
@@ -32,7 +32,7 @@ __device__ static int tools_numbers(void)
 	return 0;
 }
 
-/* Lanes, time. */
+/* Lane index and timer. */
 __device__ static int tools_place(void)
 {
 	const uint64_t start = doca_gpu_dev_verbs_query_globaltimer();
@@ -43,7 +43,7 @@ __device__ static int tools_place(void)
 	return 0;
 }
 
-/* 64 bytes of the thread's own: b[0] to b[15] copied to every place from b[16] on. */
+/* b: 64 bytes of this thread. Copies b[0] to b[15] to every offset from 16 on. */
 __device__ static int tools_copies(uint8_t *b)
 {
 	for (uint32_t at = 16; at < 32; at++) {
@@ -66,7 +66,7 @@ __device__ static int tools_copies(uint8_t *b)
 	return 0;
 }
 
-/* Stores that others see, and loads; w is the thread's own. */
+/* Stores visible to other threads, and loads. w: words of this thread. */
 __device__ static int tools_memory(uint64_t *w)
 {
 	uint32_t *half = (uint32_t *)(w + 1);
@@ -88,7 +88,7 @@ __device__ static int tools_memory(uint64_t *w)
 	return 0;
 }
 
-/* By all threads; the host looks at the words afterwards. */
+/* Run by all threads on the same words; the host checks the words afterwards. */
 __device__ static int tools_shared(struct gt_tools *s, uint64_t thread)
 {
 	uint32_t old = doca_gpu_dev_verbs_atomic_add<uint32_t, mode>(&s->sum32, 3);

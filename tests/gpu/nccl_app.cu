@@ -2,9 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * usage: nccl_app FOLDER RANK GPU collectives|gin|gin-proxy [BYTES]
- * One of two processes that use NCCL as it is: collectives and messages from 4 bytes to
- * BYTES, or kernels that put to the other GPU by themselves (GIN). Every byte is checked on
- * the GPU. Prints a line for each size: operation, bytes, GB/s, errors.
+ * One of two processes that use NCCL without changes: collectives and messages from 4
+ * bytes to BYTES, or kernels that put to the other GPU themselves (GIN). Every byte is
+ * checked on the GPU. Prints one line per size: operation, bytes, time, GB/s, errors.
  */
 #include <chrono>
 #include <csignal>
@@ -49,9 +49,9 @@ static int rank, bad;
 static size_t most = 64u << 20;
 static ncclComm_t comm;
 static cudaStream_t stream;
-static unsigned *errors; /* of the GPU, counted by check */
+static unsigned *errors; /* in GPU memory, incremented by check() */
 
-/* ---- data: the word at i of rank r in a round ---- */
+/* ---- data: word i of rank r in a round ---- */
 
 __host__ __device__ static unsigned word(size_t i, unsigned r, unsigned round)
 {
@@ -65,7 +65,8 @@ __global__ void fill(unsigned *to, size_t n, unsigned r, unsigned round)
 		to[i] = word(i, r, round);
 }
 
-/* Of the words from the first on. sum: of both ranks; else the data of rank r. */
+/* Checks n words, beginning with word `first` of the data. sum: expects the sum of
+ * both ranks' data, otherwise the data of rank r. */
 __global__ void check(const unsigned *got, size_t first, size_t n, unsigned r, unsigned round,
 		      bool sum, unsigned *wrong)
 {
@@ -112,7 +113,7 @@ static void one_call(enum kind kind, const unsigned *in, unsigned *out, size_t n
 	case ALL_REDUCE:
 		NCCL(ncclAllReduce(in, out, n, ncclUint32, ncclSum, comm, stream));
 		break;
-	case ALL_GATHER: /* n words in all */
+	case ALL_GATHER: /* n words in total, n / 2 from each rank */
 		NCCL(ncclAllGather(in, out, n / 2, ncclUint32, comm, stream));
 		break;
 	case REDUCE_SCATTER:
@@ -152,7 +153,7 @@ static void check_call(enum kind kind, const unsigned *out, size_t n, unsigned r
 	}
 }
 
-/* The best of some calls, so that a first one's connections do not count. */
+/* Reports the fastest call, because the first one includes the time to connect. */
 static void measure(enum kind kind, size_t bytes, unsigned *in, unsigned *out)
 {
 	int rounds = bytes >= 16u << 20 ? 3 : 6;
@@ -193,9 +194,10 @@ static void collectives(void)
 
 struct put_args {
 	ncclWindow_t out, in;
-	size_t piece; /* bytes of one put */
+	size_t piece; /* bytes per put */
 	unsigned puts;
-	uint64_t before; /* the signal's value: the peer may put before this kernel starts */
+	/* value of the signal before any put: the peer may put before this kernel starts */
+	uint64_t before;
 };
 
 __global__ void read_signals(ncclDevComm dev, uint64_t *values)
@@ -206,7 +208,8 @@ __global__ void read_signals(ncclDevComm dev, uint64_t *values)
 	values[1] = gin.readSignal(1);
 }
 
-/* Each thread puts its pieces; the last of all arrived when the signal has counted them. */
+/* Each thread puts its pieces. All of the peer's pieces have arrived once the signal
+ * has counted them. */
 __global__ void put_all(ncclDevComm dev, struct put_args a)
 {
 	ncclGin gin{ dev, 0 };
@@ -220,8 +223,9 @@ __global__ void put_all(ncclDevComm dev, struct put_args a)
 }
 
 /*
- * A word goes to and fro, in the WQE itself or from memory. (The proxy of NCCL 2.28.9 posts a
- * WQE of putValue whose local memory is not registered, if it gets that far.)
+ * A word is sent back and forth, either inline in the WQE (values) or from memory. The
+ * proxy of NCCL 2.28.9 does not support the inline form: for putValue it posts a WQE
+ * whose local memory is not registered.
  */
 __global__ void ping_pong(ncclDevComm dev, ncclWindow_t out, ncclWindow_t in, unsigned rounds,
 			  uint64_t seen, bool values, unsigned *wrong)
@@ -336,7 +340,8 @@ static void exchange_id(const std::string &folder, ncclUniqueId *id)
 	NEED(fread(id, sizeof(*id), 1, f) == 1 && !fclose(f));
 }
 
-/* The NIC reports its counters at an exit, not when a signal ends the process. */
+/* Exit normally on SIGTERM: the NIC reports its counters at exit, not when a signal
+ * kills the process. */
 static void give_up(int)
 {
 	_exit(124);

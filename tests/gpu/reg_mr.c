@@ -2,9 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * usage: reg_mr PCI-ADDRESS
- * Registers memory of that GPU by its address with plain ibv_reg_mr and moves a
- * pattern into it with a WRITE, from it to host memory with a READ, both on a
- * queue pair connected to itself. Ends with 0 when every byte is right.
+ * Registers memory of that GPU by its address with plain ibv_reg_mr, moves a pattern
+ * into it with an RDMA WRITE and back into host memory with an RDMA READ, on a queue
+ * pair connected to itself. Exits with 0 if every byte is right.
  */
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -35,7 +35,7 @@ static void *symbol(const char *name)
 	return fn;
 }
 
-/* LEN bytes of the GPU, in its primary context, which becomes current. */
+/* Allocates LEN bytes on the GPU and makes its primary context current. */
 static void *gpu_memory(const char *pci)
 {
 	int (*init)(unsigned), (*device)(int *, const char *), (*retain)(void **, int);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The cases of the GPU test's kernels that CPU threads run. */
+/* The cases of the GPU test's kernels when they run on CPU threads. Each function adds
+ * the cases of one topic, from the default parameters of shape(). */
 #include <string.h>
 
 #include "../gpu/device_host.h"
@@ -24,7 +25,7 @@ static void add(const char *what, struct gt_case c)
 	*out++ = c;
 }
 
-/* Of the many: ThreadSanitizer, which is slow, gets every third. */
+/* For the large groups of cases: ThreadSanitizer builds are slow and run every third case. */
 static void add_many(const char *what, struct gt_case c)
 {
 #ifdef GDK_TSAN
@@ -36,7 +37,7 @@ static void add_many(const char *what, struct gt_case c)
 	add(what, c);
 }
 
-/* Where a wait would ring again what the operation did not, it polls. */
+/* For operations that do not ring, the wait must not ring either: those use GT_POLL_AT. */
 static enum gt_wait wait_of(enum gt_op op)
 {
 	switch (op) {
@@ -44,9 +45,9 @@ static enum gt_wait wait_of(enum gt_op op)
 	case GT_MIX:
 	case GT_IMM:
 		return GT_BY_TICKET;
-	case GT_FORMS: /* there is no ticket */
+	case GT_FORMS: /* some functions return no ticket */
 		return GT_FLUSH;
-	case GT_RING: /* nor does a poll know of a doorbell rung by address */
+	case GT_RING: /* the rings bypass the indices that polls rely on */
 		return GT_WAIT;
 	case GT_BUILD:
 	case GT_PAIR:
@@ -57,7 +58,8 @@ static enum gt_wait wait_of(enum gt_op op)
 	}
 }
 
-/* Two blocks; who shares a QP is what the mode allows. */
+/* Default parameters of a case: two blocks. The sharing mode determines which threads
+ * share a QP. */
 static struct gt_case shape(enum gt_op op, int mode, int scope, int handler)
 {
 	struct gt_case c = { .run = gt_run_ops,
@@ -83,7 +85,8 @@ static struct gt_case shape(enum gt_op op, int mode, int scope, int handler)
 	return c;
 }
 
-/* All there is of operation, sharing mode, scope and handler: a half at either width. */
+/* All combinations of operation, sharing mode, scope and handler. Each of the two warp
+ * widths (GDK_WARP) runs half of them. */
 static void operations(void)
 {
 	for (int op = GT_PUT; op <= GT_LAST_SCOPED; op++)
@@ -93,7 +96,7 @@ static void operations(void)
 					add_many("operation", shape(op, mode, scope, handlers[h]));
 }
 
-/* By hand, or by functions of one scope: the same. */
+/* The same for WQEs that the kernel builds and submits itself and for functions of one scope. */
 static void by_hand(void)
 {
 	static const int ops[] = { GT_GET_WAIT, GT_FENCE, GT_CAS, GT_LOW, GT_BUILD, GT_FORMS };
@@ -102,16 +105,17 @@ static void by_hand(void)
 	for (int i = 0; i < 6; i++)
 		for (int mode = 0; mode < 3; mode++)
 			for (int h = 0; h < 4; h++)
-				add_many("by hand", shape(ops[i], mode, THREAD, handlers[h]));
+				add_many("low level", shape(ops[i], mode, THREAD, handlers[h]));
 	for (int mode = 0; mode < 3; mode++) {
 		for (int h = 0; h < 4; h++)
-			add("forms", shape(GT_FORMS, mode, WARP, handlers[h]));
+			add("scope_functions", shape(GT_FORMS, mode, WARP, handlers[h]));
 		c = shape(GT_LOW_BF_WARP, mode, WARP, E2E_BF);
-		c.depth = 256; /* no lane waits for a slot, since all wait for all lanes */
-		add("warp", c);
+		/* Large enough that no lane waits for a free slot: all lanes wait for all lanes. */
+		c.depth = 256;
+		add("bf_from_copy_warp", c);
 	}
 	for (int h = 0; h < 4; h++)
-		add("ring", shape(GT_RING, MODE(EXCLUSIVE), THREAD, handlers[h]));
+		add("ring_by_hand", shape(GT_RING, MODE(EXCLUSIVE), THREAD, handlers[h]));
 }
 
 static void pairs(void)
@@ -119,10 +123,11 @@ static void pairs(void)
 	struct gt_case c;
 
 	for (int mode = 0; mode < 3; mode++)
-		for (int h = 0; h < 3; h++) { /* groups have no BlueFlame */
+		/* QP groups do not support BlueFlame, the last handler */
+		for (int h = 0; h < 3; h++) {
 			c = shape(GT_PAIR, mode, THREAD, handlers[h]);
 			c.counted = true;
-			add("pair", c);
+			add("two_qps", c);
 		}
 }
 
@@ -134,12 +139,12 @@ static void tools(void)
 		c = shape(GT_TOOLS, mode, THREAD, E2E_DB);
 		c.run = gt_run_tools;
 		c.blocks = mode == MODE(GPU) ? 4 : 1;
-		add("tools", c);
+		add("no_queue", c);
 	}
 }
 
-/* Lanes with nothing to move beside others with one WQE and with several, in rings that
- * hold all of them, some, or less than one operation. */
+/* Lanes with empty transfers beside lanes with one WQE or with several, in rings that
+ * hold all of these WQEs, some of them, or less than one operation. */
 static void lengths(void)
 {
 	static const int ops[] = { GT_PUT, GT_PUT_SIGNAL, GT_GET, GT_GET_MCST, GT_FENCE };
@@ -164,7 +169,7 @@ static bool takes_one(int op)
 	return op == GT_PUT || op == GT_FENCE;
 }
 
-/* Rings shorter than a warp, a block and, at last, an operation. */
+/* Rings with fewer slots than a warp, a block, and finally one operation need. */
 static void short_rings(void)
 {
 	static const int ops[] = { GT_PUT, GT_P_SIGNAL, GT_PUT_SIGNAL, GT_GET_MCST, GT_FENCE };
@@ -178,11 +183,11 @@ static void short_rings(void)
 				c.depth = depth;
 				turn++;
 				if (depth > 1 || scope != THREAD || takes_one(ops[i]))
-					add_many("short", c);
+					add_many("short ring", c);
 			}
 }
 
-/* In several WQEs. */
+/* Inline values that need several WQEs. */
 static void long_values(void)
 {
 	struct gt_case c;
@@ -217,7 +222,7 @@ static void by_handler(int handler)
 	add("put", shape(GT_PUT, MODE(GPU), WARP, handler));
 	for (int mode = 0; mode < 3; mode++)
 		add("mix", shape(GT_MIX, mode, THREAD, handler));
-	add("handler", shape(GT_HANDLER, MODE(GPU), THREAD, handler));
+	add("named_handler", shape(GT_HANDLER, MODE(GPU), THREAD, handler));
 	c = shape(GT_PUT, MODE(GPU), THREAD, handler);
 	c.collapsed = true;
 	c.wait = GT_COLLAPSED;
@@ -227,15 +232,14 @@ static void by_handler(int handler)
 	add("poll next", c);
 	c = shape(GT_IMM, MODE(GPU), THREAD, handler);
 	c.run = gt_run_imm;
-	add("order", c);
+	add("write_imm_order", c);
 	c = shape(GT_MIX, MODE(GPU), THREAD, handler);
 	c.run = gt_run_reset;
 	c.iters = 2;
 	add("reset", c);
 }
 
-/* Rings that go around within one round, lanes with different QPs, warps of which some
- * lanes are elsewhere. */
+/* Rings that wrap within one batch, lanes with different QPs, and warps with idle lanes. */
 static void crowds(void)
 {
 	static const uint32_t idle[] = { ~0x1fu, 0x7ffffffeu, 0x55555555, 0xfffeffff };
@@ -252,16 +256,16 @@ static void crowds(void)
 		c = shape(GT_MIX, MODE(GPU), THREAD, nqps == 8 ? E2E_PROXY : E2E_DB);
 		c.nqps = nqps;
 		c.by_thread = 1;
-		add("diverge", c);
+		add("qp_per_lane", c);
 	}
 	for (int i = 0; i < 4; i++)
 		for (int op = 0; op < 4; op++) {
 			c = shape(some[op], op % 2 ? MODE(CTA) : MODE(GPU), THREAD, handlers[i]);
 			c.idle = idle[i];
-			add("few lanes", c);
+			add("idle lanes", c);
 		}
 	for (int mode = 0; mode < 3; mode++)
-		add("copy", shape(GT_LOW_BF, mode, THREAD, E2E_BF));
+		add("bf_from_copy", shape(GT_LOW_BF, mode, THREAD, E2E_BF));
 }
 
 static void endings(void)
@@ -273,10 +277,10 @@ static void endings(void)
 		c.iters = 1;
 		c.run = gt_run_denied;
 		c.nqps = 2;
-		add("denied", c);
+		add("bad_rkey", c);
 		c.nqps = 1;
 		c.run = gt_run_gone;
-		add("gone", c);
+		add("no_peer", c);
 	}
 }
 

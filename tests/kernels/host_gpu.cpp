@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The GPU of the GPU test, made of CPU threads: one stream, one grid at a time. */
+/* The GPU of the GPU test, simulated by CPU threads: one stream, one grid at a time. */
 #include "../lib/cuda_shim.h"
 #include "../gpu/device.h"
 
@@ -13,7 +13,7 @@ int gt_gpu_open(const char *)
 
 int gt_gpu_launch(const struct gt_job *job)
 {
-	/* Their shared memory is one for all blocks. */
+	/* These kernels use __shared__ memory, of which the process has only one copy. */
 	gdk_grid::blocks_in_turn = job->op == GT_LOW_BF || job->op == GT_RING;
 	if (job->debug)
 		return gt_launch_DEBUG(job, &stream);

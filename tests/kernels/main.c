@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The GPU test's kernels on CPU threads, against the software NIC: each WQE is
- * executed exactly once and each byte is where it belongs, by the checks of the
- * GPU test. Built for warps of 1 and of 32 lanes (GDK_WARP).
+ * Runs the GPU test's kernels on CPU threads against the software NIC, with the checks
+ * of the GPU test: each WQE is executed exactly once, and every byte of memory is
+ * right. Built for warps of 1 and of 32 lanes (GDK_WARP).
  * usage: kernels_WIDTH [PATTERN...]
  */
 #include <fnmatch.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Batches by the lanes of host warps, 32 wide and one of eight, in two blocks that
- * share a QP: of threads that happen to be together, of warps and of blocks, with
- * one- and two-slot WQEs, beside threads that reserve and submit by themselves.
- * Every WQE is executed exactly once. Clean under ThreadSanitizer.
+ * Batches posted by the lanes of simulated warps. Two blocks of 40 threads (a warp of
+ * 32 lanes and one of 8) share a QP. They post as converged threads, as warps and as
+ * blocks, with WQEs of one and two slots, beside threads that reserve and submit on
+ * their own. Every WQE must be executed exactly once. Must be clean under
+ * ThreadSanitizer.
  */
 #define GDK_WARP 32
 #include <pthread.h>
@@ -16,7 +17,7 @@
 #define THREADS 40u
 #define LANES	(BLOCKS * THREADS)
 #define ROUNDS	60u
-#define PARTS	3u /* WQEs of a thread in one round, at most */
+#define PARTS	3u /* largest number of WQEs per thread and round */
 
 struct job {
 	struct rig *rig;
@@ -35,9 +36,9 @@ static void note(struct rig *r, uint64_t slot, const struct doca_gpu_dev_verbs_w
 	const uint32_t id = (uint32_t)(token >> 32), seq = (uint32_t)token;
 
 	if (id >= LANES || seq >= ROUNDS * PARTS)
-		rig_fault(r, "address", slot);
+		rig_fault(r, "WQE with a wrong address", slot);
 	else if (executed[id][seq]++)
-		rig_fault(r, "executed twice", slot);
+		rig_fault(r, "WQE executed twice", slot);
 }
 
 static void *nic(void *arg)
@@ -49,7 +50,7 @@ static void *nic(void *arg)
 	return NULL;
 }
 
-/* A WQE of one slot, or of two. */
+/* Builds a WQE of one slot, or of two. */
 static void write_wqe(struct job *j, uint64_t idx, uint32_t seq, int two)
 {
 	struct doca_gpu_dev_verbs_qp *qp = &j->rig->qp;
@@ -67,7 +68,8 @@ static void write_wqe(struct job *j, uint64_t idx, uint32_t seq, int two)
 			     gdk_key(1), token, gdk_key(2), 64);
 }
 
-/* slots: 1, 2 (one long WQE) or 3 (both). */
+/* Posts a batch of `slots` slots per thread: 1 (a short WQE), 2 (a long WQE) or 3
+ * (both). extra: one more WQE for the whole group, built by its leader. */
 static int batch(struct job *j, uint32_t seq, uint32_t slots, uint32_t extra, gdk_exec_t scope,
 		 uint32_t code_opt, uint64_t *ticket)
 {
@@ -104,7 +106,7 @@ static int by_hand(struct job *j, uint32_t seq, uint32_t code_opt, uint64_t *tic
 	return 0;
 }
 
-/* The kinds take turns; what is not of a group differs from lane to lane. */
+/* The kinds of batches alternate. In the thread scope, the parameters differ from lane to lane. */
 static int post(struct job *j, uint32_t round, uint64_t *ticket)
 {
 	const uint32_t seq = round * PARTS, mix = j->rank * 7 + round;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The calls that may run in parallel, in parallel: eight threads create, connect,
- * use, un-export, export, reset and destroy queue pairs of one device and one GPU,
- * register pages shared among them; a service rings for some, threads of their own
- * make progress for others, groups, memory and services come and go, errors are
- * provoked; of one queue pair two threads ask all there is to ask while a third
- * uses and resets it. Meant for ThreadSanitizer, with the NIC linked in.
+ * Runs the control-path calls that may be made concurrently. Eight threads create,
+ * connect, use, unexport, export, reset and destroy queue pairs of one device and one
+ * GPU, which share UAR pages. A service rings for some of the queue pairs; threads of
+ * the test run proxy progress for others. At the same time QP groups, memory and
+ * services are created and destroyed, and calls fail on purpose. For one more queue
+ * pair, two threads call all query functions while a third thread uses and resets it.
+ * Meant for ThreadSanitizer, with the NIC linked in.
  */
 #include <sched.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 #define THREADS 8u
 #define ROUNDS	12u
-#define POSTS	24u /* the ring of 16 wraps */
+#define POSTS	24u /* more than DEPTH, so that the ring wraps */
 #define DEPTH	16u
 
 static const enum doca_gpu_dev_verbs_nic_handler handlers[] = { E2E_DB,	  E2E_PROXY, E2E_NO_DBR,
@@ -27,7 +28,7 @@ static doca_gpu_verbs_service_t service;
 static doca_verbs_uar_t *shared_uar;
 static atomic_uint running;
 
-/* One round: puts on a QP that is connected to itself. */
+/* Posts POSTS NOPs on a QP that is connected to itself, and waits for them. */
 static void use(struct e2e_qp *qp)
 {
 	uint64_t idx = 0;
@@ -42,7 +43,7 @@ static void use(struct e2e_qp *qp)
 	E2E_REQUIRE(!gdk_wait_for(qp->dev, idx, E2E_EXCL, 6 * E2E_WAIT_NS));
 }
 
-/* By the service, or by a thread of our own beside it. */
+/* Makes the service ring for the QP, or a thread of this test (own). */
 static void serve(struct e2e_qp *qp, bool own)
 {
 	if (!qp->hl->qp_gverbs->cpu_proxy)
@@ -90,7 +91,7 @@ static void round_of(unsigned int n)
 	e2e_qp_close(&qp);
 }
 
-/* A CQ rings the register page that those of all threads ring. */
+/* Creates a CQ on the UAR page that the CQs of all threads share. */
 static void share_a_page(void)
 {
 	doca_verbs_cq_attr_t *attr;
@@ -116,7 +117,8 @@ static void *create_and_destroy(void *arg)
 	return NULL;
 }
 
-/* Groups, memory, services and errors beside them. */
+/* Creates and destroys groups, memory and services while the other threads run, and
+ * makes one call fail. */
 static void beside(void)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { .gpu_dev = nic.gpu,
@@ -140,7 +142,7 @@ static void beside(void)
 	E2E_REQUIRE(doca_gpu_verbs_create_qp_group_hl(&attr, &group) == DOCA_ERROR_INVALID_VALUE);
 }
 
-/* ---- one queue pair: used and reset by one thread, asked about by others ---- */
+/* ---- one queue pair: used and reset by one thread, queried by two others ---- */
 
 #define WATCHED_ROUNDS 30u
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* As nic_put, in the debug build: it finds nothing wrong in what threads post. */
+/* nic_put.c compiled for the debug build, which must not refuse any WQE of these threads. */
 #ifndef GDK_DEBUG
 #define GDK_DEBUG
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Groups of lanes beyond the usual: larger than the ring, where each thread posts by
- * itself; of lanes that do not ask for the same, where nobody decides for others; of
- * lanes that come late, or post to two queue pairs; with indices of more than 32 bits;
- * and of a queue pair that has ended, where each thread still has a ticket of its own.
+ * Groups of lanes in unusual conditions: groups larger than the ring, where each
+ * thread posts on its own; lanes with different parameters, where no lane may decide
+ * for the others; lanes that arrive late or post to two queue pairs; indices of more
+ * than 32 bits; and a failed queue pair, on which each thread must still get its own
+ * ticket.
  */
 #define GDK_WARP 32
 #include <pthread.h>
@@ -49,7 +50,7 @@ static void *post_once(void *arg)
 	return NULL;
 }
 
-/* The last lane rings for all before it; nobody waits. */
+/* Only the last lane rings the doorbell, for all lanes before it. No lane waits. */
 static void *last_rings(void *arg)
 {
 	const uint32_t rank = (uint32_t)(uintptr_t)arg;
@@ -69,7 +70,7 @@ static void *nic(void *arg)
 	return NULL;
 }
 
-/* As it is after so many posts, an even number of laps. */
+/* Sets the state of a queue pair after `index` posts, which must be an even number of laps. */
 static void start_at(uint64_t index)
 {
 	rig.qp.sq_rsvd_index = rig.st->completed = rig.st->cqe_ci = index;
@@ -151,7 +152,8 @@ static int one_rings(void)
 	return bad;
 }
 
-/* Each has a slot of its own, and waits for it. Whole warps and blocks are rung on return. */
+/* Each lane waits for its own slot. In warp and block scope the slot must already be
+ * rung when the post returns. */
 static void *post_and_wait(void *arg)
 {
 	const uint32_t rank = (uint32_t)(uintptr_t)arg;
@@ -190,7 +192,8 @@ static int long_indices(void)
 	return bad;
 }
 
-/* Some lanes come late: they wait for slots of their own, of a ring that the warp fills. */
+/* Some lanes first post on their own and arrive late. They wait for slots in a ring
+ * that the warp fills. */
 static void *some_come_late(void *arg)
 {
 	const struct doca_gpu_dev_verbs_addr a = { 0x1000, htobe32(0x100) };
@@ -229,7 +232,8 @@ static int late_lanes(void)
 	return bad;
 }
 
-/* Even lanes to one queue pair, odd ones to another; the NIC of the latter comes later. */
+/* Even lanes post to one queue pair, odd lanes to another; the NIC executes the other
+ * queue pair's WQEs only at the end. */
 static void *post_to_two(void *arg)
 {
 	const struct doca_gpu_dev_verbs_addr a = { 0x1000, htobe32(0x100) };
@@ -290,7 +294,7 @@ static int tickets_of_the_dead(void)
 		err = run(post_to_dead, 0, THREADS, i);
 		for (k = 0, seen = 0; k < THREADS; k++)
 			seen |= ticket[k] < THREADS ? 1u << ticket[k] : 0;
-		bad |= check("ended", THREADS, 0, err || seen != UINT32_MAX || rig.st->rung);
+		bad |= check("failed QP", THREADS, 0, err || seen != UINT32_MAX || rig.st->rung);
 		rig_fini(&rig);
 	}
 	dead = 0;

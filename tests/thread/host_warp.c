@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Warps and blocks of CPU threads: every collective gives what a GPU's gives,
- * for whole and partial warps, for subsets of lanes, and for lanes that left;
- * what it passes on is ordered by it alone, which ThreadSanitizer judges.
+ * Warps and blocks simulated by CPU threads: every collective returns what a GPU's
+ * returns, for whole and partial warps, for subsets of lanes, and after some lanes
+ * have ended. The test's plain variables are ordered by the collectives alone;
+ * ThreadSanitizer verifies that they synchronize.
  */
 #define GDK_WARP 32
 #include <string.h>
@@ -12,7 +13,7 @@
 
 #include "device/gdk/platform.h"
 
-#define THREADS 75u /* two warps and eleven lanes */
+#define THREADS 75u /* two warps of 32 lanes and one of 11 */
 #define ROUNDS	40u
 
 #define CHECK(cond) \
@@ -25,7 +26,7 @@
 static struct gdk_host_block block;
 static struct gdk_host_warp warps[(THREADS + 31) / 32];
 static uint64_t plain[THREADS];	 /* ordered by the collectives only */
-static uint32_t group_sizes[33]; /* gatherings by their size */
+static uint32_t group_sizes[33]; /* number of converged groups, by their size */
 static int bad;
 
 static uint32_t lanes_of(uint32_t warp)
@@ -50,7 +51,7 @@ static void whole_warp(uint32_t round)
 	gdk_syncwarp();
 }
 
-/* Odd and even lanes go different ways; the even ones split once more. */
+/* Odd and even lanes take different branches; the even ones diverge once more. */
 static void divergent(uint32_t round)
 {
 	const uint32_t all = lanes_of(gdk_block_rank() / 32), lane = gdk_lane();
@@ -69,7 +70,7 @@ static void divergent(uint32_t round)
 	CHECK(gdk_ballot(1) == all);
 }
 
-/* Who is together knows it: all of a group have the same mask. */
+/* All lanes of a converged group must read the same mask. */
 static void gathering(void)
 {
 	const uint32_t group = gdk_activemask();
@@ -96,7 +97,7 @@ static void whole_block(uint32_t round)
 	}
 }
 
-/* Lanes end one after the other; the rest is not kept waiting. */
+/* Lanes end one after the other; the remaining lanes must not wait for them. */
 static void leaving(void)
 {
 	const uint32_t warp = gdk_block_rank() / 32, all = lanes_of(warp);
@@ -135,7 +136,7 @@ static void alone(void)
 	gdk_block_sync();
 }
 
-/* ---- what ends the process ---- */
+/* ---- misuse that must abort the process ---- */
 static void *wrong_call(void *arg)
 {
 	gdk_host_enter(&block, (uint32_t)(uintptr_t)arg);
@@ -197,7 +198,7 @@ int main(void)
 		run(lane, THREADS, i);
 	for (i = 2; i < 32; i++)
 		between += group_sizes[i];
-	/* 360 gatherings at the least: some of one lane, some of several */
+	/* At least 360 groups converged: some of one lane, some of several, but not all. */
 	CHECK(group_sizes[1] && between);
 	return bad != 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The whole of it under threads: four threads put on one shared queue pair, once
- * with the service thread as the proxy and once with threads that ring, while
- * other queue pairs come and go; the NIC's thread executes. Every byte is
- * checked at the end. Meant for ThreadSanitizer, with the NIC linked in.
+ * The complete data path under threads: four threads put on one shared queue pair,
+ * with each handler (for CPU_PROXY, the service thread rings), while other queue pairs
+ * are created and destroyed. The NIC's thread executes. Every byte is checked at the
+ * end. Meant for ThreadSanitizer, with the NIC linked in.
  */
 #include <string.h>
 
@@ -35,7 +35,7 @@ static void *post(void *arg)
 	return NULL;
 }
 
-/* Registers, monitors, drops and destroys queue pairs beside the posters. */
+/* Creates, monitors and destroys queue pairs while the posters run. */
 static void come_and_go(struct e2e_nic *nic, doca_gpu_verbs_service_t service)
 {
 	struct e2e_qp qp;

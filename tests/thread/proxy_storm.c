@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Proxy services under load: queue pairs are used, reset and taken to error by
- * threads of their own, while they are given from one service to another, services
- * end and begin, and figures are asked. Whenever that pauses, whoever monitors a
- * queue pair rings for it. Meant for ThreadSanitizer, with the NIC linked in.
+ * Proxy services under load: threads use, reset and move to the error state their
+ * queue pairs, while the main thread moves the queue pairs between services, destroys
+ * and creates services, and queries statistics. In the pauses, every queue pair must
+ * make progress, because its service rings for it. Meant for ThreadSanitizer, with the
+ * NIC linked in.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,13 +13,13 @@
 
 #include "../lib/e2e.h"
 
-#define QPS	 10u /* counters of two lines */
+#define QPS	 10u /* their doorbell counters fill two cache lines */
 #define SERVICES 2u
 #define DEPTH	 16u
 #define STORMS	 12u
-#define MOVES	 60u /* in a storm */
-#define QUIET	 3u  /* batches that each queue pair gets through in a pause */
-#define BATCHES	 5u  /* between resets */
+#define MOVES	 60u /* moves per storm */
+#define QUIET	 3u  /* batches that each queue pair must complete in a pause */
+#define BATCHES	 5u  /* batches between two resets */
 
 static struct e2e_nic nic;
 static doca_gpu_verbs_service_t service[SERVICES];
@@ -26,7 +27,7 @@ static doca_gpu_verbs_service_t service[SERVICES];
 static struct user {
 	struct e2e_qp qp;
 	pthread_t thread;
-	doca_gpu_verbs_service_t in; /* who monitors it, NULL: nobody */
+	doca_gpu_verbs_service_t in; /* service that monitors the QP; NULL: none */
 	_Atomic uint64_t batches;
 } users[QPS];
 static atomic_bool done;
@@ -46,7 +47,7 @@ static void connect(struct e2e_qp *qp)
 	E2E_REQUIRE(!e2e_connect(&nic, qp->hl->qp, &nic.gid, qp->qpn, path));
 }
 
-/* A few NOPs, more than one doorbell. */
+/* Posts five NOPs with one doorbell each and waits for the last one. */
 static int post_batch(struct e2e_qp *qp)
 {
 	uint64_t idx = 0;
@@ -72,7 +73,7 @@ static void to_error(struct e2e_qp *qp)
 	E2E_REQUIRE(!doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_ERR));
 	E2E_REQUIRE(!doca_verbs_qp_modify(qp->hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE));
 	E2E_REQUIRE(!doca_verbs_qp_attr_destroy(attr));
-	E2E_REQUIRE(post_batch(qp) == -EIO); /* flushed, when they are rung */
+	E2E_REQUIRE(post_batch(qp) == -EIO); /* flushed with an error once they are rung */
 }
 
 static void *use(void *arg)
@@ -92,7 +93,7 @@ static void *use(void *arg)
 	return NULL;
 }
 
-/* ---- who monitors whom ---- */
+/* ---- services and the queue pairs that they monitor ---- */
 
 static void create(unsigned int s)
 {

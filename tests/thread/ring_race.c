@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * No doorbell is lost. Two threads meet on neighbouring slots again and again:
- * one publishes slot k and never rings, the other publishes and submits k+1.
- * Whoever comes last must have rung both. A range is rung whole. Then many threads reserve runs of
- * slots that wrap a ring of 2 and of 64, where waiting for a free slot must ring
- * what others only published.
+ * No doorbell is lost. In each round one thread publishes slot k and never rings,
+ * while another publishes and submits slot k + 1: both slots must be rung in the end.
+ * A range is rung as a whole or not at all. Then many threads reserve runs of slots
+ * that wrap a ring of 2 and of 64 slots: a thread that waits for a free slot must ring
+ * the slots that others only published.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -26,7 +26,7 @@ static void write_nop(uint64_t idx)
 	gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx), (uint16_t)idx, GDK_CE_ALWAYS);
 }
 
-/* Waits for the given round; false when it is over. */
+/* Waits until round n starts. Returns 0 if the test has ended. */
 static int await_round(unsigned int n)
 {
 	uint32_t spins = 0;
@@ -83,7 +83,7 @@ static int neighbours(void)
 			gdk_relax(spins++);
 		rig_nic(&rig);
 		if (rig.ci != base + 2) {
-			fprintf(stderr, "round %u: lost doorbell, rung %llu of %llu\n", n,
+			fprintf(stderr, "round %u: lost doorbell, executed %llu of %llu slots\n", n,
 				(unsigned long long)rig.ci, (unsigned long long)base + 2);
 			bad = 1;
 		}
@@ -105,8 +105,8 @@ static void *nic(void *arg)
 	return arg;
 }
 
-/* Runs of 1 to 3 slots, each published backwards, none submitted but the last:
- * what makes room is the waiters' own ringing. */
+/* Runs of 1 to 3 slots, each published from the last slot to the first. Only the last
+ * run is submitted, so that free slots depend on the waiters, which must ring. */
 static void *runner(void *arg)
 {
 	unsigned int i, n, k;
@@ -125,7 +125,7 @@ static void *runner(void *arg)
 	return NULL;
 }
 
-/* Ranges of 16 slots, wanted before they are published. */
+/* Publishes ranges of 16 slots that whole_ranges() has already submitted. */
 static void *publisher(void *arg)
 {
 	unsigned int i, k;
@@ -141,8 +141,9 @@ static void *publisher(void *arg)
 	return NULL;
 }
 
-/* A second thread keeps ringing what it finds published: never part of a range,
- * which could be one long WQE. */
+/* While the publisher runs, this thread submits up to the end and thereby rings
+ * whatever is published. It must never ring part of a range, because a range could be
+ * one long WQE. */
 static int whole_ranges(void)
 {
 	const uint64_t end = RUNS * 20 * 16;
@@ -158,7 +159,7 @@ static int whole_ranges(void)
 		rig_nic(&rig);
 	}
 	if (cut) {
-		fprintf(stderr, "a range was rung in part\n");
+		fprintf(stderr, "only a part of a range was rung\n");
 		gdk_state_end(rig.st, -ECANCELED);
 	}
 	pthread_join(thread, &failed);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Threads share one QP in every sharing mode that allows it, with one- and
- * two-slot WQEs, signalled or not, some without a doorbell: each WQE is executed
- * exactly once, every wait ends, and nothing is left un-rung. Clean under
- * ThreadSanitizer.
+ * Threads share one QP in every sharing mode that allows it, with WQEs of one and two
+ * slots, signaled or unsignaled, some submitted without a doorbell. Each WQE must be
+ * executed exactly once, every wait must end, and no slot may remain unrung. Must be
+ * clean under ThreadSanitizer.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -18,7 +18,7 @@ struct job {
 	struct rig *rig;
 	enum doca_gpu_dev_verbs_resource_sharing_mode mode;
 	unsigned int id;
-	int kinds; /* bit 0: two-slot WQEs, bit 1: unsignalled, bit 2: no doorbell */
+	int kinds; /* bit 0: WQEs of two slots, bit 1: unsignaled, bit 2: no doorbell */
 	int err;
 };
 
@@ -31,13 +31,13 @@ static void note(struct rig *r, uint64_t slot, const struct doca_gpu_dev_verbs_w
 	const unsigned int id = (unsigned int)(token >> 32), seq = (unsigned int)token;
 
 	if (id > THREADS || seq >= WQES) {
-		rig_fault(r, "address", slot);
+		rig_fault(r, "WQE with a wrong address", slot);
 		return;
 	}
 	if (executed[id][seq]++)
-		rig_fault(r, "executed twice", slot);
+		rig_fault(r, "WQE executed twice", slot);
 	if ((be32toh(wqe->rw_cseg.qpn_ds) & 0x3f) == 5 && be64toh(wqe[1].dseg0.addr) != token)
-		rig_fault(r, "second slot", slot);
+		rig_fault(r, "WQE with a wrong second slot", slot);
 }
 
 static void *nic(void *arg)
@@ -91,14 +91,14 @@ static void *run(void *arg)
 
 	for (i = 0; i < WQES && !j->err; i++) {
 		j->err = post(j, i, &ticket);
-		/* a signalled WQE of one's own, now and then */
+		/* some of the thread's own signaled WQEs */
 		if (!j->err && i % 50 == 0)
 			j->err = gdk_wait(&j->rig->qp, ticket, j->mode);
 	}
 	return NULL;
 }
 
-/* One more WQE, signalled: its completion is that of all before it. */
+/* Posts one more signaled WQE; its completion implies that of all WQEs before it. */
 static int finish(struct rig *r, enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	struct job last = { r, mode, THREADS, 0, 0 };
@@ -140,8 +140,8 @@ static int round_of(uint32_t depth, int handler, int collapsed, int kinds,
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	/* The highest slot is some thread's last WQE, which it submitted: all is
-	 * published, so all must be rung without help from here. */
+	/* The highest slot is the last WQE of some thread, and that thread submitted it. All
+	 * slots are published by then, so all must be rung without help from this function. */
 	bad = r.st->rung != r.qp.sq_rsvd_index;
 	bad |= finish(&r, mode) != 0;
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Nobody waits for ever. On a full queue pair threads wait in every way there is:
- * for tickets, for CQEs, for all, for free slots, for the newest CQE of a
- * collapsed CQ. Each returns the same negative status, and can read which WQE it
- * is about, after an error CQE in the middle of the ring, an abort by the host,
- * and when the limit is over. After an abort that is taken back all goes on.
+ * No wait lasts forever. On a full queue pair, threads wait with every function that
+ * can wait: for tickets, for CQEs, for all WQEs, for free slots, for the newest CQE of
+ * a collapsed CQ. After an error CQE in the middle of the ring, after an abort by the
+ * host, and after the time limit, each wait must return the same negative status, and
+ * the thread can read the index of the failed WQE. After an abort that is cleared, the
+ * queue pair works again.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -14,7 +15,7 @@
 #include "../lib/e2e.h"
 
 #define DEPTH 16u
-#define BAD   6u /* the WQE that fails, where one does */
+#define BAD   6u /* index of the failing WQE for ERROR_CQE */
 #define EACH  2u
 #define BYTES 4096u
 
@@ -56,7 +57,7 @@ static int wait_in_its_way(const struct waiter *w)
 	doca_gpu_dev_verbs_ticket_t t;
 
 	switch (w->way) {
-	case RESERVE: /* more than what completes before the error */
+	case RESERVE: /* more slots than become free before the error */
 		return gdk_reserve(qp, DEPTH / 2, E2E_MODE, 0, &t);
 	case WAIT:
 		return gdk_wait(qp, w->index, E2E_MODE);
@@ -88,7 +89,7 @@ static void *waiter_main(void *arg)
 	return NULL;
 }
 
-/* A full queue pair whose doorbell counter no CPU looks at. */
+/* Opens a full queue pair. No proxy reads its doorbell counter yet, so that no WQE is executed. */
 static void open_full(struct e2e_pair *p, bool collapsed, enum ending ending)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
@@ -113,14 +114,15 @@ static void pause_ms(unsigned int ms)
 	nanosleep(&t, NULL);
 }
 
-/* The reservations first: what follows them in the ring then waits as well. */
+/* Starts the reservations first and waits until they have taken their slots, so that
+ * the waiters after them wait as well. */
 static unsigned int start(struct e2e_pair *p, struct waiter *w, bool collapsed)
 {
 	unsigned int n = 0, i;
 
 	__atomic_store_n(&started, 0, __ATOMIC_RELAXED);
 	for (unsigned int way = RESERVE; way < WAYS; way++) {
-		/* With fewer entries than slots, CQE indices are those of WQEs or none. */
+		/* POLL_CQ needs one CQE per WQE, NEWEST a CQ of one entry. */
 		if (collapsed ? way == POLL_CQ : way == NEWEST)
 			continue;
 		for (i = 0; i < EACH; i++, n++) {
@@ -139,8 +141,8 @@ static unsigned int start(struct e2e_pair *p, struct waiter *w, bool collapsed)
 	return n;
 }
 
-/* A collapsed CQ may show the last flush only: then the first WQE that was not
- * known to be complete is named, which is no later than the one that failed. */
+/* A collapsed CQ may show only the last flush error. The reported WQE is then the
+ * first one not known to be complete, which is at or before the failed WQE. */
 static bool right(enum ending ending, bool collapsed, int status, uint64_t error_wqe)
 {
 	static const int expected[] = { -EIO, -ECANCELED, -ETIMEDOUT };
@@ -168,7 +170,8 @@ static int finish(struct waiter *w, unsigned int n, enum ending ending, bool col
 	return bad;
 }
 
-/* What was rung completes, and the slots that nobody could use are used. */
+/* Clears the abort: the rung WQEs complete, and the slots that waiting threads had
+ * reserved are usable again. */
 static int goes_on(struct e2e_pair *p)
 {
 	doca_gpu_dev_verbs_ticket_t t = 0;
@@ -179,7 +182,7 @@ static int goes_on(struct e2e_pair *p)
 		err = post(p, 0, &t) || t != DEPTH + i;
 	err = err ? err : gdk_wait(p->tx.dev, t, E2E_MODE);
 	if (err)
-		fprintf(stderr, "waiters: after the abort: %d at %llu\n", err,
+		fprintf(stderr, "waiters: after clear_abort: error %d at WQE %llu\n", err,
 			(unsigned long long)t);
 	return err != 0;
 }
@@ -203,7 +206,7 @@ static int run(enum ending ending, bool collapsed)
 	bad = finish(w, n, ending, collapsed);
 	E2E_REQUIRE(!gdk_verbs_qp_get_counters(p.tx.hl->qp_gverbs, &c));
 	if (!right(ending, collapsed, c.status, c.error_wqe)) {
-		fprintf(stderr, "waiters: the host sees status %d, WQE %llu\n", c.status,
+		fprintf(stderr, "waiters: the host reads status %d, WQE %llu\n", c.status,
 			(unsigned long long)c.error_wqe);
 		bad = 1;
 	}
@@ -214,7 +217,7 @@ static int run(enum ending ending, bool collapsed)
 	e2e_pair_close(&p);
 	if (bad)
 		fprintf(stderr, "waiters: ending %d, %s CQ: failed\n", ending,
-			collapsed ? "collapsed" : "whole");
+			collapsed ? "collapsed" : "full-size");
 	return bad;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * As waiters, for warps and blocks: on a full queue pair groups of lanes post, in
- * every scope, or part and wait in two ways. One lane waits for the group's slots;
- * all of them return what ended the wait, and nobody is left behind in a meeting.
+ * Like waiters.c, for warps and blocks: on a full queue pair, groups of lanes post in
+ * every scope, or diverge and wait in two ways. One lane waits for the group's slots.
+ * All lanes must return the status that ended the wait, and none may block in a
+ * collective operation.
  */
 #define GDK_WARP 32
 
@@ -79,7 +80,8 @@ static void open_full(enum ending ending)
 	rig_init(&rig, DEPTH, RIG_DB, 0);
 	rig.st->wait_limit_ns = ending == LIMIT ? 50000000u : 0;
 	if (gdk_reserve(&rig.qp, DEPTH, RIG_GPU, 0, &idx)) {
-		fprintf(stderr, "waiters_warp: an empty queue has no %u slots\n", DEPTH);
+		fprintf(stderr, "waiters_warp: reserving %u slots of an empty queue failed\n",
+			DEPTH);
 		abort();
 	}
 	for (i = 0; i < DEPTH; i++)
@@ -87,7 +89,8 @@ static void open_full(enum ending ending)
 	gdk_post(&rig.qp, 0, DEPTH - 1, RIG_GPU, RIG_AUTO, 0);
 }
 
-/* The first fails, so that no slot comes free for any group, however small. */
+/* Ends the waits. The error hits the first WQE, so that no slot becomes free, not even
+ * for the smallest group. */
 static void end(enum ending ending)
 {
 	const struct timespec t = { .tv_nsec = 5000000 };
@@ -104,7 +107,7 @@ static void end(enum ending ending)
 	}
 }
 
-/* On small stacks, and more than once: a machine may be short of threads for a moment. */
+/* Small stacks and several attempts, because a busy machine may be out of threads for a moment. */
 static void start(pthread_t *thread, uint32_t rank)
 {
 	const struct timespec t = { .tv_nsec = 20000000 };
@@ -121,7 +124,7 @@ static void start(pthread_t *thread, uint32_t rank)
 	pthread_attr_destroy(&attr);
 	if (!err)
 		return;
-	fprintf(stderr, "waiters_warp: no thread %u: %s\n", rank, strerror(err));
+	fprintf(stderr, "waiters_warp: creating thread %u failed: %s\n", rank, strerror(err));
 	abort();
 }
 
