@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The front for engine tests: see engine_fake.h. */
+/*
+ * Implements engine_fake.h: the lookups and events that the engine calls, and the
+ * application's side of a QP (post WQEs and receives, poll CQEs).
+ */
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -76,7 +79,7 @@ void sn_violation(uint64_t *counter, const char *fmt, ...)
 	++*counter;
 }
 
-/* IPv4 as text to its mapped form. */
+/* Converts IPv4 text to an IPv4-mapped address. */
 static void set_ip(struct in6_addr *ip, const char *text)
 {
 	ip->s6_addr[10] = ip->s6_addr[11] = 0xff;
@@ -220,7 +223,7 @@ void fake_connect(struct fake_qp *q, const char *ip, uint32_t dest)
 	set_ip(&q->qp.way.ip, ip);
 	q->qp.dest_qpn = dest;
 	q->qp.path_mtu = 3;	 /* 1024 */
-	q->qp.sq_psn = 0xfffff0; /* wraps soon */
+	q->qp.sq_psn = 0xfffff0; /* wraps after 16 packets */
 	q->qp.rq_psn = 0xfffff0;
 	q->qp.retry_cnt = q->qp.rnr_retry = 7;
 	q->qp.ack_timeout = q->qp.ack_timeout ? q->qp.ack_timeout : 12;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A front for tests of the software NIC's engine alone: one device, tables in
- * plain arrays, queue memory from the test itself. No libibverbs, no firmware.
+ * A stand-in for everything around the software NIC's engine, so that tests can
+ * drive the engine alone: one device, object tables in plain arrays, queue memory
+ * that the test allocates. libibverbs and the firmware emulation are not involved.
  */
 #ifndef ENGINE_FAKE_H
 #define ENGINE_FAKE_H
@@ -12,28 +13,32 @@
 #define FAKE_DEPTH  64u
 #define FAKE_STRIDE 64u
 
-/* A QP with its rings, as an application would hold it. */
+/* A QP with its rings, as an application holds it. */
 struct fake_qp {
 	struct sn_qp qp;
 	struct sn_cq scq, rcq;
 	uint8_t *sq, *rq, *scqe, *rcqe;
-	uint32_t *dbr; /* words 0 and 1 of the QP, 2 and 3 of the send CQ, 4 and 5 of the other */
+	uint32_t *dbr; /* words 0-1: the QP's DBREC, 2-3: the send CQ's, 4-5: the receive CQ's */
 	uint32_t pi, rpi, sci, rci;
 	uint8_t *uar;
 };
 
 void fake_open(const char *ip);
-void fake_open_still(const char *ip); /* no thread: the test calls sn_eng_pass */
+/* without the engine's thread: the test calls sn_eng_pass() */
+void fake_open_still(const char *ip);
 void fake_close(void);
 void fake_qp_init(struct fake_qp *q, uint32_t qpn, uint32_t page); /* RC */
 void fake_qp_init_as(struct fake_qp *q, enum sn_qp_type type, uint32_t qpn, uint32_t page);
 void fake_qp_fini(struct fake_qp *q);
 void fake_connect(struct fake_qp *q, const char *ip, uint32_t dest);
 void fake_modify(struct fake_qp *q, enum sn_qp_state to);
-uint32_t fake_mr(void *va, uint64_t len, uint32_t access); /* its key */
+uint32_t fake_mr(void *va, uint64_t len, uint32_t access); /* returns the key */
 void fake_mr_drop(uint32_t key);
 
-/* WQE at the producer index; the doorbell is separate. */
+/*
+ * The content of one WQE. fake_write_wqe() stores it at the producer index;
+ * fake_ring() rings the doorbell.
+ */
 struct fake_wqe {
 	uint8_t opcode, fm;
 	uint64_t raddr;
@@ -48,10 +53,10 @@ struct fake_wqe {
 	uint32_t inl_len;
 };
 void fake_write_wqe(struct fake_qp *q, const struct fake_wqe *w);
-void fake_ring(struct fake_qp *q); /* DBREC, then register with the next index */
+void fake_ring(struct fake_qp *q); /* stores the DBREC, then the doorbell register */
 void fake_post(struct fake_qp *q, const struct fake_wqe *w);
 void fake_recv(struct fake_qp *q, void *addr, uint32_t len, uint32_t lkey);
-/* Copies the next CQE; false after ms milliseconds without one. */
+/* Copies the next CQE. Returns false if none arrives within ms milliseconds. */
 bool fake_poll(struct fake_qp *q, bool recv, uint8_t cqe[64], int ms);
 
 extern unsigned fake_events, fake_async;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * For test_failinject.c: what its cases are made of, and the cases of devices,
- * memory, attributes and queues.
+ * Cases of test_failinject.c: each creates one object (device, memory, attributes,
+ * queue) or runs one operation, while the rig of lib/faults.h makes one call fail.
+ * Also holds the objects that the cases use.
  */
 #ifndef FAILINJECT_VERBS_H
 #define FAILINJECT_VERBS_H
@@ -22,7 +23,7 @@ static struct {
 	doca_verbs_qp_init_attr_t *got_init;
 	doca_verbs_umem_t *umem;
 	doca_verbs_uar_t *uar;
-	struct doca_gpu_verbs_qp_hl *db, *proxy; /* queue pairs of what is made of them */
+	struct doca_gpu_verbs_qp_hl *db, *proxy; /* exported QPs that the cases use */
 	struct doca_gpu_verbs_qp_hl *bare;	 /* not exported */
 	int memfd;
 	uint8_t mem[MEM_BYTES] __attribute__((aligned(4096)));
@@ -95,7 +96,10 @@ static doca_error_t mem_cpu_gpu(void)
 	return mem_of(DOCA_GPU_MEM_TYPE_CPU_GPU);
 }
 
-/* The first of a GPU: its table of blocks grows. map: host memory of the caller's. */
+/*
+ * The first block of a new GPU object, whose table of blocks must grow. map:
+ * register host memory of the caller instead of allocating.
+ */
 static doca_error_t first_of(bool map)
 {
 	void *ptr = NULL;
@@ -167,7 +171,8 @@ static doca_error_t dmabuf_pcie(void)
 {
 	doca_error_t err;
 
-	setenv("STANDIN_CUDA_DMABUF", "2", 1); /* knows that type */
+	/* the stand-in driver supports the PCIe mapping type */
+	setenv("STANDIN_CUDA_DMABUF", "2", 1);
 	err = dmabuf_of(gdk_gpu_get_dmabuf_fd_pcie);
 	unsetenv("STANDIN_CUDA_DMABUF");
 	return err;
@@ -175,7 +180,7 @@ static doca_error_t dmabuf_pcie(void)
 
 /* ---- register pages ---- */
 
-/* On a context of its own: libmlx5 keeps pages for the next who asks. */
+/* Uses its own context, because libmlx5 caches the UAR pages of a context. */
 static doca_error_t uar_of(enum doca_verbs_uar_allocation_type type)
 {
 	struct nic own = nic_open();
@@ -335,7 +340,7 @@ static doca_error_t query(void)
 	return err;
 }
 
-/* RST to RTS: the path is resolved on the way; and back. */
+/* RST to RTS, which resolves the path, and back to RST. */
 static doca_error_t connected(void)
 {
 	doca_error_t err;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * CREATE_QP boxes that mlx5 drivers sent to a ConnectX-4 (firmware 12.28.2006, an
- * InfiniBand port), and its answers, as the kernel's log printed them: linux-rdma
- * mailing list, 27 June 2022, "Unable to create max_qp QPs on Mellanox ConnectX-4/6".
- * The queue pairs are those of ibv_create_qp, with page lists instead of umems.
- * Rows that are all zero are left out, and so are the three boxes that repeat the
- * one before them after a refusal. The log prints whole rows of 16 bytes: a box with
- * an odd number of pages ends 8 bytes earlier.
+ * CREATE_QP commands that mlx5 drivers sent to a ConnectX-4 (firmware 12.28.2006,
+ * InfiniBand port) and its replies, as printed by the kernel: linux-rdma mailing
+ * list, 27 June 2022, "Unable to create max_qp QPs on Mellanox ConnectX-4/6".
+ * The QPs were created by ibv_create_qp, so they use page lists instead of umems.
+ * Rows of zeros are left out, and so are three commands that repeat the previous
+ * one after a refusal. The log prints whole rows of 16 bytes: a command with an odd
+ * number of pages ends 8 bytes earlier.
  */
 #ifndef RECORDED_QP_H
 #define RECORDED_QP_H
@@ -15,12 +15,12 @@
 #include <stdint.h>
 
 struct recorded_row {
-	uint32_t at, words[4]; /* at 0: the first row, or the end */
+	uint32_t at, words[4]; /* at == 0 is the first row; after it, the end of the list */
 };
 
 static const struct recorded_qp {
 	const char *name;
-	uint32_t printed; /* bytes of the input */
+	uint32_t printed; /* bytes of the command as printed */
 	struct recorded_row rows[13];
 	uint32_t answer[4];
 } recorded_qps[] = {

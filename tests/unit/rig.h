@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One QP in plain memory and a consumer that plays the NIC: it takes doorbells,
- * checks each rung WQE against what its slot must hold, and writes CQEs. For
- * tests of the device data path alone; the software NIC is not involved.
+ * One QP in plain memory, and a consumer that plays the NIC: it reads doorbells,
+ * checks each WQE that was rung against the contents expected in its slot, and
+ * writes CQEs. For tests of the device data path alone, without the software NIC.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -35,13 +35,14 @@ struct rig {
 	uint8_t *ring;
 	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
 	uint32_t dbrec[2];
-	uint8_t *page;	  /* registers at 0x800 and 0x900 */
-	uint64_t counter; /* CPU proxy */
-	/* the NIC's side */
+	uint8_t *page;	  /* doorbell registers at 0x800 and 0x900 */
+	uint64_t counter; /* counter of the CPU proxy */
+	/* the NIC's state */
 	uint64_t pi, ci, cq_pi;
-	uint64_t fail_at; /* slot whose WQE completes in error; then all flush */
+	/* the WQE in this slot completes in error, and all later ones are flushed */
+	uint64_t fail_at;
 	int failed, faults, rings;
-	/* called for each executed WQE; may be NULL */
+	/* called for each executed WQE; NULL: none */
 	void (*exec)(struct rig *r, uint64_t slot, const struct doca_gpu_dev_verbs_wqe *wqe);
 	void *arg;
 };
@@ -119,7 +120,7 @@ static inline void rig_cqe(struct rig *r, uint64_t slot, unsigned int opcode)
 	r->cq_pi++;
 }
 
-/* Executes one WQE; returns its number of slots, 0 when it makes no sense. */
+/* Executes one WQE. Returns its number of slots, or 0 if it is malformed. */
 static inline uint32_t rig_exec(struct rig *r)
 {
 	struct doca_gpu_dev_verbs_wqe wqe[2];
@@ -136,7 +137,7 @@ static inline uint32_t rig_exec(struct rig *r)
 	if (qpn_ds >> 8 != RIG_QPN || qpn_ds & 0xc0 || slots == 0)
 		rig_fault(r, "QPN or size", r->ci);
 	if (slots == 0 || slots > r->pi - r->ci) {
-		rig_fault(r, "WQE rung in part", r->ci);
+		rig_fault(r, "WQE rung only in part", r->ci);
 		return 0;
 	}
 	if (r->failed || r->ci >= r->fail_at) {
@@ -151,7 +152,10 @@ static inline uint32_t rig_exec(struct rig *r)
 	return slots;
 }
 
-/* Takes a register's value, if one was written: the PI is index + size / 4. */
+/*
+ * Consumes the value of a doorbell register, if one was written. The producer index
+ * is the WQE's index plus its size in slots.
+ */
 static inline void rig_take(struct rig *r, unsigned int offset)
 {
 	uint64_t v = __atomic_exchange_n((uint64_t *)(void *)(r->page + offset), 0,
@@ -166,16 +170,16 @@ static inline void rig_take(struct rig *r, unsigned int offset)
 	pi = (uint16_t)((be32toh((uint32_t)v) >> 8) + ((qpn_ds & 0x3f) + 3) / 4);
 	step = (int16_t)(pi - (uint16_t)r->pi);
 	if (qpn_ds >> 8 != RIG_QPN)
-		rig_fault(r, "QPN of a doorbell", r->pi);
+		rig_fault(r, "wrong QPN in a doorbell at PI", r->pi);
 	if (step > 0)
 		r->pi += (uint16_t)step;
 	if (r->handler == RIG_NO_DBR)
 		return;
 	if ((int16_t)(be32toh(__atomic_load_n(&r->dbrec[1], __ATOMIC_ACQUIRE)) - pi) < 0)
-		rig_fault(r, "doorbell before its record", r->pi);
+		rig_fault(r, "doorbell register written before the DBREC, PI", r->pi);
 }
 
-/* One turn of the NIC: doorbells, then all that was rung. */
+/* One pass of the NIC: reads the doorbells, then executes all WQEs that were rung. */
 static inline void rig_nic(struct rig *r)
 {
 	uint32_t n;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Two queue pairs of one engine and the wire between them, on a clock that the
- * test turns: no thread, no sleep, every run the same. Each direction of the wire
- * has a delay, and at its end a queue of bounded length from which one packet is
- * taken per service time; what does not fit is lost.
+ * Two QPs of one engine and a simulated wire between them, on a virtual clock that
+ * the test advances: no thread and no sleep, so every run is the same. Each
+ * direction of the wire has a delay. At its end, packets enter a queue of limited
+ * length and are received one per service time; packets that find the queue full
+ * are lost.
  */
 #ifndef SLOW_RIG_H
 #define SLOW_RIG_H
@@ -15,36 +16,38 @@
 
 #include "engine_fake.h"
 
-#define SLOW_ROOM  (4u << 20) /* bytes of each side */
-#define SLOW_AHEAD 40u	      /* messages posted and receives kept, at most */
-#define SLOW_WIRE  5000u      /* ns */
-#define SLOW_STEP  50000u     /* ns between passes when nothing happens */
+#define SLOW_ROOM  (4u << 20) /* bytes of memory on each side */
+#define SLOW_AHEAD 40u	      /* limit of outstanding messages, and of posted receives */
+#define SLOW_WIRE  5000u      /* delay of the wire, ns */
+#define SLOW_STEP  50000u     /* ns between passes when no packet is due */
 #define SLOW_ACK   0x11u
 
 struct slow_way {
-	unsigned cap;			  /* packets that wait or are served; 0: any number */
+	unsigned cap;			  /* length of the queue in packets; 0: unlimited */
 	uint64_t service;		  /* ns per packet */
-	uint64_t free_at;		  /* the one that is served is done */
-	struct sn_pkt *wire, **wire_tail; /* due: when it arrives */
+	uint64_t free_at;		  /* when the packet in service is finished */
+	struct sn_pkt *wire, **wire_tail; /* packets in flight; due: time of arrival */
 	struct sn_pkt *queue, **queue_tail;
 	unsigned queued;
-	uint64_t packets, acks, lost; /* sent in all; acknowledgements of these */
-	unsigned drop;		      /* 1-based packet, counted from now, that is lost; 0: none */
-	unsigned lose;		      /* as many packets from now on are lost */
+	uint64_t packets, acks, lost; /* packets sent, acknowledgements among them, packets lost */
+	/* lose the packet with this 1-based number, counted from now; 0: none */
+	unsigned drop;
+	unsigned lose; /* number of packets to lose, starting with the next */
 };
 
 struct slow_run {
 	uint8_t ops[8];
-	unsigned nops, n; /* message i has ops[i % nops] */
-	uint32_t len;	  /* atomics have 8 bytes */
+	unsigned nops, n; /* message i uses ops[i % nops] */
+	uint32_t len;	  /* bytes per message, except atomics, which have 8 */
 	uint32_t posted, done, receives, rnext, rdone;
-	uint64_t added, swapped; /* what the atomics have made of their words */
+	/* expected values of the words that fetch-and-add and compare-and-swap modify */
+	uint64_t added, swapped;
 	bool failed;
 	uint8_t synd;
 };
 
 static struct fake_qp a, b;
-static struct slow_way slow[2]; /* to the responder, to the requester */
+static struct slow_way slow[2]; /* [0] to the responder, [1] to the requester */
 static uint64_t slow_time;
 static uint8_t *near, *far;
 static uint32_t near_key, far_key;
@@ -127,7 +130,7 @@ static inline struct sn_pkt *slow_take(struct sn_pkt **head, struct sn_pkt ***ta
 	return p;
 }
 
-/* What the pass sent goes on the wire. */
+/* Moves the packets that the engine sent in this pass to the wire. */
 static inline void slow_collect(struct sn_eng *e)
 {
 	struct slow_way *w;
@@ -173,7 +176,7 @@ static inline void slow_serve(struct sn_eng *e, struct slow_way *w)
 	sn_pkt_put(e, p);
 }
 
-/* To the next thing that happens, which happens, and what the engine makes of it. */
+/* Advances the clock to the next event, handles it, and runs the engine. */
 static inline void slow_step(void)
 {
 	struct sn_eng *e = sn_dev->eng;
@@ -193,7 +196,7 @@ static inline void slow_step(void)
 		while (slow[i].wire && slow[i].wire->due <= slow_time)
 			slow_arrive(e, &slow[i]);
 	}
-	for (int i = 0; i < 4; i++) { /* it needs two to fetch and to send */
+	for (int i = 0; i < 4; i++) { /* the engine needs two passes to fetch and to send */
 		sn_eng_pass(e);
 		slow_collect(e);
 	}
@@ -221,7 +224,7 @@ static inline bool slow_receives(uint8_t op)
 	return op == SN_OP_SEND || op == SN_OP_SEND_IMM || op == SN_OP_WRITE_IMM;
 }
 
-/* Each message has a place of its own; the words of the atomics are behind all. */
+/* Each message has its own place in memory; the words of the atomics lie behind all places. */
 static inline uint32_t slow_place(const struct slow_run *r, uint32_t i)
 {
 	uint32_t size = (r->len + 63) & ~63u, places = (SLOW_ROOM - 4096) / size;
@@ -271,15 +274,15 @@ static inline void slow_check(struct slow_run *r, uint32_t i)
 	if (slow_atomic(op)) {
 		memcpy(&old, near + at, 8);
 		if (op == SN_OP_FA) {
-			cr_assert_eq(old, r->added, "message %u adds to %lu, not %lu", i, old,
-				     r->added);
+			cr_assert_eq(old, r->added, "message %u: atomic returned %lu, expected %lu",
+				     i, old, r->added);
 			r->added += i + 1;
 		}
 		return;
 	}
 	for (uint32_t k = 0; k < r->len; k++)
 		if ((op == SN_OP_READ ? near : far)[at + k] != slow_byte(i, k))
-			cr_assert_fail("message %u, opcode 0x%02x: byte %u of %u is wrong", i, op,
+			cr_assert_fail("message %u, opcode 0x%02x: wrong byte at %u of %u", i, op,
 				       k, r->len);
 }
 
@@ -314,7 +317,10 @@ static inline void slow_poll(struct slow_run *r)
 	}
 }
 
-/* Until all messages are complete, or one fails, or virtual time runs out; the time it took. */
+/*
+ * Runs until all messages are complete, one fails, or `limit` ns have passed.
+ * Returns the elapsed virtual time.
+ */
 static inline uint64_t slow_go(struct slow_run *r, uint64_t limit)
 {
 	uint64_t start = slow_time;

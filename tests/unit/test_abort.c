@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* How the host ends what a queue pair's threads do, and lets them go on. */
+/*
+ * gdk_verbs_qp_abort() and gdk_verbs_qp_clear_abort(): the host stops the device
+ * functions of a QP, and lets them go on. Also the time limit of waits.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 
@@ -30,7 +33,10 @@ static int put(uint32_t code_opt, doca_gpu_dev_verbs_ticket_t *t)
 		       DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, code_opt);
 }
 
-/* Refused reservations leave slots that nobody will publish: they come back. */
+/*
+ * Reservations that are refused after the abort leave slots that are never
+ * published; clear_abort() must take them back.
+ */
 Test(qp_abort, goes_on_after_it_is_taken_back)
 {
 	doca_gpu_dev_verbs_ticket_t t;
@@ -61,7 +67,7 @@ Test(qp_abort, taken_back_before_anybody_saw_it)
 	cr_assert_eq(gdk_wait(p.tx.dev, t, E2E_MODE), 0);
 }
 
-/* What was published without a doorbell is rung by the next. */
+/* The next doorbell also rings a WQE that was published without one before the abort. */
 Test(qp_abort, what_was_published_stays)
 {
 	doca_gpu_dev_verbs_ticket_t t;
@@ -140,12 +146,15 @@ static int wait_alone(unsigned int way)
 	}
 }
 
-/* Each by itself: nobody else's limit ends it. */
+/*
+ * Each kind of wait on a QP of its own state (reset between), so that no other
+ * wait's limit can end it.
+ */
 Test(qp_abort, limit_of_each_wait, .timeout = 60)
 {
 	cr_assert_eq(gdk_verbs_qp_set_wait_limit(qp, 2000000), DOCA_SUCCESS);
 	for (unsigned int way = 0; way < 5; way++) {
-		cr_assert_eq(wait_alone(way), -ETIMEDOUT, "way %u", way);
+		cr_assert_eq(wait_alone(way), -ETIMEDOUT, "kind of wait %u", way);
 		cr_assert_eq(gdk_qp_status(p.tx.dev), -ETIMEDOUT);
 		cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(qp), DOCA_SUCCESS);
 	}

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Address handle attributes, and the UDP source port derived from a path. */
+/*
+ * Address handle attributes (setters and getters), and the UDP source port that is
+ * derived from a path.
+ */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -64,7 +67,7 @@ Test(ah, udp_sport_spreads_over_qps)
 		distinct += !seen[p];
 		seen[p] = true;
 	}
-	cr_assert_gt(distinct, 240, "256 neighbouring QPs gave %d ports", distinct);
+	cr_assert_gt(distinct, 240, "256 consecutive QPNs gave only %d ports", distinct);
 }
 
 Test(ah, udp_sport_depends_on_every_part)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Every public host function with one wrong argument, the others right: each is
- * refused, writes no result, and says in every line of its log which argument it
- * is. The calls are generated from the headers, see lib/api_args.py.
+ * Calls every public host function with one wrong argument at a time. Each call
+ * must be refused, must not write a result, and every line that it logs must name
+ * the wrong argument. lib/api_args.py generates the calls from the headers.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -37,11 +37,11 @@ static struct {
 	struct doca_verbs_gid gid;
 	uint64_t *db_reg;
 	char text[256];
-	uint64_t out[256]; /* where results would go */
+	uint64_t out[256]; /* where results would be written */
 	char page[8192] __attribute__((aligned(4096)));
 } g;
 
-static bool in_sdk; /* objects are of the DOCA SDK, a stand-in */
+static bool in_sdk; /* use the objects of the DOCA SDK stand-in */
 
 #define MUST(call) cr_assert_eq(call, DOCA_SUCCESS, "%s", #call)
 
@@ -80,7 +80,7 @@ static void open_all(void)
 	g.db_reg = reg;
 }
 
-/* What would be left in use had a refused call done something. */
+/* Fails if a refused call left an object in use. */
 static void close_all(void)
 {
 	MUST(gdk_events_close(g.events));
@@ -126,7 +126,10 @@ static bool has_word(const char *line, size_t len, const char *word)
 	return false;
 }
 
-/* By the header's name of the argument, or the last words of it: attr is cq_attr. */
+/*
+ * True if the log line names the argument as in the header or by the last words of
+ * that name: for cq_attr, also "attr".
+ */
 static bool names(const char *line, size_t len, const char *name)
 {
 	for (; name; name = strchr(name, '_'))
@@ -146,23 +149,23 @@ static void check_log(const char *fn, const char *name, const char *value)
 	const char *line = capture_end(), *said, *end;
 	size_t i;
 
-	cr_expect(*line, "%s with %s %s: no line in the log", fn, name, value);
+	cr_expect(*line, "%s with %s %s: nothing logged", fn, name, value);
 	for (; *line; line = end + (*end == '\n')) {
 		end = strchrnul(line, '\n');
-		said = strstr(line, ": "); /* after file, line and function */
+		said = strstr(line, ": "); /* the text after file, line and function */
 		said = said && said < end ? said : end;
 		cr_expect(names(said, (size_t)(end - said), name),
-			  "%s with %s %s: which argument? %.*s", fn, name, value, (int)(end - line),
-			  line);
+			  "%s with %s %s: the log does not name the argument: %.*s", fn, name,
+			  value, (int)(end - line), line);
 	}
 	for (i = 0; i < sizeof(g.out) / sizeof(g.out[0]); i++)
 		if (g.out[i] != 0xa5a5a5a5a5a5a5a5)
 			break;
-	cr_expect_eq(i, sizeof(g.out) / sizeof(g.out[0]), "%s with %s %s: a result is written", fn,
+	cr_expect_eq(i, sizeof(g.out) / sizeof(g.out[0]), "%s with %s %s: a result was written", fn,
 		     name, value);
 }
 
-/* The SDK judges by itself what is not NULL. */
+/* The DOCA SDK checks all values itself, except NULL. */
 static bool is_for_sdk(const char *value)
 {
 	return in_sdk && strcmp(value, "NULL");
@@ -177,7 +180,7 @@ static bool is_for_sdk(const char *value)
 		begin(); \
 		err_ = call; \
 		check_log(fn, name, value); \
-		cr_expect_neq(err_, DOCA_SUCCESS, "%s with %s %s succeeds", fn, name, value); \
+		cr_expect_neq(err_, DOCA_SUCCESS, "%s with %s %s succeeded", fn, name, value); \
 	} while (0)
 #define DOES_NOTHING(name, value, call) \
 	do { \
@@ -185,7 +188,7 @@ static bool is_for_sdk(const char *value)
 		call; \
 		check_log(fn, name, value); \
 	} while (0)
-/* Functions that return no error. */
+/* For functions that return a value instead of an error. */
 #define IS_ZERO(name, value, call) \
 	do { \
 		__typeof__(call) got_, zero_; \
@@ -197,8 +200,8 @@ static bool is_for_sdk(const char *value)
 		cr_expect_eq(memcmp(&got_, &zero_, sizeof(got_)), 0, "%s with %s %s is not zero", \
 			     fn, name, value); \
 	} while (0)
-/* Names of values have one for unknown values, too. */
-#define HAS_TEXT(name, value, call) cr_expect(*call, "%s with %s %s: no text", fn, name, value)
+/* For functions that return a name: they have one for unknown values, too. */
+#define HAS_TEXT(name, value, call) cr_expect(*call, "%s with %s %s: empty text", fn, name, value)
 
 #include "api_args.inc"
 
@@ -207,7 +210,8 @@ static void call_all(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
-		printf("%s\n", wrongs[i].name); /* the last one is where it crashed */
+		/* after a crash, the last line names the function */
+		printf("%s\n", wrongs[i].name);
 		fflush(stdout);
 		wrongs[i].calls();
 	}
@@ -223,7 +227,10 @@ Test(api_args_sdk, each_null_argument_is_refused_by_its_name)
 	call_all();
 }
 
-/* A field of the high-level attributes, set wrong: both functions name it. */
+/*
+ * Sets one field of the high-level attributes to a wrong value; both create
+ * functions must name it.
+ */
 #define FIELD(field, value) \
 	do { \
 		struct doca_gpu_verbs_qp_init_attr_hl attr = g.hl_attr; \
@@ -255,7 +262,7 @@ Test(api_args, each_wrong_field_of_the_high_level_attributes_too)
 	FIELD(ordering_semantic, (enum doca_verbs_qp_ordering_semantic) - 1);
 	FIELD(ordering_semantic, (enum doca_verbs_qp_ordering_semantic)99);
 	nic_close(&other);
-	/* A handler that says by itself whether there is a record needs a stated mode. */
+	/* These handlers determine themselves whether the QP has a DBREC, so AUTO is refused. */
 	g.hl_attr.send_dbr_mode_ext = GDK_SEND_DBR_MODE_AUTO;
 	FIELD(nic_handler, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF);
 	FIELD(nic_handler, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR);
@@ -276,7 +283,7 @@ Test(api_args, what_groups_lists_and_services_cannot_have)
 	REFUSES("threads", "17", gdk_verbs_service_create(&attr, (void *)g.out));
 }
 
-/* ---- what a setter takes because only the device, or other attributes, can judge ---- */
+/* ---- values that setters accept and the create functions refuse ---- */
 
 static doca_error_t make_qp(void)
 {
@@ -305,7 +312,7 @@ static doca_error_t make_srq(void)
 	return err;
 }
 
-/* The setter takes the wrong value, use does not; with the right one it works again. */
+/* The setter accepts the wrong value, but `use` fails; with the right value `use` works again. */
 #define LATER(set, attr, name, wrong, right, use) \
 	do { \
 		MUST(set##_##name(attr, wrong)); \
@@ -356,8 +363,10 @@ Test(api_args, what_a_completion_or_shared_receive_queue_cannot_have)
 	LATER(doca_verbs_srq_init_attr_set, g.srq_attr, receive_max_sges, UINT32_MAX, 1, make_srq);
 }
 
-/* The last byte must lie in the umem, too; rings of 64 bytes' alignment, a DBREC of 8,
- * and this one not in the ring. */
+/*
+ * An object must lie in its umem including its last byte. Rings are aligned to 64
+ * bytes and DBRECs to 8, and the DBREC must not overlap the ring.
+ */
 #define OUTSIDE(set, attr, offset, use) \
 	do { \
 		MUST(set(attr, g.umem, offset)); \
@@ -391,5 +400,5 @@ Test(api_args, what_does_not_lie_in_its_umem)
 	OUTSIDE(doca_verbs_qp_init_attr_set_external_umem_dbr, g.init_attr, 8184, make_qp);
 	OUTSIDE(doca_verbs_qp_init_attr_set_external_umem_dbr, g.init_attr, 4096, make_qp);
 	MUST(doca_verbs_qp_init_attr_set_external_umem_dbr(g.init_attr, g.umem, 4088));
-	cr_expect_eq(make_qp(), DOCA_SUCCESS, "the last bytes before the ring");
+	cr_expect_eq(make_qp(), DOCA_SUCCESS, "a DBREC in the last 8 bytes before the ring");
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Attribute objects of queue pairs: what setters accept, refuse and keep. */
+/*
+ * Attribute objects of queue pairs: which values the setters accept and refuse, and
+ * what the getters return.
+ */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -47,7 +50,7 @@ Test(attr, refuses_values_wider_than_their_field)
 	cr_assert_eq(doca_verbs_qp_init_attr_set_core_direct_master(init, 2),
 		     DOCA_ERROR_INVALID_VALUE);
 	cr_assert_eq(doca_verbs_qp_init_attr_set_qp_type(init, 1), DOCA_ERROR_INVALID_VALUE);
-	cr_assert_eq(attr->retry_cnt, 0, "a refused value is not kept");
+	cr_assert_eq(attr->retry_cnt, 0, "a refused value was stored");
 }
 
 Test(attr, getters_return_what_was_set)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A NIC may read the doorbell record on its own account, so from then on a WQE may be
- * complete and its slot another's. What BlueFlame copies to the register after that
- * must be the WQE all the same: here the slot is overwritten in that moment.
+ * BlueFlame copies the WQE to the doorbell register after it has stored the DBREC.
+ * The NIC may read the DBREC by itself and complete the WQE at once, so another
+ * thread may overwrite the slot before the copy. The copy must still hold the
+ * original WQE. This test overwrites the slot in that moment.
  */
 #include <criterion/criterion.h>
 
@@ -50,7 +51,8 @@ Test(bf_reuse, the_register_gets_the_wqe_that_was_rung)
 		scribble_at = wqe;
 		if (way < 2) {
 			if (!way)
-				rig.st->parked = UINT64_MAX; /* the token is found, not foreseen */
+				/* the poster finds the token in its slot's word, not by the hint */
+				rig.st->parked = UINT64_MAX;
 			gdk_post(&rig.qp, idx, idx, RIG_GPU, RIG_AUTO, 0);
 		} else {
 			gdk_mark_ready(&rig.qp, idx, idx, RIG_GPU, RIG_AUTO);

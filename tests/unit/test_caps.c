@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* doca_dev and device attributes, on the software NIC. */
+/*
+ * The device attributes of doca_verbs_query_device() and the capabilities in
+ * doca_dev, on the software NIC.
+ */
 #include <dlfcn.h>
 
 #include "../../core/devx.h"
 #include "../../core/net_dev.h"
 #include "../lib/nic.h"
 
-/* In place of libibverbs': a device whose numbers are all different. */
+/* Replaces ibv_query_device of libibverbs: if set, each attribute has a different value. */
 static bool strange;
 
 int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
@@ -53,8 +56,10 @@ Test(caps, each_number_of_the_device_is_that_one)
 	cr_expect_eq(doca_verbs_device_attr_get_max_ah(attr), 108);
 	cr_expect_eq(doca_verbs_device_attr_get_max_srq(attr), 109);
 	cr_expect_eq(doca_verbs_device_attr_get_max_srq_wr(attr), 110);
-	cr_expect_eq(doca_verbs_device_attr_get_max_srq_sge(attr), 0, "no negative count");
-	cr_expect_eq(doca_verbs_device_attr_get_max_qp_init_rd_atom(attr), 255, "8 bits");
+	cr_expect_eq(doca_verbs_device_attr_get_max_srq_sge(attr), 0,
+		     "a negative count must become 0");
+	cr_expect_eq(doca_verbs_device_attr_get_max_qp_init_rd_atom(attr), 255,
+		     "must be limited to 8 bits");
 	cr_expect_eq(doca_verbs_device_attr_get_max_qp_rd_atom(attr), 112);
 	cr_expect_eq(doca_verbs_device_attr_get_max_pkeys(attr), 113);
 	cr_expect_eq(doca_verbs_device_attr_free(attr), DOCA_SUCCESS);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The library on devices that differ in what their firmware offers: time stamp formats,
- * bonds, core direct, event types. Each test sets the NIC up before it opens it.
+ * The library on devices whose firmware differs: time stamp formats, bonds (LAG),
+ * core direct, event types, number of QPs, CQ counters that lag. Each test
+ * configures the software NIC before it opens it.
  */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
@@ -24,7 +25,7 @@ static void connect_itself(struct e2e_nic *nic, struct e2e_qp *q)
 	cr_assert_eq(e2e_connect(nic, q->hl->qp, &nic->gid, q->qpn, path), DOCA_SUCCESS);
 }
 
-/* A field of the context that the firmware has. */
+/* Reads a field of the QP context from the firmware. */
 static uint64_t field_of(doca_verbs_qp_t *qp, uint32_t field)
 {
 	uint8_t out[PRM_QUERY_QP_OUT_LEN];
@@ -96,14 +97,17 @@ Test(card, the_bond_is_queried_once)
 		n[i] = commands_to_connect(&nic, &q[i]);
 	}
 	for (int i = 1; i < 4; i++)
-		cr_expect_eq(n[i] + 1, n[0], "%d: %d commands, at first %d", i, (int)n[i],
-			     (int)n[0]);
+		cr_expect_eq(n[i] + 1, n[0], "QP %d took %d commands, the first took %d", i,
+			     (int)n[i], (int)n[0]);
 	for (int i = 0; i < 4; i++)
 		e2e_qp_close(&q[i]);
 	e2e_close(&nic);
 }
 
-/* As on a VF or SF: no bond, no message, no error of a command. */
+/*
+ * A VF or SF may refuse QUERY_LAG: treated as no bond, without a log line and
+ * without a recorded command error.
+ */
 Test(card, a_refused_query_of_the_bond_is_no_bond)
 {
 	struct gdk_command_error error;
@@ -128,7 +132,7 @@ Test(card, a_refused_query_of_the_bond_is_no_bond)
 	e2e_close(&nic);
 }
 
-/* In place of libmlx5's: QUERY_LAG fails in the driver. */
+/* Replaces mlx5dv_devx_general_cmd of libmlx5: QUERY_LAG fails with this errno. */
 static int lag_error;
 
 int mlx5dv_devx_general_cmd(struct ibv_context *ctx, const void *in, size_t inlen, void *out,
@@ -194,7 +198,7 @@ Test(card, a_driver_without_the_query_is_no_bond)
 	e2e_close(&nic);
 }
 
-/* Ports that could be a bond and are none. */
+/* The device has two ports that could form a bond, but the bond is not active. */
 static void expect_port_without_bond(bool vf)
 {
 	struct gdk_qp_lag lag;
@@ -245,7 +249,7 @@ static void expect_companion(bool has)
 	said = capture_end();
 	first = strstr(said, "no core direct");
 	cr_expect_eq(!first, has, "%s", said);
-	cr_expect(!first || !strstr(first + 1, "no core direct"), "once: %s", said);
+	cr_expect(!first || !strstr(first + 1, "no core direct"), "must be logged once: %s", said);
 	for (int i = 0; i < 2; i++) {
 		cr_expect_eq(field_of(g[i]->qp_companion.qp, PRM_QPC_CD_MASTER), has);
 		cr_expect_eq(field_of(g[i]->qp_main.qp, PRM_QPC_CD_MASTER), 0);
@@ -268,7 +272,10 @@ Test(card, a_companion_where_there_is_no_core_direct)
 
 #define ACCESS_EVENT 0x11
 
-/* The remote side writes with a bad key: *kind is what the channel gives, -1: nothing. */
+/*
+ * The peer receives a write with a wrong rkey. *kind: the event that its channel
+ * returns, -1: none.
+ */
 static void access_event(struct e2e_pair *p, struct gdk_events *ev, int *kind)
 {
 	doca_gpu_dev_verbs_ticket_t t;
@@ -295,7 +302,7 @@ static void expect_events(const char *mask, doca_error_t want, int want_kind)
 	cr_assert_eq(gdk_events_open(p.nic.dev, &ev), DOCA_SUCCESS);
 	cr_expect_eq(gdk_events_watch_qp(ev, p.rx.hl->qp), want, "%s", mask);
 	access_event(&p, ev, &kind);
-	cr_expect_eq(kind, want_kind, "%s: %d", mask, kind);
+	cr_expect_eq(kind, want_kind, "event mask %s: got event %d", mask, kind);
 	cr_assert_eq(gdk_events_close(ev), DOCA_SUCCESS);
 	e2e_pair_close(&p);
 }
@@ -305,7 +312,7 @@ Test(card, all_events_of_a_queue_pair)
 	expect_events("", DOCA_SUCCESS, GDK_EVENT_QP_ACCESS);
 }
 
-/* 0x11 alone of 0x05, 0x10 and 0x11 */
+/* The device offers only event 0x11, of the three that are requested (0x05, 0x10, 0x11). */
 Test(card, the_events_that_the_device_has)
 {
 	expect_events("0x20000", DOCA_SUCCESS, GDK_EVENT_QP_ACCESS);
@@ -316,7 +323,10 @@ Test(card, no_event_of_a_queue_pair)
 	expect_events("0x10", DOCA_ERROR_NOT_SUPPORTED, -1);
 }
 
-/* In place of libmlx5's: a list is refused, the first of it too, the next with this error. */
+/*
+ * Replaces mlx5dv_devx_subscribe_devx_event of libmlx5: refuses the list of events,
+ * then the first event alone; the second event alone fails with second_error.
+ */
 static int second_error, subscriptions;
 
 int mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *ch,
@@ -347,7 +357,7 @@ Test(card, a_driver_error_is_not_a_missing_event)
 	cr_expect_eq(gdk_events_watch_qp(ev, q.hl->qp), DOCA_ERROR_DRIVER);
 	said = capture_end();
 	cr_expect(strstr(said, strerror(EIO)), "%s", said);
-	cr_expect_eq(subscriptions, 3, "%d", subscriptions);
+	cr_expect_eq(subscriptions, 3, "%d subscriptions", subscriptions);
 	cr_assert_eq(gdk_events_close(ev), DOCA_SUCCESS);
 	e2e_qp_close(&q);
 	e2e_close(&nic);
@@ -355,7 +365,7 @@ Test(card, a_driver_error_is_not_a_missing_event)
 
 /* ---- exhaustion ---- */
 
-/* 0x05 is what a ConnectX-4 answered that had no QP left, so the text says that too. */
+/* A ConnectX-4 without free QPs returned status 0x05, so its text must mention this cause. */
 Test(card, the_text_of_a_device_without_queue_pairs)
 {
 	struct gdk_command_error error;
@@ -374,14 +384,17 @@ Test(card, the_text_of_a_device_without_queue_pairs)
 	e2e_close(&nic);
 }
 
-/* ---- where a CQ goes on after a reset ---- */
+/* ---- the CQ's producer index after a reset ---- */
 
 struct producer {
 	bool collapsed, uneven;
-	const char *behind; /* QUERY_CQ's number is so much less */
+	const char *behind; /* by how much QUERY_CQ's producer counter lags */
 };
 
-/* n writes of which each makes a CQE, or one in two: how many CQEs. */
+/*
+ * Posts n writes; if uneven, only every second one (and the last) makes a CQE.
+ * Returns the number of CQEs.
+ */
 static uint32_t post_writes(struct e2e_pair *p, uint32_t n, bool uneven)
 {
 	uint64_t idx = 0;
@@ -422,7 +435,7 @@ static void expect_producer(struct producer k)
 		e2e_qp_reset(&p.tx);
 		e2e_qp_reset(&p.rx);
 		cr_expect_eq(p.tx.hl->qp_gverbs->qp_cpu->cq_sq.cqe_rsvd, total,
-			     "round %zu: %llu of %llu", i,
+			     "round %zu: the CQ continues at %llu, expected %llu", i,
 			     (unsigned long long)p.tx.hl->qp_gverbs->qp_cpu->cq_sq.cqe_rsvd,
 			     (unsigned long long)total);
 		path.psn += 4096;
@@ -455,7 +468,7 @@ Test(card, an_uneven_cq_goes_on_whose_counter_is_behind)
 	expect_producer((struct producer){ .behind = "4", .uneven = true });
 }
 
-/* Without the ring of the others; where not each WQE made a CQE, it is not known. */
+/* With a collapsed CQ there is no ring to scan, so all WQEs must be signalled. */
 Test(card, a_collapsed_cq_goes_on_whose_counter_is_behind)
 {
 	expect_producer((struct producer){ .behind = "4", .collapsed = true });

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Operations that a companion QP counts, end to end: a group of two QPs, the
- * main one connected to a third, the companion to itself.
+ * Operations that increment a counter through a companion QP (gdk_put_counter()
+ * etc.), end to end on the software NIC. The QP group's main QP is connected to a
+ * third QP, the companion to itself.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "device/gdk/counter_dev.h"
 
 #define BYTES	8192u
-#define COUNTER 4096u /* in local memory: the counter, and behind it its old value */
+#define COUNTER 4096u /* in local memory: the counter, followed by its previous value */
 #define OLD	4104u
 #define WORD	4096u /* in remote memory: the signal */
 #define THREAD	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
@@ -98,7 +99,7 @@ static uint64_t word(const struct e2e_buf *buf, size_t off)
 	return __atomic_load_n((const uint64_t *)(const void *)(buf->mem + off), __ATOMIC_ACQUIRE);
 }
 
-/* The companion's last WQE, the addition, is complete, and so is the operation. */
+/* Waits for the companion's last WQE, the addition. The counted operation must be complete then. */
 static void expect_count(uint64_t added)
 {
 	cr_assert_eq(gdk_flush(companion.dev, mode), 0);
@@ -168,7 +169,7 @@ Test(counter_dev, by_cpu_proxy)
 	by_handler(E2E_PROXY);
 }
 
-/* Counted is what is complete: with the put not rung, nothing. */
+/* The counter counts completed operations: while the put is not rung, it must not change. */
 static void expect_wait(void)
 {
 	const uint64_t next = companion.dev->sq_rsvd_index;
@@ -194,8 +195,10 @@ Test(counter_dev, waits_for_the_operation)
 	close_group();
 }
 
-/* More than either ring holds, no doorbell asked for: who waits for slots of the
- * companion rings what the companion waits for. */
+/*
+ * Posts more than both rings hold and skips all doorbells. A thread that waits for
+ * slots of the companion must ring the operations that the companion waits for.
+ */
 static void unrung(gdk_mode_t m)
 {
 	struct gdk_counter c;
@@ -205,7 +208,7 @@ static void unrung(gdk_mode_t m)
 	mode = m;
 	c = counter(1);
 	for (int i = 0; i < 100; i++) {
-		if (i == 3) /* one slot is left, of the two that are needed */
+		if (i == 3) /* leaves one free slot where two are needed */
 			cr_assert_eq(gdk_fence(companion.dev, mode, E2E_AUTO), 0);
 		cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 100, &c, &t, mode, E2E_AUTO,
 					     THREAD, GDK_OPT_SKIP_DB),
@@ -226,7 +229,7 @@ Test(counter_dev, skipped_doorbells_shared)
 	unrung(E2E_MODE);
 }
 
-/* On a collapsed CQ too: the NIC counts the CQEs that it wrote. */
+/* The NIC's wait for a CQE count also works on a collapsed CQ. */
 Test(counter_dev, on_a_collapsed_cq)
 {
 	open_group(E2E_DB, 16, true);
@@ -235,7 +238,7 @@ Test(counter_dev, on_a_collapsed_cq)
 	close_group();
 }
 
-/* And after resets, which leave the CQ's index where it is: laps and more. */
+/* Counting also works after resets, which do not reset the CQ's index, over more than one lap. */
 static void after_resets(bool collapsed)
 {
 	open_group(E2E_DB, 16, collapsed);
@@ -260,7 +263,10 @@ Test(counter_dev, after_resets_of_a_collapsed_cq)
 	after_resets(true);
 }
 
-/* A CQE's index is not its WQE's then: refused, and nothing was posted. */
+/*
+ * If a WQE made no CQE, the index of a CQE is not that of its WQE: the call is
+ * refused and posts nothing.
+ */
 Test(counter_dev, refused_where_wqes_are_not_all_signalled)
 {
 	struct gdk_counter c;
@@ -280,7 +286,7 @@ Test(counter_dev, refused_where_wqes_are_not_all_signalled)
 	close_group();
 }
 
-/* Both QPs are rung by one call, which takes each QP's own handler. */
+/* gdk_submit_multi() rings both QPs, each by its own handler. */
 Test(counter_dev, submit_to_several)
 {
 	struct doca_gpu_dev_verbs_qp *qps[2];

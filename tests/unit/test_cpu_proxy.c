@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The CPU proxy's host half: counters, and what one step writes where. */
+/*
+ * The host half of the CPU proxy: the counters that the GPU increments, what one
+ * call of doca_gpu_verbs_cpu_proxy_progress() writes, and the scan that a service
+ * runs over many counters.
+ */
 #include <criterion/criterion.h>
 #include <string.h>
 #include <time.h>
@@ -30,7 +34,7 @@ static void close_all(void)
 
 TestSuite(cpu_proxy, .init = open_all, .fini = close_all);
 
-/* Aims the register at plain memory, where this test reads what was written. */
+/* Points the doorbell register at plain memory, so that the test can read what the proxy writes. */
 static struct doca_gpu_verbs_qp *proxy_qp(struct doca_gpu_verbs_qp_hl **hl, uint64_t *reg)
 {
 	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, hl), DOCA_SUCCESS);
@@ -57,10 +61,10 @@ Test(cpu_proxy, a_step_writes_dbrec_then_register)
 	cr_assert_eq(be32toh(word[0]), 0x1234500);
 	cr_assert_eq(be32toh(word[1]), qp->qp_cpu->sq_num << 8);
 	cr_assert_eq(be32toh(dbrec[1]), 0x2345);
-	cr_assert_eq(dbrec[0], 0, "the receive word is not ours");
+	cr_assert_eq(dbrec[0], 0, "the proxy must not write the receive word");
 	reg = 0;
 	cr_assert_eq(doca_gpu_verbs_cpu_proxy_progress(qp, NULL), DOCA_SUCCESS);
-	cr_assert_eq(reg, 0, "nothing new");
+	cr_assert_eq(reg, 0, "written although the counter did not change");
 	doca_gpu_verbs_destroy_qp_hl(hl);
 }
 
@@ -75,7 +79,7 @@ Test(cpu_proxy, counter_is_compared_in_64_bits)
 	doca_gpu_verbs_cpu_proxy_progress(qp, &progressed);
 	*qp->cpu_db = 5 + (1ull << 32);
 	doca_gpu_verbs_cpu_proxy_progress(qp, &progressed);
-	cr_assert(progressed, "the low halves are equal");
+	cr_assert(progressed, "only the low 32 bits were compared");
 	cr_assert_eq(qp->sq_wqe_pi_last, 5 + (1ull << 32));
 	doca_gpu_verbs_cpu_proxy_progress(qp, &progressed);
 	cr_assert_not(progressed);
@@ -93,11 +97,12 @@ Test(cpu_proxy, counters_are_packed_and_given_back)
 	cr_assert_eq((uintptr_t)first % 64, 0);
 	for (int i = 1; i < 9; i++)
 		cr_assert_eq(hl[i]->qp_gverbs->cpu_db, first + i);
-	cr_assert_eq(hl[3]->qp_gverbs->qp_cpu->sq_db, first + 3, "host GPU: one address");
+	cr_assert_eq(hl[3]->qp_gverbs->qp_cpu->sq_db, first + 3,
+		     "a host GPU uses the same address");
 	*hl[3]->qp_gverbs->cpu_db = 9;
 	doca_gpu_verbs_destroy_qp_hl(hl[3]);
 	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl[3]), DOCA_SUCCESS);
-	cr_assert_eq(hl[3]->qp_gverbs->cpu_db, first + 3, "the free slot is used again");
+	cr_assert_eq(hl[3]->qp_gverbs->cpu_db, first + 3, "the free slot must be reused");
 	cr_assert_eq(*hl[3]->qp_gverbs->cpu_db, 0);
 	for (int i = 0; i < 9; i++)
 		doca_gpu_verbs_destroy_qp_hl(hl[i]);
@@ -127,10 +132,10 @@ Test(cpu_proxy, emulation_writes_the_dbrec_that_the_gpu_does_not)
 	real = hl->qp_gverbs->sq_db;
 	hl->qp_gverbs->sq_db = &reg;
 	dbrec = hl->qp_umem_dbr_gpu_ptr;
-	hl->qp_gverbs->qp_cpu->gdk_state->rung = 3; /* as the GPU's ringer does */
+	hl->qp_gverbs->qp_cpu->gdk_state->rung = 3; /* as the device functions do when they ring */
 	cr_assert_eq(doca_gpu_verbs_cpu_proxy_progress(hl->qp_gverbs, NULL), DOCA_SUCCESS);
 	cr_assert_eq(be32toh(dbrec[1]), 3);
-	cr_assert_eq(be32toh((uint32_t)reg), 3 << 8, "and rings again");
+	cr_assert_eq(be32toh((uint32_t)reg), 3 << 8, "the proxy must ring, too");
 	hl->qp_gverbs->sq_db = real;
 	doca_gpu_verbs_destroy_qp_hl(hl);
 }
@@ -149,7 +154,10 @@ static void *make_progress(void *arg)
 	return NULL;
 }
 
-/* Another thread may have read the counter before it rose. */
+/*
+ * If another thread is in a proxy step, that thread may have read the counter
+ * before it rose, so progress must wait and repeat the step.
+ */
 Test(cpu_proxy, progress_waits_for_who_is_in_a_step)
 {
 	struct timespec nap = { .tv_nsec = 30000000 };
@@ -169,8 +177,11 @@ Test(cpu_proxy, progress_waits_for_who_is_in_a_step)
 	doca_gpu_verbs_destroy_qp_hl(hl);
 }
 
-/* More than a page of 512: the second page goes first, and what is free is taken,
- * though the newest pages are another GPU's and another device's. */
+/*
+ * A page holds 512 counters. When the second page is freed, the free slots of the
+ * first are used again, although newer pages belong to another GPU and another
+ * device.
+ */
 Test(cpu_proxy, pages_come_and_go)
 {
 	enum { MANY = 520 };
@@ -186,7 +197,7 @@ Test(cpu_proxy, pages_come_and_go)
 		*slot[i] = (uint64_t)i + 1;
 	}
 	for (int i = 0; i < MANY; i++)
-		cr_expect_eq(*slot[i], (uint64_t)i + 1, "one counter each");
+		cr_expect_eq(*slot[i], (uint64_t)i + 1, "two QPs share a counter");
 	for (int i = 0; i < MANY; i += i == 100 ? 412 : 1)
 		doca_gpu_verbs_destroy_qp_hl(hl[i]);
 	for (int i = 101; i < 512; i++)
@@ -212,9 +223,9 @@ Test(cpu_proxy, pages_come_and_go)
 		doca_gpu_verbs_destroy_qp_hl(hl[i]);
 }
 
-/* ---- a thread that has nothing but the public structs ---- */
+/* ---- a CPU thread that uses only the public structs ---- */
 
-/* As long as 16 bits last and a little longer: indices wrap, and so does the counter. */
+/* more than 2^16 posts, so that 16-bit indices and the counter wrap */
 #define BY_HAND	     66000u
 #define PUTS_AT_ONCE 8u
 
@@ -266,11 +277,11 @@ Test(cpu_proxy, a_cpu_thread_posts_and_polls_by_the_public_structs, .timeout = 6
 		while (take_completion(&qp->qp_cpu->cq_sq, done))
 			done++;
 	}
-	cr_expect_eq(done, BY_HAND, "%u of %u", done, BY_HAND);
+	cr_expect_eq(done, BY_HAND, "%u of %u completed", done, BY_HAND);
 	doca_gpu_verbs_destroy_qp_hl(hl);
 }
 
-/* ---- sets of counters ---- */
+/* ---- the scan over many counters ---- */
 
 #define MEMBERS 20
 
@@ -294,7 +305,7 @@ static void raise_to(int i, uint64_t pi)
 
 static void farm_join(int i)
 {
-	/* The last one's counter lies in its state block. */
+	/* The last QP is emulated NO_DBR: its counter is in its state block. */
 	bool emulated = i == MEMBERS - 1;
 
 	attr.send_dbr_mode_ext = emulated ? DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED
@@ -338,14 +349,17 @@ Test(cpu_proxy, a_pass_rings_those_that_were_raised_and_no_others)
 	}
 	gdk_scan_remove(&farm.scan, member(3));
 	raise_to(3, 1000);
-	raise_to(4, 1000); /* of the same line */
-	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "it left");
+	raise_to(4, 1000); /* in the same cache line */
+	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "QP 3 was removed but rung");
 	cr_assert_eq(gdk_scan_add(&farm.scan, member(3)), DOCA_SUCCESS);
-	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "it was raised before it came");
+	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "QP 3 was raised before it was added");
 	farm_close();
 }
 
-/* The sum of a line is what it was, and yet one of its counters has risen. */
+/*
+ * The scan compares the sum of a line of counters. Here the sum is as before, yet
+ * one counter has risen.
+ */
 Test(cpu_proxy, a_fall_and_a_rise_of_one_line_lose_no_ring)
 {
 	const uint64_t pi = 5;
@@ -355,7 +369,7 @@ Test(cpu_proxy, a_fall_and_a_rise_of_one_line_lose_no_ring)
 	cr_assert_eq(gdk_scan_pass(&farm.scan), 1);
 	cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(farm.hl[0]->qp_gverbs), DOCA_SUCCESS);
 	raise_to(0, pi);
-	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "reset, and raised as far as before");
+	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "counter raised to the old value after a reset");
 
 	gdk_scan_remove(&farm.scan, member(0));
 	doca_gpu_verbs_destroy_qp_hl(farm.hl[0]);
@@ -363,7 +377,7 @@ Test(cpu_proxy, a_fall_and_a_rise_of_one_line_lose_no_ring)
 	cr_assert_eq(*farm.hl[0]->qp_gverbs->cpu_db, 0);
 	cr_assert_eq(farm.hl[0]->qp_gverbs->cpu_db, farm.scan.line[0].at);
 	raise_to(1, pi);
-	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "its neighbour was, when its place was taken");
+	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "neighbour raised when the slot was reused");
 	cr_assert_eq(gdk_scan_add(&farm.scan, member(0)), DOCA_SUCCESS);
 	farm_close();
 }
@@ -374,7 +388,7 @@ Test(cpu_proxy, who_is_in_a_step_or_a_reset_is_looked_at_again)
 	for (int i = 0; i < MEMBERS; i += MEMBERS - 1) {
 		raise_to(i, 1);
 		pthread_spin_lock(&member(i)->proxy.step_lock);
-		cr_assert_eq(gdk_scan_pass(&farm.scan), 0, "and it does not wait");
+		cr_assert_eq(gdk_scan_pass(&farm.scan), 0, "a pass must skip a locked QP");
 		pthread_spin_unlock(&member(i)->proxy.step_lock);
 		cr_assert_eq(gdk_scan_pass(&farm.scan), 1);
 	}

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Completion queues: memory, sizes, life time. */
+/*
+ * Completion queues: layout of the memory, own and external; accepted sizes; flags;
+ * order of destruction.
+ */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -71,7 +74,7 @@ Test(cq, external_ring_at_an_offset)
 	doca_verbs_cq_get_wq(cq, &ring, &num, &size);
 	cr_assert_eq(ring, (uint8_t *)mem + 4096);
 	check_invalid(ring, 64);
-	cr_assert_eq(((uint8_t *)mem)[4095], 0, "nothing before the offset is touched");
+	cr_assert_eq(((uint8_t *)mem)[4095], 0, "memory before the offset was written");
 	cr_assert_eq(doca_verbs_umem_destroy(umem), DOCA_ERROR_IN_USE);
 	cr_assert_eq(doca_verbs_cq_destroy(cq), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_umem_destroy(umem), DOCA_SUCCESS);
@@ -80,7 +83,7 @@ Test(cq, external_ring_at_an_offset)
 
 Test(cq, ring_and_dbrec_must_fit_into_the_umem)
 {
-	/* 64 entries are 4096 bytes, and the DBREC 8 more */
+	/* 64 entries take 4096 bytes, the DBREC 8 more. */
 	static const struct {
 		size_t at, size;
 		doca_error_t err;
@@ -89,7 +92,7 @@ Test(cq, ring_and_dbrec_must_fit_into_the_umem)
 		{ 0, 4103, DOCA_ERROR_INVALID_VALUE },
 		{ 0, 4104, DOCA_SUCCESS },
 		{ 64, 4104, DOCA_SUCCESS },
-		{ 32, 4104, DOCA_ERROR_INVALID_VALUE }, /* entries are aligned */
+		{ 32, 4104, DOCA_ERROR_INVALID_VALUE }, /* entries must be aligned */
 	};
 	uint8_t *mem = aligned_alloc(4096, 8192);
 

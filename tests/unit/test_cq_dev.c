@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* CQEs folded into the state: owner bits, 64-bit indices, errors, bounds. */
+/*
+ * The device functions that read CQEs and update the QP's state: owner bits, 64-bit
+ * indices, error CQEs, aborts, time limits, and the CQ's DBREC.
+ */
 #include <criterion/criterion.h>
 
 #include "device/gdk/platform.h"
 
-/* A CQE's counter was read: what other threads may do meanwhile. */
+/* Called when the code reads a CQE's wqe_counter: simulates other threads at that moment. */
 static void (*meanwhile)(void);
 #define gdk_bswap16(x) (meanwhile ? meanwhile() : (void)0, gdk_bswap16(x))
 #include "rig.h"
 
 static struct rig rig;
 
-/* n NOPs, signalled by `flags`, rung. */
+/* Posts and rings n NOPs with these control flags (GDK_CE_ALWAYS: signalled). */
 static void post(uint32_t n, uint32_t flags)
 {
 	uint64_t idx, i;
@@ -88,7 +91,7 @@ Test(cq_dev, long_wqe_completes_its_tail)
 	cr_assert_eq(gdk_wait(&rig.qp, 1, RIG_GPU), 0);
 	cr_assert_eq(rig.st->completed, 2);
 	cr_assert_eq(rig.st->cqe_ci, 1);
-	/* a full ring again: both slots are free */
+	/* the ring was full; now both slots are free */
 	post_long(GDK_CE_ALWAYS);
 	cr_assert_eq(rig.qp.sq_rsvd_index, 4);
 }
@@ -98,7 +101,7 @@ Test(cq_dev, reset_kept_the_cq)
 	rig_init(&rig, 8, RIG_DB, 0);
 	post(5, GDK_CE_ALWAYS);
 	rig_nic(&rig);
-	/* five CQEs are in the CQ; the queue starts at index 0 again */
+	/* Five CQEs are in the CQ, and the send queue starts at index 0 again. */
 	gdk_qp_state_format(rig.st, 8, GDK_QPF_SYS_SCOPE);
 	rig.st->cqe_ci = rig.cq_pi;
 	rig.qp.cq_sq.cqe_rsvd = rig.cq_pi;
@@ -140,7 +143,7 @@ Test(cq_dev, error_on_a_collapsed_cq)
 	cr_assert_eq(rig.st->completed, 0);
 }
 
-/* A flush says of no WQE that it is complete, nor that it is the cause. */
+/* A flush CQE does not tell which WQEs are complete or which one failed. */
 Test(cq_dev, flush_on_a_collapsed_cq)
 {
 	rig_init(&rig, 16, RIG_DB, 1);
@@ -174,13 +177,13 @@ Test(cq_dev, abort_ends_a_wait)
 	rig.st->abort_word = 1;
 	cr_assert_eq(gdk_wait(&rig.qp, 0, RIG_GPU), -ECANCELED);
 	cr_assert_eq(rig.st->status, -ECANCELED);
-	/* nothing failed: what is not complete is named */
+	/* no WQE failed, so error_wqe is the first one that is not complete */
 	cr_assert_eq(gdk_qp_error_wqe(&rig.qp), 0);
 	rig.st->completed = 5;
 	cr_assert_eq(gdk_qp_error_wqe(&rig.qp), 5);
 }
 
-/* What ended the queue pair first stays. */
+/* The first status that ends the QP is kept. */
 Test(cq_dev, the_first_end_stays)
 {
 	rig_init(&rig, 16, RIG_DB, 0);
@@ -189,7 +192,7 @@ Test(cq_dev, the_first_end_stays)
 	cr_assert_eq(gdk_qp_status(&rig.qp), -EIO);
 }
 
-/* A responder's error ends the queue as well as a requester's. */
+/* An error CQE of the responder ends the QP as one of the requester does. */
 Test(cq_dev, error_of_the_responder)
 {
 	rig_init(&rig, 16, RIG_DB, 0);
@@ -201,7 +204,7 @@ Test(cq_dev, error_of_the_responder)
 	cr_assert_eq(rig.st->completed, 1);
 }
 
-/* A counter that is at or beyond what was rung is understood by nobody. */
+/* A wqe_counter at or beyond `rung` is invalid. */
 Test(cq_dev, counters_beyond_what_was_rung)
 {
 	uint64_t index;
@@ -213,7 +216,7 @@ Test(cq_dev, counters_beyond_what_was_rung)
 	cr_assert(gdk_counter_extend(0x10003, 3, &index) && index == 3);
 }
 
-/* Whoever read a CQE long ago finds that others went on, and takes nothing from it. */
+/* A thread that read a CQE long ago must ignore it if other threads have polled more since. */
 Test(cq_dev, cqe_that_others_passed)
 {
 	rig_init(&rig, 8, RIG_DB, 0);
@@ -266,7 +269,7 @@ Test(cq_dev, laps_skipped_without_polling)
 {
 	uint64_t idx, i;
 
-	/* availability check off: three laps, one wait at the end */
+	/* The availability check is off: three laps, then one wait. */
 	rig_init(&rig, 8, RIG_DB, 0);
 	for (i = 0; i < 22; i++) {
 		cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_EXCL, GDK_OPT_SKIP_CHECK, &idx), 0);
@@ -278,7 +281,7 @@ Test(cq_dev, laps_skipped_without_polling)
 	cr_assert_eq(rig.st->completed, 22);
 }
 
-/* The record is that of the NIC: absolute, 24 bits, big-endian. */
+/* The CQ's DBREC holds the absolute consumer index, 24 bits, big-endian. */
 Test(cq_dev, consumer_record)
 {
 	uint32_t dbrec = RIG_POISON;

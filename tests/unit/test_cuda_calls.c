@@ -2,9 +2,10 @@
 /* Copyright (c) gdaki authors */
 /* softnic-run: --dmabuf */
 /*
- * What a program with CUDA finds beside the NIC, as NCCL uses it: the module that serves GPU
- * memory, dmabufs of a driver whose descriptors cannot be mapped, and a register page that
- * the driver registers as memory of a device.
+ * What the software NIC adds for programs that use CUDA, as NCCL does: the peer
+ * memory module in /sys, registration of dmabufs that cannot be mapped, and
+ * doorbell pages that the CUDA driver accepts as I/O memory. softnic-run wraps the
+ * driver's functions for this.
  */
 #include "../lib/standin.h"
 #include "../lib/vb.h"
@@ -19,14 +20,14 @@
 #define IOMEMORY  4u
 #define DEVICEMAP 2u
 #define DMABUF	  1
-#define PCIE	  1 /* a flag of an export */
+#define PCIE	  1 /* flag of the export for the PCIe mapping type */
 
 typedef int (*register_fn)(void *ptr, size_t size, unsigned flags);
 typedef int (*get_fn)(const char *name, void **fn, int version, uint64_t flags);
 typedef int (*get_v2_fn)(const char *name, void **fn, int version, uint64_t flags, int *status);
 typedef int (*export_fn)(void *handle, uint64_t va, size_t size, int type, uint64_t flags);
 
-/* The sanitizers' builds have no wrappers of the driver's functions, see cuda_calls.c. */
+/* Builds with sanitizers do not wrap the driver's functions, see cuda_calls.c. */
 #ifdef GDK_SAN
 #define WRAPPED() cr_skip_test("not under a sanitizer")
 #else
@@ -88,7 +89,7 @@ Test(cuda_calls, the_peer_memory_module_is_there_with_the_driver)
 	cr_assert_eq(access(PEERMEM, F_OK), 0);
 }
 
-/* Writes a pattern there by the NIC and reads it back, whatever iova the region has. */
+/* The NIC writes a pattern to the region, at the region's iova; the CPU checks it. */
 static void use_region(struct vb *v, struct ibv_mr *mr, uint64_t iova, const uint8_t *mem)
 {
 	struct ibv_cq *cq = ibv_create_cq(v->ctx, 16, NULL, NULL, 0);
@@ -125,7 +126,8 @@ Test(cuda_calls, a_dmabuf_that_cannot_be_mapped_is_registered)
 	cuda_start();
 	for (int i = 0; i < 2; i++) {
 		mem[i] = gpu_memory();
-		iovas[i] = i ? 0 : (uintptr_t)mem[i]; /* NCCL's transport, and its GDAKI */
+		/* as NCCL's transport does, and as NCCL's GDAKI does */
+		iovas[i] = i ? 0 : (uintptr_t)mem[i];
 		fd = dmabuf_of(mem[i], 0);
 		mr = ibv_reg_dmabuf_mr(v.pd, 0, SIZE, iovas[i], fd, ACCESS);
 		cr_assert(mr, "iova %#lx", (unsigned long)iovas[i]);
@@ -153,15 +155,16 @@ Test(cuda_calls, a_region_is_within_its_dmabuf_and_stays_there)
 	cr_expect_eq(errno, EINVAL);
 	mr = ibv_reg_dmabuf_mr(v.pd, 4096, SIZE - 4096, (uintptr_t)mem + 4096, fd, ACCESS);
 	cr_assert(mr);
-	*(int *)(mr + 1) = 0; /* its type for libibverbs, which would refuse it itself */
+	/* clears the MR's type in libibverbs, which would refuse the call itself */
+	*(int *)(mr + 1) = 0;
 	cr_expect_neq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, v.mem, 4096, 0), 0);
-	cr_expect_eq(errno, EOPNOTSUPP, "%d", errno);
+	cr_expect_eq(errno, EOPNOTSUPP, "errno %d", errno);
 	cr_assert_eq(ibv_dereg_mr(mr), 0);
 	cr_assert_eq(close(fd), 0);
 	vb_close(&v);
 }
 
-/* Of such a dmabuf nothing but the flags of its export tells the type. */
+/* Only the flags of the export show that a dmabuf has the PCIe type. */
 static void pcie_typed(const char *nic, bool is_registered)
 {
 	struct ibv_mr *mr;
@@ -177,7 +180,7 @@ static void pcie_typed(const char *nic, bool is_registered)
 	fd = dmabuf_of(mem, PCIE);
 	mr = ibv_reg_dmabuf_mr(v.pd, 0, SIZE, (uintptr_t)mem, fd, ACCESS);
 	cr_assert_eq(mr != NULL, is_registered);
-	cr_assert(mr || errno == 524, "%d", errno);
+	cr_assert(mr || errno == 524, "errno %d", errno);
 	if (!strcmp(nic, "attach"))
 		use_region(&v, mr, (uintptr_t)mem, mem);
 	cr_assert(!mr || !ibv_dereg_mr(mr));
@@ -200,7 +203,10 @@ Test(cuda_calls, the_pcie_type_is_attached)
 	pcie_typed("attach", true);
 }
 
-/* An export that nobody recorded: the address alone tells whose memory it is. */
+/*
+ * The export was not seen by the wrapper, so only the address shows that the memory
+ * belongs to a GPU.
+ */
 Test(cuda_calls, the_address_of_a_gpu_is_enough)
 {
 	struct vb v = vb_open(65536);
@@ -227,9 +233,11 @@ static void ring_memory(register_fn reg, void *page, const char *how)
 
 	*(void **)&unregister = driver("cuMemHostUnregister");
 	cr_assert_neq(mem, MAP_FAILED);
-	cr_assert_eq(reg(page, 4096, IOMEMORY | DEVICEMAP), 0, "a register page, by %s", how);
+	cr_assert_eq(reg(page, 4096, IOMEMORY | DEVICEMAP), 0,
+		     "doorbell page refused, function found by %s", how);
 	cr_assert_eq(unregister(page), 0);
-	cr_assert_neq(reg(mem, 4096, IOMEMORY | DEVICEMAP), 0, "other memory, by %s", how);
+	cr_assert_neq(reg(mem, 4096, IOMEMORY | DEVICEMAP), 0,
+		      "other memory accepted, function found by %s", how);
 	cr_assert_eq(reg(mem, 4096, DEVICEMAP), 0);
 	cr_assert_eq(unregister(mem), 0);
 	munmap(mem, 4096);
@@ -266,7 +274,10 @@ Test(cuda_calls, a_gpu_may_map_the_register_page)
 	vb_close(&v);
 }
 
-/* dlsym is the caller's: the next definition of open after the program is the NIC's. */
+/*
+ * dlsym(RTLD_NEXT) depends on the caller: for the program, the next definition of
+ * open() is the NIC's.
+ */
 Test(cuda_calls, dlsym_means_the_caller)
 {
 	void *next = dlsym(RTLD_NEXT, "open"), *first = dlsym(RTLD_DEFAULT, "open");

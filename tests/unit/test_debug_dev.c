@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The debug build: a WQE with one wrong field is not rung, and a line says
- * which; what is right is rung without a word; an un-rung tail is reported.
+ * The debug build (GDK_DEBUG) checks WQEs before it rings them. A WQE with one
+ * wrong field is not rung, and one line names the field; a correct WQE is rung and
+ * nothing is printed; reserved slots that were never rung are reported.
  */
 #include <criterion/criterion.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@ static void print(const char *text)
 	strncat(out, text, sizeof(out) - strlen(out) - 1);
 }
 
-/* Reserves and builds at index 5 of a ring of 8; the five before are NOPs. */
+/* Reserves slots and builds the WQE at index 5 of a ring of 8, after five NOPs. */
 static uint64_t prepare(enum kind kind)
 {
 	const uint32_t slots = kind == MCS8 ? 2 : 1;
@@ -43,8 +44,10 @@ static uint32_t *word(uint64_t slot, unsigned int n)
 	return (uint32_t *)(void *)(rig.ring + slot * 64) + n;
 }
 
-/* The WQE with word n changed is not rung: nothing reaches the NIC, the first
- * line is `line`, and the QP has ended. */
+/*
+ * Posts the WQE with word n changed. It must not reach the NIC, the first line
+ * printed must be `line`, and the QP must end.
+ */
 static void refused(enum kind kind, unsigned int n, uint32_t flip, const char *line)
 {
 	const uint64_t last = prepare(kind);
@@ -54,7 +57,8 @@ static void refused(enum kind kind, unsigned int n, uint32_t flip, const char *l
 	*word(5, n) ^= htobe32(flip);
 	gdk_post(&rig.qp, 0, last, RIG_GPU, RIG_AUTO, 0);
 	snprintf(expected, sizeof(expected), "gdaki: QP 0xabcd WQE 5: %s; not rung\nWQE ", line);
-	cr_expect(!strncmp(out, expected, strlen(expected)), "%s\nnot %s", out, expected);
+	cr_expect(!strncmp(out, expected, strlen(expected)), "got: %s\nexpected: %s", out,
+		  expected);
 	cr_expect_eq(rig.st->rung, 0);
 	cr_expect_eq(rig.st->doorbells, 0);
 	cr_expect_eq(rig.dbrec[1], 0);
@@ -85,7 +89,7 @@ Test(debug_dev, what_every_builder_makes_is_rung_without_a_word)
 			rig.handler = ways[w].handler;
 			gdk_post(&rig.qp, 0, last, ways[w].mode,
 				 (enum doca_gpu_dev_verbs_nic_handler)ways[w].handler, 0);
-			cr_expect_str_eq(out, "", "kind %u: %s", k, out);
+			cr_expect_str_eq(out, "", "WQE kind %u: %s", k, out);
 			cr_expect_eq(rig.st->rung, last + 1);
 			cr_expect_eq(gdk_qp_status(&rig.qp), 0);
 			rig_fini(&rig);
@@ -121,7 +125,7 @@ Test(debug_dev, size_against_opcode)
 	refused(MCS4, 0, 0x01000000, "ds is 0x4, expected 0x5");
 	refused(WAIT, 1, 2 ^ 3, "ds is 0x3, expected 0x2");
 	refused(DUMP, 1, 2 ^ 1, "ds is 0x1, expected 0x2");
-	/* a second slot that nobody published */
+	/* the WQE claims a second slot, which was not published */
 	refused(WRITE, 1, 3 ^ 5, "slots is 0x2, expected 0x1");
 }
 
@@ -160,7 +164,7 @@ Test(debug_dev, reserved_words)
 	refused(MFA4, 11, 1, "reserved of atomic is 0x1, expected 0x0");
 }
 
-/* In the second slot of a WQE that goes over the ring's end. */
+/* The wrong field is in the second slot of a WQE that wraps at the ring's end. */
 Test(debug_dev, second_slot)
 {
 	uint64_t at;
@@ -181,7 +185,10 @@ Test(debug_dev, second_slot)
 		  "%s", out);
 }
 
-/* Of several rung at once none is, and the first that is wrong is named. */
+/*
+ * If several WQEs are rung together and one is wrong, none is rung; the first wrong
+ * one is named.
+ */
 Test(debug_dev, the_first_that_is_wrong)
 {
 	prepare(WRITE);
@@ -192,7 +199,7 @@ Test(debug_dev, the_first_that_is_wrong)
 	cr_expect_eq(rig.st->error_wqe, 3);
 	cr_expect_eq(rig.st->doorbells, 0);
 	cr_expect(!strstr(strchr(out, '\n'), "gdaki"));
-	prepare(WRITE); /* by hand */
+	prepare(WRITE); /* rung by hand */
 	*word(3, 0) = 0;
 	gdk_ring_db(&rig.qp, 6, 0);
 	cr_expect(strstr(out, "WQE 3: wqe_index is 0x0, expected 0x3; not rung\n"), "%s", out);
@@ -216,7 +223,7 @@ enum way {
 	WAYS
 };
 
-/* Slot 5 alone, which is written; those who ring by themselves do not get past it either. */
+/* Rings slot 5 alone in this way. The functions for ringing by hand check the WQE, too. */
 static void ring_by(enum way way)
 {
 	const gdk_mode_t mode = way == POST_EXCL || way == BF_WARP_EXCL ? RIG_EXCL
@@ -251,7 +258,7 @@ static void ring_by(enum way way)
 	}
 }
 
-/* The five before are rung by the same hands, without a word. */
+/* Posts and rings the five WQEs before, in the same way, which prints nothing. */
 static void prepare_way(enum way way)
 {
 	const int proxy = way == PROXY || way == HAND_PROXY;
@@ -275,18 +282,20 @@ Test(debug_dev, no_way_to_ring_gets_past_it)
 		prepare_way((enum way)way);
 		*word(5, 8) = 0;
 		ring_by((enum way)way);
-		cr_expect(strstr(out, "WQE 5: byte_count is 0x0, expected"), "%u: %s", way, out);
-		cr_expect_eq(rig.st->rung, 5, "%u", way);
+		cr_expect(strstr(out, "WQE 5: byte_count is 0x0, expected"), "way %u: %s", way,
+			  out);
+		cr_expect_eq(rig.st->rung, 5, "way %u", way);
 		rig_nic(&rig);
-		cr_expect_eq(rig.ci, 5, "%u", way);
-		cr_expect_eq(be32toh(rig.dbrec[1]), rig.handler == RIG_PROXY ? 0 : 5, "%u", way);
+		cr_expect_eq(rig.ci, 5, "way %u", way);
+		cr_expect_eq(be32toh(rig.dbrec[1]), rig.handler == RIG_PROXY ? 0 : 5, "way %u",
+			     way);
 		cr_expect_eq(gdk_qp_status(&rig.qp), -EINVAL);
 		cr_expect_eq(rig.st->error_wqe, 5);
 		rig_fini(&rig);
 		prepare_way((enum way)way);
 		ring_by((enum way)way);
-		cr_expect_eq(rig.st->rung, way == HAND_RECORD ? 5 : 6, "%u", way);
-		cr_expect_str_eq(out, "", "%u: %s", way, out);
+		cr_expect_eq(rig.st->rung, way == HAND_RECORD ? 5 : 6, "way %u", way);
+		cr_expect_str_eq(out, "", "way %u: %s", way, out);
 		rig_fini(&rig);
 	}
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What the peer's host side does wrong, by number, without a GPU: 5, 12, 16, 18,
- * 19, 25, 27, 33. Others are tests of the file of what they are about; every one
- * has defect_ and its number in its name (tests/defects.sh lists them).
+ * Known defects in the host code of NVIDIA's open-source gpunetio, by their number
+ * in our list; this library must not have them. Here: 5, 12, 16, 18, 19, 25, 27,
+ * 33, which need no GPU. Other defects are tested in the file of their subject. The
+ * name of each test has defect_ and the number (tests/defects.sh lists them).
  */
 /* softnic-run: --no-dbr-max 2 */
 #include "doca_gpunetio_host.h"
 #include "host/gdaki.h"
 
-/* 33: the names that the peer's headers take from every user. */
+/* 33: names that gpunetio's public headers define for every user */
 #if defined(u8) || defined(u16) || defined(u32) || defined(u64) || defined(__RTE_PMD_MLX5_PRM_H_)
 #error "a public header defines a name that is not its own"
 #endif
@@ -32,9 +33,9 @@ typedef struct own_u8 {
 #define BYTES	   4096u
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
 
-/* ---- 5: depths that differ, WQEs that are not signalled ---- */
+/* ---- 5: SQ and CQ of different depths, unsignalled WQEs ---- */
 
-/* A QP of DEPTH slots that is its own peer, on a CQ of so many entries. */
+/* Creates a QP of DEPTH slots, connected to itself, on a CQ with `cqes` entries. */
 static doca_error_t open_uneven(struct e2e_nic *nic, uint32_t cqes, doca_verbs_cq_t **cq,
 				doca_verbs_qp_t **qp, struct doca_gpu_verbs_qp **x)
 {
@@ -109,7 +110,8 @@ Test(peer_defects, defect_05_depths_may_differ_and_wqes_be_unsignalled)
 		gdk_post(dev, idx, idx, E2E_MODE, E2E_AUTO, 0);
 		if (i % 3 != 2)
 			continue;
-		cr_assert_eq(gdk_wait_for(dev, idx, E2E_MODE, E2E_WAIT_NS), 0, "WQE %u", i);
+		cr_assert_eq(gdk_wait_for(dev, idx, E2E_MODE, E2E_WAIT_NS), 0,
+			     "wait for WQE %u failed", i);
 		cr_assert_eq(buf.mem[64], (uint8_t)(i + 1));
 	}
 	close_uneven(&nic, cq, qp, x);
@@ -117,7 +119,7 @@ Test(peer_defects, defect_05_depths_may_differ_and_wqes_be_unsignalled)
 	e2e_close(&nic);
 }
 
-/* ---- 12: which byte order a key has ---- */
+/* ---- 12: byte order of keys ---- */
 
 Test(peer_defects, defect_12_a_key_in_the_wrong_order_is_told_apart)
 {
@@ -130,7 +132,7 @@ Test(peer_defects, defect_12_a_key_in_the_wrong_order_is_told_apart)
 	cr_assert_neq(p.dst.mr->rkey, __builtin_bswap32(p.dst.mr->rkey));
 	cr_expect_eq(gdk_key(p.dst.mr->rkey).be, htobe32(p.dst.mr->rkey));
 	cr_assert_eq(e2e_put(&p, 0, 64, &t), 0);
-	cr_assert_eq(e2e_wait(&p.tx, t), 0, "gdk_key takes what libibverbs gives");
+	cr_assert_eq(e2e_wait(&p.tx, t), 0, "gdk_key() must take the key as libibverbs returns it");
 	wrong = gdk_key_be(p.dst.mr->rkey);
 	cr_assert_eq(gdk_put(p.tx.dev, gdk_addr((uintptr_t)p.dst.mem, wrong),
 			     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t, E2E_MODE, E2E_AUTO,
@@ -138,16 +140,17 @@ Test(peer_defects, defect_12_a_key_in_the_wrong_order_is_told_apart)
 		     0);
 	cr_assert_eq(e2e_wait(&p.tx, t), -EIO);
 	cr_assert_eq(gdk_verbs_qp_get_error(p.tx.hl->qp_gverbs, &e), DOCA_SUCCESS);
-	cr_expect_eq(e.rkey, __builtin_bswap32(p.dst.mr->rkey), "as the NIC read it");
+	cr_expect_eq(e.rkey, __builtin_bswap32(p.dst.mr->rkey),
+		     "the error must show the rkey as the NIC read it");
 	cr_expect(strstr(gdk_syndrome_cause(e.syndrome), "byte order"));
 	e2e_pair_close(&p);
 }
 
-/* ---- 16, 18: register pages ---- */
+/* ---- 16, 18: UAR pages ---- */
 
 static bool no_pages;
 
-/* In place of libmlx5's, which it calls while pages are to be had. */
+/* Replaces mlx5dv_devx_alloc_uar of libmlx5: fails if no_pages is set. */
 struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *ctx, uint32_t flags)
 {
 	struct mlx5dv_devx_uar *(*real)(struct ibv_context *, uint32_t);
@@ -177,13 +180,15 @@ Test(peer_defects, defect_16_no_register_page_is_no_success)
 	cr_expect_eq(doca_gpu_verbs_create_qp_group_hl(&attr, &group), DOCA_ERROR_NOT_SUPPORTED);
 	cr_expect(!uar && !hl && !group);
 	no_pages = false;
-	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS, "a retry works");
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS, "a retry must succeed");
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
 	e2e_close(&nic);
 }
 
-/* The register is the page's, wherever in it the ordinary one stands, and there
- * only where the device has such QPs. */
+/*
+ * The register of DBREC-less QPs is at a fixed offset in the page, wherever the
+ * ordinary register is, and only devices with such QPs have it.
+ */
 Test(peer_defects, defect_18_the_register_without_dbrec_is_asked_for)
 {
 	void *reg, *less, *less_before = NULL;
@@ -195,7 +200,8 @@ Test(peer_defects, defect_18_the_register_without_dbrec_is_asked_for)
 		cr_assert_eq(doca_verbs_uar_create(nic.dev, kind, &uar), DOCA_SUCCESS);
 		cr_expect_eq(doca_verbs_uar_reg_addr_get(uar, &reg), DOCA_SUCCESS);
 		cr_expect_eq(doca_verbs_uar_dbr_less_addr_get(uar, &less), DOCA_SUCCESS);
-		cr_expect_eq((uintptr_t)less & ~4095ul, (uintptr_t)reg & ~4095ul, "one page");
+		cr_expect_eq((uintptr_t)less & ~4095ul, (uintptr_t)reg & ~4095ul,
+			     "both registers must be in one page");
 		cr_expect_eq((uintptr_t)less & 4095, 0x600);
 		cr_expect_neq(less, less_before);
 		less_before = less;
@@ -210,7 +216,7 @@ Test(peer_defects, defect_18_the_register_without_dbrec_is_asked_for)
 	e2e_close(&nic);
 }
 
-/* ---- 19: a device with few QPs without DBREC ---- */
+/* ---- 19: a device that has few DBREC-less QPs ---- */
 
 Test(peer_defects, defect_19_more_than_the_device_has_fall_back)
 {
@@ -226,16 +232,18 @@ Test(peer_defects, defect_19_more_than_the_device_has_fall_back)
 	attr.send_dbr_mode_ext = GDK_SEND_DBR_MODE_AUTO;
 	capture_begin();
 	for (int i = 0; i < 4; i++)
-		cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl[i]), DOCA_SUCCESS, "QP %d", i);
+		cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl[i]), DOCA_SUCCESS,
+			     "QP %d not created", i);
 	said = capture_end();
 	for (int i = 0; i < 4; i++) {
-		cr_expect_eq(hl[i]->nic_handler, i < 2 ? E2E_NO_DBR : E2E_DB, "QP %d", i);
+		cr_expect_eq(hl[i]->nic_handler, i < 2 ? E2E_NO_DBR : E2E_DB,
+			     "QP %d has the wrong handler", i);
 		cr_expect_eq(hl[i]->send_dbr_mode_ext, i < 2 ? MODE(NO_DBR_HW) : MODE(VALID_DBR));
 	}
 	cr_expect(strstr(said, "status 0x5"), "%s", said);
 	attr.send_dbr_mode_ext = MODE(NO_DBR_HW);
 	cr_expect_eq(doca_gpu_verbs_create_qp_hl(&attr, &none), DOCA_ERROR_NOT_SUPPORTED);
-	cr_expect_null(none, "a mode that is stated does not fall back");
+	cr_expect_null(none, "an explicit mode must not fall back");
 	for (int i = 0; i < 4; i++)
 		cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[i]), DOCA_SUCCESS);
 	e2e_close(&nic);
@@ -289,14 +297,16 @@ Test(peer_defects, defect_25_ports_spread_are_stable_and_rand_is_the_programs)
 			seen |= port[j] == port[i];
 		distinct += !seen;
 	}
-	cr_expect_geq(distinct, PAIRS - 1, "%d ports of %d QPs of one second", distinct, PAIRS);
+	cr_expect_geq(distinct, PAIRS - 1, "only %d ports for %d QPs created within a second",
+		      distinct, PAIRS);
 	for (int i = 0; i < PAIRS; i++) {
 		back_to_reset(&q[i]);
-		cr_expect_eq(connected_port(&nic, &q[i]), port[i], "another at the next attempt");
+		cr_expect_eq(connected_port(&nic, &q[i]), port[i],
+			     "the port changed when the QP was connected again");
 		e2e_qp_close(&q[i]);
 	}
 	for (int i = 0; i < 4; i++)
-		cr_expect_eq(rand(), want[i], "the program's random numbers were disturbed");
+		cr_expect_eq(rand(), want[i], "the library used the program's rand()");
 	e2e_close(&nic);
 }
 
@@ -316,7 +326,7 @@ Test(peer_defects, defect_27_a_refused_command_is_known_by_all_its_numbers)
 	nicfail_find();
 	e2e_open(&nic);
 	cr_assert_eq(gdk_get_command_error(&e), DOCA_SUCCESS);
-	cr_expect_eq(e.opcode, 0, "none was refused");
+	cr_expect_eq(e.opcode, 0, "an error is recorded, but no command was refused");
 	attr.gpu_dev = nic.gpu;
 	attr.net_dev = nic.dev;
 	attr.nic_handler = E2E_DB;
@@ -338,11 +348,11 @@ Test(peer_defects, defect_27_a_refused_command_is_known_by_all_its_numbers)
 	e2e_close(&nic);
 }
 
-/* ---- 33 ---- */
+/* ---- 33: short names ---- */
 
 Test(peer_defects, defect_33_short_names_are_the_programs)
 {
 	const u8 mine = { .is_mine = 1 };
 
-	cr_expect_eq(mine.is_mine, 1, "tests/headers.sh compiles each header alone");
+	cr_expect_eq(mine.is_mine, 1, "the program's own type must be used");
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* What the peer does wrong with GPUs, by number, on the stand-in's: 14, 29, 31, 34. */
+/*
+ * Known defects of NVIDIA's open-source gpunetio that concern GPUs, by number: 14,
+ * 29, 31, 34. They run with two GPUs of the stand-in CUDA driver.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +20,9 @@
 #define MEM	       65536u
 #define POINTER_DEVICE 9 /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */
 
-/* ---- 14: what one GPU can is not what another can ---- */
+/* ---- 14: each GPU has its own capabilities ---- */
 
-/* The handler that AUTO finds for this GPU and NIC. */
+/* Returns the handler that AUTO chooses for this GPU and NIC. */
 static enum doca_gpu_dev_verbs_nic_handler chosen(const char *gpu)
 {
 	enum doca_gpu_dev_verbs_nic_handler handler;
@@ -43,17 +46,21 @@ Test(peer_defects, defect_14_what_a_gpu_can_map_is_found_out_for_each)
 		cr_expect_eq(chosen(FIRST), E2E_DB);
 	}
 	setenv("STANDIN_CUDA_NO_REG", "0", 1);
-	cr_expect_eq(chosen(FIRST), E2E_PROXY, "an answer was kept");
+	cr_expect_eq(chosen(FIRST), E2E_PROXY, "the result of an earlier probe was reused");
 	cr_expect_eq(chosen(SECOND), E2E_DB);
 	cr_expect_eq(chosen("host"), E2E_DB);
 }
 
-/* ---- 29: descriptors of GPU memory ---- */
+/* ---- 29: dmabuf descriptors ---- */
 
-static int umem_errno; /* of the registration by dmabuf, 0: made by address */
+/* errno of the registration of a dmabuf; 0: register other memory by address, successfully */
+static int umem_errno;
 static int seen_fd;
 
-/* In place of libmlx5's for dmabufs: the software NIC takes none. */
+/*
+ * Replaces mlx5dv_devx_umem_reg_ex of libmlx5 for dmabufs, which the software NIC
+ * does not map here.
+ */
 struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *ctx,
 						 struct mlx5dv_devx_umem_in *in)
 {
@@ -95,7 +102,7 @@ Test(peer_defects, defect_29_a_dmabuf_is_closed_on_every_way_and_may_be_number_0
 		if (!doca_verbs_umem_create(nic.dev, nic.gpu, mem, MEM, IBV_ACCESS_LOCAL_WRITE, -1,
 					    0, &umem))
 			cr_assert_eq(doca_verbs_umem_destroy(umem), DOCA_SUCCESS);
-		cr_expect_eq(count_fds(), before, "errno %d leaves a descriptor", errors[i]);
+		cr_expect_eq(count_fds(), before, "a descriptor leaked after errno %d", errors[i]);
 	}
 	umem_errno = 0;
 	seen_fd = -1;
@@ -105,19 +112,20 @@ Test(peer_defects, defect_29_a_dmabuf_is_closed_on_every_way_and_may_be_number_0
 	cr_assert_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem, MEM, IBV_ACCESS_LOCAL_WRITE, fd,
 					    0, &umem),
 		     DOCA_SUCCESS);
-	cr_expect_eq(seen_fd, 0, "0 is a descriptor like any other");
+	cr_expect_eq(seen_fd, 0, "descriptor 0 must be used");
 	cr_assert_eq(doca_verbs_umem_destroy(umem), DOCA_SUCCESS);
-	cr_expect_geq(fcntl(fd, F_GETFD), 0, "the caller's was closed");
+	cr_expect_geq(fcntl(fd, F_GETFD), 0, "the caller's descriptor was closed");
 	dup2(kept, STDIN_FILENO);
 	close(kept);
 	cr_assert_eq(doca_gpu_mem_free(nic.gpu, mem), DOCA_SUCCESS);
 	e2e_close(&nic);
 }
 
-/* Queues and ordinary MRs use the default type; the PCIe type has a call of its own. */
+/* Queues and ordinary MRs use the default mapping type; a separate call exports the PCIe type. */
 Test(peer_defects, defect_29_a_dmabuf_has_the_mapping_type_that_is_asked_for)
 {
-	static const char *const drivers[] = { "2", "1" }; /* knows the PCIe type, does not */
+	/* the first knows the PCIe type, the second does not */
+	static const char *const drivers[] = { "2", "1" };
 	doca_error_t err;
 	int (*flags)(void), fd;
 	struct e2e_nic nic;
@@ -143,7 +151,7 @@ Test(peer_defects, defect_29_a_dmabuf_has_the_mapping_type_that_is_asked_for)
 	}
 }
 
-/* ---- 31: failures that pass for success ---- */
+/* ---- 31: failures reported as success ---- */
 
 Test(peer_defects, defect_31_no_failure_of_the_driver_is_a_success, .timeout = 60)
 {
@@ -165,17 +173,18 @@ Test(peer_defects, defect_31_no_failure_of_the_driver_is_a_success, .timeout = 6
 		standin_cuda_fail_at(standin_cuda_calls() + ++n);
 		err = doca_gpu_verbs_create_qp_hl(&attr, &hl);
 		standin_cuda_fail_at(0);
-		cr_assert_eq(memcmp(&attr, &before, sizeof(attr)), 0, "the caller's struct");
-		cr_assert_eq(!err, !!hl, "call %ld: %s, and %p", n, doca_error_get_name(err),
-			     (void *)hl);
+		cr_assert_eq(memcmp(&attr, &before, sizeof(attr)), 0,
+			     "the caller's struct was changed");
+		cr_assert_eq(!err, !!hl, "driver call %ld fails: returned %s and object %p", n,
+			     doca_error_get_name(err), (void *)hl);
 		if (hl)
 			cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
 	} while (err || n < 20);
 	e2e_close(&nic);
-	cr_expect_eq(standin_cuda_live(), 0, "something is left on the GPU");
+	cr_expect_eq(standin_cuda_live(), 0, "GPU resources leaked");
 }
 
-/* ---- 34: the GPU that is meant, whichever is current ---- */
+/* ---- 34: calls use the GPU of the object, not the current one ---- */
 
 static int device_of(const void *mem)
 {
@@ -202,7 +211,8 @@ Test(peer_defects, defect_34_each_call_goes_to_its_own_gpu)
 	*(void **)&release = dlsym(lib, "cuDevicePrimaryCtxRelease_v2");
 	cr_assert_eq(doca_gpu_create(FIRST, &gpu[0]), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_create(SECOND, &gpu[1]), DOCA_SUCCESS);
-	for (int current = -1; current < 2; current++) { /* -1: none, as in a new thread */
+	/* -1: no current context, as in a new thread */
+	for (int current = -1; current < 2; current++) {
 		if (current >= 0) {
 			cr_assert_eq(retain(&context, current), 0);
 			cr_assert_eq(push(context), 0);
@@ -211,7 +221,7 @@ Test(peer_defects, defect_34_each_call_goes_to_its_own_gpu)
 			cr_assert_eq(doca_gpu_mem_alloc(gpu[i], MEM, MEM, DOCA_GPU_MEM_TYPE_GPU,
 							&mem[i], &cpu),
 				     DOCA_SUCCESS);
-			cr_expect_eq(device_of(mem[i]), i, "current is %d", current);
+			cr_expect_eq(device_of(mem[i]), i, "current GPU is %d", current);
 			memset(in, 7 + i, sizeof(in));
 			cr_expect_eq(gdk_gpu_write(gpu[i], mem[i], in, sizeof(in)), DOCA_SUCCESS);
 			cr_expect_eq(gdk_gpu_read(gpu[i], out, mem[i], sizeof(out)), DOCA_SUCCESS);
@@ -219,7 +229,7 @@ Test(peer_defects, defect_34_each_call_goes_to_its_own_gpu)
 			cr_expect_eq(doca_gpu_mem_free(gpu[i], mem[i]), DOCA_SUCCESS);
 		}
 		if (current >= 0) {
-			cr_assert_eq(pop(&context), 0, "the caller's context was taken away");
+			cr_assert_eq(pop(&context), 0, "the caller's context was popped");
 			cr_assert_eq(release(current), 0);
 		}
 	}

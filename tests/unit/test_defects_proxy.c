@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* What the peer's CPU proxy does wrong, by number: 20, 21, 22, 23. */
+/*
+ * Known defects in the CPU proxy of NVIDIA's open-source gpunetio, by number: 20,
+ * 21, 22, 23. Covers memory and stores per doorbell, service threads (placement,
+ * statistics, stalls, end under load), 64-bit counters, and QPs that fail before
+ * the proxy rings.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <numa.h>
@@ -26,7 +31,7 @@ static void nap_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
-/* ---- 20: a page a QP; atomics, and two stores, for a doorbell ---- */
+/* ---- 20: one page per QP; atomics and two stores per doorbell ---- */
 
 Test(peer_defects, defect_20_a_proxy_queue_pair_costs_at_most_64_bytes)
 {
@@ -43,7 +48,8 @@ Test(peer_defects, defect_20_a_proxy_queue_pair_costs_at_most_64_bytes)
 	first = qp[0].hl->qp_gverbs->cpu_db;
 	cr_expect_eq((uintptr_t)first % 64, 0);
 	for (unsigned int i = 0; i < GDK_SCAN_SLOTS; i++)
-		cr_expect_eq(qp[i].hl->qp_gverbs->cpu_db, first + i, "eight to a cache line");
+		cr_expect_eq(qp[i].hl->qp_gverbs->cpu_db, first + i,
+			     "eight counters must share a cache line");
 	for (unsigned int i = 0; i < GDK_SCAN_SLOTS; i++)
 		e2e_qp_close(&qp[i]);
 	e2e_close(&nic);
@@ -54,7 +60,10 @@ Test(peer_defects, defect_20_a_proxy_queue_pair_costs_at_most_64_bytes)
 static void *watched;
 static volatile unsigned int stores;
 
-/* A store to the page: counted, let through by itself, and watched again after. */
+/*
+ * Handles a store to the watched page: counts it, lets this one instruction
+ * through, and then watches again.
+ */
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
@@ -80,7 +89,7 @@ static void watch_page_of(const void *addr)
 	cr_assert_eq(mprotect(watched, 4096, PROT_READ), 0);
 }
 
-/* A counter beyond everything shows an atomic: add and max would leave it so. */
+/* The counter is set to its maximum first: an atomic add or max would not leave idx + 1. */
 Test(peer_defects, defect_20_a_doorbell_is_one_plain_store)
 {
 	static const gdk_mode_t modes[] = { E2E_EXCL, E2E_MODE };
@@ -101,7 +110,7 @@ Test(peer_defects, defect_20_a_doorbell_is_one_plain_store)
 		gdk_mark_ready(qp.dev, idx, idx, mode, E2E_AUTO);
 		gdk_submit(qp.dev, idx + 1, mode, E2E_AUTO, 0);
 		mprotect(watched, 4096, PROT_READ | PROT_WRITE);
-		cr_expect_eq(stores, 1, "submission %d: %u", (int)i, stores);
+		cr_expect_eq(stores, 1, "submission %d made %u stores", (int)i, stores);
 		cr_expect_eq(*qp.hl->qp_gverbs->cpu_db, idx + 1);
 	}
 	e2e_qp_close(&qp);
@@ -109,14 +118,17 @@ Test(peer_defects, defect_20_a_doorbell_is_one_plain_store)
 }
 #endif
 
-/* ---- 21: spins for ever, keeps its QPs, blocks the end; no place, no figures ---- */
+/*
+ * ---- 21: spins forever, keeps its QPs, cannot stop under load, no placement, no
+ * statistics ----
+ */
 
 struct load {
 	struct e2e_qp *qp;
 	atomic_bool stop;
 };
 
-/* Raises the counter all the time, as a GPU does; nothing waits for it. */
+/* Raises the counter continuously, as a GPU does, without waiting for completions. */
 static void *keep_raising(void *arg)
 {
 	struct load *l = arg;
@@ -127,7 +139,7 @@ static void *keep_raising(void *arg)
 	return NULL;
 }
 
-/* A service ends, and lets a QP go, while the counters of all its QPs rise. */
+/* A service stops, and releases a QP, while the counters of all its QPs rise. */
 Test(peer_defects, defect_21_unmonitor_and_destroy_end_under_load)
 {
 	enum { QPS = 3 };
@@ -141,7 +153,7 @@ Test(peer_defects, defect_21_unmonitor_and_destroy_end_under_load)
 	e2e_open(&nic);
 	for (int i = 0; i < QPS; i++) {
 		e2e_qp_open(&nic, &qp[i], E2E_PROXY, 16);
-		qp[i].hl->qp_gverbs->sq_db = &reg[i]; /* no NIC looks there */
+		qp[i].hl->qp_gverbs->sq_db = &reg[i]; /* plain memory that no NIC reads */
 		load[i].qp = &qp[i];
 		atomic_store(&load[i].stop, false);
 		cr_assert_eq(pthread_create(&t[i], NULL, keep_raising, &load[i]), 0);
@@ -164,7 +176,7 @@ Test(peer_defects, defect_21_unmonitor_and_destroy_end_under_load)
 	e2e_close(&nic);
 }
 
-/* What /proc says of a service's threads: how many, and on which CPUs they may be. */
+/* Reads from /proc how many threads the service has and on which CPUs they may run. */
 static int service_threads(char *cpus, size_t len)
 {
 	char cmd[256], line[64];
@@ -193,11 +205,11 @@ static bool placed_on(const char *want, int threads)
 	for (int ms = 0; ms < 5000; ms++, nap_ms(1))
 		if (service_threads(cpus, sizeof(cpus)) == threads && !strcmp(cpus, want))
 			return true;
-	fprintf(stderr, "on CPUs %s, not %s\n", cpus, want);
+	fprintf(stderr, "service threads on CPUs %s, expected %s\n", cpus, want);
 	return false;
 }
 
-/* Every node has this CPU alone: takes the place of libnuma's. */
+/* Replaces numa_node_to_cpus of libnuma: every node has only this CPU. */
 static unsigned int only_cpu;
 
 int numa_node_to_cpus(int node, struct bitmask *mask)
@@ -270,7 +282,7 @@ static void *hog(void *stop)
 	return NULL;
 }
 
-/* A service that shares its only CPU, and is to be on time within 1 ms. */
+/* The service shares its only CPU with a busy thread, and must report gaps of over 1 ms. */
 Test(peer_defects, defect_21_a_service_that_is_late_says_so)
 {
 	struct gdk_service_attr attr = { .nap_max_us = 1, .stall_ms = 1 };
@@ -333,7 +345,7 @@ Test(peer_defects, defect_21_an_idle_service_naps)
 	cr_assert_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
 }
 
-/* ---- 22: a counter of 64 bits, of which 32 are compared ---- */
+/* ---- 22: a 64-bit counter of which 32 bits are compared ---- */
 
 Test(peer_defects, defect_22_indices_have_64_bits)
 {
@@ -356,14 +368,14 @@ Test(peer_defects, defect_22_indices_have_64_bits)
 		cr_assert_eq(gdk_verbs_service_unmonitor_qp(service, q), DOCA_SUCCESS);
 		cr_expect_eq(q->sq_wqe_pi_last, pi);
 		cr_expect_eq(be32toh((uint32_t)__atomic_load_n(&reg, __ATOMIC_ACQUIRE)) >> 8, 5,
-			     "rung again at %llx", (unsigned long long)pi);
+			     "wrong register value at index %llx", (unsigned long long)pi);
 	}
 	cr_assert_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
 	e2e_qp_close(&qp);
 	e2e_close(&nic);
 }
 
-/* ---- 23: a stopped proxy, and a QP in error: completions that never come ---- */
+/* ---- 23: with a stopped proxy and a QP in error, completions never arrive ---- */
 
 static void to_error(struct e2e_qp *qp)
 {
@@ -376,7 +388,7 @@ static void to_error(struct e2e_qp *qp)
 	doca_verbs_qp_attr_destroy(attr);
 }
 
-/* Three puts that no proxy has rung when the QP goes to error. */
+/* Posts three puts that no proxy has rung when the QP moves to the error state. */
 static void three_unseen(struct e2e_pair *p, doca_gpu_dev_verbs_ticket_t *t)
 {
 	e2e_pair_open(p, E2E_PROXY, 16, BYTES);
@@ -386,7 +398,7 @@ static void three_unseen(struct e2e_pair *p, doca_gpu_dev_verbs_ticket_t *t)
 	to_error(&p->tx);
 }
 
-/* The service that takes it up, or leaves it, has the NIC flush all three. */
+/* A service that monitors the QP later rings them, so that the NIC flushes all three. */
 Test(peer_defects, defect_23_who_comes_later_has_them_flushed)
 {
 	doca_gpu_dev_verbs_ticket_t t[3];
@@ -402,7 +414,7 @@ Test(peer_defects, defect_23_who_comes_later_has_them_flushed)
 	e2e_pair_close(&p);
 }
 
-/* Nobody comes: a wait ends all the same, and what was lost is said. */
+/* Without any service, waits must still end, and the doorbells that were lost are logged. */
 Test(peer_defects, defect_23_without_a_proxy_waits_end_and_the_log_says_why)
 {
 	doca_gpu_dev_verbs_ticket_t t[3];

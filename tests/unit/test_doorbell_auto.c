@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The choice of a doorbell handler, and the reasons that it leaves behind. */
+/*
+ * gdk_doorbell_pick(): which doorbell handler is chosen for a GPU, a device, a UAR
+ * and a DBREC mode, and the reasons that the report gives for the others.
+ */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -81,7 +84,7 @@ Test(doorbell_auto, a_device_without_the_mode_refuses_it_when_stated)
 	cr_assert_eq(db, NULL);
 	ask.dbr_mode_stated = false;
 	cr_assert_eq(pick(E2E_AUTO, MODE(NO_DBR_HW)), DOCA_SUCCESS);
-	cr_assert_eq(got, E2E_DB, "a wish falls back");
+	cr_assert_eq(got, E2E_DB, "a mode that is not explicit must fall back");
 }
 
 Test(doorbell_auto, explicit_handlers)
@@ -89,7 +92,8 @@ Test(doorbell_auto, explicit_handlers)
 	cr_assert_eq(pick(E2E_PROXY, MODE(VALID_DBR)), DOCA_SUCCESS);
 	cr_assert_str_eq(db->name, "cpu_proxy");
 	cr_assert(db->dbrec_on_host);
-	cr_assert_eq(pick(E2E_BF, MODE(VALID_DBR)), DOCA_ERROR_NOT_SUPPORTED, "not a BF page");
+	cr_assert_eq(pick(E2E_BF, MODE(VALID_DBR)), DOCA_ERROR_NOT_SUPPORTED,
+		     "BlueFlame needs a BlueFlame page");
 	cr_assert_eq(pick(E2E_PROXY, MODE(NO_DBR_SW_EMULATED)), DOCA_ERROR_NOT_SUPPORTED);
 	cr_assert_eq(pick((enum doca_gpu_dev_verbs_nic_handler)5, MODE(VALID_DBR)),
 		     DOCA_ERROR_INVALID_VALUE);

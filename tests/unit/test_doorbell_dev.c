@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Doorbell values byte by byte, the record, BlueFlame halves, the proxy counter. */
+/*
+ * What the device functions write to ring a doorbell, byte by byte: the register,
+ * the DBREC, BlueFlame halves, and the counter of the CPU proxy.
+ */
 #include <criterion/criterion.h>
 
 #include "rig.h"
@@ -82,7 +85,7 @@ Test(doorbell_dev, blueflame_alternates_and_carries_the_wqe)
 	cr_assert_eq(be32toh(rig.dbrec[1]), 1);
 	post(1);
 	cr_assert_eq(memcmp(rig.page + 0x900, rig.ring + 64, 64), 0);
-	/* more than one: a plain doorbell */
+	/* more than one WQE: a plain doorbell */
 	memset(rig.page, 0, 4096);
 	post(2);
 	cr_assert_eq(be32toh(*(uint32_t *)(void *)(rig.page + 0x800)) >> 8, 4);
@@ -90,7 +93,7 @@ Test(doorbell_dev, blueflame_alternates_and_carries_the_wqe)
 	cr_assert_eq(rig.st->doorbells, 3);
 }
 
-/* By a warp: the same register, halves and record; else a plain doorbell. */
+/* A whole warp rings: same register, halves and DBREC, otherwise a plain doorbell. */
 Test(doorbell_dev, blueflame_by_a_warp)
 {
 	static const enum doca_gpu_dev_verbs_resource_sharing_mode modes[] = { RIG_EXCL, RIG_CTA,
@@ -155,7 +158,7 @@ Test(doorbell_dev, two_wqes_are_a_doorbell)
 	}
 }
 
-/* By hand the WQE goes to the halves in turn, and is counted as what it is. */
+/* Ringing by hand alternates between the halves, too, and is counted separately. */
 Test(doorbell_dev, blueflame_by_hand)
 {
 	rig_init(&rig, 64, RIG_BF, 0);
@@ -168,7 +171,7 @@ Test(doorbell_dev, blueflame_by_hand)
 	cr_assert_eq(rig.st->bare_rings, 2);
 }
 
-/* The caller's copy of the last slot goes to the register, but for no other slot. */
+/* The caller's copy is written to the register only if it is of the last slot that is rung. */
 Test(doorbell_dev, blueflame_takes_the_copy_of_its_own_slot)
 {
 	struct doca_gpu_dev_verbs_wqe copy;
@@ -180,7 +183,7 @@ Test(doorbell_dev, blueflame_takes_the_copy_of_its_own_slot)
 		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
 	memcpy(&copy, gdk_get_wqe_ptr(&rig.qp, 1), 64);
 	copy.inl_data[63] = 0x77;
-	/* the first is published, the second is not yet */
+	/* The first slot is published, the second is not. */
 	gdk_mark_ready(&rig.qp, 0, 0, RIG_GPU, RIG_AUTO);
 	gdk_submit_bf(&rig.qp, 2, &copy, RIG_GPU, 0);
 	cr_assert_eq(rig.st->rung, 1);
@@ -188,7 +191,7 @@ Test(doorbell_dev, blueflame_takes_the_copy_of_its_own_slot)
 	gdk_mark_ready(&rig.qp, 1, 1, RIG_GPU, RIG_AUTO);
 	cr_assert_eq(rig.st->rung, 2);
 	rig_nic(&rig);
-	/* alone, marked and submitted: the copy */
+	/* A slot that is published and rung alone: the copy is used. */
 	cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, 0, &idx), 0);
 	gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, 2), 2, GDK_CE_ALWAYS);
 	memcpy(&copy, gdk_get_wqe_ptr(&rig.qp, 2), 64);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The text of WQEs and CQEs: the same from the device's side and the host's. */
+/*
+ * The text of WQEs and CQEs: gdk_print_*() on the device and gdk_dump_*() on the
+ * host print the same. Also what the host logs about slots that were never rung.
+ */
 #include <criterion/criterion.h>
 
 #define GDK_DEBUG_PRINT(text) print(text)
@@ -54,7 +57,7 @@ static const char *const texts[KINDS] = {
 	[DUMP] = "WQE 3: DUMP\n" CTRL("0x0", "3", "0x23", "2", "0x0") DATA("8"),
 };
 
-/* In the ring's last slot, so that what has two slots goes on at its start. */
+/* The WQE is built in the ring's last slot, so that one of two slots wraps. */
 Test(dump, every_wqe)
 {
 	struct doca_gpu_dev_verbs_wqe wqe[2];
@@ -67,7 +70,7 @@ Test(dump, every_wqe)
 		memset(rig.ring, 0xee, 4 * 64);
 		build(&rig, (enum kind)k, 3);
 		gdk_print_wqe(&rig.qp, 3);
-		cr_expect_str_eq(out, texts[k], "kind %u:\n%s", k, out);
+		cr_expect_str_eq(out, texts[k], "WQE kind %u:\n%s", k, out);
 		memcpy(&wqe[0], rig.ring + 3 * 64, 64);
 		memcpy(&wqe[1], rig.ring, 64);
 		len = gdk_dump_wqe(text, sizeof(text), wqe, 2);
@@ -98,7 +101,7 @@ Test(dump, what_fits_no_opcode_is_shown_as_it_is)
 			       "  raw 050a0f14 060c1218 070e151c 08101820\n"
 			       "  raw 09121b24 0a141e28 0b16212c 0c182430\n"
 			       "  raw 0d1a2734 0e1c2a38 0f1e2d3c 10203040\n");
-	/* five segments, of which only one slot is given */
+	/* a WQE of five segments, of which only the first slot is passed */
 	rig_init(&rig, 4, RIG_DB, 0);
 	build(&rig, MCS8, 0);
 	gdk_dump_wqe(text, sizeof(text), rig.ring, 1);
@@ -108,7 +111,7 @@ Test(dump, what_fits_no_opcode_is_shown_as_it_is)
 	rig_fini(&rig);
 }
 
-/* The length is that of the whole, and nothing is written past the end. */
+/* The returned length is that of the whole text, and nothing is written past the buffer. */
 Test(dump, text_is_cut_like_snprintf)
 {
 	size_t size, whole;
@@ -163,7 +166,7 @@ Test(dump, cqe)
 			       "hw_err_synd 0x1 hw_synd_type 0x2 srqn 0x33\n");
 }
 
-/* What the NIC writes when a put is refused, from the device and from the host. */
+/* The error CQE of a put that the peer refuses, printed on the device and on the host. */
 Test(dump, error_cqe_of_a_nic)
 {
 	doca_gpu_dev_verbs_ticket_t t;
@@ -204,7 +207,7 @@ Test(dump, error_cqe_of_a_nic)
 	e2e_pair_close(&p);
 }
 
-/* ---- what the host says of slots that nobody rang ---- */
+/* ---- what the host logs about slots that were never rung ---- */
 
 static void close_and_expect(struct e2e_pair *p, const char *line)
 {

@@ -2,9 +2,9 @@
 /* Copyright (c) gdaki authors */
 /* softnic-run: --dbrec-only */
 /*
- * The NIC of this test ignores what is in the doorbell register and reads the
- * send word of the doorbell record, as in recovery: data arrives only if every
- * handler that has a record keeps it, in the right word and before it rings.
+ * The NIC of this test ignores the value of the doorbell register and reads the
+ * DBREC's send word instead. Data arrives only if every handler that has a DBREC
+ * stores the index in the right word before it rings.
  */
 #include <criterion/criterion.h>
 #include <string.h>

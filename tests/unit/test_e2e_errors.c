@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A put that must not succeed: each ends in the right error CQE, gives the
- * waiting thread a non-zero status soon, changes not one byte of the target,
- * and leaves a status that every later put and wait sees.
+ * Puts that must fail. Each must end in the right error CQE, return an error to the
+ * waiting thread soon, and leave the target memory unchanged. The error status must
+ * stay until a reset.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -19,14 +19,14 @@
 
 struct wrong {
 	uint32_t lkey_flip, rkey_flip;
-	size_t off; /* of the target, in dst */
+	size_t off; /* of the put within dst */
 	uint32_t syndrome;
-	int access; /* of dst; 0: all remote rights */
+	int access; /* rights of dst; 0: all remote rights */
 	enum doca_gpu_dev_verbs_nic_handler handler;
-	bool qp_refuses; /* the target's queue pair gives no remote write */
+	bool qp_refuses; /* the target QP does not allow remote writes */
 };
 
-/* What was allowed at the connection is taken back, RTS to RTS. */
+/* Removes the right to remote writes by an RTS-to-RTS transition. */
 static void take_remote_write_back(struct e2e_qp *qp)
 {
 	doca_verbs_qp_attr_t *attr;
@@ -51,7 +51,7 @@ static int put_wrong(struct e2e_pair *p, const struct wrong *w, size_t len)
 	return rc ? rc : e2e_wait(&p->tx, t);
 }
 
-/* Out of the error into which the NIC moved it, as a query says; then all is as new. */
+/* Moves the QP out of the error state, which a query must report, and connects both again. */
 static void recover(struct e2e_pair *p)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
@@ -92,7 +92,7 @@ static void expect_refused(const struct wrong *w)
 	}
 	memset(p.src.mem, 0xab, BYTES);
 	if (!w->access) {
-		cr_assert_eq(put_wrong(&p, &right, 64), 0, "a right put fails");
+		cr_assert_eq(put_wrong(&p, &right, 64), 0, "a correct put failed");
 		cr_assert_eq(p.dst.mem[63], 0xab);
 	}
 	if (w->qp_refuses)
@@ -102,14 +102,14 @@ static void expect_refused(const struct wrong *w)
 	cr_expect_eq(put_wrong(&p, w, 256), -EIO);
 	cr_expect_lt(e2e_now_ns() - start, SOON_NS);
 	for (size_t i = 0; i < BYTES; i++)
-		cr_assert_eq(p.dst.mem[i], 0x11, "byte %zu changed", i);
+		cr_assert_eq(p.dst.mem[i], 0x11, "byte %zu of the target was written", i);
 
 	cr_assert_eq(doca_gpu_verbs_query_last_error(p.tx.hl->qp_gverbs, &info), DOCA_SUCCESS);
 	cr_expect(info.has_error);
 	cr_expect_eq(info.syndrome, (int)w->syndrome, "syndrome 0x%x", info.syndrome);
 	cr_expect_eq(info.wqe_counter, w->access ? 0 : 1);
 
-	/* Sticky: what would be right is refused now, and nothing is written. */
+	/* The status is sticky: a correct put is refused now, and nothing is written. */
 	cr_expect_eq(put_wrong(&p, &right, 64), -EIO);
 	cr_expect_eq(p.dst.mem[0], 0x11);
 	cr_assert_eq(gdk_verbs_qp_get_counters(p.tx.hl->qp_gverbs, &c), DOCA_SUCCESS);
@@ -177,7 +177,7 @@ Test(e2e_errors, bad_rkey_without_dbrec)
 					.handler = E2E_NO_DBR });
 }
 
-/* A thread that waits when the host gives up. */
+/* Aborts the QP after 50 ms, while another thread waits. */
 static void *abort_later(void *arg)
 {
 	struct timespec t = { .tv_nsec = 50000000 };
@@ -187,7 +187,7 @@ static void *abort_later(void *arg)
 	return NULL;
 }
 
-/* Nobody rings (a proxy without a CPU): only the abort ends the wait. */
+/* The doorbell is not rung, because no proxy runs: only the abort ends the wait. */
 Test(e2e_errors, abort_ends_a_wait)
 {
 	doca_gpu_dev_verbs_ticket_t t;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A put through each doorbell handler, to another process and to a QP of this
- * one: every byte arrives, none beside them changes; and what a handler writes
- * where, byte by byte: register value, doorbell record, proxy counter.
+ * Puts through each doorbell handler, to a QP of the same process and to another
+ * process: every byte arrives and no other byte changes. Also what each handler
+ * writes, byte by byte: register, DBREC, proxy counter.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -13,8 +13,10 @@
 #define BYTES 65536u
 #define GUARD 4096u
 
-/* Puts of many sizes and alignments into [GUARD, BYTES - GUARD) of dst, one after
- * another in memory; returns the end of what was written. */
+/*
+ * Puts of many sizes and alignments into [GUARD, BYTES - GUARD) of dst, one after
+ * another in memory. Returns the end of the written range.
+ */
 static size_t put_sizes(struct e2e_pair *p)
 {
 	static const size_t sizes[] = {
@@ -39,7 +41,7 @@ static void check_bytes(const struct e2e_pair *p, size_t from, size_t to)
 	for (size_t i = 0; i < BYTES; i++) {
 		uint8_t want = i >= from && i < to ? e2e_pattern(i, 1) : 0xee;
 
-		cr_assert_eq(p->dst.mem[i], want, "byte %zu is 0x%02x, not 0x%02x", i,
+		cr_assert_eq(p->dst.mem[i], want, "byte %zu is 0x%02x, expected 0x%02x", i,
 			     p->dst.mem[i], want);
 	}
 }
@@ -102,8 +104,10 @@ Test(e2e_handlers, gpu_sm_no_dbr_delivers)
 	deliver(E2E_NO_DBR, E2E_NO_DBR);
 }
 
-/* The NIC never reads the record of such a QP: poisoned, it stays as it is, and
- * data arrives all the same. */
+/*
+ * The NIC must never access the DBREC of a DBREC-less QP: it is poisoned and must
+ * not change, and data must arrive.
+ */
 Test(e2e_handlers, no_dbr_works_with_a_poisoned_record)
 {
 	struct e2e_pair p;
@@ -122,8 +126,10 @@ Test(e2e_handlers, no_dbr_works_with_a_poisoned_record)
 	e2e_pair_close(&p);
 }
 
-/* Device structs may be copied; in a copy the register and the record can be
- * ordinary memory, in which every byte that was written shows. */
+/*
+ * A device struct may be copied. In this copy, the register and the DBREC are
+ * ordinary memory, so that the test sees every byte that is written.
+ */
 struct desk {
 	struct e2e_pair p;
 	struct doca_gpu_dev_verbs_qp qp;
@@ -157,12 +163,15 @@ static void desk_post(unsigned int n)
 			     0);
 }
 
-/* Word 5 is the send word here: it has the next index; its neighbours are as before. */
+/*
+ * Here, word 5 is the send word: it must hold the next index, and its neighbours
+ * must not change.
+ */
 static void expect_dbrec(uint32_t pi)
 {
 	for (unsigned int i = 0; i < 16; i++)
-		cr_expect_eq(desk.dbrec[i], i == 5 ? htobe32(pi) : 0xa5a5a5a5u, "word %u is 0x%08x",
-			     i, desk.dbrec[i]);
+		cr_expect_eq(desk.dbrec[i], i == 5 ? htobe32(pi) : 0xa5a5a5a5u,
+			     "DBREC word %u is 0x%08x", i, desk.dbrec[i]);
 }
 
 static void expect_reg_only(size_t first, size_t bytes)
@@ -171,7 +180,7 @@ static void expect_reg_only(size_t first, size_t bytes)
 
 	for (size_t i = 0; i < sizeof(desk.reg); i++)
 		if (i < first || i >= first + bytes)
-			cr_assert_eq(b[i], 0x5a, "byte %zu of the page was written", i);
+			cr_assert_eq(b[i], 0x5a, "byte %zu of the register page was written", i);
 }
 
 static void expect_doorbell(uint32_t pi)
@@ -188,7 +197,8 @@ static void expect_doorbell(uint32_t pi)
 			    0 };
 
 	for (unsigned int i = 0; i < 8; i++)
-		cr_expect_eq(b[i], want[i], "byte %u is 0x%02x, not 0x%02x", i, b[i], want[i]);
+		cr_expect_eq(b[i], want[i], "doorbell byte %u is 0x%02x, expected 0x%02x", i, b[i],
+			     want[i]);
 }
 
 Test(e2e_handlers, gpu_sm_db_writes_record_and_register)
@@ -221,7 +231,7 @@ Test(e2e_handlers, cpu_proxy_writes_only_the_counter)
 		cr_expect_eq(desk.dbrec[i], 0xa5a5a5a5u);
 }
 
-/* BlueFlame: the 64 bytes of the WQE itself, and nothing after them. */
+/* BlueFlame writes the 64 bytes of the WQE to the register, and nothing after them. */
 Test(e2e_handlers, gpu_sm_bf_writes_the_wqe)
 {
 	const uint8_t *page = (const uint8_t *)desk.reg, *wqe;
@@ -231,11 +241,11 @@ Test(e2e_handlers, gpu_sm_bf_writes_the_wqe)
 	desk_post(1);
 	expect_dbrec(1);
 	wqe = desk.qp.sq_wqe_daddr;
-	cr_expect_eq(memcmp(page + 0x800, wqe, 64), 0, "the register has not the WQE");
+	cr_expect_eq(memcmp(page + 0x800, wqe, 64), 0, "the register does not hold the WQE");
 	expect_reg_only(0x800, 64);
 }
 
-/* The peer owns another NIC, in another process. */
+/* The peer uses another software NIC, in another process. */
 static void deliver_to_peer(enum doca_gpu_dev_verbs_nic_handler handler)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
@@ -247,7 +257,7 @@ static void deliver_to_peer(enum doca_gpu_dev_verbs_nic_handler handler)
 
 	e2e_peer_start(&peer, BYTES);
 	e2e_open(&nic);
-	cr_assert_neq(memcmp(&nic.gid, &peer.gid, 16), 0, "both processes have one address");
+	cr_assert_neq(memcmp(&nic.gid, &peer.gid, 16), 0, "both processes have the same GID");
 	e2e_qp_open(&nic, &qp, handler, 128);
 	if (handler == E2E_PROXY)
 		e2e_proxy_begin(&qp);
@@ -264,7 +274,7 @@ static void deliver_to_peer(enum doca_gpu_dev_verbs_nic_handler handler)
 			     0);
 	cr_assert_eq(e2e_wait(&qp, t), 0);
 	for (size_t i = 0; i < BYTES; i++)
-		cr_assert_eq(peer.mem[i], e2e_pattern(i, 7), "byte %zu", i);
+		cr_assert_eq(peer.mem[i], e2e_pattern(i, 7), "byte %zu is wrong", i);
 	e2e_qp_close(&qp);
 	e2e_buf_close(&src);
 	e2e_close(&nic);

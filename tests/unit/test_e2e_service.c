@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The proxy service with 64 queue pairs that come and go while it runs and
- * rings for the others: all data arrives, and what left is not touched again.
+ * The proxy service with 64 QPs that are created and destroyed while it runs and
+ * rings for the others: all data must arrive, and a QP that left must not be
+ * touched again.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static void put_and_wait(struct farm *f, int i)
 			     e2e_addr(f->src.mem + off, f->src.mr->lkey), SLICE, &t, E2E_MODE,
 			     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
 		     0);
-	cr_assert_eq(e2e_wait(&f->tx[i], t), 0, "QP %d", i);
+	cr_assert_eq(e2e_wait(&f->tx[i], t), 0, "put of QP %d failed", i);
 }
 
 static void farm_open(struct farm *f)
@@ -72,7 +73,7 @@ static void round_of_puts(struct farm *f, uint32_t seed)
 		f->src.mem[i] = e2e_pattern(i, seed);
 	for (int i = 0; i < QPS; i++)
 		put_and_wait(f, i);
-	cr_assert_eq(memcmp(f->src.mem, f->dst.mem, BYTES), 0, "round %u", seed);
+	cr_assert_eq(memcmp(f->src.mem, f->dst.mem, BYTES), 0, "data of round %u is wrong", seed);
 }
 
 static struct farm farm;
@@ -88,7 +89,7 @@ Test(e2e_service, sixty_four_come_and_go)
 	for (uint32_t round = 2; round < 6; round++) {
 		for (int i = (int)round % 2; i < QPS; i += 2) {
 			leave(f, i);
-			put_and_wait(f, i ^ 1); /* its neighbour goes on */
+			put_and_wait(f, i ^ 1); /* its neighbour continues */
 			join(f, i);
 		}
 		round_of_puts(f, round);
@@ -99,7 +100,7 @@ Test(e2e_service, sixty_four_come_and_go)
 	farm_close(f);
 }
 
-/* A thread that puts all the time, while the others come and go. */
+/* A thread that puts continuously while other QPs are created and destroyed. */
 struct worker {
 	struct farm *f;
 	atomic_bool stop;
@@ -150,7 +151,7 @@ Test(e2e_service, others_come_and_go_beside_a_busy_one)
 	farm_close(f);
 }
 
-/* The service may go first: its QPs live on and can be driven by hand. */
+/* The service may be destroyed first: its QPs remain valid and can be progressed by hand. */
 Test(e2e_service, destroyed_before_its_qps)
 {
 	struct farm *f = &farm;

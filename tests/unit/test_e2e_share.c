@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Two queue pairs whose doorbells arrive on one register page: rung in turn, a
- * million times by default (GDAKI_TEST_RINGS changes it), and each ring is
- * waited for before that QP rings again, so that none can hide a lost one.
+ * Two QPs whose doorbell registers share one page. The QPs ring alternately, a
+ * million times by default (set GDAKI_TEST_RINGS to change it). Each doorbell is
+ * waited for before the same QP rings again, so that a later doorbell cannot hide a
+ * lost one.
  */
 #include <criterion/criterion.h>
 #include <sched.h>
@@ -15,7 +16,8 @@
 
 struct two {
 	struct e2e_nic nic;
-	struct doca_gpu_verbs_qp_group_hl *group; /* NULL: two QPs that libmlx5 put together */
+	/* NULL: two separate QPs that libmlx5 placed on one page */
+	struct doca_gpu_verbs_qp_group_hl *group;
 	struct e2e_qp qp[2];
 };
 
@@ -42,7 +44,7 @@ static void two_open(struct two *s, enum doca_gpu_dev_verbs_nic_handler handler,
 
 	e2e_open(&s->nic);
 	s->group = NULL;
-	if (handler != E2E_BF) /* a BlueFlame register has one owner: no groups */
+	if (handler != E2E_BF) /* each BlueFlame register belongs to one QP, so groups refuse it */
 		group_open(s, handler, depth);
 	for (i = 0; i < 2 && !s->group; i++)
 		e2e_qp_open(&s->nic, &s->qp[i], handler, depth);
@@ -55,7 +57,8 @@ static void two_open(struct two *s, enum doca_gpu_dev_verbs_nic_handler handler,
 	}
 	if (handler != E2E_PROXY)
 		cr_assert_eq((uintptr_t)s->qp[0].dev->sq_db & ~4095ul,
-			     (uintptr_t)s->qp[1].dev->sq_db & ~4095ul, "not one register page");
+			     (uintptr_t)s->qp[1].dev->sq_db & ~4095ul,
+			     "the QPs are on different register pages");
 }
 
 static void two_close(struct two *s)
@@ -89,7 +92,7 @@ static int wait_nop(struct e2e_qp *qp, uint64_t idx)
 	return gdk_wait_for(qp->dev, idx, E2E_EXCL, E2E_WAIT_NS);
 }
 
-/* Rings in turn; after every window rings of each, both are waited for. */
+/* The QPs ring alternately. After every `window` doorbells of each, both QPs are waited for. */
 static void rings(enum doca_gpu_dev_verbs_nic_handler handler, uint64_t total, uint64_t window)
 {
 	struct two s;
@@ -101,8 +104,10 @@ static void rings(enum doca_gpu_dev_verbs_nic_handler handler, uint64_t total, u
 		cr_assert_eq(post_nop(&s.qp[1], &b), 0);
 		if (i % window && i < total / 2)
 			continue;
-		cr_assert_eq(wait_nop(&s.qp[0], a), 0, "ring %lu of the first", (unsigned long)i);
-		cr_assert_eq(wait_nop(&s.qp[1], b), 0, "ring %lu of the second", (unsigned long)i);
+		cr_assert_eq(wait_nop(&s.qp[0], a), 0, "doorbell %lu of the first QP",
+			     (unsigned long)i);
+		cr_assert_eq(wait_nop(&s.qp[1], b), 0, "doorbell %lu of the second QP",
+			     (unsigned long)i);
 	}
 	two_close(&s);
 }
@@ -124,14 +129,17 @@ Test(e2e_share, bf_loses_no_ring)
 	rings(E2E_BF, count(1000000), 1);
 }
 
-/* The proxy is a thread that needs its time: fewer. */
+/* The proxy is a thread that needs CPU time, so fewer doorbells. */
 Test(e2e_share, cpu_proxy_loses_no_ring)
 {
 	rings(E2E_PROXY, count(20000), 1);
 }
 
-/* Without a record, a ring that another QP's overwrote is found again only after
- * a while (20 ms and more): a million in long windows, and some that nothing follows. */
+/*
+ * Without a DBREC, the NIC needs 20 ms or more to recover a doorbell that another
+ * QP's overwrote. So a million doorbells are rung with a large window, and a few
+ * with none after them.
+ */
 Test(e2e_share, no_dbr_loses_no_ring)
 {
 	E2E_NEEDS_NO_DBR();
@@ -155,9 +163,9 @@ struct stopped {
 };
 
 /*
- * Writes a WQE without its flags, does not run for a while, and writes the rest. The
- * pause is that of a parent in vfork: the thread is neither on a core nor asleep, as
- * one that lost its core to others.
+ * Writes a WQE without its control flags, pauses, and writes the rest. The pause is
+ * that of a parent in vfork(): the thread is neither on a core nor sleeping in the
+ * kernel, like a thread that was preempted.
  */
 static void *stop_within(void *arg)
 {
@@ -180,7 +188,10 @@ static void *stop_within(void *arg)
 	return NULL;
 }
 
-/* What looks as if its ring was lost, and is not yet written. */
+/*
+ * The NIC sees a WQE whose doorbell seems to be lost, but which is not completely
+ * written. It must not execute it.
+ */
 Test(e2e_share, no_dbr_half_a_wqe_is_not_taken)
 {
 	struct stopped s = { 0 };
@@ -219,7 +230,7 @@ static void *race_main(void *arg)
 	return NULL;
 }
 
-/* The same, each QP in a thread of its own: the two stores may meet anywhere. */
+/* The same with one thread per QP, so that their doorbell stores may coincide in any way. */
 static void race(enum doca_gpu_dev_verbs_nic_handler handler, uint64_t n)
 {
 	struct two s;
@@ -234,7 +245,7 @@ static void race(enum doca_gpu_dev_verbs_nic_handler handler, uint64_t n)
 	}
 	for (i = 0; i < 2; i++) {
 		pthread_join(t[i], NULL);
-		cr_expect_eq(r[i].rc, 0, "QP %d: %d", i, r[i].rc);
+		cr_expect_eq(r[i].rc, 0, "QP %d failed with %d", i, r[i].rc);
 	}
 	two_close(&s);
 }

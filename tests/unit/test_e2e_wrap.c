@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The send ring wraps, at the smallest, a usual and the largest depth, over
- * more than three laps of the 16-bit index. Before the first put every slot
- * holds a WQE that looks valid (right QP, keys, index) and would write to a
- * trap: a NIC that is told of a slot too early springs it.
+ * The send ring wraps: with the smallest, a usual and the largest depth, over more
+ * than three wraps of the 16-bit index. Before the first put, every slot holds a
+ * WQE that looks valid (right QP, keys, index) and would write to a trap area. A
+ * NIC that executes a slot before its doorbell changes the trap.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void put_be64(uint8_t *p, uint64_t v)
 	memcpy(p, &v, 8);
 }
 
-/* An RDMA write of 64 bytes into the trap, for index idx. */
+/* Fills each slot with an RDMA write of 64 bytes to the trap area. */
 static void plant(struct e2e_pair *p, uint32_t depth)
 {
 	for (uint32_t idx = 0; idx < depth; idx++) {
@@ -64,16 +64,16 @@ static void wrap(enum doca_gpu_dev_verbs_nic_handler handler, uint32_t depth, ui
 	for (i = 0; i < wqes; i++) {
 		uint32_t w = i % WORDS;
 
-		/* The word may still be in flight from WORDS puts ago. */
+		/* The previous put from this word, WORDS puts ago, may be in flight. */
 		if (w == 0 && i)
-			cr_assert_eq(e2e_wait(&p.tx, t), 0, "put %u", i);
+			cr_assert_eq(e2e_wait(&p.tx, t), 0, "wait before put %u failed", i);
 		src[w] = 0x0123456700000000ull + i;
-		cr_assert_eq(e2e_put(&p, (size_t)w * 8, 8, &t), 0, "put %u", i);
+		cr_assert_eq(e2e_put(&p, (size_t)w * 8, 8, &t), 0, "put %u failed", i);
 		cr_assert_eq(t, i, "ticket of put %u is %lu", i, (unsigned long)t);
 	}
 	cr_assert_eq(e2e_wait(&p.tx, t), 0);
 	for (i = wqes > WORDS ? wqes - WORDS : 0; i < wqes; i++)
-		cr_assert_eq(dst[i % WORDS], 0x0123456700000000ull + i, "put %u", i);
+		cr_assert_eq(dst[i % WORDS], 0x0123456700000000ull + i, "put %u did not arrive", i);
 	for (i = 0; i < 4096; i++)
 		cr_assert_eq(p.dst.mem[TRAP + i], 0, "a planted WQE was executed");
 	cr_assert_eq(gdk_verbs_qp_get_counters(p.tx.hl->qp_gverbs, &c), DOCA_SUCCESS);
@@ -114,7 +114,7 @@ Test(e2e_wrap, ring_of_64_without_record)
 	wrap(E2E_NO_DBR, 64, 70000);
 }
 
-/* Depths that the 16-bit field cannot hold are refused, not truncated. */
+/* The 16-bit field cannot hold these depths: refused, not truncated. */
 Test(e2e_wrap, too_deep_is_refused)
 {
 	struct e2e_nic nic;

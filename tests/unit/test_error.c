@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Error names and descriptions, and the version checks. */
+/*
+ * Names and descriptions of error codes, and the checks of the library's version
+ * against device code and host code.
+ */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What the host learns of an error: from the error CQE and its WQE, for every
- * operation and in every kind of memory; by events on a file descriptor when no
- * CQE can tell; and in words.
+ * How the host learns about an error: the queries of the last error (from the error
+ * CQE and its WQE, for every operation and with queues in every kind of memory),
+ * events on a file descriptor if there is no CQE, and the texts of syndromes and
+ * events.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -25,7 +26,7 @@
 #define FLUSHED	      0x05
 #define OP(name)      DOCA_GPUNETIO_IB_MLX5_OPCODE_##name
 
-/* ---- one failed operation of each kind, behind a good one ---- */
+/* ---- one failing operation of each kind, after successful ones ---- */
 
 static int fail_by(struct e2e_pair *p, uint8_t opcode, doca_gpu_dev_verbs_ticket_t *t)
 {
@@ -47,7 +48,7 @@ static int fail_by(struct e2e_pair *p, uint8_t opcode, doca_gpu_dev_verbs_ticket
 	}
 }
 
-/* Both queries, which must agree. */
+/* Calls both queries, which must agree. */
 static struct gdk_qp_error error_of(struct e2e_qp *q)
 {
 	struct doca_gpu_verbs_qp_error_info info;
@@ -74,7 +75,7 @@ static void expect_error(uint8_t opcode, uint8_t syndrome)
 	e2e_pair_open(&p, E2E_DB, DEPTH, BYTES);
 	e = error_of(&p.tx);
 	cr_expect(!e.has_error && !e.has_cqe && !e.has_remote && !e.syndrome);
-	/* past one lap, so that index and slot differ */
+	/* more than one lap, so that index and slot differ */
 	for (unsigned int i = 0; i < DEPTH + 3; i++) {
 		cr_assert_eq(e2e_put(&p, 0, 64, &t), 0);
 		cr_assert_eq(e2e_wait(&p.tx, t), 0);
@@ -83,7 +84,7 @@ static void expect_error(uint8_t opcode, uint8_t syndrome)
 	cr_assert_eq(e2e_wait(&p.tx, t), -EIO);
 	e = error_of(&p.tx);
 	cr_expect(e.has_error && e.has_cqe);
-	cr_expect_eq(e.syndrome, syndrome, "opcode 0x%x: 0x%x", opcode, e.syndrome);
+	cr_expect_eq(e.syndrome, syndrome, "opcode 0x%x: got syndrome 0x%x", opcode, e.syndrome);
 	cr_expect_neq(e.vendor_err_synd, 0);
 	cr_expect_eq(e.wqe_counter, DEPTH + 3);
 	cr_expect_eq(e.opcode, opcode);
@@ -103,7 +104,10 @@ Test(peer_defects, defect_03_an_error_names_its_operation_address_and_queue_pair
 	expect_error(OP(DUMP), 0x04);
 }
 
-/* The NIC's own bytes beside its syndrome, and an address that is not to be trusted. */
+/*
+ * All fields of the error CQE are reported. The remote address is reported only if
+ * the slot still holds the failed WQE.
+ */
 Test(errors, every_byte_of_the_cqe_and_a_slot_that_was_used_again)
 {
 	struct doca_gpunetio_ib_mlx5_err_cqe_ex *ring;
@@ -112,7 +116,8 @@ Test(errors, every_byte_of_the_cqe_and_a_slot_that_was_used_again)
 	struct e2e_pair p;
 
 	e2e_pair_open(&p, E2E_DB, DEPTH, BYTES);
-	for (unsigned int i = 0; i < DEPTH; i++) { /* every slot has a read with an address */
+	/* every slot holds a READ with a remote address */
+	for (unsigned int i = 0; i < DEPTH; i++) {
 		cr_assert_eq(gdk_get(p.tx.dev, e2e_addr(p.dst.mem, p.dst.mr->rkey),
 				     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t, E2E_MODE,
 				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
@@ -136,7 +141,7 @@ Test(errors, every_byte_of_the_cqe_and_a_slot_that_was_used_again)
 	cr_expect_eq(e.wqe_counter, 0xfedc);
 	cr_expect_eq(e.opcode, OP(RDMA_READ));
 	cr_expect_eq(e.remote_addr, 0);
-	ring[3].wqe_counter = htobe16(3); /* what stands in the slot is another operation */
+	ring[3].wqe_counter = htobe16(3); /* the slot holds another operation than the CQE names */
 	ring[3].s_wqe_opcode_qpn = htobe32((uint32_t)OP(ATOMIC_CS) << 24 | p.tx.qpn);
 	cr_expect_not(error_of(&p.tx).has_remote);
 	ring[3].s_wqe_opcode_qpn = htobe32((uint32_t)OP(RDMA_READ) << 24 | p.tx.qpn);
@@ -144,7 +149,7 @@ Test(errors, every_byte_of_the_cqe_and_a_slot_that_was_used_again)
 	e2e_pair_close(&p);
 }
 
-/* Rings in GPU memory, where the host reads them through the driver. */
+/* The queues are in GPU memory, which the host reads through the driver. */
 Test(errors, queues_in_gpu_memory)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
@@ -170,7 +175,8 @@ Test(errors, queues_in_gpu_memory)
 	cr_assert_eq(e2e_wait(&qp, t), -EIO);
 	copies = standin_cuda_calls();
 	e = error_of(&qp);
-	cr_expect_geq(standin_cuda_calls() - copies, 3, "the CQ twice, and the WQE");
+	cr_expect_geq(standin_cuda_calls() - copies, 3,
+		      "expected two reads of the CQ and one of the WQE");
 	cr_expect(e.has_error && e.has_cqe && e.has_remote);
 	cr_expect_eq(e.syndrome, REMOTE_ACCESS);
 	cr_expect_eq(e.remote_addr, (uintptr_t)buf.mem + 64);
@@ -181,7 +187,7 @@ Test(errors, queues_in_gpu_memory)
 	e2e_close(&nic);
 }
 
-/* ---- text ---- */
+/* ---- texts ---- */
 
 Test(errors, every_syndrome_has_words_of_its_own)
 {
@@ -223,7 +229,7 @@ Test(errors, every_syndrome_has_words_of_its_own)
 #define SELECT_OVERRUN	 (1u << 2)
 #define MODIFY_CQ_IN_LEN 0x110
 
-/* From now on the NIC does not write over CQEs that nobody has taken back. */
+/* From now on, the NIC reports an overrun instead of overwriting unconsumed CQEs. */
 static void forbid_overrun(doca_verbs_cq_t *cq)
 {
 	uint8_t in[MODIFY_CQ_IN_LEN] = { 0 }, out[PRM_CMD_OUT_LEN];
@@ -246,7 +252,10 @@ static struct gdk_event next_event(struct gdk_events *ev)
 	return e;
 }
 
-/* A CQ that is full ends its queue pair: the host is told, and lets the waiter go. */
+/*
+ * A CQ overrun moves the QP to the error state without a CQE. The host gets events
+ * and then aborts the QP, which ends the device's wait.
+ */
 Test(errors, an_overrun_is_told_on_a_descriptor)
 {
 	doca_gpu_dev_verbs_ticket_t t;
@@ -262,17 +271,17 @@ Test(errors, an_overrun_is_told_on_a_descriptor)
 	cr_assert_eq(gdk_events_open(p.nic.dev, &ev), DOCA_SUCCESS);
 	cr_assert_eq(gdk_events_watch_cq(ev, p.tx.hl->cq_sq), DOCA_SUCCESS);
 	cr_assert_eq(gdk_events_watch_qp(ev, p.tx.hl->qp), DOCA_SUCCESS);
-	cr_assert_eq(gdk_events_get(ev, &e), DOCA_ERROR_AGAIN, "it never blocks");
+	cr_assert_eq(gdk_events_get(ev, &e), DOCA_ERROR_AGAIN, "gdk_events_get() must not block");
 	for (unsigned int i = 0; i < DEPTH; i++) {
 		cr_assert_eq(e2e_put(&p, 0, 64, &t), 0);
 		cr_assert_eq(e2e_wait(&p.tx, t), 0);
 	}
 	cr_assert_eq(gdk_events_get(ev, &e), DOCA_ERROR_AGAIN);
-	cr_assert_eq(e2e_put(&p, 0, 64, &t), 0); /* one more than there are entries */
+	cr_assert_eq(e2e_put(&p, 0, 64, &t), 0); /* one more than the CQ has entries */
 	e = next_event(ev);
 	cr_expect_eq(e.kind, GDK_EVENT_CQ_ERROR);
 	cr_expect_eq(e.number, p.tx.hl->cq_sq->cqn);
-	cr_expect_eq(e.syndrome, 1, "overrun");
+	cr_expect_eq(e.syndrome, 1, "syndrome of an overrun");
 	e = next_event(ev);
 	cr_expect_eq(e.kind, GDK_EVENT_QP_FATAL);
 	cr_expect_eq(e.number, p.tx.qpn);
@@ -293,7 +302,7 @@ Test(errors, an_overrun_is_told_on_a_descriptor)
 	e2e_pair_close(&p);
 }
 
-/* A right that the connection gave is taken back. */
+/* Removes the right to remote writes that the connection granted. */
 static void forbid_remote_write(struct e2e_qp *q)
 {
 	doca_verbs_qp_attr_t *attr;
@@ -353,7 +362,7 @@ Test(errors, a_channel_holds_its_device_and_leaves_nothing)
 	said = capture_end();
 	cr_expect(strstr(said, "another device"), "%s", said);
 	none = *q.hl->cq_sq;
-	none.obj = NULL; /* as a CQ of the SDK */
+	none.obj = NULL; /* as in a CQ created by the DOCA SDK */
 	cr_expect_eq(gdk_events_watch_cq(ev, &none), DOCA_ERROR_NOT_SUPPORTED);
 	cr_assert_eq(gdk_events_get_fd(ev, &fd), DOCA_SUCCESS);
 	cr_expect_geq(fcntl(fd, F_GETFD), 0);

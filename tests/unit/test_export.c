@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Exported queue pairs: the device struct, lists, errors, counters, reset. */
+/*
+ * Exported QPs: the content of the device struct, arrays of several QPs, the last
+ * error, counters, and the reset.
+ */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -51,7 +54,10 @@ Test(qp_export, device_struct_describes_the_qp)
 	cr_assert_neq(d->gdk_state->flags & GDK_QPF_SYS_SCOPE, 0);
 }
 
-/* What posters add to is in one line of a GPU's cache, what every post reads in the next. */
+/*
+ * The index that posters increment must be in one 128-byte cache line, and the
+ * fields that every post reads in the next.
+ */
 static void expect_place(const struct doca_gpu_dev_verbs_qp *d)
 {
 	const uintptr_t read = (uintptr_t)&d->sq_num_shift8_be / 128;
@@ -67,7 +73,7 @@ Test(qp_export, what_posts_read_is_in_no_line_with_what_they_add_to)
 {
 	struct doca_gpu_dev_verbs_qp *d;
 
-	expect_place(q.dev); /* in memory that a high-level QP has */
+	expect_place(q.dev); /* in memory of a high-level QP */
 	cr_expect_geq((uintptr_t)q.dev, (uintptr_t)q.dev->gdk_state + gdk_qp_state_size(16));
 	cr_assert_eq(doca_gpu_verbs_unexport_qp(nic.gpu, q.hl->qp_gverbs), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_DB, NULL, q.hl->cq_sq,
@@ -76,11 +82,11 @@ Test(qp_export, what_posts_read_is_in_no_line_with_what_they_add_to)
 	cr_assert_eq(doca_gpu_verbs_export_multi_qps_dev(nic.gpu, &q.hl->qp_gverbs, 1, &d),
 		     DOCA_SUCCESS);
 	expect_place(d);
-	cr_expect_eq(q.hl->qp_gverbs->qp_gpu_h, d, "the CPU is the GPU");
+	cr_expect_eq(q.hl->qp_gverbs->qp_gpu_h, d, "host GPU: one address");
 	cr_assert_eq(doca_gpu_verbs_unexport_multi_qps_dev(nic.gpu, &q.hl->qp_gverbs, 1, d),
 		     DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_get_qp_dev(q.hl->qp_gverbs, &d), DOCA_SUCCESS);
-	expect_place(d); /* in memory of the export's own */
+	expect_place(d); /* in memory of the export */
 }
 
 Test(qp_export, a_second_live_export_is_refused)
@@ -146,7 +152,7 @@ Test(qp_export, multi_with_holes)
 	list[0] = a->qp_gverbs;
 	list[2] = a->qp_gverbs;
 	cr_assert_eq(doca_gpu_verbs_export_multi_qps_dev(nic.gpu, list, 3, &array),
-		     DOCA_ERROR_IN_USE, "one QP twice");
+		     DOCA_ERROR_IN_USE, "a QP that is in the list twice must be refused");
 	list[2] = b->qp_gverbs;
 	cr_assert_eq(doca_gpu_verbs_export_multi_qps_dev(nic.gpu, list, 3, &array), DOCA_SUCCESS);
 	cr_assert_eq(array[0].sq_num, a->qp_gverbs->qp_cpu->sq_num);
@@ -196,7 +202,7 @@ Test(qp_export, counters_and_abort)
 	cr_assert_eq(q.dev->gdk_state->abort_word, 1);
 }
 
-/* A ring as the NIC leaves it after n CQEs, the first at index base. */
+/* Fills the ring as the NIC leaves it after n CQEs that start at index `base`. */
 static void write_cqes(uint8_t *ring, uint32_t num, uint64_t base, uint64_t n)
 {
 	for (uint32_t i = 0; i < num; i++)
@@ -213,7 +219,7 @@ Test(qp_export, producer_is_read_off_the_ring)
 		for (uint64_t n = 0; n < 80; n++) {
 			write_cqes(ring, 16, base, n);
 			cr_assert_eq(gdk_cq_find_producer(ring, 16, base) % 32, (base + n) % 32,
-				     "base %d n %d", (int)base, (int)n);
+				     "base %d, %d CQEs", (int)base, (int)n);
 		}
 	}
 }
@@ -237,12 +243,16 @@ Test(qp_export, reset_puts_everything_back)
 	cr_assert_eq(q.dev->gdk_state->cqe_ci, q.dev->cq_sq.cqe_rsvd);
 	cr_assert_eq(dbrec[1], 0);
 	cr_assert_eq(*(uint8_t *)q.hl->qp_umem_gpu_ptr, 0);
-	/* index 21 is in lap 1 (owner 1): before its CQE the owner bit is 0 */
+	/*
+	 * The next CQE in this slot has index 21, in lap 1 (owner bit 1), so the
+	 * slot is invalidated with owner bit 0.
+	 */
 	cr_assert_eq(ring[5 * 64 + 63], 0xf0);
-	cr_assert_eq(ring[4 * 64 + 63], 0xf1, "index 36 is in lap 2");
+	cr_assert_eq(ring[4 * 64 + 63], 0xf1,
+		     "next index 36 is in lap 2, so the owner bit must be 1");
 }
 
-/* Counts of puts that leave the CQ at any place, several times over. */
+/* The counts of puts leave the CQ's index at different places, over several laps. */
 Test(qp_reset, defect_28_data_flows_again_after_every_reset, .timeout = 20)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };

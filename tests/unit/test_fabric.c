@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Connections on the fabrics that RoCE has, with data over each, seen in the NIC's
- * own capture: every kind of GID, VLANs, one UDP source port per connection, and
- * bonds. The NIC is set up by each test, before it opens it.
+ * Connections on the networks that RoCE supports, with data over each, checked in
+ * the software NIC's packet capture: every kind of GID, VLANs, one UDP source port
+ * per connection, and bonds. Each test configures the NIC before it opens it.
  */
 #include <criterion/criterion.h>
 #include <infiniband/mlx5dv.h>
@@ -40,7 +40,7 @@ static bool is_v4(const union ibv_gid *gid)
 	return gid->raw[10] == 0xff && !gid->raw[0];
 }
 
-/* ---- the way of a queue pair to another ---- */
+/* ---- connecting two QPs ---- */
 
 static doca_error_t move(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr,
 			 enum doca_verbs_qp_state to, int mask)
@@ -80,7 +80,7 @@ static void connect_by(struct e2e_nic *nic, struct e2e_qp *q, uint32_t to, uint3
 		DOCA_SUCCESS);
 	cr_assert_eq(move(q->hl->qp, attr, S(RTR),
 			  A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | A(MIN_RNR_TIMER)),
-		     DOCA_SUCCESS, "GID %u", index);
+		     DOCA_SUCCESS, "RTR refused with GID %u", index);
 	cr_assert_eq(move(q->hl->qp, attr, S(RTS),
 			  A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY)),
 		     DOCA_SUCCESS);
@@ -88,8 +88,10 @@ static void connect_by(struct e2e_nic *nic, struct e2e_qp *q, uint32_t to, uint3
 	doca_verbs_ah_attr_destroy(ah);
 }
 
-/* Two queue pairs by GID index, and a put from the one to the other. Returns the
- * UDP source port that the first is to send from. */
+/*
+ * Connects two QPs by the GID at this index and puts data from one to the other.
+ * Returns the UDP source port that the first must use.
+ */
 static uint16_t talk_by(struct e2e_nic *nic, struct e2e_buf *buf, uint32_t index,
 			const struct ibv_gid_entry *e)
 {
@@ -106,7 +108,7 @@ static uint16_t talk_by(struct e2e_nic *nic, struct e2e_buf *buf, uint32_t index
 			     e2e_addr(buf->mem, buf->mr->lkey), BYTES, &t, E2E_MODE, E2E_AUTO,
 			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
 		     0);
-	cr_assert_eq(e2e_wait(&tx, t), 0, "GID %u", index);
+	cr_assert_eq(e2e_wait(&tx, t), 0, "put through GID %u failed", index);
 	cr_assert_eq(memcmp(buf->mem, buf->mem + BYTES, BYTES), 0);
 	port = gdk_path_udp_sport(tx.qpn, rx.qpn, e->gid.raw, e->gid.raw);
 	e2e_qp_close(&tx);
@@ -121,8 +123,10 @@ static uint32_t be16(const uint8_t *p)
 	return (uint32_t)p[0] << 8 | p[1];
 }
 
-/* How many packets of the capture come from the UDP port and have the tag (0: none),
- * and of IPv4 ones the TOS and TTL that the path asks for. */
+/*
+ * Counts the captured packets with this UDP source port and VLAN tag (0: none).
+ * IPv4 packets must have the TOS and TTL of the path.
+ */
 static int count_packets(uint16_t sport, uint16_t tci)
 {
 	uint8_t head[24], rec[16], p[5000], *ip;
@@ -148,19 +152,19 @@ static int count_packets(uint16_t sport, uint16_t tci)
 		v4 = ip[0] >> 4 == 4;
 		if (be16(ip + (v4 ? 20 : 40)) != sport)
 			continue;
-		cr_assert(!v4 || (ip[1] >> 2 == TCLASS >> 2 && ip[8] == HOPS), "TOS %u, TTL %u",
-			  ip[1], ip[8]);
+		cr_assert(!v4 || (ip[1] >> 2 == TCLASS >> 2 && ip[8] == HOPS),
+			  "wrong TOS %u or TTL %u", ip[1], ip[8]);
 		n++;
 	}
 	fclose(f);
 	return n;
 }
 
-#define PACKETS (BYTES / 1024) /* of a put */
+#define PACKETS (BYTES / 1024) /* packets of one put */
 
 /* ---- tests ---- */
 
-/* A port of this address: by each of its GIDs, and of which kind the last one is. */
+/* Puts data through each GID of a port with this address. */
 static void talk_by_every_gid(const char *ip, bool v4)
 {
 	struct ibv_gid_entry e[8];
@@ -183,10 +187,11 @@ static void talk_by_every_gid(const char *ip, bool v4)
 	for (i = 0; i < 8; i++) {
 		if (!port[i] || e[i].gid_type != IBV_GID_TYPE_ROCE_V2)
 			continue;
-		cr_expect_eq(count_packets(port[i], 0), PACKETS, "GID %d, port %u", i, port[i]);
+		cr_expect_eq(count_packets(port[i], 0), PACKETS,
+			     "GID %d, source port %u: wrong number of packets", i, port[i]);
 		v2++;
 	}
-	cr_expect_eq(v2, 2, "link-local, and the address");
+	cr_expect_eq(v2, 2, "expected two RoCE v2 GIDs: link-local and the configured address");
 	unlink(pcap);
 }
 
@@ -219,14 +224,15 @@ Test(fabric, with_vlan_and_without)
 	setenv("SOFTNIC_VLAN", "100", 1);
 	e2e_open(&nic);
 	e2e_buf_open(&nic, &buf, 2 * BYTES, E2E_REMOTE);
-	for (uint32_t i = 1; i < 4; i += 2) { /* RoCE v2: link-local, and the one on the VLAN */
+	for (uint32_t i = 1; i < 4; i += 2) { /* RoCE v2: link-local, and on the VLAN */
 		cr_assert_eq(ibv_query_gid_ex(nic.ctx, 1, i, &e[i], 0), 0);
 		port[i] = talk_by(&nic, &buf, i, &e[i]);
 	}
 	e2e_buf_close(&buf);
 	e2e_close(&nic);
 	cr_expect_eq(count_packets(port[1], 0), PACKETS);
-	cr_expect_eq(count_packets(port[3], PRIO << 13 | 100), PACKETS, "the priority is the sl");
+	cr_expect_eq(count_packets(port[3], PRIO << 13 | 100), PACKETS,
+		     "the VLAN priority must be the service level");
 	unlink(pcap);
 }
 
@@ -318,12 +324,16 @@ Test(fabric, a_port_of_the_bond_that_is_asked_for)
 	cr_expect(strstr(said, "port 5 of a bond, the device has 4"), "%s", said);
 	cr_expect_eq(init_with_port(&q, 4), DOCA_SUCCESS);
 	cr_expect_eq(lag_of(&q).port, 4);
-	cr_expect_eq(lag_of(&q).active_port, 0, "the NIC tells of two only");
+	cr_expect_eq(lag_of(&q).active_port, 0,
+		     "the NIC reports the active port only for ports 1 and 2");
 	e2e_qp_close(&q);
 	e2e_close(&nic);
 }
 
-/* Where packet headers decide, and where there is no bond, no port is forced. */
+/*
+ * No port is assigned if the bond distributes by a hash of packet headers, or if
+ * there is no bond.
+ */
 static void expect_no_port(const char *kind, bool active)
 {
 	struct gdk_qp_lag lag;
@@ -353,7 +363,7 @@ Test(fabric, no_port_is_forced_without_a_bond)
 	expect_no_port("0", false);
 }
 
-/* The NIC's bond as libmlx5 sees it. */
+/* libmlx5 queries and changes the software NIC's bond. */
 Test(fabric, libmlx5_reads_the_same_bond)
 {
 	struct mlx5dv_context dv = { .comp_mask = MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS };
@@ -370,10 +380,10 @@ Test(fabric, libmlx5_reads_the_same_bond)
 	qp = vb_qp(&v, IBV_QPT_RC, cq, NULL);
 	vb_connect(&v, qp, qp);
 	cr_assert_eq(mlx5dv_query_qp_lag_port(qp, &port, &active), 0);
-	cr_expect(port == 1 && active == 1, "port %u, active %u", port, active);
+	cr_expect(port == 1 && active == 1, "got port %u, active port %u", port, active);
 	cr_assert_eq(mlx5dv_modify_qp_lag_port(qp, 2), 0);
 	cr_assert_eq(mlx5dv_query_qp_lag_port(qp, &port, &active), 0);
-	cr_expect(port == 2 && active == 2, "port %u, active %u", port, active);
+	cr_expect(port == 2 && active == 2, "got port %u, active port %u", port, active);
 	cr_assert_eq(ibv_destroy_qp(qp), 0);
 	cr_assert_eq(ibv_destroy_cq(cq), 0);
 	vb_close(&v);

@@ -2,8 +2,10 @@
 /* Copyright (c) gdaki authors */
 /* softnic-run: --dmabuf */
 /*
- * Every function that creates something, on the GPU made of CPU threads and on
- * the stand-in's CUDA GPU, with every failure on its way; see lib/faults.h.
+ * Fault injection in every function that creates or changes an object, with the
+ * host GPU and with the stand-in CUDA GPU: each allocation, command and driver call
+ * on its way fails once (see lib/faults.h). Cases of devices, memory, attributes
+ * and queues are in failinject_verbs.h.
  */
 #include <criterion/criterion.h>
 #include <sys/mman.h>
@@ -12,7 +14,7 @@
 
 /* ---- high level ---- */
 
-/* Another depth than that of the fixture's: so the memory is another, too. */
+/* The depth differs from that of the fixture's QPs, so these use other memory. */
 static struct doca_gpu_verbs_qp_init_attr_hl hl_attr(enum doca_gpu_dev_verbs_nic_handler handler)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { 0 };
@@ -139,7 +141,7 @@ static doca_error_t service(void)
 	return FAULT_DONE(err, made, doca_gpu_verbs_destroy_service(made));
 }
 
-/* A service of its own: the first QP makes its list grow. */
+/* Uses its own service, so that the first QP makes its list grow. */
 static doca_error_t monitored(void)
 {
 	doca_gpu_verbs_service_t made = NULL;
@@ -153,7 +155,7 @@ static doca_error_t monitored(void)
 	return err;
 }
 
-/* ---- what is asked and changed ---- */
+/* ---- queries and changes of existing objects ---- */
 
 #define ASK(name, call) \
 	static doca_error_t name(void) \
@@ -212,8 +214,10 @@ static doca_error_t service_of(void)
 
 /* ---- all of it ---- */
 
-/* At least so many allocations, commands, driver, CUDA and GDRCopy calls that fail
- * give an error. */
+/*
+ * The numbers: at least how many failing allocations, firmware commands, driver
+ * calls, CUDA calls and GDRCopy calls must return an error.
+ */
 #define CASE(fn, alloc, ...) \
 	{ \
 		.name = #fn, .create = fn, .at_least = { alloc, 0, __VA_ARGS__ } \
@@ -224,9 +228,9 @@ static doca_error_t service_of(void)
 		.prepares = true, .errors = { \
 			[FAULT_RDMA] = FAULT_ERR(NOT_SUPPORTED) \
 		} \
-	} /* without an errno */
+	} /* such failures set no errno */
 
-/* When nothing else is there that they could share: counters, mapped pages, memory. */
+/* Run before any QP exists, so that no counters, mapped pages or memory are shared. */
 static const struct fault_case alone[] = {
 	CASE(ah_attr, 1, 0),
 	CASE(cq_attr, 1, 0),
@@ -257,7 +261,7 @@ static const struct fault_case alone[] = {
 	CASE(hl_collapsed, 5, 2, 4, 8),
 	CASE(hl_bf, 5, 2, 4, 8),
 	CASE(hl_proxy, 5, 2, 4, 8),
-	CASE(hl_no_dbr, 5, 1, 4, 8), /* a QP that is refused once is asked for again */
+	CASE(hl_no_dbr, 5, 1, 4, 8), /* a refused QP is created once more */
 	CASE(hl_emulated, 5, 2, 4, 8, 2),
 	CASE(group, 8, 4, 7, 16),
 	CASE(events, 2, 0, 1),
@@ -268,7 +272,7 @@ static const struct fault_case alone_on_cuda[] = {
 	CASE(hl_dmabuf, 5, 2, 4, 10),
 	CASE(hl_peermem, 5, 2, 4, 10),
 };
-/* With queue pairs to make something of. */
+/* Run with the QPs of open_qps(), which the cases use. */
 static const struct fault_case shared[] = {
 	CASE(umem_gpu, 1, 0, 1),     CASE(cq_in_gpu, 2, 1, 1, 3),  CASE(qp_own, 4, 1, 2),
 	CASE(qp_external, 2, 1, 1),  CASE(query, 0, 1, 1),	   CASE(connected, 0, 3, 3),
@@ -318,7 +322,7 @@ static void open_all(void)
 	cr_assert(
 		!doca_verbs_uar_create(f.nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE, &f.uar));
 	cr_assert(!doca_verbs_uar_create(f.nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME,
-					 &bf)); /* which libmlx5 keeps for who finds no other */
+					 &bf)); /* libmlx5 keeps this page as a spare */
 	cr_assert(!doca_verbs_uar_destroy(bf));
 }
 
@@ -355,7 +359,10 @@ static void each_of(const struct fault_case *c, size_t n, enum fault kind)
 
 	for (; c < end; c++)
 		fault_each(c, kind, false);
-	/* A context of CUDA that cannot be made current is gone, and its memory with it. */
+	/*
+	 * If a CUDA context cannot be made current, it is lost with its memory, so
+	 * faults in CUDA and GDRCopy calls are not injected into destruction.
+	 */
 	for (c = end - n; c < end && kind < FAULT_CUDA; c++)
 		fault_each(c, kind, true);
 }
@@ -365,7 +372,7 @@ static void all_of(enum fault kind)
 	bool cuda = fault_on_gpu && !fault_uncounted;
 
 	if (kind <= FAULT_RDMA && !FAILALLOC_WORKS)
-		cr_skip_test("a sanitizer owns malloc");
+		cr_skip_test("a sanitizer replaces malloc");
 	open_all();
 	ALL(alone, kind);
 	if (cuda)
@@ -384,7 +391,7 @@ Test(failinject, allocations)
 	all_of(FAULT_ALLOC);
 }
 
-/* Nor is there memory for what is done about it. */
+/* All allocations after the failing one fail, too, so error handling has no memory either. */
 Test(failinject, allocations_from_one_on)
 {
 	failalloc_stay();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Attributes and the firmware: whatever a setter takes is in the object that the
- * NIC has, and a query returns what is there. Each attribute goes through with two
- * values, so that no default can pass for it.
+ * Attributes and the firmware: every value that a setter accepts must be in the
+ * firmware's object, and a query must return what the firmware has. Each attribute
+ * is tested with two values, so that a default cannot be mistaken for the value.
  */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
@@ -42,7 +42,7 @@ TestSuite(firmware, .init = open_all, .fini = close_all);
 
 /* ---- attributes of a transition ---- */
 
-/* name, field of the QPC, what its two values are, and in the firmware's code */
+/* name, field of the QPC, the two values in the API, the two values in the firmware */
 #define QP_ATTRS(X) \
 	X(allow_remote_write, PRM_QPC_RWE, 1, 0, 1, 0) \
 	X(allow_remote_read, PRM_QPC_RRE, 0, 1, 0, 1) \
@@ -60,7 +60,7 @@ TestSuite(firmware, .init = open_all, .fini = close_all);
 	X(rnr_retry, PRM_QPC_RNR_RETRY, 1, 6, 1, 6) \
 	X(max_rd_atomic, PRM_QPC_LOG_SRA_MAX, 8, 1, 3, 0)
 
-/* likewise of a path over Ethernet; the traffic class is seen in two places */
+/* the same for attributes of the path; the traffic class is in two fields, see expect_all() */
 #define AH_ATTRS(X) \
 	X(sl, IN_PATH(PRM_ADS_ETH_PRIO), 5, 2, 5, 2) \
 	X(sgid_index, IN_PATH(PRM_ADS_SRC_ADDR_INDEX), 3, 2, 3, 2) \
@@ -82,7 +82,8 @@ static void modify(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, enum doca_ve
 		   int mask)
 {
 	doca_verbs_qp_attr_set_next_state(attr, to);
-	cr_assert_eq(doca_verbs_qp_modify(qp, attr, mask), DOCA_SUCCESS, "to %d", to);
+	cr_assert_eq(doca_verbs_qp_modify(qp, attr, mask), DOCA_SUCCESS, "transition to state %d",
+		     to);
 }
 
 static void set_all(doca_verbs_qp_attr_t *attr, int side)
@@ -123,9 +124,9 @@ static void expect_all(struct e2e_qp *q, int side)
 	cr_expect_eq(got.current_state, S(RTS));
 	cr_expect_eq(mask, MASK_INIT | MASK_RTR | MASK_RTS | A(CURRENT_STATE));
 #define EXPECT(name, field, a, b, fa, fb) \
-	cr_expect_eq(prm_get(qpc, field), side ? (fb) : (fa), #name " in the firmware: 0x%x", \
+	cr_expect_eq(prm_get(qpc, field), side ? (fb) : (fa), #name " in the firmware is 0x%x", \
 		     (unsigned int)prm_get(qpc, field)); \
-	cr_expect_eq(got.name, side ? (b) : (a), #name " of the query: 0x%x", \
+	cr_expect_eq(got.name, side ? (b) : (a), #name " from the query is 0x%x", \
 		     (unsigned int)got.name);
 	QP_ATTRS(EXPECT)
 	AH_ATTRS(EXPECT)
@@ -155,7 +156,7 @@ static void expect_no_path(struct e2e_qp *q)
 	doca_verbs_qp_init_attr_destroy(init);
 }
 
-/* A live path sends its DSCP, and that alone changes. */
+/* Packets of a connected QP carry the DSCP, and only this part of the path changes. */
 static void expect_traffic_class(struct e2e_qp *q, uint8_t want)
 {
 	doca_verbs_qp_init_attr_t *init;
@@ -166,7 +167,7 @@ static void expect_traffic_class(struct e2e_qp *q, uint8_t want)
 	doca_verbs_qp_init_attr_create(&init);
 	cr_assert_eq(doca_verbs_qp_query(q->hl->qp, attr, init, NULL), DOCA_SUCCESS);
 	cr_assert_eq(gdk_verbs_qp_attr_get(attr, &got), DOCA_SUCCESS);
-	cr_expect_eq(got.traffic_class, want, "0x%x", got.traffic_class);
+	cr_expect_eq(got.traffic_class, want, "traffic class is 0x%x", got.traffic_class);
 	doca_verbs_qp_attr_destroy(attr);
 	doca_verbs_qp_init_attr_destroy(init);
 }
@@ -190,7 +191,7 @@ Test(firmware, traffic_class_of_a_live_path)
 	e2e_qp_close(&q);
 }
 
-/* How often an acknowledgement is asked for: with every packet, unless it is set. */
+/* How often the requester asks for an acknowledgement: with every packet by default. */
 static void expect_ack_req_freq(int mask, uint8_t log, uint64_t want)
 {
 	doca_verbs_qp_init_attr_t *init;
@@ -246,7 +247,7 @@ Test(firmware, attributes_of_transitions)
 	e2e_qp_close(&q);
 }
 
-/* An attribute whose bit is not in the mask is not looked at. */
+/* An attribute whose bit is not in the mask must be ignored. */
 Test(firmware, attributes_outside_the_mask_are_not_taken)
 {
 	uint8_t out[PRM_QUERY_QP_OUT_LEN], *qpc = out + PRM_QUERY_QP_QPC_AT;
@@ -274,8 +275,11 @@ Test(firmware, attributes_outside_the_mask_are_not_taken)
 static int force_state = -1;
 static uint32_t force_status;
 
-/* In place of libmlx5's: the answer says that the QP is in a state of our choice, or that
- * the firmware refused, which some kernels do not tell by their return value. */
+/*
+ * Replaces mlx5dv_devx_obj_query of libmlx5. The reply contains a QP state of the
+ * test's choice, or the status of a refused command, which some kernels do not
+ * return as an error.
+ */
 int mlx5dv_devx_obj_query(struct mlx5dv_devx_obj *obj, const void *in, size_t inlen, void *out,
 			  size_t outlen)
 {
@@ -305,10 +309,11 @@ Test(firmware, each_state_has_its_name_or_is_an_error)
 		int want = force_state < 7 ? known[force_state] : -1;
 		doca_error_t err = doca_verbs_qp_query(q.hl->qp, attr, init, NULL);
 
-		cr_expect_eq(err, want < 0 ? DOCA_ERROR_UNEXPECTED : DOCA_SUCCESS, "%d",
-			     force_state);
+		cr_expect_eq(err, want < 0 ? DOCA_ERROR_UNEXPECTED : DOCA_SUCCESS,
+			     "state %d of the firmware", force_state);
 		cr_assert(!doca_verbs_qp_attr_get_current_state(attr, &state));
-		cr_expect(err || (int)state == want, "%d is %d", force_state, (int)state);
+		cr_expect(err || (int)state == want, "state %d of the firmware became %d",
+			  force_state, (int)state);
 	}
 	force_state = -1;
 	force_status = 5;
@@ -318,7 +323,7 @@ Test(firmware, each_state_has_its_name_or_is_an_error)
 	e2e_qp_close(&q);
 }
 
-/* ---- what a queue pair is created with ---- */
+/* ---- attributes of QP creation ---- */
 
 static const struct qp_row {
 	uint32_t sq_wr, rq_wr, sges, inl, uidx;
@@ -379,7 +384,7 @@ static void expect_created(doca_verbs_qp_t *qp, const struct qp_row *r)
 
 	doca_verbs_qp_attr_create(&attr);
 	doca_verbs_qp_init_attr_create(&init);
-	/* What the library remembers of these is not what it answers with. */
+	/* A query must return the firmware's values of these, not the library's. */
 	qp->init.user_index = qp->init.core_direct_master = 0;
 	qp->init.send_dbr_mode = DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID;
 	qp->init.rq_wr = 77;

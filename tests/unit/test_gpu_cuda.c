@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The CUDA GPU on the stand-in driver: memory, mappings, dmabuf, and unwinding
- * when the n-th call of the driver fails. */
+/*
+ * The CUDA GPU object, on the stand-in driver: PCI addresses, memory of each kind,
+ * mappings of host memory and doorbell pages, dmabufs, and cleanup when any call of
+ * the driver fails.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -212,7 +215,7 @@ Test(gpu_cuda, driver_without_dmabuf_is_not_supported)
 	close_gpu(gpu);
 }
 
-/* iomem: what the stand-in does; word: what the reason must say. */
+/* iomem: behaviour of the stand-in; word: must occur in the reason. */
 static void check_reg(const char *iomem, const char *word)
 {
 	char *reg_page = page();
@@ -224,7 +227,7 @@ static void check_reg(const char *iomem, const char *word)
 	setenv("STANDIN_CUDA_IOMEM", iomem, 1);
 	gpu = open_gpu(BDF);
 	cr_assert_eq(gdk_gpu_map_reg(gpu, reg_page + 0x800, &first, &how), DOCA_SUCCESS);
-	cr_expect(strstr(how, word), "%s", how);
+	cr_expect(strstr(how, word), "reason: %s", how);
 	cr_expect_eq(first, reg_page + 0x800);
 	cr_assert_eq(gdk_gpu_map_reg(gpu, reg_page + 0x600, &second, NULL), DOCA_SUCCESS);
 	cr_expect_eq(second, reg_page + 0x600);
@@ -259,7 +262,7 @@ Test(gpu_cuda, refused_register_page_says_why)
 	cr_expect(strstr(how, "PeerMappingOverride"));
 	cr_expect_eq(doca_gpu_verbs_can_gpu_register_uar(page(), &can), DOCA_SUCCESS);
 	cr_expect_not(can);
-	setenv("STANDIN_CUDA_IOMEM", "1", 1); /* the answer is not remembered */
+	setenv("STANDIN_CUDA_IOMEM", "1", 1); /* the earlier result must not be cached */
 	cr_expect_eq(doca_gpu_verbs_can_gpu_register_uar(page(), &can), DOCA_SUCCESS);
 	cr_expect(can);
 	close_gpu(gpu);
@@ -305,7 +308,7 @@ Test(gpu_cuda, export_uses_the_current_context)
 	cr_expect_eq(doca_gpu_destroy(two), DOCA_SUCCESS);
 	cr_expect_eq(doca_gpu_verbs_unexport_uar(mapped), DOCA_SUCCESS);
 	cr_expect_eq(pop(&context), 0);
-	cr_expect_neq(pop(&context), 0, "a context was left current");
+	cr_expect_neq(pop(&context), 0, "a context is still current");
 	release(0);
 	close_gpu(one);
 }
@@ -356,8 +359,10 @@ static doca_error_t map_step(doca_gpu_t *gpu, void **ptr)
 	return gdk_gpu_map_host(gpu, mem, 4096, ptr);
 }
 
-/* Fails call 1, 2, … of a step until it succeeds; what failed must leave nothing
- * behind, and must not touch its result. At least min calls were failed. */
+/*
+ * Makes call 1, 2, ... of a step fail until the step succeeds. A failed step must
+ * leak nothing and must not change its result. At least `min` calls must fail.
+ */
 static void *fail_each(doca_gpu_t *gpu, doca_error_t (*step)(doca_gpu_t *, void **), long min)
 {
 	int before = standin_cuda_live();
@@ -371,14 +376,15 @@ static void *fail_each(doca_gpu_t *gpu, doca_error_t (*step)(doca_gpu_t *, void 
 			bool passed_all = standin_cuda_calls() && failures >= min;
 
 			standin_cuda_fail_at(0);
-			cr_expect(passed_all, "only %ld calls failed", failures);
+			cr_expect(passed_all, "only %ld calls failed before the step succeeded",
+				  failures);
 			return result;
 		}
 		failures++;
 		cr_expect_eq(standin_cuda_live(), before, "failure of call %ld leaks", n);
 		cr_expect_eq(result, untouched);
 	}
-	cr_assert_fail("it never succeeds");
+	cr_assert_fail("the step never succeeded");
 	return NULL;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A CUDA driver or a GDRCopy that is not there, lacks a function or does not
- * start; memory that lies otherwise than asked. Each says what is the matter.
+ * A CUDA driver or GDRCopy library that is missing, lacks a function or fails to
+ * initialize; memory that the driver aligns less than requested; pages that the
+ * application has registered. Each failure must be logged with its reason.
  */
 #include <criterion/criterion.h>
 #include <stdint.h>
@@ -35,21 +36,22 @@ static void expect_no_gpu(const char *reason)
 	doca_gpu_t *gpu = NULL;
 	const char *said;
 
-	for (int i = 0; i < 2; i++) { /* it is looked for once, and the reason kept */
+	/* the driver is loaded once; the reason must be logged each time */
+	for (int i = 0; i < 2; i++) {
 		capture_begin();
 		cr_expect_eq(doca_gpu_create(BDF, &gpu), DOCA_ERROR_NOT_FOUND);
 		said = capture_end();
 		cr_expect(strstr(said, "GPU 0000:8a:00.0") && strstr(said, reason), "%s", said);
 		cr_expect_null(gpu);
 	}
-	cr_expect_eq(doca_gpu_create("host", &gpu), DOCA_SUCCESS, "CPU threads need no driver");
+	cr_expect_eq(doca_gpu_create("host", &gpu), DOCA_SUCCESS, "the host GPU needs no driver");
 	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
 }
 
 Test(gpu_driver, no_driver)
 {
 	if (dlopen("libcuda.so.1", RTLD_LAZY))
-		cr_skip_test("this machine has one");
+		cr_skip_test("this machine has a CUDA driver");
 	expect_no_gpu("no CUDA driver: libcuda.so.1");
 }
 
@@ -66,7 +68,7 @@ Test(gpu_driver, a_driver_that_does_not_start)
 	expect_no_gpu("cuInit: CUDA_ERROR_OUT_OF_MEMORY");
 }
 
-/* The driver promises less than a page. */
+/* The driver guarantees less alignment than a page. */
 Test(gpu_driver, memory_is_aligned_where_the_driver_does_not)
 {
 	static const size_t aligns[] = { 0, 256, 512, 4096, 65536, 1 << 20 };
@@ -85,7 +87,7 @@ Test(gpu_driver, memory_is_aligned_where_the_driver_does_not)
 							&mem, &cpu),
 				     DOCA_SUCCESS);
 			cr_expect_eq(aligns[i] ? (uintptr_t)mem % aligns[i] : 0, 0);
-			memset(mem, 1, 5000); /* all of it is there */
+			memset(mem, 1, 5000); /* all of the memory must be usable */
 			cr_expect_eq(doca_gpu_mem_free(gpu, mem), DOCA_SUCCESS);
 		}
 	cr_expect_eq(standin_gdr_live(), 0);
@@ -107,11 +109,12 @@ Test(gpu_driver, what_no_memory_holds_is_refused)
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		for (size_t j = 0; j < sizeof(sizes) / sizeof(sizes[0]); j++)
 			cr_expect_eq(doca_gpu_mem_alloc(gpu, sizes[j], 4096, types[i], &mem, &cpu),
-				     DOCA_ERROR_NO_MEMORY, "type %d size %zx", types[i], sizes[j]);
+				     DOCA_ERROR_NO_MEMORY, "type %d, size 0x%zx", types[i],
+				     sizes[j]);
 	close_gpu(gpu);
 }
 
-/* It is the application's, and stays so. */
+/* A page that the application registered with CUDA must stay registered. */
 static void try_registered(const char *iomem)
 {
 	int (*retain)(void **context, int device), (*set)(void *context);
@@ -133,7 +136,7 @@ static void try_registered(const char *iomem)
 	cr_expect_str_eq(how, "the register page was registered by the application");
 	cr_expect_eq(mapped, page + 5);
 	cr_expect_eq(gdk_gpu_unmap_reg(gpu, page + 5), DOCA_SUCCESS);
-	cr_expect_eq(unreg(page), 0, "it was still registered");
+	cr_expect_eq(unreg(page), 0, "the application's registration is gone");
 	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
 	set(NULL);
 	free(page);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The GPU that is made of CPU threads, and the table of blocks that all share. */
+/*
+ * The host GPU, on which CPU threads take the place of GPU threads, and the table
+ * of memory blocks that all GPU objects share.
+ */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdlib.h>

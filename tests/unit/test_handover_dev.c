@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What others do while the holder of the token is about to write the register: a thread
- * of a CPU may stand still there for as long as it takes them to post 65536 times. On a
- * GPU the token may be on its way by then (token_first).
+ * The handover of the token. When a holder is about to store to the doorbell
+ * register, its CPU thread may stop for as long as other threads need to post 65536
+ * WQEs. On a GPU, the holder may leave the token before this store (token_first).
+ * This test runs the other threads' work in that moment.
  */
 #include <criterion/criterion.h>
 
@@ -12,7 +13,7 @@ static int token_first;
 #include "device/gdk/platform.h"
 
 static void (*meanwhile)(void);
-static unsigned int stores; /* to the register */
+static unsigned int stores; /* stores to the register */
 
 static void stand_still(void)
 {
@@ -26,14 +27,14 @@ static void stand_still(void)
 
 static void nic_while_waiting(void);
 
-/* In all that is included from here on. */
+/* Replaces these functions in all headers that are included below. */
 #define gdk_mmio_st64(p, v) (stand_still(), gdk_mmio_st64(p, v))
 #define gdk_relax(spins)    (nic_while_waiting(), gdk_relax(spins))
 
 #include "rig.h"
 
 #define DEPTH 64u
-#define POSTS 40000u /* so many ahead, an index looks like one to come */
+#define POSTS 40000u /* so far behind, a 16-bit index looks like a future one */
 
 static struct rig rig;
 
@@ -103,11 +104,12 @@ static void overtakes(int handler, int expected)
 	meanwhile = others_ring;
 	post(2);
 	cr_expect(!meanwhile);
-	cr_expect_eq(overtaken, expected, "handler %d", handler);
+	cr_expect_eq(overtaken, expected, "handler %d: wrong order of the two doorbell stores",
+		     handler);
 	all_is_executed();
 }
 
-/* The older index comes last then, and does no harm. */
+/* With token_first, the older index is stored last, which must do no harm. */
 Test(handover_dev, in_a_block_the_token_goes_first, .timeout = 60)
 {
 	token_first = 1;
@@ -116,8 +118,11 @@ Test(handover_dev, in_a_block_the_token_goes_first, .timeout = 60)
 	overtakes(RIG_DB, 0);
 }
 
-/* Without a record the register is what orders holders; and of two stores to it of which
- * one is 64 bytes, neither cuts the other. */
+/*
+ * Without a DBREC, the register store orders the holders. With BlueFlame, two
+ * 64-byte stores to the register must not interleave. So the token is left only
+ * after the store.
+ */
 Test(handover_dev, without_record_and_by_blueflame_it_does_not, .timeout = 60)
 {
 	token_first = 1;
@@ -125,8 +130,10 @@ Test(handover_dev, without_record_and_by_blueflame_it_does_not, .timeout = 60)
 	overtakes(RIG_BF, 0);
 }
 
-/* A put that waits for its slot first has everything before it rung: what it knew of that is
- * old by then. */
+/*
+ * A put that must wait for a free slot first rings everything before it. The state
+ * that it read before the wait is then outdated and must be read again.
+ */
 Test(handover_dev, what_was_read_early_is_read_again_after_a_wait)
 {
 	static const gdk_mode_t modes[] = { RIG_EXCL, RIG_CTA, RIG_GPU };
@@ -142,7 +149,9 @@ Test(handover_dev, what_was_read_early_is_read_again_after_a_wait)
 					     RIG_THREAD, i < DEPTH ? GDK_OPT_SKIP_DB : 0),
 				     0);
 		cr_expect_eq(rig.st->rung, DEPTH + 1);
-		cr_expect_eq(rig.st->doorbells, stores, "mode %d: %u", modes[m], stores);
+		cr_expect_eq(rig.st->doorbells, stores,
+			     "mode %d: doorbells counted differ from %u register stores", modes[m],
+			     stores);
 		all_is_executed();
 	}
 }

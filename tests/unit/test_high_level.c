@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* High-level queue pairs: composition, modes, groups, flat lists, unwinding. */
+/*
+ * The high-level API: the parts of a QP, DBREC modes, QP groups, flat lists, and
+ * the kind of queue memory.
+ */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +32,7 @@ static void open_all(void)
 
 static void close_all(void)
 {
-	e2e_close(&nic); /* refuses while anything is left */
+	e2e_close(&nic); /* fails if an object is left */
 }
 
 TestSuite(high_level, .init = open_all, .fini = close_all);
@@ -41,7 +44,7 @@ Test(high_level, one_block_per_qp)
 	uint8_t size;
 
 	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
-	cr_assert_eq(attr.sq_nwqe, 100, "the caller's struct is not changed");
+	cr_assert_eq(attr.sq_nwqe, 100, "the caller's struct was changed");
 	cr_assert_eq(hl->nic_handler, E2E_DB);
 	doca_verbs_qp_get_wq(hl->qp, &ring, &sq, &rq_buf, &rq, &stride);
 	doca_verbs_cq_get_wq(hl->cq_sq, &cq, &cqe, &size);
@@ -87,7 +90,7 @@ Test(high_level, dbrec_modes)
 	attr.send_dbr_mode_ext = MODE(NO_DBR_SW_EMULATED);
 	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
 	cr_assert_eq(hl->nic_handler, E2E_NO_DBR);
-	cr_assert(hl->qp_gverbs->cpu_proxy, "a CPU thread keeps the DBREC");
+	cr_assert(hl->qp_gverbs->cpu_proxy, "a CPU thread must maintain the DBREC");
 	doca_gpu_verbs_destroy_qp_hl(hl);
 	hl = NULL;
 	nic.dev->caps.send_dbr_mode_no_dbr_ext = 0;
@@ -132,7 +135,7 @@ Test(high_level, flat_list_keeps_holes)
 	struct doca_gpu_dev_verbs_qp *flat;
 
 	cr_assert_eq(doca_gpu_verbs_qp_flat_list_create_hl(list, 3, &flat),
-		     DOCA_ERROR_INVALID_VALUE, "nothing but holes");
+		     DOCA_ERROR_INVALID_VALUE, "a list of only NULL entries must be refused");
 	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &list[0]), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &list[2]), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_qp_flat_list_create_hl(list, 3, &flat), DOCA_SUCCESS);
@@ -151,10 +154,10 @@ Test(high_level, queue_memory_by_environment)
 	cr_assert_eq(gdk_queue_mem_type(), DOCA_GPU_MEM_TYPE_CPU_GPU);
 	attr.nic_handler = E2E_PROXY;
 	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
-	cr_assert_eq(hl->qp_umem, hl->qp_umem_dbr, "all of it is on the host");
+	cr_assert_eq(hl->qp_umem, hl->qp_umem_dbr, "all memory must be on the host");
 	cr_assert_neq(gdk_to_export(hl->qp_gverbs)->state_flags & GDK_QPF_SYS_SCOPE, 0);
 	cr_assert_eq(gdk_to_export(hl->qp_gverbs)->state_flags & GDK_QPF_HOST_LOOKS, 0,
-		     "CPU threads do not pause");
+		     "CPU threads must not back off");
 	doca_gpu_verbs_destroy_qp_hl(hl);
 	capture_begin();
 	setenv("GDAKI_QUEUE_MEM", "gpu", 1);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The other end of a wire, played by a test: packets made and read byte by byte
- * on a UDP socket of its own, so that nothing of the NIC's requester, responder
- * or headers is used to judge it. Only the ICRC is the NIC's (tested by wire.sh).
+ * The remote end of the wire, played by the test: it builds and parses packets byte
+ * by byte on its own UDP socket, so that the NIC's requester, responder and headers
+ * are not used to check themselves. Only the ICRC comes from the NIC (checked by
+ * wire.sh).
  */
 #ifndef WIRE_PEER_H
 #define WIRE_PEER_H
@@ -21,17 +22,17 @@
 struct wire_peer {
 	int fd;
 	struct sockaddr_in self, nic;
-	uint16_t pkey;	 /* of the packets it sends */
-	uint8_t version; /* likewise */
+	uint16_t pkey;	 /* P_Key of the packets that the peer sends */
+	uint8_t version; /* header version of the packets that the peer sends */
 	bool bad_icrc;
-	uint16_t ip_id; /* that its ICRC is made for; the kernel sends 0 */
+	uint16_t ip_id; /* the IP ID that the ICRC covers; the kernel sends 0 */
 };
 
 struct wire_packet {
 	uint8_t opcode, pad;
 	bool solicited, ackreq;
 	uint16_t pkey;
-	uint32_t qpn, psn, len; /* of the bytes behind the BTH, without pad */
+	uint32_t qpn, psn, len; /* length of the bytes after the BTH, without padding */
 	uint8_t p[4200];
 };
 
@@ -81,7 +82,7 @@ static inline void peer_send(struct wire_peer *w, uint8_t opcode, uint32_t qpn, 
 		     all + 4);
 }
 
-/* Acknowledgement or NAK. */
+/* Sends an acknowledgement or NAK. */
 static inline void peer_ack(struct wire_peer *w, uint32_t qpn, uint32_t psn, uint8_t syndrome)
 {
 	uint8_t aeth[4] = { syndrome };
@@ -89,7 +90,7 @@ static inline void peer_ack(struct wire_peer *w, uint32_t qpn, uint32_t psn, uin
 	peer_send(w, 0x11, qpn, psn, aeth, 4);
 }
 
-/* false: nothing came. */
+/* Returns false if no packet arrives in time. */
 static inline bool peer_recv(struct wire_peer *w, struct wire_packet *k, int ms)
 {
 	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
@@ -103,7 +104,8 @@ static inline bool peer_recv(struct wire_peer *w, struct wire_packet *k, int ms)
 		return false;
 	cr_assert_geq(n, 16);
 	memcpy(&icrc, b + n - 4, 4);
-	cr_assert_eq(icrc, peer_icrc(&w->nic, &w->self, 0, b, n - 4), "ICRC of what the NIC sent");
+	cr_assert_eq(icrc, peer_icrc(&w->nic, &w->self, 0, b, n - 4),
+		     "wrong ICRC in a packet from the NIC");
 	k->opcode = b[0];
 	k->solicited = b[1] >> 7;
 	k->pad = b[1] >> 4 & 3;
@@ -121,9 +123,10 @@ static inline struct wire_packet peer_expect(struct wire_peer *w, uint8_t opcode
 	struct wire_packet k;
 
 	cr_assert(peer_recv(w, &k, 5000), "no packet 0x%02x psn 0x%x", opcode, psn & 0xffffff);
-	cr_assert_eq(k.opcode, opcode, "opcode 0x%02x psn 0x%x, not 0x%02x psn 0x%x (0x%02x)",
+	cr_assert_eq(k.opcode, opcode,
+		     "got opcode 0x%02x psn 0x%x, expected 0x%02x psn 0x%x (first byte 0x%02x)",
 		     k.opcode, k.psn, opcode, psn & 0xffffff, k.p[0]);
-	cr_assert_eq(k.psn, psn & 0xffffff, "psn 0x%x, not 0x%x", k.psn, psn & 0xffffff);
+	cr_assert_eq(k.psn, psn & 0xffffff, "got psn 0x%x, expected 0x%x", k.psn, psn & 0xffffff);
 	return k;
 }
 
@@ -131,7 +134,7 @@ static inline void peer_expect_ack(struct wire_peer *w, uint32_t psn, uint8_t sy
 {
 	struct wire_packet k = peer_expect(w, 0x11, psn);
 
-	cr_assert_eq(k.p[0], syndrome, "syndrome 0x%02x, not 0x%02x", k.p[0], syndrome);
+	cr_assert_eq(k.p[0], syndrome, "got syndrome 0x%02x, expected 0x%02x", k.p[0], syndrome);
 	cr_assert_eq(k.qpn, PEER_QPN);
 	cr_assert_eq(k.len, 4);
 }
@@ -140,8 +143,9 @@ static inline void peer_expect_nothing(struct wire_peer *w)
 {
 	struct wire_packet k;
 
-	cr_assert_not(peer_recv(w, &k, PEER_QUIET_MS), "opcode 0x%02x psn 0x%x (0x%02x)", k.opcode,
-		      k.psn, k.p[0]);
+	cr_assert_not(peer_recv(w, &k, PEER_QUIET_MS),
+		      "unexpected packet: opcode 0x%02x psn 0x%x (0x%02x)", k.opcode, k.psn,
+		      k.p[0]);
 }
 
 #endif

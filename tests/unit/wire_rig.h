@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One queue pair of the software NIC's engine, connected to a peer that is made
- * of bytes: what the tests of both sides of the transport share.
+ * One QP of the software NIC's engine, connected to a peer whose packets the test
+ * builds by hand (wire_peer.h). Shared by the tests of the requester and of the
+ * responder.
  */
 #ifndef WIRE_RIG_H
 #define WIRE_RIG_H
@@ -11,11 +12,12 @@
 
 #include "wire_peer.h"
 
-#define QPN    0x101u
-#define P0     0xfffff0u /* first PSN each way, see fake_connect: it wraps soon */
+#define QPN 0x101u
+/* first PSN in each direction, see fake_connect(); it wraps after 16 packets */
+#define P0     0xfffff0u
 #define MTU    1024u
 #define SIZE   (1u << 16)
-#define ACKED  0x1f /* syndromes */
+#define ACKED  0x1f /* AETH syndromes */
 #define SEQ    0x60
 #define INV    0x61
 #define ACCESS 0x62
@@ -78,7 +80,7 @@ static inline uint64_t wire_count(const uint64_t *field)
 }
 #define COUNT(field) wire_count(&sn_dev->stats.field)
 
-/* RETH and so many bytes of value v; the length of it all */
+/* A RETH and `payload` bytes of value v. Returns the total length. */
 static inline uint32_t reth(uint8_t *b, uint32_t off, uint32_t len, uint32_t payload, uint8_t v)
 {
 	sn_put64(b, (uintptr_t)mem + off);

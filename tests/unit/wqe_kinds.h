@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* One WQE of each kind that there is a builder for. */
+/*
+ * Builds one WQE of each kind with the product's builders. For tests that print,
+ * compare or execute every kind of WQE.
+ */
 #ifndef WQE_KINDS_H
 #define WQE_KINDS_H
 
@@ -32,7 +35,7 @@ enum kind {
 
 #define OP(name) DOCA_GPUNETIO_IB_MLX5_OPCODE_##name
 
-/* One WQE of each kind, by its builder. */
+/* Builds a WQE of this kind in slot `at` (and the next, for extended atomics). */
 static inline void build(struct rig *r, enum kind kind, uint64_t at)
 {
 	const struct gdk_atomic_ext ext = { 1, 2, 3, 4, 5, 6 };
