@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The engine's own types and the calls between its parts. Everything here is
- * touched with sn_dev.lock held, almost always by the NIC thread. Indices of
- * work queues are kept as 32-bit counts; the 16 bits of the hardware are their
- * low half. PSNs are 24-bit values compared with sn_psn_cmp.
+ * The engine's types and the functions that its parts call in each other.
+ * Opcodes and syndromes are in opcodes.h; the objects that the front creates are
+ * in softnic.h.
+ *
+ * Everything in this file is accessed with sn_dev.lock held, almost always by the
+ * NIC thread. Work queue indices are 32-bit counts; the hardware's 16-bit index is
+ * the low half. PSNs are 24-bit values, compared with sn_psn_cmp().
  */
 #ifndef SOFTNIC_ENG_H
 #define SOFTNIC_ENG_H
@@ -13,99 +16,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "opcodes.h"
 #include "softnic.h"
 
-#define SN_MSGS		   128u		/* send WQEs in flight per QP, at most */
-#define SN_MSGS_FIRST	   8u		/* room for so many to begin with */
-#define SN_FEW_SGES	   6u		/* gather entries that a message holds itself */
-#define SN_WQE_MAX	   1024u	/* bytes of one WQE */
-#define SN_WINDOW_PKTS	   64u		/* unacknowledged packets per QP, at most: bits of `ends` */
-#define SN_READ_CHUNK_PKTS 16u		/* response packets one READ request asks for */
-#define SN_RES		   16u		/* READs and atomics kept for duplicates, per QP */
-#define SN_JOBS		   (3 * SN_RES) /* READ and atomic responses owed per QP */
+#define SN_MSGS		   128u		/* maximum of send WQEs in flight per QP */
+#define SN_MSGS_FIRST	   8u		/* slots allocated first; the ring grows up to SN_MSGS */
+#define SN_FEW_SGES	   6u		/* gather entries stored in a message itself */
+#define SN_WQE_MAX	   1024u	/* maximum bytes of one WQE */
+#define SN_WINDOW_PKTS	   64u		/* maximum of unacknowledged packets: bits of read_ends */
+#define SN_READ_CHUNK_PKTS 16u		/* response packets per READ request */
+#define SN_RES		   16u		/* READs and atomics remembered for duplicates, per QP */
+#define SN_JOBS		   (3 * SN_RES) /* maximum of READ and atomic responses waiting, per QP */
 #define SN_MAX_MSG	   (1u << 30)	/* bytes, log_msg_max of the firmware */
 #define SN_PKT_DATA	   (4096 + 96)
 #define SN_PSN_MASK	   0xffffffu
-#define SN_SQ_CACHE	   64u /* blocks read from the ring in one go */
+#define SN_SQ_CACHE	   64u /* blocks read from the ring in one copy */
 
-/* WQE opcodes */
-enum {
-	SN_OP_NOP = 0x00,
-	SN_OP_SEND_INVAL = 0x01,
-	SN_OP_WRITE = 0x08,
-	SN_OP_WRITE_IMM = 0x09,
-	SN_OP_SEND = 0x0a,
-	SN_OP_SEND_IMM = 0x0b,
-	SN_OP_WAIT = 0x0f,
-	SN_OP_READ = 0x10,
-	SN_OP_CS = 0x11,
-	SN_OP_FA = 0x12,
-	SN_OP_MASKED_CS = 0x14,
-	SN_OP_MASKED_FA = 0x15,
-	SN_OP_DUMP = 0x23,
-};
-
-/* CQE opcodes and syndromes */
-enum {
-	SN_CQE_REQ = 0,
-	SN_CQE_RESP_WRITE_IMM = 1,
-	SN_CQE_RESP_SEND = 2,
-	SN_CQE_RESP_SEND_IMM = 3,
-	SN_CQE_RESIZE = 5,
-	SN_CQE_REQ_ERR = 13,
-	SN_CQE_RESP_ERR = 14,
-};
-enum {
-	SN_SYND_LOC_LEN = 0x01,
-	SN_SYND_LOC_OP = 0x02,
-	SN_SYND_LOC_PROT = 0x04,
-	SN_SYND_FLUSH = 0x05,
-	SN_SYND_BAD_RESP = 0x10,
-	SN_SYND_LOC_ACCESS = 0x11,
-	SN_SYND_REM_INV = 0x12,
-	SN_SYND_REM_ACCESS = 0x13,
-	SN_SYND_REM_OP = 0x14,
-	SN_SYND_RETRY = 0x15,
-	SN_SYND_RNR = 0x16,
-};
-
-/* BTH opcodes of RC; the upper three bits are the service */
-enum {
-	SN_BTH_SEND_FIRST = 0,
-	SN_BTH_SEND_MIDDLE,
-	SN_BTH_SEND_LAST,
-	SN_BTH_SEND_LAST_IMM,
-	SN_BTH_SEND_ONLY,
-	SN_BTH_SEND_ONLY_IMM,
-	SN_BTH_WRITE_FIRST,
-	SN_BTH_WRITE_MIDDLE,
-	SN_BTH_WRITE_LAST,
-	SN_BTH_WRITE_LAST_IMM,
-	SN_BTH_WRITE_ONLY,
-	SN_BTH_WRITE_ONLY_IMM,
-	SN_BTH_READ_REQ,
-	SN_BTH_RESP_FIRST,
-	SN_BTH_RESP_MIDDLE,
-	SN_BTH_RESP_LAST,
-	SN_BTH_RESP_ONLY,
-	SN_BTH_ACK,
-	SN_BTH_ATOMIC_ACK,
-	SN_BTH_CS,
-	SN_BTH_FA,
-	SN_BTH_UC = 0x20,
-	SN_BTH_UD_SEND = 0x64,
-	SN_BTH_UD_SEND_IMM = 0x65,
-	/* manufacturer's range: masked atomics of 8 and of 4 bytes, between two of us */
-	SN_BTH_MASKED_CS = 0xd3,
-	SN_BTH_MASKED_FA,
-	SN_BTH_MASKED_CS4,
-	SN_BTH_MASKED_FA4,
-};
-enum { SN_NAK_SEQ = 0x60, SN_NAK_INV = 0x61, SN_NAK_ACCESS = 0x62, SN_NAK_OP = 0x63 };
-#define SN_AETH_RNR 0x20u
-/* bytes of extended headers; a masked atomic has two masks more */
-enum { SN_RETH = 16, SN_ATOMIC_ETH = 28, SN_MASKED_ETH = 44 };
-/* IBV_ACCESS_* */
+/* the bits of IBV_ACCESS_* */
 enum { SN_REMOTE_WRITE = 1u << 1, SN_REMOTE_READ = 1u << 2, SN_REMOTE_ATOMIC = 1u << 3 };
 
 struct sn_sge {
@@ -113,36 +40,36 @@ struct sn_sge {
 	uint32_t len, lkey;
 };
 
-/* One send WQE between fetch and completion. */
+/* One send WQE, from fetch to completion. */
 struct sn_msg {
 	uint32_t idx;	      /* WQE index of its first block */
 	uint16_t blocks;      /* of 64 bytes */
-	uint8_t opcode, fm;   /* fm: fence, completion and solicited bits */
-	uint8_t synd, vendor; /* local error found: completes with it when it is the oldest */
-	bool local;	      /* nothing goes on the wire */
+	uint8_t opcode, fm;   /* fm: fence, completion and solicited bits of the WQE */
+	uint8_t synd, vendor; /* local error, 0: none; completes with it when it is the oldest */
+	bool local;	      /* needs no packet */
 	bool done;	      /* READ or atomic: the response is in memory */
 	bool solicited;
-	uint8_t atomic_size; /* bytes */
-	bool inl;	     /* the payload begins with inl_len bytes of the WQE itself, */
-	uint16_t inl_len;    /* kept at data; the rest is in nsge pieces of memory after them */
+	uint8_t atomic_size; /* 4 or 8, bytes */
+	bool inl;	     /* the payload begins with inl_len inline bytes, */
+	uint16_t inl_len;    /* stored at data; the nsge memory pieces follow them */
 	uint16_t nsge;
-	uint32_t imm; /* as in the WQE, network order */
+	uint32_t imm; /* immediate value, big-endian as in the WQE */
 	uint32_t len;
-	uint32_t psn, npkts; /* first PSN and how many it takes */
-	uint32_t got;	     /* READ: response packets taken */
+	uint32_t psn, npkts; /* first PSN and number of PSNs */
+	uint32_t got;	     /* READ: response packets received */
 	uint64_t raddr;
 	uint32_t rkey;
-	uint64_t operand[4]; /* swap/add, compare, swap mask/boundary, compare mask */
+	uint64_t operand[4]; /* swap or add; compare; swap mask or boundary; compare mask */
 	uint32_t wait_cqn, wait_index;
 	struct {
 		uint32_t qpn, qkey;
 		struct sn_way way;
 	} ud;
-	union { /* both point to few, or to big where that is too small */
+	union { /* both point to few, or to big if few is too small */
 		struct sn_sge *sge;
 		uint8_t *data;
 	};
-	uint8_t *big; /* SN_WQE_MAX bytes once a WQE needed them; stays with the slot */
+	uint8_t *big; /* SN_WQE_MAX bytes once a WQE needed them; kept with the slot */
 	struct sn_sge few[SN_FEW_SGES];
 };
 
@@ -151,11 +78,12 @@ static inline struct sn_sge *sn_msg_sges(const struct sn_msg *m)
 	return m->sge + (m->inl_len + sizeof(*m->sge) - 1) / sizeof(*m->sge);
 }
 
-/* A READ or atomic: responses owed, sent in order, or kept for a duplicate. */
+/* A READ or atomic request: waiting in jobs until its responses are sent, or remembered in kept
+ * to answer a duplicate. */
 struct sn_job {
-	bool atomic, again; /* again: of a repeated request */
+	bool atomic, again; /* again: the request is a duplicate */
 	uint32_t psn, npkts, sent;
-	uint64_t va; /* requester's address */
+	uint64_t va; /* address as the requester gave it */
 	uint32_t rkey, len;
 	uint64_t result;
 };
@@ -167,7 +95,8 @@ struct sn_rwqe {
 	struct sn_sge sge[32];
 };
 
-/* A list through next; at of each is what points to it, so that it leaves at once. */
+/* A linked list through the field `next`. The field `at` of each element points to the pointer
+ * that points to the element, so that an element can be removed without a search. */
 #define SN_LINK(head, o, next, at) \
 	do { \
 		(o)->next = *(head); \
@@ -184,73 +113,73 @@ struct sn_rwqe {
 	} while (0)
 
 /*
- * A queue pair. What a reset clears is in three parts, each cleared as a whole:
- * the send queue as posted, the requester, and the responder with its receive
- * queue. All else is identity, memory and places in lists, which a reset keeps.
+ * A queue pair. Three parts hold what a reset clears, each as a whole: the send queue as
+ * posted, the requester, and the responder with its receive queue. Identity, memory and list
+ * links are outside these parts, and a reset keeps them.
  */
-struct sn_qp_sq { /* done <= fetch <= pi */
+struct sn_qp_sq { /* invariant: fetch <= pi */
 	uint32_t pi, fetch;
-	uint32_t cache_at, cache_n; /* ring blocks held in cache */
-	uint32_t last_ring;	    /* the page's count of rings at our last one */
-	uint64_t quiet_since;	    /* of the block at pi, see uar_watch.c */
+	uint32_t cache_at, cache_n; /* index of the first block in cache, number of blocks */
+	uint32_t last_ring;	    /* page->rings at this QP's last ring */
+	uint64_t quiet_since;	    /* when the unrung WQEs at pi last changed; 0: none */
 	uint64_t quiet_sum;
 };
 
-/* Packets that may be unacknowledged: see window.c. */
+/* How many packets may be unacknowledged. The algorithm is described in window.c. */
 struct sn_window {
-	uint32_t size;	 /* so many */
-	uint32_t good;	 /* grows fast up to here, */
-	uint32_t wall;	 /* slowly to before this, and waits there */
-	uint32_t step;	 /* how far the wall moves next */
-	uint32_t hold;	 /* packets to wait before the wall is tried */
-	uint32_t credit; /* packets acknowledged since it grew */
-	bool full;	 /* it held a packet back since it grew */
-	bool lost;	 /* nothing is acknowledged since the last loss or RNR NAK: */
-	uint32_t after;	 /* the size is this with the next acknowledgement */
+	uint32_t size;	    /* packets that may be unacknowledged */
+	uint32_t good;	    /* below this size the window grows fast, */
+	uint32_t wall;	    /* above it slowly, and stops one packet below wall */
+	uint32_t step;	    /* growth beyond the wall, in packets; doubles */
+	uint32_t wall_acks; /* packets to be acknowledged before the window may reach the wall */
+	uint32_t credit;    /* packets acknowledged since the last growth */
+	bool full;	    /* the window delayed a packet since the last growth */
+	bool lost;	    /* nothing was acknowledged since the last loss or RNR NAK; */
+	uint32_t after;	    /* the next acknowledgement sets the size to this */
 };
 
 struct sn_qp_req {
-	uint32_t head, tail;   /* messages, [head, tail); counts */
-	uint32_t cur, cur_pkt; /* next packet to send: message and packet in it */
-	uint32_t next_psn;     /* of the next message fetched */
-	uint32_t una;	       /* oldest PSN not acknowledged */
+	uint32_t head, tail;   /* messages in flight are [head, tail); counts */
+	uint32_t cur, cur_pkt; /* next packet to send: message, and packet in it */
+	uint32_t next_psn;     /* PSN of the next message fetched */
+	uint32_t una;	       /* oldest unacknowledged PSN */
 	struct sn_window win;
-	uint32_t max_sent;	    /* PSN after the newest ever sent */
-	uint32_t again_at;	    /* 1 + PSN that a NAK or a gap made us send again; 0: none */
-	uint64_t timer, probe;	    /* due; 0: off */
-	uint64_t probe_wait;	    /* ns, doubles with each probe */
-	uint32_t probed;	    /* 1 + PSN of the probe that is not answered; 0: none */
-	uint64_t asked;		    /* READ and atomic requests sent since a rewind, */
-	uint64_t ends;		    /* and all: bit n is of a last PSN that is n modulo 64 */
-	uint64_t srtt, rttvar;	    /* ns, round trip and how it varies; 0: unknown */
-	uint64_t rtt_at, probed_at; /* when rtt_psn (0: none is measured) and probed were sent */
+	uint32_t max_sent;	    /* highest PSN ever sent, plus 1 */
+	uint32_t again_at;	    /* 1 + PSN resent after a NAK or a missing response; 0: none */
+	uint64_t timer, probe;	    /* time when it expires, ns; 0: off */
+	uint64_t probe_wait;	    /* interval between probes, ns; doubles with each */
+	uint32_t probed;	    /* 1 + PSN of the unanswered probe; 0: none */
+	uint64_t reads_sent;	    /* bit PSN % 64: last PSN of a READ or atomic request sent */
+	uint64_t read_ends;	    /* since the last rewind (reads_sent), and ever (read_ends) */
+	uint64_t srtt, rttvar;	    /* ns: smoothed round-trip time and its variation; 0: unknown */
+	uint64_t rtt_at, probed_at; /* when rtt_psn (rtt_at 0: none) and probed were sent */
 	uint32_t rtt_psn;
 	uint64_t rnr_until;
 	uint8_t retries, rnr_retries;
-	uint32_t completed; /* messages, for cfg.err_after */
-	uint32_t drain_end; /* SQD: messages before it are finished, others wait */
-	bool drained;	    /* SQD: they are */
-	bool ce_error;	    /* an error CQE was written: see flush_cqe */
+	uint32_t completed; /* messages completed, for cfg.err_after */
+	uint32_t drain_end; /* SQD: messages before it are finished, later ones wait */
+	bool drained;	    /* SQD: all messages before drain_end are finished */
+	bool ce_error;	    /* an error CQE was written, see flush_cqe() */
 };
 
 struct sn_qp_rsp {
 	uint32_t epsn, msn;
-	bool established; /* a packet came before the QP could send: reported */
-	bool nak_sent;	  /* sequence NAK sent, waiting for epsn */
+	bool established; /* COMM_EST was reported: a packet arrived in state RTR */
+	bool nak_sent;	  /* a sequence NAK was sent; none is sent again until epsn arrives */
 	bool ack_due;
-	uint8_t ack_held; /* passes that it waited for more packets */
-	uint8_t nak_due;  /* syndrome byte, 0: none */
-	uint8_t in_msg;	  /* 0 none, 1 SEND, 2 WRITE: between first and last packet */
-	uint64_t w_va;	  /* current WRITE */
+	uint8_t ack_held; /* passes that the acknowledgement was delayed */
+	uint8_t nak_due;  /* syndrome of the NAK to send; 0: none */
+	uint8_t in_msg;	  /* message in progress: 0 none, 1 SEND, 2 WRITE */
+	uint64_t w_va;	  /* where the next byte of the current WRITE goes */
 	uint32_t w_rkey, w_left, w_len;
 	bool have_rwqe;
 	struct sn_rwqe rwqe;
 	uint32_t r_off;
 	struct sn_job jobs[SN_JOBS];
 	uint32_t job_head, job_tail;
-	uint32_t fresh; /* jobs that are no repetition */
+	uint32_t fresh; /* jobs that are not duplicates */
 	struct sn_job kept[SN_RES];
-	uint32_t nkept; /* ever */
+	uint32_t nkept; /* number of entries ever stored in kept */
 	uint32_t rq_ci;
 };
 
@@ -258,16 +187,16 @@ struct sn_qp_eng {
 	struct sn_qp *qp;
 	struct sn_qp_eng *next, **at;
 	struct sn_page *page;
-	struct sn_qp_eng *page_next, **page_at; /* QPs of the same register page */
-	struct sn_qp_eng *busy_next;		/* of those to be served, see sn_qp_wake */
+	struct sn_qp_eng *page_next, **page_at; /* list of the page's QPs */
+	struct sn_qp_eng *busy_next;		/* list of QPs to serve, see sn_qp_wake() */
 	bool busy;
-	bool is_rts;			       /* counted in nrts of the engine */
-	bool dbr_ok;			       /* DBREC may be loaded directly */
-	bool sq_gpu, rq_gpu, dbr_gpu, sq_cuda; /* sq_cuda: memory the CUDA driver knows of */
+	bool is_rts;			       /* counted in sn_eng.nrts */
+	bool dbr_ok;			       /* DBREC is host memory, loaded directly */
+	bool sq_gpu, rq_gpu, dbr_gpu, sq_cuda; /* sq_cuda: memory that the CUDA driver knows */
 	uint32_t mtu;
-	uint32_t nmsgs;	     /* a power of two */
-	struct sn_msg *msgs; /* ring of nmsgs */
-	uint8_t *cache;	     /* SN_SQ_CACHE * 64 bytes, from the first read on */
+	uint32_t nmsgs;	     /* slots of msgs, a power of two */
+	struct sn_msg *msgs; /* ring of nmsgs messages */
+	uint8_t *cache;	     /* SN_SQ_CACHE * 64 bytes, allocated at the first read */
 
 	struct sn_qp_sq sq;
 	struct sn_qp_req req;
@@ -278,25 +207,25 @@ struct sn_cq_eng {
 	struct sn_cq *cq;
 	struct sn_cq_eng *next, **at;
 	bool gpu, dbr_gpu;
-	uint32_t ci;	   /* last consumer index read from the DBREC, 24 bits */
+	uint32_t ci;	   /* consumer index last read from the DBREC, 24 bits */
 	bool arm_seen;	   /* armed at least once */
-	uint64_t due;	   /* an event is held back until then; 0: none */
-	uint32_t arm_word; /* last DBREC word 1 seen, as in memory */
+	uint64_t due;	   /* when the delayed event is due, ns; 0: none is delayed */
+	uint32_t arm_word; /* DBREC word 1 as last read, big-endian */
 };
 
 struct sn_pkt {
 	struct sn_pkt *next;
 	uint64_t due;
 	struct in6_addr src, dst;
-	bool no_icrc;	/* in-process: nothing to check */
-	bool corrupt;	/* a payload or header bit is flipped after the ICRC */
-	uint16_t len;	/* BTH to payload end and pad, ICRC not included */
+	bool no_icrc;	/* packet within this process: no ICRC to check */
+	bool corrupt;	/* flip one bit after the ICRC is computed (injected fault) */
+	uint16_t len;	/* bytes from the BTH to the end of payload and pad, without ICRC */
 	uint16_t sport; /* UDP source port */
-	int fd;		/* socket to send it by */
+	int fd;		/* socket that sends it */
 	uint8_t tclass, hop_limit;
-	uint16_t tci;	    /* VLAN tag, for the capture */
-	uint8_t head;	    /* length of ip_udp: 28, or 48 with IPv6 */
-	uint8_t ip_udp[48]; /* as on the wire, for ICRC and capture */
+	uint16_t tci;	    /* VLAN tag, written to the capture only */
+	uint8_t head;	    /* bytes used in ip_udp: 28, or 48 with IPv6 */
+	uint8_t ip_udp[48]; /* headers as on the wire, for the ICRC and the capture */
 	uint8_t data[SN_PKT_DATA];
 };
 
@@ -309,75 +238,76 @@ struct sn_bth {
 #define SN_TXQ 64
 #define SN_RXQ 32
 
-/* A register page as the engine sees it. */
+/* The engine's state of one register page. */
 struct sn_page {
 	struct sn_qp_eng *qps;
 	unsigned nqps;
-	uint32_t rings;	      /* count; of all its QPs */
-	unsigned to_scan;     /* QPs whose records may tell of a lost ring */
-	struct sn_qp_eng *at; /* the next one of these */
-	struct sn_page *next; /* of sn_eng.scans */
-	uint64_t polled;      /* the pass that last read its registers */
+	uint32_t rings;	      /* rings on this page, of all its QPs */
+	unsigned to_scan;     /* QPs whose DBRECs are still to be read for a lost ring */
+	struct sn_qp_eng *at; /* next QP to read */
+	struct sn_page *next; /* in sn_eng.scans */
+	uint64_t polled;      /* number of the last pass that polled the registers */
 };
 
-/* The threads that were awake at a moment. */
+/* The threads of this process that were awake at one moment, see writers.c. */
 struct sn_writers {
 	struct sn_writer *of;
 	unsigned num, max;
-	uint64_t noted; /* that moment */
+	uint64_t noted; /* that moment, ns */
 };
 
-#define SN_PORTS 64u /* other source ports than 4791, each with a socket */
+#define SN_PORTS 64u /* maximum of source ports other than 4791, each with a socket */
 
 #define SN_ID_PEERS 64u
 
 struct sn_id_peer {
 	struct in6_addr ip;
-	bool zero; /* its IPv4 identification is 0 */
+	bool zero; /* its packets have IPv4 identification 0 */
 };
 
 struct sn_port {
-	uint16_t number; /* 0: free */
-	int fd;		 /* -1: another process has the port */
+	uint16_t number; /* UDP port; 0: entry is free */
+	int fd;		 /* -1: bind failed, e.g. because another process has the port */
 };
 
 struct sn_eng {
 	struct sn_dev *dev;
 	pthread_t thread;
 	bool running, few_cores;
-	int stop;   /* atomic */
-	int kicked; /* atomic: a write to evfd is pending */
+	int stop;   /* atomic; the front sets it, the NIC thread then returns */
+	int kicked; /* atomic; evfd was written and not yet read */
 	int evfd, sock;
-	struct sn_port ports[SN_PORTS];		 /* open addressing */
-	struct sn_id_peer id_peers[SN_ID_PEERS]; /* by the last byte of the address */
+	struct sn_port ports[SN_PORTS];		 /* hash table with open addressing */
+	struct sn_id_peer id_peers[SN_ID_PEERS]; /* index: last byte of the address */
 	uint64_t now, passes, last_active, next_sweep, next_probe;
 	struct sn_qp_eng *qps;
 	struct sn_cq_eng *cqs;
-	unsigned nqps, ncqs, nrts, ndue;     /* ndue: CQs with an event held back */
-	bool cq_failed;			     /* a completion was lost to a CQ in error */
-	struct sn_qp_eng *busy, **busy_tail; /* what a pass serves */
+	unsigned nqps, ncqs, nrts, ndue;     /* ndue: CQs with a delayed event */
+	bool cq_failed;			     /* a CQE was lost, its CQ is in error */
+	struct sn_qp_eng *busy, **busy_tail; /* QPs that the next pass serves */
 	struct sn_page page[SN_MAX_UARS];
-	struct sn_page *scans;	      /* pages with QPs to be looked at */
-	struct sn_qp_eng *sweep;      /* where the sweep goes on; NULL: from the start */
-	bool sweep_gpu, sweep_probes; /* it reads GPU memory, and probes records, this time */
-	bool no_dbr, sweep_no_dbr;    /* the last sweep met a QP without record; this one did */
-	uint32_t uars[SN_MAX_UARS];   /* pages in use, see sn_uar_list */
+	struct sn_page *scans;	 /* pages whose QPs' DBRECs are being read */
+	struct sn_qp_eng *sweep; /* next QP of the sweep; NULL: start again */
+	/* this sweep reads GPU memory; it checks mappings of DBRECs */
+	bool sweep_gpu, sweep_probes;
+	bool no_dbr, sweep_no_dbr;  /* the previous sweep, this sweep found a DBREC-less QP */
+	uint32_t uars[SN_MAX_UARS]; /* pages in use, see sn_uar_list() */
 	unsigned nuars, next_uar;
 	uint64_t next_settle, next_gpu_sweep;
 	struct sn_writers writers;
-	bool dead; /* copy in a forked child */
+	bool dead; /* this is the copy in a forked child */
 
 	struct sn_pkt *free;
 	struct sn_pkt *txq[SN_TXQ];
 	unsigned ntx;
 	struct sn_pkt *local_head, **local_tail;
 	unsigned nlocal;
-	struct sn_pkt *delayed; /* sorted by due */
-	struct sn_pkt *held;	/* to be sent after the next packet */
-	struct sn_rx *rx;	/* of wire.c */
-	bool arriving;		/* the socket had packets in this pass, */
-	bool behind;		/* and has more */
-	uint64_t patience;	/* ns before the first probe, at least: see window.c */
+	struct sn_pkt *delayed;	 /* packets, sorted by due */
+	struct sn_pkt *held;	 /* packet to send after the next one */
+	struct sn_rx *rx;	 /* receive buffers of wire.c */
+	bool arriving;		 /* this pass received packets from the socket, */
+	bool more;		 /* and the socket probably has more */
+	uint64_t probe_wait_min; /* minimum wait before the first probe, ns: see window.c */
 	uint64_t last_arrival;
 
 	uint64_t rng, started;
@@ -386,7 +316,7 @@ struct sn_eng {
 	uint8_t scratch[SN_PKT_DATA];
 };
 
-/* Counts for the device and for the queue pair. */
+/* Adds to the counter of the device and to that of the queue pair. */
 #define SN_COUNT(e, q, field, n) ((e)->dev->stats.field += (n), (q)->stats.field += (n))
 
 static inline struct sn_msg *sn_msg_at(const struct sn_qp_eng *q, uint32_t n)
@@ -399,7 +329,7 @@ static inline bool sn_msg_atomic(const struct sn_msg *m)
 	return m->opcode >= SN_OP_CS && m->opcode <= SN_OP_MASKED_FA;
 }
 
-/* Has a response with data. */
+/* The request is answered with data: READ or atomic. */
 static inline bool sn_msg_reads(const struct sn_msg *m)
 {
 	return m->opcode == SN_OP_READ || sn_msg_atomic(m);
@@ -411,7 +341,7 @@ static inline bool sn_bth_atomic(uint8_t opcode)
 	       (opcode >= SN_BTH_MASKED_CS && opcode <= SN_BTH_MASKED_FA4);
 }
 
-/* <0, 0, >0 as a is before, at, after b */
+/* Negative, 0 or positive if PSN a is before, equal to or after b. */
 static inline int32_t sn_psn_cmp(uint32_t a, uint32_t b)
 {
 	return (int32_t)((a - b) << 8) >> 8;
@@ -446,22 +376,24 @@ static inline uint64_t sn_get64(const void *p)
 }
 
 /* engine.c */
-extern uint64_t (*sn_clock)(void); /* CLOCK_MONOTONIC in ns, or the clock of a test */
+extern uint64_t (*sn_clock)(void); /* CLOCK_MONOTONIC in ns; tests replace it */
 uint64_t sn_now(void);
-/* An engine without its thread: a test sets e->now and calls sn_eng_pass. */
+/* Creates an engine without its thread. A test sets e->now and calls sn_eng_pass(). */
 int sn_eng_create(struct sn_dev *dev);
-bool sn_eng_pass(struct sn_eng *e);			/* true if it found work */
-void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q); /* there may be something to do for it */
+bool sn_eng_pass(struct sn_eng *e);			/* true if the pass found work */
+void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q); /* serve it in the next pass */
 void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q);
-void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q); /* of a send request */
+void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q); /* a send request failed */
 void sn_eng_rts_count(struct sn_eng *e, struct sn_qp_eng *q);
 
-/* waiting.c: between passes; ns of sn_wait_time, any: the pass found work */
+/* waiting.c: the NIC thread between two passes. sn_wait_time() returns the ns to sleep, see
+ * there; any: the last pass found work. */
 void sn_wait_setup(struct sn_eng *e);
 long sn_wait_time(const struct sn_eng *e);
 void sn_wait(struct sn_eng *e, long ns, bool any);
 
-/* uar_watch.c: what rang since the last pass; true if anything did */
+/* uar_watch.c: doorbells and posted WQEs. The functions of type bool return true if they found
+ * a new ring or WQE. */
 void sn_uar_list(struct sn_eng *e);
 void sn_uar_attach(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_uar_detach(struct sn_eng *e, struct sn_qp_eng *q);
@@ -471,14 +403,14 @@ bool sn_sq_posted(struct sn_eng *e, struct sn_qp_eng *q);
 bool sn_uar_sweep(struct sn_eng *e);
 bool sn_uar_settle(struct sn_eng *e);
 
-/* Is every WQE that a thread of this process began before `since` complete? Asked
- * again until it says so; now: the time. */
+/* Returns true if each thread of this process has left the WQE that it may have been writing at
+ * time `since`. Call it again until it returns true; now: the current time. */
 bool sn_writers_passed(struct sn_writers *w, uint64_t since, uint64_t now);
 void sn_writers_free(struct sn_writers *w);
 bool sn_dbrec_read(struct sn_qp_eng *q, unsigned word, uint32_t *value);
 bool sn_sq_read(struct sn_qp_eng *q, uint32_t idx, void *dst, uint32_t blocks);
 
-/* sq.c: fetches posted WQEs into messages; true if any */
+/* sq.c: turns posted WQEs into messages; true if it found any */
 bool sn_sq_fetch(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_sq_flush(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_sq_free(struct sn_qp_eng *q);
@@ -507,10 +439,10 @@ void sn_timer_start(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_timer_stop(struct sn_qp_eng *q);
 void sn_timer_progress(struct sn_eng *e, struct sn_qp_eng *q);
 enum sn_due sn_timer_due(struct sn_eng *e, struct sn_qp_eng *q);
-void sn_patience_start(struct sn_eng *e);
-void sn_patience_lossy(struct sn_eng *e);
-void sn_patience_wrong(struct sn_eng *e);
-bool sn_rtt_fits(const struct sn_qp_eng *q, uint64_t ns); /* no longer than a round trip */
+void sn_probe_wait_init(struct sn_eng *e);
+void sn_probe_wait_lossy(struct sn_eng *e);
+void sn_probe_wait_early(struct sn_eng *e);
+bool sn_rtt_fits(const struct sn_qp_eng *q, uint64_t ns); /* ns is not longer than a round trip */
 
 /* response.c */
 struct sn_msg *sn_msg_of_psn(struct sn_qp_eng *q, uint32_t psn);
@@ -525,16 +457,17 @@ void sn_rsp_unreliable(struct sn_eng *e, struct sn_qp_eng *q, struct sn_bth *bth
 		       uint32_t len);
 void sn_rsp_refuse(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome);
 
-/* resource.c; false: refused */
+/* resource.c: READs, atomics and their duplicates. sn_rsp_read() and sn_rsp_atomic() return
+ * false if they refused the request. */
 bool sn_rsp_read(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth, const uint8_t *p,
 		 uint32_t len);
 bool sn_rsp_atomic(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 		   const uint8_t *p, uint32_t len);
 void sn_rsp_again(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth, const uint8_t *p,
-		  uint32_t len); /* a repeated request */
+		  uint32_t len); /* a duplicate request */
 bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q);
 
-/* rq.c: 1 a WQE, 0 none posted, -1 unreadable */
+/* rq.c: sn_rq_take() returns 1: *w is filled, 0: no WQE is posted, -1: unreadable */
 int sn_rq_take(struct sn_eng *e, struct sn_qp_eng *q, struct sn_rwqe *w);
 int sn_rq_scatter(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_rwqe *w, uint32_t off,
 		  const void *src, uint32_t len); /* 0 or a syndrome */
@@ -555,21 +488,22 @@ void sn_cq_due(struct sn_eng *e);
 void sn_cq_arm(struct sn_eng *e, struct sn_cq *cq, uint32_t word);
 void sn_cq_scan_arms(struct sn_eng *e, bool rung);
 
-/* guard.c: copies that survive a fault, on the NIC thread only */
+/* guard.c: copies that return an error instead of faulting, on the NIC thread only */
 void sn_guard_install(void);
 void sn_guard_remove(void);
-void sn_guard_pass(void);  /* the NIC thread's next pass begins */
-bool sn_guard_ready(void); /* false: another thread, or the program has handlers of its own */
+void sn_guard_pass(void); /* the NIC thread calls it at the start of each pass */
+/* false: called by another thread, or the program has its own handlers */
+bool sn_guard_ready(void);
 int sn_guard_copy(uint64_t va, void *buf, size_t len, bool write);
 
-/* mem.c: 0 or -EFAULT; never a signal for memory that is not mapped */
+/* mem.c: functions return 0 or -EFAULT and never raise a signal for unmapped memory */
 struct sn_iov {
 	uint64_t va;
 	uint32_t len;
 };
 /*
- * The reads by key that follow are of payload to be sent, of which so many bytes from the
- * first on go in this pass: GPU memory may be read ahead. 0: the plan ends.
+ * Tells the following reads by key that they read payload to send, of which this pass sends
+ * `bytes` bytes from the first address on. GPU memory may then be read ahead. 0 ends the plan.
  */
 void sn_mem_plan(uint64_t bytes);
 static inline uint64_t sn_min64(uint64_t a, uint64_t b)
@@ -581,17 +515,19 @@ static inline uint64_t sn_min64(uint64_t a, uint64_t b)
 int sn_gpu_read(uint64_t va, void *dst, size_t len);
 int sn_gpu_read_ahead(uint64_t va, void *dst, size_t len, size_t room);
 int sn_gpu_write(uint64_t va, const void *src, size_t len, uint64_t region);
-void sn_gpu_fresh(void);	  /* what was read ahead is not used any more */
-bool sn_mem_is_cuda(uint64_t va); /* device or pinned */
-void sn_mem_settle(void);	  /* what was written to a GPU is there */
-/* By key, with PD, bounds and rights (IBV_ACCESS_*; 0: to read here). */
+void sn_gpu_fresh(void);	  /* discard what was read ahead */
+bool sn_mem_is_cuda(uint64_t va); /* device memory or pinned host memory */
+void sn_mem_settle(void);	  /* wait until all writes to GPU memory have arrived */
+/* Access by key, with check of PD, bounds and rights. access: IBV_ACCESS_* bits; 0 for a local
+ * read. */
 bool sn_mr_allows(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
 		  uint32_t access);
 int sn_mr_read(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
 	       uint32_t access, void *dst);
 int sn_mr_write(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
 		uint32_t access, const void *src);
-/* The region of an atomic's word of size bytes, and its address *va in this process. */
+/* Returns the region that holds an atomic's word of `size` bytes, and the word's address in
+ * this process in *va; NULL: refused. */
 struct sn_mr *sn_mr_word(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
 			 uint64_t size, uint64_t *va);
 int sn_sge_read(struct sn_dev *dev, uint32_t pdn, const struct sn_sge *sge, unsigned n,
@@ -604,25 +540,25 @@ int sn_wire_open(struct sn_eng *e);
 void sn_wire_close(struct sn_eng *e);
 struct sn_pkt *sn_pkt_get(struct sn_eng *e);
 void sn_pkt_put(struct sn_eng *e, struct sn_pkt *p);
-/* Writes the BTH at data[0..11]; caller has filled data[12..len). */
+/* Writes the BTH to data[0..11] and sends. The caller has filled data[12..len). */
 void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, const struct sn_way *way, struct sn_pkt *p,
 		 const struct sn_bth *bth, uint32_t len);
-void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p); /* after faults */
+void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p); /* after fault injection */
 void sn_wire_flush(struct sn_eng *e);
 bool sn_wire_poll(struct sn_eng *e);
 void sn_wire_tell_headers(struct sn_eng *e);
-void sn_wire_receive(struct sn_eng *e, struct sn_pkt *p); /* one packet that arrived */
+void sn_wire_receive(struct sn_eng *e, struct sn_pkt *p); /* handles one received packet */
 
-/* icrc.c */
-/* head: bytes of IP and UDP headers. */
+/* icrc.c: head is the length of the IP and UDP headers. */
 uint32_t sn_icrc(const uint8_t *ip_udp, size_t head, const uint8_t *bth, size_t len);
 
-/* trace.c; call only when cfg.trace */
+/* trace.c: call only if cfg.trace is set */
 void sn_trace_wqe(const struct sn_qp_eng *q, const struct sn_msg *m);
 void sn_trace_cqe(const struct sn_cq *cq, const struct sn_qp *qp, const struct sn_cqe_args *a);
 void sn_trace_packet(const char *way, const struct sn_bth *bth, uint32_t len);
 
-/* ipid.c: a packet whose ICRC differs so from that of identification 0: is it right? */
+/* ipid.c: sn_icrc_but_id() returns true if an ICRC difference can be explained by a non-zero
+ * IPv4 identification alone. */
 bool sn_icrc_but_id(uint32_t differs, size_t head, size_t len);
 bool sn_id_check(struct sn_eng *e, const struct sn_pkt *p, uint32_t differs);
 
@@ -631,10 +567,10 @@ void sn_pcap_open(struct sn_eng *e);
 void sn_pcap_write(struct sn_eng *e, const struct sn_pkt *p, uint32_t icrc);
 void sn_pcap_close(struct sn_eng *e);
 
-/* fault.c: takes over p */
+/* fault.c: sn_fault_send() takes ownership of p */
 void sn_fault_send(struct sn_eng *e, struct sn_pkt *p);
 bool sn_fault_due(struct sn_eng *e);
-void sn_fault_corrupt(struct sn_eng *e, struct sn_pkt *p); /* with its ICRC in place */
+void sn_fault_corrupt(struct sn_eng *e, struct sn_pkt *p); /* call after the ICRC was appended */
 uint64_t sn_fault_stall(struct sn_eng *e);
 
 #endif

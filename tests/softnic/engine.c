@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The NIC thread: one per process, a pass over wire, registers and queue pairs
- * under the device lock, and waiting.c between passes. Also the calls of the
- * front, and what remains after fork: nothing runs in the child.
+ * The NIC thread, one per process: it makes passes over wire, registers and queue
+ * pairs under the device lock. This file owns the pass, the list of busy queue
+ * pairs, the engine calls of the front (softnic.h), and fork: the thread does not
+ * run in a forked child. waiting.c owns the time between passes.
  */
 #include <errno.h>
 #include <signal.h>
@@ -46,14 +47,14 @@ void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q)
 	e->busy_tail = &q->busy_next;
 }
 
-/* Nothing to do before somebody wakes it: a ring, a packet, a new state. */
+/* Nothing to do until a ring, a packet or a state change wakes the queue pair. */
 static bool is_idle(const struct sn_qp_eng *q)
 {
 	return q->req.head == q->req.tail && q->sq.fetch == q->sq.pi &&
 	       q->rsp.job_head == q->rsp.job_tail && !q->rsp.ack_due && !q->rsp.nak_due;
 }
 
-/* One acknowledgement for several passes, as long as packets keep arriving. */
+/* While packets keep arriving, up to ACK_HELD_MAX passes share one acknowledgement. */
 static bool may_answer(const struct sn_eng *e, struct sn_qp_eng *q)
 {
 	if (q->rsp.job_head != q->rsp.job_tail || q->rsp.nak_due)
@@ -74,7 +75,8 @@ static bool serve_qp(struct sn_eng *e, struct sn_qp_eng *q)
 	case SN_QPS_ERR:
 	case SN_QPS_SQER:
 		if (q->sq.fetch != q->sq.pi || q->req.head != q->req.tail)
-			sn_sq_flush(e, q); /* receives: see the sweep of uar_watch.c */
+			/* receive WQEs posted later are flushed by the sweep of uar_watch.c */
+			sn_sq_flush(e, q);
 		return any;
 	case SN_QPS_RTS:
 		any |= sn_req_timer(e, q);
@@ -90,7 +92,7 @@ static bool serve_qp(struct sn_eng *e, struct sn_qp_eng *q)
 	}
 	if (q->req.head != q->req.tail)
 		any |= sn_req_send(e, q);
-	if (q->qp->state == SN_QPS_SQD) /* UC: what is sent is finished */
+	if (q->qp->state == SN_QPS_SQD) /* UC: messages are finished once they are sent */
 		sn_req_drained(e, q);
 	return any;
 }
@@ -110,7 +112,7 @@ void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q)
 	sn_eng_rts_count(e, q);
 }
 
-/* Of an unreliable queue pair only the send queue stops. */
+/* A failed send request stops only the send queue of an unreliable queue pair. */
 void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	if (q->qp->type == SN_QPT_RC) {
@@ -122,7 +124,7 @@ void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q)
 	sn_sq_flush(e, q);
 }
 
-/* Queue pairs whose completions can be told no more go to error. */
+/* Moves queue pairs to error whose CQ is in error, because their completions are lost. */
 static void fail_with_cq(struct sn_eng *e)
 {
 	struct sn_qp_eng *q;
@@ -149,7 +151,7 @@ void sn_eng_rts_count(struct sn_eng *e, struct sn_qp_eng *q)
 
 /* ---- the thread ---- */
 
-/* Each busy QP once; those that stay busy are served again in the next pass. */
+/* Serves each busy QP once. Those that stay busy are served again in the next pass. */
 static bool serve_busy(struct sn_eng *e)
 {
 	struct sn_qp_eng *q, *next = e->busy;
@@ -192,7 +194,8 @@ bool sn_eng_pass(struct sn_eng *e)
 	any |= sn_uar_poll(e);
 	any |= sn_uar_sweep(e);
 	any |= sn_uar_settle(e);
-	sn_gpu_fresh(); /* what packets had it read ahead is older than a ring of this pass */
+	/* data that was read ahead for packets may be older than a ring of this pass */
+	sn_gpu_fresh();
 	any |= serve_busy(e);
 	if (e->cq_failed)
 		fail_with_cq(e);
@@ -204,7 +207,7 @@ bool sn_eng_pass(struct sn_eng *e)
 	return any;
 }
 
-static void stand_still(uint64_t ns)
+static void sleep_stalled(uint64_t ns)
 {
 	struct timespec ts = { 0, ns < STALL_STEP_NS ? ns : STALL_STEP_NS };
 
@@ -228,7 +231,7 @@ static void *nic_thread(void *arg)
 		ns = any ? 0 : sn_wait_time(e);
 		pthread_mutex_unlock(&e->dev->lock);
 		if (stall)
-			stand_still(stall);
+			sleep_stalled(stall);
 		else
 			sn_wait(e, ns, any);
 	}
@@ -241,7 +244,7 @@ static int spawn(struct sn_eng *e)
 	int err;
 
 	sigfillset(&all);
-	sigdelset(&all, SIGSEGV); /* see guard.c */
+	sigdelset(&all, SIGSEGV); /* guard.c handles them on this thread */
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&e->thread, NULL, nic_thread, e);
@@ -283,7 +286,7 @@ int sn_eng_create(struct sn_dev *dev)
 	e->dev = dev;
 	e->started = sn_now();
 	e->busy_tail = &e->busy;
-	sn_patience_start(e);
+	sn_probe_wait_init(e);
 	e->rng = dev->cfg.seed * 0x9e3779b97f4a7c15ull + 0x2545f4914f6cdd1dull;
 	e->evfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = e->evfd < 0 ? -errno : sn_wire_open(e);
@@ -335,8 +338,9 @@ int sn_eng_start(struct sn_dev *dev)
 	return 0;
 }
 
-/* At the end of a process the thread may sit in a driver that is gone already. */
-static bool ended_soon(struct sn_eng *e)
+/* Joins the thread. When the process exits, the thread may hang in a driver that has already
+ * shut down. */
+static bool join_thread(struct sn_eng *e)
 {
 	struct timespec until;
 
@@ -344,7 +348,8 @@ static bool ended_soon(struct sn_eng *e)
 	until.tv_sec += STOP_LIMIT_S;
 	if (!pthread_timedjoin_np(e->thread, NULL, &until))
 		return true;
-	fprintf(stderr, "softnic: the NIC thread does not end within %d s\n", STOP_LIMIT_S);
+	fprintf(stderr, "softnic: NIC thread still runs %d s after the stop request, leaving it\n",
+		STOP_LIMIT_S);
 	pthread_detach(e->thread);
 	return false;
 }
@@ -358,7 +363,7 @@ void sn_eng_stop(struct sn_dev *dev)
 	if (e->running) {
 		__atomic_store_n(&e->stop, 1, __ATOMIC_RELEASE);
 		sn_eng_kick(dev);
-		if (!ended_soon(e)) { /* it still uses *e: left to the end of the process */
+		if (!join_thread(e)) { /* the thread still uses *e, so *e is not freed */
 			dev->eng = NULL;
 			return;
 		}
@@ -378,7 +383,7 @@ void sn_eng_kick(struct sn_dev *dev)
 		return;
 }
 
-static void look_at_memory(struct sn_qp_eng *q)
+static void classify_memory(struct sn_qp_eng *q)
 {
 	const struct sn_qp *qp = q->qp;
 
@@ -408,7 +413,7 @@ int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp)
 		return -ENOMEM;
 	q->qp = qp;
 	q->mtu = qp_mtu(dev, qp);
-	look_at_memory(q);
+	classify_memory(q);
 	SN_LINK(&e->qps, q, next, at);
 	sn_uar_attach(e, q);
 	e->nqps++;
@@ -420,7 +425,7 @@ int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp)
 	return 0;
 }
 
-/* Before a queue pair stops to answer: what may_answer held back. */
+/* Sends the acknowledgement that may_answer() delayed, before a queue pair stops answering. */
 static void answer_now(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	if (!q->rsp.ack_due || e->dead)
@@ -438,7 +443,8 @@ void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
 		return;
 	answer_now(e, q);
 	if (!e->dead)
-		sn_uar_drain(e, qp->uar); /* a late ring must not meet an unknown QP */
+		/* otherwise a late ring would find no QP and count as a violation */
+		sn_uar_drain(e, qp->uar);
 	SN_UNLINK(q, next, at);
 	sn_uar_detach(e, q);
 	unlink_busy(e, q);
@@ -467,7 +473,7 @@ void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from
 		answer_now(e, q);
 	switch (qp->state) {
 	case SN_QPS_RST:
-	case SN_QPS_INIT: /* rings that came while it was in reset go with it */
+	case SN_QPS_INIT: /* rings that arrived while the QP was in reset are discarded */
 		if (from == SN_QPS_INIT)
 			break;
 		if (!e->dead)

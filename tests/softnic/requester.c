@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Requester: cuts messages into packets within a window and completes messages in
- * order; what comes back is response.c, the window window.c. Unreliable messages
- * use the same path and are complete once sent. A READ is requested in parts of up
- * to SN_READ_CHUNK_PKTS responses that fit the window, so that responses cannot
- * overrun the socket; each part is a request of its own on the wire and against
- * max_rd_atomic. A request that goes again never reaches beyond the end of one that
- * was made before, because the responder repeats only what one request asked for.
+ * Requester: cuts messages into packets within the window, sends them, and
+ * completes messages in order. response.c handles the answers, window.c sizes the
+ * window. Messages of UC and UD take the same path and are complete once sent.
+ *
+ * A READ is sent as several requests, each for up to SN_READ_CHUNK_PKTS responses
+ * that fit the window, so that responses cannot overrun the socket. Each counts
+ * against max_rd_atomic. A retransmitted request never extends beyond the end of an
+ * earlier request, because the responder repeats only the responses of one request.
  */
 #include "eng.h"
 
 #define BURST		  64u /* packets per pass of an unreliable QP, which has no window */
 #define ACK_EVERY	  16u
 #define CE_MASK		  0x0c
-#define CE_ALWAYS	  0x08 /* and 0x0c: with an event */
-#define FENCE_READS	  2    /* wait for READs and atomics before this one */
-#define FENCE_STRONG	  3    /* for all before this one */
-#define FENCE_SMALL_READS 4    /* for local operations too, which are always in order */
+#define CE_ALWAYS	  0x08 /* always a CQE; 0x0c: CQE with event */
+#define FENCE_READS	  2    /* wait for earlier READs and atomics */
+#define FENCE_STRONG	  3    /* wait for all earlier messages */
+#define FENCE_SMALL_READS 4    /* as 2; also local operations, which are in order anyway */
 
 void sn_req_rewind(struct sn_qp_eng *q, uint32_t psn)
 {
@@ -30,7 +31,7 @@ void sn_req_rewind(struct sn_qp_eng *q, uint32_t psn)
 			break;
 	}
 	sn_rtt_forget(q);
-	q->req.asked = 0;
+	q->req.reads_sent = 0;
 	q->req.cur = n;
 	q->req.cur_pkt = 0;
 	if (n != q->req.tail && sn_psn_cmp(psn, m->psn) > 0)
@@ -61,7 +62,7 @@ static void complete(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg 
 		sn_cqe_write(e, q->qp->scq, q->qp, &a);
 }
 
-/* 1 done, 0 must wait, -1 failed: m->synd is set */
+/* Returns 1: done, 0: must wait, -1: failed and m->synd is set. */
 static int run_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 {
 	uint8_t buf[4096];
@@ -110,8 +111,8 @@ static bool sends(const struct sn_qp_eng *q)
 	return q->qp->state == SN_QPS_RTS || q->qp->state == SN_QPS_SQD;
 }
 
-/* An error that nobody caused, for cfg.err_after. */
-static void break_down(struct sn_eng *e, struct sn_qp_eng *q)
+/* Injected fault, for cfg.err_after. */
+static void inject_error(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	e->dev->stats.faults_injected++;
 	sn_event_async_qp(e->dev, q->qp, SN_ASYNC_QP_FATAL);
@@ -133,13 +134,13 @@ void sn_req_complete(struct sn_eng *e, struct sn_qp_eng *q)
 		if (m->synd)
 			sn_qp_send_error(e, q);
 		else if (e->dev->cfg.err_after && ++q->req.completed >= e->dev->cfg.err_after)
-			break_down(e, q);
+			inject_error(e, q);
 	}
 }
 
 /* ---- draining ---- */
 
-/* SQD begins: what was begun is finished, nothing else. */
+/* Enters SQD: messages of which a packet was sent are finished, no other begins. */
 void sn_req_drain(struct sn_qp_eng *q)
 {
 	uint32_t n;
@@ -160,7 +161,7 @@ void sn_req_drained(struct sn_eng *e, struct sn_qp_eng *q)
 		sn_event_async_qp(e->dev, q->qp, SN_ASYNC_SQ_DRAINED);
 }
 
-/* The oldest message failed. */
+/* Completes the oldest message with an error and moves the QP to error. */
 void sn_req_fail(struct sn_eng *e, struct sn_qp_eng *q, uint8_t synd, uint8_t vendor)
 {
 	struct sn_msg *m;
@@ -191,7 +192,7 @@ static uint8_t send_opcode(const struct sn_msg *m, uint32_t pkt)
 	return base + !first;
 }
 
-/* Packets that may be sent now. */
+/* Number of packets that may be sent now. */
 static uint32_t room(const struct sn_qp_eng *q)
 {
 	return q->qp->type == SN_QPT_RC ? sn_window_room(q) : BURST;
@@ -210,7 +211,7 @@ static int gather(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg *m,
 			   (uint8_t *)dst + part, len - part);
 }
 
-/* Extended headers and payload of a SEND or WRITE packet; its length or -1. */
+/* Writes extended headers and payload of a SEND or WRITE packet. Returns its length or -1. */
 static int build_data(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg *m, uint32_t pkt,
 		      uint8_t *data)
 {
@@ -271,7 +272,7 @@ static int build_atomic(const struct sn_msg *m, uint8_t *opcode, uint8_t *data)
 	return 12 + SN_MASKED_ETH;
 }
 
-/* n bits from that of psn on */
+/* A mask of n bits for the PSNs from psn on, modulo 64. */
 static uint64_t psn_bits(uint32_t psn, uint32_t n)
 {
 	uint64_t bits = n < 64 ? (1ull << n) - 1 : ~0ull;
@@ -280,25 +281,26 @@ static uint64_t psn_bits(uint32_t psn, uint32_t n)
 	return psn ? bits << psn | bits >> (64 - psn) : bits;
 }
 
-/* READs and atomics that are asked for and not answered. */
+/* Number of READ and atomic requests sent and not answered. */
 static uint32_t reads_pending(const struct sn_qp_eng *q)
 {
-	if (!q->req.asked)
+	if (!q->req.reads_sent)
 		return 0;
-	return __builtin_popcountll(q->req.asked & psn_bits(q->req.una, sn_window_flight(q)));
+	return __builtin_popcountll(q->req.reads_sent & psn_bits(q->req.una, sn_window_flight(q)));
 }
 
 static void note_sent(struct sn_qp_eng *q, bool reads, uint32_t psn, uint32_t n)
 {
 	uint64_t end = reads ? psn_bits(psn + n - 1, 1) : 0, all = psn_bits(psn, n);
 
-	q->req.asked = (q->req.asked & ~all) | end;
+	q->req.reads_sent = (q->req.reads_sent & ~all) | end;
 	if (sn_psn_cmp(psn, q->req.max_sent) >= 0)
-		q->req.ends &= ~all;
-	q->req.ends |= end;
+		q->req.read_ends &= ~all;
+	q->req.read_ends |= end;
 }
 
-/* How many packets a request for n at most covers: to the end of one that was made before. */
+/* How many of n response packets a READ request at psn may ask for. A retransmitted request
+ * ends where an earlier request ended. */
 static uint32_t read_limit(const struct sn_qp_eng *q, uint32_t psn, uint32_t n)
 {
 	uint32_t i;
@@ -307,26 +309,26 @@ static uint32_t read_limit(const struct sn_qp_eng *q, uint32_t psn, uint32_t n)
 		n = SN_READ_CHUNK_PKTS;
 	if (sn_psn_cmp(psn, q->req.max_sent) >= 0)
 		return n;
-	for (i = 1; i < n && !(q->req.ends & psn_bits(psn + i - 1, 1)); i++)
+	for (i = 1; i < n && !(q->req.read_ends & psn_bits(psn + i - 1, 1)); i++)
 		;
 	return i;
 }
 
-/* The PSNs that the packet at the cursor takes; 0: they do not fit the window. */
+/* How many PSNs the packet at the cursor takes; 0: they do not fit the window. */
 static uint32_t window_step(struct sn_qp_eng *q, const struct sn_msg *m)
 {
 	uint32_t fit = room(q), n = 1;
 
 	if (m->opcode == SN_OP_READ)
 		n = read_limit(q, sn_req_cur_psn(q), m->npkts - q->req.cur_pkt);
-	/* few long requests rather than one for each response that comes */
+	/* prefer few long requests to one request per arriving response */
 	if (fit >= n || (fit && 2 * fit >= q->req.win.size))
 		return fit < n ? fit : n;
 	q->req.win.full = true;
 	return 0;
 }
 
-/* Whether a SEND or WRITE packet asks for an acknowledgement. */
+/* Whether a SEND or WRITE packet requests an acknowledgement. */
 static bool wants_ack(const struct sn_qp_eng *q, const struct sn_msg *m, uint32_t pkt, uint32_t psn)
 {
 	return pkt + 1 == m->npkts || psn % ACK_EVERY == 0 || q->req.win.size < ACK_EVERY ||
@@ -349,7 +351,8 @@ static int build_message(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_
 	return build_data(e, q, m, pkt, data);
 }
 
-/* Sends packet pkt, a READ request for step of them; false: not, perhaps an error of m. */
+/* Sends packet pkt of m, or a READ request for `step` response packets. Returns false if it was
+ * not sent: no memory, or a local error, which m->synd holds. */
 static bool send_packet(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint32_t pkt,
 			uint32_t step)
 {
@@ -386,7 +389,7 @@ static bool send_packet(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
 	return true;
 }
 
-/* Sends the packet at the cursor; false: stopped by an error of this message. */
+/* Sends the packet at the cursor and advances the cursor; false: not sent. */
 static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint32_t step)
 {
 	if (!send_packet(e, q, m, q->req.cur_pkt, step))
@@ -395,11 +398,11 @@ static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, ui
 	return true;
 }
 
-/* The oldest packet once more, or a READ request for its response; the cursor stays. */
+/* Retransmits the oldest packet, or requests one READ response again. The cursor stays. */
 bool sn_req_probe(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	struct sn_msg *m = sn_msg_of_psn(q, q->req.una);
-	uint64_t asked = q->req.asked;
+	uint64_t sent = q->req.reads_sent;
 
 	if (!m || m->synd)
 		return false;
@@ -408,7 +411,7 @@ bool sn_req_probe(struct sn_eng *e, struct sn_qp_eng *q)
 	q->req.probed_at = e->now;
 	if (!send_packet(e, q, m, (q->req.una - m->psn) & SN_PSN_MASK, 1))
 		return false;
-	q->req.asked = asked;
+	q->req.reads_sent = sent;
 	return true;
 }
 
@@ -424,7 +427,7 @@ static bool fenced(const struct sn_qp_eng *q, const struct sn_msg *m)
 	return false;
 }
 
-/* The PSNs that may be sent at the cursor; 0: something holds them back. */
+/* How many PSNs may be sent at the cursor; 0: a fence, max_rd_atomic or the window forbids it. */
 static uint32_t may_send(struct sn_qp_eng *q, const struct sn_msg *m)
 {
 	uint32_t limit = q->qp->max_rd_atomic ? q->qp->max_rd_atomic : 1;
@@ -436,7 +439,7 @@ static uint32_t may_send(struct sn_qp_eng *q, const struct sn_msg *m)
 	return window_step(q, m);
 }
 
-/* A WAIT holds back everything behind it until it is the oldest and true. */
+/* A WAIT blocks all later messages until it is the oldest and its condition is true. */
 static bool held_by_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 {
 	if (m->opcode != SN_OP_WAIT || m->synd)

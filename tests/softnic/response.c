@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What comes back to a requester: acknowledgements, each for all packets before
- * it; NAKs; READ data and atomic results.
+ * The requester's side of answers: acknowledgements, each for all packets up to its
+ * PSN; NAKs; READ data and atomic results. requester.c sends, window.c owns the
+ * number of packets in flight and the times.
  *
- * When packets are sent again, from the oldest that is not acknowledged:
- *  - a NAK for a sequence error; it counts against retry_cnt;
- *  - a response is missing while a later one arrives (implied NAK);
- *  - the timeout of the queue pair; it counts against retry_cnt;
- *  - a probe of that packet alone is answered by its acknowledgement alone: what
- *    was sent behind it did not arrive. A probe finds a loss that nothing else
- *    shows: of the last packet, of an acknowledgement, or of a NAK, which is sent
- *    once per loss.
- * How many packets go at once, and the times, are window.c's.
+ * Packets are sent again, from the oldest unacknowledged one on:
+ * - after a NAK for a sequence error; it counts against retry_cnt;
+ * - when a response is missing while a later one arrives (implied NAK);
+ * - after the timeout of the queue pair; it counts against retry_cnt;
+ * - when a probe, a retransmission of the oldest packet alone, is answered by an
+ *   acknowledgement of that packet alone: the packets sent after it did not
+ *   arrive. A probe finds a loss that nothing else shows: of the last packet, of an
+ *   acknowledgement, or of a NAK, which is sent only once per loss.
  */
 #include "eng.h"
 
 #define RNR_FOREVER 7
 
-/* RNR timer codes, in units of 10 us */
+/* RNR NAK timer codes, in units of 10 us */
 static const uint32_t rnr_time[32] = {
 	65536, 1,    2,	   3,	 4,    6,     8,     12,    16,	   24,	  32,
 	48,    64,   96,   128,	 192,  256,   384,   512,   768,   1024,  1536,
@@ -35,18 +35,18 @@ static void go_back(struct sn_qp_eng *q)
 }
 
 /*
- * An answer within a round trip of the probe is the probe's: the packet was lost, and so was
- * all behind it that is not acknowledged. A later one is perhaps a slow peer's answer to the
- * packet itself; if nothing behind is missing, the probe came too early.
+ * An answer within one round trip of the probe belongs to the probe: the packet was lost, and
+ * so were all unacknowledged packets after it. A later answer may be a slow peer's answer to
+ * the first transmission; if all packets are then acknowledged, the probe was sent too early.
  */
 static void probe_answered(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	bool alone = q->req.una == (q->req.probed & SN_PSN_MASK);
 
 	if (alone && sn_rtt_fits(q, e->now - q->req.probed_at))
-		sn_patience_lossy(e);
+		sn_probe_wait_lossy(e);
 	else if (!alone || q->req.una == q->req.max_sent)
-		sn_patience_wrong(e);
+		sn_probe_wait_early(e);
 	if (alone && q->req.una != q->req.max_sent)
 		go_back(q);
 	q->req.probed = 0;
@@ -66,7 +66,7 @@ static void progress(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn)
 
 /* ---- acknowledgements ---- */
 
-/* The PSN of the first response before psn that has not come; psn: none is missing. */
+/* The PSN of the first missing response before psn; psn if none is missing. */
 static uint32_t first_missing(struct sn_qp_eng *q, uint32_t psn)
 {
 	uint32_t n, at;
@@ -83,7 +83,8 @@ static uint32_t first_missing(struct sn_qp_eng *q, uint32_t psn)
 	return psn;
 }
 
-/* Everything before psn arrived; false: but a response before it was lost. */
+/* Handles the acknowledgement of all packets before psn. Returns false if a READ or atomic
+ * response before psn is missing. */
 static bool acked_before(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn)
 {
 	uint32_t upto;
@@ -93,7 +94,7 @@ static bool acked_before(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn)
 	upto = first_missing(q, psn);
 	if (sn_psn_cmp(upto, q->req.una) > 0)
 		progress(e, q, upto);
-	/* packets not sent again since a rewind, but acknowledged: skip them */
+	/* skip packets that were acknowledged before they were sent again */
 	if (sn_psn_cmp(sn_req_cur_psn(q), q->req.una) < 0)
 		sn_req_rewind(q, q->req.una);
 	sn_req_complete(e, q);
@@ -110,24 +111,24 @@ static void resend(struct sn_eng *e, struct sn_qp_eng *q)
 	sn_timer_start(e, q);
 }
 
-/* A response is missing while newer ones arrive: ask again, once per loss. */
+/* A response is missing while later ones arrive: resend, once per loss. */
 static void response_lost(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	if (q->req.again_at == q->req.una + 1)
 		return;
 	q->req.again_at = q->req.una + 1;
-	sn_patience_lossy(e);
+	sn_probe_wait_lossy(e);
 	go_back(q);
 	sn_timer_start(e, q);
 }
 
-/* A responder sends one for each PSN that it misses: another is an echo. */
+/* A responder sends one sequence NAK per missing PSN, so a second one is a duplicate. */
 static void out_of_sequence(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	if (q->req.again_at == q->req.una + 1)
 		return;
 	q->req.again_at = q->req.una + 1;
-	sn_patience_lossy(e);
+	sn_probe_wait_lossy(e);
 	resend(e, q);
 }
 
@@ -137,7 +138,7 @@ static void rnr_nak(struct sn_eng *e, struct sn_qp_eng *q, uint8_t code)
 		sn_req_fail(e, q, SN_SYND_RNR, 0x87);
 		return;
 	}
-	q->req.retries = 0; /* it came in sequence: the path works */
+	q->req.retries = 0; /* the request arrived in sequence, so the path works */
 	q->req.again_at = 0;
 	sn_window_not_ready(q);
 	sn_req_rewind(q, q->req.una);
@@ -174,7 +175,7 @@ static void take_ack(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn, uint8_
 	bool positive = syndrome >> 5 == 0;
 
 	if (sn_psn_cmp(psn, q->req.una) < 0 || sn_psn_cmp(psn, q->req.max_sent) >= 0)
-		return; /* old, or never sent */
+		return; /* a duplicate, or a PSN that was never sent */
 	if (!acked_before(e, q, (positive ? psn + 1 : psn) & SN_PSN_MASK))
 		response_lost(e, q);
 	else if (!positive && q->qp->state != SN_QPS_ERR)
@@ -226,8 +227,8 @@ static void read_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, c
 }
 
 /*
- * The result is in the CPU's byte order if of 8 bytes (the mode that the
- * capabilities name) and big-endian if of 4, as UCX expects it of hardware.
+ * An 8-byte result is in the CPU's byte order (the mode that the capabilities report), a 4-byte
+ * result is big-endian. UCX expects this of hardware.
  */
 static void atomic_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const uint8_t *p)
 {

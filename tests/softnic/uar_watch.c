@@ -191,7 +191,7 @@ void sn_uar_detach(struct sn_eng *e, struct sn_qp_eng *q)
 }
 
 /* Each QP of the page is looked at once from now on, some in each pass. */
-static void ask_scan(struct sn_eng *e, struct sn_page *page)
+static void request_scan(struct sn_eng *e, struct sn_page *page)
 {
 	if (!page->to_scan) {
 		page->next = e->scans;
@@ -278,7 +278,7 @@ static bool poll_register(struct sn_eng *e, uint32_t page, uint8_t *reg)
 		qp->stats.doorbells += !bf;
 		rung(e, qp->eng, w0, w1);
 	}
-	ask_scan(e, &e->page[page]);
+	request_scan(e, &e->page[page]);
 	return true;
 }
 

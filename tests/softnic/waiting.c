@@ -75,7 +75,7 @@ static void give_way(struct sn_eng *e)
  * them, so ask for a core quickly: higher weight and a short slice, each where
  * the system allows it.
  */
-static void be_prompt(void)
+static void raise_priority(void)
 {
 	struct {
 		uint32_t size, policy;
@@ -121,7 +121,7 @@ long sn_wait_time(const struct sn_eng *e)
 void sn_wait_setup(struct sn_eng *e)
 {
 	e->few_cores = sysconf(_SC_NPROCESSORS_ONLN) < FEW_CORES;
-	be_prompt();
+	raise_priority();
 }
 
 void sn_wait(struct sn_eng *e, long ns, bool any)

@@ -1,45 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * How many packets of a reliable connection may be unacknowledged, and how long
- * to wait before a missing acknowledgement means a loss.
+ * How many packets of a reliable connection may be unacknowledged, and how long to
+ * wait before a missing acknowledgement means a loss. This file owns the window,
+ * the round-trip time and the timers; it sends nothing.
  *
- * Window. After a loss everything behind the lost packet goes again (go-back-N),
+ * Window. After a loss the lost packet and all later ones are sent again (go-back-N),
  * so a window that overruns the receiver's queue costs a window of packets each
- * time. The rules are TCP's (RFC 5681), with a memory of where packets got lost:
- *  - It begins at WINDOW_FIRST and grows by half of the packets acknowledged,
- *    up to `good`; above, by one packet per window acknowledged. It grows only
- *    while it is what holds packets back. Because acknowledgements pace this
- *    growth, the first packets that overrun a queue are followed by one that fits,
- *    and a NAK tells of the loss; a large first window would lose its whole tail.
- *  - One packet below `wall`, the size at which packets got lost, it stays until
- *    `hold` packets are acknowledged. If the wall is met again `hold` doubles.
- *    If not the window grows by 1, 2, 4, ... packets, up to SN_WINDOW_PKTS.
- *  - A loss reduces it to one packet. That packet queues behind what the receiver
- *    still has to discard, so its acknowledgement shows an empty queue; the window
- *    is then `good`: 3/4 of what it was, or half if that was reached by fast growth.
- *  - An RNR NAK reduces it to NOT_READY, and the next acknowledgement restores it.
+ * time. The rules are TCP's (RFC 5681), with a memory of the size that caused a loss:
+ * - The window begins at WINDOW_FIRST and grows by half of the packets acknowledged,
+ *   up to `good`; above `good`, by one packet per window acknowledged. It grows only
+ *   after it delayed a packet. Acknowledgements pace this growth, so the first
+ *   packets that overrun a queue are followed by one that fits, and the receiver
+ *   reports the loss by a NAK. With a large first window its whole tail would be
+ *   lost, and no NAK would be sent.
+ * - `wall` is the size at which packets were lost. The window stays one packet below
+ *   it until `wall_acks` packets are acknowledged. If packets are then lost at the
+ *   wall again, `wall_acks` doubles. Otherwise the window grows by 1, 2, 4, ...
+ *   packets, up to SN_WINDOW_PKTS.
+ * - A loss reduces the window to one packet. The receiver takes this packet after
+ *   those that it discards, so its acknowledgement shows that the receiver's queue is
+ *   empty. The window is then set to `good`: 3/4 of its size at the loss, or half if
+ *   it had grown fast to that size.
+ * - An RNR NAK reduces it to NOT_READY. The next acknowledgement restores it.
  *
  * Time. The timeout of the queue pair, 4.096 us * 2^ack_timeout (IB spec
- * 9.7.6.1.3), counts against retry_cnt. Before it, probes send one packet, the
- * oldest, and count for nothing; the wait doubles with each. The first comes after
- * SRTT + 4 * RTTVAR (RFC 6298), taken from packets sent once (Karn's rule), but not
- * before e->patience. That is PATIENCE_FIRST while no packet is known to be lost: the
- * threads of this NIC and of the peer's may wait milliseconds for a core or for a
- * GPU's driver, and a wire without loss shall see no packet twice. It is
- * PATIENCE_LOSSY once a loss is certain, and doubles with each probe whose answer
- * shows none.
+ * 9.7.6.1.3), counts against retry_cnt. Before the timeout, probes are sent: each
+ * retransmits the oldest packet and does not count. The interval between probes
+ * doubles. The first probe is sent after SRTT + 4 * RTTVAR (RFC 6298), measured on
+ * packets that were sent once (Karn's rule), but not before e->probe_wait_min. That
+ * is PROBE_WAIT_FIRST until a packet is known to be lost: the threads of this NIC
+ * and of the peer's NIC may wait milliseconds for a core or for the GPU driver, and
+ * on a wire without loss no packet should be sent twice. It becomes PROBE_WAIT_LOSSY
+ * when a loss is certain, and doubles with each probe whose answer shows no loss.
  */
 #include "eng.h"
 
-#define WINDOW_FIRST   4u
-#define GOOD_MIN       4u
-#define NOT_READY      4u
-#define HOLD_MIN       64u
-#define HOLD_MAX       256u
-#define PATIENCE_FIRST 32000000ull /* ns */
-#define PATIENCE_LOSSY 500000ull
-#define PATIENCE_MAX   48000000ull /* below the usual timeout, 67 ms: one probe fits */
+#define WINDOW_FIRST	 4u
+#define GOOD_MIN	 4u
+#define NOT_READY	 4u
+#define WALL_ACKS_MIN	 64u
+#define WALL_ACKS_MAX	 256u
+#define PROBE_WAIT_FIRST 32000000ull /* ns, as the two below */
+#define PROBE_WAIT_LOSSY 500000ull
+/* less than the usual timeout of 67 ms, so that one probe is sent before it */
+#define PROBE_WAIT_MAX 48000000ull
 
 /* ---- window ---- */
 
@@ -49,7 +54,7 @@ void sn_window_open(struct sn_qp_eng *q)
 					 .good = SN_WINDOW_PKTS,
 					 .wall = SN_WINDOW_PKTS,
 					 .step = 1,
-					 .hold = 1 };
+					 .wall_acks = 1 };
 }
 
 uint32_t sn_window_flight(const struct sn_qp_eng *q)
@@ -57,7 +62,7 @@ uint32_t sn_window_flight(const struct sn_qp_eng *q)
 	return (sn_req_cur_psn(q) - q->req.una) & SN_PSN_MASK;
 }
 
-/* Packets that may be sent now. */
+/* Number of packets that may be sent now. */
 uint32_t sn_window_room(const struct sn_qp_eng *q)
 {
 	uint32_t flight = sn_window_flight(q);
@@ -69,8 +74,8 @@ static void grow_slowly(struct sn_window *w, uint32_t acked)
 {
 	uint32_t need = w->size;
 
-	if (w->size + 1 == w->wall && need < w->hold)
-		need = w->hold;
+	if (w->size + 1 == w->wall && need < w->wall_acks)
+		need = w->wall_acks;
 	w->credit += acked;
 	if (w->credit < need)
 		return;
@@ -100,17 +105,18 @@ void sn_window_acked(struct sn_qp_eng *q, uint32_t acked)
 		w->size = w->wall = SN_WINDOW_PKTS;
 }
 
-/* A wall that is met again is tried less often; one that is new may be no wall at all. */
+/* Sets the wall after a loss. If packets are lost at the same wall again, it is approached less
+ * often. A new wall may come from a random loss, so it is approached sooner. */
 static void build_wall(struct sn_window *w, uint32_t flight)
 {
-	bool fast = w->size < w->good; /* it grew fast, and so went too far */
+	bool fast = w->size < w->good; /* the window grew fast and overshot */
 	uint32_t keep;
 
 	if (fast || w->size < w->wall || w->size > 2 * w->wall) {
 		w->wall = flight;
-		w->hold /= 2;
-	} else if (w->hold < HOLD_MAX) {
-		w->hold = w->hold < HOLD_MIN ? HOLD_MIN : 2 * w->hold;
+		w->wall_acks /= 2;
+	} else if (w->wall_acks < WALL_ACKS_MAX) {
+		w->wall_acks = w->wall_acks < WALL_ACKS_MIN ? WALL_ACKS_MIN : 2 * w->wall_acks;
 	}
 	keep = fast ? w->wall / 2 : w->wall - w->wall / 4;
 	w->good = keep > GOOD_MIN ? keep : GOOD_MIN;
@@ -118,13 +124,13 @@ static void build_wall(struct sn_window *w, uint32_t flight)
 		w->wall = w->good + 1;
 }
 
-/* The cursor is still where it was when the loss was noticed. */
+/* Call it before the cursor is set back: the cursor gives the packets in flight. */
 void sn_window_lost(struct sn_qp_eng *q)
 {
 	struct sn_window *w = &q->req.win;
 	uint32_t flight = sn_window_flight(q);
 
-	if (!w->lost && flight) /* without: a NAK of packets from before the last loss */
+	if (!w->lost && flight) /* otherwise the NAK reports packets sent before the last loss */
 		build_wall(w, 2 * flight < w->size ? w->size / 2 : w->size);
 	w->lost = true;
 	w->after = w->good;
@@ -132,7 +138,7 @@ void sn_window_lost(struct sn_qp_eng *q)
 	w->credit = 0;
 }
 
-/* The receiver has no room: nothing is lost, and a few packets are enough to ask again. */
+/* The receiver has no receive WQE. No packet is lost, and a few packets are enough to try again. */
 void sn_window_not_ready(struct sn_qp_eng *q)
 {
 	struct sn_window *w = &q->req.win;
@@ -158,10 +164,10 @@ bool sn_rtt_fits(const struct sn_qp_eng *q, uint64_t ns)
 {
 	uint64_t rtt = q->req.srtt + 4 * q->req.rttvar;
 
-	return ns <= (rtt > PATIENCE_LOSSY ? rtt : PATIENCE_LOSSY);
+	return ns <= (rtt > PROBE_WAIT_LOSSY ? rtt : PROBE_WAIT_LOSSY);
 }
 
-/* What is sent twice measures nothing. */
+/* A retransmitted packet gives no valid measurement. */
 void sn_rtt_forget(struct sn_qp_eng *q)
 {
 	q->req.rtt_at = 0;
@@ -205,7 +211,7 @@ void sn_timer_start(struct sn_eng *e, struct sn_qp_eng *q)
 	uint64_t wait = q->req.srtt + 4 * q->req.rttvar;
 
 	q->req.timer = timeout(q) ? e->now + timeout(q) : 0;
-	probe_in(e, q, wait > e->patience ? wait : e->patience);
+	probe_in(e, q, wait > e->probe_wait_min ? wait : e->probe_wait_min);
 }
 
 void sn_timer_stop(struct sn_qp_eng *q)
@@ -213,24 +219,25 @@ void sn_timer_stop(struct sn_qp_eng *q)
 	q->req.timer = q->req.probe = 0;
 }
 
-void sn_patience_start(struct sn_eng *e)
+void sn_probe_wait_init(struct sn_eng *e)
 {
-	e->patience = PATIENCE_FIRST;
+	e->probe_wait_min = PROBE_WAIT_FIRST;
 }
 
-/* The wire loses packets. */
-void sn_patience_lossy(struct sn_eng *e)
+/* A packet was certainly lost. */
+void sn_probe_wait_lossy(struct sn_eng *e)
 {
-	e->patience = PATIENCE_LOSSY;
+	e->probe_wait_min = PROBE_WAIT_LOSSY;
 }
 
-/* A probe was answered, and showed no loss. */
-void sn_patience_wrong(struct sn_eng *e)
+/* The answer to a probe showed that no packet was lost. */
+void sn_probe_wait_early(struct sn_eng *e)
 {
-	e->patience = 2 * e->patience < PATIENCE_MAX ? 2 * e->patience : PATIENCE_MAX;
+	e->probe_wait_min = 2 * e->probe_wait_min < PROBE_WAIT_MAX ? 2 * e->probe_wait_min
+								   : PROBE_WAIT_MAX;
 }
 
-/* Of packets acknowledged; una is after them. */
+/* Call it after una has advanced over acknowledged packets. */
 void sn_timer_progress(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	rtt_take(e, q);
@@ -249,8 +256,8 @@ enum sn_due sn_timer_due(struct sn_eng *e, struct sn_qp_eng *q)
 	}
 	if (e->now >= q->req.timer)
 		return SN_DUE_TIMEOUT;
-	/* packets that were not looked at yet may be the answer */
-	if (!q->req.probe || e->now < q->req.probe || e->behind)
+	/* packets not yet read from the socket may contain the answer */
+	if (!q->req.probe || e->now < q->req.probe || e->more)
 		return SN_DUE_NONE;
 	probe_in(e, q, 2 * q->req.probe_wait);
 	return SN_DUE_PROBE;

@@ -528,7 +528,7 @@ static bool poll_socket(struct sn_eng *e)
 	for (i = 0; i < n; i++)
 		take(e, &rx->m[i], &rx->pkt[i]);
 	e->arriving = n > 0;
-	e->behind = n == (int)SN_RXQ;
+	e->more = n == (int)SN_RXQ;
 	if (e->arriving)
 		e->last_arrival = e->now;
 	return e->arriving;

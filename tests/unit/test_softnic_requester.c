@@ -22,7 +22,7 @@ static void patient(void)
 {
 	rig(24, 2, SN_QPT_RC);
 	pthread_mutex_lock(&sn_dev->lock);
-	a.qp.eng->req.srtt = sn_dev->eng->patience = 1000000000000ull;
+	a.qp.eng->req.srtt = sn_dev->eng->probe_wait_min = 1000000000000ull;
 	a.qp.eng->req.win.size = SN_WINDOW_PKTS;
 	pthread_mutex_unlock(&sn_dev->lock);
 }

@@ -194,7 +194,7 @@ Test(softnic_slow, a_probe_is_one_packet)
 	uint64_t before;
 
 	slow_open(3, 16);
-	sn_dev->eng->patience = 6000000;
+	sn_dev->eng->probe_wait_min = 6000000;
 	cut_off(&r, SECOND / 1000);
 	before = slow[0].packets;
 	slow_go(&r, SECOND / 20);
@@ -307,7 +307,7 @@ Test(softnic_slow, a_peer_that_pauses_is_given_time)
 	struct slow_run r = writes(0, 65536);
 
 	slow_open(3, 16);
-	sn_dev->eng->patience = 6000000;
+	sn_dev->eng->probe_wait_min = 6000000;
 	for (unsigned i = 0; i < 40; i++) {
 		r.n += 4;
 		slow[0].service = 20000000;
