@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* What the parts of the software NIC's bench share: time, talk, and series of figures. */
+/* Shared by the benchmarks of the software NIC: time, messages between processes, and
+ * series of measurements. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -48,7 +49,7 @@ static inline int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts; the first and the last are the range then. */
+/* Sorts the series: afterwards v[0] and v[RUNS - 1] are its range. */
 static inline double median(struct series *s)
 {
 	qsort(s->v, RUNS, sizeof(s->v[0]), by_value);
@@ -62,10 +63,10 @@ static inline void say(int fd, const void *buf, size_t len)
 
 static inline void hear(int fd, void *buf, size_t len)
 {
-	REQUIRE(read(fd, buf, len) == (ssize_t)len); /* short and written whole */
+	REQUIRE(read(fd, buf, len) == (ssize_t)len); /* short messages arrive as a whole */
 }
 
-/* Who polls without result leaves its core to others where there are few. */
+/* Yields the CPU on machines with few cores, after a poll without result. */
 static inline void pause_if_crowded(void)
 {
 	static long cores;
@@ -82,7 +83,7 @@ static inline void await_word(const volatile uint64_t *at, uint64_t value)
 		pause_if_crowded();
 }
 
-double udp_rate(size_t payload); /* packets a second that arrive */
-double udp_round_trip(void);	 /* microseconds, both sides polling */
+double udp_rate(size_t payload); /* packets per second that arrive */
+double udp_round_trip(void);	 /* microseconds; both sides poll */
 
 #endif

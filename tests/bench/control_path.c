@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * How fast high-level queue pairs come and go, and what memory each takes: QPs a
- * second for creation, connection (each to itself), the GPU's struct (export)
- * and destruction, with 1, 64 and 1024 alive at once, on the software NIC and,
- * for a GPU by PCI address, the stand-in driver. C and C++: control_path.sh
- * compiles it with NVIDIA's library too. Bytes are what library, libmlx5 and
- * libibverbs hold; the NIC's and the driver's own are not counted.
- * usage: control_path [GPU [HANDLER [DEPTH]]]	(host, 0 for AUTO, 128)
+ * Measures the rate of creating and destroying high-level queue pairs, and the memory
+ * that each takes: QPs per second for creation, connection (each to itself), the GPU's
+ * struct (export) and destruction, with 1, 64 and 1024 QPs alive at once, on the
+ * software NIC and, if a GPU is given by its PCI address, the stand-in driver. The
+ * source is both C and C++, because control_path.sh also compiles it with NVIDIA's
+ * library. Bytes are those held by the library, libmlx5 and libibverbs; memory of the
+ * NIC and of the driver is not counted.
+ * usage: control_path [GPU [HANDLER [DEPTH]]] (default: host, 0 for AUTO, 128)
  */
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -29,16 +30,17 @@ static struct {
 	struct doca_verbs_gid gid;
 	uint8_t gid_index;
 	struct doca_gpu_verbs_qp_init_attr_hl attr;
-	size_t (*gpu_bytes)(void); /* of the stand-in driver */
+	size_t (*gpu_bytes)(void); /* functions of the stand-in driver; NULL without it */
 	long (*gpu_calls)(void);
-	size_t host_before, gpu_before; /* the first QP */
+	size_t host_before, gpu_before; /* bytes held before the first QP */
 } nic;
 
 static struct doca_gpu_verbs_qp_hl *qps[QPS_MAX];
 
 enum step { CREATE, CONNECT, EXPORT, DESTROY, ALL, STEPS };
 
-/* Seconds of each step, for all QPs of a round; calls to the driver until all are up. */
+/* Results of one round: seconds per step for all QPs, bytes held and driver calls made
+ * when all QPs are exported. */
 struct round {
 	double took[STEPS];
 	size_t host_bytes, gpu_bytes;
@@ -179,8 +181,8 @@ static double median_of(enum step step, int n)
 	return v[n / 2];
 }
 
-/* One line: so many at once, the steps' QPs a second in the round in the middle of n,
- * bytes and driver calls a QP. */
+/* Prints one row: the number of QPs alive at once, QPs per second of each step (median
+ * of n rounds), and bytes and driver calls per QP. */
 static void row(int num, int n)
 {
 	const struct round *last = &rounds[n - 1];
@@ -202,7 +204,7 @@ int main(int argc, char **argv)
 	memory_begin();
 	nic.host_before = memory_held();
 	nic.gpu_before = nic.gpu_bytes ? nic.gpu_bytes() : 0;
-	run(1); /* the register page is mapped once */
+	run(1); /* maps the UAR page, which later rounds share */
 	printf("qps create/s connect/s export/s destroy/s all/s host-bytes gpu-bytes calls\n");
 	row(1, ROUNDS_MAX);
 	row(64, 15);

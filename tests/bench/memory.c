@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Takes the place of malloc and mmap for the whole process and sums up what is
- * held. Calls that come from the software NIC or from libcuda are their own.
+ * Replaces malloc and mmap for the whole process and counts the bytes held. Calls from
+ * the software NIC or from libcuda are not counted.
  */
 #include "memory.h"
 
@@ -31,7 +31,7 @@ static struct range {
 } others[OTHERS_MAX];
 static int num_others;
 static bool counting;
-static size_t held; /* modulo: what was there before may be freed */
+static size_t held; /* may wrap below 0: blocks from before memory_begin() may be freed */
 
 static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Host memory that a program and its libraries hold, less the software NIC and the driver. */
+/* Counts the host memory that a program and its libraries hold, without that of the
+ * software NIC and the CUDA driver. */
 #ifndef MEMORY_H
 #define MEMORY_H
 
@@ -10,8 +11,8 @@
 extern "C" {
 #endif
 
-void memory_begin(void);  /* when all libraries are loaded */
-size_t memory_held(void); /* bytes since then; what malloc gave, and whole anonymous maps */
+void memory_begin(void);  /* call when all libraries are loaded */
+size_t memory_held(void); /* bytes allocated since then: malloc's blocks and anonymous mappings */
 
 #ifdef __cplusplus
 }

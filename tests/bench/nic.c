@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * How fast the software NIC is beside what this machine can do, in one run:
- * memcpy and UDP over loopback (sendmmsg and recvmmsg of packets as long as the
- * NIC's, acknowledged now and then), then RDMA writes within a process and
- * between two. Medians of RUNS rounds with their ranges; ratios are of medians.
- * Starts itself again through softnic-run for the parts that need a NIC.
+ * Compares the software NIC with the limits of the machine, in one run: memcpy and UDP
+ * over loopback (sendmmsg and recvmmsg of packets as large as the NIC's, with an
+ * acknowledgement for every few of them), then RDMA writes within one process and
+ * between two. Prints medians of RUNS rounds with their ranges; ratios are ratios of
+ * medians. For the parts that need a NIC, the program starts itself again through
+ * softnic-run.
  */
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
@@ -32,10 +33,11 @@ enum { SIZES = 3 };
 static const size_t sizes[SIZES] = { 64, 4096, 65536 };
 static const unsigned counts[SIZES] = { 60000, 15000, 1500 };
 
-/* What a role with a NIC reports: writes a second by size, microseconds. */
+/* Result of a process with a NIC: writes per second for each size, and a latency in
+ * microseconds. */
 struct report {
 	double rate[SIZES];
-	double latency; /* loop: post to completion; pair: write there and back */
+	double latency; /* loop: from post to completion; pair: round trip of a write */
 };
 
 /* ---- verbs ---- */
@@ -46,11 +48,11 @@ struct side {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
-	uint8_t *mem; /* BUFFER to send from, then BUFFER to write to */
+	uint8_t *mem; /* BUFFER bytes to send from, then BUFFER bytes to write to */
 	uint8_t gid_index;
 };
 
-/* How the other side reaches one. */
+/* What a side sends to its peer so that the peer can connect and write. */
 struct address {
 	union ibv_gid gid;
 	uint32_t qpn, rkey;
@@ -158,7 +160,7 @@ static unsigned reap(struct side *s)
 	return (unsigned)n;
 }
 
-/* Writes a second; all have arrived when it returns. */
+/* Returns writes per second. All writes have arrived when it returns. */
 static double writes(struct side *s, const struct address *to, size_t size, unsigned count)
 {
 	unsigned posted = 0, done = 0, places = BUFFER / size;
@@ -208,7 +210,7 @@ static void loop_role(int fd)
 	say(fd, &r, sizeof(r));
 }
 
-/* Word i of one side makes word i of the other, in turns; first begins. */
+/* Writes word i to the peer, which answers with its own word i. first: this side starts. */
 static double ping_pong(struct side *s, const struct address *to, bool first)
 {
 	uint64_t *out = (uint64_t *)(void *)s->mem;
@@ -230,7 +232,7 @@ static double ping_pong(struct side *s, const struct address *to, bool first)
 	return (seconds() - start) / PINGS * 1e6;
 }
 
-/* fd[0]: the other side; fd[1]: for the report of the client, -1 in the server. */
+/* fd[0]: socket to the other side; fd[1]: pipe for the client's report, -1 in the server. */
 static void pair_role(const int fd[2])
 {
 	struct address own, to;
@@ -262,7 +264,7 @@ static void pair_role(const int fd[2])
 
 /* ---- a round ---- */
 
-/* This program again, with a NIC. */
+/* Starts this program again through softnic-run. */
 static pid_t start(const char *role, int a, int b)
 {
 	char self[4096], runner[4200], fds[2][12];
@@ -380,7 +382,7 @@ static void print_trip(const char *what, struct series *s, bool of_udp)
 
 	printf("%-22s %6d  %10.2f  %10.2f to %10.2f  us", what, 8, us, s->v[0], s->v[RUNS - 1]);
 	if (of_udp)
-		printf("  %.2f of UDP there and back", us / median(&udp_trip));
+		printf("  %.2f of UDP round trip", us / median(&udp_trip));
 	printf("\n");
 }
 
@@ -389,7 +391,7 @@ int main(int argc, char **argv)
 	uint8_t *mem;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	alarm(LIMIT_S); /* no part outlives a partner that died */
+	alarm(LIMIT_S); /* so that no process outlives a peer that died */
 	if (argc == 4 && !strcmp(argv[1], "loop"))
 		return loop_role(atoi(argv[2])), 0;
 	if (argc == 4)
@@ -401,13 +403,13 @@ int main(int argc, char **argv)
 		one_round(mem);
 	free(mem);
 	printf("%ld cores\n%-22s %6s  %10s  %24s  %8s\n", sysconf(_SC_NPROCESSORS_ONLN), "",
-	       "bytes", "a second", "range", "GB/s");
+	       "bytes", "per second", "range", "GB/s");
 	print_rates("memcpy", copies, NULL, "");
 	print_rates("UDP, packets of 4096", udp, NULL, "");
 	print_rates("NIC, one process", loop, copies, "memcpy");
 	print_rates("NIC, two processes", pair, udp, "UDP");
-	print_trip("UDP there and back", &udp_trip, false);
+	print_trip("UDP round trip", &udp_trip, false);
 	print_trip("NIC, post to CQE", &loop_trip, true);
-	print_trip("NIC there and back", &pair_trip, true);
+	print_trip("NIC round trip", &pair_trip, true);
 	return 0;
 }

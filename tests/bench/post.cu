@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * How many WQEs a second GPU threads post, by the device API of DOCA GPUNetIO
- * alone: compiled against our headers and against the peer's, the same source
- * measures both. Rows of the table: the availability check is on and a consumer
- * verifies every WQE (post_nic.cuh); beside them the rate without either. Time
- * runs from the first poster's start until the last WQE is verified, or posted.
- * Then the matrix of strategy, sharing, scope, QPs and message; the cost of
- * single instructions (post_micro.cuh). tests/bench/post.sh builds and runs it.
+ * Measures how many WQEs per second GPU threads post through DOCA GPUNetIO's device
+ * API. Compiled against our headers and against the peer's (NVIDIA's open
+ * implementation), the same source measures both. In the rows of the table, the check
+ * for free slots is on and a consumer verifies every WQE (post_nic.cuh); another
+ * column gives the rate without either. The time runs from the start of the first
+ * posting thread until the last WQE is verified (or posted). Further parts: the matrix
+ * of handler, sharing mode, scope, QPs and message size, and the cost of single
+ * instructions (post_micro.cuh). tests/bench/post.sh builds and runs it.
  */
 #include "post_doca.cuh"
 
@@ -30,7 +31,7 @@
 #define SKIP_CHECK DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK
 #define SKIP_DB	   DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING
 
-/* Inline values of 8 and 28 bytes; a message's number is in them. */
+/* Inline values of 8 and 28 bytes, which contain the number of the message. */
 struct inl8 {
 	uint32_t w[2];
 };
@@ -67,7 +68,8 @@ __device__ static __forceinline__ void post_one(QP *qp, uint64_t k, uint32_t opt
 		doca_gpu_dev_verbs_p<T, M, H, S>(qp, r, message<T>(k), &ticket, opt);
 }
 
-/* EVERY: a doorbell each `every` messages and at the end (0: none), else each. */
+/* EVERY: rings after every `every` messages and after the last (0: never); otherwise
+ * rings for each message. */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode M, enum doca_gpu_dev_verbs_nic_handler H,
 	  enum doca_gpu_dev_verbs_exec_scope S, typename T, uint32_t OPT, bool EVERY>
 __global__ void post_puts(uint8_t *qps, uint32_t n, uint32_t iters, uint32_t every,
@@ -82,7 +84,8 @@ __global__ void post_puts(uint8_t *qps, uint32_t n, uint32_t iters, uint32_t eve
 	for (uint32_t i = 1, until = every; i <= iters; i++, k += stride) {
 		bool ring = !EVERY;
 
-		if (EVERY && every) { /* counted down: a division costs as much as a WQE */
+		/* counts down, because a division would cost as much as a WQE */
+		if (EVERY && every) {
 			ring = --until == 0 || i == iters;
 			until = until ? until : every;
 		}
@@ -93,8 +96,8 @@ __global__ void post_puts(uint8_t *qps, uint32_t n, uint32_t iters, uint32_t eve
 		atomicMax((unsigned long long *)&clock->end_ns, post_now());
 }
 
-/* BlueFlame as the low-level calls have it: the WQE is composed in shared memory,
- * copied to its slot, and copied to the register by submit. One thread. */
+/* BlueFlame with the low-level functions: one thread builds the WQE in shared memory
+ * and copies it to its slot; submit_bf copies it to the register. */
 template <uint32_t OPT>
 __global__ void post_blueflame(uint8_t *qps, uint32_t, uint32_t iters, uint32_t,
 			       struct post_clock *clock)
@@ -194,7 +197,7 @@ static std::vector<struct post_row> table(void)
 					    { 132, 32, 1, 32768 }, 0),
 		blueflame("exclusive, 1 thread, BlueFlame from shared memory"),
 	};
-#ifdef GDK_QP_STATE_H /* the peer has no such scope */
+#ifdef GDK_QP_STATE_H /* the peer has no block scope */
 	rows.push_back(row<GPU, DB, BLOCK, put4k>("GPU-shared, 132x256 threads, block scope",
 						  { 132, 256, 1, 32768 }, 0));
 	rows.push_back(row<CTA, DB, BLOCK, put4k>("132 QPs, CTA-shared, 256 thr., block scope",
@@ -203,7 +206,7 @@ static std::vector<struct post_row> table(void)
 	return rows;
 }
 
-/* One strategy, sharing mode, scope and message, at four numbers of QPs. */
+/* Rows for one handler, sharing mode, scope and message type, with four numbers of QPs. */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode M, enum doca_gpu_dev_verbs_nic_handler H,
 	  enum doca_gpu_dev_verbs_exec_scope S, typename T>
 static void cell(std::vector<struct post_row> &rows, const char *handler)
@@ -234,7 +237,7 @@ static void cells(std::vector<struct post_row> &rows, const char *handler)
 {
 	cell<M, H, THREAD, inl8>(rows, handler);
 	cell<M, H, THREAD, put4k>(rows, handler);
-#ifdef GDK_QP_STATE_H /* the peer's posts nothing */
+#ifdef GDK_QP_STATE_H /* the peer's p posts nothing in warp scope */
 	cell<M, H, WARP, inl8>(rows, handler);
 #endif
 	cell<M, H, WARP, put4k>(rows, handler);

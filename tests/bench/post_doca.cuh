@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* A queue pair of DOCA's device API, filled by hand as an export would. */
+/* A queue pair for DOCA's device API, filled in by hand instead of by an export. */
 #ifndef POST_DOCA_CUH
 #define POST_DOCA_CUH
 
@@ -10,8 +10,8 @@
 
 typedef struct doca_gpu_dev_verbs_qp QP;
 
-/* The one place where our build and the peer's differ; an export of the peer's
- * allocates the struct alone. */
+/* The only difference between our build and the peer's: ours has a separate state
+ * struct, the peer's export allocates the QP struct alone. */
 #ifdef GDK_QP_STATE_H
 static size_t kit_skew(void)
 {
@@ -92,8 +92,9 @@ static void kit_watch(const struct post_rig *r, uint32_t i, struct post_watch *w
 	w->cq = q->cq_sq.cqe_daddr;
 	w->reg = q->sq_db;
 	w->record = q->sq_dbrec;
-	/* A holder of our token may be late with its doorbell. Without a record and a lock the
-	 * peer's overtake each other. */
+	/* In our implementation, the thread that holds the token may write its doorbell late, so
+	 * that the DBREC may be ahead of the register. The peer has no lock in the mode without
+	 * DBREC: there, doorbells of several threads may be written out of order. */
 	w->recorded = r->handler == POST_DB && r->state_size;
 	if (r->handler == POST_NO_DBR && !r->state_size)
 		w->submitted =

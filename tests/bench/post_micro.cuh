@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What single instructions of the data path cost one thread, in ns: the mean of
- * many in a row, so latency where the next waits for the last (fences, atomics
- * whose result is used) and throughput else (stores).
+ * Measures the cost of single instructions of the data path for one thread, in ns: the
+ * mean over many consecutive ones. This is the latency where each instruction depends
+ * on the previous one (fences, atomics whose result is used), and the throughput
+ * otherwise (stores).
  */
 #ifndef POST_MICRO_CUH
 #define POST_MICRO_CUH
@@ -75,7 +76,7 @@ __device__ static __forceinline__ void micro_wqe(uint8_t *slot, uint64_t v)
 			     : "memory");
 }
 
-/* As BlueFlame by one thread. */
+/* The instructions of BlueFlame by one thread. */
 __device__ static __forceinline__ void micro_bulk(uint64_t *dst, const uint64_t *src)
 {
 	asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -91,7 +92,8 @@ __device__ static __forceinline__ void micro_bulk(uint64_t *dst, const uint64_t 
 		micro_wqe(ring + (i & 1023) * 64, x); \
 		asm volatile(insn ";" ::: "memory"); \
 	}
-/* The next address depends on the result (even, always), so it waits for it. */
+/* The next address depends on the result. The result is always even, so that the
+ * address stays the same, but the instruction must wait for it. */
 #define MICRO_READ(kind, insn, operand) \
 	if (K == kind) { \
 		asm volatile(insn : "=l"(x) : "l"(operand + (x & 1)) : "memory"); \
@@ -211,7 +213,7 @@ __global__ void micro_spin(uint64_t ns)
 		;
 }
 
-/* An idle GPU's clock is low: it rises while all multiprocessors work. */
+/* Raises the clock of an idle GPU by keeping all multiprocessors busy. */
 static void micro_spin_up(void)
 {
 	micro_spin<<<264, 1024>>>(300000000);

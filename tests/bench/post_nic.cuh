@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The NIC of the posting benchmark: a kernel that is resident beside the one
- * that posts, with a team of threads for each QP. It watches the register (or the
- * proxy's counter, or the record), verifies every WQE that was rung, and
- * completes it. Registers in host memory are watched by a thread of the CPU, as the proxy
- * watches its counter, which passes them on through a line of their own: for a NIC is told,
- * and does not ask. If the GPU asked, every store to the register, and with it the fence
- * behind it, would wait for the answers to cross PCIe.
+ * The NIC of the posting benchmark: a kernel that runs concurrently with the posting
+ * kernel, with a team of threads for each QP. It polls the doorbell register (or the
+ * proxy's counter, or the DBREC), verifies every rung WQE, and completes it.
+ * If registers are in host memory, a CPU thread polls them, as the proxy polls its
+ * counter, and copies each value to a separate cache line that the kernel polls. A
+ * real NIC receives doorbells and does not poll. If the GPU polled the registers
+ * across PCIe, every store to a register, and the fence after it, would have to wait
+ * for the responses to these reads.
  */
 #ifndef POST_NIC_CUH
 #define POST_NIC_CUH
@@ -18,8 +19,9 @@
 
 #define POST_POISON   0xeeeeeeeeeeeeeeeeull
 #define POST_PAUSE_NS 1000
-#define POST_QUIET_NS 20000 /* of a register, then more is looked for elsewhere */
-#define POST_ROUND    2	    /* WQEs per thread between two looks at the register */
+/* time without a doorbell before also checking `submitted` or the DBREC */
+#define POST_QUIET_NS 20000
+#define POST_ROUND    2 /* WQEs per thread between two polls of the register */
 
 enum post_source { POST_REGISTER, POST_RECORD, POST_COUNTER };
 
@@ -27,21 +29,22 @@ struct post_watch {
 	struct post_expect want;
 	const uint4 *ring;
 	uint8_t *cq;
-	const uint64_t *reg; /* or where it is passed on */
+	const uint64_t *reg; /* the register, or its copy by the CPU thread */
 	const uint32_t *record;
-	const uint64_t *submitted; /* NULL, or where to look when the register is silent */
-	uint32_t recorded;	   /* or that the record says */
-	const uint64_t *beat;	   /* rounds of who passes registers on, or NULL */
+	const uint64_t *submitted; /* index to check if no doorbell arrives; NULL: none */
+	uint32_t recorded;	   /* 1: check the DBREC if no doorbell arrives */
+	/* rounds of the CPU thread that copies registers; NULL: no such thread */
+	const uint64_t *beat;
 	uint32_t depth;
-	uint32_t collapsed; /* one CQE for all, at cq */
+	uint32_t collapsed; /* one CQE for all WQEs, at cq */
 	enum post_source source;
 };
 
-/* Filled by the consumer, for one QP. */
+/* Results of the consumer for one QP. */
 struct post_seen {
-	uint64_t verified, mismatches, bad; /* bad: enum post_bad */
+	uint64_t verified, mismatches, bad; /* bad: bits of enum post_bad */
 	uint64_t sum, squares;
-	uint64_t late; /* times the register was silent although more was submitted */
+	uint64_t late; /* times that no doorbell arrived although more WQEs were submitted */
 	uint64_t start_ns, end_ns;
 };
 
@@ -64,7 +67,7 @@ __device__ static __forceinline__ uint64_t post_look(const struct post_watch *w)
 	return *(const volatile uint64_t *)w->reg;
 }
 
-/* Producer index, or `consumed` when nothing new is said. */
+/* Returns the producer index, or `consumed` if there is no new one. */
 __device__ static uint64_t post_decode(const struct post_watch *w, uint64_t v, uint64_t consumed,
 				       uint64_t *bad)
 {
@@ -85,8 +88,10 @@ __device__ static __forceinline__ uint64_t post_recorded(const struct post_watch
 	return post_extend(consumed, post_swap32(*(const volatile uint32_t *)w->record), w->depth);
 }
 
-/* Has who passes registers on been twice around since it was silent? Else what it read before,
- * and passes on late, could be taken for an index of the next lap. *from: 0, then when. */
+/* Returns whether the CPU thread that copies registers has finished two rounds since
+ * *from was set. Before that, it may still copy an old register value, which could be
+ * taken for an index of the next lap. *from: 0 at first, then the round at which the
+ * wait began. */
 __device__ static bool post_passed(const struct post_watch *w, uint64_t *from)
 {
 	const uint64_t beat = w->beat ? *(const volatile uint64_t *)w->beat : ~0ull;
@@ -96,12 +101,13 @@ __device__ static bool post_passed(const struct post_watch *w, uint64_t *from)
 	return !w->beat || beat - *from >= 2;
 }
 
-/* Waits for more than `consumed`; v is the last look, possibly an old one. A
- * register in memory shows only the last doorbell. Where doorbells may overtake
- * each other, as they may on their way to a NIC, which ignores the older, the
- * newest is found at `submitted`, or in the record, after a while of silence.
- * What the register held then is *stale: it says nothing until it is something else, however
- * far the record leads meanwhile. */
+/* Waits until the producer index exceeds `consumed`. v: last value read, possibly an
+ * old one.
+ * A register in memory holds only the last doorbell written. Doorbells of several
+ * threads may be written out of order; a NIC would ignore the older one. In that case
+ * the newest index is taken, after a while without a new doorbell, from `submitted` or
+ * from the DBREC. The value that the register held then is stored in *stale: it is
+ * ignored until the register changes, however far the DBREC is ahead meanwhile. */
 __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, uint64_t consumed,
 				      uint64_t deadline, struct post_seen *seen, uint64_t *stale)
 {
@@ -122,23 +128,25 @@ __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, ui
 				*stale = v;
 				break;
 			}
-			/* Raised before the fence that the WQEs need: it counts as it was. */
+			/* The index is raised before the fence that orders the WQEs, so use the
+			 * value read one pause earlier. */
 			if (w->submitted) {
 				submitted = *(const volatile uint64_t *)w->submitted;
 				quiet = now + pause;
 			}
 		}
-		/* A NIC is told: it does not keep the bus busy with questions. */
+		/* pause, so that polling does not load the bus */
 		__nanosleep(POST_PAUSE_NS);
 		v = post_look(w);
 	}
-	/* Doorbell, then WQEs: the poster stored them in the other order. */
+	/* Orders the read of the doorbell before the reads of the WQEs. Pairs with the fence
+	 * between the poster's stores to the WQEs and its doorbell. */
 	__threadfence();
 	return to > w->want.count ? w->want.count : to;
 }
 
-/* As a read over PCIe it leaves no copy in this half of the second-level cache, for which the
- * next WQE of the slot would have to wait. */
+/* Reads like PCIe does: the load leaves no copy in this half of the L2 cache, which
+ * would delay the next WQE of the slot. */
 __device__ static __forceinline__ uint4 post_read16(const uint4 *p)
 {
 	uint4 v;
@@ -167,7 +175,7 @@ __device__ static __forceinline__ uint32_t post_check_slot(const struct post_wat
 	return post_verify(&w->want, i, word, k);
 }
 
-/* CQEs of [from, to), by all threads; of a collapsed CQ only the last one stays. */
+/* Writes the CQEs of [from, to) with all threads; in a collapsed CQ, only the last one. */
 __device__ static void post_complete(const struct post_watch *w, uint64_t from, uint64_t to,
 				     uint32_t thread, uint32_t threads)
 {
@@ -193,15 +201,15 @@ __device__ static void post_report(struct post_seen *out, const struct post_seen
 }
 
 /*
- * The threads that serve one QP: a cluster of blocks, or a part of a block that fills
- * its multiprocessor, so that those who post find others free.
+ * The threads that serve one QP: a cluster of blocks, or a part of one block. A block
+ * fills its multiprocessor, so that the posting kernel runs on others.
  */
 struct post_team {
 	uint32_t qp, blocks, threads, thread;
-	uint32_t part; /* of the block */
+	uint32_t part; /* index of the part within the block */
 };
 
-#define POST_PARTS 4 /* of a block, at most */
+#define POST_PARTS 4 /* largest number of parts of a block */
 
 __device__ static __forceinline__ struct post_team post_team_of(uint32_t blocks, uint32_t parts)
 {
@@ -225,9 +233,10 @@ __device__ static __forceinline__ void post_meet(const struct post_team *t)
 }
 
 /*
- * All WQEs of a round are read and judged before the first of their CQEs is written: a
- * CQE says of every earlier slot too that it may be used again. Each thread's verdict
- * depends on what it read, and it arrives at the barrier after it.
+ * Consumes WQEs in rounds. All WQEs of a round are read and verified before the first
+ * CQE of the round is written, because a CQE allows the reuse of its slot and of all
+ * earlier ones. The result of each thread depends on what it read, and each thread
+ * arrives at the barrier after that.
  */
 __global__ void __launch_bounds__(1024)
 	post_consume(const struct post_watch *watches, struct post_seen *seen,
@@ -267,7 +276,7 @@ __global__ void __launch_bounds__(1024)
 		if (to == consumed)
 			break;
 		if (t.thread == 0)
-			look = post_look(&w); /* arrives while the WQEs are checked */
+			look = post_look(&w); /* the value arrives while the WQEs are verified */
 #pragma unroll 2
 		for (uint64_t i = consumed + t.thread; i < to; i += t.threads) {
 			uint64_t k;
@@ -279,7 +288,7 @@ __global__ void __launch_bounds__(1024)
 			mine.squares += k * k;
 		}
 		mine.bad |= wrong;
-		if (wrong == ~0u) /* never; so that all was read before the barrier */
+		if (wrong == ~0u) /* never true: makes the barrier depend on all reads */
 			rung[t.part] = 0;
 		post_meet(&t);
 		post_complete(&w, consumed, to, t.thread, t.threads);
@@ -290,7 +299,7 @@ __global__ void __launch_bounds__(1024)
 		out->verified = consumed;
 	}
 	post_report(out, &mine);
-	post_meet(&t); /* nobody leaves while others may write to its shared memory */
+	post_meet(&t); /* no block may exit while others can write to its shared memory */
 }
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Queue pairs without a NIC for the posting benchmark, and one timed run on them.
- * What a queue pair looks like is said by who includes this: the kit_* functions.
- * Rings, CQs, records and states are in GPU memory; the register pages in pinned
- * host memory, as a doorbell crosses PCIe, or in GPU memory on request. Whatever
- * a run may read is poisoned before it.
+ * Queue pairs without a NIC for the posting benchmark, and one timed run on them. The
+ * including file defines the layout of a queue pair with the kit_* functions. Rings,
+ * CQs, DBRECs and states are in GPU memory; the register pages are in pinned host
+ * memory, so that a doorbell crosses PCIe, or optionally in GPU memory. All memory
+ * that a run could read is filled with invalid values first.
  */
 #ifndef POST_RIG_CUH
 #define POST_RIG_CUH
@@ -32,23 +32,24 @@
 		} \
 	} while (0)
 
-#define POST_QP_STRIDE	  512 /* each exported QP is an allocation of its own */
-#define POST_REG_STRIDE	  4096
-#define POST_LINE	  128
-#define POST_MAX_QPS	  132
-#define POST_UP		  256 /* at least the consumer's blocks */
-#define POST_RADDR	  0x7f1200000000ull
-#define POST_LADDR	  0x7e3400000000ull
-#define POST_RKEY	  0x44332211u
-#define POST_LKEY	  0x88776655u
-#define POST_NIC_LIMIT_NS 15000000000ull /* then the consumer gives up */
-#define POST_HANG_S	  25		 /* then the process does */
+#define POST_QP_STRIDE	512 /* each exported QP is a separate allocation */
+#define POST_REG_STRIDE 4096
+#define POST_LINE	128
+#define POST_MAX_QPS	132
+#define POST_UP		256 /* at least the number of the consumer's blocks */
+#define POST_RADDR	0x7f1200000000ull
+#define POST_LADDR	0x7e3400000000ull
+#define POST_RKEY	0x44332211u
+#define POST_LKEY	0x88776655u
+/* after this time the consumer ends without having seen all WQEs */
+#define POST_NIC_LIMIT_NS 15000000000ull
+#define POST_HANG_S	  25 /* after this time the process exits */
 
 struct post_options {
 	int reg_on_gpu;	  /* register pages in GPU memory */
-	int sys_scope;	  /* fences as if something of the QP were in host memory */
-	double target_ms; /* of one run */
-	int first;	  /* row to begin with */
+	int sys_scope;	  /* fences at system scope, as if a part of the QP were in host memory */
+	double target_ms; /* duration of one run */
+	int first;	  /* first row to run */
 	int matrix, micro;
 };
 
@@ -64,14 +65,14 @@ typedef void (*post_kernel)(uint8_t *qps, uint32_t n, uint32_t iters, uint32_t e
 
 struct post_row {
 	const char *name;
-	post_kernel checked, unchecked; /* the latter without availability check, or NULL */
+	post_kernel checked, unchecked; /* unchecked: without the check for free slots, or NULL */
 	enum post_handler handler;
 	struct post_shape shape;
 	uint32_t bytes, inl;
-	uint32_t every;	  /* messages per doorbell */
-	uint32_t granule; /* iterations come in multiples of it */
-	double target;	  /* ratio to the peer that the table asks for; 0: none */
-	int capacity;	  /* the consumer's own speed is taken on this one */
+	uint32_t every;	  /* messages per doorbell; 0: no doorbell */
+	uint32_t granule; /* the number of iterations is a multiple of it */
+	double target;	  /* required ratio to the peer; 0: none */
+	int capacity;	  /* 1: also measure the consumer's own speed on this row */
 };
 
 struct post_rig {
@@ -79,31 +80,33 @@ struct post_rig {
 	enum post_handler handler;
 	struct post_expect want;
 	int sys_scope, reg_on_gpu;
-	uint8_t *image;	      /* host: what the QPs begin with */
-	uint8_t *state_image; /* host: likewise, of our states; NULL for the peer */
+	uint8_t *image;	      /* host copy of the initial QPs */
+	uint8_t *state_image; /* host copy of the initial states; unused for the peer */
 	size_t state_size;
 	uint8_t *qps, *rings, *cqs, *records, *states, *regs;
-	uint8_t *qps_mem, *records_mem, *states_mem; /* where they lie */
+	/* allocations that contain qps, records and states */
+	uint8_t *qps_mem, *records_mem, *states_mem;
 	struct post_watch *watches;
 	struct post_seen *seen;
 	struct post_clock *clock;
-	volatile uint32_t *up; /* pinned: consumer blocks that run */
-	uint8_t *passed;       /* pinned: registers as the consumer sees them, a line each */
+	volatile uint32_t *up; /* pinned: set by each consumer block that runs */
+	/* pinned: copies of the registers for the consumer, one cache line each */
+	uint8_t *passed;
 	cudaStream_t post, nic;
 };
 
-/* What the posting kernel and the NIC see of QP i; r->image and r->state_image are
- * filled, and copied before each run. */
+/* kit_fill() and kit_watch() describe QP i to the posting kernel and to the NIC. They
+ * fill in r->image and r->state_image, which are copied to the GPU before each run. */
 static size_t kit_state_size(uint32_t depth);
-/* Where the struct of a QP begins behind the start of a line. */
+/* Offset of a QP's struct from the start of a cache line. */
 static size_t kit_skew(void);
 static void kit_fill(struct post_rig *r, uint32_t i);
 static void kit_watch(const struct post_rig *r, uint32_t i, struct post_watch *w);
-/* Slots handed out, of a QP as it was after a run. */
+/* Number of slots reserved, from a QP's memory after a run. */
 static uint64_t kit_reserved(const uint8_t *qp);
 
-/* What the NIC watches: a doorbell tells it at once, the record is as good where
- * the register's content cannot be read whole (BlueFlame's two halves). */
+/* What the NIC polls. For BlueFlame, which writes the register in two halves, it polls
+ * the DBREC instead. */
 static enum post_source rig_source(const struct post_rig *r)
 {
 	if (r->handler == POST_PROXY)
@@ -111,9 +114,9 @@ static enum post_source rig_source(const struct post_rig *r)
 	return r->handler == POST_BF ? POST_RECORD : POST_REGISTER;
 }
 
-/* Which part of the second-level cache a word is in, near or far, is its address's doing, and
- * makes one QP up to half as fast again as another: in each place QPs, records and states lie
- * somewhere else, by chance, and always the same. */
+/* The address of a word determines which part of the L2 cache holds it, near or far,
+ * and thereby changes the speed of a QP by up to a half. Each place puts QPs, DBRECs
+ * and states at other pseudo-random offsets, the same in every run of the program. */
 #define POST_PLACE_LINES 65536u
 
 static size_t rig_place(uint32_t place, uint32_t what)
@@ -203,7 +206,8 @@ static void rig_reset_nic(struct post_rig *r, uint64_t per_qp)
 	CK(cudaMemcpy(r->seen, seen, n * sizeof(seen[0]), cudaMemcpyHostToDevice));
 }
 
-/* CQEs are invalid and of the lap before; indices, records and registers 0. */
+/* Makes the CQEs invalid with the owner bit of the previous lap, and sets indices,
+ * DBRECs and registers to 0. */
 static void rig_reset(struct post_rig *r, uint64_t per_qp)
 {
 	const size_t n = r->shape.qps, ring = n * r->shape.depth * 64;
@@ -222,7 +226,7 @@ static void rig_reset(struct post_rig *r, uint64_t per_qp)
 		CK(cudaMemset(r->regs, 0, n * POST_REG_STRIDE));
 	else
 		memset(r->regs, 0, n * POST_REG_STRIDE);
-	memset(r->passed, 0, n * POST_LINE); /* but for the beat */
+	memset(r->passed, 0, n * POST_LINE); /* without the round counter behind them */
 	CK(cudaDeviceSynchronize());
 }
 
@@ -234,7 +238,7 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-/* A kernel that hangs cannot be ended: the process says so and goes. */
+/* Waits for a stream. A kernel that hangs cannot be ended, so the process reports it and exits. */
 static void rig_sync(cudaStream_t s, const char *what)
 {
 	const double end = seconds() + POST_HANG_S;
@@ -251,8 +255,9 @@ static void rig_sync(cudaStream_t s, const char *what)
 	CK(err);
 }
 
-/* Blocks of 1024 threads have a multiprocessor each to themselves. Blocks per QP, a
- * cluster: the fewer QPs, the more each may be posted to; or QPs per block. */
+/* Each block of 1024 threads fills a multiprocessor. With few QPs, several blocks (a
+ * cluster) serve one QP, because each QP may receive more WQEs; with many QPs, one
+ * block serves several. */
 static uint32_t nic_blocks(uint32_t qps)
 {
 	return qps == 1 ? 8 : qps <= 4 ? 4 : 1;
@@ -304,7 +309,7 @@ static void rig_start_nic(struct post_rig *r, const char *what)
 	}
 }
 
-/* What the posters store to registers in host memory is passed on, until `stop`. */
+/* Copies the registers in host memory to the consumer's lines until `stop` is set. */
 static void rig_pass_on(const struct post_rig *r, const std::atomic<int> *stop)
 {
 	volatile uint64_t *beat = (uint64_t *)(r->passed + r->shape.qps * POST_LINE);
@@ -325,11 +330,12 @@ static void rig_pass_on(const struct post_rig *r, const std::atomic<int> *stop)
 struct post_result {
 	double ns;
 	uint64_t verified, mismatches, bad, late;
-	uint64_t nic_start_ns; /* of its last block */
+	uint64_t nic_start_ns; /* start of the last block of the consumer */
 };
 
-/* After the run: slots handed out, last doorbell; where one was late and stayed in memory, the
- * record has the last index. */
+/* Checks the reserved slots and the last doorbell of each QP after a run. If a late
+ * doorbell overwrote the register, the DBREC must contain the last index. Returns the
+ * number of wrong QPs. */
 static uint64_t rig_end(const struct post_rig *r, uint64_t per_qp, int rung, int late)
 {
 	const size_t n = r->shape.qps;
@@ -361,7 +367,8 @@ static uint64_t rig_end(const struct post_rig *r, uint64_t per_qp, int rung, int
 	return wrong;
 }
 
-/* What the NIC saw, until *end_ns; every message of every QP once, or it is bad. */
+/* Adds up the consumer's results. Every message of every QP must have been seen
+ * exactly once. *end_ns becomes the time at which the last QP ended, if that is later. */
 static void rig_judge(struct post_rig *r, struct post_result *res, uint64_t *end_ns)
 {
 	const uint64_t count = r->want.count;
@@ -384,7 +391,8 @@ static void rig_judge(struct post_rig *r, struct post_result *res, uint64_t *end
 	}
 }
 
-/* Posts iters messages per thread; with the NIC, until the last is verified. */
+/* Posts iters messages per thread. With the NIC, the time runs until the last message
+ * is verified. */
 static struct post_result rig_run(struct post_rig *r, post_kernel kernel, uint32_t iters,
 				  uint32_t every, int with_nic, const char *what)
 {
@@ -415,8 +423,8 @@ static struct post_result rig_run(struct post_rig *r, post_kernel kernel, uint32
 	return res;
 }
 
-/* The NIC alone, once more over what the last run posted, at most a ring of it:
- * its own limit, million WQEs a second. */
+/* Runs the consumer alone over what the last run posted (at most one ring) and returns
+ * its own limit, in million WQEs per second. */
 static double rig_capacity(struct post_rig *r)
 {
 	struct post_result res = {};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Rows of the posting benchmark: how long a run is, what of several runs is
- * told, the command line. One line of tab-separated fields per row, for post.sh.
+ * Runs the rows of the posting benchmark: the length of a run, the statistics over
+ * several runs, the command line. Prints one line of tab-separated fields per row, for
+ * post.sh.
  */
 #ifndef POST_RUN_CUH
 #define POST_RUN_CUH
@@ -12,12 +13,13 @@
 
 #include "post_micro.cuh"
 
-#define RUNS	    4  /* at one place, as the matrix has them */
-#define PLACES	    15 /* of the table: one run at each */
-#define PLACES_SLOW 5  /* where one takes long */
+#define RUNS	    4  /* runs at one place, for the rows of the matrix */
+#define PLACES	    15 /* places for the rows of the table, with one run each */
+#define PLACES_SLOW 5  /* places for a row whose runs are long */
 #define RUN_LONG_NS 5e7
 
-/* Iterations so that a run takes about target_ms, and laps the ring where it can. */
+/* Returns a number of iterations such that a run takes about target_ms and, if
+ * possible, laps the ring. */
 static uint32_t calibrate(struct post_rig *r, post_kernel kernel, const struct post_row *w, int nic,
 			  double target_ms)
 {
@@ -44,7 +46,7 @@ static uint32_t calibrate(struct post_rig *r, post_kernel kernel, const struct p
 }
 
 struct rates {
-	std::vector<double> v; /* million WQEs a second */
+	std::vector<double> v; /* million WQEs per second */
 	uint32_t iters;
 	uint64_t messages;
 	struct post_result sum;
@@ -72,9 +74,10 @@ static void measure(struct rates *m, struct post_rig *r, post_kernel kernel,
 		m->sum.mismatches += res.mismatches;
 		m->sum.bad |= res.bad;
 		m->sum.late += res.late;
-		if (i) /* the first warms up */
+		if (i) /* the first run warms up */
 			m->v.push_back((double)m->messages / res.ns * 1e3);
-		/* Without a consumer a slow row is only a side note. */
+		/* Without a consumer the rate is of minor interest: one run of a slow row is
+		 * enough. */
 		if (!nic && i && res.ns > 3e8)
 			break;
 	}
@@ -95,8 +98,8 @@ static void run_row(const char *section, int number, const struct post_row *w,
 			break;
 		rig_open(&rig, o, w, place);
 		measure(&with, &rig, w->checked, w, 1, runs, o->target_ms);
-		/* Without checks nothing keeps posters from their own ring's tail; where
-		 * that cost doorbells there is no rate. */
+		/* Without the check for free slots, posters may overrun their own ring. No rate
+		 * is printed if doorbells were lost that way. */
 		if (w->unchecked)
 			measure(&without, &rig, w->unchecked, w, 0, runs, o->target_ms);
 		sys_scope = rig.sys_scope;
@@ -111,7 +114,7 @@ static void run_row(const char *section, int number, const struct post_row *w,
 	fflush(stdout);
 }
 
-/* How fast the consumer is by itself, over one ring that w's kernel filled. */
+/* Measures the speed of the consumer alone, over one ring filled by w's kernel. */
 static void run_capacity(const struct post_row *w, const struct post_options *o)
 {
 	const uint32_t threads = w->shape.blocks / w->shape.qps * w->shape.threads;
@@ -131,10 +134,10 @@ static int usage(const char *name)
 {
 	fprintf(stderr,
 		"%s [--matrix] [--micro] [--first ROW] [--ms MS] [--reg-gpu] [--sys]\n"
-		"  --first    row to begin with, after a hang\n"
-		"  --ms       length of one run\n"
-		"  --reg-gpu  register pages in GPU memory, not in pinned host memory\n"
-		"  --sys      our fences at system scope, as with queues in host memory\n",
+		"  --first    first row to run (to continue after a hang)\n"
+		"  --ms       duration of one run\n"
+		"  --reg-gpu  put the register pages into GPU memory instead of pinned host memory\n"
+		"  --sys      use fences at system scope, as with queues in host memory (gdaki only)\n",
 		name);
 	return 2;
 }
@@ -162,7 +165,7 @@ static int parse(int argc, char **argv, struct post_options *o)
 	return 0;
 }
 
-/* table and matrix: the rows of either */
+/* table and matrix return the rows of the two parts. */
 static int run_main(int argc, char **argv, std::vector<struct post_row> (*table)(void),
 		    std::vector<struct post_row> (*matrix)(void))
 {
@@ -172,12 +175,13 @@ static int run_main(int argc, char **argv, std::vector<struct post_row> (*table)
 	o.target_ms = 8;
 	if (parse(argc, argv, &o))
 		return usage(argv[0]);
-	/* A kernel that is loaded late would wait for the resident one. */
+	/* Load all kernels first: loading one later would wait for the consumer, which does not
+	 * end. */
 	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	CK(cudaGetDeviceProperties(&prop, 0));
 	CK(cudaSetDeviceFlags(cudaDeviceMapHost));
 	if (prop.multiProcessorCount < 132)
-		fprintf(stderr, "%d multiprocessors, the rows are made for 132\n",
+		fprintf(stderr, "the GPU has %d multiprocessors; the rows are designed for 132\n",
 			prop.multiProcessorCount);
 	micro_spin_up();
 	const std::vector<struct post_row> rows = o.matrix ? matrix() : table();

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The second peer of the posting benchmark: UCX's device endpoint (gdaki.cuh of a
- * checkout of openucx/ucx, with its own copy of DOCA's headers), one QP, thread
- * level, with its flow control against the same consumer. UCX signals few WQEs,
- * into a collapsed CQ, and rings at each 128th unless told not to delay.
+ * The second peer of the posting benchmark: the device endpoint of UCX (gdaki.cuh from
+ * a checkout of openucx/ucx, with its own copy of DOCA's headers), with one QP, at
+ * thread level, with UCX's flow control, against the same consumer. UCX signals only
+ * some WQEs, uses a collapsed CQ, and rings once per 128 messages unless NODELAY is
+ * set.
  */
 #include "post_rig.cuh"
 
@@ -84,7 +85,8 @@ __global__ void post_puts(uint8_t *qps, uint32_t n, uint32_t iters, uint32_t eve
 		atomicMax((unsigned long long *)&clock->end_ns, post_now());
 }
 
-/* Without NODELAY the last doorbell comes with a multiple of 128 messages. */
+/* Without NODELAY, the last doorbell is rung only if the number of messages is a
+ * multiple of 128. */
 template <uint64_t FLAGS>
 static struct post_row row(const char *name, uint32_t blocks, uint32_t threads)
 {
@@ -101,7 +103,7 @@ static struct post_row row(const char *name, uint32_t blocks, uint32_t threads)
 	return r;
 }
 
-/* Named after the rows of the table that do the same work. */
+/* The names match the rows of the table that do the same work. */
 static std::vector<struct post_row> table(void)
 {
 	return {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What the posting benchmark's consumer knows of the NIC's side: which WQE it
- * expects in a slot, what a doorbell says, what a CQE looks like. An own reading
- * of the mlx5 formats, on purpose: it shares nothing with what it checks. Plain
- * C, so that a unit test runs it on a CPU.
+ * Checks for the consumer of the posting benchmark: the WQE expected in a slot, the
+ * meaning of a doorbell, the form of a CQE. This is a second implementation of the
+ * mlx5 formats on purpose: it shares no code with the product that it checks. Plain C,
+ * so that a unit test can run it on a CPU.
  */
 #ifndef POST_VERIFY_H
 #define POST_VERIFY_H
@@ -17,17 +17,17 @@
 #define POST_FN static inline
 #endif
 
-#define POST_STEP 64u /* message k goes to raddr + k * POST_STEP, from laddr + k * POST_STEP */
+#define POST_STEP 64u /* bytes between messages: k is at raddr and laddr + k * POST_STEP */
 
-/* What every message of one QP has in common. */
+/* Properties that all messages of one QP share. */
 struct post_expect {
 	uint64_t raddr, laddr;
-	uint64_t count; /* messages: their numbers are below */
+	uint64_t count; /* number of messages */
 	uint32_t qpn;
-	uint32_t rkey, lkey; /* as they lie in the WQE */
+	uint32_t rkey, lkey; /* in the byte order of the WQE */
 	uint32_t bytes;
-	uint32_t inl;	      /* payload in the WQE: see post_payload */
-	uint32_t signal_mask; /* a slot is signalled whose index has none of these bits */
+	uint32_t inl;	      /* 1: the payload is inline, see post_payload() */
+	uint32_t signal_mask; /* a slot is signaled if its index has none of these bits */
 };
 
 enum post_bad {
@@ -42,8 +42,8 @@ enum post_bad {
 	POST_BAD_LADDR = 1 << 8,
 	POST_BAD_PAYLOAD = 1 << 9,
 	POST_BAD_DOORBELL = 1 << 10, /* the register names another QP */
-	POST_BAD_SET = 1 << 11,	     /* a message is missing or came twice */
-	POST_BAD_END = 1 << 12,	     /* indices, record or register after the run */
+	POST_BAD_SET = 1 << 11,	     /* a message is missing or duplicated */
+	POST_BAD_END = 1 << 12,	     /* wrong index, DBREC or register after the run */
 };
 
 POST_FN uint32_t post_swap32(uint32_t v)
@@ -56,13 +56,13 @@ POST_FN uint64_t post_swap64(uint32_t first, uint32_t second)
 	return (uint64_t)post_swap32(first) << 32 | post_swap32(second);
 }
 
-/* Word i of message k's payload when that is carried in the WQE. */
+/* Word i of the payload of message k if it is inline. */
 POST_FN uint32_t post_payload(uint64_t k, uint32_t i)
 {
 	return i == 0 ? (uint32_t)k : i == 1 ? (uint32_t)(k >> 32) : (uint32_t)k * 5 + i;
 }
 
-/* 16-byte segments of the WQE. */
+/* Number of 16-byte segments of the WQE. */
 POST_FN uint32_t post_segments(const struct post_expect *x)
 {
 	return x->inl && x->bytes > 12 ? 4 : 3;
@@ -87,8 +87,9 @@ POST_FN uint32_t post_verify_data(const struct post_expect *x, const uint32_t w[
 	return bad;
 }
 
-/* Which parts of the RDMA write in slot `index` are wrong; *k is the message's
- * number. The fourth segment counts only where there is one. */
+/* Returns which parts of the RDMA write in slot `index` are wrong, as POST_BAD_* bits;
+ * *k is the number of its message. The fourth segment is checked only if the WQE has
+ * one. */
 POST_FN uint32_t post_verify(const struct post_expect *x, uint64_t index, const uint32_t w[16],
 			     uint64_t *k)
 {
@@ -107,14 +108,14 @@ POST_FN uint32_t post_verify(const struct post_expect *x, uint64_t index, const 
 	return bad | (x->inl ? post_verify_inline(x, w, *k) : post_verify_data(x, w, *k));
 }
 
-/* The numbers 0 … count - 1 add up to this, and their squares to the other: who
- * lost one and got another twice does not meet both. */
+/* Sum of 0 to count - 1. Together with the sum of squares it detects a lost message
+ * that another one replaces. */
 POST_FN uint64_t post_sum(uint64_t count)
 {
 	return count % 2 ? (count - 1) / 2 * count : count / 2 * (count - 1);
 }
 
-/* (n - 1) n (2n - 1) / 6: divided before it is multiplied, so modulo 2^64. */
+/* Sum of squares, (n - 1) n (2n - 1) / 6 modulo 2^64: divides before it multiplies. */
 POST_FN uint64_t post_sum_squares(uint64_t count)
 {
 	uint64_t f[3] = { count - 1, count, 2 * count - 1 };
@@ -131,8 +132,8 @@ POST_FN uint64_t post_sum_squares(uint64_t count)
 	return f[0] * f[1] * f[2];
 }
 
-/* A 16-bit producer index, relative to what is consumed; what lies behind is an
- * old doorbell and says nothing. */
+/* Extends a 16-bit producer index to 64 bits, relative to the consumed index. An index
+ * outside the ring is that of an old doorbell and is ignored. */
 POST_FN uint64_t post_extend(uint64_t consumed, uint32_t index, uint32_t depth)
 {
 	const uint16_t ahead = (uint16_t)(index - (uint32_t)consumed);
@@ -140,8 +141,8 @@ POST_FN uint64_t post_extend(uint64_t consumed, uint32_t index, uint32_t depth)
 	return ahead <= depth ? consumed + ahead : consumed;
 }
 
-/* Producer index in the first eight bytes of the register, as one little-endian
- * word: a doorbell has the next index, a BlueFlame WQE its own. */
+/* Producer index from the first eight bytes of the register, read as a little-endian
+ * word: a doorbell contains the next index, a BlueFlame WQE its own index. */
 POST_FN uint32_t post_register_index(uint64_t v)
 {
 	const uint32_t ctrl = post_swap32((uint32_t)v);
@@ -154,8 +155,9 @@ POST_FN uint32_t post_register_qpn(uint64_t v)
 	return post_swap32((uint32_t)(v >> 32)) >> 8;
 }
 
-/* Bytes 56 to 63 of the CQE of slot index, as one little-endian word: opcode and
- * QPN of the WQE, wqe_counter, and last op_own: requester, with the lap's bit. */
+/* Bytes 56 to 63 of the CQE of slot `index`, as a little-endian word: opcode and QPN
+ * of the WQE, wqe_counter, and op_own with the requester opcode and the owner bit of
+ * the lap. */
 POST_FN uint64_t post_cqe_tail(uint64_t index, uint32_t depth, uint32_t qpn)
 {
 	const uint32_t counter = (uint32_t)(index & 0xffff);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The CPU proxy: how long a pass over idle queue pairs takes, and one in which all
- * are rung; how soon a service's thread writes the register after a counter was
- * raised; bytes per queue pair. Beside it, with NVIDIA's library as a shared object
- * (proxy.sh builds it), its progress call over as many queue pairs of its own kind,
- * each counter in a block of 32 KiB as it allocates them and the same doorbell records,
- * by turns in one process. Registers are plain memory; the software NIC has the QPs.
+ * Measures the CPU proxy: the time of one pass over idle queue pairs and over queue
+ * pairs that are all rung, the latency from the store to a doorbell counter until a
+ * service's thread writes the register, and bytes per queue pair. If NVIDIA's library
+ * is given as a shared object (proxy.sh builds it), its progress call runs over the
+ * same number of queue pairs with its own layout (one counter per 32 KiB block, as it
+ * allocates them) and the same DBRECs, alternating with ours in one process. The
+ * doorbell registers are plain memory; the QPs are those of the software NIC.
  * usage: proxy [PEER.so]
  */
 #include <dlfcn.h>
@@ -32,12 +33,13 @@ static struct {
 	struct e2e_qp qp[QPS_MAX];
 	uint64_t reg[QPS_MAX];
 	struct gdk_scan scan;
-	struct doca_gpu_verbs_qp *peer[QPS_MAX]; /* as the peer's, whose layout is ours */
+	/* QPs of the peer, whose struct has the same layout as ours */
+	struct doca_gpu_verbs_qp *peer[QPS_MAX];
 	progress_fn peer_progress;
 	uint64_t raised;
 } b;
 
-/* ---- what is measured: a kind of proxy with n queue pairs ---- */
+/* ---- the two proxies, each over n queue pairs ---- */
 
 struct proxy {
 	const char *name;
@@ -74,7 +76,7 @@ static const struct proxy proxies[] = {
 	{ "peer", peer_pass, peer_counter },
 };
 
-/* Microseconds of a pass; busy: in which every queue pair is rung. */
+/* Microseconds per pass. busy: every queue pair is rung before each pass. */
 static double pass_us(const struct proxy *p, unsigned int n, bool busy)
 {
 	const unsigned int passes = busy ? BUSY_PASSES : IDLE_PASSES;
@@ -87,7 +89,7 @@ static double pass_us(const struct proxy *p, unsigned int n, bool busy)
 			*p->counter(i) = b.raised;
 		start = seconds();
 		p->pass(n);
-		if (!busy) /* the clock is read once */
+		if (!busy) /* read the clock only once for all idle passes */
 			for (; ++k < passes;)
 				p->pass(n);
 		took += seconds() - start;
@@ -95,7 +97,7 @@ static double pass_us(const struct proxy *p, unsigned int n, bool busy)
 	return took / passes * 1e6;
 }
 
-/* ---- doorbell latency: a thread makes passes, this one raises and waits ---- */
+/* ---- doorbell latency: a thread runs passes, this thread rings and waits ---- */
 
 struct ringer {
 	const struct proxy *proxy;
@@ -112,7 +114,8 @@ static void *keep_passing(void *arg)
 	return NULL;
 }
 
-/* No proxy at all: the two crossings between cores that every doorbell here takes. */
+/* Baseline without a proxy: a store that another thread answers, which takes two
+ * transfers of a cache line between cores, as every doorbell does in this benchmark. */
 static void *keep_answering(void *arg)
 {
 	struct ringer *r = arg;
@@ -123,7 +126,7 @@ static void *keep_answering(void *arg)
 	return NULL;
 }
 
-/* One doorbell takes this long in the middle, in ns. */
+/* Median of the latencies, in ns. */
 static double median_of(double *v, unsigned int n)
 {
 	qsort(v, n, sizeof(*v), by_value);
@@ -170,7 +173,7 @@ static void peer_open(unsigned int from, unsigned int n)
 	}
 }
 
-/* Bytes that the set takes for each queue pair. */
+/* Opens queue pairs and returns the bytes of the proxy's set per queue pair. */
 static double open_qps(unsigned int from, unsigned int n)
 {
 	size_t before;

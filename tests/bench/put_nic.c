@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Puts between two queue pairs of one process on the software NIC, per doorbell
- * handler and size: messages and bytes a second, median and range of several
- * runs, with a plain memcpy of the same bytes beside them in the same run. The
- * figures speak of the software NIC and this machine, not of a ConnectX.
+ * Puts between two queue pairs of one process on the software NIC, for each doorbell
+ * handler and size: messages and bytes per second (median and range of several runs),
+ * and a memcpy of the same bytes in the same runs for comparison. The results describe
+ * the software NIC and this machine, not a ConnectX.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Messages a second; every byte has arrived when it returns. */
+/* Returns messages per second. All bytes have arrived when it returns. */
 static double run_puts(struct e2e_pair *p, size_t size, unsigned int count)
 {
 	doca_gpu_dev_verbs_ticket_t last = 0;

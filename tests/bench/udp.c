@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * UDP over loopback between two processes, without any NIC: the path that the
- * software NIC's packets take. The sender has a window, so that nothing is lost
- * in a full socket; the receiver says every ACK_EVERY packets how far it is.
+ * UDP over loopback between two processes without a NIC, the path of the software
+ * NIC's packets. The sender limits the packets in flight, so that no socket buffer
+ * overflows; the receiver acknowledges every ACK_EVERY packets.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 
 #define BATCH	  64
 #define ACK_EVERY 32u
-#define HEADERS	  32u /* BTH, RETH and ICRC */
+#define HEADERS	  32u /* bytes of BTH, RETH and ICRC */
 #define PACKETS	  60000u
 #define TRIPS	  4000u
-#define TRUESIZE  12288u /* of the kernel, for a packet of 4096, generously */
+#define TRUESIZE  12288u /* upper bound of the kernel's buffer space for a packet of 4096 bytes */
 
 static int open_at(const char *ip)
 {
