@@ -136,8 +136,8 @@ static int usage(const char *name)
 		"%s [--matrix] [--micro] [--first ROW] [--ms MS] [--reg-gpu] [--sys]\n"
 		"  --first    first row to run (to continue after a hang)\n"
 		"  --ms       duration of one run\n"
-		"  --reg-gpu  put the register pages into GPU memory instead of pinned host memory\n"
-		"  --sys      use fences at system scope, as with queues in host memory (gdaki only)\n",
+		"  --reg-gpu  register pages in GPU memory instead of pinned host memory\n"
+		"  --sys      system-scope fences, as with queues in host memory (gdaki)\n",
 		name);
 	return 2;
 }
