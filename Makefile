@@ -13,6 +13,7 @@ ifeq ($(origin CXX),default)
 CXX    := $(if $(findstring clang,$(CC)),clang++,g++)
 endif
 PREFIX ?= /usr/local
+VERSION := $(shell sed -n 's/^.define GDK_VERSION "\(.*\)"/\1/p' core/gdk_version.h)
 SAN    ?=
 B      := build$(if $(SAN),/san-$(SAN))
 NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
@@ -88,7 +89,7 @@ all: libs $(SOFTNIC) $(EXAMPLES) $(CUDA_SO) $(B)/lib/gdaki.pc $(B)/lib/gdaki-sta
 # ---- staged headers: symlinks, laid out exactly as they install ----
 HDR_top    := $(wildcard core/doca_gpunetio_host.h core/doca_gpunetio_device.h core/doca_gpunetio_config.h)
 HDR_common := $(wildcard core/doca_gpunetio_verbs_def.h core/doca_gpunetio_verbs_dev.h)
-HDR_host   := $(wildcard core/gdaki.h) $(filter-out $(HDR_top) $(HDR_common),$(wildcard core/doca_*.h)) \
+HDR_host   := $(wildcard core/gdaki.h core/gdk_version.h) $(filter-out $(HDR_top) $(HDR_common),$(wildcard core/doca_*.h)) \
 	$(wildcard umem/doca_*.h uar/doca_*.h cq/doca_*.h qp/doca_*.h)
 HDR_device := $(wildcard core/*.cuh cq/*.cuh qp/*.cuh doorbell/*.cuh)
 HDR_gdk    := $(wildcard core/*_dev.h cq/*_dev.h qp/*_dev.h doorbell/*_dev.h core/platform*.h qp/wqe.h qp/state.h)
@@ -187,8 +188,8 @@ gpu-tests: $(GPU_TEST)
 .PHONY: $(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc
 $(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc:
 	@mkdir -p $(@D)
-	@{ printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\n' '$(PREFIX)'; \
-	printf 'Name: gdaki\nDescription: GPU-initiated RDMA on mlx5\nVersion: 3.0.0\n'; \
+	@{ printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\napi_level=3.0.0\n\n' '$(PREFIX)'; \
+	printf 'Name: gdaki\nDescription: GPU-initiated RDMA on mlx5\nVersion: $(VERSION)\n'; \
 	printf 'Cflags: -I$${includedir}$(if $(findstring static,$@), -DRDMA_STATIC_PROVIDERS=mlx5)\n'; \
 	printf 'Libs: -L$${libdir} -Wl,--start-group$(patsubst %, -lgdaki_%,$(ARCHIVES) $(DB_ARCHIVES)) -Wl,--end-group -lgdaki_db_none '; \
 	$(if $(findstring static,$@),printf '%s\n' '-Wl$(comma)-Bstatic -Wl$(comma)--start-group -lmlx5 -libverbs -Wl$(comma)--end-group -Wl$(comma)-Bdynamic -lnl-route-3 -lnl-3 -lnuma -ldl -lpthread',printf '%s\n' '$(SYS_LIBS)'); } > $@

@@ -13,6 +13,7 @@
 
 #include "doca_gpunetio.h"
 #include "doca_verbs_qp.h"
+#include "gdk_version.h"
 
 #ifdef __cplusplus
 extern "C" {

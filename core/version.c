@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Version functions of the public API: they return the API version of this library and
- * check whether host or device code compiled for another version can use it. The version
- * numbers themselves are in doca_gpunetio_config.h.
+ * Version functions of the public API: they return the version of gdaki and the API version
+ * of this library, and check whether host or device code compiled for another API version can
+ * use it. The numbers are in gdk_version.h (gdaki) and doca_gpunetio_verbs_def.h (API).
  */
 #include "host/doca_gpunetio.h"
+#include "host/gdk_version.h"
 #include "log.h"
+
+const char *gdk_version(void)
+{
+	return GDK_VERSION;
+}
 
 doca_error_t doca_gpu_verbs_get_library_version(uint32_t *version)
 {

@@ -42,6 +42,8 @@ struct ex_options {
 
 /* 0: run; 1: help was printed; -1: a mistake was named on stderr. */
 int ex_options_parse(struct ex_options *opt, int argc, char **argv);
+/* For a program without options: prints the version and returns 1 if --version is given. */
+int ex_version_printed(int argc, char **argv);
 
 /* ---- endpoint.c ---- */
 struct ex_peer {		     /* one side as the other one needs it */

@@ -9,7 +9,7 @@
 
 #define SHARED DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU /* by all threads */
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct ex_options opt = { .gpu = "host", .gid_index = -1 };
 	struct doca_gpu_dev_verbs_qp *qp; /* what the threads of a GPU get */
@@ -18,6 +18,8 @@ int main(void)
 	struct ex_endpoint ep;
 	int rc;
 
+	if (ex_version_printed(argc, argv)) /* --version */
+		return 0;
 	if (ex_endpoint_open(&ep, &opt)) /* doca_gpu_create, doca_verbs_dev_open, create_qp_hl */
 		return 1;
 	rc = ex_payload_alloc(&ep, 128, false) || ex_endpoint_connect(&ep, &ep.local) ||

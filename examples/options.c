@@ -12,6 +12,8 @@
 
 #include "common.h"
 
+#define OPT_VERSION 1000 /* no letter */
+
 static const struct option longopts[] = {
 	{ "gpu", required_argument, NULL, 'g' },
 	{ "device", required_argument, NULL, 'd' },
@@ -26,8 +28,16 @@ static const struct option longopts[] = {
 	{ "tcp-port", required_argument, NULL, 'P' },
 	{ "timeout", required_argument, NULL, 'w' },
 	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
 };
+
+static void print_version(const char *prog)
+{
+	const char *slash = strrchr(prog, '/');
+
+	printf("%s (gdaki) %s\n", slash ? slash + 1 : prog, gdk_version());
+}
 
 static void usage(const char *prog)
 {
@@ -46,7 +56,8 @@ static void usage(const char *prog)
 	       "  -m, --payload <gpu|host> memory of the data (gpu when a GPU runs, else host)\n"
 	       "  -P, --tcp-port <n>       TCP port of the exchange (5000)\n"
 	       "  -w, --timeout <seconds>  bound of every wait (60)\n"
-	       "  -h, --help               this text\n\n"
+	       "  -h, --help               this text\n"
+	       "      --version            print the version of gdaki\n\n"
 	       "Iterations are those of the client; the server adapts to what it announces.\n\n"
 	       "Examples:\n"
 	       "  %s -d mlx5_0                                 server, no GPU\n"
@@ -184,6 +195,14 @@ static int complete(struct ex_options *opt, bool payload_given)
 	return 0;
 }
 
+int ex_version_printed(int argc, char **argv)
+{
+	if (argc != 2 || strcmp(argv[1], "--version"))
+		return 0;
+	print_version(argv[0]);
+	return 1;
+}
+
 int ex_options_parse(struct ex_options *opt, int argc, char **argv)
 {
 	bool payload_given = false;
@@ -201,6 +220,10 @@ int ex_options_parse(struct ex_options *opt, int argc, char **argv)
 	       -1) {
 		if (letter == 'h') {
 			usage(argv[0]);
+			return 1;
+		}
+		if (letter == OPT_VERSION) {
+			print_version(argv[0]);
 			return 1;
 		}
 		if (letter == '?')

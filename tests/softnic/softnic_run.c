@@ -21,6 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/gdk_version.h"
+
 #define EXIT_USAGE   2
 #define EXIT_STRICT  86
 #define EXIT_NOT_RUN 127
@@ -105,6 +107,7 @@ static const struct setting {
 #define OPT_NO_PRELOAD	1000
 #define OPT_HELP	1001
 #define OPT_LIST_MODELS 1002
+#define OPT_VERSION	1003
 
 static volatile sig_atomic_t child;
 
@@ -118,7 +121,8 @@ static void usage(FILE *f)
 		   "  --no-preload                   the NIC is linked into COMMAND: set the "
 		   "environment only\n"
 		   "  --list-models                  card models, what they differ in, and the "
-		   "sources\n");
+		   "sources\n"
+		   "  --version                      print the version of gdaki\n");
 	for (i = 0; i < SETTINGS; i++) {
 		snprintf(left, sizeof(left), settings[i].kind == 3 ? "%s[=%s]" : "%s %s",
 			 settings[i].option, settings[i].value ? settings[i].value : "");
@@ -141,7 +145,7 @@ static int parse(int argc, char **argv, bool *preload)
 {
 	static const int args[] = { no_argument, required_argument, required_argument,
 				    optional_argument };
-	struct option opts[SETTINGS + 4] = { 0 };
+	struct option opts[SETTINGS + 5] = { 0 };
 	size_t i;
 	int o;
 
@@ -152,12 +156,17 @@ static int parse(int argc, char **argv, bool *preload)
 	}
 	opts[i++] = (struct option){ "no-preload", no_argument, NULL, OPT_NO_PRELOAD };
 	opts[i++] = (struct option){ "list-models", no_argument, NULL, OPT_LIST_MODELS };
+	opts[i++] = (struct option){ "version", no_argument, NULL, OPT_VERSION };
 	opts[i] = (struct option){ "help", no_argument, NULL, OPT_HELP };
 	while ((o = getopt_long(argc, argv, "+", opts, NULL)) != -1) {
 		if (o == '?')
 			return -1;
 		if (o == OPT_HELP) {
 			usage(stdout);
+			exit(0);
+		}
+		if (o == OPT_VERSION) {
+			printf("softnic-run (gdaki) %s\n", GDK_VERSION);
 			exit(0);
 		}
 		if (o == OPT_LIST_MODELS) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "host/doca_gpunetio.h"
+#include "host/gdaki.h"
 
 Test(error, names_are_the_enumerators)
 {
@@ -48,6 +49,11 @@ Test(error, version_is_that_of_the_headers)
 	cr_expect_eq(doca_gpu_verbs_get_library_version(&version), DOCA_SUCCESS);
 	cr_expect_eq(version, 0x030000);
 	cr_expect_eq(doca_gpu_verbs_get_library_version(NULL), DOCA_ERROR_INVALID_VALUE);
+}
+
+Test(error, gdaki_has_a_version_of_its_own)
+{
+	cr_expect_str_eq(gdk_version(), GDK_VERSION);
 }
 
 Test(error, device_code_since_2_0_is_served)
