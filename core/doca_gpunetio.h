@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/*
- * The GPU: its memory, and queue pairs exported to it. Functions return
- * DOCA_SUCCESS, or INVALID_VALUE for a bad argument, or what is stated. An
- * out-parameter is written on success only, unless stated.
+/**
+ * @file
+ * GPUs: their memory, and queue pairs exported to them.
  *
- * Threads, for all headers in host/: calls on different objects may run in parallel,
- * also when these share a device, a GPU, a register page, a CQ or a service. Calls on
- * one object run one after another, but for those that only ask, those marked "any
- * thread", and those of a service; none runs beside the object's destruction.
+ * Rules for all headers in host/:
+ *
+ * - Functions return DOCA_SUCCESS, DOCA_ERROR_INVALID_VALUE for an argument that is NULL or out of
+ *   range, or one of the errors that are listed. The log has the cause of an error.
+ * - A function that sends a command to the firmware can also return DOCA_ERROR_NO_MEMORY,
+ *   DOCA_ERROR_NOT_SUPPORTED or DOCA_ERROR_NOT_PERMITTED if the kernel refuses the command for
+ *   that reason, and DOCA_ERROR_DRIVER if the firmware refuses it or for another error of the
+ *   kernel. gdk_get_command_error() has the details.
+ * - Out-parameters are written on success only.
+ * - Numbers are in CPU byte order unless stated.
+ * - Calls on different objects may run in parallel, also if the objects share a device, GPU, UAR,
+ *   CQ or service. Calls on one object must run one after another, except getters, queries,
+ *   functions marked "Any thread" and the functions of a service. No call may run in parallel with
+ *   the destruction of its object.
+ * - If an installed DOCA SDK is in use, the functions call it, and its errors are returned.
  */
 #ifndef DOCA_GPUNETIO_H
 #define DOCA_GPUNETIO_H
@@ -25,160 +35,314 @@
 extern "C" {
 #endif
 
-/* Which library serves an object: this one, or an installed DOCA SDK. */
+/** The library that implements an object. */
 enum doca_gpu_lib_type {
-	DOCA_GPU_LIB_TYPE_OPEN = 0,
-	DOCA_GPU_LIB_TYPE_SDK = 1,
+	DOCA_GPU_LIB_TYPE_OPEN = 0, /**< this library */
+	DOCA_GPU_LIB_TYPE_SDK = 1,  /**< an installed DOCA SDK */
 };
 
-/* A GPU, opened by doca_gpu_create. Opaque. */
+/** A GPU, opened by doca_gpu_create(). Opaque. */
 typedef struct doca_gpu doca_gpu_t;
 
-typedef struct doca_verbs_cq_t doca_verbs_cq_t;
-typedef struct doca_verbs_qp_t doca_verbs_qp_t;
+typedef struct doca_verbs_cq_t doca_verbs_cq_t; /**< a completion queue, see doca_verbs_cq.h */
+typedef struct doca_verbs_qp_t doca_verbs_qp_t; /**< a queue pair, see doca_verbs_qp.h */
 struct doca_gpu_dev_verbs_qp;
 struct doca_gpu_dev_verbs_cq;
 
-/* Kinds of memory that GPU and NIC both reach. */
+/** Kinds of memory that both GPU and NIC can access. */
 enum doca_gpu_mem_type {
-	DOCA_GPU_MEM_TYPE_GPU = 0,     /* on the GPU, no CPU address */
-	DOCA_GPU_MEM_TYPE_GPU_CPU = 1, /* on the GPU, with a CPU address (GDRCopy) */
-	DOCA_GPU_MEM_TYPE_CPU_GPU = 2, /* on the host, pinned, with a GPU address */
+	DOCA_GPU_MEM_TYPE_GPU = 0,     /**< GPU memory, without a CPU address */
+	DOCA_GPU_MEM_TYPE_GPU_CPU = 1, /**< GPU memory, with a CPU address (GDRCopy) */
+	DOCA_GPU_MEM_TYPE_CPU_GPU = 2, /**< pinned host memory, with a GPU address */
 };
 
-/* An exported queue pair as the CPU sees it. */
+/**
+ * An exported QP, host side. The library maintains the fields; callers only read them. "CPU proxy"
+ * fields are used if the handler is CPU_PROXY or the mode is NO_DBR_SW_EMULATED.
+ */
 struct doca_gpu_verbs_qp {
-	doca_gpu_t *gpu_dev;
-	doca_verbs_qp_t *qp;
-	uint64_t *cpu_db;	 /* CPU_PROXY: the counter that the GPU raises */
-	uint64_t sq_wqe_pi_last; /* CPU_PROXY: last index rung */
-	uint64_t *sq_db;	 /* the register, for the CPU */
-	__be32 *sq_dbrec;	 /* CPU_PROXY: send word of the doorbell record */
-	bool cpu_proxy;
-	uint32_t sq_num_shift8_be; /* QP number << 8, big-endian */
-	enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext;
+	doca_gpu_t *gpu_dev; /**< GPU that the QP is exported to */
+	doca_verbs_qp_t *qp; /**< the QP */
+	uint64_t *cpu_db; /**< CPU proxy: counter that the GPU raises, index after the last WQE */
+	uint64_t sq_wqe_pi_last;   /**< CPU proxy: value of the counter that was last rung */
+	uint64_t *sq_db;	   /**< doorbell register, CPU address */
+	__be32 *sq_dbrec;	   /**< send word of the DBREC, CPU address; NULL: not CPU memory */
+	bool cpu_proxy;		   /**< a CPU thread must ring or maintain the DBREC */
+	uint32_t sq_num_shift8_be; /**< QP number << 8, big-endian */
+	enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext; /**< DBREC mode of the export */
 
-	struct doca_gpu_dev_verbs_qp *qp_cpu;	/* host image of the device struct */
-	struct doca_gpu_dev_verbs_qp *qp_gpu;	/* device struct, GPU address */
-	struct doca_gpu_dev_verbs_qp *qp_gpu_h; /* CPU address of qp_gpu, or NULL */
+	struct doca_gpu_dev_verbs_qp *qp_cpu;	/**< host image of the device struct */
+	struct doca_gpu_dev_verbs_qp *qp_gpu;	/**< device struct, GPU address; NULL before
+					       * doca_gpu_verbs_get_qp_dev() */
+	struct doca_gpu_dev_verbs_qp *qp_gpu_h; /**< CPU address of qp_gpu, or NULL */
 };
 
-/* The error CQE of a queue pair; all 0 when there is none. */
+/** The error of a QP. Without an error CQE all fields but has_error are 0. */
 struct doca_gpu_verbs_qp_error_info {
-	bool has_error;	     /* the QP is in error, with a CQE or without */
-	int syndrome;	     /* by gdk_syndrome_text in words; 5: flushed, no cause */
-	int vendor_err_synd; /* this and the next two are for NVIDIA's support */
-	int hw_err_synd;
-	int hw_synd_type;
-	int wqe_counter; /* index of the failed WQE, modulo 2^16 */
+	bool has_error;	     /**< the QP is in state ERR, or has an error CQE */
+	int syndrome;	     /**< see gdk_syndrome_text(); 5: flushed, not the cause */
+	int vendor_err_synd; /**< for NVIDIA's support */
+	int hw_err_synd;     /**< for NVIDIA's support */
+	int hw_synd_type;    /**< for NVIDIA's support */
+	int wqe_counter;     /**< index of the failed WQE, modulo 2^16 */
 };
 
-/* Threads that ring doorbells on behalf of GPUs. */
+/** A CPU proxy service: threads that ring doorbells for GPUs. */
 typedef void *doca_gpu_verbs_service_t;
 
-/* Opens the GPU at a PCI address ("8A:00.0" or "0000:8a:00.0"), or "host", a GPU
- * made of CPU threads. NOT_FOUND: no such GPU, or no CUDA driver; NO_MEMORY. */
+/**
+ * Opens a GPU. Close it with doca_gpu_destroy().
+ *
+ * The handle retains the primary CUDA context, which the CUDA runtime of the application uses too.
+ * Calls make it current only while they run.
+ *
+ * @param gpu_bus_id PCI address, for example "8A:00.0" or "0000:8a:00.0"; or "host", which is a
+ *         GPU made of CPU threads and needs no CUDA
+ * @retval DOCA_ERROR_NOT_FOUND no such GPU, or the CUDA driver cannot be loaded
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ * @retval DOCA_ERROR_DRIVER a CUDA call failed
+ */
 doca_error_t doca_gpu_create(const char *gpu_bus_id, doca_gpu_t **gpu_dev);
 
-/* IN_USE while memory from doca_gpu_mem_alloc is not freed. */
+/**
+ * Closes a GPU.
+ *
+ * @retval DOCA_ERROR_IN_USE memory from doca_gpu_mem_alloc() is not freed yet, or a UAR is still
+ *         mapped for the GPU
+ */
 doca_error_t doca_gpu_destroy(doca_gpu_t *gpu_dev);
 
-/* size in bytes; alignment in bytes, a power of two, or 0 for that of malloc.
- * Both addresses are aligned, the CPU's of kind GPU_CPU to no more than a page.
- * *memptr_cpu is set to NULL for kind GPU, where memptr_cpu itself may be NULL.
- * NO_MEMORY; NOT_SUPPORTED: no GDRCopy. */
+/**
+ * Allocates memory that the GPU can access and that can be registered with a NIC. GPU memory is
+ * not cleared. Free it with doca_gpu_mem_free(). Any thread.
+ *
+ * @param size bytes, not 0
+ * @param alignment bytes, a power of two, for both addresses; 0: 16 bytes. The CPU address of kind
+ *         GPU_CPU is aligned to a page at most.
+ * @param memptr_gpu gets the GPU address
+ * @param memptr_cpu gets the CPU address, or NULL for kind GPU; may be NULL for kind GPU
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ * @retval DOCA_ERROR_NOT_SUPPORTED kind GPU_CPU, and GDRCopy is not available
+ * @retval DOCA_ERROR_DRIVER a CUDA call failed
+ */
 doca_error_t doca_gpu_mem_alloc(doca_gpu_t *gpu_dev, size_t size, size_t alignment,
 				enum doca_gpu_mem_type mtype, void **memptr_gpu, void **memptr_cpu);
 
-/* memptr_gpu as returned. NOT_FOUND: not from doca_gpu_mem_alloc of this GPU. */
+/**
+ * Frees memory. Destroy the umems in it first: the function does not check for them. Any thread.
+ *
+ * @param memptr_gpu the GPU address that doca_gpu_mem_alloc() returned
+ * @retval DOCA_ERROR_NOT_FOUND the address is not an allocation of this GPU
+ */
 doca_error_t doca_gpu_mem_free(doca_gpu_t *gpu, void *memptr_gpu);
 
-/* Makes a queue pair usable by GPU threads, with nic_handler to ring for them.
- * gpu_qp_umem_dev_ptr is the GPU address of the umem that holds its queues.
- * cq_sq is where its sends complete; no other exported QP's may.
- * NOT_SUPPORTED: the handler cannot serve, the log says why; IN_USE: QP or CQ is
- * exported already. */
+/**
+ * Exports a QP: builds the structures through which GPU threads post to it. The QP may be in any
+ * state. End the export with doca_gpu_verbs_unexport_qp() before the QP is destroyed.
+ *
+ * For a CUDA GPU the queues and the CQ must be in external umems. A CQ that is not collapsed needs
+ * at least as many entries as the send queue has slots.
+ *
+ * @param nic_handler the doorbell handler; AUTO: the library chooses one, and
+ *         gdk_verbs_qp_get_handler_report() reports the choice
+ * @param gpu_qp_umem_dev_ptr not used: the umem knows its address
+ * @param cq_sq the CQ of the send queue; it serves only one exported QP
+ * @param send_dbr_mode_ext must match the DBREC mode that the QP was created with: NO_DBR_HW if
+ *         and only if that is NO_DBR_EXT. GPU_SM_NO_DBR excludes VALID_DBR.
+ * @retval DOCA_ERROR_INVALID_VALUE QP, CQ, GPU, handler and mode do not fit together
+ * @retval DOCA_ERROR_NOT_SUPPORTED the handler does not work on this GPU and NIC, or the queues
+ *         are in memory that the GPU cannot address
+ * @retval DOCA_ERROR_IN_USE the QP or the CQ is exported already
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ * @retval DOCA_ERROR_DRIVER the UAR cannot be mapped, or a CUDA call failed
+ */
 doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 				      enum doca_gpu_dev_verbs_nic_handler nic_handler,
 				      void *gpu_qp_umem_dev_ptr, doca_verbs_cq_t *cq_sq,
 				      enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext,
 				      struct doca_gpu_verbs_qp **qp_out);
 
-/* Ends the export, when no GPU thread uses the QP any more; a service lets it go first.
- * gpu_dev is that of the export. qp and its device struct are gone then. */
+/**
+ * Ends an export and frees qp and its device struct. No GPU thread may use the QP any more. If a
+ * service monitors the QP, the service rings what was raised before the call and releases the QP.
+ *
+ * A warning is logged if reserved slots or raised doorbells were never rung.
+ *
+ * @param gpu_dev the GPU of the export; INVALID_VALUE for another one
+ */
 doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_verbs_qp *qp);
 
-/* The device struct, to be given to kernels: a GPU address. A QP has one at a time, in
- * which its slots are counted; it is the one in an array or flat list while that is there. */
+/**
+ * Returns the device struct of an exported QP, which kernels get as an argument.
+ *
+ * A QP has one device struct at a time, because GPU threads reserve slots through it. While the QP
+ * is in an array of doca_gpu_verbs_export_multi_qps_dev() or in a flat list, the function returns
+ * the entry there. The struct exists until the export or the array ends.
+ *
+ * @param qp_gpu gets a GPU address
+ */
 doca_error_t doca_gpu_verbs_get_qp_dev(struct doca_gpu_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_qp **qp_gpu);
 
-/* A dmabuf file descriptor of size bytes at memptr_gpu, of the default mapping
- * type; the caller closes it. NOT_SUPPORTED: GPU or driver has none. */
+/**
+ * Exports GPU memory as a dmabuf of the default mapping type. Any thread.
+ *
+ * @param memptr_gpu GPU address, a multiple of the CPU's page size
+ * @param size bytes, rounded up to the CPU's page size
+ * @param dmabuf_fd gets a file descriptor, which the caller closes
+ * @retval DOCA_ERROR_INVALID_VALUE also if memptr_gpu is not on a page
+ * @retval DOCA_ERROR_NOT_SUPPORTED the GPU or its driver cannot export this memory as a dmabuf;
+ *         always for GPU "host"
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ * @retval DOCA_ERROR_DRIVER the CUDA context cannot be used
+ */
 doca_error_t doca_gpu_get_dmabuf_fd(doca_gpu_t *gpu_dev, void *memptr_gpu, size_t size,
 				    int *dmabuf_fd);
 
-/* Can the GPU whose CUDA context is current (else the process's only opened GPU)
- * map the register page of db, a CPU address? NOT_FOUND: no such GPU. */
+/**
+ * Tests whether the GPU can map a UAR: the GPU whose CUDA context is current, else the only one
+ * that this process has opened. Any thread.
+ *
+ * @param db CPU address of a doorbell register in the UAR
+ * @param out_can_register gets the answer
+ * @retval DOCA_ERROR_NOT_FOUND no GPU is open, or several are and none is current
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ */
 doca_error_t doca_gpu_verbs_can_gpu_register_uar(void *db, bool *out_can_register);
 
-/* Maps the register page of sq_db, a CPU address, for that GPU; *uar_addr_gpu is the
- * same register. NOT_FOUND: no such GPU; DRIVER: refused. Exports of one page are
- * counted; each is undone by an unexport of its GPU address. */
+/**
+ * Maps a UAR for the GPU that doca_gpu_verbs_can_gpu_register_uar() describes. Mappings of one
+ * page are counted: undo each with doca_gpu_verbs_unexport_uar(). Any thread.
+ *
+ * @param sq_db CPU address of a doorbell register in the UAR
+ * @param uar_addr_gpu gets the GPU address of the same register
+ * @retval DOCA_ERROR_NOT_FOUND no GPU is open, or several are and none is current
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ * @retval DOCA_ERROR_DRIVER the CUDA driver refused
+ */
 doca_error_t doca_gpu_verbs_export_uar(uint64_t *sq_db, uint64_t **uar_addr_gpu);
 
-/* NOT_FOUND: not from doca_gpu_verbs_export_uar. */
+/**
+ * Undoes one doca_gpu_verbs_export_uar(). Any thread.
+ *
+ * @param uar_addr_gpu the GPU address that the export returned
+ * @retval DOCA_ERROR_NOT_FOUND the address is not exported
+ */
 doca_error_t doca_gpu_verbs_unexport_uar(uint64_t *uar_addr_gpu);
 
-/* One step of the CPU proxy for one QP; *out_progressed (may be NULL): it rang. What
- * the GPU raised before the call is rung when it returns. Any thread, also beside a
- * service and a reset of the QP. NOT_SUPPORTED: its handler needs no CPU. */
+/**
+ * Executes one step of the CPU proxy for one QP: rings every index that the GPU raised before the
+ * call. Never blocks for long. Any thread, also in parallel with a service or a reset of the QP.
+ *
+ * @param out_progressed gets whether the call rang; may be NULL
+ * @retval DOCA_ERROR_NOT_SUPPORTED the handler of the QP needs no CPU thread
+ */
 doca_error_t doca_gpu_verbs_cpu_proxy_progress(struct doca_gpu_verbs_qp *qp_cpu,
 					       bool *out_progressed);
 
-/* Starts threads that make such steps for every monitored QP; gdaki.h says how they
- * run, and how a QP leaves. NO_MEMORY; OPERATING_SYSTEM: a thread did not start. */
+/**
+ * Creates a CPU proxy service with the default options: threads that execute the steps of
+ * doca_gpu_verbs_cpu_proxy_progress() for every QP that they monitor. gdk_verbs_service_create()
+ * takes options.
+ *
+ * @retval DOCA_ERROR_INVALID_VALUE GDAKI_PROXY_CPUS is malformed or has a CPU that this process
+ *         may not use
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ * @retval DOCA_ERROR_OPERATING_SYSTEM a thread did not start
+ */
 doca_error_t doca_gpu_verbs_create_service(doca_gpu_verbs_service_t *out_service);
-/* Any thread, as all calls on a service but its destruction. Once more is no error.
- * IN_USE: another service has it; NOT_SUPPORTED: its handler needs no CPU; NO_MEMORY. */
+
+/**
+ * Adds a QP to a service. It succeeds if the service monitors the QP already. Remove the QP with
+ * gdk_verbs_service_unmonitor_qp(); unexport and destruction of the service do so too. Any thread.
+ *
+ * @retval DOCA_ERROR_IN_USE another service monitors the QP
+ * @retval DOCA_ERROR_NOT_SUPPORTED the handler of the QP needs no CPU thread
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ */
 doca_error_t doca_gpu_verbs_service_monitor_qp(doca_gpu_verbs_service_t service,
 					       struct doca_gpu_verbs_qp *qp);
-/* Rings what its QPs raised before the call, lets them go and ends its threads; it
- * does not wait for those who go on raising. */
+/**
+ * Destroys a service: rings what its QPs raised before the call, removes them and ends the
+ * threads. Indices that a GPU raises during the call may stay unrung.
+ */
 doca_error_t doca_gpu_verbs_destroy_service(doca_gpu_verbs_service_t service);
 
-/* From the firmware's state of the QP and the whole CQ, in whatever memory it is: the
- * first error that is no flush counts. gdk_verbs_qp_get_error says more.
- * NO_MEMORY; DRIVER: firmware or GPU cannot be read. */
+/**
+ * Reads the error of an exported QP: its state from the firmware, and the first error CQE in its
+ * CQ that is not a flush. gdk_verbs_qp_get_error() returns more. Any thread; GPU threads may use
+ * the QP meanwhile.
+ *
+ * @retval DOCA_ERROR_NO_MEMORY no memory for a copy of the CQ
+ * @retval DOCA_ERROR_DRIVER the firmware or GPU memory cannot be read
+ */
 doca_error_t doca_gpu_verbs_query_last_error(struct doca_gpu_verbs_qp *qp,
 					     struct doca_gpu_verbs_qp_error_info *error_info);
 
-/* Puts the device structs of num_qps QPs into one array in GPU memory, from where kernels
- * use them; NULL in qps is a hole, of zeroes. IN_USE: a QP has a device struct already;
- * NO_MEMORY; DRIVER: the GPU cannot be written. */
+/**
+ * Copies the device structs of several exported QPs into one array in GPU memory. Kernels use the
+ * structs there. Free the array with doca_gpu_verbs_unexport_multi_qps_dev().
+ *
+ * @param qps exported QPs of this GPU, each at most once; NULL leaves an entry of zeroes
+ * @param num_qps entries of qps, at least 1
+ * @param out_qp_gpus gets the GPU address of the array
+ * @retval DOCA_ERROR_INVALID_VALUE a QP is exported to another GPU
+ * @retval DOCA_ERROR_IN_USE a QP has a device struct already, from doca_gpu_verbs_get_qp_dev() or
+ *         another array, or is in qps twice
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ * @retval DOCA_ERROR_DRIVER GPU memory cannot be written
+ */
 doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu_dev,
 						 struct doca_gpu_verbs_qp **qps,
 						 unsigned int num_qps,
 						 struct doca_gpu_dev_verbs_qp **out_qp_gpus);
-/* Frees the array qp_gpus. Its QPs, which may be gone by now, keep their place: what is
- * posted through a next device struct follows. NOT_FOUND: no array of this GPU. */
+/**
+ * Frees an array of device structs. No GPU thread may use it any more. QPs of the array that are
+ * still exported keep their send index: posting continues through the next device struct.
+ *
+ * @param qps not used, but not NULL: the array knows its QPs
+ * @param num_qps not used, but not 0
+ * @param qp_gpus the address that doca_gpu_verbs_export_multi_qps_dev() returned
+ * @retval DOCA_ERROR_NOT_FOUND the address is not an array of this GPU
+ * @retval DOCA_ERROR_DRIVER GPU memory cannot be accessed; the array is freed nevertheless
+ */
 doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev,
 						   struct doca_gpu_verbs_qp **qps,
 						   unsigned int num_qps,
 						   struct doca_gpu_dev_verbs_qp *qp_gpus);
 
-/* After the QP went through RST: puts indices, state and rings back to what they
- * were at export. No GPU thread may use the QP meanwhile; a proxy may stay, and does
- * not ring what was raised before. As often as wanted, whatever was signalled.
- * NO_MEMORY; DRIVER: firmware or GPU refused, it can be tried again. */
+/**
+ * Resets an exported QP after doca_verbs_qp_modify() has moved it to RST: send ring, DBREC, CQ
+ * entries, indices and state become those of a new export. Then connect the QP again.
+ *
+ * No GPU thread may use the QP during the call. A service may keep monitoring it; doorbells that
+ * were raised before are discarded. After an error the call can be repeated.
+ *
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ * @retval DOCA_ERROR_DRIVER the firmware cannot be queried, or GPU memory cannot be accessed
+ */
 doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *qp_gverbs);
 
-/* DOCA_GPUNETIO_VERSION of the linked library. */
+/**
+ * Returns the API version of the linked library, DOCA_GPUNETIO_VERSION when it was built: major <<
+ * 16 | minor << 8 | patch. Any thread.
+ */
 doca_error_t doca_gpu_verbs_get_library_version(uint32_t *version);
 
-/* Was code of that version (DOCA_GPUNETIO_{DEVICE,HOST}_CODE_VERSION when it was
- * compiled) made for a library like this one? NOT_SUPPORTED: too old, or newer. */
+/**
+ * Tests whether device code works with the linked library. Any thread.
+ *
+ * @param device_code_version DOCA_GPUNETIO_DEVICE_CODE_VERSION when the device code was compiled
+ * @retval DOCA_ERROR_NOT_SUPPORTED the code is older than 2.0.0, or newer than the library
+ */
 doca_error_t doca_gpu_verbs_check_device_code_compatibility(uint32_t device_code_version);
+
+/**
+ * Tests whether host code works with the linked library. Any thread.
+ *
+ * @param host_code_version DOCA_GPUNETIO_HOST_CODE_VERSION when the host code was compiled
+ * @retval DOCA_ERROR_NOT_SUPPORTED the code is older than 0.2.0, or newer than the library
+ */
 doca_error_t doca_gpu_verbs_check_host_code_compatibility(uint32_t host_code_version);
 
 #ifdef __cplusplus

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/*
- * Build-time configuration that applications of DOCA GPUNetIO test for. What is
- * 1 here is always compiled in; whether driver and device have it is found out
- * at run time.
+/**
+ * @file
+ * Build-time features that applications of DOCA GPUNetIO test. Here all of them are 1: the code is
+ * always compiled in, and the library tests at run time whether driver and device support the
+ * feature.
  */
 #ifndef DOCA_GPUNETIO_CONFIG_H
 #define DOCA_GPUNETIO_CONFIG_H
 
-/* DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED can be asked for. */
+/** 1: doca_verbs_uar_create() takes DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED. */
 #define DOCA_GPUNETIO_HAVE_DEDICATED_NC_UAR 1
-/* A umem can be made from a dmabuf file descriptor. */
+/** 1: doca_verbs_umem_create() takes a dmabuf file descriptor. */
 #define DOCA_GPUNETIO_HAVE_MLX5DV_UMEM_DMABUF 1
-/* doca_gpu_get_dmabuf_fd is compiled in. */
+/** 1: doca_gpu_get_dmabuf_fd() is compiled in. */
 #define DOCA_GPUNETIO_HAVE_CUDA_DMABUF 1
 
 #endif

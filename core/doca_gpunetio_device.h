@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Everything that runs in GPU threads: the one header for device code. */
+/**
+ * @file
+ * The header for device code: includes everything that GPU threads call.
+ */
 #ifndef DOCA_GPUNETIO_DEVICE_H
 #define DOCA_GPUNETIO_DEVICE_H
 

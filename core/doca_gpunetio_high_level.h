@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/*
- * A queue pair for GPU threads in one call: memory, umem, register page, CQ and
- * QP are created, and the QP is exported. The caller connects it (modify to
- * INIT, RTR, RTS) through the member qp.
+/**
+ * @file
+ * High-level queue pairs: one call creates memory, umem, UAR, CQ and QP, and exports the QP. The
+ * caller connects it with doca_verbs_qp_modify() (INIT, RTR, RTS) through the member qp.
+ *
+ * Return values, out-parameters and thread safety follow the rules in doca_gpunetio.h.
  */
 #ifndef DOCA_GPUNETIO_HIGH_LEVEL_H
 #define DOCA_GPUNETIO_HIGH_LEVEL_H
@@ -15,82 +17,128 @@
 extern "C" {
 #endif
 
-/* How GPU memory is given to the NIC. */
+/** How GPU memory is registered with the NIC. */
 enum doca_gpu_verbs_mem_reg_type {
-	DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_DEFAULT = 0, /* dmabuf, else peermem */
-	DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF = 1,
-	DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM = 2,
-	DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_MAX,
+	DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_DEFAULT = 0,	   /**< dmabuf; peer memory if that fails */
+	DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF = 1,  /**< dmabuf only */
+	DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM = 2, /**< peer memory only */
+	DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_MAX,		   /**< number of values */
 };
 
-/* Zero the struct first: reserved bytes must be 0. */
+/** Options of a high-level QP. Clear the struct first: reserved bytes must be 0. */
 struct doca_gpu_verbs_qp_init_attr_hl {
-	doca_gpu_t *gpu_dev;
-	doca_dev_t *net_dev;
-	struct ibv_pd *ibpd; /* that of net_dev, or NULL */
-	uint16_t sq_nwqe;    /* WQE slots, rounded up to a power of two, at most 32768 */
-	uint8_t reserved1[2];
-	enum doca_gpu_dev_verbs_nic_handler nic_handler;
-	enum doca_gpu_verbs_mem_reg_type mreg_type;
-	enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext;
-	bool cq_collapsed; /* every CQE overwrites entry 0 */
+	doca_gpu_t *gpu_dev; /**< GPU that posts */
+	doca_dev_t *net_dev; /**< NIC that sends */
+	struct ibv_pd *ibpd; /**< protection domain of net_dev, or NULL */
+	uint16_t sq_nwqe; /**< send slots of 64 bytes, 1 to 32768, rounded up to a power of two */
+	uint8_t reserved1[2];				 /**< 0 */
+	enum doca_gpu_dev_verbs_nic_handler nic_handler; /**< doorbell handler */
+	enum doca_gpu_verbs_mem_reg_type mreg_type;	 /**< how GPU memory is registered */
+	enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext; /**< DBREC mode; also
+								  * GDK_SEND_DBR_MODE_AUTO */
+	bool cq_collapsed; /**< the NIC writes every CQE to entry 0 */
 	union {
-		uint8_t reserved2[3];
-		/* Newer than 3.0: rings, CQ and DBREC in pinned host memory, for CPU threads
-		 * that use them by the addresses in qp_gverbs->qp_cpu. */
+		uint8_t reserved2[3]; /**< 0 */
+		/**
+		 * 1: rings, CQ and DBREC are in pinned host memory, for CPU threads that use them
+		 * through the addresses in qp_gverbs->qp_cpu. Not in DOCA GPUNetIO 3.0.
+		 */
 		bool enable_umem_cpu;
 	};
-	enum doca_verbs_qp_ordering_semantic ordering_semantic;
-	uint8_t reserved3[12];
+	enum doca_verbs_qp_ordering_semantic ordering_semantic; /**< only IBTA is supported */
+	uint8_t reserved3[12];					/**< 0 */
 } __attribute__((__aligned__(8))) __attribute__((__packed__));
 
-/* What was created. *_gpu_ptr are GPU addresses. */
+/** A high-level QP. The library owns everything that it refers to. */
 struct doca_gpu_verbs_qp_hl {
-	doca_gpu_t *gpu_dev;
+	doca_gpu_t *gpu_dev; /**< GPU of the QP */
 
-	doca_verbs_cq_t *cq_sq;
-	void *cq_sq_umem_gpu_ptr;
-	doca_verbs_umem_t *cq_sq_umem;
+	doca_verbs_cq_t *cq_sq;	       /**< CQ of the send queue */
+	void *cq_sq_umem_gpu_ptr;      /**< entry 0 of the CQ, GPU address */
+	doca_verbs_umem_t *cq_sq_umem; /**< umem of the CQ */
 
-	doca_verbs_qp_t *qp;
-	void *qp_umem_gpu_ptr;
-	doca_verbs_umem_t *qp_umem;
-	void *qp_umem_dbr_gpu_ptr;
-	doca_verbs_umem_t *qp_umem_dbr;
-	doca_verbs_uar_t *external_uar;
+	doca_verbs_qp_t *qp;		/**< the QP; connect it with doca_verbs_qp_modify() */
+	void *qp_umem_gpu_ptr;		/**< slot 0 of the send ring, GPU address */
+	doca_verbs_umem_t *qp_umem;	/**< umem of the send ring */
+	void *qp_umem_dbr_gpu_ptr;	/**< DBREC, GPU address */
+	doca_verbs_umem_t *qp_umem_dbr; /**< umem of the DBREC */
+	doca_verbs_uar_t *external_uar; /**< UAR of QP and CQ */
 
-	enum doca_gpu_dev_verbs_nic_handler nic_handler;
-	enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext;
+	enum doca_gpu_dev_verbs_nic_handler nic_handler;	 /**< handler that was chosen */
+	enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext; /**< DBREC mode that was chosen */
 
-	struct doca_gpu_verbs_qp *qp_gverbs;
+	struct doca_gpu_verbs_qp *qp_gverbs; /**< the export */
 };
 
-/* Two QPs on one register page; the companion is for core-direct work. */
+/** Two QPs that share a UAR: one for data, and a companion for WAIT WQEs (core direct). */
 struct doca_gpu_verbs_qp_group_hl {
-	struct doca_gpu_verbs_qp_hl qp_main;
-	struct doca_gpu_verbs_qp_hl qp_companion;
+	struct doca_gpu_verbs_qp_hl qp_main;	  /**< QP for data */
+	struct doca_gpu_verbs_qp_hl qp_companion; /**< QP created with core_direct_master */
 };
 
-/* NOT_SUPPORTED: the handler or the doorbell-record mode is refused, the log
- * says why; NO_MEMORY; DRIVER: the firmware refused. */
+/**
+ * Creates a high-level QP in state RST, exported to the GPU. Destroy it with
+ * doca_gpu_verbs_destroy_qp_hl(). The CQ has as many entries as the send ring has slots, and the
+ * NIC may overwrite old entries.
+ *
+ * @retval DOCA_ERROR_INVALID_VALUE an option is out of range, ibpd is not the protection domain of
+ *         net_dev, or the handler needs a stated send_dbr_mode_ext
+ * @retval DOCA_ERROR_NOT_SUPPORTED handler, DBREC mode, ordering or registration type does not
+ *         work on this GPU and NIC
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ * @retval DOCA_ERROR_DRIVER the firmware, the kernel or the CUDA driver refused
+ */
 doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
 					 struct doca_gpu_verbs_qp_hl **qp);
-/* IN_USE, DRIVER: the NIC refused. What it still uses is kept; call again. */
+/**
+ * Destroys a high-level QP with its export and memory. No GPU thread may use it any more.
+ *
+ * If the firmware refuses to destroy an object, the call returns its error (DOCA_ERROR_DRIVER, or
+ * DOCA_ERROR_IN_USE if another object of the caller uses a part) and keeps what is left. Call it
+ * again later; nothing else may be done with the QP.
+ */
 doca_error_t doca_gpu_verbs_destroy_qp_hl(struct doca_gpu_verbs_qp_hl *qp);
 
-/* Two such QPs, alike but for core-direct. NOT_SUPPORTED also for GPU_SM_BF, whose buffer
- * two QPs cannot share. */
+/**
+ * Creates a group: two high-level QPs with the same options, of which the companion is created
+ * with core_direct_master. Destroy it with doca_gpu_verbs_destroy_qp_group_hl().
+ *
+ * Errors are those of doca_gpu_verbs_create_qp_hl().
+ *
+ * @retval DOCA_ERROR_NOT_SUPPORTED also for handler GPU_SM_BF: two QPs cannot share one BlueFlame
+ *         buffer
+ */
 doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
 					       struct doca_gpu_verbs_qp_group_hl **qpg);
-/* Both; as doca_gpu_verbs_destroy_qp_hl, which cannot take one of them. */
+/**
+ * Destroys a group. Errors are those of doca_gpu_verbs_destroy_qp_hl(), which must not be called
+ * for the QPs of a group.
+ */
 doca_error_t doca_gpu_verbs_destroy_qp_group_hl(struct doca_gpu_verbs_qp_group_hl *qpg);
 
-/* doca_gpu_verbs_export_multi_qps_dev for high-level QPs, also those in groups, of one GPU.
- * NULL in qp_list is a hole, but not all of them can be. */
+/**
+ * Copies the device structs of several high-level QPs, also QPs of groups, into one array in GPU
+ * memory, as doca_gpu_verbs_export_multi_qps_dev() does. Free it with
+ * doca_gpu_verbs_qp_flat_list_destroy_hl().
+ *
+ * @param qp_list QPs of one GPU, each at most once; NULL leaves an entry of zeroes. At least one
+ *         entry must not be NULL.
+ * @param num_elems entries of qp_list, at least 1
+ * @param qp_gpu gets the GPU address of the array
+ * @retval DOCA_ERROR_INVALID_VALUE all entries are NULL, or they belong to different GPUs
+ * @retval DOCA_ERROR_IN_USE a QP has a device struct already
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ * @retval DOCA_ERROR_DRIVER GPU memory cannot be written
+ */
 doca_error_t doca_gpu_verbs_qp_flat_list_create_hl(struct doca_gpu_verbs_qp_hl **qp_list,
 						   uint32_t num_elems,
 						   struct doca_gpu_dev_verbs_qp **qp_gpu);
-/* QPs in it may be gone already. NOT_FOUND: it is no flat list. */
+/**
+ * Frees a flat list. Its QPs may be destroyed before or after.
+ *
+ * @retval DOCA_ERROR_NOT_FOUND the address is not a flat list
+ * @retval DOCA_ERROR_DRIVER GPU memory cannot be accessed; the list is freed nevertheless
+ */
 doca_error_t doca_gpu_verbs_qp_flat_list_destroy_hl(struct doca_gpu_dev_verbs_qp *qp_gpu);
 
 #ifdef __cplusplus

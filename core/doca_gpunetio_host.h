@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Everything that runs on the CPU: the one header for host code. */
+/**
+ * @file
+ * The header for host code: includes everything of DOCA GPUNetIO that runs on the CPU. The
+ * additions of this library are in host/gdaki.h.
+ */
 #ifndef DOCA_GPUNETIO_HOST_H
 #define DOCA_GPUNETIO_HOST_H
 

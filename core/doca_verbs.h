@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Everything below the GPU: the NIC and the objects that live on it. */
+/**
+ * @file
+ * Includes all headers of the NIC and its objects.
+ */
 #ifndef DOCA_VERBS_H
 #define DOCA_VERBS_H
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/*
- * The NIC, and what it can do. As in all of doca_verbs*.h, functions return
- * DOCA_SUCCESS, INVALID_VALUE for a bad argument, or what is stated; an
- * out-parameter is written on success only; numbers are in CPU byte order.
+/**
+ * @file
+ * The NIC and its capabilities.
+ *
+ * Return values, out-parameters, byte order and thread safety of all doca_verbs*.h follow the
+ * rules in doca_gpunetio.h.
  */
 #ifndef DOCA_VERBS_DEV_H
 #define DOCA_VERBS_DEV_H
@@ -21,71 +23,130 @@ struct ibv_pd;
 extern "C" {
 #endif
 
-/* Which library serves an object: this one, or an installed DOCA SDK. */
+/** The library that implements an object. */
 enum doca_verbs_lib_type {
-	DOCA_VERBS_SDK_LIB_TYPE_OPEN = 0,
-	DOCA_VERBS_SDK_LIB_TYPE_SDK = 1,
+	DOCA_VERBS_SDK_LIB_TYPE_OPEN = 0, /**< this library */
+	DOCA_VERBS_SDK_LIB_TYPE_SDK = 1,  /**< an installed DOCA SDK */
 };
 
-/* A NIC and one of its protection domains. Opaque. */
+/** A NIC and one of its protection domains. Opaque. */
 typedef struct doca_dev doca_dev_t;
 
-/* What the NIC said it can do. Opaque. */
+/** The capabilities of a NIC. Opaque. */
 struct doca_verbs_device_attr;
 
-/* The one transport: reliable connected. */
+/** Transport of a QP: reliable connected. It is the only one. */
 #define DOCA_VERBS_QP_TYPE_RC 0x0
 
+/** Bytes of a GID. */
 #define DOCA_VERBS_GID_BYTE_LENGTH 16
 
-/* In network order, as ibv_gid. */
+/** A GID. */
 struct doca_verbs_gid {
-	uint8_t raw[DOCA_VERBS_GID_BYTE_LENGTH];
+	uint8_t raw[DOCA_VERBS_GID_BYTE_LENGTH]; /**< in network byte order, as in ibv_gid */
 };
 
-/* verbs_pd stays the caller's and must outlive the handle. NOT_SUPPORTED: not an
- * mlx5 device; DRIVER: it did not answer. */
+/**
+ * Opens a NIC for use by this library. Close it with doca_verbs_dev_close(). Objects that are
+ * created from the handle use verbs_pd. Any thread.
+ *
+ * @param verbs_pd protection domain of an mlx5 device. It stays the caller's, and it and its
+ *         ibv_context must exist until the handle is closed.
+ * @retval DOCA_ERROR_NOT_SUPPORTED the device is not an mlx5 device
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ * @retval DOCA_ERROR_DRIVER the capabilities of the device cannot be queried
+ */
 doca_error_t doca_verbs_dev_open(struct ibv_pd *verbs_pd, doca_dev_t **net_dev);
 
-/* IN_USE while an object created from it exists. */
+/**
+ * Closes a NIC. The protection domain stays open.
+ *
+ * @retval DOCA_ERROR_IN_USE an object that was created from the handle still exists
+ */
 doca_error_t doca_verbs_dev_close(doca_dev_t *net_dev);
 
-/* Free the result with doca_verbs_device_attr_free. */
+/**
+ * Queries the capabilities of an mlx5 device. Free the result with doca_verbs_device_attr_free().
+ * Any thread.
+ *
+ * @retval DOCA_ERROR_NOT_SUPPORTED the device is not an mlx5 device
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ * @retval DOCA_ERROR_DRIVER the device did not answer
+ */
 doca_error_t doca_verbs_query_device(struct ibv_context *context,
 				     struct doca_verbs_device_attr **verbs_device_attr);
+
+/** Frees the result of doca_verbs_query_device(). */
 doca_error_t doca_verbs_device_attr_free(struct doca_verbs_device_attr *verbs_device_attr);
 
-/* Counts of objects; 0 for a NULL argument. */
+/** Returns how many QPs the device supports; 0 for NULL. */
 uint32_t doca_verbs_device_attr_get_max_qp(const struct doca_verbs_device_attr *verbs_device_attr);
+
+/** Returns how many CQs the device supports; 0 for NULL. */
 uint32_t doca_verbs_device_attr_get_max_cq(const struct doca_verbs_device_attr *verbs_device_attr);
+
+/** Returns how many memory regions the device supports; 0 for NULL. */
 uint32_t doca_verbs_device_attr_get_max_mr(const struct doca_verbs_device_attr *verbs_device_attr);
+
+/** Returns how many protection domains the device supports; 0 for NULL. */
 uint32_t doca_verbs_device_attr_get_max_pd(const struct doca_verbs_device_attr *verbs_device_attr);
+
+/** Returns how many address handles the device supports; 0 for NULL. */
 uint32_t doca_verbs_device_attr_get_max_ah(const struct doca_verbs_device_attr *verbs_device_attr);
+
+/** Returns how many shared receive queues the device supports; 0 for NULL. */
 uint32_t doca_verbs_device_attr_get_max_srq(const struct doca_verbs_device_attr *verbs_device_attr);
+
+/** Returns how many partition keys a port of the device has; 0 for NULL. */
 uint16_t
 doca_verbs_device_attr_get_max_pkeys(const struct doca_verbs_device_attr *verbs_device_attr);
 
-/* Sizes of one object, in entries. */
+/** Returns how many WQEs one work queue may have; 0 for NULL. */
 uint32_t
 doca_verbs_device_attr_get_max_qp_wr(const struct doca_verbs_device_attr *verbs_device_attr);
+
+/** Returns how many data segments one WQE of a QP may have; 0 for NULL. */
 uint32_t doca_verbs_device_attr_get_max_sge(const struct doca_verbs_device_attr *verbs_device_attr);
+
+/** Returns how many entries one CQ may have; 0 for NULL. */
 uint32_t doca_verbs_device_attr_get_max_cqe(const struct doca_verbs_device_attr *verbs_device_attr);
+
+/** Returns how many WQEs one shared receive queue may have; 0 for NULL. */
 uint32_t
 doca_verbs_device_attr_get_max_srq_wr(const struct doca_verbs_device_attr *verbs_device_attr);
+
+/** Returns how many data segments one WQE of a shared receive queue may have; 0 for NULL. */
 uint32_t
 doca_verbs_device_attr_get_max_srq_sge(const struct doca_verbs_device_attr *verbs_device_attr);
 
-/* RDMA reads and atomics that a QP serves, and that it may have under way. */
+/**
+ * Returns how many RDMA reads and atomics of the remote side one QP can process at a time: the
+ * limit of max_dest_rd_atomic. At most 255; 0 for NULL.
+ */
 uint8_t
 doca_verbs_device_attr_get_max_qp_rd_atom(const struct doca_verbs_device_attr *verbs_device_attr);
+
+/**
+ * Returns how many RDMA reads and atomics one QP can have outstanding: the limit of max_rd_atomic.
+ * At most 255; 0 for NULL.
+ */
 uint8_t doca_verbs_device_attr_get_max_qp_init_rd_atom(
 	const struct doca_verbs_device_attr *verbs_device_attr);
 
-/* SUCCESS or NOT_SUPPORTED; qp_type is DOCA_VERBS_QP_TYPE_RC. */
+/**
+ * Tests whether the device supports a transport.
+ *
+ * @param qp_type DOCA_VERBS_QP_TYPE_RC; INVALID_VALUE for another one
+ * @retval DOCA_SUCCESS supported
+ * @retval DOCA_ERROR_NOT_SUPPORTED not supported
+ */
 doca_error_t doca_verbs_device_attr_get_is_qp_type_supported(
 	const struct doca_verbs_device_attr *verbs_device_attr, uint32_t qp_type);
 
-/* 1: QPs without doorbell record can be created (DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT). */
+/**
+ * Returns 1 if the device supports QPs without a DBREC (DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT),
+ * otherwise 0; 0 for NULL.
+ */
 uint8_t doca_verbs_device_attr_get_send_dbr_mode_no_dbr_ext(
 	const struct doca_verbs_device_attr *verbs_device_attr);
 

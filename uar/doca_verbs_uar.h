@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Register pages of the NIC (UAR), through which doorbells are rung. */
+/**
+ * @file
+ * UARs: pages of the NIC with doorbell registers.
+ *
+ * Return values, out-parameters and thread safety follow the rules in doca_gpunetio.h.
+ */
 #ifndef DOCA_VERBS_UAR_H
 #define DOCA_VERBS_UAR_H
 
@@ -10,31 +15,46 @@
 extern "C" {
 #endif
 
-/* How the page is mapped for the CPU, and whether others use it. */
+/** How a UAR is mapped for the CPU, and whether other users of the device context share it. */
 enum doca_verbs_uar_allocation_type {
-	DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME = 0,	       /* write-combining */
-	DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE = 1,	       /* uncached */
-	DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED = 2, /* uncached, unshared */
+	DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME =
+		0, /**< write-combining; GPU_SM_BF needs this type */
+	DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE = 1,	       /**< not cached */
+	DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED = 2, /**< not cached and not shared */
 };
 
+/** A UAR. Opaque. */
 typedef struct doca_verbs_uar doca_verbs_uar_t;
 
-/* NOT_SUPPORTED: the kernel or device has no such page. */
+/**
+ * Allocates a UAR. Destroy it with doca_verbs_uar_destroy(). Any thread.
+ *
+ * @retval DOCA_ERROR_NOT_SUPPORTED kernel or device has no UAR of this type; few kernels have
+ *         NONCACHE_DEDICATED, so callers usually try NONCACHE next
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ */
 doca_error_t doca_verbs_uar_create(doca_dev_t *net_dev,
 				   enum doca_verbs_uar_allocation_type allocation_type,
 				   doca_verbs_uar_t **uar_obj);
 
-/* IN_USE while a CQ or QP rings it. */
+/**
+ * Frees a UAR. Its addresses become invalid, also those that a GPU has mapped.
+ *
+ * @retval DOCA_ERROR_IN_USE a CQ or QP still uses it
+ */
 doca_error_t doca_verbs_uar_destroy(doca_verbs_uar_t *uar_obj);
 
-/* The number by which firmware commands name it. */
+/** Returns the ID of the UAR in firmware commands. */
 doca_error_t doca_verbs_uar_id_get(const doca_verbs_uar_t *uar, uint32_t *id);
 
-/* CPU address of the doorbell register. */
+/** Returns the CPU address of the doorbell register, to which a doorbell stores 8 bytes. */
 doca_error_t doca_verbs_uar_reg_addr_get(const doca_verbs_uar_t *uar_obj, void **reg_addr);
 
-/* CPU address of the register for QPs without doorbell record. NOT_SUPPORTED:
- * this page has none. */
+/**
+ * Returns the CPU address of the doorbell register for QPs without a DBREC.
+ *
+ * @retval DOCA_ERROR_NOT_SUPPORTED the device has no QPs without a DBREC
+ */
 doca_error_t doca_verbs_uar_dbr_less_addr_get(const doca_verbs_uar_t *uar_obj,
 					      void **dbr_less_addr);
 

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* User memory given to the NIC for queues and doorbell records. */
+/**
+ * @file
+ * Umems: user memory that is registered with the NIC for queues and DBRECs.
+ *
+ * Return values, out-parameters and thread safety follow the rules in doca_gpunetio.h.
+ */
 #ifndef DOCA_VERBS_UMEM_H
 #define DOCA_VERBS_UMEM_H
 
@@ -11,29 +16,52 @@
 extern "C" {
 #endif
 
-/* As dmabuf_id: no file descriptor is given. Compare after a cast to int. */
+/** Value of dmabuf_id: no file descriptor. Cast it to int. */
 #define DOCA_VERBS_DMABUF_INVALID_FD 0xFFFFFFFF
 
+/** A registration of user memory. Opaque. */
 typedef struct doca_verbs_umem doca_verbs_umem_t;
 
-/* Registers size bytes at address. gpu: NULL for host memory, else whose memory
- * it is. access_flags: IBV_ACCESS_LOCAL_WRITE, _REMOTE_WRITE (with it), _REMOTE_READ.
- * dmabuf_id: a descriptor that covers the memory from dmabuf_offset on (it stays
- * the caller's), or DOCA_VERBS_DMABUF_INVALID_FD: GPU memory is then registered
- * through a dmabuf of the default mapping type, or through the kernel's peer
- * memory where that is refused. DRIVER, NOT_SUPPORTED: refused, the log says
- * what was tried. */
+/**
+ * Registers memory with the NIC for queues and DBRECs. The memory stays the caller's: keep it
+ * until the umem is destroyed. Any thread.
+ *
+ * GPU memory without a dmabuf of the caller is registered through a dmabuf of the default mapping
+ * type, or, if that fails, by its address through the kernel's peer memory.
+ * gdk_verbs_umem_get_registration() reports which. A ring starts at a multiple of 64 bytes in the
+ * umem, or of 1/64 of the umem's page size if that is larger.
+ *
+ * @param gpu GPU that the memory belongs to; NULL for host memory
+ * @param address start of the memory: a GPU address if gpu is given, otherwise a CPU address
+ * @param size bytes, not 0
+ * @param access_flags IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE (only together with
+ *         LOCAL_WRITE), IBV_ACCESS_REMOTE_READ. A queue that the NIC writes needs LOCAL_WRITE.
+ * @param dmabuf_id file descriptor of a dmabuf that contains the memory; it stays the caller's and
+ *         may be closed after the call. DOCA_VERBS_DMABUF_INVALID_FD: none.
+ * @param dmabuf_offset offset of the memory in that dmabuf, in bytes
+ * @retval DOCA_ERROR_NOT_SUPPORTED kernel or driver cannot register this kind of memory
+ * @retval DOCA_ERROR_NO_MEMORY no memory, or RLIMIT_MEMLOCK is reached
+ * @retval DOCA_ERROR_DRIVER the kernel refused; the log has each attempt and its errno
+ */
 doca_error_t doca_verbs_umem_create(doca_dev_t *net_dev, doca_gpu_t *gpu, void *address,
 				    size_t size, uint32_t access_flags, int dmabuf_id,
 				    size_t dmabuf_offset, doca_verbs_umem_t **umem_obj);
 
-/* IN_USE while a CQ or QP lies in it. */
+/**
+ * Ends a registration. The memory stays allocated.
+ *
+ * @retval DOCA_ERROR_IN_USE a CQ, QP or SRQ still uses the umem
+ * @retval DOCA_ERROR_DRIVER the kernel refused; the umem stays valid
+ */
 doca_error_t doca_verbs_umem_destroy(doca_verbs_umem_t *umem_obj);
 
-/* The number by which firmware commands name it; its size in bytes; its address
- * as given at creation. */
+/** Returns the ID of the umem in firmware commands. */
 doca_error_t doca_verbs_umem_get_id(const doca_verbs_umem_t *umem_obj, uint32_t *umem_id);
+
+/** Returns the size in bytes that the umem was created with. */
 doca_error_t doca_verbs_umem_get_size(const doca_verbs_umem_t *umem_obj, size_t *umem_size);
+
+/** Returns the address that the umem was created with: a GPU address if it had a GPU. */
 doca_error_t doca_verbs_umem_get_address(const doca_verbs_umem_t *umem_obj, void **umem_address);
 
 #ifdef __cplusplus
