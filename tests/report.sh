@@ -47,7 +47,7 @@ done <<'LINES'
 command CREATE_QP \(0x500\): status 0$
 command RTR2RTS_QP \(0x504\): status 0$
 WQE qp 0x[0-9a-f]+ index 0 WRITE, 64 bytes in segments 1, remote 0x[0-9a-f]+ rkey 0x[0-9a-f]+, signalled$
-tx RC WRITE_ONLY to qp 0x[0-9a-f]+ psn 0x[0-9a-f]{6}, 92 bytes, ack asked$
+tx RC WRITE_ONLY to qp 0x[0-9a-f]+ psn 0x[0-9a-f]{6}, 92 bytes, ack requested$
 tx RC ACK to qp 0x[0-9a-f]+ psn 0x[0-9a-f]{6}, 16 bytes$
 CQE cq 0x[0-9a-f]+ entry 0 qp 0x[0-9a-f]+ WQE 0 send$
 command DESTROY_QP

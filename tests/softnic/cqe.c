@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Completion entries: 64-byte format (the second half of a 128-byte entry),
- * ownership bit from the lap, last word stored last with release so that who
- * sees it sees the rest and the payload; overrun; arming and events. A
- * collapsed CQ writes entry 0 only and cannot overrun.
+ * Completion queues: CQEs of 64 bytes (the second half of a 128-byte entry), overrun,
+ * resizing, arming and events. The ownership bit alternates with each lap. The last
+ * word is stored last. Release: a program that sees it must also see the rest of the
+ * CQE and the payload; pairs with the acquire in the program's poll. A collapsed CQ
+ * has only entry 0 and cannot overrun.
  */
 #include <errno.h>
 
@@ -42,7 +43,9 @@ static bool overrun(struct sn_eng *e, struct sn_cq *cq)
 		c->ci = be32toh(dbr_load(c, 0)) & CI_MASK;
 	if (((cq->pi - c->ci) & CI_MASK) < size)
 		return false;
-	sn_violation(&e->dev->stats.cq_overrun, "CQ 0x%x: %u entries, all unread", cq->cqn, size);
+	sn_violation(&e->dev->stats.cq_overrun,
+		     "dropping completion: CQ 0x%x overrun, all %u entries are unread", cq->cqn,
+		     size);
 	fail(e, cq, SN_CQ_OVERRUN);
 	return true;
 }
@@ -94,7 +97,7 @@ static void notify(struct sn_eng *e, struct sn_cq *cq, bool solicited)
 		set_due(e, cq, e->now + cq->mod_period * 1000ull);
 }
 
-/* Events whose time is over. */
+/* Sends the delayed events whose time has come. */
 void sn_cq_due(struct sn_eng *e)
 {
 	struct sn_cq_eng *c;
@@ -104,7 +107,7 @@ void sn_cq_due(struct sn_eng *e)
 			fire(e, c->cq);
 }
 
-/* A change lets go of what the old values held back. */
+/* A change sends the event that the old values delayed. */
 void sn_eng_cq_moderate(struct sn_dev *dev, struct sn_cq *cq, uint16_t count, uint16_t period)
 {
 	cq->mod_count = count;
@@ -113,7 +116,7 @@ void sn_eng_cq_moderate(struct sn_dev *dev, struct sn_cq *cq, uint16_t count, ui
 		fire(dev->eng, cq);
 }
 
-/* False: the CQ cannot take it. */
+/* Writes one CQE. Returns false if the CQ is in error or overruns. */
 static bool put(struct sn_eng *e, struct sn_cq *cq, const struct sn_qp *qp,
 		const struct sn_cqe_args *a)
 {
@@ -171,7 +174,7 @@ int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t
 	return 0;
 }
 
-/* word: the first half of the arm doorbell: serial, command and consumer index. */
+/* word: the first word of an arm doorbell: serial number, command and consumer index. */
 void sn_cq_arm(struct sn_eng *e, struct sn_cq *cq, uint32_t word)
 {
 	cq->armed = true;
@@ -183,11 +186,11 @@ void sn_cq_arm(struct sn_eng *e, struct sn_cq *cq, uint32_t word)
 }
 
 /*
- * Arm doorbells of all CQs share one register and overwrite each other; the
- * word that libmlx5 leaves in the DBREC first carries a serial number, so a
- * changed word is an arm. The very first arm of a CQ may be all zero and show no
- * change: when another CQ rings (rung), a CQ with a channel that never armed is
- * taken to have armed too. One event too many is harmless, one too few hangs.
+ * Arm doorbells of all CQs share one register and overwrite each other. libmlx5 first stores
+ * the same word, which has a serial number, in the DBREC, so a changed word is an arm. The
+ * first arm of a CQ may be all zero and show no change: when an arm doorbell arrived (rung),
+ * each CQ with a channel that was never armed is treated as armed, too. A superfluous event is
+ * harmless; a missing one makes the program hang.
  */
 void sn_cq_scan_arms(struct sn_eng *e, bool rung)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Misbehaviour of the wire, decided by a seeded generator when a packet is
- * sent: lost, corrupted, duplicated, delayed, or sent after its successor. The
- * same seed and the same traffic give the same faults. And of the NIC: it stalls,
- * at the end of each period, for some of it.
+ * Injected faults. Wire: a seeded generator decides for each packet sent whether it
+ * is lost, corrupted, duplicated, delayed, or sent after its successor. The same seed
+ * and the same traffic give the same faults. NIC: it stalls at the end of each
+ * period. Faults of commands and calls are in cmd.c and uverbs.c.
  */
 #include "eng.h"
 
-#define RESV8A 4u /* byte of the BTH that the ICRC leaves out */
+#define RESV8A 4u /* offset in the BTH of the byte that the ICRC does not cover */
 
 static uint64_t draw(struct sn_eng *e)
 {
@@ -73,7 +73,7 @@ void sn_fault_send(struct sn_eng *e, struct sn_pkt *p)
 	pass_on(e, p);
 }
 
-/* One bit of what follows the UDP header, ICRC included; any makes the ICRC wrong. */
+/* Flips one bit after the UDP header, ICRC included. Every such bit makes the ICRC wrong. */
 void sn_fault_corrupt(struct sn_eng *e, struct sn_pkt *p)
 {
 	uint32_t at = draw(e) % (8 * (p->len + 3u));
@@ -83,7 +83,7 @@ void sn_fault_corrupt(struct sn_eng *e, struct sn_pkt *p)
 	p->data[at / 8] ^= 1u << at % 8;
 }
 
-/* ns that the NIC still stands still; 0: it works */
+/* ns until the end of the stall; 0: no stall */
 uint64_t sn_fault_stall(struct sn_eng *e)
 {
 	const struct sn_cfg *cfg = &e->dev->cfg;
@@ -99,7 +99,7 @@ uint64_t sn_fault_stall(struct sn_eng *e)
 	return stalled ? every - into : 0;
 }
 
-/* Sends what was delayed long enough, and a held packet that nothing followed. */
+/* Sends delayed packets whose time has come, and a held packet that had no successor. */
 bool sn_fault_due(struct sn_eng *e)
 {
 	struct sn_pkt *p;

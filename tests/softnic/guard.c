@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Plain copies by the NIC thread from and to memory that its program may have
+ * Direct copies by the NIC thread to and from memory that the program may have
  * unmapped. A handler of SIGSEGV and SIGBUS turns a fault of such a copy into
- * -EFAULT; every other fault goes to the handler that was there before, as if
- * ours did not exist. A program that installs its own later keeps it: the NIC
- * looks once in each pass that copies, and leaves memory to system calls while
- * another handler is there. So it is under sanitizers, which would take the
- * copies for accesses of the program.
+ * -EFAULT. Any other fault goes to the handler that was installed before. If the
+ * program installs its own handler later, that one stays: the NIC checks once in
+ * each pass that copies, and mem.c uses system calls while another handler is
+ * installed. The same holds under sanitizers, which would check direct copies as
+ * accesses of the program.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -25,12 +25,12 @@
 static const int signals[2] = { SIGSEGV, SIGBUS };
 static struct sigaction before[2];
 
-LOCAL_TLS sigjmp_buf *volatile landing;
-LOCAL_TLS enum { UNUSABLE, UNKNOWN, USABLE } state; /* UNUSABLE in all other threads */
+LOCAL_TLS sigjmp_buf *volatile landing; /* where the running copy continues after a fault */
+LOCAL_TLS enum { UNUSABLE, UNKNOWN, USABLE } state; /* UNUSABLE in threads other than the NIC's */
 
 static void default_action(int sig, const siginfo_t *info, bool ignored)
 {
-	bool sent = info->si_code <= 0; /* else it comes again by itself */
+	bool sent = info->si_code <= 0; /* otherwise the instruction faults again by itself */
 
 	if (sent && ignored)
 		return;
@@ -73,7 +73,8 @@ void sn_guard_install(void)
 			sigaction(signals[i], &ours, &before[i]);
 }
 
-/* Who installed a handler since then may still call ours as the one before it. */
+/* A handler that was installed later may still call ours as its predecessor, so only ours is
+ * removed. */
 void sn_guard_remove(void)
 {
 	int i;
@@ -95,7 +96,8 @@ bool sn_guard_ready(void)
 	return state == USABLE;
 }
 
-/* Aligned words are moved whole, for somebody may poll or change them. */
+/* Loads aligned words with one access, because other threads may change them. Acquire: pairs
+ * with the program's release stores. */
 static void fetch(void *dst, const void *va, size_t len)
 {
 	uint64_t v8;
@@ -112,7 +114,11 @@ static void fetch(void *dst, const void *va, size_t len)
 	}
 }
 
-/* Longer data arrives with its last word or byte last: those are polled too. */
+/*
+ * Stores aligned words with one access, because other threads may poll them. Of longer data,
+ * the last word or byte is stored last. Release: pairs with the acquire of a thread that polls
+ * it.
+ */
 static void store(void *va, const void *src, size_t len)
 {
 	size_t word = len;
@@ -137,7 +143,7 @@ static void store(void *va, const void *src, size_t len)
 	}
 }
 
-/* 0 or -EFAULT; some of it may have been moved then. */
+/* Returns 0 or -EFAULT; part of the data may then have been copied. */
 int sn_guard_copy(uint64_t va, void *buf, size_t len, bool write)
 {
 	sigjmp_buf here;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The invariant CRC of RoCE v2: the Ethernet CRC-32 over eight bytes of ones
- * (where InfiniBand has its LRH), the IP and UDP headers with the fields that
- * routers change set to ones, and the packet from the BTH on with the BTH's
- * fifth byte set to ones. It is sent least significant byte first.
+ * The invariant CRC of RoCE v2: the Ethernet CRC-32 over eight bytes of ones (where
+ * InfiniBand has its LRH), the IP and UDP headers with the fields that routers change
+ * set to ones, and the packet from the BTH on with the BTH's fifth byte set to ones.
+ * It is sent least significant byte first.
  *
- * Where the processor multiplies without carries, 16 bytes are folded at a time
- * and only the rest goes through zlib: multiplied by x^n mod P, n bits of the
- * message further on, a block leaves the remainder as it is. (V. Gopal et al.,
- * "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ", Intel, 2009.)
+ * On processors with carry-less multiplication, 16 bytes are folded at a time and
+ * only the rest goes through zlib. A block multiplied by x^n mod P and added n bits
+ * further on leaves the remainder unchanged. (V. Gopal et al., "Fast CRC Computation
+ * for Generic Polynomials Using PCLMULQDQ", Intel, 2009.)
  */
 #include <zlib.h>
 
@@ -19,7 +19,7 @@
 #include <immintrin.h>
 
 #define FOLDS __attribute__((target("pclmul,sse4.1")))
-/* x^(n + 32) and x^(n - 32) mod P, bits reversed, for n of 512 and of 128 */
+/* x^(n + 32) and x^(n - 32) mod P, bits reversed, for n = 512 and n = 128 */
 #define BY_64 _mm_set_epi64x(0x1c6e41596, 0x154442bd4)
 #define BY_16 _mm_set_epi64x(0x0ccaa009e, 0x1751997d0)
 
@@ -31,7 +31,7 @@ FOLDS static inline __m128i fold(__m128i x, __m128i by, const uint8_t *next)
 			     _mm_loadu_si128((const __m128i *)(const void *)next));
 }
 
-/* crc32() of zlib for len of at least 32 bytes, folded down to fewer than 32. */
+/* As zlib's crc32(), for len >= 32 bytes. Folds until fewer than 32 bytes are left. */
 FOLDS static uint32_t crc_folded(uint32_t crc, const uint8_t *p, size_t len)
 {
 	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)p), y, z, w;
@@ -58,7 +58,7 @@ FOLDS static uint32_t crc_folded(uint32_t crc, const uint8_t *p, size_t len)
 	for (; len >= 16; p += 16, len -= 16)
 		x = fold(x, BY_16, p);
 	_mm_storeu_si128((__m128i *)(void *)rest, x);
-	crc = crc32(~0u, rest, sizeof(rest)); /* from a register of 0 */
+	crc = crc32(~0u, rest, sizeof(rest)); /* starts with a register of 0 */
 	return crc32(crc, p, len);
 }
 
@@ -79,7 +79,8 @@ static uint32_t crc(uint32_t from, const uint8_t *p, size_t len)
 
 #define IP6_HEAD (40 + 8)
 
-/* Traffic class, flow label and hop limit of IPv6; TOS, TTL and checksum of IPv4. */
+/* Sets traffic class, flow label and hop limit of IPv6, or TOS, TTL and checksum of IPv4, to
+ * ones. */
 static void mask_ip(uint8_t *ip, bool v6)
 {
 	if (v6) {

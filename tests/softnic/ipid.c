@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Packets of a peer whose IPv4 identification is not 0. The ICRC covers it, a
- * UDP socket does not show it, so it is solved for: a CRC is linear, what two
- * messages differ in gives what their CRCs differ in, and a register of a CRC
- * can be run backwards. The difference between the CRC that came and the one
- * of identification 0, run back to that place in the header, is the difference
- * of four bytes there. It must be in the identification, and DF may be clear;
- * of wrong packets one in 2^15 looks so. Therefore a peer is believed only if its
- * first packet was so, and others, that once sent 0, must always send 0.
+ * Packets of a peer whose IPv4 identification is not 0. The ICRC covers the
+ * identification, but a UDP socket does not deliver it, so it is computed back from
+ * the ICRC. A CRC is linear: the difference between two messages determines the
+ * difference between their CRCs, and a CRC register can be run backwards. So the
+ * difference between the received ICRC and the ICRC for identification 0, run back to
+ * that place in the header, gives the difference of four header bytes. It must be in
+ * the identification; DF may differ, too. A corrupted packet passes this test with
+ * probability 2^-15. Therefore only peers whose first packet had a non-zero
+ * identification are accepted; a peer that once sent 0 must always send 0.
  */
 #include <zlib.h>
 
 #include "eng.h"
 
-#define AFTER_ID 8u /* place in the IPv4 header after identification and flags */
+#define AFTER_ID 8u /* offset in the IPv4 header after identification and flags */
 
-/* The register before len zero bytes, from the one after them. */
+/* The CRC register before len zero bytes, computed from the register after them. */
 static uint32_t crc_back(uint32_t crc, size_t len)
 {
 	const z_crc_t *table = get_crc_table();
@@ -24,7 +25,7 @@ static uint32_t crc_back(uint32_t crc, size_t len)
 	unsigned i;
 
 	for (i = 0; i < 256; i++)
-		by_top[table[i] >> 24] = i; /* all different */
+		by_top[table[i] >> 24] = i; /* the upper bytes of all entries are different */
 	while (len--) {
 		i = by_top[crc >> 24];
 		crc = (crc ^ table[i]) << 8 | i;
@@ -34,7 +35,7 @@ static uint32_t crc_back(uint32_t crc, size_t len)
 
 bool sn_icrc_but_id(uint32_t differs, size_t head, size_t len)
 {
-	/* Bytes of the header in network order, the first in the lowest bits. */
+	/* Header bytes in network order, the first in the lowest bits. */
 	uint32_t bytes = crc_back(differs, head - AFTER_ID + len + 4);
 
 	return head == 28 && (bytes >> 16 == 0 || bytes >> 16 == 0x40);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The NIC's access to memory of its process: host memory through system calls
- * that report an unmapped address instead of faulting, GPU memory through
- * mem_gpu.c; and the rules of memory keys. An aligned word of up to 8 bytes is
- * stored whole, because a thread may poll it. Mappings of a device (pinned memory
- * of CUDA) refuse the first system call; they are reached through a file in memory
- * as a staging buffer.
+ * The NIC's access to memory of its process, and the rules of memory keys. Host
+ * memory is copied directly (guard.c) or by system calls that report an unmapped
+ * address instead of faulting; GPU memory is accessed through mem_gpu.c. An aligned
+ * word of up to 8 bytes is stored whole, because a thread may poll it. Mappings of
+ * a device (pinned memory of CUDA) cannot be copied by process_vm_readv(); they are
+ * read and written through a memfd as a staging buffer.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -61,7 +61,7 @@ static int staged_copy(uint64_t va, void *buf, size_t len, bool write)
 	return 0;
 }
 
-/* Raw calls: sanitizers would take the wrappers for accesses of the program. */
+/* Uses raw system calls: sanitizers would check the libc wrappers as accesses of the program. */
 static int host_copy(uint64_t va, void *buf, size_t len, bool write)
 {
 	struct iovec local = { buf, len }, remote = { (void *)(uintptr_t)va, len };
@@ -137,7 +137,8 @@ int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len)
 {
 	if (gpu)
 		return sn_gpu_write(va, src, len, 0);
-	sn_mem_settle(); /* who sees this must see what went to the GPU before */
+	/* Orders the GPU writes before this write: a program that sees it must see them. */
+	sn_mem_settle();
 	if (!sn_guard_ready() && word_store(va, src, len))
 		return 0;
 	return host_copy(va, (void *)(uintptr_t)src, len, true);
@@ -158,12 +159,12 @@ static struct sn_mr *mr_of(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint6
 }
 
 /*
- * In an indirect key the distance from start_addr alone chooses the piece and the place in
- * it, whatever the bits of both addresses are. That is how UCX (ib_mlx5dv_md.c) shifts a
- * key: it adds the shift to start_addr, leaves the pieces as they are, and expects the
- * shifted address to lead to the place it had without. The rights of both keys count. The
- * word of an atomic is in one piece, as CREATE_MKEY wants the start aligned then, and must
- * be aligned there too.
+ * In an indirect key, the offset from start_addr alone selects the piece and the place in it,
+ * whatever the low bits of both addresses are. UCX (ib_mlx5dv_md.c) relies on this when it
+ * shifts a key: it adds the shift to start_addr, does not change the pieces, and expects the
+ * shifted address to reach the same memory as before. The access rights of both keys apply. The
+ * word of an atomic lies in one piece and must be aligned in the target, too; CREATE_MKEY
+ * requires an aligned start for keys with that right.
  */
 static struct sn_mr *ksm_part(struct sn_dev *dev, const struct sn_mr *key, uint64_t off,
 			      uint64_t len, uint32_t access, uint64_t *va, uint64_t *part)
@@ -186,7 +187,8 @@ static struct sn_mr *ksm_part(struct sn_dev *dev, const struct sn_mr *key, uint6
 	return mr;
 }
 
-/* The memory of the first *part of these bytes, at *va; of a region's key they are all. */
+/* Finds the memory of the first *part of these bytes, at *va. In a region's key *part is always
+ * len. */
 static struct sn_mr *mr_part(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
 			     uint64_t len, uint32_t access, uint64_t *va, uint64_t *part)
 {
@@ -212,14 +214,14 @@ bool sn_mr_allows(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
 	return true;
 }
 
-static uint64_t planned; /* bytes that may be read ahead, see sn_mem_plan */
+static uint64_t planned; /* bytes that may be read ahead, see sn_mem_plan() */
 
 void sn_mem_plan(uint64_t bytes)
 {
 	planned = bytes;
 }
 
-/* Ahead only within the region: beyond it there may be nothing. */
+/* Reads ahead only within the region: beyond it memory may be unmapped. */
 static int region_read(const struct sn_mr *mr, uint64_t va, void *dst, uint64_t len)
 {
 	uint64_t room = mr->va + mr->len - va;
@@ -266,7 +268,7 @@ struct sn_mr *sn_mr_word(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_
 	return mr_part(dev, key, pdn, addr, size, SN_REMOTE_ATOMIC, va, &part);
 }
 
-/* Copies [off, off + len) of a gather or scatter list. */
+/* Copies bytes [off, off + len) of a gather or scatter list. */
 static int sge_copy(struct sn_dev *dev, uint32_t pdn, const struct sn_sge *sge, unsigned n,
 		    uint32_t off, uint8_t *buf, uint32_t len, bool write)
 {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The NIC's access to GPU memory: copies of the CUDA driver on a stream of our own, which
- * runs them in order. A driver call costs microseconds, so payload is copied in few of them.
+ * The NIC's access to GPU memory: copies by the CUDA driver on a stream of the NIC,
+ * which runs them in order. A driver call costs microseconds, so payload is copied
+ * in few calls.
  *
- * Writes go to a staging buffer first. One that continues the last one in memory, in the
- * same memory region, extends its copy; any other begins a new copy, after the one before
- * it. The bytes of one copy arrive in no known order, and the driver refuses a copy across
- * two allocations: so a word (of a CQE, an atomic, a flag) is a copy of its own, and no copy
- * leaves a region. All are in place after
- * sn_mem_settle, one synchronization for many: before host memory is written, a packet
- * is sent or an event raised, and at the end of a pass.
+ * Writes go to a staging buffer first. A write that continues the previous one in
+ * memory and in the same memory region extends its copy. Any other write begins a
+ * new copy, ordered after the previous one. The bytes of one copy arrive in unknown
+ * order, so a word (of a CQE, an atomic, a flag) is a copy of its own. The driver
+ * refuses a copy across two allocations, so no copy leaves a region. sn_mem_settle()
+ * waits once for all copies. The NIC calls it before it writes host memory, sends a
+ * packet or raises an event, and at the end of a pass.
  *
- * Payload that is sent may be read ahead, as far as the caller plans to send in this pass.
- * What was read ahead is used for planned reads alone, and no longer than the pass: until a
- * write overlaps it or the response to the next READ begins. Records, rings and the
- * operands of atomics are always read anew.
+ * Payload to be sent may be read ahead, as far as the caller plans to send in this
+ * pass. Only planned reads use this data, and only within the pass, until a write
+ * overlaps it or the response to the next READ begins. DBRECs, work queues and
+ * operands of atomics are always read from memory.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,11 +32,12 @@
 #define CU_HOST_PORTABLE       1u
 #define WRITE_STAGE	       (1u << 20)
 #define READ_STAGE	       (1u << 19)
-#define GPU_BLOCK_LOG	       21 /* memory of two GPUs is never in one such block */
-#define NEAR		       64u
-#define LINE		       64u
-#define WORD		       8u
-#define CU_DEINITIALIZED       4 /* of a process that exits */
+/* log2 of the lookup granularity; such a block never holds memory of two GPUs */
+#define GPU_BLOCK_LOG	 21
+#define NEAR		 64u
+#define LINE		 64u
+#define WORD		 8u
+#define CU_DEINITIALIZED 4 /* CUDA_ERROR_DEINITIALIZED: the process exits */
 
 struct cuda {
 	int (*pointer_attr)(void *data, int attr, uint64_t ptr);
@@ -49,10 +51,10 @@ struct cuda {
 	int (*host_alloc)(void **mem, size_t n, unsigned flags);
 };
 
-/* The copy to a GPU that the next write may extend. */
+/* The copy to a GPU that the next write may extend. region: the memory region it must stay in. */
 struct extent {
 	uint64_t va, region;
-	size_t at, len; /* in the staging buffer; len 0: none */
+	size_t at, len; /* place in the staging buffer; len 0: none */
 };
 
 static struct cuda cu;
@@ -60,20 +62,20 @@ static bool cu_ready;
 static struct {
 	void *ctx, *stream;
 } gpus[MAX_GPUS];
-static uint8_t *write_stage, *read_stage; /* pinned */
+static uint8_t *write_stage, *read_stage; /* pinned host memory */
 static size_t stage_used;
-static int written = -1; /* the GPU with writes that are not settled */
+static int written = -1; /* the GPU with unsettled writes; -1: none */
 static struct extent last;
 static struct {
 	uint64_t va;
 	size_t len;
-} ahead; /* what read_stage holds */
+} ahead; /* the memory that read_stage holds */
 static struct {
 	uint64_t block;
 	int dev;
-} near[NEAR]; /* block 0: none */
+} near[NEAR]; /* cache of gpu_of(); block 0: unused entry */
 
-/* Only a driver that the program already uses; never loads one. */
+/* Uses only a driver that the program has loaded; never loads one. */
 static bool cuda_find(void)
 {
 	void *lib;
@@ -110,7 +112,7 @@ static bool stages_ready(void)
 	return true;
 }
 
-/* The GPU that va belongs to, with its stream made; -1: not GPU memory. */
+/* The GPU that va belongs to, with its stream created; -1: not GPU memory. */
 static int gpu_of(uint64_t va)
 {
 	unsigned type = 0, managed = 0;
@@ -134,7 +136,7 @@ static int gpu_of(uint64_t va)
 	return gpus[dev].stream ? dev : -1;
 }
 
-/* The same for memory that was GPU memory a moment ago: asks the driver once per block. */
+/* As gpu_of(), but queries the driver only once per block. For memory known to be GPU memory. */
 static int gpu_near(uint64_t va)
 {
 	uint64_t block = va >> GPU_BLOCK_LOG;
@@ -168,10 +170,10 @@ static void copy_failed(int dev, int error)
 {
 	if (error != CU_DEINITIALIZED)
 		sn_violation(&sn_dev->stats.gpu_copy_errors,
-			     "a copy to GPU %d failed: error %d of CUDA", dev, error);
+			     "copy to GPU %d failed: CUDA error %d, data lost", dev, error);
 }
 
-/* Begins the copy that no write extends any more. */
+/* Starts the open copy; no later write extends it. */
 static int begin_copy(void)
 {
 	size_t len = last.len;
@@ -205,12 +207,12 @@ void sn_mem_settle(void)
 		copy_failed(dev, error);
 }
 
-/* A new copy, at the same place in a line as its target. */
+/* Begins a new copy. Its offset within a cache line equals that of the target. */
 static void open_extent(uint64_t va, uint64_t region)
 {
 	size_t at = ((stage_used + LINE - 1) & ~(LINE - 1ul)) + (va & (LINE - 1));
 
-	begin_copy(); /* its error is not that of this write */
+	begin_copy(); /* its error belongs to an earlier write */
 	if (at >= WRITE_STAGE) {
 		sn_mem_settle();
 		at = va & (LINE - 1);
@@ -253,7 +255,8 @@ int sn_gpu_write(uint64_t va, const void *src, size_t len, uint64_t region)
 
 /* ---- reads ---- */
 
-/* Up to READ_STAGE bytes into read_stage; what was written before is in place after it. */
+/* Reads up to READ_STAGE bytes into read_stage. All earlier writes to this GPU have arrived
+ * afterwards. */
 static int stage_read(int dev, uint64_t va, size_t len)
 {
 	ahead.len = 0;
@@ -297,7 +300,7 @@ int sn_gpu_read_ahead(uint64_t va, void *dst, size_t len, size_t room)
 	if (va < ahead.va || va + len > ahead.va + ahead.len) {
 		dev = gpu_near(va);
 		if (dev < 0 || stage_read(dev, va, room))
-			return sn_gpu_read(va, dst, len); /* the region is larger than its memory */
+			return sn_gpu_read(va, dst, len); /* the region is longer than its memory */
 		ahead.va = va;
 		ahead.len = room;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Capture of the wire as this NIC sees it, one file per process, linktype raw
- * IP: packets sent (after injected faults) and packets received from others.
- * IP and UDP headers are written as they are on the wire but for checksums. With
- * VLANs the linktype is Ethernet, and tags are those that a port would send.
+ * Capture of the wire as this NIC sees it, one file per process: packets sent (after
+ * injected faults) and packets received from other processes. IP and UDP headers are
+ * as on the wire, except for checksums. The linktype is raw IP. With VLANs it is
+ * Ethernet, with the tags that a hardware port would send.
  */
 #include <time.h>
 
@@ -23,13 +23,14 @@ void sn_pcap_open(struct sn_eng *e)
 				   0,
 				   65535,
 				   e->dev->cfg.vlan ? PCAP_ETHERNET : PCAP_RAW_IP };
-	static bool begun; /* a process that opens the NIC again goes on with its file */
+	static bool begun; /* a process that opens the NIC again appends to its file */
 
 	if (!e->dev->cfg.pcap[0])
 		return;
 	e->pcap = fopen(e->dev->cfg.pcap, begun ? "ae" : "we");
 	if (!e->pcap)
-		fprintf(stderr, "softnic: capture file %s: %m\n", e->dev->cfg.pcap);
+		fprintf(stderr, "softnic: cannot write capture file %s: %m, capturing nothing\n",
+			e->dev->cfg.pcap);
 	else if (!begun)
 		begun = fwrite(head, sizeof(head), 1, e->pcap);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What a responder owes: READ responses and atomic results, sent in the order of
- * their requests from a list of jobs, then the acknowledgement or NAK that waits
- * for them. The last max_dest_rd_atomic requests are kept (IB spec 9.4.4 and
- * 9.7.5.1.2): a READ asked for again, in whole or from some packet on, is read
- * again; an atomic is answered with its first result; anything that is not kept
- * was answered long ago, and is dropped without a word.
+ * What a responder sends: READ responses and atomic results in the order of their
+ * requests, from a ring of jobs, and after them the acknowledgement or NAK. The last
+ * max_dest_rd_atomic requests are remembered (IB spec 9.4.4 and 9.7.5.1.2). A
+ * duplicate READ, of the whole or of a tail, is read again; a duplicate atomic is
+ * answered with the first result; a duplicate of an older request was answered long
+ * ago and is dropped silently. responder.c calls the functions in PSN order.
  */
 #include "eng.h"
 
@@ -26,7 +26,7 @@ static void reply(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome, uint3
 	sn_pkt_send(e, q->qp, &q->qp->way, p, &bth, 16);
 }
 
-/* The memory or its region went away between request and response. */
+/* The memory or its region was removed between request and response. */
 static void lost_memory(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_job *j)
 {
 	q->rsp.epsn = (j->psn + j->sent) & SN_PSN_MASK;
@@ -34,7 +34,8 @@ static void lost_memory(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_j
 	sn_rsp_refuse(e, q, SN_NAK_ACCESS);
 }
 
-/* One packet's part; may: packets that are sent now, this one included. */
+/* Reads the payload of one response packet. may: packets that this pass may still send,
+ * including this one. */
 static uint32_t job_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *j, uint8_t *p,
 			 uint32_t off, uint32_t may)
 {
@@ -58,7 +59,7 @@ static uint8_t resp_opcode(const struct sn_job *j)
 	return j->sent + 1 == j->npkts ? SN_BTH_RESP_LAST : SN_BTH_RESP_MIDDLE;
 }
 
-/* One response packet; false: its memory went away. */
+/* Sends one response packet. Returns false if its memory was removed. */
 static bool send_response(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *j, uint32_t may)
 {
 	struct sn_bth bth = { .opcode = resp_opcode(j),
@@ -89,7 +90,7 @@ static bool send_response(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *
 	return true;
 }
 
-/* Called once a pass; the state may be ERR when a fatal NAK is still owed. */
+/* Called once per pass. The state may be ERR while a NAK of a fatal error is still to be sent. */
 bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	const struct sn_job *before = NULL;
@@ -100,7 +101,7 @@ bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q)
 		j = &q->rsp.jobs[q->rsp.job_head % SN_JOBS];
 		if (burst++ >= RESP_BURST)
 			return true;
-		if (j != before) /* what a READ returns is no older than the READ before it */
+		if (j != before) /* a READ must not return data older than the previous READ's */
 			sn_gpu_fresh();
 		before = j;
 		if (!send_response(e, q, j, RESP_BURST + 1 - burst)) {
@@ -141,7 +142,7 @@ static void keep(struct sn_qp_eng *q, const struct sn_job *j)
 	q->rsp.kept[q->rsp.nkept++ % SN_RES] = *j;
 }
 
-/* Asked for more than the responder said it can hold: the requester's fault. */
+/* The requester has more requests outstanding than this QP accepts. */
 static bool too_many(const struct sn_qp_eng *q)
 {
 	return q->rsp.fresh >= q->qp->max_dest_rd_atomic;
@@ -179,7 +180,8 @@ bool sn_rsp_read(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth
 
 /* ---- atomics ---- */
 
-/* Adds field by field: a set bit of boundary ends a field and drops its carry. */
+/* Adds field by field. Each set bit of boundary ends a field, and the carry out of it is
+ * dropped. */
 static uint64_t masked_add(uint64_t a, uint64_t b, uint64_t boundary)
 {
 	uint64_t sum = 0, carry = 0;
@@ -280,7 +282,8 @@ static const struct sn_job *kept_at(const struct sn_qp_eng *q, uint32_t psn)
 	return NULL;
 }
 
-/* A request for as much from that packet on is still to be answered: once is enough. */
+/* A job that answers at least this range from psn on has not been started: no second one is
+ * needed. */
 static bool pending(const struct sn_qp_eng *q, uint32_t psn, uint32_t npkts)
 {
 	const struct sn_job *j;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Responder of connections: sequence check, rights check of the whole access
- * before its first byte, execution of SENDs and WRITEs. One acknowledgement
- * stands for all requests of a pass. A reliable connection refuses what is wrong
- * with a NAK and ends; an unreliable one drops the message and what is left of
- * it, without a word to anybody (IB spec 9.9.3). The credits of an
- * acknowledgement say "not used": requesters rely on RNR NAKs.
+ * Responder of connections: checks sequence and rights, the latter for a whole
+ * access before its first byte, and executes SENDs and WRITEs. resource.c executes
+ * READs and atomics and sends all answers. One acknowledgement covers all requests
+ * of a pass. A reliable connection answers an invalid request with a NAK and goes to
+ * error; an unreliable one silently drops the message (IB spec 9.9.3). The
+ * acknowledgement's credit field says "not used": requesters rely on RNR NAKs.
  */
 #include "eng.h"
 
@@ -29,7 +29,7 @@ void sn_rsp_refuse(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome)
 	sn_qp_to_error(e, q);
 }
 
-/* A SEND does not fit its receive, or that one's memory is wrong. */
+/* A SEND is longer than its receive WQE, or the memory of that WQE is invalid. */
 static void receive_error(struct sn_eng *e, struct sn_qp_eng *q, uint8_t synd)
 {
 	struct sn_cqe_args a = { .opcode = SN_CQE_RESP_ERR,
@@ -52,7 +52,7 @@ static void receive_error(struct sn_eng *e, struct sn_qp_eng *q, uint8_t synd)
 
 /* ---- receive WQE of a SEND or of an immediate ---- */
 
-/* false: none posted (RNR sent), or the queue is broken */
+/* Returns false if no receive WQE is posted (an RNR NAK is sent) or it cannot be read. */
 static bool need_rwqe(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	int got;
@@ -68,7 +68,7 @@ static bool need_rwqe(struct sn_eng *e, struct sn_qp_eng *q)
 		return false;
 	}
 	q->rsp.nak_due = SN_AETH_RNR | (q->qp->min_rnr_timer & 0x1f);
-	q->rsp.nak_sent = true; /* packets behind this one are not out of sequence */
+	q->rsp.nak_sent = true; /* later packets are not reported as out of sequence */
 	return false;
 }
 
@@ -87,9 +87,10 @@ static void receive_done(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_
 	sn_cqe_write(e, q->qp->rcq, q->qp, &a);
 }
 
-/* ---- requests; each returns true when the packet was taken ---- */
+/* ---- requests; each function returns true if it executed the packet ---- */
 
-/* Whether a packet may carry so much: all but the last are full, a last one is not empty. */
+/* Checks the payload length of a packet: all but the last are full, and the last of several is
+ * not empty. */
 static bool length_fits(const struct sn_qp_eng *q, bool first, bool last, uint32_t len)
 {
 	if (!last)
@@ -136,8 +137,11 @@ static bool write_begin(struct sn_eng *e, struct sn_qp_eng *q, const uint8_t *p)
 	r->w_va = sn_get64(p);
 	r->w_rkey = sn_get32(p + 8);
 	r->w_left = r->w_len = sn_get32(p + 12);
-	/* A right that the QP does not give is an invalid request, as in Linux's soft RoCE
-	 * (rxe_resp.c, check_op_valid); one that the region does not give an access error. */
+	/*
+	 * A right that the QP does not grant is an invalid request, as in Linux's soft RoCE
+	 * (rxe_resp.c, check_op_valid). A right that the region does not grant is an access
+	 * error.
+	 */
 	if (!q->qp->remote_write || r->w_len > SN_MAX_MSG) {
 		sn_rsp_refuse(e, q, SN_NAK_INV);
 		return false;
@@ -191,7 +195,7 @@ static bool do_write(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth 
 	return true;
 }
 
-/* A SEND or WRITE packet in sequence. */
+/* Executes a SEND or WRITE packet that is in sequence. */
 static bool do_data(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 		    const uint8_t *p, uint32_t len)
 {
@@ -214,7 +218,7 @@ static bool execute(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *
 		return sn_rsp_read(e, q, bth, p, len);
 	if (sn_bth_atomic(bth->opcode))
 		return sn_rsp_atomic(e, q, bth, p, len);
-	sn_rsp_refuse(e, q, SN_NAK_INV); /* SEND with invalidate, and what is reserved */
+	sn_rsp_refuse(e, q, SN_NAK_INV); /* SEND with invalidate, or a reserved opcode */
 	return false;
 }
 
@@ -251,7 +255,7 @@ static bool begins(uint8_t op)
 	       op == SN_BTH_WRITE_FIRST || op == SN_BTH_WRITE_ONLY || op == SN_BTH_WRITE_ONLY_IMM;
 }
 
-/* A gap ends the message in progress; the next one that begins is taken again. */
+/* A PSN gap ends the message in progress. Packets are dropped until the next message begins. */
 void sn_rsp_unreliable(struct sn_eng *e, struct sn_qp_eng *q, struct sn_bth *bth, const uint8_t *p,
 		       uint32_t len)
 {

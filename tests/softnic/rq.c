@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Receive WQEs: taken from a QP's own ring or from a shared receive queue's
- * linked list when a message needs one, scattered into, flushed; and the
- * receive side of datagram QPs, which has no other state.
+ * Receive WQEs: taken when a message needs one, from the QP's own ring or from a
+ * shared receive queue (linked list or ring); filled with data; flushed. Also the
+ * receive side of UD QPs, which has no other state. responder.c and resource.c hold
+ * the receive side of connections.
  */
 #include "eng.h"
 
 #define LKEY_END  0x100u
 #define GRH_LEN	  40u
 #define RQPN_GRH  (1u << 28)
-#define RQPN_IPV6 (1u << 24) /* kind of the header in the room before the data */
+#define RQPN_IPV6 (1u << 24) /* IP version of the header stored before the data */
 #define RQPN_IPV4 (2u << 24)
 
 static void parse_sges(struct sn_rwqe *w, const uint8_t *p, uint32_t bytes)
@@ -27,17 +28,18 @@ static void parse_sges(struct sn_rwqe *w, const uint8_t *p, uint32_t bytes)
 		if (!count)
 			continue;
 		w->sge[w->nsge++] = (struct sn_sge){ sn_get64(p + 8), count, lkey };
-		/* Entries of 2 GiB may be more than 32 bits count; no message is. */
+		/* Entries of 2 GiB may overflow 32 bits. No message is that long. */
 		w->len = w->len + count < count ? UINT32_MAX : w->len + count;
 	}
 }
 
-/* WQEs that are posted and not consumed; -1: the DBREC cannot be read. */
+/* Number of WQEs posted and not consumed; -1: the DBREC cannot be read. */
 static int srq_left(const struct sn_srq *srq)
 {
 	uint32_t posted;
 
-	/* The owner stores the WQEs, then (release) the count; reading a word acquires. */
+	/* Acquire: pairs with the program's release store of the count, after it wrote the
+	 * WQEs. sn_mem_read() of an aligned word acquires. */
 	if (sn_mem_read(srq->dbr_gpu, srq->dbr, &posted, 4))
 		return -1;
 	return (uint16_t)(be32toh(posted) - srq->consumed);
@@ -60,7 +62,7 @@ static int take_srq(struct sn_eng *e, struct sn_srq *srq, struct sn_rwqe *w)
 	srq->consumed++;
 	parse_sges(w, wqe + head, bytes - head);
 	if (srq->limit && (uint32_t)left - 1 < srq->limit) {
-		srq->limit = 0; /* once, until it is armed again */
+		srq->limit = 0; /* one event per arming */
 		sn_event_async_srq(e->dev, srq, SN_ASYNC_SRQ_LIMIT);
 	}
 	return 1;
@@ -124,7 +126,8 @@ void sn_rq_flush(struct sn_eng *e, struct sn_qp_eng *q)
 	}
 }
 
-/* The IP header as the wire had it, at the end; the checksum of IPv4 was the kernel's. */
+/* Copies the IP header to the end of the room, as it was on the wire. The IPv4 checksum is
+ * computed, because the kernel removed it. */
 static void fill_grh(uint8_t grh[GRH_LEN], const uint8_t *header, uint32_t len)
 {
 	uint8_t *h = grh + GRH_LEN - len;
@@ -148,13 +151,13 @@ static void fill_ib_grh(uint8_t grh[GRH_LEN], const struct sn_pkt *pkt)
 	grh[0] = 6 << 4;
 	grh[4] = len >> 8;
 	grh[5] = len;
-	grh[6] = 0x1b; /* a BTH comes next */
+	grh[6] = 0x1b; /* the next header is a BTH */
 	grh[7] = pkt->hop_limit;
 	sn_link_local(&pkt->src, grh + 8);
 	sn_link_local(&pkt->dst, grh + 24);
 }
 
-/* The room before the data, and what the CQE says of it. */
+/* Fills the room before the data. Returns the bits that describe it in the CQE. */
 static uint32_t fill_room(struct sn_eng *e, uint8_t grh[GRH_LEN], const struct sn_pkt *pkt)
 {
 	uint32_t ip = pkt->head - 8u;
@@ -163,14 +166,15 @@ static uint32_t fill_room(struct sn_eng *e, uint8_t grh[GRH_LEN], const struct s
 		fill_grh(grh, pkt->ip_udp, ip);
 		return RQPN_GRH | (ip == GRH_LEN ? RQPN_IPV6 : RQPN_IPV4);
 	}
-	/* The wire cannot say if the sender had a GRH: only where all must have one. */
+	/* The wire does not show whether the sender used a GRH. Assume one only on ports that
+	 * require it. */
 	if (!e->dev->cfg.grh_required)
 		return 0;
 	fill_ib_grh(grh, pkt);
 	return RQPN_GRH;
 }
 
-/* A datagram: 40 bytes of header room, which end with the IP header. */
+/* Receives a datagram: 40 bytes of room, which end with the IP header, then the data. */
 void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 	      const struct sn_pkt *pkt, const uint8_t *p, uint32_t len)
 {

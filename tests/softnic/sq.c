@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Send WQEs: read from the ring between fetch and pi, checked strictly, and
- * turned into messages that no longer need the ring. A WQE that is wrong
- * becomes a message that completes with an error when its turn comes; flushing
- * completes everything posted, in order.
+ * Send WQEs: reads them from the send ring between fetch and pi, checks them strictly
+ * and turns them into messages, which no longer need the ring. An invalid WQE becomes
+ * a message that completes with an error after the earlier ones. Flushing completes
+ * all posted WQEs in order. requester.c sends the messages.
  */
 #include <stdlib.h>
 
 #include "eng.h"
 
-#define INLINE_SEG     0x80000000u
-#define AV_LEN	       48u
-#define CTRL_RESERVED  0x00ffff11u /* of the third word: signature and flags aside */
-#define FENCE_MAX      4u
-#define CE_MASK	       0x0c
-#define CE_FIRST_ERROR 0x04 /* a CQE for the first error of the queue, none for its flush */
-#define EXTENDED       8u   /* opcode modifier of masked atomics, plus 1: of 8 bytes */
+#define INLINE_SEG 0x80000000u
+#define AV_LEN	   48u
+/* reserved bits of the third word, which also holds signature and flags */
+#define CTRL_RESERVED 0x00ffff11u
+#define FENCE_MAX     4u
+#define CE_MASK	      0x0c
+/* a CQE for the first error of the queue, no CQE when flushed after it */
+#define CE_FIRST_ERROR 0x04
+#define EXTENDED       8u /* opcode modifier of a 4-byte masked atomic; plus 1: 8 bytes */
 
 static bool bad(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint64_t *count,
 		const char *what, uint32_t value)
 {
-	sn_violation(count, "QP 0x%x WQE %u: %s 0x%x", q->qp->qpn, m->idx & 0xffff, what, value);
+	sn_violation(count, "refusing QP 0x%x WQE %u: %s 0x%x", q->qp->qpn, m->idx & 0xffff, what,
+		     value);
 	m->synd = SN_SYND_LOC_OP;
 	m->vendor = 0x68;
 	m->local = true;
@@ -29,7 +32,8 @@ static bool bad(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint64_
 	return false;
 }
 
-/* The inline segments that come first; where they end, or NULL. */
+/* Copies the leading inline segments to m->data. Returns where they end, or NULL if one does
+ * not fit the WQE. */
 static const uint8_t *parse_inline(struct sn_msg *m, const uint8_t *p, const uint8_t *end)
 {
 	uint32_t n;
@@ -53,14 +57,16 @@ static bool parse_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, 
 	uint32_t n;
 
 	if (!data)
-		return bad(e, q, m, &e->dev->stats.bad_reserved, "inline segment length",
+		return bad(e, q, m, &e->dev->stats.bad_reserved,
+			   "length of an inline segment exceeds the WQE, control word",
 			   sn_get32(p));
 	for (; data < end; data += 16) {
 		n = sn_get32(data);
 		if (n & INLINE_SEG)
-			return bad(e, q, m, &e->dev->stats.bad_reserved, "data segment", n);
+			return bad(e, q, m, &e->dev->stats.bad_reserved,
+				   "inline segment after a data segment, byte count", n);
 		if (!n)
-			n = INLINE_SEG; /* 0 means 2 GiB */
+			n = INLINE_SEG; /* a count of 0 means 2 GiB */
 		sn_msg_sges(m)[m->nsge++] = (struct sn_sge){ sn_get64(data + 8), n,
 							     sn_get32(data + 4) };
 		sum += n;
@@ -69,7 +75,7 @@ static bool parse_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, 
 	return true;
 }
 
-/* Keys and bounds of the whole list, before anything is sent. */
+/* Checks keys and bounds of the whole list before anything is sent. */
 static void check_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, bool write)
 {
 	const struct sn_sge *sge = sn_msg_sges(m);
@@ -97,7 +103,8 @@ static const uint8_t *parse_raddr(struct sn_msg *m, const uint8_t *p)
 	return p + 16;
 }
 
-/* swap or add, compare; masked: swap, compare, swap mask, compare mask, or add, boundary */
+/* operands: swap or add, compare; masked CS: swap, compare, swap mask, compare mask; masked FA:
+ * add, boundary */
 static const uint8_t *parse_atomic(struct sn_msg *m, const uint8_t *p, unsigned size)
 {
 	unsigned i, n = m->opcode == SN_OP_MASKED_CS ? 4 : 2;
@@ -112,7 +119,7 @@ static const uint8_t *parse_atomic(struct sn_msg *m, const uint8_t *p, unsigned 
 
 static const uint8_t *parse_av(struct sn_eng *e, struct sn_msg *m, const uint8_t *p)
 {
-	/* A place for both: the LID, and over Ethernet the UDP source port. */
+	/* One field holds the LID, or over Ethernet the UDP source port. */
 	bool ib = e->dev->cfg.infiniband;
 	uint32_t grh = sn_get32(p + 28);
 	struct sn_dest dest = { .dlid = (uint16_t)(p[14] << 8 | p[15]),
@@ -130,7 +137,7 @@ static const uint8_t *parse_av(struct sn_eng *e, struct sn_msg *m, const uint8_t
 	return p + AV_LEN;
 }
 
-/* Bytes of the word that an atomic is on; 0: the modifier does not go with the opcode. */
+/* Bytes of an atomic's word; 0: the modifier is invalid for the opcode. */
 static unsigned atomic_size(uint8_t opcode, unsigned modifier)
 {
 	if (opcode == SN_OP_MASKED_CS || opcode == SN_OP_MASKED_FA)
@@ -138,7 +145,7 @@ static unsigned atomic_size(uint8_t opcode, unsigned modifier)
 	return modifier ? 0 : 8;
 }
 
-/* Bytes of the segments that each opcode has before its data; 0: unknown here. */
+/* Bytes of the segments before the data segments of an opcode; 0: opcode not supported. */
 static uint32_t fixed_bytes(uint8_t opcode, unsigned size)
 {
 	switch (opcode) {
@@ -162,7 +169,7 @@ static uint32_t fixed_bytes(uint8_t opcode, unsigned size)
 	return 0;
 }
 
-/* What the service of the queue pair has. */
+/* Whether the service of the queue pair supports the opcode. */
 static bool serves(enum sn_qp_type type, const struct sn_msg *m)
 {
 	if (m->opcode == SN_OP_WRITE || m->opcode == SN_OP_WRITE_IMM)
@@ -180,11 +187,14 @@ static bool parse_body(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, 
 	uint32_t need = fixed_bytes(m->opcode, size);
 
 	if (!need || !serves(q->qp->type, m) || (m->opcode == SN_OP_WAIT && !e->dev->cfg.cd))
-		return bad(e, q, m, &e->dev->stats.bad_opcode, "opcode", m->opcode);
+		return bad(e, q, m, &e->dev->stats.bad_opcode, "unknown or unsupported opcode",
+			   m->opcode);
 	if (!size)
-		return bad(e, q, m, &e->dev->stats.bad_reserved, "opcode modifier", wqe[0]);
+		return bad(e, q, m, &e->dev->stats.bad_reserved,
+			   "opcode modifier invalid for the opcode:", wqe[0]);
 	if (bytes < need + (ud ? AV_LEN : 0))
-		return bad(e, q, m, &e->dev->stats.bad_reserved, "size", bytes / 16);
+		return bad(e, q, m, &e->dev->stats.bad_reserved,
+			   "WQE too short for its opcode, 16-byte units", bytes / 16);
 	m->atomic_size = size;
 	switch (m->opcode) {
 	case SN_OP_NOP:
@@ -219,7 +229,8 @@ static void check_semantics(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg
 	bool atomic = sn_msg_atomic(m), reads = sn_msg_reads(m);
 
 	if (reads && m->inl)
-		bad(e, q, m, &e->dev->stats.bad_reserved, "inline data of opcode", m->opcode);
+		bad(e, q, m, &e->dev->stats.bad_reserved, "inline data not allowed with opcode",
+		    m->opcode);
 	else if ((atomic && m->len != m->atomic_size) ||
 		 (q->qp->type == SN_QPT_UD && m->len > q->mtu)) {
 		m->synd = SN_SYND_LOC_LEN;
@@ -244,16 +255,17 @@ static void parse(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const
 	m->solicited = m->fm & 2;
 	memcpy(&m->imm, wqe + 12, 4);
 	if ((w0 >> 8 & 0xffff) != (m->idx & 0xffff) || w1 >> 8 != q->qp->qpn)
-		bad(e, q, m, &e->dev->stats.db_unwritten_wqe, "rung but not written, control", w0);
+		bad(e, q, m, &e->dev->stats.db_unwritten_wqe,
+		    "rung before it was written, first control word", w0);
 	else if (w1 & 0xc0 || w2 & CTRL_RESERVED || m->fm >> 5 > FENCE_MAX)
-		bad(e, q, m, &e->dev->stats.bad_reserved, "reserved control bits", w2);
+		bad(e, q, m, &e->dev->stats.bad_reserved, "reserved bits set in control word", w2);
 	else if (parse_body(e, q, m, wqe, ds * 16))
 		check_semantics(e, q, m);
 	if (m->synd)
 		m->npkts = 0;
 }
 
-/* The size in blocks of the WQE whose control segment is given. */
+/* The size in blocks, as the control segment states it. */
 static uint32_t wqe_blocks(const uint8_t *wqe)
 {
 	uint32_t ds = sn_get32(wqe + 4) & 0x3f;
@@ -261,7 +273,7 @@ static uint32_t wqe_blocks(const uint8_t *wqe)
 	return ds ? (ds + 3) / 4 : 0;
 }
 
-/* Twice the room for messages, when it is full; false: that is all, or no memory now. */
+/* Doubles the ring of messages. Returns false if it has its maximum size or memory is short. */
 static bool grow(struct sn_qp_eng *q)
 {
 	uint32_t n, size = q->nmsgs ? 2 * q->nmsgs : SN_MSGS_FIRST;
@@ -281,7 +293,7 @@ static bool grow(struct sn_qp_eng *q)
 	return true;
 }
 
-/* Where the gather list or the inline data of a WQE is kept. */
+/* Provides memory for the gather list or the inline data of a WQE. */
 static bool room_for(struct sn_msg *m, const uint8_t *wqe)
 {
 	uint32_t ds = sn_get32(wqe + 4) & 0x3f;
@@ -304,7 +316,7 @@ void sn_sq_free(struct sn_qp_eng *q)
 	free(q->cache);
 }
 
-/* false: no memory to keep it in */
+/* Returns false if memory is short. */
 static bool fetch_one(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	struct sn_msg *m = sn_msg_at(q, q->req.tail);
@@ -323,8 +335,8 @@ static bool fetch_one(struct sn_eng *e, struct sn_qp_eng *q)
 	} else {
 		blocks = wqe_blocks(wqe);
 		if (!blocks || blocks > q->sq.pi - q->sq.fetch)
-			bad(e, q, m, &e->dev->stats.db_unwritten_wqe, "rung in part, blocks",
-			    blocks);
+			bad(e, q, m, &e->dev->stats.db_unwritten_wqe,
+			    "only in part below the producer index, blocks", blocks);
 		else if (blocks > 1 && !sn_sq_read(q, q->sq.fetch, wqe, blocks))
 			m->synd = SN_SYND_LOC_PROT, m->local = true;
 		else if (!room_for(m, wqe))

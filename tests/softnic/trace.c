@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The readable trace: commands, WQEs, packets and CQEs as they happen, a line
- * each, with the microseconds since the first. To stderr, or to a file that
- * all processes of a run append to.
+ * The readable trace: one line per command, WQE, packet and CQE, with the
+ * microseconds since the first line. Written to stderr, or to a file that all
+ * processes of a run append to. Does not count anything; counters are in stats.c.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,7 +13,8 @@
 
 #include "eng.h"
 
-/* A line is one write, so that those of several processes do not mix. */
+/* The file is opened for appending and each line is one write, so that lines of several
+ * processes do not mix. */
 static int trace_fd(void)
 {
 	static int fd = -1;
@@ -99,7 +100,7 @@ void sn_trace_wqe(const struct sn_qp_eng *q, const struct sn_msg *m)
 		 m->idx & 0xffff, NAME(wqe_names, m->opcode, op), m->len,
 		 m->inl ? "inline, segments" : "in segments", m->nsge, where, wait,
 		 (m->fm & 0x0c) == 0x08 ? ", signalled" : "", m->solicited ? ", solicited" : "",
-		 m->fm >> 5 ? ", fence" : "", m->synd ? ": refused, " : "",
+		 m->fm >> 5 ? ", fence" : "", m->synd ? ": refused: " : "",
 		 m->synd ? NAME(syndromes, m->synd, synd) : "");
 }
 
@@ -138,6 +139,6 @@ void sn_trace_packet(const char *way, const struct sn_bth *bth, uint32_t len)
 
 	sn_trace("%s %s %s to qp 0x%x psn 0x%06x, %u bytes%s%s", way,
 		 NAME(kinds, (unsigned)bth->opcode >> 5, kind), NAME(ops, bth->opcode & 0x1fu, op),
-		 bth->qpn, bth->psn & SN_PSN_MASK, len, bth->ackreq ? ", ack asked" : "",
+		 bth->qpn, bth->psn & SN_PSN_MASK, len, bth->ackreq ? ", ack requested" : "",
 		 bth->solicited ? ", solicited" : "");
 }

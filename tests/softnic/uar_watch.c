@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Watches the register pages: takes doorbells by atomic exchange with 0, arm
- * doorbells of CQs, and keeps each send queue's producer index.
+ * Watches the register pages: takes doorbells by atomic exchange with 0, takes arm
+ * doorbells of CQs, and maintains each send queue's producer index. Does not parse
+ * WQEs (sq.c) and does not write CQEs (cqe.c).
  *
- * The producer index is the rung index plus the rung size in blocks: libmlx5
- * rings with the last WQE's own index and size, others with the next index and
- * size 0. (Inferred from their code.) A 64-byte BlueFlame copy begins with the
- * same two words; the WQE itself is read from the ring.
+ * The producer index is the index in the doorbell plus the size in blocks: libmlx5
+ * rings with the index and size of the last WQE, other libraries with the next index
+ * and size 0. (Inferred from their code.) A 64-byte BlueFlame copy begins with the
+ * same two words; the WQE itself is read from the send ring.
  *
- * Lost rings. A register keeps one value, so a ring that another QP overwrites
- * before the poll is lost. For QPs with a doorbell record nothing is: any ring
- * has the records of all QPs of its page read, SCAN_MAX in a pass so that a ring
- * costs the same however many share the page, and a slow sweep reads all. The
- * record of a DBREC-less QP is never read. A later ring of the same QP covers a
- * lost one; for the last ring, once *another* QP has rung on the page, the ring
- * is scanned forward from the producer index for WQEs whose control segment
- * carries exactly the expected index and QP number, and they are taken when
- * their bytes have not changed for SETTLE_CUDA (memory that the CUDA driver
- * knows; a GPU does not preempt a thread within a WQE, but lanes of a warp that
- * went different ways take turns, and 200 us were too short on an H200)
- * or, written by threads, for SETTLE_CPU and until each of these has run since or
- * sleeps (writers.c): one that lost its core between the control segment and the
- * rest is waited for. So a WQE that was not rung is executed only after it stood
- * complete.
- * The 16-bit index repeats after 65536 blocks and rings have at most 32768, so a
- * WQE of an earlier lap never matches.
+ * Lost rings. A register holds one value, so a doorbell that another QP overwrites
+ * before the poll is lost. A QP with a DBREC loses nothing: after any ring on a page,
+ * the DBRECs of all its QPs are read, at most SCAN_MAX per pass, so that the cost of
+ * a ring does not depend on the number of QPs; and a slow sweep reads all DBRECs.
+ *
+ * A DBREC-less QP has nothing to read. Its next ring covers a lost one. Its last ring
+ * is recovered from the send ring: after *another* QP has rung on the page, the NIC
+ * looks at the blocks from the producer index on for WQEs whose control segment has
+ * exactly the expected index and QP number. It executes them once they are surely
+ * complete: their bytes have not changed for SETTLE_CUDA or SETTLE_CPU.
+ * - SETTLE_CUDA holds for memory that the CUDA driver knows. A GPU does not preempt
+ *   a thread within a WQE, but diverged lanes of a warp take turns, and 200 us were
+ *   too short on an H200.
+ * - SETTLE_CPU holds for other memory. In addition each thread of the process must
+ *   have run since or sleep (writers.c), because a thread may lose its core between
+ *   the control segment and the rest of a WQE.
+ * The 16-bit index repeats after 65536 blocks and a send ring has at most 32768, so
+ * a WQE of an earlier lap never has the expected index.
  */
 #include <stdlib.h>
 
@@ -40,11 +42,11 @@
 #define GPU_SWEEP_EVERY 20000000ull
 #define PROBE_EVERY	50000000ull
 #define ARM_OFFSET	0x20u
-#define POLL_MAX	64u /* pages read in one pass, if no QP of the others is busy */
-#define SCAN_MAX	32u /* QPs of a page whose records are read in one pass */
-#define SWEEP_MAX	64u /* QPs of one step of the sweep */
+#define POLL_MAX	64u /* pages polled per pass, besides those of busy QPs */
+#define SCAN_MAX	32u /* QPs of one page whose DBRECs are read in one pass */
+#define SWEEP_MAX	64u /* QPs in one step of the sweep */
 
-/* BlueFlame halves of two registers; 0x600 is where DBREC-less queues ring. */
+/* Both BlueFlame buffers of two registers. DBREC-less queues ring at 0x600. */
 static const uint16_t registers[] = { 0x600, 0x800, 0x900, 0xa00, 0xb00 };
 
 /* ---- queue memory ---- */
@@ -66,7 +68,8 @@ bool sn_dbrec_read(struct sn_qp_eng *q, unsigned word, uint32_t *value)
 	return true;
 }
 
-/* The copy is made by the kernel: what its writers released is acquired here. */
+/* Acquire: pairs with the release stores of the threads that wrote the WQEs. The copy itself is
+ * a system call, which ThreadSanitizer does not see. */
 static void acquire_blocks(uint64_t va, uint32_t blocks)
 {
 #ifdef __SANITIZE_THREAD__
@@ -95,7 +98,7 @@ static bool ring_copy(struct sn_qp_eng *q, uint32_t idx, uint8_t *dst, uint32_t 
 	return true;
 }
 
-/* Blocks below pi, read ahead: what was rung does not change. */
+/* Reads blocks below pi, with read-ahead: blocks that were rung do not change. */
 bool sn_sq_read(struct sn_qp_eng *q, uint32_t idx, void *dst, uint32_t blocks)
 {
 	uint32_t n = q->sq.pi - idx;
@@ -118,7 +121,7 @@ bool sn_sq_read(struct sn_qp_eng *q, uint32_t idx, void *dst, uint32_t blocks)
 
 /* ---- producer index ---- */
 
-/* Raises pi to the 16-bit index; true if that is news. */
+/* Raises pi to the 16-bit index. Returns true if pi changed. */
 static bool raise_pi(struct sn_eng *e, struct sn_qp_eng *q, uint32_t index, const char *by)
 {
 	uint32_t size = q->qp->sq_wqebbs, d = (index - q->sq.fetch) & 0xffff;
@@ -128,8 +131,8 @@ static bool raise_pi(struct sn_eng *e, struct sn_qp_eng *q, uint32_t index, cons
 	if (d > size) {
 		if (((q->sq.fetch - index) & 0xffff) > 2 * size)
 			sn_violation(&e->dev->stats.bad_doorbell,
-				     "QP 0x%x: %s to index %u, next WQE %u of %u", q->qp->qpn, by,
-				     index & 0xffff, q->sq.fetch & 0xffff, size);
+				     "QP 0x%x: ignoring %s to index %u, next WQE %u of %u",
+				     q->qp->qpn, by, index & 0xffff, q->sq.fetch & 0xffff, size);
 		return false;
 	}
 	q->sq.pi = q->sq.fetch + d;
@@ -143,7 +146,7 @@ static bool executes(const struct sn_qp_eng *q)
 	return q->qp->sq_wqebbs && q->qp->state >= SN_QPS_RTS;
 }
 
-/* Reads the DBREC, if the QP has one: true if more is posted than was known. */
+/* Reads the DBREC, if the QP has one. Returns true if it shows new WQEs. */
 bool sn_sq_posted(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	uint32_t v;
@@ -157,7 +160,8 @@ static void rung(struct sn_eng *e, struct sn_qp_eng *q, uint32_t w0, uint32_t w1
 	uint32_t index = (w0 >> 8) + ((w1 & 0x3f) + 3) / 4;
 
 	q->sq.last_ring = ++q->page->rings;
-	/* In reset there is no queue to ring: who rings for others may be late. */
+	/* A QP in reset has no queue. The doorbell may be a late one of a thread that rings for
+	 * other threads. */
 	if (!q->qp->sq_wqebbs || q->qp->state == SN_QPS_RST)
 		return;
 	if (e->dev->cfg.dbrec_only && !q->qp->no_dbr)
@@ -166,7 +170,7 @@ static void rung(struct sn_eng *e, struct sn_qp_eng *q, uint32_t w0, uint32_t w1
 		raise_pi(e, q, index, "doorbell");
 }
 
-/* ---- records of a page's QPs, after a ring ---- */
+/* ---- DBRECs of a page's QPs, after a ring ---- */
 
 void sn_uar_attach(struct sn_eng *e, struct sn_qp_eng *q)
 {
@@ -190,7 +194,7 @@ void sn_uar_detach(struct sn_eng *e, struct sn_qp_eng *q)
 		page->at = q->page_next;
 }
 
-/* Each QP of the page is looked at once from now on, some in each pass. */
+/* Requests that the DBREC of each QP of the page is read once, some in each pass. */
 static void request_scan(struct sn_eng *e, struct sn_page *page)
 {
 	if (!page->to_scan) {
@@ -207,7 +211,8 @@ static bool scan_some(struct sn_eng *e, struct sn_page *page)
 	for (page->to_scan -= n; n && page->qps; n--) {
 		if (!page->at)
 			page->at = page->qps;
-		if (page->at->sq.last_ring != page->rings) /* else it rang last and lost nothing */
+		/* otherwise this QP rang last, and its ring was not overwritten */
+		if (page->at->sq.last_ring != page->rings)
 			e->dev->stats.db_recovered += sn_sq_posted(e, page->at);
 		page->at = page->at->page_next;
 	}
@@ -236,7 +241,7 @@ static bool take_word(uint8_t *reg, uint32_t *w0, uint32_t *w1)
 	uint8_t b[8];
 
 	memcpy(b, &v, 8);
-	if (!v || !sn_get32(b + 4)) /* nothing, or only half of it yet */
+	if (!v || !sn_get32(b + 4)) /* nothing, or only the first half yet */
 		return false;
 	v = __atomic_exchange_n((uint64_t *)(void *)reg, 0, __ATOMIC_ACQ_REL);
 	memcpy(b, &v, 8);
@@ -245,7 +250,7 @@ static bool take_word(uint8_t *reg, uint32_t *w0, uint32_t *w1)
 	return *w1 != 0;
 }
 
-/* The rest of a BlueFlame copy, cleared for the next one. */
+/* Clears the rest of a BlueFlame copy. Returns true if there was one. */
 static bool take_tail(uint8_t *reg)
 {
 	uint64_t any = 0;
@@ -271,7 +276,8 @@ static bool poll_register(struct sn_eng *e, uint32_t page, uint8_t *reg)
 	e->dev->stats.doorbells += !bf;
 	qp = sn_find_qp(e->dev, w1 >> 8);
 	if (!qp || !qp->eng || qp->uar != page) {
-		sn_violation(&e->dev->stats.bad_doorbell, "page %u: QP 0x%x is not its own", page,
+		sn_violation(&e->dev->stats.bad_doorbell,
+			     "page %u: ignoring doorbell of QP 0x%x, no QP of this page", page,
 			     w1 >> 8);
 	} else {
 		qp->stats.blueflame += bf;
@@ -290,7 +296,7 @@ static bool poll_arm(struct sn_eng *e, uint8_t *page)
 	if (!take_word(page + ARM_OFFSET, &w0, &w1))
 		return false;
 	cq = sn_find_cq(e->dev, w1 & 0xffffff);
-	/* an arm that the scan took already has the same serial and index */
+	/* the scan may have taken this arm already; it has the same serial number and index then */
 	if (cq && cq->eng && !(cq->eng->arm_seen && cq->eng->arm_word == htobe32(w0))) {
 		cq->eng->arm_word = htobe32(w0);
 		sn_cq_arm(e, cq, w0);
@@ -323,7 +329,7 @@ void sn_uar_list(struct sn_eng *e)
 			e->uars[e->nuars++] = i;
 }
 
-/* A part of the pages, each in its turn, and those of busy QPs. */
+/* Polls at most POLL_MAX pages, in rotation, and the pages of busy QPs. */
 bool sn_uar_poll(struct sn_eng *e)
 {
 	unsigned i, n = e->nuars < POLL_MAX ? e->nuars : POLL_MAX;
@@ -381,7 +387,7 @@ static void sweep_again(struct sn_eng *e)
 		e->next_probe = e->now + PROBE_EVERY;
 }
 
-/* The next SWEEP_MAX queue pairs: all of them where there are not more. */
+/* Serves the next SWEEP_MAX queue pairs. */
 bool sn_uar_sweep(struct sn_eng *e)
 {
 	bool any = false;
@@ -398,7 +404,7 @@ bool sn_uar_sweep(struct sn_eng *e)
 	return any;
 }
 
-/* How many blocks from pi on hold WQEs of exactly this lap, and their checksum. */
+/* Returns the number of blocks from pi on that hold WQEs of this lap, and their checksum. */
 static uint32_t written_ahead(struct sn_qp_eng *q, uint64_t *sum)
 {
 	uint32_t n = 0, blocks, crc = 0, idx;
@@ -419,7 +425,8 @@ static uint32_t written_ahead(struct sn_qp_eng *q, uint64_t *sum)
 	return n;
 }
 
-/* By the clock itself: a pass may be long, and e->now is its beginning. */
+/* Uses the clock instead of e->now: that is the time at which the pass began, and a pass may be
+ * long. */
 static bool settle(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	uint64_t sum, wait = q->sq_cuda ? SETTLE_CUDA : SETTLE_CPU, before = sn_now();

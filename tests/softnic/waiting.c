@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What the NIC thread does between passes: spins for a moment after activity,
- * then sleeps in poll on the socket and on a wake-up file, for a short time while
- * a queue pair can send (registers do not wake anybody), longer otherwise,
- * without end when there is nothing to serve.
+ * What the NIC thread does between passes. It spins for a moment after activity,
+ * then sleeps in poll on the socket and on a wake-up file: for a short time while a
+ * queue pair can send (a store to a register page wakes no thread), longer otherwise,
+ * and without limit if there is nothing to serve.
  *
- * Where cores are short (fewer than four) a thread that spins stands in the way
- * of those it serves: it sleeps after 15 us, and after 3 us when it exchanges
- * packets with another NIC, whose thread needs a core too. On a virtual machine of two cores a
- * timed sleep costs 20 us of processor time and lasts 55 us or more, a wake-up by
- * a packet a tenth of that; ibv_rc_pingpong there, others working too: 190 us an
- * iteration polled and 170 with events at best, 700 and 440 in the middle. With
- * 15 us of spinning and naps of 3 us it was 720 and 260, 1550 and 550.
+ * On fewer than four cores a spinning NIC thread takes a core from the programs that
+ * it serves. There it sleeps after 15 us of spinning, or after 3 us while it exchanges
+ * packets with another NIC, whose thread needs a core as well. Measured with
+ * ibv_rc_pingpong on a busy virtual machine of two cores, us per iteration polled and
+ * with events: best 190 and 170, median 700 and 440. With 15 us of spinning and naps
+ * of 3 us: best 720 and 260, median 1550 and 550. A timed sleep costs 20 us of CPU
+ * time and lasts at least 55 us; a wake-up by a packet costs a tenth of that.
  */
 #include <errno.h>
 #include <poll.h>
@@ -30,10 +30,11 @@
 #define SLICE_NS	100000ull
 #define GIVE_WAY_NS	200000ull
 #define FEW_CORES	4
-/* where cores are short */
-#define SPIN_FEW_NS	   15000ull
-#define SPIN_WIRE_NS	   3000ull    /* packets came: another NIC's thread wants a core too */
-#define WIRE_NS		   1000000ull /* for so long after the last of them */
+/* used on fewer than FEW_CORES cores */
+#define SPIN_FEW_NS  15000ull
+#define SPIN_WIRE_NS 3000ull /* while packets of another NIC arrive */
+/* time after the last packet during which SPIN_WIRE_NS applies */
+#define WIRE_NS		   1000000ull
 #define NAP_FEW_NS	   20000
 #define LONG_IDLE_NS	   5000000ull
 #define SLEEP_LONG_IDLE_NS 250000
@@ -48,17 +49,18 @@ static void doze(struct sn_eng *e, long ns)
 	if (ppoll(fds, 2, ns < 0 ? NULL : &ts, NULL) <= 0 || !fds[1].revents)
 		return;
 	/*
-	 * Drain before letting go of the flag: a kick between the two finds it set,
-	 * writes nothing, and this exchange acquires what that kick is about. The
-	 * other way round its write would be drained with the flag left set, and no
-	 * later kick would wake anybody.
+	 * Read evfd before clearing `kicked`. A kick between the two finds the flag set and
+	 * writes nothing; this exchange acquires what that kick published. It pairs with the
+	 * exchange in sn_eng_kick(). In the opposite order evfd could be drained with the flag
+	 * left set, and no later kick would wake this thread.
 	 */
 	while (read(e->evfd, &drained, sizeof(drained)) < 0 && errno == EINTR)
 		;
 	__atomic_exchange_n(&e->kicked, 0, __ATOMIC_ACQ_REL);
 }
 
-/* Who waits for the lock would never win it from a busy loop. */
+/* Lets threads that wait for the device lock take it. Pairs with sn_dev_lock(), which counts
+ * them in `waiting`: without a pause this loop would always take the lock back first. */
 static void give_way(struct sn_eng *e)
 {
 	uint64_t end;
@@ -71,9 +73,8 @@ static void give_way(struct sn_eng *e)
 }
 
 /*
- * The programs served often spin on every core. Hardware would not wait for
- * them, so ask for a core quickly: higher weight and a short slice, each where
- * the system allows it.
+ * The programs served often spin on every core, while a hardware NIC needs no core. This asks
+ * the kernel for a higher weight and a short time slice, each if it is permitted.
  */
 static void raise_priority(void)
 {
@@ -103,7 +104,7 @@ static long sleep_short_of_cores(const struct sn_eng *e, uint64_t quiet)
 	return quiet < LONG_IDLE_NS ? SLEEP_ACTIVE_NS : SLEEP_LONG_IDLE_NS;
 }
 
-/* Nanoseconds until the next pass has to come; 0: now, -1: when kicked. */
+/* Nanoseconds until the next pass; 0: at once, -1: sleep until kicked. */
 long sn_wait_time(const struct sn_eng *e)
 {
 	uint64_t quiet = e->now - e->last_active;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * RoCE v2 over UDP: one socket bound to port 4791 of this process's address
- * receives, and sends for queue pairs without a source port of their own; each
- * other source port has a socket that only sends, up to SN_PORTS of them, then
- * 4791 serves again. The sockets are unconnected and never fragment, so Linux
- * sends with DF set and identification 0, which the ICRC covers and a receiver
- * cannot see: see ipid.c for peers that set another. Traffic class and
- * hop limit are set per packet. Packets to this process's own address pass
- * through a queue in memory, without ICRC.
+ * RoCE v2 over UDP. One socket, bound to port 4791 of this process's address,
+ * receives and also sends for queue pairs without a source port of their own. Each
+ * other source port has a socket that only sends, up to SN_PORTS sockets; beyond
+ * that, 4791 is used. The sockets are unconnected and never fragment, so Linux sends
+ * with DF set and IPv4 identification 0. The ICRC covers the identification and a
+ * receiver cannot read it: ipid.c handles peers that set another value. Traffic
+ * class and hop limit are set per packet. Packets to this process's own address pass
+ * through a queue in memory, without ICRC. fault.c decides about loss and delay.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@
 #define HOPS	    64
 #define LOCAL_MAX   4096u
 #define BTH_VERSION 0x000f0000u
-#define BTH_PKEY    0x7fffu /* the default partition; the upper bit is full membership */
-#define PASS_MAX    256u    /* in-process packets taken in one pass */
+#define BTH_PKEY    0x7fffu /* the default partition; bit 15 (full membership) is not compared */
+#define PASS_MAX    256u    /* packets within this process handled per pass */
 
 struct sn_pkt *sn_pkt_get(struct sn_eng *e)
 {
@@ -74,7 +74,7 @@ static socklen_t sockaddr_set(union sockaddr_ip *to, const struct in6_addr *ip, 
 
 static void sockaddr_get(const union sockaddr_ip *from, struct in6_addr *ip, uint16_t *port)
 {
-	*port = ntohs(from->v4.sin_port); /* at the same place in both */
+	*port = ntohs(from->v4.sin_port); /* the port is at the same offset in both structs */
 	if (from->sa.sa_family == AF_INET6) {
 		*ip = from->v6.sin6_addr;
 		return;
@@ -83,7 +83,7 @@ static void sockaddr_get(const union sockaddr_ip *from, struct in6_addr *ip, uin
 	memcpy(ip->s6_addr + 12, &from->v4.sin_addr, 4);
 }
 
-/* No fragments, and the hop limit of packets that ask for no other. */
+/* Forbids fragments and sets the default hop limit. */
 static int set_ip_options(int fd, bool v6)
 {
 	int df = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO, hops = HOPS;
@@ -111,7 +111,8 @@ static int open_socket(const struct in6_addr *ip, uint16_t port)
 	return err;
 }
 
-/* The socket of a source port; *port becomes 4791 where there is none. */
+/* Returns the socket of a source port. If there is none, returns the main socket and sets *port
+ * to 4791. */
 static int port_socket(struct sn_eng *e, uint16_t *port)
 {
 	struct sn_port *at;
@@ -134,7 +135,7 @@ static int port_socket(struct sn_eng *e, uint16_t *port)
 
 #define CTL_LEN (2 * CMSG_SPACE(sizeof(int))) /* traffic class and hop limit */
 
-/* What recvmmsg fills, described once. */
+/* Buffers and message headers for recvmmsg, set up once. */
 struct sn_rx {
 	struct mmsghdr m[SN_RXQ];
 	struct iovec iov[SN_RXQ];
@@ -295,7 +296,7 @@ void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p)
 	bool local = sn_addr_same(&p->dst, &e->dev->cfg.ip);
 	uint32_t icrc = !local || e->pcap ? sn_icrc(p->ip_udp, p->head, p->data, p->len) : 0;
 
-	if (IN6_IS_ADDR_UNSPECIFIED(&p->dst)) { /* to the kernel this is ourselves */
+	if (IN6_IS_ADDR_UNSPECIFIED(&p->dst)) { /* the kernel would send to this host */
 		sn_pkt_put(e, p);
 		return;
 	}
@@ -304,7 +305,7 @@ void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p)
 	if (p->corrupt && !local)
 		sn_fault_corrupt(e, p);
 	memcpy(&icrc, p->data + p->len, 4);
-	sn_pcap_write(e, p, le32toh(icrc)); /* what goes out, not what was meant */
+	sn_pcap_write(e, p, le32toh(icrc)); /* the ICRC as sent, after a possible injected fault */
 	if (local) {
 		emit_local(e, p);
 		return;
@@ -314,7 +315,7 @@ void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p)
 		sn_wire_flush(e);
 }
 
-/* Traffic class and hop limit, where they are not what the socket has anyway. */
+/* Sets traffic class and hop limit if they differ from the socket's defaults. */
 static void set_control(struct msghdr *m, char ctl[CTL_LEN], const struct sn_pkt *p)
 {
 	bool v4 = IN6_IS_ADDR_V4MAPPED(&p->dst);
@@ -336,7 +337,7 @@ static void set_control(struct msghdr *m, char ctl[CTL_LEN], const struct sn_pkt
 	}
 }
 
-/* What the kernel does not take is lost, as on any wire. */
+/* Packets that the kernel does not accept are lost, as on any wire. */
 void sn_wire_flush(struct sn_eng *e)
 {
 	union sockaddr_ip to[SN_TXQ];
@@ -348,7 +349,7 @@ void sn_wire_flush(struct sn_eng *e)
 
 	if (!e->ntx)
 		return;
-	sn_mem_settle(); /* an acknowledgement says that payload is in place */
+	sn_mem_settle(); /* payload must be in GPU memory before its acknowledgement is sent */
 	memset(m, 0, e->ntx * sizeof(m[0]));
 	for (i = 0; i < e->ntx; i++) {
 		iov[i] = (struct iovec){ e->txq[i]->data, e->txq[i]->len + 4u };
@@ -368,7 +369,7 @@ void sn_wire_flush(struct sn_eng *e)
 	e->ntx = 0;
 }
 
-/* Packets of another service than the queue pair's are dropped (IB spec 9.6.1.2). */
+/* Drops packets of another service than the queue pair's (IB spec 9.6.1.2). */
 static bool opcode_fits(const struct sn_qp *qp, uint8_t op)
 {
 	switch (qp->type) {
@@ -475,9 +476,9 @@ static bool poll_local(struct sn_eng *e)
 }
 
 /*
- * Datagrams bring their IP header along. What the kernel tells of it costs time,
- * so it is asked from the first datagram queue pair on; else it stays 0, which
- * the ICRC does not mind.
+ * Makes the kernel report traffic class and hop limit of received packets. UD needs them,
+ * because it delivers the IP header. Reporting costs time, so it starts with the first UD queue
+ * pair. Until then both fields are 0 in received packets; the ICRC does not cover them.
  */
 void sn_wire_tell_headers(struct sn_eng *e)
 {
@@ -497,7 +498,7 @@ static void take_headers(struct msghdr *m, struct sn_pkt *p)
 		bool v4 = c->cmsg_level == IPPROTO_IP;
 		int value = 0;
 
-		memcpy(&value, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0)); /* 1 byte or 4 */
+		memcpy(&value, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0)); /* 1 byte or 4 bytes */
 		if (c->cmsg_type == (v4 ? IP_TOS : IPV6_TCLASS))
 			p->tclass = (uint8_t)value;
 		else

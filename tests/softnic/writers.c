@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Can a thread of this process be in the middle of a WQE that it began before a
- * moment? A thread that has lost its core there may lack it for any time, so time
- * tells nothing. What tells is that each thread has since either run, for longer
- * than the rest of a WQE takes, or been asleep: nobody sleeps within a WQE. Both
- * are in /proc/self/task; where it says nothing, time has to do.
+ * Finds out whether a thread of this process may still be in the middle of a WQE that
+ * it began before a given moment. A thread that lost its core there may be without it
+ * for any time, so waiting proves nothing. Proof is that each thread has since either
+ * run for longer than the rest of a WQE takes, or slept: no thread sleeps within a
+ * WQE. /proc/self/task shows both. Threads that it does not show are not waited for;
+ * the caller's delay must then suffice.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 
 struct sn_writer {
 	int tid;
-	uint64_t ran; /* ns on a core, since it began */
+	uint64_t ran; /* ns on a core since the thread began */
 };
 
 static bool read_text(const char *path, char *text, size_t len)
@@ -46,7 +47,7 @@ static bool ran_ns(int tid, uint64_t *ns)
 	return true;
 }
 
-/* A thread that is gone counts as well. */
+/* A thread that has ended counts as asleep. */
 static bool is_asleep(int tid)
 {
 	char path[64], text[256], *state;
@@ -54,7 +55,7 @@ static bool is_asleep(int tid)
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
 	if (!read_text(path, text, sizeof(text)))
 		return true;
-	state = strrchr(text, ')'); /* of the name, which may hold anything */
+	state = strrchr(text, ')'); /* the last ) ends the name, which may contain any character */
 	return state && strchr("SZX", state[2]);
 }
 
@@ -75,7 +76,7 @@ static void add(struct sn_writers *w, int tid)
 	w->of[w->num++] = (struct sn_writer){ tid, ran };
 }
 
-/* Notes the threads that are awake, all but the caller. */
+/* Records all threads that are awake, except the caller. */
 static void take_note(struct sn_writers *w)
 {
 	int self = (int)syscall(SYS_gettid), tid;
