@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Finds the CUDA driver and its entry points. */
+/*
+ * Loads libcuda.so.1 and its functions (cuda_driver.h). Nothing is logged here: callers get
+ * the reason of a failure as text.
+ */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -51,7 +54,7 @@ static bool find_symbols(void *lib)
 		*symbols[i].slot = dlsym(lib, symbols[i].name);
 		if (*symbols[i].slot || symbols[i].optional)
 			continue;
-		snprintf(reason, sizeof(reason), "libcuda.so.1 lacks %s", symbols[i].name);
+		snprintf(reason, sizeof(reason), "libcuda.so.1 has no %s", symbols[i].name);
 		return false;
 	}
 	return true;
@@ -63,14 +66,14 @@ static void load(void)
 	int ret;
 
 	if (!lib) {
-		snprintf(reason, sizeof(reason), "no CUDA driver: %s", dlerror());
+		snprintf(reason, sizeof(reason), "cannot load the CUDA driver: %s", dlerror());
 		return;
 	}
 	if (!find_symbols(lib))
 		goto close;
 	ret = cuda.init(0);
 	if (ret) {
-		snprintf(reason, sizeof(reason), "cuInit: %s", gdk_cuda_error(&cuda, ret));
+		snprintf(reason, sizeof(reason), "cuInit failed: %s", gdk_cuda_error(&cuda, ret));
 		goto close;
 	}
 	usable = true;

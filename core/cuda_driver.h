@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The few calls of the CUDA driver that are used, with our own prototypes (names
- * and values are those of the driver's ABI), so that the library builds and
- * loads without CUDA. libcuda.so.1 is opened at first use, once per process.
+ * The functions and constants of the CUDA driver API that the library uses. They are
+ * declared here with the driver's ABI, so that the library builds and loads without CUDA.
+ * libcuda.so.1 is loaded at first use, once per process. gpu_cuda.c makes the calls.
  */
 #ifndef GDK_CUDA_DRIVER_H
 #define GDK_CUDA_DRIVER_H
@@ -52,15 +52,15 @@ struct gdk_cuda {
 	int (*stream_sync)(void *stream);
 	int (*stream_destroy)(void *stream);
 	int (*pointer_set)(const void *value, int attribute, gdk_cu_ptr ptr);
-	/* since CUDA 11.7; NULL in an older driver */
+	/* exists since CUDA 11.7; NULL in an older driver */
 	int (*handle_for_range)(void *handle, gdk_cu_ptr ptr, size_t size, int type,
 				unsigned long long flags);
 };
 
-/* The loaded and initialized driver, or NULL; *why is then static text. */
+/* Loads and initializes the driver. On failure returns NULL and sets *why to static text. */
 const struct gdk_cuda *gdk_cuda_load(const char **why);
 
-/* "CUDA_ERROR_INVALID_VALUE"; static text. */
+/* Name of a CUDA error, e.g. "CUDA_ERROR_INVALID_VALUE"; static text. */
 const char *gdk_cuda_error(const struct gdk_cuda *cuda, int error);
 
 #endif

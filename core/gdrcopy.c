@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * GDRCopy through dlopen: the library named by GDRCOPY_PATH_L (a file, or the
- * folder that has it), else the loader's. Loaded at first use, once; DOCA's
- * DOCA_GPUNETIO_DISABLE_GDRCOPY turns it off.
+ * Loads GDRCopy with dlopen at first use, once per process: from GDRCOPY_PATH_L (the library
+ * file or its folder), otherwise from the search path of the loader. If the environment
+ * variable DOCA_GPUNETIO_DISABLE_GDRCOPY is not 0, GDRCopy is not used.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include "log.h"
 #include "util.h"
 
-/* gdrapi.h: a handle is passed by value, as a struct of one long. */
+/* As in gdrapi.h: a handle is a struct of one long, passed by value. */
 typedef struct {
 	unsigned long h;
 } gdr_handle;
@@ -28,7 +28,7 @@ static struct {
 	int (*unmap)(void *gdr, gdr_handle handle, void *va, size_t size);
 } api;
 
-static void *gdr; /* NULL: not usable */
+static void *gdr; /* NULL: GDRCopy is not available */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static const struct {
@@ -68,18 +68,18 @@ static void load(void)
 	size_t i;
 
 	if (off && atoi(off)) {
-		gdk_info("GDRCopy is turned off by DOCA_GPUNETIO_DISABLE_GDRCOPY");
+		gdk_info("GDRCopy is disabled by DOCA_GPUNETIO_DISABLE_GDRCOPY");
 		return;
 	}
 	lib = open_library();
 	if (!lib) {
-		gdk_info("no GDRCopy: %s", dlerror());
+		gdk_info("cannot load GDRCopy: %s", dlerror());
 		return;
 	}
 	for (i = 0; i < GDK_ARRAY_SIZE(symbols); i++) {
 		*symbols[i].slot = dlsym(lib, symbols[i].name);
 		if (!*symbols[i].slot) {
-			gdk_warn("libgdrapi lacks %s", symbols[i].name);
+			gdk_warn("GDRCopy is not available: libgdrapi has no %s", symbols[i].name);
 			dlclose(lib);
 			return;
 		}
@@ -87,7 +87,7 @@ static void load(void)
 	gdr = api.open();
 	if (gdr)
 		return;
-	gdk_warn("gdr_open failed: is the gdrdrv module loaded?");
+	gdk_warn("GDRCopy is not available: gdr_open failed (is the kernel module gdrdrv loaded?)");
 	dlclose(lib);
 }
 
@@ -102,13 +102,13 @@ doca_error_t gdk_gdr_map(uint64_t gpu_addr, size_t size, struct gdk_gdr_map *map
 		return DOCA_ERROR_NOT_SUPPORTED;
 	ret = api.pin_buffer(gdr, gpu_addr, size, 0, 0, &handle);
 	if (ret) {
-		gdk_err("gdr_pin_buffer of %zu bytes at 0x%llx: error %d", size,
+		gdk_err("gdr_pin_buffer of %zu bytes at 0x%llx failed: error %d", size,
 			(unsigned long long)gpu_addr, ret);
 		return DOCA_ERROR_DRIVER;
 	}
 	ret = api.map(gdr, handle, &va, size);
 	if (ret) {
-		gdk_err("gdr_map of %zu bytes at 0x%llx: error %d", size,
+		gdk_err("gdr_map of %zu bytes at 0x%llx failed: error %d", size,
 			(unsigned long long)gpu_addr, ret);
 		goto unpin;
 	}

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * doca_gpu: opening by address, the table of memory blocks, and what the rest
- * of the library asks of a GPU. What differs between a CUDA GPU and CPU threads
- * is behind gpu->ops.
+ * doca_gpu: open and close, the table of memory blocks, copies and mappings (gpu.h). The
+ * differences between a CUDA GPU and the host GPU are in gpu->ops (gpu_cuda.c, gpu_host.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +14,14 @@
 #include "sdk_objects.h"
 #include "slab.h"
 
-#define MIN_ALIGN 16 /* as malloc */
+#define MIN_ALIGN 16 /* as malloc guarantees */
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct doca_gpu *opened;
 
 /* ---- the table of blocks; the caller holds gpu->lock ---- */
 
-/* Index of the first block whose gpu_ptr is above ptr. */
+/* Index of the first block with gpu_ptr > ptr. */
 static size_t upper_bound(const struct doca_gpu *gpu, uintptr_t ptr)
 {
 	size_t low = 0, high = gpu->num_blocks;
@@ -55,7 +54,7 @@ static doca_error_t reserve_slot(struct doca_gpu *gpu)
 		return DOCA_SUCCESS;
 	grown = realloc(gpu->blocks, max * sizeof(*grown));
 	if (!grown) {
-		gdk_err("GPU %s: no memory for its table of blocks", gpu->name);
+		gdk_err("GPU %s: no memory for the table of memory blocks", gpu->name);
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	gpu->blocks = grown;
@@ -83,7 +82,7 @@ static void remove_block(struct doca_gpu *gpu, const struct gdk_block *block)
 {
 	size_t i = upper_bound(gpu, block->gpu_ptr) - 1;
 
-	while (gpu->blocks[i] != block) /* a mapping may start where a block does */
+	while (gpu->blocks[i] != block) /* a mapping may have the address of a block */
 		i--;
 	gpu->num_blocks--;
 	memmove(&gpu->blocks[i], &gpu->blocks[i + 1],
@@ -118,7 +117,9 @@ static doca_error_t open_kind(struct doca_gpu *gpu, const char *gpu_bus_id)
 		return DOCA_SUCCESS;
 	}
 	if (!parse_bdf(gpu_bus_id, gpu->name, sizeof(gpu->name))) {
-		gdk_err("\"%s\" is neither \"host\" nor a PCI address", gpu_bus_id);
+		gdk_err("cannot open GPU \"%s\": neither \"host\" nor a PCI address (expected "
+			"e.g. 8A:00.0)",
+			gpu_bus_id);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	gpu->numa_node = gdk_pci_numa_node(gpu->name);
@@ -177,7 +178,8 @@ doca_error_t doca_gpu_destroy(doca_gpu_t *gpu_dev)
 	gdk_slab_trim(gpu_dev, NULL);
 	users = atomic_load(&gpu_dev->users);
 	if (users) {
-		gdk_err("GPU %s: %d memory blocks and mappings are left", gpu_dev->name, users);
+		gdk_err("GPU %s: cannot close it: %d memory blocks and mappings still exist",
+			gpu_dev->name, users);
 		return DOCA_ERROR_IN_USE;
 	}
 	GDK_SDK_FIRST(gpu_dev, doca_gpu_destroy, gpu_dev->sdk);
@@ -212,7 +214,7 @@ doca_error_t doca_gpu_mem_alloc(doca_gpu_t *gpu_dev, size_t size, size_t alignme
 	GDK_CHECK_ARG(memptr_cpu || mtype == DOCA_GPU_MEM_TYPE_GPU);
 	block = calloc(1, sizeof(*block));
 	if (!block) {
-		gdk_err("GPU %s: no memory for a block", gpu_dev->name);
+		gdk_err("GPU %s: no memory for the description of a memory block", gpu_dev->name);
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	block->size = size;
@@ -256,7 +258,8 @@ doca_error_t doca_gpu_mem_free(doca_gpu_t *gpu, void *memptr_gpu)
 		block = NULL;
 	pthread_mutex_unlock(&gpu->lock);
 	if (!block) {
-		gdk_err("GPU %s: %p is not a block of it", gpu->name, memptr_gpu);
+		gdk_err("GPU %s: cannot free %p: not a memory block of this GPU", gpu->name,
+			memptr_gpu);
 		return DOCA_ERROR_NOT_FOUND;
 	}
 	err = block_free(gpu, block);
@@ -264,7 +267,7 @@ doca_error_t doca_gpu_mem_free(doca_gpu_t *gpu, void *memptr_gpu)
 	return err;
 }
 
-/* The CPU's address of gpu_ptr; only_host: NULL for memory on the GPU. */
+/* CPU address of gpu_ptr, or NULL. only_host: return NULL also for memory on the GPU. */
 static void *cpu_address(struct doca_gpu *gpu, const void *gpu_ptr, bool only_host)
 {
 	struct gdk_block *block;
@@ -291,10 +294,9 @@ void *gdk_gpu_host_mem(doca_gpu_t *gpu, const void *gpu_ptr)
 }
 
 /*
- * Where CPU threads are the GPU's, they may be at work on what is read or written
- * here: words are copied whole, so that each is one that was there. For memory of a
- * GPU that would be slow, and its driver copies as it likes. The fence orders the
- * stores, which may go to write-combining memory, before what the caller does next.
+ * Number of 64-bit words to copy with atomic accesses. CPU threads of a host GPU may access
+ * the memory at the same time, so each aligned word is copied atomically. On memory of a real
+ * GPU this would be slow, and the driver's copies do not guarantee it either.
  */
 static size_t whole_words(const doca_gpu_t *gpu, const void *shared, size_t len)
 {
@@ -312,6 +314,7 @@ static void copy_in(const doca_gpu_t *gpu, uint64_t *to, const char *from, size_
 		__atomic_store_n(&to[i], word, __ATOMIC_RELAXED);
 	}
 	memcpy(to + words, from, len - words * 8);
+	/* Orders these stores, maybe to write-combining memory, before later ones of the caller. */
 	__sync_synchronize();
 }
 
@@ -328,8 +331,8 @@ static void copy_out(const doca_gpu_t *gpu, char *to, const uint64_t *from, size
 	memcpy(to, from + words, len - words * 8);
 }
 
-/* A copy is done by the CPU where it can, which for a GPU of CPU threads is
- * everywhere: only a CUDA GPU has ops for copies. */
+/* The CPU copies wherever it can access the memory. It can access all memory of a host GPU, so only
+ * a CUDA GPU has operations for copies. */
 doca_error_t gdk_gpu_write(doca_gpu_t *gpu, void *dst_gpu, const void *src, size_t len)
 {
 	void *cpu_ptr = gdk_gpu_cpu_ptr(gpu, dst_gpu);
@@ -433,7 +436,7 @@ doca_error_t gdk_gpu_unmap_host(doca_gpu_t *gpu, void *cpu_ptr)
 	pthread_mutex_lock(&gpu->lock);
 	block = find_mapping(gpu, cpu_ptr);
 	if (!block) {
-		gdk_err("GPU %s: %p is not mapped", gpu->name, cpu_ptr);
+		gdk_err("GPU %s: cannot unmap host memory at %p: not mapped", gpu->name, cpu_ptr);
 		err = DOCA_ERROR_NOT_FOUND;
 	} else if (!--block->maps) {
 		remove_block(gpu, block);
@@ -482,7 +485,7 @@ static doca_error_t get_dmabuf_fd(doca_gpu_t *gpu, void *ptr, size_t size, bool 
 	doca_error_t err = gpu->ops->dmabuf_fd(gpu, ptr, size, pcie, fd);
 
 	if (err)
-		gdk_err("GPU %s: no dmabuf%s of %zu bytes at %p: %s", gpu->name,
+		gdk_err("GPU %s: cannot export a dmabuf%s of %zu bytes at %p: %s", gpu->name,
 			pcie ? " with PCIe mapping" : "", size, ptr, doca_error_get_descr(err));
 	return err;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What the rest of the host library may ask of a GPU: memory, copies, and a
- * mapping of the NIC's register page. Two implementations answer: CUDA
- * (gpu_cuda.c, driver found at run time) and "host", a GPU made of CPU
- * threads (gpu_host.c), where all memory is host memory.
+ * Functions of a GPU for the rest of the host library: memory, copies, and mappings of the
+ * NIC's register page. There are two kinds of GPU: CUDA (gpu_cuda.c, which loads the driver
+ * at run time) and "host", a GPU made of CPU threads whose memory is host memory
+ * (gpu_host.c). Registration with the NIC is in umem/.
  */
 #ifndef GDK_GPU_H
 #define GDK_GPU_H
@@ -13,34 +13,35 @@
 #include "util.h"
 
 bool gdk_gpu_is_host(const doca_gpu_t *gpu);
-/* Readable name, "host" or the PCI address, for messages. */
+/* Name for messages: "host" or the PCI address. */
 const char *gdk_gpu_name(const doca_gpu_t *gpu);
 
-/* Synchronous copies between host memory and memory that the GPU addresses.
- * dst/src on the GPU's side are GPU addresses of any memory kind. */
+/* Synchronous copies between host memory and GPU memory. dst_gpu and src_gpu are GPU addresses of
+ * any kind of memory that the GPU can access. */
 doca_error_t gdk_gpu_write(doca_gpu_t *gpu, void *dst_gpu, const void *src, size_t len);
 doca_error_t gdk_gpu_read(doca_gpu_t *gpu, void *dst, const void *src_gpu, size_t len);
 doca_error_t gdk_gpu_fill(doca_gpu_t *gpu, void *dst_gpu, int byte, size_t len);
 
-/* The CPU's address of a GPU address that doca_gpu_mem_alloc returned (or that
- * lies inside such a block), NULL where the CPU cannot load and store there. */
+/* Converts a GPU address in a block of doca_gpu_mem_alloc, or in a mapping, to a CPU address. NULL:
+ * the CPU cannot access that memory. */
 void *gdk_gpu_cpu_ptr(doca_gpu_t *gpu, const void *gpu_ptr);
 
-/* The same, but only where the memory itself is the host's. */
+/* As gdk_gpu_cpu_ptr, but returns NULL unless the memory is host memory. */
 void *gdk_gpu_host_mem(doca_gpu_t *gpu, const void *gpu_ptr);
 
-/* Maps len bytes of ordinary host memory for the GPU; host GPU: identity. */
+/* Maps len bytes of host memory for the GPU. For the host GPU, *gpu_ptr is cpu_ptr. */
 doca_error_t gdk_gpu_map_host(doca_gpu_t *gpu, void *cpu_ptr, size_t len, void **gpu_ptr);
 doca_error_t gdk_gpu_unmap_host(doca_gpu_t *gpu, void *cpu_ptr);
 
-/* Maps the register page that holds reg for the GPU: first as device (IO)
- * memory, then as ordinary memory. *reg_gpu is the GPU's address of reg itself.
- * *how (may be NULL) says which way worked, or why none did, as static text.
- * Mappings of one page are counted; each call is undone by one unmap of reg. */
+/* Maps the register page of reg for the GPU: as device (IO) memory or, if that fails, as ordinary
+ * memory. *reg_gpu is the GPU's address of reg. *how is static text that names the way that worked,
+ * or the reason why none did; how may be NULL. Mappings of one page are counted: each successful
+ * call needs one gdk_gpu_unmap_reg. */
 doca_error_t gdk_gpu_map_reg(doca_gpu_t *gpu, void *reg, void **reg_gpu, const char **how);
 doca_error_t gdk_gpu_unmap_reg(doca_gpu_t *gpu, void *reg);
 
-/* doca_gpu_get_dmabuf_fd for callers that have another way: logs at level INFO. */
+/* As doca_gpu_get_dmabuf_fd, but logs failures at level INFO, for callers that can try peer memory
+ * next. */
 doca_error_t gdk_gpu_dmabuf_fd(doca_gpu_t *gpu, void *gpu_ptr, size_t len, int *fd);
 
 #endif

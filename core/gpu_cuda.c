@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The CUDA GPU. Its primary context, which the application's runtime API shares,
- * is retained while the handle lives, and made current around each call only:
- * the caller's own current context is what it was. Copies go over a non-blocking
- * stream, so that they do not wait for a kernel that spins.
+ * A CUDA GPU (gpu_priv.h). It retains the primary context, which the CUDA runtime also uses,
+ * and makes it current during each call only, so that the caller's current context does not
+ * change. Copies use a non-blocking stream, so that they do not wait for a kernel that polls.
  *
- * Register pages are registered once per process and page, whichever GPUs map
- * them, in the context that came first; the page holds its own reference to it.
+ * A register page is registered with CUDA once per process, in the context of the first GPU
+ * that maps it. The page holds its own reference to that context.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +16,14 @@
 #include "gpu_priv.h"
 #include "log.h"
 
-static const struct gdk_cuda *cu; /* set before the first GPU is opened */
+static const struct gdk_cuda *cu; /* set by gdk_gpu_cuda_open */
 
-/* Logs a failed call and turns it into a DOCA error; 0 is success. */
+/* Converts the result of a CUDA call to a DOCA error, and logs a failure. */
 static doca_error_t judge(const struct doca_gpu *gpu, const char *call, int ret)
 {
 	if (!ret)
 		return DOCA_SUCCESS;
-	gdk_err("GPU %s: %s: %s (%d)", gpu->name, call, gdk_cuda_error(cu, ret), ret);
+	gdk_err("GPU %s: %s failed: %s (%d)", gpu->name, call, gdk_cuda_error(cu, ret), ret);
 	return ret == GDK_CU_OUT_OF_MEMORY ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_DRIVER;
 }
 
@@ -47,7 +46,8 @@ static size_t page_size(void)
 
 /* ---- memory ---- */
 
-/* What is aligned better than the driver promises need not be made larger for it. */
+/* Allocates size bytes with an alignment. The driver's allocation often has a larger alignment than
+ * guaranteed, so first try without extra bytes. */
 static doca_error_t alloc_aligned(struct doca_gpu *gpu, struct gdk_block *block, size_t size,
 				  size_t align)
 {
@@ -73,17 +73,17 @@ static doca_error_t alloc_device(struct doca_gpu *gpu, struct gdk_block *block, 
 	doca_error_t err;
 
 	if (size > SIZE_MAX - align - page_size()) {
-		gdk_err("GPU %s: %zu bytes are too many", gpu->name, size);
+		gdk_err("GPU %s: cannot allocate %zu bytes: size too large", gpu->name, size);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	if (align >= page_size()) /* a dmabuf of it ends on a page */
+	if (align >= page_size()) /* a dmabuf must end on a page boundary */
 		size = gdk_align_up(size, page_size());
 	err = alloc_aligned(gpu, block, size, align);
 	if (err)
 		return err;
-	/* Copies by the driver must not return before the NIC can see them. */
+	/* A copy of the driver must not return before the NIC can read its result. */
 	if (cu->pointer_set(&sync, GDK_CU_POINTER_ATTR_SYNC_MEMOPS, block->base))
-		gdk_dbg("GPU %s: SYNC_MEMOPS is not set on 0x%llx", gpu->name,
+		gdk_dbg("GPU %s: cannot set SYNC_MEMOPS on memory at 0x%llx", gpu->name,
 			(unsigned long long)block->base);
 	return DOCA_SUCCESS;
 }
@@ -94,7 +94,8 @@ static doca_error_t alloc_gdr(struct doca_gpu *gpu, struct gdk_block *block, siz
 	doca_error_t err;
 
 	if (block->size > SIZE_MAX - GDK_GPU_PAGE) {
-		gdk_err("GPU %s: %zu bytes are too many", gpu->name, block->size);
+		gdk_err("GPU %s: cannot allocate %zu bytes: size too large", gpu->name,
+			block->size);
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	size = gdk_align_up(block->size, GDK_GPU_PAGE);
@@ -109,7 +110,8 @@ static doca_error_t alloc_gdr(struct doca_gpu *gpu, struct gdk_block *block, siz
 
 free_device:
 	if (err == DOCA_ERROR_NOT_SUPPORTED)
-		gdk_err("GPU %s: memory of kind GPU_CPU needs GDRCopy", gpu->name);
+		gdk_err("GPU %s: cannot allocate memory of type GPU_CPU: GDRCopy is not available",
+			gpu->name);
 	cu->mem_free(block->base);
 	return err;
 }
@@ -142,8 +144,8 @@ static doca_error_t alloc_host(struct doca_gpu *gpu, struct gdk_block *block, si
 
 	sys_err = gdk_host_alloc(&block->host, block->size, align, gpu->numa_node);
 	if (sys_err) {
-		gdk_err("GPU %s: %zu bytes of host memory: %s", gpu->name, block->size,
-			strerror(sys_err));
+		gdk_err("GPU %s: cannot allocate %zu bytes of host memory: %s", gpu->name,
+			block->size, strerror(sys_err));
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	err = register_host(gpu, block->host.addr, block->size, &gpu_ptr);
@@ -260,9 +262,9 @@ static doca_error_t cuda_unmap_host(struct doca_gpu *gpu, void *cpu_ptr)
 struct reg_page {
 	struct reg_page *next;
 	uintptr_t page;
-	unsigned int count; /* of all GPUs */
-	bool owned;	    /* registered here, not by the application */
-	int device;	    /* whose primary context it is registered in */
+	unsigned int count; /* mappings, by all GPUs */
+	bool owned;	    /* registered by this file, not by the application */
+	int device;	    /* CUDA device of context */
 	void *context;
 	const char *how;
 };
@@ -279,8 +281,9 @@ static struct reg_page **find_page(uintptr_t page)
 	return at;
 }
 
-/* CUDA's error, 0 for success. A driver that does not take the flag for device
- * memory says so before it looks whether the page is registered. */
+/* Registers a page with CUDA, as device memory or else as ordinary memory. Returns 0 or the CUDA
+ * error. A driver that does not support the flag IOMEMORY may return an error before it checks
+ * whether the page is already registered. So the second attempt also detects this. */
 static int try_register(struct reg_page *page)
 {
 	static const struct {
@@ -309,7 +312,8 @@ static int try_register(struct reg_page *page)
 	return ret;
 }
 
-/* Current context is gpu's. The reference to the primary context outlives gpu. */
+/* Adds a page to the list and registers it. The context of gpu is current. The page retains the
+ * primary context, because it may exist longer than gpu. */
 static doca_error_t add_page(struct doca_gpu *gpu, uintptr_t addr, struct reg_page **added)
 {
 	struct reg_page *page = calloc(1, sizeof(*page));
@@ -342,7 +346,8 @@ free_page:
 	return err;
 }
 
-/* A page that cannot be unregistered now is kept, for who maps it next. */
+/* Unregisters a page and frees it. If its context cannot be made current, the page stays in the
+ * list and the next mapping reuses it. */
 static void drop_page(struct doca_gpu *gpu, struct reg_page **at)
 {
 	struct reg_page *page = *at;
@@ -366,12 +371,12 @@ static doca_error_t map_reg_locked(struct doca_gpu *gpu, void *reg, void **reg_g
 	gdk_cu_ptr ptr;
 	doca_error_t err;
 
-	*how = "the driver refuses to register the page, as device and as ordinary memory "
-	       "(PeerMappingOverride=1 may be missing)";
+	*how = "the driver refused to register the page as device memory and as ordinary memory "
+	       "(is PeerMappingOverride=1 set?)";
 	if (!page) {
 		err = add_page(gpu, addr, &page);
 		if (err == DOCA_ERROR_NO_MEMORY)
-			*how = "there is no memory to register the page";
+			*how = "no memory to register the page";
 		if (err)
 			return err;
 	}
@@ -411,7 +416,7 @@ static doca_error_t cuda_unmap_reg(struct doca_gpu *gpu, void *reg)
 	pthread_mutex_lock(&pages_lock);
 	at = find_page((uintptr_t)reg & ~(page_size() - 1));
 	if (!*at) {
-		gdk_err("GPU %s: register page of %p is not mapped", gpu->name, reg);
+		gdk_err("GPU %s: cannot unmap the register page of %p: not mapped", gpu->name, reg);
 		err = DOCA_ERROR_NOT_FOUND;
 	} else if (!--(*at)->count) {
 		drop_page(gpu, at);
@@ -422,9 +427,9 @@ static doca_error_t cuda_unmap_reg(struct doca_gpu *gpu, void *reg)
 
 /* ---- dmabuf ---- */
 
-/* pcie: the mapping type for machines where GPU and NIC also share another bus. Its export
- * succeeds there, but only a data-direct function of the NIC can attach it (nv-dmabuf.c of
- * NVIDIA's open kernel modules). */
+/* pcie selects the PCIe mapping type, for machines where GPU and NIC are also connected by another
+ * bus. The export succeeds there, but only a data-direct function of the NIC can attach such a
+ * dmabuf (nv-dmabuf.c of NVIDIA's open kernel modules). */
 static doca_error_t cuda_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t len, bool pcie,
 				   int *fd)
 {
@@ -433,11 +438,12 @@ static doca_error_t cuda_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t l
 	doca_error_t err;
 
 	if (!gpu->has_dmabuf || !cu->handle_for_range) {
-		gdk_info("GPU %s: the driver exports no dmabuf", gpu->name);
+		gdk_info("GPU %s: the driver does not support dmabuf export", gpu->name);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	if ((uintptr_t)gpu_ptr & (page_size() - 1)) {
-		gdk_info("GPU %s: a dmabuf starts on a page, %p does not", gpu->name, gpu_ptr);
+		gdk_info("GPU %s: cannot export a dmabuf at %p: not on a page boundary", gpu->name,
+			 gpu_ptr);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	err = enter(gpu);
@@ -447,7 +453,7 @@ static doca_error_t cuda_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t l
 				   pcie ? GDK_CU_DMA_BUF_MAPPING_PCIE : 0);
 	leave();
 	if (ret || made < 0) {
-		gdk_info("GPU %s: cuMemGetHandleForAddressRange of %zu bytes at %p%s: %s",
+		gdk_info("GPU %s: cuMemGetHandleForAddressRange of %zu bytes at %p%s failed: %s",
 			 gpu->name, size, gpu_ptr, pcie ? ", PCIe mapping" : "",
 			 gdk_cuda_error(cu, ret));
 		return ret == GDK_CU_OUT_OF_MEMORY ? DOCA_ERROR_NO_MEMORY
@@ -523,7 +529,7 @@ doca_error_t gdk_gpu_cuda_open(struct doca_gpu *gpu, const char *bdf)
 			       : err;
 	}
 	if (cu->device_attribute(&dmabuf, GDK_CU_ATTR_DMA_BUF_SUPPORTED, gpu->cu_device))
-		gdk_dbg("GPU %s: the driver does not know of dmabuf", bdf);
+		gdk_dbg("GPU %s: the driver does not know the attribute for dmabuf support", bdf);
 	gpu->has_dmabuf = dmabuf;
 	err = judge(gpu, "cuDevicePrimaryCtxRetain",
 		    cu->primary_retain(&gpu->cu_context, gpu->cu_device));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The GPU that is made of CPU threads: every kind of memory is host memory, and
- * a register page is used at the address where libmlx5 mapped it.
+ * The GPU "host", which is made of CPU threads (gpu_priv.h). All kinds of memory are host
+ * memory, and CPU threads use a register page at the address where libmlx5 mapped it. The
+ * application creates the threads.
  */
 #include <string.h>
 
@@ -14,7 +15,8 @@ static doca_error_t host_alloc(struct doca_gpu *gpu, struct gdk_block *block, si
 	int sys_err = gdk_host_alloc(&block->host, block->size, align, gpu->numa_node);
 
 	if (sys_err) {
-		gdk_err("GPU %s: %zu bytes: %s", gpu->name, block->size, strerror(sys_err));
+		gdk_err("GPU %s: cannot allocate %zu bytes: %s", gpu->name, block->size,
+			strerror(sys_err));
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	block->gpu_ptr = (uintptr_t)block->host.addr;
@@ -57,7 +59,7 @@ static doca_error_t host_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t l
 	(void)len;
 	(void)pcie;
 	(void)fd;
-	gdk_info("GPU %s: no dmabuf of host memory at %p", gpu->name, gpu_ptr);
+	gdk_info("GPU %s: cannot export host memory at %p as a dmabuf", gpu->name, gpu_ptr);
 	return DOCA_ERROR_NOT_SUPPORTED;
 }
 

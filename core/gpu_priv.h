@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Inside doca_gpu: the operations that a kind of GPU provides, and the table of
- * memory blocks, sorted by GPU address.
+ * Private definition of doca_gpu: the operations that a kind of GPU (CUDA or host)
+ * implements, and the table of its memory blocks, sorted by GPU address. Other parts of the
+ * library use gpu.h.
  *
  * Invariant: users == blocks in the table + register mappings.
  */
@@ -17,23 +18,23 @@
 #include "numa.h"
 
 struct gdk_block {
-	uintptr_t gpu_ptr; /* what the user got */
-	void *cpu_ptr;	   /* NULL: the CPU cannot reach it */
+	uintptr_t gpu_ptr; /* address returned to the user */
+	void *cpu_ptr;	   /* NULL: the CPU cannot access it */
 	size_t size;
 	enum doca_gpu_mem_type type;
-	bool is_mapping;	    /* of memory that is not ours: not for doca_gpu_mem_free */
-	unsigned int maps;	    /* is_mapping: how many times */
-	uint64_t base;		    /* what the driver allocated */
+	bool is_mapping;	    /* mapping of memory that this library did not allocate */
+	unsigned int maps;	    /* is_mapping: number of users */
+	uint64_t base;		    /* address that the driver returned */
 	struct gdk_host_block host; /* CPU_GPU */
 	struct gdk_gdr_map gdr;	    /* GPU_CPU */
 };
 
-/* Each returns what it finds; errors are logged where they are found. */
+/* Operations of a kind of GPU. They log their errors. */
 struct gdk_gpu_ops {
-	/* Fills block from size and type; align is a power of two. */
+	/* Allocates a block whose size and type are set. align must be a power of two. */
 	doca_error_t (*alloc)(struct doca_gpu *gpu, struct gdk_block *block, size_t align);
 	void (*free)(struct doca_gpu *gpu, struct gdk_block *block);
-	/* What the CPU does not reach. */
+	/* Copies to and from memory that the CPU cannot access. */
 	doca_error_t (*write)(struct doca_gpu *gpu, void *dst, const void *src, size_t len);
 	doca_error_t (*read)(struct doca_gpu *gpu, void *dst, const void *src, size_t len);
 	doca_error_t (*fill)(struct doca_gpu *gpu, void *dst, int byte, size_t len);
@@ -43,7 +44,7 @@ struct gdk_gpu_ops {
 	doca_error_t (*unmap_reg)(struct doca_gpu *gpu, void *reg);
 	doca_error_t (*dmabuf_fd)(struct doca_gpu *gpu, void *gpu_ptr, size_t len, bool pcie,
 				  int *fd);
-	bool (*is_current)(const struct doca_gpu *gpu); /* for the calling thread */
+	bool (*is_current)(const struct doca_gpu *gpu); /* of the calling thread */
 	void (*close)(struct doca_gpu *gpu);
 };
 
@@ -53,7 +54,7 @@ struct doca_gpu {
 	char name[16];
 	int numa_node;
 	atomic_int users;
-	pthread_mutex_t lock;	   /* the table */
+	pthread_mutex_t lock;	   /* protects the table of blocks */
 	struct gdk_block **blocks; /* sorted by gpu_ptr, not overlapping */
 	size_t num_blocks, max_blocks;
 	struct doca_gpu *next; /* list of opened GPUs */
@@ -61,18 +62,19 @@ struct doca_gpu {
 	/* CUDA */
 	int cu_device;
 	void *cu_context; /* primary, retained */
-	void *cu_stream;  /* non-blocking: does not wait for a spinning kernel */
+	void *cu_stream;  /* non-blocking: does not wait for a kernel that polls */
 	bool has_dmabuf;
 };
 
-/* Fill ops, numa_node and the kind's own fields. */
+/* Open a GPU: set ops, numa_node and the members of that kind. */
 void gdk_gpu_host_open(struct doca_gpu *gpu);
 doca_error_t gdk_gpu_cuda_open(struct doca_gpu *gpu, const char *bdf);
 
-/* The GPU whose context is current, else the only one open; NULL is logged. */
+/* The GPU whose CUDA context is current, otherwise the only open GPU. NULL with a logged error if
+ * there is none, or several. */
 struct doca_gpu *gdk_gpu_current(void);
 
-/* The block that holds gpu_ptr, NULL: none. The caller holds the lock. */
+/* The block that contains gpu_ptr, or NULL. The caller holds the lock. */
 struct gdk_block *gdk_gpu_find_block(struct doca_gpu *gpu, const void *gpu_ptr);
 
 #endif

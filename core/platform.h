@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What differs between CUDA and a CPU, for the device data path: memory access
- * by scope, fences, atomics, byte order, warp, register stores, time. Nothing
- * else of the data path tests for a compiler or holds inline assembly.
+ * All that differs between CUDA and a CPU in the device data path: loads, stores and
+ * atomics by scope, fences, byte order, warps, stores to the doorbell register, time. No
+ * other file of the data path tests for a compiler or has inline assembly.
  *
- * Contract: "rlx" orders nothing, "acq" and "rel" as in C11, at a scope. The
- * data path uses fence + relaxed access. ThreadSanitizer does not understand
- * fences, so under it every relaxed access acquires or releases by itself.
- * Scope THREAD is for memory that one thread owns: plain access.
+ * Functions whose name ends in _acq or _rel order memory as in C11, at the given scope.
+ * The others are relaxed: the data path orders them with fences. ThreadSanitizer does not
+ * understand fences, so under it every relaxed access acquires or releases. Scope THREAD
+ * is a plain access to memory that one thread owns.
  */
 #ifndef GDK_PLATFORM_H
 #define GDK_PLATFORM_H
@@ -20,7 +20,7 @@
 #include "../../common/doca_gpunetio_verbs_dev.h"
 #include "state.h"
 
-/* By rising width, so that a mode's scope compares. */
+/* Ordered from narrow to wide, so that scopes can be compared. */
 #define GDK_SCOPE_THREAD 0
 #define GDK_SCOPE_CTA	 1
 #define GDK_SCOPE_GPU	 2
@@ -57,14 +57,14 @@ GDK_FN void gdk_red_and64(uint64_t *p, uint64_t v, int scope)
 #endif
 
 /*
- * A memory key as WQEs have it, big-endian. A type of its own, so that the number
- * that libibverbs gives, which is in the CPU's order, cannot be taken for one.
+ * A memory key in the byte order of WQEs, big-endian. It is a type of its own, so that the
+ * compiler rejects the key of struct ibv_mr, which has the byte order of the CPU.
  */
 typedef struct {
 	__be32 be;
 } gdk_key_t;
 
-/* Of an lkey or rkey as struct ibv_mr has it, or as the peer sent it as a number. */
+/* Converts an lkey or rkey in the byte order of the CPU, as in struct ibv_mr. */
 GDK_FN gdk_key_t gdk_key(uint32_t key)
 {
 	const gdk_key_t k = { gdk_bswap32(key) };
@@ -72,7 +72,7 @@ GDK_FN gdk_key_t gdk_key(uint32_t key)
 	return k;
 }
 
-/* Of one that is big-endian already. */
+/* Wraps a key that is big-endian already. */
 GDK_FN gdk_key_t gdk_key_be(__be32 key)
 {
 	const gdk_key_t k = { key };
@@ -80,7 +80,8 @@ GDK_FN gdk_key_t gdk_key_be(__be32 key)
 	return k;
 }
 
-/* Of one in the order that DOCA's functions and struct take: DOCA says which. */
+/* Converts a key in the byte order that DOCA's functions and structs take. DOCA selects it
+ * with DOCA_GPUNETIO_VERBS_MKEY_SWAPPED. */
 GDK_FN gdk_key_t gdk_key_doca(uint32_t key)
 {
 	return DOCA_GPUNETIO_VERBS_MKEY_SWAPPED == 1 ? gdk_key_be(key) : gdk_key(key);
@@ -96,7 +97,7 @@ GDK_FN struct doca_gpu_dev_verbs_addr gdk_addr(uint64_t addr, gdk_key_t key)
 	return a;
 }
 
-/* Any alignment, any length; the widest steps that both addresses allow. */
+/* Copies any number of bytes at any alignment, in the widest steps that both addresses allow. */
 GDK_FN void gdk_copy(void *dst, const void *src, size_t bytes)
 {
 	uint8_t *d = (uint8_t *)dst;
@@ -117,11 +118,11 @@ GDK_FN void gdk_copy(void *dst, const void *src, size_t bytes)
 	}
 }
 
-/* Fields of the packed device structs, which never change while a kernel runs. */
+/* Addresses of fields in the packed device structs. Kernels do not change these fields. */
 #define GDK_QP_AT(qp, field) ((const char *)(qp) + offsetof(struct doca_gpu_dev_verbs_qp, field))
 #define GDK_CQ_AT(cq, field) ((const char *)(cq) + offsetof(struct doca_gpu_dev_verbs_cq, field))
 
-/* The scope that makes threads which share a queue see each other. */
+/* The scope that contains all threads that share a queue in this mode. */
 GDK_FN int gdk_mode_scope(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	if (mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)
@@ -130,7 +131,7 @@ GDK_FN int gdk_mode_scope(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 								     : GDK_SCOPE_GPU;
 }
 
-/* Read-modify-write by scope: plain where one thread owns the word. */
+/* Read-modify-write at a scope. At scope THREAD it is a plain load and store. */
 GDK_FN uint64_t gdk_add64(uint64_t *p, uint64_t v, int scope)
 {
 	uint64_t old;
@@ -154,7 +155,8 @@ GDK_FN uint64_t gdk_max64(uint64_t *p, uint64_t v, int scope)
 	return old;
 }
 
-/* As gdk_max64; what the thread did before is seen by who reads the result. */
+/* Release: as gdk_max64, but orders the caller's earlier accesses before the new value.
+ * Pairs with the acquire of the thread that loads this value. */
 GDK_FN void gdk_max64_rel(uint64_t *p, uint64_t v, int scope)
 {
 	if (scope != GDK_SCOPE_THREAD)
@@ -163,7 +165,8 @@ GDK_FN void gdk_max64_rel(uint64_t *p, uint64_t v, int scope)
 		(void)gdk_max64(p, v, scope);
 }
 
-/* Spin lock by sharing mode; exclusive use needs none. */
+/* Spin lock for the threads of a sharing mode. Exclusive use needs no lock. The
+ * compare-and-swap acquires; it pairs with the release in gdk_unlock(). */
 GDK_FN void gdk_lock(int *lock, enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	uint32_t spins = 0;

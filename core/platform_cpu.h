@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The words of platform.h for a CPU: C11 atomics by their compiler builtins. */
+/*
+ * The functions of platform.h for a CPU: C11 atomics through compiler builtins. With
+ * GDK_WARP=1 (the default) each thread is a warp and a block of its own; with 32 the warps of
+ * platform_warp.h are used. platform_cuda.h has the same functions for CUDA.
+ */
 #ifndef GDK_PLATFORM_CPU_H
 #define GDK_PLATFORM_CPU_H
 
@@ -12,10 +16,11 @@
 #endif
 
 #define GDK_FN static inline __attribute__((__always_inline__, __unused__))
-/* Only some lanes have it, which the compiler cannot see. */
+/* Initializes a variable that only some lanes set. Avoids a compiler warning. */
 #define GDK_UNSET(v) memset(&(v), 0, sizeof(v))
-/* A thread may stand still while others post, until its 16-bit index looks like one to
- * come: the token follows the register. */
+/* 0: the holder writes the doorbell register before it hands the token over. A CPU thread may be
+ * suspended for long between the two. If others posted meanwhile, the 16-bit index of a late
+ * doorbell could look like a newer one to the NIC. */
 #ifndef GDK_TOKEN_FIRST
 #define GDK_TOKEN_FIRST 0
 #endif
@@ -48,8 +53,7 @@
 #define GDK_MO_RMW   __ATOMIC_RELAXED
 #endif
 
-/* Every scope is the same cache-coherent memory; plain access would tear in
- * theory only, so THREAD is a relaxed access as well. */
+/* All scopes are the same cache-coherent memory. Scope THREAD uses relaxed atomics, too. */
 #define GDK_DEF_LOAD(name, T, order) \
 	GDK_FN T name(const T *p, int scope) \
 	{ \
@@ -72,7 +76,7 @@ GDK_DEF_STORE(gdk_st64, uint64_t, GDK_MO_STORE)
 GDK_DEF_STORE(gdk_st32_rel, uint32_t, __ATOMIC_RELEASE)
 GDK_DEF_STORE(gdk_st64_rel, uint64_t, __ATOMIC_RELEASE)
 
-/* Two neighbouring words; each whole by itself. */
+/* Two adjacent words. Each word is accessed atomically, the pair is not. */
 GDK_FN void gdk_ld64x2(const uint64_t *p, uint64_t *a, uint64_t *b, int scope)
 {
 	*a = gdk_ld64(p, scope);
@@ -120,7 +124,7 @@ GDK_DEF_EXTREME(gdk_rmw_min64, <, GDK_MO_RMW)
 	}
 GDK_DEF_CAS(gdk_rmw_cas32, uint32_t)
 GDK_DEF_CAS(gdk_any_cas64, uint64_t)
-/* There is but one kind of memory here. */
+/* On a GPU, the gdk_any functions also work on shared memory. A CPU has one kind of memory. */
 #define gdk_any_cas32 gdk_rmw_cas32
 #define gdk_any_add64 gdk_rmw_add64
 #define gdk_any_max64 gdk_rmw_max64
@@ -134,9 +138,9 @@ GDK_FN void gdk_fence_acq(int scope)
 	(void)scope;
 }
 
-/* At system scope the observer may be a real NIC that reads over PCIe: what
- * C11's fence orders among CPUs is ordered for it too (x86: stores stay in
- * order; AArch64: the fence is widened to the outer domain). */
+/* At system scope a NIC may observe the stores over PCIe. On x86 all stores stay in order, so the
+ * C11 fence is enough. On AArch64 the fence covers the inner shareable domain only, so a barrier
+ * for the outer domain follows. */
 GDK_FN void gdk_fence_rel(int scope)
 {
 #ifndef GDK_TSAN
@@ -150,15 +154,15 @@ GDK_FN void gdk_fence_rel(int scope)
 	(void)scope;
 }
 
-/* What was loaded before decides what is stored after, which others act upon. */
+/* Orders earlier loads before later stores. */
 GDK_FN void gdk_fence_load_store(int scope)
 {
 	gdk_fence_acq(scope);
 	gdk_fence_rel(scope);
 }
 
-/* Orders stores before it with loads after it, too. A locked access does as well
- * on a CPU, and is no fence to ThreadSanitizer. */
+/* Sequentially consistent: also orders earlier stores before later loads. ThreadSanitizer does
+ * not understand fences, so it gets a locked read-modify-write, which has this effect on a CPU. */
 GDK_FN void gdk_fence_sc(int scope)
 {
 #ifdef GDK_TSAN
@@ -216,8 +220,8 @@ GDK_FN uint64_t gdk_bswap64(uint64_t x)
 	return __builtin_bswap64(x);
 }
 
-/* The register page may be write-combining: stores before it leave first, and
- * the buffer does not keep the doorbell back. */
+/* Flushes write-combining buffers, because the register page may be write-combining. Before a
+ * register store: earlier stores leave the CPU first. After it: the store leaves at once. */
 GDK_FN void gdk_mmio_barrier(void)
 {
 #if defined(__x86_64__)
@@ -236,7 +240,7 @@ GDK_FN void gdk_mmio_st64(uint64_t *p, uint64_t v)
 	gdk_mmio_barrier();
 }
 
-/* Asynchronous on GPUs that have it; here a release. */
+/* Asynchronous stores exist on some GPUs only. On a CPU they are plain release stores. */
 #define GDK_ASYNC_STORE 0
 GDK_FN void gdk_st32_async(uint32_t *p, uint32_t v)
 {
@@ -257,7 +261,7 @@ GDK_FN void gdk_bf_bulk64(uint64_t *dst, const void *src)
 	(void)dst, (void)src;
 }
 
-/* In rising order, as write-combining buffers like it. */
+/* Stores 64 bytes in ascending order, so that the write-combining buffer sends one burst. */
 GDK_FN void gdk_bf_st64(uint64_t *dst, const uint64_t *w)
 {
 	int i;
@@ -272,7 +276,7 @@ GDK_FN uint32_t gdk_popc32(uint32_t v)
 {
 	return (uint32_t)__builtin_popcount(v);
 }
-/* Lowest bit that is set; v is not 0. */
+/* Position of the lowest set bit. v must not be 0. */
 GDK_FN uint32_t gdk_ctz32(uint32_t v)
 {
 	return (uint32_t)__builtin_ctz(v);
@@ -355,7 +359,7 @@ GDK_FN uint64_t gdk_block_bcast64(uint64_t v)
 #else
 #include "platform_warp.h"
 
-/* A thread that is no lane (gdk_host_enter) is a warp and a block by itself. */
+/* A thread that has not called gdk_host_enter is a warp and a block of its own. */
 GDK_FN uint32_t gdk_lane(void)
 {
 	return gdk_host_self.lane;
@@ -384,8 +388,8 @@ GDK_FN uint32_t gdk_ballot(int pred)
 {
 	return gdk_ballot_mask(gdk_host_warp_mask(), pred);
 }
-/* Lanes that came here within a moment: all, one or some, as chance has it. They
- * are together until their paths part, as on a GPU. */
+/* Groups the lanes that call this at about the same time. A random generator chooses whether
+ * all, one or some lanes form the group, because a GPU may also split a warp anywhere. */
 GDK_FN uint32_t gdk_activemask(void)
 {
 	return (uint32_t)gdk_host_meet(GDK_HOST_GATHER, 0, 0, 0);
@@ -452,13 +456,13 @@ GDK_FN uint64_t gdk_now_ns(void)
 
 #ifdef CLOCK_MONOTONIC
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-#else /* strict ISO C has no other */
+#else /* strict ISO C has only this clock */
 	timespec_get(&ts, TIME_UTC);
 #endif
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* One turn of a wait: a short pause at first, then the processor is given away. */
+/* One iteration of a polling loop: a pause instruction, and each 64th time sched_yield(). */
 GDK_FN void gdk_relax(uint32_t spins)
 {
 	if (spins % 64 == 63) {
@@ -472,7 +476,7 @@ GDK_FN void gdk_relax(uint32_t spins)
 #endif
 }
 
-/* Only a GPU pauses (GDK_QPF_HOST_LOOKS); gdk_relax gives a processor away. */
+/* Only GPU threads back off by sleeping (GDK_QPF_HOST_LOOKS). CPU threads yield in gdk_relax. */
 GDK_FN void gdk_pause_ns(uint32_t ns)
 {
 	(void)ns;

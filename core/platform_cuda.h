@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The words of platform.h for CUDA: PTX and intrinsics. */
+/*
+ * The functions of platform.h for CUDA: inline PTX and intrinsics. All inline assembly of
+ * the device data path is here. platform_cpu.h has the same functions for a CPU.
+ */
 #ifndef GDK_PLATFORM_CUDA_H
 #define GDK_PLATFORM_CUDA_H
 
 #define GDK_FN __device__ static __forceinline__
-/* The value is there at this point of the program, not later. */
+/* Makes the compiler compute v at this point of the program, not later. */
 #define GDK_COMPUTED(v) asm volatile("" : "+l"(v))
-/* Only some lanes have it, and they alone look at it. */
+/* Marks a variable that only some lanes set and read. */
 #define GDK_UNSET(v) ((void)0)
-/* The threads of a GPU run side by side: a doorbell is late by a fence, not by a lap. */
+/* 1: the holder may hand the token over before it writes the doorbell register. GPU threads are
+ * not suspended, so the doorbell is late by the time of a fence, never by a lap of the ring. */
 #define GDK_TOKEN_FIRST 1
 #define GDK_UNROLL	_Pragma("unroll")
 #define GDK_RARE(c)	__builtin_expect(!!(c), 0)
 #define GDK_SLOW_FN	__device__ static __noinline__ __attribute__((unused))
-/* What users of the DOCA names test for. */
+/* Feature macros of DOCA, which applications test. */
 #if __CUDA_ARCH__ >= 900
 #define DOCA_GPUNETIO_VERBS_HAS_TMA_COPY 1
 #endif
@@ -34,7 +38,8 @@
 #define GDK_WARP 32
 #endif
 
-/* One definition per width and meaning; scope is a constant after inlining. */
+/* The following macros define one function per width and memory order. scope is a constant after
+ * inlining, so one instruction remains. */
 #define GDK_DEF_LOAD(name, sem, T, ty, con) \
 	GDK_FN T name(const T *p, int scope) \
 	{ \
@@ -105,7 +110,8 @@ GDK_DEF_STORE(gdk_st64_rel, "release", uint64_t, "b64", "l")
 		return old; \
 	}
 
-/* Two neighbouring words, 16-byte aligned, in one access; each whole by itself. */
+/* Two adjacent, 16-byte aligned words in one instruction. Each word is accessed atomically; the
+ * pair is not guaranteed to be. */
 GDK_FN void gdk_ld64x2(const uint64_t *p, uint64_t *a, uint64_t *b, int scope)
 {
 	if (scope == GDK_SCOPE_THREAD)
@@ -129,8 +135,8 @@ GDK_FN void gdk_st64x2(uint64_t *p, uint64_t a, uint64_t b, int scope)
 			     : "memory");
 }
 
-/* gdk_rmw: words in global memory. gdk_any: of users, which may be in shared memory;
- * such an atomic is waited for even if nobody looks at its result. */
+/* gdk_rmw functions take addresses in global memory. gdk_any functions take any address of the
+ * user, also in shared memory. The thread then waits for the result even if it is unused. */
 #define GDK_PTX_ADD_ANY(s) "relaxed" s ".add"
 #define GDK_PTX_MAX_ANY(s) "relaxed" s ".max"
 #define GDK_PTX_ADD(s)	   "relaxed" s ".global.add"
@@ -150,7 +156,7 @@ GDK_DEF_RMW(gdk_rmw_or64, GDK_PTX_OR, uint64_t, ".b64", "=l", "l")
 GDK_DEF_RMW(gdk_rmw_and64, GDK_PTX_AND, uint64_t, ".b64", "=l", "l")
 GDK_DEF_RMW(gdk_rmw_xchg32, GDK_PTX_XCHG, uint32_t, ".b32", "=r", "r")
 
-/* The same where nobody looks at the old value: nothing is waited for. */
+/* Read-modify-write without a result. The thread does not wait for it. */
 #define GDK_DEF_RED(name, insn, ty) \
 	GDK_FN void name(uint64_t *p, uint64_t v, int scope) \
 	{ \
@@ -170,7 +176,8 @@ GDK_DEF_RED(gdk_red_max64_rel, GDK_PTX_MAX_REL, ".u64")
 GDK_DEF_RED(gdk_red_min64, GDK_PTX_MIN, ".u64")
 GDK_DEF_RED(gdk_red_and64, GDK_PTX_AND, ".b64")
 
-/* One, in a way that the compiler does not see: it would add up the warp's first. */
+/* Adds 1. The operand is computed so that the compiler cannot see that it is constant: otherwise it
+ * would first sum the increments of the warp with extra instructions. */
 GDK_FN void gdk_red_inc64(uint64_t *p, int scope)
 {
 	uint32_t lane;
@@ -204,7 +211,7 @@ GDK_DEF_CAS(gdk_rmw_cas32, ".global", uint32_t, ".b32", "=r", "r")
 GDK_DEF_CAS(gdk_any_cas32, "", uint32_t, ".b32", "=r", "r")
 GDK_DEF_CAS(gdk_any_cas64, "", uint64_t, ".b64", "=l", "l")
 
-/* One-sided fences exist from PTX 8.6 and sm_90 on; before, the two-sided one. */
+/* fence.acquire and fence.release exist since PTX 8.6 and sm_90. Older targets use acq_rel. */
 #if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208 && \
 	(!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
 #define GDK_PTX_FENCE_ACQ "fence.acquire"
@@ -227,8 +234,9 @@ GDK_DEF_FENCE(gdk_fence_acq, GDK_PTX_FENCE_ACQ)
 GDK_DEF_FENCE(gdk_fence_rel, GDK_PTX_FENCE_REL)
 GDK_DEF_FENCE(gdk_fence_sc, "fence.sc")
 
-/* Loads whose values decided a branch, then stores: a GPU issues no store before it
- * knows that it is to be executed, and these need not give up the first-level cache. */
+/* Orders earlier loads, whose values decided a branch, before later stores. The GPU issues a store
+ * only after the branch is decided, so a compiler barrier is enough. A real acquire fence would
+ * also invalidate the first-level cache. */
 GDK_FN void gdk_fence_load_store(int scope)
 {
 	(void)scope;
@@ -243,9 +251,10 @@ GDK_FN uint8_t gdk_ld8_sys(const uint8_t *p)
 	return (uint8_t)v;
 }
 
-/* Values that no kernel changes, in global memory. Volatile: the compiler would otherwise
- * read them before it is known whether the QP is there at all. Not by the read-only path,
- * which misses the first-level cache (+110 ns) while a store to the same line is under way. */
+/* Loads of values in global memory that no kernel changes. volatile keeps the compiler from moving
+ * a load before the check that the QP pointer is valid. Read-only loads (ld.global.nc) would be
+ * slower: they miss the first-level cache while a store to the same line is in flight
+ * (+110 ns). */
 #define GDK_DEF_LOAD_CONST(name, T, ty, con) \
 	GDK_FN T name(const void *p) \
 	{ \
@@ -257,7 +266,7 @@ GDK_DEF_LOAD_CONST(gdk_ldc16, uint16_t, "u16", "=h")
 GDK_DEF_LOAD_CONST(gdk_ldc32, uint32_t, "b32", "=r")
 GDK_DEF_LOAD_CONST(gdk_ldc64, uint64_t, "b64", "=l")
 
-/* 16 aligned bytes of a WQE, streaming: the NIC is the next reader. */
+/* Stores 16 aligned bytes of a WQE with a streaming hint, because only the NIC reads them. */
 GDK_FN void gdk_st_wqe16(void *p, uint64_t lo, uint64_t hi)
 {
 	asm volatile("st.weak.cs.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(lo), "l"(hi) : "memory");
@@ -271,7 +280,7 @@ GDK_FN uint32_t gdk_bswap32(uint32_t x)
 {
 	return __byte_perm(x, 0, 0x0123);
 }
-/* The same of (uint16_t)x, and of (uint16_t)x << 8 | low, low < 256: one instruction. */
+/* Byte swap of (uint16_t)x, and of (uint16_t)x << 8 | low with low < 256, in one instruction. */
 GDK_FN uint32_t gdk_bswap32_16(uint32_t x)
 {
 	return __byte_perm(x, 0, 0x0144);
@@ -294,8 +303,8 @@ GDK_FN void gdk_mmio_st64(uint64_t *p, uint64_t v)
 #endif
 }
 
-/* A release at system scope that does not hold the thread up, where there is one:
- * to memory, and to a register. */
+/* Release stores at system scope, to memory and to the doorbell register. Where the GPU has
+ * asynchronous stores, the thread does not wait for earlier accesses to complete. */
 GDK_FN void gdk_st32_async(uint32_t *p, uint32_t v)
 {
 #ifdef DOCA_GPUNETIO_VERBS_HAS_ASYNC_STORE_RELEASE
@@ -315,7 +324,8 @@ GDK_FN void gdk_mmio_st64_async(uint64_t *p, uint64_t v)
 #endif
 }
 
-/* Shared memory can go to a register as one write of 64 bytes. */
+/* Returns whether src can be copied to the register in one write of 64 bytes: it must be in shared
+ * memory, on a GPU with bulk copies. */
 GDK_FN int gdk_bf_in_one(const void *src)
 {
 #ifdef DOCA_GPUNETIO_VERBS_HAS_TMA_COPY
@@ -326,11 +336,12 @@ GDK_FN int gdk_bf_in_one(const void *src)
 #endif
 }
 
-/* Done on return, so that the source may be used again. */
+/* Copies 64 bytes from shared memory to the register. The copy is complete on return, so the caller
+ * may reuse the source. */
 GDK_FN void gdk_bf_bulk64(uint64_t *dst, const void *src)
 {
 #ifdef DOCA_GPUNETIO_VERBS_HAS_TMA_COPY
-	/* The thread's own stores to shared memory -> the async copy's reads. */
+	/* Orders this thread's stores to shared memory before the reads of the bulk copy. */
 	asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 64;" ::"l"(dst),
 		     "r"((uint32_t)__cvta_generic_to_shared(src))
@@ -359,7 +370,7 @@ GDK_FN uint32_t gdk_lane(void)
 	return lane;
 }
 
-/* By a warp: each of eight lanes has a word, which leave as one burst. */
+/* 64-byte access by a warp: each of eight lanes has one word, and the stores form one burst. */
 GDK_FN void gdk_bf_ld64_warp(uint64_t *w, const void *src)
 {
 	if (gdk_lane() < 8)
@@ -402,7 +413,7 @@ GDK_FN uint32_t gdk_activemask(void)
 {
 	return __activemask();
 }
-/* Those of mask that call with the same v. */
+/* The lanes of mask that call with the same v. */
 GDK_FN uint32_t gdk_match64(uint32_t mask, uint64_t v)
 {
 	return __match_any_sync(mask, (unsigned long long)v);
@@ -411,7 +422,7 @@ GDK_FN uint32_t gdk_popc32(uint32_t v)
 {
 	return (uint32_t)__popc((int)v);
 }
-/* Lowest bit that is set; v is not 0. */
+/* Position of the lowest set bit. v must not be 0. */
 GDK_FN uint32_t gdk_ctz32(uint32_t v)
 {
 	return (uint32_t)__ffs((int)v) - 1;
@@ -430,7 +441,7 @@ GDK_FN uint32_t gdk_shfl32m(uint32_t mask, uint32_t v, uint32_t lane)
 	return __shfl_sync(mask, v, (int)lane);
 }
 
-/* The thread block: linear rank, size, barrier, and the value of rank 0 for all. */
+/* Thread block: linear rank, size, barriers, and broadcast of the value of rank 0. */
 GDK_FN uint32_t gdk_block_rank(void)
 {
 	return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -451,7 +462,7 @@ GDK_FN uint64_t gdk_block_bcast64(uint64_t v)
 {
 	__shared__ uint64_t word;
 
-	__syncthreads(); /* the last reader of an earlier value is through */
+	__syncthreads(); /* all threads have read the value of the previous broadcast */
 	if (gdk_block_rank() == 0)
 		word = v;
 	__syncthreads();
@@ -469,7 +480,7 @@ GDK_FN void gdk_relax(uint32_t spins)
 {
 	(void)spins;
 }
-/* Twice as long at most; lanes that are elsewhere in the code run meanwhile. */
+/* Sleeps for at most 2 * ns. Other lanes of the warp may run meanwhile if they diverged. */
 GDK_FN void gdk_pause_ns(uint32_t ns)
 {
 	asm volatile("nanosleep.u32 %0;" ::"r"(ns) : "memory");

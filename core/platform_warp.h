@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Blocks and warps made of CPU threads: one thread per lane, and collectives
- * that are meetings under a lock, which ThreadSanitizer understands. A thread
- * becomes a lane by gdk_host_enter and stops being one by gdk_host_leave; any
- * other thread is a warp of one lane and a block of one thread, at any GDK_WARP.
+ * Blocks and warps made of CPU threads, one thread per lane. Collective functions (sync,
+ * ballot, shuffle, match) are meetings under a mutex, which ThreadSanitizer understands. A
+ * thread becomes a lane with gdk_host_enter() and ends with gdk_host_leave(). Any other
+ * thread is a warp of one lane and a block of one thread.
  *
- * As on a GPU, the lanes of a mask meet in the same call with the same mask; a
- * lane that left is waited for no more. Unlike there, a lane that disagrees, or
- * never comes, ends the process with a message instead of hanging it.
+ * As on a GPU, all lanes of a mask must call the same function with the same mask. A lane
+ * that has left is not waited for. A wrong call, or a lane that does not arrive within
+ * GDK_HOST_LIMIT_S, aborts the process with a message, where a GPU would hang.
  */
 #ifndef GDK_PLATFORM_WARP_H
 #define GDK_PLATFORM_WARP_H
@@ -20,8 +20,8 @@
 #include <stdlib.h>
 
 #define GDK_HOST_LANES	   32
-#define GDK_HOST_LIMIT_S   100	   /* a lane that takes longer will not come */
-#define GDK_HOST_GATHER_NS 1000000 /* gdk_activemask waits for others so long */
+#define GDK_HOST_LIMIT_S   100	   /* time limit for a meeting, then abort */
+#define GDK_HOST_GATHER_NS 1000000 /* longest wait of gdk_activemask for other lanes */
 
 enum gdk_host_call {
 	GDK_HOST_NOTHING,
@@ -29,40 +29,40 @@ enum gdk_host_call {
 	GDK_HOST_BALLOT,
 	GDK_HOST_SHUFFLE,
 	GDK_HOST_MATCH,
-	GDK_HOST_GATHER, /* its mask is who came */
+	GDK_HOST_GATHER, /* gdk_activemask: its mask is the lanes that arrived */
 };
 
-/* One call of the lanes in mask. Whoever is in it has not left it, so there are
- * never more of them than lanes. */
+/* One collective call of the lanes in mask. A lane is in at most one meeting at a time, so a
+ * warp needs at most one meeting per lane. */
 struct gdk_host_meeting {
 	enum gdk_host_call call;
-	uint32_t mask, came, left;
-	uint32_t want; /* lanes that complete a gathering */
-	int over;
+	uint32_t mask, came, left; /* bit per lane: expected, arrived, returned */
+	uint32_t want;		   /* GATHER: number of lanes that completes it */
+	int over;		   /* complete: the lanes may return */
 	pthread_cond_t cond;
 	uint64_t value[GDK_HOST_LANES];
 };
 
 struct gdk_host_warp {
 	pthread_mutex_t lock;
-	uint32_t lanes; /* that are here or will come */
-	uint32_t size;	/* lanes at first */
-	uint32_t seed;	/* of the sizes of gatherings */
+	uint32_t lanes; /* bit per lane that has not left the warp */
+	uint32_t size;	/* number of lanes at the start */
+	uint32_t seed;	/* random state for the sizes of gatherings */
 	struct gdk_host_meeting meeting[GDK_HOST_LANES];
 };
 
 struct gdk_host_block {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
-	uint32_t size, threads; /* at first, and those that have not left */
-	uint32_t came, round;	/* of the barrier */
-	int any, any_of[2];	/* predicates so far, and of the last two rounds */
-	uint64_t word;		/* of the broadcast */
+	uint32_t size, threads; /* number of threads at the start, and of those that remain */
+	uint32_t came, round;	/* barrier: arrived threads, completed rounds */
+	int any, any_of[2];	/* OR of predicates: this round, the last two rounds */
+	uint64_t word;		/* value of the broadcast */
 	struct gdk_host_warp *warp;
 };
 
-/* What the calling thread is; no block: a block and a warp by itself. One for
- * the whole program, whichever object files have it. */
+/* The lane that the calling thread is. block is NULL for a thread that is not a lane. The weak
+ * definition lets several object files include this header and share one variable. */
 struct gdk_host_lane {
 	struct gdk_host_block *block;
 	struct gdk_host_warp *warp;
@@ -73,13 +73,14 @@ __attribute__((__weak__)) __thread struct gdk_host_lane gdk_host_self;
 
 GDK_SLOW_FN void gdk_host_die(const char *why, uint32_t mask, uint32_t came)
 {
-	fprintf(stderr, "host warp: lane %u of thread %u: %s (mask %08x, here %08x)\n",
+	fprintf(stderr, "host warp: lane %u of thread %u: %s (mask %08x, arrived %08x)\n",
 		(unsigned int)gdk_host_self.lane, (unsigned int)gdk_host_self.rank, why,
 		(unsigned int)mask, (unsigned int)came);
 	abort();
 }
 
-/* warps has one element per 32 threads, the last one maybe of fewer lanes. */
+/* Initializes a block of size threads. warps has one element per 32 threads; the last warp may
+ * have fewer lanes. */
 GDK_SLOW_FN void gdk_host_block_init(struct gdk_host_block *b, struct gdk_host_warp *warps,
 				     uint32_t size, uint32_t seed)
 {
@@ -105,7 +106,7 @@ GDK_SLOW_FN void gdk_host_block_init(struct gdk_host_block *b, struct gdk_host_w
 	}
 }
 
-/* When every thread of it has left. */
+/* Frees the locks of a block. All its threads must have left. */
 GDK_SLOW_FN void gdk_host_block_fini(struct gdk_host_block *b)
 {
 	uint32_t at, i;
@@ -127,7 +128,7 @@ GDK_SLOW_FN void gdk_host_enter(struct gdk_host_block *b, uint32_t rank)
 	gdk_host_self.lane = rank % GDK_HOST_LANES;
 }
 
-/* False when ns are over; nobody waits for ever. */
+/* Waits for cond until the given time. Returns 0 when the time is over. */
 GDK_SLOW_FN int gdk_host_sleep(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
 {
 	struct timespec t;
@@ -145,9 +146,9 @@ GDK_SLOW_FN uint64_t gdk_host_time_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- warps; all with the warp's lock held ---- */
+/* ---- warps; the caller holds the warp's lock ---- */
 
-/* The open meeting of this call, or a new one. */
+/* Returns the open meeting of this call and mask, or starts one. */
 GDK_SLOW_FN struct gdk_host_meeting *gdk_host_find(struct gdk_host_warp *w, enum gdk_host_call call,
 						   uint32_t mask)
 {
@@ -159,10 +160,11 @@ GDK_SLOW_FN struct gdk_host_meeting *gdk_host_find(struct gdk_host_warp *w, enum
 		else if (!m->over && m->mask == mask && m->call == call)
 			return m;
 		else if (!m->over && m->mask == mask)
-			gdk_host_die("lanes of the mask are in different calls", mask, m->came);
+			gdk_host_die("the lanes of the mask called different functions", mask,
+				     m->came);
 	}
 	if (!idle)
-		gdk_host_die("no meeting is free", mask, 0);
+		gdk_host_die("too many open meetings", mask, 0);
 	idle->call = call;
 	idle->mask = mask;
 	idle->came = idle->left = 0;
@@ -170,7 +172,7 @@ GDK_SLOW_FN struct gdk_host_meeting *gdk_host_find(struct gdk_host_warp *w, enum
 	return idle;
 }
 
-/* How many lanes a gathering is to have: all, one, or any number between. */
+/* Chooses at random how many lanes a gathering has: all, one, or any number. */
 GDK_SLOW_FN uint32_t gdk_host_want(struct gdk_host_warp *w)
 {
 	w->seed ^= w->seed << 13;
@@ -186,7 +188,7 @@ GDK_SLOW_FN uint32_t gdk_host_want(struct gdk_host_warp *w)
 	}
 }
 
-/* Ends a meeting if nobody else has to come. */
+/* Completes a meeting if all its lanes arrived, or if a gathering is large enough or timed out. */
 GDK_SLOW_FN void gdk_host_settle(const struct gdk_host_warp *w, struct gdk_host_meeting *m,
 				 int time_is_over)
 {
@@ -202,14 +204,15 @@ GDK_SLOW_FN void gdk_host_settle(const struct gdk_host_warp *w, struct gdk_host_
 	pthread_cond_broadcast(&m->cond);
 }
 
-/* What the lane takes home: of a ballot and a match a mask, of a shuffle a value. */
+/* Result for a lane: a mask for ballot, match and gathering, a value for shuffle. */
 GDK_SLOW_FN uint64_t gdk_host_result(const struct gdk_host_meeting *m, uint64_t v, uint32_t from)
 {
 	uint32_t i, bits = 0;
 
 	if (m->call == GDK_HOST_SHUFFLE) {
 		if (!(m->came >> from & 1))
-			gdk_host_die("shuffle from a lane that is not here", m->mask, m->came);
+			gdk_host_die("shuffle from a lane that is not in the mask", m->mask,
+				     m->came);
 		return m->value[from];
 	}
 	if (m->call == GDK_HOST_GATHER)
@@ -225,7 +228,7 @@ GDK_FN uint32_t gdk_host_warp_size(void)
 	return gdk_host_self.warp ? gdk_host_self.warp->size : 1;
 }
 
-/* All lanes that the warp began with. */
+/* All lanes that the warp had at the start. */
 GDK_FN uint32_t gdk_host_warp_mask(void)
 {
 	return UINT32_MAX >> (GDK_HOST_LANES - gdk_host_warp_size());
@@ -236,13 +239,14 @@ GDK_FN uint32_t gdk_host_block_size(void)
 	return gdk_host_self.block ? gdk_host_self.block->size : 1;
 }
 
-/* A call of a thread that is alone. */
+/* Result of a collective call for a thread that is not in a warp. */
 GDK_SLOW_FN uint64_t gdk_host_alone(enum gdk_host_call call, uint64_t v)
 {
 	return call == GDK_HOST_SHUFFLE || call == GDK_HOST_BALLOT ? v : 1;
 }
 
-/* One call of the lanes in mask (0: a gathering); v is this lane's value. */
+/* Executes one collective call: joins the meeting, waits until it is complete and returns its
+ * result. v is this lane's value. mask is 0 for a gathering. */
 GDK_SLOW_FN uint64_t gdk_host_meet(enum gdk_host_call call, uint32_t mask, uint64_t v,
 				   uint32_t from)
 {
@@ -254,7 +258,7 @@ GDK_SLOW_FN uint64_t gdk_host_meet(enum gdk_host_call call, uint32_t mask, uint6
 	if (!w)
 		return gdk_host_alone(call, v);
 	if (call != GDK_HOST_GATHER && !(mask & bit))
-		gdk_host_die("the mask lacks the calling lane", mask, 0);
+		gdk_host_die("the calling lane is not in its mask", mask, 0);
 	pthread_mutex_lock(&w->lock);
 	m = gdk_host_find(w, call, mask);
 	if (!m->came)
@@ -268,7 +272,7 @@ GDK_SLOW_FN uint64_t gdk_host_meet(enum gdk_host_call call, uint32_t mask, uint6
 		if (gdk_host_sleep(&m->cond, &w->lock, until) || m->over)
 			continue;
 		if (call != GDK_HOST_GATHER)
-			gdk_host_die("a lane of the mask does not come", m->mask, m->came);
+			gdk_host_die("a lane of the mask did not arrive", m->mask, m->came);
 		gdk_host_settle(w, m, 1);
 	}
 	result = gdk_host_result(m, call == GDK_HOST_BALLOT ? 1 : v, from % GDK_HOST_LANES);
@@ -281,7 +285,7 @@ GDK_SLOW_FN uint64_t gdk_host_meet(enum gdk_host_call call, uint32_t mask, uint6
 
 /* ---- blocks ---- */
 
-/* With the block's lock held: the last one lets all go. */
+/* Ends the round of the barrier if all threads arrived. The caller holds the block's lock. */
 GDK_SLOW_FN int gdk_host_block_through(struct gdk_host_block *b)
 {
 	if (b->came < b->threads)
@@ -293,7 +297,7 @@ GDK_SLOW_FN int gdk_host_block_through(struct gdk_host_block *b)
 	return 1;
 }
 
-/* The barrier; true if pred is true for any thread of the block. */
+/* Block barrier. Returns whether pred is true for any thread of the block. */
 GDK_SLOW_FN int gdk_host_block_any(int pred)
 {
 	struct gdk_host_block *b = gdk_host_self.block;
@@ -310,9 +314,9 @@ GDK_SLOW_FN int gdk_host_block_any(int pred)
 	if (!gdk_host_block_through(b))
 		while (b->round == round)
 			if (!gdk_host_sleep(&b->cond, &b->lock, until) && b->round == round)
-				gdk_host_die("a thread of the block does not come", b->threads,
+				gdk_host_die("a thread of the block did not arrive", b->threads,
 					     b->came);
-	any = b->any_of[round % 2]; /* until this thread is in the next round but one */
+	any = b->any_of[round % 2]; /* not overwritten before this thread is in round + 2 */
 	pthread_mutex_unlock(&b->lock);
 	return any;
 }
@@ -328,14 +332,14 @@ GDK_SLOW_FN uint64_t gdk_host_block_bcast64(uint64_t v)
 
 	if (!b)
 		return v;
-	gdk_host_block_sync(); /* the last reader of an earlier value is through */
+	gdk_host_block_sync(); /* all threads have read the value of the previous broadcast */
 	if (gdk_host_self.rank == 0)
 		b->word = v;
 	gdk_host_block_sync();
 	return b->word;
 }
 
-/* The lane ends: those who wait for it go on without it. */
+/* Ends the lane. Completes meetings and barriers that waited for it. */
 GDK_SLOW_FN void gdk_host_leave(void)
 {
 	struct gdk_host_block *b = gdk_host_self.block;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Layouts of firmware command boxes and contexts, only what is used: one line
- * per field, as the Programmer's Reference Manual prints them (offset of the
- * big-endian 32-bit word in bytes, highest bit, lowest bit). A name that ends
- * in _AT is the byte offset of a nested layout. tests/unit/test_prm.c has every
- * field as data; tests/prm_vs_ifc.sh compares with the kernel's mlx5_ifc.h.
+ * Layouts of the firmware commands and contexts that the library uses. Each field is one
+ * line: byte offset of the big-endian 32-bit word, highest bit, lowest bit, as in the
+ * Programmer's Reference Manual. A name that ends in _AT is the byte offset of a nested
+ * layout. tests/unit/test_prm.c lists every field again as data, and tests/prm_vs_ifc.sh
+ * compares the fields with the kernel's mlx5_ifc.h. devx.c sends the commands.
  */
 #ifndef GDK_PRM_H
 #define GDK_PRM_H
@@ -22,8 +22,8 @@
 #define PRM_LOW_BIT(field) ((field) >> 8 & 0xff)
 #define PRM_WIDTH(field)   ((field)&0xff)
 
-/* Sets one field of any width and leaves its neighbours alone. Bits of value
- * beyond the field's width are dropped: callers have checked them. */
+/* Sets one field and leaves the other bits unchanged. Bits of value beyond the width of the field
+ * are dropped; callers check the range. */
 static inline void prm_set(void *box, uint32_t field, uint64_t value)
 {
 	uint8_t *at = (uint8_t *)box + PRM_OFFSET(field);
@@ -55,7 +55,7 @@ static inline uint64_t prm_get(const void *box, uint32_t field)
 	return be32toh(word) >> PRM_LOW_BIT(field) & ((1ull << PRM_WIDTH(field)) - 1);
 }
 
-/* Commands that are sent, by name and opcode; the driver sends those that destroy. */
+/* Commands in use, by name and opcode. libmlx5 and the kernel build the DESTROY commands. */
 #define GDK_COMMANDS(X) \
 	X(QUERY_HCA_CAP, 0x100) \
 	X(CREATE_CQ, 0x400) \
@@ -78,7 +78,7 @@ static inline uint64_t prm_get(const void *box, uint32_t field)
 #define GDK_COMMAND(name, opcode) GDK_CMD_##name = opcode,
 enum { GDK_COMMANDS(GDK_COMMAND) };
 
-/* Lengths of boxes, in bytes; commands not named here use the first two. */
+/* Lengths of command boxes in bytes. Commands without an entry use the first two. */
 enum {
 	PRM_CMD_IN_LEN = 0x10,
 	PRM_CMD_OUT_LEN = 0x10,
@@ -96,7 +96,7 @@ enum {
 	PRM_ADS_LEN = 0x2c,
 };
 
-/* Head of every box: what is asked, and of which object; what came back. */
+/* Head of every box. Input: opcode, modifier, object number. Output: status, syndrome, number. */
 #define PRM_CMD_OPCODE	   PRM(0x00, 31, 16)
 #define PRM_CMD_UID	   PRM(0x00, 15, 0)
 #define PRM_CMD_OP_MOD	   PRM(0x04, 15, 0)
@@ -229,9 +229,9 @@ enum {
 	GDK_QPC_ST_RC = 0,
 	GDK_QPC_PM_MIGRATED = 3,
 	GDK_QPC_RQ_REGULAR = 0,
-	GDK_QPC_RQ_SRQ_RMP = 1, /* srqn_rmpn_xrqn names the receive queue */
+	GDK_QPC_RQ_SRQ_RMP = 1, /* the receive queue is in srqn_rmpn_xrqn */
 	GDK_QPC_RQ_NONE = 3,
-	GDK_QPC_MTU_256 = 1, /* doubles with each step, up to 4096 = 5 */
+	GDK_QPC_MTU_256 = 1, /* each step doubles; 5: 4096 */
 	GDK_QPC_LOG_MSG_MAX = 30,
 	GDK_QPC_DBR_VALID = 0,
 	GDK_QPC_NO_DBR_EXT = 1,
@@ -321,14 +321,14 @@ enum {
 #define PRM_HCA_MAX_WQE_SZ_RQ	PRM(0x54, 15, 0)
 #define PRM_HCA_SQ_TS_FORMAT	PRM(0x88, 31, 30)
 
-/* qp_ts_format and sq_ts_format: which time stamp formats there are */
+/* qp_ts_format and sq_ts_format: supported timestamp formats */
 enum {
 	GDK_TS_CAP_FREE_RUNNING = 0,
 	GDK_TS_CAP_REAL_TIME = 1,
 	GDK_TS_CAP_BOTH = 2,
 };
 
-/* QUERY_LAG: what the ports of a bond do */
+/* QUERY_LAG: state of a bond */
 #define PRM_QUERY_LAG_AT	     0x08
 #define PRM_LAGC_PORT_SELECT_MODE    PRM(0x00, 10, 8)
 #define PRM_LAGC_STATE		     PRM(0x00, 2, 0) /* 1: active */
@@ -336,7 +336,7 @@ enum {
 #define PRM_LAGC_TX_REMAP_AFFINITY_1 PRM(0x04, 3, 0)
 
 enum {
-	GDK_LAG_BY_QUEUE = 0, /* each QP has a port; otherwise packet headers decide */
+	GDK_LAG_BY_QUEUE = 0, /* each QP is assigned to a port; other values: hash of the packet */
 };
 
 /* general capabilities 2 */

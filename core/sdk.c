@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Loads the DOCA SDK from the folder that DOCA_SDK_LIB_PATH names, once: all of it
- * or nothing. A folder that is wrong is a warning, and this library then serves
- * the calls by itself.
+ * Loads the libraries of the DOCA SDK from the folder in DOCA_SDK_LIB_PATH, once per
+ * process. If one of them, or a required function, is missing, it logs a warning and SDK
+ * mode stays off. sdk.h has the macros that forward calls.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,9 +13,9 @@
 #include "sdk.h"
 #include "trace.h"
 
-/* Each of the SDK's libraries finds the others by their symbols: hence GLOBAL, and
- * common first. This library has functions of the same names, which the program
- * may export: DEEPBIND keeps the SDK's calls inside the SDK. Sanitizers refuse it. */
+/* RTLD_GLOBAL: the SDK's libraries need each other's symbols; libdoca_common must be first.
+ * RTLD_DEEPBIND: the program may export this library's functions, which have the same names; the
+ * SDK must call its own. Sanitizers do not allow RTLD_DEEPBIND. */
 #ifdef GDK_SAN
 #define FLAGS (RTLD_NOW | RTLD_GLOBAL)
 #else
@@ -28,14 +28,14 @@ static const char *const files[] = {
 	"libdoca_gpunetio.so",
 };
 
-/* Without one of these it is not an SDK that can be used. */
+/* Functions that the SDK must have. */
 static const char *const required[] = {
 #define FN(name) #name,
 #include "sdk_required.h"
 #undef FN
 };
 
-static char folder[2048]; /* empty: not asked for */
+static char folder[2048]; /* DOCA_SDK_LIB_PATH; empty: not set */
 static void *libs[GDK_ARRAY_SIZE(files)];
 static bool in_use;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -70,8 +70,8 @@ static bool open_libs(void)
 		snprintf(path, sizeof(path), "%s/%s", folder, files[i]);
 		libs[i] = dlopen(path, FLAGS);
 		if (!libs[i]) {
-			gdk_warn("DOCA_SDK_LIB_PATH is %s, but %s cannot be loaded (%s): the DOCA "
-				 "SDK is not in use",
+			gdk_warn("ignoring DOCA_SDK_LIB_PATH=%s: cannot load %s (%s); the DOCA SDK "
+				 "is not in use",
 				 folder, path, dlerror());
 			return false;
 		}
@@ -86,7 +86,7 @@ static bool has_functions(void)
 	for (i = 0; i < GDK_ARRAY_SIZE(required); i++) {
 		if (find(required[i]))
 			continue;
-		gdk_warn("DOCA_SDK_LIB_PATH is %s, but its libraries have no %s: the DOCA SDK is "
+		gdk_warn("ignoring DOCA_SDK_LIB_PATH=%s: its libraries have no %s; the DOCA SDK is "
 			 "not in use",
 			 folder, required[i]);
 		return false;
@@ -103,7 +103,7 @@ static void load(void)
 	snprintf(folder, sizeof(folder), "%s", env);
 	in_use = open_libs() && has_functions();
 	if (in_use) {
-		gdk_warn("DOCA_SDK_LIB_PATH is %s: the DOCA SDK is in use", folder);
+		gdk_warn("DOCA_SDK_LIB_PATH=%s: the DOCA SDK is in use", folder);
 		gdk_trace_sdk(folder);
 	} else {
 		close_libs();
@@ -139,6 +139,7 @@ void *gdk_sdk_function(const char *name)
 doca_error_t gdk_sdk_result(const char *name, doca_error_t err)
 {
 	if (err != DOCA_SUCCESS)
-		gdk_err("the DOCA SDK's %s: %s (%d)", name, doca_error_get_name(err), (int)err);
+		gdk_err("%s of the DOCA SDK failed: %s (%d)", name, doca_error_get_name(err),
+			(int)err);
 	return err;
 }

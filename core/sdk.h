@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The DOCA SDK in place of this library: where DOCA_SDK_LIB_PATH names the folder
- * of an installed SDK, objects are the SDK's and calls go on to it.
+ * SDK mode: if DOCA_SDK_LIB_PATH names the folder of an installed DOCA SDK, this library
+ * creates its objects with the SDK and forwards calls to it.
  *
- * Every object here has the SDK's object as its member sdk, NULL where there is
- * none, and beside it what this library's own parts (export, services, high
- * level) need to know. A public function that the SDK has too begins with one of
- * the macros below. fn is a function or a
- * type: the SDK's signatures differ from those here in the types of pointers only,
- * where not, the type is written out.
+ * Each object has a member sdk: the SDK's object, or NULL. The other members hold what the
+ * parts that the SDK does not replace need (export, services, high-level queue pairs). A
+ * public function that the SDK also has begins with one of the macros below. Their argument
+ * fn is a function or a function type. The SDK's functions differ from this library's in
+ * pointer types only; where they differ more, the caller writes the type out.
  */
 #ifndef GDK_SDK_H
 #define GDK_SDK_H
@@ -17,19 +16,19 @@
 #include "log.h"
 #include "util.h"
 
-/* Is it? Decided, and the libraries loaded, at the first call. */
+/* Returns whether SDK mode is on. The first call loads the SDK's libraries. */
 bool gdk_sdk_in_use(void);
-/* The same where the user asked for it, which then is worth a line in the log. */
+/* Returns whether the user set DOCA_SDK_LIB_PATH, even if the SDK could not be loaded. */
 bool gdk_sdk_asked(void);
 
-/* The SDK's function of that name; NULL: it has none, which is logged. */
+/* Returns the SDK's function of that name. Logs an error and returns NULL if there is none. */
 void *gdk_sdk_function(const char *name);
-/* The same, not logged. */
+/* As gdk_sdk_function, but does not log. */
 void *gdk_sdk_find(const char *name);
 /* Logs an error that the SDK returned, and returns it. */
 doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 
-/* Calls the SDK's function name, of the type of fn; a doca_error_t. */
+/* Calls the SDK's function name, which has the type of fn. The value is a doca_error_t. */
 #define GDK_SDK_CALL_AS(name, fn, ...) \
 	({ \
 		__typeof__(fn) *fn_ = gdk_sdk_function(name); \
@@ -39,7 +38,7 @@ doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 
 #define GDK_IS_SDK(obj) ((obj) && (obj)->sdk)
 
-/* If obj is the SDK's, the call is its function's with the arguments that follow. */
+/* If obj belongs to the SDK, returns the result of the SDK's function with these arguments. */
 #define GDK_SDK_AS(obj, name, fn, ...) \
 	do { \
 		if (GDK_IS_SDK(obj)) \
@@ -47,7 +46,7 @@ doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 	} while (0)
 #define GDK_SDK(obj, fn, ...) GDK_SDK_AS(obj, #fn, fn, __VA_ARGS__)
 
-/* Likewise, but the caller goes on once the SDK has succeeded. */
+/* As GDK_SDK, but returns only if the SDK's function fails. */
 #define GDK_SDK_FIRST_AS(obj, name, fn, ...) \
 	do { \
 		doca_error_t err_ = DOCA_SUCCESS; \
@@ -59,7 +58,8 @@ doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 	} while (0)
 #define GDK_SDK_FIRST(obj, fn, ...) GDK_SDK_FIRST_AS(obj, #fn, fn, __VA_ARGS__)
 
-/* Getters without an error: of an SDK that lacks one, what is known here is told. */
+/* For getters that return the value: returns the SDK's value. If the SDK lacks the getter, the
+ * caller continues and returns its own value. */
 #define GDK_SDK_GET_AS(obj, name, fn, ...) \
 	do { \
 		__typeof__(fn) *fn_ = GDK_IS_SDK(obj) ? gdk_sdk_find(name) : NULL; \
@@ -69,7 +69,7 @@ doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 	} while (0)
 #define GDK_SDK_GET(obj, fn, ...) GDK_SDK_GET_AS(obj, #fn, fn, __VA_ARGS__)
 
-/* Getters that return the value in the SDK, and an error here. */
+/* For getters that return the value in the SDK, but doca_error_t in this library. */
 #define GDK_SDK_VALUE(obj, type, name, out) \
 	do { \
 		if (GDK_IS_SDK(obj)) { \
@@ -82,7 +82,8 @@ doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 		} \
 	} while (0)
 
-/* Functions that return nothing in the SDK, and an error here; params in brackets. */
+/* For functions that return void in the SDK, but doca_error_t in this library. params is the
+ * parameter list in parentheses. */
 #define GDK_SDK_VOID(obj, name, params, ...) \
 	do { \
 		if (GDK_IS_SDK(obj)) { \
@@ -95,14 +96,15 @@ doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 		} \
 	} while (0)
 
-/* Says which library makes an object, where the user asked for the SDK. */
+/* Logs which library creates an object, if the user set DOCA_SDK_LIB_PATH. */
 #define GDK_SDK_SAY(what, is_sdk) \
 	do { \
 		if (gdk_sdk_asked()) \
 			gdk_info("Use DOCA %s %s", what, (is_sdk) ? "SDK" : "open"); \
 	} while (0)
 
-/* obj, allocated and zero, becomes the SDK's if that is in use; freed on failure. */
+/* In SDK mode, creates the SDK's object of obj, which is allocated and zeroed. On failure, frees
+ * obj and returns the error. */
 #define GDK_SDK_NEW(obj, what, fn, ...) \
 	do { \
 		doca_error_t err_ = DOCA_SUCCESS; \
@@ -116,7 +118,7 @@ doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 		} \
 	} while (0)
 
-/* What is made from parent is the SDK's where parent is: then create makes it. */
+/* If parent belongs to the SDK, returns the value of create, which creates the child with it. */
 #define GDK_SDK_CHILD(parent, what, create) \
 	do { \
 		GDK_SDK_SAY(what, GDK_IS_SDK(parent)); \
@@ -124,11 +126,12 @@ doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 			return create; \
 	} while (0)
 
-/* Objects of the SDK and of this library cannot meet in a call; NULL goes with both. */
+/* Returns an error if one of the objects a and b belongs to the SDK and the other one does not.
+ * NULL can be combined with both. */
 #define GDK_CHECK_MIX(a, b) \
 	do { \
 		if ((a) && (b) && !(a)->sdk != !(b)->sdk) { \
-			gdk_err("%s is of the DOCA SDK, %s is not: they cannot be mixed", \
+			gdk_err("%s belongs to the DOCA SDK, %s does not: cannot mix them", \
 				(a)->sdk ? #a : #b, (a)->sdk ? #b : #a); \
 			return DOCA_ERROR_INVALID_VALUE; \
 		} \

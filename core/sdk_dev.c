@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The SDK's half of GPUs, devices, user memory, register pages and paths. What
- * verbs objects are made from is the SDK's own view of an ibv_context and an
- * ibv_pd; a device keeps one of each.
+ * SDK mode of GPUs, devices, umems, UARs, address handles and SRQs (sdk_objects.h). The SDK
+ * creates verbs objects from its own objects for an ibv_context and an ibv_pd, called views
+ * here. A device keeps one of each. CQs and QPs are in sdk_queue.c.
  */
 #include "../qp/qp.h"
 #include "gpu_priv.h"
@@ -31,7 +31,7 @@ static doca_error_t import_pd(struct ibv_pd *pd, void **view)
 	return GDK_SDK_CALL_AS("doca_verbs_bridge_verbs_pd_import", import_pd_fn, pd, view);
 }
 
-/* An old SDK may have no function for it: then the view lives as long as that. */
+/* Destroys a view. If an old SDK lacks the function, the view exists until the process ends. */
 static void drop(const char *name, void **view)
 {
 	drop_fn *fn = *view ? gdk_sdk_find(name) : NULL;
@@ -133,7 +133,7 @@ doca_error_t gdk_sdk_umem_create(doca_verbs_umem_t *umem, uint32_t access_flags,
 {
 	void *dev = umem->dev->sdk;
 
-	/* The SDK makes a dmabuf of its own of what is the GPU's. */
+	/* For GPU memory the SDK creates its own dmabuf. */
 	if (umem->gpu && dmabuf_fd >= 0)
 		return GDK_SDK_CALL_AS("doca_umem_gpu_create", umem_gpu_fn, umem->gpu->sdk, dev,
 				       umem->addr, umem->size, access_flags, &umem->sdk);
@@ -161,7 +161,7 @@ doca_error_t gdk_sdk_ah_create(doca_verbs_ah_attr_t *ah)
 	return GDK_SDK_CALL(doca_verbs_ah_attr_create, ah->dev->sdk_context, (void *)&ah->sdk);
 }
 
-/* ---- SRQ: made from a bare context and PD, of which each has views of its own ---- */
+/* ---- SRQ: created without a doca_dev, so each SRQ has its own views ---- */
 
 doca_error_t gdk_sdk_srq_set_pd(struct doca_verbs_srq_init_attr *attr, struct ibv_pd *pd)
 {

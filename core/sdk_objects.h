@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Objects whose other half is the DOCA SDK's: those that take more than one call
- * to make, or that export and the high level look into afterwards.
+ * SDK mode of objects that need more than the macros of sdk.h: objects that take several
+ * calls of the SDK to create, and objects whose members export and high-level queue pairs
+ * read. Each function calls the SDK and fills the members of this library's object.
  */
 #ifndef GDK_SDK_OBJECTS_H
 #define GDK_SDK_OBJECTS_H
@@ -15,18 +16,18 @@
 struct doca_verbs_srq_init_attr;
 struct gdk_block;
 
-/* For an opened GPU or device: its other half, if the SDK is in use. A GPU of CPU
- * threads is unknown to the SDK. Failing, they leave the object as it was. */
+/* In SDK mode, open the SDK's object for an opened GPU or device. The SDK does not know the GPU
+ * "host", so that one gets none. On failure the object is unchanged. */
 doca_error_t gdk_sdk_gpu_create(doca_gpu_t *gpu, const char *gpu_bus_id);
 doca_error_t gdk_sdk_dev_open(doca_dev_t *dev);
 doca_error_t gdk_sdk_dev_close(doca_dev_t *dev);
-/* The SDK's attributes of a device; *sdk stays NULL where it has none. */
+/* Gets the SDK's attributes of a device. *sdk stays NULL if SDK mode is off or the SDK has none. */
 doca_error_t gdk_sdk_query_device(struct ibv_context *ctx, void **sdk);
 
-/* block has size and type. */
+/* Allocates a block whose size and type are set. */
 doca_error_t gdk_sdk_mem_alloc(doca_gpu_t *gpu, struct gdk_block *block, size_t alignment);
 
-/* Fill an object that is not public yet; dmabuf_fd: -1 is none. */
+/* Create the SDK's object and fill the members of this one. dmabuf_fd -1: no dmabuf. */
 doca_error_t gdk_sdk_umem_create(doca_verbs_umem_t *umem, uint32_t access_flags, int dmabuf_fd);
 doca_error_t gdk_sdk_uar_create(doca_verbs_uar_t *uar);
 doca_error_t gdk_sdk_ah_create(doca_verbs_ah_attr_t *ah);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Completion queues and queue pairs of the SDK. Their other half here has what
- * export and polling look at, asked of the SDK once; addresses in an external
- * umem are known from that, not asked for.
+ * SDK mode of completion queues and queue pairs (sdk_objects.h). At creation it queries the
+ * SDK for the numbers, sizes and addresses that export and polling need. Addresses in an
+ * external umem are computed from the umem and the offset instead.
  */
 #include "../qp/qp.h"
 #include "sdk_objects.h"
 
-/* umem and uar are for what the SDK made by itself: never public. */
+/* umem and uar stand for the memory and the UAR that the SDK created itself. They are never
+ * returned to the application. */
 struct sdk_cq {
 	struct doca_verbs_cq_t cq;
 	struct doca_verbs_umem umem;
@@ -22,7 +23,7 @@ struct sdk_qp {
 
 /* ---- CQ ---- */
 
-/* by is 1 when the CQ begins to use its parts, -1 when it ends. */
+/* Adds by to the use counts of the CQ's umem, UAR and device: 1 at creation, -1 at destruction. */
 static void count_cq_uses(struct doca_verbs_cq_t *cq, int by)
 {
 	atomic_fetch_add(&cq->umem->users, by);
@@ -98,7 +99,7 @@ doca_error_t gdk_sdk_cq_destroy(doca_verbs_cq_t *cq)
 
 /* ---- QP ---- */
 
-/* In an external umem the receive queue comes first, then the send queue. */
+/* Sets the addresses in external umems. The receive queue is in front of the send queue. */
 static void place_in_umem(struct doca_verbs_qp_t *qp)
 {
 	const struct doca_verbs_qp_init_attr *init = &qp->init;
@@ -136,7 +137,7 @@ static void take_parts(struct sdk_qp *made, const struct doca_verbs_qp_init_attr
 	struct doca_verbs_qp_t *qp = &made->qp;
 
 	qp->init = *init;
-	qp->init.sdk = NULL; /* a copy: the attributes stay the caller's */
+	qp->init.sdk = NULL; /* the SDK's attributes belong to the caller's object */
 	qp->context = init->qp_context;
 	qp->no_dbr = init->send_dbr_mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT;
 	qp->emulate_no_dbr = init->emulate_no_dbr_ext;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* No guard: the functions of the DOCA SDK that its use cannot do without, as FN(name). */
+/*
+ * Functions that a DOCA SDK must have for SDK mode, as FN(name). The file that includes this
+ * defines FN, so there is no include guard. An SDK without one of them is not used.
+ */
 /* clang-format off */
 FN(doca_gpu_create) FN(doca_gpu_destroy) FN(doca_gpu_mem_alloc) FN(doca_gpu_mem_free)
 FN(doca_gpu_dmabuf_fd)

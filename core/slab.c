@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Blocks of queue memory; see slab.h. */
+/*
+ * Implements the slab allocator of slab.h: a list of slabs under one lock. Allocation and
+ * registration also happen under this lock. Callers decide what a unit contains.
+ */
 #include "slab.h"
 
 #include <stdlib.h>
@@ -12,10 +15,11 @@
 #include "log.h"
 
 #define UNITS_MAX 64u
-/* Beyond that, one allocation for several units saves little. */
+/* Largest slab with more than one unit. A larger one would save little. */
 #define BLOCK_BYTES_MAX ((size_t)4 << 20)
 
-/* Bit i of used: unit i is somebody's; of dirty: it was. */
+/* Bit i of used: unit i is allocated. Bit i of dirty: it was allocated before, so its memory must
+ * be formatted again. */
 struct slab {
 	struct slab *next;
 	struct gdk_slab_kind kind;
@@ -25,7 +29,7 @@ struct slab {
 	uint64_t used, dirty;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list and all slabs */
 static struct slab *slabs;
 
 static uint64_t all_units(const struct slab *s)
@@ -65,7 +69,7 @@ static doca_error_t umem_on_gpu(const struct gdk_slab_kind *k, void *ptr, size_t
 	return gdk_umem_create_gpu(k->dev, k->gpu, ptr, bytes, ways[k->reg], umem);
 }
 
-/* The SDK takes a dmabuf that it is given, else the address. */
+/* Registers memory with the SDK, by a dmabuf or by its address. */
 static doca_error_t sdk_umem(const struct gdk_slab_kind *k, void *ptr, size_t bytes, bool dmabuf,
 			     struct doca_verbs_umem **umem)
 {
@@ -99,9 +103,9 @@ static doca_error_t create_umem(const struct gdk_slab_kind *k, void *ptr, size_t
 	return sdk_umem(k, ptr, bytes, false, umem);
 }
 
-/* ---- blocks ---- */
+/* ---- slabs ---- */
 
-/* num units as they are handed out, of bytes in all, in one copy. */
+/* Writes the initial content of num units, bytes in total, with one copy. */
 static doca_error_t format(const struct gdk_slab_kind *k, void *mem, unsigned int num, size_t bytes)
 {
 	uint8_t *image;
@@ -112,7 +116,7 @@ static doca_error_t format(const struct gdk_slab_kind *k, void *mem, unsigned in
 		return gdk_gpu_fill(k->gpu, mem, 0, bytes);
 	image = calloc(1, bytes);
 	if (!image) {
-		gdk_err("no memory to format %zu bytes of queues", bytes);
+		gdk_err("no memory to initialize %zu bytes of queue memory", bytes);
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	for (i = 0; i < num; i++)
@@ -146,7 +150,7 @@ static doca_error_t create(const struct gdk_slab_kind *kind, unsigned int num, s
 	doca_error_t err;
 
 	if (!s) {
-		gdk_err("no memory for a block of queues");
+		gdk_err("no memory for a slab of queue memory");
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	s->kind = *kind;
@@ -163,7 +167,7 @@ static doca_error_t create(const struct gdk_slab_kind *kind, unsigned int num, s
 	return DOCA_SUCCESS;
 }
 
-/* One that the NIC does not let go stays for the next QP. */
+/* Frees a slab. If the NIC refuses to deregister it, the slab stays in the list. */
 static void destroy(struct slab *s)
 {
 	struct slab **at = &slabs;
@@ -177,7 +181,7 @@ static void destroy(struct slab *s)
 	free(s);
 }
 
-/* As many units as bytes hold, one at least. */
+/* Number of units that fit into bytes, 1 to UNITS_MAX. */
 static unsigned int units_in(const struct gdk_slab_kind *kind, size_t bytes)
 {
 	size_t num = bytes / unit_bytes(kind);
@@ -185,13 +189,13 @@ static unsigned int units_in(const struct gdk_slab_kind *kind, size_t bytes)
 	return num < 1 ? 1 : num > UNITS_MAX ? UNITS_MAX : (unsigned int)num;
 }
 
-/* Of the smallest block: what a page holds costs nothing more. */
+/* Units of the smallest slab: as many as fit into one page, the smallest allocation. */
 static unsigned int least_units(const struct gdk_slab_kind *kind)
 {
 	return units_in(kind, (size_t)sysconf(_SC_PAGESIZE));
 }
 
-/* One with room; the smallest that can be made where memory for more is short. */
+/* Finds a slab with a free unit, or creates one. If memory is short, it tries the smallest size. */
 static doca_error_t find(const struct gdk_slab_kind *kind, struct slab **out)
 {
 	unsigned int total = 0, least = least_units(kind), most = units_in(kind, BLOCK_BYTES_MAX);
@@ -268,7 +272,8 @@ doca_error_t gdk_slab_get(const struct gdk_slab_kind *kind, struct gdk_slab_unit
 	return err;
 }
 
-/* An empty block: does none of its kind stay, or another one? */
+/* Returns whether an empty slab can be freed: it is not of the smallest size, or there is another
+ * empty slab of its kind. */
 static bool is_spare(const struct slab *s)
 {
 	const struct slab *other;

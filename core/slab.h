@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Memory of queues: units of one size for many queue pairs, in blocks of up to
- * 64 units that are allocated and registered with the NIC once. A block appears
- * when no other has room, as large as all that there are, and goes with its last
- * unit; one of the smallest stays until GPU or NIC is closed, for the next QP.
- * Of each unit, one part begins on a page, where the firmware wants rings to
- * begin; the other parts of all units lie together behind those.
+ * Slab allocator for queue memory. A slab is a block of up to 64 units, allocated and
+ * registered with the NIC as a whole; a unit has the memory of one queue pair. When all slabs
+ * of a kind are full, the next one gets as many units as they have together. A slab is
+ * freed with its last unit, but one of the smallest size is kept for the next QP until the
+ * GPU or the NIC is closed.
+ *
+ * A unit has two parts: pages, which begin on a page boundary, as the firmware requires for
+ * rings, and lines (DBRECs, state), which are behind the pages of all units of the slab.
  */
 #ifndef GDK_SLAB_H
 #define GDK_SLAB_H
@@ -16,30 +18,29 @@
 
 #define GDK_SLAB_LINE 128u
 
-/* What the units of a block have in common. */
+/* Properties that all units of a slab share. */
 struct gdk_slab_kind {
 	doca_gpu_t *gpu;
 	struct doca_dev *dev;
 	enum doca_gpu_mem_type mem;
-	enum doca_gpu_verbs_mem_reg_type reg; /* of memory of the GPU */
+	enum doca_gpu_verbs_mem_reg_type reg; /* how to register GPU memory */
 	size_t pages;			      /* bytes, a multiple of the page size or 0 */
 	size_t lines;			      /* bytes, a multiple of GDK_SLAB_LINE */
-	/* Where in the pages a CQ's entries begin, and how many; none: 0. */
-	size_t cq_at;
-	uint32_t cqe_num;
+	size_t cq_at;			      /* offset of the CQEs in pages */
+	uint32_t cqe_num;		      /* number of CQEs; 0: no CQ */
 };
 
-/* GPU addresses. */
+/* pages and lines are GPU addresses. */
 struct gdk_slab_unit {
 	struct doca_verbs_umem *umem;
 	void *pages, *lines;
 };
 
-/* The unit is zero, but for the CQ's entries, which are nobody's. */
+/* Gets a unit. Its memory is zero, except the CQEs, which have the initial (invalid) format. */
 doca_error_t gdk_slab_get(const struct gdk_slab_kind *kind, struct gdk_slab_unit *unit);
-/* ptr: pages, or lines of a kind without pages. */
+/* Frees a unit. ptr is its pages, or its lines if the kind has no pages. */
 void gdk_slab_put(struct doca_verbs_umem *umem, void *ptr);
-/* Before a GPU or a NIC is closed: releases blocks of it that nobody uses. */
+/* Frees the unused slabs of a GPU or a NIC, before it is closed. */
 void gdk_slab_trim(const doca_gpu_t *gpu, const struct doca_dev *dev);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The public calls that map a register page for a GPU. They name no GPU: it is
- * the one whose context is current, else the only one that is open. An export
- * is found again by its GPU address.
+ * Public functions that map a UAR page for a GPU. They have no GPU parameter: they use the
+ * GPU whose CUDA context is current, otherwise the only GPU that is open. The list of
+ * exports finds an export by its GPU address. The mapping itself is made in gpu.c.
  */
 #include <stdlib.h>
 
@@ -51,7 +51,7 @@ doca_error_t doca_gpu_verbs_export_uar(uint64_t *sq_db, uint64_t **uar_addr_gpu)
 	GDK_CHECK_ARG(uar_addr_gpu);
 	made = calloc(1, sizeof(*made));
 	if (!made) {
-		gdk_err("no memory for an export of %p", (void *)sq_db);
+		gdk_err("no memory for the export of register %p", (void *)sq_db);
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	made->reg = sq_db;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The shared mutable state of one exported queue pair, beside the fixed public
- * device struct, which users copy. One block per QP, 128-byte aligned, in
- * memory that the GPU addresses; the device struct (gdk_state) and its CQ point
- * to it. The host formats an image of it at export and after each reset.
+ * The state block: all mutable state that the threads of one exported QP share, apart from
+ * the public device struct, which users may copy. There is one block per QP, 128-byte
+ * aligned, in memory that the GPU addresses. The device struct (field gdk_state) and its CQ
+ * point to it. The host writes an initial image at export and after each reset.
  *
- * What stays in the device struct is sq_rsvd_index alone, so slots must be
- * reserved through the QP's one struct (dev_struct.c); every other call may go
- * through a copy.
+ * One mutable field remains in the device struct: sq_rsvd_index. So slots must be reserved
+ * through the one original struct (dev_struct.c); all other calls may use a copy.
  */
 #ifndef GDK_QP_STATE_H
 #define GDK_QP_STATE_H
@@ -17,26 +16,26 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Some of ring, DBREC, register page or first observer is in host memory: what
- * orders them is a system-scope fence. */
+/* The ring, DBREC, register page or proxy counter is in host memory. Fences that order accesses to
+ * these must have system scope. */
 #define GDK_QPF_SYS_SCOPE  0x1u
-#define GDK_QPF_COLLAPSED  0x2u	 /* every CQE lands in entry 0 */
-#define GDK_QPF_HOST_EXEC  0x4u	 /* the "GPU" is CPU threads */
-#define GDK_QPF_BLUEFLAME  0x8u	 /* the register takes WQEs, which a doorbell must not meet */
-#define GDK_QPF_HOST_LOOKS 0x10u /* a GPU that waits reads the host's memory: CQ or state */
+#define GDK_QPF_COLLAPSED  0x2u	 /* every CQE is written to entry 0 */
+#define GDK_QPF_HOST_EXEC  0x4u	 /* the GPU is made of CPU threads */
+#define GDK_QPF_BLUEFLAME  0x8u	 /* BlueFlame register: doorbells must not overlap WQE copies */
+#define GDK_QPF_HOST_LOOKS 0x10u /* a waiting GPU polls host memory (CQ or state block) */
 
-/* Where the token is when it is neither held nor parked in a word. */
-#define GDK_LEFT     1u /* with published slots that nobody wanted */
-#define GDK_LEFT_OWN 2u /* with exclusive use */
-#define GDK_LEFT_SYS 3u /* likewise, and GDK_QPF_SYS_SCOPE */
+/* Values of `left`. 0: the token is held, or parked in a word. */
+#define GDK_LEFT     1u /* left by a holder; no thread asked to ring the published slots */
+#define GDK_LEFT_OWN 2u /* owned by exclusive use */
+#define GDK_LEFT_SYS 3u /* owned by exclusive use, and GDK_QPF_SYS_SCOPE is set */
 
 #define GDK_STATE_LINE 128
 
 /*
- * A device struct begins so many bytes behind the start of a line: sq_rsvd_index, which
- * posters add to, is in one line, what every post reads of the QP in the next. An atomic
- * addition makes all later loads of its line miss the first-level cache. On an H200: 110
- * to 130 ns each; 256 threads that share a QP post 149 M WQE/s so, 132 in one line.
+ * Offset of a device struct from the start of a cache line. It puts sq_rsvd_index, which
+ * posters increment, and the read-only fields that follow into different lines: an atomic
+ * addition makes later loads of its line miss the first-level cache, 110 to 130 ns each
+ * (H200, 256 threads that share a QP: 149 M WQE/s; with both in one line: 132 M).
  */
 #define GDK_DEV_SKEW 96
 
@@ -44,56 +43,56 @@
 #define GDK_WAIT_LIMIT_NS 60000000000ull /* default wait_limit_ns */
 
 /*
- * Indices count 64-byte slots since export or reset and never wrap.
- *   rung <= every slot index published without a gap, and
- *   completed <= rung: rung is stored before the doorbell that the NIC acts on.
- * One word stands for 32 slots. Its low half are ready bits: slot i is published
- * when its bit is 1 in even laps of the ring (lap = i / depth), 0 in odd ones. Its
- * high half are token bits; at most one is set in all words (qp_dev.h).
+ * Indices count 64-byte slots since export or reset and never wrap. Invariants:
+ *   all slots below rung are published;
+ *   completed <= rung, because rung is stored before the doorbell.
+ * The words follow the struct, one for 32 slots. The low half of a word has the ready bits:
+ * slot i is published when its bit is 1 in even laps of the ring (lap = i / depth) or 0 in
+ * odd laps. The high half has the token bits; at most one is set in all words (qp_dev.h).
  */
 struct gdk_qp_state {
 	/* Written by the host only. */
 	uint32_t flags;		/* GDK_QPF_* */
 	uint32_t depth;		/* slots, a power of two, at most 32768 */
-	uint64_t wait_limit_ns; /* every wait ends after this; 0: only by error or abort */
+	uint64_t wait_limit_ns; /* time limit of every wait; 0: no limit */
 	uint8_t pad0[GDK_STATE_LINE - 16];
 
-	/* What is to be rung. */
-	uint64_t wanted; /* sticky: slots below are to be rung once published */
+	/* Requests to ring, and the token when it is left. */
+	uint64_t wanted; /* only grows: slots below must be rung once published */
 	uint64_t reserved1;
-	uint32_t left; /* GDK_LEFT*: the token lies here */
+	uint32_t left; /* GDK_LEFT*; 0: the token is held or parked */
 	uint32_t reserved2;
-	uint64_t written; /* exclusive use: slots below are written and not rung, or 0 */
+	uint64_t written; /* exclusive use: slots below are written but not rung; 0: none */
 	uint8_t pad1[GDK_STATE_LINE - 32];
 
 	/* Written by the holder of the token only. */
-	uint64_t rung;	       /* slots below were handed to the NIC */
-	uint64_t doorbells;    /* register writes by this side */
-	uint64_t bare_rings;   /* those of them that no record update belongs to */
-	uint64_t bare_records; /* record updates that no register write belongs to */
-	uint64_t settled;      /* exclusive use: index of the last doorbell rung after its record */
-	uint32_t bf_half;      /* 0 or 0x100: BlueFlame half for the next use */
-	uint32_t key_noted;    /* debug build: a doubtful key was reported */
-	uint64_t parked;       /* where the token was parked last by shared use */
+	uint64_t rung;	       /* slots below were rung */
+	uint64_t doorbells;    /* register writes by GPU threads */
+	uint64_t bare_rings;   /* register writes without a DBREC update */
+	uint64_t bare_records; /* DBREC updates without a register write */
+	uint64_t settled;      /* exclusive use: index of the last doorbell rung after its DBREC */
+	uint32_t bf_half;      /* 0 or 0x100: offset of the BlueFlame half to use next */
+	uint32_t key_noted;    /* debug build: a suspicious key was reported */
+	uint64_t parked;       /* slot where shared use parked the token last */
 	uint8_t pad2[GDK_STATE_LINE - 56];
 
-	/* Completion and how everything ends (cq_dev.h). */
-	uint64_t completed;  /* slots below are complete; read as one with status */
+	/* Completion, errors and abort (cq_dev.h). */
+	uint64_t completed;  /* slots below are complete; loaded together with status */
 	int32_t status;	     /* sticky: 0, or the negative errno that ended the QP */
-	uint32_t abort_word; /* raised by the host; status and it are read as one */
-	uint64_t cqe_ci;     /* CQEs below this absolute index were folded in */
-	uint64_t error_wqe;  /* lowest index that ended in error, or GDK_NO_WQE */
+	uint32_t abort_word; /* set by the host; loaded together with status */
+	uint64_t cqe_ci;     /* CQEs below this absolute index are processed */
+	uint64_t error_wqe;  /* lowest WQE index that failed, or GDK_NO_WQE */
 	uint32_t uneven;     /* sticky: a WQE was unsignalled or longer than one slot */
 	uint32_t long_wqe;   /* sticky: a WQE was longer than one slot; ring is set */
-	uint64_t ring;	     /* address of slot 0, for the length of such a WQE */
+	uint64_t ring;	     /* address of slot 0, to read the length of such a WQE */
 	uint8_t pad3[GDK_STATE_LINE - 48];
-	/* followed by the words */
+	/* the words follow */
 };
 
 #define GDK_WORD_SLOTS 32u
 #define GDK_TOKEN(bit) ((uint64_t)1 << (GDK_WORD_SLOTS + (bit)))
 
-/* Bytes of one state block; allocate at GDK_STATE_LINE alignment. */
+/* Size of a state block in bytes. Allocate it aligned to GDK_STATE_LINE. */
 static inline size_t gdk_qp_state_size(uint32_t depth)
 {
 	size_t words = (depth + GDK_WORD_SLOTS - 1) / GDK_WORD_SLOTS;
@@ -102,17 +101,17 @@ static inline size_t gdk_qp_state_size(uint32_t depth)
 	return (len + GDK_STATE_LINE - 1) & ~(size_t)(GDK_STATE_LINE - 1);
 }
 
-/* Where the device struct is, behind the start of its QP's state block. */
+/* Offset of the device struct from the start of the state block. */
 static inline size_t gdk_dev_struct_at(uint32_t depth)
 {
 	return gdk_qp_state_size(depth) + GDK_DEV_SKEW;
 }
 
 /*
- * Writes the initial image: nothing reserved, published, rung or complete. The
- * image is host memory of gdk_qp_state_size(depth) bytes. After a reset that kept
- * the CQ, set cqe_ci in the image and cqe_rsvd in the device CQ to the CQ's absolute
- * producer index.
+ * Writes the initial image, in which no slot is reserved, published, rung or complete and
+ * the token is parked at slot 0. image is host memory of gdk_qp_state_size(depth) bytes.
+ * After a reset that kept the CQ, the caller sets cqe_ci in the image and cqe_rsvd in the
+ * device CQ to the absolute producer index of the CQ.
  */
 static inline void gdk_qp_state_format(void *image, uint32_t depth, uint32_t flags)
 {

@@ -191,8 +191,8 @@ int main(void)
 {
 	uint32_t between = 0, i;
 
-	ends(wrong_call, 2, "different calls");
-	ends(wrong_mask, 1, "lacks the calling lane");
+	ends(wrong_call, 2, "different functions");
+	ends(wrong_mask, 1, "calling lane is not in its mask");
 	alone();
 	for (i = 1; i < 4; i++)
 		run(lane, THREADS, i);

@@ -52,20 +52,20 @@ Test(gpu_driver, no_driver)
 {
 	if (dlopen("libcuda.so.1", RTLD_LAZY))
 		cr_skip_test("this machine has a CUDA driver");
-	expect_no_gpu("no CUDA driver: libcuda.so.1");
+	expect_no_gpu("cannot load the CUDA driver: libcuda.so.1");
 }
 
 Test(gpu_driver, a_driver_that_lacks_a_function)
 {
 	standin_open("old/libcuda.so.1");
-	expect_no_gpu("libcuda.so.1 lacks cuStreamDestroy_v2");
+	expect_no_gpu("libcuda.so.1 has no cuStreamDestroy_v2");
 }
 
 Test(gpu_driver, a_driver_that_does_not_start)
 {
 	setenv("STANDIN_CUDA_FAIL", "1", 1);
 	standin_cuda();
-	expect_no_gpu("cuInit: CUDA_ERROR_OUT_OF_MEMORY");
+	expect_no_gpu("cuInit failed: CUDA_ERROR_OUT_OF_MEMORY");
 }
 
 /* The driver guarantees less alignment than a page. */
@@ -164,19 +164,19 @@ static void expect_no_gdrcopy(const char *reason)
 		     DOCA_ERROR_NOT_SUPPORTED);
 	said = capture_end();
 	cr_expect(strstr(said, reason), "%s", said);
-	cr_expect(strstr(said, "memory of kind GPU_CPU needs GDRCopy"), "%s", said);
+	cr_expect(strstr(said, "memory of type GPU_CPU: GDRCopy is not available"), "%s", said);
 	close_gpu(gpu);
 }
 
 Test(gpu_driver, a_gdrcopy_that_lacks_a_function)
 {
 	standin_open("old/libgdrapi.so");
-	expect_no_gdrcopy("libgdrapi lacks gdr_unmap");
+	expect_no_gdrcopy("libgdrapi has no gdr_unmap");
 }
 
 Test(gpu_driver, a_gdrcopy_without_its_kernel_module)
 {
 	standin_gdr();
 	standin_gdr_fail_at(1);
-	expect_no_gdrcopy("gdr_open failed: is the gdrdrv module loaded?");
+	expect_no_gdrcopy("gdr_open failed (is the kernel module gdrdrv loaded?)");
 }

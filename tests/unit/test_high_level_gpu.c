@@ -105,7 +105,7 @@ Test(high_level_gpu, memory_is_registered_as_asked_and_the_log_says_how)
 	try_registration("0", REG(DEFAULT), DOCA_SUCCESS,
 			 "through peer memory; dmabuf: the GPU exports no dmabuf of it");
 	try_registration("0", REG(CUDA_DMABUF), DOCA_ERROR_NOT_SUPPORTED,
-			 "the driver exports no dmabuf");
+			 "the driver does not support dmabuf export");
 	try_registration("0", REG(CUDA_PEERMEM), DOCA_SUCCESS, "through peer memory");
 }
 

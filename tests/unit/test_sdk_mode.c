@@ -124,7 +124,7 @@ Test(sdk_mode, the_log_tells_which_library_serves)
 		     DOCA_ERROR_DRIVER);
 	expect_log("Use DOCA Verbs UAR SDK\n");
 	expect_log("gdaki ERR sdk.c");
-	expect_log("doca_uar_create: DOCA_ERROR_DRIVER (21)\n");
+	expect_log("doca_uar_create of the DOCA SDK failed: DOCA_ERROR_DRIVER (21)\n");
 	cr_expect_eq(doca_gpu_destroy(host), DOCA_SUCCESS);
 	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
 	nic_close(&nic);
@@ -185,8 +185,8 @@ struct open_object {
 		sdk_forget(); \
 		cr_expect_eq(call, DOCA_ERROR_INVALID_VALUE); \
 		cr_expect_str_eq(sdk_record(), "", "the SDK was asked: %s", sdk_record()); \
-		expect_log(": " whose " is of the DOCA SDK, " other \
-			   " is not: they cannot be mixed\n"); \
+		expect_log(": " whose " belongs to the DOCA SDK, " other \
+			   " does not: cannot mix them\n"); \
 	} while (0)
 
 Test(sdk_mode, objects_of_two_worlds_do_not_meet)
