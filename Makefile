@@ -1,26 +1,35 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# make all | demo | test | bench | check | coverage | fuzz | install | install_examples | deps | clean
-# V=1 shows commands, CC=clang changes the compiler, SAN=address|undefined|thread builds into
-# build/san-<SAN> with that sanitizer. Nothing here needs CUDA; nvcc is used where it is found.
+# The library, the software NIC and the examples. The rules of the tests are in tests/tests.mk.
+# Nothing needs CUDA; nvcc is used if it is installed. `make help` prints the lines that begin
+# with ##: "## NAME  text" for a target, "##= NAME  text" for a variable.
 
+##= CC                compiler for C; CC=clang also selects clang++ for CXX (gcc)
 CC     ?= gcc
 ifeq ($(origin CC),default)
 CC     := gcc
 endif
+##= CXX               compiler for C++, used by tests (g++)
 ifeq ($(origin CXX),default)
 CXX    := $(if $(findstring clang,$(CC)),clang++,g++)
 endif
+##= PREFIX            where `make install` installs (/usr/local)
 PREFIX ?= /usr/local
 VERSION := $(shell sed -n 's/^.define GDK_VERSION "\(.*\)"/\1/p' core/gdk_version.h)
+##= DESTDIR           put before PREFIX by `make install`, not stored in any file (empty)
+##= SAN               address, undefined or thread: build with that sanitizer in build/san-SAN
 SAN    ?=
 B      := build$(if $(SAN),/san-$(SAN))
+##= NVCC              CUDA's compiler; NVCC= builds nothing for GPUs (nvcc, if it is found)
 NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
+##= CUDA_ARCH         GPU architectures to compile for (80 90 100)
 CUDA_ARCH ?= 80 90 100
 
-WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
+##= OPT               optimization and debug options (-O2 -g)
 OPT    ?= -O2 -g
+##= CFLAGS            added to the compiler's options; also CXXFLAGS and LDFLAGS
+WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
 SANFLAGS_address   := -fsanitize=address -fno-omit-frame-pointer
 SANFLAGS_undefined := -fsanitize=undefined -fno-sanitize-recover=undefined
 SANFLAGS_thread    := -fsanitize=thread
@@ -33,12 +42,18 @@ CXXFLAGS_ALL := -std=c++17 -D_GNU_SOURCE -fPIC -pthread -Wall -Wextra -Werror $(
 	$(SANFLAGS) $(COVFLAGS) -MMD -MP -I$(B)/include $(CXXFLAGS)
 LDFLAGS_ALL := -pthread $(SANFLAGS) $(COVFLAGS) $(LDFLAGS)
 
+##= V                 V=1 prints each command
 ifeq ($(V),)
 Q := @
 say = @printf '  %-5s %s\n' $(1) $(patsubst $(CURDIR)/%,%,$@)
 else
 say = @:
 endif
+define link # $(1): libraries
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(1)
+endef
 
 # ---- sources: one list per archive ----
 ARCHIVES := core umem uar cq qp
@@ -53,38 +68,24 @@ SRCS_db_bf        := doorbell/bf.c
 SRCS_db_cpu_proxy := $(sort $(wildcard doorbell/cpu_proxy*.c doorbell/service*.c))
 SRCS_db_auto      := doorbell/auto.c
 DB_ARCHIVES := $(addprefix db_,$(DB_STRATEGIES)) db_auto
-SOFTNIC_SRCS := $(sort $(filter-out tests/softnic/softnic_run.c,$(wildcard tests/softnic/*.c)))
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 LIBS := $(patsubst %,$(B)/lib/libgdaki_%.a,$(ARCHIVES) $(DB_ARCHIVES) db_none)
 NONE_OBJS := $(patsubst %,$(B)/obj/doorbell/none_%.o,$(DB_STRATEGIES))
 
 # The order that links: everything in one group, the empty slots after it.
-LINK_LIBS := -L$(B)/lib -Wl,--start-group $(patsubst %,-lgdaki_%,$(ARCHIVES) $(DB_ARCHIVES)) \
+GDAKI_LIBS := -Wl,--start-group $(patsubst %,-lgdaki_%,$(ARCHIVES) $(DB_ARCHIVES)) \
 	-Wl,--end-group -lgdaki_db_none
+LINK_LIBS := -L$(B)/lib $(GDAKI_LIBS)
 SYS_LIBS := -lmlx5 -libverbs -lnuma -ldl -lpthread
-
-# ---- what is built ----
-EXAMPLE_MAINS := $(sort $(wildcard examples/gpunetio_*.c) examples/hello_put.c)
-EXAMPLE_COMMON := $(filter-out $(EXAMPLE_MAINS),$(sort $(wildcard examples/*.c)))
-EXAMPLES := $(patsubst examples/%.c,$(B)/bin/%,$(EXAMPLE_MAINS))
-TESTS    := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
-THREADS  := $(patsubst tests/thread/%.c,$(B)/thread/%,$(sort $(wildcard tests/thread/*.c)))
-STANDIN_SDK := $(foreach d,sdk sdk_old sdk_broken,$(patsubst %,$(B)/standin/$(d)/libdoca_%.so,common verbs gpunetio))
-STANDINS := $(foreach d,standin standin/old,$(B)/$(d)/libcuda.so.1 $(B)/$(d)/libgdrapi.so) $(STANDIN_SDK)
-SOFTNIC  := $(B)/lib/libsoftnic.so $(B)/bin/softnic-run
-SOAK     := $(B)/soak/soak
-HW_PROBE := $(B)/hw/probe
-BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c %/memory.c,$(wildcard tests/bench/*.c))))
-CUDA_SO  := $(if $(SAN),,$(if $(NVCC),$(patsubst examples/%_kernel.cu,$(B)/lib/lib%_cuda.so,$(sort $(wildcard examples/*_kernel.cu)))))
+# nvcc puts all archives into one group of its own. The linker would then find the empty slots
+# before the strategies, so the strategies' symbols are requested explicitly.
+NVCC_LIBS = $(DB_STRATEGIES:%=-Xlinker --undefined=gdk_doorbell_%) \
+	$(filter-out -Wl%,$(LINK_LIBS)) $(SYS_LIBS)
 
 .DEFAULT_GOAL := all
-.PHONY: all libs demo test test-models check bench coverage fuzz install install_examples deps clean stage \
-	build-tests build-fuzz gpu-tests run-demo run-tests link-line nvcc-link-line
+.PHONY: all libs stage demo run-demo install deps link-line nvcc-link-line clean help
 .DELETE_ON_ERROR:
-
-libs: $(LIBS)
-all: libs $(SOFTNIC) $(EXAMPLES) $(CUDA_SO) $(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc
 
 # ---- staged headers: symlinks, laid out exactly as they install ----
 HDR_top    := $(wildcard core/doca_gpunetio_host.h core/doca_gpunetio_device.h core/doca_gpunetio_config.h)
@@ -94,258 +95,48 @@ HDR_host   := $(wildcard core/gdaki.h core/gdk_version.h) $(filter-out $(HDR_top
 HDR_device := $(wildcard core/*.cuh cq/*.cuh qp/*.cuh doorbell/*.cuh)
 HDR_gdk    := $(wildcard core/*_dev.h cq/*_dev.h qp/*_dev.h doorbell/*_dev.h core/platform*.h qp/wqe.h qp/state.h)
 HDR_gdk    := $(filter-out $(HDR_top) $(HDR_common) $(HDR_host) core/net_dev.h,$(HDR_gdk))
-link-into = $(foreach h,$(2),$(B)/include/$(1)$(notdir $(h)))
-STAGED := $(call link-into,,$(HDR_top)) $(call link-into,common/,$(HDR_common)) \
-	$(call link-into,host/,$(HDR_host)) $(call link-into,device/,$(HDR_device)) \
-	$(call link-into,device/gdk/,$(HDR_gdk))
 define stage-rule
+STAGED += $(B)/include/$(1)$(notdir $(2))
 $(B)/include/$(1)$(notdir $(2)): | $(2)
 	@mkdir -p $$(@D) && ln -sfn $(CURDIR)/$(2) $$@
 endef
-$(foreach h,$(HDR_top),$(eval $(call stage-rule,,$(h))))
-$(foreach h,$(HDR_common),$(eval $(call stage-rule,common/,$(h))))
-$(foreach h,$(HDR_host),$(eval $(call stage-rule,host/,$(h))))
-$(foreach h,$(HDR_device),$(eval $(call stage-rule,device/,$(h))))
-$(foreach h,$(HDR_gdk),$(eval $(call stage-rule,device/gdk/,$(h))))
+stage-into = $(foreach h,$(2),$(eval $(call stage-rule,$(1),$(h))))
+$(call stage-into,,$(HDR_top))
+$(call stage-into,common/,$(HDR_common))
+$(call stage-into,host/,$(HDR_host))
+$(call stage-into,device/,$(HDR_device))
+$(call stage-into,device/gdk/,$(HDR_gdk))
 stage: $(STAGED)
 
 # ---- compile and archive ----
-$(B)/obj/%.o: %.c | stage
+define compile # $(1): added to the options
 	$(call say,CC)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -c -o $@ $<
-
-$(B)/obj/doorbell/none_%.o: doorbell/none.c | stage
-	$(call say,CC)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -DSTRATEGY=$* -c -o $@ $<
-
-define archive-rule
-$(B)/lib/libgdaki_$(1).a: $(call obj,$(SRCS_$(1)))
-	$$(call say,AR)
-	@mkdir -p $$(@D) && rm -f $$@
-	$(Q)ar rcs $$@ $$^
+	$(Q)$(CC) $(CFLAGS_ALL) $(1) -c -o $@ $<
 endef
-$(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(eval $(call archive-rule,$(a))))
-$(B)/lib/libgdaki_db_none.a: $(NONE_OBJS)
+$(B)/obj/%.o: %.c | stage
+	$(call compile)
+$(B)/obj/doorbell/none_%.o: doorbell/none.c | stage
+	$(call compile,-DSTRATEGY=$*)
+
+$(LIBS):
 	$(call say,AR)
 	@mkdir -p $(@D) && rm -f $@
 	$(Q)ar rcs $@ $^
+$(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(eval $(B)/lib/libgdaki_$(a).a: $(call obj,$(SRCS_$(a)))))
+$(B)/lib/libgdaki_db_none.a: $(NONE_OBJS)
+libs: $(LIBS)
 
-# ---- the software NIC ----
-$(B)/lib/libsoftnic.so: $(call obj,$(SOFTNIC_SRCS))
-	$(call say,LD)
-	@mkdir -p $(@D)
-	$(Q)$(CC) -shared $(LDFLAGS_ALL) -o $@ $^ -lz -ldl -lpthread
-$(B)/bin/softnic-run: $(call obj,tests/softnic/softnic_run.c tests/softnic/sysfs.c tests/softnic/addr.c tests/softnic/cfg.c \
-		tests/softnic/models.c \
-		tests/softnic/tmp.c)
-	$(call say,LD)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^
+include tests/softnic/softnic.mk examples/examples.mk tests/fuzz/fuzz.mk tests/tests.mk
 
-# ---- examples ----
-$(EXAMPLES): $(B)/bin/%: $(B)/obj/examples/%.o $(call obj,$(EXAMPLE_COMMON)) $(LIBS)
-	$(call say,LD)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS)
+# ---- targets ----
+PC_FILES := $(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc
+## all                build the library, the software NIC and the examples (default)
+all: libs $(SOFTNIC) $(EXAMPLES) $(CUDA_SO) $(PC_FILES)
 
-GENCODE := $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a))
-$(B)/lib/lib%_cuda.so: examples/%_kernel.cu $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk) \
-		$(wildcard examples/*.h) | stage
-	$(call say,NVCC)
-	@mkdir -p $(@D)
-	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Xcompiler -fPIC,-Wall -shared \
-		-cudart static -o $@ $<
-
-# ---- the test on a GPU: kernels are compiled once for each sharing mode, and some of them in
-# the debug build ----
-KERNEL_KINDS := EXCLUSIVE CTA GPU DEBUG
-kernel-flags = -DGT_LAUNCH=gt_launch_$(1) \
-	$(if $(filter DEBUG,$(1)),-DGT_MODE=GPU -DGT_DEBUG -DGDK_DEBUG,-DGT_MODE=$(1))
-GPU_TEST := $(if $(NVCC),$(B)/gpu/device)
-GPU_TEST_OBJS := $(call obj,$(sort $(wildcard tests/gpu/device*.c))) $(B)/gpu/device_gpu.o \
-	$(foreach m,$(KERNEL_KINDS),$(B)/gpu/kernels_$(m).o)
-GPU_TEST_DEPS := tests/gpu/device.h $(wildcard tests/gpu/*.cuh) $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk)
-nvcc-obj = $(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Itests/gpu -Xcompiler -fPIC,-Wall \
-	-Xptxas -v -c -o $@ $< >$@.log 2>&1 || { cat $@.log; exit 1; }
-$(B)/gpu/kernels_%.o: tests/gpu/device_kernels.cu $(GPU_TEST_DEPS) | stage
-	$(call say,NVCC)
-	@mkdir -p $(@D)
-	$(Q)$(subst -c -o,$(call kernel-flags,$*) -c -o,$(nvcc-obj))
-$(B)/gpu/device_gpu.o: tests/gpu/device_gpu.cu $(GPU_TEST_DEPS) | stage
-	$(call say,NVCC)
-	@mkdir -p $(@D)
-	$(Q)$(nvcc-obj)
-$(B)/gpu/device: $(GPU_TEST_OBJS) $(call obj,$(sort $(wildcard tests/lib/*.c))) $(LIBS)
-	$(call say,LD)
-	$(Q)$(NVCC) -cudart static -o $@ $(filter %.o,$^) \
-		$(NVCC_LIBS)
-gpu-tests: $(GPU_TEST)
-
-# ---- pkg-config ----
-# Always written anew: they hold PREFIX, which install may be given another value of.
-.PHONY: $(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc
-$(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc:
-	@mkdir -p $(@D)
-	@{ printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\napi_level=3.0.0\n\n' '$(PREFIX)'; \
-	printf 'Name: gdaki\nDescription: GPU-initiated RDMA on mlx5\nVersion: $(VERSION)\n'; \
-	printf 'Cflags: -I$${includedir}$(if $(findstring static,$@), -DRDMA_STATIC_PROVIDERS=mlx5)\n'; \
-	printf 'Libs: -L$${libdir} -Wl,--start-group$(patsubst %, -lgdaki_%,$(ARCHIVES) $(DB_ARCHIVES)) -Wl,--end-group -lgdaki_db_none '; \
-	$(if $(findstring static,$@),printf '%s\n' '-Wl$(comma)-Bstatic -Wl$(comma)--start-group -lmlx5 -libverbs -Wl$(comma)--end-group -Wl$(comma)-Bdynamic -lnl-route-3 -lnl-3 -lnuma -ldl -lpthread',printf '%s\n' '$(SYS_LIBS)'); } > $@
-comma := ,
-
-link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
-# nvcc has a group of its own around all archives, in which the empty slots would come
-# before the strategies: those are asked for first.
-NVCC_LIBS = $(DB_STRATEGIES:%=-Xlinker --undefined=gdk_doorbell_%) \
-	$(filter-out -Wl%,$(LINK_LIBS)) $(SYS_LIBS)
-nvcc-link-line: ; @echo '$(NVCC_LIBS)'
-
-# ---- tests ----
-# Under a sanitizer the NIC is linked into each test, otherwise softnic-run preloads it.
-TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
-TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
-# The NIC without its front: the engine tests and two fuzzers have a front of their own.
-ENGINE_SRCS := $(addprefix tests/softnic/,engine.c waiting.c writers.c uar_watch.c sq.c requester.c \
-	window.c response.c responder.c resource.c rq.c cqe.c mem.c mem_gpu.c guard.c wire.c addr.c ipid.c icrc.c pcap.c \
-	fault.c trace.c)
-ENGINE_TEST_OBJS := $(call obj,$(ENGINE_SRCS))
-ENGINE_TESTS := $(filter $(addprefix $(B)/tests/test_softnic_,engine faults requester responder slow sq unreliable wire),$(TESTS))
-$(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
-	$(call say,LD)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) $(if $(SAN),-rdynamic) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lcriterion -lz -lm
-$(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,$(wildcard tests/unit/engine_fake.c)) $(ENGINE_TEST_OBJS)
-	$(call say,LD)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcriterion -lz -ldl -lpthread
-# Its functions are those of the program for whoever looks: not for the SDK.
-$(B)/tests/test_sdk: LDFLAGS_ALL += -rdynamic
-$(B)/tests/test_softnic_addr: $(call obj,tests/softnic/addr.c tests/softnic/icrc.c)
-# A call for each argument of each public function, from the headers.
-API_ARGS := $(B)/obj/tests/lib/api_args.inc
-$(API_ARGS): tests/lib/api_args.py $(HDR_host)
-	$(call say,GEN)
-	@mkdir -p $(@D)
-	$(Q)python3 $< $(HDR_host) > $@
-$(B)/obj/tests/unit/test_api_args.o: $(API_ARGS)
-$(B)/obj/tests/unit/test_api_args.o: CFLAGS_ALL += -I$(dir $(API_ARGS))
-$(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
-	$(call say,LD)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lz -lm
-$(B)/bench/nic: $(call obj,tests/bench/udp.c)
-$(B)/bench/control_path: $(call obj,tests/bench/memory.c)
-$(B)/bench/%: $(B)/obj/tests/bench/%.o $(TEST_LIB) $(LIBS)
-	$(call say,LD)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lm
-# The kernels of the GPU test on CPU threads, at both widths of a warp: with less payload, and
-# WQEs that carry less, so that an operation soon takes several; the token as on a GPU.
-KERNEL_FLAGS := -DGT_PART='(1u << 19)' -DGT_CHUNK_SHIFT=8 -DGDK_TOKEN_FIRST=1
-KERNELS := $(B)/thread/kernels_1 $(B)/thread/kernels_32
-KERNEL_C := $(sort $(filter-out %/device.c %/device_cases.c %/device_huge.c,$(wildcard tests/gpu/device_*.c)) \
-	$(wildcard tests/kernels/*.c))
-kernel-objs = $(patsubst %,$(B)/obj/warp_$(1)/%.o,$(basename $(KERNEL_C)) tests/kernels/host_gpu \
-	$(foreach m,$(KERNEL_KINDS),tests/kernels/kernels_$(m)))
-define kernel-rules
-$(B)/obj/warp_$(1)/%.o: %.c | stage
-	$$(call say,CC)
-	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) -DGT_WARP=$(1) -DGT_BOUND_S=60 -c -o $$@ $$<
-$(B)/obj/warp_$(1)/%.o: %.cpp | stage
-	$$(call say,CXX)
-	@mkdir -p $$(@D)
-	$$(Q)$$(CXX) $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) -c -o $$@ $$<
-$(foreach m,$(KERNEL_KINDS),$(B)/obj/warp_$(1)/tests/kernels/kernels_$(m).o): \
-		$(B)/obj/warp_$(1)/tests/kernels/kernels_%.o: tests/gpu/device_kernels.cu | stage
-	$$(call say,CXX)
-	@mkdir -p $$(@D)
-	$$(Q)$$(CXX) -x c++ $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) $$(call kernel-flags,$$*) \
-		-c -o $$@ $$<
-$(B)/thread/kernels_$(1): $$(call kernel-objs,$(1)) $$(TEST_LIB) $$(TEST_NIC) $$(LIBS)
-	$$(call say,LD)
-	@mkdir -p $$(@D)
-	$$(Q)$$(CXX) $$(LDFLAGS_ALL) -o $$@ $$(filter %.o,$$^) $$(LINK_LIBS) $$(SYS_LIBS) -lz -lm
-endef
-$(foreach w,1 32,$(eval $(call kernel-rules,$(w))))
-$(HW_PROBE): $(call obj,$(sort $(wildcard tests/hw/probe*.c))) $(TEST_LIB) $(LIBS)
-	$(call say,LD)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS) -lm
-$(SOAK): $(B)/obj/tests/soak/soak.o
-	$(call say,LD)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -libverbs
-# In the folder old, each without a function that is needed.
-STANDIN_FLAGS_old := -DCUDA_OLD -DGDR_OLD
-standin-so = $(CC) $(CFLAGS_ALL) $(STANDIN_FLAGS_$(notdir $(@D))) -shared $(LDFLAGS_ALL) -Wl,-soname,$(1) \
-	-Wl,-Bsymbolic -o $@ $<
-$(B)/standin/libcuda.so.1 $(B)/standin/old/libcuda.so.1: tests/standin/cuda.c tests/standin/cuda_record.h | stage
-	$(call say,LD)
-	@mkdir -p $(@D)
-	$(Q)$(call standin-so,libcuda.so.1)
-$(B)/standin/libgdrapi.so $(B)/standin/old/libgdrapi.so: tests/standin/gdrapi.c | stage
-	$(call say,LD)
-	@mkdir -p $(@D)
-	$(Q)$(call standin-so,libgdrapi.so.2)
-# The SDK's folders: as it is, an old one, and one that lacks what is needed. Its
-# libraries find common's symbols where that is loaded already, as the real ones do.
-SDK_FLAGS_sdk_old    := -DSDK_OLD
-SDK_FLAGS_sdk_broken := -DSDK_WITHOUT_MODIFY
-$(STANDIN_SDK): $(B)/standin/%.so: $(wildcard tests/standin/sdk*) | stage
-	$(call say,LD)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(SDK_FLAGS_$(notdir $(@D))) -shared $(LDFLAGS_ALL) -Wl,-soname,$(@F) \
-		-o $@ $(patsubst libdoca_%.so,tests/standin/sdk_%.c,$(@F))
-
-# ---- fuzzers ----
-# Each is tests/fuzz/fuzz_X.c with what it drives; the functions named in FUZZ_WRAP are
-# those of tests/fuzz/stage.c, so that no thread, clock or network is involved.
-FUZZ_X := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_FRONT := $(filter-out tests/softnic/preload%.c,$(SOFTNIC_SRCS))
-FUZZ_OF_wire := tests/fuzz/stage.c tests/fuzz/input.c tests/fuzz/rig.c tests/unit/engine_fake.c $(ENGINE_SRCS)
-FUZZ_OF_wqe := $(FUZZ_OF_wire)
-FUZZ_OF_cmd := tests/fuzz/stage.c tests/fuzz/input.c tests/fuzz/nic.c tests/fuzz/boxes.c $(FUZZ_FRONT)
-FUZZ_OF_uverbs := $(FUZZ_OF_cmd) tests/fuzz/uverbs_calls.c
-FUZZ_OF_cqe := tests/fuzz/input.c qp/dump.c qp/error.c core/log.c
-FUZZ_WRAP := $(foreach f,pthread_create pthread_timedjoin_np clock_gettime bind sendmmsg recvmmsg \
-	dlopen sn_wait sn_wait_setup sn_uar_list,-Wl,--wrap=$(f))
-FUZZ_WRAP_MEM := $(foreach f,sn_mem_readable sn_mem_writable sn_mem_write,-Wl,--wrap=$(f))
-FUZZ_WRAP_cmd := $(FUZZ_WRAP_MEM)
-FUZZ_WRAP_uverbs := $(FUZZ_WRAP_MEM)
-fuzz-srcs = tests/fuzz/fuzz_$(1).c $(FUZZ_OF_$(1))
-# Without libFuzzer, to run the inputs of tests/fuzz/corpus: in any build.
-REPLAYS := $(patsubst %,$(B)/fuzz/replay_%,$(FUZZ_X))
-define replay-rule
-$(B)/fuzz/replay_$(1): $(call obj,tests/fuzz/replay.c $(fuzz-srcs))
-	$$(call say,LD)
-	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDFLAGS_ALL) $(FUZZ_WRAP) $(FUZZ_WRAP_$(1)) -o $$@ $$^ -lz -ldl -lpthread
-endef
-$(foreach x,$(FUZZ_X),$(eval $(call replay-rule,$(x))))
-# With libFuzzer, which needs clang; what several have in common is compiled once.
-FUZZ_CC := $(if $(findstring clang,$(CC)),$(CC),clang)
-FUZZ_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DGDK_SAN -g -O1 -fsanitize=fuzzer-no-link,address,undefined \
-	-fno-sanitize-recover=undefined $(FUZZ_COV) -pthread -MMD -MP -I$(B)/include
-FUZZERS := $(patsubst %,$(B)/fuzz/fuzz_%,$(FUZZ_X))
-fuzz-obj = $(patsubst %.c,$(B)/fuzz/obj/%.o,$(1))
-$(B)/fuzz/obj/%.o: %.c | stage
-	$(call say,FUZZ)
-	@mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) $(FUZZ_CFLAGS) -c -o $@ $<
-define fuzzer-rule
-$(B)/fuzz/fuzz_$(1): $(call fuzz-obj,$(fuzz-srcs))
-	$$(call say,LD)
-	$$(Q)$$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(FUZZ_COV) -pthread $(FUZZ_WRAP) $(FUZZ_WRAP_$(1)) -o $$@ $$^ -lz -ldl
-endef
-$(foreach x,$(FUZZ_X),$(eval $(call fuzzer-rule,$(x))))
-build-fuzz: $(FUZZERS)
-build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(HW_PROBE))
-
-# demo and test first install what is missing, then start make again, so that what was
-# just installed is seen.
+# A recipe with $(MAKE) installs missing packages first. It starts make again so that the new make
+# finds what was installed.
+## demo               install missing packages, build, run the main job on the software NIC
 demo:
 	@tests/deps.sh build demo
 	@$(MAKE) --no-print-directory all
@@ -353,52 +144,35 @@ demo:
 run-demo:
 	@examples/demo.sh
 
-test:
-	@tests/deps.sh build demo test fuzz
-	@$(MAKE) --no-print-directory build-tests
-	@$(MAKE) --no-print-directory run-tests
-run-tests:
-	@B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) tests/run.sh
-
-# Every card model of the software NIC, all of it; `make test` has a short form.
-test-models: build-tests
-	@B=$(B) tests/models.sh
-
-check: all
-	@B=$(B) CC=$(CC) NVCC=$(NVCC) tests/run.sh check
-
-bench: all $(BENCHES)
-	@B=$(B) tests/bench/run.sh
-
-# FUZZ_SECONDS in all, shared by the fuzzers; FUZZ_JOBS processes of each at a time. A
-# finding is a non-zero exit and a file in build/fuzz/found.
-FUZZ_SECONDS ?= 150
-FUZZ_JOBS ?= 1
-fuzz:
-	@tests/deps.sh build fuzz
-	@$(MAKE) --no-print-directory build-fuzz
-	@B=$(B) tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_JOBS)
-
-coverage:
-	@tests/deps.sh build demo test
-	@$(MAKE) --no-print-directory B=build/coverage COVFLAGS=--coverage OPT='-O0 -g' NVCC= build-tests
-	@B=build/coverage tests/coverage.sh
-
+## deps               install the packages that building and testing need
 deps:
 	@tests/deps.sh build demo test
 
+## link-line          print the linker options for a program that uses this tree
+link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
+## nvcc-link-line     print the same for a program that nvcc links
+nvcc-link-line: ; @echo '$(NVCC_LIBS)'
+
 # ---- install ----
+# Written at each build, because PREFIX may have changed.
+.PHONY: $(PC_FILES)
+$(PC_FILES): $(B)/lib/%.pc: core/%.pc.in
+	@mkdir -p $(@D)
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@GDAKI_LIBS@|$(GDAKI_LIBS)|; s|@SYS_LIBS@|$(SYS_LIBS)|' $< >$@
+## install            install libraries, headers and pkg-config files below PREFIX
 install: all
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(LIBS) $(DESTDIR)$(PREFIX)/lib
-	install -m 644 $(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 644 $(PC_FILES) $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	cd $(B)/include && find . -type l -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/include/{} \;
-install_examples: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib
-	install -m 755 $(EXAMPLES) $(DESTDIR)$(PREFIX)/bin
-	$(if $(CUDA_SO),install -m 755 $(CUDA_SO) $(DESTDIR)$(PREFIX)/lib)
-
+## clean              remove everything that was built
 clean:
 	rm -rf build
+
+## help               print this text
+MK := $(MAKEFILE_LIST)
+help:
+	@echo Targets:; sed -n 's/^## /  /p' $(MK)
+	@echo 'Variables (default):'; sed -n 's/^##= /  /p' $(MK)
 
 -include $(shell find $(B)/obj $(B)/fuzz/obj -name '*.d' 2>/dev/null)

@@ -24,7 +24,7 @@ else
 fi
 files=$(for f in $files; do [ -f "$f" ] && echo "$f"; done)
 code=$(grep -E '\.(c|h|cu|cuh|cpp|cc|def)$' <<<"$files")
-text=$(grep -E '\.(c|h|cu|cuh|cpp|cc|def|sh|py|txt)$|^Makefile$|^\.ci/run$' <<<"$files")
+text=$(grep -E '\.(c|h|cu|cuh|cpp|cc|def|sh|py|txt|mk)$|^Makefile$|^\.ci/run$' <<<"$files")
 
 # shellcheck disable=SC2086 # lists of names without spaces, throughout
 {

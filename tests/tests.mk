@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# The programs that the tests consist of, and the targets that run them.
+TESTS    := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
+THREADS  := $(patsubst tests/thread/%.c,$(B)/thread/%,$(sort $(wildcard tests/thread/*.c)))
+STANDIN_SDK := $(foreach d,sdk sdk_old sdk_broken,$(patsubst %,$(B)/standin/$(d)/libdoca_%.so,common verbs gpunetio))
+STANDINS := $(foreach d,standin standin/old,$(B)/$(d)/libcuda.so.1 $(B)/$(d)/libgdrapi.so) $(STANDIN_SDK)
+SOAK     := $(B)/soak/soak
+HW_PROBE := $(B)/hw/probe
+BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c %/memory.c,$(wildcard tests/bench/*.c))))
+TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
+# softnic-run preloads the NIC, except in a build with a sanitizer: there each program links it.
+TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
+ALL_LIBS := $(LINK_LIBS) $(SYS_LIBS)
+
+# ---- unit tests ----
+ENGINE_TESTS := $(filter $(addprefix $(B)/tests/test_softnic_,engine faults requester responder slow sq unreliable wire),$(TESTS))
+$(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
+	$(call link,$(if $(SAN),-rdynamic) $(ALL_LIBS) -lcriterion -lz -lm)
+$(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,tests/unit/engine_fake.c $(SOFTNIC_ENGINE))
+	$(call link,-lcriterion -lz -ldl -lpthread)
+# Exports the program's functions: they are then those that dlsym() finds, not the SDK's.
+$(B)/tests/test_sdk: LDFLAGS_ALL += -rdynamic
+$(B)/tests/test_softnic_addr: $(call obj,tests/softnic/addr.c tests/softnic/icrc.c)
+# api_args.py generates, from the headers, a call for each argument of each public function.
+API_ARGS := $(B)/obj/tests/lib/api_args.inc
+$(API_ARGS): tests/lib/api_args.py $(HDR_host)
+	$(call say,GEN)
+	@mkdir -p $(@D)
+	$(Q)python3 $< $(HDR_host) > $@
+$(B)/obj/tests/unit/test_api_args.o: $(API_ARGS)
+$(B)/obj/tests/unit/test_api_args.o: CFLAGS_ALL += -I$(dir $(API_ARGS))
+
+# ---- programs of threads, hardware comparison, soak, benchmarks ----
+$(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
+	$(call link,$(ALL_LIBS) -lz -lm)
+$(HW_PROBE): $(call obj,$(sort $(wildcard tests/hw/probe*.c))) $(TEST_LIB) $(LIBS)
+	$(call link,$(ALL_LIBS) -lm)
+$(SOAK): $(B)/obj/tests/soak/soak.o
+	$(call link,-libverbs)
+$(B)/bench/nic: $(call obj,tests/bench/udp.c)
+$(B)/bench/control_path: $(call obj,tests/bench/memory.c)
+$(B)/bench/%: $(B)/obj/tests/bench/%.o $(TEST_LIB) $(LIBS)
+	$(call link,$(ALL_LIBS) -lm)
+
+# ---- the test on a GPU ----
+# Kernels are compiled once for each sharing mode of queue pairs; some also in a debug build.
+KERNEL_KINDS := EXCLUSIVE CTA GPU DEBUG
+kernel-flags = -DGT_LAUNCH=gt_launch_$(1) \
+	$(if $(filter DEBUG,$(1)),-DGT_MODE=GPU -DGT_DEBUG -DGDK_DEBUG,-DGT_MODE=$(1))
+GPU_TEST_OBJS := $(call obj,$(sort $(wildcard tests/gpu/device*.c))) $(B)/gpu/device_gpu.o \
+	$(foreach m,$(KERNEL_KINDS),$(B)/gpu/kernels_$(m).o)
+GPU_TEST_DEPS := tests/gpu/device.h $(wildcard tests/gpu/*.cuh) $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk)
+define nvcc-obj # $(1): added to the options
+	$(call say,NVCC)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Itests/gpu -Xcompiler -fPIC,-Wall \
+		-Xptxas -v $(1) -c -o $@ $< >$@.log 2>&1 || { cat $@.log; exit 1; }
+endef
+$(B)/gpu/kernels_%.o: tests/gpu/device_kernels.cu $(GPU_TEST_DEPS) | stage
+	$(call nvcc-obj,$(call kernel-flags,$*))
+$(B)/gpu/device_gpu.o: tests/gpu/device_gpu.cu $(GPU_TEST_DEPS) | stage
+	$(call nvcc-obj)
+$(B)/gpu/device: $(GPU_TEST_OBJS) $(TEST_LIB) $(LIBS)
+	$(call say,LD)
+	$(Q)$(NVCC) -cudart static -o $@ $(filter %.o,$^) $(NVCC_LIBS)
+## gpu-tests          build the program that tests/gpu/run starts on a GPU (needs nvcc)
+gpu-tests: $(if $(NVCC),$(B)/gpu/device)
+
+# ---- the same kernels on CPU threads, in warps of 1 and of 32 threads ----
+# With less payload, WQEs that carry less (so that short operations need several), and the token
+# as on a GPU.
+KERNEL_FLAGS := -DGT_PART='(1u << 19)' -DGT_CHUNK_SHIFT=8 -DGDK_TOKEN_FIRST=1
+KERNELS := $(B)/thread/kernels_1 $(B)/thread/kernels_32
+KERNEL_C := $(sort $(filter-out %/device.c %/device_cases.c %/device_huge.c,$(wildcard tests/gpu/device_*.c)) \
+	$(wildcard tests/kernels/*.c))
+kernel-objs = $(patsubst %,$(B)/obj/warp_$(1)/%.o,$(basename $(KERNEL_C)) tests/kernels/host_gpu \
+	$(foreach m,$(KERNEL_KINDS),tests/kernels/kernels_$(m)))
+define kernel-rules # $(1): threads of a warp
+$(B)/obj/warp_$(1)/%.o: %.c | stage
+	$$(call compile,$(KERNEL_FLAGS) -DGDK_WARP=$(1) -DGT_WARP=$(1) -DGT_BOUND_S=60)
+$(B)/obj/warp_$(1)/%.o: %.cpp | stage
+	$$(call say,CXX)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CXX) $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) -c -o $$@ $$<
+$(foreach m,$(KERNEL_KINDS),$(B)/obj/warp_$(1)/tests/kernels/kernels_$(m).o): \
+		$(B)/obj/warp_$(1)/tests/kernels/kernels_%.o: tests/gpu/device_kernels.cu | stage
+	$$(call say,CXX)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CXX) -x c++ $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) $$(call kernel-flags,$$*) \
+		-c -o $$@ $$<
+$(B)/thread/kernels_$(1): $$(call kernel-objs,$(1)) $$(TEST_LIB) $$(TEST_NIC) $$(LIBS)
+	$$(call say,LD)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CXX) $$(LDFLAGS_ALL) -o $$@ $$(filter %.o,$$^) $$(ALL_LIBS) -lz -lm
+endef
+$(foreach w,1 32,$(eval $(call kernel-rules,$(w))))
+
+# ---- stand-ins for CUDA, GDRCopy and the SDK ----
+# The libraries in the folder old lack a function that is needed.
+STANDIN_FLAGS_old := -DCUDA_OLD -DGDR_OLD
+define standin # $(1): the library's name for the loader
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(STANDIN_FLAGS_$(notdir $(@D))) -shared $(LDFLAGS_ALL) -Wl,-soname,$(1) \
+		-Wl,-Bsymbolic -o $@ $<
+endef
+$(B)/standin/libcuda.so.1 $(B)/standin/old/libcuda.so.1: tests/standin/cuda.c tests/standin/cuda_record.h | stage
+	$(call standin,libcuda.so.1)
+$(B)/standin/libgdrapi.so $(B)/standin/old/libgdrapi.so: tests/standin/gdrapi.c | stage
+	$(call standin,libgdrapi.so.2)
+# Three SDKs: a current one, an old one, and one without a needed function. As in the real SDK, the
+# libraries are not linked with libdoca_common: they use its symbols if it is already loaded.
+STANDIN_FLAGS_sdk_old    := -DSDK_OLD
+STANDIN_FLAGS_sdk_broken := -DSDK_WITHOUT_MODIFY
+$(STANDIN_SDK): $(B)/standin/%.so: $(wildcard tests/standin/sdk*) | stage
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(STANDIN_FLAGS_$(notdir $(@D))) -shared $(LDFLAGS_ALL) -Wl,-soname,$(@F) \
+		-o $@ $(patsubst libdoca_%.so,tests/standin/sdk_%.c,$(@F))
+
+# ---- targets ----
+.PHONY: build-tests test run-tests test-models check bench coverage gpu-tests
+## build-tests        build everything that `make test` runs
+build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(HW_PROBE))
+## test               install missing packages, build, run all tests
+test:
+	@tests/deps.sh build demo test fuzz
+	@$(MAKE) --no-print-directory build-tests
+	@$(MAKE) --no-print-directory run-tests
+run-tests:
+	@B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) tests/run.sh
+## check              build the library, run the scripts of `make test` without unit tests
+check: all
+	@B=$(B) CC=$(CC) NVCC=$(NVCC) tests/run.sh check
+## test-models        run the end-to-end tests on each card model of the software NIC
+test-models: build-tests
+	@B=$(B) tests/models.sh
+## bench              build and run the benchmarks
+bench: all $(BENCHES)
+	@B=$(B) tests/bench/run.sh
+## coverage           run the unit tests with gcov, print the covered lines of each folder
+coverage:
+	@tests/deps.sh build demo test
+	@$(MAKE) --no-print-directory B=build/coverage COVFLAGS=--coverage OPT='-O0 -g' NVCC= build-tests
+	@B=build/coverage tests/coverage.sh
