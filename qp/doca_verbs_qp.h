@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Queue pairs: attributes, creation, state transitions. */
+/**
+ * @file
+ * Queue pairs: attributes, creation, state transitions, queries.
+ *
+ * Return values, out-parameters and thread safety follow the rules in doca_gpunetio.h.
+ */
 #ifndef DOCA_VERBS_QP_H
 #define DOCA_VERBS_QP_H
 
@@ -14,231 +19,509 @@
 extern "C" {
 #endif
 
-/* How far the network may reorder a QP's packets. */
+/** How far the network may reorder the packets of a QP. This library supports only IBTA. */
 enum doca_verbs_qp_ordering_semantic {
-	DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA = 0x0,   /* not at all */
-	DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_RW = 0x1, /* RDMA writes and reads */
-	DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL = 0x2,
+	DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA = 0x0,    /**< not at all */
+	DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_RW = 0x1,  /**< RDMA writes and reads */
+	DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL = 0x2, /**< all operations */
 };
 
+/** State of a QP. */
 enum doca_verbs_qp_state {
-	DOCA_VERBS_QP_STATE_RST = 0x0,
-	DOCA_VERBS_QP_STATE_INIT = 0x1,
-	DOCA_VERBS_QP_STATE_RTR = 0x2,
-	DOCA_VERBS_QP_STATE_RTS = 0x3,
-	DOCA_VERBS_QP_STATE_ERR = 0x4,
+	DOCA_VERBS_QP_STATE_RST = 0x0,	/**< reset: the state after creation */
+	DOCA_VERBS_QP_STATE_INIT = 0x1, /**< initialized */
+	DOCA_VERBS_QP_STATE_RTR = 0x2,	/**< ready to receive */
+	DOCA_VERBS_QP_STATE_RTS = 0x3,	/**< ready to send */
+	DOCA_VERBS_QP_STATE_ERR = 0x4,	/**< error: WQEs are flushed */
 };
 
-/* Payload bytes per packet. The values are not those of ibv_mtu (which are one
- * more). */
+/** Payload bytes per packet. The values are those of enum ibv_mtu minus 1. */
 enum doca_verbs_mtu_size {
-	DOCA_VERBS_MTU_SIZE_256_BYTES = 0x0,
-	DOCA_VERBS_MTU_SIZE_512_BYTES = 0x1,
-	DOCA_VERBS_MTU_SIZE_1K_BYTES = 0x2,
-	DOCA_VERBS_MTU_SIZE_2K_BYTES = 0x3,
-	DOCA_VERBS_MTU_SIZE_4K_BYTES = 0x4,
-	DOCA_VERBS_MTU_SIZE_RAW_ETHERNET = 0x5,
+	DOCA_VERBS_MTU_SIZE_256_BYTES = 0x0,	/**< 256 bytes */
+	DOCA_VERBS_MTU_SIZE_512_BYTES = 0x1,	/**< 512 bytes */
+	DOCA_VERBS_MTU_SIZE_1K_BYTES = 0x2,	/**< 1024 bytes */
+	DOCA_VERBS_MTU_SIZE_2K_BYTES = 0x3,	/**< 2048 bytes */
+	DOCA_VERBS_MTU_SIZE_4K_BYTES = 0x4,	/**< 4096 bytes */
+	DOCA_VERBS_MTU_SIZE_RAW_ETHERNET = 0x5, /**< not for RC: setters refuse it */
 };
 
-/* Remote atomics that are served. */
+/** Atomics of the remote side that a QP executes. */
 enum doca_verbs_qp_atomic_mode {
-	DOCA_VERBS_QP_ATOMIC_MODE_NONE = 0x0,
-	DOCA_VERBS_QP_ATOMIC_MODE_IB_SPEC = 0x1,
-	DOCA_VERBS_QP_ATOMIC_MODE_ONLY_8BYTES = 0x2,
-	DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_8BYTES = 0x3,
-	DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_16BYTES = 0x4,
-	DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_32BYTES = 0x5,
-	DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_64BYTES = 0x6,
-	DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_128BYTES = 0x7,
-	DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_256BYTES = 0x8,
+	DOCA_VERBS_QP_ATOMIC_MODE_NONE = 0x0,		/**< none */
+	DOCA_VERBS_QP_ATOMIC_MODE_IB_SPEC = 0x1,	/**< as in the InfiniBand specification */
+	DOCA_VERBS_QP_ATOMIC_MODE_ONLY_8BYTES = 0x2,	/**< operands of 8 bytes */
+	DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_8BYTES = 0x3,	/**< operands of at most 8 bytes */
+	DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_16BYTES = 0x4,	/**< operands of at most 16 bytes */
+	DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_32BYTES = 0x5,	/**< operands of at most 32 bytes */
+	DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_64BYTES = 0x6,	/**< operands of at most 64 bytes */
+	DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_128BYTES = 0x7, /**< operands of at most 128 bytes */
+	DOCA_VERBS_QP_ATOMIC_MODE_UP_TO_256BYTES = 0x8, /**< operands of at most 256 bytes */
 };
 
-/* Does the NIC read the send doorbell record? */
+/** Whether the NIC reads the send word of the DBREC. */
 enum doca_verbs_qp_send_dbr_mode {
-	DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID = 0x0,
-	DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT = 0x1,
+	DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID = 0x0,  /**< it does */
+	DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT = 0x1, /**< it does not; ConnectX-8 or newer */
 };
 
-/* Bits of attr_mask: which attributes a modify uses, or a query filled. */
-#define DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE (1 << 0)
-#define DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_READ  (1 << 1)
-#define DOCA_VERBS_QP_ATTR_PKEY_INDEX	      (1 << 2)
-#define DOCA_VERBS_QP_ATTR_MIN_RNR_TIMER      (1 << 3)
-#define DOCA_VERBS_QP_ATTR_PORT_NUM	      (1 << 4)
-#define DOCA_VERBS_QP_ATTR_NEXT_STATE	      (1 << 5)
-#define DOCA_VERBS_QP_ATTR_CURRENT_STATE      (1 << 6)
-#define DOCA_VERBS_QP_ATTR_PATH_MTU	      (1 << 7)
-#define DOCA_VERBS_QP_ATTR_RQ_PSN	      (1 << 8)
-#define DOCA_VERBS_QP_ATTR_SQ_PSN	      (1 << 9)
-#define DOCA_VERBS_QP_ATTR_DEST_QP_NUM	      (1 << 10)
-#define DOCA_VERBS_QP_ATTR_ACK_TIMEOUT	      (1 << 11)
-#define DOCA_VERBS_QP_ATTR_RETRY_CNT	      (1 << 12)
-#define DOCA_VERBS_QP_ATTR_RNR_RETRY	      (1 << 13)
-#define DOCA_VERBS_QP_ATTR_AH_ATTR	      (1 << 14)
-#define DOCA_VERBS_QP_ATTR_ATOMIC_MODE	      (1 << 15)
-#define DOCA_VERBS_QP_ATTR_MAX_QP_RD_ATOMIC   (1 << 16)
-#define DOCA_VERBS_QP_ATTR_MAX_DEST_RD_ATOMIC (1 << 17)
+/**
+ * @name Bits of attr_mask The attributes that doca_verbs_qp_modify() uses, or that are valid after
+ *         doca_verbs_qp_query(). Each bit has the name of its setter.
+ * @{
+ */
+#define DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE (1 << 0)	/**< allow_remote_write */
+#define DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_READ  (1 << 1)	/**< allow_remote_read */
+#define DOCA_VERBS_QP_ATTR_PKEY_INDEX	      (1 << 2)	/**< pkey_index */
+#define DOCA_VERBS_QP_ATTR_MIN_RNR_TIMER      (1 << 3)	/**< min_rnr_timer */
+#define DOCA_VERBS_QP_ATTR_PORT_NUM	      (1 << 4)	/**< port_num */
+#define DOCA_VERBS_QP_ATTR_NEXT_STATE	      (1 << 5)	/**< next_state */
+#define DOCA_VERBS_QP_ATTR_CURRENT_STATE      (1 << 6)	/**< current_state */
+#define DOCA_VERBS_QP_ATTR_PATH_MTU	      (1 << 7)	/**< path_mtu */
+#define DOCA_VERBS_QP_ATTR_RQ_PSN	      (1 << 8)	/**< rq_psn */
+#define DOCA_VERBS_QP_ATTR_SQ_PSN	      (1 << 9)	/**< sq_psn */
+#define DOCA_VERBS_QP_ATTR_DEST_QP_NUM	      (1 << 10) /**< dest_qp_num */
+#define DOCA_VERBS_QP_ATTR_ACK_TIMEOUT	      (1 << 11) /**< ack_timeout */
+#define DOCA_VERBS_QP_ATTR_RETRY_CNT	      (1 << 12) /**< retry_cnt */
+#define DOCA_VERBS_QP_ATTR_RNR_RETRY	      (1 << 13) /**< rnr_retry */
+#define DOCA_VERBS_QP_ATTR_AH_ATTR	      (1 << 14) /**< ah_attr */
+#define DOCA_VERBS_QP_ATTR_ATOMIC_MODE	      (1 << 15) /**< atomic_mode */
+#define DOCA_VERBS_QP_ATTR_MAX_QP_RD_ATOMIC   (1 << 16) /**< max_rd_atomic */
+#define DOCA_VERBS_QP_ATTR_MAX_DEST_RD_ATOMIC (1 << 17) /**< max_dest_rd_atomic */
+/** @} */
 
+/** Attributes for the creation of a QP. Opaque. */
 typedef struct doca_verbs_qp_init_attr doca_verbs_qp_init_attr_t;
+/** Attributes for a state transition of a QP, or from a query. Opaque. */
 typedef struct doca_verbs_qp_attr doca_verbs_qp_attr_t;
+/** A queue pair. Opaque. */
 typedef struct doca_verbs_qp_t doca_verbs_qp_t;
 
-/* What a QP is created with. All attributes are 0 at first; objects are taken back with
- * NULL. Setters refuse what is wrong on any device, creation what is wrong on this one. */
+/**
+ * Creates an attribute object for doca_verbs_qp_create(). Free it with
+ * doca_verbs_qp_init_attr_destroy(). All attributes are 0, NULL or false at first.
+ *
+ * The setters check the limits that hold for every device; doca_verbs_qp_create() checks those of
+ * its device. Setting an object to NULL removes it.
+ *
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ */
 doca_error_t doca_verbs_qp_init_attr_create(doca_verbs_qp_init_attr_t **verbs_qp_init_attr);
+
+/** Frees an attribute object. QPs that were created from it stay. */
 doca_error_t doca_verbs_qp_init_attr_destroy(doca_verbs_qp_init_attr_t *qp_init_attr);
 
-/* The protection domain is that of the device. */
+/**
+ * Sets the protection domain: the one of net_dev. It must be the device that the QP is created on.
+ * Default, or NULL: the protection domain of that device.
+ */
 doca_error_t doca_verbs_qp_init_attr_set_pd(doca_verbs_qp_init_attr_t *qp_init_attr,
 					    doca_dev_t *net_dev);
+
+/** Sets the CQ of the send queue. It is needed if sq_wr is not 0. */
 doca_error_t doca_verbs_qp_init_attr_set_send_cq(doca_verbs_qp_init_attr_t *qp_init_attr,
 						 doca_verbs_cq_t *send_cq);
+
+/**
+ * Sets the CQ of the receive queue. It is needed if rq_wr is not 0 or an SRQ is set. It may be the
+ * CQ of the send queue.
+ */
 doca_error_t doca_verbs_qp_init_attr_set_receive_cq(doca_verbs_qp_init_attr_t *qp_init_attr,
 						    doca_verbs_cq_t *receive_cq);
-/* Kept, and returned by a query: whether a WQE makes a CQE is said by the WQE. */
+
+/**
+ * Sets a flag that queries return. It has no other effect: each WQE decides whether it generates a
+ * CQE.
+ */
 doca_error_t doca_verbs_qp_init_attr_set_sq_sig_all(doca_verbs_qp_init_attr_t *qp_init_attr,
 						    int sq_sig_all);
-/* WQEs, rounded up to a power of two of slots. */
+
+/**
+ * Sets the number of send WQEs.
+ *
+ * @param sq_wr 0: the QP has no send queue. A WQE takes one or more slots of 64 bytes, depending
+ *         on send_max_sges and max_inline_data; the slots of all WQEs are rounded up to a power of
+ *         two, at most 32768 and the limit of the device. A query returns the number that fits.
+ */
 doca_error_t doca_verbs_qp_init_attr_set_sq_wr(doca_verbs_qp_init_attr_t *qp_init_attr,
 					       uint32_t sq_wr);
+
+/**
+ * Sets the number of receive WQEs.
+ *
+ * @param rq_wr 0: the QP has no receive queue of its own; at most 32768, rounded up to a power of
+ *         two of at least 64 bytes. Ignored if an SRQ is set.
+ */
 doca_error_t doca_verbs_qp_init_attr_set_rq_wr(doca_verbs_qp_init_attr_t *qp_init_attr,
 					       uint32_t rq_wr);
-/* Pointers per WQE. */
+
+/**
+ * Sets the number of data segments of a send WQE.
+ *
+ * @param send_max_sges 1 to 62 if sq_wr is not 0
+ */
 doca_error_t doca_verbs_qp_init_attr_set_send_max_sges(doca_verbs_qp_init_attr_t *qp_init_attr,
 						       uint32_t send_max_sges);
+
+/**
+ * Sets the number of data segments of a receive WQE.
+ *
+ * @param receive_max_sges 1 to 32 if rq_wr is not 0; rounded up to a power of two
+ */
 doca_error_t doca_verbs_qp_init_attr_set_receive_max_sges(doca_verbs_qp_init_attr_t *qp_init_attr,
 							  uint32_t receive_max_sges);
-/* Bytes of payload within a send WQE; granted is what its slots have room for. */
+
+/**
+ * Sets the bytes of payload that a send WQE can carry.
+ *
+ * @param max_inline_data at most 988; 0: none is requested. A query returns what the slots of one
+ *         WQE have room for.
+ */
 doca_error_t doca_verbs_qp_init_attr_set_max_inline_data(doca_verbs_qp_init_attr_t *qp_init_attr,
 							 uint32_t max_inline_data);
-/* The caller's number (24 bits), reported in CQEs. */
+
+/**
+ * Sets a number of the caller, which the NIC puts into CQEs.
+ *
+ * @param user_index less than 2^24
+ */
 doca_error_t doca_verbs_qp_init_attr_set_user_index(doca_verbs_qp_init_attr_t *qp_init_attr,
 						    uint32_t user_index);
-/* DOCA_VERBS_QP_TYPE_RC. */
+
+/** Sets the transport. Only DOCA_VERBS_QP_TYPE_RC is valid, and it is the default. */
 doca_error_t doca_verbs_qp_init_attr_set_qp_type(doca_verbs_qp_init_attr_t *qp_init_attr,
 						 uint32_t qp_type);
-/* Memory for the queues, receive before send, and for the doorbell record, in the same umem
- * or another: from offset on, bytes, at an alignment of 64 and 8. Both are set or none;
- * without them host memory is allocated. */
+
+/**
+ * Places the queues in memory of the caller: the receive queue starts at the offset, and the send
+ * queue follows it. Use it together with doca_verbs_qp_init_attr_set_external_umem_dbr(), or
+ * neither of the two. GPU threads can post to a CUDA GPU's QP only if its queues are in external
+ * umems.
+ *
+ * @param external_umem the umem; NULL (default): the library allocates host memory
+ * @param external_umem_offset offset in the umem in bytes, a multiple of 64; if the umem has pages
+ *         of more than 4096 bytes, also a multiple of 1/64 of a page
+ */
 doca_error_t doca_verbs_qp_init_attr_set_external_umem(doca_verbs_qp_init_attr_t *qp_init_attr,
 						       doca_verbs_umem_t *external_umem,
 						       uint64_t external_umem_offset);
+
+/**
+ * Places the DBREC, 8 bytes, in memory of the caller. It may be in the umem of the queues, behind
+ * or before them.
+ *
+ * @param external_umem the umem; NULL (default): the library allocates host memory
+ * @param external_umem_offset offset in the umem in bytes; the address must be a multiple of 8
+ */
 doca_error_t doca_verbs_qp_init_attr_set_external_umem_dbr(doca_verbs_qp_init_attr_t *qp_init_attr,
 							   doca_verbs_umem_t *external_umem,
 							   uint64_t external_umem_offset);
-/* The register page to ring; without it one is allocated. */
+
+/**
+ * Sets the UAR with the doorbell register. A QP without DBREC needs a UAR that has a register for
+ * it. Default, or NULL: the library allocates one, of type BLUEFLAME if possible.
+ */
 doca_error_t doca_verbs_qp_init_attr_set_external_uar(doca_verbs_qp_init_attr_t *qp_init_attr,
 						      doca_verbs_uar_t *external_uar);
-/* The caller's own pointer. */
+
+/**
+ * Sets a pointer of the caller. The library stores it and returns it in
+ * gdk_verbs_qp_init_attr_get() after a query. Default: NULL.
+ */
 doca_error_t doca_verbs_qp_init_attr_set_qp_context(doca_verbs_qp_init_attr_t *qp_init_attr,
 						    void *qp_context);
+
+/**
+ * Sets a shared receive queue. The QP then has no receive queue of its own. NULL (default): none.
+ */
 doca_error_t doca_verbs_qp_init_attr_set_srq(doca_verbs_qp_init_attr_t *qp_init_attr,
 					     struct doca_verbs_srq *srq);
-/* 1: this QP's WQEs may wait for, and enable, other queues. */
+
+/**
+ * Sets whether the QP may post WAIT WQEs (core direct). If the device has no core direct, a
+ * warning is logged, the QP is created without it, and WAIT WQEs fail.
+ *
+ * @param core_direct_master 0 (default) or 1
+ */
 doca_error_t doca_verbs_qp_init_attr_set_core_direct_master(doca_verbs_qp_init_attr_t *qp_init_attr,
 							    uint8_t core_direct_master);
+
+/**
+ * Sets whether the NIC reads the send word of the DBREC. Default:
+ * DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID. For the other mode doca_verbs_qp_create() returns
+ * NOT_SUPPORTED if the device lacks it, or has no more such QPs.
+ */
 doca_error_t
 doca_verbs_qp_init_attr_set_send_dbr_mode(doca_verbs_qp_init_attr_t *qp_init_attr,
 					  enum doca_verbs_qp_send_dbr_mode send_dbr_mode);
+
+/** Returns the mode that doca_verbs_qp_init_attr_set_send_dbr_mode() has set. */
 doca_error_t
 doca_verbs_qp_init_attr_get_send_dbr_mode(const doca_verbs_qp_init_attr_t *qp_init_attr,
 					  enum doca_verbs_qp_send_dbr_mode *send_dbr_mode);
-/* true: a CPU thread keeps the doorbell record that the GPU does not write. */
+
+/**
+ * States that a CPU thread maintains the DBREC, while GPU threads ring without it. The library
+ * stores the flag and returns it with doca_verbs_qp_get_emulate_no_dbr_ext(); the effect comes
+ * from the mode of the export, NO_DBR_SW_EMULATED. It excludes
+ * DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT. Default: false.
+ */
 doca_error_t doca_verbs_qp_init_attr_set_emulate_no_dbr_ext(doca_verbs_qp_init_attr_t *qp_init_attr,
 							    bool emulate_no_dbr_ext);
+
+/** Returns the flag that doca_verbs_qp_init_attr_set_emulate_no_dbr_ext() has set. */
 doca_error_t
 doca_verbs_qp_init_attr_get_emulate_no_dbr_ext(const doca_verbs_qp_init_attr_t *qp_init_attr,
 					       bool *emulate_no_dbr_ext);
+
+/**
+ * Sets how far the network may reorder packets. Default: IBTA. doca_verbs_qp_create() returns
+ * NOT_SUPPORTED for the other values.
+ */
 doca_error_t doca_verbs_qp_init_attr_set_ordering_semantic(
 	doca_verbs_qp_init_attr_t *verbs_qp_init_attr,
 	enum doca_verbs_qp_ordering_semantic ordering_semantic);
+
+/** Returns the value that doca_verbs_qp_init_attr_set_ordering_semantic() has set. */
 doca_error_t doca_verbs_qp_init_attr_get_ordering_semantic(
 	doca_verbs_qp_init_attr_t *verbs_qp_init_attr,
 	enum doca_verbs_qp_ordering_semantic *ordering_semantic);
 
-/* What a QP is modified with, as far as attr_mask says so. */
+/**
+ * Creates an attribute object for doca_verbs_qp_modify() and doca_verbs_qp_query(). Free it with
+ * doca_verbs_qp_attr_destroy(). All attributes are 0 at first; a transition uses those whose bits
+ * are in attr_mask.
+ *
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ */
 doca_error_t doca_verbs_qp_attr_create(doca_verbs_qp_attr_t **verbs_qp_attr);
+
+/** Frees an attribute object. */
 doca_error_t doca_verbs_qp_attr_destroy(doca_verbs_qp_attr_t *qp_attr);
+
+/** Sets the state that the QP should get. */
 doca_error_t doca_verbs_qp_attr_set_next_state(doca_verbs_qp_attr_t *qp_attr,
 					       enum doca_verbs_qp_state next_state);
+
+/** Returns the state that was set; after a query, the state of the QP. RST for NULL. */
 enum doca_verbs_qp_state doca_verbs_qp_attr_get_next_state(const doca_verbs_qp_attr_t *qp_attr);
+
+/**
+ * Sets the state that the caller expects the QP to be in. doca_verbs_qp_modify() returns BAD_STATE
+ * if it is in another one.
+ */
 doca_error_t doca_verbs_qp_attr_set_current_state(doca_verbs_qp_attr_t *qp_attr,
 						  enum doca_verbs_qp_state current_state);
+
+/** Returns the state that was set; after a query, the state of the QP. */
 doca_error_t doca_verbs_qp_attr_get_current_state(doca_verbs_qp_attr_t *qp_attr,
 						  enum doca_verbs_qp_state *current_state);
+
+/**
+ * Sets the payload bytes per packet. The transition to RTR fails if they exceed the active MTU of
+ * the port.
+ */
 doca_error_t doca_verbs_qp_attr_set_path_mtu(doca_verbs_qp_attr_t *qp_attr,
 					     enum doca_verbs_mtu_size path_mtu);
-/* First packet sequence numbers, of which 24 bits count, and the remote QP's number. */
+
+/**
+ * Sets the first PSN that the QP expects: the sq_psn of the remote QP. 24 bits; higher bits are
+ * ignored with a warning.
+ */
 doca_error_t doca_verbs_qp_attr_set_rq_psn(doca_verbs_qp_attr_t *qp_attr, uint32_t rq_psn);
+
+/**
+ * Sets the first PSN that the QP sends: the rq_psn of the remote QP. 24 bits; higher bits are
+ * ignored with a warning.
+ */
 doca_error_t doca_verbs_qp_attr_set_sq_psn(doca_verbs_qp_attr_t *qp_attr, uint32_t sq_psn);
+
+/**
+ * Sets the number of the remote QP.
+ *
+ * @param dest_qp_num less than 2^24
+ */
 doca_error_t doca_verbs_qp_attr_set_dest_qp_num(doca_verbs_qp_attr_t *qp_attr,
 						uint32_t dest_qp_num);
-/* What the remote side may do to this one; 0 or 1. */
+
+/** Sets whether the remote side may execute RDMA writes: 0 no, otherwise yes. */
 doca_error_t doca_verbs_qp_attr_set_allow_remote_write(doca_verbs_qp_attr_t *qp_attr,
 						       int allow_remote_write);
+
+/** Sets whether the remote side may execute RDMA reads: 0 no, otherwise yes. */
 doca_error_t doca_verbs_qp_attr_set_allow_remote_read(doca_verbs_qp_attr_t *qp_attr,
 						      int allow_remote_read);
+
+/** Sets which atomics the remote side may execute. DOCA_VERBS_QP_ATOMIC_MODE_NONE: none. */
 doca_error_t doca_verbs_qp_attr_set_atomic_mode(doca_verbs_qp_attr_t *qp_attr,
 						enum doca_verbs_qp_atomic_mode atomic_mode);
-/* A copy is taken: ah_attr may change or go afterwards. Of a connected QP (RTS to RTS) only
- * source GID and DSCP change, the latter where the device can. */
+
+/**
+ * Sets the path to the remote port. The object is copied. In RTS to RTS only the source GID
+ * changes, and the DSCP if the device supports that.
+ */
 doca_error_t doca_verbs_qp_attr_set_ah_attr(doca_verbs_qp_attr_t *qp_attr,
 					    doca_verbs_ah_attr_t *ah_attr);
-/* An index into the port's table, and the port, from 1 on. */
+
+/** Sets the index of the partition key in the port's table. */
 doca_error_t doca_verbs_qp_attr_set_pkey_index(doca_verbs_qp_attr_t *qp_attr, uint16_t pkey_index);
+
+/**
+ * Sets the port of the device.
+ *
+ * @param port_num 1 to 255; the transition to INIT returns INVALID_VALUE if the device has fewer
+ *         ports
+ */
 doca_error_t doca_verbs_qp_attr_set_port_num(doca_verbs_qp_attr_t *qp_attr, uint16_t port_num);
-/* 4.096 microseconds << ack_timeout; 0 is for ever. At most 31. */
+
+/**
+ * Sets how long the QP waits for an ACK before it retransmits.
+ *
+ * @param ack_timeout 0 to 31: 4.096 us << ack_timeout; 0: no timeout
+ */
 doca_error_t doca_verbs_qp_attr_set_ack_timeout(doca_verbs_qp_attr_t *qp_attr,
 						uint16_t ack_timeout);
-/* At most 7; for rnr_retry 7 is for ever. */
+
+/**
+ * Sets how often the QP retransmits after a timeout or a NAK before it goes to error.
+ *
+ * @param retry_cnt 0 to 7
+ */
 doca_error_t doca_verbs_qp_attr_set_retry_cnt(doca_verbs_qp_attr_t *qp_attr, uint16_t retry_cnt);
+
+/**
+ * Sets how often the QP retransmits after an RNR NAK before it goes to error.
+ *
+ * @param rnr_retry 0 to 7; 7: no limit
+ */
 doca_error_t doca_verbs_qp_attr_set_rnr_retry(doca_verbs_qp_attr_t *qp_attr, uint16_t rnr_retry);
-/* The InfiniBand code of a time, 0 to 31. */
+
+/**
+ * Sets the delay that RNR NAKs of this QP request from the remote side.
+ *
+ * @param min_rnr_timer 0 to 31: the InfiniBand code of the delay
+ */
 doca_error_t doca_verbs_qp_attr_set_min_rnr_timer(doca_verbs_qp_attr_t *qp_attr,
 						  uint16_t min_rnr_timer);
-/* Reads and atomics under way from here, and served for the remote side: rounded down to a
- * power of two, 0 up to 1. */
+
+/**
+ * Sets how many RDMA reads and atomics this side may have outstanding. The transition to RTS
+ * returns INVALID_VALUE above doca_verbs_device_attr_get_max_qp_init_rd_atom().
+ *
+ * @param max_rd_atomic rounded down to a power of two; 0 means 1
+ */
 doca_error_t doca_verbs_qp_attr_set_max_rd_atomic(doca_verbs_qp_attr_t *qp_attr,
 						  uint8_t max_rd_atomic);
+
+/**
+ * Sets how many RDMA reads and atomics the remote side may have outstanding. The transition to RTR
+ * returns INVALID_VALUE above doca_verbs_device_attr_get_max_qp_rd_atom().
+ *
+ * @param max_dest_rd_atomic rounded down to a power of two; 0 means 1
+ */
 doca_error_t doca_verbs_qp_attr_set_max_dest_rd_atomic(doca_verbs_qp_attr_t *qp_attr,
 						       uint8_t max_dest_rd_atomic);
 
-/* The attribute object can be destroyed or used again afterwards. INVALID_VALUE also for
- * attributes that do not go together, or are beyond the device; NOT_SUPPORTED: it lacks the
- * DBREC mode or ordering, or has no more such QPs; NO_MEMORY; DRIVER: refused. */
+/**
+ * Creates a QP in state RST. Destroy it with doca_verbs_qp_destroy(). The attribute object is not
+ * used after the call; the CQs, umems, UAR and SRQ that it names must exist until the QP is
+ * destroyed. Any thread.
+ *
+ * @retval DOCA_ERROR_INVALID_VALUE attributes are missing, contradict each other or exceed the
+ *         limits of the device, or a umem is too small, not aligned or on another device
+ * @retval DOCA_ERROR_NOT_SUPPORTED the device lacks the DBREC mode or the ordering, has no more
+ *         QPs without DBREC, or no UAR is available
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ * @retval DOCA_ERROR_DRIVER the firmware or the kernel refused
+ */
 doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t *qp_init_attr,
 				  doca_verbs_qp_t **verbs_qp);
-/* IN_USE while it is exported to a GPU. DRIVER: refused; all that it can be used for then
- * is to be destroyed again. */
+
+/**
+ * Destroys a QP and frees the memory and the UAR that the library allocated for it.
+ *
+ * @retval DOCA_ERROR_IN_USE the QP is exported to a GPU
+ * @retval DOCA_ERROR_DRIVER the firmware or the kernel refused; the QP can only be destroyed again
+ */
 doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *verbs_qp);
-/* attr_mask: DOCA_VERBS_QP_ATTR_*; without NEXT_STATE the state stays. Transitions: RST to
- * INIT to RTR to RTS, INIT to INIT, RTS to RTS, any to ERR, any to RST. BAD_STATE: no such
- * transition, or CURRENT_STATE is not the QP's; INVALID_VALUE: an attribute is not in the
- * mask that the transition needs, or one is that it cannot take, or does not fit device,
- * port or path; NOT_FOUND: no MAC address of the remote port; DRIVER: refused. */
+
+/**
+ * Changes the state or the attributes of a QP.
+ *
+ * Transitions, with the bits that attr_mask needs besides NEXT_STATE, and the optional ones:
+ *
+ * - RST to INIT needs PKEY_INDEX, PORT_NUM, ALLOW_REMOTE_WRITE, ALLOW_REMOTE_READ; optional:
+ *   ATOMIC_MODE, GDK_VERBS_QP_ATTR_LAG_PORT
+ * - INIT to INIT; optional: PKEY_INDEX, PORT_NUM, remote rights
+ * - INIT to RTR needs RQ_PSN, DEST_QP_NUM, PATH_MTU, AH_ATTR, MIN_RNR_TIMER; optional: PKEY_INDEX,
+ *   MAX_DEST_RD_ATOMIC, remote rights
+ * - RTR to RTS needs SQ_PSN, ACK_TIMEOUT, RETRY_CNT, RNR_RETRY; optional: MIN_RNR_TIMER,
+ *   MAX_QP_RD_ATOMIC, remote rights, GDK_VERBS_QP_ATTR_LOG_ACK_REQ_FREQ
+ * - RTS to RTS; optional: MIN_RNR_TIMER, AH_ATTR, remote rights, GDK_VERBS_QP_ATTR_LAG_PORT
+ * - any state to ERR, any state to RST: no other bits
+ *
+ * The remote rights are ALLOW_REMOTE_WRITE, ALLOW_REMOTE_READ and ATOMIC_MODE. CURRENT_STATE is
+ * optional in every transition.
+ *
+ * An exported QP that has gone through RST needs doca_gpu_verbs_reset_tracking_and_memory() before
+ * GPU threads use it again.
+ *
+ * @param attr_mask DOCA_VERBS_QP_ATTR_* bits; without NEXT_STATE the state stays
+ * @retval DOCA_ERROR_INVALID_VALUE a required bit is missing, a bit does not belong to the
+ *         transition, or a value does not fit the device, the port or the path
+ * @retval DOCA_ERROR_BAD_STATE there is no such transition, or the QP is not in CURRENT_STATE
+ * @retval DOCA_ERROR_NOT_FOUND the MAC address of the remote port cannot be resolved (RoCE)
+ * @retval DOCA_ERROR_NOT_SUPPORTED the device cannot change the port of a bond of a connected QP
+ * @retval DOCA_ERROR_DRIVER the firmware refused, or the port cannot be queried
+ */
 doca_error_t doca_verbs_qp_modify(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t *qp_attr,
 				  int attr_mask);
-/* Fills both objects with what the firmware has; *attr_mask (may be NULL) says which
- * attributes of qp_attr are valid in this state. DRIVER: it did not answer. */
+
 #ifdef __cplusplus
+/** As in C; attr_mask may be left out. */
 doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t *qp_attr,
 				 doca_verbs_qp_init_attr_t *qp_init_attr, int *attr_mask = nullptr);
 #else
+/**
+ * Queries a QP from the firmware and fills both attribute objects. gdk_verbs_qp_attr_get() and
+ * gdk_verbs_qp_init_attr_get() read their values. A send queue error counts as state ERR. Any
+ * thread.
+ *
+ * @param attr_mask gets the DOCA_VERBS_QP_ATTR_* bits that are valid in the QP's state; may be
+ *         NULL
+ * @retval DOCA_ERROR_UNEXPECTED the firmware reported a state that this library does not know
+ * @retval DOCA_ERROR_DRIVER the firmware did not answer
+ */
 doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t *qp_attr,
 				 doca_verbs_qp_init_attr_t *qp_init_attr, int *attr_mask);
 #endif
 
-/* Rings, send slots of 64 bytes, receive WQEs and the bytes of one. Addresses are of the
- * kind that the umem was given: of the GPU for GPU memory. */
+/**
+ * Returns the rings of a QP. Addresses are GPU addresses if the umem has a GPU, otherwise CPU
+ * addresses.
+ *
+ * @param sq_buf gets the address of send slot 0
+ * @param sq_num_entries gets the number of send slots, 64 bytes each; a power of two or 0
+ * @param rq_buf gets the address of receive WQE 0
+ * @param rq_num_entries gets the number of receive WQEs; a power of two or 0
+ * @param rwqe_size_bytes gets the bytes of a receive WQE
+ */
 doca_error_t doca_verbs_qp_get_wq(const doca_verbs_qp_t *verbs_qp, void **sq_buf,
 				  uint32_t *sq_num_entries, void **rq_buf, uint32_t *rq_num_entries,
 				  uint32_t *rwqe_size_bytes);
-/* Word 0: receive, word 1: send, big-endian. */
+
+/**
+ * Returns the address of the DBREC: two big-endian words, first the receive counter, then the send
+ * counter, of which 16 bits count. It is a GPU address if the umem has a GPU.
+ */
 doca_error_t doca_verbs_qp_get_dbr_addr(const doca_verbs_qp_t *verbs_qp, void **dbr_addr);
-/* CPU address of the doorbell register; the number, 24 bits; and whether a CPU thread keeps
- * the doorbell record (false for NULL). */
+
+/** Returns the CPU address of the doorbell register that the QP uses. */
 doca_error_t doca_verbs_qp_get_uar_addr(const doca_verbs_qp_t *verbs_qp, void **uar_addr);
+
+/** Returns the number of the QP, 24 bits. */
 doca_error_t doca_verbs_qp_get_qpn(const doca_verbs_qp_t *verbs_qp, uint32_t *qpn);
+
+/** Returns whether the QP was created with emulate_no_dbr_ext; false for NULL. */
 bool doca_verbs_qp_get_emulate_no_dbr_ext(const doca_verbs_qp_t *verbs_qp);
 
 #ifdef __cplusplus
