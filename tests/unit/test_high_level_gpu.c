@@ -2,8 +2,9 @@
 /* Copyright (c) gdaki authors */
 /* softnic-run: --dmabuf */
 /*
- * High-level queue pairs of the stand-in's GPU, whose memory CPU threads can reach:
- * how it is registered and why so, that data flows in every mode, and what they take.
+ * High-level QPs on the stand-in CUDA GPU, whose memory CPU threads can access: how
+ * queue memory is registered and what the log reports, puts in every mode, memory
+ * per QP, and arrays of device structs.
  */
 #include "../lib/e2e.h"
 
@@ -36,7 +37,7 @@ static void open_gpu(void)
 
 static void close_gpu(void)
 {
-	e2e_close(&nic); /* refuses while anything is left */
+	e2e_close(&nic); /* fails if an object is left */
 	cr_assert_eq(standin_cuda_live(), 0);
 }
 
@@ -48,9 +49,12 @@ static struct doca_gpu_verbs_qp_hl *create(void)
 	return hl;
 }
 
-/* ---- where queues lie ---- */
+/* ---- placement of the queues ---- */
 
-/* The byte is reserved in 3.0, where it may hold anything but means nothing. */
+/*
+ * Value 1 of this byte, which API 3.0 reserves, requests host memory. Any other
+ * value must be ignored, because programs written for 3.0 may leave anything there.
+ */
 Test(high_level_gpu, queues_are_in_host_memory_where_that_is_asked_for)
 {
 	static const uint8_t said[] = { 0, 1, 0x5a };
@@ -88,10 +92,10 @@ static void try_registration(const char *has_dmabuf, enum doca_gpu_verbs_mem_reg
 	capture_begin();
 	err = doca_gpu_verbs_create_qp_hl(&attr, &hl);
 	said = capture_end();
-	cr_expect_eq(err, want, "dmabuf %s, type %d: %d", has_dmabuf, asked, err);
+	cr_expect_eq(err, want, "dmabuf %s, type %d: error %d", has_dmabuf, asked, err);
 	cr_expect(strstr(said, reason), "dmabuf %s, type %d: %s", has_dmabuf, asked, said);
 	cr_expect_eq(!strstr(said, "dmabuf: not requested"), asked != REG(CUDA_PEERMEM),
-		     "peer memory was asked for, nothing else is tried: %s", said);
+		     "with peer memory requested, only that must be tried: %s", said);
 	if (err == DOCA_SUCCESS)
 		cr_expect_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
 	close_gpu();
@@ -119,7 +123,7 @@ static void connect_both(struct e2e_qp *a, struct e2e_qp *b)
 	cr_assert_eq(e2e_connect(&nic, b->hl->qp, &nic.gid, a->qpn, path), DOCA_SUCCESS);
 }
 
-/* Payload in the GPU's memory, too. */
+/* Allocates the payload in GPU memory, too. */
 static void gpu_buf(struct e2e_buf *buf, int access)
 {
 	void *mem, *cpu;
@@ -144,12 +148,12 @@ static void put_and_compare(struct e2e_pair *p)
 		for (size_t i = 0; i < 64; i++)
 			p->src.mem[i] = e2e_pattern(i, n);
 		cr_assert_eq(e2e_put(p, 0, n % 2 ? LEN : 64, &ticket), 0);
-		cr_assert_eq(e2e_wait(&p->tx, ticket), 0, "put %u", n);
-		cr_assert(!memcmp(p->dst.mem, p->src.mem, LEN), "put %u", n);
+		cr_assert_eq(e2e_wait(&p->tx, ticket), 0, "put %u failed", n);
+		cr_assert(!memcmp(p->dst.mem, p->src.mem, LEN), "put %u: wrong data", n);
 	}
 }
 
-/* What the DBREC holds of the send queue's index, where the CPU sees it. */
+/* Returns the index in the send word of the DBREC, through the CPU's address. */
 static uint32_t record_of(const struct e2e_qp *qp)
 {
 	return be32toh(*qp->hl->qp_gverbs->sq_dbrec);
@@ -177,7 +181,8 @@ static void try_mode(enum doca_gpu_dev_verbs_nic_handler handler,
 		e2e_proxy_begin(&p.tx);
 	put_and_compare(&p);
 	e2e_proxy_end(&p.tx);
-	if (p.tx.hl->qp_gverbs->cpu_proxy) { /* the last step may not have been made */
+	/* the proxy thread may have stopped before its last step */
+	if (p.tx.hl->qp_gverbs->cpu_proxy) {
 		doca_gpu_verbs_cpu_proxy_progress(p.tx.hl->qp_gverbs, &out);
 		cr_expect_eq(record_of(&p.tx), PUTS, "handler %d mode %d", handler, mode);
 	}
@@ -201,7 +206,7 @@ Test(high_level_gpu, data_flows_in_every_mode, .timeout = 60)
 	cr_assert_eq(standin_gdr_live(), 0);
 }
 
-/* ---- what is refused, and why ---- */
+/* ---- what is refused, and the reason ---- */
 
 static void try_refused(enum doca_gpu_dev_verbs_nic_handler handler,
 			enum doca_gpu_verbs_send_dbr_mode_ext mode, const char *reason)
@@ -248,7 +253,8 @@ static void expect_auto(const char *iomem, enum doca_gpu_dev_verbs_nic_handler c
 Test(high_level_gpu, a_gpu_that_maps_no_register_has_the_proxy)
 {
 	expect_auto("1", E2E_DB, 1, "mapped as device memory");
-	expect_auto("0", E2E_DB, 1, "mapped as"); /* of a device, as softnic-run wraps the call */
+	/* as device memory, because softnic-run wraps the driver's call */
+	expect_auto("0", E2E_DB, 1, "mapped as");
 	expect_auto("3", E2E_PROXY, 1, "PeerMappingOverride");
 	try_refused(E2E_DB, MODE(VALID_DBR), "PeerMappingOverride");
 	try_refused(E2E_BF, MODE(VALID_DBR), "PeerMappingOverride");
@@ -260,7 +266,10 @@ Test(high_level_gpu, a_gpu_that_maps_no_register_has_the_proxy)
 
 #define MANY 64
 
-/* All of a QP is in one unit: rings on pages, nothing else has one of its own. */
+/*
+ * All parts of a QP are in one unit of the slab: its rings are page-aligned, and
+ * nothing else takes a page of its own.
+ */
 Test(high_level_gpu, a_qp_takes_its_rings_and_little_more)
 {
 	const size_t rings = 2 * 128 * 64, small = 1536;
@@ -275,12 +284,13 @@ Test(high_level_gpu, a_qp_takes_its_rings_and_little_more)
 		cr_expect_eq(hl[i]->qp_umem, hl[i]->cq_sq_umem);
 		cr_expect_eq(hl[i]->qp_umem, hl[i]->qp_umem_dbr);
 		cr_assert_eq(doca_gpu_verbs_get_qp_dev(hl[i]->qp_gverbs, &dev), DOCA_SUCCESS);
-		cr_expect(i || standin_cuda_bytes() <= rings + 4096, "alone");
+		cr_expect(i || standin_cuda_bytes() <= rings + 4096,
+			  "the first QP takes more than its rings and a page");
 	}
 	cr_expect_leq(standin_cuda_bytes(), MANY * (rings + small));
 	for (int i = 0; i < MANY; i++)
 		cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[i]), DOCA_SUCCESS);
-	/* The next one finds memory that is registered: no driver call but copies. */
+	/* The next QP reuses registered memory, so the driver is called only for copies. */
 	calls = standin_cuda_calls();
 	hl[0] = create();
 	cr_expect_leq(standin_cuda_calls() - calls, 25);
@@ -340,23 +350,26 @@ static void arrays_of(make_array make, drop_array drop)
 	cr_expect_eq(array[1].sq_num, 0);
 	cr_expect_eq(multi(hl, &other), DOCA_ERROR_IN_USE);
 	cr_expect_eq(flat(hl, &other), DOCA_ERROR_IN_USE);
-	array[2].sq_rsvd_index = 7; /* of slots: where the next is counts on, wherever */
+	array[2].sq_rsvd_index = 7; /* the index must be kept whenever the device struct moves */
 	cr_assert_eq(drop(hl, array), DOCA_SUCCESS);
 	cr_expect_eq(drop(hl, array), DOCA_ERROR_NOT_FOUND);
 	cr_expect_eq(qp->qp_cpu->sq_rsvd_index, 7);
-	cr_assert_eq(make(hl, &array), DOCA_SUCCESS, "again");
+	cr_assert_eq(make(hl, &array), DOCA_SUCCESS, "a second array must be possible");
 	cr_expect_eq(array[2].sq_rsvd_index, 7);
 	array[2].sq_rsvd_index = 8;
 	cr_assert_eq(drop(hl, array), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_get_qp_dev(qp, &one), DOCA_SUCCESS);
-	cr_expect(!memcmp(one, qp->qp_cpu, sizeof(*one)), "its own again");
+	cr_expect(!memcmp(one, qp->qp_cpu, sizeof(*one)),
+		  "the QP must have its own device struct again");
 	cr_expect_eq(one->sq_rsvd_index, 8);
-	cr_assert_eq(make(hl, &other), DOCA_ERROR_IN_USE, "it has one");
+	cr_assert_eq(make(hl, &other), DOCA_ERROR_IN_USE,
+		     "a QP with its own device struct must be refused");
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[2]), DOCA_SUCCESS);
 	hl[2] = create();
 	cr_assert_eq(make(hl, &array), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[2]), DOCA_SUCCESS);
-	cr_assert_eq(unflat(hl, array), DOCA_SUCCESS, "one of its QPs is gone");
+	cr_assert_eq(unflat(hl, array), DOCA_SUCCESS,
+		     "must succeed although one of its QPs is destroyed");
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[0]), DOCA_SUCCESS);
 }
 

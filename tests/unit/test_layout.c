@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Binary interface: every public struct has the peer's size, alignment and
- * field offsets, and every public constant has the peer's value. The numbers
- * are data that was measured on the peer's headers, not taken from ours.
+ * The binary interface: every public struct has the size, alignment and field
+ * offsets that it has in NVIDIA's open-source gpunetio, and every public constant
+ * has its value. The expected numbers were measured on gpunetio's headers; they are
+ * not derived from this library's.
  */
 #include <criterion/criterion.h>
 #include <stddef.h>
@@ -36,7 +37,7 @@ static const struct number values[] = {
 static void check(const struct number *n, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		cr_expect_eq(n[i].got, n[i].want, "%s is %lld, the peer has %lld", n[i].what,
+		cr_expect_eq(n[i].got, n[i].want, "%s is %lld, in gpunetio %lld", n[i].what,
 			     n[i].got, n[i].want);
 }
 
@@ -56,7 +57,7 @@ static void inside(size_t off, size_t reserved, size_t size)
 	cr_expect_leq(off + sizeof(void *), reserved + size);
 }
 
-/* What gdaki adds to the device structs hides in bytes the peer reserves. */
+/* The fields that gdaki adds to device structs must lie in reserved bytes. */
 Test(layout, private_state_lies_in_reserved_bytes)
 {
 	inside(offsetof(struct doca_gpu_dev_verbs_qp, gdk_state),

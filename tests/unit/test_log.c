@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The log: what is shown, and that a line is one write. */
+/*
+ * The log: which levels are printed, truncation of long lines, the message of
+ * GDK_CHECK_ARG, and that each line is one write.
+ */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -2,8 +2,9 @@
 /* Copyright (c) gdaki authors */
 /* softnic-run: --no-dbr-max 3 */
 /*
- * A device that gives three QPs without DBREC and then refuses (PEER_DEFECTS 19):
- * a mode that was stated fails and says why, AUTO takes DBRECs and says so once.
+ * A device that supports three QPs without DBREC and then refuses (defect 19 in
+ * tests/defects.sh). Creation with an explicit mode must fail and log the reason;
+ * with AUTO it must fall back to DBRECs and log this once.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static void close_all(void)
 {
 	while (num)
 		cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[--num]), DOCA_SUCCESS);
-	e2e_close(&nic); /* refuses while anything is left */
+	e2e_close(&nic); /* fails if an object is left */
 }
 
 TestSuite(no_dbr_limit, .init = open_all, .fini = close_all);
@@ -84,7 +85,7 @@ Test(no_dbr_limit, a_stated_mode_fails_and_says_why)
 				       "(3 are here)"),
 			  "%s", said);
 	}
-	/* There is room again when one goes. */
+	/* After one is destroyed, another one can be created. */
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[--num]), DOCA_SUCCESS);
 	cr_assert_eq(add(), DOCA_SUCCESS);
 	cr_assert_eq(hl[num - 1]->send_dbr_mode_ext, MODE(NO_DBR_HW));
@@ -101,7 +102,8 @@ Test(no_dbr_limit, auto_takes_dbrecs_and_says_so_once)
 	said = capture_end();
 	cr_assert_eq(num, QPS);
 	cr_expect_eq(times(said, "AUTO takes QPs with one from here on"), 1, "%s", said);
-	cr_expect_eq(times(said, "firmware refused CREATE_QP"), 2, "asked later: %s", said);
+	cr_expect_eq(times(said, "firmware refused CREATE_QP"), 2,
+		     "tried again after the first refusal: %s", said);
 	for (int i = LIMIT; i < QPS; i++) {
 		cr_expect_eq(hl[i]->send_dbr_mode_ext, MODE(VALID_DBR));
 		cr_expect_eq(hl[i]->nic_handler, E2E_DB);
@@ -111,8 +113,9 @@ Test(no_dbr_limit, auto_takes_dbrecs_and_says_so_once)
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[0]), DOCA_SUCCESS);
 	hl[0] = hl[--num];
 	cr_assert_eq(add(), DOCA_SUCCESS);
-	cr_expect_eq(hl[num - 1]->send_dbr_mode_ext, MODE(NO_DBR_HW), "there is room again");
-	atomic_store(&nic.dev->no_dbr_max, QPS); /* as when another process takes the room */
+	cr_expect_eq(hl[num - 1]->send_dbr_mode_ext, MODE(NO_DBR_HW),
+		     "a QP was destroyed, so one without DBREC must be created");
+	atomic_store(&nic.dev->no_dbr_max, QPS); /* as if another process had taken the free one */
 	capture_begin();
 	cr_assert_eq(add(), DOCA_SUCCESS);
 	said = capture_end();
@@ -120,7 +123,7 @@ Test(no_dbr_limit, auto_takes_dbrecs_and_says_so_once)
 	cr_expect(strstr(said, "refuses one more") && !strstr(said, "from here on"), "%s", said);
 }
 
-/* Three, so a second group gets one without and one refused: then both have DBRECs. */
+/* The limit is three, so in the second group one QP is refused: both must then have a DBREC. */
 Test(no_dbr_limit, a_group_is_of_one_mode)
 {
 	struct doca_gpu_verbs_qp_group_hl *g[2];
@@ -140,10 +143,11 @@ Test(no_dbr_limit, a_group_is_of_one_mode)
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_group_hl(g[0]), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_group_hl(g[1]), DOCA_SUCCESS);
 	cr_assert_eq(add(), DOCA_SUCCESS);
-	cr_expect_eq(hl[0]->send_dbr_mode_ext, MODE(NO_DBR_HW), "its QPs are given back");
+	cr_expect_eq(hl[0]->send_dbr_mode_ext, MODE(NO_DBR_HW),
+		     "destroying a group must free its QPs");
 }
 
-/* Firmware that refuses something else, or just once, is not at that limit. */
+/* Firmware that refuses another command, or refuses only once, has not reached the limit. */
 Test(no_dbr_limit, another_refusal_is_no_such_limit)
 {
 	struct doca_gpu_verbs_qp_hl *none = NULL;
@@ -154,11 +158,11 @@ Test(no_dbr_limit, another_refusal_is_no_such_limit)
 	attr.send_dbr_mode_ext = MODE(NO_DBR_HW);
 	cr_assert_eq(add(), DOCA_SUCCESS);
 	capture_begin();
-	nicfail_next(1, 0x0f, 0xabc, 0); /* of the CQ */
+	nicfail_next(1, 0x0f, 0xabc, 0); /* CREATE_CQ */
 	cr_expect_eq(doca_gpu_verbs_create_qp_hl(&attr, &none), DOCA_ERROR_DRIVER);
 	said = capture_end();
 	cr_expect_null(strstr(said, "without DBREC"), "%s", said);
-	nicfail_next(2, 0x0f, 0xabc, 0); /* of the QP */
+	nicfail_next(2, 0x0f, 0xabc, 0); /* CREATE_QP */
 	cr_assert_eq(add(), DOCA_SUCCESS);
 	cr_expect_eq(hl[num - 1]->send_dbr_mode_ext, MODE(NO_DBR_HW));
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One WQE at a time by the thread that owns the queue: what lies in the ring, the record, the
- * register and the words after each, over several laps, by each handler, known at compile time
- * or not; and what is not the plain case.
+ * Exclusive mode, one WQE per operation: the content of the ring, the DBREC, the
+ * doorbell register and the ready words after each operation, over several laps,
+ * with each handler (as a compile-time constant or from the QP). Also what leaves
+ * this fast path: BlueFlame, errors, a full ring, slots written before, ringing by
+ * hand.
  */
 #include <criterion/criterion.h>
 
@@ -30,7 +32,7 @@ static const void *slot(uint64_t i)
 	return rig.ring + (i & (rig.depth - 1)) * 64;
 }
 
-/* All below rung is published, nothing behind, and no word has the token. */
+/* All slots below `rung` are published, none after, and no word has the token. */
 static void check_words(void)
 {
 	const struct gdk_sq q = gdk_sq_of(&rig.qp);
@@ -38,9 +40,11 @@ static void check_words(void)
 	uint64_t i;
 
 	for (i = rung < rig.depth ? 0 : rung - rig.depth; i < rung; i++)
-		cr_assert(gdk_is_ready(&q, i, RIG_GPU), "slot %lu of %lu", i, rung);
+		cr_assert(gdk_is_ready(&q, i, RIG_GPU), "slot %lu below rung %lu is not published",
+			  i, rung);
 	for (i = rung; i < rung + rig.depth; i++)
-		cr_assert(!gdk_is_ready(&q, i, RIG_GPU), "slot %lu of %lu", i, rung);
+		cr_assert(!gdk_is_ready(&q, i, RIG_GPU), "slot %lu from rung %lu on is published",
+			  i, rung);
 	for (i = 0; i < (rig.depth + 31) / 32; i++)
 		cr_assert_eq(words[i] >> 32, 0);
 }
@@ -61,13 +65,13 @@ static void check_rung(uint64_t n)
 	check_words();
 }
 
-/* The slot is as the builders of single WQEs write it. */
+/* Compares the slot with what the WQE builders write. */
 static void check_wqe(uint64_t i, size_t size, const uint8_t *data)
 {
 	struct doca_gpu_dev_verbs_wqe want;
 	const uint32_t write = DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE;
 
-	memcpy(&want, slot(i), sizeof(want)); /* what a builder leaves alone */
+	memcpy(&want, slot(i), sizeof(want)); /* bytes that a builder does not write */
 	if (data)
 		gdk_wqe_write_inl(&rig.qp, &want, (uint16_t)i, GDK_CE_ALWAYS, there.addr,
 				  gdk_key_doca(there.key), data, (uint32_t)size);
@@ -77,7 +81,8 @@ static void check_wqe(uint64_t i, size_t size, const uint8_t *data)
 			     (uint32_t)size);
 	else
 		gdk_wqe_nop(&rig.qp, &want, (uint16_t)i, GDK_CE_ALWAYS);
-	cr_assert_eq(memcmp(&want, slot(i), sizeof(want)), 0, "slot %lu, %zu bytes", i, size);
+	cr_assert_eq(memcmp(&want, slot(i), sizeof(want)), 0,
+		     "slot %lu has a wrong WQE (%zu bytes)", i, size);
 }
 
 static void laps(uint32_t depth, int handler, int known, int sys)
@@ -126,13 +131,14 @@ Test(one_dev, by_blueflame_the_general_way)
 		cr_assert_eq(put(64, &ticket, i % 2 ? RIG_AUTO : RIG_BF, 0), 0);
 		rig_nic(&rig);
 		cr_assert_eq(rig.ci, i + 1);
-		cr_assert_eq(rig.st->bf_half, i % 2 ? 0 : 0x100, "half of the register");
+		cr_assert_eq(rig.st->bf_half, i % 2 ? 0 : 0x100,
+			     "wrong half of the BlueFlame register");
 	}
 	cr_assert_eq(rig.faults, 0);
 	rig_fini(&rig);
 }
 
-/* Nothing is written, rung or lost; the ticket is set. */
+/* Nothing may be written or rung, but the ticket is set. */
 Test(one_dev, nothing_is_posted_to_a_queue_that_has_ended)
 {
 	uint64_t ticket;
@@ -172,7 +178,7 @@ Test(one_dev, a_full_ring_is_waited_for)
 	cr_assert_eq(rig.ring[0], 0xa5);
 	cr_assert_eq(rig.st->rung, 4);
 	rig_fini(&rig);
-	/* Who says that there is room is believed. */
+	/* With GDK_OPT_SKIP_CHECK, the caller guarantees that there is room. */
 	open_rig(4, RIG_DB, 0);
 	for (i = 0; i < 5; i++)
 		cr_assert_eq(put(64, &ticket, RIG_DB, GDK_OPT_SKIP_CHECK), 0);
@@ -180,7 +186,7 @@ Test(one_dev, a_full_ring_is_waited_for)
 	rig_fini(&rig);
 }
 
-/* Slots that were reserved and written by hand, or posted without a doorbell, go along. */
+/* Slots that were written by hand, or posted without a doorbell, are rung with the next put. */
 Test(one_dev, what_was_written_before_is_rung_too)
 {
 	uint64_t idx, ticket;
@@ -211,7 +217,10 @@ Test(one_dev, what_was_written_before_is_rung_too)
 	}
 }
 
-/* The word in which the token was when slots were rung by hand is right a lap later. */
+/*
+ * After slots were rung by hand, the word in which the token was parked must be
+ * correct one lap later.
+ */
 Test(one_dev, a_token_does_not_stay_behind)
 {
 	uint64_t i, idx, ticket;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Every one-sided operation, end to end: the bytes that arrive and those beside
- * them, the signal, the ticket, the WQEs it took; in every sharing mode and
- * execution scope, by every doorbell handler and with every code option.
+ * Every one-sided operation, end to end on the software NIC: the bytes that arrive
+ * and their neighbours, the signal, the ticket, and the number of slots. In every
+ * sharing mode and execution scope, with every doorbell handler and every code
+ * option.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 #define BYTES	   16384u
 #define GUARD	   64u
-#define WORD	   8192u /* offset of the signal word in dst, of its old value in src */
+#define WORD	   8192u /* offset of the signal word in dst, and of its old value in src */
 #define THREAD	   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
 #define WARP	   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
 #define CTA	   DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
@@ -25,7 +26,7 @@
 
 static const size_t sizes[] = { 1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 16, 27, 28, 29, 55, 56, 57, 1000 };
 
-/* How one operation is posted. */
+/* parameters of an operation */
 struct way {
 	gdk_mode_t mode;
 	gdk_handler_t handler;
@@ -34,7 +35,7 @@ struct way {
 };
 
 static struct e2e_pair p;
-static struct ibv_mr *atomic; /* dst, for atomics */
+static struct ibv_mr *atomic; /* a region over dst that allows atomics */
 static struct way w;
 static uint32_t seed;
 
@@ -86,14 +87,14 @@ static void refill(void)
 	set_word(p.dst.mem, 1000);
 }
 
-/* bytes of `from` at GUARD are in `to` there, and nothing changed beside them. */
+/* Expects `size` bytes of the pattern at GUARD, and unchanged bytes around them. */
 static void expect_moved(const uint8_t *to, size_t size)
 {
 	for (size_t i = 0; i < size + 2 * GUARD; i++) {
 		uint8_t want = i >= GUARD && i < GUARD + size ? e2e_pattern(i, seed) : 0xee;
 
-		cr_assert_eq(to[i], want, "byte %zu of %zu is 0x%02x, not 0x%02x", i, size, to[i],
-			     want);
+		cr_assert_eq(to[i], want, "byte %zu (size %zu) is 0x%02x, expected 0x%02x", i, size,
+			     to[i], want);
 	}
 }
 
@@ -102,11 +103,12 @@ static uint64_t reserved(void)
 	return p.tx.dev->sq_rsvd_index;
 }
 
-/* The operation took n slots, and the last of them is the ticket. */
+/* The operation must take n slots, and the ticket must be the last of them. */
 static void finish(int err, uint64_t before, uint64_t n, doca_gpu_dev_verbs_ticket_t ticket)
 {
 	cr_assert_eq(err, 0);
-	cr_assert_eq(reserved(), before + n, "%lu slots, not %lu", reserved() - before, n);
+	cr_assert_eq(reserved(), before + n, "took %lu slots, expected %lu", reserved() - before,
+		     n);
 	cr_assert_eq(ticket, before + n - 1);
 	cr_assert_eq(gdk_wait_for(p.tx.dev, ticket, w.mode, E2E_WAIT_NS), 0);
 }
@@ -121,7 +123,7 @@ static uint64_t pieces(size_t size)
 	return (size + 27) / 28;
 }
 
-/* ---- one operation each ---- */
+/* ---- one operation each; w has the mode, handler, scope and options ---- */
 
 static void do_put(size_t size)
 {
@@ -274,7 +276,7 @@ Test(onesided_dev, p_of_every_size)
 	close_pair();
 }
 
-/* The value may be reused at once: it is in the WQE. */
+/* The WQE contains the value, so the caller may change it at once. */
 Test(onesided_dev, p_needs_its_value_no_longer)
 {
 	doca_gpu_dev_verbs_ticket_t t;
@@ -291,7 +293,7 @@ Test(onesided_dev, p_needs_its_value_no_longer)
 	close_pair();
 }
 
-/* Longer than the ring: 100 pieces through 8 slots. */
+/* 100 WQEs through 8 slots. */
 Test(onesided_dev, p_longer_than_the_ring)
 {
 	open_pair(E2E_DB, 8);
@@ -377,7 +379,7 @@ Test(onesided_dev, every_code_option)
 	close_pair();
 }
 
-/* With the doorbell skipped nothing is rung, until somebody else rings. */
+/* A skipped doorbell is not rung until the next one. */
 Test(onesided_dev, skipped_doorbells_are_rung_by_the_next)
 {
 	doca_gpu_dev_verbs_ticket_t t;
@@ -402,7 +404,7 @@ Test(onesided_dev, skipped_doorbells_are_rung_by_the_next)
 	close_pair();
 }
 
-/* A bad key ends the QP: the wait says so, and so does every later operation. */
+/* A wrong key ends the QP: the wait and every later operation return the error. */
 Test(onesided_dev, an_error_reaches_every_operation)
 {
 	doca_gpu_dev_verbs_ticket_t t;

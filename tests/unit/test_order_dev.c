@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The fences on the way to the NIC, which a CPU does not miss where they are not: each
- * way to ring is traced, at the scope that the queue pair's memory needs. The model in
- * tests/model has those between threads.
- *   w  a WQE's segment      F  a fence at that scope or wider      r  rung
- *   R  the record           D  the register, or the proxy's counter
- *   T  the token goes on
+ * Fences between the stores to the NIC. A CPU does not show a missing one, so each
+ * way to ring is traced and the trace is checked, at the scope that the QP's memory
+ * needs. Fences between threads are checked by the model in tests/model.
+ * The trace has one letter per event:
+ * w: segment of a WQE
+ * F: fence at that scope or wider
+ * r: store to `rung`
+ * R: store to the DBREC
+ * D: store to the doorbell register or the proxy's counter
+ * T: token passed on
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -39,7 +43,7 @@ static void saw_word(uint64_t bits)
 		saw('T');
 }
 
-/* What platform.h has is traced in all that is included from here on. */
+/* Traces these functions of platform.h in all headers that are included below. */
 #define gdk_st_wqe16(p, a, b)	   (saw('w'), gdk_st_wqe16(p, a, b))
 #define gdk_fence_rel(scope)	   (saw_fence(scope), gdk_fence_rel(scope))
 #define gdk_fence_sc(scope)	   (saw_fence(scope), gdk_fence_sc(scope))
@@ -136,7 +140,7 @@ static void ring(const struct way *w, uint64_t at)
 		ring_by_hand(w, wqe, at + 1);
 }
 
-/* Is there `what` in s before its character `end`? */
+/* True if s contains `what` before the first `end`. */
 static bool before(const char *s, char what, char end)
 {
 	const char *e = strchr(s, end), *f = strchr(s, what);
@@ -144,8 +148,10 @@ static bool before(const char *s, char what, char end)
 	return f && e && f < e;
 }
 
-/* WQE, fence, then whatever the NIC sees first; the record, fence, then the register, but
- * for exclusive use, which rings again after the fence (gdk_settle). */
+/*
+ * Required order: WQE, fence, the first store that the NIC sees. DBREC, fence,
+ * register; exclusive mode omits this fence and rings again after one (gdk_settle).
+ */
 static void check(const struct way *w)
 {
 	const char *last_w = strrchr(trace, 'w'), *record = strchr(trace, 'R');
@@ -187,7 +193,8 @@ static void run(const struct way *w, uint32_t flags, int scope)
 		}
 		cr_assert_eq(gdk_reserve(&rig.qp, 1, w->mode, 0, &gap), 0);
 		at = gap;
-		if (w->how == HELD_BACK) { /* wanted by the next, rung by who comes late */
+		/* the later slot is wanted first; its doorbell waits for the earlier slot */
+		if (w->how == HELD_BACK) {
 			cr_assert_eq(gdk_reserve(&rig.qp, 1, w->mode, 0, &at), 0);
 			gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, at), (uint16_t)at,
 				    GDK_CE_ALWAYS);
@@ -211,8 +218,11 @@ Test(order_dev, to_the_nic)
 	}
 }
 
-/* A doorbell rung while the token is on its way may land in the 64 bytes of who finds it, where
- * the register takes such: whatever the doorbell's handler. */
+/*
+ * If the token is passed on before the register store, this store may land among
+ * another thread's 64-byte BlueFlame stores. So on a BlueFlame QP, the register is
+ * stored first, whatever the doorbell's handler.
+ */
 static void token(int handler, gdk_mode_t mode, const char *order)
 {
 	const struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
@@ -224,7 +234,7 @@ static void token(int handler, gdk_mode_t mode, const char *order)
 	for (int i = 0; i < 3; i++) {
 		memset(trace, 0, sizeof(trace));
 		cr_assert_eq(gdk_put(&rig.qp, a, a, 8, &at, mode, RIG_DB, RIG_THREAD, 0), 0);
-		cr_expect(strstr(trace, order), "%d of handler %d, mode %d: %s", i, handler,
+		cr_expect(strstr(trace, order), "put %d, handler %d, mode %d: %s", i, handler,
 			  (int)mode, trace);
 		rig_nic(&rig);
 	}
@@ -239,7 +249,7 @@ Test(order_dev, the_token_and_the_register)
 	token(RIG_BF, RIG_CTA, "DFT");
 }
 
-/* Exclusive use: while it waits, the register follows the record by a fence. */
+/* In exclusive mode, a thread that waits rings again, with a fence between DBREC and register. */
 Test(order_dev, exclusive_settles)
 {
 	uint64_t at;

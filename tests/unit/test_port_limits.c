@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What a port demands of a connection. It wants a GRH in every packet
- * (IBV_QPF_GRH_REQUIRED): a path by LID gets one when its GID is known, and data
- * arrives; without a GID it is refused. And its MTU and number bound what is asked.
+ * What a port requires of a connection: a GRH in every packet
+ * (IBV_QPF_GRH_REQUIRED), so a path by LID gets a GRH if the GID is known and is
+ * refused otherwise; an MTU within the port's; and an existing port number.
  */
 /* softnic-run: --link-layer infiniband --grh-required --mtu 1024 */
 #include <criterion/criterion.h>
@@ -42,7 +42,7 @@ static doca_error_t step(doca_verbs_qp_attr_t *attr, enum doca_verbs_qp_state to
 	return doca_verbs_qp_modify(q.hl->qp, attr, mask | A(NEXT_STATE));
 }
 
-/* To RTS and to itself, by a LID and a GID that may be none. */
+/* Connects the QP to itself, up to RTS, by LID and by a GID that may be zero. */
 static doca_error_t connect_by_lid(struct doca_verbs_gid gid, enum doca_verbs_mtu_size mtu)
 {
 	doca_verbs_qp_attr_t *attr;

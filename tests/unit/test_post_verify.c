@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* What the posting benchmark's consumer accepts: our WQEs, and no other. */
+/*
+ * The checks that the consumer of the posting benchmark makes
+ * (bench/post_verify.h): they must accept the WQEs that this library posts and
+ * refuse any other.
+ */
 #include <criterion/criterion.h>
 
 #include "../bench/post_verify.h"
@@ -22,7 +26,7 @@ static void expect(uint32_t bytes, uint32_t inl)
 				     .inl = inl };
 }
 
-/* Message k in the next slot, as post.cu posts it. */
+/* Posts message k to the next slot, as post.cu does. */
 static void post(uint64_t k)
 {
 	struct doca_gpu_dev_verbs_addr r = { want.raddr + k * POST_STEP, want.rkey };
@@ -77,10 +81,13 @@ Test(post_verify, inline_values_of_8_and_28_bytes)
 	check_all();
 }
 
-/* One flipped bit in any byte that a NIC reads is a mismatch. */
+/* A flipped bit in any byte that a NIC reads must be reported. */
 static void check_bytes(unsigned int len)
 {
-	/* reserved in control and address segment; the immediate has no meaning */
+	/*
+	 * bytes that are reserved in the control and address segments, and the
+	 * immediate, which is unused
+	 */
 	static const uint64_t ignored = 0xf000f700u;
 	unsigned int byte;
 	uint64_t k;
@@ -89,7 +96,8 @@ static void check_bytes(unsigned int len)
 	for (byte = 0; byte < len; byte++) {
 		if (ignored >> byte & 1)
 			continue;
-		cr_assert_neq(check(0, &k, byte, byte == 11 ? 0x08 : 0x01), 0, "byte %u", byte);
+		cr_assert_neq(check(0, &k, byte, byte == 11 ? 0x08 : 0x01), 0,
+			      "a flipped bit in byte %u was accepted", byte);
 	}
 }
 
@@ -120,7 +128,7 @@ Test(post_verify, names_what_is_wrong)
 	cr_assert_eq(check(0, &k, 0, 0), POST_BAD_RADDR);
 }
 
-/* Every fourth slot asks for a CQE, as the mask says, and no other. */
+/* Every fourth slot requests a CQE, according to the mask; the others must not. */
 Test(post_verify, signalled_where_the_mask_says)
 {
 	uint64_t slot, k;
@@ -148,7 +156,7 @@ Test(post_verify, sums_tell_a_set)
 		sum += n;
 		squares += n * n;
 	}
-	/* beyond 64 bits: modulo 2^64, as a sum of 64-bit additions is */
+	/* beyond 64 bits, both are computed modulo 2^64 */
 	cr_assert_eq(post_sum_squares((1u << 24) + 1) - post_sum_squares(1u << 24), 1ull << 48);
 	cr_assert_eq(post_sum_squares((1ull << 33) + 1) - post_sum_squares(1ull << 33), 0);
 }
@@ -157,7 +165,8 @@ Test(post_verify, doorbells_extend_to_64_bits)
 {
 	cr_assert_eq(post_extend(0, 5, 64), 5);
 	cr_assert_eq(post_extend(65530, 4, 64), 65540);
-	cr_assert_eq(post_extend(65540, 65530, 64), 65540, "an old doorbell");
+	cr_assert_eq(post_extend(65540, 65530, 64), 65540,
+		     "an old doorbell must not move the index back");
 	cr_assert_eq(post_extend(1ull << 40, 32768, 32768), (1ull << 40) + 32768);
 	cr_assert_eq(post_register_index(gdk_db_value(gdk_bswap32(0x123 << 8), 0x1fffe)), 0xfffe);
 	cr_assert_eq(post_register_qpn(gdk_db_value(gdk_bswap32(0x123 << 8), 1)), 0x123);

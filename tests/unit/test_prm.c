@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The field table of core/prm.h against data, and the setter that uses it. */
+/*
+ * The field table of core/prm.h, compared with offsets and widths from independent
+ * data (lib/prm_fields.def), and prm_set() and prm_get(), which use the table.
+ */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +31,7 @@ static const struct field nested[] = {
 #include "../lib/prm_fields.def"
 };
 
-/* First bit of a field, counted from the most significant of byte 0. */
+/* Returns the offset of a field's first bit, counted from the most significant bit of byte 0. */
 static uint32_t first_bit(uint32_t field)
 {
 	uint32_t bit = PRM_OFFSET(field) * 8;
@@ -41,9 +44,9 @@ Test(prm, every_field_is_where_the_data_says)
 	size_t i;
 
 	for (i = 0; i < GDK_ARRAY_SIZE(fields); i++) {
-		cr_expect_eq(first_bit(fields[i].field), fields[i].first_bit, "%s at bit 0x%x",
+		cr_expect_eq(first_bit(fields[i].field), fields[i].first_bit, "%s is at bit 0x%x",
 			     fields[i].name, first_bit(fields[i].field));
-		cr_expect_eq(PRM_WIDTH(fields[i].field), fields[i].width, "%s: %u bits",
+		cr_expect_eq(PRM_WIDTH(fields[i].field), fields[i].width, "%s has %u bits",
 			     fields[i].name, PRM_WIDTH(fields[i].field));
 	}
 }
@@ -53,10 +56,11 @@ Test(prm, every_nested_layout_is_where_the_data_says)
 	size_t i;
 
 	for (i = 0; i < GDK_ARRAY_SIZE(nested); i++)
-		cr_expect_eq(nested[i].field * 8, nested[i].first_bit, "%s", nested[i].name);
+		cr_expect_eq(nested[i].field * 8, nested[i].first_bit, "%s has a wrong offset",
+			     nested[i].name);
 }
 
-/* A name in the header that the data lacks would go untested. */
+/* Fails if the header has a field that the data lacks, which would not be tested. */
 Test(prm, every_field_of_the_header_is_in_the_data)
 {
 	char line[256], name[64];
@@ -80,7 +84,7 @@ Test(prm, every_field_of_the_header_is_in_the_data)
 	cr_expect_eq(defined, GDK_ARRAY_SIZE(fields));
 }
 
-/* Reads a bit string the slow way, as the manual counts. */
+/* Reads a bit field bit by bit, with the manual's bit numbers. */
 static uint64_t slow_get(const uint8_t *box, uint32_t bit, uint32_t width)
 {
 	uint64_t value = 0;
@@ -105,9 +109,10 @@ Test(prm, set_writes_the_field_and_nothing_else)
 			memset(box, fill, sizeof(box));
 			memset(before, fill, sizeof(before));
 			prm_set(box, fields[i].field, value);
-			cr_expect_eq(slow_get(box, bit, width), value & mask, "%s", fields[i].name);
-			cr_expect_eq(prm_get(box, fields[i].field), value & mask, "%s",
+			cr_expect_eq(slow_get(box, bit, width), value & mask, "%s: wrong bits",
 				     fields[i].name);
+			cr_expect_eq(prm_get(box, fields[i].field), value & mask,
+				     "%s: wrong value read", fields[i].name);
 			prm_set(box, fields[i].field, fill ? UINT64_MAX : 0);
 			for (byte = 0; byte < sizeof(box); byte++)
 				cr_assert_eq(box[byte], before[byte], "%s changed byte %zu",
@@ -116,7 +121,7 @@ Test(prm, set_writes_the_field_and_nothing_else)
 	}
 }
 
-/* The defect of a 64-bit store to this 1-bit field set next_rcv_psn to 1. */
+/* gpunetio sets this 1-bit field with a 64-bit store, which sets next_rcv_psn to 1. */
 Test(prm, defect_24_cd_master_leaves_next_rcv_psn)
 {
 	uint8_t qpc[PRM_QPC_LEN] = { 0 };

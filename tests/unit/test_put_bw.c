@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The demo is worth what its server's check is worth: these tests plant what a
- * faulty NIC could do and expect the check to see it.
+ * The data check of the put_bw example's server. The tests plant errors that a
+ * faulty NIC could cause and expect the check to find them.
  */
 #include <criterion/criterion.h>
 
 #include "../../examples/put_bw_pattern.c"
 
-/* In place of examples/exchange.c: the tests expect errors, nobody reads them. */
+/* Replaces ex_error() of examples/exchange.c, so that expected errors are not printed. */
 int ex_error(const char *fmt, ...)
 {
 	(void)fmt;
@@ -24,7 +24,7 @@ static const struct put_bw_shape shapes[] = {
 #define NUM_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 #define MAX_BYTES  256
 
-/* All messages in order, copied as a NIC would; `lost` (thread 0) never arrives. */
+/* Copies all messages in order, as a NIC does. Message `lost` of thread 0 never arrives. */
 static void transfer(const struct put_bw_shape *s, uint8_t *src, uint8_t *dst, uint32_t lost)
 {
 	put_bw_fill(s, src);
@@ -46,7 +46,8 @@ Test(put_bw, right_data_passes)
 	for (size_t k = 0; k < NUM_SHAPES; k++) {
 		cr_assert_leq(put_bw_bytes(&shapes[k]), MAX_BYTES);
 		transfer(&shapes[k], src, dst, UINT32_MAX);
-		cr_assert_eq(put_bw_check(&shapes[k], dst), 0, "shape %zu", k);
+		cr_assert_eq(put_bw_check(&shapes[k], dst), 0, "shape %zu: correct data refused",
+			     k);
 	}
 }
 
@@ -58,7 +59,8 @@ Test(put_bw, any_wrong_byte_is_found)
 		transfer(&shapes[k], src, dst, UINT32_MAX);
 		for (size_t b = 0; b < put_bw_bytes(&shapes[k]); b++) {
 			dst[b] ^= 1;
-			cr_assert_eq(put_bw_check(&shapes[k], dst), -1, "shape %zu byte %zu", k, b);
+			cr_assert_eq(put_bw_check(&shapes[k], dst), -1,
+				     "shape %zu: wrong byte %zu not found", k, b);
 			dst[b] ^= 1;
 		}
 	}
@@ -68,11 +70,15 @@ Test(put_bw, lost_message_is_found)
 {
 	uint8_t src[MAX_BYTES], dst[MAX_BYTES];
 
-	/* with a slot for each message every one counts, else the last of each slot */
+	/*
+	 * If every message has its own slot, any lost one is found; otherwise, the
+	 * last of each slot.
+	 */
 	for (size_t k = 0; k < NUM_SHAPES; k++)
 		for (uint32_t i = shapes[k].iters - shapes[k].window; i < shapes[k].iters; i++) {
 			transfer(&shapes[k], src, dst, i);
-			cr_assert_eq(put_bw_check(&shapes[k], dst), -1, "shape %zu lost %u", k, i);
+			cr_assert_eq(put_bw_check(&shapes[k], dst), -1,
+				     "shape %zu: lost message %u not found", k, i);
 		}
 }
 

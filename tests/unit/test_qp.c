@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Queue pairs: sizes, memory, what creation refuses, life time. */
+/*
+ * Creation of queue pairs: sizes, layout in own and external memory, attributes
+ * that creation refuses, and the order of destruction.
+ */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -30,7 +33,7 @@ static void open_all(void)
 static void close_all(void)
 {
 	doca_verbs_qp_init_attr_destroy(init);
-	cr_assert_eq(doca_verbs_cq_destroy(cq), DOCA_SUCCESS, "a QP leaked");
+	cr_assert_eq(doca_verbs_cq_destroy(cq), DOCA_SUCCESS, "a QP still uses the CQ");
 	e2e_close(&nic);
 }
 
@@ -62,7 +65,7 @@ Test(qp, inline_data_takes_more_slots)
 {
 	doca_verbs_qp_t *qp;
 
-	doca_verbs_qp_init_attr_set_max_inline_data(init, 60); /* 32 + 64 bytes: 2 slots */
+	doca_verbs_qp_init_attr_set_max_inline_data(init, 60); /* 32 + 64 bytes take 2 slots */
 	cr_assert_eq(create(&qp), DOCA_SUCCESS);
 	cr_assert_eq(qp->sq_num, 256);
 	cr_assert_eq(qp->init.max_inline_data, 92);
@@ -110,9 +113,11 @@ Test(qp, external_memory_is_used_where_it_was_put)
 					    -1, 0, &umem),
 		     DOCA_SUCCESS);
 	doca_verbs_qp_init_attr_set_external_umem(init, umem, 8192);
-	cr_assert_eq(create(&qp), DOCA_ERROR_INVALID_VALUE, "queues without DBREC");
+	cr_assert_eq(create(&qp), DOCA_ERROR_INVALID_VALUE,
+		     "queues in a umem need a DBREC in a umem");
 	doca_verbs_qp_init_attr_set_external_umem_dbr(init, umem, 65536);
-	cr_assert_eq(create(&qp), DOCA_ERROR_INVALID_VALUE, "DBREC behind the umem");
+	cr_assert_eq(create(&qp), DOCA_ERROR_INVALID_VALUE,
+		     "a DBREC outside the umem must be refused");
 	doca_verbs_qp_init_attr_set_external_umem_dbr(init, umem, 128);
 	cr_assert_eq(create(&qp), DOCA_SUCCESS);
 	cr_assert_eq(qp->sq_buf, (uint8_t *)mem + 8192);
@@ -132,7 +137,7 @@ Test(qp, refuses_what_cannot_work)
 	cr_assert_eq(create(&qp), DOCA_ERROR_INVALID_VALUE);
 	doca_verbs_qp_init_attr_set_send_cq(init, cq);
 	doca_verbs_qp_init_attr_set_sq_wr(init, 0);
-	cr_assert_eq(create(&qp), DOCA_ERROR_INVALID_VALUE, "no queue at all");
+	cr_assert_eq(create(&qp), DOCA_ERROR_INVALID_VALUE, "a QP without queues must be refused");
 	doca_verbs_qp_init_attr_set_sq_wr(init, 16);
 	doca_verbs_qp_init_attr_set_send_max_sges(init, 0);
 	cr_assert_eq(create(&qp), DOCA_ERROR_INVALID_VALUE);
@@ -155,7 +160,8 @@ Test(qp, shared_receive_queue_attributes_are_checked)
 	cr_assert_eq(doca_verbs_srq_init_attr_set_srq_wr(attr, 100), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_srq_init_attr_set_receive_max_sges(attr, 2), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_srq_init_attr_get_srq_wr(attr), 100);
-	cr_assert_eq(doca_verbs_srq_create(nic.ctx, attr, &srq), DOCA_ERROR_INVALID_VALUE, "no PD");
+	cr_assert_eq(doca_verbs_srq_create(nic.ctx, attr, &srq), DOCA_ERROR_INVALID_VALUE,
+		     "an SRQ without PD must be refused");
 	doca_verbs_srq_init_attr_set_pd(attr, nic.pd);
 	doca_verbs_srq_init_attr_set_srq_wr(attr, 40000);
 	cr_assert_eq(doca_verbs_srq_create(nic.ctx, attr, &srq), DOCA_ERROR_INVALID_VALUE);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Reserve, publish, submit: holes, skipped doorbells, wrap, ends of a QP. */
+/*
+ * The device functions that reserve, publish and submit slots: unpublished gaps,
+ * skipped doorbells, wrap-around of the ring, and a QP that has ended.
+ */
 #include <criterion/criterion.h>
 
 #include "rig.h"
@@ -31,13 +34,16 @@ Test(qp_dev, late_publisher_without_doorbell_rings_who_waited)
 	cr_assert_eq(rig.st->doorbells, 1);
 	cr_assert_eq(rig.st->left, 0);
 	cr_assert_eq(*(uint64_t *)(rig.st + 1), GDK_TOKEN(2) | 3);
-	/* published and not wanted: not rung */
+	/* published but not wanted, so not rung */
 	gdk_mark_ready(&rig.qp, 2, 2, RIG_GPU, RIG_AUTO);
 	cr_assert_eq(rig.st->rung, 2);
 	cr_assert_eq(rig.st->left, 1);
 }
 
-/* Who posts next needs no look at the words to know that the token is his. */
+/*
+ * The state holds the slot where the token is parked, so the next poster need not
+ * read the words.
+ */
 Test(qp_dev, where_the_token_is_parked_is_said)
 {
 	unsigned int i;
@@ -50,7 +56,10 @@ Test(qp_dev, where_the_token_is_parked_is_said)
 	}
 }
 
-/* The token lies at slot 0; who wants slot 1 must not rely on finding it at its own. */
+/*
+ * After slot 0 is published, the token is in `left`. A thread that posts slot 1
+ * must take it from there, because it is not parked at its slot.
+ */
 Test(qp_dev, a_put_takes_the_token_that_was_left)
 {
 	rig_init(&rig, 64, RIG_DB, 0);
@@ -82,7 +91,10 @@ Test(qp_dev, a_range_over_several_words_is_published)
 	}
 }
 
-/* A doorbell whose record nothing ordered before it is rung again by who waits. */
+/*
+ * In exclusive mode, no fence orders the DBREC store before the register store. A
+ * thread that waits rings once more, after a fence.
+ */
 Test(qp_dev, exclusive_wait_rings_again_once)
 {
 	uint64_t idx;
@@ -171,7 +183,7 @@ Test(qp_dev, waiter_for_a_slot_rings_what_is_published)
 		idx = reserve(2, modes[m]);
 		gdk_post(&rig.qp, idx, idx + 1, modes[m], RIG_AUTO, GDK_OPT_SKIP_DB);
 		cr_assert_eq(rig.st->doorbells, 0);
-		/* nobody plays the NIC: the wait is over after its limit, for good */
+		/* No NIC runs, so the wait times out, which ends the QP. */
 		cr_assert_eq(gdk_reserve(&rig.qp, 1, modes[m], 0, &idx), -ETIMEDOUT);
 		cr_assert_eq(idx, 2);
 		cr_assert_eq(rig.st->doorbells - rig.st->bare_rings, 1);
@@ -212,7 +224,7 @@ Test(qp_dev, reservation_larger_than_the_ring_is_refused)
 	cr_assert_eq(gdk_qp_status(&rig.qp), 0);
 }
 
-/* The caller knows that there is room, and nobody looks at the CQ. */
+/* The caller guarantees that there is room, so the CQ is not polled. */
 Test(qp_dev, who_skips_the_check_does_not_wait)
 {
 	struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
@@ -231,7 +243,8 @@ Test(qp_dev, who_skips_the_check_does_not_wait)
 		cr_expect(ticket == 8 && idx == 9);
 		cr_expect_eq(rig.st->completed, 0);
 		cr_assert_eq(gdk_reserve(&rig.qp, 1, modes[m], 0, &idx), 0);
-		cr_expect_geq(rig.st->completed, 3, "mode %d", modes[m]);
+		cr_expect_geq(rig.st->completed, 3,
+			      "mode %d: a reservation with the check must poll the CQ", modes[m]);
 		rig_fini(&rig);
 	}
 }

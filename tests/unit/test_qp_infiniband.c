@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Paths on an InfiniBand port: by LID, with and without a GRH, and what the
- * firmware has of them in the QP context.
+ * Paths on an InfiniBand port: by LID, with and without GRH, and their fields in
+ * the QP context of the firmware.
  */
 /* softnic-run: --link-layer infiniband */
 #include <criterion/criterion.h>
@@ -66,7 +66,7 @@ static void expect_query(enum doca_verbs_addr_type type)
 	doca_verbs_qp_init_attr_destroy(init);
 }
 
-/* To RTR by the address type; the path as the firmware has it. */
+/* Moves the QP to RTR with this address type and returns the path from the firmware. */
 static doca_error_t connect_by(enum doca_verbs_addr_type type, uint8_t path[PRM_ADS_LEN])
 {
 	uint8_t out[PRM_QUERY_QP_OUT_LEN];

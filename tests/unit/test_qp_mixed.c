@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One thread does everything in every order: exclusive and shared use in turn, with and
- * without doorbells, in parts, and waits; what must be so after each step is known
- * from a list of what was written and what was asked for.
+ * One thread posts in random ways: exclusive and shared modes alternate, with and
+ * without doorbells, in parts, with waits and ringing by hand. After each step, the
+ * state is checked against a list of the slots that were published and of the
+ * doorbells that were requested.
  */
 #include <criterion/criterion.h>
 
 #include "rig.h"
 
-#define MOST 4096u /* slots of one sequence */
+#define MOST 4096u /* limit of slots in one sequence */
 
 static struct rig rig;
-static uint64_t start, reserved, asked, last_rung; /* indices */
-static uint8_t marked[MOST];			   /* by index - start */
+/* indices; asked: a doorbell was requested for all slots below */
+static uint64_t start, reserved, asked, last_rung;
+static uint8_t marked[MOST]; /* by index - start; 1: published */
 static uint32_t seed, step;
 
 static uint64_t *words(void)
@@ -34,7 +36,7 @@ static enum doca_gpu_dev_verbs_resource_sharing_mode shared_mode(void)
 	return dice(2) ? RIG_GPU : RIG_CTA;
 }
 
-/* A ring that was used up to `from` already. */
+/* Starts with a ring whose slots below `from` are used already. */
 static void open_at(uint32_t depth, uint64_t from, int handler)
 {
 	const struct gdk_sq q = (rig_init(&rig, depth, handler, 0), gdk_sq_of(&rig.qp));
@@ -46,7 +48,10 @@ static void open_at(uint32_t depth, uint64_t from, int handler)
 			*gdk_word(&q, i) &= ~(uint64_t)gdk_slot_bits(&q, i, 1);
 		else
 			*gdk_word(&q, i) |= gdk_slot_bits(&q, i, 1);
-	/* of even laps, slots that are to be used next are published ones of odd laps */
+	/*
+	 * Published in the previous lap means unpublished in the next, so the slots
+	 * from `from` on are correct.
+	 */
 	*gdk_word(&q, from) |= GDK_TOKEN(gdk_word_pos(&q, from));
 	rig.st->parked = dice(2) ? from : 0;
 	rig.qp.sq_rsvd_index = from;
@@ -80,8 +85,9 @@ static uint32_t tokens(void)
 }
 
 #define MUST(cond) \
-	cr_assert((cond), "depth %u start %llu seed %u step %u: %s (rung %llu)", rig.depth, \
-		  (unsigned long long)start, seed, step, #cond, (unsigned long long)st->rung)
+	cr_assert((cond), "depth %u start %llu seed %u step %u: failed: %s (rung %llu)", \
+		  rig.depth, (unsigned long long)start, seed, step, #cond, \
+		  (unsigned long long)st->rung)
 
 static void check(void)
 {
@@ -95,7 +101,7 @@ static void check(void)
 	MUST(tokens() == 1);
 	MUST(st->left || *gdk_word(&q, rung) & GDK_TOKEN(gdk_word_pos(&q, rung)));
 	MUST(st->left != GDK_LEFT || !(st->written > rung));
-	/* who publishes the slot where the token was parked finds it there */
+	/* if the slot where the token was parked is unpublished, the token is still there */
 	i = st->parked;
 	MUST(i < end || *gdk_word(&q, i) & GDK_TOKEN(gdk_word_pos(&q, i)));
 	for (i = rung; i < rung + rig.depth; i++)
@@ -116,7 +122,7 @@ static void want(uint64_t pi)
 		asked = pi;
 }
 
-/* All below `need` is rung by who waits for it, and is complete then. */
+/* A wait must ring all slots below `need`, which are then complete. */
 static void wait_below(uint64_t need, enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	const struct gdk_qp_state *st = rig.st;
@@ -168,7 +174,7 @@ static void submit(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 	check();
 }
 
-/* All that is written is rung without us. */
+/* Rings all published slots with the functions for ringing by hand. */
 static void ring_by_hand(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	const uint64_t pi = gap();
@@ -191,7 +197,7 @@ static void ring_by_hand(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 	check();
 }
 
-/* One by one by the thread that owns the queue, beyond the end of a word. */
+/* Puts of one WQE each in exclusive mode, over the end of a ready word. */
 static void put_alone(void)
 {
 	const gdk_handler_t handler = rig.handler == RIG_BF || dice(2) ? RIG_AUTO
@@ -220,7 +226,7 @@ static void put_alone(void)
 	}
 }
 
-/* Slots of the second reservation first. */
+/* Posts the second half of a reservation before the first. */
 static void crosswise(uint32_t most)
 {
 	const uint32_t n = 1 + dice(most), k = 1 + dice(most);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Transitions of a queue pair: which exist, what they need, what query says. */
+/*
+ * doca_verbs_qp_modify() and doca_verbs_qp_query(): which transitions exist, which
+ * attributes each one needs and allows, and what a query returns.
+ */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -62,7 +65,10 @@ static doca_error_t move(enum doca_verbs_qp_state to, int mask)
 	return doca_verbs_qp_modify(q.hl->qp, attr, mask);
 }
 
-/* The firmware's word, and which attributes it vouches for. */
+/*
+ * Queries the QP: the state and attributes from the firmware; *mask: the attributes
+ * that are valid.
+ */
 static enum doca_verbs_qp_state state(doca_verbs_qp_attr_t *got, int *mask)
 {
 	doca_verbs_qp_init_attr_t *init;
@@ -102,7 +108,7 @@ Test(qp_modify, the_way_to_rts_and_what_query_returns)
 	cr_assert_eq(got.min_rnr_timer, 12);
 	cr_assert_eq(got.max_rd_atomic, 4);
 	cr_assert_eq(got.port_num, 1);
-	cr_assert_eq(got.ah.hop_limit, 64, "the default");
+	cr_assert_eq(got.ah.hop_limit, 64, "default hop limit");
 	cr_assert_eq(memcmp(got.ah.gid.raw, nic.gid.raw, 16), 0);
 	cr_assert_neq(mask & A(SQ_PSN), 0);
 }
@@ -146,7 +152,7 @@ Test(qp_modify, init_to_init_changes_rights)
 	cr_assert_eq(move(S(INIT), A(NEXT_STATE) | A(ALLOW_REMOTE_READ)), DOCA_SUCCESS);
 	state(&got, NULL);
 	cr_assert_eq(got.allow_remote_read, 1);
-	cr_assert_eq(got.allow_remote_write, 1, "what is not in the mask stays");
+	cr_assert_eq(got.allow_remote_write, 1, "an attribute outside the mask changed");
 }
 
 Test(qp_modify, rts_to_rts_and_out_of_it)
@@ -167,8 +173,10 @@ Test(qp_modify, rts_to_rts_and_out_of_it)
 	to_rts();
 }
 
-/* Takes source GID, traffic class and atomic mode from one path to another; expects what of
- * it is the NIC's afterwards. */
+/*
+ * Changes source GID index, traffic class and atomic mode from RTS to RTS, and
+ * checks which of these the firmware has taken.
+ */
 static void change_path(int sgid_index, uint8_t traffic_class, uint8_t dscp,
 			enum doca_verbs_qp_atomic_mode atomics)
 {
@@ -185,7 +193,7 @@ static void change_path(int sgid_index, uint8_t traffic_class, uint8_t dscp,
 	cr_expect_eq(prm_get(path, PRM_ADS_SRC_ADDR_INDEX), (unsigned int)sgid_index);
 	cr_expect_eq(prm_get(path, PRM_ADS_DSCP), dscp);
 	cr_expect_eq(prm_get(qpc, PRM_QPC_RAE), atomics != DOCA_VERBS_QP_ATOMIC_MODE_NONE);
-	cr_expect_arr_eq(path + PRM_ADS_RGID_AT, nic.gid.raw, 16, "the remote one stays");
+	cr_expect_arr_eq(path + PRM_ADS_RGID_AT, nic.gid.raw, 16, "the remote GID must not change");
 }
 
 Test(qp_modify, path_and_rights_of_a_connected_queue_pair)
@@ -200,7 +208,8 @@ Test(qp_modify, path_and_rights_of_a_connected_queue_pair)
 	change_path(nic.gid_index - 1, 0x68, 0xfc >> 2, DOCA_VERBS_QP_ATOMIC_MODE_NONE);
 	doca_verbs_ah_attr_set_sgid_index(ah, 200);
 	doca_verbs_qp_attr_set_ah_attr(attr, ah);
-	cr_assert_eq(move(S(RTS), A(NEXT_STATE) | A(AH_ATTR)), DOCA_ERROR_DRIVER, "no such GID");
+	cr_assert_eq(move(S(RTS), A(NEXT_STATE) | A(AH_ATTR)), DOCA_ERROR_DRIVER,
+		     "a GID index that does not exist must be refused");
 }
 
 Test(qp_modify, bad_paths)
@@ -208,11 +217,13 @@ Test(qp_modify, bad_paths)
 	cr_assert_eq(move(S(INIT), TO_INIT), DOCA_SUCCESS);
 	doca_verbs_ah_attr_set_addr_type(ah, DOCA_VERBS_ADDR_TYPE_IB_GRH);
 	doca_verbs_qp_attr_set_ah_attr(attr, ah);
-	cr_assert_eq(move(S(RTR), TO_RTR), DOCA_ERROR_INVALID_VALUE, "InfiniBand on Ethernet");
+	cr_assert_eq(move(S(RTR), TO_RTR), DOCA_ERROR_INVALID_VALUE,
+		     "an InfiniBand address on an Ethernet port must be refused");
 	doca_verbs_ah_attr_set_addr_type(ah, DOCA_VERBS_ADDR_TYPE_IPv4);
 	doca_verbs_ah_attr_set_sgid_index(ah, 200);
 	doca_verbs_qp_attr_set_ah_attr(attr, ah);
-	cr_assert_eq(move(S(RTR), TO_RTR), DOCA_ERROR_INVALID_VALUE, "no such GID");
+	cr_assert_eq(move(S(RTR), TO_RTR), DOCA_ERROR_INVALID_VALUE,
+		     "a GID index that does not exist must be refused");
 	cr_assert_eq(q.hl->qp->state, S(INIT));
 }
 
@@ -238,11 +249,12 @@ Test(qp_modify, every_gid_of_the_port_connects)
 		to_rts();
 		cr_assert_eq(gdk_qp_query_state(q.hl->qp, out, &st), DOCA_SUCCESS);
 		cr_expect_eq(prm_get(path, PRM_ADS_UDP_SPORT) != 0,
-			     e.gid_type == IBV_GID_TYPE_ROCE_V2, "RoCE v1 has no UDP");
-		cr_assert_eq(move(S(RST), A(NEXT_STATE)), DOCA_SUCCESS, "GID %u", i);
+			     e.gid_type == IBV_GID_TYPE_ROCE_V2,
+			     "only RoCE v2 has a UDP source port");
+		cr_assert_eq(move(S(RST), A(NEXT_STATE)), DOCA_SUCCESS, "GID %u: reset failed", i);
 		n++;
 	}
-	cr_assert_eq(n, 4, "link-local and IPv4, RoCE v1 and v2");
+	cr_assert_eq(n, 4, "expected link-local and IPv4 GIDs, each for RoCE v1 and v2");
 }
 
 Test(qp_modify, udp_source_port_is_the_hash_of_the_connection)
@@ -269,5 +281,5 @@ Test(qp_modify, udp_source_port_keeps_to_the_devices_range)
 	to_rts();
 	cr_assert_eq(gdk_qp_query_state(q.hl->qp, out, &st), DOCA_SUCCESS);
 	port = prm_get(out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT, PRM_ADS_UDP_SPORT);
-	cr_expect(port >= 0xd001 && port <= 0xd003, "0x%x", (unsigned int)port);
+	cr_expect(port >= 0xd001 && port <= 0xd003, "source port 0x%x", (unsigned int)port);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Commands that a real ConnectX accepted or refused (recorded_qp.h), against the
- * layouts of the library and of the software NIC. The expected values were decoded by
- * hand, so that this test depends on neither layout nor on mlx5_ifc.h. The answers
- * go through the library as if the NIC had given them.
+ * Commands that a real ConnectX accepted or refused (recorded_qp.h), decoded with
+ * the layouts of the library and of the software NIC. The expected values were
+ * decoded by hand, so that the test depends on neither layout nor on mlx5_ifc.h.
+ * The recorded replies are also passed to the library as if the NIC had sent them.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,10 +22,10 @@
 #define BOX_MAX	   0x160
 #define PAS_AT	   0x110
 #define QPC(field) ((field) + ((uint32_t)PRM_CREATE_QP_QPC_AT << 16))
-#define XRCD_AT	   0xb0 /* the only word that core/prm.h has no field for */
+#define XRCD_AT	   0xb0 /* the only word for which core/prm.h has no field */
 #define XRCD	   0x11u
 
-/* What the boxes say, in the order of recorded_qps; the last three are of one run. */
+/* Values decoded by hand, in the order of recorded_qps. The last three are from one run. */
 static const struct decoded {
 	uint32_t uar_page, user_index, log_page_size, page_offset, cqn, pages, status, qpn;
 	uint64_t dbr_addr, wq_umem_offset;
@@ -40,7 +40,10 @@ static const struct decoded {
 	{ 0x18, 0x1ff4b, 3, 24, 0x115, 2, 5, 0, 0xa67c35b40, 0 },
 };
 
-/* Field, and its value in the box d: 128 receive WQEs of 16 bytes, 512 send slots. */
+/*
+ * Each field with its value in command d. All have 128 receive WQEs of 16 bytes and
+ * 512 send slots.
+ */
 #define FIELDS(X, d) \
 	X(PRM_CMD_OPCODE, 0x500) \
 	X(PRM_CMD_UID, 2) \
@@ -84,7 +87,7 @@ static void unpack(const struct recorded_qp *r, uint8_t box[BOX_MAX])
 			nic_set(box, NIC_F(row->at + 4 * i, 31, 0), row->words[i]);
 }
 
-/* The bytes of an answer. */
+/* Stores the words of a recorded reply as bytes. */
 static void unpack_answer(const struct recorded_qp *r, uint8_t out[16])
 {
 	uint32_t i;
@@ -103,8 +106,8 @@ Test(recorded, every_field_has_the_value_that_was_decoded_by_hand)
 
 		unpack(&recorded_qps[i], box);
 #define EXPECT(field, value) \
-	cr_expect_eq(prm_get(box, field), value, "%s: " #field " is 0x%llx", recorded_qps[i].name, \
-		     (unsigned long long)prm_get(box, field));
+	cr_expect_eq(prm_get(box, field), value, "%s: " #field " is read as 0x%llx", \
+		     recorded_qps[i].name, (unsigned long long)prm_get(box, field));
 		FIELDS(EXPECT, d)
 	}
 }
@@ -123,11 +126,12 @@ Test(recorded, a_box_rebuilt_from_its_fields_lacks_xrcd_only)
 		FIELDS(SET, d)
 		cr_expect_eq(nic_word(box, XRCD_AT), XRCD);
 		nic_set(built, NIC_F(XRCD_AT, 31, 0), XRCD);
-		cr_expect_arr_eq(built, box, PAS_AT, "%s", recorded_qps[i].name);
+		cr_expect_arr_eq(built, box, PAS_AT, "%s: the rebuilt command differs",
+				 recorded_qps[i].name);
 	}
 }
 
-/* The NIC reads the same with layouts of its own. */
+/* The software NIC has its own layouts and must read the same values. */
 Test(recorded, the_software_nic_reads_the_same_fields)
 {
 	uint8_t box[BOX_MAX], *q = box + CMD_QPC;
@@ -156,8 +160,11 @@ Test(recorded, the_software_nic_reads_the_same_fields)
 	}
 }
 
-/* The rings begin on pages of 4 KiB: page_offset counts 64ths of the QP's pages, which
- * may be larger, and not units of 64 bytes. So the pages listed are as many as needed. */
+/*
+ * The rings begin on pages of 4 KiB, so page_offset must count 64ths of the QP's
+ * page size, which may be larger, not units of 64 bytes. The number of listed pages
+ * then equals the number needed.
+ */
 Test(recorded, page_offset_counts_64ths_of_a_page)
 {
 	uint8_t box[BOX_MAX];
@@ -169,10 +176,10 @@ Test(recorded, page_offset_counts_64ths_of_a_page)
 		unpack(&recorded_qps[i], box);
 		size = 4096ull << prm_get(box, QPC(PRM_QPC_LOG_PAGE_SIZE));
 		offset = prm_get(box, QPC(PRM_QPC_PAGE_OFFSET)) * size / 64;
-		cr_expect_eq(offset % 4096, 0, "%s: 0x%llx", recorded_qps[i].name,
+		cr_expect_eq(offset % 4096, 0, "%s: offset 0x%llx", recorded_qps[i].name,
 			     (unsigned long long)offset);
 		cr_expect_eq((offset + RING_BYTES + size - 1) / size, decoded[i].pages);
-		/* The log prints whole rows. */
+		/* The log prints whole rows of 16 bytes. */
 		cr_expect_eq((PAS_AT + 8 * decoded[i].pages + 15) / 16 * 16,
 			     recorded_qps[i].printed);
 		for (page = 0; page < decoded[i].pages; page++)
@@ -180,11 +187,11 @@ Test(recorded, page_offset_counts_64ths_of_a_page)
 	}
 }
 
-/* ---- the answers ---- */
+/* ---- the replies ---- */
 
-/* The NIC creates the queue pair, and this answer comes back. */
+/* If set, CREATE_QP gets this recorded reply. */
 static const struct recorded_qp *replay;
-static uint8_t refusal[16]; /* of the NIC itself */
+static uint8_t refusal[16]; /* the software NIC's own reply to a refused command */
 
 struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *ctx, const void *in,
 					       size_t inlen, void *out, size_t outlen)
@@ -265,7 +272,7 @@ static doca_verbs_cq_t *make_cq(struct nic *nic)
 	return cq;
 }
 
-/* The NIC has one queue pair. */
+/* The NIC is configured for one QP, so the second is refused. */
 Test(recorded, the_software_nic_without_a_queue_pair_left_answers_the_same)
 {
 	doca_verbs_qp_t *qp, *other = NULL;

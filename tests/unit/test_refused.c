@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Every firmware command that the library sends is refused once: the log has one
- * line on it, with the command's name, status and its meaning, syndrome and the
- * object; the call fails; what is not there is not used. A device may refuse
- * QUERY_LAG: then nothing fails and the log has no line at its default level.
+ * Every firmware command of the library is refused once. The call must fail, the
+ * log must have one line with the command's name, the status and its meaning, the
+ * syndrome and the object, and no object may leak. QUERY_LAG is optional: if a
+ * device refuses it, nothing may fail and nothing is logged at the default level.
  */
 /* softnic-run: --lag 2 */
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #define COMMANDS_MAX 64u
 #define OPTIONAL     "QUERY_LAG"
 
-/* Which object the log names, as it begins. */
+/* the beginning of the object's name in the log */
 static const struct command {
 	const char *name, *object;
 } commands[] = {
@@ -51,7 +51,7 @@ static struct {
 	doca_verbs_qp_init_attr_t *init;
 	doca_verbs_cq_attr_t *cq_attr;
 	struct doca_verbs_srq_init_attr *srq_attr;
-	/* what the commands make */
+	/* objects that the commands create */
 	doca_dev_t *dev;
 	struct doca_verbs_srq *srq;
 	doca_verbs_cq_t *cq;
@@ -165,7 +165,7 @@ static void undo(void)
 	t.qp = NULL;
 }
 
-/* The command that goes without was refused, once in all. */
+/* The optional command was refused; this may happen once only. */
 static void check_silent(const char *log)
 {
 	size_t i;
@@ -173,35 +173,36 @@ static void check_silent(const char *log)
 	for (i = 0; strcmp(commands[i].name, OPTIONAL); i++)
 		;
 	cr_expect_str_eq(log, "");
-	cr_expect_not(seen[i], "another command than %s was refused without an error", OPTIONAL);
+	cr_expect_not(seen[i], "a refused command other than %s caused no error", OPTIONAL);
 	seen[i] = true;
 }
 
-/* One line, and all of it: which command is it of? */
+/* The log must have exactly one line, about a command of the table. */
 static void check_line(const char *line, const char *how)
 {
 	const struct command *c;
 	char want[128];
 	const char *at;
 
-	cr_assert(*line, "no line in the log");
-	cr_expect_eq(strchr(line, '\n'), line + strlen(line) - 1, "not one line:\n%s", line);
+	cr_assert(*line, "nothing logged");
+	cr_expect_eq(strchr(line, '\n'), line + strlen(line) - 1, "more than one line logged:\n%s",
+		     line);
 	for (c = commands; c < commands + sizeof(commands) / sizeof(commands[0]); c++) {
 		snprintf(want, sizeof(want), " %s (0x", c->name);
 		if (strstr(line, want))
 			break;
 	}
-	cr_assert_neq(c, commands + sizeof(commands) / sizeof(commands[0]), "no command:\n%s",
-		      line);
+	cr_assert_neq(c, commands + sizeof(commands) / sizeof(commands[0]),
+		      "the line names no command:\n%s", line);
 	seen[c - commands] = true;
 	at = strstr(line, ": ");
-	cr_assert(c->object, "%s is an error:\n%s", c->name, line);
-	cr_expect(at && !strncmp(at + 2, c->object, strlen(c->object)), "object is not %s:\n%s",
-		  c->object, line);
-	cr_expect(strstr(line, how), "no \"%s\":\n%s", how, line);
+	cr_assert(c->object, "refused %s must not be logged as an error:\n%s", c->name, line);
+	cr_expect(at && !strncmp(at + 2, c->object, strlen(c->object)),
+		  "the line does not begin with object %s:\n%s", c->object, line);
+	cr_expect(strstr(line, how), "\"%s\" is not in the line:\n%s", how, line);
 }
 
-/* Commands that the driver sends: it says why in an errno. */
+/* Destroy commands, which the driver sends: it returns the reason as errno. */
 #define DESTROY(obj, fn) \
 	do { \
 		capture_begin(); \
@@ -209,7 +210,7 @@ static void check_line(const char *line, const char *how)
 		cr_expect_eq(fn(t.obj), DOCA_ERROR_DRIVER); \
 		nicfail_next(0, 0, 0, 0); \
 		check_line(capture_end(), "failed: Cannot allocate memory"); \
-		cr_expect_eq(fn(t.obj), DOCA_SUCCESS, "again"); \
+		cr_expect_eq(fn(t.obj), DOCA_SUCCESS, "the second destroy must succeed"); \
 		t.obj = NULL; \
 	} while (0)
 
@@ -223,7 +224,7 @@ Test(refused, each_command_has_its_line)
 
 	cr_assert_eq(all_commands(), DOCA_SUCCESS);
 	undo();
-	live = nicfail_live(); /* with what libmlx5 keeps for good */
+	live = nicfail_live(); /* includes objects that libmlx5 keeps until the context is closed */
 	for (n = 1; n < COMMANDS_MAX; n++) {
 		faults = nicfail_stats()->faults_injected;
 		capture_begin();
@@ -244,7 +245,7 @@ Test(refused, each_command_has_its_line)
 		undo();
 		cr_expect_eq(nicfail_live(), live);
 	}
-	cr_expect_eq(err, DOCA_SUCCESS, "the one after all commands");
+	cr_expect_eq(err, DOCA_SUCCESS, "without a fault, all calls must succeed");
 	DESTROY(qp, doca_verbs_qp_destroy);
 	DESTROY(cq, doca_verbs_cq_destroy);
 	DESTROY(srq, doca_verbs_srq_destroy);
@@ -254,7 +255,7 @@ Test(refused, each_command_has_its_line)
 		cr_expect(seen[i], "%s was never refused", commands[i].name);
 }
 
-/* Each command of the library's is in the table above. */
+/* Every command of the library must be in the table above. */
 Test(refused, no_command_is_missing)
 {
 #define NAME(name, opcode) #name,
@@ -265,6 +266,7 @@ Test(refused, no_command_is_missing)
 		for (k = 0; k < sizeof(commands) / sizeof(commands[0]); k++)
 			if (!strcmp(all[i], commands[k].name))
 				break;
-		cr_expect_lt(k, sizeof(commands) / sizeof(commands[0]), "%s", all[i]);
+		cr_expect_lt(k, sizeof(commands) / sizeof(commands[0]), "%s is not in the table",
+			     all[i]);
 	}
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A queue pair that goes through RST many times, with every handler and kind of
- * CQ and with a service's thread attached where a CPU rings. Between resets it
- * posts writes of which any are signalled; some resets come while they are still
- * under way. What is posted after a reset arrives, all of it, and is seen to.
+ * A QP that is reset many times, with every handler and kind of CQ, and with a
+ * proxy service where a CPU rings. Between resets it posts writes, some of them
+ * unsignalled; some resets happen while writes are in flight. Everything that is
+ * posted after a reset must arrive and complete. Also the computation of a CQ's
+ * producer index from the firmware's 24-bit counter.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static uint32_t draw(struct rig *r, uint32_t below)
 	return (uint32_t)((uint64_t)r->random * below >> 32);
 }
 
-/* Each connection has PSNs of its own: packets of the last one may be under way. */
+/* Each connection has its own PSN range, because packets of the previous one may be in flight. */
 static void connect(struct rig *r)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7, .psn = r->psn += 4096 };
@@ -66,7 +67,7 @@ static void connect(struct rig *r)
 	cr_assert_eq(e2e_connect(&r->nic, r->rx.hl->qp, &r->nic.gid, r->tx.qpn, path), 0);
 }
 
-/* The device struct goes to another place. */
+/* Moves the device struct to another flat list. */
 static void list_again(struct rig *r)
 {
 	if (r->list)
@@ -75,7 +76,7 @@ static void list_again(struct rig *r)
 	r->tx.dev = r->list;
 }
 
-/* listed: the device struct is in a flat list. */
+/* listed: the device struct is in a flat list */
 static void rig_open(struct rig *r, const struct kind *k, bool listed)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { 0 };
@@ -90,7 +91,8 @@ static void rig_open(struct rig *r, const struct kind *k, bool listed)
 	attr.nic_handler = k->handler;
 	attr.send_dbr_mode_ext = k->dbr;
 	attr.cq_collapsed = k->collapsed;
-	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS, "%s", k->name);
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS, "%s: QP not created",
+		     k->name);
 	r->tx.hl = hl;
 	if (listed)
 		list_again(r);
@@ -120,7 +122,7 @@ static void rig_close(struct rig *r)
 	e2e_close(&r->nic);
 }
 
-/* Writes n pieces, signalled at random but for one of every half ring and the last. */
+/* Posts n writes, signalled at random, but always the last one and one per half ring. */
 static uint64_t post(struct rig *r, gdk_mode_t mode, uint32_t n)
 {
 	uint64_t idx = 0;
@@ -149,12 +151,13 @@ static void round_of_posts(struct rig *r, const struct kind *k, uint32_t round)
 	for (uint32_t i = 0; i < n * SIZE; i++)
 		r->src.mem[i] = e2e_pattern(i, round);
 	last = post(r, k->mode, n);
-	cr_assert_eq(last + 1, n, "%s: indices start again", k->name);
+	cr_assert_eq(last + 1, n, "%s: indices must start at 0 after a reset", k->name);
 	if (draw(r, 4) == 0)
-		return; /* reset while the NIC, or the proxy, is at it */
-	cr_assert_eq(gdk_wait_for(r->tx.dev, last, k->mode, E2E_WAIT_NS), 0, "%s, round %u, %u",
-		     k->name, round, n);
-	cr_assert_eq(memcmp(r->src.mem, r->dst.mem, n * SIZE), 0, "%s, round %u", k->name, round);
+		return; /* the reset comes while the NIC or the proxy is busy */
+	cr_assert_eq(gdk_wait_for(r->tx.dev, last, k->mode, E2E_WAIT_NS), 0,
+		     "%s, round %u: %u writes not complete", k->name, round, n);
+	cr_assert_eq(memcmp(r->src.mem, r->dst.mem, n * SIZE), 0, "%s, round %u: wrong data",
+		     k->name, round);
 }
 
 Test(qp_reset, any_number_of_times_with_any_mix_of_signalled_wqes, .timeout = 100)
@@ -178,10 +181,10 @@ Test(qp_reset, any_number_of_times_with_any_mix_of_signalled_wqes, .timeout = 10
 	}
 }
 
-/* ---- the producer from a counter of 24 bits ---- */
+/* ---- the producer index from a 24-bit counter ---- */
 
 #define LAPS	  2048u
-#define NEAR_WRAP 16775716u /* 1500 before 2^24, less than a lap and more than any lag */
+#define NEAR_WRAP 16775716u /* 1500 before 2^24: less than a lap, more than the counter may lag */
 
 Test(qp_reset, a_counter_just_before_its_wrap)
 {
@@ -195,7 +198,8 @@ Test(qp_reset, a_counter_that_wrapped_since_the_last_reset)
 	const uint64_t base = 0x2fffff0, now = 0x3000010;
 
 	cr_expect_eq(gdk_cq_nearest(now & 0xffffff, now % LAPS, LAPS, base), now);
-	cr_expect_eq(gdk_cq_nearest(0xffffff, now % LAPS, LAPS, base), now, "17 behind");
+	cr_expect_eq(gdk_cq_nearest(0xffffff, now % LAPS, LAPS, base), now,
+		     "a counter that lags by 17");
 	cr_expect_eq(gdk_cq_extend(now & 0xffffff, base), now);
 }
 

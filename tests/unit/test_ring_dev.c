@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Publish and ring, one step at a time in random order, beside a model that says what
- * must be rung: what is wanted and published without a gap, all of it, nothing else. After
- * each step there is one token, and ready bits are those of the model.
+ * Random sequences of the steps that publish and ring slots, compared with a model
+ * after each step: all slots that are wanted and published without a gap are rung,
+ * and no others; exactly one token exists; the ready bits are those of the model.
  */
 #include <criterion/criterion.h>
 
@@ -14,7 +14,7 @@
 
 static struct rig rig;
 static uint64_t reserved, wanted, published_to, state;
-static bool is_published[MAX_DEPTH]; /* of slots from published_to on */
+static bool is_published[MAX_DEPTH]; /* for slots from published_to on */
 static struct range {
 	uint64_t from, to;
 } pending[MAX_DEPTH];
@@ -32,7 +32,7 @@ static gdk_mode_t shared_mode(void)
 	return draw(2) ? RIG_GPU : RIG_CTA;
 }
 
-/* Whoever rings it before it is written has the wrong index in his WQE. */
+/* Fills unwritten WQEs with an invalid index, so that ringing them too early is noticed. */
 static void spoil(uint64_t from, uint64_t to)
 {
 	for (; from <= to; from++)
@@ -86,13 +86,13 @@ static void check_bits(void)
 	uint64_t i = rig.st->rung;
 
 	if (i < rig.st->written)
-		i = rig.st->written; /* an exclusive user's get theirs later */
+		i = rig.st->written; /* slots that an exclusive user wrote are published later */
 	for (; i < rig.st->rung + rig.depth; i++)
-		cr_assert_eq(gdk_is_ready(&q, i, GDK_SCOPE_GPU), model_is_published(i), "slot %lu",
-			     i);
+		cr_assert_eq(gdk_is_ready(&q, i, GDK_SCOPE_GPU), model_is_published(i),
+			     "wrong ready bit of slot %lu", i);
 }
 
-/* Record, register and counter say what is rung; nothing was rung that may not be. */
+/* DBREC, register and counter must match `rung`, and no unpublished slot may be rung. */
 static void check_rung(void)
 {
 	const uint64_t rung = rig.st->rung;
@@ -102,7 +102,7 @@ static void check_rung(void)
 	cr_assert_leq(rung, published_to);
 	cr_assert_eq(rig.ci, rung);
 	if (wanted > rung && !dead)
-		cr_assert_eq(rung, published_to, "wanted %lu, rung %lu", wanted, rung);
+		cr_assert_eq(rung, published_to, "%lu slots wanted, but %lu rung", wanted, rung);
 	if (rig.handler == RIG_PROXY)
 		cr_assert(rig.counter == rung && !rig.st->doorbells);
 	else
@@ -126,7 +126,7 @@ static void check(void)
 	check_bits();
 }
 
-/* ---- steps ---- */
+/* ---- the steps ---- */
 
 static bool reserve(uint32_t n, gdk_mode_t mode, struct range *r)
 {
@@ -149,8 +149,11 @@ static void step_reserve(void)
 		npending++;
 }
 
-/* Any of the ranges that are reserved; with a doorbell, or without. A queue pair that ended
- * after the reservation may be rung once more by who publishes at once. */
+/*
+ * Publishes one of the reserved ranges, with a doorbell or without. After the QP
+ * ended, no doorbell is requested: a post may still ring once if its range was
+ * reserved before.
+ */
 static void step_post(void)
 {
 	const uint32_t opt = dead || draw(2) ? GDK_OPT_SKIP_DB : 0, i = draw(npending + !npending);
@@ -167,7 +170,7 @@ static void step_post(void)
 	gdk_post(&rig.qp, r.from, r.to, shared_mode(), RIG_AUTO, opt);
 }
 
-/* Of what is published, or will be; also with a copy of the last WQE. */
+/* Submits up to an index, published or not, sometimes with a copy of the last WQE. */
 static void step_submit(void)
 {
 	const uint64_t pi = rig.st->rung + draw((uint32_t)(reserved - rig.st->rung) + 1);
@@ -186,7 +189,7 @@ static void step_submit(void)
 		gdk_submit_bf_warp(&rig.qp, pi, &copy, shared_mode(), 0);
 }
 
-/* One thread owns the queue, in which nothing is open. */
+/* Posts in exclusive mode, if no reserved range is unpublished. */
 static void step_exclusive(void)
 {
 	const uint32_t opt = draw(2) ? GDK_OPT_SKIP_DB : 0;
@@ -201,7 +204,7 @@ static void step_exclusive(void)
 	gdk_post(&rig.qp, r.from, r.to, RIG_EXCL, RIG_AUTO, opt);
 }
 
-/* By hand, what is published; the slots in between have been marked. */
+/* Rings all published slots by hand. */
 static void step_by_hand(void)
 {
 	if (published_to == rig.st->rung || rig.st->written || dead)
@@ -287,7 +290,7 @@ Test(ring_dev, what_is_wanted_is_rung)
 			run(depth, handlers[h]);
 }
 
-/* Who says that there is room is believed, and waits for his slot by himself. */
+/* With GDK_OPT_SKIP_CHECK, the caller itself waits for its slot. */
 Test(ring_dev, unchecked_reservations_do_not_wait)
 {
 	uint64_t at;
@@ -307,7 +310,7 @@ Test(ring_dev, unchecked_reservations_do_not_wait)
 	cr_assert_eq(rig.st->completed, 0);
 	cr_assert_eq(gdk_wait_slot(&rig.qp, 5, RIG_GPU), 0);
 	cr_assert_geq(rig.st->completed, 2);
-	cr_assert_eq(gdk_wait_slot(&rig.qp, 8, RIG_GPU), -ETIMEDOUT); /* nobody rang slot 4 */
+	cr_assert_eq(gdk_wait_slot(&rig.qp, 8, RIG_GPU), -ETIMEDOUT); /* slot 4 was not rung */
 	cr_assert_eq(gdk_qp_status(&rig.qp), -ETIMEDOUT);
 	rig_fini(&rig);
 }

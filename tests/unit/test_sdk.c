@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * With the DOCA SDK (a stand-in that writes down what it is asked): every public
- * function goes on to the SDK's, with the SDK's objects and the same arguments;
- * those that the SDK does not have are made of calls of it, or need none.
+ * With the DOCA SDK (a stand-in that records its calls): every public function is
+ * forwarded to the SDK's function with the SDK's objects and the same arguments.
+ * Functions that the SDK lacks are composed of its calls, or need none.
  */
 #include "../../core/slab.h"
 #include "../../qp/state.h"
@@ -15,7 +15,7 @@
 static const char *covered[NAMES_MAX];
 static size_t num_covered;
 
-/* The record is that one line; "*": it begins so. */
+/* Expects the SDK's record to be this text, or to contain it if the text ends with "*". */
 static void said(const char *fn, const char *fmt, ...)
 {
 	char want[512];
@@ -29,31 +29,37 @@ static void said(const char *fn, const char *fmt, ...)
 		covered[num_covered++] = fn;
 	if (len && want[len - 1] == '*') {
 		want[len - 1] = '\0';
-		cr_expect(strstr(sdk_record(), want), "%s: no \"%s\" in\n%s", fn, want,
-			  sdk_record());
+		cr_expect(strstr(sdk_record(), want), "%s: \"%s\" is not in the record:\n%s", fn,
+			  want, sdk_record());
 		return;
 	}
 	if (len)
 		strcat(want, "\n");
-	cr_expect_str_eq(sdk_record(), want, "%s: wanted\n%sgot\n%s", fn, want, sdk_record());
+	cr_expect_str_eq(sdk_record(), want, "%s: expected record:\n%sgot:\n%s", fn, want,
+			 sdk_record());
 }
 
-/* Calls fn, which gives value, and looks at what the SDK was asked. */
+/*
+ * Calls fn, which must return value, and checks the SDK's record. The macros below
+ * are shorthands: a call that returns DOCA_SUCCESS (FORWARDS); a setter with a
+ * number (SETS) or an object (SETS_OBJECT); a function of one object (IS_OF); a
+ * function that makes no call of the SDK (LOCAL).
+ */
 #define GIVES(value, fn, args, ...) \
 	do { \
 		sdk_clear(); \
-		cr_expect(fn args == (value), "%s does not give %s", #fn, #value); \
+		cr_expect(fn args == (value), "%s did not return %s", #fn, #value); \
 		said(#fn, __VA_ARGS__); \
 	} while (0)
 #define FORWARDS(fn, args, ...) GIVES(DOCA_SUCCESS, fn, args, __VA_ARGS__)
-/* A setter of attr with a number, by the name that both have. */
+/* A setter of a number; the SDK's function has the same name. */
 #define SETS(fn, attr, kind, v) FORWARDS(fn, (attr, v), #fn "(" kind ", %d)", (int)(v))
 
 #define SETS_OBJECT(fn, attr, kind, obj, name) FORWARDS(fn, (attr, obj), #fn "(" kind ", " name ")")
 #define IS_OF(fn, obj, kind)		       FORWARDS(fn, (obj), #fn "(" kind ")")
 #define LOCAL(fn, args)			       FORWARDS(fn, args, "%s", "")
 
-/* ---- objects, one of each ---- */
+/* ---- one object of each kind ---- */
 
 static struct nic nic;
 static doca_gpu_t *gpu;
@@ -184,7 +190,7 @@ static void try_cq(void)
 		 "doca_verbs_cq_get_dbr_addr(cq)");
 	FORWARDS(doca_verbs_cq_get_cqn, (cq, &cqn), "doca_verbs_cq_get_cqn(cq)");
 	cr_expect(ring && num == 64 && size == 64 && reg && ci && arm == ci + 1 && cqn == 0x5c);
-	/* Entries that nobody wrote are no completions for the data path. */
+	/* The data path must see unused entries as invalid. */
 	cr_expect_eq((uint8_t)page[64 + 63], 0xf1);
 	cr_expect_eq((uint8_t)page[64 * 64 + 63], 0xf1);
 	cr_expect_eq(page[65 * 64 + 63], 0);
@@ -262,7 +268,7 @@ static void try_srq(void)
 
 /* ---- queue pairs ---- */
 
-#define I "qp_init_attr"
+#define I "qp_init_attr" /* kind of object in the record */
 
 static void set_init(doca_verbs_qp_init_attr_t *a)
 {
@@ -309,9 +315,12 @@ static void try_init(doca_verbs_qp_init_attr_t **init)
 	LOCAL(doca_verbs_qp_init_attr_get_emulate_no_dbr_ext, (*init, &emulate));
 }
 
-#define A "qp_attr"
+#define A "qp_attr" /* kind of object in the record */
 
-/* A call inside the SDK stays there, though this program exports the same name. */
+/*
+ * The SDK's query calls its own get_qpn, although this program exports the same
+ * name. Builds with sanitizers cannot record this call.
+ */
 #ifdef GDK_SAN
 #define AND_INSIDE ""
 #else
@@ -384,7 +393,7 @@ static void try_qp(void)
 	IS_OF(doca_verbs_qp_init_attr_destroy, init, I);
 }
 
-/* ---- what the SDK does not have: made of calls of it, or of none ---- */
+/* ---- functions that the SDK lacks ---- */
 
 static void *mem_of(struct doca_gpu_dev_verbs_qp *array)
 {
@@ -428,7 +437,8 @@ static void try_high_level(void)
 
 	FORWARDS(doca_gpu_verbs_create_qp_hl, (&attr, &hl),
 		 "doca_verbs_qp_create(context, qp_init_attr)\n*");
-	cr_expect(strstr(sdk_record(), "doca_umem_gpu_create(gpu, dev, "), "DEFAULT is a dmabuf");
+	cr_expect(strstr(sdk_record(), "doca_umem_gpu_create(gpu, dev, "),
+		  "DEFAULT must register by dmabuf");
 	cr_expect_eq(hl->qp_gverbs->qp_cpu->sq_wqe_daddr, hl->qp_umem_gpu_ptr);
 	cr_expect_eq(hl->qp_gverbs->qp_cpu->cq_sq.cqe_daddr, hl->cq_sq_umem_gpu_ptr);
 	cr_expect_eq(hl->qp_gverbs->qp_cpu->sq_dbrec, (__be32 *)hl->qp_umem_dbr_gpu_ptr + 1);
@@ -436,7 +446,7 @@ static void try_high_level(void)
 		 "doca_gpu_mem_alloc(gpu, *");
 	FORWARDS(doca_gpu_verbs_qp_flat_list_destroy_hl, (flat), "doca_gpu_mem_free(gpu, %p)",
 		 mem_of(flat));
-	/* The first export's memory is the QP's, the second one's is its own. */
+	/* The first export uses memory of the high-level QP, the second allocates its own. */
 	cr_expect_eq(doca_gpu_verbs_unexport_qp(gpu, hl->qp_gverbs), DOCA_SUCCESS);
 	FORWARDS(doca_gpu_verbs_export_qp,
 		 (gpu, hl->qp, hl->nic_handler, hl->qp_umem_gpu_ptr, hl->cq_sq,
@@ -501,20 +511,20 @@ static bool is_covered(const char *name)
 	return false;
 }
 
-/* The names are data that other tests go by, too. */
+/* Other tests use this list of names, too. */
 static void expect_all_covered(void)
 {
 	FILE *file = fopen("tests/api_names.txt", "r");
 	unsigned int n = 0;
 	char name[256];
 
-	cr_assert(file, "tests/api_names.txt: run in the root of the tree");
+	cr_assert(file, "tests/api_names.txt not found: run in the root of the tree");
 	while (fgets(name, sizeof(name), file)) {
 		name[strcspn(name, "\n")] = '\0';
 		if (name[0] == '#')
 			continue;
 		n++;
-		cr_expect(is_covered(name), "%s: what becomes of it is not tested", name);
+		cr_expect(is_covered(name), "%s is not tested here", name);
 	}
 	fclose(file);
 	cr_expect_geq(n, 160);
@@ -537,6 +547,6 @@ Test(sdk, every_function_goes_on_to_the_sdk)
 	try_version();
 	end();
 	expect_all_covered();
-	cr_expect_eq(sdk_live(), 0, "%d objects of the SDK are left", sdk_live());
+	cr_expect_eq(sdk_live(), 0, "%d objects of the SDK leaked", sdk_live());
 	cr_expect_eq(standin_cuda_live(), 0);
 }

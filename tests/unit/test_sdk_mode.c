@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * When the DOCA SDK is in use and when not, what the log says, what happens to
- * calls that mix the SDK's objects with others, and that nothing leaks whichever
- * call of the SDK fails.
+ * When the DOCA SDK is used and when it is not, what is logged about this, refusal
+ * of calls that mix the SDK's objects with others, and leaks when any call of the
+ * SDK or any allocation fails.
  */
 #include <sys/stat.h>
 
@@ -14,9 +14,9 @@
 #include "../../qp/qp.h"
 #include "host/gdaki.h"
 
-#define RUNS_MAX 150 /* more than there are calls */
+#define RUNS_MAX 150 /* more than the number of calls */
 
-/* The open library serves whole objects. */
+/* Expects that the open library creates all objects. */
 static void expect_open(void)
 {
 	struct nic nic = nic_open();
@@ -40,7 +40,7 @@ static void expect_log(const char *what)
 {
 	const char *log = sdk_captured();
 
-	cr_expect(strstr(log, what), "no \"%s\" in the log:\n%s", what, log);
+	cr_expect(strstr(log, what), "\"%s\" is not in the log:\n%s", what, log);
 }
 
 static void expect_warning(const char *what)
@@ -74,7 +74,7 @@ Test(sdk_mode, a_wrong_folder_is_a_warning_that_names_the_file)
 	expect_log("Use DOCA Verbs QP Attr open\n");
 }
 
-/* Each library is needed: folders that have but some of them. */
+/* All libraries are needed. This folder has only the first. */
 Test(sdk_mode, a_missing_library_is_named_and_the_others_are_closed)
 {
 	char dir[] = "/tmp/gdk-sdk-XXXXXX", from[4096], to[64];
@@ -130,7 +130,7 @@ Test(sdk_mode, the_log_tells_which_library_serves)
 	nic_close(&nic);
 }
 
-/* ---- old versions ---- */
+/* ---- old versions of the SDK ---- */
 
 Test(sdk_mode, an_old_sdk_without_the_newest_functions_will_do)
 {
@@ -159,7 +159,7 @@ Test(sdk_mode, an_old_sdk_without_the_newest_functions_will_do)
 	cr_expect_eq(doca_verbs_qp_attr_destroy(qp_attr), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_srq_init_attr_create(&srq_attr), DOCA_ERROR_NOT_SUPPORTED);
 	expect_log("has no doca_verbs_srq_init_attr_create\n");
-	/* What is known without the SDK is told. */
+	/* Values that are known without the SDK are available. */
 	cr_assert_eq(doca_verbs_ah_attr_create(nic.dev, &ah), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_ah_attr_set_dlid(ah, 5), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_ah_get_dlid(ah), 5);
@@ -171,9 +171,9 @@ Test(sdk_mode, an_old_sdk_without_the_newest_functions_will_do)
 	nic_close(&nic);
 }
 
-/* ---- two worlds ---- */
+/* ---- objects of the SDK and of the open library ---- */
 
-/* The open library's objects cannot be made while the SDK is in use; they are these. */
+/* While the SDK is in use, the open library creates no objects. This struct looks like one. */
 struct open_object {
 	void *sdk;
 	char rest[1024];
@@ -184,7 +184,7 @@ struct open_object {
 		sdk_clear(); \
 		sdk_forget(); \
 		cr_expect_eq(call, DOCA_ERROR_INVALID_VALUE); \
-		cr_expect_str_eq(sdk_record(), "", "the SDK was asked: %s", sdk_record()); \
+		cr_expect_str_eq(sdk_record(), "", "the SDK was called: %s", sdk_record()); \
 		expect_log(": " whose " belongs to the DOCA SDK, " other \
 			   " does not: cannot mix them\n"); \
 	} while (0)
@@ -252,7 +252,7 @@ Test(sdk_mode, objects_of_two_worlds_do_not_meet)
 	nic_close(&nic);
 }
 
-/* What is NULL is of either world. */
+/* NULL belongs to neither library and is accepted. */
 Test(sdk_mode, nothing_goes_with_both)
 {
 	doca_verbs_qp_init_attr_t *init;
@@ -265,7 +265,7 @@ Test(sdk_mode, nothing_goes_with_both)
 	cr_expect_eq(doca_verbs_qp_init_attr_destroy(init), DOCA_SUCCESS);
 }
 
-/* ---- rings in memory of the caller's: the receive queue comes first ---- */
+/* ---- external queue memory: the receive queue precedes the send queue ---- */
 
 Test(sdk_mode, queues_lie_where_the_caller_said)
 {
@@ -275,7 +275,7 @@ Test(sdk_mode, queues_lie_where_the_caller_said)
 	doca_verbs_qp_t *qp;
 	struct nic nic;
 
-	setenv("STANDIN_SDK_RQ", "5", 1); /* entries of 16 bytes */
+	setenv("STANDIN_SDK_RQ", "5", 1); /* receive WQEs of 16 bytes */
 	sdk_begin("sdk");
 	nic = nic_open();
 	cr_assert_eq(doca_verbs_umem_create(nic.dev, NULL, mem, sizeof(mem), 0, NO_FD, 0, &umem),
@@ -293,7 +293,7 @@ Test(sdk_mode, queues_lie_where_the_caller_said)
 	nic_close(&nic);
 }
 
-/* ---- parts in use ---- */
+/* ---- objects in use ---- */
 
 Test(sdk_mode, what_is_in_use_is_not_destroyed)
 {
@@ -320,7 +320,7 @@ Test(sdk_mode, what_is_in_use_is_not_destroyed)
 	cr_expect_eq(sdk_live(), 0);
 }
 
-/* ---- the n-th call of the SDK fails ---- */
+/* ---- failures of the SDK's calls and of allocations ---- */
 
 static doca_error_t make_all(struct ibv_pd *pd, struct ibv_context *ctx)
 {
@@ -379,7 +379,10 @@ static void begin_leaks(void)
 	leaks.blocks = failalloc_live();
 }
 
-/* A leak is there each time; a descriptor of another thread of the runner is not. */
+/*
+ * A difference in open descriptors counts as a leak only if it occurs in every try,
+ * because another thread of the test runner may open one.
+ */
 static void run_once(void (*arm)(long n), long n)
 {
 	unsigned int tries = 0;
@@ -391,19 +394,19 @@ static void run_once(void (*arm)(long n), long n)
 		failalloc_disarm();
 	} while (count_fds() != leaks.fds && ++tries < 3);
 	leaks.failed += err != DOCA_SUCCESS;
-	cr_assert_eq(sdk_live(), 0, "run %ld: %d objects are left\n%s", n, sdk_live(),
+	cr_assert_eq(sdk_live(), 0, "run %ld: %d objects of the SDK leaked\n%s", n, sdk_live(),
 		     sdk_record());
-	cr_assert_eq(standin_cuda_live(), 0, "run %ld", n);
-	cr_assert_eq(failalloc_live(), leaks.blocks, "run %ld: memory is left", n);
+	cr_assert_eq(standin_cuda_live(), 0, "run %ld: CUDA objects leaked", n);
+	cr_assert_eq(failalloc_live(), leaks.blocks, "run %ld: memory leaked", n);
 	for (tries = 0; count_fds() != leaks.fds && tries < 1000; tries++)
 		usleep(1000);
-	cr_assert_eq(count_fds(), leaks.fds, "run %ld: a descriptor is left", n);
+	cr_assert_eq(count_fds(), leaks.fds, "run %ld: a descriptor leaked", n);
 	sdk_clear();
 }
 
 static void end_leaks(unsigned int at_least)
 {
-	cr_expect_geq(leaks.failed, at_least, "%u runs failed", leaks.failed);
+	cr_expect_geq(leaks.failed, at_least, "only %u runs failed", leaks.failed);
 	ibv_dealloc_pd(leaks.pd);
 	ibv_close_device(leaks.ctx);
 }
@@ -428,7 +431,7 @@ Test(sdk_mode, nothing_leaks_whichever_allocation_fails)
 	long n;
 
 	if (!FAILALLOC_WORKS)
-		cr_skip_test("the sanitizer owns malloc");
+		cr_skip_test("a sanitizer replaces malloc");
 	begin_leaks();
 	for (n = 1; n < RUNS_MAX; n++)
 		run_once(fail_alloc_at, n);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The proxy service: membership, drain guarantee, idleness, an end that comes. */
+/*
+ * The proxy service: adding and removing QPs, the guarantee that pending doorbells
+ * are rung before a QP leaves, idle behaviour, assignment of QPs to threads,
+ * statistics, and defaults from the environment.
+ */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <signal.h>
@@ -11,7 +15,7 @@
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
 
-#define QPS	24 /* counters of three lines */
+#define QPS	24 /* counters in three cache lines */
 #define REPEATS 200
 
 static struct e2e_nic nic;
@@ -73,11 +77,11 @@ Test(service, rings_for_all_it_monitors)
 		cr_assert_eq(doca_gpu_verbs_service_monitor_qp(service, hl[i]->qp_gverbs),
 			     DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_service_monitor_qp(service, hl[0]->qp_gverbs), DOCA_SUCCESS,
-		     "twice is once");
+		     "adding a QP twice must succeed");
 	for (int i = 0; i < QPS; i++)
 		post(i, 10 + (uint64_t)i);
 	for (int i = 0; i < QPS; i++)
-		cr_assert(rung_within(i, 10 + (uint32_t)i, 3000), "QP %d", i);
+		cr_assert(rung_within(i, 10 + (uint32_t)i, 3000), "QP %d was not rung", i);
 }
 
 Test(service, unmonitor_has_rung_what_was_posted)
@@ -87,10 +91,10 @@ Test(service, unmonitor_has_rung_what_was_posted)
 		post(0, n);
 		cr_assert_eq(gdk_verbs_service_unmonitor_qp(service, hl[0]->qp_gverbs),
 			     DOCA_SUCCESS);
-		cr_assert_eq(rung(0), n, "the drain guarantee");
+		cr_assert_eq(rung(0), n, "unmonitor must ring pending doorbells first");
 	}
 	post(0, 5000);
-	cr_assert_not(rung_within(0, 5000, 30), "it is not looked at any more");
+	cr_assert_not(rung_within(0, 5000, 30), "a QP that left must not be rung");
 	cr_assert_eq(gdk_verbs_service_unmonitor_qp(service, hl[0]->qp_gverbs),
 		     DOCA_ERROR_NOT_FOUND);
 }
@@ -106,7 +110,7 @@ Test(service, unexport_leaves_first)
 	hl[0] = NULL;
 	cr_assert_eq(rung(0), 3);
 	post(1, 4);
-	cr_assert(rung_within(1, 4, 3000), "the others go on");
+	cr_assert(rung_within(1, 4, 3000), "the other QPs must still be rung");
 	cr_assert_eq(gdk_verbs_service_get_stats(service, &st), DOCA_SUCCESS);
 	cr_assert_eq(st.qps, 1);
 	cr_assert_geq(st.rings, 2);
@@ -143,8 +147,10 @@ static void nap_ms(unsigned int ms)
 	nanosleep(&nap, NULL);
 }
 
-/* Naps grow: were all as short as the first ones, there would be thousands. After a
- * ring it spins and yields anew. */
+/*
+ * Naps become longer: with only first-length naps, there would be thousands. After
+ * a doorbell, the thread spins and yields again.
+ */
 Test(service, an_idle_service_sleeps_and_wakes)
 {
 	const uint64_t begin = e2e_now_ns();
@@ -155,14 +161,15 @@ Test(service, an_idle_service_sleeps_and_wakes)
 	st = stats_of(service);
 	cr_assert_gt(st.yields, 0);
 	cr_assert_gt(st.sleeps, 0);
-	cr_expect_leq(st.sleeps, 64 * 6 + (e2e_now_ns() - begin) / 1000000, "%lu naps", st.sleeps);
+	cr_expect_leq(st.sleeps, 64 * 6 + (e2e_now_ns() - begin) / 1000000, "%lu naps are too many",
+		      st.sleeps);
 	post(0, 1);
 	cr_assert(rung_within(0, 1, 3000));
 	while (stats_of(service).yields == st.yields)
 		nap_ms(1);
 }
 
-/* Fifteen times as long as it takes a nap to double; they would be half a second. */
+/* If naps doubled without a limit, this number of naps would take half a second each. */
 Test(service, naps_are_as_long_as_was_asked_at_most)
 {
 	const struct gdk_service_attr attr = { .nap_max_us = 20 };
@@ -174,7 +181,7 @@ Test(service, naps_are_as_long_as_was_asked_at_most)
 	cr_assert_eq(doca_gpu_verbs_destroy_service(short_naps), DOCA_SUCCESS);
 }
 
-/* A thread that naps as long as it may is on time. */
+/* A thread that naps for the permitted time is not late. */
 Test(service, a_nap_is_no_stall)
 {
 	const struct gdk_service_attr attr = { .nap_max_us = 10000000, .stall_ms = 1 };
@@ -182,7 +189,7 @@ Test(service, a_nap_is_no_stall)
 
 	cr_assert_eq(gdk_verbs_service_create(&attr, &naps), DOCA_SUCCESS);
 	doca_gpu_verbs_service_monitor_qp(naps, hl[0]->qp_gverbs);
-	while (stats_of(naps).sleeps < 64 * 8) /* of 20 us to 2.6 ms */
+	while (stats_of(naps).sleeps < 64 * 8) /* enough naps to grow from 20 us to 2.6 ms */
 		nap_ms(1);
 	post(0, 1);
 	cr_expect(rung_within(0, 1, 3000));
@@ -192,14 +199,17 @@ Test(service, a_nap_is_no_stall)
 	cr_expect_eq(rung(0), 1);
 }
 
-/* ---- who serves whom ---- */
+/* ---- assignment of QPs to threads ---- */
 
 static void *thread_of(int i)
 {
 	return gdk_to_export(hl[i]->qp_gverbs)->proxy.worker;
 }
 
-/* A line of counters is one thread's; a thread serves NICs of one node where it can. */
+/*
+ * All counters of a cache line are served by one thread, and a thread serves NICs
+ * of one NUMA node if possible.
+ */
 Test(service, threads_share_the_lines_and_nodes)
 {
 	const struct gdk_service_attr attr = { .threads = 2 };
@@ -207,20 +217,22 @@ Test(service, threads_share_the_lines_and_nodes)
 
 	cr_assert_eq(gdk_verbs_service_create(&attr, &two), DOCA_SUCCESS);
 	for (int i = 0; i < QPS; i++) {
-		nic.dev->numa_node = i / 8 % 2; /* QPs of two NICs, as it were */
+		nic.dev->numa_node = i / 8 % 2; /* as if the QPs belonged to two NICs */
 		if (i < 9 || i >= 16)
 			cr_assert_eq(doca_gpu_verbs_service_monitor_qp(two, hl[i]->qp_gverbs),
 				     DOCA_SUCCESS);
 		post(i, 5);
 	}
 	for (int i = 0; i < 8; i++)
-		cr_expect_eq(thread_of(i), thread_of(0), "QP %d", i);
+		cr_expect_eq(thread_of(i), thread_of(0),
+			     "QP %d is served by another thread than QP 0", i);
 	cr_expect_neq(thread_of(8), thread_of(0));
-	cr_expect_eq(thread_of(16), thread_of(0), "of the same node, if with more QPs");
+	cr_expect_eq(thread_of(16), thread_of(0),
+		     "the same node counts more than the number of QPs");
 	cr_assert_eq(doca_gpu_verbs_destroy_service(two), DOCA_SUCCESS);
 	for (int i = 0; i < QPS; i++) {
-		cr_expect_null(thread_of(i), "QP %d", i);
-		cr_expect_eq(rung(i), i < 9 || i >= 16 ? 5 : 0, "QP %d", i);
+		cr_expect_null(thread_of(i), "QP %d still has a thread", i);
+		cr_expect_eq(rung(i), i < 9 || i >= 16 ? 5 : 0, "QP %d: wrong index rung", i);
 	}
 }
 
@@ -247,7 +259,7 @@ static uint64_t rings_of_all(void)
 	return sum;
 }
 
-/* Each ring is one of a QP, by whichever thread, in a pass or on leaving. */
+/* The sum over all QPs must be the service's total, whether a pass or unmonitor rang. */
 Test(service, figures_are_those_of_its_threads_and_queue_pairs)
 {
 	const struct gdk_service_attr attr = { .threads = 2 };
@@ -263,7 +275,7 @@ Test(service, figures_are_those_of_its_threads_and_queue_pairs)
 		for (int i = 0; i < QPS; i++)
 			post(i, pi);
 	for (int i = 0; i < QPS; i++)
-		cr_expect(rung_within(i, 99, 3000), "QP %d", i);
+		cr_expect(rung_within(i, 99, 3000), "QP %d was not rung", i);
 	st = stats_of(two);
 	cr_expect_gt(st.passes, 0);
 	cr_expect_leq(st.yields + st.sleeps, st.passes);
@@ -279,7 +291,7 @@ Test(service, figures_are_those_of_its_threads_and_queue_pairs)
 	cr_assert_eq(doca_gpu_verbs_destroy_service(two), DOCA_SUCCESS);
 }
 
-/* The application's signals are for its own threads. */
+/* Signals must be delivered to the application's own threads. */
 Test(service, its_threads_take_no_signals)
 {
 	char path[64], line[128], *name;
@@ -300,8 +312,8 @@ Test(service, its_threads_take_no_signals)
 			while (fgets(line, sizeof(line), file))
 				if (sscanf(line, "SigBlk: %llx", &blocked) == 1)
 					break;
-			cr_expect(blocked >> (SIGUSR1 - 1) & blocked >> (SIGINT - 1) & 1, "%llx",
-				  blocked);
+			cr_expect(blocked >> (SIGUSR1 - 1) & blocked >> (SIGINT - 1) & 1,
+				  "blocked signals: %llx", blocked);
 			threads++;
 		}
 		fclose(file);
@@ -320,12 +332,12 @@ Test(service, wants_a_proxy_qp)
 	e2e_qp_close(&plain);
 }
 
-/* ---- the environment's defaults ---- */
+/* ---- defaults from the environment ---- */
 
 static const struct {
 	const char *name, *value;
 	uint32_t asked;	  /* attr.threads */
-	uint32_t threads; /* 0: refused */
+	uint32_t threads; /* 0: creation refused */
 	bool said;
 } env_cases[] = {
 	{ "GDAKI_PROXY_THREADS", "3", 0, 3, false },
@@ -357,13 +369,14 @@ Test(service, what_the_environment_says_is_taken_or_refused_by_its_name)
 		(void)gdk_verbs_service_create(&attr, &made);
 		log = capture_end();
 		unsetenv(name);
-		cr_expect_eq(strstr(log, name) != NULL, env_cases[i].said, "%s=%s: %s", name, value,
-			     log);
-		cr_expect_eq(made != NULL, env_cases[i].threads != 0, "%s=%s", name, value);
+		cr_expect_eq(strstr(log, name) != NULL, env_cases[i].said, "%s=%s: wrong log: %s",
+			     name, value, log);
+		cr_expect_eq(made != NULL, env_cases[i].threads != 0,
+			     "%s=%s: wrong result of creation", name, value);
 		if (!made)
 			continue;
 		cr_expect_eq(gdk_verbs_service_get_stats(made, &st), DOCA_SUCCESS);
-		cr_expect_eq(st.threads, env_cases[i].threads, "%s=%s: %u", name, value,
+		cr_expect_eq(st.threads, env_cases[i].threads, "%s=%s: %u threads", name, value,
 			     st.threads);
 		cr_expect_eq(doca_gpu_verbs_destroy_service(made), DOCA_SUCCESS);
 	}

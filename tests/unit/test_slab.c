@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Blocks of queue memory: where units lie, what they hold, when blocks come and go. */
+/*
+ * The slab of queue memory: alignment and content of units, the number and size of
+ * blocks, and when blocks are allocated and freed.
+ */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +29,7 @@ static void open_all(void)
 
 static void close_all(void)
 {
-	e2e_close(&nic); /* refuses while a block is left */
+	e2e_close(&nic); /* fails if a block is left */
 }
 
 TestSuite(slab, .init = open_all, .fini = close_all);
@@ -58,7 +61,7 @@ static int num_blocks(void)
 	return (int)nic.gpu->num_blocks;
 }
 
-/* Each is filled with a number of its own: who overlaps is overwritten. */
+/* Each unit is filled with its own number, so an overlap is noticed. */
 Test(slab, units_are_aligned_zero_and_apart)
 {
 	for (int i = 0; i < UNITS; i++) {
@@ -67,16 +70,20 @@ Test(slab, units_are_aligned_zero_and_apart)
 		cr_assert_eq((uintptr_t)unit[i].lines % GDK_SLAB_LINE, 0);
 		cr_assert(in_umem(&unit[i], unit[i].pages, kind.pages));
 		cr_assert(in_umem(&unit[i], unit[i].lines, kind.lines));
-		cr_assert(is_byte(unit[i].pages, kind.pages, 0), "unit %d", i);
-		cr_assert(is_byte(unit[i].lines, kind.lines, 0), "unit %d", i);
+		cr_assert(is_byte(unit[i].pages, kind.pages, 0), "pages of unit %d are not zero",
+			  i);
+		cr_assert(is_byte(unit[i].lines, kind.lines, 0), "lines of unit %d are not zero",
+			  i);
 		memset(unit[i].pages, i, kind.pages);
 		memset(unit[i].lines, i, kind.lines);
 	}
 	for (int i = 0; i < UNITS; i++) {
-		cr_assert(is_byte(unit[i].pages, kind.pages, (uint8_t)i), "unit %d", i);
-		cr_assert(is_byte(unit[i].lines, kind.lines, (uint8_t)i), "unit %d", i);
+		cr_assert(is_byte(unit[i].pages, kind.pages, (uint8_t)i),
+			  "pages of unit %d were overwritten", i);
+		cr_assert(is_byte(unit[i].lines, kind.lines, (uint8_t)i),
+			  "lines of unit %d were overwritten", i);
 	}
-	/* 1, 1, 2, 4, 8, 16, 32, then 64 each */
+	/* units per block: 1, 1, 2, 4, 8, 16, 32, then 64 each */
 	cr_assert_eq(num_blocks(), 7 + (UNITS - 64 + 63) / 64);
 	for (int i = 0; i < UNITS; i++)
 		put(i);
@@ -90,7 +97,7 @@ Test(slab, a_unit_that_was_used_is_zero_again)
 	memset(unit[1].lines, 0xaa, kind.lines);
 	put(1);
 	get(1);
-	cr_assert_eq(num_blocks(), 3, "no new one for it");
+	cr_assert_eq(num_blocks(), 3, "the freed unit must be reused");
 	cr_assert(is_byte(unit[1].pages, kind.pages, 0));
 	cr_assert(is_byte(unit[1].lines, kind.lines, 0));
 	for (int i = 0; i < 4; i++)
@@ -108,7 +115,7 @@ Test(slab, one_smallest_block_stays_until_it_is_trimmed)
 	get(0);
 	cr_assert_eq(num_blocks(), 1);
 	gdk_slab_trim(nic.gpu, NULL);
-	cr_assert_eq(num_blocks(), 1, "in use");
+	cr_assert_eq(num_blocks(), 1, "a block in use must not be freed");
 	put(0);
 	gdk_slab_trim(nic.gpu, NULL);
 	cr_assert_eq(num_blocks(), 0);
@@ -134,12 +141,16 @@ Test(slab, kinds_do_not_share)
 		k.gpu = nic.gpu;
 		k.dev = nic.dev;
 		cr_assert_eq(gdk_slab_get(&k, &other), DOCA_SUCCESS);
-		cr_assert_neq(other.umem, unit[0].umem, "kind %zu", i);
+		cr_assert_neq(other.umem, unit[0].umem, "kind %zu shares a block with another kind",
+			      i);
 		gdk_slab_put(other.umem, other.pages);
 	}
 }
 
-/* Fresh or used before: the entries are invalid, of no first lap, and nothing else is set. */
+/*
+ * In new and reused units, the CQ's entries must be invalid in the first lap, and
+ * everything else zero.
+ */
 Test(slab, the_entries_of_a_cq_are_nobodys)
 {
 	uint8_t *p;
@@ -152,7 +163,8 @@ Test(slab, the_entries_of_a_cq_are_nobodys)
 			p = unit[i].pages;
 			cr_assert(is_byte(p, 4096, 0));
 			for (uint32_t at = 0; at < 4096; at++)
-				cr_assert_eq(p[4096 + at], at % 64 == 63 ? 0xf1 : 0, "byte %u", at);
+				cr_assert_eq(p[4096 + at], at % 64 == 63 ? 0xf1 : 0,
+					     "byte %u of the CQ", at);
 			cr_assert(is_byte(unit[i].lines, kind.lines, 0));
 			memset(p, 0xaa, kind.pages);
 			memset(unit[i].lines, 0xaa, kind.lines);
@@ -162,7 +174,7 @@ Test(slab, the_entries_of_a_cq_are_nobodys)
 	}
 }
 
-/* Large units are not allocated by dozens. */
+/* Blocks of large units have a limited size. */
 Test(slab, blocks_are_bounded)
 {
 	kind.pages = 1 << 20;
@@ -180,7 +192,7 @@ Test(slab, blocks_are_bounded)
 	put(1);
 }
 
-/* What a page holds is in one block from the start. */
+/* Units that fit into one page share a block from the beginning. */
 Test(slab, lines_alone_share_a_page)
 {
 	kind.pages = 0;
@@ -195,7 +207,7 @@ Test(slab, lines_alone_share_a_page)
 		put(i);
 }
 
-/* The GPU has no room for a block twice as large: one unit will do. */
+/* The GPU has no memory for a larger block, so a block of one unit is allocated. */
 static unsigned int too_large;
 static doca_error_t (*real_alloc)(struct doca_gpu *gpu, struct gdk_block *block, size_t align);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What follows from the address of a software NIC's port: MAC, GUID, GIDs, and
- * the way back from a GID to an address; the ICRC over both IP versions.
+ * How the software NIC derives MAC, GUID and GIDs from its port's address, finds a
+ * peer's address from a GID or LID, and computes the ICRC over both IP versions.
  */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -70,8 +70,10 @@ Test(softnic_addr, every_gid_leads_back)
 		own = addr(pairs[i][0]);
 		cfg.ip = peer = addr(pairs[i][1]);
 		for (uint32_t n = 0; sn_gid_at(&cfg, n, &gid); n++) {
-			cr_assert(sn_addr_of_gid(&own, gid.raw, &got), "%s %u", pairs[i][1], n);
-			cr_assert(sn_addr_same(&got, &peer), "%s %u", pairs[i][1], n);
+			cr_assert(sn_addr_of_gid(&own, gid.raw, &got), "%s: no address for GID %u",
+				  pairs[i][1], n);
+			cr_assert(sn_addr_same(&got, &peer), "%s: wrong address for GID %u",
+				  pairs[i][1], n);
 		}
 	}
 }
@@ -84,8 +86,9 @@ Test(softnic_addr, gids_that_lead_nowhere)
 		"2001:db8::1",
 		"::1",
 		"::ffff:0:0:1",
-		"fe80::1",		    /* not made of a MAC */
-		"fe80::100:c0ff:fea8:1105", /* of a MAC that is not 02:00: */
+		"fe80::1", /* not derived from a MAC address */
+		/* derived from a MAC address that does not begin with 02:00 */
+		"fe80::100:c0ff:fea8:1105",
 		"fe80::1:0:c0ff:fea8:1105",
 	};
 	struct in6_addr own = addr("192.168.17.6"), got;
@@ -93,11 +96,13 @@ Test(softnic_addr, gids_that_lead_nowhere)
 
 	for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
 		cr_assert_eq(inet_pton(AF_INET6, nowhere[i], gid), 1);
-		cr_expect_not(sn_addr_of_gid(&own, gid, &got), "%s", nowhere[i]);
+		cr_expect_not(sn_addr_of_gid(&own, gid, &got), "%s must have no address",
+			      nowhere[i]);
 	}
 	own = addr("2001:db8::1");
 	cr_assert_eq(inet_pton(AF_INET6, "::ffff:10.0.0.1", gid), 1);
-	cr_assert_not(sn_addr_of_gid(&own, gid, &got), "IPv4 from IPv6");
+	cr_assert_not(sn_addr_of_gid(&own, gid, &got),
+		      "an IPv4 GID must be unreachable from an IPv6 port");
 }
 
 Test(softnic_addr, texts)
@@ -108,7 +113,7 @@ Test(softnic_addr, texts)
 	struct in6_addr ip;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		cr_expect_not(sn_addr_parse(bad[i], &ip), "%s", bad[i]);
+		cr_expect_not(sn_addr_parse(bad[i], &ip), "%s must be refused", bad[i]);
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		ip = addr(good[i]);
 		sn_addr_text(&ip, text);
@@ -137,7 +142,7 @@ Test(softnic_addr, lids_lead_back)
 	cr_assert_eq(sn_lid_of_ip(&peer), 0xbffe);
 	cr_assert(sn_addr_of_lid(&own, 0xbffe, &got) && sn_addr_same(&got, &peer));
 	cr_assert_not(sn_addr_of_lid(&own, 0, &got));
-	cr_assert_not(sn_addr_of_lid(&own, 0xc000, &got), "multicast");
+	cr_assert_not(sn_addr_of_lid(&own, 0xc000, &got), "a multicast LID must be refused");
 	peer = addr("127.15.192.1");
 	cr_assert_eq(sn_lid_of_ip(&peer), 0);
 }
@@ -151,25 +156,26 @@ Test(softnic_addr, destinations)
 
 	ib.infiniband = true;
 	peer.ip = addr("127.15.2.3");
-	cr_assert_eq(sn_dest_find(&roce, &d, &got), -EINVAL, "RoCE without GRH");
+	cr_assert_eq(sn_dest_find(&roce, &d, &got), -EINVAL, "RoCE needs a GRH");
 	cr_assert_eq(sn_dest_find(&ib, &d, &got), 0);
 	cr_assert(sn_addr_same(&got, &peer.ip));
 	ib.grh_required = true;
-	cr_assert_eq(sn_dest_find(&ib, &d, &got), -EINVAL, "GRH required");
+	cr_assert_eq(sn_dest_find(&ib, &d, &got), -EINVAL, "the port requires a GRH");
 	d.grh = true;
 	cr_assert(sn_gid_at(&peer, 0, &gid));
 	memcpy(d.dgid, gid.raw, 16);
 	cr_assert_eq(sn_dest_find(&ib, &d, &got), 0);
 	d.dlid++;
-	cr_assert_eq(sn_dest_find(&ib, &d, &got), -EHOSTUNREACH, "LID and GID of two ports");
+	cr_assert_eq(sn_dest_find(&ib, &d, &got), -EHOSTUNREACH,
+		     "LID and GID of different ports must be refused");
 	cr_assert_eq(sn_dest_find(&roce, &d, &got), 0);
 	d.sgid_index = 1;
-	cr_assert_eq(sn_dest_find(&ib, &d, &got), -EINVAL, "one GID only");
+	cr_assert_eq(sn_dest_find(&ib, &d, &got), -EINVAL, "an InfiniBand port has only one GID");
 	d.sgid_index = 4;
-	cr_assert_eq(sn_dest_find(&roce, &d, &got), -EINVAL, "an empty slot");
+	cr_assert_eq(sn_dest_find(&roce, &d, &got), -EINVAL, "an empty GID index must be refused");
 }
 
-/* Of the 48 bytes, exactly traffic class, flow label, hop limit and checksum are free. */
+/* Of the 48 bytes, only traffic class, flow label, hop limit and checksum may change. */
 Test(softnic_addr, icrc_of_ipv6)
 {
 	static const uint8_t bth[16] = { 4, 0, 0xff, 0xff, 0, 0, 1, 2 };
@@ -185,7 +191,7 @@ Test(softnic_addr, icrc_of_ipv6)
 
 		head[bit / 8] ^= flip;
 		same = sn_icrc(head, sizeof(head), bth, sizeof(bth)) == want;
-		cr_expect_eq(same, (mask[bit / 8] & flip) != 0, "bit %u", bit);
+		cr_expect_eq(same, (mask[bit / 8] & flip) != 0, "bit %u is covered wrongly", bit);
 		head[bit / 8] ^= flip;
 	}
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What firmware and kernel of a card refuse, by its capabilities: time stamp formats, core
- * direct, ports of a bond, event types, the number of queue pairs; and which of traffic class
- * and DSCP a packet carries. Each test sets the card up before it opens it.
+ * Which commands and calls the emulated firmware and kernel refuse, depending on
+ * the card's capabilities: time stamp formats, core direct, ports of a bond, event
+ * types, number of QPs. Also which traffic class and DSCP packets carry, and a CQ
+ * counter that lags. Each test configures the card before it opens it.
  */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "../lib/rawnic.h"
 
-#define REFUSED 0x3 /* bad parameter */
+#define REFUSED 0x3 /* status: bad parameter */
 #define OPT_LAG (1u << 15)
 
 struct card {
@@ -39,7 +40,7 @@ static void card_close(struct card *c)
 	nic_close(&c->n);
 }
 
-/* Bits to add to the context's word at the offset; 0, or the status. */
+/* Creates a QP with these bits set in the context's word `at`. Returns 0 or the status. */
 static uint32_t try_qp(struct card *c, uint32_t at, uint32_t bits)
 {
 	uint32_t in[0x110 / 4];
@@ -65,7 +66,10 @@ static uint32_t cap(const struct card *c, uint32_t group, uint32_t at)
 
 /* ---- time stamps ---- */
 
-/* ok: bit i is format i; value: as sq_ts_format, rq_ts_format and qp_ts_format tell it. */
+/*
+ * ok: bit i is set if format i is accepted. value: the capability fields
+ * sq_ts_format, rq_ts_format and qp_ts_format.
+ */
 static void expect_formats(const char *kind, uint32_t value, uint32_t ok)
 {
 	struct card c;
@@ -75,8 +79,8 @@ static void expect_formats(const char *kind, uint32_t value, uint32_t ok)
 	cr_expect_eq(cap(&c, 0, 0x88) >> 28, value << 2 | value);
 	cr_expect_eq(cap(&c, 4, 0x00) & 3, value);
 	for (uint32_t i = 0; i < 4; i++)
-		cr_expect_eq(try_qp(&c, 0x08, i << 6), ok >> i & 1 ? 0 : REFUSED, "%s: %u", kind,
-			     i);
+		cr_expect_eq(try_qp(&c, 0x08, i << 6), ok >> i & 1 ? 0 : REFUSED,
+			     "capability %s, format %u", kind, i);
 	card_close(&c);
 }
 
@@ -106,9 +110,9 @@ static void expect_core_direct(bool has)
 	card_open(&c);
 	cr_expect_eq(cap(&c, 0, 0x44) >> 19 & 1, has);
 	cr_assert_eq(ibv_query_device(c.n.ctx, &attr), 0);
-	cr_expect_eq((attr.device_cap_flags >> 27 & 1), has, "IB_DEVICE_CROSS_CHANNEL");
+	cr_expect_eq((attr.device_cap_flags >> 27 & 1), has, "wrong IB_DEVICE_CROSS_CHANNEL");
 	for (uint32_t i = 0; i < 3; i++)
-		cr_expect_eq(try_qp(&c, 0x90, 1u << i), has ? 0 : REFUSED, "bit %u", i);
+		cr_expect_eq(try_qp(&c, 0x90, 1u << i), has ? 0 : REFUSED, "core direct bit %u", i);
 	cr_expect_eq(try_qp(&c, 0x90, 0), 0);
 	card_close(&c);
 }
@@ -141,7 +145,7 @@ static void expect_port(const struct card *c, uint32_t want)
 	cr_expect_eq(get(out, 0x18) >> 24 & 0xf, want);
 }
 
-/* By INIT2INIT to the second port, by INIT2RTR to the first. */
+/* Changes the port by INIT2INIT to the second, then by INIT2RTR to the first. */
 static void expect_change_of_port(const char *lag, const char *init2, bool second, bool first)
 {
 	uint32_t in[0x110 / 4];
@@ -177,7 +181,7 @@ Test(softnic_card, a_port_does_not_change_before_rts)
 	expect_change_of_port("2", "0", false, false);
 }
 
-/* As UCX names it on every device. */
+/* UCX sets port 1 on every device. */
 Test(softnic_card, the_first_port_without_a_bond)
 {
 	expect_change_of_port("0", "1", false, true);
@@ -206,8 +210,8 @@ static void expect_lag(const char *lag, bool vf, uint32_t status, uint32_t state
 	cr_expect_eq(got, state);
 	caps = cap(&c, 0, 0x4c);
 	cr_expect_eq(caps & 0xf, 2);
-	cr_expect_eq(caps >> 4 & 1, !vf, "lag_master");
-	cr_expect_eq(cap(&c, 0, 0x34) >> 31, !vf, "vport_group_manager");
+	cr_expect_eq(caps >> 4 & 1, !vf, "wrong lag_master");
+	cr_expect_eq(cap(&c, 0, 0x34) >> 31, !vf, "wrong vport_group_manager");
 	card_close(&c);
 }
 
@@ -240,7 +244,7 @@ Test(softnic_card, out_of_queue_pairs)
 	cr_assert_null(create(&c.n, in, NULL));
 	cr_expect_eq(last_status, 0x5);
 	cr_expect_eq(last_syndrome, 0x65b500);
-	cr_expect_eq(try_qp(&c, 0, 0), 0, "after one was destroyed");
+	cr_expect_eq(try_qp(&c, 0, 0), 0, "a destroyed QP must make room");
 	card_close(&c);
 }
 
@@ -255,7 +259,10 @@ static int subscribe(const struct card *c, struct mlx5dv_devx_event_channel *ch,
 	return rc < 0 ? errno : rc;
 }
 
-/* Types 0x05 and 0x10 of a QP; completions of a CQ, which no mask is for. */
+/*
+ * Subscribes to event types 0x05 and 0x10 of a QP, and to completions of a CQ,
+ * which the mask does not restrict.
+ */
 static void expect_events(const char *mask, uint32_t announced, int first, int second)
 {
 	struct mlx5dv_devx_event_channel *ch;
@@ -265,12 +272,13 @@ static void expect_events(const char *mask, uint32_t announced, int first, int s
 	setenv("SOFTNIC_EVENTS", mask, 1);
 	card_open(&c);
 	cr_assert_eq(try_qp(&c, 0, 0), 0);
-	cr_expect_eq(cap(&c, 0, 0x10) >> 15 & 1, announced != UINT32_MAX, "event_cap");
+	cr_expect_eq(cap(&c, 0, 0x10) >> 15 & 1, announced != UINT32_MAX, "wrong event_cap");
 	cr_expect_eq(cap(&c, 0x14, 0x04), announced);
 	cr_assert(ch = mlx5dv_devx_create_event_channel(c.n.ctx, 0));
 	cr_expect_eq(subscribe(&c, ch, 1, 0x05, 0), first);
 	cr_expect_eq(subscribe(&c, ch, 1, 0x10, 0), second);
-	cr_expect_eq(subscribe(&c, ch, 2, 0x05, 0x10), first ? first : second, "all or none");
+	cr_expect_eq(subscribe(&c, ch, 2, 0x05, 0x10), first ? first : second,
+		     "a list must be accepted or refused as a whole");
 	cr_expect_eq(mlx5dv_devx_subscribe_devx_event(ch, c.cq, 2, &completions, 8), 0);
 	mlx5dv_devx_destroy_event_channel(ch);
 	card_close(&c);
@@ -296,7 +304,7 @@ Test(softnic_card, events_of_a_device_that_does_not_say)
 	expect_events("legacy", UINT32_MAX, 0, 0);
 }
 
-/* ---- a write to itself: what its packet carries, and what is counted ---- */
+/* ---- a write to itself: its packet's TOS, and the CQ's counter ---- */
 
 static char pcap[] = "/tmp/gdaki-card-XXXXXX";
 
@@ -318,7 +326,8 @@ static void move_to_rts(const struct card *c, uint32_t tclass, uint32_t ecn, uin
 	put(in, 0x18 + 0x78, 0x77);
 	modify(c->qp, in, 0x110, 0);
 	qp_state(c->qp, c->qpn, out);
-	cr_expect_eq(get(out, 0x18 + 0x18 + 0x0c) >> 20 & 0xff, tclass, "as it was set");
+	cr_expect_eq(get(out, 0x18 + 0x18 + 0x0c) >> 20 & 0xff, tclass,
+		     "QUERY_QP must return the traffic class that was set");
 	cr_expect_eq(get(out, 0x18 + 0x18 + 0x20) >> 16 & 0x3f, dscp);
 }
 
@@ -340,11 +349,11 @@ static void write_to_itself(const struct card *c, struct ibv_mr *mr)
 	__atomic_store_n((uint64_t *)c->n.uar->reg_addr, *(uint64_t *)wqe, __ATOMIC_RELEASE);
 	for (int ms = 0; *owner >> 4 == 0xf && ms < 5000; ms++)
 		usleep(1000);
-	cr_assert_eq(*owner >> 4, 0, "a completion of a requester");
+	cr_assert_eq(*owner >> 4, 0, "expected a requester's completion");
 	cr_assert_eq(*(uint32_t *)mr->addr, 0x12345678);
 }
 
-/* The TOS byte of the first packet. */
+/* Returns the TOS byte of the first packet in the capture. */
 static int first_tos(void)
 {
 	uint8_t head[24], rec[16], ip[20];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The software NIC's engine driven through rings, records and registers, over
- * its in-process path and over UDP between two processes.
+ * The software NIC's engine, driven through rings, DBRECs and doorbell registers as
+ * a program does: operations, errors, lost doorbells, CQs and events. Between QPs
+ * of one process, and over UDP between two processes.
  */
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -15,14 +16,14 @@
 
 #define ALL_ACCESS 0xf
 #define SIGNAL	   0x08
-#define LEN	   20000u /* 20 packets of 1024, the last one short */
+#define LEN	   20000u /* 20 packets of 1024 bytes, the last one shorter */
 
 static struct fake_qp a, b;
 static uint8_t *src, *dst;
 static uint32_t lkey, rkey;
 static char ip_a[32], ip_b[32];
 
-/* Tests run side by side: each has addresses of its own. */
+/* Tests may run in parallel, so each uses addresses derived from its process ID. */
 static void addresses(void)
 {
 	unsigned pid = getpid();
@@ -72,7 +73,8 @@ static void expect_ok(struct fake_qp *q, bool recv, uint32_t index)
 	uint8_t cqe[64];
 
 	cr_assert(fake_poll(q, recv, cqe, 3000), "no CQE for WQE %u", index);
-	cr_assert_lt(cqe[63] >> 4, 13, "syndrome 0x%02x vendor 0x%02x", cqe[55], cqe[54]);
+	cr_assert_lt(cqe[63] >> 4, 13, "error completion: syndrome 0x%02x, vendor 0x%02x", cqe[55],
+		     cqe[54]);
 	cr_assert_eq(counter(cqe), index);
 	cr_assert_eq(sn_get32(cqe + 32), 0x55);
 }
@@ -83,7 +85,7 @@ static void expect_error(struct fake_qp *q, bool recv, uint32_t index, uint8_t s
 
 	cr_assert(fake_poll(q, recv, cqe, 5000), "no CQE for WQE %u", index);
 	cr_assert_eq(cqe[63] >> 4, recv ? 14 : 13);
-	cr_assert_eq(cqe[55], synd, "syndrome 0x%02x, not 0x%02x", cqe[55], synd);
+	cr_assert_eq(cqe[55], synd, "got syndrome 0x%02x, expected 0x%02x", cqe[55], synd);
 	cr_assert_eq(counter(cqe), index);
 }
 
@@ -98,7 +100,7 @@ Test(softnic_engine, icrc_ignores_what_routers_change)
 	cr_assert_neq(sn_icrc(h, sizeof(h), bth, sizeof(bth)), good);
 }
 
-/* Bit by bit, as the standard has it. */
+/* The reference CRC, bit by bit, as the standard defines it. */
 static uint32_t crc_of(uint32_t reg, const uint8_t *p, size_t len)
 {
 	for (size_t i = 0; i < 8 * len; i++)
@@ -111,13 +113,14 @@ Test(softnic_engine, icrc_of_every_length)
 	uint8_t h[28], p[12 + 700], ones[8];
 
 	memset(ones, 0xff, sizeof(ones));
-	memset(h, 0xff, sizeof(h)); /* so that no masking shows */
+	memset(h, 0xff, sizeof(h)); /* the fields that the ICRC masks are all ones already */
 	for (size_t i = 0; i < sizeof(p); i++)
 		p[i] = (uint8_t)(i * i * 7 + i / 5);
 	p[4] = 0xff;
 	for (size_t len = 12; len <= sizeof(p); len += 1)
 		cr_assert_eq(sn_icrc(h, sizeof(h), p, len),
-			     ~crc_of(crc_of(crc_of(~0u, ones, 8), h, 28), p, len), "%zu", len);
+			     ~crc_of(crc_of(crc_of(~0u, ones, 8), h, 28), p, len),
+			     "wrong ICRC of %zu bytes", len);
 }
 
 Test(softnic_engine, write_many_packets, .init = pair, .timeout = 20)
@@ -144,7 +147,7 @@ Test(softnic_engine, many_laps_in_order, .init = pair, .timeout = 30)
 				expect_ok(&a, false, k & 0xffff);
 	}
 	for (i = 0; i < 8064; i++)
-		cr_assert_eq(dst[i], src[i], "byte %u", i);
+		cr_assert_eq(dst[i], src[i], "byte %u is wrong", i);
 	fake_close();
 }
 
@@ -176,7 +179,7 @@ Test(softnic_engine, send_waits_for_a_receive, .init = pair, .timeout = 20)
 
 	w.imm = 0x11223344;
 	fake_post(&a, &w);
-	cr_assert_not(fake_poll(&a, false, cqe, 20), "completed without a receive");
+	cr_assert_not(fake_poll(&a, false, cqe, 20), "SEND completed without a receive");
 	fake_recv(&b, dst, 4000, rkey);
 	cr_assert(fake_poll(&b, true, cqe, 3000));
 	cr_assert_eq(cqe[63] >> 4, 3);
@@ -248,7 +251,7 @@ Test(softnic_engine, remote_access_error_and_flush, .init = pair, .timeout = 20)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, 64), bad = rdma(SN_OP_WRITE, 0, LEN);
 
-	bad.raddr = (uintptr_t)dst + (1 << 20) - LEN + 1; /* one byte too far */
+	bad.raddr = (uintptr_t)dst + (1 << 20) - LEN + 1; /* ends one byte after the region */
 	fake_write_wqe(&a, &w);
 	fake_write_wqe(&a, &bad);
 	fake_write_wqe(&a, &w);
@@ -345,13 +348,16 @@ Test(softnic_engine, lossy_wire_delivers_once, .timeout = 60)
 		expect_ok(&a, false, i + 1);
 		expect_ok(&a, false, i + 2);
 	}
-	cr_assert_eq(*word, 20, "%lu additions", (unsigned long)*word);
+	cr_assert_eq(*word, 20, "%lu additions were executed", (unsigned long)*word);
 	cr_assert_gt(sn_dev->stats.faults_injected, 10);
 	cr_assert_gt(sn_dev->stats.retransmits, 0);
 	fake_close();
 }
 
-/* Both QPs ring the same register back to back: one ring of two is lost. */
+/*
+ * Both QPs store to the same doorbell register without a pause, so one of two
+ * doorbells is overwritten.
+ */
 static void ring_both(bool no_dbr, unsigned rounds)
 {
 	a.qp.no_dbr = b.qp.no_dbr = no_dbr;
@@ -390,7 +396,7 @@ Test(softnic_engine, unrung_wqe_of_a_dbrecless_qp_stays, .init = pair, .timeout 
 	a.qp.no_dbr = true;
 	a.dbr[1] = htobe32(1);
 	fake_write_wqe(&a, &w);
-	cr_assert_not(fake_poll(&a, false, cqe, 100), "executed without a doorbell");
+	cr_assert_not(fake_poll(&a, false, cqe, 100), "WQE executed without a doorbell");
 	fake_ring(&a);
 	expect_ok(&a, false, 0);
 	fake_close();
@@ -423,8 +429,8 @@ Test(softnic_engine, full_cq_is_an_overrun, .init = pair, .timeout = 20)
 	cr_assert_eq(a.scq.error, SN_CQ_OVERRUN);
 	for (i = 0; i < 500 && __atomic_load_n(&a.qp.state, __ATOMIC_RELAXED) != SN_QPS_ERR; i++)
 		usleep(1000);
-	cr_assert_eq(a.qp.state, SN_QPS_ERR, "its completions cannot be told");
-	cr_assert_eq(b.qp.state, SN_QPS_RTS, "another CQ's queue pair goes on");
+	cr_assert_eq(a.qp.state, SN_QPS_ERR, "the QP of an overrun CQ must be in error");
+	cr_assert_eq(b.qp.state, SN_QPS_RTS, "a QP of another CQ must not be affected");
 	fake_close();
 }
 
@@ -447,11 +453,11 @@ Test(softnic_engine, collapsed_cq_reports_the_last_index, .init = pair, .timeout
 		       16;
 	}
 	cr_assert_eq(last, 199);
-	cr_assert_eq(a.scqe[64], 0xf1, "second entry written");
+	cr_assert_eq(a.scqe[64], 0xf1, "the second CQ entry was written");
 	fake_close();
 }
 
-/* The other host: serves until its parent closes the pipe. */
+/* Forks the process that plays the other host. It serves until the parent closes the pipe. */
 static pid_t other_host(int *stop)
 {
 	int fd[2];
@@ -466,7 +472,7 @@ static pid_t other_host(int *stop)
 	}
 	close(fd[1]);
 	fake_open(ip_b);
-	fake_mr(src, 1 << 20, ALL_ACCESS); /* same keys as in the parent */
+	fake_mr(src, 1 << 20, ALL_ACCESS); /* gets the same keys as in the parent */
 	fake_mr(dst, 1 << 20, ALL_ACCESS);
 	fake_qp_init(&b, 0x102, 1);
 	fake_connect(&b, ip_a, 0x101);
@@ -505,7 +511,7 @@ Test(softnic_engine, two_processes_over_udp, .timeout = 30)
 	cr_assert_gt(sn_dev->stats.rx_packets, 0);
 	close(stop);
 	waitpid(pid, &status, 0);
-	cr_assert_eq(status, 0, "the other host saw bad ICRCs");
+	cr_assert_eq(status, 0, "the other host received wrong ICRCs");
 	fake_close();
 }
 
@@ -540,7 +546,7 @@ Test(softnic_engine, one_event_per_arm_though_arms_overwrite, .init = pair, .tim
 	a.scq.channel = b.scq.channel = (void *)&a;
 	pthread_mutex_unlock(&sn_dev->lock);
 	arm(&a, 0, 0);
-	arm(&b, 0, 0); /* the same register: the first arm may be lost */
+	arm(&b, 0, 0); /* uses the same register, so the first arm may be overwritten */
 	cr_assert_eq(events(), 0);
 	fake_post(&a, &w);
 	fake_post(&b, &w);
@@ -549,8 +555,8 @@ Test(softnic_engine, one_event_per_arm_though_arms_overwrite, .init = pair, .tim
 	cr_assert_eq(events(), 2);
 	fake_post(&a, &w);
 	expect_ok(&a, false, 1);
-	cr_assert_eq(events(), 2, "event without an arm");
-	arm(&a, 1, 1); /* one completion behind: at once */
+	cr_assert_eq(events(), 2, "event although the CQ was not armed");
+	arm(&a, 1, 1); /* the consumer index is one completion behind, so the event comes at once */
 	arm(&b, 1, 1);
 	cr_assert_eq(events(), 3);
 	fake_close();
@@ -560,7 +566,7 @@ Test(softnic_engine, fence_waits_for_the_read, .init = pair, .timeout = 20)
 {
 	struct fake_wqe r = rdma(SN_OP_READ, 0, LEN), w = rdma(SN_OP_WRITE, 0, LEN);
 
-	/* what the READ brings is what the fenced WRITE sends */
+	/* The fenced WRITE must send the data that the READ returned. */
 	memset(dst, 0x5a, LEN);
 	w.fm |= 4 << 5;
 	w.raddr += 100000;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The software NIC's misbehaviour on request: that each kind happens, within one
- * process too, is counted, and is the same for the same seed.
+ * Faults that the software NIC injects on request: loss, duplicates, corruption,
+ * reordering, delay, stalls, errors. Each kind must occur, also within one process,
+ * must be counted, and must be the same for the same seed.
  */
 #include <stdlib.h>
 
 #include "wire_peer.h"
 
 #define SIZE   65536u
-#define N      48u /* messages: they fit the queues of the front */
+#define N      48u /* messages; they fit the queues of the fake front */
 #define ALWAYS 1000000u
 #define SIGNAL 0x08
 
@@ -28,7 +29,7 @@ static void rig(enum sn_qp_type type, const struct sn_cfg *faults)
 	fake_close();
 	sn_dev->stats = (struct sn_stats){ 0 };
 	sn_dev->cfg = *faults;
-	fake_open(ip); /* again, with the seed */
+	fake_open(ip); /* opens again with the configured seed */
 	mem = aligned_alloc(4096, SIZE);
 	far = aligned_alloc(4096, SIZE);
 	memset(far, 0, SIZE);
@@ -64,7 +65,7 @@ static uint64_t count(const uint64_t *field)
 }
 #define COUNT(field) count(&sn_dev->stats.field)
 
-/* Message i brings byte i. */
+/* Message i transfers byte i. */
 static void post(uint8_t opcode, unsigned i)
 {
 	struct fake_wqe w = { .opcode = opcode,
@@ -83,12 +84,12 @@ static void expect_cqe(uint32_t index, uint8_t synd)
 
 	cr_assert(fake_poll(&a, false, cqe, 10000), "no CQE for WQE %u", index);
 	cr_assert_eq(cqe[61], index);
-	cr_assert_eq(cqe[63] >> 4, synd ? 13 : 0, "syndrome 0x%02x", cqe[55]);
+	cr_assert_eq(cqe[63] >> 4, synd ? 13 : 0, "wrong result, syndrome 0x%02x", cqe[55]);
 	if (synd)
 		cr_assert_eq(cqe[55], synd);
 }
 
-/* N of them, until the last is where it goes or nowhere. */
+/* Posts N messages and waits until `arrive` packets have been received. */
 static void run(uint8_t opcode, uint64_t arrive)
 {
 	for (unsigned i = 0; i < N; i++)
@@ -100,7 +101,7 @@ static void run(uint8_t opcode, uint64_t arrive)
 	cr_assert_eq(COUNT(rx_packets), arrive);
 }
 
-/* ---- the wire; unreliable connections show what it does ---- */
+/* ---- the wire, seen through unreliable connections, which do not retransmit ---- */
 
 static unsigned arrived(uint64_t seed, uint8_t map[N])
 {
@@ -126,7 +127,7 @@ Test(softnic_faults, same_seed_same_losses, .timeout = 60)
 	uint8_t first[N], again[N], other[N];
 	unsigned n = arrived(7, first);
 
-	cr_assert(n > 0 && n < N, "%u of %u arrived", n, N);
+	cr_assert(n > 0 && n < N, "%u of %u messages arrived", n, N);
 	arrived(7, again);
 	cr_assert_arr_eq(first, again, N);
 	arrived(8, other);
@@ -161,12 +162,12 @@ Test(softnic_faults, reordered_packets_change_places, .timeout = 30)
 	run(SN_OP_SEND, N);
 	for (unsigned i = 0; i < N; i++) {
 		cr_assert(fake_poll(&b, true, cqe, 5000));
-		cr_assert_eq(far[i], mem[i ^ 1], "message %u at place %u", far[i] - 1, i);
+		cr_assert_eq(far[i], mem[i ^ 1], "message %u arrived at place %u", far[i] - 1, i);
 	}
 	over();
 }
 
-/* Any bit between the UDP header and the end may be the wrong one; the ICRC tells. */
+/* The corrupted bit may be anywhere between the UDP header and the end; the ICRC must reveal it. */
 Test(softnic_faults, corrupt_bits_on_the_wire, .timeout = 30)
 {
 	unsigned header = 0, payload = 0, icrc_wrong = 0;
@@ -187,8 +188,9 @@ Test(softnic_faults, corrupt_bits_on_the_wire, .timeout = 30)
 		payload += sn_get32(p + 12) != 0x01000000;
 		header += sn_get32(p) != 0x2470ffff || sn_get32(p + 4) != 0x777;
 	}
-	cr_assert_eq(icrc_wrong, N, "%u of %u would be noticed", icrc_wrong, N);
-	cr_assert(header && payload, "only one place: header %u, payload %u", header, payload);
+	cr_assert_eq(icrc_wrong, N, "the ICRC reveals only %u of %u errors", icrc_wrong, N);
+	cr_assert(header && payload, "errors in only one part: %u in headers, %u in payloads",
+		  header, payload);
 	close(peer.fd);
 	over();
 }
@@ -205,7 +207,7 @@ Test(softnic_faults, delayed_both_ways, .timeout = 30)
 	over();
 }
 
-/* ---- the NIC ---- */
+/* ---- the NIC itself ---- */
 
 Test(softnic_faults, broken_after_some_messages, .timeout = 30)
 {
@@ -237,13 +239,13 @@ Test(softnic_faults, stalls_and_goes_on, .timeout = 60)
 	while (!stalled())
 		usleep(1000);
 	post(SN_OP_WRITE, 0);
-	cr_assert_not(fake_poll(&a, false, cqe, 60), "works while it stalls");
+	cr_assert_not(fake_poll(&a, false, cqe, 60), "the NIC completed a WQE during a stall");
 	expect_cqe(0, 0);
 	cr_assert_geq(COUNT(stalls), 1);
 	over();
 }
 
-/* Rings with a value of the test's choice. */
+/* Rings the doorbell register with this index. */
 static void ring_with(struct fake_qp *q, uint32_t index)
 {
 	uint8_t db[8];
@@ -267,7 +269,7 @@ Test(softnic_faults, record_alone_counts, .timeout = 30)
 	ring_with(&a, 2);
 	expect_cqe(0, 0);
 	ring_with(&a, 40);
-	cr_assert_not(fake_poll(&a, false, cqe, 60), "the value rung was taken");
+	cr_assert_not(fake_poll(&a, false, cqe, 60), "the register's value was used");
 	__atomic_store_n(&a.dbr[1], htobe32(2), __ATOMIC_RELEASE);
 	ring_with(&a, 0);
 	expect_cqe(1, 0);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The front of the software NIC through the distribution's libibverbs and
- * libmlx5: device and addresses, objects by raw DEVX commands, what it must
- * refuse, injected failures, and what is left after the last close.
+ * The software NIC's emulation of kernel and firmware, used through the
+ * distribution's libibverbs and libmlx5: the device and its addresses, objects
+ * created by raw DEVX commands, commands that must be refused, injected failures,
+ * and cleanup after the last close.
  */
 #include <criterion/criterion.h>
 #include <arpa/inet.h>
@@ -62,13 +63,13 @@ Test(softnic_front, capabilities)
 	put(in, 0, 0x100u << 16);
 	put(in, 4, 1);
 	cr_assert_eq(mlx5dv_devx_general_cmd(ctx, in, sizeof(in), out, sizeof(out)), 0);
-	cr_assert_eq(get(out, 0x10 + 0x34) >> 8 & 3, 1, "Ethernet");
-	cr_assert_eq(get(out, 0x10 + 0x10) >> 16 & 0xff, 15, "log_max_qp_sz");
-	cr_assert_eq(get(out, 0x10 + 0x04) >> 31, 1, "hca_cap_2");
+	cr_assert_eq(get(out, 0x10 + 0x34) >> 8 & 3, 1, "the port type must be Ethernet");
+	cr_assert_eq(get(out, 0x10 + 0x10) >> 16 & 0xff, 15, "wrong log_max_qp_sz");
+	cr_assert_eq(get(out, 0x10 + 0x04) >> 31, 1, "wrong hca_cap_2");
 	memset(out, 0, sizeof(out));
 	in[1] = htobe32(0x41);
 	cr_assert_eq(mlx5dv_devx_general_cmd(ctx, in, sizeof(in), out, sizeof(out)), 0);
-	cr_assert_eq(get(out, 0x10 + 0x5c) >> 30 & 1, 1, "DBREC-less");
+	cr_assert_eq(get(out, 0x10 + 0x5c) >> 30 & 1, 1, "DBREC-less QPs must be supported");
 	ibv_close_device(ctx);
 }
 
@@ -83,11 +84,12 @@ Test(softnic_front, roce_address_carries_gid_and_mac)
 	cr_assert_eq(mlx5dv_devx_general_cmd(ctx, in, sizeof(in), out, sizeof(out)), 0);
 	cr_assert_eq(ibv_query_gid(ctx, 1, 3, &gid), 0);
 	cr_assert_arr_eq(gid.raw, (uint8_t *)out + 0x10, 16);
-	cr_assert_eq(get(out, 0x28) & 0xff, 2, "RoCE v2");
+	cr_assert_eq(get(out, 0x28) & 0xff, 2, "the type must be RoCE v2");
 	cr_assert_eq(get(out, 0x20) & 0xffff, 0x0200);
 	in[2] = htobe32(1u << 16);
 	cr_assert_eq(mlx5dv_devx_general_cmd(ctx, in, sizeof(in), out, sizeof(out)), 0);
-	cr_assert_eq(get(out, 0x28) & 0xfff, 0x102, "RoCE v2 of an IPv6 address");
+	cr_assert_eq(get(out, 0x28) & 0xfff, 0x102,
+		     "the type must be RoCE v2 with an IPv6 address");
 	in[2] = htobe32(8u << 16);
 	cr_assert_eq(mlx5dv_devx_general_cmd(ctx, in, sizeof(in), out, sizeof(out)), EREMOTEIO);
 	cr_assert_eq(get(out, 0) >> 24, 0x3);
@@ -112,7 +114,7 @@ Test(softnic_front, qp_lives_through_its_states)
 	cr_assert(qp, "status %#x syndrome %#x", last_status, last_syndrome);
 	cr_assert_eq(qp_state(qp, qpn, out), 0);
 	cr_assert_eq(get(out, 0x28) & 0xffffff, 0x1234);
-	cr_assert_neq(get(out, 0x18 + 0x08) >> 29, 0, "a valid MTU from the beginning");
+	cr_assert_neq(get(out, 0x18 + 0x08) >> 29, 0, "a new QP must have a valid MTU");
 
 	rtr_box(in, qpn, &gid);
 	modify(qp, in, 0x110, 0x10);
@@ -138,7 +140,8 @@ Test(softnic_front, qp_lives_through_its_states)
 	modify(qp, in, 0x110, 0);
 	cr_assert_eq(qp_state(qp, qpn, out), 3);
 	cr_assert_eq(get(out, 0x18 + 0x94) & 0xffffff, 0x77);
-	cr_assert_eq(get(out, 0x18 + 0x90) >> 13 & 7, 6, "read and write allowed, not atomic");
+	cr_assert_eq(get(out, 0x18 + 0x90) >> 13 & 7, 6,
+		     "reads and writes must be allowed, atomics not");
 	modify_box(in, 0x507, qpn);
 	modify(qp, in, 16, 0);
 	cr_assert_eq(qp_state(qp, qpn, out), 6);
@@ -152,9 +155,9 @@ Test(softnic_front, qp_lives_through_its_states)
 	rtr_box(in, qpn, &gid);
 	put(in, 0x18 + 0x3c, 0);
 	put(in, 0x18 + 0x40, 0);
-	modify(qp, in, 0x110, 0); /* the MAC that lo itself has */
+	modify(qp, in, 0x110, 0); /* the MAC address of the lo device itself */
 
-	cr_assert_neq(mlx5dv_devx_obj_destroy(cq), 0, "the QP uses it");
+	cr_assert_neq(mlx5dv_devx_obj_destroy(cq), 0, "a CQ that a QP uses must not be destroyed");
 	cr_assert_eq(mlx5dv_devx_obj_destroy(qp), 0);
 	cr_assert_eq(mlx5dv_devx_obj_destroy(cq), 0);
 	nic_close(&n);
@@ -300,7 +303,7 @@ Test(softnic_front, injects_command_and_call_failures)
 	cr_assert_eq(live(), 0);
 }
 
-/* In a child that ends by _exit: what libmlx5 leaks here is the point of the test. */
+/* Runs in a child that ends by _exit(), because libmlx5 leaks the remaining objects. */
 static int leave_and_close(void)
 {
 	uint32_t in[0x110 / 4], cqn, most;
@@ -349,11 +352,11 @@ Test(softnic_front, limits_qps_without_dbrec)
 	qp = create(&n, in, NULL);
 	cr_assert(qp);
 	cr_assert_null(create(&n, in, NULL));
-	cr_assert_eq(last_status, 0x5, "as a ConnectX-4 that is out of QPs");
+	cr_assert_eq(last_status, 0x5, "the status must be that of a ConnectX-4 without free QPs");
 	cr_assert_eq(last_syndrome, 0x65b500);
 	cr_assert_eq(mlx5dv_devx_obj_destroy(qp), 0);
 	qp = create(&n, in, NULL);
-	cr_assert(qp, "the place is free again");
+	cr_assert(qp, "a destroyed QP must make room");
 	cr_assert_eq(mlx5dv_devx_obj_destroy(qp), 0);
 	cr_assert_eq(mlx5dv_devx_obj_destroy(plain), 0);
 	cr_assert_eq(mlx5dv_devx_obj_destroy(cq), 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The port of the software NIC and where a program finds it: the GID table in
- * sysfs and through libibverbs, and the paths of the device by every call of libc.
+ * The software NIC's port as programs find it: the GID table in sysfs and through
+ * libibverbs, and the device's paths through every function of libc that takes a
+ * path or a descriptor.
  */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -185,7 +186,10 @@ Test(softnic_port, the_working_directory_is_in_sysfs)
 	fclose(f);
 }
 
-/* Every duplicate is the device, and the device is open until the last is closed. */
+/*
+ * Every duplicate of the descriptor is the device, which stays open until the last
+ * one is closed.
+ */
 Test(softnic_port, duplicates_are_the_device)
 {
 	int fd[5] = { open("/dev/infiniband/uverbs0", O_RDWR) };
@@ -200,7 +204,7 @@ Test(softnic_port, duplicates_are_the_device)
 	cr_assert_geq(fd[2], 100);
 	for (i = 0; i < 5; i++) {
 		cr_assert_eq(fstat(fd[i], &st), 0);
-		cr_assert(S_ISCHR(st.st_mode), "descriptor %d", i);
+		cr_assert(S_ISCHR(st.st_mode), "descriptor %d is not the device", i);
 		cr_assert_eq(close(fd[i]), 0);
 	}
 	cr_assert_eq(fstat(fd[4], &st), -1);

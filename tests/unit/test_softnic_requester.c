@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The software NIC's requester towards a responder that is made of bytes: what
- * it sends for each work request, and what it makes of loss, NAKs and answers
- * that are wrong (InfiniBand specification, 9.7.5 to 9.7.7 and 9.9.2).
+ * The software NIC's requester towards a responder whose packets the test builds by
+ * hand: the packets of each work request, and the reaction to loss, NAKs and wrong
+ * responses (InfiniBand specification, 9.7.5 to 9.7.7 and 9.9.2).
  */
 #include "wire_rig.h"
 
@@ -17,7 +17,7 @@ static void rig(uint8_t timeout, uint8_t reads, enum sn_qp_type type)
 	pthread_mutex_unlock(&sn_dev->lock);
 }
 
-/* Nothing is sent again by itself while a test looks. */
+/* With timeouts and probes far in the future, nothing is retransmitted while a test runs. */
 static void patient(void)
 {
 	rig(24, 2, SN_QPT_RC);
@@ -40,7 +40,7 @@ static void hasty(void)
 	rig(8, 2, SN_QPT_RC);
 }
 
-/* Probes come after a millisecond, the acknowledgement timeout after 4 s. */
+/* Probes are sent long before the ACK timeout of 4 s. */
 static void probing(void)
 {
 	rig(20, 2, SN_QPT_RC);
@@ -78,8 +78,9 @@ static void expect_cqe(uint32_t index, uint8_t synd, uint8_t vendor)
 	cr_assert_eq(cqe[63] >> 4, synd ? 13 : 0);
 	cr_assert_eq(cqe[60] << 8 | cqe[61], index);
 	if (synd) {
-		cr_assert_eq(cqe[55], synd, "syndrome 0x%02x, not 0x%02x", cqe[55], synd);
-		cr_assert_eq(cqe[54], vendor, "vendor 0x%02x, not 0x%02x", cqe[54], vendor);
+		cr_assert_eq(cqe[55], synd, "got syndrome 0x%02x, expected 0x%02x", cqe[55], synd);
+		cr_assert_eq(cqe[54], vendor, "got vendor syndrome 0x%02x, expected 0x%02x",
+			     cqe[54], vendor);
 	}
 }
 
@@ -87,7 +88,8 @@ static void expect_none(void)
 {
 	uint8_t cqe[64];
 
-	cr_assert_not(fake_poll(&a, false, cqe, PEER_QUIET_MS), "CQE of WQE %u", cqe[61]);
+	cr_assert_not(fake_poll(&a, false, cqe, PEER_QUIET_MS), "unexpected CQE of WQE %u",
+		      cqe[61]);
 }
 
 static void ack(uint32_t psn, uint8_t syndrome)
@@ -95,7 +97,7 @@ static void ack(uint32_t psn, uint8_t syndrome)
 	peer_ack(&peer, QPN, psn, syndrome);
 }
 
-/* ---- what goes on the wire ---- */
+/* ---- packets of work requests ---- */
 
 Test(softnic_requester, messages_are_cut_at_the_mtu, .init = patient)
 {
@@ -108,7 +110,7 @@ Test(softnic_requester, messages_are_cut_at_the_mtu, .init = patient)
 		fake_modify(&a, SN_QPS_RTR);
 		fake_modify(&a, SN_QPS_RTS);
 		pthread_mutex_lock(&sn_dev->lock);
-		a.qp.eng->req.win.size = SN_WINDOW_PKTS; /* small ones want more answers */
+		a.qp.eng->req.win.size = SN_WINDOW_PKTS; /* a small window requests more ACKs */
 		pthread_mutex_unlock(&sn_dev->lock);
 		post(SN_OP_WRITE, len);
 		k = peer_expect(&peer, 0x06, P0);
@@ -164,7 +166,7 @@ Test(softnic_requester, packets_of_each_operation, .init = patient)
 	cr_assert_eq(sn_get64(k.p + 20), 7);
 }
 
-/* Nothing of a message needs a byte: one packet each, and they complete. */
+/* A message without data takes one packet and must complete. */
 Test(softnic_requester, empty_messages, .init = patient)
 {
 	static const uint8_t ops[] = { SN_OP_SEND, SN_OP_SEND_IMM, SN_OP_WRITE, SN_OP_WRITE_IMM,
@@ -194,9 +196,9 @@ Test(softnic_requester, one_acknowledgement_for_many, .init = patient)
 		post(SN_OP_WRITE, 8);
 	for (unsigned i = 0; i < 4; i++)
 		peer_expect(&peer, 0x0a, P0 + i);
-	ack(P0 + 7, ACKED); /* never sent */
+	ack(P0 + 7, ACKED); /* a PSN that was not sent */
 	ack(P0 + 4, ACCESS);
-	ack(P0 - 1, ACKED); /* long ago */
+	ack(P0 - 1, ACKED); /* a PSN long acknowledged */
 	expect_none();
 	ack(P0 + 2, ACKED);
 	for (unsigned i = 0; i < 3; i++)
@@ -213,12 +215,12 @@ Test(softnic_requester, nak_of_sequence_goes_back_once, .init = patient)
 	for (unsigned i = 0; i < 4; i++)
 		peer_expect(&peer, 0x0a, P0 + i);
 	ack(P0 + 1, 0x60);
-	expect_cqe(0, 0, 0); /* what is before it arrived */
+	expect_cqe(0, 0, 0); /* the NAK acknowledges the packets before it */
 	cr_assert(peer_expect(&peer, 0x0a, P0 + 1).ackreq);
-	ack(P0 + 1, 0x60); /* its echo */
+	ack(P0 + 1, 0x60); /* repeated NAK */
 	peer_expect_nothing(&peer);
 	cr_assert_eq(COUNT(retransmits), 1);
-	ack(P0 + 1, ACKED); /* the others go behind it */
+	ack(P0 + 1, ACKED); /* the later packets are sent after this ACK */
 	peer_expect(&peer, 0x0a, P0 + 2);
 	peer_expect(&peer, 0x0a, P0 + 3);
 	ack(P0 + 2, 0x60); /* another loss */
@@ -230,13 +232,13 @@ Test(softnic_requester, nak_of_sequence_goes_back_once, .init = patient)
 		expect_cqe(i, 0, 0);
 }
 
-/* n packets of long WRITEs from psn on, and then nothing */
+/* Expects n packets of long WRITEs from this PSN on, then no more. */
 static void expect_packets(uint32_t psn, unsigned n)
 {
 	struct wire_packet k;
 
 	for (unsigned i = 0; i < n; i++) {
-		cr_assert(peer_recv(&peer, &k, 5000), "%u packets, not %u", i, n);
+		cr_assert(peer_recv(&peer, &k, 5000), "got %u packets, expected %u", i, n);
 		cr_assert_eq(k.psn, (psn + i) & 0xffffff);
 	}
 	peer_expect_nothing(&peer);
@@ -255,7 +257,7 @@ Test(softnic_requester, window_is_narrower_after_a_loss, .init = patient)
 	expect_packets(P0 + 49, 9);
 	ack(P0 + 10, SEQ);
 	expect_packets(P0 + 10, 1);
-	ack(P0 + 11, SEQ); /* which takes the packet before it */
+	ack(P0 + 11, SEQ); /* also acknowledges the packet before */
 	expect_packets(P0 + 11, 1);
 	ack(P0 + 11, ACKED);
 	expect_packets(P0 + 12, 36);
@@ -288,7 +290,7 @@ Test(softnic_requester, rnr_naks_end_after_rnr_retry, .init = patient)
 {
 	pthread_mutex_lock(&sn_dev->lock);
 	a.qp.rnr_retry = 2;
-	a.qp.retry_cnt = 0; /* another count */
+	a.qp.retry_cnt = 0; /* must not limit RNR retries */
 	pthread_mutex_unlock(&sn_dev->lock);
 	post(SN_OP_SEND, 8);
 	for (unsigned i = 0; i < 3; i++) {
@@ -299,7 +301,7 @@ Test(softnic_requester, rnr_naks_end_after_rnr_retry, .init = patient)
 	peer_expect_nothing(&peer);
 }
 
-/* An RNR NAK comes in sequence: what was lost before does not count any more. */
+/* An RNR NAK acknowledges the packets before it, so earlier losses no longer count. */
 Test(softnic_requester, rnr_nak_renews_the_retries, .init = patient)
 {
 	pthread_mutex_lock(&sn_dev->lock);
@@ -317,7 +319,7 @@ Test(softnic_requester, rnr_nak_renews_the_retries, .init = patient)
 	expect_cqe(0, 0, 0);
 }
 
-/* Four packets are then enough to try it again. */
+/* After the wait, four packets are sent to see whether the responder is ready. */
 Test(softnic_requester, rnr_nak_holds_back_all_that_follows, .init = patient)
 {
 	for (unsigned i = 0; i < 6; i++)
@@ -380,8 +382,10 @@ Test(softnic_requester, missing_response_is_asked_for_again, .init = patient)
 	answer(0x0f, P0 + 2, MTU, 3);
 	k = peer_expect(&peer, 0x0c, P0 + 1);
 	cr_assert_eq(sn_get64(k.p), 0x1234567800ull + MTU);
-	cr_assert_eq(sn_get32(k.p + 12), MTU); /* one shows that the path is free */
-	ack(P0 + 3, ACKED); /* of the WRITE, once more without the responses before it */
+	/* one packet first, to see whether the path is free */
+	cr_assert_eq(sn_get32(k.p + 12), MTU);
+	/* the WRITE's ACK is ignored, because READ responses before it are missing */
+	ack(P0 + 3, ACKED);
 	expect_none();
 	peer_expect_nothing(&peer);
 	answer(0x10, P0 + 1, MTU, 2);
@@ -397,7 +401,10 @@ Test(softnic_requester, missing_response_is_asked_for_again, .init = patient)
 		cr_assert(mem[i * MTU] == i + 1 && mem[i * MTU + MTU - 1] == i + 1);
 }
 
-/* The request that goes again is not outstanding while it waits to be sent. */
+/*
+ * A repeated request does not count as outstanding until it is sent, so
+ * max_rd_atomic = 1 does not block it.
+ */
 Test(softnic_requester, missing_response_with_one_read_allowed, .init = one_read)
 {
 	struct wire_packet k;
@@ -411,7 +418,7 @@ Test(softnic_requester, missing_response_with_one_read_allowed, .init = one_read
 	cr_assert_eq(sn_get64(k.p), 0x1234567800ull + 2 * MTU);
 	cr_assert_eq(sn_get32(k.p + 12), MTU);
 	answer(0x10, P0 + 2, MTU, 3);
-	k = peer_expect(&peer, 0x0c, P0 + 3); /* to where the first request ended */
+	k = peer_expect(&peer, 0x0c, P0 + 3); /* the rest of the first request */
 	cr_assert_eq(sn_get32(k.p + 12), 13 * MTU);
 	for (unsigned i = 3; i < 16; i++)
 		answer(i == 3 ? 0x0d : i == 15 ? 0x0f : 0x0e, P0 + i, MTU, i + 1);
@@ -447,7 +454,7 @@ Test(softnic_requester, no_more_reads_than_max_rd_atomic, .init = patient)
 		expect_cqe(i, 0, 0);
 }
 
-/* The parts that a long READ is asked for in count too. */
+/* A long READ is requested in parts; each part counts for max_rd_atomic. */
 Test(softnic_requester, long_read_keeps_the_limit, .init = patient)
 {
 	uint32_t part = 16 * MTU;
@@ -484,7 +491,7 @@ Test(softnic_requester, wrong_answers_are_bad_responses, .init = patient)
 	}
 }
 
-/* ---- fences, unreliable ---- */
+/* ---- fences, unreliable connections ---- */
 
 Test(softnic_requester, fences, .init = patient)
 {
@@ -528,7 +535,7 @@ Test(softnic_requester, fences, .init = patient)
 	}
 }
 
-/* A fenced NOP holds what follows it until the READ before it is answered. */
+/* A fenced NOP blocks later WQEs until the READ before it has its response. */
 Test(softnic_requester, fenced_nop_holds_the_queue, .init = patient)
 {
 	struct fake_wqe w = wqe(SN_OP_NOP, 0);
@@ -589,7 +596,7 @@ Test(softnic_requester, send_error_of_an_unreliable_one_spares_its_receives, .in
 Test(softnic_requester, draining_finishes_what_was_begun, .init = patient)
 {
 	for (unsigned i = 0; i < 3; i++)
-		post(SN_OP_READ, 8); /* the third waits: two may be in flight */
+		post(SN_OP_READ, 8); /* the third is not started: two may be outstanding */
 	peer_expect(&peer, 0x0c, P0);
 	peer_expect(&peer, 0x0c, P0 + 1);
 	pthread_mutex_lock(&sn_dev->lock);
@@ -605,7 +612,7 @@ Test(softnic_requester, draining_finishes_what_was_begun, .init = patient)
 	answer(0x10, P0 + 1, 8, 1);
 	expect_cqe(1, 0, 0);
 	peer_expect_nothing(&peer);
-	cr_assert_eq(fake_async, 1, "SQ_DRAINED");
+	cr_assert_eq(fake_async, 1, "expected one SQ_DRAINED event");
 	fake_modify(&a, SN_QPS_RTS);
 	peer_expect(&peer, 0x0c, P0 + 2);
 	peer_expect(&peer, 0x0c, P0 + 3);

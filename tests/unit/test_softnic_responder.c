@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The software NIC's responder against requests of all kinds, right and wrong,
- * from a peer that is made of bytes. What is asked of it is in chapter 9 of the
- * InfiniBand specification: 9.6 what is dropped, 9.7.5 and 9.9.3 what is
- * answered and how.
+ * The software NIC's responder against valid and invalid requests from a peer whose
+ * packets the test builds by hand. InfiniBand specification: 9.6 (packets to drop),
+ * 9.7.5 and 9.9.3 (which response to send).
  */
 #include "wire_rig.h"
 
@@ -42,7 +41,7 @@ Test(softnic_responder, gap_is_refused_once)
 	peer_expect_ack(&peer, P0, ACKED);
 	send_write(0x0a, P0 + 2, 0, 8, 8, 4);
 	peer_expect_ack(&peer, P0 + 1, SEQ);
-	cr_assert_eq(mem[0], 3, "out of sequence and executed");
+	cr_assert_eq(mem[0], 3, "an out-of-sequence request was executed");
 	cr_assert_eq(wire_state(), SN_QPS_RTS);
 }
 
@@ -55,7 +54,10 @@ Test(softnic_responder, repeated_write_is_acknowledged_not_executed)
 	send_write(0x0a, P0, 0, 8, 8, 2);
 	peer_expect_ack(&peer, P0 + 1, ACKED);
 	cr_assert_eq(mem[0], 1);
-	/* the oldest PSN that can be a repetition, and the one before it, which is ahead */
+	/*
+	 * the oldest PSN that counts as a repetition, and the one before it, which
+	 * counts as a future PSN
+	 */
 	send_write(0x0a, P0 + 2 - (1 << 23), 0, 8, 8, 2);
 	peer_expect_ack(&peer, P0 + 1, ACKED);
 	send_write(0x0a, P0 + 1 - (1 << 23), 0, 8, 8, 2);
@@ -77,7 +79,8 @@ Test(softnic_responder, repeated_atomic_has_its_first_result)
 	for (unsigned i = 0; i < 3; i++) {
 		send_fetch_add(P0 + i, 0, 1);
 		k = peer_expect(&peer, 0x12, P0 + i);
-		cr_assert_eq(sn_get64(k.p + 4), 100 + i, "result of a repetition");
+		cr_assert_eq(sn_get64(k.p + 4), 100 + i,
+			     "a repetition must return the first result");
 	}
 	memcpy(&word, mem, 8);
 	cr_assert_eq(word, 103);
@@ -85,7 +88,7 @@ Test(softnic_responder, repeated_atomic_has_its_first_result)
 		send_fetch_add(P0 + i, 0, 1);
 		peer_expect(&peer, 0x12, P0 + i);
 	}
-	/* five done, four are kept (max_dest_rd_atomic): the first is forgotten */
+	/* Of five atomics, four results are kept (max_dest_rd_atomic), so the first is lost. */
 	send_fetch_add(P0, 0, 1);
 	peer_expect_nothing(&peer);
 	send_fetch_add(P0 + 1, 0, 1);
@@ -124,7 +127,7 @@ Test(softnic_responder, read_is_answered_again_in_part_or_whole)
 	send_read(P0 + 1, 100 + MTU, MTU);
 	expect_read(P0 + 1, 100 + MTU, MTU);
 	cr_assert_eq(COUNT(dup_requests), 3);
-	/* not what was read then: another place, more than was asked, an atomic */
+	/* Not repetitions: another address, more bytes than requested first, an atomic. */
 	send_read(P0 + 2, 100, MTU + 5);
 	send_read(P0 + 2, 100 + 2 * MTU, MTU + 6);
 	send_fetch_add(P0 + 1, 0, 1);
@@ -133,7 +136,7 @@ Test(softnic_responder, read_is_answered_again_in_part_or_whole)
 	peer_expect(&peer, 0x10, P0 + 4);
 	send_read(P0 + 4, 0, 0);
 	peer_expect(&peer, 0x10, P0 + 4);
-	pthread_mutex_lock(&sn_dev->lock); /* so that both arrive before the answer */
+	pthread_mutex_lock(&sn_dev->lock); /* so that both arrive before the response */
 	send_read(P0 + 3, 100 + 3 * MTU, 5);
 	send_read(P0 + 3, 100 + 3 * MTU, 5);
 	pthread_mutex_unlock(&sn_dev->lock);
@@ -146,7 +149,7 @@ Test(softnic_responder, more_reads_than_it_holds_are_invalid)
 {
 	unsigned i;
 
-	pthread_mutex_lock(&sn_dev->lock); /* so that all five arrive at once */
+	pthread_mutex_lock(&sn_dev->lock); /* so that all five arrive together */
 	for (i = 0; i < 5; i++)
 		send_read(P0 + i, 0, MTU);
 	pthread_mutex_unlock(&sn_dev->lock);
@@ -156,7 +159,7 @@ Test(softnic_responder, more_reads_than_it_holds_are_invalid)
 	cr_assert_eq(wire_state(), SN_QPS_ERR);
 }
 
-/* As if it came from the wire, at once; the lock is held. */
+/* Passes a packet to the engine as if it came from the wire. The caller holds the lock. */
 static void feed(uint8_t opcode, uint32_t psn, const uint8_t *bytes, uint32_t len)
 {
 	struct sn_pkt k = { .no_icrc = true,
@@ -175,7 +178,7 @@ Test(softnic_responder, answers_owed_come_before_the_refusal)
 {
 	uint8_t b[16];
 
-	reth(b, 0, 40 * MTU, 0, 0); /* more than one pass sends */
+	reth(b, 0, 40 * MTU, 0, 0); /* more packets than one pass sends */
 	pthread_mutex_lock(&sn_dev->lock);
 	feed(0x0c, P0, b, 16);
 	feed(0x15, P0 + 40, b, 16);
@@ -215,7 +218,7 @@ Test(softnic_responder, no_receive_is_rnr_and_later_packets_are_silent)
 	cr_assert(fake_poll(&a, true, cqe, 5000));
 	cr_assert_eq(sn_get32(cqe + 44), 10);
 	cr_assert_eq(mem[9], 9);
-	send_bytes(0x04, P0, 10, 10); /* again: the receive is not taken twice */
+	send_bytes(0x04, P0, 10, 10); /* a repetition must not consume another receive */
 	peer_expect_ack(&peer, P0, ACKED);
 	cr_assert_not(fake_poll(&a, true, cqe, PEER_QUIET_MS));
 	cr_assert_eq(mem[9], 9);
@@ -239,7 +242,7 @@ Test(softnic_responder, immediate_without_receive_waits_with_its_data)
 	cr_assert_eq(mem[7], 5);
 }
 
-/* The sum of the entries does not fit 32 bits: a message fits them all the same. */
+/* The sum of the entries exceeds 32 bits; a message must fit. */
 Test(softnic_responder, receive_of_more_than_4_gib)
 {
 	uint8_t cqe[64], *wqe = a.rq;
@@ -254,7 +257,10 @@ Test(softnic_responder, receive_of_more_than_4_gib)
 	cr_assert_eq(mem[9], 9);
 }
 
-/* Three packets into receives: too short is the receive's error, and flushes the rest. */
+/*
+ * A message of three packets into a receive that is too short: the receive
+ * completes in error, and the others are flushed.
+ */
 Test(softnic_responder, receive_too_short)
 {
 	uint8_t cqe[64];
@@ -289,18 +295,18 @@ Test(softnic_responder, receives_posted_in_error_are_flushed)
 	fake_modify(&a, SN_QPS_ERR);
 	fake_recv(&a, mem, 64, key);
 	for (unsigned i = 0; i < 2; i++) {
-		cr_assert(fake_poll(&a, true, cqe, 5000), "receive %u is lost", i);
+		cr_assert(fake_poll(&a, true, cqe, 5000), "no CQE for receive %u", i);
 		cr_assert_eq(cqe[55], SN_SYND_FLUSH);
 		cr_assert_eq(cqe[61], i);
 	}
 }
 
-/* ---- what is refused, and how ---- */
+/* ---- invalid requests ---- */
 
 static const struct wrong {
 	const char *what;
 	uint8_t opcode, syndrome;
-	uint32_t off, dma, payload; /* RETH and payload; dma NONE: payload alone */
+	uint32_t off, dma, payload; /* RETH and payload; dma NONE: payload only */
 } wrong[] = {
 #define NONE UINT32_MAX
 	{ "SEND_MIDDLE without a first", 0x01, INV, 0, NONE, MTU },
@@ -345,11 +351,12 @@ Test(softnic_responder, wrong_requests_have_their_syndrome)
 		struct wire_packet k;
 
 		send_wrong(&wrong[i], P0);
-		cr_assert(peer_recv(&peer, &k, 5000), "%s: no answer", wrong[i].what);
+		cr_assert(peer_recv(&peer, &k, 5000), "%s: no response", wrong[i].what);
 		cr_assert(k.opcode == 0x11 && k.psn == P0 && k.p[0] == wrong[i].syndrome,
-			  "%s: opcode 0x%02x psn 0x%x syndrome 0x%02x", wrong[i].what, k.opcode,
-			  k.psn, k.p[0]);
-		cr_assert_eq(wire_state(), SN_QPS_ERR, "%s", wrong[i].what);
+			  "%s: wrong response: opcode 0x%02x psn 0x%x syndrome 0x%02x",
+			  wrong[i].what, k.opcode, k.psn, k.p[0]);
+		cr_assert_eq(wire_state(), SN_QPS_ERR, "%s: the QP must be in error",
+			     wrong[i].what);
 		cr_assert_arr_eq(mem, before, SIZE);
 		wire_restart();
 	}
@@ -373,7 +380,10 @@ Test(softnic_responder, rights_that_the_queue_pair_does_not_give)
 	}
 }
 
-/* A message in progress that goes on as another kind, or begins anew. */
+/*
+ * A message in progress is continued by a packet of another kind, or by the start
+ * of another message.
+ */
 Test(softnic_responder, message_that_breaks_off)
 {
 	static const uint8_t next[] = { 0x00, 0x01, 0x02, 0x04, 0x06, 0x0a, 0x0c, 0x14 };
@@ -407,7 +417,7 @@ Test(softnic_responder, empty_messages)
 {
 	uint8_t b[20], cqe[64];
 
-	key ^= 1; /* of a WRITE or READ of nothing no key is looked at */
+	key ^= 1; /* the key of a WRITE or READ without data is not checked */
 	send_write(0x0a, P0, 0, 0, 0, 0);
 	peer_expect_ack(&peer, P0, ACKED);
 	send_read(P0 + 1, 0, 0);
@@ -426,7 +436,7 @@ Test(softnic_responder, empty_messages)
 	}
 }
 
-/* ---- what is dropped ---- */
+/* ---- packets to drop ---- */
 
 Test(softnic_responder, packets_of_nobody_are_dropped)
 {
@@ -441,7 +451,7 @@ Test(softnic_responder, packets_of_nobody_are_dropped)
 	peer.bad_icrc = true;
 	send_write(0x0a, P0, 0, 8, 8, 1);
 	peer.bad_icrc = false;
-	for (unsigned i = 0; i < sizeof(others); i++) /* UC, RD, UD and a manufacturer's */
+	for (unsigned i = 0; i < sizeof(others); i++) /* UC, RD, UD and vendor-specific */
 		send_bytes(others[i], P0, 16, 1);
 	peer_expect_nothing(&peer);
 	cr_assert_eq(COUNT(pkey_violations), 1);

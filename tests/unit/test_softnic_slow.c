@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The software NIC's requester against a responder, or a receiver of READ
- * responses, with a short queue that takes 100 us per packet: everything
- * completes with the right data, few packets are sent twice, and the receiver is
- * kept busy. All on a virtual clock.
+ * The software NIC's requester against a receiver whose short queue takes 100 us
+ * per packet, either for requests or for READ responses. All messages must complete
+ * with the right data, with few retransmissions, and the receiver must be kept
+ * busy. Also the rules of window, probes and retries. All on a virtual clock.
  */
 #include "slow_rig.h"
 
 #define SERVICE	  100000u /* ns */
 #define SECOND	  1000000000ull
-#define NOT_ASKED 0.0
+#define NOT_ASKED 0.0 /* no requirement on the goodput */
 
 TestSuite(softnic_slow, .timeout = 120);
 
@@ -18,7 +18,7 @@ static const unsigned caps[] = { 4, 8, 16, 64, 256 };
 static const unsigned mtus[] = { 1, 3, 5 }; /* 256, 1024, 4096 */
 
 struct sent {
-	uint64_t to, back; /* packets towards each side, without acknowledgements */
+	uint64_t to, back; /* packets towards each side, without ACKs */
 	uint64_t time;
 	struct slow_run r;
 	struct sn_stats stats;
@@ -39,7 +39,7 @@ static struct sent run(const struct slow_run *what, unsigned mtu, unsigned way, 
 	return s;
 }
 
-/* Packets that may be sent to the short queue for each that is needed. */
+/* The permitted ratio of packets sent to packets needed, for a queue of this length. */
 static double limit(unsigned cap)
 {
 	return cap >= 16 ? 1.25 : cap >= 8 ? 1.6 : 2;
@@ -55,14 +55,15 @@ static unsigned judge(const struct sent *s, const struct sent *need, unsigned mt
 
 	if (!s->r.failed && s->r.done == s->r.n && ratio <= most && good >= least)
 		return 0;
-	cr_log_error("queue %u MTU %u: %u of %u messages, syndrome 0x%02x, sent %.3f of what is "
-		     "needed, goodput %.2f, %lu packets again, %lu timeouts, %lu probes",
-		     cap, 128u << mtu, s->r.done, s->r.n, s->r.synd, ratio, good,
-		     s->stats.retransmits, s->stats.timeouts, s->stats.probes);
+	cr_log_error(
+		"queue %u MTU %u: %u of %u messages, syndrome 0x%02x, sent %.3f times the packets "
+		"needed, goodput %.2f, %lu retransmissions, %lu timeouts, %lu probes",
+		cap, 128u << mtu, s->r.done, s->r.n, s->r.synd, ratio, good, s->stats.retransmits,
+		s->stats.timeouts, s->stats.probes);
 	return 1;
 }
 
-/* way: whose queue is short, the responder's (0) or the requester's (1) */
+/* way: the side with the short queue, responder (0) or requester (1). */
 static void matrix(struct slow_run r, bool full, unsigned way, double least)
 {
 	unsigned bad = 0;
@@ -84,7 +85,7 @@ static void matrix(struct slow_run r, bool full, unsigned way, double least)
 	cr_assert_eq(bad, 0);
 }
 
-/* Messages of 64 KiB and messages of one packet */
+/* Tests with messages of 64 KiB (MANY) and with messages of one packet (SINGLE). */
 #define MANY(name, way, count, least, ...) \
 	Test(softnic_slow, name##_of_many_packets) \
 	{ \
@@ -112,8 +113,11 @@ SINGLE(read, 0, 0.7, SN_OP_READ)
 SINGLE(cas, 0, 0.7, SN_OP_CS)
 SINGLE(fadd, 0, 0.7, SN_OP_FA)
 SINGLE(mixed, 0, 0.7, MIXED)
-/* What the responses meet. Acknowledgements take as long there, so that no goodput is
- * asked of a mixture, and all its packets are counted. */
+/*
+ * Responses arrive at the short queue. There, ACKs take as long as other packets,
+ * so mixed operations have no requirement on the goodput, and all their packets are
+ * counted.
+ */
 MANY(read_responses, 1, 60, 0.7, SN_OP_READ)
 MANY(mixed_responses, 1, 60, NOT_ASKED, MIXED)
 SINGLE(read_responses, 1, 0.7, SN_OP_READ)
@@ -121,7 +125,7 @@ SINGLE(cas_responses, 1, 0.7, SN_OP_CS)
 SINGLE(fadd_responses, 1, 0.7, SN_OP_FA)
 SINGLE(mixed_responses, 1, NOT_ASKED, MIXED)
 
-/* 32,000 packets: retries ran out here. */
+/* 32,000 packets, with which the retries once ran out. */
 Test(softnic_slow, five_hundred_long_writes)
 {
 	struct slow_run what = { .ops = { SN_OP_WRITE }, .nops = 1, .n = 500, .len = 65536 };
@@ -130,7 +134,7 @@ Test(softnic_slow, five_hundred_long_writes)
 	cr_assert_eq(judge(&s, &need, 3, 0, 16, 1.1, 0.9), 0);
 }
 
-/* ---- rules ---- */
+/* ---- rules of window, probes and retries ---- */
 
 static struct slow_run writes(unsigned n, uint32_t len)
 {
@@ -142,7 +146,7 @@ static uint32_t window(void)
 	return a.qp.eng->req.win.size;
 }
 
-/* For so long, and then not one packet of the requester arrives any more. */
+/* Runs for `after` ns. From then on, no packet of the requester arrives. */
 static void cut_off(struct slow_run *r, uint64_t after)
 {
 	slow_go(r, after);
@@ -168,7 +172,7 @@ Test(softnic_slow, nothing_is_sent_again_on_a_clean_wire)
 	slow_close();
 }
 
-/* Without a loss 25 ms of silence are the peer's. */
+/* Pauses of 25 ms without a loss must not cause a retransmission. */
 Test(softnic_slow, silence_on_a_clean_wire_is_no_loss)
 {
 	struct slow_run r = writes(0, 65536);
@@ -183,11 +187,12 @@ Test(softnic_slow, silence_on_a_clean_wire_is_no_loss)
 		slow_go(&r, SECOND);
 	}
 	cr_assert_eq(r.done, 40);
-	cr_assert_eq(sn_dev->stats.retransmits, 0, "%lu", sn_dev->stats.retransmits);
+	cr_assert_eq(sn_dev->stats.retransmits, 0, "%lu retransmissions",
+		     sn_dev->stats.retransmits);
 	slow_close();
 }
 
-/* Until the queue pair's own timeout, 67 ms, each probe is one packet. */
+/* Before the QP's own timeout of 67 ms, each probe retransmits one packet. */
 Test(softnic_slow, a_probe_is_one_packet)
 {
 	struct slow_run r = writes(1000, 65536);
@@ -199,14 +204,17 @@ Test(softnic_slow, a_probe_is_one_packet)
 	before = slow[0].packets;
 	slow_go(&r, SECOND / 20);
 	cr_assert_geq(sn_dev->stats.probes, 2);
-	cr_assert_leq(sn_dev->stats.probes, 6, "%lu", sn_dev->stats.probes);
+	cr_assert_leq(sn_dev->stats.probes, 6, "%lu probes", sn_dev->stats.probes);
 	cr_assert_eq(sn_dev->stats.retransmits, sn_dev->stats.probes);
 	cr_assert_leq(slow[0].packets - before, SN_WINDOW_PKTS + sn_dev->stats.probes);
 	cr_assert_eq(sn_dev->stats.timeouts, 0);
 	slow_close();
 }
 
-/* retry_cnt 7: after 8 times 67.1 ms; and each time one packet goes, and the probes. */
+/*
+ * With retry_cnt 7, the QP fails after 8 timeouts of 67.1 ms. Each timeout and each
+ * probe sends one packet.
+ */
 Test(softnic_slow, a_dead_peer_ends_after_its_retries)
 {
 	struct slow_run r = writes(1000, 65536);
@@ -225,23 +233,29 @@ Test(softnic_slow, a_dead_peer_ends_after_its_retries)
 	slow_close();
 }
 
-/* What was sent twice measures no round trip (Karn): 10 us stay 10 us. */
+/*
+ * A retransmitted packet gives no RTT sample (Karn's algorithm): the estimate must
+ * stay near 10 us.
+ */
 Test(softnic_slow, a_repeated_packet_measures_nothing)
 {
 	struct slow_run r = writes(30, 1000);
 
 	slow_open(3, 16);
 	slow_go(&r, SECOND);
-	r.n++; /* alone: only a probe finds its loss */
+	r.n++; /* a single message: only a probe can find its loss */
 	slow[0].drop = 1;
 	slow_go(&r, SECOND);
 	cr_assert_eq(r.done, 31);
 	cr_assert_eq(sn_dev->stats.probes, 1);
-	cr_assert_leq(a.qp.eng->req.srtt, 100000, "%lu ns", a.qp.eng->req.srtt);
+	cr_assert_leq(a.qp.eng->req.srtt, 100000, "smoothed RTT is %lu ns", a.qp.eng->req.srtt);
 	slow_close();
 }
 
-/* All packets of a message are lost: the answer to the probe shows that, and they go at once. */
+/*
+ * All packets of a message are lost. The response to the probe shows this, and they
+ * are retransmitted at once.
+ */
 Test(softnic_slow, a_lost_message_takes_one_probe)
 {
 	struct slow_run r = writes(30, 65536);
@@ -253,11 +267,14 @@ Test(softnic_slow, a_lost_message_takes_one_probe)
 	slow_go(&r, SECOND);
 	cr_assert_eq(r.done, 31);
 	cr_assert_eq(sn_dev->stats.timeouts, 0);
-	cr_assert_eq(sn_dev->stats.probes, 1, "%lu", sn_dev->stats.probes);
+	cr_assert_eq(sn_dev->stats.probes, 1, "%lu probes", sn_dev->stats.probes);
 	slow_close();
 }
 
-/* One packet at a time, of which some are lost: each probe's answer comes at once and shows it. */
+/*
+ * One message at a time, some of which are lost. The response to each probe shows
+ * the loss at once.
+ */
 Test(softnic_slow, lost_packets_of_a_ping_pong_are_found_soon)
 {
 	struct slow_run r = writes(20, 8);
@@ -273,12 +290,15 @@ Test(softnic_slow, lost_packets_of_a_ping_pong_are_found_soon)
 	}
 	cr_assert_eq(r.done, 40);
 	cr_assert_eq(sn_dev->stats.timeouts, 0);
-	cr_assert_eq(sn_dev->stats.probes, 20, "%lu", sn_dev->stats.probes);
-	cr_assert_leq(slow_time - start, SECOND / 10, "%lu ns", slow_time - start);
+	cr_assert_eq(sn_dev->stats.probes, 20, "%lu probes", sn_dev->stats.probes);
+	cr_assert_leq(slow_time - start, SECOND / 10, "took %lu ns", slow_time - start);
 	slow_close();
 }
 
-/* A queue of 4 that nobody serves fast enough, and then one that takes all. */
+/*
+ * The receiver has a queue of 4 with slow service first, then an unlimited queue
+ * with fast service.
+ */
 Test(softnic_slow, the_window_recovers)
 {
 	struct slow_run r = writes(20, 65536);
@@ -289,19 +309,19 @@ Test(softnic_slow, the_window_recovers)
 	slow[0].service = SERVICE;
 	slow_go(&r, 10 * SECOND);
 	cr_assert_eq(r.done, 20);
-	cr_assert_leq(window(), 5, "%u", window());
+	cr_assert_leq(window(), 5, "window of %u", window());
 	before = sn_dev->stats.retransmits;
 	slow[0].cap = 0;
 	slow[0].service = 1000;
 	r.n += 10; /* 640 packets */
 	slow_go(&r, 10 * SECOND);
 	cr_assert_eq(r.done, 30);
-	cr_assert_eq(window(), SN_WINDOW_PKTS, "%u", window());
+	cr_assert_eq(window(), SN_WINDOW_PKTS, "window of %u", window());
 	cr_assert_eq(sn_dev->stats.retransmits, before);
 	slow_close();
 }
 
-/* A peer whose thread waits 20 ms for a core, again and again: the probes come later then. */
+/* A peer whose thread often waits 20 ms for a core: probes must become less frequent. */
 Test(softnic_slow, a_peer_that_pauses_is_given_time)
 {
 	struct slow_run r = writes(0, 65536);
@@ -317,6 +337,7 @@ Test(softnic_slow, a_peer_that_pauses_is_given_time)
 		slow_go(&r, SECOND);
 	}
 	cr_assert_eq(r.done, 160);
-	cr_assert_leq(sn_dev->stats.retransmits, 6, "%lu", sn_dev->stats.retransmits);
+	cr_assert_leq(sn_dev->stats.retransmits, 6, "%lu retransmissions",
+		      sn_dev->stats.retransmits);
 	slow_close();
 }

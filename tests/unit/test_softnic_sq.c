@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Send WQEs of all kinds as bytes in the ring of the software NIC: opcodes,
- * modifiers, flags, sizes, and what is refused. Layouts are those of the mlx5
- * headers of Linux and rdma-core; those of masked atomics are UCX's.
+ * Send WQEs of all kinds, written as bytes to the software NIC's ring: opcodes,
+ * modifiers, flags, sizes, and invalid WQEs. Layouts are those of the mlx5 headers
+ * of Linux and rdma-core; those of masked atomics are UCX's.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static void uc(void)
 
 TestSuite(softnic_sq, .fini = fake_close, .timeout = 30);
 
-/* ---- WQEs, segment by segment ---- */
+/* ---- writing WQEs segment by segment ---- */
 
 static void seg(struct fake_qp *q, unsigned i, const void *src)
 {
@@ -108,20 +108,21 @@ static void expect_cqe(struct fake_qp *q, uint32_t index, uint8_t synd)
 	uint8_t cqe[64];
 
 	cr_assert(fake_poll(q, false, cqe, 5000), "no CQE for WQE %u", index);
-	cr_assert_eq(cqe[60] << 8 | cqe[61], index, "CQE of WQE %u, not %u", cqe[61], index);
+	cr_assert_eq(cqe[60] << 8 | cqe[61], index, "got the CQE of WQE %u, expected %u", cqe[61],
+		     index);
 	cr_assert_eq(cqe[63] >> 4, synd ? 13 : 0);
 	if (synd)
-		cr_assert_eq(cqe[55], synd, "syndrome 0x%02x, not 0x%02x", cqe[55], synd);
+		cr_assert_eq(cqe[55], synd, "got syndrome 0x%02x, expected 0x%02x", cqe[55], synd);
 }
 
 static void expect_none(struct fake_qp *q)
 {
 	uint8_t cqe[64];
 
-	cr_assert_not(fake_poll(q, false, cqe, QUIET_MS), "CQE of WQE %u", cqe[61]);
+	cr_assert_not(fake_poll(q, false, cqe, QUIET_MS), "unexpected CQE of WQE %u", cqe[61]);
 }
 
-/* Returns when they are executed: their slots may be written again. */
+/* Posts n NOPs and waits until they are executed, so that their slots can be reused. */
 static void nops(struct fake_qp *q, unsigned n)
 {
 	for (unsigned i = 1; i <= n; i++) {
@@ -166,7 +167,7 @@ Test(softnic_sq, masked_atomics_of_8, .init = rc)
 	uint64_t old;
 
 	memcpy(far, &start, 8);
-	/* the lower half is compared, the outer quarters are swapped */
+	/* the lower half is compared, the outer two 16-bit fields are swapped */
 	masked(SN_OP_MASKED_CS, 8, 0,
 	       (uint64_t[]){ swap, 0x9999999933334444, 0xffff00000000ffff, 0xffffffff });
 	expect_cqe(&a, 0, 0);
@@ -175,8 +176,8 @@ Test(softnic_sq, masked_atomics_of_8, .init = rc)
 	cr_assert_eq(word(0), 0xaaaa22223333dddd);
 	masked(SN_OP_MASKED_CS, 8, 0, (uint64_t[]){ 0, 1, -1ull, -1ull });
 	expect_cqe(&a, 2, 0);
-	cr_assert_eq(word(0), 0xaaaa22223333dddd, "swapped though not equal");
-	/* fields of 16 bits: no carry leaves one */
+	cr_assert_eq(word(0), 0xaaaa22223333dddd, "swapped although the comparison failed");
+	/* fields of 16 bits: a carry must not cross a field */
 	masked(SN_OP_MASKED_FA, 8, 0, (uint64_t[]){ 0x555600010000ffff, 0x8000800080008000 });
 	expect_cqe(&a, 4, 0);
 	memcpy(&old, mem, 8);
@@ -199,7 +200,7 @@ Test(softnic_sq, masked_atomics_of_4_answer_in_big_endian, .init = rc)
 	expect_cqe(&a, 1, 0);
 	memcpy(&old, mem, 4);
 	cr_assert_eq(be32toh(old), 0x01234567);
-	cr_assert_eq(word(0), 0x0000000089ab2222, "the carry left the word");
+	cr_assert_eq(word(0), 0x0000000089ab2222, "the carry crossed the 32-bit word");
 }
 
 Test(softnic_sq, modifier_and_size_of_atomics, .init = rc)
@@ -246,9 +247,9 @@ Test(softnic_sq, completions_as_asked_for, .init = rc)
 	write8(&a, CE_ALWAYS | 0x04);
 	expect_cqe(&a, 2, 0);
 	expect_cqe(&a, 3, 0);
-	ctrl(&a, 0, 0x3e, 1, CE_FIRST); /* fails */
+	ctrl(&a, 0, 0x3e, 1, CE_FIRST); /* fails: unknown opcode */
 	ring(&a, 1);
-	write8(&a, CE_FIRST); /* flushed, each as it asks for */
+	write8(&a, CE_FIRST); /* flushed; each CQE according to its flags */
 	write8(&a, CE_ERROR);
 	write8(&a, CE_FIRST);
 	write8(&a, CE_ALWAYS);
@@ -258,12 +259,12 @@ Test(softnic_sq, completions_as_asked_for, .init = rc)
 	expect_none(&a);
 }
 
-/* ---- what is refused ---- */
+/* ---- invalid WQEs ---- */
 
 static const struct refused {
 	const char *what;
 	uint8_t opcode, fm;
-	uint32_t ds, rung; /* segments said and rung */
+	uint32_t ds, rung; /* segments according to the WQE; segments rung */
 } refused[] = {
 	{ "SEND with invalidate", SN_OP_SEND_INVAL, CE_ALWAYS, 2, 2 },
 	{ "unknown opcode", 0x3e, CE_ALWAYS, 2, 2 },
@@ -286,9 +287,9 @@ Test(softnic_sq, what_is_wrong_is_a_local_operation_error, .init = rc)
 		data(&a, 1, 0, 8);
 		ring(&a, r->rung);
 		cr_assert(fake_poll(&a, false, cqe, 5000), "%s: no CQE", r->what);
-		cr_assert_eq(cqe[63] >> 4, 13, "%s", r->what);
+		cr_assert_eq(cqe[63] >> 4, 13, "%s: not an error CQE", r->what);
 		cr_assert_eq(cqe[55], SN_SYND_LOC_OP, "%s: syndrome 0x%02x", r->what, cqe[55]);
-		cr_assert_eq(cqe[61], 1, "%s: WQE %u", r->what, cqe[61]);
+		cr_assert_eq(cqe[61], 1, "%s: CQE of WQE %u", r->what, cqe[61]);
 		fake_modify(&a, SN_QPS_RST);
 		a.pi = 0;
 		memset(a.dbr, 0, 8);
@@ -344,7 +345,7 @@ Test(softnic_sq, largest_inline_across_the_end_of_the_ring, .init = rc)
 	cr_assert_eq(far[len + 1], 0);
 }
 
-/* As UCX posts: its header inline, the payload by pointers, both over several packets. */
+/* As UCX posts: its header inline, its payload by pointers, over several packets. */
 Test(softnic_sq, inline_data_before_memory, .init = rc)
 {
 	uint8_t head[48];
@@ -378,7 +379,7 @@ Test(softnic_sq, inline_data_after_memory_is_refused, .init = rc)
 	expect_cqe(&a, 0, SN_SYND_LOC_OP);
 }
 
-/* ---- waiting ---- */
+/* ---- WAIT ---- */
 
 static void wait_for(struct fake_qp *q, uint32_t cqn, uint32_t index)
 {

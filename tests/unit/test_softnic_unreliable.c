@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The receiving side of unreliable connections and of datagrams against packets
- * made of bytes: what is broken is dropped without a word (InfiniBand
- * specification, 9.8 and 9.9.3).
+ * The receiving side of unreliable connections and datagrams against packets that
+ * the test builds by hand: invalid packets must be dropped without a response
+ * (InfiniBand specification, 9.8 and 9.9.3). Also the draining of an unreliable
+ * send queue.
  */
 #include "wire_rig.h"
 
@@ -38,16 +39,16 @@ Test(softnic_unreliable, unreliable_drops_broken_messages, .init = uc)
 	fake_recv(&a, mem, 2 * MTU, key);
 	fake_recv(&a, mem + 4096, 2 * MTU, key);
 	send_bytes(0x20, P0, MTU, 1);
-	send_bytes(0x22, P0 + 2, 8, 1); /* a middle packet is missing */
+	send_bytes(0x22, P0 + 2, 8, 1); /* the middle packet is missing */
 	send_bytes(0x20, P0 + 3, MTU, 2);
-	send_bytes(0x24, P0 + 9, 12, 3);       /* gap, but a whole message: taken */
+	send_bytes(0x24, P0 + 9, 12, 3);       /* after a gap, but a complete message: accepted */
 	send_bytes(0x24, P0 + 10, 3 * MTU, 3); /* beyond the MTU */
 	send_write(0x2a, P0 + 11, SIZE - 8, 9, 9, 3);
-	send_bytes(0x2c, P0 + 12, 16, 3); /* no READ here */
+	send_bytes(0x2c, P0 + 12, 16, 3); /* READ is not allowed */
 	send_write(0x2a, P0 + 20, 16384, 8, 8, 0x44);
 	cr_assert(fake_poll(&a, true, cqe, 5000));
 	cr_assert_eq(cqe[63] >> 4, 2);
-	cr_assert_eq(cqe[61], 0, "a broken message took a receive");
+	cr_assert_eq(cqe[61], 0, "a broken message consumed a receive");
 	cr_assert_eq(sn_get32(cqe + 44), 12);
 	peer_expect_nothing(&peer);
 	cr_assert_eq(mem[11], 3);
@@ -59,7 +60,7 @@ Test(softnic_unreliable, unreliable_drops_broken_messages, .init = uc)
 	cr_assert_eq(cqe[63] >> 4, 3);
 	cr_assert_eq(sn_get32(cqe + 36), 0x05050505);
 	cr_assert_eq(cqe[61], 1);
-	send_bytes(0x24, P0 + 23, 12, 5); /* no receive left */
+	send_bytes(0x24, P0 + 23, 12, 5); /* no receive is left */
 	cr_assert_not(fake_poll(&a, true, cqe, PEER_QUIET_MS));
 	peer_expect_nothing(&peer);
 	cr_assert_eq(wire_state(), SN_QPS_RTS);
@@ -91,7 +92,7 @@ Test(softnic_unreliable, datagram_brings_its_ip_header, .init = ud)
 	cr_assert_eq(sn_get32(cqe + 36), 0x07070707);
 	cr_assert_eq(sn_get32(cqe + 24) & 0xffffff, SENDER);
 	for (unsigned i = 0; i < 20; i++)
-		cr_assert_eq(mem[i], 0, "byte %u before the IPv4 header", i);
+		cr_assert_eq(mem[i], 0, "byte %u before the IPv4 header is not zero", i);
 	cr_assert(mem[20] == 0x45 && mem[21] == 0x28 && mem[28] == 17);
 	cr_assert_eq(mem[22] << 8 | mem[23], 20 + 8 + 12 + 8 + 4 + 12 + 4); /* total length */
 	cr_assert_eq(mem[29], 17);
@@ -99,7 +100,7 @@ Test(softnic_unreliable, datagram_brings_its_ip_header, .init = ud)
 	cr_assert_arr_eq(mem + 36, &peer.nic.sin_addr, 4);
 	for (unsigned i = 20; i < 40; i += 2)
 		sum += mem[i] << 8 | mem[i + 1];
-	cr_assert_eq((sum & 0xffff) + (sum >> 16), 0xffff, "header checksum");
+	cr_assert_eq((sum & 0xffff) + (sum >> 16), 0xffff, "wrong header checksum");
 	cr_assert(mem[40] == 7 && mem[49] == 7 && mem[50] == 0xee);
 }
 
@@ -137,7 +138,10 @@ Test(softnic_unreliable, datagram_longer_than_its_receive, .init = ud)
 
 /* ---- draining ---- */
 
-/* What was begun is finished by sending it, after the pass looked whether it is. */
+/*
+ * An operation that is partly sent must be finished; the queue is drained when its
+ * last packet is sent.
+ */
 Test(softnic_unreliable, an_unreliable_queue_says_that_it_is_drained, .init = uc)
 {
 	struct fake_wqe w = { .opcode = SN_OP_WRITE,
@@ -148,10 +152,10 @@ Test(softnic_unreliable, an_unreliable_queue_says_that_it_is_drained, .init = uc
 	uint8_t cqe[64];
 
 	pthread_mutex_lock(&sn_dev->lock);
-	fake_post(&a, &w); /* more packets than a pass sends */
+	fake_post(&a, &w); /* more packets than one pass sends */
 	for (int i = 0; i < 100 && !a.qp.eng->req.cur_pkt; i++)
 		sn_eng_pass(sn_dev->eng);
-	cr_assert(a.qp.eng->req.cur_pkt, "it is not begun");
+	cr_assert(a.qp.eng->req.cur_pkt, "no packet was sent");
 	fake_async = 0;
 	a.qp.sqd_event = true;
 	a.qp.state = SN_QPS_SQD;
@@ -159,7 +163,7 @@ Test(softnic_unreliable, an_unreliable_queue_says_that_it_is_drained, .init = uc
 	pthread_mutex_unlock(&sn_dev->lock);
 	cr_assert(fake_poll(&a, false, cqe, 5000));
 	pthread_mutex_lock(&sn_dev->lock);
-	cr_expect_eq(fake_async, 1, "SQ_DRAINED");
+	cr_expect_eq(fake_async, 1, "expected one SQ_DRAINED event");
 	cr_expect_not(sn_eng_qp_draining(&a.qp));
 	pthread_mutex_unlock(&sn_dev->lock);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * IP and UDP headers of the software NIC's wire: source port, traffic class and
- * hop limit of what it sends; the identification of what it receives.
+ * IP and UDP headers of the software NIC: source port, traffic class and hop limit
+ * of the packets that it sends, and the IP ID of the packets that it receives,
+ * which the ICRC covers but a UDP socket cannot see.
  */
 #include "wire_rig.h"
 
@@ -13,7 +14,7 @@ static void rc(void)
 
 TestSuite(softnic_wire, .init = rc, .fini = wire_over, .timeout = 30);
 
-/* What the next packet has around it. */
+/* header fields of the next packet */
 struct around {
 	uint16_t port;
 	int tos, ttl;
@@ -73,11 +74,11 @@ Test(softnic_wire, of_the_path)
 	go_by((struct sn_way){ .sport = 0xc123, .tclass = 0x6a, .hop_limit = 3 });
 	got = next_around();
 	cr_assert_eq(got.port, 0xc123);
-	cr_assert_eq(got.tos, 0x6a, "both bits of ECN too");
+	cr_assert_eq(got.tos, 0x6a, "the TOS must include both ECN bits");
 	cr_assert_eq(got.ttl, 3);
 }
 
-/* A port that another process has: the packets still come, from 4791. */
+/* If another process has the source port, packets are sent from 4791. */
 Test(softnic_wire, port_in_use)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(0xc124) };
@@ -126,7 +127,7 @@ Test(softnic_wire, a_peer_that_once_sent_none)
 	cr_assert_eq(COUNT(icrc_errors), 1);
 }
 
-/* Of the bits behind the identification hardly any passes for one: one in 2^15. */
+/* The ICRC error of a flipped bit must rarely look like that of an IP ID: about 1 in 2^15. */
 Test(softnic_wire, a_wrong_bit_is_no_identification)
 {
 	uint8_t h[28] = { 0x45, 0, 1, 2, 0, 0, 0x40, 0, 64, 17 }, b[300];
@@ -139,16 +140,18 @@ Test(softnic_wire, a_wrong_bit_is_no_identification)
 	h[4] = 0xab, h[5] = 0xcd;
 	cr_assert(sn_icrc_but_id(want ^ sn_icrc(h, 28, b, sizeof(b)), 28, sizeof(b)));
 	h[6] = 0;
-	cr_assert(sn_icrc_but_id(want ^ sn_icrc(h, 28, b, sizeof(b)), 28, sizeof(b)), "without DF");
+	cr_assert(sn_icrc_but_id(want ^ sn_icrc(h, 28, b, sizeof(b)), 28, sizeof(b)),
+		  "must be accepted without DF");
 	h[6] = 0x20;
-	cr_assert_not(sn_icrc_but_id(want ^ sn_icrc(h, 28, b, sizeof(b)), 28, sizeof(b)), "MF");
+	cr_assert_not(sn_icrc_but_id(want ^ sn_icrc(h, 28, b, sizeof(b)), 28, sizeof(b)),
+		      "must be refused with MF");
 	h[4] = h[5] = 0, h[6] = 0x40;
 	for (unsigned bit = 0; bit < sizeof(b) * 8; bit++) {
 		b[bit / 8] ^= 1u << bit % 8;
-		if (bit / 8 != 4) /* not covered */
+		if (bit / 8 != 4) /* the ICRC does not cover this byte */
 			taken += sn_icrc_but_id(want ^ sn_icrc(h, 28, b, sizeof(b)), 28, sizeof(b));
 		b[bit / 8] ^= 1u << bit % 8;
 	}
-	cr_assert_leq(taken, 1, "%u of %zu bits", taken, sizeof(b) * 8);
-	cr_assert_not(sn_icrc_but_id(1, 48, sizeof(b)), "IPv6 has none");
+	cr_assert_leq(taken, 1, "%u of %zu flipped bits look like an IP ID", taken, sizeof(b) * 8);
+	cr_assert_not(sn_icrc_but_id(1, 48, sizeof(b)), "IPv6 has no IP ID");
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * GDAKI_TRACE_CMDS: each command is in the file with the bytes that the NIC received, masked
- * traces hold no private value, and records of several threads and processes stay whole.
+ * GDAKI_TRACE_CMDS: every command is recorded with the bytes that the NIC received,
+ * masked traces contain no private values, and records of several threads and
+ * processes are complete.
  */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
@@ -34,7 +35,7 @@ static char folder[] = "/tmp/gdaki-trace-XXXXXX", trace_path[64], nic_path[64];
 
 #define TEXTS_MAX 4
 
-/* Freed by end(). */
+/* freed by end() */
 static char *texts[TEXTS_MAX];
 static size_t num_texts;
 
@@ -44,7 +45,7 @@ static char *read_file(const char *path)
 	FILE *f = fopen(path, "r");
 	char *text;
 
-	cr_assert(f && !fstat(fileno(f), &st), "%s", path);
+	cr_assert(f && !fstat(fileno(f), &st), "cannot read %s", path);
 	text = calloc(1, (size_t)st.st_size + 1);
 	cr_assert(text && fread(text, 1, (size_t)st.st_size, f) == (size_t)st.st_size);
 	fclose(f);
@@ -53,7 +54,10 @@ static char *read_file(const char *path)
 	return text;
 }
 
-/* In place of libc's: each write to the trace is one record, so that records cannot mix. */
+/*
+ * Replaces write() of libc: checks that each write to the trace is a whole record,
+ * so that records cannot mix.
+ */
 static int torn_writes;
 
 ssize_t write(int fd, const void *data, size_t len)
@@ -73,7 +77,7 @@ ssize_t write(int fd, const void *data, size_t len)
 	return real(fd, data, len);
 }
 
-/* In place of libc's: a process that must not trust its environment, and one without memory. */
+/* Replace functions of libc: simulate secure execution, and a process without memory. */
 static bool distrust, no_memory;
 
 char *secure_getenv(const char *name)
@@ -131,7 +135,7 @@ static void read_row(struct record *r, uint8_t *box, const char *line)
 	unsigned int at, byte, i = 0;
 	const char *p = strchr(line, ':');
 
-	cr_assert(p && box && sscanf(line, "  %x:", &at) == 1, "%s", line);
+	cr_assert(p && box && sscanf(line, "  %x:", &at) == 1, "not a row of bytes: %s", line);
 	for (p++; *p && *p != '\n'; p += 2, i++) {
 		p += *p == ' ';
 		if (strncmp(p, "**", 2)) {
@@ -141,7 +145,7 @@ static void read_row(struct record *r, uint8_t *box, const char *line)
 	}
 }
 
-/* Every line belongs to the record before it, in order: head, boxes, end. */
+/* Every line belongs to the record before it: header, input and output bytes, end. */
 static void parse(char *text)
 {
 	struct record *r = NULL;
@@ -153,27 +157,29 @@ static void parse(char *text)
 	num_records = 0;
 	for (line = text; *line; line = next) {
 		next = strchr(line, '\n');
-		cr_assert(next, "a line without end");
+		cr_assert(next, "the last line is incomplete");
 		*next++ = 0;
 		if (*line != ' ') {
-			cr_assert(num_records < RECORDS_MAX && !box, "no end before: %s", line);
+			cr_assert(num_records < RECORDS_MAX && !box,
+				  "no end of the record before: %s", line);
 			r = &records[num_records++];
 			r->line = line;
 			cr_assert_eq(sscanf(line, "%15s pid %d seq %u t %*u.%*u", r->kind, &r->pid,
 					    &r->seq),
-				     3, "%s", line);
+				     3, "no header of a record: %s", line);
 			if (strcmp(r->kind, "cmd"))
 				continue;
 			cr_assert_eq(sscanf(strstr(line, " dev "), " dev %*s %31s 0x%x", r->name,
 					    &r->opcode),
-				     2, "%s", line);
+				     2, "no name and opcode: %s", line);
 			box = r->in;
 		} else if (sscanf(line, " in %zu", &r->inlen) == 1) {
 			box = r->in;
 		} else if (sscanf(line, " out %zu", &r->outlen) == 1) {
 			box = r->out;
 		} else if (!strncmp(line, " end ", 5)) {
-			cr_assert(sscanf(line, " end %u", &seq) == 1 && seq == r->seq, "%s", line);
+			cr_assert(sscanf(line, " end %u", &seq) == 1 && seq == r->seq,
+				  "wrong end of a record: %s", line);
 			sscanf(line, " end %*u status 0x%x syndrome 0x%x", &r->status,
 			       &r->syndrome);
 			cr_assert_eq(
@@ -184,7 +190,7 @@ static void parse(char *text)
 			read_row(r, box, line);
 		}
 	}
-	cr_assert(!box, "the last record has no end");
+	cr_assert(!box, "the last record is incomplete");
 }
 
 static void run_queue_pair(struct e2e_nic *nic)
@@ -198,14 +204,14 @@ static void run_queue_pair(struct e2e_nic *nic)
 	e2e_qp_close(&q);
 }
 
-/* ---- what the NIC received ---- */
+/* ---- the bytes that the NIC received ---- */
 
 static char rows[2][ROWS_MAX][80];
 static size_t num_rows[2];
 
 static void add_row(int side, unsigned int opcode, const char *row)
 {
-	if (opcode == GDK_CMD_QUERY_HCA_CAP) /* libmlx5 sends some itself */
+	if (opcode == GDK_CMD_QUERY_HCA_CAP) /* libmlx5 sends this command, too */
 		return;
 	cr_assert_lt(num_rows[side], ROWS_MAX);
 	snprintf(rows[side][num_rows[side]++], sizeof(rows[0][0]), "%#x %.70s", opcode, row);
@@ -248,7 +254,8 @@ Test(trace, commands_are_what_the_nic_received)
 	struct e2e_nic nic;
 	size_t i, k;
 
-	setenv("SOFTNIC_LAG", "2", 1); /* its query is optional: another call sends it */
+	/* makes the library query the bond, by another function, because the command is optional */
+	setenv("SOFTNIC_LAG", "2", 1);
 	setenv("SOFTNIC_TRACE", nic_path, 1);
 	e2e_open(&nic);
 	run_queue_pair(&nic);
@@ -263,7 +270,7 @@ Test(trace, commands_are_what_the_nic_received)
 	parse(read_file(trace_path));
 	for (i = k = 0; i < num_records && k < GDK_ARRAY_SIZE(names); i++)
 		k += !strcmp(records[i].name, names[k]);
-	cr_expect_eq(k, GDK_ARRAY_SIZE(names), "no %s in its place", names[k]);
+	cr_expect_eq(k, GDK_ARRAY_SIZE(names), "%s is missing or out of order", names[k]);
 }
 
 Test(trace, answers_and_lengths)
@@ -289,7 +296,7 @@ Test(trace, answers_and_lengths)
 			continue;
 		cr_expect_eq(r->inlen, 0x110);
 		cr_expect_eq(r->outlen, 0x10);
-		cr_expect(!r->status && !r->sys_err, "%s", r->line);
+		cr_expect(!r->status && !r->sys_err, "refused: %s", r->line);
 	}
 	cr_expect(cqn && qpn && qpn == connected);
 }
@@ -340,7 +347,7 @@ Test(trace, facts_for_a_comparison)
 	cr_expect_eq(torn_writes, 0);
 	text = read_file(trace_path);
 	for (size_t i = 0; i < GDK_ARRAY_SIZE(kinds); i++)
-		cr_expect(strstr(text, kinds[i]), "no %s", kinds[i]);
+		cr_expect(strstr(text, kinds[i]), "no \"%s\" in the trace", kinds[i]);
 }
 
 static void expect_umem(const char *mask)
@@ -355,7 +362,7 @@ static void expect_umem(const char *mask)
 	setenv("GDAKI_TRACE_CMDS_MASK", mask, 1);
 	e2e_open(&nic);
 	gdk_trace_umem(nic.ctx, &in, -1, NULL, EINVAL);
-	in.addr = (void *)0x31000; /* an offset */
+	in.addr = (void *)0x31000; /* an offset in the dmabuf */
 	no_memory = true;
 	errno = 77;
 	gdk_trace_umem(nic.ctx, &in, 5, NULL, EINVAL);
@@ -382,7 +389,7 @@ Test(trace, masked_addresses_and_offsets)
 	expect_umem("1");
 }
 
-/* The SDK sends its own commands: log and trace must not let the user think otherwise. */
+/* The SDK sends its own commands, so log and trace must state that they are not traced. */
 Test(trace, sdk_mode_is_named)
 {
 	char path[PATH_MAX];
@@ -391,7 +398,7 @@ Test(trace, sdk_mode_is_named)
 	standin_path(path, sizeof(path), "sdk");
 	setenv("DOCA_SDK_LIB_PATH", path, 1);
 	capture_begin();
-	cr_assert(gdk_sdk_in_use(), "no stand-in of the SDK in %s", path);
+	cr_assert(gdk_sdk_in_use(), "the SDK stand-in in %s is not in use", path);
 	log = capture_end();
 	cr_expect(strstr(log, "GDAKI_TRACE_CMDS") && strstr(log, "are not traced"), "%s", log);
 	cr_expect(strstr(read_file(trace_path), "\nsdk pid "));
@@ -413,7 +420,7 @@ struct found {
 	size_t gid, ip, mac, address, device;
 };
 
-/* How often private values of one connection are in its trace. */
+/* Counts the private values of one connection in its trace. */
 static struct found found_in_trace(const char *mask)
 {
 	struct found f = { 0 };
@@ -448,16 +455,18 @@ Test(trace, without_a_mask_all_is_there)
 {
 	struct found f = found_in_trace("0");
 
-	cr_expect(f.gid && f.ip && f.mac && f.address && f.device, "%zu %zu %zu %zu %zu", f.gid,
-		  f.ip, f.mac, f.address, f.device);
+	cr_expect(f.gid && f.ip && f.mac && f.address && f.device,
+		  "found: GID %zu, IP %zu, MAC %zu, address %zu, device %zu", f.gid, f.ip, f.mac,
+		  f.address, f.device);
 }
 
 Test(trace, masked_values_are_not_there)
 {
 	struct found f = found_in_trace("1");
 
-	cr_expect(!f.gid && !f.ip && !f.mac && !f.address && !f.device, "%zu %zu %zu %zu %zu",
-		  f.gid, f.ip, f.mac, f.address, f.device);
+	cr_expect(!f.gid && !f.ip && !f.mac && !f.address && !f.device,
+		  "found: GID %zu, IP %zu, MAC %zu, address %zu, device %zu", f.gid, f.ip, f.mac,
+		  f.address, f.device);
 	cr_expect(strstr(records[1].line, " dev dev0 "));
 }
 
@@ -469,26 +478,33 @@ static bool hidden(uint32_t opcode, bool answer, uint8_t *box, size_t at, size_t
 	gdk_trace_mask(opcode, answer, box, sizeof(hide), hide);
 	for (i = at; i < at + len; i++)
 		n += hide[i];
-	cr_expect(!n || n == len, "opcode 0x%x: part of the field at 0x%zx", opcode, at);
+	cr_expect(!n || n == len, "opcode 0x%x: only a part of the field at 0x%zx is masked",
+		  opcode, at);
 	return n;
 }
 
-/* Fields of mlx5_ifc.h that the library leaves zero, but a later version may not. */
+/* Fields of mlx5_ifc.h that the library leaves zero now, but may use later. */
 Test(trace, private_fields_of_each_layout)
 {
 	const size_t qpc = PRM_CREATE_QP_QPC_AT, wq = PRM_CREATE_RMP_RMPC_AT + PRM_RMPC_WQ_AT;
 	uint8_t box[0x200];
 
 	memset(box, 0xff, sizeof(box));
-	cr_expect(hidden(GDK_CMD_CREATE_QP, false, box, qpc + 0xa8, 4), "q_key");
-	cr_expect(hidden(GDK_CMD_QUERY_QP, true, box, qpc + 0xc8, 8), "dc_access_key");
-	cr_expect(hidden(GDK_CMD_CREATE_RMP, false, box, wq + 0x38, 4), "headers_mkey");
-	cr_expect(hidden(GDK_CMD_QUERY_QP, true, box, 0x110, 8), "page addresses");
-	cr_expect(hidden(GDK_CMD_QUERY_CQ, true, box, 0x110, 8), "page addresses");
-	cr_expect(hidden(CMD_NONE, false, box, 0x10, 0x1f0), "an unknown command");
-	cr_expect_not(hidden(CMD_NONE, false, box, 0, 0x10), "its head");
+	cr_expect(hidden(GDK_CMD_CREATE_QP, false, box, qpc + 0xa8, 4), "q_key must be masked");
+	cr_expect(hidden(GDK_CMD_QUERY_QP, true, box, qpc + 0xc8, 8),
+		  "dc_access_key must be masked");
+	cr_expect(hidden(GDK_CMD_CREATE_RMP, false, box, wq + 0x38, 4),
+		  "headers_mkey must be masked");
+	cr_expect(hidden(GDK_CMD_QUERY_QP, true, box, 0x110, 8), "page addresses must be masked");
+	cr_expect(hidden(GDK_CMD_QUERY_CQ, true, box, 0x110, 8), "page addresses must be masked");
+	cr_expect(hidden(CMD_NONE, false, box, 0x10, 0x1f0), "an unknown command must be masked");
+	cr_expect_not(hidden(CMD_NONE, false, box, 0, 0x10),
+		      "the header of an unknown command must not be masked");
 	cr_expect_not(hidden(GDK_CMD_CREATE_QP, false, box, 0, qpc + PRM_QPC_PATH_AT));
-	/* A record in a umem is at an offset; otherwise dbr_addr is a DMA address. */
+	/*
+	 * A DBREC in a umem has an offset in dbr_addr, otherwise a DMA address,
+	 * which is private.
+	 */
 	cr_expect_not(hidden(GDK_CMD_CREATE_QP, false, box, qpc + 0xa0, 8));
 	cr_expect_not(hidden(GDK_CMD_CREATE_CQ, false, box, 0x10 + 0x38, 8));
 	prm_set(box + qpc, PRM_QPC_DBR_UMEM_VALID, 0);
@@ -496,7 +512,8 @@ Test(trace, private_fields_of_each_layout)
 	prm_set(box + 0x10, PRM_CQC_DBR_UMEM_VALID, 0);
 	cr_expect(hidden(GDK_CMD_CREATE_CQ, false, box, 0x10 + 0x38, 8));
 	memset(box, 0, sizeof(box));
-	cr_expect_not(hidden(GDK_CMD_CREATE_QP, false, box, qpc + 0xa8, 4), "zero stays");
+	cr_expect_not(hidden(GDK_CMD_CREATE_QP, false, box, qpc + 0xa8, 4),
+		      "zeros must not be masked");
 }
 
 /* ---- the file ---- */
@@ -535,7 +552,7 @@ Test(trace, only_the_user_can_read_it)
 
 	cr_assert(gdk_trace_on());
 	cr_assert_eq(stat(trace_path, &st), 0);
-	cr_expect_eq(st.st_mode & 07777, 0600, "%o", st.st_mode);
+	cr_expect_eq(st.st_mode & 07777, 0600, "mode %o", st.st_mode);
 }
 
 Test(trace, off_in_a_process_that_must_not_trust_its_environment)
@@ -565,7 +582,7 @@ static void two_threads(void)
 	e2e_close(&nic);
 }
 
-/* Each process numbers its records from 0 without a gap. */
+/* Each process numbers its records from 0, without gaps. */
 static void expect_whole(int pid, size_t queue_pairs)
 {
 	uint8_t seen[RECORDS_MAX] = { 0 };
@@ -580,7 +597,7 @@ static void expect_whole(int pid, size_t queue_pairs)
 		n++;
 	}
 	for (i = 0; i < n; i++)
-		cr_expect_eq(seen[i], 1, "pid %d: record %zu is there %u times", pid, i, seen[i]);
+		cr_expect_eq(seen[i], 1, "pid %d: record %zu found %u times", pid, i, seen[i]);
 	cr_expect_eq(made, queue_pairs);
 }
 

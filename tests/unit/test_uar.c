@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Register pages, on the software NIC. */
+/*
+ * Doorbell register pages (UARs) of each allocation type on the software NIC: their
+ * registers, their use by other objects, and refused arguments.
+ */
 #include "../../uar/uar.h"
 #include "../lib/nic.h"
 
@@ -23,13 +26,13 @@ Test(uar, every_kind_has_a_register)
 
 		if (kinds[i] == DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED &&
 		    err == DOCA_ERROR_NOT_SUPPORTED)
-			continue; /* a library or kernel without them */
+			continue; /* the library or kernel does not support this type */
 		cr_assert_eq(err, DOCA_SUCCESS);
 		cr_expect_eq(doca_verbs_uar_id_get(uar, &id), DOCA_SUCCESS);
 		cr_expect_neq(id, UINT32_MAX);
 		cr_expect_eq(doca_verbs_uar_reg_addr_get(uar, &reg), DOCA_SUCCESS);
 		cr_assert(reg);
-		cr_expect_eq((uintptr_t)reg & 0x7ff, 0, "register at %p", reg);
+		cr_expect_eq((uintptr_t)reg & 0x7ff, 0, "register at %p is not aligned", reg);
 		cr_expect_eq(doca_verbs_uar_destroy(uar), DOCA_SUCCESS);
 	}
 	nic_close(&nic);

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /* softnic-run: --page-size 64k --strict */
 /*
- * Sixteen UARs in a mapping, as a kernel with 64 KiB pages makes them: 20 register pages
- * of a kind live at once, and each rings a queue pair without DBREC.
+ * A kernel with 64 KiB pages puts sixteen UARs into one mapping. Here, 20 UARs of a
+ * type exist at once, and a QP without DBREC rings through each of them.
  */
 #include <criterion/criterion.h>
 #include <infiniband/mlx5dv.h>
@@ -15,7 +15,7 @@
 #define PAGES 20
 #define BYTES 256u
 
-/* A queue pair without DBREC, which is its own peer. */
+/* A QP without DBREC, connected to itself. */
 struct end {
 	doca_verbs_uar_t *uar;
 	void *mem; /* CQ at 0, ring at 8192, DBREC at 12288 */
@@ -81,7 +81,10 @@ static void end_close(struct end *e)
 	cr_expect_eq(doca_verbs_uar_destroy(e->uar), DOCA_SUCCESS);
 }
 
-/* One put of each, waited for before the next: no ring of another can recover it. */
+/*
+ * One put per QP, complete before the next starts, so that another QP's doorbell
+ * cannot recover a lost one.
+ */
 static void deliver(void)
 {
 	doca_gpu_dev_verbs_ticket_t ticket;
@@ -95,7 +98,7 @@ static void deliver(void)
 				     E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
 			     0);
 		cr_assert_eq(gdk_wait_for(ends[i].dev, ticket, E2E_MODE, E2E_WAIT_NS), 0,
-			     "register page %u: nothing was sent", i);
+			     "UAR %u: put not complete", i);
 	}
 	cr_expect_arr_eq(dst.mem, src.mem, BYTES * PAGES);
 }
@@ -107,7 +110,7 @@ static void all_deliver(const char *gpu, enum doca_verbs_uar_allocation_type kin
 	e2e_open_on(&nic, gpu);
 	if (doca_verbs_uar_create(nic.dev, kind, &ends[0].uar) != DOCA_SUCCESS) {
 		e2e_close(&nic);
-		cr_skip_test("this rdma-core has no such register pages");
+		cr_skip_test("this rdma-core does not support the UAR type");
 	}
 	for (i = 1; i < PAGES; i++)
 		cr_assert_eq(doca_verbs_uar_create(nic.dev, kind, &ends[i].uar), DOCA_SUCCESS);
@@ -133,7 +136,7 @@ Test(uar_shared, every_dedicated_page_rings_without_dbrec, .timeout = 60)
 	all_deliver("host", DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED);
 }
 
-/* The pages are registered with the driver, each once. */
+/* Each page must be registered with the CUDA driver once. */
 Test(uar_shared, every_page_is_mapped_for_a_gpu, .timeout = 60)
 {
 	setenv("STANDIN_CUDA_IOMEM", "1", 1);
@@ -142,7 +145,7 @@ Test(uar_shared, every_page_is_mapped_for_a_gpu, .timeout = 60)
 	cr_expect_eq(standin_cuda_live(), 0);
 }
 
-/* What libmlx5 says of registers in one mapping; base_addr is that of the mapping. */
+/* libmlx5 reports the same base_addr for all UARs of a mapping. */
 Test(uar_shared, a_mapping_holds_sixteen_uars)
 {
 	struct mlx5dv_devx_uar *uar[PAGES];
@@ -157,7 +160,7 @@ Test(uar_shared, a_mapping_holds_sixteen_uars)
 		cr_expect_eq(uar[i]->mmap_off % 65536, 0);
 		moved += uar[i]->page_id != uar[0]->page_id;
 	}
-	cr_expect_eq(moved, PAGES - 2, "two BlueFlame registers a UAR");
+	cr_expect_eq(moved, PAGES - 2, "a UAR has two BlueFlame registers");
 	for (i = 0; i < PAGES; i++)
 		mlx5dv_devx_free_uar(uar[i]);
 	e2e_close(&nic);
