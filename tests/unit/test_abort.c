@@ -146,10 +146,7 @@ static int wait_alone(unsigned int way)
 	}
 }
 
-/*
- * Each kind of wait on a QP of its own state (reset between), so that no other
- * wait's limit can end it.
- */
+/* Each kind of wait must end at the limit by itself; the QP is reset in between. */
 Test(qp_abort, limit_of_each_wait, .timeout = 60)
 {
 	cr_assert_eq(gdk_verbs_qp_set_wait_limit(qp, 2000000), DOCA_SUCCESS);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* User memory given to the firmware, on the software NIC; GPU memory is that of
- * the stand-in driver. */
+/*
+ * Registration of memory with the firmware (umems) on the software NIC: host memory
+ * and memory of the stand-in CUDA GPU, by address or by dmabuf; descriptors must
+ * not leak, and refusals must be explained.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -61,11 +64,11 @@ Test(umem, memory_of_the_host_gpu)
 	nic_close(&nic);
 }
 
-/* In front of libmlx5's: keeps what was asked of dmabufs. */
-static bool take_dmabuf; /* the NIC does */
+/* Wraps mlx5dv_devx_umem_reg_ex of libmlx5: records requests with a dmabuf. */
+static bool take_dmabuf; /* the NIC registers dmabufs */
 static int asked_fd;
 static struct mlx5dv_devx_umem_in asked;
-static int reg_error; /* the driver's, if not 0 */
+static int reg_error; /* errno to fail with; 0: none */
 
 struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *ctx,
 						 struct mlx5dv_devx_umem_in *in)
@@ -84,7 +87,6 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *ctx,
 	return next(ctx, in);
 }
 
-/* How many descriptors this process has open. */
 static void check_cuda(enum doca_gpu_mem_type type, const char *dmabuf, bool give_fd)
 {
 	struct nic nic;
@@ -107,19 +109,20 @@ static void check_cuda(enum doca_gpu_mem_type type, const char *dmabuf, bool giv
 	calls = standin_cuda_calls();
 	check(&nic, gpu, mem, 65536, fd);
 	if (type == DOCA_GPU_MEM_TYPE_CPU_GPU)
-		cr_expect_eq(standin_cuda_calls(), calls, "the host's memory needs no driver");
+		cr_expect_eq(standin_cuda_calls(), calls,
+			     "pinned host memory needs no driver call");
 	if (take_dmabuf) {
 		struct stat held, kept;
 
 		cr_expect_eq(asked.comp_mask, MLX5DV_UMEM_MASK_DMABUF);
-		cr_expect_null(asked.addr, "the offset in the dmabuf is 0");
+		cr_expect_null(asked.addr, "the offset in the dmabuf must be 0");
 		cr_expect_eq(asked.size, 65536);
 		cr_expect_eq(fstat(asked_fd, &held), 0);
 		cr_expect_geq(held.st_size, 65536);
 		cr_expect(!give_fd || (!fstat(fd, &kept) && kept.st_ino == held.st_ino));
 	}
 	close(asked_fd);
-	cr_expect_eq(count_fds(), fds, "a descriptor is left open");
+	cr_expect_eq(count_fds(), fds, "a descriptor leaked");
 	if (give_fd)
 		cr_expect_eq(close(fd), 0, "the caller's descriptor was closed");
 	cr_expect_eq(doca_gpu_mem_free(gpu, mem), DOCA_SUCCESS);
@@ -143,13 +146,13 @@ Test(umem, gpu_memory_by_the_callers_dmabuf)
 Test(umem, gpu_memory_by_peermem)
 {
 	check_cuda(DOCA_GPU_MEM_TYPE_GPU, "0", false);
-	cr_expect_eq(asked.size, 0, "no dmabuf was there to be tried");
+	cr_expect_eq(asked.size, 0, "no dmabuf can be tried");
 }
 
 Test(umem, gpu_memory_by_peermem_when_the_dmabuf_is_refused)
 {
 	check_cuda(DOCA_GPU_MEM_TYPE_GPU, "1", false);
-	cr_expect_eq(asked.size, 65536, "dmabuf comes first");
+	cr_expect_eq(asked.size, 65536, "the dmabuf must be tried first");
 }
 
 Test(umem, pinned_host_memory)

@@ -2,9 +2,10 @@
 /* Copyright (c) gdaki authors */
 /* softnic-run: --dmabuf --dmabuf-pcie refuse --peermem 1 */
 /*
- * Queue memory of the stand-in's GPU on machines that differ in what they can register: the
- * default dmabuf, one of the PCIe mapping type, peer memory. The choice follows what the NIC
- * registers; a query and the log say which way and why not the other.
+ * Queue memory on the stand-in CUDA GPU, on machines that differ in what they can
+ * register: the default dmabuf, a dmabuf of the PCIe mapping type, peer memory. The
+ * library must choose what the NIC registers; a query and the log must report the
+ * choice and the reason.
  */
 #include "../lib/e2e.h"
 
@@ -19,8 +20,11 @@
 #define REG(name) DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_##name
 #define LEN	  3000u
 
-/* Each value is that of the variable: CUDA's export ("2": with the PCIe type), what the NIC's
- * kernel registers, and what it does with the PCIe type. */
+/*
+ * Values of the environment variables: what CUDA exports ("2": also the PCIe type),
+ * whether the NIC's kernel registers dmabufs, what it does with the PCIe type, and
+ * whether peer memory works.
+ */
 struct machine {
 	const char *exports, *dmabuf, *pcie, *peermem;
 };
@@ -36,12 +40,12 @@ static struct e2e_nic nic;
 static struct doca_gpu_verbs_qp_init_attr_hl attr;
 static int (*dmabuf_flags)(void);
 
-/* The first boot of a process decides what its NIC is. */
+/* The first call in a process determines the configuration of its NIC. */
 static void boot(const struct machine *m)
 {
 	setenv("DOCA_GPUNETIO_LOG", "6", 1); /* INFO */
 	setenv("STANDIN_CUDA_IOMEM", "1", 1);
-	setenv("STANDIN_CUDA_POINTERS", "1", 1); /* the NIC knows GPU memory by its address */
+	setenv("STANDIN_CUDA_POINTERS", "1", 1); /* the NIC recognizes GPU memory by its address */
 	setenv("STANDIN_CUDA_DMABUF", m->exports, 1);
 	setenv("SOFTNIC_DMABUF", m->dmabuf, 1);
 	setenv("SOFTNIC_DMABUF_PCIE", m->pcie, 1);
@@ -57,7 +61,7 @@ static void boot(const struct machine *m)
 	attr.nic_handler = E2E_DB;
 }
 
-/* A put from queue to queue, all of whose memory is as it was registered. */
+/* Puts data from one QP to the other; all queues are in memory registered as above. */
 static void deliver(struct e2e_pair *p)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
@@ -77,7 +81,10 @@ static void deliver(struct e2e_pair *p)
 	e2e_buf_close(&p->dst);
 }
 
-/* The queues are made, work, and are registered this way; reason: why not the other. */
+/*
+ * Expects that QPs can be created, work, and are registered in this way; `reason`:
+ * why the other way was not used.
+ */
 static void works(const struct machine *m, enum doca_gpu_verbs_mem_reg_type type,
 		  enum gdk_umem_way way, const char *reason)
 {
@@ -101,14 +108,15 @@ static void works(const struct machine *m, enum doca_gpu_verbs_mem_reg_type type
 	cr_expect_eq(reg.page_size, 4096);
 	cr_expect(strstr(reg.reason, reason), "%s", reg.reason);
 	cr_expect(way == GDK_UMEM_DMABUF || strstr(said, reason), "%s", said);
-	cr_expect(way != GDK_UMEM_DMABUF || dmabuf_flags() == 0, "a dmabuf of the PCIe type");
+	cr_expect(way != GDK_UMEM_DMABUF || dmabuf_flags() == 0,
+		  "the dmabuf must not have the PCIe type");
 	e2e_qp_adopt(&nic, &p.tx, hl[0]);
 	e2e_qp_adopt(&nic, &p.rx, hl[1]);
 	p.nic = nic;
 	deliver(&p);
 	e2e_qp_close(&p.tx);
 	e2e_qp_close(&p.rx);
-	e2e_close(&nic); /* refuses while anything is left */
+	e2e_close(&nic); /* fails if an object is left */
 }
 
 static void is_refused(const struct machine *m, enum doca_gpu_verbs_mem_reg_type type,
@@ -123,13 +131,13 @@ static void is_refused(const struct machine *m, enum doca_gpu_verbs_mem_reg_type
 	capture_begin();
 	err = doca_gpu_verbs_create_qp_hl(&attr, &hl);
 	said = capture_end();
-	cr_expect_eq(err, want, "%d", err);
+	cr_expect_eq(err, want, "error %d", err);
 	cr_expect_null(hl);
 	cr_expect(strstr(said, dmabuf) && strstr(said, peer), "%s", said);
 	cr_expect(strstr(said, "load nvidia-peermem") && strstr(said, "open kernel modules") &&
 			  strstr(said, "GDAKI_QUEUE_MEM=cpu_gpu"),
-		  "no remedy: %s", said);
-	e2e_close(&nic); /* refuses while anything is left */
+		  "no remedy in the log: %s", said);
+	e2e_close(&nic); /* fails if an object is left */
 }
 
 Test(umem_gpu, the_pcie_type_is_refused_and_no_peer_memory)
@@ -180,7 +188,7 @@ Test(umem_gpu, a_dmabuf_is_not_tried_where_peer_memory_is_asked_for)
 		   "peer memory: the NIC does not register its address: Bad address");
 }
 
-/* A dmabuf of the PCIe type, by whom asks for it. */
+/* Allocates GPU memory and exports a dmabuf of the PCIe type. */
 static int pcie_fd(void **mem)
 {
 	void *cpu;
@@ -244,7 +252,7 @@ Test(umem_gpu, a_pcie_dmabuf_works_where_the_nic_attaches_it)
 	drop_pcie(mem, fd);
 }
 
-/* Registered, but the NIC's writes fail. */
+/* The dmabuf is registered, but the NIC's writes to it fail. */
 Test(umem_gpu, a_pcie_dmabuf_that_faults)
 {
 	struct e2e_pair p = { 0 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Umems of the software NIC, by raw commands: the page size that its kernel chooses shows in
- * the offsets at which a ring may begin, which are multiples of 1/64 of it.
+ * The page sizes of umems in the software NIC's kernel emulation, tested with raw
+ * commands. A ring's offset in a umem must be a multiple of 1/64 of the page size,
+ * so the accepted offsets show which page size was chosen.
  */
 #include <criterion/criterion.h>
 #include <endian.h>
@@ -20,8 +21,8 @@ static struct ibv_context *ctx;
 static struct ibv_pd *pd;
 static struct mlx5dv_devx_uar *uar;
 static struct mlx5dv_devx_umem *dbrs;
-static uint8_t *mem;			   /* 4 MiB on a multiple of 2 MiB */
-static struct mlx5dv_devx_umem *umems[32]; /* registered, from the beginning on */
+static uint8_t *mem;			   /* 4 MiB, aligned to 2 MiB */
+static struct mlx5dv_devx_umem *umems[32]; /* registered umems, in order of registration */
 static unsigned int num_umems;
 static uint32_t pdn, eqn, status;
 
@@ -114,7 +115,7 @@ static struct mlx5dv_devx_obj *cq(uint32_t umem, uint64_t off, uint32_t page_off
 	return create(in, cqn);
 }
 
-/* One send slot, no receive queue. */
+/* One send slot and no receive queue. */
 static struct mlx5dv_devx_obj *qp(uint32_t umem, uint32_t off, uint32_t page_offset, uint32_t cqn)
 {
 	uint32_t in[0x190 / 4] = { 0 };
@@ -136,7 +137,7 @@ static struct mlx5dv_devx_obj *qp(uint32_t umem, uint32_t off, uint32_t page_off
 	return create(in, NULL);
 }
 
-/* A cyclic queue of one WQE of 64 bytes. */
+/* A cyclic queue with one WQE of 64 bytes. */
 static struct mlx5dv_devx_obj *rmp(uint32_t umem, uint32_t off, uint32_t page_offset)
 {
 	uint32_t in[0x190 / 4] = { 0 };
@@ -162,7 +163,7 @@ static bool made(struct mlx5dv_devx_obj *o)
 	return o;
 }
 
-/* What one step of the offsets is, times 64; 0: the registration is refused. */
+/* Returns the page size, 64 times the smallest accepted offset; 0: the registration was refused. */
 static size_t page_of(size_t at, size_t len, uint64_t pages)
 {
 	struct mlx5dv_devx_umem *u = reg(at, len, pages, LW);
@@ -187,10 +188,10 @@ Test(umem_pages, the_largest_listed_page_that_fits)
 	cr_expect_eq(page_of(0, MIB, ALL), MIB);
 	cr_expect_eq(page_of(0, MIB, 65536 | 4096), 65536);
 	cr_expect_eq(page_of(0, MIB, 4096), 4096);
-	cr_expect_eq(page_of(0, MIB, 8191), 4096, "smaller sizes count for nothing");
-	cr_expect_eq(page_of(65536, MIB, ALL), 65536, "the address allows no more");
+	cr_expect_eq(page_of(0, MIB, 8191), 4096, "sizes below 4096 must be ignored");
+	cr_expect_eq(page_of(65536, MIB, ALL), 65536, "the address does not allow larger pages");
 	cr_expect_eq(page_of(4096, 65536, ALL), 4096);
-	cr_expect_eq(page_of(0, 3 * 8192, ALL), 8192, "the length allows no more");
+	cr_expect_eq(page_of(0, 3 * 8192, ALL), 8192, "the length does not allow larger pages");
 	cr_expect_eq(page_of(0, 20000, ALL), 4096);
 	cr_expect_eq(page_of(0, 4096, ALL), 4096);
 	close_nic();
@@ -222,7 +223,7 @@ Test(umem_pages, of_a_kernel_with_64k_pages)
 	cr_expect_eq(page_of(0, MIB, 4096), 4096);
 	cr_expect_eq(page_of(0, 65536, 8191), 4096);
 	cr_expect_eq(page_of(0, MIB, 65536), 65536);
-	cr_expect_eq(page_of(0, 8192, ALL), 8192, "one page holds it");
+	cr_expect_eq(page_of(0, 8192, ALL), 8192, "one page of 8 KiB holds it");
 	cr_expect_eq(page_of(0, 3 * 65536, ALL), 65536);
 	close_nic();
 }
@@ -237,7 +238,7 @@ Test(umem_pages, of_an_older_kernel_with_64k_pages)
 	close_nic();
 }
 
-/* page_offset: 16 entries of the last 1024 bytes are in the umem, 32 are not. */
+/* page_offset 63 is 1024 bytes before the end of the page: 16 CQEs fit into the umem, 32 do not. */
 Test(umem_pages, page_offset_counts_64ths_of_a_page)
 {
 	struct mlx5dv_devx_umem *u;
@@ -275,7 +276,7 @@ Test(umem_pages, each_kind_of_ring_begins_on_a_64th_of_a_page)
 	cr_expect(!made(rmp(u->umem_id, 512, 0)));
 	cr_expect_eq(status, 0x3);
 	cr_expect(made(rmp(u->umem_id, 1024, 0)));
-	/* The address is aligned, the offset is not, and the reverse. */
+	/* First the address is aligned and the offset is not, then the reverse. */
 	cr_assert(askew = reg(32, 8192, 4096, LW));
 	cr_expect(!made(cq(askew->umem_id, 32, 0, 0, NULL)));
 	cr_expect(!made(cq(askew->umem_id, 64, 0, 0, NULL)));
@@ -305,10 +306,12 @@ Test(umem_pages, rights_that_a_umem_cannot_have_are_refused)
 
 	open_nic(NULL);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		cr_expect_null(reg(0, 4096, 4096, bad[i]), "%#x", bad[i]);
-		cr_expect_eq(errno, EINVAL, "%#x: %d", bad[i], errno);
+		cr_expect_null(reg(0, 4096, 4096, bad[i]), "access flags %#x must be refused",
+			       bad[i]);
+		cr_expect_eq(errno, EINVAL, "access flags %#x: errno %d", bad[i], errno);
 	}
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		cr_expect(reg(0, 4096, 4096, good[i]), "%#x", good[i]);
+		cr_expect(reg(0, 4096, 4096, good[i]), "access flags %#x must be accepted",
+			  good[i]);
 	close_nic();
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Rings at small offsets of a large umem, whose pages the kernel would make as large as it
- * can: what the library accepts, the firmware takes. Also as on a kernel with 64 KiB pages
- * that has no smaller ones.
+ * Rings at small offsets of a large umem, for which the kernel would choose large
+ * pages. Offsets that the library accepts must be accepted by the firmware. Also on
+ * a kernel with 64 KiB pages, with and without smaller pages of the NIC.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 static long page_size = 4096;
 
-/* In front of libc's: the size of the machine's pages. */
+/* Replaces sysconf() of libc: the page size of the machine. */
 long __sysconf(int name);
 long sysconf(int name)
 {
@@ -30,7 +30,7 @@ static struct nic nic;
 static doca_verbs_umem_t *umem;
 static doca_verbs_cq_t *own_cq;
 
-/* A MiB on a multiple of 2 MiB, from at bytes on. */
+/* A umem of 1 MiB that starts `at` bytes after a multiple of 2 MiB. */
 static void open_umem(size_t at)
 {
 	doca_verbs_cq_attr_t *attr;
@@ -65,7 +65,8 @@ static doca_error_t cq_at(size_t offset)
 	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
 	doca_verbs_cq_attr_set_cq_size(attr, 16);
 	err = doca_verbs_cq_attr_set_external_umem(attr, umem, offset);
-	cr_expect_eq(err != DOCA_SUCCESS, offset % 64 != 0, "64 is the setter's own rule");
+	cr_expect_eq(err != DOCA_SUCCESS, offset % 64 != 0,
+		     "the setter must refuse offsets that are not multiples of 64");
 	err = err ?: doca_verbs_cq_create(nic.dev, attr, &cq);
 	if (!err)
 		cr_assert_eq(doca_verbs_cq_destroy(cq), DOCA_SUCCESS);
@@ -118,7 +119,10 @@ static const struct {
 
 #define RINGS GDK_ARRAY_SIZE(rings)
 
-/* Refused by the library, which names the umem, what it wants and a place that would do. */
+/*
+ * The library must refuse the offset and log the umem, the rule, and an offset that
+ * would be accepted.
+ */
 static void refuses(size_t offset, const char *rule, const char *remedy)
 {
 	char place[64];
@@ -131,7 +135,7 @@ static void refuses(size_t offset, const char *rule, const char *remedy)
 		capture_begin();
 		err = rings[i].at(offset);
 		(void)capture_end();
-		cr_expect_eq(err, DOCA_ERROR_INVALID_VALUE, "%s: %d", rings[i].name, err);
+		cr_expect_eq(err, DOCA_ERROR_INVALID_VALUE, "%s: error %d", rings[i].name, err);
 		cr_expect((rings[i].at == cq_at && offset % 64) ||
 				  (strstr(capture_text, rings[i].name) &&
 				   strstr(capture_text, place) && strstr(capture_text, rule) &&
@@ -148,7 +152,7 @@ Test(umem_rings, begin_on_every_multiple_of_64_bytes)
 	open_umem(0);
 	for (i = 0; i < RINGS; i++)
 		for (o = 0; o < GDK_ARRAY_SIZE(offsets); o++)
-			cr_expect_eq(rings[i].at(offsets[o]), DOCA_SUCCESS, "%s at %zu",
+			cr_expect_eq(rings[i].at(offsets[o]), DOCA_SUCCESS, "%s at offset %zu",
 				     rings[i].name, offsets[o]);
 	close_umem();
 }
@@ -161,7 +165,7 @@ Test(umem_rings, begin_nowhere_else)
 	close_umem();
 }
 
-/* The sum would be aligned, the offset is not; then the reverse. */
+/* First the sum of address and offset is aligned, but the offset is not; then the reverse. */
 Test(umem_rings, of_a_umem_that_begins_between)
 {
 	open_umem(32);
@@ -184,7 +188,7 @@ Test(umem_rings, with_64k_pages_of_the_kernel_the_nic_has_smaller_ones)
 	kernel_64k("64k");
 	cr_expect_eq(umem->page, 4096);
 	for (i = 0; i < RINGS; i++)
-		cr_expect_eq(rings[i].at(65536 + 64), DOCA_SUCCESS, "%s", rings[i].name);
+		cr_expect_eq(rings[i].at(65536 + 64), DOCA_SUCCESS, "%s refused", rings[i].name);
 	close_umem();
 }
 
@@ -195,7 +199,7 @@ Test(umem_rings, where_the_nic_has_64k_pages_only)
 	kernel_64k("64k:whole");
 	cr_expect_eq(umem->page, 65536);
 	for (i = 0; i < RINGS; i++)
-		cr_expect_eq(rings[i].at(65536 + 1024), DOCA_SUCCESS, "%s", rings[i].name);
+		cr_expect_eq(rings[i].at(65536 + 1024), DOCA_SUCCESS, "%s refused", rings[i].name);
 	refuses(64, "pages of 65536 bytes", "at offset 1024 of a umem on a page");
 	close_umem();
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Rounding, logarithms, and NUMA-placed host memory. */
+/*
+ * Utility functions of core: powers of two, logarithms, alignment, and host memory
+ * on a NUMA node.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Calls of the verbs ioctl that kernels and libraries newer than the
- * distribution's have: their numbers and rules.
+ * Methods of the verbs ioctl that only newer kernels and libraries than the
+ * distribution's have: their numbers, attributes and rules in the software NIC.
  */
 #include <errno.h>
 #include <rdma/rdma_user_ioctl.h>
@@ -57,7 +57,7 @@ static void take_away(struct call *c, uint16_t id)
 	c->attrs[i] = c->attrs[--c->hdr.num_attrs];
 }
 
-/* 0 or the error. */
+/* Returns 0 or the errno. */
 static int ask(struct call *c)
 {
 	c->hdr.driver_id = RDMA_DRIVER_MLX5;
@@ -65,7 +65,7 @@ static int ask(struct call *c)
 	return ioctl(v.ctx->cmd_fd, RDMA_VERBS_IOCTL, &c->hdr) ? errno : 0;
 }
 
-/* Registration of the last page, the keys to keys. */
+/* A call that registers the last page and returns the keys in keys[]. */
 static struct call reg_mr(uint32_t keys[2])
 {
 	struct call c = { .hdr = { .object_id = OBJECT_MR, .method_id = METHOD_REG_MR } };
@@ -108,9 +108,9 @@ Test(uverbs_newer, a_region_of_the_newer_call_is_written_to)
 	cr_assert_eq(ibv_destroy_qp(a), 0);
 	cr_assert_eq(ibv_destroy_qp(b), 0);
 	cr_assert_eq(ibv_destroy_cq(cq), 0);
-	cr_assert_neq(ibv_dealloc_pd(v.pd), 0, "the region is in it");
+	cr_assert_neq(ibv_dealloc_pd(v.pd), 0, "the PD has a region and must not be freed");
 	c.hdr.method_id = METHOD_MR_DESTROY;
-	c.hdr.num_attrs = 1; /* the handle */
+	c.hdr.num_attrs = 1; /* only the handle */
 	c.attrs[0].flags = UVERBS_ATTR_F_MANDATORY;
 	cr_assert_eq(ask(&c), 0);
 }
@@ -123,13 +123,14 @@ Test(uverbs_newer, what_names_no_memory_is_refused)
 		int error;
 	} cases[] = {
 		{ ADDR, 0, 0, 0, EINVAL },
-		{ ADDR, FD, 0, 0, EINVAL }, /* and no offset in it */
+		{ ADDR, FD, 0, 0, EINVAL }, /* without an offset in the descriptor */
 		{ PD, PD, 0, 12345, ENOENT },
 		{ ATTRS, DMA_HANDLE, 0, 1, ENOENT },
 		{ ATTRS, FD, 0, 0, EINVAL },
 		{ ATTRS, FD_OFFSET, 8, 0, EINVAL },
-		{ ATTRS, 11, 8, 0, EPROTONOSUPPORT }, /* newer still */
-		{ IOVA, IOVA, 8, 8, EINVAL },	      /* another place in its page */
+		{ ATTRS, 11, 8, 0, EPROTONOSUPPORT }, /* an even newer attribute */
+		/* another offset in the page than the address */
+		{ IOVA, IOVA, 8, 8, EINVAL },
 		{ LENGTH, LENGTH, 8, UINT64_MAX, EINVAL },
 		{ ACCESS, ACCESS, 4, IBV_ACCESS_REMOTE_WRITE, EINVAL },
 		{ ACCESS, ACCESS, 4, IBV_ACCESS_ON_DEMAND, EOPNOTSUPP },
@@ -144,13 +145,13 @@ Test(uverbs_newer, what_names_no_memory_is_refused)
 			take_away(&c, cases[i].without);
 		if (cases[i].with)
 			give(&c, cases[i].with, cases[i].len, cases[i].value);
-		cr_assert_eq(ask(&c), cases[i].error, "case %zu: %d", i, errno);
+		cr_assert_eq(ask(&c), cases[i].error, "case %zu: errno %d", i, errno);
 	}
 	c = reg_mr(keys);
 	take_away(&c, ADDR);
 	give(&c, FD, 0, 0);
 	give(&c, FD_OFFSET, 8, 0);
-	cr_assert_eq(ask(&c), EOPNOTSUPP, "a dmabuf");
+	cr_assert_eq(ask(&c), EOPNOTSUPP, "dmabufs must be refused");
 	cr_assert(!keys[0] && !keys[1]);
 }
 
@@ -165,9 +166,9 @@ Test(uverbs_newer, the_speed_is_that_of_the_lanes)
 	give(&c, 1, 8, (uintptr_t)&speed);
 	cr_assert_eq(ask(&c), 0);
 	cr_assert_eq(ibv_query_port(v.ctx, 1, &port), 0);
-	cr_assert_eq(port.active_width, 2, "4 lanes");
-	cr_assert_eq(port.active_speed, 32, "25 Gb/s");
-	cr_assert_eq(speed, 4 * 250, "in 100 Mb/s");
+	cr_assert_eq(port.active_width, 2, "expected 4 lanes");
+	cr_assert_eq(port.active_speed, 32, "expected 25 Gb/s per lane");
+	cr_assert_eq(speed, 4 * 250, "expected 100 Gb/s in units of 100 Mb/s");
 	c.attrs[0].data = 2;
-	cr_assert_eq(ask(&c), EINVAL, "one port");
+	cr_assert_eq(ask(&c), EINVAL, "there is only one port");
 }

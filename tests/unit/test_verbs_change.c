@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* What changes while it is in use: the ring of a CQ, the place and rights of a region. */
+/*
+ * Changes of objects in use, through libibverbs: resizing a CQ, and changing the
+ * memory, rights and PD of a region.
+ */
 #include "../lib/vb.h"
 
 #define AT 4096u
@@ -43,7 +46,7 @@ static int post_write(uint64_t id, uint32_t rkey, uint8_t *to)
 	return ibv_post_send(qp, &wr, &bad);
 }
 
-/* The last of n writes has landed, so all their completions were written. */
+/* Posts n writes, one after another, and waits for the data of each. */
 static void write_some(uint64_t first, unsigned n)
 {
 	volatile uint8_t *there = v.mem + AT;
@@ -72,14 +75,14 @@ static void read_some(uint64_t first, unsigned n)
 	cr_assert_eq(ibv_poll_cq(cq, 1, &wc), 0);
 }
 
-/* Unread completions move along, also where the old ring was about to wrap. */
+/* Unread completions must be kept, also if the old ring was about to wrap. */
 Test(verbs_change, a_cq_grows_and_shrinks_with_completions_in_it)
 {
 	unsigned n;
 
 	for (n = 0; n < 20; n++) {
 		write_some(10 * n, 7);
-		cr_assert_eq(ibv_resize_cq(cq, n % 2 ? 15 : 60), 0, "round %u", n);
+		cr_assert_eq(ibv_resize_cq(cq, n % 2 ? 15 : 60), 0, "resize failed in round %u", n);
 		cr_assert_geq(cq->cqe, n % 2 ? 15 : 60);
 		write_some(10 * n + 7, 3);
 		read_some(10 * n, 10);
@@ -89,7 +92,7 @@ Test(verbs_change, a_cq_grows_and_shrinks_with_completions_in_it)
 Test(verbs_change, a_cq_cannot_become_too_small)
 {
 	write_some(0, 9);
-	cr_assert_neq(ibv_resize_cq(cq, 7), 0, "nine are in it");
+	cr_assert_neq(ibv_resize_cq(cq, 7), 0, "a CQ with 9 completions must not shrink to 8");
 	read_some(0, 9);
 	cr_assert_eq(ibv_resize_cq(cq, 7), 0);
 	write_some(9, 5);
@@ -122,21 +125,24 @@ Test(verbs_change, a_region_gets_other_memory_rights_and_domain)
 	cr_assert_eq(write_to(mr, v.mem + AT), IBV_WC_SUCCESS);
 	cr_assert_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, other, 4096, 0), 0);
 	cr_assert_eq(write_to(mr, other), IBV_WC_SUCCESS);
-	cr_assert_eq(write_to(mr, v.mem + AT), IBV_WC_REM_ACCESS_ERR, "where it was");
+	cr_assert_eq(write_to(mr, v.mem + AT), IBV_WC_REM_ACCESS_ERR,
+		     "the old memory must not be accessible");
 
 	cr_assert_eq(
 		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE),
 		0);
-	cr_assert_eq(write_to(mr, other), IBV_WC_REM_ACCESS_ERR, "no right to");
+	cr_assert_eq(write_to(mr, other), IBV_WC_REM_ACCESS_ERR,
+		     "a write without the right must be refused");
 	cr_assert_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 				  IBV_ACCESS_REMOTE_WRITE),
-		     IBV_REREG_MR_ERR_CMD, "without local");
+		     IBV_REREG_MR_ERR_CMD, "remote without local write must be refused");
 	cr_assert_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, all), 0);
 	cr_assert_eq(write_to(mr, other), IBV_WC_SUCCESS);
 
 	cr_assert_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0), 0);
-	cr_assert_eq(write_to(mr, other), IBV_WC_REM_ACCESS_ERR, "of another domain");
-	cr_assert_eq(ibv_dealloc_pd(pd), EBUSY, "the region uses it");
+	cr_assert_eq(write_to(mr, other), IBV_WC_REM_ACCESS_ERR,
+		     "a region of another PD must not be accessible");
+	cr_assert_eq(ibv_dealloc_pd(pd), EBUSY, "the PD is in use");
 	cr_assert_eq(ibv_dereg_mr(mr), 0);
 	cr_assert_eq(ibv_dealloc_pd(pd), 0);
 	free(other);

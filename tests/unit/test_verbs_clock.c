@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The time stamps of completions: one after another, and by libmlx5's conversion
- * at the time of day when the message was sent, give or take a busy machine.
+ * Time stamps of completions: they must not decrease, and libmlx5 must convert them
+ * to the time of day when the message was sent, with tolerance for a busy machine.
  */
 #include <infiniband/mlx5dv.h>
 #include <time.h>
 
 #include "../lib/vb.h"
 
-#define SLACK_NS 10000000000ull /* a stamp is of when the NIC's pass began: it may be preempted */
+/* the stamp is taken when the NIC's pass begins, which may be preempted */
+#define SLACK_NS 10000000000ull
 
 static uint64_t time_of_day(void)
 {
@@ -19,7 +20,7 @@ static uint64_t time_of_day(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* The stamp of the next completion of a CQ. */
+/* Polls the CQ and returns the time stamp of its next completion. */
 static uint64_t next_stamp(struct ibv_cq_ex *cq)
 {
 	struct timespec nap = { 0, 20000 };
@@ -50,7 +51,7 @@ Test(verbs_clock, completions_are_stamped)
 
 	cr_assert_eq(ibv_query_device_ex(v.ctx, NULL, &dev), 0);
 	cr_assert_eq(dev.completion_timestamp_mask, 0x7fffffffffffffffull);
-	cr_assert_eq(dev.hca_core_clock, 1000000u, "kHz");
+	cr_assert_eq(dev.hca_core_clock, 1000000u, "the clock must be 1000000 kHz");
 	cq = ibv_create_cq_ex(v.ctx, &init);
 	cr_assert(cq);
 	qp = vb_qp(&v, IBV_QPT_RC, ibv_cq_ex_to_cq(cq), NULL);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Enhanced connection establishment by plain verbs, as NCCL and UCX use it: options of a new
- * queue pair, options of the peer, and what is kept of them.
+ * Enhanced connection establishment (ECE) through libibverbs, as NCCL and UCX use
+ * it: the options of a new QP, and those that a connection keeps.
  */
 #include "../lib/vb.h"
 
 #define NIC_OPTIONS 0x30000002u
 #define VENDOR	    0x15b3u
 
-/* To RTR and RTS with these options of the peer; what the NIC kept of them. */
+/* Connects a QP with these options of the peer and returns the options that the NIC kept. */
 static uint32_t connect_with(struct vb *v, uint32_t options)
 {
 	struct ibv_cq *cq = ibv_create_cq(v->ctx, 4, NULL, NULL, 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What the NIC tells by files: completions held back by moderation, and DEVX's
- * events of a CQ and of a QP, queued or in an eventfd, and queries whose answer
- * comes later.
+ * Events that the NIC delivers through file descriptors: completion events with and
+ * without moderation, asynchronous events, DEVX events of a CQ and a QP (queued or
+ * by eventfd), and asynchronous DEVX queries.
  */
 #include <endian.h>
 #include <errno.h>
@@ -41,7 +41,7 @@ static void rig_close(struct rig *r)
 	vb_close(&r->v);
 }
 
-/* One message to itself: two completions, taken. */
+/* Sends one message to itself and polls both completions. */
 static void message(struct rig *r, uint32_t seen)
 {
 	cr_assert_eq(vb_recv(&r->v, r->qp, seen, 4096, 64), 0);
@@ -85,25 +85,25 @@ Test(verbs_events, moderation_holds_an_event_back)
 	cr_assert_eq(moderate(&r, 1, dev.cq_mod_caps.max_cq_period + 1), EINVAL);
 	cr_assert_eq(ibv_req_notify_cq(r.cq, 0), 0);
 	message(&r, 1);
-	cr_assert(event(&r, 5000), "no moderation: at once");
-	/* The machine may be slow: one event that comes later than its completion is enough. */
+	cr_assert(event(&r, 5000), "without moderation, the event must come at once");
+	/* The machine may be slow, so one event that comes later than its completion is enough. */
 	cr_assert_eq(moderate(&r, 64, dev.cq_mod_caps.max_cq_period), 0);
 	for (n = 0; n < 50 && !held; n++) {
 		cr_assert_eq(ibv_req_notify_cq(r.cq, 0), 0);
 		message(&r, 2);
 		usleep(500);
 		held = !event(&r, 0);
-		cr_assert(!held || event(&r, 5000), "the period ends");
+		cr_assert(!held || event(&r, 5000), "the event must come at the end of the period");
 	}
 	cr_assert(held);
 	cr_assert_eq(ibv_req_notify_cq(r.cq, 0), 0);
 	for (n = 0; n < 33; n++)
 		message(&r, n);
-	cr_assert(event(&r, 5000), "the count is full");
+	cr_assert(event(&r, 5000), "the event must come when the count is reached");
 	cr_assert_eq(ibv_req_notify_cq(r.cq, 0), 0);
 	message(&r, 3);
 	cr_assert_eq(moderate(&r, 0, 0), 0);
-	cr_assert(event(&r, 5000), "nothing is held back any more");
+	cr_assert(event(&r, 5000), "without moderation, the delayed event must come");
 	rig_close(&r);
 }
 
@@ -156,7 +156,8 @@ Test(verbs_events, a_channel_is_a_channel)
 	cr_assert(ch);
 	fake = *ch;
 	fake.fd = v.ctx->async_fd;
-	cr_assert_null(ibv_create_cq(v.ctx, 4, NULL, &fake, 0), "a file of the other kind");
+	cr_assert_null(ibv_create_cq(v.ctx, 4, NULL, &fake, 0),
+		       "the file of async events is not a completion channel");
 	cr_assert_eq(errno, EBADF);
 	fake.fd = v.ctx->cmd_fd;
 	cr_assert_null(ibv_create_cq(v.ctx, 4, NULL, &fake, 0));
@@ -196,7 +197,7 @@ static struct mlx5dv_devx_obj *create(struct devx *d, const uint32_t *in, uint32
 	return o;
 }
 
-/* 64 entries, DBREC behind; a QP of 16 send blocks that is its own peer */
+/* Creates a CQ of 64 entries and a QP of 16 send slots, with their DBRECs. */
 static void devx_queues(struct devx *d)
 {
 	uint32_t in[0x110 / 4] = { 0 };
@@ -290,12 +291,12 @@ static void to_rts(struct devx *d)
 	for (i = 0; !ibv_query_gid_ex(d->ctx, 1, i, &e, 0); i++)
 		if (e.gid_type == IBV_GID_TYPE_ROCE_V2 && e.gid.raw[10] == 0xff)
 			break;
-	put(in, 0x20, 3u << 29 | 30u << 24); /* MTU 1024, messages of 2^30 */
+	put(in, 0x20, 3u << 29 | 30u << 24); /* MTU 1024, messages of up to 2^30 bytes */
 	put(in, 0x2c, d->qpn);		     /* peer */
 	path = (uint8_t *)in + 0x18 + 0x18;
 	put(in, 0x18 + 0x18 + 0x08, i << 16 | 64); /* GID index, hop limit */
 	memcpy(path + 0x10, e.gid.raw, 16);
-	path[0x26] = 2; /* the MAC that follows from the address */
+	path[0x26] = 2; /* the MAC address derived from the IP address */
 	memcpy(path + 0x28, e.gid.raw + 12, 4);
 	put(in, 0x18 + 0x18 + 0x24, 1u << 16);
 	cr_assert_eq(modify(d, 0x503, in), 0);
@@ -305,7 +306,7 @@ static void to_rts(struct devx *d)
 	cr_assert_eq(modify(d, 0x504, in), 0);
 }
 
-/* A WQE that does nothing, with or without an opcode that exists. */
+/* Posts a WQE without data segments, with a valid or an invalid opcode. */
 static void post(struct devx *d, uint32_t n, uint8_t opcode)
 {
 	uint32_t *wqe = d->mem + 16 * (n % 16);
@@ -314,7 +315,7 @@ static void post(struct devx *d, uint32_t n, uint8_t opcode)
 	memset(wqe, 0, 64);
 	wqe[0] = htobe32(n << 8 | opcode);
 	wqe[1] = htobe32(d->qpn << 8 | 1);
-	wqe[2] = htobe32(8); /* a completion each */
+	wqe[2] = htobe32(8); /* each WQE makes a CQE */
 	__atomic_store_n(&d->mem[DBR_AT / 4 + 1], htobe32(n + 1), __ATOMIC_RELEASE);
 	memcpy(&bell, wqe, 8);
 	__atomic_store_n((uint64_t *)d->uar->reg_addr, bell, __ATOMIC_RELEASE);
@@ -373,7 +374,7 @@ Test(verbs_events, a_completion_comes_with_its_cookie)
 	cr_assert_eq(mlx5dv_devx_subscribe_devx_event_fd(ch, fd, d.cq, comp), 0);
 	to_rts(&d);
 	post(&d, 0, 0);
-	cr_assert_not(readable(ch->fd, 20), "not armed");
+	cr_assert_not(readable(ch->fd, 20), "event although the CQ was not armed");
 	arm(&d, 1, 0);
 	cr_assert(readable(ch->fd, 5000));
 	cr_assert_eq(mlx5dv_devx_get_event(ch, &ev.hdr, sizeof(ev)), 8 + 64);
@@ -386,8 +387,8 @@ Test(verbs_events, a_completion_comes_with_its_cookie)
 	cr_assert(readable(fd, 5000));
 	arm(&d, 2, 1);
 	post(&d, 1, 0);
-	cr_assert(readable(ch->fd, 5000), "again");
-	/* One read, one event, though the buffer has room for more. */
+	cr_assert(readable(ch->fd, 5000), "no second event");
+	/* A read returns one event, even if the buffer has room for more. */
 	arm(&d, 3, 2);
 	post(&d, 2, 0);
 	cr_assert(readable(bare->fd, 5000));
@@ -424,7 +425,7 @@ Test(verbs_events, a_broken_queue_pair_says_so)
 	devx_close(&d);
 }
 
-/* Its subscription goes with it. */
+/* Destroying an object ends its subscription. */
 Test(verbs_events, a_destroyed_object_is_silent)
 {
 	struct mlx5dv_devx_event_channel *ch;
@@ -462,14 +463,16 @@ Test(verbs_events, a_query_is_answered_through_a_file)
 	comp = mlx5dv_devx_create_cmd_comp(d.ctx);
 	cr_assert(comp);
 	cr_assert_eq(query_later(&d, comp, d.cqn, 0x110, 41), 0);
-	cr_assert_eq(query_later(&d, comp, d.cqn, 0x10, 42), 0, "too short: that is an answer");
-	cr_assert(query_later(&d, comp, d.cqn + 1, 0x110, 43), "another object than the handle");
+	cr_assert_eq(query_later(&d, comp, d.cqn, 0x10, 42), 0,
+		     "a reply buffer that is too short must not fail the call");
+	cr_assert(query_later(&d, comp, d.cqn + 1, 0x110, 43),
+		  "a number that is not the handle's must be refused");
 	cr_assert(query_later(&d, comp, d.cqn, 1 << 20, 44));
 	cr_assert(readable(comp->fd, 5000));
 	cr_assert_eq(mlx5dv_devx_get_async_cmd_comp(comp, &a.hdr, sizeof(a)), 0);
 	cr_assert_eq(a.hdr.wr_id, 41);
-	cr_assert_eq(a.words[2], 0, "status");
-	cr_assert_eq(be32toh(a.words[2 + 0x1c / 4]) >> 24 & 31, 6, "its size");
+	cr_assert_eq(a.words[2], 0, "wrong status");
+	cr_assert_eq(be32toh(a.words[2 + 0x1c / 4]) >> 24 & 31, 6, "wrong size of the CQ");
 	cr_assert_eq(mlx5dv_devx_get_async_cmd_comp(comp, &a.hdr, sizeof(a)), 0);
 	cr_assert_eq(a.hdr.wr_id, 42);
 	cr_assert_eq(be32toh(a.words[2]) >> 24, 0x51);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* A child has what it opens itself; what its parent opened stays its parent's. */
+/*
+ * A process that opened the NIC forks: the child can use only what it opens itself,
+ * and the parent's objects keep working.
+ */
 #include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,7 +40,7 @@ static bool message(struct rig *r, uint8_t byte)
 	       r->v.mem[4096] == byte;
 }
 
-/* 0, or the number of what went wrong. */
+/* Returns 0, or the number of the step that failed. */
 static int child(struct rig *parents)
 {
 	struct rig own;
@@ -69,10 +72,11 @@ Test(verbs_fork, a_child_uses_a_nic_of_its_own)
 	if (pid == 0)
 		_exit(child(&r));
 	cr_assert_gt(pid, 0);
-	cr_assert(message(&r, 12), "beside the child");
+	cr_assert(message(&r, 12), "the parent's message failed while the child runs");
 	cr_assert_eq(waitpid(pid, &st, 0), pid);
 	cr_assert(WIFEXITED(st));
 	cr_assert_eq(WEXITSTATUS(st), 0);
-	cr_assert(message(&r, 13), "after the child closed its copy of the file");
+	cr_assert(message(&r, 13),
+		  "the parent's message failed after the child closed its copy of the file");
 	rig_close(&r);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The NIC and GPU memory, on the stand-in driver, whose copies to the GPU arrive
- * late: queues, records and payload are reached by copies of the driver, few for many
- * packets, and who sees a completion sees the payload.
+ * The software NIC and GPU memory, on the stand-in CUDA driver, whose copies to the
+ * GPU arrive late. The NIC must access queues, DBRECs and payload through the
+ * driver, with few copies for many packets, and the payload must arrive before its
+ * completion.
  */
 #include "../lib/standin.h"
 #include "../lib/vb.h"
@@ -11,7 +12,7 @@
 #include "../lib/e2e.h"
 #include "../softnic/softnic.h"
 
-#define LEN   20000u /* several packets, the last one short */
+#define LEN   20000u /* several packets, the last one shorter */
 #define LONG  (1u << 18)
 #define DEPTH 64u
 #define ALL_ACCESS \
@@ -49,7 +50,7 @@ static void await(struct ibv_qp *qp)
 	cr_assert_eq(wc.status, IBV_WC_SUCCESS);
 }
 
-/* Between local and remote, as the opcode says; returns as soon as that is complete. */
+/* Transfers between local and remote memory, according to the opcode, and returns when complete. */
 static void move_len(struct ibv_qp *qp, enum ibv_wr_opcode opcode, struct ibv_mr *local,
 		     struct ibv_mr *remote, uint32_t len)
 {
@@ -84,17 +85,19 @@ Test(gpu, payload_is_there_when_its_completion_is)
 	long copies = standin_cuda_copies();
 	uint8_t last;
 
-	cr_assert(mr, "the address of GPU memory is not registered");
+	cr_assert(mr, "GPU memory was not registered by address");
 	vb_connect(&v, qp, qp);
 	for (uint8_t round = 1; round < 200; round++) {
 		memset(v.mem, round, LEN);
 		if (round % 2)
 			move(qp, IBV_WR_RDMA_WRITE, v.mr, mr);
-		else /* its last packet and its completion are of one pass */
+		else /* the last packet and the completion are handled in one pass */
 			move(qp, IBV_WR_RDMA_READ, mr, v.mr);
 		last = __atomic_load_n(&mem[LEN - 1], __ATOMIC_RELAXED);
-		cr_assert_eq(last, round, "round %u: not all payload yet", round);
-		cr_assert_eq(mem[0], round, "round %u: no payload yet", round);
+		cr_assert_eq(last, round, "round %u: the completion came before the whole payload",
+			     round);
+		cr_assert_eq(mem[0], round, "round %u: the completion came before the payload",
+			     round);
 	}
 	memset(mem, 99, LEN);
 	move(qp, IBV_WR_RDMA_WRITE, mr, v.mr);
@@ -109,7 +112,7 @@ Test(gpu, payload_is_there_when_its_completion_is)
 	doca_gpu_destroy(gpu);
 }
 
-/* A queue pair connected to itself, memory of a GPU and as much of the host. */
+/* A QP connected to itself, GPU memory and host memory of the same size. */
 struct loop {
 	doca_gpu_t *gpu;
 	struct vb v;
@@ -147,14 +150,14 @@ static void loop_close(struct loop *l)
 	doca_gpu_destroy(l->gpu);
 }
 
-/* Different at each place and in each round. */
+/* The bytes differ by position and round. */
 static void fill(uint8_t *mem, size_t len, uint8_t round)
 {
 	for (size_t i = 0; i < len; i++)
 		mem[i] = (uint8_t)(i * 2654435761u >> 20) ^ round;
 }
 
-/* At most a copy for every 8 packets, and the data is right. */
+/* Expects correct data, and at most one copy per 8 packets. */
 static void few_copies(struct loop *l, enum ibv_wr_opcode opcode, bool from_gpu, uint8_t round)
 {
 	uint8_t *from = from_gpu ? l->mem : l->v.mem, *to = from_gpu ? l->v.mem : l->mem;
@@ -206,7 +209,7 @@ static void post(struct loop *l, enum ibv_wr_opcode opcode, size_t host, size_t 
 	cr_assert_eq(ibv_post_send(l->qp, &wr, &bad), 0);
 }
 
-/* Writes that meet, leave gaps and come back are in place in the order of their requests. */
+/* Adjacent, separate and overlapping writes must take effect in the order of their requests. */
 Test(gpu, writes_keep_their_order)
 {
 	struct loop l = loop_open(LONG);
@@ -216,8 +219,8 @@ Test(gpu, writes_keep_their_order)
 		memset(l.v.mem + 8192, 3 * round + 2, 8192);
 		memset(l.v.mem + 16384, 3 * round + 3, 8192);
 		post(&l, IBV_WR_RDMA_WRITE, 0, 0, 8192, 0);
-		post(&l, IBV_WR_RDMA_WRITE, 8192, 8192, 4096, 0); /* goes on */
-		post(&l, IBV_WR_RDMA_WRITE, 16384, 4100, 100, 0); /* into the first */
+		post(&l, IBV_WR_RDMA_WRITE, 8192, 8192, 4096, 0); /* adjacent to the first */
+		post(&l, IBV_WR_RDMA_WRITE, 16384, 4100, 100, 0); /* within the first */
 		post(&l, IBV_WR_RDMA_WRITE, 8192, 12288 + 13, 77, 0);
 		post(&l, IBV_WR_RDMA_WRITE, 8192, 4150, 8, IBV_SEND_SIGNALED);
 		await(l.qp);
@@ -234,7 +237,7 @@ Test(gpu, writes_keep_their_order)
 	loop_close(&l);
 }
 
-/* What was read ahead for one READ is not what a later one returns. */
+/* A READ must not return data that was read ahead for an earlier READ. */
 Test(gpu, a_read_sees_every_write_before_it)
 {
 	struct loop l = loop_open(LONG);
@@ -259,7 +262,7 @@ Test(gpu, a_read_sees_every_write_before_it)
 	loop_close(&l);
 }
 
-/* One write of a page, to the host's memory of the same place in l->v.mem. */
+/* Writes one page of host memory to the same offset of GPU memory. */
 static void write_page(struct loop *l, struct ibv_mr *to, size_t off, int flags)
 {
 	struct ibv_sge sge = vb_sge(&l->v, off, 4096);
@@ -274,7 +277,7 @@ static void write_page(struct loop *l, struct ibv_mr *to, size_t off, int flags)
 	cr_assert_eq(ibv_post_send(l->qp, &wr, &bad), 0);
 }
 
-/* Two regions that meet may be two allocations, and the driver copies into one at a time. */
+/* Adjacent regions may be different allocations, and the driver copies to one at a time. */
 Test(gpu, no_copy_leaves_a_region)
 {
 	struct loop l = loop_open(8192);
@@ -293,7 +296,8 @@ Test(gpu, no_copy_leaves_a_region)
 		for (; n < standin_cuda_writes(); n++) {
 			size_t len = standin_cuda_write(n, &dst);
 
-			cr_assert(dst >= meet || dst + len <= meet, "%zu bytes across", len);
+			cr_assert(dst >= meet || dst + len <= meet,
+				  "a copy of %zu bytes crosses the regions", len);
 		}
 		cr_assert_eq(l.mem[4095], round);
 		cr_assert_eq(l.mem[8191], round);
@@ -302,7 +306,10 @@ Test(gpu, no_copy_leaves_a_region)
 	loop_close(&l);
 }
 
-/* It was acknowledged before it failed: the run is at fault, and later writes are not. */
+/*
+ * The write was acknowledged before its copy failed, so the NIC counts an error;
+ * later writes must work.
+ */
 Test(gpu, a_copy_that_fails_is_a_violation)
 {
 	struct loop l = loop_open(8192);
@@ -329,7 +336,10 @@ Test(gpu, a_copy_that_fails_is_a_violation)
 	loop_close(&l);
 }
 
-/* CQEs among the copies since n: the owner's word must come after the rest, by itself. */
+/*
+ * Counts the CQEs among the copies since number n: the owner word must be copied
+ * separately, after the rest.
+ */
 static unsigned cqes_since(long n)
 {
 	unsigned long long body, owner;
@@ -341,7 +351,7 @@ static unsigned cqes_since(long n)
 	return found;
 }
 
-/* Rings, CQ and records in GPU memory, where the library puts them by itself. */
+/* Rings, CQ and DBRECs are in GPU memory, where the library places them by default. */
 Test(gpu, queues_in_gpu_memory)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
@@ -367,7 +377,7 @@ Test(gpu, queues_in_gpu_memory)
 				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
 			     0);
 		cr_assert_eq(e2e_wait(&qp, ticket), 0);
-		cr_assert_eq(cqes_since(writes), 1, "round %u", round);
+		cr_assert_eq(cqes_since(writes), 1, "round %u: wrong number of CQE copies", round);
 		cr_assert_eq(buf.mem[4096], round);
 		cr_assert_eq(buf.mem[4096 + 63], round);
 	}

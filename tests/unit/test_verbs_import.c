@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Objects handed over: a second context on the file of the first, which finds
- * the first one's protection domain and memory region by their handles.
+ * Imported objects: a second context on the command file of the first must find the
+ * first one's PD and memory region by their handles.
  */
 #include <errno.h>
 #include <infiniband/mlx5dv.h>
@@ -31,7 +31,7 @@ static void rig_open(struct rig *r)
 static void rig_close(struct rig *r)
 {
 	cr_expect_eq(ibv_close_device(r->other), 0);
-	cr_expect_eq(ibv_dereg_mr(r->mr), 0, "closing the other context left it alone");
+	cr_expect_eq(ibv_dereg_mr(r->mr), 0, "closing the other context must not free the region");
 	cr_expect_eq(ibv_dealloc_pd(r->pd), 0);
 	cr_expect_eq(ibv_close_device(r->ctx), 0);
 }
@@ -53,7 +53,7 @@ Test(verbs_import, domain_and_memory_are_the_same)
 	cr_assert_eq(mr->rkey, r.mr->rkey);
 	cr_assert_eq(mr->length, sizeof(r.bytes));
 	cq = ibv_create_cq(r.other, 4, NULL, NULL, 0);
-	cr_assert(cq, "the other context has all that a context needs");
+	cr_assert(cq, "the imported context must be able to create a CQ");
 	cr_assert_eq(ibv_destroy_cq(cq), 0);
 	ibv_unimport_mr(mr);
 	ibv_unimport_pd(pd);

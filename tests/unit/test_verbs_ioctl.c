@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Calls of the verbs ioctl that no library makes: what the kernel refuses, the software
- * NIC refuses too, with the same error, and nothing is left of the call.
+ * Calls of the verbs ioctl that no library makes. The software NIC must refuse what
+ * the kernel refuses, with the same errno, and such a call must leave no object or
+ * descriptor.
  */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
@@ -63,7 +64,7 @@ static void attr(struct raw *r, uint16_t id, uint16_t len, uint64_t data)
 								.data = data };
 }
 
-/* 0 or the error */
+/* Returns 0 or the errno. */
 static int call(struct raw *r)
 {
 	r->hdr.length = (uint16_t)(sizeof(r->hdr) + r->hdr.num_attrs * sizeof(r->attrs[0]));
@@ -87,7 +88,7 @@ static uint32_t live(void)
 	return fn();
 }
 
-/* QUERY_HCA_CAP */
+/* a QUERY_HCA_CAP command and its reply */
 static uint32_t box[4], answer[0x1010 / 4];
 
 static void command(struct raw *r, const void *in, const void *out)
@@ -112,7 +113,7 @@ Test(verbs_ioctl, buffers_that_are_not_there_are_a_bad_address)
 	command(&r, box, (void *)0xfff);
 	cr_expect_eq(call(&r), EFAULT);
 	command(&r, box, page);
-	cr_expect_eq(call(&r), EFAULT, "an answer in memory that cannot be written");
+	cr_expect_eq(call(&r), EFAULT, "a reply to read-only memory must be refused");
 	munmap(page, 8192);
 }
 
@@ -134,7 +135,7 @@ Test(verbs_ioctl, unknown_mandatory_attribute_is_refused)
 	attr(&r, UVERBS_ATTR_QUERY_PORT_PORT_NUM, 1, 1);
 	attr(&r, UVERBS_ATTR_QUERY_PORT_RESP, sizeof(resp), (uintptr_t)resp);
 	attr(&r, UVERBS_ATTR_QUERY_PORT_RESP + 0x2000, 8, 0);
-	cr_expect_eq(call(&r), EPROTONOSUPPORT, "its number is only alike in the low bits");
+	cr_expect_eq(call(&r), EPROTONOSUPPORT, "an ID with known low bits is another attribute");
 	r.attrs[2].flags = 0;
 	cr_expect_eq(call(&r), 0);
 }
@@ -148,7 +149,7 @@ Test(verbs_ioctl, headers_that_the_kernel_refuses)
 	cr_expect_eq(errno, EFAULT);
 	command(&r, box, answer);
 	r.hdr.driver_id++;
-	cr_expect_eq(call(&r), EINVAL, "another driver");
+	cr_expect_eq(call(&r), EINVAL, "a wrong driver ID must be refused");
 	command(&r, box, answer);
 	r.hdr.reserved2 = 1;
 	cr_expect_eq(call(&r), EPROTONOSUPPORT);
@@ -156,10 +157,10 @@ Test(verbs_ioctl, headers_that_the_kernel_refuses)
 	r.hdr.length = 4096 + 24;
 	r.hdr.num_attrs = 256;
 	cr_expect_eq(ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, &r.hdr), -1);
-	cr_expect_eq(errno, EINVAL, "more than a page");
+	cr_expect_eq(errno, EINVAL, "more than a page of attributes must be refused");
 }
 
-/* The rings of CQs and QPs begin at a multiple of 64 bytes. */
+/* The rings of CQs and QPs must be aligned to 64 bytes. */
 Test(verbs_ioctl, ring_of_a_cq_out_of_line_is_refused)
 {
 	static uint8_t memory[8192] __attribute__((aligned(4096)));
@@ -193,7 +194,7 @@ Test(verbs_ioctl, ring_of_a_cq_out_of_line_is_refused)
 	mlx5dv_devx_free_uar(uar);
 }
 
-/* Who cannot learn of an object or a descriptor does not get one. */
+/* A caller without room for the handle or descriptor must not get the object. */
 Test(verbs_ioctl, without_room_for_the_handle_nothing_is_made)
 {
 	uint32_t before = live();
@@ -211,6 +212,6 @@ Test(verbs_ioctl, without_room_for_the_handle_nothing_is_made)
 	attr(&r, UVERBS_ATTR_CORE_IN, sizeof(in), in);
 	attr(&r, UVERBS_ATTR_CORE_OUT, sizeof(out), (uintptr_t)out);
 	cr_expect_eq(call(&r), ENOSPC);
-	cr_expect_eq(next_fd(), fd, "a descriptor is left");
+	cr_expect_eq(next_fd(), fd, "a descriptor leaked");
 	cr_expect_eq(live(), before);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * 1024 queue pairs of one process, many to a register page: all of them ring
- * before any is waited for, so rings overwrite each other, and no message may
- * be lost; then one is busy among the idle ones.
+ * 1024 QPs of one process, many of them on each register page. All QPs ring before
+ * any completion is polled, so doorbells overwrite each other; no message may be
+ * lost. Then one QP is busy while the others are idle.
  */
 #include "../lib/vb.h"
 
@@ -12,7 +12,7 @@
 
 static struct ibv_qp *qps[QPS];
 static struct vb v;
-static uint64_t *from, *to; /* a word per QP and round */
+static uint64_t *from, *to; /* one word per QP and round */
 
 static void post_word(uint32_t i, uint32_t round)
 {
@@ -31,7 +31,7 @@ static void post_word(uint32_t i, uint32_t round)
 	cr_assert_eq(ibv_post_send(qps[i], &wr, &bad), 0);
 }
 
-/* Each QP's messages complete in the order they were posted. */
+/* The messages of each QP must complete in the order in which they were posted. */
 static void collect(struct ibv_cq *cq, uint32_t *next, uint32_t count)
 {
 	struct ibv_wc wc;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Access by indirect memory keys (access mode KSM): where each address leads, where they
- * end, what both keys must allow, and regions that end before the key does.
+ * Access through indirect memory keys (access mode KSM): translation of addresses,
+ * bounds, rights of both keys, and regions that are deregistered before the key.
  */
 #include <sys/mman.h>
 
 #include "../lib/mkey.h"
 
-/* From the second page on three pieces, at places and in an order of no system. */
+/* Offsets of the memory of three entries, unaligned and not in order. */
 static const uint32_t places[] = { 9 * PAGE + 104, 4 * PAGE + 8, 6 * PAGE + 3000 };
 
 static struct key three(const struct rig *r, uint64_t start, int rights)
@@ -18,7 +18,7 @@ static struct key three(const struct rig *r, uint64_t start, int rights)
 
 	for (i = 0; i < 3; i++)
 		piece(&b, r->v.mem + places[i], r->v.mr->lkey);
-	if (start % PAGE) /* the list must be longer then */
+	if (start % PAGE) /* an unaligned start needs one more entry */
 		piece(&b, NULL, r->v.mr->lkey);
 	return made(r, &b);
 }
@@ -28,7 +28,7 @@ static uint8_t *place_of(const struct rig *r, uint32_t off)
 	return r->v.mem + places[off / PAGE] + off % PAGE;
 }
 
-/* ---- where addresses lead ---- */
+/* ---- translation of addresses ---- */
 
 static void check_atomic(struct rig *r, uint64_t addr, uint32_t key, uint8_t *place)
 {
@@ -42,7 +42,7 @@ static void check_atomic(struct rig *r, uint64_t addr, uint32_t key, uint8_t *pl
 	cr_assert_eq(now, before + 1);
 }
 
-/* As UCX makes the key for atomics: one large piece, which begins before the region. */
+/* As UCX creates its key for atomics: one large entry, which begins before the region. */
 static void check_shift(struct rig *r, uint64_t shift)
 {
 	uint64_t base = (uintptr_t)r->v.mem & ~(uint64_t)0x7fffffff;
@@ -57,7 +57,7 @@ static void check_shift(struct rig *r, uint64_t shift)
 	k = made(r, &b);
 	cr_assert_eq(post(r, IBV_WR_RDMA_WRITE, vb_sge(&r->v, 0, 3000), addr, k.key),
 		     IBV_WC_SUCCESS);
-	cr_assert_arr_eq(r->v.mem, place, 3000, "shift %#lx", (unsigned long)shift);
+	cr_assert_arr_eq(r->v.mem, place, 3000, "wrong data with shift %#lx", (unsigned long)shift);
 	cr_assert_neq(place[3000], r->v.mem[3000]);
 	memset(r->v.mem, 0, PAGE);
 	cr_assert_eq(post(r, IBV_WR_RDMA_READ, vb_sge(&r->v, 0, 3000), addr, k.key),
@@ -80,7 +80,7 @@ Test(verbs_mkey, a_shifted_key_leads_to_the_same_place)
 	}
 }
 
-/* Packets of 1024 bytes: some lie across two pieces. */
+/* Some packets, of 1024 bytes, cross from one entry to the next. */
 static void check_across(uint64_t start)
 {
 	const uint32_t from = 4000, len = 5000;
@@ -96,12 +96,12 @@ static void check_across(uint64_t start)
 		copy[place_of(&r, from + i) - r.v.mem] = r.v.mem[i];
 	cr_assert_eq(post(&r, IBV_WR_RDMA_WRITE, vb_sge(&r.v, 0, len), start + from, k.key),
 		     IBV_WC_SUCCESS);
-	cr_assert_arr_eq(r.v.mem, copy, PAGES * PAGE, "each byte where it belongs, no other");
+	cr_assert_arr_eq(r.v.mem, copy, PAGES * PAGE, "the write changed wrong bytes");
 	memset(r.v.mem, 0, len);
 	cr_assert_eq(post(&r, IBV_WR_RDMA_READ, vb_sge(&r.v, 0, len), start + from, k.key),
 		     IBV_WC_SUCCESS);
 	cr_assert_arr_eq(r.v.mem, copy, PAGES * PAGE);
-	for (i = 0; i < 2; i++) /* the third piece is aligned to 8 too */
+	for (i = 0; i < 2; i++) /* like the first, the third entry's memory is aligned to 8 */
 		check_atomic(&r, start + 2 * PAGE * i + 8, k.key, place_of(&r, 2 * PAGE * i + 8));
 	gone(&k);
 	free(copy);
@@ -141,14 +141,17 @@ Test(verbs_mkey, gathers_and_scatters_by_it)
 	cr_assert_eq(vb_wc(r.cq).status, IBV_WC_SUCCESS);
 	cr_assert_eq(vb_wc(r.cq).status, IBV_WC_SUCCESS);
 	for (i = 0; i < len; i++)
-		cr_assert_eq(*place_of(&r, from + i), 0x77, "%u", i);
+		cr_assert_eq(*place_of(&r, from + i), 0x77, "byte %u", i);
 	gone(&k);
 	rig_close(&r);
 }
 
-/* ---- where they end ---- */
+/* ---- bounds ---- */
 
-/* A key over pages 4 to 6 of a region that lacks the first and the last 16 bytes of them. */
+/*
+ * Writes through a key over pages 4 to 6. Unless `whole`, the region lacks the
+ * first and last 16 bytes of these.
+ */
 static enum ibv_wc_status write_near(uint64_t off, uint32_t len, bool whole, bool *touched)
 {
 	enum ibv_wc_status status;
@@ -206,15 +209,19 @@ Test(verbs_mkey, ends_where_the_key_or_the_region_ends)
 
 	for (i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
 		cr_assert_eq(write_near((uint64_t)at[i].off, at[i].len, at[i].whole, &touched),
-			     at[i].allowed ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR, "%zu", i);
-		cr_assert_eq(touched, at[i].allowed, "%zu: all of it or nothing", i);
+			     at[i].allowed ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR,
+			     "case %zu: wrong status", i);
+		cr_assert_eq(touched, at[i].allowed,
+			     "case %zu: a write must be done completely or not at all", i);
 	}
 }
 
 /* ---- rights ---- */
 
-/* By a key of one page, which is the far end of the operation or, of READ and WRITE, the
- * local one. */
+/*
+ * One operation with a key of one page, either as the remote side or, for READ and
+ * WRITE, as the local side.
+ */
 static enum ibv_wc_status by_key(int of_key, int of_region, enum ibv_wr_opcode op, bool local)
 {
 	enum ibv_wc_status status;
@@ -253,14 +260,15 @@ static enum ibv_wc_status local(int of_key, int of_region, enum ibv_wr_opcode op
 Test(verbs_mkey, both_keys_must_give_the_right)
 {
 	for (size_t i = 0; i < OPS; i++) {
-		cr_assert_eq(with(ops[i].right, ALL, ops[i].op), IBV_WC_SUCCESS, "%zu", i);
+		cr_assert_eq(with(ops[i].right, ALL, ops[i].op), IBV_WC_SUCCESS, "operation %zu",
+			     i);
 		cr_assert_eq(
 			with(ALL | LOCAL_READ, IBV_ACCESS_LOCAL_WRITE | ops[i].right, ops[i].op),
-			IBV_WC_SUCCESS, "%zu", i);
+			IBV_WC_SUCCESS, "operation %zu", i);
 		cr_assert_eq(with((ALL | LOCAL_READ) & ~ops[i].right, ALL, ops[i].op),
-			     IBV_WC_REM_ACCESS_ERR, "key, %zu", i);
+			     IBV_WC_REM_ACCESS_ERR, "operation %zu, key without the right", i);
 		cr_assert_eq(with(ALL | LOCAL_READ, ALL & ~ops[i].right, ops[i].op),
-			     IBV_WC_REM_ACCESS_ERR, "region, %zu", i);
+			     IBV_WC_REM_ACCESS_ERR, "operation %zu, region without the right", i);
 	}
 }
 
@@ -295,7 +303,7 @@ Test(verbs_mkey, atomics_are_aligned_where_they_happen)
 	}
 }
 
-/* ---- what ends before the key ---- */
+/* ---- a region or key that is gone ---- */
 
 enum end { NOTHING, REGION, REGION_MADE_AGAIN, OTHER_PD, KEY, OTHER_TAG, ONE_OF_TWO };
 
@@ -347,7 +355,7 @@ static void check_end(enum end what, enum ibv_wc_status want)
 	memset(r.v.mem, 0xee, 2 * PAGE);
 	cr_assert_eq(post(&r, IBV_WR_RDMA_WRITE, vb_sge(&r.v, 0, 100),
 			  k.start + (what == ONE_OF_TWO ? PAGE - 50 : PAGE), k.key),
-		     want, "%d", what);
+		     want, "case %d", what);
 	cr_assert_eq(r.v.mem[4 * PAGE] == 0xee, want == IBV_WC_SUCCESS);
 	cr_assert_neq(r.v.mem[9 * PAGE - 1], 0xee);
 	if (what != KEY)
@@ -369,8 +377,9 @@ Test(verbs_mkey, leads_nowhere_when_its_region_is_gone)
 }
 
 /*
- * Once around all indices a key may have the number that a region had. Its addresses begin
- * at 0, so that it would lead to the region's memory if it were taken for a region.
+ * When all indices have been used, a new key may get the number that a region had.
+ * Its addresses begin at 0, so it would lead to the region's memory if the NIC took
+ * it for the region.
  */
 Test(verbs_mkey, does_not_lead_to_another_key)
 {
@@ -407,7 +416,10 @@ Test(verbs_mkey, does_not_lead_to_another_key)
 	munmap(mem, PAGE);
 }
 
-/* Some of them done, then one refused, then none; never anything else. */
+/*
+ * Some writes may succeed, then one may be refused and the rest flushed; no other
+ * result is allowed.
+ */
 Test(verbs_mkey, may_lose_its_region_in_use)
 {
 	enum ibv_wc_status status, last = IBV_WC_SUCCESS;
@@ -439,7 +451,8 @@ Test(verbs_mkey, may_lose_its_region_in_use)
 	for (i = 0; i < 32; i++, last = status) {
 		status = vb_wc(r.cq).status;
 		if (last == IBV_WC_SUCCESS)
-			cr_assert(status == last || status == IBV_WC_REM_ACCESS_ERR, "%d", status);
+			cr_assert(status == last || status == IBV_WC_REM_ACCESS_ERR, "status %d",
+				  status);
 		else
 			cr_assert_eq(status, IBV_WC_WR_FLUSH_ERR);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Indirect memory keys as objects of DEVX: their numbers, what holds and ends them, and
- * what CREATE_MKEY refuses.
+ * Creation of indirect memory keys by DEVX: their numbers, queries, what they hold
+ * and what destroys them, and what CREATE_MKEY refuses.
  */
 #include <dlfcn.h>
 
@@ -79,7 +79,8 @@ Test(verbs_mkey_make, a_query_answers_with_the_context)
 Test(verbs_mkey_make, holds_its_pd_and_goes_with_the_device)
 {
 	uint32_t live = objects_live();
-	static struct rig r; /* for a look for leaks: libmlx5's part of them stays */
+	/* static, so that the leak checker accepts what libmlx5 does not free */
+	static struct rig r;
 	static struct key k;
 	struct box b;
 
@@ -89,10 +90,10 @@ Test(verbs_mkey_make, holds_its_pd_and_goes_with_the_device)
 	cr_assert_eq(ibv_destroy_qp(r.a), 0);
 	cr_assert_eq(ibv_destroy_qp(r.b), 0);
 	cr_assert_eq(ibv_dereg_mr(r.v.mr), 0);
-	cr_assert_neq(ibv_dealloc_pd(r.v.pd), 0, "a key is in it");
+	cr_assert_neq(ibv_dealloc_pd(r.v.pd), 0, "the PD has a key and must not be freed");
 	cr_assert_eq(ibv_destroy_cq(r.cq), 0);
 	cr_assert_eq(ibv_close_device(r.v.ctx), 0);
-	cr_assert_eq(objects_live(), live, "key %#x", k.key);
+	cr_assert_eq(objects_live(), live, "key %#x must be freed with the context", k.key);
 }
 
 Test(verbs_mkey_make, is_announced)
@@ -102,7 +103,7 @@ Test(verbs_mkey_make, is_announced)
 
 	keys_open(&r);
 	cr_assert_eq(mlx5dv_devx_general_cmd(r.v.ctx, in, sizeof(in), out, sizeof(out)), 0);
-	cr_assert(be32toh(out[(0x10 + 0x20) / 4]) >> 23 & 1, "fixed_buffer_size");
+	cr_assert(be32toh(out[(0x10 + 0x20) / 4]) >> 23 & 1, "fixed_buffer_size must be set");
 	rig_close(&r);
 }
 
@@ -110,40 +111,40 @@ Test(verbs_mkey_make, is_announced)
 
 enum { BAD_PARAM = 3, BAD_RES = 5, BAD_LEN = 0x50 };
 
-/* One word of an input that would be taken, changed: bits of mask become v. */
+/* Each row changes one word of an otherwise valid command: the bits in `mask` become `v`. */
 static const struct {
 	uint32_t off, mask, v, status;
 } refused[] = {
-	{ 0x10, 3u << 8, 0, BAD_PARAM },       /* access mode: physical, */
-	{ 0x10, 3u << 8, 1u << 8, BAD_PARAM }, /* pages, */
-	{ 0x10, 3u << 8, 2u << 8, BAD_PARAM }, /* pieces of any size */
-	{ 0x10, 0, 1u << 26, BAD_PARAM },      /* bit 2 of it */
+	{ 0x10, 3u << 8, 0, BAD_PARAM },       /* access mode: physical */
+	{ 0x10, 3u << 8, 1u << 8, BAD_PARAM }, /* access mode: MTT */
+	{ 0x10, 3u << 8, 2u << 8, BAD_PARAM }, /* access mode: KLM */
+	{ 0x10, 0, 1u << 26, BAD_PARAM },      /* access mode, bit 2 */
 	{ 0x10, 0, 1u << 30, BAD_PARAM },      /* free */
 	{ 0x10, 0, 1u << 15, BAD_PARAM },      /* umr_en */
 	{ 0x10, 0, 1u, BAD_PARAM },
 	{ 0x08, 0, 1u, BAD_PARAM },
 	{ 0x0c, 0, 1u << 31, BAD_PARAM },	  /* pg_access */
-	{ 0x14, 0xffffff00, 0x10000, BAD_PARAM }, /* one QP's */
+	{ 0x14, 0xffffff00, 0x10000, BAD_PARAM }, /* of one QP */
 	{ 0x18, 0, 1u, BAD_PARAM },
 	{ 0x1c, 0, 1u << 31, BAD_PARAM },	       /* length64 */
 	{ 0x1c, 0xffffff, 0xffffff, BAD_RES },	       /* PD */
-	{ 0x24, 0xffffffff, 0x20004, BAD_PARAM },      /* start, of atomics */
-	{ 0x2c, 0xffffffff, 2 * PAGE - 4, BAD_PARAM }, /* length, of atomics */
+	{ 0x24, 0xffffffff, 0x20004, BAD_PARAM },      /* start, not aligned for atomics */
+	{ 0x2c, 0xffffffff, 2 * PAGE - 4, BAD_PARAM }, /* length, not aligned for atomics */
 	{ 0x2c, 0xffffffff, 0, BAD_PARAM },
 	{ 0x2c, 0xffffffff, 2 * PAGE + 8, BAD_PARAM }, /* longer than the list */
 	{ 0x28, 0xffffffff, 1, BAD_PARAM },
-	{ 0x28, 0xffffffff, 0xffffffff, BAD_PARAM }, /* around the end of addresses */
-	{ 0x24, 0xffffffff, 0x20008, BAD_PARAM },    /* the first piece begins before it */
+	{ 0x28, 0xffffffff, 0xffffffff, BAD_PARAM }, /* beyond the end of the address space */
+	{ 0x24, 0xffffffff, 0x20008, BAD_PARAM },    /* the first entry begins before the start */
 	{ 0x30, 0, 1u, BAD_PARAM },		     /* signatures */
-	{ 0x44, 0xffffffff, 1, BAD_PARAM },	     /* room for less than the list */
+	{ 0x44, 0xffffffff, 1, BAD_PARAM },	     /* room for fewer entries than the list has */
 	{ 0x44, 0xffffffff, 1u << 31, BAD_PARAM },
 	{ 0x60, 0xffffffff, 1, BAD_PARAM }, /* list too short */
-	{ 0x60, 0xffffffff, 3, BAD_PARAM }, /* more than there is room for */
-	{ 0x48, 0x3f, 11, BAD_PARAM },	    /* pieces too small, */
-	{ 0x48, 0x3f, 32, BAD_PARAM },	    /* too large */
+	{ 0x60, 0xffffffff, 3, BAD_PARAM }, /* more entries than there is room for */
+	{ 0x48, 0x3f, 11, BAD_PARAM },	    /* entries too small */
+	{ 0x48, 0x3f, 32, BAD_PARAM },	    /* entries too large */
 	{ 0x48, 0, 1u << 7, BAD_PARAM },
 	{ 0x50, 0, 1u, BAD_PARAM },
-	{ 0x64, 0, 1u, BAD_PARAM }, /* a list in a umem */
+	{ 0x64, 0, 1u, BAD_PARAM }, /* list in a umem */
 	{ 0x10c, 0, 1u, BAD_PARAM },
 	{ 0x114, 0xffffffff, 0, BAD_RES }, /* no such region */
 	{ 0x124, 0xffffffff, 0x123456, BAD_RES },
@@ -164,8 +165,8 @@ Test(verbs_mkey_make, what_it_cannot_be_is_refused)
 		bad = b;
 		set(bad.in, refused[i].off, refused[i].mask, refused[i].v);
 		k = create(&r, &bad);
-		cr_assert_null(k.obj, "%zu: word %#x", i, refused[i].off);
-		cr_assert_eq(last_status, refused[i].status, "%zu: status %#x", i, last_status);
+		cr_assert_null(k.obj, "row %zu: word %#x was accepted", i, refused[i].off);
+		cr_assert_eq(last_status, refused[i].status, "row %zu: status %#x", i, last_status);
 	}
 	cr_assert_eq(objects_live(), live);
 	k = made(&r, &b);
@@ -183,7 +184,7 @@ static struct mlx5dv_devx_obj *with_pieces(const struct rig *r, uint64_t start, 
 	return create(r, &b).obj;
 }
 
-/* Each with as many pieces as it would need. */
+/* Each call has the number of entries that it would need. */
 Test(verbs_mkey_make, places_and_sizes_have_bounds)
 {
 	const uint64_t last_page = 0ull - PAGE;
@@ -213,13 +214,13 @@ Test(verbs_mkey_make, lists_must_be_whole)
 	cr_assert_null(create(&r, &b).obj);
 	cr_assert_eq(last_status, BAD_LEN);
 	b.n = 3;
-	k = made(&r, &b); /* zeros behind the list */
+	k = made(&r, &b); /* zeros after the list */
 	gone(&k);
 	set(b.in, 0x110 + 2 * 16 + 4, 0, 1);
 	cr_assert_null(create(&r, &b).obj);
 	cr_assert_eq(last_status, BAD_PARAM);
 	b = plain_box(&r);
-	piece(&b, NULL, 0); /* more than the length needs */
+	piece(&b, NULL, 0); /* more entries than the length needs */
 	k = made(&r, &b);
 	gone(&k);
 	rig_close(&r);
@@ -240,10 +241,10 @@ Test(verbs_mkey_make, entries_name_regions_of_the_same_pd)
 	b = plain_box(&r);
 	k = made(&r, &b);
 	set(b.in, 0x124, 0xffffffff, k.key);
-	cr_assert_null(create(&r, &b).obj, "a key of keys");
+	cr_assert_null(create(&r, &b).obj, "an entry must not be an indirect key");
 	cr_assert_eq(last_status, BAD_RES);
 	set(b.in, 0x124, 0xffffffff, mr->lkey);
-	cr_assert_null(create(&r, &b).obj, "another PD's region");
+	cr_assert_null(create(&r, &b).obj, "a region of another PD must be refused");
 	cr_assert_eq(last_status, BAD_RES);
 	gone(&k);
 	cr_assert_eq(ibv_dereg_mr(mr), 0);
@@ -254,7 +255,7 @@ Test(verbs_mkey_make, entries_name_regions_of_the_same_pd)
 Test(verbs_mkey_make, has_no_events)
 {
 	struct mlx5dv_devx_event_channel *ch;
-	uint16_t type = 0x14; /* of a receive pool */
+	uint16_t type = 0x14; /* event of a receive pool */
 	struct rig r;
 	struct box b;
 	struct key k;

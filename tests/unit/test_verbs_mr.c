@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Memory regions: what each right allows a peer, addresses from zero, and
- * descriptors (here memfds stand for dmabufs), refused unless the NIC is told
- * that its kernel can register them.
+ * Memory regions: the operations that each right allows, refused rights and memory,
+ * zero-based addresses, and regions of dmabufs (represented by memfds), which are
+ * refused unless the NIC is configured to register them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "../lib/access.h"
 
-/* One operation on memory registered with access; a refusal breaks the connection. */
+/* One operation on memory registered with `access`. A refusal breaks the connection. */
 static enum ibv_wc_status with(int access, enum ibv_wr_opcode op)
 {
 	enum ibv_wc_status status;
@@ -36,10 +36,11 @@ Test(verbs_mr, each_right_allows_its_operation)
 
 	for (size_t i = 0; i < OPS; i++) {
 		cr_assert_eq(with(IBV_ACCESS_LOCAL_WRITE | ops[i].right, ops[i].op), IBV_WC_SUCCESS,
-			     "%zu", i);
+			     "operation %zu", i);
 		cr_assert_eq(with(IBV_ACCESS_LOCAL_WRITE | ops[i].right | extra, ops[i].op),
-			     IBV_WC_SUCCESS, "%zu", i);
-		cr_assert_eq(with(ALL & ~ops[i].right, ops[i].op), IBV_WC_REM_ACCESS_ERR, "%zu", i);
+			     IBV_WC_SUCCESS, "operation %zu with extra flags", i);
+		cr_assert_eq(with(ALL & ~ops[i].right, ops[i].op), IBV_WC_REM_ACCESS_ERR,
+			     "operation %zu without its right", i);
 	}
 }
 
@@ -58,7 +59,7 @@ Test(verbs_mr, rights_that_make_no_sense_are_refused)
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		cr_assert_null(ibv_reg_mr(v.pd, v.mem, 64, bad[i].access));
-		cr_assert_eq(errno, bad[i].error, "%#x: %s", bad[i].access, strerror(errno));
+		cr_assert_eq(errno, bad[i].error, "access %#x: %s", bad[i].access, strerror(errno));
 	}
 	vb_close(&v);
 }
@@ -82,10 +83,10 @@ Test(verbs_mr, memory_must_be_what_the_rights_say)
 	cr_assert(mr);
 	cr_assert_eq(ibv_dereg_mr(mr), 0);
 	mr = ibv_reg_mr(v.pd, mem + 2 * PAGE, PAGE, ALL);
-	cr_assert(mr, "the page behind it");
+	cr_assert(mr, "the next page must be accepted");
 	cr_assert_eq(ibv_dereg_mr(mr), 0);
 	umem = mlx5dv_devx_umem_reg(v.ctx, mem, PAGE, IBV_ACCESS_LOCAL_WRITE);
-	cr_assert(umem, "the page in front of it");
+	cr_assert(umem, "the previous page must be accepted");
 	cr_assert_eq(mlx5dv_devx_umem_dereg(umem), 0);
 	munmap(mem, 3 * PAGE);
 	vb_close(&v);
@@ -108,7 +109,7 @@ Test(verbs_mr, addresses_count_from_zero)
 	rig_close(&r);
 }
 
-/* ---- descriptors ---- */
+/* ---- dmabufs ---- */
 
 static int new_file(uint8_t **mem)
 {
@@ -159,7 +160,7 @@ Test(verbs_mr, a_descriptor_is_memory)
 	setenv("SOFTNIC_DMABUF", "1", 1);
 	fd = new_file(&mem);
 	rig_open(&r, 4);
-	/* its pages 1 and 2, from the middle of the first, at addresses of our own */
+	/* one page of the file, from the middle of its page 1, at an iova of the test's choice */
 	mr = ibv_reg_dmabuf_mr(r.v.pd, PAGE + 512, PAGE, 0x7000000200, fd, ALL);
 	cr_assert(mr, "%s", strerror(errno));
 	r.v.mem[0] = 0x77;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Queue pairs of libibverbs: which attributes a transition takes, what a query
- * gives back, the state after a failed send, what is in use and cannot go, and
- * the kinds of object that the device does not have.
+ * QPs of libibverbs: the attributes that each transition requires and allows, the
+ * values of a query, recovery after a failed send, objects in use that must not be
+ * destroyed, and types of objects that the device does not support.
  */
 #include <endian.h>
 #include <errno.h>
@@ -66,16 +66,21 @@ static int modify(struct rig *r, enum ibv_qp_state to, int mask)
 	return ibv_modify_qp(r->qp, &r->attr, IBV_QP_STATE | mask);
 }
 
-/* Every bit of need is needed, may may be there, any other is refused. */
+/*
+ * Expects that the transition requires every attribute in `need`, allows those in
+ * `may`, and refuses others.
+ */
 static void only(struct rig *r, enum ibv_qp_state to, int need, int may)
 {
 	int bit;
 
 	for (bit = 2; bit <= IBV_QP_DEST_QPN; bit <<= 1) {
 		if (need & bit)
-			cr_assert_eq(modify(r, to, need & ~bit), EINVAL, "%#x missing", bit);
+			cr_assert_eq(modify(r, to, need & ~bit), EINVAL,
+				     "accepted without attribute %#x", bit);
 		else if (!(may & bit))
-			cr_assert_eq(modify(r, to, need | bit), EINVAL, "%#x too much", bit);
+			cr_assert_eq(modify(r, to, need | bit), EINVAL,
+				     "accepted with attribute %#x", bit);
 	}
 	cr_assert_eq(modify(r, to, EVERYTHING), EINVAL);
 }
@@ -87,7 +92,7 @@ Test(verbs_qp, a_transition_takes_its_attributes_and_no_others)
 	struct rig r;
 
 	rig_open(&r, IBV_QPT_RC);
-	cr_assert_eq(modify(&r, IBV_QPS_RTR, RTR_RC), EINVAL, "not from reset");
+	cr_assert_eq(modify(&r, IBV_QPS_RTR, RTR_RC), EINVAL, "RTR must be refused in RESET");
 	only(&r, IBV_QPS_INIT, INIT_RC, 0);
 	cr_assert_eq(modify(&r, IBV_QPS_INIT, INIT_RC), 0);
 	only(&r, IBV_QPS_INIT, 0, INIT_RC);
@@ -95,7 +100,8 @@ Test(verbs_qp, a_transition_takes_its_attributes_and_no_others)
 	cr_assert_eq(modify(&r, IBV_QPS_RTR, RTR_RC), 0);
 	only(&r, IBV_QPS_RTS, RTS_RC, extra);
 	r.attr.cur_qp_state = IBV_QPS_INIT;
-	cr_assert_eq(modify(&r, IBV_QPS_RTS, RTS_RC | IBV_QP_CUR_STATE), EINVAL, "it is not");
+	cr_assert_eq(modify(&r, IBV_QPS_RTS, RTS_RC | IBV_QP_CUR_STATE), EINVAL,
+		     "a wrong current state must be refused");
 	r.attr.cur_qp_state = IBV_QPS_RTR;
 	cr_assert_eq(modify(&r, IBV_QPS_RTS, RTS_RC | IBV_QP_CUR_STATE), 0);
 	only(&r, IBV_QPS_RTS, 0, extra);
@@ -131,7 +137,7 @@ Test(verbs_qp, a_drained_queue_says_so_and_goes_on)
 	cr_assert_eq(vb_recv(&r.v, r.qp, 1, 4096, 64), 0);
 	cr_assert_eq(vb_send(&r.v, r.qp, 2, 0, 64), 0);
 	usleep(10000);
-	cr_assert_eq(ibv_poll_cq(r.cq, 1, &wc), 0, "held back");
+	cr_assert_eq(ibv_poll_cq(r.cq, 1, &wc), 0, "a send in SQD must not be executed");
 	cr_assert_eq(modify(&r, IBV_QPS_RTS, 0), 0);
 	cr_assert_eq(vb_wc(r.cq).status | vb_wc(r.cq).status, IBV_WC_SUCCESS);
 	rig_close(&r);
@@ -185,7 +191,8 @@ Test(verbs_qp, values_out_of_range_are_refused)
 #undef BAD
 	cr_assert_eq(modify(&r, IBV_QPS_RTS, RTS_RC), 0);
 	r.attr.path_mig_state = IBV_MIG_ARMED;
-	cr_assert_eq(modify(&r, IBV_QPS_RTS, IBV_QP_PATH_MIG_STATE), EINVAL, "no other path");
+	cr_assert_eq(modify(&r, IBV_QPS_RTS, IBV_QP_PATH_MIG_STATE), EINVAL,
+		     "there is no alternate path");
 	rig_close(&r);
 }
 
@@ -264,7 +271,7 @@ static enum ibv_qp_state state_of(struct rig *r)
 	return a.qp_state;
 }
 
-/* Two datagrams to itself: after a failed send, and after its repair. */
+/* Sends two datagrams to itself: one fails, one succeeds after the QP was moved back to RTS. */
 Test(verbs_qp, a_datagram_queue_survives_a_failed_send)
 {
 	struct ibv_ah_attr av;
@@ -285,7 +292,7 @@ Test(verbs_qp, a_datagram_queue_survives_a_failed_send)
 	send_ud(&r, ah, r.v.mr->lkey);
 	wc = vb_wc(r.cq);
 	cr_assert_eq(wc.status, IBV_WC_WR_FLUSH_ERR);
-	cr_assert_eq(ibv_poll_cq(r.cq, 1, &wc), 0, "the receive stays");
+	cr_assert_eq(ibv_poll_cq(r.cq, 1, &wc), 0, "the receive must not be consumed");
 	cr_assert_eq(modify(&r, IBV_QPS_RTS, 0), 0);
 	cr_assert_eq(state_of(&r), IBV_QPS_RTS);
 	send_ud(&r, ah, r.v.mr->lkey);
@@ -317,7 +324,7 @@ Test(verbs_qp, a_message_before_rts_establishes)
 	cr_assert_eq(vb_send(&r.v, peer, 4, 4096, 64), 0);
 	cr_assert_eq(vb_wc(r.cq).status | vb_wc(r.cq).status, IBV_WC_SUCCESS);
 	cr_assert_eq(vb_wc(r.cq).status | vb_wc(r.cq).status, IBV_WC_SUCCESS);
-	cr_assert_eq(vb_async(&r.v, &ev, 0), -1, "once");
+	cr_assert_eq(vb_async(&r.v, &ev, 0), -1, "the event must come once");
 	cr_assert_eq(ibv_destroy_qp(peer), 0);
 	rig_close(&r);
 }
@@ -329,7 +336,8 @@ Test(verbs_qp, the_source_port_can_change)
 	struct rig r;
 
 	rig_open(&r, IBV_QPT_RC);
-	cr_assert_eq(mlx5dv_modify_qp_udp_sport(r.qp, 50001), EOPNOTSUPP, "not before RTS");
+	cr_assert_eq(mlx5dv_modify_qp_udp_sport(r.qp, 50001), EOPNOTSUPP,
+		     "must be refused before RTS");
 	peer = vb_qp(&r.v, IBV_QPT_RC, r.cq, NULL);
 	vb_connect(&r.v, r.qp, peer);
 	cr_assert_eq(mlx5dv_modify_qp_udp_sport(r.qp, 50001), 0);
@@ -364,13 +372,13 @@ Test(verbs_qp, what_is_in_use_stays)
 	rig_close(&r);
 }
 
-/* ioctl-only methods that a kernel does not know are EPROTONOSUPPORT. */
+/* The kernel returns EPROTONOSUPPORT for ioctl-only methods that it does not know. */
 #define NO_OBJECT(call) \
 	do { \
 		errno = 0; \
 		cr_assert_null(call); \
-		cr_assert(errno == EOPNOTSUPP || errno == EPROTONOSUPPORT, "%s: %s", #call, \
-			  strerror(errno)); \
+		cr_assert(errno == EOPNOTSUPP || errno == EPROTONOSUPPORT, "%s: errno is %s", \
+			  #call, strerror(errno)); \
 	} while (0)
 
 Test(verbs_qp, objects_that_the_device_has_not_are_refused)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Shared receive queues: those of libibverbs, whose ring libmlx5 links and
- * refills, and the library's own, which are the firmware's RMPs, as a ring and
- * as a linked list.
+ * Shared receive queues: those of libibverbs, whose ring libmlx5 links and refills,
+ * and those of this library, which are RMPs of the firmware, as a ring and as a
+ * linked list.
  */
 #include <endian.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ static void close_all(struct shared *s)
 {
 	int i;
 
-	cr_assert_eq(ibv_destroy_srq(s->srq), EBUSY, "queue pairs still use it");
+	cr_assert_eq(ibv_destroy_srq(s->srq), EBUSY, "an SRQ that QPs use must not be destroyed");
 	for (i = 0; i < 2; i++) {
 		cr_assert_eq(ibv_destroy_qp(s->tx[i]), 0);
 		cr_assert_eq(ibv_destroy_qp(s->rx[i]), 0);
@@ -51,7 +51,7 @@ static void close_all(struct shared *s)
 	vb_close(&s->v);
 }
 
-/* Three laps of the ring, consumed by two queue pairs in turn. */
+/* Three laps of the ring, consumed by two QPs alternately. */
 Test(verbs_srq, two_queue_pairs_consume_one_ring)
 {
 	struct ibv_wc wc, got = { 0 };
@@ -70,7 +70,7 @@ Test(verbs_srq, two_queue_pairs_consume_one_ring)
 			if (wc.opcode == IBV_WC_RECV)
 				got = wc;
 		}
-		cr_assert_eq(got.wr_id, n % 15, "message %u", n);
+		cr_assert_eq(got.wr_id, n % 15, "message %u used the wrong receive", n);
 		cr_assert_eq(got.qp_num, s.rx[n % 2]->qp_num);
 		cr_assert_eq(got.byte_len, BYTES);
 		cr_assert_eq(s.v.mem[RECV_AT + n % 15 * BYTES], n + 1);
@@ -87,7 +87,7 @@ Test(verbs_srq, an_empty_queue_holds_the_sender_back)
 	open_all(&s, 4);
 	cr_assert_eq(vb_send(&s.v, s.tx[0], 7, 0, BYTES), 0);
 	usleep(20000);
-	cr_assert_eq(ibv_poll_cq(s.cq, 1, &a), 0, "nothing to receive into");
+	cr_assert_eq(ibv_poll_cq(s.cq, 1, &a), 0, "a send completed without a receive");
 	cr_assert_eq(vb_srq_recv(&s.v, s.srq, 8, RECV_AT, BYTES), 0);
 	a = vb_wc(s.cq);
 	b = vb_wc(s.cq);
@@ -114,17 +114,20 @@ Test(verbs_srq, the_limit_event_comes_once)
 	for (n = 0; n < 4; n++) {
 		cr_assert_eq(vb_send(&s.v, s.tx[0], 9, 0, BYTES), 0);
 		cr_assert_eq(vb_wc(s.cq).status | vb_wc(s.cq).status, IBV_WC_SUCCESS);
-		if (n < 2) /* 4 and 3 are left */
-			cr_assert_eq(vb_async(&s.v, &ev, 0), -1, "too early, message %u", n);
+		if (n < 2) /* 4 and 3 receives are left */
+			cr_assert_eq(vb_async(&s.v, &ev, 0), -1,
+				     "event too early, after message %u", n);
 		if (n == 2) {
 			cr_assert_eq(vb_async(&s.v, &ev, 5000), IBV_EVENT_SRQ_LIMIT_REACHED);
 			cr_assert_eq(ev.element.srq, s.srq);
 		}
 	}
-	cr_assert_eq(vb_async(&s.v, &ev, 0), -1, "once");
+	cr_assert_eq(vb_async(&s.v, &ev, 0), -1, "the event must come once");
 	attr.srq_limit = 100;
-	cr_assert_eq(ibv_modify_srq(s.srq, &attr, IBV_SRQ_LIMIT), EINVAL, "more than it holds");
-	cr_assert_eq(ibv_modify_srq(s.srq, &attr, IBV_SRQ_MAX_WR), EINVAL, "mlx5 does not resize");
+	cr_assert_eq(ibv_modify_srq(s.srq, &attr, IBV_SRQ_LIMIT), EINVAL,
+		     "a limit above the SRQ's size must be refused");
+	cr_assert_eq(ibv_modify_srq(s.srq, &attr, IBV_SRQ_MAX_WR), EINVAL,
+		     "mlx5 does not resize an SRQ");
 	close_all(&s);
 }
 
@@ -139,7 +142,7 @@ Test(verbs_srq, an_error_announces_the_last_wqe)
 	cr_assert_eq(ibv_modify_qp(s.rx[1], &attr, IBV_QP_STATE), 0);
 	cr_assert_eq(vb_async(&s.v, &ev, 5000), IBV_EVENT_QP_LAST_WQE_REACHED);
 	cr_assert_eq(ev.element.qp, s.rx[1]);
-	/* its WQE stays, for the others */
+	/* the receive remains for the other QPs */
 	cr_assert_eq(vb_send(&s.v, s.tx[0], 2, 0, BYTES), 0);
 	cr_assert_eq(vb_wc(s.cq).status | vb_wc(s.cq).status, IBV_WC_SUCCESS);
 	close_all(&s);
@@ -161,13 +164,13 @@ Test(verbs_srq, kinds_that_are_not_there_are_refused)
 	cr_assert(cq);
 	init.pd = v.pd;
 	init.cq = ibv_cq_ex_to_cq(cq);
-	cr_assert_eq(ibv_create_srq_ex(v.ctx, &init), NULL, "tag matching");
+	cr_assert_eq(ibv_create_srq_ex(v.ctx, &init), NULL, "tag matching must be refused");
 	cr_assert_eq(errno, EOPNOTSUPP);
 	cr_assert_eq(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 	vb_close(&v);
 }
 
-/* ---- the library's: firmware objects ---- */
+/* ---- SRQs of this library: RMPs of the firmware ---- */
 
 struct rmp {
 	struct e2e_nic nic;
@@ -211,7 +214,7 @@ static void make_receiver(struct rmp *r)
 	doca_verbs_qp_init_attr_destroy(init);
 }
 
-/* Entry n, and the count that says it is there; the link is the next entry. */
+/* Writes receive WQE n, whose link points to the next one, and then the DBREC. */
 static void post(struct rmp *r, uint32_t n, bool linked)
 {
 	uint32_t num, stride, *wqe, *dbr = doca_verbs_srq_get_dbr_addr(r->srq);
@@ -249,7 +252,7 @@ static void consume(enum doca_verbs_srq_type type)
 	cr_assert_eq(e2e_connect(&r.nic, r.tx.hl->qp, &r.nic.gid, qpn, path), DOCA_SUCCESS);
 	cr_assert_eq(e2e_connect(&r.nic, r.rx, &r.nic.gid, r.tx.qpn, path), DOCA_SUCCESS);
 	doca_verbs_cq_get_wq(r.cq, &ring, &num, &cqe_bytes);
-	for (n = 0; n < 10; n++) { /* more than two laps of four entries */
+	for (n = 0; n < 10; n++) { /* more than two laps of four receives */
 		post(&r, n, linked);
 		r.buf.mem[0] = (uint8_t)(n + 1);
 		cr_assert_eq(gdk_put_imm(r.tx.dev, e2e_addr(r.buf.mem + BYTES, r.buf.mr->rkey),
@@ -258,9 +261,9 @@ static void consume(enum doca_verbs_srq_type type)
 			     0);
 		cr_assert_eq(e2e_wait(&r.tx, ticket), 0);
 		cqe = (volatile uint8_t *)ring + cqe_bytes * n;
-		cr_assert_eq(cqe[63] >> 4, 1, "entry %u: RDMA write with immediate", n);
-		cr_assert_eq(cqe[60] << 8 | cqe[61], n % 4, "the WQE that it consumed");
-		cr_assert_eq(cqe[39], n, "its immediate");
+		cr_assert_eq(cqe[63] >> 4, 1, "entry %u is not of an RDMA write with immediate", n);
+		cr_assert_eq(cqe[60] << 8 | cqe[61], n % 4, "wrong index of the consumed receive");
+		cr_assert_eq(cqe[39], n, "wrong immediate");
 		cr_assert_eq(r.buf.mem[BYTES], n + 1);
 	}
 	cr_assert_eq(doca_verbs_srq_destroy(r.srq), DOCA_ERROR_IN_USE);

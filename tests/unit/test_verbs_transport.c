@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Every operation of RC and UC through libmlx5 at the sizes where packets and
- * segments end, with the bytes around it; and the errors as a program sees them,
- * on both sides, with what is flushed behind them.
+ * Every operation of RC and UC through libmlx5, with sizes around packet and
+ * segment boundaries, checking the bytes around the target. Also errors as a
+ * program sees them on both sides, and the WQEs flushed after them.
  */
 #include "../lib/vb.h"
 
@@ -86,7 +86,7 @@ static void check_receive(struct pair *p, enum ibv_wr_opcode op, uint32_t len)
 		cr_assert_eq(be32toh(wc.imm_data), 0xfeed);
 }
 
-/* In two pieces, so that packets and pieces end at different places. */
+/* Uses two segments, so that packets and segments end at different places. */
 static void one(struct pair *p, enum ibv_wr_opcode op, uint32_t len, uint32_t seed)
 {
 	uint64_t from = 100, to = TO + GUARD;
@@ -110,10 +110,12 @@ static void one(struct pair *p, enum ibv_wr_opcode op, uint32_t len, uint32_t se
 		     ibv_wc_status_str(wc.status));
 	if (takes_receive(op))
 		check_receive(p, op, len);
-	cr_assert_arr_eq(p->v.mem + from, p->v.mem + to, len, "operation %u, %u bytes", op, len);
+	cr_assert_arr_eq(p->v.mem + from, p->v.mem + to, len, "operation %u, %u bytes: wrong data",
+			 op, len);
 	for (uint32_t i = 0; i < GUARD; i++)
 		cr_assert(p->v.mem[to - 1 - i] == 0xa5 && p->v.mem[to + len + i] == 0xa5,
-			  "operation %u, %u bytes: byte %u beside it", op, len, i);
+			  "operation %u, %u bytes: byte %u next to the target was written", op, len,
+			  i);
 }
 
 static void sizes(enum ibv_qp_type type, const enum ibv_wr_opcode *ops, unsigned n)
@@ -154,8 +156,8 @@ static const struct failure {
 	enum what what;
 	enum ibv_wr_opcode op;
 	enum ibv_wc_status status;
-	int async;		    /* of the receiving side; -1: none */
-	enum ibv_wc_status receive; /* of the first receive posted there */
+	int async;		    /* event on the receiving side; -1: none */
+	enum ibv_wc_status receive; /* of the first receive */
 } failures[] = {
 	{ BAD_LKEY, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR, -1, IBV_WC_SUCCESS },
 	{ BAD_LKEY, IBV_WR_RDMA_READ, IBV_WC_LOC_PROT_ERR, -1, IBV_WC_SUCCESS },
@@ -190,7 +192,11 @@ static void spoil(struct pair *p, enum what what, struct ibv_send_wr *wr, struct
 	}
 }
 
-/* A good one, the one that fails, two behind it; then two receives, or the time runs out. */
+/*
+ * Posts a successful READ (unless NO_RIGHT), the failing request, and two more that
+ * must be flushed. Expects all completions, also of the two receives, and the
+ * asynchronous event, if any.
+ */
 static void fail_once(const struct failure *f)
 {
 	struct ibv_async_event ev;
@@ -200,7 +206,7 @@ static void fail_once(const struct failure *f)
 	struct pair p;
 
 	open_pair(&p, IBV_QPT_RC);
-	if (f->what == NO_RECEIVE) { /* once more with a limit of retries */
+	if (f->what == NO_RECEIVE) { /* connect again, with a limited number of RNR retries */
 		struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
 
 		cr_assert_eq(ibv_modify_qp(p.a, &reset, IBV_QP_STATE), 0);
@@ -224,7 +230,8 @@ static void fail_once(const struct failure *f)
 	if (f->what != NO_RIGHT)
 		cr_assert_eq(vb_wc(p.scq).status, IBV_WC_SUCCESS);
 	wc = vb_wc(p.scq);
-	cr_assert_eq(wc.status, f->status, "case %u: %s", f->what, ibv_wc_status_str(wc.status));
+	cr_assert_eq(wc.status, f->status, "case %u: send status %s", f->what,
+		     ibv_wc_status_str(wc.status));
 	cr_assert(wc.wr_id == 7 && wc.vendor_err);
 	for (uint64_t id = 11; id <= 12; id++) {
 		wc = vb_wc(p.scq);
@@ -237,7 +244,8 @@ static void fail_once(const struct failure *f)
 		wc = vb_wc(p.rcq);
 		cr_assert(wc.wr_id == 2 && wc.status == IBV_WC_WR_FLUSH_ERR);
 	}
-	cr_assert_eq(vb_async(&p.v, &ev, f->async < 0 ? 50 : 5000), f->async, "case %u", f->what);
+	cr_assert_eq(vb_async(&p.v, &ev, f->async < 0 ? 50 : 5000), f->async,
+		     "case %u: wrong asynchronous event", f->what);
 	close_pair(&p);
 }
 
@@ -247,7 +255,10 @@ Test(verbs_transport, errors_and_what_is_flushed_behind_them, .timeout = 60)
 		fail_once(&failures[i]);
 }
 
-/* Both sides at once, every kind of message, in order though READs take longer. */
+/*
+ * Requests of every kind in both directions; completions must be in posting order,
+ * although READs take longer.
+ */
 Test(verbs_transport, completions_in_the_order_of_posting, .timeout = 60)
 {
 	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_READ, IBV_WR_SEND, IBV_WR_RDMA_WRITE,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Registered memory that is taken away before the NIC gets to it: an error
- * completion, not a signal; and handlers of SIGSEGV that the program installs
- * before or after it opens the NIC get the program's own faults, all of them
- * and no others.
+ * Registered memory becomes inaccessible before the NIC uses it: this must cause an
+ * error completion, not a signal. A SIGSEGV handler that the program installs
+ * before or after it opens the NIC must get all of the program's own faults, and
+ * none of the NIC's.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ static void catch_segv(void)
 	caught = 0;
 }
 
-/* A page that nobody may read. */
+/* Reads from an inaccessible page. */
 static void fault(void)
 {
 	volatile uint8_t *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -67,7 +67,7 @@ static struct ibv_wc write_between(struct vb *v, uint64_t from, uint32_t lkey, u
 	return wc;
 }
 
-/* What the NIC makes of memory that is gone, as source and as destination. */
+/* The NIC accesses memory that became inaccessible, as source and as destination. */
 static void meets_unmapped(struct vb *v)
 {
 	uint8_t *gone = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -77,12 +77,13 @@ static void meets_unmapped(struct vb *v)
 	cr_assert_neq(gone, MAP_FAILED);
 	mr = ibv_reg_mr(v->pd, gone, LEN, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	cr_assert(mr);
-	/* not munmap: the next queue would be put there */
+	/* not munmap(): the next queue could be placed there */
 	cr_assert_eq(mprotect(gone + 4096, 4096, PROT_NONE), 0);
 	wc = write_between(v, (uintptr_t)gone, mr->lkey, (uintptr_t)v->mem, v->mr->rkey);
-	cr_expect_eq(wc.status, IBV_WC_LOC_PROT_ERR, "source: %d", wc.status);
+	cr_expect_eq(wc.status, IBV_WC_LOC_PROT_ERR, "inaccessible source: status %d", wc.status);
 	wc = write_between(v, (uintptr_t)v->mem, v->mr->lkey, (uintptr_t)gone, mr->rkey);
-	cr_expect_eq(wc.status, IBV_WC_REM_ACCESS_ERR, "destination: %d", wc.status);
+	cr_expect_eq(wc.status, IBV_WC_REM_ACCESS_ERR, "inaccessible destination: status %d",
+		     wc.status);
 	munmap(gone, LEN);
 	cr_assert_eq(ibv_dereg_mr(mr), 0);
 	v->mem[0] = 0x5a;
@@ -106,7 +107,7 @@ Test(unmapped, beside_a_handler_from_before)
 	catch_segv();
 	v = vb_open(2 * LEN);
 	meets_unmapped(&v);
-	cr_expect_eq(caught, 0, "the program saw the NIC's faults");
+	cr_expect_eq(caught, 0, "the program's handler got a fault of the NIC");
 	fault();
 	fault();
 	cr_expect_eq(caught, 2);
@@ -121,7 +122,7 @@ Test(unmapped, beside_a_handler_from_after)
 
 	catch_segv();
 	meets_unmapped(&v);
-	cr_expect_eq(caught, 0, "the program saw the NIC's faults");
+	cr_expect_eq(caught, 0, "the program's handler got a fault of the NIC");
 	fault();
 	cr_expect_eq(caught, 1);
 	meets_unmapped(&v);
@@ -129,7 +130,7 @@ Test(unmapped, beside_a_handler_from_after)
 	vb_close(&v);
 }
 
-/* No handler at all: the program still dies of its own faults. */
+/* Without a handler, the program's own fault must still kill it. */
 Test(unmapped, does_not_hide_faults, .signal = SIGSEGV)
 {
 	struct vb v = vb_open(2 * LEN);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * How a GPU that looks for completions over PCIe pauses between looks; here the pauses are
- * noted and the clock runs by them alone.
+ * How a GPU thread that polls over PCIe backs off between polls. Here, pauses and
+ * polls are recorded, and only they advance the clock.
  */
 #include <criterion/criterion.h>
 
@@ -15,13 +15,14 @@ static void note_pause(uint32_t ns)
 {
 	if (!paused_ns)
 		looks_before = looks;
-	cr_expect_leq(ns * 16ull, looks * 1000ull + paused_ns + 1000, "after %u looks", looks);
+	cr_expect_leq(ns * 16ull, looks * 1000ull + paused_ns + 1000,
+		      "pause too long after %u polls", looks);
 	now_ns += ns;
 	paused_ns += ns;
 	longest_ns = ns > longest_ns ? ns : longest_ns;
 }
 
-/* A look takes a microsecond. */
+/* A poll takes 1 us. */
 static void note_look(void)
 {
 	looks++;
@@ -39,7 +40,7 @@ static void note_look(void)
 
 static struct rig rig;
 
-/* Nothing is ever complete; need slots are waited for. */
+/* Waits for `need` slots, none of which completes, and checks the longest pause. */
 static void waits(uint32_t flags, uint64_t need, uint64_t longest)
 {
 	rig_init(&rig, DEPTH, RIG_DB, 0);
@@ -49,16 +50,18 @@ static void waits(uint32_t flags, uint64_t need, uint64_t longest)
 	looks = looks_before = 0;
 	cr_assert_eq(gdk_wait_completed(rig.st, &rig.qp.cq_sq, need, GDK_SCOPE_GPU, LIMIT_NS),
 		     -ETIMEDOUT);
-	cr_expect_eq(longest_ns, longest, "%lu", longest_ns);
+	cr_expect_eq(longest_ns, longest, "longest pause %lu ns", longest_ns);
 	cr_expect_geq(now_ns, LIMIT_NS);
-	cr_expect_leq(now_ns, LIMIT_NS + (longest ? longest + 2000 : 65000), "%lu", now_ns);
+	cr_expect_leq(now_ns, LIMIT_NS + (longest ? longest + 2000 : 65000),
+		      "timed out after %lu ns", now_ns);
 	rig_fini(&rig);
 }
 
 Test(wait_dev, who_is_next_pauses_for_no_longer_than_a_look)
 {
 	waits(GDK_QPF_HOST_LOOKS, 1, GDK_PAUSE_NEAR_NS);
-	cr_expect_eq(looks_before, GDK_PAUSE_TURNS, "%u looks before the first", looks_before);
+	cr_expect_eq(looks_before, GDK_PAUSE_TURNS, "%u polls before the first pause",
+		     looks_before);
 	waits(GDK_QPF_HOST_LOOKS, DEPTH, GDK_PAUSE_NEAR_NS);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Every byte of every WQE, written over a slot full of old data. */
+/* Every byte of the WQEs that the builders write, over a slot filled with old data. */
 #include <criterion/criterion.h>
 
 #include "rig.h"
@@ -30,7 +30,7 @@ static void expect(const void *at, const char *hex)
 	cr_assert_str_eq(got, hex);
 }
 
-/* Bytes from n on belong to no segment and are left alone. */
+/* Bytes from n on belong to no segment and must not be written. */
 static void expect_rest(const struct doca_gpu_dev_verbs_wqe *w, size_t n)
 {
 	for (; n < 64; n++)
@@ -61,7 +61,7 @@ Test(wqe, read_of_two_pieces)
 {
 	gdk_wqe_rdma2(&rig.qp, &wqe, 0xffff, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ, 0, 0, 1,
 		      gdk_key(2), 3, gdk_key(4), 5, 6, gdk_key(7), 8);
-	/* the last slot of a half of the ring is signalled in any case */
+	/* The last slot of each half of the ring is always signalled. */
 	expect(&wqe, "00ffff1000abcd040000000800000000"
 		     "00000000000000010000000200000000"
 		     "00000005000000040000000000000003"

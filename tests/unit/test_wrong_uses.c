@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Arguments that are right each by itself and do not go together, with each other
- * or with the GPU: refused, with the reason in the log, and nothing is changed.
+ * Combinations of arguments that are valid each by itself, but not together or not
+ * with this GPU. The call must be refused, the log must state the reason, and
+ * nothing may change. Most tests are of QPs: creation, transitions and export.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -25,8 +26,8 @@
 		capture_begin(); \
 		err_ = call; \
 		log_ = capture_end(); \
-		cr_expect_eq(err_, error, "%s is %s", #call, doca_error_get_name(err_)); \
-		cr_expect(strstr(log_, why), "no \"%s\" in\n%s", why, log_); \
+		cr_expect_eq(err_, error, "%s returned %s", #call, doca_error_get_name(err_)); \
+		cr_expect(strstr(log_, why), "\"%s\" is not in the log:\n%s", why, log_); \
 	} while (0)
 
 static struct e2e_nic nic;
@@ -119,7 +120,7 @@ Test(wrong_uses, a_receive_queue_alone_is_none_of_them)
 	doca_verbs_qp_init_attr_t *attr = init_attr();
 
 	SET(attr, sq_wr, 0);
-	SET(attr, rq_wr, 1); /* one WQE of 16 bytes: the ring is 64 */
+	SET(attr, rq_wr, 1); /* one WQE of 16 bytes, in a ring of 64 */
 	SET(attr, receive_max_sges, 1);
 	SET(attr, receive_cq, hl->cq_sq);
 	cr_expect_eq(make(attr), DOCA_SUCCESS);
@@ -237,7 +238,7 @@ Test(wrong_uses, of_a_completion_queue_that_is_too_small)
 	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
 }
 
-/* Their threads would take each other's completions. */
+/* Device threads of two QPs would consume each other's completions. */
 Test(wrong_uses, of_one_completion_queue_by_two_exported)
 {
 	doca_verbs_qp_init_attr_t *attr = init_attr();
@@ -302,14 +303,14 @@ Test(wrong_uses_cuda, of_another_gpu)
 	cr_assert(!doca_gpu_destroy(other));
 }
 
-/* ---- register pages ---- */
+/* ---- register pages (UARs) ---- */
 
 static void *cuda(const char *name)
 {
 	return dlsym(standin_open("libcuda.so.1"), name);
 }
 
-/* The application has registered the page by itself: it is used, and left to it. */
+/* If the application has registered the page itself, the page is used, and it stays registered. */
 Test(wrong_uses_cuda, none_where_the_application_registered_the_page)
 {
 	int (*retain)(void **, int) = (int (*)(void **, int))cuda("cuDevicePrimaryCtxRetain");
@@ -326,8 +327,8 @@ Test(wrong_uses_cuda, none_where_the_application_registered_the_page)
 	page = (void *)((uintptr_t)reg & ~(uintptr_t)4095);
 	cr_assert(!retain(&context, 0) && !current(context) && !enlist(page, 4096, 3));
 	cr_expect_eq(doca_gpu_verbs_export_uar(reg, &there), DOCA_SUCCESS);
-	cr_expect_eq(there, reg, "the stand-in's address");
+	cr_expect_eq(there, reg, "wrong address of the mapped register");
 	cr_expect_eq(doca_gpu_verbs_unexport_uar(there), DOCA_SUCCESS);
-	cr_expect_eq(forget(page), 0, "it is still registered");
+	cr_expect_eq(forget(page), 0, "the application's registration is gone");
 	cr_assert(!current(NULL) && !release(0));
 }
