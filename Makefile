@@ -36,10 +36,12 @@ SANFLAGS_thread    := -fsanitize=thread
 ifneq ($(SAN),)
 SANFLAGS := $(or $(SANFLAGS_$(SAN)),$(error SAN is address, undefined or thread)) -DGDK_SAN
 endif
+# Installed headers by their installed path, private ones from the root of the tree.
+INC := -I$(B)/include -iquote .
 CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE -fPIC -pthread $(WARN) $(OPT) $(SANFLAGS) $(COVFLAGS) \
-	-MMD -MP -I$(B)/include $(CFLAGS)
+	-MMD -MP $(INC) $(CFLAGS)
 CXXFLAGS_ALL := -std=c++17 -D_GNU_SOURCE -fPIC -pthread -Wall -Wextra -Werror $(OPT) \
-	$(SANFLAGS) $(COVFLAGS) -MMD -MP -I$(B)/include $(CXXFLAGS)
+	$(SANFLAGS) $(COVFLAGS) -MMD -MP $(INC) $(CXXFLAGS)
 LDFLAGS_ALL := -pthread $(SANFLAGS) $(COVFLAGS) $(LDFLAGS)
 
 ##= V                 V=1 prints each command
@@ -56,8 +58,9 @@ define link # $(1): libraries
 endef
 
 # ---- sources: one list per archive ----
+LAYERS := core umem uar cq doorbell qp
 ARCHIVES := core umem uar cq qp
-SRCS_core := $(sort $(wildcard core/*.c))
+SRCS_core := $(sort $(wildcard core/*.c core/*/*.c))
 SRCS_umem := $(sort $(wildcard umem/*.c))
 SRCS_uar  := $(sort $(wildcard uar/*.c))
 SRCS_cq   := $(sort $(wildcard cq/*.c))
@@ -88,13 +91,11 @@ NVCC_LIBS = $(DB_STRATEGIES:%=-Xlinker --undefined=gdk_doorbell_%) \
 .DELETE_ON_ERROR:
 
 # ---- staged headers: symlinks, laid out exactly as they install ----
-HDR_top    := $(wildcard core/doca_gpunetio_host.h core/doca_gpunetio_device.h core/doca_gpunetio_config.h)
-HDR_common := $(wildcard core/doca_gpunetio_verbs_def.h core/doca_gpunetio_verbs_dev.h)
-HDR_host   := $(wildcard core/gdaki.h core/gdk_version.h) $(filter-out $(HDR_top) $(HDR_common),$(wildcard core/doca_*.h)) \
-	$(wildcard umem/doca_*.h uar/doca_*.h cq/doca_*.h qp/doca_*.h)
-HDR_device := $(wildcard core/*.cuh cq/*.cuh qp/*.cuh doorbell/*.cuh)
-HDR_gdk    := $(wildcard core/*_dev.h cq/*_dev.h qp/*_dev.h doorbell/*_dev.h core/platform*.h qp/wqe.h qp/state.h)
-HDR_gdk    := $(filter-out $(HDR_top) $(HDR_common) $(HDR_host) core/net_dev.h,$(HDR_gdk))
+HDR_top    := core/doca_gpunetio_config.h qp/doca_gpunetio_host.h qp/doca_gpunetio_device.h
+HDR_common := core/doca_gpunetio_verbs_def.h core/doca_gpunetio_verbs_dev.h
+HDR_host   := $(filter-out $(HDR_top) $(HDR_common),$(foreach d,$(LAYERS),$(wildcard $(d)/doca_*.h $(d)/gdaki*.h $(d)/gdk_*.h)))
+HDR_device := $(foreach d,$(LAYERS),$(wildcard $(d)/*.cuh))
+HDR_gdk    := core/state.h $(wildcard core/platform/*.h cq/*_dev.h doorbell/*_dev.h qp/*_dev.h) qp/wqe.h
 define stage-rule
 STAGED += $(B)/include/$(1)$(notdir $(2))
 $(B)/include/$(1)$(notdir $(2)): | $(2)

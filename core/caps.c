@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "devx.h"
-#include "log.h"
-#include "net_dev.h"
-#include "sdk_objects.h"
-#include "trace.h"
+#include "core/devx.h"
+#include "core/log.h"
+#include "core/net_dev.h"
+#include "core/sdk_objects.h"
+#include "core/trace.h"
 
 struct doca_verbs_device_attr {
 	void *sdk; /* core/sdk.h */

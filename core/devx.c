@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "devx.h"
+#include "core/devx.h"
 #include "host/gdaki.h"
-#include "log.h"
-#include "trace.h"
-#include "util.h"
+#include "core/log.h"
+#include "core/trace.h"
+#include "core/util.h"
 
 struct number_name {
 	uint32_t number;

@@ -12,7 +12,7 @@
 #include <infiniband/mlx5dv.h>
 
 #include "host/doca_error.h"
-#include "prm.h"
+#include "core/prm.h"
 
 /* object names the object in log messages, e.g. "mlx5_0: CQ of 64 entries" or "QP 0x1f". in and
  * out are command boxes in PRM layout; in holds the opcode. *obj is set on success only. */

@@ -29,7 +29,7 @@
 
 #include "../common/doca_gpunetio_verbs_def.h"
 #include "../doca_gpunetio_config.h"
-#include "doca_error.h"
+#include "../host/doca_error.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "gdk/platform.h"
+#include "../device/gdk/platform.h"
 
 GDK_FN uint64_t doca_gpu_dev_verbs_query_globaltimer()
 {

@@ -9,7 +9,7 @@
 #ifndef DOCA_GPUNETIO_VERBS_DEV_H
 #define DOCA_GPUNETIO_VERBS_DEV_H
 
-#include "doca_gpunetio_verbs_def.h"
+#include "../common/doca_gpunetio_verbs_def.h"
 
 #ifdef __cplusplus
 #define GDK_STATIC_ASSERT(cond, text) static_assert(cond, text)

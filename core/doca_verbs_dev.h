@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "doca_error.h"
+#include "../host/doca_error.h"
 
 struct ibv_context;
 struct ibv_pd;

@@ -5,7 +5,7 @@
  * Descriptions of firmware errors are in core/devx.c, those of CQE syndromes in qp/error.c.
  */
 #include "host/doca_error.h"
-#include "util.h"
+#include "core/util.h"
 
 #define ENTRY(name, text) [name] = { #name, text }
 

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "log.h"
-#include "util.h"
+#include "core/log.h"
+#include "core/util.h"
 
 #define LINE_MAX_LEN 1024
 

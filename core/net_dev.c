@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
-#include "net_dev.h"
-#include "numa.h"
-#include "sdk_objects.h"
-#include "slab.h"
+#include "core/log.h"
+#include "core/net_dev.h"
+#include "core/numa.h"
+#include "core/sdk_objects.h"
+#include "umem/slab.h"
 
 static int read_numa_node(const struct ibv_device *device)
 {

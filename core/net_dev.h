@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #include "host/doca_verbs.h"
-#include "util.h"
+#include "core/util.h"
 
 struct gdk_caps {
 	uint32_t max_qp, max_qp_wr, max_sge, max_cq, max_cqe, max_mr, max_pd;

@@ -15,9 +15,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "log.h"
-#include "numa.h"
-#include "util.h"
+#include "core/log.h"
+#include "core/numa.h"
+#include "core/util.h"
 
 /* Uses MPOL_PREFERRED instead of MPOL_BIND, so that a full node does not fail the allocation. */
 static void prefer_node(void *addr, size_t len, int node)

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sdk.h"
-#include "trace.h"
+#include "core/sdk.h"
+#include "core/trace.h"
 
 /* RTLD_GLOBAL: the SDK's libraries need each other's symbols; libdoca_common must be first.
  * RTLD_DEEPBIND: the program may export this library's functions, which have the same names; the
@@ -31,7 +31,7 @@ static const char *const files[] = {
 /* Functions that the SDK must have. */
 static const char *const required[] = {
 #define FN(name) #name,
-#include "sdk_required.h"
+#include "core/sdk_required.h"
 #undef FN
 };
 

@@ -13,8 +13,8 @@
 #ifndef GDK_SDK_H
 #define GDK_SDK_H
 
-#include "log.h"
-#include "util.h"
+#include "core/log.h"
+#include "core/util.h"
 
 /* Returns whether SDK mode is on. The first call loads the SDK's libraries. */
 bool gdk_sdk_in_use(void);

@@ -5,9 +5,9 @@
  * creates verbs objects from its own objects for an ibv_context and an ibv_pd, called views
  * here. A device keeps one of each. CQs and QPs are in sdk_queue.c.
  */
-#include "../qp/qp.h"
-#include "gpu_priv.h"
-#include "sdk_objects.h"
+#include "qp/qp.h"
+#include "core/gpu/gpu_priv.h"
+#include "core/sdk_objects.h"
 
 typedef doca_error_t drop_fn(void *view);
 typedef doca_error_t open_fn(struct ibv_pd *pd, void **dev);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "host/doca_verbs.h"
-#include "sdk.h"
+#include "core/sdk.h"
 
 struct doca_verbs_srq_init_attr;
 struct gdk_block;

@@ -5,8 +5,8 @@
  * SDK for the numbers, sizes and addresses that export and polling need. Addresses in an
  * external umem are computed from the umem and the offset instead.
  */
-#include "../qp/qp.h"
-#include "sdk_objects.h"
+#include "qp/qp.h"
+#include "core/sdk_objects.h"
 
 /* umem and uar stand for the memory and the UAR that the SDK created itself. They are never
  * returned to the application. */

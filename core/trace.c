@@ -19,10 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "log.h"
-#include "prm.h"
-#include "trace.h"
-#include "trace_mask.h"
+#include "core/log.h"
+#include "core/prm.h"
+#include "core/trace.h"
+#include "core/trace_mask.h"
 
 #define TRACE_VERSION 1
 #define ROW_BYTES     16

@@ -7,9 +7,9 @@
  */
 #include <string.h>
 
-#include "prm.h"
-#include "trace_mask.h"
-#include "util.h"
+#include "core/prm.h"
+#include "core/trace_mask.h"
+#include "core/util.h"
 
 #define HEAD_LEN    0x10
 #define CONTEXT_END 0x110 /* page addresses follow the contexts of CQ and QP */

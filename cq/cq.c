@@ -5,7 +5,7 @@
  * of the DBREC, in one umem. The ring is marked invalid before the firmware
  * knows it, so that a poller never takes old memory for a completion.
  */
-#include "cq.h"
+#include "cq/cq.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../core/devx.h"
-#include "../core/gpu.h"
-#include "../core/log.h"
-#include "../core/sdk_objects.h"
-#include "../core/trace.h"
+#include "core/devx.h"
+#include "core/gpu/gpu.h"
+#include "core/log.h"
+#include "core/sdk_objects.h"
+#include "core/trace.h"
 
 #define CQE_SIZE	64u
 #define DBREC_SIZE	8u

@@ -6,9 +6,9 @@
 
 #include <infiniband/mlx5dv.h>
 
-#include "../core/net_dev.h"
-#include "../uar/uar.h"
-#include "../umem/umem.h"
+#include "core/net_dev.h"
+#include "uar/uar.h"
+#include "umem/umem.h"
 
 struct doca_verbs_cq_attr {
 	void *sdk; /* core/sdk.h */

@@ -8,7 +8,7 @@
 #ifndef GDK_CQ_DEV_H
 #define GDK_CQ_DEV_H
 
-#include "platform.h"
+#include "../../device/gdk/platform.h"
 
 #define GDK_CQE_OPCODE_ERR DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR
 #define GDK_SYNDROME_FLUSH 0x05u

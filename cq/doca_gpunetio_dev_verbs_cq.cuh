@@ -8,9 +8,9 @@
 #ifndef DOCA_GPUNETIO_DEV_VERBS_CQ_CUH
 #define DOCA_GPUNETIO_DEV_VERBS_CQ_CUH
 
-#include "doca_gpunetio_dev_verbs_common.cuh"
-#include "gdk/cq_dev.h"
-#include "gdk/dump_dev.h"
+#include "../device/doca_gpunetio_dev_verbs_common.cuh"
+#include "../device/gdk/cq_dev.h"
+#include "../device/gdk/dump_dev.h"
 
 GDK_FN struct doca_gpu_dev_verbs_cq *
 doca_gpu_dev_verbs_qp_get_cq_sq(struct doca_gpu_dev_verbs_qp *qp)

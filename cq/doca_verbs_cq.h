@@ -9,9 +9,9 @@
 #ifndef DOCA_VERBS_CQ_H
 #define DOCA_VERBS_CQ_H
 
-#include "doca_verbs_dev.h"
-#include "doca_verbs_uar.h"
-#include "doca_verbs_umem.h"
+#include "../host/doca_verbs_dev.h"
+#include "../host/doca_verbs_uar.h"
+#include "../host/doca_verbs_umem.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../core/log.h"
-#include "doorbell.h"
+#include "core/log.h"
+#include "doorbell/doorbell.h"
 
 #define H(name) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
 

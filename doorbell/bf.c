@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "../core/log.h"
-#include "../qp/export.h"
+#include "core/log.h"
+#include "qp/export.h"
 
 static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_verbs_nic_handler h,
 			  const char **reason)

@@ -8,7 +8,7 @@
 #ifndef GDK_BF_DEV_H
 #define GDK_BF_DEV_H
 
-#include "gpu_sm_dev.h"
+#include "../../device/gdk/gpu_sm_dev.h"
 
 #define GDK_BF_HALF 0x100u
 

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/log.h"
-#include "../core/numa.h"
-#include "cpu_proxy.h"
-#include "mmio.h"
+#include "core/log.h"
+#include "core/numa.h"
+#include "doorbell/cpu_proxy.h"
+#include "doorbell/mmio.h"
 
 #define PAGE_SLOTS 512u
 #define PAGE_BYTES (PAGE_SLOTS * sizeof(uint64_t))

@@ -7,7 +7,7 @@
 #ifndef GDK_CPU_PROXY_H
 #define GDK_CPU_PROXY_H
 
-#include "../qp/export.h"
+#include "qp/export.h"
 
 #define GDK_SCAN_SLOTS 8u /* counters of 64 bits in a line of 64 bytes */
 

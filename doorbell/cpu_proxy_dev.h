@@ -7,7 +7,7 @@
 #ifndef GDK_CPU_PROXY_DEV_H
 #define GDK_CPU_PROXY_DEV_H
 
-#include "gpu_sm_dev.h"
+#include "../../device/gdk/gpu_sm_dev.h"
 
 /* The holder of the token alone stores, so the counter never falls. */
 GDK_FN void gdk_counter_store(const struct gdk_db *db, uint64_t pi)

@@ -11,8 +11,8 @@
  */
 #include <stdlib.h>
 
-#include "../core/log.h"
-#include "cpu_proxy.h"
+#include "core/log.h"
+#include "doorbell/cpu_proxy.h"
 
 static const uint64_t *line_of(const struct gdk_export *x)
 {

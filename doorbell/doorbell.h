@@ -10,10 +10,10 @@
 #ifndef GDK_DOORBELL_H
 #define GDK_DOORBELL_H
 
-#include "../core/gpu.h"
-#include "../core/net_dev.h"
-#include "../qp/qp.h"
-#include "../uar/uar.h"
+#include "core/gpu/gpu.h"
+#include "core/net_dev.h"
+#include "qp/qp.h"
+#include "uar/uar.h"
 #include "host/gdaki.h"
 
 /* What is known when the choice is made: before the QP exists (high level) or

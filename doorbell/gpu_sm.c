@@ -7,9 +7,9 @@
  */
 #include <string.h>
 
-#include "../core/log.h"
-#include "../qp/export.h"
-#include "../qp/state.h"
+#include "core/log.h"
+#include "qp/export.h"
+#include "device/gdk/state.h"
 
 static doca_error_t probe_no_dbr(const struct gdk_doorbell_ask *ask, const char **reason)
 {

@@ -5,7 +5,7 @@
  * its name. libgdaki_db_none.a holds all of them and comes last on the link
  * line, so that a slot is empty only when its strategy was not linked.
  */
-#include "../core/util.h"
+#include "core/util.h"
 
 struct gdk_doorbell;
 extern const struct gdk_doorbell *const GDK_PASTE(gdk_doorbell_, STRATEGY);

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../core/log.h"
-#include "../core/numa.h"
-#include "cpu_proxy.h"
+#include "core/log.h"
+#include "core/numa.h"
+#include "doorbell/cpu_proxy.h"
 
 #define THREADS_MAX	  16u
 #define SPIN_PASSES	  2000u /* idle passes before yielding */

@@ -7,9 +7,9 @@
  */
 #include <stdlib.h>
 
-#include "../core/log.h"
-#include "../core/sdk_objects.h"
-#include "attr.h"
+#include "core/log.h"
+#include "core/sdk_objects.h"
+#include "qp/attr.h"
 
 doca_error_t doca_verbs_ah_attr_create(doca_dev_t *net_dev, doca_verbs_ah_attr_t **ah_attr)
 {

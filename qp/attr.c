@@ -7,11 +7,11 @@
  */
 #include <stdlib.h>
 
-#include "../core/log.h"
-#include "../core/sdk_objects.h"
-#include "attr.h"
+#include "core/log.h"
+#include "core/sdk_objects.h"
+#include "qp/attr.h"
 #include "host/gdaki.h"
-#include "qp.h"
+#include "qp/qp.h"
 
 #define OBJECT(what, type, text) \
 	doca_error_t doca_verbs_##what##_create(type **verbs_##what) \

@@ -4,7 +4,7 @@
 #ifndef GDK_ATTR_H
 #define GDK_ATTR_H
 
-#include "../core/net_dev.h"
+#include "core/net_dev.h"
 
 struct doca_verbs_ah_attr_t {
 	void *sdk; /* core/sdk.h */

@@ -11,7 +11,7 @@
 #ifndef GDK_COUNTER_DEV_H
 #define GDK_COUNTER_DEV_H
 
-#include "onesided_dev.h"
+#include "../../device/gdk/onesided_dev.h"
 
 struct gdk_counter {
 	struct doca_gpu_dev_verbs_qp *companion;

@@ -12,7 +12,7 @@
 #ifndef GDK_DEBUG_DEV_H
 #define GDK_DEBUG_DEV_H
 
-#include "dump_dev.h"
+#include "../../device/gdk/dump_dev.h"
 
 #define GDK_DEBUG_MAX_BYTES DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* of one message */
 

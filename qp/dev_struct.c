@@ -7,9 +7,9 @@
  */
 #include <stdlib.h>
 
-#include "../core/log.h"
-#include "export.h"
-#include "state.h"
+#include "core/log.h"
+#include "qp/export.h"
+#include "device/gdk/state.h"
 
 struct gdk_dev_array {
 	struct gdk_dev_array *next;

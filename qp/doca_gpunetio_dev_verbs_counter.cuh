@@ -8,8 +8,8 @@
 #ifndef DOCA_GPUNETIO_DEV_VERBS_COUNTER_CUH
 #define DOCA_GPUNETIO_DEV_VERBS_COUNTER_CUH
 
-#include "doca_gpunetio_dev_verbs_onesided.cuh"
-#include "gdk/counter_dev.h"
+#include "../device/doca_gpunetio_dev_verbs_onesided.cuh"
+#include "../device/gdk/counter_dev.h"
 
 /* ---- submission ---- */
 

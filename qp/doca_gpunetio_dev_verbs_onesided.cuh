@@ -9,8 +9,8 @@
 #ifndef DOCA_GPUNETIO_DEV_VERBS_ONESIDED_CUH
 #define DOCA_GPUNETIO_DEV_VERBS_ONESIDED_CUH
 
-#include "doca_gpunetio_dev_verbs_qp.cuh"
-#include "gdk/onesided_dev.h"
+#include "../device/doca_gpunetio_dev_verbs_qp.cuh"
+#include "../device/gdk/onesided_dev.h"
 
 #define GDK_TEMPLATE_EXEC \
 	enum doca_gpu_dev_verbs_exec_scope exec_scope = DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD

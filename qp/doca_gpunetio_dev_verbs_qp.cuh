@@ -8,8 +8,8 @@
 #ifndef DOCA_GPUNETIO_DEV_VERBS_QP_CUH
 #define DOCA_GPUNETIO_DEV_VERBS_QP_CUH
 
-#include "doca_gpunetio_dev_verbs_cq.cuh"
-#include "gdk/onesided_dev.h"
+#include "../device/doca_gpunetio_dev_verbs_cq.cuh"
+#include "../device/gdk/onesided_dev.h"
 
 #define GDK_TEMPLATE_MODE \
 	enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode = \

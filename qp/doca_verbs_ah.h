@@ -10,7 +10,7 @@
 #ifndef DOCA_VERBS_AH_H
 #define DOCA_VERBS_AH_H
 
-#include "doca_verbs_dev.h"
+#include "../host/doca_verbs_dev.h"
 
 #ifdef __cplusplus
 extern "C" {

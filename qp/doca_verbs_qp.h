@@ -9,11 +9,11 @@
 #ifndef DOCA_VERBS_QP_H
 #define DOCA_VERBS_QP_H
 
-#include "doca_verbs_ah.h"
-#include "doca_verbs_cq.h"
-#include "doca_verbs_srq.h"
-#include "doca_verbs_uar.h"
-#include "doca_verbs_umem.h"
+#include "../host/doca_verbs_ah.h"
+#include "../host/doca_verbs_cq.h"
+#include "../host/doca_verbs_srq.h"
+#include "../host/doca_verbs_uar.h"
+#include "../host/doca_verbs_umem.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,8 +10,8 @@
 #ifndef DOCA_VERBS_SRQ_H
 #define DOCA_VERBS_SRQ_H
 
-#include "doca_verbs_dev.h"
-#include "doca_verbs_umem.h"
+#include "../host/doca_verbs_dev.h"
+#include "../host/doca_verbs_umem.h"
 
 #ifdef __cplusplus
 extern "C" {

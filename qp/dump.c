@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
-#include "../core/log.h"
+#include "core/log.h"
 #include "device/gdk/dump_dev.h"
-#include "export.h"
+#include "qp/export.h"
 
 #define MAX_SLOTS 16u /* of one WQE: 63 segments */
 

@@ -9,7 +9,7 @@
 #ifndef GDK_DUMP_DEV_H
 #define GDK_DUMP_DEV_H
 
-#include "wqe.h"
+#include "../../device/gdk/wqe.h"
 
 /* Where lines go; a program may define it before inclusion. A dump is printed
  * by one call, so that lines of other threads do not come between. */

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/log.h"
-#include "../core/trace.h"
+#include "core/log.h"
+#include "core/trace.h"
 #include "host/gdaki.h"
-#include "qp.h"
+#include "qp/qp.h"
 
 /* Event types and the entry's layout: kernel, linux/mlx5/device.h. */
 #define EQE_BYTES	64u

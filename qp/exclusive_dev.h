@@ -7,7 +7,7 @@
 #ifndef GDK_EXCLUSIVE_DEV_H
 #define GDK_EXCLUSIVE_DEV_H
 
-#include "ring_dev.h"
+#include "../../device/gdk/ring_dev.h"
 
 /* What a thread that posts reads early, so that it need not wait for it later. */
 struct gdk_early {

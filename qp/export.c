@@ -5,16 +5,16 @@
  * builds a host image of the device struct and of its state block, and copies
  * them to memory that the GPU addresses. A QP has one export at a time.
  */
-#include "export.h"
+#include "qp/export.h"
 
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/gpu_priv.h"
-#include "../core/log.h"
-#include "../core/sdk_objects.h"
-#include "state.h"
+#include "core/gpu/gpu_priv.h"
+#include "core/log.h"
+#include "core/sdk_objects.h"
+#include "device/gdk/state.h"
 
 #define H(name)	   DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name

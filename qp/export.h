@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "../doorbell/doorbell.h"
+#include "doorbell/doorbell.h"
 #include "common/doca_gpunetio_verbs_dev.h"
 #include "host/doca_gpunetio.h"
 #include "host/gdaki.h"

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/log.h"
+#include "core/log.h"
 #include "device/gdk/qp_dev.h"
-#include "export.h"
+#include "qp/export.h"
 
 #define CQE_BYTES 64u
 

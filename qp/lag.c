@@ -11,10 +11,10 @@
  */
 #include <string.h>
 
-#include "../core/devx.h"
-#include "../core/log.h"
+#include "core/devx.h"
+#include "core/log.h"
 #include "host/gdaki.h"
-#include "qp.h"
+#include "qp/qp.h"
 
 /* A device that refuses the query has no bond; VFs and SFs may. */
 static doca_error_t query_lag(const struct doca_dev *dev, struct gdk_qp_lag *lag, uint8_t remap[2])

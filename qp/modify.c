@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../core/devx.h"
-#include "../core/log.h"
-#include "../core/sdk_objects.h"
+#include "core/devx.h"
+#include "core/log.h"
+#include "core/sdk_objects.h"
 #include "host/gdaki.h"
-#include "qp.h"
+#include "qp/qp.h"
 
 #define A(name) DOCA_VERBS_QP_ATTR_##name
 #define S(name) DOCA_VERBS_QP_STATE_##name

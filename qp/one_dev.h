@@ -10,7 +10,7 @@
 #ifndef GDK_ONE_DEV_H
 #define GDK_ONE_DEV_H
 
-#include "qp_dev.h"
+#include "../../device/gdk/qp_dev.h"
 
 /* All but the control segment: ds - 1 segments as they lie in the WQE. */
 struct gdk_one {

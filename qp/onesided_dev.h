@@ -8,7 +8,7 @@
 #ifndef GDK_ONESIDED_DEV_H
 #define GDK_ONESIDED_DEV_H
 
-#include "op_dev.h"
+#include "../../device/gdk/op_dev.h"
 
 GDK_FN int gdk_put(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
 		   struct doca_gpu_dev_verbs_addr laddr, size_t size,

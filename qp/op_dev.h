@@ -8,7 +8,7 @@
 #ifndef GDK_OP_DEV_H
 #define GDK_OP_DEV_H
 
-#include "post_dev.h"
+#include "../../device/gdk/post_dev.h"
 
 #define GDK_INLINE DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE /* bytes that one WQE carries */
 

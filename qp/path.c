@@ -15,9 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../core/log.h"
-#include "../core/prm.h"
-#include "qp.h"
+#include "core/log.h"
+#include "core/prm.h"
+#include "qp/qp.h"
 
 #define UDP_SPORT_MIN 0xc000u
 

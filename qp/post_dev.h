@@ -9,7 +9,7 @@
 #ifndef GDK_POST_DEV_H
 #define GDK_POST_DEV_H
 
-#include "one_dev.h"
+#include "../../device/gdk/one_dev.h"
 
 #define GDK_CHUNK DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* most bytes of one WQE */
 

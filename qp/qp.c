@@ -6,16 +6,16 @@
  * order. sq_wr WQEs of the size that sges and inline data need are rounded up
  * to a power of two of 64-byte slots, at most 32768: indices are 16 bits.
  */
-#include "qp.h"
+#include "qp/qp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../core/devx.h"
-#include "../core/log.h"
-#include "../core/sdk_objects.h"
+#include "core/devx.h"
+#include "core/log.h"
+#include "core/sdk_objects.h"
 
 #define WQE_HEAD_BYTES	   32u /* control and remote-address segments */
 #define SGE_BYTES	   16u

@@ -6,9 +6,9 @@
 
 #include <pthread.h>
 
-#include "../core/prm.h"
-#include "../cq/cq.h"
-#include "attr.h"
+#include "core/prm.h"
+#include "cq/cq.h"
+#include "qp/attr.h"
 
 #define GDK_WQEBB_SIZE 64u
 /* Indices are 16 bits on the wire and in the device struct's depth field. */

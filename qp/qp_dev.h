@@ -8,8 +8,8 @@
 #ifndef GDK_QP_DEV_H
 #define GDK_QP_DEV_H
 
-#include "by_hand_dev.h"
-#include "tail_dev.h"
+#include "../../device/gdk/by_hand_dev.h"
+#include "../../device/gdk/tail_dev.h"
 
 #define GDK_RECORD_LOOKS 1000u /* some 100 us */
 

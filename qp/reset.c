@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/log.h"
+#include "core/log.h"
 #include "device/gdk/cq_dev.h"
-#include "export.h"
-#include "state.h"
+#include "qp/export.h"
+#include "device/gdk/state.h"
 
 #define CQE_BYTES    64u
 #define COUNTER_MASK 0xffffffu

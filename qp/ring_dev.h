@@ -47,9 +47,9 @@
 #ifndef GDK_RING_DEV_H
 #define GDK_RING_DEV_H
 
-#include "bf_dev.h"
-#include "cpu_proxy_dev.h"
-#include "debug_dev.h"
+#include "../../device/gdk/bf_dev.h"
+#include "../../device/gdk/cpu_proxy_dev.h"
+#include "../../device/gdk/debug_dev.h"
 
 #define GDK_EXCLUSIVE	   DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
 #define GDK_OPT_SKIP_CHECK DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK

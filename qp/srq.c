@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../core/devx.h"
-#include "../core/log.h"
-#include "../core/sdk_objects.h"
-#include "qp.h"
+#include "core/devx.h"
+#include "core/log.h"
+#include "core/sdk_objects.h"
+#include "qp/qp.h"
 
 #define SGE_BYTES	 16u
 #define LINK_BYTES	 16u /* next-WQE segment of a linked-list entry */

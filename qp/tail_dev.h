@@ -4,7 +4,7 @@
 #ifndef GDK_TAIL_DEV_H
 #define GDK_TAIL_DEV_H
 
-#include "ring_dev.h"
+#include "../../device/gdk/ring_dev.h"
 
 /*
  * For the end of a kernel whose threads are done with the QP: slots that were

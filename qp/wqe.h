@@ -8,7 +8,7 @@
 #ifndef GDK_WQE_H
 #define GDK_WQE_H
 
-#include "cq_dev.h"
+#include "../../device/gdk/cq_dev.h"
 
 /* Bits of fm_ce_se that ask for a CQE, and "always". */
 #define GDK_CE_MASK   (3u << 2)

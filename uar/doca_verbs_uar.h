@@ -9,7 +9,7 @@
 #ifndef DOCA_VERBS_UAR_H
 #define DOCA_VERBS_UAR_H
 
-#include "doca_verbs_dev.h"
+#include "../host/doca_verbs_dev.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/log.h"
-#include "../core/sdk_objects.h"
-#include "../core/trace.h"
-#include "uar.h"
+#include "core/log.h"
+#include "core/sdk_objects.h"
+#include "core/trace.h"
+#include "uar/uar.h"
 
 #ifndef MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED
 #define MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED (1u << 31)

@@ -6,7 +6,7 @@
 
 #include <infiniband/mlx5dv.h>
 
-#include "../core/net_dev.h"
+#include "core/net_dev.h"
 
 struct doca_verbs_uar {
 	void *sdk; /* core/sdk.h */

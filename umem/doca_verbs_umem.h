@@ -9,8 +9,8 @@
 #ifndef DOCA_VERBS_UMEM_H
 #define DOCA_VERBS_UMEM_H
 
-#include "doca_gpunetio.h"
-#include "doca_verbs_dev.h"
+#include "../host/doca_gpunetio.h"
+#include "../host/doca_verbs_dev.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -16,11 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../core/gpu_priv.h"
-#include "../core/log.h"
-#include "../core/sdk_objects.h"
-#include "../core/trace.h"
-#include "umem.h"
+#include "core/gpu/gpu_priv.h"
+#include "core/log.h"
+#include "core/sdk_objects.h"
+#include "core/trace.h"
+#include "umem/umem.h"
 
 #define NO_FD		(-1)
 #define PAGE_CAP	((size_t)4096)

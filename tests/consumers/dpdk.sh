@@ -23,7 +23,7 @@ for h in eal_export rte_errno rte_malloc rte_eal_paging rte_compat rte_bitops rt
 	mlx5_autoconf mlx5_glue; do
 	ln -s "$PWD/tests/consumers/dpdk_shim.h" "$tmp/shim/$h.h"
 done
-inc=(-I"$tmp/shim" -I"$src" -I"$B/include")
+inc=(-I"$tmp/shim" -I"$src" -I"$B/include" -iquote .)
 fail() { echo "$name: $1"; sed -n 's/.*error: /    /p' "$tmp/log" | head -n 20; exit 1; }
 "${CC:-gcc}" -std=gnu11 -D_GNU_SOURCE -O1 -w -include tests/consumers/dpdk_shim.h "${inc[@]}" \
 	-c -o "$tmp/dpdk.o" "$src/mlx5_devx_cmds.c" 2>"$tmp/log" || fail "mlx5_devx_cmds.c does not compile"

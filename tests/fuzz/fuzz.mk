@@ -25,7 +25,7 @@ $(REPLAYS): $(B)/fuzz/replay_%:
 # The fuzzers, with libFuzzer, which only clang has. They share the objects of common sources.
 FUZZ_CC := $(if $(findstring clang,$(CC)),$(CC),clang)
 FUZZ_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DGDK_SAN -g -O1 -fsanitize=fuzzer-no-link,address,undefined \
-	-fno-sanitize-recover=undefined $(FUZZ_COV) -pthread -MMD -MP -I$(B)/include
+	-fno-sanitize-recover=undefined $(FUZZ_COV) -pthread -MMD -MP $(INC)
 FUZZERS := $(patsubst %,$(B)/fuzz/fuzz_%,$(FUZZ_X))
 fuzz-obj = $(patsubst %.c,$(B)/fuzz/obj/%.o,$(1))
 $(B)/fuzz/obj/%.o: %.c | stage

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "../../core/slab.h"
+#include "../../umem/slab.h"
 #include "capture.h"
 #include "e2e.h"
 #include "failalloc.h"

@@ -8,7 +8,7 @@
 #ifndef FAILINJECT_VERBS_H
 #define FAILINJECT_VERBS_H
 
-#include "../../core/gpu.h"
+#include "../../core/gpu/gpu.h"
 #include "../lib/faults.h"
 #include "../lib/nic.h"
 

@@ -7,7 +7,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "../../qp/state.h"
+#include "../../core/state.h"
 #include "../lib/e2e.h"
 
 static struct e2e_pair p;

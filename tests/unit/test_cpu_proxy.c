@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "../../doorbell/cpu_proxy.h"
-#include "../../qp/state.h"
+#include "../../core/state.h"
 #include "../lib/e2e.h"
 
 static struct e2e_nic nic;

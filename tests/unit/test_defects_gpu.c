@@ -10,7 +10,7 @@
 #include <infiniband/mlx5dv.h>
 #include <string.h>
 
-#include "../../core/gpu.h"
+#include "../../core/gpu/gpu.h"
 #include "../lib/e2e.h"
 #include "../lib/fds.h"
 #include "../lib/standin.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../qp/export.h"
-#include "../../qp/state.h"
+#include "../../core/state.h"
 #include "../lib/e2e.h"
 
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../core/gpu.h"
+#include "../../core/gpu/gpu.h"
 #include "../../core/util.h"
 #include "../lib/standin.h"
 

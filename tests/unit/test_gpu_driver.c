@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../core/gpu.h"
+#include "../../core/gpu/gpu.h"
 #include "../lib/capture.h"
 #include "../lib/standin.h"
 

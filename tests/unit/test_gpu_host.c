@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/gpu.h"
+#include "../../core/gpu/gpu.h"
 
 static doca_gpu_t *open_host(void)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../../qp/export.h"
-#include "../../qp/state.h"
+#include "../../core/state.h"
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../../qp/export.h"
-#include "../../qp/state.h"
+#include "../../core/state.h"
 #include "../lib/capture.h"
 #include "../lib/standin.h"
 

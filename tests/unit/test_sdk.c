@@ -5,8 +5,8 @@
  * forwarded to the SDK's function with the SDK's objects and the same arguments.
  * Functions that the SDK lacks are composed of its calls, or need none.
  */
-#include "../../core/slab.h"
-#include "../../qp/state.h"
+#include "../../umem/slab.h"
+#include "../../core/state.h"
 #include "../standin/sdk_rig.h"
 #include "common/doca_gpunetio_verbs_dev.h"
 

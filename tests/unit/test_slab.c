@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/gpu_priv.h"
-#include "../../core/slab.h"
+#include "../../core/gpu/gpu_priv.h"
+#include "../../umem/slab.h"
 #include "../lib/e2e.h"
 
 #define UNITS 200

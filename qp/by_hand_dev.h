@@ -8,7 +8,7 @@
 #ifndef GDK_BY_HAND_DEV_H
 #define GDK_BY_HAND_DEV_H
 
-#include "exclusive_dev.h"
+#include "../../device/gdk/exclusive_dev.h"
 
 /* What exclusive use wrote has its ready bits only when it is rung. */
 GDK_SLOW_FN void gdk_note_written(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi,

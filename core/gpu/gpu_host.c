@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "gpu_priv.h"
-#include "log.h"
+#include "core/gpu/gpu_priv.h"
+#include "core/log.h"
 
 static doca_error_t host_alloc(struct doca_gpu *gpu, struct gdk_block *block, size_t align)
 {

@@ -357,7 +357,7 @@ GDK_FN uint64_t gdk_block_bcast64(uint64_t v)
 	return v;
 }
 #else
-#include "platform_warp.h"
+#include "../../device/gdk/platform_warp.h"
 
 /* A thread that has not called gdk_host_enter is a warp and a block of its own. */
 GDK_FN uint32_t gdk_lane(void)

@@ -7,8 +7,8 @@
  */
 #include <stdlib.h>
 
-#include "gpu_priv.h"
-#include "log.h"
+#include "core/gpu/gpu_priv.h"
+#include "core/log.h"
 
 struct export
 {

@@ -4,15 +4,15 @@
  * Implements the slab allocator of slab.h: a list of slabs under one lock. Allocation and
  * registration also happen under this lock. Callers decide what a unit contains.
  */
-#include "slab.h"
+#include "umem/slab.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../cq/cq.h"
-#include "gpu_priv.h"
-#include "log.h"
+#include "cq/cq.h"
+#include "core/gpu/gpu_priv.h"
+#include "core/log.h"
 
 #define UNITS_MAX 64u
 /* Largest slab with more than one unit. A larger one would save little. */

@@ -11,9 +11,9 @@
 #ifndef GDK_GDAKI_H
 #define GDK_GDAKI_H
 
-#include "doca_gpunetio.h"
-#include "doca_verbs_qp.h"
-#include "gdk_version.h"
+#include "../host/doca_gpunetio.h"
+#include "../host/doca_verbs_qp.h"
+#include "../host/gdk_version.h"
 
 #ifdef __cplusplus
 extern "C" {

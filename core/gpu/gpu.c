@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_priv.h"
+#include "core/gpu/gpu_priv.h"
 #include "host/gdaki.h"
-#include "log.h"
-#include "sdk_objects.h"
-#include "slab.h"
+#include "core/log.h"
+#include "core/sdk_objects.h"
+#include "umem/slab.h"
 
 #define MIN_ALIGN 16 /* as malloc guarantees */
 

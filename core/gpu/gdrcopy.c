@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gdrcopy.h"
-#include "log.h"
-#include "util.h"
+#include "core/gpu/gdrcopy.h"
+#include "core/log.h"
+#include "core/util.h"
 
 /* As in gdrapi.h: a handle is a struct of one long, passed by value. */
 typedef struct {

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cuda_driver.h"
-#include "gpu_priv.h"
-#include "log.h"
+#include "core/gpu/cuda_driver.h"
+#include "core/gpu/gpu_priv.h"
+#include "core/log.h"
 
 static const struct gdk_cuda *cu; /* set by gdk_gpu_cuda_open */
 

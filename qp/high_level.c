@@ -16,13 +16,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../doorbell/doorbell.h"
-#include "../qp/export.h"
-#include "gpu_priv.h"
+#include "doorbell/doorbell.h"
+#include "qp/export.h"
+#include "core/gpu/gpu_priv.h"
 #include "host/doca_gpunetio_high_level.h"
-#include "log.h"
-#include "sdk_objects.h"
-#include "slab.h"
+#include "core/log.h"
+#include "core/sdk_objects.h"
+#include "umem/slab.h"
 
 #define CQE_BYTES   64u
 #define DBREC_BYTES 8u

@@ -13,7 +13,7 @@
 #ifndef GDK_SLAB_H
 #define GDK_SLAB_H
 
-#include "../umem/umem.h"
+#include "umem/umem.h"
 #include "host/doca_gpunetio_high_level.h"
 
 #define GDK_SLAB_LINE 128u

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "../../common/doca_gpunetio_verbs_dev.h"
-#include "state.h"
+#include "../../device/gdk/state.h"
 
 /* Ordered from narrow to wide, so that scopes can be compared. */
 #define GDK_SCOPE_THREAD 0
@@ -27,9 +27,9 @@
 #define GDK_SCOPE_SYS	 3
 
 #ifdef __CUDACC__
-#include "platform_cuda.h"
+#include "../../device/gdk/platform_cuda.h"
 #else
-#include "platform_cpu.h"
+#include "../../device/gdk/platform_cpu.h"
 GDK_FN void gdk_red_add64(uint64_t *p, uint64_t v, int scope)
 {
 	(void)gdk_rmw_add64(p, v, scope);

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cuda_driver.h"
-#include "util.h"
+#include "core/gpu/cuda_driver.h"
+#include "core/util.h"
 
 static struct gdk_cuda cuda;
 static bool usable;

@@ -13,9 +13,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "gdrcopy.h"
-#include "gpu.h"
-#include "numa.h"
+#include "core/gpu/gdrcopy.h"
+#include "core/gpu/gpu.h"
+#include "core/numa.h"
 
 struct gdk_block {
 	uintptr_t gpu_ptr; /* address returned to the user */

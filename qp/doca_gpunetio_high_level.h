@@ -10,8 +10,8 @@
 #ifndef DOCA_GPUNETIO_HIGH_LEVEL_H
 #define DOCA_GPUNETIO_HIGH_LEVEL_H
 
-#include "doca_gpunetio.h"
-#include "doca_verbs.h"
+#include "../host/doca_gpunetio.h"
+#include "../host/doca_verbs.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,7 +10,7 @@
 #define GDK_GPU_H
 
 #include "host/doca_gpunetio.h"
-#include "util.h"
+#include "core/util.h"
 
 bool gdk_gpu_is_host(const doca_gpu_t *gpu);
 /* Name for messages: "host" or the PCI address. */

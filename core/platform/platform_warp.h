@@ -13,7 +13,7 @@
 #ifndef GDK_PLATFORM_WARP_H
 #define GDK_PLATFORM_WARP_H
 
-#include "platform.h"
+#include "../../device/gdk/platform.h"
 
 #include <pthread.h>
 #include <stdio.h>
