@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Addresses of a port and what follows from them, all computed, so that no
- * process has to ask another: an address is 16 bytes (IPv4 as ::ffff:a.b.c.d),
- * its last four are the last four of the MAC 02:00:..., the MAC makes the
- * link-local GID. In the other direction, a link-local GID leads to the address
- * with these four bytes on our own network. The LID of an InfiniBand port is the
- * address's last 16 bits, likewise. Linked into the launcher too.
+ * Addresses of a port and the values derived from them. All are computed, so that
+ * processes need not exchange them. An address has 16 bytes (IPv4 as ::ffff:a.b.c.d).
+ * Its last four bytes are the last four of the MAC 02:00:..., and the MAC determines
+ * the link-local GID. In the other direction, a link-local GID belongs to the address
+ * with these four bytes in this port's network. The LID of an InfiniBand port is the
+ * last 16 bits of the address. Packets are sent in wire.c. Also linked into
+ * softnic-run.
  */
 #include "front.h"
 
@@ -20,8 +21,8 @@
 
 #define ROCE_PORT  4791
 #define PICK_TRIES 64
-#define LID_MAX	   0xbfff /* above are multicast */
-#define NET_LEN	   12	  /* bytes of an address before those of the MAC */
+#define LID_MAX	   0xbfff /* higher LIDs are multicast */
+#define NET_LEN	   12	  /* bytes of an address before the four that the MAC contains */
 
 static const uint8_t v4_net[NET_LEN] = { [10] = 0xff, [11] = 0xff };
 
@@ -51,8 +52,8 @@ int sn_addr_pick(struct in6_addr *ip, bool lid)
 	for (i = 0; i < PICK_TRIES; i++) {
 		if (getrandom(&r, sizeof(r), 0) != sizeof(r))
 			r = (uint32_t)getpid() * 2654435761u + (uint32_t)i;
-		/* 127.16.0.1 … 127.239.254.254: no zero or broadcast octets; a LID
-		 * leads only to its own network of 16 bits, which is then 127.15 */
+		/* 127.16.0.1 to 127.239.254.254, without octets 0 and 255. With a LID
+		 * 127.15.x.y: a LID reaches only ports of the same 16-bit network. */
 		v4 = htonl(127u << 24 | (lid ? 15 : 16 + (r >> 16) % 224) << 16 |
 			   ((r >> 8 & 0xff) % (lid ? 192 : 255)) << 8 | (1 + (r & 0xff) % 254));
 		memcpy(ip->s6_addr + NET_LEN, &v4, 4);
@@ -88,7 +89,7 @@ bool sn_addr_parse(const char *text, struct in6_addr *ip)
 		memcpy(ip->s6_addr + NET_LEN, &v4, 4);
 		return v4.s_addr != 0;
 	}
-	/* A link-local address would need an interface with it: not taken. */
+	/* A link-local address would need an interface and is refused. */
 	return inet_pton(AF_INET6, text, ip) == 1 && !is_link_local(ip->s6_addr) &&
 	       !IN6_IS_ADDR_MULTICAST(ip) && !IN6_IS_ADDR_UNSPECIFIED(ip);
 }
@@ -189,7 +190,7 @@ int sn_dest_find(const struct sn_cfg *cfg, const struct sn_dest *dest, struct in
 		return sn_addr_of_gid(&cfg->ip, dest->dgid, ip) ? 0 : -EHOSTUNREACH;
 	if (!sn_addr_of_lid(&cfg->ip, dest->dlid, ip))
 		return -EINVAL;
-	/* A port drops what is not for its GID: the two must name the same one. */
+	/* A port drops packets with another port's GID, so LID and GID must name the same port. */
 	return !dest->grh || (sn_addr_of_gid(&cfg->ip, dest->dgid, &by_gid) &&
 			      sn_addr_same(ip, &by_gid))
 		       ? 0

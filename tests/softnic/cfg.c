@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Configuration of the software NIC from SOFTNIC_* variables.
+ * Reads the configuration (struct sn_cfg) from SOFTNIC_* variables and the card
+ * model. softnic-run sets the variables and checks most values; an invalid value that
+ * reaches this file is replaced by a default or ignored. Also linked into softnic-run.
  */
 #include "front.h"
 
@@ -17,7 +19,7 @@
 
 #define ROCE_HEADERS (40 + 8 + 12 + 4 + 28 + 4)
 
-/* What is given counts, then what the model has. */
+/* The value of a variable; if it is unset, the card model's value. */
 static const char *setting(const char *name)
 {
 	const char *s = getenv(name), *model = getenv("SOFTNIC_MODEL");
@@ -69,7 +71,7 @@ static bool owns(const struct ifaddrs *a, const struct in6_addr *ip)
 	if (a->ifa_addr->sa_family != AF_INET || !IN6_IS_ADDR_V4MAPPED(ip))
 		return false;
 	if (a->ifa_flags & IFF_LOOPBACK && ip->s6_addr[12] == 127)
-		return true; /* all of 127/8 is on the loopback interface */
+		return true; /* all of 127.0.0.0/8 belongs to the loopback interface */
 	return !memcmp(&((const struct sockaddr_in *)sa)->sin_addr, ip->s6_addr + 12, 4);
 }
 
@@ -86,8 +88,8 @@ static void cfg_ndev(struct sn_cfg *cfg)
 	freeifaddrs(all);
 }
 
-/* What one frame of the interface carries, as the kernel counts for RoCE: without the
- * largest headers that a packet may have (GRH or IP, UDP, BTH, XRC, atomic, ICRC). */
+/* Payload bytes of one frame of the interface, as the kernel computes them for RoCE: its MTU
+ * without the largest headers of a packet (GRH or IP, UDP, BTH, XRC, atomic, ICRC). */
 static uint64_t ndev_mtu(const char *ndev)
 {
 	struct ifreq req = { .ifr_mtu = 0 };
@@ -101,7 +103,7 @@ static uint64_t ndev_mtu(const char *ndev)
 						: (uint64_t)(req.ifr_mtu - ROCE_HEADERS);
 }
 
-/* ms[:period in ms], a tenth of the time without a period */
+/* ms[:period in ms]; the default period is 10 * ms */
 static void cfg_stall(struct sn_cfg *cfg)
 {
 	const char *s = setting("SOFTNIC_STALL");
@@ -131,7 +133,8 @@ static void cfg_lag(struct sn_cfg *cfg)
 	cfg->lag_inactive = !strcmp(end, ":inactive");
 }
 
-/* A mask; "legacy": the device does not say which. All that the NIC has without it. */
+/* A mask; "legacy": the device does not list its events. Default: all events that this NIC
+ * sends. */
 static void cfg_events(struct sn_cfg *cfg)
 {
 	static const uint8_t types[] = { 0x02, 0x03, 0x04, 0x05, 0x10, 0x11, 0x12, 0x13, 0x14 };
@@ -145,7 +148,7 @@ static void cfg_events(struct sn_cfg *cfg)
 		cfg->events |= 1ull << types[i];
 }
 
-/* What firmware and kernel of a card announce. */
+/* Properties of a card's firmware and kernel driver. */
 static void cfg_card(struct sn_cfg *cfg)
 {
 	char text[16];
@@ -168,7 +171,7 @@ static void cfg_card(struct sn_cfg *cfg)
 	env_str("SOFTNIC_FW_VER", cfg->fw_ver, sizeof(cfg->fw_ver), "28.43.1000");
 }
 
-/* 4096, 16k, 64k and so on[:whole] */
+/* 4096, 4k, 16k, 64k, ..., each optionally with :whole */
 bool sn_cfg_page_size(struct sn_cfg *cfg)
 {
 	const char *s = setting("SOFTNIC_PAGE_SIZE");
@@ -230,7 +233,7 @@ void sn_cfg_from_env(struct sn_cfg *cfg)
 	env_str("SOFTNIC_STATS_DIR", cfg->stats_dir, sizeof(cfg->stats_dir), "");
 	cfg->stats = env_num("SOFTNIC_STATS", 0);
 	cfg->strict = env_num("SOFTNIC_STRICT", 0);
-	cfg->trace = trace && *trace && strcmp(trace, "0"); /* 1, or the path of a file */
+	cfg->trace = trace && *trace && strcmp(trace, "0"); /* 1 or the path of a file */
 	cfg_dmabuf(cfg);
 	cfg->dbrec_only = env_num("SOFTNIC_DBREC_ONLY", 0);
 	cfg_fail_cmd(cfg);

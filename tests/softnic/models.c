@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Card models: for each what differs from the NIC without a model, as options of softnic-run,
- * one line a difference with its source. A capability without a source is equal in all of
- * them. What the NIC has without a model (core direct, event_cap, a port that may change
- * before RTS, free-running time stamps) is what a ConnectX-6 Dx reports in the README of
- * mlx5ctl. Linked into the launcher too.
+ * Card models: a table with the differences of each model from the NIC without a
+ * model, as options of softnic-run, one line per difference with its source. A
+ * capability without a source is the same in all models. Properties of the NIC without
+ * a model (core direct, event_cap, a port that may change before RTS, free-running
+ * time stamps) are those of a ConnectX-6 Dx according to the README of mlx5ctl. cfg.c
+ * applies the values. Also linked into softnic-run.
  */
 #include "front.h"
 
@@ -42,7 +43,7 @@ static const struct {
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* Is it SOFTNIC_ and the option in capitals? */
+/* Is `variable` the name SOFTNIC_ + option in capitals? */
 static bool is_variable_of(const char *option, const char *variable)
 {
 	const char prefix[] = "SOFTNIC_";
@@ -100,5 +101,5 @@ void sn_models_list(FILE *f)
 			fprintf(f, "%s\n", rows[i].model);
 		fprintf(f, "  --%-10s %-11s %s\n", rows[i].option, rows[i].value, rows[i].source);
 	}
-	fprintf(f, "Everything else is equal in all models.\n");
+	fprintf(f, "All other properties are the same in all models.\n");
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Interposition of libc: paths of the InfiniBand classes go to the generated
- * tree, the device file is a memfd, its ioctl is ours, netlink of RDMA fails.
- * Everything else goes to the kernel by raw system call, which works before
- * constructors and under malloc, or to the next definition where libc keeps
- * state of its own.
+ * Interposition of libc calls. Paths of the InfiniBand classes are redirected to the
+ * generated tree, the device file is a memfd whose ioctl is handled in uverbs.c, and
+ * RDMA netlink sockets fail. All other calls go to the kernel by raw system call, which
+ * works before constructors run and inside malloc, or to the next definition if libc
+ * keeps state of its own. preload_path.c has the calls that shells and scripts need.
  */
 #include "front.h"
 
@@ -35,7 +35,7 @@
 	if (!next) \
 	*(void **)&next = dlsym(RTLD_NEXT, name)
 
-/* Prefixes that are ours, and how many leading characters to replace by the root. */
+/* Redirected prefixes, and how many leading characters the root of the tree replaces. */
 static const struct {
 	const char *prefix;
 	size_t strip;
@@ -47,7 +47,7 @@ static const struct {
 	{ PEERMEM, 4 },
 };
 
-/* A GPU's driver, or a library that stands for it. */
+/* True if a GPU driver or a stand-in library for it is present. */
 static bool cuda_is_here(void)
 {
 	void *lib;
@@ -82,7 +82,7 @@ const char *sn_redirect(const char *path, char buf[PATH_MAX])
 	return path;
 }
 
-/* The reverse, for resolved paths: the tree's own place must not show. */
+/* The reverse of sn_redirect() for resolved paths, which must not show where the tree is. */
 void sn_unredirect(char *path)
 {
 	const char *root = sn_sysfs_root();
@@ -111,7 +111,7 @@ static int fail(long err)
 	return -1;
 }
 
-/* ---- opening ---- */
+/* ---- opening files ---- */
 static int do_openat(int dirfd, const char *path, int flags, mode_t mode)
 {
 	char buf[PATH_MAX];
@@ -225,7 +225,7 @@ int scandir(const char *path, struct dirent ***list, filter_fn filter, compar_fn
 	return next(sn_redirect(path, buf), list, filter, compar);
 }
 
-/* ---- looking ---- */
+/* ---- querying files ---- */
 static int do_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 {
 	char buf[PATH_MAX];
@@ -361,7 +361,7 @@ char *canonicalize_file_name(const char *path)
 	return realpath(path, NULL);
 }
 
-/* ---- descriptors ---- */
+/* ---- file descriptors ---- */
 int ioctl(int fd, unsigned long request, ...)
 {
 	struct sn_ctx *ctx;

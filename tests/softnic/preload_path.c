@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Interposition of the calls by which shells, coreutils and scripting languages
- * look around: working directory, extended attributes, patterns. They take the
- * way of preload.c: a path of ours goes to the tree, a result comes back from it.
+ * Interposition of the calls by which shells, coreutils and scripting languages find
+ * files: working directory, extended attributes, patterns. As in preload.c, a path of
+ * the NIC is redirected to the generated tree, and a returned path is converted back.
  */
 #include "front.h"
 
@@ -57,7 +57,7 @@ char *get_current_dir_name(void)
 	return getcwd(NULL, 0);
 }
 
-/* <sys/xattr.h> is not included: its prototypes differ between versions. */
+/* <sys/xattr.h> is not included because its prototypes differ between libc versions */
 ssize_t getxattr(const char *path, const char *attr, void *value, size_t len);
 ssize_t lgetxattr(const char *path, const char *attr, void *value, size_t len);
 ssize_t listxattr(const char *path, char *list, size_t len);
@@ -119,7 +119,7 @@ int scandir64(const char *path, struct dirent64 ***list, filter64_fn filter, com
 	return next(sn_redirect(path, buf), list, filter, compar);
 }
 
-/* Names that were found are never longer outside of the tree than in it. */
+/* Converts the found names in place: a name outside the tree is never longer than in it. */
 static void found(char **names, size_t n)
 {
 	while (n--)

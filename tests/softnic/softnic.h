@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The software mlx5 NIC: objects of the device model and the seams between
- * its parts. The front (preload, sysfs, uverbs, firmware commands) creates and
- * destroys objects; the engine (register pages, send, receive, completion,
- * wire) executes them on one thread per process.
+ * The software mlx5 NIC: the objects of the device model and the functions that its
+ * two halves call in each other. The front (preload, sysfs, uverbs, firmware
+ * commands) creates and destroys objects. The engine (register pages, send, receive,
+ * completion, wire) executes them on one thread per process. front.h and eng.h hold
+ * what is private to one half.
  *
- * Locking: every field is protected by sn_dev.lock unless its comment says
- * otherwise. The front takes it for each call, the engine for each pass; nobody
- * blocks or makes a call of libibverbs while holding it.
+ * Locking: sn_dev.lock protects every field unless its comment says otherwise. The
+ * front takes it for each call, the engine for each pass. A thread that holds it
+ * does not block and does not call libibverbs.
  */
 #ifndef SOFTNIC_H
 #define SOFTNIC_H
@@ -20,71 +21,77 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SN_UAR_SIZE	4096u
-#define SN_MAX_UARS	4096u
-#define SN_GONE_MAX	4096u
-#define SN_UAR_FILE_OFF 0x900000ull /* page i of the device file: this + i * 4096 */
+#define SN_UAR_SIZE 4096u
+#define SN_MAX_UARS 4096u
+#define SN_GONE_MAX 4096u
+/* offset of page 0 in the device file; page i is i * 4096 bytes further on */
+#define SN_UAR_FILE_OFF 0x900000ull
 
-/* ---- configuration: from the environment that softnic-run sets ---- */
+/* ---- configuration: read from the environment that softnic-run sets ---- */
 
 /*
- * What a dmabuf of the PCIe mapping type does where GPU and NIC share another bus, too. An
- * ordinary function of the NIC cannot attach it (nv-dmabuf.c of NVIDIA's open kernel
- * modules), or registers it and its DMA fails (UCX pull request 11571).
+ * What happens to a dmabuf of the PCIe mapping type on a machine where GPU and NIC also share
+ * another bus. An ordinary function of the NIC cannot attach it (nv-dmabuf.c of NVIDIA's open
+ * kernel modules), or it registers it and its DMA fails (UCX pull request 11571).
  */
 enum sn_dmabuf_pcie { SN_PCIE_REFUSED, SN_PCIE_FAULTS, SN_PCIE_WORKS };
 
 struct sn_cfg {
-	struct in6_addr ip;		 /* this process's address; of IPv4: ::ffff:a.b.c.d */
-	char name[32];			 /* "mlx5_0" */
-	char ndev[16];			 /* interface that has ip; empty: none has */
-	bool infiniband;		 /* link layer of the port, otherwise Ethernet */
-	bool grh_required;		 /* of an InfiniBand port; Ethernet always needs one */
-	char sysfs[256];		 /* root of the generated tree */
-	char pcap[256];			 /* capture of the wire; empty: none */
-	char stats_dir[256];		 /* per-process JSON at exit; empty: none */
-	bool stats;			 /* text on stderr at exit */
-	bool strict;			 /* counted violations are a failure at exit */
-	bool trace;			 /* commands and WQEs, readable, on stderr */
-	bool dmabuf;			 /* file descriptors are registered if they can be mapped */
-	enum sn_dmabuf_pcie dmabuf_pcie; /* those of the PCIe mapping type */
-	bool no_peermem;		 /* GPU memory is not registered by its address */
-	bool dbrec_only;		 /* doorbell values are ignored, DBREC word 1 is read */
-	bool no_dbr_cap;		 /* DBREC-less QPs are offered (default true) */
-	uint32_t no_dbr_max;		 /* so many of them at most; 0: no limit */
+	struct in6_addr ip; /* this process's address; IPv4 as ::ffff:a.b.c.d */
+	char name[32];	    /* "mlx5_0" */
+	char ndev[16];	    /* interface that has ip; empty: none */
+	bool infiniband;    /* link layer of the port; false: Ethernet */
+	/* the InfiniBand port requires a GRH; Ethernet always does */
+	bool grh_required;
+	char sysfs[256]; /* root of the generated sysfs tree */
+	char pcap[256];	 /* file for captured packets; empty: none */
+	/* folder for the JSON counters of each process; empty: none */
+	char stats_dir[256];
+	bool stats;			 /* print counters on stderr at exit */
+	bool strict;			 /* counted violations fail the run */
+	bool trace;			 /* print commands, WQEs, packets and CQEs */
+	bool dmabuf;			 /* dmabufs may be registered if they can be mapped */
+	enum sn_dmabuf_pcie dmabuf_pcie; /* what happens to those of the PCIe mapping type */
+	bool no_peermem;		 /* GPU memory cannot be registered by its address */
+	bool dbrec_only;		 /* ignore the index in doorbells, read DBREC word 1 */
+	bool no_dbr_cap;		 /* DBREC-less QPs are supported (default true) */
+	uint32_t no_dbr_max;		 /* maximum number of DBREC-less QPs; 0: no limit */
 	uint32_t fail_cmd_nth;	 /* the n-th firmware command of the process fails; 0: none */
-	uint8_t fail_cmd_status; /* with this status */
+	uint8_t fail_cmd_status; /* its status */
 	uint32_t fail_cmd_syndrome;
 	uint32_t fail_ioctl_nth; /* the n-th uverbs call fails with ENOMEM */
-	uint64_t seed;		 /* of all random misbehaviour */
+	uint64_t seed;		 /* seed of all random faults */
 	uint32_t loss_ppm, dup_ppm, reorder_ppm, corrupt_ppm, delay_us;
-	uint32_t stall_us, stall_every_us; /* it stands still so long of each period */
-	uint32_t mtu;			   /* active path MTU in bytes, 256 to 4096, fits ndev's */
-	uint32_t err_after;		   /* a QP goes to error after so many messages; 0: never */
-	uint16_t vlan;	     /* the GIDs of IP addresses are on this VLAN; 0: on none */
-	uint8_t lag_ports;   /* of the bond that the port is; 0: it is none */
-	bool lag_hash;	     /* the bond spreads by packet headers, not by QP */
-	uint32_t page_size;  /* of the kernel, 4096 to 65536: so many bytes of UARs a mapping */
-	bool whole_pages;    /* the kernel chooses no umem page that is smaller than its own */
-	bool lag_inactive;   /* the ports could be a bond and are none, as under ECMP */
-	bool lag_init2;	     /* a QP's port may change from INIT on */
-	bool query_lag;	     /* QUERY_LAG is answered */
-	bool vf;	     /* a virtual function, which does not own the bond */
-	bool cd;	     /* core direct: WAIT, and queues of a master or slave */
-	uint8_t ts_format;   /* SN_TS_*, of the device's time stamps */
-	bool event_cap;	     /* the events below are announced, and no others subscribed */
-	uint64_t events;     /* bit i: event type i */
-	uint32_t qp_max;     /* so many QPs at most; 0: any */
-	uint32_t cq_behind;  /* QUERY_CQ counts so many CQEs less than were written */
+	uint32_t stall_us, stall_every_us; /* length and period of stalls; 0: none */
+	/* active path MTU in bytes, 256 to 4096, fits the frames of ndev */
+	uint32_t mtu;
+	/* a QP goes to error after this many messages; 0: never */
+	uint32_t err_after;
+	uint16_t vlan;	   /* VLAN of the GIDs made from IP addresses; 0: none */
+	uint8_t lag_ports; /* ports of the bond that the port represents; 0: no bond */
+	bool lag_hash;	   /* the bond spreads by packet headers, not by QP */
+	/* the kernel's page size, 4096 to 65536; one mapping of UARs has this size */
+	uint32_t page_size;
+	bool whole_pages;    /* the kernel uses no umem page smaller than its own page */
+	bool lag_inactive;   /* the ports could form a bond and do not, as under ECMP */
+	bool lag_init2;	     /* a QP's port may be changed from INIT on */
+	bool query_lag;	     /* QUERY_LAG is supported; false: it fails */
+	bool vf;	     /* the device is a virtual function, which does not own the bond */
+	bool cd;	     /* core direct is supported: WAIT, master and slave queues */
+	uint8_t ts_format;   /* SN_TS_*, format of the device's time stamps */
+	bool event_cap;	     /* the capability lists `events`, and only these can be subscribed */
+	uint64_t events;     /* bit i: event type i is supported */
+	uint32_t qp_max;     /* maximum number of QPs; 0: no limit */
+	uint32_t cq_behind;  /* QUERY_CQ reports this many CQEs less than were written */
 	uint16_t pci_device; /* PCI device ID */
 	char fw_ver[24];
 };
 
-/* Capability qp_ts_format, mlx5_ifc.h: formats that the device gives. */
+/* Capability qp_ts_format of mlx5_ifc.h: the time stamp formats that the device supports. */
 enum { SN_TS_FREE = 0, SN_TS_REAL = 1, SN_TS_BOTH = 2 };
 
 /* clang-format off */
-/* ---- counters: X(name, strict) ; strict ones are violations ---- */
+/* ---- counters: X(name, strict); strict counters count violations ---- */
 #define SN_STATS(X)                                                                       \
 	X(commands, 0) X(commands_failed, 0) X(doorbells, 0) X(blueflame, 0)              \
 	X(db_recovered, 0) X(wqes, 0) X(cqes, 0) X(error_cqes, 0) X(tx_packets, 0)        \
@@ -103,7 +110,7 @@ struct sn_stats {
 #undef SN_STAT_FIELD
 };
 
-/* Those that are also counted per queue pair. */
+/* Counters that each queue pair has in addition to those of the device. */
 #define SN_QP_STATS(X)                                                                 \
 	X(doorbells) X(blueflame) X(db_recovered) X(wqes) X(cqes) X(error_cqes)        \
 	X(tx_packets) X(tx_bytes) X(rx_packets) X(rx_bytes) X(retransmits) X(timeouts) \
@@ -131,31 +138,32 @@ enum sn_kind {
 	SN_COMP_CHANNEL,
 	SN_ASYNC,
 	SN_DEVX_EVENTS,
-	SN_DEVX_OUTPUTS, /* from SN_COMP_CHANNEL on: event queues */
+	SN_DEVX_OUTPUTS, /* SN_COMP_CHANNEL and all after it are event queues */
 };
 
-struct sn_ctx; /* one open of the device file: owns objects, private to the front */
+struct sn_ctx; /* one open of the device file; owns objects; private to the front */
 
 struct sn_pd {
 	uint32_t handle, pdn;
 	int users;
 };
 
-/* A dmabuf's pages in this process. */
+/* Where a dmabuf is mapped in this process. */
 struct sn_mapping {
-	void *base; /* NULL: none */
+	void *base; /* NULL: not mapped */
 	size_t len;
 };
 
 /*
- * What an indirect key (KSM) stands for: pieces of 1 << log_size bytes, one after another
- * from the key's iova on, each by another key and the address there. A piece may reach
- * beyond that region, and the region may be gone: what counts is asked at each access.
+ * The translation of an indirect key (KSM): pieces of 1 << log_size bytes, one after another
+ * from the key's iova on. Each piece names another key and an address. A piece may extend
+ * beyond the region of that key, and the region may have been deregistered: each access checks
+ * this.
  */
 struct sn_ksm {
 	uint8_t log_size;
 	bool local_read;
-	bool relaxed_write, relaxed_read; /* allowed; nothing is reordered here */
+	bool relaxed_write, relaxed_read; /* permitted; this NIC does not reorder */
 	uint32_t n;
 	struct {
 		uint64_t addr;
@@ -166,64 +174,67 @@ struct sn_ksm {
 /* Access rights are the IBV_ACCESS_* bits. */
 struct sn_mr {
 	uint32_t handle, lkey, rkey, pdn, access;
-	uint64_t va;   /* address of the first byte in this process (CPU or GPU) */
-	uint64_t iova; /* the address that WQEs and peers use for it */
+	uint64_t va;   /* address of the first byte in this process, of CPU or GPU memory */
+	uint64_t iova; /* the same byte's address in WQEs and in requests of peers */
 	uint64_t len;
-	bool gpu;    /* va is GPU memory: reached by driver copies */
-	bool dmabuf; /* registered by descriptor */
+	bool gpu;    /* va is GPU memory, accessed by copies of the CUDA driver */
+	bool dmabuf; /* registered by file descriptor */
 	struct sn_mapping map;
-	struct sn_ksm *ksm; /* an indirect key, without va, gpu and map; NULL: memory */
+	/* set for an indirect key, which has no va, gpu and map; NULL: a region */
+	struct sn_ksm *ksm;
 };
 
 struct sn_umem {
 	uint32_t handle, id;
 	uint64_t va, len;
-	uint64_t page, first; /* size of its pages; where in the first it begins */
+	uint64_t page, first; /* page size; offset of va in the first page */
 	uint32_t access;
 	struct sn_mapping map;
 	int users;
 };
 
-/* One register page. Those of one mapping follow each other in sn_dev.uars; the first has
- * the handle. */
+/* One register page (UAR). The UARs of one mapping are consecutive in sn_dev.uars, and the
+ * first one has the handle. */
 struct sn_uar {
-	uint32_t handle, id; /* id is the page number i in the device file */
-	uint8_t *page;	     /* NIC's mapping; stores of the CPU and the GPU arrive here */
+	uint32_t handle, id; /* id: page number in the device file */
+	uint8_t *page;	     /* the NIC's mapping; stores of CPU and GPU to the page appear here */
 	bool used;
 	int users;
 };
 
-/* What a CQ with a channel has in its arm word before the first arm, which may be 0. */
+/* Assumed arm word of a CQ with a channel before its first arm. The first arm may store 0, so 0
+ * would not show it. */
 #define SN_ARM_NONE 0xffffffffu
 
-/* Syndromes of a CQ's error event, mlx5_ifc.h */
+/* Syndromes of a CQ error event (mlx5_ifc.h) */
 enum { SN_CQ_OVERRUN = 1, SN_CQ_ACCESS = 2 };
 
 struct sn_cq {
 	uint32_t handle, cqn;
-	uint64_t buf;	  /* VA of entry 0 */
-	uint64_t dbr;	  /* VA of {consumer index, arm word}, big-endian */
-	uint8_t log_size; /* entries */
+	uint64_t buf;	  /* address of entry 0 */
+	uint64_t dbr;	  /* address of {consumer index, arm word}, big-endian */
+	uint8_t log_size; /* log2 of the number of entries */
 	uint8_t cqe_size; /* 64 or 128 */
-	bool oi;	  /* overrun ignored */
-	bool cc;	  /* collapsed */
+	bool oi;	  /* ignore overrun */
+	bool cc;	  /* collapsed: only entry 0 is written */
 	bool devx;
-	uint8_t error; /* SN_CQ_*, nothing is written any more; 0: none */
+	uint8_t error; /* SN_CQ_*: no CQE is written any more; 0: none */
 	bool armed, armed_solicited;
 	uint32_t arm_ci;
-	uint64_t notified; /* pi at the last event: CQEs up to it make no other */
-	/* an event for so many CQEs, or so many microseconds after the first; 0: at once */
+	uint64_t notified; /* pi at the last event; a new event needs a newer CQE */
+	/* moderation: send an event after this many CQEs, or this many us after the first; 0:
+	 * at once */
 	uint16_t mod_count, mod_period;
-	bool subscribed; /* a DEVX event channel wants its completions */
+	bool subscribed; /* a DEVX event channel is subscribed to its completions */
 	uint64_t user_handle;
 	struct sn_event_queue *channel; /* completion channel or NULL */
 	struct sn_event_queue *async;
 	uint32_t uar, eqn;
 	uint64_t pi;			    /* CQEs written since creation */
-	uint32_t comp_events, async_events; /* put into the event files (front) */
-	struct sn_umem *umems[2];	    /* of a DEVX object: ring, DBREC (front) */
+	uint32_t comp_events, async_events; /* events written to the event files (front) */
+	struct sn_umem *umems[2];	    /* umems of ring and DBREC if created by DEVX (front) */
 	int users;
-	struct sn_cq_eng *eng; /* the engine's own state, NULL before sn_eng_cq_add */
+	struct sn_cq_eng *eng; /* the engine's state, NULL before sn_eng_cq_add() */
 };
 
 enum sn_qp_state {
@@ -235,38 +246,39 @@ enum sn_qp_state {
 	SN_QPS_SQD,
 	SN_QPS_ERR
 };
-enum sn_qp_type { SN_QPT_RC = 0, SN_QPT_UC = 1, SN_QPT_UD = 2 }; /* as QPC st */
+enum sn_qp_type { SN_QPT_RC = 0, SN_QPT_UC = 1, SN_QPT_UD = 2 }; /* as st in the QPC */
 
-/* A shared receive queue: of libibverbs, or the firmware's RMP. */
+/* A shared receive queue: created by libibverbs, or an RMP created by a firmware command. */
 struct sn_srq {
 	uint32_t handle, srqn, pdn;
-	uint64_t buf;		     /* VA of entry 0 */
-	uint64_t dbr;		     /* VA of the count of WQEs posted, big-endian */
-	uint32_t wqe_cnt, wqe_shift; /* entries (power of two), log2 of their bytes */
-	bool cyclic; /* entries in the order of the ring; else linked by next_wqe_index */
-	bool basic;  /* entries have no next segment: data segments alone */
+	uint64_t buf; /* address of entry 0 */
+	uint64_t dbr; /* address of the count of posted WQEs, big-endian */
+	/* number of entries (a power of two); log2 of an entry's bytes */
+	uint32_t wqe_cnt, wqe_shift;
+	bool cyclic; /* entries are used in ring order; false: linked by next_wqe_index */
+	bool basic;  /* entries have no next segment, only data segments */
 	bool devx, gpu, dbr_gpu;
 	uint32_t max_wr, max_sge;
-	uint32_t limit; /* an event when fewer WQEs are left; 0: not armed */
+	uint32_t limit; /* send an event when fewer WQEs are left; 0: not armed */
 	uint64_t user_handle;
 	struct sn_event_queue *async;
-	uint32_t async_events;	  /* put into the event file (front) */
-	struct sn_umem *umems[2]; /* of a DEVX object: ring, DBREC (front) */
-	uint32_t next;		  /* next WQE of the linked list to consume */
+	uint32_t async_events;	  /* events written to the event file (front) */
+	struct sn_umem *umems[2]; /* umems of ring and DBREC if created by DEVX (front) */
+	uint32_t next;		  /* next WQE of the linked list */
 	uint32_t consumed;
 	int users;
 };
 
-/* Another port, as an address vector names it. */
+/* Destination port, as in an address vector. */
 struct sn_dest {
 	uint8_t dgid[16], sgid_index;
-	bool grh;      /* the GIDs count */
-	uint16_t dlid; /* InfiniBand */
+	bool grh;      /* dgid and sgid_index are valid */
+	uint16_t dlid; /* InfiniBand only */
 };
 
-/* The way of packets to another port: its address, and what IP and UDP headers say. */
+/* How packets reach another port: its address and the fields of the IP and UDP headers. */
 struct sn_way {
-	struct in6_addr ip;	   /* unspecified: leads nowhere */
+	struct in6_addr ip;	   /* unspecified: unreachable */
 	uint16_t sport;		   /* UDP source port; 0: 4791 */
 	uint8_t tclass, hop_limit; /* hop limit 0: 64 */
 	uint16_t tci;		   /* VLAN tag: priority << 13 | VLAN; 0: none */
@@ -277,46 +289,47 @@ struct sn_qp {
 	enum sn_qp_type type;
 	enum sn_qp_state state;
 	bool devx;
-	uint64_t sq_buf, rq_buf;     /* VA */
-	uint32_t sq_wqebbs;	     /* 64-byte blocks, power of two; 0: none */
-	uint32_t rq_wqes, rq_stride; /* entries (power of two), bytes */
-	uint64_t dbr;		     /* VA of word 0 (receive); word 1 is send; big-endian */
-	bool no_dbr;		     /* DBREC is never read */
+	uint64_t sq_buf, rq_buf;     /* addresses */
+	uint32_t sq_wqebbs;	     /* blocks of 64 bytes, a power of two; 0: no send queue */
+	uint32_t rq_wqes, rq_stride; /* entries (a power of two), bytes per entry */
+	/* address of word 0 (receive); word 1 (send) follows; big-endian */
+	uint64_t dbr;
+	bool no_dbr; /* DBREC-less */
 	bool sig_all;
-	uint32_t uar; /* page its doorbells arrive on */
+	uint32_t uar; /* page on which its doorbells arrive */
 	uint32_t uidx;
 	uint64_t user_handle;
 	struct sn_cq *scq, *rcq;
 	struct sn_srq *srq;
 	struct sn_event_queue *async;
-	uint32_t async_events;	  /* put into the event file (front) */
-	struct sn_umem *umems[2]; /* of a DEVX object: ring, DBREC (front) */
+	uint32_t async_events;	  /* events written to the event file (front) */
+	struct sn_umem *umems[2]; /* umems of ring and DBREC if created by DEVX (front) */
 	bool cd_master;
 
 	/* address vector and transport attributes, host byte order */
-	uint8_t port, path_mtu;		/* path_mtu: IB code 1..5 */
-	uint8_t sl;			/* of InfiniBand, or the priority of Ethernet */
-	uint8_t stat_rate, atomic_mode; /* codes of the QPC */
-	uint8_t tclass;		  /* traffic class of the address path; what is sent is in way */
-	uint8_t ts_format;	  /* code of the QPC */
-	uint8_t log_ack_req_freq; /* kept only: an acknowledgement is asked for as it is needed */
-	uint8_t lag_port;	  /* lag_tx_port_affinity, from 1; 0: the NIC's choice */
+	uint8_t port, path_mtu;		/* path_mtu: IB encoding, 1 to 5 */
+	uint8_t sl;			/* service level of InfiniBand, or priority of Ethernet */
+	uint8_t stat_rate, atomic_mode; /* as encoded in the QPC */
+	uint8_t tclass;			/* as in the address path; packets carry way.tclass */
+	uint8_t ts_format;		/* as encoded in the QPC */
+	uint8_t log_ack_req_freq;	/* stored and queried only; the requester decides */
+	uint8_t lag_port; /* lag_tx_port_affinity, counted from 1; 0: the NIC chooses */
 	struct sn_dest dest;
 	uint8_t dmac[6];
-	struct sn_way way; /* to dest */
+	struct sn_way way; /* how packets reach dest */
 	uint16_t pkey_index;
 	uint32_t dest_qpn, sq_psn, rq_psn, qkey, flow_label;
 	uint8_t retry_cnt, rnr_retry, ack_timeout, min_rnr_timer;
-	uint8_t max_rd_atomic, max_dest_rd_atomic; /* counts, not logarithms */
+	uint8_t max_rd_atomic, max_dest_rd_atomic; /* plain numbers, not logarithms */
 	bool remote_write, remote_read, remote_atomic;
-	bool sqd_event; /* SQ_DRAINED is asked for */
-	uint32_t ece;	/* options of enhanced connection establishment, SN_ECE_OPTIONS */
+	bool sqd_event; /* an SQ_DRAINED event was requested */
+	uint32_t ece;	/* enhanced connection establishment, see SN_ECE_OPTIONS */
 
 	struct sn_qp_stats stats;
-	struct sn_qp_eng *eng; /* the engine's own state, NULL before sn_eng_qp_add */
+	struct sn_qp_eng *eng; /* the engine's state, NULL before sn_eng_qp_add() */
 };
 
-/* What is kept of a queue pair that was destroyed, for the report. */
+/* The counters of a destroyed queue pair, kept for the report. */
 struct sn_qp_record {
 	uint32_t qpn, dest_qpn;
 	enum sn_qp_type type;
@@ -325,21 +338,23 @@ struct sn_qp_record {
 
 struct sn_dev {
 	pthread_mutex_t lock;
-	int waiting; /* atomic: threads of the program that want the lock, see sn_dev_lock */
+	int waiting; /* atomic: program threads that wait for the lock, see sn_dev_lock() */
 	struct sn_cfg cfg;
 	struct sn_stats stats;
-	int memfd; /* what /dev/infiniband/uverbs0 is */
+	int memfd; /* the file that /dev/infiniband/uverbs0 opens */
 	struct sn_uar uars[SN_MAX_UARS];
-	struct sn_qp_record *gone; /* destroyed queue pairs, the first SN_GONE_MAX */
+	/* the first SN_GONE_MAX destroyed queue pairs that had traffic */
+	struct sn_qp_record *gone;
 	uint32_t ngone, gone_unlisted;
-	struct sn_front *front; /* tables and handles */
+	struct sn_front *front; /* object tables and handles */
 	struct sn_eng *eng;
 };
 
-/* The device of this process; created by the front at the first open. */
+/* The device of this process. The front creates it at the first open. */
 extern struct sn_dev *sn_dev;
 
-/* A busy NIC thread takes the lock again at once, unless it sees that others wait. */
+/* Takes the device lock in a thread of the program. `waiting` tells the NIC thread to pause
+ * before it takes the lock again; it is read in give_way() of waiting.c. */
 static inline void sn_dev_lock(struct sn_dev *dev)
 {
 	__atomic_add_fetch(&dev->waiting, 1, __ATOMIC_SEQ_CST);
@@ -347,14 +362,14 @@ static inline void sn_dev_lock(struct sn_dev *dev)
 	__atomic_sub_fetch(&dev->waiting, 1, __ATOMIC_SEQ_CST);
 }
 
-/* ---- front, called by the engine (lock held) ---- */
+/* ---- implemented by the front, called by the engine (lock held) ---- */
 struct sn_qp *sn_find_qp(struct sn_dev *dev, uint32_t qpn);
 struct sn_cq *sn_find_cq(struct sn_dev *dev, uint32_t cqn);
-/* Exact lkey or rkey match (they are equal), of a region or an indirect key; NULL: none. */
+/* Finds the region or indirect key whose lkey (equal to its rkey) is exactly `key`; NULL: none. */
 struct sn_mr *sn_find_mr(struct sn_dev *dev, uint32_t key);
 void sn_for_each_qp(struct sn_dev *dev, void (*fn)(struct sn_qp *qp, void *arg), void *arg);
 void sn_event_completion(struct sn_dev *dev, struct sn_cq *cq);
-/* ibv_event_type values */
+/* values of enum ibv_event_type */
 enum sn_async {
 	SN_ASYNC_CQ_ERR = 0,
 	SN_ASYNC_QP_FATAL = 1,
@@ -369,43 +384,46 @@ void sn_event_async_qp(struct sn_dev *dev, struct sn_qp *qp, int ibv_event_type)
 void sn_event_async_srq(struct sn_dev *dev, struct sn_srq *srq, int ibv_event_type);
 void sn_event_async_cq(struct sn_dev *dev, struct sn_cq *cq, int ibv_event_type);
 
-/* ---- engine, called by the front (lock held) ---- */
-int sn_eng_start(struct sn_dev *dev); /* binds the wire, starts the thread; 0 or -errno */
-void sn_eng_stop(struct sn_dev *dev); /* lock NOT held: joins the thread */
-void sn_eng_kick(struct sn_dev *dev); /* wake the thread: a QP became active */
+/* ---- implemented by the engine, called by the front (lock held) ---- */
+int sn_eng_start(struct sn_dev *dev); /* opens the socket and starts the thread; 0 or -errno */
+void sn_eng_stop(struct sn_dev *dev); /* joins the thread; lock not held */
+void sn_eng_kick(struct sn_dev *dev); /* wakes the thread after a change */
 int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp);
-/* No access to its memory after this. */
+/* The engine does not access the queue pair's memory after this. */
 void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp);
-/* After the front has stored the new state and attributes in *qp. */
+/* Call it after the new state and attributes were stored in *qp. */
 void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from);
-/* Counters a QUERY_QP reports: next send PSN, next receive PSN, hw SQ counter. */
+/* What QUERY_QP reports: next send PSN, next receive PSN, hardware SQ counter. */
 void sn_eng_qp_query(struct sn_qp *qp, uint32_t *sq_psn, uint32_t *rq_psn, uint16_t *sq_ci);
-bool sn_eng_qp_draining(const struct sn_qp *qp); /* SQD, and what was begun is not finished */
+bool sn_eng_qp_draining(const struct sn_qp *qp); /* in SQD, with unfinished messages */
 void sn_eng_cq_add(struct sn_dev *dev, struct sn_cq *cq);
-/* Ends the old ring with a marker and goes on in another; -EINVAL: it would not hold all. */
+/* Writes a resize CQE to the old ring and continues in the new one. -EINVAL: the new ring
+ * cannot hold the unread CQEs. */
 int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t log_size,
 		     uint8_t cqe_size);
 void sn_eng_cq_moderate(struct sn_dev *dev, struct sn_cq *cq, uint16_t count, uint16_t period);
 void sn_eng_cq_remove(struct sn_dev *dev, struct sn_cq *cq);
-/* At register_mr: is va..len GPU memory (driver loaded)? Reads must not fault. */
+/* True if [va, va + len) is GPU memory of a loaded CUDA driver. */
 bool sn_mem_is_gpu(uint64_t va, uint64_t len);
-bool sn_mem_readable(uint64_t va, uint64_t len);	       /* host memory mapped and readable */
+/* host memory that is mapped and readable */
+bool sn_mem_readable(uint64_t va, uint64_t len);
 int sn_mem_read(bool gpu, uint64_t va, void *dst, size_t len); /* 0 or -EFAULT */
 int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len);
-bool sn_mem_writable(uint64_t va, uint64_t len); /* no mapping in it forbids it */
+bool sn_mem_writable(uint64_t va, uint64_t len); /* no mapping in the range is read-only */
 
-/* ---- addr.c: addresses, by both sides ---- */
-/* Where a GID or LID leads from the port whose address is own; false: nowhere. */
+/* ---- addr.c: address computation, for both halves ---- */
+/* The address that a GID or LID belongs to, seen from the port with address `own`; false: none. */
 bool sn_addr_of_gid(const struct in6_addr *own, const uint8_t gid[16], struct in6_addr *ip);
 bool sn_addr_of_lid(const struct in6_addr *own, uint16_t lid, struct in6_addr *ip);
-/* The address of a destination: 0, -EINVAL: badly named, -EHOSTUNREACH: leads nowhere. */
+/* Finds the address of a destination. Returns 0, -EINVAL: incomplete address vector,
+ * -EHOSTUNREACH: no such port. */
 int sn_dest_find(const struct sn_cfg *cfg, const struct sn_dest *dest, struct in6_addr *ip);
 struct sn_gid {
 	uint8_t raw[16];
-	bool v2; /* RoCE version 2, otherwise 1 or InfiniBand */
+	bool v2; /* RoCE version 2; false: version 1 or InfiniBand */
 };
-/* As the kernel orders them. RoCE: link-local, then the address, version 1 before 2 of
- * each; InfiniBand: one. false: the slot is empty. */
+/* The GID table in the kernel's order. RoCE: link-local, then the address, each as version 1
+ * and version 2; InfiniBand: one entry. Returns false for an empty slot. */
 bool sn_gid_at(const struct sn_cfg *cfg, uint32_t index, struct sn_gid *gid);
 void sn_mac_of_ip(const struct in6_addr *ip, uint8_t mac[6]);
 void sn_link_local(const struct in6_addr *ip, uint8_t gid[16]);
@@ -415,14 +433,15 @@ static inline bool sn_addr_same(const struct in6_addr *a, const struct in6_addr 
 	return !memcmp(a, b, sizeof(*a));
 }
 
-/* ---- shared services ---- */
+/* ---- shared functions ---- */
 void sn_cfg_from_env(struct sn_cfg *cfg);  /* cfg.c (front) */
-bool sn_cfg_page_size(struct sn_cfg *cfg); /* false: SOFTNIC_PAGE_SIZE is none */
+bool sn_cfg_page_size(struct sn_cfg *cfg); /* cfg.c; false: SOFTNIC_PAGE_SIZE is invalid */
 void sn_trace(const char *fmt, ...)
-	__attribute__((format(printf, 1, 2))); /* trace.c, if cfg.trace */
+	__attribute__((format(printf, 1, 2))); /* trace.c; prints nothing unless cfg.trace */
 void sn_violation(uint64_t *counter, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3))); /* stats.c: counts; on stderr once per kind */
-void sn_stats_report(struct sn_dev *dev);      /* stats.c: at exit, text and JSON */
+	/* stats.c: increments the counter; prints the first violation of each kind */
+	__attribute__((format(printf, 2, 3)));
+void sn_stats_report(struct sn_dev *dev); /* stats.c: at exit, as text and JSON */
 void sn_stats_qp_gone(struct sn_dev *dev, const struct sn_qp *qp);
 
 #endif

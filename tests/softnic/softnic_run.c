@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * softnic-run [options] -- COMMAND: gives the command an address, a sysfs tree
- * and the software NIC by LD_PRELOAD; waits; removes the tree; and under
- * --strict adds up the violations of all processes that used the NIC.
+ * softnic-run [options] -- COMMAND: sets the environment, generates a sysfs tree, and
+ * runs the command with the software NIC in LD_PRELOAD. When it ends, removes the
+ * tree and, with --strict, adds up the violations of all processes that used the NIC.
+ * cfg.c, in the NIC, reads the variables that this program sets.
  */
 #include "front.h"
 
@@ -27,80 +28,82 @@
 #define EXIT_STRICT  86
 #define EXIT_NOT_RUN 127
 
-/* Options that only become a variable; kind: 0 flag, 1 value, 2 parts per million,
- * 3 flag or value. */
+/* Options that only set a variable. kind: 0 flag, 1 value, 2 fraction (converted to parts per
+ * million), 3 flag or value. */
 static const struct setting {
 	const char *option, *variable;
 	int kind;
 	const char *value, *help;
 } settings[] = {
 	{ "strict", "SOFTNIC_STRICT", 0, NULL,
-	  "what a ConnectX would refuse, or worse, fails the run (exit 86)" },
-	{ "stats", "SOFTNIC_STATS", 0, NULL, "counters on standard error at exit" },
+	  "fail the run (exit 86) if the NIC counted uses that hardware refuses" },
+	{ "stats", "SOFTNIC_STATS", 0, NULL, "print counters on standard error at exit" },
 	{ "trace", "SOFTNIC_TRACE", 3, "FILE",
-	  "commands, work requests, packets and completions, readable" },
-	{ "dmabuf", "SOFTNIC_DMABUF", 0, NULL, "memory may be registered by descriptor" },
+	  "print commands, work requests, packets and completions" },
+	{ "dmabuf", "SOFTNIC_DMABUF", 0, NULL, "allow registration of dmabufs (file descriptors)" },
 	{ "dmabuf-pcie", "SOFTNIC_DMABUF_PCIE", 1, "KIND",
-	  "descriptors of the PCIe mapping type: refuse, fault (at DMA) or attach (refuse)" },
+	  "dmabufs of the PCIe mapping type: refuse, fault (at DMA) or attach (refuse)" },
 	{ "peermem", "SOFTNIC_PEERMEM", 1, "BOOL",
-	  "GPU memory may be registered by its address: 0 or 1 (1)" },
+	  "allow registration of GPU memory by address: 0 or 1 (1)" },
 	{ "dbrec-only", "SOFTNIC_DBREC_ONLY", 0, NULL,
-	  "doorbell values are ignored, records are read" },
+	  "ignore indices in doorbells and read doorbell records" },
 	{ "ip", "SOFTNIC_IP", 1, "ADDRESS",
-	  "address of the port, IPv4 or IPv6, of this machine (127.x.y.z)" },
-	{ "pcap", "SOFTNIC_PCAP", 1, "FILE", "capture of the packets" },
+	  "address of the port: IPv4 or IPv6, of this machine (127.x.y.z)" },
+	{ "pcap", "SOFTNIC_PCAP", 1, "FILE", "write sent and received packets to a capture file" },
 	{ "stats-dir", "SOFTNIC_STATS_DIR", 1, "FOLDER",
-	  "counters as JSON, a file for each process" },
+	  "write counters as JSON, one file per process" },
 	{ "no-dbr", "SOFTNIC_NO_DBR", 1, "BOOL",
-	  "queue pairs without doorbell record are offered: 0 or 1 (1)" },
-	{ "no-dbr-max", "SOFTNIC_NO_DBR_MAX", 1, "N", "so many of them at most (0: any)" },
+	  "support queue pairs without doorbell record: 0 or 1 (1)" },
+	{ "no-dbr-max", "SOFTNIC_NO_DBR_MAX", 1, "N",
+	  "maximum number of such queue pairs (0: no limit)" },
 	{ "fail-cmd", "SOFTNIC_FAIL_CMD", 1, "N[:STATUS[:SYND]]",
-	  "the N-th firmware command fails" },
-	{ "fail-ioctl", "SOFTNIC_FAIL_IOCTL", 1, "N", "the N-th verbs call fails" },
-	{ "seed", "SOFTNIC_SEED", 1, "N", "of the random misbehaviour (1)" },
-	{ "loss-ppm", "SOFTNIC_LOSS_PPM", 1, "N", "packets lost, of a million" },
-	{ "dup-ppm", "SOFTNIC_DUP_PPM", 1, "N", "packets sent twice" },
-	{ "reorder-ppm", "SOFTNIC_REORDER_PPM", 1, "N", "packets sent late" },
-	{ "corrupt-ppm", "SOFTNIC_CORRUPT_PPM", 1, "N", "packets with a wrong bit" },
-	{ "loss", "SOFTNIC_LOSS_PPM", 2, "FRACTION", "the same as a part of all" },
-	{ "dup", "SOFTNIC_DUP_PPM", 2, "FRACTION", "likewise" },
-	{ "reorder", "SOFTNIC_REORDER_PPM", 2, "FRACTION", "likewise" },
-	{ "corrupt", "SOFTNIC_CORRUPT_PPM", 2, "FRACTION", "likewise" },
-	{ "delay-us", "SOFTNIC_DELAY_US", 1, "N", "every packet is so many microseconds late" },
+	  "let the N-th firmware command fail" },
+	{ "fail-ioctl", "SOFTNIC_FAIL_IOCTL", 1, "N", "let the N-th verbs call fail" },
+	{ "seed", "SOFTNIC_SEED", 1, "N", "seed of random faults (1)" },
+	{ "loss-ppm", "SOFTNIC_LOSS_PPM", 1, "N", "lose N of a million packets" },
+	{ "dup-ppm", "SOFTNIC_DUP_PPM", 1, "N", "send N of a million packets twice" },
+	{ "reorder-ppm", "SOFTNIC_REORDER_PPM", 1, "N",
+	  "send N of a million packets after their successor" },
+	{ "corrupt-ppm", "SOFTNIC_CORRUPT_PPM", 1, "N", "flip a bit in N of a million packets" },
+	{ "loss", "SOFTNIC_LOSS_PPM", 2, "FRACTION", "as --loss-ppm, a fraction from 0 to 1" },
+	{ "dup", "SOFTNIC_DUP_PPM", 2, "FRACTION", "as --dup-ppm, a fraction" },
+	{ "reorder", "SOFTNIC_REORDER_PPM", 2, "FRACTION", "as --reorder-ppm, a fraction" },
+	{ "corrupt", "SOFTNIC_CORRUPT_PPM", 2, "FRACTION", "as --corrupt-ppm, a fraction" },
+	{ "delay-us", "SOFTNIC_DELAY_US", 1, "N", "delay every packet by N microseconds" },
 	{ "stall", "SOFTNIC_STALL", 1, "MS[:PERIOD]",
-	  "the NIC stands still so many milliseconds of each period (10 MS)" },
+	  "stop the NIC for MS milliseconds of each period (10 * MS)" },
 	{ "mtu", "SOFTNIC_MTU", 1, "BYTES",
-	  "largest path MTU in bytes, 256 to 4096 (what the interface carries)" },
+	  "largest path MTU in bytes, 256 to 4096 (what the interface can carry)" },
 	{ "link-layer", "SOFTNIC_LINK_LAYER", 1, "KIND", "ethernet or infiniband (ethernet)" },
 	{ "grh-required", "SOFTNIC_GRH_REQUIRED", 0, NULL,
-	  "an InfiniBand port that wants a GRH in every packet" },
+	  "the InfiniBand port requires a GRH in every packet" },
 	{ "vlan", "SOFTNIC_VLAN", 1, "ID",
-	  "the GIDs of IP addresses are on this VLAN; captures have Ethernet headers" },
+	  "VLAN of the GIDs of IP addresses; captures then have Ethernet headers" },
 	{ "page-size", "SOFTNIC_PAGE_SIZE", 1, "BYTES[:whole]",
-	  "page size of the kernel, 4k to 64k (4k): 64k puts 16 UARs into a mapping; whole: "
-	  "it takes no smaller pages for umems" },
+	  "page size of the kernel, 4k to 64k (4k): 64k puts 16 UARs in one mapping; whole: "
+	  "it uses no smaller pages for umems" },
 	{ "lag", "SOFTNIC_LAG", 1, "PORTS[:MODE]",
-	  "the port is a bond, which spreads queue pairs; hash: by packet headers; "
-	  "inactive: it could be one and is none" },
+	  "the port is a bond that distributes queue pairs; hash: by packet headers; "
+	  "inactive: bonding is supported but not in use" },
 	{ "model", "SOFTNIC_MODEL", 1, "NAME",
-	  "card model, see --list-models; options that are given count before it" },
+	  "card model, see --list-models; other options override its values" },
 	{ "lag-init2", "SOFTNIC_LAG_INIT2", 1, "BOOL",
-	  "a queue pair's port of the bond may change before RTS (1)" },
+	  "allow changing a queue pair's port of the bond before RTS: 0 or 1 (1)" },
 	{ "query-lag", "SOFTNIC_QUERY_LAG", 1, "BOOL",
-	  "the command QUERY_LAG is answered, not refused (1)" },
+	  "support the command QUERY_LAG: 0 or 1 (1)" },
 	{ "vf", "SOFTNIC_VF", 0, NULL, "the device is a virtual function" },
-	{ "cd", "SOFTNIC_CD", 1, "BOOL", "core direct is offered: WAIT work requests (1)" },
+	{ "cd", "SOFTNIC_CD", 1, "BOOL", "support core direct (WAIT work requests): 0 or 1 (1)" },
 	{ "ts-format", "SOFTNIC_TS_FORMAT", 1, "KIND",
-	  "time stamps of the device: free, real or both (free)" },
+	  "time stamp formats of the device: free, real or both (free)" },
 	{ "events", "SOFTNIC_EVENTS", 1, "MASK",
-	  "event types that may be subscribed (all); legacy: the device does not say" },
-	{ "qp-max", "SOFTNIC_QP_MAX", 1, "N", "so many queue pairs at most (0: any)" },
+	  "event types that can be subscribed (all); legacy: the device does not list them" },
+	{ "qp-max", "SOFTNIC_QP_MAX", 1, "N", "maximum number of queue pairs (0: no limit)" },
 	{ "cq-behind", "SOFTNIC_CQ_BEHIND", 1, "N",
-	  "QUERY_CQ counts so many CQEs less than were written" },
+	  "QUERY_CQ reports N CQEs less than were written" },
 	{ "pci-device", "SOFTNIC_PCI_DEVICE", 1, "ID", "PCI device ID (0x1021)" },
 	{ "fw-ver", "SOFTNIC_FW_VER", 1, "VERSION", "firmware version" },
 	{ "err-after", "SOFTNIC_ERR_AFTER", 1, "N",
-	  "a queue pair goes to error after so many messages (0: never)" },
+	  "move each queue pair to error after N messages (0: never)" },
 };
 
 #define SETTINGS	(sizeof(settings) / sizeof(settings[0]))
@@ -118,9 +121,9 @@ static void usage(FILE *f)
 
 	fprintf(f, "usage: softnic-run [options] -- COMMAND [ARGS]\n"
 		   "Runs COMMAND on a software mlx5 NIC.\n"
-		   "  --no-preload                   the NIC is linked into COMMAND: set the "
+		   "  --no-preload                   COMMAND is linked with the NIC: set the "
 		   "environment only\n"
-		   "  --list-models                  card models, what they differ in, and the "
+		   "  --list-models                  list card models, their properties and the "
 		   "sources\n"
 		   "  --version                      print the version of gdaki\n");
 	for (i = 0; i < SETTINGS; i++) {
@@ -187,13 +190,13 @@ static bool model_ok(void)
 
 	if (!model || !*model || sn_model_known(model))
 		return true;
-	fprintf(stderr, "softnic-run: no card model \"%s\"; there are ", model);
+	fprintf(stderr, "softnic-run: unknown card model \"%s\", expected one of ", model);
 	sn_models_print(stderr);
 	fprintf(stderr, "\n");
 	return false;
 }
 
-/* Is the variable's value one of the words? Unset and empty are the default. */
+/* Checks that a variable's value is one of the words. Unset and empty select the default. */
 static bool is_word(const char *variable, const char *const *words)
 {
 	const char *value = getenv(variable);
@@ -204,14 +207,14 @@ static bool is_word(const char *variable, const char *const *words)
 	for (i = 0; words[i]; i++)
 		if (!strcmp(value, words[i]))
 			return true;
-	fprintf(stderr, "softnic-run: %s is \"%s\", not", variable, value);
+	fprintf(stderr, "softnic-run: invalid %s=\"%s\", expected", variable, value);
 	for (i = 0; words[i]; i++)
 		fprintf(stderr, "%s %s", i ? " or" : "", words[i]);
 	fprintf(stderr, "\n");
 	return false;
 }
 
-/* N, N:hash or N:inactive */
+/* Accepts N, N:hash and N:inactive, N up to 15. */
 static bool lag_ok(void)
 {
 	const char *value = getenv("SOFTNIC_LAG");
@@ -222,8 +225,8 @@ static bool lag_ok(void)
 	     (!*end || !strcmp(end, ":hash") || !strcmp(end, ":inactive"))))
 		return true;
 	fprintf(stderr,
-		"softnic-run: SOFTNIC_LAG is \"%s\", not PORTS, PORTS:hash or "
-		"PORTS:inactive, up to 15\n",
+		"softnic-run: invalid SOFTNIC_LAG=\"%s\", expected PORTS, PORTS:hash or "
+		"PORTS:inactive with PORTS up to 15\n",
 		value);
 	return false;
 }
@@ -238,7 +241,7 @@ static bool check_words(void)
 	       is_word("SOFTNIC_LINK_LAYER", layers) && is_word("SOFTNIC_DMABUF_PCIE", pcie);
 }
 
-/* An address that was asked for must be one of this machine's. */
+/* Sets the port's address. A given address must belong to this machine. */
 static int set_address(struct sn_cfg *cfg)
 {
 	const char *given = getenv("SOFTNIC_IP");
@@ -254,14 +257,16 @@ static int set_address(struct sn_cfg *cfg)
 		return -1;
 	}
 	if (!sn_cfg_page_size(cfg)) {
-		fprintf(stderr, "softnic-run: a page size is 4k, 8k, 16k, 32k or 64k\n");
+		fprintf(stderr,
+			"softnic-run: invalid SOFTNIC_PAGE_SIZE, expected a power of 2, 4k to 64k\n");
 		errno = EINVAL;
 		return -1;
 	}
 	sn_cfg_from_env(cfg);
 	if (cfg->infiniband && !sn_lid_of_ip(&cfg->ip)) {
-		fprintf(stderr, "softnic-run: the last 16 bits of an InfiniBand port's address "
-				"are its LID, 1 to 49151\n");
+		fprintf(stderr,
+			"softnic-run: invalid address for an InfiniBand port: the last 16 bits "
+			"are its LID and must be 1 to 49151\n");
 		errno = EINVAL;
 		return -1;
 	}
@@ -273,7 +278,7 @@ static int set_address(struct sn_cfg *cfg)
 	return setenv("SOFTNIC_IP", text, 1);
 }
 
-/* The library is in ../lib beside this program's bin; it goes before other preloads. */
+/* The library is in ../lib, seen from this program. It goes before other preloaded libraries. */
 static int set_preload(void)
 {
 	const char *old = getenv("LD_PRELOAD");
@@ -312,7 +317,7 @@ static int set_tree(const char *dir, const struct sn_cfg *cfg)
 		setenv("SOFTNIC_STATS_DIR", path, 1);
 	}
 	mkdir(getenv("SOFTNIC_STATS_DIR"), 0755);
-	/* A kernel that waits for the NIC must not also wait for lazy module loading. */
+	/* a GPU kernel that waits for the NIC must not wait for lazy module loading, too */
 	setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 	return 0;
 }
@@ -369,9 +374,9 @@ static int run_child(char **argv)
 	child = fork();
 	if (child == 0) {
 		sigprocmask(SIG_SETMASK, &old, NULL);
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing outlives a killed softnic-run */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* no process must outlive a killed softnic-run */
 		execvp(argv[0], argv);
-		fprintf(stderr, "softnic-run: %s: %s\n", argv[0], strerror(errno));
+		fprintf(stderr, "softnic-run: cannot run %s: %s\n", argv[0], strerror(errno));
 		_exit(EXIT_NOT_RUN);
 	}
 	for (i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++)
@@ -410,7 +415,7 @@ int main(int argc, char **argv)
 	bad = getenv("SOFTNIC_STRICT") ? sum_violations(getenv("SOFTNIC_STATS_DIR")) : 0;
 	sn_sysfs_remove(dir);
 	if (bad) {
-		fprintf(stderr, "softnic-run: %llu violations\n", bad);
+		fprintf(stderr, "softnic-run: failing the run: %llu violations counted\n", bad);
 		return EXIT_STRICT;
 	}
 	return status;

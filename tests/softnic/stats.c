@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Counters of the device and of each queue pair, destroyed ones included:
- * violations said once per kind, the report at exit as text, and the JSON file
- * per process that the launcher adds up.
+ * Counters of the device and of each queue pair, including destroyed ones. Prints the
+ * first violation of each kind, the report at exit as text, and writes the JSON file
+ * of this process, whose violations softnic-run adds up. The code that sees an event
+ * increments the counters; they are declared in softnic.h.
  */
 #include "front.h"
 
@@ -35,7 +36,7 @@ static const struct {
 
 #define FIELDS	  (sizeof(fields) / sizeof(fields[0]))
 #define QP_FIELDS (sizeof(qp_fields) / sizeof(qp_fields[0]))
-#define TEXT_QPS  64u /* queue pairs named in the text; the JSON has them all */
+#define TEXT_QPS  64u /* queue pairs listed in the text; the JSON file lists all */
 
 static uint64_t at(const void *st, size_t off)
 {
@@ -63,7 +64,8 @@ void sn_stats_qp_gone(struct sn_dev *dev, const struct sn_qp *qp)
 
 	if (!qp->stats.rx_packets && !qp->stats.wqes)
 		return;
-	if (dev->ngone < SN_GONE_MAX && !(dev->ngone & (dev->ngone - 1))) { /* grows by doubling */
+	/* the array is doubled when its size is a power of two */
+	if (dev->ngone < SN_GONE_MAX && !(dev->ngone & (dev->ngone - 1))) {
 		r = realloc(dev->gone, (dev->ngone ? 2 * dev->ngone : 1) * sizeof(*r));
 		if (r)
 			dev->gone = r;
@@ -146,7 +148,8 @@ static uint64_t violations(const struct sn_stats *st)
 	return sum;
 }
 
-/* Rewritten whole each time, so that a process that dies has left its last state. */
+/* The file is rewritten completely each time, so that the last state of a process that dies is
+ * saved. */
 void sn_stats_save(struct sn_dev *dev)
 {
 	struct qp_report qps = { .one = qp_json };
@@ -201,7 +204,7 @@ void sn_stats_report(struct sn_dev *dev)
 				field_value(&dev->stats, i));
 	each_qp(dev, &qps);
 	if (qps.n > TEXT_QPS || dev->gone_unlisted)
-		dprintf(STDERR_FILENO, "  and %u queue pairs more\n",
+		dprintf(STDERR_FILENO, "  %u more queue pairs not listed\n",
 			(qps.n > TEXT_QPS ? qps.n - TEXT_QPS : 0) + dev->gone_unlisted);
 }
 

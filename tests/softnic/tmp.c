@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The folder of one run, softnic.XXXXXX in TMPDIR. Its owner holds a lock on it
- * for as long as it lives; a folder without one was left by a run that was
- * killed, and the next run removes it. Linked into the launcher too.
+ * The temporary folder of one run, softnic.XXXXXX in TMPDIR. Its owner holds a lock on
+ * it until it exits. A folder without lock was left by a killed run, and the next run
+ * removes it. sysfs.c fills the folder. Also linked into softnic-run.
  */
 #include "front.h"
 
@@ -21,7 +21,8 @@
 #define PREFIX "softnic."
 #define TRIES  16
 
-/* -1: it is gone, not a folder of ours, or its owner lives. */
+/* Locks the folder and returns its descriptor. -1: it does not exist, belongs to another user,
+ * or its owner still runs. */
 static int lock_dir(const char *dir)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -68,7 +69,8 @@ int sn_tmp_make(char dir[PATH_MAX])
 		snprintf(dir, PATH_MAX, "%s/" PREFIX "XXXXXX", base);
 		if (!mkdtemp(dir))
 			return -errno;
-		/* Another sweep may come first; the lock is held until this process ends. */
+		/* Another process may remove the folder before it is locked. The lock is held
+		 * until this process ends. */
 		if (lock_dir(dir) >= 0)
 			return 0;
 	}

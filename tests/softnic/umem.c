@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * User memory of firmware objects: the page size that the kernel gives a umem, and
- * where in it a ring may begin.
+ * User memory (umem) of firmware objects: the page size that the kernel chooses for a
+ * umem, and the offsets at which a ring may begin. Registration is in uverbs_devx.c.
  *
- * The DMA address of a byte is modelled as its virtual address, in one piece, as an
- * IOMMU or huge pages make it; that of a dmabuf as the offset in it, as GPU memory is
- * aligned to 2 MiB. So pages are as large as they can be on a real machine, and the
- * offset rule as strict.
+ * The model uses a byte's virtual address as its DMA address, and its offset in the
+ * dmabuf for a dmabuf. So memory is contiguous for DMA, as with an IOMMU or huge
+ * pages, and a dmabuf is aligned as GPU memory is (2 MiB). The pages are then as large
+ * as they can be on a real machine, and the offset rule as strict.
  */
 #include "front.h"
 
-#define RING_UNITS    64u /* of a page: the places where a ring may begin */
+#define RING_UNITS    64u /* a ring may begin at multiples of 1/64 of a page */
 #define ADAPTER_SHIFT 12u
 
 static uint64_t low_bits(uint32_t n)
@@ -25,9 +25,9 @@ static uint32_t bits_of(uint64_t v)
 }
 
 /*
- * The best size as ib_umem_find_best_pgsz (Linux core/umem.c): the smallest that is listed
- * and holds all in one page, else the largest that is listed. Linux 5.10 to 6.6, with
- * whole_pages, returns none below its own page size.
+ * The page size that ib_umem_find_best_pgsz() (Linux core/umem.c) chooses: the smallest size in
+ * the bitmap that covers the umem with one page, otherwise the largest in the bitmap. Linux
+ * 5.10 to 6.6, modelled by whole_pages, returns no size below the kernel's page size.
  */
 static uint64_t best_page(const struct sn_cfg *cfg, uint64_t dma, uint64_t len, uint64_t bitmap)
 {
@@ -44,7 +44,7 @@ static uint64_t best_page(const struct sn_cfg *cfg, uint64_t dma, uint64_t len, 
 	return 1ull << (bits_of(bitmap) - 1);
 }
 
-/* As devx_umem_find_best_pgsize (Linux hw/mlx5/devx.c). */
+/* As devx_umem_find_best_pgsize() (Linux hw/mlx5/devx.c). */
 uint64_t sn_umem_page(const struct sn_cfg *cfg, uint64_t dma, uint64_t len, uint64_t bitmap)
 {
 	uint32_t kernel_shift = bits_of(cfg->page_size) - 1, most = bits_of(len - 1);
@@ -53,16 +53,16 @@ uint64_t sn_umem_page(const struct sn_cfg *cfg, uint64_t dma, uint64_t len, uint
 	bitmap &= low_bits((most > kernel_shift ? most : kernel_shift) + 1);
 	bitmap &= ~low_bits(ADAPTER_SHIFT);
 	page = best_page(cfg, dma, len, bitmap);
-	/* A larger page than the kernel's must hold nothing but the umem. */
+	/* a page larger than the kernel's must not extend beyond the umem */
 	while (page > cfg->page_size && (dma % page || len % page))
 		page /= 2;
 	return page;
 }
 
 /*
- * A ring begins on a multiple of 1/64 of the page: contexts have 6 bits for that
- * (page_offset; Linux hw/mlx5/mem.c quantizes by 64), and the firmware asks the same of
- * *_umem_offset (UCX pull request 11103). Which status it answers is not known.
+ * A ring must begin at a multiple of 1/64 of the page: contexts have 6 bits for the offset
+ * (page_offset; Linux hw/mlx5/mem.c quantizes by 64), and the firmware requires the same of
+ * *_umem_offset (UCX pull request 11103). The firmware's status in this case is unknown.
  */
 uint8_t sn_cmd_ring(struct sn_cmd *cmd, const struct sn_ring *ring, uint32_t syndrome, uint64_t *va)
 {
@@ -72,12 +72,12 @@ uint8_t sn_cmd_ring(struct sn_cmd *cmd, const struct sn_ring *ring, uint32_t syn
 	if (u && off <= u->len)
 		off += ring->page_offset * unit;
 	if (!u || off > u->len || ring->len > u->len - off)
-		return sn_cmd_fail(cmd, SN_ST_BAD_RES, syndrome, "ring outside its umem");
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, syndrome, "ring exceeds its umem");
 	if (off % unit || (u->first + off) % unit) {
-		sn_trace("umem %u: a ring at offset %#llx, pages of %llu", u->id,
+		sn_trace("umem %u: refusing ring at offset %#llx, page size %llu", u->id,
 			 (unsigned long long)off, (unsigned long long)u->page);
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, syndrome,
-				   "ring at no multiple of 1/64 of the umem's page");
+				   "ring offset is no multiple of 1/64 of the umem's page");
 	}
 	*va = u->va + off;
 	return SN_OK;
