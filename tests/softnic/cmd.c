@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The firmware's front door: dispatch of DEVX commands, injected failures, the
- * check of reserved bits, status and syndrome in the output. Also the commands
- * of completion queues.
+ * Execution of firmware (DEVX) commands: dispatch, injected failures, check of reserved
+ * bits, status and syndrome in the output. Also the commands of completion queues. The
+ * other cmd_*.c files have the commands of the other objects.
  */
 #include "front.h"
 #include "prm_nic.h"
@@ -55,8 +55,8 @@ static uint8_t check_word(struct sn_cmd *cmd, size_t at, uint32_t mask)
 	if (!bad)
 		return SN_OK;
 	sn_violation(&cmd->dev->stats.bad_reserved,
-		     "command %#x: reserved bits %#x set in the word at %#zx", cmd->opcode, bad,
-		     at);
+		     "refusing command %#x: reserved bits %#x set in the word at %#zx", cmd->opcode,
+		     bad, at);
 	return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x700000 | (uint32_t)at, "reserved bits set");
 }
 
@@ -108,7 +108,7 @@ static const struct command *find_command(uint16_t opcode, enum sn_cmd_class cla
 	return NULL;
 }
 
-/* The kernel lets a command through only for the object of its handle. */
+/* Requires that the command names the object of its handle, as the kernel does. */
 static bool names_own_object(const struct sn_cmd *cmd, enum sn_cmd_class class)
 {
 	static const uint8_t
@@ -126,16 +126,18 @@ static uint8_t run(struct sn_cmd *cmd, const struct command *c)
 
 	if (++cmd->dev->front->cmds == cfg->fail_cmd_nth) {
 		cmd->dev->stats.faults_injected++;
-		return sn_cmd_fail(cmd, cfg->fail_cmd_status, cfg->fail_cmd_syndrome, "injected");
+		return sn_cmd_fail(cmd, cfg->fail_cmd_status, cfg->fail_cmd_syndrome,
+				   "injected failure");
 	}
 	if (!c) {
-		sn_violation(&cmd->dev->stats.bad_command, "unknown command %#x", cmd->opcode);
+		sn_violation(&cmd->dev->stats.bad_command, "refusing command %#x: unknown opcode",
+			     cmd->opcode);
 		return sn_cmd_fail(cmd, SN_ST_BAD_OP, 0x800000 | cmd->opcode, "unknown opcode");
 	}
 	return c->fn(cmd);
 }
 
-/* The words of the input that are not zero, four to a line. */
+/* Traces the input, four words per line, without lines of zeros. */
 static void trace_input(const struct sn_cmd *cmd)
 {
 	const uint8_t *p = cmd->in;
@@ -174,7 +176,7 @@ int sn_cmd_exec(struct sn_cmd *cmd, enum sn_cmd_class class)
 /* ---- completion queues ---- */
 static const uint32_t create_cq_mask[0x60 / 4] = {
 	[0x00 / 4] = 0xffffffff, [0x04 / 4] = 0x0000ffff,
-	[0x10 / 4] = 0xfef7ff7f, /* all but bit 24, bit 19 and bit 7 of dword 0 */
+	[0x10 / 4] = 0xfef7ff7f, /* all bits except 24, 19 and 7 */
 	[0x14 / 4] = 0xffffffff, [0x18 / 4] = 0x00000fcf,
 	[0x1c / 4] = 0x1fffffff, [0x20 / 4] = 0x0fffffff,
 	[0x24 / 4] = 0x000000ff, [0x28 / 4] = 0x1f000000,
@@ -198,7 +200,7 @@ static uint8_t cq_read(struct sn_cmd *cmd, struct sn_cq *cq)
 
 	cq->log_size = (uint8_t)nic_get(cqc, CQC_LOG_CQ_SIZE);
 	if (sz > 1 || cq->log_size > SN_MAX_CQ_LOG || nic_get(cqc, CQC_CQE_COMP_EN))
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x400001, "size of CQ or CQE");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x400001, "unsupported CQ or CQE size");
 	cq->cqe_size = sz ? 128 : 64;
 	cq->cc = nic_get(cqc, CQC_CC);
 	cq->oi = nic_get(cqc, CQC_OI);
@@ -217,7 +219,8 @@ static uint8_t cq_read(struct sn_cmd *cmd, struct sn_cq *cq)
 	if (st)
 		return st;
 	if (!cq->dbr || cq->dbr & 7)
-		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x400005, "DBREC outside its umem");
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x400005,
+				   "DBREC outside its umem or misaligned");
 	cq->umems[0] = sn_find_umem(cmd->dev, ring_id);
 	cq->umems[1] = sn_find_umem(cmd->dev, dbr_id);
 	return SN_OK;
@@ -234,7 +237,7 @@ uint8_t sn_cmd_create_cq(struct sn_cmd *cmd)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x400006, "output too short");
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
-		return sn_cmd_fail(cmd, SN_ST_NO_RES, 0x400007, "memory");
+		return sn_cmd_fail(cmd, SN_ST_NO_RES, 0x400007, "out of memory");
 	st = cq_read(cmd, cq);
 	if (!st && sn_cq_add(cmd->dev, cmd->ctx, cq))
 		st = sn_cmd_fail(cmd, SN_ST_NO_RES, 0x400008, "no CQ number left");
@@ -248,7 +251,8 @@ uint8_t sn_cmd_create_cq(struct sn_cmd *cmd)
 	return SN_OK;
 }
 
-/* What field_select names changes: moderation of events, and whether an overrun matters. */
+/* Changes the fields that field_select names: moderation of events, and whether overrun is
+ * checked. */
 uint8_t sn_cmd_modify_cq(struct sn_cmd *cmd)
 {
 	static const uint32_t mask[0x60 / 4] = {
@@ -267,7 +271,8 @@ uint8_t sn_cmd_modify_cq(struct sn_cmd *cmd)
 		return st;
 	select = nic_get(cmd->in, MODIFY_CQ_SELECT);
 	if (select & ~known)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x403002, "field cannot change");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x403002,
+				   "field_select names a field that cannot change");
 	if (select & CQ_MODIFY_PERIOD)
 		period = nic_get(cqc, CQC_PERIOD);
 	if (select & CQ_MODIFY_COUNT)
@@ -278,7 +283,7 @@ uint8_t sn_cmd_modify_cq(struct sn_cmd *cmd)
 	return SN_OK;
 }
 
-/* A context that the device holds in a cache of its own may be older than the ring. */
+/* Models a device whose cached context lags behind the ring, see cfg.cq_behind. */
 static uint32_t cq_producer(const struct sn_cmd *cmd, const struct sn_cq *cq)
 {
 	uint64_t behind = cmd->dev->cfg.cq_behind;
@@ -296,7 +301,7 @@ uint8_t sn_cmd_query_cq(struct sn_cmd *cmd)
 		return st;
 	if (cmd->out_len < 0x50)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x402001, "output too short");
-	nic_set(cqc, CQC_STATUS, cq->error ? 0x9 : 0); /* overflow */
+	nic_set(cqc, CQC_STATUS, cq->error ? 0x9 : 0); /* CQ overflow */
 	nic_set(cqc, CQC_CQE_SZ, cq->cqe_size == 128);
 	nic_set(cqc, CQC_CC, cq->cc);
 	nic_set(cqc, CQC_OI, cq->oi);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Capability queries and the RoCE address table. The device is a ConnectX-7
- * like port of Ethernet; what the NIC does not do is not announced.
+ * Capability queries, QUERY_LAG and the RoCE address table. The device resembles an
+ * Ethernet port of a ConnectX-7. Only capabilities that the NIC implements are
+ * reported; cfg.c and models.c decide about the optional ones.
  */
 #include "front.h"
 #include "prm_nic.h"
 
-#define CAP_OUT 0x10 /* capability in query_hca_cap_out */
+#define CAP_OUT 0x10 /* offset of the capability in query_hca_cap_out */
 
 enum {
 	CAP_GENERAL = 0,
@@ -29,12 +30,13 @@ static const struct cap_value general[] = {
 	{ NIC_F(0x18, 23, 16), SN_MAX_CQ_LOG }, /* log_max_cq_sz */
 	{ NIC_F(0x18, 4, 0), 16 },		/* log_max_cq */
 	{ NIC_F(0x1c, 31, 24), 22 },		/* log_max_eq_sz */
-	{ NIC_F(0x1c, 23, 23), 1 },	       /* relaxed_ordering_write: all writes are in order */
+	/* relaxed_ordering_write; this NIC writes in order */
+	{ NIC_F(0x1c, 23, 23), 1 },
 	{ NIC_F(0x1c, 22, 22), 1 },	       /* relaxed_ordering_read_pci_enabled */
 	{ NIC_F(0x1c, 21, 16), 16 },	       /* log_max_mkey */
 	{ NIC_F(0x1c, 3, 0), 5 },	       /* log_max_eq */
 	{ NIC_F(0x20, 31, 24), 1 },	       /* max_indirection */
-	{ NIC_F(0x20, 23, 23), 1 },	       /* fixed_buffer_size: keys of access mode KSM */
+	{ NIC_F(0x20, 23, 23), 1 },	       /* fixed_buffer_size: keys with access mode KSM */
 	{ NIC_F(0x20, 22, 16), 64 },	       /* log_max_mrw_sz */
 	{ NIC_F(0x20, 5, 0), SN_MAX_KSM_LOG }, /* log_max_klm_list_size */
 	{ NIC_F(0x28, 21, 16), 4 },	       /* log_max_ra_req_qp */
@@ -88,9 +90,10 @@ static const struct cap_value roce[] = {
 };
 
 static const struct cap_value atomic[] = {
-	{ NIC_F(0x08, 31, 30), 1 },    /* results of 8 bytes: byte order of the CPU */
-	{ NIC_F(0x10, 15, 0), 0xf },   /* operations: compare and swap, fetch and add, masked */
-	{ NIC_F(0x14, 15, 0), 8 | 4 }, /* size_qp: bytes */
+	{ NIC_F(0x08, 31, 30), 1 }, /* byte order of 8-byte results: that of the CPU */
+	/* operations: compare and swap, fetch and add, and both masked */
+	{ NIC_F(0x10, 15, 0), 0xf },
+	{ NIC_F(0x14, 15, 0), 8 | 4 }, /* size_qp: operand sizes in bytes */
 };
 
 static const struct cap_value general_2[] = {
@@ -136,7 +139,7 @@ uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 	if (cmd->out_len < CAP_OUT + 0x100)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x100001,
 				   "capability output too short");
-	/* Bit 0 asks for the current instead of the maximum: they are the same. */
+	/* Bit 0 selects current or maximum values; both are the same. */
 	switch (nic_get(cmd->in, IN_OP_MOD) >> 1) {
 	case CAP_GENERAL:
 		fill_general(cfg, cap);
@@ -150,7 +153,7 @@ uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 		CAP_FILL(cap, roce);
 		nic_set(cap, NIC_F(0x00, 1, 0), cfg->ts_format); /* qp_ts_format */
 		break;
-	case CAP_DEV_EVENT: /* user_affiliated_events, types 0 to 63; unaffiliated: none */
+	case CAP_DEV_EVENT: /* user_affiliated_events, types 0 to 63; no unaffiliated events */
 		if (!cfg->event_cap)
 			return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x100004, "no event_cap");
 		nic_set64(cap, 0x00, cfg->events);
@@ -166,8 +169,8 @@ uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 }
 
 /*
- * The LAG context; of a port that is no bond it is all zeros. Functions whose firmware
- * refuses the command exist (VFs, SFs); with which status is not known.
+ * Returns the LAG context, all zeros for a port without bond. On some functions (VFs, SFs) the
+ * firmware refuses the command; with which status is unknown.
  */
 uint8_t sn_cmd_query_lag(struct sn_cmd *cmd)
 {
@@ -179,7 +182,7 @@ uint8_t sn_cmd_query_lag(struct sn_cmd *cmd)
 	if (cmd->out_len < 0x10)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x842001, "output too short");
 	if (!cmd->dev->cfg.query_lag)
-		return sn_cmd_fail(cmd, SN_ST_BAD_OP, 0x842002, "not for this function");
+		return sn_cmd_fail(cmd, SN_ST_BAD_OP, 0x842002, "not supported by this function");
 	if (!cmd->dev->cfg.lag_ports || cmd->dev->cfg.lag_inactive)
 		return SN_OK;
 	nic_set(lagc, NIC_F(0x00, 10, 8), cmd->dev->cfg.lag_hash); /* port_select_mode */
@@ -189,7 +192,8 @@ uint8_t sn_cmd_query_lag(struct sn_cmd *cmd)
 	return SN_OK;
 }
 
-/* Entry: address, MAC, version (0: RoCE v1, 2: RoCE v2), layer 3 type (0: IPv4, 1: IPv6). */
+/* An entry holds address, MAC, VLAN, version (0: RoCE v1, 2: RoCE v2) and layer 3 type (0:
+ * IPv4, 1: IPv6). */
 uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd)
 {
 	static const uint32_t mask[] = { 0xffffffff, 0x0000ffff, 0xffff000f, 0 };
@@ -205,7 +209,7 @@ uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd)
 	if (index >= SN_GIDS || cmd->dev->cfg.infiniband)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x760002, "no such RoCE address");
 	if (!sn_gid_at(&cmd->dev->cfg, index, &gid))
-		return SN_OK; /* an empty slot is zeros */
+		return SN_OK; /* an empty slot reads as zeros */
 	memcpy(entry, gid.raw, 16);
 	nic_set(entry, NIC_F(0x10, 28, 28), sn_vlan_tci(&cmd->dev->cfg, index, 0) != 0);
 	nic_set(entry, NIC_F(0x10, 27, 16), sn_vlan_tci(&cmd->dev->cfg, index, 0));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The commands of indirect memory keys with pieces of one size (access mode KSM), the only
- * kind that is made by a command here; regions come from the kernel's calls. What an entry
- * names is looked at when the key is made, and again at each access: the region may go
- * before the key does (UCX deregisters the regions of a large one first).
+ * The commands of indirect memory keys with pieces of equal size (access mode KSM).
+ * Keys of other modes cannot be created by a command; regions are registered in
+ * uverbs_mr.c. Entries are checked when the key is created and again at each access
+ * (mem.c), because a region may be deregistered before the key is destroyed (UCX
+ * deregisters the regions of a large key first).
  */
 #include "front.h"
 #include "prm_nic.h"
@@ -16,11 +17,11 @@
 #define MODE_KSM 3u
 #define ANY_QP	 0xffffffu
 #define KLM_SIZE 16u
-/* Linux's mlx5 takes pages of 4 KiB for the smallest where a device names none; UCX's
- * layout has five bits for the logarithm. */
+/* Linux's mlx5 assumes 4 KiB as the smallest page if the device reports none. The logarithm has
+ * five bits in UCX's layout. */
 #define MIN_LOG_ENTITY 12u
 #define MAX_LOG_ENTITY 31u
-#define ATOMIC_ALIGN   8u /* the largest of the atomics that the capabilities name */
+#define ATOMIC_ALIGN   8u /* the largest atomic in the capabilities */
 
 static const uint32_t create_mask[W(CMD_KLM)] = {
 	[W(0x00)] = 0xffffffff,		  [W(0x04)] = 0x0000ffff,
@@ -50,21 +51,23 @@ static uint8_t read_context(struct sn_cmd *cmd, struct sn_mr *key)
 	key->len = nic_get64(mkc, MKC_LEN);
 	key->access = rights(mkc);
 	if (nic_get(mkc, MKC_MODE) != MODE_KSM || nic_get(mkc, MKC_MODE_HI))
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200001, "access mode");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200001, "unsupported access mode");
 	if (nic_get(mkc, MKC_QPN) != ANY_QP)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200002, "a key of one QP");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200002,
+				   "key bound to one QP not supported");
 	if (!key->len || key->iova + (key->len - 1) < key->iova)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200003, "length");
-	/* UCX says that firmware wants this of both. */
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200003, "length is 0 or wraps");
+	/* according to UCX, firmware requires aligned start and length */
 	if (key->access & IBV_ACCESS_REMOTE_ATOMIC && (key->iova | key->len) % ATOMIC_ALIGN)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200004, "atomics, and not aligned");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200004,
+				   "start or length misaligned for atomics");
 	return SN_OK;
 }
 
 /*
- * Entries that the length needs. A start that is not aligned to a piece counts as if the
- * first piece began before it: translation does not need that, but UCX has one entry more
- * then, against what it calls a range check.
+ * The number of entries that the length requires. If the start is not aligned to a piece, one
+ * more may be required: translation does not need it, but UCX adds it because of what it calls
+ * a range check.
  */
 static uint64_t needed(const struct sn_mr *key, uint32_t log_entity)
 {
@@ -79,18 +82,19 @@ static uint8_t check_list(struct sn_cmd *cmd, const struct sn_mr *key, uint32_t 
 	uint32_t room = nic_get(cmd->in + CMD_MKC, MKC_OCTWORDS);
 
 	if (log_entity < MIN_LOG_ENTITY || log_entity > MAX_LOG_ENTITY)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200005, "size of a piece");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200005, "unsupported size of a piece");
 	if (room > 1u << SN_MAX_KSM_LOG || n > room || n < needed(key, log_entity))
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200006, "number of entries");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200006, "too many or too few entries");
 	if (cmd->in_len < CMD_KLM + (size_t)n * KLM_SIZE)
-		return sn_cmd_fail(cmd, SN_ST_BAD_INP_LEN, 0x200007, "the list is cut off");
+		return sn_cmd_fail(cmd, SN_ST_BAD_INP_LEN, 0x200007,
+				   "input too short for its list of entries");
 	return sn_cmd_reserved_rest(cmd, CMD_KLM + (size_t)n * KLM_SIZE);
 }
 
 /*
- * At least one entry is needed, and has its region in the PD: so that one exists. The byte
- * count of an entry is for other modes: UCX and DPDK set it, Linux does not. What lies
- * beyond the length is not looked at: DPDK fills the list up with zeros.
+ * Checks that each required entry names a region of the PD. The byte count of an entry is
+ * ignored: UCX and DPDK set it, Linux does not. Entries beyond the length are not checked: DPDK
+ * fills the list up with zeros.
  */
 static uint8_t read_list(struct sn_cmd *cmd, const struct sn_mr *key, struct sn_ksm *k)
 {
@@ -128,7 +132,7 @@ uint8_t sn_cmd_create_mkey(struct sn_cmd *cmd)
 		return st;
 	from.ksm = calloc(1, sizeof(*from.ksm) + n * sizeof(from.ksm->piece[0]));
 	if (!from.ksm)
-		return sn_cmd_fail(cmd, SN_ST_NO_RES, 0x20000a, "memory");
+		return sn_cmd_fail(cmd, SN_ST_NO_RES, 0x20000a, "out of memory");
 	from.ksm->n = n;
 	from.ksm->log_size = (uint8_t)log_entity;
 	from.ksm->local_read = nic_get(cmd->in + CMD_MKC, MKC_LR);
@@ -150,7 +154,7 @@ uint8_t sn_cmd_create_mkey(struct sn_cmd *cmd)
 	return SN_OK;
 }
 
-/* The context alone, without the list. */
+/* Returns the context without the list. */
 uint8_t sn_cmd_query_mkey(struct sn_cmd *cmd)
 {
 	const struct sn_mr *key = cmd->obj;

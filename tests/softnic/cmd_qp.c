@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The queue-pair commands: creation from a context, the state transitions with
- * what each requires and what each may change by opt_param_mask, and query.
+ * The queue pair commands: creation from a context, query, and the state transitions,
+ * with the fields that each requires and the changes that opt_param_mask may select.
+ * engine.c executes a new state; verbs queue pairs are in uverbs_qp.c.
  */
 #include "front.h"
 #include "prm_nic.h"
@@ -17,7 +18,7 @@
 		 [W(at) + 3] = 0x0fffffff, [W(at) + 4] = 0xffffffff, [W(at) + 5] = 0xffffffff, \
 		 [W(at) + 6] = 0xffffffff, [W(at) + 7] = 0xffffffff, [W(at) + 8] = 0x0dffffff, \
 		 [W(at) + 9] = 0xffffffff, [W(at) + 10] = 0xffffffff
-/* Every defined bit of the context; q is its place in the command. */
+/* All defined bits of the context. q: offset of the context in the command. */
 #define QPC_MASK(q) \
 	[W(q + 0x00)] = 0xffff3bfc, [W(q + 0x04)] = 0xf4ffffff, [W(q + 0x08)] = 0xff7ffbff, \
 	       [W(q + 0x0c)] = 0xffffffff, [W(q + 0x10)] = 0xc0ffffff, [W(q + 0x14)] = 0x1fffffff, \
@@ -56,7 +57,8 @@ static uint8_t qp_queues(struct sn_cmd *cmd, struct sn_qp *qp)
 	uint8_t st;
 
 	if (rq_type != RQ_OWN && rq_type != RQ_RMP && rq_type != RQ_NONE)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500001, "kind of receive queue");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500001,
+				   "unsupported type of receive queue");
 	if (rq_type == RQ_RMP) {
 		qp->srq = sn_find_srq(cmd->dev, nic_get(q, QPC_RMPN));
 		if (!qp->srq)
@@ -70,7 +72,7 @@ static uint8_t qp_queues(struct sn_cmd *cmd, struct sn_qp *qp)
 		qp->sq_wqebbs = 1u << nic_get(q, QPC_LOG_SQ_SIZE);
 	ring.len = (uint64_t)qp->rq_wqes * qp->rq_stride + (uint64_t)qp->sq_wqebbs * 64;
 	if (qp->sq_wqebbs > SN_MAX_QP_SZ || !ring.len)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500002, "queue sizes");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500002, "unsupported queue sizes");
 	st = sn_cmd_ring(cmd, &ring, 0x500003, &qp->rq_buf);
 	if (st)
 		return st;
@@ -86,15 +88,17 @@ static uint8_t qp_dbrec(struct sn_cmd *cmd, struct sn_qp *qp)
 	const struct sn_cfg *cfg = &cmd->dev->cfg;
 
 	if (mode > 1 || (mode == 1 && !cfg->no_dbr_cap))
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500004, "send_dbr_mode");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500004, "unsupported send_dbr_mode");
 	qp->no_dbr = mode == 1;
 	if (qp->no_dbr && cfg->no_dbr_max && cmd->dev->front->no_dbr_qps >= cfg->no_dbr_max)
-		return sn_cmd_fail(cmd, SN_ST_BAD_RES, SN_SYND_NO_QP, "too many QPs without DBREC");
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, SN_SYND_NO_QP,
+				   "limit of QPs without DBREC reached");
 	if (qp->no_dbr && !qp->rq_wqes && !id)
 		return SN_OK;
 	qp->dbr = sn_cmd_umem(cmd, id, nic_get64(q, QPC_DBR_ADDR), 8);
 	if (!qp->dbr || qp->dbr & 7)
-		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x500006, "DBREC outside its umem");
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x500006,
+				   "DBREC outside its umem or misaligned");
 	qp->umems[1] = sn_find_umem(cmd->dev, id);
 	return SN_OK;
 }
@@ -111,7 +115,7 @@ static uint8_t qp_links(struct sn_cmd *cmd, struct sn_qp *qp)
 		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x500007, "no such PD");
 	if (!sn_find_uar(cmd->dev, qp->uar))
 		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x500008, "no such UAR");
-	/* A queue that does not exist needs no CQ of its own. */
+	/* a queue that does not exist needs no CQ; use the other queue's */
 	if (!qp->scq && !qp->sq_wqebbs)
 		qp->scq = qp->rcq;
 	if (!qp->rcq && !qp->rq_wqes && !nic_get(q, QPC_CQN_RCV))
@@ -122,8 +126,8 @@ static uint8_t qp_links(struct sn_cmd *cmd, struct sn_qp *qp)
 }
 
 /*
- * mlx5_ifc.h: 0 free running, 1 default, 2 real time. The default is what the device has;
- * UCX asks for it on every device.
+ * Codes of mlx5_ifc.h: 0 free running, 1 default, 2 real time. The default is the device's
+ * format; UCX requests it on every device.
  */
 static bool ts_format_ok(uint8_t cap, uint32_t format)
 {
@@ -146,9 +150,11 @@ static uint8_t qp_features(struct sn_cmd *cmd, struct sn_qp *qp)
 	qp->ts_format = (uint8_t)nic_get(q, QPC_TS_FORMAT);
 	qp->cd_master = nic_get(q, QPC_CD_MASTER);
 	if (!ts_format_ok(cfg->ts_format, qp->ts_format))
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500010, "ts_format");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500010,
+				   "ts_format not supported by the device");
 	if (nic_get(q, QPC_CD) && !cfg->cd)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500011, "no core direct");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500011,
+				   "core direct not supported by the device");
 	return SN_OK;
 }
 
@@ -159,9 +165,9 @@ static uint8_t qp_read(struct sn_cmd *cmd, struct sn_qp *qp)
 	uint8_t rc;
 
 	if (st != SN_QPT_RC && st != SN_QPT_UC)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x50000a, "service type");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x50000a, "unsupported service type");
 	if (nic_get(q, QPC_STATE))
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x50000b, "initial state");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x50000b, "initial state is not reset");
 	qp->type = (enum sn_qp_type)st;
 	qp->devx = true;
 	qp->uidx = nic_get(q, QPC_USER_INDEX);
@@ -187,7 +193,7 @@ uint8_t sn_cmd_create_qp(struct sn_cmd *cmd)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x50000c, "output too short");
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
-		return sn_cmd_fail(cmd, SN_ST_NO_RES, 0x50000d, "memory");
+		return sn_cmd_fail(cmd, SN_ST_NO_RES, 0x50000d, "out of memory");
 	st = qp_read(cmd, qp);
 	if (!st && sn_qp_add(cmd->dev, cmd->ctx, qp))
 		st = sn_cmd_fail(cmd, SN_ST_BAD_RES, SN_SYND_NO_QP, "no QP left");
@@ -222,7 +228,8 @@ static uint8_t read_lag_port(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t
 
 	qp->lag_port = (uint8_t)nic_get(q, QPC_LAG_PORT);
 	if (qp->lag_port > ports)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x502002, "lag_tx_port_affinity");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x502002,
+				   "lag_tx_port_affinity exceeds the number of ports");
 	return SN_OK;
 }
 
@@ -241,7 +248,7 @@ static uint8_t read_optional(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t
 	if (opt & OPT_RNR_TIMEOUT)
 		qp->min_rnr_timer = (uint8_t)nic_get(q, QPC_MIN_RNR_NAK);
 	if (qp->pkey_index || qp->port != 1)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x502001, "port or P_Key index");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x502001, "no such port or P_Key index");
 	return SN_OK;
 }
 
@@ -252,9 +259,9 @@ static uint8_t to_init(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, u
 }
 
 /*
- * A wrong destination MAC loses every packet on a real wire; here it is refused.
- * All zeros is what the interface of a loopback address calls its MAC, and what
- * a program gets that asks the interface: counted, but it goes through.
+ * Refuses a wrong destination MAC, with which a real wire would lose every packet. An all-zero
+ * MAC is counted but accepted: it is the MAC of the loopback interface, which a program reads
+ * there.
  */
 static uint8_t check_mac(struct sn_cmd *cmd, const struct sn_qp *qp)
 {
@@ -264,16 +271,16 @@ static uint8_t check_mac(struct sn_cmd *cmd, const struct sn_qp *qp)
 	sn_mac_of_ip(&qp->way.ip, want);
 	if (!memcmp(qp->dmac, want, 6))
 		return SN_OK;
-	sn_violation(&cmd->dev->stats.bad_command, "QP %#x: destination MAC is not that of its GID",
+	sn_violation(&cmd->dev->stats.bad_command, "QP %#x: destination MAC does not match the GID",
 		     qp->qpn);
 	if (!memcmp(qp->dmac, zero, 6) && sn_addr_is_local(&qp->way.ip))
 		return SN_OK;
-	return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503002, "destination MAC");
+	return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503002, "wrong destination MAC");
 }
 
 /*
- * RoCE v2 packets carry the path's DSCP and ECN: the kernel and UCX set DSCP for them, and
- * NVSHMEM and GPUNetIO DSCP alone. Those with a GRH carry the traffic class.
+ * RoCE v2 packets carry DSCP and ECN of the path. The kernel, UCX, NVSHMEM and GPUNetIO set the
+ * DSCP for them, the latter two no other field. Packets with a GRH carry the traffic class.
  */
 static void read_tclass(const struct sn_cfg *cfg, struct sn_qp *qp, const uint8_t *path)
 {
@@ -293,7 +300,7 @@ static uint8_t read_path(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *pa
 
 	qp->dest.sgid_index = (uint8_t)nic_get(path, ADS_SRC_ADDR_INDEX);
 	qp->dest.dlid = (uint16_t)nic_get(path, ADS_RLID);
-	/* Over Ethernet there always is one; the bit is InfiniBand's. */
+	/* Ethernet always has a GRH; the bit is for InfiniBand */
 	qp->dest.grh = !cfg->infiniband || nic_get(path, ADS_GRH);
 	qp->way.hop_limit = (uint8_t)nic_get(path, ADS_HOP_LIMIT);
 	read_tclass(cfg, qp, path);
@@ -305,9 +312,9 @@ static uint8_t read_path(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *pa
 	memcpy(qp->dmac, path + 0x26, 6);
 	rc = sn_dest_find(cfg, &qp->dest, &qp->way.ip);
 	if (rc == -EINVAL)
-		return sn_cmd_fail(cmd, SN_ST_INDEX, 0x503001, "source GID, LID or GRH");
+		return sn_cmd_fail(cmd, SN_ST_INDEX, 0x503001, "invalid source GID, LID or GRH");
 	if (rc)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503006, "no way to the remote port");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503006, "remote port unreachable");
 	return cfg->infiniband ? SN_OK : check_mac(cmd, qp);
 }
 
@@ -319,16 +326,16 @@ static uint8_t to_rtr(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, ui
 	if (st)
 		return st;
 	if (mtu < 1 || mtu > 5 || (128u << mtu) > cmd->dev->cfg.mtu)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503003, "path MTU");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503003, "unsupported path MTU");
 	if (msg < 1 || msg > 30)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503004, "log_msg_max");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503004, "unsupported log_msg_max");
 	qp->path_mtu = (uint8_t)mtu;
 	qp->dest_qpn = nic_get(q, QPC_REMOTE_QPN);
 	qp->rq_psn = nic_get(q, QPC_NEXT_RCV_PSN);
 	qp->min_rnr_timer = (uint8_t)nic_get(q, QPC_MIN_RNR_NAK);
 	qp->max_dest_rd_atomic = (uint8_t)(1u << nic_get(q, QPC_LOG_RRA_MAX));
 	if (qp->max_dest_rd_atomic > 16)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503005, "log_rra_max");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x503005, "unsupported log_rra_max");
 	return read_path(cmd, qp, q + QPC_PATH);
 }
 
@@ -341,7 +348,7 @@ static uint8_t to_rts(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, ui
 	qp->ack_timeout = (uint8_t)nic_get(q + QPC_PATH, ADS_ACK_TIMEOUT);
 	qp->max_rd_atomic = (uint8_t)(1u << nic_get(q, QPC_LOG_SRA_MAX));
 	if (qp->max_rd_atomic > 16)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x504001, "log_sra_max");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x504001, "unsupported log_sra_max");
 	return read_optional(cmd, qp, q, opt & (OPT_ACCESS | OPT_RNR_TIMEOUT));
 }
 
@@ -350,26 +357,27 @@ static uint8_t read_udp_sport(struct sn_cmd *cmd, struct sn_qp *qp)
 	if (!(nic_get(cmd->in, MODIFY_QP_OPT_MASK_HI) & OPT_HI_UDP_SPORT))
 		return SN_OK;
 	if (cmd->opcode != OP_RTS2RTS)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505001, "opt_param_mask");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505001,
+				   "opt_param_mask not allowed in this transition");
 	qp->way.sport = (uint16_t)nic_get(cmd->in + CMD_QPC + QPC_PATH, ADS_UDP_SPORT);
 	return SN_OK;
 }
 
-/* Of a live path, another DSCP and source GID. */
+/* Changes DSCP and source GID of a connection in RTS. */
 static uint8_t rts_to_rts(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt)
 {
 	const struct sn_cfg *cfg = &cmd->dev->cfg;
 	const uint8_t *path = q + QPC_PATH;
 
 	if (opt & OPT_DSCP && cfg->infiniband)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505001, "DSCP");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505001, "DSCP on InfiniBand");
 	if (opt & OPT_DSCP)
 		qp->way.tclass = (uint8_t)(nic_get(path, ADS_DSCP) << 2 | (qp->way.tclass & 3));
 	if (opt & OPT_SGID) {
 		qp->dest.sgid_index = (uint8_t)nic_get(path, ADS_SRC_ADDR_INDEX);
 		qp->way.tci = sn_vlan_tci(cfg, qp->dest.sgid_index, qp->sl);
 		if (sn_dest_find(cfg, &qp->dest, &qp->way.ip))
-			return sn_cmd_fail(cmd, SN_ST_INDEX, 0x505002, "source GID");
+			return sn_cmd_fail(cmd, SN_ST_INDEX, 0x505002, "invalid source GID");
 	}
 	return read_optional(cmd, qp, q, opt & ~(OPT_DSCP | OPT_SGID));
 }
@@ -381,7 +389,7 @@ static const struct transition {
 	uint16_t opcode;
 	uint32_t from;
 	enum sn_qp_state to;
-	uint32_t opt; /* bits of opt_param_mask that may be set */
+	uint32_t opt; /* bits of opt_param_mask that this transition accepts */
 	uint8_t (*read)(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt);
 } transitions[] = {
 	{ OP_RST2INIT, FROM(RST), SN_QPS_INIT, OPT_ACCESS | OPT_PKEY | OPT_PORT, to_init },
@@ -406,16 +414,17 @@ static const struct transition *find_transition(uint16_t opcode)
 }
 
 /*
- * A QP's port changes by a bit of opt_param_mask; in INIT and to RTR only with the capability
- * init2_lag_tx_port_affinity, in RTS with rts2rts_lag_tx_port_affinity. With the former UCX
- * always sends port 1: without a bond the firmware ignores it (kernel, 617f5db1a626).
+ * opt_param_mask has a bit that changes a QP's port. It requires the capability
+ * init2_lag_tx_port_affinity in INIT and to RTR, rts2rts_lag_tx_port_affinity in RTS. With the
+ * former, UCX always sends port 1, which firmware ignores without a bond (kernel,
+ * 617f5db1a626).
  */
 static bool lag_bit_ok(const struct sn_cfg *cfg, uint16_t opcode)
 {
 	return opcode == OP_RTS2RTS ? cfg->lag_ports > 0 : cfg->lag_init2;
 }
 
-/* Every transition with a context has the field, but SQERR2RTS (mlx5_ifc.h). */
+/* All transitions with a context have the field, except SQERR2RTS (mlx5_ifc.h). */
 static uint8_t read_ece(struct sn_cmd *cmd, struct sn_qp *qp)
 {
 	uint32_t asked = nic_get(cmd->in, CMD_ECE);
@@ -423,7 +432,8 @@ static uint8_t read_ece(struct sn_cmd *cmd, struct sn_qp *qp)
 	if (!asked)
 		return SN_OK;
 	if (cmd->opcode == OP_SQERR2RTS)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505002, "ece");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505002,
+				   "ECE options not allowed in this transition");
 	qp->ece = asked & SN_ECE_OPTIONS;
 	if (cmd->out_len >= 0x10)
 		nic_set(cmd->out, OUT_ECE, qp->ece);
@@ -443,11 +453,13 @@ uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd)
 	if (st)
 		return st;
 	if (!(t->from >> from & 1))
-		return sn_cmd_fail(cmd, SN_ST_BAD_QP_STATE, 0x500100 | from, "QP state");
+		return sn_cmd_fail(cmd, SN_ST_BAD_QP_STATE, 0x500100 | from,
+				   "transition not allowed from this state");
 	if (t->read) {
 		opt = nic_get(cmd->in, CMD_OPT_MASK);
 		if (opt & ~t->opt || (opt & OPT_LAG && !lag_bit_ok(&cmd->dev->cfg, cmd->opcode)))
-			return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500110, "opt_param_mask");
+			return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500110,
+					   "opt_param_mask not allowed in this transition");
 		st = t->read(cmd, &next, cmd->in + CMD_QPC, opt);
 		if (!st)
 			st = read_udp_sport(cmd, &next);
@@ -527,7 +539,7 @@ uint8_t sn_cmd_query_qp(struct sn_cmd *cmd)
 	nic_set(q, QPC_STATE, qp->state);
 	nic_set(q, QPC_LAG_PORT, qp->lag_port);
 	nic_set(q, QPC_PM_STATE, 3);
-	/* Never an invalid one: NVIDIA's library queries before it has given one. */
+	/* never 0: NVIDIA's library queries the MTU before it sets one */
 	nic_set(q, QPC_MTU, qp->path_mtu ? qp->path_mtu : 1);
 	nic_set(q, QPC_LOG_MSG_MAX, 30);
 	nic_set(q, QPC_REMOTE_QPN, qp->dest_qpn);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The commands of receive memory pools (RMP): a ring of receive WQEs, or a
- * linked list of them, that several queue pairs consume.
+ * The commands of receive memory pools (RMP): a ring or a linked list of receive WQEs
+ * that several queue pairs share. rq.c consumes the WQEs; SRQs of libibverbs are in
+ * uverbs_srq.c.
  */
 #include "front.h"
 #include "prm_nic.h"
@@ -45,7 +46,7 @@ static uint8_t read_ring(struct sn_cmd *cmd, struct sn_srq *srq, const uint8_t *
 	uint8_t st;
 
 	if (log_stride < (srq->basic ? 4u : 5u) || log_stride > 12 || log_sz > 15)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x90c002, "size of the queue or a WQE");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x90c002, "unsupported queue or WQE size");
 	srq->wqe_shift = log_stride;
 	srq->wqe_cnt = 1u << log_sz;
 	ring.len = (uint64_t)srq->wqe_cnt << log_stride;
@@ -54,7 +55,8 @@ static uint8_t read_ring(struct sn_cmd *cmd, struct sn_srq *srq, const uint8_t *
 		return st;
 	srq->dbr = sn_cmd_umem(cmd, dbr_id, nic_get64(wq, WQ_DBR_ADDR), 8);
 	if (!srq->dbr || srq->dbr & 7)
-		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x90c004, "DBREC outside its umem");
+		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x90c004,
+				   "DBREC outside its umem or misaligned");
 	srq->umems[0] = sn_find_umem(cmd->dev, id);
 	srq->umems[1] = sn_find_umem(cmd->dev, dbr_id);
 	return SN_OK;
@@ -72,7 +74,8 @@ static uint8_t read_rmp(struct sn_cmd *cmd, struct sn_srq *srq)
 	srq->limit = nic_get(wq, WQ_LWM);
 	if (nic_get(rmpc, RMPC_STATE) != STATE_RDY || type > WQ_CYCLIC ||
 	    (srq->basic && !srq->cyclic))
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x90c001, "state or kind of queue");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x90c001,
+				   "unsupported state or queue type");
 	if (!sn_find_pd(cmd->dev, srq->pdn))
 		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x90c005, "no such PD");
 	return read_ring(cmd, srq, wq);
@@ -89,7 +92,7 @@ uint8_t sn_cmd_create_rmp(struct sn_cmd *cmd)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x90c006, "output too short");
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
-		return sn_cmd_fail(cmd, SN_ST_NO_RES, 0x90c007, "memory");
+		return sn_cmd_fail(cmd, SN_ST_NO_RES, 0x90c007, "out of memory");
 	st = read_rmp(cmd, srq);
 	if (!st && sn_srq_add(cmd->dev, cmd->ctx, srq))
 		st = sn_cmd_fail(cmd, SN_ST_NO_RES, 0x90c008, "no RMP number left");
@@ -103,7 +106,7 @@ uint8_t sn_cmd_create_rmp(struct sn_cmd *cmd)
 	return SN_OK;
 }
 
-/* The limit changes, the state stays ready: mlx5 knows no other change. */
+/* Changes the limit; the state must stay ready. mlx5 supports no other change. */
 uint8_t sn_cmd_modify_rmp(struct sn_cmd *cmd)
 {
 	uint8_t st = sn_cmd_reserved(cmd, modify_mask, W(CMD_RMPC_WQ + 0xc0));
@@ -114,7 +117,7 @@ uint8_t sn_cmd_modify_rmp(struct sn_cmd *cmd)
 		return st;
 	lwm = nic_get(cmd->in + CMD_RMPC_WQ, WQ_LWM);
 	if (nic_get(cmd->in, MODIFY_RMP_STATE) != STATE_RDY || lwm >= srq->wqe_cnt)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x90d001, "state or limit");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x90d001, "unsupported state or limit");
 	if (nic_get(cmd->in, MODIFY_RMP_LWM))
 		srq->limit = lwm;
 	return SN_OK;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Calls of the CUDA driver that a program makes about the NIC, where software differs from
- * a PCIe device. A register page is ordinary memory, and the driver refuses to register it
- * as memory of a device (CU_MEMHOSTREGISTER_IOMEMORY): the flag is removed for pages of the
- * NIC, so that a GPU rings. NVIDIA's dmabufs cannot be mapped by a process: the address
- * that each was exported from is recorded, and the NIC reaches that memory by copies.
+ * Interposed calls of the CUDA driver that would fail because the NIC is not a PCIe
+ * device. A register page is ordinary memory, and the driver refuses to register it as
+ * device memory (CU_MEMHOSTREGISTER_IOMEMORY): the flag is removed for register pages,
+ * so that a GPU can ring. NVIDIA's dmabufs cannot be mapped by a process: the address
+ * that each was exported from is recorded, and the NIC copies that memory through the
+ * driver (mem_gpu.c).
  *
- * Programs get driver functions by linking, by dlsym or by cuGetProcAddress, which is how
- * libcudart does it. So the functions have their own names here, dlsym returns them, and
- * cuGetProcAddress is among them. Under a sanitizer, whose runtime calls dlsym before
- * anything is set up, none of this is there.
+ * Programs find driver functions by linking, by dlsym or, as libcudart does, by
+ * cuGetProcAddress. All three ways lead here: the functions have the driver's names,
+ * and dlsym and cuGetProcAddress are interposed, too. A sanitizer's runtime calls dlsym
+ * before anything is initialized, so all of this is left out under sanitizers.
  */
 #ifndef GDK_SAN
 #include "front.h"
@@ -30,7 +31,8 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-/* The caller decides what RTLD_NEXT means: the real function must see the program's. */
+/* Interposed dlsym must tail-call the real one: RTLD_NEXT is resolved from the return address,
+ * which must be in the program. */
 #ifdef __clang__
 #define TAIL_CALL __attribute__((musttail)) return
 #define TAIL_CALLER
@@ -57,7 +59,7 @@ static dlsym_fn find_dlsym(void)
 	return found;
 }
 
-/* The driver's own function; NULL: no driver, or one without it. */
+/* The driver's own function; NULL: no driver is loaded, or it lacks the function. */
 static void *driver_fn(const char *name)
 {
 	dlsym_fn find = real_dlsym ? real_dlsym : find_dlsym();
@@ -66,7 +68,7 @@ static void *driver_fn(const char *name)
 	if (!lib)
 		return NULL;
 	fn = find(lib, name);
-	dlclose(lib); /* the program keeps it open */
+	dlclose(lib); /* the program keeps the library open */
 	return fn;
 }
 
@@ -109,14 +111,14 @@ int cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
 	return host_register("cuMemHostRegister_v2", ptr, size, flags);
 }
 
-/* ---- dmabufs: each has an inode of its own ---- */
+/* ---- dmabufs: identified by their inode ---- */
 
 static pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	dev_t dev;
 	ino_t ino;
 	struct sn_export what;
-} exports[EXPORTS]; /* a ring: a dmabuf is registered soon after its export */
+} exports[EXPORTS]; /* the newest EXPORTS; programs register a dmabuf soon after its export */
 static unsigned n_exports;
 
 static void record_export(int fd, struct sn_export what)
@@ -142,7 +144,7 @@ bool sn_export_of(int fd, uint64_t off, uint64_t len, struct sn_export *found)
 		return false;
 	pthread_mutex_lock(&exports_lock);
 	n = n_exports < EXPORTS ? n_exports : EXPORTS;
-	for (i = 1; !holds && i <= n; i++) { /* the newest first */
+	for (i = 1; !holds && i <= n; i++) { /* newest first */
 		unsigned at = (n_exports - i) % EXPORTS;
 		const struct sn_export *x = &exports[at].what;
 
@@ -172,7 +174,7 @@ int cuMemGetHandleForAddressRange(void *handle, unsigned long long va, size_t si
 	return rc;
 }
 
-/* ---- ways to the functions above ---- */
+/* ---- how programs find the functions above ---- */
 
 int cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags);
 int cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags, int *status);
@@ -198,7 +200,8 @@ static void *wrapper_of(const char *name)
 	return NULL;
 }
 
-/* Of the name without a version: which function it is depends on the version asked for. */
+/* Replaces a driver function by its wrapper. A name without version means a different function
+ * in different CUDA versions. */
 static void replace(const char *name, void **fn, int version)
 {
 	void *ours = wrapper_of(name);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Private to the front of the software NIC: handle tables, open contexts,
- * event queues, one call of the verbs ioctl, one firmware command. The engine
- * knows none of it; what both share is in softnic.h.
+ * Private to the front of the software NIC: handle tables, open contexts, event
+ * queues, one call of the verbs ioctl, one firmware command. The engine does not
+ * include this file; what both halves use is in softnic.h.
  */
 #ifndef SOFTNIC_FRONT_H
 #define SOFTNIC_FRONT_H
@@ -20,9 +20,9 @@
 #define SN_COMP_VECTORS 4u
 #define SN_EQN_BASE	8u
 #define SN_SM_LID	1u
-/* Bits of the port, as mlx5 ports of that kind report them. */
+/* Capability bits of the port, as mlx5 ports of that link layer report them. */
 #define SN_PORT_CAP(cfg)  ((cfg)->infiniband ? 0x2651e848u : 0x04010000u)
-#define SN_GIDS		  8u /* slots of the table, the last ones empty */
+#define SN_GIDS		  8u /* slots of the GID table; the last ones are empty */
 #define SN_MEMFD_NAME	  "uverbs0"
 #define SN_MEMFD_SIZE	  (1ull << 30)
 #define SN_TIMESTAMP_MASK 0x7fffffffffffffffull
@@ -30,13 +30,13 @@
 #define SN_CDEV_MINOR	  192
 #define SN_MAX_QP_SZ	  32768u
 #define SN_MAX_CQ_LOG	  22u
-#define SN_MAX_KSM_LOG	  16u /* entries of an indirect key */
+#define SN_MAX_KSM_LOG	  16u /* log2 of the entries of an indirect key */
 #define SN_MAX_CQ_COUNT	  0xffffu
 #define SN_MAX_CQ_PERIOD  0xfffu /* microseconds */
 #define SN_MAX_SRQ_WR	  32767u
 #define SN_MAX_SRQ_SGE	  31u
 
-/* Numbers (QPN, CQN, key index, umem id) that find an object in one step. */
+/* Maps numbers (QPN, CQN, key index, umem id) to objects. */
 struct sn_table {
 	void *slot[SN_TABLE_SIZE];
 	uint32_t next, used;
@@ -48,25 +48,25 @@ struct sn_handle {
 	void *obj;
 };
 
-/* A completion channel, an asynchronous event file or one of DEVX: a pipe whose read end the
- * application owns. drain is a second, non-blocking description of that end. */
+/* A completion channel, an asynchronous event file or a DEVX event file: a pipe whose read end
+ * the application owns. drain is a second descriptor of that end, opened non-blocking. */
 struct sn_event_queue {
 	uint32_t handle;
 	enum sn_kind kind;
 	struct sn_ctx *ctx;
 	int wr, drain;
-	ino_t ino; /* of the pipe: recognises the application's descriptor */
+	ino_t ino; /* inode of the pipe, identifies the application's descriptor */
 	bool closed;
-	bool omit_data; /* DEVX events: only the cookie */
+	bool omit_data; /* DEVX events contain only the cookie */
 	int users;
 };
 
 struct sn_ctx {
 	struct sn_ctx *next;
-	int memfd; /* our own descriptor of the device file of this open */
+	int memfd; /* the NIC's own descriptor of this open */
 	dev_t dev;
 	ino_t ino;
-	int fds; /* the application's descriptors of it */
+	int fds; /* number of the application's descriptors of it */
 	bool ready;
 	struct sn_event_queue *async;
 };
@@ -78,16 +78,16 @@ struct sn_front {
 	uint32_t next_uar;
 	uint8_t mr_variant;
 	uint32_t no_dbr_qps;
-	uint32_t lag_turn; /* QPs of libibverbs that were given a port of the bond */
+	uint32_t lag_turn; /* libibverbs QPs that were assigned a port of the bond */
 	struct sn_subscription *subscriptions;
-	uint64_t ioctls, cmds; /* since the last sn_fail_next */
+	uint64_t ioctls, cmds; /* numbers of calls since the last sn_fail_next() */
 };
 
 /*
- * Enhanced connection establishment: libmlx5 creates a queue pair with options 0x10000000
- * (verbs.c), and real NICs answer 0x30000002 (NCCL's logs with ConnectX-7: query_ece). The
- * peer's options, given to a transition, are answered with those that both have. They
- * change nothing here.
+ * Enhanced connection establishment (ECE): libmlx5 creates a queue pair with options 0x10000000
+ * (verbs.c), and real NICs reply 0x30000002 (NCCL's logs with ConnectX-7: query_ece). A
+ * transition that gives the peer's options is answered with those that both sides have. The
+ * options have no effect in this NIC.
  */
 #define SN_ECE_ASK     0x10000000u
 #define SN_ECE_OPTIONS 0x30000002u
@@ -102,22 +102,23 @@ struct sn_ah {
 	uint8_t dgid[16];
 };
 
-/* ---- models.c: also in softnic-run ---- */
-/* What a card model has for a SOFTNIC_* variable; NULL: what there is without a model. */
+/* ---- models.c: also linked into softnic-run ---- */
+/* A card model's value of a SOFTNIC_* variable; NULL: the same as without a model. */
 const char *sn_model_value(const char *model, const char *variable);
 bool sn_model_known(const char *model);
-void sn_models_print(FILE *f); /* names, one after another */
-void sn_models_list(FILE *f);  /* each with its differences and their sources */
+void sn_models_print(FILE *f); /* names, separated by commas */
+void sn_models_list(FILE *f);  /* each model with its differences and their sources */
 
-/* ---- addr.c, sysfs.c: also in softnic-run ---- */
-int sn_addr_pick(struct in6_addr *ip, bool lid);  /* a free loopback address; with a LID */
+/* ---- addr.c, sysfs.c: also linked into softnic-run ---- */
+/* a free loopback address; lid: one that contains a LID */
+int sn_addr_pick(struct in6_addr *ip, bool lid);
 bool sn_addr_is_local(const struct in6_addr *ip); /* 127.x.y.z */
 bool sn_addr_parse(const char *text, struct in6_addr *ip);
 void sn_addr_text(const struct in6_addr *ip, char text[INET6_ADDRSTRLEN]);
 void sn_guid_of_ip(const struct in6_addr *ip, uint8_t guid[8]);
 int sn_sysfs_build(const char *root, const struct sn_cfg *cfg);
 void sn_sysfs_remove(const char *root);
-int sn_tmp_make(char dir[PATH_MAX]); /* tmp.c: a folder of this process; 0 or -errno */
+int sn_tmp_make(char dir[PATH_MAX]); /* tmp.c: creates a folder for this process; 0 or -errno */
 #define SN_PCI_DOMAIN "5043"
 #define SN_PCI_ROOT   "pci" SN_PCI_DOMAIN ":00"
 #define SN_PCI_ADDR   SN_PCI_DOMAIN ":00:01.0"
@@ -127,12 +128,12 @@ const char *sn_redirect(const char *path, char buf[PATH_MAX]);
 void sn_unredirect(char *path);
 
 /* ---- uverbs_context.c: opens of the device file ---- */
-int sn_ctx_open(int flags);	     /* descriptor for the application or -errno */
-struct sn_ctx *sn_ctx_of_fd(int fd); /* NULL: not ours */
-void sn_ctx_dup(int fd);	     /* fd is a new descriptor of an open */
-void sn_fd_closing(int fd);	     /* before the application's close */
+int sn_ctx_open(int flags);	     /* returns a descriptor for the application or -errno */
+struct sn_ctx *sn_ctx_of_fd(int fd); /* NULL: not a descriptor of the NIC */
+void sn_ctx_dup(int fd);	     /* call it for a new descriptor */
+void sn_fd_closing(int fd);	     /* call it before the application's close */
 bool sn_any_open(void);
-const char *sn_sysfs_root(void); /* where /sys is redirected; never NULL */
+const char *sn_sysfs_root(void); /* the folder to which /sys is redirected; never NULL */
 long sn_ctx_ioctl(struct sn_ctx *ctx, void *arg);
 
 /* ---- objects.c (lock held) ---- */
@@ -142,7 +143,7 @@ void *sn_table_get(const struct sn_table *t, uint32_t idx);
 uint32_t sn_handle_add(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind, void *obj);
 void *sn_handle_get(struct sn_dev *dev, struct sn_ctx *ctx, uint64_t handle, enum sn_kind kind);
 void sn_handle_del(struct sn_dev *dev, uint32_t handle);
-/* Of a CQ, QP, SRQ or indirect key. */
+/* Number and handle of a CQ, QP, SRQ or indirect key. */
 uint32_t sn_obj_number(enum sn_kind kind, const void *obj);
 uint32_t sn_obj_handle(enum sn_kind kind, const void *obj);
 int sn_obj_destroy(struct sn_dev *dev, enum sn_kind kind, void *obj);
@@ -151,9 +152,10 @@ void sn_ctx_destroy_objects(struct sn_dev *dev, struct sn_ctx *ctx);
 struct sn_pd *sn_pd_create(struct sn_dev *dev, struct sn_ctx *ctx);
 int sn_pd_destroy(struct sn_dev *dev, struct sn_pd *pd);
 struct sn_pd *sn_find_pd(struct sn_dev *dev, uint32_t pdn);
-/* With from->ksm an indirect key, which owns it from then on; from->lkey is its low byte. */
+/* Creates a region. If from->ksm is set, creates an indirect key, which takes ownership of it,
+ * and from->lkey gives the low byte of its key. */
 struct sn_mr *sn_mr_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct sn_mr *from);
-void sn_mr_move(struct sn_dev *dev, struct sn_mr *mr, uint32_t pdn); /* to another PD */
+void sn_mr_move(struct sn_dev *dev, struct sn_mr *mr, uint32_t pdn); /* moves it to another PD */
 int sn_mr_destroy(struct sn_dev *dev, struct sn_mr *mr);
 struct sn_umem *sn_umem_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct sn_umem *from);
 void sn_unmap(struct sn_mapping *map);
@@ -162,7 +164,7 @@ struct sn_umem *sn_find_umem(struct sn_dev *dev, uint32_t id);
 struct sn_uar *sn_uar_create(struct sn_dev *dev, struct sn_ctx *ctx);
 int sn_uar_destroy(struct sn_dev *dev, struct sn_uar *uar);
 struct sn_uar *sn_find_uar(struct sn_dev *dev, uint32_t id);
-/* Take ownership of a filled object; 0 or -errno, then the caller still owns it. */
+/* sn_*_add() take ownership of a filled object and return 0. On -errno the caller still owns it. */
 int sn_cq_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_cq *cq);
 int sn_cq_destroy(struct sn_dev *dev, struct sn_cq *cq);
 int sn_qp_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_qp *qp);
@@ -175,16 +177,18 @@ int sn_ah_destroy(struct sn_dev *dev, struct sn_ah *ah);
 /* ---- uverbs_events.c (lock held) ---- */
 struct sn_event_queue *sn_events_create(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind,
 					int *fd);
-void sn_events_put(struct sn_dev *dev, struct sn_event_queue *q); /* users-- and maybe free */
+/* decrements users; frees a closed queue without users */
+void sn_events_put(struct sn_dev *dev, struct sn_event_queue *q);
 void sn_events_free(struct sn_dev *dev, struct sn_event_queue *q);
 struct sn_event_queue *sn_events_of_fd(struct sn_dev *dev, int fd);
-/* Removes unread events of one object; returns how many were removed. */
+/* Removes unread events of one object and returns their number. */
 uint32_t sn_events_drain(struct sn_event_queue *q, uint64_t element, int first_type, int last_type);
 
 /* ---- uverbs_devx_events.c (lock held) ---- */
 void sn_devx_completion(struct sn_dev *dev, const struct sn_cq *cq);
 void sn_devx_async(struct sn_dev *dev, const void *obj, uint32_t number, int ibv_event_type);
-/* Of an object or of a queue that goes; the other is NULL. */
+/* Removes the subscriptions of an object or of a queue that is being destroyed. The other
+ * argument is NULL. */
 void sn_devx_unsubscribe(struct sn_dev *dev, const void *obj, const struct sn_event_queue *queue);
 
 /* ---- uverbs.c: attributes of one call ---- */
@@ -196,36 +200,40 @@ struct sn_call {
 
 struct ib_uverbs_attr *sn_attr(struct sn_call *c, uint16_t id);
 void *sn_attr_dup(struct sn_call *c, uint16_t id, size_t *len); /* NULL: absent, or no memory */
-size_t sn_attr_in(struct sn_call *c, uint16_t id, void *dst, size_t len); /* rest is zeroed */
-uint64_t sn_attr_num(struct sn_call *c, uint16_t id);			  /* absent: 0 */
+/* fills the rest with zeros; returns the attribute's length */
+size_t sn_attr_in(struct sn_call *c, uint16_t id, void *dst, size_t len);
+uint64_t sn_attr_num(struct sn_call *c, uint16_t id); /* 0 if absent */
 int sn_attr_out(struct sn_call *c, uint16_t id, const void *src, size_t len);
 void sn_attr_set_handle(struct sn_call *c, uint16_t id, int64_t value);
 void *sn_attr_obj(struct sn_call *c, uint16_t id, enum sn_kind kind);
-/* Absent: none, or the context's own; -EBADF: a descriptor of something else. */
+/* If the attribute is absent, *q is the context's own asynchronous queue, or NULL for other
+ * kinds. -EBADF: the descriptor is none of this kind. */
 int sn_attr_events(struct sn_call *c, uint16_t id, enum sn_kind kind, struct sn_event_queue **q);
 int sn_uverbs_call(struct sn_dev *dev, struct sn_ctx *ctx, struct ib_uverbs_ioctl_hdr *hdr);
 
 typedef int (*sn_method_fn)(struct sn_call *c);
 struct sn_method {
 	uint16_t object, method;
-	uint32_t core, driver; /* known attributes: bit i is id i, or 0x1000 + i */
+	/* accepted attributes: bit i is id i (core) or 0x1000 + i (driver) */
+	uint32_t core, driver;
 	sn_method_fn fn;
 };
 extern const struct sn_method sn_methods_dev[], sn_methods_obj[], sn_methods_srq[], sn_methods_mr[],
 	sn_methods_devx[], sn_methods_devx_events[];
 
 /*
- * uverbs_mr.c: len bytes at off of a dmabuf for the NIC, *va their address; -EOPNOTSUPP
- * as a kernel without support, unless configured.
+ * uverbs_mr.c. sn_map_dmabuf() gives the NIC access to len bytes at off of a dmabuf and returns
+ * their address in *va. -EOPNOTSUPP if dmabufs are not enabled, as a kernel without support.
  */
-bool sn_no_peermem(const struct sn_call *c, uint64_t va, uint64_t len); /* but GPU memory */
+/* True for GPU memory that cannot be registered by address in this configuration. */
+bool sn_no_peermem(const struct sn_call *c, uint64_t va, uint64_t len);
 int sn_map_dmabuf(struct sn_call *c, int fd, uint64_t off, uint64_t len, uint32_t access,
 		  struct sn_mapping *map, uint64_t *va);
 
-/* uverbs_devx.c: the object of a handle that DEVX commands may name; NULL: none */
+/* uverbs_devx.c: the object of a handle, if DEVX commands may use it; NULL: none. */
 void *sn_devx_obj(struct sn_call *c, uint16_t id, enum sn_kind *kind);
 
-/* uverbs_write.c, uverbs_qp.c: the older commands, also through the ioctl */
+/* uverbs_write.c, uverbs_qp.c and others: the older commands, which arrive through the ioctl */
 int sn_write_call(struct sn_call *c);
 int sn_write_modify_qp(struct sn_call *c, bool ex);
 int sn_write_query_qp(struct sn_call *c);
@@ -252,8 +260,8 @@ enum sn_status {
 };
 
 /*
- * A ConnectX-4 that had no QP left refused CREATE_QP with status 0x05, not 0x0f, and this
- * syndrome (firmware 12.28.2006; linux-rdma list, 27 June 2022).
+ * The status and syndrome of a ConnectX-4 that had no QP left: CREATE_QP failed with 0x05, not
+ * 0x0f (firmware 12.28.2006; linux-rdma list, 27 June 2022).
  */
 #define SN_SYND_NO_QP 0x65b500u
 
@@ -265,43 +273,44 @@ struct sn_cmd {
 	uint8_t *out;
 	size_t out_len;
 	uint16_t opcode;
-	uint32_t syndrome; /* set with a status other than SN_OK */
-	/* the object that the handle names (query, modify), or that was created */
+	uint32_t syndrome; /* set together with a status other than SN_OK */
+	/* the object that the handle names (query, modify) or that was created */
 	enum sn_kind kind;
 	void *obj;
 };
 
-/* The DEVX method by which a command comes. */
+/* The DEVX method that carries a command. */
 enum sn_cmd_class { SN_CMD_GENERAL, SN_CMD_CREATE, SN_CMD_MODIFY, SN_CMD_QUERY };
-/* Runs one command; 0, or -EREMOTEIO with status and syndrome in the output. */
+/* Executes one command. Returns 0, or -EREMOTEIO with status and syndrome in the output. */
 int sn_cmd_exec(struct sn_cmd *cmd, enum sn_cmd_class class);
 uint8_t sn_cmd_fail(struct sn_cmd *cmd, uint8_t status, uint32_t syndrome, const char *why);
-/* Bits of in that mask leaves out must be zero; words is the layout's length. */
+/* Requires zeros in all bits of the input that are not set in mask. words: length of mask. */
 uint8_t sn_cmd_reserved(struct sn_cmd *cmd, const uint32_t *mask, uint32_t words);
-/* The same of the first words alone: a list comes after them. */
+/* The same for the first words only: a list follows them in the input. */
 uint8_t sn_cmd_reserved_head(struct sn_cmd *cmd, const uint32_t *mask, uint32_t words);
-/* From the byte at from on, which is in the input, there are only zeros. */
+/* Requires zeros from byte `from` to the end of the input. */
 uint8_t sn_cmd_reserved_rest(struct sn_cmd *cmd, size_t from);
-/* Address of len bytes at off in a umem; 0: no such umem or outside it. */
+/* Address of len bytes at off in a umem; 0: no such umem, or outside it. */
 uint64_t sn_cmd_umem(struct sn_cmd *cmd, uint32_t id, uint64_t off, uint64_t len);
 
 /* ---- umem.c ---- */
-/* What the kernel makes the pages of a umem of len bytes at a DMA address; 0: it refuses. */
+/* The page size that the kernel chooses for a umem of len bytes at a DMA address; 0: refused. */
 uint64_t sn_umem_page(const struct sn_cfg *cfg, uint64_t dma, uint64_t len, uint64_t bitmap);
-/* Where a command puts a ring: in bytes, and in units of 1/64 of the umem's page. */
+/* Where a command places a ring: an offset in bytes plus one in units of 1/64 of the umem's
+ * page. */
 struct sn_ring {
 	uint32_t umem;
 	uint64_t offset, len;
 	uint32_t page_offset;
 };
-/* Its address, or a status. */
+/* Finds the ring's address. Returns SN_OK or a status. */
 uint8_t sn_cmd_ring(struct sn_cmd *cmd, const struct sn_ring *ring, uint32_t syndrome,
 		    uint64_t *va);
 
 uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_lag(struct sn_cmd *cmd);
-/* The VLAN tag of what is sent from a GID, with this priority; 0: none. */
+/* The VLAN tag of packets from a GID with this priority; 0: none. */
 uint16_t sn_vlan_tci(const struct sn_cfg *cfg, uint32_t sgid_index, uint8_t prio);
 uint8_t sn_cmd_create_cq(struct sn_cmd *cmd);
 uint8_t sn_cmd_modify_cq(struct sn_cmd *cmd);
@@ -315,13 +324,14 @@ uint8_t sn_cmd_query_rmp(struct sn_cmd *cmd);
 uint8_t sn_cmd_create_mkey(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_mkey(struct sn_cmd *cmd);
 
-/* ---- for tests, by dlsym ---- */
+/* ---- for tests, which find these by dlsym ---- */
 void sn_fail_next(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t nth_ioctl);
 const struct sn_stats *sn_stats_get(void);
 uint32_t sn_objects_live(void);
 
 /* ---- cuda_calls.c ---- */
-/* What CUDA exported as this dmabuf; with room for len bytes at off, if any export of it has. */
+/* What CUDA exported as a dmabuf. If it was exported several times, sn_export_of() prefers an
+ * export that has len bytes at off. */
 struct sn_export {
 	uint64_t va, len;
 	bool pcie; /* of the PCIe mapping type */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Tables of numbers and handles, creation and destruction of each kind of
- * object with its reference counts, and the cleanup of what an open leaves
- * behind. Every function runs under the device lock.
+ * Tables of numbers and handles; creation and destruction of each kind of object with
+ * its reference counts; destruction of the objects that a closed context leaves. The
+ * lock is held in every function. Callers check the attributes (uverbs_*.c, cmd_*.c).
  */
 #include "front.h"
 
@@ -25,7 +25,7 @@ uint32_t sn_table_add(struct sn_table *t, void *obj)
 	uint32_t i, idx;
 
 	for (i = 0; i < SN_TABLE_SIZE; i++) {
-		/* Round robin: a number that was just freed is not reused at once. */
+		/* Round robin, so that a freed number is not reused at once. */
 		idx = (t->next + i) % SN_TABLE_SIZE;
 		if (t->slot[idx])
 			continue;
@@ -48,7 +48,7 @@ void *sn_table_get(const struct sn_table *t, uint32_t idx)
 	return idx < SN_TABLE_SIZE ? t->slot[idx] : NULL;
 }
 
-/* ---- handles: 0 is none ---- */
+/* ---- handles: 0 means none ---- */
 static uint32_t handle_free_slot(struct sn_front *f)
 {
 	uint32_t i;
@@ -147,7 +147,7 @@ void sn_for_each_qp(struct sn_dev *dev, void (*fn)(struct sn_qp *qp, void *arg),
 		}
 }
 
-/* Number and handle together; on failure neither stays. */
+/* Assigns number and handle. On failure neither remains. */
 static int obj_publish(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind,
 		       struct sn_table *t, void *obj, uint32_t *idx, uint32_t *handle)
 {
@@ -219,7 +219,7 @@ struct sn_mr *sn_mr_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct 
 		free(mr);
 		return NULL;
 	}
-	/* One table of indices, so that the two kinds never have the same key. */
+	/* Regions and indirect keys share one table of indices, so their keys never collide. */
 	mr->lkey = (idx + MKEY_BASE) << 8 |
 		   (from->ksm ? (uint8_t)from->lkey : ++dev->front->mr_variant);
 	mr->rkey = mr->lkey;
@@ -281,14 +281,14 @@ static void umem_refs(struct sn_umem *const umems[2], int delta)
 
 /* ---- register pages ---- */
 
-/* UARs of one mapping: those that fit into a page of the kernel. */
+/* UARs of one mapping: the number that fits in a page of the kernel. */
 static uint32_t uars_per_mapping(const struct sn_dev *dev)
 {
 	return dev->cfg.page_size / SN_UAR_SIZE;
 }
 
-/* The first UAR of an unused mapping; 0: none is left. The first mapping is never used:
- * a forgotten uar_page must not work. */
+/* The first UAR of an unused mapping; 0: no mapping is left. The first mapping is never used,
+ * so that a program which forgets uar_page (0) fails. */
 static uint32_t uar_free_mapping(const struct sn_dev *dev)
 {
 	uint32_t num = uars_per_mapping(dev), mappings = SN_MAX_UARS / num, i, id;
@@ -480,7 +480,7 @@ int sn_ah_destroy(struct sn_dev *dev, struct sn_ah *ah)
 	return 0;
 }
 
-/* ---- by kind ---- */
+/* ---- objects by kind ---- */
 uint32_t sn_obj_number(enum sn_kind kind, const void *obj)
 {
 	return kind == SN_QP	 ? ((const struct sn_qp *)obj)->qpn
@@ -527,11 +527,11 @@ int sn_obj_destroy(struct sn_dev *dev, enum sn_kind kind, void *obj)
 	return -EINVAL;
 }
 
-/* ---- the last close ---- */
+/* ---- close of a context ---- */
 
 void sn_ctx_destroy_objects(struct sn_dev *dev, struct sn_ctx *ctx)
 {
-	/* Users before what they use. */
+	/* an object is destroyed before the objects that it uses */
 	static const enum sn_kind order[] = {
 		SN_QP,	SN_SRQ, SN_CQ,		 SN_AH,	   SN_MKEY,	   SN_MR,	   SN_UMEM,
 		SN_UAR, SN_PD,	SN_COMP_CHANNEL, SN_ASYNC, SN_DEVX_EVENTS, SN_DEVX_OUTPUTS

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The firmware's layouts as the NIC reads them, deliberately apart from the
- * library's table so that a mistake is not shared. Field: byte offset of the
- * 32-bit word, highest and lowest bit. Sources: mlx5_ifc.h of Linux 6.12, and
- * of DOCA GPUNetIO 3.0 for send_dbr_mode and the umem fields.
+ * The firmware's layouts as the NIC reads them. They are deliberately separate from
+ * the library's table, so that both cannot share a mistake. A field is the byte offset
+ * of a 32-bit word, its highest and its lowest bit. Sources: mlx5_ifc.h of Linux 6.12;
+ * for send_dbr_mode and the umem fields that of DOCA GPUNetIO 3.0. Formats of WQEs,
+ * CQEs and packets are in the engine.
  */
 #ifndef SOFTNIC_PRM_NIC_H
 #define SOFTNIC_PRM_NIC_H
@@ -80,7 +81,7 @@ enum nic_opcode {
 	OP_QUERY_RMP = 0x90f,
 };
 
-/* Every input: opcode, uid (the kernel's business), op_mod. */
+/* Start of every input: opcode, uid (handled by the kernel), op_mod. */
 #define IN_OPCODE    NIC_F(0x00, 31, 16)
 #define IN_OP_MOD    NIC_F(0x04, 15, 0)
 #define IN_OBJ	     NIC_F(0x08, 23, 0) /* qpn, cqn, mkey_index */
@@ -88,7 +89,7 @@ enum nic_opcode {
 #define OUT_SYNDROME NIC_F(0x04, 31, 0)
 #define OUT_OBJ	     NIC_F(0x08, 23, 0)
 
-/* CQ commands: context at 0x10 */
+/* CQ commands: the context begins at 0x10. */
 #define CMD_CQC		      0x10
 #define CREATE_CQ_UMEM_OFFSET 0x50
 #define CREATE_CQ_UMEM_ID     NIC_F(0x58, 31, 0)
@@ -108,13 +109,13 @@ enum nic_opcode {
 #define CQC_PRODUCER	      NIC_F(0x2c, 23, 0)
 #define CQC_DBR_ADDR	      0x38
 
-/* QP commands: context at 0x18 */
+/* QP commands: the context begins at 0x18. */
 #define CMD_QPC		 0x18
 #define MODIFY_CQ_SELECT NIC_F(0x0c, 31, 0)
 enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 1 << 2 };
 #define CMD_OPT_MASK	      NIC_F(0x10, 31, 0)
-#define CMD_ECE		      NIC_F(0x14, 31, 0) /* also of the output of QUERY_QP */
-#define OUT_ECE		      NIC_F(0x0c, 31, 0) /* of CREATE_QP and the transitions */
+#define CMD_ECE		      NIC_F(0x14, 31, 0) /* also in the output of QUERY_QP */
+#define OUT_ECE		      NIC_F(0x0c, 31, 0) /* output of CREATE_QP and of the transitions */
 #define CREATE_QP_UMEM_OFFSET 0x100
 #define CREATE_QP_UMEM_ID     NIC_F(0x108, 31, 0)
 #define MODIFY_QP_OPT_MASK_HI NIC_F(0x10c, 31, 0) /* bits 63 to 32 of opt_param_mask */
@@ -148,7 +149,7 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define QPC_RWE		      NIC_F(0x90, 14, 14)
 #define QPC_RAE		      NIC_F(0x90, 13, 13)
 #define QPC_PAGE_OFFSET	      NIC_F(0x90, 11, 6)
-#define QPC_CD		      NIC_F(0x90, 2, 0) /* slave receive, slave send, master */
+#define QPC_CD		      NIC_F(0x90, 2, 0) /* cd_slave_receive, cd_slave_send, cd_master */
 #define QPC_CD_MASTER	      NIC_F(0x90, 0, 0)
 #define QPC_MIN_RNR_NAK	      NIC_F(0x94, 28, 24)
 #define QPC_NEXT_RCV_PSN      NIC_F(0x94, 23, 0)
@@ -161,7 +162,7 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define QPC_DBR_UMEM_VALID    NIC_F(0xd0, 28, 28)
 #define QPC_DBR_UMEM_ID	      NIC_F(0xe4, 31, 0)
 
-/* Address path, relative to QPC_PATH */
+/* Address path, offsets relative to QPC_PATH */
 #define ADS_PKEY_INDEX	   NIC_F(0x00, 15, 0)
 #define ADS_GRH		   NIC_F(0x04, 23, 23)
 #define ADS_RLID	   NIC_F(0x04, 15, 0)
@@ -180,7 +181,7 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define ADS_RMAC_HI	   NIC_F(0x24, 15, 0)
 #define ADS_RMAC_LO	   NIC_F(0x28, 31, 0)
 
-/* RMP commands: context at 0x20, its work queue at 0x30 of that */
+/* RMP commands: the context begins at 0x20, its work queue at 0x30 of the context. */
 #define CMD_RMPC	 0x20
 #define CMD_RMPC_WQ	 0x50
 #define MODIFY_RMP_STATE NIC_F(0x08, 31, 28)
@@ -199,7 +200,7 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define WQ_UMEM_ID	 NIC_F(0x2c, 31, 0)
 #define WQ_UMEM_OFFSET	 0x30
 
-/* Memory key commands: context at 0x10, entries of 16 bytes at 0x110 */
+/* Memory key commands: the context begins at 0x10, the entries of 16 bytes at 0x110. */
 #define CMD_MKC		   0x10
 #define CREATE_MKEY_ACTUAL NIC_F(0x60, 31, 0) /* translations_octword_actual_size */
 #define CMD_KLM		   0x110

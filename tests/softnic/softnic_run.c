@@ -257,8 +257,7 @@ static int set_address(struct sn_cfg *cfg)
 		return -1;
 	}
 	if (!sn_cfg_page_size(cfg)) {
-		fprintf(stderr,
-			"softnic-run: invalid SOFTNIC_PAGE_SIZE, expected a power of 2, 4k to 64k\n");
+		fprintf(stderr, "softnic-run: invalid SOFTNIC_PAGE_SIZE (expected 4k to 64k)\n");
 		errno = EINVAL;
 		return -1;
 	}

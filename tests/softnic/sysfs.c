@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The sysfs tree of the software NIC, generated as ordinary files: a PCI device
- * with its infiniband and infiniband_verbs children, and the class links to
- * them, relative as the kernel makes them. Linked into the launcher too.
+ * The sysfs tree of the software NIC, generated as ordinary files: a PCI device with
+ * its infiniband and infiniband_verbs children, and the class links to them, relative
+ * as the kernel makes them. preload.c redirects paths into the tree. Also linked into
+ * softnic-run.
  */
 #include "front.h"
 
@@ -22,7 +23,7 @@
 
 struct tree {
 	const char *root;
-	char base[256]; /* prefix of the entries that follow */
+	char base[256]; /* folder of the entries that follow */
 	int err;
 };
 
@@ -76,7 +77,7 @@ static void tree_base(struct tree *t, const char *path)
 	snprintf(t->base, sizeof(t->base), "%s", path);
 }
 
-/* As 16-bit groups: 8 of a GID, 4 of a GUID. */
+/* Formats 16-bit groups: 8 for a GID, 4 for a GUID. */
 static void hex_groups(char *text, const uint8_t *b, unsigned int groups)
 {
 	unsigned int i;
@@ -85,7 +86,8 @@ static void hex_groups(char *text, const uint8_t *b, unsigned int groups)
 		text += sprintf(text, "%s%02x%02x", i ? ":" : "", b[2 * i], b[2 * i + 1]);
 }
 
-/* Attributes of an empty slot cannot be read: EINVAL, as of a loopback interface's speed. */
+/* Reading an attribute of an empty slot must fail with EINVAL, so it links to a file with this
+ * property: the speed of the loopback interface. */
 static void tree_gid_attr(struct tree *t, const char *kind, unsigned int i, const char *value)
 {
 	char name[160];
@@ -117,7 +119,7 @@ static void tree_gids(struct tree *t, const struct sn_cfg *cfg)
 	}
 }
 
-/* They stay zero: what the NIC counts is in its own report (stats.c). */
+/* These counters stay zero. The NIC's own counters are reported by stats.c. */
 static const char *const counters[] = {
 	"VL15_dropped",
 	"excessive_buffer_overrun_errors",
@@ -246,8 +248,8 @@ static void tree_ib(struct tree *t, const char *ib, const struct sn_cfg *cfg)
 }
 
 /*
- * The module that gives NICs the address of GPU memory: programs look for its version
- * before they register such memory (NCCL, net_ib/gdr.cc). Shown where CUDA is (preload.c).
+ * The module that gives NICs access to GPU memory by address. Programs check its version before
+ * they register such memory (NCCL, net_ib/gdr.cc). preload.c shows it only if CUDA is present.
  */
 static void tree_peermem(struct tree *t)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One call of RDMA_VERBS_IOCTL: header checks, method look-up, attribute access
- * by the kernel's rules (up to 8 bytes inline, outputs cut to the caller's
- * length, unknown mandatory attributes refused). The methods are in the
- * uverbs_*.c files beside this one.
+ * One call of RDMA_VERBS_IOCTL: checks of the header, search for the method, access to
+ * attributes by the kernel's rules (values of up to 8 bytes inline, outputs truncated
+ * to the caller's length, unknown mandatory attributes refused). The other uverbs_*.c
+ * files implement the methods.
  */
 #include "front.h"
 
@@ -27,7 +27,7 @@ struct ib_uverbs_attr *sn_attr(struct sn_call *c, uint16_t id)
 	return NULL;
 }
 
-/* check_attrs() saw the whole buffer; what has gone since then is zeros. */
+/* check_attrs() found the whole buffer readable. If it was unmapped since, the value is zeros. */
 size_t sn_attr_in(struct sn_call *c, uint16_t id, void *dst, size_t len)
 {
 	struct ib_uverbs_attr *a = sn_attr(c, id);
@@ -61,7 +61,7 @@ uint64_t sn_attr_num(struct sn_call *c, uint16_t id)
 
 	if (!a)
 		return 0;
-	/* Object handles and descriptors have length 0 and their value inline. */
+	/* object handles and file descriptors have length 0 and their value inline */
 	if (a->len == 0)
 		return a->data;
 	sn_attr_in(c, id, &v, a->len < sizeof(v) ? a->len : sizeof(v));
@@ -146,7 +146,7 @@ static int check_header(const struct ib_uverbs_ioctl_hdr *hdr)
 	return hdr->driver_id == RDMA_DRIVER_MLX5 ? 0 : -EINVAL;
 }
 
-/* Of an object's methods the first attribute is its handle or descriptor. */
+/* The first attribute of an object's methods is its handle or descriptor. True if it is missing. */
 static bool lacks_handle(struct sn_call *c, const struct sn_method *m)
 {
 	if (m->object == UVERBS_OBJECT_DEVICE || m->object == MLX5_IB_OBJECT_DEVX)
@@ -155,9 +155,9 @@ static bool lacks_handle(struct sn_call *c, const struct sn_method *m)
 }
 
 /*
- * As uverbs_set_attr() of Linux's uverbs_ioctl.c: no attribute twice, none that is unknown
- * and mandatory, and buffers in memory that is there. A longer value than data holds is in
- * a buffer, as outputs of any length are; those that cannot be written are found later.
+ * As uverbs_set_attr() in Linux's uverbs_ioctl.c: refuses duplicate attributes, unknown
+ * mandatory attributes and unreadable buffers. A value longer than `data` is in a buffer, and
+ * so are outputs of any length; an unwritable output is detected when it is written.
  */
 static int check_attrs(struct sn_call *c, const struct sn_method *m)
 {
@@ -188,7 +188,8 @@ int sn_uverbs_call(struct sn_dev *dev, struct sn_ctx *ctx, struct ib_uverbs_ioct
 		return rc;
 	if (++dev->front->ioctls == dev->cfg.fail_ioctl_nth) {
 		dev->stats.faults_injected++;
-		sn_trace("uverbs %x.%x: injected failure", hdr->object_id, hdr->method_id);
+		sn_trace("uverbs %x.%x: failed with ENOMEM (injected)", hdr->object_id,
+			 hdr->method_id);
 		return -ENOMEM;
 	}
 	m = find_method(hdr);

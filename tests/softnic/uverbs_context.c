@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The device of the process and its opens. Each open is a memfd of its own
- * (register pages are offsets in it), found again by its inode, so duplicated
- * descriptors work. The last close destroys what the program left behind.
+ * The device of the process and its contexts, one per open of the device file. Each
+ * context is a memfd (register pages are offsets in it) and is identified by the
+ * memfd's inode, so duplicated descriptors work. The last close of a context destroys
+ * the objects that the program left (objects.c). Also the generated sysfs tree of a
+ * process that runs without softnic-run.
  */
 #include "front.h"
 
@@ -24,14 +26,15 @@
 
 struct sn_dev *sn_dev;
 
-/* One open or last close at a time; the engine's thread, joined under it, never takes it. */
+/* Serializes opens and last closes. Taken before ctx_lock and sn_dev->lock. The NIC thread is
+ * joined while it is held and never takes it. */
 static pthread_mutex_t life_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Guards the list of opens; taken before sn_dev->lock. */
+/* Protects the list of contexts. Taken before sn_dev->lock. */
 static pthread_mutex_t ctx_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sn_ctx *contexts;
 static atomic_int n_contexts;
-static char own_root[PATH_MAX + 16]; /* a tree that this process made itself */
-static char own_dir[PATH_MAX];	     /* the folder it is in, if that is our own too */
+static char own_root[PATH_MAX + 16]; /* a tree that this process generated */
+static char own_dir[PATH_MAX];	     /* the folder of that tree, if this process created it */
 static bool own_root_removed;
 
 bool sn_any_open(void)
@@ -44,7 +47,7 @@ static void raw_close(int fd)
 	syscall(SYS_close, fd);
 }
 
-/* ---- the tree ---- */
+/* ---- the sysfs tree ---- */
 static void own_tree_remove(void)
 {
 	if (own_dir[0] && !own_root_removed)
@@ -52,7 +55,8 @@ static void own_tree_remove(void)
 	own_root_removed = true;
 }
 
-/* Beside the launcher's tree, which removes both; otherwise in TMPDIR until exit. */
+/* Generates a tree for this process. Under softnic-run it is next to the launcher's tree, and
+ * the launcher removes both. Otherwise it is in TMPDIR and removed at exit. */
 static void own_tree(const struct sn_cfg *cfg)
 {
 	if (cfg->sysfs[0]) {
@@ -90,7 +94,7 @@ const char *sn_sysfs_root(void)
 /* ---- the device ---- */
 static void child_after_fork(void)
 {
-	/* The NIC's thread is not here: the child starts over with a device of its own. */
+	/* the NIC thread does not exist in the child, which creates a new device */
 	pthread_mutex_init(&life_lock, NULL);
 	pthread_mutex_init(&ctx_lock, NULL);
 	sn_dev = NULL;
@@ -129,8 +133,8 @@ static struct sn_dev *device_create(void)
 	return dev;
 }
 
-/* Another process may have the address: take the next free one, with a tree to match. Not
- * on a real network, where nobody would find us there. */
+/* Starts the engine. If another process uses the address, picks the next free one and generates
+ * a matching tree; but not on a real network, where peers expect the given address. */
 static int device_start(struct sn_dev *dev)
 {
 	int i, rc = -EADDRINUSE;
@@ -148,17 +152,16 @@ static int device_start(struct sn_dev *dev)
 		own_tree(&dev->cfg);
 	}
 	if (rc)
-		dprintf(STDERR_FILENO, "softnic[%d]: engine does not start: %s\n", (int)getpid(),
+		dprintf(STDERR_FILENO, "softnic[%d]: cannot start the NIC: %s\n", (int)getpid(),
 			strerror(-rc));
 	return rc;
 }
 
-/* ---- opens ---- */
+/* ---- contexts ---- */
 
 /*
- * The page by which a program turns the time stamps of CQEs, which are of the
- * monotonic clock in nanoseconds, into the time of day. Written once: it only
- * has to follow the two clocks as long as nobody sets the one.
+ * Writes the page with which a program converts CQE time stamps (monotonic clock, ns) to the
+ * time of day. It is written once and becomes wrong if the time of day is set later.
  */
 static bool clock_page(int memfd)
 {

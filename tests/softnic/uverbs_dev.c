@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Methods of the device itself: context, port, GID table, asynchronous event
- * file, and the extended device query.
+ * Methods of the device itself: context, port, GID table, asynchronous event file and
+ * extended device query. The older query commands are in uverbs_write.c.
  */
 #include "front.h"
 
@@ -44,7 +44,7 @@ static int context_out(struct sn_call *c, uint16_t vectors_id, uint16_t support_
 		.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_ECE,
 	};
 	const uint32_t vectors = SN_COMP_VECTORS;
-	const uint64_t support = 1; /* optional MR access flags */
+	const uint64_t support = 1; /* optional MR access flags are supported */
 
 	sn_attr_out(c, vectors_id, &vectors, sizeof(vectors));
 	sn_attr_out(c, support_id, &support, sizeof(support));
@@ -66,7 +66,7 @@ static int get_context(struct sn_call *c)
 			   UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, UVERBS_ATTR_UHW_OUT);
 }
 
-/* Of an open context, for a program that was handed its file. */
+/* For a program that received the file of an open context. */
 static int query_context(struct sn_call *c)
 {
 	if (!c->ctx->ready)
@@ -81,7 +81,7 @@ static void port_infiniband(struct sn_call *c, struct ib_uverbs_query_port_resp 
 	p->link_layer = IBV_LINK_LAYER_INFINIBAND;
 	p->lid = sn_lid_of_ip(&c->dev->cfg.ip);
 	p->sm_lid = SN_SM_LID;
-	p->max_vl_num = 4; /* code of 8 */
+	p->max_vl_num = 4; /* code for 8 virtual lanes */
 	p->subnet_timeout = 18;
 	p->flags = c->dev->cfg.grh_required ? IBV_QPF_GRH_REQUIRED : 0;
 }
@@ -105,8 +105,8 @@ static int query_port(struct sn_call *c)
 	p->max_mtu = 5;
 	p->active_mtu = mtu_code[code];
 	p->max_vl_num = 0;
-	p->active_width = 2;  /* 4 lanes */
-	p->active_speed = 32; /* of 25 Gb/s */
+	p->active_width = 2;  /* code for 4 lanes */
+	p->active_speed = 32; /* code for 25 Gb/s per lane */
 	p->phys_state = 5;
 	p->link_layer = IBV_LINK_LAYER_ETHERNET;
 	p->flags = IBV_QPF_GRH_REQUIRED;
@@ -115,20 +115,20 @@ static int query_port(struct sn_call *c)
 	return sn_attr_out(c, UVERBS_ATTR_QUERY_PORT_RESP, &resp, sizeof(resp));
 }
 
-/* Newer than the distribution's headers. */
+/* Missing in the distribution's headers. */
 #define METHOD_QUERY_PORT_SPEED (UVERBS_METHOD_QUERY_GID_ENTRY + 1)
 enum { QUERY_PORT_SPEED_PORT_NUM, QUERY_PORT_SPEED_RESP };
 
 static int query_port_speed(struct sn_call *c)
 {
-	const uint64_t speed = 1000; /* in 100 Mb/s, as query_port's lanes */
+	const uint64_t speed = 1000; /* unit 100 Mb/s; the same rate as in query_port() */
 
 	if (sn_attr_num(c, QUERY_PORT_SPEED_PORT_NUM) != 1)
 		return -EINVAL;
 	return sn_attr_out(c, QUERY_PORT_SPEED_RESP, &speed, sizeof(speed));
 }
 
-/* What a port of an embedded switch has more than others: nothing here. */
+/* Properties of a port of an embedded switch: none. */
 static int query_port_mlx5(struct sn_call *c)
 {
 	const struct mlx5_ib_uapi_query_port resp = { .flags = 0 };
@@ -157,7 +157,7 @@ static bool gid_entry(struct sn_call *c, uint32_t index, struct ib_uverbs_gid_en
 	return true;
 }
 
-/* Only what is in the table; the array may be larger, not smaller. */
+/* Returns the used entries only. Fails if the array is too small for them. */
 
 static int query_gid_table(struct sn_call *c)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Methods of the mlx5 driver: DEVX commands and objects, user memory, register
- * pages. Objects carry one handle; destroying it is destroying the object.
+ * Methods of the mlx5 driver: DEVX commands and objects, user memory (umem), register
+ * pages. An object has one handle; destroying the handle destroys the object. cmd.c
+ * executes the commands.
  */
 #include "front.h"
 
@@ -126,7 +127,7 @@ static int devx_query_eqn(struct sn_call *c)
 	return sn_attr_out(c, A(MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN), &eqn, sizeof(eqn));
 }
 
-/* Pages are dynamic here: their number is the device's number. */
+/* All pages are allocated dynamically, so the program's number is the device's number. */
 static int devx_query_uar(struct sn_call *c)
 {
 	uint32_t id = (uint32_t)sn_attr_num(c, A(MLX5_IB_ATTR_DEVX_QUERY_UAR_USER_IDX));
@@ -138,8 +139,8 @@ static int devx_query_uar(struct sn_call *c)
 
 /* ---- user memory ---- */
 
-/* As UMEM_REG of Linux (hw/mlx5/devx.c), which takes no remote atomics, and ib_check_mr_access.
- * Older kernels do not take relaxed ordering either. */
+/* Which access rights a umem may have: as UMEM_REG of Linux (hw/mlx5/devx.c), which refuses
+ * remote atomics, and ib_check_mr_access(). Older kernels also refuse relaxed ordering. */
 static bool umem_access_ok(uint32_t access)
 {
 	const uint32_t known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
@@ -149,7 +150,8 @@ static bool umem_access_ok(uint32_t access)
 	       (access & IBV_ACCESS_LOCAL_WRITE || !(access & IBV_ACCESS_REMOTE_WRITE));
 }
 
-/* Without a list of sizes every one will do: the program promises to use no offsets. */
+/* The permitted page sizes. Without a list all are permitted: the program then promises to use
+ * no offsets. */
 static uint64_t umem_pages(struct sn_call *c)
 {
 	struct ib_uverbs_attr *pgsz = sn_attr(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP));
@@ -157,7 +159,7 @@ static uint64_t umem_pages(struct sn_call *c)
 	return pgsz ? sn_attr_num(c, pgsz->attr_id) : UINT64_MAX;
 }
 
-/* from has length and access. */
+/* Sets page size and address of *from, whose length and access are set. */
 static int umem_place(struct sn_call *c, struct sn_umem *from)
 {
 	struct ib_uverbs_attr *fd = sn_attr(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD));
@@ -170,7 +172,7 @@ static int umem_place(struct sn_call *c, struct sn_umem *from)
 		return -EINVAL;
 	from->first = dma % from->page;
 	from->va = dma;
-	if (fd) /* the address is the place in it */
+	if (fd) /* the given address is the offset in the dmabuf */
 		return sn_map_dmabuf(c, (int)sn_attr_num(c, fd->attr_id), dma, from->len,
 				     from->access, &from->map, &from->va);
 	if (sn_mem_is_gpu(dma, from->len))
@@ -196,7 +198,7 @@ static int umem_reg(struct sn_call *c)
 		sn_unmap(&from.map);
 		return -ENOMEM;
 	}
-	sn_trace("umem %u va %#llx length %llu pages of %llu", umem->id,
+	sn_trace("umem %u va %#llx length %llu page size %llu", umem->id,
 		 (unsigned long long)from.va, (unsigned long long)from.len,
 		 (unsigned long long)from.page);
 	sn_attr_set_handle(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE), umem->handle);

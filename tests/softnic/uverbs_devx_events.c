@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What DEVX hands over through a file: the events of objects that a program
- * subscribed to, each with the cookie it gave and the event queue's entry, or
- * as a count in an eventfd of its own; and the outputs of queries that it does
- * not wait for. One read takes one of them.
+ * What DEVX delivers through a file. Events of objects that a program subscribed to:
+ * the cookie and the event queue entry, or a count in the program's eventfd. And outputs
+ * of asynchronous queries. One read returns one entry. uverbs_events.c owns the files.
  */
 #include "front.h"
 #include "prm_nic.h"
@@ -22,8 +21,8 @@
 #define EQE_TYPE	    1u
 #define EQE_CQ_ERR_CQN	    0x20u
 #define EQE_CQ_ERR_SYNDROME 0x2bu
-#define EQE_NUMBER	    0x38u /* of a completion's CQ, of a QP or of an SRQ */
-#define QUERY_OUT_MAX	    4088u /* one packet of a pipe, less the identifier */
+#define EQE_NUMBER	    0x38u /* number of a completion's CQ, a QP or an SRQ */
+#define QUERY_OUT_MAX	    4088u /* one packet of the pipe, minus the identifier */
 
 /* Event types of the device, mlx5 device.h */
 enum { EV_COMP = 0x00, EV_CQ_ERR = 0x04 };
@@ -31,7 +30,7 @@ static const uint8_t qp_types[] = { 0x02, 0x03, 0x05, 0x10, 0x11, 0x13 };
 static const uint8_t srq_types[] = { 0x12, 0x14 };
 static const uint8_t cq_types[] = { EV_COMP, EV_CQ_ERR };
 
-/* By ibv_event_type */
+/* Event types, indexed by ibv_event_type */
 static const uint8_t of_async[] = {
 	[SN_ASYNC_CQ_ERR] = EV_CQ_ERR,	 [SN_ASYNC_QP_FATAL] = 0x05, [SN_ASYNC_QP_REQ_ERR] = 0x10,
 	[SN_ASYNC_QP_ACCESS_ERR] = 0x11, [SN_ASYNC_COMM_EST] = 0x02, [SN_ASYNC_SQ_DRAINED] = 0x03,
@@ -43,7 +42,7 @@ struct sn_subscription {
 	const void *obj;
 	struct sn_event_queue *queue;
 	uint64_t cookie;
-	int eventfd; /* our descriptor of the program's eventfd; -1: the queue */
+	int eventfd; /* our duplicate of the program's eventfd; -1: use queue */
 	uint8_t type;
 };
 
@@ -65,7 +64,7 @@ static void tell(const struct sn_subscription *s, uint32_t number)
 	else
 		n = write(s->queue->wr, &ev, s->queue->omit_data ? sizeof(ev.cookie) : sizeof(ev));
 	if (n < 0)
-		sn_trace("DEVX event %#x of %#x: nobody reads", s->type, number);
+		sn_trace("DEVX event %#x of %#x lost: file full or closed", s->type, number);
 }
 
 static void dispatch(struct sn_dev *dev, const void *obj, uint32_t number, uint8_t type)
@@ -104,8 +103,8 @@ void sn_devx_unsubscribe(struct sn_dev *dev, const void *obj, const struct sn_ev
 }
 
 /*
- * As the kernel's devx.c: with event_cap what user_affiliated_events has, and always the
- * completions of a CQ; without it a fixed list, in which all types of this NIC are.
+ * As the kernel's devx.c: with event_cap, the types in user_affiliated_events, and always
+ * completions of a CQ; without it a fixed list, which contains all types of this NIC.
  */
 static bool may_subscribe(const struct sn_cfg *cfg, uint16_t type)
 {
@@ -143,7 +142,7 @@ static int add(struct sn_call *c, const struct sn_subscription *from)
 	return 0;
 }
 
-/* Events of no object, such as a port's, are not offered. */
+/* Events without an object, such as those of a port, are not supported. */
 static int subscribe(struct sn_call *c)
 {
 	struct sn_subscription s = {
@@ -202,7 +201,7 @@ static int alloc_outputs(struct sn_call *c)
 			   false);
 }
 
-/* The answer is there at once; a failed command is an answer too. */
+/* Executes a query at once and writes the output to the file, also if the command failed. */
 static int answer(struct sn_cmd *cmd, const struct sn_event_queue *q, uint64_t id)
 {
 	uint8_t *out = calloc(1, sizeof(id) + cmd->out_len);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Completion channels and asynchronous event files. libibverbs waits at destroy
- * for as many acknowledgements as the kernel says were read; so unread events of
- * the dying object are taken out of the pipe and not reported.
+ * Completion channels and asynchronous event files: pipes that carry the kernel's event
+ * structures. At destroy libibverbs waits until as many events were acknowledged as the
+ * kernel reports, so unread events of the object are removed from the pipe and not
+ * counted. Subscriptions of DEVX are in uverbs_devx_events.c.
  */
 #include "front.h"
 
@@ -17,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PACKETS 256 /* each takes a page of the pipe */
+#define PACKETS 256 /* each packet takes a page of the pipe */
 
 static int open_drain(int fd)
 {
@@ -30,7 +31,7 @@ static int open_drain(int fd)
 struct sn_event_queue *sn_events_create(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind,
 					int *fd)
 {
-	/* Of DEVX's entries, which differ in size, one read takes one. */
+	/* DEVX entries differ in size; in packet mode one read returns one entry */
 	int packets = kind >= SN_DEVX_EVENTS ? O_DIRECT : 0;
 	struct sn_event_queue *q = calloc(1, sizeof(*q));
 	struct stat st;

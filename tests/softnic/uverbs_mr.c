@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Memory regions: registration, change in place, and what is refused. */
+/*
+ * Memory regions: registration of host memory, GPU memory and dmabufs, and changes of
+ * a region. Refuses what the kernel and hardware refuse. Indirect keys are created in
+ * cmd_mkey.c; accesses are checked in mem.c.
+ */
 #include "front.h"
 
 #include <errno.h>
@@ -22,7 +26,7 @@
 #define DMABUF_ACCESS \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING)
-/* UVERBS_METHOD_REG_MR and its attributes: Linux 6.17 */
+/* UVERBS_METHOD_REG_MR and its attributes, from Linux 6.17 */
 #define METHOD_REG_MR 5
 enum {
 	REG_MR_HANDLE,
@@ -37,8 +41,8 @@ enum {
 	REG_MR_LKEY,
 	REG_MR_RKEY,
 };
-#define KERNEL_ENOTSUPP	    524	       /* of dmabuf exporters; not in errno.h */
-#define SN_DMABUF_PCIE_MARK 0x50434965 /* also in tests/standin/cuda.c */
+#define KERNEL_ENOTSUPP	    524	       /* returned by dmabuf exporters; not in errno.h */
+#define SN_DMABUF_PCIE_MARK 0x50434965 /* must equal the value in tests/standin/cuda.c */
 #define REREG_KNOWN \
 	(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)
 
@@ -122,7 +126,8 @@ int sn_write_reg_mr(struct sn_call *c)
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 
-/* As CUDA was asked for it; the stand-in for its driver also leaves a mark in the file position. */
+/* True if CUDA exported the dmabuf with the PCIe mapping type. The stand-in for the CUDA driver
+ * marks such a dmabuf by its file position. */
 static bool is_pcie_typed(int fd)
 {
 	struct sn_export x;
@@ -138,7 +143,8 @@ static uint64_t size_of(int fd)
 	return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-/* Its pages, or some that every access to fails. */
+/* Maps the pages of a dmabuf. With PROT_NONE maps anonymous memory instead, to which every
+ * access fails. */
 static int map_pages(int fd, uint64_t off, uint64_t len, int prot, struct sn_mapping *map)
 {
 	uint64_t head = off & 4095;
@@ -150,7 +156,7 @@ static int map_pages(int fd, uint64_t off, uint64_t len, int prot, struct sn_map
 		       : mmap(NULL, len + head, prot, MAP_SHARED, fd, (off_t)(off - head));
 	if (base == MAP_FAILED) {
 		rc = -errno;
-		dprintf(STDERR_FILENO, "softnic[%d]: descriptor %d cannot be mapped: %s\n",
+		dprintf(STDERR_FILENO, "softnic[%d]: refusing dmabuf %d, cannot map it: %s\n",
 			(int)getpid(), fd, strerror(-rc));
 		return rc;
 	}
@@ -190,7 +196,7 @@ int sn_map_dmabuf(struct sn_call *c, int fd, uint64_t off, uint64_t len, uint32_
 	return rc;
 }
 
-/* The two ioctl methods differ in the numbers of their attributes. */
+/* The two ioctl methods number their attributes differently. */
 struct reg_ids {
 	uint16_t handle, pd, offset, length, iova, fd, access, lkey, rkey;
 };
@@ -207,7 +213,7 @@ static int place_fd(struct sn_call *c, const struct reg_ids *id, struct sn_mr *f
 	rc = sn_map_dmabuf(c, fd, off, from->len, from->access, &from->map, &from->va);
 	if (rc && rc != -EINVAL && fcntl(fd, F_GETFD) >= 0 && !is_pcie_typed(fd) &&
 	    sn_mem_is_gpu(from->iova, from->len)) {
-		from->va = from->iova; /* as NCCL registers: at the address of the GPU */
+		from->va = from->iova; /* NCCL passes the GPU address as iova; use it */
 		rc = 0;
 	}
 	from->gpu = !rc && !from->map.base;
@@ -250,14 +256,14 @@ static int reg_dmabuf(struct sn_call *c)
 	return reg(c, &ids);
 }
 
-/* Of memory or of a descriptor. */
+/* Registers memory or a dmabuf. */
 static int reg_any(struct sn_call *c)
 {
 	static const struct reg_ids ids = { REG_MR_HANDLE, REG_MR_PD,	REG_MR_FD_OFFSET,
 					    REG_MR_LENGTH, REG_MR_IOVA, REG_MR_FD,
 					    REG_MR_ACCESS, REG_MR_LKEY, REG_MR_RKEY };
 
-	/* There are no DMA handles, so none can be named. */
+	/* DMA handles are not implemented, so no handle exists */
 	if (sn_attr(c, REG_MR_DMA_HANDLE))
 		return -ENOENT;
 	if (!sn_attr(c, REG_MR_ADDR) != !!sn_attr(c, REG_MR_FD) ||
@@ -266,9 +272,9 @@ static int reg_any(struct sn_call *c)
 	return reg(c, &ids);
 }
 
-/* ---- change ---- */
+/* ---- changing a region ---- */
 
-/* All or nothing; the keys stay. */
+/* Changes all requested properties or none. The keys stay the same. */
 int sn_write_rereg_mr(struct sn_call *c)
 {
 	struct ib_uverbs_rereg_mr_resp resp = { 0 };
@@ -322,7 +328,8 @@ static int query(struct sn_call *c)
 	sn_attr_out(c, UVERBS_ATTR_QUERY_MR_RESP_LKEY, &mr->lkey, sizeof(mr->lkey));
 	sn_attr_out(c, UVERBS_ATTR_QUERY_MR_RESP_RKEY, &mr->rkey, sizeof(mr->rkey));
 	sn_attr_out(c, UVERBS_ATTR_QUERY_MR_RESP_LENGTH, &mr->len, sizeof(mr->len));
-	sn_attr_out(c, UVERBS_ATTR_QUERY_MR_RESP_IOVA, &mr->iova, sizeof(mr->iova)); /* optional */
+	/* optional attribute */
+	sn_attr_out(c, UVERBS_ATTR_QUERY_MR_RESP_IOVA, &mr->iova, sizeof(mr->iova));
 	return 0;
 }
 

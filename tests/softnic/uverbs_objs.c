@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Methods of the ordinary verbs objects: CQ and QP with rings in the memory that
- * libmlx5 allocated, and the destruction of every kind.
+ * Methods of verbs CQs and QPs, whose rings libmlx5 allocated, and of PDs and address
+ * handles. Modify and query of QPs are in uverbs_qp.c, reference counts in objects.c.
  */
 #include "front.h"
 
@@ -19,8 +19,8 @@
 #define QP_EVENT_TYPES IBV_EVENT_QP_FATAL, IBV_EVENT_QP_LAST_WQE_REACHED
 #define CQ_EVENT_TYPES IBV_EVENT_CQ_ERR, IBV_EVENT_CQ_ERR
 
-/* A queue begins at a 64th of a page: Linux's mlx5 finds no page size otherwise (cq.c, qp.c:
- * mlx5_umem_find_best_quantized_pgoff with the scale 64). */
+/* A queue must begin at a multiple of 64 bytes. Otherwise Linux's mlx5 finds no page size
+ * (cq.c, qp.c: mlx5_umem_find_best_quantized_pgoff with scale 64). */
 #define QUEUE_ALIGN 64u
 
 static uint8_t log2_ceil(uint32_t n)
@@ -70,7 +70,7 @@ static int cq_links(struct sn_call *c, struct sn_cq *cq)
 
 static int cq_create(struct sn_call *c)
 {
-	/* Padding: a CQE in the second half of its 128 bytes is how every one is written. */
+	/* Padding is the only format of this NIC: a CQE is in the second half of its 128 bytes. */
 	const uint16_t known = MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD |
 			       MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX;
 	const uint32_t none = SN_ARM_NONE;
@@ -109,7 +109,8 @@ static int cq_create(struct sn_call *c)
 	return 0;
 }
 
-/* As mlx5: same CQ, another ring; a marker in the old one tells libmlx5 where it ends. */
+/* As mlx5: the same CQ continues in another ring. A resize CQE in the old ring tells libmlx5
+ * where it ends. */
 int sn_write_resize_cq(struct sn_call *c)
 {
 	struct ib_uverbs_resize_cq_resp resp = { 0 };
@@ -157,7 +158,7 @@ static int cq_destroy(struct sn_call *c)
 		return -ENOENT;
 	if (cq->users)
 		return -EBUSY;
-	/* Nothing may be reported after the count: the engine lets go first. */
+	/* detach the engine first, so that no event is reported after counting */
 	sn_eng_cq_remove(c->dev, cq);
 	resp.comp_events_reported = cq->comp_events;
 	resp.async_events_reported = cq->async_events;
@@ -176,7 +177,7 @@ static int qp_check(struct sn_call *c, const struct mlx5_ib_create_qp *drv, uint
 	uint32_t known = MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |
 			 MLX5_QP_FLAG_UAR_PAGE_INDEX | MLX5_QP_FLAG_BFREG_INDEX |
 			 MLX5_QP_FLAG_PACKET_BASED_CREDIT_MODE;
-	/* There is no multicast whose loopback could come. */
+	/* accepted without effect: this NIC has no multicast */
 	uint64_t bytes, flags = IB_UVERBS_QP_CREATE_SQ_SIG_ALL |
 				IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 
@@ -281,7 +282,7 @@ static int qp_destroy(struct sn_call *c)
 	return sn_qp_destroy(c->dev, qp);
 }
 
-/* ---- the simple ones ---- */
+/* ---- PDs and address handles ---- */
 static int pd_destroy(struct sn_call *c)
 {
 	struct sn_pd *pd = sn_attr_obj(c, UVERBS_ATTR_DESTROY_PD_HANDLE, SN_PD);

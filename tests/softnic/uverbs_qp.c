@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Modify and query of ordinary verbs queue pairs: the transitions with the
- * attributes that each requires and allows.
+ * Modify and query of verbs queue pairs: the state transitions with the attributes that
+ * each requires and allows, as the kernel checks them. DEVX queue pairs are in cmd_qp.c.
  */
 #include "front.h"
 
@@ -13,7 +13,7 @@
 #include <rdma/mlx5-abi.h>
 #include <string.h>
 
-/* ibv_qp_state and sn_qp_state differ in order from SQD on. */
+/* ibv_qp_state and sn_qp_state have a different order from SQD on */
 static const enum sn_qp_state from_ibv[] = { SN_QPS_RST, SN_QPS_INIT, SN_QPS_RTR, SN_QPS_RTS,
 					     SN_QPS_SQD, SN_QPS_SQER, SN_QPS_ERR };
 static const uint8_t to_ibv[] = { IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS,
@@ -30,8 +30,9 @@ static const uint8_t to_ibv[] = { IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_
 #define WITH_CUR    (IBV_QP_CUR_STATE | IBV_QP_PATH_MIG_STATE | IBV_QP_ACCESS_FLAGS)
 
 /*
- * What a transition needs and what else it may bring, per transport (RC, UC,
- * UD), as the kernel's core checks it. Alternate paths are not there: refused.
+ * Attributes that a transition requires and those that it allows in addition, per transport
+ * (RC, UC, UD), as the kernel's core checks them. Alternate paths are not supported and
+ * refused.
  */
 static const struct edge {
 	enum sn_qp_state from, to;
@@ -91,7 +92,7 @@ static bool transition_ok(const struct sn_qp *qp, enum sn_qp_state to, uint32_t 
 	return false;
 }
 
-/* As the kernel derives it from the flow label, or from both QPNs. */
+/* As the kernel derives it: from the flow label, or from both QPNs if that is 0. */
 static uint16_t udp_sport(const struct sn_qp *qp)
 {
 	uint64_t v = (uint64_t)qp->qpn * qp->dest_qpn;
@@ -125,7 +126,7 @@ static int set_path(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs_
 	qp->sl = d->sl;
 	qp->way.tci = sn_vlan_tci(&c->dev->cfg, d->sgid_index, d->sl);
 	sn_gid_at(&c->dev->cfg, d->sgid_index, &gid);
-	/* The kernel makes RoCE v2's DSCP of it and drops the rest. */
+	/* the kernel uses the upper six bits as DSCP of RoCE v2 and drops the rest */
 	qp->way.tclass = gid.v2 && !c->dev->cfg.infiniband ? d->traffic_class & 0xfc
 							   : d->traffic_class;
 	qp->flow_label = d->flow_label & 0xfffff;
@@ -182,13 +183,14 @@ static int set_attrs(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs
 	return mask & IBV_QP_AV ? set_path(c, qp, &in->dest) : 0;
 }
 
-/* In turn, as the kernel's driver gives them: in a bond, and to QPs of a VF. */
+/* True if the kernel's driver assigns ports of a bond to QPs in rotation: in an active bond,
+ * and for a VF. */
 static bool gives_ports(const struct sn_cfg *cfg)
 {
 	return cfg->lag_ports && !cfg->lag_hash && (!cfg->lag_inactive || cfg->vf);
 }
 
-/* The state that the call asks for, or -errno. */
+/* Returns the state that the call requests, or -errno. */
 static int next_state(const struct sn_qp *qp, const struct ib_uverbs_modify_qp *in, bool ex)
 {
 	uint32_t mask = in->attr_mask;
@@ -202,7 +204,7 @@ static int next_state(const struct sn_qp *qp, const struct ib_uverbs_modify_qp *
 	return (int)(mask & IBV_QP_STATE ? from_ibv[in->qp_state] : qp->state);
 }
 
-/* What an extended call brings for the driver: options for the connection, and those kept. */
+/* Driver data of an extended call: takes the peer's ECE options, returns the common ones. */
 static void answer_ece(struct sn_call *c, struct sn_qp *qp)
 {
 	struct mlx5_ib_modify_qp_resp resp = { .response_length = sizeof(resp) };

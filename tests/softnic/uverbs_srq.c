@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Methods of shared receive queues whose ring libmlx5 allocated: the basic kind.
- * Those of XRC and tag matching are refused.
+ * Methods of shared receive queues of the basic kind, with a ring that libmlx5
+ * allocated. Those of XRC and tag matching are refused. rq.c takes WQEs from them;
+ * cmd_rmp.c has the firmware's kind.
  */
 #include "front.h"
 
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 
 #define SRQ_EVENT_TYPES IBV_EVENT_SRQ_ERR, IBV_EVENT_SRQ_LIMIT_REACHED
-#define NEXT_SEG	16u /* in front of an entry's data segments */
+#define NEXT_SEG	16u /* bytes before an entry's data segments */
 #define SGE		16u
 
 static uint32_t log2_ceil(uint32_t n)
@@ -27,7 +28,7 @@ static uint32_t log2_ceil(uint32_t n)
 	return l;
 }
 
-/* libmlx5 and the kernel driver compute the entry's size alike, from max_sge. */
+/* Computes the entry's size from max_sge, by the same formula as libmlx5 and the kernel driver. */
 static void fill(struct sn_call *c, struct sn_srq *srq, const struct mlx5_ib_create_srq *drv)
 {
 	uint32_t max_wr = (uint32_t)sn_attr_num(c, UVERBS_ATTR_CREATE_SRQ_MAX_WR);
@@ -98,7 +99,7 @@ static int destroy(struct sn_call *c)
 	return sn_srq_destroy(c->dev, srq);
 }
 
-/* As mlx5 hardware: the limit can be set, the size cannot. */
+/* As mlx5 hardware: the limit can be changed, the size cannot. */
 int sn_write_modify_srq(struct sn_call *c)
 {
 	struct ib_uverbs_modify_srq in;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The older commands, which arrive through the INVOKE_WRITE method: their
- * structure in one attribute, the answer in another.
+ * The older verbs commands, which arrive through the INVOKE_WRITE method: the command's
+ * structure in one attribute, its response in another. QPs are in uverbs_qp.c, regions
+ * in uverbs_mr.c, CQs in uverbs_objs.c, SRQs in uverbs_srq.c.
  */
 #include "front.h"
 
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* IB_DEVICE_CROSS_CHANNEL of the kernel's ib_verbs.h: core direct */
+/* core direct: IB_DEVICE_CROSS_CHANNEL of the kernel's ib_verbs.h */
 #define DEVICE_CROSS_CHANNEL (1u << 27)
 #define EX(cmd)		     (IB_USER_VERBS_CMD_FLAG_EXTENDED | (cmd))
 static void fill_device(struct sn_call *c, struct ib_uverbs_query_device_resp *r)
@@ -73,7 +74,7 @@ static int ex_query_device(struct sn_call *c)
 	resp.response_length = a->len < sizeof(resp) ? a->len : (uint32_t)sizeof(resp);
 	resp.device_cap_flags_ex = resp.base.device_cap_flags;
 	resp.timestamp_mask = SN_TIMESTAMP_MASK;
-	resp.hca_core_clock = 1000000; /* kHz: a time stamp counts nanoseconds */
+	resp.hca_core_clock = 1000000; /* kHz: time stamps count nanoseconds */
 	resp.cq_moderation_caps.max_cq_moderation_count = SN_MAX_CQ_COUNT;
 	resp.cq_moderation_caps.max_cq_moderation_period = SN_MAX_CQ_PERIOD;
 	sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &drv, sizeof(drv));
@@ -166,7 +167,7 @@ static int modify_qp_ex(struct sn_call *c)
 
 #define END(type, field) (offsetof(struct type, field) + sizeof(((struct type *)0)->field))
 
-/* Bytes that the structure and the answer must have at least: uverbs_cmd.c of Linux. */
+/* Minimum sizes of request and response, as in uverbs_cmd.c of Linux. */
 static const struct {
 	uint32_t cmd;
 	uint16_t in, out;
@@ -211,7 +212,7 @@ int sn_write_call(struct sn_call *c)
 			return -ENOSPC;
 		return commands[i].fn(c);
 	}
-	/* The probe of libibverbs: known, but without room for an answer. */
+	/* libibverbs probes for these commands without room for a response */
 	return cmd == IB_USER_VERBS_CMD_GET_CONTEXT || cmd == IB_USER_VERBS_CMD_QUERY_PORT
 		       ? -ENOSPC
 		       : -EOPNOTSUPP;
