@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/*
- * Constants, enumerations and NIC formats that host and device code share, with
- * the names and values of DOCA GPUNetIO open 3.0. Compiles as C11, C++11 and
- * CUDA. Fields of type __be16, __be32 and __be64 are big-endian in memory.
+/**
+ * @file
+ * Constants, enumerations and formats of the NIC that host and device code share. Names and values
+ * are those of DOCA GPUNetIO open 3.0.
+ *
+ * Fields of type __be16, __be32 and __be64 are big-endian in memory. "PRM" is the programmer's
+ * reference manual of the NIC.
  */
 #ifndef DOCA_GPUNETIO_VERBS_DEF_H
 #define DOCA_GPUNETIO_VERBS_DEF_H
@@ -18,29 +21,37 @@
 extern "C" {
 #endif
 
-/* Versions are one number: major << 16 | minor << 8 | patch. */
-#define DOCA_GPUNETIO_VERSION_MAJOR 3
-#define DOCA_GPUNETIO_VERSION_MINOR 0
-#define DOCA_GPUNETIO_VERSION_PATCH 0
+#define DOCA_GPUNETIO_VERSION_MAJOR 3 /**< version of the API: major */
+#define DOCA_GPUNETIO_VERSION_MINOR 0 /**< version of the API: minor */
+#define DOCA_GPUNETIO_VERSION_PATCH 0 /**< version of the API: patch */
 
-#define DOCA_GPUNETIO_VERSION_MAJOR_SHIFT 16
-#define DOCA_GPUNETIO_VERSION_MINOR_SHIFT 8
-#define DOCA_GPUNETIO_VERSION_PATCH_SHIFT 0
+#define DOCA_GPUNETIO_VERSION_MAJOR_SHIFT 16 /**< position of major in a version */
+#define DOCA_GPUNETIO_VERSION_MINOR_SHIFT 8  /**< position of minor in a version */
+#define DOCA_GPUNETIO_VERSION_PATCH_SHIFT 0  /**< position of patch in a version */
 
+/**
+ * Version of the API that this header belongs to, as one number: major << 16 | minor << 8 | patch.
+ */
 #define DOCA_GPUNETIO_VERSION \
 	((DOCA_GPUNETIO_VERSION_MAJOR << DOCA_GPUNETIO_VERSION_MAJOR_SHIFT) | \
 	 (DOCA_GPUNETIO_VERSION_MINOR << DOCA_GPUNETIO_VERSION_MINOR_SHIFT) | \
 	 (DOCA_GPUNETIO_VERSION_PATCH << DOCA_GPUNETIO_VERSION_PATCH_SHIFT))
 
-/* What the including program was compiled with: pass these to the two
- * doca_gpu_verbs_check_*_code_compatibility functions. */
+/**
+ * Version that device code was compiled with: pass it to
+ * doca_gpu_verbs_check_device_code_compatibility().
+ */
 #define DOCA_GPUNETIO_DEVICE_CODE_VERSION DOCA_GPUNETIO_VERSION
-#define DOCA_GPUNETIO_HOST_CODE_VERSION	  DOCA_GPUNETIO_VERSION
+/**
+ * Version that host code was compiled with: pass it to
+ * doca_gpu_verbs_check_host_code_compatibility().
+ */
+#define DOCA_GPUNETIO_HOST_CODE_VERSION DOCA_GPUNETIO_VERSION
 
-/* The oldest device code that this library can export QPs to. */
-#define DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_MAJOR 2
-#define DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_MINOR 0
-#define DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_PATCH 0
+#define DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_MAJOR 2 /**< oldest device code: major */
+#define DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_MINOR 0 /**< oldest device code: minor */
+#define DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_PATCH 0 /**< oldest device code: patch */
+/** The oldest device code that this library can export QPs to. */
 #define DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION \
 	((DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_MAJOR \
 	  << DOCA_GPUNETIO_VERSION_MAJOR_SHIFT) | \
@@ -49,58 +60,62 @@ extern "C" {
 	 (DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_PATCH \
 	  << DOCA_GPUNETIO_VERSION_PATCH_SHIFT))
 
-/* The oldest host code that this library serves. */
-#define DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_MAJOR 0
-#define DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_MINOR 2
-#define DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_PATCH 0
+#define DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_MAJOR 0 /**< oldest host code: major */
+#define DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_MINOR 2 /**< oldest host code: minor */
+#define DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_PATCH 0 /**< oldest host code: patch */
+/** The oldest host code that works with this library. */
 #define DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION \
 	((DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_MAJOR << DOCA_GPUNETIO_VERSION_MAJOR_SHIFT) | \
 	 (DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_MINOR << DOCA_GPUNETIO_VERSION_MINOR_SHIFT) | \
 	 (DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_PATCH << DOCA_GPUNETIO_VERSION_PATCH_SHIFT))
 
-/* The type of an expression, in C and in C++. */
 #ifndef TYPEOF
 #ifdef __GNUC__
+/** The type of an expression, in C and in C++. */
 #define TYPEOF(x) __typeof__(x)
 #else
 #define TYPEOF(x) decltype(x)
 #endif
 #endif
 
-/* An lvalue seen through a volatile type: one access, neither split nor merged. */
+/**
+ * Accesses an lvalue as volatile: the compiler neither splits the access nor merges it with
+ * another.
+ */
 #define DOCA_GPUNETIO_VOLATILE(x) (*(volatile TYPEOF(x) *)&(x))
 
 #ifndef ACCESS_ONCE
+/** As DOCA_GPUNETIO_VOLATILE. */
 #define ACCESS_ONCE(x) (*(volatile TYPEOF(x) *)&(x))
 #endif
 
 #ifndef READ_ONCE
+/** Reads x with one access. */
 #define READ_ONCE(x) ACCESS_ONCE(x)
 #endif
 
 #ifndef WRITE_ONCE
+/** Stores v to x with one access. */
 #define WRITE_ONCE(x, v) (ACCESS_ONCE(x) = (v))
 #endif
 
-/* Threads of a warp, and the mask that names them all. */
-#define DOCA_GPUNETIO_VERBS_WARP_SIZE	   32
-#define DOCA_GPUNETIO_VERBS_WARP_FULL_MASK 0xffffffff
+#define DOCA_GPUNETIO_VERBS_WARP_SIZE	   32	      /**< threads of a warp */
+#define DOCA_GPUNETIO_VERBS_WARP_FULL_MASK 0xffffffff /**< lane mask of a whole warp */
 
-/* Alignment, in bytes, of memory that a NIC and a GPU share: a GPU page. */
+/** Bytes of a GPU page: the alignment of GPU memory that is registered with a NIC. */
 #define DOCA_GPUNETIO_VERBS_PAGE_SIZE 65536
 
-/* A CQ's consumer index counts modulo 2^24, a QP's producer index modulo 2^16. */
-#define DOCA_GPUNETIO_VERBS_CQE_CI_MASK 0xFFFFFF
-#define DOCA_GPUNETIO_VERBS_WQE_PI_MASK 0xFFFF
+#define DOCA_GPUNETIO_VERBS_CQE_CI_MASK 0xFFFFFF /**< bits of a CQ's consumer index */
+#define DOCA_GPUNETIO_VERBS_WQE_PI_MASK 0xFFFF	 /**< bits of a QP's producer index */
 
-/* A WQE slot (WQEBB) has 1 << 6 = 64 bytes. */
+/** log2 of the bytes of a slot: 64 bytes. */
 #define DOCA_GPUNETIO_IB_MLX5_WQE_SQ_SHIFT 6
 
-/* 1: memory keys are given to the device functions in big-endian order. */
+/** 1: the device functions take memory keys in big-endian order. */
 #define DOCA_GPUNETIO_VERBS_MKEY_SWAPPED 1
 
-/* Define to 1 before inclusion to get assertions in the device code. */
 #ifndef DOCA_GPUNETIO_VERBS_ENABLE_DEBUG
+/** Define it as 1 before the first include to enable assertions in the device code. */
 #define DOCA_GPUNETIO_VERBS_ENABLE_DEBUG 0
 #endif
 
@@ -108,33 +123,35 @@ extern "C" {
 #include <assert.h>
 #define DOCA_GPUNETIO_VERBS_ASSERT(x) assert(x)
 #else
+/** Assertion of the device code; no code without DOCA_GPUNETIO_VERBS_ENABLE_DEBUG. */
 #define DOCA_GPUNETIO_VERBS_ASSERT(x) \
 	do { \
 	} while (0)
 #endif
 
-/* Bytes of payload that a one-slot RDMA write carries inline. */
+/** Bytes of payload that an RDMA write of one slot can carry. */
 #define DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE 28
 
-/* The opcode is the high half of a CQE's last byte, the owner its bit 0. */
+/** Position of the opcode in the last byte of a CQE. Bit 0 of that byte is the owner bit. */
 #define DOCA_GPUNETIO_VERBS_MLX5_CQE_OPCODE_SHIFT 4
 
-#define DOCA_GPUNETIO_VERBS_CQE_SIZE 64
+#define DOCA_GPUNETIO_VERBS_CQE_SIZE 64 /**< bytes of a CQE */
 
-/* Where the WQE index stands in the first word of a control segment. */
+/** Position of the WQE index in the first word of a control segment. */
 #define DOCA_GPUNETIO_VERBS_WQE_IDX_SHIFT 8
 
-/* The longest RDMA of one WQE: 1 GiB. */
+/** log2 of DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE. */
 #define DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT 30
 
+/** Most bytes that one WQE can transfer: 1 GiB. */
 #define DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE (1ULL << DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT)
 
-/* The opmod byte, in place in the control segment's first word, of an extended
- * (masked) atomic on 4 and on 8 bytes. */
+/** First word of the control segment of an extended (masked) atomic on 4 bytes: the opmod byte. */
 #define DOCA_GPUNETIO_4_BYTE_ATOMIC_EXT_OPMOD 0x08000000
+/** As DOCA_GPUNETIO_4_BYTE_ATOMIC_EXT_OPMOD, on 8 bytes. */
 #define DOCA_GPUNETIO_8_BYTE_ATOMIC_EXT_OPMOD 0x09000000
 
-/* Opcodes of WQEs (PRM, "WQE opcodes"). */
+/** Opcodes of WQEs (PRM, "WQE opcodes"). */
 enum {
 	DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP = 0x00,
 	DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND_INVAL = 0x01,
@@ -160,7 +177,7 @@ enum {
 	DOCA_GPUNETIO_IB_MLX5_OPCODE_MMO = 0x2F,
 };
 
-/* Field ce of a control segment: when the WQE makes a CQE. */
+/** Field ce of a control segment: when the WQE generates a CQE. */
 enum {
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CE_CQE_ON_CQE_ERROR = 0x0,
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CE_CQE_ON_FIRST_CQE_ERROR = 0x1,
@@ -168,19 +185,21 @@ enum {
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CE_CQE_AND_EQE = 0x3,
 };
 
-/* Field fm of a control segment: what the WQE waits for before it starts. */
+/** Field fm of a control segment: which earlier WQEs must be complete before this one starts. */
 enum {
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_NO_FENCE = 0x0,
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_INITIATOR_SMALL_FENCE = 0x1,
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_FENCE = 0x2,
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_STRONG_ORDERING = 0x3,
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_FENCE_AND_INITIATOR_SMALL_FENCE = 0x4,
-	/* no value of the field: the caller supplies one */
+	/** not a value of the field: the caller passes one */
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_CUSTOM = 0x100,
 };
 
-/* The fm_ce_se byte of a control segment: fm << 5 | ce << 2 | solicited << 1.
- * Values can be combined with bitwise or. */
+/**
+ * Bits of the fm_ce_se byte of a control segment: fm << 5 | ce << 2 | solicited << 1. Combine them
+ * with bitwise or.
+ */
 enum doca_gpu_dev_verbs_wqe_ctrl_flags {
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE = DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CE_CQE_ALWAYS
 						   << 2,
@@ -199,122 +218,130 @@ enum doca_gpu_dev_verbs_wqe_ctrl_flags {
 		DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_FENCE << 5,
 };
 
-/* Words of a QP's doorbell record. */
+/** Words of a QP's DBREC. */
 enum {
-	DOCA_GPUNETIO_IB_MLX5_RCV_DBR = 0,
-	DOCA_GPUNETIO_IB_MLX5_SND_DBR = 1,
+	DOCA_GPUNETIO_IB_MLX5_RCV_DBR = 0, /**< receive counter */
+	DOCA_GPUNETIO_IB_MLX5_SND_DBR = 1, /**< send counter */
 };
 
-/* Where a queue's memory is. */
+/** Where the memory of a queue is. */
 enum doca_gpu_dev_verbs_mem_type {
-	DOCA_GPUNETIO_VERBS_MEM_TYPE_AUTO = 0, /* found out from the address */
-	DOCA_GPUNETIO_VERBS_MEM_TYPE_HOST = 1,
-	DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU = 2,
-	DOCA_GPUNETIO_VERBS_MEM_TYPE_MAX = INT_MAX,
+	DOCA_GPUNETIO_VERBS_MEM_TYPE_AUTO = 0,	    /**< determined from the address */
+	DOCA_GPUNETIO_VERBS_MEM_TYPE_HOST = 1,	    /**< host memory */
+	DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU = 2,	    /**< GPU memory */
+	DOCA_GPUNETIO_VERBS_MEM_TYPE_MAX = INT_MAX, /**< makes the type as wide as int */
 };
 
-/* Whether a QP's send doorbell record is kept. */
+/** DBREC mode of an exported QP: whether the send word of its DBREC is written. */
 enum doca_gpu_verbs_send_dbr_mode_ext {
-	DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR = 0, /* written before each doorbell */
-	DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW = 1, /* the NIC does without it */
-	/* the GPU only rings; a CPU thread writes the record and rings again */
+	DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR = 0, /**< before each doorbell */
+	DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW = 1, /**< never: the NIC does not read it */
+	/** GPU threads ring without it; a CPU thread writes it and rings again */
 	DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED = 2,
 };
 
-/* Which queue of a QP a device function works on. */
+/** Queue of a QP that a device function uses. */
 enum doca_gpu_dev_verbs_qp_type {
-	DOCA_GPUNETIO_VERBS_QP_SQ = 0,
+	DOCA_GPUNETIO_VERBS_QP_SQ = 0, /**< send queue */
 };
 
-/* Who calls a device function: one thread, or a whole warp together. */
+/** Scope of a device function: the threads that execute it together. */
 enum doca_gpu_dev_verbs_exec_scope {
-	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD = 0,
-	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP,
+	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD = 0, /**< one thread */
+	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP,	   /**< all threads of a warp */
 };
-/* A whole thread block together; DOCA has no name for it. */
+/** Scope: all threads of a thread block. DOCA has no name for it. */
 #define GDK_EXEC_SCOPE_BLOCK ((enum doca_gpu_dev_verbs_exec_scope)2)
 
-/* How far a fence reaches. */
+/** Scope of a fence: the observers for which it orders. */
 enum doca_gpu_dev_verbs_sync_scope {
-	DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS = 0, /* CPU and devices too */
-	DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU = 1,
-	DOCA_GPUNETIO_VERBS_SYNC_SCOPE_CTA = 2, /* one thread block */
-	DOCA_GPUNETIO_VERBS_SYNC_SCOPE_THREAD = 3,
-	DOCA_GPUNETIO_VERBS_SYNC_SCOPE_MAX = INT_MAX,
+	DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS = 0,	      /**< GPU, CPU and devices */
+	DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU = 1,	      /**< all threads of the GPU */
+	DOCA_GPUNETIO_VERBS_SYNC_SCOPE_CTA = 2,	      /**< one thread block */
+	DOCA_GPUNETIO_VERBS_SYNC_SCOPE_THREAD = 3,    /**< the calling thread: no fence */
+	DOCA_GPUNETIO_VERBS_SYNC_SCOPE_MAX = INT_MAX, /**< makes the type as wide as int */
 };
 
-/* Which threads may use a QP or CQ at the same time. */
+/** Sharing mode: the threads that may use a QP or CQ at the same time. */
 enum doca_gpu_dev_verbs_resource_sharing_mode {
-	DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE = 0, /* one thread */
-	DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA = 1,	 /* one thread block */
-	DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU = 2,	 /* all threads of the GPU */
-	DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_MAX = INT_MAX,
+	DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE = 0, /**< one thread */
+	DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA = 1,	 /**< the threads of one block */
+	DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU = 2,	 /**< all threads of the GPU */
+	DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_MAX =
+		INT_MAX, /**< makes the type as wide as int */
 };
 
-/* The bits that handler values are made of. */
+/** Bits of handler values. */
 enum {
-	DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_CPU_PROXY = 1 << 0,
-	DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_GPU_SM = 1 << 1,
-	DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_BF = 1 << 2,
-	DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_NO_DBR = 1 << 3,
+	DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_CPU_PROXY = 1 << 0, /**< a CPU thread rings */
+	DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_GPU_SM = 1 << 1,	 /**< a GPU thread rings */
+	DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_BF = 1 << 2,	 /**< with the WQE (BlueFlame) */
+	DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_NO_DBR = 1 << 3,	 /**< without a DBREC */
 };
 
-/* Who rings the NIC's doorbell, and how. */
+/** Doorbell handler: the thread that rings the doorbell, and how. */
 enum doca_gpu_dev_verbs_nic_handler {
-	DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO = 0, /* the library chooses, and says why */
-	/* a CPU thread, from a counter that the GPU raises */
+	DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO = 0, /**< the library chooses */
+	/** a CPU thread rings; GPU threads raise a counter that it polls */
 	DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY = DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_CPU_PROXY,
-	/* a GPU thread, with an 8-byte store to the register */
+	/** a GPU thread writes the DBREC and stores 8 bytes to the doorbell register */
 	DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB = DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_GPU_SM,
-	/* a GPU thread or warp, storing the WQE itself to the register */
+	/** a GPU thread or warp writes the DBREC and stores the 64 bytes of the WQE to the UAR */
 	DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF = DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_GPU_SM |
 						    DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_BF,
-	/* as GPU_SM_DB, without a doorbell record */
+	/**
+	 * a GPU thread stores 8 bytes to the doorbell register; the QP has no DBREC, or a CPU
+	 * thread writes it
+	 */
 	DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR =
 		DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_GPU_SM |
 		DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_NO_DBR,
-	DOCA_GPUNETIO_VERBS_NIC_HANDLER_TYPE_MAX,
+	DOCA_GPUNETIO_VERBS_NIC_HANDLER_TYPE_MAX, /**< above all handlers */
 };
 
-/* Options of the posting functions; bits. */
+/** Options of the functions that post; bits. */
 enum doca_gpu_dev_verbs_gpu_code_opt {
-	DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_DEFAULT = 0,
-	/* the record may be stored with an asynchronous release */
+	DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_DEFAULT = 0, /**< no option */
+	/** the store of DBREC or register may be an asynchronous store with release */
 	DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_ASYNC_STORE_RELEASE = (1 << 0),
-	/* the caller knows that free slots are left */
+	/** do not wait for free slots: the caller knows that there are enough */
 	DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK = (1 << 1),
-	/* publish only; a later submission rings */
+	/** publish but do not ring; a later submission rings */
 	DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING = (1 << 2),
-	/* with CPU_PROXY, raise the producer index */
+	/** no effect: with CPU_PROXY every submission raises the producer index */
 	DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_CPU_PROXY_UPDATE_PI = (1 << 3),
-	DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_MAX = INT_MAX,
+	DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_MAX = INT_MAX, /**< makes the type as wide as int */
 };
 
-/* What a signal does to the peer's 64-bit word. */
+/** Operation of a signal on the 64-bit word of the peer. */
 enum doca_gpu_dev_verbs_signal_op {
-	DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD = 0,
-	GDK_SIGNAL_OP_SET = 1, /* not in DOCA: an inline write of 8 bytes */
+	DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD = 0, /**< atomic add */
+	GDK_SIGNAL_OP_SET = 1,		       /**< inline write of 8 bytes; not in DOCA */
 };
 
+/** Whether a DUMP WQE follows an operation. Not used here; for source compatibility. */
 enum doca_gpu_dev_verbs_dump_mode {
-	DOCA_GPUNETIO_VERBS_DUMP = 0,
-	DOCA_GPUNETIO_VERBS_NODUMP = 1,
-	DOCA_GPUNETIO_VERBS_DUMP_AUTO = 2,
+	DOCA_GPUNETIO_VERBS_DUMP = 0,	   /**< yes */
+	DOCA_GPUNETIO_VERBS_NODUMP = 1,	   /**< no */
+	DOCA_GPUNETIO_VERBS_DUMP_AUTO = 2, /**< if the GPU needs it */
 };
 
+/** Whether a get waits until its data has arrived. */
 enum doca_gpu_dev_verbs_blocking_mode {
-	DOCA_GPUNETIO_VERBS_BLOCKING_MODE_DISABLED = 0,
-	DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED = 1,
+	DOCA_GPUNETIO_VERBS_BLOCKING_MODE_DISABLED = 0, /**< no */
+	DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED = 1,	/**< yes */
 };
 
-/* Whether a get posts a DUMP WQE behind it: GPUs before Hopper may need one to
- * see what the NIC wrote. */
+/**
+ * Whether a get posts a DUMP WQE after it. GPUs before Hopper may need one to see the data that
+ * the NIC wrote.
+ */
 enum doca_gpu_dev_verbs_mcst_mode {
-	DOCA_GPUNETIO_VERBS_MCST_DISABLED = 0,
-	DOCA_GPUNETIO_VERBS_MCST_ENABLED = 1,
+	DOCA_GPUNETIO_VERBS_MCST_DISABLED = 0, /**< no */
+	DOCA_GPUNETIO_VERBS_MCST_ENABLED = 1,  /**< yes */
 };
 
-/* Lengths of WQEs in 16-byte segments. */
+/** Lengths of WQEs, in segments of 16 bytes. */
 enum {
 	DOCA_GPUNETIO_VERBS_WQE_SEG_CNT_RDMA_WRITE_INL_MIN = 3,
 	DOCA_GPUNETIO_VERBS_WQE_SEG_CNT_RDMA_WRITE_INL_MAX = 4,
@@ -322,12 +349,12 @@ enum {
 	DOCA_GPUNETIO_VERBS_WQE_SEG_CNT_WAIT = 2,
 };
 
-/* In byte_count: data follows in the WQE (CPU order). */
+/** Bit of byte_count, in CPU byte order: the data is in the WQE. */
 enum {
 	DOCA_GPUNETIO_IB_MLX5_INLINE_SEG = 0x80000000,
 };
 
-/* CQE opcodes, and the mask of the owner bit (PRM, "Completion queue entry"). */
+/** CQE opcodes, and the mask of the owner bit (PRM, "Completion queue entry"). */
 enum {
 	DOCA_GPUNETIO_IB_MLX5_CQE_OWNER_MASK = 1,
 	DOCA_GPUNETIO_IB_MLX5_CQE_REQ = 0,
@@ -343,144 +370,145 @@ enum {
 	DOCA_GPUNETIO_IB_MLX5_CQE_INVALID = 15,
 };
 
-/* Bytes that an extended atomic works on. */
+/** Operand size of an extended atomic. */
 enum doca_gpu_dev_verbs_atomic_ext_bytes {
-	DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_4 = 4,
-	DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_8 = 8,
+	DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_4 = 4, /**< 4 bytes */
+	DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_8 = 8, /**< 8 bytes */
 };
 
-/* How a low-level user wants WQEs to be marked ready. Publication is per slot
- * here, so all modes do the same; the names are kept for source compatibility. */
+/**
+ * How WQEs are marked ready. This library publishes each slot by its ready bit, so all modes have
+ * the same effect. The names exist for source compatibility.
+ */
 enum doca_gpu_dev_verbs_qp_ready_mode {
 	DOCA_GPUNETIO_VERBS_READY_MODE_DEFAULT = 0,
 	DOCA_GPUNETIO_VERBS_READY_MODE_ATOMIC_CAS = 1,
 	DOCA_GPUNETIO_VERBS_READY_MODE_LD_ST = 2,
 };
 
-/* Segments of a WQE, 16 bytes each (PRM, "WQE construction"). */
-
-/* Memory pointer segment. */
+/** Segment of a WQE: pointer to data, 16 bytes (PRM, "WQE construction"). */
 struct doca_gpunetio_ib_mlx5_wqe_data_seg {
-	__be32 byte_count;
-	__be32 lkey;
-	__be64 addr;
+	__be32 byte_count; /**< bytes of data */
+	__be32 lkey;	   /**< local key */
+	__be64 addr;	   /**< address of the data */
 } __attribute__((__packed__));
 
-/* Control segment, first of every send WQE. */
+/** Segment of a WQE: control, 16 bytes, the first one of every send WQE. */
 struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg {
-	__be32 opmod_idx_opcode; /* opmod << 24 | WQE index << 8 | opcode */
-	__be32 qpn_ds;		 /* QP number << 8 | length in segments */
+	__be32 opmod_idx_opcode; /**< opmod << 24 | WQE index << 8 | opcode */
+	__be32 qpn_ds;		 /**< QP number << 8 | length in segments */
 	union {
 		struct {
-			uint8_t signature;
-			__be16 dci_stream_channel_id;
-			uint8_t fm_ce_se; /* doca_gpu_dev_verbs_wqe_ctrl_flags */
+			uint8_t signature;	      /**< 0 */
+			__be16 dci_stream_channel_id; /**< 0 for RC */
+			uint8_t fm_ce_se;	      /**< doca_gpu_dev_verbs_wqe_ctrl_flags */
 		} __attribute__((__packed__));
 		struct {
-			__be32 signature_fm_ce_se; /* the same four bytes as one word */
+			__be32 signature_fm_ce_se; /**< the same four bytes as one word */
 		} __attribute__((__packed__));
 	} __attribute__((__packed__));
-	__be32 imm; /* immediate data, or the key to invalidate */
+	__be32 imm; /**< immediate data, or the key to invalidate */
 } __attribute__((__packed__)) __attribute__((__aligned__(4)));
 
-/* The same in DOCA GPUNetIO 1.x, which UCX uses; it is copied 8 bytes at a time. */
+/** The control segment as in DOCA GPUNetIO 1.x, which UCX uses. It is copied 8 bytes at a time. */
 struct doca_gpu_dev_verbs_wqe_ctrl_seg {
-	__be32 opmod_idx_opcode;
-	__be32 qpn_ds;
+	__be32 opmod_idx_opcode; /**< opmod << 24 | WQE index << 8 | opcode */
+	__be32 qpn_ds;		 /**< QP number << 8 | length in segments */
 	union {
 		struct {
-			uint8_t signature;
-			uint8_t rsvd[2];
-			uint8_t fm_ce_se;
+			uint8_t signature; /**< 0 */
+			uint8_t rsvd[2];   /**< 0 */
+			uint8_t fm_ce_se;  /**< doca_gpu_dev_verbs_wqe_ctrl_flags */
 		};
-		__be32 signature_fm_ce_se;
+		__be32 signature_fm_ce_se; /**< the same four bytes as one word */
 	};
-	__be32 imm;
+	__be32 imm; /**< immediate data, or the key to invalidate */
 } __attribute__((__aligned__(8)));
 
-/* Remote address segment. */
+/** Segment of a WQE: remote address, 16 bytes. */
 struct doca_gpunetio_ib_mlx5_wqe_raddr_seg {
-	__be64 raddr;
-	__be32 rkey;
-	__be32 reserved;
+	__be64 raddr;	 /**< remote address */
+	__be32 rkey;	 /**< remote key */
+	__be32 reserved; /**< 0 */
 } __attribute__((__packed__));
 
-/* Operands of an 8-byte compare-and-swap or fetch-and-add. */
+/** Segment of a WQE: operands of a compare-and-swap or fetch-and-add on 8 bytes. */
 struct doca_gpunetio_ib_mlx5_wqe_atomic_seg {
-	__be64 swap_add;
-	__be64 compare;
+	__be64 swap_add; /**< value to store or to add */
+	__be64 compare;	 /**< value to compare with; 0 for fetch-and-add */
 } __attribute__((__packed__));
 
-/* Head of inline data; big-endian, with DOCA_GPUNETIO_IB_MLX5_INLINE_SEG set. */
+/** Header of inline data in a WQE, 4 bytes. The data follows it. */
 struct doca_gpunetio_ib_mlx5_wqe_inl_data_seg {
-	uint32_t byte_count;
+	uint32_t byte_count; /**< bytes | DOCA_GPUNETIO_IB_MLX5_INLINE_SEG, big-endian */
 };
 
-/* Waits until CQ qpn_cqn has completed max_index. */
+/** Segment of a WQE: WAIT, 16 bytes. The QP stops until a CQ has completed an index. */
 struct doca_gpunetio_ib_mlx5_wqe_wait_seg {
-	uint32_t resv[2];
-	__be32 max_index;
-	__be32 qpn_cqn;
+	uint32_t resv[2]; /**< 0 */
+	__be32 max_index; /**< index of the CQE that must exist */
+	__be32 qpn_cqn;	  /**< CQ number */
 } __attribute__((__packed__));
 
-/* Tag matching: first bytes of such a CQE, and the header within it. */
+/** First bytes of a CQE of tag matching. */
 struct doca_gpunetio_ib_mlx5_tm_cqe {
-	__be32 success;
-	__be16 hw_phase_cnt;
-	uint8_t rsvd0[12];
+	__be32 success;	     /**< result of the operation */
+	__be16 hw_phase_cnt; /**< phase counter of the NIC */
+	uint8_t rsvd0[12];   /**< reserved */
 };
 
+/** Header of tag matching in a CQE. */
 struct doca_gpunetio_ib_ibv_tmh {
-	uint8_t opcode;
-	uint8_t reserved[3];
-	__be32 app_ctx;
-	__be64 tag;
+	uint8_t opcode;	     /**< operation */
+	uint8_t reserved[3]; /**< reserved */
+	__be32 app_ctx;	     /**< value of the application */
+	__be64 tag;	     /**< tag of the message */
 };
 
-/* Completion queue entry of 64 bytes. */
+/** CQE of 64 bytes (PRM, "Completion queue entry"). */
 struct doca_gpunetio_ib_mlx5_cqe64 {
 	union {
 		struct {
-			uint8_t rsvd0[2];
-			__be16 wqe_id;
-			uint8_t rsvd4[13];
-			uint8_t ml_path;
-			uint8_t rsvd20[4];
-			__be16 slid;
-			__be32 flags_rqpn;
-			uint8_t hds_ip_ext;
-			uint8_t l4_hdr_type_etc;
-			__be16 vlan_info;
+			uint8_t rsvd0[2];	 /**< reserved */
+			__be16 wqe_id;		 /**< WQE index, for a receive */
+			uint8_t rsvd4[13];	 /**< reserved */
+			uint8_t ml_path;	 /**< low bits of the LID and GRH flag */
+			uint8_t rsvd20[4];	 /**< reserved */
+			__be16 slid;		 /**< LID of the sender */
+			__be32 flags_rqpn;	 /**< flags, and number of the remote QP */
+			uint8_t hds_ip_ext;	 /**< for packet queues */
+			uint8_t l4_hdr_type_etc; /**< for packet queues */
+			__be16 vlan_info;	 /**< for packet queues */
 		};
-		struct doca_gpunetio_ib_mlx5_tm_cqe tm_cqe;
-		struct doca_gpunetio_ib_ibv_tmh tmh;
+		struct doca_gpunetio_ib_mlx5_tm_cqe tm_cqe; /**< for tag matching */
+		struct doca_gpunetio_ib_ibv_tmh tmh;	    /**< for tag matching */
 	};
-	__be32 srqn_uidx;
-	__be32 imm_inval_pkey;
-	uint8_t app;
-	uint8_t app_op;
-	__be16 app_info;
-	__be32 byte_cnt;
-	__be64 timestamp;
-	__be32 sop_drop_qpn; /* opcode of the WQE << 24 | QP number */
-	__be16 wqe_counter;  /* index of the WQE, modulo 2^16 */
-	uint8_t signature;
-	uint8_t op_own; /* CQE opcode << 4 | format << 2 | solicited << 1 | owner */
+	__be32 srqn_uidx;      /**< SRQ number, or user index */
+	__be32 imm_inval_pkey; /**< immediate data, invalidated key or partition key */
+	uint8_t app;	       /**< for offloads of applications */
+	uint8_t app_op;	       /**< for offloads of applications */
+	__be16 app_info;       /**< for offloads of applications */
+	__be32 byte_cnt;       /**< bytes of the message */
+	__be64 timestamp;      /**< time of the NIC */
+	__be32 sop_drop_qpn;   /**< opcode of the WQE << 24 | QP number */
+	__be16 wqe_counter;    /**< index of the WQE, modulo 2^16 */
+	uint8_t signature;     /**< checksum, if enabled */
+	uint8_t op_own;	       /**< CQE opcode << 4 | format << 2 | solicited << 1 | owner */
 };
 
-/* Completion queue entry with opcode REQ_ERR or RESP_ERR. */
+/** CQE with opcode REQ_ERR or RESP_ERR. */
 struct doca_gpunetio_ib_mlx5_err_cqe_ex {
-	uint8_t rsvd0[32];
-	__be32 srqn;
-	uint8_t rsvd1[16];
-	uint8_t hw_err_synd;
-	uint8_t hw_synd_type;
-	uint8_t vendor_err_synd;
-	uint8_t syndrome;
-	__be32 s_wqe_opcode_qpn; /* opcode of the WQE << 24 | QP number */
-	__be16 wqe_counter;
-	uint8_t signature;
-	uint8_t op_own;
+	uint8_t rsvd0[32];	 /**< reserved */
+	__be32 srqn;		 /**< SRQ number */
+	uint8_t rsvd1[16];	 /**< reserved */
+	uint8_t hw_err_synd;	 /**< for NVIDIA's support */
+	uint8_t hw_synd_type;	 /**< for NVIDIA's support */
+	uint8_t vendor_err_synd; /**< for NVIDIA's support */
+	uint8_t syndrome;	 /**< see gdk_syndrome_text() */
+	__be32 s_wqe_opcode_qpn; /**< opcode of the WQE << 24 | QP number */
+	__be16 wqe_counter;	 /**< index of the WQE, modulo 2^16 */
+	uint8_t signature;	 /**< checksum, if enabled */
+	uint8_t op_own;		 /**< as in doca_gpunetio_ib_mlx5_cqe64 */
 };
 
 #ifdef __cplusplus

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/*
- * Structures that the host fills and GPU threads use, with the size and offsets
- * of DOCA GPUNetIO open 3.0, asserted below. They are copied freely (by multi
- * export and flat lists, and by applications), so what GPU threads share beyond
- * sq_rsvd_index lives behind gdk_state, in bytes that DOCA reserves.
+/**
+ * @file
+ * Structures that the host fills and GPU threads use, with the sizes and offsets of DOCA GPUNetIO
+ * open 3.0, which are asserted below.
+ *
+ * The library (arrays, flat lists) and applications copy these structs. Therefore the mutable
+ * state that GPU threads share, apart from sq_rsvd_index, is not in them: gdk_state, in bytes that
+ * DOCA reserves, points to it.
  */
 #ifndef DOCA_GPUNETIO_VERBS_DEV_H
 #define DOCA_GPUNETIO_VERBS_DEV_H
@@ -15,150 +18,163 @@
 #define GDK_STATIC_ASSERT(cond, text) static_assert(cond, text)
 extern "C" {
 #else
+/** Fails the compilation with text if cond does not hold. */
 #define GDK_STATIC_ASSERT(cond, text) _Static_assert(cond, text)
 #endif
 
+/** Fails the compilation if a type has another size in bytes. */
 #define GDK_ASSERT_SIZE(type, size) GDK_STATIC_ASSERT(sizeof(type) == (size), "size of " #type)
+/** Fails the compilation if a member has another offset in bytes. */
 #define GDK_ASSERT_OFFSET(type, member, offset) \
 	GDK_STATIC_ASSERT(offsetof(type, member) == (offset), "offset of " #member " in " #type)
 
-/* Names one posted operation; pass it to the wait functions. */
+/** Ticket of an operation: the index of its last WQE. The wait functions take it. */
 typedef uint64_t doca_gpu_dev_verbs_ticket_t;
 
-/* An address in registered memory and its key (see ..._MKEY_SWAPPED). */
+/** An address in registered memory, and its key. */
 struct doca_gpu_dev_verbs_addr {
-	uint64_t addr;
-	__be32 key;
+	uint64_t addr; /**< address */
+	__be32 key;    /**< lkey or rkey, big-endian (DOCA_GPUNETIO_VERBS_MKEY_SWAPPED) */
 };
 
-/* Operand segments of extended atomics; all fields big-endian in the WQE. */
+/** Operands of a masked fetch-and-add on 4 bytes. All fields are big-endian in the WQE. */
 typedef struct {
-	uint32_t add_data;
-	uint32_t field_boundary;
-	uint64_t reserved;
+	uint32_t add_data;	 /**< value to add */
+	uint32_t field_boundary; /**< a set bit stops the carry at this position */
+	uint64_t reserved;	 /**< 0 */
 } __attribute__((__packed__)) doca_gpu_dev_verbs_atomic_32_masked_fa_seg_t;
 
+/** Operands of a masked fetch-and-add on 8 bytes, big-endian in the WQE. */
 typedef struct {
-	uint64_t add_data;
-	uint64_t field_boundary;
+	uint64_t add_data;	 /**< value to add */
+	uint64_t field_boundary; /**< a set bit stops the carry at this position */
 } __attribute__((__packed__)) doca_gpu_dev_verbs_atomic_64_masked_fa_seg_t;
 
+/** Operands of a masked compare-and-swap on 4 bytes, big-endian in the WQE. */
 typedef struct {
-	uint32_t swap_data;
-	uint32_t compare_data;
-	uint32_t swap_mask;
-	uint32_t compare_mask;
+	uint32_t swap_data;    /**< value to store */
+	uint32_t compare_data; /**< value to compare with */
+	uint32_t swap_mask;    /**< bits that are stored */
+	uint32_t compare_mask; /**< bits that are compared */
 } __attribute__((__packed__)) doca_gpu_dev_verbs_atomic_32_masked_cs_seg_t;
 
-/* Used twice: the data, then the masks. */
+/**
+ * Operands of a masked compare-and-swap on 8 bytes, big-endian. The WQE has two of them: first the
+ * values, then the masks.
+ */
 typedef struct {
-	uint64_t swap;
-	uint64_t compare;
+	uint64_t swap;	  /**< value to store, or mask of the bits that are stored */
+	uint64_t compare; /**< value to compare with, or mask of the bits that are compared */
 } __attribute__((__packed__)) doca_gpu_dev_verbs_atomic_64_masked_cs_seg_t;
 
-/* One WQE slot of 64 bytes, by use. */
+/** One slot of 64 bytes, with the layouts that it can have. */
 struct doca_gpu_dev_verbs_wqe {
 	union {
-		/* continuation of inline data */
+		/** inline data that continues from the slot before */
 		struct {
-			uint8_t inl_data[64];
+			uint8_t inl_data[64]; /**< data */
 		};
 
-		/* continuation of a list of pointers */
+		/** data segments that continue from the slot before */
 		struct {
-			struct doca_gpunetio_ib_mlx5_wqe_data_seg dseg0;
-			struct doca_gpunetio_ib_mlx5_wqe_data_seg dseg1;
-			struct doca_gpunetio_ib_mlx5_wqe_data_seg dseg2;
-			struct doca_gpunetio_ib_mlx5_wqe_data_seg dseg3;
+			struct doca_gpunetio_ib_mlx5_wqe_data_seg dseg0; /**< first data segment */
+			struct doca_gpunetio_ib_mlx5_wqe_data_seg dseg1; /**< second data segment */
+			struct doca_gpunetio_ib_mlx5_wqe_data_seg dseg2; /**< third data segment */
+			struct doca_gpunetio_ib_mlx5_wqe_data_seg dseg3; /**< fourth data segment */
 		};
 
-		/* RDMA write and read */
+		/** RDMA write and read */
 		struct {
-			struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg rw_cseg;
-			struct doca_gpunetio_ib_mlx5_wqe_raddr_seg rw_rseg;
-			struct doca_gpunetio_ib_mlx5_wqe_data_seg rw_dseg0;
-			struct doca_gpunetio_ib_mlx5_wqe_data_seg rw_dseg1;
+			struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg rw_cseg;  /**< control */
+			struct doca_gpunetio_ib_mlx5_wqe_raddr_seg rw_rseg; /**< remote address */
+			struct doca_gpunetio_ib_mlx5_wqe_data_seg
+				rw_dseg0; /**< first data segment */
+			struct doca_gpunetio_ib_mlx5_wqe_data_seg
+				rw_dseg1; /**< second data segment */
 		};
 
-		/* atomics */
+		/** atomics */
 		struct {
-			struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg at_cseg;
-			struct doca_gpunetio_ib_mlx5_wqe_raddr_seg at_rseg;
-			struct doca_gpunetio_ib_mlx5_wqe_atomic_seg at_seg;
-			struct doca_gpunetio_ib_mlx5_wqe_data_seg at_dseg;
+			struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg at_cseg;  /**< control */
+			struct doca_gpunetio_ib_mlx5_wqe_raddr_seg at_rseg; /**< remote address */
+			struct doca_gpunetio_ib_mlx5_wqe_atomic_seg at_seg; /**< operands */
+			struct doca_gpunetio_ib_mlx5_wqe_data_seg at_dseg;  /**< data */
 		};
 
-		/* send */
+		/** send */
 		struct {
-			struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg snd_cseg;
-			struct doca_gpunetio_ib_mlx5_wqe_data_seg snd_dseg0;
-			struct doca_gpunetio_ib_mlx5_wqe_data_seg snd_dseg1;
-			struct doca_gpunetio_ib_mlx5_wqe_data_seg snd_dseg2;
+			struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg snd_cseg; /**< control */
+			struct doca_gpunetio_ib_mlx5_wqe_data_seg
+				snd_dseg0; /**< first data segment */
+			struct doca_gpunetio_ib_mlx5_wqe_data_seg
+				snd_dseg1; /**< second data segment */
+			struct doca_gpunetio_ib_mlx5_wqe_data_seg
+				snd_dseg2; /**< third data segment */
 		};
 
-		/* wait for another queue */
+		/** WAIT */
 		struct {
-			struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg wait_cseg;
-			struct doca_gpunetio_ib_mlx5_wqe_wait_seg wait_dseg;
-			struct doca_gpunetio_ib_mlx5_wqe_data_seg padding0;
-			struct doca_gpunetio_ib_mlx5_wqe_data_seg padding1;
+			struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg wait_cseg; /**< control */
+			struct doca_gpunetio_ib_mlx5_wqe_wait_seg wait_dseg; /**< WAIT segment */
+			struct doca_gpunetio_ib_mlx5_wqe_data_seg padding0;  /**< not used */
+			struct doca_gpunetio_ib_mlx5_wqe_data_seg padding1;  /**< not used */
 		};
 	};
 } __attribute__((__aligned__(8)));
 
-struct gdk_qp_state; /* qp/state.h: what the threads that share a QP share */
+struct gdk_qp_state; /* the shared mutable state of an exported QP, device/gdk/state.h */
 
-/* A completion queue as GPU threads see it; addresses are GPU addresses. */
+/** The CQ of an exported QP, for GPU threads. Addresses are GPU addresses. */
 struct doca_gpu_dev_verbs_cq {
-	uint8_t *cqe_daddr; /* entry 0 */
-	uint32_t cq_num;
-	uint32_t cqe_num;  /* entries, a power of two */
-	__be32 *dbrec;	   /* word 0: consumer index */
-	uint64_t cqe_ci;   /* entries polled by an exclusive user */
-	uint32_t cqe_mask; /* cqe_num - 1 */
-	uint8_t cqe_size;  /* bytes per entry */
-	uint8_t reserved1[3];
-	uint64_t cqe_rsvd;
-	enum doca_gpu_dev_verbs_mem_type mem_type; /* where the entries are */
+	uint8_t *cqe_daddr;   /**< entry 0 */
+	uint32_t cq_num;      /**< CQ number */
+	uint32_t cqe_num;     /**< number of entries, a power of two */
+	__be32 *dbrec;	      /**< DBREC; word 0 is the consumer index */
+	uint64_t cqe_ci;      /**< CQEs consumed by doca_gpu_dev_verbs_cq_update_dbrec() */
+	uint32_t cqe_mask;    /**< cqe_num - 1 */
+	uint8_t cqe_size;     /**< bytes of an entry */
+	uint8_t reserved1[3]; /**< reserved */
+	uint64_t cqe_rsvd;    /**< CQE index of the CQ at the export or the last reset */
+	enum doca_gpu_dev_verbs_mem_type mem_type; /**< memory of the entries */
 	union {
-		uint8_t reserved2[12];
+		uint8_t reserved2[12]; /**< reserved */
 		struct {
-			uint32_t gdk_pad;		/* puts the pointer on a multiple of 8 */
-			struct gdk_qp_state *gdk_state; /* that of the QP it belongs to */
+			uint32_t gdk_pad;		/**< aligns the pointer to 8 bytes */
+			struct gdk_qp_state *gdk_state; /**< state of the QP that completes here */
 		} __attribute__((__packed__));
 	};
 } __attribute__((__aligned__(8))) __attribute__((__packed__));
 
-/* A queue pair as GPU threads see it; addresses are GPU addresses. */
+/** The device struct of an exported QP, for GPU threads. Addresses are GPU addresses. */
 struct doca_gpu_dev_verbs_qp {
-	uint64_t sq_rsvd_index;	 /* slots handed out; read by applications */
-	uint64_t sq_ready_index; /* kept for its place; publication is per slot */
-	uint64_t sq_wqe_pi;	 /* index that was last rung for, exclusive use */
-	uint32_t sq_num;	 /* QP number */
-	uint32_t sq_num_shift8;
-	uint32_t sq_num_shift8_be;     /* the doorbell's second word */
-	uint32_t sq_num_shift8_be_1ds; /* qpn_ds of a WQE of 1 segment, … */
-	uint32_t sq_num_shift8_be_2ds;
-	uint32_t sq_num_shift8_be_3ds;
-	uint32_t sq_num_shift8_be_4ds;
-	uint32_t sq_num_shift8_be_5ds;
-	int sq_lock;
-	uint16_t sq_wqe_num;   /* slots, a power of two, at most 32768 */
-	uint16_t sq_wqe_mask;  /* sq_wqe_num - 1 */
-	uint8_t *sq_wqe_daddr; /* slot 0 */
-	__be32 *sq_dbrec;      /* send word of the doorbell record */
-	uint64_t *sq_db;       /* register, or the proxy's counter */
+	uint64_t sq_rsvd_index;	       /**< slots that were reserved; applications read it */
+	uint64_t sq_ready_index;       /**< not used: each slot has a ready bit */
+	uint64_t sq_wqe_pi;	       /**< not used */
+	uint32_t sq_num;	       /**< QP number */
+	uint32_t sq_num_shift8;	       /**< QP number << 8 */
+	uint32_t sq_num_shift8_be;     /**< QP number << 8, big-endian: second word of a doorbell */
+	uint32_t sq_num_shift8_be_1ds; /**< qpn_ds of a WQE of 1 segment */
+	uint32_t sq_num_shift8_be_2ds; /**< qpn_ds of a WQE of 2 segments */
+	uint32_t sq_num_shift8_be_3ds; /**< qpn_ds of a WQE of 3 segments */
+	uint32_t sq_num_shift8_be_4ds; /**< qpn_ds of a WQE of 4 segments */
+	uint32_t sq_num_shift8_be_5ds; /**< qpn_ds of a WQE of 5 segments */
+	int sq_lock;		       /**< not used */
+	uint16_t sq_wqe_num;	       /**< number of slots, a power of two, at most 32768 */
+	uint16_t sq_wqe_mask;	       /**< sq_wqe_num - 1 */
+	uint8_t *sq_wqe_daddr;	       /**< slot 0 */
+	__be32 *sq_dbrec;	       /**< send word of the DBREC */
+	uint64_t *sq_db;	       /**< doorbell register, or counter of the CPU proxy */
 	union {
-		uint8_t reserved1[8];
-		struct gdk_qp_state *gdk_state;
+		uint8_t reserved1[8];		/**< reserved */
+		struct gdk_qp_state *gdk_state; /**< shared mutable state */
 	};
-	uint8_t reserved2[64];
+	uint8_t reserved2[64]; /**< reserved */
 
-	struct doca_gpu_dev_verbs_cq cq_sq; /* where sends complete */
-	uint8_t reserved3[64];
+	struct doca_gpu_dev_verbs_cq cq_sq; /**< CQ of the send queue */
+	uint8_t reserved3[64];		    /**< reserved */
 
-	enum doca_gpu_dev_verbs_nic_handler nic_handler;
-	enum doca_gpu_dev_verbs_mem_type mem_type; /* where the slots are */
+	enum doca_gpu_dev_verbs_nic_handler nic_handler; /**< doorbell handler of the export */
+	enum doca_gpu_dev_verbs_mem_type mem_type;	 /**< memory of the slots */
 } __attribute__((__aligned__(8))) __attribute__((__packed__));
 
 GDK_ASSERT_SIZE(struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg, 16);

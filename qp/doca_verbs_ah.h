@@ -43,7 +43,7 @@ doca_error_t doca_verbs_ah_attr_destroy(doca_verbs_ah_attr_t *ah_attr);
 /**
  * Sets the GID of the remote port.
  *
- * @param gid in network byte order; an IPv4 address is ::ffff:a.b.c.d
+ * @param gid in network byte order; an IPv4 address is "::ffff:a.b.c.d"
  */
 doca_error_t doca_verbs_ah_attr_set_gid(doca_verbs_ah_attr_t *ah_attr, struct doca_verbs_gid gid);
 
