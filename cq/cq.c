@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Completion queues: a ring of 64-byte entries, and behind it the two words
- * of the DBREC, in one umem. The ring is marked invalid before the firmware
- * knows it, so that a poller never takes old memory for a completion.
+ * Creates, queries and destroys completion queues. A CQ is a ring of 64-byte CQEs and the
+ * two words of a DBREC, usually behind the ring, in one umem. All CQEs are marked invalid
+ * before the CQ is created, so that a poller cannot mistake old memory for a completion.
+ * Polling by GPU threads is in cq_dev.h.
  */
 #include "cq/cq.h"
 
@@ -51,7 +52,7 @@ doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *attr)
 	{ \
 		GDK_CHECK_ARG(attr != NULL); \
 		GDK_SDK_FIRST(attr, doca_verbs_cq_attr_set_##fn, attr->sdk, v); \
-		if (!attr->sdk) /* which judges by itself */ \
+		if (!attr->sdk) /* the SDK has checked v */ \
 			GDK_CHECK_ARG(ok); \
 		attr->field = v; \
 		return DOCA_SUCCESS; \
@@ -94,7 +95,8 @@ static size_t ring_bytes(const struct doca_verbs_cq_t *cq)
 	return (size_t)cq->cqe_num * CQE_SIZE;
 }
 
-/* Every entry: opcode "invalid", owner of no first lap; DBREC zero. */
+/* Sets opcode "invalid" and owner bit 1 in the last byte of each CQE. In the first lap the NIC
+ * writes owner bit 0. */
 void gdk_cq_format_image(uint8_t *ring, uint32_t cqe_num)
 {
 	size_t at;
@@ -121,7 +123,7 @@ doca_error_t gdk_cq_format(struct doca_verbs_cq_t *cq, size_t dbrec_bytes)
 	}
 	image = malloc(bytes);
 	if (!image) {
-		gdk_err("no memory to format a CQ of %u entries", cq->cqe_num);
+		gdk_err("no memory to initialize a CQ of %u entries", cq->cqe_num);
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	format_ring(cq, image, dbrec_bytes);
@@ -169,7 +171,7 @@ static doca_error_t use_internal(struct doca_verbs_cq_t *cq)
 	return DOCA_SUCCESS;
 }
 
-/* Memory that the NIC does not let go is kept. */
+/* Frees internal memory. If the NIC refuses to deregister it, the memory is kept. */
 static doca_error_t drop_memory(struct doca_verbs_cq_t *cq)
 {
 	doca_error_t err = cq->own_umem ? doca_verbs_umem_destroy(cq->umem) : DOCA_SUCCESS;
@@ -207,8 +209,8 @@ static doca_error_t create_object(struct doca_verbs_cq_t *cq, uint64_t offset,
 	ret = ret < 0 ? errno : ret;
 	gdk_trace_eqn(cq->dev->ctx, 0, ret ? 0 : eqn, ret);
 	if (ret) {
-		gdk_err("CQ of %u entries: the driver gives no event queue: %s", cq->cqe_num,
-			strerror(ret));
+		gdk_err("CQ of %u entries: cannot query an event queue of the driver: %s",
+			cq->cqe_num, strerror(ret));
 		return ret == ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_DRIVER;
 	}
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_CREATE_CQ);
@@ -237,7 +239,8 @@ static doca_error_t check_size(const struct doca_dev *dev, uint32_t want, uint32
 	uint32_t log_max = dev->caps.log_max_cq_sz ? dev->caps.log_max_cq_sz : LOG_CQ_SIZE_MAX;
 
 	if (want == 0 || want > 1u << log_max) {
-		gdk_err("cq_size %u: CQs of this device have 1 to %u entries", want, 1u << log_max);
+		gdk_err("cq_size %u is not supported by this device (expected 1..%u)", want,
+			1u << log_max);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	*num = (uint32_t)gdk_roundup_pow2(want);
@@ -303,12 +306,13 @@ doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *cq)
 
 	GDK_CHECK_ARG(cq != NULL);
 	if (atomic_load(&cq->users) > 0) {
-		gdk_err("CQ 0x%x still serves %d queue pairs", cq->cqn, atomic_load(&cq->users));
+		gdk_err("CQ 0x%x: cannot destroy it: %d queue pairs still use it", cq->cqn,
+			atomic_load(&cq->users));
 		return DOCA_ERROR_IN_USE;
 	}
 	if (cq->sdk)
 		return gdk_sdk_cq_destroy(cq);
-	if (cq->obj) { /* else only its memory is left, from an earlier call */
+	if (cq->obj) { /* NULL: an earlier call destroyed it, but could not free the memory */
 		err = gdk_devx_destroy(cq->dev->ctx, cq->obj, GDK_CMD_DESTROY_CQ, "CQ", cq->cqn);
 		if (err != DOCA_SUCCESS)
 			return err;

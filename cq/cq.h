@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Private layout of a completion queue. */
+/*
+ * Private definition of a completion queue, and functions for its memory. GPU threads poll
+ * the CQ with cq_dev.h; here are the host's parts.
+ */
 #ifndef GDK_CQ_H
 #define GDK_CQ_H
 
@@ -16,7 +19,8 @@ struct doca_verbs_cq_attr {
 	void *context;
 	struct doca_verbs_umem *umem;
 	uint64_t umem_offset;
-	/* 0: behind the entries; else elsewhere in umem, which is formatted then. */
+	/* Offset of the DBREC in umem. 0: behind the CQEs. If it is not 0, the caller has already
+	 * initialized the CQ's memory. */
 	uint64_t dbrec_offset;
 	struct doca_verbs_uar *uar;
 	enum doca_verbs_cq_overrun overrun;
@@ -28,28 +32,28 @@ struct doca_verbs_cq_t {
 	struct doca_dev *dev;
 	struct mlx5dv_devx_obj *obj;
 	uint32_t cqn;
-	uint32_t cqe_num; /* entries, a power of two */
-	bool collapsed;	  /* every CQE lands in entry 0 */
+	uint32_t cqe_num; /* number of CQEs, a power of two */
+	bool collapsed;	  /* every CQE is written to entry 0 */
 	bool overrun_ignore;
-	void *buf;		      /* entry 0: a GPU address for external umem in GPU memory */
-	uint32_t *dbrec;	      /* consumer index, then arm word */
-	doca_gpu_t *gpu;	      /* the umem's GPU, NULL: host memory */
-	struct doca_verbs_umem *umem; /* holds entries (and DBREC) */
-	bool own_umem;		      /* internal memory: ours to free */
+	void *buf;		      /* address of entry 0: for the GPU if gpu is set */
+	uint32_t *dbrec;	      /* two words: consumer index, arm */
+	doca_gpu_t *gpu;	      /* the umem's GPU; NULL: host memory */
+	struct doca_verbs_umem *umem; /* memory of the CQEs and the DBREC */
+	bool own_umem;		      /* umem and own_mem were created for this CQ */
 	void *own_mem;
 	struct doca_verbs_uar *uar;
 	bool own_uar;
 	void *context;
-	atomic_int users;     /* QPs that complete here */
-	atomic_bool exported; /* one of them is: its GPU threads count the CQEs */
+	atomic_int users;     /* QPs that use this CQ */
+	atomic_bool exported; /* one of them is exported: GPU threads consume the CQEs */
 };
 
-/* Marks every entry of an external ring invalid; clears dbrec_bytes behind it. */
+/* Initializes the memory of a CQ: marks all CQEs invalid, clears dbrec_bytes behind them. */
 doca_error_t gdk_cq_format(struct doca_verbs_cq_t *cq, size_t dbrec_bytes);
-/* The same in host memory, to a ring that is zero. */
+/* Marks every CQE of a ring in host memory invalid. The ring must be zero. */
 void gdk_cq_format_image(uint8_t *ring, uint32_t cqe_num);
 
-/* How many CQEs the NIC has written, modulo 2^24. Not for a CQ of the SDK. */
+/* Queries how many CQEs the NIC has written, modulo 2^24. cq must not belong to the SDK. */
 doca_error_t gdk_cq_query_producer(const struct doca_verbs_cq_t *cq, uint32_t *producer);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The one place where a doorbell handler is chosen: for this GPU, NIC and UAR,
- * anew for each QP. Every candidate leaves a reason in the report, and the
- * log shows them at level INFO. The references to the strategies are strong:
- * they pull each linked archive, and libgdaki_db_none.a fills what remains.
+ * Chooses the doorbell handler of a QP for a GPU, NIC and UAR. No other file does. The report
+ * has a reason for each candidate; the log shows the reasons at level INFO. The references to
+ * the strategies are strong, so the linker takes each archive that is on the link line, and
+ * libgdaki_db_none.a defines the missing ones.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,14 +20,15 @@ static const struct gdk_doorbell *const *const slots[] = {
 	&gdk_doorbell_cpu_proxy,
 };
 
-/* AUTO's order. BlueFlame is not in it: it pays only for a lone small WQE. */
+/* Order in which AUTO tries handlers. BlueFlame is not included, because it is faster only for a
+ * single small WQE. */
 static const enum doca_gpu_dev_verbs_nic_handler auto_order[] = {
 	H(GPU_SM_NO_DBR),
 	H(GPU_SM_DB),
 	H(CPU_PROXY),
 };
 
-/* Which archive serves a handler, linked or not. */
+/* The strategy of each handler. */
 static const struct {
 	enum doca_gpu_dev_verbs_nic_handler handler;
 	const char *name, *strategy;
@@ -78,8 +79,8 @@ static const char *linked_names(char *buf, size_t len)
 	return at ? buf : "none";
 }
 
-/* Looks at one candidate and records what came of it. *err: what to return if none
- * is usable; that memory lacks does not mean that a handler is not supported. */
+/* Probes one candidate and records the result. *err is the error to return if no candidate is
+ * usable: NO_MEMORY replaces NOT_SUPPORTED. */
 static const struct gdk_doorbell *try_one(const struct gdk_doorbell_ask *ask,
 					  enum doca_gpu_dev_verbs_nic_handler h,
 					  struct gdk_decision *decision, doca_error_t *err)
@@ -89,9 +90,9 @@ static const struct gdk_doorbell *try_one(const struct gdk_doorbell_ask *ask,
 	doca_error_t probed;
 
 	c->handler = (uint8_t)h;
-	c->reason = "its archive is not linked";
+	c->reason = "the archive of this strategy is not linked";
 	if (db) {
-		c->reason = "works here";
+		c->reason = "supported by this GPU and NIC";
 		probed = db->probe(ask, h, &c->reason);
 		c->usable = probed == DOCA_SUCCESS;
 		if (probed == DOCA_ERROR_NO_MEMORY)
@@ -103,7 +104,8 @@ static const struct gdk_doorbell *try_one(const struct gdk_doorbell_ask *ask,
 	return c->usable ? db : NULL;
 }
 
-/* NO_DBR that was not stated is a wish: the others are asked for VALID_DBR. */
+/* Tries the handlers of AUTO in order. If the caller did not request the DBREC mode, only the first
+ * handler is probed without DBREC, the others with VALID_DBR. */
 static const struct gdk_doorbell *try_auto(const struct gdk_doorbell_ask *ask,
 					   enum doca_gpu_dev_verbs_nic_handler *h,
 					   struct gdk_decision *decision, doca_error_t *err)
@@ -132,8 +134,8 @@ static void log_refusal(const struct gdk_doorbell_ask *ask, const struct gdk_dec
 	linked_names(names, sizeof(names));
 	if (ask->want == H(AUTO) && gdk_doorbell_bf && !gdk_doorbell_gpu_sm &&
 	    !gdk_doorbell_cpu_proxy) {
-		gdk_err("AUTO never picks bf (GPU_SM_BF), and bf alone is linked: ask for it by "
-			"name, or link gpu_sm or cpu_proxy");
+		gdk_err("handler AUTO refused: only strategy bf (GPU_SM_BF) is linked, which AUTO "
+			"does not select; request GPU_SM_BF, or link gpu_sm or cpu_proxy");
 		return;
 	}
 	why[0] = '\0';
@@ -158,10 +160,10 @@ doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask, const struct 
 	decision->asked = h;
 	decision->chosen = H(TYPE_MAX);
 	if (handler_index(h) >= GDK_ARRAY_SIZE(handlers)) {
-		gdk_err("nic_handler %d is unknown", (int)h);
+		gdk_err("unknown nic_handler %d", (int)h);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
-	/* GPU_SM_DB without a DBREC is what GPU_SM_NO_DBR names. */
+	/* GPU_SM_DB without a DBREC is the same as GPU_SM_NO_DBR. */
 	if (h == H(GPU_SM_DB) && ask->dbr_mode != DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR)
 		h = H(GPU_SM_NO_DBR);
 	d = h == H(AUTO) ? try_auto(ask, &h, decision, &err) : try_one(ask, h, decision, &err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Strategy "bf": a GPU thread or warp stores a whole 64-byte WQE to the
- * BlueFlame half of the register page. Host half: insists on a BlueFlame UAR
- * and maps the whole page, both halves of the buffer included.
+ * Strategy "bf": a GPU thread or warp stores a whole 64-byte WQE to the BlueFlame register.
+ * This is the host half, which requires a BlueFlame UAR and maps its page, with both halves
+ * of the BlueFlame buffer, for the GPU. The device half is bf_dev.h.
  */
 #include <string.h>
 
@@ -22,10 +22,10 @@ static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	if (ask->dbr_mode != DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR) {
-		*reason = "BlueFlame needs the VALID_DBR mode";
+		*reason = "the requested DBREC mode is not VALID_DBR, which BlueFlame needs";
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	*reason = "the register page cannot be mapped by the GPU";
+	*reason = "the GPU cannot map the register page";
 	err = gdk_gpu_map_reg(ask->gpu, ask->uar->reg_addr, &reg_gpu, reason);
 	if (err != DOCA_SUCCESS)
 		return err;
@@ -40,7 +40,7 @@ static doca_error_t attach(const struct gdk_doorbell_ask *ask, struct doca_gpu_v
 	doca_error_t err = gdk_gpu_map_reg(ask->gpu, ask->uar->reg_addr, &reg_gpu, &how);
 
 	if (err != DOCA_SUCCESS) {
-		gdk_err("QP 0x%x: %s", qp->qp->qpn, how);
+		gdk_err("QP 0x%x: cannot map the register page for the GPU: %s", qp->qp->qpn, how);
 		return err;
 	}
 	gdk_to_export(qp)->reg_on_host = !how || !strstr(how, "mapped as device memory");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Strategy "cpu_proxy": the GPU raises a 64-bit counter in host memory, a CPU
- * thread sees it, writes the DBREC and the register. Counters of the QPs of
- * one NIC and GPU are packed, eight to a cache line, in pages near the NIC, so
- * that a thread that serves many QPs scans few lines. The thread itself is the
- * caller of doca_gpu_verbs_cpu_proxy_progress, or a service (service.c).
+ * Strategy "cpu_proxy": GPU threads raise a 64-bit counter in host memory; a CPU thread polls
+ * it and writes the DBREC and the doorbell register. The counters of one NIC and GPU are
+ * packed, eight in a cache line, in pages near the NIC, so that a thread polls few lines.
+ * The CPU thread is a thread of a service (service.c) or the caller of
+ * doca_gpu_verbs_cpu_proxy_progress; this file creates none.
  */
 #include <endian.h>
 #include <errno.h>
@@ -20,13 +20,14 @@
 #define PAGE_SLOTS 512u
 #define PAGE_BYTES (PAGE_SLOTS * sizeof(uint64_t))
 
-/* A slot i is used iff bit i of used is set; count is the number of them. */
+/* A page of counters (slots). Bit i of used is set if slot i is allocated; count is the number of
+ * allocated slots. */
 struct counter_page {
 	struct counter_page *next;
 	doca_gpu_t *gpu;
 	struct doca_dev *dev;
 	struct gdk_host_block mem;
-	uint64_t *cpu, *gpu_ptr; /* of mem */
+	uint64_t *cpu, *gpu_ptr; /* addresses of mem for CPU and GPU */
 	uint64_t used[PAGE_SLOTS / 64];
 	unsigned int count;
 };
@@ -43,8 +44,8 @@ static doca_error_t page_create(doca_gpu_t *gpu, struct doca_dev *dev, struct co
 	if (page)
 		sys_err = gdk_host_alloc(&page->mem, PAGE_BYTES, PAGE_BYTES, dev->numa_node);
 	if (sys_err) {
-		gdk_err("no page of proxy counters for GPU %s: %s", gdk_gpu_name(gpu),
-			strerror(sys_err));
+		gdk_err("cannot allocate a page of proxy counters for GPU %s: %s",
+			gdk_gpu_name(gpu), strerror(sys_err));
 		goto err_free;
 	}
 	page->gpu = gpu;
@@ -52,7 +53,7 @@ static doca_error_t page_create(doca_gpu_t *gpu, struct doca_dev *dev, struct co
 	page->cpu = page->mem.addr;
 	err = gdk_gpu_map_host(gpu, page->cpu, page->mem.map_len, (void **)&page->gpu_ptr);
 	if (err != DOCA_SUCCESS) {
-		gdk_err("GPU %s cannot map a page of proxy counters", gdk_gpu_name(gpu));
+		gdk_err("cannot map a page of proxy counters for GPU %s", gdk_gpu_name(gpu));
 		goto err_mem;
 	}
 	*out = page;
@@ -129,20 +130,21 @@ static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_
 {
 	(void)h;
 	if (ask->dbr_mode == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED) {
-		*reason = "a proxy rings itself: there is no missing DBREC to emulate";
+		*reason = "the CPU proxy writes the DBREC itself and does not support "
+			  "NO_DBR_SW_EMULATED";
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	if (ask->dbr_mode == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW &&
 	    !ask->dev->caps.send_dbr_mode_no_dbr_ext) {
-		*reason = "the device has no DBREC-less mode (ConnectX-8 or newer)";
+		*reason = "the device does not support DBREC-less QPs (ConnectX-8 or newer does)";
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	if (ask->qp && !ask->qp->no_dbr && ask->qp->umem_dbr && ask->qp->umem_dbr->gpu &&
 	    !gdk_gpu_cpu_ptr(ask->gpu, ask->qp->dbrec)) {
-		*reason = "the QP's DBREC is in memory that the CPU cannot write";
+		*reason = "the CPU cannot write the memory of the QP's DBREC";
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	*reason = "a CPU thread rings: run a service, or call cpu_proxy_progress";
+	*reason = "a CPU thread rings: create a service or call cpu_proxy_progress";
 	return DOCA_SUCCESS;
 }
 
@@ -155,13 +157,15 @@ static doca_error_t attach(const struct gdk_doorbell_ask *ask, struct doca_gpu_v
 	doca_error_t err;
 
 	if (!qp->qp->no_dbr && !x->dbrec_cpu) {
-		gdk_err("QP 0x%x: CPU_PROXY needs a DBREC that the CPU can write", qp->qp->qpn);
+		gdk_err("QP 0x%x: cannot use CPU_PROXY: the CPU cannot write the DBREC",
+			qp->qp->qpn);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	err = slot_get(ask->gpu, ask->dev, &page, &slot);
 	if (err != DOCA_SUCCESS)
 		return err;
 	__atomic_store_n(&page->cpu[slot], 0, __ATOMIC_RELAXED);
+	/* Release: orders the store above. Pairs with the acquire in gdk_scan_pass(). */
 	atomic_fetch_add_explicit(&gdk_counter_falls, 1, memory_order_release);
 	x->proxy.slot = page;
 	qp->cpu_db = &page->cpu[slot];
@@ -182,8 +186,7 @@ static void detach(struct doca_gpu_verbs_qp *qp)
 	qp->cpu_db = NULL;
 }
 
-/* step_lock is held. The pair of this function is the GPU's submit, which stores
- * WQEs and then raises the counter with a release at system scope. */
+/* Rings if the counter was raised. The caller holds step_lock. */
 static bool ring_raised(struct gdk_export *x)
 {
 	struct doca_gpu_verbs_qp *qp = &x->pub;
@@ -191,16 +194,16 @@ static bool ring_raised(struct gdk_export *x)
 		uint32_t word[2];
 		uint64_t reg;
 	} db;
-	/* Acquire pairs with the GPU's release: the WQEs below pi are visible
-	 * before anything that this thread stores from here on. */
+	/* Acquire: pairs with the system-scope release of the GPU thread that stored the WQEs below
+	 * pi and then raised the counter. The WQEs are visible before the stores that follow. */
 	uint64_t pi = __atomic_load_n(qp->cpu_db, __ATOMIC_ACQUIRE), rings;
 
 	if (pi == qp->sq_wqe_pi_last)
 		return false;
 	db.word[0] = htobe32((uint32_t)(pi << 8));
 	db.word[1] = qp->sq_num_shift8_be;
-	/* NIC reads the DBREC after WQEs and may do so at any time: release
-	 * orders it after what the acquire above saw. */
+	/* Release: the NIC may read the DBREC at any time, and must see the WQEs below pi if it
+	 * sees this value. */
 	if (x->dbrec_cpu)
 		__atomic_store_n(x->dbrec_cpu, htobe32((uint32_t)(pi & 0xffff)), __ATOMIC_RELEASE);
 	gdk_mmio_before_register();
@@ -212,8 +215,8 @@ static bool ring_raised(struct gdk_export *x)
 	return true;
 }
 
-/* A slot can be read at any time; a counter in a state block, which a reset
- * writes as a whole, under the lock alone. */
+/* Checks without the lock whether the counter was raised. A counter in a state block can only be
+ * read under the lock, because a reset overwrites the whole block; so it counts as raised. */
 static bool is_raised(const struct gdk_export *x)
 {
 	return !x->proxy.slot || __atomic_load_n(x->pub.cpu_db, __ATOMIC_RELAXED) !=
@@ -252,8 +255,9 @@ doca_error_t doca_gpu_verbs_cpu_proxy_progress(struct doca_gpu_verbs_qp *qp_cpu,
 	GDK_CHECK_ARG(qp_cpu != NULL);
 	x = gdk_to_export(qp_cpu);
 	if (!qp_cpu->cpu_proxy) {
-		gdk_err("QP 0x%x: handler %s needs no progress by the CPU", qp_cpu->qp->qpn,
-			gdk_handler_name(x->decision.chosen));
+		gdk_err("QP 0x%x: no CPU progress for handler %s (expected CPU_PROXY, or "
+			"NO_DBR_SW_EMULATED mode)",
+			qp_cpu->qp->qpn, gdk_handler_name(x->decision.chosen));
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	rang = is_raised(x) && gdk_proxy_drain(x);

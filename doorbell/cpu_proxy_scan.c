@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A set of queue pairs whose counters are looked at together. Counters rise, so
- * the sum of a line's eight changes when one of them does: an idle pass adds up
- * and compares, and reads 10 bytes a QP. What a sum says is a hint: counters of
- * a line whose sum changed are then read one by one, with the ordering that
- * ringing needs. Counters fall too, when a QP is reset and when a slot is given
- * to another; a fall and a rise may cancel out, so falls are counted, and after
- * one every counter is looked at.
+ * The scan set of the CPU proxy (cpu_proxy.h): polls the counters of many queue pairs.
+ *
+ * GPU threads only increase a counter, so the sum of the eight counters of a cache line
+ * changes when one of them does. An idle pass computes and compares sums, and reads 10 bytes
+ * for each QP. A changed sum is only a hint: the counters of that line are then read one by
+ * one, with the ordering that ringing needs.
+ *
+ * A counter decreases when its QP is reset or its slot is given to another QP. A decrease
+ * and an increase may cancel out in the sum, so decreases are counted in gdk_counter_falls,
+ * and a pass that sees a new value reads every counter.
  */
 #include <stdlib.h>
 
@@ -33,7 +36,7 @@ static inline uint64_t line_sum(const uint64_t *at)
 		sum += __atomic_load_n(&at[i], __ATOMIC_RELAXED);
 	return sum;
 #else
-	/* Pairs of counters; should one be torn, the next pass reads it whole. */
+	/* Reads two counters at once. If a read is torn, the next pass sees another sum. */
 	typedef uint64_t pair __attribute__((vector_size(16), may_alias));
 	const volatile pair *p = (const volatile pair *)at;
 	const pair sum = (p[0] + p[1]) + (p[2] + p[3]);
@@ -57,7 +60,7 @@ bool gdk_scan_has_line(const struct gdk_scan *s, const struct gdk_export *x)
 	return x->proxy.slot && find_line(s, x) < s->num_lines;
 }
 
-/* Room for one more of size bytes in *array, of which num are in use. */
+/* Makes room for one more element of size bytes in *array, which has num elements. */
 static bool grow(void *array, size_t num, size_t *max, size_t size)
 {
 	size_t more = *max ? 2 * *max : 16;
@@ -102,7 +105,7 @@ static bool add_to_line(struct gdk_scan *s, struct gdk_export *x)
 		s->num_lines++;
 	}
 	s->member[i][slot_of(x)] = x;
-	s->stale = true; /* it may have been raised already */
+	s->stale = true; /* the counter may have been raised before */
 	return true;
 }
 
@@ -159,7 +162,7 @@ struct gdk_export *gdk_scan_any(const struct gdk_scan *s)
 	return *x;
 }
 
-/* One QP; one that another thread is at is looked at again. */
+/* Executes a step of one QP. If another thread is in a step of it, the next pass tries again. */
 static unsigned int look(struct gdk_scan *s, struct gdk_export *x)
 {
 	enum gdk_step step = gdk_proxy_step(x);
@@ -168,7 +171,8 @@ static unsigned int look(struct gdk_scan *s, struct gdk_export *x)
 	return step == GDK_STEP_RANG;
 }
 
-/* The sum is the older: what is raised meanwhile changes the next one. */
+/* Reads the counters of a line one by one. sum was read before the counters: an increase after that
+ * changes the sum of the next pass. */
 static unsigned int look_at_line(struct gdk_scan *s, size_t i, uint64_t sum)
 {
 	unsigned int rung = 0, k;
@@ -186,7 +190,9 @@ static unsigned int look_at_line(struct gdk_scan *s, size_t i, uint64_t sum)
 
 unsigned int gdk_scan_pass(struct gdk_scan *s)
 {
-	/* Who resets lets the counter fall, then counts: acquire and release. */
+	/* Acquire: pairs with the release in the functions that decrease a counter (attach(),
+	 * reset) and then increment gdk_counter_falls. A pass that sees the new value also sees
+	 * the decreased counter. */
 	unsigned int falls = atomic_load_explicit(&gdk_counter_falls, memory_order_acquire);
 	bool all = s->stale || falls != s->falls;
 	unsigned int rung = 0;

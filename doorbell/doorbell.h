@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The seam between a queue pair and the strategies that ring its doorbell.
- * Each strategy is one archive that defines one pointer, gdk_doorbell_<name>,
- * to its operations; libgdaki_db_none.a, last on the link line, defines the
- * same pointers as NULL for the strategies that were not linked. Selection is
- * made in auto.c and nowhere else, per QP, and never cached.
+ * The interface between queue pairs and doorbell strategies. Each strategy is one archive
+ * that defines one pointer, gdk_doorbell_<name>, to its operations. libgdaki_db_none.a, last
+ * on the link line, defines these pointers as NULL for the strategies that are not linked.
+ * Only auto.c selects a strategy, for each QP again. Device code is in *_dev.h.
  */
 #ifndef GDK_DOORBELL_H
 #define GDK_DOORBELL_H
@@ -16,8 +15,7 @@
 #include "uar/uar.h"
 #include "host/gdaki.h"
 
-/* What is known when the choice is made: before the QP exists (high level) or
- * at its export. */
+/* Input of the choice. It is made before the QP exists (high-level QPs) or at its export. */
 struct gdk_doorbell_ask {
 	doca_gpu_t *gpu;
 	struct doca_dev *dev;
@@ -30,19 +28,19 @@ struct gdk_doorbell_ask {
 
 struct gdk_doorbell {
 	const char *name;
-	uint32_t handlers;  /* 1u << nic_handler for each one served */
-	bool dbrec_on_host; /* the DBREC must be CPU-writable; read before QP creation */
-	/* Can it serve handler h for this ask? reason: static text either way. */
+	uint32_t handlers;  /* 1u << nic_handler for each handler that it implements */
+	bool dbrec_on_host; /* the CPU must be able to write the DBREC */
+	/* Checks whether handler h can work. *reason is static text, also on success. */
 	doca_error_t (*probe)(const struct gdk_doorbell_ask *ask,
 			      enum doca_gpu_dev_verbs_nic_handler h, const char **reason);
-	/* Fills sq_db and what else the strategy owns in qp and in dev (host image
-	 * of the device struct, copied to the GPU afterwards). */
+	/* Sets sq_db and the other members of qp and dev that the strategy owns. dev is the host's
+	 * image of the device struct, which the caller then copies to the GPU. */
 	doca_error_t (*attach)(const struct gdk_doorbell_ask *ask, struct doca_gpu_verbs_qp *qp,
 			       struct doca_gpu_dev_verbs_qp *dev);
 	void (*detach)(struct doca_gpu_verbs_qp *qp);
 };
 
-/* A gdk_handler_report as it is kept: the reasons are static text. */
+/* The result of a choice: a gdk_handler_report whose reasons are pointers to static text. */
 struct gdk_decision {
 	enum doca_gpu_dev_verbs_nic_handler asked, chosen;
 	unsigned int num_candidates;
@@ -50,15 +48,14 @@ struct gdk_decision {
 		const char *reason;
 		uint8_t handler; /* enum doca_gpu_dev_verbs_nic_handler */
 		bool usable;
-	} candidates[3]; /* AUTO has no more */
+	} candidates[3]; /* AUTO tries at most 3 handlers */
 };
 
 extern const struct gdk_doorbell *const gdk_doorbell_gpu_sm;
 extern const struct gdk_doorbell *const gdk_doorbell_bf;
 extern const struct gdk_doorbell *const gdk_doorbell_cpu_proxy;
 
-/* Decides. On success *db and *handler are the choice; decision is filled in
- * either case, one reason per candidate. */
+/* Chooses a strategy and a handler. Fills decision with a reason per candidate, also on failure. */
 doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask, const struct gdk_doorbell **db,
 			       enum doca_gpu_dev_verbs_nic_handler *handler,
 			       struct gdk_decision *decision);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Strategy "gpu_sm": a GPU thread stores 8 bytes to the register, after the
- * DBREC (GPU_SM_DB) or without one (GPU_SM_NO_DBR: the device needs none, or
- * a CPU thread maintains it afterwards). Host half: maps the register page.
+ * Strategy "gpu_sm": a GPU thread stores 8 bytes to the doorbell register, after it has
+ * stored the DBREC (GPU_SM_DB) or without a DBREC (GPU_SM_NO_DBR: the device does not need
+ * one, or a CPU thread writes it later). This is the host half, which maps the register page
+ * for the GPU. The device half is gpu_sm_dev.h.
  */
 #include <string.h>
 
@@ -16,14 +17,15 @@ static doca_error_t probe_no_dbr(const struct gdk_doorbell_ask *ask, const char 
 	switch (ask->dbr_mode) {
 	case DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW:
 		if (!ask->dev->caps.send_dbr_mode_no_dbr_ext) {
-			*reason = "the device has no DBREC-less mode (ConnectX-8 or newer)";
+			*reason = "the device does not support DBREC-less QPs (ConnectX-8 or newer "
+				  "does)";
 			return DOCA_ERROR_NOT_SUPPORTED;
 		}
 		return DOCA_SUCCESS;
 	case DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED:
 		return DOCA_SUCCESS;
 	default:
-		*reason = "the DBREC mode asked for is VALID_DBR";
+		*reason = "the requested DBREC mode is VALID_DBR";
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 }
@@ -48,14 +50,14 @@ static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_
 		if (err != DOCA_SUCCESS)
 			return err;
 	} else if (ask->dbr_mode != DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR) {
-		*reason = "the DBREC mode asked for has no DBREC, or emulates that";
+		*reason = "the requested DBREC mode is not VALID_DBR";
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	if (!reg) {
-		*reason = "this kind of UAR has no register for QPs without DBREC";
+		*reason = "the UAR has no register for QPs without DBREC";
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	*reason = "the register page cannot be mapped by the GPU";
+	*reason = "the GPU cannot map the register page";
 	err = gdk_gpu_map_reg(ask->gpu, reg, &reg_gpu, reason);
 	if (err != DOCA_SUCCESS)
 		return err;
@@ -73,13 +75,13 @@ static doca_error_t attach(const struct gdk_doorbell_ask *ask, struct doca_gpu_v
 	doca_error_t err;
 
 	if (emulated && !x->dbrec_cpu) {
-		gdk_err("QP 0x%x: NO_DBR_SW_EMULATED needs a DBREC that the CPU can write",
+		gdk_err("QP 0x%x: cannot use NO_DBR_SW_EMULATED: the CPU cannot write the DBREC",
 			qp->qp->qpn);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	err = gdk_gpu_map_reg(ask->gpu, reg, &reg_gpu, &how);
 	if (err != DOCA_SUCCESS) {
-		gdk_err("QP 0x%x: %s", qp->qp->qpn, how);
+		gdk_err("QP 0x%x: cannot map the register page for the GPU: %s", qp->qp->qpn, how);
 		return err;
 	}
 	x->reg_on_host = !how || !strstr(how, "mapped as device memory");

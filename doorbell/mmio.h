@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Stores of the CPU that the NIC sees, named by use. x86-64 keeps ordinary
- * stores in order towards the device, but a write-combining page (BlueFlame)
- * is outside of that order, hence sfence on both sides of it.
+ * Stores of the CPU to doorbell registers, and the barriers around them. x86-64 keeps
+ * ordinary stores in order, but not stores to a write-combining page (BlueFlame). So there
+ * is an sfence before and after such a store. GPU stores are in the platform headers.
  */
 #ifndef GDK_MMIO_H
 #define GDK_MMIO_H
 
 #include <stdint.h>
 
-/* NIC may read the DBREC and the WQEs at any time after it sees the register
- * write: what was stored before becomes visible to it first. */
+/* Orders earlier stores (WQEs, DBREC) before the store to the register. The NIC may read WQEs and
+ * DBREC as soon as it sees the register store. */
 static inline void gdk_mmio_before_register(void)
 {
 #if defined(__x86_64__)
@@ -23,8 +23,8 @@ static inline void gdk_mmio_before_register(void)
 #endif
 }
 
-/* Pushes a register write out of a write-combining buffer, so that the NIC
- * sees it now and before the next write to the same page. */
+/* Flushes the register store out of a write-combining buffer, so that it reaches the NIC now and
+ * before the next store to the same page. */
 static inline void gdk_mmio_flush(void)
 {
 	gdk_mmio_before_register();

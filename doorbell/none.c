@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * An empty slot for one strategy, compiled once per strategy with -DSTRATEGY=
- * its name. libgdaki_db_none.a holds all of them and comes last on the link
- * line, so that a slot is empty only when its strategy was not linked.
+ * Defines the pointer of one strategy as NULL. It is compiled once per strategy, with
+ * -DSTRATEGY=NAME. libgdaki_db_none.a contains all of these objects and stands behind the
+ * strategies on the link line, so that the linker takes one only if the strategy is missing.
  */
 #include "core/util.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A service: CPU threads that ring for the queue pairs they monitor. A thread
- * looks at the counters of its QPs; with nothing to do it spins, then yields,
- * then naps for longer and longer, so that an idle service costs little. QPs can
- * come and leave at any time: the lock of a thread is held for one pass, and a
- * thread lets waiting callers go first. Counters of one cache line belong to one
+ * The proxy service: CPU threads that poll the counters of the queue pairs they monitor and
+ * ring (cpu_proxy.c). An idle thread spins, then yields, then sleeps for increasing times.
+ *
+ * QPs can be added and removed at any time. A thread holds its lock during one pass, and lets
+ * waiting callers take the lock first. All counters of a cache line are monitored by one
  * thread, which runs near the NIC.
  */
 #include <sched.h>
@@ -18,33 +18,33 @@
 #include "doorbell/cpu_proxy.h"
 
 #define THREADS_MAX	  16u
-#define SPIN_PASSES	  2000u /* idle passes before yielding */
-#define YIELD_PASSES	  2000u /* and before napping */
+#define SPIN_PASSES	  2000u /* idle passes before a thread yields */
+#define YIELD_PASSES	  2000u /* further idle passes before it sleeps */
 #define NAP_MIN_NS	  20000u
-#define NAP_DOUBLES_EVERY 64u /* naps */
+#define NAP_DOUBLES_EVERY 64u /* sleeps of one length before the length doubles */
 
 struct gdk_worker {
 	struct gdk_service *service;
 	pthread_t thread;
-	struct bitmask *cpus; /* where it may run */
-	pthread_mutex_t lock; /* scan, node */
-	atomic_int waiters;   /* callers that want the lock */
+	struct bitmask *cpus; /* CPUs that the thread may use */
+	pthread_mutex_t lock; /* protects scan and node */
+	atomic_int waiters;   /* callers that wait for the lock */
 	struct gdk_scan scan;
-	int node; /* NUMA node that it is to run near */
+	int node; /* NUMA node near which the thread must run; -1: any */
 	int64_t stall_ns;
 	uint64_t nap_max_ns;
-	_Atomic int64_t seen_ns; /* when it last passed, to about 64 idle passes */
+	_Atomic int64_t seen_ns; /* time of the last pass; updated every 64 idle passes */
 	_Atomic uint64_t passes, rings, yields, naps, stalls, worst_gap_ns;
 };
 
 struct gdk_service {
 	atomic_bool stop;
-	bool near_nic; /* no CPUs were named */
+	bool near_nic; /* the user gave no list of CPUs: threads run near the NIC */
 	unsigned int threads;
 	struct gdk_worker workers[THREADS_MAX];
 };
 
-/* Which thread monitors a QP is decided under this lock. */
+/* Protects the assignment of QPs to threads. Taken before the lock of a thread. */
 static pthread_mutex_t membership_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int64_t now_ns(void)
@@ -78,7 +78,8 @@ static void run_near(struct gdk_worker *w, int node)
 	gdk_cpus_free(near);
 }
 
-/* One look at the counters; how many QPs were rung. *node: where it is to run. */
+/* One pass over the counters. Returns the number of QPs that were rung. *node is the NUMA node near
+ * which the thread must run. */
 static unsigned int worker_pass(struct gdk_worker *w, int *node)
 {
 	unsigned int rung;
@@ -87,7 +88,7 @@ static unsigned int worker_pass(struct gdk_worker *w, int *node)
 		sched_yield();
 	pthread_mutex_lock(&w->lock);
 	rung = gdk_scan_pass(&w->scan);
-	if (rung) /* who waits for the lock finds them counted */
+	if (rung) /* counted under the lock, so that a thread that takes it next sees them */
 		count(&w->rings, rung);
 	*node = w->node;
 	pthread_mutex_unlock(&w->lock);
@@ -117,8 +118,8 @@ static void idle(struct gdk_worker *w, uint64_t idle_passes)
 	nanosleep(&ts, NULL);
 }
 
-/* The watchdog: work waited while this thread did not run. Said at the first
- * time, the second, the fourth and so on. */
+/* Watchdog: detects that doorbells were pending while this thread did not run. Logged on the 1st,
+ * 2nd, 4th, ... occurrence. */
 static void watch(struct gdk_worker *w, bool rang)
 {
 	int64_t now = now_ns();
@@ -134,8 +135,8 @@ static void watch(struct gdk_worker *w, bool rang)
 		return;
 	stalls = atomic_fetch_add_explicit(&w->stalls, 1, memory_order_relaxed) + 1;
 	if (!(stalls & (stalls - 1)))
-		gdk_warn("a proxy thread did not run for %lld ms while doorbells waited (%llu "
-			 "times so far): give it a CPU of its own",
+		gdk_warn("proxy thread did not run for %lld ms while doorbells were pending (%llu "
+			 "times so far); give it a CPU of its own",
 			 (long long)(gap / 1000000), (unsigned long long)stalls);
 }
 
@@ -149,7 +150,7 @@ static void *worker_main(void *arg)
 	run_near(w, -1);
 	while (!atomic_load_explicit(&w->service->stop, memory_order_acquire)) {
 		rung = worker_pass(w, &node);
-		/* The clock is read on one pass of 64 while busy spinning. */
+		/* While the thread spins, it reads the clock on every 64th pass only. */
 		if (rung || idle_passes >= SPIN_PASSES || n++ % 64 == 0)
 			watch(w, rung);
 		if (node != placed)
@@ -174,8 +175,7 @@ static uint32_t from_env(const char *name, uint32_t max, uint32_t otherwise)
 	n = strtoul(env, &end, 10);
 	if (!*end && n > 0 && n <= max)
 		return (uint32_t)n;
-	gdk_warn("%s is \"%s\", which is no number from 1 to %u: %u is taken", name, env, max,
-		 otherwise);
+	gdk_warn("ignoring %s=\"%s\" (expected 1..%u), using %u", name, env, max, otherwise);
 	return otherwise;
 }
 
@@ -190,7 +190,7 @@ static struct gdk_service_attr or_defaults(struct gdk_service_attr attr)
 	return attr;
 }
 
-/* Where the threads may run; *near_nic: nobody said. */
+/* The CPUs that the threads may use. *near_nic is set if the user gave no list. */
 static struct bitmask *cpus_for(const struct gdk_service_attr *attr, bool *near_nic)
 {
 	const char *env = getenv("GDAKI_PROXY_CPUS");
@@ -202,7 +202,7 @@ static struct bitmask *cpus_for(const struct gdk_service_attr *attr, bool *near_
 			  : gdk_cpus_of("GDAKI_PROXY_CPUS", env);
 }
 
-/* The application's signals are not for these threads. */
+/* Starts a thread with all signals blocked, so that the application's own threads handle them. */
 static int start_quietly(struct gdk_worker *w)
 {
 	sigset_t all, old;
@@ -238,7 +238,7 @@ static doca_error_t worker_start(struct gdk_worker *w, const struct gdk_service_
 	pthread_mutex_destroy(&w->lock);
 	gdk_cpus_free(w->cpus);
 err_log:
-	gdk_err("thread %d of a proxy service did not start", (int)(w - s->workers));
+	gdk_err("cannot start thread %d of a proxy service", (int)(w - s->workers));
 	return err;
 }
 
@@ -307,10 +307,10 @@ doca_error_t doca_gpu_verbs_create_service(doca_gpu_verbs_service_t *out_service
 	return gdk_verbs_service_create(&defaults, out_service);
 }
 
-/* ---- membership; membership_lock is held ---- */
+/* ---- membership; the caller holds membership_lock ---- */
 
-/* The thread that has the line already; else the one with the fewest QPs, of
- * those that serve no NIC of another node if there is one. */
+/* Chooses the thread for a QP: the one that already has counters of the same cache line; otherwise
+ * the one with the fewest QPs, preferring threads without QPs of other NUMA nodes. */
 static struct gdk_worker *choose(struct gdk_service *s, const struct gdk_export *x, int node)
 {
 	struct gdk_worker *w, *best = NULL;
@@ -334,7 +334,7 @@ static void leave(struct gdk_export *x)
 {
 	struct gdk_worker *w = x->proxy.worker;
 
-	/* Out of the thread's sight before it is drained, for a pass may not wait. */
+	/* Remove it from the scan set first: a pass must not wait for the drain below. */
 	worker_lock(w);
 	gdk_scan_remove(&w->scan, x);
 	pthread_mutex_unlock(&w->lock);
@@ -360,7 +360,7 @@ static doca_error_t join(struct gdk_service *s, struct gdk_export *x)
 	if (x->proxy.worker && x->proxy.worker->service == s)
 		return DOCA_SUCCESS;
 	if (x->proxy.worker) {
-		gdk_err("QP 0x%x is monitored by another service", x->pub.qp->qpn);
+		gdk_err("QP 0x%x: cannot monitor it: another service does", x->pub.qp->qpn);
 		return DOCA_ERROR_IN_USE;
 	}
 	w = choose(s, x, node);
@@ -386,8 +386,9 @@ doca_error_t doca_gpu_verbs_service_monitor_qp(doca_gpu_verbs_service_t service,
 	GDK_CHECK_ARG(qp != NULL);
 	x = gdk_to_export(qp);
 	if (!qp->cpu_proxy) {
-		gdk_err("QP 0x%x: handler %s needs no service", qp->qp->qpn,
-			gdk_handler_name(x->decision.chosen));
+		gdk_err("QP 0x%x: cannot monitor handler %s (expected CPU_PROXY, or "
+			"NO_DBR_SW_EMULATED mode)",
+			qp->qp->qpn, gdk_handler_name(x->decision.chosen));
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	pthread_mutex_lock(&membership_lock);
@@ -410,7 +411,7 @@ doca_error_t gdk_verbs_service_unmonitor_qp(doca_gpu_verbs_service_t service,
 	if (x->proxy.worker && x->proxy.worker->service == s) {
 		leave(x);
 	} else {
-		gdk_err("QP 0x%x is not monitored by this service", qp->qp->qpn);
+		gdk_err("QP 0x%x: cannot unmonitor it: not monitored by this service", qp->qp->qpn);
 		err = DOCA_ERROR_NOT_FOUND;
 	}
 	pthread_mutex_unlock(&membership_lock);
@@ -447,7 +448,7 @@ static void add_stats(struct gdk_worker *w, int64_t now, struct gdk_service_stat
 	sum->stalls += atomic_load(&w->stalls);
 	sum->worst_gap_ns = worst > sum->worst_gap_ns ? worst : sum->worst_gap_ns;
 	sum->late_threads += now - atomic_load(&w->seen_ns) > w->stall_ns;
-	sum->qps += (uint32_t)w->scan.num; /* changes under membership_lock alone */
+	sum->qps += (uint32_t)w->scan.num; /* protected by membership_lock */
 }
 
 doca_error_t gdk_verbs_service_get_stats(doca_gpu_verbs_service_t service,

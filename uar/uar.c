@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Register pages. The kernel decides whether a page is shared with other users
- * of this context; a dedicated one is asked for with a flag that older headers
- * lack. Within a UAR, the register for QPs without doorbell record stands at a
- * fixed offset (DOCA GPUNetIO 3.0), present where the device has such QPs.
+ * Allocates and frees UAR pages. The kernel may share a page between users of one context,
+ * unless a dedicated page is requested; older headers lack the flag for this. If the device
+ * supports QPs without DBREC, the doorbell register for them is at a fixed offset in the UAR
+ * (as in DOCA GPUNetIO 3.0).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,8 +32,9 @@ static const struct {
 								"dedicated non-cached" },
 };
 
-/* A kernel with 64 KiB pages maps 16 UARs at once: reg_addr and page_id are then those of one
- * UAR, base_addr that of the mapping (libmlx5, mlx5_insert_dyn_uuars). */
+/* Address of the register for QPs without DBREC. A kernel with 64 KiB pages maps 16 UARs at once:
+ * base_addr is then the address of the mapping, while reg_addr and page_id belong to one UAR
+ * (libmlx5, mlx5_insert_dyn_uuars). So compute it from reg_addr. */
 static void *dbr_less_register(const struct mlx5dv_devx_uar *devx)
 {
 	return (char *)((uintptr_t)devx->reg_addr & ~(UAR_BYTES - 1)) + DBR_LESS_OFFSET;
@@ -53,10 +54,11 @@ static doca_error_t alloc_page(struct doca_verbs_uar *uar)
 		return DOCA_SUCCESS;
 	}
 	sys_err = errno;
-	/* Few drivers have dedicated pages: everyone who asks has a second choice. */
+	/* Few drivers support dedicated pages, and all callers then try another type. So this is
+	 * logged at level INFO. */
 	GDK_LOG(uar->type == DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED ? GDK_LOG_INFO
 									       : GDK_LOG_WARNING,
-		"%s: no %s register page: %s", ibv_get_device_name(uar->dev->ctx->device),
+		"%s: cannot allocate a %s UAR: %s", ibv_get_device_name(uar->dev->ctx->device),
 		types[uar->type].name, strerror(sys_err));
 	return sys_err == ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_NOT_SUPPORTED;
 }
@@ -96,7 +98,7 @@ doca_error_t doca_verbs_uar_destroy(doca_verbs_uar_t *uar_obj)
 	GDK_CHECK_ARG(uar_obj);
 	users = atomic_load(&uar_obj->users);
 	if (users) {
-		gdk_err("UAR 0x%x: %d queues still ring it", uar_obj->id, users);
+		gdk_err("UAR 0x%x: cannot destroy it: %d queues still use it", uar_obj->id, users);
 		return DOCA_ERROR_IN_USE;
 	}
 	GDK_SDK_FIRST_AS(uar_obj, "doca_uar_destroy", doca_verbs_uar_destroy, uar_obj->sdk);
@@ -130,11 +132,11 @@ doca_error_t doca_verbs_uar_dbr_less_addr_get(const doca_verbs_uar_t *uar_obj, v
 {
 	GDK_CHECK_ARG(uar_obj);
 	GDK_CHECK_ARG(dbr_less_addr);
-	/* The SDK has one address, for both kinds of QP. */
+	/* The SDK has one register address for QPs with and without DBREC. */
 	GDK_SDK_AS(uar_obj, "doca_uar_reg_addr_get", doca_verbs_uar_dbr_less_addr_get, uar_obj->sdk,
 		   dbr_less_addr);
 	if (!uar_obj->dbr_less_addr) {
-		gdk_info("UAR 0x%x: the device has no QPs without doorbell record", uar_obj->id);
+		gdk_info("UAR 0x%x: the device does not support QPs without DBREC", uar_obj->id);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	*dbr_less_addr = uar_obj->dbr_less_addr;

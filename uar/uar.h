@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Private layout of a UAR: one register page of the NIC, mapped by libmlx5. */
+/*
+ * Private definition of a UAR: one page of doorbell registers of the NIC, which libmlx5 maps
+ * for the CPU. Mappings for a GPU are made in gpu.c.
+ */
 #ifndef GDK_UAR_H
 #define GDK_UAR_H
 

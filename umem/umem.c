@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Registers user memory with the firmware: host memory by address, GPU memory
- * by a dmabuf (the caller's, else one exported here), else by the kernel's peer
- * memory. libmlx5 takes a dmabuf's offset in place of the address.
+ * Registers memory for queues with the NIC: host memory by its address; GPU memory through a
+ * dmabuf of the caller, or through a dmabuf that this file exports, or through peer memory.
+ * Memory is allocated elsewhere (gpu.c, slab.c, cq.c). For a dmabuf, libmlx5 takes the
+ * offset in place of the address.
  *
- * A ring begins on a multiple of 1/64 of the page that the kernel chose for its
- * umem. Pages are capped at 4096 bytes, so that every multiple of 64 is one, as
- * UCX does (pull request 11103). The price is 8 bytes of translation in the NIC
- * for each 4096 of queue memory.
+ * A ring must begin on a multiple of 1/64 of the page size of its umem. So umems are
+ * registered with pages of at most 4096 bytes, and any multiple of 64 is allowed, as in UCX
+ * (pull request 11103). This costs 8 bytes of translation table in the NIC for each 4096
+ * bytes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,16 +25,16 @@
 
 #define NO_FD		(-1)
 #define PAGE_CAP	((size_t)4096)
-#define RING_UNITS	64u /* of a page */
+#define RING_UNITS	64u /* a ring begins on a multiple of 1/64 page */
 #define RING_ALIGN	((size_t)64)
-#define KERNEL_ENOTSUPP 524 /* of dmabuf exporters; not in errno.h */
+#define KERNEL_ENOTSUPP 524 /* returned by dmabuf exporters; not in errno.h */
 
 static const char *dev_name(const struct doca_dev *dev)
 {
 	return ibv_get_device_name(dev->ctx->device);
 }
 
-/* errno of a registration as text, with the usual cause. */
+/* Text for the errno value of a registration, with the usual cause. */
 static const char *cause(int sys_err, uint32_t access, char *buf, size_t len)
 {
 	const uint32_t writes = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
@@ -42,11 +43,12 @@ static const char *cause(int sys_err, uint32_t access, char *buf, size_t len)
 	const char *hint = "";
 
 	if (sys_err == KERNEL_ENOTSUPP)
-		hint = ": its exporter does not let this NIC attach";
+		hint = ": the exporter does not allow this NIC to attach";
 	else if (sys_err == EINVAL && bad_access)
-		hint = " (umems take LOCAL_WRITE, REMOTE_WRITE with it, REMOTE_READ)";
+		hint = " (a umem supports LOCAL_WRITE, REMOTE_READ, and REMOTE_WRITE only "
+		       "together with LOCAL_WRITE)";
 	else if (sys_err == EPROTONOSUPPORT)
-		hint = " (page sizes of umems are a feature of Linux 5.11)";
+		hint = " (page sizes of umems need Linux 5.11)";
 	snprintf(buf, len, "%s%s",
 		 sys_err == KERNEL_ENOTSUPP ? "ENOTSUPP (524)" : strerror(sys_err), hint);
 	return buf;
@@ -68,8 +70,8 @@ static struct mlx5dv_devx_umem *register_in(struct ibv_context *ctx, struct mlx5
 	return devx;
 }
 
-/* Linux 5.10 to 6.6 has no pages below its own size (rdma_for_each_block): there the smallest
- * is that. */
+/* Linux 5.10 to 6.6 does not support pages smaller than its own (rdma_for_each_block). On such a
+ * kernel the second attempt uses the page size of the kernel. */
 struct mlx5dv_devx_umem *gdk_umem_register(struct ibv_context *ctx, struct mlx5dv_devx_umem_in *in,
 					   size_t *page)
 {
@@ -130,12 +132,13 @@ static doca_error_t reg_host(struct doca_verbs_umem *umem, void *cpu_addr, uint3
 
 	umem->way = GDK_UMEM_HOST_MEMORY;
 	if (reg_address(umem, cpu_addr, access)) {
-		gdk_info("%s: umem at %p by its address", dev_name(umem->dev), cpu_addr);
+		gdk_info("%s: registered umem at %p by its address", dev_name(umem->dev), cpu_addr);
 		return DOCA_SUCCESS;
 	}
 	sys_err = errno;
-	gdk_err("%s: umem of %zu bytes at %p, access 0x%x: %s", dev_name(umem->dev), umem->size,
-		cpu_addr, access, cause(sys_err, access, text, sizeof(text)));
+	gdk_err("%s: cannot register a umem of %zu bytes at %p, access 0x%x: %s",
+		dev_name(umem->dev), umem->size, cpu_addr, access,
+		cause(sys_err, access, text, sizeof(text)));
 	return from_errno(sys_err);
 }
 
@@ -147,12 +150,13 @@ static doca_error_t reg_given_dmabuf(struct doca_verbs_umem *umem, uint32_t acce
 
 	umem->way = GDK_UMEM_GIVEN_DMABUF;
 	if (reg_dmabuf(umem, access, fd, offset)) {
-		gdk_info("%s: umem at %p through the caller's dmabuf", dev_name(umem->dev),
-			 umem->addr);
+		gdk_info("%s: registered umem at %p through the caller's dmabuf",
+			 dev_name(umem->dev), umem->addr);
 		return DOCA_SUCCESS;
 	}
 	sys_err = errno;
-	gdk_err("%s: umem of %zu bytes at offset %zu of dmabuf %d, access 0x%x: %s",
+	gdk_err("%s: cannot register a umem of %zu bytes at offset %zu of dmabuf %d, access 0x%x: "
+		"%s",
 		dev_name(umem->dev), umem->size, offset, fd, access,
 		cause(sys_err, access, text, sizeof(text)));
 	return from_errno(sys_err);
@@ -160,13 +164,14 @@ static doca_error_t reg_given_dmabuf(struct doca_verbs_umem *umem, uint32_t acce
 
 /* ---- GPU memory: a dmabuf of the default mapping type, else peer memory ---- */
 
-/* What became of the two ways, as text. */
+/* Results of the two ways to register GPU memory, as text. */
 struct attempts {
 	char dmabuf[GDK_UMEM_REASON_LEN], peer[GDK_UMEM_REASON_LEN];
-	doca_error_t err; /* of the last */
+	doca_error_t err; /* of the last failed attempt */
 };
 
-/* The registration keeps the dmabuf alive, so the descriptor is closed at once. */
+/* Exports a dmabuf and registers it. The registration holds a reference to the dmabuf, so the file
+ * descriptor is closed immediately. */
 static bool try_dmabuf(struct doca_verbs_umem *umem, uint32_t access, struct attempts *tried)
 {
 	char text[160];
@@ -175,7 +180,8 @@ static bool try_dmabuf(struct doca_verbs_umem *umem, uint32_t access, struct att
 	tried->err = gdk_gpu_dmabuf_fd(umem->gpu, umem->addr, umem->size, &fd);
 	if (tried->err) {
 		snprintf(tried->dmabuf, sizeof(tried->dmabuf),
-			 "the GPU exports no dmabuf of it (%s)", doca_error_get_descr(tried->err));
+			 "the GPU cannot export a dmabuf of the memory (%s)",
+			 doca_error_get_descr(tried->err));
 		return false;
 	}
 	umem->way = GDK_UMEM_DMABUF;
@@ -183,7 +189,7 @@ static bool try_dmabuf(struct doca_verbs_umem *umem, uint32_t access, struct att
 		sys_err = errno;
 		tried->err = from_errno(sys_err);
 		snprintf(tried->dmabuf, sizeof(tried->dmabuf),
-			 "the NIC does not register its dmabuf: %s",
+			 "the NIC cannot register the dmabuf: %s",
 			 cause(sys_err, access, text, sizeof(text)));
 	}
 	close(fd);
@@ -200,7 +206,7 @@ static bool try_peer_memory(struct doca_verbs_umem *umem, uint32_t access, struc
 		return true;
 	sys_err = errno;
 	tried->err = from_errno(sys_err);
-	snprintf(tried->peer, sizeof(tried->peer), "the NIC does not register its address: %s",
+	snprintf(tried->peer, sizeof(tried->peer), "the NIC cannot register the address: %s",
 		 cause(sys_err, access, text, sizeof(text)));
 	return false;
 }
@@ -216,18 +222,19 @@ static doca_error_t reg_gpu(struct doca_verbs_umem *umem, uint32_t access, unsig
 		snprintf(umem->reason, sizeof(umem->reason), "%s",
 			 ways & GDK_UMEM_TRY_PEER ? "the dmabuf was tried first and succeeded"
 						  : tried.peer);
-		gdk_info("%s: umem at %p through dmabuf", dev_name(umem->dev), umem->addr);
+		gdk_info("%s: registered umem at %p through dmabuf", dev_name(umem->dev),
+			 umem->addr);
 		return DOCA_SUCCESS;
 	}
 	if (ways & GDK_UMEM_TRY_PEER && try_peer_memory(umem, access, &tried)) {
 		memcpy(umem->reason, tried.dmabuf, sizeof(umem->reason));
-		gdk_info("%s: umem at %p through peer memory; dmabuf: %s", dev_name(umem->dev),
-			 umem->addr, tried.dmabuf);
+		gdk_info("%s: registered umem at %p through peer memory; dmabuf: %s",
+			 dev_name(umem->dev), umem->addr, tried.dmabuf);
 		return DOCA_SUCCESS;
 	}
-	gdk_err("%s: umem of %zu bytes at %p of GPU %s, access 0x%x: dmabuf: %s; peer memory: %s. "
-		"Use a GPU driver with dmabuf export (open kernel modules) or load nvidia-peermem; "
-		"GDAKI_QUEUE_MEM=cpu_gpu keeps queues in host memory",
+	gdk_err("%s: cannot register a umem of %zu bytes at %p of GPU %s, access 0x%x: dmabuf: %s; "
+		"peer memory: %s. Use a GPU driver with dmabuf export (open kernel modules), load "
+		"nvidia-peermem, or set GDAKI_QUEUE_MEM=cpu_gpu to place queues in host memory",
 		dev_name(umem->dev), umem->size, umem->addr, gdk_gpu_name(umem->gpu), access,
 		tried.dmabuf, tried.peer);
 	return tried.err;
@@ -322,13 +329,14 @@ doca_error_t doca_verbs_umem_destroy(doca_verbs_umem_t *umem_obj)
 	GDK_CHECK_ARG(umem_obj);
 	users = atomic_load(&umem_obj->users);
 	if (users) {
-		gdk_err("umem 0x%x: %d queues still lie in it", umem_obj->id, users);
+		gdk_err("umem 0x%x: cannot destroy it: %d queues still use it", umem_obj->id,
+			users);
 		return DOCA_ERROR_IN_USE;
 	}
 	GDK_SDK_FIRST_AS(umem_obj, "doca_umem_destroy", doca_verbs_umem_destroy, umem_obj->sdk);
 	ret = umem_obj->sdk ? 0 : mlx5dv_devx_umem_dereg(umem_obj->devx);
 	if (ret) {
-		gdk_err("umem 0x%x: cannot be released: %s", umem_obj->id,
+		gdk_err("umem 0x%x: cannot deregister it: %s", umem_obj->id,
 			strerror(ret > 0 ? ret : errno));
 		return DOCA_ERROR_DRIVER;
 	}
@@ -384,8 +392,8 @@ doca_error_t gdk_umem_check(const struct doca_verbs_umem *umem, bool same, const
 	if (err)
 		return err;
 	if (((uintptr_t)umem->addr + offset) % align) {
-		gdk_err("%s at offset %llu of umem 0x%x, which is at %p: not aligned to %zu bytes",
-			what, (unsigned long long)offset, umem->id, umem->addr, align);
+		gdk_err("%s at offset %llu of umem 0x%x at %p: not aligned to %zu bytes", what,
+			(unsigned long long)offset, umem->id, umem->addr, align);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	return DOCA_SUCCESS;
@@ -399,8 +407,8 @@ doca_error_t gdk_umem_check_ring(const struct doca_verbs_umem *umem, bool same, 
 
 	if (err || (offset % align == 0 && (umem->start + offset) % align == 0))
 		return err;
-	gdk_err("%s at offset %llu of umem 0x%x, which is at %p in pages of %zu bytes: rings begin "
-		"on multiples of %zu bytes; place it at offset %zu of a umem on a page",
+	gdk_err("%s at offset %llu of umem 0x%x at %p, page size %zu: a ring must begin on a "
+		"multiple of %zu bytes; place it at offset %zu of a page-aligned umem",
 		what, (unsigned long long)offset, umem->id, umem->addr, umem->page, align,
 		gdk_align_up(offset, align));
 	return DOCA_ERROR_INVALID_VALUE;

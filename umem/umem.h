@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Private layout of a umem: user memory that firmware objects refer to by id. */
+/*
+ * Private definition of a umem: memory that is registered with the NIC for queues (DEVX
+ * umem). Firmware commands refer to it by id. Also checks of the place of a queue in a umem.
+ * The memory belongs to the caller.
+ */
 #ifndef GDK_UMEM_H
 #define GDK_UMEM_H
 
@@ -14,31 +18,33 @@ struct doca_verbs_umem {
 	struct doca_dev *dev;
 	doca_gpu_t *gpu; /* NULL: plain host memory */
 	struct mlx5dv_devx_umem *devx;
-	void *addr; /* as given at creation: a GPU or a CPU address */
+	void *addr; /* address that the caller passed: a GPU or a CPU address */
 	size_t size;
 	uint32_t id;
-	atomic_int users; /* CQs and QPs on it; destroy with users is IN_USE */
+	atomic_int users; /* CQs and QPs in it; it cannot be destroyed while there are any */
 	void *slab;	  /* that registered it (core/slab.c) */
 	enum gdk_umem_way way;
-	size_t page;	/* the largest page it may have at the NIC; 0: not known */
-	uint64_t start; /* what was registered: an address, or an offset in a dmabuf */
-	char reason[GDK_UMEM_REASON_LEN]; /* of gdk_umem_registration */
+	size_t page;	/* page size that was requested at registration; 0: unknown */
+	uint64_t start; /* registered address, or offset in the dmabuf */
+	char reason[GDK_UMEM_REASON_LEN]; /* as in gdk_umem_registration */
 };
 
-/* May what lie at offset of umem, in len bytes and aligned to align? same: it is on umem's
- * device. Logs why not. */
+/* Checks that an object of len bytes may be placed at offset of umem, aligned to align. what names
+ * the object in the log. same: the object and umem are on the same device. Logs the reason if the
+ * check fails. */
 doca_error_t gdk_umem_check(const struct doca_verbs_umem *umem, bool same, const char *what,
 			    uint64_t offset, size_t len, size_t align);
 
-/* The same of a ring, whose alignment follows from umem's pages. */
+/* As gdk_umem_check, for a ring. Its alignment depends on the page size of umem. */
 doca_error_t gdk_umem_check_ring(const struct doca_verbs_umem *umem, bool same, const char *what,
 				 uint64_t offset, size_t len);
 
-/* mlx5dv_devx_umem_reg_ex in the smallest pages that the kernel has; *page is their size. */
+/* Calls mlx5dv_devx_umem_reg_ex with the smallest page size that the kernel supports. Returns NULL
+ * and sets errno on failure. *page is the page size. */
 struct mlx5dv_devx_umem *gdk_umem_register(struct ibv_context *ctx, struct mlx5dv_devx_umem_in *in,
 					   size_t *page);
 
-/* doca_verbs_umem_create for GPU memory that the NIC writes, by some of the ways. */
+/* As doca_verbs_umem_create, for GPU memory that the NIC writes. ways: set of GDK_UMEM_TRY_*. */
 enum { GDK_UMEM_TRY_DMABUF = 1, GDK_UMEM_TRY_PEER = 2 };
 doca_error_t gdk_umem_create_gpu(doca_dev_t *dev, doca_gpu_t *gpu, void *addr, size_t size,
 				 unsigned int ways, doca_verbs_umem_t **umem_obj);

@@ -106,8 +106,9 @@ Test(high_level_gpu, memory_is_registered_as_asked_and_the_log_says_how)
 	try_registration("1", REG(DEFAULT), DOCA_SUCCESS, "through dmabuf");
 	try_registration("1", REG(CUDA_DMABUF), DOCA_SUCCESS, "through dmabuf");
 	try_registration("1", REG(CUDA_PEERMEM), DOCA_SUCCESS, "through peer memory");
-	try_registration("0", REG(DEFAULT), DOCA_SUCCESS,
-			 "through peer memory; dmabuf: the GPU exports no dmabuf of it");
+	try_registration(
+		"0", REG(DEFAULT), DOCA_SUCCESS,
+		"through peer memory; dmabuf: the GPU cannot export a dmabuf of the memory");
 	try_registration("0", REG(CUDA_DMABUF), DOCA_ERROR_NOT_SUPPORTED,
 			 "the driver does not support dmabuf export");
 	try_registration("0", REG(CUDA_PEERMEM), DOCA_SUCCESS, "through peer memory");
@@ -259,7 +260,7 @@ Test(high_level_gpu, a_gpu_that_maps_no_register_has_the_proxy)
 	try_refused(E2E_DB, MODE(VALID_DBR), "PeerMappingOverride");
 	try_refused(E2E_BF, MODE(VALID_DBR), "PeerMappingOverride");
 	try_refused(E2E_NO_DBR, MODE(NO_DBR_HW), "PeerMappingOverride");
-	try_refused(E2E_AUTO, MODE(NO_DBR_SW_EMULATED), "a proxy rings itself");
+	try_refused(E2E_AUTO, MODE(NO_DBR_SW_EMULATED), "the CPU proxy writes the DBREC itself");
 }
 
 /* ---- memory ---- */

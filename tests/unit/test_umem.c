@@ -220,7 +220,7 @@ static void expect_refused(int error, uint32_t access, doca_error_t want, bool h
 	cr_expect_eq(doca_verbs_umem_create(nic.dev, NULL, mem, 4096, access, NO_FD, 0, &umem),
 		     want, "errno %d", error);
 	said = capture_end();
-	cr_expect_eq(strstr(said, "umems take LOCAL_WRITE") != NULL, hint, "%s", said);
+	cr_expect_eq(strstr(said, "a umem supports LOCAL_WRITE") != NULL, hint, "%s", said);
 	nic_close(&nic);
 }
 

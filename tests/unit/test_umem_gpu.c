@@ -152,13 +152,13 @@ Test(umem_gpu, the_pcie_type_faults_and_no_peer_memory)
 
 Test(umem_gpu, peer_memory_alone)
 {
-	works(&peer_only, REG(DEFAULT), GDK_UMEM_PEER_MEMORY,
-	      "the NIC does not register its dmabuf");
+	works(&peer_only, REG(DEFAULT), GDK_UMEM_PEER_MEMORY, "the NIC cannot register the dmabuf");
 }
 
 Test(umem_gpu, peer_memory_and_no_export)
 {
-	works(&no_export, REG(DEFAULT), GDK_UMEM_PEER_MEMORY, "the GPU exports no dmabuf of it");
+	works(&no_export, REG(DEFAULT), GDK_UMEM_PEER_MEMORY,
+	      "the GPU cannot export a dmabuf of the memory");
 }
 
 Test(umem_gpu, both_and_the_caller_chooses)
@@ -171,21 +171,21 @@ Test(umem_gpu, both_and_the_caller_chooses)
 Test(umem_gpu, nothing_works_and_the_log_names_both_attempts)
 {
 	is_refused(&nothing, REG(DEFAULT), DOCA_ERROR_DRIVER,
-		   "dmabuf: the NIC does not register its dmabuf: Operation not supported",
-		   "peer memory: the NIC does not register its address: Bad address");
+		   "dmabuf: the NIC cannot register the dmabuf: Operation not supported",
+		   "peer memory: the NIC cannot register the address: Bad address");
 }
 
 Test(umem_gpu, peer_memory_is_not_tried_where_a_dmabuf_is_asked_for)
 {
 	is_refused(&peer_only, REG(CUDA_DMABUF), DOCA_ERROR_NOT_SUPPORTED,
-		   "dmabuf: the NIC does not register its dmabuf: Operation not supported",
+		   "dmabuf: the NIC cannot register the dmabuf: Operation not supported",
 		   "peer memory: not requested");
 }
 
 Test(umem_gpu, a_dmabuf_is_not_tried_where_peer_memory_is_asked_for)
 {
 	is_refused(&gb200, REG(CUDA_PEERMEM), DOCA_ERROR_DRIVER, "dmabuf: not requested",
-		   "peer memory: the NIC does not register its address: Bad address");
+		   "peer memory: the NIC cannot register the address: Bad address");
 }
 
 /* Allocates GPU memory and exports a dmabuf of the PCIe type. */
@@ -224,8 +224,8 @@ Test(umem_gpu, a_pcie_dmabuf_is_refused_by_an_ordinary_function)
 					    fd, 0, &umem),
 		     DOCA_ERROR_NOT_SUPPORTED);
 	said = capture_end();
-	cr_expect(strstr(said, "ENOTSUPP (524): its exporter does not let this NIC attach"), "%s",
-		  said);
+	cr_expect(strstr(said, "ENOTSUPP (524): the exporter does not allow this NIC to attach"),
+		  "%s", said);
 	drop_pcie(mem, fd);
 }
 

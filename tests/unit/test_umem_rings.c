@@ -160,8 +160,8 @@ Test(umem_rings, begin_on_every_multiple_of_64_bytes)
 Test(umem_rings, begin_nowhere_else)
 {
 	open_umem(0);
-	refuses(4096 + 32, "multiples of 64 bytes", "at offset 4160 of a umem on a page");
-	refuses(8, "multiples of 64 bytes", "at offset 64 of a umem on a page");
+	refuses(4096 + 32, "a multiple of 64 bytes", "at offset 4160 of a page-aligned umem");
+	refuses(8, "a multiple of 64 bytes", "at offset 64 of a page-aligned umem");
 	close_umem();
 }
 
@@ -169,8 +169,8 @@ Test(umem_rings, begin_nowhere_else)
 Test(umem_rings, of_a_umem_that_begins_between)
 {
 	open_umem(32);
-	refuses(32, "multiples of 64 bytes", "at offset 64 of a umem on a page");
-	refuses(64, "multiples of 64 bytes", "at offset 64 of a umem on a page");
+	refuses(32, "a multiple of 64 bytes", "at offset 64 of a page-aligned umem");
+	refuses(64, "a multiple of 64 bytes", "at offset 64 of a page-aligned umem");
 	close_umem();
 }
 
@@ -200,7 +200,7 @@ Test(umem_rings, where_the_nic_has_64k_pages_only)
 	cr_expect_eq(umem->page, 65536);
 	for (i = 0; i < RINGS; i++)
 		cr_expect_eq(rings[i].at(65536 + 1024), DOCA_SUCCESS, "%s refused", rings[i].name);
-	refuses(64, "pages of 65536 bytes", "at offset 1024 of a umem on a page");
+	refuses(64, "page size 65536", "at offset 1024 of a page-aligned umem");
 	close_umem();
 }
 
@@ -219,8 +219,8 @@ Test(umem_rings, rights_that_the_kernel_refuses_are_explained)
 			     DOCA_ERROR_DRIVER);
 		(void)capture_end();
 		cr_expect_null(none);
-		cr_expect(strstr(capture_text, "umems take LOCAL_WRITE, REMOTE_WRITE with it, "
-					       "REMOTE_READ"),
+		cr_expect(strstr(capture_text, "a umem supports LOCAL_WRITE, REMOTE_READ, and "
+					       "REMOTE_WRITE only together with LOCAL_WRITE"),
 			  "%s", capture_text);
 	}
 	close_umem();

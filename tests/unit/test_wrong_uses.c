@@ -270,7 +270,7 @@ Test(wrong_uses_cuda, of_memory_that_the_gpu_cannot_address)
 
 Test(wrong_uses_cuda, of_a_record_that_the_cpu_cannot_write)
 {
-	REFUSED(DOCA_ERROR_NOT_SUPPORTED, "the QP's DBREC is in memory that the CPU cannot write",
+	REFUSED(DOCA_ERROR_NOT_SUPPORTED, "the CPU cannot write the memory of the QP's DBREC",
 		export_as(nic.gpu, hl->qp, E2E_PROXY, MODE(VALID_DBR)));
 	REFUSED(DOCA_ERROR_NOT_SUPPORTED, "NO_DBR_SW_EMULATED",
 		export_as(nic.gpu, hl->qp, E2E_NO_DBR, MODE(NO_DBR_SW_EMULATED)));
