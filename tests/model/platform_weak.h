@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Takes the place of platform_cpu.h (which is real_cpu.h then) when the device
- * code runs in the memory of views.h: replay.c performs each access.
+ * Replaces platform_cpu.h (renamed to real_cpu.h) when the device code runs in the
+ * memory of views.h. Every access and fence calls a weak_* function of replay.c.
  */
 #ifndef PLATFORM_WEAK_H
 #define PLATFORM_WEAK_H
 
-#define GDK_TOKEN_FIRST	     1 /* as on a GPU */
+#define GDK_TOKEN_FIRST	     1 /* same order of stores as on a GPU */
 #define gdk_ld32	     cpu_ld32
 #define gdk_ld64	     cpu_ld64
 #define gdk_ld32_acq	     cpu_ld32_acq
@@ -100,7 +100,8 @@ WEAK_DEF_RMW(gdk_rmw_relaxed_xchg32, uint32_t, WEAK_XCHG, WEAK_RELAXED)
 WEAK_DEF_FENCE(gdk_fence_acq, WEAK_ACQ)
 WEAK_DEF_FENCE(gdk_fence_rel, WEAK_REL)
 WEAK_DEF_FENCE(gdk_fence_sc, WEAK_SC)
-WEAK_DEF_FENCE(gdk_fence_load_store, WEAK_ACQ) /* stores are never early here */
+/* in this memory model, a store never moves ahead of an earlier load */
+WEAK_DEF_FENCE(gdk_fence_load_store, WEAK_ACQ)
 
 GDK_FN void gdk_ld64x2(const uint64_t *p, uint64_t *a, uint64_t *b, int scope)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Runs the device code itself in the memory of views.h, three threads as
- * coroutines, one access after the other as a trace of the model has them (from
- * standard input), or in random orders with values of any allowed age. Slot i of
- * the model is SCALE slots from BASE + i * SCALE on, so that words are words here.
+ * Runs the device code itself in the memory of views.h. The three threads are
+ * coroutines, of which one makes one access at a time. The order of accesses, and the
+ * age of the values that loads return, come either from a trace of the model (on
+ * standard input) or from random choices among those that the memory model allows.
+ * Slot i of the model stands for SCALE slots of the code, from BASE + i * SCALE on, so
+ * that the boundaries of the words with ready bits are at the same slots in both.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,13 +42,14 @@ static void Uerror(char *what)
 #define RING  2
 #endif
 #define REAL(i) (BASE + (i)*SCALE)
-#define START	REAL(SCENARIO >= 8 ? 2u : 0u) /* slots below are complete */
-#define STACK	65536
-#ifndef SHARE /* or CTA */
+/* first slot of the run; all slots below are complete */
+#define START REAL(SCENARIO >= 8 ? 2u : 0u)
+#define STACK 65536
+#ifndef SHARE /* GPU or CTA */
 #define SHARE GPU
 #endif
 #define MODE CAT(DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_, SHARE)
-#ifndef DOORBELL /* or GPU_SM_NO_DBR */
+#ifndef DOORBELL /* GPU_SM_DB or GPU_SM_NO_DBR */
 #define DOORBELL GPU_SM_DB
 #endif
 #define CAT_(a, b) a##b
@@ -62,11 +65,13 @@ static uint32_t dbrec;
 static struct thread {
 	ucontext_t context;
 	char stack[STACK];
-	char kind; /* of the access it is about to do; 0: it has ended */
+	char kind; /* kind of the next access, as in traces; 0: the thread has ended */
 	int loc;
-	unsigned place; /* of the value that a load is to read */
-	int took;	/* left: must see what was rung */
-	int needs;	/* slot of the model that it waits for */
+	unsigned place; /* place in the history of the value that the next load returns */
+	/* the thread took the token from `left`: its next load of `rung` must return the newest
+	 * value */
+	int took;
+	int needs; /* last slot that the thread waits for, in the model's numbers */
 } threads[THREADS];
 static ucontext_t scheduler;
 static int self;
@@ -100,7 +105,7 @@ static int loc_of(const void *p)
 	return p == &page[0] ? DB : LOCS;
 }
 
-/* Lets the scheduler choose when. */
+/* Announces the next access and yields; the scheduler decides when it happens. */
 static void step(char kind, int loc)
 {
 	threads[self].kind = kind;
@@ -130,7 +135,11 @@ static int is_cut(uint64_t e)
 	return 0;
 }
 
-/* The NIC acts on what it was told: it knows v besides. */
+/* The NIC acts on the index e with the view v of the store that announced it, in
+ * addition to what it has seen before. Forbidden: an index beyond the published slots;
+ * an index in the middle of a WQE (the rest of the WQE may not be written); and a WQE
+ * whose store the NIC need not see yet, because then no release/acquire chain orders
+ * the poster's WQE stores before the NIC's reads. */
 static void nic(view v, uint64_t e)
 {
 	uint64_t i;
@@ -138,12 +147,12 @@ static void nic(view v, uint64_t e)
 	if (failure)
 		return;
 	if (e > published())
-		fail("a doorbell beyond what is published");
+		fail("a doorbell covers slots that are not published");
 	if (is_cut(e))
-		fail("a doorbell cuts a WQE");
+		fail("a doorbell ends in the middle of a WQE");
 	for (i = (last - BASE) / SCALE; REAL(i) < e; i++)
 		if (oldest(&m, join(m.cur[NIC], v), WQE0 + (int)(i % RING)) != i / RING + 1)
-			fail("a WQE is not there when the NIC reads it");
+			fail("the NIC may read a WQE before its store");
 }
 
 static uint64_t index_of(uint32_t be)
@@ -155,14 +164,15 @@ static void nic_rung(uint64_t e)
 {
 	const view v = m.with[first[DB] + m.n[DB] - 1];
 
-	/* With a record the token may be handed on before the register is written. */
+	/* With a DBREC, the next holder of the token may write the register first: the older
+	 * doorbell is harmless, because the NIC has read the newer DBREC. */
 	if (e <= last && gdk_has_record(HANDLER))
 		return;
 	nic(v, e);
 	if (e <= last)
-		fail("a doorbell goes back");
+		fail("a doorbell has a lower index than the previous one");
 	if (gdk_has_record(HANDLER) && index_of((uint32_t)oldest(&m, v, DBREC)) < e)
-		fail("the record is older than the doorbell");
+		fail("the NIC may read a DBREC that is older than the doorbell");
 	m.cur[NIC] = m.acq[NIC] = join(m.cur[NIC], v);
 	last = e;
 	if (SCENARIO >= 7) {
@@ -184,10 +194,12 @@ uint64_t weak_load(const void *p, size_t bytes, int order)
 	v = load(&m, self, loc, m.n[loc] - 1 - threads[self].place);
 	if (order & WEAK_ACQUIRES)
 		fence_acq(&m, self);
+	/* Forbidden: an old value of rung. The acquiring exchange of `left` in gdk_take_left()
+	 * and gdk_leave() pairs with the release before the store of `left`. */
 	if (loc == RUNG && threads[self].took) {
 		threads[self].took = 0;
 		if (v != newest(&m, RUNG))
-			fail("who holds the token does not see what was rung");
+			fail("the thread that took the token reads an old value of rung");
 	}
 	return v;
 }
@@ -203,8 +215,10 @@ void weak_store(void *p, uint64_t v, size_t bytes, int order)
 	step('s', loc);
 	if (order & WEAK_RELEASES)
 		fence_rel(&m, self);
+	/* Forbidden: a holder that has not seen the previous holder's DBREC store, because then
+	 * the two stores could reach the NIC in the wrong order. */
 	if (loc == DBREC && at(m.cur[self], loc) != m.n[loc] - 1u)
-		fail("two holders' stores of the record are in no order");
+		fail("the DBREC stores of two token holders are not ordered");
 	store(&m, self, loc, v);
 	if (loc == DBREC)
 		nic(m.with[first[DBREC] + m.n[DBREC] - 1], index_of((uint32_t)v));
@@ -267,7 +281,9 @@ static void write_wqes(const struct op *o)
 		store(&m, self, WQE0 + i % RING, (uint64_t)(i / RING + 1));
 }
 
-/* As gdk_reserve waits for slots: what is before them is to be rung. */
+/* Waits for free slots like gdk_reserve(): first submits all slots before them. The
+ * acquire fence orders the load of DONE before the reuse of the slots; it pairs with
+ * the NIC's release fence before its store of DONE in nic_rung(). */
 static void wait_for_slots(const struct op *o)
 {
 	gdk_submit(&qp, REAL(o->from), MODE, HANDLER, 0);
@@ -287,7 +303,8 @@ static int blocked(int t)
 	return threads[t].kind == 'l' && threads[t].loc == DONE && !complete(t, m.n[DONE] - 1u);
 }
 
-/* The model has no early look for the token: half of the runs go without. */
+/* The model has no early load of the parked token. Replays and half of the random runs
+ * post without it, too. */
 static int early;
 
 static void post(uint64_t from, uint64_t to)
@@ -320,15 +337,18 @@ static void run_program(void)
 	threads[self].kind = 0;
 }
 
-/* Does the access it waits before, and goes to the next one. */
+/* Lets thread t make its announced access and run to the next one. place: requested
+ * value for a load. */
 static void advance(int t, unsigned place)
 {
 	const struct thread *th = &threads[t];
 
 	if (th->kind == 'l') {
 		if (place < at(m.cur[t], th->loc))
-			place = at(m.cur[t], th->loc); /* a fence forbids the older */
-		/* The record is read until it is the one that is waited for. */
+			/* the thread has seen a newer value, so older ones are forbidden */
+			place = at(m.cur[t], th->loc);
+		/* Loads of the DBREC are repeated until the expected value arrives, so return the
+		 * newest. */
 		if (place >= m.n[th->loc] || th->loc == DBREC)
 			place = m.n[th->loc] - 1u;
 		while (th->loc == DONE && !complete(t, place))
@@ -337,7 +357,7 @@ static void advance(int t, unsigned place)
 	threads[t].place = place;
 	self = t;
 	if (++limit_steps > 2000)
-		fail("it never ends");
+		fail("more than 2000 accesses: the threads do not end");
 	else
 		swapcontext(&scheduler, &threads[t].context);
 }
@@ -348,7 +368,7 @@ static void start(void)
 	int t, l;
 
 	memset(&m, 0, sizeof(m));
-	/* Without the flag, few slots go their own way (gdk_held_few). */
+	/* Without GDK_QPF_SYS_SCOPE, posts of few slots take the fast path of gdk_held_few(). */
 	gdk_qp_state_format(st, DEPTH, gdk_has_record(HANDLER) ? 0 : GDK_QPF_SYS_SCOPE);
 	failure = NULL;
 	last = START;
@@ -380,7 +400,8 @@ static void start(void)
 	}
 }
 
-/* All threads in turn, with the newest values, to their ends. */
+/* Runs all threads in turn to their ends, with the newest values. Then no thread may
+ * still wait for slots, and all wanted and published slots must be rung. */
 static const char *finish(void)
 {
 	int t, left;
@@ -392,7 +413,7 @@ static const char *finish(void)
 	} while (left && !failure);
 	for (t = 0; t < THREADS; t++)
 		if (threads[t].kind)
-			fail("a doorbell is lost: who waits for slots waits for ever");
+			fail("a doorbell is lost: a thread waits for slots forever");
 	if (last < published() && last < newest(&m, WANTED))
 		fail("a doorbell is lost");
 	return failure;
@@ -411,7 +432,8 @@ static int is_fence(char kind)
 	return strchr("arc", kind) != NULL;
 }
 
-/* `left` is loaded early by the code, late by the model: its next value. */
+/* The code loads `left` early, the model late: the load gets the value of the thread's
+ * next load of `left` in the trace, and that entry is marked as done. */
 static unsigned foreseen(struct access *a, const struct access *end, int t, int loc)
 {
 	for (; loc == LEFT && a < end; a++)
@@ -422,7 +444,7 @@ static unsigned foreseen(struct access *a, const struct access *end, int t, int 
 	return 0;
 }
 
-/* Returns 0 when the code does something else. */
+/* Follows the trace. Returns 0 if the code makes other accesses than the trace. */
 static int follow(struct access *a, const struct access *end)
 {
 	const struct thread *th;
@@ -463,11 +485,11 @@ static const char *replay(void)
 				 &trace[n].place) == 4)
 		n++;
 	start();
-	printf("%s: ", follow(trace, trace + n) ? "followed" : "left the trace");
+	printf("%s: ", follow(trace, trace + n) ? "followed the trace" : "left the trace");
 	return finish();
 }
 
-/* ---- any order ---- */
+/* ---- random orders ---- */
 
 static const char *once(void)
 {
@@ -481,7 +503,7 @@ static const char *once(void)
 			;
 		if (failure || t == THREADS)
 			return finish();
-		/* Mostly goes on with one thread: few changes find more. */
+		/* Prefer the same thread: errors are found faster with few switches. */
 		t = rand() % 4 ? self : rand() % THREADS;
 		th = &threads[t];
 		if (!th->kind || blocked(t)) {
@@ -514,7 +536,7 @@ int main(int argc, char **argv)
 		early = i & 1;
 		said = once();
 	}
-	printf("%s\n", said ? said : "nothing is lost");
+	printf("%s\n", said ? said : "no error found");
 	free(st);
 	return said ? 1 : 0;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Publish and ring, line by line as in qp/ring_dev.h and qp/qp_dev.h, by three
- * threads and a NIC, in memory as views.h has it; what each thread does is chosen
- * by SCENARIO. A word holds few slots and the ring is short. With one of the
- * words of run.sh defined (NO_..., and others) the protocol is broken at that
- * place, and the checker must find what goes wrong.
+ * The protocol that publishes and rings slots, as in qp/ring_dev.h and qp/qp_dev.h,
+ * run by three threads and a NIC in the memory of views.h. SCENARIO selects the
+ * program of each thread (scenarios.h). To keep the number of states small, words have
+ * few slots and the ring is short. run.sh defines one of the names NO_... and others
+ * to break the protocol at one place; the checker must then find an error.
  *
- * Where the code lets two accesses be in flight together, here the load is the
- * later one: it may then read all that it could read earlier, too.
+ * Where the code lets a load and another access be in flight together, the model does
+ * the load later: then it may also return all values that it could return earlier.
  */
 #if SCENARIO == 7
 #define DEPTH 2
-#define SPW 2			/* slots of a word */
+#define SPW 2			/* slots per word */
 #elif SCENARIO >= 8
 #define DEPTH 2
 #define SPW 1
@@ -33,7 +33,7 @@ c_decl {
 	static int lap(int i) { return i / DEPTH + 1; }
 	static int published(int word, int i) { return !(word & ready(i)) == odd(i); }
 
-	/* Word with slots a..b published. */
+	/* Value of `word` after slots a..b were published. */
 	static int publish(int word, int a, int b)
 	{
 		for (; a <= b; a++)
@@ -51,7 +51,7 @@ c_decl {
 		return bits;
 	}
 
-	/* First slot from e on, to the end of its word, that is not published. */
+	/* First slot from e on that is not published; at most the end of its word. */
 	static int word_run(int word, int e)
 	{
 		while (published(word, e) && ++e % SPW)
@@ -66,14 +66,15 @@ c_decl {
 		modify(m, t, WANTED, to > old ? to : old);
 	}
 
-	/* Is slot i free by the value of DONE that is `back` places old? */
+	/* Returns whether slot i is free according to the value of DONE `back` places before the
+	 * newest. */
 	static int complete(struct memory *m, int t, int i, unsigned back)
 	{
 		return readable(m, t, DONE, back) &&
 		       m->val[first[DONE] + m->n[DONE] - 1 - back] + DEPTH > i;
 	}
 
-	/* Does who has view v see the WQEs of from..to-1, at the worst? */
+	/* Returns whether a thread with view v is certain to see the WQEs of slots from..to-1. */
 	static int sees_wqes(struct memory *m, view v, int from, int to)
 	{
 		for (; from < to; from++)
@@ -82,7 +83,9 @@ c_decl {
 		return 1;
 	}
 
-	/* A NIC still busy with an earlier doorbell may read the newest record. */
+	/* A NIC that is still busy with an earlier doorbell may read the newest DBREC. Forbidden:
+	 * that it then reads an old WQE. The release fence before the DBREC store (RECORD_REL)
+	 * orders the WQEs before it. */
 	static int busy_nic_sees(struct memory *m)
 	{
 		const view record = m->with[first[DBREC] + m->n[DBREC] - 1];
@@ -93,17 +96,17 @@ c_decl {
 }
 c_state "struct memory m" "Global"
 
-/* What only the checker knows. */
-byte holders;		/* of the token */
+/* State of the checker, which no thread reads. */
+byte holders;		/* threads that hold the token */
 byte all;		/* bit i: slot i is published */
-byte cut;		/* bit i: a WQE goes on in slot i */
-byte prefix;		/* slots published without a gap */
-byte last;		/* the last doorbell */
-byte ended;		/* threads */
+byte cut;		/* bit i: slot i is in the middle of a WQE */
+byte prefix;		/* slots published without a gap, from slot 0 on */
+byte last;		/* index of the last doorbell */
+byte ended;		/* threads that have ended */
 
 #define M &now.m, Puser->me
 #define P Puser
-/* Any of the values that may still be read. */
+/* Chooses one of the values that the thread may still read. */
 #define ANY(loc) \
 	if \
 	:: c_expr { readable (M, loc, 0) } -> back = 0 \
@@ -114,7 +117,7 @@ byte ended;		/* threads */
 	:: c_expr { readable (M, loc, 5) } -> back = 5 \
 	:: c_expr { readable (M, loc, 6) } -> back = 6 \
 	:: c_expr { readable (M, loc, 7) } -> back = 7 \
-	:: c_expr { readable (M, loc, 8) } -> c_code { Uerror("a load has too much choice"); } \
+	:: c_expr { readable (M, loc, 8) } -> c_code { Uerror("a load has more than 8 choices"); } \
 	fi
 #define LOAD(to, loc) \
 	atomic { ANY(loc); c_code { P->to = load(M, loc, P->back); P->back = 0; } }
@@ -122,7 +125,7 @@ byte ended;		/* threads */
 #define FENCE(kind) c_code { fence_##kind(M); }
 #define NONE	skip
 
-/* The places that can be broken. */
+/* The places at which run.sh can break the protocol. */
 #ifdef NO_POST_SC
 #define POST_SC FENCE(rel)
 #else
@@ -196,7 +199,8 @@ byte ended;		/* threads */
 #define LEAVE_REL fence_rel(M);
 #endif
 
-/* gdk_publish_word: slots a..b of one word, and what the old value says of the token. */
+/* gdk_publish_word: publishes slots a..b of one word. The old value of the word tells
+ * whether the token is parked at one of them. */
 #ifdef TAKE_WITHOUT_RMW
 #define PUBLISH_WORD(a, b) \
 	atomic { \
@@ -236,7 +240,7 @@ inline note(a, b)
 
 proctype user(byte me)
 {
-	byte pc, what, from, to;	/* what is to be done */
+	byte pc, what, from, to;	/* the current operation */
 	byte back, x, r, e;
 	bool held, wanted, waits, again;
 
@@ -257,7 +261,7 @@ next:
 	if
 	:: what == c_expr { END } -> goto end
 	:: what == c_expr { SUBMIT } -> goto want
-	/* gdk_reserve: who waits for slots wants all before them rung. */
+	/* gdk_reserve: a thread that waits for slots wants all slots before them to be rung. */
 	:: else -> if
 		:: to >= DEPTH -> waits = 1; goto want
 		:: else
@@ -315,7 +319,9 @@ write:
 		if
 		:: what == c_expr { POST } ->
 			wanted = 1;
-			/* Did anybody publish after us? What was read then may be old. */
+			/* Either rings only its own slots, or scans for slots that others
+			 * published after them. The acquire fence before the scan forbids that
+			 * the scan reads values of two laps ago. */
 			if
 			:: e = to + 1
 			:: e = r; POST_ACQ
@@ -375,7 +381,9 @@ rescan:		do
 		:: else -> e = r + DEPTH; goto scanned
 		od;
 #ifndef NO_LOOK_AGAIN
-		/* A range may go on in this word, of which the load knew less. */
+		/* A range may continue in this word, whose load may be older than that of the
+		 * previous word. Loads the word again after an acquire fence, which pairs with
+		 * the release fence (RANGE_REL) of the thread that published the range. */
 		if
 		:: e > r && e % SPW == 0 ->
 			SCAN_ACQ;
@@ -490,7 +498,7 @@ active proctype nic()
 			init(&now.m, LEFT, 1);
 			init(&now.m, WQE0, lap(0));
 #elif SCENARIO >= 8
-			/* 0 and 1 are complete, which everybody knows. */
+			/* Slots 0 and 1 are complete, and all threads have seen it. */
 			init(&now.m, W0, ready(0) | token(2));
 			init(&now.m, W1, ready(1));
 			init(&now.m, WANTED, 2);
@@ -513,7 +521,10 @@ active proctype nic()
 	}
 	do
 	:: atomic {
-		/* A doorbell that it has not seen; then record and WQEs. */
+		/* Chooses a doorbell that the NIC has not seen. The acquire fence pairs with the
+		 * release fences before the DBREC and register stores (RECORD_REL, RING_REL).
+		 * Forbidden: that the NIC then reads a DBREC older than the doorbell, or an old
+		 * WQE. */
 		if
 		:: c_expr { readable (&now.m, NIC, DB, 1) } -> back = 0
 		:: c_expr { readable (&now.m, NIC, DB, 2) } -> back = 1
@@ -541,7 +552,8 @@ active proctype nic()
 	   }
 	:: atomic {
 		ended == 3 && !c_expr { readable (&now.m, NIC, DB, 1) } ->
-		/* All that is wanted and published without a gap was rung. */
+		/* Forbidden: that slots which are wanted, and published without a gap, are never
+		 * rung (a lost doorbell), or that a thread still holds the token. */
 		assert(prefix <= last || c_expr { newest (&now.m, WANTED) } <= last);
 		assert(holders == 0);
 		break

@@ -1,31 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* What each thread does, in the model and in the replay. */
+/* The program of each thread in each scenario, shared by the model and the replay. */
 #ifndef SCENARIOS_H
 #define SCENARIOS_H
 
 enum { END, POST, PUBLISH, SUBMIT };
-/* gdk_post or gdk_mark_ready of the slots from..to; gdk_submit of those below `to`. */
+/* POST: gdk_post() of the slots from..to; PUBLISH: gdk_mark_ready() of them; SUBMIT:
+ * gdk_submit() of all slots below `to`. */
 struct op {
 	unsigned char what, from, to;
 };
 
+/*
+ * 1: A WQE that spans two words is posted; the slot before it is published last.
+ * 2: Three threads post one slot each.
+ * 3: Slots are published without a doorbell; another thread submits them.
+ * 4: Starts with slot 0 published and the token left. A thread takes the token and may
+ *    leave it again, if no published slot is wanted.
+ * 5: The token is left, taken and used by other threads, and taken again.
+ * 6: The token is left before a slot that is published but not wanted; a slot after that
+ *    one is posted.
+ * 7: The ring wraps: a slot is reused once it is complete.
+ * 8: Third lap: the ready bits have the same values as in the first lap.
+ * 9: As 8, but slot 4 is published without a doorbell, and another thread submits it.
+ */
 static const struct op program[3][4] =
-#if SCENARIO == 1 /* A WQE across words is posted, its predecessor published last. */
+#if SCENARIO == 1
 	{ { { POST, 1, 2 } }, { { PUBLISH, 0, 0 } }, { { SUBMIT, 0, 3 } } };
-#elif SCENARIO == 2 /* Three post. */
+#elif SCENARIO == 2
 	{ { { POST, 0, 0 } }, { { POST, 1, 1 } }, { { POST, 2, 2 } } };
-#elif SCENARIO == 3 /* All is published without a doorbell, and submitted apart. */
+#elif SCENARIO == 3
 	{ { { PUBLISH, 1, 2 } }, { { PUBLISH, 0, 0 } }, { { SUBMIT, 0, 3 } } };
-#elif SCENARIO == 4 /* 0 is published and left: taken, and left with nothing wanted. */
+#elif SCENARIO == 4
 	{ { { SUBMIT, 0, 1 } }, { { PUBLISH, 1, 1 }, { SUBMIT, 0, 1 } }, { { SUBMIT, 0, 2 } } };
-#elif SCENARIO == 5 /* The token is left, used by others and taken again. */
+#elif SCENARIO == 5
 	{ { { POST, 0, 0 } }, { { PUBLISH, 1, 1 }, { PUBLISH, 2, 2 } }, { { SUBMIT, 0, 2 } } };
-#elif SCENARIO == 6 /* It is left before a slot, and one after that is posted. */
+#elif SCENARIO == 6
 	{ { { POST, 0, 0 } }, { { PUBLISH, 1, 1 } }, { { POST, 2, 2 } } };
-#elif SCENARIO == 7 /* Around the ring: a slot is used again once it is complete. */
+#elif SCENARIO == 7
 	{ { { POST, 0, 0 }, { POST, 2, 2 } }, { { POST, 1, 1 } }, { { END } } };
-#elif SCENARIO == 8 /* A third time around: ready bits are again as they were. */
+#elif SCENARIO == 8
 	{ { { POST, 2, 2 }, { POST, 4, 4 } }, { { POST, 3, 3 } }, { { END } } };
 #elif SCENARIO == 9
 	{ { { POST, 2, 2 }, { PUBLISH, 4, 4 } },

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Release/acquire memory as C11 and PTX have it, for the model checker: every
- * location keeps all values that were stored to it, in order, and a thread has
- * for each location the oldest one that it may still read. A relaxed load reads
- * any of those that are left, so loads are early, late or stale and stores
- * arrive in any order, unless a fence says otherwise. A read-modify-write acts
- * on the newest value and passes on what the older ones carried.
+ * Release/acquire memory as defined by C11 and PTX, for the model checker. Each
+ * location keeps all values that were stored to it, in order. Each thread has, for
+ * each location, the oldest value that it may still read. A relaxed load may return
+ * this value or any newer one: loads may be early, late or stale, and stores may
+ * arrive in any order, unless fences forbid it. A read-modify-write reads the newest
+ * value and, being part of the same release sequence, also carries the view of the
+ * store that it replaces.
  *
- * A view is 16 fields of 4 bits, one per location: the place in its history.
+ * A view has 16 fields of 4 bits, one per location: an index into its history.
  */
 #ifndef VIEWS_H
 #define VIEWS_H
@@ -23,25 +24,25 @@ typedef unsigned long long view;
 #endif
 typedef VIEWS_VALUE value;
 
-/* Only the code itself, not its model, has the last one: nothing depends on it. */
+/* PARKED is used only by the code, not by the model: no result depends on its value. */
 enum loc { W0, W1, LEFT, WANTED, RUNG, DBREC, DB, DONE, WQE0, WQE1, WQE2, WQE3, PARKED, LOCS };
 enum { THREADS = 3, NIC = 3, VIEWERS, CELLS = 84 + VIEWS_PARKED };
 
-/* Where the history of each location starts, and the end of the last. */
+/* Index of the first history cell of each location, and the end of the last one. */
 static const unsigned char first[LOCS + 1] = { 0,  15, 29, 39, 49, 55, 61,
 					       67, 73, 77, 80, 82, 84, CELLS };
 
 struct memory {
-	view with[CELLS];  /* what who reads the value and acquires then knows */
-	view cur[VIEWERS]; /* what the thread may not read behind */
-	view acq[VIEWERS]; /* and after an acquire fence */
-	view rel[VIEWERS]; /* what its stores since the last release fence carry */
-	view sc;	   /* what the fences of sequential consistency agree on */
+	view with[CELLS];  /* view that a thread gains if it reads the value and acquires */
+	view cur[VIEWERS]; /* oldest values that the thread may still read */
+	view acq[VIEWERS]; /* the same after an acquire fence */
+	view rel[VIEWERS]; /* view carried by stores: the thread's view at its last release fence */
+	view sc;	   /* view shared by all sequentially consistent fences */
 	value val[CELLS];
-	unsigned char n[LOCS]; /* values in the history */
+	unsigned char n[LOCS]; /* number of values in the history */
 };
 
-/* TRACE in the environment: one line for each access of those that led here. */
+/* With TRACE in the environment, prints one line per access. */
 static void trace(int t, char kind, int loc, unsigned place)
 {
 	static int on = -1;
@@ -61,7 +62,7 @@ static view single(int loc, unsigned place)
 	return (view)place << 4 * loc;
 }
 
-/* Greater of each byte, of bytes below 128. */
+/* Maximum of each byte, for bytes below 128. */
 static view join_bytes(view a, view b)
 {
 	const view ge = ((((a | VIEW_TOP) - b) & VIEW_TOP) >> 7) * 0xff;
@@ -87,7 +88,7 @@ static void init(struct memory *m, int loc, value v)
 	m->n[loc] = 1;
 }
 
-/* May t read the value `back` places before the newest? */
+/* Returns whether t may read the value `back` places before the newest. */
 static int readable(const struct memory *m, int t, int loc, unsigned back)
 {
 	return back + at(m->cur[t], loc) < m->n[loc];
@@ -112,7 +113,7 @@ static void append(struct memory *m, int t, int loc, value v, view carried)
 	const unsigned place = m->n[loc]++;
 
 	if (first[loc] + place >= first[loc + 1])
-		Uerror("a history is too short");
+		Uerror("the history of a location is too short");
 	m->val[first[loc] + place] = v;
 	m->with[first[loc] + place] = join(carried, single(loc, place));
 	m->cur[t] = join(m->cur[t], single(loc, place));
@@ -125,7 +126,8 @@ static void store(struct memory *m, int t, int loc, value v)
 	append(m, t, loc, v, m->rel[t]);
 }
 
-/* Returns the old value; `v` is what the caller made of newest(). */
+/* Read-modify-write, relaxed. v: new value, which the caller computed from newest().
+ * Returns the old value. */
 static value modify(struct memory *m, int t, int loc, value v)
 {
 	const unsigned place = m->n[loc] - 1;
@@ -138,7 +140,8 @@ static value modify(struct memory *m, int t, int loc, value v)
 	return old;
 }
 
-/* The same, acquiring what the old value carried and releasing what t knows. */
+/* Read-modify-write, acquire and release: t gains the view that the old value carries,
+ * and the new value carries t's view. */
 static value modify_acq_rel(struct memory *m, int t, int loc, value v)
 {
 	const view carried = m->with[first[loc] + m->n[loc] - 1];
@@ -170,7 +173,7 @@ static void fence_sc(struct memory *m, int t)
 	m->sc = m->cur[t] = m->acq[t] = m->rel[t] = join(m->acq[t], m->sc);
 }
 
-/* The oldest value that who has view v may read. */
+/* The oldest value that a thread with view v may read. */
 static value oldest(const struct memory *m, view v, int loc)
 {
 	return m->val[first[loc] + at(v, loc)];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The last copies to GPUs of the stand-in driver: where to, and how many bytes. */
+/* Records the destinations and lengths of the last copies to GPUs by the stand-in CUDA driver. */
 #ifndef CUDA_RECORD_H
 #define CUDA_RECORD_H
 
@@ -14,7 +14,8 @@ static struct {
 } recorded[RECORDED];
 static long writes;
 
-/* Under the lock. */
+/* The caller holds the lock. Release: the record must be visible before its number.
+ * Pairs with the acquire in standin_cuda_writes(). */
 static void record(unsigned long long dst, size_t len)
 {
 	recorded[writes % RECORDED].dst = dst;
@@ -27,7 +28,7 @@ __attribute__((visibility("default"))) long standin_cuda_writes(void)
 	return __atomic_load_n(&writes, __ATOMIC_ACQUIRE);
 }
 
-/* The length of the n-th since the start, one of the last RECORDED. */
+/* Length of the nth write since the start, which must be one of the last RECORDED. */
 __attribute__((visibility("default"))) size_t standin_cuda_write(long n, unsigned long long *dst)
 {
 	*dst = recorded[n % RECORDED].dst;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A stand-in for libgdrapi: the stand-in CUDA's GPU memory has a CPU address
- * already, and the mapping is a second one of the same pages, so that a mapping
- * taken for the GPU address shows. STANDIN_GDR_FAIL=n fails the n-th call; GDR_OLD
- * lacks a function.
+ * A stand-in for libgdrapi. GPU memory of the stand-in CUDA driver already has a CPU
+ * address; gdr_map() creates a second mapping of the same pages, so that a test
+ * notices if the library confuses the mapping with the GPU address. STANDIN_GDR_FAIL=n
+ * makes the nth call fail. GDR_OLD leaves out one function, like an old version.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -67,7 +67,8 @@ EXPORT int gdr_map(void *gdr, handle_t handle, void **va, size_t size)
 	(void)gdr;
 	if (planned())
 		return 12;
-	second = mremap((void *)handle.h, 0, size, MREMAP_MAYMOVE); /* duplicates */
+	/* with length 0: a second mapping */
+	second = mremap((void *)handle.h, 0, size, MREMAP_MAYMOVE);
 	if (second == MAP_FAILED)
 		return 12;
 	*va = second;
@@ -90,13 +91,13 @@ EXPORT int standin_gdr_live(void)
 	return pins + maps;
 }
 
-/* Fails the n-th call from now; 0: none. */
+/* Makes the nth call from now fail; 0: none. */
 EXPORT void standin_gdr_fail_at(long n)
 {
 	fail_at = n ? calls + n : 0;
 }
 
-/* Did a call fail that was planned since then? */
+/* Returns whether the selected call has failed. */
 EXPORT int standin_gdr_failed(void)
 {
 	return fail_at > 0 && calls >= fail_at;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A stand-in for the DOCA SDK: three libraries, of which common keeps the record.
- * Every call adds a line "name(argument, ...)". An object is written as its kind,
- * where what was passed is a live object, and as "wild" where it is not, so a
- * handle that was not unwrapped shows. Nothing here includes gdaki's headers.
+ * A stand-in for the DOCA SDK: three libraries, of which libdoca_common keeps the
+ * record of calls. Every call adds a line "name(argument, ...)". An argument that is a
+ * live object is written as its kind, any other pointer in its place as "wild", so
+ * that a handle that the library did not unwrap shows. No gdaki header is included.
  */
 #ifndef STANDIN_SDK_H
 #define STANDIN_SDK_H
@@ -18,17 +18,17 @@ struct ibv_pd;
 #define OK     0
 #define EXPORT __attribute__((visibility("default")))
 
-/* A new object of a kind, and the end of one. */
+/* Create an object of a kind, and delete it. */
 void *sdk_new(const char *kind, void *user);
 void sdk_delete(void *obj);
 void *sdk_user(const void *obj);
 void *sdk_of_user(const void *user);
-/* Its kind, "NULL" or "wild". */
+/* The kind of the object, "NULL" or "wild". */
 const char *sdk_name(const void *obj);
-/* One line of the record; the error that the call is to return. */
+/* Adds a line to the record. Returns the error that the call must return. */
 int sdk_call(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* The shapes that most functions have. */
+/* Definitions of functions with common signatures. */
 #define NEW(fn, kind) \
 	EXPORT int fn(void **out); \
 	EXPORT int fn(void **out) \
@@ -39,7 +39,7 @@ int sdk_call(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 			*out = sdk_new(kind, NULL); \
 		return err; \
 	}
-#define NEW_IN(fn, kind) /* of a context and attributes */ \
+#define NEW_IN(fn, kind) /* from a context and attributes */ \
 	EXPORT int fn(void *context, void *attr, void **out); \
 	EXPORT int fn(void *context, void *attr, void **out) \
 	{ \
@@ -84,7 +84,7 @@ int sdk_call(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 		return sdk_call(#fn "(%s, %s, %llu)", sdk_name(obj), sdk_name(umem), \
 				(unsigned long long)offset); \
 	}
-/* Getters that return the value itself. */
+/* Getters that return the value. */
 #define GET(fn, type, value) \
 	EXPORT type fn(const void *obj); \
 	EXPORT type fn(const void *obj) \
@@ -92,7 +92,7 @@ int sdk_call(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 		sdk_call(#fn "(%s)", sdk_name(obj)); \
 		return value; \
 	}
-/* Getters that return an error. */
+/* Getters that return an error and store the value. */
 #define READ(fn, type, value) \
 	EXPORT int fn(const void *obj, type *out); \
 	EXPORT int fn(const void *obj, type *out) \

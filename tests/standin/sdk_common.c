@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* libdoca_common.so of the stand-in: the record, devices, user memory, UARs. */
+/* libdoca_common.so of the stand-in SDK: the record of calls, devices, user memory, UARs. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct object *objects;
 static char record[1 << 16];
 static size_t used;
-static long calls, fail_at; /* from 1 on; 0: none fails */
+static long calls, fail_at; /* number of the failing call, from 1 on; 0: none */
 
 static struct object *find(const void *obj)
 {
@@ -78,7 +78,7 @@ EXPORT const char *sdk_name(const void *obj)
 	return !obj ? "NULL" : find(obj) ? find(obj)->kind : "wild";
 }
 
-/* What is refused its end is still there: nobody's leak, so they do not fail. */
+/* Calls that release an object never fail, because the object would remain and count as a leak. */
 static bool is_end(const char *fmt)
 {
 	return strstr(fmt, "_destroy(") || strstr(fmt, "_free(") || strstr(fmt, "_close(");
@@ -129,7 +129,7 @@ EXPORT int standin_sdk_live(void)
 	return n;
 }
 
-/* The n-th call from now on that makes, sets or asks fails, n from 1; 0: none. */
+/* Makes the nth call from now fail (n from 1), not counting calls that release objects; 0: none. */
 EXPORT void standin_sdk_fail_at(long n);
 EXPORT void standin_sdk_fail_at(long n)
 {

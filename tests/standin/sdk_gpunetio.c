@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* libdoca_gpunetio.so of the stand-in: a GPU whose memory is the host's. */
+/* libdoca_gpunetio.so of the stand-in SDK: a GPU whose memory is host memory. */
 #include <fcntl.h>
 #include <stdlib.h>
 

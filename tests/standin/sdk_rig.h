@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* For tests of the SDK mode: the stand-in SDK in place, and what it was asked. */
+/* Helpers for tests of the SDK mode: load the stand-in SDK and read its record of calls. */
 #ifndef SDK_RIG_H
 #define SDK_RIG_H
 
@@ -20,7 +20,7 @@ static void (*sdk_clear)(void);
 static int (*sdk_live)(void);
 static void (*sdk_fail_at)(long n);
 
-/* DOCA_SDK_LIB_PATH is the folder of that name among the stand-ins. */
+/* Sets DOCA_SDK_LIB_PATH to the folder `name` of the stand-ins. */
 static inline void sdk_env(const char *name)
 {
 	char path[4096];
@@ -29,7 +29,7 @@ static inline void sdk_env(const char *name)
 	setenv("DOCA_SDK_LIB_PATH", path, 1);
 }
 
-/* Looks into the library that gdaki loads, or has loaded. */
+/* Finds the test functions in the library that gdaki loads, or has loaded. */
 static inline void sdk_attach(const char *name)
 {
 	char path[4096], file[64];
@@ -55,7 +55,8 @@ static inline void sdk_begin(const char *name)
 
 static off_t sdk_forgotten;
 
-/* Standard error goes to a file; what came there, less what is forgotten. */
+/* sdk_capture() redirects standard error to a file; sdk_captured() returns its text
+ * since the last sdk_forget(). */
 static inline void sdk_capture(void)
 {
 	FILE *file = tmpfile();

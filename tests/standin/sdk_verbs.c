@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * libdoca_verbs.so of the stand-in. SDK_OLD leaves out what old versions lack and
- * the library can do without; SDK_WITHOUT_MODIFY a function that it cannot.
+ * libdoca_verbs.so of the stand-in SDK. SDK_OLD leaves out functions that old versions
+ * lack and that our library can do without; SDK_WITHOUT_MODIFY leaves out one that it
+ * needs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ struct gid {
 	uint8_t raw[16];
 };
 
-/* ---- views of what is ibverbs' ---- */
+/* ---- views of libibverbs' objects ---- */
 
 EXPORT int doca_verbs_bridge_verbs_pd_import(struct ibv_pd *pd, void **view);
 EXPORT int doca_verbs_bridge_verbs_pd_import(struct ibv_pd *pd, void **view)
@@ -87,7 +88,7 @@ NEW_IN(doca_verbs_cq_create, "cq")
 DELETE(doca_verbs_cq_destroy)
 GET(doca_verbs_cq_get_cqn, uint32_t, 0x5c)
 
-/* Of every CQ; in this memory it is if it was given none. */
+/* The buffer of every CQ, also if the caller passed its own umem. */
 static uint8_t cq_ring[64 * 64] __attribute__((aligned(4096)));
 static uint32_t cq_dbrec[2];
 static uint64_t cq_reg;
@@ -221,7 +222,8 @@ EXPORT int doca_verbs_qp_query(void *qp, void *attr, void *init, int *mask)
 	int err = sdk_call("doca_verbs_qp_query(%s, %s, %s)", sdk_name(qp), sdk_name(attr),
 			   sdk_name(init));
 
-	/* The program exports a function of that name, too: this one is meant. */
+	/* Calls a function that the program exports under the same name: the library's own must
+	 * be called. */
 #ifndef GDK_SAN
 	(void)doca_verbs_qp_get_qpn(qp);
 #endif
