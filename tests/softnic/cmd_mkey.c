@@ -65,9 +65,9 @@ static uint8_t read_context(struct sn_cmd *cmd, struct sn_mr *key)
 }
 
 /*
- * The number of entries that the length requires. If the start is not aligned to a piece, one
- * more may be required: translation does not need it, but UCX adds it because of what it calls
- * a range check.
+ * The number of entries that the length requires. Pieces are counted from the aligned address
+ * at or below the start, which can add one entry. Translation does not need that entry, but UCX
+ * provides it, because of what it calls a range check.
  */
 static uint64_t needed(const struct sn_mr *key, uint32_t log_entity)
 {

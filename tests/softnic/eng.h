@@ -19,14 +19,14 @@
 #include "opcodes.h"
 #include "softnic.h"
 
-#define SN_MSGS		   128u		/* maximum of send WQEs in flight per QP */
-#define SN_MSGS_FIRST	   8u		/* slots allocated first; the ring grows up to SN_MSGS */
-#define SN_FEW_SGES	   6u		/* gather entries stored in a message itself */
-#define SN_WQE_MAX	   1024u	/* maximum bytes of one WQE */
-#define SN_WINDOW_PKTS	   64u		/* maximum of unacknowledged packets: bits of read_ends */
-#define SN_READ_CHUNK_PKTS 16u		/* response packets per READ request */
-#define SN_RES		   16u		/* READs and atomics remembered for duplicates, per QP */
-#define SN_JOBS		   (3 * SN_RES) /* maximum of READ and atomic responses waiting, per QP */
+#define SN_MSGS		   128u	 /* maximum number of send WQEs in flight per QP */
+#define SN_MSGS_FIRST	   8u	 /* slots allocated first; the ring grows up to SN_MSGS */
+#define SN_FEW_SGES	   6u	 /* gather entries stored in a message itself */
+#define SN_WQE_MAX	   1024u /* maximum bytes of one WQE */
+#define SN_WINDOW_PKTS	   64u	 /* unacknowledged packets per QP; read_ends has a bit for each */
+#define SN_READ_CHUNK_PKTS 16u	 /* maximum number of response packets per READ request */
+#define SN_RES		   16u	 /* READs and atomics remembered for duplicates, per QP */
+#define SN_JOBS		   (3 * SN_RES) /* maximum number of jobs waiting per QP */
 #define SN_MAX_MSG	   (1u << 30)	/* bytes, log_msg_max of the firmware */
 #define SN_PKT_DATA	   (4096 + 96)
 #define SN_PSN_MASK	   0xffffffu
@@ -46,7 +46,7 @@ struct sn_msg {
 	uint16_t blocks;      /* of 64 bytes */
 	uint8_t opcode, fm;   /* fm: fence, completion and solicited bits of the WQE */
 	uint8_t synd, vendor; /* local error, 0: none; completes with it when it is the oldest */
-	bool local;	      /* needs no packet */
+	bool local;	      /* sends no packet: NOP, WAIT, DUMP or an error */
 	bool done;	      /* READ or atomic: the response is in memory */
 	bool solicited;
 	uint8_t atomic_size; /* 4 or 8, bytes */
@@ -165,7 +165,7 @@ struct sn_qp_req {
 struct sn_qp_rsp {
 	uint32_t epsn, msn;
 	bool established; /* COMM_EST was reported: a packet arrived in state RTR */
-	bool nak_sent;	  /* a sequence NAK was sent; none is sent again until epsn arrives */
+	bool nak_sent;	  /* a NAK was sent; no sequence NAK is sent until epsn arrives */
 	bool ack_due;
 	uint8_t ack_held; /* passes that the acknowledgement was delayed */
 	uint8_t nak_due;  /* syndrome of the NAK to send; 0: none */
@@ -288,9 +288,9 @@ struct sn_eng {
 	struct sn_page page[SN_MAX_UARS];
 	struct sn_page *scans;	 /* pages whose QPs' DBRECs are being read */
 	struct sn_qp_eng *sweep; /* next QP of the sweep; NULL: start again */
-	/* this sweep reads GPU memory; it checks mappings of DBRECs */
+	/* whether this sweep reads DBRECs in GPU memory, and checks that DBRECs are mapped */
 	bool sweep_gpu, sweep_probes;
-	bool no_dbr, sweep_no_dbr;  /* the previous sweep, this sweep found a DBREC-less QP */
+	bool no_dbr, sweep_no_dbr;  /* the last sweep, this sweep found a DBREC-less QP */
 	uint32_t uars[SN_MAX_UARS]; /* pages in use, see sn_uar_list() */
 	unsigned nuars, next_uar;
 	uint64_t next_settle, next_gpu_sweep;

@@ -54,7 +54,8 @@ static bool is_idle(const struct sn_qp_eng *q)
 	       q->rsp.job_head == q->rsp.job_tail && !q->rsp.ack_due && !q->rsp.nak_due;
 }
 
-/* While packets keep arriving, up to ACK_HELD_MAX passes share one acknowledgement. */
+/* While packets keep arriving, an acknowledgement is delayed by up to ACK_HELD_MAX passes, so that
+ * it covers later packets, too. */
 static bool may_answer(const struct sn_eng *e, struct sn_qp_eng *q)
 {
 	if (q->rsp.job_head != q->rsp.job_tail || q->rsp.nak_due)

@@ -32,7 +32,7 @@
 #define CU_HOST_PORTABLE       1u
 #define WRITE_STAGE	       (1u << 20)
 #define READ_STAGE	       (1u << 19)
-/* log2 of the lookup granularity; such a block never holds memory of two GPUs */
+/* log2 of a block's size; memory of two GPUs is never in one block */
 #define GPU_BLOCK_LOG	 21
 #define NEAR		 64u
 #define LINE		 64u
