@@ -119,13 +119,14 @@ static void usage(FILE *f)
 	char left[64];
 	size_t i;
 
-	fprintf(f, "usage: softnic-run [options] -- COMMAND [ARGS]\n"
-		   "Runs COMMAND on a software mlx5 NIC.\n"
-		   "  --no-preload                   COMMAND is linked with the NIC: set the "
-		   "environment only\n"
-		   "  --list-models                  list card models, their properties and the "
-		   "sources\n"
-		   "  --version                      print the version of gdaki\n");
+	fprintf(f,
+		"usage: softnic-run [options] -- COMMAND [ARGS]\n"
+		"Runs COMMAND on a software mlx5 NIC.\n"
+		"  --no-preload                   set the environment only, for a COMMAND that is "
+		"linked with the NIC\n"
+		"  --list-models                  list card models with their properties and the "
+		"sources\n"
+		"  --version                      print the version of gdaki\n");
 	for (i = 0; i < SETTINGS; i++) {
 		snprintf(left, sizeof(left), settings[i].kind == 3 ? "%s[=%s]" : "%s %s",
 			 settings[i].option, settings[i].value ? settings[i].value : "");
