@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The CUDA that kernels of NCCL and UCX use and gdaki's own do not, for g++, beside
- * cuda_shim.h. Takes the place of cuda.h, cuda_runtime.h, cuda/atomic and
+ * For g++: the CUDA functions that kernels of NCCL and UCX use and our own kernels do
+ * not, in addition to cuda_shim.h. Replaces cuda.h, cuda_runtime.h, cuda/atomic and
  * cooperative_groups.h.
  */
 #ifndef CONSUMERS_CUDA_CPU_H
@@ -85,7 +85,7 @@ struct grid_group {
 	void sync()
 	{
 		__builtin_trap();
-	} /* no kernel here spans its grid */
+	} /* no kernel here synchronizes its whole grid */
 };
 inline grid_group this_grid()
 {
@@ -93,15 +93,16 @@ inline grid_group this_grid()
 }
 } // namespace cooperative_groups
 
-/* The PTX in their headers, as macros of the assembler: UCX's 16-bit byte swap ("prmt"
- * with a selector of 1), and NCCL's lane, which gdk_host_self holds. */
+/* The headers of NCCL and UCX contain PTX, which the assembler translates with these
+ * macros: UCX's 16-bit byte swap ("prmt" with selector 1), and NCCL's read of the lane
+ * index, which gdk_host_self holds. */
 static_assert(offsetof(struct gdk_host_lane, lane) == 20, "as in mov.u32 below");
 __asm__(".macro .reg a b\n.endm\n"
 	".macro mov.b32 d s\n.endm\n"
 	".macro prmt.b32 d s a b\n\tmovl \\s, \\d\n\tbswapl \\d\n\tshrl $16, \\d\n.endm\n"
 	".macro mov.u32 d s\n"
 	"\t.ifc \\s,%laneid\n\tmovl %fs:gdk_host_self@tpoff+20, \\d\n"
-	"\t.else\n\t.error \"another register than the lane's\"\n\t.endif\n"
+	"\t.else\n\t.error \"only %laneid is supported\"\n\t.endif\n"
 	".endm\n");
 
 static inline void launch_open(const struct rig *)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Builds each command twice, by the library and by DPDK's mlx5_devx_cmds.c with the same
- * attributes, and compares the boxes bit by bit. The library's go on to the NIC; DPDK's
- * are only kept. What differs has to be in explained[]; each entry has to occur.
+ * Builds each firmware command twice with the same attributes, once with the library
+ * and once with DPDK's mlx5_devx_cmds.c, and compares the command inputs ("boxes") bit
+ * by bit. The library's commands go to the NIC; DPDK's are only recorded. Every
+ * difference must be listed in explained[], and every entry of explained[] must occur.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -18,7 +19,7 @@
 #include "host/gdaki.h"
 
 #define BOX_MAX 0x200
-#define LENGTH	UINT32_MAX /* in explained[]: DPDK's box is longer, with zeros at the end */
+#define LENGTH	UINT32_MAX /* in explained[]: DPDK's box is longer and ends in zeros */
 
 #define MUST(cond) \
 	do { \
@@ -32,11 +33,12 @@ struct box {
 	uint8_t in[BOX_MAX];
 	size_t len;
 };
-static struct box ours[0x1000]; /* the last one of each command */
+static struct box ours[0x1000]; /* the library's last box of each command */
 static struct box theirs;
 static unsigned int compared, bad;
 
-/* By opcode; queries of capabilities, which have no lower one, by group. */
+/* The box of the library's last command with the same opcode. Capability queries share
+ * one opcode and are stored by group. */
 static struct box *ours_like(const void *in)
 {
 	uint32_t opcode = (uint32_t)prm_get(in, PRM_CMD_OPCODE);
@@ -54,13 +56,13 @@ static void keep(struct box *box, const void *in, size_t len)
 	box->len = len;
 }
 
-/* Where the layouts of a command begin, in bits. */
+/* A layout within a command, and its first bit. */
 struct part {
 	const char *layout;
 	uint32_t bit;
 };
 
-/* ---- the library's boxes, on their way to libmlx5 ---- */
+/* ---- the library's boxes, recorded on their way to libmlx5 ---- */
 
 #define PASS_ON(name, type, first) \
 	type name(first, const void *in, size_t inlen, void *out, size_t outlen) \
@@ -93,7 +95,8 @@ static int their_command(void *obj, const void *in, size_t inlen, void *out, siz
 
 static void compare(const char *box, const struct part *parts);
 
-/* Of the capabilities, DPDK queries groups that the library does not. The NIC answers. */
+/* Compares DPDK's queries of capability groups that the library queries too. The NIC
+ * answers all of them. */
 static int their_query(void *ctx, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	int (*real)(void *, const void *, size_t, void *, size_t);
@@ -171,7 +174,7 @@ static void name_bit(const struct part *parts, uint32_t bit, char *name, size_t 
 {
 	const struct place *p;
 
-	snprintf(name, len, "a bit without a name here");
+	snprintf(name, len, "a bit that belongs to no known field");
 	for (; parts && parts->layout; parts++)
 		for (p = places; p < places + GDK_ARRAY_SIZE(places); p++)
 			if (!strcmp(p->layout, parts->layout) && bit >= parts->bit + p->bit &&
@@ -211,7 +214,7 @@ static bool length_is_explained(const char *box)
 	return false;
 }
 
-/* Both boxes' word at byte at, once for each field with a bit that differs. */
+/* Compares the 32-bit word at byte `at` of both boxes; prints each field that differs once. */
 static void compare_word(const char *box, const struct part *parts, uint32_t at)
 {
 	uint32_t a = (uint32_t)prm_get(ours_like(theirs.in)->in, PRM(at, 31, 0));
@@ -254,8 +257,8 @@ static int finish(void)
 	for (i = 0; i < GDK_ARRAY_SIZE(explained); i++) {
 		if (explained[i].seen)
 			continue;
-		printf("%s: %s does not differ any more: %s\n", explained[i].box, explained[i].name,
-		       explained[i].why);
+		printf("%s: remove the entry for %s, which no longer differs: %s\n",
+		       explained[i].box, explained[i].name, explained[i].why);
 		bad++;
 	}
 	printf("%u boxes compared, %zu explained differences, %u others\n", compared,
@@ -371,7 +374,7 @@ static void make_srq(void)
 	MUST(!doca_verbs_srq_destroy(srq));
 }
 
-/* ---- transitions: DPDK's builder has fixed attributes, which the library is given ---- */
+/* ---- transitions: DPDK's builder has fixed attributes, which the library gets too ---- */
 
 #define A(name) DOCA_VERBS_QP_ATTR_##name
 
@@ -429,7 +432,7 @@ static void transitions(doca_verbs_qp_t *qp)
 	     MLX5_CMD_OP_INIT2RTR_QP);
 	move("RTR2RTS", qp, attr, DOCA_VERBS_QP_STATE_RTS,
 	     A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY), MLX5_CMD_OP_RTR2RTS_QP);
-	move("2ERR", qp, attr, DOCA_VERBS_QP_STATE_ERR, 0, 0); /* DPDK does not build it */
+	move("2ERR", qp, attr, DOCA_VERBS_QP_STATE_ERR, 0, 0); /* DPDK has no builder for it */
 	move("2RST", qp, attr, DOCA_VERBS_QP_STATE_RST, 0, MLX5_CMD_OP_QP_2RST);
 	MUST(!doca_verbs_qp_attr_destroy(attr));
 }
@@ -447,7 +450,7 @@ static void queries(doca_verbs_cq_t *cq)
 	MUST(!mlx5_devx_cmd_query_cq(&obj, out, sizeof(out)));
 	compare("QUERY_CQ", cq_parts);
 	MUST(!mlx5_devx_cmd_query_lag(pd->context, &lag));
-	/* It ends at a group that the NIC does not have. */
+	/* This ends with an error at a capability group that the NIC lacks. */
 	mlx5_devx_cmd_query_hca_attr(pd->context, &attr);
 	MUST(compared - before >= 4);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What DPDK's mlx5_devx_cmds.c and the headers beside it need of the rest of DPDK, so
- * that this one file compiles alone. It stands for each header that they include by <>,
- * for mlx5_glue.h (whose functions receive the command boxes) and, by their include
- * guards, for mlx5_common.h and mlx5_common_log.h.
+ * The parts of DPDK that mlx5_devx_cmds.c and its headers need, so that this one file
+ * compiles alone. Replaces each header that they include with <>, mlx5_glue.h (whose
+ * functions receive the command boxes) and, through their include guards,
+ * mlx5_common.h and mlx5_common_log.h.
  */
 #ifndef DPDK_SHIM_H
 #define DPDK_SHIM_H
@@ -41,7 +41,7 @@
 #define MLX5_ASSERT(cond)   ((void)0)
 #define DRV_LOG(...)	    ((void)0)
 #define rte_errno	    errno
-#define rte_log2_u32(n)	    ((uint32_t)__builtin_ctz(n)) /* of a power of two */
+#define rte_log2_u32(n)	    ((uint32_t)__builtin_ctz(n)) /* n is a power of two */
 #define rte_mem_page_size() 4096u
 #define rte_cpu_to_be_16    htobe16
 #define rte_cpu_to_be_32    htobe32

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * RUN(kernel, blocks, threads, arguments…): a kernel on the GPU that the rig
- * opened, or on CPU threads where nvcc does not compile. Waits for its end, but
- * not for ever.
+ * RUN(kernel, blocks, threads, arguments...) runs a kernel and waits for its end, for
+ * at most LAUNCH_LIMIT_S seconds on a GPU. The kernel runs on the GPU that the rig
+ * opened or, without nvcc, on CPU threads.
  */
 #ifndef CONSUMERS_LAUNCH_H
 #define CONSUMERS_LAUNCH_H

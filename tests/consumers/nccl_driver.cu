@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * NCCL's device API for GPU-initiated networking over GDAKI (gin_gdaki.h, taken
- * unchanged from a checkout) on top of gdaki: two ranks whose queue pairs meet
- * in this process, and every operation in every sharing mode, by threads, warps
- * and blocks. Data, signals and counters are checked, and what a get brought is
- * checked by the thread that flushed.
+ * Runs NCCL's device API for GPU-initiated networking over GDAKI (gin_gdaki.h,
+ * unchanged from a checkout) on top of gdaki. Two ranks have connected queue pairs in
+ * this process. Every operation runs in every sharing mode, by threads, warps and
+ * blocks. The host checks data, signals and counters; the thread that flushed checks
+ * the data that its gets fetched.
  * usage: nccl_driver [-g GPU] [-p HANDLER] [-n ROUNDS]
  */
 #include <string.h>
@@ -16,27 +16,28 @@
 #include <nccl_device/gin/gdaki/gin_gdaki.h>
 #include <nccl_device/coop.h>
 
-/* NCCL finds a window's memory in its communicator; here a window is its memory. */
+/* NCCL looks up a window's memory in its communicator; here the window handle is the
+ * address of the memory. */
 NCCL_DEVICE_INLINE void *ncclGetLocalPointer(ncclWindow_t w, size_t offset)
 {
 	return (char *)w + offset;
 }
 
 #define RANKS	   2
-#define RANK	   0 /* ours: queue pairs lead to itself and to rank 1 */
+#define RANK	   0 /* our rank, with queue pairs to itself and to rank 1 */
 #define DEPTH	   64
 #define GROUPS_MAX 256
 #define SIGNALS	   8
 #define COUNTERS   4
-#define TABLE_AT   16 /* signals and counters of this context start there */
+#define TABLE_AT   16 /* index of this context's first signal and first counter */
 
-/* What one group of threads owns of a window. */
+/* Layout of the part of a window that one group of threads owns. */
 #define REGION	     8192
 #define LONG_LEN     3000
 #define AT_LONG	     0
 #define AT_SIGNALLED 3072
 #define AT_COUNTED   3136
-#define AT_LATER     3200 /* its doorbell is left to the next operation */
+#define AT_LATER     3200 /* put without a doorbell; the next operation rings it */
 #define AT_VALUES    3328
 #define AT_VA_SIGNAL 3392
 #define AT_GET	     4096
@@ -51,17 +52,17 @@ struct job {
 	ncclGinWindow_t src, win, got; /* memory handles */
 	uint8_t *got_mem, *win_mem;
 	uint32_t *abort_flag;
-	uint32_t *bad_gets; /* bytes that were not there after the flush */
+	uint32_t *bad_gets; /* bytes that were wrong after the flush */
 	unsigned int rounds;
-	bool alone; /* one group: after a flush the queues are empty */
+	bool alone; /* only one group runs, so that the queues are empty after a flush */
 };
 
 static constexpr ncclNetDeviceType NET = NCCL_NET_DEVICE_GIN_GDAKI;
 static constexpr cuda::thread_scope SYS = cuda::thread_scope_system;
 static constexpr cuda::thread_scope THREAD = cuda::thread_scope_thread;
 
-/* What NCCL's functions expand to, in three modes, takes minutes to compile if it is in every
- * place for threads, warps and blocks: one type stands for them, and calls are calls. */
+/* One group type for threads, warps and blocks, and functions that are not inlined:
+ * with a template instance for each, this file would take minutes to compile. */
 typedef ncclCoopAny group_type;
 #define CALLED __attribute__((noinline)) __device__
 
@@ -111,7 +112,7 @@ CALLED static void value(const job &j, group_type coop, int peer, size_t off, T 
 				       nullptr, SYS, THREAD);
 }
 
-/* Each operation once, from this group's region to the same place at the peer. */
+/* Runs each operation once, from this group's region to the same offset at the peer. */
 CALLED static void operations(const job &j, group_type coop, int peer, size_t at)
 {
 	put(j, coop, peer, true, at + AT_LONG, LONG_LEN, indexed(0), 1, 0,
@@ -128,7 +129,7 @@ CALLED static void operations(const job &j, group_type coop, int peer, size_t at
 	value(j, coop, peer, at + AT_VALUES + 4, (uint32_t)0x33333333, indexed(4), 1);
 	value(j, coop, peer, at + AT_VALUES + 8, (uint64_t)0x4444444444444444,
 	      at_address(j, at + AT_VA_SIGNAL), 3);
-	/* Each rank's part of got lies behind the one before. */
+	/* The parts of `got` for the ranks follow each other. */
 	ncclGinApi_Get<NET>::call(j.ctx, coop, peer, j.win, at + AT_GET, j.got,
 				  peer * (size_t)GROUPS_MAX * REGION + at, GET_LEN, false, nullptr);
 }
@@ -151,7 +152,7 @@ CALLED static void settle(const job &j, group_type coop, unsigned int round)
 	coop.sync();
 }
 
-/* The rank whose memory it is wrote its number, the group and the byte's place. */
+/* Expected byte i of a get from rank `peer`, written by prepare(). */
 __host__ __device__ static inline uint8_t get_byte(int peer, unsigned int group, unsigned int i)
 {
 	return (uint8_t)(peer * 101 + group * 7 + i);
@@ -195,8 +196,9 @@ __global__ void by_blocks(job j)
 }
 
 /*
- * One thread, alone: a counter says that the put behind it, and no later one, is done. Each
- * put brings another byte to both ends of what it moves, to this rank itself.
+ * Run by a single thread. When the counter reaches a round, the put of that round must
+ * be complete, and no later one counted. Each put changes the first and the last byte
+ * of the data, sent to this rank itself.
  */
 __global__ void counted(job j, uint8_t *src, uint64_t *bad)
 {
@@ -216,7 +218,8 @@ __global__ void counted(job j, uint8_t *src, uint64_t *bad)
 	}
 }
 
-/* One thread: sets all to zero, and says what is then left. */
+/* Run by a single thread. Resets all counters and signals, and adds the remaining
+ * values to *left. */
 __global__ void reset(job j, uint64_t *left)
 {
 	for (ncclGinCounter_t c = 0; c < COUNTERS; c++) {
@@ -235,7 +238,7 @@ __global__ void reset(job j, uint64_t *left)
 	}
 }
 
-/* ---- the host's part of NCCL's GIN plugin ---- */
+/* ---- the host part of NCCL's GIN plugin ---- */
 
 struct world {
 	struct rig rig;
@@ -243,12 +246,12 @@ struct world {
 	struct doca_gpu_verbs_qp *mains[RANKS], *companions[RANKS];
 	doca_gpu_verbs_service_t service;
 	struct rig_mem src, got, sink, counters, win[RANKS], signals[RANKS];
-	struct rig_mem shared; /* what kernels read of the below */
+	struct rig_mem shared; /* memory of `tables`, which the kernels also read */
 	struct tables *tables;
 	struct job job;
 };
 
-/* All that NCCL keeps in GPU memory. */
+/* Structures that NCCL keeps in GPU memory. */
 struct tables {
 	ncclGinGdakiGPUContext gin;
 	ncclGinGdakiMemHandle src, got, win;
@@ -386,7 +389,7 @@ static void world_close(struct world *w)
 	rig_close(&w->rig);
 }
 
-/* ---- what must have arrived ---- */
+/* ---- expected results ---- */
 
 static void prepare(struct world *w, unsigned int groups)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * NCCL's InfiniBand transport as a library: two processes connect by ncclNetIb (two-sided)
- * and by ncclRmaIbProxy (one-sided) and move data in host memory, every byte checked. What
- * the transport wants of the rest of NCCL and of CUDA is at the end; there is no GPU.
- * usage: nccl_net_driver FOLDER RANK ROUNDS; the ranks meet in FOLDER.
+ * Tests NCCL's InfiniBand transport as a library: two processes connect through
+ * ncclNetIb (two-sided) and ncclRmaIbProxy (one-sided) and transfer data in host
+ * memory; every byte is checked. Functions of NCCL and CUDA that the transport needs
+ * are defined at the end; there is no GPU.
+ * usage: nccl_net_driver FOLDER RANK ROUNDS; the ranks exchange their addresses in
+ * FOLDER.
  */
 #include "common.h"
 #include "cudawrap.h"
@@ -31,7 +33,7 @@ extern ncclRma_t ncclRmaIbProxy;
 static int rank, rounds;
 static std::string folder;
 
-/* ---- the two meet ---- */
+/* ---- exchange between the ranks, through files ---- */
 
 static void meet(const char *what, const void *mine, void *theirs, size_t len)
 {
@@ -100,7 +102,7 @@ static struct sides connect_both(void *ctx)
 	return s;
 }
 
-/* One memory of both kinds of key: an address, and a descriptor as of a dmabuf. */
+/* Registers one buffer by its address and the other by a file descriptor, like a dmabuf. */
 static void register_both(struct sides *s)
 {
 	int fd = memfd_create("payload", MFD_CLOEXEC);
@@ -128,7 +130,7 @@ static void finish(std::vector<void *> &requests, size_t expect)
 	requests.clear();
 }
 
-/* FLIGHT messages of a size each way at once. */
+/* Sends FLIGHT messages of `len` bytes in each direction at once. */
 static void exchange(struct sides *s, size_t len, unsigned round)
 {
 	std::vector<void *> sends, recvs;
@@ -159,7 +161,7 @@ static void exchange(struct sides *s, size_t len, unsigned round)
 	}
 }
 
-/* One receive for several senders' messages, which are told apart by their tags. */
+/* One receive request for several messages, which their tags distinguish. */
 static void exchange_group(struct sides *s, unsigned round)
 {
 	size_t lens[4] = { 1, 100, 5000, 70000 };
@@ -176,7 +178,7 @@ static void exchange_group(struct sides *s, unsigned round)
 	while (!r)
 		NCCL(ncclNetIb.irecv(s->recv, 4, to, lens, tags, mrs, NULL, &r));
 	recvs.push_back(r);
-	for (int i = 3; i >= 0; i--) { /* in another order than they are received */
+	for (int i = 3; i >= 0; i--) { /* not in the order of the receives */
 		for (r = NULL; !r;)
 			NCCL(ncclNetIb.isend(s->send, s->out + i * MOST, lens[i], tags[i],
 					     s->send_mr, NULL, &r));
@@ -223,7 +225,7 @@ static void two_sided(void *ctx)
 
 struct area {
 	void *coll, *rma, *mr;
-	uint8_t *mem; /* out, in, fetched, then the signal */
+	uint8_t *mem; /* data to send, received data, fetched data, then the signal */
 };
 
 static void wait_for(struct area *a, void *request)
@@ -255,7 +257,8 @@ static struct area area_open(void *ctx, void **listen)
 	return a;
 }
 
-/* Puts, then a put with a signal; the peer sees the signal after all of them. */
+/* Posts a put, then a put with a signal. When the peer sees the signal, the data of
+ * both must have arrived. */
 static void put_round(struct area *a, size_t len, unsigned round)
 {
 	uint64_t *signal = (uint64_t *)(a->mem + 3 * AREA);
@@ -334,7 +337,7 @@ int main(int argc, char **argv)
 	return 0;
 }
 
-/* ---- what else the transport wants ---- */
+/* ---- functions that the transport needs from the rest of NCCL and from CUDA ---- */
 
 bool ncclEnvPluginInitialized(void)
 {
@@ -355,7 +358,7 @@ int64_t ncclParamSetCpuStackSize(void)
 	return 0;
 }
 
-/* A GPU whose memory may be registered by dmabuf is what the one-sided transport asks for. */
+/* The one-sided transport requires a GPU whose memory can be registered by dmabuf. */
 static CUresult CUDAAPI device_attribute(int *value, CUdevice_attribute attribute, CUdevice dev)
 {
 	(void)dev;
@@ -366,7 +369,7 @@ static CUresult CUDAAPI device_attribute(int *value, CUdevice_attribute attribut
 static CUresult CUDAAPI error_string(CUresult error, const char **text)
 {
 	(void)error;
-	*text = "an error of CUDA";
+	*text = "a CUDA error";
 	return CUDA_SUCCESS;
 }
 
@@ -399,10 +402,10 @@ extern "C" cudaError_t CUDARTAPI cudaGetLastError(void)
 extern "C" const char *CUDARTAPI cudaGetErrorString(cudaError_t error)
 {
 	(void)error;
-	return "no CUDA here";
+	return "CUDA is not available";
 }
 
-/* The GPU's own queues: gin.cc names them, nobody calls them. */
+/* Functions for GPU-initiated queues: gin.cc refers to them, but no test calls them. */
 #define NO_GDAKI(name, ...) \
 	ncclResult_t name(__VA_ARGS__) \
 	{ \

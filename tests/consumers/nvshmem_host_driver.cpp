@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * NVSHMEM's ibgda.cpp, unchanged, with two processing elements in one process: it opens
- * the NIC, makes its RC queue pairs (rings, DBRECs and CQs are umems of its own choice, the
- * CQs collapsed) and connects them. The driver then posts RDMA writes on them by hand, as
- * ibgda's kernels would. DC queue pairs, which ibgda makes before, are left out: the
- * NIC has none. The GPU is the stand-in's.
+ * Tests the software NIC with NVSHMEM's ibgda.cpp, unchanged, as two processing
+ * elements in one process. It opens the NIC, creates its RC queue pairs (with its own
+ * umems for rings, DBRECs and collapsed CQs) and connects them. The driver then posts
+ * RDMA writes on them by hand, as ibgda's kernels would. The DC queue pairs, which
+ * ibgda creates first, are left out, because the NIC does not support DC. The GPU is
+ * the stand-in's.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@
 		} \
 	} while (0)
 
-/* ---- what it takes of the CUDA runtime besides peer_cudart.c ---- */
+/* ---- functions of the CUDA runtime that peer_cudart.c lacks ---- */
 
 extern "C" {
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
@@ -61,7 +62,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *, const void *)
 	return cudaErrorNotSupported;
 }
 
-/* The stand-in's memory can be registered by address. */
+/* Pretends that nvidia_peermem is loaded: the stand-in's memory can be registered by address. */
 int access(const char *path, int mode) noexcept
 {
 	if (!strcmp(path, "/sys/module/nvidia_peermem/version"))
@@ -70,7 +71,7 @@ int access(const char *path, int mode) noexcept
 }
 }
 
-/* ---- the NIC has no DC; ibgda asks for its atomics before anything else ---- */
+/* ---- ibgda requires atomics on DC queue pairs, which the NIC lacks: copies those of RC ---- */
 
 extern "C" int mlx5dv_devx_general_cmd(struct ibv_context *ctx, const void *in, size_t inlen,
 				       void *out, size_t outlen)
@@ -95,7 +96,7 @@ static CUresult error_string(CUresult, const char **text)
 	return CUDA_SUCCESS;
 }
 
-/* ---- the job's bootstrap: two threads ---- */
+/* ---- the bootstrap between the processing elements: two threads ---- */
 
 static pthread_barrier_t meet;
 static const void *sent[PES];
@@ -119,13 +120,13 @@ struct pe {
 	nvshmemt_ibgda_state_t *state;
 	struct ibgda_device *device;
 	struct ibv_mr *mr;
-	uint8_t heap[2][4096] __attribute__((aligned(4096))); /* what it sends, receives */
+	uint8_t heap[2][4096] __attribute__((aligned(4096))); /* data to send; received data */
 };
 static struct pe pes[PES];
 static struct nvshmemi_cuda_fn_table cuda_table;
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 
-/* Opens everything; the transport's globals are shared. */
+/* Opens one processing element. The mutex protects the transport's global variables. */
 static void start(struct pe *pe, int rank)
 {
 	CUcontext ctx;
@@ -150,7 +151,7 @@ static void start(struct pe *pe, int rank)
 	MUST(pe->mr);
 }
 
-/* ibgda's own steps of connecting, without those of DC. */
+/* The steps of ibgda's connection setup, without those for DC. */
 static void connect_rc(struct pe *pe)
 {
 	int per_pe = pe->state->options->IBGDA_NUM_RC_PER_PE, port = pe->state->port_ids[0];
@@ -162,7 +163,7 @@ static void connect_rc(struct pe *pe)
 	MUST(pe->device->rc.num_eps_per_pe == per_pe);
 }
 
-/* One RDMA write in slot n, and its doorbell. */
+/* Posts one RDMA write in slot n and rings the doorbell. */
 static void put(struct pe *pe, struct pe *to, struct ibgda_ep *ep, unsigned int n)
 {
 	volatile uint64_t *reg = (volatile uint64_t *)ep->uar_mobject->aligned.cpu_ptr;
@@ -187,7 +188,7 @@ static void put(struct pe *pe, struct pe *to, struct ibgda_ep *ep, unsigned int 
 	*reg = *(uint64_t *)wqe;
 }
 
-/* The CQ is collapsed: entry 0 has the last completion, entry 1 stays as it was. */
+/* The CQ is collapsed: entry 0 holds the last completion, and entry 1 must be unchanged. */
 static void wait_for(struct ibgda_ep *ep, uint16_t index)
 {
 	volatile struct mlx5_cqe64 *cqe =

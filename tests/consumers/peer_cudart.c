@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The few calls of the CUDA runtime that NVIDIA's gpunetio makes, on top of the
- * stand-in driver of tests/standin, whose GPU memory the CPU can reach.
+ * The few functions of the CUDA runtime that NVIDIA's gpunetio calls, on top of the
+ * stand-in driver of tests/standin, whose GPU memory the CPU can access.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <string.h>
 
-/* For copies: the stand-in has no NULL stream. */
+/* for copies, because the stand-in rejects the NULL stream */
 static __thread CUstream stream;
 
-/* The runtime's first call of a thread makes the device's primary context current. */
+/* Makes the device's primary context current at a thread's first call, as the runtime does. */
 static void need_context(void)
 {
 	static __thread int done;
@@ -27,7 +27,8 @@ static void need_context(void)
 
 static cudaError_t said(CUresult rc)
 {
-	return (cudaError_t)rc; /* the runtime gives the driver's numbers to these */
+	/* these errors have the same numbers in the runtime as in the driver */
+	return (cudaError_t)rc;
 }
 
 cudaError_t cudaGetDevice(int *device)
@@ -61,7 +62,7 @@ cudaError_t cudaMalloc(void **ptr, size_t size)
 	need_context();
 	rc = cuMemAlloc((CUdeviceptr *)ptr, size);
 	if (!rc)
-		memset(*ptr, 0, size); /* cleared, as what the driver takes from others is */
+		memset(*ptr, 0, size); /* zeroed, as the real driver does with reused memory */
 	return said(rc);
 }
 
@@ -75,7 +76,7 @@ cudaError_t cudaMemcpy(void *dst, const void *src, size_t len, enum cudaMemcpyKi
 {
 	CUresult rc;
 
-	(void)kind; /* to the GPU, or between addresses that the CPU has: all the same here */
+	(void)kind; /* any direction is the same here, because the CPU can access all addresses */
 	need_context();
 	rc = cuMemcpyHtoDAsync((CUdeviceptr)dst, src, len, stream);
 	return said(rc ? rc : cuStreamSynchronize(stream));

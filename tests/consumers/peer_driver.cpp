@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Compiled and linked with NVIDIA's own gpunetio: two of its high-level queue
- * pairs, or groups of two, connected to each other and exported; then messages,
- * posted by hand into the exported queues, go both ways, three times around.
+ * Tests the software NIC with NVIDIA's own gpunetio library: creates two of its
+ * high-level queue pairs, or two groups, connects them to each other and exports them.
+ * Then it posts messages by hand into the exported queues, in both directions, for
+ * three laps of the rings.
  * usage: peer_driver HANDLER [collapsed | no-dbr | emulated | service | group]
- * HANDLER is an enum doca_gpu_dev_verbs_nic_handler: 0, 1, 2 or 6.
+ * HANDLER is the number of an enum doca_gpu_dev_verbs_nic_handler: 0, 1, 2 or 6.
  */
 #include <atomic>
 #include <endian.h>
@@ -21,7 +22,7 @@
 
 #define LEN    4096
 #define SLOTS  64
-#define ROUNDS (3 * SLOTS) /* the rings wrap */
+#define ROUNDS (3 * SLOTS) /* three laps of the ring */
 #define WAIT_S 20
 
 #define MUST(call) \
@@ -47,10 +48,10 @@ static doca_gpu_t *gpu;
 static doca_dev_t *dev;
 static struct doca_verbs_gid gid;
 static uint8_t gid_index;
-static uint8_t *buf; /* what is sent, what arrives, a counter and its old value */
+static uint8_t *buf; /* source, destination, a counter and its old value */
 static struct ibv_mr *mr;
 
-/* The RoCE v2 entry of the port's IPv4 address. */
+/* Finds the RoCE v2 GID of the port's IPv4 address. */
 static void find_gid(void)
 {
 	struct ibv_gid_entry e;
@@ -150,8 +151,8 @@ static void connect_to(struct doca_gpu_verbs_qp_hl *qp, struct doca_gpu_verbs_qp
 	MUST(doca_verbs_qp_attr_destroy(attr));
 }
 
-/* ---- what a GPU thread does ---- */
-/* One exported queue pair; the library's service looks at its proxy, or we do. */
+/* ---- the part of a GPU thread ---- */
+/* One exported queue pair. The library's service, or wait_for_last(), runs its proxy. */
 struct queue {
 	struct doca_gpu_verbs_qp_hl *hl;
 	struct doca_gpu_dev_verbs_qp *qp;
@@ -170,7 +171,8 @@ static struct queue queue_of(struct doca_gpu_verbs_qp_hl *hl, const char *how)
 	return q;
 }
 
-/* The next slot, with its control segment: segments are of 16 bytes. */
+/* Returns the next slot with its control segment filled in. segments: number of
+ * 16-byte segments. */
 static uint32_t *wqe(struct queue *q, uint32_t opcode, uint32_t segments)
 {
 	uint32_t i = q->posted++, *w;
@@ -179,7 +181,7 @@ static uint32_t *wqe(struct queue *q, uint32_t opcode, uint32_t segments)
 	memset(w, 0, 64);
 	w[0] = htobe32((i & 0xffff) << 8 | opcode);
 	w[1] = htobe32(q->qp->sq_num << 8 | segments);
-	w[2] = htobe32(2 << 2); /* a completion, please */
+	w[2] = htobe32(2 << 2); /* request a CQE */
 	return w;
 }
 
@@ -211,7 +213,7 @@ static const uint32_t *put_write(struct queue *q, uint32_t dst)
 	return w;
 }
 
-/* Waits for CQE index of another queue, then adds 1 to the counter. */
+/* Posts a WAIT for a CQE index of another queue, then an atomic add of 1 to the counter. */
 static const uint32_t *put_wait_and_count(struct queue *q, const struct queue *other,
 					  uint32_t index)
 {
@@ -226,7 +228,7 @@ static const uint32_t *put_wait_and_count(struct queue *q, const struct queue *o
 	return w;
 }
 
-/* The device API's ways to say how many there are; w is the last. */
+/* Rings as the device API does for each handler. w: the last WQE. */
 static void ring(struct queue *q, const uint32_t *w)
 {
 	struct doca_gpu_dev_verbs_qp *qp = q->qp;
@@ -235,7 +237,7 @@ static void ring(struct queue *q, const uint32_t *w)
 
 	memcpy(&value, words, sizeof(value));
 	switch (qp->nic_handler) {
-	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY: /* what its CPU thread looks at */
+	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY: /* the counter that the CPU thread polls */
 		__atomic_store_n(db, (uint64_t)q->posted, __ATOMIC_RELEASE);
 		return;
 	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF:
@@ -248,7 +250,7 @@ static void ring(struct queue *q, const uint32_t *w)
 	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB:
 		__atomic_store_n(qp->sq_dbrec, htobe32(q->posted & 0xffff), __ATOMIC_RELEASE);
 		break;
-	default: /* no record */
+	default: /* without DBREC */
 		break;
 	}
 	__atomic_store_n(db, value, __ATOMIC_RELEASE);
@@ -260,12 +262,12 @@ static bool arrived(const struct queue *q, uint32_t index)
 	const uint8_t *cqe = cq->cqe_daddr + (q->collapsed ? 0 : index % cq->cqe_num * 64);
 	uint8_t op_own = __atomic_load_n(cqe + 63, __ATOMIC_ACQUIRE);
 
-	if (op_own >> 4 == 0xf) /* never written */
+	if (op_own >> 4 == 0xf) /* not written yet */
 		return false;
 	if (q->collapsed ? (cqe[60] << 8 | cqe[61]) != (int)(index & 0xffff)
 			 : (op_own & 1) != (index / cq->cqe_num & 1))
 		return false;
-	NEED(op_own >> 4 == 0); /* requester, no error */
+	NEED(op_own >> 4 == 0); /* requester CQE without an error */
 	return true;
 }
 
@@ -290,7 +292,8 @@ static void transfer(struct queue *q, uint32_t round)
 	NEED(!memcmp(buf, buf + LEN, LEN));
 }
 
-/* The companion counts what the main queue pair has written, posted before it. */
+/* The companion waits for the main queue's next write and then counts it; its WQEs are
+ * posted before that write. */
 static void transfer_counted(struct queue *q, struct queue *companion)
 {
 	uint64_t *counter = (uint64_t *)(buf + 2 * LEN), before = *counter;
@@ -306,8 +309,8 @@ static void transfer_counted(struct queue *q, struct queue *companion)
 	NEED(*counter == before + 1);
 }
 
-/* ---- what the host does ---- */
-/* A list for kernels: the exported queue pairs one behind the other. */
+/* ---- the part of the host ---- */
+/* Checks the list for kernels: the exported queue pairs in consecutive memory. */
 static void check_list(struct doca_gpu_verbs_qp_hl *a, struct doca_gpu_verbs_qp_hl *b)
 {
 	struct doca_gpu_verbs_qp_hl *both[] = { a, b };
@@ -322,7 +325,7 @@ static void check_list(struct doca_gpu_verbs_qp_hl *a, struct doca_gpu_verbs_qp_
 	MUST(doca_gpu_verbs_qp_flat_list_destroy_hl(list));
 }
 
-/* The NIC's answer to QUERY_QP, as NVIDIA's library reads it. */
+/* Checks the NIC's answer to QUERY_QP as NVIDIA's library decodes it. */
 static void check_state(struct doca_gpu_verbs_qp_hl *qp)
 {
 	doca_verbs_qp_init_attr_t *init;
@@ -383,7 +386,7 @@ static void run_groups(int handler)
 		connect_to(&g[i]->qp_main, &g[!i]->qp_main);
 		connect_to(&g[i]->qp_companion, &g[!i]->qp_companion);
 	}
-	for (uint32_t n = 0; n < ROUNDS; n++) /* two slots each of the companion */
+	for (uint32_t n = 0; n < ROUNDS; n++) /* each uses two slots of the companion */
 		transfer_counted(&q[n % 2], &companion[n % 2]);
 	check_state(&g[0]->qp_companion);
 	printf("handler %d group, %d chosen: created, connected, exported, written, counted\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The host side of the consumers' drivers. */
+/* The host part of the consumers' drivers (see rig.h). */
 #include "rig.h"
 
 #include <stdio.h>

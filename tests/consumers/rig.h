@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The host side that drivers of other projects' kernels share, for C and C++: a
- * GPU ("host" or a PCI address), a NIC, memory that both CPU and GPU address,
- * and connections within this process. What fails ends the program by name.
+ * The host part that the drivers of other projects' kernels share, for C and C++: a
+ * GPU ("host" or a PCI address), a NIC, memory with addresses for both CPU and GPU,
+ * and connections within this process. A failed check prints the condition and ends
+ * the program.
  */
 #ifndef CONSUMERS_RIG_H
 #define CONSUMERS_RIG_H
@@ -37,11 +38,11 @@ struct rig {
 	void *nic; /* struct e2e_nic */
 };
 
-/* Options: -g GPU, -p HANDLER, -n ROUNDS. */
+/* Parses the options -g GPU, -p HANDLER and -n ROUNDS, and opens the GPU and the NIC. */
 void rig_open(struct rig *r, int argc, char **argv);
 void rig_close(struct rig *r);
 
-/* Zero-filled host memory that the GPU addresses. */
+/* Zeroed host memory that the GPU can address. */
 struct rig_mem {
 	uint8_t *cpu, *gpu;
 	size_t len;
@@ -49,17 +50,17 @@ struct rig_mem {
 	uint32_t lkey_be, rkey_be;
 };
 
-/* For the NIC, byte 0 is at address 0 (zero_based) or at that of the GPU. */
+/* The NIC's address of byte 0 is 0 (zero_based) or the GPU's address. */
 void rig_mem_open(struct rig *r, struct rig_mem *m, size_t len, bool zero_based);
 void rig_mem_close(struct rig *r, struct rig_mem *m);
 
-/* RST to RTS, both ways. */
+/* Moves both QPs from RST to RTS, connected to each other. */
 void rig_connect(struct rig *r, doca_verbs_qp_t *a, doca_verbs_qp_t *b);
 
-/* Byte i of what lies at place seed. */
+/* Byte i of the pattern `seed`. */
 uint8_t rig_pattern(uint64_t i, uint32_t seed);
 
-/* *word == want within 20 s. */
+/* Waits up to 20 s until *word == want; returns whether it is. */
 bool rig_becomes(const volatile uint64_t *word, uint64_t want);
 
 #ifdef __cplusplus

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * UCX's device endpoint (gdaki.cuh, taken unchanged from a checkout) on gdaki's
- * device headers: its own structure, with one-entry completion queues and doorbell
- * records inside, made by gdaki's host library. Puts and atomic adds by threads,
- * warps and blocks; arrived data, sums and completions are checked, and that a
- * write which the far end refuses is reported.
- * usage: ucx_gdaki_driver [-g GPU] [-n ROUNDS] [-p 2]: GPU threads always ring
+ * Runs UCX's device endpoint (gdaki.cuh, unchanged from a checkout) on gdaki's device
+ * headers. The endpoint has UCX's own layout, with one-entry CQs and DBRECs inside;
+ * gdaki's host library creates its queues. Threads, warps and blocks post puts and
+ * atomic adds. Data, sums and completions are checked, and that a write which the peer
+ * refuses is reported as an error.
+ * usage: ucx_gdaki_driver [-g GPU] [-n ROUNDS] [-p 2] (GPU threads always ring)
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@
 
 #define CHANNELS   3 /* queue pairs of one endpoint; the last one is for errors */
 #define BROKEN	   (CHANNELS - 1)
-#define DEPTH	   256 /* more than the 128 that share a doorbell */
+#define DEPTH	   256 /* more than the 128 messages that share a doorbell */
 #define GROUPS_MAX 256
 #define REGION	   256
 #define PUT_LEN	   200
@@ -24,8 +24,8 @@
 
 struct job {
 	uct_device_ep_t *ep;
-	const uct_device_mem_elem_t *mem; /* keys of both ends */
-	uct_device_completion_t *comps;	  /* of each group */
+	const uct_device_mem_elem_t *mem; /* keys of both sides */
+	uct_device_completion_t *comps;	  /* one per group */
 	uint32_t *failures;
 	uint8_t *src;
 	uint64_t dst, sum; /* addresses for the NIC */
@@ -38,14 +38,15 @@ __device__ static ucs_status_t put(const job &j, unsigned int group, unsigned in
 {
 	ucs_status_t status;
 
-	do /* until there is room */
+	do /* until the queue has a free slot */
 		status = uct_rc_mlx5_gda_ep_put<level>(j.ep, j.mem, j.mem, j.src + group * REGION,
 						       dst, PUT_LEN, channel, 0, nullptr);
 	while (status == UCS_ERR_NO_RESOURCE);
 	return status;
 }
 
-/* Rings, and says how all that was posted before ended. */
+/* Posts an atomic add with a doorbell, and returns the result of all operations posted
+ * before it. */
 template <ucs_device_level_t level>
 __device__ static ucs_status_t add(const job &j, unsigned int group, unsigned int channel)
 {
@@ -61,7 +62,7 @@ __device__ static ucs_status_t add(const job &j, unsigned int group, unsigned in
 	return status;
 }
 
-/* By a thread alone, by all lanes of a warp or by all threads of a block. */
+/* Run by a single thread, by all lanes of a warp or by all threads of a block. */
 template <ucs_device_level_t level> __device__ static void work(const job &j, unsigned int group)
 {
 	const unsigned int channel = group % BROKEN;
@@ -93,7 +94,7 @@ __global__ void by_blocks(job j)
 	work<UCS_DEVICE_LEVEL_BLOCK>(j, blockIdx.x);
 }
 
-/* One thread writes where nothing is registered. */
+/* One thread writes to an address that is not registered; the error must be reported. */
 __global__ void refused(job j)
 {
 	ucs_status_t status = put<UCS_DEVICE_LEVEL_THREAD>(j, 0, BROKEN, j.dst - (1 << 30));
@@ -103,9 +104,9 @@ __global__ void refused(job j)
 	j.failures[0] = status == UCS_ERR_IO_ERROR;
 }
 
-/* ---- the host's part of UCX's transport ---- */
+/* ---- the host part of UCX's transport ---- */
 
-/* An endpoint in memory, as UCX lays it out: queue pairs, then send rings. */
+/* Layout of an endpoint as in UCX: the structs of the queue pairs, then the send rings. */
 #define RINGS_AT   4096
 #define RING_BYTES (DEPTH << DOCA_GPUNETIO_IB_MLX5_WQE_SQ_SHIFT)
 #define PLACE(channel, member) \
@@ -118,7 +119,7 @@ struct channel {
 	struct doca_gpu_verbs_qp_hl *far_end;
 };
 
-/* What kernels read and write besides the endpoint. */
+/* Memory, besides the endpoint, that kernels read and write. */
 struct tables {
 	uct_device_mem_elem_t mem;
 	uct_device_completion_t comps[GROUPS_MAX];
@@ -127,7 +128,8 @@ struct tables {
 
 struct world {
 	struct rig rig;
-	struct rig_mem ep, src, dst, shared; /* dst: regions, then one sum, then the old ones */
+	/* dst: regions, then the sum, then old values of atomics */
+	struct rig_mem ep, src, dst, shared;
 	doca_verbs_umem_t *umem;
 	doca_verbs_uar_t *uar;
 	uint64_t *register_gpu;
@@ -201,7 +203,7 @@ static void open_channel(struct world *w, unsigned int i)
 	rig_connect(&w->rig, c->qp, c->far_end->qp);
 	qp->sq_db = w->register_gpu;
 	qp->qpn_ds = htobe32(qp->sq_num << DOCA_GPUNETIO_VERBS_WQE_IDX_SHIFT);
-	memset(qp->cq_buff, 0xff, sizeof(qp->cq_buff)); /* UCX's "nothing yet" */
+	memset(qp->cq_buff, 0xff, sizeof(qp->cq_buff)); /* UCX's value for an empty CQ */
 }
 
 static void open_endpoint(struct world *w)
@@ -239,7 +241,7 @@ static void world_open(struct world *w, int argc, char **argv)
 		w->src.cpu[i] = rig_pattern(i, 2);
 	open_endpoint(w);
 	w->tables = (struct tables *)w->shared.cpu;
-	/* One element for both ends: the key of what is read, that of what is written. */
+	/* One element for both sides: lkey of the source, rkey of the destination. */
 	w->tables->mem.ib_md_mem_element.lkey = w->src.lkey_be;
 	w->tables->mem.ib_md_mem_element.rkey = w->dst.rkey_be;
 	w->job.ep = &((uct_rc_gdaki_dev_ep_t *)w->ep.gpu)->super;

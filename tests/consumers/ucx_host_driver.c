@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * UCX's transport rc_gda (gdaki.c, unchanged, on UCX's own libraries): it opens the NIC, makes
- * an interface and two endpoints, whose channels have CQ, DBRECs and ring in one umem of GPU
- * memory, connects them and hands out their device structs. The driver then
- * posts RDMA writes by hand where those structs say. The GPU is the stand-in's, and what
- * UCX's CUDA modules would do is done here.
+ * Tests the software NIC with UCX's transport rc_gda (gdaki.c, unchanged,
+ * with UCX's own libraries). It opens the NIC and creates an interface and two
+ * endpoints. Each channel of an endpoint has its CQ, DBRECs and ring in one umem of
+ * GPU memory. After UCX has connected the endpoints, the driver posts RDMA writes by
+ * hand through their device structs. The GPU is the stand-in's; functions of UCX's
+ * CUDA modules are defined here.
  */
 #include "config.h"
 
@@ -37,7 +38,7 @@
 		} \
 	} while (0)
 
-/* ---- the CUDA driver, where the stand-in has less ---- */
+/* ---- functions of the CUDA driver that the stand-in lacks ---- */
 
 CUresult cuDeviceGetCount(int *count)
 {
@@ -58,7 +59,7 @@ CUresult cuDeviceGetPCIBusId(char *bdf, int len, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-/* Cleared, as what the driver takes from others is: UCX fills in the DBRECs after RTS. */
+/* Zeroed, as the real driver does with reused memory: UCX writes the DBRECs only after RTS. */
 CUresult cuMemAlloc(CUdeviceptr *ptr, size_t size)
 {
 	CUresult (*real)(CUdeviceptr *, size_t);
@@ -128,7 +129,7 @@ ucs_sys_device_t uct_cuda_get_sys_dev(CUdevice device)
 	return UCS_SYS_DEVICE_ID_UNKNOWN;
 }
 
-/* Only a search for devices calls these, and the driver names its own. */
+/* Called only by the device search, which this driver does not use. */
 #define NONE(name, ...) \
 	ucs_status_t uct_cuda_##name(__VA_ARGS__) \
 	{ \
@@ -231,7 +232,7 @@ static void put(uct_rc_gdaki_dev_ep_t *dev, unsigned int channel, unsigned int n
 	*(volatile uint64_t *)qp->sq_db = *(uint64_t *)wqe;
 }
 
-/* The CQ has one entry, in front of its DBREC. */
+/* The CQ has one entry, followed by its DBREC. */
 static void wait_for(uct_rc_gdaki_dev_qp_t *qp, uint16_t index)
 {
 	volatile struct mlx5_cqe64 *cqe = (volatile struct mlx5_cqe64 *)qp->cq_buff;
