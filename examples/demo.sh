@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The main job, once per doorbell handler: a server and a client process on the
-# software NIC move data, the server checks every byte. Ends with one table;
-# exit status 1, and the handlers that failed, if anything went wrong.
+# Runs the example once per doorbell handler: a client and a server process, each on a
+# software NIC, move data, and the server checks every byte. Prints a table of the results.
+# If a handler fails, lists it and exits with 1.
 #
 # B: build folder (build). DEMO_ARGS: options of the client (-i 16384 -s 2048).
 
@@ -25,9 +25,9 @@ for p in $HANDLERS; do
 	fi
 done
 
-# shellcheck disable=SC2059
-printf "\n$(echo "$WIDTHS" | sed 's/ /  /g')\n" asked chosen messages bytes Gb/s messages/s \
-	doorbells DBRECs why
+# shellcheck disable=SC2059 # the format is computed
+printf "\n$(echo "$WIDTHS" | sed 's/ /  /g')\n" requested chosen messages bytes Gb/s messages/s \
+	doorbells DBRECs reason
 for p in $HANDLERS; do
 	pair_fields "$p" "$FIELDS" "$WIDTHS"
 done

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Line coverage of the library's folders after the unit tests ran in the build
-# folder B, which was compiled with --coverage. Fails where a folder is under
-# COVERAGE_MIN percent (92). V=1: the lines that nothing reached, too.
+# Runs the unit tests of the build folder B, which was compiled with --coverage, and prints
+# the line coverage of each folder of the library. Fails if a folder is below COVERAGE_MIN
+# percent (92). V=1 also prints the lines that were not executed.
 set -eu
 B=${B:-build/coverage}
 GCOV=${GCOV:-gcov}
-find "$B/obj" -name '*.gcda' -delete # of the run before
+find "$B/obj" -name '*.gcda' -delete # counts of the previous run
 tests/run-unit.sh | tail -n 1
 bad=0
 for dir in core umem uar cq qp doorbell; do
@@ -24,7 +24,7 @@ for dir in core umem uar cq qp doorbell; do
 		END {
 			if (!lines) { print dir ": no data"; exit 1 }
 			printf "%-10s %5.1f %% of %d lines\n", dir, 100 * hit / lines, lines
-			if (100 * hit / lines < least) { print dir ": under " least " %"; exit 1 }
+			if (100 * hit / lines < least) { print dir ": below " least " %"; exit 1 }
 		}' || bad=1
 done
 exit "$bad"

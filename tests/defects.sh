@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The known defects of the peer that concern the host, by number: each has a test
-# with defect_ and the number in its name. Lists them; a number without one fails.
+# Checks that each known defect of the peer's host library (NVIDIA's DOCA GPUNetIO open)
+# has a test that gdaki does not share it: a test with defect_ and the number in its name.
+# V=1 lists these tests.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 bad=0

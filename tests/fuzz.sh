@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The inputs of tests/fuzz/corpus, each of which a fuzzer's function has to survive,
-# in this build; and in the plain build the fuzzers themselves for 20 s.
+# Feeds each input of tests/fuzz/corpus to the function of its fuzzer, in this build. In a
+# build without sanitizer, also runs the fuzzers for 20 s.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build} rc=0

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Every public header compiles alone, with nothing but the installed tree, as
-# C11, C++11 and C++17 (gcc, and clang where it is) and as CUDA where nvcc is;
-# .cuh headers as C++17 and CUDA. None of them brings a macro, a type or a
-# function into the user's name space that is not doca_*, gdk_* or theirs.
+# Checks that every public header compiles alone, with only the installed headers in the
+# include path: as C11, C++11 and C++17 with gcc, and with clang and nvcc if they are
+# installed; .cuh headers as C++17 and CUDA. The macros, types and functions that the
+# headers define must be named doca_* or gdk_*, except for macros that DOCA defines too.
+# shellcheck disable=SC2086,SC2046 # lists of options and of header names
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -29,14 +30,14 @@ compile() { # what, command...
 	"$@" >"$tmp/err" 2>&1 || complain "$what"
 }
 
-# Included twice, so that a missing guard shows.
+# Includes the header twice, to detect a missing include guard.
 source_for() {
 	printf '#include "%s"\n#include "%s"\n' "$1" "$1" >"$tmp/one.$2"
 }
 
 inc="-I$B/include"
 all=$(cd "$B/include" && find . -name '*.h' -o -name '*.cuh' | sed 's|^\./||' | sort)
-headers=$(grep -v '/platform_' <<<"$all") # those are the parts of platform.h
+headers=$(grep -v '/platform_' <<<"$all") # platform_*.h are parts of platform.h
 [ -n "$headers" ] || { echo "headers.sh: nothing staged in $B/include"; exit 1; }
 
 for h in $headers; do
@@ -54,8 +55,8 @@ for h in $headers; do
 	esac
 	source_for "$h" cpp
 	case $h in
-	*.cuh | doca_gpunetio_device.h) stds=c++17 ;; # templates of the device API
-	device/gdk/*) stds=c++17 ;;
+	*.cuh | doca_gpunetio_device.h) stds="c++17" ;; # templates of the device API
+	device/gdk/*) stds="c++17" ;;
 	*) stds="c++11 c++17" ;;
 	esac
 	for std in $stds; do
@@ -77,10 +78,10 @@ if [ -n "$NVCC" ]; then
 	compile "all headers as CUDA" "$NVCC" -std=c++17 -arch=sm_90 -Werror all-warnings \
 		"$inc" -cubin -o "$tmp/all.cubin" "$tmp/all.cu"
 else
-	echo "headers.sh: no nvcc here, CUDA not compiled"
+	echo "headers.sh: nvcc not found, not compiled as CUDA"
 fi
 
-# The host headers need no CUDA header and define no macro of others.
+# The host headers include no CUDA header and define only macros with our prefixes.
 public=$(echo "$headers" | grep -v -E '^device/|^doca_gpunetio_device.h')
 for h in $public; do
 	echo "#include \"$h\""
@@ -94,13 +95,13 @@ fi
 macros() { gcc -std=c11 "$inc" -dM -E "$1" | awk '{ print $2 }' | sed 's/(.*//' | sort -u; }
 macros "$tmp/sys.c" >"$tmp/sys.macros"
 allowed='^(DOCA_|doca_|GDK_|gdk_)'
-# The peer's own macros that its users' code may rely on.
+# Macros without a prefix in DOCA's headers, which users of DOCA may rely on.
 peer='^(TYPEOF|ACCESS_ONCE|READ_ONCE|WRITE_ONCE)$'
 macros "$tmp/all.c" | comm -23 - "$tmp/sys.macros" | grep -v -E "$allowed" | grep -v -E "$peer" >"$tmp/err" &&
 	complain "macros in the user's name space"
 
-# Types, tags, functions, objects and enumerators that our headers declare at
-# file scope, read from the preprocessed text that came from our files.
+# The Python program reads the preprocessed text of our headers and prints the types, tags,
+# functions, objects and enumerators that they declare at file scope.
 for h in $headers; do
 	case $h in *.cuh | doca_gpunetio_device.h) ;; *) echo "#include \"$h\"" ;; esac
 done >"$tmp/all.c"
@@ -114,7 +115,7 @@ for line in sys.stdin:
     elif ours:
         text.append(line)
 text = re.sub(r"\"(\\.|[^\"])*\"", "0", "".join(text))
-while True:  # attributes and asserts declare nothing
+while True:  # remove attributes and asserts, which declare nothing
     new = re.sub(r"\b(__attribute__|_Static_assert|_Alignas|__alignof__|__asm__)\s*(?:volatile)?\s*\((?:[^()]|\([^()]*\)|\((?:[^()]|\([^()]*\))*\))*\)", " ", text)
     if new == text:
         break

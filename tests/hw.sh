@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# tests/hw/run with the software NIC in the place of hardware: compared with itself nothing
-# differs; configured otherwise, the report names exactly what was changed. Also what it says
-# without a device, its bounds, what a masked report holds, and the two readers of traces.
+# Tests tests/hw/run with the software NIC in the place of hardware: a comparison of the NIC
+# with itself finds no difference, and one with a NIC of another configuration reports exactly
+# the planted differences. Also tests error messages, time limits, the masking of reports, and
+# the two programs that read traces.
+# shellcheck disable=SC2086 # $run and $nap are single words
 set -u
 cd "$(dirname "$0")/.." || exit 2
 export B="${B:-build}"
@@ -18,8 +20,8 @@ complain() { # text, file to show
 	bad=1
 }
 
-# ends STATUS LABEL COMMAND...: its output is in $tmp/out
-ends() {
+# Runs the command, with its output in $tmp/out, and checks its exit status.
+ends() { # expected status, label, command...
 	local want=$1 label=$2 rc
 	shift 2
 	timeout -k 5 120 "$@" >"$tmp/out" 2>&1
@@ -27,24 +29,24 @@ ends() {
 	[ $rc = "$want" ] || complain "$label: exit status $rc, expected $want" "$tmp/out"
 }
 
-has() { # file, line
+has() { # file, line that it must contain
 	grep -qxF -- "$2" "$1" || complain "no line \"$2\" in $(basename "$1")" "$1"
 }
 
-# ---- what it says when it cannot run ----
+# ---- errors before a test runs ----
 ends 0 "--help" $run --help
 ends 0 "--list" $run --list
-ends 2 "a device that is not there" $run --device nosuch0
+ends 2 "an unknown device" $run --device nosuch0
 devices=$(find /sys/class/infiniband -mindepth 1 -maxdepth 1 -printf '%f\n' 2>/dev/null | sort | paste -sd, | sed 's/,/, /g')
 has "$tmp/out" "run: there is no RDMA device nosuch0; devices here: ${devices:-none}"
-ends 2 "a device that is not there, beside another" "$nic" -- $run --device nosuch0
+ends 2 "an unknown device on a machine with another one" "$nic" -- $run --device nosuch0
 has "$tmp/out" "run: there is no RDMA device nosuch0; devices here: mlx5_0"
 ends 134 "GDAKI_TEST_DEVICE" "$nic" -- env GDAKI_TEST_DEVICE=nosuch0 "$B/hw/probe" caps
 ends 2 "programs that are not built" env B="$tmp" $run --under "$nic --" --only hello_put
 grep -q "^run: missing: $tmp/bin/gpunetio_verbs_put_bw, .*; run make build-tests$" "$tmp/out" ||
-	complain "the missing programs are not named" "$tmp/out"
+	complain "the message does not name the missing programs" "$tmp/out"
 
-# ---- the same on both sides: under softnic-run this is a machine with one device ----
+# ---- the same NIC on both sides: softnic-run makes this a machine with one device ----
 ends 0 "compared with itself" "$nic" -- $run --device mlx5_0 --peer-device mlx5_0 --short \
 	--output "$tmp/same" --keep "$tmp/kept"
 has "$tmp/same" "tests: 11 the same, 0 differ"
@@ -54,7 +56,7 @@ for t in "probe errors" hello_put "put_bw loopback -p 0" "put_bw to the other de
 	has "$tmp/same" "== $t: the same"
 done
 
-# Nothing private is in a masked report: addresses, GIDs and MACs of the NIC, the host's name.
+# A masked report contains no private values: addresses, GIDs and MACs of the NIC, host name.
 grep -q '^ *0040:.*\*\*\*\*' "$tmp/same" || complain "no masked byte in the report" "$tmp/same"
 if grep -n -E "(^|[^.0-9])127\.[0-9]+\.|0x7f[0-9a-f]{8}|0000ffff 7f" "$tmp/same" >"$tmp/private" ||
 	grep -n -w -F -e "$(hostname)" -e mlx5_0 "$tmp/same" >"$tmp/private"; then
@@ -73,7 +75,7 @@ stays: mlx5_01, libmlx5.so.1.24.44.0, firmware 28.43.1000, 11:04:47.4, 0x500004,
 END
 python3 -B -c 'import sys; sys.path.insert(0, "tests/hw"); import environment
 sys.stdout.write(environment.Mask({"mlx5_0": "DEVICE"})(open(sys.argv[1]).read()))' "$tmp/text" >"$tmp/out"
-cmp -s "$tmp/out" "$tmp/wanted" || complain "a text is masked like this:" "$tmp/out"
+cmp -s "$tmp/out" "$tmp/wanted" || complain "wrongly masked text:" "$tmp/out"
 
 # ---- planted differences ----
 ends 1 "a ConnectX-5, MTU 1024" $run --under "$nic --model cx5 --mtu 1024 --" --short \
@@ -88,16 +90,16 @@ for line in "tests: 1 the same, 4 differ" \
 	has "$tmp/planted" "$line"
 done
 grep -q "^CREATE_QP, send_dbr_mode 1: status 0x3 syndrome 0x[0-9a-f]* errno [0-9]*, accepted$" "$tmp/planted" ||
-	complain "the refused command is not named with its status" "$tmp/planted"
+	complain "the report does not name the refused command and its status" "$tmp/planted"
 
-# ---- two hosts: the other side is this one, started in the place of ssh ----
+# ---- two hosts: a script in the place of ssh starts the other side on this host ----
 printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >"$tmp/ssh"
 chmod +x "$tmp/ssh"
 other_host() {
 	timeout 120 $run --device softnic --peer-host 127.0.0.1 --peer-device softnic --ssh "$tmp/ssh" \
 		--port $((20000 + RANDOM % 10000)) --short --only host --output "$tmp/remote"
 }
-# A busy machine can make a pair fail. run does not repeat a test of two hosts.
+# On a busy machine a pair can fail, and run does not repeat tests of two hosts: up to 4 attempts.
 for _ in 1 2 3 4; do other_host >"$tmp/out" 2>&1 && break; done || complain "another host" "$tmp/out"
 has "$tmp/remote" "== put_bw to the other host -p 1: the same"
 by_hand() {
@@ -113,11 +115,11 @@ for _ in 1 2 3 4; do by_hand >"$tmp/out" 2>&1 && break; done || complain "anothe
 grep -q "tests/hw/run --serve --port [0-9]* .*--device softnic --short$" "$tmp/out" ||
 	complain "the command for the other host is not printed" "$tmp/out"
 
-# ---- limits, for a second ----
+# ---- limits: one second each ----
 ends 0 "--limits" env PROBE_LIMIT_S=1 $run --device softnic --limits --only limits --output "$tmp/limits"
 has "$tmp/limits" "== probe limits: the same"
 
-# ---- bounds ----
+# ---- time limits ----
 nap=60.$$
 printf '#!/bin/sh\nsleep %s & sleep %s\n' $nap $nap >"$tmp/hang"
 chmod +x "$tmp/hang"
@@ -126,9 +128,9 @@ ends 1 "a program that does not end" $run --under "$tmp/hang" --only hello_put -
 	--output "$tmp/hung"
 [ $((SECONDS - begun)) -lt 30 ] || complain "a program that does not end took $((SECONDS - begun)) s"
 has "$tmp/hung" "program: no end, exit 0"
-pgrep -x -f "sleep $nap" >/dev/null && complain "a part of the program that did not end is still there"
+pgrep -x -f "sleep $nap" >/dev/null && complain "a child of the program that timed out is still running"
 
-# ---- the readers ----
+# ---- decode and compare ----
 trace=$tmp/kept/device/hello_put.trace
 ends 0 decode tests/hw/decode --ifc '' "$trace"
 has "$tmp/out" "    in  QPC_LOG_SQ_SIZE 0xb"
@@ -140,7 +142,7 @@ ends 1 "compare a changed trace" tests/hw/compare "$trace" "$tmp/changed"
 has "$tmp/out" "RTR2RTS_QP (QP # (RTR to RTS)): in QPC_RETRY_COUNT 0x7, 0x5"
 has "$tmp/out" "1 difference"
 echo nonsense >"$tmp/nonsense"
-ends 2 "a file that is no trace" tests/hw/decode "$tmp/nonsense"
+ends 2 "a file that is not a trace" tests/hw/decode "$tmp/nonsense"
 
 [ $bad = 0 ] && echo "hw.sh: $(sed -n 's/^tests: //p' "$tmp/same"); planted differences found"
 exit $bad

@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
-"""Checks captured RoCEv2 packets, with nothing but this file.
+"""Checks the ICRC and the PSNs of captured RoCEv2 packets. Shares no code with the NIC.
 
-For every packet to UDP port 4791 of a pcap file: the invariant CRC is computed
-from the captured bytes (InfiniBand architecture, volume 1, annex A17: CRC-32
-over eight bytes of ones, the IPv4 header with TTL, TOS and checksum as ones or
-the IPv6 header with traffic class, flow label and hop limit as ones, the UDP
-header with its checksum as ones, the BTH with its reserved byte as ones, and
-the rest) and compared with the four bytes at the end. Request PSNs of each
-(sender, destination QP) must follow one another, but for repetitions.
+For every packet to UDP port 4791 of a pcap file, computes the invariant CRC from the
+captured bytes (InfiniBand architecture, volume 1, annex A17: CRC-32 over eight bytes of
+ones, the IPv4 header with TTL, TOS and checksum as ones or the IPv6 header with traffic
+class, flow label and hop limit as ones, the UDP header with its checksum as ones, the BTH
+with its reserved byte as ones, and the rest) and compares it with the last four bytes.
+The request PSNs of each (sender, destination QP) must be consecutive, except for
+retransmissions.
 
 usage: icrc_check.py [--corrupt] FILE.pcap
---corrupt flips one bit of each packet first: then every check must fail.
+--corrupt flips one bit of each packet first; then every ICRC must be wrong.
 """
 import struct
 import sys
 
 ROCE_PORT = 4791
 POLY = 0xEDB88320
-# Opcodes of requests: send and write of RC and UC, atomics; the read request
+# Opcodes of requests that use one PSN: send and write of RC and UC, atomics. A read request
+# uses one PSN for each response packet.
 ONE_PSN = set(range(0x00, 0x0C)) | set(range(0x20, 0x2C)) | {0x13, 0x14, 0x16, 0x17}
 REQUESTS = ONE_PSN | {0x0C}
 
@@ -45,7 +46,7 @@ def crc32(data):
 
 
 def packets(path):
-    """Yields (ip packet bytes) of a classic pcap file."""
+    """Yields the bytes of each IP packet of a classic pcap file."""
     with open(path, "rb") as f:
         head = f.read(24)
         if len(head) < 24:
@@ -131,16 +132,16 @@ def main():
         key = (ip[12:udp] if udp == 20 else ip[8:udp], dest)
         ahead = (psn - expected.get(key, psn)) & 0xFFFFFF
         if ahead >= 0x800000:
-            repeated += 1  # sent again: nothing new
+            repeated += 1  # a retransmission
             continue
         if ahead:
             gaps += 1
             if gaps <= 5 and not corrupt:
-                print(f"to QP {dest:#x}: PSN {psn:#x} where {expected[key]:#x} is next")
+                print(f"to QP {dest:#x}: PSN {psn:#x}, expected {expected[key]:#x}")
         flows.add(key)
         if opcode in ONE_PSN:
             expected[key] = (psn + 1) & 0xFFFFFF
-        else:  # a read takes as many as it gets responses: whatever comes next is next
+        else:  # the number of response packets is unknown: accept any PSN after a read
             expected.pop(key, None)
     print(f"{seen} RoCEv2 packets, {len(flows)} flows, {acks} responses, {repeated} sent again, "
           f"{wrong} wrong ICRC, {gaps} gaps in PSN")

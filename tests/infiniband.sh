@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The software NIC as an InfiniBand port: the distribution's programs and our own
-# find each other by LID, with a GRH where one is asked for or required.
+# Tests the software NIC as an InfiniBand port: the distribution's verbs programs and
+# gpunetio_verbs_put_bw connect by LID, and with a GRH if a program requests one or the port
+# requires it.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -13,21 +14,24 @@ name=infiniband.sh
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 . tests/lib/pair.sh
-command -v ibv_rc_pingpong >/dev/null || { echo "infiniband.sh: no ibv_rc_pingpong here (package ibverbs-utils)"; exit 77; }
+command -v ibv_rc_pingpong >/dev/null || { echo "infiniband.sh: ibv_rc_pingpong not found (package ibverbs-utils)"; exit 77; }
 
 nic=(--link-layer infiniband)
 timeout 30 "$run" "${nic[@]}" -- ibv_devinfo -v >"$tmp/info" 2>&1 || complain "ibv_devinfo -v fails" info
 for want in 'link_layer:.*InfiniBand' 'port_lid:[^0-9]*[1-9]' 'sm_lid:[^0-9]*1$' 'GID\[  *0\]:.*fe80:'; do
-	grep -q "$want" "$tmp/info" || complain "ibv_devinfo -v does not say $want" info
+	grep -q "$want" "$tmp/info" || complain "ibv_devinfo -v prints no line with $want" info
 done
-[ "$(grep -c 'GID\[' "$tmp/info")" = 1 ] || complain "not one GID" info
+[ "$(grep -c 'GID\[' "$tmp/info")" = 1 ] || complain "the number of GIDs is not 1" info
 timeout 30 "$run" "${nic[@]}" -- cat /sys/class/infiniband/mlx5_0/ports/1/link_layer /sys/class/infiniband/mlx5_0/ports/1/lid \
 	>"$tmp/sysfs" 2>&1
-grep -q InfiniBand "$tmp/sysfs" && grep -q '^0x[1-9a-f]' "$tmp/sysfs" || complain "sysfs" sysfs
-# An address without a LID of its own.
-timeout 30 "$run" "${nic[@]}" --ip 127.1.255.1 -- true 2>"$tmp/lid" && complain "a multicast LID is taken"
+if ! grep -q InfiniBand "$tmp/sysfs" || ! grep -q '^0x[1-9a-f]' "$tmp/sysfs"; then
+	complain "sysfs shows another link layer, or no LID" sysfs
+fi
+# The LID is derived from the address; this address would give a multicast LID.
+timeout 30 "$run" "${nic[@]}" --ip 127.1.255.1 -- true 2>"$tmp/lid" && complain "a multicast LID is accepted"
 
-put() { # the demo, which names its server with -c
+# The example takes the address of its server with -c, unlike the programs that pair() runs.
+put() {
 	local port=$((20000 + RANDOM % 10000)) server i
 	while listens $port; do port=$((port + 1)); done
 	on_nic put.server "$demo" -g host -d mlx5_0 -P $port >"$tmp/server" 2>&1 &

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The doorbell strategies are chosen on the link line. Every subset of their
-# archives, with auto before and after them, links in the documented order and
-# the program finds exactly those; nothing forgotten links silently. Every
-# archive also links alone with the others it states.
+# The link line chooses the doorbell strategies. Checks that every subset of their archives,
+# with auto before and after them, links in the documented order, that the program finds
+# exactly these strategies, and that a link with an archive missing fails. Also links every
+# archive completely, with only the archives that it may depend on.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -23,8 +23,8 @@ complain() {
 	bad=1
 }
 
-# Which strategies AUTO sees, in the order of the report, and which it picks for
-# a device that all of them could serve (the report of a live QP).
+# Creates a QP with the handler given as argument, on a device that all strategies support,
+# and prints the chosen handler.
 cat >"$tmp/p.c" <<'C'
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -80,26 +80,26 @@ C
 
 link_with() { # libraries...
 	links=$((links + 1))
-	# shellcheck disable=SC2086 # lists of words
+	# shellcheck disable=SC2086 # lists of libraries
 	"$CC" -o "$tmp/p" "$tmp/p.o" -L"$B/lib" -Wl,--start-group $parts "$@" -Wl,--end-group \
 		-lgdaki_db_none $sys 2>"$tmp/err"
 }
 
-ask() { # handler: what the program prints
+chosen() { # handler: prints the output of the program
 	timeout 20 "$B/bin/softnic-run" -- "$tmp/p" "$1" 2>"$tmp/err"
 }
 
 expect() { # subset, handler, wanted, order
 	local got
-	got=$(ask "$2")
-	[ "$got" = "$3" ] || complain "with {$1} ($4), handler $2 gives '$got', not '$3'"
+	got=$(chosen "$2")
+	[ "$got" = "$3" ] || complain "with {$1} ($4), handler $2 gives '$got', expected '$3'"
 }
 
 for set in "" gpu_sm bf cpu_proxy "gpu_sm bf" "gpu_sm cpu_proxy" "bf cpu_proxy" "gpu_sm bf cpu_proxy"; do
 	libs=
 	for s in $set; do libs="$libs -lgdaki_db_$s"; done
-	# AUTO's order is the strategies' for a QP without a stated DBREC mode; BlueFlame
-	# is never its choice. 4 is NOT_SUPPORTED.
+	# AUTO tries GPU_SM_DB, then CPU_PROXY, and never chooses BlueFlame. Error 4 is
+	# DOCA_ERROR_NOT_SUPPORTED.
 	case " $set " in
 	*" gpu_sm "*) auto=GPU_SM_DB ;;
 	*" cpu_proxy "*) auto=CPU_PROXY ;;
@@ -111,7 +111,7 @@ for set in "" gpu_sm bf cpu_proxy "gpu_sm bf" "gpu_sm cpu_proxy" "bf cpu_proxy" 
 		else
 			line="$libs -lgdaki_db_auto"
 		fi
-		# shellcheck disable=SC2086
+		# shellcheck disable=SC2086 # a list of libraries
 		link_with $line || { complain "{$set} does not link with auto $order"; continue; }
 		expect "$set" 0 "$auto" "auto $order"
 		case " $set " in
@@ -129,18 +129,18 @@ for set in "" gpu_sm bf cpu_proxy "gpu_sm bf" "gpu_sm cpu_proxy" "bf cpu_proxy" 
 	done
 done
 
-# db_none forgotten, with a strategy missing, is an error of the link, not a silent hole.
+# Without db_none, a missing strategy must be an error at link time.
 links=$((links + 1))
-# shellcheck disable=SC2086
+# shellcheck disable=SC2086 # lists of libraries
 if "$CC" -o "$tmp/p" "$tmp/p.o" -L"$B/lib" -Wl,--start-group $parts -lgdaki_db_auto -lgdaki_db_gpu_sm \
 	-Wl,--end-group $sys 2>"$tmp/err"; then
-	complain "without db_none a missing strategy goes unnoticed"
+	complain "without db_none, a program without bf and cpu_proxy links"
 elif ! grep -q gdk_doorbell_ "$tmp/err"; then
-	complain "without db_none the linker does not name the missing strategy"
+	complain "without db_none, the linker does not name the missing strategy"
 fi
 : >"$tmp/err"
 
-# Each archive alone, every member of it, with all that it may lean on.
+# Links every member of each archive, with all archives that it may depend on.
 all="$parts -lgdaki_db_auto -lgdaki_db_gpu_sm -lgdaki_db_bf -lgdaki_db_cpu_proxy"
 echo 'int main(void) { return 0; }' >"$tmp/empty.c"
 for lib in "$B"/lib/libgdaki_*.a; do
@@ -149,7 +149,7 @@ for lib in "$B"/lib/libgdaki_*.a; do
 	name=-l${name#lib}
 	[ "$name" != -lgdaki_db_none ] || rest=
 	links=$((links + 1))
-	# shellcheck disable=SC2086
+	# shellcheck disable=SC2086,SC2046 # lists of libraries
 	"$CC" -o "$tmp/empty" "$tmp/empty.c" -Wl,--whole-archive "$lib" -Wl,--no-whole-archive -L"$B/lib" \
 		-Wl,--start-group $(echo "$rest " | sed "s/$name //") -Wl,--end-group $sys 2>"$tmp/err" ||
 		complain "$(basename "$lib") does not link on its own"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
-"""50 servers and 50 clients of ibv_rc_pingpong at once, a software NIC in each:
-all succeed, none needs more than 32 MiB, and nothing stays in TMPDIR. Start-up
-time is printed. It is measured with true as the program, so it is softnic-run's.
+"""Runs 50 servers and 50 clients of ibv_rc_pingpong at once, each with a software NIC of
+its own. All must succeed, use at most 32 MiB each and leave no files in TMPDIR. Prints
+the start-up time of softnic-run, measured with the program true.
 
 usage: many.py [PAIRS]
 """
@@ -21,7 +21,7 @@ LIMIT_S = 120
 
 
 def free_ports(count):
-    """Ports that were free a moment ago, all different."""
+    """Distinct TCP ports that were free when this function closed them."""
     held = []
     for _ in range(count):
         s = socket.socket()
@@ -54,7 +54,7 @@ def start(out, port, *to):
 
 def main():
     if not shutil.which("ibv_rc_pingpong"):
-        print("many.py: no ibv_rc_pingpong here (package ibverbs-utils)")
+        print("many.py: ibv_rc_pingpong not found (package ibverbs-utils)")
         return 77
     pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     begin = time.monotonic()
@@ -89,10 +89,11 @@ def main():
         out.seek(0)
         if bad or running:
             print("".join(out.readlines()[-40:]))
-    print(f"many.py: {2 * pairs} processes, {bad} failed, {len(running)} did not end, {took:.1f} s; "
-          f"at most {peak / 1024:.1f} MiB each; softnic-run starts in {startup * 1000:.0f} ms")
+    print(f"many.py: {2 * pairs} processes, {bad} failed, {len(running)} did not end, "
+          f"{took:.1f} s; at most {peak / 1024:.1f} MiB each; "
+          f"softnic-run starts in {startup * 1000:.0f} ms")
     if left:
-        print(f"many.py: left in TMPDIR: {left}")
+        print(f"many.py: files left in TMPDIR: {left}")
     return bool(bad or running or left or peak > RSS_MAX_KIB)
 
 

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Every card model of the software NIC: what ibv_devinfo shows of it, the end-to-end tests, the
-# main job by each doorbell handler, and libmlx5's own data path. All but cx8 have no queue pairs
-# without DBREC: they must refuse handler 10, and tests that need such are skipped and counted.
-# usage: models.sh [short]	(short: two test programs, one handler and no verbs programs a model)
+# Tests every card model of the software NIC: the output of ibv_devinfo, the end-to-end tests,
+# the example with each doorbell handler, and libmlx5's own data path. Only cx8 has queue pairs
+# without DBREC. The other models must refuse handler 10; tests that need it are skipped and
+# counted.
+# usage: models.sh [short]	(short: per model two test programs, one handler, no verbs programs)
 set -u
 cd "$(dirname "$0")/.." || exit 2
 export B=${B:-build} BOUND=30
@@ -19,7 +20,7 @@ complain() { # text, file to show
 	bad=1
 }
 
-has() { # model, option: its value, if the model has one
+has() { # model, option: prints the option's value in the list, if the model has one
 	sed -n "/^$1\$/,/^[^ ]/s/^  --$2  *\([^ ]*\) .*/\1/p" "$DIR/list"
 }
 
@@ -37,7 +38,7 @@ unit() { # model, test programs
 }
 
 put_bw() { # model, handlers
-	for p in ${*:2}; do
+	for p in "${@:2}"; do
 		if [ "$p" = 10 ] && [ "$1" != cx8 ]; then
 			timeout 20 "$run" -- "$B/bin/gpunetio_verbs_put_bw" -g host -d mlx5_0 -p 10 \
 				-c 127.0.0.1 >"$DIR/refused" 2>&1
@@ -61,14 +62,14 @@ models=$(grep -x '[a-z0-9]*' "$DIR/list")
 [ $? = 2 ] && grep -q "unknown card model \"nonesuch\", expected one of cx5, cx6dx, cx7, cx8, bf3" "$DIR/err" ||
 	complain "an unknown model is not refused" "$DIR/err"
 [ "$("$run" --model cx5 --no-dbr 1 --pci-device 0x1019 -- ibv_devinfo | sed -n 's/.*part_id:\s*//p')" = 4121 ] ||
-	complain "an option does not count before the model"
+	complain "an option does not override the model"
 
-# Every option of a card at once, and values that are none.
+# All options of a card at once are accepted; invalid values are refused.
 "$run" --cd 0 --ts-format real --lag 2:inactive --lag-init2 0 --query-lag 0 --vf --events 0x20 --qp-max 9 \
 	--cq-behind 1 --fw-ver 1.2.3 -- ibv_devinfo >"$DIR/info" 2>&1 && grep -q 'fw_ver:.*1\.2\.0003$\|fw_ver:.*1\.2\.3$' "$DIR/info" ||
 	complain "options of a card are refused" "$DIR/info"
 for o in "--ts-format none" "--lag 2:none" "--lag x"; do
-	# shellcheck disable=SC2086
+	# shellcheck disable=SC2086 # an option and its value
 	"$run" $o -- true 2>"$DIR/err" && complain "$o is not refused"
 done
 

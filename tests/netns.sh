@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The software NIC on a real Ethernet: two network namespaces joined by a veth
-# pair, one program in each with --ip, IPv4 and IPv6, MTU 1500 and 4200. The
-# kernel forwards, tshark captures on one end: ICRC and PSNs are checked from the
-# captured bytes, and so are source ports, traffic class and hop limit.
+# Tests the software NIC on a real network interface: two network namespaces joined by a veth
+# pair, one program in each with --ip, IPv4 and IPv6, MTU 1500 and 4200. tshark captures on one
+# end; ICRC, PSNs, source ports, traffic class and hop limit are checked in the capture.
+# shellcheck disable=SC2086 # names of namespaces and addresses are single words
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -17,15 +17,15 @@ a=gdk-a-$$ b=gdk-b-$$
 capture=
 trap '[ -z "$capture" ] || kill $capture 2>/dev/null; wait; ip netns del $a 2>/dev/null; ip netns del $b 2>/dev/null; rm -rf "$tmp"' EXIT
 skip() { echo "netns.sh: $1"; exit 77; }
-cannot() { echo "netns.sh: no $1 here: $(head -n 1 "$tmp/why")"; exit 78; }
-command -v ip >/dev/null || skip "no ip here (package iproute2)"
-command -v tshark >/dev/null || skip "no tshark here"
-command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong here (package ibverbs-utils)"
+cannot() { echo "netns.sh: cannot create $1: $(head -n 1 "$tmp/why")"; exit 78; }
+command -v ip >/dev/null || skip "ip not found (package iproute2)"
+command -v tshark >/dev/null || skip "tshark not found"
+command -v ibv_rc_pingpong >/dev/null || skip "ibv_rc_pingpong not found (package ibverbs-utils)"
 { ip netns add $a && ip netns add $b && ip netns exec $a true; } 2>"$tmp/why" || cannot namespaces
 . tests/lib/pair.sh
 
 ok() { "$@" || { echo "netns.sh: $* fails"; exit 1; }; }
-ip -n $a link add gdk0 type veth peer name gdk0 netns $b 2>"$tmp/why" || cannot "veth pair"
+ip -n $a link add gdk0 type veth peer name gdk0 netns $b 2>"$tmp/why" || cannot "a veth pair"
 ok ip -n $a addr add 10.77.0.1/24 dev gdk0
 ok ip -n $b addr add 10.77.0.2/24 dev gdk0
 for ns in $a $b; do
@@ -35,7 +35,7 @@ done
 six=1
 { ip -n $a addr add fd77::1/64 dev gdk0 nodad && ip -n $b addr add fd77::2/64 dev gdk0 nodad; } 2>/dev/null || six=
 
-await() { # seconds / 10, command...: until it succeeds
+await() { # tenths of a second, command...: repeats the command until it succeeds
 	local n=$1
 	shift
 	while ! "$@" && [ $((n--)) -gt 0 ]; do sleep 0.1; done
@@ -59,18 +59,17 @@ end_capture() {
 		complain "$1: malformed or fragmented packets"
 }
 
-# A server in a, its client in b, captured.
-both() { # label, network, what to add for the client, command...
+# Runs the server in namespace a and its client in b, with a capture.
+both() { # label, network, additional arguments of the client, command...
 	local label=$1 net=$2 to=$3 server
 	shift 3
 	begin_capture "$label"
 	timeout 30 ip netns exec $a "$run" --strict --ip ${net}1 -- "$@" >"$tmp/server" 2>&1 &
 	server=$!
 	await 50 sh -c "ip netns exec $a cat /proc/net/tcp /proc/net/tcp6 | grep -q ' 0A '"
-	# shellcheck disable=SC2086 # words
 	timeout 30 ip netns exec $b "$run" --strict --ip ${net}2 -- "$@" $to >"$tmp/client" 2>&1 ||
 		complain "$label: the client fails" client
-	if [ "$1" = "$demo" ]; then # serves until it is stopped
+	if [ "$1" = "$demo" ]; then # this server runs until it is stopped
 		await 50 grep -q Validation "$tmp/server"
 		kill -INT $server 2>/dev/null
 	fi
@@ -95,7 +94,7 @@ for mtu in 1500 4200; do
 		label=$mtu-${net%%[.:]*}
 		both "$label-rc" $net 10.77.0.1 ibv_rc_pingpong -g 3 -n 100 -s 9000 -m $want -c
 		seen "$label-rc" "udp.srcport >= 49152"
-		seen "$label-rc" "ip.ttl == 1 || ipv6.hlim == 1" # what ibv_rc_pingpong asks for
+		seen "$label-rc" "ip.ttl == 1 || ipv6.hlim == 1" # set by ibv_rc_pingpong
 		[ $mtu = 1500 ] || continue
 		both "$label-link-local" $net 10.77.0.1 ibv_rc_pingpong -g 1 -n 20 -c
 		both "$label-v1" $net 10.77.0.1 ibv_rc_pingpong -g 0 -n 20 -c
@@ -108,7 +107,7 @@ both put_bw 10.77.0. "-c 10.77.0.1 -p 2 -i 500 -s 10000" "$demo" -g host -d mlx5
 grep -q 'Validation successful' "$tmp/server" || complain "put_bw: not validated" server
 seen put_bw "udp.srcport >= 49152"
 
-# A path MTU above what a frame takes is refused by the NIC, not lost on the wire.
+# The NIC refuses a path MTU that exceeds the frame size of the interface.
 ip -n $a link set gdk0 mtu 1500
 timeout 20 ip netns exec $a "$run" --ip 10.77.0.1 -- ibv_rc_pingpong -g 3 -m 2048 -n 1 >"$tmp/server" 2>&1 &
 server=$!
@@ -117,17 +116,17 @@ timeout 20 ip netns exec $b "$run" --ip 10.77.0.2 -- ibv_rc_pingpong -g 3 -m 204
 wait $server
 grep -q 'to RTR' "$tmp/server" || complain "a path MTU of 2048 on an interface of 1500 is not refused" server
 
-# An address that another process has: an error too.
+# The NIC refuses an address that another process uses.
 timeout 20 ip netns exec $a "$run" --ip 10.77.0.1 -- ibv_asyncwatch -d mlx5_0 >"$tmp/first" 2>&1 &
 first=$!
 await 50 sh -c "ip netns exec $a cat /proc/net/udp | grep -qi ':12B7 '"
 timeout 20 ip netns exec $a "$run" --ip 10.77.0.1 -- ibv_devinfo >"$tmp/second" 2>&1
-grep -q 'Address already in use' "$tmp/second" || complain "two processes have one address" second
+grep -q 'Address already in use' "$tmp/second" || complain "two processes share one address" second
 kill $first
 wait $first
 
-# A gone address is an error, not another address.
+# The NIC refuses an address that the namespace does not have.
 timeout 20 ip netns exec $a "$run" --ip 10.77.0.9 -- true >"$tmp/gone" 2>&1
-[ $? = 127 ] || complain "an address of nobody is taken" gone
+[ $? = 127 ] || complain "an address that the namespace lacks is accepted" gone
 [ $bad != 0 ] || echo "netns.sh: IPv4${six:+ and IPv6} between namespaces, MTU 1500 and 4200; put_bw: $(cat "$tmp/icrc")"
 exit $bad

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Shells, coreutils and Python find the software NIC in /sys and /dev as they
-# would find a ConnectX; and what softnic-run says of its options is true.
+# Checks that shells, coreutils and Python find the software NIC in /sys and /dev as they
+# would find a ConnectX, that softnic-run accepts the options that its --help lists, and
+# that the folder of a killed run is removed by the next run.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -13,11 +14,11 @@ trap 'rm -rf "$tmp"' EXIT
 bad=0
 complain() { echo "paths.sh: $1"; sed 's/^/    /' "$tmp/out" | tail -n 8; bad=1; }
 
-says() { # what its output must have, shell commands
+says() { # pattern that the output must match, shell commands
 	timeout 20 "$run" -- sh -c "$2" >"$tmp/out" 2>"$tmp/err" || complain "'$2' fails: $(tail -n 1 "$tmp/err")"
-	[ ! -s "$tmp/err" ] || complain "'$2' complains: $(tail -n 1 "$tmp/err")"
-	grep -q -E -- "$1" "$tmp/out" || complain "'$2' does not say $1"
-	! grep -q softnic "$tmp/out" || complain "'$2' shows the tree's own place"
+	[ ! -s "$tmp/err" ] || complain "'$2' prints to stderr: $(tail -n 1 "$tmp/err")"
+	grep -q -E -- "$1" "$tmp/out" || complain "the output of '$2' does not match $1"
+	! grep -q softnic "$tmp/out" || complain "the output of '$2' shows where the tree really is"
 }
 
 d=/sys/class/infiniband/mlx5_0
@@ -37,15 +38,15 @@ says '^0$' "cat $d/ports/1/hw_counters/out_of_sequence $d/ports/1/counters/port_
 says '^15b3:1021$' "echo \$(cut -c 3- $d/device/vendor):\$(cut -c 3- $d/device/device)"
 says '^lo$' "ls $d/device/net"
 says '^/sys/bus/pci$' "readlink -f $d/device/subsystem"
-# Where no GPU's driver is, the module that serves GPU memory is not shown either.
+# Without a GPU driver, the module that registers GPU memory (nvidia_peermem) is not shown.
 [ -e /dev/nvidiactl ] || [ -e /sys/module/nvidia_peermem ] ||
 	says '^absent$' 'test -e /sys/module/nvidia_peermem/version || echo absent'
-# With CUDA it is, unless GPU memory cannot be registered by its address.
+# To programs with CUDA it is shown, unless --peermem 0 is given.
 if [ -e "$B/standin/libcuda.so.1" ]; then
 	for peermem in 1 0; do
 		shown=$(LD_PRELOAD=$PWD/$B/standin/libcuda.so.1 timeout 20 "$run" --peermem $peermem -- \
 			sh -c 'test -e /sys/module/nvidia_peermem && echo 1 || echo 0' 2>&1)
-		[ "$shown" = $peermem ] || complain "--peermem $peermem shows the module: $shown"
+		[ "$shown" = $peermem ] || complain "--peermem $peermem: module shown: $shown"
 	done
 fi
 says 'mlx5_0' 'bash -c "echo /sys/class/infiniband/*"'
@@ -55,10 +56,11 @@ if command -v python3 >/dev/null; then
 	says '^/sys/devices/pci5043:00/5043:00:01.0$' \
 		"python3 -c \"import os; print(os.path.realpath('$d/device'))\""
 fi
-says '^rocm|^lo$|^$' "true; echo" # the rest of /sys is the machine's
-[ "$(timeout 20 "$run" -- ls /sys/class/net)" = "$(ls /sys/class/net)" ] || complain "other paths are touched"
+says '^rocm|^lo$|^$' "true; echo"
+# All other paths of /sys are the machine's.
+[ "$(timeout 20 "$run" -- ls /sys/class/net)" = "$(ls /sys/class/net)" ] || complain "/sys/class/net differs"
 
-# Every option that --help names is taken, with a value where it shows one, and no other.
+# Every option that --help lists is accepted, with a value if --help shows one; others are refused.
 while read -r option value _; do
 	case $value in
 	ADDRESS) arg=127.9.8.7 ;;
@@ -72,24 +74,26 @@ while read -r option value _; do
 	FILE | FOLDER) arg=$tmp/made ;;
 	BYTES*:whole*) arg=64k ;;
 	[A-Z]*) arg=1 ;;
-	*) arg= ;; # none, or one that may be left out
+	*) arg= ;; # no value, or an optional one
 	esac
 	rm -rf "$tmp/made"
 	timeout 20 "$run" "${option%%\[*}${arg:+=$arg}" -- true >"$tmp/out" 2>&1 || complain "option $option $arg"
 	options=$((${options:-0} + 1))
 done < <("$run" --help | grep '^  --')
-[ "${options:-0}" -gt 20 ] || complain "--help names ${options:-0} options"
-timeout 20 "$run" --nothing -- true >"$tmp/out" 2>&1 && complain "an unknown option is taken"
-timeout 20 "$run" --link-layer token-ring -- true >"$tmp/out" 2>&1 && complain "an unknown link layer is taken"
-timeout 20 "$run" --ip 203.0.113.7 -- true >"$tmp/out" 2>&1 && complain "an address of nobody is taken"
+[ "${options:-0}" -gt 20 ] || complain "--help lists only ${options:-0} options"
+timeout 20 "$run" --nothing -- true >"$tmp/out" 2>&1 && complain "an unknown option is accepted"
+timeout 20 "$run" --link-layer token-ring -- true >"$tmp/out" 2>&1 && complain "an unknown link layer is accepted"
+timeout 20 "$run" --ip 203.0.113.7 -- true >"$tmp/out" 2>&1 && complain "an address that the machine lacks is accepted"
 
-# A run that is killed leaves a folder; the next run removes it, and only it.
+# A killed run leaves its folder. The next run removes that folder, and no other.
+entries() { find "$TMPDIR" -mindepth 1 -maxdepth 1 | wc -l; }
 export TMPDIR=$tmp/t
 mkdir "$TMPDIR"
 bash -c '"$1" -- sh -c "kill -KILL \$PPID"; true' - "$run" 2>/dev/null
-[ "$(ls "$TMPDIR" | wc -l)" = 1 ] || complain "a killed run does not leave its folder"
+[ "$(entries)" = 1 ] || complain "expected one folder after a killed run, found $(entries)"
+# The outer run is alive while the inner one removes folders.
 "$run" -- sh -c '"$1" -- true; ls "$TMPDIR" | wc -l' sh "$run" >"$tmp/out"
-[ "$(cat "$tmp/out")" = 1 ] || complain "what a killed run left is still there, or a living run is swept"
-[ "$(ls "$TMPDIR" | wc -l)" = 0 ] || complain "a run leaves something"
-[ $bad != 0 ] || echo "paths.sh: coreutils, shells and Python find the NIC; ${options:-0} options; killed runs are swept"
+[ "$(cat "$tmp/out")" = 1 ] || complain "expected only the folder of the running softnic-run in TMPDIR"
+[ "$(entries)" = 0 ] || complain "a run left files in TMPDIR"
+[ $bad != 0 ] || echo "paths.sh: coreutils, shells and Python find the NIC; ${options:-0} options; folders of killed runs are removed"
 exit $bad

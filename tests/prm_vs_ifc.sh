@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Compiles a checker of tests/lib/prm_fields.def against the kernel's own mlx5_ifc.h,
-# from the distribution's linux-headers-*-common package. Fields that are newer than
-# that header are listed. The table is complete for Linux 6.12: there a field that the
-# header lacks is a failure; an older kernel's header may lack some, which are listed
-# and left out. Without the header: SKIP, a failure in CI.
+# Compares the fields of tests/lib/prm_fields.def with the kernel's mlx5_ifc.h, from the
+# package linux-headers-*-common. Since Linux 6.12 the header has all fields that the table
+# does not mark as newer, so a missing field is a failure. Fields that an older header lacks
+# are listed and not compared. Without the header the test is skipped, and fails in CI.
 set -u
 cd "$(dirname "$0")/.." || exit 2
-dir=$(ls -d /usr/src/linux-headers-*/include/linux/mlx5 2>/dev/null | sort -V | tail -n 1)
+dir=$(printf '%s\n' /usr/src/linux-headers-*/include/linux/mlx5 | sort -V | tail -n 1)
 if [ ! -e "$dir/mlx5_ifc.h" ]; then
 	echo "SKIP prm_vs_ifc: no mlx5_ifc.h, install linux-headers-*-common"
 	[ "${CI:-}" != true ] || exit 1
@@ -64,9 +63,9 @@ int main(void)
 	return bad || !checked;
 }
 C
-# Kernel headers that it includes by <> are for the kernel's own types, given above.
+# mlx5_ifc.h includes kernel headers only for types, which check.c defines: empty files do.
 mkdir -p "$tmp/empty"
-for h in $(sed -n 's/^#include <\(.*\)>/\1/p' "$dir"/mlx5_ifc*.h); do
+sed -n 's/^#include <\(.*\)>/\1/p' "$dir"/mlx5_ifc*.h | while read -r h; do
 	mkdir -p "$tmp/empty/$(dirname "$h")" && : >"$tmp/empty/$h"
 done
 compile() {
@@ -83,7 +82,7 @@ if ! compile; then
 	fi
 	sed -n "s/.*'struct mlx5_ifc_\([a-z0-9_]*\)_bits' has no member named '\([a-z0-9_]*\)'.*/\1 \2/p" \
 		"$tmp/errors" | sort -u | while read -r layout member; do
-		echo "not in this kernel's header: $layout.$member"
+		echo "prm_vs_ifc: this kernel's header lacks $layout.$member"
 		sed -i -E "/^(FIELD|NESTED)\([A-Z0-9_]+, $layout, $member,/d" "$tmp/tests/lib/prm_fields.def"
 	done
 	compile || { cat "$tmp/errors"; exit 1; }

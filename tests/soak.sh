@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Two processes exchange messages of all kinds over a wire that loses 1 %,
-# duplicates 1 %, reorders 1 % and corrupts 0.1 % of the packets; soak.c checks
-# every byte and every completion.
+# Two processes exchange messages of all kinds over a wire that drops 1 %, duplicates 1 %,
+# reorders 1 % and corrupts 0.1 % of the packets; soak.c checks every byte and every
+# completion.
 #
-# usage: soak.sh [MESSAGES [SEED...]]	(default: 100000 with seed 1)
-#   B build folder, LIMIT seconds per seed (240)
+# usage: soak.sh [MESSAGES [SEED...]]	(default: 100000 messages with seed 1)
+#   B: build folder; LIMIT: seconds per seed (240)
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -28,12 +28,13 @@ for seed; do
 	side server "$seed" &
 	side client "$seed" 127.0.0.1
 	rc=$?
-	wait $! && [ $rc = 0 ] || {
+	if ! wait $! || [ $rc != 0 ]; then
 		echo "soak.sh: seed $seed fails (client $rc)"
 		tail -n 30 "$tmp/client" "$tmp/server"
 		exit 1
-	}
+	fi
 	grep -h '^soak: client' "$tmp/client"
+	# shellcheck disable=SC2046 # joins the lines of awk
 	echo "soak.sh: seed $seed:" $(awk '$1 ~ /^(faults_injected|tx_packets|retransmits|timeouts|probes|naks_received|dup_requests|icrc_errors)$/ {
 		n[$1] += $2 } END { for (k in n) print k, n[k] }' "$tmp/client" "$tmp/server")
 done

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# A static archive has no hidden symbols: every global that ours define is
-# visible to the user's link, so each must be doca_* or gdk_*. None may run
-# code before main either.
+# Checks the symbols of the archives. A static archive cannot hide symbols from the user's
+# link, so every global must be named doca_* or gdk_*. No archive may run code before main.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -21,8 +20,8 @@ for lib in "$B"/lib/libgdaki_*.a; do
 	fi
 	other=$(grep -v -E '^(doca|gdk)_|^__gcov|^__(asan|ubsan|tsan|odr_asan)' <<<"$names")
 	if [ -n "$other" ]; then
-		echo "symbols.sh: $lib defines names that are not ours:"
-		sed 's/^/    /' <<<"$other"
+		echo "symbols.sh: $lib defines names without our prefixes:"
+		echo "    ${other//$'\n'/$'\n'    }"
 		bad=1
 	fi
 	if objdump -h "$lib" | grep -q -E '\.(init_array|ctors|preinit_array)'; then
@@ -31,7 +30,7 @@ for lib in "$B"/lib/libgdaki_*.a; do
 	fi
 done
 if [ $found -ne 10 ]; then
-	echo "symbols.sh: $found archives in $B/lib, not 10"
+	echo "symbols.sh: $found archives in $B/lib, expected 10"
 	bad=1
 fi
 exit $bad

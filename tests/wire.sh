@@ -2,14 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The wire as others see it. First the demo's traffic, captured on the loopback
-# interface while a server and a client of gpunetio_verbs_put_bw run: every packet
-# decodes as RoCEv2 RC in tshark, none is malformed, sequence numbers add up, and
-# the ICRC is what icrc_check.py computes from the captured bytes. Where capturing
-# is not allowed, the NIC's own capture file is read instead, and the output says
-# so. Then one pair of programs for each transport and operation, each with the
-# NIC's own captures: the same, tshark has nothing to complain about, and the
-# packets are of the kinds that the operation has.
+# Checks the packets of the software NIC with tshark and icrc_check.py. First captures the
+# traffic of a server and a client of gpunetio_verbs_put_bw on the loopback interface: every
+# packet must decode as RoCEv2 RC, none may be malformed, PSNs must be consecutive, and the
+# ICRC must be right. If capturing is not permitted, uses the NIC's own capture file instead
+# and reports that. Then runs one pair of programs for each transport and operation and checks
+# the NICs' own captures in the same way; they may contain only opcodes of that operation.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -19,8 +17,8 @@ tmp=$(mktemp -d)
 capture=
 server=
 trap '[ -z "$capture$server" ] || kill $capture $server 2>/dev/null; wait; rm -rf "$tmp"' EXIT
-command -v tshark >/dev/null || { echo "wire.sh: no tshark here"; exit 77; }
-command -v ib_write_bw >/dev/null || { echo "wire.sh: no perftest here"; exit 77; }
+command -v tshark >/dev/null || { echo "wire.sh: tshark not found"; exit 77; }
+command -v ib_write_bw >/dev/null || { echo "wire.sh: perftest not found"; exit 77; }
 
 fail() {
 	echo "wire.sh: $1"
@@ -31,11 +29,11 @@ fail() {
 }
 
 file=$tmp/wire.pcap
-# Addresses of this run's own: others may use the NIC at the same time.
+# Random addresses, because other processes may use the software NIC at the same time.
 net=127.$((240 + RANDOM % 15)).$((RANDOM % 256))
 how="captured on lo"
 pcap_server=
-# -B: a large buffer, so that the kernel drops nothing.
+# -B 256: a capture buffer of 256 MiB, so that the kernel drops no packets.
 tshark -i lo -B 256 -F pcap -f "udp port 4791 and net $net" -w "$file" >"$tmp/capture" 2>&1 &
 capture=$!
 for _ in $(seq 50); do
@@ -44,7 +42,7 @@ for _ in $(seq 50); do
 	sleep 0.1
 done
 if ! kill -0 $capture 2>/dev/null; then
-	echo "wire.sh: capturing on lo is not allowed here, reading the NIC's own capture:" \
+	echo "wire.sh: not permitted to capture on lo, reading the NIC's own capture:" \
 		"$(tail -n 1 "$tmp/capture")"
 	capture=
 	how="captured by the NIC"
@@ -52,7 +50,7 @@ if ! kill -0 $capture 2>/dev/null; then
 fi
 
 port=$((20000 + RANDOM % 10000))
-# shellcheck disable=SC2086 # options are words
+# shellcheck disable=SC2086 # an option and its value, or nothing
 timeout 60 "$run" --ip $net.1 $pcap_server -- "$demo" -g host -d mlx5_0 -P $port >"$tmp/server" 2>&1 &
 server=$!
 sleep 1
@@ -74,7 +72,7 @@ if [ -n "$capture" ]; then
 fi
 [ -s "$file" ] || fail "nothing was captured"
 
-# Payloads are numbers and patterns: nobody should guess at protocols in them.
+# Disables the protocols that tshark detects heuristically: patterns in payloads match them.
 shark() { # file, options...
 	tshark --disable-protocol rpcordma --disable-protocol iser --disable-protocol smb_direct \
 		--disable-protocol smc --disable-protocol lnet -r "$@" 2>"$tmp/tshark"
@@ -87,43 +85,43 @@ bad=$(count -Y '_ws.malformed || ip.checksum.status == 0')
 [ "$all" -gt 100 ] || fail "only $all packets $how"
 [ "$all" = "$rc" ] || fail "$rc of $all packets decode as RoCEv2 RC"
 [ "$bad" = 0 ] || fail "$bad packets are malformed"
-# Each queue pair sends from a port of its own, of those that RoCE has for it.
+# Each queue pair has its own source port, in the range that RoCEv2 recommends (49152 and up).
 ports=$(shark "$file" -T fields -e ip.src -e udp.srcport | sort -u)
 awk '$2 < 49152 { exit 1 }' <<<"$ports" || fail "packets from ports below 49152: $ports"
 [ "$(awk '{ print $1 }' <<<"$ports" | sort -u | wc -l)" = 2 ] || fail "not two hosts: $ports"
 
-# PSNs as tshark reads them: each flow's writes are numbered without a hole.
+# The PSNs of each flow's writes, as decoded by tshark, are consecutive.
 shark "$file" -Y 'infiniband.bth.opcode <= 0x0b' -T fields -e ip.src -e infiniband.bth.destqp \
 	-e infiniband.bth.psn |
 	awk '{ k = $1 " " $2; p = $3 + 0
 		if (!(k in next_psn) || p == next_psn[k]) { next_psn[k] = (p + 1) % 16777216; good++ }
 		else if ((next_psn[k] - p + 16777216) % 16777216 < 8388608) again++
-		else { print "flow " k ": PSN " p " where " next_psn[k] " is next"; holes++; next_psn[k] = p + 1 }
+		else { print "flow " k ": PSN " p ", expected " next_psn[k]; holes++; next_psn[k] = p + 1 }
 	} END { print good + 0 " requests in order, " again + 0 " sent again, " holes + 0 " holes"
-		exit holes > 0 || good == 0 }' >"$tmp/psn" || { cat "$tmp/psn"; fail "sequence numbers do not add up"; }
+		exit holes > 0 || good == 0 }' >"$tmp/psn" || { cat "$tmp/psn"; fail "PSNs are not consecutive"; }
 
-python3 tests/icrc_check.py "$file" >"$tmp/icrc" || { cat "$tmp/icrc"; fail "icrc_check.py disagrees"; }
+python3 tests/icrc_check.py "$file" >"$tmp/icrc" || { cat "$tmp/icrc"; fail "icrc_check.py reports errors"; }
 python3 tests/icrc_check.py --corrupt "$file" >"$tmp/icrc2" ||
 	{ cat "$tmp/icrc2"; fail "icrc_check.py accepts corrupted packets"; }
 echo "wire.sh: $all packets $how, all RoCEv2 RC; $(tail -n 1 "$tmp/psn"); $(cat "$tmp/icrc")"
 
-# ---- every family, by the NIC's own captures ----
+# ---- each transport and operation, in the NICs' own captures ----
 name=wire.sh
 set -- --pcap "$tmp/pcap"
 . tests/lib/pair.sh
 families=0
 
-# Names, as a filter, of the opcodes that must be there and of all that may be.
-family() { # label, filter: there, filter: nothing else, command...
+# The filters name opcodes that the capture must contain, and all that it may contain.
+family() { # label, required opcodes, permitted opcodes, command...
 	local label=$1 must=$2 may=$3 f=$tmp/pcap/$1.client.pcap
 	shift 3
 	families=$((families + 1))
 	pair "$label" "$@" -d mlx5_0 -p PORT || return
 	shark "$f" -T fields -e infiniband.bth.opcode -e _ws.malformed -e _ws.expert.severity \
 		-Y "_ws.malformed || _ws.expert.severity >= 6291456 || !($may)" >"$tmp/odd" ||
-		complain "$label: tshark does not read the capture" tshark
-	[ ! -s "$tmp/odd" ] || [[ ${nic[*]} == *--corrupt* ]] || # a flipped bit may be anything
-		complain "$label: packets that should not be, or that tshark objects to" odd
+		complain "$label: tshark cannot read the capture" tshark
+	[ ! -s "$tmp/odd" ] || [[ ${nic[*]} == *--corrupt* ]] || # a flipped bit may change the opcode
+		complain "$label: packets with unexpected opcodes, or that tshark reports" odd
 	[ "$(shark "$f" -Y "$must" | head -n 1 | wc -l)" = 1 ] ||
 		complain "$label: no packet with $must"
 	wrong=$(python3 tests/icrc_check.py "$f" 2>&1 | tee "$tmp/icrc" | sed -n 's/.* \([0-9]*\) wrong ICRC.*/\1/p')
@@ -147,9 +145,10 @@ family read "$op == 0x0e" "($op >= 0x0c && $op <= 0x10) || $acks" ib_read_bw -x 
 family add "$op == 0x14" "$op == 0x14 || $op == 0x12" ib_atomic_bw -A FETCH_AND_ADD -x 3 -n 20
 family swap "$op == 0x13" "$op == 0x13 || $op == 0x12" ib_atomic_bw -A CMP_AND_SWAP -x 3 -n 20
 nic=(--loss 0.01 --dup 0.01 --reorder 0.01)
-# perftest's server stays until its client is done: what is lost last is sent again.
+# Not ibv_rc_pingpong: perftest's server runs until the client is done, so that the last packets
+# are retransmitted if they are lost.
 family faults "$op == 0x01" "$op <= 0x05 || $acks" ib_send_bw -x 3 -n 50 -s 9000
 nic=(--corrupt 0.02)
 family corrupt "$op == 0x07" "$op <= 0xff" ib_write_bw -x 3 -n 50 -s 9000
-[ $bad != 0 ] || echo "wire.sh: $families kinds of traffic captured by the NICs: every packet as it should be"
+[ $bad != 0 ] || echo "wire.sh: $families kinds of traffic captured by the NICs, no errors"
 exit $bad

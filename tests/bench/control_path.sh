@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# High-level queue pairs: how many a second are created, connected, exported and
-# destroyed, and the memory of each, with 1, 64 and 1024 at once; with a checkout
-# of NVIDIA-DOCA/gpunetio (3.0; CUDA_HOME: its headers) NVIDIA's library beside
-# ours, run by turns. Medians of 5 runs. Stand-in driver, software NIC.
-# usage: control_path.sh [CHECKOUT [HANDLER [DEPTH]]]	(0: AUTO, 128)
+# Measures the control path of high-level queue pairs, with 1, 64 and 1024 at once: the
+# rates of creation, connection, export and destruction, and the memory of each queue pair.
+# With a checkout of NVIDIA-DOCA/gpunetio (3.0), measures NVIDIA's library too, in turn with
+# gdaki. Prints medians of 5 runs. Uses a stand-in of the CUDA driver and the software NIC.
+# usage: control_path.sh [CHECKOUT [HANDLER [DEPTH]]]	(default: AUTO, depth 128)
+#   CUDA_HOME: folder of the CUDA headers (/usr/local/cuda)
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
@@ -26,7 +27,7 @@ once() { # library, environment, command...
 	timeout 100 env "$@" >"$tmp/out" 2>&1
 	rc=$?
 	[ $rc = 0 ] || {
-		echo "$name: $as ends with $rc"
+		echo "$name: exit status of $as: $rc"
 		tail -n 5 "$tmp/out" | sed 's/^/    /'
 		return 1
 	}
@@ -34,7 +35,9 @@ once() { # library, environment, command...
 }
 
 if [ -n "$src" ]; then
+	# shellcheck disable=SC2154 # peer_build.sh sets peer_*
 	. tests/consumers/peer_build.sh
+	# shellcheck disable=SC2154
 	peer_build -O2 && gcc -std=gnu11 -O2 -D_GNU_SOURCE -c tests/bench/memory.c -o "$tmp/memory.obj" &&
 		g++ -O2 -Wall "${peer_inc[@]}" -x c++ tests/bench/control_path.c -x none \
 			"$tmp/memory.obj" "${peer_libs[@]}" -o "$tmp/peer" || exit 1

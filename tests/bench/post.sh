@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Posting rates on one GPU, without a NIC: builds post.cu against our headers and
-# against the peer's (PEER=DIR, its include folder), runs both in turn and prints
-# registers, the cost of single instructions, the table and the matrix.
-#   PEER=DIR     the peer's headers (.gpu-deps/peer); without them, ours alone
-#   UCX=DIR      a checkout of openucx/ucx with its submodule gpunetio (.gpu-deps/ucx): src and
-#                external/gpunetio/include suffice; its rows stand beside those of the table
+# Measures posting rates on one GPU, without a NIC. Builds post.cu with gdaki's headers and
+# with the peer's (NVIDIA's gpunetio), runs the two in turn, and prints registers, the cost of
+# single instructions, the table and the matrix.
+#   PEER=DIR     folder of the peer's headers (.gpu-deps/peer); if absent, only gdaki runs
+#   UCX=DIR      a checkout of openucx/ucx with its submodule gpunetio (.gpu-deps/ucx), of which
+#                src and external/gpunetio/include suffice; adds its rows to the table
 #   OPTS=...     options of post.cu for both (--sys, --reg-gpu, --ms 5)
-#   MATRIX=0     without the matrix;  BUILD=only: compile, check registers, stop
-# Fails when a kernel that posts has spills or local memory, when ours reports a
-# mismatch, or when one of ours hangs.
+#   MATRIX=0     skip the matrix
+#   BUILD=only   compile, check the registers, stop
+# Fails if a kernel that posts has spills or uses local memory, or if a row of gdaki reports a
+# mismatch or hangs.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
@@ -27,7 +28,7 @@ who="ours"
 [ -e "$UCX/src/uct/ib/mlx5/gdaki/gdaki.cuh" ] && who="$who ucx"
 mkdir -p "$out" || exit 2
 
-sources() { # of a binary: the source, and all that may be included
+sources() { # include folder: lists post.cu's sources and all headers that they may include
 	find -L tests/bench/post* "$1" -name '*.h' -o -name '*.cu*'
 }
 
@@ -44,7 +45,9 @@ build() { # name, include folder, source, options
 	return 1
 }
 
-registers() { # name: registers, local memory and spills of each kernel; none may have the latter
+# Prints registers, local memory and spills of each kernel; fails if one has local memory or
+# spills.
+registers() { # name
 	awk '/Compiling entry function/ { name = $0; sub(/^[^\047]*\047/, "", name)
 			sub(/\047.*/, "", name) }
 		/bytes stack frame/ { local = $1; stores = $5; loads = $9 }
@@ -64,7 +67,8 @@ registers() { # name: registers, local memory and spills of each kernel; none ma
 		END { exit (spilled > 0) }'
 }
 
-# One process for all rows; a row that hangs ends it, and the next process goes on.
+# Runs all rows in one process. A row that hangs ends the process; another process then
+# continues after that row.
 run() { # name, section, options...
 	local bin=$out/$1 name=$1 section=$2 first=0 tsv=$out/$1.$2.tsv
 	shift 2
@@ -83,7 +87,7 @@ run() { # name, section, options...
 	rm -f "$tsv.part" "$tsv.err"
 }
 
-table() { # section: our rows, and beside them the peer's
+table() { # section: prints the rows of gdaki with the peer's in the same line
 	[ -e "$out/peer.$1.tsv" ] || : >"$out/peer.$1.tsv"
 	awk -F '\t' -v ours="$out/ours.$1.tsv" -v section="$1" '
 	function num(v) { return (v > 0) ? sprintf((v < 10) ? "%.3f" : "%.1f", v) : "-" }
@@ -103,10 +107,11 @@ table() { # section: our rows, and beside them the peer's
 		$14, verdict
 	  sum += $9; rows++ }
 	END { exit (sum > 0 || rows == 0) }' "$out/peer.$1.tsv" "$out/ours.$1.tsv" ||
-		{ echo "post.sh: $1: mismatches in ours, or no rows"; bad=1; }
+		{ echo "post.sh: $1: gdaki's rows have mismatches, or there are none"; bad=1; }
 }
 
-# UCX's rows; the ratio is that of our row of the same name, or of the name before the last comma.
+# Prints UCX's rows. The ratio is that of gdaki's row of the same name, or of the name without
+# its last part (after the comma).
 ucx_table() {
 	echo "== UCX's gdaki.cuh: doorbell every 128th, or each; signalled every 128th"
 	awk -F '\t' -v ours="$out/ours.table.tsv" '
@@ -143,17 +148,17 @@ nvidia-smi --query-gpu=name,driver_version,clocks.sm --format=csv,noheader -i 0
 echo "rings, CQs and records in GPU memory; options: ${OPTS:-none (registers in pinned host memory)}"
 # shellcheck disable=SC2086 # OPTS is a list of words
 timeout 60 "$out/ours" --micro $OPTS >"$out/micro.tsv" || bad=1
-echo "== the consumer alone, on filled rings: the most that it verifies"
+echo "== the consumer alone, on filled rings: the highest rate that it can verify"
 awk -F '\t' '/^capacity/ { printf "%d QPs: %s M WQE/s\n", $2, $3 }' "$out/micro.tsv"
 echo "== single instructions, one thread: ns, best and worst of 5 runs"
 awk -F '\t' '/^micro/ { printf "%-58s %8.1f %8.1f\n", $2, $3, $4 }' "$out/micro.tsv"
 for w in $who; do run "$w" table; done
-echo "== table: M WQE/s verified; 'late': doorbells that were found elsewhere, ours/peer's;"
-echo "== 'free': no availability check, no consumer"
+echo "== table: M WQE/s verified; 'late': doorbells found elsewhere, gdaki's/peer's;"
+echo "== 'free': without availability check and consumer"
 table table
 [ -e "$out/ucx" ] && ucx_table
-echo "(a) a doorbell every 1024th, none in the free run  (b) 28 bytes carried in the WQE"
-echo "free '-': posters overtook their own ring, and doorbells were lost"
+echo "(a) a doorbell for every 1024th WQE, none in the free run  (b) 28 bytes inline in the WQE"
+echo "free '-': posters overtook their own ring, so doorbells were lost"
 [ "${MATRIX:-1}" = 0 ] && exit $bad
 for w in ${who% ucx}; do run "$w" matrix --matrix --ms 6; done
 echo "== matrix: exclusive: 1 thread or warp per QP; CTA: 256 threads per QP; GPU: 132x32 threads"

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# To be sourced at the top of the repository, with name, tmp (a folder), inc (an array of options)
-# and driver (a .cu file here) set: consume compiles the driver, and with it the headers of another
-# project that inc finds, by g++ and runs it on CPU threads; by nvcc where that is; and runs
-# it on a GPU where that is. The software NIC carries. Its arguments are the handlers to run with,
-# each with what softnic-run is told besides ("2,--dbrec-only"), and after -- the compilers'
-# options. Sets bad.
+# Functions for scripts that run device code of another project on gdaki. The including script
+# runs at the top of the repository and sets name (its own, for messages), tmp (a folder), inc
+# (an array of compiler options) and driver (a .cu file of tests/consumers). consume compiles
+# the driver, which includes the other project's headers, with g++ and runs it on CPU threads
+# and the software NIC. If there is nvcc, it compiles the driver with nvcc too, and if there is
+# a GPU, runs it there. The arguments of consume are doorbell handlers, each with optional
+# options of softnic-run ("2,--dbrec-only"), and after -- options of the compilers. Sets bad
+# to 1 after a failure.
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # the including script sets name, tmp, inc and driver
+# shellcheck disable=SC2034 # the including script reads bad
 
-# What a machine with a GPU may lack (tests/gpu/fetch-deps).
+# Packages that a machine with a GPU may lack (tests/gpu/fetch-deps).
 if [ -d .gpu-deps ]; then
 	DIR=$tmp
 	. tests/gpu/env.sh
@@ -23,7 +28,7 @@ fail() { # text, log
 	bad=1
 }
 
-# What both link with: the rig, gdaki and rdma-core.
+# Compiles the objects that both programs link, and sets libs to gdaki and rdma-core.
 host_objects() {
 	for f in tests/consumers/rig tests/lib/e2e; do
 		gcc -std=gnu11 -D_GNU_SOURCE -O1 -Wall -Werror -I"$B/include" -c \
@@ -32,13 +37,14 @@ host_objects() {
 	libs=$(make --no-print-directory -s link-line B="$B")
 }
 
-# No warning in gdaki's headers; what the projects' own make (variables that they leave
-# unset, which is seen where ours read them) is theirs.
+# Succeeds if the log has no warning about gdaki's headers or the driver. Warnings about the
+# other project's headers do not count.
 clean() {
 	! grep -E "(gpunetio/[^ ]*|^${driver}[^ ]*) (error|warning)" "$tmp/log"
 }
 
-# The headers of CUDA that the projects include are then cuda_cpu.h, and PTX is macros.
+# Empty files replace the CUDA headers that the projects include; cuda_cpu.h defines what they
+# need of CUDA, and PTX instructions as macros.
 cpu_build() { # program, options
 	local out=$1
 	shift
@@ -47,7 +53,7 @@ cpu_build() { # program, options
 		cuda/atomic; do
 		: >"$tmp/cuda_cpu/$h"
 	done
-	# shellcheck disable=SC2086 # libraries are words
+	# shellcheck disable=SC2086 # a list of libraries
 	$cxx -x c++ -std=c++17 -O1 -g -Wall -Wextra -Wno-uninitialized -Wno-maybe-uninitialized \
 		"$@" "${inc[@]}" -I"$B/include" -Itests/consumers -I"$tmp/cuda_cpu" \
 		-c -o "$out.o" "$driver" >"$tmp/log" 2>&1 && clean &&
@@ -61,15 +67,15 @@ gpu_build() { # program, options
 		-Itests/consumers -c -o "$out.o" "$driver" >"$tmp/log" 2>&1 || return 1
 	clean || return 1
 	[ -n "$gpu" ] || return 0
-	# shellcheck disable=SC2086
+	# shellcheck disable=SC2046 # a list of libraries
 	"$nvcc" -arch="sm_${arch:-90}" -o "$out" "$out.o" "$tmp/rig.o" "$tmp/e2e.o" \
 		$(make --no-print-directory -s nvcc-link-line B="$B") >>"$tmp/log" 2>&1
 }
 
-run_driver() { # where, handler and options of softnic-run, program, options
+run_driver() { # where (for messages), handler and options of softnic-run, program, options
 	local where=$1 how=$2
 	shift 2
-	# shellcheck disable=SC2046 # options are words
+	# shellcheck disable=SC2046 # a list of options
 	timeout 100 "$B/bin/softnic-run" --strict $(cut -s -d, -f2- <<<"$how" | tr , ' ') -- \
 		"$@" -p "${how%%,*}" >"$tmp/out" 2>&1 </dev/null ||
 		fail "$where, handler $how: exit $?" "$tmp/out"
@@ -93,7 +99,7 @@ consume() { # handlers; options of the compilers after --
 			fail "g++" "$tmp/log"
 		fi
 	done
-	[ -n "$nvcc" ] || { echo "$name: no nvcc here"; return; }
+	[ -n "$nvcc" ] || { echo "$name: nvcc not found"; return; }
 	if ! gpu_build "$tmp/on_gpu" "$@"; then
 		fail "nvcc" "$tmp/log"
 	elif [ -n "$gpu" ]; then
@@ -105,6 +111,6 @@ consume() { # handlers; options of the compilers after --
 			done
 		done
 	else
-		echo "$name: compiled by nvcc for sm_${arch:-90}; no GPU here"
+		echo "$name: compiled by nvcc for sm_${arch:-90}; no GPU found"
 	fi
 }

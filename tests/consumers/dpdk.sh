@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Command boxes of the library against those that DPDK builds for the same attributes:
-# CREATE_CQ, CREATE_QP, CREATE_RMP, the transitions and queries. DPDK's
-# drivers/common/mlx5/mlx5_devx_cmds.c is compiled unchanged, with dpdk_shim.h in the
-# place of the rest of DPDK; no build of DPDK is needed. Each bit that differs and is
-# not explained (dpdk_explained.def) is a failure.
-# usage: dpdk.sh CHECKOUT	a checkout of DPDK (run with 26.11-rc0)
+# Compares the library's command boxes with those that DPDK builds for the same attributes:
+# CREATE_CQ, CREATE_QP, CREATE_RMP, the QP transitions and queries. DPDK's
+# drivers/common/mlx5/mlx5_devx_cmds.c is compiled unchanged; dpdk_shim.h replaces the rest of
+# DPDK, so no build of DPDK is needed. A bit that differs without an entry in
+# dpdk_explained.def is a failure.
+# usage: dpdk.sh CHECKOUT	a checkout of DPDK (tested with 26.11-rc0)
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
@@ -29,11 +29,11 @@ fail() { echo "$name: $1"; sed -n 's/.*error: /    /p' "$tmp/log" | head -n 20; 
 	-c -o "$tmp/dpdk.o" "$src/mlx5_devx_cmds.c" 2>"$tmp/log" || fail "mlx5_devx_cmds.c does not compile"
 "${CC:-gcc}" -std=gnu11 -D_GNU_SOURCE -O1 -Wall -Werror -isystem "$src" "${inc[@]/#-I$src/-I$tmp/shim}" \
 	-c -o "$tmp/boxes.o" tests/consumers/dpdk_boxes.c 2>"$tmp/log" || fail "dpdk_boxes.c does not compile"
-# shellcheck disable=SC2046 # libraries are words
+# shellcheck disable=SC2046 # a list of libraries
 "${CC:-gcc}" -pthread -o "$tmp/boxes" "$tmp/boxes.o" "$tmp/dpdk.o" \
 	$(make --no-print-directory -s link-line B="$B") 2>"$tmp/log" || { cat "$tmp/log"; exit 1; }
 timeout 60 "$B/bin/softnic-run" --lag 2 -- "$tmp/boxes" >"$tmp/out" 2>&1
 rc=$?
 sed "s/^/$name: /" "$tmp/out"
-[ $rc = 0 ] || echo "$name: exit $rc"
+[ $rc = 0 ] || echo "$name: exit status $rc"
 exit $rc

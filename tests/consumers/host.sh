@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Host sources of others that are written for DOCA GPUNetIO 3.x, compiled unchanged with gdaki's
-# headers in the place of NVIDIA's, and their calls looked up in gdaki's archives. A name that is
-# missing, or has another type, is printed. What a checkout is, is seen by its files:
+# Compiles host sources of other projects, which are written for DOCA GPUNetIO 3.x, unchanged
+# with gdaki's headers in the place of NVIDIA's, and checks that gdaki's archives define the
+# functions that they call. Prints each name that is missing or has another type. The script
+# recognizes a checkout by these files:
 #	NVSHMEM		src/modules/transport/gpunetio
 #	MSCCL++		src/gpunetio/host, or src/core/gpu_net_io_service.cc
 #	NCCL		src/transport/net_ib/gdaki (2.30 is written for 2, 2.31 for what came after 3)
 #	gpunetio	examples (NVIDIA's own)
-# usage: host.sh CHECKOUT...	CUDA_HOME: headers alone (/usr/local/cuda)
-# 77: nothing of that kind was given, or what is there is written for DOCA GPUNetIO 2
+# usage: host.sh CHECKOUT...	(CUDA_HOME: folder of the CUDA headers, /usr/local/cuda)
+# Exit status 77: no such checkout was given, or only for DOCA GPUNetIO 2.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
@@ -21,7 +22,7 @@ trap 'rm -rf "$tmp"' EXIT
 inc=$(readlink -f "$B/include")
 compiled=0 bad=0
 
-# Headers that NVSHMEM's build makes, and its name for the folder of gpunetio's.
+# Creates the headers that NVSHMEM's build generates, and its link to gpunetio's headers.
 stage() { # folder
 	mkdir -p "$1/gen/non_abi" "$1/as"
 	ln -sfn "$inc" "$1/as/gpunetio"
@@ -31,14 +32,14 @@ stage() { # folder
 		"$src/src/include/non_abi/nvshmem_version.h.in" >"$1/gen/non_abi/nvshmem_version.h" 2>/dev/null
 }
 
-# NCCL's own header, made of a template, and what its headers want of CUDA's C++ library.
+# Creates nccl.h from its template, and the part of CUDA's C++ library that NCCL needs.
 stage_nccl() { # folder
 	mkdir -p "$1/cuda"
 	sed 's/\${[A-Za-z:_]*}/2/g' "$src/src/nccl.h.in" >"$1/nccl.h"
 	printf '%s\n' '#include <atomic>' 'namespace cuda { using namespace std; }' >"$1/cuda/atomic"
 }
 
-# What the examples take from the library's private headers: its log.
+# Creates the private headers of the library that the examples include, for its log macros.
 private_headers() {
 	mkdir -p "$1"
 	: >"$1/doca_verbs_uar.hpp"
@@ -47,16 +48,17 @@ private_headers() {
 		'#define DOCA_LOG(level, ...) ((void)(level), fprintf(stderr, __VA_ARGS__))' >"$1/doca_internal.hpp"
 }
 
-# The compiler's words, less all but what is missing or of another kind; each once.
+# Prints the errors about missing names and wrong types, each once with its count.
 explain() { # log
 	sed -n -e "s/.*error: \(.*\)/\1/p" "$1" | grep -E "doca_|DOCA_|gpunetio|No such file" |
 		sort | uniq -c | sort -rn | sed 's/^ *\([0-9]*\) /    \1 x /' | head -n 30
 }
 
-# Since 3, address handles and QPs are made on a doca_dev.
-is_for_2() { # name of the project, file that makes them
+# Succeeds if the file is for DOCA GPUNetIO 2: since 3, address handles and QPs are created
+# with a doca_dev.
+is_for_2() { # name of the project, file that creates them
 	grep -q doca_verbs_ah_attr_create "$2" && ! grep -q 'doca_verbs_dev_open\|net_dev' "$2" &&
-		echo "host.sh: $1: $(basename "$2") knows no doca_dev: it is written for DOCA GPUNetIO 2"
+		echo "host.sh: $1: $(basename "$2") uses no doca_dev: it is written for DOCA GPUNetIO 2"
 }
 
 compile() { # name of the project, source, options
@@ -75,12 +77,12 @@ compile() { # name of the project, source, options
 	nm -u "$obj" | sed -n 's/^ *U \(doca_[a-z0-9_]*\)$/\1/p' | sort -u >"$tmp/calls"
 	comm -23 "$tmp/calls" "$tmp/ours" >"$tmp/missing"
 	if [ -s "$tmp/missing" ]; then
-		echo "host.sh: $name: $(basename "$file") calls what the archives lack:"
+		echo "host.sh: $name: $(basename "$file") calls functions that the archives lack:"
 		sed 's/^/    /' "$tmp/missing"
 		bad=1
 		return
 	fi
-	echo "host.sh: $name: $(basename "$file"): $(wc -l <"$tmp/calls") functions, all there"
+	echo "host.sh: $name: $(basename "$file"): $(wc -l <"$tmp/calls") functions, all defined"
 }
 
 nm "$B"/lib/libgdaki_*.a 2>/dev/null | sed -n 's/.* T \(doca_[a-z0-9_]*\)$/\1/p' | sort -u >"$tmp/ours"

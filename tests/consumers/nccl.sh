@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# NCCL's device-side networking over GDAKI (src/include/nccl_device of a checkout of NVIDIA/nccl,
-# 2.30) with gdaki's headers in the place of NCCL's copy of doca-gpunetio: compiled unchanged, and
-# run on the software NIC by CPU threads and, where there is one, by a GPU.
+# Compiles NCCL's networking by GPU threads (src/include/nccl_device of a checkout of
+# NVIDIA/nccl, 2.30) unchanged with gdaki's headers in the place of NCCL's copy of
+# doca-gpunetio, and runs it on the software NIC with CPU threads and, if there is one, a GPU.
 # usage: nccl.sh CHECKOUT
+# shellcheck disable=SC2034 # name, inc and driver are read by the included script
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
@@ -20,7 +21,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 . tests/consumers/device.sh
 
-# As NCCL's own build lays it out; nccl.h is made from nccl.h.in.
+# The layout of NCCL's own build, which generates nccl.h from nccl.h.in.
 cp -rs "$src/include/nccl_device" "$tmp/stage"
 mkdir "$tmp/include"
 mv "$tmp/stage" "$tmp/include/nccl_device"

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# NCCL's InfiniBand transport (src/transport/net_ib of a checkout of NVIDIA/nccl, 2.30) and what
-# it needs of NCCL, compiled unchanged with CUDA's headers: two processes, each with a
-# software NIC, two-sided and one-sided, in host memory, on a clean wire and on lossy ones.
-# usage: nccl_net.sh CHECKOUT [softnic-run OPTIONS]; CUDA_HOME names CUDA's folder
+# Compiles NCCL's InfiniBand transport (src/transport/net_ib of a checkout of NVIDIA/nccl, 2.30)
+# and the parts of NCCL that it needs, unchanged, with CUDA's headers. Two processes, each with
+# a software NIC, then move data two-sided and one-sided in host memory, on a wire without loss
+# and on lossy ones.
+# usage: nccl_net.sh CHECKOUT [OPTION...]	options of softnic-run, in place of these wires
+#   CUDA_HOME: folder of the CUDA headers (/usr/local/cuda)
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
@@ -44,7 +46,8 @@ done
 wait
 ${CXX:-g++} -o "$out/driver" "$out"/*.o -ldl -lpthread || { echo "nccl_net.sh: not built"; exit 1; }
 
-count() { # statistic; of both processes, whose own counts are the first of each file
+# Sums a statistic of both processes. In each file the device's own count is the first one.
+count() { # statistic
 	local f sum=0
 	for f in "$tmp"/stats/*.json; do
 		sum=$((sum + $(grep -o "\"$1\": [0-9]*" "$f" | head -n 1 | grep -o '[0-9]*$')))
@@ -65,18 +68,18 @@ one() { # name, rounds, softnic-run options
 	wait -n || rc=$?
 	wait -n || rc=$?
 	resent=$(count retransmits)
-	# A probe of a peer that was without a core for milliseconds is allowed.
+	# The NIC probes a peer that gets no CPU for some milliseconds: tolerate a few retransmissions.
 	if [ $rc = 0 ] && [ "$name" = clean ] && [ $((resent * 1000)) -gt "$(count tx_packets)" ]; then
-		echo "nccl_net.sh: $resent of $(count tx_packets) packets sent again on a clean wire"
+		echo "nccl_net.sh: $resent of $(count tx_packets) packets retransmitted on a wire without loss"
 		rc=1
 	fi
 	if [ $rc = 0 ] && ! grep -q 'set_ece={supported=1, vendor_id=0x15b3, options=0x3' "$tmp/out.0"
 	then
-		echo "nccl_net.sh: the two NICs agreed on no options of their connection"
+		echo "nccl_net.sh: the two NICs did not negotiate the ECE options 0x3"
 		rc=1
 	fi
 	if [ $rc = 0 ]; then
-		echo "ok   $name: $(sed -n 's/^rank 0: //p' "$tmp/out.0" | paste -sd';'); $resent sent again"
+		echo "ok   $name: $(sed -n 's/^rank 0: //p' "$tmp/out.0" | paste -sd';'); $resent retransmitted"
 	else
 		echo "FAIL $name (exit $rc)"
 		tail -n 15 "$tmp"/out.*
@@ -90,5 +93,5 @@ if [ $# -gt 0 ]; then
 fi
 one clean 5
 one lossy 2 --loss 0.01
-one untidy 2 --loss 0.002 --reorder 0.01 --dup 0.01
+one disordered 2 --loss 0.002 --reorder 0.01 --dup 0.01
 exit $bad

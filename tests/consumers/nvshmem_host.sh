@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The host side of NVSHMEM's ibgda transport on the software NIC: its ibgda.cpp and what it
-# links (src/modules/transport) are compiled unchanged, with a driver of ours in which two
-# processing elements make, connect and use their RC queue pairs. CUDA is headers
-# alone, the GPU is the stand-in's; no library of gdaki takes part.
-# usage: nvshmem_host.sh CHECKOUT	(NVIDIA/nvshmem, run with 3.5; CUDA_HOME: /usr/local/cuda)
+# Runs the host side of NVSHMEM's ibgda transport on the software NIC. ibgda.cpp and the sources
+# that it needs (src/modules/transport) are compiled unchanged. In a driver of ours, two
+# processing elements create, connect and use their RC queue pairs. Of CUDA only the headers are
+# needed; a stand-in replaces its driver. No library of gdaki takes part.
+# usage: nvshmem_host.sh CHECKOUT	a checkout of NVIDIA/nvshmem (tested with 3.5)
+#   CUDA_HOME: folder of the CUDA headers (/usr/local/cuda)
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
@@ -19,7 +20,7 @@ transport=$src/modules/transport
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# Headers that NVSHMEM's build makes.
+# Headers that NVSHMEM's build generates.
 mkdir -p "$tmp/gen/non_abi"
 printf '#define NVSHMEM_%s\n' IBGDA_SUPPORT USE_MLX5DV >"$tmp/gen/non_abi/nvshmem_build_options.h"
 sed -n 's/^#define \(NVSHMEM_[A-Z_]*_VERSION\) .*/#define \1 3/p; s/^#define \(NVSHMEM_BUILD_VARS\) .*/#define \1 ""/p' \
@@ -39,13 +40,13 @@ gcc -O1 -Wall -Werror -I"$cuda/include" -c tests/consumers/peer_cudart.c -o "$tm
 bad=0
 # With --dbrec-only the NIC reads the DBRECs and ignores the doorbells' values.
 while read -r memory how; do
-	# shellcheck disable=SC2086 # how may be nothing
+	# shellcheck disable=SC2086 # no argument if how is empty
 	env LD_LIBRARY_PATH="$B/standin" STANDIN_CUDA_IOMEM=1 STANDIN_CUDA_DMABUF=0 NVSHMEM_IB_GID_INDEX=3 \
 		NVSHMEM_IBGDA_FORCE_NIC_BUF_MEMTYPE=$memory timeout 60 "$B/bin/softnic-run" --strict $how -- \
 		"$tmp/driver" >"$tmp/out" 2>&1 </dev/null
 	rc=$?
 	[ $rc = 0 ] || {
-		echo "$name: $memory $how: exit $rc"
+		echo "$name: $memory $how: exit status $rc"
 		tail -n 15 "$tmp/out"
 		bad=1
 	}

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# NVIDIA's own host library (a checkout of NVIDIA-DOCA/gpunetio, 3.0) on the
-# software NIC: it is compiled unchanged in a temporary folder, with a driver
-# program of ours; CUDA is headers alone, the GPU is the stand-in's.
-# usage: peer.sh CHECKOUT   (CUDA_HOME: /usr/local/cuda)
+# Runs NVIDIA's host library (a checkout of NVIDIA-DOCA/gpunetio, 3.0) on the software NIC. The
+# library is compiled unchanged in a temporary folder, with a driver program of ours. Of CUDA
+# only the headers are needed; a stand-in replaces its driver.
+# usage: peer.sh CHECKOUT   (CUDA_HOME: folder of the CUDA headers, /usr/local/cuda)
+# shellcheck disable=SC2034 # src and name are read by the included script
+# shellcheck disable=SC2154 # the included script sets peer_*
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
@@ -19,16 +21,16 @@ peer_build -O1 &&
 	g++ -O1 -Wall -Werror "${peer_inc[@]}" tests/consumers/peer_driver.cpp "${peer_libs[@]}" \
 		-o "$tmp/driver" || exit 1
 
-# The handlers AUTO, CPU proxy, GPU doorbell and BlueFlame; a GPU that can map registers, and
-# one that cannot, for which only the CPU rings.
+# Each line: whether the GPU can map doorbell registers (if not, only the CPU can ring), the
+# handler (AUTO, CPU proxy, GPU doorbell, BlueFlame), and an option of the driver program.
 bad=0
 while read -r iomem handler how; do
-	# shellcheck disable=SC2086 # how may be nothing
+	# shellcheck disable=SC2086 # no argument if how is empty
 	env STANDIN_CUDA_IOMEM="$iomem" "${peer_env[@]}" timeout 60 "$run" --strict -- \
 		"$tmp/driver" "$handler" $how >"$tmp/out" 2>&1 </dev/null
 	rc=$?
 	[ $rc = 0 ] || {
-		echo "peer.sh: handler $handler $how: exit $rc"
+		echo "peer.sh: handler $handler $how: exit status $rc"
 		tail -n 15 "$tmp/out" | sed 's/^/    /'
 		bad=1
 	}

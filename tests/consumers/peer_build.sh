@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# To be sourced at the top of the repository, with name, B, src (a checkout of
-# NVIDIA-DOCA/gpunetio, 3.0) and tmp (a folder) set: compiles NVIDIA's host library,
-# unchanged, into $tmp/libpeer.a, to be linked with "${peer_libs[@]}" and run with
-# "${peer_env[@]}". CUDA is headers alone, the GPU is the stand-in's.
-# shellcheck shell=bash disable=SC2034,SC2154
+# Functions for scripts that build NVIDIA's host library. The including script runs at the top
+# of the repository and sets name (its own, for messages), B, src (a checkout of
+# NVIDIA-DOCA/gpunetio, 3.0) and tmp (a folder). peer_build compiles the library unchanged into
+# $tmp/libpeer.a. Programs link "${peer_libs[@]}" and run with the environment
+# "${peer_env[@]}". Of CUDA only the headers are needed; a stand-in replaces its driver.
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # the including script reads peer_inc, peer_libs and peer_env
+# shellcheck disable=SC2154 # the including script sets name, B, src and tmp
 cuda=${CUDA_HOME:-/usr/local/cuda}
 [ -f "$src/src/doca_gpunetio_high_level.cpp" ] || {
 	echo "$name: no checkout of NVIDIA-DOCA/gpunetio given"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The distribution's perftest, unmodified, two processes on two software NICs:
-# every operation, and the options that change how the queues are used.
+# Runs the distribution's unmodified perftest, two processes on two software NICs: every
+# operation, and the options that change how the queues are used.
 # usage: perftest.sh [--pcap FOLDER] [long]
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -13,7 +13,7 @@ name=perftest.sh
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 . tests/lib/pair.sh
-command -v ib_write_bw >/dev/null || { echo "perftest.sh: no ib_write_bw here (package perftest)"; exit 77; }
+command -v ib_write_bw >/dev/null || { echo "perftest.sh: ib_write_bw not found (package perftest)"; exit 77; }
 n=20 ran=0
 [ "${1:-}" != long ] || n=1000
 
@@ -30,16 +30,16 @@ for op in write read send; do
 done
 n=20 bench ib_write_bw -a # 2 bytes to 8 MiB
 bench ib_read_bw -s 100000 -o 4
-nic=(--loss 0.01 --seed 5) # one READ in flight, whose responses get lost
+nic=(--loss 0.01 --seed 5) # one READ in flight, of which some responses are lost
 n=300 bench ib_read_bw -o 1 -s 65536
 nic=()
 bench ib_write_bw -q 8
-bench ib_write_lat -s 200 -I 200 # in the work request
+bench ib_write_lat -s 200 -I 200 # inline in the WQE
 bench ib_send_bw -e
 bench ib_send_bw -b -m 1024
 bench ib_send_bw --use-srq
 bench ib_send_bw --use-srq -q 4 -e
-bench ib_send_bw -c UD -r 1000 # all receives posted: UD loses what finds none
+bench ib_send_bw -c UD -r 1000 # UD drops a message without a posted receive: post all in advance
 bench ib_send_lat -c UD
 bench ib_send_bw -c UD -e -r 1000
 bench ib_write_bw -c UC

@@ -2,17 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# rdma-core's own Python tests (package python3-pyverbs) on the
-# software NIC, unmodified; pyverbs.list says what is expected of each. Other
-# versions than the list's may have other tests.
+# Runs rdma-core's unmodified Python tests (package python3-pyverbs) on the software NIC and
+# compares the outcomes with pyverbs.list. Other versions than the list's may have other tests.
 # usage: pyverbs.sh [--pcap FOLDER] [module[.Class[.test]]...]
-# PYVERBS_LOG: where the outcome of every test and its traceback goes.
-# PYVERBS_TESTS: the tests of another version of rdma-core (see rdma_core.sh).
+#   PYVERBS_LOG: file that receives the outcome and the traceback of every test
+#   PYVERBS_TESTS: folder of the tests of another rdma-core version (see rdma_core.sh)
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
 run=$B/bin/softnic-run
-python=/usr/bin/python3 # the one that the distribution's packages are for
+python=/usr/bin/python3 # has the distribution's Python packages
 docs=${PYVERBS_TESTS:-/usr/share/doc/rdma-core/tests}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -29,19 +28,20 @@ version=$(dpkg-query -W -f '${Version}' python3-pyverbs 2>/dev/null)
 	version=$(sed -n 's/^set(PACKAGE_VERSION "\(.*\)")/\1/p' "$PYVERBS_TESTS/../CMakeLists.txt")
 version=${version%%.*}
 options+=(--listed "$listed" --version "${version:-0}")
-if [ ! -f "$docs/run_tests.py" ]; then # a container may be without /usr/share/doc
+if [ ! -f "$docs/run_tests.py" ]; then # container images omit /usr/share/doc
 	(cd "$tmp" && apt-get -qq download python3-pyverbs && dpkg -x ./*.deb .) >/dev/null 2>&1
 	docs=$tmp$docs
 fi
 "$python" -c 'import pyverbs, scapy' 2>/dev/null && [ -f "$docs/run_tests.py" ] || {
-	echo "pyverbs.sh: rdma-core's Python tests are not here (packages python3-pyverbs, python3-scapy)"
+	echo "pyverbs.sh: rdma-core's Python tests not found (packages python3-pyverbs, python3-scapy)"
 	exit 77
 }
 mkdir "$tmp/tests"
 cp "$docs"/*.py* "$tmp/tests/"
 gunzip -q "$tmp"/tests/*.gz 2>/dev/null
-# Newer ones ask the rdma tool for the net interface; it speaks to the kernel, which
-# has no device. With its answer for none they look in sysfs, as they did before.
+# Newer versions of the tests get the net interface from the rdma tool, which queries the
+# kernel and finds no device. This replacement returns an empty list, after which the tests
+# read sysfs as older versions do.
 mkdir "$tmp/bin"
 printf '#!/bin/sh\necho "[]"\n' >"$tmp/bin/rdma"
 chmod +x "$tmp/bin/rdma"

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# A current rdma-core: the sources of Debian's next release, taken by package name from
-# the mirror that apt is set up for, with lists of its own, so that the system's stay as
-# they are. Built without optimization into $B/rdma-core (once), then rdma_core.sh runs
-# its short form. For a program on those libraries: LD_LIBRARY_PATH=build/rdma-core/build/lib
+# Runs the short form of rdma_core.sh with a current rdma-core. Downloads the source package of
+# Debian's next release from the mirror that apt is configured for, with package lists in a
+# folder of its own, so that the system's lists do not change. Builds it once, without
+# optimization, in $B/rdma-core. To run a program with these libraries:
+# LD_LIBRARY_PATH=build/rdma-core/build/lib
 # usage: rdma_core_current.sh [build | long]	build: no tests; long: all of rdma_core.sh
-#   RDMA_CORE_SUITE	the Debian suite (forky)
+#   RDMA_CORE_SUITE: the Debian suite (forky)
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 export B=${B:-build}
@@ -24,7 +25,7 @@ skip() { # reason, file to show
 	exit 77
 }
 
-apt() { # program, words...: with the suite's sources only
+apt() { # program, arguments...: runs apt's program with the suite's sources only
 	local program=$1
 	shift
 	timeout 120 "$program" -q -o Dir::Etc::SourceList="$dir/suite.list" -o Dir::Etc::SourceParts=- \
@@ -35,11 +36,11 @@ apt() { # program, words...: with the suite's sources only
 fetch() {
 	local mirror key=/usr/share/keyrings/debian-archive-keyring.gpg
 	mirror=$(grep -hoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
-	[ -n "$mirror" ] || skip "apt has no Debian mirror here"
+	[ -n "$mirror" ] || skip "apt is configured without a Debian mirror"
 	[ ! -f "$key" ] || key="[signed-by=$key] "
 	echo "deb-src $key$mirror $suite main" >"$dir/suite.list"
 	apt apt-get update >"$dir/log" 2>&1 || skip "no list of $suite's sources" "$dir/log"
-	# The archive alone, which apt checks against the suite's signed list.
+	# Only the source archive, which apt verifies against the suite's signed list.
 	(cd "$dir/sources" && rm -rf ./* && apt apt-get source --download-only --tar-only rdma-core) \
 		>>"$dir/log" 2>&1 || skip "no sources of rdma-core in $suite" "$dir/log"
 	rm -rf "$dir/src" "$dir/build"
@@ -48,7 +49,7 @@ fetch() {
 		skip "the archive of rdma-core cannot be unpacked"
 }
 
-# Its libraries, example programs and pyverbs, with the mlx5 provider only.
+# Builds the libraries, example programs and pyverbs, with the mlx5 provider only.
 compile() {
 	local programs=(asyncwatch devices devinfo rc_pingpong srq_pingpong uc_pingpong ud_pingpong xsrq_pingpong)
 	cmake -GNinja -DIN_PLACE=1 -DNO_MAN_PAGES=1 -DPYTHON_EXECUTABLE=/usr/bin/python3 \
@@ -62,7 +63,7 @@ compile() {
 }
 
 for p in cmake ninja cython3 apt-get; do
-	command -v $p >/dev/null || skip "no $p here"
+	command -v $p >/dev/null || skip "$p not found"
 done
 if [ ! -e "$dir/build/complete" ]; then
 	fetch

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
-"""Runs rdma-core's Python tests one by one, each in a process of its own.
+"""Runs rdma-core's Python tests, each in a process of its own.
 
 usage: run_pyverbs.py --list LIST --listed N --version N --dev DEVICE --gid N [--limit SECONDS]
                       [--log FILE] [--pcap FOLDER] TESTS [NAME...]
 
-TESTS is the folder that holds rdma-core's tests, NAME a module, class or test
-(all of LIST without one). A test passes, skips, fails, crashes (a signal) or
-hangs (SECONDS are over). Ends with the totals of each module; the exit status
-is 0 if every test that LIST claims passes, and the others neither crash nor
-hang. LIST names every test of rdma-core --listed, and claims some that later versions
-added (claimed-from-N). The tests are those of rdma-core --version: of the listed one,
-LIST and the tests must name each other; of another one, LIST only claims tests.
+TESTS is the folder of rdma-core's tests. NAME is a module, class or test; without one, all
+tests of LIST run. A test passes, skips, fails, crashes (a signal) or hangs (longer than
+SECONDS). Prints the totals of each module. The exit status is 0 if every test that LIST
+claims passes and the others neither crash nor hang.
+
+LIST contains every test of rdma-core version --listed, and some that later versions added
+(claimed-from-N). --version is the version of TESTS. If it equals --listed, LIST and TESTS
+must contain the same tests; otherwise tests without an entry in LIST are not claimed.
 """
 import argparse
 import faulthandler
@@ -31,7 +32,7 @@ OUTCOMES = ("pass", "skip", "fail", "crash", "hang")
 
 
 def read_list(path):
-    """{test: True if it is claimed}, {test: the version that added it}; in the file's order."""
+    """Returns {test: is it claimed}, {test: version that added it}, in the file's order."""
     marks, since = {}, {}
     with open(path) as f:
         for line in f:
@@ -48,7 +49,7 @@ def read_list(path):
 
 
 def expected(opt, cases):
-    """read_list() as far as it is about the tests of this version, and what is amiss with it."""
+    """Returns {test: is it claimed} for the tests of this version, and the list's errors."""
     marks, since = read_list(opt.list)
     marks = {name: mark for name, mark in marks.items() if since.get(name, 0) <= opt.version}
     if opt.version != opt.listed:
@@ -61,13 +62,13 @@ def expected(opt, cases):
 
 
 def load(folder, dev, gid):
-    """{test: its test case} of rdma-core's tests, whose options come from sys.argv."""
+    """Returns {test: its test case}. rdma-core's tests read their options from sys.argv."""
     top = os.path.abspath(folder)
     sys.path[:0] = [os.path.dirname(top), top]
     sys.argv[1:] = ["--dev", dev, "--gid", gid]
     importlib.import_module("args_parser").parser.parse_args()
     cases = {}
-    # Module by module: the package's own loading does not work from Python 3.12 on.
+    # Load each module: the package's own loader does not work with Python 3.12 and later.
     modules = importlib.import_module("tests").__test_modules__
     stack = [unittest.TestLoader().loadTestsFromModule(m) for m in modules]
     while stack:
@@ -80,7 +81,7 @@ def load(folder, dev, gid):
 
 
 def outcome(case):
-    """('pass' | 'skip' | 'fail', why) of one test, run here."""
+    """Runs one test in this process; returns ('pass' | 'skip' | 'fail', reason)."""
     result = unittest.TestResult()
     case.run(result)
     if result.failures or result.errors:
@@ -91,7 +92,7 @@ def outcome(case):
 
 
 def child(case, pipe, log, pcap):
-    """In the forked process: never returns."""
+    """Runs the test in the forked process, writes its outcome to pipe, and exits."""
     os.setsid()
     os.dup2(log, 1)
     os.dup2(log, 2)
@@ -101,14 +102,14 @@ def child(case, pipe, log, pcap):
     how, why = outcome(case)
     with os.fdopen(pipe, "w") as f:
         f.write(f"{how}\n{why}")
-    # As a program ends: what it left open is closed, its NIC says what it saw. But
-    # without Python's last collection, which may close a context before its CQs.
+    # Exit normally, so that the NIC closes all objects and reports violations. Skip Python's
+    # last garbage collection, which may close a context before its CQs.
     gc.freeze()
     sys.exit(0)
 
 
 def run(case, limit, log, pcap):
-    """(outcome, why) of one test in a process of its own."""
+    """Runs one test in a process of its own; returns (outcome, reason)."""
     out, into = os.pipe()
     sys.stdout.flush()
     pid = os.fork()
@@ -127,7 +128,7 @@ def run(case, limit, log, pcap):
             break
         said += more
     os.close(out)
-    # The outcome is known; now the process also has to end.
+    # The outcome is known, but the process must also exit.
     status = None
     while status is None and time.monotonic() < end:
         done, code = os.waitpid(pid, os.WNOHANG)
@@ -136,13 +137,13 @@ def run(case, limit, log, pcap):
         else:
             time.sleep(0.005)
     try:
-        os.killpg(pid, signal.SIGKILL)  # it, or what it left behind
+        os.killpg(pid, signal.SIGKILL)  # the process, or children that it left
     except ProcessLookupError:
         pass
     how, _, why = said.decode(errors="replace").partition("\n")
     if status is None:
         os.waitpid(pid, 0)
-        return "hang", f"after {limit} s{': the test ended, its process did not' if how else ''}"
+        return "hang", f"after {limit} s{': the test ended, but its process did not exit' if how else ''}"
     if os.WIFSIGNALED(status):
         return "crash", f"signal {os.WTERMSIG(status)}"
     if not how or os.WEXITSTATUS(status):
@@ -200,7 +201,8 @@ def main():
     for line in bad:
         print(f"FAIL {line}")
     every = [{w: sum(t[i].get(w, 0) for t in totals.values()) for w in OUTCOMES} for i in (0, 1)]
-    print(f"{count(every[0])} of {sum(every[0].values())} claimed tests; the others: {count(every[1])}")
+    print(f"{count(every[0])} of {sum(every[0].values())} claimed tests; "
+          f"the others: {count(every[1])}")
     return 1 if bad or not chosen else 0
 
 

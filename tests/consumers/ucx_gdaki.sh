@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# UCX's device endpoint (src/uct/ib/mlx5/gdaki/gdaki.cuh of a checkout of openucx/ucx, 2026-03 or
-# later) with gdaki's headers in the place of its submodule gpunetio: compiled unchanged, and run
-# on the software NIC by CPU threads and, where there is one, by a GPU.
+# Compiles UCX's device endpoint (src/uct/ib/mlx5/gdaki/gdaki.cuh of a checkout of openucx/ucx,
+# 2026-03 or later) unchanged with gdaki's headers in the place of its submodule gpunetio, and
+# runs it on the software NIC with CPU threads and, if there is one, a GPU.
 # usage: ucx_gdaki.sh CHECKOUT
+# shellcheck disable=SC2034 # name, inc and driver are read by the included script
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The host side of UCX's GPU transport rc_gda (src/uct/ib/mlx5/gdaki/gdaki.c) on the software
-# NIC, compiled unchanged, with a driver of ours that makes, connects and uses its channels.
-# UCX's own libraries are built by its own configure and make in a copy of the checkout, once, in
-# $B/ucx-host (autoconf, automake, libtool; 2 minutes of CPU time), without CUDA: its
-# CUDA modules need a driver and NVML, so the driver program does their few parts. CUDA is
-# headers alone, the GPU is the stand-in's.
-# usage: ucx_host.sh CHECKOUT	(openucx/ucx with gdaki.c, of 2026-08; CUDA_HOME: /usr/local/cuda)
+# Runs the host side of UCX's GPU transport rc_gda (src/uct/ib/mlx5/gdaki/gdaki.c) on the
+# software NIC. gdaki.c is compiled unchanged, with a driver program of ours that creates,
+# connects and uses its channels. UCX's libraries are built once in $B/ucx-host, by UCX's own
+# configure and make in a copy of the checkout (needs autoconf, automake and libtool; 2 minutes
+# of CPU time). They are built without CUDA, because UCX's CUDA modules need a driver and NVML;
+# the driver program replaces these modules. Of CUDA only the headers are needed; a stand-in
+# replaces its driver.
+# usage: ucx_host.sh CHECKOUT	a checkout of openucx/ucx with gdaki.c (tested with 2026-08)
+#   CUDA_HOME: folder of the CUDA headers (/usr/local/cuda)
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
@@ -18,7 +20,7 @@ src=${1:-}
 [ -f "$src/src/uct/ib/mlx5/gdaki/gdaki.c" ] || { echo "$name: no checkout of openucx/ucx given"; exit 77; }
 [ -f "$cuda/include/cuda.h" ] || { echo "$name: no CUDA headers in $cuda"; exit 77; }
 for p in autoreconf automake libtoolize; do
-	command -v $p >/dev/null || { echo "$name: no $p here"; exit 77; }
+	command -v $p >/dev/null || { echo "$name: $p not found"; exit 77; }
 done
 src=$(cd "$src" && pwd)
 mkdir -p "$B/ucx-host"
@@ -43,7 +45,7 @@ if [ "$(cat "$dir/complete" 2>/dev/null)" != "$src" ]; then
 	build || { echo "$name: UCX does not build"; tail -n 20 "$dir/log" | sed 's/^/    /'; exit 1; }
 fi
 
-# Types of NVML that gdaki.c's headers name; gdaki's headers in the place of its submodule.
+# Types of NVML that gdaki.c's headers use. gdaki's headers replace the submodule gpunetio.
 mkdir -p "$tmp/as"
 ln -s "$(readlink -f "$B/include")" "$tmp/as/gpunetio"
 cat >"$tmp/as/nvml.h" <<'END'
@@ -71,13 +73,13 @@ gcc -pthread -rdynamic -o "$tmp/driver" "$tmp"/*.o "${libs[@]}" -Wl,-rpath-link,
 bad=0
 # With --dbrec-only the NIC reads the DBRECs and ignores the doorbells' values.
 while read -r mode how; do
-	# shellcheck disable=SC2086 # how may be nothing
+	# shellcheck disable=SC2086 # no argument if how is empty
 	env LD_LIBRARY_PATH="$path$B/standin" STANDIN_CUDA_IOMEM=1 UCX_MODULES=^cuda UCX_IB_GID_INDEX=3 \
 		UCX_RC_GDA_NUM_CHANNELS=4 UCX_RC_GDA_EP_ALLOC_MODE=$mode UCX_RC_GDA_NUM_PRE_ALLOC_EPS=4 \
 		timeout 60 "$B/bin/softnic-run" --strict $how -- "$tmp/driver" >"$tmp/out" 2>&1 </dev/null
 	rc=$?
 	[ $rc = 0 ] || {
-		echo "$name: $mode $how: exit $rc"
+		echo "$name: $mode $how: exit status $rc"
 		tail -n 15 "$tmp/out"
 		bad=1
 	}

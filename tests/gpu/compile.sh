@@ -29,7 +29,7 @@ for compiler in "gcc -std=c11" "g++ -std=c++17 -x c++"; do
 	! key "$compiler" lkey || { echo "compile.sh: $compiler: a number passes for a key"; exit 1; }
 done
 if [ -z "${NVCC:-}" ]; then
-	echo "compile.sh: no nvcc here: C++17 only"
+	echo "compile.sh: nvcc not found: C++17 only"
 	exit 0
 fi
 compile() { # architecture and options
