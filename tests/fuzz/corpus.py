@@ -15,7 +15,8 @@ import sys
 def lines(path):
     if not path.exists():
         return []
-    return [l.strip() for l in path.read_text().splitlines() if l.strip() and l[0] != "#"]
+    return [line.strip() for line in path.read_text().splitlines()
+            if line.strip() and line[0] != "#"]
 
 
 def main():
