@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Commands that the NIC accepts, for fuzzers to change: see nic.h. */
+/* Firmware commands ("boxes") that the NIC accepts, for the fuzzers to change (see nic.h). */
 #include "nic.h"
 
 #include "../softnic/prm_nic.h"
 
-/* Places in the umem. */
+/* Offsets in the umem. */
 #define QUEUES_AT 0x0000u
 #define CQ_AT	  0x4000u
 #define RMP_AT	  0x6000u
@@ -86,7 +86,7 @@ static size_t mkey_box(const struct fuzz_nic *n, uint8_t *b)
 	return CMD_KLM + 32;
 }
 
-/* To the queue pair itself. */
+/* Path from the queue pair to itself. */
 static void path(uint8_t *q)
 {
 	const struct sn_cfg *cfg = &sn_dev->cfg;

@@ -2,9 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * libFuzzer: firmware commands through the DEVX methods. An input is a sequence of
- * commands, each a box that the NIC would take with some bytes changed, or bytes of the
- * input alone, for objects that exist or do not. The NIC must survive, its answer must
- * agree with what the ioctl returns, and after the last close no object is left.
+ * commands. Each is a valid command with some bytes changed, or consists of bytes of
+ * the input only, for objects that may or may not exist. The NIC must survive, the
+ * status in its output must agree with the ioctl's result, and no object may be left
+ * after the device is closed.
  */
 #include "nic.h"
 
@@ -42,9 +43,9 @@ static void object_add(uint64_t handle, uint32_t number)
 	objects[at].number = number;
 }
 
-/* ---- the box ---- */
+/* ---- the command's input ---- */
 
-/* Bytes, words and bits at places that the input names. */
+/* Changes bytes, words and bits at offsets taken from the input. */
 static void change(uint8_t *box, size_t len, struct fuzz_in *in)
 {
 	unsigned n = fuzz_u8(in) % 8;
@@ -80,7 +81,7 @@ struct cmd {
 	unsigned object;
 };
 
-/* The transition that leads the queue pair on. */
+/* The transition that moves the queue pair towards RTS. */
 static uint16_t next_transition(uint32_t qpn)
 {
 	const struct sn_qp *qp = sn_find_qp(sn_dev, qpn);
@@ -110,7 +111,7 @@ static void read_cmd(struct cmd *c, const uint16_t *ops, unsigned num, struct fu
 	if (ops == modify && how % 16 >= num)
 		c->opcode = next_transition(objects[c->object].number);
 	c->out_len = out & 8 ? fuzz_u16(in) : out_lens[out & 7];
-	if (how & 0x80) { /* bytes alone */
+	if (how & 0x80) { /* only bytes of the input */
 		c->len = fuzz_u16(in) % (BOX_MAX + 1);
 		fuzz_bytes(in, c->box, c->len);
 		if (!(how & 0x40))
@@ -132,7 +133,8 @@ static void agree(const struct cmd *c, long rc, const struct fuzz_attr *out)
 	uint32_t status = c->out_len >= 8 ? nic_get(out->data, OUT_STATUS) : 0;
 
 	if ((rc == 0 && status) || (rc == -EREMOTEIO && !status)) {
-		fprintf(stderr, "command %#x: %ld, but status %#x\n", c->opcode, rc, status);
+		fprintf(stderr, "command %#x: ioctl returned %ld, but the output has status %#x\n",
+			c->opcode, rc, status);
 		abort();
 	}
 }
@@ -142,7 +144,7 @@ static long run(const struct cmd *c, uint16_t object, uint16_t method, bool hand
 	unsigned in = handle;
 	long rc;
 
-	/* In each of these methods the attributes are handle, command, answer. */
+	/* These methods all have the attributes handle, command, output, in this order. */
 	call_start(&call, object, method);
 	if (handle)
 		call_value(&call, 0x1000, 0, objects[c->object].handle);

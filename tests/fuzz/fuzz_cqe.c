@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * libFuzzer: what the library reads of CQEs and WQEs that hold any bytes. One input is
- * text of WQEs and CQEs in a buffer of some size; or the error that the host finds in a
- * CQ and a send queue; or a sequence of posts, CQEs and polls of the device functions,
- * as compiled for the CPU. No byte beyond a queue or a text may be touched, a text ends
- * where its length says, and what is complete never decreases.
+ * libFuzzer: the library's readers of CQEs and WQEs with arbitrary bytes. An input is
+ * one of three: WQEs and CQEs to print into a buffer of some size; a CQ and a send
+ * queue in which the host looks for an error; or a sequence of posts, CQEs and polls
+ * for the device functions, compiled for the CPU. No byte outside a queue or a buffer
+ * may be accessed, a text must end where its length says, and the completed index must
+ * never decrease.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static size_t printed;
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
 
-/* Each look at the clock takes a microsecond. */
+/* The clock advances by one microsecond per call. */
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 {
 	static uint64_t ns;
@@ -53,7 +54,7 @@ static void expect(bool good, const char *what)
 	abort();
 }
 
-/* ---- text ---- */
+/* ---- printing ---- */
 
 static void check_text(const char *buf, size_t size, size_t len)
 {
@@ -63,7 +64,8 @@ static void check_text(const char *buf, size_t size, size_t len)
 		return;
 	expect(strnlen(buf, size) == end, "the text does not end where its length says");
 	for (i = 0; i < end; i++)
-		expect(buf[i] == '\n' || (buf[i] >= ' ' && buf[i] <= '~'), "not a character");
+		expect(buf[i] == '\n' || (buf[i] >= ' ' && buf[i] <= '~'),
+		       "the text has an unprintable character");
 }
 
 static void text_of_wqe(struct fuzz_in *in)
@@ -89,12 +91,12 @@ static void text_of_cqe(struct fuzz_in *in)
 	fuzz_bytes(in, cqe, 64);
 	len = gdk_dump_cqe(buf, size, cqe);
 	check_text(buf, size, len);
-	expect(gdk_syndrome_text(cqe[55]) && gdk_syndrome_cause(cqe[55]), "no word for a syndrome");
+	expect(gdk_syndrome_text(cqe[55]) && gdk_syndrome_cause(cqe[55]), "a syndrome has no text");
 	free(buf);
 	free(cqe);
 }
 
-/* ---- the host's look at an error: qp/error.c, on queues in host memory ---- */
+/* ---- the host's error report: qp/error.c, on queues in host memory ---- */
 
 static enum doca_verbs_qp_state state_now;
 
@@ -146,11 +148,13 @@ static void error_of_queues(struct fuzz_in *in)
 		}
 	}
 	fuzz_bytes(in, x.dev.sq_wqe_daddr, qp.sq_num * (size_t)64);
-	expect(gdk_verbs_qp_get_error(&x.pub, &e) == DOCA_SUCCESS, "no answer");
-	expect(doca_gpu_verbs_query_last_error(&x.pub, &info) == DOCA_SUCCESS, "no answer");
-	expect(e.has_error == info.has_error && e.syndrome == info.syndrome, "two answers");
-	expect(!e.has_remote || e.has_cqe, "an address without a CQE");
-	expect(gdk_syndrome_text(e.syndrome) != NULL, "no word for a syndrome");
+	expect(gdk_verbs_qp_get_error(&x.pub, &e) == DOCA_SUCCESS, "reading the error failed");
+	expect(doca_gpu_verbs_query_last_error(&x.pub, &info) == DOCA_SUCCESS,
+	       "reading the error failed");
+	expect(e.has_error == info.has_error && e.syndrome == info.syndrome,
+	       "the two error functions disagree");
+	expect(!e.has_remote || e.has_cqe, "a remote address is reported without a CQE");
+	expect(gdk_syndrome_text(e.syndrome) != NULL, "a syndrome has no text");
 	gdk_verbs_qp_dump_wqe(&x.pub, fuzz_u64(in), text, sizeof(text));
 	gdk_verbs_qp_dump_cqe(&x.pub, fuzz_u64(in), text, sizeof(text));
 	free(cq.buf);
@@ -182,7 +186,7 @@ static void post(uint8_t how)
 	}
 }
 
-/* Bytes of the input in an entry, all or those that the device functions read. */
+/* Fills a CQE with bytes of the input: all 64, or only those that the device functions read. */
 static void put_cqe(struct fuzz_in *in)
 {
 	uint8_t how = fuzz_u8(in), *cqe = (uint8_t *)&rig.cqe[how % rig.cqe_num];
@@ -198,7 +202,8 @@ static void put_cqe(struct fuzz_in *in)
 static int poll(struct fuzz_in *in)
 {
 	uint8_t how = fuzz_u8(in);
-	uint64_t index = how & 0x80 ? fuzz_u64(in) >> 1 : fuzz_u8(in); /* no ticket wraps */
+	/* below 2^63, so that no ticket wraps */
+	uint64_t index = how & 0x80 ? fuzz_u64(in) >> 1 : fuzz_u8(in);
 	int collapsed = rig.collapsed;
 
 	switch (how & 7) {
@@ -234,7 +239,7 @@ static void polls(struct fuzz_in *in)
 	rig_init(&rig, 1u << (how & 3), RIG_DB, how >> 2 & 1);
 	rig.st->wait_limit_ns = 1;
 	rig.qp.cq_sq.dbrec = dbrec;
-	rig.faults = 8; /* what the rig complains of is the input's doing */
+	rig.faults = 8; /* stops the rig's complaints, because the input causes them */
 	for (i = 0; i < STEPS && in->left; i++) {
 		switch (fuzz_u8(in) & 3) {
 		case 0:
@@ -248,12 +253,15 @@ static void polls(struct fuzz_in *in)
 			break;
 		case 3:
 			err = poll(in);
-			expect(!status || err <= 0 || err == EBUSY, "an end that is none");
+			expect(!status || err <= 0 || err == EBUSY,
+			       "a poll of the failed queue pair returned a positive error");
 			break;
 		}
-		expect(rig.st->completed >= completed, "less is complete than was");
-		expect(rig.st->completed <= rig.st->rung + 15, "more is complete than was rung");
-		expect(!status || (int)rig.st->status == status, "another status than the first");
+		expect(rig.st->completed >= completed, "the completed index decreased");
+		expect(rig.st->completed <= rig.st->rung + 15,
+		       "the completed index is more than 15 beyond the rung index");
+		expect(!status || (int)rig.st->status == status,
+		       "the status of the failed queue pair changed");
 		completed = rig.st->completed;
 		status = (int)rig.st->status;
 	}

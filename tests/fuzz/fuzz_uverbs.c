@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * libFuzzer: calls of the verbs ioctl. An input is a sequence of calls on one open of
- * the device, each one that the NIC would take with some attributes changed; objects
- * and descriptors are those that the sequence created, or others. The NIC must survive
- * and touch no byte beyond a buffer, and after the last close no object is left.
+ * libFuzzer: calls of the verbs ioctl. An input is a sequence of calls on one open
+ * device. Each is a valid call with some attributes changed. Handles and descriptors
+ * are those that the sequence created, or others. The NIC must survive and access no
+ * byte outside a buffer, and no object may be left after the device is closed.
  */
 #include "uverbs_calls.h"
 
@@ -35,12 +35,12 @@ uint64_t uv_fd(struct uv_program *p, enum uv_fd kind)
 
 	if (!which)
 		return (uint64_t)(int64_t)p->fd[kind];
-	if (which < 0x80) /* of another kind */
+	if (which < 0x80) /* a descriptor of another kind */
 		return (uint64_t)(int64_t)p->fd[which % UV_FDS];
 	return which & 1 ? (uint64_t)(int64_t)-1 : (uint64_t)nic.fd;
 }
 
-/* An attribute otherwise than it should be. */
+/* Makes one attribute wrong. */
 static void change_one(struct fuzz_call *c, struct fuzz_in *in)
 {
 	struct fuzz_attr *a = &c->a[fuzz_u8(in) % c->n];
@@ -49,7 +49,7 @@ static void change_one(struct fuzz_call *c, struct fuzz_in *in)
 	uint16_t at;
 
 	switch (how & 7) {
-	case 0: /* absent */
+	case 0: /* the attribute is missing */
 		*a = c->a[--c->n];
 		break;
 	case 1:
@@ -70,11 +70,11 @@ static void change_one(struct fuzz_call *c, struct fuzz_in *in)
 	case 5:
 		a->id = fuzz_u16(in);
 		break;
-	case 6: /* twice */
+	case 6: /* the attribute is there twice */
 		if (c->n < NIC_ATTRS)
 			c->a[c->n++] = *a;
 		break;
-	case 7: /* the buffer is not there: addresses that no page has, or that cannot be written */
+	case 7: /* the buffer's address is not mapped, or not writable */
 		if (a->kind == FUZZ_IN || a->kind == FUZZ_OUT)
 			a->value = how & 0x80 ? NIC_READ_ONLY + 64 : 0xfff;
 		break;
@@ -100,7 +100,7 @@ static void step(struct fuzz_in *in)
 		close_file(in);
 		return;
 	}
-	if (nic.nfds == NIC_FDS) /* no descriptor may get lost */
+	if (nic.nfds == NIC_FDS) /* no room to remember another descriptor */
 		return;
 	uv_prepare(&program, &call, which);
 	for (changes = changes < 0x80 ? 0 : changes % 4 + 1; changes && call.n; changes--)

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * libFuzzer: packets of a peer that means harm, to one queue pair that sends and
- * receives. An input is the queue pair's setup and a sequence of steps: a packet
- * whose number, keys and lengths fit the connection where the input says so, work
- * of the program, passes of the NIC, time. The engine must survive, and memory
- * that no key opens must stay as it was.
+ * libFuzzer: packets of a hostile peer to one queue pair that sends and receives. An
+ * input contains the queue pair's setup and a sequence of steps: a packet, whose PSN,
+ * keys and lengths fit the connection if the input selects that; work of the local
+ * program; passes of the NIC; time. The engine must survive, and memory that no key
+ * gives access to must not change.
  */
 #include "rig.h"
 
 #define STEPS 48
 
-/* bits of a packet's first byte */
+/* Bits of the first byte of a packet's description. */
 enum {
-	CTL_PSN = 0x03,	     /* number: 0 expected, 1 in flight, 2 expected before, 3 the input's */
-	CTL_RAW = 0x04,	     /* after the BTH come the input's bytes as they are */
-	CTL_STRANGER = 0x08, /* from another address */
-	CTL_ICRC = 0x10,     /* is wrong */
-	CTL_PAD = 0x20,	     /* pad count of the input, not of the length */
+	/* PSN: 0 expected, 1 in flight, 2 before the expected one, 3 from the input */
+	CTL_PSN = 0x03,
+	CTL_RAW = 0x04,	     /* only bytes of the input after the BTH */
+	CTL_STRANGER = 0x08, /* sent from another address */
+	CTL_ICRC = 0x10,     /* the ICRC is wrong */
+	CTL_PAD = 0x20,	     /* pad count from the input instead of the length */
 	CTL_ACKREQ = 0x40,
-	CTL_ODD = 0x80, /* solicited, P_Key, version and QP number of the input */
+	CTL_ODD = 0x80, /* solicited event, P_Key, version and QP number from the input */
 };
 
 static uint32_t psn_of(struct fuzz_rig *r, uint8_t ctl, struct fuzz_in *in)
@@ -46,7 +47,7 @@ static uint8_t *put_raddr(uint8_t *p, struct fuzz_in *in)
 	return p + 12;
 }
 
-/* Lengths at which something changes. */
+/* Lengths near the boundaries: small, and multiples of the MTU. */
 static uint32_t length_of(const struct fuzz_rig *r, struct fuzz_in *in)
 {
 	uint32_t mtu = r->q.qp.type == SN_QPT_UD ? 4096 : 128u << r->q.qp.path_mtu;
@@ -70,13 +71,13 @@ static bool has_imm(uint8_t op)
 	       op == SN_BTH_WRITE_LAST_IMM || op == SN_BTH_WRITE_ONLY_IMM;
 }
 
-/* The headers that go with the opcode, and payload. */
+/* Writes the headers for the opcode, and payload. */
 static uint8_t *put_body(struct fuzz_rig *r, uint8_t op, uint8_t *p, struct fuzz_in *in)
 {
 	uint8_t service = op >> 5, kind = op & 0x1f;
 	uint32_t n;
 
-	if (service == 3) { /* datagrams */
+	if (service == 3) { /* unreliable datagrams */
 		sn_put32(p, RIG_QKEY);
 		sn_put32(p + 4, fuzz_u8(in));
 		p += 8;
@@ -109,7 +110,7 @@ static uint8_t *put_body(struct fuzz_rig *r, uint8_t op, uint8_t *p, struct fuzz
 	return p + n;
 }
 
-/* As wire.c computes it of what arrives at that address. */
+/* ICRC that wire.c computes for a packet that arrives at this address. */
 static uint32_t icrc_of(const struct fuzz_rig *r, const uint8_t *bth, uint32_t len)
 {
 	uint8_t h[48] = { 0 };
@@ -133,7 +134,7 @@ static uint32_t icrc_of(const struct fuzz_rig *r, const uint8_t *bth, uint32_t l
 		memcpy(h + 8, &r->peer, 16);
 		memcpy(h + 24, &sn_dev->cfg.ip, 16);
 	}
-	u[0] = 0xc1; /* stage.c's source port */
+	u[0] = 0xc1; /* source port, as in stage.c */
 	u[1] = 0x23;
 	u[2] = 4791 >> 8;
 	u[3] = 4791 & 0xff;
@@ -173,7 +174,7 @@ static void packet(struct fuzz_rig *r, struct fuzz_in *in)
 	fuzz_deliver(&from, data, len + 4);
 }
 
-/* ---- what the program does ---- */
+/* ---- actions of the local program ---- */
 
 static void post(struct fuzz_rig *r, struct fuzz_in *in)
 {
@@ -186,7 +187,7 @@ static void post(struct fuzz_rig *r, struct fuzz_in *in)
 			      .nsge = 1 };
 
 	if (r->q.qp.type == SN_QPT_UD || r->q.qp.state == SN_QPS_RST)
-		return; /* fuzz_wqe.c has those */
+		return; /* fuzz_wqe.c covers these */
 	w.raddr = (uintptr_t)rig_memory(RIG_ALL) + (what >> 4) * 8;
 	w.sge[0].addr = rig_memory(flags & 1 ? RIG_LOCAL : RIG_ALL) + 64;
 	w.sge[0].lkey = rig_key[flags & 1 ? RIG_LOCAL : RIG_ALL];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * libFuzzer: work queue entries. An input is the queue pair's setup and a sequence of
- * steps: a send WQE whose control segment fits and whose segments are the input's, or
- * bytes alone, rung or not; doorbells of any value; receive WQEs. The queue pair is
- * connected to itself, so that what is sent also arrives, or to nobody. The engine must
- * survive, and memory that no key opens must stay as it was.
+ * libFuzzer: work queue entries. An input contains the queue pair's setup and a
+ * sequence of steps: a send WQE with a valid control segment and segments from the
+ * input, or with arbitrary bytes, rung or not; doorbells with any value; receive WQEs.
+ * The queue pair is connected to itself, so that its messages arrive, or to a peer
+ * that does not answer. The engine must survive, and memory that no key gives access
+ * to must not change.
  */
 #include "rig.h"
 
@@ -40,7 +41,8 @@ static void put_raddr(uint8_t *s, struct fuzz_in *in)
 	sn_put32(s + 12, how & 8 ? 1 : 0);
 }
 
-/* The address vector of a datagram, to the queue pair itself. */
+/* Writes the address vector of a datagram to the queue pair itself; returns the number
+ * of segments before the data. */
 static uint32_t put_av(struct fuzz_rig *r, struct fuzz_in *in)
 {
 	uint8_t how = fuzz_u8(in), *s;
@@ -60,7 +62,8 @@ static uint32_t put_av(struct fuzz_rig *r, struct fuzz_in *in)
 	return 4;
 }
 
-/* The segments that the opcode has before its data, the input's where it says so. */
+/* Writes the segments that precede the data for this opcode, with fields from the
+ * input where it selects that. Returns their number. */
 static uint32_t put_fixed(struct fuzz_rig *r, uint8_t opcode, struct fuzz_in *in)
 {
 	uint32_t i = 1, n;
@@ -134,21 +137,21 @@ static void raw_wqe(struct fuzz_rig *r, struct fuzz_in *in)
 	r->q.pi += (i + 3) / 4;
 }
 
-/* A doorbell: of what is posted, or of any value, to any of the registers. */
+/* Rings a doorbell: for the posted WQEs or with any value, in any of the registers. */
 static void ring(struct fuzz_rig *r, struct fuzz_in *in)
 {
 	static const uint16_t at[8] = { 0x800, 0x900, 0x600, 0xa00, 0xb00, 0x20, 0x808, 0x800 };
 	uint8_t how = fuzz_u8(in), db[8];
 	uint32_t index = how & 8 ? fuzz_u16(in) : r->q.pi & 0xffff;
 
-	if (how & 0x10) /* as libmlx5: the last WQE's index and size */
+	if (how & 0x10) /* like libmlx5: index and size of the last WQE */
 		index = (index - 1) & 0xffff;
 	if (!(how & 0x20))
 		r->q.dbr[1] = htobe32(index + (how >> 4 & 1));
 	sn_put32(db, index << 8);
 	sn_put32(db + 4, (RIG_QPN + (how >> 7)) << 8 | (how & 0x10 ? 1 : 0));
 	memcpy(r->q.uar + at[how & 7], db, 8);
-	if (how & 0x40) /* a BlueFlame copy goes on */
+	if (how & 0x40) /* write the rest of a BlueFlame copy */
 		memset(r->q.uar + at[how & 7] + 8, 0x11, 16);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The input of any fuzzer as numbers and bytes. */
+/* Reads the input of a fuzzer as numbers and bytes (see input.h). */
 #include "input.h"
 
 #include <string.h>
 
 const char *__asan_default_options(void);
 
-/* Freed memory is kept for less time than by default: most of it is large. */
+/* Keep less freed memory than by default: most blocks are large. */
 const char *__asan_default_options(void)
 {
 	return "quarantine_size_mb=16:allocator_may_return_null=1";

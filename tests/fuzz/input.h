@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* What every fuzzer has: libFuzzer's two functions, and the input as numbers and bytes. */
+/* Shared by all fuzzers: libFuzzer's two functions, and the input as numbers and bytes. */
 #ifndef FUZZ_INPUT_H
 #define FUZZ_INPUT_H
 
@@ -10,7 +10,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The rest of an input. What is read beyond its end is 0. */
+/* The unread rest of an input. Reading beyond its end returns 0. */
 struct fuzz_in {
 	const uint8_t *p;
 	size_t left;
@@ -20,7 +20,8 @@ uint8_t fuzz_u8(struct fuzz_in *in);
 uint16_t fuzz_u16(struct fuzz_in *in);
 uint32_t fuzz_u32(struct fuzz_in *in);
 uint64_t fuzz_u64(struct fuzz_in *in);
-/* Up to len bytes of the input to dst, the others are left as they are; how many. */
+/* Copies up to len bytes of the input to dst and returns their number. Does not change
+ * the other bytes of dst. */
 size_t fuzz_bytes(struct fuzz_in *in, void *dst, size_t len);
 
 #endif

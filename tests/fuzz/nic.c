@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* See nic.h. */
+/* The whole NIC for a fuzzer (see nic.h). Functions named __wrap_* replace the NIC's own. */
 #include "nic.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ bool __real_sn_mem_readable(uint64_t va, uint64_t len);
 int __wrap_sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len);
 int __real_sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len);
 
-/* AddressSanitizer has its own state at low addresses, which inputs come upon. */
+/* AddressSanitizer's shadow memory lies at low addresses, which inputs may contain. */
 static bool is_shadow(uint64_t va, uint64_t len)
 {
 	return va + len > 0x7fff8000 && va < 0x10007fff8000;
@@ -43,13 +43,13 @@ int __wrap_sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len)
 	return is_shadow(va, len) ? -EFAULT : __real_sn_mem_write(gpu, va, src, len);
 }
 
-/* The real one reads all of /proc/self/maps. */
+/* Replaces the real function, which reads all of /proc/self/maps. */
 bool __wrap_sn_mem_writable(uint64_t va, uint64_t len)
 {
 	return va + len <= NIC_READ_ONLY || va >= FUZZ_ARENA + FUZZ_ARENA_LEN;
 }
 
-static int first_fd; /* the number that a descriptor gets when all is closed */
+static int first_fd; /* lowest free descriptor before the device is opened */
 
 void nic_setup(void)
 {
@@ -61,7 +61,7 @@ void nic_setup(void)
 	fuzz_arena();
 	if (mprotect((void *)(uintptr_t)NIC_READ_ONLY, 65536, PROT_READ))
 		abort();
-	/* What the first trace and the first fault open stays open. */
+	/* The descriptors that the first trace and the first fault open stay open. */
 	nic_open(&n, NIC_TRACE);
 	sn_mem_readable(8, 1);
 	sn_fd_closing(n.fd);
@@ -134,7 +134,7 @@ static void put_attr(struct ib_uverbs_attr *u, struct fuzz_attr *a, void **buf)
 				      .data = a->value };
 	*buf = NULL;
 	if (a->kind == FUZZ_FD_OUT)
-		u->data = UINT64_MAX; /* not written, it is no descriptor */
+		u->data = UINT64_MAX; /* no valid descriptor, in case the NIC does not write it */
 	if (a->kind == FUZZ_VALUE || a->kind == FUZZ_FD_OUT || a->value)
 		return;
 	if (a->kind == FUZZ_IN && a->len <= sizeof(u->data)) {
@@ -183,9 +183,9 @@ long nic_call(struct fuzz_nic *n, struct fuzz_call *c)
 	return rc;
 }
 
-/* ---- a device for one input ---- */
+/* ---- the device, for one input ---- */
 
-/* Numbers of objects do not depend on earlier inputs. */
+/* Resets the state that would make object numbers depend on earlier inputs. */
 static void start_over(struct sn_dev *dev, uint8_t how)
 {
 	struct sn_front *f = dev->front;
@@ -246,13 +246,13 @@ void nic_close(struct fuzz_nic *n)
 	for (i = 0; i < n->nfds; i++)
 		close(n->fds[i]);
 	if (sn_objects_live()) {
-		fprintf(stderr, "%u objects are left\n", sn_objects_live());
+		fprintf(stderr, "%u NIC objects leaked\n", sn_objects_live());
 		abort();
 	}
 	next = dup(STDERR_FILENO);
 	close(next);
 	if (next != first_fd) {
-		fprintf(stderr, "a descriptor is left\n");
+		fprintf(stderr, "a descriptor leaked\n");
 		abort();
 	}
 }
@@ -317,7 +317,7 @@ static void make_umem_uar(struct fuzz_nic *n, struct fuzz_call *c)
 	n->uar_id = word(&c->a[4], 0);
 }
 
-/* By a command; its number, and the handle. */
+/* Creates an object with a firmware command. Returns its number; *handle is its handle. */
 static uint32_t make_devx(struct fuzz_nic *n, struct fuzz_call *c, uint16_t opcode,
 			  uint64_t *handle)
 {

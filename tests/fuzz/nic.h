@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The whole NIC for a fuzzer, without the interposed libc: one open of the device,
- * closed at the end of each input, and calls of its ioctl whose buffers are as long
- * as their attributes say, so that AddressSanitizer sees what is read or written
- * beyond.
+ * The whole NIC for a fuzzer, without the interposed libc: the device is opened and
+ * closed for each input. Calls of its ioctl use buffers of exactly the attributes'
+ * sizes, so that AddressSanitizer detects accesses beyond them.
  */
 #ifndef FUZZ_NIC_H
 #define FUZZ_NIC_H
@@ -14,16 +13,17 @@
 
 #define NIC_ATTRS 20u
 #define NIC_FDS	  16u
-#define NIC_DATA  0x1100u /* bytes of one attribute that a call holds */
-/* The arena: at its end pages that cannot be written. */
+#define NIC_DATA  0x1100u /* largest number of bytes that one attribute holds */
+/* Read-only pages at the end of the arena. */
 #define NIC_READ_ONLY (FUZZ_ARENA + FUZZ_ARENA_LEN - 65536)
 
 struct fuzz_nic {
 	int fd;
 	struct sn_ctx *ctx;
-	int fds[NIC_FDS]; /* given to the program: event files; the first are of other kinds */
+	/* descriptors that the program got; the first two are an eventfd and an async event file */
+	int fds[NIC_FDS];
 	unsigned nfds;
-	/* made at the start */
+	/* created by nic_make_objects() */
 	uint64_t pd, umem, uar, cq, srq, qp; /* handles */
 	uint32_t pdn, umem_id, uar_id, cqn, rmpn, qpn, lkey;
 };
@@ -33,8 +33,9 @@ enum fuzz_attr_kind { FUZZ_VALUE, FUZZ_IN, FUZZ_OUT, FUZZ_FD_OUT };
 struct fuzz_attr {
 	uint16_t id, len, flags;
 	enum fuzz_attr_kind kind;
-	uint64_t value;		/* FUZZ_VALUE: as it is; otherwise, unless 0, instead of a buffer */
-	uint8_t data[NIC_DATA]; /* FUZZ_IN: what the buffer begins with; FUZZ_OUT: what came back */
+	/* FUZZ_VALUE: the value; otherwise, unless 0, an address to use instead of a buffer */
+	uint64_t value;
+	uint8_t data[NIC_DATA]; /* FUZZ_IN: initial bytes of the buffer; FUZZ_OUT: output */
 };
 
 struct fuzz_call {
@@ -43,7 +44,7 @@ struct fuzz_call {
 	struct fuzz_attr a[NIC_ATTRS];
 };
 
-/* bits of how a device is set up */
+/* Bits that select the device's configuration. */
 enum {
 	NIC_INFINIBAND = 1,
 	NIC_DMABUF = 2,
@@ -55,21 +56,22 @@ enum {
 	NIC_EVENTS = 128,
 };
 
-void nic_setup(void); /* once */
+void nic_setup(void); /* call once */
 void nic_open(struct fuzz_nic *n, uint8_t how);
 void nic_close(struct fuzz_nic *n);
-/* A PD, a umem of the arena, a register page, a CQ, an RMP and a QP by DEVX, a region. */
+/* Creates a PD, a memory region, a umem of the arena, a UAR page and, with DEVX, a CQ,
+ * an RMP and a QP. */
 void nic_make_objects(struct fuzz_nic *n);
 
 void call_start(struct fuzz_call *c, uint16_t object, uint16_t method);
 struct fuzz_attr *call_value(struct fuzz_call *c, uint16_t id, uint16_t len, uint64_t value);
 struct fuzz_attr *call_in(struct fuzz_call *c, uint16_t id, const void *data, uint16_t len);
 struct fuzz_attr *call_out(struct fuzz_call *c, uint16_t id, uint16_t len);
-/* The ioctl: 0 or -errno. What came out is in each attribute's value and data. */
+/* Calls the ioctl; returns 0 or -errno. Output is stored in each attribute's value and data. */
 long nic_call(struct fuzz_nic *n, struct fuzz_call *c);
 
-/* ---- boxes.c: a command that a NIC with these objects takes ---- */
-/* Fills the box of the largest length, zeroed; returns the command's own length. */
+/* ---- boxes.c: valid commands for a NIC with these objects ---- */
+/* Fills in the zeroed box, which has BOX_MAX bytes. Returns the length of the command. */
 size_t box_fill(const struct fuzz_nic *n, uint16_t opcode, uint32_t number, uint8_t *box);
 #define BOX_MAX 0x200u
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Runs inputs through a fuzzer's function without libFuzzer: those of a file named
- * *.hex, one a line, or a file that is one. The one that ends the program is named.
+ * Runs inputs through a fuzzer's function without libFuzzer. Each argument is a file
+ * named *.hex with one input per line, or a file that is itself one input. If an input
+ * ends the process, its name is printed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +31,8 @@ static void on_signal(int sig)
 	raise(sig);
 }
 
-/* In memory of its exact size, so that a sanitizer sees a read beyond. */
+/* Copies the input to a block of its exact size, so that a sanitizer detects reads
+ * beyond its end. */
 static void run(const uint8_t *bytes, size_t len)
 {
 	uint8_t *data = malloc(len ? len : 1);

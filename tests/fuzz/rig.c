@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* See rig.h. */
+/* One queue pair of the NIC's engine for a fuzzer (see rig.h). */
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
@@ -106,7 +106,7 @@ static void set_attributes(struct fuzz_rig *r, uint8_t how, uint8_t counts)
 	qp->qkey = RIG_QKEY;
 	qp->way.ip = r->peer;
 	qp->dest_qpn = RIG_QPN;
-	qp->sq_psn = qp->rq_psn = 0xfffff0; /* wraps soon */
+	qp->sq_psn = qp->rq_psn = 0xfffff0; /* close to the wrap-around */
 }
 
 static void bring_up(struct fuzz_rig *r)
@@ -143,7 +143,7 @@ static void check(enum rig_region region, unsigned from)
 		memset(intact, GUARD, sizeof(intact));
 	if (!memcmp(rig_memory(region) + from, intact, 2 * RIG_REGION - from))
 		return;
-	fprintf(stderr, "memory changed that no key opens, of region %d\n", (int)region);
+	fprintf(stderr, "memory without access rights changed in region %d\n", (int)region);
 	abort();
 }
 
@@ -165,7 +165,7 @@ void rig_end(struct fuzz_rig *r)
 	check(RIG_READ_ONLY, 0);
 }
 
-/* ---- what a program does ---- */
+/* ---- actions of the local program ---- */
 
 void rig_state(struct fuzz_rig *r, struct fuzz_in *in)
 {
@@ -241,10 +241,11 @@ void rig_program(struct fuzz_rig *r, struct fuzz_in *in)
 		new_ring(cq, what >> 3 & 7 ? 6 : 2);
 		break;
 	case 5:
-		r->q.dbr[what >> 3 & 7] = htobe32(fuzz_u16(in)); /* CQs' are be32toh'd alike */
+		/* any of the DBREC words; they all have the same format */
+		r->q.dbr[what >> 3 & 7] = htobe32(fuzz_u16(in));
 		break;
 	case 6:
-		r->q.qp.sq_psn = fuzz_u32(in) & 0xffffff; /* of the next connection */
+		r->q.qp.sq_psn = fuzz_u32(in) & 0xffffff; /* takes effect at the next connection */
 		break;
 	case 7:
 		change_region(fuzz_u8(in));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One queue pair of the NIC's engine for a fuzzer, connected to itself or to a
- * peer that is the fuzzer, with memory regions in the arena. What no key allows to
- * write must be as it was at the end.
+ * One queue pair of the NIC's engine for a fuzzer, connected to itself or to a peer
+ * that the fuzzer plays, with memory regions in the arena. At the end, memory that no
+ * key gives write access to must be unchanged.
  */
 #ifndef FUZZ_RIG_H
 #define FUZZ_RIG_H
@@ -13,7 +13,7 @@
 
 #define RIG_QPN	   0x55u
 #define RIG_QKEY   0x11u
-#define RIG_REGION 8192u /* bytes of each region, with as much unregistered memory behind */
+#define RIG_REGION 8192u /* bytes of each region; the same amount of unregistered memory follows */
 
 enum rig_region { RIG_ALL, RIG_LOCAL, RIG_READ_ONLY, RIG_REGIONS };
 
@@ -29,19 +29,20 @@ struct fuzz_rig {
 
 extern uint32_t rig_key[RIG_REGIONS];
 
-void rig_setup(void); /* once */
-/* The input begins with how the queue pair is set up. */
+void rig_setup(void); /* call once */
+/* Sets up the queue pair as the first bytes of the input select. */
 void rig_start(struct fuzz_rig *r, struct fuzz_in *in);
 void rig_end(struct fuzz_rig *r);
 uint8_t *rig_memory(enum rig_region region);
 
-/* A change of the queue pair's state that the input names. */
+/* Changes the queue pair's state; the input selects how. */
 void rig_state(struct fuzz_rig *r, struct fuzz_in *in);
-/* The program reads CQEs, arms a CQ or looses a memory region. */
+/* The program consumes CQEs, arms or resizes a CQ, writes a DBREC, or loses a memory
+ * region; the input selects which. */
 void rig_program(struct fuzz_rig *r, struct fuzz_in *in);
-/* A receive WQE of as many entries as the input says, perhaps bytes of its own. */
+/* Posts a receive WQE; the input selects its entries. raw: fills it with bytes of the input. */
 void rig_recv(struct fuzz_rig *r, struct fuzz_in *in, bool raw);
-/* One input: at most steps steps, each takes what it needs of it. */
+/* Runs one input: at most `steps` steps, each of which consumes a part of it. */
 void rig_input(const uint8_t *data, size_t size, int steps,
 	       void (*step)(struct fuzz_rig *r, struct fuzz_in *in));
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* See stage.h. The functions that begin with __wrap_ take the place of libc's and the NIC's. */
+/* The environment of the software NIC in a fuzzer (see stage.h). Functions named
+ * __wrap_* replace those of libc and of the NIC. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -100,7 +101,8 @@ void __wrap_sn_wait(struct sn_eng *e, long ns, bool any)
 	e->stop = --passes_left == 0;
 }
 
-/* As the NIC does, of the first pages alone: a look at 4096 would take most of the time. */
+/* Like the NIC's own function, but for the first 64 pages only: scanning 4096 would
+ * take most of the time. */
 void __wrap_sn_uar_list(struct sn_eng *e)
 {
 	unsigned i;
@@ -111,14 +113,14 @@ void __wrap_sn_uar_list(struct sn_eng *e)
 			e->uars[e->nuars++] = i;
 }
 
-/* No driver of a GPU is loaded. */
+/* No GPU driver can be loaded. */
 void *__wrap_dlopen(const char *file, int mode)
 {
 	(void)file, (void)mode;
 	return NULL;
 }
 
-/* ---- the wire ---- */
+/* ---- the network ---- */
 
 void fuzz_deliver(const struct in6_addr *from, const void *bytes, size_t len)
 {
@@ -138,7 +140,7 @@ int __wrap_bind(int fd, const struct sockaddr *at, socklen_t len)
 	return 0;
 }
 
-/* Reads what is sent, as the kernel would. */
+/* Reads the packets as the kernel would, so that a sanitizer detects bad buffers. */
 int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 {
 	static volatile uint8_t sum;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* See uverbs_calls.h. */
+/* The calls of the verbs ioctl (see uverbs_calls.h). */
 #include "uverbs_calls.h"
 
 #include <infiniband/verbs.h>
@@ -19,7 +19,7 @@
 #define DBR_AT	(FUZZ_ARENA + 0xf000)
 #define EX(cmd) (IB_USER_VERBS_CMD_FLAG_EXTENDED | (cmd))
 
-/* ---- structures that go in ---- */
+/* ---- input structures ---- */
 
 static uint16_t fill_qp_state(struct uv_program *p, struct ib_uverbs_modify_qp *m)
 {
@@ -34,7 +34,7 @@ static uint16_t fill_qp_state(struct uv_program *p, struct ib_uverbs_modify_qp *
 	struct sn_gid gid;
 
 	m->qp_handle = (uint32_t)uv_handle(p, UV_QP);
-	m->qp_state = to % 8 + (to < 0x80); /* beyond the last one, too */
+	m->qp_state = to % 8 + (to < 0x80); /* also beyond the last valid state */
 	m->attr_mask = to & 0x40 ? fuzz_u32(p->in) : IBV_QP_STATE;
 	if (!(to & 0x40) && m->qp_state >= 1 && m->qp_state <= 3)
 		m->attr_mask = masks[m->qp_state - 1];
@@ -75,7 +75,7 @@ static uint16_t fill_ah(struct uv_program *p, void *data)
 		return sizeof(struct type); \
 	} while (0)
 
-/* The structure of a write command; its length. */
+/* Fills in the structure of a write command; returns its length. */
 static uint16_t fill_write(struct uv_program *p, uint32_t cmd, void *data)
 {
 	switch (cmd) {
@@ -150,8 +150,8 @@ enum attr_kind { END, VALUE, OUT, FD, FD_OUT, HANDLE, HANDLE_OUT, WRITE, UHW, CM
 
 struct attr {
 	enum attr_kind kind;
-	uint16_t id, len; /* OUT, VALUE: bytes */
-	uint64_t arg;	  /* VALUE: it; others: which kind */
+	uint16_t id, len; /* OUT, VALUE: size in bytes */
+	uint64_t arg;	  /* VALUE: the value; others: the kind of handle, structure or command */
 };
 
 static const struct {
@@ -309,7 +309,7 @@ static const struct {
 	    { OUT, UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, 4, 0 },
 	    { OUT, UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, 4, 0 } } },
 	{ UVERBS_OBJECT_MR,
-	  5, /* UVERBS_METHOD_REG_MR, Linux 6.17 */
+	  5, /* UVERBS_METHOD_REG_MR of Linux 6.17 */
 	  { { HANDLE_OUT, 0, 0, UV_MR },
 	    { HANDLE, 1, 0, UV_PD },
 	    { VALUE, 3, 8, FUZZ_ARENA },
@@ -458,7 +458,7 @@ void uv_prepare(struct uv_program *p, struct fuzz_call *c, unsigned which)
 		put(p, c, a);
 }
 
-/* What a write command created: the handle comes first in its answer. */
+/* Stores the handle that a write command created: the first word of its output. */
 static void keep_write(struct uv_program *p, const struct fuzz_call *c, uint32_t cmd)
 {
 	const struct fuzz_attr *out = c->a, *end = c->a + c->n;

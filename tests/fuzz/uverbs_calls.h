@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Calls of the ioctl that the NIC takes, for fuzz_uverbs.c to change. */
+/* Valid calls of the verbs ioctl, for fuzz_uverbs.c to change. */
 #ifndef FUZZ_UVERBS_CALLS_H
 #define FUZZ_UVERBS_CALLS_H
 
 #include "nic.h"
 
-/* What a program has: the newest handle of each kind, and descriptors. */
+/* State of the simulated program: the newest handle of each kind, and descriptors. */
 enum uv_kind { UV_PD, UV_MR, UV_UMEM, UV_UAR, UV_CQ, UV_QP, UV_SRQ, UV_AH, UV_DEVX, UV_KINDS };
 enum uv_fd { UV_EVENTFD, UV_MEMORY, UV_ASYNC, UV_CHANNEL, UV_EVENTS, UV_OUTPUTS, UV_FDS };
 
@@ -17,13 +17,13 @@ struct uv_program {
 	int fd[UV_FDS];
 };
 
-/* A handle or descriptor that an input names: 0 is the newest one of the kind. */
+/* A handle or descriptor selected by the input; a 0 byte selects the newest one of the kind. */
 uint64_t uv_handle(struct uv_program *p, enum uv_kind kind);
 uint64_t uv_fd(struct uv_program *p, enum uv_fd kind);
 
-/* Prepares call number `which`, modulo how many there are. */
+/* Prepares call number `which`, modulo the number of calls. */
 void uv_prepare(struct uv_program *p, struct fuzz_call *c, unsigned which);
-/* Keeps what a call that succeeded created. */
+/* Stores the handles and descriptors that a successful call created. */
 void uv_keep(struct uv_program *p, const struct fuzz_call *c, unsigned which);
 
 #endif
