@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What a device answers, as lines "name: value", for tests/hw/run to compare with another
- * device's: capabilities, objects of each kind, transitions of a queue pair, commands that the
- * firmware must refuse, and how many objects there may be. Object numbers and addresses are not
- * printed. Ends with 0 whatever the answers are, with 1 if it could not ask.
+ * Prints a device's answers as lines "name: value", which tests/hw/run compares with
+ * those of another device: capabilities, objects of each kind, transitions of a queue
+ * pair, commands that the firmware must refuse, and the number of objects that can exist
+ * at once. Object numbers and addresses are not printed. Exits with 0 whatever the
+ * answers are; aborts if the device cannot be probed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,11 +16,11 @@ static const struct part {
 	const char *name, *what;
 	void (*run)(struct e2e_nic *nic);
 } parts[] = {
-	{ "caps", "capabilities of device and port", probe_caps },
+	{ "caps", "capabilities of the device and of its port", probe_caps },
 	{ "objects", "umems, UARs, CQs, SRQs and QPs, created and destroyed", probe_objects },
-	{ "states", "transitions of a queue pair, and a write over it", probe_states },
+	{ "states", "transitions of a queue pair, and writes on it", probe_states },
 	{ "errors", "commands that the firmware must refuse", probe_errors },
-	{ "limits", "how many QPs and CQs there may be", probe_limits },
+	{ "limits", "number of QPs that can exist at once", probe_limits },
 };
 
 void probe_say(const char *value, const char *fmt, ...)
@@ -30,7 +31,7 @@ void probe_say(const char *value, const char *fmt, ...)
 	vprintf(fmt, args);
 	va_end(args);
 	printf(": %s\n", value);
-	fflush(stdout); /* the last line tells where a crash was */
+	fflush(stdout); /* so that the last line shows where a crash occurred */
 }
 
 void probe_result(doca_error_t err, const char *fmt, ...)
@@ -51,7 +52,7 @@ static int usage(FILE *f)
 	fprintf(f, "usage: probe PART\n");
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		fprintf(f, "  %-8s %s\n", parts[i].name, parts[i].what);
-	fprintf(f, "GDAKI_TEST_DEVICE names the device (the first one).\n");
+	fprintf(f, "GDAKI_TEST_DEVICE names the device (default: the first one).\n");
 	return 2;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Commands with one wrong field each, after the same command without it: which does the
- * device refuse, and with which status and syndrome?
+ * Sends commands with one wrong field each, after the same command without an error,
+ * and prints whether the device refuses them, and with which status and syndrome.
  */
 #include <infiniband/mlx5dv.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 
 struct wrong {
 	const char *what;
-	uint32_t at, field; /* context, and the field in it */
+	uint32_t at, field; /* offset of the context, and the field in it */
 	uint64_t value;
 };
 
@@ -56,7 +56,7 @@ static void put_wrong(uint8_t *in, const struct wrong *w)
 		prm_set(in + w->at, w->field, w->value);
 }
 
-/* Makes the object and destroys it, unless keep takes it. */
+/* Creates the object and destroys it, unless the caller keeps it. */
 static void create(const char *command, uint32_t destroy, uint8_t *in, size_t inlen,
 		   const struct wrong *w, struct mlx5dv_devx_obj **keep, uint32_t *number)
 {
@@ -66,7 +66,7 @@ static void create(const char *command, uint32_t destroy, uint8_t *in, size_t in
 
 	put_wrong(in, w);
 	err = gdk_devx_create(r.ctx, command, in, inlen, out, sizeof(out), &obj);
-	say_answer(command, w ? w->what : "as it should be", err, out);
+	say_answer(command, w ? w->what : "without an error", err, out);
 	if (number && !err)
 		*number = (uint32_t)prm_get(out, PRM_CMD_OUT_OBJECT);
 	if (keep)
@@ -176,7 +176,7 @@ static const struct step {
 	{ GDK_CMD_RST2INIT_QP,
 	  "RST2INIT_QP",
 	  { "pkey_index 0xffff", IN_PATH(PKEY_INDEX), 0xffff } },
-	{ GDK_CMD_RST2INIT_QP, "RST2INIT_QP", { "as it should be", 0, 0, 0 } },
+	{ GDK_CMD_RST2INIT_QP, "RST2INIT_QP", { "without an error", 0, 0, 0 } },
 	{ GDK_CMD_INIT2RTR_QP, "INIT2RTR_QP", { "mtu 0", QPC(MTU), 0 } },
 	{ GDK_CMD_INIT2RTR_QP, "INIT2RTR_QP", { "mtu 7", QPC(MTU), 7 } },
 	{ GDK_CMD_INIT2RTR_QP,
@@ -186,10 +186,11 @@ static const struct step {
 	{ GDK_CMD_INIT2RTR_QP,
 	  "INIT2RTR_QP",
 	  { "LAG option", 0, PRM_MODIFY_QP_OPT_PARAM_MASK, OPT(LAG_TX_AFF) } },
-	{ GDK_CMD_RTR2RTS_QP, "RTR2RTS_QP", { "after the step before", 0, 0, 0 } },
+	{ GDK_CMD_RTR2RTS_QP, "RTR2RTS_QP", { "after the previous step", 0, 0, 0 } },
 };
 
-/* RST2INIT and INIT2RTR without a path would be refused, which is not what a step asks. */
+/* RST2INIT and INIT2RTR need a complete path: otherwise the device would refuse them
+ * because of it, and not because of the wrong field. */
 static void fill_step(uint8_t *in, uint32_t opcode, uint32_t qpn, const struct e2e_nic *nic)
 {
 	uint8_t *qpc = in + PRM_MODIFY_QP_QPC_AT, *path = qpc + PRM_QPC_PATH_AT;
@@ -231,10 +232,10 @@ static void try_steps(struct e2e_nic *nic)
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_QP);
 	prm_set(in, PRM_CMD_OBJECT, NONE_24);
 	err = gdk_devx_query(r.ctx, qp, "QUERY_QP", in, PRM_CMD_IN_LEN, out, sizeof(out));
-	say_answer("QUERY_QP", "another QP than the handle's", err, out);
+	say_answer("QUERY_QP", "for another QP than the handle's", err, out);
 	prm_set(in, PRM_CMD_OBJECT, qpn);
 	err = gdk_devx_query(r.ctx, qp, "QUERY_QP", in, PRM_CMD_IN_LEN, out, sizeof(out));
-	say_answer("QUERY_QP", "an answer of 16 bytes", err, out);
+	say_answer("QUERY_QP", "with an output of 16 bytes", err, out);
 	E2E_REQUIRE(!gdk_devx_destroy(r.ctx, qp, GDK_CMD_DESTROY_QP, "QP", qpn));
 }
 
@@ -290,8 +291,8 @@ void probe_errors(struct e2e_nic *nic)
 	for (i = 0; i < GDK_ARRAY_SIZE(wrong_qp); i++)
 		try_qp(&wrong_qp[i], NULL, NULL);
 	try_steps(nic);
-	try_general(CMD_NONE, 0, "command 0x7ff", "which no device has");
+	try_general(CMD_NONE, 0, "command 0x7ff", "unknown to every device");
 	try_general(GDK_CMD_QUERY_HCA_CAP, 0x7ffe, "QUERY_HCA_CAP", "a group that does not exist");
-	try_general(GDK_CMD_QUERY_LAG, 0, "QUERY_LAG", "as it should be");
+	try_general(GDK_CMD_QUERY_LAG, 0, "QUERY_LAG", "without an error");
 	close_rig();
 }

@@ -270,11 +270,12 @@ void probe_limits(struct e2e_nic *nic)
 		err = make_qp(nic, &small, cq, NULL, &qps[n]);
 	n -= err != DOCA_SUCCESS;
 	if (err)
-		say_number("QPs that live at once", n);
+		say_number("QPs that exist at once", n);
 	else
-		probe_say("more than could be made in the time", "QPs that live at once");
+		probe_say("more than could be created within the time limit",
+			  "QPs that exist at once");
 	if (err && !gdk_get_command_error(&last) && last.command)
-		printf("the next one: %s of %s, status 0x%x syndrome 0x%x errno %d\n",
+		printf("creating the next one: %s in %s, status 0x%x syndrome 0x%x errno %d\n",
 		       doca_error_get_name(err), last.command, last.status, last.syndrome,
 		       last.sys_err);
 	while (n--)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* A connected queue pair: what the firmware says of it, writes that succeed and fail, reset. */
+/* A connected queue pair: the firmware's answers to queries, writes that succeed and
+ * fail, reset. */
 #include <string.h>
 
 #include "probe.h"
@@ -26,7 +27,7 @@ static void say_attr(const char *when, const struct e2e_qp *q)
 		 (int)a.current_state, (int)a.path_mtu, a.allow_remote_write, a.allow_remote_read,
 		 (int)a.atomic_mode, a.ack_timeout, a.retry_cnt, a.rnr_retry, a.min_rnr_timer,
 		 a.max_rd_atomic, a.max_dest_rd_atomic, a.hop_limit, a.traffic_class, a.sl);
-	probe_say(err ? doca_error_get_name(err) : text, "%s, as queried", when);
+	probe_say(err ? doca_error_get_name(err) : text, "%s, queried", when);
 	E2E_REQUIRE(!doca_verbs_qp_attr_destroy(attr) && !doca_verbs_qp_init_attr_destroy(init));
 }
 
@@ -54,7 +55,7 @@ static void say_put(struct e2e_pair *p, const char *what, bool delivered)
 	rc = e2e_put(p, 0, BYTES, &ticket);
 	rc = rc ? rc : e2e_wait(&p->tx, ticket);
 	snprintf(text, sizeof(text), "status %d, data %s", rc,
-		 !delivered				 ? "not looked at"
+		 !delivered				 ? "not checked"
 		 : memcmp(p->src.mem, p->dst.mem, BYTES) ? "wrong"
 							 : "right");
 	probe_say(text, "%s", what);
@@ -108,9 +109,9 @@ void probe_states(struct e2e_nic *nic)
 	say_put(&p, "a write after the reset", true);
 	key = p.dst.mr->rkey;
 	p.dst.mr->rkey = BAD_KEY;
-	say_put(&p, "a write by a key that does not exist", false);
+	say_put(&p, "a write with a key that does not exist", false);
 	p.dst.mr->rkey = key;
-	say_error("a write by a key that does not exist", &p.tx);
+	say_error("a write with a key that does not exist", &p.tx);
 	reconnect(&p);
 	say_put(&p, "a write after the error", true);
 	probe_result(move(&p.tx, DOCA_VERBS_QP_STATE_ERR, 0), "RTS to ERR");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A test that leaks, on purpose: sanity.sh checks that SAN=address fails it.
- * Built with -DPLANT=0 it frees, and must pass.
+ * A test with a deliberate leak: sanity.sh checks that SAN=address makes it fail.
+ * Built with -DPLANT=0 it frees the memory and must pass.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

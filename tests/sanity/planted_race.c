@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A data race, on purpose: sanity.sh checks that SAN=thread fails it. A plain
- * program, as all thread tests are. Built with -DPLANT=0 it takes the lock.
+ * A program with a deliberate data race: sanity.sh checks that SAN=thread makes it
+ * fail. It is a plain program, like all thread tests. Built with -DPLANT=0 it takes
+ * the lock and must pass.
  */
 #include <pthread.h>
 #include <stddef.h>

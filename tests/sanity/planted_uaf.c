@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A test that reads freed memory, on purpose: sanity.sh checks that SAN=address
- * fails it. Built with -DPLANT=0 it reads first, and must pass.
+ * A test that deliberately reads freed memory: sanity.sh checks that SAN=address makes
+ * it fail. Built with -DPLANT=0 it reads before it frees and must pass.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A test that overflows a signed integer, on purpose: sanity.sh checks that
- * SAN=undefined fails it. Built with -DPLANT=0 it does not, and must pass.
+ * A test with a deliberate signed integer overflow: sanity.sh checks that
+ * SAN=undefined makes it fail. Built with -DPLANT=0 it does not overflow and must
+ * pass.
  */
 #include <criterion/criterion.h>
 #include <limits.h>

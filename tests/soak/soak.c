@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Messages between two processes over plain verbs, every byte and every
- * completion checked: what a lossy wire must not show. What message n of queue
- * pair q is (operation, size, place, content) follows from the seed, so both
- * sides know it.
+ * Sends messages between two processes over plain verbs and checks every byte and every
+ * completion, in particular while packets are lost. Operation, size, place and content of
+ * message n of queue pair q follow from the seed, so that both sides know them.
  *
- *   WRITE       is read back by the READ that follows it, guard bytes around it too
- *   READ        is checked as above
+ *   WRITE       is read back by the READ that follows it, including the guard bytes around it
+ *   READ        is checked by the client
  *   WRITE_IMM   is checked by the server, which knows the next number and content
- *   SEND        likewise, in the buffers that it posted
- *   FETCH_ADD   returns the count of those before it, per queue pair; one word that
- *               all queue pairs add to holds their sum at the end
- *   CMP_SWAP    counts up; each must find what the one before it left
+ *   SEND        likewise, in the buffers that the server posted
+ *   FETCH_ADD   returns the number of earlier ones of the queue pair; every third one adds to
+ *               a word that all queue pairs share, which must hold their sum at the end
+ *   CMP_SWAP    counts up; each must find the value that the previous one stored
  *
- * Completions must come once each and in the order of posting. WRITEs are
- * unsignalled now and then: then the next completion stands for them.
+ * Each completion must arrive once and in the order of posting. Some WRITEs are unsignaled:
+ * the next completion then stands for them, too.
  *
  * usage: soak [options]             the server
- *        soak [options] ADDRESS     the client, to the server's address
+ *        soak [options] ADDRESS     the client, with the server's address
  *   -p PORT (18600)  -n MESSAGES per run (100000)  -q QUEUE PAIRS (4)  -s SEED (1)
  *   -w MESSAGES in flight per queue pair (16)  -t seconds without progress (60)
  */
@@ -39,11 +38,11 @@ static void exchange(struct run *r)
 	ssize_t got;
 
 	if (write(r->sock, &r->self, sizeof(r->self)) != sizeof(r->self))
-		DIE("cannot tell the peer: %s", strerror(errno));
+		DIE("sending our address to the peer failed: %s", strerror(errno));
 	for (n = 0; n < sizeof(r->peer); n += got) {
 		got = read(r->sock, (char *)&r->peer + n, sizeof(r->peer) - n);
 		if (got <= 0)
-			DIE("the peer went away");
+			DIE("the peer closed the connection");
 	}
 }
 
@@ -56,7 +55,7 @@ static void join(struct run *r, const char *host, const char *port)
 	int fd, one = 1, tries;
 
 	if (getaddrinfo(host, port, &hints, &ai))
-		DIE("no such address: %s", host);
+		DIE("address \"%s\" cannot be resolved", host);
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	if (!host) {
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
@@ -101,13 +100,13 @@ static void open_nic(struct run *r)
 	unsigned q;
 
 	if (!list || !list[0] || !(r->ctx = ibv_open_device(list[0])))
-		DIE("no NIC can be opened");
+		DIE("no NIC found, or it cannot be opened");
 	ibv_free_device_list(list);
 	r->pd = ibv_alloc_pd(r->ctx);
 	r->cq = ibv_create_cq(r->ctx, (int)(r->qps * (MAX_WINDOW + RECVS)), NULL, NULL, 0);
 	r->mem = aligned_alloc(4096, (total(r) + 4095) & ~4095ull);
 	if (!r->pd || !r->cq || !r->mem)
-		DIE("no PD, CQ or memory: %s", strerror(errno));
+		DIE("creating PD, CQ or memory failed: %s", strerror(errno));
 	if (!r->server) {
 		r->shadow = malloc(area(r));
 		if (!r->shadow)
@@ -121,11 +120,11 @@ static void open_nic(struct run *r)
 	for (q = 0; q < r->qps; q++) {
 		r->qp[q] = ibv_create_qp(r->pd, &init);
 		if (!r->qp[q])
-			DIE("queue pair %u: %s", q, strerror(errno));
+			DIE("creating queue pair %u failed: %s", q, strerror(errno));
 		r->self.qpn[q] = r->qp[q]->qp_num;
 	}
 	if (!r->mr)
-		DIE("memory cannot be registered: %s", strerror(errno));
+		DIE("registering memory failed: %s", strerror(errno));
 	r->self.base = (uintptr_t)r->mem;
 	r->self.rkey = r->mr->rkey;
 	find_gid(r);
@@ -165,7 +164,7 @@ static void connect_qp(struct run *r, unsigned q)
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = (enum ibv_mtu)(IBV_MTU_256 + q % 5),
 		.dest_qp_num = r->peer.qpn[q],
-		.rq_psn = 0xfffff0 + q, /* it wraps soon */
+		.rq_psn = 0xfffff0 + q, /* close to the wrap-around */
 		.max_dest_rd_atomic = MAX_RD,
 		.min_rnr_timer = 1,
 		.ah_attr = { .is_global = 1,
@@ -201,7 +200,7 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec * 1e-9;
 }
 
-/* Waits for completions; ends the program when none come for too long. */
+/* Waits for completions; ends the program if none arrives for r->patience seconds. */
 static int wait_wc(struct run *r, struct ibv_wc *wc, int n)
 {
 	struct timespec nap = { 0, 20000 };
@@ -216,7 +215,7 @@ static int wait_wc(struct run *r, struct ibv_wc *wc, int n)
 				    r->patience);
 		}
 	if (got < 0)
-		DIE("the CQ cannot be polled");
+		DIE("polling the CQ failed");
 	return got;
 }
 
@@ -227,7 +226,7 @@ static unsigned qp_of(const struct run *r, uint32_t qpn)
 	for (q = 0; q < r->qps; q++)
 		if (r->qp[q]->qp_num == qpn)
 			return q;
-	DIE("a completion of queue pair 0x%x, which is not ours", qpn);
+	DIE("completion of unknown queue pair 0x%x", qpn);
 }
 
 /* ---- client ---- */
@@ -283,7 +282,7 @@ static void post(struct run *r, unsigned q)
 		r->swaps[q] += m.op == CMP_SWAP;
 		wr.wr.atomic.remote_addr = r->peer.base + words(r) + 16 + 16 * q +
 					   (m.op == CMP_SWAP ? 8 : 0);
-		/* a third of the sums go into the word that all share */
+		/* every third addition goes to the word that all queue pairs share */
 		if (m.op == FETCH_ADD && n % 3 == 0)
 			wr.wr.atomic.remote_addr = r->peer.base + words(r);
 		memset(r->mem + at, 0xee, 8);
@@ -304,7 +303,7 @@ static void check_atomic(struct run *r, unsigned q, uint64_t n, const struct mes
 	memcpy(&old, p, 8);
 	if (m->op == FETCH_ADD && n % 3 == 0) {
 		if (old < seen_shared[q])
-			DIE("the shared word went back from %" PRIu64 " to %" PRIu64,
+			DIE("the shared word decreased from %" PRIu64 " to %" PRIu64,
 			    seen_shared[q], old);
 		seen_shared[q] = old + 1;
 		r->expected++;
@@ -312,8 +311,8 @@ static void check_atomic(struct run *r, unsigned q, uint64_t n, const struct mes
 	}
 	want = m->op == FETCH_ADD ? r->adds[q]++ : swapped[q]++;
 	if (old != want)
-		DIE("queue pair %u message %" PRIu64 ": %s found %" PRIu64 ", not %" PRIu64, q, n,
-		    m->op == FETCH_ADD ? "FETCH_ADD" : "CMP_SWAP", old, want);
+		DIE("queue pair %u message %" PRIu64 ": %s returned %" PRIu64 ", expected %" PRIu64,
+		    q, n, m->op == FETCH_ADD ? "FETCH_ADD" : "CMP_SWAP", old, want);
 }
 
 static void finish(struct run *r, unsigned q, uint64_t n)
@@ -331,7 +330,7 @@ static void finish(struct run *r, unsigned q, uint64_t n)
 	check(r, q, &m, p + GUARD);
 	fill(r, q, &m, was + GUARD);
 	if (memcmp(p, was, m.len + 2 * GUARD))
-		DIE("queue pair %u message %" PRIu64 ": wrote beside its place", q, n);
+		DIE("queue pair %u message %" PRIu64 ": the guard bytes around it changed", q, n);
 }
 
 static void completed(struct run *r, const struct ibv_wc *wc)
@@ -344,10 +343,11 @@ static void completed(struct run *r, const struct ibv_wc *wc)
 		    ibv_wc_status_str(wc->status), wc->vendor_err);
 	for (; r->done[q] < n; r->done[q]++)
 		if (!message(r, q, r->done[q]).quiet)
-			DIE("queue pair %u: completion of %" PRIu64 " before that of %" PRIu64, q,
-			    n, r->done[q]);
+			DIE("queue pair %u: completion of message %" PRIu64
+			    " before that of %" PRIu64,
+			    q, n, r->done[q]);
 	if (r->done[q] != n || message(r, q, n).quiet)
-		DIE("queue pair %u: a second completion of %" PRIu64, q, n);
+		DIE("queue pair %u: unexpected completion of message %" PRIu64, q, n);
 	finish(r, q, n);
 	r->done[q]++;
 }
@@ -420,27 +420,28 @@ static void server(struct run *r)
 	}
 	for (q = 0; q < r->qps; q++)
 		if (r->taken[q] != want[q])
-			DIE("server, queue pair %u: %" PRIu64 " receives, not %" PRIu64, q,
+			DIE("server, queue pair %u: %" PRIu64 " receives, expected %" PRIu64, q,
 			    r->taken[q], want[q]);
 }
 
-/* Both are done: the client says how often it added to the shared word. */
+/* After all messages, the client sends the number of its additions to the shared word,
+ * and the server compares it with the word. */
 static void compare_sums(struct run *r)
 {
 	uint64_t word, other;
 
 	if (r->server) {
 		if (read(r->sock, &other, 8) != 8)
-			DIE("the client went away");
+			DIE("the client closed the connection");
 		memcpy(&word, r->mem + words(r), 8);
 		if (word != other)
 			DIE("the shared word is %" PRIu64 " after %" PRIu64 " additions", word,
 			    other);
 		if (write(r->sock, &word, 8) != 8)
-			DIE("the client went away");
+			DIE("the client closed the connection");
 	} else if (write(r->sock, &r->expected, 8) != 8 || read(r->sock, &other, 8) != 8 ||
 		   other != r->expected) {
-		DIE("the server refuses the sum");
+		DIE("the server did not confirm the sum");
 	}
 }
 
@@ -476,21 +477,22 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	if (!r.qps || r.qps > MAX_QPS || !r.window || r.window > MAX_WINDOW)
-		DIE("1 to %u queue pairs, 1 to %u messages in flight", MAX_QPS, MAX_WINDOW);
+		DIE("expected 1 to %u queue pairs (-q) and 1 to %u messages in flight (-w)",
+		    MAX_QPS, MAX_WINDOW);
 	r.server = optind == argc;
 	open_nic(&r);
 	join(&r, r.server ? NULL : argv[optind], port);
 	exchange(&r);
 	for (q = 0; q < r.qps; q++)
 		connect_qp(&r, q);
-	exchange(&r); /* both are connected */
+	exchange(&r); /* returns when both sides are connected */
 	start = now();
 	if (r.server)
 		server(&r);
 	else
 		client(&r);
 	compare_sums(&r);
-	printf("soak: %s: %" PRIu64 " messages in %.1f s, %.0f a second, all right\n",
+	printf("soak: %s: %" PRIu64 " messages in %.1f s, %.0f per second, all data right\n",
 	       r.server ? "server" : "client", r.messages, now() - start,
 	       r.messages / (now() - start));
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* What message n of a queue pair is, and where in memory things lie: for soak.c. */
+/* Content of message n of a queue pair, and the layout of memory, for soak.c. */
 #ifndef SOAK_H
 #define SOAK_H
 
@@ -14,22 +14,22 @@
 
 #define MAX_QPS	    32u
 #define SLOTS	    64u /* places per queue pair in each area */
-#define RECVS	    32u /* posted per queue pair */
+#define RECVS	    32u /* receives posted per queue pair */
 #define MAX_WINDOW  32u
-#define BIG	    65536u /* most bytes of a message */
-#define GUARD	    64u	   /* bytes on each side of a WRITE */
+#define BIG	    65536u /* largest message in bytes */
+#define GUARD	    64u	   /* guard bytes on each side of a WRITE */
 #define SLOT	    (BIG + 2 * GUARD)
 #define GUARD_BYTE  0xa5
-#define ACK_TIMEOUT 13 /* 34 ms: a peer may wait so long for a core */
+#define ACK_TIMEOUT 13 /* 34 ms, because a peer may wait that long for a CPU */
 #define MAX_RD	    8
-#define INLINE	    64u /* most bytes that are sent inline, one message in five */
+#define INLINE	    64u /* largest inline message in bytes; one small message in five is inline */
 
 enum op { WRITE, READ, WRITE_IMM, SEND, FETCH_ADD, CMP_SWAP };
 
 struct message {
 	enum op op;
 	uint32_t len;
-	uint64_t number; /* of the message whose content it carries */
+	uint64_t number; /* number of the message that determines the content */
 	bool quiet;
 };
 
@@ -49,10 +49,11 @@ struct run {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp[MAX_QPS];
 	struct ibv_mr *mr;
-	uint8_t *mem, *shadow; /* shadow, client: what the server's landing places hold */
+	/* shadow (client): expected content of the server's landing places */
+	uint8_t *mem, *shadow;
 	int gid_index, sock;
 	struct side self, peer;
-	/* client: posted and completed; server: next message to arrive, receives taken */
+	/* client: messages posted and completed; server: next message to arrive, receives taken */
 	uint64_t posted[MAX_QPS], done[MAX_QPS], adds[MAX_QPS], swaps[MAX_QPS];
 	uint64_t next[MAX_QPS], taken[MAX_QPS], expected;
 };
@@ -65,7 +66,7 @@ struct run {
 		exit(1); \
 	} while (0)
 
-/* ---- what message n is ---- */
+/* ---- operation, size and content of message n ---- */
 
 static inline uint64_t mix(uint64_t a, uint64_t b, uint64_t c)
 {
@@ -96,7 +97,7 @@ static inline uint64_t share(const struct run *r, unsigned q)
 	return r->messages / r->qps + (q < r->messages % r->qps);
 }
 
-/* A READ follows each WRITE, so it is the one before that decides. */
+/* An even message determines its pair: a WRITE is followed by the READ of its data. */
 static inline struct message message(const struct run *r, unsigned q, uint64_t n)
 {
 	static const enum op kinds[] = { WRITE, WRITE, WRITE, WRITE_IMM, WRITE_IMM,
@@ -140,13 +141,13 @@ static inline void check(const struct run *r, unsigned q, const struct message *
 		return;
 	for (i = 0; want[i] == p[i]; i++)
 		;
-	DIE("queue pair %u message %" PRIu64 ": byte %u of %u is 0x%02x, not 0x%02x", q, m->number,
-	    i, m->len, p[i], want[i]);
+	DIE("queue pair %u message %" PRIu64 ": byte %u of %u is 0x%02x (expected 0x%02x)", q,
+	    m->number, i, m->len, p[i], want[i]);
 }
 
 /* ---- memory: the same layout on both sides ---- */
 
-/* Client: a message in flight; server: a receive. */
+/* Offset of a message in flight (client) or of a receive buffer (server). */
 static inline uint64_t slot(unsigned q, uint64_t n)
 {
 	return ((uint64_t)q * SLOTS + n % SLOTS) * SLOT;
@@ -157,24 +158,25 @@ static inline uint64_t area(const struct run *r)
 	return (uint64_t)r->qps * SLOTS * SLOT;
 }
 
-/* Server: where WRITEs land, behind the slots. */
+/* Offset where WRITEs land in the server, behind the slots. */
 static inline uint64_t landing(const struct run *r, unsigned q, uint64_t n)
 {
 	return area(r) + slot(q, n);
 }
 
 /*
- * Server: where the WRITE_IMM lands that takes receive k. Only its last packet
- * needs the receive, so the place must be free before: with RECVS posted and
- * MAX_WINDOW in flight, who was here SLOTS receives ago was checked long since.
+ * Offset where the WRITE_IMM that takes receive k lands in the server. Only its last
+ * packet takes the receive, so the place must already be free when the first one
+ * arrives. It is: at most RECVS receives are posted and MAX_WINDOW messages in flight,
+ * so the message that used the place SLOTS receives ago has been checked.
  */
 static inline uint64_t imm_place(const struct run *r, unsigned q, uint64_t k)
 {
 	return 2 * area(r) + slot(q, k);
 }
-_Static_assert(RECVS + MAX_WINDOW <= SLOTS, "places are used again too early");
+_Static_assert(RECVS + MAX_WINDOW <= SLOTS, "places would be reused too early");
 
-/* Server: the words of the atomics, last. */
+/* Offset of the words for atomics in the server, at the end of its memory. */
 static inline uint64_t words(const struct run *r)
 {
 	return 3 * area(r);
