@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/*
- * DOCA GPUNetIO device API, completion queues: DOCA's template spellings of
- * gdk/cq_dev.h. Polls return 0, EBUSY (not yet; poll_one only) or the negative
- * errno that ended the QP.
+/**
+ * @file
+ * Device API, completion queues: templates of DOCA GPUNetIO over plain functions in gdk/cq_dev.h.
+ *
+ * A completion index counts from the export or the last reset of the QP. In a collapsed CQ it is
+ * the index of a WQE. Functions that poll return 0, or the negative errno that ended the QP: -EIO
+ * after an error CQE, -ECANCELED after gdk_verbs_qp_abort(), -ETIMEDOUT after the wait limit.
+ *
+ * Template parameters: resource_sharing_mode names the threads that poll this CQ and must be the
+ * mode in which the QP is posted to; qp_type is always the send queue.
  */
 #ifndef DOCA_GPUNETIO_DEV_VERBS_CQ_CUH
 #define DOCA_GPUNETIO_DEV_VERBS_CQ_CUH
@@ -12,17 +18,20 @@
 #include "../device/gdk/cq_dev.h"
 #include "../device/gdk/dump_dev.h"
 
+/** Returns the CQ of a QP's send queue. */
 GDK_FN struct doca_gpu_dev_verbs_cq *
 doca_gpu_dev_verbs_qp_get_cq_sq(struct doca_gpu_dev_verbs_qp *qp)
 {
 	return gdk_qp_cq(qp);
 }
 
+/** Adds to a CQE index modulo 2^24, the width of a CQ's consumer index. */
 GDK_FN uint32_t doca_gpu_dev_verbs_cqe_idx_inc_mask(uint32_t cqe_idx, uint32_t increment)
 {
 	return (cqe_idx + increment) & DOCA_GPUNETIO_VERBS_CQE_CI_MASK;
 }
 
+/** Polls the CQ once for completion cons_index. Returns EBUSY if it is not complete yet. */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
 		  DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
 	  enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ>
@@ -31,6 +40,9 @@ GDK_FN int doca_gpu_dev_verbs_poll_one_cq_at(struct doca_gpu_dev_verbs_cq *cq, u
 	return gdk_poll_one_cq_at(cq, cons_index, resource_sharing_mode);
 }
 
+/**
+ * Waits until completion cons_index has arrived, that is, until all WQEs up to it are complete.
+ */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
 		  DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
 	  enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ>
@@ -39,6 +51,10 @@ GDK_FN int doca_gpu_dev_verbs_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint6
 	return gdk_poll_cq_at(cq, cons_index, resource_sharing_mode);
 }
 
+/**
+ * As doca_gpu_dev_verbs_poll_cq_at(), for a QP with a collapsed CQ: cons_index is the index of a
+ * WQE.
+ */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
 		  DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
 	  enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ>
@@ -48,7 +64,7 @@ GDK_FN int doca_gpu_dev_verbs_poll_cq_collapsed_at(struct doca_gpu_dev_verbs_qp 
 	return gdk_poll_collapsed_at(qp, cons_index, resource_sharing_mode);
 }
 
-/* The next count completions after those already seen. */
+/** Waits for the next count completions after those that were already polled. */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
 		  DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
 	  enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ>
@@ -57,8 +73,9 @@ GDK_FN int doca_gpu_dev_verbs_poll_cq(struct doca_gpu_dev_verbs_cq *cq, uint32_t
 	return gdk_poll_cq(cq, count, resource_sharing_mode);
 }
 
-/* ---- names that DOCA's own functions use: they poll in order, too ---- */
+/* ---- names that functions of DOCA itself call ---- */
 
+/** As doca_gpu_dev_verbs_poll_one_cq_at(). For source compatibility. */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
 		  DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
 	  enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ>
@@ -68,6 +85,7 @@ GDK_FN int doca_priv_gpu_dev_verbs_poll_one_cq_at(struct doca_gpu_dev_verbs_cq *
 	return gdk_poll_one_cq_at(cq, cons_index, resource_sharing_mode);
 }
 
+/** As doca_gpu_dev_verbs_poll_cq_at(). For source compatibility. */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
 		  DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
 	  enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ>
@@ -76,6 +94,10 @@ GDK_FN int doca_priv_gpu_dev_verbs_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, 
 	return gdk_poll_cq_at(cq, cons_index, resource_sharing_mode);
 }
 
+/**
+ * As doca_gpu_dev_verbs_poll_cq_collapsed_at(), and returns the number of WQEs that are known to
+ * be complete in *new_cqe_ci. For source compatibility.
+ */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
 		  DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
 	  enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ>
@@ -92,6 +114,11 @@ GDK_FN int doca_priv_gpu_dev_verbs_poll_cq_collapsed_at(struct doca_gpu_dev_verb
 
 /* ---- consumer record, errors ---- */
 
+/**
+ * Reports to the NIC that cqe_num more CQEs were consumed, for callers that read CQEs themselves.
+ * Stores the consumer index to the DBREC unless is_overrun is true, because a CQ whose overrun is
+ * enabled needs no DBREC. Returns the new consumer index, 24 bits.
+ */
 template <bool is_overrun>
 GDK_FN uint32_t doca_gpu_dev_verbs_cq_update_dbrec(struct doca_gpu_dev_verbs_cq *cq,
 						   uint32_t cqe_num)
@@ -100,6 +127,7 @@ GDK_FN uint32_t doca_gpu_dev_verbs_cq_update_dbrec(struct doca_gpu_dev_verbs_cq 
 }
 
 #if DOCA_GPUNETIO_VERBS_ENABLE_DEBUG == 1
+/** Prints a CQE as text. Only with DOCA_GPUNETIO_VERBS_ENABLE_DEBUG. */
 GDK_FN void doca_gpu_dev_verbs_cq_print_cqe_err(struct doca_gpunetio_ib_mlx5_cqe64 *cqe64)
 {
 	gdk_print_cqe64(cqe64);

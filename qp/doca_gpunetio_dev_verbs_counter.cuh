@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/*
- * DOCA GPUNetIO device API, several QPs at once: submission to all in one call,
- * and operations that a companion QP counts. DOCA's template spellings of
+/**
+ * @file
+ * Device API, several QPs at once: submission to all of them in one call, and operations that a
+ * companion QP counts. The functions are templates of DOCA GPUNetIO over plain functions in
  * gdk/counter_dev.h.
+ *
+ * A counted operation posts to qp, and to companion_qp a WAIT for its completion and then an
+ * atomic add of counter_val to the 8 bytes at counter_raddr; the old value arrives at
+ * counter_laddr. Both QPs come from doca_gpu_verbs_create_qp_group_hl(). It returns 0, the
+ * negative errno that ended one of the QPs, or -ENOTSUP if a WQE of qp had several slots or
+ * generated no CQE, because a WAIT counts CQEs.
+ *
+ * Other parameters: see doca_gpunetio_dev_verbs_qp.cuh and doca_gpunetio_dev_verbs_onesided.cuh.
  */
 #ifndef DOCA_GPUNETIO_DEV_VERBS_COUNTER_CUH
 #define DOCA_GPUNETIO_DEV_VERBS_COUNTER_CUH
@@ -13,6 +22,7 @@
 
 /* ---- submission ---- */
 
+/** As doca_gpu_dev_verbs_submit_multi_qps() with handler GPU_SM_NO_DBR. */
 template <unsigned int num_qps, GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_submit_db_multi_qps_no_dbr(struct doca_gpu_dev_verbs_qp **qps,
 							  uint64_t *prod_indices, GDK_CODE_OPT)
@@ -22,6 +32,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_db_multi_qps_no_dbr(struct doca_gpu_dev_ve
 			 DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR, code_opt);
 }
 
+/** As doca_gpu_dev_verbs_submit_multi_qps() with handler GPU_SM_DB. */
 template <unsigned int num_qps, GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_submit_db_multi_qps(struct doca_gpu_dev_verbs_qp **qps,
 						   uint64_t *prod_indices, GDK_CODE_OPT)
@@ -31,6 +42,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_db_multi_qps(struct doca_gpu_dev_verbs_qp 
 			 DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB, code_opt);
 }
 
+/** As doca_gpu_dev_verbs_submit_multi_qps() with handler CPU_PROXY. */
 template <unsigned int num_qps, GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_submit_proxy_multi_qps(struct doca_gpu_dev_verbs_qp **qps,
 						      uint64_t *prod_indices)
@@ -40,7 +52,10 @@ GDK_FN void doca_gpu_dev_verbs_submit_proxy_multi_qps(struct doca_gpu_dev_verbs_
 			 DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY, 0);
 }
 
-/* AUTO: each QP's own handler. */
+/**
+ * Submits num_qps QPs, each up to its producer index, as doca_gpu_dev_verbs_submit(). With handler
+ * AUTO each QP uses its own handler.
+ */
 template <unsigned int num_qps, GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE, GDK_TEMPLATE_HANDLER>
 GDK_FN void doca_gpu_dev_verbs_submit_multi_qps(struct doca_gpu_dev_verbs_qp **qps,
 						uint64_t *prod_indices, GDK_CODE_OPT)
@@ -51,6 +66,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_multi_qps(struct doca_gpu_dev_verbs_qp **q
 
 /* ---- operations that count; they return 0 or the negative errno of a QP ---- */
 
+/** A put that the companion QP counts. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_put_counter(struct doca_gpu_dev_verbs_qp *qp,
 					  struct doca_gpu_dev_verbs_addr raddr,
@@ -68,6 +84,7 @@ GDK_FN int doca_gpu_dev_verbs_put_counter(struct doca_gpu_dev_verbs_qp *qp,
 			       nic_handler, GDK_THREAD, code_opt);
 }
 
+/** A write of a value, carried in WQEs, that the companion QP counts. */
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_p_counter(struct doca_gpu_dev_verbs_qp *qp,
 					struct doca_gpu_dev_verbs_addr raddr, T value,
@@ -84,6 +101,7 @@ GDK_FN int doca_gpu_dev_verbs_p_counter(struct doca_gpu_dev_verbs_qp *qp,
 			     nic_handler, GDK_THREAD, code_opt);
 }
 
+/** A put and a signal that the companion QP counts. */
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_put_signal_counter(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
@@ -101,6 +119,7 @@ GDK_FN int doca_gpu_dev_verbs_put_signal_counter(
 				      GDK_THREAD, code_opt);
 }
 
+/** A signal that the companion QP counts. */
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_signal_counter(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr sig_raddr,
@@ -116,6 +135,7 @@ GDK_FN int doca_gpu_dev_verbs_signal_counter(
 				  resource_sharing_mode, nic_handler, GDK_THREAD, code_opt);
 }
 
+/** A get that the companion QP counts. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_get_counter(struct doca_gpu_dev_verbs_qp *qp,
 					  struct doca_gpu_dev_verbs_addr raddr,

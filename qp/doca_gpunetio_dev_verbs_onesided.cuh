@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/*
- * DOCA GPUNetIO device API, one-sided operations: DOCA's template spellings of
- * gdk/onesided_dev.h. What returns nothing in DOCA returns here 0 or the
- * negative errno that ended the QP. The functions that DOCA has at thread scope
- * only end in an execution scope of ours, which is THREAD unless given.
+/**
+ * @file
+ * Device API, one-sided operations: templates of DOCA GPUNetIO over plain functions in
+ * gdk/onesided_dev.h.
+ *
+ * Each operation reserves slots, writes WQEs, publishes and submits them. It may wait for free
+ * slots, but not for completion. It returns 0 or the negative errno that ended the QP, also where
+ * DOCA returns nothing; after an error nothing more was posted.
+ *
+ * - resource_sharing_mode, nic_handler, code_opt: see doca_gpunetio_dev_verbs_qp.cuh.
+ * - exec_scope: the threads that execute the call together. Each thread of a warp or block passes
+ *   arguments of its own and gets its own operation; the group reserves and rings once. DOCA has
+ *   some functions at thread scope only: here they take an exec_scope, which is THREAD by default.
+ * - raddr, laddr: remote and local address with key. size: bytes, at most what the local and
+ *   remote memory hold; more than 1 GiB takes several WQEs.
+ * - sig_raddr: remote word of 8 bytes, aligned to 8. sig_laddr: where the old value of an added
+ *   signal arrives. sig_op: add, or set (GDK_SIGNAL_OP_SET), which has no old value.
+ * - out_ticket: gets the ticket of the operation, also after an error.
  */
 #ifndef DOCA_GPUNETIO_DEV_VERBS_ONESIDED_CUH
 #define DOCA_GPUNETIO_DEV_VERBS_ONESIDED_CUH
@@ -12,19 +25,26 @@
 #include "../device/doca_gpunetio_dev_verbs_qp.cuh"
 #include "../device/gdk/onesided_dev.h"
 
+/** Template parameter: scope of the operation, THREAD by default. */
 #define GDK_TEMPLATE_EXEC \
 	enum doca_gpu_dev_verbs_exec_scope exec_scope = DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
+/** Template parameter: whether a DUMP WQE follows a get. */
 #define GDK_TEMPLATE_MCST \
 	enum doca_gpu_dev_verbs_mcst_mode mcst_mode = DOCA_GPUNETIO_VERBS_MCST_DISABLED
+/** Template parameter: whether a get waits for its data. */
 #define GDK_TEMPLATE_BLOCKING \
 	enum doca_gpu_dev_verbs_blocking_mode blocking_mode = \
 		DOCA_GPUNETIO_VERBS_BLOCKING_MODE_DISABLED
+/** Template parameter: operation of the signal. */
 #define GDK_TEMPLATE_SIGNAL enum doca_gpu_dev_verbs_signal_op sig_op
-#define GDK_THREAD	    DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
-#define GDK_WARP_SCOPE	    DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
+/** Scope: one thread. */
+#define GDK_THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
+/** Scope: a warp. */
+#define GDK_WARP_SCOPE DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
 
 /* ---- put ---- */
 
+/** As doca_gpu_dev_verbs_put() at thread scope. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_put_thread(struct doca_gpu_dev_verbs_qp *qp,
 					 struct doca_gpu_dev_verbs_addr raddr,
@@ -35,6 +55,7 @@ GDK_FN int doca_gpu_dev_verbs_put_thread(struct doca_gpu_dev_verbs_qp *qp,
 		       GDK_THREAD, code_opt);
 }
 
+/** As doca_gpu_dev_verbs_put() at warp scope. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_put_warp(struct doca_gpu_dev_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_addr raddr,
@@ -45,6 +66,10 @@ GDK_FN int doca_gpu_dev_verbs_put_warp(struct doca_gpu_dev_verbs_qp *qp,
 		       GDK_WARP_SCOPE, code_opt);
 }
 
+/**
+ * Writes local memory to remote memory (RDMA write). The local memory may change when the
+ * operation is complete.
+ */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_put(struct doca_gpu_dev_verbs_qp *qp,
 				  struct doca_gpu_dev_verbs_addr raddr,
@@ -55,6 +80,7 @@ GDK_FN int doca_gpu_dev_verbs_put(struct doca_gpu_dev_verbs_qp *qp,
 		       exec_scope, code_opt);
 }
 
+/** As above, without a ticket. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_put(struct doca_gpu_dev_verbs_qp *qp,
 				  struct doca_gpu_dev_verbs_addr raddr,
@@ -68,6 +94,7 @@ GDK_FN int doca_gpu_dev_verbs_put(struct doca_gpu_dev_verbs_qp *qp,
 
 /* ---- p: a value of any size, carried in WQEs ---- */
 
+/** As doca_gpu_dev_verbs_p() at thread scope. */
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_p_thread(struct doca_gpu_dev_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_addr raddr, T value,
@@ -77,6 +104,7 @@ GDK_FN int doca_gpu_dev_verbs_p_thread(struct doca_gpu_dev_verbs_qp *qp,
 		     GDK_THREAD, code_opt);
 }
 
+/** As doca_gpu_dev_verbs_p() at warp scope. */
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_p_warp(struct doca_gpu_dev_verbs_qp *qp,
 				     struct doca_gpu_dev_verbs_addr raddr, T value,
@@ -86,6 +114,10 @@ GDK_FN int doca_gpu_dev_verbs_p_warp(struct doca_gpu_dev_verbs_qp *qp,
 		     GDK_WARP_SCOPE, code_opt);
 }
 
+/**
+ * Writes a value of any size to remote memory. The value is carried in WQEs, 28 bytes in each, so
+ * it may change at once.
+ */
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_p(struct doca_gpu_dev_verbs_qp *qp,
 				struct doca_gpu_dev_verbs_addr raddr, T value,
@@ -95,6 +127,7 @@ GDK_FN int doca_gpu_dev_verbs_p(struct doca_gpu_dev_verbs_qp *qp,
 		     exec_scope, code_opt);
 }
 
+/** As above, without a ticket. */
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_p(struct doca_gpu_dev_verbs_qp *qp,
 				struct doca_gpu_dev_verbs_addr raddr, T value, GDK_CODE_OPT)
@@ -107,6 +140,7 @@ GDK_FN int doca_gpu_dev_verbs_p(struct doca_gpu_dev_verbs_qp *qp,
 
 /* ---- put and signal ---- */
 
+/** As doca_gpu_dev_verbs_put_signal() at thread scope. */
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_put_signal_thread(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
@@ -118,6 +152,7 @@ GDK_FN int doca_gpu_dev_verbs_put_signal_thread(
 			      out_ticket, resource_sharing_mode, nic_handler, GDK_THREAD, code_opt);
 }
 
+/** As doca_gpu_dev_verbs_put_signal() at warp scope. */
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_put_signal_warp(struct doca_gpu_dev_verbs_qp *qp,
 					      struct doca_gpu_dev_verbs_addr raddr,
@@ -132,6 +167,7 @@ GDK_FN int doca_gpu_dev_verbs_put_signal_warp(struct doca_gpu_dev_verbs_qp *qp,
 			      code_opt);
 }
 
+/** A put, then a signal to the same peer: a thread that sees the signal sees the data. */
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_put_signal(struct doca_gpu_dev_verbs_qp *qp,
 					 struct doca_gpu_dev_verbs_addr raddr,
@@ -144,6 +180,7 @@ GDK_FN int doca_gpu_dev_verbs_put_signal(struct doca_gpu_dev_verbs_qp *qp,
 			      out_ticket, resource_sharing_mode, nic_handler, exec_scope, code_opt);
 }
 
+/** As above, without a ticket. */
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_put_signal(struct doca_gpu_dev_verbs_qp *qp,
 					 struct doca_gpu_dev_verbs_addr raddr,
@@ -161,6 +198,7 @@ GDK_FN int doca_gpu_dev_verbs_put_signal(struct doca_gpu_dev_verbs_qp *qp,
 
 /* ---- p and signal ---- */
 
+/** As doca_gpu_dev_verbs_put_signal(), for a value that is carried in WQEs. */
 template <typename T, GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER,
 	  GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_p_signal(struct doca_gpu_dev_verbs_qp *qp,
@@ -173,6 +211,7 @@ GDK_FN int doca_gpu_dev_verbs_p_signal(struct doca_gpu_dev_verbs_qp *qp,
 			    out_ticket, resource_sharing_mode, nic_handler, exec_scope, code_opt);
 }
 
+/** As above, without a ticket. */
 template <typename T, GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER,
 	  GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_p_signal(struct doca_gpu_dev_verbs_qp *qp,
@@ -190,6 +229,7 @@ GDK_FN int doca_gpu_dev_verbs_p_signal(struct doca_gpu_dev_verbs_qp *qp,
 
 /* ---- signal ---- */
 
+/** As doca_gpu_dev_verbs_signal() at thread scope. */
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_signal_thread(struct doca_gpu_dev_verbs_qp *qp,
 					    struct doca_gpu_dev_verbs_addr sig_raddr,
@@ -201,6 +241,7 @@ GDK_FN int doca_gpu_dev_verbs_signal_thread(struct doca_gpu_dev_verbs_qp *qp,
 			  resource_sharing_mode, nic_handler, GDK_THREAD, code_opt);
 }
 
+/** As doca_gpu_dev_verbs_signal() at warp scope. */
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_signal_warp(struct doca_gpu_dev_verbs_qp *qp,
 					  struct doca_gpu_dev_verbs_addr sig_raddr,
@@ -212,6 +253,7 @@ GDK_FN int doca_gpu_dev_verbs_signal_warp(struct doca_gpu_dev_verbs_qp *qp,
 			  resource_sharing_mode, nic_handler, GDK_WARP_SCOPE, code_opt);
 }
 
+/** Adds to, or sets, a word of 8 bytes in remote memory. */
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_signal(struct doca_gpu_dev_verbs_qp *qp,
 				     struct doca_gpu_dev_verbs_addr sig_raddr,
@@ -222,6 +264,7 @@ GDK_FN int doca_gpu_dev_verbs_signal(struct doca_gpu_dev_verbs_qp *qp,
 			  resource_sharing_mode, nic_handler, exec_scope, code_opt);
 }
 
+/** As above, without a ticket. */
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_signal(struct doca_gpu_dev_verbs_qp *qp,
 				     struct doca_gpu_dev_verbs_addr sig_raddr,
@@ -236,7 +279,11 @@ GDK_FN int doca_gpu_dev_verbs_signal(struct doca_gpu_dev_verbs_qp *qp,
 
 /* ---- get ---- */
 
-/* With a dump, whose ticket it then is; blocking: until the data is there. */
+/**
+ * Reads remote memory (RDMA read). With mcst_mode enabled a DUMP WQE at daddr follows, and the
+ * ticket is that of the dump; otherwise daddr is not used. With blocking_mode enabled the call
+ * waits until the data has arrived.
+ */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC, GDK_TEMPLATE_MCST,
 	  GDK_TEMPLATE_BLOCKING>
 GDK_FN int doca_gpu_dev_verbs_get(struct doca_gpu_dev_verbs_qp *qp,
@@ -256,6 +303,7 @@ GDK_FN int doca_gpu_dev_verbs_get(struct doca_gpu_dev_verbs_qp *qp,
 	return err;
 }
 
+/** As doca_gpu_dev_verbs_get() at thread scope. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST, GDK_TEMPLATE_BLOCKING>
 GDK_FN int doca_gpu_dev_verbs_get_thread(struct doca_gpu_dev_verbs_qp *qp,
 					 struct doca_gpu_dev_verbs_addr raddr,
@@ -268,6 +316,7 @@ GDK_FN int doca_gpu_dev_verbs_get_thread(struct doca_gpu_dev_verbs_qp *qp,
 						     code_opt);
 }
 
+/** As doca_gpu_dev_verbs_get() at warp scope. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST, GDK_TEMPLATE_BLOCKING>
 GDK_FN int doca_gpu_dev_verbs_get_warp(struct doca_gpu_dev_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_addr raddr,
@@ -282,6 +331,10 @@ GDK_FN int doca_gpu_dev_verbs_get_warp(struct doca_gpu_dev_verbs_qp *qp,
 
 /* ---- wait ---- */
 
+/**
+ * Waits until the operation of a ticket, and all before it, are complete. Returns 0 or the
+ * negative errno that ended the QP.
+ */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_wait(struct doca_gpu_dev_verbs_qp *qp,
 				   doca_gpu_dev_verbs_ticket_t ticket)
@@ -289,14 +342,20 @@ GDK_FN int doca_gpu_dev_verbs_wait(struct doca_gpu_dev_verbs_qp *qp,
 	return gdk_wait(qp, ticket, resource_sharing_mode);
 }
 
-/* For all that was reserved before. */
+/**
+ * Waits until everything that was reserved before the call is complete. The last WQE must generate
+ * a CQE, as those of these functions do.
+ */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_wait(struct doca_gpu_dev_verbs_qp *qp)
 {
 	return gdk_flush(qp, resource_sharing_mode);
 }
 
-/* The dump of get alone, as NCCL's copy of DOCA has it. */
+/**
+ * Posts only the DUMP WQE of a get: when it is complete, the GPU sees the data of all earlier gets
+ * of this QP. daddr is one byte of registered local memory.
+ */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_mcst(struct doca_gpu_dev_verbs_qp *qp,
 				   struct doca_gpu_dev_verbs_addr daddr,
@@ -306,7 +365,10 @@ GDK_FN int doca_gpu_dev_verbs_mcst(struct doca_gpu_dev_verbs_qp *qp,
 			code_opt);
 }
 
-/* A dump posted now completes after every read posted before. */
+/**
+ * Waits until the operation of a ticket is complete and, with mcst_mode enabled, until a DUMP at
+ * daddr is complete: the GPU then sees the data of earlier gets.
+ */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST>
 GDK_FN int doca_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_addr daddr,
@@ -317,6 +379,7 @@ GDK_FN int doca_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
 		       : gdk_wait(qp, ticket, resource_sharing_mode);
 }
 
+/** As doca_gpu_dev_verbs_get_wait(). For source compatibility. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST>
 GDK_FN int doca_priv_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
 					    struct doca_gpu_dev_verbs_addr daddr,
@@ -326,7 +389,7 @@ GDK_FN int doca_priv_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
 											  ticket);
 }
 
-/* For all that was reserved before. */
+/** As above, for everything that was reserved before the call. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST>
 GDK_FN int doca_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_addr daddr)
@@ -341,6 +404,11 @@ GDK_FN int doca_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
 
 /* ---- order ---- */
 
+/**
+ * Orders the operations of the calling thread: what it posts to the QP from now on starts when its
+ * earlier gets and fetching atomics are complete. Puts need no fence among themselves. It posts a
+ * NOP WQE, which the next doorbell rings.
+ */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_fence(struct doca_gpu_dev_verbs_qp *qp)
 {

@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/*
- * DOCA GPUNetIO device API, send queues: DOCA's template spellings of
- * gdk/qp_dev.h, gdk/wqe.h and the doorbells. Fence scopes given by the caller
- * only add to the scope that the QP's memory needs.
+/**
+ * @file
+ * Device API, send queues: slots, WQEs and doorbells. The functions are templates of DOCA GPUNetIO
+ * over plain functions in gdk/qp_dev.h and gdk/wqe.h.
+ *
+ * To post by these functions: reserve slots, write a WQE to each with a function prepare_*, mark
+ * the slots ready, submit the index after the last one. doca_gpunetio_dev_verbs_onesided.cuh does
+ * all of this.
+ *
+ * - An index counts slots from the export or the last reset. A producer index (prod_index) is the
+ *   index after the last slot.
+ * - resource_sharing_mode: the threads that post to the QP; the same in all calls on a QP.
+ * - nic_handler: AUTO takes the handler of the export; another value must be that handler, and
+ *   saves the branch.
+ * - sync_scope: SYS adds a release fence at system scope. The fences that the memory of the QP
+ *   needs are always there.
+ * - code_opt: bits of enum doca_gpu_dev_verbs_gpu_code_opt.
+ * - Addresses are those of registered memory, in CPU byte order. Keys are big-endian
+ *   (DOCA_GPUNETIO_VERBS_MKEY_SWAPPED).
  */
 #ifndef DOCA_GPUNETIO_DEV_VERBS_QP_CUH
 #define DOCA_GPUNETIO_DEV_VERBS_QP_CUH
@@ -11,17 +26,22 @@
 #include "../device/doca_gpunetio_dev_verbs_cq.cuh"
 #include "../device/gdk/onesided_dev.h"
 
+/** Template parameter: sharing mode, GPU by default. */
 #define GDK_TEMPLATE_MODE \
 	enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode = \
 		DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU
+/** Template parameter: scope of an additional fence. */
 #define GDK_TEMPLATE_SCOPE \
 	enum doca_gpu_dev_verbs_sync_scope sync_scope = DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU
+/** Template parameter: queue of the QP. */
 #define GDK_TEMPLATE_QP_TYPE enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ
+/** Template parameter: doorbell handler, that of the export by default. */
 #define GDK_TEMPLATE_HANDLER \
 	enum doca_gpu_dev_verbs_nic_handler nic_handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO
+/** Last parameter of a function that posts: options. */
 #define GDK_CODE_OPT uint32_t code_opt = DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_DEFAULT
 
-/* What the caller asks for beyond the QP's own scope. */
+/** Release fence at system scope if the caller requests that scope. */
 template <enum doca_gpu_dev_verbs_sync_scope sync_scope> GDK_FN void gdk_extra_fence()
 {
 	if (sync_scope == DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS)
@@ -30,18 +50,24 @@ template <enum doca_gpu_dev_verbs_sync_scope sync_scope> GDK_FN void gdk_extra_f
 
 /* ---- slots ---- */
 
+/** Stores one segment, 16 aligned bytes, of a WQE. */
 GDK_FN void doca_gpu_dev_verbs_store_wqe_seg(uint64_t *ptr, uint64_t *val)
 {
 	gdk_st_wqe16(ptr, val[0], val[1]);
 }
 
+/** Returns the slot of an index; the index counts modulo the number of slots. */
 GDK_FN struct doca_gpu_dev_verbs_wqe *
 doca_gpu_dev_verbs_get_wqe_ptr(struct doca_gpu_dev_verbs_qp *qp, uint16_t wqe_idx)
 {
 	return gdk_get_wqe_ptr(qp, wqe_idx);
 }
 
-/* Returns the first index also when the QP has ended; see gdk_qp_status. */
+/**
+ * Reserves count slots and returns the index of the first one. Waits for free slots unless
+ * SKIP_AVAILABILITY_CHECK is set. If the QP has ended, the index is returned too, and nothing may
+ * be written: gdk_qp_status() has the error.
+ */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_QP_TYPE>
 GDK_FN uint64_t doca_gpu_dev_verbs_reserve_wq_slots(struct doca_gpu_dev_verbs_qp *qp,
 						    uint32_t count, GDK_CODE_OPT)
@@ -52,6 +78,10 @@ GDK_FN uint64_t doca_gpu_dev_verbs_reserve_wq_slots(struct doca_gpu_dev_verbs_qp
 	return idx;
 }
 
+/**
+ * Publishes the slots from_wqe_idx to to_wqe_idx, whose WQEs are written. ready_mode has no
+ * effect.
+ */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_QP_TYPE,
 	  enum doca_gpu_dev_verbs_qp_ready_mode ready_mode =
 		  DOCA_GPUNETIO_VERBS_READY_MODE_ATOMIC_CAS>
@@ -62,8 +92,10 @@ GDK_FN void doca_gpu_dev_verbs_mark_wqes_ready(struct doca_gpu_dev_verbs_qp *qp,
 		       DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO);
 }
 
-/* For an index of the caller's own: its holder moves it on when it has come to
- * from_wqe_idx. Bounded: -ETIMEDOUT after a minute, and the index stays. */
+/**
+ * Advances an index of the caller: waits until ready_index is from_wqe_idx, then stores to_wqe_idx
+ * + 1 with release. Returns 0, or -ETIMEDOUT after 60 seconds, and then leaves the index.
+ */
 template <GDK_TEMPLATE_MODE,
 	  enum doca_gpu_dev_verbs_qp_ready_mode ready_mode = DOCA_GPUNETIO_VERBS_READY_MODE_DEFAULT>
 GDK_FN int doca_gpu_dev_common_mark_wqes_ready(uint64_t &ready_index, uint64_t from_wqe_idx,
@@ -73,7 +105,10 @@ GDK_FN int doca_gpu_dev_common_mark_wqes_ready(uint64_t &ready_index, uint64_t f
 				 gdk_mode_scope(resource_sharing_mode));
 }
 
-/* For a slot that was reserved without the check. */
+/**
+ * Waits until the slot of an index that was reserved with SKIP_AVAILABILITY_CHECK may be written.
+ * Returns 0 or the negative errno that ended the QP.
+ */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_QP_TYPE>
 GDK_FN int doca_gpu_dev_verbs_wait_until_slot_available(struct doca_gpu_dev_verbs_qp *qp,
 							uint64_t wqe_idx)
@@ -83,23 +118,31 @@ GDK_FN int doca_gpu_dev_verbs_wait_until_slot_available(struct doca_gpu_dev_verb
 
 /* ---- doorbells ---- */
 
+/** Returns the DBREC word of a producer index: its low 16 bits, big-endian. */
 GDK_FN __be32 doca_gpu_dev_verbs_prepare_dbr(uint32_t prod_index)
 {
 	return gdk_dbrec_value(prod_index);
 }
 
-/* By address, for users that keep queue pairs in a structure of their own: no
- * order but what the scope of the fence before a register store gives. */
+/**
+ * Stores a producer index to a DBREC word by its address, at system scope, without ordering. For
+ * callers that keep QPs in structures of their own.
+ */
 GDK_FN void doca_gpu_dev_common_update_dbr(uint32_t *dbrec, uint32_t prod_index)
 {
 	gdk_st32(dbrec, gdk_dbrec_value(prod_index), GDK_SCOPE_SYS);
 }
 
+/**
+ * Returns the 8 bytes that a doorbell stores to the register. qpn_ds is the QP number << 8,
+ * big-endian.
+ */
 GDK_FN __be64 doca_gpu_dev_common_prepare_db(uint32_t qpn_ds, uint64_t prod_index)
 {
 	return gdk_db_value(qpn_ds, prod_index);
 }
 
+/** Stores 8 bytes to a doorbell register by its address, after a release fence of sync_scope. */
 template <GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_common_write_db(uint64_t *db_ptr, uint64_t db_val, GDK_CODE_OPT)
 {
@@ -111,6 +154,7 @@ GDK_FN void doca_gpu_dev_common_write_db(uint64_t *db_ptr, uint64_t db_val, GDK_
 	}
 }
 
+/** doca_gpu_dev_common_prepare_db() and doca_gpu_dev_common_write_db() in one call. */
 template <GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_common_ring_db(uint64_t *db_ptr, uint32_t qpn_ds, uint64_t prod_index,
 					GDK_CODE_OPT)
@@ -119,6 +163,10 @@ GDK_FN void doca_gpu_dev_common_ring_db(uint64_t *db_ptr, uint32_t qpn_ds, uint6
 		db_ptr, doca_gpu_dev_common_prepare_db(qpn_ds, prod_index), code_opt);
 }
 
+/**
+ * Stores a producer index to the DBREC, after the WQEs that were written before. For callers that
+ * ring themselves.
+ */
 template <GDK_TEMPLATE_SCOPE, GDK_TEMPLATE_QP_TYPE>
 GDK_FN void doca_gpu_dev_verbs_update_dbr(struct doca_gpu_dev_verbs_qp *qp, uint32_t prod_index,
 					  GDK_CODE_OPT)
@@ -127,6 +175,7 @@ GDK_FN void doca_gpu_dev_verbs_update_dbr(struct doca_gpu_dev_verbs_qp *qp, uint
 	gdk_update_dbr(qp, prod_index, code_opt);
 }
 
+/** As doca_gpu_dev_verbs_update_dbr(). For source compatibility. */
 template <GDK_TEMPLATE_QP_TYPE>
 GDK_FN void doca_priv_gpu_dev_verbs_update_dbr(struct doca_gpu_dev_verbs_qp *qp,
 					       uint32_t prod_index)
@@ -134,11 +183,13 @@ GDK_FN void doca_priv_gpu_dev_verbs_update_dbr(struct doca_gpu_dev_verbs_qp *qp,
 	gdk_update_dbr(qp, prod_index, 0);
 }
 
+/** Returns the 8 bytes that a doorbell of this QP stores to the register, for a producer index. */
 GDK_FN __be64 doca_gpu_dev_verbs_prepare_db(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index)
 {
 	return gdk_db_value(gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be)), prod_index);
 }
 
+/** Stores a doorbell to the register, after the DBREC and the WQEs that were written before. */
 template <GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_ring_db(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
 				       GDK_CODE_OPT)
@@ -147,7 +198,10 @@ GDK_FN void doca_gpu_dev_verbs_ring_db(struct doca_gpu_dev_verbs_qp *qp, uint64_
 	gdk_ring_db(qp, prod_index, code_opt);
 }
 
-/* wqe_ptr in shared memory on a GPU: one copy of 64 bytes. */
+/**
+ * Rings by BlueFlame: copies the 64 bytes of a WQE to the UAR. On a GPU wqe_ptr is in shared
+ * memory.
+ */
 template <GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_ring_bf(struct doca_gpu_dev_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_wqe *wqe_ptr)
@@ -156,7 +210,9 @@ GDK_FN void doca_gpu_dev_verbs_ring_bf(struct doca_gpu_dev_verbs_qp *qp,
 	gdk_ring_bf(qp, wqe_ptr);
 }
 
-/* All lanes of a warp call. */
+/**
+ * As doca_gpu_dev_verbs_ring_bf(), by all lanes of a warp together; wqe_ptr may be in any memory.
+ */
 template <GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_ring_bf_warp(struct doca_gpu_dev_verbs_qp *qp,
 					    struct doca_gpu_dev_verbs_wqe *wqe_ptr)
@@ -165,12 +221,14 @@ GDK_FN void doca_gpu_dev_verbs_ring_bf_warp(struct doca_gpu_dev_verbs_qp *qp,
 	gdk_ring_bf_warp(qp, wqe_ptr);
 }
 
+/** Raises the counter that the CPU proxy polls to a producer index. */
 template <GDK_TEMPLATE_MODE>
 GDK_FN void doca_gpu_dev_verbs_ring_proxy(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_idx)
 {
 	gdk_ring_proxy(qp, prod_idx, resource_sharing_mode);
 }
 
+/** As doca_gpu_dev_verbs_submit() with handler GPU_SM_NO_DBR. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE, GDK_TEMPLATE_QP_TYPE>
 GDK_FN void doca_gpu_dev_verbs_submit_db_no_dbr(struct doca_gpu_dev_verbs_qp *qp,
 						uint64_t prod_index, GDK_CODE_OPT)
@@ -180,6 +238,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_db_no_dbr(struct doca_gpu_dev_verbs_qp *qp
 		   DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR, code_opt);
 }
 
+/** As doca_gpu_dev_verbs_submit() with handler GPU_SM_DB. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE, GDK_TEMPLATE_QP_TYPE>
 GDK_FN void doca_gpu_dev_verbs_submit_db(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
 					 GDK_CODE_OPT)
@@ -189,6 +248,10 @@ GDK_FN void doca_gpu_dev_verbs_submit_db(struct doca_gpu_dev_verbs_qp *qp, uint6
 		   code_opt);
 }
 
+/**
+ * As doca_gpu_dev_verbs_submit() with handler GPU_SM_BF. smem_wqe is a copy of the last WQE, on a
+ * GPU in shared memory.
+ */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_submit_bf(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
 					 struct doca_gpu_dev_verbs_wqe *smem_wqe, GDK_CODE_OPT)
@@ -197,7 +260,10 @@ GDK_FN void doca_gpu_dev_verbs_submit_bf(struct doca_gpu_dev_verbs_qp *qp, uint6
 	gdk_submit_bf(qp, prod_index, smem_wqe, resource_sharing_mode, code_opt);
 }
 
-/* All lanes of a warp call, with the same arguments. */
+/**
+ * As doca_gpu_dev_verbs_submit_bf(), by all lanes of a warp with the same arguments; wqe may be in
+ * any memory.
+ */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_submit_bf_warp(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
 					      struct doca_gpu_dev_verbs_wqe *wqe, GDK_CODE_OPT)
@@ -206,6 +272,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_bf_warp(struct doca_gpu_dev_verbs_qp *qp, 
 	gdk_submit_bf_warp(qp, prod_index, wqe, resource_sharing_mode, code_opt);
 }
 
+/** As doca_gpu_dev_verbs_submit() with handler CPU_PROXY. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_submit_proxy(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
 					    GDK_CODE_OPT)
@@ -215,6 +282,10 @@ GDK_FN void doca_gpu_dev_verbs_submit_proxy(struct doca_gpu_dev_verbs_qp *qp, ui
 		   code_opt);
 }
 
+/**
+ * Submits all slots below a producer index: they are rung now, or when the last of them is
+ * published.
+ */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_QP_TYPE>
 GDK_FN void doca_gpu_dev_verbs_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
 				      GDK_CODE_OPT)
@@ -225,6 +296,7 @@ GDK_FN void doca_gpu_dev_verbs_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t
 
 /* ---- WQEs ---- */
 
+/** Writes a NOP WQE. */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_nop(struct doca_gpu_dev_verbs_qp *qp,
 					       struct doca_gpu_dev_verbs_wqe *wqe_ptr,
 					       const uint16_t wqe_idx,
@@ -233,6 +305,10 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_nop(struct doca_gpu_dev_verbs_qp *qp,
 	gdk_wqe_nop(qp, wqe_ptr, wqe_idx, (uint32_t)ctrl_flags);
 }
 
+/**
+ * Writes the WQE of an RDMA write, or with opcode RDMA_WRITE_IMM of a write with immediate
+ * (big-endian), of bytes0 bytes.
+ */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(struct doca_gpu_dev_verbs_qp *qp,
 						 struct doca_gpu_dev_verbs_wqe *wqe_ptr,
 						 const uint16_t wqe_idx, const uint32_t opcode,
@@ -245,6 +321,7 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(struct doca_gpu_dev_verbs_qp *q
 		     gdk_key_doca(rkey), laddr0, gdk_key_doca(lkey0), bytes0);
 }
 
+/** As above, with two pieces of local memory. */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe_ptr,
 	const uint16_t wqe_idx, const uint32_t opcode,
@@ -257,6 +334,10 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(
 		      gdk_key_doca(lkey1), bytes1);
 }
 
+/**
+ * Writes control, remote address and inline header of an RDMA write that carries bytes (at most
+ * 28) of payload. The payload follows with doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data().
+ */
 GDK_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_header(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe_ptr,
 	const uint16_t wqe_idx, enum doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags,
@@ -266,6 +347,7 @@ GDK_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_header(
 				 gdk_key_doca(rkey), bytes);
 }
 
+/** Writes the payload of an inline RDMA write, a value of at most 28 bytes. */
 template <typename T>
 GDK_FN void
 doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data(struct doca_gpu_dev_verbs_qp *qp,
@@ -276,6 +358,10 @@ doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data(struct doca_gpu_dev_verbs_qp 
 	gdk_wqe_write_inl_data(wqe_ptr, &data, (uint32_t)sizeof(T));
 }
 
+/**
+ * Writes the WQE of an RDMA write whose payload, at most 28 bytes at laddr, is copied into the
+ * WQE.
+ */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write_inl(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe_ptr,
 	const uint16_t wqe_idx, enum doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags,
@@ -285,6 +371,7 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write_inl(
 			  (const void *)(uintptr_t)laddr, bytes);
 }
 
+/** Writes the WQE of an RDMA read of bytes0 bytes. */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(struct doca_gpu_dev_verbs_qp *qp,
 						struct doca_gpu_dev_verbs_wqe *wqe_ptr,
 						const uint16_t wqe_idx,
@@ -298,6 +385,7 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(struct doca_gpu_dev_verbs_qp *qp
 		     gdk_key_doca(lkey0), bytes0);
 }
 
+/** As above, into two pieces of local memory. */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe_ptr,
 	const uint16_t wqe_idx, enum doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags,
@@ -309,6 +397,11 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(
 		      gdk_key_doca(lkey0), bytes0, laddr1, gdk_key_doca(lkey1), bytes1);
 }
 
+/**
+ * Writes the WQE of an atomic on 8 bytes. opcode ATOMIC_FA adds compare_add; ATOMIC_CS stores
+ * swap_add if the word is compare_add. The old value arrives at laddr. Operands are in CPU byte
+ * order.
+ */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic(struct doca_gpu_dev_verbs_qp *qp,
 						  struct doca_gpu_dev_verbs_wqe *wqe_ptr,
 						  const uint16_t wqe_idx, const uint32_t opcode,
@@ -322,6 +415,11 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic(struct doca_gpu_dev_verbs_qp *
 		       gdk_key_doca(rkey), laddr, gdk_key_doca(lkey), bytes, compare_add, swap_add);
 }
 
+/**
+ * Writes the WQE of a masked atomic on 4 or 8 bytes; opcode is ATOMIC_MASKED_FA or
+ * ATOMIC_MASKED_CS. A compare-and-swap on 8 bytes takes two slots, of which wqe_ptr1 is the second
+ * one. Operands are in CPU byte order.
+ */
 template <enum doca_gpu_dev_verbs_atomic_ext_bytes bytes = DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_4>
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic_ext(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe_ptr0,
@@ -338,6 +436,10 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic_ext(
 			   gdk_key_doca(rkey), laddr, gdk_key_doca(lkey), (uint32_t)bytes, &arg);
 }
 
+/**
+ * Writes a WAIT WQE: the QP stops until CQ qpn_cqn has completed max_index. The QP must have been
+ * created with core_direct_master.
+ */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_wait(struct doca_gpu_dev_verbs_qp *qp,
 						struct doca_gpu_dev_verbs_wqe *wqe_ptr,
 						uint16_t wqe_idx,
@@ -347,6 +449,10 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_wait(struct doca_gpu_dev_verbs_qp *qp
 	gdk_wqe_wait(qp, wqe_ptr, wqe_idx, (uint32_t)ctrl_flags, max_index, qpn_cqn);
 }
 
+/**
+ * Writes a DUMP WQE: the NIC reads bytes at laddr after its own earlier writes, so that the GPU
+ * sees them.
+ */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_dump(struct doca_gpu_dev_verbs_qp *qp,
 						struct doca_gpu_dev_verbs_wqe *wqe_ptr,
 						const uint16_t wqe_idx,
