@@ -121,7 +121,7 @@ $(STANDIN_SDK): $(B)/standin/%.so: $(wildcard tests/standin/sdk*) | stage
 		-o $@ $(patsubst libdoca_%.so,tests/standin/sdk_%.c,$(@F))
 
 # ---- targets ----
-.PHONY: build-tests test run-tests test-models check bench coverage gpu-tests
+.PHONY: build-tests test run-tests test-models check bench coverage gpu-tests doc
 ## build-tests        build everything that `make test` runs
 build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(HW_PROBE))
 ## test               install missing packages, build, run all tests
@@ -140,6 +140,10 @@ test-models: build-tests
 ## bench              build and run the benchmarks
 bench: all $(BENCHES)
 	@B=$(B) tests/bench/run.sh
+## doc                generate the API pages in build/doc/html (needs doxygen)
+doc: stage
+	@mkdir -p $(B)/doc
+	@B=$(B) doxygen core/Doxyfile
 ## coverage           run the unit tests with gcov, print the covered lines of each folder
 coverage:
 	@tests/deps.sh build demo test
