@@ -427,14 +427,14 @@ static bool lag_bit_ok(const struct sn_cfg *cfg, uint16_t opcode)
 /* All transitions with a context have the field, except SQERR2RTS (mlx5_ifc.h). */
 static uint8_t read_ece(struct sn_cmd *cmd, struct sn_qp *qp)
 {
-	uint32_t asked = nic_get(cmd->in, CMD_ECE);
+	uint32_t options = nic_get(cmd->in, CMD_ECE);
 
-	if (!asked)
+	if (!options)
 		return SN_OK;
 	if (cmd->opcode == OP_SQERR2RTS)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505002,
 				   "ECE options not allowed in this transition");
-	qp->ece = asked & SN_ECE_OPTIONS;
+	qp->ece = options & SN_ECE_OPTIONS;
 	if (cmd->out_len >= 0x10)
 		nic_set(cmd->out, OUT_ECE, qp->ece);
 	return SN_OK;

@@ -160,13 +160,13 @@ int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t
 		     uint8_t cqe_size)
 {
 	const struct sn_cqe_args marker = { .opcode = SN_CQE_RESIZE };
-	const struct sn_qp nobody = { 0 };
+	const struct sn_qp no_qp = { 0 };
 
 	if (!cq->eng || !sn_mem_readable(buf, (uint64_t)cqe_size << log_size))
 		return -EINVAL;
 	cq->eng->ci = be32toh(dbr_load(cq->eng, 0)) & CI_MASK;
 	if (((cq->pi - cq->eng->ci) & CI_MASK) >= (1u << log_size) - 1 ||
-	    !put(dev->eng, cq, &nobody, &marker))
+	    !put(dev->eng, cq, &no_qp, &marker))
 		return -EINVAL;
 	cq->buf = buf;
 	cq->log_size = log_size;

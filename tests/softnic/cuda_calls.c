@@ -200,8 +200,8 @@ static void *wrapper_of(const char *name)
 	return NULL;
 }
 
-/* Replaces a driver function by its wrapper. A name without version means a different function
- * in different CUDA versions. */
+/* Replaces a driver function by its wrapper. For a name without version suffix, the requested
+ * CUDA version decides which function it means. */
 static void replace(const char *name, void **fn, int version)
 {
 	void *ours = wrapper_of(name);

@@ -546,7 +546,7 @@ void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, const struct sn_way *way, s
 void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p); /* after fault injection */
 void sn_wire_flush(struct sn_eng *e);
 bool sn_wire_poll(struct sn_eng *e);
-void sn_wire_tell_headers(struct sn_eng *e);
+void sn_wire_report_headers(struct sn_eng *e);
 void sn_wire_receive(struct sn_eng *e, struct sn_pkt *p); /* handles one received packet */
 
 /* icrc.c: head is the length of the IP and UDP headers. */

@@ -419,7 +419,7 @@ int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp)
 	sn_uar_attach(e, q);
 	e->nqps++;
 	if (qp->type == SN_QPT_UD)
-		sn_wire_tell_headers(e);
+		sn_wire_report_headers(e);
 	qp->eng = q;
 	sn_uar_list(e);
 	sn_eng_kick(dev);

@@ -91,9 +91,9 @@ struct sn_front {
  */
 #define SN_ECE_ASK     0x10000000u
 #define SN_ECE_OPTIONS 0x30000002u
-static inline uint32_t sn_ece_created(uint32_t asked)
+static inline uint32_t sn_ece_created(uint32_t options)
 {
-	return asked == SN_ECE_ASK ? SN_ECE_OPTIONS : asked & SN_ECE_OPTIONS;
+	return options == SN_ECE_ASK ? SN_ECE_OPTIONS : options & SN_ECE_OPTIONS;
 }
 
 struct sn_ah {

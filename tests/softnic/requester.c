@@ -106,7 +106,7 @@ static uint32_t send_end(const struct sn_qp_eng *q)
 	return q->qp->state == SN_QPS_SQD ? q->req.drain_end : q->req.tail;
 }
 
-static bool sends(const struct sn_qp_eng *q)
+static bool in_send_state(const struct sn_qp_eng *q)
 {
 	return q->qp->state == SN_QPS_RTS || q->qp->state == SN_QPS_SQD;
 }
@@ -123,7 +123,7 @@ void sn_req_complete(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	struct sn_msg *m;
 
-	while (sends(q) && q->req.head != send_end(q)) {
+	while (in_send_state(q) && q->req.head != send_end(q)) {
 		m = sn_msg_at(q, q->req.head);
 		if (!msg_done(e, q, m))
 			return;

@@ -30,9 +30,9 @@
 /* ---- configuration: read from the environment that softnic-run sets ---- */
 
 /*
- * What happens to a dmabuf of the PCIe mapping type on a machine where GPU and NIC also share
- * another bus. An ordinary function of the NIC cannot attach it (nv-dmabuf.c of NVIDIA's open
- * kernel modules), or it registers it and its DMA fails (UCX pull request 11571).
+ * What the registration of a dmabuf of the PCIe mapping type does on a machine where GPU and NIC
+ * share another bus, too. An ordinary function of the NIC cannot attach it (nv-dmabuf.c of
+ * NVIDIA's open kernel modules), or it registers it and its DMA fails (UCX pull request 11571).
  */
 enum sn_dmabuf_pcie { SN_PCIE_REFUSED, SN_PCIE_FAULTS, SN_PCIE_WORKS };
 

@@ -36,7 +36,7 @@ static const struct setting {
 	const char *value, *help;
 } settings[] = {
 	{ "strict", "SOFTNIC_STRICT", 0, NULL,
-	  "fail the run (exit 86) if the NIC counted uses that hardware refuses" },
+	  "exit with 86 if COMMAND used the NIC in ways that hardware refuses" },
 	{ "stats", "SOFTNIC_STATS", 0, NULL, "print counters on standard error at exit" },
 	{ "trace", "SOFTNIC_TRACE", 3, "FILE",
 	  "print commands, work requests, packets and completions" },

@@ -336,7 +336,7 @@ static bool fetch_one(struct sn_eng *e, struct sn_qp_eng *q)
 		blocks = wqe_blocks(wqe);
 		if (!blocks || blocks > q->sq.pi - q->sq.fetch)
 			bad(e, q, m, &e->dev->stats.db_unwritten_wqe,
-			    "only in part below the producer index, blocks", blocks);
+			    "size is 0 or exceeds the rung index, blocks", blocks);
 		else if (blocks > 1 && !sn_sq_read(q, q->sq.fetch, wqe, blocks))
 			m->synd = SN_SYND_LOC_PROT, m->local = true;
 		else if (!room_for(m, wqe))

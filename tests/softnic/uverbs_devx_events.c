@@ -46,7 +46,7 @@ struct sn_subscription {
 	uint8_t type;
 };
 
-static void tell(const struct sn_subscription *s, uint32_t number)
+static void deliver(const struct sn_subscription *s, uint32_t number)
 {
 	struct {
 		uint64_t cookie;
@@ -73,7 +73,7 @@ static void dispatch(struct sn_dev *dev, const void *obj, uint32_t number, uint8
 
 	for (s = dev->front->subscriptions; s; s = s->next)
 		if (s->obj == obj && s->type == type)
-			tell(s, number);
+			deliver(s, number);
 }
 
 void sn_devx_completion(struct sn_dev *dev, const struct sn_cq *cq)

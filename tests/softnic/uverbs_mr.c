@@ -80,7 +80,7 @@ static int set_place(struct sn_call *c, struct sn_mr *mr, uint64_t start, uint64
 	return 0;
 }
 
-static void say(const char *what, const struct sn_mr *mr)
+static void trace_mr(const char *what, const struct sn_mr *mr)
 {
 	sn_trace("%s va %#llx length %llu access %#x key %#x%s", what, (unsigned long long)mr->va,
 		 (unsigned long long)mr->len, mr->access, mr->lkey, mr->gpu ? " gpu" : "");
@@ -98,7 +98,7 @@ static int add(struct sn_call *c, struct sn_pd *pd, struct sn_mr *from, struct s
 		sn_unmap(&from->map);
 		return -ENOMEM;
 	}
-	say("reg_mr", *mr);
+	trace_mr("reg_mr", *mr);
 	return 0;
 }
 
@@ -308,7 +308,7 @@ int sn_write_rereg_mr(struct sn_call *c)
 		sn_mr_move(c->dev, mr, pd->pdn);
 	resp.lkey = mr->lkey;
 	resp.rkey = mr->rkey;
-	say("rereg_mr", mr);
+	trace_mr("rereg_mr", mr);
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 

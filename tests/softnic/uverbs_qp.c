@@ -185,7 +185,7 @@ static int set_attrs(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs
 
 /* True if the kernel's driver assigns ports of a bond to QPs in rotation: in an active bond,
  * and for a VF. */
-static bool gives_ports(const struct sn_cfg *cfg)
+static bool assigns_ports(const struct sn_cfg *cfg)
 {
 	return cfg->lag_ports && !cfg->lag_hash && (!cfg->lag_inactive || cfg->vf);
 }
@@ -240,7 +240,7 @@ int sn_write_modify_qp(struct sn_call *c, bool ex)
 	if (rc)
 		return rc;
 	from = qp->state;
-	if (from == SN_QPS_RST && next.state == SN_QPS_INIT && gives_ports(&c->dev->cfg))
+	if (from == SN_QPS_RST && next.state == SN_QPS_INIT && assigns_ports(&c->dev->cfg))
 		next.lag_port = (uint8_t)(1 + c->dev->front->lag_turn++ % c->dev->cfg.lag_ports);
 	*qp = next;
 	sn_trace("QP %#x: state %d to %d", qp->qpn, from, qp->state);

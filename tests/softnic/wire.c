@@ -480,7 +480,7 @@ static bool poll_local(struct sn_eng *e)
  * because it delivers the IP header. Reporting costs time, so it starts with the first UD queue
  * pair. Until then both fields are 0 in received packets; the ICRC does not cover them.
  */
-void sn_wire_tell_headers(struct sn_eng *e)
+void sn_wire_report_headers(struct sn_eng *e)
 {
 	bool v4 = IN6_IS_ADDR_V4MAPPED(&e->dev->cfg.ip);
 	int level = v4 ? IPPROTO_IP : IPPROTO_IPV6, on = 1;
