@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Address handle attributes: where a queue pair's packets go. They describe
- * a path; it is resolved (source GID, destination MAC) by the transition to
- * RTR, in path.c.
+ * Address handle attributes, which describe the path of a queue pair's packets. The
+ * transition to RTR resolves the path: source GID, destination MAC (path.c).
  */
 #include <stdlib.h>
 
@@ -43,13 +42,13 @@ doca_error_t doca_verbs_ah_attr_destroy(doca_verbs_ah_attr_t *ah_attr)
 	return DOCA_SUCCESS;
 }
 
-/* The getters have no error to return: NULL reads as all zero. */
+/* Defines a setter and a getter. The getter cannot return an error; it returns zero for NULL. */
 #define AH_ATTR(vtype, field, ok) \
 	doca_error_t doca_verbs_ah_attr_set_##field(doca_verbs_ah_attr_t *ah_attr, vtype field) \
 	{ \
 		GDK_CHECK_ARG(ah_attr != NULL); \
 		GDK_SDK_FIRST(ah_attr, doca_verbs_ah_attr_set_##field, ah_attr->sdk, field); \
-		if (!ah_attr->sdk) /* which judges by itself */ \
+		if (!ah_attr->sdk) /* the SDK has checked it */ \
 			GDK_CHECK_ARG(ok); \
 		ah_attr->field = field; \
 		return DOCA_SUCCESS; \

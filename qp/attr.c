@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Attribute objects of queue pairs: one line per attribute, and by hand the
- * few setters that have something to check. A setter checks what is wrong
- * whatever the device; limits of a device are checked where it is known.
+ * Attribute objects of queue pairs: macros define one setter or getter per line; the setters
+ * that need more code follow. A setter rejects values that are invalid for every device. The
+ * limits of a device are checked when the attributes are used (qp.c, modify.c).
  */
 #include <stdlib.h>
 
@@ -36,8 +36,8 @@
 		return DOCA_SUCCESS; \
 	}
 
-/* A setter that refuses values for which ok, an expression of field, is false; field is
- * arg for the SDK, which judges by itself. */
+/* Defines a setter. It rejects values for which the expression ok is false. In SDK mode it passes
+ * arg to the SDK, which checks the value itself. */
 #define SETTER(what, vtype, field, ok, arg) \
 	doca_error_t doca_verbs_##what##_set_##field(doca_verbs_##what##_t *what, vtype field) \
 	{ \
@@ -51,7 +51,7 @@
 #define SET_IF(what, vtype, field, ok) SETTER(what, vtype, field, ok, field)
 #define SET(what, vtype, field)	       SETTER(what, vtype, field, true, field)
 
-/* An object, which the SDK knows by its own member named arg. */
+/* Defines a setter for an object. In SDK mode it passes the object's member arg. */
 #define SET_OBJECT(what, vtype, field, arg) \
 	doca_error_t doca_verbs_##what##_set_##field(doca_verbs_##what##_t *what, vtype field) \
 	{ \
@@ -96,7 +96,7 @@ GET(qp_init_attr, enum doca_verbs_qp_send_dbr_mode, send_dbr_mode)
 SET_IF(qp_init_attr, enum doca_verbs_qp_ordering_semantic, ordering_semantic,
        ordering_semantic <= DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL)
 
-/* The SDK has no such mode, and need not: this library emulates it by itself. */
+/* Not passed to the SDK, which does not have this mode: this library emulates it. */
 doca_error_t doca_verbs_qp_init_attr_set_emulate_no_dbr_ext(doca_verbs_qp_init_attr_t *attr, bool v)
 {
 	GDK_CHECK_ARG(attr != NULL);
@@ -155,7 +155,7 @@ OBJECT(qp_attr, doca_verbs_qp_attr_t, "Verbs QP Attr")
 SET_IF(qp_attr, enum doca_verbs_qp_state, next_state, next_state <= DOCA_VERBS_QP_STATE_ERR)
 SET_IF(qp_attr, enum doca_verbs_qp_state, current_state, current_state <= DOCA_VERBS_QP_STATE_ERR)
 SET_IF(qp_attr, enum doca_verbs_mtu_size, path_mtu, path_mtu <= DOCA_VERBS_MTU_SIZE_4K_BYTES)
-SET(qp_attr, uint32_t, rq_psn) /* masked to 24 bits when used */
+SET(qp_attr, uint32_t, rq_psn) /* modify.c uses the low 24 bits */
 SET(qp_attr, uint32_t, sq_psn)
 SET_IF(qp_attr, uint32_t, dest_qp_num, dest_qp_num < (1u << 24))
 SET(qp_attr, int, allow_remote_write)
@@ -171,7 +171,7 @@ SET_IF(qp_attr, uint16_t, min_rnr_timer, min_rnr_timer < 32)
 SET(qp_attr, uint8_t, max_rd_atomic)
 SET(qp_attr, uint8_t, max_dest_rd_atomic)
 
-/* UCX's maximum, and the value of the kernel. */
+/* The value that the kernel uses, and the maximum that UCX allows. */
 #define LOG_ACK_REQ_FREQ_MAX 8
 
 doca_error_t gdk_verbs_qp_attr_set_log_ack_req_freq(doca_verbs_qp_attr_t *attr, uint8_t log)
@@ -200,7 +200,7 @@ doca_error_t doca_verbs_qp_attr_get_current_state(doca_verbs_qp_attr_t *attr,
 	return DOCA_SUCCESS;
 }
 
-/* The path is copied: the AH object may change or go afterwards. */
+/* Copies the address handle: the caller may change or destroy it afterwards. */
 doca_error_t doca_verbs_qp_attr_set_ah_attr(doca_verbs_qp_attr_t *attr,
 					    doca_verbs_ah_attr_t *ah_attr)
 {
@@ -223,7 +223,7 @@ doca_error_t gdk_verbs_qp_attr_get(const doca_verbs_qp_attr_t *attr, struct gdk_
 	GDK_CHECK_ARG(attr != NULL);
 	GDK_CHECK_ARG(values != NULL);
 	if (attr->sdk) {
-		gdk_err("attr: values of an attribute object of the DOCA SDK are the SDK's");
+		gdk_err("attr: cannot read the values: the object belongs to the DOCA SDK");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	ah = attr->has_ah ? &attr->ah : &none;
@@ -264,7 +264,7 @@ doca_error_t gdk_verbs_qp_init_attr_get(const doca_verbs_qp_init_attr_t *init_at
 	GDK_CHECK_ARG(init_attr != NULL);
 	GDK_CHECK_ARG(values != NULL);
 	if (init_attr->sdk) {
-		gdk_err("init_attr: values of an attribute object of the DOCA SDK are the SDK's");
+		gdk_err("init_attr: cannot read the values: the object belongs to the DOCA SDK");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	*values = (struct gdk_qp_init_attr){

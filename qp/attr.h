@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Private layout of the attribute objects of queue pairs, paths and SRQs. */
+/*
+ * Private definitions of the attribute objects of queue pairs, address handles and SRQs.
+ * Setters are in attr.c, ah.c and srq.c; modify.c and qp.c use the values.
+ */
 #ifndef GDK_ATTR_H
 #define GDK_ATTR_H
 
@@ -15,7 +18,7 @@ struct doca_verbs_ah_attr_t {
 	uint8_t sl;
 	uint8_t sgid_index;
 	uint8_t static_rate;
-	uint8_t hop_limit; /* 0: the default, GDK_HOP_LIMIT_DEFAULT */
+	uint8_t hop_limit; /* 0: GDK_HOP_LIMIT_DEFAULT */
 	uint8_t traffic_class;
 };
 

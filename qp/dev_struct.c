@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Where the device struct of an exported queue pair is: behind its state block, or
- * in an array of several. Slots are reserved through sq_rsvd_index of that one
- * struct, so a QP has one at a time, and the index goes along when an array ends.
+ * The place of an exported queue pair's device struct: behind its state block, or in an
+ * array with those of other QPs. Slots are reserved by adding to sq_rsvd_index of this
+ * struct, so a QP has only one struct at a time. When an array is destroyed, the index is
+ * copied back to the struct behind the state block.
  */
 #include <stdlib.h>
 
@@ -14,13 +15,13 @@
 struct gdk_dev_array {
 	struct gdk_dev_array *next;
 	doca_gpu_t *gpu;
-	void *mem; /* GPU address; the structs are GDK_DEV_SKEW behind it */
+	void *mem; /* GPU address; the structs are at offset GDK_DEV_SKEW */
 	struct doca_gpu_dev_verbs_qp *structs;
 	uint32_t num;
-	struct gdk_export *members[]; /* NULL: a hole, or no longer exported */
+	struct gdk_export *members[]; /* NULL: empty element, or no longer exported */
 };
 
-/* Guards the list, its arrays' members, and qp_gpu of every export. */
+/* Protects the list, the members of all arrays, and qp_gpu of all exports. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gdk_dev_array *arrays;
 
@@ -51,24 +52,26 @@ static doca_error_t check_members(const struct gdk_dev_array *a)
 			continue;
 		qp = &a->members[i]->pub;
 		if (qp->gpu_dev != a->gpu) {
-			gdk_err("QP 0x%x is exported to another GPU", qp->qp->qpn);
+			gdk_err("QP 0x%x: cannot add it to an array: exported to another GPU",
+				qp->qp->qpn);
 			return DOCA_ERROR_INVALID_VALUE;
 		}
 		for (j = 0; j < i && a->members[j] != a->members[i]; j++)
 			;
 		if (qp->qp_gpu || j < i) {
-			gdk_err("QP 0x%x has a device struct already", qp->qp->qpn);
+			gdk_err("QP 0x%x: cannot add it to an array: has a device struct already",
+				qp->qp->qpn);
 			return DOCA_ERROR_IN_USE;
 		}
 	}
 	return DOCA_SUCCESS;
 }
 
-/* Into memory of the GPU. The first lies on its lines as one alone does; where the others
- * lie is their size's doing. */
+/* Copies the device structs to GPU memory. Only the first one has the offset GDK_DEV_SKEW from a
+ * cache line; the offsets of the others follow from their size. */
 static doca_error_t copy_structs(struct gdk_dev_array *a)
 {
-	struct doca_gpu_dev_verbs_qp *image = calloc(a->num, sizeof(*image)); /* holes: zero */
+	struct doca_gpu_dev_verbs_qp *image = calloc(a->num, sizeof(*image));
 	size_t bytes = a->num * sizeof(*image);
 	doca_error_t err;
 	void *cpu = NULL;
@@ -93,7 +96,7 @@ static doca_error_t copy_structs(struct gdk_dev_array *a)
 	return err;
 }
 
-/* lock is held. */
+/* Creates the structs and adds the array to the list. The caller holds lock. */
 static doca_error_t enter(struct gdk_dev_array *a)
 {
 	struct doca_gpu_verbs_qp *qp;
@@ -142,7 +145,7 @@ doca_error_t gdk_dev_array_create(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qp
 	return DOCA_SUCCESS;
 }
 
-/* What was reserved through the array is reserved in the QP's own struct. */
+/* Copies the reservation index from the array back to the QP's own struct. */
 static doca_error_t leave(struct gdk_export *x)
 {
 	uint64_t *from = &x->pub.qp_gpu->sq_rsvd_index, *to = &gdk_export_own_dev(x)->sq_rsvd_index;
@@ -155,7 +158,7 @@ static doca_error_t leave(struct gdk_export *x)
 	return err;
 }
 
-/* gpu: NULL is any. */
+/* Finds an array and removes it from the list. gpu NULL: any GPU. */
 static struct gdk_dev_array *take_out(const doca_gpu_t *gpu,
 				      const struct doca_gpu_dev_verbs_qp *structs)
 {
@@ -169,7 +172,7 @@ static struct gdk_dev_array *take_out(const doca_gpu_t *gpu,
 	return a;
 }
 
-/* All is given up even if the GPU cannot be read any more. */
+/* Everything is freed, even if GPU memory can no longer be read. */
 doca_error_t gdk_dev_array_destroy(const doca_gpu_t *gpu, struct doca_gpu_dev_verbs_qp *structs)
 {
 	doca_error_t err = DOCA_SUCCESS, left;
@@ -184,7 +187,8 @@ doca_error_t gdk_dev_array_destroy(const doca_gpu_t *gpu, struct doca_gpu_dev_ve
 	}
 	pthread_mutex_unlock(&lock);
 	if (!a) {
-		gdk_err("qp_gpu %p is no array of QPs of this GPU", (void *)structs);
+		gdk_err("cannot destroy qp_gpu %p: not an array of QPs of this GPU",
+			(void *)structs);
 		return DOCA_ERROR_NOT_FOUND;
 	}
 	left = doca_gpu_mem_free(a->gpu, a->mem);
@@ -218,7 +222,7 @@ doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu_dev,
 	return gdk_dev_array_create(gpu_dev, qps, num_qps, out_qp_gpus);
 }
 
-/* qps and num_qps are not needed: the array knows its members. */
+/* qps and num_qps are checked but not used: the array stores its members. */
 doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev,
 						   struct doca_gpu_verbs_qp **qps,
 						   unsigned int num_qps,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * WQEs and CQEs as text, for the host: from memory of the caller's, or from an
- * exported queue pair's queues wherever they are. The text is dump_dev.h's.
+ * Prints WQEs and CQEs as text on the host, from memory of the caller or from the queues of
+ * an exported queue pair in host or GPU memory. dump_dev.h formats the text, also for GPU
+ * threads.
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "device/gdk/dump_dev.h"
 #include "qp/export.h"
 
-#define MAX_SLOTS 16u /* of one WQE: 63 segments */
+#define MAX_SLOTS 16u /* slots of the longest WQE, 63 segments */
 
 size_t gdk_dump_wqe(char *buf, size_t size, const void *wqe, unsigned int slots)
 {

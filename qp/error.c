@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What went wrong on an exported queue pair: from its error CQE, wherever the CQ
- * lives, and from the WQE that this one names; and what syndromes mean.
+ * Errors of an exported queue pair: reads the error CQE from the CQ, in host or GPU memory,
+ * and the WQE that it refers to. Also the names and usual causes of syndromes. Asynchronous
+ * events are in events.c.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -17,8 +18,8 @@
 
 typedef struct doca_gpunetio_ib_mlx5_err_cqe_ex error_cqe_t;
 
-/* The cause, if it is there; else one of the flushes that follow it. Entries
- * of other QPs on the same CQ do not count. */
+/* Finds the error CQE of this QP: the first error, or else a flush error, which follows it. NULL if
+ * there is none. Other QPs may use the same CQ. */
 static const error_cqe_t *find_error(const struct gdk_export *x, const uint8_t *ring)
 {
 	const error_cqe_t *cqe, *flush = NULL;
@@ -37,7 +38,7 @@ static const error_cqe_t *find_error(const struct gdk_export *x, const uint8_t *
 	return flush;
 }
 
-/* *has_cqe says whether there is one. */
+/* Copies the error CQE. *has_cqe is set if there is one. */
 static doca_error_t read_error(const struct gdk_export *x, error_cqe_t *cqe, bool *has_cqe)
 {
 	const error_cqe_t *found;
@@ -54,7 +55,8 @@ static doca_error_t read_error(const struct gdk_export *x, error_cqe_t *cqe, boo
 	return DOCA_SUCCESS;
 }
 
-/* The firmware's word too: a QP in error need not have a CQE. */
+/* Reads the error CQE and queries the QP state, because a QP in the error state may have no error
+ * CQE. */
 static doca_error_t look(struct gdk_export *x, error_cqe_t *cqe, bool *has_cqe, bool *has_error)
 {
 	uint8_t box[PRM_QUERY_QP_OUT_LEN];
@@ -111,7 +113,8 @@ static bool has_remote_address(uint8_t opcode)
 	}
 }
 
-/* The slot may hold a later WQE by now: its own index says so. */
+/* Reads remote address and rkey of the failed WQE. If its slot holds a later WQE by now, the WQE
+ * index in the control segment differs, and has_remote stays false. */
 static doca_error_t read_remote(const struct gdk_export *x, struct gdk_qp_error *error)
 {
 	const struct doca_verbs_qp_t *qp = x->pub.qp;
@@ -162,35 +165,36 @@ doca_error_t gdk_verbs_qp_get_error(struct doca_gpu_verbs_qp *qp, struct gdk_qp_
 
 /* ---- text ---- */
 
-/* What most often is behind a syndrome, and where to look. */
+/* The most frequent cause of each syndrome. */
 static const struct {
 	uint8_t syndrome;
 	const char *cause;
 } causes[] = {
-	{ 0x01, "a message longer than the receive buffer, or than 1 GiB" },
-	{ 0x02, "a malformed WQE, or one that the QP is not set up for: compare with "
+	{ 0x01, "the message is longer than the receive buffer, or longer than 1 GiB" },
+	{ 0x02, "the WQE is malformed, or the QP does not allow it: check it with "
 		"gdk_verbs_qp_dump_wqe" },
 	{ 0x04,
-	  "the lkey is wrong, of another PD or in the wrong byte order (big-endian in a WQE), "
-	  "or the range leaves its memory region" },
-	{ 0x05,
-	  "an earlier WQE failed, or the host moved the QP to error: the first error counts" },
+	  "the lkey is wrong, belongs to another PD or is in the wrong byte order (big-endian in "
+	  "a WQE), or the range exceeds its memory region" },
+	{ 0x05, "an earlier WQE failed, or the host moved the QP to the error state: look for the "
+		"first error" },
 	{ 0x06, "the memory window or its region does not allow binding" },
-	{ 0x10, "the remote side answered what does not fit the request: are both QPs connected to "
-		"each other, and fresh after a reset?" },
-	{ 0x11, "local memory of the answer to a read or atomic cannot be written: is its region "
-		"registered with local write?" },
-	{ 0x12, "the remote QP does not take the operation: its allow_remote_* or atomic_mode "
-		"attribute, max_dest_rd_atomic, or a length that does not fit" },
+	{ 0x10, "the response of the remote side does not match the request: are both QPs "
+		"connected to each other, and were both reset?" },
+	{ 0x11, "the NIC cannot write the result of a read or atomic to local memory: is the "
+		"region registered with local write?" },
+	{ 0x12, "the remote QP does not allow the operation: check its allow_remote_*, atomic_mode "
+		"and max_dest_rd_atomic attributes, and the length" },
 	{ 0x13,
-	  "the rkey is wrong, of another PD or in the wrong byte order (big-endian in a WQE), "
-	  "the range leaves its memory region, or that one lacks the right" },
-	{ 0x14, "the remote side failed by itself, often at its own receive or memory: its log and "
-		"CQ say more" },
-	{ 0x15, "no answer: the remote process or link is gone, the QP number, GID, MAC or MTU is "
-		"wrong, or the network drops (PFC, ECN, ACL on UDP port 4791)" },
-	{ 0x16, "the remote side has no receive posted, for longer than rnr_retry allows" },
-	{ 0x22, "the remote side ended the operation" },
+	  "the rkey is wrong, belongs to another PD or is in the wrong byte order (big-endian in "
+	  "a WQE), the range exceeds its memory region, or the region does not allow the access" },
+	{ 0x14, "the remote side failed, often at its own receive or memory: check its log and "
+		"CQ" },
+	{ 0x15,
+	  "no response: the remote process or link is down, the QP number, GID, MAC or MTU is "
+	  "wrong, or the network drops packets (PFC, ECN, ACL on UDP port 4791)" },
+	{ 0x16, "the remote side had no receive posted for longer than rnr_retry allows" },
+	{ 0x22, "the remote side aborted the operation" },
 };
 
 const char *gdk_syndrome_text(int syndrome)
@@ -205,5 +209,5 @@ const char *gdk_syndrome_cause(int syndrome)
 	for (i = 0; i < GDK_ARRAY_SIZE(causes); i++)
 		if (causes[i].syndrome == syndrome)
 			return causes[i].cause;
-	return "unknown; the vendor syndrome is for NVIDIA's support";
+	return "unknown; report the vendor syndrome to NVIDIA support";
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What the NIC tells by itself of a CQ or QP that broke, on a file descriptor: a
- * DEVX event channel. Events carry numbers, not addresses: one may lie in the
- * channel when its object is gone.
+ * Asynchronous events of the NIC about failed CQs and QPs, delivered on the file descriptor
+ * of a DEVX event channel. An event contains the number of its object instead of a pointer,
+ * because the object may have been destroyed before the event is read. Errors that a CQE
+ * reports are in error.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 #include "host/gdaki.h"
 #include "qp/qp.h"
 
-/* Event types and the entry's layout: kernel, linux/mlx5/device.h. */
+/* Event types and layout of an event queue entry, as in the kernel's linux/mlx5/device.h. */
 #define EQE_BYTES	64u
 #define EQE_TYPE	0x01u
 #define EQE_CQ_SYNDROME 0x2bu
@@ -28,7 +29,7 @@ static const struct {
 	const char *text;
 } types[] = {
 	{ 0x04, true, GDK_EVENT_CQ_ERROR, "completion queue error" },
-	{ 0x05, false, GDK_EVENT_QP_FATAL, "queue pair error that no completion tells of" },
+	{ 0x05, false, GDK_EVENT_QP_FATAL, "queue pair error that no completion reports" },
 	{ 0x10, false, GDK_EVENT_QP_REQUEST, "invalid request from the remote side" },
 	{ 0x11, false, GDK_EVENT_QP_ACCESS, "access violation by the remote side" },
 };
@@ -53,8 +54,8 @@ doca_error_t gdk_events_open(doca_dev_t *net_dev, struct gdk_events **events)
 	opened->dev = net_dev;
 	opened->channel = mlx5dv_devx_create_event_channel(net_dev->ctx, 0);
 	if (!opened->channel || fcntl(opened->channel->fd, F_SETFL, O_NONBLOCK)) {
-		gdk_err("%s: no event channel: %s", ibv_get_device_name(net_dev->ctx->device),
-			strerror(errno));
+		gdk_err("%s: cannot create an event channel: %s",
+			ibv_get_device_name(net_dev->ctx->device), strerror(errno));
 		err = opened->channel ? DOCA_ERROR_OPERATING_SYSTEM : DOCA_ERROR_DRIVER;
 		goto err_free;
 	}
@@ -86,7 +87,8 @@ doca_error_t gdk_events_get_fd(const struct gdk_events *events, int *fd)
 	return DOCA_SUCCESS;
 }
 
-/* 0 or an errno value. The cookie is the object's number. */
+/* Subscribes to events of an object. The cookie of an event is the object's number. Returns 0 or an
+ * errno value. */
 static int subscribe(struct gdk_events *events, struct mlx5dv_devx_obj *obj, bool is_cq,
 		     uint16_t *list, uint16_t n, uint32_t number)
 {
@@ -99,9 +101,10 @@ static int subscribe(struct gdk_events *events, struct mlx5dv_devx_obj *obj, boo
 }
 
 /*
- * The kernel refuses a whole list with EINVAL if the device lacks one of its types
- * (user_affiliated_events, devx.c). 0: the device has some of them. Any other error ends
- * the subscription.
+ * Subscribes to each event type separately, because the kernel refuses a whole list with
+ * EINVAL if the device does not support one of its types (user_affiliated_events, devx.c).
+ * Returns 0 if the device supports at least one type, EINVAL if it supports none. Any other
+ * error ends the loop.
  */
 static int subscribe_one_by_one(struct gdk_events *events, struct mlx5dv_devx_obj *obj, bool is_cq,
 				uint16_t *list, uint16_t n, uint32_t number)
@@ -114,8 +117,8 @@ static int subscribe_one_by_one(struct gdk_events *events, struct mlx5dv_devx_ob
 		if (rc && rc != EINVAL)
 			return rc;
 		if (rc)
-			gdk_info("object 0x%x: no events of type 0x%02x: %s", number, list[i],
-				 strerror(rc));
+			gdk_info("object 0x%x: cannot subscribe to events of type 0x%02x: %s",
+				 number, list[i], strerror(rc));
 		else
 			err = 0;
 	}
@@ -131,11 +134,14 @@ static doca_error_t watch(struct gdk_events *events, const struct doca_dev *dev,
 	int rc;
 
 	if (!obj) {
-		gdk_err("%s 0x%x: events of the DOCA SDK's objects are the SDK's", what, number);
+		gdk_err("%s 0x%x: cannot watch its events: it belongs to the DOCA SDK", what,
+			number);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	if (dev->ctx != events->dev->ctx) {
-		gdk_err("%s 0x%x: it is of another device than the event channel", what, number);
+		gdk_err("%s 0x%x: cannot watch its events: it and the event channel belong to "
+			"different devices",
+			what, number);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	for (i = 0; i < GDK_ARRAY_SIZE(types); i++)
@@ -146,7 +152,7 @@ static doca_error_t watch(struct gdk_events *events, const struct doca_dev *dev,
 		rc = subscribe_one_by_one(events, obj, is_cq, list, n, number);
 	if (!rc)
 		return DOCA_SUCCESS;
-	gdk_err("%s 0x%x: its events cannot be subscribed to: %s", what, number, strerror(rc));
+	gdk_err("%s 0x%x: cannot subscribe to its events: %s", what, number, strerror(rc));
 	return rc == EINVAL ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_DRIVER;
 }
 
@@ -188,7 +194,7 @@ doca_error_t gdk_events_get(struct gdk_events *events, struct gdk_event *event)
 		};
 		return DOCA_SUCCESS;
 	}
-	gdk_err("%s: an event of %zd bytes cannot be read: %s",
+	gdk_err("%s: cannot read an event (result %zd): %s",
 		ibv_get_device_name(events->dev->ctx->device), len,
 		len < 0 ? strerror(errno) : "unknown type or length");
 	return DOCA_ERROR_DRIVER;

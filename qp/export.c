@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * From a queue pair to the struct that GPU threads use: chooses the doorbell,
- * builds a host image of the device struct and of its state block, and copies
- * them to memory that the GPU addresses. A QP has one export at a time.
+ * Exports a queue pair to a GPU: chooses the doorbell strategy, builds the device struct and
+ * the state block in host memory, and copies them to memory that the GPU can access. A QP has
+ * at most one export at a time. Arrays of device structs are in dev_struct.c, the reset of an
+ * export in reset.c.
  */
 #include "qp/export.h"
 
@@ -21,7 +22,7 @@
 
 _Static_assert(GDK_DEV_SKEW + offsetof(struct doca_gpu_dev_verbs_qp, sq_num_shift8_be) ==
 		       GDK_STATE_LINE,
-	       "what every post reads begins a line");
+	       "the fields that every post reads begin on a cache line");
 
 static doca_error_t check_mode(const struct doca_verbs_qp_t *qp,
 			       enum doca_gpu_dev_verbs_nic_handler h,
@@ -30,14 +31,15 @@ static doca_error_t check_mode(const struct doca_verbs_qp_t *qp,
 	const char *why = NULL;
 
 	if ((unsigned int)mode > MODE(NO_DBR_SW_EMULATED))
-		why = "send_dbr_mode_ext is no DBREC mode";
+		why = "send_dbr_mode_ext is not a valid DBREC mode";
 	else if ((mode == MODE(NO_DBR_HW)) != qp->no_dbr)
-		why = "the QP was not created with the DBREC mode of the export";
+		why = "the QP was created with another DBREC mode";
 	else if (h == H(GPU_SM_NO_DBR) && mode == MODE(VALID_DBR))
-		why = "GPU_SM_NO_DBR excludes the VALID_DBR mode";
+		why = "GPU_SM_NO_DBR cannot be combined with the VALID_DBR mode";
 	if (!why)
 		return DOCA_SUCCESS;
-	gdk_err("QP 0x%x: %s (mode %d, handler %s)", qp->qpn, why, mode, gdk_handler_name(h));
+	gdk_err("QP 0x%x: cannot export it: %s (mode %d, handler %s)", qp->qpn, why, mode,
+		gdk_handler_name(h));
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
@@ -47,29 +49,30 @@ static doca_error_t check_queues(doca_gpu_t *gpu, const struct doca_verbs_qp_t *
 	const char *why = NULL;
 
 	if (!qp->sq_num || cq != qp->send_cq)
-		why = "the CQ is not the one that its sends complete on";
+		why = "the CQ is not the QP's send CQ";
 	else if ((qp->gpu && qp->gpu != gpu) || (cq->gpu && cq->gpu != gpu))
 		why = "its queues are in memory of another GPU";
 	if (why) {
-		gdk_err("QP 0x%x: %s", qp->qpn, why);
+		gdk_err("QP 0x%x: cannot export it: %s", qp->qpn, why);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if (!cq->collapsed && cq->cqe_num < qp->sq_num) {
-		gdk_err("QP 0x%x: a CQ of %u entries loses completions of a send queue of %u slots",
+		gdk_err("QP 0x%x: cannot export it: a CQ of %u entries is too small for a send "
+			"queue of %u slots",
 			qp->qpn, cq->cqe_num, qp->sq_num);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if (!gdk_gpu_is_host(gpu) && (qp->own_umem || cq->own_umem)) {
-		gdk_err("QP 0x%x: its %s is internal host memory, which GPU %s cannot address: "
-			"use an external umem",
+		gdk_err("QP 0x%x: cannot export it: its %s is in internal host memory, which GPU "
+			"%s cannot access; use an external umem",
 			qp->qpn, qp->own_umem ? "queue" : "CQ", gdk_gpu_name(gpu));
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	return DOCA_SUCCESS;
 }
 
-/* Can the CPU load and store there? Then another observer may be a CPU, or the
- * memory is the host's: both ask for fences at system scope. */
+/* Returns whether the CPU can access the memory. If it can, accesses need fences at system scope:
+ * the memory may be host memory, or a CPU thread may be the observer. */
 static bool on_host(const doca_gpu_t *umem_gpu, doca_gpu_t *gpu, const void *addr)
 {
 	return !umem_gpu || gdk_gpu_cpu_ptr(gpu, addr);
@@ -82,8 +85,8 @@ static uint32_t *dbrec_cpu(const struct doca_verbs_qp_t *qp, doca_gpu_t *gpu)
 	return qp->umem_dbr->gpu ? gdk_gpu_cpu_ptr(gpu, word) : word;
 }
 
-/* What the GPU writes or reads, apart from a register: a proxy has the record to itself,
- * and its counter takes the register's place. */
+/* Returns whether GPU threads need fences at system scope. With a CPU proxy the GPU does not write
+ * the DBREC, and the proxy's counter is written with system scope anyway. */
 static bool any_on_host(const struct gdk_export *x)
 {
 	const struct doca_verbs_qp_t *qp = x->pub.qp;
@@ -95,7 +98,7 @@ static bool any_on_host(const struct gdk_export *x)
 	return !x->pub.cpu_proxy && on_host(qp->umem_dbr->gpu, gpu, qp->dbrec);
 }
 
-/* Does a GPU read over PCIe when it looks for completions? */
+/* Returns whether a GPU polls for completions in host memory, over PCIe. */
 static bool looks_on_host(const struct gdk_export *x)
 {
 	doca_gpu_t *gpu = x->pub.gpu_dev;
@@ -133,7 +136,7 @@ doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci)
 	doca_error_t err;
 
 	if (!image) {
-		gdk_err("QP 0x%x: no memory for an image of its state", x->pub.qp->qpn);
+		gdk_err("QP 0x%x: no memory for an image of the state block", x->pub.qp->qpn);
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	gdk_qp_state_format(image, x->pub.qp->sq_num, x->state_flags);
@@ -145,7 +148,8 @@ doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci)
 	return err;
 }
 
-/* Emulation without DBREC needs a CPU that reads "rung" in the state block. */
+/* Allocates the state block and the device struct, unless place is given. NO_DBR_SW_EMULATED needs
+ * memory that the CPU can read, because a CPU thread polls `rung` in the state block. */
 static doca_error_t alloc_state(struct gdk_export *x, void *place)
 {
 	enum doca_gpu_mem_type kind = gdk_queue_mem_type();
@@ -163,8 +167,8 @@ static doca_error_t alloc_state(struct gdk_export *x, void *place)
 				 GDK_STATE_LINE, kind, &x->state, &cpu);
 	x->own_state = err == DOCA_SUCCESS;
 	if (err == DOCA_ERROR_NOT_SUPPORTED && kind == DOCA_GPU_MEM_TYPE_GPU_CPU) {
-		gdk_err("QP 0x%x: NO_DBR_SW_EMULATED needs a counter that the CPU can read, and "
-			"GPU %s has no CPU-readable memory (GDRCopy)",
+		gdk_err("QP 0x%x: NO_DBR_SW_EMULATED needs a counter that the CPU can read, but "
+			"GPU %s has no CPU-readable memory (is GDRCopy installed?)",
 			x->pub.qp->qpn, gdk_gpu_name(x->pub.gpu_dev));
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
@@ -191,7 +195,7 @@ static void fill_cq(struct gdk_export *x)
 	d->gdk_state = x->state;
 }
 
-/* All but sq_db and what else the strategy sets. */
+/* Fills the device struct, except the members that the strategy sets, such as sq_db. */
 static void fill_dev(struct gdk_export *x)
 {
 	struct doca_gpu_dev_verbs_qp *d = &x->dev;
@@ -263,7 +267,7 @@ static void export_free(struct gdk_export *x)
 	free(x);
 }
 
-/* qp->lock is held. */
+/* Exports a QP. The caller holds qp->lock. */
 static doca_error_t export_locked(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp,
 				  enum doca_gpu_dev_verbs_nic_handler want,
 				  struct doca_verbs_cq_t *cq,
@@ -275,12 +279,12 @@ static doca_error_t export_locked(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp,
 	doca_error_t err;
 
 	if (qp->exported) {
-		gdk_err("QP 0x%x is exported already", qp->qpn);
+		gdk_err("QP 0x%x: cannot export it: already exported", qp->qpn);
 		return DOCA_ERROR_IN_USE;
 	}
 	if (atomic_exchange(&cq->exported, true)) {
-		gdk_err("QP 0x%x: CQ 0x%x is that of another exported QP, and GPU threads know "
-			"completions by their place in it",
+		gdk_err("QP 0x%x: cannot export it: another exported QP uses CQ 0x%x (an exported "
+			"QP needs its own CQ)",
 			qp->qpn, cq->cqn);
 		return DOCA_ERROR_IN_USE;
 	}
@@ -358,7 +362,8 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(qp->gpu_dev == gpu_dev);
 	x = gdk_to_export(qp);
-	/* The service forgets it first: its thread touches counter and register. */
+	/* Remove it from its service first, whose thread uses the counter and the register.
+	 * Acquire: pairs with the release in join() of service.c. */
 	unmonitor = atomic_load_explicit(&x->proxy.unmonitor, memory_order_acquire);
 	if (unmonitor)
 		unmonitor(x);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Private layout of an exported queue pair: the public doca_gpu_verbs_qp,
- * whose fields are fixed, and beside it what the library keeps about it.
+ * Private definition of an exported queue pair: the public struct doca_gpu_verbs_qp, whose
+ * fields are fixed, followed by the library's own data about the export. Also the functions
+ * that the files of qp/ and doorbell/ share for exports.
  */
 #ifndef GDK_EXPORT_H
 #define GDK_EXPORT_H
@@ -18,32 +19,31 @@ struct gdk_export;
 struct gdk_worker;
 
 /*
- * What CPU proxy and services keep of a QP: 64 bytes together with the counter and
- * the service's entry for it. One step at a time: a service's thread and a caller of
- * cpu_proxy_progress may meet, and neither may meet a reset.
+ * Data of the CPU proxy and of services for one QP. step_lock serializes the steps of a
+ * service's thread, of callers of cpu_proxy_progress, and resets.
  */
 struct gdk_proxied {
 	pthread_spinlock_t step_lock;
-	void *slot;		   /* page of proxy counters that holds *pub.cpu_db, NULL: none */
-	_Atomic uint64_t rings;	   /* register writes by the CPU; written under step_lock */
-	struct gdk_worker *worker; /* of the service that monitors this QP; under their lock */
-	/* Set when a service first monitors it: takes it out of whichever does. */
+	void *slot;		/* page of proxy counters that contains *pub.cpu_db; NULL: none */
+	_Atomic uint64_t rings; /* register writes by the CPU; written under step_lock */
+	struct gdk_worker *worker; /* thread that monitors this QP; protected by membership_lock */
+	/* Removes the QP from its service, if any. Set when a service first monitors the QP. */
 	void (*_Atomic unmonitor)(struct gdk_export *x);
 };
 
 struct gdk_export {
 	struct doca_gpu_verbs_qp pub; /* qp_cpu points to dev below */
-	struct gdk_proxied proxy;     /* beside what a step reads of pub */
-	uint32_t *dbrec_cpu; /* CPU's address of DBREC word 1; NULL: none, or not the CPU's */
+	struct gdk_proxied proxy;     /* near the members of pub that a proxy step reads */
+	uint32_t *dbrec_cpu; /* CPU address of DBREC word 1; NULL: no DBREC, or no CPU access */
 	struct doca_gpu_dev_verbs_qp dev; /* host image of the device struct */
 	const struct gdk_doorbell *db;
 	struct gdk_decision decision;
 	struct doca_verbs_cq_t *cq;
 	void *state;		/* GPU address of the QP's gdk_qp_state */
-	size_t dev_at;		/* where behind it the device struct is */
+	size_t dev_at;		/* offset of the device struct from state */
 	bool own_state;		/* allocated for this export */
 	uint32_t state_flags;	/* GDK_QPF_* */
-	uint64_t wait_limit_ns; /* kept over a reset */
+	uint64_t wait_limit_ns; /* a reset does not change it */
 	bool reg_on_host;	/* the register page is ordinary host memory */
 };
 
@@ -52,56 +52,57 @@ static inline struct gdk_export *gdk_to_export(struct doca_gpu_verbs_qp *qp)
 	return GDK_CONTAINER_OF(qp, struct gdk_export, pub);
 }
 
-/* Memory kind of device structs, state blocks and high-level queues: GPU
- * memory, or CPU memory that the GPU addresses when GDAKI_QUEUE_MEM=cpu_gpu. */
+/* Memory type of device structs, state blocks and high-level queues: GPU memory, or with
+ * GDAKI_QUEUE_MEM=cpu_gpu host memory that the GPU can access. */
 enum doca_gpu_mem_type gdk_queue_mem_type(void);
 
-/* GPU address of the device struct that is not in an array of several (dev_struct.c). */
+/* GPU address of the QP's own device struct, behind the state block (dev_struct.c). */
 static inline struct doca_gpu_dev_verbs_qp *gdk_export_own_dev(const struct gdk_export *x)
 {
 	return (void *)((uint8_t *)x->state + x->dev_at);
 }
 
-/* Bytes from an export's state block to the end of its device struct, at GDK_STATE_LINE. */
+/* Bytes for the state block and the device struct of an export, aligned to GDK_STATE_LINE. */
 size_t gdk_export_bytes(uint32_t sq_num);
-/* doca_gpu_verbs_export_qp, into memory of the GPU at place that outlives the
- * export; NULL: into memory of its own. */
+/* As doca_gpu_verbs_export_qp, but writes state block and device struct to GPU memory at place,
+ * which must exist longer than the export. NULL: allocates the memory. */
 doca_error_t gdk_qp_export_at(doca_gpu_t *gpu, doca_verbs_qp_t *qp,
 			      enum doca_gpu_dev_verbs_nic_handler handler, doca_verbs_cq_t *cq_sq,
 			      enum doca_gpu_verbs_send_dbr_mode_ext mode, void *place,
 			      struct doca_gpu_verbs_qp **out);
 
-/* Device structs of exported QPs of one GPU (NULL: a hole) in one array there; each QP
- * then has no other one. IN_USE: it has one already. */
+/* Copies the device structs of exported QPs of one GPU to an array in GPU memory. An element of
+ * qps may be NULL; its struct is then zero. Returns IN_USE if a QP already has a device struct. */
 doca_error_t gdk_dev_array_create(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qps, uint32_t num,
 				  struct doca_gpu_dev_verbs_qp **structs);
-/* NOT_FOUND: structs is no such array on gpu (NULL: any). Its QPs may be gone already. */
+/* Frees an array. Returns NOT_FOUND if structs is not an array on gpu (NULL: any GPU). Its QPs
+ * may have been unexported before. */
 doca_error_t gdk_dev_array_destroy(const doca_gpu_t *gpu, struct doca_gpu_dev_verbs_qp *structs);
-/* The export ends. */
+/* Removes a QP that is being unexported from its array. */
 void gdk_dev_array_forget(const struct gdk_export *x);
 
-/* Writes a fresh state block, and the device struct behind it; cqe_ci is the
- * CQ's producer index. */
+/* Writes an initial state block and the device struct to GPU memory. cqe_ci is the producer index
+ * of the CQ. */
 doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci);
-/* Says so when slots were reserved or published and never rung, which is most
- * likely a lost submit; a QP that has ended is left alone. */
+/* Logs a warning if slots were reserved or published but never rung, because a call of submit is
+ * probably missing. Does nothing if the QP ended with an error or an abort. */
 void gdk_export_warn_tail(struct gdk_export *x);
-/* Says so when a proxy's counter was raised and nobody saw it. */
+/* Logs a warning if a proxy counter was raised, but no CPU thread rang. */
 void gdk_export_warn_unserved(const struct gdk_export *x);
-/* From queue memory, which belongs to a GPU or is plain host memory (NULL). */
+/* Reads queue memory, which belongs to gpu or, if gpu is NULL, is host memory. */
 doca_error_t gdk_queue_read(doca_gpu_t *gpu, void *dst, const void *src, size_t len);
-/* A copy of the whole ring of its CQ; the caller frees it. */
+/* Copies the whole ring of the CQ. The caller frees the copy. */
 doca_error_t gdk_export_read_cq(const struct gdk_export *x, uint8_t **out);
-/* The producer index, modulo two laps, that a ring of CQEs shows; base is
- * where it was when the ring was last made invalid. */
+/* Finds the producer index of a ring of CQEs, modulo two laps. base is the producer index at the
+ * time when all CQEs were marked invalid. */
 uint64_t gdk_cq_find_producer(const uint8_t *ring, uint32_t num, uint64_t base);
-/* The producer (at least base) by the firmware's 24-bit counter and the ring, which knows it
- * modulo laps: seen. Without a ring, by the counter alone. */
+/* Compute the producer index, at least base, from the firmware's 24-bit counter. nearest also uses
+ * seen, the index modulo laps that the ring shows; extend is for a CQ whose ring shows nothing. */
 uint64_t gdk_cq_nearest(uint32_t counter, uint64_t seen, uint64_t laps, uint64_t base);
 uint64_t gdk_cq_extend(uint32_t counter, uint64_t base);
 
-/* How often the counter of any proxy fell, by reset or when its place was given
- * to another: after it fell. */
+/* Number of times that a proxy counter decreased: at a reset, or when its slot was given to another
+ * QP. Incremented after the decrease. */
 extern atomic_uint gdk_counter_falls;
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What the host can learn of an exported queue pair (counters, how its handler
- * was chosen; error.c has its errors), and the ways it interferes: abort and
- * limit (reset.c has the reset).
+ * Status and control of an exported queue pair from the host: counters, the report of the
+ * chosen handler, warnings about slots that were never rung, abort and time limit. Errors are
+ * in error.c, the reset is in reset.c.
  */
 #include <endian.h>
 #include <errno.h>
@@ -50,13 +50,13 @@ doca_error_t gdk_verbs_qp_get_handler_report(const struct doca_gpu_verbs_qp *qp,
 {
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(report != NULL);
-	/* pub is its first member */
+	/* pub is the first member of struct gdk_export */
 	gdk_doorbell_report(&((const struct gdk_export *)qp)->decision, report);
 	return DOCA_SUCCESS;
 }
 
-/* A copy of the state block whose ready bits are read in the copy, and where the
- * GPU's threads reserve next, in the device struct that they have. */
+/* Copies the state block with its words from GPU memory; the caller frees the copy. *reserved is
+ * the reservation index in the device struct that GPU threads use. */
 static doca_error_t read_state(struct gdk_export *x, struct gdk_qp_state **out, uint64_t *reserved)
 {
 	const struct doca_gpu_dev_verbs_qp *dev = x->pub.qp_gpu;
@@ -98,8 +98,8 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 	if (err != DOCA_SUCCESS)
 		return err;
 	rings = atomic_load_explicit(&x->proxy.rings, memory_order_relaxed);
-	/* A proxy counter that is raised is no register write: "doorbells" of
-	 * the GPU's side do not count then. */
+	/* With a CPU proxy, GPU threads raise a counter and do not write the register, so their
+	 * `doorbells` are not counted. */
 	counters->doorbells = x->decision.chosen == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY
 				      ? rings
 				      : st->doorbells + rings;
@@ -116,10 +116,10 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 	return DOCA_SUCCESS;
 }
 
-/* ---- what was never rung ---- */
+/* ---- slots that were never rung ---- */
 
-/* The first slot from rung on that is neither published nor written by an exclusive
- * user; *beyond is how many after it are published. */
+/* Finds the first slot, starting at rung, that is neither published nor written by exclusive use.
+ * *beyond is the number of published slots behind it. */
 static uint64_t find_gap(const struct gdk_qp_state *st, uint64_t *beyond)
 {
 	const struct gdk_sq q = gdk_sq_at((struct gdk_qp_state *)(uintptr_t)st);
@@ -144,9 +144,10 @@ void gdk_export_warn_unserved(const struct gdk_export *x)
 	raised = __atomic_load_n(qp->cpu_db, __ATOMIC_RELAXED);
 	rung = __atomic_load_n(&qp->sq_wqe_pi_last, __ATOMIC_RELAXED);
 	if (raised != rung)
-		gdk_warn("QP 0x%x: doorbells up to index %llu waited for a CPU thread, which rang "
-			 "up to %llu: no service monitors it, nor does anybody call progress",
-			 qp->qp->qpn, (unsigned long long)raised, (unsigned long long)rung);
+		gdk_warn(
+			"QP 0x%x: doorbells up to index %llu are pending, but the CPU rang only up "
+			"to %llu: monitor the QP by a service, or call cpu_proxy_progress",
+			qp->qp->qpn, (unsigned long long)raised, (unsigned long long)rung);
 }
 
 void gdk_export_warn_tail(struct gdk_export *x)
@@ -160,7 +161,7 @@ void gdk_export_warn_tail(struct gdk_export *x)
 	reserved = reserved > st->rung + published ? reserved - st->rung : published;
 	if (reserved && !st->status && !st->abort_word)
 		gdk_warn("QP 0x%x: slots from %llu on were never rung: %llu reserved, %llu of them "
-			 "published",
+			 "published (is a submit missing?)",
 			 x->pub.qp->qpn, (unsigned long long)st->rung, (unsigned long long)reserved,
 			 (unsigned long long)published);
 	free(st);
@@ -168,7 +169,8 @@ void gdk_export_warn_tail(struct gdk_export *x)
 
 /* ---- abort and limits ---- */
 
-/* A whole word at once where the CPU can store: GPU threads poll it meanwhile. */
+/* Stores a word of the state block that GPU threads poll. If the CPU can access the memory, the
+ * store is atomic. */
 static doca_error_t state_store32(struct gdk_export *x, size_t offset, uint32_t value)
 {
 	uint32_t *at = (void *)((uint8_t *)x->state + offset);
@@ -186,8 +188,9 @@ doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp)
 	return state_store32(gdk_to_export(qp), offsetof(struct gdk_qp_state, abort_word), 1);
 }
 
-/* Slots that a failed reservation left behind are given back, for nothing may be
- * published after a gap; what is published without one is rung by the next submit. */
+/* Moves the reservation index back to the first slot that is not published: an aborted reservation
+ * left a gap, and slots behind a gap are never rung. Published slots before the gap are kept; the
+ * next submit rings them. */
 static doca_error_t undo_reservations(struct gdk_export *x, const struct gdk_qp_state *st,
 				      uint64_t reserved)
 {
@@ -196,7 +199,8 @@ static doca_error_t undo_reservations(struct gdk_export *x, const struct gdk_qp_
 	uint64_t beyond, gap = find_gap(st, &beyond);
 
 	if (beyond) {
-		gdk_err("QP 0x%x: WQEs are published beyond slot %llu, which is not: reset it",
+		gdk_err("QP 0x%x: cannot clear the abort: WQEs are published behind slot %llu, "
+			"which is not published; reset the QP",
 			qp->qp->qpn, (unsigned long long)gap);
 		return DOCA_ERROR_BAD_STATE;
 	}
@@ -219,8 +223,9 @@ doca_error_t gdk_verbs_qp_clear_abort(struct doca_gpu_verbs_qp *qp)
 	if (err != DOCA_SUCCESS)
 		return err;
 	if (st->status && st->status != -ECANCELED) {
-		gdk_err("QP 0x%x has ended with status %d, not by an abort: reset it", qp->qp->qpn,
-			st->status);
+		gdk_err("QP 0x%x: cannot clear the abort: it ended with error status %d; reset the "
+			"QP",
+			qp->qp->qpn, st->status);
 		err = DOCA_ERROR_BAD_STATE;
 	} else {
 		err = undo_reservations(x, st, reserved);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * High-level queue pairs: composition only. One unit of memory per QP (slab.h)
- * holds send ring, CQ, their DBRECs, state block and device struct; where the
- * doorbell strategy wants the DBREC on the host and the rings are not, the DBREC
- * is a unit of its own.
+ * High-level queue pairs: creates a QP, its memory, umem, UAR and CQ, and exports it, with
+ * the functions of other files. One slab unit per QP (slab.h) contains the send ring, the CQ,
+ * their DBRECs, the state block and the device struct. If the doorbell strategy needs the
+ * DBREC in host memory and the rings are in GPU memory, the DBREC gets a unit of its own.
  *
- * Tuning: GDAKI_QUEUE_MEM=cpu_gpu puts rings, CQ, DBREC, state blocks and
- * device structs into host memory that the GPU addresses, instead of GPU
- * memory. For systems where the two are close (DGX Spark), and where the NIC
- * cannot reach GPU memory.
+ * GDAKI_QUEUE_MEM=cpu_gpu places all of this in host memory that the GPU can access, instead
+ * of GPU memory: for systems with a fast path between the two (DGX Spark), and where the NIC
+ * cannot access GPU memory.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -27,14 +26,14 @@
 #define CQE_BYTES   64u
 #define DBREC_BYTES 8u
 #define DBREC_ALIGN 64u
-/* On the unit's lines. */
+/* offsets in the lines of a unit */
 #define CQ_DBREC_AT 0u
 #define DBREC_AT    DBREC_ALIGN
 #define EXPORT_AT   GDK_SLAB_LINE
 #define H(name)	    DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
 #define MODE(name)  DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
 
-/* Everything that one creation decides before it allocates. */
+/* All decisions of one creation. */
 struct plan {
 	doca_gpu_t *gpu;
 	struct doca_dev *dev;
@@ -46,11 +45,11 @@ struct plan {
 	enum doca_gpu_dev_verbs_nic_handler want;
 	enum doca_gpu_verbs_send_dbr_mode_ext mode;
 	bool mode_stated;
-	/* the choice */
+	/* the chosen strategy and handler */
 	const struct gdk_doorbell *db;
 	enum doca_gpu_dev_verbs_nic_handler handler;
 	struct gdk_decision decision;
-	/* the unit: rings on pages, the rest on lines; what is apart is not in it */
+	/* unit: rings in its pages, the rest in its lines; parts that are "apart" are elsewhere */
 	struct gdk_slab_unit unit, dbrec_unit;
 	size_t cq_at, page_bytes;
 	bool dbrec_apart, export_apart;
@@ -66,15 +65,15 @@ enum doca_gpu_mem_type gdk_queue_mem_type(void)
 	if (!strcmp(env, "cpu_gpu"))
 		return DOCA_GPU_MEM_TYPE_CPU_GPU;
 	if (!atomic_flag_test_and_set(&said))
-		gdk_warn("GDAKI_QUEUE_MEM is \"%s\", neither \"gpu\" nor \"cpu_gpu\": \"gpu\" is "
-			 "taken",
+		gdk_warn("ignoring GDAKI_QUEUE_MEM=\"%s\" (expected \"gpu\" or \"cpu_gpu\"), using "
+			 "\"gpu\"",
 			 env);
 	return DOCA_GPU_MEM_TYPE_GPU;
 }
 
 /* ---- plan ---- */
 
-/* As far as it is known: other processes take such QPs too. */
+/* Returns whether the device probably has a free DBREC-less QP. Other processes use them, too. */
 static bool has_room_without_dbr(struct doca_dev *dev)
 {
 	unsigned int max = atomic_load(&dev->no_dbr_max);
@@ -95,14 +94,14 @@ static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *attr,
 	GDK_CHECK_ARG((unsigned int)attr->mreg_type < DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_MAX);
 	GDK_CHECK_ARG(!stated || (unsigned int)attr->send_dbr_mode_ext <= MODE(NO_DBR_SW_EMULATED));
 	if (!stated && h != H(AUTO) && h != H(CPU_PROXY) && h != H(GPU_SM_DB)) {
-		gdk_err("nic_handler %s (%d) needs a stated send_dbr_mode_ext", gdk_handler_name(h),
-			h);
+		gdk_err("nic_handler %s (%d) needs an explicit send_dbr_mode_ext",
+			gdk_handler_name(h), h);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	*p = (struct plan){
 		.gpu = attr->gpu_dev,
 		.dev = attr->net_dev,
-		/* a reserved byte in 3.0: what is neither 0 nor 1 says nothing */
+		/* enable_umem_cpu; a reserved byte in API 3.0, so ignore other values than 1 */
 		.mem = attr->reserved2[0] == 1 ? DOCA_GPU_MEM_TYPE_CPU_GPU : gdk_queue_mem_type(),
 		.reg = attr->mreg_type,
 		.depth = (uint32_t)gdk_roundup_pow2(attr->sq_nwqe),
@@ -113,7 +112,8 @@ static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *attr,
 		.mode_stated = stated,
 	};
 	if (p->depth > GDK_SQ_DEPTH_MAX) {
-		gdk_err("sq_nwqe %u: at most %u slots", attr->sq_nwqe, GDK_SQ_DEPTH_MAX);
+		gdk_err("sq_nwqe %u is not supported (expected 1..%u)", attr->sq_nwqe,
+			GDK_SQ_DEPTH_MAX);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if (!stated && h == H(AUTO) && has_room_without_dbr(p->dev))
@@ -147,10 +147,10 @@ static void plan_layout(struct plan *p)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t cq_bytes = (size_t)p->depth * CQE_BYTES;
 
-	if (p->gpu->sdk) /* which has a CQ's DBREC behind the entries */
+	if (p->gpu->sdk) /* the SDK places a CQ's DBREC behind the CQEs */
 		cq_bytes += DBREC_BYTES;
 	p->dbrec_apart = (p->db->dbrec_on_host || emulated) && on_gpu;
-	p->export_apart = emulated && on_gpu; /* the CPU reads a counter there */
+	p->export_apart = emulated && on_gpu; /* the CPU must read a counter in the state block */
 	p->cq_at = gdk_align_up((size_t)p->depth * GDK_WQEBB_SIZE, page);
 	p->page_bytes = gdk_align_up(p->cq_at + cq_bytes, page);
 }
@@ -260,7 +260,7 @@ static doca_error_t fill_init(const struct plan *p, const struct doca_gpu_verbs_
 	       doca_verbs_qp_init_attr_set_core_direct_master(init, p->core_direct) ?:
 	       doca_verbs_qp_init_attr_set_send_dbr_mode(init, mode) ?:
 	       doca_verbs_qp_init_attr_set_emulate_no_dbr_ext(init, emulate) ?:
-	       /* the default, which an old SDK cannot be told */
+	       /* the default is not set, because an old SDK lacks the setter */
 	       (p->ordering == DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA ?
 			DOCA_SUCCESS :
 			doca_verbs_qp_init_attr_set_ordering_semantic(init, p->ordering));
@@ -280,8 +280,8 @@ static doca_error_t create_qp(const struct plan *p, struct doca_gpu_verbs_qp_hl 
 	return err;
 }
 
-/* Releases what exists, in reverse order, up to what is refused: the NIC then still uses
- * what is left. keep_uar: it is another QP's. */
+/* Destroys all parts that exist, in reverse order. Stops at the first error, because the NIC may
+ * still use the remaining parts. keep_uar: the UAR belongs to another QP. */
 static doca_error_t destroy_parts(struct doca_gpu_verbs_qp_hl *hl, bool keep_uar)
 {
 	doca_error_t err = DOCA_SUCCESS;
@@ -318,7 +318,7 @@ static doca_error_t export_qp(const struct plan *p, struct doca_gpu_verbs_qp_hl 
 
 	if (err != DOCA_SUCCESS)
 		return err;
-	/* The decision worth reporting is this one, with every candidate. */
+	/* Report the decision made before creation, which has all candidates. */
 	gdk_to_export(hl->qp_gverbs)->decision = p->decision;
 	hl->nic_handler = p->handler;
 	hl->send_dbr_mode_ext = p->mode;
@@ -342,7 +342,7 @@ static doca_error_t build_parts(struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
 	return err;
 }
 
-/* The UAR of hl exists, and is destroyed by the caller if this fails. */
+/* Creates all parts except the UAR, which exists. On failure the caller destroys the UAR. */
 static doca_error_t build_on_uar(struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
 {
 	void *reg = hl->external_uar->reg_addr, *reg_gpu;
@@ -350,7 +350,7 @@ static doca_error_t build_on_uar(struct plan *p, struct doca_gpu_verbs_qp_hl *hl
 	bool mapped;
 
 	hl->gpu_dev = p->gpu;
-	/* Probes and the export map the same page: once, while this one is held. */
+	/* Probes and the export also map this page. Holding a mapping avoids repeated work. */
 	mapped = !gdk_gpu_map_reg(p->gpu, reg, &reg_gpu, NULL);
 	err = build_parts(p, hl);
 	if (mapped)
@@ -375,7 +375,7 @@ static doca_error_t build_qp(struct plan *p, void *qp)
 	return err;
 }
 
-/* Both on one register page, and both with a DBREC or both without. */
+/* Creates both QPs of a group. They share a UAR and have the same DBREC mode. */
 static doca_error_t build_group(struct plan *p, void *group)
 {
 	struct doca_gpu_verbs_qp_group_hl *g = group;
@@ -393,8 +393,8 @@ static doca_error_t build_group(struct plan *p, void *group)
 	return err;
 }
 
-/* A device gives a bounded number of DBREC-less QPs. Who stated no mode gets
- * DBRECs when one more is refused; who did state it gets the error. */
+/* Creates an object. A device supports a limited number of DBREC-less QPs. If it refuses one more,
+ * and the caller did not request a mode, this creates the object with DBRECs instead. */
 static doca_error_t build_or_fall_back(struct plan *p, void *obj,
 				       doca_error_t (*build)(struct plan *p, void *obj))
 {
@@ -403,8 +403,7 @@ static doca_error_t build_or_fall_back(struct plan *p, void *obj,
 	if (err != DOCA_ERROR_NOT_SUPPORTED || p->mode_stated || p->mode != MODE(NO_DBR_HW))
 		return err;
 	if (!atomic_exchange(&p->dev->said_no_dbr_fallback, true))
-		gdk_warn("%s: the device gives no more QPs without DBREC: AUTO takes QPs with one "
-			 "from here on",
+		gdk_warn("%s: no DBREC-less QPs left: AUTO creates QPs with DBREC from now on",
 			 ibv_get_device_name(p->dev->ctx->device));
 	p->mode = MODE(VALID_DBR);
 	return build(p, obj);
@@ -462,8 +461,8 @@ doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_att
 	if (err != DOCA_SUCCESS)
 		return err;
 	if (p.want == H(GPU_SM_BF)) {
-		gdk_err("nic_handler GPU_SM_BF: the two QPs of a group cannot alternate the halves "
-			"of one BlueFlame buffer");
+		gdk_err("nic_handler GPU_SM_BF is not supported for groups: the two QPs would need "
+			"the same BlueFlame buffer");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	g = calloc(1, sizeof(*g));
@@ -493,7 +492,7 @@ doca_error_t doca_gpu_verbs_destroy_qp_group_hl(struct doca_gpu_verbs_qp_group_h
 	return err;
 }
 
-/* The GPU of all QPs in the list. */
+/* Finds the GPU of the QPs in a list. All must be exported to the same GPU. */
 static doca_error_t flat_gpu(struct doca_gpu_verbs_qp_hl **list, uint32_t num, doca_gpu_t **gpu)
 {
 	uint32_t i;
@@ -503,14 +502,14 @@ static doca_error_t flat_gpu(struct doca_gpu_verbs_qp_hl **list, uint32_t num, d
 		if (!list[i])
 			continue;
 		if (!list[i]->qp_gverbs || (*gpu && *gpu != list[i]->gpu_dev)) {
-			gdk_err("qp_list: entry %u is not exported, or on another GPU", i);
+			gdk_err("qp_list: entry %u is not exported, or is on another GPU", i);
 			return DOCA_ERROR_INVALID_VALUE;
 		}
 		*gpu = list[i]->gpu_dev;
 	}
 	if (*gpu)
 		return DOCA_SUCCESS;
-	gdk_err("qp_list: each of its %u entries is NULL", num);
+	gdk_err("qp_list: all %u entries are NULL", num);
 	return DOCA_ERROR_INVALID_VALUE;
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Bonds: a device whose ports are one for the network. Where the bond spreads by
- * queue, a QP without a port of its own would send from the first one alone, so
- * each gets one in turn, as the kernel's driver gives them to the QPs of verbs.
- * Where packet headers decide, the UDP source port (path.c) spreads them. The
- * function that owns the bond gives ports only while the bond is active: under
- * ECMP such a QP would send from a port of other functions (kernel, 617f5db1a626).
- * A VF or SF does not see that; its firmware ignores a port without a bond.
+ * Bonds (LAG): assigns each QP to a port of the bond.
+ *
+ * If the bond spreads traffic by queue, a QP without an assigned port always sends from the
+ * first port. So QPs are assigned to the ports in turn, as the kernel's driver does. If the
+ * bond spreads by packet headers, the UDP source port (path.c) spreads the QPs.
+ *
+ * The function that controls the bond assigns ports only while the bond is active: in ECMP
+ * mode such a QP would send from a port of other functions (kernel commit 617f5db1a626). A VF
+ * or SF cannot see the mode; its firmware ignores the port if there is no bond.
  */
 #include <string.h>
 
@@ -16,7 +18,8 @@
 #include "host/gdaki.h"
 #include "qp/qp.h"
 
-/* A device that refuses the query has no bond; VFs and SFs may. */
+/* Queries the state of the bond. A device that refuses the query counts as inactive; VFs and SFs
+ * may refuse it although there is a bond. */
 static doca_error_t query_lag(const struct doca_dev *dev, struct gdk_qp_lag *lag, uint8_t remap[2])
 {
 	uint8_t in[PRM_CMD_IN_LEN] = { 0 }, out[PRM_QUERY_LAG_OUT_LEN];
@@ -43,8 +46,9 @@ static doca_error_t query_lag(const struct doca_dev *dev, struct gdk_qp_lag *lag
 }
 
 /*
- * A device that joins or leaves a bond is another one for the kernel, so the answer is kept.
- * An error is not: the next QP asks again.
+ * Returns in *gives whether QPs are assigned to ports. The result is stored for the device,
+ * because the kernel creates a new device when one joins or leaves a bond. An error is not
+ * stored: the next QP queries again.
  */
 static doca_error_t gives_ports(struct doca_dev *dev, bool *gives)
 {
@@ -69,12 +73,12 @@ doca_error_t gdk_lag_check(const struct doca_verbs_qp_t *qp, uint8_t port, bool 
 	const struct gdk_caps *caps = &qp->dev->caps;
 
 	if (port > caps->num_lag_ports) {
-		gdk_err("QP 0x%x: port %u of a bond, the device has %u", qp->qpn, port,
-			caps->num_lag_ports);
+		gdk_err("QP 0x%x: port %u of the bond does not exist (the device has %u)", qp->qpn,
+			port, caps->num_lag_ports);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if (connected && !caps->rts2rts_lag) {
-		gdk_err("QP 0x%x: the device cannot change a connected QP's port of the bond",
+		gdk_err("QP 0x%x: the device cannot change the port of the bond of a connected QP",
 			qp->qpn);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
@@ -112,7 +116,7 @@ doca_error_t gdk_verbs_qp_get_lag(doca_verbs_qp_t *qp, struct gdk_qp_lag *lag)
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(lag != NULL);
 	if (qp->sdk) {
-		gdk_err("QP: ports of a bond are not known of QPs of the DOCA SDK");
+		gdk_err("QP: cannot query the port of the bond: the QP belongs to the DOCA SDK");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	err = query_lag(qp->dev, &found, remap);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Transitions of a queue pair. One table says which exist, what each needs
- * and what it may carry; one function writes the attributes of any of them.
+ * State transitions of a queue pair (doca_verbs_qp_modify). One table lists the transitions
+ * with their required and optional attributes. One function writes the attributes of any
+ * transition to the QP context. The address path is filled by path.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,12 +20,12 @@
 
 #define LAG_PORT GDK_VERBS_QP_ATTR_LAG_PORT
 #define ACK_FREQ GDK_VERBS_QP_ATTR_LOG_ACK_REQ_FREQ
-/* opt_param_mask of a path: bits that the kernel does not use (DOCA GPUNetIO 3.0) */
+/* bits of opt_param_mask that the kernel does not define; DOCA GPUNetIO 3.0 uses them */
 #define OPT_DSCP       (1u << 17)
 #define OPT_SGID_INDEX (1u << 23)
 #define REMOTE_RIGHTS  (A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ) | A(ATOMIC_MODE))
 
-/* flagged: attributes that count only with their bit in opt_param_mask. */
+/* flagged: attributes that the firmware ignores unless their bit in opt_param_mask is set. */
 static const struct transition {
 	int from, to;
 	uint32_t opcode;
@@ -95,7 +96,7 @@ static const char *attr_names(int mask, char *buf, size_t len)
 	return buf;
 }
 
-/* Not every device can, and InfiniBand has none. */
+/* Returns whether RTS2RTS_QP changes the DSCP. Not all devices can, and InfiniBand has no DSCP. */
 static bool changes_dscp(const struct doca_verbs_qp_t *qp, int mask)
 {
 	return mask & A(AH_ATTR) && qp->dev->caps.roce && qp->dev->caps.rts2rts_dscp;
@@ -133,7 +134,7 @@ static doca_error_t check_mask(const struct doca_verbs_qp_t *qp, const struct tr
 		gdk_err("QP 0x%x: %s to %s needs %s", qp->qpn, gdk_qp_state_name(qp->state),
 			gdk_qp_state_name(t->to), attr_names(missing, names, sizeof(names)));
 	if (extra)
-		gdk_err("QP 0x%x: %s to %s cannot take %s (attr_mask 0x%x)", qp->qpn,
+		gdk_err("QP 0x%x: %s to %s does not allow %s (attr_mask 0x%x)", qp->qpn,
 			gdk_qp_state_name(qp->state), gdk_qp_state_name(t->to),
 			attr_names(extra, names, sizeof(names)), (unsigned int)mask);
 	return missing || extra ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
@@ -145,24 +146,24 @@ static doca_error_t check_values(struct doca_verbs_qp_t *qp, const doca_verbs_qp
 	const struct gdk_caps *caps = &qp->dev->caps;
 
 	if ((mask & A(PORT_NUM)) && a->port_num > caps->num_ports) {
-		gdk_err("QP 0x%x: port %u, the device has %u", qp->qpn, a->port_num,
+		gdk_err("QP 0x%x: port %u does not exist (the device has %u)", qp->qpn, a->port_num,
 			caps->num_ports);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if ((mask & A(AH_ATTR)) && !a->has_ah) {
-		gdk_err("QP 0x%x: AH_ATTR is in the mask, and no ah_attr was set", qp->qpn);
+		gdk_err("QP 0x%x: AH_ATTR is in attr_mask, but no ah_attr was set", qp->qpn);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if ((mask & A(MAX_QP_RD_ATOMIC)) && caps->max_qp_init_rd_atom &&
 	    a->max_rd_atomic > caps->max_qp_init_rd_atom) {
-		gdk_err("QP 0x%x: max_rd_atomic %u is above the device's %u", qp->qpn,
-			a->max_rd_atomic, caps->max_qp_init_rd_atom);
+		gdk_err("QP 0x%x: max_rd_atomic %u is too large (the device's maximum is %u)",
+			qp->qpn, a->max_rd_atomic, caps->max_qp_init_rd_atom);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if ((mask & A(MAX_DEST_RD_ATOMIC)) && caps->max_qp_rd_atom &&
 	    a->max_dest_rd_atomic > caps->max_qp_rd_atom) {
-		gdk_err("QP 0x%x: max_dest_rd_atomic %u is above the device's %u", qp->qpn,
-			a->max_dest_rd_atomic, caps->max_qp_rd_atom);
+		gdk_err("QP 0x%x: max_dest_rd_atomic %u is too large (the device's maximum is %u)",
+			qp->qpn, a->max_dest_rd_atomic, caps->max_qp_rd_atom);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	return mask & LAG_PORT ? gdk_lag_check(qp, a->lag_port, qp->state == S(RTS)) : DOCA_SUCCESS;
@@ -171,8 +172,7 @@ static doca_error_t check_values(struct doca_verbs_qp_t *qp, const doca_verbs_qp
 static uint32_t psn24(const struct doca_verbs_qp_t *qp, uint32_t psn)
 {
 	if (psn >> 24)
-		gdk_warn("QP 0x%x: PSN 0x%x has more than 24 bits, the low ones are used", qp->qpn,
-			 psn);
+		gdk_warn("QP 0x%x: PSN 0x%x has more than 24 bits, using the low 24", qp->qpn, psn);
 	return psn & 0xffffff;
 }
 
@@ -237,7 +237,7 @@ static doca_error_t put_init(struct doca_verbs_qp_t *qp, const doca_verbs_qp_att
 	return err;
 }
 
-/* What a transition carries besides the attributes themselves. */
+/* Sets the fields that depend on the transition. */
 static doca_error_t put_extras(struct doca_verbs_qp_t *qp, const struct transition *t,
 			       const doca_verbs_qp_attr_t *a, int mask, uint8_t *qpc)
 {
@@ -252,7 +252,7 @@ static doca_error_t put_extras(struct doca_verbs_qp_t *qp, const struct transiti
 	case GDK_CMD_RTS2RTS_QP:
 		if (mask & LAG_PORT)
 			prm_set(qpc, PRM_QPC_LAG_TX_PORT_AFFINITY, a->lag_port);
-		/* of a live path only source GID and DSCP change */
+		/* the path of a connected QP can only change in source GID and DSCP */
 		if (mask & A(AH_ATTR))
 			prm_set(path, PRM_ADS_SRC_ADDR_INDEX, a->ah.sgid_index);
 		if (changes_dscp(qp, mask))
@@ -276,7 +276,7 @@ static doca_error_t do_transition(struct doca_verbs_qp_t *qp, const struct trans
 {
 	uint8_t in[PRM_MODIFY_QP_IN_LEN] = { 0 }, out[PRM_CMD_OUT_LEN] = { 0 };
 	uint8_t *qpc = in + PRM_MODIFY_QP_QPC_AT;
-	bool bare = t->from == ANY; /* to ERR and RST: no context follows */
+	bool bare = t->from == ANY; /* to ERR or RST: the command has no QP context */
 	char name[48];
 	doca_error_t err;
 
@@ -299,7 +299,8 @@ static doca_error_t do_transition(struct doca_verbs_qp_t *qp, const struct trans
 	return err;
 }
 
-/* The NIC moves a QP to ERR by itself: who states that may be right. */
+/* Checks the current state that the caller stated. The NIC may have moved the QP to ERR, so this
+ * state is queried. */
 static doca_error_t check_current(struct doca_verbs_qp_t *qp, enum doca_verbs_qp_state stated)
 {
 	enum doca_verbs_qp_state now = qp->state;
@@ -314,8 +315,8 @@ static doca_error_t check_current(struct doca_verbs_qp_t *qp, enum doca_verbs_qp
 		qp->state = now;
 		return DOCA_SUCCESS;
 	}
-	gdk_err("QP 0x%x is in state %s, not in %s", qp->qpn, gdk_qp_state_name(now),
-		gdk_qp_state_name(stated));
+	gdk_err("QP 0x%x: cannot modify it: current state is %s, not %s", qp->qpn,
+		gdk_qp_state_name(now), gdk_qp_state_name(stated));
 	return DOCA_ERROR_BAD_STATE;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The path of a connection: from an address handle attribute to the address
- * part of the QP context. GID type, MTU and MAC come from the device and the
- * kernel; the UDP source port is a hash of the connection, so that it is the
- * same at every attempt and differs between QPs (ECMP).
+ * The path of a connection: converts an address handle attribute to the address path of the
+ * QP context. Queries the device and the kernel for GID type, MTU and MAC. The UDP source
+ * port is a hash of the connection: it is the same at each attempt, and differs between QPs
+ * so that ECMP spreads them. Ports of a bond are in lag.c.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #define UDP_SPORT_MIN 0xc000u
 
-/* FNV-1a, then a final mix: neighbouring QPNs land far apart. */
+/* FNV-1a. The caller mixes the result again, so that adjacent QP numbers get distant ports. */
 static uint32_t hash_bytes(uint32_t h, const void *data, size_t len)
 {
 	const uint8_t *p = data;
@@ -62,7 +62,7 @@ static doca_error_t query_port(const struct doca_verbs_qp_t *qp, struct ibv_port
 
 	if (!rc)
 		return DOCA_SUCCESS;
-	gdk_err("QP 0x%x: port %u cannot be queried: %s", qp->qpn, qp->port, strerror(rc));
+	gdk_err("QP 0x%x: cannot query port %u: %s", qp->qpn, qp->port, strerror(rc));
 	return DOCA_ERROR_DRIVER;
 }
 
@@ -73,7 +73,7 @@ static doca_error_t check_mtu(const struct doca_verbs_qp_t *qp, enum doca_verbs_
 
 	if (!port->active_mtu || want <= (unsigned int)port->active_mtu)
 		return DOCA_SUCCESS;
-	gdk_err("QP 0x%x: path MTU %u is above the active MTU %u of port %u", qp->qpn,
+	gdk_err("QP 0x%x: path MTU %u is larger than the active MTU %u of port %u", qp->qpn,
 		mtu_bytes(want), mtu_bytes(port->active_mtu), qp->port);
 	return DOCA_ERROR_INVALID_VALUE;
 }
@@ -96,7 +96,7 @@ static doca_error_t query_source(struct doca_verbs_qp_t *qp, unsigned int index,
 		src->ifindex = entry.ndev_ifindex;
 		return DOCA_SUCCESS;
 	}
-	/* An older kernel answers only the older call, without the type. */
+	/* An older kernel supports only the older call, which does not return the GID type. */
 	if (ibv_query_gid(qp->dev->ctx, qp->port, (int)index, &src->gid) ||
 	    !memcmp(&src->gid, &empty, sizeof(empty))) {
 		gdk_err("QP 0x%x: port %u has no GID at index %u: %s", qp->qpn, qp->port, index,
@@ -126,7 +126,7 @@ static int mac_of_interface(uint32_t ifindex, uint8_t mac[6])
 	return rc;
 }
 
-/* fe80::/64 with a MAC-derived interface id carries the MAC itself. */
+/* A link-local address (fe80::/64) with an interface id derived from the MAC contains the MAC. */
 static bool mac_of_link_local(const uint8_t gid[16], uint8_t mac[6])
 {
 	static const uint8_t prefix[8] = { 0xfe, 0x80 };
@@ -139,7 +139,8 @@ static bool mac_of_link_local(const uint8_t gid[16], uint8_t mac[6])
 	return true;
 }
 
-/* The kernel resolves: an address handle is made only to read its MAC. */
+/* Lets the kernel resolve the MAC: creates an address handle, reads its MAC and destroys it.
+ * Returns 0 or an errno value. */
 static int mac_by_ah(struct doca_verbs_qp_t *qp, const struct doca_verbs_ah_attr_t *ah,
 		     uint8_t hop_limit, uint8_t mac[6])
 {
@@ -163,9 +164,9 @@ static int mac_by_ah(struct doca_verbs_qp_t *qp, const struct doca_verbs_ah_attr
 		memcpy(mac, dv.av->rmac, 6);
 	else
 		rc = rc ? rc : EINVAL;
-	/* One that stays would keep the protection domain: try again. */
+	/* If it is not destroyed, the protection domain cannot be freed either: try twice. */
 	if (ibv_destroy_ah(ibah) && ibv_destroy_ah(ibah))
-		gdk_warn("QP 0x%x: the address handle of its path cannot be destroyed: %s", qp->qpn,
+		gdk_warn("QP 0x%x: cannot destroy the address handle of its path: %s", qp->qpn,
 			 strerror(errno));
 	return rc;
 }
@@ -183,7 +184,7 @@ static doca_error_t resolve_mac(struct doca_verbs_qp_t *qp, const struct doca_ve
 		return DOCA_SUCCESS;
 	if (!memcmp(ah->gid.raw, src->gid.raw, 16) && !mac_of_interface(src->ifindex, mac))
 		return DOCA_SUCCESS;
-	gdk_err("QP 0x%x: no MAC address for the remote GID %s (%s): is there a route to it?",
+	gdk_err("QP 0x%x: cannot resolve the MAC of remote GID %s: %s (is there a route to it?)",
 		qp->qpn, gid_text(ah->gid.raw, text), strerror(rc));
 	return DOCA_ERROR_NOT_FOUND;
 }
@@ -195,7 +196,7 @@ bool gdk_gid_is_v4(const uint8_t gid[16])
 	return !memcmp(gid, mapped, sizeof(mapped));
 }
 
-/* The two are the addresses of one IP packet; RoCE v1 has none. */
+/* Checks that both GIDs have the same IP version. RoCE v1 does not use IP. */
 static doca_error_t check_family(const struct doca_verbs_qp_t *qp, const struct source *src,
 				 const uint8_t remote[16])
 {
@@ -203,8 +204,8 @@ static doca_error_t check_family(const struct doca_verbs_qp_t *qp, const struct 
 
 	if (!src->roce_v2 || gdk_gid_is_v4(src->gid.raw) == gdk_gid_is_v4(remote))
 		return DOCA_SUCCESS;
-	gdk_err("QP 0x%x: no packet goes from GID %s to GID %s, of which one is IPv4 and one IPv6",
-		qp->qpn, gid_text(src->gid.raw, from), gid_text(remote, to));
+	gdk_err("QP 0x%x: source GID %s and destination GID %s have different IP versions", qp->qpn,
+		gid_text(src->gid.raw, from), gid_text(remote, to));
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
@@ -263,14 +264,14 @@ static doca_error_t check_link_layer(const struct doca_verbs_qp_t *qp, bool is_r
 
 	if (is_roce == ethernet)
 		return DOCA_SUCCESS;
-	gdk_err("QP 0x%x: %s address on port %u, whose link layer is %s", qp->qpn,
+	gdk_err("QP 0x%x: cannot use %s address on port %u: its link layer is %s", qp->qpn,
 		is_roce ? "an IP" : "an InfiniBand", qp->port,
 		ethernet ? "Ethernet" : "InfiniBand");
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
-/* Does the path carry a GRH? A port may want one in every packet
- * (IBV_QPF_GRH_REQUIRED): a path by LID then gets one, if its GID is known. */
+/* Decides whether packets have a GRH. A port may require one in every packet
+ * (IBV_QPF_GRH_REQUIRED); a path by LID then also gets one, and needs a GID. */
 static doca_error_t decide_grh(const struct doca_verbs_qp_t *qp,
 			       const struct doca_verbs_ah_attr_t *ah,
 			       const struct ibv_port_attr *port, bool *global)
@@ -282,11 +283,11 @@ static doca_error_t decide_grh(const struct doca_verbs_qp_t *qp,
 	if (ah->addr_type != DOCA_VERBS_ADDR_TYPE_IB_NO_GRH || !*global)
 		return DOCA_SUCCESS;
 	if (!memcmp(ah->gid.raw, none, sizeof(none))) {
-		gdk_err("QP 0x%x: port %u requires a GRH, and the address is a LID without a GID",
+		gdk_err("QP 0x%x: port %u requires a GRH, but the address has a LID and no GID",
 			qp->qpn, qp->port);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
-	gdk_info("QP 0x%x: port %u requires a GRH, the path gets one", qp->qpn, qp->port);
+	gdk_info("QP 0x%x: port %u requires a GRH: adding one to the path", qp->qpn, qp->port);
 	return DOCA_SUCCESS;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Queue pairs: creation and destruction. Receive queue, send queue and DBREC
- * lie in user memory (one umem, or the DBREC in its own), laid out in that
- * order. sq_wr WQEs of the size that sges and inline data need are rounded up
- * to a power of two of 64-byte slots, at most 32768: indices are 16 bits.
+ * Creates and destroys queue pairs. A umem holds the receive queue and then the send queue;
+ * the DBREC is behind them or in a umem of its own. The send queue has enough 64-byte slots
+ * for sq_wr WQEs of the size that sges and inline data need, rounded up to a power of two, at
+ * most 32768, because indices have 16 bits. Transitions are in modify.c, export to the GPU in
+ * export.c.
  */
 #include "qp/qp.h"
 
@@ -48,15 +49,15 @@ static doca_error_t size_sq(struct doca_verbs_qp_t *qp)
 	if (!init->sq_wr)
 		return DOCA_SUCCESS;
 	if (!init->send_max_sges || wqe_bytes > SEND_WQE_MAX_BYTES) {
-		gdk_err("QP: send_max_sges %u, max_inline_data %u: a send WQE has 1 sge or more "
-			"and fits into %u bytes",
+		gdk_err("QP: send_max_sges %u and max_inline_data %u are not supported (expected "
+			"at least 1 sge and a send WQE of at most %u bytes)",
 			init->send_max_sges, init->max_inline_data, SEND_WQE_MAX_BYTES);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	slots = gdk_roundup_pow2((uint64_t)init->sq_wr * (wqe_bytes / GDK_WQEBB_SIZE));
 	if (slots > GDK_SQ_DEPTH_MAX ||
 	    (qp->dev->caps.max_qp_wr && slots > gdk_roundup_pow2(qp->dev->caps.max_qp_wr))) {
-		gdk_err("QP: sq_wr %u needs %llu slots of 64 bytes, the limit is %u (device: %u)",
+		gdk_err("QP: sq_wr %u needs %llu slots of 64 bytes, the maximum is %u (device: %u)",
 			init->sq_wr, (unsigned long long)slots, GDK_SQ_DEPTH_MAX,
 			qp->dev->caps.max_qp_wr);
 		return DOCA_ERROR_INVALID_VALUE;
@@ -76,8 +77,8 @@ static doca_error_t size_rq(struct doca_verbs_qp_t *qp)
 	if (!init->rq_wr || init->srq)
 		return DOCA_SUCCESS;
 	if (!init->receive_max_sges || init->receive_max_sges > RECV_WQE_MAX_BYTES / SGE_BYTES) {
-		gdk_err("QP: receive_max_sges %u is not in 1..%u", init->receive_max_sges,
-			RECV_WQE_MAX_BYTES / SGE_BYTES);
+		gdk_err("QP: receive_max_sges %u is not supported (expected 1..%u)",
+			init->receive_max_sges, RECV_WQE_MAX_BYTES / SGE_BYTES);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	init->receive_max_sges = (uint32_t)gdk_roundup_pow2(init->receive_max_sges);
@@ -86,7 +87,8 @@ static doca_error_t size_rq(struct doca_verbs_qp_t *qp)
 	if (num * qp->rwqe_size < GDK_WQEBB_SIZE)
 		num = GDK_WQEBB_SIZE / qp->rwqe_size;
 	if (num > GDK_SQ_DEPTH_MAX) {
-		gdk_err("QP: rq_wr %u is above %u", init->rq_wr, GDK_SQ_DEPTH_MAX);
+		gdk_err("QP: rq_wr %u is not supported (expected 1..%u)", init->rq_wr,
+			GDK_SQ_DEPTH_MAX);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	qp->rq_num = (uint32_t)num;
@@ -101,35 +103,34 @@ static doca_error_t check_queues(const struct doca_verbs_qp_t *qp)
 	const char *why = NULL;
 
 	if (init->pd && init->pd != qp->dev)
-		why = "the PD is of another device";
+		why = "the PD belongs to another device";
 	else if (!init->sq_wr && !has_rq)
-		why = "it has neither a send nor a receive queue";
+		why = "neither a send queue nor a receive queue is requested";
 	else if (init->sq_wr && !init->send_cq)
 		why = "sq_wr without send_cq";
 	else if (has_rq && !init->receive_cq)
 		why = "a receive queue without receive_cq";
 	else if (!init->external_umem != !init->external_umem_dbr)
-		why = "external umem for only one of queues and DBREC";
+		why = "queues and DBREC must both be in external umems, or neither";
 	else if (init->emulate_no_dbr_ext &&
 		 init->send_dbr_mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT)
-		why = "NO_DBR_EXT and its emulation exclude each other";
+		why = "NO_DBR_EXT and its emulation cannot be combined";
 	if (!why)
 		return DOCA_SUCCESS;
-	gdk_err("QP: %s", why);
+	gdk_err("QP: cannot create it: %s", why);
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
 static doca_error_t check_supported(const struct doca_verbs_qp_t *qp)
 {
 	if (qp->init.ordering_semantic != DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA) {
-		gdk_err("QP: ordering semantic %d is not supported, only IBTA: the library does "
-			"not use the firmware's out-of-order modes",
+		gdk_err("QP: ordering semantic %d is not supported (expected IBTA)",
 			qp->init.ordering_semantic);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	if (qp->init.send_dbr_mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT &&
 	    !qp->dev->caps.send_dbr_mode_no_dbr_ext) {
-		gdk_err("QP: the device has no DBREC-less mode (ConnectX-8 or newer)");
+		gdk_err("QP: the device does not support DBREC-less QPs (a ConnectX-8 does)");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	return DOCA_SUCCESS;
@@ -210,7 +211,7 @@ static doca_error_t use_internal(struct doca_verbs_qp_t *qp)
 	return DOCA_SUCCESS;
 }
 
-/* Memory that the NIC does not let go is kept. */
+/* Frees internal memory. If the NIC refuses to deregister it, the memory is kept. */
 static doca_error_t drop_memory(struct doca_verbs_qp_t *qp)
 {
 	doca_error_t err = qp->own_umem ? doca_verbs_umem_destroy(qp->umem) : DOCA_SUCCESS;
@@ -240,7 +241,8 @@ static doca_error_t check_uar(const struct doca_verbs_qp_t *qp)
 {
 	if (gdk_qp_db_reg(qp))
 		return DOCA_SUCCESS;
-	gdk_err("QP: UAR 0x%x has no register for QPs without DBREC", qp->uar->id);
+	gdk_err("QP: cannot create it: UAR 0x%x has no register for QPs without DBREC",
+		qp->uar->id);
 	return DOCA_ERROR_NOT_SUPPORTED;
 }
 
@@ -271,8 +273,9 @@ static void fill_queues(const struct doca_verbs_qp_t *qp, uint8_t *qpc)
 }
 
 /*
- * As the kernel chooses for QPs of verbs. A device with real time alone refuses free running,
- * and one from before the field expects its zero.
+ * Timestamp format, chosen as the kernel does. A device that only supports real time refuses
+ * the free-running format. On an older device the field is reserved and must be zero, which is
+ * the value of free running.
  */
 static uint32_t ts_format(const struct gdk_caps *caps)
 {
@@ -325,9 +328,10 @@ static bool takes_a_dbrec(struct doca_verbs_qp_t *qp)
 }
 
 /*
- * A device has a bounded number of QPs without DBREC, and no status of its own says
- * that it is reached: it is when the firmware takes the same QP with one, and again
- * none without.
+ * Called when the firmware refused a QP without DBREC. A device supports a limited number of
+ * these, but there is no special status for this limit. It is reached if the firmware accepts
+ * the same QP with DBREC and then refuses the one without again. In that case this returns
+ * NOT_SUPPORTED.
  */
 static doca_error_t is_it_the_mode(struct doca_verbs_qp_t *qp)
 {
@@ -337,8 +341,7 @@ static doca_error_t is_it_the_mode(struct doca_verbs_qp_t *qp)
 		return DOCA_ERROR_DRIVER;
 	if (create_object(qp) == DOCA_SUCCESS)
 		return DOCA_SUCCESS;
-	gdk_err("%s: the firmware refuses one more QP without DBREC (%u are here), and takes it "
-		"with one",
+	gdk_err("%s: firmware limit for DBREC-less QPs reached (%u in use)",
 		ibv_get_device_name(qp->dev->ctx->device), num);
 	atomic_store(&qp->dev->no_dbr_max, num);
 	return DOCA_ERROR_NOT_SUPPORTED;
@@ -361,16 +364,16 @@ void gdk_qp_count_uses(struct doca_verbs_qp_t *qp, int by)
 	atomic_fetch_add(&qp->dev->users, by);
 }
 
-/* The companion QP of every group requests core direct, although only WAIT needs it: without
- * it in the device, the QP is created as an ordinary one. */
+/* Clears core_direct_master if the device does not support it. The companion QP of every group
+ * requests it, although only WAIT WQEs need it, so this must not be an error. */
 static void grant_core_direct(struct doca_verbs_qp_t *qp)
 {
 	if (!qp->init.core_direct_master || qp->dev->caps.cd)
 		return;
 	qp->init.core_direct_master = 0;
 	if (!atomic_exchange(&qp->dev->said_no_cd, true))
-		gdk_warn("%s: the device has no core direct: QPs are created without "
-			 "core_direct_master, WAIT work requests will fail",
+		gdk_warn("%s: the device does not support core direct: creating QPs without "
+			 "core_direct_master; WAIT work requests will fail",
 			 ibv_get_device_name(qp->dev->ctx->device));
 }
 
@@ -453,18 +456,18 @@ doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *qp)
 	GDK_CHECK_ARG(qp != NULL);
 	dev = qp->dev;
 	if (qp->exported) {
-		gdk_err("QP 0x%x is still exported to GPU %p", qp->qpn,
+		gdk_err("QP 0x%x: cannot destroy it: still exported to GPU %p", qp->qpn,
 			(void *)qp->exported->gpu_dev);
 		return DOCA_ERROR_IN_USE;
 	}
 	if (qp->sdk)
 		return gdk_sdk_qp_destroy(qp);
-	if (qp->obj) { /* else only its memory is left, from an earlier call */
+	if (qp->obj) { /* NULL: an earlier call destroyed it, but could not free the memory */
 		err = gdk_devx_destroy(dev->ctx, qp->obj, GDK_CMD_DESTROY_QP, "QP", qp->qpn);
 		if (err != DOCA_SUCCESS)
 			return err;
 		qp->obj = NULL;
-		atomic_fetch_add(&dev->users, 1); /* the UAR and umem below still need it */
+		atomic_fetch_add(&dev->users, 1); /* until the umem and UAR below are freed */
 		gdk_qp_count_uses(qp, -1);
 	}
 	err = drop_memory(qp);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* QUERY_QP: the firmware's view of a queue pair, as attribute objects. */
+/*
+ * Queries a queue pair with the QUERY_QP command and converts the QP context to attribute
+ * objects. modify.c does the opposite.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,12 +27,12 @@ static doca_error_t state_from_prm(uint32_t prm, enum doca_verbs_qp_state *state
 	case GDK_QPS_RTS:
 		*state = DOCA_VERBS_QP_STATE_RTS;
 		return DOCA_SUCCESS;
-	case GDK_QPS_SQER: /* the send queue failed: DOCA has no finer name */
+	case GDK_QPS_SQER: /* send queue error: DOCA has no separate state for it */
 	case GDK_QPS_ERR:
 		*state = DOCA_VERBS_QP_STATE_ERR;
 		return DOCA_SUCCESS;
 	default:
-		gdk_err("a QP state %u that DOCA has no name for", prm);
+		gdk_err("unknown QP state %u in the result of QUERY_QP", prm);
 		return DOCA_ERROR_UNEXPECTED;
 	}
 }
@@ -47,8 +50,9 @@ static void get_path(const uint8_t *path, doca_verbs_qp_attr_t *a)
 	memcpy(a->ah.gid.raw, path + PRM_ADS_RGID_AT, sizeof(a->ah.gid.raw));
 }
 
-/* The service level is one of InfiniBand, or the priority in a VLAN tag. A RoCE v2 path,
- * which has a UDP port, sends its DSCP, and that alone changes in RTS. */
+/* Service level, traffic class and address type. On RoCE the service level is the priority in the
+ * VLAN tag. A RoCE v2 path (its UDP port is not 0) sends the DSCP field, and RTS2RTS_QP changes
+ * only that field; so the traffic class is composed from it. */
 static void get_link(const uint8_t *path, bool roce, struct doca_verbs_ah_attr_t *ah)
 {
 	ah->sl = (uint8_t)prm_get(path, roce ? PRM_ADS_ETH_PRIO : PRM_ADS_SL);
@@ -84,8 +88,8 @@ static void get_context(const uint8_t *qpc, doca_verbs_qp_attr_t *a)
 	a->max_dest_rd_atomic = (uint8_t)(1u << prm_get(qpc, PRM_QPC_LOG_RRA_MAX));
 }
 
-/* What it was created with: objects, and what the firmware does not keep, are
- * remembered; numbers are the firmware's. */
+/* Attributes of creation. Numbers come from the firmware. Objects, and values that the firmware
+ * does not store, come from the QP. */
 static void get_init(const struct doca_verbs_qp_t *qp, const uint8_t *qpc,
 		     doca_verbs_qp_init_attr_t *init)
 {
@@ -109,7 +113,7 @@ static void get_init(const struct doca_verbs_qp_t *qp, const uint8_t *qpc,
 	}
 }
 
-/* Which attributes mean something, by how far the QP has come. */
+/* The attributes that are valid in a state. */
 static int valid_mask(enum doca_verbs_qp_state state)
 {
 	static const int init = DOCA_VERBS_QP_ATTR_PKEY_INDEX | DOCA_VERBS_QP_ATTR_PORT_NUM |

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Reset of an exported queue pair, which went through RST: rings, state and
- * indices are put back to where they were at export, but for the CQ's, which the
- * NIC keeps.
+ * Resets an exported queue pair after a transition to RST: its rings, state block and
+ * indices become as they were at export. Only the CQ continues where it was, because the NIC
+ * keeps its index. Most of this file finds that index. The transition itself is in modify.c.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 
 #define CQE_BYTES    64u
 #define COUNTER_MASK 0xffffffu
-/* How old the counter of a collapsed CQ may be. No source says; it must stay small, since
- * that many counts just before 2^24 CQEs after the last reset are taken for none. */
+/* Maximum delay, in CQEs, of the firmware's producer counter of a collapsed CQ. No source documents
+ * it. It must be small: a counter that is up to this value below base counts as not advanced. */
 #define COLLAPSED_LAG 64u
 
 atomic_uint gdk_counter_falls;
@@ -31,8 +31,8 @@ static doca_error_t queue_write(doca_gpu_t *gpu, void *dst, const void *src, siz
 }
 
 /*
- * Entries from base on are valid up to the producer; when all are, their owner
- * bits (the parity of the lap) change at it.
+ * Finds the producer index. If some CQEs are invalid, the first invalid one at or after base is
+ * the producer. If all are valid, it is where the owner bit (the parity of the lap) changes.
  */
 uint64_t gdk_cq_find_producer(const uint8_t *ring, uint32_t num, uint64_t base)
 {
@@ -49,7 +49,7 @@ uint64_t gdk_cq_find_producer(const uint8_t *ring, uint32_t num, uint64_t base)
 	return first ? 0 : num;
 }
 
-/* Invalid, and with the owner bit that the next write to the entry inverts. */
+/* Marks all CQEs invalid. The owner bit of each is the opposite of what the NIC writes next. */
 static void invalidate_ring(uint8_t *ring, uint32_t num, uint64_t producer)
 {
 	uint64_t at;
@@ -63,9 +63,9 @@ static void invalidate_ring(uint8_t *ring, uint32_t num, uint64_t producer)
 }
 
 /*
- * Number of CQEs since export or the last reset, from the newest entry's WQE index. It is
- * known only if each WQE made a CQE (signalled, one slot) and no other queue completes
- * here; otherwise UINT64_MAX.
+ * Number of CQEs since export or the last reset, from the WQE index of the newest CQE. This is
+ * possible only if each WQE generated a CQE (signalled, one slot) and no other queue uses the
+ * CQ; otherwise *num is UINT64_MAX.
  */
 static doca_error_t count_cqes(const struct gdk_export *x, const uint8_t *ring, uint64_t newest,
 			       uint64_t *num)
@@ -91,9 +91,9 @@ static doca_error_t count_cqes(const struct gdk_export *x, const uint8_t *ring, 
 }
 
 /*
- * The firmware's counter has 24 bits and may be older than the memory, which knows the
- * producer modulo two laps: of the numbers of 24 bits that agree with the memory, the one
- * nearest to the counter. laps is a power of two, so it divides 2^24.
+ * The firmware's counter has 24 bits and may lag behind the ring. The ring shows the producer
+ * modulo laps. The result is the value nearest to the counter that agrees with the ring. laps
+ * is a power of two, so it divides 2^24.
  */
 uint64_t gdk_cq_nearest(uint32_t counter, uint64_t seen, uint64_t laps, uint64_t base)
 {
@@ -103,7 +103,7 @@ uint64_t gdk_cq_nearest(uint32_t counter, uint64_t seen, uint64_t laps, uint64_t
 	return base + ((at - base) & COUNTER_MASK);
 }
 
-/* A collapsed CQ has the counter alone: a little less than base is an old value. */
+/* For a collapsed CQ, whose ring shows nothing. A counter slightly below base is an old value. */
 uint64_t gdk_cq_extend(uint32_t counter, uint64_t base)
 {
 	uint64_t behind = (base - counter) & COUNTER_MASK;
@@ -116,19 +116,22 @@ static void compare_counter(const struct doca_verbs_cq_t *cq, uint32_t counter, 
 	uint32_t at = (uint32_t)producer & COUNTER_MASK, lag = (at - counter) & COUNTER_MASK;
 
 	if (lag > (cq->collapsed ? COLLAPSED_LAG : cq->cqe_num))
-		gdk_warn("CQ 0x%x: its producer counter is 0x%x, its entries end at 0x%x: they "
-			 "disagree by more than a late update of the counter explains",
+		gdk_warn("CQ 0x%x: producer counter 0x%x differs from the index 0x%x of the newest "
+			 "CQE by more than a late update can explain",
 			 cq->cqn, counter, at);
 	else if (lag)
-		gdk_info("CQ 0x%x: its producer counter is 0x%x, its entries end at 0x%x", cq->cqn,
-			 counter, at);
+		gdk_info("CQ 0x%x: producer counter 0x%x lags behind the newest CQE, index 0x%x",
+			 cq->cqn, counter, at);
 }
 
 /*
- * Where the NIC writes the next CQE. A reset of the QP does not change the CQ's indices,
- * and the device code waits for CQEs by them. Sources, best first: the newest CQE of a QP
- * where each WQE makes one CQE; the ring with the firmware's counter; the counter alone
- * if the CQ is collapsed. The SDK's CQs have no counter here: less than two laps passed.
+ * Finds the index of the next CQE. A reset of the QP does not change the indices of the CQ, and
+ * device code needs them to recognize new CQEs. It uses the best source available:
+ *   1. the WQE index in the newest CQE, if each WQE generates one CQE;
+ *   2. the ring together with the firmware's counter;
+ *   3. the counter alone, if the CQ is collapsed;
+ *   4. the ring alone for a CQ of the SDK, whose counter cannot be queried. This assumes less
+ *      than two laps since the last reset.
  */
 static doca_error_t find_producer(const struct gdk_export *x, const uint8_t *ring,
 				  uint64_t *producer)
@@ -189,7 +192,7 @@ static doca_error_t reset_sq(struct gdk_export *x)
 	return err;
 }
 
-/* step_lock is held: no proxy thread rings in between. */
+/* The caller holds step_lock, so that no proxy thread rings meanwhile. */
 static doca_error_t reset_locked(struct gdk_export *x)
 {
 	struct doca_gpu_verbs_qp *qp = &x->pub;
@@ -204,6 +207,7 @@ static doca_error_t reset_locked(struct gdk_export *x)
 	if (x->proxy.slot)
 		__atomic_store_n(qp->cpu_db, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->sq_wqe_pi_last, 0, __ATOMIC_RELAXED);
+	/* Release: orders the counter's decrease. Pairs with the acquire in gdk_scan_pass(). */
 	atomic_fetch_add_explicit(&gdk_counter_falls, 1, memory_order_release);
 	atomic_store_explicit(&x->proxy.rings, 0, memory_order_relaxed);
 	x->dev.sq_rsvd_index = 0;

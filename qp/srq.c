@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Shared receive queues, as the firmware's RMP objects: a ring, or a linked
- * list, of receive WQEs and the DBREC behind it, in one umem.
+ * Shared receive queues (firmware object RMP): a ring or a linked list of receive WQEs, and
+ * behind it the DBREC, in one umem. The caller posts receives and writes the DBREC.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "qp/qp.h"
 
 #define SGE_BYTES	 16u
-#define LINK_BYTES	 16u /* next-WQE segment of a linked-list entry */
+#define LINK_BYTES	 16u /* next-WQE segment of a WQE in a linked list */
 #define LINKED_MIN_BYTES 32u
 #define DBREC_BYTES	 8u
 #define DBREC_ALIGN	 64u
@@ -54,7 +54,7 @@ doca_error_t doca_verbs_srq_init_attr_destroy(struct doca_verbs_srq_init_attr *a
 	{ \
 		GDK_CHECK_ARG(attr != NULL); \
 		GDK_SDK_FIRST(attr, doca_verbs_srq_init_attr_set_##field, attr->sdk, v); \
-		if (!attr->sdk) /* which judges by itself */ \
+		if (!attr->sdk) /* the SDK has checked v */ \
 			GDK_CHECK_ARG(ok); \
 		attr->field = v; \
 		return DOCA_SUCCESS; \
@@ -81,7 +81,7 @@ doca_error_t doca_verbs_srq_init_attr_set_pd(struct doca_verbs_srq_init_attr *at
 	return DOCA_SUCCESS;
 }
 
-/* The SDK knows its own view of it alone. */
+/* In SDK mode, too, the PD of the caller: the SDK only knows its own view of it. */
 struct ibv_pd *doca_verbs_srq_init_attr_get_pd(const struct doca_verbs_srq_init_attr *attr)
 {
 	GDK_CHECK_ARG_OR(NULL, attr != NULL);
@@ -119,8 +119,8 @@ static doca_error_t size_srq(struct doca_verbs_srq *srq,
 
 	if (!attr->pd || !attr->srq_wr || attr->srq_wr > SRQ_WR_MAX || !attr->receive_max_sges ||
 	    attr->receive_max_sges > SRQ_SGE_MAX) {
-		gdk_err("SRQ: srq_wr %u, receive_max_sges %u, pd %p: 1 to %u WQEs, 1 to %u sges "
-			"and a PD are needed",
+		gdk_err("SRQ: srq_wr %u, receive_max_sges %u, pd %p are not supported (expected "
+			"1..%u WQEs, 1..%u sges and a PD)",
 			attr->srq_wr, attr->receive_max_sges, (void *)attr->pd, SRQ_WR_MAX,
 			SRQ_SGE_MAX);
 		return DOCA_ERROR_INVALID_VALUE;
@@ -169,7 +169,7 @@ static doca_error_t use_internal(struct doca_verbs_srq *srq, struct ibv_context 
 	in.addr = srq->own_mem;
 	srq->own_devx = gdk_umem_register(ctx, &in, &page);
 	if (!srq->own_devx) {
-		gdk_err("SRQ: %zu bytes of host memory cannot be registered: %s", bytes,
+		gdk_err("SRQ: cannot register %zu bytes of host memory: %s", bytes,
 			strerror(errno));
 		free(srq->own_mem);
 		return DOCA_ERROR_DRIVER;
@@ -179,13 +179,13 @@ static doca_error_t use_internal(struct doca_verbs_srq *srq, struct ibv_context 
 	return DOCA_SUCCESS;
 }
 
-/* Memory that the NIC does not let go is kept. */
+/* Frees internal memory. If the NIC refuses to deregister it, the memory is kept. */
 static doca_error_t drop_memory(struct doca_verbs_srq *srq)
 {
 	int ret = srq->own_devx ? mlx5dv_devx_umem_dereg(srq->own_devx) : 0;
 
 	if (ret) {
-		gdk_err("SRQ 0x%x: its memory cannot be released: %s", srq->srqn,
+		gdk_err("SRQ 0x%x: cannot deregister its memory: %s", srq->srqn,
 			strerror(ret > 0 ? ret : errno));
 		return DOCA_ERROR_DRIVER;
 	}
@@ -201,7 +201,7 @@ static doca_error_t pdn_of(struct ibv_pd *pd, uint32_t *pdn)
 	obj.pd.in = pd;
 	obj.pd.out = &dv;
 	if (mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD)) {
-		gdk_err("SRQ: the PD is not one of an mlx5 device");
+		gdk_err("SRQ: the PD does not belong to an mlx5 device");
 		return DOCA_ERROR_DRIVER;
 	}
 	*pdn = dv.pdn;
@@ -292,13 +292,13 @@ doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *srq)
 
 	GDK_CHECK_ARG(srq != NULL);
 	if (atomic_load(&srq->users) > 0) {
-		gdk_err("SRQ 0x%x still serves %d queue pairs", srq->srqn,
+		gdk_err("SRQ 0x%x: cannot destroy it: %d queue pairs still use it", srq->srqn,
 			atomic_load(&srq->users));
 		return DOCA_ERROR_IN_USE;
 	}
 	if (srq->sdk)
 		return gdk_sdk_srq_destroy(srq);
-	if (srq->obj) { /* else only its memory is left, from an earlier call */
+	if (srq->obj) { /* NULL: an earlier call destroyed it, but could not free the memory */
 		err = gdk_devx_destroy(srq->ctx, srq->obj, GDK_CMD_DESTROY_RMP, "SRQ", srq->srqn);
 		if (err != DOCA_SUCCESS)
 			return err;

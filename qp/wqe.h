@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Send work requests in the mlx5 format, composed from 16-byte segments. A
- * segment is always stored whole, so reserved bytes are zero whatever the slot
- * held before.
+ * Builders of send WQEs in mlx5 format for device code. A WQE is composed of 16-byte
+ * segments. Each segment is stored as a whole, so its reserved bytes are zero even if the slot
+ * contained another WQE before. Reserving slots and ringing are in qp_dev.h.
  */
 #ifndef GDK_WQE_H
 #define GDK_WQE_H
 
 #include "../../device/gdk/cq_dev.h"
 
-/* Bits of fm_ce_se that ask for a CQE, and "always". */
+/* The two bits of fm_ce_se that request a CQE, and their value "always". */
 #define GDK_CE_MASK   (3u << 2)
 #define GDK_CE_ALWAYS ((uint32_t)DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE)
 
@@ -25,9 +25,10 @@ GDK_FN void *gdk_seg(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i)
 }
 
 /*
- * Slots come back only by CQEs, so no run of unsignalled WQEs may fill the
- * ring: the WQE that covers the last slot of either half is signalled in any
- * case. A WQE that leaves "one slot, one CQE" says so before it is published.
+ * Returns flags, with a CQE requested where one is needed. Slots become free only by CQEs, so
+ * unsignalled WQEs must not fill the ring: the WQE that contains the last slot of either half
+ * of the ring is always signalled. If a WQE has several slots or no CQE, this sets `uneven`
+ * (and `long_wqe`) in the state block before the WQE is published.
  */
 GDK_FN uint32_t gdk_wqe_signal(const struct doca_gpu_dev_verbs_qp *qp, uint16_t idx, uint32_t slots,
 			       uint32_t flags)
@@ -50,7 +51,8 @@ GDK_FN uint32_t gdk_wqe_signal(const struct doca_gpu_dev_verbs_qp *qp, uint16_t 
 	return flags;
 }
 
-/* op: opcode, with the operation modifier in the top byte; imm big-endian. */
+/* Control segment. op is the opcode, with the operation modifier in the top byte. imm is
+ * big-endian. ds is the number of segments. */
 GDK_FN void gdk_seg_ctrl(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe,
 			 uint16_t idx, uint32_t op, uint32_t ds, uint32_t flags, uint32_t imm)
 {
@@ -81,7 +83,7 @@ GDK_FN void gdk_wqe_nop(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_
 	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP, 1, flags, 0);
 }
 
-/* RDMA write, write with immediate or read: op says which. */
+/* RDMA write, RDMA write with immediate, or RDMA read, depending on op. */
 GDK_FN void gdk_wqe_rdma(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe,
 			 uint16_t idx, uint32_t op, uint32_t flags, uint32_t imm, uint64_t raddr,
 			 gdk_key_t rkey, uint64_t laddr, gdk_key_t lkey, uint32_t bytes)
@@ -91,7 +93,7 @@ GDK_FN void gdk_wqe_rdma(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu
 	gdk_seg_data(wqe, 2, laddr, lkey, bytes);
 }
 
-/* As gdk_wqe_rdma, with two local pieces. */
+/* As gdk_wqe_rdma, with two local data segments. */
 GDK_FN void gdk_wqe_rdma2(const struct doca_gpu_dev_verbs_qp *qp,
 			  struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
 			  uint32_t flags, uint32_t imm, uint64_t raddr, gdk_key_t rkey,
@@ -109,7 +111,7 @@ GDK_FN uint32_t gdk_write_inl_ds(uint32_t bytes)
 	return bytes > 12 ? 4 : 3;
 }
 
-/* Segments before the payload of an inline write of at most 28 bytes. */
+/* Control and remote address segments of an inline write of at most 28 bytes. */
 GDK_FN void gdk_wqe_write_inl_header(const struct doca_gpu_dev_verbs_qp *qp,
 				     struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx,
 				     uint32_t flags, uint64_t raddr, gdk_key_t rkey, uint32_t bytes)
@@ -119,7 +121,7 @@ GDK_FN void gdk_wqe_write_inl_header(const struct doca_gpu_dev_verbs_qp *qp,
 	gdk_seg_raddr(wqe, 1, raddr, rkey);
 }
 
-/* Byte i of a payload that may have any alignment. */
+/* Up to 4 bytes of a payload from offset `at`, as a little-endian word. src needs no alignment. */
 GDK_FN uint32_t gdk_load_bytes(const uint8_t *src, uint32_t at, uint32_t bytes)
 {
 	uint32_t v = 0, i;
@@ -129,7 +131,7 @@ GDK_FN uint32_t gdk_load_bytes(const uint8_t *src, uint32_t at, uint32_t bytes)
 	return v;
 }
 
-/* Segments 2 and, for more than 12 bytes, 3, as they lie in the WQE. */
+/* Content of segment 2 and, for more than 12 bytes, segment 3 of an inline write. */
 struct gdk_inl_segs {
 	uint64_t w[4];
 };
@@ -167,7 +169,7 @@ GDK_FN void gdk_wqe_write_inl(const struct doca_gpu_dev_verbs_qp *qp,
 	gdk_wqe_write_inl_data(wqe, data, bytes);
 }
 
-/* All but the control segment of gdk_wqe_atomic. */
+/* The segments of gdk_wqe_atomic behind the control segment. */
 GDK_FN void gdk_segs_atomic(struct doca_gpu_dev_verbs_wqe *wqe, uint32_t op, uint64_t raddr,
 			    gdk_key_t rkey, uint64_t laddr, gdk_key_t lkey, uint32_t bytes,
 			    uint64_t compare_add, uint64_t swap)
@@ -180,7 +182,7 @@ GDK_FN void gdk_segs_atomic(struct doca_gpu_dev_verbs_wqe *wqe, uint32_t op, uin
 	gdk_seg_data(wqe, 3, laddr, lkey, bytes);
 }
 
-/* 8-byte fetch-and-add (compare_add is added) or compare-and-swap. */
+/* 8-byte fetch-and-add, which adds compare_add, or compare-and-swap. */
 GDK_FN void gdk_wqe_atomic(const struct doca_gpu_dev_verbs_qp *qp,
 			   struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
 			   uint32_t flags, uint64_t raddr, gdk_key_t rkey, uint64_t laddr,
@@ -197,9 +199,8 @@ struct gdk_atomic_ext {
 };
 
 /*
- * Masked atomics of 4 or 8 bytes. Compare-and-swap of 8 has five segments, so
- * it takes two slots: wqe1 is the slot after wqe (they may lie at either end of
- * the ring).
+ * Masked atomics of 4 or 8 bytes. An 8-byte compare-and-swap has five segments, so it needs two
+ * slots: wqe1 is the slot after wqe, which may be at the start of the ring.
  */
 GDK_FN void gdk_wqe_atomic_ext(const struct doca_gpu_dev_verbs_qp *qp,
 			       struct doca_gpu_dev_verbs_wqe *wqe,
@@ -241,7 +242,7 @@ GDK_FN void gdk_seg_wait(struct doca_gpu_dev_verbs_wqe *wqe, uint32_t max_index,
 	gdk_st_wqe16(gdk_seg(wqe, 1), 0, gdk_pack(gdk_bswap32(max_index), gdk_bswap32(qpn_cqn)));
 }
 
-/* Holds the queue until another CQ or QP has reached max_index. */
+/* WAIT: the NIC stops the queue until another CQ or QP has reached max_index. */
 GDK_FN void gdk_wqe_wait(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe,
 			 uint16_t idx, uint32_t flags, uint32_t max_index, uint32_t qpn_cqn)
 {
@@ -257,7 +258,7 @@ GDK_FN void gdk_wqe_dump(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu
 	gdk_seg_data(wqe, 1, laddr, lkey, bytes);
 }
 
-/* ---- WQEs of one slot, signalled, by what is read of the queue once ---- */
+/* ---- signalled WQEs of one slot; the queue's fields are loaded once for many WQEs ---- */
 
 struct gdk_wqes {
 	uint64_t ring;
@@ -274,7 +275,7 @@ GDK_FN struct gdk_wqes gdk_wqes_of(const struct doca_gpu_dev_verbs_qp *qp)
 	return w;
 }
 
-/* Slot idx, with the control segment written. */
+/* Writes the control segment of a WQE to slot idx, and returns the slot. */
 GDK_FN struct doca_gpu_dev_verbs_wqe *gdk_wqe_in(const struct gdk_wqes *w, uint64_t idx,
 						 uint32_t op, uint32_t ds)
 {

@@ -321,7 +321,7 @@ Test(fabric, a_port_of_the_bond_that_is_asked_for)
 	capture_begin();
 	cr_expect_eq(init_with_port(&q, 5), DOCA_ERROR_INVALID_VALUE);
 	said = capture_end();
-	cr_expect(strstr(said, "port 5 of a bond, the device has 4"), "%s", said);
+	cr_expect(strstr(said, "port 5 of the bond does not exist (the device has 4)"), "%s", said);
 	cr_expect_eq(init_with_port(&q, 4), DOCA_SUCCESS);
 	cr_expect_eq(lag_of(&q).port, 4);
 	cr_expect_eq(lag_of(&q).active_port, 0,

@@ -81,8 +81,8 @@ Test(no_dbr_limit, a_stated_mode_fails_and_says_why)
 		capture_begin();
 		cr_expect_eq(add(), DOCA_ERROR_NOT_SUPPORTED);
 		said = capture_end();
-		cr_expect(strstr(said, "mlx5_0: the firmware refuses one more QP without DBREC "
-				       "(3 are here)"),
+		cr_expect(strstr(said, "mlx5_0: firmware limit for DBREC-less QPs reached "
+				       "(3 in use)"),
 			  "%s", said);
 	}
 	/* After one is destroyed, another one can be created. */
@@ -101,7 +101,7 @@ Test(no_dbr_limit, auto_takes_dbrecs_and_says_so_once)
 		;
 	said = capture_end();
 	cr_assert_eq(num, QPS);
-	cr_expect_eq(times(said, "AUTO takes QPs with one from here on"), 1, "%s", said);
+	cr_expect_eq(times(said, "AUTO creates QPs with DBREC from now on"), 1, "%s", said);
 	cr_expect_eq(times(said, "firmware refused CREATE_QP"), 2,
 		     "tried again after the first refusal: %s", said);
 	for (int i = LIMIT; i < QPS; i++) {

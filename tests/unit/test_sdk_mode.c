@@ -153,7 +153,7 @@ Test(sdk_mode, an_old_sdk_without_the_newest_functions_will_do)
 		     DOCA_ERROR_NOT_SUPPORTED);
 	expect_log("has no doca_verbs_qp_init_attr_set_ordering_semantic\n");
 	cr_expect_eq(gdk_verbs_qp_init_attr_get(init, &init_values), DOCA_ERROR_NOT_SUPPORTED);
-	expect_log("are the SDK's\n");
+	expect_log("belongs to the DOCA SDK\n");
 	cr_assert_eq(doca_verbs_qp_attr_create(&qp_attr), DOCA_SUCCESS);
 	cr_expect_eq(gdk_verbs_qp_attr_get(qp_attr, &values), DOCA_ERROR_NOT_SUPPORTED);
 	cr_expect_eq(doca_verbs_qp_attr_destroy(qp_attr), DOCA_SUCCESS);

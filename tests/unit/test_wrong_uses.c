@@ -97,17 +97,18 @@ Test(wrong_uses, of_attributes_of_a_queue_pair)
 	struct nic other = nic_open();
 
 	SET(attr, pd, other.dev);
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "the PD is of another device", make(attr));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "the PD belongs to another device", make(attr));
 	SET(attr, pd, nic.dev);
 	SET(attr, sq_wr, 0);
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "neither a send nor a receive queue", make(attr));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "neither a send queue nor a receive queue", make(attr));
 	SET(attr, sq_wr, 64);
 	SET(attr, external_umem, hl->qp_umem, 0);
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "external umem for only one", make(attr));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "queues and DBREC must both be in external umems",
+		make(attr));
 	SET(attr, external_umem, NULL, 0);
 	SET(attr, emulate_no_dbr_ext, true);
 	SET(attr, send_dbr_mode, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT);
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "exclude each other", make(attr));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "cannot be combined", make(attr));
 	SET(attr, emulate_no_dbr_ext, false);
 	SET(attr, send_dbr_mode, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID);
 	cr_expect_eq(make(attr), DOCA_SUCCESS);
@@ -194,18 +195,18 @@ Test(wrong_uses, of_attributes_of_a_transition)
 	gid = (struct doca_verbs_gid){ { 0xfe, 0x80, [11] = 0xff, 0xfe } };
 	cr_assert(!doca_verbs_ah_attr_set_gid(ah, gid));
 	cr_assert(!doca_verbs_qp_attr_set_ah_attr(attr, ah));
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "to GID fe80::ff:fe00:0, of which one is IPv4",
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "GID fe80::ff:fe00:0 have different IP versions",
 		move(attr, S(RTR), TO_RTR));
 	memcpy(gid.raw, nic.gid.raw, sizeof(gid.raw));
 	cr_assert(!doca_verbs_ah_attr_set_gid(ah, gid));
 	cr_assert(!doca_verbs_qp_attr_set_ah_attr(attr, ah));
 	cr_assert(!doca_verbs_qp_attr_set_max_dest_rd_atomic(attr, 255));
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "max_dest_rd_atomic 255 is above the device's",
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "max_dest_rd_atomic 255 is too large",
 		move(attr, S(RTR), TO_RTR | A(MAX_DEST_RD_ATOMIC)));
 	cr_assert(!doca_verbs_qp_attr_set_rq_psn(attr, 0xff000001));
 	REFUSED(DOCA_SUCCESS, "PSN 0xff000001 has more than 24 bits", move(attr, S(RTR), TO_RTR));
 	cr_assert(!doca_verbs_qp_attr_set_max_rd_atomic(attr, 255));
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "max_rd_atomic 255 is above the device's",
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "max_rd_atomic 255 is too large",
 		move(attr, S(RTS), TO_RTS | A(MAX_QP_RD_ATOMIC)));
 	cr_expect_eq(move(attr, S(RTS), TO_RTS), DOCA_SUCCESS);
 	cr_assert(!doca_verbs_qp_attr_destroy(attr));
@@ -232,7 +233,7 @@ Test(wrong_uses, of_a_completion_queue_that_is_too_small)
 
 	SET(attr, sq_wr, 128);
 	cr_assert(!doca_verbs_qp_create(nic.dev, attr, &big));
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "a CQ of 64 entries loses completions",
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "a CQ of 64 entries is too small",
 		export_as(nic.gpu, big, E2E_DB, MODE(VALID_DBR)));
 	cr_assert(!doca_verbs_qp_destroy(big));
 	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
@@ -248,7 +249,7 @@ Test(wrong_uses, of_one_completion_queue_by_two_exported)
 	cr_assert(!doca_verbs_qp_create(nic.dev, attr, &second));
 	cr_assert(!doca_gpu_verbs_export_qp(nic.gpu, hl->qp, E2E_DB, NULL, hl->cq_sq,
 					    MODE(VALID_DBR), &made));
-	REFUSED(DOCA_ERROR_IN_USE, "is that of another exported QP",
+	REFUSED(DOCA_ERROR_IN_USE, "another exported QP uses CQ",
 		export_as(nic.gpu, second, E2E_DB, MODE(VALID_DBR)));
 	cr_assert(!doca_gpu_verbs_unexport_qp(nic.gpu, made));
 	cr_expect_eq(export_as(nic.gpu, second, E2E_DB, MODE(VALID_DBR)), DOCA_SUCCESS);
@@ -262,7 +263,7 @@ Test(wrong_uses_cuda, of_memory_that_the_gpu_cannot_address)
 	doca_verbs_qp_t *internal;
 
 	cr_assert(!doca_verbs_qp_create(nic.dev, attr, &internal));
-	REFUSED(DOCA_ERROR_NOT_SUPPORTED, "is internal host memory, which GPU",
+	REFUSED(DOCA_ERROR_NOT_SUPPORTED, "is in internal host memory, which GPU",
 		export_as(nic.gpu, internal, E2E_DB, MODE(VALID_DBR)));
 	cr_assert(!doca_verbs_qp_destroy(internal));
 	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
@@ -288,7 +289,7 @@ Test(wrong_uses_cuda, of_another_gpu)
 		export_as(other, hl->qp, E2E_DB, MODE(VALID_DBR)));
 	cr_assert(!doca_gpu_verbs_export_qp(nic.gpu, hl->qp, E2E_DB, NULL, hl->cq_sq,
 					    MODE(VALID_DBR), &made));
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "is exported to another GPU",
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "exported to another GPU",
 		doca_gpu_verbs_export_multi_qps_dev(other, &made, 1, &array));
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "qp->gpu_dev == gpu",
 		doca_gpu_verbs_unexport_qp(other, made));
@@ -296,7 +297,7 @@ Test(wrong_uses_cuda, of_another_gpu)
 		doca_gpu_verbs_qp_flat_list_create_hl(&hl, 1, &array));
 	cr_expect_null(array);
 	cr_assert(!doca_gpu_verbs_export_multi_qps_dev(nic.gpu, &made, 1, &array));
-	REFUSED(DOCA_ERROR_NOT_FOUND, "is no array of QPs of this GPU",
+	REFUSED(DOCA_ERROR_NOT_FOUND, "not an array of QPs of this GPU",
 		doca_gpu_verbs_unexport_multi_qps_dev(other, &made, 1, array));
 	cr_assert(!doca_gpu_verbs_unexport_multi_qps_dev(nic.gpu, &made, 1, array));
 	cr_assert(!doca_gpu_verbs_unexport_qp(nic.gpu, made));
