@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What the examples share: command line, an endpoint (GPU, NIC, queue pair and
- * payload) built with the public DOCA API, its connection to a peer, and a TCP
- * exchange in which every wait is bounded and ends on Ctrl-C.
+ * Shared code of the examples: command line (options.c), an endpoint with GPU, NIC, queue
+ * pair and payload that is created with the public DOCA API and connected to a peer
+ * (endpoint.c), and an exchange of data over TCP (exchange.c). All waits of the exchange have
+ * a time limit and end on Ctrl-C.
  */
 #ifndef EXAMPLES_COMMON_H
 #define EXAMPLES_COMMON_H
@@ -19,9 +20,9 @@
 
 #define EX_QUEUE_SIZE 2048 /* WQEs of the send queue */
 
-/* Tells the user; returns -1 so that a caller can write "return ex_error(…)". */
+/* Prints an error message to stderr. Returns -1, so that callers can "return ex_error(...)". */
 int ex_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* 0 on success; else names the call and the error, and returns -1. */
+/* Returns 0 on success. Otherwise prints what and the error, and returns -1. */
 int ex_check(doca_error_t err, const char *what);
 
 /* ---- options.c ---- */
@@ -33,20 +34,20 @@ struct ex_options {
 	bool warp;	  /* puts at warp scope */
 	bool payload_gpu; /* payload in GPU memory */
 	uint32_t threads;
-	uint32_t iters; /* of all threads together */
+	uint32_t iters; /* puts of all threads together */
 	uint32_t size;	/* bytes of a message */
 	int gid_index;	/* -1: the RoCEv2 GID of the port */
 	uint16_t tcp_port;
-	unsigned int timeout_s; /* of every wait */
+	unsigned int timeout_s; /* time limit of each wait */
 };
 
-/* 0: run; 1: help was printed; -1: a mistake was named on stderr. */
+/* Returns 0 to run the program; 1 if help or version was printed; -1 if an error was printed. */
 int ex_options_parse(struct ex_options *opt, int argc, char **argv);
 /* For a program without options: prints the version and returns 1 if --version is given. */
 int ex_version_printed(int argc, char **argv);
 
 /* ---- endpoint.c ---- */
-struct ex_peer {		     /* one side as the other one needs it */
+struct ex_peer {		     /* what the other side must know of this one */
 	uint32_t qpn, psn, lid, mtu; /* mtu: enum ibv_mtu */
 	uint8_t gid[16];
 	uint64_t addr;
@@ -54,9 +55,9 @@ struct ex_peer {		     /* one side as the other one needs it */
 };
 
 struct ex_payload {
-	uint8_t *gpu_ptr; /* for the threads that run the data path */
-	uint8_t *cpu_ptr; /* NULL: GPU memory that the CPU cannot reach */
-	uint64_t addr;	  /* for the NIC */
+	uint8_t *gpu_ptr; /* address for the threads of the data path */
+	uint8_t *cpu_ptr; /* NULL: GPU memory that the CPU cannot access */
+	uint64_t addr;	  /* address for the NIC */
 	size_t len;
 	struct ibv_mr *mr;
 };
@@ -70,11 +71,11 @@ struct ex_endpoint {
 	doca_gpu_verbs_service_t service; /* rings for a CPU_PROXY queue pair */
 	struct ibv_port_attr port;
 	uint8_t gid_index;
-	struct ex_peer local; /* complete once the payload is made */
+	struct ex_peer local; /* complete after ex_payload_alloc */
 	struct ex_payload payload;
 };
 
-/* On failure everything is given back; close accepts a zeroed endpoint. */
+/* On failure, open frees everything. close accepts an endpoint that is all zero. */
 int ex_endpoint_open(struct ex_endpoint *ep, const struct ex_options *opt);
 void ex_endpoint_close(struct ex_endpoint *ep);
 int ex_payload_alloc(struct ex_endpoint *ep, size_t len, bool in_gpu);
@@ -83,7 +84,7 @@ int ex_endpoint_connect(struct ex_endpoint *ep, const struct ex_peer *peer);
 /* ---- exchange.c ---- */
 void ex_catch_signals(void);
 bool ex_interrupted(void);
-/* A connected socket, or -1. The client retries until the server is there. */
+/* Return a connected socket, or -1. The client retries until the server accepts. */
 int ex_tcp_accept(const struct ex_options *opt);
 int ex_tcp_connect(const struct ex_options *opt);
 void ex_tcp_close(int sock); /* -1 is accepted */

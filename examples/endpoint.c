@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One side of an example: the GPU, the NIC with its GID, a high-level queue
- * pair, the payload's memory region, and the walk RST, INIT, RTR, RTS towards
- * the peer. Uses the public API alone, so it is also how to write this.
+ * One side of an example: opens the GPU and the NIC, creates a high-level queue pair,
+ * registers the payload, and connects the queue pair to the peer (RST, INIT, RTR, RTS). It
+ * only uses the public API, so applications can copy it. The exchange with the peer is in
+ * exchange.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,9 +31,9 @@ static struct ibv_context *open_device(const char *name)
 		if (name ? !strcmp(ibv_get_device_name(list[i]), name) : num == 1)
 			ctx = ibv_open_device(list[i]);
 	if (!ctx && !num)
-		ex_error("no RDMA device; softnic-run provides one in software");
+		ex_error("no RDMA device found; softnic-run provides one in software");
 	else if (!ctx && !name)
-		ex_error("%d RDMA devices: name one with -d", num);
+		ex_error("%d RDMA devices found: select one with -d", num);
 	else if (!ctx)
 		ex_error("cannot open RDMA device '%s' (%d present)", name, num);
 	if (list)
@@ -47,7 +48,7 @@ static bool is_ipv4(const union ibv_gid *gid)
 	return !memcmp(gid->raw, prefix, sizeof(prefix));
 }
 
-/* RoCE: the first v2 entry of an IPv4 address, else the first v2 entry. */
+/* The first RoCEv2 GID with an IPv4 address, otherwise the first RoCEv2 GID. */
 static int default_gid(struct ex_endpoint *ep)
 {
 	int found = -1;
@@ -88,12 +89,12 @@ static int open_nic(struct ex_endpoint *ep, const struct ex_options *opt)
 	if (!ep->ctx)
 		return -1;
 	if (ibv_query_port(ep->ctx, PORT_NUM, &ep->port))
-		return ex_error("query of port %d: %s", PORT_NUM, strerror(errno));
+		return ex_error("cannot query port %d: %s", PORT_NUM, strerror(errno));
 	if (ep->port.state != IBV_PORT_ACTIVE)
 		return ex_error("port %d is not active", PORT_NUM);
 	ep->pd = ibv_alloc_pd(ep->ctx);
 	if (!ep->pd)
-		return ex_error("protection domain: %s", strerror(errno));
+		return ex_error("cannot allocate a protection domain: %s", strerror(errno));
 	if (ex_check(doca_verbs_dev_open(ep->pd, &ep->dev), "doca_verbs_dev_open"))
 		return -1;
 	ep->local.lid = ep->port.lid;
@@ -101,7 +102,7 @@ static int open_nic(struct ex_endpoint *ep, const struct ex_options *opt)
 	return pick_gid(ep, opt->gid_index);
 }
 
-/* A CPU_PROXY queue pair makes no progress unless a CPU thread looks after it. */
+/* A CPU_PROXY queue pair needs a CPU thread that rings. A proxy service has such threads. */
 static int start_service(struct ex_endpoint *ep)
 {
 	if (ep->qp->nic_handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY)
@@ -179,36 +180,36 @@ int ex_payload_alloc(struct ex_endpoint *ep, size_t len, bool in_gpu)
 	if (!pl->mr)
 		pl->mr = ibv_reg_mr(ep->pd, (void *)(uintptr_t)pl->addr, pl->len, PAYLOAD_ACCESS);
 	if (!pl->mr)
-		return ex_error("payload of %zu bytes in %s memory cannot be registered: %s",
-				pl->len, in_gpu ? "GPU" : "host", strerror(errno));
+		return ex_error("cannot register payload of %zu bytes in %s memory: %s", pl->len,
+				in_gpu ? "GPU" : "host", strerror(errno));
 	ep->local.addr = pl->addr;
 	ep->local.rkey = pl->mr->rkey;
 	return 0;
 }
 
-/* The reverse of open and payload_alloc; the service lets go of the QP first. */
+/* Frees everything in reverse order. The service must end first, because it monitors the QP. */
 void ex_endpoint_close(struct ex_endpoint *ep)
 {
 	if (ep->service)
-		ex_check(doca_gpu_verbs_destroy_service(ep->service), "proxy service, end");
+		ex_check(doca_gpu_verbs_destroy_service(ep->service), "destroy proxy service");
 	if (ep->qp)
-		ex_check(doca_gpu_verbs_destroy_qp_hl(ep->qp), "queue pair, end");
+		ex_check(doca_gpu_verbs_destroy_qp_hl(ep->qp), "destroy queue pair");
 	if (ep->payload.mr && ibv_dereg_mr(ep->payload.mr))
-		ex_error("payload, end: %s", strerror(errno));
+		ex_error("cannot deregister payload: %s", strerror(errno));
 	if (ep->payload.gpu_ptr)
-		ex_check(doca_gpu_mem_free(ep->gpu, ep->payload.gpu_ptr), "payload memory, end");
+		ex_check(doca_gpu_mem_free(ep->gpu, ep->payload.gpu_ptr), "free payload memory");
 	if (ep->dev)
-		ex_check(doca_verbs_dev_close(ep->dev), "device, end");
+		ex_check(doca_verbs_dev_close(ep->dev), "close device");
 	if (ep->pd && ibv_dealloc_pd(ep->pd))
-		ex_error("protection domain, end: %s", strerror(errno));
+		ex_error("cannot free the protection domain: %s", strerror(errno));
 	if (ep->ctx && ibv_close_device(ep->ctx))
-		ex_error("RDMA device, end: %s", strerror(errno));
+		ex_error("cannot close the RDMA device: %s", strerror(errno));
 	if (ep->gpu)
-		ex_check(doca_gpu_destroy(ep->gpu), "GPU, end");
+		ex_check(doca_gpu_destroy(ep->gpu), "destroy GPU");
 	*ep = (struct ex_endpoint){ 0 };
 }
 
-/* Runs setters until one fails; its text names the culprit. */
+/* Calls a setter. If it fails, prints the call and returns from the function. */
 #define SET(call) \
 	do { \
 		if (ex_check(call, #call)) \
@@ -247,7 +248,7 @@ static int fill_qp_attr(const struct ex_endpoint *ep, const struct ex_peer *peer
 	uint32_t mtu = peer->mtu < ep->local.mtu ? peer->mtu : ep->local.mtu;
 
 	if (mtu < IBV_MTU_256 || mtu > IBV_MTU_4096)
-		return ex_error("the peer offers an impossible MTU (%u)", peer->mtu);
+		return ex_error("invalid MTU code %u of the peer", peer->mtu);
 	/* enum ibv_mtu counts from 1, enum doca_verbs_mtu_size from 0 */
 	SET(doca_verbs_qp_attr_set_path_mtu(attr, (enum doca_verbs_mtu_size)(mtu - 1)));
 	SET(doca_verbs_qp_attr_set_port_num(attr, PORT_NUM));

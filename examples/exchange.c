@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What two processes tell each other over TCP before and after the transfer.
- * Every wait has a bound and ends on Ctrl-C; numbers travel in network order.
+ * The exchange of the two processes over TCP, before and after the transfer: connection
+ * data, parameters and results. Each wait has a time limit and ends on Ctrl-C. Numbers are
+ * sent in network byte order. The payload itself goes over RDMA.
  */
 #include <endian.h>
 #include <errno.h>
@@ -19,7 +20,7 @@
 
 #include "common.h"
 
-#define SLICE_MS 100 /* how soon a signal or the end of the bound is noticed */
+#define SLICE_MS 100 /* interval at which waits check for signals and the time limit */
 
 static volatile sig_atomic_t stopped;
 
@@ -70,7 +71,7 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* 0 when fd is ready for events; -1, and the reason is told, otherwise. */
+/* Waits until fd is ready. Returns 0, or prints the reason and returns -1. */
 static int wait_ready(int fd, short events, int64_t deadline, const char *what)
 {
 	struct pollfd pfd = { .fd = fd, .events = events };
@@ -145,12 +146,12 @@ int ex_tcp_connect(const struct ex_options *opt)
 	snprintf(port, sizeof(port), "%u", opt->tcp_port);
 	rc = getaddrinfo(opt->server, port, &hints, &ai);
 	if (rc)
-		return ex_error("server '%s': %s", opt->server, gai_strerror(rc));
+		return ex_error("cannot resolve server '%s': %s", opt->server, gai_strerror(rc));
 	while ((sock = connect_once(ai)) < 0 && !stopped && now_ms() < deadline)
 		usleep(SLICE_MS * 1000);
 	freeaddrinfo(ai);
 	if (sock < 0)
-		ex_error("no server answers at %s, TCP port %s", opt->server, port);
+		ex_error("cannot connect to the server at %s, TCP port %s", opt->server, port);
 	return sock;
 }
 
@@ -172,7 +173,7 @@ int ex_send(int sock, const void *buf, size_t len, unsigned int timeout_s)
 			return -1;
 		n = send(sock, p, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return ex_error("the peer went away: %s", strerror(errno));
+			return ex_error("cannot send to the peer: %s", strerror(errno));
 		if (n > 0)
 			p += n, len -= (size_t)n;
 	}
@@ -193,7 +194,7 @@ int ex_recv(int sock, void *buf, size_t len, unsigned int timeout_s)
 		if (n == 0)
 			return ex_error("the peer closed the connection");
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return ex_error("the peer went away: %s", strerror(errno));
+			return ex_error("cannot receive from the peer: %s", strerror(errno));
 		if (n > 0)
 			p += n, len -= (size_t)n;
 	}
@@ -214,7 +215,7 @@ int ex_recv_u32(int sock, uint32_t *value, unsigned int timeout_s)
 	return 0;
 }
 
-/* struct ex_peer as it travels */
+/* struct ex_peer on the wire, big-endian */
 struct wire_peer {
 	uint32_t qpn, psn, lid, mtu, rkey, zero;
 	uint64_t addr;

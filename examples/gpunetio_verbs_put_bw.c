@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One-sided puts from many threads on one queue pair. The client's threads
- * (of a GPU, or of the CPU with -g host) write into the server's memory, and
- * the server checks every byte. The client's last line is for programs.
+ * Example: one-sided puts from many threads on one queue pair. The client's threads (of a
+ * GPU, or of the CPU with -g host) write into the server's memory, and the server checks
+ * every byte. The client's last line is machine-readable. The data path is in put_bw_host.c
+ * and put_bw_kernel.cu.
  */
 #include <endian.h>
 #include <inttypes.h>
@@ -14,13 +15,14 @@
 #include "common.h"
 #include "put_bw.h"
 
-#define BATCH_MAX    16		   /* messages between two waits of a thread */
-#define WINDOW_BYTES (64ull << 20) /* each message has a slot of its own up to this */
+#define BATCH_MAX    16		   /* maximum number of messages after which a thread waits */
+#define WINDOW_BYTES (64ull << 20) /* if all messages fit, each one has its own slot */
 #define PAYLOAD_MAX  (4ull << 30)
-#define GRACE_S	     10		 /* a client that gives up at its bound can still say so */
+#define GRACE_S	     10		 /* the server waits longer than the client's time limit */
 #define MAGIC	     0x67646b01u /* first word of the exchange; changes with its layout */
 
-enum { DONE_OK = 1, DONE_FAILED = 2 }; /* what the client says at the end, and the server back */
+/* The client sends one of these after the transfer, and the server replies with one. */
+enum { DONE_OK = 1, DONE_FAILED = 2 };
 
 static struct put_bw_shape shape_of(const struct ex_options *opt)
 {
@@ -56,15 +58,15 @@ static int recv_shape(int sock, struct put_bw_shape *s, unsigned int timeout_s)
 	if (ex_recv(sock, w, sizeof(w), timeout_s))
 		return -1;
 	if (be32toh(w[0]) != MAGIC)
-		return ex_error("the client is another program or version");
+		return ex_error("the client is another program, or another version of this one");
 	*s = (struct put_bw_shape){ .threads = be32toh(w[1]),
 				    .iters = be32toh(w[2]),
 				    .size = be32toh(w[3]),
 				    .window = be32toh(w[4]) };
-	return shape_is_sane(s) ? 0 : ex_error("the client asks for an impossible transfer");
+	return shape_is_sane(s) ? 0 : ex_error("the client requests an invalid transfer");
 }
 
-/* GPU memory that the CPU cannot reach goes through a copy in host memory. */
+/* Calls fn on the payload. If the CPU cannot access it, fn works on a copy in host memory. */
 static int with_payload(struct ex_endpoint *ep, const char *gpu, const struct put_bw_shape *s,
 			bool write, int (*fn)(const struct put_bw_shape *s, uint8_t *payload))
 {
@@ -97,7 +99,7 @@ static int prepare(struct ex_endpoint *ep, const struct ex_options *opt, int soc
 	    ex_swap_peers(sock, &ep->local, peer, opt->timeout_s) ||
 	    ex_endpoint_connect(ep, peer) || ex_send_u32(sock, MAGIC, opt->timeout_s))
 		return -1;
-	return ex_recv_u32(sock, &ready, opt->timeout_s); /* both sides receive from here on */
+	return ex_recv_u32(sock, &ready, opt->timeout_s); /* now both queue pairs are connected */
 }
 
 static int serve(struct ex_endpoint *ep, const struct ex_options *opt, int sock)
@@ -111,7 +113,7 @@ static int serve(struct ex_endpoint *ep, const struct ex_options *opt, int sock)
 	    ex_recv_u32(sock, &done, opt->timeout_s + GRACE_S))
 		return -1;
 	if (done != DONE_OK)
-		return ex_error("the client failed; there is nothing to validate");
+		return ex_error("the client failed; data was not validated");
 	rc = with_payload(ep, opt->gpu, &shape, false, put_bw_check);
 	if (!rc)
 		printf("Validation successful! Data received correctly from client.\n");
@@ -173,7 +175,7 @@ static const char *reason_of(const struct gdk_handler_report *r)
 	return "";
 }
 
-/* One line, key=value; the reason is last because it holds spaces. */
+/* Prints one line of key=value pairs. The reason is last because it contains spaces. */
 static int print_summary(struct ex_endpoint *ep, const struct put_bw_job *job)
 {
 	uint64_t messages = (uint64_t)job->shape.threads * job->shape.iters;
@@ -201,7 +203,8 @@ static int put(struct ex_endpoint *ep, const struct ex_options *opt, int sock)
 	int rc;
 
 	if (!shape_is_sane(&job.shape))
-		return ex_error("-t %u times -s %u is too much memory", opt->threads, opt->size);
+		return ex_error("-t %u threads with -s %u bytes need too much memory", opt->threads,
+				opt->size);
 	if (send_shape(sock, &job.shape, opt->timeout_s) ||
 	    prepare(ep, opt, sock, &job.shape, &peer))
 		return -1;
@@ -210,7 +213,7 @@ static int put(struct ex_endpoint *ep, const struct ex_options *opt, int sock)
 	    ex_recv_u32(sock, &verdict, opt->timeout_s))
 		return -1;
 	if (verdict != DONE_OK)
-		return ex_error("the server found wrong data");
+		return ex_error("the server received wrong data");
 	return print_summary(ep, &job);
 }
 
@@ -222,7 +225,7 @@ int main(int argc, char **argv)
 
 	if (rc)
 		return rc > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-	setvbuf(stdout, NULL, _IOLBF, 0); /* a log of a run that was killed is whole */
+	setvbuf(stdout, NULL, _IOLBF, 0); /* output is complete even if the process is killed */
 	ex_catch_signals();
 	if (ex_endpoint_open(&ep, &opt))
 		return EXIT_FAILURE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The command line of the examples: letters and meanings are those that users
- * of DOCA GPUNetIO's examples know, with long names beside them.
+ * The command line of the examples. The letters have the same meaning as in the examples of
+ * DOCA GPUNetIO; each option also has a long name.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -12,7 +12,7 @@
 
 #include "common.h"
 
-#define OPT_VERSION 1000 /* no letter */
+#define OPT_VERSION 1000 /* this option has no letter */
 
 static const struct option longopts[] = {
 	{ "gpu", required_argument, NULL, 'g' },
@@ -41,24 +41,25 @@ static void print_version(const char *prog)
 
 static void usage(const char *prog)
 {
-	printf("Usage: %s [options]                the server\n"
-	       "       %s [options] -c <server>    the client, which puts data into the server\n\n"
-	       "  -g, --gpu <host|PCI>     who runs the data path: CPU threads or a GPU (host)\n"
-	       "  -d, --device <name>      RDMA device; needed if there is more than one\n"
+	printf("Usage: %s [options]                server\n"
+	       "       %s [options] -c <server>    client, puts data into the server's memory\n\n"
+	       "  -g, --gpu <host|PCI>     host: CPU threads run the data path; PCI address:\n"
+	       "                           a GPU runs it (host)\n"
+	       "  -d, --device <name>      RDMA device; required if there is more than one\n"
 	       "  -c, --connect <address>  IP address or name of the server (client only)\n"
-	       "  -p, --handler <n>        doorbell: 0 AUTO, 1 CPU_PROXY, 2 GPU_SM_DB,\n"
+	       "  -p, --handler <n>        doorbell handler: 0 AUTO, 1 CPU_PROXY, 2 GPU_SM_DB,\n"
 	       "                           6 GPU_SM_BF, 10 GPU_SM_NO_DBR (0)\n"
-	       "  -e, --scope <n>          each put by 0 a thread, 1 a warp together (0)\n"
-	       "  -i, --iterations <n>     puts of all threads together (2048)\n"
+	       "  -e, --scope <n>          scope of a put: 0 one thread, 1 a whole warp (0)\n"
+	       "  -i, --iterations <n>     total number of puts of all threads (2048)\n"
 	       "  -s, --size <bytes>       size of each put (1024)\n"
-	       "  -t, --threads <n>        threads that put on one queue pair (host 4, GPU 512)\n"
-	       "  -l, --gid-index <n>      GID of the port (its RoCEv2 one)\n"
-	       "  -m, --payload <gpu|host> memory of the data (gpu when a GPU runs, else host)\n"
-	       "  -P, --tcp-port <n>       TCP port of the exchange (5000)\n"
-	       "  -w, --timeout <seconds>  bound of every wait (60)\n"
-	       "  -h, --help               this text\n"
+	       "  -t, --threads <n>        threads that share the queue pair (host 4, GPU 512)\n"
+	       "  -l, --gid-index <n>      GID index of the port (default: its RoCEv2 GID)\n"
+	       "  -m, --payload <gpu|host> memory of the data (gpu with a GPU, otherwise host)\n"
+	       "  -P, --tcp-port <n>       TCP port to exchange addresses (5000)\n"
+	       "  -w, --timeout <seconds>  time limit of each wait (60)\n"
+	       "  -h, --help               print this help\n"
 	       "      --version            print the version of gdaki\n\n"
-	       "Iterations are those of the client; the server adapts to what it announces.\n\n"
+	       "The client's -i, -s and -t apply; the server gets them from the client.\n\n"
 	       "Examples:\n"
 	       "  %s -d mlx5_0                                 server, no GPU\n"
 	       "  %s -d mlx5_0 -c 192.168.1.1 -p 2             client, threads ring\n"
@@ -75,7 +76,7 @@ static int parse_number(int letter, const char *text, unsigned long min, unsigne
 	errno = 0;
 	*value = strtoul(text, &end, 0);
 	if (errno || end == text || *end || text[0] == '-' || *value < min || *value > max)
-		return ex_error("-%c takes a number from %lu to %lu, not '%s'", letter, min, max,
+		return ex_error("-%c expects a number in %lu..%lu, not '%s'", letter, min, max,
 				text);
 	return 0;
 }
@@ -95,11 +96,11 @@ static int parse_handler(struct ex_options *opt, const char *text)
 	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR:
 		return 0;
 	default:
-		return ex_error("-p takes 0, 1, 2, 6 or 10, not '%s'", text);
+		return ex_error("-p expects 0, 1, 2, 6 or 10, not '%s'", text);
 	}
 }
 
-/* The numeric options: where the value goes is in parse_option. */
+/* Ranges of the numeric options. parse_option stores the values. */
 static const struct range {
 	int letter;
 	unsigned long min, max;
@@ -119,7 +120,7 @@ static int parse_ranged(int letter, const char *text, unsigned long *value)
 static int parse_payload(struct ex_options *opt, const char *text, bool *given)
 {
 	if (strcmp(text, "gpu") && strcmp(text, "host"))
-		return ex_error("-m takes gpu or host, not '%s'", text);
+		return ex_error("-m expects gpu or host, not '%s'", text);
 	opt->payload_gpu = !strcmp(text, "gpu");
 	*given = true;
 	return 0;
@@ -176,7 +177,7 @@ static int parse_option(struct ex_options *opt, int letter, const char *arg, boo
 	return 0;
 }
 
-/* Defaults that depend on other options, and what must fit together. */
+/* Sets the defaults that depend on other options, and checks combinations. */
 static int complete(struct ex_options *opt, bool payload_given)
 {
 	bool host = !strcmp(opt->gpu, "host");
@@ -186,9 +187,9 @@ static int complete(struct ex_options *opt, bool payload_given)
 	if (!payload_given)
 		opt->payload_gpu = !host;
 	if (host && opt->payload_gpu)
-		return ex_error("-m gpu needs a GPU: name it with -g <PCI address>");
+		return ex_error("-m gpu needs a GPU: select one with -g <PCI address>");
 	if (opt->iters % opt->threads)
-		return ex_error("-i %u must be a multiple of the %u threads", opt->iters,
+		return ex_error("-i %u must be a multiple of the number of threads, %u", opt->iters,
 				opt->threads);
 	if (opt->warp && !host && opt->threads % 32)
 		return ex_error("-e 1 needs whole warps: -t must be a multiple of 32");
@@ -232,6 +233,6 @@ int ex_options_parse(struct ex_options *opt, int argc, char **argv)
 			return -1;
 	}
 	if (optind < argc)
-		return ex_error("'%s' is no option; see %s -h", argv[optind], argv[0]);
+		return ex_error("unknown argument '%s'; see %s -h", argv[optind], argv[0]);
 	return complete(opt, payload_given);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What gpunetio_verbs_put_bw moves, and the seam between the program (C, no
- * CUDA) and the two machines that run its data path: CPU threads
- * (put_bw_host.c) and a GPU (put_bw_kernel.cu, a shared object of its own).
+ * The payload of gpunetio_verbs_put_bw, and the interface between the program (C, without
+ * CUDA) and the two implementations of its data path: CPU threads (put_bw_host.c) and a GPU
+ * (put_bw_kernel.cu, a separate shared object).
  *
- * Layout: each thread owns `window` slots of `size` bytes; its message i goes
- * from its slot i % window to the same slot of the server. The first 8 bytes
- * of a slot are stamped for each message, the rest says thread and slot, so the
- * server knows every byte that it must find after the last message.
+ * Each thread owns `window` slots of `size` bytes. Its message i goes from its slot
+ * i % window to the same slot of the server. The first 8 bytes of a slot change with each
+ * message; the other bytes depend on thread and slot only. So the server can compute every
+ * byte that it must have after the last message.
  */
 #ifndef PUT_BW_H
 #define PUT_BW_H
@@ -25,7 +25,7 @@
 
 struct doca_gpu_dev_verbs_qp;
 
-struct put_bw_shape { /* what client and server agree on */
+struct put_bw_shape { /* parameters that the client sends to the server */
 	uint32_t threads;
 	uint32_t iters;	 /* messages of each thread */
 	uint32_t size;	 /* bytes of a message */
@@ -37,20 +37,20 @@ struct put_bw_job {
 	const char *gpu; /* PCI address; unused by CPU threads */
 	struct doca_gpu_dev_verbs_qp *qp;
 	bool warp;
-	uint32_t batch; /* messages of a thread between two waits */
-	uint8_t *src;	/* slots, as the threads address them */
+	uint32_t batch; /* number of messages after which a thread waits */
+	uint8_t *src;	/* address of the slots for the threads */
 	uint64_t src_addr, dst_addr;
 	uint32_t lkey_be, rkey_be;
 	unsigned int timeout_s;
-	void (*abort)(void *arg); /* makes every wait of the threads end */
+	void (*abort)(void *arg); /* ends all waits of the threads */
 	void *arg;
-	double seconds; /* out: first put to last completion */
+	double seconds; /* result: time from the first put to the last completion */
 };
 
-/* 0, or the negative errno of the first thread that failed. */
+/* Returns 0, or the negative errno value of the first thread that failed. */
 int put_bw_host_run(struct put_bw_job *job);
 
-/* The GPU's shared object exports these two; put_bw_cuda.c finds them. */
+/* The GPU's shared object exports these two functions; put_bw_cuda.c loads them. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -60,13 +60,14 @@ int put_bw_gpu_copy(const char *gpu, void *dst, const void *src, size_t len);
 }
 #endif
 
-/* put_bw_cuda.c: the same through dlopen; -1 after saying what is missing. */
+/* put_bw_cuda.c: call these functions through dlopen. They print an error and return -1 if the
+ * shared object is missing. */
 int put_bw_cuda_run(struct put_bw_job *job);
 int put_bw_cuda_copy(const char *gpu, void *dst, const void *src, size_t len);
 
-/* put_bw_pattern.c, over all slots: the client's source, the server's memory
- * before (every byte differs from what must arrive), and the check: -1, and the
- * first wrong byte is named. */
+/* put_bw_pattern.c, for all slots. fill writes the client's source. poison writes the server's
+ * memory before the transfer: every byte differs from the expected one. check prints the first
+ * wrong byte and returns -1. */
 int put_bw_fill(const struct put_bw_shape *s, uint8_t *payload);
 int put_bw_poison(const struct put_bw_shape *s, uint8_t *payload);
 int put_bw_check(const struct put_bw_shape *s, uint8_t *payload);
@@ -89,7 +90,7 @@ PUT_BW_FN uint64_t put_bw_slot(const struct put_bw_shape *s, uint32_t thread, ui
 	return ((uint64_t)thread * s->window + iter % s->window) * s->size;
 }
 
-/* Word w of a slot in which message iter lies; word 0 is the stamp. */
+/* Word w of a slot that contains message iter. Word 0 is the stamp, which changes with iter. */
 PUT_BW_FN uint64_t put_bw_word(const struct put_bw_shape *s, uint32_t thread, uint32_t iter,
 			       uint32_t w)
 {

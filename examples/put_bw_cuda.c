@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Finds the GPU's half of gpunetio_verbs_put_bw at run time, so that one binary
- * serves machines with and without CUDA: libput_bw_cuda.so beside the program
- * or in ../lib, then wherever the loader looks.
+ * Loads the GPU's part of gpunetio_verbs_put_bw, libput_bw_cuda.so, at run time, so that one
+ * binary works with and without CUDA. It searches ../lib/ relative to the program, the
+ * folder of the program, and then the search path of the loader.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static void *find(const char *symbol)
 	if (!lib)
 		lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!lib) {
-		ex_error("no GPU code: %s; it is built where nvcc is. -g host needs none",
+		ex_error("cannot load the GPU code: %s (build it with nvcc, or use -g host)",
 			 dlerror());
 		return NULL;
 	}

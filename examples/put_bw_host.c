@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * gpunetio_verbs_put_bw on CPU threads: the same data path as the GPU's
- * kernel, through its C spelling. Warps are one thread wide here.
+ * The data path of gpunetio_verbs_put_bw on CPU threads. It does the same as the GPU kernel
+ * (put_bw_kernel.cu), with the C functions of the device API. A warp is one thread.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,11 +17,11 @@
 
 struct crew { /* all threads of one run */
 	const struct put_bw_job *job;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the following members */
 	pthread_cond_t changed;
 	bool go;
 	uint32_t running;
-	int status; /* of the first that failed */
+	int status; /* error of the first thread that failed */
 };
 
 struct worker {
@@ -86,7 +86,8 @@ static double now_s(clockid_t clock)
 	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-/* Waits for all threads; past the bound, aborts the queue pair and waits on. */
+/* Waits for all threads. After the time limit, or on Ctrl-C, aborts the queue pair, which ends
+ * their waits. */
 static void wait_crew(struct crew *crew)
 {
 	struct timespec end;

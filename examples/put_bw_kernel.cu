@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * gpunetio_verbs_put_bw on a GPU, written with the DOCA device API. A shared
- * object of its own, opened when -g names a GPU; C linkage, no exceptions.
+ * The data path of gpunetio_verbs_put_bw on a GPU, written with the DOCA device API. It is a
+ * separate shared object, which put_bw_cuda.c loads if -g selects a GPU. Its functions have C
+ * linkage and throw no exceptions.
  */
 #include <cuda_runtime.h>
 #include <errno.h>
@@ -15,9 +16,9 @@
 
 #define BLOCK_THREADS 128
 #define FULL_WARP     0xffffffffu
-#define ABORT_GRACE_S 10 /* how long aborted threads may take to end */
+#define ABORT_GRACE_S 10 /* time for aborted threads to end */
 
-/* A warp-scope put needs all lanes, so they also give up together. */
+/* A warp-scope put needs all lanes, so all lanes of a warp must stop if one of them failed. */
 template <enum doca_gpu_dev_verbs_exec_scope scope> __device__ bool somebody_failed(int rc)
 {
 	if (scope == DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP)
@@ -73,7 +74,7 @@ static double now_s(void)
 	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-/* Asks instead of blocking, so that a kernel that never ends is noticed. */
+/* Polls the stream, because a blocking wait would never return if the kernel hangs. */
 static cudaError_t wait_stream(cudaStream_t stream, double bound_s)
 {
 	const struct timespec nap = { 0, 50000 };
@@ -94,7 +95,7 @@ static int wait_or_abort(const struct put_bw_job *job, cudaStream_t stream)
 	job->abort(job->arg);
 	err = wait_stream(stream, ABORT_GRACE_S);
 	if (err == cudaErrorNotReady)
-		fprintf(stderr, "error: the kernel does not end\n");
+		fprintf(stderr, "error: the kernel did not end after the abort\n");
 	return -ETIMEDOUT;
 }
 
@@ -151,7 +152,7 @@ extern "C" int put_bw_gpu_run(struct put_bw_job *job)
 			"status memory");
 	if (rc)
 		return rc;
-	memset(status, 0xff, job->shape.threads * sizeof(int)); /* a thread that never ran: -1 */
+	memset(status, 0xff, job->shape.threads * sizeof(int)); /* -1: the thread did not run */
 	rc = cuda_error(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
 	if (rc)
 		goto free_status;
@@ -159,7 +160,7 @@ extern "C" int put_bw_gpu_run(struct put_bw_job *job)
 	if (rc != -ETIMEDOUT)
 		cudaStreamDestroy(stream);
 free_status:
-	if (rc != -ETIMEDOUT) /* else a thread may still write there */
+	if (rc != -ETIMEDOUT) /* after a timeout, a thread may still write to it */
 		cudaFreeHost(status);
 	return rc;
 }

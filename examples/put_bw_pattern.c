@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The bytes of gpunetio_verbs_put_bw: what the client has in its slots, what
- * the server has before, and the check of what it has afterwards.
+ * The data of gpunetio_verbs_put_bw: fills the client's slots, fills the server's memory with
+ * other bytes before the transfer, and checks the server's memory afterwards. put_bw.h
+ * defines the pattern.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "common.h"
 #include "put_bw.h"
 
-/* The bytes of message iter as the NIC carries them. */
+/* Writes the expected bytes of message iter to out. */
 static void expected(const struct put_bw_shape *s, uint32_t thread, uint32_t iter, uint8_t *out)
 {
 	for (uint32_t off = 0; off < s->size; off += 8) {
@@ -21,7 +22,7 @@ static void expected(const struct put_bw_shape *s, uint32_t thread, uint32_t ite
 	}
 }
 
-/* Calls fn for each slot with the last message that lands there. */
+/* Calls fn for each slot, with the number of the last message in that slot. */
 static int for_each_slot(const struct put_bw_shape *s, uint8_t *base,
 			 int (*fn)(const struct put_bw_shape *s, uint8_t *slot, uint32_t thread,
 				   uint32_t iter, uint8_t *scratch))
@@ -45,11 +46,11 @@ static int fill_slot(const struct put_bw_shape *s, uint8_t *slot, uint32_t threa
 	(void)scratch;
 	expected(s, thread, iter, slot);
 	for (uint32_t b = 0; b < 8 && b < s->size; b++)
-		slot[b] = ~slot[b]; /* the thread that puts stamps it */
+		slot[b] = ~slot[b]; /* wrong until a thread writes the stamp */
 	return 0;
 }
 
-/* Each byte differs from what must arrive, so one that never does is found. */
+/* Sets each byte to another value than expected, so that the check detects missing bytes. */
 static int poison_slot(const struct put_bw_shape *s, uint8_t *slot, uint32_t thread, uint32_t iter,
 		       uint8_t *scratch)
 {
