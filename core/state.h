@@ -16,8 +16,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The ring, DBREC, register page or proxy counter is in host memory. Fences that order accesses to
- * these must have system scope. */
+/* Fences that order accesses to ring, CQ, DBREC or register must have system scope, because the CPU
+ * can access the memory of one of them (or the GPU is made of CPU threads). */
 #define GDK_QPF_SYS_SCOPE  0x1u
 #define GDK_QPF_COLLAPSED  0x2u	 /* every CQE is written to entry 0 */
 #define GDK_QPF_HOST_EXEC  0x4u	 /* the GPU is made of CPU threads */
@@ -25,7 +25,7 @@
 #define GDK_QPF_HOST_LOOKS 0x10u /* a waiting GPU polls host memory (CQ or state block) */
 
 /* Values of `left`. 0: the token is held, or parked in a word. */
-#define GDK_LEFT     1u /* left by a holder; no thread asked to ring the published slots */
+#define GDK_LEFT     1u /* left by a holder: no thread wants more slots to be rung */
 #define GDK_LEFT_OWN 2u /* owned by exclusive use */
 #define GDK_LEFT_SYS 3u /* owned by exclusive use, and GDK_QPF_SYS_SCOPE is set */
 

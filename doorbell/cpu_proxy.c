@@ -194,8 +194,8 @@ static bool ring_raised(struct gdk_export *x)
 		uint32_t word[2];
 		uint64_t reg;
 	} db;
-	/* Acquire: pairs with the system-scope release of the GPU thread that stored the WQEs below
-	 * pi and then raised the counter. The WQEs are visible before the stores that follow. */
+	/* Acquire: pairs with the release fence of the GPU thread, which stored the WQEs below pi
+	 * before it raised the counter. The stores that follow are ordered after these WQEs. */
 	uint64_t pi = __atomic_load_n(qp->cpu_db, __ATOMIC_ACQUIRE), rings;
 
 	if (pi == qp->sq_wqe_pi_last)

@@ -213,7 +213,7 @@ doca_error_t doca_verbs_qp_attr_set_ah_attr(doca_verbs_qp_attr_t *attr,
 	return DOCA_SUCCESS;
 }
 
-/* ---- all at once ---- */
+/* ---- all attributes in one call ---- */
 
 doca_error_t gdk_verbs_qp_attr_get(const doca_verbs_qp_attr_t *attr, struct gdk_qp_attr *values)
 {

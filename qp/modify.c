@@ -299,8 +299,8 @@ static doca_error_t do_transition(struct doca_verbs_qp_t *qp, const struct trans
 	return err;
 }
 
-/* Checks the current state that the caller stated. The NIC may have moved the QP to ERR, so this
- * state is queried. */
+/* Checks that the QP is in the state that the caller stated. If that is ERR, queries the firmware,
+ * because the NIC may have moved the QP to ERR. */
 static doca_error_t check_current(struct doca_verbs_qp_t *qp, enum doca_verbs_qp_state stated)
 {
 	enum doca_verbs_qp_state now = qp->state;

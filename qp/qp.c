@@ -162,7 +162,7 @@ static doca_error_t check_external(const struct doca_verbs_qp_t *qp)
 				     DBREC_BYTES);
 	if (err == DOCA_SUCCESS && umem == dbr && dbr_at >= ring_at &&
 	    dbr_at - ring_at < wq_bytes(qp)) {
-		gdk_err("QP: its DBREC, at offset %llu of umem 0x%x, is within its work queue",
+		gdk_err("QP: DBREC at offset %llu of umem 0x%x overlaps the work queues",
 			(unsigned long long)dbr_at, dbr->id);
 		return DOCA_ERROR_INVALID_VALUE;
 	}

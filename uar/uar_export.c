@@ -62,7 +62,8 @@ doca_error_t doca_gpu_verbs_export_uar(uint64_t *sq_db, uint64_t **uar_addr_gpu)
 	}
 	err = gdk_gpu_map_reg(made->gpu, sq_db, &made->reg_gpu, &how);
 	if (err) {
-		gdk_err("GPU %s, register at %p: %s", gdk_gpu_name(made->gpu), made->reg, how);
+		gdk_err("GPU %s: cannot map the register at %p: %s", gdk_gpu_name(made->gpu),
+			made->reg, how);
 		free(made);
 		return err;
 	}
@@ -88,7 +89,7 @@ doca_error_t doca_gpu_verbs_unexport_uar(uint64_t *uar_addr_gpu)
 		*at = found->next;
 	pthread_mutex_unlock(&lock);
 	if (!found) {
-		gdk_err("%p is not an exported register page", (void *)uar_addr_gpu);
+		gdk_err("cannot unexport %p: not an exported register page", (void *)uar_addr_gpu);
 		return DOCA_ERROR_NOT_FOUND;
 	}
 	err = gdk_gpu_unmap_reg(found->gpu, found->reg);

@@ -25,8 +25,8 @@ struct gdk_block {
 	bool is_mapping;	    /* mapping of memory that this library did not allocate */
 	unsigned int maps;	    /* is_mapping: number of users */
 	uint64_t base;		    /* address that the driver returned */
-	struct gdk_host_block host; /* CPU_GPU */
-	struct gdk_gdr_map gdr;	    /* GPU_CPU */
+	struct gdk_host_block host; /* used if type is CPU_GPU */
+	struct gdk_gdr_map gdr;	    /* used if type is GPU_CPU */
 };
 
 /* Operations of a kind of GPU. They log their errors. */

@@ -360,7 +360,7 @@ Test(errors, a_channel_holds_its_device_and_leaves_nothing)
 	capture_begin();
 	cr_expect_eq(gdk_events_watch_cq(ev, q.hl->cq_sq), DOCA_ERROR_INVALID_VALUE);
 	said = capture_end();
-	cr_expect(strstr(said, "another device"), "%s", said);
+	cr_expect(strstr(said, "different devices"), "%s", said);
 	none = *q.hl->cq_sq;
 	none.obj = NULL; /* as in a CQ created by the DOCA SDK */
 	cr_expect_eq(gdk_events_watch_cq(ev, &none), DOCA_ERROR_NOT_SUPPORTED);

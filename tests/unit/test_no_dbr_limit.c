@@ -120,7 +120,8 @@ Test(no_dbr_limit, auto_takes_dbrecs_and_says_so_once)
 	cr_assert_eq(add(), DOCA_SUCCESS);
 	said = capture_end();
 	cr_expect_eq(hl[num - 1]->send_dbr_mode_ext, MODE(VALID_DBR));
-	cr_expect(strstr(said, "refuses one more") && !strstr(said, "from here on"), "%s", said);
+	cr_expect(strstr(said, "limit for DBREC-less QPs reached") && !strstr(said, "from now on"),
+		  "%s", said);
 }
 
 /* The limit is three, so in the second group one QP is refused: both must then have a DBREC. */
