@@ -11,7 +11,7 @@
 #include "core/devx.h"
 #include "core/log.h"
 #include "core/net_dev.h"
-#include "core/sdk_objects.h"
+#include "core/sdk_dev.h"
 #include "core/trace.h"
 
 struct doca_verbs_device_attr {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/devx.h"
-#include "host/gdaki.h"
+#include "host/gdaki_core.h"
 #include "core/log.h"
 #include "core/trace.h"
 #include "core/util.h"

@@ -12,8 +12,8 @@
 #include "core/log.h"
 #include "core/net_dev.h"
 #include "core/numa.h"
-#include "core/sdk_objects.h"
-#include "umem/slab.h"
+#include "core/sdk_dev.h"
+#include "core/reclaim.h"
 
 static int read_numa_node(const struct ibv_device *device)
 {
@@ -80,7 +80,7 @@ doca_error_t doca_verbs_dev_close(doca_dev_t *net_dev)
 	int users;
 
 	GDK_CHECK_ARG(net_dev);
-	gdk_slab_trim(NULL, net_dev);
+	gdk_reclaim(NULL, net_dev);
 	users = atomic_load(&net_dev->users);
 	if (users) {
 		gdk_err("%s: cannot close the device: %d objects still use it",

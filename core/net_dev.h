@@ -12,7 +12,7 @@
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
 
-#include "host/doca_verbs.h"
+#include "host/doca_verbs_dev.h"
 #include "core/util.h"
 
 struct gdk_caps {

@@ -13,6 +13,8 @@
 #ifndef GDK_SDK_H
 #define GDK_SDK_H
 
+#include <stdlib.h>
+
 #include "core/log.h"
 #include "core/util.h"
 

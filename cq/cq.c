@@ -17,7 +17,7 @@
 #include "core/devx.h"
 #include "core/gpu/gpu.h"
 #include "core/log.h"
-#include "core/sdk_objects.h"
+#include "core/sdk.h"
 #include "core/trace.h"
 
 #define CQE_SIZE	64u

@@ -10,6 +10,7 @@
 #include <infiniband/mlx5dv.h>
 
 #include "core/net_dev.h"
+#include "host/doca_verbs_cq.h"
 #include "uar/uar.h"
 #include "umem/umem.h"
 
@@ -55,5 +56,9 @@ void gdk_cq_format_image(uint8_t *ring, uint32_t cqe_num);
 
 /* Queries how many CQEs the NIC has written, modulo 2^24. cq must not belong to the SDK. */
 doca_error_t gdk_cq_query_producer(const struct doca_verbs_cq_t *cq, uint32_t *producer);
+
+/* cq_sdk.c: completion queues of the DOCA SDK. */
+doca_error_t gdk_sdk_cq_create(doca_dev_t *dev, doca_verbs_cq_attr_t *attr, doca_verbs_cq_t **out);
+doca_error_t gdk_sdk_cq_destroy(doca_verbs_cq_t *cq);
 
 #endif

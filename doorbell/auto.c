@@ -29,32 +29,15 @@ static const enum doca_gpu_dev_verbs_nic_handler auto_order[] = {
 };
 
 /* The strategy of each handler. */
-static const struct {
-	enum doca_gpu_dev_verbs_nic_handler handler;
-	const char *name, *strategy;
-} handlers[] = {
-	{ H(AUTO), "AUTO", "auto" },
-	{ H(CPU_PROXY), "CPU_PROXY", "cpu_proxy" },
-	{ H(GPU_SM_DB), "GPU_SM_DB", "gpu_sm" },
-	{ H(GPU_SM_BF), "GPU_SM_BF", "bf" },
-	{ H(GPU_SM_NO_DBR), "GPU_SM_NO_DBR", "gpu_sm" },
+static const char *const strategies[] = {
+	[H(AUTO)] = "auto",    [H(CPU_PROXY)] = "cpu_proxy",  [H(GPU_SM_DB)] = "gpu_sm",
+	[H(GPU_SM_BF)] = "bf", [H(GPU_SM_NO_DBR)] = "gpu_sm",
 };
 
-static size_t handler_index(enum doca_gpu_dev_verbs_nic_handler h)
+/* NULL: no such handler. */
+static const char *strategy_of(enum doca_gpu_dev_verbs_nic_handler h)
 {
-	size_t i;
-
-	for (i = 0; i < GDK_ARRAY_SIZE(handlers); i++)
-		if (handlers[i].handler == h)
-			break;
-	return i;
-}
-
-const char *gdk_handler_name(enum doca_gpu_dev_verbs_nic_handler h)
-{
-	size_t i = handler_index(h);
-
-	return i < GDK_ARRAY_SIZE(handlers) ? handlers[i].name : "?";
+	return (size_t)h < GDK_ARRAY_SIZE(strategies) ? strategies[h] : NULL;
 }
 
 static const struct gdk_doorbell *linked(enum doca_gpu_dev_verbs_nic_handler h)
@@ -98,9 +81,8 @@ static const struct gdk_doorbell *try_one(const struct gdk_doorbell_ask *ask,
 		if (probed == DOCA_ERROR_NO_MEMORY)
 			*err = probed;
 	}
-	gdk_info("handler %s (%s) on GPU %s: %s: %s", gdk_handler_name(h),
-		 handlers[handler_index(h)].strategy, gdk_gpu_name(ask->gpu),
-		 c->usable ? "usable" : "not usable", c->reason);
+	gdk_info("handler %s (%s) on GPU %s: %s: %s", gdk_handler_name(h), strategy_of(h),
+		 gdk_gpu_name(ask->gpu), c->usable ? "usable" : "not usable", c->reason);
 	return c->usable ? db : NULL;
 }
 
@@ -159,7 +141,7 @@ doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask, const struct 
 	memset(decision, 0, sizeof(*decision));
 	decision->asked = h;
 	decision->chosen = H(TYPE_MAX);
-	if (handler_index(h) >= GDK_ARRAY_SIZE(handlers)) {
+	if (!strategy_of(h)) {
 		gdk_err("unknown nic_handler %d", (int)h);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
@@ -190,7 +172,7 @@ void gdk_doorbell_report(const struct gdk_decision *decision, struct gdk_handler
 		struct gdk_handler_candidate *to = &report->candidates[i];
 
 		to->handler = c->handler;
-		to->strategy = handlers[handler_index(c->handler)].strategy;
+		to->strategy = strategy_of(c->handler);
 		to->usable = c->usable;
 		snprintf(to->reason, sizeof(to->reason), "%s", c->reason);
 	}

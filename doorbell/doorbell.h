@@ -13,7 +13,8 @@
 #include "core/net_dev.h"
 #include "qp/qp.h"
 #include "uar/uar.h"
-#include "host/gdaki.h"
+#include "host/gdaki_core.h"
+#include "host/gdaki_doorbell.h"
 
 /* Input of the choice. It is made before the QP exists (high-level QPs) or at its export. */
 struct gdk_doorbell_ask {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "core/log.h"
-#include "core/sdk_objects.h"
+#include "core/sdk.h"
 #include "qp/attr.h"
 
 doca_error_t doca_verbs_ah_attr_create(doca_dev_t *net_dev, doca_verbs_ah_attr_t **ah_attr)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "core/log.h"
-#include "core/sdk_objects.h"
+#include "core/sdk.h"
 #include "qp/attr.h"
 #include "host/gdaki.h"
 #include "qp/qp.h"

@@ -8,6 +8,7 @@
 #define GDK_ATTR_H
 
 #include "core/net_dev.h"
+#include "host/doca_verbs.h"
 
 struct doca_verbs_ah_attr_t {
 	void *sdk; /* core/sdk.h */
@@ -73,5 +74,8 @@ struct doca_verbs_srq_init_attr {
 	struct doca_verbs_umem *external_umem;
 	uint64_t external_umem_offset;
 };
+
+/* srq_sdk.c: creates the SDK's address handle for this one. */
+doca_error_t gdk_sdk_ah_create(doca_verbs_ah_attr_t *ah);
 
 #endif

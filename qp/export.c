@@ -14,7 +14,7 @@
 
 #include "core/gpu/gpu_priv.h"
 #include "core/log.h"
-#include "core/sdk_objects.h"
+#include "core/sdk.h"
 #include "device/gdk/state.h"
 
 #define H(name)	   DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name

@@ -13,36 +13,14 @@
 
 #include "../host/doca_gpunetio.h"
 #include "../host/doca_verbs_qp.h"
+#include "../host/gdaki_core.h"
+#include "../host/gdaki_doorbell.h"
+#include "../host/gdaki_umem.h"
 #include "../host/gdk_version.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define GDK_HANDLER_CANDIDATES_MAX 6   /**< entries of gdk_handler_report.candidates */
-#define GDK_HANDLER_REASON_LEN	   160 /**< bytes of a reason, final 0 included */
-
-/** One handler that the library tested before it chose. */
-struct gdk_handler_candidate {
-	enum doca_gpu_dev_verbs_nic_handler handler; /**< the handler that was tested */
-	const char *strategy;		     /**< its strategy: "gpu_sm", "bf", "cpu_proxy" */
-	bool usable;			     /**< it works on this GPU, NIC and UAR */
-	char reason[GDK_HANDLER_REASON_LEN]; /**< why it is usable or not, in English */
-};
-
-/** How a handler was chosen. The candidates are in the order in which they were tested. */
-struct gdk_handler_report {
-	enum doca_gpu_dev_verbs_nic_handler asked;  /**< the handler that the caller requested */
-	enum doca_gpu_dev_verbs_nic_handler chosen; /**< the result; TYPE_MAX: none is usable */
-	unsigned int num_candidates;		    /**< valid entries of candidates */
-	struct gdk_handler_candidate candidates[GDK_HANDLER_CANDIDATES_MAX]; /**< what was tested */
-};
-
-/**
- * Returns the short name of a handler, for example "GPU_SM_DB"; "?" for an unknown value. The
- * string is static.
- */
-const char *gdk_handler_name(enum doca_gpu_dev_verbs_nic_handler handler);
 
 /**
  * Reports how the handler of an exported QP was chosen. For a high-level QP this is the choice
@@ -118,23 +96,6 @@ const char *gdk_syndrome_text(int syndrome);
 
 /** Returns a line on the usual cause of a CQE syndrome. The string is static. */
 const char *gdk_syndrome_cause(int syndrome);
-
-/** The last firmware command of a thread that failed. */
-struct gdk_command_error {
-	uint32_t opcode;      /**< of the command; 0: no command has failed yet */
-	uint32_t syndrome;    /**< number from the firmware, for NVIDIA's support */
-	int status;	      /**< status from the firmware; 0: it did not get the command */
-	int sys_err;	      /**< errno of the driver, or 0 */
-	const char *command,  /**< for example "CREATE_QP"; NULL: no command has failed yet */
-		*status_text; /**< status in English; NULL as for command */
-	char object[96];      /**< for example "QP 0x1f (INIT to RTR)" */
-};
-
-/**
- * Reads the last firmware command that failed in the calling thread. Use it when a function of
- * this library has returned DOCA_ERROR_DRIVER. Later commands that succeed do not clear it.
- */
-doca_error_t gdk_get_command_error(struct gdk_command_error *error);
 
 /**
  * Errors that the NIC reports as events. A CQ that has overrun generates no more CQEs, and its QPs
@@ -291,52 +252,6 @@ doca_error_t gdk_verbs_qp_dump_wqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
 doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index, char *buf,
 				   size_t size);
 
-/** How a umem was registered with the NIC. */
-enum gdk_umem_way {
-	GDK_UMEM_HOST_MEMORY = 0,  /**< host memory, by its address */
-	GDK_UMEM_GIVEN_DMABUF = 1, /**< through the caller's dmabuf */
-	GDK_UMEM_DMABUF = 2,	   /**< GPU memory, through a dmabuf of the default mapping type */
-	GDK_UMEM_PEER_MEMORY =
-		3, /**< GPU memory, by its address, through the kernel's peer memory */
-};
-
-#define GDK_UMEM_REASON_LEN 256 /**< bytes of a reason, final 0 included */
-
-/** The registration of a umem. */
-struct gdk_umem_registration {
-	enum gdk_umem_way way; /**< how it was registered */
-	size_t page_size;      /**< bytes: the NIC uses pages of at most this size. A ring starts on
-				* a multiple of page_size / 64, and of 64 bytes */
-	/**
-	 * For GDK_UMEM_DMABUF and GDK_UMEM_PEER_MEMORY: why the other one was not used. Otherwise
-	 * empty.
-	 */
-	char reason[GDK_UMEM_REASON_LEN];
-};
-
-/**
- * Reports how a umem was registered when it was created. It works for the umems of a high-level QP
- * too: qp_umem, cq_sq_umem and qp_umem_dbr. The result never changes. Any thread.
- *
- * @retval DOCA_ERROR_NOT_SUPPORTED the umem belongs to the DOCA SDK
- */
-doca_error_t gdk_verbs_umem_get_registration(const doca_verbs_umem_t *umem,
-					     struct gdk_umem_registration *registration);
-
-/**
- * Exports GPU memory as a dmabuf of the PCIe mapping type. Parameters and ownership are those of
- * doca_gpu_get_dmabuf_fd().
- *
- * Use it for data-direct memory regions, on machines where GPU and NIC are also connected by
- * another bus than PCIe. Other memory regions and umems need the default mapping type, to which an
- * ordinary function of the NIC can attach.
- *
- * @retval DOCA_ERROR_NOT_SUPPORTED GPU or driver lacks this mapping type, or the GPU belongs to
- *         the DOCA SDK
- */
-doca_error_t gdk_gpu_get_dmabuf_fd_pcie(doca_gpu_t *gpu_dev, void *memptr_gpu, size_t size,
-					int *dmabuf_fd);
-
 /**
  * Bit of attr_mask for the port of a bond, valid in the transitions RST to INIT and RTS to RTS.
  * The value comes from gdk_verbs_qp_attr_set_lag_port(). Without the bit, a bond that distributes
@@ -459,78 +374,6 @@ doca_error_t gdk_verbs_qp_init_attr_get(const doca_verbs_qp_init_attr_t *init_at
  * device supports that and has not reached its limit of such QPs; otherwise it has one.
  */
 #define GDK_SEND_DBR_MODE_AUTO ((enum doca_gpu_verbs_send_dbr_mode_ext)3)
-
-/**
- * Options of a CPU proxy service. 0 and NULL select the defaults, which
- * doca_gpu_verbs_create_service() uses too.
- */
-struct gdk_service_attr {
-	uint32_t threads; /**< 1 to 16; 0: the value of GDAKI_PROXY_THREADS, or 1 */
-	/**
-	 * List of CPUs, for example "2,4-7". Thread i runs on the i-th CPU of the list, modulo its
-	 * length. NULL: the list in GDAKI_PROXY_CPUS, or any CPU of the NUMA node of the NIC whose
-	 * QPs the thread serves.
-	 */
-	const char *cpus;
-	/**
-	 * Longest sleep of an idle thread, in microseconds. An idle thread spins, then yields,
-	 * then sleeps longer and longer. The limit bounds how late the first doorbell after an
-	 * idle time is rung, and how long the destruction of the service takes. 0: the value of
-	 * GDAKI_PROXY_NAP_US, or 1000.
-	 */
-	uint32_t nap_max_us;
-	/**
-	 * A doorbell that waits for this many milliseconds, plus nap_max_us, because a thread did
-	 * not run counts as a stall. 0: 100.
-	 */
-	uint32_t stall_ms;
-};
-
-/**
- * Creates a CPU proxy service: threads that ring doorbells for QPs with handler CPU_PROXY, or with
- * the mode NO_DBR_SW_EMULATED. Add QPs with doca_gpu_verbs_service_monitor_qp() and destroy the
- * service with doca_gpu_verbs_destroy_service(). The threads block all signals. attr and its
- * strings are not used after the call.
- *
- * @retval DOCA_ERROR_INVALID_VALUE more than 16 threads, or a CPU list that is empty, malformed or
- *         has a CPU that this process may not use
- * @retval DOCA_ERROR_NO_MEMORY no memory
- * @retval DOCA_ERROR_OPERATING_SYSTEM a thread did not start
- */
-doca_error_t gdk_verbs_service_create(const struct gdk_service_attr *attr,
-				      doca_gpu_verbs_service_t *out_service);
-
-/**
- * Removes a QP from a CPU proxy service. On return the service has rung every index that the GPU
- * had raised before the call, and does not use the QP any more.
- *
- * doca_gpu_verbs_unexport_qp() and doca_gpu_verbs_destroy_service() do the same. Any thread.
- *
- * @retval DOCA_ERROR_NOT_FOUND this service does not monitor the QP
- */
-doca_error_t gdk_verbs_service_unmonitor_qp(doca_gpu_verbs_service_t service,
-					    struct doca_gpu_verbs_qp *qp);
-
-/** Statistics of a CPU proxy service since its creation, the sums of all its threads. */
-struct gdk_service_stats {
-	uint64_t passes;       /**< polls of all counters of a thread */
-	uint64_t rings;	       /**< stores to doorbell registers */
-	uint64_t yields;       /**< idle passes that yielded the CPU */
-	uint64_t sleeps;       /**< idle passes that slept */
-	uint64_t stalls;       /**< times a doorbell waited because its thread did not run */
-	uint64_t worst_gap_ns; /**< longest time, in nanoseconds, between two passes of a thread of
-				* which the second found a doorbell to ring */
-	uint32_t threads;      /**< threads of the service */
-	uint32_t late_threads; /**< threads whose next pass is overdue now */
-	uint32_t qps;	       /**< QPs that are monitored now */
-};
-
-/**
- * Reads the statistics of a CPU proxy service. Its threads keep running, so the values need not
- * belong to the same moment. Any thread.
- */
-doca_error_t gdk_verbs_service_get_stats(doca_gpu_verbs_service_t service,
-					 struct gdk_service_stats *stats);
 
 #ifdef __cplusplus
 }

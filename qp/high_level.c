@@ -20,7 +20,7 @@
 #include "core/gpu/gpu_priv.h"
 #include "host/doca_gpunetio_high_level.h"
 #include "core/log.h"
-#include "core/sdk_objects.h"
+#include "core/sdk.h"
 #include "umem/slab.h"
 
 #define CQE_BYTES   64u
@@ -38,7 +38,7 @@ struct plan {
 	doca_gpu_t *gpu;
 	struct doca_dev *dev;
 	enum doca_gpu_mem_type mem;
-	enum doca_gpu_verbs_mem_reg_type reg;
+	unsigned int ways; /* GDK_UMEM_TRY_* */
 	uint32_t depth;
 	bool collapsed, core_direct;
 	enum doca_verbs_qp_ordering_semantic ordering;
@@ -81,6 +81,12 @@ static bool has_room_without_dbr(struct doca_dev *dev)
 	return dev->caps.send_dbr_mode_no_dbr_ext && (!max || atomic_load(&dev->no_dbr_qps) < max);
 }
 
+static const unsigned int ways[] = {
+	[DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_DEFAULT] = GDK_UMEM_TRY_DMABUF | GDK_UMEM_TRY_PEER,
+	[DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF] = GDK_UMEM_TRY_DMABUF,
+	[DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM] = GDK_UMEM_TRY_PEER,
+};
+
 static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *attr, struct plan *p)
 {
 	bool stated = attr->send_dbr_mode_ext != GDK_SEND_DBR_MODE_AUTO;
@@ -103,7 +109,7 @@ static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *attr,
 		.dev = attr->net_dev,
 		/* enable_umem_cpu; a reserved byte in API 3.0, so ignore other values than 1 */
 		.mem = attr->reserved2[0] == 1 ? DOCA_GPU_MEM_TYPE_CPU_GPU : gdk_queue_mem_type(),
-		.reg = attr->mreg_type,
+		.ways = ways[attr->mreg_type],
 		.depth = (uint32_t)gdk_roundup_pow2(attr->sq_nwqe),
 		.collapsed = attr->cq_collapsed,
 		.ordering = attr->ordering_semantic,
@@ -181,9 +187,10 @@ static doca_error_t create_memory(struct plan *p, struct doca_gpu_verbs_qp_hl *h
 		.gpu = p->gpu,
 		.dev = p->dev,
 		.mem = p->mem,
-		.reg = p->reg,
+		.ways = p->ways,
 		.pages = p->page_bytes,
 		.lines = gdk_align_up(EXPORT_AT + export_bytes, GDK_SLAB_LINE),
+		.format_cq = gdk_cq_format_image,
 		.cq_at = p->cq_at,
 		.cqe_num = p->depth,
 	};

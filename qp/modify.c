@@ -10,7 +10,7 @@
 
 #include "core/devx.h"
 #include "core/log.h"
-#include "core/sdk_objects.h"
+#include "core/sdk.h"
 #include "host/gdaki.h"
 #include "qp/qp.h"
 

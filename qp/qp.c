@@ -16,7 +16,7 @@
 
 #include "core/devx.h"
 #include "core/log.h"
-#include "core/sdk_objects.h"
+#include "core/sdk.h"
 
 #define WQE_HEAD_BYTES	   32u /* control and remote-address segments */
 #define SGE_BYTES	   16u

@@ -86,4 +86,17 @@ doca_error_t gdk_lag_check(const struct doca_verbs_qp_t *qp, uint8_t port, bool 
  * query of the bond fails. */
 doca_error_t gdk_lag_take_turn(struct doca_verbs_qp_t *qp, uint8_t *port);
 
+/* qp_sdk.c: queue pairs of the DOCA SDK. */
+doca_error_t gdk_sdk_qp_create(doca_dev_t *dev, doca_verbs_qp_init_attr_t *init,
+			       doca_verbs_qp_t **out);
+doca_error_t gdk_sdk_qp_destroy(doca_verbs_qp_t *qp);
+doca_error_t gdk_sdk_qp_query_state(doca_verbs_qp_t *qp, enum doca_verbs_qp_state *state);
+
+/* srq_sdk.c: shared receive queues of the DOCA SDK. */
+doca_error_t gdk_sdk_srq_set_pd(struct doca_verbs_srq_init_attr *attr, struct ibv_pd *pd);
+doca_error_t gdk_sdk_srq_attr_destroy(struct doca_verbs_srq_init_attr *attr);
+doca_error_t gdk_sdk_srq_create(struct ibv_context *ctx, struct doca_verbs_srq_init_attr *attr,
+				struct doca_verbs_srq **out);
+doca_error_t gdk_sdk_srq_destroy(struct doca_verbs_srq *srq);
+
 #endif

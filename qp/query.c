@@ -9,7 +9,7 @@
 
 #include "core/devx.h"
 #include "core/log.h"
-#include "core/sdk_objects.h"
+#include "core/sdk.h"
 #include "qp/qp.h"
 
 static doca_error_t state_from_prm(uint32_t prm, enum doca_verbs_qp_state *state)

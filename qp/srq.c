@@ -12,7 +12,7 @@
 
 #include "core/devx.h"
 #include "core/log.h"
-#include "core/sdk_objects.h"
+#include "core/sdk.h"
 #include "qp/qp.h"
 
 #define SGE_BYTES	 16u

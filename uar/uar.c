@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/log.h"
-#include "core/sdk_objects.h"
+#include "core/sdk.h"
 #include "core/trace.h"
 #include "uar/uar.h"
 

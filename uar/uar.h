@@ -10,6 +10,7 @@
 #include <infiniband/mlx5dv.h>
 
 #include "core/net_dev.h"
+#include "host/doca_verbs_uar.h"
 
 struct doca_verbs_uar {
 	void *sdk; /* core/sdk.h */
@@ -21,5 +22,8 @@ struct doca_verbs_uar {
 	void *dbr_less_addr; /* register for QPs without DBREC; NULL: none */
 	atomic_int users;
 };
+
+/* uar_sdk.c: creates the SDK's UAR and fills the members of this one. */
+doca_error_t gdk_sdk_uar_create(doca_verbs_uar_t *uar);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cq/cq.h"
+#include "core/reclaim.h"
 #include "core/gpu/gpu_priv.h"
 #include "core/log.h"
 
@@ -40,8 +40,9 @@ static uint64_t all_units(const struct slab *s)
 static bool is_of(const struct slab *s, const struct gdk_slab_kind *k)
 {
 	return s->kind.gpu == k->gpu && s->kind.dev == k->dev && s->kind.mem == k->mem &&
-	       s->kind.reg == k->reg && s->kind.pages == k->pages && s->kind.lines == k->lines &&
-	       s->kind.cq_at == k->cq_at && s->kind.cqe_num == k->cqe_num;
+	       s->kind.ways == k->ways && s->kind.pages == k->pages && s->kind.lines == k->lines &&
+	       s->kind.format_cq == k->format_cq && s->kind.cq_at == k->cq_at &&
+	       s->kind.cqe_num == k->cqe_num;
 }
 
 static size_t unit_bytes(const struct gdk_slab_kind *k)
@@ -54,19 +55,6 @@ static size_t unit_bytes(const struct gdk_slab_kind *k)
 static bool on_gpu(const struct gdk_slab_kind *k)
 {
 	return k->mem != DOCA_GPU_MEM_TYPE_CPU_GPU && !gdk_gpu_is_host(k->gpu);
-}
-
-static doca_error_t umem_on_gpu(const struct gdk_slab_kind *k, void *ptr, size_t bytes,
-				struct doca_verbs_umem **umem)
-{
-	static const unsigned int ways[] = {
-		[DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_DEFAULT] = GDK_UMEM_TRY_DMABUF |
-							     GDK_UMEM_TRY_PEER,
-		[DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF] = GDK_UMEM_TRY_DMABUF,
-		[DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM] = GDK_UMEM_TRY_PEER,
-	};
-
-	return gdk_umem_create_gpu(k->dev, k->gpu, ptr, bytes, ways[k->reg], umem);
 }
 
 /* Registers memory with the SDK, by a dmabuf or by its address. */
@@ -90,16 +78,18 @@ static doca_error_t sdk_umem(const struct gdk_slab_kind *k, void *ptr, size_t by
 static doca_error_t create_umem(const struct gdk_slab_kind *k, void *ptr, size_t bytes,
 				struct doca_verbs_umem **umem)
 {
+	doca_error_t err;
+
 	if (!on_gpu(k))
 		return doca_verbs_umem_create(k->dev, k->gpu, ptr, bytes, IBV_ACCESS_LOCAL_WRITE,
 					      (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, umem);
 	if (!k->gpu->sdk)
-		return umem_on_gpu(k, ptr, bytes, umem);
-	if (k->reg == DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF)
-		return sdk_umem(k, ptr, bytes, true, umem);
-	if (k->reg == DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_DEFAULT &&
-	    sdk_umem(k, ptr, bytes, true, umem) == DOCA_SUCCESS)
-		return DOCA_SUCCESS;
+		return gdk_umem_create_gpu(k->dev, k->gpu, ptr, bytes, k->ways, umem);
+	if (k->ways & GDK_UMEM_TRY_DMABUF) {
+		err = sdk_umem(k, ptr, bytes, true, umem);
+		if (err == DOCA_SUCCESS || !(k->ways & GDK_UMEM_TRY_PEER))
+			return err;
+	}
 	return sdk_umem(k, ptr, bytes, false, umem);
 }
 
@@ -120,7 +110,7 @@ static doca_error_t format(const struct gdk_slab_kind *k, void *mem, unsigned in
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	for (i = 0; i < num; i++)
-		gdk_cq_format_image(image + i * k->pages + k->cq_at, k->cqe_num);
+		k->format_cq(image + i * k->pages + k->cq_at, k->cqe_num);
 	err = gdk_gpu_write(k->gpu, mem, image, bytes);
 	free(image);
 	return err;
@@ -153,6 +143,7 @@ static doca_error_t create(const struct gdk_slab_kind *kind, unsigned int num, s
 		gdk_err("no memory for a slab of queue memory");
 		return DOCA_ERROR_NO_MEMORY;
 	}
+	gdk_reclaim_register(gdk_slab_trim);
 	s->kind = *kind;
 	s->num = num;
 	err = fill_memory(s);

@@ -14,7 +14,6 @@
 #define GDK_SLAB_H
 
 #include "umem/umem.h"
-#include "host/doca_gpunetio_high_level.h"
 
 #define GDK_SLAB_LINE 128u
 
@@ -23,11 +22,13 @@ struct gdk_slab_kind {
 	doca_gpu_t *gpu;
 	struct doca_dev *dev;
 	enum doca_gpu_mem_type mem;
-	enum doca_gpu_verbs_mem_reg_type reg; /* how to register GPU memory */
-	size_t pages;			      /* bytes, a multiple of the page size or 0 */
-	size_t lines;			      /* bytes, a multiple of GDK_SLAB_LINE */
-	size_t cq_at;			      /* offset of the CQEs in pages */
-	uint32_t cqe_num;		      /* number of CQEs; 0: no CQ */
+	unsigned int ways; /* GDK_UMEM_TRY_*: how GPU memory may be registered */
+	size_t pages;	   /* bytes, a multiple of the page size or 0 */
+	size_t lines;	   /* bytes, a multiple of GDK_SLAB_LINE */
+	size_t cq_at;	   /* offset of the CQEs in pages */
+	uint32_t cqe_num;  /* number of CQEs; 0: no CQ */
+	/* Writes the initial content of the CQEs, whose memory is zero. */
+	void (*format_cq)(uint8_t *cqes, uint32_t cqe_num);
 };
 
 /* pages and lines are GPU addresses. */
@@ -36,11 +37,11 @@ struct gdk_slab_unit {
 	void *pages, *lines;
 };
 
-/* Gets a unit. Its memory is zero, except the CQEs, which have the initial (invalid) format. */
+/* Gets a unit. Its memory is zero, except the CQEs, which format_cq wrote. */
 doca_error_t gdk_slab_get(const struct gdk_slab_kind *kind, struct gdk_slab_unit *unit);
 /* Frees a unit. ptr is its pages, or its lines if the kind has no pages. */
 void gdk_slab_put(struct doca_verbs_umem *umem, void *ptr);
-/* Frees the unused slabs of a GPU or a NIC, before it is closed. */
+/* Frees the unused slabs of a GPU or a NIC, before it is closed (core/reclaim.h). */
 void gdk_slab_trim(const doca_gpu_t *gpu, const struct doca_dev *dev);
 
 #endif

@@ -19,7 +19,7 @@
 
 #include "core/gpu/gpu_priv.h"
 #include "core/log.h"
-#include "core/sdk_objects.h"
+#include "core/sdk.h"
 #include "core/trace.h"
 #include "umem/umem.h"
 

@@ -11,7 +11,7 @@
 #include <infiniband/mlx5dv.h>
 
 #include "core/net_dev.h"
-#include "host/gdaki.h"
+#include "host/gdaki_umem.h"
 
 struct doca_verbs_umem {
 	void *sdk; /* core/sdk.h */
@@ -22,7 +22,7 @@ struct doca_verbs_umem {
 	size_t size;
 	uint32_t id;
 	atomic_int users; /* CQs and QPs in it; it cannot be destroyed while there are any */
-	void *slab;	  /* that registered it (core/slab.c) */
+	void *slab;	  /* the slab that this umem registers (slab.c), or NULL */
 	enum gdk_umem_way way;
 	size_t page;	/* page size that was requested at registration; 0: unknown */
 	uint64_t start; /* registered address, or offset in the dmabuf */
@@ -48,5 +48,8 @@ struct mlx5dv_devx_umem *gdk_umem_register(struct ibv_context *ctx, struct mlx5d
 enum { GDK_UMEM_TRY_DMABUF = 1, GDK_UMEM_TRY_PEER = 2 };
 doca_error_t gdk_umem_create_gpu(doca_dev_t *dev, doca_gpu_t *gpu, void *addr, size_t size,
 				 unsigned int ways, doca_verbs_umem_t **umem_obj);
+
+/* umem_sdk.c: creates the SDK's umem for this one. dmabuf_fd -1: no dmabuf. */
+doca_error_t gdk_sdk_umem_create(doca_verbs_umem_t *umem, uint32_t access_flags, int dmabuf_fd);
 
 #endif

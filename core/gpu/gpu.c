@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "core/gpu/gpu_priv.h"
-#include "host/gdaki.h"
+#include "host/gdaki_core.h"
 #include "core/log.h"
-#include "core/sdk_objects.h"
-#include "umem/slab.h"
+#include "core/sdk_dev.h"
+#include "core/reclaim.h"
 
 #define MIN_ALIGN 16 /* as malloc guarantees */
 
@@ -175,7 +175,7 @@ doca_error_t doca_gpu_destroy(doca_gpu_t *gpu_dev)
 	int users;
 
 	GDK_CHECK_ARG(gpu_dev);
-	gdk_slab_trim(gpu_dev, NULL);
+	gdk_reclaim(gpu_dev, NULL);
 	users = atomic_load(&gpu_dev->users);
 	if (users) {
 		gdk_err("GPU %s: cannot close it: %d memory blocks and mappings still exist",

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "../../core/gpu/gpu_priv.h"
+#include "../../cq/cq.h"
 #include "../../umem/slab.h"
 #include "../lib/e2e.h"
 
-#define UNITS 200
+#define UNITS	  200
+#define BOTH_WAYS (GDK_UMEM_TRY_DMABUF | GDK_UMEM_TRY_PEER)
 
 static struct e2e_nic nic;
 static struct gdk_slab_kind kind;
@@ -23,6 +25,7 @@ static void open_all(void)
 	e2e_open(&nic);
 	kind = (struct gdk_slab_kind){ .gpu = nic.gpu,
 				       .dev = nic.dev,
+				       .ways = BOTH_WAYS,
 				       .pages = 8192,
 				       .lines = 384 };
 }
@@ -124,12 +127,13 @@ Test(slab, one_smallest_block_stays_until_it_is_trimmed)
 Test(slab, kinds_do_not_share)
 {
 	static const struct gdk_slab_kind others[] = {
-		{ .pages = 4096, .lines = 384 },
-		{ .pages = 8192, .lines = 256 },
-		{ .pages = 8192, .lines = 384, .mem = DOCA_GPU_MEM_TYPE_CPU_GPU },
-		{ .pages = 8192,
+		{ .ways = BOTH_WAYS, .pages = 4096, .lines = 384 },
+		{ .ways = BOTH_WAYS, .pages = 8192, .lines = 256 },
+		{ .ways = BOTH_WAYS,
+		  .pages = 8192,
 		  .lines = 384,
-		  .reg = DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM },
+		  .mem = DOCA_GPU_MEM_TYPE_CPU_GPU },
+		{ .pages = 8192, .lines = 384, .ways = GDK_UMEM_TRY_PEER },
 	};
 	struct gdk_slab_unit other;
 
@@ -155,6 +159,7 @@ Test(slab, the_entries_of_a_cq_are_nobodys)
 {
 	uint8_t *p;
 
+	kind.format_cq = gdk_cq_format_image;
 	kind.cq_at = 4096;
 	kind.cqe_num = 64;
 	for (int round = 0; round < 2; round++) {

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* SDK mode of GPUs and devices (sdk.h). On failure an object is unchanged. */
+#ifndef GDK_SDK_DEV_H
+#define GDK_SDK_DEV_H
+
+#include "core/sdk.h"
+#include "host/doca_gpunetio.h"
+#include "host/doca_verbs_dev.h"
+
+struct gdk_block;
+
+/* In SDK mode, open the SDK's object for an opened GPU or device. The SDK does not know the GPU
+ * "host", so that one gets none. */
+doca_error_t gdk_sdk_gpu_create(doca_gpu_t *gpu, const char *gpu_bus_id);
+doca_error_t gdk_sdk_dev_open(doca_dev_t *dev);
+doca_error_t gdk_sdk_dev_close(doca_dev_t *dev);
+/* Gets the SDK's attributes of a device. *sdk stays NULL if SDK mode is off or the SDK has none. */
+doca_error_t gdk_sdk_query_device(struct ibv_context *ctx, void **sdk);
+
+/* Allocates a block whose size and type are set. */
+doca_error_t gdk_sdk_mem_alloc(doca_gpu_t *gpu, struct gdk_block *block, size_t alignment);
+
+/* Create and destroy the SDK's views of a context or of a protection domain. Destroying sets
+ * *view to NULL. */
+doca_error_t gdk_sdk_import_context(struct ibv_context *ctx, void **view);
+doca_error_t gdk_sdk_import_pd(struct ibv_pd *pd, void **view);
+void gdk_sdk_drop_context(void **view);
+void gdk_sdk_drop_pd(void **view);
+
+#endif
