@@ -16,7 +16,7 @@
 
 #include "../device/doca_gpunetio_dev_verbs_common.cuh"
 #include "../device/gdk/cq_dev.h"
-#include "../device/gdk/dump_dev.h"
+#include "../device/gdk/cqe_text_dev.h"
 
 /** Returns the CQ of a QP's send queue. */
 GDK_FN struct doca_gpu_dev_verbs_cq *

@@ -7,7 +7,7 @@
 #ifndef GDK_GPU_SM_DEV_H
 #define GDK_GPU_SM_DEV_H
 
-#include "../../device/gdk/debug_dev.h"
+#include "../../device/gdk/platform.h"
 
 /* 16 bits of the producer index, big-endian. */
 GDK_FN uint32_t gdk_dbrec_value(uint64_t pi)

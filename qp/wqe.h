@@ -14,11 +14,6 @@
 #define GDK_CE_MASK   (3u << 2)
 #define GDK_CE_ALWAYS ((uint32_t)DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE)
 
-GDK_FN uint64_t gdk_pack(uint32_t lo, uint32_t hi)
-{
-	return (uint64_t)hi << 32 | lo;
-}
-
 GDK_FN void *gdk_seg(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i)
 {
 	return wqe->inl_data + 16 * i;

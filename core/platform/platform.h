@@ -97,6 +97,11 @@ GDK_FN struct doca_gpu_dev_verbs_addr gdk_addr(uint64_t addr, gdk_key_t key)
 	return a;
 }
 
+GDK_FN uint64_t gdk_pack(uint32_t lo, uint32_t hi)
+{
+	return (uint64_t)hi << 32 | lo;
+}
+
 /* Copies any number of bytes at any alignment, in the widest steps that both addresses allow. */
 GDK_FN void gdk_copy(void *dst, const void *src, size_t bytes)
 {

@@ -11,11 +11,12 @@
 #include <sched.h>
 #include <time.h>
 
+#include "../../device/gdk/platform_fn.h"
+
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "WQE words are composed for little-endian CPUs"
 #endif
 
-#define GDK_FN static inline __attribute__((__always_inline__, __unused__))
 /* Initializes a variable that only some lanes set. Avoids a compiler warning. */
 #define GDK_UNSET(v) memset(&(v), 0, sizeof(v))
 /* 0: the holder writes the doorbell register before it hands the token over. A CPU thread may be
@@ -27,7 +28,6 @@
 #define GDK_UNROLL
 #define GDK_RARE(c)	__builtin_expect(!!(c), 0)
 #define GDK_COMPUTED(v) ((void)(v))
-#define GDK_SLOW_FN	static __attribute__((__noinline__, __unused__))
 #ifndef GDK_WARP
 #define GDK_WARP 1
 #endif

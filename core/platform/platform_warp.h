@@ -13,11 +13,13 @@
 #ifndef GDK_PLATFORM_WARP_H
 #define GDK_PLATFORM_WARP_H
 
-#include "../../device/gdk/platform.h"
-
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+
+#include "../../device/gdk/platform_fn.h"
 
 #define GDK_HOST_LANES	   32
 #define GDK_HOST_LIMIT_S   100	   /* time limit for a meeting, then abort */
