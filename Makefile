@@ -160,11 +160,12 @@ nvcc-link-line: ; @echo '$(NVCC_LIBS)'
 $(PC_FILES): $(B)/lib/%.pc: core/%.pc.in
 	@mkdir -p $(@D)
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@GDAKI_LIBS@|$(GDAKI_LIBS)|; s|@SYS_LIBS@|$(SYS_LIBS)|' $< >$@
-## install            install libraries, headers and pkg-config files below PREFIX
+## install            install libraries, headers, pkg-config files and gdaki(7) below PREFIX
 install: all
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(LIBS) $(DESTDIR)$(PREFIX)/lib
 	install -m 644 $(PC_FILES) $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -D -m 644 core/gdaki.7 $(DESTDIR)$(PREFIX)/share/man/man7/gdaki.7
 	cd $(B)/include && find . -type l -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/include/{} \;
 ## clean              remove everything that was built
 clean:

@@ -149,7 +149,7 @@ doca_error_t doca_verbs_qp_init_attr_set_sq_wr(doca_verbs_qp_init_attr_t *qp_ini
  * Sets the number of receive WQEs.
  *
  * @param rq_wr 0: the QP has no receive queue of its own; at most 32768, rounded up to a power of
- *         two of at least 64 bytes. Ignored if an SRQ is set.
+ *         two whose WQEs take at least 64 bytes. Ignored if an SRQ is set.
  */
 doca_error_t doca_verbs_qp_init_attr_set_rq_wr(doca_verbs_qp_init_attr_t *qp_init_attr,
 					       uint32_t rq_wr);

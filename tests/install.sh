@@ -17,7 +17,8 @@ make --no-print-directory B="$B" PREFIX=/usr DESTDIR="$dir" install install_exam
 }
 for f in lib/libgdaki_core.a lib/libgdaki_db_none.a include/doca_gpunetio_host.h \
 	include/host/doca_verbs.h include/common/doca_gpunetio_verbs_dev.h \
-	include/device/doca_gpunetio_dev_verbs_qp.cuh lib/pkgconfig/gdaki.pc; do
+	include/device/doca_gpunetio_dev_verbs_qp.cuh lib/pkgconfig/gdaki.pc \
+	share/man/man7/gdaki.7; do
 	[ -f "$dir/usr/$f" ] || { echo "install.sh: $f was not installed"; exit 1; }
 done
 cat >"$dir/p.c" <<'C'

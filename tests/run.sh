@@ -56,6 +56,7 @@ if [ -z "$SAN" ]; then
 	script tests/captures.sh "$B/captures"
 	LIMIT=900 script tests/consumers/rdma_core_current.sh
 	script tests/api_docs.py
+	script tests/man.py
 	script tests/many.py
 	script tests/models.sh short
 	script tests/model/run.sh replay

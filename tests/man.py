@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+"""Check the manual pages.
+
+mandoc reports no warning. The options that a program prints for --help are those of its page, with
+a value or without. The environment variables that the library reads are those of gdaki(7), and
+each function that gdaki(7) names is in a public header.
+"""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("B", "build")
+LIBRARY = "core/gdaki.7"
+PROGRAMS = {
+    "tests/softnic/softnic-run.1": "softnic-run",
+    "examples/gpunetio_verbs_put_bw.1": "gpunetio_verbs_put_bw",
+    "examples/hello_put.1": "hello_put",
+}
+NO_HELP = {"hello_put": {"--version": False}}  # programs without --help, with their options
+FOLDERS = ("core", "umem", "uar", "cq", "qp", "doorbell")
+errors = 0
+
+
+def error(where, text):
+    global errors
+    errors += 1
+    print(f"man.py: {where}: {text}")
+
+
+def read(path):
+    with open(os.path.join(TOP, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def compare(page, what, here, there, source):
+    for name in sorted(here.keys() | there.keys()):
+        if name not in here:
+            error(page, f"{what} {name} of {source} is missing")
+        elif name not in there:
+            error(page, f"{source} has no {what} {name}")
+        elif here[name] != there[name]:
+            error(page, f"{source} differs in whether {name} takes a value")
+
+
+def page_options(text):
+    """Return the options of the .It lines as {"--name": takes a value}."""
+    options = {}
+    for line in re.findall(r"^\.It Fl (.*)$", text, re.M):
+        names = re.match(r"([\w-]+)(?: , ([\w-]+))?", line)
+        for name in filter(None, names.groups()):
+            options["-" + name] = " Ar " in line
+    return options
+
+
+def help_options(program):
+    if program in NO_HELP:
+        return NO_HELP[program]
+    done = subprocess.run([os.path.join(TOP, BUILD, "bin", program), "--help"],
+                          capture_output=True, text=True)
+    options = {}
+    for line in done.stdout.split("\n"):
+        m = re.match(r" +(-\w)?,? *(--[\w-]+)(\[=| [A-Z<])?", line)
+        for name in filter(None, m.group(1, 2) if m else ()):
+            options[name] = bool(m.group(3))
+    # An option that every program has may be missing in the text of usage.
+    return options | {"--help": False} if options else options
+
+
+def check_library(text):
+    read_by_code = {}
+    for folder in FOLDERS:
+        for path in glob.glob(os.path.join(TOP, folder, "**", "*.c"), recursive=True):
+            for name in re.findall(r'(?:getenv|from_env)\("(\w+)"', read(path)):
+                read_by_code[name] = True
+    listed = {name: True for name in re.findall(r"^\.It Ev (\w+)$", text, re.M)}
+    compare(LIBRARY, "variable", listed, read_by_code, "the library")
+    headers = "".join(read(p) for p in glob.glob(os.path.join(TOP, BUILD, "include", "*", "*.*h")))
+    for name in re.findall(r"^\.Fn (\w+)", text, re.M):
+        if not re.search(rf"\b{name}\(", headers):
+            error(LIBRARY, f"no public header has {name}")
+
+
+def lint(page):
+    done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], cwd=TOP,
+                          capture_output=True, text=True)
+    if done.returncode or done.stdout:
+        error(page, "mandoc: " + done.stdout + done.stderr)
+
+
+def main():
+    has_mandoc = shutil.which("mandoc")
+    for page, program in PROGRAMS.items():
+        compare(page, "option", page_options(read(page)), help_options(program), program)
+    check_library(read(LIBRARY))
+    for page in (*PROGRAMS, LIBRARY) if has_mandoc else ():
+        lint(page)
+    if not has_mandoc:
+        print("man.py: mandoc not found; install the Debian package mandoc")
+    print(f"man.py: {len(PROGRAMS) + 1} pages, {errors} errors")
+    return 1 if errors else 0 if has_mandoc else 77
+
+
+if __name__ == "__main__":
+    sys.exit(main())
