@@ -38,9 +38,9 @@ ends 0 "--help" $run --help
 ends 0 "--list" $run --list
 ends 2 "an unknown device" $run --device nosuch0
 devices=$(find /sys/class/infiniband -mindepth 1 -maxdepth 1 -printf '%f\n' 2>/dev/null | sort | paste -sd, | sed 's/,/, /g')
-has "$tmp/out" "run: there is no RDMA device nosuch0; devices here: ${devices:-none}"
+has "$tmp/out" "run: no RDMA device nosuch0 (found: ${devices:-none})"
 ends 2 "an unknown device on a machine with another one" "$nic" -- $run --device nosuch0
-has "$tmp/out" "run: there is no RDMA device nosuch0; devices here: mlx5_0"
+has "$tmp/out" "run: no RDMA device nosuch0 (found: mlx5_0)"
 ends 134 "GDAKI_TEST_DEVICE" "$nic" -- env GDAKI_TEST_DEVICE=nosuch0 "$B/hw/probe" caps
 ends 2 "programs that are not built" env B="$tmp" $run --under "$nic --" --only hello_put
 grep -q "^run: missing: $tmp/bin/gpunetio_verbs_put_bw, .*; run make build-tests$" "$tmp/out" ||

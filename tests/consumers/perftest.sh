@@ -19,7 +19,7 @@ n=20 ran=0
 
 bench() { # program, options...
 	ran=$((ran + 1))
-	pair "$*" "$1" -d mlx5_0 -x 3 -F -p PORT -n $n "${@:2}" || return
+	pair "$*" "$1" -d mlx5_0 -x 3 -F -p PORT -n "$n" "${@:2}" || return
 	grep -q -E '^ *#bytes' "$tmp/client" || complain "$*: no result" client
 }
 

@@ -143,7 +143,8 @@ def run(case, limit, log, pcap):
     how, _, why = said.decode(errors="replace").partition("\n")
     if status is None:
         os.waitpid(pid, 0)
-        return "hang", f"after {limit} s{': the test ended, but its process did not exit' if how else ''}"
+        detail = ": the test ended, but its process did not exit" if how else ""
+        return "hang", f"after {limit} s{detail}"
     if os.WIFSIGNALED(status):
         return "crash", f"signal {os.WTERMSIG(status)}"
     if not how or os.WEXITSTATUS(status):

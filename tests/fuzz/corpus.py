@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
-"""The inputs of a fuzzer as one text file: hexadecimal digits, an input a line. A line that
-begins with # says what the next ones are about.
+"""Stores the inputs of a fuzzer in one text file: one input per line, in hexadecimal digits.
+A line that begins with # describes the inputs after it.
 
-usage: corpus.py unpack FILE.hex FOLDER    each input as a file of its own
-       corpus.py add FILE.hex INPUT...     inputs that are not there yet, at the end
+usage: corpus.py unpack FILE.hex FOLDER    write each input of FILE.hex to a file in FOLDER
+       corpus.py add FILE.hex INPUT...     append the files INPUT that FILE.hex does not contain
 """
 import hashlib
 import pathlib

@@ -2,19 +2,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# To be sourced, at the top of the repository, with DIR naming a temporary folder:
-# use_debs makes the libraries usable that the machine lacks. They come from
-# .gpu-deps/*.deb (fetch-deps fills it) and are unpacked into DIR; nothing is
-# installed.
+# Functions for scripts on machines with a GPU but without network. The including script runs
+# at the top of the repository and sets DIR, a temporary folder. use_debs unpacks the packages
+# .gpu-deps/*.deb (from fetch-deps) into DIR and sets up the environment so that compilers and
+# programs use those libraries that the machine lacks. Nothing is installed.
 
 TRIPLET=$(uname -m)-linux-gnu
 
-system_lib() { # SONAME: the path where the loader finds it, if it does
+system_lib() { # SONAME: prints the path where the loader finds it
 	ldconfig -p | awk -v name="$1" '$1 == name { print $NF; exit }'
 }
 
-# The system's own libraries win, so that no library is loaded twice: a copy from
-# the packages goes away, and the compiler's name for it then leads to the system's.
+# Removes copies of libraries that the system has, so that no library is loaded twice, and
+# redirects the link that the compiler uses (lib*.so) to the system's library.
 prefer_system_libs() {
 	for lib in "$1"/lib*.so.*; do
 		[ -z "$(system_lib "$(basename "$lib")")" ] || rm -f "$lib"

@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# On a machine with CUDA GPUs, no NIC and no network: the unmodified NCCL of the Python package
-# nvidia-nccl (or NCCL_HOME with include/ and lib/libnccl.so.2) between two processes on one
-# GPU and, where there are two, on two, each with a software NIC: collectives and messages,
-# and device-initiated puts by NCCL's proxy (GIN type 2) and by doorbells of the GPU (type 3,
-# handler 2). NCCL finds GPUDirect; memory is registered by address and by dmabuf. Every byte
-# is checked, and no packet may be sent again. Two processes on one GPU take turns of
-# milliseconds, in which no copy to or from it ends, unless a daemon of CUDA MPS lets them run
-# at the same time: the script starts one of its own where nvidia-cuda-mps-control is
-# (NO_MPS=1: without). Ends with "N passed, N failed".
-# usage: nccl.sh [BYTES-OF-THE-LARGEST-ALL-REDUCE [PART-OF-THE-NAMES-OF-CASES]]; the output of
-# each process stays in DIR
+# Runs the unmodified NCCL of the Python package nvidia-nccl (or of NCCL_HOME, with include/ and
+# lib/libnccl.so.2) on a machine with CUDA GPUs, without NIC or network. Two processes, each
+# with a software NIC, share one GPU, and if there are two GPUs, then use one each. They run
+# collectives and messages, and device-initiated puts through NCCL's proxy (GIN type 2) and
+# through doorbells of the GPU (type 3, handler 2). NCCL must detect GPUDirect. Memory is
+# registered by address and by dmabuf. Every byte is checked, and no packet may be retransmitted.
+#
+# Without CUDA MPS, two processes on one GPU run alternately for milliseconds, during which the
+# copies of the other process wait. The script therefore starts an MPS daemon if
+# nvidia-cuda-mps-control is installed (unless NO_MPS=1). Prints "N passed, N failed" at the end.
+# usage: nccl.sh [BYTES [PART]]	BYTES: largest all-reduce; PART: only cases with PART in the name
+#   DIR: folder for the output of each process (a temporary folder)
 
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -42,11 +43,12 @@ if [ ! -x "$app" ] || [ tests/gpu/nccl_app.cu -nt "$app" ]; then
 	}
 fi
 export LD_LIBRARY_PATH="$home/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-# The network alone connects the two, which are of different hosts to NCCL.
+# NCCL must use only the network between the two, as if they were on different hosts.
 export NCCL_NVLS_ENABLE=0 NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 NCCL_NET=IB NCCL_IB_HCA=mlx5_0 \
 	NCCL_SOCKET_IFNAME=lo NCCL_NET_GDR_LEVEL=SYS NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,GRAPH
 
-count() { # statistic; of both processes, whose own counts are the first of each file
+# Sums a statistic of both processes. In each file the device's own count is the first one.
+count() { # statistic
 	sum=0
 	for f in "$at"/stats/*.json; do
 		sum=$((sum + $(grep -o "\"$1\": [0-9]*" "$f" | head -n 1 | grep -o '[0-9]*$')))
@@ -56,10 +58,10 @@ count() { # statistic; of both processes, whose own counts are the first of each
 
 passed=0
 failed=0
-verdict() { # name, reason why it failed; nothing: passed
+verdict() { # name, reason of the failure (empty: passed)
 	if [ -z "$2" ]; then
 		passed=$((passed + 1))
-		echo "ok    $1; $(count retransmits) of $(count tx_packets) packets sent again"
+		echo "ok    $1; $(count retransmits) of $(count tx_packets) packets retransmitted"
 	else
 		failed=$((failed + 1))
 		echo "FAIL  $1: $2"
@@ -67,8 +69,9 @@ verdict() { # name, reason why it failed; nothing: passed
 	fi
 }
 
-# Words of a variable's settings become variables of both processes.
-pair() { # name, "GPU GPU", NIC options, "VARIABLE=value...", line that NCCL must log, arguments
+# Runs the two processes of one case.
+# name, "GPU GPU", NIC options, "VARIABLE=value...", line that NCCL must log, arguments
+pair() {
 	name=$1 on=$2 opts=$3 vars=$4 line=$5
 	shift 5
 	[[ $name == *$only* ]] || return 0
@@ -78,7 +81,7 @@ pair() { # name, "GPU GPU", NIC options, "VARIABLE=value...", line that NCCL mus
 	rank=0
 	pids=
 	for gpu in $on; do
-		# shellcheck disable=SC2086 # words
+		# shellcheck disable=SC2086 # lists of settings and of options
 		env $vars NCCL_HOSTID="host$rank" NCCL_DEBUG_FILE="$at/nccl.$rank" \
 			timeout -k 5 "${LIMIT:-100}" "$B/bin/softnic-run" --stats --stats-dir "$at/stats" $opts -- \
 			"$app" "$at/meet" $rank "$gpu" "$@" >"$at/out.$rank" 2>"$at/err.$rank" &
@@ -96,23 +99,23 @@ pair() { # name, "GPU GPU", NIC options, "VARIABLE=value...", line that NCCL mus
 	elif ! grep -q "$line" "$at/nccl.0"; then
 		verdict "$name" "NCCL does not log '$line'"
 	elif [ "$(count retransmits)" -gt 0 ]; then
-		verdict "$name" "$(count retransmits) of $(count tx_packets) packets sent again"
+		verdict "$name" "$(count retransmits) of $(count tx_packets) packets retransmitted"
 	else
 		verdict "$name" ""
 	fi
 }
 
-# Its pipes are in a folder of this run, so that no other daemon or program is concerned.
+# The daemon's pipes are in a folder of this run, so that other programs do not use it.
 mps_start() {
 	[ -z "${NO_MPS:-}" ] && command -v nvidia-cuda-mps-control >/dev/null || return 0
 	mkdir -p "$DIR/mps"
 	export CUDA_MPS_PIPE_DIRECTORY="$DIR/mps" CUDA_MPS_LOG_DIRECTORY="$DIR/mps"
 	if CUDA_VISIBLE_DEVICES=0 timeout 20 nvidia-cuda-mps-control -d; then
 		trap mps_stop EXIT
-		echo "one GPU: shared by CUDA MPS"
+		echo "one GPU: the processes share it through CUDA MPS"
 	else
 		unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
-		echo "one GPU: CUDA MPS does not start, the processes take turns"
+		echo "one GPU: cannot start CUDA MPS, the processes run alternately"
 	fi
 }
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
-"""Command traces (core/trace.h): reading, decoding by the layouts of core/prm.h, and
-comparing two. Bits that prm.h does not name have the names of the kernel's mlx5_ifc.h where
-that header is found, and are shown as parts of 32-bit words otherwise."""
+"""Reads command traces (core/trace.h), decodes them with the layouts of core/prm.h, and
+compares two. Bits that prm.h does not define get their names from the kernel's mlx5_ifc.h; if
+that header is not installed, they are shown as parts of 32-bit words."""
 import difflib
 import glob
 import os
@@ -30,7 +30,7 @@ class Record:
         return "%s (%s)" % (self.name, self.object) if self.object else self.name
 
 
-# Words that a value of these kinds begins and that go to the end of the line.
+# In records of these kinds, the value of this name extends to the end of the line.
 TAIL = {"uar": "type", "sdk": "commands"}
 
 
@@ -72,7 +72,7 @@ def read_row(box, hidden, line):
 
 
 def read_trace(path):
-    """All records of a trace, in order. ValueError names a line that is not of one."""
+    """Returns all records of a trace, in order. Raises ValueError for an invalid line."""
     records, side = [], None
     with open(path, encoding="utf-8", errors="replace") as f:
         for number, line in enumerate(f, 1):
@@ -93,7 +93,7 @@ def read_trace(path):
                 else:
                     read_row(records[-1].box[side], records[-1].hidden[side], line)
             except (ValueError, IndexError, KeyError, TypeError):
-                raise ValueError("%s:%d: no line of a trace: %s" % (path, number, line[:80]))
+                raise ValueError("%s:%d: invalid line of a trace: %s" % (path, number, line[:80]))
     return records
 
 
@@ -101,7 +101,7 @@ def read_trace(path):
 
 
 def prm_fields():
-    """Fields of core/prm.h by name, without PRM_."""
+    """Returns the fields of core/prm.h by name, without the prefix PRM_."""
     fields = {}
     text = open(os.path.join(ROOT, "core", "prm.h"), encoding="utf-8").read()
     for name, off, high, low in re.findall(
@@ -120,7 +120,7 @@ QPC_AT, PATH_AT, CQC_AT, RMPC_AT, WQ_AT, CAP_AT = 0x18, 0x18, 0x10, 0x20, 0x30, 
 QP = [("QPC_", QPC_AT), ("ADS_", QPC_AT + PATH_AT)]
 CAPS = {0: ("HCA_", "cmd_hca_cap"), 4: ("ROCE_", "roce_cap"), 0x20: ("HCA2_", "cmd_hca_cap_2")}
 
-# Which prefixes of prm.h's names a box has, and at which byte.
+# The structures in each box: their prefix in prm.h, and their byte offset.
 LAYOUTS = {
     ("CREATE_CQ", "in"): [("CREATE_CQ_", 0), ("CQC_", CQC_AT)],
     ("QUERY_CQ", "out"): [("CQC_", CQC_AT)],
@@ -147,7 +147,7 @@ def parts_of(record, side):
 
 
 class Ifc:
-    """The structs of mlx5_ifc.h, flattened on demand. Unions count as their first member."""
+    """The structs of mlx5_ifc.h, flattened on demand. Of unions, only the first member."""
 
     def __init__(self, path):
         text = re.sub(r"/\*.*?\*/", "", open(path, encoding="utf-8").read(), flags=re.S)
@@ -189,7 +189,7 @@ class Ifc:
 
 class Layouts:
     def __init__(self, ifc=None):
-        """ifc: path of mlx5_ifc.h, "" for none; by default the newest that is installed."""
+        """ifc: path of mlx5_ifc.h; "": none; default: the newest installed one."""
         if ifc is None:
             ifc = (sorted(glob.glob(IFC)) or [""])[-1]
         self.prm = prm_fields()
@@ -206,7 +206,7 @@ class Layouts:
         return self.ifc.fields("%s_%s" % (record.name.lower(), side))
 
     def fields(self, record, side):
-        """Fields that cover the box without overlap: (first bit, width, name)."""
+        """Returns fields (first bit, width, name) that cover the box without overlap."""
         bits = len(record.box[side]) * 8
         key = (record.name, record.op_mod if record.name == "QUERY_HCA_CAP" else 0, side, bits)
         if key in self.cache:
@@ -244,7 +244,7 @@ class Layouts:
             bit = max(end, bit + 1)
 
     def values(self, record, side):
-        """{field: number, or None where it is masked}; fields of zero are left out."""
+        """Returns {field: value, None if it is masked}, without fields that are zero."""
         if record.box[side] is None:
             return {}
         whole, length = int.from_bytes(record.box[side], "big"), len(record.box[side]) * 8
@@ -265,7 +265,7 @@ def show(value):
 
 # ---- comparison ----
 
-# Numbers that differ between two runs on one device: objects, addresses, sequence numbers.
+# Fields that differ between two runs on one device: objects, addresses, sequence numbers.
 EXPECTED = {
     "CMD_UID", "CMD_OBJECT", "CMD_OUT_OBJECT", "CREATE_CQ_UMEM_ID", "CQC_DBR_UMEM_ID",
     "CQC_UAR_PAGE", "CQC_C_EQN", "CQC_CONSUMER_COUNTER", "CQC_PRODUCER_COUNTER",
@@ -299,7 +299,7 @@ def key_of(record):
 
 
 def align(a, b):
-    """Pairs of records that do the same, in order; None stands for a missing one."""
+    """Returns pairs of corresponding records, in order; None stands for a missing one."""
     matcher = difflib.SequenceMatcher(None, [key_of(r) for r in a], [key_of(r) for r in b], False)
     matched, left_a, left_b = [], [], []
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
@@ -308,7 +308,7 @@ def align(a, b):
         else:
             left_a += a[i1:i2]
             left_b += b[j1:j2]
-    for record in left_a:  # commands of threads may have changed places
+    for record in left_a:  # threads may have sent their commands in another order
         same = next((r for r in left_b if key_of(r) == key_of(record)), None)
         if same:
             left_b.remove(same)
@@ -325,7 +325,7 @@ def by_process(records):
 
 
 def diff_pair(layouts, a, b, everything):
-    """(place, value in a, value in b) of one pair of records."""
+    """Yields (field, value in a, value in b) for each difference of one pair of records."""
     if a.kind != "cmd":
         for name in FACTS.get(a.kind, ()):
             if a.head.get(name) != b.head.get(name):
@@ -348,7 +348,7 @@ def diff_pair(layouts, a, b, everything):
 
 
 def compare(layouts, a, b, everything=False):
-    """Differences of two lists of records: [(text, how often)], in order of appearance."""
+    """Returns the differences of two lists of records as [(text, count)], in order."""
     found, pa, pb = {}, by_process(a), by_process(b)
 
     def note(text):
@@ -368,5 +368,5 @@ def compare(layouts, a, b, everything=False):
 
 
 def answers(records):
-    """The set of (command, status, syndrome, errno) of a trace."""
+    """Returns the set of (command, status, syndrome, errno) of a trace."""
     return {(r.name, r.status, r.syndrome, r.errno) for r in records if r.kind == "cmd"}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
-"""What tests/hw/run runs: programs, and how the output of each is compared."""
+"""The test cases of tests/hw/run: programs, and how to compare their output."""
 import os
 import re
 
@@ -10,8 +10,8 @@ PROBE = B + "/hw/probe"
 HELLO = B + "/bin/hello_put"
 HANDLERS = (0, 1, 2, 6, 10)
 
-# Unit tests that a device alone can pass: none that makes the software NIC fail, that has
-# options of softnic-run, or that needs a stand-in of CUDA or of the DOCA SDK.
+# Unit tests that can pass on a device. Those that inject faults into the software NIC, use
+# options of softnic-run, or need a stand-in of CUDA or of the DOCA SDK are not listed.
 UNIT = """caps ah uar cq qp qp_modify firmware high_level export reset abort slab dump
 e2e_handlers e2e_share e2e_wrap e2e_errors e2e_service e2e_peer_death service cpu_proxy
 defects_proxy counter_dev onesided_dev doorbell_auto
@@ -20,8 +20,8 @@ SHORT_UNIT = "caps qp_modify".split()
 
 
 class Case:
-    """compare: function of the output, gives {what: value} or a list of lines. boxes: the
-    command boxes of the two traces are compared, otherwise only their answers."""
+    """lines: function that converts the output to {name: value}. boxes: compare the command
+    boxes of the two traces; otherwise only the firmware's status and syndrome."""
 
     def __init__(self, name, argv, lines, boxes=True, server=None, gpu=False):
         self.name, self.argv, self.lines, self.boxes = name, argv, lines, boxes
@@ -29,7 +29,7 @@ class Case:
 
 
 def probe_lines(text):
-    """"name: value"; a name that comes again gets a number."""
+    """Parses lines "name: value". A name that occurs again gets a number."""
     found, seen = {}, {}
     for line in text.splitlines():
         name, colon, value = line.partition(": ")
@@ -44,7 +44,7 @@ def hello_lines(text):
 
 
 def put_lines(text):
-    """What must be the same at any speed."""
+    """Returns the fields that do not depend on the speed."""
     found = {}
     for line in text.splitlines():
         if line.startswith("RESULT "):
@@ -58,7 +58,7 @@ def put_lines(text):
 
 
 def unit_lines(text):
-    """Criterion's: what did not pass, with the assertions, and how many tests there were."""
+    """Parses Criterion's output: the number of tests, and those that failed or were skipped."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
     found, assertions = {}, []
     for line in text.splitlines():
@@ -100,7 +100,7 @@ def all_cases(opt):
              for part in ("caps", "objects", "states", "errors")]
     if opt.limits:
         found.append(Case("probe limits", [PROBE, "limits"], probe_lines, boxes=False))
-    if opt.hello:  # it takes the only device
+    if opt.hello:  # it has no option to choose a device
         found.append(Case("hello_put", [HELLO], hello_lines))
     found += loopback_cases(opt.short, "loopback")
     if opt.peer_device and not opt.peer_host:
@@ -113,7 +113,7 @@ def all_cases(opt):
 
 
 def remote_cases(opt):
-    """Clients of servers on another host; server i listens on --port + i."""
+    """Returns the tests with a server on another host. Server i listens on --port + i."""
     if not opt.peer_host:
         return []
     return loopback_cases(opt.short, "to the other host")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
-"""The machine for a report of tests/hw/run, and what of it a report does not tell."""
+"""Describes the machine for a report of tests/hw/run, and masks private values in the report."""
 import glob
 import os
 import platform
@@ -22,7 +22,7 @@ def read(path, otherwise="-"):
 
 
 def output_of(*argv):
-    """First line that a program prints, "-" without it. Bounded."""
+    """Returns the first line that a program prints; "-" if it prints none in time."""
     if not shutil.which(argv[0]):
         return "-"
     try:
@@ -45,14 +45,13 @@ def uverbs_of(device):
 
 
 def why_not(device):
-    """Why a device of this host cannot be tested; None if it can."""
+    """Returns the reason why a device of this host cannot be tested, or None."""
     if device not in devices():
-        return "there is no RDMA device %s; devices here: %s" % (
-            device, ", ".join(devices()) or "none")
+        return "no RDMA device %s (found: %s)" % (device, ", ".join(devices()) or "none")
     link = "%s/%s/device/driver" % (SYS_IB, device)
     driver = os.path.basename(os.path.realpath(link)) if os.path.exists(link) else "mlx5_core"
     if driver != "mlx5_core":
-        return "%s is a device of %s, not of mlx5_core" % (device, driver)
+        return "the driver of %s is %s, expected mlx5_core" % (device, driver)
     node = uverbs_of(device)
     if not node or not os.access(node, os.R_OK | os.W_OK):
         return "%s: no permission for %s" % (device, node or "its /dev/infiniband/uverbs file")
@@ -94,10 +93,10 @@ def host_facts():
 
 
 class Mask:
-    """Replaces names and addresses in a text that leaves the machine."""
+    """Replaces names and addresses in a text that is sent to others."""
 
     def __init__(self, names):
-        """names: {name: what a report has in its place}"""
+        """names: {name: its replacement}"""
         names = dict(names)
         names.setdefault(socket.gethostname(), "HOST")
         names.setdefault(os.path.expanduser("~"), "HOME")

@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 """
-Reads the public host headers and writes, for test_api_args.c, a call for each
-argument of each function that can be wrong: NULL for a pointer, values without
-a name for an enum, what is listed here for a number. The others are right. A
-function, type or number that is not known here ends with an error, so that
-nothing new goes without a test.
+Reads the public host headers and writes the calls of test_api_args.c: for each argument of
+each function, calls with an invalid value of that argument and valid values of the others.
+Invalid values are NULL for a pointer, values without an enumerator for an enum, and those
+in the table BAD for a number. An unknown function, type or number is an error, so that a
+new function cannot stay without a test.
 
 usage: api_args.py HOST_HEADERS...
 """
 import re
 import sys
 
-# Right arguments, by type: members of the test's fixture.
+# Valid arguments by type: members of the test's fixture.
 GOOD = {
     "doca_gpu_t *": "g.gpu",
     "doca_dev_t *": "g.nic.dev",
@@ -43,7 +43,7 @@ GOOD = {
     "void *": "g.page",
     "bool": "true",
 }
-# Where the type does not say which.
+# Valid arguments by FUNCTION.ARGUMENT, where the type is not specific enough.
 GOOD_ARG = {
     "doca_gpu_create.gpu_bus_id": '"host"',
     "doca_gpu_verbs_can_gpu_register_uar.db": "g.db_reg",
@@ -140,7 +140,7 @@ TEXT = {"doca_error_get_name", "doca_error_get_descr", "gdk_handler_name", "gdk_
 
 
 def look_up(table, fn, arg):
-    """The most exact entry first: those with fewest '*'."""
+    """Returns the most specific entry that matches: the one with the fewest '*'."""
     for key in sorted(table, key=lambda k: k.count("*")):
         if re.fullmatch(key.replace(".", r"\.").replace("*", ".*"), f"{fn}.{arg}"):
             return table[key]
@@ -167,7 +167,7 @@ def good(fn, kind, name):
         return "(void *)g.out"
     if NUMBER.match(plain) or plain.startswith("enum ") or plain == "doca_error_t":
         return "1"
-    sys.exit(f"api_args.py: {fn}: no right argument of type {kind} for {name}")
+    sys.exit(f"api_args.py: {fn}: no valid value of type {kind} is known for {name}")
 
 
 def wrong(fn, kind, name):
@@ -179,7 +179,7 @@ def wrong(fn, kind, name):
         return []
     values = look_up(BAD, fn, name)
     if values is None:
-        sys.exit(f"api_args.py: {fn}: which values of {name} are out of range?")
+        sys.exit(f"api_args.py: {fn}: no entry in BAD for the number {name}")
     return values
 
 
@@ -194,7 +194,7 @@ def calls(result, fn, args):
 
 
 def undocumented(path):
-    """Functions in whose paragraph of the header no comment stands before them."""
+    """Yields functions without a comment before them in their paragraph of the header."""
     text = re.sub(r"\n#.*", "", open(path, encoding="utf-8").read())
     for part in re.split(r"\n\s*\n", text):
         code = re.sub(r"/\*.*?\*/", lambda m: " " * len(m.group()), part, flags=re.S)
@@ -207,9 +207,10 @@ names = []
 for header in sys.argv[1:]:
     bare = list(undocumented(header))
     if bare:
-        sys.exit(f"api_args.py: {header} does not say what these are: {' '.join(bare)}")
+        sys.exit(f"api_args.py: {header}: no comment above: {' '.join(bare)}")
     for ret, function, arguments in prototypes(header):
-        print(f"static void wrong_{function}(void)\n{{\n\tstatic const char fn[] = \"{function}\";\n")
+        print(f"static void wrong_{function}(void)\n{{")
+        print(f"\tstatic const char fn[] = \"{function}\";\n")
         print("\t(void)fn;\n" + "\n".join(calls(ret, function, arguments)) + "\n}")
         names.append(function)
 print("static const struct wrong {\n\tconst char *name;\n\tvoid (*calls)(void);\n} wrongs[] = {")
