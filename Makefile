@@ -89,6 +89,8 @@ NVCC_LIBS = $(DB_STRATEGIES:%=-Xlinker --undefined=gdk_doorbell_%) \
 .DEFAULT_GOAL := all
 .PHONY: all libs stage demo run-demo install deps link-line nvcc-link-line clean help
 .DELETE_ON_ERROR:
+# Without built-in rules, one of which would build X.d from X.d.o.
+MAKEFLAGS += --no-builtin-rules
 
 # ---- staged headers: symlinks, laid out exactly as they install ----
 HDR_top    := core/doca_gpunetio_config.h qp/doca_gpunetio_host.h qp/doca_gpunetio_device.h
