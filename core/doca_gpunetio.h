@@ -262,6 +262,7 @@ doca_error_t doca_gpu_verbs_create_service(doca_gpu_verbs_service_t *out_service
  */
 doca_error_t doca_gpu_verbs_service_monitor_qp(doca_gpu_verbs_service_t service,
 					       struct doca_gpu_verbs_qp *qp);
+
 /**
  * Destroys a service: rings what its QPs raised before the call, removes them and ends the
  * threads. Indices that a GPU raises during the call may stay unrung.
@@ -296,6 +297,7 @@ doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu_dev,
 						 struct doca_gpu_verbs_qp **qps,
 						 unsigned int num_qps,
 						 struct doca_gpu_dev_verbs_qp **out_qp_gpus);
+
 /**
  * Frees an array of device structs. No GPU thread may use it any more. QPs of the array that are
  * still exported keep their send index: posting continues through the next device struct.

@@ -112,7 +112,7 @@ GDK_FN int doca_priv_gpu_dev_verbs_poll_cq_collapsed_at(struct doca_gpu_dev_verb
 	return err;
 }
 
-/* ---- consumer record, errors ---- */
+/* ---- consumer index, errors ---- */
 
 /**
  * Reports to the NIC that cqe_num more CQEs were consumed, for callers that read CQEs themselves.

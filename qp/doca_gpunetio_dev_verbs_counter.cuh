@@ -64,7 +64,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_multi_qps(struct doca_gpu_dev_verbs_qp **q
 	gdk_submit_multi(qps, prod_indices, num_qps, resource_sharing_mode, nic_handler, code_opt);
 }
 
-/* ---- operations that count; they return 0 or the negative errno of a QP ---- */
+/* ---- operations that the companion QP counts ---- */
 
 /** A put that the companion QP counts. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>

@@ -90,6 +90,7 @@ struct doca_gpu_verbs_qp_group_hl {
  */
 doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
 					 struct doca_gpu_verbs_qp_hl **qp);
+
 /**
  * Destroys a high-level QP with its export and memory. No GPU thread may use it any more.
  *
@@ -110,6 +111,7 @@ doca_error_t doca_gpu_verbs_destroy_qp_hl(struct doca_gpu_verbs_qp_hl *qp);
  */
 doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
 					       struct doca_gpu_verbs_qp_group_hl **qpg);
+
 /**
  * Destroys a group. Errors are those of doca_gpu_verbs_destroy_qp_hl(), which must not be called
  * for the QPs of a group.
@@ -133,6 +135,7 @@ doca_error_t doca_gpu_verbs_destroy_qp_group_hl(struct doca_gpu_verbs_qp_group_h
 doca_error_t doca_gpu_verbs_qp_flat_list_create_hl(struct doca_gpu_verbs_qp_hl **qp_list,
 						   uint32_t num_elems,
 						   struct doca_gpu_dev_verbs_qp **qp_gpu);
+
 /**
  * Frees a flat list. Its QPs may be destroyed before or after.
  *
