@@ -169,7 +169,7 @@ template <int K> static void micro_one(uint8_t *ring, uint64_t *word, uint64_t *
 		CK(cudaGetLastError());
 		CK(cudaMemcpy(&t, ns, sizeof(t), cudaMemcpyDeviceToHost));
 		if (t == POST_POISON) {
-			fprintf(stderr, "micro: no result\n");
+			fprintf(stderr, "micro: the kernel stored no result\n");
 			exit(1);
 		}
 		if (i == 0)

@@ -95,12 +95,14 @@ struct post_rig {
 	cudaStream_t post, nic;
 };
 
-/* kit_fill() and kit_watch() describe QP i to the posting kernel and to the NIC. They
- * fill in r->image and r->state_image, which are copied to the GPU before each run. */
+/* Bytes of the state of one QP; 0: none. */
 static size_t kit_state_size(uint32_t depth);
 /* Offset of a QP's struct from the start of a cache line. */
 static size_t kit_skew(void);
+/* Fills in QP i in r->image and r->state_image, which are copied to the GPU before each
+ * run. */
 static void kit_fill(struct post_rig *r, uint32_t i);
+/* Fills in what the NIC polls and expects for QP i. */
 static void kit_watch(const struct post_rig *r, uint32_t i, struct post_watch *w);
 /* Number of slots reserved, from a QP's memory after a run. */
 static uint64_t kit_reserved(const uint8_t *qp);

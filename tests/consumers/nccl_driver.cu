@@ -196,9 +196,10 @@ __global__ void by_blocks(job j)
 }
 
 /*
- * Run by a single thread. When the counter reaches a round, the put of that round must
- * be complete, and no later one counted. Each put changes the first and the last byte
- * of the data, sent to this rank itself.
+ * Run by a single thread, which waits for each put by its counter: when the counter
+ * equals the round, the data of that round's put must be at the destination, which is
+ * this rank itself. Each put has other values in the first and the last byte of its
+ * data.
  */
 __global__ void counted(job j, uint8_t *src, uint64_t *bad)
 {

@@ -5,7 +5,7 @@
  * one of three: WQEs and CQEs to print into a buffer of some size; a CQ and a send
  * queue in which the host looks for an error; or a sequence of posts, CQEs and polls
  * for the device functions, compiled for the CPU. No byte outside a queue or a buffer
- * may be accessed, a text must end where its length says, and the completed index must
+ * may be accessed, a text must have the returned length, and the completed index must
  * never decrease.
  */
 #include <errno.h>
@@ -62,7 +62,7 @@ static void check_text(const char *buf, size_t size, size_t len)
 
 	if (!size)
 		return;
-	expect(strnlen(buf, size) == end, "the text does not end where its length says");
+	expect(strnlen(buf, size) == end, "the text has another length than returned");
 	for (i = 0; i < end; i++)
 		expect(buf[i] == '\n' || (buf[i] >= ' ' && buf[i] <= '~'),
 		       "the text has an unprintable character");

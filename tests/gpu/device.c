@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 		if (!pid)
 			child(argv[1]);
 		supervise(pid);
-		if (!progress->opened) /* the next child would fail to open them, too */
+		if (!progress->opened) /* the next child could not open NIC and GPU either */
 			break;
 	}
 	printf("%u passed, %u failed\n", progress->passed, progress->failed);

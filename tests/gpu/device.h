@@ -50,7 +50,7 @@ enum gt_op {
 	GT_P_SIGNAL,
 	GT_GET,			      /* reads src into dst; the kernel checks the result */
 	GT_GET_MCST,		      /* blocking get, followed by a dump WQE */
-	GT_LAST_SCOPED = GT_GET_MCST, /* the operations up to here also at warp and block scope */
+	GT_LAST_SCOPED = GT_GET_MCST, /* up to here also at warp and block scope */
 	GT_GET_WAIT,		      /* get, then get_wait with a dump */
 	/* get, fence, then a put of the received data to the cell in old */
 	GT_FENCE,

@@ -84,7 +84,7 @@ static enum gt_wait wait_of(enum gt_op op)
 		return GT_FLUSH;
 	case GT_RING: /* the rings bypass the indices that polls rely on */
 		return GT_WAIT;
-	case GT_BUILD: /* a wait would ring the doorbell again */
+	case GT_BUILD: /* a wait would also ring, and hide a lost doorbell */
 	case GT_PAIR:
 	case GT_LOW_BF_WARP:
 		return GT_POLL_AT;

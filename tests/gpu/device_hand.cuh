@@ -110,7 +110,8 @@ __device__ static void build_write(qp_type *qp, const struct op_at &o, uint64_t 
 					     o.dst.addr, o.dst.key, o.src.addr, o.src.key, o.size);
 }
 
-/* Waits for the CQE of the write in slot `at`; the WAIT counts CQEs of the QP's own CQ. */
+/* Builds, in slot at + 1, a WAIT for the CQE of the write in slot `at`. The WAIT
+ * contains the index of that CQE in the QP's own CQ. */
 __device__ static void build_wait(qp_type *qp, uint64_t at)
 {
 	const struct doca_gpu_dev_verbs_cq *cq = doca_gpu_dev_verbs_qp_get_cq_sq(qp);

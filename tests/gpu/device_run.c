@@ -132,7 +132,8 @@ static int check_error(struct gt_qps *qps, int syndrome, int wqe)
 	return 0;
 }
 
-/* All threads wait on QP 0, for that WQE or for a free slot, and must return -EIO. */
+/* All threads wait on QP 0, for WQE 1 or for a free slot, and must return -EIO. wqe:
+ * the WQE that the host must report as failed. */
 static int run_to_error(struct gt_env *env, const struct gt_case *c, struct gt_qps *qps,
 			int syndrome, int wqe)
 {

@@ -37,7 +37,8 @@ static void add_many(const char *what, struct gt_case c)
 	add(what, c);
 }
 
-/* For operations that do not ring, the wait must not ring either: those use GT_POLL_AT. */
+/* A wait rings published slots itself, which would hide a doorbell that the operation
+ * failed to ring. Operations that test their own doorbell therefore use GT_POLL_AT. */
 static enum gt_wait wait_of(enum gt_op op)
 {
 	switch (op) {
@@ -239,7 +240,8 @@ static void by_handler(int handler)
 	add("reset", c);
 }
 
-/* Rings that wrap within one batch, lanes with different QPs, and warps with idle lanes. */
+/* Rings that wrap between two waits of a thread, lanes with different QPs, and warps
+ * with idle lanes. */
 static void crowds(void)
 {
 	static const uint32_t idle[] = { ~0x1fu, 0x7ffffffeu, 0x55555555, 0xfffeffff };

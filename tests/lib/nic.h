@@ -20,7 +20,7 @@ static inline struct ibv_context *nic_open_context(void)
 {
 	struct ibv_context *ctx = pick_open();
 
-	cr_assert(ctx, "no NIC that can be opened: run under softnic-run");
+	cr_assert(ctx, "no NIC can be opened; run the test under softnic-run");
 	return ctx;
 }
 

@@ -36,7 +36,7 @@ static inline struct vb vb_open(size_t len)
 	struct vb v = { 0 };
 
 	v.ctx = pick_open();
-	cr_assert(v.ctx, "no NIC that can be opened: run under softnic-run");
+	cr_assert(v.ctx, "no NIC can be opened; run the test under softnic-run");
 	v.pd = ibv_alloc_pd(v.ctx);
 	v.mem = aligned_alloc(4096, (len + 4095) & ~4095ul);
 	cr_assert(v.pd && v.mem);
