@@ -91,7 +91,7 @@ enum gt_op {
 #define GT_ADD	 0x04u /* adds 1 to counter 0; its old value is returned in old */
 #define GT_SET	 0x08u /* sets word k of old */
 #define GT_READ	 0x10u /* the thread checks its cell at dst afterwards */
-#define GT_TAIL	 0x20u /* posts one WQE behind the data, shared by the group */
+#define GT_TAIL	 0x20u /* a WQE follows the data: a signal per thread, or a dump per group */
 /* adds 1 to counter 1; its old value is returned in the second half of old */
 #define GT_COUNT 0x40u
 #define GT_THIRD 0x80u /* writes the cell at old */

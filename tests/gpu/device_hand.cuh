@@ -97,7 +97,7 @@ __device__ static int post_long(const struct gt_job &j, qp_type *qp, const struc
 	return 0;
 }
 
-/* Every WQE builder: the number of slots of each kind, and their contents. */
+/* One operation per WQE builder: the number of its slots, then their contents. */
 __device__ static uint32_t build_slots(enum gt_kind kind)
 {
 	return kind == GT_KIND_WAIT ? 3 : kind == GT_KIND_DUMP ? 2 : 1;
