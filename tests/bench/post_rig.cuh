@@ -32,7 +32,7 @@
 		} \
 	} while (0)
 
-#define POST_QP_STRIDE	512 /* each exported QP is a separate allocation */
+#define POST_QP_STRIDE	512 /* between QPs, which an export allocates one by one */
 #define POST_REG_STRIDE 4096
 #define POST_LINE	128
 #define POST_MAX_QPS	132

@@ -14,7 +14,7 @@
 #include "post_micro.cuh"
 
 #define RUNS	    4  /* runs at one place, for the rows of the matrix */
-#define PLACES	    15 /* places for the rows of the table, with one run each */
+#define PLACES	    15 /* rig_place() values for rows of the table, one run each */
 #define PLACES_SLOW 5  /* places for a row whose runs are long */
 #define RUN_LONG_NS 5e7
 
