@@ -341,7 +341,7 @@ struct sn_dev {
 	int waiting; /* atomic: program threads that wait for the lock, see sn_dev_lock() */
 	struct sn_cfg cfg;
 	struct sn_stats stats;
-	int memfd; /* the file that /dev/infiniband/uverbs0 opens */
+	int memfd; /* memfd of the newest open of /dev/infiniband/uverbs0 */
 	struct sn_uar uars[SN_MAX_UARS];
 	/* the first SN_GONE_MAX destroyed queue pairs that had traffic */
 	struct sn_qp_record *gone;
@@ -436,11 +436,10 @@ static inline bool sn_addr_same(const struct in6_addr *a, const struct in6_addr 
 /* ---- shared functions ---- */
 void sn_cfg_from_env(struct sn_cfg *cfg);  /* cfg.c (front) */
 bool sn_cfg_page_size(struct sn_cfg *cfg); /* cfg.c; false: SOFTNIC_PAGE_SIZE is invalid */
-void sn_trace(const char *fmt, ...)
-	__attribute__((format(printf, 1, 2))); /* trace.c; prints nothing unless cfg.trace */
-void sn_violation(uint64_t *counter, const char *fmt, ...)
-	/* stats.c: increments the counter; prints the first violation of each kind */
-	__attribute__((format(printf, 2, 3)));
+/* trace.c; prints nothing unless cfg.trace */
+void sn_trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* stats.c: increments the counter; prints the first violation of each kind */
+void sn_violation(uint64_t *counter, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sn_stats_report(struct sn_dev *dev); /* stats.c: at exit, as text and JSON */
 void sn_stats_qp_gone(struct sn_dev *dev, const struct sn_qp *qp);
 

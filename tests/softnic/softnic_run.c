@@ -407,7 +407,8 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	if (sn_tmp_make(dir) || set_address(&cfg) || set_tree(dir, &cfg) ||
 	    (preload && set_preload())) {
-		fprintf(stderr, "softnic-run: cannot set up: %s\n", strerror(errno));
+		fprintf(stderr, "softnic-run: cannot set up address, sysfs tree or preload: %s\n",
+			strerror(errno));
 		sn_sysfs_remove(dir);
 		return EXIT_NOT_RUN;
 	}
