@@ -32,7 +32,7 @@ struct bitmask;
  * memory is exhausted, or the list is empty or names a CPU that the process may not use; the
  * log message starts with whose. */
 struct bitmask *gdk_cpus_of(const char *whose, const char *list);
-/* Set of one CPU: number n modulo the size of cpus. */
+/* A set with one CPU of cpus: the one at position n modulo the number of CPUs. */
 struct bitmask *gdk_cpus_nth(const struct bitmask *cpus, unsigned int n);
 /* The CPUs of cpus that belong to a NUMA node; all of cpus if none does. */
 struct bitmask *gdk_cpus_near(const struct bitmask *cpus, int node);

@@ -279,7 +279,8 @@ __attribute__((format(printf, 3, 4))) static void fact(struct ibv_context *ctx, 
 	errno = saved_errno;
 }
 
-/* Formats an address. When masking, only the offset in 64 KiB, the largest CPU page. */
+/* Formats an address. If addresses are masked, it shows only the offset in a page of 64 KiB, the
+ * largest page of a CPU. */
 static const char *address(const void *p, char text[32])
 {
 	if (masked)

@@ -36,7 +36,7 @@ struct doca_verbs_cq_t {
 	uint32_t cqe_num; /* number of CQEs, a power of two */
 	bool collapsed;	  /* every CQE is written to entry 0 */
 	bool overrun_ignore;
-	void *buf;		      /* address of entry 0: for the GPU if gpu is set */
+	void *buf;		      /* address of entry 0; a GPU address if gpu is set */
 	uint32_t *dbrec;	      /* two words: consumer index, arm */
 	doca_gpu_t *gpu;	      /* the umem's GPU; NULL: host memory */
 	struct doca_verbs_umem *umem; /* memory of the CQEs and the DBREC */

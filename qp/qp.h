@@ -49,7 +49,7 @@ struct doca_verbs_qp_t {
 struct doca_verbs_srq {
 	void *sdk;	      /* core/sdk.h */
 	void *sdk_context;    /* the SDK's view of ctx, created for this SRQ */
-	struct doca_dev *dev; /* NULL: an SRQ is created from an ibv_context and a PD */
+	struct doca_dev *dev; /* always NULL: an SRQ is created from an ibv_context and a PD */
 	struct ibv_context *ctx;
 	struct mlx5dv_devx_obj *obj;
 	uint32_t srqn;

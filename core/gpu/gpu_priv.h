@@ -44,7 +44,8 @@ struct gdk_gpu_ops {
 	doca_error_t (*unmap_reg)(struct doca_gpu *gpu, void *reg);
 	doca_error_t (*dmabuf_fd)(struct doca_gpu *gpu, void *gpu_ptr, size_t len, bool pcie,
 				  int *fd);
-	bool (*is_current)(const struct doca_gpu *gpu); /* of the calling thread */
+	/* Returns whether the GPU's context is current in the calling thread. */
+	bool (*is_current)(const struct doca_gpu *gpu);
 	void (*close)(struct doca_gpu *gpu);
 };
 
