@@ -45,7 +45,7 @@ struct sn_msg {
 	uint32_t idx;	      /* WQE index of its first block */
 	uint16_t blocks;      /* of 64 bytes */
 	uint8_t opcode, fm;   /* fm: fence, completion and solicited bits of the WQE */
-	uint8_t synd, vendor; /* local error, 0: none; completes with it when it is the oldest */
+	uint8_t synd, vendor; /* error, 0: none; reported when the message is the oldest */
 	bool local;	      /* sends no packet: NOP, WAIT, DUMP or an error */
 	bool done;	      /* READ or atomic: the response is in memory */
 	bool solicited;
@@ -386,8 +386,8 @@ void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q); /* a send request failed */
 void sn_eng_rts_count(struct sn_eng *e, struct sn_qp_eng *q);
 
-/* waiting.c: the NIC thread between two passes. sn_wait_time() returns the ns to sleep, see
- * there; any: the last pass found work. */
+/* waiting.c: the NIC thread between two passes. sn_wait_time() returns the ns to sleep; 0: none,
+ * -1: until kicked. any: the last pass found work. */
 void sn_wait_setup(struct sn_eng *e);
 long sn_wait_time(const struct sn_eng *e);
 void sn_wait(struct sn_eng *e, long ns, bool any);

@@ -4,10 +4,10 @@
  * User memory (umem) of firmware objects: the page size that the kernel chooses for a
  * umem, and the offsets at which a ring may begin. Registration is in uverbs_devx.c.
  *
- * The model uses a byte's virtual address as its DMA address, and its offset in the
- * dmabuf for a dmabuf. So memory is contiguous for DMA, as with an IOMMU or huge
- * pages, and a dmabuf is aligned as GPU memory is (2 MiB). The pages are then as large
- * as they can be on a real machine, and the offset rule as strict.
+ * The DMA address of a byte is its virtual address; in a dmabuf, it is the byte's
+ * offset. So memory is contiguous for DMA, as with an IOMMU or huge pages, and a dmabuf
+ * is aligned to 2 MiB, as GPU memory is. The pages are then as large as they can be on
+ * a real machine, and the offset rule is as strict.
  */
 #include "front.h"
 
