@@ -53,6 +53,7 @@ same_version() { # where it was found, the version found there
 		exit 1
 	}
 }
+same_version CHANGELOG.md "$(sed -n 's/^## \[\([0-9.]*\)\].*/\1/p' CHANGELOG.md | head -n 1)"
 for pc in gdaki gdaki-static; do
 	# shellcheck disable=SC2046 # each field is a list of options
 	"${CC:-gcc}" -std=c11 -Wall -Werror $(field $pc Cflags) -o "$dir/p" "$dir/p.c" $(field $pc Libs)

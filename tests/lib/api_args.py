@@ -77,7 +77,7 @@ NULLABLE = {
     "doca_verbs_qp_init_attr_set_pd.net_dev": "that of the QP's device",
 }
 # Numbers that are out of range; the empty list: every number is in range, or
-# which is not depends on what else is given, and the test of that says so.
+# which of them is invalid depends on the other arguments, and other tests cover that.
 BAD = {
     "doca_gpu_mem_alloc.size": ["0"],
     "doca_gpu_mem_alloc.alignment": ["3", "4097"],
