@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# What every file of the repository keeps to: the licence lines, tabs, at most
-# 100 columns, no left-over notes, no file over 640 lines, and at the top level
-# only what the layout has.
+# Checks the form of all files of the repository: licence lines, no blanks at the end of
+# lines, no notes about unfinished work, at most 100 columns and 640 lines in C sources, no
+# compiler extensions of the platform outside the platform headers, and only the expected
+# files at the top level.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 bad=0
@@ -17,16 +18,12 @@ complain() {
 	bad=1
 }
 
-if git rev-parse --git-dir >/dev/null 2>&1; then
-	files=$(git ls-files -co --exclude-standard)
-else
-	files=$(find . -path ./build -prune -o -type f -print | sed 's|^\./||')
-fi
-files=$(for f in $files; do [ -f "$f" ] && echo "$f"; done)
+. tests/lib/files.sh
+files=$(list_files)
 code=$(grep -E '\.(c|h|cu|cuh|cpp|cc|def)$' <<<"$files")
 text=$(grep -E '\.(c|h|cu|cuh|cpp|cc|def|sh|py|txt|mk)$|^Makefile$|^\.ci/run$' <<<"$files")
 
-# shellcheck disable=SC2086 # lists of names without spaces, throughout
+# shellcheck disable=SC2086 # lists of file names
 {
 	for f in $text; do
 		head -n 3 "$f" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' &&
@@ -35,7 +32,7 @@ text=$(grep -E '\.(c|h|cu|cuh|cpp|cc|def|sh|py|txt|mk)$|^Makefile$|^\.ci/run$' <
 	[ ! -s "$tmp" ] || complain "no licence lines"
 
 	grep -n -w -E 'TO''DO|FIX''ME|XX''X|HA''CK|st''ub|st''ubs|not yet impl''emented' $text /dev/null >"$tmp" &&
-		complain "left-over notes"
+		complain "notes about unfinished work"
 
 	grep -n -P '[ \t]+$' $text /dev/null >"$tmp" && complain "blanks at the end of a line"
 	for f in $code; do
@@ -47,15 +44,15 @@ text=$(grep -E '\.(c|h|cu|cuh|cpp|cc|def|sh|py|txt|mk)$|^Makefile$|^\.ci/run$' <
 
 	product=$(grep -E '^(core|umem|uar|cq|qp|doorbell)/' <<<"$code")
 	grep -n -i -E '\bissue #?[0-9]+\b|softnic' $product /dev/null >"$tmp" &&
-		complain "the product speaks of its tests or its history"
+		complain "the product mentions its tests or its history"
 	grep -n -E '__attribute__\(\(constructor' $product /dev/null >"$tmp" && complain "a constructor"
 	grep -n '__CUDACC__' $product /dev/null | grep -v '/platform' >"$tmp" &&
 		complain "__CUDACC__ outside the platform header"
-	# doorbell/mmio.h is the host's own barrier in front of a register store.
+	# doorbell/mmio.h has the host's barrier before a register store.
 	grep -n -E '\basm\b|__asm__' $product /dev/null | grep -v -E '/platform|doorbell/mmio.h' >"$tmp" &&
 		complain "inline assembly outside the platform header"
 }
 
 allowed='^(Makefile|README\.md|LICENSE|CONTRIBUTING\.md|CHANGELOG\.md|\.ci|\.clang-format|\.editorconfig|\.git-blame-ignore-revs|\.gitignore|\.gitattributes|core|umem|uar|cq|qp|doorbell|tests|examples)$'
-cut -d/ -f1 <<<"$files" | sort -u | grep -v -E "$allowed" >"$tmp" && complain "not part of the layout"
+cut -d/ -f1 <<<"$files" | sort -u | grep -v -E "$allowed" >"$tmp" && complain "unexpected file at the top level"
 exit $bad
