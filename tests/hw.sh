@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Tests tests/hw/run with the software NIC in the place of hardware: a comparison of the NIC
+# Tests tests/hw/run with the software NIC instead of hardware: a comparison of the NIC
 # with itself finds no difference, and one with a NIC of another configuration reports exactly
 # the planted differences. Also tests error messages, time limits, the masking of reports, and
 # the two programs that read traces.
@@ -92,7 +92,7 @@ done
 grep -q "^CREATE_QP, send_dbr_mode 1: status 0x3 syndrome 0x[0-9a-f]* errno [0-9]*, accepted$" "$tmp/planted" ||
 	complain "the report does not name the refused command and its status" "$tmp/planted"
 
-# ---- two hosts: a script in the place of ssh starts the other side on this host ----
+# ---- two hosts: a script instead of ssh starts the other side on this host ----
 printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >"$tmp/ssh"
 chmod +x "$tmp/ssh"
 other_host() {

@@ -3,7 +3,7 @@
 # Copyright (c) gdaki authors
 #
 # Compiles host sources of other projects, which are written for DOCA GPUNetIO 3.x, unchanged
-# with gdaki's headers in the place of NVIDIA's, and checks that gdaki's archives define the
+# with gdaki's headers instead of NVIDIA's, and checks that gdaki's archives define the
 # functions that they call. Prints each name that is missing or has another type. The script
 # recognizes a checkout by these files:
 #	NVSHMEM		src/modules/transport/gpunetio

@@ -3,7 +3,7 @@
 # Copyright (c) gdaki authors
 #
 # Compiles NCCL's networking by GPU threads (src/include/nccl_device of a checkout of
-# NVIDIA/nccl, 2.30) unchanged with gdaki's headers in the place of NCCL's copy of
+# NVIDIA/nccl, 2.30) unchanged with gdaki's headers instead of NCCL's copy of
 # doca-gpunetio, and runs it on the software NIC with CPU threads and, if there is one, a GPU.
 # usage: nccl.sh CHECKOUT
 # shellcheck disable=SC2034 # name, inc and driver are read by the included script

@@ -3,7 +3,7 @@
 # Copyright (c) gdaki authors
 #
 # Compiles UCX's device endpoint (src/uct/ib/mlx5/gdaki/gdaki.cuh of a checkout of openucx/ucx,
-# 2026-03 or later) unchanged with gdaki's headers in the place of its submodule gpunetio, and
+# 2026-03 or later) unchanged with gdaki's headers instead of its submodule gpunetio, and
 # runs it on the software NIC with CPU threads and, if there is one, a GPU.
 # usage: ucx_gdaki.sh CHECKOUT
 # shellcheck disable=SC2034 # name, inc and driver are read by the included script
