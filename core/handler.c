@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Names of the doorbell handlers. */
+/*
+ * Names of the doorbell handlers, for messages and reports. doorbell/auto.c chooses a
+ * handler; the strategies in doorbell/ implement them.
+ */
 #include "core/util.h"
 #include "host/gdaki_core.h"
 

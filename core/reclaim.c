@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The function that frees memory kept for reuse; see reclaim.h. */
+/*
+ * Stores the reclaim function and calls it (reclaim.h). umem/slab.c has the function that is
+ * registered here.
+ */
 #include <stdatomic.h>
 
 #include "core/reclaim.h"

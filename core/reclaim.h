@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Memory that is kept for reuse, and so keeps its GPU and NIC in use, is freed before one
- * of them is closed. The slab, which is in a higher layer, registers the function that
- * does so.
+ * A callback that frees cached memory before a GPU or a NIC is closed. Slabs are kept for
+ * reuse, and a kept slab counts as a user of its GPU and its NIC. The slab allocator is in a
+ * higher layer than the functions that close them, so it registers this callback.
  */
 #ifndef GDK_RECLAIM_H
 #define GDK_RECLAIM_H
@@ -12,10 +12,10 @@
 
 struct doca_dev;
 
-/* Frees what is kept for a GPU or for a NIC and not in use; NULL matches none. */
+/* Frees the unused slabs of gpu, and those of dev. NULL: of no GPU, or of no NIC. */
 typedef void gdk_reclaim_fn(const doca_gpu_t *gpu, const struct doca_dev *dev);
 
-/* Any thread; repeated calls with the same function are allowed. */
+/* Sets the callback. Any thread may call this, also repeatedly with the same function. */
 void gdk_reclaim_register(gdk_reclaim_fn *fn);
 /* Calls the registered function, if there is one. */
 void gdk_reclaim(const doca_gpu_t *gpu, const struct doca_dev *dev);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* SDK mode of GPUs and devices (sdk.h). On failure an object is unchanged. */
+/*
+ * SDK mode (sdk.h) of GPUs and devices: functions that create the SDK's objects for them. The
+ * other layers have files of their own for their objects (*_sdk.c). If a function fails, it
+ * leaves the object unchanged.
+ */
 #ifndef GDK_SDK_DEV_H
 #define GDK_SDK_DEV_H
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* SDK mode of UARs (core/sdk.h). */
+/*
+ * SDK mode (core/sdk.h) of UARs: creates the SDK's UAR and queries its register address. The
+ * SDK decides about sharing of pages.
+ */
 #include "core/sdk.h"
 #include "uar/uar.h"
 

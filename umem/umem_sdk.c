@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* SDK mode of umems (core/sdk.h). */
+/*
+ * SDK mode (core/sdk.h) of umems: registers memory with the SDK, which chooses the way for GPU
+ * memory itself.
+ */
 #include "core/gpu/gpu_priv.h"
 #include "core/sdk.h"
 #include "umem/umem.h"
