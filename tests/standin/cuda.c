@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A stand-in for libcuda.so.1: two GPUs, 0000:8a:00.0 and 0000:8b:00.0, whose
- * memory is memfds mapped on multiples of 2 MiB. It keeps what a driver would
- * keep and refuses what a driver would refuse (a call without a context, memory
- * registered twice), so that leaks and missing contexts show.
+ * A stand-in for libcuda.so.1: two GPUs, 0000:8a:00.0 and 0000:8b:00.0, whose memory is
+ * memfds mapped at multiples of 2 MiB. It keeps the driver's state and refuses what a
+ * driver refuses (a call without a context, memory registered twice), so that tests
+ * notice leaks and missing contexts. Tests find the standin_cuda_* functions at the end
+ * with dlsym. Compiled with CUDA_OLD, it lacks a function. Environment:
  *
- * STANDIN_CUDA_FAIL=n fails the n-th call; tests may also use the standin_cuda_*
- * functions at the end, found with dlsym. STANDIN_CUDA_IOMEM=1 accepts the
- * IOMEMORY flag, =2 refuses every registration, =3 those of shared mappings, which a
- * NIC's registers are; STANDIN_CUDA_NO_REG=n refuses these on the n-th GPU, from 0;
- * STANDIN_CUDA_DMABUF=0 has none, =2 knows the PCIe mapping type, =3 too and gives
- * descriptors that no process can map, as NVIDIA's driver does. STANDIN_CUDA_SKEW=n
- * has memory begin n bytes after a page. Compiled with CUDA_OLD, it lacks a function.
+ * STANDIN_CUDA_FAIL=n    the nth call fails
+ * STANDIN_CUDA_IOMEM=1   registration accepts the IOMEMORY flag; =2: every registration
+ *                        fails; =3: that of shared mappings, such as doorbell registers, fails
+ * STANDIN_CUDA_NO_REG=n  registration of shared mappings fails on GPU n (from 0)
+ * STANDIN_CUDA_DMABUF=0  no dmabufs; =2: with the PCIe mapping type; =3: also, and no
+ *                        process can map the descriptors, as with NVIDIA's driver
+ * STANDIN_CUDA_SKEW=n    memory begins n bytes behind the start of a page
+ * STANDIN_CUDA_POINTERS=1  cuPointerGetAttribute() works
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -51,23 +53,15 @@ struct block {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void *blocks; /* a tree of struct block, by address; they do not overlap */
+static void *blocks; /* tree of struct block, ordered by address, without overlaps */
 static int primary_refs[NUM_GPUS], streams, stacked;
 static long calls, fail_at = -1;
 static int dmabuf_flags = -1;
-static long copies; /* to and from GPUs, that a program began */
+static long copies; /* number of copies to and from GPUs */
 static int live_blocks;
 static size_t gpu_bytes;
 static __thread int stack[16], depth;
 static char contexts[NUM_GPUS];
-
-int standin_cuda_live(void);
-size_t standin_cuda_bytes(void);
-long standin_cuda_calls(void);
-long standin_cuda_copies(void);
-int standin_cuda_dmabuf_flags(void);
-void standin_cuda_fail_at(long n);
-int standin_cuda_failed(void);
 
 static long number(const char *name, long otherwise)
 {
@@ -76,7 +70,7 @@ static long number(const char *name, long otherwise)
 	return env && *env ? atol(env) : otherwise;
 }
 
-/* Counts a call; true: this is the one to fail. */
+/* Counts a call. Returns true if it is the one that must fail. */
 static bool planned(void)
 {
 	bool hit;
@@ -138,7 +132,7 @@ static int add(struct block block)
 	return at ? ALREADY_REGISTERED : OUT_OF_MEMORY;
 }
 
-/* Takes the block that starts at addr off the table. */
+/* Removes the block that starts at addr from the tree. */
 static int take(const char *addr, bool registered, struct block *taken)
 {
 	struct block *block;
@@ -330,8 +324,9 @@ EXPORT int cuMemHostGetDevicePointer_v2(unsigned long long *ptr, void *host, uns
 }
 
 /*
- * A copy to a GPU arrives late: when something waits for its stream, or with the
- * next copy of it. Nobody may use the source before that, nor expect the data.
+ * A copy to a GPU is delayed until its stream is synchronized or the next copy begins.
+ * Until then the caller must not change the source, nor expect the data at the
+ * destination.
  */
 static struct {
 	char *dst;
@@ -350,7 +345,7 @@ EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long dst, const void *src, size_t 
 {
 	CALL(true);
 	if (!stream)
-		return INVALID_VALUE; /* the NULL stream would wait for a spinning kernel */
+		return INVALID_VALUE; /* the NULL stream would wait for a kernel that polls */
 	pthread_mutex_lock(&lock);
 	arrive();
 	copies++;
@@ -397,7 +392,7 @@ EXPORT int cuStreamCreate(void **stream, unsigned int flags)
 	return OK;
 }
 
-/* As long as a real one takes. */
+/* Waits about as long as a real driver takes: 7 us. */
 static void linger(void)
 {
 	struct timespec start, now;
@@ -408,7 +403,7 @@ static void linger(void)
 	while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < 7000);
 }
 
-/* When it fails, what was on its way is lost. */
+/* If it fails, the pending copy is lost. */
 EXPORT int cuStreamSynchronize(void *stream)
 {
 	int ret = call(true);
@@ -445,7 +440,8 @@ EXPORT int cuMemHostAlloc(void **mem, size_t size, unsigned int flags)
 	return *mem ? OK : OUT_OF_MEMORY;
 }
 
-/* Memory is the first GPU's. Only for tests that ask for it: then the NIC copies. */
+/* Knows the attributes 2 (memory type) and 9 (device). Only for tests that enable it,
+ * because the NIC then copies through the driver. */
 EXPORT int cuPointerGetAttribute(void *value, int attribute, unsigned long long ptr)
 {
 	struct block *block;
@@ -482,7 +478,7 @@ EXPORT int cuPointerSetAttribute(const void *value, int attribute, unsigned long
 	return attribute == 6 && find((char *)(unsigned long)ptr) ? OK : INVALID_VALUE;
 }
 
-/* A descriptor instead of fd, with an inode of its own. */
+/* Replaces fd with a descriptor of another inode that cannot be mapped. */
 static int unmappable(int fd)
 {
 	int ends[2];
@@ -494,8 +490,9 @@ static int unmappable(int fd)
 	return ends[0];
 }
 
-/* A dmabuf is the block's memfd: it must start at the block. The software NIC knows one of the
- * PCIe mapping type by its file position, which no program looks at. */
+/* A dmabuf is the block's memfd, so that it must start at the block. The software NIC
+ * recognizes a dmabuf of the PCIe mapping type by its file position, which programs do
+ * not use. */
 #define PCIE_MARK 0x50434965
 
 static int pcie_typed(int fd)
@@ -536,7 +533,8 @@ EXPORT int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr, s
 	return OK;
 }
 
-/* As libcudart asks for functions, by the name without a version; some of them. */
+/* Looks up functions like libcudart does, by the name without a version suffix. Knows
+ * only some of the functions. */
 EXPORT int cuGetProcAddress_v2(const char *name, void **fn, int version, unsigned long long flags,
 			       int *status);
 EXPORT int cuGetProcAddress(const char *name, void **fn, int version, unsigned long long flags)
@@ -562,35 +560,21 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **fn, int version, unsigne
 	return ret;
 }
 
-/* Everything that somebody would have to give back. */
-EXPORT int standin_cuda_live(void)
-{
-	return live_blocks + primary_refs[0] + primary_refs[1] + streams + stacked;
-}
+#define GET(fn, type, value) \
+	EXPORT type fn(void) \
+	{ \
+		return value; \
+	}
+/* Number of objects that a program must release. */
+GET(standin_cuda_live, int, live_blocks + primary_refs[0] + primary_refs[1] + streams + stacked)
+/* Bytes of GPU memory that are allocated. */
+GET(standin_cuda_bytes, size_t, gpu_bytes)
+/* Flags of the last exported dmabuf, or -1. */
+GET(standin_cuda_dmabuf_flags, int, dmabuf_flags)
+GET(standin_cuda_calls, long, calls)
+GET(standin_cuda_copies, long, copies)
 
-/* Memory of the GPUs that is allocated. */
-EXPORT size_t standin_cuda_bytes(void)
-{
-	return gpu_bytes;
-}
-
-/* Of the last dmabuf that was given out, or -1. */
-EXPORT int standin_cuda_dmabuf_flags(void)
-{
-	return dmabuf_flags;
-}
-
-EXPORT long standin_cuda_calls(void)
-{
-	return calls;
-}
-
-EXPORT long standin_cuda_copies(void)
-{
-	return copies;
-}
-
-/* Fails the n-th call from now; 0: none. */
+/* Makes the nth call from now fail; 0: none. */
 EXPORT void standin_cuda_fail_at(long n)
 {
 	pthread_mutex_lock(&lock);
@@ -598,7 +582,7 @@ EXPORT void standin_cuda_fail_at(long n)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Did a call fail that was planned since then? */
+/* Returns whether the selected call has failed. */
 EXPORT int standin_cuda_failed(void)
 {
 	return fail_at > 0 && calls >= fail_at;
