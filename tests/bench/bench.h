@@ -56,12 +56,12 @@ static inline double median(struct series *s)
 	return s->v[RUNS / 2];
 }
 
-static inline void say(int fd, const void *buf, size_t len)
+static inline void send_bytes(int fd, const void *buf, size_t len)
 {
 	REQUIRE(write(fd, buf, len) == (ssize_t)len);
 }
 
-static inline void hear(int fd, void *buf, size_t len)
+static inline void receive_bytes(int fd, void *buf, size_t len)
 {
 	REQUIRE(read(fd, buf, len) == (ssize_t)len); /* short messages arrive as a whole */
 }

@@ -207,7 +207,7 @@ static void loop_role(int fd)
 	}
 	r.latency = completion_latency(&s, &to);
 	side_close(&s);
-	say(fd, &r, sizeof(r));
+	send_bytes(fd, &r, sizeof(r));
 }
 
 /* Writes word i to the peer, which answers with its own word i. first: this side starts. */
@@ -242,24 +242,24 @@ static void pair_role(const int fd[2])
 	int i;
 
 	side_open(&s, &own);
-	say(fd[0], &own, sizeof(own));
-	hear(fd[0], &to, sizeof(to));
+	send_bytes(fd[0], &own, sizeof(own));
+	receive_bytes(fd[0], &to, sizeof(to));
 	side_connect(&s, &to);
-	say(fd[0], &turn, 1);
-	hear(fd[0], &turn, 1);
+	send_bytes(fd[0], &turn, 1);
+	receive_bytes(fd[0], &turn, 1);
 	for (i = 0; fd[1] >= 0 && i < SIZES; i++) {
 		writes(&s, &to, sizes[i], counts[i] / 4);
 		r.rate[i] = writes(&s, &to, sizes[i], counts[i]);
 	}
 	memset(s.mem + BUFFER, 0, 8);
-	say(fd[0], &turn, 1);
-	hear(fd[0], &turn, 1);
+	send_bytes(fd[0], &turn, 1);
+	receive_bytes(fd[0], &turn, 1);
 	r.latency = ping_pong(&s, &to, fd[1] >= 0);
-	say(fd[0], &turn, 1);
-	hear(fd[0], &turn, 1);
+	send_bytes(fd[0], &turn, 1);
+	receive_bytes(fd[0], &turn, 1);
 	side_close(&s);
 	if (fd[1] >= 0)
-		say(fd[1], &r, sizeof(r));
+		send_bytes(fd[1], &r, sizeof(r));
 }
 
 /* ---- a round ---- */
@@ -299,7 +299,7 @@ static struct report run_loop(void)
 	REQUIRE(!pipe(out));
 	pid = start("loop", out[1], -1);
 	close(out[1]);
-	hear(out[0], &r, sizeof(r));
+	receive_bytes(out[0], &r, sizeof(r));
 	close(out[0]);
 	ended_well(pid);
 	return r;
@@ -317,7 +317,7 @@ static struct report run_pair(void)
 	close(between[0]);
 	close(between[1]);
 	close(out[1]);
-	hear(out[0], &r, sizeof(r));
+	receive_bytes(out[0], &r, sizeof(r));
 	close(out[0]);
 	ended_well(client);
 	ended_well(server);

@@ -70,7 +70,7 @@ static void receive_all(int fd, struct sockaddr_in to, size_t len)
 	uint8_t *data = malloc(BATCH * len);
 	struct mmsghdr m[BATCH];
 	struct iovec iov[BATCH];
-	uint32_t got = 0, said = 0;
+	uint32_t got = 0, acked_until = 0;
 	int n;
 
 	messages(m, iov, data, len, NULL);
@@ -81,9 +81,9 @@ static void receive_all(int fd, struct sockaddr_in to, size_t len)
 			continue;
 		}
 		got += (uint32_t)n;
-		if (got - said < ACK_EVERY && got < PACKETS)
+		if (got - acked_until < ACK_EVERY && got < PACKETS)
 			continue;
-		said = got;
+		acked_until = got;
 		REQUIRE(sendto(fd, &got, 4, 0, (struct sockaddr *)&to, sizeof(to)) == 4);
 	}
 	free(data);

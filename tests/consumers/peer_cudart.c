@@ -25,7 +25,7 @@ static void need_context(void)
 	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
 }
 
-static cudaError_t said(CUresult rc)
+static cudaError_t runtime_error(CUresult rc)
 {
 	/* these errors have the same numbers in the runtime as in the driver */
 	return (cudaError_t)rc;
@@ -40,7 +40,7 @@ cudaError_t cudaGetDevice(int *device)
 cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *bdf)
 {
 	need_context();
-	return said(cuDeviceGetByPCIBusId(device, bdf));
+	return runtime_error(cuDeviceGetByPCIBusId(device, bdf));
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device)
@@ -63,13 +63,13 @@ cudaError_t cudaMalloc(void **ptr, size_t size)
 	rc = cuMemAlloc((CUdeviceptr *)ptr, size);
 	if (!rc)
 		memset(*ptr, 0, size); /* zeroed, as the real driver does with reused memory */
-	return said(rc);
+	return runtime_error(rc);
 }
 
 cudaError_t cudaFree(void *ptr)
 {
 	need_context();
-	return ptr ? said(cuMemFree((CUdeviceptr)ptr)) : cudaSuccess;
+	return ptr ? runtime_error(cuMemFree((CUdeviceptr)ptr)) : cudaSuccess;
 }
 
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t len, enum cudaMemcpyKind kind)
@@ -79,7 +79,7 @@ cudaError_t cudaMemcpy(void *dst, const void *src, size_t len, enum cudaMemcpyKi
 	(void)kind; /* any direction is the same here, because the CPU can access all addresses */
 	need_context();
 	rc = cuMemcpyHtoDAsync((CUdeviceptr)dst, src, len, stream);
-	return said(rc ? rc : cuStreamSynchronize(stream));
+	return runtime_error(rc ? rc : cuStreamSynchronize(stream));
 }
 
 cudaError_t cudaMemset(void *dst, int byte, size_t len)
@@ -88,23 +88,23 @@ cudaError_t cudaMemset(void *dst, int byte, size_t len)
 
 	need_context();
 	rc = cuMemsetD8Async((CUdeviceptr)dst, (unsigned char)byte, len, stream);
-	return said(rc ? rc : cuStreamSynchronize(stream));
+	return runtime_error(rc ? rc : cuStreamSynchronize(stream));
 }
 
 cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int flags)
 {
 	need_context();
-	return said(cuMemHostRegister(ptr, size, flags));
+	return runtime_error(cuMemHostRegister(ptr, size, flags));
 }
 
 cudaError_t cudaHostUnregister(void *ptr)
 {
-	return said(cuMemHostUnregister(ptr));
+	return runtime_error(cuMemHostUnregister(ptr));
 }
 
 cudaError_t cudaHostGetDevicePointer(void **dev, void *host, unsigned int flags)
 {
-	return said(cuMemHostGetDevicePointer((CUdeviceptr *)dev, host, flags));
+	return runtime_error(cuMemHostGetDevicePointer((CUdeviceptr *)dev, host, flags));
 }
 
 cudaError_t cudaGetLastError(void)

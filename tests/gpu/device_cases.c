@@ -158,7 +158,7 @@ static void handlers(void)
 
 /* WQEs built and submitted by the kernel itself, functions for one scope, and
  * functions that need no queue. */
-static void by_hand(void)
+static void low_level(void)
 {
 	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
 	struct gt_case c;
@@ -203,7 +203,7 @@ static void lengths(void)
 
 /* Handlers named in the kernel, collapsed CQs, poll_cq, BlueFlame and reservation
  * without the check for free slots. */
-static void ways(void)
+static void handlers_and_waits(void)
 {
 	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
 	struct gt_case c;
@@ -229,7 +229,7 @@ static void ways(void)
 	add("no_slot_check", c);
 }
 
-static void order(void)
+static void write_imm_order(void)
 {
 	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
 	struct gt_case c;
@@ -244,7 +244,7 @@ static void order(void)
 }
 
 /* Few threads, for a checker that makes kernels many times slower. */
-static void small(void)
+static void few_threads(void)
 {
 	static const enum gt_op ops[] = { GT_PUT, GT_P, GT_PUT_SIGNAL, GT_GET, GT_LOW_BF, GT_MIX };
 	struct gt_case c;
@@ -291,7 +291,7 @@ static void sizes(void)
 	}
 }
 
-static void crowd(struct gt_case c, uint32_t depth)
+static void many_threads(struct gt_case c, uint32_t depth)
 {
 	c.depth = depth;
 	c.blocks = SMS;
@@ -302,19 +302,19 @@ static void crowd(struct gt_case c, uint32_t depth)
 }
 
 /* Many threads on one QP, rings of several depths, idle lanes, and lanes with different QPs. */
-static void crowds(void)
+static void shared_by_many(void)
 {
 	static const uint32_t idle[] = { ~0x1fu, 0x7ffffffeu, 0x55555555, 0xfffeffff };
 	struct gt_case c;
 
 	for (uint32_t depth = 64; depth <= 4096; depth *= 8) {
 		c = shape(GT_PUT, MODE(GPU), WARP, E2E_DB, 0);
-		crowd(c, depth);
+		many_threads(c, depth);
 		c = shape(GT_MIX, MODE(GPU), THREAD, E2E_DB, 0);
-		crowd(c, depth);
+		many_threads(c, depth);
 		/* the ringing thread checks every WQE while thousands of threads poll */
 		c.debug = true;
-		crowd(c, depth);
+		many_threads(c, depth);
 	}
 	for (int i = 0; i < 4; i++) {
 		c = shape(i % 2 ? GT_MIX : GT_PUT, MODE(GPU), THREAD, E2E_DB, 0);
@@ -343,7 +343,7 @@ static void resets(void)
 		}
 }
 
-static void endings(void)
+static void errors_and_aborts(void)
 {
 	struct gt_case c;
 
@@ -357,11 +357,11 @@ static void endings(void)
 			add("abort", c);
 			c.op = GT_DENIED;
 			c.threads = 128; /* a multiple of the warp size */
-			c.run = gt_run_denied;
+			c.run = gt_run_bad_rkey;
 			c.nqps = 2;
 			add("bad_rkey", c);
 			c.nqps = 1;
-			c.run = gt_run_gone;
+			c.run = gt_run_no_peer;
 			add("no_peer", c);
 		}
 }
@@ -371,17 +371,17 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 	out = cases;
 	out_end = cases + max;
 	operations();
-	by_hand();
+	low_level();
 	lengths();
 	handlers();
-	ways();
-	order();
+	handlers_and_waits();
+	write_imm_order();
 	sizes();
-	crowds();
+	shared_by_many();
 	resets();
-	endings();
+	errors_and_aborts();
 	huge();
-	small();
+	few_threads();
 	gt_debug_cases(add);
 	return (unsigned int)(out - cases);
 }

@@ -122,7 +122,7 @@ static int run_wrong(struct gt_env *env, const struct gt_case *c, const struct w
 	return rc;
 }
 
-int gt_run_wrong(struct gt_env *env, const struct gt_case *c)
+int gt_run_bad_wqe(struct gt_env *env, const struct gt_case *c)
 {
 	for (unsigned int i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++)
 		if (run_wrong(env, c, &wrongs[i]))
@@ -132,7 +132,7 @@ int gt_run_wrong(struct gt_env *env, const struct gt_case *c)
 
 /* ---- dumps ---- */
 
-int gt_run_show(struct gt_env *env, const struct gt_case *c)
+int gt_run_dump(struct gt_env *env, const struct gt_case *c)
 {
 	char expected[4096];
 	struct gt_qps qps;
@@ -151,7 +151,7 @@ int gt_run_show(struct gt_env *env, const struct gt_case *c)
 	return check_log(&log, expected, true);
 }
 
-int gt_run_unrung(struct gt_env *env, const struct gt_case *c)
+int gt_run_never_rung(struct gt_env *env, const struct gt_case *c)
 {
 	char expected[160];
 	struct gt_qps qps;
@@ -199,19 +199,19 @@ static void by_handler(void (*add)(const char *what, struct gt_case c), int hand
 	add("debug mix", shape(GT_MIX, thread, handler, on_gpu));
 	add("debug every_builder", shape(GT_BUILD, thread, handler, on_gpu));
 	c = shape(GT_WRONG, thread, handler, on_gpu);
-	c.run = gt_run_wrong;
+	c.run = gt_run_bad_wqe;
 	add("debug bad_wqe", c);
 }
 
-static void alone(void (*add)(const char *what, struct gt_case c), bool on_gpu)
+static void single_thread_cases(void (*add)(const char *what, struct gt_case c), bool on_gpu)
 {
 	struct gt_case c = shape(GT_SHOW, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, E2E_DB, on_gpu);
 
 	c.blocks = c.threads = c.iters = 1;
-	c.run = gt_run_show;
+	c.run = gt_run_dump;
 	add("debug dump", c);
 	c.op = GT_UNRUNG;
-	c.run = gt_run_unrung;
+	c.run = gt_run_never_rung;
 	add("debug never_rung", c);
 }
 
@@ -224,6 +224,6 @@ void gt_debug_cases(void (*add)(const char *what, struct gt_case c))
 	for (int h = 0; h < 4; h++)
 		by_handler(add, handlers[h], false);
 	by_handler(add, E2E_DB, true);
-	alone(add, false);
-	alone(add, true);
+	single_thread_cases(add, false);
+	single_thread_cases(add, true);
 }

@@ -10,7 +10,7 @@
 static cudaStream_t stream, copies;
 static cudaEvent_t ended;
 
-static int judge(cudaError_t err, const char *what)
+static int check_cuda(cudaError_t err, const char *what)
 {
 	if (err == cudaSuccess)
 		return 0;
@@ -22,14 +22,14 @@ int gt_gpu_open(const char *pci)
 {
 	int device;
 
-	return judge(cudaDeviceGetByPCIBusId(&device, pci), pci) ||
-			       judge(cudaSetDevice(device), pci) ||
-			       judge(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-				     "stream") ||
-			       judge(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking),
-				     "stream") ||
-			       judge(cudaEventCreateWithFlags(&ended, cudaEventDisableTiming),
-				     "event")
+	return check_cuda(cudaDeviceGetByPCIBusId(&device, pci), pci) ||
+			       check_cuda(cudaSetDevice(device), pci) ||
+			       check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+					  "stream") ||
+			       check_cuda(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking),
+					  "stream") ||
+			       check_cuda(cudaEventCreateWithFlags(&ended, cudaEventDisableTiming),
+					  "event")
 		       ? -1
 		       : 0;
 }
@@ -48,8 +48,8 @@ int gt_gpu_launch(const struct gt_job *job)
 		rc = gt_launch_GPU(job, stream);
 	if (rc)
 		return rc;
-	return judge(cudaGetLastError(), "launch") ||
-	       judge(cudaEventRecord(ended, stream), "event");
+	return check_cuda(cudaGetLastError(), "launch") ||
+	       check_cuda(cudaEventRecord(ended, stream), "event");
 }
 
 int gt_gpu_done(void)
@@ -58,13 +58,13 @@ int gt_gpu_done(void)
 
 	if (err == cudaErrorNotReady)
 		return 0;
-	return judge(err, "kernel") ? -1 : 1;
+	return check_cuda(err, "kernel") ? -1 : 1;
 }
 
 int gt_gpu_copy(void *dst, const void *src, size_t len)
 {
-	return judge(cudaMemcpyAsync(dst, src, len, cudaMemcpyDefault, copies), "copy") ||
-			       judge(cudaStreamSynchronize(copies), "copy")
+	return check_cuda(cudaMemcpyAsync(dst, src, len, cudaMemcpyDefault, copies), "copy") ||
+			       check_cuda(cudaStreamSynchronize(copies), "copy")
 		       ? -1
 		       : 0;
 }

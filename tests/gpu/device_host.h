@@ -91,14 +91,14 @@ uint64_t gt_slots(const struct gt_job *job);
 int gt_run_ops(struct gt_env *env, const struct gt_case *c);
 int gt_run_reset(struct gt_env *env, const struct gt_case *c);
 int gt_run_abort(struct gt_env *env, const struct gt_case *c);
-int gt_run_denied(struct gt_env *env, const struct gt_case *c);
+int gt_run_bad_rkey(struct gt_env *env, const struct gt_case *c);
 int gt_run_imm(struct gt_env *env, const struct gt_case *c);
 int gt_run_huge(struct gt_env *env, const struct gt_case *c);
 int gt_run_tools(struct gt_env *env, const struct gt_case *c);
-int gt_run_gone(struct gt_env *env, const struct gt_case *c);
-int gt_run_wrong(struct gt_env *env, const struct gt_case *c);
-int gt_run_show(struct gt_env *env, const struct gt_case *c);
-int gt_run_unrung(struct gt_env *env, const struct gt_case *c);
+int gt_run_no_peer(struct gt_env *env, const struct gt_case *c);
+int gt_run_bad_wqe(struct gt_env *env, const struct gt_case *c);
+int gt_run_dump(struct gt_env *env, const struct gt_case *c);
+int gt_run_never_rung(struct gt_env *env, const struct gt_case *c);
 
 /* Passes each case of the debug build to `add`. Used by the case lists of the GPU test
  * and of tests/kernels. */

@@ -54,12 +54,12 @@ __device__ static int poll_next(struct doca_gpu_dev_verbs_cq *cq, ticket_type t,
  * returns the consumer index. */
 template <mode_type how_shared>
 __device__ int poll_collapsed(qp_type *qp, struct doca_gpu_dev_verbs_cq *cq, ticket_type t,
-			      bool says)
+			      bool with_index)
 {
 	uint64_t ci;
 	int err;
 
-	if (!says)
+	if (!with_index)
 		return doca_gpu_dev_verbs_poll_cq_collapsed_at<how_shared>(qp, t);
 	err = doca_priv_gpu_dev_verbs_poll_cq_collapsed_at<how_shared>(qp, cq, t, &ci);
 	return err ? err : ci > t ? 0 : GT_EBADDATA;
@@ -97,7 +97,7 @@ __device__ int wait_for(const struct gt_job &j, qp_type *qp, qp_type *companion,
 }
 
 /* Returns whether any thread of the group failed, so that all of them return together. */
-template <scope_type scope> __device__ bool somebody(bool failed)
+template <scope_type scope> __device__ bool any_lane_failed(bool failed)
 {
 	if constexpr (scope == WARP)
 		return __any_sync(0xffffffffu, failed);
@@ -128,14 +128,14 @@ __device__ int run(const struct gt_job &j, qp_type *qp, qp_type *companion, uint
 		}
 		if (!err && gt_flags(op) & GT_READ && !posted)
 			err = compare(j, o);
-		if (somebody<scope>(err != 0))
+		if (any_lane_failed<scope>(err != 0))
 			return err ? err : -ECONNABORTED;
 	}
 	return 0;
 }
 
 /* Waits for one WQE; the threads use four different functions. */
-__device__ static int wait_somehow(qp_type *qp, uint64_t index, uint64_t thread)
+__device__ static int wait_for_wqe(qp_type *qp, uint64_t index, uint64_t thread)
 {
 	struct doca_gpu_dev_verbs_cq *cq = doca_gpu_dev_verbs_qp_get_cq_sq(qp);
 	uint64_t at;
@@ -180,7 +180,8 @@ __device__ int put_too_late(const struct gt_job &j, qp_type *qp, const struct op
 		       : GT_EBADDATA;
 }
 
-template <int op> __device__ int end_badly(const struct gt_job &j, qp_type *qp, uint64_t thread)
+template <int op>
+__device__ int wait_until_error(const struct gt_job &j, qp_type *qp, uint64_t thread)
 {
 	struct op_at o = op_at(j, thread);
 	uint64_t at = 0;
@@ -196,7 +197,7 @@ template <int op> __device__ int end_badly(const struct gt_job &j, qp_type *qp, 
 		doca_gpu_dev_verbs_put<mode, nic_handler>(qp, o.dst, o.src, j.size, &t);
 	}
 	wait_for_first(qp, op == GT_DENIED ? 2 : 1);
-	err = wait_somehow(qp, op == GT_DENIED ? 1 : 0, thread);
+	err = wait_for_wqe(qp, op == GT_DENIED ? 1 : 0, thread);
 	/* Publish the status before the following puts: the host measures the time from an abort
 	 * to this store, and the puts are slow if the queue is in host memory. */
 	*(volatile int *)&j.status[thread] = err;
@@ -232,7 +233,7 @@ template <int op> __device__ int debug(const struct gt_job &j, qp_type *qp, uint
 			return err;
 	}
 	wait_for_first(qp, 2);
-	return wait_somehow(qp, 1, thread);
+	return wait_for_wqe(qp, 1, thread);
 }
 
 template <int op, scope_type scope> __global__ void kernel(const struct gt_job j)
@@ -247,7 +248,7 @@ template <int op, scope_type scope> __global__ void kernel(const struct gt_job j
 	else if constexpr (op == GT_TOOLS)
 		*(volatile int *)&j.status[thread] = tools(j, thread);
 	else if constexpr (op == GT_HOLE || op == GT_DENIED)
-		*(volatile int *)&j.status[thread] = end_badly<op>(j, qp, thread);
+		*(volatile int *)&j.status[thread] = wait_until_error<op>(j, qp, thread);
 	else
 		*(volatile int *)&j.status[thread] = run<op, scope>(j, qp, j.companion[i], thread);
 }

@@ -10,7 +10,7 @@
 #define ABORT_LIMIT_NS	       1000000
 #define ABORT_TRIES	       5
 #define RESETS		       3
-#define NOBODY		       0xfffff0 /* QP number of no queue pair */
+#define NO_SUCH_QPN	       0xfffff0 /* QP number of no queue pair */
 #define SYNDROME_REMOTE_ACCESS 0x13
 #define SYNDROME_RETRIES       0x15
 
@@ -148,7 +148,7 @@ static int run_to_error(struct gt_env *env, const struct gt_case *c, struct gt_q
 }
 
 /* WQE 0 is good; WQE 1 has an rkey that the peer does not know. */
-int gt_run_denied(struct gt_env *env, const struct gt_case *c)
+int gt_run_bad_rkey(struct gt_env *env, const struct gt_case *c)
 {
 	struct gt_qps qps;
 	int rc;
@@ -162,14 +162,14 @@ int gt_run_denied(struct gt_env *env, const struct gt_case *c)
 }
 
 /* The peer does not exist: no packet is acknowledged, and the retries run out. */
-int gt_run_gone(struct gt_env *env, const struct gt_case *c)
+int gt_run_no_peer(struct gt_env *env, const struct gt_case *c)
 {
 	const struct e2e_path path = { .ack_timeout = 10, .retry_cnt = 1 };
 	struct gt_qps qps;
 	int rc;
 
 	gt_qps_open(env, &qps, c);
-	gt_connect_to(env, &qps.qp[0], NOBODY, path);
+	gt_connect_to(env, &qps.qp[0], NO_SUCH_QPN, path);
 	rc = run_to_error(env, c, &qps, SYNDROME_RETRIES, 0);
 	gt_qps_close(&qps);
 	return rc;

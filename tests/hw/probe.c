@@ -23,7 +23,7 @@ static const struct part {
 	{ "limits", "number of QPs that can exist at once", probe_limits },
 };
 
-void probe_say(const char *value, const char *fmt, ...)
+void probe_print(const char *value, const char *fmt, ...)
 {
 	va_list args;
 

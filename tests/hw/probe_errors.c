@@ -34,20 +34,20 @@ static struct rig {
 	struct mlx5dv_devx_obj *cq;
 } r;
 
-static void say_answer(const char *command, const char *what, doca_error_t err, const void *out)
+static void print_answer(const char *command, const char *what, doca_error_t err, const void *out)
 {
 	struct gdk_command_error last = { 0 };
 	char text[96];
 
 	if (!err) {
-		probe_say("accepted", "%s, %s", command, what);
+		probe_print("accepted", "%s, %s", command, what);
 		return;
 	}
 	E2E_REQUIRE(!gdk_get_command_error(&last));
 	snprintf(text, sizeof(text), "status 0x%x syndrome 0x%x errno %d",
 		 (unsigned int)prm_get(out, PRM_CMD_STATUS),
 		 (unsigned int)prm_get(out, PRM_CMD_SYNDROME), last.sys_err);
-	probe_say(text, "%s, %s", command, what);
+	probe_print(text, "%s, %s", command, what);
 }
 
 static void put_wrong(uint8_t *in, const struct wrong *w)
@@ -66,7 +66,7 @@ static void create(const char *command, uint32_t destroy, uint8_t *in, size_t in
 
 	put_wrong(in, w);
 	err = gdk_devx_create(r.ctx, command, in, inlen, out, sizeof(out), &obj);
-	say_answer(command, w ? w->what : "without an error", err, out);
+	print_answer(command, w ? w->what : "without an error", err, out);
 	if (number && !err)
 		*number = (uint32_t)prm_get(out, PRM_CMD_OUT_OBJECT);
 	if (keep)
@@ -226,16 +226,16 @@ static void try_steps(struct e2e_nic *nic)
 		fill_step(in, steps[i].opcode, qpn, nic);
 		put_wrong(in, &steps[i].w);
 		err = gdk_devx_modify(r.ctx, qp, steps[i].name, in, sizeof(in), out, sizeof(out));
-		say_answer(steps[i].name, steps[i].w.what, err, out);
+		print_answer(steps[i].name, steps[i].w.what, err, out);
 	}
 	memset(in, 0, sizeof(in));
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_QUERY_QP);
 	prm_set(in, PRM_CMD_OBJECT, NONE_24);
 	err = gdk_devx_query(r.ctx, qp, "QUERY_QP", in, PRM_CMD_IN_LEN, out, sizeof(out));
-	say_answer("QUERY_QP", "for another QP than the handle's", err, out);
+	print_answer("QUERY_QP", "for another QP than the handle's", err, out);
 	prm_set(in, PRM_CMD_OBJECT, qpn);
 	err = gdk_devx_query(r.ctx, qp, "QUERY_QP", in, PRM_CMD_IN_LEN, out, sizeof(out));
-	say_answer("QUERY_QP", "with an output of 16 bytes", err, out);
+	print_answer("QUERY_QP", "with an output of 16 bytes", err, out);
 	E2E_REQUIRE(!gdk_devx_destroy(r.ctx, qp, GDK_CMD_DESTROY_QP, "QP", qpn));
 }
 
@@ -247,7 +247,7 @@ static void try_general(uint32_t opcode, uint32_t op_mod, const char *command, c
 	prm_set(in, PRM_CMD_OPCODE, opcode);
 	prm_set(in, PRM_CMD_OP_MOD, op_mod);
 	err = gdk_devx_cmd(r.ctx, command, in, sizeof(in), out, sizeof(out));
-	say_answer(command, what, err, out);
+	print_answer(command, what, err, out);
 }
 
 /* ---- setting up ---- */

@@ -9,32 +9,32 @@
 #define KIB (1u << 10)
 #define MIB (1u << 20)
 
-static void say_number(const char *name, uint64_t value)
+static void print_number(const char *name, uint64_t value)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	probe_say(text, "%s", name);
+	probe_print(text, "%s", name);
 }
 
-static void say_port(struct e2e_nic *nic)
+static void print_port(struct e2e_nic *nic)
 {
 	struct ibv_port_attr port;
 
 	if (ibv_query_port(nic->ctx, 1, &port))
-		return probe_say("cannot be queried", "port 1");
-	probe_say(port.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand",
-		  "link_layer");
-	say_number("port.state", port.state);
-	say_number("port.max_mtu", port.max_mtu);
-	say_number("port.active_mtu", port.active_mtu);
-	say_number("port.max_msg_sz", port.max_msg_sz);
-	say_number("port.gid_tbl_len", (uint64_t)port.gid_tbl_len);
-	say_number("port.pkey_tbl_len", port.pkey_tbl_len);
-	say_number("port.flags", port.flags);
+		return probe_print("cannot be queried", "port 1");
+	probe_print(port.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand",
+		    "link_layer");
+	print_number("port.state", port.state);
+	print_number("port.max_mtu", port.max_mtu);
+	print_number("port.active_mtu", port.active_mtu);
+	print_number("port.max_msg_sz", port.max_msg_sz);
+	print_number("port.gid_tbl_len", (uint64_t)port.gid_tbl_len);
+	print_number("port.pkey_tbl_len", port.pkey_tbl_len);
+	print_number("port.flags", port.flags);
 }
 
-#define SAY(name) say_number(#name, doca_verbs_device_attr_get_##name(attr));
+#define PRINT(name) print_number(#name, doca_verbs_device_attr_get_##name(attr));
 
 void probe_caps(struct e2e_nic *nic)
 {
@@ -45,15 +45,16 @@ void probe_caps(struct e2e_nic *nic)
 	if (err)
 		return;
 	/* clang-format off */
-	SAY(max_qp) SAY(max_qp_wr) SAY(max_sge) SAY(max_cq) SAY(max_cqe) SAY(max_mr) SAY(max_pd)
-	SAY(max_ah) SAY(max_srq) SAY(max_srq_wr) SAY(max_srq_sge) SAY(max_pkeys)
-	SAY(max_qp_rd_atom) SAY(max_qp_init_rd_atom) SAY(send_dbr_mode_no_dbr_ext)
+	PRINT(max_qp) PRINT(max_qp_wr) PRINT(max_sge) PRINT(max_cq)
+	PRINT(max_cqe) PRINT(max_mr) PRINT(max_pd) PRINT(max_ah)
+	PRINT(max_srq) PRINT(max_srq_wr) PRINT(max_srq_sge) PRINT(max_pkeys)
+	PRINT(max_qp_rd_atom) PRINT(max_qp_init_rd_atom) PRINT(send_dbr_mode_no_dbr_ext)
 		/* clang-format on */
 		probe_result(doca_verbs_device_attr_get_is_qp_type_supported(attr,
 									     DOCA_VERBS_QP_TYPE_RC),
 			     "RC");
 	E2E_REQUIRE(!doca_verbs_device_attr_free(attr));
-	say_port(nic);
+	print_port(nic);
 }
 
 /* ---- umem and UAR ---- */
@@ -206,7 +207,7 @@ static void try_qp(struct e2e_nic *nic, const struct qp_case *c, doca_verbs_cq_t
 	doca_error_t err;
 
 	if (c->srq && make_srq(nic, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS, 64, &srq))
-		return probe_say("no SRQ", "%s", c->name);
+		return probe_print("no SRQ", "%s", c->name);
 	err = make_qp(nic, c, cq, srq, &qp);
 	probe_result(err, "%s", c->name);
 	if (!err) {
@@ -242,7 +243,7 @@ void probe_objects(struct e2e_nic *nic)
 	try_srq(nic, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS, 64);
 	try_srq(nic, DOCA_VERBS_SRQ_TYPE_LINKED_LIST, 64);
 	if (make_cq(nic, 1024, false, false, &cq))
-		return probe_say("no CQ", "QPs");
+		return probe_print("no CQ", "QPs");
 	for (i = 0; i < sizeof(qp_cases) / sizeof(qp_cases[0]); i++)
 		try_qp(nic, &qp_cases[i], cq);
 	E2E_REQUIRE(!doca_verbs_cq_destroy(cq));
@@ -270,10 +271,10 @@ void probe_limits(struct e2e_nic *nic)
 		err = make_qp(nic, &small, cq, NULL, &qps[n]);
 	n -= err != DOCA_SUCCESS;
 	if (err)
-		say_number("QPs that exist at once", n);
+		print_number("QPs that exist at once", n);
 	else
-		probe_say("more than could be created within the time limit",
-			  "QPs that exist at once");
+		probe_print("more than could be created within the time limit",
+			    "QPs that exist at once");
 	if (err && !gdk_get_command_error(&last) && last.command)
 		printf("creating the next one: %s in %s, status 0x%x syndrome 0x%x errno %d\n",
 		       doca_error_get_name(err), last.command, last.status, last.syndrome,

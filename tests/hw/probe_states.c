@@ -9,7 +9,7 @@
 #define BYTES	4096u
 #define BAD_KEY 0x7fffff00u
 
-static void say_attr(const char *when, const struct e2e_qp *q)
+static void print_attr(const char *when, const struct e2e_qp *q)
 {
 	doca_verbs_qp_init_attr_t *init;
 	doca_verbs_qp_attr_t *attr;
@@ -27,11 +27,11 @@ static void say_attr(const char *when, const struct e2e_qp *q)
 		 (int)a.current_state, (int)a.path_mtu, a.allow_remote_write, a.allow_remote_read,
 		 (int)a.atomic_mode, a.ack_timeout, a.retry_cnt, a.rnr_retry, a.min_rnr_timer,
 		 a.max_rd_atomic, a.max_dest_rd_atomic, a.hop_limit, a.traffic_class, a.sl);
-	probe_say(err ? doca_error_get_name(err) : text, "%s, queried", when);
+	probe_print(err ? doca_error_get_name(err) : text, "%s, queried", when);
 	E2E_REQUIRE(!doca_verbs_qp_attr_destroy(attr) && !doca_verbs_qp_init_attr_destroy(init));
 }
 
-static void say_error(const char *what, struct e2e_qp *q)
+static void print_error(const char *what, struct e2e_qp *q)
 {
 	struct gdk_qp_error e = { 0 };
 	doca_error_t err = gdk_verbs_qp_get_error(q->hl->qp_gverbs, &e);
@@ -40,10 +40,10 @@ static void say_error(const char *what, struct e2e_qp *q)
 	snprintf(text, sizeof(text), "error %d, CQE %d, syndrome 0x%x (%s), vendor 0x%x",
 		 e.has_error, e.has_cqe, e.syndrome, gdk_syndrome_text(e.syndrome),
 		 e.vendor_err_synd);
-	probe_say(err ? doca_error_get_name(err) : text, "%s, the error", what);
+	probe_print(err ? doca_error_get_name(err) : text, "%s, the error", what);
 }
 
-static void say_put(struct e2e_pair *p, const char *what, bool delivered)
+static void print_put(struct e2e_pair *p, const char *what, bool delivered)
 {
 	doca_gpu_dev_verbs_ticket_t ticket;
 	char text[96];
@@ -58,7 +58,7 @@ static void say_put(struct e2e_pair *p, const char *what, bool delivered)
 		 !delivered				 ? "not checked"
 		 : memcmp(p->src.mem, p->dst.mem, BYTES) ? "wrong"
 							 : "right");
-	probe_say(text, "%s", what);
+	probe_print(text, "%s", what);
 }
 
 static doca_error_t move(struct e2e_qp *q, enum doca_verbs_qp_state to, int mask)
@@ -95,30 +95,30 @@ void probe_states(struct e2e_nic *nic)
 
 	(void)nic; /* a pair opens its own */
 	e2e_pair_open(&p, E2E_DB, 16, BYTES);
-	say_attr("connected", &p.tx);
-	say_put(&p, "a write", true);
+	print_attr("connected", &p.tx);
+	print_put(&p, "a write", true);
 	if (!gdk_verbs_qp_get_lag(p.tx.hl->qp, &lag)) {
 		snprintf(text, sizeof(text), "ports %u active %d by queue %d", lag.ports,
 			 lag.active, lag.by_queue);
-		probe_say(text, "bond");
+		probe_print(text, "bond");
 	}
 	probe_result(move(&p.tx, DOCA_VERBS_QP_STATE_RTS, DOCA_VERBS_QP_ATTR_MIN_RNR_TIMER),
 		     "RTS to RTS, min_rnr_timer");
-	say_attr("changed", &p.tx);
+	print_attr("changed", &p.tx);
 	reconnect(&p);
-	say_put(&p, "a write after the reset", true);
+	print_put(&p, "a write after the reset", true);
 	key = p.dst.mr->rkey;
 	p.dst.mr->rkey = BAD_KEY;
-	say_put(&p, "a write with a key that does not exist", false);
+	print_put(&p, "a write with a key that does not exist", false);
 	p.dst.mr->rkey = key;
-	say_error("a write with a key that does not exist", &p.tx);
+	print_error("a write with a key that does not exist", &p.tx);
 	reconnect(&p);
-	say_put(&p, "a write after the error", true);
+	print_put(&p, "a write after the error", true);
 	probe_result(move(&p.tx, DOCA_VERBS_QP_STATE_ERR, 0), "RTS to ERR");
-	say_put(&p, "a write in ERR", false);
-	say_error("a write in ERR", &p.tx);
-	say_attr("in ERR", &p.tx);
+	print_put(&p, "a write in ERR", false);
+	print_error("a write in ERR", &p.tx);
+	print_attr("in ERR", &p.tx);
 	probe_result(move(&p.tx, DOCA_VERBS_QP_STATE_RST, 0), "ERR to RST");
-	say_attr("in RST", &p.tx);
+	print_attr("in RST", &p.tx);
 	e2e_pair_close(&p);
 }

@@ -98,7 +98,7 @@ static void operations(void)
 }
 
 /* The same for WQEs that the kernel builds and submits itself and for functions of one scope. */
-static void by_hand(void)
+static void low_level(void)
 {
 	static const int ops[] = { GT_GET_WAIT, GT_FENCE, GT_CAS, GT_LOW, GT_BUILD, GT_FORMS };
 	struct gt_case c;
@@ -242,7 +242,7 @@ static void by_handler(int handler)
 
 /* Rings that wrap between two waits of a thread, lanes with different QPs, and warps
  * with idle lanes. */
-static void crowds(void)
+static void wrapping_and_idle(void)
 {
 	static const uint32_t idle[] = { ~0x1fu, 0x7ffffffeu, 0x55555555, 0xfffeffff };
 	static const int some[] = { GT_PUT, GT_MIX, GT_P_SIGNAL, GT_GET_MCST };
@@ -270,18 +270,18 @@ static void crowds(void)
 		add("bf_from_copy", shape(GT_LOW_BF, mode, THREAD, E2E_BF));
 }
 
-static void endings(void)
+static void errors(void)
 {
 	struct gt_case c;
 
 	for (int h = 0; h < 2; h++) {
 		c = shape(GT_DENIED, MODE(GPU), THREAD, handlers[h]);
 		c.iters = 1;
-		c.run = gt_run_denied;
+		c.run = gt_run_bad_rkey;
 		c.nqps = 2;
 		add("bad_rkey", c);
 		c.nqps = 1;
-		c.run = gt_run_gone;
+		c.run = gt_run_no_peer;
 		add("no_peer", c);
 	}
 }
@@ -291,7 +291,7 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 	out = cases;
 	out_end = cases + max;
 	operations();
-	by_hand();
+	low_level();
 	pairs();
 	tools();
 	lengths();
@@ -300,8 +300,8 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 	long_values();
 	for (int h = 0; h < 4; h++)
 		by_handler(handlers[h]);
-	crowds();
-	endings();
+	wrapping_and_idle();
+	errors();
 	gt_debug_cases(add);
 	return (unsigned int)(out - cases);
 }

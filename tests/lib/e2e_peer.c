@@ -25,7 +25,7 @@ struct hello {
 	uint64_t addr;
 };
 
-struct whereto {
+struct destination {
 	union ibv_gid gid;
 	uint32_t qpn;
 };
@@ -47,7 +47,7 @@ static void peer_main(int fd, int memfd, size_t len)
 	struct e2e_nic nic;
 	struct e2e_qp qp;
 	struct hello hello;
-	struct whereto to;
+	struct destination to;
 	char done = 1;
 	void *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
 
@@ -149,7 +149,7 @@ void e2e_peer_start(struct e2e_peer *peer, size_t len)
 
 void e2e_peer_connect(struct e2e_peer *peer, const union ibv_gid *gid, uint32_t qpn)
 {
-	struct whereto to;
+	struct destination to;
 	char done;
 
 	memset(&to, 0, sizeof(to));

@@ -434,7 +434,7 @@ static int is_fence(char kind)
 
 /* The code loads `left` early, the model late: the load gets the value of the thread's
  * next load of `left` in the trace, and that entry is marked as done. */
-static unsigned foreseen(struct access *a, const struct access *end, int t, int loc)
+static unsigned place_of_next_load(struct access *a, const struct access *end, int t, int loc)
 {
 	for (; loc == LEFT && a < end; a++)
 		if (a->thread == t && a->kind == 'l' && a->loc == loc) {
@@ -464,7 +464,7 @@ static int follow(struct access *a, const struct access *end)
 			if (is_fence(th->kind) || th->loc == PARKED)
 				advance(a->thread, 0);
 			else if (th->kind == 'l')
-				advance(a->thread, foreseen(a, end, a->thread, th->loc));
+				advance(a->thread, place_of_next_load(a, end, a->thread, th->loc));
 			else if (a->kind == 'l')
 				break;
 			else
@@ -518,7 +518,7 @@ static const char *once(void)
 
 int main(int argc, char **argv)
 {
-	const char *said = NULL;
+	const char *error = NULL;
 	long runs = argc > 1 ? atol(argv[1]) : 0, i;
 
 	st = aligned_alloc(GDK_STATE_LINE, gdk_qp_state_size(DEPTH));
@@ -531,12 +531,12 @@ int main(int argc, char **argv)
 	qp.sq_db = page;
 	qp.nic_handler = HANDLER;
 	if (!runs)
-		said = replay();
-	for (i = 0; i < runs && !said; i++) {
+		error = replay();
+	for (i = 0; i < runs && !error; i++) {
 		early = i & 1;
-		said = once();
+		error = once();
 	}
-	printf("%s\n", said ? said : "no error found");
+	printf("%s\n", error ? error : "no error found");
 	free(st);
-	return said ? 1 : 0;
+	return error ? 1 : 0;
 }

@@ -92,7 +92,7 @@ static void round_of(unsigned int n)
 }
 
 /* Creates a CQ on the UAR page that the CQs of all threads share. */
-static void share_a_page(void)
+static void share_uar_page(void)
 {
 	doca_verbs_cq_attr_t *attr;
 	doca_verbs_cq_t *cq;
@@ -111,7 +111,7 @@ static void *create_and_destroy(void *arg)
 
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		round_of(id + i);
-		share_a_page();
+		share_uar_page();
 	}
 	atomic_fetch_sub(&running, 1);
 	return NULL;
@@ -119,7 +119,7 @@ static void *create_and_destroy(void *arg)
 
 /* Creates and destroys groups, memory and services while the other threads run, and
  * makes one call fail. */
-static void beside(void)
+static void use_other_objects(void)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { .gpu_dev = nic.gpu,
 						       .net_dev = nic.dev,
@@ -161,7 +161,7 @@ static void *use_watched(void *arg)
 	return NULL;
 }
 
-static void *ask(void *arg)
+static void *query_watched(void *arg)
 {
 	struct doca_gpu_verbs_qp *qp = watched.hl->qp_gverbs;
 	struct doca_gpu_verbs_qp_error_info info;
@@ -180,19 +180,19 @@ static void *ask(void *arg)
 	return arg;
 }
 
-static void one_for_all(void)
+static void query_while_used(void)
 {
-	pthread_t user, asking[2];
+	pthread_t user, queriers[2];
 
 	E2E_REQUIRE(!e2e_qp_try(&nic, &watched, E2E_PROXY, DEPTH, false));
 	connect(&watched);
 	serve(&watched, false);
 	for (int i = 0; i < 2; i++)
-		E2E_REQUIRE(!pthread_create(&asking[i], NULL, ask, NULL));
+		E2E_REQUIRE(!pthread_create(&queriers[i], NULL, query_watched, NULL));
 	E2E_REQUIRE(!pthread_create(&user, NULL, use_watched, NULL));
 	pthread_join(user, NULL);
 	for (int i = 0; i < 2; i++)
-		pthread_join(asking[i], NULL);
+		pthread_join(queriers[i], NULL);
 	e2e_qp_close(&watched);
 }
 
@@ -207,9 +207,9 @@ int main(void)
 	atomic_store(&running, THREADS);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		E2E_REQUIRE(!pthread_create(&threads[i], NULL, create_and_destroy, (void *)i));
-	one_for_all();
+	query_while_used();
 	while (atomic_load(&running))
-		beside();
+		use_other_objects();
 	for (unsigned int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	E2E_REQUIRE(!doca_verbs_uar_destroy(shared_uar));

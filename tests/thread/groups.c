@@ -26,7 +26,7 @@ static gdk_mode_t mode;
 static gdk_exec_t scope;
 static enum way way;
 static uint64_t ticket[THREADS];
-static int status[THREADS], stop, dead;
+static int status[THREADS], stop, aborted;
 
 static int post(uint32_t code_opt, uint64_t *t)
 {
@@ -51,7 +51,7 @@ static void *post_once(void *arg)
 }
 
 /* Only the last lane rings the doorbell, for all lanes before it. No lane waits. */
-static void *last_rings(void *arg)
+static void *post_last_rings(void *arg)
 {
 	const uint32_t rank = (uint32_t)(uintptr_t)arg;
 
@@ -87,7 +87,7 @@ static int run(void *(*fn)(void *), uint64_t from, uint32_t depth, uint32_t seed
 	rig_init(&rig, depth, RIG_DB, 0);
 	start_at(from);
 	rig.st->wait_limit_ns = 60000000000u;
-	rig.st->abort_word = (uint32_t)dead;
+	rig.st->abort_word = (uint32_t)aborted;
 	gdk_host_block_init(&block, &warp, THREADS, seed);
 	stop = 0;
 	pthread_create(&nic_thread, NULL, nic, &rig);
@@ -116,7 +116,7 @@ static int check(const char *what, uint32_t depth, uint64_t executed, int bad)
 	return 1;
 }
 
-static int beyond_the_ring(void)
+static int larger_than_ring(void)
 {
 	static const gdk_exec_t scopes[] = { GDK_THREAD, GDK_WARP_SCOPE, GDK_BLOCK_SCOPE };
 	const uint32_t depth = THREADS / 2;
@@ -136,7 +136,7 @@ static int beyond_the_ring(void)
 	return bad;
 }
 
-static int one_rings(void)
+static int last_lane_rings(void)
 {
 	uint32_t i;
 	int bad = 0, err;
@@ -145,7 +145,7 @@ static int one_rings(void)
 	scope = GDK_THREAD;
 	way = PUT;
 	for (i = 0; i < SEEDS; i++) {
-		err = run(last_rings, 0, 2 * THREADS, i);
+		err = run(post_last_rings, 0, 2 * THREADS, i);
 		bad |= check("the last lane rings", 2 * THREADS, ticket[THREADS - 1] + 1, err);
 		rig_fini(&rig);
 	}
@@ -194,7 +194,7 @@ static int long_indices(void)
 
 /* Some lanes first post on their own and arrive late. They wait for slots in a ring
  * that the warp fills. */
-static void *some_come_late(void *arg)
+static void *post_some_late(void *arg)
 {
 	const struct doca_gpu_dev_verbs_addr a = { 0x1000, htobe32(0x100) };
 	const uint32_t rank = (uint32_t)(uintptr_t)arg;
@@ -225,7 +225,7 @@ static int late_lanes(void)
 	way = P;
 	for (i = 0; i < 4; i++) {
 		scope = i % 2 ? GDK_WARP_SCOPE : GDK_BLOCK_SCOPE;
-		err = run(some_come_late, 0, THREADS, i);
+		err = run(post_some_late, 0, THREADS, i);
 		bad |= check("some lanes come late", THREADS, end, err);
 		rig_fini(&rig);
 	}
@@ -269,7 +269,7 @@ static int two_queue_pairs(void)
 	return bad;
 }
 
-static void *post_to_dead(void *arg)
+static void *post_to_failed_qp(void *arg)
 {
 	const uint32_t rank = (uint32_t)(uintptr_t)arg;
 
@@ -280,29 +280,29 @@ static void *post_to_dead(void *arg)
 	return NULL;
 }
 
-static int tickets_of_the_dead(void)
+static int tickets_on_failed_qp(void)
 {
 	static const gdk_exec_t scopes[] = { GDK_THREAD, GDK_WARP_SCOPE, GDK_BLOCK_SCOPE };
 	uint32_t i, k, seen;
 	int bad = 0, err;
 
 	mode = RIG_GPU;
-	dead = 1;
+	aborted = 1;
 	for (i = 0; i < 3 * WAYS; i++) {
 		scope = scopes[i / WAYS];
 		way = (enum way)(i % WAYS);
-		err = run(post_to_dead, 0, THREADS, i);
+		err = run(post_to_failed_qp, 0, THREADS, i);
 		for (k = 0, seen = 0; k < THREADS; k++)
 			seen |= ticket[k] < THREADS ? 1u << ticket[k] : 0;
 		bad |= check("failed QP", THREADS, 0, err || seen != UINT32_MAX || rig.st->rung);
 		rig_fini(&rig);
 	}
-	dead = 0;
+	aborted = 0;
 	return bad;
 }
 
 int main(void)
 {
-	return beyond_the_ring() | one_rings() | long_indices() | late_lanes() | two_queue_pairs() |
-	       tickets_of_the_dead();
+	return larger_than_ring() | last_lane_rings() | long_indices() | late_lanes() |
+	       two_queue_pairs() | tickets_on_failed_qp();
 }

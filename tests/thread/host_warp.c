@@ -168,10 +168,10 @@ static void run(void *(*fn)(void *), uint32_t threads, uint32_t seed)
 	gdk_host_block_fini(&block);
 }
 
-static void ends(void *(*fn)(void *), uint32_t threads, const char *what)
+static void must_abort(void *(*fn)(void *), uint32_t threads, const char *what)
 {
 	int pipes[2], status = 0;
-	char said[256] = "";
+	char output[256] = "";
 	pid_t pid;
 
 	if (pipe(pipes) || (pid = fork()) < 0)
@@ -182,7 +182,7 @@ static void ends(void *(*fn)(void *), uint32_t threads, const char *what)
 		_exit(0);
 	}
 	close(pipes[1]);
-	CHECK(read(pipes[0], said, sizeof(said) - 1) > 0 && strstr(said, what));
+	CHECK(read(pipes[0], output, sizeof(output) - 1) > 0 && strstr(output, what));
 	close(pipes[0]);
 	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
 }
@@ -191,8 +191,8 @@ int main(void)
 {
 	uint32_t between = 0, i;
 
-	ends(wrong_call, 2, "different functions");
-	ends(wrong_mask, 1, "calling lane is not in its mask");
+	must_abort(wrong_call, 2, "different functions");
+	must_abort(wrong_mask, 1, "calling lane is not in its mask");
 	alone();
 	for (i = 1; i < 4; i++)
 		run(lane, THREADS, i);

@@ -10,10 +10,10 @@
 
 #include "../lib/e2e.h"
 
-#define THREADS		 4u
-#define PUTS		 200u
-#define SIZE		 64u
-#define COMING_AND_GOING 8u
+#define THREADS	  4u
+#define PUTS	  200u
+#define SIZE	  64u
+#define OTHER_QPS 8u
 
 struct poster {
 	struct e2e_pair *pair;
@@ -36,11 +36,11 @@ static void *post(void *arg)
 }
 
 /* Creates, monitors and destroys queue pairs while the posters run. */
-static void come_and_go(struct e2e_nic *nic, doca_gpu_verbs_service_t service)
+static void open_and_close_qps(struct e2e_nic *nic, doca_gpu_verbs_service_t service)
 {
 	struct e2e_qp qp;
 
-	for (unsigned int i = 0; i < COMING_AND_GOING; i++) {
+	for (unsigned int i = 0; i < OTHER_QPS; i++) {
 		memset(&qp, 0, sizeof(qp));
 		if (!service) {
 			e2e_qp_open(nic, &qp, E2E_DB, 16);
@@ -74,7 +74,7 @@ static int run(enum doca_gpu_dev_verbs_nic_handler handler)
 		posters[i] = (struct poster){ .pair = &p, .id = i };
 		E2E_REQUIRE(!pthread_create(&threads[i], NULL, post, &posters[i]));
 	}
-	come_and_go(&p.nic, service);
+	open_and_close_qps(&p.nic, service);
 	for (unsigned int i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], NULL);
 		bad |= posters[i].rc;

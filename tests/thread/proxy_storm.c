@@ -110,7 +110,7 @@ static void destroy(unsigned int s)
 			users[i].in = NULL;
 }
 
-static void give(struct user *u, unsigned int s)
+static void move_to(struct user *u, unsigned int s)
 {
 	struct doca_gpu_verbs_qp *qp = u->qp.hl->qp_gverbs;
 
@@ -129,7 +129,7 @@ static void move_one(void)
 		destroy(s);
 		create(s);
 	}
-	give(&users[random_below(QPS)], s);
+	move_to(&users[random_below(QPS)], s);
 	E2E_REQUIRE(!gdk_verbs_service_get_stats(service[s], &st));
 	E2E_REQUIRE(st.threads == 1 + s && st.qps >= 1 && st.qps <= QPS);
 }
@@ -141,7 +141,7 @@ static void pause_moves(void)
 
 	for (unsigned int i = 0; i < QPS; i++) {
 		if (!users[i].in)
-			give(&users[i], i % SERVICES);
+			move_to(&users[i], i % SERVICES);
 		from[i] = atomic_load(&users[i].batches);
 	}
 	for (unsigned int i = 0; i < QPS; i++)

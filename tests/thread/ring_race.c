@@ -39,7 +39,7 @@ static int await_round(unsigned int n)
 	return 1;
 }
 
-static void *silent(void *arg)
+static void *publish_only(void *arg)
 {
 	unsigned int n;
 
@@ -51,7 +51,7 @@ static void *silent(void *arg)
 	return arg;
 }
 
-static void *loud(void *arg)
+static void *publish_and_submit(void *arg)
 {
 	unsigned int n;
 
@@ -73,8 +73,8 @@ static int neighbours(void)
 
 	rig_init(&rig, 64, RIG_DB, 0);
 	stop = 0;
-	pthread_create(&a, NULL, silent, NULL);
-	pthread_create(&b, NULL, loud, NULL);
+	pthread_create(&a, NULL, publish_only, NULL);
+	pthread_create(&b, NULL, publish_and_submit, NULL);
 	for (n = 1; n <= ROUNDS && !bad; n++) {
 		bad = gdk_reserve(&rig.qp, 2, RIG_GPU, 0, &base);
 		__atomic_store_n(&done, 0, __ATOMIC_RELAXED);

@@ -50,7 +50,7 @@ static int poll_ticket(struct doca_gpu_dev_verbs_qp *qp, uint64_t ticket)
 	return err;
 }
 
-static int wait_in_its_way(const struct waiter *w)
+static int wait_by(const struct waiter *w)
 {
 	struct doca_gpu_dev_verbs_qp *qp = w->pair->tx.dev;
 	struct doca_gpu_dev_verbs_cq *cq = gdk_qp_cq(qp);
@@ -84,7 +84,7 @@ static void *waiter_main(void *arg)
 	struct waiter *w = arg;
 
 	__atomic_fetch_add(&started, 1, __ATOMIC_RELAXED);
-	w->status = wait_in_its_way(w);
+	w->status = wait_by(w);
 	w->error_wqe = gdk_qp_error_wqe(w->pair->tx.dev);
 	return NULL;
 }
@@ -143,7 +143,7 @@ static unsigned int start(struct e2e_pair *p, struct waiter *w, bool collapsed)
 
 /* A collapsed CQ may show only the last flush error. The reported WQE is then the
  * first one not known to be complete, which is at or before the failed WQE. */
-static bool right(enum ending ending, bool collapsed, int status, uint64_t error_wqe)
+static bool is_expected(enum ending ending, bool collapsed, int status, uint64_t error_wqe)
 {
 	static const int expected[] = { -EIO, -ECANCELED, -ETIMEDOUT };
 
@@ -160,7 +160,7 @@ static int finish(struct waiter *w, unsigned int n, enum ending ending, bool col
 
 	for (unsigned int i = 0; i < n; i++) {
 		pthread_join(w[i].thread, NULL);
-		if (right(ending, collapsed, w[i].status, w[i].error_wqe))
+		if (is_expected(ending, collapsed, w[i].status, w[i].error_wqe))
 			continue;
 		fprintf(stderr, "waiters: way %d index %llu: status %d, WQE %llu\n", w[i].way,
 			(unsigned long long)w[i].index, w[i].status,
@@ -172,7 +172,7 @@ static int finish(struct waiter *w, unsigned int n, enum ending ending, bool col
 
 /* Clears the abort: the rung WQEs complete, and the slots that waiting threads had
  * reserved are usable again. */
-static int goes_on(struct e2e_pair *p)
+static int works_after_clear_abort(struct e2e_pair *p)
 {
 	doca_gpu_dev_verbs_ticket_t t = 0;
 	int err = gdk_verbs_qp_clear_abort(p->tx.hl->qp_gverbs);
@@ -205,13 +205,13 @@ static int run(enum ending ending, bool collapsed)
 		E2E_REQUIRE(!gdk_verbs_qp_abort(p.tx.hl->qp_gverbs));
 	bad = finish(w, n, ending, collapsed);
 	E2E_REQUIRE(!gdk_verbs_qp_get_counters(p.tx.hl->qp_gverbs, &c));
-	if (!right(ending, collapsed, c.status, c.error_wqe)) {
+	if (!is_expected(ending, collapsed, c.status, c.error_wqe)) {
 		fprintf(stderr, "waiters: the host reads status %d, WQE %llu\n", c.status,
 			(unsigned long long)c.error_wqe);
 		bad = 1;
 	}
 	if (ending == ABORT)
-		bad |= goes_on(&p);
+		bad |= works_after_clear_abort(&p);
 	else if (gdk_verbs_qp_clear_abort(p.tx.hl->qp_gverbs) != DOCA_ERROR_BAD_STATE)
 		bad = 1;
 	e2e_pair_close(&p);

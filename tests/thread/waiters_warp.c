@@ -43,7 +43,7 @@ static int signal_warp(void)
 			      RIG_GPU, RIG_AUTO, GDK_WARP_SCOPE, 0);
 }
 
-static int wait_in_its_way(uint32_t rank)
+static int wait_by(uint32_t rank)
 {
 	switch (way) {
 	case PUT_THREAD:
@@ -67,7 +67,7 @@ static void *lane_main(void *arg)
 
 	gdk_host_enter(&block, rank);
 	__atomic_fetch_add(&started, 1, __ATOMIC_RELAXED);
-	status[rank] = wait_in_its_way(rank);
+	status[rank] = wait_by(rank);
 	error_wqe[rank] = gdk_qp_error_wqe(&rig.qp);
 	gdk_host_leave();
 	return NULL;
