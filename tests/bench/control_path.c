@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Measures the rate of creating and destroying high-level queue pairs, and the memory
- * that each takes: QPs per second for creation, connection (each to itself), the GPU's
- * struct (export) and destruction, with 1, 64 and 1024 QPs alive at once, on the
- * software NIC and, if a GPU is given by its PCI address, the stand-in driver. The
- * source is both C and C++, because control_path.sh also compiles it with NVIDIA's
- * library. Bytes are those held by the library, libmlx5 and libibverbs; memory of the
- * NIC and of the driver is not counted.
+ * Measures how fast high-level queue pairs are created, connected (each to itself),
+ * exported and destroyed, in QPs per second with 1, 64 and 1024 alive at once, and the
+ * memory that each takes. Runs on the software NIC, with a GPU of the stand-in driver
+ * if one is named. Memory of the NIC and of the driver is not counted. The source is C
+ * and C++, because control_path.sh also compiles it with NVIDIA's library.
  * usage: control_path [GPU [HANDLER [DEPTH]]] (default: host, 0 for AUTO, 128)
  */
 #include <dlfcn.h>

@@ -2,13 +2,11 @@
 /* Copyright (c) gdaki authors */
 /*
  * Measures how many WQEs per second GPU threads post through DOCA GPUNetIO's device
- * API. Compiled against our headers and against the peer's (NVIDIA's open
- * implementation), the same source measures both. In the rows of the table, the check
- * for free slots is on and a consumer verifies every WQE (post_nic.cuh); another
- * column gives the rate without either. The time runs from the start of the first
- * posting thread until the last WQE is verified (or posted). Further parts: the matrix
- * of handler, sharing mode, scope, QPs and message size, and the cost of single
- * instructions (post_micro.cuh). tests/bench/post.sh builds and runs it.
+ * API. The same source is compiled against our headers and against the peer's,
+ * NVIDIA's open implementation. In each row a consumer verifies every WQE
+ * (post_nic.cuh), and the time runs until the last one is verified; another column
+ * gives the rate without consumer and without the check for free slots. --matrix and
+ * --micro run other parts. tests/bench/post.sh builds and runs it.
  */
 #include "post_doca.cuh"
 

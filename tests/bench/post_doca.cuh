@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* A queue pair for DOCA's device API, filled in by hand instead of by an export. */
+/* Queue pairs for the posting benchmark, filled in by hand instead of by an export.
+ * The struct is that of DOCA's device API, which our build and the peer's have in
+ * common. */
 #ifndef POST_DOCA_CUH
 #define POST_DOCA_CUH
 

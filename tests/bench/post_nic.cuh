@@ -2,13 +2,12 @@
 /* Copyright (c) gdaki authors */
 /*
  * The NIC of the posting benchmark: a kernel that runs concurrently with the posting
- * kernel, with a team of threads for each QP. It polls the doorbell register (or the
- * proxy's counter, or the DBREC), verifies every rung WQE, and completes it.
- * If registers are in host memory, a CPU thread polls them, as the proxy polls its
- * counter, and copies each value to a separate cache line that the kernel polls. A
- * real NIC receives doorbells and does not poll. If the GPU polled the registers
- * across PCIe, every store to a register, and the fence after it, would have to wait
- * for the responses to these reads.
+ * kernel. A team of threads per QP polls the doorbell register (or the proxy's
+ * counter, or the DBREC), verifies every rung WQE and completes it.
+ *
+ * Registers in host memory are polled by a CPU thread, which copies them for the
+ * kernel. If the GPU polled them across PCIe, every store to a register, and the fence
+ * after it, would wait for the responses. A real NIC does not poll.
  */
 #ifndef POST_NIC_CUH
 #define POST_NIC_CUH

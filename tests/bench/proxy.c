@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Measures the CPU proxy: the time of one pass over idle queue pairs, and over queue
- * pairs that are all rung; the latency of a doorbell, from the store to its counter
- * until a thread that runs passes writes the register; and bytes per queue pair.
- * NVIDIA's library can be given as a shared object (proxy.sh builds it). Its progress
- * call then runs over the same number of queue pairs of its own layout, with one
- * counter per 32 KiB block, as it allocates them. Both proxies alternate in one
- * process and share the DBRECs. The doorbell registers are plain memory; the QPs are
- * those of the software NIC.
+ * Measures the CPU proxy: the time of a pass over idle and over rung queue pairs, the
+ * latency from the store to a doorbell counter until the register is written, and
+ * bytes per queue pair. With NVIDIA's library as a shared object (proxy.sh builds it),
+ * its progress call runs in the same process over as many queue pairs of its own
+ * layout. The doorbell registers are plain memory.
  * usage: proxy [PEER.so]
  */
 #include <dlfcn.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The host part of the consumers' drivers (see rig.h). */
+/* The host part of the consumers' drivers: options, GPU, NIC, memory and connections.
+ * rig.h describes the functions. */
 #include "rig.h"
 
 #include <stdio.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Firmware commands ("boxes") that the NIC accepts, for the fuzzers to change (see nic.h). */
+/* Valid firmware commands ("boxes") for the NIC of nic.h. The fuzzers change some of
+ * their bytes, so that most of a command is accepted and its deeper checks are
+ * reached. */
 #include "nic.h"
 
 #include "../softnic/prm_nic.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Reads the input of a fuzzer as numbers and bytes (see input.h). */
+/* Reads the input of a fuzzer as numbers and bytes; see input.h. Also sets
+ * AddressSanitizer's options for all fuzzers. */
 #include "input.h"
 
 #include <string.h>

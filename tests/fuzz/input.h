@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Shared by all fuzzers: libFuzzer's two functions, and the input as numbers and bytes. */
+/* Shared by all fuzzers: the prototypes of libFuzzer's two functions, and functions
+ * that read the input as numbers and bytes. */
 #ifndef FUZZ_INPUT_H
 #define FUZZ_INPUT_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The whole NIC for a fuzzer (see nic.h). Functions named __wrap_* replace the NIC's own. */
+/* The whole NIC for a fuzzer: opens and closes the device, calls its ioctl, and
+ * creates objects; see nic.h. Functions named __wrap_* replace the NIC's own. */
 #include "nic.h"
 
 #include <errno.h>

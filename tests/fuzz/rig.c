@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* One queue pair of the NIC's engine for a fuzzer (see rig.h). */
+/* One queue pair of the NIC's engine for a fuzzer: its setup, actions of the program
+ * that owns it, and the check of memory at the end; see rig.h. */
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The calls of the verbs ioctl (see uverbs_calls.h). */
+/* A table of valid calls of the verbs ioctl, one or more per method, and the
+ * structures that they pass; see uverbs_calls.h. */
 #include "uverbs_calls.h"
 
 #include <infiniband/verbs.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Compiles the same instantiations as C++17 for a CPU: the .cuh files must not need CUDA. */
+/* Compiles the instantiations of compile_dev.cu as C++17 for a CPU, to verify that the
+ * .cuh files do not need CUDA. */
 #include "compile_dev.cu"

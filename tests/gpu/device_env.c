@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* NIC, GPU, payload, queue pairs and launches of the GPU test (see device_host.h). */
+/* What every case of the GPU test needs: NIC, GPU, payload, queue pairs and launches
+ * with a time limit. device_host.h describes the functions. */
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>

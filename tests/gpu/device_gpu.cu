@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The CUDA runtime part of the GPU test: one stream, one kernel at a time. */
+/* The CUDA runtime part of the GPU test: opens the GPU, launches one kernel at a time
+ * on one stream, and copies memory. tests/kernels/host_gpu.cpp replaces it for CPU
+ * threads. */
 #include <cuda_runtime.h>
 #include <stdio.h>
 

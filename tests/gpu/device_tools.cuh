@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Checks the functions of the DOCA device API that need no queue. */
+/* Checks the functions of the DOCA device API that need no queue: byte order,
+ * rounding, copies, loads, stores, atomics, locks and timers. */
 #ifndef GT_DEVICE_TOOLS_CUH
 #define GT_DEVICE_TOOLS_CUH
 

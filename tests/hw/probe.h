@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The parts of tests/hw/probe.c. */
+/* The parts of tests/hw/probe.c, each in its own function, and the functions that
+ * print their results. */
 #ifndef HW_PROBE_H
 #define HW_PROBE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Capabilities, and an object of each kind in its variants. */
+/* The parts "caps", "objects" and "limits" of the probe: capabilities, an object of
+ * each kind in its variants, and the number of QPs that can exist at once. */
 #include <string.h>
 #include <unistd.h>
 

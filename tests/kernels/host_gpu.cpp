@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The GPU of the GPU test, simulated by CPU threads: one stream, one grid at a time. */
+/* Replaces tests/gpu/device_gpu.cu when the kernels run on CPU threads: one stream,
+ * one grid at a time, and memory that both sides address. */
 #include "../lib/cuda_shim.h"
 #include "../gpu/device.h"
 

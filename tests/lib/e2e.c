@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* NIC, memory, queue pairs and puts for the end-to-end tests (see e2e.h). */
+/* NIC, memory, queue pairs, connections and puts for the end-to-end tests. e2e.h
+ * describes the functions. */
 #include "e2e.h"
 #include "pick.h"
 

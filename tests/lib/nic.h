@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Opens the first NIC (the software one, under softnic-run) for a unit test. */
+/* Opens the selected NIC (see pick.h; under softnic-run the software NIC) with a PD
+ * and a device handle for a unit test, and closes it again. */
 #ifndef NIC_H
 #define NIC_H
 

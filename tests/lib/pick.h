@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Selects the device that a test opens: the one named by GDAKI_TEST_DEVICE, or the first. */
+/* Selects the device that a test opens: the one named by the environment variable
+ * GDAKI_TEST_DEVICE, or the first in the list. */
 #ifndef PICK_H
 #define PICK_H
 

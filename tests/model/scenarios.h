@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The program of each thread in each scenario, shared by the model and the replay. */
+/* The scenarios of the model checker: a program for each of the three threads.
+ * ring.pml and replay.c both include this file, so that model and code run the same
+ * programs. */
 #ifndef SCENARIOS_H
 #define SCENARIOS_H
 

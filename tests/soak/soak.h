@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Content of message n of a queue pair, and the layout of memory, for soak.c. */
+/* For soak.c: operation, size and content of message n of a queue pair, computed from
+ * the seed, and the layout of memory on both sides. */
 #ifndef SOAK_H
 #define SOAK_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Records the destinations and lengths of the last copies to GPUs by the stand-in CUDA driver. */
+/* Records the destinations and lengths of the last copies to GPUs by the stand-in CUDA
+ * driver, so that tests can check what the library writes. */
 #ifndef CUDA_RECORD_H
 #define CUDA_RECORD_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* libdoca_common.so of the stand-in SDK: the record of calls, devices, user memory, UARs. */
+/* libdoca_common.so of the stand-in SDK: devices, user memory and UARs. It also holds
+ * the record of calls and the list of objects for all three libraries. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* libdoca_gpunetio.so of the stand-in SDK: a GPU whose memory is host memory. */
+/* libdoca_gpunetio.so of the stand-in SDK: a GPU whose memory is host memory. Records
+ * each call like the other libraries; see sdk.h. */
 #include <fcntl.h>
 #include <stdlib.h>
 

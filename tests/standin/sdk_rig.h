@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Helpers for tests of the SDK mode: load the stand-in SDK and read its record of calls. */
+/* Helpers for tests of the SDK mode. They make the library load the stand-in SDK, read
+ * the record of calls, and capture the log. */
 #ifndef SDK_RIG_H
 #define SDK_RIG_H
 
