@@ -37,7 +37,7 @@ static int put(uint32_t code_opt, doca_gpu_dev_verbs_ticket_t *t)
  * Reservations that are refused after the abort leave slots that are never
  * published; clear_abort() must take them back.
  */
-Test(qp_abort, goes_on_after_it_is_taken_back)
+Test(qp_abort, works_again_after_clear_abort)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 	unsigned int round, i;
@@ -57,7 +57,7 @@ Test(qp_abort, goes_on_after_it_is_taken_back)
 	cr_assert_eq(p.tx.dev->gdk_state->completed, 35);
 }
 
-Test(qp_abort, taken_back_before_anybody_saw_it)
+Test(qp_abort, clear_abort_before_any_call_saw_the_abort)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 
@@ -68,7 +68,7 @@ Test(qp_abort, taken_back_before_anybody_saw_it)
 }
 
 /* The next doorbell also rings a WQE that was published without one before the abort. */
-Test(qp_abort, what_was_published_stays)
+Test(qp_abort, published_wqes_survive_an_abort)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 
@@ -82,7 +82,7 @@ Test(qp_abort, what_was_published_stays)
 	cr_assert_eq(p.tx.dev->gdk_state->completed, 2);
 }
 
-Test(qp_abort, a_gap_needs_a_reset)
+Test(qp_abort, clear_abort_fails_with_an_unpublished_gap)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 	uint64_t gap;
@@ -96,7 +96,7 @@ Test(qp_abort, a_gap_needs_a_reset)
 	cr_assert_eq(gdk_qp_status(p.tx.dev), 0);
 }
 
-Test(qp_abort, an_end_by_error_is_no_abort)
+Test(qp_abort, clear_abort_keeps_an_error_status)
 {
 	p.tx.dev->gdk_state->status = -EIO;
 	p.tx.dev->gdk_state->error_wqe = 5;
@@ -106,7 +106,7 @@ Test(qp_abort, an_end_by_error_is_no_abort)
 	cr_assert_eq(gdk_qp_error_wqe(p.tx.dev), 5);
 }
 
-Test(qp_abort, limit_of_waits)
+Test(qp_abort, wait_limit_applies_and_survives_a_reset)
 {
 	struct gdk_qp_counters c;
 
@@ -147,7 +147,7 @@ static int wait_alone(unsigned int way)
 }
 
 /* Each kind of wait must end at the limit by itself; the QP is reset in between. */
-Test(qp_abort, limit_of_each_wait, .timeout = 60)
+Test(qp_abort, wait_limit_ends_each_kind_of_wait, .timeout = 60)
 {
 	cr_assert_eq(gdk_verbs_qp_set_wait_limit(qp, 2000000), DOCA_SUCCESS);
 	for (unsigned int way = 0; way < 5; way++) {
@@ -157,7 +157,7 @@ Test(qp_abort, limit_of_each_wait, .timeout = 60)
 	}
 }
 
-Test(qp_abort, arguments)
+Test(qp_abort, null_arguments_are_refused)
 {
 	cr_assert_eq(gdk_verbs_qp_abort(NULL), DOCA_ERROR_INVALID_VALUE);
 	cr_assert_eq(gdk_verbs_qp_clear_abort(NULL), DOCA_ERROR_INVALID_VALUE);

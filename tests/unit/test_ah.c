@@ -10,7 +10,7 @@
 #include "../../qp/qp.h"
 #include "../lib/e2e.h"
 
-Test(ah, keeps_what_is_set)
+Test(ah, getters_return_what_was_set)
 {
 	struct doca_verbs_gid gid = { .raw = { [10] = 0xff, [11] = 0xff, [15] = 7 } };
 	doca_verbs_ah_attr_t *ah;

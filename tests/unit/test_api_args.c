@@ -217,12 +217,12 @@ static void call_all(void)
 	}
 }
 
-Test(api_args, each_wrong_argument_is_refused_by_its_name)
+Test(api_args, every_wrong_argument_is_refused_and_named_in_the_log)
 {
 	call_all();
 }
 
-Test(api_args_sdk, each_null_argument_is_refused_by_its_name)
+Test(api_args_sdk, every_null_argument_is_refused_and_named_in_the_log)
 {
 	call_all();
 }
@@ -243,7 +243,7 @@ Test(api_args_sdk, each_null_argument_is_refused_by_its_name)
 		cr_expect_null(out); \
 	} while (0)
 
-Test(api_args, each_wrong_field_of_the_high_level_attributes_too)
+Test(api_args, wrong_high_level_attributes_are_refused_and_named)
 {
 	static const char fn[] = "create_qp[_group]_hl";
 	struct nic other = nic_open();
@@ -268,7 +268,7 @@ Test(api_args, each_wrong_field_of_the_high_level_attributes_too)
 	FIELD(nic_handler, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR);
 }
 
-Test(api_args, what_groups_lists_and_services_cannot_have)
+Test(api_args, wrong_arguments_of_groups_lists_and_services_are_refused)
 {
 	static const char fn[] = "create";
 	struct doca_gpu_verbs_qp_hl *none[3] = { NULL };
@@ -313,7 +313,7 @@ static doca_error_t make_srq(void)
 }
 
 /* The setter accepts the wrong value, but `use` fails; with the right value `use` works again. */
-#define LATER(set, attr, name, wrong, right, use) \
+#define REFUSED_BY_CREATE(set, attr, name, wrong, right, use) \
 	do { \
 		MUST(set##_##name(attr, wrong)); \
 		REFUSES(#name, #wrong, use()); \
@@ -321,9 +321,9 @@ static doca_error_t make_srq(void)
 		cr_expect_eq(use(), DOCA_SUCCESS, "%s %s", #name, #right); \
 	} while (0)
 #define QP_INIT(name, wrong, right) \
-	LATER(doca_verbs_qp_init_attr_set, g.init_attr, name, wrong, right, make_qp)
+	REFUSED_BY_CREATE(doca_verbs_qp_init_attr_set, g.init_attr, name, wrong, right, make_qp)
 
-Test(api_args, what_a_queue_pair_cannot_have)
+Test(api_args, qp_create_refuses_wrong_attributes)
 {
 	static const char fn[] = "doca_verbs_qp_create";
 
@@ -351,16 +351,19 @@ Test(api_args, what_a_queue_pair_cannot_have)
 		DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA);
 }
 
-Test(api_args, what_a_completion_or_shared_receive_queue_cannot_have)
+Test(api_args, cq_and_srq_create_refuse_wrong_attributes)
 {
 	static const char fn[] = "doca_verbs_[s]rq|cq_create";
 
-	LATER(doca_verbs_cq_attr_set, g.cq_attr, cq_size, UINT32_MAX, 16, make_cq);
-	LATER(doca_verbs_cq_attr_set, g.cq_attr, cq_size, 1u << 23, 16, make_cq);
-	LATER(doca_verbs_srq_init_attr_set, g.srq_attr, srq_wr, 32769, 16, make_srq);
-	LATER(doca_verbs_srq_init_attr_set, g.srq_attr, srq_wr, UINT32_MAX, 16, make_srq);
-	LATER(doca_verbs_srq_init_attr_set, g.srq_attr, receive_max_sges, 32, 1, make_srq);
-	LATER(doca_verbs_srq_init_attr_set, g.srq_attr, receive_max_sges, UINT32_MAX, 1, make_srq);
+	REFUSED_BY_CREATE(doca_verbs_cq_attr_set, g.cq_attr, cq_size, UINT32_MAX, 16, make_cq);
+	REFUSED_BY_CREATE(doca_verbs_cq_attr_set, g.cq_attr, cq_size, 1u << 23, 16, make_cq);
+	REFUSED_BY_CREATE(doca_verbs_srq_init_attr_set, g.srq_attr, srq_wr, 32769, 16, make_srq);
+	REFUSED_BY_CREATE(doca_verbs_srq_init_attr_set, g.srq_attr, srq_wr, UINT32_MAX, 16,
+			  make_srq);
+	REFUSED_BY_CREATE(doca_verbs_srq_init_attr_set, g.srq_attr, receive_max_sges, 32, 1,
+			  make_srq);
+	REFUSED_BY_CREATE(doca_verbs_srq_init_attr_set, g.srq_attr, receive_max_sges, UINT32_MAX, 1,
+			  make_srq);
 }
 
 /*
@@ -374,7 +377,7 @@ Test(api_args, what_a_completion_or_shared_receive_queue_cannot_have)
 		MUST(set(attr, NULL, 0)); \
 	} while (0)
 
-Test(api_args, what_does_not_lie_in_its_umem)
+Test(api_args, objects_outside_their_umem_are_refused)
 {
 	static const char fn[] = "create";
 

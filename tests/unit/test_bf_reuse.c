@@ -12,8 +12,8 @@
 #include "device/gdk/platform.h"
 #undef gdk_st32
 
-static void *scribble_at;
-static unsigned int scribbles;
+static void *overwrite_at;
+static unsigned int overwrites;
 
 static void gdk_st32(uint32_t *p, uint32_t v, int scope);
 
@@ -24,9 +24,9 @@ static struct rig rig;
 static void gdk_st32(uint32_t *p, uint32_t v, int scope)
 {
 	platform_st32(p, v, scope);
-	if (p == &rig.dbrec[1] && scribble_at) {
-		memset(scribble_at, 0xee, 64);
-		scribbles++;
+	if (p == &rig.dbrec[1] && overwrite_at) {
+		memset(overwrite_at, 0xee, 64);
+		overwrites++;
 	}
 }
 
@@ -35,7 +35,7 @@ static void check_register(unsigned int at, const void *wqe)
 	cr_assert_arr_eq(rig.page + (at % 2 ? 0x900 : 0x800), wqe, 64, "WQE %u", at);
 }
 
-Test(bf_reuse, the_register_gets_the_wqe_that_was_rung)
+Test(bf_reuse, register_holds_the_wqe_as_it_was_posted)
 {
 	struct doca_gpu_dev_verbs_wqe *wqe, copy;
 	unsigned int way;
@@ -43,12 +43,12 @@ Test(bf_reuse, the_register_gets_the_wqe_that_was_rung)
 
 	rig_init(&rig, 8, RIG_BF, 0);
 	for (way = 0; way < 4; way++) {
-		scribble_at = NULL;
+		overwrite_at = NULL;
 		cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, 0, &idx), 0);
 		wqe = gdk_get_wqe_ptr(&rig.qp, idx);
 		gdk_wqe_nop(&rig.qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS);
 		copy = *wqe;
-		scribble_at = wqe;
+		overwrite_at = wqe;
 		if (way < 2) {
 			if (!way)
 				/* the poster finds the token in its slot's word, not by the hint */
@@ -61,7 +61,7 @@ Test(bf_reuse, the_register_gets_the_wqe_that_was_rung)
 			else
 				gdk_submit_bf_warp(&rig.qp, idx + 1, wqe, RIG_GPU, 0);
 		}
-		cr_assert_eq(scribbles, way + 1);
+		cr_assert_eq(overwrites, way + 1);
 		check_register(way, &copy);
 	}
 	rig_fini(&rig);

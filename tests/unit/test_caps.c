@@ -11,7 +11,7 @@
 #include "../lib/nic.h"
 
 /* Replaces ibv_query_device of libibverbs: if set, each attribute has a different value. */
-static bool strange;
+static bool distinct_values;
 
 int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
 {
@@ -20,7 +20,7 @@ int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
 
 	*(void **)&real = dlsym(RTLD_NEXT, "ibv_query_device");
 	rc = real(ctx, attr);
-	if (rc || !strange)
+	if (rc || !distinct_values)
 		return rc;
 	attr->max_qp = 101;
 	attr->max_qp_wr = 102;
@@ -39,12 +39,12 @@ int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
 	return 0;
 }
 
-Test(caps, each_number_of_the_device_is_that_one)
+Test(caps, each_getter_returns_its_own_attribute)
 {
 	struct ibv_context *ctx = nic_open_context();
 	struct doca_verbs_device_attr *attr;
 
-	strange = true;
+	distinct_values = true;
 	cr_assert_eq(doca_verbs_query_device(ctx, &attr), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_device_attr_get_max_qp(attr), 101);
 	cr_expect_eq(doca_verbs_device_attr_get_max_qp_wr(attr), 102);
@@ -111,7 +111,7 @@ Test(caps, bad_arguments_are_refused)
 	cr_expect_eq(doca_verbs_dev_close(NULL), DOCA_ERROR_INVALID_VALUE);
 }
 
-Test(caps, device_knows_its_link_and_domain)
+Test(caps, dev_open_reads_the_capabilities)
 {
 	struct nic nic = nic_open();
 

@@ -50,17 +50,17 @@ static void expect_ts_format(const char *kind, uint64_t format)
 	e2e_close(&nic);
 }
 
-Test(card, free_running_time_stamps)
+Test(card, ts_format_free_running)
 {
 	expect_ts_format("free", 0);
 }
 
-Test(card, the_default_format_where_there_is_real_time_alone)
+Test(card, ts_format_default_if_only_real_time)
 {
 	expect_ts_format("real", 1);
 }
 
-Test(card, free_running_where_both_are)
+Test(card, ts_format_free_running_if_both)
 {
 	expect_ts_format("both", 0);
 }
@@ -83,7 +83,7 @@ static uint64_t commands_to_connect(struct e2e_nic *nic, struct e2e_qp *q)
 	return nicfail_stats()->commands - before;
 }
 
-Test(card, the_bond_is_queried_once)
+Test(card, bond_is_queried_once)
 {
 	uint64_t n[4];
 	struct e2e_qp q[4];
@@ -108,7 +108,7 @@ Test(card, the_bond_is_queried_once)
  * A VF or SF may refuse QUERY_LAG: treated as no bond, without a log line and
  * without a recorded command error.
  */
-Test(card, a_refused_query_of_the_bond_is_no_bond)
+Test(card, refused_query_lag_means_no_bond)
 {
 	struct gdk_command_error error;
 	struct gdk_qp_lag lag;
@@ -154,7 +154,7 @@ static doca_error_t try_to_connect(struct e2e_nic *nic, struct e2e_qp *q, int er
 	return e2e_connect(nic, q->hl->qp, &nic->gid, q->qpn, path);
 }
 
-Test(card, a_driver_error_of_the_query_is_an_error_and_not_kept)
+Test(card, query_lag_driver_error_fails_and_is_tried_again)
 {
 	struct gdk_qp_lag lag;
 	const char *said;
@@ -180,7 +180,7 @@ Test(card, a_driver_error_of_the_query_is_an_error_and_not_kept)
 	e2e_close(&nic);
 }
 
-Test(card, a_driver_without_the_query_is_no_bond)
+Test(card, unsupported_query_lag_means_no_bond)
 {
 	const char *said;
 	struct e2e_nic nic;
@@ -218,12 +218,12 @@ static void expect_port_without_bond(bool vf)
 	e2e_close(&nic);
 }
 
-Test(card, no_port_of_a_bond_that_is_not_active)
+Test(card, inactive_bond_assigns_no_port)
 {
 	expect_port_without_bond(false);
 }
 
-Test(card, a_vf_gives_ports_whether_the_bond_is_active_or_not)
+Test(card, vf_assigns_ports_with_an_inactive_bond)
 {
 	expect_port_without_bond(true);
 }
@@ -259,12 +259,12 @@ static void expect_companion(bool has)
 	e2e_close(&nic);
 }
 
-Test(card, a_companion_is_a_core_direct_master)
+Test(card, companion_is_a_core_direct_master)
 {
 	expect_companion(true);
 }
 
-Test(card, a_companion_where_there_is_no_core_direct)
+Test(card, companion_without_core_direct_warns_once)
 {
 	expect_companion(false);
 }
@@ -308,18 +308,18 @@ static void expect_events(const char *mask, doca_error_t want, int want_kind)
 	e2e_pair_close(&p);
 }
 
-Test(card, all_events_of_a_queue_pair)
+Test(card, all_qp_events_supported)
 {
 	expect_events("", DOCA_SUCCESS, GDK_EVENT_QP_ACCESS);
 }
 
 /* The device offers only event 0x11, of the three that are requested (0x05, 0x10, 0x11). */
-Test(card, the_events_that_the_device_has)
+Test(card, some_qp_events_supported)
 {
 	expect_events("0x20000", DOCA_SUCCESS, GDK_EVENT_QP_ACCESS);
 }
 
-Test(card, no_event_of_a_queue_pair)
+Test(card, no_qp_events_supported)
 {
 	expect_events("0x10", DOCA_ERROR_NOT_SUPPORTED, -1);
 }
@@ -343,7 +343,7 @@ int mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *ch,
 	return ++subscriptions == 3 ? second_error : EINVAL;
 }
 
-Test(card, a_driver_error_is_not_a_missing_event)
+Test(card, subscribe_driver_error_is_reported)
 {
 	struct gdk_events *ev;
 	struct e2e_nic nic;
@@ -367,7 +367,7 @@ Test(card, a_driver_error_is_not_a_missing_event)
 /* ---- exhaustion ---- */
 
 /* A ConnectX-4 without free QPs returned status 0x05, so its text must mention this cause. */
-Test(card, the_text_of_a_device_without_queue_pairs)
+Test(card, status_text_when_no_qp_is_left)
 {
 	struct gdk_command_error error;
 	struct e2e_nic nic;
@@ -447,30 +447,30 @@ static void expect_producer(struct producer k)
 	e2e_pair_close(&p);
 }
 
-Test(card, a_cq_goes_on_after_a_reset)
+Test(card, cq_continues_after_a_reset)
 {
 	expect_producer((struct producer){ .behind = "0" });
 	expect_producer((struct producer){ .behind = "0", .uneven = true });
 }
 
-Test(card, a_collapsed_cq_goes_on_after_a_reset)
+Test(card, collapsed_cq_continues_after_a_reset)
 {
 	expect_producer((struct producer){ .behind = "0", .collapsed = true });
 	expect_producer((struct producer){ .behind = "0", .collapsed = true, .uneven = true });
 }
 
-Test(card, a_cq_goes_on_whose_counter_is_behind)
+Test(card, cq_with_a_late_counter_continues_after_a_reset)
 {
 	expect_producer((struct producer){ .behind = "4" });
 }
 
-Test(card, an_uneven_cq_goes_on_whose_counter_is_behind)
+Test(card, cq_with_a_late_counter_and_unsignalled_wqes_continues)
 {
 	expect_producer((struct producer){ .behind = "4", .uneven = true });
 }
 
 /* With a collapsed CQ there is no ring to scan, so all WQEs must be signalled. */
-Test(card, a_collapsed_cq_goes_on_whose_counter_is_behind)
+Test(card, collapsed_cq_with_a_late_counter_continues)
 {
 	expect_producer((struct producer){ .behind = "4", .collapsed = true });
 }
@@ -486,12 +486,12 @@ static void expect_warning(const char *behind, bool warned)
 		     said);
 }
 
-Test(card, a_counter_that_is_late_is_no_warning)
+Test(card, counter_less_than_a_ring_late_is_not_logged)
 {
 	expect_warning("4", false);
 }
 
-Test(card, a_counter_that_is_a_ring_behind_is_a_warning)
+Test(card, counter_a_ring_late_is_logged)
 {
 	expect_warning("20", true);
 }

@@ -199,7 +199,7 @@ Test(counter_dev, waits_for_the_operation)
  * Posts more than both rings hold and skips all doorbells. A thread that waits for
  * slots of the companion must ring the operations that the companion waits for.
  */
-static void unrung(gdk_mode_t m)
+static void post_more_than_the_rings_hold(gdk_mode_t m)
 {
 	struct gdk_counter c;
 	doca_gpu_dev_verbs_ticket_t t;
@@ -222,11 +222,11 @@ static void unrung(gdk_mode_t m)
 
 Test(counter_dev, skipped_doorbells_exclusive)
 {
-	unrung(E2E_EXCL);
+	post_more_than_the_rings_hold(E2E_EXCL);
 }
 Test(counter_dev, skipped_doorbells_shared)
 {
-	unrung(E2E_MODE);
+	post_more_than_the_rings_hold(E2E_MODE);
 }
 
 /* The NIC's wait for a CQE count also works on a collapsed CQ. */
@@ -267,7 +267,7 @@ Test(counter_dev, after_resets_of_a_collapsed_cq)
  * If a WQE made no CQE, the index of a CQE is not that of its WQE: the call is
  * refused and posts nothing.
  */
-Test(counter_dev, refused_where_wqes_are_not_all_signalled)
+Test(counter_dev, refused_after_an_unsignalled_wqe)
 {
 	struct gdk_counter c;
 	doca_gpu_dev_verbs_ticket_t t;

@@ -86,7 +86,7 @@ Test(cpu_proxy, counter_is_compared_in_64_bits)
 	doca_gpu_verbs_destroy_qp_hl(hl);
 }
 
-Test(cpu_proxy, counters_are_packed_and_given_back)
+Test(cpu_proxy, counters_are_packed_and_reused)
 {
 	struct doca_gpu_verbs_qp_hl *hl[9];
 	uint64_t *first;
@@ -158,7 +158,7 @@ static void *make_progress(void *arg)
  * If another thread is in a proxy step, that thread may have read the counter
  * before it rose, so progress must wait and repeat the step.
  */
-Test(cpu_proxy, progress_waits_for_who_is_in_a_step)
+Test(cpu_proxy, progress_waits_for_another_threads_step)
 {
 	struct timespec nap = { .tv_nsec = 30000000 };
 	struct doca_gpu_verbs_qp_hl *hl;
@@ -182,7 +182,7 @@ Test(cpu_proxy, progress_waits_for_who_is_in_a_step)
  * first are used again, although newer pages belong to another GPU and another
  * device.
  */
-Test(cpu_proxy, pages_come_and_go)
+Test(cpu_proxy, counter_pages_are_freed_and_reused)
 {
 	enum { MANY = 520 };
 	static struct doca_gpu_verbs_qp_hl *hl[MANY], *others[2];
@@ -257,7 +257,7 @@ static bool take_completion(struct doca_gpu_dev_verbs_cq *cq, uint32_t ci)
 	return true;
 }
 
-Test(cpu_proxy, a_cpu_thread_posts_and_polls_by_the_public_structs, .timeout = 60)
+Test(cpu_proxy, cpu_thread_posts_and_polls_with_the_public_structs, .timeout = 60)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
 	const uint64_t end = e2e_now_ns() + 3 * E2E_WAIT_NS;
@@ -285,25 +285,25 @@ Test(cpu_proxy, a_cpu_thread_posts_and_polls_by_the_public_structs, .timeout = 6
 
 #define MEMBERS 20
 
-struct farm {
+struct scanned {
 	struct doca_gpu_verbs_qp_hl *hl[MEMBERS];
 	uint64_t reg[MEMBERS];
 	struct gdk_scan scan;
 };
 
-static struct farm farm;
+static struct scanned scanned;
 
 static struct gdk_export *member(int i)
 {
-	return gdk_to_export(farm.hl[i]->qp_gverbs);
+	return gdk_to_export(scanned.hl[i]->qp_gverbs);
 }
 
 static void raise_to(int i, uint64_t pi)
 {
-	*farm.hl[i]->qp_gverbs->cpu_db = pi;
+	*scanned.hl[i]->qp_gverbs->cpu_db = pi;
 }
 
-static void farm_join(int i)
+static void scan_join(int i)
 {
 	/* The last QP is emulated NO_DBR: its counter is in its state block. */
 	bool emulated = i == MEMBERS - 1;
@@ -311,86 +311,88 @@ static void farm_join(int i)
 	attr.send_dbr_mode_ext = emulated ? DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED
 					  : DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR;
 	attr.nic_handler = emulated ? E2E_AUTO : E2E_PROXY;
-	proxy_qp(&farm.hl[i], &farm.reg[i]);
+	proxy_qp(&scanned.hl[i], &scanned.reg[i]);
 }
 
-static void farm_open(void)
+static void scan_open(void)
 {
 	for (int i = 0; i < MEMBERS; i++) {
-		farm_join(i);
-		cr_assert_eq(gdk_scan_add(&farm.scan, member(i)), DOCA_SUCCESS);
+		scan_join(i);
+		cr_assert_eq(gdk_scan_add(&scanned.scan, member(i)), DOCA_SUCCESS);
 	}
-	cr_assert_eq(gdk_scan_pass(&farm.scan), 0);
+	cr_assert_eq(gdk_scan_pass(&scanned.scan), 0);
 }
 
-static void farm_close(void)
+static void scan_close(void)
 {
 	struct gdk_export *x;
 
-	while ((x = gdk_scan_any(&farm.scan)))
-		gdk_scan_remove(&farm.scan, x);
-	cr_assert_eq(farm.scan.num_lines + farm.scan.num_loose, 0);
-	gdk_scan_free(&farm.scan);
+	while ((x = gdk_scan_any(&scanned.scan)))
+		gdk_scan_remove(&scanned.scan, x);
+	cr_assert_eq(scanned.scan.num_lines + scanned.scan.num_loose, 0);
+	gdk_scan_free(&scanned.scan);
 	for (int i = 0; i < MEMBERS; i++) {
-		farm.hl[i]->qp_gverbs->sq_db = gdk_qp_db_reg(farm.hl[i]->qp_gverbs->qp);
-		doca_gpu_verbs_destroy_qp_hl(farm.hl[i]);
+		scanned.hl[i]->qp_gverbs->sq_db = gdk_qp_db_reg(scanned.hl[i]->qp_gverbs->qp);
+		doca_gpu_verbs_destroy_qp_hl(scanned.hl[i]);
 	}
 }
 
-Test(cpu_proxy, a_pass_rings_those_that_were_raised_and_no_others)
+Test(cpu_proxy, scan_rings_only_the_counters_that_rose)
 {
-	farm_open();
+	scan_open();
 	for (uint64_t n = 1; n < 100; n++) {
 		raise_to((int)n % MEMBERS, n);
 		raise_to((int)(n * 7 + 1) % MEMBERS, n);
-		cr_assert_eq(gdk_scan_pass(&farm.scan), (n * 6 + 1) % MEMBERS ? 2 : 1);
-		cr_assert_eq(gdk_scan_pass(&farm.scan), 0);
-		cr_assert_eq(be32toh((uint32_t)farm.reg[n % MEMBERS]) >> 8, n);
+		cr_assert_eq(gdk_scan_pass(&scanned.scan), (n * 6 + 1) % MEMBERS ? 2 : 1);
+		cr_assert_eq(gdk_scan_pass(&scanned.scan), 0);
+		cr_assert_eq(be32toh((uint32_t)scanned.reg[n % MEMBERS]) >> 8, n);
 	}
-	gdk_scan_remove(&farm.scan, member(3));
+	gdk_scan_remove(&scanned.scan, member(3));
 	raise_to(3, 1000);
 	raise_to(4, 1000); /* in the same cache line */
-	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "QP 3 was removed but rung");
-	cr_assert_eq(gdk_scan_add(&farm.scan, member(3)), DOCA_SUCCESS);
-	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "QP 3 was raised before it was added");
-	farm_close();
+	cr_assert_eq(gdk_scan_pass(&scanned.scan), 1, "QP 3 was removed but rung");
+	cr_assert_eq(gdk_scan_add(&scanned.scan, member(3)), DOCA_SUCCESS);
+	cr_assert_eq(gdk_scan_pass(&scanned.scan), 1, "QP 3 was raised before it was added");
+	scan_close();
 }
 
 /*
  * The scan compares the sum of a line of counters. Here the sum is as before, yet
  * one counter has risen.
  */
-Test(cpu_proxy, a_fall_and_a_rise_of_one_line_lose_no_ring)
+Test(cpu_proxy, scan_notices_a_rise_that_keeps_the_sum_of_its_line)
 {
 	const uint64_t pi = 5;
 
-	farm_open();
+	scan_open();
 	raise_to(0, pi);
-	cr_assert_eq(gdk_scan_pass(&farm.scan), 1);
-	cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(farm.hl[0]->qp_gverbs), DOCA_SUCCESS);
+	cr_assert_eq(gdk_scan_pass(&scanned.scan), 1);
+	cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(scanned.hl[0]->qp_gverbs),
+		     DOCA_SUCCESS);
 	raise_to(0, pi);
-	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "counter raised to the old value after a reset");
+	cr_assert_eq(gdk_scan_pass(&scanned.scan), 1,
+		     "counter raised to the old value after a reset");
 
-	gdk_scan_remove(&farm.scan, member(0));
-	doca_gpu_verbs_destroy_qp_hl(farm.hl[0]);
-	farm_join(0);
-	cr_assert_eq(*farm.hl[0]->qp_gverbs->cpu_db, 0);
-	cr_assert_eq(farm.hl[0]->qp_gverbs->cpu_db, farm.scan.line[0].at);
+	gdk_scan_remove(&scanned.scan, member(0));
+	doca_gpu_verbs_destroy_qp_hl(scanned.hl[0]);
+	scan_join(0);
+	cr_assert_eq(*scanned.hl[0]->qp_gverbs->cpu_db, 0);
+	cr_assert_eq(scanned.hl[0]->qp_gverbs->cpu_db, scanned.scan.line[0].at);
 	raise_to(1, pi);
-	cr_assert_eq(gdk_scan_pass(&farm.scan), 1, "neighbour raised when the slot was reused");
-	cr_assert_eq(gdk_scan_add(&farm.scan, member(0)), DOCA_SUCCESS);
-	farm_close();
+	cr_assert_eq(gdk_scan_pass(&scanned.scan), 1, "neighbour raised when the slot was reused");
+	cr_assert_eq(gdk_scan_add(&scanned.scan, member(0)), DOCA_SUCCESS);
+	scan_close();
 }
 
-Test(cpu_proxy, who_is_in_a_step_or_a_reset_is_looked_at_again)
+Test(cpu_proxy, scan_skips_a_locked_qp_and_rings_it_later)
 {
-	farm_open();
+	scan_open();
 	for (int i = 0; i < MEMBERS; i += MEMBERS - 1) {
 		raise_to(i, 1);
 		pthread_spin_lock(&member(i)->proxy.step_lock);
-		cr_assert_eq(gdk_scan_pass(&farm.scan), 0, "a pass must skip a locked QP");
+		cr_assert_eq(gdk_scan_pass(&scanned.scan), 0, "a pass must skip a locked QP");
 		pthread_spin_unlock(&member(i)->proxy.step_lock);
-		cr_assert_eq(gdk_scan_pass(&farm.scan), 1);
+		cr_assert_eq(gdk_scan_pass(&scanned.scan), 1);
 	}
-	farm_close();
+	scan_close();
 }

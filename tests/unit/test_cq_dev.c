@@ -39,7 +39,7 @@ static void post_long(uint32_t flags)
 	gdk_post(&rig.qp, idx, idx + 1, RIG_GPU, RIG_AUTO, 0);
 }
 
-Test(cq_dev, poll_one_says_busy_then_done)
+Test(cq_dev, poll_one_returns_busy_then_done)
 {
 	rig_init(&rig, 8, RIG_DB, 0);
 	cr_assert_eq(gdk_poll_one_cq_at(&rig.qp.cq_sq, 0, RIG_GPU), EBUSY);
@@ -83,7 +83,7 @@ Test(cq_dev, indices_go_beyond_16_bits)
 	}
 }
 
-Test(cq_dev, long_wqe_completes_its_tail)
+Test(cq_dev, cqe_of_a_two_slot_wqe_frees_both_slots)
 {
 	rig_init(&rig, 2, RIG_DB, 0);
 	post_long(GDK_CE_ALWAYS);
@@ -96,7 +96,7 @@ Test(cq_dev, long_wqe_completes_its_tail)
 	cr_assert_eq(rig.qp.sq_rsvd_index, 4);
 }
 
-Test(cq_dev, reset_kept_the_cq)
+Test(cq_dev, polling_after_a_reset_that_kept_the_cq)
 {
 	rig_init(&rig, 8, RIG_DB, 0);
 	post(5, GDK_CE_ALWAYS);
@@ -159,7 +159,7 @@ Test(cq_dev, flush_on_a_collapsed_cq)
 	cr_assert_eq(gdk_qp_error_wqe(&rig.qp), 3);
 }
 
-Test(cq_dev, error_after_unsignalled)
+Test(cq_dev, error_after_unsignalled_wqes)
 {
 	rig_init(&rig, 16, RIG_DB, 0);
 	rig.fail_at = 3;
@@ -184,7 +184,7 @@ Test(cq_dev, abort_ends_a_wait)
 }
 
 /* The first status that ends the QP is kept. */
-Test(cq_dev, the_first_end_stays)
+Test(cq_dev, first_end_status_is_kept)
 {
 	rig_init(&rig, 16, RIG_DB, 0);
 	cr_assert_eq(gdk_state_end(rig.st, -EIO), -EIO);
@@ -205,7 +205,7 @@ Test(cq_dev, error_of_the_responder)
 }
 
 /* A wqe_counter at or beyond `rung` is invalid. */
-Test(cq_dev, counters_beyond_what_was_rung)
+Test(cq_dev, counters_beyond_rung_are_invalid)
 {
 	uint64_t index;
 
@@ -217,7 +217,7 @@ Test(cq_dev, counters_beyond_what_was_rung)
 }
 
 /* A thread that read a CQE long ago must ignore it if other threads have polled more since. */
-Test(cq_dev, cqe_that_others_passed)
+Test(cq_dev, stale_cqe_is_ignored)
 {
 	rig_init(&rig, 8, RIG_DB, 0);
 	post(1, GDK_CE_ALWAYS);
@@ -234,7 +234,7 @@ static void others_go_on(void)
 	rig.st->completed = 0x10000;
 }
 
-Test(cq_dev, newest_cqe_that_others_passed)
+Test(cq_dev, stale_collapsed_cqe_is_ignored)
 {
 	rig_init(&rig, 8, RIG_DB, 1);
 	post(1, GDK_CE_ALWAYS);
@@ -244,7 +244,7 @@ Test(cq_dev, newest_cqe_that_others_passed)
 	cr_assert_eq(rig.st->completed, 0x10000);
 }
 
-Test(cq_dev, a_stated_limit_leaves_the_qp_usable)
+Test(cq_dev, wait_for_timeout_leaves_the_qp_usable)
 {
 	rig_init(&rig, 16, RIG_DB, 0);
 	post(1, GDK_CE_ALWAYS);
@@ -253,7 +253,7 @@ Test(cq_dev, a_stated_limit_leaves_the_qp_usable)
 	cr_assert_eq(gdk_wait(&rig.qp, 0, RIG_GPU), 0);
 }
 
-Test(cq_dev, wait_rings_what_nobody_rang)
+Test(cq_dev, wait_rings_slots_posted_without_doorbell)
 {
 	uint64_t idx;
 
@@ -265,7 +265,7 @@ Test(cq_dev, wait_rings_what_nobody_rang)
 	cr_assert_eq(rig.st->doorbells - rig.st->bare_rings, 1);
 }
 
-Test(cq_dev, laps_skipped_without_polling)
+Test(cq_dev, one_wait_after_several_laps)
 {
 	uint64_t idx, i;
 
@@ -282,7 +282,7 @@ Test(cq_dev, laps_skipped_without_polling)
 }
 
 /* The CQ's DBREC holds the absolute consumer index, 24 bits, big-endian. */
-Test(cq_dev, consumer_record)
+Test(cq_dev, consume_writes_the_cq_dbrec)
 {
 	uint32_t dbrec = RIG_POISON;
 

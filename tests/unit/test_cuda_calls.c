@@ -29,9 +29,9 @@ typedef int (*export_fn)(void *handle, uint64_t va, size_t size, int type, uint6
 
 /* Builds with sanitizers do not wrap the driver's functions, see cuda_calls.c. */
 #ifdef GDK_SAN
-#define WRAPPED() cr_skip_test("not under a sanitizer")
+#define NEEDS_WRAPPERS() cr_skip_test("not under a sanitizer")
 #else
-#define WRAPPED() (void)0
+#define NEEDS_WRAPPERS() (void)0
 #endif
 
 static void *lib;
@@ -79,7 +79,7 @@ static int dmabuf_of(const uint8_t *mem, uint64_t flags)
 	return fd;
 }
 
-Test(cuda_calls, the_peer_memory_module_is_there_with_the_driver)
+Test(cuda_calls, peer_memory_module_appears_with_the_driver)
 {
 	bool gpu = !access("/dev/nvidiactl", F_OK);
 
@@ -122,7 +122,7 @@ Test(cuda_calls, a_dmabuf_that_cannot_be_mapped_is_registered)
 	struct ibv_mr *mr;
 	int fd;
 
-	WRAPPED();
+	NEEDS_WRAPPERS();
 	cuda_start();
 	for (int i = 0; i < 2; i++) {
 		mem[i] = gpu_memory();
@@ -138,14 +138,14 @@ Test(cuda_calls, a_dmabuf_that_cannot_be_mapped_is_registered)
 	vb_close(&v);
 }
 
-Test(cuda_calls, a_region_is_within_its_dmabuf_and_stays_there)
+Test(cuda_calls, dmabuf_region_cannot_exceed_or_leave_its_dmabuf)
 {
 	struct vb v = vb_open(65536);
 	struct ibv_mr *mr;
 	uint8_t *mem;
 	int fd;
 
-	WRAPPED();
+	NEEDS_WRAPPERS();
 	cuda_start();
 	mem = gpu_memory();
 	fd = dmabuf_of(mem, 0);
@@ -172,7 +172,7 @@ static void pcie_typed(const char *nic, bool is_registered)
 	struct vb v;
 	int fd;
 
-	WRAPPED();
+	NEEDS_WRAPPERS();
 	setenv("SOFTNIC_DMABUF_PCIE", nic, 1);
 	v = vb_open(65536);
 	cuda_start();
@@ -188,17 +188,17 @@ static void pcie_typed(const char *nic, bool is_registered)
 	vb_close(&v);
 }
 
-Test(cuda_calls, the_pcie_type_is_refused)
+Test(cuda_calls, pcie_type_is_refused)
 {
 	pcie_typed("refuse", false);
 }
 
-Test(cuda_calls, the_pcie_type_is_registered_and_faults)
+Test(cuda_calls, pcie_type_is_registered_and_faults)
 {
 	pcie_typed("fault", true);
 }
 
-Test(cuda_calls, the_pcie_type_is_attached)
+Test(cuda_calls, pcie_type_is_attached)
 {
 	pcie_typed("attach", true);
 }
@@ -207,7 +207,7 @@ Test(cuda_calls, the_pcie_type_is_attached)
  * The export was not seen by the wrapper, so only the address shows that the memory
  * belongs to a GPU.
  */
-Test(cuda_calls, the_address_of_a_gpu_is_enough)
+Test(cuda_calls, unrecorded_dmabuf_is_found_by_gpu_address)
 {
 	struct vb v = vb_open(65536);
 	struct ibv_mr *mr;
@@ -243,7 +243,7 @@ static void ring_memory(register_fn reg, void *page, const char *how)
 	munmap(mem, 4096);
 }
 
-Test(cuda_calls, a_gpu_may_map_the_register_page)
+Test(cuda_calls, gpu_can_map_the_register_page)
 {
 	struct vb v = vb_open(4096);
 	struct mlx5dv_devx_uar *uar = mlx5dv_devx_alloc_uar(v.ctx, MLX5DV_UAR_ALLOC_TYPE_NC);
@@ -253,7 +253,7 @@ Test(cuda_calls, a_gpu_may_map_the_register_page)
 	int status = 9;
 	get_fn get;
 
-	WRAPPED();
+	NEEDS_WRAPPERS();
 	cuda_start();
 	cr_assert(uar);
 	page = (void *)((uintptr_t)uar->reg_addr & ~4095ul);
@@ -278,12 +278,12 @@ Test(cuda_calls, a_gpu_may_map_the_register_page)
  * dlsym(RTLD_NEXT) depends on the caller: for the program, the next definition of
  * open() is the NIC's.
  */
-Test(cuda_calls, dlsym_means_the_caller)
+Test(cuda_calls, dlsym_next_is_relative_to_the_caller)
 {
 	void *next = dlsym(RTLD_NEXT, "open"), *first = dlsym(RTLD_DEFAULT, "open");
 	Dl_info info;
 
-	WRAPPED();
+	NEEDS_WRAPPERS();
 	cr_assert(dladdr(next, &info));
 	cr_assert_eq(next, first);
 	cr_assert(strstr(info.dli_fname, "libsoftnic"), "%s", info.dli_fname);

@@ -70,7 +70,7 @@ static void refused(enum kind kind, unsigned int n, uint32_t flip, const char *l
 	rig_fini(&rig);
 }
 
-Test(debug_dev, what_every_builder_makes_is_rung_without_a_word)
+Test(debug_dev, wqes_of_all_builders_are_rung_silently)
 {
 	const struct {
 		enum doca_gpu_dev_verbs_resource_sharing_mode mode;
@@ -189,7 +189,7 @@ Test(debug_dev, second_slot)
  * If several WQEs are rung together and one is wrong, none is rung; the first wrong
  * one is named.
  */
-Test(debug_dev, the_first_that_is_wrong)
+Test(debug_dev, first_wrong_wqe_is_named)
 {
 	prepare(WRITE);
 	*word(3, 0) = 0;
@@ -276,7 +276,7 @@ static void prepare_way(enum way way)
 	cr_assert_str_eq(out, "");
 }
 
-Test(debug_dev, no_way_to_ring_gets_past_it)
+Test(debug_dev, every_way_to_ring_checks_the_wqe)
 {
 	for (unsigned int way = 0; way < WAYS; way++) {
 		prepare_way((enum way)way);
@@ -300,7 +300,7 @@ Test(debug_dev, no_way_to_ring_gets_past_it)
 	}
 }
 
-Test(debug_dev, a_key_in_cpu_order_is_told_once_and_left_to_the_nic)
+Test(debug_dev, key_in_cpu_order_is_reported_once_and_rung)
 {
 	struct doca_gpu_dev_verbs_addr right = gdk_addr(ADDR, RKEY), wrong = { ADDR, 0x00012345 };
 	uint64_t t;
@@ -321,7 +321,7 @@ Test(debug_dev, a_key_in_cpu_order_is_told_once_and_left_to_the_nic)
 	cr_expect(strstr(out, "WQE 0: rkey is 0x45230100, in the wrong byte order"), "%s", out);
 }
 
-Test(debug_dev, un_rung_tail)
+Test(debug_dev, unrung_tail_is_reported)
 {
 	uint64_t at;
 

@@ -121,7 +121,7 @@ Test(peer_defects, defect_05_depths_may_differ_and_wqes_be_unsignalled)
 
 /* ---- 12: byte order of keys ---- */
 
-Test(peer_defects, defect_12_a_key_in_the_wrong_order_is_told_apart)
+Test(peer_defects, defect_12_key_in_the_wrong_byte_order_is_diagnosed)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 	struct gdk_qp_error e;
@@ -162,7 +162,7 @@ struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *ctx, uint32_t 
 	return NULL;
 }
 
-Test(peer_defects, defect_16_no_register_page_is_no_success)
+Test(peer_defects, defect_16_creation_without_a_register_page_fails)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = DEPTH };
 	struct doca_gpu_verbs_qp_group_hl *group = NULL;
@@ -189,7 +189,7 @@ Test(peer_defects, defect_16_no_register_page_is_no_success)
  * The register of DBREC-less QPs is at a fixed offset in the page, wherever the
  * ordinary register is, and only devices with such QPs have it.
  */
-Test(peer_defects, defect_18_the_register_without_dbrec_is_asked_for)
+Test(peer_defects, defect_18_dbrec_less_register_has_its_own_address)
 {
 	void *reg, *less, *less_before = NULL;
 	doca_verbs_uar_t *uar, *other;
@@ -218,7 +218,7 @@ Test(peer_defects, defect_18_the_register_without_dbrec_is_asked_for)
 
 /* ---- 19: a device that has few DBREC-less QPs ---- */
 
-Test(peer_defects, defect_19_more_than_the_device_has_fall_back)
+Test(peer_defects, defect_19_auto_falls_back_beyond_the_device_limit)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = DEPTH };
 	struct doca_gpu_verbs_qp_hl *hl[4] = { NULL }, *none = NULL;
@@ -275,7 +275,7 @@ static void back_to_reset(struct e2e_qp *q)
 	doca_verbs_qp_attr_destroy(attr);
 }
 
-Test(peer_defects, defect_25_ports_spread_are_stable_and_rand_is_the_programs)
+Test(peer_defects, defect_25_udp_ports_spread_and_rand_is_untouched)
 {
 	struct e2e_qp q[PAIRS];
 	uint16_t port[PAIRS];
@@ -315,7 +315,7 @@ Test(peer_defects, defect_25_ports_spread_are_stable_and_rand_is_the_programs)
 #define STATUS	 0x0f
 #define SYNDROME 0xabc123
 
-Test(peer_defects, defect_27_a_refused_command_is_known_by_all_its_numbers)
+Test(peer_defects, defect_27_refused_command_is_reported_in_full)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = DEPTH };
 	struct doca_gpu_verbs_qp_hl *hl = NULL;
@@ -350,7 +350,7 @@ Test(peer_defects, defect_27_a_refused_command_is_known_by_all_its_numbers)
 
 /* ---- 33: short names ---- */
 
-Test(peer_defects, defect_33_short_names_are_the_programs)
+Test(peer_defects, defect_33_headers_define_no_short_names)
 {
 	const u8 mine = { .is_mine = 1 };
 

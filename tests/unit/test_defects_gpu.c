@@ -37,7 +37,7 @@ static enum doca_gpu_dev_verbs_nic_handler chosen(const char *gpu)
 	return handler;
 }
 
-Test(peer_defects, defect_14_what_a_gpu_can_map_is_found_out_for_each)
+Test(peer_defects, defect_14_register_mapping_is_probed_for_each_gpu)
 {
 	standin_cuda();
 	setenv("STANDIN_CUDA_NO_REG", "1", 1);
@@ -84,7 +84,7 @@ static void *gpu_memory(struct e2e_nic *nic)
 	return mem;
 }
 
-Test(peer_defects, defect_29_a_dmabuf_is_closed_on_every_way_and_may_be_number_0)
+Test(peer_defects, defect_29_dmabuf_fds_are_closed_and_fd_0_is_valid)
 {
 	static const int errors[] = { 0, EOPNOTSUPP, ENOMEM, EINVAL };
 	int kept = dup(STDIN_FILENO), fd;
@@ -122,7 +122,7 @@ Test(peer_defects, defect_29_a_dmabuf_is_closed_on_every_way_and_may_be_number_0
 }
 
 /* Queues and ordinary MRs use the default mapping type; a separate call exports the PCIe type. */
-Test(peer_defects, defect_29_a_dmabuf_has_the_mapping_type_that_is_asked_for)
+Test(peer_defects, defect_29_dmabuf_has_the_requested_mapping_type)
 {
 	/* the first knows the PCIe type, the second does not */
 	static const char *const drivers[] = { "2", "1" };
@@ -153,7 +153,7 @@ Test(peer_defects, defect_29_a_dmabuf_has_the_mapping_type_that_is_asked_for)
 
 /* ---- 31: failures reported as success ---- */
 
-Test(peer_defects, defect_31_no_failure_of_the_driver_is_a_success, .timeout = 60)
+Test(peer_defects, defect_31_every_driver_failure_is_returned, .timeout = 60)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = 20 }, before;
 	struct doca_gpu_verbs_qp_hl *hl;

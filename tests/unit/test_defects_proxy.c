@@ -283,7 +283,7 @@ static void *hog(void *stop)
 }
 
 /* The service shares its only CPU with a busy thread, and must report gaps of over 1 ms. */
-Test(peer_defects, defect_21_a_service_that_is_late_says_so)
+Test(peer_defects, defect_21_late_service_is_logged)
 {
 	struct gdk_service_attr attr = { .nap_max_us = 1, .stall_ms = 1 };
 	struct gdk_service_stats st = { 0 };
@@ -327,7 +327,7 @@ Test(peer_defects, defect_21_a_service_that_is_late_says_so)
 	e2e_close(&nic);
 }
 
-Test(peer_defects, defect_21_an_idle_service_naps)
+Test(peer_defects, defect_21_idle_service_sleeps)
 {
 	struct gdk_service_attr attr = { .threads = 3 };
 	struct gdk_service_stats st = { 0 };
@@ -389,7 +389,7 @@ static void to_error(struct e2e_qp *qp)
 }
 
 /* Posts three puts that no proxy has rung when the QP moves to the error state. */
-static void three_unseen(struct e2e_pair *p, doca_gpu_dev_verbs_ticket_t *t)
+static void post_three_unrung(struct e2e_pair *p, doca_gpu_dev_verbs_ticket_t *t)
 {
 	e2e_pair_open(p, E2E_PROXY, 16, BYTES);
 	e2e_proxy_end(&p->tx);
@@ -399,13 +399,13 @@ static void three_unseen(struct e2e_pair *p, doca_gpu_dev_verbs_ticket_t *t)
 }
 
 /* A service that monitors the QP later rings them, so that the NIC flushes all three. */
-Test(peer_defects, defect_23_who_comes_later_has_them_flushed)
+Test(peer_defects, defect_23_later_service_rings_so_that_the_nic_flushes)
 {
 	doca_gpu_dev_verbs_ticket_t t[3];
 	doca_gpu_verbs_service_t service;
 	struct e2e_pair p;
 
-	three_unseen(&p, t);
+	post_three_unrung(&p, t);
 	cr_assert_eq(doca_gpu_verbs_create_service(&service), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_service_monitor_qp(service, p.tx.hl->qp_gverbs), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
@@ -415,13 +415,13 @@ Test(peer_defects, defect_23_who_comes_later_has_them_flushed)
 }
 
 /* Without any service, waits must still end, and the doorbells that were lost are logged. */
-Test(peer_defects, defect_23_without_a_proxy_waits_end_and_the_log_says_why)
+Test(peer_defects, defect_23_without_a_proxy_waits_end_and_lost_doorbells_are_logged)
 {
 	doca_gpu_dev_verbs_ticket_t t[3];
 	struct e2e_pair p;
 	char want[96];
 
-	three_unseen(&p, t);
+	post_three_unrung(&p, t);
 	cr_expect_eq(gdk_wait_for(p.tx.dev, t[0], E2E_MODE, 20000000), -ETIMEDOUT);
 	snprintf(want, sizeof(want), "QP 0x%x: doorbells up to index 3 are pending", p.tx.qpn);
 	capture_begin();

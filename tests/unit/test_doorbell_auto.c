@@ -52,7 +52,7 @@ static doca_error_t pick(enum doca_gpu_dev_verbs_nic_handler want,
 	return err;
 }
 
-Test(doorbell_auto, defect_15_every_candidate_of_auto_leaves_a_reason)
+Test(doorbell_auto, defect_15_auto_reports_a_reason_for_every_candidate)
 {
 	cr_assert_eq(pick(E2E_AUTO, MODE(VALID_DBR)), DOCA_SUCCESS);
 	cr_assert_eq(got, E2E_DB);
@@ -74,7 +74,7 @@ Test(doorbell_auto, auto_without_dbrec_is_no_dbr)
 	cr_assert_eq(got, E2E_NO_DBR);
 }
 
-Test(doorbell_auto, a_device_without_the_mode_refuses_it_when_stated)
+Test(doorbell_auto, unsupported_dbrec_less_mode_is_refused_if_explicit)
 {
 	nic.dev->caps.send_dbr_mode_no_dbr_ext = 0;
 	cr_assert_eq(pick(E2E_NO_DBR, MODE(NO_DBR_HW)), DOCA_ERROR_NOT_SUPPORTED);

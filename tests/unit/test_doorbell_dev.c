@@ -27,7 +27,7 @@ static void expect(const void *at, const uint8_t *bytes, size_t n)
 	cr_assert_eq(memcmp(at, bytes, n), 0);
 }
 
-Test(doorbell_dev, register_and_record)
+Test(doorbell_dev, bytes_of_register_and_dbrec)
 {
 	static const uint8_t reg[8] = { 0x00, 0x00, 0x03, 0x00, 0x00, 0xab, 0xcd, 0x00 };
 	static const uint8_t rec[8] = { 0, 0, 0, 0, 0x00, 0x00, 0x00, 0x03 };
@@ -55,7 +55,7 @@ Test(doorbell_dev, index_wraps_at_16_bits)
 	cr_assert_eq(rig.st->bare_records, 1);
 }
 
-Test(doorbell_dev, no_dbr_leaves_the_record_alone)
+Test(doorbell_dev, no_dbr_does_not_write_the_dbrec)
 {
 	rig_init(&rig, 64, RIG_NO_DBR, 0);
 	post(1);
@@ -148,7 +148,7 @@ static void two_wqes(enum doca_gpu_dev_verbs_resource_sharing_mode mode, bool wa
 	cr_assert_eq(rig.ci, 2);
 }
 
-Test(doorbell_dev, two_wqes_are_a_doorbell)
+Test(doorbell_dev, blueflame_of_two_wqes_is_a_plain_doorbell)
 {
 	for (int warp = 0; warp < 2; warp++) {
 		two_wqes(RIG_EXCL, warp);
@@ -172,7 +172,7 @@ Test(doorbell_dev, blueflame_by_hand)
 }
 
 /* The caller's copy is written to the register only if it is of the last slot that is rung. */
-Test(doorbell_dev, blueflame_takes_the_copy_of_its_own_slot)
+Test(doorbell_dev, blueflame_uses_the_callers_copy_only_for_its_slot)
 {
 	struct doca_gpu_dev_verbs_wqe copy;
 	uint64_t idx;
@@ -211,7 +211,7 @@ Test(doorbell_dev, blueflame_only_where_it_is_mapped)
 	cr_assert_neq(*(uint64_t *)(void *)(rig.page + 0x800), 0);
 }
 
-Test(doorbell_dev, proxy_counter_rises_only)
+Test(doorbell_dev, proxy_counter_never_falls)
 {
 	rig_init(&rig, 64, RIG_PROXY, 0);
 	post(5);

@@ -58,7 +58,7 @@ static const char *const texts[KINDS] = {
 };
 
 /* The WQE is built in the ring's last slot, so that one of two slots wraps. */
-Test(dump, every_wqe)
+Test(dump, text_of_every_kind_of_wqe)
 {
 	struct doca_gpu_dev_verbs_wqe wqe[2];
 	char text[1024];
@@ -80,7 +80,7 @@ Test(dump, every_wqe)
 	}
 }
 
-Test(dump, what_fits_no_opcode_is_shown_as_it_is)
+Test(dump, unknown_segments_are_dumped_raw)
 {
 	static const uint32_t none[16];
 	uint32_t wqe[16];
@@ -167,7 +167,7 @@ Test(dump, cqe)
 }
 
 /* The error CQE of a put that the peer refuses, printed on the device and on the host. */
-Test(dump, error_cqe_of_a_nic)
+Test(dump, error_cqe_written_by_the_nic)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 	struct e2e_pair p;
@@ -219,7 +219,7 @@ static void close_and_expect(struct e2e_pair *p, const char *line)
 	cr_expect(line ? strstr(said, line) != NULL : !strstr(said, "never rung"), "%s", said);
 }
 
-Test(dump, un_rung_tail_is_told_at_the_end_and_at_a_reset)
+Test(dump, unrung_tail_is_logged_at_close_and_reset)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 	struct e2e_pair p;
@@ -243,7 +243,7 @@ Test(dump, un_rung_tail_is_told_at_the_end_and_at_a_reset)
 	close_and_expect(&p, "slots from 0 on were never rung: 2 reserved, 0 of them published");
 }
 
-Test(dump, a_tail_that_was_rung_or_aborted_is_not_told)
+Test(dump, rung_or_aborted_tail_is_not_logged)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 	struct e2e_pair p;

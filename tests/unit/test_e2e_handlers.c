@@ -78,7 +78,7 @@ static void deliver(enum doca_gpu_dev_verbs_nic_handler handler,
 	e2e_pair_close(&p);
 }
 
-Test(e2e_handlers, auto_picks_the_register)
+Test(e2e_handlers, auto_picks_gpu_sm_db)
 {
 	deliver(E2E_AUTO, E2E_DB);
 }
@@ -108,7 +108,7 @@ Test(e2e_handlers, gpu_sm_no_dbr_delivers)
  * The NIC must never access the DBREC of a DBREC-less QP: it is poisoned and must
  * not change, and data must arrive.
  */
-Test(e2e_handlers, no_dbr_works_with_a_poisoned_record)
+Test(e2e_handlers, no_dbr_works_with_a_poisoned_dbrec)
 {
 	struct e2e_pair p;
 	uint32_t *dbrec;
@@ -130,36 +130,37 @@ Test(e2e_handlers, no_dbr_works_with_a_poisoned_record)
  * A device struct may be copied. In this copy, the register and the DBREC are
  * ordinary memory, so that the test sees every byte that is written.
  */
-struct desk {
+struct captured {
 	struct e2e_pair p;
 	struct doca_gpu_dev_verbs_qp qp;
 	_Alignas(4096) uint64_t reg[1024];
 	uint32_t dbrec[16];
 };
 
-static struct desk desk;
+static struct captured captured;
 
-static void desk_open(enum doca_gpu_dev_verbs_nic_handler handler)
+static void capture_open(enum doca_gpu_dev_verbs_nic_handler handler)
 {
-	e2e_pair_open(&desk.p, handler, 64, BYTES);
-	e2e_proxy_end(&desk.p.tx);
-	desk.qp = *desk.p.tx.dev;
-	memset(desk.reg, 0x5a, sizeof(desk.reg));
-	memset(desk.dbrec, 0xa5, sizeof(desk.dbrec));
-	desk.qp.sq_db = &desk.reg[16];
-	desk.qp.sq_dbrec = (__be32 *)&desk.dbrec[5];
+	e2e_pair_open(&captured.p, handler, 64, BYTES);
+	e2e_proxy_end(&captured.p.tx);
+	captured.qp = *captured.p.tx.dev;
+	memset(captured.reg, 0x5a, sizeof(captured.reg));
+	memset(captured.dbrec, 0xa5, sizeof(captured.dbrec));
+	captured.qp.sq_db = &captured.reg[16];
+	captured.qp.sq_dbrec = (__be32 *)&captured.dbrec[5];
 	if (handler == E2E_PROXY)
-		desk.reg[16] = 0;
+		captured.reg[16] = 0;
 }
 
-static void desk_post(unsigned int n)
+static void capture_post(unsigned int n)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 
 	while (n--)
-		cr_assert_eq(gdk_put(&desk.qp, e2e_addr(desk.p.dst.mem, desk.p.dst.mr->rkey),
-				     e2e_addr(desk.p.src.mem, desk.p.src.mr->lkey), 8, &t, E2E_MODE,
-				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+		cr_assert_eq(gdk_put(&captured.qp,
+				     e2e_addr(captured.p.dst.mem, captured.p.dst.mr->rkey),
+				     e2e_addr(captured.p.src.mem, captured.p.src.mr->lkey), 8, &t,
+				     E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
 			     0);
 }
 
@@ -170,23 +171,23 @@ static void desk_post(unsigned int n)
 static void expect_dbrec(uint32_t pi)
 {
 	for (unsigned int i = 0; i < 16; i++)
-		cr_expect_eq(desk.dbrec[i], i == 5 ? htobe32(pi) : 0xa5a5a5a5u,
-			     "DBREC word %u is 0x%08x", i, desk.dbrec[i]);
+		cr_expect_eq(captured.dbrec[i], i == 5 ? htobe32(pi) : 0xa5a5a5a5u,
+			     "DBREC word %u is 0x%08x", i, captured.dbrec[i]);
 }
 
 static void expect_reg_only(size_t first, size_t bytes)
 {
-	const uint8_t *b = (const uint8_t *)desk.reg;
+	const uint8_t *b = (const uint8_t *)captured.reg;
 
-	for (size_t i = 0; i < sizeof(desk.reg); i++)
+	for (size_t i = 0; i < sizeof(captured.reg); i++)
 		if (i < first || i >= first + bytes)
 			cr_assert_eq(b[i], 0x5a, "byte %zu of the register page was written", i);
 }
 
 static void expect_doorbell(uint32_t pi)
 {
-	const uint8_t *b = (const uint8_t *)&desk.reg[16];
-	uint32_t qpn = desk.p.tx.qpn;
+	const uint8_t *b = (const uint8_t *)&captured.reg[16];
+	uint32_t qpn = captured.p.tx.qpn;
 	uint8_t want[8] = { 0,
 			    (uint8_t)(pi >> 8),
 			    (uint8_t)pi,
@@ -201,10 +202,10 @@ static void expect_doorbell(uint32_t pi)
 			     want[i]);
 }
 
-Test(e2e_handlers, gpu_sm_db_writes_record_and_register)
+Test(e2e_handlers, gpu_sm_db_writes_dbrec_and_register)
 {
-	desk_open(E2E_DB);
-	desk_post(3);
+	capture_open(E2E_DB);
+	capture_post(3);
 	expect_dbrec(3);
 	expect_doorbell(3);
 	expect_reg_only(16 * 8, 8);
@@ -213,34 +214,34 @@ Test(e2e_handlers, gpu_sm_db_writes_record_and_register)
 Test(e2e_handlers, gpu_sm_no_dbr_writes_only_the_register)
 {
 	E2E_NEEDS_NO_DBR();
-	desk_open(E2E_NO_DBR);
-	desk_post(2);
+	capture_open(E2E_NO_DBR);
+	capture_post(2);
 	expect_doorbell(2);
 	expect_reg_only(16 * 8, 8);
 	for (unsigned int i = 0; i < 16; i++)
-		cr_expect_eq(desk.dbrec[i], 0xa5a5a5a5u);
+		cr_expect_eq(captured.dbrec[i], 0xa5a5a5a5u);
 }
 
 Test(e2e_handlers, cpu_proxy_writes_only_the_counter)
 {
-	desk_open(E2E_PROXY);
-	desk_post(5);
-	cr_expect_eq(desk.reg[16], 5);
+	capture_open(E2E_PROXY);
+	capture_post(5);
+	cr_expect_eq(captured.reg[16], 5);
 	expect_reg_only(16 * 8, 8);
 	for (unsigned int i = 0; i < 16; i++)
-		cr_expect_eq(desk.dbrec[i], 0xa5a5a5a5u);
+		cr_expect_eq(captured.dbrec[i], 0xa5a5a5a5u);
 }
 
 /* BlueFlame writes the 64 bytes of the WQE to the register, and nothing after them. */
 Test(e2e_handlers, gpu_sm_bf_writes_the_wqe)
 {
-	const uint8_t *page = (const uint8_t *)desk.reg, *wqe;
+	const uint8_t *page = (const uint8_t *)captured.reg, *wqe;
 
-	desk_open(E2E_BF);
-	desk.qp.sq_db = &desk.reg[0x800 / 8];
-	desk_post(1);
+	capture_open(E2E_BF);
+	captured.qp.sq_db = &captured.reg[0x800 / 8];
+	capture_post(1);
 	expect_dbrec(1);
-	wqe = desk.qp.sq_wqe_daddr;
+	wqe = captured.qp.sq_wqe_daddr;
 	cr_expect_eq(memcmp(page + 0x800, wqe, 64), 0, "the register does not hold the WQE");
 	expect_reg_only(0x800, 64);
 }

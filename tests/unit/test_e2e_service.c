@@ -14,14 +14,14 @@
 #define SLICE 256u
 #define BYTES (QPS * SLICE)
 
-struct farm {
+struct many {
 	struct e2e_nic nic;
 	struct e2e_buf src, dst;
 	struct e2e_qp tx[QPS], rx[QPS];
 	doca_gpu_verbs_service_t service;
 };
 
-static void join(struct farm *f, int i)
+static void join(struct many *f, int i)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
 
@@ -33,13 +33,13 @@ static void join(struct farm *f, int i)
 		     DOCA_SUCCESS);
 }
 
-static void leave(struct farm *f, int i)
+static void leave(struct many *f, int i)
 {
 	e2e_qp_close(&f->tx[i]);
 	e2e_qp_close(&f->rx[i]);
 }
 
-static void put_and_wait(struct farm *f, int i)
+static void put_and_wait(struct many *f, int i)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 	size_t off = (size_t)i * SLICE;
@@ -51,7 +51,7 @@ static void put_and_wait(struct farm *f, int i)
 	cr_assert_eq(e2e_wait(&f->tx[i], t), 0, "put of QP %d failed", i);
 }
 
-static void farm_open(struct farm *f)
+static void many_open(struct many *f)
 {
 	memset(f, 0, sizeof(*f));
 	e2e_open(&f->nic);
@@ -60,14 +60,14 @@ static void farm_open(struct farm *f)
 	cr_assert_eq(doca_gpu_verbs_create_service(&f->service), DOCA_SUCCESS);
 }
 
-static void farm_close(struct farm *f)
+static void many_close(struct many *f)
 {
 	e2e_buf_close(&f->src);
 	e2e_buf_close(&f->dst);
 	e2e_close(&f->nic);
 }
 
-static void round_of_puts(struct farm *f, uint32_t seed)
+static void round_of_puts(struct many *f, uint32_t seed)
 {
 	for (size_t i = 0; i < BYTES; i++)
 		f->src.mem[i] = e2e_pattern(i, seed);
@@ -76,13 +76,13 @@ static void round_of_puts(struct farm *f, uint32_t seed)
 	cr_assert_eq(memcmp(f->src.mem, f->dst.mem, BYTES), 0, "data of round %u is wrong", seed);
 }
 
-static struct farm farm;
+static struct many many;
 
-Test(e2e_service, sixty_four_come_and_go)
+Test(e2e_service, qps_join_and_leave_while_others_are_rung)
 {
-	struct farm *f = &farm;
+	struct many *f = &many;
 
-	farm_open(f);
+	many_open(f);
 	for (int i = 0; i < QPS; i++)
 		join(f, i);
 	round_of_puts(f, 1);
@@ -97,12 +97,12 @@ Test(e2e_service, sixty_four_come_and_go)
 	for (int i = 0; i < QPS; i++)
 		leave(f, i);
 	cr_assert_eq(doca_gpu_verbs_destroy_service(f->service), DOCA_SUCCESS);
-	farm_close(f);
+	many_close(f);
 }
 
 /* A thread that puts continuously while other QPs are created and destroyed. */
 struct worker {
-	struct farm *f;
+	struct many *f;
 	atomic_bool stop;
 	uint64_t puts;
 	int rc;
@@ -112,7 +112,7 @@ static void *keep_putting(void *arg)
 {
 	struct worker *w = arg;
 	doca_gpu_dev_verbs_ticket_t t;
-	struct farm *f = w->f;
+	struct many *f = w->f;
 
 	while (!atomic_load(&w->stop) && !w->rc) {
 		w->rc = gdk_put(f->tx[0].dev, e2e_addr(f->dst.mem, f->dst.mr->rkey),
@@ -125,13 +125,13 @@ static void *keep_putting(void *arg)
 	return NULL;
 }
 
-Test(e2e_service, others_come_and_go_beside_a_busy_one)
+Test(e2e_service, qps_join_and_leave_beside_a_busy_one)
 {
-	struct farm *f = &farm;
+	struct many *f = &many;
 	struct worker w = { .f = f };
 	pthread_t thread;
 
-	farm_open(f);
+	many_open(f);
 	join(f, 0);
 	cr_assert_eq(pthread_create(&thread, NULL, keep_putting, &w), 0);
 	for (int round = 0; round < 3; round++) {
@@ -148,15 +148,15 @@ Test(e2e_service, others_come_and_go_beside_a_busy_one)
 	cr_expect_gt(w.puts, 0);
 	leave(f, 0);
 	cr_assert_eq(doca_gpu_verbs_destroy_service(f->service), DOCA_SUCCESS);
-	farm_close(f);
+	many_close(f);
 }
 
 /* The service may be destroyed first: its QPs remain valid and can be progressed by hand. */
-Test(e2e_service, destroyed_before_its_qps)
+Test(e2e_service, service_destroyed_before_its_qps)
 {
-	struct farm *f = &farm;
+	struct many *f = &many;
 
-	farm_open(f);
+	many_open(f);
 	for (int i = 0; i < 4; i++)
 		join(f, i);
 	cr_assert_eq(doca_gpu_verbs_destroy_service(f->service), DOCA_SUCCESS);
@@ -164,5 +164,5 @@ Test(e2e_service, destroyed_before_its_qps)
 	put_and_wait(f, 2);
 	for (int i = 0; i < 4; i++)
 		leave(f, i);
-	farm_close(f);
+	many_close(f);
 }

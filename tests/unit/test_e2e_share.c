@@ -119,18 +119,18 @@ static uint64_t count(uint64_t otherwise)
 	return s ? strtoull(s, NULL, 0) : otherwise;
 }
 
-Test(e2e_share, gpu_sm_db_loses_no_ring)
+Test(e2e_share, gpu_sm_db_loses_no_doorbell)
 {
 	rings(E2E_DB, count(1000000), 1);
 }
 
-Test(e2e_share, bf_loses_no_ring)
+Test(e2e_share, bf_loses_no_doorbell)
 {
 	rings(E2E_BF, count(1000000), 1);
 }
 
 /* The proxy is a thread that needs CPU time, so fewer doorbells. */
-Test(e2e_share, cpu_proxy_loses_no_ring)
+Test(e2e_share, cpu_proxy_loses_no_doorbell)
 {
 	rings(E2E_PROXY, count(20000), 1);
 }
@@ -140,13 +140,13 @@ Test(e2e_share, cpu_proxy_loses_no_ring)
  * QP's overwrote. So a million doorbells are rung with a large window, and a few
  * with none after them.
  */
-Test(e2e_share, no_dbr_loses_no_ring)
+Test(e2e_share, no_dbr_loses_no_doorbell)
 {
 	E2E_NEEDS_NO_DBR();
 	rings(E2E_NO_DBR, count(1000000), 16384);
 }
 
-Test(e2e_share, no_dbr_last_rings_are_not_lost)
+Test(e2e_share, no_dbr_last_doorbells_are_not_lost)
 {
 	E2E_NEEDS_NO_DBR();
 	rings(E2E_NO_DBR, 100, 1);
@@ -192,7 +192,7 @@ static void *stop_within(void *arg)
  * The NIC sees a WQE whose doorbell seems to be lost, but which is not completely
  * written. It must not execute it.
  */
-Test(e2e_share, no_dbr_half_a_wqe_is_not_taken)
+Test(e2e_share, no_dbr_half_written_wqe_is_not_executed)
 {
 	struct stopped s = { 0 };
 	struct two two;
@@ -250,12 +250,12 @@ static void race(enum doca_gpu_dev_verbs_nic_handler handler, uint64_t n)
 	two_close(&s);
 }
 
-Test(e2e_share, rings_from_two_threads)
+Test(e2e_share, doorbells_from_two_threads)
 {
 	race(E2E_DB, count(20000));
 }
 
-Test(e2e_share, rings_from_two_threads_without_record)
+Test(e2e_share, doorbells_from_two_threads_without_dbrec)
 {
 	E2E_NEEDS_NO_DBR();
 	race(E2E_NO_DBR, 200);

@@ -108,14 +108,14 @@ Test(e2e_wrap, ring_of_64_by_proxy)
 	wrap(E2E_PROXY, 64, 70000);
 }
 
-Test(e2e_wrap, ring_of_64_without_record)
+Test(e2e_wrap, ring_of_64_without_dbrec)
 {
 	E2E_NEEDS_NO_DBR();
 	wrap(E2E_NO_DBR, 64, 70000);
 }
 
 /* The 16-bit field cannot hold these depths: refused, not truncated. */
-Test(e2e_wrap, too_deep_is_refused)
+Test(e2e_wrap, too_large_depths_are_refused)
 {
 	struct e2e_nic nic;
 	struct e2e_qp qp;

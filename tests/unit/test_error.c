@@ -10,7 +10,7 @@
 #include "host/doca_gpunetio.h"
 #include "host/gdaki.h"
 
-Test(error, names_are_the_enumerators)
+Test(error, name_is_that_of_the_enumerator)
 {
 	cr_expect_str_eq(doca_error_get_name(DOCA_SUCCESS), "DOCA_SUCCESS");
 	cr_expect_str_eq(doca_error_get_name(DOCA_ERROR_DRIVER), "DOCA_ERROR_DRIVER");
@@ -56,7 +56,7 @@ Test(error, gdaki_has_a_version_of_its_own)
 	cr_expect_str_eq(gdk_version(), GDK_VERSION);
 }
 
-Test(error, device_code_since_2_0_is_served)
+Test(error, device_code_since_2_0_is_compatible)
 {
 	cr_expect_eq(doca_gpu_verbs_check_device_code_compatibility(0x020000), DOCA_SUCCESS);
 	cr_expect_eq(doca_gpu_verbs_check_device_code_compatibility(0x030000), DOCA_SUCCESS);
@@ -66,7 +66,7 @@ Test(error, device_code_since_2_0_is_served)
 		     DOCA_ERROR_NOT_SUPPORTED);
 }
 
-Test(error, host_code_since_0_2_is_served)
+Test(error, host_code_since_0_2_is_compatible)
 {
 	cr_expect_eq(doca_gpu_verbs_check_host_code_compatibility(0x000200), DOCA_SUCCESS);
 	cr_expect_eq(doca_gpu_verbs_check_host_code_compatibility(0x0001ff),

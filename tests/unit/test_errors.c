@@ -108,7 +108,7 @@ Test(peer_defects, defect_03_an_error_names_its_operation_address_and_queue_pair
  * All fields of the error CQE are reported. The remote address is reported only if
  * the slot still holds the failed WQE.
  */
-Test(errors, every_byte_of_the_cqe_and_a_slot_that_was_used_again)
+Test(errors, error_has_all_cqe_fields_and_checks_the_slot)
 {
 	struct doca_gpunetio_ib_mlx5_err_cqe_ex *ring;
 	doca_gpu_dev_verbs_ticket_t t;
@@ -150,7 +150,7 @@ Test(errors, every_byte_of_the_cqe_and_a_slot_that_was_used_again)
 }
 
 /* The queues are in GPU memory, which the host reads through the driver. */
-Test(errors, queues_in_gpu_memory)
+Test(errors, error_is_read_from_queues_in_gpu_memory)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
 	doca_gpu_dev_verbs_ticket_t t;
@@ -189,7 +189,7 @@ Test(errors, queues_in_gpu_memory)
 
 /* ---- texts ---- */
 
-Test(errors, every_syndrome_has_words_of_its_own)
+Test(errors, every_syndrome_has_its_own_text)
 {
 	static const int all[] = {
 		MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR,
@@ -256,7 +256,7 @@ static struct gdk_event next_event(struct gdk_events *ev)
  * A CQ overrun moves the QP to the error state without a CQE. The host gets events
  * and then aborts the QP, which ends the device's wait.
  */
-Test(errors, an_overrun_is_told_on_a_descriptor)
+Test(errors, cq_overrun_is_an_event)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 	uint8_t box[PRM_QUERY_QP_OUT_LEN];
@@ -337,13 +337,13 @@ static void expect_remote(enum gdk_event_kind kind)
 	e2e_pair_close(&p);
 }
 
-Test(errors, what_the_remote_side_did_is_told_on_a_descriptor)
+Test(errors, remote_errors_are_events)
 {
 	expect_remote(GDK_EVENT_QP_ACCESS);
 	expect_remote(GDK_EVENT_QP_REQUEST);
 }
 
-Test(errors, a_channel_holds_its_device_and_leaves_nothing)
+Test(errors, channel_holds_its_device_and_leaks_nothing)
 {
 	struct gdk_events *ev = NULL;
 	struct doca_verbs_cq_t none;

@@ -69,7 +69,7 @@ static void expect_place(const struct doca_gpu_dev_verbs_qp *d)
 	cr_expect_eq(d->sq_num, q.qpn);
 }
 
-Test(qp_export, what_posts_read_is_in_no_line_with_what_they_add_to)
+Test(qp_export, read_only_fields_share_no_cache_line_with_the_index)
 {
 	struct doca_gpu_dev_verbs_qp *d;
 
@@ -127,7 +127,7 @@ Test(qp_export, mode_and_cq_must_match)
 	e2e_qp_close(&other);
 }
 
-Test(qp_export, report_names_the_candidates)
+Test(qp_export, handler_report_names_the_candidates)
 {
 	struct gdk_handler_report r;
 
@@ -137,7 +137,7 @@ Test(qp_export, report_names_the_candidates)
 	cr_assert_geq(r.num_candidates, 1);
 }
 
-Test(qp_export, multi_with_holes)
+Test(qp_export, export_multi_with_null_entries)
 {
 	struct doca_gpu_verbs_qp *list[3] = { 0 };
 	struct doca_gpu_dev_verbs_qp *array = NULL;
@@ -165,7 +165,7 @@ Test(qp_export, multi_with_holes)
 	doca_gpu_verbs_destroy_qp_hl(b);
 }
 
-Test(qp_export, last_error_is_the_cause_and_not_a_flush)
+Test(qp_export, last_error_is_the_cause_not_a_flush)
 {
 	struct doca_gpunetio_ib_mlx5_err_cqe_ex *ring = q.hl->cq_sq_umem_gpu_ptr;
 	struct doca_gpu_verbs_qp_error_info info;
@@ -211,7 +211,7 @@ static void write_cqes(uint8_t *ring, uint32_t num, uint64_t base, uint64_t n)
 		ring[(i & (num - 1)) * 64 + 63] = i & num ? 1 : 0;
 }
 
-Test(qp_export, producer_is_read_off_the_ring)
+Test(qp_export, producer_index_is_found_in_the_ring)
 {
 	static uint8_t ring[16 * 64];
 
@@ -224,7 +224,7 @@ Test(qp_export, producer_is_read_off_the_ring)
 	}
 }
 
-Test(qp_export, reset_puts_everything_back)
+Test(qp_export, reset_restores_the_initial_state)
 {
 	uint8_t *ring = q.hl->cq_sq_umem_gpu_ptr;
 	uint32_t *dbrec = q.hl->qp_umem_dbr_gpu_ptr;
