@@ -195,12 +195,12 @@ static void talk_by_every_gid(const char *ip, bool v4)
 	unlink(pcap);
 }
 
-Test(fabric, every_gid_of_ipv4_and_its_own_source_port)
+Test(fabric, put_through_every_ipv4_gid)
 {
 	talk_by_every_gid(NULL, true);
 }
 
-Test(fabric, every_gid_of_ipv6_and_its_own_source_port)
+Test(fabric, put_through_every_ipv6_gid)
 {
 	struct sockaddr_in6 a = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
@@ -213,7 +213,7 @@ Test(fabric, every_gid_of_ipv6_and_its_own_source_port)
 	talk_by_every_gid("::1", false);
 }
 
-Test(fabric, with_vlan_and_without)
+Test(fabric, put_with_and_without_vlan)
 {
 	struct ibv_gid_entry e[4];
 	uint16_t port[4] = { 0 };
@@ -280,7 +280,7 @@ static void connect_itself(struct e2e_nic *nic, struct e2e_qp *q)
 	cr_assert_eq(e2e_connect(nic, q->hl->qp, &nic->gid, q->qpn, path), DOCA_SUCCESS);
 }
 
-Test(fabric, a_bond_gives_each_queue_pair_a_port_in_turn)
+Test(fabric, bond_ports_are_assigned_round_robin)
 {
 	struct gdk_qp_lag lag;
 	struct e2e_qp q[6];
@@ -309,7 +309,7 @@ Test(fabric, a_bond_gives_each_queue_pair_a_port_in_turn)
 	e2e_close(&nic);
 }
 
-Test(fabric, a_port_of_the_bond_that_is_asked_for)
+Test(fabric, bond_port_can_be_requested)
 {
 	const char *said;
 	struct e2e_nic nic;
@@ -353,12 +353,12 @@ static void expect_no_port(const char *kind, bool active)
 	e2e_close(&nic);
 }
 
-Test(fabric, no_port_is_forced_where_packet_headers_decide)
+Test(fabric, no_port_is_assigned_if_the_bond_hashes_headers)
 {
 	expect_no_port("2:hash", true);
 }
 
-Test(fabric, no_port_is_forced_without_a_bond)
+Test(fabric, no_port_is_assigned_without_a_bond)
 {
 	expect_no_port("0", false);
 }

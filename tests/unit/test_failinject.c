@@ -157,7 +157,7 @@ static doca_error_t monitored(void)
 
 /* ---- queries and changes of existing objects ---- */
 
-#define ASK(name, call) \
+#define QUERY(name, call) \
 	static doca_error_t name(void) \
 	{ \
 		doca_error_t err = call; \
@@ -173,14 +173,14 @@ static struct {
 	char text[256];
 } got;
 
-ASK(reset, doca_gpu_verbs_reset_tracking_and_memory(f.db->qp_gverbs))
-ASK(last_error, doca_gpu_verbs_query_last_error(f.db->qp_gverbs, &got.info))
-ASK(more_error, gdk_verbs_qp_get_error(f.db->qp_gverbs, &got.error))
-ASK(counters, gdk_verbs_qp_get_counters(f.db->qp_gverbs, &got.counters))
-ASK(aborted, gdk_verbs_qp_abort(f.db->qp_gverbs) ?: gdk_verbs_qp_clear_abort(f.db->qp_gverbs))
-ASK(limit, gdk_verbs_qp_set_wait_limit(f.db->qp_gverbs, 1))
-ASK(dump_wqe, gdk_verbs_qp_dump_wqe(f.db->qp_gverbs, 0, got.text, sizeof(got.text)))
-ASK(dump_cqe, gdk_verbs_qp_dump_cqe(f.db->qp_gverbs, 0, got.text, sizeof(got.text)))
+QUERY(reset, doca_gpu_verbs_reset_tracking_and_memory(f.db->qp_gverbs))
+QUERY(last_error, doca_gpu_verbs_query_last_error(f.db->qp_gverbs, &got.info))
+QUERY(more_error, gdk_verbs_qp_get_error(f.db->qp_gverbs, &got.error))
+QUERY(counters, gdk_verbs_qp_get_counters(f.db->qp_gverbs, &got.counters))
+QUERY(aborted, gdk_verbs_qp_abort(f.db->qp_gverbs) ?: gdk_verbs_qp_clear_abort(f.db->qp_gverbs))
+QUERY(limit, gdk_verbs_qp_set_wait_limit(f.db->qp_gverbs, 1))
+QUERY(dump_wqe, gdk_verbs_qp_dump_wqe(f.db->qp_gverbs, 0, got.text, sizeof(got.text)))
+QUERY(dump_cqe, gdk_verbs_qp_dump_cqe(f.db->qp_gverbs, 0, got.text, sizeof(got.text)))
 
 static doca_error_t events(void)
 {
@@ -392,7 +392,7 @@ Test(failinject, allocations)
 }
 
 /* All allocations after the failing one fail, too, so error handling has no memory either. */
-Test(failinject, allocations_from_one_on)
+Test(failinject, all_allocations_from_the_nth_on)
 {
 	failalloc_stay();
 	all_of(FAULT_ALLOC);
@@ -449,7 +449,7 @@ Test(failinject_cuda, cuda_calls_with_queues_on_the_host)
 	all_of(FAULT_CUDA);
 }
 
-Test(failinject_cuda, cuda_calls_with_registers_mapped_as_a_device)
+Test(failinject_cuda, cuda_calls_with_registers_as_device_memory)
 {
 	setenv("STANDIN_CUDA_IOMEM", "1", 1);
 	all_of(FAULT_CUDA);

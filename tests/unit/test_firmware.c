@@ -172,7 +172,7 @@ static void expect_traffic_class(struct e2e_qp *q, uint8_t want)
 	doca_verbs_qp_init_attr_destroy(init);
 }
 
-Test(firmware, traffic_class_of_a_live_path)
+Test(firmware, modify_changes_the_traffic_class)
 {
 	doca_verbs_qp_attr_t *attr;
 	struct e2e_qp q;
@@ -220,14 +220,14 @@ static void expect_ack_req_freq(int mask, uint8_t log, uint64_t want)
 	e2e_qp_close(&q);
 }
 
-Test(firmware, frequency_of_acknowledgements)
+Test(firmware, ack_request_frequency)
 {
 	expect_ack_req_freq(GDK_VERBS_QP_ATTR_LOG_ACK_REQ_FREQ, 8, 8);
 	expect_ack_req_freq(GDK_VERBS_QP_ATTR_LOG_ACK_REQ_FREQ, 3, 3);
 	expect_ack_req_freq(0, 8, 0);
 }
 
-Test(firmware, attributes_of_transitions)
+Test(firmware, attributes_reach_the_firmware_and_the_query)
 {
 	doca_verbs_qp_attr_t *attr;
 	struct e2e_qp q;
@@ -248,7 +248,7 @@ Test(firmware, attributes_of_transitions)
 }
 
 /* An attribute whose bit is not in the mask must be ignored. */
-Test(firmware, attributes_outside_the_mask_are_not_taken)
+Test(firmware, attributes_outside_the_mask_are_ignored)
 {
 	uint8_t out[PRM_QUERY_QP_OUT_LEN], *qpc = out + PRM_QUERY_QP_QPC_AT;
 	enum doca_verbs_qp_state state;
@@ -295,7 +295,7 @@ int mlx5dv_devx_obj_query(struct mlx5dv_devx_obj *obj, const void *in, size_t in
 	return rc;
 }
 
-Test(firmware, each_state_has_its_name_or_is_an_error)
+Test(firmware, query_converts_each_state_or_fails)
 {
 	static const int known[] = { S(RST), S(INIT), S(RTR), S(RTS), S(ERR), -1, S(ERR) };
 	doca_verbs_qp_init_attr_t *init;
@@ -405,7 +405,7 @@ static void expect_created(doca_verbs_qp_t *qp, const struct qp_row *r)
 	doca_verbs_qp_init_attr_destroy(init);
 }
 
-Test(firmware, what_a_queue_pair_is_created_with)
+Test(firmware, qp_creation_attributes_reach_the_firmware)
 {
 	for (int side = 0; side < SIDES; side++) {
 		doca_verbs_qp_init_attr_t *init = init_of(&qp_rows[side]);
@@ -420,7 +420,7 @@ Test(firmware, what_a_queue_pair_is_created_with)
 
 /* ---- completion queues ---- */
 
-Test(firmware, what_a_completion_queue_is_created_with)
+Test(firmware, cq_creation_attributes_reach_the_firmware)
 {
 	uint8_t in[PRM_CMD_IN_LEN], out[PRM_QUERY_CQ_OUT_LEN], *cqc = out + PRM_QUERY_CQ_CQC_AT;
 	doca_verbs_cq_attr_t *attr;
@@ -505,7 +505,7 @@ static void expect_srq(struct doca_verbs_srq *srq, uint8_t *mem, uint32_t side)
 	cr_expect_eq(prm_get(wq, PRM_WQ_PD), nic.dev->pdn);
 }
 
-Test(firmware, what_a_shared_receive_queue_is_created_with)
+Test(firmware, srq_creation_attributes_reach_the_firmware)
 {
 	struct doca_verbs_srq_init_attr *attr;
 	doca_verbs_umem_t *umem;

@@ -37,7 +37,7 @@ static void *page(void)
 	return mem;
 }
 
-Test(gpu_cuda, no_such_gpu_is_not_found)
+Test(gpu_cuda, unknown_gpu_is_not_found)
 {
 	doca_gpu_t *gpu;
 
@@ -46,7 +46,7 @@ Test(gpu_cuda, no_such_gpu_is_not_found)
 	cr_expect_eq(standin_cuda_live(), 0);
 }
 
-Test(gpu_cuda, addresses_in_every_spelling)
+Test(gpu_cuda, pci_addresses_in_every_spelling)
 {
 	static const char *const names[] = { "8a:00.0", "8A:00.0", "0000:8a:00.0",
 					     "00000000:8A:00.0" };
@@ -62,7 +62,7 @@ Test(gpu_cuda, addresses_in_every_spelling)
 	}
 }
 
-Test(gpu_cuda, gpu_memory_is_aligned_and_not_of_the_cpu)
+Test(gpu_cuda, gpu_memory_is_aligned_and_has_no_cpu_address)
 {
 	static const size_t aligns[] = { 0, 512, 65536, 8ul << 20 };
 	doca_gpu_t *gpu;
@@ -106,7 +106,7 @@ Test(gpu_cuda, copies_go_through_the_driver)
 	close_gpu(gpu);
 }
 
-Test(gpu_cuda, pinned_host_memory_is_the_hosts)
+Test(gpu_cuda, pinned_host_memory_has_a_host_address)
 {
 	doca_gpu_t *gpu;
 	void *ptr, *cpu;
@@ -124,7 +124,7 @@ Test(gpu_cuda, pinned_host_memory_is_the_hosts)
 	close_gpu(gpu);
 }
 
-Test(gpu_cuda, gdrcopy_memory_has_a_second_address)
+Test(gpu_cuda, gdrcopy_memory_has_a_cpu_address)
 {
 	doca_gpu_t *gpu;
 	char back[6] = "";
@@ -147,7 +147,7 @@ Test(gpu_cuda, gdrcopy_memory_has_a_second_address)
 	close_gpu(gpu);
 }
 
-Test(gpu_cuda, gdrcopy_is_found_by_its_variable)
+Test(gpu_cuda, gdrcopy_is_found_by_its_path_variable)
 {
 	char path[4096];
 	doca_gpu_t *gpu;
@@ -163,7 +163,7 @@ Test(gpu_cuda, gdrcopy_is_found_by_its_variable)
 	close_gpu(gpu);
 }
 
-Test(gpu_cuda, without_gdrcopy_the_kind_is_not_supported)
+Test(gpu_cuda, gpu_cpu_memory_needs_gdrcopy)
 {
 	doca_gpu_t *gpu;
 	void *ptr, *cpu;
@@ -176,7 +176,7 @@ Test(gpu_cuda, without_gdrcopy_the_kind_is_not_supported)
 	close_gpu(gpu);
 }
 
-Test(gpu_cuda, dmabuf_fd_is_of_the_memory)
+Test(gpu_cuda, dmabuf_fd_maps_the_memory)
 {
 	char back[5] = "";
 	doca_gpu_t *gpu;
@@ -248,7 +248,7 @@ Test(gpu_cuda, register_page_as_ordinary_memory)
 	check_reg("0", "ordinary memory");
 }
 
-Test(gpu_cuda, refused_register_page_says_why)
+Test(gpu_cuda, refused_register_page_reports_the_reason)
 {
 	const char *how = NULL;
 	doca_gpu_t *gpu;

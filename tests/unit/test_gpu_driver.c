@@ -55,13 +55,13 @@ Test(gpu_driver, no_driver)
 	expect_no_gpu("cannot load the CUDA driver: libcuda.so.1");
 }
 
-Test(gpu_driver, a_driver_that_lacks_a_function)
+Test(gpu_driver, driver_lacks_a_function)
 {
 	standin_open("old/libcuda.so.1");
 	expect_no_gpu("libcuda.so.1 has no cuStreamDestroy_v2");
 }
 
-Test(gpu_driver, a_driver_that_does_not_start)
+Test(gpu_driver, driver_fails_to_initialize)
 {
 	setenv("STANDIN_CUDA_FAIL", "1", 1);
 	standin_cuda();
@@ -69,7 +69,7 @@ Test(gpu_driver, a_driver_that_does_not_start)
 }
 
 /* The driver guarantees less alignment than a page. */
-Test(gpu_driver, memory_is_aligned_where_the_driver_does_not)
+Test(gpu_driver, memory_is_aligned_beyond_the_drivers_alignment)
 {
 	static const size_t aligns[] = { 0, 256, 512, 4096, 65536, 1 << 20 };
 	doca_gpu_t *gpu;
@@ -94,7 +94,7 @@ Test(gpu_driver, memory_is_aligned_where_the_driver_does_not)
 	close_gpu(gpu);
 }
 
-Test(gpu_driver, what_no_memory_holds_is_refused)
+Test(gpu_driver, huge_sizes_are_refused)
 {
 	static const enum doca_gpu_mem_type types[] = { DOCA_GPU_MEM_TYPE_GPU,
 							DOCA_GPU_MEM_TYPE_GPU_CPU,
@@ -142,7 +142,7 @@ static void try_registered(const char *iomem)
 	free(page);
 }
 
-Test(gpu_driver, a_register_page_that_the_application_registered)
+Test(gpu_driver, register_page_registered_by_the_application)
 {
 	standin_cuda();
 	try_registered("1");
@@ -168,13 +168,13 @@ static void expect_no_gdrcopy(const char *reason)
 	close_gpu(gpu);
 }
 
-Test(gpu_driver, a_gdrcopy_that_lacks_a_function)
+Test(gpu_driver, gdrcopy_lacks_a_function)
 {
 	standin_open("old/libgdrapi.so");
 	expect_no_gdrcopy("libgdrapi has no gdr_unmap");
 }
 
-Test(gpu_driver, a_gdrcopy_without_its_kernel_module)
+Test(gpu_driver, gdrcopy_without_its_kernel_module)
 {
 	standin_gdr();
 	standin_gdr_fail_at(1);

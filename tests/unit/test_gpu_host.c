@@ -183,7 +183,7 @@ static void *churn(void *arg)
 	return NULL;
 }
 
-Test(gpu_host, the_table_is_thread_safe)
+Test(gpu_host, allocation_is_thread_safe)
 {
 	doca_gpu_t *gpu = open_host();
 	pthread_t threads[4];

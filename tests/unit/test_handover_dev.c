@@ -15,7 +15,7 @@ static int token_first;
 static void (*meanwhile)(void);
 static unsigned int stores; /* stores to the register */
 
-static void stand_still(void)
+static void run_others(void)
 {
 	void (*others)(void) = meanwhile;
 
@@ -28,7 +28,7 @@ static void stand_still(void)
 static void nic_while_waiting(void);
 
 /* Replaces these functions in all headers that are included below. */
-#define gdk_mmio_st64(p, v) (stand_still(), gdk_mmio_st64(p, v))
+#define gdk_mmio_st64(p, v) (run_others(), gdk_mmio_st64(p, v))
 #define gdk_relax(spins)    (nic_while_waiting(), gdk_relax(spins))
 
 #include "rig.h"
@@ -79,7 +79,7 @@ static void all_is_executed(void)
 	rig_fini(&rig);
 }
 
-Test(handover_dev, a_late_doorbell_is_not_one_of_the_next_lap, .timeout = 60)
+Test(handover_dev, late_doorbell_store_does_no_harm, .timeout = 60)
 {
 	rig_init(&rig, DEPTH, RIG_DB, 0);
 	meanwhile = others_post;
@@ -98,7 +98,7 @@ static void others_ring(void)
 	rig_nic(&rig);
 }
 
-static void overtakes(int handler, int expected)
+static void expect_overtaken(int handler, int expected)
 {
 	rig_init(&rig, DEPTH, handler, 0);
 	meanwhile = others_ring;
@@ -110,12 +110,12 @@ static void overtakes(int handler, int expected)
 }
 
 /* With token_first, the older index is stored last, which must do no harm. */
-Test(handover_dev, in_a_block_the_token_goes_first, .timeout = 60)
+Test(handover_dev, token_first_leaves_the_token_before_the_doorbell, .timeout = 60)
 {
 	token_first = 1;
-	overtakes(RIG_DB, 1);
+	expect_overtaken(RIG_DB, 1);
 	token_first = 0;
-	overtakes(RIG_DB, 0);
+	expect_overtaken(RIG_DB, 0);
 }
 
 /*
@@ -123,18 +123,18 @@ Test(handover_dev, in_a_block_the_token_goes_first, .timeout = 60)
  * 64-byte stores to the register must not interleave. So the token is left only
  * after the store.
  */
-Test(handover_dev, without_record_and_by_blueflame_it_does_not, .timeout = 60)
+Test(handover_dev, no_dbr_and_bf_leave_the_token_after_the_doorbell, .timeout = 60)
 {
 	token_first = 1;
-	overtakes(RIG_NO_DBR, 0);
-	overtakes(RIG_BF, 0);
+	expect_overtaken(RIG_NO_DBR, 0);
+	expect_overtaken(RIG_BF, 0);
 }
 
 /*
  * A put that must wait for a free slot first rings everything before it. The state
  * that it read before the wait is then outdated and must be read again.
  */
-Test(handover_dev, what_was_read_early_is_read_again_after_a_wait)
+Test(handover_dev, state_is_read_again_after_waiting_for_a_slot)
 {
 	static const gdk_mode_t modes[] = { RIG_EXCL, RIG_CTA, RIG_GPU };
 	const struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };

@@ -37,7 +37,7 @@ static void close_all(void)
 
 TestSuite(high_level, .init = open_all, .fini = close_all);
 
-Test(high_level, one_block_per_qp)
+Test(high_level, all_parts_of_a_qp_share_one_umem)
 {
 	uint32_t sq, rq, stride, cqe;
 	void *ring, *rq_buf, *cq, *dbr;
@@ -99,7 +99,7 @@ Test(high_level, dbrec_modes)
 	cr_assert_eq(hl, NULL);
 }
 
-Test(high_level, a_mode_that_is_not_stated_falls_back)
+Test(high_level, auto_dbrec_mode_falls_back)
 {
 	attr.send_dbr_mode_ext = GDK_SEND_DBR_MODE_AUTO;
 	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
@@ -129,7 +129,7 @@ Test(high_level, group_shares_one_register_page)
 	cr_assert_eq(doca_gpu_verbs_create_qp_group_hl(&attr, &g), DOCA_ERROR_NOT_SUPPORTED);
 }
 
-Test(high_level, flat_list_keeps_holes)
+Test(high_level, flat_list_keeps_null_entries)
 {
 	struct doca_gpu_verbs_qp_hl *list[3] = { 0 };
 	struct doca_gpu_dev_verbs_qp *flat;
@@ -148,7 +148,7 @@ Test(high_level, flat_list_keeps_holes)
 	doca_gpu_verbs_destroy_qp_hl(list[2]);
 }
 
-Test(high_level, queue_memory_by_environment)
+Test(high_level, queue_memory_chosen_by_environment)
 {
 	setenv("GDAKI_QUEUE_MEM", "cpu_gpu", 1);
 	cr_assert_eq(gdk_queue_mem_type(), DOCA_GPU_MEM_TYPE_CPU_GPU);

@@ -55,7 +55,7 @@ static struct doca_gpu_verbs_qp_hl *create(void)
  * Value 1 of this byte, which API 3.0 reserves, requests host memory. Any other
  * value must be ignored, because programs written for 3.0 may leave anything there.
  */
-Test(high_level_gpu, queues_are_in_host_memory_where_that_is_asked_for)
+Test(high_level_gpu, queues_are_in_host_memory_if_requested)
 {
 	static const uint8_t said[] = { 0, 1, 0x5a };
 
@@ -101,7 +101,7 @@ static void try_registration(const char *has_dmabuf, enum doca_gpu_verbs_mem_reg
 	close_gpu();
 }
 
-Test(high_level_gpu, memory_is_registered_as_asked_and_the_log_says_how)
+Test(high_level_gpu, memory_is_registered_as_requested_and_logged)
 {
 	try_registration("1", REG(DEFAULT), DOCA_SUCCESS, "through dmabuf");
 	try_registration("1", REG(CUDA_DMABUF), DOCA_SUCCESS, "through dmabuf");
@@ -194,7 +194,7 @@ static void try_mode(enum doca_gpu_dev_verbs_nic_handler handler,
 	close_gpu();
 }
 
-Test(high_level_gpu, data_flows_in_every_mode, .timeout = 60)
+Test(high_level_gpu, puts_work_in_every_mode, .timeout = 60)
 {
 	standin_gdr();
 	try_mode(E2E_AUTO, MODE(VALID_DBR), E2E_DB);
@@ -226,7 +226,7 @@ static void try_refused(enum doca_gpu_dev_verbs_nic_handler handler,
 	close_gpu();
 }
 
-Test(high_level_gpu, emulation_without_a_counter_that_the_cpu_reads_is_refused)
+Test(high_level_gpu, emulation_needs_a_counter_that_the_cpu_can_read)
 {
 	setenv("GDRCOPY_PATH_L", "/nowhere/libgdrapi.so", 1);
 	try_refused(E2E_AUTO, MODE(NO_DBR_SW_EMULATED),
@@ -251,7 +251,7 @@ static void expect_auto(const char *iomem, enum doca_gpu_dev_verbs_nic_handler c
 	close_gpu();
 }
 
-Test(high_level_gpu, a_gpu_that_maps_no_register_has_the_proxy)
+Test(high_level_gpu, auto_picks_the_proxy_if_no_register_can_be_mapped)
 {
 	expect_auto("1", E2E_DB, 1, "mapped as device memory");
 	/* as device memory, because softnic-run wraps the driver's call */
@@ -271,7 +271,7 @@ Test(high_level_gpu, a_gpu_that_maps_no_register_has_the_proxy)
  * All parts of a QP are in one unit of the slab: its rings are page-aligned, and
  * nothing else takes a page of its own.
  */
-Test(high_level_gpu, a_qp_takes_its_rings_and_little_more)
+Test(high_level_gpu, qp_takes_little_memory_beyond_its_rings)
 {
 	const size_t rings = 2 * 128 * 64, small = 1536;
 	struct doca_gpu_verbs_qp_hl *hl[MANY];
@@ -374,7 +374,7 @@ static void arrays_of(make_array make, drop_array drop)
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[0]), DOCA_SUCCESS);
 }
 
-Test(high_level_gpu, a_qp_has_one_device_struct_and_its_slots_are_counted_on)
+Test(high_level_gpu, qp_has_one_device_struct_and_keeps_its_index)
 {
 	open_gpu();
 	arrays_of(multi, unmulti);

@@ -41,12 +41,12 @@ static void check(const struct number *n, size_t count)
 			     n[i].got, n[i].want);
 }
 
-Test(layout, sizes_and_offsets_are_the_peers)
+Test(layout, sizes_and_offsets_match_gpunetio)
 {
 	check(layout, sizeof(layout) / sizeof(layout[0]));
 }
 
-Test(layout, constants_are_the_peers)
+Test(layout, constants_match_gpunetio)
 {
 	check(values, sizeof(values) / sizeof(values[0]));
 }

@@ -38,19 +38,19 @@ Test(log, defect_32_errors_and_warnings_are_shown_by_default)
 	cr_expect_not(strstr(out, "three"));
 }
 
-Test(log, zero_shows_no_error)
+Test(log, level_0_prints_nothing)
 {
 	cr_expect_str_eq(all_levels("0"), "");
 }
 
-Test(log, seven_shows_all)
+Test(log, level_7_prints_everything)
 {
 	const char *out = all_levels("7");
 
 	cr_expect(strstr(out, "three") && strstr(out, "four"));
 }
 
-Test(log, nonsense_means_the_default)
+Test(log, invalid_level_means_the_default)
 {
 	const char *out = all_levels("8x");
 
@@ -58,7 +58,7 @@ Test(log, nonsense_means_the_default)
 	cr_expect_not(strstr(out, "three"));
 }
 
-Test(log, a_long_line_is_cut_and_ends)
+Test(log, long_line_is_truncated_and_terminated)
 {
 	char *big = calloc(1, 5001);
 	const char *out;

@@ -67,7 +67,7 @@ static void fill_up(void)
 	}
 }
 
-Test(no_dbr_limit, a_stated_mode_fails_and_says_why)
+Test(no_dbr_limit, explicit_mode_fails_and_logs_the_limit)
 {
 	static const enum doca_gpu_dev_verbs_nic_handler asked[] = { E2E_AUTO, E2E_DB, E2E_NO_DBR,
 								     E2E_PROXY };
@@ -91,7 +91,7 @@ Test(no_dbr_limit, a_stated_mode_fails_and_says_why)
 	cr_assert_eq(hl[num - 1]->send_dbr_mode_ext, MODE(NO_DBR_HW));
 }
 
-Test(no_dbr_limit, auto_takes_dbrecs_and_says_so_once)
+Test(no_dbr_limit, auto_falls_back_to_dbrecs_and_logs_it_once)
 {
 	const char *said;
 
@@ -125,7 +125,7 @@ Test(no_dbr_limit, auto_takes_dbrecs_and_says_so_once)
 }
 
 /* The limit is three, so in the second group one QP is refused: both must then have a DBREC. */
-Test(no_dbr_limit, a_group_is_of_one_mode)
+Test(no_dbr_limit, qps_of_a_group_have_the_same_mode)
 {
 	struct doca_gpu_verbs_qp_group_hl *g[2];
 	struct doca_gpu_verbs_qp_group_hl *none = NULL;
@@ -149,7 +149,7 @@ Test(no_dbr_limit, a_group_is_of_one_mode)
 }
 
 /* Firmware that refuses another command, or refuses only once, has not reached the limit. */
-Test(no_dbr_limit, another_refusal_is_no_such_limit)
+Test(no_dbr_limit, other_refusals_are_not_the_limit)
 {
 	struct doca_gpu_verbs_qp_hl *none = NULL;
 	const char *said;

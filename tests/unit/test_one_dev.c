@@ -111,7 +111,7 @@ static void laps(uint32_t depth, int handler, int known, int sys)
 	rig_fini(&rig);
 }
 
-Test(one_dev, each_is_whole_and_rung_over_several_laps, .timeout = 60)
+Test(one_dev, every_put_is_complete_and_rung_over_several_laps, .timeout = 60)
 {
 	static const int handlers[] = { RIG_DB, RIG_NO_DBR, RIG_PROXY };
 	uint32_t depth, h, how;
@@ -122,7 +122,7 @@ Test(one_dev, each_is_whole_and_rung_over_several_laps, .timeout = 60)
 				laps(depth, handlers[h], how & 1, how >> 1);
 }
 
-Test(one_dev, by_blueflame_the_general_way)
+Test(one_dev, blueflame_takes_the_general_path)
 {
 	uint64_t i, ticket;
 
@@ -139,7 +139,7 @@ Test(one_dev, by_blueflame_the_general_way)
 }
 
 /* Nothing may be written or rung, but the ticket is set. */
-Test(one_dev, nothing_is_posted_to_a_queue_that_has_ended)
+Test(one_dev, nothing_is_posted_after_the_qp_ended)
 {
 	uint64_t ticket;
 	uint32_t i;
@@ -164,7 +164,7 @@ Test(one_dev, nothing_is_posted_to_a_queue_that_has_ended)
 	}
 }
 
-Test(one_dev, a_full_ring_is_waited_for)
+Test(one_dev, full_ring_waits_unless_the_check_is_skipped)
 {
 	uint64_t i, ticket;
 
@@ -187,7 +187,7 @@ Test(one_dev, a_full_ring_is_waited_for)
 }
 
 /* Slots that were written by hand, or posted without a doorbell, are rung with the next put. */
-Test(one_dev, what_was_written_before_is_rung_too)
+Test(one_dev, slots_written_before_are_rung_too)
 {
 	uint64_t idx, ticket;
 	uint32_t i;
@@ -221,7 +221,7 @@ Test(one_dev, what_was_written_before_is_rung_too)
  * After slots were rung by hand, the word in which the token was parked must be
  * correct one lap later.
  */
-Test(one_dev, a_token_does_not_stay_behind)
+Test(one_dev, parked_token_moves_after_ringing_by_hand)
 {
 	uint64_t i, idx, ticket;
 

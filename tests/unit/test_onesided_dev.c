@@ -277,7 +277,7 @@ Test(onesided_dev, p_of_every_size)
 }
 
 /* The WQE contains the value, so the caller may change it at once. */
-Test(onesided_dev, p_needs_its_value_no_longer)
+Test(onesided_dev, p_copies_its_value)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 	uint64_t v = 42, got;
@@ -380,7 +380,7 @@ Test(onesided_dev, every_code_option)
 }
 
 /* A skipped doorbell is not rung until the next one. */
-Test(onesided_dev, skipped_doorbells_are_rung_by_the_next)
+Test(onesided_dev, skipped_doorbells_are_rung_by_the_next_doorbell)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 	struct gdk_qp_counters c;

@@ -208,7 +208,7 @@ static void run(const struct way *w, uint32_t flags, int scope)
 	rig_fini(&rig);
 }
 
-Test(order_dev, to_the_nic)
+Test(order_dev, fences_before_stores_to_the_nic)
 {
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		const uint32_t bf = ways[i].handler == RIG_BF ? GDK_QPF_BLUEFLAME : 0;
@@ -241,7 +241,7 @@ static void token(int handler, gdk_mode_t mode, const char *order)
 	rig_fini(&rig);
 }
 
-Test(order_dev, the_token_and_the_register)
+Test(order_dev, order_of_token_and_register)
 {
 	token(RIG_DB, RIG_GPU, "TFD");
 	token(RIG_DB, RIG_CTA, "TFD");
@@ -250,7 +250,7 @@ Test(order_dev, the_token_and_the_register)
 }
 
 /* In exclusive mode, a thread that waits rings again, with a fence between DBREC and register. */
-Test(order_dev, exclusive_settles)
+Test(order_dev, exclusive_wait_rings_again_after_a_fence)
 {
 	uint64_t at;
 

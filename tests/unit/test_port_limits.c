@@ -75,7 +75,7 @@ static doca_error_t connect_by_lid(struct doca_verbs_gid gid, enum doca_verbs_mt
 	return err;
 }
 
-Test(port_limits, defect_26_a_path_by_lid_gets_the_grh_that_the_port_wants)
+Test(port_limits, defect_26_path_by_lid_gets_the_required_grh)
 {
 	doca_gpu_dev_verbs_ticket_t ticket;
 	struct doca_verbs_gid gid;
@@ -94,7 +94,7 @@ Test(port_limits, defect_26_a_path_by_lid_gets_the_grh_that_the_port_wants)
 	e2e_buf_close(&buf);
 }
 
-Test(port_limits, a_lid_alone_is_refused_by_name)
+Test(port_limits, lid_without_gid_is_refused)
 {
 	static const struct doca_verbs_gid none;
 	const char *said;
@@ -106,7 +106,7 @@ Test(port_limits, a_lid_alone_is_refused_by_name)
 	cr_expect_eq(q.hl->qp->state, DOCA_VERBS_QP_STATE_INIT);
 }
 
-Test(port_limits, defect_26_an_mtu_above_the_ports_is_refused_with_both)
+Test(port_limits, defect_26_mtu_above_the_ports_is_refused)
 {
 	struct doca_verbs_gid gid;
 	const char *said;

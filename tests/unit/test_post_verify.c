@@ -66,13 +66,13 @@ static void check_all(void)
 	}
 }
 
-Test(post_verify, a_put_is_what_the_consumer_expects)
+Test(post_verify, puts_are_accepted)
 {
 	expect(4096, 0);
 	check_all();
 }
 
-Test(post_verify, inline_values_of_8_and_28_bytes)
+Test(post_verify, inline_writes_of_8_and_28_bytes_are_accepted)
 {
 	expect(8, 1);
 	check_all();
@@ -101,7 +101,7 @@ static void check_bytes(unsigned int len)
 	}
 }
 
-Test(post_verify, every_byte_counts)
+Test(post_verify, every_flipped_bit_is_reported)
 {
 	expect(4096, 0);
 	check_bytes(48);
@@ -113,7 +113,7 @@ Test(post_verify, every_byte_counts)
 	check_bytes(64);
 }
 
-Test(post_verify, names_what_is_wrong)
+Test(post_verify, error_code_names_the_wrong_field)
 {
 	uint64_t k;
 
@@ -129,7 +129,7 @@ Test(post_verify, names_what_is_wrong)
 }
 
 /* Every fourth slot requests a CQE, according to the mask; the others must not. */
-Test(post_verify, signalled_where_the_mask_says)
+Test(post_verify, signal_mask_is_checked)
 {
 	uint64_t slot, k;
 
@@ -146,7 +146,7 @@ Test(post_verify, signalled_where_the_mask_says)
 	cr_assert_eq(check(5, &k, 11, 0x08), POST_BAD_FLAGS);
 }
 
-Test(post_verify, sums_tell_a_set)
+Test(post_verify, sums_of_indices_and_squares)
 {
 	uint64_t n, sum = 0, squares = 0;
 
@@ -172,7 +172,7 @@ Test(post_verify, doorbells_extend_to_64_bits)
 	cr_assert_eq(post_register_qpn(gdk_db_value(gdk_bswap32(0x123 << 8), 1)), 0x123);
 }
 
-Test(post_verify, a_cqe_is_understood)
+Test(post_verify, device_functions_read_the_cqes)
 {
 	struct gdk_cqe_tail t;
 	uint64_t i, tail;

@@ -39,7 +39,7 @@ static uint32_t first_bit(uint32_t field)
 	return PRM_WIDTH(field) == 64 ? bit : bit + 32 - PRM_LOW_BIT(field) - PRM_WIDTH(field);
 }
 
-Test(prm, every_field_is_where_the_data_says)
+Test(prm, every_field_has_the_offset_and_width_of_the_data)
 {
 	size_t i;
 
@@ -51,7 +51,7 @@ Test(prm, every_field_is_where_the_data_says)
 	}
 }
 
-Test(prm, every_nested_layout_is_where_the_data_says)
+Test(prm, every_nested_layout_has_the_offset_of_the_data)
 {
 	size_t i;
 

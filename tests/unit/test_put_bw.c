@@ -39,7 +39,7 @@ static void transfer(const struct put_bw_shape *s, uint8_t *src, uint8_t *dst, u
 		}
 }
 
-Test(put_bw, right_data_passes)
+Test(put_bw, correct_data_passes)
 {
 	uint8_t src[MAX_BYTES], dst[MAX_BYTES];
 

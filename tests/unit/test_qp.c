@@ -103,7 +103,7 @@ Test(qp, receive_queue_comes_before_the_send_queue)
 	doca_verbs_qp_destroy(qp);
 }
 
-Test(qp, external_memory_is_used_where_it_was_put)
+Test(qp, external_memory_is_used_at_the_given_offsets)
 {
 	void *mem = aligned_alloc(4096, 65536), *dbr;
 	doca_verbs_umem_t *umem;
@@ -129,7 +129,7 @@ Test(qp, external_memory_is_used_where_it_was_put)
 	free(mem);
 }
 
-Test(qp, refuses_what_cannot_work)
+Test(qp, create_refuses_unusable_attributes)
 {
 	doca_verbs_qp_t *qp;
 

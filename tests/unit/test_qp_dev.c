@@ -21,7 +21,7 @@ static uint64_t reserve(uint32_t n, enum doca_gpu_dev_verbs_resource_sharing_mod
 	return idx;
 }
 
-Test(qp_dev, late_publisher_without_doorbell_rings_who_waited)
+Test(qp_dev, late_publisher_rings_wanted_slots)
 {
 	rig_init(&rig, 64, RIG_DB, 0);
 	reserve(3, RIG_GPU);
@@ -44,7 +44,7 @@ Test(qp_dev, late_publisher_without_doorbell_rings_who_waited)
  * The state holds the slot where the token is parked, so the next poster need not
  * read the words.
  */
-Test(qp_dev, where_the_token_is_parked_is_said)
+Test(qp_dev, state_holds_where_the_token_is_parked)
 {
 	unsigned int i;
 
@@ -60,7 +60,7 @@ Test(qp_dev, where_the_token_is_parked_is_said)
  * After slot 0 is published, the token is in `left`. A thread that posts slot 1
  * must take it from there, because it is not parked at its slot.
  */
-Test(qp_dev, a_put_takes_the_token_that_was_left)
+Test(qp_dev, post_takes_a_token_that_was_left)
 {
 	rig_init(&rig, 64, RIG_DB, 0);
 	reserve(2, RIG_GPU);
@@ -112,7 +112,7 @@ Test(qp_dev, exclusive_wait_rings_again_once)
 	cr_assert_eq(rig.st->doorbells, 2);
 }
 
-Test(qp_dev, a_doorbell_never_cuts_a_range)
+Test(qp_dev, doorbell_never_splits_a_published_range)
 {
 	rig_init(&rig, 64, RIG_DB, 0);
 	reserve(2, RIG_CTA);
@@ -122,7 +122,7 @@ Test(qp_dev, a_doorbell_never_cuts_a_range)
 	cr_assert_eq(rig.st->doorbells, 1);
 }
 
-Test(qp_dev, scan_stops_at_old_laps)
+Test(qp_dev, ready_scan_stops_at_bits_of_the_previous_lap)
 {
 	struct gdk_sq q;
 
@@ -171,7 +171,7 @@ Test(qp_dev, modes_mix_on_one_qp)
 	cr_assert_eq(rig.faults, 0);
 }
 
-Test(qp_dev, waiter_for_a_slot_rings_what_is_published)
+Test(qp_dev, waiting_for_a_slot_rings_published_slots)
 {
 	uint64_t idx;
 
@@ -193,7 +193,7 @@ Test(qp_dev, waiter_for_a_slot_rings_what_is_published)
 	}
 }
 
-Test(qp_dev, nothing_is_rung_or_published_on_a_dead_qp)
+Test(qp_dev, aborted_qp_publishes_and_rings_nothing)
 {
 	doca_gpu_dev_verbs_ticket_t ticket = 99;
 	struct doca_gpu_dev_verbs_addr a = { 0, 0 };
@@ -225,7 +225,7 @@ Test(qp_dev, reservation_larger_than_the_ring_is_refused)
 }
 
 /* The caller guarantees that there is room, so the CQ is not polled. */
-Test(qp_dev, who_skips_the_check_does_not_wait)
+Test(qp_dev, skipped_availability_check_does_not_poll)
 {
 	struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
 	uint64_t ticket, idx;
@@ -261,7 +261,7 @@ static void add_up(struct rig *r, uint64_t slot, const struct doca_gpu_dev_verbs
 	chunks++;
 }
 
-Test(qp_dev, large_put_is_cut_at_1_gib)
+Test(qp_dev, large_put_is_split_at_1_gib)
 {
 	struct doca_gpu_dev_verbs_addr r = { 0x1000, 1 }, l = { 0x2000, 2 };
 	const uint64_t size = 3 * GDK_CHUNK + 5;

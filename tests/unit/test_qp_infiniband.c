@@ -92,7 +92,7 @@ static doca_error_t connect_by(enum doca_verbs_addr_type type, uint8_t path[PRM_
 	return err;
 }
 
-Test(qp_infiniband, by_lid)
+Test(qp_infiniband, path_by_lid)
 {
 	uint8_t path[PRM_ADS_LEN];
 
@@ -102,7 +102,7 @@ Test(qp_infiniband, by_lid)
 	cr_assert_eq(prm_get(path, PRM_ADS_SL), 3);
 }
 
-Test(qp_infiniband, by_lid_and_gid)
+Test(qp_infiniband, path_by_lid_and_gid)
 {
 	uint8_t path[PRM_ADS_LEN];
 
@@ -119,7 +119,7 @@ Test(qp_infiniband, ip_addresses_are_refused)
 	cr_assert_eq(connect_by(DOCA_VERBS_ADDR_TYPE_IPv4, path), DOCA_ERROR_INVALID_VALUE);
 }
 
-Test(qp_infiniband, no_lid_no_way)
+Test(qp_infiniband, lid_0_is_refused)
 {
 	uint8_t path[PRM_ADS_LEN];
 

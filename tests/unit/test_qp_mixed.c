@@ -283,7 +283,7 @@ static void sequence(uint32_t depth, uint64_t from, int handler, uint32_t with)
 	rig_fini(&rig);
 }
 
-Test(qp_mixed, nothing_is_lost_or_rung_early)
+Test(qp_mixed, random_sequences_lose_nothing_and_ring_nothing_early)
 {
 	static const uint64_t starts[] = {
 		0, 5, 32, 0xffe0, 0x10000 - 7, 0xffffffe0, 0x100000000 - 3

@@ -87,7 +87,7 @@ static void to_rts(void)
 	cr_assert_eq(move(S(RTS), TO_RTS | A(MAX_QP_RD_ATOMIC)), DOCA_SUCCESS);
 }
 
-Test(qp_modify, the_way_to_rts_and_what_query_returns)
+Test(qp_modify, reset_to_rts_and_query)
 {
 	struct doca_verbs_qp_attr got = { 0 };
 	int mask = 0;
@@ -113,7 +113,7 @@ Test(qp_modify, the_way_to_rts_and_what_query_returns)
 	cr_assert_neq(mask & A(SQ_PSN), 0);
 }
 
-Test(qp_modify, transitions_that_do_not_exist)
+Test(qp_modify, invalid_transitions_are_refused)
 {
 	cr_assert_eq(move(S(RTR), TO_RTR), DOCA_ERROR_BAD_STATE);
 	cr_assert_eq(move(S(RTS), TO_RTS), DOCA_ERROR_BAD_STATE);
@@ -124,7 +124,7 @@ Test(qp_modify, transitions_that_do_not_exist)
 	cr_assert_eq(move(S(INIT), TO_INIT), DOCA_ERROR_BAD_STATE);
 }
 
-Test(qp_modify, required_and_foreign_attributes)
+Test(qp_modify, missing_and_extra_attributes_are_refused)
 {
 	cr_assert_eq(move(S(INIT), TO_INIT & ~A(PORT_NUM)), DOCA_ERROR_INVALID_VALUE);
 	cr_assert_eq(move(S(INIT), TO_INIT | A(SQ_PSN)), DOCA_ERROR_INVALID_VALUE);
@@ -135,7 +135,7 @@ Test(qp_modify, required_and_foreign_attributes)
 	cr_assert_eq(move(S(RTR), TO_RTR), DOCA_SUCCESS);
 }
 
-Test(qp_modify, stated_current_state_must_hold)
+Test(qp_modify, given_current_state_must_match)
 {
 	doca_verbs_qp_attr_set_current_state(attr, S(RTS));
 	cr_assert_eq(move(S(INIT), TO_INIT | A(CURRENT_STATE)), DOCA_ERROR_BAD_STATE);
@@ -155,7 +155,7 @@ Test(qp_modify, init_to_init_changes_rights)
 	cr_assert_eq(got.allow_remote_write, 1, "an attribute outside the mask changed");
 }
 
-Test(qp_modify, rts_to_rts_and_out_of_it)
+Test(qp_modify, rts_to_rts_then_error_and_reset)
 {
 	struct doca_verbs_qp_attr got = { 0 };
 
@@ -196,7 +196,7 @@ static void change_path(int sgid_index, uint8_t traffic_class, uint8_t dscp,
 	cr_expect_arr_eq(path + PRM_ADS_RGID_AT, nic.gid.raw, 16, "the remote GID must not change");
 }
 
-Test(qp_modify, path_and_rights_of_a_connected_queue_pair)
+Test(qp_modify, rts_to_rts_changes_path_and_rights)
 {
 	static const struct doca_verbs_gid elsewhere = { { 0xfe, 0x80 } };
 
@@ -212,7 +212,7 @@ Test(qp_modify, path_and_rights_of_a_connected_queue_pair)
 		     "a GID index that does not exist must be refused");
 }
 
-Test(qp_modify, bad_paths)
+Test(qp_modify, invalid_paths_are_refused)
 {
 	cr_assert_eq(move(S(INIT), TO_INIT), DOCA_SUCCESS);
 	doca_verbs_ah_attr_set_addr_type(ah, DOCA_VERBS_ADDR_TYPE_IB_GRH);
@@ -270,7 +270,7 @@ Test(qp_modify, udp_source_port_is_the_hash_of_the_connection)
 	cr_assert_neq(prm_get(path, PRM_ADS_RMAC_31_0), 0);
 }
 
-Test(qp_modify, udp_source_port_keeps_to_the_devices_range)
+Test(qp_modify, udp_source_port_is_in_the_devices_range)
 {
 	uint8_t out[PRM_QUERY_QP_OUT_LEN];
 	enum doca_verbs_qp_state st;

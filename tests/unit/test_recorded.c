@@ -96,7 +96,7 @@ static void unpack_answer(const struct recorded_qp *r, uint8_t out[16])
 		nic_set(out, NIC_F(4 * i, 31, 0), r->answer[i]);
 }
 
-Test(recorded, every_field_has_the_value_that_was_decoded_by_hand)
+Test(recorded, library_layout_gives_the_values_decoded_by_hand)
 {
 	uint8_t box[BOX_MAX];
 	size_t i;
@@ -112,7 +112,7 @@ Test(recorded, every_field_has_the_value_that_was_decoded_by_hand)
 	}
 }
 
-Test(recorded, a_box_rebuilt_from_its_fields_lacks_xrcd_only)
+Test(recorded, rebuilt_command_lacks_only_xrcd)
 {
 	uint8_t box[BOX_MAX], built[BOX_MAX];
 	size_t i;
@@ -132,7 +132,7 @@ Test(recorded, a_box_rebuilt_from_its_fields_lacks_xrcd_only)
 }
 
 /* The software NIC has its own layouts and must read the same values. */
-Test(recorded, the_software_nic_reads_the_same_fields)
+Test(recorded, software_nic_layout_gives_the_same_values)
 {
 	uint8_t box[BOX_MAX], *q = box + CMD_QPC;
 	size_t i;
@@ -273,7 +273,7 @@ static doca_verbs_cq_t *make_cq(struct nic *nic)
 }
 
 /* The NIC is configured for one QP, so the second is refused. */
-Test(recorded, the_software_nic_without_a_queue_pair_left_answers_the_same)
+Test(recorded, software_nic_without_free_qps_replies_the_same)
 {
 	doca_verbs_qp_t *qp, *other = NULL;
 	uint8_t recorded[16];
@@ -292,7 +292,7 @@ Test(recorded, the_software_nic_without_a_queue_pair_left_answers_the_same)
 	nic_close(&nic);
 }
 
-Test(recorded, the_library_reads_the_answers)
+Test(recorded, library_handles_the_recorded_replies)
 {
 	struct nic nic = nic_open();
 	doca_verbs_cq_t *cq = make_cq(&nic);

@@ -214,7 +214,7 @@ static void check_line(const char *line, const char *how)
 		t.obj = NULL; \
 	} while (0)
 
-Test(refused, each_command_has_its_line)
+Test(refused, each_refused_command_is_logged_in_one_line)
 {
 	uint64_t faults;
 	uint32_t live, n;
@@ -256,7 +256,7 @@ Test(refused, each_command_has_its_line)
 }
 
 /* Every command of the library must be in the table above. */
-Test(refused, no_command_is_missing)
+Test(refused, every_command_is_in_the_table)
 {
 #define NAME(name, opcode) #name,
 	static const char *const all[] = { GDK_COMMANDS(NAME) };

@@ -160,7 +160,7 @@ static void round_of_posts(struct rig *r, const struct kind *k, uint32_t round)
 		     k->name, round);
 }
 
-Test(qp_reset, any_number_of_times_with_any_mix_of_signalled_wqes, .timeout = 100)
+Test(qp_reset, many_resets_with_random_signalling, .timeout = 100)
 {
 	struct rig r;
 
@@ -186,14 +186,14 @@ Test(qp_reset, any_number_of_times_with_any_mix_of_signalled_wqes, .timeout = 10
 #define LAPS	  2048u
 #define NEAR_WRAP 16775716u /* 1500 before 2^24: less than a lap, more than the counter may lag */
 
-Test(qp_reset, a_counter_just_before_its_wrap)
+Test(qp_reset, counter_just_before_its_wrap)
 {
 	cr_expect_eq(gdk_cq_nearest(NEAR_WRAP, NEAR_WRAP % LAPS, LAPS, 0), NEAR_WRAP);
 	cr_expect_eq(gdk_cq_nearest(NEAR_WRAP - 4, NEAR_WRAP % LAPS, LAPS, 0), NEAR_WRAP);
 	cr_expect_eq(gdk_cq_extend(NEAR_WRAP, 0), NEAR_WRAP);
 }
 
-Test(qp_reset, a_counter_that_wrapped_since_the_last_reset)
+Test(qp_reset, counter_wrapped_since_the_last_reset)
 {
 	const uint64_t base = 0x2fffff0, now = 0x3000010;
 
@@ -203,7 +203,7 @@ Test(qp_reset, a_counter_that_wrapped_since_the_last_reset)
 	cr_expect_eq(gdk_cq_extend(now & 0xffffff, base), now);
 }
 
-Test(qp_reset, a_counter_that_is_behind_the_last_reset)
+Test(qp_reset, counter_behind_the_last_reset)
 {
 	cr_expect_eq(gdk_cq_nearest(0xfffffc, 0, LAPS, 0), 0);
 	cr_expect_eq(gdk_cq_nearest(4996, 5000 % LAPS, LAPS, 5000), 5000);

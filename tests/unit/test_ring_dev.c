@@ -33,7 +33,7 @@ static gdk_mode_t shared_mode(void)
 }
 
 /* Fills unwritten WQEs with an invalid index, so that ringing them too early is noticed. */
-static void spoil(uint64_t from, uint64_t to)
+static void invalidate(uint64_t from, uint64_t to)
 {
 	for (; from <= to; from++)
 		memset(gdk_get_wqe_ptr(&rig.qp, from), 0xff, 64);
@@ -139,7 +139,7 @@ static bool reserve(uint32_t n, gdk_mode_t mode, struct range *r)
 	cr_assert_eq(r->from, reserved);
 	reserved += n;
 	r->to = reserved - 1;
-	spoil(r->from, r->to);
+	invalidate(r->from, r->to);
 	return true;
 }
 
@@ -280,7 +280,7 @@ static void run(uint32_t depth, int handler)
 	rig_fini(&rig);
 }
 
-Test(ring_dev, what_is_wanted_is_rung)
+Test(ring_dev, wanted_and_published_slots_are_rung)
 {
 	static const int handlers[] = { RIG_DB, RIG_PROXY, RIG_NO_DBR, RIG_BF };
 
