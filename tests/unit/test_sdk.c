@@ -16,7 +16,7 @@ static const char *covered[NAMES_MAX];
 static size_t num_covered;
 
 /* Expects the SDK's record to be this text, or to contain it if the text ends with "*". */
-static void said(const char *fn, const char *fmt, ...)
+static void expect_record(const char *fn, const char *fmt, ...)
 {
 	char want[512];
 	va_list args;
@@ -42,22 +42,22 @@ static void said(const char *fn, const char *fmt, ...)
 /*
  * Calls fn, which must return value, and checks the SDK's record. The macros below
  * are shorthands: a call that returns DOCA_SUCCESS (FORWARDS); a setter with a
- * number (SETS) or an object (SETS_OBJECT); a function of one object (IS_OF); a
- * function that makes no call of the SDK (LOCAL).
+ * number (SETS) or an object (SETS_OBJECT); a function of one object (FORWARDS_OBJECT); a
+ * function that makes no call of the SDK (MAKES_NO_CALL).
  */
-#define GIVES(value, fn, args, ...) \
+#define RETURNS(value, fn, args, ...) \
 	do { \
 		sdk_clear(); \
 		cr_expect(fn args == (value), "%s did not return %s", #fn, #value); \
-		said(#fn, __VA_ARGS__); \
+		expect_record(#fn, __VA_ARGS__); \
 	} while (0)
-#define FORWARDS(fn, args, ...) GIVES(DOCA_SUCCESS, fn, args, __VA_ARGS__)
+#define FORWARDS(fn, args, ...) RETURNS(DOCA_SUCCESS, fn, args, __VA_ARGS__)
 /* A setter of a number; the SDK's function has the same name. */
 #define SETS(fn, attr, kind, v) FORWARDS(fn, (attr, v), #fn "(" kind ", %d)", (int)(v))
 
 #define SETS_OBJECT(fn, attr, kind, obj, name) FORWARDS(fn, (attr, obj), #fn "(" kind ", " name ")")
-#define IS_OF(fn, obj, kind)		       FORWARDS(fn, (obj), #fn "(" kind ")")
-#define LOCAL(fn, args)			       FORWARDS(fn, args, "%s", "")
+#define FORWARDS_OBJECT(fn, obj, kind)	       FORWARDS(fn, (obj), #fn "(" kind ")")
+#define MAKES_NO_CALL(fn, args)		       FORWARDS(fn, args, "%s", "")
 
 /* ---- one object of each kind ---- */
 
@@ -98,16 +98,16 @@ static void try_dev(void)
 	nic.pd = ibv_alloc_pd(nic.ctx);
 	sdk_clear();
 	cr_assert_eq(doca_verbs_dev_open(nic.pd, &nic.dev), DOCA_SUCCESS);
-	said("doca_verbs_dev_open",
-	     "doca_rdma_bridge_open_dev_from_pd(%p)\ndoca_rdma_bridge_get_dev_pd(dev)\n"
-	     "doca_verbs_bridge_verbs_pd_import(%p)\n"
-	     "doca_verbs_bridge_verbs_context_import(%p, 0)",
-	     (void *)nic.pd, (void *)nic.pd, (void *)nic.ctx);
+	expect_record("doca_verbs_dev_open",
+		      "doca_rdma_bridge_open_dev_from_pd(%p)\ndoca_rdma_bridge_get_dev_pd(dev)\n"
+		      "doca_verbs_bridge_verbs_pd_import(%p)\n"
+		      "doca_verbs_bridge_verbs_context_import(%p, 0)",
+		      (void *)nic.pd, (void *)nic.pd, (void *)nic.ctx);
 }
 
-#define HAS(name, value) \
-	GIVES(value, doca_verbs_device_attr_get_##name, (attr), \
-	      "doca_verbs_device_attr_get_" #name "(device_attr)")
+#define ATTR_IS(name, value) \
+	RETURNS(value, doca_verbs_device_attr_get_##name, (attr), \
+		"doca_verbs_device_attr_get_" #name "(device_attr)")
 
 static void try_device_attr(void)
 {
@@ -117,24 +117,24 @@ static void try_device_attr(void)
 		 "doca_verbs_bridge_verbs_context_import(%p, 0)\n"
 		 "doca_verbs_query_device(context)\ndoca_verbs_context_destroy(context)",
 		 (void *)nic.ctx);
-	HAS(max_qp, 101);
-	HAS(max_qp_wr, 102);
-	HAS(max_sge, 103);
-	HAS(max_cq, 104);
-	HAS(max_cqe, 105);
-	HAS(max_mr, 106);
-	HAS(max_pd, 107);
-	HAS(max_ah, 108);
-	HAS(max_srq, 109);
-	HAS(max_srq_wr, 110);
-	HAS(max_srq_sge, 111);
-	HAS(max_pkeys, 112);
-	HAS(max_qp_rd_atom, 113);
-	HAS(max_qp_init_rd_atom, 114);
-	HAS(send_dbr_mode_no_dbr_ext, 1);
+	ATTR_IS(max_qp, 101);
+	ATTR_IS(max_qp_wr, 102);
+	ATTR_IS(max_sge, 103);
+	ATTR_IS(max_cq, 104);
+	ATTR_IS(max_cqe, 105);
+	ATTR_IS(max_mr, 106);
+	ATTR_IS(max_pd, 107);
+	ATTR_IS(max_ah, 108);
+	ATTR_IS(max_srq, 109);
+	ATTR_IS(max_srq_wr, 110);
+	ATTR_IS(max_srq_sge, 111);
+	ATTR_IS(max_pkeys, 112);
+	ATTR_IS(max_qp_rd_atom, 113);
+	ATTR_IS(max_qp_init_rd_atom, 114);
+	ATTR_IS(send_dbr_mode_no_dbr_ext, 1);
 	FORWARDS(doca_verbs_device_attr_get_is_qp_type_supported, (attr, 2),
 		 "doca_verbs_device_attr_get_is_qp_type_supported(device_attr, 2)");
-	IS_OF(doca_verbs_device_attr_free, attr, "device_attr");
+	FORWARDS_OBJECT(doca_verbs_device_attr_free, attr, "device_attr");
 }
 
 static void try_umem(void)
@@ -184,7 +184,7 @@ static void try_cq(void)
 	SETS_OBJECT(doca_verbs_cq_attr_set_external_uar, attr, "cq_attr", uar, "uar");
 	FORWARDS(doca_verbs_cq_create, (nic.dev, attr, &cq),
 		 "doca_verbs_cq_create(context, cq_attr)\n*");
-	IS_OF(doca_verbs_cq_attr_destroy, attr, "cq_attr");
+	FORWARDS_OBJECT(doca_verbs_cq_attr_destroy, attr, "cq_attr");
 	FORWARDS(doca_verbs_cq_get_wq, (cq, &ring, &num, &size), "doca_verbs_cq_get_wq(cq)");
 	FORWARDS(doca_verbs_cq_get_dbr_addr, (cq, &reg, &ci, &arm),
 		 "doca_verbs_cq_get_dbr_addr(cq)");
@@ -199,8 +199,8 @@ static void try_cq(void)
 #define PATH(name, v, kept) \
 	do { \
 		SETS(doca_verbs_ah_attr_set_##name, ah, "ah", v); \
-		GIVES(kept, doca_verbs_ah_get_##name, (ah), \
-		      "doca_verbs_ah_attr_get_" #name "(ah)"); \
+		RETURNS(kept, doca_verbs_ah_get_##name, (ah), \
+			"doca_verbs_ah_attr_get_" #name "(ah)"); \
 	} while (0)
 
 static void try_ah(void)
@@ -211,7 +211,7 @@ static void try_ah(void)
 	FORWARDS(doca_verbs_ah_attr_set_gid, (ah, gid), "doca_verbs_ah_attr_set_gid(ah, 1..16)");
 	sdk_clear();
 	gid = doca_verbs_ah_get_gid(ah);
-	said("doca_verbs_ah_get_gid", "doca_verbs_ah_attr_get_gid(ah)");
+	expect_record("doca_verbs_ah_get_gid", "doca_verbs_ah_attr_get_gid(ah)");
 	cr_expect(gid.raw[0] == 9 && gid.raw[15] == 8);
 	PATH(addr_type, DOCA_VERBS_ADDR_TYPE_IPv6, DOCA_VERBS_ADDR_TYPE_IB_GRH);
 	PATH(dlid, 70000, 201);
@@ -232,36 +232,36 @@ static void try_srq(void)
 
 	FORWARDS(doca_verbs_srq_init_attr_create, (&attr), "doca_verbs_srq_init_attr_create()");
 	SETS(doca_verbs_srq_init_attr_set_srq_wr, attr, "srq_init_attr", 31);
-	GIVES(301, doca_verbs_srq_init_attr_get_srq_wr, (attr),
-	      "doca_verbs_srq_init_attr_get_srq_wr(srq_init_attr)");
+	RETURNS(301, doca_verbs_srq_init_attr_get_srq_wr, (attr),
+		"doca_verbs_srq_init_attr_get_srq_wr(srq_init_attr)");
 	SETS(doca_verbs_srq_init_attr_set_receive_max_sges, attr, "srq_init_attr", 2);
-	GIVES(302, doca_verbs_srq_init_attr_get_receive_max_sges, (attr),
-	      "doca_verbs_srq_init_attr_get_receive_max_sges(srq_init_attr)");
+	RETURNS(302, doca_verbs_srq_init_attr_get_receive_max_sges, (attr),
+		"doca_verbs_srq_init_attr_get_receive_max_sges(srq_init_attr)");
 	SETS(doca_verbs_srq_init_attr_set_type, attr, "srq_init_attr",
 	     DOCA_VERBS_SRQ_TYPE_LINKED_LIST);
-	GIVES(DOCA_VERBS_SRQ_TYPE_CONTIGUOUS, doca_verbs_srq_init_attr_get_type, (attr),
-	      "doca_verbs_srq_init_attr_get_type(srq_init_attr)");
+	RETURNS(DOCA_VERBS_SRQ_TYPE_CONTIGUOUS, doca_verbs_srq_init_attr_get_type, (attr),
+		"doca_verbs_srq_init_attr_get_type(srq_init_attr)");
 	FORWARDS(doca_verbs_srq_init_attr_set_pd, (attr, nic.pd),
 		 "doca_verbs_bridge_verbs_pd_import(%p)\n"
 		 "doca_verbs_srq_init_attr_set_pd(srq_init_attr, pd)",
 		 (void *)nic.pd);
-	GIVES(nic.pd, doca_verbs_srq_init_attr_get_pd, (attr), "%s", "");
+	RETURNS(nic.pd, doca_verbs_srq_init_attr_get_pd, (attr), "%s", "");
 	FORWARDS(doca_verbs_srq_init_attr_set_external_umem, (attr, umem, 128),
 		 "doca_verbs_srq_init_attr_set_external_umem(srq_init_attr, umem, 128)");
-	LOCAL(doca_verbs_srq_init_attr_get_external_umem, (attr, &got, &offset));
+	MAKES_NO_CALL(doca_verbs_srq_init_attr_get_external_umem, (attr, &got, &offset));
 	cr_expect(got == umem && offset == 128);
 	FORWARDS(doca_verbs_srq_create, (nic.ctx, attr, &srq),
 		 "doca_verbs_bridge_verbs_context_import(%p, 0)\n"
 		 "doca_verbs_srq_create(context, srq_init_attr)",
 		 (void *)nic.ctx);
-	GIVES(303, doca_verbs_srq_get_srqn, (srq), "doca_verbs_srq_get_srqn(srq)");
+	RETURNS(303, doca_verbs_srq_get_srqn, (srq), "doca_verbs_srq_get_srqn(srq)");
 	sdk_clear();
 	doca_verbs_srq_get_wq(srq, &buf, &num, &size);
-	said("doca_verbs_srq_get_wq", "doca_verbs_srq_get_wq(srq)");
+	expect_record("doca_verbs_srq_get_wq", "doca_verbs_srq_get_wq(srq)");
 	cr_expect(buf && num == 16 && size == 64);
 	sdk_clear();
 	cr_expect(doca_verbs_srq_get_dbr_addr(srq));
-	said("doca_verbs_srq_get_dbr_addr", "doca_verbs_srq_get_dbr_addr(srq)");
+	expect_record("doca_verbs_srq_get_dbr_addr", "doca_verbs_srq_get_dbr_addr(srq)");
 	FORWARDS(doca_verbs_srq_init_attr_destroy, (attr),
 		 "doca_verbs_srq_init_attr_destroy(srq_init_attr)\ndoca_verbs_pd_destroy(pd)");
 }
@@ -311,8 +311,8 @@ static void try_init(doca_verbs_qp_init_attr_t **init)
 		 "doca_verbs_qp_init_attr_get_ordering_semantic(" I ")");
 	cr_expect(mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT &&
 		  order == DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL);
-	LOCAL(doca_verbs_qp_init_attr_set_emulate_no_dbr_ext, (*init, false));
-	LOCAL(doca_verbs_qp_init_attr_get_emulate_no_dbr_ext, (*init, &emulate));
+	MAKES_NO_CALL(doca_verbs_qp_init_attr_set_emulate_no_dbr_ext, (*init, false));
+	MAKES_NO_CALL(doca_verbs_qp_init_attr_get_emulate_no_dbr_ext, (*init, &emulate));
 }
 
 #define A "qp_attr" /* kind of object in the record */
@@ -336,8 +336,8 @@ static void try_attr(doca_verbs_qp_attr_t **made)
 	a = *made;
 	SETS(doca_verbs_qp_attr_set_next_state, a, A, DOCA_VERBS_QP_STATE_INIT);
 	SETS(doca_verbs_qp_attr_set_current_state, a, A, DOCA_VERBS_QP_STATE_ERR);
-	GIVES(DOCA_VERBS_QP_STATE_RTR, doca_verbs_qp_attr_get_next_state, (a),
-	      "doca_verbs_qp_attr_get_next_state(" A ")");
+	RETURNS(DOCA_VERBS_QP_STATE_RTR, doca_verbs_qp_attr_get_next_state, (a),
+		"doca_verbs_qp_attr_get_next_state(" A ")");
 	FORWARDS(doca_verbs_qp_attr_get_current_state, (a, &state),
 		 "doca_verbs_qp_attr_get_current_state(" A ")");
 	cr_expect_eq(state, DOCA_VERBS_QP_STATE_RTS);
@@ -371,7 +371,7 @@ static void try_qp_getters(void)
 	FORWARDS(doca_verbs_qp_get_qpn, (qp, &qpn), "doca_verbs_qp_get_qpn(qp)");
 	cr_expect(sq && rq && sq != rq && sq_num == 64 && rq_num == 0 && rwqe == 16);
 	cr_expect(dbrec && reg && qpn == 0x9a);
-	GIVES(false, doca_verbs_qp_get_emulate_no_dbr_ext, (qp), "%s", "");
+	RETURNS(false, doca_verbs_qp_get_emulate_no_dbr_ext, (qp), "%s", "");
 }
 
 static void try_qp(void)
@@ -389,8 +389,8 @@ static void try_qp(void)
 	FORWARDS(doca_verbs_qp_query, (qp, attr, init, &mask),
 		 "doca_verbs_qp_query(qp, " A ", " I ")" AND_INSIDE);
 	cr_expect_eq(mask, 0x40);
-	IS_OF(doca_verbs_qp_attr_destroy, attr, A);
-	IS_OF(doca_verbs_qp_init_attr_destroy, init, I);
+	FORWARDS_OBJECT(doca_verbs_qp_attr_destroy, attr, A);
+	FORWARDS_OBJECT(doca_verbs_qp_init_attr_destroy, init, I);
 }
 
 /* ---- functions that the SDK lacks ---- */
@@ -410,16 +410,16 @@ static void try_exported(struct doca_gpu_verbs_qp *exported)
 	FORWARDS(doca_gpu_verbs_query_last_error, (exported, &info),
 		 "doca_verbs_qp_query(qp, qp_attr, qp_init_attr)\n*");
 	cr_expect_not(info.has_error);
-	LOCAL(doca_gpu_verbs_reset_tracking_and_memory, (exported));
-	LOCAL(doca_gpu_verbs_cpu_proxy_progress, (exported, &progressed));
-	LOCAL(doca_gpu_verbs_create_service, (&service));
-	LOCAL(doca_gpu_verbs_service_monitor_qp, (service, exported));
-	LOCAL(doca_gpu_verbs_destroy_service, (service));
+	MAKES_NO_CALL(doca_gpu_verbs_reset_tracking_and_memory, (exported));
+	MAKES_NO_CALL(doca_gpu_verbs_cpu_proxy_progress, (exported, &progressed));
+	MAKES_NO_CALL(doca_gpu_verbs_create_service, (&service));
+	MAKES_NO_CALL(doca_gpu_verbs_service_monitor_qp, (service, exported));
+	MAKES_NO_CALL(doca_gpu_verbs_destroy_service, (service));
 	FORWARDS(doca_gpu_verbs_export_multi_qps_dev, (gpu, &exported, 1, &devs),
 		 "doca_gpu_mem_alloc(gpu, *");
 	FORWARDS(doca_gpu_verbs_unexport_multi_qps_dev, (gpu, &exported, 1, devs),
 		 "doca_gpu_mem_free(gpu, %p)*", mem_of(devs));
-	LOCAL(doca_gpu_verbs_get_qp_dev, (exported, &dev));
+	MAKES_NO_CALL(doca_gpu_verbs_get_qp_dev, (exported, &dev));
 }
 
 static void try_high_level(void)
@@ -468,28 +468,28 @@ static void try_uar_export(void)
 	void *reg;
 
 	cr_expect_eq(doca_verbs_uar_reg_addr_get(uar, &reg), DOCA_SUCCESS);
-	LOCAL(doca_gpu_verbs_can_gpu_register_uar, (reg, &can));
+	MAKES_NO_CALL(doca_gpu_verbs_can_gpu_register_uar, (reg, &can));
 	cr_expect(can);
-	LOCAL(doca_gpu_verbs_export_uar, (reg, &reg_gpu));
-	LOCAL(doca_gpu_verbs_unexport_uar, (reg_gpu));
+	MAKES_NO_CALL(doca_gpu_verbs_export_uar, (reg, &reg_gpu));
+	MAKES_NO_CALL(doca_gpu_verbs_unexport_uar, (reg_gpu));
 }
 
 static void try_version(void)
 {
 	uint32_t version;
 
-	LOCAL(doca_gpu_verbs_get_library_version, (&version));
-	LOCAL(doca_gpu_verbs_check_device_code_compatibility, (version));
-	LOCAL(doca_gpu_verbs_check_host_code_compatibility, (version));
+	MAKES_NO_CALL(doca_gpu_verbs_get_library_version, (&version));
+	MAKES_NO_CALL(doca_gpu_verbs_check_device_code_compatibility, (version));
+	MAKES_NO_CALL(doca_gpu_verbs_check_host_code_compatibility, (version));
 }
 
 static void end(void)
 {
-	IS_OF(doca_verbs_qp_destroy, qp, "qp");
+	FORWARDS_OBJECT(doca_verbs_qp_destroy, qp, "qp");
 	FORWARDS(doca_verbs_srq_destroy, (srq),
 		 "doca_verbs_srq_destroy(srq)\ndoca_verbs_context_destroy(context)");
-	IS_OF(doca_verbs_cq_destroy, cq, "cq");
-	IS_OF(doca_verbs_ah_attr_destroy, ah, "ah");
+	FORWARDS_OBJECT(doca_verbs_cq_destroy, cq, "cq");
+	FORWARDS_OBJECT(doca_verbs_ah_attr_destroy, ah, "ah");
 	FORWARDS(doca_verbs_uar_destroy, (uar), "doca_uar_destroy(uar)");
 	FORWARDS(doca_verbs_umem_destroy, (umem), "doca_umem_destroy(umem)");
 	gdk_slab_trim(gpu, nic.dev);
@@ -530,7 +530,7 @@ static void expect_all_covered(void)
 	cr_expect_geq(n, 160);
 }
 
-Test(sdk, every_function_goes_on_to_the_sdk)
+Test(sdk, every_function_is_forwarded_to_the_sdk)
 {
 	sdk_begin("sdk");
 	try_dev();

@@ -54,7 +54,7 @@ static void expect_warning(const char *what)
 		  "%s", at);
 }
 
-Test(sdk_mode, unset_or_empty_is_the_open_library_and_says_nothing)
+Test(sdk_mode, unset_or_empty_path_uses_the_open_library_silently)
 {
 	sdk_capture();
 	setenv("DOCA_SDK_LIB_PATH", "", 1);
@@ -62,7 +62,7 @@ Test(sdk_mode, unset_or_empty_is_the_open_library_and_says_nothing)
 	cr_expect_not(strstr(sdk_captured(), "SDK"), "%s", sdk_captured());
 }
 
-Test(sdk_mode, a_wrong_folder_is_a_warning_that_names_the_file)
+Test(sdk_mode, wrong_folder_is_logged_with_the_missing_file)
 {
 	sdk_capture();
 	setenv("DOCA_SDK_LIB_PATH", "/no/such/folder", 1);
@@ -75,7 +75,7 @@ Test(sdk_mode, a_wrong_folder_is_a_warning_that_names_the_file)
 }
 
 /* All libraries are needed. This folder has only the first. */
-Test(sdk_mode, a_missing_library_is_named_and_the_others_are_closed)
+Test(sdk_mode, missing_library_is_logged_and_the_others_are_closed)
 {
 	char dir[] = "/tmp/gdk-sdk-XXXXXX", from[4096], to[64];
 
@@ -92,7 +92,7 @@ Test(sdk_mode, a_missing_library_is_named_and_the_others_are_closed)
 	rmdir(dir);
 }
 
-Test(sdk_mode, a_missing_function_is_named_and_the_libraries_are_closed)
+Test(sdk_mode, missing_function_is_logged_and_the_libraries_are_closed)
 {
 	char path[4096];
 
@@ -104,7 +104,7 @@ Test(sdk_mode, a_missing_function_is_named_and_the_libraries_are_closed)
 	cr_expect_null(dlopen(path, RTLD_NOW | RTLD_NOLOAD));
 }
 
-Test(sdk_mode, the_log_tells_which_library_serves)
+Test(sdk_mode, log_names_the_library_in_use)
 {
 	struct nic nic;
 	doca_verbs_uar_t *uar;
@@ -132,7 +132,7 @@ Test(sdk_mode, the_log_tells_which_library_serves)
 
 /* ---- old versions of the SDK ---- */
 
-Test(sdk_mode, an_old_sdk_without_the_newest_functions_will_do)
+Test(sdk_mode, old_sdk_without_new_functions_is_accepted)
 {
 	doca_verbs_qp_init_attr_t *init;
 	struct doca_verbs_device_attr *attr;
@@ -189,7 +189,7 @@ struct open_object {
 			   " does not: cannot mix them\n"); \
 	} while (0)
 
-Test(sdk_mode, objects_of_two_worlds_do_not_meet)
+Test(sdk_mode, objects_of_sdk_and_open_library_cannot_be_mixed)
 {
 	struct open_object other = { 0 };
 	void *open = &other, *umem, *out;
@@ -253,7 +253,7 @@ Test(sdk_mode, objects_of_two_worlds_do_not_meet)
 }
 
 /* NULL belongs to neither library and is accepted. */
-Test(sdk_mode, nothing_goes_with_both)
+Test(sdk_mode, null_is_accepted_beside_sdk_objects)
 {
 	doca_verbs_qp_init_attr_t *init;
 
@@ -267,7 +267,7 @@ Test(sdk_mode, nothing_goes_with_both)
 
 /* ---- external queue memory: the receive queue precedes the send queue ---- */
 
-Test(sdk_mode, queues_lie_where_the_caller_said)
+Test(sdk_mode, external_queues_are_at_the_given_offsets)
 {
 	static uint8_t mem[8192] __attribute__((aligned(4096)));
 	doca_verbs_qp_init_attr_t *init;
@@ -295,7 +295,7 @@ Test(sdk_mode, queues_lie_where_the_caller_said)
 
 /* ---- objects in use ---- */
 
-Test(sdk_mode, what_is_in_use_is_not_destroyed)
+Test(sdk_mode, objects_in_use_are_not_destroyed)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = 64 };
 	struct doca_gpu_verbs_qp_hl *hl;
@@ -411,7 +411,7 @@ static void end_leaks(unsigned int at_least)
 	ibv_close_device(leaks.ctx);
 }
 
-Test(sdk_mode, nothing_leaks_whichever_call_fails)
+Test(sdk_mode, no_leak_if_any_sdk_call_fails)
 {
 	long n;
 
@@ -426,7 +426,7 @@ static void fail_alloc_at(long n)
 	failalloc_arm((uint32_t)n);
 }
 
-Test(sdk_mode, nothing_leaks_whichever_allocation_fails)
+Test(sdk_mode, no_leak_if_any_allocation_fails)
 {
 	long n;
 

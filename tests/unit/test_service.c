@@ -71,7 +71,7 @@ static bool rung_within(int i, uint32_t pi, int ms)
 	return rung(i) == pi;
 }
 
-Test(service, rings_for_all_it_monitors)
+Test(service, rings_for_all_monitored_qps)
 {
 	for (int i = 0; i < QPS; i++)
 		cr_assert_eq(doca_gpu_verbs_service_monitor_qp(service, hl[i]->qp_gverbs),
@@ -84,7 +84,7 @@ Test(service, rings_for_all_it_monitors)
 		cr_assert(rung_within(i, 10 + (uint32_t)i, 3000), "QP %d was not rung", i);
 }
 
-Test(service, unmonitor_has_rung_what_was_posted)
+Test(service, unmonitor_rings_pending_doorbells)
 {
 	for (uint32_t n = 1; n <= REPEATS; n++) {
 		doca_gpu_verbs_service_monitor_qp(service, hl[0]->qp_gverbs);
@@ -99,7 +99,7 @@ Test(service, unmonitor_has_rung_what_was_posted)
 		     DOCA_ERROR_NOT_FOUND);
 }
 
-Test(service, unexport_leaves_first)
+Test(service, unexport_removes_the_qp_from_the_service)
 {
 	struct gdk_service_stats st;
 
@@ -151,7 +151,7 @@ static void nap_ms(unsigned int ms)
  * Naps become longer: with only first-length naps, there would be thousands. After
  * a doorbell, the thread spins and yields again.
  */
-Test(service, an_idle_service_sleeps_and_wakes)
+Test(service, idle_service_sleeps_and_wakes)
 {
 	const uint64_t begin = e2e_now_ns();
 	struct gdk_service_stats st;
@@ -170,7 +170,7 @@ Test(service, an_idle_service_sleeps_and_wakes)
 }
 
 /* If naps doubled without a limit, this number of naps would take half a second each. */
-Test(service, naps_are_as_long_as_was_asked_at_most)
+Test(service, naps_do_not_exceed_nap_max_us)
 {
 	const struct gdk_service_attr attr = { .nap_max_us = 20 };
 	doca_gpu_verbs_service_t short_naps;
@@ -182,7 +182,7 @@ Test(service, naps_are_as_long_as_was_asked_at_most)
 }
 
 /* A thread that naps for the permitted time is not late. */
-Test(service, a_nap_is_no_stall)
+Test(service, long_nap_is_not_a_stall)
 {
 	const struct gdk_service_attr attr = { .nap_max_us = 10000000, .stall_ms = 1 };
 	doca_gpu_verbs_service_t naps;
@@ -210,7 +210,7 @@ static void *thread_of(int i)
  * All counters of a cache line are served by one thread, and a thread serves NICs
  * of one NUMA node if possible.
  */
-Test(service, threads_share_the_lines_and_nodes)
+Test(service, qps_are_assigned_by_cache_line_and_node)
 {
 	const struct gdk_service_attr attr = { .threads = 2 };
 	doca_gpu_verbs_service_t two;
@@ -236,7 +236,7 @@ Test(service, threads_share_the_lines_and_nodes)
 	}
 }
 
-Test(service, of_its_threads_the_one_with_fewest_is_taken)
+Test(service, qp_is_assigned_to_the_thread_with_fewest)
 {
 	const struct gdk_service_attr attr = { .threads = 3 };
 	doca_gpu_verbs_service_t three;
@@ -260,7 +260,7 @@ static uint64_t rings_of_all(void)
 }
 
 /* The sum over all QPs must be the service's total, whether a pass or unmonitor rang. */
-Test(service, figures_are_those_of_its_threads_and_queue_pairs)
+Test(service, statistics_are_sums_over_threads_and_qps)
 {
 	const struct gdk_service_attr attr = { .threads = 2 };
 	struct gdk_service_stats st;
@@ -292,7 +292,7 @@ Test(service, figures_are_those_of_its_threads_and_queue_pairs)
 }
 
 /* Signals must be delivered to the application's own threads. */
-Test(service, its_threads_take_no_signals)
+Test(service, threads_block_signals)
 {
 	char path[64], line[128], *name;
 	unsigned long long blocked = 0;
@@ -322,7 +322,7 @@ Test(service, its_threads_take_no_signals)
 	cr_expect_eq(threads, 1);
 }
 
-Test(service, wants_a_proxy_qp)
+Test(service, other_handlers_are_refused)
 {
 	struct e2e_qp plain;
 
@@ -356,7 +356,7 @@ static const struct {
 	{ "GDAKI_PROXY_CPUS", "fast ones", 0, 0, true },
 };
 
-Test(service, what_the_environment_says_is_taken_or_refused_by_its_name)
+Test(service, environment_defaults_are_used_or_reported)
 {
 	for (size_t i = 0; i < sizeof(env_cases) / sizeof(env_cases[0]); i++) {
 		const struct gdk_service_attr attr = { .threads = env_cases[i].asked };

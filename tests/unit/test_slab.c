@@ -65,7 +65,7 @@ static int num_blocks(void)
 }
 
 /* Each unit is filled with its own number, so an overlap is noticed. */
-Test(slab, units_are_aligned_zero_and_apart)
+Test(slab, units_are_aligned_zeroed_and_disjoint)
 {
 	for (int i = 0; i < UNITS; i++) {
 		get(i);
@@ -92,7 +92,7 @@ Test(slab, units_are_aligned_zero_and_apart)
 		put(i);
 }
 
-Test(slab, a_unit_that_was_used_is_zero_again)
+Test(slab, reused_unit_is_zeroed)
 {
 	for (int i = 0; i < 4; i++)
 		get(i);
@@ -107,7 +107,7 @@ Test(slab, a_unit_that_was_used_is_zero_again)
 		put(i);
 }
 
-Test(slab, one_smallest_block_stays_until_it_is_trimmed)
+Test(slab, smallest_block_is_kept_until_trimmed)
 {
 	for (int i = 0; i < 70; i++)
 		get(i);
@@ -124,7 +124,7 @@ Test(slab, one_smallest_block_stays_until_it_is_trimmed)
 	cr_assert_eq(num_blocks(), 0);
 }
 
-Test(slab, kinds_do_not_share)
+Test(slab, kinds_do_not_share_blocks)
 {
 	static const struct gdk_slab_kind others[] = {
 		{ .ways = BOTH_WAYS, .pages = 4096, .lines = 384 },
@@ -155,7 +155,7 @@ Test(slab, kinds_do_not_share)
  * In new and reused units, the CQ's entries must be invalid in the first lap, and
  * everything else zero.
  */
-Test(slab, the_entries_of_a_cq_are_nobodys)
+Test(slab, cq_entries_are_invalid_at_first)
 {
 	uint8_t *p;
 
@@ -180,7 +180,7 @@ Test(slab, the_entries_of_a_cq_are_nobodys)
 }
 
 /* Blocks of large units have a limited size. */
-Test(slab, blocks_are_bounded)
+Test(slab, block_size_is_limited)
 {
 	kind.pages = 1 << 20;
 	for (int i = 0; i < 12; i++) {
@@ -198,7 +198,7 @@ Test(slab, blocks_are_bounded)
 }
 
 /* Units that fit into one page share a block from the beginning. */
-Test(slab, lines_alone_share_a_page)
+Test(slab, units_without_pages_share_a_page)
 {
 	kind.pages = 0;
 	kind.lines = 128;
@@ -224,7 +224,7 @@ static doca_error_t small_alloc(struct doca_gpu *gpu, struct gdk_block *block, s
 	return DOCA_ERROR_NO_MEMORY;
 }
 
-Test(slab, a_small_block_where_a_large_one_is_refused)
+Test(slab, smaller_block_if_a_large_one_is_refused)
 {
 	struct gdk_gpu_ops ops = *nic.gpu->ops;
 	const struct gdk_gpu_ops *before = nic.gpu->ops;

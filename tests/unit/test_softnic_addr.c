@@ -55,7 +55,7 @@ Test(softnic_addr, gids_of_an_ipv6_address)
 	cr_assert_str_eq(text, "2001:db8::1:2:3");
 }
 
-Test(softnic_addr, every_gid_leads_back)
+Test(softnic_addr, every_gid_gives_its_address)
 {
 	static const char *const pairs[][2] = {
 		{ "127.16.0.1", "127.239.254.254" },
@@ -78,7 +78,7 @@ Test(softnic_addr, every_gid_leads_back)
 	}
 }
 
-Test(softnic_addr, gids_that_lead_nowhere)
+Test(softnic_addr, foreign_gids_give_no_address)
 {
 	static const char *const nowhere[] = {
 		"::",
@@ -105,7 +105,7 @@ Test(softnic_addr, gids_that_lead_nowhere)
 		      "an IPv4 GID must be unreachable from an IPv6 port");
 }
 
-Test(softnic_addr, texts)
+Test(softnic_addr, addresses_are_parsed_and_printed)
 {
 	static const char *const bad[] = { "", "0.0.0.0", "1.2.3", "::", "fe80::1", "ff02::1" };
 	static const char *const good[] = { "10.1.2.3", "2001:db8::7" };
@@ -134,7 +134,7 @@ Test(softnic_addr, picked_addresses_are_loopback)
 	}
 }
 
-Test(softnic_addr, lids_lead_back)
+Test(softnic_addr, every_lid_gives_its_address)
 {
 	struct in6_addr own = addr("127.15.0.1"), peer = addr("127.15.191.254"), got;
 
@@ -147,7 +147,7 @@ Test(softnic_addr, lids_lead_back)
 	cr_assert_eq(sn_lid_of_ip(&peer), 0);
 }
 
-Test(softnic_addr, destinations)
+Test(softnic_addr, destination_of_an_address_vector)
 {
 	struct sn_cfg roce = { .ip = addr("127.15.0.1") }, ib = roce, peer = roce;
 	struct sn_dest d = { .dlid = 0x203 };

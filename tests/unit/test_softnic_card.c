@@ -84,12 +84,12 @@ static void expect_formats(const char *kind, uint32_t value, uint32_t ok)
 	card_close(&c);
 }
 
-Test(softnic_card, free_running_time_stamps)
+Test(softnic_card, only_free_running_time_stamps)
 {
 	expect_formats("free", 0, 1 << 0 | 1 << 1);
 }
 
-Test(softnic_card, real_time_stamps)
+Test(softnic_card, only_real_time_stamps)
 {
 	expect_formats("real", 1, 1 << 1 | 1 << 2);
 }
@@ -117,12 +117,12 @@ static void expect_core_direct(bool has)
 	card_close(&c);
 }
 
-Test(softnic_card, core_direct)
+Test(softnic_card, with_core_direct)
 {
 	expect_core_direct(true);
 }
 
-Test(softnic_card, no_core_direct)
+Test(softnic_card, without_core_direct)
 {
 	expect_core_direct(false);
 }
@@ -171,18 +171,18 @@ static void expect_change_of_port(const char *lag, const char *init2, bool secon
 	card_close(&c);
 }
 
-Test(softnic_card, a_port_changes_before_rts)
+Test(softnic_card, bond_port_changes_before_rts)
 {
 	expect_change_of_port("2", "1", true, true);
 }
 
-Test(softnic_card, a_port_does_not_change_before_rts)
+Test(softnic_card, bond_port_change_before_rts_is_refused)
 {
 	expect_change_of_port("2", "0", false, false);
 }
 
 /* UCX sets port 1 on every device. */
-Test(softnic_card, the_first_port_without_a_bond)
+Test(softnic_card, port_1_is_accepted_without_a_bond)
 {
 	expect_change_of_port("0", "1", false, true);
 }
@@ -215,12 +215,12 @@ static void expect_lag(const char *lag, bool vf, uint32_t status, uint32_t state
 	card_close(&c);
 }
 
-Test(softnic_card, a_bond)
+Test(softnic_card, query_lag_of_an_active_bond)
 {
 	expect_lag("2", false, 0, 1);
 }
 
-Test(softnic_card, two_ports_that_are_no_bond)
+Test(softnic_card, query_lag_of_an_inactive_bond)
 {
 	expect_lag("2:inactive", false, 0, 0);
 }
@@ -232,7 +232,7 @@ Test(softnic_card, query_lag_refused_to_a_vf)
 
 /* ---- the number of queue pairs ---- */
 
-Test(softnic_card, out_of_queue_pairs)
+Test(softnic_card, creation_beyond_the_qp_limit_is_refused)
 {
 	uint32_t in[0x110 / 4];
 	struct card c;
@@ -284,22 +284,22 @@ static void expect_events(const char *mask, uint32_t announced, int first, int s
 	card_close(&c);
 }
 
-Test(softnic_card, all_events)
+Test(softnic_card, all_event_types)
 {
 	expect_events("", 0x1f003c, 0, 0);
 }
 
-Test(softnic_card, some_events)
+Test(softnic_card, some_event_types)
 {
 	expect_events("0x20", 0x20, 0, EINVAL);
 }
 
-Test(softnic_card, no_events)
+Test(softnic_card, no_event_types)
 {
 	expect_events("0", 0, EINVAL, EINVAL);
 }
 
-Test(softnic_card, events_of_a_device_that_does_not_say)
+Test(softnic_card, event_types_without_the_capability)
 {
 	expect_events("legacy", UINT32_MAX, 0, 0);
 }
@@ -385,7 +385,7 @@ static void expect_tos(uint32_t tclass, uint32_t ecn, uint32_t dscp, int tos)
 	unlink(pcap);
 }
 
-Test(softnic_card, a_traffic_class_alone_is_not_sent)
+Test(softnic_card, traffic_class_without_dscp_is_not_sent)
 {
 	expect_tos(0x6b, 0, 0, 0);
 }
@@ -426,12 +426,12 @@ static void expect_producer(const char *behind, uint32_t want)
 	card_close(&c);
 }
 
-Test(softnic_card, the_producer_of_a_cq)
+Test(softnic_card, query_cq_returns_the_producer_counter)
 {
 	expect_producer("0", 1);
 }
 
-Test(softnic_card, the_producer_of_a_cq_is_behind)
+Test(softnic_card, query_cq_counter_can_lag)
 {
 	expect_producer("3", 0);
 }

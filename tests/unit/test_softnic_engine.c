@@ -279,7 +279,7 @@ Test(softnic_engine, wrong_local_key, .init = pair, .timeout = 20)
 	fake_close();
 }
 
-Test(softnic_engine, unmapped_memory_is_an_error_not_a_signal, .init = pair, .timeout = 20)
+Test(softnic_engine, unmapped_memory_completes_in_error, .init = pair, .timeout = 20)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, 64);
 
@@ -299,7 +299,7 @@ Test(softnic_engine, unknown_opcode_is_counted, .init = pair, .timeout = 20)
 	fake_close();
 }
 
-Test(softnic_engine, ring_beyond_what_is_written, .init = pair, .timeout = 20)
+Test(softnic_engine, doorbell_beyond_the_written_wqes, .init = pair, .timeout = 20)
 {
 	a.pi++;
 	fake_ring(&a);
@@ -308,7 +308,7 @@ Test(softnic_engine, ring_beyond_what_is_written, .init = pair, .timeout = 20)
 	fake_close();
 }
 
-Test(softnic_engine, peer_away_ends_in_retry_error, .init = pair, .timeout = 20)
+Test(softnic_engine, unresponsive_peer_ends_in_a_retry_error, .init = pair, .timeout = 20)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, 64);
 
@@ -377,18 +377,18 @@ static void ring_both(bool no_dbr, unsigned rounds)
 	fake_close();
 }
 
-Test(softnic_engine, overwritten_ring_found_in_the_record, .init = pair, .timeout = 30)
+Test(softnic_engine, overwritten_doorbell_is_found_in_the_dbrec, .init = pair, .timeout = 30)
 {
 	ring_both(false, 500);
 }
 
-Test(softnic_engine, overwritten_ring_without_record, .init = pair, .timeout = 30)
+Test(softnic_engine, overwritten_doorbell_without_dbrec_is_recovered, .init = pair, .timeout = 30)
 {
 	ring_both(true, 50);
 	cr_assert_gt(sn_dev->stats.db_recovered, 0);
 }
 
-Test(softnic_engine, unrung_wqe_of_a_dbrecless_qp_stays, .init = pair, .timeout = 20)
+Test(softnic_engine, unrung_wqe_of_a_dbrec_less_qp_is_not_executed, .init = pair, .timeout = 20)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, 8);
 	uint8_t cqe[64];
@@ -402,7 +402,7 @@ Test(softnic_engine, unrung_wqe_of_a_dbrecless_qp_stays, .init = pair, .timeout 
 	fake_close();
 }
 
-Test(softnic_engine, record_only_mode_ignores_the_value, .init = pair, .timeout = 20)
+Test(softnic_engine, dbrec_only_mode_ignores_the_register_value, .init = pair, .timeout = 20)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, 8);
 
@@ -538,7 +538,7 @@ static unsigned events(void)
 	return n;
 }
 
-Test(softnic_engine, one_event_per_arm_though_arms_overwrite, .init = pair, .timeout = 20)
+Test(softnic_engine, one_event_per_arm_even_if_arms_overwrite, .init = pair, .timeout = 20)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, 8);
 
@@ -580,7 +580,7 @@ Test(softnic_engine, fence_waits_for_the_read, .init = pair, .timeout = 20)
 	fake_close();
 }
 
-Test(softnic_engine, local_operations_keep_their_turn, .init = pair, .timeout = 20)
+Test(softnic_engine, local_operations_complete_in_order, .init = pair, .timeout = 20)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, LEN), nop = { .opcode = SN_OP_NOP },
 			dump = { .opcode = SN_OP_DUMP, .fm = SIGNAL, .nsge = 1 };

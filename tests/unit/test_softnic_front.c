@@ -97,7 +97,7 @@ Test(softnic_front, roce_address_carries_gid_and_mac)
 }
 
 /* ---- objects ---- */
-Test(softnic_front, qp_lives_through_its_states)
+Test(softnic_front, qp_state_transitions)
 {
 	uint32_t in[0x110 / 4], out[0x110 / 4], cqn, qpn;
 	struct mlx5dv_devx_obj *cq, *qp;
@@ -163,7 +163,7 @@ Test(softnic_front, qp_lives_through_its_states)
 	nic_close(&n);
 }
 
-Test(softnic_front, refuses_what_lies_outside_its_umem)
+Test(softnic_front, objects_outside_their_umem_are_refused)
 {
 	uint32_t in[0x110 / 4], cqn;
 	struct mlx5dv_devx_obj *cq;
@@ -260,7 +260,7 @@ Test(softnic_front, memory_is_checked_at_registration)
 	nic_close(&n);
 }
 
-Test(softnic_front, address_handle_gives_the_mac)
+Test(softnic_front, address_handle_resolves_the_mac)
 {
 	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1, .grh.sgid_index = 3 };
 	struct mlx5dv_obj obj;
@@ -324,7 +324,7 @@ static int leave_and_close(void)
 	return most > 6 && live() == 0 ? 0 : 4;
 }
 
-Test(softnic_front, close_cleans_up_what_was_left)
+Test(softnic_front, close_frees_remaining_objects)
 {
 	pid_t pid = fork();
 	int st;

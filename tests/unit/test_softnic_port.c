@@ -65,7 +65,7 @@ Test(softnic_port, gid_is_the_address_in_sysfs_and_ioctl)
 	ibv_close_device(ctx);
 }
 
-Test(softnic_port, empty_gid_slots_answer_as_the_kernels)
+Test(softnic_port, empty_gid_entries_behave_as_in_the_kernel)
 {
 	static const char types[] = "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/types/4";
 	struct ibv_context *ctx = open_nic();
@@ -116,7 +116,7 @@ static int is_mlx5(const struct dirent *e)
 	return !strncmp(e->d_name, "mlx5", 4);
 }
 
-Test(softnic_port, folders_are_listed)
+Test(softnic_port, directories_are_listed)
 {
 	struct dirent **list;
 	struct dirent *e;
@@ -143,7 +143,7 @@ Test(softnic_port, folders_are_listed)
 	closedir(d);
 }
 
-Test(softnic_port, links_lead_into_the_pci_tree)
+Test(softnic_port, links_resolve_into_the_pci_tree)
 {
 	char path[PATH_MAX], *got;
 	struct statx sx;
@@ -169,7 +169,7 @@ Test(softnic_port, links_lead_into_the_pci_tree)
 	cr_assert_neq(errno, ENOENT);
 }
 
-Test(softnic_port, the_working_directory_is_in_sysfs)
+Test(softnic_port, working_directory_in_sysfs)
 {
 	char path[PATH_MAX];
 	FILE *f;
@@ -190,7 +190,7 @@ Test(softnic_port, the_working_directory_is_in_sysfs)
  * Every duplicate of the descriptor is the device, which stays open until the last
  * one is closed.
  */
-Test(softnic_port, duplicates_are_the_device)
+Test(softnic_port, duplicated_descriptors_are_the_device)
 {
 	int fd[5] = { open("/dev/infiniband/uverbs0", O_RDWR) };
 	struct stat st;

@@ -18,7 +18,7 @@ static void rig(uint8_t timeout, uint8_t reads, enum sn_qp_type type)
 }
 
 /* With timeouts and probes far in the future, nothing is retransmitted while a test runs. */
-static void patient(void)
+static void no_retransmission(void)
 {
 	rig(24, 2, SN_QPT_RC);
 	pthread_mutex_lock(&sn_dev->lock);
@@ -27,21 +27,21 @@ static void patient(void)
 	pthread_mutex_unlock(&sn_dev->lock);
 }
 
-static void one_read(void)
+static void no_retransmission_one_read(void)
 {
-	patient();
+	no_retransmission();
 	pthread_mutex_lock(&sn_dev->lock);
 	a.qp.max_rd_atomic = 1;
 	pthread_mutex_unlock(&sn_dev->lock);
 }
 
-static void hasty(void)
+static void short_timeout(void)
 {
 	rig(8, 2, SN_QPT_RC);
 }
 
 /* Probes are sent long before the ACK timeout of 4 s. */
-static void probing(void)
+static void probes_before_timeout(void)
 {
 	rig(20, 2, SN_QPT_RC);
 }
@@ -99,7 +99,7 @@ static void ack(uint32_t psn, uint8_t syndrome)
 
 /* ---- packets of work requests ---- */
 
-Test(softnic_requester, messages_are_cut_at_the_mtu, .init = patient)
+Test(softnic_requester, messages_are_segmented_at_the_mtu, .init = no_retransmission)
 {
 	for (unsigned code = 1; code <= 5; code++) {
 		uint32_t mtu = 128u << code, len = 2 * mtu + 1;
@@ -132,7 +132,7 @@ Test(softnic_requester, messages_are_cut_at_the_mtu, .init = patient)
 	expect_cqe(0, 0, 0);
 }
 
-Test(softnic_requester, packets_of_each_operation, .init = patient)
+Test(softnic_requester, packets_of_each_operation, .init = no_retransmission)
 {
 	struct fake_wqe w = wqe(SN_OP_WRITE_IMM, 3), f = wqe(SN_OP_FA, 8), c = wqe(SN_OP_CS, 8);
 	struct wire_packet k;
@@ -167,7 +167,7 @@ Test(softnic_requester, packets_of_each_operation, .init = patient)
 }
 
 /* A message without data takes one packet and must complete. */
-Test(softnic_requester, empty_messages, .init = patient)
+Test(softnic_requester, empty_messages, .init = no_retransmission)
 {
 	static const uint8_t ops[] = { SN_OP_SEND, SN_OP_SEND_IMM, SN_OP_WRITE, SN_OP_WRITE_IMM,
 				       SN_OP_READ };
@@ -190,7 +190,7 @@ Test(softnic_requester, empty_messages, .init = patient)
 
 /* ---- acknowledgements and loss ---- */
 
-Test(softnic_requester, one_acknowledgement_for_many, .init = patient)
+Test(softnic_requester, one_ack_completes_several_wqes, .init = no_retransmission)
 {
 	for (unsigned i = 0; i < 4; i++)
 		post(SN_OP_WRITE, 8);
@@ -208,7 +208,7 @@ Test(softnic_requester, one_acknowledgement_for_many, .init = patient)
 	expect_cqe(3, 0, 0);
 }
 
-Test(softnic_requester, nak_of_sequence_goes_back_once, .init = patient)
+Test(softnic_requester, sequence_nak_retransmits_once, .init = no_retransmission)
 {
 	for (unsigned i = 0; i < 4; i++)
 		post(SN_OP_WRITE, 8);
@@ -244,7 +244,7 @@ static void expect_packets(uint32_t psn, unsigned n)
 	peer_expect_nothing(&peer);
 }
 
-Test(softnic_requester, window_is_narrower_after_a_loss, .init = patient)
+Test(softnic_requester, loss_reduces_the_window, .init = no_retransmission)
 {
 	for (unsigned i = 0; i < 3; i++)
 		post(SN_OP_WRITE, 50 * MTU);
@@ -263,7 +263,7 @@ Test(softnic_requester, window_is_narrower_after_a_loss, .init = patient)
 	expect_packets(P0 + 12, 36);
 }
 
-Test(softnic_requester, nothing_lost_goes_unnoticed, .init = probing)
+Test(softnic_requester, probe_finds_a_loss_before_the_timeout, .init = probes_before_timeout)
 {
 	post(SN_OP_WRITE, 8);
 	peer_expect(&peer, 0x0a, P0);
@@ -274,7 +274,7 @@ Test(softnic_requester, nothing_lost_goes_unnoticed, .init = probing)
 	cr_assert_geq(COUNT(probes), 1);
 }
 
-Test(softnic_requester, silence_ends_after_retry_cnt, .init = hasty)
+Test(softnic_requester, retries_until_retry_cnt_then_errors, .init = short_timeout)
 {
 	pthread_mutex_lock(&sn_dev->lock);
 	a.qp.retry_cnt = 2;
@@ -286,7 +286,7 @@ Test(softnic_requester, silence_ends_after_retry_cnt, .init = hasty)
 	cr_assert_eq(COUNT(timeouts), 3);
 }
 
-Test(softnic_requester, rnr_naks_end_after_rnr_retry, .init = patient)
+Test(softnic_requester, retries_until_rnr_retry_then_errors, .init = no_retransmission)
 {
 	pthread_mutex_lock(&sn_dev->lock);
 	a.qp.rnr_retry = 2;
@@ -302,7 +302,7 @@ Test(softnic_requester, rnr_naks_end_after_rnr_retry, .init = patient)
 }
 
 /* An RNR NAK acknowledges the packets before it, so earlier losses no longer count. */
-Test(softnic_requester, rnr_nak_renews_the_retries, .init = patient)
+Test(softnic_requester, rnr_nak_restores_the_retries, .init = no_retransmission)
 {
 	pthread_mutex_lock(&sn_dev->lock);
 	a.qp.retry_cnt = 1;
@@ -320,7 +320,7 @@ Test(softnic_requester, rnr_nak_renews_the_retries, .init = patient)
 }
 
 /* After the wait, four packets are sent to see whether the responder is ready. */
-Test(softnic_requester, rnr_nak_holds_back_all_that_follows, .init = patient)
+Test(softnic_requester, rnr_nak_holds_back_later_packets, .init = no_retransmission)
 {
 	for (unsigned i = 0; i < 6; i++)
 		post(SN_OP_SEND, 8);
@@ -338,7 +338,7 @@ Test(softnic_requester, rnr_nak_holds_back_all_that_follows, .init = patient)
 	peer_expect(&peer, 0x0a, P0 + 6);
 }
 
-Test(softnic_requester, fatal_naks, .init = patient)
+Test(softnic_requester, fatal_naks, .init = no_retransmission)
 {
 	static const uint8_t nak[] = { 0x61, 0x62, 0x63 }, vendor[] = { 0x8a, 0x88, 0x89 };
 	static const uint8_t synd[] = { SN_SYND_REM_INV, SN_SYND_REM_ACCESS, SN_SYND_REM_OP };
@@ -359,7 +359,7 @@ Test(softnic_requester, fatal_naks, .init = patient)
 
 /* ---- READs ---- */
 
-static void answer(uint8_t opcode, uint32_t psn, uint32_t len, uint8_t v)
+static void respond(uint8_t opcode, uint32_t psn, uint32_t len, uint8_t v)
 {
 	uint8_t b[4 + 4096] = { ACKED };
 
@@ -370,7 +370,7 @@ static void answer(uint8_t opcode, uint32_t psn, uint32_t len, uint8_t v)
 		peer_send(&peer, opcode, QPN, psn, b, 4 + len);
 }
 
-Test(softnic_requester, missing_response_is_asked_for_again, .init = patient)
+Test(softnic_requester, missing_read_response_is_requested_again, .init = no_retransmission)
 {
 	struct wire_packet k;
 
@@ -378,8 +378,8 @@ Test(softnic_requester, missing_response_is_asked_for_again, .init = patient)
 	post(SN_OP_WRITE, 8);
 	cr_assert_eq(sn_get32(peer_expect(&peer, 0x0c, P0).p + 12), 3 * MTU);
 	peer_expect(&peer, 0x0a, P0 + 3);
-	answer(0x0d, P0, MTU, 1);
-	answer(0x0f, P0 + 2, MTU, 3);
+	respond(0x0d, P0, MTU, 1);
+	respond(0x0f, P0 + 2, MTU, 3);
 	k = peer_expect(&peer, 0x0c, P0 + 1);
 	cr_assert_eq(sn_get64(k.p), 0x1234567800ull + MTU);
 	/* one packet first, to see whether the path is free */
@@ -388,11 +388,11 @@ Test(softnic_requester, missing_response_is_asked_for_again, .init = patient)
 	ack(P0 + 3, ACKED);
 	expect_none();
 	peer_expect_nothing(&peer);
-	answer(0x10, P0 + 1, MTU, 2);
+	respond(0x10, P0 + 1, MTU, 2);
 	k = peer_expect(&peer, 0x0c, P0 + 2);
 	cr_assert_eq(sn_get32(k.p + 12), MTU);
 	peer_expect(&peer, 0x0a, P0 + 3);
-	answer(0x10, P0 + 2, MTU, 3);
+	respond(0x10, P0 + 2, MTU, 3);
 	expect_cqe(0, 0, 0);
 	expect_none();
 	ack(P0 + 3, ACKED);
@@ -405,32 +405,33 @@ Test(softnic_requester, missing_response_is_asked_for_again, .init = patient)
  * A repeated request does not count as outstanding until it is sent, so
  * max_rd_atomic = 1 does not block it.
  */
-Test(softnic_requester, missing_response_with_one_read_allowed, .init = one_read)
+Test(softnic_requester, missing_read_response_with_max_rd_atomic_1,
+     .init = no_retransmission_one_read)
 {
 	struct wire_packet k;
 
 	post(SN_OP_READ, 20 * MTU);
 	cr_assert_eq(sn_get32(peer_expect(&peer, 0x0c, P0).p + 12), 16 * MTU);
-	answer(0x0d, P0, MTU, 1);
-	answer(0x0e, P0 + 1, MTU, 2);
-	answer(0x0e, P0 + 3, MTU, 4);
+	respond(0x0d, P0, MTU, 1);
+	respond(0x0e, P0 + 1, MTU, 2);
+	respond(0x0e, P0 + 3, MTU, 4);
 	k = peer_expect(&peer, 0x0c, P0 + 2);
 	cr_assert_eq(sn_get64(k.p), 0x1234567800ull + 2 * MTU);
 	cr_assert_eq(sn_get32(k.p + 12), MTU);
-	answer(0x10, P0 + 2, MTU, 3);
+	respond(0x10, P0 + 2, MTU, 3);
 	k = peer_expect(&peer, 0x0c, P0 + 3); /* the rest of the first request */
 	cr_assert_eq(sn_get32(k.p + 12), 13 * MTU);
 	for (unsigned i = 3; i < 16; i++)
-		answer(i == 3 ? 0x0d : i == 15 ? 0x0f : 0x0e, P0 + i, MTU, i + 1);
+		respond(i == 3 ? 0x0d : i == 15 ? 0x0f : 0x0e, P0 + i, MTU, i + 1);
 	cr_assert_eq(sn_get32(peer_expect(&peer, 0x0c, P0 + 16).p + 12), 4 * MTU);
 	for (unsigned i = 16; i < 20; i++)
-		answer(i == 16 ? 0x0d : i == 19 ? 0x0f : 0x0e, P0 + i, MTU, i + 1);
+		respond(i == 16 ? 0x0d : i == 19 ? 0x0f : 0x0e, P0 + i, MTU, i + 1);
 	expect_cqe(0, 0, 0);
 	for (unsigned i = 0; i < 20; i++)
 		cr_assert(mem[i * MTU] == i + 1 && mem[i * MTU + MTU - 1] == i + 1);
 }
 
-Test(softnic_requester, no_more_reads_than_max_rd_atomic, .init = patient)
+Test(softnic_requester, no_more_reads_than_max_rd_atomic, .init = no_retransmission)
 {
 	struct fake_wqe f = wqe(SN_OP_FA, 8);
 
@@ -441,21 +442,21 @@ Test(softnic_requester, no_more_reads_than_max_rd_atomic, .init = patient)
 	peer_expect(&peer, 0x0c, P0);
 	peer_expect(&peer, 0x0c, P0 + 1);
 	peer_expect_nothing(&peer);
-	answer(0x10, P0, 8, 1);
+	respond(0x10, P0, 8, 1);
 	peer_expect(&peer, 0x0c, P0 + 2);
 	peer_expect_nothing(&peer);
-	answer(0x10, P0 + 1, 8, 1);
+	respond(0x10, P0 + 1, 8, 1);
 	peer_expect(&peer, 0x14, P0 + 3);
 	peer_expect(&peer, 0x0a, P0 + 4);
-	answer(0x10, P0 + 2, 8, 1);
-	answer(0x12, P0 + 3, 8, 1);
+	respond(0x10, P0 + 2, 8, 1);
+	respond(0x12, P0 + 3, 8, 1);
 	ack(P0 + 4, ACKED);
 	for (unsigned i = 0; i < 5; i++)
 		expect_cqe(i, 0, 0);
 }
 
 /* A long READ is requested in parts; each part counts for max_rd_atomic. */
-Test(softnic_requester, long_read_keeps_the_limit, .init = patient)
+Test(softnic_requester, parts_of_a_long_read_count_for_max_rd_atomic, .init = no_retransmission)
 {
 	uint32_t part = 16 * MTU;
 
@@ -464,11 +465,11 @@ Test(softnic_requester, long_read_keeps_the_limit, .init = patient)
 		cr_assert_eq(sn_get32(peer_expect(&peer, 0x0c, P0 + 16 * i).p + 12), part);
 	peer_expect_nothing(&peer);
 	for (unsigned i = 0; i < 16; i++)
-		answer(i == 0 ? 0x0d : i == 15 ? 0x0f : 0x0e, P0 + i, MTU, i);
+		respond(i == 0 ? 0x0d : i == 15 ? 0x0f : 0x0e, P0 + i, MTU, i);
 	peer_expect(&peer, 0x0c, P0 + 32);
 }
 
-Test(softnic_requester, wrong_answers_are_bad_responses, .init = patient)
+Test(softnic_requester, wrong_responses_are_bad_response_errors, .init = no_retransmission)
 {
 	static const struct {
 		uint8_t wqe, opcode;
@@ -486,14 +487,14 @@ Test(softnic_requester, wrong_answers_are_bad_responses, .init = patient)
 			    : bad[i].wqe == SN_OP_FA ? 0x14
 						     : 0x0a,
 			    P0);
-		answer(bad[i].opcode, P0, bad[i].len, 1);
+		respond(bad[i].opcode, P0, bad[i].len, 1);
 		expect_cqe(0, SN_SYND_BAD_RESP, 0x78);
 	}
 }
 
 /* ---- fences, unreliable connections ---- */
 
-Test(softnic_requester, fences, .init = patient)
+Test(softnic_requester, fences, .init = no_retransmission)
 {
 	static const struct {
 		uint8_t fence;
@@ -522,11 +523,11 @@ Test(softnic_requester, fences, .init = patient)
 		peer_expect(&peer, 0x0c, psn + 2);
 		if (f[i].read_waits) {
 			peer_expect_nothing(&peer);
-			answer(0x10, psn + 2, 8, 1);
+			respond(0x10, psn + 2, 8, 1);
 			peer_expect(&peer, 0x0a, psn + 3);
 		} else {
 			peer_expect(&peer, 0x0a, psn + 3);
-			answer(0x10, psn + 2, 8, 1);
+			respond(0x10, psn + 2, 8, 1);
 		}
 		ack(psn + 3, ACKED);
 		for (unsigned n = 0; n < 4; n++)
@@ -536,7 +537,7 @@ Test(softnic_requester, fences, .init = patient)
 }
 
 /* A fenced NOP blocks later WQEs until the READ before it has its response. */
-Test(softnic_requester, fenced_nop_holds_the_queue, .init = patient)
+Test(softnic_requester, fenced_nop_holds_the_queue, .init = no_retransmission)
 {
 	struct fake_wqe w = wqe(SN_OP_NOP, 0);
 
@@ -546,14 +547,14 @@ Test(softnic_requester, fenced_nop_holds_the_queue, .init = patient)
 	post(SN_OP_WRITE, 8);
 	peer_expect(&peer, 0x0c, P0);
 	peer_expect_nothing(&peer);
-	answer(0x10, P0, 8, 1);
+	respond(0x10, P0, 8, 1);
 	peer_expect(&peer, 0x0a, P0 + 1);
 	ack(P0 + 1, ACKED);
 	for (unsigned n = 0; n < 3; n++)
 		expect_cqe(n, 0, 0);
 }
 
-Test(softnic_requester, unreliable_is_done_when_sent, .init = unreliable)
+Test(softnic_requester, uc_completes_when_sent, .init = unreliable)
 {
 	struct fake_wqe w = wqe(SN_OP_WRITE_IMM, 3 * MTU);
 
@@ -568,7 +569,7 @@ Test(softnic_requester, unreliable_is_done_when_sent, .init = unreliable)
 	peer_expect_nothing(&peer);
 }
 
-Test(softnic_requester, send_error_of_an_unreliable_one_spares_its_receives, .init = unreliable)
+Test(softnic_requester, uc_send_error_leaves_receives_usable, .init = unreliable)
 {
 	struct fake_wqe w = wqe(SN_OP_WRITE, 8);
 	uint8_t cqe[64], b[8] = { 0 };
@@ -593,7 +594,7 @@ Test(softnic_requester, send_error_of_an_unreliable_one_spares_its_receives, .in
 
 /* ---- draining ---- */
 
-Test(softnic_requester, draining_finishes_what_was_begun, .init = patient)
+Test(softnic_requester, draining_finishes_started_operations, .init = no_retransmission)
 {
 	for (unsigned i = 0; i < 3; i++)
 		post(SN_OP_READ, 8); /* the third is not started: two may be outstanding */
@@ -605,11 +606,11 @@ Test(softnic_requester, draining_finishes_what_was_begun, .init = patient)
 	pthread_mutex_unlock(&sn_dev->lock);
 	fake_modify(&a, SN_QPS_SQD);
 	post(SN_OP_READ, 8);
-	answer(0x10, P0, 8, 1);
+	respond(0x10, P0, 8, 1);
 	expect_cqe(0, 0, 0);
 	peer_expect_nothing(&peer);
 	cr_assert_eq(fake_async, 0);
-	answer(0x10, P0 + 1, 8, 1);
+	respond(0x10, P0 + 1, 8, 1);
 	expect_cqe(1, 0, 0);
 	peer_expect_nothing(&peer);
 	cr_assert_eq(fake_async, 1, "expected one SQ_DRAINED event");

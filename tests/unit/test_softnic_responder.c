@@ -31,7 +31,7 @@ static void send_fetch_add(uint32_t psn, uint32_t off, uint64_t add)
 
 /* ---- sequence ---- */
 
-Test(softnic_responder, gap_is_refused_once)
+Test(softnic_responder, psn_gap_is_nacked_once)
 {
 	send_write(0x0a, P0 + 1, 0, 8, 8, 1);
 	peer_expect_ack(&peer, P0, SEQ);
@@ -65,7 +65,7 @@ Test(softnic_responder, repeated_write_is_acknowledged_not_executed)
 	cr_assert_eq(mem[0], 1);
 }
 
-Test(softnic_responder, repeated_atomic_has_its_first_result)
+Test(softnic_responder, repeated_atomic_returns_its_first_result)
 {
 	struct wire_packet k;
 	uint64_t word = 100;
@@ -116,7 +116,7 @@ static void expect_read(uint32_t psn, uint32_t off, uint32_t len)
 	}
 }
 
-Test(softnic_responder, read_is_answered_again_in_part_or_whole)
+Test(softnic_responder, repeated_read_is_answered_in_part_or_whole)
 {
 	send_read(P0, 100, 3 * MTU + 5);
 	expect_read(P0, 100, 3 * MTU + 5);
@@ -145,7 +145,7 @@ Test(softnic_responder, read_is_answered_again_in_part_or_whole)
 	cr_assert_eq(wire_state(), SN_QPS_RTS);
 }
 
-Test(softnic_responder, more_reads_than_it_holds_are_invalid)
+Test(softnic_responder, reads_beyond_max_dest_rd_atomic_are_invalid)
 {
 	unsigned i;
 
@@ -174,7 +174,7 @@ static void feed(uint8_t opcode, uint32_t psn, const uint8_t *bytes, uint32_t le
 	sn_wire_receive(sn_dev->eng, &k);
 }
 
-Test(softnic_responder, answers_owed_come_before_the_refusal)
+Test(softnic_responder, pending_responses_precede_a_nak)
 {
 	uint8_t b[16];
 
@@ -188,7 +188,7 @@ Test(softnic_responder, answers_owed_come_before_the_refusal)
 	peer_expect_ack(&peer, P0 + 40, INV);
 }
 
-Test(softnic_responder, region_that_goes_away_before_the_answer)
+Test(softnic_responder, region_deregistered_before_the_response)
 {
 	uint8_t b[16];
 
@@ -204,7 +204,7 @@ Test(softnic_responder, region_that_goes_away_before_the_answer)
 
 /* ---- receives ---- */
 
-Test(softnic_responder, no_receive_is_rnr_and_later_packets_are_silent)
+Test(softnic_responder, missing_receive_causes_one_rnr_nak)
 {
 	uint8_t cqe[64];
 
@@ -224,7 +224,7 @@ Test(softnic_responder, no_receive_is_rnr_and_later_packets_are_silent)
 	cr_assert_eq(mem[9], 9);
 }
 
-Test(softnic_responder, immediate_without_receive_waits_with_its_data)
+Test(softnic_responder, write_with_immediate_needs_a_receive)
 {
 	uint8_t b[20 + 8], cqe[64];
 
@@ -287,7 +287,7 @@ Test(softnic_responder, receive_too_short)
 	cr_assert_eq(wire_state(), SN_QPS_ERR);
 }
 
-Test(softnic_responder, receives_posted_in_error_are_flushed)
+Test(softnic_responder, receives_of_a_qp_in_error_are_flushed)
 {
 	uint8_t cqe[64];
 
@@ -334,7 +334,7 @@ static const struct wrong {
 	{ "atomic beyond its region", 0x13, ACCESS, SIZE, 0, 12 },
 };
 
-static void send_wrong(const struct wrong *w, uint32_t psn)
+static void send_invalid(const struct wrong *w, uint32_t psn)
 {
 	if (w->dma == NONE)
 		send_bytes(w->opcode, psn, w->payload, 0xaa);
@@ -342,7 +342,7 @@ static void send_wrong(const struct wrong *w, uint32_t psn)
 		send_write(w->opcode, psn, w->off, w->dma, w->payload, 0xaa);
 }
 
-Test(softnic_responder, wrong_requests_have_their_syndrome)
+Test(softnic_responder, invalid_requests_get_the_right_syndrome)
 {
 	uint8_t *before = malloc(SIZE);
 
@@ -350,7 +350,7 @@ Test(softnic_responder, wrong_requests_have_their_syndrome)
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct wire_packet k;
 
-		send_wrong(&wrong[i], P0);
+		send_invalid(&wrong[i], P0);
 		cr_assert(peer_recv(&peer, &k, 5000), "%s: no response", wrong[i].what);
 		cr_assert(k.opcode == 0x11 && k.psn == P0 && k.p[0] == wrong[i].syndrome,
 			  "%s: wrong response: opcode 0x%02x psn 0x%x syndrome 0x%02x",
@@ -363,7 +363,7 @@ Test(softnic_responder, wrong_requests_have_their_syndrome)
 	free(before);
 }
 
-Test(softnic_responder, rights_that_the_queue_pair_does_not_give)
+Test(softnic_responder, operations_without_qp_rights_are_refused)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		wire_restart();
@@ -384,7 +384,7 @@ Test(softnic_responder, rights_that_the_queue_pair_does_not_give)
  * A message in progress is continued by a packet of another kind, or by the start
  * of another message.
  */
-Test(softnic_responder, message_that_breaks_off)
+Test(softnic_responder, interrupted_message_is_invalid)
 {
 	static const uint8_t next[] = { 0x00, 0x01, 0x02, 0x04, 0x06, 0x0a, 0x0c, 0x14 };
 
@@ -395,7 +395,7 @@ Test(softnic_responder, message_that_breaks_off)
 		peer_expect_ack(&peer, P0, ACKED);
 		if (next[i] <= 1)
 			w.payload = MTU;
-		send_wrong(&w, P0 + 1);
+		send_invalid(&w, P0 + 1);
 		peer_expect_ack(&peer, P0 + 1, INV);
 		wire_restart();
 	}
@@ -438,7 +438,7 @@ Test(softnic_responder, empty_messages)
 
 /* ---- packets to drop ---- */
 
-Test(softnic_responder, packets_of_nobody_are_dropped)
+Test(softnic_responder, invalid_packets_are_dropped)
 {
 	static const uint8_t others[] = { 0x24, 0x44, 0x64, 0xc4 };
 
@@ -462,7 +462,7 @@ Test(softnic_responder, packets_of_nobody_are_dropped)
 	peer_expect_ack(&peer, P0, ACKED);
 }
 
-Test(softnic_responder, another_sender_is_dropped)
+Test(softnic_responder, packets_of_another_sender_are_dropped)
 {
 	struct wire_peer thief;
 	char ip_c[32];

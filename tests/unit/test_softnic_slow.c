@@ -8,9 +8,9 @@
  */
 #include "slow_rig.h"
 
-#define SERVICE	  100000u /* ns */
-#define SECOND	  1000000000ull
-#define NOT_ASKED 0.0 /* no requirement on the goodput */
+#define SERVICE	   100000u /* ns */
+#define SECOND	   1000000000ull
+#define NO_MINIMUM 0.0 /* no requirement on the goodput */
 
 TestSuite(softnic_slow, .timeout = 120);
 
@@ -119,11 +119,11 @@ SINGLE(mixed, 0, 0.7, MIXED)
  * counted.
  */
 MANY(read_responses, 1, 60, 0.7, SN_OP_READ)
-MANY(mixed_responses, 1, 60, NOT_ASKED, MIXED)
+MANY(mixed_responses, 1, 60, NO_MINIMUM, MIXED)
 SINGLE(read_responses, 1, 0.7, SN_OP_READ)
 SINGLE(cas_responses, 1, 0.7, SN_OP_CS)
 SINGLE(fadd_responses, 1, 0.7, SN_OP_FA)
-SINGLE(mixed_responses, 1, NOT_ASKED, MIXED)
+SINGLE(mixed_responses, 1, NO_MINIMUM, MIXED)
 
 /* 32,000 packets, with which the retries once ran out. */
 Test(softnic_slow, five_hundred_long_writes)
@@ -159,7 +159,7 @@ static void cut_off(struct slow_run *r, uint64_t after)
 	slow[0].queue = NULL;
 }
 
-Test(softnic_slow, nothing_is_sent_again_on_a_clean_wire)
+Test(softnic_slow, nothing_is_retransmitted_without_loss)
 {
 	struct slow_run r = writes(40, 65536);
 
@@ -173,7 +173,7 @@ Test(softnic_slow, nothing_is_sent_again_on_a_clean_wire)
 }
 
 /* Pauses of 25 ms without a loss must not cause a retransmission. */
-Test(softnic_slow, silence_on_a_clean_wire_is_no_loss)
+Test(softnic_slow, pauses_without_loss_cause_no_retransmission)
 {
 	struct slow_run r = writes(0, 65536);
 
@@ -193,7 +193,7 @@ Test(softnic_slow, silence_on_a_clean_wire_is_no_loss)
 }
 
 /* Before the QP's own timeout of 67 ms, each probe retransmits one packet. */
-Test(softnic_slow, a_probe_is_one_packet)
+Test(softnic_slow, probe_is_one_packet)
 {
 	struct slow_run r = writes(1000, 65536);
 	uint64_t before;
@@ -215,7 +215,7 @@ Test(softnic_slow, a_probe_is_one_packet)
  * With retry_cnt 7, the QP fails after 8 timeouts of 67.1 ms. Each timeout and each
  * probe sends one packet.
  */
-Test(softnic_slow, a_dead_peer_ends_after_its_retries)
+Test(softnic_slow, dead_peer_fails_the_qp_after_retry_cnt)
 {
 	struct slow_run r = writes(1000, 65536);
 	uint64_t start;
@@ -237,7 +237,7 @@ Test(softnic_slow, a_dead_peer_ends_after_its_retries)
  * A retransmitted packet gives no RTT sample (Karn's algorithm): the estimate must
  * stay near 10 us.
  */
-Test(softnic_slow, a_repeated_packet_measures_nothing)
+Test(softnic_slow, retransmitted_packet_gives_no_rtt_sample)
 {
 	struct slow_run r = writes(30, 1000);
 
@@ -256,7 +256,7 @@ Test(softnic_slow, a_repeated_packet_measures_nothing)
  * All packets of a message are lost. The response to the probe shows this, and they
  * are retransmitted at once.
  */
-Test(softnic_slow, a_lost_message_takes_one_probe)
+Test(softnic_slow, lost_message_is_found_by_one_probe)
 {
 	struct slow_run r = writes(30, 65536);
 
@@ -275,7 +275,7 @@ Test(softnic_slow, a_lost_message_takes_one_probe)
  * One message at a time, some of which are lost. The response to each probe shows
  * the loss at once.
  */
-Test(softnic_slow, lost_packets_of_a_ping_pong_are_found_soon)
+Test(softnic_slow, lost_packets_of_a_ping_pong_are_found_quickly)
 {
 	struct slow_run r = writes(20, 8);
 	uint64_t start;
@@ -299,7 +299,7 @@ Test(softnic_slow, lost_packets_of_a_ping_pong_are_found_soon)
  * The receiver has a queue of 4 with slow service first, then an unlimited queue
  * with fast service.
  */
-Test(softnic_slow, the_window_recovers)
+Test(softnic_slow, window_recovers_after_congestion)
 {
 	struct slow_run r = writes(20, 65536);
 	uint64_t before;
@@ -322,7 +322,7 @@ Test(softnic_slow, the_window_recovers)
 }
 
 /* A peer whose thread often waits 20 ms for a core: probes must become less frequent. */
-Test(softnic_slow, a_peer_that_pauses_is_given_time)
+Test(softnic_slow, pausing_peer_gets_few_probes)
 {
 	struct slow_run r = writes(0, 65536);
 

@@ -185,7 +185,7 @@ Test(softnic_sq, masked_atomics_of_8, .init = rc)
 	cr_assert_eq(word(0), 0x000022233333dddc);
 }
 
-Test(softnic_sq, masked_atomics_of_4_answer_in_big_endian, .init = rc)
+Test(softnic_sq, masked_atomics_of_4_return_big_endian, .init = rc)
 {
 	const uint64_t start = 0x0123456789abcdef;
 	uint32_t old;
@@ -203,7 +203,7 @@ Test(softnic_sq, masked_atomics_of_4_answer_in_big_endian, .init = rc)
 	cr_assert_eq(word(0), 0x0000000089ab2222, "the carry crossed the 32-bit word");
 }
 
-Test(softnic_sq, modifier_and_size_of_atomics, .init = rc)
+Test(softnic_sq, wrong_modifier_or_size_of_atomics_is_refused, .init = rc)
 {
 	static const struct {
 		uint8_t opcode, modifier;
@@ -239,7 +239,7 @@ Test(softnic_sq, modifier_and_size_of_atomics, .init = rc)
 
 /* ---- completion bits ---- */
 
-Test(softnic_sq, completions_as_asked_for, .init = rc)
+Test(softnic_sq, completion_flags, .init = rc)
 {
 	write8(&a, CE_ERROR);
 	write8(&a, CE_FIRST);
@@ -276,7 +276,7 @@ static const struct refused {
 	{ "reserved flag 0x10", SN_OP_NOP, CE_ALWAYS | 0x10, 1, 1 },
 };
 
-Test(softnic_sq, what_is_wrong_is_a_local_operation_error, .init = rc)
+Test(softnic_sq, invalid_wqes_are_local_operation_errors, .init = rc)
 {
 	for (unsigned i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		const struct refused *r = &refused[i];
@@ -300,7 +300,7 @@ Test(softnic_sq, what_is_wrong_is_a_local_operation_error, .init = rc)
 	}
 }
 
-Test(softnic_sq, unreliable_has_no_reads, .init = uc)
+Test(softnic_sq, uc_refuses_reads, .init = uc)
 {
 	ctrl(&a, 0, SN_OP_READ, 3, CE_ALWAYS);
 	raddr(&a, 0);
@@ -392,7 +392,7 @@ static void wait_for(struct fake_qp *q, uint32_t cqn, uint32_t index)
 	ring(q, 2);
 }
 
-Test(softnic_sq, wait_holds_until_the_cq_of_another_queue_pair_is_there, .init = rc)
+Test(softnic_sq, wait_blocks_until_another_cq_reaches_the_index, .init = rc)
 {
 	wait_for(&a, b.scq.cqn, 1);
 	write8(&a, CE_ALWAYS);
@@ -404,7 +404,7 @@ Test(softnic_sq, wait_holds_until_the_cq_of_another_queue_pair_is_there, .init =
 	expect_cqe(&a, 1, 0);
 }
 
-Test(softnic_sq, wait_when_the_index_of_the_cq_wraps, .init = rc)
+Test(softnic_sq, wait_over_a_wrap_of_the_cq_index, .init = rc)
 {
 	pthread_mutex_lock(&sn_dev->lock);
 	b.scq.pi = 0xfffffe;
@@ -423,7 +423,7 @@ Test(softnic_sq, wait_when_the_index_of_the_cq_wraps, .init = rc)
 	expect_cqe(&a, 3, 0);
 }
 
-Test(softnic_sq, wait_for_a_cq_that_is_not_there, .init = rc)
+Test(softnic_sq, wait_for_an_unknown_cq_is_refused, .init = rc)
 {
 	wait_for(&a, 0xabcdef, 0);
 	expect_cqe(&a, 0, SN_SYND_LOC_OP);

@@ -32,7 +32,7 @@ TestSuite(softnic_unreliable, .fini = wire_over, .timeout = 30);
 
 /* ---- unreliable connections ---- */
 
-Test(softnic_unreliable, unreliable_drops_broken_messages, .init = uc)
+Test(softnic_unreliable, uc_drops_broken_messages, .init = uc)
 {
 	uint8_t cqe[64];
 
@@ -78,7 +78,7 @@ static void send_datagram(uint8_t opcode, uint32_t qkey, uint32_t len, uint8_t v
 	peer_send(&peer, opcode, QPN, 5, b, 8 + len);
 }
 
-Test(softnic_unreliable, datagram_brings_its_ip_header, .init = ud)
+Test(softnic_unreliable, datagram_delivers_its_ip_header, .init = ud)
 {
 	uint8_t cqe[64];
 	uint32_t sum = 0;
@@ -104,7 +104,7 @@ Test(softnic_unreliable, datagram_brings_its_ip_header, .init = ud)
 	cr_assert(mem[40] == 7 && mem[49] == 7 && mem[50] == 0xee);
 }
 
-Test(softnic_unreliable, datagrams_that_are_dropped, .init = ud)
+Test(softnic_unreliable, invalid_datagrams_are_dropped, .init = ud)
 {
 	uint8_t cqe[64];
 
@@ -142,7 +142,7 @@ Test(softnic_unreliable, datagram_longer_than_its_receive, .init = ud)
  * An operation that is partly sent must be finished; the queue is drained when its
  * last packet is sent.
  */
-Test(softnic_unreliable, an_unreliable_queue_says_that_it_is_drained, .init = uc)
+Test(softnic_unreliable, uc_queue_raises_sq_drained, .init = uc)
 {
 	struct fake_wqe w = { .opcode = SN_OP_WRITE,
 			      .fm = 0x08,

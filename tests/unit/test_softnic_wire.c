@@ -15,12 +15,12 @@ static void rc(void)
 TestSuite(softnic_wire, .init = rc, .fini = wire_over, .timeout = 30);
 
 /* header fields of the next packet */
-struct around {
+struct ip_header {
 	uint16_t port;
 	int tos, ttl;
 };
 
-static struct around next_around(void)
+static struct ip_header next_header(void)
 {
 	uint8_t b[4300], ctl[128];
 	struct sockaddr_in from = { .sin_port = 0 };
@@ -32,7 +32,7 @@ static struct around next_around(void)
 			    .msg_control = ctl,
 			    .msg_controllen = sizeof(ctl) };
 	struct timeval tv = { .tv_sec = 5 };
-	struct around got = { .tos = -1, .ttl = -1 };
+	struct ip_header got = { .tos = -1, .ttl = -1 };
 	int on = 1;
 
 	setsockopt(peer.fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
@@ -50,7 +50,7 @@ static struct around next_around(void)
 	return got;
 }
 
-static void go_by(struct sn_way way)
+static void set_path(struct sn_way way)
 {
 	pthread_mutex_lock(&sn_dev->lock);
 	way.ip = a.qp.way.ip;
@@ -58,51 +58,51 @@ static void go_by(struct sn_way way)
 	pthread_mutex_unlock(&sn_dev->lock);
 }
 
-Test(softnic_wire, defaults)
+Test(softnic_wire, default_port_tos_and_ttl)
 {
-	struct around got = next_around();
+	struct ip_header got = next_header();
 
 	cr_assert_eq(got.port, 4791);
 	cr_assert_eq(got.tos, 0);
 	cr_assert_eq(got.ttl, 64);
 }
 
-Test(softnic_wire, of_the_path)
+Test(softnic_wire, port_tos_and_ttl_of_the_path)
 {
-	struct around got;
+	struct ip_header got;
 
-	go_by((struct sn_way){ .sport = 0xc123, .tclass = 0x6a, .hop_limit = 3 });
-	got = next_around();
+	set_path((struct sn_way){ .sport = 0xc123, .tclass = 0x6a, .hop_limit = 3 });
+	got = next_header();
 	cr_assert_eq(got.port, 0xc123);
 	cr_assert_eq(got.tos, 0x6a, "the TOS must include both ECN bits");
 	cr_assert_eq(got.ttl, 3);
 }
 
 /* If another process has the source port, packets are sent from 4791. */
-Test(softnic_wire, port_in_use)
+Test(softnic_wire, source_port_in_use_falls_back_to_4791)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(0xc124) };
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
 	cr_assert(inet_aton(ip_a, &at.sin_addr));
 	cr_assert_eq(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
-	go_by((struct sn_way){ .sport = 0xc124 });
-	cr_assert_eq(next_around().port, 4791);
+	set_path((struct sn_way){ .sport = 0xc124 });
+	cr_assert_eq(next_header().port, 4791);
 	close(fd);
 }
 
-Test(softnic_wire, more_ports_than_sockets)
+Test(softnic_wire, source_ports_beyond_the_socket_limit)
 {
 	unsigned own = 0;
 
 	for (unsigned i = 0; i < SN_PORTS + 8; i++) {
-		go_by((struct sn_way){ .sport = 0xd000 + i * 3 });
-		own += next_around().port == 0xd000 + i * 3;
+		set_path((struct sn_way){ .sport = 0xd000 + i * 3 });
+		own += next_header().port == 0xd000 + i * 3;
 	}
 	cr_assert_eq(own, SN_PORTS);
 }
 
-Test(softnic_wire, a_peer_with_identifications)
+Test(softnic_wire, peer_that_sends_ip_ids)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		peer.ip_id = 0x1234 * (i + 1);
@@ -116,7 +116,7 @@ Test(softnic_wire, a_peer_with_identifications)
 	cr_assert_eq(COUNT(icrc_errors), 1);
 }
 
-Test(softnic_wire, a_peer_that_once_sent_none)
+Test(softnic_wire, ip_id_after_packets_without_one_is_refused)
 {
 	send_write(0x0a, P0, 0, 8, 8, 1);
 	peer_expect_ack(&peer, P0, ACKED);
@@ -128,7 +128,7 @@ Test(softnic_wire, a_peer_that_once_sent_none)
 }
 
 /* The ICRC error of a flipped bit must rarely look like that of an IP ID: about 1 in 2^15. */
-Test(softnic_wire, a_wrong_bit_is_no_identification)
+Test(softnic_wire, flipped_bits_rarely_look_like_an_ip_id)
 {
 	uint8_t h[28] = { 0x45, 0, 1, 2, 0, 0, 0x40, 0, 64, 17 }, b[300];
 	unsigned taken = 0;

@@ -273,7 +273,7 @@ Test(trace, commands_are_what_the_nic_received)
 	cr_expect_eq(k, GDK_ARRAY_SIZE(names), "%s is missing or out of order", names[k]);
 }
 
-Test(trace, answers_and_lengths)
+Test(trace, replies_and_lengths)
 {
 	uint32_t cqn = 0, qpn = 0, connected = 0;
 	struct e2e_nic nic;
@@ -301,7 +301,7 @@ Test(trace, answers_and_lengths)
 	cr_expect(cqn && qpn && qpn == connected);
 }
 
-Test(trace, a_refused_command)
+Test(trace, refused_command_is_recorded)
 {
 	uint8_t in[PRM_CMD_IN_LEN] = { 0 }, out[PRM_CMD_OUT_LEN];
 	struct gdk_command_error last;
@@ -323,7 +323,7 @@ Test(trace, a_refused_command)
 	cr_expect(r->status && r->syndrome && r->sys_err);
 }
 
-Test(trace, facts_for_a_comparison)
+Test(trace, facts_about_the_device_are_recorded)
 {
 	static const char *const kinds[] = {
 		"start ",   "libmlx5 lib",     "libibverbs lib", "device ",
@@ -390,7 +390,7 @@ Test(trace, masked_addresses_and_offsets)
 }
 
 /* The SDK sends its own commands, so log and trace must state that they are not traced. */
-Test(trace, sdk_mode_is_named)
+Test(trace, sdk_mode_is_logged_and_recorded)
 {
 	char path[PATH_MAX];
 	const char *log;
@@ -451,7 +451,7 @@ static struct found found_in_trace(const char *mask)
 	return f;
 }
 
-Test(trace, without_a_mask_all_is_there)
+Test(trace, unmasked_trace_has_private_values)
 {
 	struct found f = found_in_trace("0");
 
@@ -460,7 +460,7 @@ Test(trace, without_a_mask_all_is_there)
 		  f.address, f.device);
 }
 
-Test(trace, masked_values_are_not_there)
+Test(trace, masked_trace_has_no_private_values)
 {
 	struct found f = found_in_trace("1");
 
@@ -518,7 +518,7 @@ Test(trace, private_fields_of_each_layout)
 
 /* ---- the file ---- */
 
-Test(trace, a_file_that_cannot_be_opened)
+Test(trace, file_that_cannot_be_opened_is_logged)
 {
 	struct e2e_nic nic;
 	const char *log;
@@ -533,7 +533,7 @@ Test(trace, a_file_that_cannot_be_opened)
 	e2e_close(&nic);
 }
 
-Test(trace, off)
+Test(trace, no_trace_without_the_variable)
 {
 	struct e2e_nic nic;
 
@@ -546,7 +546,7 @@ Test(trace, off)
 	cr_expect(access(trace_path, F_OK));
 }
 
-Test(trace, only_the_user_can_read_it)
+Test(trace, file_is_readable_by_the_user_only)
 {
 	struct stat st;
 
@@ -555,7 +555,7 @@ Test(trace, only_the_user_can_read_it)
 	cr_expect_eq(st.st_mode & 07777, 0600, "mode %o", st.st_mode);
 }
 
-Test(trace, off_in_a_process_that_must_not_trust_its_environment)
+Test(trace, no_trace_in_secure_execution)
 {
 	distrust = true;
 	cr_expect_not(gdk_trace_on());
