@@ -38,7 +38,7 @@ Test(uar, every_kind_has_a_register)
 	nic_close(&nic);
 }
 
-Test(uar, register_without_dbrec_is_on_the_same_page)
+Test(uar, dbrec_less_register_is_on_the_same_page)
 {
 	struct nic nic = nic_open();
 	doca_verbs_uar_t *uar;
@@ -61,7 +61,7 @@ Test(uar, register_without_dbrec_is_on_the_same_page)
 	nic_close(&nic);
 }
 
-Test(uar, objects_in_use_are_kept)
+Test(uar, uar_in_use_is_not_destroyed)
 {
 	struct nic nic = nic_open();
 	doca_verbs_uar_t *uar;

@@ -146,7 +146,7 @@ Test(uar_shared, every_page_is_mapped_for_a_gpu, .timeout = 60)
 }
 
 /* libmlx5 reports the same base_addr for all UARs of a mapping. */
-Test(uar_shared, a_mapping_holds_sixteen_uars)
+Test(uar_shared, uars_of_a_mapping_share_their_base_address)
 {
 	struct mlx5dv_devx_uar *uar[PAGES];
 	unsigned int i, moved = 0;

@@ -131,7 +131,7 @@ static void check_cuda(enum doca_gpu_mem_type type, const char *dmabuf, bool giv
 	nic_close(&nic);
 }
 
-Test(umem, gpu_memory_by_its_own_dmabuf)
+Test(umem, gpu_memory_by_the_librarys_dmabuf)
 {
 	take_dmabuf = true;
 	check_cuda(DOCA_GPU_MEM_TYPE_GPU, "1", false);
@@ -160,7 +160,7 @@ Test(umem, pinned_host_memory)
 	check_cuda(DOCA_GPU_MEM_TYPE_CPU_GPU, "1", false);
 }
 
-Test(umem, a_bad_dmabuf_is_refused_and_nothing_is_left)
+Test(umem, invalid_dmabuf_is_refused)
 {
 	struct nic nic = nic_open();
 	doca_verbs_umem_t *umem = NULL;
@@ -173,7 +173,7 @@ Test(umem, a_bad_dmabuf_is_refused_and_nothing_is_left)
 	nic_close(&nic);
 }
 
-Test(umem, umem_in_use_is_kept)
+Test(umem, umem_in_use_is_not_destroyed)
 {
 	struct nic nic = nic_open();
 	doca_verbs_umem_t *umem;
@@ -224,12 +224,12 @@ static void expect_refused(int error, uint32_t access, doca_error_t want, bool h
 	nic_close(&nic);
 }
 
-Test(umem, a_driver_without_page_sizes)
+Test(umem, driver_without_page_sizes_is_not_supported)
 {
 	expect_refused(EPROTONOSUPPORT, IBV_ACCESS_LOCAL_WRITE, DOCA_ERROR_NOT_SUPPORTED, false);
 }
 
-Test(umem, the_hint_on_access_flags_where_they_are_wrong)
+Test(umem, wrong_access_flags_are_explained)
 {
 	expect_refused(EINVAL,
 		       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,

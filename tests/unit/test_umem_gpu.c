@@ -140,49 +140,49 @@ static void is_refused(const struct machine *m, enum doca_gpu_verbs_mem_reg_type
 	e2e_close(&nic); /* fails if an object is left */
 }
 
-Test(umem_gpu, the_pcie_type_is_refused_and_no_peer_memory)
+Test(umem_gpu, default_dmabuf_if_the_pcie_type_is_refused)
 {
 	works(&gb200, REG(DEFAULT), GDK_UMEM_DMABUF, FIRST);
 }
 
-Test(umem_gpu, the_pcie_type_faults_and_no_peer_memory)
+Test(umem_gpu, default_dmabuf_if_the_pcie_type_faults)
 {
 	works(&gb200_fault, REG(DEFAULT), GDK_UMEM_DMABUF, FIRST);
 }
 
-Test(umem_gpu, peer_memory_alone)
+Test(umem_gpu, peer_memory_if_the_nic_refuses_dmabufs)
 {
 	works(&peer_only, REG(DEFAULT), GDK_UMEM_PEER_MEMORY, "the NIC cannot register the dmabuf");
 }
 
-Test(umem_gpu, peer_memory_and_no_export)
+Test(umem_gpu, peer_memory_if_the_gpu_exports_no_dmabuf)
 {
 	works(&no_export, REG(DEFAULT), GDK_UMEM_PEER_MEMORY,
 	      "the GPU cannot export a dmabuf of the memory");
 }
 
-Test(umem_gpu, both_and_the_caller_chooses)
+Test(umem_gpu, caller_chooses_if_both_work)
 {
 	works(&both, REG(DEFAULT), GDK_UMEM_DMABUF, FIRST);
 	works(&both, REG(CUDA_DMABUF), GDK_UMEM_DMABUF, "not requested");
 	works(&both, REG(CUDA_PEERMEM), GDK_UMEM_PEER_MEMORY, "not requested");
 }
 
-Test(umem_gpu, nothing_works_and_the_log_names_both_attempts)
+Test(umem_gpu, failure_logs_both_attempts)
 {
 	is_refused(&nothing, REG(DEFAULT), DOCA_ERROR_DRIVER,
 		   "dmabuf: the NIC cannot register the dmabuf: Operation not supported",
 		   "peer memory: the NIC cannot register the address: Bad address");
 }
 
-Test(umem_gpu, peer_memory_is_not_tried_where_a_dmabuf_is_asked_for)
+Test(umem_gpu, requested_dmabuf_does_not_fall_back)
 {
 	is_refused(&peer_only, REG(CUDA_DMABUF), DOCA_ERROR_NOT_SUPPORTED,
 		   "dmabuf: the NIC cannot register the dmabuf: Operation not supported",
 		   "peer memory: not requested");
 }
 
-Test(umem_gpu, a_dmabuf_is_not_tried_where_peer_memory_is_asked_for)
+Test(umem_gpu, requested_peer_memory_does_not_fall_back)
 {
 	is_refused(&gb200, REG(CUDA_PEERMEM), DOCA_ERROR_DRIVER, "dmabuf: not requested",
 		   "peer memory: the NIC cannot register the address: Bad address");
@@ -208,7 +208,7 @@ static void drop_pcie(void *mem, int fd)
 	e2e_close(&nic);
 }
 
-Test(umem_gpu, a_pcie_dmabuf_is_refused_by_an_ordinary_function)
+Test(umem_gpu, pcie_dmabuf_is_refused_if_the_nic_cannot_attach)
 {
 	doca_verbs_umem_t *umem = NULL;
 	const char *said;
@@ -229,7 +229,7 @@ Test(umem_gpu, a_pcie_dmabuf_is_refused_by_an_ordinary_function)
 	drop_pcie(mem, fd);
 }
 
-Test(umem_gpu, a_pcie_dmabuf_works_where_the_nic_attaches_it)
+Test(umem_gpu, pcie_dmabuf_works_if_the_nic_attaches_it)
 {
 	static const struct machine direct = { "2", "1", "attach", "0" };
 	struct gdk_umem_registration reg;
@@ -253,7 +253,7 @@ Test(umem_gpu, a_pcie_dmabuf_works_where_the_nic_attaches_it)
 }
 
 /* The dmabuf is registered, but the NIC's writes to it fail. */
-Test(umem_gpu, a_pcie_dmabuf_that_faults)
+Test(umem_gpu, put_to_a_faulting_pcie_dmabuf_fails)
 {
 	struct e2e_pair p = { 0 };
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };

@@ -181,7 +181,7 @@ static size_t page_of(size_t at, size_t len, uint64_t pages)
 	return unit * 64;
 }
 
-Test(umem_pages, the_largest_listed_page_that_fits)
+Test(umem_pages, largest_listed_page_size_that_fits)
 {
 	open_nic(NULL);
 	cr_expect_eq(page_of(0, 65536, ALL), 65536);
@@ -197,7 +197,7 @@ Test(umem_pages, the_largest_listed_page_that_fits)
 	close_nic();
 }
 
-Test(umem_pages, a_list_without_a_size_of_the_kernel_is_refused)
+Test(umem_pages, unsupported_page_sizes_are_refused)
 {
 	open_nic(NULL);
 	cr_expect_eq(page_of(0, MIB, 65536), 0);
@@ -206,7 +206,7 @@ Test(umem_pages, a_list_without_a_size_of_the_kernel_is_refused)
 	close_nic();
 }
 
-Test(umem_pages, without_a_list_pages_are_as_large_as_can_be)
+Test(umem_pages, largest_page_size_without_a_list)
 {
 	struct mlx5dv_devx_umem *u;
 
@@ -217,7 +217,7 @@ Test(umem_pages, without_a_list_pages_are_as_large_as_can_be)
 	close_nic();
 }
 
-Test(umem_pages, of_a_kernel_with_64k_pages)
+Test(umem_pages, page_sizes_on_a_64k_kernel)
 {
 	open_nic("64k");
 	cr_expect_eq(page_of(0, MIB, 4096), 4096);
@@ -228,7 +228,7 @@ Test(umem_pages, of_a_kernel_with_64k_pages)
 	close_nic();
 }
 
-Test(umem_pages, of_an_older_kernel_with_64k_pages)
+Test(umem_pages, page_sizes_on_an_older_64k_kernel)
 {
 	open_nic("64k:whole");
 	cr_expect_eq(page_of(0, MIB, 4096), 0);
@@ -261,7 +261,7 @@ Test(umem_pages, page_offset_counts_64ths_of_a_page)
 	close_nic();
 }
 
-Test(umem_pages, each_kind_of_ring_begins_on_a_64th_of_a_page)
+Test(umem_pages, ring_offsets_are_multiples_of_a_64th_page)
 {
 	struct mlx5dv_devx_umem *u, *askew;
 	struct mlx5dv_devx_obj *c;
@@ -284,7 +284,7 @@ Test(umem_pages, each_kind_of_ring_begins_on_a_64th_of_a_page)
 	close_nic();
 }
 
-Test(umem_pages, rights_that_a_umem_cannot_have_are_refused)
+Test(umem_pages, invalid_access_flags_are_refused)
 {
 	static const uint32_t bad[] = {
 		LW | IBV_ACCESS_REMOTE_ATOMIC,

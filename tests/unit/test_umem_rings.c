@@ -144,7 +144,7 @@ static void refuses(size_t offset, const char *rule, const char *remedy)
 	}
 }
 
-Test(umem_rings, begin_on_every_multiple_of_64_bytes)
+Test(umem_rings, offsets_of_64_bytes_are_accepted)
 {
 	static const size_t offsets[] = { 0, 64, 192, 4096 + 64, 65536 - 64, 128 * 1024 + 960 };
 	size_t i, o;
@@ -157,7 +157,7 @@ Test(umem_rings, begin_on_every_multiple_of_64_bytes)
 	close_umem();
 }
 
-Test(umem_rings, begin_nowhere_else)
+Test(umem_rings, other_offsets_are_refused_with_a_remedy)
 {
 	open_umem(0);
 	refuses(4096 + 32, "a multiple of 64 bytes", "at offset 4160 of a page-aligned umem");
@@ -166,7 +166,7 @@ Test(umem_rings, begin_nowhere_else)
 }
 
 /* First the sum of address and offset is aligned, but the offset is not; then the reverse. */
-Test(umem_rings, of_a_umem_that_begins_between)
+Test(umem_rings, offsets_in_an_unaligned_umem_are_refused)
 {
 	open_umem(32);
 	refuses(32, "a multiple of 64 bytes", "at offset 64 of a page-aligned umem");
@@ -181,7 +181,7 @@ static void kernel_64k(const char *how)
 	open_umem(0);
 }
 
-Test(umem_rings, with_64k_pages_of_the_kernel_the_nic_has_smaller_ones)
+Test(umem_rings, offsets_on_a_64k_kernel_with_4k_nic_pages)
 {
 	size_t i;
 
@@ -192,7 +192,7 @@ Test(umem_rings, with_64k_pages_of_the_kernel_the_nic_has_smaller_ones)
 	close_umem();
 }
 
-Test(umem_rings, where_the_nic_has_64k_pages_only)
+Test(umem_rings, offsets_with_only_64k_nic_pages)
 {
 	size_t i;
 
@@ -204,7 +204,7 @@ Test(umem_rings, where_the_nic_has_64k_pages_only)
 	close_umem();
 }
 
-Test(umem_rings, rights_that_the_kernel_refuses_are_explained)
+Test(umem_rings, refused_access_flags_are_explained)
 {
 	static const uint32_t bad[] = { IBV_ACCESS_REMOTE_WRITE,
 					IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC };

@@ -59,7 +59,7 @@ Test(util, host_memory_is_aligned_and_zero)
 	}
 }
 
-Test(util, a_node_that_does_not_exist_is_no_error)
+Test(util, missing_numa_node_is_no_error)
 {
 	struct gdk_host_block block;
 

@@ -82,7 +82,7 @@ static struct call reg_mr(uint32_t keys[2])
 	return c;
 }
 
-Test(uverbs_newer, a_region_of_the_newer_call_is_written_to)
+Test(uverbs_newer, region_of_reg_mr_can_be_written)
 {
 	struct ibv_cq *cq = ibv_create_cq(v.ctx, 16, NULL, NULL, 0);
 	struct ibv_qp *a = vb_qp(&v, IBV_QPT_RC, cq, NULL), *b = vb_qp(&v, IBV_QPT_RC, cq, NULL);
@@ -115,7 +115,7 @@ Test(uverbs_newer, a_region_of_the_newer_call_is_written_to)
 	cr_assert_eq(ask(&c), 0);
 }
 
-Test(uverbs_newer, what_names_no_memory_is_refused)
+Test(uverbs_newer, invalid_reg_mr_calls_are_refused)
 {
 	static const struct {
 		uint16_t without, with, len;
@@ -155,7 +155,7 @@ Test(uverbs_newer, what_names_no_memory_is_refused)
 	cr_assert(!keys[0] && !keys[1]);
 }
 
-Test(uverbs_newer, the_speed_is_that_of_the_lanes)
+Test(uverbs_newer, query_port_speed_sums_the_lanes)
 {
 	struct call c = { .hdr = { .object_id = OBJECT_DEVICE,
 				   .method_id = METHOD_QUERY_PORT_SPEED } };

@@ -76,7 +76,7 @@ static void read_some(uint64_t first, unsigned n)
 }
 
 /* Unread completions must be kept, also if the old ring was about to wrap. */
-Test(verbs_change, a_cq_grows_and_shrinks_with_completions_in_it)
+Test(verbs_change, cq_resize_keeps_completions)
 {
 	unsigned n;
 
@@ -89,7 +89,7 @@ Test(verbs_change, a_cq_grows_and_shrinks_with_completions_in_it)
 	}
 }
 
-Test(verbs_change, a_cq_cannot_become_too_small)
+Test(verbs_change, cq_resize_below_its_content_is_refused)
 {
 	write_some(0, 9);
 	cr_assert_neq(ibv_resize_cq(cq, 7), 0, "a CQ with 9 completions must not shrink to 8");
@@ -114,7 +114,7 @@ static enum ibv_wc_status write_to(struct ibv_mr *mr, void *to)
 	return status;
 }
 
-Test(verbs_change, a_region_gets_other_memory_rights_and_domain)
+Test(verbs_change, rereg_mr_changes_memory_rights_and_pd)
 {
 	int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 	uint8_t *other = aligned_alloc(4096, 4096);

@@ -38,7 +38,7 @@ static uint64_t next_stamp(struct ibv_cq_ex *cq)
 	return stamp;
 }
 
-Test(verbs_clock, completions_are_stamped)
+Test(verbs_clock, completions_have_time_stamps)
 {
 	struct ibv_cq_init_attr_ex init = { .cqe = 16,
 					    .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP };

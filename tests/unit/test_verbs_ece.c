@@ -24,7 +24,7 @@ static uint32_t connect_with(struct vb *v, uint32_t options)
 	return ece.options;
 }
 
-Test(ece, a_new_queue_pair_has_the_options_of_the_nic)
+Test(ece, new_qp_has_the_options_of_the_nic)
 {
 	struct vb v = vb_open(4096);
 	struct ibv_cq *cq = ibv_create_cq(v.ctx, 4, NULL, NULL, 0);
@@ -41,7 +41,7 @@ Test(ece, a_new_queue_pair_has_the_options_of_the_nic)
 	vb_close(&v);
 }
 
-Test(ece, a_connection_keeps_the_options_of_both_sides)
+Test(ece, connection_keeps_the_common_options)
 {
 	struct vb v = vb_open(4096);
 

@@ -71,7 +71,7 @@ static int moderate(struct rig *r, uint16_t count, uint16_t period)
 	return ibv_modify_cq(r->cq, &attr);
 }
 
-Test(verbs_events, moderation_holds_an_event_back)
+Test(verbs_events, moderation_delays_events)
 {
 	struct ibv_device_attr_ex dev;
 	bool held = false;
@@ -109,7 +109,7 @@ Test(verbs_events, moderation_holds_an_event_back)
 
 /* ---- asynchronous events ---- */
 
-Test(verbs_events, a_full_cq_and_a_bad_access_are_told)
+Test(verbs_events, cq_overrun_and_bad_access_raise_async_events)
 {
 	struct ibv_async_event ev;
 	struct ibv_send_wr wr, *bad;
@@ -147,7 +147,7 @@ Test(verbs_events, a_full_cq_and_a_bad_access_are_told)
 	rig_close(&r);
 }
 
-Test(verbs_events, a_channel_is_a_channel)
+Test(verbs_events, wrong_file_as_channel_is_refused)
 {
 	struct ibv_comp_channel *ch, fake;
 	struct vb v = vb_open(4096);
@@ -351,7 +351,7 @@ static uint32_t number_of(const union event *ev)
 	return be32toh(n);
 }
 
-Test(verbs_events, a_completion_comes_with_its_cookie)
+Test(verbs_events, completion_event_has_its_cookie)
 {
 	struct mlx5dv_devx_event_channel *ch, *bare;
 	uint16_t comp = 0, bad = 0x27;
@@ -402,7 +402,7 @@ Test(verbs_events, a_completion_comes_with_its_cookie)
 	devx_close(&d);
 }
 
-Test(verbs_events, a_broken_queue_pair_says_so)
+Test(verbs_events, failed_qp_raises_an_event)
 {
 	struct mlx5dv_devx_event_channel *ch;
 	uint16_t types[2] = { 0x02, 0x05 };
@@ -426,7 +426,7 @@ Test(verbs_events, a_broken_queue_pair_says_so)
 }
 
 /* Destroying an object ends its subscription. */
-Test(verbs_events, a_destroyed_object_is_silent)
+Test(verbs_events, destroyed_object_raises_no_event)
 {
 	struct mlx5dv_devx_event_channel *ch;
 	uint16_t type = 0x05;
@@ -450,7 +450,7 @@ static int query_later(struct devx *d, struct mlx5dv_devx_cmd_comp *comp, uint32
 	return mlx5dv_devx_obj_query_async(d->cq, in, sizeof(in), out_len, id, comp);
 }
 
-Test(verbs_events, a_query_is_answered_through_a_file)
+Test(verbs_events, async_query_replies_through_a_file)
 {
 	struct mlx5dv_devx_cmd_comp *comp;
 	union {
@@ -481,7 +481,7 @@ Test(verbs_events, a_query_is_answered_through_a_file)
 	devx_close(&d);
 }
 
-Test(verbs_events, a_change_of_a_cq_is_kept)
+Test(verbs_events, modified_cq_moderation_is_stored)
 {
 	uint32_t in[0x60 / 4] = { 0 }, out[0x110 / 4] = { 0 };
 	struct devx d;

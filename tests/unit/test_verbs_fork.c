@@ -60,7 +60,7 @@ static int child(struct rig *parents)
 	return 0;
 }
 
-Test(verbs_fork, a_child_uses_a_nic_of_its_own)
+Test(verbs_fork, child_uses_its_own_nic)
 {
 	struct rig r;
 	pid_t pid;

@@ -73,7 +73,7 @@ static void move(struct ibv_qp *qp, enum ibv_wr_opcode opcode, struct ibv_mr *lo
 	move_len(qp, opcode, local, remote, LEN);
 }
 
-Test(gpu, payload_is_there_when_its_completion_is)
+Test(gpu, payload_arrives_before_its_completion)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 	doca_gpu_t *gpu = gpu_open();
@@ -176,7 +176,7 @@ static void few_copies(struct loop *l, enum ibv_wr_opcode opcode, bool from_gpu,
 	cr_expect(!memcmp(from, to, LONG));
 }
 
-Test(gpu, many_packets_are_few_copies)
+Test(gpu, many_packets_take_few_copies)
 {
 	struct loop l = loop_open(LONG);
 
@@ -238,7 +238,7 @@ Test(gpu, writes_keep_their_order)
 }
 
 /* A READ must not return data that was read ahead for an earlier READ. */
-Test(gpu, a_read_sees_every_write_before_it)
+Test(gpu, read_returns_all_earlier_writes)
 {
 	struct loop l = loop_open(LONG);
 	uint64_t word = 0, old, now;
@@ -278,7 +278,7 @@ static void write_page(struct loop *l, struct ibv_mr *to, size_t off, int flags)
 }
 
 /* Adjacent regions may be different allocations, and the driver copies to one at a time. */
-Test(gpu, no_copy_leaves_a_region)
+Test(gpu, copies_do_not_cross_regions)
 {
 	struct loop l = loop_open(8192);
 	struct ibv_mr *low = ibv_reg_mr(l.v.pd, l.mem, 4096, ALL_ACCESS);
@@ -310,7 +310,7 @@ Test(gpu, no_copy_leaves_a_region)
  * The write was acknowledged before its copy failed, so the NIC counts an error;
  * later writes must work.
  */
-Test(gpu, a_copy_that_fails_is_a_violation)
+Test(gpu, failed_copy_is_counted_as_an_error)
 {
 	struct loop l = loop_open(8192);
 	const struct sn_stats *(*stats)(void);

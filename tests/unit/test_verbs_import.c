@@ -36,7 +36,7 @@ static void rig_close(struct rig *r)
 	cr_expect_eq(ibv_close_device(r->ctx), 0);
 }
 
-Test(verbs_import, domain_and_memory_are_the_same)
+Test(verbs_import, imported_pd_and_mr_are_the_same)
 {
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
@@ -60,7 +60,7 @@ Test(verbs_import, domain_and_memory_are_the_same)
 	rig_close(&r);
 }
 
-Test(verbs_import, a_handle_of_another_kind_is_refused)
+Test(verbs_import, handle_of_another_kind_is_refused)
 {
 	struct ibv_pd *pd;
 	struct rig r;
@@ -77,7 +77,7 @@ Test(verbs_import, a_handle_of_another_kind_is_refused)
 	rig_close(&r);
 }
 
-Test(verbs_import, port_is_not_of_a_switch)
+Test(verbs_import, port_has_no_switch_attributes)
 {
 	struct ibv_context *ctx = nic_open_context();
 	struct mlx5dv_port port = { .flags = ~0ull };

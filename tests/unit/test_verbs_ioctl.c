@@ -100,7 +100,7 @@ static void command(struct raw *r, const void *in, const void *out)
 	attr(r, A(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT), sizeof(answer), (uintptr_t)out);
 }
 
-Test(verbs_ioctl, buffers_that_are_not_there_are_a_bad_address)
+Test(verbs_ioctl, inaccessible_buffers_return_efault)
 {
 	void *page = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct raw r;
@@ -117,7 +117,7 @@ Test(verbs_ioctl, buffers_that_are_not_there_are_a_bad_address)
 	munmap(page, 8192);
 }
 
-Test(verbs_ioctl, an_attribute_twice_is_refused)
+Test(verbs_ioctl, duplicate_attribute_is_refused)
 {
 	struct raw r;
 
@@ -140,7 +140,7 @@ Test(verbs_ioctl, unknown_mandatory_attribute_is_refused)
 	cr_expect_eq(call(&r), 0);
 }
 
-Test(verbs_ioctl, headers_that_the_kernel_refuses)
+Test(verbs_ioctl, invalid_headers_are_refused)
 {
 	struct raw r;
 
@@ -161,7 +161,7 @@ Test(verbs_ioctl, headers_that_the_kernel_refuses)
 }
 
 /* The rings of CQs and QPs must be aligned to 64 bytes. */
-Test(verbs_ioctl, ring_of_a_cq_out_of_line_is_refused)
+Test(verbs_ioctl, unaligned_cq_ring_is_refused)
 {
 	static uint8_t memory[8192] __attribute__((aligned(4096)));
 	struct mlx5dv_devx_uar *uar = mlx5dv_devx_alloc_uar(ctx, MLX5DV_UAR_ALLOC_TYPE_NC);
@@ -195,7 +195,7 @@ Test(verbs_ioctl, ring_of_a_cq_out_of_line_is_refused)
 }
 
 /* A caller without room for the handle or descriptor must not get the object. */
-Test(verbs_ioctl, without_room_for_the_handle_nothing_is_made)
+Test(verbs_ioctl, call_without_room_for_the_handle_creates_nothing)
 {
 	uint32_t before = live();
 	int fd = next_fd();

@@ -67,7 +67,7 @@ static void check_shift(struct rig *r, uint64_t shift)
 	gone(&k);
 }
 
-Test(verbs_mkey, a_shifted_key_leads_to_the_same_place)
+Test(verbs_mkey, shifted_key_translates_addresses)
 {
 	static const uint64_t shifts[] = { 0, 8, 77 * 8, 255 * 8, PAGE };
 	struct rig r;
@@ -108,14 +108,14 @@ static void check_across(uint64_t start)
 	rig_close(&r);
 }
 
-Test(verbs_mkey, an_access_goes_on_in_the_next_piece)
+Test(verbs_mkey, access_continues_in_the_next_entry)
 {
 	check_across(0x10000);
 	check_across(0);
 	check_across(0x7f0000001238);
 }
 
-Test(verbs_mkey, gathers_and_scatters_by_it)
+Test(verbs_mkey, local_gather_and_scatter_by_key)
 {
 	const uint32_t from = 4090, len = 200;
 	struct ibv_recv_wr recv = { .num_sge = 1 }, *bad;
@@ -182,7 +182,7 @@ static enum ibv_wc_status write_near(uint64_t off, uint32_t len, bool whole, boo
 	return status;
 }
 
-Test(verbs_mkey, ends_where_the_key_or_the_region_ends)
+Test(verbs_mkey, access_beyond_key_or_region_is_refused)
 {
 	static const struct {
 		int64_t off;
@@ -257,7 +257,7 @@ static enum ibv_wc_status local(int of_key, int of_region, enum ibv_wr_opcode op
 	return by_key(of_key, of_region, op, true);
 }
 
-Test(verbs_mkey, both_keys_must_give_the_right)
+Test(verbs_mkey, remote_rights_need_both_keys)
 {
 	for (size_t i = 0; i < OPS; i++) {
 		cr_assert_eq(with(ops[i].right, ALL, ops[i].op), IBV_WC_SUCCESS, "operation %zu",
@@ -272,7 +272,7 @@ Test(verbs_mkey, both_keys_must_give_the_right)
 	}
 }
 
-Test(verbs_mkey, local_rights_are_of_both_keys_too)
+Test(verbs_mkey, local_rights_need_both_keys)
 {
 	const int write = IBV_ACCESS_LOCAL_WRITE;
 
@@ -283,7 +283,7 @@ Test(verbs_mkey, local_rights_are_of_both_keys_too)
 	cr_assert_eq(local(write | LOCAL_READ, 0, IBV_WR_RDMA_READ), IBV_WC_LOC_PROT_ERR);
 }
 
-Test(verbs_mkey, atomics_are_aligned_where_they_happen)
+Test(verbs_mkey, atomics_must_be_aligned_in_memory)
 {
 	int off;
 
@@ -365,7 +365,7 @@ static void check_end(enum end what, enum ibv_wc_status want)
 	rig_close(&r);
 }
 
-Test(verbs_mkey, leads_nowhere_when_its_region_is_gone)
+Test(verbs_mkey, access_fails_when_the_region_is_gone)
 {
 	check_end(NOTHING, IBV_WC_SUCCESS);
 	check_end(REGION, IBV_WC_REM_ACCESS_ERR);
@@ -381,7 +381,7 @@ Test(verbs_mkey, leads_nowhere_when_its_region_is_gone)
  * Its addresses begin at 0, so it would lead to the region's memory if the NIC took
  * it for the region.
  */
-Test(verbs_mkey, does_not_lead_to_another_key)
+Test(verbs_mkey, key_does_not_lead_to_another_key)
 {
 	uint8_t *mem = mmap((void *)0x10000000, PAGE, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -420,7 +420,7 @@ Test(verbs_mkey, does_not_lead_to_another_key)
  * Some writes may succeed, then one may be refused and the rest flushed; no other
  * result is allowed.
  */
-Test(verbs_mkey, may_lose_its_region_in_use)
+Test(verbs_mkey, region_deregistered_during_writes)
 {
 	enum ibv_wc_status status, last = IBV_WC_SUCCESS;
 	struct ibv_send_wr wr = { .num_sge = 1,

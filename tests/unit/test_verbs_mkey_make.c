@@ -55,7 +55,7 @@ Test(verbs_mkey_make, keys_are_all_different)
 	rig_close(&r);
 }
 
-Test(verbs_mkey_make, a_query_answers_with_the_context)
+Test(verbs_mkey_make, query_returns_the_context)
 {
 	uint32_t in[4] = { htobe32(0x201u << 16) }, out[0x110 / 4] = { 0 };
 	struct rig r;
@@ -76,7 +76,7 @@ Test(verbs_mkey_make, a_query_answers_with_the_context)
 	rig_close(&r);
 }
 
-Test(verbs_mkey_make, holds_its_pd_and_goes_with_the_device)
+Test(verbs_mkey_make, key_holds_its_pd_and_is_freed_at_close)
 {
 	uint32_t live = objects_live();
 	/* static, so that the leak checker accepts what libmlx5 does not free */
@@ -96,7 +96,7 @@ Test(verbs_mkey_make, holds_its_pd_and_goes_with_the_device)
 	cr_assert_eq(objects_live(), live, "key %#x must be freed with the context", k.key);
 }
 
-Test(verbs_mkey_make, is_announced)
+Test(verbs_mkey_make, capability_is_reported)
 {
 	uint32_t in[4] = { htobe32(0x100u << 16), htobe32(1) }, out[0x1010 / 4] = { 0 };
 	struct rig r;
@@ -150,7 +150,7 @@ static const struct {
 	{ 0x124, 0xffffffff, 0x123456, BAD_RES },
 };
 
-Test(verbs_mkey_make, what_it_cannot_be_is_refused)
+Test(verbs_mkey_make, invalid_mkeys_are_refused)
 {
 	struct box b, bad;
 	uint32_t live;
@@ -185,7 +185,7 @@ static struct mlx5dv_devx_obj *with_pieces(const struct rig *r, uint64_t start, 
 }
 
 /* Each call has the number of entries that it would need. */
-Test(verbs_mkey_make, places_and_sizes_have_bounds)
+Test(verbs_mkey_make, start_and_length_are_checked)
 {
 	const uint64_t last_page = 0ull - PAGE;
 	struct mlx5dv_devx_obj *obj;
@@ -202,7 +202,7 @@ Test(verbs_mkey_make, places_and_sizes_have_bounds)
 	rig_close(&r);
 }
 
-Test(verbs_mkey_make, lists_must_be_whole)
+Test(verbs_mkey_make, entry_lists_must_be_complete)
 {
 	struct rig r;
 	struct box b;
@@ -226,7 +226,7 @@ Test(verbs_mkey_make, lists_must_be_whole)
 	rig_close(&r);
 }
 
-Test(verbs_mkey_make, entries_name_regions_of_the_same_pd)
+Test(verbs_mkey_make, entries_must_be_regions_of_the_same_pd)
 {
 	struct ibv_mr *mr;
 	struct ibv_pd *pd;
@@ -252,7 +252,7 @@ Test(verbs_mkey_make, entries_name_regions_of_the_same_pd)
 	rig_close(&r);
 }
 
-Test(verbs_mkey_make, has_no_events)
+Test(verbs_mkey_make, key_has_no_events)
 {
 	struct mlx5dv_devx_event_channel *ch;
 	uint16_t type = 0x14; /* event of a receive pool */

@@ -44,7 +44,7 @@ Test(verbs_mr, each_right_allows_its_operation)
 	}
 }
 
-Test(verbs_mr, rights_that_make_no_sense_are_refused)
+Test(verbs_mr, invalid_rights_are_refused)
 {
 	static const struct {
 		int access, error;
@@ -64,7 +64,7 @@ Test(verbs_mr, rights_that_make_no_sense_are_refused)
 	vb_close(&v);
 }
 
-Test(verbs_mr, memory_must_be_what_the_rights_say)
+Test(verbs_mr, memory_protection_must_allow_the_rights)
 {
 	uint8_t *mem = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			    0);
@@ -92,7 +92,7 @@ Test(verbs_mr, memory_must_be_what_the_rights_say)
 	vb_close(&v);
 }
 
-Test(verbs_mr, addresses_count_from_zero)
+Test(verbs_mr, zero_based_region)
 {
 	struct ibv_mr *mr;
 	struct rig r;
@@ -136,7 +136,7 @@ static struct mlx5dv_devx_umem *umem_of(struct vb *v, int fd, uint64_t off, size
 	return mlx5dv_devx_umem_reg_ex(v->ctx, &in);
 }
 
-Test(verbs_mr, a_descriptor_needs_support)
+Test(verbs_mr, dmabuf_needs_support)
 {
 	struct vb v = vb_open(PAGE);
 	uint8_t *mem;
@@ -149,7 +149,7 @@ Test(verbs_mr, a_descriptor_needs_support)
 	vb_close(&v);
 }
 
-Test(verbs_mr, a_descriptor_is_memory)
+Test(verbs_mr, dmabuf_region_is_accessible)
 {
 	struct mlx5dv_devx_umem *umem;
 	struct ibv_mr *mr;
@@ -177,7 +177,7 @@ Test(verbs_mr, a_descriptor_is_memory)
 	close(fd);
 }
 
-Test(verbs_mr, a_descriptor_that_is_no_memory_is_refused)
+Test(verbs_mr, invalid_dmabufs_are_refused)
 {
 	char path[64];
 	uint8_t *mem;

@@ -85,7 +85,7 @@ static void only(struct rig *r, enum ibv_qp_state to, int need, int may)
 	cr_assert_eq(modify(r, to, EVERYTHING), EINVAL);
 }
 
-Test(verbs_qp, a_transition_takes_its_attributes_and_no_others)
+Test(verbs_qp, transitions_check_their_attributes)
 {
 	int extra = IBV_QP_CUR_STATE | IBV_QP_PATH_MIG_STATE | IBV_QP_ACCESS_FLAGS |
 		    IBV_QP_MIN_RNR_TIMER;
@@ -113,7 +113,7 @@ Test(verbs_qp, a_transition_takes_its_attributes_and_no_others)
 	rig_close(&r);
 }
 
-Test(verbs_qp, a_drained_queue_says_so_and_goes_on)
+Test(verbs_qp, drained_queue_raises_an_event_and_resumes)
 {
 	int sqd = RTR_RC | RTS_RC | INIT_RC | IBV_QP_PATH_MIG_STATE;
 	struct ibv_qp_init_attr init;
@@ -143,7 +143,7 @@ Test(verbs_qp, a_drained_queue_says_so_and_goes_on)
 	rig_close(&r);
 }
 
-Test(verbs_qp, transports_without_acknowledgements_need_less)
+Test(verbs_qp, ud_and_uc_need_fewer_attributes)
 {
 	struct rig r;
 
@@ -196,7 +196,7 @@ Test(verbs_qp, values_out_of_range_are_refused)
 	rig_close(&r);
 }
 
-Test(verbs_qp, a_query_gives_back_what_was_set)
+Test(verbs_qp, query_returns_what_was_set)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr a;
@@ -272,7 +272,7 @@ static enum ibv_qp_state state_of(struct rig *r)
 }
 
 /* Sends two datagrams to itself: one fails, one succeeds after the QP was moved back to RTS. */
-Test(verbs_qp, a_datagram_queue_survives_a_failed_send)
+Test(verbs_qp, ud_queue_recovers_from_a_failed_send)
 {
 	struct ibv_ah_attr av;
 	struct ibv_ah *ah;
@@ -302,7 +302,7 @@ Test(verbs_qp, a_datagram_queue_survives_a_failed_send)
 	rig_close(&r);
 }
 
-Test(verbs_qp, a_message_before_rts_establishes)
+Test(verbs_qp, message_before_rts_raises_comm_est)
 {
 	struct ibv_async_event ev;
 	struct ibv_qp *peer;
@@ -329,7 +329,7 @@ Test(verbs_qp, a_message_before_rts_establishes)
 	rig_close(&r);
 }
 
-Test(verbs_qp, the_source_port_can_change)
+Test(verbs_qp, udp_source_port_can_be_changed)
 {
 	uint32_t in[4] = { 0 }, out[68] = { 0 };
 	struct ibv_qp *peer;
@@ -349,7 +349,7 @@ Test(verbs_qp, the_source_port_can_change)
 	rig_close(&r);
 }
 
-Test(verbs_qp, what_is_in_use_stays)
+Test(verbs_qp, objects_in_use_are_not_destroyed)
 {
 	struct ibv_comp_channel *ch;
 	struct ibv_ah_attr av;
@@ -381,7 +381,7 @@ Test(verbs_qp, what_is_in_use_stays)
 			  #call, strerror(errno)); \
 	} while (0)
 
-Test(verbs_qp, objects_that_the_device_has_not_are_refused)
+Test(verbs_qp, unsupported_objects_are_refused)
 {
 	struct ibv_flow_attr flow = { .type = IBV_FLOW_ATTR_NORMAL,
 				      .size = sizeof(flow),

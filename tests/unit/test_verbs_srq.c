@@ -52,7 +52,7 @@ static void close_all(struct shared *s)
 }
 
 /* Three laps of the ring, consumed by two QPs alternately. */
-Test(verbs_srq, two_queue_pairs_consume_one_ring)
+Test(verbs_srq, two_qps_consume_one_srq)
 {
 	struct ibv_wc wc, got = { 0 };
 	struct shared s;
@@ -79,7 +79,7 @@ Test(verbs_srq, two_queue_pairs_consume_one_ring)
 	close_all(&s);
 }
 
-Test(verbs_srq, an_empty_queue_holds_the_sender_back)
+Test(verbs_srq, empty_srq_delays_the_sender)
 {
 	struct shared s;
 	struct ibv_wc a, b;
@@ -96,7 +96,7 @@ Test(verbs_srq, an_empty_queue_holds_the_sender_back)
 	close_all(&s);
 }
 
-Test(verbs_srq, the_limit_event_comes_once)
+Test(verbs_srq, limit_event_is_raised_once)
 {
 	struct ibv_srq_attr attr = { .srq_limit = 3 };
 	struct ibv_async_event ev;
@@ -131,7 +131,7 @@ Test(verbs_srq, the_limit_event_comes_once)
 	close_all(&s);
 }
 
-Test(verbs_srq, an_error_announces_the_last_wqe)
+Test(verbs_srq, qp_error_raises_last_wqe_reached)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct ibv_async_event ev;
@@ -148,7 +148,7 @@ Test(verbs_srq, an_error_announces_the_last_wqe)
 	close_all(&s);
 }
 
-Test(verbs_srq, kinds_that_are_not_there_are_refused)
+Test(verbs_srq, tag_matching_srq_is_refused)
 {
 	struct ibv_srq_init_attr_ex init = {
 		.attr = { .max_wr = 4, .max_sge = 1 },
@@ -275,12 +275,12 @@ static void consume(enum doca_verbs_srq_type type)
 	e2e_close(&r.nic);
 }
 
-Test(verbs_srq, the_librarys_ring_is_consumed)
+Test(verbs_srq, library_srq_as_a_ring)
 {
 	consume(DOCA_VERBS_SRQ_TYPE_CONTIGUOUS);
 }
 
-Test(verbs_srq, the_librarys_linked_list_is_consumed)
+Test(verbs_srq, library_srq_as_a_linked_list)
 {
 	consume(DOCA_VERBS_SRQ_TYPE_LINKED_LIST);
 }

@@ -131,7 +131,7 @@ static void sizes(enum ibv_qp_type type, const enum ibv_wr_opcode *ops, unsigned
 	close_pair(&p);
 }
 
-Test(verbs_transport, every_operation_of_rc_at_every_edge, .timeout = 60)
+Test(verbs_transport, rc_operations_of_many_sizes, .timeout = 60)
 {
 	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
 						  IBV_WR_SEND, IBV_WR_SEND_WITH_IMM,
@@ -140,7 +140,7 @@ Test(verbs_transport, every_operation_of_rc_at_every_edge, .timeout = 60)
 	sizes(IBV_QPT_RC, ops, 5);
 }
 
-Test(verbs_transport, every_operation_of_uc_at_every_edge, .timeout = 60)
+Test(verbs_transport, uc_operations_of_many_sizes, .timeout = 60)
 {
 	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND,
 						  IBV_WR_SEND_WITH_IMM };
@@ -249,7 +249,7 @@ static void fail_once(const struct failure *f)
 	close_pair(&p);
 }
 
-Test(verbs_transport, errors_and_what_is_flushed_behind_them, .timeout = 60)
+Test(verbs_transport, errors_and_flushed_requests, .timeout = 60)
 {
 	for (unsigned i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
 		fail_once(&failures[i]);
@@ -259,7 +259,7 @@ Test(verbs_transport, errors_and_what_is_flushed_behind_them, .timeout = 60)
  * Requests of every kind in both directions; completions must be in posting order,
  * although READs take longer.
  */
-Test(verbs_transport, completions_in_the_order_of_posting, .timeout = 60)
+Test(verbs_transport, completions_are_in_posting_order, .timeout = 60)
 {
 	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_READ, IBV_WR_SEND, IBV_WR_RDMA_WRITE,
 						  IBV_WR_RDMA_WRITE_WITH_IMM };

@@ -92,7 +92,7 @@ static void meets_unmapped(struct vb *v)
 	cr_expect_eq(v->mem[LEN], 0x5a);
 }
 
-Test(unmapped, is_an_error_completion)
+Test(unmapped, inaccessible_memory_is_an_error_completion)
 {
 	struct vb v = vb_open(2 * LEN);
 
@@ -100,7 +100,7 @@ Test(unmapped, is_an_error_completion)
 	vb_close(&v);
 }
 
-Test(unmapped, beside_a_handler_from_before)
+Test(unmapped, handler_installed_before_gets_only_its_own_faults)
 {
 	struct vb v;
 
@@ -116,7 +116,7 @@ Test(unmapped, beside_a_handler_from_before)
 	cr_expect_eq(caught, 3);
 }
 
-Test(unmapped, beside_a_handler_from_after)
+Test(unmapped, handler_installed_after_gets_only_its_own_faults)
 {
 	struct vb v = vb_open(2 * LEN);
 
@@ -131,7 +131,7 @@ Test(unmapped, beside_a_handler_from_after)
 }
 
 /* Without a handler, the program's own fault must still kill it. */
-Test(unmapped, does_not_hide_faults, .signal = SIGSEGV)
+Test(unmapped, own_fault_without_a_handler_kills_the_program, .signal = SIGSEGV)
 {
 	struct vb v = vb_open(2 * LEN);
 	volatile uint8_t *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -9,28 +9,28 @@
 #include "device/gdk/platform.h"
 
 static uint64_t now_ns, longest_ns, paused_ns;
-static uint32_t looks, looks_before;
+static uint32_t polls, polls_before;
 
 static void note_pause(uint32_t ns)
 {
 	if (!paused_ns)
-		looks_before = looks;
-	cr_expect_leq(ns * 16ull, looks * 1000ull + paused_ns + 1000,
-		      "pause too long after %u polls", looks);
+		polls_before = polls;
+	cr_expect_leq(ns * 16ull, polls * 1000ull + paused_ns + 1000,
+		      "pause too long after %u polls", polls);
 	now_ns += ns;
 	paused_ns += ns;
 	longest_ns = ns > longest_ns ? ns : longest_ns;
 }
 
 /* A poll takes 1 us. */
-static void note_look(void)
+static void note_poll(void)
 {
-	looks++;
+	polls++;
 	now_ns += 1000;
 }
 
 #define gdk_pause_ns(ns) note_pause(ns)
-#define gdk_relax(spins) ((void)(spins), note_look())
+#define gdk_relax(spins) ((void)(spins), note_poll())
 #define gdk_now_ns()	 (now_ns)
 
 #include "rig.h"
@@ -47,7 +47,7 @@ static void waits(uint32_t flags, uint64_t need, uint64_t longest)
 	rig.st->flags |= flags;
 	now_ns = 1;
 	longest_ns = paused_ns = 0;
-	looks = looks_before = 0;
+	polls = polls_before = 0;
 	cr_assert_eq(gdk_wait_completed(rig.st, &rig.qp.cq_sq, need, GDK_SCOPE_GPU, LIMIT_NS),
 		     -ETIMEDOUT);
 	cr_expect_eq(longest_ns, longest, "longest pause %lu ns", longest_ns);
@@ -57,25 +57,25 @@ static void waits(uint32_t flags, uint64_t need, uint64_t longest)
 	rig_fini(&rig);
 }
 
-Test(wait_dev, who_is_next_pauses_for_no_longer_than_a_look)
+Test(wait_dev, near_wait_pauses_no_longer_than_a_poll)
 {
 	waits(GDK_QPF_HOST_LOOKS, 1, GDK_PAUSE_NEAR_NS);
-	cr_expect_eq(looks_before, GDK_PAUSE_TURNS, "%u polls before the first pause",
-		     looks_before);
+	cr_expect_eq(polls_before, GDK_PAUSE_TURNS, "%u polls before the first pause",
+		     polls_before);
 	waits(GDK_QPF_HOST_LOOKS, DEPTH, GDK_PAUSE_NEAR_NS);
 }
 
-Test(wait_dev, who_waits_for_another_lap_pauses_for_longer)
+Test(wait_dev, far_wait_pauses_longer)
 {
 	waits(GDK_QPF_HOST_LOOKS, DEPTH + 1, GDK_PAUSE_FAR_NS);
 }
 
-Test(wait_dev, nobody_pauses_who_looks_at_memory_of_the_gpu)
+Test(wait_dev, no_pauses_when_polling_gpu_memory)
 {
 	waits(0, DEPTH + 1, 0);
 }
 
-Test(wait_dev, who_polls_a_cq_by_index_pauses_too)
+Test(wait_dev, polling_a_cq_by_index_pauses_too)
 {
 	rig_init(&rig, DEPTH, RIG_DB, 0);
 	rig.st->flags |= GDK_QPF_HOST_LOOKS;
@@ -86,7 +86,7 @@ Test(wait_dev, who_polls_a_cq_by_index_pauses_too)
 	rig_fini(&rig);
 }
 
-Test(wait_dev, pauses_start_again_when_the_count_of_looks_does)
+Test(wait_dev, pauses_restart_with_the_count_of_polls)
 {
 	struct gdk_wait_timer w;
 

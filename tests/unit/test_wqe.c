@@ -57,7 +57,7 @@ Test(wqe, write_with_immediate)
 	expect_rest(&wqe, 48);
 }
 
-Test(wqe, read_of_two_pieces)
+Test(wqe, read_into_two_segments)
 {
 	gdk_wqe_rdma2(&rig.qp, &wqe, 0xffff, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ, 0, 0, 1,
 		      gdk_key(2), 3, gdk_key(4), 5, 6, gdk_key(7), 8);
@@ -120,7 +120,7 @@ Test(wqe, masked_compare_and_swap_of_8_takes_two_slots)
 	cr_assert_eq(rig.st->ring, (uint64_t)(uintptr_t)rig.ring);
 }
 
-Test(wqe, masked_of_4)
+Test(wqe, masked_atomics_of_4_bytes)
 {
 	const struct gdk_atomic_ext arg = { 7, 8, 1, 2, 3, 4 };
 

@@ -91,7 +91,7 @@ static doca_error_t make(doca_verbs_qp_init_attr_t *attr)
 
 #define SET(attr, name, ...) cr_assert(!doca_verbs_qp_init_attr_set_##name(attr, __VA_ARGS__))
 
-Test(wrong_uses, of_attributes_of_a_queue_pair)
+Test(wrong_uses, conflicting_qp_attributes)
 {
 	doca_verbs_qp_init_attr_t *attr = init_attr();
 	struct nic other = nic_open();
@@ -116,7 +116,7 @@ Test(wrong_uses, of_attributes_of_a_queue_pair)
 	nic_close(&other);
 }
 
-Test(wrong_uses, a_receive_queue_alone_is_none_of_them)
+Test(wrong_uses, qp_with_only_a_receive_queue_is_accepted)
 {
 	doca_verbs_qp_init_attr_t *attr = init_attr();
 
@@ -128,7 +128,7 @@ Test(wrong_uses, a_receive_queue_alone_is_none_of_them)
 	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
 }
 
-Test(wrong_uses, of_memory_of_another_device)
+Test(wrong_uses, umem_of_another_device)
 {
 	static char mem[8192] __attribute__((aligned(4096)));
 	struct doca_verbs_srq_init_attr *srq_attr;
@@ -177,7 +177,7 @@ static doca_error_t move(doca_verbs_qp_attr_t *attr, enum doca_verbs_qp_state to
 #define TO_RTR	(A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR) | A(MIN_RNR_TIMER))
 #define TO_RTS	(A(SQ_PSN) | A(ACK_TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY))
 
-Test(wrong_uses, of_attributes_of_a_transition)
+Test(wrong_uses, conflicting_transition_attributes)
 {
 	doca_verbs_ah_attr_t *ah;
 	doca_verbs_qp_attr_t *attr;
@@ -226,7 +226,7 @@ static doca_error_t export_as(doca_gpu_t *gpu, doca_verbs_qp_t *qp,
 	return err;
 }
 
-Test(wrong_uses, of_a_completion_queue_that_is_too_small)
+Test(wrong_uses, export_with_a_cq_that_is_too_small)
 {
 	doca_verbs_qp_init_attr_t *attr = init_attr();
 	doca_verbs_qp_t *big;
@@ -240,7 +240,7 @@ Test(wrong_uses, of_a_completion_queue_that_is_too_small)
 }
 
 /* Device threads of two QPs would consume each other's completions. */
-Test(wrong_uses, of_one_completion_queue_by_two_exported)
+Test(wrong_uses, export_with_the_cq_of_another_exported_qp)
 {
 	doca_verbs_qp_init_attr_t *attr = init_attr();
 	struct doca_gpu_verbs_qp *made = NULL;
@@ -257,7 +257,7 @@ Test(wrong_uses, of_one_completion_queue_by_two_exported)
 	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
 }
 
-Test(wrong_uses_cuda, of_memory_that_the_gpu_cannot_address)
+Test(wrong_uses_cuda, export_of_memory_that_the_gpu_cannot_access)
 {
 	doca_verbs_qp_init_attr_t *attr = init_attr();
 	doca_verbs_qp_t *internal;
@@ -269,7 +269,7 @@ Test(wrong_uses_cuda, of_memory_that_the_gpu_cannot_address)
 	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
 }
 
-Test(wrong_uses_cuda, of_a_record_that_the_cpu_cannot_write)
+Test(wrong_uses_cuda, dbrec_that_the_cpu_cannot_write)
 {
 	REFUSED(DOCA_ERROR_NOT_SUPPORTED, "the CPU cannot write the memory of the QP's DBREC",
 		export_as(nic.gpu, hl->qp, E2E_PROXY, MODE(VALID_DBR)));
@@ -278,7 +278,7 @@ Test(wrong_uses_cuda, of_a_record_that_the_cpu_cannot_write)
 	cr_expect_eq(export_as(nic.gpu, hl->qp, E2E_DB, MODE(VALID_DBR)), DOCA_SUCCESS);
 }
 
-Test(wrong_uses_cuda, of_another_gpu)
+Test(wrong_uses_cuda, qp_of_another_gpu)
 {
 	struct doca_gpu_verbs_qp *made = NULL;
 	struct doca_gpu_dev_verbs_qp *array = NULL;
@@ -312,7 +312,7 @@ static void *cuda(const char *name)
 }
 
 /* If the application has registered the page itself, the page is used, and it stays registered. */
-Test(wrong_uses_cuda, none_where_the_application_registered_the_page)
+Test(wrong_uses_cuda, page_registered_by_the_application_is_accepted)
 {
 	int (*retain)(void **, int) = (int (*)(void **, int))cuda("cuDevicePrimaryCtxRetain");
 	int (*release)(int) = (int (*)(int))cuda("cuDevicePrimaryCtxRelease_v2");
