@@ -5,9 +5,6 @@
  * InfiniBand port) and its replies, as printed by the kernel: linux-rdma mailing
  * list, 27 June 2022, "Unable to create max_qp QPs on Mellanox ConnectX-4/6".
  * The QPs were created by ibv_create_qp, so they use page lists instead of umems.
- * Rows of zeros are left out, and so are three commands that repeat the previous
- * one after a refusal. The log prints whole rows of 16 bytes: a command with an odd
- * number of pages ends 8 bytes earlier.
  */
 #ifndef RECORDED_QP_H
 #define RECORDED_QP_H
@@ -18,6 +15,11 @@ struct recorded_row {
 	uint32_t at, words[4]; /* at == 0 is the first row; after it, the end of the list */
 };
 
+/*
+ * Rows of zeros are left out, and so are three commands that repeat the previous one
+ * after a refusal. The log prints whole rows of 16 bytes: a command with an odd number
+ * of pages ends 8 bytes earlier.
+ */
 static const struct recorded_qp {
 	const char *name;
 	uint32_t printed; /* bytes of the command as printed */

@@ -146,15 +146,15 @@ static void begin(void)
 
 static void check_log(const char *fn, const char *name, const char *value)
 {
-	const char *line = capture_end(), *said, *end;
+	const char *line = capture_end(), *message, *end;
 	size_t i;
 
 	cr_expect(*line, "%s with %s %s: nothing logged", fn, name, value);
 	for (; *line; line = end + (*end == '\n')) {
 		end = strchrnul(line, '\n');
-		said = strstr(line, ": "); /* the text after file, line and function */
-		said = said && said < end ? said : end;
-		cr_expect(names(said, (size_t)(end - said), name),
+		message = strstr(line, ": "); /* the text after file, line and function */
+		message = message && message < end ? message : end;
+		cr_expect(names(message, (size_t)(end - message), name),
 			  "%s with %s %s: the log does not name the argument: %.*s", fn, name,
 			  value, (int)(end - line), line);
 	}

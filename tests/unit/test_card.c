@@ -112,7 +112,7 @@ Test(card, refused_query_lag_means_no_bond)
 {
 	struct gdk_command_error error;
 	struct gdk_qp_lag lag;
-	const char *said;
+	const char *log;
 	struct e2e_nic nic;
 	struct e2e_qp q;
 
@@ -123,8 +123,8 @@ Test(card, refused_query_lag_means_no_bond)
 	capture_begin();
 	connect_itself(&nic, &q);
 	lag = lag_of(&q);
-	said = capture_end();
-	cr_expect_str_eq(said, "");
+	log = capture_end();
+	cr_expect_str_eq(log, "");
 	cr_assert_eq(gdk_get_command_error(&error), DOCA_SUCCESS);
 	cr_expect_eq(error.opcode, 0);
 	cr_expect(lag.ports == 2 && !lag.active && !lag.by_queue && !lag.port);
@@ -157,7 +157,7 @@ static doca_error_t try_to_connect(struct e2e_nic *nic, struct e2e_qp *q, int er
 Test(card, query_lag_driver_error_fails_and_is_tried_again)
 {
 	struct gdk_qp_lag lag;
-	const char *said;
+	const char *log;
 	struct e2e_nic nic;
 	struct e2e_qp q;
 
@@ -166,13 +166,13 @@ Test(card, query_lag_driver_error_fails_and_is_tried_again)
 	e2e_qp_open(&nic, &q, E2E_DB, DEPTH);
 	capture_begin();
 	cr_expect_eq(try_to_connect(&nic, &q, ENOMEM), DOCA_ERROR_NO_MEMORY);
-	said = capture_end();
-	cr_expect(strstr(said, "QUERY_LAG (0x") && strstr(said, strerror(ENOMEM)), "%s", said);
+	log = capture_end();
+	cr_expect(strstr(log, "QUERY_LAG (0x") && strstr(log, strerror(ENOMEM)), "log: %s", log);
 	capture_begin();
 	cr_expect_eq(try_to_connect(&nic, &q, EIO), DOCA_ERROR_DRIVER);
 	cr_expect_eq(gdk_verbs_qp_get_lag(q.hl->qp, &lag), DOCA_ERROR_DRIVER);
-	said = capture_end();
-	cr_expect(strstr(said, strerror(EIO)), "%s", said);
+	log = capture_end();
+	cr_expect(strstr(log, strerror(EIO)), "log: %s", log);
 	cr_assert_eq(try_to_connect(&nic, &q, 0), DOCA_SUCCESS);
 	lag = lag_of(&q);
 	cr_expect(lag.active && lag.by_queue && lag.port == 1);
@@ -182,7 +182,7 @@ Test(card, query_lag_driver_error_fails_and_is_tried_again)
 
 Test(card, unsupported_query_lag_means_no_bond)
 {
-	const char *said;
+	const char *log;
 	struct e2e_nic nic;
 	struct e2e_qp q;
 
@@ -191,8 +191,8 @@ Test(card, unsupported_query_lag_means_no_bond)
 	e2e_qp_open(&nic, &q, E2E_DB, DEPTH);
 	capture_begin();
 	cr_assert_eq(try_to_connect(&nic, &q, EOPNOTSUPP), DOCA_SUCCESS);
-	said = capture_end();
-	cr_expect_str_eq(said, "");
+	log = capture_end();
+	cr_expect_str_eq(log, "");
 	cr_expect_not(lag_of(&q).by_queue);
 	e2e_qp_close(&q);
 	e2e_close(&nic);
@@ -234,7 +234,7 @@ static void expect_companion(bool has)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { 0 };
 	struct doca_gpu_verbs_qp_group_hl *g[2];
-	const char *said, *first;
+	const char *log, *first;
 	struct e2e_nic nic;
 
 	setenv("SOFTNIC_CD", has ? "1" : "0", 1);
@@ -246,11 +246,11 @@ static void expect_companion(bool has)
 	capture_begin();
 	for (int i = 0; i < 2; i++)
 		cr_assert_eq(doca_gpu_verbs_create_qp_group_hl(&attr, &g[i]), DOCA_SUCCESS);
-	said = capture_end();
-	first = strstr(said, "does not support core direct");
-	cr_expect_eq(!first, has, "%s", said);
+	log = capture_end();
+	first = strstr(log, "does not support core direct");
+	cr_expect_eq(!first, has, "log: %s", log);
 	cr_expect(!first || !strstr(first + 1, "does not support core direct"),
-		  "must be logged once: %s", said);
+		  "must be logged once: %s", log);
 	for (int i = 0; i < 2; i++) {
 		cr_expect_eq(field_of(g[i]->qp_companion.qp, PRM_QPC_CD_MASTER), has);
 		cr_expect_eq(field_of(g[i]->qp_main.qp, PRM_QPC_CD_MASTER), 0);
@@ -347,7 +347,7 @@ Test(card, subscribe_driver_error_is_reported)
 {
 	struct gdk_events *ev;
 	struct e2e_nic nic;
-	const char *said;
+	const char *log;
 	struct e2e_qp q;
 
 	e2e_open(&nic);
@@ -356,8 +356,8 @@ Test(card, subscribe_driver_error_is_reported)
 	second_error = EIO;
 	capture_begin();
 	cr_expect_eq(gdk_events_watch_qp(ev, q.hl->qp), DOCA_ERROR_DRIVER);
-	said = capture_end();
-	cr_expect(strstr(said, strerror(EIO)), "%s", said);
+	log = capture_end();
+	cr_expect(strstr(log, strerror(EIO)), "log: %s", log);
 	cr_expect_eq(subscriptions, 3, "%d subscriptions", subscriptions);
 	cr_assert_eq(gdk_events_close(ev), DOCA_SUCCESS);
 	e2e_qp_close(&q);
@@ -477,13 +477,12 @@ Test(card, collapsed_cq_with_a_late_counter_continues)
 
 static void expect_warning(const char *behind, bool warned)
 {
-	const char *said;
+	const char *log;
 
 	capture_begin();
 	expect_producer((struct producer){ .behind = behind });
-	said = capture_end();
-	cr_expect_eq(strstr(said, "differs from the index") != NULL, warned, "%s: %s", behind,
-		     said);
+	log = capture_end();
+	cr_expect_eq(strstr(log, "differs from the index") != NULL, warned, "%s: %s", behind, log);
 }
 
 Test(card, counter_less_than_a_ring_late_is_not_logged)

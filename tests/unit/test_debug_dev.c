@@ -182,7 +182,7 @@ Test(debug_dev, second_slot)
 	gdk_post(&rig.qp, at, at + 1, RIG_GPU, RIG_AUTO, 0);
 	cr_expect_eq(rig.st->rung, 7);
 	cr_expect(strstr(out, "QP 0xabcd WQE 7: byte_count is 0x10, expected 0x8; not rung\n"),
-		  "%s", out);
+		  "output: %s", out);
 }
 
 /*
@@ -195,14 +195,16 @@ Test(debug_dev, first_wrong_wqe_is_named)
 	*word(3, 0) = 0;
 	*word(5, 0) = 0;
 	gdk_post(&rig.qp, 0, 5, RIG_EXCL, RIG_AUTO, 0);
-	cr_expect(strstr(out, "WQE 3: wqe_index is 0x0, expected 0x3; not rung\n"), "%s", out);
+	cr_expect(strstr(out, "WQE 3: wqe_index is 0x0, expected 0x3; not rung\n"), "output: %s",
+		  out);
 	cr_expect_eq(rig.st->error_wqe, 3);
 	cr_expect_eq(rig.st->doorbells, 0);
 	cr_expect(!strstr(strchr(out, '\n'), "gdaki"));
 	prepare(WRITE); /* rung by hand */
 	*word(3, 0) = 0;
 	gdk_ring_db(&rig.qp, 6, 0);
-	cr_expect(strstr(out, "WQE 3: wqe_index is 0x0, expected 0x3; not rung\n"), "%s", out);
+	cr_expect(strstr(out, "WQE 3: wqe_index is 0x0, expected 0x3; not rung\n"), "output: %s",
+		  out);
 }
 
 enum way {
@@ -318,7 +320,8 @@ Test(debug_dev, key_in_cpu_order_is_reported_once_and_rung)
 	rig_init(&rig, 8, RIG_DB, 0);
 	out[0] = 0;
 	cr_assert_eq(gdk_put(&rig.qp, wrong, right, 8, &t, RIG_GPU, RIG_AUTO, RIG_THREAD, 0), 0);
-	cr_expect(strstr(out, "WQE 0: rkey is 0x45230100, in the wrong byte order"), "%s", out);
+	cr_expect(strstr(out, "WQE 0: rkey is 0x45230100, in the wrong byte order"), "output: %s",
+		  out);
 }
 
 Test(debug_dev, unrung_tail_is_reported)
@@ -333,11 +336,11 @@ Test(debug_dev, unrung_tail_is_reported)
 	out[0] = 0;
 	gdk_mark_ready(&rig.qp, 3, 5, RIG_GPU, RIG_AUTO);
 	cr_assert_eq(gdk_debug_check_tail(&rig.qp), 4);
-	cr_expect(strstr(out, "never rung, 3 of them published\n"), "%s", out);
+	cr_expect(strstr(out, "never rung, 3 of them published\n"), "output: %s", out);
 	out[0] = 0;
 	gdk_mark_ready(&rig.qp, 2, 2, RIG_GPU, RIG_AUTO);
 	cr_assert_eq(gdk_debug_check_tail(&rig.qp), 4);
-	cr_expect(strstr(out, "never rung, 4 of them published\n"), "%s", out);
+	cr_expect(strstr(out, "never rung, 4 of them published\n"), "output: %s", out);
 	out[0] = 0;
 	gdk_submit(&rig.qp, 6, RIG_GPU, RIG_AUTO, 0);
 	cr_assert_eq(gdk_debug_check_tail(&rig.qp), 0);

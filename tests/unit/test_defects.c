@@ -80,7 +80,7 @@ Test(peer_defects, defect_05_a_cq_that_loses_completions_is_refused)
 	e2e_open(&nic);
 	cr_expect_eq(open_uneven(&nic, DEPTH / 2, &cq, &qp, &x), DOCA_ERROR_INVALID_VALUE);
 	cr_expect(strstr(capture_text, "CQ of 32 entries") && strstr(capture_text, "64 slots"),
-		  "%s", capture_text);
+		  "log: %s", capture_text);
 	close_uneven(&nic, cq, qp, x);
 	e2e_close(&nic);
 }
@@ -98,7 +98,8 @@ Test(peer_defects, defect_05_depths_may_differ_and_wqes_be_unsignalled)
 
 	e2e_open(&nic);
 	e2e_buf_open(&nic, &buf, BYTES, E2E_REMOTE);
-	cr_assert_eq(open_uneven(&nic, 4 * DEPTH, &cq, &qp, &x), DOCA_SUCCESS, "%s", capture_text);
+	cr_assert_eq(open_uneven(&nic, 4 * DEPTH, &cq, &qp, &x), DOCA_SUCCESS, "log: %s",
+		     capture_text);
 	cr_assert_eq(e2e_connect(&nic, qp, &nic.gid, qp->qpn, path), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_get_qp_dev(x, &dev), DOCA_SUCCESS);
 	for (uint32_t i = 0; i < 5 * DEPTH; i++) {
@@ -222,7 +223,7 @@ Test(peer_defects, defect_19_auto_falls_back_beyond_the_device_limit)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = DEPTH };
 	struct doca_gpu_verbs_qp_hl *hl[4] = { NULL }, *none = NULL;
-	const char *said;
+	const char *log;
 	struct e2e_nic nic;
 
 	e2e_open(&nic);
@@ -234,13 +235,13 @@ Test(peer_defects, defect_19_auto_falls_back_beyond_the_device_limit)
 	for (int i = 0; i < 4; i++)
 		cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl[i]), DOCA_SUCCESS,
 			     "QP %d not created", i);
-	said = capture_end();
+	log = capture_end();
 	for (int i = 0; i < 4; i++) {
 		cr_expect_eq(hl[i]->nic_handler, i < 2 ? E2E_NO_DBR : E2E_DB,
 			     "QP %d has the wrong handler", i);
 		cr_expect_eq(hl[i]->send_dbr_mode_ext, i < 2 ? MODE(NO_DBR_HW) : MODE(VALID_DBR));
 	}
-	cr_expect(strstr(said, "status 0x5"), "%s", said);
+	cr_expect(strstr(log, "status 0x5"), "log: %s", log);
 	attr.send_dbr_mode_ext = MODE(NO_DBR_HW);
 	cr_expect_eq(doca_gpu_verbs_create_qp_hl(&attr, &none), DOCA_ERROR_NOT_SUPPORTED);
 	cr_expect_null(none, "an explicit mode must not fall back");
@@ -321,7 +322,7 @@ Test(peer_defects, defect_27_refused_command_is_reported_in_full)
 	struct doca_gpu_verbs_qp_hl *hl = NULL;
 	struct gdk_command_error e = { .opcode = 1 };
 	struct e2e_nic nic;
-	const char *said;
+	const char *log;
 
 	nicfail_find();
 	e2e_open(&nic);
@@ -333,11 +334,11 @@ Test(peer_defects, defect_27_refused_command_is_reported_in_full)
 	nicfail_next(1, STATUS, SYNDROME, 0);
 	capture_begin();
 	cr_expect_neq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
-	said = capture_end();
-	cr_expect(strstr(said, "CQ of 64 entries: firmware refused CREATE_CQ (0x400): "
-			       "status 0xf") &&
-			  strstr(said, "syndrome 0x00abc123"),
-		  "%s", said);
+	log = capture_end();
+	cr_expect(strstr(log, "CQ of 64 entries: firmware refused CREATE_CQ (0x400): "
+			      "status 0xf") &&
+			  strstr(log, "syndrome 0x00abc123"),
+		  "log: %s", log);
 	cr_assert_eq(gdk_get_command_error(&e), DOCA_SUCCESS);
 	cr_expect_eq(e.opcode, 0x400);
 	cr_expect_eq(e.status, STATUS);

@@ -186,20 +186,20 @@ Test(dump, error_cqe_written_by_the_nic)
 
 	cr_assert_eq(gdk_verbs_qp_dump_cqe(tx, 1, text, sizeof(text)), DOCA_SUCCESS);
 	snprintf(want, sizeof(want), "s_wqe_opcode 0x8 (RDMA_WRITE) qpn 0x%x\n", p.tx.qpn);
-	cr_expect(strstr(text, "CQE: REQ_ERR\n  opcode 0xd "), "%s", text);
-	cr_expect(strstr(text, " wqe_counter 1 "), "%s", text);
-	cr_expect(strstr(text, want), "%s", text);
-	cr_expect(strstr(text, "  syndrome 0x13 (remote access error) "), "%s", text);
+	cr_expect(strstr(text, "CQE: REQ_ERR\n  opcode 0xd "), "text: %s", text);
+	cr_expect(strstr(text, " wqe_counter 1 "), "text: %s", text);
+	cr_expect(strstr(text, want), "text: %s", text);
+	cr_expect(strstr(text, "  syndrome 0x13 (remote access error) "), "text: %s", text);
 	gdk_print_cqe(gdk_qp_cq(p.tx.dev), 1);
 	cr_expect_str_eq(out, text);
 
 	cr_assert_eq(gdk_verbs_qp_dump_cqe(tx, 0, text, sizeof(text)), DOCA_SUCCESS);
-	cr_expect(strstr(text, "CQE: REQ\n") && strstr(text, " wqe_counter 0 "), "%s", text);
+	cr_expect(strstr(text, "CQE: REQ\n") && strstr(text, " wqe_counter 0 "), "text: %s", text);
 
 	cr_assert_eq(gdk_verbs_qp_dump_wqe(tx, 1, text, sizeof(text)), DOCA_SUCCESS);
 	snprintf(want, sizeof(want), "  raddr raddr 0x%llx rkey 0x%x\n",
 		 (unsigned long long)(uintptr_t)p.dst.mem, p.dst.mr->rkey ^ 0x100);
-	cr_expect(strstr(text, "WQE 1: RDMA_WRITE\n") && strstr(text, want), "%s", text);
+	cr_expect(strstr(text, "WQE 1: RDMA_WRITE\n") && strstr(text, want), "text: %s", text);
 	gdk_print_wqe(p.tx.dev, 1);
 	cr_expect_str_eq(out, text);
 	cr_expect_eq(gdk_verbs_qp_dump_wqe(NULL, 1, text, sizeof(text)), DOCA_ERROR_INVALID_VALUE);
@@ -211,19 +211,19 @@ Test(dump, error_cqe_written_by_the_nic)
 
 static void close_and_expect(struct e2e_pair *p, const char *line)
 {
-	const char *said;
+	const char *log;
 
 	capture_begin();
 	e2e_pair_close(p);
-	said = capture_end();
-	cr_expect(line ? strstr(said, line) != NULL : !strstr(said, "never rung"), "%s", said);
+	log = capture_end();
+	cr_expect(line ? strstr(log, line) != NULL : !strstr(log, "never rung"), "log: %s", log);
 }
 
 Test(dump, unrung_tail_is_logged_at_close_and_reset)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 	struct e2e_pair p;
-	const char *said;
+	const char *log;
 	uint64_t idx;
 
 	e2e_pair_open(&p, E2E_DB, 16, 4096);
@@ -236,9 +236,9 @@ Test(dump, unrung_tail_is_logged_at_close_and_reset)
 	cr_assert_eq(gdk_reserve(p.tx.dev, 2, E2E_MODE, 0, &idx), 0);
 	capture_begin();
 	cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(p.tx.hl->qp_gverbs), DOCA_SUCCESS);
-	said = capture_end();
-	cr_expect(strstr(said, "slots from 1 on were never rung: 3 reserved, 1 of them published"),
-		  "%s", said);
+	log = capture_end();
+	cr_expect(strstr(log, "slots from 1 on were never rung: 3 reserved, 1 of them published"),
+		  "log: %s", log);
 	cr_assert_eq(gdk_reserve(p.tx.dev, 2, E2E_MODE, 0, &idx), 0);
 	close_and_expect(&p, "slots from 0 on were never rung: 2 reserved, 0 of them published");
 }

@@ -349,7 +349,7 @@ Test(errors, channel_holds_its_device_and_leaks_nothing)
 	struct doca_verbs_cq_t none;
 	struct e2e_nic nic, other;
 	struct e2e_qp q;
-	const char *said;
+	const char *log;
 	int fd;
 
 	e2e_open(&nic);
@@ -359,8 +359,8 @@ Test(errors, channel_holds_its_device_and_leaks_nothing)
 	cr_expect_eq(doca_verbs_dev_close(nic.dev), DOCA_ERROR_IN_USE);
 	capture_begin();
 	cr_expect_eq(gdk_events_watch_cq(ev, q.hl->cq_sq), DOCA_ERROR_INVALID_VALUE);
-	said = capture_end();
-	cr_expect(strstr(said, "different devices"), "%s", said);
+	log = capture_end();
+	cr_expect(strstr(log, "different devices"), "log: %s", log);
 	none = *q.hl->cq_sq;
 	none.obj = NULL; /* as in a CQ created by the DOCA SDK */
 	cr_expect_eq(gdk_events_watch_cq(ev, &none), DOCA_ERROR_NOT_SUPPORTED);

@@ -311,7 +311,7 @@ Test(fabric, bond_ports_are_assigned_round_robin)
 
 Test(fabric, bond_port_can_be_requested)
 {
-	const char *said;
+	const char *log;
 	struct e2e_nic nic;
 	struct e2e_qp q;
 
@@ -320,8 +320,9 @@ Test(fabric, bond_port_can_be_requested)
 	e2e_qp_open(&nic, &q, E2E_DB, 16);
 	capture_begin();
 	cr_expect_eq(init_with_port(&q, 5), DOCA_ERROR_INVALID_VALUE);
-	said = capture_end();
-	cr_expect(strstr(said, "port 5 of the bond does not exist (the device has 4)"), "%s", said);
+	log = capture_end();
+	cr_expect(strstr(log, "port 5 of the bond does not exist (the device has 4)"), "log: %s",
+		  log);
 	cr_expect_eq(init_with_port(&q, 4), DOCA_SUCCESS);
 	cr_expect_eq(lag_of(&q).port, 4);
 	cr_expect_eq(lag_of(&q).active_port, 0,

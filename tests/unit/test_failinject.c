@@ -212,7 +212,7 @@ static doca_error_t service_of(void)
 	return FAULT_DONE(err, made, doca_gpu_verbs_destroy_service(made));
 }
 
-/* ---- all of it ---- */
+/* ---- the list of cases ---- */
 
 /*
  * The numbers: at least how many failing allocations, firmware commands, driver

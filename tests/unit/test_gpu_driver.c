@@ -34,14 +34,14 @@ static void close_gpu(doca_gpu_t *gpu)
 static void expect_no_gpu(const char *reason)
 {
 	doca_gpu_t *gpu = NULL;
-	const char *said;
+	const char *log;
 
 	/* the driver is loaded once; the reason must be logged each time */
 	for (int i = 0; i < 2; i++) {
 		capture_begin();
 		cr_expect_eq(doca_gpu_create(BDF, &gpu), DOCA_ERROR_NOT_FOUND);
-		said = capture_end();
-		cr_expect(strstr(said, "GPU 0000:8a:00.0") && strstr(said, reason), "%s", said);
+		log = capture_end();
+		cr_expect(strstr(log, "GPU 0000:8a:00.0") && strstr(log, reason), "log: %s", log);
 		cr_expect_null(gpu);
 	}
 	cr_expect_eq(doca_gpu_create("host", &gpu), DOCA_SUCCESS, "the host GPU needs no driver");
@@ -154,7 +154,7 @@ Test(gpu_driver, register_page_registered_by_the_application)
 static void expect_no_gdrcopy(const char *reason)
 {
 	doca_gpu_t *gpu;
-	const char *said;
+	const char *log;
 	void *mem, *cpu;
 
 	standin_cuda();
@@ -162,9 +162,9 @@ static void expect_no_gdrcopy(const char *reason)
 	capture_begin();
 	cr_expect_eq(doca_gpu_mem_alloc(gpu, 4096, 0, DOCA_GPU_MEM_TYPE_GPU_CPU, &mem, &cpu),
 		     DOCA_ERROR_NOT_SUPPORTED);
-	said = capture_end();
-	cr_expect(strstr(said, reason), "%s", said);
-	cr_expect(strstr(said, "memory of type GPU_CPU: GDRCopy is not available"), "%s", said);
+	log = capture_end();
+	cr_expect(strstr(log, reason), "log: %s", log);
+	cr_expect(strstr(log, "memory of type GPU_CPU: GDRCopy is not available"), "log: %s", log);
 	close_gpu(gpu);
 }
 

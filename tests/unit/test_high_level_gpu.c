@@ -57,14 +57,14 @@ static struct doca_gpu_verbs_qp_hl *create(void)
  */
 Test(high_level_gpu, queues_are_in_host_memory_if_requested)
 {
-	static const uint8_t said[] = { 0, 1, 0x5a };
+	static const uint8_t requests[] = { 0, 1, 0x5a };
 
 	open_gpu();
-	for (size_t i = 0; i < sizeof(said); i++) {
+	for (size_t i = 0; i < sizeof(requests); i++) {
 		struct doca_gpu_verbs_qp_hl *hl;
-		const bool on_host = said[i] == 1;
+		const bool on_host = requests[i] == 1;
 
-		attr.reserved2[0] = said[i];
+		attr.reserved2[0] = requests[i];
 		hl = create();
 		cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->qp_umem_gpu_ptr) != NULL, on_host);
 		cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->cq_sq_umem_gpu_ptr) != NULL, on_host);
@@ -83,7 +83,7 @@ static void try_registration(const char *has_dmabuf, enum doca_gpu_verbs_mem_reg
 			     doca_error_t want, const char *reason)
 {
 	struct doca_gpu_verbs_qp_hl *hl = NULL;
-	const char *said;
+	const char *log;
 	doca_error_t err;
 
 	setenv("STANDIN_CUDA_DMABUF", has_dmabuf, 1);
@@ -91,11 +91,11 @@ static void try_registration(const char *has_dmabuf, enum doca_gpu_verbs_mem_reg
 	attr.mreg_type = asked;
 	capture_begin();
 	err = doca_gpu_verbs_create_qp_hl(&attr, &hl);
-	said = capture_end();
+	log = capture_end();
 	cr_expect_eq(err, want, "dmabuf %s, type %d: error %d", has_dmabuf, asked, err);
-	cr_expect(strstr(said, reason), "dmabuf %s, type %d: %s", has_dmabuf, asked, said);
-	cr_expect_eq(!strstr(said, "dmabuf: not requested"), asked != REG(CUDA_PEERMEM),
-		     "with peer memory requested, only that must be tried: %s", said);
+	cr_expect(strstr(log, reason), "dmabuf %s, type %d: %s", has_dmabuf, asked, log);
+	cr_expect_eq(!strstr(log, "dmabuf: not requested"), asked != REG(CUDA_PEERMEM),
+		     "with peer memory requested, only that must be tried: %s", log);
 	if (err == DOCA_SUCCESS)
 		cr_expect_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
 	close_gpu();
@@ -213,15 +213,15 @@ static void try_refused(enum doca_gpu_dev_verbs_nic_handler handler,
 			enum doca_gpu_verbs_send_dbr_mode_ext mode, const char *reason)
 {
 	struct doca_gpu_verbs_qp_hl *hl = NULL;
-	const char *said;
+	const char *log;
 
 	open_gpu();
 	attr.nic_handler = handler;
 	attr.send_dbr_mode_ext = mode;
 	capture_begin();
 	cr_expect_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_ERROR_NOT_SUPPORTED);
-	said = capture_end();
-	cr_expect(strstr(said, reason), "handler %d mode %d: %s", handler, mode, said);
+	log = capture_end();
+	cr_expect(strstr(log, reason), "handler %d mode %d: %s", handler, mode, log);
 	cr_expect_null(hl);
 	close_gpu();
 }

@@ -71,7 +71,7 @@ Test(no_dbr_limit, explicit_mode_fails_and_logs_the_limit)
 {
 	static const enum doca_gpu_dev_verbs_nic_handler asked[] = { E2E_AUTO, E2E_DB, E2E_NO_DBR,
 								     E2E_PROXY };
-	const char *said;
+	const char *log;
 
 	attr.send_dbr_mode_ext = MODE(NO_DBR_HW);
 	while (num < LIMIT)
@@ -80,10 +80,10 @@ Test(no_dbr_limit, explicit_mode_fails_and_logs_the_limit)
 		attr.nic_handler = asked[i];
 		capture_begin();
 		cr_expect_eq(add(), DOCA_ERROR_NOT_SUPPORTED);
-		said = capture_end();
-		cr_expect(strstr(said, "mlx5_0: firmware limit for DBREC-less QPs reached "
-				       "(3 in use)"),
-			  "%s", said);
+		log = capture_end();
+		cr_expect(strstr(log, "mlx5_0: firmware limit for DBREC-less QPs reached "
+				      "(3 in use)"),
+			  "log: %s", log);
 	}
 	/* After one is destroyed, another one can be created. */
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[--num]), DOCA_SUCCESS);
@@ -93,17 +93,17 @@ Test(no_dbr_limit, explicit_mode_fails_and_logs_the_limit)
 
 Test(no_dbr_limit, auto_falls_back_to_dbrecs_and_logs_it_once)
 {
-	const char *said;
+	const char *log;
 
 	fill_up();
 	capture_begin();
 	while (num < QPS && add() == DOCA_SUCCESS)
 		;
-	said = capture_end();
+	log = capture_end();
 	cr_assert_eq(num, QPS);
-	cr_expect_eq(times(said, "AUTO creates QPs with DBREC from now on"), 1, "%s", said);
-	cr_expect_eq(times(said, "firmware refused CREATE_QP"), 2,
-		     "tried again after the first refusal: %s", said);
+	cr_expect_eq(times(log, "AUTO creates QPs with DBREC from now on"), 1, "log: %s", log);
+	cr_expect_eq(times(log, "firmware refused CREATE_QP"), 2,
+		     "tried again after the first refusal: %s", log);
 	for (int i = LIMIT; i < QPS; i++) {
 		cr_expect_eq(hl[i]->send_dbr_mode_ext, MODE(VALID_DBR));
 		cr_expect_eq(hl[i]->nic_handler, E2E_DB);
@@ -118,10 +118,10 @@ Test(no_dbr_limit, auto_falls_back_to_dbrecs_and_logs_it_once)
 	atomic_store(&nic.dev->no_dbr_max, QPS); /* as if another process had taken the free one */
 	capture_begin();
 	cr_assert_eq(add(), DOCA_SUCCESS);
-	said = capture_end();
+	log = capture_end();
 	cr_expect_eq(hl[num - 1]->send_dbr_mode_ext, MODE(VALID_DBR));
-	cr_expect(strstr(said, "limit for DBREC-less QPs reached") && !strstr(said, "from now on"),
-		  "%s", said);
+	cr_expect(strstr(log, "limit for DBREC-less QPs reached") && !strstr(log, "from now on"),
+		  "log: %s", log);
 }
 
 /* The limit is three, so in the second group one QP is refused: both must then have a DBREC. */
@@ -152,7 +152,7 @@ Test(no_dbr_limit, qps_of_a_group_have_the_same_mode)
 Test(no_dbr_limit, other_refusals_are_not_the_limit)
 {
 	struct doca_gpu_verbs_qp_hl *none = NULL;
-	const char *said;
+	const char *log;
 
 	nicfail_find();
 	attr.nic_handler = E2E_NO_DBR;
@@ -161,8 +161,8 @@ Test(no_dbr_limit, other_refusals_are_not_the_limit)
 	capture_begin();
 	nicfail_next(1, 0x0f, 0xabc, 0); /* CREATE_CQ */
 	cr_expect_eq(doca_gpu_verbs_create_qp_hl(&attr, &none), DOCA_ERROR_DRIVER);
-	said = capture_end();
-	cr_expect_null(strstr(said, "without DBREC"), "%s", said);
+	log = capture_end();
+	cr_expect_null(strstr(log, "without DBREC"), "log: %s", log);
 	nicfail_next(2, 0x0f, 0xabc, 0); /* CREATE_QP */
 	cr_assert_eq(add(), DOCA_SUCCESS);
 	cr_expect_eq(hl[num - 1]->send_dbr_mode_ext, MODE(NO_DBR_HW));

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Fences between the stores to the NIC. A CPU does not show a missing one, so each
- * way to ring is traced and the trace is checked, at the scope that the QP's memory
- * needs. Fences between threads are checked by the model in tests/model.
- * The trace has one letter per event:
- * w: segment of a WQE
- * F: fence at that scope or wider
- * r: store to `rung`
- * R: store to the DBREC
- * D: store to the doorbell register or the proxy's counter
- * T: token passed on
+ * Fences between the stores to the NIC. A missing fence may have no effect on a CPU,
+ * so each way to ring is traced and the order of events is checked. Fences count at
+ * the scope that the QP's memory needs. Fences between threads are checked by the
+ * model in tests/model.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -18,6 +12,15 @@
 #define GDK_TOKEN_FIRST 1
 #include "device/gdk/platform.h"
 
+/*
+ * One letter per event:
+ * w  segment of a WQE
+ * F  fence at scope nic_scope or wider
+ * r  store to `rung`
+ * R  store to the DBREC
+ * D  store to the doorbell register or the proxy's counter
+ * T  token left or parked
+ */
 static char trace[1000];
 static int nic_scope;
 
@@ -156,16 +159,16 @@ static void check(const struct way *w)
 {
 	const char *last_w = strrchr(trace, 'w'), *record = strchr(trace, 'R');
 
-	cr_assert(last_w && strchr(last_w, 'D'), "%s: %s", w->name, trace);
-	cr_expect(before(last_w, 'F', 'D'), "%s: %s", w->name, trace);
-	cr_expect(before(trace, 'r', 'D'), "%s: %s", w->name, trace);
-	cr_expect_eq(!!record, w->handler == RIG_DB || w->handler == RIG_BF, "%s: %s", w->name,
-		     trace);
+	cr_assert(last_w && strchr(last_w, 'D'), "%s: order %s", w->name, trace);
+	cr_expect(before(last_w, 'F', 'D'), "%s: order %s", w->name, trace);
+	cr_expect(before(trace, 'r', 'D'), "%s: order %s", w->name, trace);
+	cr_expect_eq(!!record, w->handler == RIG_DB || w->handler == RIG_BF, "%s: order %s",
+		     w->name, trace);
 	if (!record)
 		return;
-	cr_expect(before(last_w, 'F', 'R'), "%s: %s", w->name, trace);
+	cr_expect(before(last_w, 'F', 'R'), "%s: order %s", w->name, trace);
 	if (w->mode != RIG_EXCL || w->how > POST)
-		cr_expect(before(record, 'F', 'D'), "%s: %s", w->name, trace);
+		cr_expect(before(record, 'F', 'D'), "%s: order %s", w->name, trace);
 }
 
 static void put(const struct way *w)
@@ -262,6 +265,6 @@ Test(order_dev, exclusive_wait_rings_again_after_a_fence)
 	rig_nic(&rig);
 	memset(trace, 0, sizeof(trace));
 	cr_assert_eq(gdk_wait(&rig.qp, at, RIG_EXCL), 0);
-	cr_assert(before(trace, 'F', 'D'), "%s", trace);
+	cr_assert(before(trace, 'F', 'D'), "order %s", trace);
 	rig_fini(&rig);
 }

@@ -97,32 +97,32 @@ Test(port_limits, defect_26_path_by_lid_gets_the_required_grh)
 Test(port_limits, lid_without_gid_is_refused)
 {
 	static const struct doca_verbs_gid none;
-	const char *said;
+	const char *log;
 
 	capture_begin();
 	cr_expect_eq(connect_by_lid(none, DOCA_VERBS_MTU_SIZE_1K_BYTES), DOCA_ERROR_INVALID_VALUE);
-	said = capture_end();
-	cr_expect(strstr(said, "port 1 requires a GRH"), "%s", said);
+	log = capture_end();
+	cr_expect(strstr(log, "port 1 requires a GRH"), "log: %s", log);
 	cr_expect_eq(q.hl->qp->state, DOCA_VERBS_QP_STATE_INIT);
 }
 
 Test(port_limits, defect_26_mtu_above_the_ports_is_refused)
 {
 	struct doca_verbs_gid gid;
-	const char *said;
+	const char *log;
 
 	memcpy(gid.raw, nic.gid.raw, sizeof(gid.raw));
 	capture_begin();
 	cr_expect_eq(connect_by_lid(gid, DOCA_VERBS_MTU_SIZE_2K_BYTES), DOCA_ERROR_INVALID_VALUE);
-	said = capture_end();
-	cr_expect(strstr(said, "path MTU 2048 is larger than the active MTU 1024 of port 1"), "%s",
-		  said);
+	log = capture_end();
+	cr_expect(strstr(log, "path MTU 2048 is larger than the active MTU 1024 of port 1"),
+		  "log: %s", log);
 }
 
 Test(port_limits, a_port_that_the_device_lacks_is_refused)
 {
 	doca_verbs_qp_attr_t *attr;
-	const char *said;
+	const char *log;
 
 	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
 	doca_verbs_qp_attr_set_port_num(attr, 2);
@@ -131,7 +131,7 @@ Test(port_limits, a_port_that_the_device_lacks_is_refused)
 		step(attr, DOCA_VERBS_QP_STATE_INIT,
 		     A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ)),
 		DOCA_ERROR_INVALID_VALUE);
-	said = capture_end();
-	cr_expect(strstr(said, "port 2 does not exist (the device has 1)"), "%s", said);
+	log = capture_end();
+	cr_expect(strstr(log, "port 2 does not exist (the device has 1)"), "log: %s", log);
 	doca_verbs_qp_attr_destroy(attr);
 }

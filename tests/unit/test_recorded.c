@@ -257,7 +257,7 @@ static void expect_answer(struct nic *nic, doca_verbs_cq_t *cq, size_t i)
 	cr_expect_eq(e.opcode, 0x500);
 	cr_expect_eq(e.status, 5);
 	cr_expect_eq(e.syndrome, 0x65b500);
-	cr_expect(strstr(log, "status 0x5 ") && strstr(log, "syndrome 0x0065b500"), "%s", log);
+	cr_expect(strstr(log, "status 0x5 ") && strstr(log, "syndrome 0x0065b500"), "log: %s", log);
 }
 
 static doca_verbs_cq_t *make_cq(struct nic *nic)

@@ -338,7 +338,7 @@ static const struct {
 	const char *name, *value;
 	uint32_t asked;	  /* attr.threads */
 	uint32_t threads; /* 0: creation refused */
-	bool said;
+	bool logged;
 } env_cases[] = {
 	{ "GDAKI_PROXY_THREADS", "3", 0, 3, false },
 	{ "GDAKI_PROXY_THREADS", "16", 0, 16, false },
@@ -369,7 +369,7 @@ Test(service, environment_defaults_are_used_or_reported)
 		(void)gdk_verbs_service_create(&attr, &made);
 		log = capture_end();
 		unsetenv(name);
-		cr_expect_eq(strstr(log, name) != NULL, env_cases[i].said, "%s=%s: wrong log: %s",
+		cr_expect_eq(strstr(log, name) != NULL, env_cases[i].logged, "%s=%s: wrong log: %s",
 			     name, value, log);
 		cr_expect_eq(made != NULL, env_cases[i].threads != 0,
 			     "%s=%s: wrong result of creation", name, value);

@@ -16,7 +16,7 @@ static struct in6_addr addr(const char *text)
 {
 	struct in6_addr ip;
 
-	cr_assert(sn_addr_parse(text, &ip), "%s", text);
+	cr_assert(sn_addr_parse(text, &ip), "not an address: %s", text);
 	return ip;
 }
 

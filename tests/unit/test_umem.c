@@ -213,14 +213,14 @@ static void expect_refused(int error, uint32_t access, doca_error_t want, bool h
 	static uint8_t mem[4096] __attribute__((aligned(4096)));
 	struct nic nic = nic_open();
 	doca_verbs_umem_t *umem;
-	const char *said;
+	const char *log;
 
 	reg_error = error;
 	capture_begin();
 	cr_expect_eq(doca_verbs_umem_create(nic.dev, NULL, mem, 4096, access, NO_FD, 0, &umem),
 		     want, "errno %d", error);
-	said = capture_end();
-	cr_expect_eq(strstr(said, "a umem supports LOCAL_WRITE") != NULL, hint, "%s", said);
+	log = capture_end();
+	cr_expect_eq(strstr(log, "a umem supports LOCAL_WRITE") != NULL, hint, "log: %s", log);
 	nic_close(&nic);
 }
 

@@ -91,7 +91,7 @@ static void works(const struct machine *m, enum doca_gpu_verbs_mem_reg_type type
 	struct gdk_umem_registration reg;
 	struct doca_gpu_verbs_qp_hl *hl[2] = { NULL };
 	struct e2e_pair p;
-	const char *said;
+	const char *log;
 	int i;
 
 	boot(m);
@@ -99,15 +99,15 @@ static void works(const struct machine *m, enum doca_gpu_verbs_mem_reg_type type
 	capture_begin();
 	for (i = 0; i < 2; i++)
 		cr_expect_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl[i]), DOCA_SUCCESS);
-	said = capture_end();
-	cr_assert(hl[0] && hl[1], "%s", said);
-	cr_expect(strstr(said, way == GDK_UMEM_DMABUF ? "through dmabuf" : "through peer memory"),
-		  "%s", said);
+	log = capture_end();
+	cr_assert(hl[0] && hl[1], "log: %s", log);
+	cr_expect(strstr(log, way == GDK_UMEM_DMABUF ? "through dmabuf" : "through peer memory"),
+		  "log: %s", log);
 	cr_expect_eq(gdk_verbs_umem_get_registration(hl[0]->qp_umem, &reg), DOCA_SUCCESS);
 	cr_expect_eq(reg.way, way);
 	cr_expect_eq(reg.page_size, 4096);
 	cr_expect(strstr(reg.reason, reason), "%s", reg.reason);
-	cr_expect(way == GDK_UMEM_DMABUF || strstr(said, reason), "%s", said);
+	cr_expect(way == GDK_UMEM_DMABUF || strstr(log, reason), "log: %s", log);
 	cr_expect(way != GDK_UMEM_DMABUF || dmabuf_flags() == 0,
 		  "the dmabuf must not have the PCIe type");
 	e2e_qp_adopt(&nic, &p.tx, hl[0]);
@@ -123,20 +123,20 @@ static void is_refused(const struct machine *m, enum doca_gpu_verbs_mem_reg_type
 		       doca_error_t want, const char *dmabuf, const char *peer)
 {
 	struct doca_gpu_verbs_qp_hl *hl = NULL;
-	const char *said;
+	const char *log;
 	doca_error_t err;
 
 	boot(m);
 	attr.mreg_type = type;
 	capture_begin();
 	err = doca_gpu_verbs_create_qp_hl(&attr, &hl);
-	said = capture_end();
+	log = capture_end();
 	cr_expect_eq(err, want, "error %d", err);
 	cr_expect_null(hl);
-	cr_expect(strstr(said, dmabuf) && strstr(said, peer), "%s", said);
-	cr_expect(strstr(said, "load nvidia-peermem") && strstr(said, "open kernel modules") &&
-			  strstr(said, "GDAKI_QUEUE_MEM=cpu_gpu"),
-		  "no remedy in the log: %s", said);
+	cr_expect(strstr(log, dmabuf) && strstr(log, peer), "log: %s", log);
+	cr_expect(strstr(log, "load nvidia-peermem") && strstr(log, "open kernel modules") &&
+			  strstr(log, "GDAKI_QUEUE_MEM=cpu_gpu"),
+		  "no remedy in the log: %s", log);
 	e2e_close(&nic); /* fails if an object is left */
 }
 
@@ -211,7 +211,7 @@ static void drop_pcie(void *mem, int fd)
 Test(umem_gpu, pcie_dmabuf_is_refused_if_the_nic_cannot_attach)
 {
 	doca_verbs_umem_t *umem = NULL;
-	const char *said;
+	const char *log;
 	void *mem;
 	int fd;
 
@@ -223,9 +223,9 @@ Test(umem_gpu, pcie_dmabuf_is_refused_if_the_nic_cannot_attach)
 	cr_expect_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem, 65536, IBV_ACCESS_LOCAL_WRITE,
 					    fd, 0, &umem),
 		     DOCA_ERROR_NOT_SUPPORTED);
-	said = capture_end();
-	cr_expect(strstr(said, "ENOTSUPP (524): the exporter does not allow this NIC to attach"),
-		  "%s", said);
+	log = capture_end();
+	cr_expect(strstr(log, "ENOTSUPP (524): the exporter does not allow this NIC to attach"),
+		  "log: %s", log);
 	drop_pcie(mem, fd);
 }
 

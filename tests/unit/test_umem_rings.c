@@ -140,7 +140,7 @@ static void refuses(size_t offset, const char *rule, const char *remedy)
 				  (strstr(capture_text, rings[i].name) &&
 				   strstr(capture_text, place) && strstr(capture_text, rule) &&
 				   strstr(capture_text, remedy)),
-			  "%s", capture_text);
+			  "log: %s", capture_text);
 	}
 }
 
@@ -221,7 +221,7 @@ Test(umem_rings, refused_access_flags_are_explained)
 		cr_expect_null(none);
 		cr_expect(strstr(capture_text, "a umem supports LOCAL_WRITE, REMOTE_READ, and "
 					       "REMOTE_WRITE only together with LOCAL_WRITE"),
-			  "%s", capture_text);
+			  "log: %s", capture_text);
 	}
 	close_umem();
 }

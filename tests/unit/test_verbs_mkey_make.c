@@ -119,7 +119,7 @@ static const struct {
 	{ 0x10, 3u << 8, 1u << 8, BAD_PARAM }, /* access mode: MTT */
 	{ 0x10, 3u << 8, 2u << 8, BAD_PARAM }, /* access mode: KLM */
 	{ 0x10, 0, 1u << 26, BAD_PARAM },      /* access mode, bit 2 */
-	{ 0x10, 0, 1u << 30, BAD_PARAM },      /* free */
+	{ 0x10, 0, 1u << 30, BAD_PARAM },      /* the "free" bit */
 	{ 0x10, 0, 1u << 15, BAD_PARAM },      /* umr_en */
 	{ 0x10, 0, 1u, BAD_PARAM },
 	{ 0x08, 0, 1u, BAD_PARAM },

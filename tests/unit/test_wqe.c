@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Every byte of the WQEs that the builders write, over a slot filled with old data. */
+/*
+ * The WQE builders: every byte of the WQEs that they write over a slot filled with old
+ * data, and which WQEs of unsignalled runs are signalled all the same.
+ */
 #include <criterion/criterion.h>
 
 #include "rig.h"
