@@ -72,7 +72,7 @@ static inline void slow_open(unsigned mtu_code, unsigned reads)
 	far_key = fake_mr(far, SLOW_ROOM, 0xf);
 	fake_qp_init(&a, 0x101, 1);
 	fake_qp_init(&b, 0x102, 1);
-	a.qp.ack_timeout = b.qp.ack_timeout = 14; /* 67 ms */
+	a.qp.ack_timeout = b.qp.ack_timeout = 14; /* timeout of 67 ms */
 	fake_connect(&a, ip, 0x102);
 	fake_connect(&b, ip, 0x101);
 	a.qp.path_mtu = b.qp.path_mtu = mtu_code;

@@ -51,7 +51,10 @@ Test(bf_reuse, register_holds_the_wqe_as_it_was_posted)
 		overwrite_at = wqe;
 		if (way < 2) {
 			if (!way)
-				/* the poster finds the token in its slot's word, not by the hint */
+				/*
+				 * without this hint, the poster must find the token
+				 * in its slot's word
+				 */
 				rig.st->parked = UINT64_MAX;
 			gdk_post(&rig.qp, idx, idx, RIG_GPU, RIG_AUTO, 0);
 		} else {

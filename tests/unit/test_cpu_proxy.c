@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The host half of the CPU proxy: the counters that the GPU increments, what one
- * call of doca_gpu_verbs_cpu_proxy_progress() writes, and the scan that a service
- * runs over many counters.
+ * The host half of the CPU proxy: the counters that the GPU writes, what one call
+ * of doca_gpu_verbs_cpu_proxy_progress() does, and the scan that a service runs
+ * over many counters.
  */
 #include <criterion/criterion.h>
 #include <string.h>

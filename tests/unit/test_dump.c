@@ -57,7 +57,7 @@ static const char *const texts[KINDS] = {
 	[DUMP] = "WQE 3: DUMP\n" CTRL("0x0", "3", "0x23", "2", "0x0") DATA("8"),
 };
 
-/* The WQE is built in the ring's last slot, so that one of two slots wraps. */
+/* The WQE is built in the ring's last slot, so that a WQE of two slots wraps. */
 Test(dump, text_of_every_kind_of_wqe)
 {
 	struct doca_gpu_dev_verbs_wqe wqe[2];

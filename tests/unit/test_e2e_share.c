@@ -164,8 +164,8 @@ struct stopped {
 
 /*
  * Writes a WQE without its control flags, pauses, and writes the rest. The pause is
- * that of a parent in vfork(): the thread is neither on a core nor sleeping in the
- * kernel, like a thread that was preempted.
+ * that of a parent in vfork(): as after a preemption, the thread does not run, and
+ * the kernel does not show it as sleeping.
  */
 static void *stop_within(void *arg)
 {

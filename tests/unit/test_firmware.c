@@ -384,7 +384,7 @@ static void expect_created(doca_verbs_qp_t *qp, const struct qp_row *r)
 
 	doca_verbs_qp_attr_create(&attr);
 	doca_verbs_qp_init_attr_create(&init);
-	/* A query must return the firmware's values of these, not the library's. */
+	/* Changes what the library has stored: the query must return the firmware's values. */
 	qp->init.user_index = qp->init.core_direct_master = 0;
 	qp->init.send_dbr_mode = DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID;
 	qp->init.rq_wr = 77;

@@ -18,7 +18,7 @@
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
 #define REG(name)  DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_##name
 #define LEN	   5000u
-#define PUTS	   200 /* the rings wrap */
+#define PUTS	   200 /* more than the 64 slots of the ring, so that it wraps */
 
 static struct e2e_nic nic;
 static struct doca_gpu_verbs_qp_init_attr_hl attr;

@@ -174,7 +174,7 @@ static void submit(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 	check();
 }
 
-/* Rings all published slots with the functions for ringing by hand. */
+/* Rings all slots below the first unpublished one, with the functions for ringing by hand. */
 static void ring_by_hand(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	const uint64_t pi = gap();
@@ -197,7 +197,7 @@ static void ring_by_hand(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 	check();
 }
 
-/* Puts of one WQE each in exclusive mode, over the end of a ready word. */
+/* Up to 40 puts of one WQE each, in exclusive mode, so that they cross the end of a ready word. */
 static void put_alone(void)
 {
 	const gdk_handler_t handler = rig.handler == RIG_BF || dice(2) ? RIG_AUTO

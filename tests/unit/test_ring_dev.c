@@ -204,7 +204,7 @@ static void step_exclusive(void)
 	gdk_post(&rig.qp, r.from, r.to, RIG_EXCL, RIG_AUTO, opt);
 }
 
-/* Rings all published slots by hand. */
+/* Rings all slots below the first unpublished one by hand. */
 static void step_by_hand(void)
 {
 	if (published_to == rig.st->rung || rig.st->written || dead)

@@ -169,7 +169,7 @@ Test(service, idle_service_sleeps_and_wakes)
 		nap_ms(1);
 }
 
-/* If naps doubled without a limit, this number of naps would take half a second each. */
+/* Naps double every 64 naps: without the limit, they would last half a second after so many. */
 Test(service, naps_do_not_exceed_nap_max_us)
 {
 	const struct gdk_service_attr attr = { .nap_max_us = 20 };

@@ -381,7 +381,7 @@ Test(softnic_responder, operations_without_qp_rights_are_refused)
 }
 
 /*
- * A message in progress is continued by a packet of another kind, or by the start
+ * A message in progress is interrupted by a packet of another kind, or by the start
  * of another message.
  */
 Test(softnic_responder, interrupted_message_is_invalid)

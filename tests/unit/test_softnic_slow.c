@@ -125,7 +125,7 @@ SINGLE(cas_responses, 1, 0.7, SN_OP_CS)
 SINGLE(fadd_responses, 1, 0.7, SN_OP_FA)
 SINGLE(mixed_responses, 1, NO_MINIMUM, MIXED)
 
-/* 32,000 packets, with which the retries once ran out. */
+/* Regression: with 32,000 packets, the retries once ran out. */
 Test(softnic_slow, five_hundred_long_writes)
 {
 	struct slow_run what = { .ops = { SN_OP_WRITE }, .nops = 1, .n = 500, .len = 65536 };
@@ -271,10 +271,7 @@ Test(softnic_slow, lost_message_is_found_by_one_probe)
 	slow_close();
 }
 
-/*
- * One message at a time, some of which are lost. The response to each probe shows
- * the loss at once.
- */
+/* One message at a time, each lost once. The response to the probe must show the loss at once. */
 Test(softnic_slow, lost_packets_of_a_ping_pong_are_found_quickly)
 {
 	struct slow_run r = writes(20, 8);

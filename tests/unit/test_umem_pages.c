@@ -276,7 +276,7 @@ Test(umem_pages, ring_offsets_are_multiples_of_a_64th_page)
 	cr_expect(!made(rmp(u->umem_id, 512, 0)));
 	cr_expect_eq(status, 0x3);
 	cr_expect(made(rmp(u->umem_id, 1024, 0)));
-	/* First the address is aligned and the offset is not, then the reverse. */
+	/* First the ring's address is aligned and its offset is not, then the reverse. */
 	cr_assert(askew = reg(32, 8192, 4096, LW));
 	cr_expect(!made(cq(askew->umem_id, 32, 0, 0, NULL)));
 	cr_expect(!made(cq(askew->umem_id, 64, 0, 0, NULL)));

@@ -165,7 +165,7 @@ Test(umem_rings, other_offsets_are_refused_with_a_remedy)
 	close_umem();
 }
 
-/* First the sum of address and offset is aligned, but the offset is not; then the reverse. */
+/* First the ring's address is aligned and its offset is not, then the reverse. */
 Test(umem_rings, offsets_in_an_unaligned_umem_are_refused)
 {
 	open_umem(32);

@@ -123,13 +123,13 @@ Test(uverbs_newer, invalid_reg_mr_calls_are_refused)
 		int error;
 	} cases[] = {
 		{ ADDR, 0, 0, 0, EINVAL },
-		{ ADDR, FD, 0, 0, EINVAL }, /* without an offset in the descriptor */
+		{ ADDR, FD, 0, 0, EINVAL }, /* FD_OFFSET is missing */
 		{ PD, PD, 0, 12345, ENOENT },
 		{ ATTRS, DMA_HANDLE, 0, 1, ENOENT },
 		{ ATTRS, FD, 0, 0, EINVAL },
 		{ ATTRS, FD_OFFSET, 8, 0, EINVAL },
 		{ ATTRS, 11, 8, 0, EPROTONOSUPPORT }, /* an even newer attribute */
-		/* another offset in the page than the address */
+		/* iova and address differ in their offsets in the page */
 		{ IOVA, IOVA, 8, 8, EINVAL },
 		{ LENGTH, LENGTH, 8, UINT64_MAX, EINVAL },
 		{ ACCESS, ACCESS, 4, IBV_ACCESS_REMOTE_WRITE, EINVAL },

@@ -306,7 +306,7 @@ static void to_rts(struct devx *d)
 	cr_assert_eq(modify(d, 0x504, in), 0);
 }
 
-/* Posts a WQE without data segments, with a valid or an invalid opcode. */
+/* Posts a WQE with this opcode and no other segments. */
 static void post(struct devx *d, uint32_t n, uint8_t opcode)
 {
 	uint32_t *wqe = d->mem + 16 * (n % 16);

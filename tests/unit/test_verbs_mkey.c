@@ -8,7 +8,7 @@
 
 #include "../lib/mkey.h"
 
-/* Offsets of the memory of three entries, unaligned and not in order. */
+/* Offsets of the memory of three entries, neither page-aligned nor in order. */
 static const uint32_t places[] = { 9 * PAGE + 104, 4 * PAGE + 8, 6 * PAGE + 3000 };
 
 static struct key three(const struct rig *r, uint64_t start, int rights)

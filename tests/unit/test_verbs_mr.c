@@ -160,7 +160,10 @@ Test(verbs_mr, dmabuf_region_is_accessible)
 	setenv("SOFTNIC_DMABUF", "1", 1);
 	fd = new_file(&mem);
 	rig_open(&r, 4);
-	/* one page of the file, from the middle of its page 1, at an iova of the test's choice */
+	/*
+	 * PAGE bytes of the file, from 512 bytes into its page 1, at an iova of the
+	 * test's choice
+	 */
 	mr = ibv_reg_dmabuf_mr(r.v.pd, PAGE + 512, PAGE, 0x7000000200, fd, ALL);
 	cr_assert(mr, "%s", strerror(errno));
 	r.v.mem[0] = 0x77;

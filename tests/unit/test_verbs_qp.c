@@ -271,7 +271,10 @@ static enum ibv_qp_state state_of(struct rig *r)
 	return a.qp_state;
 }
 
-/* Sends two datagrams to itself: one fails, one succeeds after the QP was moved back to RTS. */
+/*
+ * Sends datagrams to itself: one fails, the next is flushed, and one succeeds after
+ * the QP was moved back to RTS.
+ */
 Test(verbs_qp, ud_queue_recovers_from_a_failed_send)
 {
 	struct ibv_ah_attr av;

@@ -194,8 +194,8 @@ static void spoil(struct pair *p, enum what what, struct ibv_send_wr *wr, struct
 
 /*
  * Posts a successful READ (unless NO_RIGHT), the failing request, and two more that
- * must be flushed. Expects all completions, also of the two receives, and the
- * asynchronous event, if any.
+ * must be flushed. Expects all send completions, and the receive completions and
+ * the asynchronous event of this case.
  */
 static void fail_once(const struct failure *f)
 {
@@ -256,8 +256,8 @@ Test(verbs_transport, errors_and_flushed_requests, .timeout = 60)
 }
 
 /*
- * Requests of every kind in both directions; completions must be in posting order,
- * although READs take longer.
+ * Requests of several kinds: the completions of both sides must be in posting
+ * order, although READs take longer.
  */
 Test(verbs_transport, completions_are_in_posting_order, .timeout = 60)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Builds one WQE of each kind with the product's builders. For tests that print,
- * compare or execute every kind of WQE.
+ * Builds one WQE of each kind with the product's builders, for tests that check or
+ * print every kind.
  */
 #ifndef WQE_KINDS_H
 #define WQE_KINDS_H
