@@ -366,7 +366,7 @@ Test(card, subscribe_driver_error_is_reported)
 
 /* ---- exhaustion ---- */
 
-/* A ConnectX-4 without free QPs returned status 0x05, so its text must mention this cause. */
+/* A ConnectX-4 without free QPs returned status 0x05: the text of 0x05 must name that cause. */
 Test(card, status_text_when_no_qp_is_left)
 {
 	struct gdk_command_error error;

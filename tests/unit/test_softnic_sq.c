@@ -249,7 +249,7 @@ Test(softnic_sq, completion_flags, .init = rc)
 	expect_cqe(&a, 3, 0);
 	ctrl(&a, 0, 0x3e, 1, CE_FIRST); /* fails: unknown opcode */
 	ring(&a, 1);
-	write8(&a, CE_FIRST); /* flushed; each CQE according to its flags */
+	write8(&a, CE_FIRST); /* flushed; the flags decide which make a CQE */
 	write8(&a, CE_ERROR);
 	write8(&a, CE_FIRST);
 	write8(&a, CE_ALWAYS);
