@@ -97,8 +97,8 @@ static doca_error_t mem_cpu_gpu(void)
 }
 
 /*
- * The first block of a new GPU object, whose table of blocks must grow. map:
- * register host memory of the caller instead of allocating.
+ * Allocates the first block of a new GPU object, so that its table of blocks must
+ * grow. map: registers host memory of the caller instead.
  */
 static doca_error_t first_of(bool map)
 {

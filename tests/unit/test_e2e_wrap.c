@@ -114,7 +114,7 @@ Test(e2e_wrap, ring_of_64_without_dbrec)
 	wrap(E2E_NO_DBR, 64, 70000);
 }
 
-/* The 16-bit field cannot hold these depths: refused, not truncated. */
+/* Depths above 32768 become 65536 slots, which the 16-bit field cannot hold: refused, like 0. */
 Test(e2e_wrap, too_large_depths_are_refused)
 {
 	struct e2e_nic nic;

@@ -261,7 +261,7 @@ static const struct fault_case alone[] = {
 	CASE(hl_collapsed, 5, 2, 4, 8),
 	CASE(hl_bf, 5, 2, 4, 8),
 	CASE(hl_proxy, 5, 2, 4, 8),
-	CASE(hl_no_dbr, 5, 1, 4, 8), /* a refused QP is created once more */
+	CASE(hl_no_dbr, 5, 1, 4, 8), /* after a refusal, CREATE_QP is tried again */
 	CASE(hl_emulated, 5, 2, 4, 8, 2),
 	CASE(group, 8, 4, 7, 16),
 	CASE(events, 2, 0, 1),

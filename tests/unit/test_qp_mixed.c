@@ -49,8 +49,8 @@ static void open_at(uint32_t depth, uint64_t from, int handler)
 		else
 			*gdk_word(&q, i) |= gdk_slot_bits(&q, i, 1);
 	/*
-	 * Published in the previous lap means unpublished in the next, so the slots
-	 * from `from` on are correct.
+	 * A bit that means published in the previous lap means unpublished in the
+	 * next, so the slots from `from` on are correct.
 	 */
 	*gdk_word(&q, from) |= GDK_TOKEN(gdk_word_pos(&q, from));
 	rig.st->parked = dice(2) ? from : 0;

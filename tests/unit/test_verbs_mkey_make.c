@@ -214,7 +214,7 @@ Test(verbs_mkey_make, entry_lists_must_be_complete)
 	cr_assert_null(create(&r, &b).obj);
 	cr_assert_eq(last_status, BAD_LEN);
 	b.n = 3;
-	k = made(&r, &b); /* zeros after the list */
+	k = made(&r, &b); /* zeros after the list are accepted */
 	gone(&k);
 	set(b.in, 0x110 + 2 * 16 + 4, 0, 1);
 	cr_assert_null(create(&r, &b).obj);
