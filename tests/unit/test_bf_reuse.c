@@ -32,7 +32,8 @@ static void gdk_st32(uint32_t *p, uint32_t v, int scope)
 
 static void check_register(unsigned int at, const void *wqe)
 {
-	cr_assert_arr_eq(rig.page + (at % 2 ? 0x900 : 0x800), wqe, 64, "WQE %u", at);
+	cr_assert_arr_eq(rig.page + (at % 2 ? 0x900 : 0x800), wqe, 64,
+			 "wrong WQE in the register, way %u", at);
 }
 
 Test(bf_reuse, register_holds_the_wqe_as_it_was_posted)

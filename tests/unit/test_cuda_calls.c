@@ -130,7 +130,7 @@ Test(cuda_calls, a_dmabuf_that_cannot_be_mapped_is_registered)
 		iovas[i] = i ? 0 : (uintptr_t)mem[i];
 		fd = dmabuf_of(mem[i], 0);
 		mr = ibv_reg_dmabuf_mr(v.pd, 0, SIZE, iovas[i], fd, ACCESS);
-		cr_assert(mr, "iova %#lx", (unsigned long)iovas[i]);
+		cr_assert(mr, "not registered at iova %#lx", (unsigned long)iovas[i]);
 		cr_assert_eq(close(fd), 0);
 		use_region(&v, mr, iovas[i], mem[i]);
 		cr_assert_eq(ibv_dereg_mr(mr), 0);

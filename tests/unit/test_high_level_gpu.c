@@ -93,7 +93,7 @@ static void try_registration(const char *has_dmabuf, enum doca_gpu_verbs_mem_reg
 	err = doca_gpu_verbs_create_qp_hl(&attr, &hl);
 	log = capture_end();
 	cr_expect_eq(err, want, "dmabuf %s, type %d: error %d", has_dmabuf, asked, err);
-	cr_expect(strstr(log, reason), "dmabuf %s, type %d: %s", has_dmabuf, asked, log);
+	cr_expect(strstr(log, reason), "dmabuf %s, type %d, log: %s", has_dmabuf, asked, log);
 	cr_expect_eq(!strstr(log, "dmabuf: not requested"), asked != REG(CUDA_PEERMEM),
 		     "with peer memory requested, only that must be tried: %s", log);
 	if (err == DOCA_SUCCESS)
@@ -221,7 +221,7 @@ static void try_refused(enum doca_gpu_dev_verbs_nic_handler handler,
 	capture_begin();
 	cr_expect_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_ERROR_NOT_SUPPORTED);
 	log = capture_end();
-	cr_expect(strstr(log, reason), "handler %d mode %d: %s", handler, mode, log);
+	cr_expect(strstr(log, reason), "handler %d, mode %d, log: %s", handler, mode, log);
 	cr_expect_null(hl);
 	close_gpu();
 }

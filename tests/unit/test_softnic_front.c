@@ -108,10 +108,10 @@ Test(softnic_front, qp_state_transitions)
 	cr_assert_eq(ibv_query_gid(n.ctx, 1, 3, &gid), 0);
 	cq_box(&n, in);
 	cq = create(&n, in, &cqn);
-	cr_assert(cq, "status %#x syndrome %#x", last_status, last_syndrome);
+	cr_assert(cq, "refused: status %#x, syndrome %#x", last_status, last_syndrome);
 	qp_box(&n, in, cqn);
 	qp = create(&n, in, &qpn);
-	cr_assert(qp, "status %#x syndrome %#x", last_status, last_syndrome);
+	cr_assert(qp, "refused: status %#x, syndrome %#x", last_status, last_syndrome);
 	cr_assert_eq(qp_state(qp, qpn, out), 0);
 	cr_assert_eq(get(out, 0x28) & 0xffffff, 0x1234);
 	cr_assert_neq(get(out, 0x18 + 0x08) >> 29, 0, "a new QP must have a valid MTU");
@@ -229,7 +229,7 @@ Test(softnic_front, qp_without_dbrec)
 	qp_box(&n, in, cqn);
 	put(in, 0x28, 1u << 30);
 	qp = create(&n, in, &qpn);
-	cr_assert(qp, "status %#x syndrome %#x", last_status, last_syndrome);
+	cr_assert(qp, "refused: status %#x, syndrome %#x", last_status, last_syndrome);
 	qp_state(qp, qpn, out);
 	cr_assert_eq(get(out, 0x28) >> 30, 1);
 	cr_assert_eq(mlx5dv_devx_obj_destroy(qp), 0);

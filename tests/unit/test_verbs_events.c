@@ -192,7 +192,7 @@ static struct mlx5dv_devx_obj *create(struct devx *d, const uint32_t *in, uint32
 	uint32_t out[4] = { 0 };
 	struct mlx5dv_devx_obj *o = mlx5dv_devx_obj_create(d->ctx, in, 0x110, out, sizeof(out));
 
-	cr_assert(o, "status %#x syndrome %#x", be32toh(out[0]) >> 24, be32toh(out[1]));
+	cr_assert(o, "refused: status %#x, syndrome %#x", be32toh(out[0]) >> 24, be32toh(out[1]));
 	*number = be32toh(out[2]) & 0xffffff;
 	return o;
 }

@@ -197,7 +197,7 @@ Test(verbs_mkey_make, start_and_length_are_checked)
 	cr_assert_null(with_pieces(&r, 0x20000, PAGE, 11, 2));
 	cr_assert_null(with_pieces(&r, last_page, 2 * PAGE, 12, 2));
 	obj = with_pieces(&r, last_page, PAGE, 12, 1);
-	cr_assert(obj, "status %#x", last_status);
+	cr_assert(obj, "refused: status %#x", last_status);
 	cr_assert_eq(mlx5dv_devx_obj_destroy(obj), 0);
 	rig_close(&r);
 }
