@@ -50,8 +50,8 @@ struct doca_dev {
 	atomic_uint no_dbr_qps, no_dbr_max;
 	atomic_uint lag_turn;	 /* QPs assigned to a port of the bond so far */
 	atomic_int lag_by_queue; /* GDK_LAG_*: are QPs assigned to ports? set by the first QP */
-	atomic_bool said_no_dbr_fallback, said_no_cd; /* message was logged */
-	atomic_int users;			      /* umems, UARs, CQs and QPs of this device */
+	atomic_bool logged_no_dbr_fallback, logged_no_cd; /* message was logged */
+	atomic_int users; /* umems, UARs, CQs and QPs of this device */
 };
 
 /* Queries the capabilities of a device. Logs errors. */

@@ -163,7 +163,7 @@ struct gdk_export *gdk_scan_any(const struct gdk_scan *s)
 }
 
 /* Executes a step of one QP. If another thread is in a step of it, the next pass tries again. */
-static unsigned int look(struct gdk_scan *s, struct gdk_export *x)
+static unsigned int step_qp(struct gdk_scan *s, struct gdk_export *x)
 {
 	enum gdk_step step = gdk_proxy_step(x);
 
@@ -173,7 +173,7 @@ static unsigned int look(struct gdk_scan *s, struct gdk_export *x)
 
 /* Reads the counters of a line one by one. sum was read before the counters: an increase after that
  * changes the sum of the next pass. */
-static unsigned int look_at_line(struct gdk_scan *s, size_t i, uint64_t sum)
+static unsigned int scan_line(struct gdk_scan *s, size_t i, uint64_t sum)
 {
 	unsigned int rung = 0, k;
 
@@ -184,7 +184,7 @@ static unsigned int look_at_line(struct gdk_scan *s, size_t i, uint64_t sum)
 	}
 	for (k = 0; k < GDK_SCAN_SLOTS; k++)
 		if (s->member[i][k])
-			rung += look(s, s->member[i][k]);
+			rung += step_qp(s, s->member[i][k]);
 	return rung;
 }
 
@@ -204,10 +204,10 @@ unsigned int gdk_scan_pass(struct gdk_scan *s)
 	for (i = 0; i < s->num_lines; i++) {
 		sum = line_sum(s->line[i].at);
 		if (__builtin_expect(sum != s->line[i].sum || all, 0))
-			rung += look_at_line(s, i, sum);
+			rung += scan_line(s, i, sum);
 	}
 	for (i = 0; i < s->num_loose; i++)
-		rung += look(s, s->loose[i]);
+		rung += step_qp(s, s->loose[i]);
 	return rung;
 }
 

@@ -129,7 +129,7 @@ static void abort_qp(void *arg)
 	gdk_verbs_qp_abort(ep->qp->qp_gverbs);
 }
 
-static void tell_failure(struct ex_endpoint *ep, int rc)
+static void print_failure(struct ex_endpoint *ep, int rc)
 {
 	struct gdk_qp_error e = { 0 };
 
@@ -163,7 +163,7 @@ static int run(struct ex_endpoint *ep, const struct ex_options *opt, const struc
 		return -1;
 	rc = strcmp(opt->gpu, "host") ? put_bw_cuda_run(job) : put_bw_host_run(job);
 	if (rc < -1)
-		tell_failure(ep, rc);
+		print_failure(ep, rc);
 	return rc;
 }
 

@@ -19,7 +19,7 @@
 #define ABORT_GRACE_S 10 /* time for aborted threads to end */
 
 /* A warp-scope put needs all lanes, so all lanes of a warp must stop if one of them failed. */
-template <enum doca_gpu_dev_verbs_exec_scope scope> __device__ bool somebody_failed(int rc)
+template <enum doca_gpu_dev_verbs_exec_scope scope> __device__ bool any_failed(int rc)
 {
 	if (scope == DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP)
 		return __any_sync(FULL_WARP, rc != 0);
@@ -52,7 +52,7 @@ __global__ void put_bw(struct put_bw_job job, int *status)
 			rc = doca_gpu_dev_verbs_poll_cq_at<
 				DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU>(
 				doca_gpu_dev_verbs_qp_get_cq_sq(job.qp), ticket);
-		if (somebody_failed<scope>(rc))
+		if (any_failed<scope>(rc))
 			break;
 	}
 	status[thread] = rc;

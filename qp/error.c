@@ -57,7 +57,8 @@ static doca_error_t read_error(const struct gdk_export *x, error_cqe_t *cqe, boo
 
 /* Reads the error CQE and queries the QP state, because a QP in the error state may have no error
  * CQE. */
-static doca_error_t look(struct gdk_export *x, error_cqe_t *cqe, bool *has_cqe, bool *has_error)
+static doca_error_t query_error(struct gdk_export *x, error_cqe_t *cqe, bool *has_cqe,
+				bool *has_error)
 {
 	uint8_t box[PRM_QUERY_QP_OUT_LEN];
 	enum doca_verbs_qp_state state;
@@ -80,7 +81,7 @@ doca_error_t doca_gpu_verbs_query_last_error(struct doca_gpu_verbs_qp *qp,
 
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(info != NULL);
-	err = look(gdk_to_export(qp), &cqe, &has_cqe, &has_error);
+	err = query_error(gdk_to_export(qp), &cqe, &has_cqe, &has_error);
 	if (err != DOCA_SUCCESS)
 		return err;
 	found.has_error = has_error;
@@ -145,7 +146,7 @@ doca_error_t gdk_verbs_qp_get_error(struct doca_gpu_verbs_qp *qp, struct gdk_qp_
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(error != NULL);
 	x = gdk_to_export(qp);
-	err = look(x, &cqe, &found.has_cqe, &found.has_error);
+	err = query_error(x, &cqe, &found.has_cqe, &found.has_error);
 	if (err != DOCA_SUCCESS)
 		return err;
 	found.qpn = qp->qp->qpn;

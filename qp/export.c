@@ -99,7 +99,7 @@ static bool any_on_host(const struct gdk_export *x)
 }
 
 /* Returns whether a GPU polls for completions in host memory, over PCIe. */
-static bool looks_on_host(const struct gdk_export *x)
+static bool polls_host_memory(const struct gdk_export *x)
 {
 	doca_gpu_t *gpu = x->pub.gpu_dev;
 
@@ -117,7 +117,7 @@ static uint32_t state_flags(const struct gdk_export *x)
 		flags |= GDK_QPF_COLLAPSED;
 	if (any_on_host(x))
 		flags |= GDK_QPF_SYS_SCOPE;
-	if (looks_on_host(x))
+	if (polls_host_memory(x))
 		flags |= GDK_QPF_HOST_LOOKS;
 	if (x->dev.nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF)
 		flags |= GDK_QPF_BLUEFLAME;

@@ -409,7 +409,7 @@ static doca_error_t build_or_fall_back(struct plan *p, void *obj,
 
 	if (err != DOCA_ERROR_NOT_SUPPORTED || p->mode_stated || p->mode != MODE(NO_DBR_HW))
 		return err;
-	if (!atomic_exchange(&p->dev->said_no_dbr_fallback, true))
+	if (!atomic_exchange(&p->dev->logged_no_dbr_fallback, true))
 		gdk_warn("%s: no DBREC-less QPs left: AUTO creates QPs with DBREC from now on",
 			 ibv_get_device_name(p->dev->ctx->device));
 	p->mode = MODE(VALID_DBR);

@@ -46,11 +46,11 @@ static doca_error_t query_lag(const struct doca_dev *dev, struct gdk_qp_lag *lag
 }
 
 /*
- * Returns in *gives whether QPs are assigned to ports. The result is stored for the device,
+ * Returns in *assigns whether QPs are assigned to ports. The result is stored for the device,
  * because the kernel creates a new device when one joins or leaves a bond. An error is not
  * stored: the next QP queries again.
  */
-static doca_error_t gives_ports(struct doca_dev *dev, bool *gives)
+static doca_error_t assigns_ports(struct doca_dev *dev, bool *assigns)
 {
 	int known = atomic_load_explicit(&dev->lag_by_queue, memory_order_relaxed);
 	struct gdk_qp_lag lag;
@@ -64,7 +64,7 @@ static doca_error_t gives_ports(struct doca_dev *dev, bool *gives)
 		known = lag.by_queue ? GDK_LAG_PORTS : GDK_LAG_NO_PORTS;
 		atomic_store_explicit(&dev->lag_by_queue, known, memory_order_relaxed);
 	}
-	*gives = known == GDK_LAG_PORTS;
+	*assigns = known == GDK_LAG_PORTS;
 	return DOCA_SUCCESS;
 }
 
@@ -88,11 +88,11 @@ doca_error_t gdk_lag_check(const struct doca_verbs_qp_t *qp, uint8_t port, bool 
 doca_error_t gdk_lag_take_turn(struct doca_verbs_qp_t *qp, uint8_t *port)
 {
 	struct doca_dev *dev = qp->dev;
-	bool gives = false;
-	doca_error_t err = gives_ports(dev, &gives);
+	bool assigns = false;
+	doca_error_t err = assigns_ports(dev, &assigns);
 
 	*port = 0;
-	if (err == DOCA_SUCCESS && gives)
+	if (err == DOCA_SUCCESS && assigns)
 		*port = (uint8_t)(1 +
 				  atomic_fetch_add(&dev->lag_turn, 1) % dev->caps.num_lag_ports);
 	return err;

@@ -315,7 +315,7 @@ static doca_error_t create_object(struct doca_verbs_qp_t *qp)
 	return err;
 }
 
-static bool takes_a_dbrec(struct doca_verbs_qp_t *qp)
+static bool can_create_with_dbrec(struct doca_verbs_qp_t *qp)
 {
 	enum doca_verbs_qp_send_dbr_mode mode = qp->init.send_dbr_mode;
 	doca_error_t err;
@@ -333,11 +333,11 @@ static bool takes_a_dbrec(struct doca_verbs_qp_t *qp)
  * the same QP with DBREC and then refuses the one without again. In that case this returns
  * NOT_SUPPORTED.
  */
-static doca_error_t is_it_the_mode(struct doca_verbs_qp_t *qp)
+static doca_error_t check_no_dbr_limit(struct doca_verbs_qp_t *qp)
 {
 	unsigned int num = atomic_load(&qp->dev->no_dbr_qps);
 
-	if (!takes_a_dbrec(qp))
+	if (!can_create_with_dbrec(qp))
 		return DOCA_ERROR_DRIVER;
 	if (create_object(qp) == DOCA_SUCCESS)
 		return DOCA_SUCCESS;
@@ -371,7 +371,7 @@ static void grant_core_direct(struct doca_verbs_qp_t *qp)
 	if (!qp->init.core_direct_master || qp->dev->caps.cd)
 		return;
 	qp->init.core_direct_master = 0;
-	if (!atomic_exchange(&qp->dev->said_no_cd, true))
+	if (!atomic_exchange(&qp->dev->logged_no_cd, true))
 		gdk_warn("%s: the device does not support core direct: creating QPs without "
 			 "core_direct_master; WAIT work requests will fail",
 			 ibv_get_device_name(qp->dev->ctx->device));
@@ -430,7 +430,7 @@ doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t
 	if (err == DOCA_SUCCESS)
 		err = create_object(qp);
 	if (err == DOCA_ERROR_DRIVER && qp->no_dbr)
-		err = is_it_the_mode(qp);
+		err = check_no_dbr_limit(qp);
 	if (err != DOCA_SUCCESS)
 		goto err_uar;
 	pthread_mutex_init(&qp->lock, NULL);
