@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The README's program: one queue pair, connected to itself, puts a line of text. */
+/*
+ * The program of README.md: a queue pair that is connected to itself puts a line of text into
+ * other memory of the same process. endpoint.c creates and connects the queue pair.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -103,7 +103,8 @@ uint64_t gdk_cq_nearest(uint32_t counter, uint64_t seen, uint64_t laps, uint64_t
 	return base + ((at - base) & COUNTER_MASK);
 }
 
-/* For a collapsed CQ, whose ring shows nothing. A counter slightly below base is an old value. */
+/* As gdk_cq_nearest, for a collapsed CQ, whose ring does not show the producer. A counter slightly
+ * below base is an old value. */
 uint64_t gdk_cq_extend(uint32_t counter, uint64_t base)
 {
 	uint64_t behind = (base - counter) & COUNTER_MASK;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* How functions of the device data path are declared for a CPU. */
+/*
+ * Attributes of device data path functions that are compiled for a CPU. The rest of the
+ * platform functions is in platform_cpu.h; platform_cuda.h has both for CUDA.
+ */
 #ifndef GDK_PLATFORM_FN_H
 #define GDK_PLATFORM_FN_H
 
