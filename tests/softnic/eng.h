@@ -256,7 +256,7 @@ struct sn_writers {
 	uint64_t noted; /* that moment, ns */
 };
 
-#define SN_PORTS 64u /* maximum of source ports other than 4791, each with a socket */
+#define SN_PORTS 64u /* maximum number of source ports other than 4791, each with a socket */
 
 #define SN_ID_PEERS 64u
 
@@ -558,7 +558,7 @@ void sn_trace_cqe(const struct sn_cq *cq, const struct sn_qp *qp, const struct s
 void sn_trace_packet(const char *way, const struct sn_bth *bth, uint32_t len);
 
 /* ipid.c: sn_icrc_but_id() returns true if an ICRC difference can be explained by a non-zero
- * IPv4 identification alone. */
+ * IPv4 identification, and DF, alone. */
 bool sn_icrc_but_id(uint32_t differs, size_t head, size_t len);
 bool sn_id_check(struct sn_eng *e, const struct sn_pkt *p, uint32_t differs);
 

@@ -195,7 +195,7 @@ bool sn_eng_pass(struct sn_eng *e)
 	any |= sn_uar_poll(e);
 	any |= sn_uar_sweep(e);
 	any |= sn_uar_settle(e);
-	/* data that was read ahead for packets may be older than a ring of this pass */
+	/* discard data read ahead for packets: it may be older than a ring of this pass */
 	sn_gpu_fresh();
 	any |= serve_busy(e);
 	if (e->cq_failed)

@@ -300,7 +300,7 @@ int sn_gpu_read_ahead(uint64_t va, void *dst, size_t len, size_t room)
 	if (va < ahead.va || va + len > ahead.va + ahead.len) {
 		dev = gpu_near(va);
 		if (dev < 0 || stage_read(dev, va, room))
-			return sn_gpu_read(va, dst, len); /* the region is longer than its memory */
+			return sn_gpu_read(va, dst, len); /* the region extends beyond its memory */
 		ahead.va = va;
 		ahead.len = room;
 	}

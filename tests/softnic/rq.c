@@ -126,8 +126,8 @@ void sn_rq_flush(struct sn_eng *e, struct sn_qp_eng *q)
 	}
 }
 
-/* Copies the IP header to the end of the room, as it was on the wire. The IPv4 checksum is
- * computed, because the kernel removed it. */
+/* Copies the received IP header to the end of the 40 bytes before the data. The IPv4 checksum is
+ * computed, because the kernel does not deliver it. */
 static void fill_grh(uint8_t grh[GRH_LEN], const uint8_t *header, uint32_t len)
 {
 	uint8_t *h = grh + GRH_LEN - len;
@@ -157,7 +157,7 @@ static void fill_ib_grh(uint8_t grh[GRH_LEN], const struct sn_pkt *pkt)
 	sn_link_local(&pkt->dst, grh + 24);
 }
 
-/* Fills the room before the data. Returns the bits that describe it in the CQE. */
+/* Fills the 40 bytes before the data. Returns the bits that describe it in the CQE. */
 static uint32_t fill_room(struct sn_eng *e, uint8_t grh[GRH_LEN], const struct sn_pkt *pkt)
 {
 	uint32_t ip = pkt->head - 8u;
@@ -174,7 +174,7 @@ static uint32_t fill_room(struct sn_eng *e, uint8_t grh[GRH_LEN], const struct s
 	return RQPN_GRH;
 }
 
-/* Receives a datagram: 40 bytes of room, which end with the IP header, then the data. */
+/* Receives a datagram: 40 bytes that end with the IP header, then the data. */
 void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 	      const struct sn_pkt *pkt, const uint8_t *p, uint32_t len)
 {

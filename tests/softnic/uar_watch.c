@@ -121,7 +121,7 @@ bool sn_sq_read(struct sn_qp_eng *q, uint32_t idx, void *dst, uint32_t blocks)
 
 /* ---- producer index ---- */
 
-/* Raises pi to the 16-bit index. Returns true if pi changed. */
+/* Advances pi to the given 16-bit index. Returns true if pi changed. */
 static bool raise_pi(struct sn_eng *e, struct sn_qp_eng *q, uint32_t index, const char *by)
 {
 	uint32_t size = q->qp->sq_wqebbs, d = (index - q->sq.fetch) & 0xffff;
@@ -425,8 +425,8 @@ static uint32_t written_ahead(struct sn_qp_eng *q, uint64_t *sum)
 	return n;
 }
 
-/* Uses the clock instead of e->now: that is the time at which the pass began, and a pass may be
- * long. */
+/* Takes unrung WQEs of a DBREC-less QP that were complete long enough. Returns true if it took
+ * any. Uses the clock instead of e->now, because the pass may have begun long ago. */
 static bool settle(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	uint64_t sum, wait = q->sq_cuda ? SETTLE_CUDA : SETTLE_CPU, before = sn_now();

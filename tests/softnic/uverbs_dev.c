@@ -158,7 +158,6 @@ static bool gid_entry(struct sn_call *c, uint32_t index, struct ib_uverbs_gid_en
 }
 
 /* Returns the used entries only. Fails if the array is too small for them. */
-
 static int query_gid_table(struct sn_call *c)
 {
 	struct ib_uverbs_attr *a = sn_attr(c, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);

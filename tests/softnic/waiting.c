@@ -50,7 +50,7 @@ static void doze(struct sn_eng *e, long ns)
 		return;
 	/*
 	 * Read evfd before clearing `kicked`. A kick between the two finds the flag set and
-	 * writes nothing; this exchange acquires what that kick published. It pairs with the
+	 * writes nothing; the exchange below acquires what that kick published. Pairs with the
 	 * exchange in sn_eng_kick(). In the opposite order evfd could be drained with the flag
 	 * left set, and no later kick would wake this thread.
 	 */

@@ -369,7 +369,8 @@ void sn_wire_flush(struct sn_eng *e)
 	e->ntx = 0;
 }
 
-/* Drops packets of another service than the queue pair's (IB spec 9.6.1.2). */
+/* False for a packet of another service than the queue pair's; the caller drops it (IB spec
+ * 9.6.1.2). */
 static bool opcode_fits(const struct sn_qp *qp, uint8_t op)
 {
 	switch (qp->type) {
