@@ -124,7 +124,7 @@ static void *keep_answering(void *arg)
 	return NULL;
 }
 
-/* Median of the latencies, in ns. */
+/* Median in ns of n latencies in seconds. */
 static double median_of(double *v, unsigned int n)
 {
 	qsort(v, n, sizeof(*v), by_value);

@@ -88,7 +88,7 @@ NEW_IN(doca_verbs_cq_create, "cq")
 DELETE(doca_verbs_cq_destroy)
 GET(doca_verbs_cq_get_cqn, uint32_t, 0x5c)
 
-/* The buffer of every CQ, also if the caller passed its own umem. */
+/* Buffer reported for every CQ, even if the caller passed its own umem. */
 static uint8_t cq_ring[64 * 64] __attribute__((aligned(4096)));
 static uint32_t cq_dbrec[2];
 static uint64_t cq_reg;
@@ -222,8 +222,8 @@ EXPORT int doca_verbs_qp_query(void *qp, void *attr, void *init, int *mask)
 	int err = sdk_call("doca_verbs_qp_query(%s, %s, %s)", sdk_name(qp), sdk_name(attr),
 			   sdk_name(init));
 
-	/* Calls a function that the program exports under the same name: the library's own must
-	 * be called. */
+	/* This call must reach this library's own function, although the program exports one with
+	 * the same name. */
 #ifndef GDK_SAN
 	(void)doca_verbs_qp_get_qpn(qp);
 #endif
