@@ -56,8 +56,9 @@ check_body() { # commit, lines after the subject
 		[ ${#line} -le 80 ] || [[ $text != *\ * ]] || complain "$1" "line of ${#line} columns, at most 80: $line"
 	done <<<"$2"
 	grep -v -E '^[A-Z][A-Za-z-]+-by: ' <<<"$2" | grep -q '[^[:space:]]' && return
-	# A binary file has "-" for numbers.
-	changed=$(git show --format= --numstat "$1" | awk '{ n += ($1 == "-") ? 1000 : $1 + $2 } END { print n + 0 }')
+	# A line that is replaced counts once. A binary file has "-" for numbers.
+	changed=$(git show --format= --numstat "$1" |
+		awk '{ n += ($1 == "-") ? 1000 : ($1 > $2) ? $1 : $2 } END { print n + 0 }')
 	[ "$changed" -le 10 ] || complain "$1" "no body, though the commit changes $changed lines"
 }
 

@@ -3,7 +3,8 @@
 # Copyright (c) gdaki authors
 #
 # Runs shellcheck on every shell script and flake8 on every Python file, also on those
-# without a suffix. A finding that is intended is disabled in its line, with the reason.
+# without a suffix, and searches comments, messages and documents for idioms that are hard to
+# understand. A finding that is intended is disabled in its line, with the reason.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 bad=0
@@ -25,6 +26,8 @@ python=$(scripts_of '\.py$' 'python' <<<"$files")
 # unless both A and B succeed. -x: read the files that a script includes.
 xargs -P "$(nproc)" -n 12 shellcheck -e SC2015,SC2016 -x -P SCRIPTDIR -P . -f gcc <<<"$shell" || bad=1
 xargs flake8 --max-line-length 100 <<<"$python" || bad=1
+
+tests/sample_comments.py --idioms || bad=1
 
 echo "lint.sh: $(wc -l <<<"$shell") shell scripts, $(wc -l <<<"$python") Python files"
 exit $bad
