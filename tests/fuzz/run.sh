@@ -13,9 +13,10 @@ B=${B:-build} total=$1 jobs=${2:-1}
 shift "$(($# < 2 ? $# : 2))"
 if [ $# = 0 ]; then
 	for x in "$B"/fuzz/fuzz_*; do
-		[[ $x == *.d ]] || set -- "$@" "${x##*/fuzz_}"
+		[ ! -x "$x" ] || set -- "$@" "${x##*/fuzz_}"
 	done
 fi
+[ $# -gt 0 ] || { echo "run.sh: no fuzzers in $B/fuzz (make build-fuzz)"; exit 2; }
 each=$((total / $#))
 [ "$each" -gt 0 ] || each=1
 found=$B/fuzz/found

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Known defects in the host code of NVIDIA's open-source gpunetio, by their number
- * in our list; this library must not have them. Here: 5, 12, 16, 18, 19, 25, 27,
- * 33, which need no GPU. Other defects are tested in the file of their subject. The
+ * in our list; this library must not have them. This file tests 5, 12, 16, 18, 19, 25,
+ * 27 and 33, which need no GPU. Other defects are tested in the file of their subject. The
  * name of each test has defect_ and the number (tests/defects.sh lists them).
  */
 /* softnic-run: --no-dbr-max 2 */

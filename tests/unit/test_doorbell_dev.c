@@ -171,7 +171,7 @@ Test(doorbell_dev, blueflame_by_hand)
 	cr_assert_eq(rig.st->bare_rings, 2);
 }
 
-/* The caller's copy is written to the register only if it is of the last slot that is rung. */
+/* The caller's copy is written to the register only if it is the WQE of the last rung slot. */
 Test(doorbell_dev, blueflame_uses_the_callers_copy_only_for_its_slot)
 {
 	struct doca_gpu_dev_verbs_wqe copy;
