@@ -51,7 +51,7 @@ static int put_wrong(struct e2e_pair *p, const struct wrong *w, size_t len)
 	return rc ? rc : e2e_wait(&p->tx, t);
 }
 
-/* Moves the QP out of the error state, which a query must report, and connects both again. */
+/* Expects that a query reports the error state, resets the QP, and connects both QPs again. */
 static void recover(struct e2e_pair *p)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };

@@ -27,7 +27,7 @@ static void run_others(void)
 
 static void nic_while_waiting(void);
 
-/* Replaces these functions in all headers that are included below. */
+/* Wraps these functions in all headers that are included below. */
 #define gdk_mmio_st64(p, v) (run_others(), gdk_mmio_st64(p, v))
 #define gdk_relax(spins)    (nic_while_waiting(), gdk_relax(spins))
 

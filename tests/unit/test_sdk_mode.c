@@ -16,7 +16,7 @@
 
 #define RUNS_MAX 150 /* more than the number of calls */
 
-/* Expects that the open library creates all objects. */
+/* Creates objects and expects them to be those of the open library. */
 static void expect_open(void)
 {
 	struct nic nic = nic_open();

@@ -148,8 +148,8 @@ static void nap_ms(unsigned int ms)
 }
 
 /*
- * Naps become longer: with only first-length naps, there would be thousands. After
- * a doorbell, the thread spins and yields again.
+ * Naps become longer: if all were as long as the first, there would be thousands.
+ * After a doorbell, the thread spins and yields again.
  */
 Test(service, idle_service_sleeps_and_wakes)
 {

@@ -258,8 +258,8 @@ Test(softnic_responder, receive_of_more_than_4_gib)
 }
 
 /*
- * A message of three packets into a receive that is too short: the receive
- * completes in error, and the others are flushed.
+ * A message of three packets into a receive that is too short: this receive
+ * completes in error, and the next one is flushed.
  */
 Test(softnic_responder, receive_too_short)
 {
