@@ -15,7 +15,7 @@
 #include "core/trace.h"
 
 struct doca_verbs_device_attr {
-	void *sdk; /* core/sdk.h */
+	void *sdk; /* the SDK's object (core/sdk.h) */
 	struct gdk_caps caps;
 };
 

@@ -38,7 +38,7 @@ struct gdk_caps {
 enum { GDK_LAG_UNKNOWN = 0, GDK_LAG_NO_PORTS, GDK_LAG_PORTS };
 
 struct doca_dev {
-	void *sdk;		    /* core/sdk.h */
+	void *sdk;		    /* the SDK's object (core/sdk.h) */
 	void *sdk_pd, *sdk_context; /* the SDK's views of pd and ctx */
 	struct ibv_pd *pd;
 	struct ibv_context *ctx;

@@ -15,7 +15,7 @@
 #include "umem/umem.h"
 
 struct doca_verbs_cq_attr {
-	void *sdk; /* core/sdk.h */
+	void *sdk; /* the SDK's object (core/sdk.h) */
 	uint32_t size;
 	void *context;
 	struct doca_verbs_umem *umem;
@@ -29,7 +29,7 @@ struct doca_verbs_cq_attr {
 };
 
 struct doca_verbs_cq_t {
-	void *sdk; /* core/sdk.h */
+	void *sdk; /* the SDK's object (core/sdk.h) */
 	struct doca_dev *dev;
 	struct mlx5dv_devx_obj *obj;
 	uint32_t cqn;

@@ -11,7 +11,7 @@
 #include "host/doca_verbs.h"
 
 struct doca_verbs_ah_attr_t {
-	void *sdk; /* core/sdk.h */
+	void *sdk; /* the SDK's object (core/sdk.h) */
 	struct doca_dev *dev;
 	struct doca_verbs_gid gid;
 	enum doca_verbs_addr_type addr_type;
@@ -26,7 +26,7 @@ struct doca_verbs_ah_attr_t {
 #define GDK_HOP_LIMIT_DEFAULT 64u
 
 struct doca_verbs_qp_init_attr {
-	void *sdk; /* core/sdk.h */
+	void *sdk; /* the SDK's object (core/sdk.h) */
 	struct doca_dev *pd;
 	struct doca_verbs_cq_t *send_cq, *receive_cq;
 	int sq_sig_all;
@@ -49,7 +49,7 @@ struct doca_verbs_qp_init_attr {
 };
 
 struct doca_verbs_qp_attr {
-	void *sdk; /* core/sdk.h */
+	void *sdk; /* the SDK's object (core/sdk.h) */
 	enum doca_verbs_qp_state next_state, current_state;
 	enum doca_verbs_mtu_size path_mtu;
 	uint32_t rq_psn, sq_psn, dest_qp_num;
@@ -65,7 +65,7 @@ struct doca_verbs_qp_attr {
 };
 
 struct doca_verbs_srq_init_attr {
-	void *sdk;    /* core/sdk.h */
+	void *sdk;    /* the SDK's object (core/sdk.h) */
 	void *sdk_pd; /* the SDK's view of pd */
 	uint32_t srq_wr;
 	uint32_t receive_max_sges;

@@ -19,7 +19,7 @@
 #define GDK_SQ_DEPTH_MAX 32768u
 
 struct doca_verbs_qp_t {
-	void *sdk; /* core/sdk.h */
+	void *sdk; /* the SDK's object (core/sdk.h) */
 	struct doca_dev *dev;
 	struct mlx5dv_devx_obj *obj;
 	uint32_t qpn;
@@ -47,7 +47,7 @@ struct doca_verbs_qp_t {
 };
 
 struct doca_verbs_srq {
-	void *sdk;	      /* core/sdk.h */
+	void *sdk;	      /* the SDK's object (core/sdk.h) */
 	void *sdk_context;    /* the SDK's view of ctx, created for this SRQ */
 	struct doca_dev *dev; /* always NULL: an SRQ is created from an ibv_context and a PD */
 	struct ibv_context *ctx;

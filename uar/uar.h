@@ -13,7 +13,7 @@
 #include "host/doca_verbs_uar.h"
 
 struct doca_verbs_uar {
-	void *sdk; /* core/sdk.h */
+	void *sdk; /* the SDK's object (core/sdk.h) */
 	struct doca_dev *dev;
 	struct mlx5dv_devx_uar *devx;
 	enum doca_verbs_uar_allocation_type type;

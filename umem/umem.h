@@ -14,7 +14,7 @@
 #include "host/gdaki_umem.h"
 
 struct doca_verbs_umem {
-	void *sdk; /* core/sdk.h */
+	void *sdk; /* the SDK's object (core/sdk.h) */
 	struct doca_dev *dev;
 	doca_gpu_t *gpu; /* NULL: plain host memory */
 	struct mlx5dv_devx_umem *devx;
