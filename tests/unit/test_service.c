@@ -169,7 +169,7 @@ Test(service, idle_service_sleeps_and_wakes)
 		nap_ms(1);
 }
 
-/* Naps double every 64 naps: without the limit, they would last half a second after so many. */
+/* Naps double in length every 64 naps: without the limit, the 960th would last half a second. */
 Test(service, naps_do_not_exceed_nap_max_us)
 {
 	const struct gdk_service_attr attr = { .nap_max_us = 20 };
