@@ -38,9 +38,9 @@ SANFLAGS := $(or $(SANFLAGS_$(SAN)),$(error SAN is address, undefined or thread)
 endif
 # Installed headers by their installed path, private ones from the root of the tree.
 INC := -I$(B)/include -iquote .
-CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE -fPIC -pthread $(WARN) $(OPT) $(SANFLAGS) $(COVFLAGS) \
+CFLAGS_ALL = -std=gnu11 -D_GNU_SOURCE -fPIC -pthread $(WARN) $(OPT) $(SANFLAGS) $(COVFLAGS) \
 	-MMD -MP $(INC) $(CFLAGS)
-CXXFLAGS_ALL := -std=c++17 -D_GNU_SOURCE -fPIC -pthread -Wall -Wextra -Werror $(OPT) \
+CXXFLAGS_ALL = -std=c++17 -D_GNU_SOURCE -fPIC -pthread -Wall -Wextra -Werror $(OPT) \
 	$(SANFLAGS) $(COVFLAGS) -MMD -MP $(INC) $(CXXFLAGS)
 LDFLAGS_ALL := -pthread $(SANFLAGS) $(COVFLAGS) $(LDFLAGS)
 
@@ -91,6 +91,10 @@ NVCC_LIBS = $(DB_STRATEGIES:%=-Xlinker --undefined=gdk_doorbell_%) \
 .DELETE_ON_ERROR:
 # Without built-in rules, one of which would build X.d from X.d.o.
 MAKEFLAGS += --no-builtin-rules
+# These goals start make again, or delete what other goals build: none runs beside another goal.
+ifneq ($(and $(word 2,$(MAKECMDGOALS)),$(filter demo test test-models check bench coverage fuzz clean,$(MAKECMDGOALS))),)
+.NOTPARALLEL:
+endif
 
 # ---- staged headers: symlinks, laid out exactly as they install ----
 HDR_top    := core/doca_gpunetio_config.h qp/doca_gpunetio_host.h qp/doca_gpunetio_device.h

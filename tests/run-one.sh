@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Runs one test program on the software NIC, bounded in time. A sanitizer's
-# report goes to a file of its own and fails the run whatever the program says.
-# A first lines comment "softnic-run: OPTIONS" in the test's source is obeyed, and
-# GDAKI_NIC_OPTIONS before it.
+# Runs one test program on the software NIC, with a time limit (GDAKI_TEST_TIMEOUT seconds, 120).
+# A sanitizer's report goes to a file of its own and makes the exit status 66 if it was 0.
+# The options of softnic-run are those of GDAKI_NIC_OPTIONS, then those of a comment
+# "softnic-run: OPTIONS" in the first 12 lines of the test's source.
 set -u
 B="${B:-build}" SAN="${SAN:-}" t=$1
 name=$(basename "$t")
-src=$(ls tests/unit/"$name".c tests/thread/"$name".c tests/sanity/"$name".c 2>/dev/null | head -n 1)
-opts="${GDAKI_NIC_OPTIONS:-} "$(sed -n '1,12s|.*softnic-run: \(--.*[^ */]\) *\*/.*|\1|p' "${src:-/dev/null}")
+for src in tests/{unit,thread,sanity}/"$name".c; do
+	[ ! -f "$src" ] || break
+done
+[ -f "$src" ] || src=/dev/null
+opts="${GDAKI_NIC_OPTIONS:-} "$(sed -n '1,12s|.*softnic-run: \(--.*[^ */]\) *\*/.*|\1|p' "$src")
 logs=$B/san-logs
 mkdir -p "$logs"
 rm -f "$logs/$name".*

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Runs the Criterion executables one after another through run-one.sh (software
-# NIC, time limit, sanitizer reports as failures) and sums their tests up: the
-# last line is "N passed, N failed, N skipped". A passing test is one line; a
-# failing one shows the end of what it printed.
+# Runs the Criterion programs one after the other through run-one.sh (software NIC, time limit,
+# sanitizer reports as failures) and adds up their numbers of tests. The last line is "N passed,
+# N failed, N skipped". A program that passes is one line; of one that fails, the end of its
+# output is printed. The whole output is in $B/test-output/NAME.log.
 #
 # usage: run-unit.sh [executable...]	(default: $B/tests/test_*)
 #   B build folder, SAN as for make, LIMIT seconds per executable (240), V=1 shows all output
@@ -14,12 +14,13 @@ cd "$(dirname "$0")/.." || exit 2
 export B="${B:-build}" SAN="${SAN:-}"
 export GDAKI_TEST_TIMEOUT="${LIMIT:-240}"
 export CRITERION_JOBS=1 # the tests of an executable share one RoCE address
-export CRITERION_VERBOSITY_LEVEL=1 # say which ran, and which were skipped
-out=$B/test-output
-mkdir -p "$out"
+export CRITERION_VERBOSITY_LEVEL=1 # print which tests ran and which were skipped
+mkdir -p "$B/test-output"
+out=$(mktemp -d -p "$B/test-output") # models.sh may run the same programs at the same time
+trap 'mv -f "$out"/* "$B/test-output"; rmdir "$out"' EXIT
 
 if [ $# -eq 0 ]; then
-	for exe in "$B"/tests/test_*; do # one whose source is gone is of another day
+	for exe in "$B"/tests/test_*; do # not those whose source was deleted
 		[ -x "$exe" ] && [ -f "tests/unit/$(basename "$exe").c" ] && set -- "$@" "$exe"
 	done
 fi
@@ -47,9 +48,9 @@ for exe in "$@"; do
 		[ "$tested" -gt 0 ] || why="no test in it"
 	fi
 	case $status in
-	0) [ -n "$sum" ] || why="it ended without saying how its tests went" ;;
+	0) [ -n "$sum" ] || why="it ended without a summary" ;;
 	77) [ -n "$sum" ] || skipped=$((skipped + 1)) ;;
-	124 | 137) why="no end within $GDAKI_TEST_TIMEOUT s" ;;
+	124 | 137) why="did not end within $GDAKI_TEST_TIMEOUT s" ;;
 	66) why="${why:+$why, and }a sanitizer report" ;;
 	*) why=${why:-exit status $status} ;;
 	esac

@@ -2,77 +2,203 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# What `make test` runs after the build: unit tests and thread tests under the
-# software NIC, then the scripts that look at the archives, headers, links and
-# the wire. Ends with one line of totals; any failure is a non-zero exit.
-# B (build folder), SAN, CC and NVCC come from make. `run.sh check`: scripts only.
+# Runs the tests after the build: the unit test programs, the programs of threads, and the
+# scripts. The last line is "N passed, N failed, N skipped"; the exit status is 1 after a failure.
+#
+# usage: run.sh [check | targets]
+#   check: only the scripts that read sources, headers and archives
+#   targets: run nothing; print the make targets that the selected tests need
+#   T     run the tests whose name contains this shell pattern (all)
+#   JOBS  tests at a time (processors + 1, because most tests wait most of the time)
+#   B, SAN, CC, NVCC as for make. V=1 prints all output of the unit tests.
+# Beside them run, at low priority and one per processor, the tests that only compute: those that
+# compile, and checks of sources.
 set -u
-cd "$(dirname "$0")/.."
-export B="${B:-build}" SAN="${SAN:-}" CC="${CC:-gcc}" NVCC="${NVCC:-}"
-pass=0 fail=0 skip=0 failed=""
+cd "$(dirname "$0")/.." || exit 2
+export B="${B:-build}" SAN="${SAN:-}" CC="${CC:-gcc}" NVCC="${NVCC:-}" V="${V:-}"
+T=${T:-} what=${1:-} jobs=${JOBS:-$(($(nproc) + 1))}
 
-note() { # name, exit status
-	case $2 in
-	0) pass=$((pass + 1)); echo "PASS $1" ;;
-	77) skip=$((skip + 1)); echo "SKIP $1"
-		# In CI everything can be installed: a skipped check is a hole.
-		if [ "${CI:-}" = true ]; then skip=$((skip - 1)); fail=$((fail + 1)); failed="$failed $1(skipped)"; fi ;;
-	78) skip=$((skip + 1)); echo "SKIP $1 (this machine does not allow it)" ;;
-	*) fail=$((fail + 1)); failed="$failed $1"; echo "FAIL $1 (exit $2)" ;;
+# ---- which tests ----
+
+# Scripts that read sources, headers and archives.
+check="tests/format.sh tests/lint.sh tests/commits.sh tests/style.sh tests/layers.sh tests/help.sh tests/symbols.sh
+	tests/headers.sh tests/api.sh tests/api_docs.py tests/man.py tests/defects.sh tests/prm_vs_ifc.sh tests/link.sh
+	tests/install.sh"
+# Other scripts without time limits on what they do.
+patient="tests/gpu/compile.sh tests/consumers/rdma_core_current.sh tests/model/run.sh tests/fuzz.sh tests/sanity.sh"
+# Scripts that use the NIC, and scripts whose checkouts the caller names.
+scripts="tests/models.sh tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/wire.sh
+	tests/report.sh tests/paths.sh tests/verbs.sh tests/infiniband.sh tests/netns.sh
+	tests/consumers/perftest.sh tests/consumers/ucx.sh
+	${GDAKI_HOST_USERS:+tests/consumers/host.sh} ${GDAKI_PEER:+tests/consumers/peer.sh}
+	${GDAKI_DPDK:+tests/consumers/dpdk.sh} ${GDAKI_NCCL:+tests/consumers/nccl.sh tests/consumers/nccl_net.sh}
+	${GDAKI_NVSHMEM:+tests/consumers/nvshmem_host.sh}
+	${GDAKI_UCX:+tests/consumers/ucx_gdaki.sh tests/consumers/ucx_host.sh}"
+# The longest programs, which start first.
+long="test_e2e_share thread/kernels_1 thread/kernels_32 test_e2e_wrap test_softnic_slow test_qp_mixed test_failinject"
+
+programs() { # from the sources, so that a program whose source was deleted does not run
+	local f
+	[ "$SAN" = thread ] || for f in tests/unit/test_*.c; do basename "$f" .c; done
+	for f in tests/thread/*.c; do echo "thread/$(basename "$f" .c)"; done
+	printf '%s\n' thread/kernels_1 thread/kernels_32
+}
+
+selected() { # names...: those that contain T
+	local name
+	for name; do
+		# shellcheck disable=SC2254 # T is a pattern
+		case $name in *$T*) echo "$name" ;; esac
+	done
+}
+
+checks() {
+	local s
+	for s in $check; do
+		[ ! -x "$s" ] || echo "$s"
+	done
+}
+
+# The tests for which time matters, then the others.
+timed() {
+	[ "$what" = check ] && return
+	# shellcheck disable=SC2046,SC2086 # lists of names
+	{
+		selected $long | grep -xFf <(programs)
+		[ -n "$SAN" ] || selected $scripts
+		selected $(programs) | grep -vxF "$(printf '%s\n' $long)"
+	}
+}
+
+untimed() {
+	# shellcheck disable=SC2046,SC2086 # lists of names
+	case $what:$SAN in
+	check:*) selected $(checks) ;;
+	*:thread) ;;
+	*:) selected $patient $(checks) ;;
+	*) selected tests/fuzz.sh ;;
 	esac
 }
 
-script() { # path, arguments
-	timeout "${LIMIT:-300}" "$@"
-	note "$1" $?
+timed=$(timed) untimed=$(untimed)
+[ -n "$timed$untimed" ] || {
+	echo "run.sh: T=$T matches no test; their names are test_X, thread/X and tests/X.sh" >&2
+	exit 2
 }
 
-if [ "${1:-}" != check ]; then
-	if [ "$SAN" != thread ]; then
-		# Its last line is "N passed, N failed, N skipped".
-		tests/run-unit.sh | tee "$B/unit.log"
-		rc=${PIPESTATUS[0]}
-		read -r p f s < <(sed -n 's/^\(Unit: \)\{0,1\}\([0-9]*\) passed, \([0-9]*\) failed\(, \([0-9]*\) skipped\)\{0,1\}$/\2 \3 \5/p' "$B/unit.log" | tail -n 1)
-		pass=$((pass + ${p:-0})) fail=$((fail + ${f:-0})) skip=$((skip + ${s:-0}))
-		[ "${f:-0}" = 0 ] || failed="$failed unit"
-		if [ "$rc" != 0 ] && [ "${f:-0}" = 0 ]; then note tests/run-unit.sh "$rc"; fi
-		[ -n "${p:-}" ] || note "tests/run-unit.sh(no totals)" 1
-	fi
-	for t in "$B"/thread/*; do
-		case $t in *.d | *.o) continue ;; esac
-		[ -x "$t" ] || continue
-		tests/run-one.sh "$t"
-		note "$t" $?
+if [ "$what" = targets ]; then
+	[ -n "$T" ] || { echo build-tests; exit; }
+	echo all standins
+	for name in $timed $untimed; do
+		case $name in
+		test_* | thread/*) echo "$B/${name/#test_/tests/test_}" ;;
+		tests/hw.sh) echo "$B/hw/probe" ;;
+		tests/soak.sh) echo "$B/soak/soak" ;;
+		tests/fuzz.sh | tests/models.sh | tests/consumers/rdma_core*.sh) echo build-tests ;;
+		esac
 	done
+	exit
 fi
 
-[ "${1:-}" = check ] || [ "$SAN" = thread ] || script tests/fuzz.sh
-if [ -z "$SAN" ]; then
-	for s in link symbols headers api defects style prm_vs_ifc install report paths verbs infiniband wire netns hw soak consumers/perftest consumers/ucx sanity; do
-		[ -x "tests/$s.sh" ] && script "tests/$s.sh"
-	done
-	rm -rf "$B/captures"
-	script tests/consumers/pyverbs.sh --pcap "$B/captures"
-	script tests/captures.sh "$B/captures"
-	LIMIT=900 script tests/consumers/rdma_core_current.sh
-	script tests/api_docs.py
-	script tests/man.py
-	script tests/many.py
-	script tests/models.sh short
-	script tests/model/run.sh replay
-	# Checkouts of the projects whose host sources and kernels these compile, and run.
-	# shellcheck disable=SC2086 # several checkouts
-	[ -z "${GDAKI_HOST_USERS:-}" ] || script tests/consumers/host.sh $GDAKI_HOST_USERS
-	[ -z "${GDAKI_PEER:-}" ] || script tests/consumers/peer.sh "$GDAKI_PEER"
-	[ -z "${GDAKI_DPDK:-}" ] || script tests/consumers/dpdk.sh "$GDAKI_DPDK"
-	[ -z "${GDAKI_NCCL:-}" ] || LIMIT=900 script tests/consumers/nccl.sh "$GDAKI_NCCL"
-	[ -z "${GDAKI_NCCL:-}" ] || LIMIT=900 script tests/consumers/nccl_net.sh "$GDAKI_NCCL"
-	[ -z "${GDAKI_NVSHMEM:-}" ] || script tests/consumers/nvshmem_host.sh "$GDAKI_NVSHMEM"
-	[ -z "${GDAKI_UCX:-}" ] || script tests/consumers/ucx_gdaki.sh "$GDAKI_UCX"
-	[ -z "${GDAKI_UCX:-}" ] || LIMIT=1200 script tests/consumers/ucx_host.sh "$GDAKI_UCX"
-	[ -x tests/gpu/compile.sh ] && LIMIT=900 script tests/gpu/compile.sh
-fi
+# ---- one test ----
 
-[ -z "$failed" ] || echo "failed:$failed"
-echo "$pass passed, $fail failed, $skip skipped"
-[ "$fail" = 0 ]
+dir=$B/test-results # NAME.out, NAME.time (elapsed, user, system, name), NAME.result (passed, failed, skipped)
+
+result() { # name, exit status: prints its line, stores its result
+	local passed=0 failed=0 skipped=0
+	case $2 in
+	0) passed=1; echo "PASS $1" ;;
+	77) skipped=1; echo "SKIP $1" ;;
+	78) skipped=1; echo "SKIP $1 (this machine does not allow it)" ;;
+	*) failed=1; echo "FAIL $1 (exit $2)" ;;
+	esac
+	# CI installs all that the tests need, so that a skipped test is an error there.
+	if [ "${CI:-}" = true ] && [ "$2" = 77 ]; then skipped=0 failed=1; echo "FAIL $1 (skipped in CI)"; fi
+	echo "$passed $failed $skipped" >"$dir/${1//\//.}.result"
+}
+
+# run-unit.sh counts tests, of which a program has several; its last line has the numbers.
+unit_result() { # name, exit status
+	local numbers
+	numbers=$(sed -n '$s/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$dir/$1.out")
+	[ -n "$numbers" ] || { cat "$dir/$1.out"; result "$1" 1; return; }
+	sed '$d' "$dir/$1.out"
+	[ "$2" = 0 ] || [[ $numbers != *" 0 "* ]] || { result "$1" "$2"; return; }
+	echo "$numbers" >"$dir/$1.result"
+}
+
+run() { # name, priority
+	case $1 in
+	test_*) tests/run-unit.sh "$B/tests/$1" ;;
+	thread/*) GDAKI_TEST_TIMEOUT=300 tests/run-one.sh "$B/$1" ;;
+	tests/consumers/pyverbs.sh) timeout 300 "$1" --pcap "$B/captures" ;;
+	tests/captures.sh) timeout 300 "$1" "$B/captures" ;;
+	tests/models.sh) timeout 300 "$1" short ;;
+	tests/model/run.sh) timeout 600 nice "$1" replay ;;
+	tests/fuzz.sh | tests/sanity.sh) timeout 600 nice "$1" ;;
+	tests/gpu/compile.sh) timeout 900 nice "$1" ;;
+	tests/consumers/rdma_core_current.sh) timeout 900 "$1" ;;
+	tests/consumers/ucx_host.sh) timeout 1200 "$1" "$GDAKI_UCX" ;;
+	tests/consumers/ucx_gdaki.sh) timeout 300 "$1" "$GDAKI_UCX" ;;
+	tests/consumers/nccl*.sh) timeout 900 "$1" "$GDAKI_NCCL" ;;
+	tests/consumers/nvshmem_host.sh) timeout 300 "$1" "$GDAKI_NVSHMEM" ;;
+	tests/consumers/dpdk.sh) timeout 300 "$1" "$GDAKI_DPDK" ;;
+	tests/consumers/peer.sh) timeout 300 "$1" "$GDAKI_PEER" ;;
+	tests/consumers/host.sh)
+		read -ra checkouts <<<"$GDAKI_HOST_USERS"
+		timeout 300 "$1" "${checkouts[@]}"
+		;;
+	*) timeout 300 "$1" ;;
+	esac
+}
+
+one() { # name
+	local name=$1 file=$dir/${1//\//.} rc
+	local TIMEFORMAT="%R %U %S $name"
+	{ time run "$name" >"$file.out" 2>&1; } 2>"$file.time"
+	rc=$?
+	{
+		flock 9
+		case $name in
+		test_*) unit_result "$name" $rc ;;
+		*) cat "$file.out"; result "$name" $rc ;;
+		esac
+	} 9>"$dir/lock"
+	[ "$name" != tests/consumers/pyverbs.sh ] || [ $rc != 0 ] || one tests/captures.sh
+}
+
+# ---- all of them ----
+
+in_parallel() { # number: the tests named by standard input
+	# shellcheck disable=SC2016 # bash -c expands it
+	xargs -d '\n' -P "$1" -I{} bash -c 'one "$1"' _ {}
+}
+
+rm -rf "$dir" "$B/captures"
+mkdir -p "$dir"
+export -f run one result unit_result
+export dir
+start=$SECONDS
+{ [ -z "$untimed" ] || in_parallel "$(nproc)" <<<"$untimed"; } &
+[ -z "$timed" ] || in_parallel "$jobs" <<<"$timed"
+wait
+
+[ -n "$T" ] || echo "slowest (elapsed, CPU seconds):"
+tail -q -n 1 "$dir"/*.time >"$dir/times"
+[ -n "$T" ] || sort -rn "$dir/times" | awk 'NR <= 10 { printf "  %7.1f %7.1f  %s\n", $1, $2 + $3, $4 }'
+# build.times has the lines of the shell's times after the build: the shell, then its children.
+build=$(sed -n '2s/\([0-9]*\)m\([0-9]*\).*s \([0-9]*\)m\([0-9]*\).*/\1*60+\2+\3*60+\4/p' "$B/build.times" 2>/dev/null)
+rm -f "$B/build.times"
+awk -v elapsed=$((SECONDS - start)) -v build=$((${build:-0})) '
+	{ cpu += $2 + $3 }
+	END {
+		printf "%d programs and scripts: %d s elapsed, %d s of CPU time", NR, elapsed, cpu
+		printf build ? "; the build: %d s of CPU time\n" : "\n", build
+	}' "$dir/times"
+for name in $timed $untimed tests/captures.sh; do
+	f=$dir/${name//\//.}.result
+	[ -e "$f" ] || [ "$name" = tests/captures.sh ] || { echo "$name did not end"; echo "0 1 0" >"$f"; }
+	[ ! -e "$f" ] || [ "$(cut -d' ' -f2 "$f")" = 0 ] || echo "failed: $name"
+done
+cat "$dir"/*.result | awk '{ p += $1; f += $2; s += $3 }
+	END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 }'

@@ -12,6 +12,11 @@ BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c 
 TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
 # softnic-run preloads the NIC, except in a build with a sanitizer: there each program links it.
 TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
+# Less optimization and no variables in the debug information, so that the tests compile in half the
+# time; the device path in *_dev.c is optimized as in a program. `make OPT=...` overrides both.
+TEST_OBJS = $(patsubst %,$(B)/obj/tests/%.o,$(1))
+$(call TEST_OBJS,unit/% thread/% lib/% gpu/% hw/% fuzz/%): OPT = -O1 -g1
+$(call TEST_OBJS,unit/%_dev thread/%): OPT = -O2 -g1
 ALL_LIBS := $(LINK_LIBS) $(SYS_LIBS)
 
 # ---- unit tests ----
@@ -71,13 +76,16 @@ gpu-tests: $(if $(NVCC),$(B)/gpu/device)
 # ---- the same kernels on CPU threads, in warps of 1 and of 32 threads ----
 # With less payload, WQEs that carry less (so that short operations need several), and the token
 # as on a GPU.
-KERNEL_FLAGS := -DGT_PART='(1u << 19)' -DGT_CHUNK_SHIFT=8 -DGDK_TOKEN_FIRST=1
+# The compiler chooses what to inline: with everything inlined the kernels compile ten times longer.
+# Without inlining it cannot see that lanes that set no variable do not read it either.
+KERNEL_FLAGS := -DGDK_FN='static inline __attribute__((__unused__))' $(if $(findstring clang,$(CXX)),,-Wno-maybe-uninitialized) -DGT_PART='(1u << 19)' -DGT_CHUNK_SHIFT=8 -DGDK_TOKEN_FIRST=1
 KERNELS := $(B)/thread/kernels_1 $(B)/thread/kernels_32
 KERNEL_C := $(sort $(filter-out %/device.c %/device_cases.c %/device_huge.c,$(wildcard tests/gpu/device_*.c)) \
 	$(wildcard tests/kernels/*.c))
 kernel-objs = $(patsubst %,$(B)/obj/warp_$(1)/%.o,$(basename $(KERNEL_C)) tests/kernels/host_gpu \
 	$(foreach m,$(KERNEL_KINDS),tests/kernels/kernels_$(m)))
 define kernel-rules # $(1): threads of a warp
+$(B)/obj/warp_$(1)/%.o: OPT = -O2 -g1
 $(B)/obj/warp_$(1)/%.o: %.c | stage
 	$$(call compile,$(KERNEL_FLAGS) -DGDK_WARP=$(1) -DGT_WARP=$(1) -DGT_BOUND_S=60)
 $(B)/obj/warp_$(1)/%.o: %.cpp | stage
@@ -121,31 +129,40 @@ $(STANDIN_SDK): $(B)/standin/%.so: $(wildcard tests/standin/sdk*) | stage
 		-o $@ $(patsubst libdoca_%.so,tests/standin/sdk_%.c,$(@F))
 
 # ---- targets ----
-.PHONY: build-tests test run-tests test-models check bench coverage gpu-tests doc
+.PHONY: build-tests standins test run-tests test-models check build-bench bench coverage gpu-tests doc
+##= T                 make test T=PATTERN runs the tests whose names contain this shell pattern
+##= JOBS              tests that `make test` runs at a time (processors + 1)
+standins: $(STANDINS)
 ## build-tests        build everything that `make test` runs
 build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(HW_PROBE))
-## test               install missing packages, build, run all tests
+## test               install missing packages, build, run all tests; T=PATTERN runs some of them
+TEST_ENV = B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) T='$(T)' JOBS=$(JOBS)
 test:
 	@tests/deps.sh build demo test fuzz
-	@$(MAKE) --no-print-directory build-tests
+	@targets=$$($(TEST_ENV) tests/run.sh targets) && mkdir -p $(B) && \
+		$(MAKE) --no-print-directory $$targets && times >$(B)/build.times
 	@$(MAKE) --no-print-directory run-tests
 run-tests:
-	@B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) tests/run.sh
-## check              build the library, run the scripts of `make test` without unit tests
+	@$(TEST_ENV) tests/run.sh
+## check              build the library, check sources, headers, archives and documents; no tests
 check: all
-	@B=$(B) CC=$(CC) NVCC=$(NVCC) tests/run.sh check
+	@$(TEST_ENV) tests/run.sh check
 ## test-models        run the end-to-end tests on each card model of the software NIC
 test-models: build-tests
 	@B=$(B) tests/models.sh
+## build-bench        build the benchmarks
+build-bench: all $(BENCHES)
 ## bench              build and run the benchmarks
-bench: all $(BENCHES)
+bench: build-bench
 	@B=$(B) tests/bench/run.sh
 ## doc                generate the API pages in build/doc/html (needs doxygen)
 doc: stage
 	@mkdir -p $(B)/doc
 	@B=$(B) doxygen core/Doxyfile
 ## coverage           run the unit tests with gcov, print the covered lines of each folder
+coverage: TEST_ENV = B=build/coverage SAN= CC=$(CC) NVCC= T='$(or $(T),test_)' JOBS=$(JOBS)
 coverage:
 	@tests/deps.sh build demo test
-	@$(MAKE) --no-print-directory B=build/coverage COVFLAGS=--coverage OPT='-O0 -g' NVCC= build-tests
-	@B=build/coverage tests/coverage.sh
+	@targets=$$($(TEST_ENV) tests/run.sh targets) && $(MAKE) --no-print-directory B=build/coverage \
+		COVFLAGS=--coverage OPT='-O0 -g' NVCC= $$targets
+	@$(TEST_ENV) tests/coverage.sh
