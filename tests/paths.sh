@@ -84,6 +84,9 @@ done < <("$run" --help | sed -n -E 's/^  (--[^ ]+)( ([^ ]+))?  .*/\1 \3/p')
 timeout 20 "$run" --nothing -- true >"$tmp/out" 2>&1 && complain "an unknown option is accepted"
 timeout 20 "$run" --link-layer token-ring -- true >"$tmp/out" 2>&1 && complain "an unknown link layer is accepted"
 timeout 20 "$run" --ip 203.0.113.7 -- true >"$tmp/out" 2>&1 && complain "an address that the machine lacks is accepted"
+grep -q "has the address 203.0.113.7$" "$tmp/out" || complain "the missing address is not named"
+timeout 20 "$run" --ip 300.1.1.1 -- true >"$tmp/out" 2>&1 && complain "an invalid address is accepted"
+grep -q 'invalid SOFTNIC_IP="300.1.1.1"' "$tmp/out" || complain "the invalid address is not named"
 
 # A killed run leaves its folder. The next run removes that folder, and no other.
 entries() { find "$TMPDIR" -mindepth 1 -maxdepth 1 | wc -l; }

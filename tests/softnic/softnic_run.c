@@ -250,6 +250,9 @@ static int set_address(struct sn_cfg *cfg)
 	struct in6_addr ip;
 
 	if (given && *given && !sn_addr_parse(given, &ip)) {
+		fprintf(stderr,
+			"softnic-run: invalid SOFTNIC_IP=\"%s\" (expected IPv4 or IPv6 address)\n",
+			given);
 		errno = EINVAL;
 		return -1;
 	}
@@ -270,11 +273,13 @@ static int set_address(struct sn_cfg *cfg)
 		errno = EINVAL;
 		return -1;
 	}
+	sn_addr_text(&cfg->ip, text);
 	if (!cfg->ndev[0]) {
+		fprintf(stderr, "softnic-run: no interface of this machine has the address %s\n",
+			text);
 		errno = EADDRNOTAVAIL;
 		return -1;
 	}
-	sn_addr_text(&cfg->ip, text);
 	return setenv("SOFTNIC_IP", text, 1);
 }
 
