@@ -183,4 +183,6 @@ help:
 	@echo Targets:; sed -n 's/^## /  /p' $(MK)
 	@echo 'Variables (default):'; sed -n 's/^##= /  /p' $(MK)
 
+# No rule makes the lists of headers; the compiler writes them.
+%.d: ;
 -include $(shell find $(B)/obj $(B)/fuzz/obj -name '*.d' 2>/dev/null)

@@ -2,9 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * Chooses the doorbell handler of a QP for a GPU, NIC and UAR. No other file does. The report
- * has a reason for each candidate; the log shows the reasons at level INFO. The references to
- * the strategies are strong, so the linker takes each archive that is on the link line, and
- * libgdaki_db_none.a defines the missing ones.
+ * has a reason for each candidate; the log shows the reasons at level INFO.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,10 +12,13 @@
 
 #define H(name) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
 
-static const struct gdk_doorbell *const *const slots[] = {
-	&gdk_doorbell_gpu_sm,
-	&gdk_doorbell_bf,
-	&gdk_doorbell_cpu_proxy,
+/* One choice while it is made. */
+struct choice {
+	const struct gdk_slot *slots;
+	size_t num;
+	const struct gdk_doorbell_ask *ask;
+	struct gdk_decision *decision;
+	doca_error_t err; /* to return if no candidate is usable */
 };
 
 /* Order in which AUTO tries handlers. BlueFlame is not included, because it is faster only for a
@@ -34,109 +35,107 @@ static const char *const strategies[] = {
 	[H(GPU_SM_BF)] = "bf", [H(GPU_SM_NO_DBR)] = "gpu_sm",
 };
 
-/* NULL: no such handler. */
+/* NULL: unknown handler. */
 static const char *strategy_of(enum doca_gpu_dev_verbs_nic_handler h)
 {
 	return (size_t)h < GDK_ARRAY_SIZE(strategies) ? strategies[h] : NULL;
 }
 
-static const struct gdk_doorbell *linked(enum doca_gpu_dev_verbs_nic_handler h)
+/* The strategy that implements a handler. NULL: it is not linked; *reason says why. */
+static const struct gdk_doorbell *linked(const struct choice *c,
+					 enum doca_gpu_dev_verbs_nic_handler h, const char **reason)
 {
-	size_t i;
+	const struct gdk_slot *slot;
 
-	for (i = 0; i < GDK_ARRAY_SIZE(slots); i++)
-		if (*slots[i] && ((*slots[i])->handlers >> h & 1))
-			return *slots[i];
+	*reason = "the archive of this strategy is not linked, or is behind libgdaki_db_none.a";
+	for (slot = c->slots; slot < c->slots + c->num; slot++) {
+		if (*slot->ops && ((*slot->ops)->handlers >> h & 1))
+			return *slot->ops;
+		if (!*slot->ops && *slot->linked && !strcmp(slot->name, strategy_of(h)))
+			*reason = "the archive of this strategy is behind libgdaki_db_none.a on "
+				  "the link line: put it in front";
+	}
 	return NULL;
 }
 
-static const char *linked_names(char *buf, size_t len)
+static const char *linked_names(const struct choice *c, char *buf, size_t len)
 {
 	size_t i, at = 0;
 
 	buf[0] = '\0';
-	for (i = 0; i < GDK_ARRAY_SIZE(slots); i++)
-		if (*slots[i])
+	for (i = 0; i < c->num; i++)
+		if (*c->slots[i].ops)
 			at += (size_t)snprintf(buf + at, len - at, "%s%s", at ? ", " : "",
-					       (*slots[i])->name);
+					       c->slots[i].name);
 	return at ? buf : "none";
 }
 
-/* Probes one candidate and records the result. *err is the error to return if no candidate is
- * usable: NO_MEMORY replaces NOT_SUPPORTED. */
-static const struct gdk_doorbell *try_one(const struct gdk_doorbell_ask *ask,
-					  enum doca_gpu_dev_verbs_nic_handler h,
-					  struct gdk_decision *decision, doca_error_t *err)
+/* Probes one candidate and records the result. NULL: not usable. */
+static const struct gdk_doorbell *try_one(struct choice *c, const struct gdk_doorbell_ask *ask,
+					  enum doca_gpu_dev_verbs_nic_handler h)
 {
-	struct gdk_candidate *c = &decision->candidates[decision->num_candidates++];
-	const struct gdk_doorbell *db = linked(h);
+	struct gdk_candidate *to = &c->decision->candidates[c->decision->num_candidates++];
+	const struct gdk_doorbell *db = linked(c, h, &to->reason);
 	doca_error_t probed;
 
-	c->handler = (uint8_t)h;
-	c->reason = "the archive of this strategy is not linked";
+	to->handler = (uint8_t)h;
 	if (db) {
-		c->reason = "supported by this GPU and NIC";
-		probed = db->probe(ask, h, &c->reason);
-		c->usable = probed == DOCA_SUCCESS;
+		to->reason = "supported by this GPU and NIC";
+		probed = db->probe(ask, h, &to->reason);
+		to->usable = probed == DOCA_SUCCESS;
+		/* Lack of memory does not mean that the handler is not supported. */
 		if (probed == DOCA_ERROR_NO_MEMORY)
-			*err = probed;
+			c->err = probed;
 	}
 	gdk_info("handler %s (%s) on GPU %s: %s: %s", gdk_handler_name(h), strategy_of(h),
-		 gdk_gpu_name(ask->gpu), c->usable ? "usable" : "not usable", c->reason);
-	return c->usable ? db : NULL;
+		 gdk_gpu_name(ask->gpu), to->usable ? "usable" : "not usable", to->reason);
+	return to->usable ? db : NULL;
 }
 
 /* Tries the handlers of AUTO in order. If the caller did not request the DBREC mode, only the first
  * handler is probed without DBREC, the others with VALID_DBR. */
-static const struct gdk_doorbell *try_auto(const struct gdk_doorbell_ask *ask,
-					   enum doca_gpu_dev_verbs_nic_handler *h,
-					   struct gdk_decision *decision, doca_error_t *err)
+static const struct gdk_doorbell *try_auto(struct choice *c, enum doca_gpu_dev_verbs_nic_handler *h)
 {
-	struct gdk_doorbell_ask again = *ask;
+	struct gdk_doorbell_ask again = *c->ask;
 	const struct gdk_doorbell *db;
 	size_t i;
 
 	for (i = 0; i < GDK_ARRAY_SIZE(auto_order); i++) {
-		if (i && !ask->dbr_mode_stated)
+		if (i && !again.dbr_mode_stated)
 			again.dbr_mode = DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR;
 		*h = auto_order[i];
-		db = try_one(&again, *h, decision, err);
+		db = try_one(c, &again, *h);
 		if (db)
 			return db;
 	}
 	return NULL;
 }
 
-static void log_refusal(const struct gdk_doorbell_ask *ask, const struct gdk_decision *decision)
+static void log_refusal(const struct choice *c)
 {
-	char names[64], why[GDK_ARRAY_SIZE(decision->candidates) * (GDK_HANDLER_REASON_LEN + 24)];
-	size_t at = 0;
-	unsigned int i;
+	char names[64], why[3 * (GDK_HANDLER_REASON_LEN + 24)] = "";
+	const struct gdk_candidate *at,
+		*end = c->decision->candidates + c->decision->num_candidates;
+	const char *list = linked_names(c, names, sizeof(names));
+	size_t len = 0;
 
-	linked_names(names, sizeof(names));
-	if (ask->want == H(AUTO) && gdk_doorbell_bf && !gdk_doorbell_gpu_sm &&
-	    !gdk_doorbell_cpu_proxy) {
+	if (c->ask->want == H(AUTO) && !strcmp(list, "bf")) {
 		gdk_err("handler AUTO refused: only strategy bf (GPU_SM_BF) is linked, which AUTO "
 			"does not select; request GPU_SM_BF, or link gpu_sm or cpu_proxy");
 		return;
 	}
-	why[0] = '\0';
-	for (i = 0; i < decision->num_candidates && at < sizeof(why); i++)
-		at += (size_t)snprintf(why + at, sizeof(why) - at, "%s%s: %s", i ? "; " : "",
-				       gdk_handler_name(decision->candidates[i].handler),
-				       decision->candidates[i].reason);
+	for (at = c->decision->candidates; at < end && len < sizeof(why); at++)
+		len += (size_t)snprintf(why + len, sizeof(why) - len, "%s%s: %s", len ? "; " : "",
+					gdk_handler_name(at->handler), at->reason);
 	gdk_err("handler %s refused on GPU %s (%s); linked strategies: %s",
-		gdk_handler_name(ask->want), gdk_gpu_name(ask->gpu), why,
-		names[0] ? names : "none");
+		gdk_handler_name(c->ask->want), gdk_gpu_name(c->ask->gpu), why, list);
 }
 
-doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask, const struct gdk_doorbell **db,
-			       enum doca_gpu_dev_verbs_nic_handler *handler,
-			       struct gdk_decision *decision)
+doca_error_t gdk_doorbell_pick(const struct gdk_slot *slots, size_t num,
+			       const struct gdk_doorbell_ask *ask, struct gdk_decision *decision)
 {
+	struct choice c = { slots, num, ask, decision, DOCA_ERROR_NOT_SUPPORTED };
 	enum doca_gpu_dev_verbs_nic_handler h = ask->want;
-	doca_error_t err = DOCA_ERROR_NOT_SUPPORTED;
-	const struct gdk_doorbell *d;
 
 	memset(decision, 0, sizeof(*decision));
 	decision->asked = h;
@@ -148,14 +147,12 @@ doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask, const struct 
 	/* GPU_SM_DB without a DBREC is the same as GPU_SM_NO_DBR. */
 	if (h == H(GPU_SM_DB) && ask->dbr_mode != DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR)
 		h = H(GPU_SM_NO_DBR);
-	d = h == H(AUTO) ? try_auto(ask, &h, decision, &err) : try_one(ask, h, decision, &err);
-	if (!d) {
-		log_refusal(ask, decision);
-		return err;
+	decision->db = h == H(AUTO) ? try_auto(&c, &h) : try_one(&c, ask, h);
+	if (!decision->db) {
+		log_refusal(&c);
+		return c.err;
 	}
 	decision->chosen = h;
-	*db = d;
-	*handler = h;
 	return DOCA_SUCCESS;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/log.h"
-#include "qp/export.h"
+#include "doorbell/doorbell.h"
 
 static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_verbs_nic_handler h,
 			  const char **reason)
@@ -32,26 +32,25 @@ static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_
 	return gdk_gpu_unmap_reg(ask->gpu, ask->uar->reg_addr);
 }
 
-static doca_error_t attach(const struct gdk_doorbell_ask *ask, struct doca_gpu_verbs_qp *qp,
-			   struct doca_gpu_dev_verbs_qp *dev)
+static doca_error_t attach(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *dev)
 {
 	const char *how = NULL;
 	void *reg_gpu;
-	doca_error_t err = gdk_gpu_map_reg(ask->gpu, ask->uar->reg_addr, &reg_gpu, &how);
+	doca_error_t err = gdk_gpu_map_reg(x->pub.gpu_dev, x->uar->reg_addr, &reg_gpu, &how);
 
 	if (err != DOCA_SUCCESS) {
-		gdk_err("QP 0x%x: cannot map the register page for the GPU: %s", qp->qp->qpn, how);
+		gdk_err("QP 0x%x: cannot map the register page for the GPU: %s", x->qpn, how);
 		return err;
 	}
-	gdk_to_export(qp)->reg_on_host = !how || !strstr(how, "mapped as device memory");
+	x->reg_on_host = !how || !strstr(how, "mapped as device memory");
 	dev->sq_db = reg_gpu;
-	qp->sq_db = ask->uar->reg_addr;
+	x->pub.sq_db = x->uar->reg_addr;
 	return DOCA_SUCCESS;
 }
 
-static void detach(struct doca_gpu_verbs_qp *qp)
+static void detach(struct gdk_db_qp *x)
 {
-	(void)gdk_gpu_unmap_reg(qp->gpu_dev, qp->sq_db);
+	(void)gdk_gpu_unmap_reg(x->pub.gpu_dev, x->pub.sq_db);
 }
 
 static const struct gdk_doorbell ops = {
@@ -63,3 +62,4 @@ static const struct gdk_doorbell ops = {
 };
 
 const struct gdk_doorbell *const gdk_doorbell_bf = &ops;
+const bool gdk_doorbell_bf_linked = true;

@@ -139,8 +139,7 @@ static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_
 		*reason = "the device does not support DBREC-less QPs (ConnectX-8 or newer does)";
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	if (ask->qp && !ask->qp->no_dbr && ask->qp->umem_dbr && ask->qp->umem_dbr->gpu &&
-	    !gdk_gpu_cpu_ptr(ask->gpu, ask->qp->dbrec)) {
+	if (ask->qp && !ask->qp->no_dbr && !ask->qp->dbrec_cpu) {
 		*reason = "the CPU cannot write the memory of the QP's DBREC";
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
@@ -148,46 +147,49 @@ static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t attach(const struct gdk_doorbell_ask *ask, struct doca_gpu_verbs_qp *qp,
-			   struct doca_gpu_dev_verbs_qp *dev)
+static doca_error_t attach(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *dev)
 {
-	struct gdk_export *x = gdk_to_export(qp);
 	struct counter_page *page;
 	unsigned int slot;
 	doca_error_t err;
 
-	if (!qp->qp->no_dbr && !x->dbrec_cpu) {
-		gdk_err("QP 0x%x: cannot use CPU_PROXY: the CPU cannot write the DBREC",
-			qp->qp->qpn);
+	if (!x->no_dbr && !x->dbrec_cpu) {
+		gdk_err("QP 0x%x: cannot use CPU_PROXY: the CPU cannot write the DBREC", x->qpn);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	err = slot_get(ask->gpu, ask->dev, &page, &slot);
+	err = slot_get(x->pub.gpu_dev, x->dev, &page, &slot);
 	if (err != DOCA_SUCCESS)
 		return err;
 	__atomic_store_n(&page->cpu[slot], 0, __ATOMIC_RELAXED);
 	/* Release: orders the store above. Pairs with the acquire in gdk_scan_pass(). */
 	atomic_fetch_add_explicit(&gdk_counter_falls, 1, memory_order_release);
 	x->proxy.slot = page;
-	qp->cpu_db = &page->cpu[slot];
-	qp->sq_db = gdk_qp_db_reg(qp->qp);
-	qp->cpu_proxy = true;
+	x->pub.cpu_db = &page->cpu[slot];
+	x->pub.sq_db = x->reg;
+	x->pub.cpu_proxy = true;
 	dev->sq_db = &page->gpu_ptr[slot];
 	return DOCA_SUCCESS;
 }
 
-static void detach(struct doca_gpu_verbs_qp *qp)
+static void detach(struct gdk_db_qp *x)
 {
-	struct gdk_export *x = gdk_to_export(qp);
 	struct counter_page *page = x->proxy.slot;
 
 	if (page)
-		slot_put(page, (unsigned int)(qp->cpu_db - page->cpu));
+		slot_put(page, (unsigned int)(x->pub.cpu_db - page->cpu));
 	x->proxy.slot = NULL;
-	qp->cpu_db = NULL;
+	x->pub.cpu_db = NULL;
+}
+
+/* step_lock is held. */
+static void reset(struct gdk_db_qp *x)
+{
+	__atomic_store_n(x->pub.cpu_db, 0, __ATOMIC_RELEASE);
+	atomic_fetch_add_explicit(&gdk_counter_falls, 1, memory_order_release);
 }
 
 /* Rings if the counter was raised. The caller holds step_lock. */
-static bool ring_raised(struct gdk_export *x)
+static bool ring_raised(struct gdk_db_qp *x)
 {
 	struct doca_gpu_verbs_qp *qp = &x->pub;
 	union {
@@ -217,13 +219,13 @@ static bool ring_raised(struct gdk_export *x)
 
 /* Checks without the lock whether the counter was raised. A counter in a state block can only be
  * read under the lock, because a reset overwrites the whole block; so it counts as raised. */
-static bool is_raised(const struct gdk_export *x)
+static bool is_raised(const struct gdk_db_qp *x)
 {
 	return !x->proxy.slot || __atomic_load_n(x->pub.cpu_db, __ATOMIC_RELAXED) !=
 					 __atomic_load_n(&x->pub.sq_wqe_pi_last, __ATOMIC_RELAXED);
 }
 
-enum gdk_step gdk_proxy_step(struct gdk_export *x)
+enum gdk_step gdk_proxy_step(struct gdk_db_qp *x)
 {
 	bool rang;
 
@@ -236,7 +238,7 @@ enum gdk_step gdk_proxy_step(struct gdk_export *x)
 	return rang ? GDK_STEP_RANG : GDK_STEP_NONE;
 }
 
-bool gdk_proxy_drain(struct gdk_export *x)
+bool gdk_proxy_drain(struct gdk_db_qp *x)
 {
 	bool rang;
 
@@ -249,15 +251,15 @@ bool gdk_proxy_drain(struct gdk_export *x)
 doca_error_t doca_gpu_verbs_cpu_proxy_progress(struct doca_gpu_verbs_qp *qp_cpu,
 					       bool *out_progressed)
 {
-	struct gdk_export *x;
+	struct gdk_db_qp *x;
 	bool rang;
 
 	GDK_CHECK_ARG(qp_cpu != NULL);
-	x = gdk_to_export(qp_cpu);
+	x = gdk_to_db_qp(qp_cpu);
 	if (!qp_cpu->cpu_proxy) {
 		gdk_err("QP 0x%x: no CPU progress for handler %s (expected CPU_PROXY, or "
 			"NO_DBR_SW_EMULATED mode)",
-			qp_cpu->qp->qpn, gdk_handler_name(x->decision.chosen));
+			x->qpn, gdk_handler_name(x->decision.chosen));
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	rang = is_raised(x) && gdk_proxy_drain(x);
@@ -273,6 +275,8 @@ static const struct gdk_doorbell ops = {
 	.probe = probe,
 	.attach = attach,
 	.detach = detach,
+	.reset = reset,
 };
 
 const struct gdk_doorbell *const gdk_doorbell_cpu_proxy = &ops;
+const bool gdk_doorbell_cpu_proxy_linked = true;

@@ -8,7 +8,7 @@
 #ifndef GDK_CPU_PROXY_H
 #define GDK_CPU_PROXY_H
 
-#include "qp/export.h"
+#include "doorbell/doorbell.h"
 
 #define GDK_SCAN_SLOTS 8u /* 64-bit counters in a cache line */
 
@@ -19,10 +19,10 @@ enum gdk_step {
 };
 
 /* Rings the doorbell once if GPU threads have increased the counter *pub.cpu_db. */
-enum gdk_step gdk_proxy_step(struct gdk_export *x);
+enum gdk_step gdk_proxy_step(struct gdk_db_qp *x);
 /* As gdk_proxy_step, but waits for another thread's step to end. On return, all that GPU threads
  * raised before the call is rung. Returns whether this call rang. */
-bool gdk_proxy_drain(struct gdk_export *x);
+bool gdk_proxy_drain(struct gdk_db_qp *x);
 
 /* One cache line of counters. */
 struct gdk_scan_line {
@@ -33,24 +33,28 @@ struct gdk_scan_line {
 /* A set of queue pairs. Initialize it with zeros. Calls must be serialized by the caller. */
 struct gdk_scan {
 	struct gdk_scan_line *line;
-	struct gdk_export *(*member)[GDK_SCAN_SLOTS]; /* QPs of each line; NULL: not in the set */
+	struct gdk_db_qp *(*member)[GDK_SCAN_SLOTS]; /* QPs of each line; NULL: not in the set */
 	size_t num_lines, max_lines;
 	/* QPs whose counter is in the state block, not in a slot (NO_DBR_SW_EMULATED). */
-	struct gdk_export **loose;
+	struct gdk_db_qp **loose;
 	size_t num_loose, max_loose;
 	size_t num;	    /* all QPs of the set */
 	unsigned int falls; /* gdk_counter_falls at the start of the last pass */
 	bool stale;	    /* the next pass must read every counter */
 };
 
-doca_error_t gdk_scan_add(struct gdk_scan *s, struct gdk_export *x);
-void gdk_scan_remove(struct gdk_scan *s, struct gdk_export *x);
+doca_error_t gdk_scan_add(struct gdk_scan *s, struct gdk_db_qp *x);
+void gdk_scan_remove(struct gdk_scan *s, struct gdk_db_qp *x);
 /* Returns whether the set contains a QP whose counter is in the same cache line as x's. */
-bool gdk_scan_has_line(const struct gdk_scan *s, const struct gdk_export *x);
+bool gdk_scan_has_line(const struct gdk_scan *s, const struct gdk_db_qp *x);
 /* Any QP of the set; NULL if it is empty. */
-struct gdk_export *gdk_scan_any(const struct gdk_scan *s);
+struct gdk_db_qp *gdk_scan_any(const struct gdk_scan *s);
 /* Polls all counters once and rings where needed. Returns the number of QPs that were rung. */
 unsigned int gdk_scan_pass(struct gdk_scan *s);
 void gdk_scan_free(struct gdk_scan *s);
+
+/* Number of times that a proxy counter decreased: at a reset, or when its slot was given to another
+ * QP. Incremented after the decrease. */
+extern atomic_uint gdk_counter_falls;
 
 #endif

@@ -17,12 +17,14 @@
 #include "core/log.h"
 #include "doorbell/cpu_proxy.h"
 
-static const uint64_t *line_of(const struct gdk_export *x)
+atomic_uint gdk_counter_falls;
+
+static const uint64_t *line_of(const struct gdk_db_qp *x)
 {
 	return (const uint64_t *)((uintptr_t)x->pub.cpu_db & ~(uintptr_t)63);
 }
 
-static unsigned int slot_of(const struct gdk_export *x)
+static unsigned int slot_of(const struct gdk_db_qp *x)
 {
 	return (unsigned int)(x->pub.cpu_db - line_of(x));
 }
@@ -45,7 +47,7 @@ static inline uint64_t line_sum(const uint64_t *at)
 #endif
 }
 
-static size_t find_line(const struct gdk_scan *s, const struct gdk_export *x)
+static size_t find_line(const struct gdk_scan *s, const struct gdk_db_qp *x)
 {
 	const uint64_t *at = line_of(x);
 	size_t i = 0;
@@ -55,7 +57,7 @@ static size_t find_line(const struct gdk_scan *s, const struct gdk_export *x)
 	return i;
 }
 
-bool gdk_scan_has_line(const struct gdk_scan *s, const struct gdk_export *x)
+bool gdk_scan_has_line(const struct gdk_scan *s, const struct gdk_db_qp *x)
 {
 	return x->proxy.slot && find_line(s, x) < s->num_lines;
 }
@@ -84,7 +86,7 @@ static bool grow_lines(struct gdk_scan *s)
 	       grow(&s->member, s->num_lines, &s->max_lines, sizeof(*s->member));
 }
 
-static bool add_loose(struct gdk_scan *s, struct gdk_export *x)
+static bool add_loose(struct gdk_scan *s, struct gdk_db_qp *x)
 {
 	if (!grow(&s->loose, s->num_loose, &s->max_loose, sizeof(*s->loose)))
 		return false;
@@ -92,7 +94,7 @@ static bool add_loose(struct gdk_scan *s, struct gdk_export *x)
 	return true;
 }
 
-static bool add_to_line(struct gdk_scan *s, struct gdk_export *x)
+static bool add_to_line(struct gdk_scan *s, struct gdk_db_qp *x)
 {
 	size_t i = find_line(s, x), k;
 
@@ -109,17 +111,17 @@ static bool add_to_line(struct gdk_scan *s, struct gdk_export *x)
 	return true;
 }
 
-doca_error_t gdk_scan_add(struct gdk_scan *s, struct gdk_export *x)
+doca_error_t gdk_scan_add(struct gdk_scan *s, struct gdk_db_qp *x)
 {
 	if (!(x->proxy.slot ? add_to_line(s, x) : add_loose(s, x))) {
-		gdk_err("QP 0x%x: no memory to monitor it", x->pub.qp->qpn);
+		gdk_err("QP 0x%x: no memory to monitor it", x->qpn);
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	s->num++;
 	return DOCA_SUCCESS;
 }
 
-static void remove_loose(struct gdk_scan *s, const struct gdk_export *x)
+static void remove_loose(struct gdk_scan *s, const struct gdk_db_qp *x)
 {
 	size_t i = 0;
 
@@ -128,7 +130,7 @@ static void remove_loose(struct gdk_scan *s, const struct gdk_export *x)
 	s->loose[i] = s->loose[--s->num_loose];
 }
 
-static void remove_from_line(struct gdk_scan *s, const struct gdk_export *x)
+static void remove_from_line(struct gdk_scan *s, const struct gdk_db_qp *x)
 {
 	size_t i = find_line(s, x), last, k;
 
@@ -142,7 +144,7 @@ static void remove_from_line(struct gdk_scan *s, const struct gdk_export *x)
 		s->member[i][k] = s->member[last][k];
 }
 
-void gdk_scan_remove(struct gdk_scan *s, struct gdk_export *x)
+void gdk_scan_remove(struct gdk_scan *s, struct gdk_db_qp *x)
 {
 	if (x->proxy.slot)
 		remove_from_line(s, x);
@@ -151,9 +153,9 @@ void gdk_scan_remove(struct gdk_scan *s, struct gdk_export *x)
 	s->num--;
 }
 
-struct gdk_export *gdk_scan_any(const struct gdk_scan *s)
+struct gdk_db_qp *gdk_scan_any(const struct gdk_scan *s)
 {
-	struct gdk_export *const *x;
+	struct gdk_db_qp *const *x;
 
 	if (!s->num_lines)
 		return s->num_loose ? s->loose[0] : NULL;
@@ -163,7 +165,7 @@ struct gdk_export *gdk_scan_any(const struct gdk_scan *s)
 }
 
 /* Executes a step of one QP. If another thread is in a step of it, the next pass tries again. */
-static unsigned int step_qp(struct gdk_scan *s, struct gdk_export *x)
+static unsigned int step_qp(struct gdk_scan *s, struct gdk_db_qp *x)
 {
 	enum gdk_step step = gdk_proxy_step(x);
 

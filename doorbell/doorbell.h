@@ -2,47 +2,34 @@
 /* Copyright (c) gdaki authors */
 /*
  * The interface between queue pairs and doorbell strategies. Each strategy is one archive
- * that defines one pointer, gdk_doorbell_<name>, to its operations. libgdaki_db_none.a, last
- * on the link line, defines these pointers as NULL for the strategies that are not linked.
- * Only auto.c selects a strategy, for each QP again. Device code is in *_dev.h.
+ * that defines one pointer, gdk_doorbell_<name>, to its operations. libgdaki_db_none.a, behind
+ * the strategies on the link line, defines these pointers as NULL for the strategies that are
+ * not linked. Device code is in *_dev.h.
+ *
+ * Each QP gets its strategy once, by gdk_doorbell_pick(): a high-level QP before it is
+ * created, any other QP at its export.
  */
 #ifndef GDK_DOORBELL_H
 #define GDK_DOORBELL_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "common/doca_gpunetio_verbs_dev.h"
 #include "core/gpu/gpu.h"
 #include "core/net_dev.h"
-#include "qp/qp.h"
-#include "uar/uar.h"
 #include "host/gdaki_core.h"
 #include "host/gdaki_doorbell.h"
+#include "uar/uar.h"
 
-/* Input of the choice. It is made before the QP exists (high-level QPs) or at its export. */
-struct gdk_doorbell_ask {
-	doca_gpu_t *gpu;
-	struct doca_dev *dev;
-	struct doca_verbs_uar *uar;
-	enum doca_gpu_dev_verbs_nic_handler want; /* AUTO, or one handler */
-	enum doca_gpu_verbs_send_dbr_mode_ext dbr_mode;
-	bool dbr_mode_stated;	    /* false: AUTO may fall back from NO_DBR */
-	struct doca_verbs_qp_t *qp; /* NULL before creation */
-};
-
-struct gdk_doorbell {
-	const char *name;
-	uint32_t handlers;  /* 1u << nic_handler for each handler that it implements */
-	bool dbrec_on_host; /* the CPU must be able to write the DBREC */
-	/* Checks whether handler h can work. *reason is static text, also on success. */
-	doca_error_t (*probe)(const struct gdk_doorbell_ask *ask,
-			      enum doca_gpu_dev_verbs_nic_handler h, const char **reason);
-	/* Sets sq_db and the other members of qp and dev that the strategy owns. dev is the host's
-	 * image of the device struct, which the caller then copies to the GPU. */
-	doca_error_t (*attach)(const struct gdk_doorbell_ask *ask, struct doca_gpu_verbs_qp *qp,
-			       struct doca_gpu_dev_verbs_qp *dev);
-	void (*detach)(struct doca_gpu_verbs_qp *qp);
-};
+struct gdk_db_qp;
+struct gdk_doorbell;
+struct gdk_slot;
+struct gdk_worker;
 
 /* The result of a choice: a gdk_handler_report whose reasons are pointers to static text. */
 struct gdk_decision {
+	const struct gdk_doorbell *db; /* NULL: no candidate is usable */
 	enum doca_gpu_dev_verbs_nic_handler asked, chosen;
 	unsigned int num_candidates;
 	struct gdk_candidate {
@@ -52,14 +39,86 @@ struct gdk_decision {
 	} candidates[3]; /* AUTO tries at most 3 handlers */
 };
 
+/*
+ * Data of the CPU proxy and of services for one QP. step_lock serializes the steps of a
+ * service's thread, of callers of cpu_proxy_progress, and resets.
+ */
+struct gdk_proxied {
+	pthread_spinlock_t step_lock;
+	void *slot;		/* page of proxy counters that contains *pub.cpu_db; NULL: none */
+	_Atomic uint64_t rings; /* register writes by the CPU; written under step_lock */
+	struct gdk_worker *worker; /* thread that monitors this QP; protected by membership_lock */
+	/* Removes the QP from its service, if any. Set when a service first monitors the QP. */
+	void (*_Atomic unmonitor)(struct gdk_db_qp *x);
+};
+
+/* The part of an exported QP (struct gdk_export) that strategies use. */
+struct gdk_db_qp {
+	struct doca_gpu_verbs_qp pub;
+	struct gdk_proxied proxy; /* near the members of pub that a proxy step reads */
+	uint32_t *dbrec_cpu; /* CPU address of DBREC word 1; NULL: no DBREC, or no CPU access */
+	uint32_t qpn;
+	bool no_dbr;	  /* created in the firmware's mode without DBREC */
+	bool reg_on_host; /* set by attach: the register page is ordinary host memory */
+	struct doca_dev *dev;
+	struct doca_verbs_uar *uar;
+	void *reg;   /* CPU address of the register that takes the QP's doorbells */
+	void *state; /* GPU address of the QP's gdk_qp_state */
+	struct gdk_decision decision;
+};
+
+static inline struct gdk_db_qp *gdk_to_db_qp(struct doca_gpu_verbs_qp *qp)
+{
+	return GDK_CONTAINER_OF(qp, struct gdk_db_qp, pub);
+}
+
+/* Input of the choice. */
+struct gdk_doorbell_ask {
+	doca_gpu_t *gpu;
+	struct doca_dev *dev;
+	struct doca_verbs_uar *uar;
+	enum doca_gpu_dev_verbs_nic_handler want; /* AUTO, or one handler */
+	enum doca_gpu_verbs_send_dbr_mode_ext dbr_mode;
+	bool dbr_mode_stated;	    /* false: AUTO may fall back from NO_DBR */
+	const struct gdk_db_qp *qp; /* NULL: the QP does not exist yet */
+};
+
+struct gdk_doorbell {
+	const char *name;
+	uint32_t handlers;  /* 1u << nic_handler for each handler that it implements */
+	bool dbrec_on_host; /* the CPU must be able to write the DBREC */
+	/* Checks whether handler h can work. *reason is static text, also on success. */
+	doca_error_t (*probe)(const struct gdk_doorbell_ask *ask,
+			      enum doca_gpu_dev_verbs_nic_handler h, const char **reason);
+	/* Sets sq_db and the other members of x and dev that the strategy owns. dev is the host's
+	 * image of the device struct, which the caller then copies to the GPU. */
+	doca_error_t (*attach)(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *dev);
+	void (*detach)(struct gdk_db_qp *x);
+	/* Resets what the strategy counts of a QP, under proxy.step_lock; NULL: nothing. */
+	void (*reset)(struct gdk_db_qp *x);
+};
+
+/*
+ * What a program was linked with. *linked is true if the linker took the strategy's archive;
+ * *ops is NULL if it took the pointer of libgdaki_db_none.a. Both are true only if the
+ * linker allows multiple definitions and libgdaki_db_none.a is in front of the strategy.
+ */
+struct gdk_slot {
+	const char *name;
+	const struct gdk_doorbell *const *ops;
+	const bool *linked;
+};
+
 extern const struct gdk_doorbell *const gdk_doorbell_gpu_sm;
 extern const struct gdk_doorbell *const gdk_doorbell_bf;
 extern const struct gdk_doorbell *const gdk_doorbell_cpu_proxy;
+extern const bool gdk_doorbell_gpu_sm_linked;
+extern const bool gdk_doorbell_bf_linked;
+extern const bool gdk_doorbell_cpu_proxy_linked;
 
 /* Chooses a strategy and a handler. Fills decision with a reason per candidate, also on failure. */
-doca_error_t gdk_doorbell_pick(const struct gdk_doorbell_ask *ask, const struct gdk_doorbell **db,
-			       enum doca_gpu_dev_verbs_nic_handler *handler,
-			       struct gdk_decision *decision);
+doca_error_t gdk_doorbell_pick(const struct gdk_slot *slots, size_t num,
+			       const struct gdk_doorbell_ask *ask, struct gdk_decision *decision);
 void gdk_doorbell_report(const struct gdk_decision *decision, struct gdk_handler_report *report);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/log.h"
-#include "qp/export.h"
+#include "doorbell/doorbell.h"
 #include "device/gdk/state.h"
 
 static doca_error_t probe_no_dbr(const struct gdk_doorbell_ask *ask, const char **reason)
@@ -33,7 +33,7 @@ static doca_error_t probe_no_dbr(const struct gdk_doorbell_ask *ask, const char 
 static void *ask_register(const struct gdk_doorbell_ask *ask)
 {
 	if (ask->qp)
-		return gdk_qp_db_reg(ask->qp);
+		return ask->qp->reg;
 	return ask->dbr_mode == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW
 		       ? ask->uar->dbr_less_addr
 		       : ask->uar->reg_addr;
@@ -64,40 +64,39 @@ static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_
 	return gdk_gpu_unmap_reg(ask->gpu, reg);
 }
 
-static doca_error_t attach(const struct gdk_doorbell_ask *ask, struct doca_gpu_verbs_qp *qp,
-			   struct doca_gpu_dev_verbs_qp *dev)
+static doca_error_t attach(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *dev)
 {
-	struct gdk_export *x = gdk_to_export(qp);
-	void *reg = gdk_qp_db_reg(qp->qp), *reg_gpu;
-	bool emulated = ask->dbr_mode == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED;
+	void *reg_gpu;
+	bool emulated = x->pub.send_dbr_mode_ext ==
+			DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED;
 	struct gdk_qp_state *state;
 	const char *how = NULL;
 	doca_error_t err;
 
 	if (emulated && !x->dbrec_cpu) {
 		gdk_err("QP 0x%x: cannot use NO_DBR_SW_EMULATED: the CPU cannot write the DBREC",
-			qp->qp->qpn);
+			x->qpn);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	err = gdk_gpu_map_reg(ask->gpu, reg, &reg_gpu, &how);
+	err = gdk_gpu_map_reg(x->pub.gpu_dev, x->reg, &reg_gpu, &how);
 	if (err != DOCA_SUCCESS) {
-		gdk_err("QP 0x%x: cannot map the register page for the GPU: %s", qp->qp->qpn, how);
+		gdk_err("QP 0x%x: cannot map the register page for the GPU: %s", x->qpn, how);
 		return err;
 	}
 	x->reg_on_host = !how || !strstr(how, "mapped as device memory");
 	if (emulated) {
-		state = gdk_gpu_cpu_ptr(ask->gpu, x->state);
-		qp->cpu_db = &state->rung;
-		qp->cpu_proxy = true;
+		state = gdk_gpu_cpu_ptr(x->pub.gpu_dev, x->state);
+		x->pub.cpu_db = &state->rung;
+		x->pub.cpu_proxy = true;
 	}
 	dev->sq_db = reg_gpu;
-	qp->sq_db = reg;
+	x->pub.sq_db = x->reg;
 	return DOCA_SUCCESS;
 }
 
-static void detach(struct doca_gpu_verbs_qp *qp)
+static void detach(struct gdk_db_qp *x)
 {
-	(void)gdk_gpu_unmap_reg(qp->gpu_dev, qp->sq_db);
+	(void)gdk_gpu_unmap_reg(x->pub.gpu_dev, x->pub.sq_db);
 }
 
 static const struct gdk_doorbell ops = {
@@ -110,3 +109,4 @@ static const struct gdk_doorbell ops = {
 };
 
 const struct gdk_doorbell *const gdk_doorbell_gpu_sm = &ops;
+const bool gdk_doorbell_gpu_sm_linked = true;

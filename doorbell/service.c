@@ -311,7 +311,7 @@ doca_error_t doca_gpu_verbs_create_service(doca_gpu_verbs_service_t *out_service
 
 /* Chooses the thread for a QP: the one that already has counters of the same cache line; otherwise
  * the one with the fewest QPs, preferring threads without QPs of other NUMA nodes. */
-static struct gdk_worker *choose(struct gdk_service *s, const struct gdk_export *x, int node)
+static struct gdk_worker *choose(struct gdk_service *s, const struct gdk_db_qp *x, int node)
 {
 	struct gdk_worker *w, *best = NULL;
 	size_t cost, least = SIZE_MAX;
@@ -330,7 +330,7 @@ static struct gdk_worker *choose(struct gdk_service *s, const struct gdk_export 
 	return best;
 }
 
-static void leave(struct gdk_export *x)
+static void leave(struct gdk_db_qp *x)
 {
 	struct gdk_worker *w = x->proxy.worker;
 
@@ -343,7 +343,7 @@ static void leave(struct gdk_export *x)
 	x->proxy.worker = NULL;
 }
 
-static void unmonitor(struct gdk_export *x)
+static void unmonitor(struct gdk_db_qp *x)
 {
 	pthread_mutex_lock(&membership_lock);
 	if (x->proxy.worker)
@@ -351,16 +351,16 @@ static void unmonitor(struct gdk_export *x)
 	pthread_mutex_unlock(&membership_lock);
 }
 
-static doca_error_t join(struct gdk_service *s, struct gdk_export *x)
+static doca_error_t join(struct gdk_service *s, struct gdk_db_qp *x)
 {
-	int node = x->pub.qp->dev->numa_node;
+	int node = x->dev->numa_node;
 	struct gdk_worker *w;
 	doca_error_t err;
 
 	if (x->proxy.worker && x->proxy.worker->service == s)
 		return DOCA_SUCCESS;
 	if (x->proxy.worker) {
-		gdk_err("QP 0x%x: cannot monitor it: another service does", x->pub.qp->qpn);
+		gdk_err("QP 0x%x: cannot monitor it: another service does", x->qpn);
 		return DOCA_ERROR_IN_USE;
 	}
 	w = choose(s, x, node);
@@ -379,16 +379,16 @@ static doca_error_t join(struct gdk_service *s, struct gdk_export *x)
 doca_error_t doca_gpu_verbs_service_monitor_qp(doca_gpu_verbs_service_t service,
 					       struct doca_gpu_verbs_qp *qp)
 {
-	struct gdk_export *x;
+	struct gdk_db_qp *x;
 	doca_error_t err;
 
 	GDK_CHECK_ARG(service != NULL);
 	GDK_CHECK_ARG(qp != NULL);
-	x = gdk_to_export(qp);
+	x = gdk_to_db_qp(qp);
 	if (!qp->cpu_proxy) {
 		gdk_err("QP 0x%x: cannot monitor handler %s (expected CPU_PROXY, or "
 			"NO_DBR_SW_EMULATED mode)",
-			qp->qp->qpn, gdk_handler_name(x->decision.chosen));
+			x->qpn, gdk_handler_name(x->decision.chosen));
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	pthread_mutex_lock(&membership_lock);
@@ -401,17 +401,17 @@ doca_error_t gdk_verbs_service_unmonitor_qp(doca_gpu_verbs_service_t service,
 					    struct doca_gpu_verbs_qp *qp)
 {
 	struct gdk_service *s = service;
-	struct gdk_export *x;
+	struct gdk_db_qp *x;
 	doca_error_t err = DOCA_SUCCESS;
 
 	GDK_CHECK_ARG(service != NULL);
 	GDK_CHECK_ARG(qp != NULL);
-	x = gdk_to_export(qp);
+	x = gdk_to_db_qp(qp);
 	pthread_mutex_lock(&membership_lock);
 	if (x->proxy.worker && x->proxy.worker->service == s) {
 		leave(x);
 	} else {
-		gdk_err("QP 0x%x: cannot unmonitor it: not monitored by this service", qp->qp->qpn);
+		gdk_err("QP 0x%x: cannot unmonitor it: not monitored by this service", x->qpn);
 		err = DOCA_ERROR_NOT_FOUND;
 	}
 	pthread_mutex_unlock(&membership_lock);
@@ -421,7 +421,7 @@ doca_error_t gdk_verbs_service_unmonitor_qp(doca_gpu_verbs_service_t service,
 doca_error_t doca_gpu_verbs_destroy_service(doca_gpu_verbs_service_t service)
 {
 	struct gdk_service *s = service;
-	struct gdk_export *x;
+	struct gdk_db_qp *x;
 	struct gdk_worker *w;
 
 	GDK_CHECK_ARG(service != NULL);

@@ -50,7 +50,7 @@ static doca_error_t check_members(const struct gdk_dev_array *a)
 	for (i = 0; i < a->num; i++) {
 		if (!a->members[i])
 			continue;
-		qp = &a->members[i]->pub;
+		qp = &a->members[i]->q.pub;
 		if (qp->gpu_dev != a->gpu) {
 			gdk_err("QP 0x%x: cannot add it to an array: exported to another GPU",
 				qp->qp->qpn);
@@ -110,7 +110,7 @@ static doca_error_t enter(struct gdk_dev_array *a)
 	for (i = 0; i < a->num; i++) {
 		if (!a->members[i])
 			continue;
-		qp = &a->members[i]->pub;
+		qp = &a->members[i]->q.pub;
 		qp->qp_gpu = &a->structs[i];
 		qp->qp_gpu_h = gdk_gpu_cpu_ptr(a->gpu, qp->qp_gpu);
 	}
@@ -148,13 +148,15 @@ doca_error_t gdk_dev_array_create(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qp
 /* Copies the reservation index from the array back to the QP's own struct. */
 static doca_error_t leave(struct gdk_export *x)
 {
-	uint64_t *from = &x->pub.qp_gpu->sq_rsvd_index, *to = &gdk_export_own_dev(x)->sq_rsvd_index;
-	doca_error_t err = gdk_gpu_read(x->pub.gpu_dev, &x->dev.sq_rsvd_index, from, sizeof(*from));
+	uint64_t *from = &x->q.pub.qp_gpu->sq_rsvd_index,
+		 *to = &gdk_export_own_dev(x)->sq_rsvd_index;
+	doca_error_t err = gdk_gpu_read(x->q.pub.gpu_dev, &x->dev.sq_rsvd_index, from,
+					sizeof(*from));
 
 	if (err == DOCA_SUCCESS)
-		err = gdk_gpu_write(x->pub.gpu_dev, to, &x->dev.sq_rsvd_index, sizeof(*to));
-	x->pub.qp_gpu = NULL;
-	x->pub.qp_gpu_h = NULL;
+		err = gdk_gpu_write(x->q.pub.gpu_dev, to, &x->dev.sq_rsvd_index, sizeof(*to));
+	x->q.pub.qp_gpu = NULL;
+	x->q.pub.qp_gpu_h = NULL;
 	return err;
 }
 
@@ -202,7 +204,7 @@ void gdk_dev_array_forget(const struct gdk_export *x)
 	uint32_t i;
 
 	pthread_mutex_lock(&lock);
-	a = x->pub.qp_gpu && x->pub.qp_gpu != gdk_export_own_dev(x) ? arrays : NULL;
+	a = x->q.pub.qp_gpu && x->q.pub.qp_gpu != gdk_export_own_dev(x) ? arrays : NULL;
 	for (; a; a = a->next)
 		for (i = 0; i < a->num; i++)
 			if (a->members[i] == x)

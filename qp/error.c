@@ -28,7 +28,7 @@ static const error_cqe_t *find_error(const struct gdk_export *x, const uint8_t *
 	for (i = 0; i < x->cq->cqe_num; i++) {
 		cqe = (const void *)(ring + (size_t)i * CQE_BYTES);
 		if (cqe->op_own >> 4 != DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR ||
-		    (be32toh(cqe->s_wqe_opcode_qpn) & 0xffffff) != x->pub.qp->qpn)
+		    (be32toh(cqe->s_wqe_opcode_qpn) & 0xffffff) != x->q.pub.qp->qpn)
 			continue;
 		if (cqe->syndrome != GDK_SYNDROME_FLUSH)
 			return cqe;
@@ -62,7 +62,7 @@ static doca_error_t query_error(struct gdk_export *x, error_cqe_t *cqe, bool *ha
 {
 	uint8_t box[PRM_QUERY_QP_OUT_LEN];
 	enum doca_verbs_qp_state state;
-	doca_error_t err = gdk_qp_query_state(x->pub.qp, box, &state);
+	doca_error_t err = gdk_qp_query_state(x->q.pub.qp, box, &state);
 
 	if (err == DOCA_SUCCESS)
 		err = read_error(x, cqe, has_cqe);
@@ -118,7 +118,7 @@ static bool has_remote_address(uint8_t opcode)
  * index in the control segment differs, and has_remote stays false. */
 static doca_error_t read_remote(const struct gdk_export *x, struct gdk_qp_error *error)
 {
-	const struct doca_verbs_qp_t *qp = x->pub.qp;
+	const struct doca_verbs_qp_t *qp = x->q.pub.qp;
 	const uint8_t *ring = x->dev.sq_wqe_daddr;
 	uint32_t slot[16]; /* control, then remote address segment */
 	doca_error_t err;

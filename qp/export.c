@@ -89,29 +89,29 @@ static uint32_t *dbrec_cpu(const struct doca_verbs_qp_t *qp, doca_gpu_t *gpu)
  * the DBREC, and the proxy's counter is written with system scope anyway. */
 static bool any_on_host(const struct gdk_export *x)
 {
-	const struct doca_verbs_qp_t *qp = x->pub.qp;
-	doca_gpu_t *gpu = x->pub.gpu_dev;
+	const struct doca_verbs_qp_t *qp = x->q.pub.qp;
+	doca_gpu_t *gpu = x->q.pub.gpu_dev;
 
-	if (gdk_gpu_is_host(gpu) || x->reg_on_host || on_host(qp->gpu, gpu, qp->sq_buf) ||
+	if (gdk_gpu_is_host(gpu) || x->q.reg_on_host || on_host(qp->gpu, gpu, qp->sq_buf) ||
 	    on_host(x->cq->gpu, gpu, x->cq->buf))
 		return true;
-	return !x->pub.cpu_proxy && on_host(qp->umem_dbr->gpu, gpu, qp->dbrec);
+	return !x->q.pub.cpu_proxy && on_host(qp->umem_dbr->gpu, gpu, qp->dbrec);
 }
 
 /* Returns whether a GPU polls for completions in host memory, over PCIe. */
 static bool polls_host_memory(const struct gdk_export *x)
 {
-	doca_gpu_t *gpu = x->pub.gpu_dev;
+	doca_gpu_t *gpu = x->q.pub.gpu_dev;
 
 	return !gdk_gpu_is_host(gpu) && (!x->cq->gpu || gdk_gpu_host_mem(gpu, x->cq->buf) ||
-					 gdk_gpu_host_mem(gpu, x->state));
+					 gdk_gpu_host_mem(gpu, x->q.state));
 }
 
 static uint32_t state_flags(const struct gdk_export *x)
 {
 	uint32_t flags = 0;
 
-	if (gdk_gpu_is_host(x->pub.gpu_dev))
+	if (gdk_gpu_is_host(x->q.pub.gpu_dev))
 		flags |= GDK_QPF_HOST_EXEC;
 	if (x->cq->collapsed)
 		flags |= GDK_QPF_COLLAPSED;
@@ -136,14 +136,14 @@ doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci)
 	doca_error_t err;
 
 	if (!image) {
-		gdk_err("QP 0x%x: no memory for an image of the state block", x->pub.qp->qpn);
+		gdk_err("QP 0x%x: no memory for an image of the state block", x->q.pub.qp->qpn);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	gdk_qp_state_format(image, x->pub.qp->sq_num, x->state_flags);
+	gdk_qp_state_format(image, x->q.pub.qp->sq_num, x->state_flags);
 	image->cqe_ci = cqe_ci;
 	image->wait_limit_ns = x->wait_limit_ns;
 	memcpy((uint8_t *)image + x->dev_at, &x->dev, sizeof(x->dev));
-	err = gdk_gpu_write(x->pub.gpu_dev, x->state, image, bytes);
+	err = gdk_gpu_write(x->q.pub.gpu_dev, x->q.state, image, bytes);
 	free(image);
 	return err;
 }
@@ -156,20 +156,20 @@ static doca_error_t alloc_state(struct gdk_export *x, void *place)
 	void *cpu = NULL;
 	doca_error_t err;
 
-	x->dev_at = gdk_dev_struct_at(x->pub.qp->sq_num);
+	x->dev_at = gdk_dev_struct_at(x->q.pub.qp->sq_num);
 	if (place) {
-		x->state = place;
+		x->q.state = place;
 		return DOCA_SUCCESS;
 	}
-	if (x->pub.send_dbr_mode_ext == MODE(NO_DBR_SW_EMULATED) && kind == DOCA_GPU_MEM_TYPE_GPU)
+	if (x->q.pub.send_dbr_mode_ext == MODE(NO_DBR_SW_EMULATED) && kind == DOCA_GPU_MEM_TYPE_GPU)
 		kind = DOCA_GPU_MEM_TYPE_GPU_CPU;
-	err = doca_gpu_mem_alloc(x->pub.gpu_dev, gdk_export_bytes(x->pub.qp->sq_num),
-				 GDK_STATE_LINE, kind, &x->state, &cpu);
+	err = doca_gpu_mem_alloc(x->q.pub.gpu_dev, gdk_export_bytes(x->q.pub.qp->sq_num),
+				 GDK_STATE_LINE, kind, &x->q.state, &cpu);
 	x->own_state = err == DOCA_SUCCESS;
 	if (err == DOCA_ERROR_NOT_SUPPORTED && kind == DOCA_GPU_MEM_TYPE_GPU_CPU) {
 		gdk_err("QP 0x%x: NO_DBR_SW_EMULATED needs a counter that the CPU can read, but "
 			"GPU %s has no CPU-readable memory (is GDRCopy installed?)",
-			x->pub.qp->qpn, gdk_gpu_name(x->pub.gpu_dev));
+			x->q.pub.qp->qpn, gdk_gpu_name(x->q.pub.gpu_dev));
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	return err;
@@ -191,15 +191,15 @@ static void fill_cq(struct gdk_export *x)
 	d->cqe_mask = cq->cqe_num - 1;
 	d->cqe_size = DOCA_GPUNETIO_VERBS_CQE_SIZE;
 	d->dbrec = cq->dbrec;
-	d->mem_type = mem_type(on_host(cq->gpu, x->pub.gpu_dev, cq->buf));
-	d->gdk_state = x->state;
+	d->mem_type = mem_type(on_host(cq->gpu, x->q.pub.gpu_dev, cq->buf));
+	d->gdk_state = x->q.state;
 }
 
 /* Fills the device struct, except the members that the strategy sets, such as sq_db. */
 static void fill_dev(struct gdk_export *x)
 {
 	struct doca_gpu_dev_verbs_qp *d = &x->dev;
-	const struct doca_verbs_qp_t *qp = x->pub.qp;
+	const struct doca_verbs_qp_t *qp = x->q.pub.qp;
 	uint32_t n8 = qp->qpn << 8;
 
 	d->sq_num = qp->qpn;
@@ -214,67 +214,73 @@ static void fill_dev(struct gdk_export *x)
 	d->sq_wqe_mask = (uint16_t)(qp->sq_num - 1);
 	d->sq_wqe_daddr = qp->sq_buf;
 	d->sq_dbrec = &qp->dbrec[1];
-	d->gdk_state = x->state;
-	d->mem_type = mem_type(on_host(qp->gpu, x->pub.gpu_dev, qp->sq_buf));
+	d->gdk_state = x->q.state;
+	d->mem_type = mem_type(on_host(qp->gpu, x->q.pub.gpu_dev, qp->sq_buf));
 	fill_cq(x);
 }
 
-static doca_error_t choose(struct gdk_export *x, enum doca_gpu_dev_verbs_nic_handler want,
-			   struct gdk_doorbell_ask *ask)
+/* Chooses the strategy, unless that was done before the QP was created. */
+static doca_error_t choose(struct gdk_export *x, const struct gdk_export_ask *what)
 {
-	struct doca_verbs_qp_t *qp = x->pub.qp;
-
-	*ask = (struct gdk_doorbell_ask){
-		.gpu = x->pub.gpu_dev,
-		.dev = qp->dev,
-		.uar = qp->uar,
-		.want = want,
-		.dbr_mode = x->pub.send_dbr_mode_ext,
+	struct gdk_doorbell_ask ask = {
+		.gpu = what->gpu,
+		.dev = x->q.dev,
+		.uar = x->q.uar,
+		.want = what->handler,
+		.dbr_mode = what->mode,
 		.dbr_mode_stated = true,
-		.qp = qp,
+		.qp = &x->q,
 	};
-	return gdk_doorbell_pick(ask, &x->db, &x->dev.nic_handler, &x->decision);
+	doca_error_t err = DOCA_SUCCESS;
+
+	if (what->decision)
+		x->q.decision = *what->decision;
+	else
+		err = gdk_choose_doorbell(&ask, &x->q.decision);
+	x->dev.nic_handler = x->q.decision.chosen;
+	return err;
 }
 
-static struct gdk_export *export_new(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp,
-				     struct doca_verbs_cq_t *cq,
-				     enum doca_gpu_verbs_send_dbr_mode_ext mode)
+static struct gdk_export *export_new(const struct gdk_export_ask *what)
 {
+	struct doca_verbs_qp_t *qp = what->qp;
 	struct gdk_export *x = calloc(1, sizeof(*x));
 
 	if (!x) {
 		gdk_err("QP 0x%x: no memory to export it", qp->qpn);
 		return NULL;
 	}
-	x->pub.gpu_dev = gpu;
-	x->pub.qp = qp;
-	x->pub.qp_cpu = &x->dev;
-	x->pub.send_dbr_mode_ext = mode;
-	x->pub.sq_num_shift8_be = htobe32(qp->qpn << 8);
-	x->cq = cq;
+	x->q.pub.gpu_dev = what->gpu;
+	x->q.pub.qp = qp;
+	x->q.pub.qp_cpu = &x->dev;
+	x->q.pub.send_dbr_mode_ext = what->mode;
+	x->q.pub.sq_num_shift8_be = htobe32(qp->qpn << 8);
+	x->q.qpn = qp->qpn;
+	x->q.no_dbr = qp->no_dbr;
+	x->q.dev = qp->dev;
+	x->q.uar = qp->uar;
+	x->q.reg = gdk_qp_db_reg(qp);
+	x->cq = what->cq;
 	x->wait_limit_ns = GDK_WAIT_LIMIT_NS;
-	x->pub.sq_dbrec = dbrec_cpu(qp, gpu);
-	x->dbrec_cpu = qp->no_dbr ? NULL : x->pub.sq_dbrec;
-	pthread_spin_init(&x->proxy.step_lock, PTHREAD_PROCESS_PRIVATE);
+	x->q.pub.sq_dbrec = dbrec_cpu(qp, what->gpu);
+	x->q.dbrec_cpu = qp->no_dbr ? NULL : x->q.pub.sq_dbrec;
+	pthread_spin_init(&x->q.proxy.step_lock, PTHREAD_PROCESS_PRIVATE);
 	return x;
 }
 
 static void export_free(struct gdk_export *x)
 {
 	if (x->own_state)
-		(void)doca_gpu_mem_free(x->pub.gpu_dev, x->state);
-	pthread_spin_destroy(&x->proxy.step_lock);
+		(void)doca_gpu_mem_free(x->q.pub.gpu_dev, x->q.state);
+	pthread_spin_destroy(&x->q.proxy.step_lock);
 	free(x);
 }
 
 /* Exports a QP. The caller holds qp->lock. */
-static doca_error_t export_locked(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp,
-				  enum doca_gpu_dev_verbs_nic_handler want,
-				  struct doca_verbs_cq_t *cq,
-				  enum doca_gpu_verbs_send_dbr_mode_ext mode, void *place,
-				  struct doca_gpu_verbs_qp **out)
+static doca_error_t export_locked(const struct gdk_export_ask *what, struct doca_gpu_verbs_qp **out)
 {
-	struct gdk_doorbell_ask ask;
+	struct doca_verbs_qp_t *qp = what->qp;
+	struct doca_verbs_cq_t *cq = what->cq;
 	struct gdk_export *x;
 	doca_error_t err;
 
@@ -288,31 +294,31 @@ static doca_error_t export_locked(doca_gpu_t *gpu, struct doca_verbs_qp_t *qp,
 			qp->qpn, cq->cqn);
 		return DOCA_ERROR_IN_USE;
 	}
-	x = export_new(gpu, qp, cq, mode);
+	x = export_new(what);
 	if (!x) {
 		err = DOCA_ERROR_NO_MEMORY;
 		goto err_cq;
 	}
-	err = choose(x, want, &ask);
+	err = choose(x, what);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
-	err = alloc_state(x, place);
+	err = alloc_state(x, what->place);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	fill_dev(x);
-	err = x->db->attach(&ask, &x->pub, &x->dev);
+	err = x->q.decision.db->attach(&x->q, &x->dev);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	x->state_flags = state_flags(x);
 	err = gdk_export_write_state(x, 0);
 	if (err != DOCA_SUCCESS)
 		goto err_detach;
-	qp->exported = &x->pub;
-	*out = &x->pub;
+	qp->exported = &x->q.pub;
+	*out = &x->q.pub;
 	return DOCA_SUCCESS;
 
 err_detach:
-	x->db->detach(&x->pub);
+	x->q.decision.db->detach(&x->q);
 err_free:
 	export_free(x);
 err_cq:
@@ -320,20 +326,17 @@ err_cq:
 	return err;
 }
 
-doca_error_t gdk_qp_export_at(doca_gpu_t *gpu, doca_verbs_qp_t *qp,
-			      enum doca_gpu_dev_verbs_nic_handler handler, doca_verbs_cq_t *cq_sq,
-			      enum doca_gpu_verbs_send_dbr_mode_ext mode, void *place,
-			      struct doca_gpu_verbs_qp **out)
+doca_error_t gdk_qp_export(const struct gdk_export_ask *what, struct doca_gpu_verbs_qp **out)
 {
-	doca_error_t err = check_mode(qp, handler, mode);
+	doca_error_t err = check_mode(what->qp, what->handler, what->mode);
 
 	if (err == DOCA_SUCCESS)
-		err = check_queues(gpu, qp, cq_sq);
+		err = check_queues(what->gpu, what->qp, what->cq);
 	if (err != DOCA_SUCCESS)
 		return err;
-	pthread_mutex_lock(&qp->lock);
-	err = export_locked(gpu, qp, handler, cq_sq, mode, place, out);
-	pthread_mutex_unlock(&qp->lock);
+	pthread_mutex_lock(&what->qp->lock);
+	err = export_locked(what, out);
+	pthread_mutex_unlock(&what->qp->lock);
 	return err;
 }
 
@@ -344,6 +347,14 @@ doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 				      enum doca_gpu_verbs_send_dbr_mode_ext mode,
 				      struct doca_gpu_verbs_qp **qp_out)
 {
+	const struct gdk_export_ask what = {
+		.gpu = gpu_dev,
+		.qp = qp,
+		.cq = cq_sq,
+		.handler = nic_handler,
+		.mode = mode,
+	};
+
 	(void)gpu_qp_umem_dev_ptr;
 	GDK_CHECK_ARG(gpu_dev != NULL);
 	GDK_CHECK_ARG(qp != NULL);
@@ -351,12 +362,12 @@ doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 	GDK_CHECK_ARG(qp_out != NULL);
 	GDK_CHECK_MIX(gpu_dev, qp);
 	GDK_CHECK_MIX(qp, cq_sq);
-	return gdk_qp_export_at(gpu_dev, qp, nic_handler, cq_sq, mode, NULL, qp_out);
+	return gdk_qp_export(&what, qp_out);
 }
 
 doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_verbs_qp *qp)
 {
-	void (*unmonitor)(struct gdk_export * x);
+	void (*unmonitor)(struct gdk_db_qp * x);
 	struct gdk_export *x;
 
 	GDK_CHECK_ARG(qp != NULL);
@@ -364,16 +375,16 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	x = gdk_to_export(qp);
 	/* Remove it from its service first, whose thread uses the counter and the register.
 	 * Acquire: pairs with the release in join() of service.c. */
-	unmonitor = atomic_load_explicit(&x->proxy.unmonitor, memory_order_acquire);
+	unmonitor = atomic_load_explicit(&x->q.proxy.unmonitor, memory_order_acquire);
 	if (unmonitor)
-		unmonitor(x);
+		unmonitor(&x->q);
 	gdk_export_warn_unserved(x);
 	gdk_export_warn_tail(x);
 	gdk_dev_array_forget(x);
 	pthread_mutex_lock(&qp->qp->lock);
 	qp->qp->exported = NULL;
 	pthread_mutex_unlock(&qp->qp->lock);
-	x->db->detach(qp);
+	x->q.decision.db->detach(&x->q);
 	atomic_store(&x->cq->exported, false);
 	export_free(x);
 	return DOCA_SUCCESS;

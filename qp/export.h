@@ -8,48 +8,25 @@
 #ifndef GDK_EXPORT_H
 #define GDK_EXPORT_H
 
-#include <stdatomic.h>
-
 #include "doorbell/doorbell.h"
+#include "qp/qp.h"
 #include "common/doca_gpunetio_verbs_dev.h"
 #include "host/doca_gpunetio.h"
 #include "host/gdaki.h"
 
-struct gdk_export;
-struct gdk_worker;
-
-/*
- * Data of the CPU proxy and of services for one QP. step_lock serializes the steps of a
- * service's thread, of callers of cpu_proxy_progress, and resets.
- */
-struct gdk_proxied {
-	pthread_spinlock_t step_lock;
-	void *slot;		/* page of proxy counters that contains *pub.cpu_db; NULL: none */
-	_Atomic uint64_t rings; /* register writes by the CPU; written under step_lock */
-	struct gdk_worker *worker; /* thread that monitors this QP; protected by membership_lock */
-	/* Removes the QP from its service, if any. Set when a service first monitors the QP. */
-	void (*_Atomic unmonitor)(struct gdk_export *x);
-};
-
 struct gdk_export {
-	struct doca_gpu_verbs_qp pub; /* qp_cpu points to dev below */
-	struct gdk_proxied proxy;     /* near the members of pub that a proxy step reads */
-	uint32_t *dbrec_cpu; /* CPU address of DBREC word 1; NULL: no DBREC, or no CPU access */
+	struct gdk_db_qp q;		  /* q.pub.qp_cpu is the address of dev */
 	struct doca_gpu_dev_verbs_qp dev; /* host image of the device struct */
-	const struct gdk_doorbell *db;
-	struct gdk_decision decision;
 	struct doca_verbs_cq_t *cq;
-	void *state;		/* GPU address of the QP's gdk_qp_state */
-	size_t dev_at;		/* offset of the device struct from state */
-	bool own_state;		/* allocated for this export */
+	size_t dev_at;		/* offset of the device struct from q.state */
+	bool own_state;		/* q.state was allocated for this export */
 	uint32_t state_flags;	/* GDK_QPF_* */
 	uint64_t wait_limit_ns; /* a reset does not change it */
-	bool reg_on_host;	/* the register page is ordinary host memory */
 };
 
 static inline struct gdk_export *gdk_to_export(struct doca_gpu_verbs_qp *qp)
 {
-	return GDK_CONTAINER_OF(qp, struct gdk_export, pub);
+	return GDK_CONTAINER_OF(qp, struct gdk_export, q.pub);
 }
 
 /* Memory type of device structs, state blocks and high-level queues: GPU memory, or with
@@ -59,17 +36,26 @@ enum doca_gpu_mem_type gdk_queue_mem_type(void);
 /* GPU address of the QP's own device struct, behind the state block (dev_struct.c). */
 static inline struct doca_gpu_dev_verbs_qp *gdk_export_own_dev(const struct gdk_export *x)
 {
-	return (void *)((uint8_t *)x->state + x->dev_at);
+	return (void *)((uint8_t *)x->q.state + x->dev_at);
 }
 
 /* Bytes for the state block and the device struct of an export, aligned to GDK_STATE_LINE. */
 size_t gdk_export_bytes(uint32_t sq_num);
-/* As doca_gpu_verbs_export_qp, but writes state block and device struct to GPU memory at place,
- * which must exist longer than the export. NULL: allocates the memory. */
-doca_error_t gdk_qp_export_at(doca_gpu_t *gpu, doca_verbs_qp_t *qp,
-			      enum doca_gpu_dev_verbs_nic_handler handler, doca_verbs_cq_t *cq_sq,
-			      enum doca_gpu_verbs_send_dbr_mode_ext mode, void *place,
-			      struct doca_gpu_verbs_qp **out);
+/* strategies.c: chooses the doorbell strategy of a QP among those that are linked. */
+doca_error_t gdk_choose_doorbell(const struct gdk_doorbell_ask *ask, struct gdk_decision *decision);
+
+/* What to export, and how. */
+struct gdk_export_ask {
+	doca_gpu_t *gpu;
+	struct doca_verbs_qp_t *qp;
+	struct doca_verbs_cq_t *cq;
+	enum doca_gpu_dev_verbs_nic_handler handler;
+	enum doca_gpu_verbs_send_dbr_mode_ext mode;
+	const struct gdk_decision *decision; /* of an earlier choice; NULL: choose for handler */
+	void *place; /* GPU memory of gdk_export_bytes() that outlives the export; NULL: allocate */
+};
+
+doca_error_t gdk_qp_export(const struct gdk_export_ask *ask, struct doca_gpu_verbs_qp **out);
 
 /* Copies the device structs of exported QPs of one GPU to an array in GPU memory. An element of
  * qps may be NULL; its struct is then zero. Returns IN_USE if a QP already has a device struct. */
@@ -100,9 +86,5 @@ uint64_t gdk_cq_find_producer(const uint8_t *ring, uint32_t num, uint64_t base);
  * seen, the index modulo laps that the ring shows; extend is for a CQ whose ring shows nothing. */
 uint64_t gdk_cq_nearest(uint32_t counter, uint64_t seen, uint64_t laps, uint64_t base);
 uint64_t gdk_cq_extend(uint32_t counter, uint64_t base);
-
-/* Number of times that a proxy counter decreased: at a reset, or when its slot was given to another
- * QP. Incremented after the decrease. */
-extern atomic_uint gdk_counter_falls;
 
 #endif

@@ -51,7 +51,7 @@ doca_error_t gdk_verbs_qp_get_handler_report(const struct doca_gpu_verbs_qp *qp,
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(report != NULL);
 	/* pub is the first member of struct gdk_export */
-	gdk_doorbell_report(&((const struct gdk_export *)qp)->decision, report);
+	gdk_doorbell_report(&((const struct gdk_export *)qp)->q.decision, report);
 	return DOCA_SUCCESS;
 }
 
@@ -59,18 +59,18 @@ doca_error_t gdk_verbs_qp_get_handler_report(const struct doca_gpu_verbs_qp *qp,
  * the reservation index in the device struct that GPU threads use. */
 static doca_error_t read_state(struct gdk_export *x, struct gdk_qp_state **out, uint64_t *reserved)
 {
-	const struct doca_gpu_dev_verbs_qp *dev = x->pub.qp_gpu;
+	const struct doca_gpu_dev_verbs_qp *dev = x->q.pub.qp_gpu;
 	size_t bytes = x->dev_at + sizeof(*dev);
 	struct gdk_qp_state *st = malloc(bytes);
 	doca_error_t err;
 
 	if (!st) {
-		gdk_err("QP 0x%x: no memory for a copy of its state", x->pub.qp->qpn);
+		gdk_err("QP 0x%x: no memory for a copy of its state", x->q.pub.qp->qpn);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	err = gdk_gpu_read(x->pub.gpu_dev, st, x->state, bytes);
+	err = gdk_gpu_read(x->q.pub.gpu_dev, st, x->q.state, bytes);
 	if (err == DOCA_SUCCESS && dev && dev != gdk_export_own_dev(x))
-		err = gdk_gpu_read(x->pub.gpu_dev, reserved, &dev->sq_rsvd_index,
+		err = gdk_gpu_read(x->q.pub.gpu_dev, reserved, &dev->sq_rsvd_index,
 				   sizeof(*reserved));
 	else
 		*reserved = ((const struct doca_gpu_dev_verbs_qp *)((uint8_t *)st + x->dev_at))
@@ -97,10 +97,10 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 	err = read_state(x, &st, &reserved);
 	if (err != DOCA_SUCCESS)
 		return err;
-	rings = atomic_load_explicit(&x->proxy.rings, memory_order_relaxed);
+	rings = atomic_load_explicit(&x->q.proxy.rings, memory_order_relaxed);
 	/* With a CPU proxy, GPU threads raise a counter and do not write the register, so their
 	 * `doorbells` are not counted. */
-	counters->doorbells = x->decision.chosen == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY
+	counters->doorbells = x->q.decision.chosen == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY
 				      ? rings
 				      : st->doorbells + rings;
 	counters->dbrec_updates = st->bare_records;
@@ -136,10 +136,10 @@ static uint64_t find_gap(const struct gdk_qp_state *st, uint64_t *beyond)
 
 void gdk_export_warn_unserved(const struct gdk_export *x)
 {
-	const struct doca_gpu_verbs_qp *qp = &x->pub;
+	const struct doca_gpu_verbs_qp *qp = &x->q.pub;
 	uint64_t raised, rung;
 
-	if (!x->proxy.slot)
+	if (!x->q.proxy.slot)
 		return;
 	raised = __atomic_load_n(qp->cpu_db, __ATOMIC_RELAXED);
 	rung = __atomic_load_n(&qp->sq_wqe_pi_last, __ATOMIC_RELAXED);
@@ -162,8 +162,8 @@ void gdk_export_warn_tail(struct gdk_export *x)
 	if (reserved && !st->status && !st->abort_word)
 		gdk_warn("QP 0x%x: slots from %llu on were never rung: %llu reserved, %llu of them "
 			 "published (is a submit missing?)",
-			 x->pub.qp->qpn, (unsigned long long)st->rung, (unsigned long long)reserved,
-			 (unsigned long long)published);
+			 x->q.pub.qp->qpn, (unsigned long long)st->rung,
+			 (unsigned long long)reserved, (unsigned long long)published);
 	free(st);
 }
 
@@ -173,11 +173,11 @@ void gdk_export_warn_tail(struct gdk_export *x)
  * store is atomic. */
 static doca_error_t state_store32(struct gdk_export *x, size_t offset, uint32_t value)
 {
-	uint32_t *at = (void *)((uint8_t *)x->state + offset);
-	uint32_t *cpu = gdk_gpu_cpu_ptr(x->pub.gpu_dev, at);
+	uint32_t *at = (void *)((uint8_t *)x->q.state + offset);
+	uint32_t *cpu = gdk_gpu_cpu_ptr(x->q.pub.gpu_dev, at);
 
 	if (!cpu)
-		return gdk_gpu_write(x->pub.gpu_dev, at, &value, sizeof(value));
+		return gdk_gpu_write(x->q.pub.gpu_dev, at, &value, sizeof(value));
 	__atomic_store_n(cpu, value, __ATOMIC_SEQ_CST);
 	return DOCA_SUCCESS;
 }
@@ -194,7 +194,7 @@ doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp)
 static doca_error_t undo_reservations(struct gdk_export *x, const struct gdk_qp_state *st,
 				      uint64_t reserved)
 {
-	struct doca_gpu_verbs_qp *qp = &x->pub;
+	struct doca_gpu_verbs_qp *qp = &x->q.pub;
 	struct doca_gpu_dev_verbs_qp *dev = qp->qp_gpu ? qp->qp_gpu : gdk_export_own_dev(x);
 	uint64_t beyond, gap = find_gap(st, &beyond);
 
@@ -246,6 +246,6 @@ doca_error_t gdk_verbs_qp_set_wait_limit(struct doca_gpu_verbs_qp *qp, uint64_t 
 	x = gdk_to_export(qp);
 	x->wait_limit_ns = ns;
 	return gdk_gpu_write(qp->gpu_dev,
-			     (uint8_t *)x->state + offsetof(struct gdk_qp_state, wait_limit_ns),
+			     (uint8_t *)x->q.state + offsetof(struct gdk_qp_state, wait_limit_ns),
 			     &ns, sizeof(ns));
 }

@@ -45,10 +45,7 @@ struct plan {
 	enum doca_gpu_dev_verbs_nic_handler want;
 	enum doca_gpu_verbs_send_dbr_mode_ext mode;
 	bool mode_stated;
-	/* the chosen strategy and handler */
-	const struct gdk_doorbell *db;
-	enum doca_gpu_dev_verbs_nic_handler handler;
-	struct gdk_decision decision;
+	struct gdk_decision decision; /* the chosen strategy and handler */
 	/* unit: rings in its pages, the rest in its lines; parts that are "apart" are elsewhere */
 	struct gdk_slab_unit unit, dbrec_unit;
 	size_t cq_at, page_bytes;
@@ -137,11 +134,11 @@ static doca_error_t plan_handler(struct plan *p, struct doca_verbs_uar *uar)
 		.dbr_mode = p->mode,
 		.dbr_mode_stated = p->mode_stated,
 	};
-	doca_error_t err = gdk_doorbell_pick(&ask, &p->db, &p->handler, &p->decision);
+	doca_error_t err = gdk_choose_doorbell(&ask, &p->decision);
 
 	if (err != DOCA_SUCCESS)
 		return err;
-	if (!p->mode_stated && p->handler != H(GPU_SM_NO_DBR))
+	if (!p->mode_stated && p->decision.chosen != H(GPU_SM_NO_DBR))
 		p->mode = MODE(VALID_DBR);
 	return DOCA_SUCCESS;
 }
@@ -155,7 +152,7 @@ static void plan_layout(struct plan *p)
 
 	if (p->gpu->sdk) /* the SDK places a CQ's DBREC behind the CQEs */
 		cq_bytes += DBREC_BYTES;
-	p->dbrec_apart = (p->db->dbrec_on_host || emulated) && on_gpu;
+	p->dbrec_apart = (p->decision.db->dbrec_on_host || emulated) && on_gpu;
 	p->export_apart = emulated && on_gpu; /* the CPU must read a counter in the state block */
 	p->cq_at = gdk_align_up((size_t)p->depth * GDK_WQEBB_SIZE, page);
 	p->page_bytes = gdk_align_up(p->cq_at + cq_bytes, page);
@@ -319,15 +316,20 @@ static doca_error_t destroy_parts(struct doca_gpu_verbs_qp_hl *hl, bool keep_uar
 
 static doca_error_t export_qp(const struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
 {
-	void *place = p->export_apart ? NULL : (uint8_t *)p->unit.lines + EXPORT_AT;
-	doca_error_t err = gdk_qp_export_at(p->gpu, hl->qp, p->handler, hl->cq_sq, p->mode, place,
-					    &hl->qp_gverbs);
+	const struct gdk_export_ask what = {
+		.gpu = p->gpu,
+		.qp = hl->qp,
+		.cq = hl->cq_sq,
+		.handler = p->decision.chosen,
+		.mode = p->mode,
+		.decision = &p->decision,
+		.place = p->export_apart ? NULL : (uint8_t *)p->unit.lines + EXPORT_AT,
+	};
+	doca_error_t err = gdk_qp_export(&what, &hl->qp_gverbs);
 
 	if (err != DOCA_SUCCESS)
 		return err;
-	/* Report the decision made before creation, which has all candidates. */
-	gdk_to_export(hl->qp_gverbs)->decision = p->decision;
-	hl->nic_handler = p->handler;
+	hl->nic_handler = p->decision.chosen;
 	hl->send_dbr_mode_ext = p->mode;
 	return DOCA_SUCCESS;
 }

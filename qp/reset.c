@@ -20,8 +20,6 @@
  * it. It must be small: a counter that is up to this value below base counts as not advanced. */
 #define COLLAPSED_LAG 64u
 
-atomic_uint gdk_counter_falls;
-
 static doca_error_t queue_write(doca_gpu_t *gpu, void *dst, const void *src, size_t len)
 {
 	if (gpu)
@@ -70,7 +68,7 @@ static void invalidate_ring(uint8_t *ring, uint32_t num, uint64_t producer)
 static doca_error_t count_cqes(const struct gdk_export *x, const uint8_t *ring, uint64_t newest,
 			       uint64_t *num)
 {
-	const struct doca_verbs_qp_t *qp = x->pub.qp;
+	const struct doca_verbs_qp_t *qp = x->q.pub.qp;
 	const struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
 	struct gdk_qp_state st;
 	uint64_t index = 0;
@@ -79,7 +77,7 @@ static doca_error_t count_cqes(const struct gdk_export *x, const uint8_t *ring, 
 
 	*num = UINT64_MAX;
 	alone = atomic_load(&x->cq->users) == 1 && qp->recv_cq != x->cq;
-	err = gdk_gpu_read(x->pub.gpu_dev, &st, x->state, sizeof(st));
+	err = gdk_gpu_read(x->q.pub.gpu_dev, &st, x->q.state, sizeof(st));
 	if (err != DOCA_SUCCESS || !alone || st.uneven)
 		return err;
 	cqe = (const void *)(ring + newest % x->cq->cqe_num * CQE_BYTES);
@@ -179,7 +177,7 @@ static doca_error_t reset_cq(struct gdk_export *x, uint64_t *producer)
 
 static doca_error_t reset_sq(struct gdk_export *x)
 {
-	struct doca_verbs_qp_t *qp = x->pub.qp;
+	struct doca_verbs_qp_t *qp = x->q.pub.qp;
 	size_t len = (size_t)qp->sq_num * GDK_WQEBB_SIZE;
 	static const uint32_t zero;
 	doca_error_t err = DOCA_SUCCESS;
@@ -196,7 +194,7 @@ static doca_error_t reset_sq(struct gdk_export *x)
 /* The caller holds step_lock, so that no proxy thread rings meanwhile. */
 static doca_error_t reset_locked(struct gdk_export *x)
 {
-	struct doca_gpu_verbs_qp *qp = &x->pub;
+	struct doca_gpu_verbs_qp *qp = &x->q.pub;
 	uint64_t producer;
 	doca_error_t err;
 
@@ -205,12 +203,11 @@ static doca_error_t reset_locked(struct gdk_export *x)
 		err = reset_sq(x);
 	if (err != DOCA_SUCCESS)
 		return err;
-	if (x->proxy.slot)
-		__atomic_store_n(qp->cpu_db, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->sq_wqe_pi_last, 0, __ATOMIC_RELAXED);
 	/* Release: orders the counter's decrease. Pairs with the acquire in gdk_scan_pass(). */
-	atomic_fetch_add_explicit(&gdk_counter_falls, 1, memory_order_release);
-	atomic_store_explicit(&x->proxy.rings, 0, memory_order_relaxed);
+	atomic_store_explicit(&x->q.proxy.rings, 0, memory_order_relaxed);
+	if (x->q.decision.db->reset)
+		x->q.decision.db->reset(&x->q);
 	x->dev.sq_rsvd_index = 0;
 	x->dev.cq_sq.cqe_rsvd = producer;
 	err = gdk_export_write_state(x, producer);
@@ -227,8 +224,8 @@ doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *
 	GDK_CHECK_ARG(qp_gverbs != NULL);
 	x = gdk_to_export(qp_gverbs);
 	gdk_export_warn_tail(x);
-	pthread_spin_lock(&x->proxy.step_lock);
+	pthread_spin_lock(&x->q.proxy.step_lock);
 	err = reset_locked(x);
-	pthread_spin_unlock(&x->proxy.step_lock);
+	pthread_spin_unlock(&x->q.proxy.step_lock);
 	return err;
 }

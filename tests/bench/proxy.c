@@ -182,7 +182,7 @@ static double open_qps(unsigned int from, unsigned int n)
 	}
 	before = mallinfo2().uordblks + mallinfo2().hblkhd;
 	for (unsigned int i = from; i < n; i++)
-		REQUIRE(!gdk_scan_add(&b.scan, gdk_to_export(b.qp[i].hl->qp_gverbs)));
+		REQUIRE(!gdk_scan_add(&b.scan, gdk_to_db_qp(b.qp[i].hl->qp_gverbs)));
 	return (double)(mallinfo2().uordblks + mallinfo2().hblkhd - before) / (n - from);
 }
 

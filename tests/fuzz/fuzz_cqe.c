@@ -129,7 +129,7 @@ static void error_of_queues(struct fuzz_in *in)
 	uint8_t how = fuzz_u8(in);
 	struct doca_verbs_cq_t cq = { .cqe_num = 1u << (how & 3) };
 	struct doca_verbs_qp_t qp = { .qpn = 0x1234, .sq_num = 1u << (how >> 2 & 3) };
-	struct gdk_export x = { .cq = &cq, .pub = { .qp = &qp } };
+	struct gdk_export x = { .cq = &cq, .q = { .pub = { .qp = &qp } } };
 	struct doca_gpu_verbs_qp_error_info info;
 	struct gdk_qp_error e;
 	char text[256];
@@ -148,15 +148,15 @@ static void error_of_queues(struct fuzz_in *in)
 		}
 	}
 	fuzz_bytes(in, x.dev.sq_wqe_daddr, qp.sq_num * (size_t)64);
-	expect(gdk_verbs_qp_get_error(&x.pub, &e) == DOCA_SUCCESS, "reading the error failed");
-	expect(doca_gpu_verbs_query_last_error(&x.pub, &info) == DOCA_SUCCESS,
+	expect(gdk_verbs_qp_get_error(&x.q.pub, &e) == DOCA_SUCCESS, "reading the error failed");
+	expect(doca_gpu_verbs_query_last_error(&x.q.pub, &info) == DOCA_SUCCESS,
 	       "reading the error failed");
 	expect(e.has_error == info.has_error && e.syndrome == info.syndrome,
 	       "the two error functions disagree");
 	expect(!e.has_remote || e.has_cqe, "a remote address is reported without a CQE");
 	expect(gdk_syndrome_text(e.syndrome) != NULL, "a syndrome has no text");
-	gdk_verbs_qp_dump_wqe(&x.pub, fuzz_u64(in), text, sizeof(text));
-	gdk_verbs_qp_dump_cqe(&x.pub, fuzz_u64(in), text, sizeof(text));
+	gdk_verbs_qp_dump_wqe(&x.q.pub, fuzz_u64(in), text, sizeof(text));
+	gdk_verbs_qp_dump_cqe(&x.q.pub, fuzz_u64(in), text, sizeof(text));
 	free(cq.buf);
 	free(x.dev.sq_wqe_daddr);
 }

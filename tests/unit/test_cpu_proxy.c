@@ -166,12 +166,12 @@ Test(cpu_proxy, progress_waits_for_another_threads_step)
 	struct caller c = { .qp = proxy_qp(&hl, &reg) };
 	pthread_t thread;
 
-	pthread_spin_lock(&gdk_to_export(c.qp)->proxy.step_lock);
+	pthread_spin_lock(&gdk_to_db_qp(c.qp)->proxy.step_lock);
 	*c.qp->cpu_db = 7;
 	cr_assert_eq(pthread_create(&thread, NULL, make_progress, &c), 0);
 	nanosleep(&nap, NULL);
 	cr_expect_not(atomic_load(&c.done));
-	pthread_spin_unlock(&gdk_to_export(c.qp)->proxy.step_lock);
+	pthread_spin_unlock(&gdk_to_db_qp(c.qp)->proxy.step_lock);
 	pthread_join(thread, NULL);
 	cr_expect_eq(be32toh((uint32_t)reg) >> 8, 7);
 	doca_gpu_verbs_destroy_qp_hl(hl);
@@ -293,9 +293,9 @@ struct scanned {
 
 static struct scanned scanned;
 
-static struct gdk_export *member(int i)
+static struct gdk_db_qp *member(int i)
 {
-	return gdk_to_export(scanned.hl[i]->qp_gverbs);
+	return gdk_to_db_qp(scanned.hl[i]->qp_gverbs);
 }
 
 static void raise_to(int i, uint64_t pi)
@@ -325,14 +325,14 @@ static void scan_open(void)
 
 static void scan_close(void)
 {
-	struct gdk_export *x;
+	struct gdk_db_qp *x;
 
 	while ((x = gdk_scan_any(&scanned.scan)))
 		gdk_scan_remove(&scanned.scan, x);
 	cr_assert_eq(scanned.scan.num_lines + scanned.scan.num_loose, 0);
 	gdk_scan_free(&scanned.scan);
 	for (int i = 0; i < MEMBERS; i++) {
-		scanned.hl[i]->qp_gverbs->sq_db = gdk_qp_db_reg(scanned.hl[i]->qp_gverbs->qp);
+		scanned.hl[i]->qp_gverbs->sq_db = member(i)->reg;
 		doca_gpu_verbs_destroy_qp_hl(scanned.hl[i]);
 	}
 }

@@ -36,7 +36,7 @@ static void nap_ms(long ms)
 Test(peer_defects, defect_20_a_proxy_queue_pair_costs_at_most_64_bytes)
 {
 	const size_t in_scan = sizeof(struct gdk_scan_line) / GDK_SCAN_SLOTS +
-			       sizeof(struct gdk_export *);
+			       sizeof(struct gdk_db_qp *);
 	struct e2e_qp qp[GDK_SCAN_SLOTS];
 	uint64_t *first;
 	struct e2e_nic nic;

@@ -7,7 +7,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "../../doorbell/doorbell.h"
+#include "../../qp/export.h"
 #include "../lib/e2e.h"
 
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
@@ -47,7 +47,9 @@ static doca_error_t pick(enum doca_gpu_dev_verbs_nic_handler want,
 	ask.want = want;
 	ask.dbr_mode = mode;
 	db = NULL;
-	err = gdk_doorbell_pick(&ask, &db, &got, &decision);
+	err = gdk_choose_doorbell(&ask, &decision);
+	db = decision.db;
+	got = decision.chosen;
 	gdk_doorbell_report(&decision, &report);
 	return err;
 }

@@ -203,7 +203,7 @@ Test(service, long_nap_is_not_a_stall)
 
 static void *thread_of(int i)
 {
-	return gdk_to_export(hl[i]->qp_gverbs)->proxy.worker;
+	return gdk_to_db_qp(hl[i]->qp_gverbs)->proxy.worker;
 }
 
 /*
@@ -255,7 +255,7 @@ static uint64_t rings_of_all(void)
 	uint64_t sum = 0;
 
 	for (int i = 0; i < QPS; i++)
-		sum += gdk_to_export(hl[i]->qp_gverbs)->proxy.rings;
+		sum += gdk_to_db_qp(hl[i]->qp_gverbs)->proxy.rings;
 	return sum;
 }
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The doorbell strategies that a program may be linked with. The linker takes their archives
+ * because of the references in this table. The table is in the layer above, so that the
+ * order of the doorbell archives on the link line does not matter, except that
+ * libgdaki_db_none.a is behind the strategies.
+ */
+#include "core/util.h"
+#include "qp/export.h"
+
+#define SLOT(strategy) \
+	{ \
+#strategy, &gdk_doorbell_##strategy, &gdk_doorbell_##strategy##_linked \
+	}
+
+static const struct gdk_slot slots[] = {
+	SLOT(gpu_sm),
+	SLOT(bf),
+	SLOT(cpu_proxy),
+};
+
+doca_error_t gdk_choose_doorbell(const struct gdk_doorbell_ask *ask, struct gdk_decision *decision)
+{
+	return gdk_doorbell_pick(slots, GDK_ARRAY_SIZE(slots), ask, decision);
+}
