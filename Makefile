@@ -76,18 +76,13 @@ obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 LIBS := $(patsubst %,$(B)/lib/libgdaki_%.a,$(ARCHIVES) $(DB_ARCHIVES) db_none)
 NONE_OBJS := $(patsubst %,$(B)/obj/doorbell/none_%.o,$(DB_STRATEGIES))
 
-# The order that links: everything in one group, the empty slots after it.
-GDAKI_LIBS := -Wl,--start-group $(patsubst %,-lgdaki_%,$(ARCHIVES) $(DB_ARCHIVES)) \
-	-Wl,--end-group -lgdaki_db_none
+# From qp down to core, with the doorbell strategies in the middle. db_none is behind them.
+GDAKI_LIBS := $(patsubst %,-lgdaki_%,qp db_auto $(DB_STRATEGIES:%=db_%) db_none cq uar umem core)
 LINK_LIBS := -L$(B)/lib $(GDAKI_LIBS)
 SYS_LIBS := -lmlx5 -libverbs -lnuma -ldl -lpthread
-# nvcc puts all archives into one group of its own. The linker would then find the empty slots
-# before the strategies, so the strategies' symbols are requested explicitly.
-NVCC_LIBS = $(DB_STRATEGIES:%=-Xlinker --undefined=gdk_doorbell_%) \
-	$(filter-out -Wl%,$(LINK_LIBS)) $(SYS_LIBS)
 
 .DEFAULT_GOAL := all
-.PHONY: all libs stage demo run-demo install deps link-line nvcc-link-line clean help
+.PHONY: all libs stage demo run-demo install deps link-line clean help
 .DELETE_ON_ERROR:
 # Without built-in rules, one of which would build X.d from X.d.o.
 MAKEFLAGS += --no-builtin-rules
@@ -157,8 +152,6 @@ deps:
 
 ## link-line          print the linker options for a program that uses this tree
 link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
-## nvcc-link-line     print the same for a program that nvcc links
-nvcc-link-line: ; @echo '$(NVCC_LIBS)'
 
 # ---- install ----
 # Written at each build, because PREFIX may have changed.

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The link line chooses the doorbell strategies. Checks that every subset of their archives,
-# with auto before and after them, links in the documented order, that the program finds
-# exactly these strategies, and that a link with an archive missing fails. Also links every
-# archive completely, with only the archives that it may depend on.
+# The link line is a plain list from qp down to core, with the doorbell strategies in the
+# middle and libgdaki_db_none.a behind them. Every subset of the strategies, with auto in
+# front of them or behind, links with this line and with the older one (a group), with each
+# linker, and the program finds exactly these strategies. libgdaki_db_none.a in front of a
+# strategy, or missing, is an error of the link. Every archive links with the archives to
+# its right alone.
+# shellcheck disable=SC2086,SC2317 # lists of words; functions that are arguments
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -15,6 +18,7 @@ trap 'rm -rf "$tmp"' EXIT
 bad=0
 links=0
 parts="-lgdaki_core -lgdaki_umem -lgdaki_uar -lgdaki_cq -lgdaki_qp"
+lower="-lgdaki_cq -lgdaki_uar -lgdaki_umem -lgdaki_core"
 sys="-lmlx5 -libverbs -lnuma -ldl -lpthread"
 
 complain() {
@@ -78,11 +82,43 @@ C
 "$CC" -std=gnu11 -Wall -Werror -I"$B/include" -c -o "$tmp/p.o" "$tmp/p.c" 2>"$tmp/err" ||
 	{ complain "the program does not compile"; exit 1; }
 
-link_with() { # libraries...
+NVCC=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+linkers=
+for ld in bfd gold lld; do
+	! command -v ld.$ld >/dev/null || linkers="$linkers $ld"
+done
+
+link() { # options of the linker
 	links=$((links + 1))
-	# shellcheck disable=SC2086 # lists of libraries
-	"$CC" -o "$tmp/p" "$tmp/p.o" -L"$B/lib" -Wl,--start-group $parts "$@" -Wl,--end-group \
-		-lgdaki_db_none $sys 2>"$tmp/err"
+	"$CC" -o "$tmp/p" "$tmp/p.o" -L"$B/lib" "$@" $sys 2>"$tmp/err"
+}
+plain() { # linker, strategies and db_none
+	local ld=$1
+	shift
+	link -fuse-ld="$ld" -lgdaki_qp "$@" $lower
+}
+group() { # linker, strategies
+	local ld=$1
+	shift
+	link -fuse-ld="$ld" -Wl,--start-group $parts "$@" -Wl,--end-group -lgdaki_db_none
+}
+nvcc_line() { # strategies and db_none
+	links=$((links + 1))
+	"$NVCC" -cudart none -o "$tmp/p" "$tmp/p.o" -L"$B/lib" -lgdaki_qp "$@" $lower $sys 2>"$tmp/err"
+}
+
+# A linked strategy defines gdk_doorbell_NAME_linked; if it is not linked, core does, weakly.
+linked() {
+	nm "$tmp/p" | sed -n 's/.* [A-Z] gdk_doorbell_\(.*\)_linked$/\1 &/p' | grep -v ' V ' | cut -d' ' -f1 |
+		sort | xargs
+}
+links_as() { # subset, how it is linked, command...
+	local set=$1 how=$2 want got
+	shift 2
+	"$@" || { complain "{$set} does not link: $how"; return; }
+	want=$(tr ' ' '\n' <<<"$set" | sort | xargs)
+	got=$(linked)
+	[ "$got" = "$want" ] || complain "{$set}, $how: the program has {$got}"
 }
 
 chosen() { # handler: prints the output of the program
@@ -111,8 +147,12 @@ for set in "" gpu_sm bf cpu_proxy "gpu_sm bf" "gpu_sm cpu_proxy" "bf cpu_proxy" 
 		else
 			line="$libs -lgdaki_db_auto"
 		fi
-		# shellcheck disable=SC2086 # a list of libraries
-		link_with $line || { complain "{$set} does not link with auto $order"; continue; }
+		for ld in $linkers; do
+			links_as "$set" "a group, $ld, auto $order" group "$ld" $line
+			links_as "$set" "$ld, auto $order" plain "$ld" $line -lgdaki_db_none
+		done
+		[ -z "$NVCC" ] || links_as "$set" "nvcc, auto $order" nvcc_line $line -lgdaki_db_none
+		plain bfd $line -lgdaki_db_none || continue
 		expect "$set" 0 "$auto" "auto $order"
 		case " $set " in
 		*" gpu_sm "*) expect "$set" 2 GPU_SM_DB "auto $order" ;;
@@ -129,30 +169,53 @@ for set in "" gpu_sm bf cpu_proxy "gpu_sm bf" "gpu_sm cpu_proxy" "bf cpu_proxy" 
 	done
 done
 
-# Without db_none, a missing strategy must be an error at link time.
-links=$((links + 1))
-# shellcheck disable=SC2086 # lists of libraries
-if "$CC" -o "$tmp/p" "$tmp/p.o" -L"$B/lib" -Wl,--start-group $parts -lgdaki_db_auto -lgdaki_db_gpu_sm \
-	-Wl,--end-group $sys 2>"$tmp/err"; then
-	complain "without db_none, a program without bf and cpu_proxy links"
-elif ! grep -q gdk_doorbell_ "$tmp/err"; then
-	complain "without db_none, the linker does not name the missing strategy"
-fi
+# The log of a refusal says what to change.
+logs() { # text
+	[ "$(chosen 2)" = "refused 4" ] || complain "GPU_SM_DB is not refused"
+	grep -q -F -e "$1" "$tmp/err" || complain "GPU_SM_DB is refused, but this is not logged: $1"
+}
+plain bfd -lgdaki_db_auto -lgdaki_db_none || complain "no strategy: it does not link"
+logs "not linked, or is behind libgdaki_db_none.a"
+
+# db_none in front of a strategy, or missing: the link fails, and the linker names the strategy.
+names_strategy() { # what, strategy
+	grep -q "gdk_doorbell_$2" "$tmp/err" || complain "$1: the linker does not name $2"
+}
+for ld in $linkers; do
+	for s in gpu_sm bf cpu_proxy; do
+		others=$(printf ' -lgdaki_db_%s' gpu_sm bf cpu_proxy | sed "s/ -lgdaki_db_$s//")
+		plain "$ld" -lgdaki_db_auto $others -lgdaki_db_none "-lgdaki_db_$s" &&
+			complain "$ld: db_none in front of $s links"
+		names_strategy "$ld, db_none in front of $s" "$s"
+		plain "$ld" -lgdaki_db_auto $others && complain "$ld: $s is missing, and so is db_none: it links"
+		names_strategy "$ld, without db_none" "$s"
+	done
+done
+# lld takes the symbol of core, which is the first archive of the older line.
+for ld in bfd gold; do
+	link -fuse-ld=$ld -Wl,--start-group $parts -lgdaki_db_auto -lgdaki_db_none -lgdaki_db_gpu_sm -Wl,--end-group &&
+		complain "$ld: db_none in front of gpu_sm links in a group"
+	names_strategy "$ld, db_none in front of gpu_sm in a group" gpu_sm
+done
+# With muldefs the linker takes the first definition, and the log says so.
+plain bfd -Wl,-z,muldefs -lgdaki_db_auto -lgdaki_db_none -lgdaki_db_gpu_sm || complain "muldefs: it does not link"
+logs "behind libgdaki_db_none.a on the link line: put it in front"
 : >"$tmp/err"
 
-# Links every member of each archive, with all archives that it may depend on.
-all="$parts -lgdaki_db_auto -lgdaki_db_gpu_sm -lgdaki_db_bf -lgdaki_db_cpu_proxy"
+# Each archive with the archives to its right, every member of it.
+all="-lgdaki_qp -lgdaki_db_auto -lgdaki_db_gpu_sm -lgdaki_db_bf -lgdaki_db_cpu_proxy $lower"
 echo 'int main(void) { return 0; }' >"$tmp/empty.c"
 for lib in "$B"/lib/libgdaki_*.a; do
-	rest=$all
 	name=$(basename "$lib" .a)
 	name=-l${name#lib}
+	case $name in
+	-lgdaki_db_*) rest=$lower ;;
+	*) rest=${all#*"$name"} ;;
+	esac
 	[ "$name" != -lgdaki_db_none ] || rest=
 	links=$((links + 1))
-	# shellcheck disable=SC2086,SC2046 # lists of libraries
 	"$CC" -o "$tmp/empty" "$tmp/empty.c" -Wl,--whole-archive "$lib" -Wl,--no-whole-archive -L"$B/lib" \
-		-Wl,--start-group $(echo "$rest " | sed "s/$name //") -Wl,--end-group $sys 2>"$tmp/err" ||
-		complain "$(basename "$lib") does not link on its own"
+		$rest $sys 2>"$tmp/err" || complain "$(basename "$lib") takes symbols from archives on its left"
 done
-[ $bad != 0 ] || echo "link.sh: $links links"
+[ $bad != 0 ] || echo "link.sh: $links links (${linkers# }${NVCC:+ nvcc})"
 exit $bad

@@ -69,7 +69,7 @@ $(B)/gpu/device_gpu.o: tests/gpu/device_gpu.cu $(GPU_TEST_DEPS) | stage
 	$(call nvcc-obj)
 $(B)/gpu/device: $(GPU_TEST_OBJS) $(TEST_LIB) $(LIBS)
 	$(call say,LD)
-	$(Q)$(NVCC) -cudart static -o $@ $(filter %.o,$^) $(NVCC_LIBS)
+	$(Q)$(NVCC) -cudart static -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS)
 ## gpu-tests          build the program that tests/gpu/run starts on a GPU (needs nvcc)
 gpu-tests: $(if $(NVCC),$(B)/gpu/device)
 

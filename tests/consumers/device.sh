@@ -69,7 +69,7 @@ gpu_build() { # program, options
 	[ -n "$gpu" ] || return 0
 	# shellcheck disable=SC2046 # a list of libraries
 	"$nvcc" -arch="sm_${arch:-90}" -o "$out" "$out.o" "$tmp/rig.o" "$tmp/e2e.o" \
-		$(make --no-print-directory -s nvcc-link-line B="$B") >>"$tmp/log" 2>&1
+		$(make --no-print-directory -s link-line B="$B") >>"$tmp/log" 2>&1
 }
 
 run_driver() { # where (for messages), handler and options of softnic-run, program, options

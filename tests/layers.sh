@@ -1,0 +1,218 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# The layers, lowest first: core; umem, uar; cq; doorbell; qp. Prints how many symbols each
+# archive takes from each other one, and how many includes each folder has of each other one.
+# Fails on a symbol or an include from a higher layer, or between umem and uar, on includes
+# in a circle, and on an include that does not follow the rule:
+#
+#   An installed header is named by its installed path ("host/doca_verbs.h",
+#   "device/gdk/qp_dev.h"); an installed header puts the way back to the root of the
+#   installation in front of it ("../host/doca_verbs.h"), so that the headers also work below
+#   a prefix. A private header is named from the root of the tree ("core/log.h").
+#
+# Then plants one fault of each kind in copies, and fails if it does not find one of them.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+B=${B:-build}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+cat >"$tmp/layers.py" <<'PYTHON'
+import collections
+import os
+import re
+import subprocess
+import sys
+
+RANK = {"core": 0, "umem": 1, "uar": 1, "cq": 2, "doorbell": 3, "qp": 4}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
+
+
+def layer_of(archive):
+    name = archive[len("libgdaki_"):-len(".a")]
+    return "doorbell" if name.startswith("db_") else name
+
+
+def is_allowed(user, used):
+    return user == used or RANK[used] < RANK[user]
+
+
+def symbols(lib):
+    """Undefined symbols as (layer, object, symbol), and the layer that defines each symbol."""
+    archives = sorted(f for f in os.listdir(lib) if re.match(r"libgdaki_\w+\.a$", f))
+    wanted, defined = [], {}
+    for archive in archives:
+        layer = layer_of(archive)
+        text = subprocess.run(["nm", "-A", "-g", os.path.join(lib, archive)], check=True,
+                              capture_output=True, text=True).stdout
+        for line in text.splitlines():
+            where, kind, name = re.match(r"(.*):[0-9a-f ]* (\w) (\S+)$", line).groups()
+            if kind in "Uwv":
+                wanted.append((layer, os.path.basename(where), name))
+            elif name not in defined or RANK[layer] > RANK[defined[name]]:
+                defined[name] = layer
+    if {layer_of(a) for a in archives} != set(RANK):
+        sys.exit("layers.sh: the archives in %s do not match the layers" % lib)
+    return wanted, defined
+
+
+def staged_headers(include, root):
+    """The installed path of each installed header, by its path in the tree."""
+    found = {}
+    for folder, _, files in os.walk(include):
+        for name in files:
+            path = os.path.join(folder, name)
+            source = os.path.relpath(os.path.realpath(path), os.path.realpath("."))
+            if os.path.exists(os.path.join(root, source)):
+                found[source] = os.path.relpath(path, include)
+    return found
+
+
+def includes(root, staged):
+    """The files that each file includes, and the lines that break the rule."""
+    graph, bad = {}, []
+    by_install = {v: k for k, v in staged.items()}
+    for layer in RANK:
+        for folder, _, files in os.walk(os.path.join(root, layer)):
+            for name in files:
+                path = os.path.relpath(os.path.join(folder, name), root)
+                if not re.search(r"\.(c|h|cuh)$", name):
+                    continue
+                back = "../" * staged[path].count("/") if path in staged else ""
+                graph[path] = []
+                with open(os.path.join(root, path), encoding="utf-8") as file:
+                    text = file.read()
+                for inc in INCLUDE.findall(text):
+                    target = by_install.get(inc[len(back):]) if inc.startswith(back) else None
+                    private = path not in staged and inc not in staged and \
+                        inc.split("/")[0] in RANK and os.path.exists(os.path.join(root, inc))
+                    if target or private:
+                        graph[path].append(target or inc)
+                    else:
+                        bad.append('%s: #include "%s" does not follow the rule' % (path, inc))
+    return graph, bad
+
+
+def find_circle(graph):
+    done, trail = set(), []
+
+    def visit(path):
+        if path in trail:
+            return trail[trail.index(path):] + [path]
+        if path in done:
+            return None
+        trail.append(path)
+        for target in graph.get(path, []):
+            circle = visit(target)
+            if circle:
+                return circle
+        trail.pop()
+        done.add(path)
+        return None
+
+    for path in sorted(graph):
+        circle = visit(path)
+        if circle:
+            return circle
+    return None
+
+
+def print_matrix(title, counts):
+    print("%-26s" % title + "".join("%9s" % layer for layer in RANK))
+    for user in RANK:
+        print("%-26s" % ("  " + user) + "".join(
+            "%9s" % (counts[user, used] or "-") for used in RANK))
+
+
+def check_symbols(lib, show):
+    """The list of faults of the archives."""
+    wanted, defined = symbols(lib)
+    counts, bad = collections.Counter(), []
+    for layer, where, name in wanted:
+        used = defined.get(name)
+        if not used or used == layer:
+            continue
+        counts[layer, used] += 1
+        if not is_allowed(layer, used):
+            bad.append("%s: %s takes %s from %s" % (layer, where, name, used))
+    if show:
+        print_matrix("symbols taken from", counts)
+    return bad
+
+
+def check_includes(root, include, show):
+    """The list of faults of the sources."""
+    graph, bad = includes(root, staged_headers(include, root))
+    counts = collections.Counter()
+    for path, targets in graph.items():
+        for target in targets:
+            user, used = path.split("/")[0], target.split("/")[0]
+            counts[user, used] += 1
+            if not is_allowed(user, used):
+                bad.append("%s: includes %s, which is in a higher layer or a peer" % (path, target))
+    if show:
+        print_matrix("includes of", counts)
+    circle = find_circle(graph)
+    if circle:
+        bad.append("includes in a circle: " + " -> ".join(circle))
+    return bad
+
+
+def main():
+    what, show = sys.argv[1], sys.argv[1] == "all"
+    faults = []
+    if what in ("all", "symbols"):
+        faults += check_symbols(sys.argv[2], show)
+    if what in ("all", "includes"):
+        faults += check_includes(sys.argv[3], sys.argv[4], show)
+    for fault in faults:
+        print("layers.sh: " + fault)
+    sys.exit(bool(faults))
+
+
+main()
+PYTHON
+
+check() { python3 "$tmp/layers.py" "$@"; }
+
+check all "$B/lib" . "$B/include" || exit 1
+
+# ---- planted faults ----
+bad=0
+planted=0
+finds() { # symbols or includes, text that the check has to print
+	planted=$((planted + 1))
+	check "$1" "$tmp/lib" "$tmp/tree" "$B/include" >"$tmp/out" && rc=0 || rc=$?
+	[ "$rc" != 0 ] && grep -q -F -e "$2" "$tmp/out" && return
+	echo "layers.sh: a planted fault was not found: $2"
+	head -n 4 "$tmp/out" | sed 's/^/    /'
+	bad=1
+}
+plant_symbol() { # archive, symbol that an object of it takes, layer of the symbol
+	rm -rf "${tmp:?}/lib"
+	mkdir "$tmp/lib"
+	ln -s "$(readlink -f "$B/lib")"/libgdaki_*.a "$tmp/lib"
+	rm "$tmp/lib/libgdaki_$1.a"
+	cp "$B/lib/libgdaki_$1.a" "$tmp/lib"
+	echo "void $2(void); void gdk_planted(void) { $2(); }" >"$tmp/planted.c"
+	"${CC:-gcc}" -c -o "$tmp/planted.o" "$tmp/planted.c" && ar r "$tmp/lib/libgdaki_$1.a" "$tmp/planted.o"
+	finds symbols "$1: libgdaki_$1.a:planted.o takes $2 from $3"
+}
+plant_include() { # file, header that it includes, text that the check has to print
+	rm -rf "${tmp:?}/tree"
+	mkdir "$tmp/tree"
+	cp -r core umem uar cq doorbell qp "$tmp/tree"
+	echo "#include \"$2\"" >>"$tmp/tree/$1"
+	finds includes "$3"
+}
+
+plant_symbol core gdk_slab_put umem
+plant_symbol uar doca_verbs_umem_get_id umem
+plant_include cq/cq.h qp/qp.h "cq/cq.h: includes qp/qp.h"
+plant_include doorbell/gpu_sm_dev.h ../../device/gdk/ring_dev.h "doorbell/gpu_sm_dev.h: includes qp/ring_dev.h"
+plant_include core/util.h core/net_dev.h "includes in a circle: core/net_dev.h -> core/util.h -> core/net_dev.h"
+plant_include core/platform/platform_warp.h ../../device/gdk/platform.h "includes in a circle: core/platform/platform.h"
+plant_include core/caps.c log.h 'core/caps.c: #include "log.h" does not follow the rule'
+[ $bad != 0 ] || echo "layers.sh: $planted planted faults found"
+exit $bad
