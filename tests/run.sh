@@ -25,7 +25,8 @@ check="tests/format.sh tests/lint.sh tests/commits.sh tests/style.sh tests/layer
 	tests/headers.sh tests/api.sh tests/api_docs.py tests/man.py tests/defects.sh tests/prm_vs_ifc.sh tests/link.sh
 	tests/install.sh"
 # Other scripts without time limits on what they do.
-patient="tests/gpu/compile.sh tests/consumers/rdma_core_current.sh tests/model/run.sh tests/fuzz.sh tests/sanity.sh"
+patient="tests/gpu/compile.sh tests/consumers/rdma_core_current.sh tests/model/run.sh tests/fuzz.sh tests/docs.py
+	tests/sanity.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
 scripts="tests/models.sh tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/wire.sh
 	tests/report.sh tests/paths.sh tests/verbs.sh tests/infiniband.sh tests/netns.sh
@@ -129,13 +130,13 @@ unit_result() { # name, exit status
 
 run() { # name, priority
 	case $1 in
-	test_*) tests/run-unit.sh "$B/tests/$1" ;;
+	test_*) LIMIT=${LIMIT:-480} tests/run-unit.sh "$B/tests/$1" ;;
 	thread/*) GDAKI_TEST_TIMEOUT=300 tests/run-one.sh "$B/$1" ;;
 	tests/consumers/pyverbs.sh) timeout 300 "$1" --pcap "$B/captures" ;;
 	tests/captures.sh) timeout 300 "$1" "$B/captures" ;;
 	tests/models.sh) timeout 300 "$1" short ;;
 	tests/model/run.sh) timeout 600 nice "$1" replay ;;
-	tests/fuzz.sh | tests/sanity.sh) timeout 600 nice "$1" ;;
+	tests/fuzz.sh | tests/sanity.sh | tests/docs.py) timeout 600 nice "$1" ;;
 	tests/gpu/compile.sh) timeout 900 nice "$1" ;;
 	tests/consumers/rdma_core_current.sh) timeout 900 "$1" ;;
 	tests/consumers/ucx_host.sh) timeout 1200 "$1" "$GDAKI_UCX" ;;
