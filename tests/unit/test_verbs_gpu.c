@@ -91,7 +91,7 @@ Test(gpu, payload_arrives_before_its_completion)
 		memset(v.mem, round, LEN);
 		if (round % 2)
 			move(qp, IBV_WR_RDMA_WRITE, v.mr, mr);
-		else /* of a READ, one pass handles the last packet and the completion */
+		else /* in a READ, one pass handles the last packet and the completion */
 			move(qp, IBV_WR_RDMA_READ, mr, v.mr);
 		last = __atomic_load_n(&mem[LEN - 1], __ATOMIC_RELAXED);
 		cr_assert_eq(last, round, "round %u: the completion came before the whole payload",
