@@ -25,7 +25,7 @@
 #define XRCD_AT	   0xb0 /* the only word for which core/prm.h has no field */
 #define XRCD	   0x11u
 
-/* Values decoded by hand, in the order of recorded_qps. The last three are from one run. */
+/* Values decoded by hand, in the order of recorded_qps. The last three QPs are from one run. */
 static const struct decoded {
 	uint32_t uar_page, user_index, log_page_size, page_offset, cqn, pages, status, qpn;
 	uint64_t dbr_addr, wq_umem_offset;
@@ -179,7 +179,7 @@ Test(recorded, page_offset_counts_64ths_of_a_page)
 		cr_expect_eq(offset % 4096, 0, "%s: offset 0x%llx", recorded_qps[i].name,
 			     (unsigned long long)offset);
 		cr_expect_eq((offset + RING_BYTES + size - 1) / size, decoded[i].pages);
-		/* The log prints whole rows of 16 bytes. */
+		/* The recorded log has whole rows of 16 bytes. */
 		cr_expect_eq((PAS_AT + 8 * decoded[i].pages + 15) / 16 * 16,
 			     recorded_qps[i].printed);
 		for (page = 0; page < decoded[i].pages; page++)
@@ -189,7 +189,7 @@ Test(recorded, page_offset_counts_64ths_of_a_page)
 
 /* ---- the replies ---- */
 
-/* If set, CREATE_QP gets this recorded reply. */
+/* Recorded reply that replaces the reply to CREATE_QP; NULL: the reply is not replaced. */
 static const struct recorded_qp *replay;
 static uint8_t refusal[16]; /* the software NIC's own reply to a refused command */
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Every firmware command of the library is refused once. The call must fail, the
- * log must have one line with the command's name, the status and its meaning, the
- * syndrome and the object, and no object may leak. QUERY_LAG is optional: if a
- * device refuses it, nothing may fail and nothing is logged at the default level.
+ * Every firmware command of the library is refused once. The call must fail, and the
+ * log must have one line with the command's name, the object, and the status with its
+ * meaning and the syndrome (destroy commands: the errno). No object may leak. QUERY_LAG
+ * is optional: if a device refuses it, the call must succeed and nothing may be logged
+ * at the default level.
  */
 /* softnic-run: --lag 2 */
 #include <stdio.h>
@@ -20,7 +21,7 @@
 #define COMMANDS_MAX 64u
 #define OPTIONAL     "QUERY_LAG"
 
-/* the beginning of the object's name in the log */
+/* object: beginning of the object's name in the log; NULL: a refusal must not be logged */
 static const struct command {
 	const char *name, *object;
 } commands[] = {
@@ -165,7 +166,7 @@ static void undo(void)
 	t.qp = NULL;
 }
 
-/* The optional command was refused; this may happen once only. */
+/* The call succeeded, so the optional command was refused: once only, and without a log line. */
 static void check_silent(const char *log)
 {
 	size_t i;
@@ -177,7 +178,7 @@ static void check_silent(const char *log)
 	seen[i] = true;
 }
 
-/* The log must have exactly one line, about a command of the table. */
+/* `line` must be one line with a command of the table, its object and the text `how`. */
 static void check_line(const char *line, const char *how)
 {
 	const struct command *c;
@@ -202,7 +203,7 @@ static void check_line(const char *line, const char *how)
 	cr_expect(strstr(line, how), "\"%s\" is not in the line:\n%s", how, line);
 }
 
-/* Destroy commands, which the driver sends: it returns the reason as errno. */
+/* The driver sends the destroy commands and returns the reason of a refusal as errno. */
 #define DESTROY(obj, fn) \
 	do { \
 		capture_begin(); \

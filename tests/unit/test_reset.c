@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A QP that is reset many times, with every handler and kind of CQ, and with a
- * proxy service where a CPU rings. Between resets it posts writes, some of them
- * unsignalled; some resets happen while writes are in flight. Everything that is
- * posted after a reset must arrive and complete. Also the computation of a CQ's
- * producer index from the firmware's 24-bit counter.
+ * A QP is reset many times, with every handler, with plain and collapsed CQs, and with
+ * a proxy service if a CPU thread rings. Between resets it posts writes, some of them
+ * unsignalled. Some resets happen while writes are in flight; all other writes must
+ * arrive and complete. Also tests the computation of a CQ's producer index from the
+ * firmware's 24-bit counter.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static uint32_t draw(struct rig *r, uint32_t below)
 	return (uint32_t)((uint64_t)r->random * below >> 32);
 }
 
-/* Each connection has its own PSN range, because packets of the previous one may be in flight. */
+/* Each connection has its own PSNs: packets of the previous connection may be in flight. */
 static void connect(struct rig *r)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7, .psn = r->psn += 4096 };
@@ -67,7 +67,7 @@ static void connect(struct rig *r)
 	cr_assert_eq(e2e_connect(&r->nic, r->rx.hl->qp, &r->nic.gid, r->tx.qpn, path), 0);
 }
 
-/* Moves the device struct to another flat list. */
+/* Moves the device struct to a new flat list. */
 static void list_again(struct rig *r)
 {
 	if (r->list)

@@ -2,8 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * Random sequences of the steps that publish and ring slots, compared with a model
- * after each step: all slots that are wanted and published without a gap are rung,
- * and no others; exactly one token exists; the ready bits are those of the model.
+ * after each step: all slots that are wanted and published without a gap must be rung;
+ * no unpublished slot may be rung; exactly one token must exist; the ready bits must be
+ * those of the model.
  */
 #include <criterion/criterion.h>
 
@@ -14,7 +15,7 @@
 
 static struct rig rig;
 static uint64_t reserved, wanted, published_to, state;
-static bool is_published[MAX_DEPTH]; /* for slots from published_to on */
+static bool is_published[MAX_DEPTH]; /* of slots published_to and above */
 static struct range {
 	uint64_t from, to;
 } pending[MAX_DEPTH];
@@ -92,7 +93,11 @@ static void check_bits(void)
 			     "wrong ready bit of slot %lu", i);
 }
 
-/* DBREC, register and counter must match `rung`, and no unpublished slot may be rung. */
+/*
+ * The NIC must have executed all slots below `rung`, and no unpublished slot may be rung.
+ * The DBREC or the proxy counter must match `rung`; with NO_DBR, the DBREC must be
+ * unchanged.
+ */
 static void check_rung(void)
 {
 	const uint64_t rung = rig.st->rung;
@@ -150,9 +155,9 @@ static void step_reserve(void)
 }
 
 /*
- * Publishes one of the reserved ranges, with a doorbell or without. After the QP
- * ended, no doorbell is requested: a post may still ring once if its range was
- * reserved before.
+ * Publishes one of the reserved ranges, with or without submitting it. After the QP has
+ * failed (`dead`), never submits it: the post could still ring once, because its range
+ * was reserved before the failure.
  */
 static void step_post(void)
 {
@@ -290,7 +295,7 @@ Test(ring_dev, wanted_and_published_slots_are_rung)
 			run(depth, handlers[h]);
 }
 
-/* With GDK_OPT_SKIP_CHECK, the caller itself waits for its slot. */
+/* With GDK_OPT_SKIP_CHECK, gdk_reserve() does not wait for a free slot: the caller must wait. */
 Test(ring_dev, unchecked_reservations_do_not_wait)
 {
 	uint64_t at;

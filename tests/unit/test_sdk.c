@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * With the DOCA SDK (a stand-in that records its calls): every public function is
- * forwarded to the SDK's function with the SDK's objects and the same arguments.
- * Functions that the SDK lacks are composed of its calls, or need none.
+ * With the DOCA SDK (a stand-in that records its calls): every public function that the
+ * SDK has is forwarded to it, with the SDK's objects and the same arguments. The other
+ * public functions make calls of other SDK functions, or none.
  */
 #include "../../umem/slab.h"
 #include "../../core/state.h"
@@ -511,7 +511,7 @@ static bool is_covered(const char *name)
 	return false;
 }
 
-/* Other tests use this list of names, too. */
+/* Every function of tests/api_names.txt must have been tested above. */
 static void expect_all_covered(void)
 {
 	FILE *file = fopen("tests/api_names.txt", "r");

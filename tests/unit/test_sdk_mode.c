@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * When the DOCA SDK is used and when it is not, what is logged about this, refusal
- * of calls that mix the SDK's objects with others, and leaks when any call of the
- * SDK or any allocation fails.
+ * When the DOCA SDK is used and when it is not, what is logged about this, and refusal
+ * of calls that mix the SDK's objects with others. If any call of the SDK or any
+ * allocation fails, nothing may leak.
  */
 #include <sys/stat.h>
 
@@ -74,7 +74,7 @@ Test(sdk_mode, wrong_folder_is_logged_with_the_missing_file)
 	expect_log("Use DOCA Verbs QP Attr open\n");
 }
 
-/* All libraries are needed. This folder has only the first. */
+/* The SDK has three libraries, and all are needed. The test's folder has only one. */
 Test(sdk_mode, missing_library_is_logged_and_the_others_are_closed)
 {
 	char dir[] = "/tmp/gdk-sdk-XXXXXX", from[4096], to[64];
@@ -159,7 +159,7 @@ Test(sdk_mode, old_sdk_without_new_functions_is_accepted)
 	cr_expect_eq(doca_verbs_qp_attr_destroy(qp_attr), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_srq_init_attr_create(&srq_attr), DOCA_ERROR_NOT_SUPPORTED);
 	expect_log("has no doca_verbs_srq_init_attr_create\n");
-	/* Values that are known without the SDK are available. */
+	/* Values that the library itself stores or queries remain available. */
 	cr_assert_eq(doca_verbs_ah_attr_create(nic.dev, &ah), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_ah_attr_set_dlid(ah, 5), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_ah_get_dlid(ah), 5);
@@ -173,7 +173,7 @@ Test(sdk_mode, old_sdk_without_new_functions_is_accepted)
 
 /* ---- objects of the SDK and of the open library ---- */
 
-/* While the SDK is in use, the open library creates no objects. This struct looks like one. */
+/* While the SDK is in use, gdaki creates no objects of its own. This struct looks like one. */
 struct open_object {
 	void *sdk;
 	char rest[1024];

@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * The proxy service: adding and removing QPs, the guarantee that pending doorbells
- * are rung before a QP leaves, idle behaviour, assignment of QPs to threads,
+ * are rung before a QP is removed, idle behaviour, assignment of QPs to threads,
  * statistics, and defaults from the environment.
  */
 #include <criterion/criterion.h>
@@ -217,7 +217,7 @@ Test(service, qps_are_assigned_by_cache_line_and_node)
 
 	cr_assert_eq(gdk_verbs_service_create(&attr, &two), DOCA_SUCCESS);
 	for (int i = 0; i < QPS; i++) {
-		nic.dev->numa_node = i / 8 % 2; /* as if the QPs belonged to two NICs */
+		nic.dev->numa_node = i / 8 % 2; /* as if there were NICs on two nodes */
 		if (i < 9 || i >= 16)
 			cr_assert_eq(doca_gpu_verbs_service_monitor_qp(two, hl[i]->qp_gverbs),
 				     DOCA_SUCCESS);
@@ -259,7 +259,10 @@ static uint64_t rings_of_all(void)
 	return sum;
 }
 
-/* The sum over all QPs must be the service's total, whether a pass or unmonitor rang. */
+/*
+ * The sum of the doorbells of all QPs must be the service's total, whether a thread of
+ * the service or the removal of a QP rang them.
+ */
 Test(service, statistics_are_sums_over_threads_and_qps)
 {
 	const struct gdk_service_attr attr = { .threads = 2 };

@@ -179,7 +179,7 @@ Test(slab, cq_entries_are_invalid_at_first)
 	}
 }
 
-/* Blocks of large units have a limited size. */
+/* A block is at most 4 MiB, unless a single unit is larger. */
 Test(slab, block_size_is_limited)
 {
 	kind.pages = 1 << 20;
@@ -212,7 +212,7 @@ Test(slab, units_without_pages_share_a_page)
 		put(i);
 }
 
-/* The GPU has no memory for a larger block, so a block of one unit is allocated. */
+/* Allocates blocks of up to three pages only. The slab must then take blocks of one unit. */
 static unsigned int too_large;
 static doca_error_t (*real_alloc)(struct doca_gpu *gpu, struct gdk_block *block, size_t align);
 

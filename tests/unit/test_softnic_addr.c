@@ -175,7 +175,7 @@ Test(softnic_addr, destination_of_an_address_vector)
 	cr_assert_eq(sn_dest_find(&roce, &d, &got), -EINVAL, "an empty GID index must be refused");
 }
 
-/* Of the 48 bytes, only traffic class, flow label, hop limit and checksum may change. */
+/* The ICRC covers all header bits but traffic class, flow label, hop limit and UDP checksum. */
 Test(softnic_addr, icrc_of_ipv6)
 {
 	static const uint8_t bth[16] = { 4, 0, 0xff, 0xff, 0, 0, 1, 2 };

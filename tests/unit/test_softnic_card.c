@@ -40,7 +40,7 @@ static void card_close(struct card *c)
 	nic_close(&c->n);
 }
 
-/* Creates a QP with these bits set in the context's word `at`. Returns 0 or the status. */
+/* Creates a QP with these bits set at byte `at` of its context. Returns the firmware's status. */
 static uint32_t try_qp(struct card *c, uint32_t at, uint32_t bits)
 {
 	uint32_t in[0x110 / 4];
@@ -67,8 +67,8 @@ static uint32_t cap(const struct card *c, uint32_t group, uint32_t at)
 /* ---- time stamps ---- */
 
 /*
- * ok: bit i is set if format i is accepted. value: the capability fields
- * sq_ts_format, rq_ts_format and qp_ts_format.
+ * ok: bit i is set if format i must be accepted. value: expected value of each of the
+ * capability fields sq_ts_format, rq_ts_format and qp_ts_format.
  */
 static void expect_formats(const char *kind, uint32_t value, uint32_t ok)
 {
@@ -145,7 +145,10 @@ static void expect_port(const struct card *c, uint32_t want)
 	cr_expect_eq(get(out, 0x18) >> 24 & 0xf, want);
 }
 
-/* Changes the port by INIT2INIT to the second, then by INIT2RTR to the first. */
+/*
+ * Changes the port by INIT2INIT to the second, then by INIT2RTR to the first. second and
+ * first: whether the command must be accepted.
+ */
 static void expect_change_of_port(const char *lag, const char *init2, bool second, bool first)
 {
 	uint32_t in[0x110 / 4];
@@ -181,7 +184,7 @@ Test(softnic_card, bond_port_change_before_rts_is_refused)
 	expect_change_of_port("2", "0", false, false);
 }
 
-/* UCX sets port 1 on every device. */
+/* UCX sets port 1 also on devices without a bond. */
 Test(softnic_card, port_1_is_accepted_without_a_bond)
 {
 	expect_change_of_port("0", "1", false, true);
@@ -260,8 +263,8 @@ static int subscribe(const struct card *c, struct mlx5dv_devx_event_channel *ch,
 }
 
 /*
- * Subscribes to event types 0x05 and 0x10 of a QP, and to completions of a CQ,
- * which the mask does not restrict.
+ * Subscribes to event types 0x05 and 0x10 of a QP, and to completions of a CQ, which
+ * the mask does not restrict. first, second: expected errno for types 0x05 and 0x10.
  */
 static void expect_events(const char *mask, uint32_t announced, int first, int second)
 {

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * The software NIC's engine, driven through rings, DBRECs and doorbell registers as
- * a program does: operations, errors, lost doorbells, CQs and events. Between QPs
- * of one process, and over UDP between two processes.
+ * by a program: operations, errors, lost doorbells, CQs and events. The QPs are in one
+ * process, or in two processes that are connected by UDP.
  */
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -355,8 +355,8 @@ Test(softnic_engine, lossy_wire_delivers_once, .timeout = 60)
 }
 
 /*
- * Both QPs store to the same doorbell register without a pause, so one of two
- * doorbells is overwritten.
+ * Both QPs store to the same doorbell register without a pause, so the second doorbell
+ * may overwrite the first before the NIC reads it.
  */
 static void ring_both(bool no_dbr, unsigned rounds)
 {

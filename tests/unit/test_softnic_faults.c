@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Faults that the software NIC injects on request: loss, duplicates, corruption,
- * reordering, delay, stalls, errors. Each kind must occur, also within one process,
- * must be counted, and must be the same for the same seed.
+ * reordering, delay, stalls, errors. Each kind must occur, also between QPs of one
+ * process, and the same seed must cause the same losses.
  */
 #include <stdlib.h>
 
@@ -101,7 +101,7 @@ static void run(uint8_t opcode, uint64_t arrive)
 	cr_assert_eq(COUNT(rx_packets), arrive);
 }
 
-/* ---- the wire, seen through unreliable connections, which do not retransmit ---- */
+/* ---- faults of the wire, tested with unreliable connections: they do not retransmit ---- */
 
 static unsigned arrived(uint64_t seed, uint8_t map[N])
 {

@@ -155,7 +155,7 @@ Test(softnic_front, qp_state_transitions)
 	rtr_box(in, qpn, &gid);
 	put(in, 0x18 + 0x3c, 0);
 	put(in, 0x18 + 0x40, 0);
-	modify(qp, in, 0x110, 0); /* the MAC address of the lo device itself */
+	modify(qp, in, 0x110, 0); /* all zeros: the MAC address of lo */
 
 	cr_assert_neq(mlx5dv_devx_obj_destroy(cq), 0, "a CQ that a QP uses must not be destroyed");
 	cr_assert_eq(mlx5dv_devx_obj_destroy(qp), 0);

@@ -2,8 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * The software NIC's port as programs find it: the GID table in sysfs and through
- * libibverbs, and the device's paths through every function of libc that takes a
- * path or a descriptor.
+ * libibverbs, and the device's paths and descriptors through functions of libc.
  */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -187,8 +186,8 @@ Test(softnic_port, working_directory_in_sysfs)
 }
 
 /*
- * Every duplicate of the descriptor is the device, which stays open until the last
- * one is closed.
+ * Every duplicate of the descriptor refers to the device, which stays open until the
+ * last descriptor is closed.
  */
 Test(softnic_port, duplicated_descriptors_are_the_device)
 {

@@ -22,7 +22,8 @@ Test(softnic_requester, messages_are_segmented_at_the_mtu, .init = no_retransmis
 		fake_modify(&a, SN_QPS_RTR);
 		fake_modify(&a, SN_QPS_RTS);
 		pthread_mutex_lock(&sn_dev->lock);
-		a.qp.eng->req.win.size = SN_WINDOW_PKTS; /* a small window requests more ACKs */
+		a.qp.eng->req.win.size =
+			SN_WINDOW_PKTS; /* with a small window, more packets request an ACK */
 		pthread_mutex_unlock(&sn_dev->lock);
 		post(SN_OP_WRITE, len);
 		k = peer_expect(&peer, 0x06, P0);
@@ -110,7 +111,7 @@ Test(softnic_requester, one_ack_completes_several_wqes, .init = no_retransmissio
 		peer_expect(&peer, 0x0a, P0 + i);
 	ack(P0 + 7, ACKED); /* a PSN that was not sent */
 	ack(P0 + 4, ACCESS);
-	ack(P0 - 1, ACKED); /* a PSN long acknowledged */
+	ack(P0 - 1, ACKED); /* the PSN before the first packet */
 	expect_none();
 	ack(P0 + 2, ACKED);
 	for (unsigned i = 0; i < 3; i++)
@@ -219,7 +220,7 @@ Test(softnic_requester, rnr_nak_restores_the_retries, .init = no_retransmission)
 	expect_cqe(0, 0, 0);
 }
 
-/* After the wait, four packets are sent to see whether the responder is ready. */
+/* After the RNR wait time, the requester sends only four packets until an ACK arrives. */
 Test(softnic_requester, rnr_nak_holds_back_later_packets, .init = no_retransmission)
 {
 	for (unsigned i = 0; i < 6; i++)
@@ -271,9 +272,9 @@ Test(softnic_requester, missing_read_response_is_requested_again, .init = no_ret
 	respond(0x0f, P0 + 2, MTU, 3);
 	k = peer_expect(&peer, 0x0c, P0 + 1);
 	cr_assert_eq(sn_get64(k.p), 0x1234567800ull + MTU);
-	/* one packet first, to see whether the path is free */
+	/* The requester first requests one packet, to test whether the path is free. */
 	cr_assert_eq(sn_get32(k.p + 12), MTU);
-	/* the WRITE's ACK is ignored, because READ responses before it are missing */
+	/* The WRITE's ACK is ignored, because responses to the earlier READ are missing. */
 	ack(P0 + 3, ACKED);
 	expect_none();
 	peer_expect_nothing(&peer);

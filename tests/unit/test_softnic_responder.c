@@ -55,8 +55,8 @@ Test(softnic_responder, repeated_write_is_acknowledged_not_executed)
 	peer_expect_ack(&peer, P0 + 1, ACKED);
 	cr_assert_eq(mem[0], 1);
 	/*
-	 * the oldest PSN that counts as a repetition, and the one before it, which
-	 * counts as a future PSN
+	 * The 2^23 PSNs before the expected one count as repetitions. An older PSN counts
+	 * as a future one.
 	 */
 	send_write(0x0a, P0 + 2 - (1 << 23), 0, 8, 8, 2);
 	peer_expect_ack(&peer, P0 + 1, ACKED);
@@ -127,7 +127,7 @@ Test(softnic_responder, repeated_read_is_answered_in_part_or_whole)
 	send_read(P0 + 1, 100 + MTU, MTU);
 	expect_read(P0 + 1, 100 + MTU, MTU);
 	cr_assert_eq(COUNT(dup_requests), 3);
-	/* Not repetitions: another address, more bytes than requested first, an atomic. */
+	/* Not valid repetitions: another address, more bytes than requested first, an atomic. */
 	send_read(P0 + 2, 100, MTU + 5);
 	send_read(P0 + 2, 100 + 2 * MTU, MTU + 6);
 	send_fetch_add(P0 + 1, 0, 1);
@@ -242,7 +242,7 @@ Test(softnic_responder, write_with_immediate_needs_a_receive)
 	cr_assert_eq(mem[7], 5);
 }
 
-/* The sum of the entries exceeds 32 bits; a message must fit. */
+/* The lengths of the three scatter entries add up to more than 2^32; a message must fit. */
 Test(softnic_responder, receive_of_more_than_4_gib)
 {
 	uint8_t cqe[64], *wqe = a.rq;
@@ -306,7 +306,8 @@ Test(softnic_responder, receives_of_a_qp_in_error_are_flushed)
 static const struct wrong {
 	const char *what;
 	uint8_t opcode, syndrome;
-	uint32_t off, dma, payload; /* RETH and payload; dma NONE: payload only */
+	uint32_t off, dma,
+		payload; /* offset and length in the RETH (dma NONE: no RETH); bytes of payload */
 } wrong[] = {
 #define NONE UINT32_MAX
 	{ "SEND_MIDDLE without a first", 0x01, INV, 0, NONE, MTU },

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The software NIC's requester against a receiver whose short queue takes 100 us
- * per packet, either for requests or for READ responses. All messages must complete
- * with the right data, with few retransmissions, and the receiver must be kept
- * busy. Also the rules of window, probes and retries. All on a virtual clock.
+ * The software NIC's requester on a path with a slow receiver: a short queue that takes
+ * 100 us per packet, either for requests or for responses. All messages must complete
+ * with the right data, with few retransmissions, and the queue must be kept busy. Also
+ * tests the rules of window, probes and retries. The clock is virtual.
  */
 #include "slow_rig.h"
 
@@ -15,10 +15,10 @@
 TestSuite(softnic_slow, .timeout = 120);
 
 static const unsigned caps[] = { 4, 8, 16, 64, 256 };
-static const unsigned mtus[] = { 1, 3, 5 }; /* 256, 1024, 4096 */
+static const unsigned mtus[] = { 1, 3, 5 }; /* codes of 256, 1024 and 4096 bytes */
 
 struct sent {
-	uint64_t to, back; /* packets towards each side, without ACKs */
+	uint64_t to, back; /* packets to the responder, to the requester; ACKs not counted */
 	uint64_t time;
 	struct slow_run r;
 	struct sn_stats stats;
@@ -63,7 +63,10 @@ static unsigned judge(const struct sent *s, const struct sent *need, unsigned mt
 	return 1;
 }
 
-/* way: the side with the short queue, responder (0) or requester (1). */
+/*
+ * full: messages of 64 KiB, otherwise of one packet. way: the side with the short queue,
+ * responder (0) or requester (1). least: the required share of the queue's capacity.
+ */
 static void matrix(struct slow_run r, bool full, unsigned way, double least)
 {
 	unsigned bad = 0;
@@ -114,9 +117,9 @@ SINGLE(cas, 0, 0.7, SN_OP_CS)
 SINGLE(fadd, 0, 0.7, SN_OP_FA)
 SINGLE(mixed, 0, 0.7, MIXED)
 /*
- * Responses arrive at the short queue. There, ACKs take as long as other packets,
- * so mixed operations have no requirement on the goodput, and all their packets are
- * counted.
+ * Responses arrive at the short queue. In this queue, ACKs take as long as other
+ * packets, so mixed operations have no requirement on the goodput. For them, the packets
+ * in both directions are counted.
  */
 MANY(read_responses, 1, 60, 0.7, SN_OP_READ)
 MANY(mixed_responses, 1, 60, NO_MINIMUM, MIXED)
@@ -293,8 +296,8 @@ Test(softnic_slow, lost_packets_of_a_ping_pong_are_found_quickly)
 }
 
 /*
- * The receiver has a queue of 4 with slow service first, then an unlimited queue
- * with fast service.
+ * The receiver first has a queue of 4 packets and takes 100 us per packet. Then its
+ * queue is unlimited, and it takes 1 us per packet.
  */
 Test(softnic_slow, window_recovers_after_congestion)
 {

@@ -249,7 +249,7 @@ Test(softnic_sq, completion_flags, .init = rc)
 	expect_cqe(&a, 3, 0);
 	ctrl(&a, 0, 0x3e, 1, CE_FIRST); /* fails: unknown opcode */
 	ring(&a, 1);
-	write8(&a, CE_FIRST); /* flushed; the flags decide which make a CQE */
+	write8(&a, CE_FIRST); /* flushed; the flags decide which WQEs write a CQE */
 	write8(&a, CE_ERROR);
 	write8(&a, CE_FIRST);
 	write8(&a, CE_ALWAYS);
@@ -345,7 +345,7 @@ Test(softnic_sq, largest_inline_across_the_end_of_the_ring, .init = rc)
 	cr_assert_eq(far[len + 1], 0);
 }
 
-/* As UCX posts: its header inline, its payload by pointers, over several packets. */
+/* UCX posts such WQEs: header inline, payload by pointers. The data takes several packets. */
 Test(softnic_sq, inline_data_before_memory, .init = rc)
 {
 	uint8_t head[48];

@@ -92,7 +92,7 @@ Test(trace, commands_are_what_the_nic_received)
 	struct e2e_nic nic;
 	size_t i, k;
 
-	/* makes the library query the bond, by another function, because the command is optional */
+	/* With a bond, the library also sends QUERY_LAG, by another function: it is optional. */
 	setenv("SOFTNIC_LAG", "2", 1);
 	setenv("SOFTNIC_TRACE", nic_path, 1);
 	e2e_open(&nic);

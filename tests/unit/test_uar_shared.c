@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /* softnic-run: --page-size 64k --strict */
 /*
- * A kernel with 64 KiB pages puts sixteen UARs into one mapping. Here, 20 UARs of a
- * type exist at once, and a QP without DBREC rings through each of them.
+ * A kernel with 64 KiB pages puts sixteen UARs into one mapping. In these tests, 20 UARs
+ * of a type exist at once, and a QP without DBREC rings through each of them.
  */
 #include <criterion/criterion.h>
 #include <infiniband/mlx5dv.h>
@@ -136,7 +136,7 @@ Test(uar_shared, every_dedicated_page_rings_without_dbrec, .timeout = 60)
 	all_deliver("host", DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED);
 }
 
-/* Each page must be registered with the CUDA driver once. */
+/* On a CUDA GPU, each page is registered with the driver. Nothing may stay registered. */
 Test(uar_shared, every_page_is_mapped_for_a_gpu, .timeout = 60)
 {
 	setenv("STANDIN_CUDA_IOMEM", "1", 1);

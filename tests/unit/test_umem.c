@@ -64,11 +64,14 @@ Test(umem, memory_of_the_host_gpu)
 	nic_close(&nic);
 }
 
-/* Wraps mlx5dv_devx_umem_reg_ex of libmlx5: records requests with a dmabuf. */
+/*
+ * mlx5dv_devx_umem_reg_ex() below wraps the function of libmlx5. It stores the last
+ * request with a dmabuf, and fails if reg_error is set.
+ */
 static bool take_dmabuf; /* the NIC registers dmabufs */
 static int asked_fd;
 static struct mlx5dv_devx_umem_in asked;
-static int reg_error; /* errno to fail with; 0: none */
+static int reg_error; /* errno of the failure; 0: do not fail */
 
 struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *ctx,
 						 struct mlx5dv_devx_umem_in *in)

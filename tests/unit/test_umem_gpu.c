@@ -40,7 +40,7 @@ static struct e2e_nic nic;
 static struct doca_gpu_verbs_qp_init_attr_hl attr;
 static int (*dmabuf_flags)(void);
 
-/* The first call in a process determines the configuration of its NIC. */
+/* Configures NIC and GPU and opens them. The NIC reads its configuration once per process. */
 static void boot(const struct machine *m)
 {
 	setenv("DOCA_GPUNETIO_LOG", "6", 1); /* INFO */
@@ -61,7 +61,7 @@ static void boot(const struct machine *m)
 	attr.nic_handler = E2E_DB;
 }
 
-/* Puts data from one QP to the other; all queues are in memory registered as above. */
+/* Puts data from one QP to the other. The queues of both are in GPU memory. */
 static void deliver(struct e2e_pair *p)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
@@ -82,8 +82,8 @@ static void deliver(struct e2e_pair *p)
 }
 
 /*
- * Expects that QPs can be created, work, and are registered in this way; `reason`:
- * why the other way was not used.
+ * Expects that QPs can be created and work, that their memory is registered through
+ * `way`, and that the query, and the log for peer memory, give `reason`.
  */
 static void works(const struct machine *m, enum doca_gpu_verbs_mem_reg_type type,
 		  enum gdk_umem_way way, const char *reason)

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Rings at small offsets of a large umem, for which the kernel would choose large
- * pages. Offsets that the library accepts must be accepted by the firmware. Also on
- * a kernel with 64 KiB pages, with and without smaller pages of the NIC.
+ * pages. The firmware must accept every offset that the library accepts. Also tested
+ * on a kernel with 64 KiB pages, with and without smaller pages of the NIC.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 static long page_size = 4096;
 
-/* Replaces sysconf() of libc: the page size of the machine. */
+/* Replaces sysconf() of libc, so that the test can set the page size of the machine. */
 long __sysconf(int name);
 long sysconf(int name)
 {
@@ -121,7 +121,7 @@ static const struct {
 
 /*
  * The library must refuse the offset and log the umem, the rule, and an offset that
- * would be accepted.
+ * would be accepted. The log is not checked for a CQ whose offset is not a multiple of 64.
  */
 static void refuses(size_t offset, const char *rule, const char *remedy)
 {

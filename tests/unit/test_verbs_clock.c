@@ -9,7 +9,7 @@
 
 #include "../lib/vb.h"
 
-/* the stamp is taken when the NIC's pass begins, which may be preempted */
+/* The NIC takes the time stamp when a pass begins; the pass may be preempted after that. */
 #define SLACK_NS 10000000000ull
 
 static uint64_t time_of_day(void)

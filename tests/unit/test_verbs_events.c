@@ -296,7 +296,7 @@ static void to_rts(struct devx *d)
 	path = (uint8_t *)in + 0x18 + 0x18;
 	put(in, 0x18 + 0x18 + 0x08, i << 16 | 64); /* GID index, hop limit */
 	memcpy(path + 0x10, e.gid.raw, 16);
-	path[0x26] = 2; /* the MAC address derived from the IP address */
+	path[0x26] = 2; /* the peer's MAC address: 02:00 and the IPv4 address */
 	memcpy(path + 0x28, e.gid.raw + 12, 4);
 	put(in, 0x18 + 0x18 + 0x24, 1u << 16);
 	cr_assert_eq(modify(d, 0x503, in), 0);
@@ -425,7 +425,7 @@ Test(verbs_events, failed_qp_raises_an_event)
 	devx_close(&d);
 }
 
-/* Destroying an object ends its subscription. */
+/* Destroying an object must end the subscription to its events. */
 Test(verbs_events, destroyed_object_raises_no_event)
 {
 	struct mlx5dv_devx_event_channel *ch;

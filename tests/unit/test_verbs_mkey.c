@@ -42,7 +42,10 @@ static void check_atomic(struct rig *r, uint64_t addr, uint32_t key, uint8_t *pl
 	cr_assert_eq(now, before + 1);
 }
 
-/* As UCX creates its key for atomics: one large entry, which begins before the region. */
+/*
+ * A key as UCX creates it for atomics: its large first entry begins before the region.
+ * The second entry is needed if `shift` is not 0.
+ */
 static void check_shift(struct rig *r, uint64_t shift)
 {
 	uint64_t base = (uintptr_t)r->v.mem & ~(uint64_t)0x7fffffff;

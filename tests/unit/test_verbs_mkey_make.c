@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Creation of indirect memory keys by DEVX: their numbers, queries, what they hold
- * and what destroys them, and what CREATE_MKEY refuses.
+ * Creation of indirect memory keys by DEVX: their numbers, their query, the PD that they
+ * keep in use, their destruction, and what CREATE_MKEY refuses.
  */
 #include <dlfcn.h>
 
@@ -124,7 +124,7 @@ static const struct {
 	{ 0x10, 0, 1u, BAD_PARAM },
 	{ 0x08, 0, 1u, BAD_PARAM },
 	{ 0x0c, 0, 1u << 31, BAD_PARAM },	  /* pg_access */
-	{ 0x14, 0xffffff00, 0x10000, BAD_PARAM }, /* of one QP */
+	{ 0x14, 0xffffff00, 0x10000, BAD_PARAM }, /* key bound to one QP */
 	{ 0x18, 0, 1u, BAD_PARAM },
 	{ 0x1c, 0, 1u << 31, BAD_PARAM },	       /* length64 */
 	{ 0x1c, 0xffffff, 0xffffff, BAD_RES },	       /* PD */
@@ -255,7 +255,7 @@ Test(verbs_mkey_make, entries_must_be_regions_of_the_same_pd)
 Test(verbs_mkey_make, key_has_no_events)
 {
 	struct mlx5dv_devx_event_channel *ch;
-	uint16_t type = 0x14; /* event of a receive pool */
+	uint16_t type = 0x14; /* the limit event of SRQs */
 	struct rig r;
 	struct box b;
 	struct key k;

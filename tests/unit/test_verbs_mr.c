@@ -14,7 +14,7 @@
 
 #include "../lib/access.h"
 
-/* One operation on memory registered with `access`. A refusal breaks the connection. */
+/* One operation on memory registered with `access`, on new QPs: a refusal breaks a connection. */
 static enum ibv_wc_status with(int access, enum ibv_wr_opcode op)
 {
 	enum ibv_wc_status status;
@@ -161,8 +161,8 @@ Test(verbs_mr, dmabuf_region_is_accessible)
 	fd = new_file(&mem);
 	rig_open(&r, 4);
 	/*
-	 * PAGE bytes of the file, from 512 bytes into its page 1, at an iova of the
-	 * test's choice
+	 * The region has PAGE bytes of the file from offset PAGE + 512 on, at an iova that
+	 * the test chooses.
 	 */
 	mr = ibv_reg_dmabuf_mr(r.v.pd, PAGE + 512, PAGE, 0x7000000200, fd, ALL);
 	cr_assert(mr, "%s", strerror(errno));

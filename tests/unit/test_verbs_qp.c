@@ -67,8 +67,8 @@ static int modify(struct rig *r, enum ibv_qp_state to, int mask)
 }
 
 /*
- * Expects that the transition requires every attribute in `need`, allows those in
- * `may`, and refuses others.
+ * Expects that the transition requires every attribute in `need`, and refuses those
+ * that are neither in `need` nor in `may`.
  */
 static void only(struct rig *r, enum ibv_qp_state to, int need, int may)
 {
@@ -375,7 +375,7 @@ Test(verbs_qp, objects_in_use_are_not_destroyed)
 	rig_close(&r);
 }
 
-/* The kernel returns EPROTONOSUPPORT for ioctl-only methods that it does not know. */
+/* The kernel returns EPROTONOSUPPORT for ioctl methods that it does not know. */
 #define NO_OBJECT(call) \
 	do { \
 		errno = 0; \

@@ -214,7 +214,10 @@ static void make_receiver(struct rmp *r)
 	doca_verbs_qp_init_attr_destroy(init);
 }
 
-/* Writes receive WQE n, whose link points to the next one, and then the DBREC. */
+/*
+ * Writes receive WQE n and then the DBREC. linked: the WQE begins with a next segment,
+ * which names the next WQE.
+ */
 static void post(struct rmp *r, uint32_t n, bool linked)
 {
 	uint32_t num, stride, *wqe, *dbr = doca_verbs_srq_get_dbr_addr(r->srq);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Every operation of RC and UC through libmlx5, with sizes around packet and
- * segment boundaries, checking the bytes around the target. Also errors as a
- * program sees them on both sides, and the WQEs flushed after them.
+ * SEND and WRITE, also with immediate data, and RC READ through libmlx5, with sizes
+ * around packet and segment boundaries; the bytes around the target must not change.
+ * Also errors as a program sees them on both sides, and the WQEs flushed after them.
  */
 #include "../lib/vb.h"
 
@@ -86,7 +86,10 @@ static void check_receive(struct pair *p, enum ibv_wr_opcode op, uint32_t len)
 		cr_assert_eq(be32toh(wc.imm_data), 0xfeed);
 }
 
-/* Uses two segments, so that packets and segments end at different places. */
+/*
+ * One operation. More than two bytes are posted as two segments, so that packets and
+ * segments end at different places.
+ */
 static void one(struct pair *p, enum ibv_wr_opcode op, uint32_t len, uint32_t seed)
 {
 	uint64_t from = 100, to = TO + GUARD;

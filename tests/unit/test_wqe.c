@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The WQE builders: every byte of the WQEs that they write over a slot filled with old
- * data, and which WQEs of unsignalled runs are signalled all the same.
+ * The WQE builders: the bytes of the WQEs that they write over a slot filled with old
+ * data, and which WQEs of a long run without CQE request are signalled nevertheless.
  */
 #include <criterion/criterion.h>
 
