@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Implements engine_fake.h: the lookups and events that the engine calls, and the
- * application's side of a QP (post WQEs and receives, poll CQEs).
+ * Implements engine_fake.h: the functions for object lookup and events that the
+ * engine calls, and the application's side of a QP (post WQEs and receives, poll
+ * CQEs).
  */
 #include <arpa/inet.h>
 #include <stdarg.h>

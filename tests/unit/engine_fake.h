@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * A stand-in for everything around the software NIC's engine, so that tests can
- * drive the engine alone: one device, object tables in plain arrays, queue memory
- * that the test allocates. libibverbs and the firmware emulation are not involved.
+ * drive the engine alone: one device, object tables in plain arrays, queues in
+ * ordinary memory. libibverbs and the firmware emulation are not involved.
  */
 #ifndef ENGINE_FAKE_H
 #define ENGINE_FAKE_H
@@ -13,7 +13,7 @@
 #define FAKE_DEPTH  64u
 #define FAKE_STRIDE 64u
 
-/* A QP with its rings, as an application holds it. */
+/* A QP, its CQs, and what the application knows of them: queue memory and indices. */
 struct fake_qp {
 	struct sn_qp qp;
 	struct sn_cq scq, rcq;
@@ -24,10 +24,10 @@ struct fake_qp {
 };
 
 void fake_open(const char *ip);
-/* without the engine's thread: the test calls sn_eng_pass() */
+/* Starts no engine thread; the test calls sn_eng_pass() instead. */
 void fake_open_still(const char *ip);
 void fake_close(void);
-void fake_qp_init(struct fake_qp *q, uint32_t qpn, uint32_t page); /* RC */
+void fake_qp_init(struct fake_qp *q, uint32_t qpn, uint32_t page); /* an RC QP */
 void fake_qp_init_as(struct fake_qp *q, enum sn_qp_type type, uint32_t qpn, uint32_t page);
 void fake_qp_fini(struct fake_qp *q);
 void fake_connect(struct fake_qp *q, const char *ip, uint32_t dest);
@@ -36,8 +36,8 @@ uint32_t fake_mr(void *va, uint64_t len, uint32_t access); /* returns the key */
 void fake_mr_drop(uint32_t key);
 
 /*
- * The content of one WQE. fake_write_wqe() stores it at the producer index;
- * fake_ring() rings the doorbell.
+ * The content of one WQE. fake_write_wqe() builds the WQE at the producer index,
+ * fake_ring() rings the doorbell, and fake_post() does both.
  */
 struct fake_wqe {
 	uint8_t opcode, fm;
@@ -56,7 +56,10 @@ void fake_write_wqe(struct fake_qp *q, const struct fake_wqe *w);
 void fake_ring(struct fake_qp *q); /* stores the DBREC, then the doorbell register */
 void fake_post(struct fake_qp *q, const struct fake_wqe *w);
 void fake_recv(struct fake_qp *q, void *addr, uint32_t len, uint32_t lkey);
-/* Copies the next CQE. Returns false if none arrives within ms milliseconds. */
+/*
+ * Copies the next CQE of the receive CQ or the send CQ, and consumes it. Returns
+ * false if no CQE arrives within ms milliseconds.
+ */
 bool fake_poll(struct fake_qp *q, bool recv, uint8_t cqe[64], int ms);
 
 extern unsigned fake_events, fake_async;

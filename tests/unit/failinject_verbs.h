@@ -97,8 +97,8 @@ static doca_error_t mem_cpu_gpu(void)
 }
 
 /*
- * Allocates the first block of a new GPU object, so that its table of blocks must
- * grow. map: registers host memory of the caller instead.
+ * Allocates the first memory block of a new GPU object, so that the object's table of
+ * blocks must grow. If map is set, maps host memory of the caller instead.
  */
 static doca_error_t first_of(bool map)
 {
@@ -171,7 +171,7 @@ static doca_error_t dmabuf_pcie(void)
 {
 	doca_error_t err;
 
-	/* the stand-in driver supports the PCIe mapping type */
+	/* with value 2, the stand-in driver supports the PCIe mapping type */
 	setenv("STANDIN_CUDA_DMABUF", "2", 1);
 	err = dmabuf_of(gdk_gpu_get_dmabuf_fd_pcie);
 	unsetenv("STANDIN_CUDA_DMABUF");
@@ -340,7 +340,7 @@ static doca_error_t query(void)
 	return err;
 }
 
-/* RST to RTS, which resolves the path, and back to RST. */
+/* Moves the QP from RST to RTS with a fault armed, and then back to RST without one. */
 static doca_error_t connected(void)
 {
 	doca_error_t err;

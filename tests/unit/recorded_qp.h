@@ -2,9 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * CREATE_QP commands that mlx5 drivers sent to a ConnectX-4 (firmware 12.28.2006,
- * InfiniBand port) and its replies, as printed by the kernel: linux-rdma mailing
- * list, 27 June 2022, "Unable to create max_qp QPs on Mellanox ConnectX-4/6".
- * The QPs were created by ibv_create_qp, so they use page lists instead of umems.
+ * InfiniBand port), and the NIC's replies, as the kernel logged them. From the
+ * linux-rdma mailing list, 27 June 2022, "Unable to create max_qp QPs on Mellanox
+ * ConnectX-4/6". The QPs were created by ibv_create_qp, so they use page lists
+ * instead of umems.
  */
 #ifndef RECORDED_QP_H
 #define RECORDED_QP_H
@@ -12,17 +13,17 @@
 #include <stdint.h>
 
 struct recorded_row {
-	uint32_t at, words[4]; /* at == 0 is the first row; after it, the end of the list */
+	uint32_t at, words[4]; /* at: byte offset; 0 in a later row ends the list */
 };
 
 /*
  * Rows of zeros are left out, and so are three commands that repeat the previous one
- * after a refusal. The log prints whole rows of 16 bytes: a command with an odd number
- * of pages ends 8 bytes earlier.
+ * after a refusal. The kernel logs whole rows of 16 bytes; a command with an odd
+ * number of pages is 8 bytes shorter.
  */
 static const struct recorded_qp {
 	const char *name;
-	uint32_t printed; /* bytes of the command as printed */
+	uint32_t printed; /* logged bytes of the command, a multiple of 16 */
 	struct recorded_row rows[13];
 	uint32_t answer[4];
 } recorded_qps[] = {

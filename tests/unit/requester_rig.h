@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Rig of test_softnic_requester.c: fixtures that differ in timeouts, probes and
- * transport, and the functions that post work requests, check completions and
- * packets, and send responses.
+ * transport, and functions that post WQEs, check CQEs and packets, and send
+ * responses.
  */
 #ifndef REQUESTER_RIG_H
 #define REQUESTER_RIG_H
@@ -20,7 +20,7 @@ static void rig(uint8_t timeout, uint8_t reads, enum sn_qp_type type)
 	pthread_mutex_unlock(&sn_dev->lock);
 }
 
-/* With timeouts and probes far in the future, nothing is retransmitted while a test runs. */
+/* Timeouts and probes are far in the future, so neither retransmits while a test runs. */
 static void no_retransmission(void)
 {
 	rig(24, 2, SN_QPT_RC);
@@ -43,7 +43,7 @@ static void short_timeout(void)
 	rig(8, 2, SN_QPT_RC);
 }
 
-/* Probes are sent long before the ACK timeout of 4 s. */
+/* The ACK timeout is 4 s, so the engine sends probes long before it. */
 static void probes_before_timeout(void)
 {
 	rig(20, 2, SN_QPT_RC);
@@ -98,7 +98,7 @@ static void ack(uint32_t psn, uint8_t syndrome)
 	peer_ack(&peer, QPN, psn, syndrome);
 }
 
-/* Expects n packets of long WRITEs from this PSN on, then no more. */
+/* Expects n packets with consecutive PSNs from psn on, and no packet after them. */
 static void expect_packets(uint32_t psn, unsigned n)
 {
 	struct wire_packet k;
@@ -110,7 +110,7 @@ static void expect_packets(uint32_t psn, unsigned n)
 	peer_expect_nothing(&peer);
 }
 
-/* Sends a response with len bytes of value v. A READ response middle (0x0e) has no AETH. */
+/* Sends a response with len bytes of value v. Only a READ response middle (0x0e) has no AETH. */
 static void respond(uint8_t opcode, uint32_t psn, uint32_t len, uint8_t v)
 {
 	uint8_t b[4 + 4096] = { ACKED };

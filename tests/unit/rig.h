@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One QP in plain memory, and a consumer that plays the NIC: it reads doorbells,
- * checks each WQE that was rung against the contents expected in its slot, and
- * writes CQEs. For tests of the device data path alone, without the software NIC.
+ * One QP in plain memory, and functions that play the NIC: they read doorbells,
+ * check index, QP number and size of each rung WQE, and write CQEs. For tests of
+ * the device data path alone, without the software NIC.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -37,9 +37,9 @@ struct rig {
 	uint32_t dbrec[2];
 	uint8_t *page;	  /* doorbell registers at 0x800 and 0x900 */
 	uint64_t counter; /* counter of the CPU proxy */
-	/* the NIC's state */
+	/* the NIC's producer and consumer index of the send queue, and producer index of the CQ */
 	uint64_t pi, ci, cq_pi;
-	/* the WQE in this slot completes in error, and all later ones are flushed */
+	/* index of the first WQE that fails; it and all later ones get an error CQE */
 	uint64_t fail_at;
 	int failed, faults, rings;
 	/* called for each executed WQE; NULL: none */
@@ -120,7 +120,7 @@ static inline void rig_cqe(struct rig *r, uint64_t slot, unsigned int opcode)
 	r->cq_pi++;
 }
 
-/* Executes one WQE. Returns its number of slots, or 0 if it is malformed. */
+/* Executes one WQE. Returns its number of slots, or 0 if it has none or not all were rung. */
 static inline uint32_t rig_exec(struct rig *r)
 {
 	struct doca_gpu_dev_verbs_wqe wqe[2];
@@ -153,8 +153,9 @@ static inline uint32_t rig_exec(struct rig *r)
 }
 
 /*
- * Consumes the value of a doorbell register, if one was written. The producer index
- * is the WQE's index plus its size in slots.
+ * Consumes the value of a doorbell register, if one was written. The value has the
+ * format of a control segment's first half: the new producer index is its WQE index
+ * plus its size in slots (0 in a plain doorbell).
  */
 static inline void rig_take(struct rig *r, unsigned int offset)
 {

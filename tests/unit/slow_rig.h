@@ -25,14 +25,14 @@
 struct slow_way {
 	unsigned cap;			  /* length of the queue in packets; 0: unlimited */
 	uint64_t service;		  /* ns per packet */
-	uint64_t free_at;		  /* when the packet in service is finished */
+	uint64_t free_at;		  /* time at which the first queued packet is received */
 	struct sn_pkt *wire, **wire_tail; /* packets in flight; due: time of arrival */
 	struct sn_pkt *queue, **queue_tail;
 	unsigned queued;
 	uint64_t packets, acks, lost; /* packets sent, acknowledgements among them, packets lost */
-	/* lose the packet with this 1-based number, counted from now; 0: none */
+	/* 1: lose the next packet, 2: the one after it, ...; 0: lose none */
 	unsigned drop;
-	unsigned lose; /* number of packets to lose, starting with the next */
+	unsigned lose; /* number of packets to lose, from the next one on */
 };
 
 struct slow_run {
@@ -47,7 +47,7 @@ struct slow_run {
 };
 
 static struct fake_qp a, b;
-static struct slow_way slow[2]; /* [0] to the responder, [1] to the requester */
+static struct slow_way slow[2]; /* [0]: from a to b, [1]: from b to a */
 static uint64_t slow_time;
 static uint8_t *near, *far;
 static uint32_t near_key, far_key;
@@ -130,7 +130,7 @@ static inline struct sn_pkt *slow_take(struct sn_pkt **head, struct sn_pkt ***ta
 	return p;
 }
 
-/* Moves the packets that the engine sent in this pass to the wire. */
+/* Moves the packets that the engine has sent to the wire, except those to be lost. */
 static inline void slow_collect(struct sn_eng *e)
 {
 	struct slow_way *w;
@@ -196,7 +196,7 @@ static inline void slow_step(void)
 		while (slow[i].wire && slow[i].wire->due <= slow_time)
 			slow_arrive(e, &slow[i]);
 	}
-	for (int i = 0; i < 4; i++) { /* the engine needs two passes to fetch and to send */
+	for (int i = 0; i < 4; i++) { /* the engine fetches and sends in separate passes */
 		sn_eng_pass(e);
 		slow_collect(e);
 	}
@@ -224,7 +224,7 @@ static inline bool slow_receives(uint8_t op)
 	return op == SN_OP_SEND || op == SN_OP_SEND_IMM || op == SN_OP_WRITE_IMM;
 }
 
-/* Each message has its own place in memory; the words of the atomics lie behind all places. */
+/* Offset of the data of message i. Places are reused in turn; the atomics' words follow them. */
 static inline uint32_t slow_place(const struct slow_run *r, uint32_t i)
 {
 	uint32_t size = (r->len + 63) & ~63u, places = (SLOW_ROOM - 4096) / size;

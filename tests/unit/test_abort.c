@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * gdk_verbs_qp_abort() and gdk_verbs_qp_clear_abort(): the host stops the device
- * functions of a QP, and lets them go on. Also the time limit of waits.
+ * gdk_verbs_qp_abort() and gdk_verbs_qp_clear_abort(): the host ends the device
+ * functions of a QP with an error, and permits them again. Also the time limit of
+ * waits.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -34,8 +35,8 @@ static int put(uint32_t code_opt, doca_gpu_dev_verbs_ticket_t *t)
 }
 
 /*
- * Reservations that are refused after the abort leave slots that are never
- * published; clear_abort() must take them back.
+ * Operations that fail after the abort reserve slots that they never publish;
+ * clear_abort() must undo these reservations.
  */
 Test(qp_abort, works_again_after_clear_abort)
 {
@@ -67,7 +68,7 @@ Test(qp_abort, clear_abort_before_any_call_saw_the_abort)
 	cr_assert_eq(gdk_wait(p.tx.dev, t, E2E_MODE), 0);
 }
 
-/* The next doorbell also rings a WQE that was published without one before the abort. */
+/* The next doorbell also rings a WQE that was published, but not rung, before the abort. */
 Test(qp_abort, published_wqes_survive_an_abort)
 {
 	doca_gpu_dev_verbs_ticket_t t;
@@ -146,7 +147,7 @@ static int wait_alone(unsigned int way)
 	}
 }
 
-/* Each kind of wait must end at the limit by itself; the QP is reset in between. */
+/* Each kind of wait must end at the limit on its own; the QP is reset after each. */
 Test(qp_abort, wait_limit_ends_each_kind_of_wait, .timeout = 60)
 {
 	cr_assert_eq(gdk_verbs_qp_set_wait_limit(qp, 2000000), DOCA_SUCCESS);

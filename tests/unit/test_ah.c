@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Address handle attributes (setters and getters), and the UDP source port that is
- * derived from a path.
+ * Address handle attributes (setters and getters), and the UDP source port that the
+ * library derives from a path.
  */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Calls every public host function with one wrong argument at a time. Each call
- * must be refused, must not write a result, and every line that it logs must name
- * the wrong argument. lib/api_args.py generates the calls from the headers.
+ * Calls public host functions with one wrong argument at a time. Each call must
+ * fail (a function without an error code must return 0 or do nothing), must not
+ * write a result, and must log; every line that it logs must name the wrong
+ * argument. lib/api_args.py generates the calls from the headers.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static struct {
 	struct doca_verbs_gid gid;
 	uint64_t *db_reg;
 	char text[256];
-	uint64_t out[256]; /* where results would be written */
+	uint64_t out[256]; /* buffer for results; a refused call must not change it */
 	char page[8192] __attribute__((aligned(4096)));
 } g;
 
@@ -80,7 +81,7 @@ static void open_all(void)
 	g.db_reg = reg;
 }
 
-/* Fails if a refused call left an object in use. */
+/* Destroys all objects; fails if a refused call left one in use. */
 static void close_all(void)
 {
 	MUST(gdk_events_close(g.events));
@@ -127,8 +128,8 @@ static bool has_word(const char *line, size_t len, const char *word)
 }
 
 /*
- * True if the log line names the argument as in the header or by the last words of
- * that name: for cq_attr, also "attr".
+ * True if the log line contains the argument's name in the header or the last words
+ * of this name: for cq_attr, "cq_attr" or "attr".
  */
 static bool names(const char *line, size_t len, const char *name)
 {
@@ -165,7 +166,7 @@ static void check_log(const char *fn, const char *name, const char *value)
 		     name, value);
 }
 
-/* The DOCA SDK checks all values itself, except NULL. */
+/* In SDK mode, the library checks only for NULL; the SDK checks all other values. */
 static bool is_for_sdk(const char *value)
 {
 	return in_sdk && strcmp(value, "NULL");
@@ -188,7 +189,7 @@ static bool is_for_sdk(const char *value)
 		call; \
 		check_log(fn, name, value); \
 	} while (0)
-/* For functions that return a value instead of an error. */
+/* For functions that return a value and no error code: it must be 0. */
 #define IS_ZERO(name, value, call) \
 	do { \
 		__typeof__(call) got_, zero_; \
@@ -200,7 +201,7 @@ static bool is_for_sdk(const char *value)
 		cr_expect_eq(memcmp(&got_, &zero_, sizeof(got_)), 0, "%s with %s %s is not zero", \
 			     fn, name, value); \
 	} while (0)
-/* For functions that return a name: they have one for unknown values, too. */
+/* For functions that return a name: that of an unknown value must not be empty. */
 #define HAS_TEXT(name, value, call) cr_expect(*call, "%s with %s %s: empty text", fn, name, value)
 
 #include "api_args.inc"
@@ -210,7 +211,7 @@ static void call_all(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
-		/* after a crash, the last line names the function */
+		/* if the call crashes, the last line names the function */
 		printf("%s\n", wrongs[i].name);
 		fflush(stdout);
 		wrongs[i].calls();
@@ -228,8 +229,8 @@ Test(api_args_sdk, every_null_argument_is_refused_and_named_in_the_log)
 }
 
 /*
- * Sets one field of the high-level attributes to a wrong value; both create
- * functions must name it.
+ * Sets one field of the high-level attributes to a wrong value. The functions that
+ * create a QP and a group must fail and log the name of the field.
  */
 #define FIELD(field, value) \
 	do { \
@@ -312,7 +313,7 @@ static doca_error_t make_srq(void)
 	return err;
 }
 
-/* The setter accepts the wrong value, but `use` fails; with the right value `use` works again. */
+/* The setter accepts the wrong value, but `use` fails with it. With the right value it succeeds. */
 #define REFUSED_BY_CREATE(set, attr, name, wrong, right, use) \
 	do { \
 		MUST(set##_##name(attr, wrong)); \
@@ -367,8 +368,9 @@ Test(api_args, cq_and_srq_create_refuse_wrong_attributes)
 }
 
 /*
- * An object must lie in its umem including its last byte. Rings are aligned to 64
- * bytes and DBRECs to 8, and the DBREC must not overlap the ring.
+ * The whole object must be inside its umem. Rings must be aligned to 64 bytes and
+ * DBRECs to 8, and the DBREC must not overlap the ring. The given offset breaks one
+ * of these rules, so creation must fail.
  */
 #define OUTSIDE(set, attr, offset, use) \
 	do { \

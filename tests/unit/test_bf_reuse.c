@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * BlueFlame copies the WQE to the doorbell register after it has stored the DBREC.
- * The NIC may read the DBREC by itself and complete the WQE at once, so another
- * thread may overwrite the slot before the copy. The copy must still hold the
- * original WQE. This test overwrites the slot in that moment.
+ * A BlueFlame doorbell stores the DBREC and then writes the WQE to the doorbell
+ * register. The NIC may execute the WQE as soon as it reads the DBREC, so another
+ * thread may overwrite the slot before the register is written. The register must
+ * still receive the original WQE. This test overwrites the slot right after the DBREC
+ * store.
  */
 #include <criterion/criterion.h>
 
@@ -53,8 +54,8 @@ Test(bf_reuse, register_holds_the_wqe_as_it_was_posted)
 		if (way < 2) {
 			if (!way)
 				/*
-				 * without this hint, the poster must find the token
-				 * in its slot's word
+				 * `parked` is only a hint: if it is wrong, the poster
+				 * must find the token in its slot's ready word
 				 */
 				rig.st->parked = UINT64_MAX;
 			gdk_post(&rig.qp, idx, idx, RIG_GPU, RIG_AUTO, 0);

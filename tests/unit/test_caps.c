@@ -10,7 +10,7 @@
 #include "../../core/net_dev.h"
 #include "../lib/nic.h"
 
-/* Replaces ibv_query_device of libibverbs: if set, each attribute has a different value. */
+/* If set, the replacement of libibverbs' ibv_query_device returns distinct attributes. */
 static bool distinct_values;
 
 int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)

@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * The library on devices whose firmware differs: time stamp formats, bonds (LAG),
- * core direct, event types, number of QPs, CQ counters that lag. Each test
+ * core direct, event types, number of QPs, late producer counters of CQs. Each test
  * configures the software NIC before it opens it.
  */
 #include <criterion/criterion.h>
@@ -105,8 +105,8 @@ Test(card, bond_is_queried_once)
 }
 
 /*
- * A VF or SF may refuse QUERY_LAG: treated as no bond, without a log line and
- * without a recorded command error.
+ * Firmware of a VF or SF may refuse QUERY_LAG. The library must treat the refusal as
+ * "no bond", without a log line and without a recorded command error.
  */
 Test(card, refused_query_lag_means_no_bond)
 {
@@ -132,7 +132,7 @@ Test(card, refused_query_lag_means_no_bond)
 	e2e_close(&nic);
 }
 
-/* Replaces mlx5dv_devx_general_cmd of libmlx5: QUERY_LAG fails with this errno. */
+/* Replaces mlx5dv_devx_general_cmd of libmlx5: QUERY_LAG fails with lag_error, if it is not 0. */
 static int lag_error;
 
 int mlx5dv_devx_general_cmd(struct ibv_context *ctx, const void *in, size_t inlen, void *out,
@@ -274,8 +274,8 @@ Test(card, companion_without_core_direct_warns_once)
 #define ACCESS_EVENT 0x11
 
 /*
- * The peer receives a write with a wrong rkey. *kind: the event that its channel
- * returns, -1: none.
+ * Sends the peer a write with a wrong rkey. *kind receives the event that the peer's
+ * event channel returns, or -1 if it returns none.
  */
 static void access_event(struct e2e_pair *p, struct gdk_events *ev, int *kind)
 {
@@ -325,8 +325,9 @@ Test(card, no_qp_events_supported)
 }
 
 /*
- * Replaces mlx5dv_devx_subscribe_devx_event of libmlx5: refuses the list of events,
- * then the first event alone; the second event alone fails with second_error.
+ * Replaces mlx5dv_devx_subscribe_devx_event of libmlx5. If second_error is set, the
+ * subscription of the whole list fails with EINVAL, as does that of the first event
+ * alone; that of the second event alone fails with second_error.
  */
 static int second_error, subscriptions;
 
@@ -366,7 +367,7 @@ Test(card, subscribe_driver_error_is_reported)
 
 /* ---- exhaustion ---- */
 
-/* A ConnectX-4 without free QPs returned status 0x05: the text of 0x05 must name that cause. */
+/* A ConnectX-4 without free QPs returned status 0x05, so its text must name this cause. */
 Test(card, status_text_when_no_qp_is_left)
 {
 	struct gdk_command_error error;
@@ -389,11 +390,11 @@ Test(card, status_text_when_no_qp_is_left)
 
 struct producer {
 	bool collapsed, uneven;
-	const char *behind; /* by how much QUERY_CQ's producer counter lags */
+	const char *behind; /* CQEs that the producer counter of QUERY_CQ lacks */
 };
 
 /*
- * Posts n writes; if uneven, only every second one (and the last) makes a CQE.
+ * Posts n writes. If uneven is set, only every second one and the last request a CQE.
  * Returns the number of CQEs.
  */
 static uint32_t post_writes(struct e2e_pair *p, uint32_t n, bool uneven)
@@ -469,7 +470,7 @@ Test(card, cq_with_a_late_counter_and_unsignalled_wqes_continues)
 	expect_producer((struct producer){ .behind = "4", .uneven = true });
 }
 
-/* With a collapsed CQ there is no ring to scan, so all WQEs must be signalled. */
+/* A collapsed CQ has no ring to scan, so this works only if every WQE requests a CQE. */
 Test(card, collapsed_cq_with_a_late_counter_continues)
 {
 	expect_producer((struct producer){ .behind = "4", .collapsed = true });

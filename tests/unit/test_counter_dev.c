@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Operations that increment a counter through a companion QP (gdk_put_counter()
- * etc.), end to end on the software NIC. The QP group's main QP is connected to a
- * third QP, the companion to itself.
+ * etc.), end to end on the software NIC. The QP group's main QP (tx) is connected
+ * to a third QP (rx), the companion to itself.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -99,7 +99,7 @@ static uint64_t word(const struct e2e_buf *buf, size_t off)
 	return __atomic_load_n((const uint64_t *)(const void *)(buf->mem + off), __ATOMIC_ACQUIRE);
 }
 
-/* Waits for the companion's last WQE, the addition. The counted operation must be complete then. */
+/* Waits for the companion's last WQE, which adds to the counter. Then tx must be complete. */
 static void expect_count(uint64_t added)
 {
 	cr_assert_eq(gdk_flush(companion.dev, mode), 0);
@@ -169,7 +169,7 @@ Test(counter_dev, by_cpu_proxy)
 	by_handler(E2E_PROXY);
 }
 
-/* The counter counts completed operations: while the put is not rung, it must not change. */
+/* A put must change the counter only after it has been rung. */
 static void expect_wait(void)
 {
 	const uint64_t next = companion.dev->sq_rsvd_index;
@@ -208,7 +208,7 @@ static void post_more_than_the_rings_hold(gdk_mode_t m)
 	mode = m;
 	c = counter(1);
 	for (int i = 0; i < 100; i++) {
-		if (i == 3) /* leaves one free slot where two are needed */
+		if (i == 3) /* now one slot is free, but the next put needs two */
 			cr_assert_eq(gdk_fence(companion.dev, mode, E2E_AUTO), 0);
 		cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 100, &c, &t, mode, E2E_AUTO,
 					     THREAD, GDK_OPT_SKIP_DB),
@@ -229,7 +229,7 @@ Test(counter_dev, skipped_doorbells_shared)
 	post_more_than_the_rings_hold(E2E_MODE);
 }
 
-/* The NIC's wait for a CQE count also works on a collapsed CQ. */
+/* The companion's WAIT WQE, which waits for a CQE of tx, also works on a collapsed CQ. */
 Test(counter_dev, on_a_collapsed_cq)
 {
 	open_group(E2E_DB, 16, true);
@@ -238,7 +238,7 @@ Test(counter_dev, on_a_collapsed_cq)
 	close_group();
 }
 
-/* Counting also works after resets, which do not reset the CQ's index, over more than one lap. */
+/* Counting works after each reset of the QPs, although the reset keeps the CQ's index. */
 static void after_resets(bool collapsed)
 {
 	open_group(E2E_DB, 16, collapsed);
@@ -264,8 +264,8 @@ Test(counter_dev, after_resets_of_a_collapsed_cq)
 }
 
 /*
- * If a WQE made no CQE, the index of a CQE is not that of its WQE: the call is
- * refused and posts nothing.
+ * After a WQE without CQE, the index of a CQE differs from that of its WQE, so
+ * gdk_put_counter() must fail and post nothing.
  */
 Test(counter_dev, refused_after_an_unsignalled_wqe)
 {
@@ -286,7 +286,7 @@ Test(counter_dev, refused_after_an_unsignalled_wqe)
 	close_group();
 }
 
-/* gdk_submit_multi() rings both QPs, each by its own handler. */
+/* gdk_submit_multi() rings both QPs, unless GDK_OPT_SKIP_DB is set. */
 Test(counter_dev, submit_to_several)
 {
 	struct doca_gpu_dev_verbs_qp *qps[2];

@@ -34,7 +34,7 @@ static void close_all(void)
 
 TestSuite(cpu_proxy, .init = open_all, .fini = close_all);
 
-/* Points the doorbell register at plain memory, so that the test can read what the proxy writes. */
+/* Creates a QP whose doorbell register is *reg, so that the test can read what the proxy writes. */
 static struct doca_gpu_verbs_qp *proxy_qp(struct doca_gpu_verbs_qp_hl **hl, uint64_t *reg)
 {
 	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, hl), DOCA_SUCCESS);
@@ -155,8 +155,8 @@ static void *make_progress(void *arg)
 }
 
 /*
- * If another thread is in a proxy step, that thread may have read the counter
- * before it rose, so progress must wait and repeat the step.
+ * A thread that holds step_lock may have read the counter before it rose. So
+ * doca_gpu_verbs_cpu_proxy_progress() must wait for the lock and make a step itself.
  */
 Test(cpu_proxy, progress_waits_for_another_threads_step)
 {
@@ -178,8 +178,8 @@ Test(cpu_proxy, progress_waits_for_another_threads_step)
 }
 
 /*
- * A page holds 512 counters. When the second page is freed, the free slots of the
- * first are used again, although newer pages belong to another GPU and another
+ * A page holds 512 counters. After the second page is freed, a new QP gets a free
+ * counter of the first page, although newer pages exist for another GPU and another
  * device.
  */
 Test(cpu_proxy, counter_pages_are_freed_and_reused)
@@ -357,8 +357,8 @@ Test(cpu_proxy, scan_rings_only_the_counters_that_rose)
 }
 
 /*
- * The scan compares the sum of a line of counters. Here the sum is as before, yet
- * one counter has risen.
+ * The scan looks for changes by the sum of the counters in a cache line. It must
+ * notice a rise that leaves the sum as it was in the previous pass.
  */
 Test(cpu_proxy, scan_notices_a_rise_that_keeps_the_sum_of_its_line)
 {

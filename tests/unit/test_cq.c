@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Completion queues: layout of the memory, own and external; accepted sizes; flags;
- * order of destruction.
+ * Completion queues: memory layout (allocated by the library or external), accepted
+ * sizes, flags, and order of destruction.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -83,7 +83,7 @@ Test(cq, external_ring_at_an_offset)
 
 Test(cq, ring_and_dbrec_must_fit_into_the_umem)
 {
-	/* 64 entries take 4096 bytes, the DBREC 8 more. */
+	/* The ring of 64 entries takes 4096 bytes, and the DBREC 8 bytes after it. */
 	static const struct {
 		size_t at, size;
 		doca_error_t err;
@@ -92,7 +92,7 @@ Test(cq, ring_and_dbrec_must_fit_into_the_umem)
 		{ 0, 4103, DOCA_ERROR_INVALID_VALUE },
 		{ 0, 4104, DOCA_SUCCESS },
 		{ 64, 4104, DOCA_SUCCESS },
-		{ 32, 4104, DOCA_ERROR_INVALID_VALUE }, /* entries must be aligned */
+		{ 32, 4104, DOCA_ERROR_INVALID_VALUE }, /* misaligned ring */
 	};
 	uint8_t *mem = aligned_alloc(4096, 8192);
 

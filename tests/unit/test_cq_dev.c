@@ -8,7 +8,7 @@
 
 #include "device/gdk/platform.h"
 
-/* Called when the code reads a CQE's wqe_counter: simulates other threads at that moment. */
+/* If set, called whenever a wqe_counter is converted: does what other threads might do. */
 static void (*meanwhile)(void);
 #define gdk_bswap16(x) (meanwhile ? meanwhile() : (void)0, gdk_bswap16(x))
 #include "rig.h"
@@ -101,7 +101,7 @@ Test(cq_dev, polling_after_a_reset_that_kept_the_cq)
 	rig_init(&rig, 8, RIG_DB, 0);
 	post(5, GDK_CE_ALWAYS);
 	rig_nic(&rig);
-	/* Five CQEs are in the CQ, and the send queue starts at index 0 again. */
+	/* Reset the send queue to index 0 and keep the five CQEs in the CQ. */
 	gdk_qp_state_format(rig.st, 8, GDK_QPF_SYS_SCOPE);
 	rig.st->cqe_ci = rig.cq_pi;
 	rig.qp.cq_sq.cqe_rsvd = rig.cq_pi;
@@ -143,7 +143,7 @@ Test(cq_dev, error_on_a_collapsed_cq)
 	cr_assert_eq(rig.st->completed, 0);
 }
 
-/* A flush CQE does not tell which WQEs are complete or which one failed. */
+/* In a collapsed CQ, a flush CQE does not tell which WQEs completed or which one failed. */
 Test(cq_dev, flush_on_a_collapsed_cq)
 {
 	rig_init(&rig, 16, RIG_DB, 1);
@@ -183,7 +183,6 @@ Test(cq_dev, abort_ends_a_wait)
 	cr_assert_eq(gdk_qp_error_wqe(&rig.qp), 5);
 }
 
-/* The first status that ends the QP is kept. */
 Test(cq_dev, first_end_status_is_kept)
 {
 	rig_init(&rig, 16, RIG_DB, 0);
@@ -192,7 +191,7 @@ Test(cq_dev, first_end_status_is_kept)
 	cr_assert_eq(gdk_qp_status(&rig.qp), -EIO);
 }
 
-/* An error CQE of the responder ends the QP as one of the requester does. */
+/* A CQE with opcode RESP_ERR ends the QP, as one with REQ_ERR does. */
 Test(cq_dev, error_of_the_responder)
 {
 	rig_init(&rig, 16, RIG_DB, 0);
@@ -216,7 +215,7 @@ Test(cq_dev, counters_beyond_rung_are_invalid)
 	cr_assert(gdk_counter_extend(0x10003, 3, &index) && index == 3);
 }
 
-/* A thread that read a CQE long ago must ignore it if other threads have polled more since. */
+/* A thread must ignore a CQE that it read before other threads polled later ones. */
 Test(cq_dev, stale_cqe_is_ignored)
 {
 	rig_init(&rig, 8, RIG_DB, 0);
@@ -269,7 +268,7 @@ Test(cq_dev, one_wait_after_several_laps)
 {
 	uint64_t idx, i;
 
-	/* The availability check is off: three laps, then one wait. */
+	/* 22 WQEs through 8 slots, without a check for free slots: only the wait polls. */
 	rig_init(&rig, 8, RIG_DB, 0);
 	for (i = 0; i < 22; i++) {
 		cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_EXCL, GDK_OPT_SKIP_CHECK, &idx), 0);
@@ -281,7 +280,7 @@ Test(cq_dev, one_wait_after_several_laps)
 	cr_assert_eq(rig.st->completed, 22);
 }
 
-/* The CQ's DBREC holds the absolute consumer index, 24 bits, big-endian. */
+/* The CQ's DBREC holds the low 24 bits of the consumer index since the CQ's creation. */
 Test(cq_dev, consume_writes_the_cq_dbrec)
 {
 	uint32_t dbrec = RIG_POISON;

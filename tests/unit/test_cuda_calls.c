@@ -2,10 +2,10 @@
 /* Copyright (c) gdaki authors */
 /* softnic-run: --dmabuf */
 /*
- * What the software NIC adds for programs that use CUDA, as NCCL does: the peer
- * memory module in /sys, registration of dmabufs that cannot be mapped, and
- * doorbell pages that the CUDA driver accepts as I/O memory. softnic-run wraps the
- * driver's functions for this.
+ * What the software NIC adds for programs that use CUDA, such as NCCL: a file in /sys
+ * that shows the peer memory module, registration of dmabufs that cannot be mapped,
+ * and doorbell pages that the CUDA driver accepts as I/O memory. For the last two,
+ * softnic-run wraps functions of the driver.
  */
 #include "../lib/standin.h"
 #include "../lib/vb.h"
@@ -126,7 +126,7 @@ Test(cuda_calls, a_dmabuf_that_cannot_be_mapped_is_registered)
 	cuda_start();
 	for (int i = 0; i < 2; i++) {
 		mem[i] = gpu_memory();
-		/* as NCCL's transport does, and as NCCL's GDAKI does */
+		/* NCCL's network transport uses the address as iova, NCCL's GDAKI uses 0 */
 		iovas[i] = i ? 0 : (uintptr_t)mem[i];
 		fd = dmabuf_of(mem[i], 0);
 		mr = ibv_reg_dmabuf_mr(v.pd, 0, SIZE, iovas[i], fd, ACCESS);
@@ -155,7 +155,7 @@ Test(cuda_calls, dmabuf_region_cannot_exceed_or_leave_its_dmabuf)
 	cr_expect_eq(errno, EINVAL);
 	mr = ibv_reg_dmabuf_mr(v.pd, 4096, SIZE - 4096, (uintptr_t)mem + 4096, fd, ACCESS);
 	cr_assert(mr);
-	/* clears the MR's type in libibverbs, which would refuse the call itself */
+	/* libibverbs refuses to reregister a dmabuf MR; clear the MR's type so that the NIC must */
 	*(int *)(mr + 1) = 0;
 	cr_expect_neq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, v.mem, 4096, 0), 0);
 	cr_expect_eq(errno, EOPNOTSUPP, "errno %d", errno);
@@ -164,7 +164,10 @@ Test(cuda_calls, dmabuf_region_cannot_exceed_or_leave_its_dmabuf)
 	vb_close(&v);
 }
 
-/* Only the flags of the export show that a dmabuf has the PCIe type. */
+/*
+ * Registers a dmabuf of the PCIe mapping type. The NIC knows the type only from the
+ * flags of the export.
+ */
 static void pcie_typed(const char *nic, bool is_registered)
 {
 	struct ibv_mr *mr;
@@ -204,8 +207,8 @@ Test(cuda_calls, pcie_type_is_attached)
 }
 
 /*
- * The export was not seen by the wrapper, so only the address shows that the memory
- * belongs to a GPU.
+ * The descriptor (a pipe) was not exported through the wrapper, so the NIC knows only
+ * from the address that the memory belongs to a GPU.
  */
 Test(cuda_calls, unrecorded_dmabuf_is_found_by_gpu_address)
 {
@@ -275,8 +278,9 @@ Test(cuda_calls, gpu_can_map_the_register_page)
 }
 
 /*
- * dlsym(RTLD_NEXT) depends on the caller: for the program, the next definition of
- * open() is the NIC's.
+ * The result of dlsym(RTLD_NEXT) depends on the calling object, also through the
+ * software NIC's wrapper of dlsym(): after the program, the next definition of open()
+ * is the NIC's.
  */
 Test(cuda_calls, dlsym_next_is_relative_to_the_caller)
 {

@@ -23,7 +23,7 @@
 
 static char folder[] = "/tmp/gdaki-trace-XXXXXX", trace_path[64], nic_path[64];
 
-/* freed by end() */
+/* files that read_file() has read; end() frees them */
 static char *texts[TEXTS_MAX];
 static size_t num_texts;
 
@@ -43,8 +43,9 @@ static char *read_file(const char *path)
 }
 
 /*
- * Replaces write() of libc: checks that each write to the trace is a whole record,
- * so that records cannot mix.
+ * Replaces write() of libc. Counts the writes to the trace that are not whole
+ * records. There must be none, because parts of different threads' records could
+ * mix.
  */
 static int torn_writes;
 
@@ -65,7 +66,11 @@ ssize_t write(int fd, const void *data, size_t len)
 	return real(fd, data, len);
 }
 
-/* Replace functions of libc: simulate secure execution, and a process without memory. */
+/*
+ * Flags for the next two functions, which replace functions of libc. distrust:
+ * simulate secure execution (as of a setuid program). no_memory: open_memstream()
+ * fails.
+ */
 static bool distrust, no_memory;
 
 char *secure_getenv(const char *name)
@@ -131,7 +136,10 @@ static void read_row(struct record *r, uint8_t *box, const char *line)
 	}
 }
 
-/* Every line belongs to the record before it: header, input and output bytes, end. */
+/*
+ * A record starts with a line that is not indented. In a record of a command,
+ * indented lines follow: input bytes, output bytes, end.
+ */
 static void parse(char *text)
 {
 	struct record *r = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The remote end of the wire, played by the test: it builds and parses packets byte
- * by byte on its own UDP socket, so that the NIC's requester, responder and headers
- * are not used to check themselves. Only the ICRC comes from the NIC (checked by
- * wire.sh).
+ * The remote end of the wire, played by the test. It builds and parses packets byte
+ * by byte and sends them through its own UDP socket, so that the NIC's requester,
+ * responder and headers are not used to check themselves. Only the ICRC is computed
+ * by the NIC's function, which wire.sh checks.
  */
 #ifndef WIRE_PEER_H
 #define WIRE_PEER_H
@@ -82,7 +82,7 @@ static inline void peer_send(struct wire_peer *w, uint8_t opcode, uint32_t qpn, 
 		     all + 4);
 }
 
-/* Sends an acknowledgement or NAK. */
+/* Sends an ACK or NAK, according to the syndrome. */
 static inline void peer_ack(struct wire_peer *w, uint32_t qpn, uint32_t psn, uint8_t syndrome)
 {
 	uint8_t aeth[4] = { syndrome };
@@ -90,7 +90,7 @@ static inline void peer_ack(struct wire_peer *w, uint32_t qpn, uint32_t psn, uin
 	peer_send(w, 0x11, qpn, psn, aeth, 4);
 }
 
-/* Returns false if no packet arrives in time. */
+/* Receives one packet. Returns false if none arrives within ms milliseconds. */
 static inline bool peer_recv(struct wire_peer *w, struct wire_packet *k, int ms)
 {
 	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };

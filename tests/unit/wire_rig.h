@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * One QP of the software NIC's engine, connected to a peer whose packets the test
- * builds by hand (wire_peer.h). Shared by the tests of the requester and of the
- * responder.
+ * builds by hand (wire_peer.h). Used by the tests of the requester, the responder,
+ * the wire format and the unreliable transports.
  */
 #ifndef WIRE_RIG_H
 #define WIRE_RIG_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Builds one WQE of each kind with the product's builders, for tests that check or
- * print every kind.
+ * Builds a WQE of a given kind with the product's builders, for tests that check
+ * every kind of WQE or its text.
  */
 #ifndef WQE_KINDS_H
 #define WQE_KINDS_H
@@ -35,7 +35,7 @@ enum kind {
 
 #define OP(name) DOCA_GPUNETIO_IB_MLX5_OPCODE_##name
 
-/* Builds a WQE of this kind in slot `at` (and the next, for extended atomics). */
+/* Builds a WQE of this kind in slot `at`; one of kind MCS8 also takes the next slot. */
 static inline void build(struct rig *r, enum kind kind, uint64_t at)
 {
 	const struct gdk_atomic_ext ext = { 1, 2, 3, 4, 5, 6 };
