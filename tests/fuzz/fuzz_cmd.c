@@ -81,7 +81,7 @@ struct cmd {
 	unsigned object;
 };
 
-/* The transition that moves the queue pair towards RTS. */
+/* Returns the next transition towards RTS; RTS2RTS in RTS; 2RST in other states or without a QP. */
 static uint16_t next_transition(uint32_t qpn)
 {
 	const struct sn_qp *qp = sn_find_qp(sn_dev, qpn);

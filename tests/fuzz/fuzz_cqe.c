@@ -2,11 +2,11 @@
 /* Copyright (c) gdaki authors */
 /*
  * libFuzzer: the library's readers of CQEs and WQEs with arbitrary bytes. An input is
- * one of three: WQEs and CQEs to print into a buffer of some size; a CQ and a send
- * queue in which the host looks for an error; or a sequence of posts, CQEs and polls
- * for the device functions, compiled for the CPU. No byte outside a queue or a buffer
- * may be accessed, a text must have the returned length, and the completed index must
- * never decrease.
+ * one of three: WQEs or CQEs to convert to text in a buffer of some size; a CQ and a
+ * send queue in which the host searches for an error; or a sequence of posts, CQEs and
+ * polls for the device functions, compiled for the CPU. No byte outside a queue or a
+ * buffer may be accessed, a text must have the returned length unless it is truncated,
+ * and the completed index must never decrease.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void expect(bool good, const char *what)
 	abort();
 }
 
-/* ---- printing ---- */
+/* ---- conversion to text ---- */
 
 static void check_text(const char *buf, size_t size, size_t len)
 {
@@ -239,7 +239,8 @@ static void polls(struct fuzz_in *in)
 	rig_init(&rig, 1u << (how & 3), RIG_DB, how >> 2 & 1);
 	rig.st->wait_limit_ns = 1;
 	rig.qp.cq_sq.dbrec = dbrec;
-	rig.faults = 8; /* stops the rig's complaints, because the input causes them */
+	/* The rig logs only the first 8 faults. Log none, because the input causes them. */
+	rig.faults = 8;
 	for (i = 0; i < STEPS && in->left; i++) {
 		switch (fuzz_u8(in) & 3) {
 		case 0:

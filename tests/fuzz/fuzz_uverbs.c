@@ -40,7 +40,7 @@ uint64_t uv_fd(struct uv_program *p, enum uv_fd kind)
 	return which & 1 ? (uint64_t)(int64_t)-1 : (uint64_t)nic.fd;
 }
 
-/* Makes one attribute wrong. */
+/* Changes one attribute, usually so that it is invalid. */
 static void change_one(struct fuzz_call *c, struct fuzz_in *in)
 {
 	struct fuzz_attr *a = &c->a[fuzz_u8(in) % c->n];

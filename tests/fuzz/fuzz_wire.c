@@ -3,9 +3,9 @@
 /*
  * libFuzzer: packets of a hostile peer to one queue pair that sends and receives. An
  * input contains the queue pair's setup and a sequence of steps: a packet, whose PSN,
- * keys and lengths fit the connection if the input selects that; work of the local
- * program; passes of the NIC; time. The engine must survive, and memory that no key
- * gives access to must not change.
+ * keys and lengths fit the connection if the input selects that; a work request or
+ * another action of the local program; passes of the NIC's thread; a pause. The engine
+ * must survive, and memory to which no key gives write access must not change.
  */
 #include "rig.h"
 
@@ -47,7 +47,7 @@ static uint8_t *put_raddr(uint8_t *p, struct fuzz_in *in)
 	return p + 12;
 }
 
-/* Lengths near the boundaries: small, and multiples of the MTU. */
+/* Returns a length: below 64, a multiple of the MTU, near the MTU, or any 16-bit number. */
 static uint32_t length_of(const struct fuzz_rig *r, struct fuzz_in *in)
 {
 	uint32_t mtu = r->q.qp.type == SN_QPT_UD ? 4096 : 128u << r->q.qp.path_mtu;
@@ -110,7 +110,7 @@ static uint8_t *put_body(struct fuzz_rig *r, uint8_t op, uint8_t *p, struct fuzz
 	return p + n;
 }
 
-/* ICRC that wire.c computes for a packet that arrives at this address. */
+/* Returns the ICRC that the NIC computes for a packet from the peer (see wire.c). */
 static uint32_t icrc_of(const struct fuzz_rig *r, const uint8_t *bth, uint32_t len)
 {
 	uint8_t h[48] = { 0 };

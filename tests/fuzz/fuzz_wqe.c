@@ -5,8 +5,8 @@
  * sequence of steps: a send WQE with a valid control segment and segments from the
  * input, or with arbitrary bytes, rung or not; doorbells with any value; receive WQEs.
  * The queue pair is connected to itself, so that its messages arrive, or to a peer
- * that does not answer. The engine must survive, and memory that no key gives access
- * to must not change.
+ * that does not answer. The engine must survive, and memory to which no key gives write
+ * access must not change.
  */
 #include "rig.h"
 
@@ -137,7 +137,7 @@ static void raw_wqe(struct fuzz_rig *r, struct fuzz_in *in)
 	r->q.pi += (i + 3) / 4;
 }
 
-/* Rings a doorbell: for the posted WQEs or with any value, in any of the registers. */
+/* Rings for the posted WQEs or with any index, at one of several offsets in the UAR page. */
 static void ring(struct fuzz_rig *r, struct fuzz_in *in)
 {
 	static const uint16_t at[8] = { 0x800, 0x900, 0x600, 0xa00, 0xb00, 0x20, 0x808, 0x800 };

@@ -8,7 +8,10 @@
 
 const char *__asan_default_options(void);
 
-/* Keep less freed memory than by default: most blocks are large. */
+/*
+ * Keeps less freed memory than by default, because most blocks are large. An allocation
+ * that is too large returns NULL.
+ */
 const char *__asan_default_options(void)
 {
 	return "quarantine_size_mb=16:allocator_may_return_null=1";

@@ -28,7 +28,10 @@ bool __real_sn_mem_readable(uint64_t va, uint64_t len);
 int __wrap_sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len);
 int __real_sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len);
 
-/* AddressSanitizer's shadow memory lies at low addresses, which inputs may contain. */
+/*
+ * AddressSanitizer's shadow memory is at low addresses, which inputs may contain. The NIC
+ * must not access it.
+ */
 static bool is_shadow(uint64_t va, uint64_t len)
 {
 	return va + len > 0x7fff8000 && va < 0x10007fff8000;
@@ -62,7 +65,7 @@ void nic_setup(void)
 	fuzz_arena();
 	if (mprotect((void *)(uintptr_t)NIC_READ_ONLY, 65536, PROT_READ))
 		abort();
-	/* The descriptors that the first trace and the first fault open stay open. */
+	/* Cause the first trace and the first fault: each opens a descriptor that stays open. */
 	nic_open(&n, NIC_TRACE);
 	sn_mem_readable(8, 1);
 	sn_fd_closing(n.fd);

@@ -50,9 +50,9 @@ enum {
 	NIC_DMABUF = 2,
 	NIC_LAG = 4,
 	NIC_TRACE = 8,
-	NIC_FEW = 16,
+	NIC_FEW = 16, /* at most 3 QPs, at most one of them without DBREC */
 	NIC_LARGE_PAGES = 32,
-	NIC_NO_CD = 64,
+	NIC_NO_CD = 64, /* no core direct */
 	NIC_EVENTS = 128,
 };
 

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * One queue pair of the NIC's engine for a fuzzer, connected to itself or to a peer
- * that the fuzzer plays, with memory regions in the arena. At the end, memory that no
- * key gives write access to must be unchanged.
+ * that the fuzzer plays, with memory regions in the arena. At the end, memory to which
+ * no key gives write access must be unchanged.
  */
 #ifndef FUZZ_RIG_H
 #define FUZZ_RIG_H
@@ -37,8 +37,9 @@ uint8_t *rig_memory(enum rig_region region);
 
 /* Changes the queue pair's state; the input selects how. */
 void rig_state(struct fuzz_rig *r, struct fuzz_in *in);
-/* The program consumes CQEs, arms or resizes a CQ, writes a DBREC, or loses a memory
- * region; the input selects which. */
+/* Makes one action of the local program, which the input selects: consumes CQEs; arms,
+ * moderates or resizes a CQ; writes a DBREC; changes sq_psn; shortens or invalidates a
+ * memory region. */
 void rig_program(struct fuzz_rig *r, struct fuzz_in *in);
 /* Posts a receive WQE; the input selects its entries. raw: fills it with bytes of the input. */
 void rig_recv(struct fuzz_rig *r, struct fuzz_in *in, bool raw);

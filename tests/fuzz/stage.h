@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * The environment of the software NIC in a fuzzer. The NIC's thread is a function that
- * the fuzzer calls, its clock advances only in these calls, and its sockets are
- * connected to the fuzzer. An input therefore has the same effect each time.
+ * the fuzzer calls, its clock advances only in these calls and in fuzz_sleep(), and its
+ * sockets are replaced. An input therefore has the same effect each time.
  */
 #ifndef FUZZ_STAGE_H
 #define FUZZ_STAGE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Valid calls of the verbs ioctl. fuzz_uverbs.c makes them one after another, with
- * some attributes changed. */
+/* Valid calls of the verbs ioctl. fuzz_uverbs.c makes them in the order that its input
+ * selects, with some attributes changed. */
 #ifndef FUZZ_UVERBS_CALLS_H
 #define FUZZ_UVERBS_CALLS_H
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Prints a device's answers as lines "name: value", which tests/hw/run compares with
- * those of another device: capabilities, objects of each kind, transitions of a queue
- * pair, commands that the firmware must refuse, and the number of objects that can exist
- * at once. Object numbers and addresses are not printed. Exits with 0 whatever the
- * answers are; aborts if the device cannot be probed.
+ * Prints one part (its argument) of a device's answers as lines "name: value", which
+ * tests/hw/run compares with those of another device: capabilities, objects of each
+ * kind, transitions of a queue pair, commands that the firmware must refuse, and the
+ * number of QPs that can exist at once. Object numbers and addresses are not printed.
+ * Exits with 0 whatever the answers are, and with 2 after a usage error; aborts if the
+ * device cannot be probed.
  */
 #include <stdio.h>
 #include <string.h>

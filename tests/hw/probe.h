@@ -15,7 +15,7 @@ void probe_states(struct e2e_nic *nic);
 void probe_errors(struct e2e_nic *nic);
 void probe_limits(struct e2e_nic *nic);
 
-/* Print one line: the formatted name, then the value or the name of the error. */
+/* Print one line: the formatted name, then the value or the name of the error ("ok": no error). */
 void probe_print(const char *value, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void probe_result(doca_error_t err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

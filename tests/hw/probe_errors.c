@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Sends commands with one wrong field each, after the same command without an error,
- * and prints whether the device refuses them, and with which status and syndrome.
+ * Sends commands with one wrong field each, and the same commands without an error.
+ * Prints whether the device refuses them, and with which status and syndrome.
  */
 #include <infiniband/mlx5dv.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 
 struct wrong {
 	const char *what;
-	uint32_t at, field; /* offset of the context, and the field in it */
+	uint32_t at, field; /* offset of the context in the command; field of the context */
 	uint64_t value;
 };
 
@@ -189,8 +189,8 @@ static const struct step {
 	{ GDK_CMD_RTR2RTS_QP, "RTR2RTS_QP", { "after the previous step", 0, 0, 0 } },
 };
 
-/* RST2INIT and INIT2RTR need a complete path: otherwise the device would refuse them
- * because of it, and not because of the wrong field. */
+/* Fills in all fields that RST2INIT and INIT2RTR need, so that the device can refuse them
+ * only because of the wrong field. */
 static void fill_step(uint8_t *in, uint32_t opcode, uint32_t qpn, const struct e2e_nic *nic)
 {
 	uint8_t *qpc = in + PRM_MODIFY_QP_QPC_AT, *path = qpc + PRM_QPC_PATH_AT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* A connected queue pair: the firmware's answers to queries, writes that succeed and
- * fail, reset. */
+/* The part "states" of the probe. It uses a connected queue pair: answers to queries,
+ * transitions, writes that succeed and fail, and resets. */
 #include <string.h>
 
 #include "probe.h"

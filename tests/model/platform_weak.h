@@ -2,7 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Replaces platform_cpu.h (renamed to real_cpu.h) when the device code runs in the
- * memory of views.h. Every access and fence calls a weak_* function of replay.c.
+ * memory of views.h. Every function for a load, store, atomic operation or fence calls a
+ * weak_* function of replay.c.
  */
 #ifndef PLATFORM_WEAK_H
 #define PLATFORM_WEAK_H

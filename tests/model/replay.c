@@ -68,8 +68,8 @@ static struct thread {
 	char kind; /* kind of the next access, as in traces; 0: the thread has ended */
 	int loc;
 	unsigned place; /* place in the history of the value that the next load returns */
-	/* the thread took the token from `left`: its next load of `rung` must return the newest
-	 * value */
+	/* 1: the thread has taken the token from `left`, and its next load of `rung` must return
+	 * the newest value */
 	int took;
 	int needs; /* last slot that the thread waits for, in the model's numbers */
 } threads[THREADS];
@@ -337,8 +337,9 @@ static void run_program(void)
 	threads[self].kind = 0;
 }
 
-/* Lets thread t make its announced access and run to the next one. place: requested
- * value for a load. */
+/* Lets thread t make its announced access and run to the next one. place: place in the
+ * history of the value that a load should return; if the thread may not read this value,
+ * the load returns another. */
 static void advance(int t, unsigned place)
 {
 	const struct thread *th = &threads[t];
@@ -400,8 +401,9 @@ static void start(void)
 	}
 }
 
-/* Runs all threads in turn to their ends, with the newest values. Then no thread may
- * still wait for slots, and all wanted and published slots must be rung. */
+/* Runs all threads in turn to their ends; all loads return the newest values. Then no
+ * thread may still wait for slots, and all slots that are wanted and published without a
+ * gap must be rung. Returns the failure, or NULL. */
 static const char *finish(void)
 {
 	int t, left;

@@ -4,8 +4,9 @@
  * The protocol that publishes and rings slots, as in qp/ring_dev.h and qp/qp_dev.h,
  * run by three threads and a NIC in the memory of views.h. SCENARIO selects the
  * program of each thread (scenarios.h). To keep the number of states small, words have
- * few slots and the ring is short. run.sh defines one of the names NO_... and others
- * to break the protocol at one place; the checker must then find an error.
+ * few slots and the ring is short. To test the checker, run.sh defines one name (NO_...,
+ * TAKE_WITHOUT_RMW, FIRST_FIRST or PARK_BLIND) that breaks the protocol at one place;
+ * the checker must then find an error.
  *
  * Where the code lets a load and another access be in flight together, the model does
  * the load later: then it may also return all values that it could return earlier.
@@ -97,12 +98,12 @@ c_decl {
 c_state "struct memory m" "Global"
 
 /* State of the checker, which no thread reads. */
-byte holders;		/* threads that hold the token */
+byte holders;		/* number of threads that hold the token */
 byte all;		/* bit i: slot i is published */
 byte cut;		/* bit i: slot i is in the middle of a WQE */
-byte prefix;		/* slots published without a gap, from slot 0 on */
+byte prefix;		/* number of slots published without a gap, from slot 0 on */
 byte last;		/* index of the last doorbell */
-byte ended;		/* threads that have ended */
+byte ended;		/* number of threads that have ended */
 
 #define M &now.m, Puser->me
 #define P Puser
@@ -125,7 +126,7 @@ byte ended;		/* threads that have ended */
 #define FENCE(kind) c_code { fence_##kind(M); }
 #define NONE	skip
 
-/* The places at which run.sh can break the protocol. */
+/* Fences and exchanges that run.sh can remove or weaken to break the protocol. */
 #ifdef NO_POST_SC
 #define POST_SC FENCE(rel)
 #else

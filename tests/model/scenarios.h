@@ -7,23 +7,24 @@
 #define SCENARIOS_H
 
 enum { END, POST, PUBLISH, SUBMIT };
-/* POST: gdk_post() of the slots from..to; PUBLISH: gdk_mark_ready() of them; SUBMIT:
- * gdk_submit() of all slots below `to`. */
+/* POST: gdk_post() of the slots from..to; PUBLISH: gdk_mark_ready() of the slots
+ * from..to; SUBMIT: gdk_submit() of all slots below `to`. */
 struct op {
 	unsigned char what, from, to;
 };
 
 /*
- * 1: A WQE that spans two words is posted; the slot before it is published last.
+ * 1: A thread posts a WQE that spans two words; another publishes the slot before it, and
+ *    the third submits all slots.
  * 2: Three threads post one slot each.
  * 3: Slots are published without a doorbell; another thread submits them.
- * 4: Starts with slot 0 published and the token left. A thread takes the token and may
- *    leave it again, if no published slot is wanted.
- * 5: The token is left, taken and used by other threads, and taken again.
- * 6: The token is left before a slot that is published but not wanted; a slot after that
- *    one is posted.
+ * 4: Starts with slot 0 published and the token left. A thread takes the token and
+ *    leaves it again if no published slot is wanted.
+ * 5: The token can be left by one thread, taken by another, left and taken again.
+ * 6: The token can be left before slot 1, which is published but not wanted, while slot 2
+ *    is posted.
  * 7: The ring wraps: a slot is reused once it is complete.
- * 8: Third lap: the ready bits have the same values as in the first lap.
+ * 8: Slot 4 is in the third lap: the ready bits have the same values as in the first lap.
  * 9: As 8, but slot 4 is published without a doorbell, and another thread submits it.
  */
 static const struct op program[3][4] =

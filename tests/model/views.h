@@ -35,14 +35,14 @@ static const unsigned char first[LOCS + 1] = { 0,  15, 29, 39, 49, 55, 61,
 struct memory {
 	view with[CELLS];  /* view that a thread gains if it reads the value and acquires */
 	view cur[VIEWERS]; /* oldest values that the thread may still read */
-	view acq[VIEWERS]; /* the same after an acquire fence */
+	view acq[VIEWERS]; /* value that cur gets at the next acquire fence */
 	view rel[VIEWERS]; /* view carried by stores: the thread's view at its last release fence */
 	view sc;	   /* view shared by all sequentially consistent fences */
 	value val[CELLS];
 	unsigned char n[LOCS]; /* number of values in the history */
 };
 
-/* With TRACE in the environment, prints one line per access. */
+/* With TRACE in the environment, prints one line per access or fence. */
 static void trace(int t, char kind, int loc, unsigned place)
 {
 	static int on = -1;

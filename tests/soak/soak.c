@@ -8,13 +8,15 @@
  *   WRITE       is read back by the READ that follows it, including the guard bytes around it
  *   READ        is checked by the client
  *   WRITE_IMM   is checked by the server, which knows the next number and content
- *   SEND        likewise, in the buffers that the server posted
- *   FETCH_ADD   returns the number of earlier ones of the queue pair; every third one adds to
- *               a word that all queue pairs share, which must hold their sum at the end
- *   CMP_SWAP    counts up; each must find the value that the previous one stored
+ *   SEND        is checked by the server in the receive buffers that it posted
+ *   FETCH_ADD   must return the number of earlier additions to the queue pair's word; if n is
+ *               a multiple of 3, it adds to a word that all queue pairs share, which must not
+ *               decrease and must hold the number of these additions at the end
+ *   CMP_SWAP    increments a word of the queue pair, and must return the value that the
+ *               previous CMP_SWAP stored
  *
- * Each completion must arrive once and in the order of posting. Some WRITEs are unsignaled:
- * the next completion then stands for them, too.
+ * Each completion must arrive once, and in posting order for each queue pair. Some WRITEs are
+ * unsignaled: the next completion then also completes them.
  *
  * usage: soak [options]             the server
  *        soak [options] ADDRESS     the client, with the server's address
@@ -282,7 +284,7 @@ static void post(struct run *r, unsigned q)
 		r->swaps[q] += m.op == CMP_SWAP;
 		wr.wr.atomic.remote_addr = r->peer.base + words(r) + 16 + 16 * q +
 					   (m.op == CMP_SWAP ? 8 : 0);
-		/* every third addition goes to the word that all queue pairs share */
+		/* if n is a multiple of 3, add to the word that all queue pairs share */
 		if (m.op == FETCH_ADD && n % 3 == 0)
 			wr.wr.atomic.remote_addr = r->peer.base + words(r);
 		memset(r->mem + at, 0xee, 8);

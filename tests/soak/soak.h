@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define MAX_QPS	    32u
-#define SLOTS	    64u /* places per queue pair in each area */
+#define SLOTS	    64u /* places for messages per queue pair in each of the three areas */
 #define RECVS	    32u /* receives posted per queue pair */
 #define MAX_WINDOW  32u
 #define BIG	    65536u /* largest message in bytes */
@@ -31,7 +31,7 @@ struct message {
 	enum op op;
 	uint32_t len;
 	uint64_t number; /* number of the message that determines the content */
-	bool quiet;
+	bool quiet;	 /* unsignaled */
 };
 
 struct side {
@@ -54,8 +54,11 @@ struct run {
 	uint8_t *mem, *shadow;
 	int gid_index, sock;
 	struct side self, peer;
-	/* client: messages posted and completed; server: next message to arrive, receives taken */
+	/* client, per queue pair: messages posted, messages completed, completed additions to the
+	 * queue pair's own word, CMP_SWAPs posted */
 	uint64_t posted[MAX_QPS], done[MAX_QPS], adds[MAX_QPS], swaps[MAX_QPS];
+	/* server, per queue pair: next message to arrive, receives completed; client: completed
+	 * additions to the shared word */
 	uint64_t next[MAX_QPS], taken[MAX_QPS], expected;
 };
 
