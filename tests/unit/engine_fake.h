@@ -19,7 +19,7 @@ struct fake_qp {
 	struct sn_cq scq, rcq;
 	uint8_t *sq, *rq, *scqe, *rcqe;
 	uint32_t *dbr; /* words 0-1: the QP's DBREC, 2-3: the send CQ's, 4-5: the receive CQ's */
-	uint32_t pi, rpi, sci, rci;
+	uint32_t pi, rpi, sci, rci; /* producer indices of SQ and RQ, consumer indices of the CQs */
 	uint8_t *uar;
 };
 

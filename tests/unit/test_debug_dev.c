@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The debug build (GDK_DEBUG) checks WQEs before it rings them. A WQE with one
- * wrong field is not rung, and one line names the field; a correct WQE is rung and
- * nothing is printed; reserved slots that were never rung are reported.
+ * The debug build (GDK_DEBUG) checks WQEs before it rings them. A WQE with a wrong
+ * field is not rung, and the first line of the output names the field. A correct
+ * WQE is rung without output. A key in the wrong byte order is reported, but rung.
+ * Reserved slots that were never rung are reported.
  */
 #include <criterion/criterion.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@ static void print(const char *text)
 	strncat(out, text, sizeof(out) - strlen(out) - 1);
 }
 
-/* Reserves slots and builds the WQE at index 5 of a ring of 8, after five NOPs. */
+/* Builds five NOPs and then a WQE of this kind at index 5 of a ring of 8. Returns its last slot. */
 static uint64_t prepare(enum kind kind)
 {
 	const uint32_t slots = kind == MCS8 ? 2 : 1;
@@ -45,8 +46,9 @@ static uint32_t *word(uint64_t slot, unsigned int n)
 }
 
 /*
- * Posts the WQE with word n changed. It must not reach the NIC, the first line
- * printed must be `line`, and the QP must end.
+ * Builds a WQE of this kind at index 5, flips bits in its word n, and posts it with
+ * the NOPs before it. Nothing must be rung, the first line of the output must
+ * contain `line`, and the QP must end.
  */
 static void refused(enum kind kind, unsigned int n, uint32_t flip, const char *line)
 {
@@ -125,7 +127,7 @@ Test(debug_dev, size_against_opcode)
 	refused(MCS4, 0, 0x01000000, "ds is 0x4, expected 0x5");
 	refused(WAIT, 1, 2 ^ 3, "ds is 0x3, expected 0x2");
 	refused(DUMP, 1, 2 ^ 1, "ds is 0x1, expected 0x2");
-	/* the WQE claims a second slot, which was not published */
+	/* the WQE claims a second slot, but only one was published */
 	refused(WRITE, 1, 3 ^ 5, "slots is 0x2, expected 0x1");
 }
 
@@ -186,8 +188,8 @@ Test(debug_dev, second_slot)
 }
 
 /*
- * If several WQEs are rung together and one is wrong, none is rung; the first wrong
- * one is named.
+ * If one of several WQEs of a doorbell is wrong, none of them is rung, and the output
+ * names the first wrong WQE.
  */
 Test(debug_dev, first_wrong_wqe_is_named)
 {
@@ -200,7 +202,7 @@ Test(debug_dev, first_wrong_wqe_is_named)
 	cr_expect_eq(rig.st->error_wqe, 3);
 	cr_expect_eq(rig.st->doorbells, 0);
 	cr_expect(!strstr(strchr(out, '\n'), "gdaki"));
-	prepare(WRITE); /* rung by hand */
+	prepare(WRITE); /* the same with ringing by hand */
 	*word(3, 0) = 0;
 	gdk_ring_db(&rig.qp, 6, 0);
 	cr_expect(strstr(out, "WQE 3: wqe_index is 0x0, expected 0x3; not rung\n"), "output: %s",
@@ -225,7 +227,7 @@ enum way {
 	WAYS
 };
 
-/* Rings slot 5 alone in this way. The functions for ringing by hand check the WQE, too. */
+/* Rings slot 5 alone, by the function that `way` names; from HAND_RECORD on, by hand. */
 static void ring_by(enum way way)
 {
 	const gdk_mode_t mode = way == POST_EXCL || way == BF_WARP_EXCL ? RIG_EXCL
@@ -260,7 +262,7 @@ static void ring_by(enum way way)
 	}
 }
 
-/* Posts and rings the five WQEs before, in the same way, which prints nothing. */
+/* Configures the QP for `way`, then posts and rings the five NOPs, which must print nothing. */
 static void prepare_way(enum way way)
 {
 	const int proxy = way == PROXY || way == HAND_PROXY;

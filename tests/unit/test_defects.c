@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Known defects in the host code of NVIDIA's open-source gpunetio, by their number
- * in our list; this library must not have them. This file tests 5, 12, 16, 18, 19, 25,
- * 27 and 33, which need no GPU. Other defects are tested in the file of their subject. The
- * name of each test has defect_ and the number (tests/defects.sh lists them).
+ * Known defects in the host code of NVIDIA's open-source gpunetio, which this
+ * library must not have. The name of a test for defect N starts with defect_N;
+ * tests/defects.sh lists all of them. This file tests 5, 12, 16, 18, 19, 25, 27 and
+ * 33, which need no GPU; other files test the other defects.
  */
 /* softnic-run: --no-dbr-max 2 */
 #include "doca_gpunetio_host.h"
 #include "host/gdaki.h"
 
-/* 33: names that gpunetio's public headers define for every user */
+/* defect 33: gpunetio's public headers define these names in every program */
 #if defined(u8) || defined(u16) || defined(u32) || defined(u64) || defined(__RTE_PMD_MLX5_PRM_H_)
 #error "a public header defines a name that is not its own"
 #endif
@@ -187,8 +187,9 @@ Test(peer_defects, defect_16_creation_without_a_register_page_fails)
 }
 
 /*
- * The register of DBREC-less QPs is at a fixed offset in the page, wherever the
- * ordinary register is, and only devices with such QPs have it.
+ * The doorbell register of DBREC-less QPs is at offset 0x600 of the page of the
+ * ordinary register. If the device does not support such QPs, its address must be
+ * refused.
  */
 Test(peer_defects, defect_18_dbrec_less_register_has_its_own_address)
 {

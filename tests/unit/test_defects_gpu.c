@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Known defects of NVIDIA's open-source gpunetio that concern GPUs, by number: 14,
- * 29, 31, 34. They run with two GPUs of the stand-in CUDA driver.
+ * Known defects 14, 29, 31 and 34 of NVIDIA's open-source gpunetio (see
+ * test_defects.c), which concern GPUs. The tests use the two GPUs of the stand-in
+ * CUDA driver.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -53,13 +54,13 @@ Test(peer_defects, defect_14_register_mapping_is_probed_for_each_gpu)
 
 /* ---- 29: dmabuf descriptors ---- */
 
-/* errno of the registration of a dmabuf; 0: register other memory by address, successfully */
-static int umem_errno;
-static int seen_fd;
+static int umem_errno; /* errno of the registration of a dmabuf; 0: success */
+static int seen_fd;    /* descriptor of the last dmabuf to be registered */
 
 /*
- * Replaces mlx5dv_devx_umem_reg_ex of libmlx5 for dmabufs, which the software NIC
- * does not map here.
+ * Replaces mlx5dv_devx_umem_reg_ex of libmlx5. For a dmabuf it fails with
+ * umem_errno, or registers other memory by its address instead, because this test
+ * does not let the software NIC register dmabufs.
  */
 struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *ctx,
 						 struct mlx5dv_devx_umem_in *in)
@@ -121,10 +122,10 @@ Test(peer_defects, defect_29_dmabuf_fds_are_closed_and_fd_0_is_valid)
 	e2e_close(&nic);
 }
 
-/* Queues and ordinary MRs use the default mapping type; a separate call exports the PCIe type. */
+/* doca_gpu_get_dmabuf_fd() uses CUDA's default mapping type, gdk_gpu_get_dmabuf_fd_pcie() PCIe. */
 Test(peer_defects, defect_29_dmabuf_has_the_requested_mapping_type)
 {
-	/* the first knows the PCIe type, the second does not */
+	/* STANDIN_CUDA_DMABUF: the first driver supports the PCIe type, the second does not */
 	static const char *const drivers[] = { "2", "1" };
 	doca_error_t err;
 	int (*flags)(void), fd;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Known defects in the CPU proxy of NVIDIA's open-source gpunetio, by number: 20,
- * 21, 22, 23. Covers memory and stores per doorbell, service threads (placement,
- * statistics, stalls, end under load), 64-bit counters, and QPs that fail before
- * the proxy rings.
+ * Known defects 20 to 23 of NVIDIA's open-source gpunetio (see test_defects.c),
+ * which concern its CPU proxy. Covers memory and stores per doorbell, service
+ * threads (placement, statistics, stalls, end under load), 64-bit counters, and QPs
+ * that fail before the proxy rings.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -61,8 +61,8 @@ static void *watched;
 static volatile unsigned int stores;
 
 /*
- * Handles a store to the watched page: counts it, lets this one instruction
- * through, and then watches again.
+ * SIGSEGV: a store to the write-protected page. Counts it, permits writes and single-
+ * steps the instruction. SIGTRAP: protects the page again after this instruction.
  */
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
@@ -89,7 +89,7 @@ static void watch_page_of(const void *addr)
 	cr_assert_eq(mprotect(watched, 4096, PROT_READ), 0);
 }
 
-/* The counter is set to its maximum first: an atomic add or max would not leave idx + 1. */
+/* Sets the counter to its maximum first, so that only a plain store leaves idx + 1 in it. */
 Test(peer_defects, defect_20_a_doorbell_is_one_plain_store)
 {
 	static const gdk_mode_t modes[] = { E2E_EXCL, E2E_MODE };
@@ -128,7 +128,7 @@ struct load {
 	atomic_bool stop;
 };
 
-/* Raises the counter continuously, as a GPU does, without waiting for completions. */
+/* Raises the counter continuously, as a GPU would that does not wait for completions. */
 static void *keep_raising(void *arg)
 {
 	struct load *l = arg;
@@ -139,7 +139,7 @@ static void *keep_raising(void *arg)
 	return NULL;
 }
 
-/* A service stops, and releases a QP, while the counters of all its QPs rise. */
+/* Unmonitoring a QP and destroying the service must end while the counters of all QPs rise. */
 Test(peer_defects, defect_21_unmonitor_and_destroy_end_under_load)
 {
 	enum { QPS = 3 };
@@ -153,7 +153,7 @@ Test(peer_defects, defect_21_unmonitor_and_destroy_end_under_load)
 	e2e_open(&nic);
 	for (int i = 0; i < QPS; i++) {
 		e2e_qp_open(&nic, &qp[i], E2E_PROXY, 16);
-		qp[i].hl->qp_gverbs->sq_db = &reg[i]; /* plain memory that no NIC reads */
+		qp[i].hl->qp_gverbs->sq_db = &reg[i]; /* plain memory instead of a register */
 		load[i].qp = &qp[i];
 		atomic_store(&load[i].stop, false);
 		cr_assert_eq(pthread_create(&t[i], NULL, keep_raising, &load[i]), 0);
@@ -176,7 +176,7 @@ Test(peer_defects, defect_21_unmonitor_and_destroy_end_under_load)
 	e2e_close(&nic);
 }
 
-/* Reads from /proc how many threads the service has and on which CPUs they may run. */
+/* Returns the number of the service's threads and lists the CPUs on which each may run. */
 static int service_threads(char *cpus, size_t len)
 {
 	char cmd[256], line[64];
@@ -282,7 +282,7 @@ static void *hog(void *stop)
 	return NULL;
 }
 
-/* The service shares its only CPU with a busy thread, and must report gaps of over 1 ms. */
+/* The service shares its only CPU with a busy thread; it must count and log gaps above 1 ms. */
 Test(peer_defects, defect_21_late_service_is_logged)
 {
 	struct gdk_service_attr attr = { .nap_max_us = 1, .stall_ms = 1 };
@@ -345,7 +345,7 @@ Test(peer_defects, defect_21_idle_service_sleeps)
 	cr_assert_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
 }
 
-/* ---- 22: a 64-bit counter of which 32 bits are compared ---- */
+/* ---- 22: only 32 bits of the 64-bit counter are compared ---- */
 
 Test(peer_defects, defect_22_indices_have_64_bits)
 {
@@ -388,7 +388,7 @@ static void to_error(struct e2e_qp *qp)
 	doca_verbs_qp_attr_destroy(attr);
 }
 
-/* Posts three puts that no proxy has rung when the QP moves to the error state. */
+/* Posts three puts while no proxy runs, and moves the QP to the error state. */
 static void post_three_unrung(struct e2e_pair *p, doca_gpu_dev_verbs_ticket_t *t)
 {
 	e2e_pair_open(p, E2E_PROXY, 16, BYTES);
@@ -398,7 +398,7 @@ static void post_three_unrung(struct e2e_pair *p, doca_gpu_dev_verbs_ticket_t *t
 	to_error(&p->tx);
 }
 
-/* A service that monitors the QP later rings them, so that the NIC flushes all three. */
+/* When a service then monitors the QP, it must ring the puts, so that the NIC flushes all three. */
 Test(peer_defects, defect_23_later_service_rings_so_that_the_nic_flushes)
 {
 	doca_gpu_dev_verbs_ticket_t t[3];
@@ -414,7 +414,10 @@ Test(peer_defects, defect_23_later_service_rings_so_that_the_nic_flushes)
 	e2e_pair_close(&p);
 }
 
-/* Without any service, waits must still end, and the doorbells that were lost are logged. */
+/*
+ * Without a service, a wait with a time limit must end with -ETIMEDOUT, and
+ * destroying the QP must log the pending doorbells.
+ */
 Test(peer_defects, defect_23_without_a_proxy_waits_end_and_lost_doorbells_are_logged)
 {
 	doca_gpu_dev_verbs_ticket_t t[3];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * gdk_doorbell_pick(): which doorbell handler is chosen for a GPU, a device, a UAR
- * and a DBREC mode, and the reasons that the report gives for the others.
+ * gdk_doorbell_pick(): which doorbell handler it chooses for a GPU, a device, a UAR
+ * and a DBREC mode, and the reasons that its report gives against the other
+ * handlers.
  */
 #include <criterion/criterion.h>
 #include <string.h>

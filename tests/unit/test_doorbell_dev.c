@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What the device functions write to ring a doorbell, byte by byte: the register,
- * the DBREC, BlueFlame halves, and the counter of the CPU proxy.
+ * What the device functions write when they ring: the doorbell register, the DBREC,
+ * the two halves of the BlueFlame register, and the counter of the CPU proxy.
  */
 #include <criterion/criterion.h>
 
@@ -85,7 +85,7 @@ Test(doorbell_dev, blueflame_alternates_and_carries_the_wqe)
 	cr_assert_eq(be32toh(rig.dbrec[1]), 1);
 	post(1);
 	cr_assert_eq(memcmp(rig.page + 0x900, rig.ring + 64, 64), 0);
-	/* more than one WQE: a plain doorbell */
+	/* a doorbell for more than one WQE is a plain one of 8 bytes */
 	memset(rig.page, 0, 4096);
 	post(2);
 	cr_assert_eq(be32toh(*(uint32_t *)(void *)(rig.page + 0x800)) >> 8, 4);
@@ -93,7 +93,7 @@ Test(doorbell_dev, blueflame_alternates_and_carries_the_wqe)
 	cr_assert_eq(rig.st->doorbells, 3);
 }
 
-/* A whole warp rings: same register, halves and DBREC, otherwise a plain doorbell. */
+/* gdk_submit_bf_warp() writes the WQE to alternating halves and stores the DBREC, in every mode. */
 Test(doorbell_dev, blueflame_by_a_warp)
 {
 	static const enum doca_gpu_dev_verbs_resource_sharing_mode modes[] = { RIG_EXCL, RIG_CTA,
@@ -158,7 +158,7 @@ Test(doorbell_dev, blueflame_of_two_wqes_is_a_plain_doorbell)
 	}
 }
 
-/* Ringing by hand alternates between the halves, too, and is counted separately. */
+/* Ringing by hand also alternates between the halves, and is also counted in bare_rings. */
 Test(doorbell_dev, blueflame_by_hand)
 {
 	rig_init(&rig, 64, RIG_BF, 0);
@@ -171,7 +171,7 @@ Test(doorbell_dev, blueflame_by_hand)
 	cr_assert_eq(rig.st->bare_rings, 2);
 }
 
-/* The caller's copy is written to the register only if it is the WQE of the last rung slot. */
+/* The caller's copy is written to the register only if it is the WQE of the only slot rung. */
 Test(doorbell_dev, blueflame_uses_the_callers_copy_only_for_its_slot)
 {
 	struct doca_gpu_dev_verbs_wqe copy;
@@ -183,7 +183,7 @@ Test(doorbell_dev, blueflame_uses_the_callers_copy_only_for_its_slot)
 		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
 	memcpy(&copy, gdk_get_wqe_ptr(&rig.qp, 1), 64);
 	copy.inl_data[63] = 0x77;
-	/* The first slot is published, the second is not. */
+	/* Slot 0 is published and slot 1 is not, so slot 0 is rung, without the copy of slot 1. */
 	gdk_mark_ready(&rig.qp, 0, 0, RIG_GPU, RIG_AUTO);
 	gdk_submit_bf(&rig.qp, 2, &copy, RIG_GPU, 0);
 	cr_assert_eq(rig.st->rung, 1);
@@ -191,7 +191,7 @@ Test(doorbell_dev, blueflame_uses_the_callers_copy_only_for_its_slot)
 	gdk_mark_ready(&rig.qp, 1, 1, RIG_GPU, RIG_AUTO);
 	cr_assert_eq(rig.st->rung, 2);
 	rig_nic(&rig);
-	/* A slot that is published and rung alone: the copy is used. */
+	/* Slot 2 is published and rung alone, so its copy is used. */
 	cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, 0, &idx), 0);
 	gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, 2), 2, GDK_CE_ALWAYS);
 	memcpy(&copy, gdk_get_wqe_ptr(&rig.qp, 2), 64);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The text of WQEs and CQEs: gdk_print_*() on the device and gdk_dump_*() on the
- * host print the same. Also what the host logs about slots that were never rung.
+ * The text of WQEs and CQEs: gdk_print_*() on the device prints the text that
+ * gdk_dump_*() on the host writes to a buffer. Also what the host logs about slots
+ * that were never rung.
  */
 #include <criterion/criterion.h>
 
@@ -101,7 +102,7 @@ Test(dump, unknown_segments_are_dumped_raw)
 			       "  raw 050a0f14 060c1218 070e151c 08101820\n"
 			       "  raw 09121b24 0a141e28 0b16212c 0c182430\n"
 			       "  raw 0d1a2734 0e1c2a38 0f1e2d3c 10203040\n");
-	/* a WQE of five segments, of which only the first slot is passed */
+	/* only the first slot of a WQE of two slots is passed */
 	rig_init(&rig, 4, RIG_DB, 0);
 	build(&rig, MCS8, 0);
 	gdk_dump_wqe(text, sizeof(text), rig.ring, 1);
@@ -111,7 +112,7 @@ Test(dump, unknown_segments_are_dumped_raw)
 	rig_fini(&rig);
 }
 
-/* The returned length is that of the whole text, and nothing is written past the buffer. */
+/* A text that does not fit is cut. The length of the whole text is returned nevertheless. */
 Test(dump, text_is_cut_like_snprintf)
 {
 	size_t size, whole;
@@ -166,7 +167,7 @@ Test(dump, cqe)
 			       "hw_err_synd 0x1 hw_synd_type 0x2 srqn 0x33\n");
 }
 
-/* The error CQE of a put that the peer refuses, printed on the device and on the host. */
+/* The text of the error CQE of a put that the peer refuses, and of its WQE. */
 Test(dump, error_cqe_written_by_the_nic)
 {
 	doca_gpu_dev_verbs_ticket_t t;

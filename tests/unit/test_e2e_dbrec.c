@@ -2,9 +2,9 @@
 /* Copyright (c) gdaki authors */
 /* softnic-run: --dbrec-only */
 /*
- * The NIC of this test ignores the value of the doorbell register and reads the
- * DBREC's send word instead. Data arrives only if every handler that has a DBREC
- * stores the index in the right word before it rings.
+ * The NIC of this test takes the producer index only from the DBREC's send word, not
+ * from the doorbell register. So data arrives only if the handler stores the index in
+ * this word before it stores to the register.
  */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Puts that must fail. Each must end in the right error CQE, return an error to the
- * waiting thread soon, and leave the target memory unchanged. The error status must
- * stay until a reset.
+ * Puts that must fail: each must produce the right error CQE, end the wait with an
+ * error in bounded time, and leave the target memory unchanged. The error status
+ * must stay until a reset. Also an abort during a wait.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -19,14 +19,14 @@
 
 struct wrong {
 	uint32_t lkey_flip, rkey_flip;
-	size_t off; /* of the put within dst */
+	size_t off; /* offset of the put in dst */
 	uint32_t syndrome;
-	int access; /* rights of dst; 0: all remote rights */
+	int access; /* access flags of dst; 0: those of e2e_pair_open() */
 	enum doca_gpu_dev_verbs_nic_handler handler;
 	bool qp_refuses; /* the target QP does not allow remote writes */
 };
 
-/* Removes the right to remote writes by an RTS-to-RTS transition. */
+/* Forbids remote writes to the QP, by an RTS-to-RTS transition. */
 static void take_remote_write_back(struct e2e_qp *qp)
 {
 	doca_verbs_qp_attr_t *attr;
@@ -51,7 +51,7 @@ static int put_wrong(struct e2e_pair *p, const struct wrong *w, size_t len)
 	return rc ? rc : e2e_wait(&p->tx, t);
 }
 
-/* Expects that a query reports the error state, resets the QP, and connects both QPs again. */
+/* Expects that a query reports the error state, resets both QPs and connects them again. */
 static void recover(struct e2e_pair *p)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
@@ -109,7 +109,7 @@ static void expect_refused(const struct wrong *w)
 	cr_expect_eq(info.syndrome, (int)w->syndrome, "syndrome 0x%x", info.syndrome);
 	cr_expect_eq(info.wqe_counter, w->access ? 0 : 1);
 
-	/* The status is sticky: a correct put is refused now, and nothing is written. */
+	/* The error status stays: a correct put fails, too, and writes nothing. */
 	cr_expect_eq(put_wrong(&p, &right, 64), -EIO);
 	cr_expect_eq(p.dst.mem[0], 0x11);
 	cr_assert_eq(gdk_verbs_qp_get_counters(p.tx.hl->qp_gverbs, &c), DOCA_SUCCESS);
@@ -177,7 +177,7 @@ Test(e2e_errors, bad_rkey_without_dbrec)
 					.handler = E2E_NO_DBR });
 }
 
-/* Aborts the QP after 50 ms, while another thread waits. */
+/* Aborts the QP after 50 ms; meanwhile another thread waits for a put. */
 static void *abort_later(void *arg)
 {
 	struct timespec t = { .tv_nsec = 50000000 };
@@ -187,7 +187,7 @@ static void *abort_later(void *arg)
 	return NULL;
 }
 
-/* The doorbell is not rung, because no proxy runs: only the abort ends the wait. */
+/* No proxy runs, so the put is never rung, and only the abort can end the wait. */
 Test(e2e_errors, abort_ends_a_wait)
 {
 	doca_gpu_dev_verbs_ticket_t t;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Puts through each doorbell handler, to a QP of the same process and to another
- * process: every byte arrives and no other byte changes. Also what each handler
- * writes, byte by byte: register, DBREC, proxy counter.
+ * Puts through each doorbell handler, to a QP of the same process and to a QP of
+ * another process: every byte must arrive, and no other byte may change. Also the
+ * bytes that each handler writes to the register, the DBREC or the proxy's counter.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #define GUARD 4096u
 
 /*
- * Puts of many sizes and alignments into [GUARD, BYTES - GUARD) of dst, one after
- * another in memory. Returns the end of the written range.
+ * Makes puts of many sizes and alignments to consecutive ranges of dst, from offset
+ * GUARD on. Returns the end of the written range.
  */
 static size_t put_sizes(struct e2e_pair *p)
 {
@@ -105,8 +105,9 @@ Test(e2e_handlers, gpu_sm_no_dbr_delivers)
 }
 
 /*
- * The NIC must never access the DBREC of a DBREC-less QP: it is poisoned and must
- * not change, and data must arrive.
+ * Neither the device functions nor the NIC may use the DBREC of a DBREC-less QP.
+ * The test fills it with an invalid value: the value must not change, and data must
+ * arrive.
  */
 Test(e2e_handlers, no_dbr_works_with_a_poisoned_dbrec)
 {
@@ -127,8 +128,8 @@ Test(e2e_handlers, no_dbr_works_with_a_poisoned_dbrec)
 }
 
 /*
- * A device struct may be copied. In this copy, the register and the DBREC are
- * ordinary memory, so that the test sees every byte that is written.
+ * qp is a copy of the device struct, which is permitted. Its register and DBREC are
+ * in ordinary memory, so that the test sees every byte that is written.
  */
 struct captured {
 	struct e2e_pair p;
@@ -165,8 +166,8 @@ static void capture_post(unsigned int n)
 }
 
 /*
- * Here, word 5 is the send word: it must hold the next index, and its neighbours
- * must not change.
+ * Word 5 of captured.dbrec is the send word: it must hold the producer index. The
+ * other words must not change.
  */
 static void expect_dbrec(uint32_t pi)
 {
@@ -232,7 +233,7 @@ Test(e2e_handlers, cpu_proxy_writes_only_the_counter)
 		cr_expect_eq(captured.dbrec[i], 0xa5a5a5a5u);
 }
 
-/* BlueFlame writes the 64 bytes of the WQE to the register, and nothing after them. */
+/* BlueFlame stores the DBREC and writes only the 64 bytes of the WQE to the register page. */
 Test(e2e_handlers, gpu_sm_bf_writes_the_wqe)
 {
 	const uint8_t *page = (const uint8_t *)captured.reg, *wqe;
@@ -246,7 +247,7 @@ Test(e2e_handlers, gpu_sm_bf_writes_the_wqe)
 	expect_reg_only(0x800, 64);
 }
 
-/* The peer uses another software NIC, in another process. */
+/* The target QP is in another process, which has its own software NIC. */
 static void deliver_to_peer(enum doca_gpu_dev_verbs_nic_handler handler)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The peer process is killed: a thread that waits for a put to it must get an error
- * in bounded time, and the CQE must report that the retry count was exceeded.
+ * After the peer process is killed, a wait for a put to it must end with an error in
+ * bounded time, and the CQE must report that the retry count was exceeded.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 Test(e2e_peer_death, waiter_ends_with_retry_exceeded)
 {
-	/* The ACK timeout is 4.096 us << 10 = 4 ms, and each packet is sent 4 times. */
+	/* The ACK timeout is 4.096 us << 10 = 4 ms, and each packet is sent up to 4 times. */
 	struct e2e_path path = { .ack_timeout = 10, .retry_cnt = 3 };
 	struct doca_gpu_verbs_qp_error_info info;
 	doca_gpu_dev_verbs_ticket_t t;

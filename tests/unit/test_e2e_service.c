@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The proxy service with 64 QPs that are created and destroyed while it runs and
- * rings for the others: all data must arrive, and a QP that left must not be
- * touched again.
+ * A proxy service with up to 64 QPs. QPs are created and destroyed while the
+ * service rings for the others: all data must arrive, and the service must not
+ * touch a QP after its destruction.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -89,7 +89,7 @@ Test(e2e_service, qps_join_and_leave_while_others_are_rung)
 	for (uint32_t round = 2; round < 6; round++) {
 		for (int i = (int)round % 2; i < QPS; i += 2) {
 			leave(f, i);
-			put_and_wait(f, i ^ 1); /* its neighbour continues */
+			put_and_wait(f, i ^ 1); /* QP i ^ 1 still works without QP i */
 			join(f, i);
 		}
 		round_of_puts(f, round);
@@ -100,7 +100,7 @@ Test(e2e_service, qps_join_and_leave_while_others_are_rung)
 	many_close(f);
 }
 
-/* A thread that puts continuously while other QPs are created and destroyed. */
+/* A thread that puts through QP 0 continuously while other QPs are created and destroyed. */
 struct worker {
 	struct many *f;
 	atomic_bool stop;
@@ -151,7 +151,7 @@ Test(e2e_service, qps_join_and_leave_beside_a_busy_one)
 	many_close(f);
 }
 
-/* The service may be destroyed first: its QPs remain valid and can be progressed by hand. */
+/* A service may be destroyed before its QPs; then another thread can drive their proxy. */
 Test(e2e_service, service_destroyed_before_its_qps)
 {
 	struct many *f = &many;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Two QPs whose doorbell registers share one page. The QPs ring alternately, a
- * million times by default (set GDAKI_TEST_RINGS to change it). Each doorbell is
- * waited for before the same QP rings again, so that a later doorbell cannot hide a
- * lost one.
+ * Two QPs whose doorbell registers share one page. They ring alternately or from
+ * two threads, up to a million times; GDAKI_TEST_RINGS=n changes this number. In
+ * most tests, a QP waits for each doorbell's completion before it rings again, so
+ * that a later doorbell cannot hide a lost one.
  */
 #include <criterion/criterion.h>
 #include <sched.h>
@@ -44,7 +44,7 @@ static void two_open(struct two *s, enum doca_gpu_dev_verbs_nic_handler handler,
 
 	e2e_open(&s->nic);
 	s->group = NULL;
-	if (handler != E2E_BF) /* each BlueFlame register belongs to one QP, so groups refuse it */
+	if (handler != E2E_BF) /* a group shares its register, which BlueFlame does not permit */
 		group_open(s, handler, depth);
 	for (i = 0; i < 2 && !s->group; i++)
 		e2e_qp_open(&s->nic, &s->qp[i], handler, depth);
@@ -92,7 +92,7 @@ static int wait_nop(struct e2e_qp *qp, uint64_t idx)
 	return gdk_wait_for(qp->dev, idx, E2E_EXCL, E2E_WAIT_NS);
 }
 
-/* The QPs ring alternately. After every `window` doorbells of each, both QPs are waited for. */
+/* The QPs ring alternately. The test waits for both after each has rung `window` times. */
 static void rings(enum doca_gpu_dev_verbs_nic_handler handler, uint64_t total, uint64_t window)
 {
 	struct two s;
@@ -129,16 +129,16 @@ Test(e2e_share, bf_loses_no_doorbell)
 	rings(E2E_BF, count(1000000), 1);
 }
 
-/* The proxy is a thread that needs CPU time, so fewer doorbells. */
+/* Only 20000 doorbells, because the proxy thread needs CPU time for each. */
 Test(e2e_share, cpu_proxy_loses_no_doorbell)
 {
 	rings(E2E_PROXY, count(20000), 1);
 }
 
 /*
- * Without a DBREC, the NIC needs 20 ms or more to recover a doorbell that another
- * QP's overwrote. So a million doorbells are rung with a large window, and a few
- * with none after them.
+ * Without a DBREC, the NIC needs 20 ms or more to recover a doorbell that the other
+ * QP's doorbell overwrote. So this test waits only after every 16384 doorbells, and
+ * the next test waits after each of a few.
  */
 Test(e2e_share, no_dbr_loses_no_doorbell)
 {
@@ -163,9 +163,9 @@ struct stopped {
 };
 
 /*
- * Writes a WQE without its control flags, pauses, and writes the rest. The pause is
- * that of a parent in vfork(): as after a preemption, the thread does not run, and
- * the kernel does not show it as sleeping.
+ * Writes a WQE without its control flags, pauses, writes the WQE with them, and
+ * rings. The thread pauses as a parent in vfork(): as after a preemption, it does
+ * not run, but the kernel does not show it as sleeping.
  */
 static void *stop_within(void *arg)
 {
@@ -189,8 +189,8 @@ static void *stop_within(void *arg)
 }
 
 /*
- * The NIC sees a WQE whose doorbell seems to be lost, but which is not completely
- * written. It must not execute it.
+ * While a thread is pausing with a half-written WQE in its ring, the NIC looks for
+ * lost doorbells. It must not execute this WQE before its doorbell.
  */
 Test(e2e_share, no_dbr_half_written_wqe_is_not_executed)
 {
@@ -230,7 +230,7 @@ static void *race_main(void *arg)
 	return NULL;
 }
 
-/* The same with one thread per QP, so that their doorbell stores may coincide in any way. */
+/* Like rings() with window 1, but with one thread per QP, so that doorbell stores may coincide. */
 static void race(enum doca_gpu_dev_verbs_nic_handler handler, uint64_t n)
 {
 	struct two s;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The send ring wraps: with the smallest, a usual and the largest depth, over more
- * than three wraps of the 16-bit index. Before the first put, every slot holds a
- * WQE that looks valid (right QP, keys, index) and would write to a trap area. A
- * NIC that executes a slot before its doorbell changes the trap.
+ * Wrap-around of the send ring and of the 16-bit WQE index, with rings of 2, 64 and
+ * 32768 slots. Before the first put, every slot holds a WQE that looks valid (right
+ * QP, keys, index) and would write to a trap area. A NIC that executes a slot
+ * before its doorbell changes the trap area.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static void wrap(enum doca_gpu_dev_verbs_nic_handler handler, uint32_t depth, ui
 	for (i = 0; i < wqes; i++) {
 		uint32_t w = i % WORDS;
 
-		/* The previous put from this word, WORDS puts ago, may be in flight. */
+		/* Puts from the source words may be in flight; wait before the words are reused. */
 		if (w == 0 && i)
 			cr_assert_eq(e2e_wait(&p.tx, t), 0, "wait before put %u failed", i);
 		src[w] = 0x0123456700000000ull + i;
@@ -114,7 +114,7 @@ Test(e2e_wrap, ring_of_64_without_dbrec)
 	wrap(E2E_NO_DBR, 64, 70000);
 }
 
-/* Depths above 32768 become 65536 slots, which the 16-bit field cannot hold: refused, like 0. */
+/* Depths above 32768 round up to 65536, which the 16-bit field cannot hold. Depth 0 is invalid. */
 Test(e2e_wrap, too_large_depths_are_refused)
 {
 	struct e2e_nic nic;
