@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Capabilities of a NIC. ibv_query_device returns the limits, the QUERY_HCA_CAP command the
- * capabilities that verbs do not report. Also the public object doca_verbs_device_attr,
- * which holds a copy of them. Other files decide how to use a capability.
+ * Capabilities of a NIC. ibv_query_device returns the limits, and the QUERY_HCA_CAP command
+ * returns the capabilities that verbs do not report. This file also implements the public
+ * object doca_verbs_device_attr, which holds a copy of both. Other files decide how to use a
+ * capability.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * Sends firmware commands and checks the results. A command fails if the kernel does not
- * pass it on (errno), or if the firmware returns a status other than zero. Each failure is
- * logged here, in one line, and kept as the thread's last command error. Each command is
- * also passed to the command trace (trace.h).
+ * pass it on (errno), or if the firmware returns a status other than zero. This file logs each
+ * failure in one line. It keeps a failure as the thread's last command error, except of destroy
+ * commands and of commands that some devices lack. It also passes each command to the command
+ * trace (trace.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -154,7 +155,8 @@ static int driver_error(int ret)
 	return ret < 0 ? (errno ? errno : EIO) : ret;
 }
 
-/* Some kernels return 0 although the firmware refused the command. So check the status, too. */
+/* Traces a command and returns its result. Some kernels return 0 although the firmware refused the
+ * command, so the status is checked, too. */
 static doca_error_t judge(int ret, const struct command *c)
 {
 	int sys_err = driver_error(ret);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Firmware commands through libmlx5's DEVX calls. Only this file reads a command's status
- * and syndrome. It logs a refused command once, with the names of opcode, status and object
- * and the syndrome, and returns a DOCA error, which callers return without logging it again.
+ * Firmware commands through libmlx5's DEVX calls. The callers do not read status and syndrome of
+ * a command: devx.c does. It logs a failed command once, with the names of opcode, status and
+ * object and the syndrome, and returns a DOCA error, which callers return without logging it
+ * again.
  * The layouts of the commands are in prm.h.
  */
 #ifndef GDK_DEVX_H
@@ -26,9 +27,9 @@ doca_error_t gdk_devx_query(struct ibv_context *ctx, struct mlx5dv_devx_obj *obj
 			    size_t outlen);
 doca_error_t gdk_devx_cmd(struct ibv_context *ctx, const char *object, const void *in, size_t inlen,
 			  void *out, size_t outlen);
-/* For a command that some devices lack. If the firmware refuses it or the driver does not
- * support it, the function logs this at level INFO, keeps the thread's last command error
- * unchanged and returns NOT_SUPPORTED. It handles other driver errors as gdk_devx_cmd does. */
+/* As gdk_devx_cmd, for a command that some devices lack. If the firmware refuses the command or
+ * the driver does not support it, the function logs this at level INFO, keeps the thread's last
+ * command error unchanged and returns NOT_SUPPORTED. */
 doca_error_t gdk_devx_try_cmd(struct ibv_context *ctx, const char *object, const void *in,
 			      size_t inlen, void *out, size_t outlen);
 /* opcode, kind (e.g. "CQ") and number are used for logging only. */

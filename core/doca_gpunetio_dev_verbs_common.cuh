@@ -2,8 +2,9 @@
 /* Copyright (c) gdaki authors */
 /**
  * @file
- * Device API, common part: time, byte order, fences, copies, atomics, loads and stores. The
- * functions are templates of DOCA GPUNetIO over plain functions in gdk/platform.h.
+ * Device API, common part: time, byte order, fences, copies, atomics, locks, loads and stores. The
+ * functions have the names and signatures of DOCA GPUNetIO and call plain functions in
+ * gdk/platform.h; some are templates.
  *
  * Template parameters: resource_sharing_mode selects the scope of an atomic or load: the calling
  * thread, its block, or the GPU. sync_scope selects the scope of a fence.
@@ -53,7 +54,7 @@ GDK_FN void doca_gpu_dev_verbs_store_relaxed_mmio(uint64_t *ptr, uint64_t val)
 
 /**
  * Stores 4 bytes at system scope after the earlier accesses of the thread (release). From sm_100
- * on the store is asynchronous: the thread does not wait for those accesses.
+ * and CUDA 12.8 on, the store is asynchronous: the thread does not wait for those accesses.
  */
 GDK_FN void doca_gpu_dev_verbs_async_store_release(uint32_t *ptr, uint32_t val)
 {
@@ -61,8 +62,8 @@ GDK_FN void doca_gpu_dev_verbs_async_store_release(uint32_t *ptr, uint32_t val)
 }
 
 /**
- * Stores 8 bytes to a doorbell register after the earlier accesses of the thread (release);
- * asynchronous from sm_100 on.
+ * Stores 8 bytes to a doorbell register after the earlier accesses of the thread (release). From
+ * sm_100 and CUDA 12.8 on, the store is asynchronous.
  */
 GDK_FN void doca_gpu_dev_verbs_async_store_release(uint64_t *ptr, uint64_t val)
 {
@@ -86,7 +87,7 @@ GDK_FN void doca_gpu_dev_verbs_fence_release()
 	gdk_fence_rel(GDK_SCOPE_SYS - (int)sync_scope);
 }
 
-/** Returns whether a pointer is a multiple of alignment, which is a power of two, in bytes. */
+/** Returns whether ptr is a multiple of alignment (bytes, a power of two). */
 GDK_FN bool doca_gpu_dev_verbs_isaligned(void *ptr, size_t alignment)
 {
 	return ((uintptr_t)ptr & (alignment - 1)) == 0;
@@ -135,8 +136,8 @@ template <typename T> GDK_FN T gdk_load(const T *ptr, int scope)
 }
 
 /**
- * Raises a word of 4 or 8 bytes to val if it is lower. Returns the old value. need_fence_acquire:
- * an acquire fence follows.
+ * Raises a word of 4 or 8 bytes to val if it is lower. Returns the old value. If need_fence_acquire
+ * is true, an acquire fence follows.
  */
 template <typename T, enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode,
 	  bool need_fence_acquire = false>
@@ -186,14 +187,20 @@ GDK_FN T doca_gpu_dev_verbs_atomic_read(T *ptr)
 
 /* ---- locks, loads, stores ---- */
 
-/** Takes a spin lock, an int that is 0 at first. Acquire. In exclusive mode it does nothing. */
+/**
+ * Locks a spin lock, an int that the caller initializes to 0. Acquire: pairs with the release in
+ * doca_gpu_dev_verbs_unlock(). In exclusive mode the function does nothing.
+ */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>
 GDK_FN void doca_gpu_dev_verbs_lock(int *lock)
 {
 	gdk_lock(lock, resource_sharing_mode);
 }
 
-/** Releases a spin lock. Release: pairs with the acquire in doca_gpu_dev_verbs_lock(). */
+/**
+ * Unlocks a spin lock. Release: pairs with the acquire in doca_gpu_dev_verbs_lock(). In exclusive
+ * mode the function does nothing.
+ */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>
 GDK_FN void doca_gpu_dev_verbs_unlock(int *lock)
 {
@@ -218,7 +225,7 @@ GDK_FN uint64_t doca_gpu_dev_verbs_load_relaxed_sys_global(uint64_t *ptr)
 	return gdk_ld64(ptr, GDK_SCOPE_SYS);
 }
 
-/** Loads 8 bytes with one relaxed load. */
+/** Loads 8 bytes with one relaxed load at the scope of the sharing mode. */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>
 GDK_FN uint64_t doca_gpu_dev_verbs_load_relaxed(uint64_t *ptr)
 {

@@ -3,7 +3,7 @@
 /**
  * @file
  * Constants, enumerations and formats of the NIC that host and device code share. Names and values
- * are those of DOCA GPUNetIO open 3.0.
+ * are those of DOCA GPUNetIO open 3.0, except names that begin with GDK_ or gdk_.
  *
  * Fields of type __be16, __be32 and __be64 are big-endian in memory. "PRM" is the programmer's
  * reference manual of the NIC.
@@ -48,10 +48,13 @@ extern "C" {
  */
 #define DOCA_GPUNETIO_HOST_CODE_VERSION DOCA_GPUNETIO_VERSION
 
-#define DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_MAJOR 2 /**< oldest device code: major */
-#define DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_MINOR 0 /**< oldest device code: minor */
-#define DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_PATCH 0 /**< oldest device code: patch */
-/** The oldest device code that this library can export QPs to. */
+/** Major number of DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION. */
+#define DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_MAJOR 2
+/** Minor number of DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION. */
+#define DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_MINOR 0
+/** Patch number of DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION. */
+#define DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_PATCH 0
+/** Version of the oldest device code that works with this library. */
 #define DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION \
 	((DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_MAJOR \
 	  << DOCA_GPUNETIO_VERSION_MAJOR_SHIFT) | \
@@ -60,10 +63,13 @@ extern "C" {
 	 (DOCA_GPUNETIO_MIN_COMPAT_DEVICE_CODE_VERSION_PATCH \
 	  << DOCA_GPUNETIO_VERSION_PATCH_SHIFT))
 
-#define DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_MAJOR 0 /**< oldest host code: major */
-#define DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_MINOR 2 /**< oldest host code: minor */
-#define DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_PATCH 0 /**< oldest host code: patch */
-/** The oldest host code that works with this library. */
+/** Major number of DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION. */
+#define DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_MAJOR 0
+/** Minor number of DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION. */
+#define DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_MINOR 2
+/** Patch number of DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION. */
+#define DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_PATCH 0
+/** Version of the oldest host code that works with this library. */
 #define DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION \
 	((DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_MAJOR << DOCA_GPUNETIO_VERSION_MAJOR_SHIFT) | \
 	 (DOCA_GPUNETIO_MIN_COMPAT_HOST_CODE_VERSION_MINOR << DOCA_GPUNETIO_VERSION_MINOR_SHIFT) | \
@@ -105,13 +111,13 @@ extern "C" {
 /** Bytes of a GPU page: the alignment of GPU memory that is registered with a NIC. */
 #define DOCA_GPUNETIO_VERBS_PAGE_SIZE 65536
 
-#define DOCA_GPUNETIO_VERBS_CQE_CI_MASK 0xFFFFFF /**< bits of a CQ's consumer index */
-#define DOCA_GPUNETIO_VERBS_WQE_PI_MASK 0xFFFF	 /**< bits of a QP's producer index */
+#define DOCA_GPUNETIO_VERBS_CQE_CI_MASK 0xFFFFFF /**< mask of a CQ's consumer index, 24 bits */
+#define DOCA_GPUNETIO_VERBS_WQE_PI_MASK 0xFFFF	 /**< mask of a QP's producer index, 16 bits */
 
-/** log2 of the bytes of a slot: 64 bytes. */
+/** log2 of the size of a slot, which is 64 bytes. */
 #define DOCA_GPUNETIO_IB_MLX5_WQE_SQ_SHIFT 6
 
-/** 1: the device functions take memory keys in big-endian order. */
+/** 1: DOCA's device functions take memory keys in big-endian order. */
 #define DOCA_GPUNETIO_VERBS_MKEY_SWAPPED 1
 
 #ifndef DOCA_GPUNETIO_VERBS_ENABLE_DEBUG
@@ -123,32 +129,32 @@ extern "C" {
 #include <assert.h>
 #define DOCA_GPUNETIO_VERBS_ASSERT(x) assert(x)
 #else
-/** Assertion of the device code; no code without DOCA_GPUNETIO_VERBS_ENABLE_DEBUG. */
+/** Assertion of the device code; empty unless DOCA_GPUNETIO_VERBS_ENABLE_DEBUG is 1. */
 #define DOCA_GPUNETIO_VERBS_ASSERT(x) \
 	do { \
 	} while (0)
 #endif
 
-/** Bytes of payload that an RDMA write of one slot can carry. */
+/** Maximum inline payload of an RDMA write WQE of one slot, in bytes. */
 #define DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE 28
 
-/** Position of the opcode in the last byte of a CQE. Bit 0 of that byte is the owner bit. */
+/** Bit position of the opcode in the last byte of a CQE. Bit 0 of that byte is the owner bit. */
 #define DOCA_GPUNETIO_VERBS_MLX5_CQE_OPCODE_SHIFT 4
 
 #define DOCA_GPUNETIO_VERBS_CQE_SIZE 64 /**< bytes of a CQE */
 
-/** Position of the WQE index in the first word of a control segment. */
+/** Bit position of the WQE index in the first word of a control segment. */
 #define DOCA_GPUNETIO_VERBS_WQE_IDX_SHIFT 8
 
 /** log2 of DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE. */
 #define DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT 30
 
-/** Most bytes that one WQE can transfer: 1 GiB. */
+/** Maximum number of bytes that one WQE can transfer: 1 GiB. */
 #define DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE (1ULL << DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT)
 
-/** First word of the control segment of an extended (masked) atomic on 4 bytes: the opmod byte. */
+/** Opmod in the first word of the control segment of an extended (masked) atomic on 4 bytes. */
 #define DOCA_GPUNETIO_4_BYTE_ATOMIC_EXT_OPMOD 0x08000000
-/** As DOCA_GPUNETIO_4_BYTE_ATOMIC_EXT_OPMOD, on 8 bytes. */
+/** Opmod in the first word of the control segment of an extended (masked) atomic on 8 bytes. */
 #define DOCA_GPUNETIO_8_BYTE_ATOMIC_EXT_OPMOD 0x09000000
 
 /** Opcodes of WQEs (PRM, "WQE opcodes"). */
@@ -192,7 +198,7 @@ enum {
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_FENCE = 0x2,
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_STRONG_ORDERING = 0x3,
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_FENCE_AND_INITIATOR_SMALL_FENCE = 0x4,
-	/** not a value of the field: the caller passes one */
+	/** not a value of the field: the caller passes the value of the field separately */
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_CUSTOM = 0x100,
 };
 
@@ -218,7 +224,7 @@ enum doca_gpu_dev_verbs_wqe_ctrl_flags {
 		DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_FENCE << 5,
 };
 
-/** Words of a QP's DBREC. */
+/** Indices of the two words of a QP's DBREC. */
 enum {
 	DOCA_GPUNETIO_IB_MLX5_RCV_DBR = 0, /**< receive counter */
 	DOCA_GPUNETIO_IB_MLX5_SND_DBR = 1, /**< send counter */
@@ -253,7 +259,7 @@ enum doca_gpu_dev_verbs_exec_scope {
 /** Scope: all threads of a thread block. DOCA has no name for it. */
 #define GDK_EXEC_SCOPE_BLOCK ((enum doca_gpu_dev_verbs_exec_scope)2)
 
-/** Scope of a fence: the observers for which it orders. */
+/** Scope of a fence: the observers for which it orders memory accesses. */
 enum doca_gpu_dev_verbs_sync_scope {
 	DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS = 0,	      /**< GPU, CPU and devices */
 	DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU = 1,	      /**< all threads of the GPU */
@@ -275,8 +281,8 @@ enum doca_gpu_dev_verbs_resource_sharing_mode {
 enum {
 	DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_CPU_PROXY = 1 << 0, /**< a CPU thread rings */
 	DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_GPU_SM = 1 << 1,	 /**< a GPU thread rings */
-	DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_BF = 1 << 2,	 /**< with the WQE (BlueFlame) */
-	DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_NO_DBR = 1 << 3,	 /**< without a DBREC */
+	DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_BF = 1 << 2, /**< rings with a whole WQE (BlueFlame) */
+	DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_NO_DBR = 1 << 3, /**< GPU threads write no DBREC */
 };
 
 /** Doorbell handler: the thread that rings the doorbell, and how. */
@@ -296,7 +302,7 @@ enum doca_gpu_dev_verbs_nic_handler {
 	DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR =
 		DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_GPU_SM |
 		DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_NO_DBR,
-	DOCA_GPUNETIO_VERBS_NIC_HANDLER_TYPE_MAX, /**< above all handlers */
+	DOCA_GPUNETIO_VERBS_NIC_HANDLER_TYPE_MAX, /**< greater than every handler */
 };
 
 /** Options of the functions that post; bits. */
@@ -308,7 +314,7 @@ enum doca_gpu_dev_verbs_gpu_code_opt {
 	DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK = (1 << 1),
 	/** publish but do not ring; a later submission rings */
 	DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING = (1 << 2),
-	/** no effect: with CPU_PROXY every submission raises the producer index */
+	/** no effect: with CPU_PROXY every submission raises the counter of the CPU proxy */
 	DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_CPU_PROXY_UPDATE_PI = (1 << 3),
 	DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_MAX = INT_MAX, /**< makes the type as wide as int */
 };
@@ -319,7 +325,7 @@ enum doca_gpu_dev_verbs_signal_op {
 	GDK_SIGNAL_OP_SET = 1,		       /**< inline write of 8 bytes; not in DOCA */
 };
 
-/** Whether a DUMP WQE follows an operation. Not used here; for source compatibility. */
+/** Whether a DUMP WQE follows an operation. Not used; exists for source compatibility. */
 enum doca_gpu_dev_verbs_dump_mode {
 	DOCA_GPUNETIO_VERBS_DUMP = 0,	   /**< yes */
 	DOCA_GPUNETIO_VERBS_NODUMP = 1,	   /**< no */
@@ -333,8 +339,8 @@ enum doca_gpu_dev_verbs_blocking_mode {
 };
 
 /**
- * Whether a get posts a DUMP WQE after it. GPUs before Hopper may need one to see the data that
- * the NIC wrote.
+ * Whether a get posts a DUMP WQE after its read. GPUs before Hopper can need one to see the data
+ * that the NIC wrote.
  */
 enum doca_gpu_dev_verbs_mcst_mode {
 	DOCA_GPUNETIO_VERBS_MCST_DISABLED = 0, /**< no */
@@ -349,7 +355,7 @@ enum {
 	DOCA_GPUNETIO_VERBS_WQE_SEG_CNT_WAIT = 2,
 };
 
-/** Bit of byte_count, in CPU byte order: the data is in the WQE. */
+/** Bit of field byte_count (in CPU byte order) which means that the data is in the WQE. */
 enum {
 	DOCA_GPUNETIO_IB_MLX5_INLINE_SEG = 0x80000000,
 };
@@ -388,7 +394,7 @@ enum doca_gpu_dev_verbs_qp_ready_mode {
 
 /** Segment of a WQE: pointer to data, 16 bytes (PRM, "WQE construction"). */
 struct doca_gpunetio_ib_mlx5_wqe_data_seg {
-	__be32 byte_count; /**< bytes of data */
+	__be32 byte_count; /**< length of the data in bytes */
 	__be32 lkey;	   /**< local key */
 	__be64 addr;	   /**< address of the data */
 } __attribute__((__packed__));
@@ -443,7 +449,7 @@ struct doca_gpunetio_ib_mlx5_wqe_inl_data_seg {
 	uint32_t byte_count; /**< bytes | DOCA_GPUNETIO_IB_MLX5_INLINE_SEG, big-endian */
 };
 
-/** Segment of a WQE: WAIT, 16 bytes. The QP stops until a CQ has completed an index. */
+/** Segment of a WQE: WAIT, 16 bytes. The send queue stops until a CQ has the CQE of an index. */
 struct doca_gpunetio_ib_mlx5_wqe_wait_seg {
 	uint32_t resv[2]; /**< 0 */
 	__be32 max_index; /**< index of the CQE that must exist */
@@ -489,7 +495,7 @@ struct doca_gpunetio_ib_mlx5_cqe64 {
 	uint8_t app_op;	       /**< for offloads of applications */
 	__be16 app_info;       /**< for offloads of applications */
 	__be32 byte_cnt;       /**< bytes of the message */
-	__be64 timestamp;      /**< time of the NIC */
+	__be64 timestamp;      /**< time stamp of the NIC */
 	__be32 sop_drop_qpn;   /**< opcode of the WQE << 24 | QP number */
 	__be16 wqe_counter;    /**< index of the WQE, modulo 2^16 */
 	uint8_t signature;     /**< checksum, if enabled */

@@ -72,7 +72,7 @@ struct doca_gpu_dev_verbs_wqe {
 	union {
 		/** inline data that continues from the slot before */
 		struct {
-			uint8_t inl_data[64]; /**< data */
+			uint8_t inl_data[64]; /**< inline data */
 		};
 
 		/** data segments that continue from the slot before */
@@ -98,7 +98,8 @@ struct doca_gpu_dev_verbs_wqe {
 			struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg at_cseg;  /**< control */
 			struct doca_gpunetio_ib_mlx5_wqe_raddr_seg at_rseg; /**< remote address */
 			struct doca_gpunetio_ib_mlx5_wqe_atomic_seg at_seg; /**< operands */
-			struct doca_gpunetio_ib_mlx5_wqe_data_seg at_dseg;  /**< data */
+			/** buffer for the old value */
+			struct doca_gpunetio_ib_mlx5_wqe_data_seg at_dseg;
 		};
 
 		/** send */
@@ -130,11 +131,11 @@ struct doca_gpu_dev_verbs_cq {
 	uint32_t cq_num;      /**< CQ number */
 	uint32_t cqe_num;     /**< number of entries, a power of two */
 	__be32 *dbrec;	      /**< DBREC; word 0 is the consumer index */
-	uint64_t cqe_ci;      /**< CQEs consumed by doca_gpu_dev_verbs_cq_update_dbrec() */
+	uint64_t cqe_ci;      /**< changed only by doca_gpu_dev_verbs_cq_update_dbrec() */
 	uint32_t cqe_mask;    /**< cqe_num - 1 */
 	uint8_t cqe_size;     /**< bytes of an entry */
 	uint8_t reserved1[3]; /**< reserved */
-	uint64_t cqe_rsvd;    /**< CQE index of the CQ at the export or the last reset */
+	uint64_t cqe_rsvd;    /**< producer index of the CQ at the export or at the last reset */
 	enum doca_gpu_dev_verbs_mem_type mem_type; /**< memory of the entries */
 	union {
 		uint8_t reserved2[12]; /**< reserved */
@@ -147,7 +148,7 @@ struct doca_gpu_dev_verbs_cq {
 
 /** The device struct of an exported QP, for GPU threads. Addresses are GPU addresses. */
 struct doca_gpu_dev_verbs_qp {
-	uint64_t sq_rsvd_index;	       /**< slots that were reserved; applications read it */
+	uint64_t sq_rsvd_index;	       /**< number of slots reserved; applications may read it */
 	uint64_t sq_ready_index;       /**< not used: each slot has a ready bit */
 	uint64_t sq_wqe_pi;	       /**< not used */
 	uint32_t sq_num;	       /**< QP number */

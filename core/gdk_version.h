@@ -5,8 +5,7 @@
  * The version of gdaki. It is independent of the version of the DOCA GPUNetIO API that gdaki
  * implements (DOCA_GPUNETIO_VERSION).
  *
- * This is the only place that defines it: the Makefile reads it for pkg-config, and the programs
- * print it for --version.
+ * Only this file defines it: the Makefile reads it from here for pkg-config.
  */
 #ifndef GDK_VERSION_H
 #define GDK_VERSION_H
@@ -20,7 +19,8 @@ extern "C" {
 
 /**
  * Returns the version of the linked library, "MAJOR.MINOR.PATCH". It differs from GDK_VERSION if
- * the caller was compiled with the headers of another version. The string is static. Any thread.
+ * the caller was compiled with the headers of another version. The string is static. Any thread
+ * may call this.
  */
 const char *gdk_version(void);
 

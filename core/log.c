@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Formats and writes log lines: time (UTC, microseconds), level, file, line, function,
- * message. Each line is built in a buffer on the stack and written with one write(); a
- * longer line is truncated.
+ * message. Each line is built in a buffer on the stack and written with one write(). A line
+ * that does not fit into the buffer is truncated.
  */
 #include <pthread.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
 /*
  * The log of the host library: one line per message on standard error. Each line is
  * written with one write(), so that lines of parallel threads do not mix.
- * DOCA_GPUNETIO_LOG=0..7 sets the highest syslog level that is shown (default 4: errors
- * and warnings). The data path never logs.
+ * DOCA_GPUNETIO_LOG=0..7 sets the highest syslog level that is shown (default 4: warnings
+ * and more severe messages). The device functions never log.
  */
 #ifndef GDK_LOG_H
 #define GDK_LOG_H
@@ -31,9 +31,10 @@ void gdk_log(enum gdk_log_level level, const char *file, int line, const char *f
 #define gdk_info(...)	    GDK_LOG(GDK_LOG_INFO, __VA_ARGS__)
 #define gdk_dbg(...)	    GDK_LOG(GDK_LOG_DEBUG, __VA_ARGS__)
 
-/* Public functions check their arguments with these macros. If cond is false, the macro logs
- * cond and makes the function return DOCA_ERROR_INVALID_VALUE. The _OR form, for functions
- * that do not return doca_error_t, makes it return value. */
+/* Public functions check their arguments with these macros. If cond is false, GDK_CHECK_ARG logs
+ * the text of cond and makes the calling function return DOCA_ERROR_INVALID_VALUE.
+ * GDK_CHECK_ARG_OR makes it return value instead; it is for functions that do not return
+ * doca_error_t. */
 #define GDK_CHECK_ARG(cond)	      GDK_CHECK_ARG_(DOCA_ERROR_INVALID_VALUE, cond, #cond)
 #define GDK_CHECK_ARG_OR(value, cond) GDK_CHECK_ARG_(value, cond, #cond)
 #define GDK_CHECK_ARG_(value, cond, text) \

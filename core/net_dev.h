@@ -22,11 +22,11 @@ struct gdk_caps {
 	uint8_t log_max_qp_sz, log_max_cq_sz;
 	uint8_t rc_supported;
 	uint8_t num_ports;
-	uint8_t num_lag_ports;		  /* ports of the bond that the device may be part of */
-	uint8_t lag_owner;		  /* this function controls the bond (not a VF or SF) */
-	uint8_t lag_tx_port;		  /* a QP can be assigned to a port of the bond */
-	uint8_t rts2rts_lag;		  /* RTS2RTS_QP can change that port */
-	uint8_t rts2rts_dscp;		  /* RTS2RTS_QP can change the DSCP */
+	uint8_t num_lag_ports; /* ports of the bond that the device may be part of */
+	uint8_t lag_owner;     /* this PCI function controls the bond (no VF or SF does) */
+	uint8_t lag_tx_port;   /* a QP can be assigned to a port of the bond */
+	uint8_t rts2rts_lag;   /* RTS2RTS_QP can change the port of a QP */
+	uint8_t rts2rts_dscp;  /* RTS2RTS_QP can change the DSCP */
 	uint8_t send_dbr_mode_no_dbr_ext; /* DBREC-less QPs are supported */
 	uint8_t roce;			  /* the port's link layer is Ethernet */
 	uint8_t cqe_version;
@@ -45,13 +45,13 @@ struct doca_dev {
 	uint32_t pdn;
 	int numa_node; /* -1: unknown */
 	struct gdk_caps caps;
-	/* DBREC-less QPs that exist, and their number when the firmware refused one more
-	 * (0: it never did) */
+	/* no_dbr_qps: number of DBREC-less QPs that exist. no_dbr_max: value of no_dbr_qps when
+	 * the firmware last refused to create another one; 0: it has refused none. */
 	atomic_uint no_dbr_qps, no_dbr_max;
-	atomic_uint lag_turn;	 /* QPs assigned to a port of the bond so far */
-	atomic_int lag_by_queue; /* GDK_LAG_*: are QPs assigned to ports? set by the first QP */
+	atomic_uint lag_turn;	 /* number of QPs assigned to a port of the bond so far */
+	atomic_int lag_by_queue; /* GDK_LAG_*: whether QPs have ports of the bond; cached */
 	atomic_bool logged_no_dbr_fallback, logged_no_cd; /* message was logged */
-	atomic_int users; /* umems, UARs, CQs and QPs of this device */
+	atomic_int users; /* number of objects that were created from this device */
 };
 
 /* Queries the capabilities of a device. Logs errors. */

@@ -119,8 +119,8 @@ struct bitmask *gdk_cpus_nth(const struct bitmask *cpus, unsigned int n)
 	return numa_bitmask_setbit(one, i);
 }
 
-/* Gets the CPUs of a node. The lock is needed because numa_node_to_cpus caches its results
- * without locking. */
+/* Stores the CPUs of a node in cpus. Returns false if the node is unknown. The lock is needed
+ * because numa_node_to_cpus caches its results without locking. */
 static bool node_has_cpus(int node, struct bitmask *cpus)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

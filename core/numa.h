@@ -21,20 +21,22 @@ struct gdk_host_block {
 int gdk_host_alloc(struct gdk_host_block *block, size_t size, size_t align, int node);
 void gdk_host_free(struct gdk_host_block *block);
 
-/* Reads the node from a numa_node file of sysfs. -1: unknown. */
+/* Reads the node from a numa_node file of sysfs. Returns -1 if it is unknown. */
 int gdk_read_numa_node(const char *path);
-/* NUMA node of a PCI device ("0000:8a:00.0"). -1: unknown. */
+/* Returns the NUMA node of a PCI device ("0000:8a:00.0"), or -1 if it is unknown. */
 int gdk_pci_numa_node(const char *bdf);
 
 struct bitmask;
 
-/* CPU set from a list ("2,4-7"), or all CPUs of this process if list is NULL. Returns NULL if
- * memory is exhausted, or the list is empty or names a CPU that the process may not use; the
- * log message starts with whose. */
+/* Returns the CPUs of a list ("2,4-7"), or all CPUs of this process if list is NULL. Returns NULL
+ * if memory is exhausted, or if the list is empty or names a CPU that the process is not allowed
+ * to use. The log message about this begins with the text whose. */
 struct bitmask *gdk_cpus_of(const char *whose, const char *list);
-/* A set with one CPU of cpus: the one at position n modulo the number of CPUs. */
+/* Returns a set with one CPU of cpus: the one at position n modulo the number of CPUs. NULL: no
+ * memory. */
 struct bitmask *gdk_cpus_nth(const struct bitmask *cpus, unsigned int n);
-/* The CPUs of cpus that belong to a NUMA node; all of cpus if none does. */
+/* Returns the CPUs of cpus that belong to a NUMA node, or all of cpus if none of them does. NULL:
+ * no memory. */
 struct bitmask *gdk_cpus_near(const struct bitmask *cpus, int node);
 /* Binds the calling thread to cpus. A failure is only logged, at level DEBUG. */
 void gdk_run_on(struct bitmask *cpus);

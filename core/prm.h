@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Layouts of the firmware commands and contexts that the library uses. Each field is one
- * line: byte offset of the big-endian 32-bit word, highest bit, lowest bit, as in the
- * Programmer's Reference Manual. A name that ends in _AT is the byte offset of a nested
+ * Layouts of the firmware commands and contexts that the library or its tests use. Each field
+ * is one line: byte offset of the big-endian 32-bit word, highest bit, lowest bit, as in the
+ * Programmer's Reference Manual. PRM64 is a field of 64 bits at a byte offset. A name that ends
+ * in _AT is the byte offset of a nested
  * layout. tests/unit/test_prm.c lists every field again as data, and tests/prm_vs_ifc.sh
  * compares the fields with the kernel's mlx5_ifc.h. devx.c sends the commands.
  */
@@ -78,7 +79,8 @@ static inline uint64_t prm_get(const void *box, uint32_t field)
 #define GDK_COMMAND(name, opcode) GDK_CMD_##name = opcode,
 enum { GDK_COMMANDS(GDK_COMMAND) };
 
-/* Lengths of command boxes in bytes. Commands without an entry use the first two. */
+/* Lengths of command boxes and contexts in bytes. A box without an entry of its own has the length
+ * PRM_CMD_IN_LEN or PRM_CMD_OUT_LEN. */
 enum {
 	PRM_CMD_IN_LEN = 0x10,
 	PRM_CMD_OUT_LEN = 0x10,
@@ -96,7 +98,8 @@ enum {
 	PRM_ADS_LEN = 0x2c,
 };
 
-/* Head of every box. Input: opcode, modifier, object number. Output: status, syndrome, number. */
+/* Head of every box. Input: opcode, uid, modifier, object number. Output: status, syndrome, object
+ * number. */
 #define PRM_CMD_OPCODE	   PRM(0x00, 31, 16)
 #define PRM_CMD_UID	   PRM(0x00, 15, 0)
 #define PRM_CMD_OP_MOD	   PRM(0x04, 15, 0)
@@ -229,9 +232,9 @@ enum {
 	GDK_QPC_ST_RC = 0,
 	GDK_QPC_PM_MIGRATED = 3,
 	GDK_QPC_RQ_REGULAR = 0,
-	GDK_QPC_RQ_SRQ_RMP = 1, /* the receive queue is in srqn_rmpn_xrqn */
+	GDK_QPC_RQ_SRQ_RMP = 1, /* field srqn_rmpn_xrqn has the number of the receive queue */
 	GDK_QPC_RQ_NONE = 3,
-	GDK_QPC_MTU_256 = 1, /* each step doubles; 5: 4096 */
+	GDK_QPC_MTU_256 = 1, /* 256 bytes; each further value doubles the MTU, up to 5: 4096 */
 	GDK_QPC_LOG_MSG_MAX = 30,
 	GDK_QPC_DBR_VALID = 0,
 	GDK_QPC_NO_DBR_EXT = 1,
@@ -336,7 +339,7 @@ enum {
 #define PRM_LAGC_TX_REMAP_AFFINITY_1 PRM(0x04, 3, 0)
 
 enum {
-	GDK_LAG_BY_QUEUE = 0, /* each QP is assigned to a port; other values: hash of the packet */
+	GDK_LAG_BY_QUEUE = 0, /* each QP has a port; else a hash of the packet selects the port */
 };
 
 /* general capabilities 2 */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Stores the reclaim function and calls it (reclaim.h). umem/slab.c has the function that is
- * registered here.
+ * Stores the reclaim callback and calls it (reclaim.h). umem/slab.c sets it.
  */
 #include <stdatomic.h>
 

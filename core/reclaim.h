@@ -12,12 +12,13 @@
 
 struct doca_dev;
 
-/* Frees the unused slabs of gpu, and those of dev. NULL: of no GPU, or of no NIC. */
+/* Frees the unused slabs that belong to gpu, and the unused slabs that belong to dev. Either
+ * argument may be NULL. */
 typedef void gdk_reclaim_fn(const doca_gpu_t *gpu, const struct doca_dev *dev);
 
-/* Sets the callback. Any thread may call this, also repeatedly with the same function. */
+/* Sets the callback. Any thread may call this; the same function may be set repeatedly. */
 void gdk_reclaim_register(gdk_reclaim_fn *fn);
-/* Calls the registered function, if there is one. */
+/* Calls the callback, if one is set. */
 void gdk_reclaim(const doca_gpu_t *gpu, const struct doca_dev *dev);
 
 #endif

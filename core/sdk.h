@@ -4,11 +4,11 @@
  * SDK mode: if DOCA_SDK_LIB_PATH names the folder of an installed DOCA SDK, this library
  * creates its objects with the SDK and forwards calls to it.
  *
- * Each object has a member sdk: the SDK's object, or NULL. The other members hold what the
- * parts that the SDK does not replace need (export, services, high-level queue pairs). A
- * public function that the SDK also has begins with one of the macros below. Their argument
- * fn is a function or a function type. The SDK's functions differ from this library's in
- * pointer types only; where they differ more, the caller writes the type out.
+ * Each object has a member sdk: the SDK's object, or NULL. The other members serve export,
+ * services and high-level queue pairs, which the SDK does not replace. A public function that
+ * the SDK also has calls the SDK's function through one of the macros below. Argument fn of a
+ * macro gives the type of that function. It is this library's function of the same name if
+ * the two differ in pointer types only, otherwise a function type.
  */
 #ifndef GDK_SDK_H
 #define GDK_SDK_H
@@ -27,10 +27,11 @@ bool gdk_sdk_asked(void);
 void *gdk_sdk_function(const char *name);
 /* As gdk_sdk_function, but does not log. */
 void *gdk_sdk_find(const char *name);
-/* Logs an error that the SDK returned, and returns it. */
+/* Returns err, the result of the SDK's function name. Logs it if it is an error. */
 doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 
-/* Calls the SDK's function name, which has the type of fn. The value is a doca_error_t. */
+/* Calls the SDK's function name, which has the type of fn. The value is its doca_error_t, or
+ * DOCA_ERROR_NOT_SUPPORTED if the SDK lacks the function. */
 #define GDK_SDK_CALL_AS(name, fn, ...) \
 	({ \
 		__typeof__(fn) *fn_ = gdk_sdk_function(name); \
@@ -40,7 +41,8 @@ doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 
 #define GDK_IS_SDK(obj) ((obj) && (obj)->sdk)
 
-/* If obj belongs to the SDK, returns the result of the SDK's function with these arguments. */
+/* If obj belongs to the SDK, makes the caller return the result of the SDK's function with these
+ * arguments. */
 #define GDK_SDK_AS(obj, name, fn, ...) \
 	do { \
 		if (GDK_IS_SDK(obj)) \
@@ -48,7 +50,7 @@ doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 	} while (0)
 #define GDK_SDK(obj, fn, ...) GDK_SDK_AS(obj, #fn, fn, __VA_ARGS__)
 
-/* As GDK_SDK, but returns only if the SDK's function fails. */
+/* As GDK_SDK, but makes the caller return only if the SDK's function fails. */
 #define GDK_SDK_FIRST_AS(obj, name, fn, ...) \
 	do { \
 		doca_error_t err_ = DOCA_SUCCESS; \
@@ -60,8 +62,8 @@ doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 	} while (0)
 #define GDK_SDK_FIRST(obj, fn, ...) GDK_SDK_FIRST_AS(obj, #fn, fn, __VA_ARGS__)
 
-/* For getters that return the value: returns the SDK's value. If the SDK lacks the getter, the
- * caller continues and returns its own value. */
+/* For getters that return the value. If obj belongs to the SDK and the SDK has the getter, makes
+ * the caller return the SDK's value; otherwise the caller continues with its own value. */
 #define GDK_SDK_GET_AS(obj, name, fn, ...) \
 	do { \
 		__typeof__(fn) *fn_ = GDK_IS_SDK(obj) ? gdk_sdk_find(name) : NULL; \
@@ -105,8 +107,8 @@ doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 			gdk_info("Use DOCA %s %s", what, (is_sdk) ? "SDK" : "open"); \
 	} while (0)
 
-/* In SDK mode, creates the SDK's object of obj, which is allocated and zeroed. On failure, frees
- * obj and returns the error. */
+/* In SDK mode, calls fn of the SDK, which creates the SDK's object for obj. If this fails, frees
+ * obj, which must be from malloc, and makes the caller return the error. */
 #define GDK_SDK_NEW(obj, what, fn, ...) \
 	do { \
 		doca_error_t err_ = DOCA_SUCCESS; \
@@ -120,7 +122,8 @@ doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 		} \
 	} while (0)
 
-/* If parent belongs to the SDK, returns the value of create, which creates the child with it. */
+/* If parent belongs to the SDK, makes the caller return the value of the expression create, which
+ * creates the child object with the SDK. */
 #define GDK_SDK_CHILD(parent, what, create) \
 	do { \
 		GDK_SDK_SAY(what, GDK_IS_SDK(parent)); \
@@ -128,8 +131,8 @@ doca_error_t gdk_sdk_result(const char *name, doca_error_t err);
 			return create; \
 	} while (0)
 
-/* Returns an error if one of the objects a and b belongs to the SDK and the other one does not.
- * NULL can be combined with both. */
+/* Makes the caller return an error if one of the objects a and b belongs to the SDK and the other
+ * one does not. Either may be NULL. */
 #define GDK_CHECK_MIX(a, b) \
 	do { \
 		if ((a) && (b) && !(a)->sdk != !(b)->sdk) { \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * SDK mode of GPUs and devices (sdk.h). The SDK creates verbs objects from its own objects
- * for an ibv_context and an ibv_pd, called views here. A device keeps one of each.
+ * SDK mode of GPUs and devices (sdk.h). The SDK does not take an ibv_context or an ibv_pd:
+ * it imports them as objects of its own, which this file calls views. A device keeps one view
+ * of its context and one of its protection domain.
  */
 #include "core/gpu/gpu_priv.h"
 #include "core/net_dev.h"

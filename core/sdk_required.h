@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Functions that a DOCA SDK must have for SDK mode, as FN(name). The file that includes this
- * defines FN, so there is no include guard. An SDK without one of them is not used.
+ * Functions that a DOCA SDK must have for SDK mode, as FN(name). If the SDK lacks one of them,
+ * SDK mode stays off. core/sdk.c defines FN before it includes this list; there is no include
+ * guard, so that the list can be expanded again with another FN.
  */
 /* clang-format off */
 FN(doca_gpu_create) FN(doca_gpu_destroy) FN(doca_gpu_mem_alloc) FN(doca_gpu_mem_free)

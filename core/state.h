@@ -58,15 +58,15 @@ struct gdk_qp_state {
 	uint8_t pad0[GDK_STATE_LINE - 16];
 
 	/* Requests to ring, and the token when it is left. */
-	uint64_t wanted; /* only grows: slots below must be rung once published */
+	uint64_t wanted; /* slots below this index must be rung once published; only grows */
 	uint64_t reserved1;
 	uint32_t left; /* GDK_LEFT*; 0: the token is held or parked */
 	uint32_t reserved2;
-	uint64_t written; /* exclusive use: slots below are written but not rung; 0: none */
+	uint64_t written; /* exclusive use: end of the slots written but not rung; 0: none */
 	uint8_t pad1[GDK_STATE_LINE - 32];
 
 	/* Written by the holder of the token only. */
-	uint64_t rung;	       /* slots below were rung */
+	uint64_t rung;	       /* slots below this index were rung */
 	uint64_t doorbells;    /* register writes by GPU threads */
 	uint64_t bare_rings;   /* register writes without a DBREC update */
 	uint64_t bare_records; /* DBREC updates without a register write */
@@ -77,14 +77,14 @@ struct gdk_qp_state {
 	uint8_t pad2[GDK_STATE_LINE - 56];
 
 	/* Completion, errors and abort (cq_dev.h). */
-	uint64_t completed;  /* slots below are complete; loaded together with status */
+	uint64_t completed;  /* slots below this index are complete; loaded with status */
 	int32_t status;	     /* sticky: 0, or the negative errno that ended the QP */
 	uint32_t abort_word; /* set by the host; loaded together with status */
 	uint64_t cqe_ci;     /* CQEs below this absolute index are processed */
 	uint64_t error_wqe;  /* lowest WQE index that failed, or GDK_NO_WQE */
 	uint32_t uneven;     /* sticky: a WQE was unsignalled or longer than one slot */
-	uint32_t long_wqe;   /* sticky: a WQE was longer than one slot; ring is set */
-	uint64_t ring;	     /* address of slot 0, to read the length of such a WQE */
+	uint32_t long_wqe;   /* sticky: a WQE was longer than one slot; then member ring is set */
+	uint64_t ring;	     /* address of slot 0, to read the lengths of WQEs; 0: not set */
 	uint8_t pad3[GDK_STATE_LINE - 48];
 	/* the words follow */
 };

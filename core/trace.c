@@ -83,8 +83,8 @@ static void record_end(struct record *r)
 
 /* ---- start ---- */
 
-/* Name of the shared library that contains a function. Symbolic links are resolved because the
- * real file name ends in the version of the library. */
+/* Returns the file name of the shared library that contains a function. Symbolic links are
+ * resolved because the real file name ends in the version of the library. */
 static const char *library_of(void *function, char path[PATH_MAX])
 {
 	const char *slash;
@@ -150,7 +150,7 @@ uint64_t gdk_trace_clock(void)
 static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
 static char names[DEVICES_MAX][IBV_SYSFS_NAME_MAX];
 
-/* Number of a device in the order of first use; DEVICES_MAX if the table is full. */
+/* Returns the number of a device in the order of first use, or DEVICES_MAX if the table is full. */
 static unsigned int device_number(const char *name)
 {
 	unsigned int i;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Private fields of command boxes, and the commands that contain them. Offsets that are not
- * in core/prm.h are from mlx5_ifc_qpc_bits, mlx5_ifc_wq_bits and mlx5_ifc_ads_bits in
- * mlx5_ifc.h of Linux 6.12.
+ * The fields of command boxes that the trace hides, and the commands that contain them
+ * (trace_mask.h). Offsets that are not in core/prm.h are from mlx5_ifc_qpc_bits,
+ * mlx5_ifc_wq_bits and mlx5_ifc_ads_bits in mlx5_ifc.h of Linux 6.12.
  */
 #include <string.h>
 
@@ -60,7 +60,8 @@ static void hide_spans(const struct box *b, size_t at, const struct span *spans,
 		hide_field(b, at + spans[i].at, spans[i].len);
 }
 
-/* Hides dbr_addr unless the DBREC is in a umem: dbr_addr is then only an offset. */
+/* Hides dbr_addr if it is an address. If the DBREC is in a umem, dbr_addr is an offset and stays
+ * visible. */
 static void hide_dbr(const struct box *b, size_t context, uint32_t valid, size_t at)
 {
 	if (context + PRM_OFFSET(valid) + 4 <= b->len && !prm_get(b->data + context, valid))

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * A doorbell strategy <name> defines gdk_doorbell_<name> and gdk_doorbell_<name>_linked in one
- * object, and qp refers to both. If the strategy is not linked, libgdaki_db_none.a defines the
- * first and this file the second. If libgdaki_db_none.a is in front of the strategy on the link
- * line, the second is still undefined when the linker reads the strategy. So the linker takes
- * the strategy too, and reports that the first is defined twice. Without this the linker
- * would ignore the strategy.
+ * A doorbell strategy NAME defines gdk_doorbell_NAME and gdk_doorbell_NAME_linked in one
+ * object file, and other parts of the library refer to both. If the strategy is not linked,
+ * libgdaki_db_none.a defines gdk_doorbell_NAME, and this file defines gdk_doorbell_NAME_linked.
  *
- * Weak, because a linker may read this archive before the strategy.
+ * The second symbol detects a wrong order on the link line. If libgdaki_db_none.a is in front of
+ * the strategy, gdk_doorbell_NAME is defined when the linker reads the strategy, but
+ * gdk_doorbell_NAME_linked is not. So the linker also takes the strategy's object file, and
+ * reports that gdk_doorbell_NAME is defined twice. Without the second symbol the linker would
+ * ignore the strategy without a message.
+ *
+ * The definitions are weak, because a linker may read this archive before the strategy.
  */
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * Macros and inline functions for the whole host library: array size, container of a
- * member, powers of two, alignment. Nothing here has state or knows about hardware.
+ * member, token pasting, powers of two, alignment. They have no state and access no hardware.
  * Device code does not include this file; its helpers are in the platform headers.
  */
 #ifndef GDK_UTIL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Loads libcuda.so.1 and its functions (cuda_driver.h). Nothing is logged here: callers get
- * the reason of a failure as text.
+ * Loads libcuda.so.1 and its functions (cuda_driver.h). This file logs nothing: callers get the
+ * reason of a failure as text.
  */
 #include <dlfcn.h>
 #include <pthread.h>

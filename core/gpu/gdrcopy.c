@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Loads GDRCopy with dlopen at first use, once per process: from GDRCOPY_PATH_L (the library
- * file or its folder), otherwise from the search path of the loader. If the environment
- * variable DOCA_GPUNETIO_DISABLE_GDRCOPY is not 0, GDRCopy is not used.
+ * file or its folder) or, if that fails, from the search path of the loader. If the environment
+ * variable DOCA_GPUNETIO_DISABLE_GDRCOPY is a number other than 0, GDRCopy is not used.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -82,7 +82,7 @@ static void remove_block(struct doca_gpu *gpu, const struct gdk_block *block)
 {
 	size_t i = upper_bound(gpu, block->gpu_ptr) - 1;
 
-	while (gpu->blocks[i] != block) /* a mapping may have the address of a block */
+	while (gpu->blocks[i] != block) /* a mapping can have the address of a block */
 		i--;
 	gpu->num_blocks--;
 	memmove(&gpu->blocks[i], &gpu->blocks[i + 1],
@@ -267,7 +267,8 @@ doca_error_t doca_gpu_mem_free(doca_gpu_t *gpu, void *memptr_gpu)
 	return err;
 }
 
-/* CPU address of gpu_ptr, or NULL. only_host: return NULL also for memory on the GPU. */
+/* Returns the CPU address of gpu_ptr, or NULL. only_host: returns NULL also for GPU memory that the
+ * CPU can access. */
 static void *cpu_address(struct doca_gpu *gpu, const void *gpu_ptr, bool only_host)
 {
 	struct gdk_block *block;
@@ -294,9 +295,10 @@ void *gdk_gpu_host_mem(doca_gpu_t *gpu, const void *gpu_ptr)
 }
 
 /*
- * Number of 64-bit words to copy with atomic accesses. CPU threads of a host GPU may access
- * the memory at the same time, so each aligned word is copied atomically. On memory of a real
- * GPU this would be slow, and the driver's copies do not guarantee it either.
+ * Returns the number of 64-bit words to copy with atomic accesses. CPU threads of a host GPU
+ * can access the memory at the same time, so its aligned words are copied atomically. For a
+ * CUDA GPU the number is 0: atomic accesses to GPU memory would be slow, and the CUDA driver's
+ * copies are not atomic either.
  */
 static size_t whole_words(const doca_gpu_t *gpu, const void *shared, size_t len)
 {
@@ -314,7 +316,7 @@ static void copy_in(const doca_gpu_t *gpu, uint64_t *to, const char *from, size_
 		__atomic_store_n(&to[i], word, __ATOMIC_RELAXED);
 	}
 	memcpy(to + words, from, len - words * 8);
-	/* Orders these stores, maybe to write-combining memory, before later ones of the caller. */
+	/* Orders these stores, possibly to write-combining memory, before later stores. */
 	__sync_synchronize();
 }
 

@@ -16,32 +16,33 @@ bool gdk_gpu_is_host(const doca_gpu_t *gpu);
 /* Name for messages: "host" or the PCI address. */
 const char *gdk_gpu_name(const doca_gpu_t *gpu);
 
-/* Synchronous copies between host memory and GPU memory. dst_gpu and src_gpu are GPU addresses of
- * any kind of memory that the GPU can access. */
+/* Synchronous copies between host memory and memory of the GPU, and a synchronous fill. dst_gpu and
+ * src_gpu are GPU addresses of any kind of memory that the GPU can access. */
 doca_error_t gdk_gpu_write(doca_gpu_t *gpu, void *dst_gpu, const void *src, size_t len);
 doca_error_t gdk_gpu_read(doca_gpu_t *gpu, void *dst, const void *src_gpu, size_t len);
 doca_error_t gdk_gpu_fill(doca_gpu_t *gpu, void *dst_gpu, int byte, size_t len);
 
-/* Converts a GPU address in a block of doca_gpu_mem_alloc, or in a mapping, to a CPU address. NULL:
- * the CPU cannot access that memory. */
+/* Converts a GPU address in a block of doca_gpu_mem_alloc, or in a mapping, to a CPU address.
+ * Returns NULL if the CPU cannot access that memory. For the host GPU, returns gpu_ptr. */
 void *gdk_gpu_cpu_ptr(doca_gpu_t *gpu, const void *gpu_ptr);
 
 /* As gdk_gpu_cpu_ptr, but returns NULL unless the memory is host memory. */
 void *gdk_gpu_host_mem(doca_gpu_t *gpu, const void *gpu_ptr);
 
-/* Maps len bytes of host memory for the GPU. For the host GPU, *gpu_ptr is cpu_ptr. */
+/* Maps len bytes of host memory for the GPU. For the host GPU, *gpu_ptr is cpu_ptr. Mappings that
+ * begin at one CPU address are counted: each successful call needs one gdk_gpu_unmap_host. */
 doca_error_t gdk_gpu_map_host(doca_gpu_t *gpu, void *cpu_ptr, size_t len, void **gpu_ptr);
 doca_error_t gdk_gpu_unmap_host(doca_gpu_t *gpu, void *cpu_ptr);
 
-/* Maps the register page of reg for the GPU: as device (IO) memory or, if that fails, as ordinary
- * memory. *reg_gpu is the GPU's address of reg. *how is static text that names the way that worked,
- * or the reason why none did; how may be NULL. Mappings of one page are counted: each successful
- * call needs one gdk_gpu_unmap_reg. */
+/* Maps the register page that contains reg for the GPU: as device (IO) memory or, if that fails, as
+ * ordinary memory. *reg_gpu is the GPU's address of reg. *how is static text that names the way
+ * that worked, or the reason of the failure; how may be NULL. Mappings of one page are counted:
+ * each successful call needs one gdk_gpu_unmap_reg. */
 doca_error_t gdk_gpu_map_reg(doca_gpu_t *gpu, void *reg, void **reg_gpu, const char **how);
 doca_error_t gdk_gpu_unmap_reg(doca_gpu_t *gpu, void *reg);
 
-/* As doca_gpu_get_dmabuf_fd, but logs failures at level INFO, for callers that can try peer memory
- * next. */
+/* As doca_gpu_get_dmabuf_fd, but a failed export is logged at level INFO only, for callers that
+ * can register the memory by its address next (nvidia-peermem). */
 doca_error_t gdk_gpu_dmabuf_fd(doca_gpu_t *gpu, void *gpu_ptr, size_t len, int *fd);
 
 #endif

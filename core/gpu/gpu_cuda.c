@@ -81,7 +81,7 @@ static doca_error_t alloc_device(struct doca_gpu *gpu, struct gdk_block *block, 
 	err = alloc_aligned(gpu, block, size, align);
 	if (err)
 		return err;
-	/* A copy of the driver must not return before the NIC can read its result. */
+	/* SYNC_MEMOPS: a copy by CUDA does not return before the NIC can read the copied data. */
 	if (cu->pointer_set(&sync, GDK_CU_POINTER_ATTR_SYNC_MEMOPS, block->base))
 		gdk_dbg("GPU %s: cannot set SYNC_MEMOPS on memory at 0x%llx", gpu->name,
 			(unsigned long long)block->base);
@@ -428,8 +428,8 @@ static doca_error_t cuda_unmap_reg(struct doca_gpu *gpu, void *reg)
 /* ---- dmabuf ---- */
 
 /* pcie selects the PCIe mapping type, for machines where GPU and NIC are also connected by another
- * bus. The export succeeds there, but only a data-direct function of the NIC can attach such a
- * dmabuf (nv-dmabuf.c of NVIDIA's open kernel modules). */
+ * bus. On such a machine the export succeeds, but only a data-direct function of the NIC can attach
+ * the dmabuf (nv-dmabuf.c of NVIDIA's open kernel modules). */
 static doca_error_t cuda_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t len, bool pcie,
 				   int *fd)
 {

@@ -22,19 +22,20 @@ struct gdk_block {
 	void *cpu_ptr;	   /* NULL: the CPU cannot access it */
 	size_t size;
 	enum doca_gpu_mem_type type;
-	bool is_mapping;	    /* mapping of memory that this library did not allocate */
-	unsigned int maps;	    /* is_mapping: number of users */
-	uint64_t base;		    /* address that the driver returned */
-	struct gdk_host_block host; /* used if type is CPU_GPU */
+	bool is_mapping;	    /* made by gdk_gpu_map_host, not by doca_gpu_mem_alloc */
+	unsigned int maps;	    /* is_mapping: number of calls of gdk_gpu_map_host */
+	uint64_t base;		    /* address that cuMemAlloc returned */
+	struct gdk_host_block host; /* host memory that was allocated for the block */
 	struct gdk_gdr_map gdr;	    /* used if type is GPU_CPU */
 };
 
-/* Operations of a kind of GPU. They log their errors. */
+/* Operations of a kind of GPU. They log the causes of their errors. */
 struct gdk_gpu_ops {
-	/* Allocates a block whose size and type are set. align must be a power of two. */
+	/* Allocates memory. block->size and block->type are input; the function sets the addresses
+	 * in block. align must be a power of two. */
 	doca_error_t (*alloc)(struct doca_gpu *gpu, struct gdk_block *block, size_t align);
 	void (*free)(struct doca_gpu *gpu, struct gdk_block *block);
-	/* Copies to and from memory that the CPU cannot access. */
+	/* Copy to and from memory that the CPU cannot access, and fill it. NULL for a host GPU. */
 	doca_error_t (*write)(struct doca_gpu *gpu, void *dst, const void *src, size_t len);
 	doca_error_t (*read)(struct doca_gpu *gpu, void *dst, const void *src, size_t len);
 	doca_error_t (*fill)(struct doca_gpu *gpu, void *dst, int byte, size_t len);
@@ -56,26 +57,27 @@ struct doca_gpu {
 	int numa_node;
 	atomic_int users;
 	pthread_mutex_t lock;	   /* protects the table of blocks */
-	struct gdk_block **blocks; /* sorted by gpu_ptr, not overlapping */
+	struct gdk_block **blocks; /* sorted by gpu_ptr; a mapping can lie within a block */
 	size_t num_blocks, max_blocks;
-	struct doca_gpu *next; /* list of opened GPUs */
+	struct doca_gpu *next; /* next GPU in the list of open GPUs */
 
 	/* CUDA */
 	int cu_device;
 	void *cu_context; /* primary, retained */
-	void *cu_stream;  /* non-blocking: does not wait for a kernel that polls */
+	void *cu_stream;  /* non-blocking, so that copies do not wait for a kernel that polls */
 	bool has_dmabuf;
 };
 
-/* Open a GPU: set ops, numa_node and the members of that kind. */
+/* Open a GPU: set ops and the members for that kind of GPU. gdk_gpu_host_open also sets
+ * numa_node. */
 void gdk_gpu_host_open(struct doca_gpu *gpu);
 doca_error_t gdk_gpu_cuda_open(struct doca_gpu *gpu, const char *bdf);
 
-/* The GPU whose CUDA context is current, otherwise the only open GPU. NULL with a logged error if
- * there is none, or several. */
+/* Returns the GPU whose CUDA context is current, otherwise the only open GPU. Several open host
+ * GPUs count as one. If no GPU is open, or several are, logs an error and returns NULL. */
 struct doca_gpu *gdk_gpu_current(void);
 
-/* The block that contains gpu_ptr, or NULL. The caller holds the lock. */
+/* Returns the block that contains gpu_ptr, or NULL. The caller holds the lock. */
 struct gdk_block *gdk_gpu_find_block(struct doca_gpu *gpu, const void *gpu_ptr);
 
 #endif

@@ -5,10 +5,12 @@
  * atomics by scope, fences, byte order, warps, stores to the doorbell register, time. No
  * other file of the data path tests for a compiler or has inline assembly.
  *
- * Functions whose name ends in _acq or _rel order memory as in C11, at the given scope.
- * The others are relaxed: the data path orders them with fences. ThreadSanitizer does not
- * understand fences, so under it every relaxed access acquires or releases. Scope THREAD
- * is a plain access to memory that one thread owns.
+ * Functions whose name ends in _acq, _rel or _acq_rel order memory as in C11, at the given
+ * scope. Exchange and compare-and-swap acquire and release, too, and the _async stores release.
+ * Callers must not expect an order from the other accesses: the data path orders them with
+ * fences. ThreadSanitizer does not understand fences, so under it the relaxed loads acquire and
+ * the relaxed stores release. Scope THREAD is for memory that only one thread accesses; the
+ * access may then be a plain one.
  */
 #ifndef GDK_PLATFORM_H
 #define GDK_PLATFORM_H
@@ -102,7 +104,8 @@ GDK_FN uint64_t gdk_pack(uint32_t lo, uint32_t hi)
 	return (uint64_t)hi << 32 | lo;
 }
 
-/* Copies any number of bytes at any alignment, in the widest steps that both addresses allow. */
+/* Copies any number of bytes at any alignment, in the widest steps (8, 4 or 1 bytes) that both
+ * addresses allow. */
 GDK_FN void gdk_copy(void *dst, const void *src, size_t bytes)
 {
 	uint8_t *d = (uint8_t *)dst;
@@ -123,7 +126,8 @@ GDK_FN void gdk_copy(void *dst, const void *src, size_t bytes)
 	}
 }
 
-/* Addresses of fields in the packed device structs. Kernels do not change these fields. */
+/* Addresses of fields in the packed device structs. GPU threads change only two of the fields:
+ * sq_rsvd_index, and cqe_ci of the CQ. */
 #define GDK_QP_AT(qp, field) ((const char *)(qp) + offsetof(struct doca_gpu_dev_verbs_qp, field))
 #define GDK_CQ_AT(cq, field) ((const char *)(cq) + offsetof(struct doca_gpu_dev_verbs_cq, field))
 
@@ -160,8 +164,8 @@ GDK_FN uint64_t gdk_max64(uint64_t *p, uint64_t v, int scope)
 	return old;
 }
 
-/* Release: as gdk_max64, but orders the caller's earlier accesses before the new value.
- * Pairs with the acquire of the thread that loads this value. */
+/* As gdk_max64, but a release: orders the caller's earlier accesses before the new value. Pairs
+ * with the acquire of the thread that loads this value. */
 GDK_FN void gdk_max64_rel(uint64_t *p, uint64_t v, int scope)
 {
 	if (scope != GDK_SCOPE_THREAD)

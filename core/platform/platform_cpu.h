@@ -20,8 +20,8 @@
 /* Initializes a variable that only some lanes set. Avoids a compiler warning. */
 #define GDK_UNSET(v) memset(&(v), 0, sizeof(v))
 /* 0: the holder writes the doorbell register before it hands the token over. A CPU thread may be
- * suspended for long between the two. If others posted meanwhile, the 16-bit index of a late
- * doorbell could look like a newer one to the NIC. */
+ * suspended for long between the two. If other threads posted meanwhile, the 16-bit index of a
+ * late doorbell could look like a newer one to the NIC. */
 #ifndef GDK_TOKEN_FIRST
 #define GDK_TOKEN_FIRST 0
 #endif
@@ -76,7 +76,7 @@ GDK_DEF_STORE(gdk_st64, uint64_t, GDK_MO_STORE)
 GDK_DEF_STORE(gdk_st32_rel, uint32_t, __ATOMIC_RELEASE)
 GDK_DEF_STORE(gdk_st64_rel, uint64_t, __ATOMIC_RELEASE)
 
-/* Two adjacent words. Each word is accessed atomically, the pair is not. */
+/* Load or store two adjacent words. Each word is accessed atomically, the pair is not. */
 GDK_FN void gdk_ld64x2(const uint64_t *p, uint64_t *a, uint64_t *b, int scope)
 {
 	*a = gdk_ld64(p, scope);
@@ -138,7 +138,7 @@ GDK_FN void gdk_fence_acq(int scope)
 	(void)scope;
 }
 
-/* At system scope a NIC may observe the stores over PCIe. On x86 all stores stay in order, so the
+/* At system scope the NIC observes the stores over PCIe. On x86 all stores stay in order, so the
  * C11 fence is enough. On AArch64 the fence covers the inner shareable domain only, so a barrier
  * for the outer domain follows. */
 GDK_FN void gdk_fence_rel(int scope)
@@ -221,7 +221,8 @@ GDK_FN uint64_t gdk_bswap64(uint64_t x)
 }
 
 /* Flushes write-combining buffers, because the register page may be write-combining. Before a
- * register store: earlier stores leave the CPU first. After it: the store leaves at once. */
+ * register store, this makes earlier stores leave the CPU first. After a register store, it makes
+ * that store leave the CPU at once. */
 GDK_FN void gdk_mmio_barrier(void)
 {
 #if defined(__x86_64__)
@@ -261,7 +262,7 @@ GDK_FN void gdk_bf_bulk64(uint64_t *dst, const void *src)
 	(void)dst, (void)src;
 }
 
-/* Stores 64 bytes in ascending order, so that the write-combining buffer sends one burst. */
+/* Stores 64 bytes in ascending order, so that a write-combining buffer sends them as one burst. */
 GDK_FN void gdk_bf_st64(uint64_t *dst, const uint64_t *w)
 {
 	int i;
@@ -476,7 +477,7 @@ GDK_FN void gdk_relax(uint32_t spins)
 #endif
 }
 
-/* Only GPU threads back off by sleeping (GDK_QPF_HOST_LOOKS). CPU threads yield in gdk_relax. */
+/* Does nothing: only threads of a CUDA GPU back off by sleeping. CPU threads yield in gdk_relax. */
 GDK_FN void gdk_pause_ns(uint32_t ns)
 {
 	(void)ns;

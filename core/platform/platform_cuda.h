@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The functions of platform.h for CUDA: inline PTX and intrinsics. All inline assembly of
- * the device data path is here. platform_cpu.h has the same functions for a CPU.
+ * The functions of platform.h for CUDA: inline PTX and intrinsics. All PTX of the device data
+ * path is in this file. platform_cpu.h has the same functions for a CPU.
  */
 #ifndef GDK_PLATFORM_CUDA_H
 #define GDK_PLATFORM_CUDA_H
@@ -13,7 +13,7 @@
 /* Marks a variable that only some lanes set and read. */
 #define GDK_UNSET(v) ((void)0)
 /* 1: the holder may hand the token over before it writes the doorbell register. GPU threads are
- * not suspended, so the doorbell is late by the time of a fence, never by a lap of the ring. */
+ * not suspended, so the doorbell is late by the duration of a fence, never by a lap of the ring. */
 #define GDK_TOKEN_FIRST 1
 #define GDK_UNROLL	_Pragma("unroll")
 #define GDK_RARE(c)	__builtin_expect(!!(c), 0)
@@ -110,8 +110,9 @@ GDK_DEF_STORE(gdk_st64_rel, "release", uint64_t, "b64", "l")
 		return old; \
 	}
 
-/* Two adjacent, 16-byte aligned words in one instruction. Each word is accessed atomically; the
- * pair is not guaranteed to be. */
+/* Load or store two adjacent words, aligned to 16 bytes, with one instruction. Each word is
+ * accessed atomically, but the pair is not guaranteed to be. A scope wider than THREAD is executed
+ * as GPU. */
 GDK_FN void gdk_ld64x2(const uint64_t *p, uint64_t *a, uint64_t *b, int scope)
 {
 	if (scope == GDK_SCOPE_THREAD)
@@ -135,8 +136,8 @@ GDK_FN void gdk_st64x2(uint64_t *p, uint64_t a, uint64_t b, int scope)
 			     : "memory");
 }
 
-/* gdk_rmw functions take addresses in global memory. gdk_any functions take any address of the
- * user, also in shared memory. The thread then waits for the result even if it is unused. */
+/* gdk_rmw functions accept addresses in global memory only. gdk_any functions also accept addresses
+ * in shared memory; with them the thread waits for the result even if it is unused. */
 #define GDK_PTX_ADD_ANY(s) "relaxed" s ".add"
 #define GDK_PTX_MAX_ANY(s) "relaxed" s ".max"
 #define GDK_PTX_ADD(s)	   "relaxed" s ".global.add"
@@ -176,8 +177,9 @@ GDK_DEF_RED(gdk_red_max64_rel, GDK_PTX_MAX_REL, ".u64")
 GDK_DEF_RED(gdk_red_min64, GDK_PTX_MIN, ".u64")
 GDK_DEF_RED(gdk_red_and64, GDK_PTX_AND, ".b64")
 
-/* Adds 1. The operand is computed so that the compiler cannot see that it is constant: otherwise it
- * would first sum the increments of the warp with extra instructions. */
+/* Adds 1. The 1 is computed from the lane number, so that the compiler does not know that it is a
+ * constant. With a constant, the compiler would add instructions that first sum the increments of
+ * the warp. */
 GDK_FN void gdk_red_inc64(uint64_t *p, int scope)
 {
 	uint32_t lane;
@@ -337,7 +339,7 @@ GDK_FN int gdk_bf_in_one(const void *src)
 }
 
 /* Copies 64 bytes from shared memory to the register. The copy is complete on return, so the caller
- * may reuse the source. */
+ * may reuse the source. Call it only if gdk_bf_in_one() returns 1. */
 GDK_FN void gdk_bf_bulk64(uint64_t *dst, const void *src)
 {
 #ifdef DOCA_GPUNETIO_VERBS_HAS_TMA_COPY
@@ -370,7 +372,8 @@ GDK_FN uint32_t gdk_lane(void)
 	return lane;
 }
 
-/* 64-byte access by a warp: each of eight lanes has one word, and the stores form one burst. */
+/* Load 64 bytes from src, and store them to the register, by a warp: each of eight lanes has one
+ * word, and the stores form one burst. */
 GDK_FN void gdk_bf_ld64_warp(uint64_t *w, const void *src)
 {
 	if (gdk_lane() < 8)
@@ -413,7 +416,7 @@ GDK_FN uint32_t gdk_activemask(void)
 {
 	return __activemask();
 }
-/* The lanes of mask that call with the same v. */
+/* Returns the lanes of mask that call this with the same v. */
 GDK_FN uint32_t gdk_match64(uint32_t mask, uint64_t v)
 {
 	return __match_any_sync(mask, (unsigned long long)v);
@@ -480,7 +483,7 @@ GDK_FN void gdk_relax(uint32_t spins)
 {
 	(void)spins;
 }
-/* Sleeps for at most 2 * ns. Other lanes of the warp may run meanwhile if they diverged. */
+/* Sleeps for at most 2 * ns. Other lanes of the warp can run meanwhile if they diverged. */
 GDK_FN void gdk_pause_ns(uint32_t ns)
 {
 	asm volatile("nanosleep.u32 %0;" ::"r"(ns) : "memory");

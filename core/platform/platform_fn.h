@@ -7,7 +7,8 @@
 #ifndef GDK_PLATFORM_FN_H
 #define GDK_PLATFORM_FN_H
 
-/* Tests that instantiate hundreds of device functions override it, to compile faster. */
+/* Tests that instantiate hundreds of device functions define GDK_FN themselves, to compile
+ * faster. */
 #ifndef GDK_FN
 #define GDK_FN static inline __attribute__((__always_inline__, __unused__))
 #endif

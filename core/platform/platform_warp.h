@@ -6,8 +6,8 @@
  * thread becomes a lane with gdk_host_enter() and ends with gdk_host_leave(). Any other
  * thread is a warp of one lane and a block of one thread.
  *
- * As on a GPU, all lanes of a mask must call the same function with the same mask. A lane
- * that has left is not waited for. A wrong call, or a lane that does not arrive within
+ * As on a GPU, all lanes of a mask must call the same function with the same mask. The others
+ * do not wait for a lane that has left. A wrong call, or a lane that does not arrive within
  * GDK_HOST_LIMIT_S, aborts the process with a message, where a GPU would hang.
  */
 #ifndef GDK_PLATFORM_WARP_H
@@ -40,7 +40,7 @@ struct gdk_host_meeting {
 	enum gdk_host_call call;
 	uint32_t mask, came, left; /* bit per lane: expected, arrived, returned */
 	uint32_t want;		   /* GATHER: number of lanes that completes it */
-	int over;		   /* complete: the lanes may return */
+	int over;		   /* 1: complete, so the lanes return */
 	pthread_cond_t cond;
 	uint64_t value[GDK_HOST_LANES];
 };
@@ -49,7 +49,7 @@ struct gdk_host_warp {
 	pthread_mutex_t lock;
 	uint32_t lanes; /* bit per lane that has not left the warp */
 	uint32_t size;	/* number of lanes at the start */
-	uint32_t seed;	/* random state for the sizes of gatherings */
+	uint32_t seed;	/* state of the random generator that chooses the size of GATHERs */
 	struct gdk_host_meeting meeting[GDK_HOST_LANES];
 };
 
@@ -57,14 +57,14 @@ struct gdk_host_block {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	uint32_t size, threads; /* number of threads at the start, and of those that remain */
-	uint32_t came, round;	/* barrier: arrived threads, completed rounds */
-	int any, any_of[2];	/* OR of predicates: this round, the last two rounds */
+	uint32_t came, round;	/* barrier: threads that arrived; number of completed rounds */
+	int any, any_of[2];	/* OR of the predicates: of this round; of the last two rounds */
 	uint64_t word;		/* value of the broadcast */
 	struct gdk_host_warp *warp;
 };
 
-/* The lane that the calling thread is. block is NULL for a thread that is not a lane. The weak
- * definition lets several object files include this header and share one variable. */
+/* Identity of the calling thread. block and warp are NULL if it is not a lane. gdk_host_self is
+ * defined weak, so that several object files can include this header and share the variable. */
 struct gdk_host_lane {
 	struct gdk_host_block *block;
 	struct gdk_host_warp *warp;
@@ -148,9 +148,10 @@ GDK_SLOW_FN uint64_t gdk_host_time_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- warps; the caller holds the warp's lock ---- */
+/* ---- warps ---- */
 
-/* Returns the open meeting of this call and mask, or starts one. */
+/* Returns the open meeting of this call and mask, or opens one. The caller of this function and of
+ * the next three holds the warp's lock. */
 GDK_SLOW_FN struct gdk_host_meeting *gdk_host_find(struct gdk_host_warp *w, enum gdk_host_call call,
 						   uint32_t mask)
 {
@@ -174,7 +175,7 @@ GDK_SLOW_FN struct gdk_host_meeting *gdk_host_find(struct gdk_host_warp *w, enum
 	return idle;
 }
 
-/* Chooses at random how many lanes a gathering has: all, one, or any number. */
+/* Chooses at random how many lanes complete a GATHER meeting: all, one, or any number. */
 GDK_SLOW_FN uint32_t gdk_host_want(struct gdk_host_warp *w)
 {
 	w->seed ^= w->seed << 13;
@@ -190,7 +191,8 @@ GDK_SLOW_FN uint32_t gdk_host_want(struct gdk_host_warp *w)
 	}
 }
 
-/* Completes a meeting if all its lanes arrived, or if a gathering is large enough or timed out. */
+/* Completes a meeting if all its lanes have arrived. A GATHER meeting is also complete if it has
+ * the wanted number of lanes or its time is over. */
 GDK_SLOW_FN void gdk_host_settle(const struct gdk_host_warp *w, struct gdk_host_meeting *m,
 				 int time_is_over)
 {
@@ -206,7 +208,7 @@ GDK_SLOW_FN void gdk_host_settle(const struct gdk_host_warp *w, struct gdk_host_
 	pthread_cond_broadcast(&m->cond);
 }
 
-/* Result for a lane: a mask for ballot, match and gathering, a value for shuffle. */
+/* Returns the result for a lane: a mask for ballot, match and GATHER, a value for shuffle. */
 GDK_SLOW_FN uint64_t gdk_host_result(const struct gdk_host_meeting *m, uint64_t v, uint32_t from)
 {
 	uint32_t i, bits = 0;
@@ -248,7 +250,7 @@ GDK_SLOW_FN uint64_t gdk_host_alone(enum gdk_host_call call, uint64_t v)
 }
 
 /* Executes one collective call: joins the meeting, waits until it is complete and returns its
- * result. v is this lane's value. mask is 0 for a gathering. */
+ * result. v is this lane's value. mask is 0 for GATHER. */
 GDK_SLOW_FN uint64_t gdk_host_meet(enum gdk_host_call call, uint32_t mask, uint64_t v,
 				   uint32_t from)
 {
@@ -287,7 +289,8 @@ GDK_SLOW_FN uint64_t gdk_host_meet(enum gdk_host_call call, uint32_t mask, uint6
 
 /* ---- blocks ---- */
 
-/* Ends the round of the barrier if all threads arrived. The caller holds the block's lock. */
+/* Ends the round of the barrier if all threads have arrived, and returns whether they have. The
+ * caller holds the block's lock. */
 GDK_SLOW_FN int gdk_host_block_through(struct gdk_host_block *b)
 {
 	if (b->came < b->threads)
@@ -341,7 +344,8 @@ GDK_SLOW_FN uint64_t gdk_host_block_bcast64(uint64_t v)
 	return b->word;
 }
 
-/* Ends the lane. Completes meetings and barriers that waited for it. */
+/* Removes the calling lane from its warp and block. Completes meetings and barriers that waited
+ * only for this lane. */
 GDK_SLOW_FN void gdk_host_leave(void)
 {
 	struct gdk_host_block *b = gdk_host_self.block;
