@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 """
-Reads the public host headers and writes the calls of test_api_args.c: for each argument of
-each function, calls with an invalid value of that argument and valid values of the others.
-Invalid values are NULL for a pointer, values without an enumerator for an enum, and those
-in the table BAD for a number. An unknown function, type or number is an error, so that a
-new function cannot stay without a test.
+Reads the public host headers and writes the calls of test_api_args.c: for each invalid
+value of each argument, a call with this value and with valid values of the other arguments.
+Invalid values are NULL for a pointer that is not in NULLABLE, values without an enumerator
+for an enum, and those in the table BAD for a number. A function without a comment, a number
+without an entry in BAD or a type without a valid value is an error, so that a new function
+cannot stay without a test.
 
 usage: api_args.py HOST_HEADERS...
 """
@@ -62,7 +63,7 @@ GOOD_ARG = {
     "*.size": "64",
     "*.mtype": "DOCA_GPU_MEM_TYPE_CPU_GPU",
 }
-# Pointers that may be NULL, and why.
+# Pointers for which NULL is valid, and what NULL means or why it is valid.
 NULLABLE = {
     "doca_verbs_umem_create.gpu": "host memory",
     "doca_gpu_verbs_export_qp.gpu_qp_umem_dev_ptr": "the umem knows it",
@@ -76,8 +77,8 @@ NULLABLE = {
     "doca_verbs_qp_init_attr_set_*.receive_cq": "takes it back",
     "doca_verbs_qp_init_attr_set_pd.net_dev": "that of the QP's device",
 }
-# Numbers that are out of range; the empty list: every number is in range, or
-# which of them is invalid depends on the other arguments, and other tests cover that.
+# Numbers that are out of range, by FUNCTION.ARGUMENT. The list is empty if every number is
+# in range, or if the range depends on the other arguments, which other tests cover.
 BAD = {
     "doca_gpu_mem_alloc.size": ["0"],
     "doca_gpu_mem_alloc.alignment": ["3", "4097"],

@@ -2,12 +2,13 @@
 /* Copyright (c) gdaki authors */
 /*
  * The keywords and built-in functions of CUDA C++ for g++, so that kernels and .cuh
- * headers compile without CUDA. Each lane is a CPU thread, and all blocks of a grid
- * run concurrently. GDK_WARP (1 or 32) is the width of a warp. Under nvcc this header
- * only includes CUDA's runtime and defines GDK_LAUNCH.
+ * headers compile without CUDA. Each lane is a CPU thread. All blocks of a grid run
+ * concurrently, or one after the other if gdk_grid::blocks_in_turn is set. GDK_WARP
+ * (1 or 32) is the width of a warp. Under nvcc this header only includes CUDA's
+ * runtime and defines GDK_LAUNCH.
  *
- * The process has only one copy of a __shared__ variable. A kernel that uses one must
- * run its blocks one after the other (gdk_grid::blocks_in_turn).
+ * The process has only one copy of a __shared__ variable, so a kernel that uses one
+ * needs blocks_in_turn.
  */
 #ifndef GDK_CUDA_SHIM_H
 #define GDK_CUDA_SHIM_H
@@ -68,7 +69,7 @@ constexpr int warpSize = GDK_WARP;
 
 /* ---- grids ---- */
 
-/* A running grid. wait() and the destructor wait until it ends. */
+/* A running grid. wait() and the destructor wait until the grid ends. */
 class gdk_grid
 {
 public:
@@ -146,7 +147,7 @@ private:
 	std::thread runner; /* declared last: its thread uses the members above */
 };
 
-/* Copies the arguments at the launch, as CUDA does. */
+/* Starts a grid and returns. The arguments are copied before the return, as in CUDA. */
 template <typename Kernel, typename... Args>
 std::unique_ptr<gdk_grid> gdk_launch_async(dim3 grid, dim3 block, Kernel kernel, Args... args)
 {
@@ -159,8 +160,8 @@ void gdk_launch(dim3 grid, dim3 block, Kernel kernel, Args... args)
 	gdk_launch_async(grid, block, kernel, args...);
 }
 
-/* Holds the last grid launched on the stream. A launch on the NULL stream waits until
- * the grid ends. */
+/* A stream holds the last grid that was launched on it. A launch waits until the previous grid of
+ * the stream ends; on the NULL stream it waits until the new grid ends. */
 struct CUstream_st {
 	std::unique_ptr<gdk_grid> grid;
 };
@@ -237,8 +238,8 @@ template <typename T> uint32_t __match_any_sync(uint32_t mask, T v)
 	return gdk_match64(gdk_shim_mask(mask), gdk_shim_bits(v));
 }
 
-/* Lanes are numbered within segments of `width` lanes. A lane outside the caller's
- * segment reads as the caller's own lane. */
+/* The shuffles work within segments of `width` lanes. __shfl_sync() takes the lane modulo
+ * width; the other shuffles return the caller's own value for a lane outside its segment. */
 template <typename T> T __shfl_sync(uint32_t mask, T v, int lane, int width = warpSize)
 {
 	return gdk_shim_shuffle(mask, v,
@@ -284,7 +285,7 @@ template <typename T> T __ldg(const T *p)
 	return *p;
 }
 
-/* Relaxed, as in CUDA. ThreadSanitizer builds use stronger orders (GDK_MO_*), because
+/* Atomic operations are relaxed, as in CUDA. ThreadSanitizer builds use stronger orders (GDK_MO_*), because
  * ThreadSanitizer does not model fences. */
 template <typename T, typename F> T gdk_shim_rmw(T *p, F change)
 {

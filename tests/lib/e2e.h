@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Shared by the end-to-end tests: an opened NIC with the "host" GPU, queue pairs made
- * through the high-level API and connected to each other or to a peer process,
- * registered memory, and puts through the device data path. Preconditions of a test
- * are checked with E2E_REQUIRE, which prints the condition and aborts.
+ * Shared by the end-to-end tests: an opened NIC with the GPU "host" or another, queue
+ * pairs of the high-level API that are connected to each other or to a peer process,
+ * registered memory, and puts through the device data path. E2E_REQUIRE checks a
+ * precondition of a test: if it is false, E2E_REQUIRE prints it and aborts.
  */
 #ifndef E2E_H
 #define E2E_H
@@ -45,9 +45,9 @@ struct e2e_nic {
 	struct ibv_pd *pd;
 	doca_dev_t *dev;
 	doca_gpu_t *gpu;
-	union ibv_gid gid; /* a RoCE v2 GID */
+	union ibv_gid gid; /* a RoCE v2 GID; GID 0 of an InfiniBand port */
 	int gid_index;
-	/* LID of an InfiniBand port, otherwise 0; e2e_connect() also uses it as the peer's LID */
+	/* LID of the port; 0 with RoCE. e2e_connect() also uses this LID as the peer's. */
 	uint32_t lid;
 };
 
@@ -56,7 +56,7 @@ struct e2e_qp {
 	struct doca_gpu_verbs_qp_hl *hl;
 	struct doca_gpu_dev_verbs_qp *dev;
 	uint32_t qpn;
-	pthread_t proxy; /* runs while the handler is CPU_PROXY */
+	pthread_t proxy; /* runs from e2e_proxy_begin() to e2e_proxy_end() if has_proxy */
 	bool has_proxy;
 	atomic_bool proxy_stop;
 };
@@ -74,7 +74,7 @@ struct e2e_buf {
 	struct ibv_mr *mr;
 };
 
-/* tx puts from src into dst, which belongs to rx. All of it is in this process. */
+/* Two connected QPs of one process on one NIC: tx puts from src into dst. */
 struct e2e_pair {
 	struct e2e_nic nic;
 	struct e2e_qp tx, rx;
@@ -99,7 +99,7 @@ static inline uint8_t e2e_pattern(uint64_t i, uint32_t seed)
 }
 
 /* ---- queue pairs ---- */
-/* Returns whether the device supports queue pairs without DBREC, which E2E_NO_DBR needs. */
+/* Returns whether the first device supports queue pairs without DBREC. E2E_NO_DBR needs them. */
 bool e2e_has_no_dbr(void);
 #define E2E_NEEDS_NO_DBR() \
 	do { \
@@ -116,9 +116,9 @@ void e2e_qp_close(struct e2e_qp *qp);
 /* Moves the QP from RST to RTS, connected to dest_qpn at gid. */
 doca_error_t e2e_connect(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union ibv_gid *gid,
 			 uint32_t dest_qpn, struct e2e_path path);
-/* Moves the QP to RST and resets the indices of its exported device structure. */
+/* Moves the QP to RST and resets the indices and the queue memory of its export. */
 void e2e_qp_reset(struct e2e_qp *qp);
-/* Starts a thread that runs proxy progress for qp until e2e_proxy_end(). */
+/* Starts a thread that rings the doorbells of qp (handler CPU_PROXY) until e2e_proxy_end(). */
 void e2e_proxy_begin(struct e2e_qp *qp);
 void e2e_proxy_end(struct e2e_qp *qp);
 
@@ -139,8 +139,8 @@ uint64_t e2e_now_ns(void);
 
 /* ---- a peer in its own process, which shares its memory with the test ---- */
 struct e2e_peer {
-	pid_t pid; /* of the process that owns the peer's NIC */
-	pid_t child;
+	pid_t pid;   /* the process that opened the peer's NIC */
+	pid_t child; /* softnic-run, the parent of pid */
 	int fd;
 	union ibv_gid gid;
 	uint32_t qpn, rkey;
@@ -149,9 +149,10 @@ struct e2e_peer {
 	size_t len;
 };
 
-/* Starts the peer and receives its address. Must be called before this process opens the NIC. */
+/* Starts the peer and receives its GID, QP number and rkey. Must be called before this process
+ * opens the NIC. */
 void e2e_peer_start(struct e2e_peer *peer, size_t len);
-/* Sends the peer the address to connect to; returns once the peer is connected. */
+/* Sends gid and qpn to the peer, which connects its QP to them. Returns once it is connected. */
 void e2e_peer_connect(struct e2e_peer *peer, const union ibv_gid *gid, uint32_t qpn);
 void e2e_peer_kill(struct e2e_peer *peer);
 void e2e_peer_end(struct e2e_peer *peer);

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * The peer process of the end-to-end tests. It is the test's own executable, started
- * again through softnic-run, so that it is a separate host on the network. A
- * constructor reads the peer's parameters from the environment, runs the peer and
+ * again through softnic-run, so that it is a separate host on the network. If the
+ * environment has the peer's parameters (PEER_ENV), a constructor runs the peer and
  * exits before main(). The peer's memory is a memfd, which the test also maps in order
  * to compare it byte by byte.
  */
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PEER_ENV "E2E_PEER" /* "socket memfd length" */
+#define PEER_ENV "E2E_PEER" /* value: descriptor of the socket, descriptor of the memfd, length */
 
 struct hello {
 	pid_t pid;

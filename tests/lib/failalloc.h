@@ -3,11 +3,12 @@
 /*
  * Makes allocations fail on demand. When included in a test executable, it replaces
  * malloc and its relatives, mmap, pthread_create and fcntl for the whole process. Only
- * calls from the executable's own code are counted and fail (the archives are part of
- * it, shared libraries are not), and only on the thread that armed the fault. It also
- * counts the blocks and mappings that the archives hold. Disabled in sanitizer builds
- * (GDK_SAN), because there the sanitizer owns malloc and the software NIC, whose
- * thread also allocates, is part of the executable.
+ * calls on the thread that armed the fault are counted and fail, and only calls from
+ * the executable's own code, to which the archives belong, or from rdma-core's
+ * libraries (failalloc_arm_rdma()). failalloc_live() counts the blocks and mappings
+ * that the executable's code holds. Sanitizer builds (GDK_SAN) replace nothing: the
+ * sanitizer owns malloc, and the software NIC, whose thread also allocates, is part of
+ * the executable.
  */
 #ifndef FAILALLOC_H
 #define FAILALLOC_H
@@ -56,7 +57,7 @@ void __libc_free(void *p);
 
 extern const char __executable_start[], etext[];
 
-static _Thread_local uint32_t failalloc_left; /* calls until the failure; 0: not armed */
+static _Thread_local uint32_t failalloc_left; /* 1: the next counted call fails; 0: not armed */
 static _Thread_local bool failalloc_hit;
 static _Thread_local bool failalloc_rdma; /* fail calls of rdma-core's libraries instead */
 static bool failalloc_stays;
@@ -74,7 +75,7 @@ static inline bool failalloc_is_rdma(const void *from)
 	       (strstr(in.dli_fname, "libmlx5") || strstr(in.dli_fname, "libibverbs"));
 }
 
-/* Decides whether this call fails. from: its return address. */
+/* Returns whether the current call fails. from: the return address of the call. */
 static inline bool failalloc_now(const void *from)
 {
 	if (!failalloc_left ||
@@ -88,7 +89,7 @@ static inline bool failalloc_now(const void *from)
 	return true;
 }
 
-/* Makes the nth allocation from now fail, once. */
+/* Makes the nth allocation from now fail. Later ones succeed, except after failalloc_stay(). */
 static inline void failalloc_arm(uint32_t nth)
 {
 	failalloc_hit = false;
@@ -104,7 +105,7 @@ static inline void failalloc_arm_rdma(uint32_t nth)
 	failalloc_rdma = true;
 }
 
-/* From now on, all allocations after the armed one fail too. */
+/* From now on, all allocations after the armed one fail too, until failalloc_disarm(). */
 static inline void failalloc_stay(void)
 {
 	failalloc_stays = true;
@@ -120,7 +121,7 @@ static inline bool failalloc_disarm(void)
 #define FAILALLOC_HERE	__builtin_return_address(0)
 
 /* Set of the blocks that the executable's code allocated and has not freed: a hash
- * table of addresses with open addressing. Value 1 marks a freed entry. */
+ * table of addresses with open addressing. Value 0: never used; 1: freed. */
 #define FAILALLOC_SLOTS 65536u
 static uintptr_t failalloc_set[FAILALLOC_SLOTS];
 static size_t failalloc_blocks;

@@ -3,10 +3,11 @@
 /*
  * Fault injection for object creation and destruction. For n = 1, 2, ... the nth
  * allocation, firmware command, driver call, CUDA call or GDRCopy call of a case
- * fails, until a run reaches no failure. A failed creation must return no object, an
- * error that fits the fault, and log a line; the same call must then succeed.
- * Afterwards no object of the NIC or of CUDA, no descriptor and no memory may be left.
- * The same is then done during destruction: a destruction that failed can be repeated.
+ * fails, until a run makes fewer than n such calls. A failed creation must return no
+ * object and an error that fits the fault, and must log an error or a warning. The same
+ * call without a fault must then succeed. The case must leave no object of the NIC, of
+ * CUDA or of GDRCopy, no descriptor and no memory. With `later` set, the faults occur
+ * during destruction instead: a destruction that failed must succeed when repeated.
  */
 #ifndef FAULTS_H
 #define FAULTS_H
@@ -30,7 +31,7 @@ enum fault { FAULT_ALLOC, FAULT_RDMA, FAULT_COMMAND, FAULT_CALL, FAULT_CUDA, FAU
 
 static const struct {
 	const char *name;
-	uint32_t errors; /* bit mask of the errors that are accepted */
+	uint32_t errors; /* bit mask of the accepted errors, FAULT_ERR() */
 } fault_kinds[FAULTS] = {
 	[FAULT_ALLOC] = { "allocation", FAULT_ERR(NO_MEMORY) | FAULT_ERR(OPERATING_SYSTEM) },
 	[FAULT_RDMA] = { "allocation in rdma-core", FAULT_ERR(NO_MEMORY) | FAULT_ERR(DRIVER) },
@@ -45,9 +46,9 @@ static const struct {
 struct fault_case {
 	const char *name;
 	doca_error_t (*create)(void);
-	unsigned int at_least[FAULTS]; /* failures per kind that must return an error */
-	uint32_t errors[FAULTS]; /* accepted for this case in addition to those of fault_kinds */
-	bool prepares;		 /* create() calls fault_start() after its preparations */
+	unsigned int at_least[FAULTS]; /* minimum number of faults that return an error */
+	uint32_t errors[FAULTS];       /* accepted errors in addition to those of fault_kinds */
+	bool prepares;		       /* create() calls fault_start() after its preparations */
 };
 
 struct fault_held {
@@ -57,12 +58,12 @@ struct fault_held {
 	int cuda, gdr;
 };
 
-static uint64_t fault_count;  /* the NIC's count of injected faults before the run */
+static uint64_t fault_count;  /* the NIC's count of injected faults when the fault was armed */
 static bool fault_hit;	      /* the armed fault was injected */
 static bool fault_on_gpu;     /* the stand-ins are loaded */
-static doca_gpu_t *fault_gpu; /* its slab is trimmed between runs */
+static doca_gpu_t *fault_gpu; /* its unused slabs are freed before and after each run */
 static doca_dev_t *fault_dev;
-static bool fault_uncounted; /* do not check at_least in this run */
+static bool fault_uncounted; /* do not check at_least */
 
 static struct fault_held fault_held_now(void)
 {
@@ -102,7 +103,7 @@ static void fault_disarm(void)
 	standin_gdr_fail_at(0);
 }
 
-/* Fault to be armed by fault_start() or at destruction; n = 0: none. */
+/* Fault that fault_start() arms, or FAULT_DONE if in_destroy; n = 0: none. */
 static struct {
 	enum fault kind;
 	uint32_t n;
@@ -115,8 +116,8 @@ static void fault_start(void)
 		fault_arm(fault_later.kind, fault_later.n);
 }
 
-/* Result of the call that creates obj: disarms the fault and checks that obj is set
- * exactly on success. */
+/* To be called with the error and the object that a creation returned. Disarms the fault and
+ * checks that obj is NULL exactly if err is an error. Returns err. */
 static doca_error_t fault_made(doca_error_t err, const void *obj)
 {
 	fault_disarm();
@@ -127,8 +128,9 @@ static doca_error_t fault_made(doca_error_t err, const void *obj)
 	return err;
 }
 
-/* Destroys the object, with the fault armed if in_destroy. If that fails, the object
- * must be intact, so that a second call succeeds. */
+/* Destroys the object if its creation succeeded, with the fault armed if in_destroy. If the
+ * destruction fails, the object must be intact, so that a second call succeeds. Returns the error
+ * of the creation or of the first destruction. */
 #define FAULT_DONE(made_err, obj, destroy) \
 	({ \
 		doca_error_t err_ = fault_made(made_err, obj); \
@@ -156,9 +158,9 @@ static void fault_same(const struct fault_case *c, enum fault kind, unsigned int
 	cr_expect_eq(a->gdr, b->gdr, "%s, %s %u: GDRCopy mappings leaked", c->name, what, n);
 }
 
-/* Runs one case with one fault and compares the resources before and after. Repeats
- * the run if only descriptors differ: a leak occurs in each run, a descriptor that
- * another thread opened does not. */
+/* Runs one case with one fault and then without, and compares the resources before and after.
+ * Repeats this up to twice if the number of descriptors differs: a leak occurs in each run, a
+ * descriptor that another thread opened does not. Returns the error of the run with the fault. */
 static doca_error_t fault_once(const struct fault_case *c, enum fault kind, unsigned int n,
 			       bool later)
 {
@@ -168,7 +170,7 @@ static doca_error_t fault_once(const struct fault_case *c, enum fault kind, unsi
 	doca_error_t err;
 
 	do {
-		/* so that each run registers its memory again */
+		/* free the slabs, so that each run registers its memory again */
 		gdk_slab_trim(fault_gpu, fault_dev);
 		before = fault_held_now();
 		capture_begin();
@@ -205,7 +207,7 @@ static void fault_each(const struct fault_case *c, enum fault kind, bool later)
 
 	printf("%s\n", c->name); /* names the case if it crashes */
 	fflush(stdout);
-	/* Two runs without faults: libmlx5 allocates what it caches for good (UAR pages). */
+	/* Two runs without faults, in which libmlx5 allocates the UAR pages that it never frees. */
 	cr_assert_eq(c->create(), DOCA_SUCCESS, "%s", c->name);
 	cr_assert_eq(c->create(), DOCA_SUCCESS, "%s", c->name);
 	for (n = 1; n < FAULTS_RUNS_MAX; n++) {

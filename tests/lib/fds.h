@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Counts the process's open descriptors, without those of the test runner and of the
- * NIC's thread. */
+/* Counts the process's open descriptors, except those that the test runner (Criterion) and the
+ * software NIC's thread open. */
 #ifndef FDS_H
 #define FDS_H
 
@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The runner's thread opens its arena and its pipes at any time; the NIC's thread
- * opens files in /proc/PID/task. Neither belongs to the tested code. */
+/* The runner's thread opens pipes and its shared memory (bxf_arena) at any time; the NIC's thread
+ * opens files in /proc/PID/task. The tested code opens neither. */
 static inline bool is_others(int dir, const char *name)
 {
 	char to[64];

@@ -5,8 +5,8 @@
 # Functions that list the repository's files, for the checks of sources. The caller's
 # working directory is the top of the tree.
 
-# Prints the name of every file that git tracks or would add. Without a .git folder (a
-# source archive): every file outside the folders that .gitignore names.
+# Prints the sorted names of the files that git tracks or would add. Without .git (in a
+# source archive) it prints all files except those that .gitignore names.
 list_files() {
 	if [ -e .git ] && git rev-parse --git-dir >/dev/null 2>&1; then
 		git ls-files -co --exclude-standard
@@ -18,8 +18,9 @@ list_files() {
 	done | sort
 }
 
-# Reads file names and prints those of scripts that run by PATTERN, which matches a suffix
-# or the interpreter in the first line: scripts_of '\.py$' python <names
+# Reads file names and prints those of the scripts in one language: names that match the
+# first pattern, and names without a suffix if the second pattern matches the interpreter
+# in the file's first line. Example: scripts_of '\.py$' python <names
 scripts_of() { # suffix pattern, interpreter pattern
 	local f line
 	while read -r f; do

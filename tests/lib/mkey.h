@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * Creates indirect memory keys with raw DEVX commands, over plain verbs. The tests
- * build the input of CREATE_MKEY with the layout of mlx5_ifc.h.
+ * build the input of CREATE_MKEY at literal offsets, which are those of mlx5_ifc.h.
  */
 #ifndef MKEY_H
 #define MKEY_H
@@ -13,7 +13,7 @@
 #include "access.h"
 
 #define PAGES	   16u
-#define LOCAL_READ (1 << 30) /* local read: only a key has this right, a region does not */
+#define LOCAL_READ (1 << 30) /* right to read locally; a region of ibv_reg_mr() always has it */
 #define MAX_PIECES 8
 #define TAG	   0x5au
 

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * The software NIC's test hooks: they select the command or driver call that fails
- * next, and read the NIC's counters. The NIC is linked in (sanitizer builds) or
- * preloaded, so that the hooks are found at run time.
+ * next, and return the NIC's counters. Because the NIC is either linked in (sanitizer
+ * builds) or preloaded, nicfail_find() looks the hooks up at run time.
  */
 #ifndef NICFAIL_H
 #define NICFAIL_H

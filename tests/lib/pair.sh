@@ -3,9 +3,9 @@
 #
 # Functions for scripts that run client/server programs on the software NIC. The including
 # script sets name (its own, for messages), run (the path of softnic-run) and tmp (a
-# folder), and may add options of softnic-run to the array nic. It reads bad: 1 after a
-# failure. With --pcap FOLDER as the script's first arguments, each NIC writes a capture
-# of its packets to FOLDER.
+# folder), and can add options of softnic-run to the array nic. This file sets bad: 0, or 1
+# after a failure. With --pcap FOLDER as the script's first arguments, each NIC writes a
+# capture of its packets to FOLDER.
 # shellcheck shell=bash disable=SC2154 # name, run and tmp are the including script's
 # shellcheck disable=SC2034 # bad is read by the including script
 bad=0
@@ -17,13 +17,13 @@ if [ "${1:-}" = --pcap ]; then
 	shift 2
 fi
 
-complain() { # text, file of $tmp to show
+complain() { # text, file in $tmp of which to print the last lines (optional)
 	echo "$name: $1"
 	[ -z "${2:-}" ] || tail -n 15 "$tmp/$2" | sed 's/^/    /'
 	bad=1
 }
 
-# In the kernel's table, state 0A is LISTEN.
+# Succeeds if a socket listens on the port. State 0A in the kernel's table is LISTEN.
 listens() { # port
 	grep -q -i ":$(printf %04X "$1") [0-9A-F:]* 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null
 }
@@ -34,8 +34,9 @@ on_nic() { # file name of the capture without .pcap, command...
 	timeout 40 "$run" --strict "${nic[@]}" ${pcap:+--pcap "$pcap/$as.pcap"} -- "$@"
 }
 
-# Runs the command as a server and, when the server listens, as its client. Both must exit
-# with 0 and without a violation. Their output is in $tmp/server and $tmp/client.
+# Runs the command as a server and, when the server listens, as its client, which gets the
+# additional argument 127.0.0.1. Both must exit with 0; softnic-run --strict turns a
+# violation into another status. The output is in $tmp/server and $tmp/client.
 pair() { # label, command...; a word PORT is replaced by the port
 	local label=$1 port rc server i as
 	shift

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /* Selects the device that a test opens: the one named by the environment variable
- * GDAKI_TEST_DEVICE, or the first in the list. */
+ * GDAKI_TEST_DEVICE, or else the first in the list that can be opened. */
 #ifndef PICK_H
 #define PICK_H
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns NULL if there is no such device or it cannot be opened. */
+/* Returns NULL if the named device does not exist or if no device can be opened. */
 static inline struct ibv_context *pick_open(void)
 {
 	const char *want = getenv("GDAKI_TEST_DEVICE");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Creates objects on the first NIC with raw DEVX commands. The fields are written at
- * literal offsets, so that the tests depend neither on the library's table of fields
- * nor on the software NIC's.
+ * Creates, modifies and queries objects of the first NIC, which must be mlx5_0, with raw
+ * DEVX commands. The fields are at literal offsets, so that the tests depend neither on
+ * the library's table of fields nor on the software NIC's.
  */
 #ifndef RAWNIC_H
 #define RAWNIC_H
@@ -81,7 +81,7 @@ static inline void nic_close(struct nic *n)
 	free(n->mem);
 }
 
-/* A CQ of 64 entries of 64 bytes at offset 8192, with its DBREC at DBR_AT + 64. */
+/* Writes the input of CREATE_CQ: a CQ of 64 entries of 64 bytes at offset 8192, with its DBREC at DBR_AT + 64. */
 static inline void cq_box(const struct nic *n, uint32_t *in)
 {
 	memset(in, 0, 0x110);
@@ -95,7 +95,8 @@ static inline void cq_box(const struct nic *n, uint32_t *in)
 	put(in, 0x5c, 1u << 31);
 }
 
-/* A QP with 16 send WQEBBs at offset 0, without a receive queue, with its DBREC at DBR_AT. */
+/* Writes the input of CREATE_QP: an RC QP with 16 send WQEBBs at offset 0, no receive queue and
+ * its DBREC at DBR_AT. */
 static inline void qp_box(const struct nic *n, uint32_t *in, uint32_t cqn)
 {
 	memset(in, 0, 0x110);

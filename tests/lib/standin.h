@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Loads the stand-ins for libcuda and libgdrapi. A later dlopen of the product finds
- * the library already loaded under the same soname. The stand-ins lie in ../standin
- * from the test executable; STANDIN_DIR names another folder.
+ * Loads the stand-ins (substitutes for tests) of libcuda and libgdrapi. When gdaki
+ * later calls dlopen(), it gets the stand-in, which is loaded under the same soname.
+ * The stand-ins are in ../standin, relative to the folder of the test executable; the
+ * environment variable STANDIN_DIR names another folder.
  */
 #ifndef STANDIN_H
 #define STANDIN_H

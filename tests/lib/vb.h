@@ -182,7 +182,7 @@ static inline int vb_send(struct vb *v, struct ibv_qp *qp, uint64_t id, size_t o
 	return ibv_post_send(qp, &wr, &bad);
 }
 
-/* Waits for one completion; aborts the test if none arrives within VB_WAIT_S seconds. */
+/* Waits for one completion. The test fails if none arrives within VB_WAIT_S seconds. */
 static inline struct ibv_wc vb_wc(struct ibv_cq *cq)
 {
 	struct timespec nap = { 0, 20000 };
@@ -196,8 +196,8 @@ static inline struct ibv_wc vb_wc(struct ibv_cq *cq)
 	return wc;
 }
 
-/* Waits for the next asynchronous event, acknowledges it and returns its type; -1 if
- * none arrives. */
+/* Waits up to ms milliseconds for an asynchronous event, acknowledges it and returns its type.
+ * Returns -1 if none arrives. */
 static inline int vb_async(struct vb *v, struct ibv_async_event *ev, int ms)
 {
 	struct pollfd p = { .fd = v->ctx->async_fd, .events = POLLIN };
