@@ -285,8 +285,8 @@ template <typename T> T __ldg(const T *p)
 	return *p;
 }
 
-/* Atomic operations are relaxed, as in CUDA. ThreadSanitizer builds use stronger orders (GDK_MO_*), because
- * ThreadSanitizer does not model fences. */
+/* Atomic operations are relaxed, as in CUDA. ThreadSanitizer builds use stronger orders
+ * (GDK_MO_*), because ThreadSanitizer does not model fences. */
 template <typename T, typename F> T gdk_shim_rmw(T *p, F change)
 {
 	T old, now;

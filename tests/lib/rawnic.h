@@ -81,7 +81,8 @@ static inline void nic_close(struct nic *n)
 	free(n->mem);
 }
 
-/* Writes the input of CREATE_CQ: a CQ of 64 entries of 64 bytes at offset 8192, with its DBREC at DBR_AT + 64. */
+/* Writes the input of CREATE_CQ: a CQ of 64 entries of 64 bytes at offset 8192, with its DBREC at
+ * DBR_AT + 64. */
 static inline void cq_box(const struct nic *n, uint32_t *in)
 {
 	memset(in, 0, 0x110);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Tables of numbers and handles; creation and destruction of each kind of object with
- * its reference counts; destruction of the objects that a closed context leaves. The
- * lock is held in every function. Callers check the attributes (uverbs_*.c, cmd_*.c).
+ * Tables of numbers and handles; creation and destruction of objects with their
+ * reference counts; destruction of the objects that a closed context leaves. Address
+ * handles are created in uverbs_write.c, event files in uverbs_events.c. Callers check
+ * the attributes (uverbs_*.c, cmd_*.c) and hold the device's lock, except for
+ * sn_objects_live().
  */
 #include "front.h"
 
@@ -147,7 +149,7 @@ void sn_for_each_qp(struct sn_dev *dev, void (*fn)(struct sn_qp *qp, void *arg),
 		}
 }
 
-/* Assigns number and handle. On failure neither remains. */
+/* Assigns a number and a handle to obj. If that fails, obj has neither. */
 static int obj_publish(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind,
 		       struct sn_table *t, void *obj, uint32_t *idx, uint32_t *handle)
 {
@@ -281,14 +283,14 @@ static void umem_refs(struct sn_umem *const umems[2], int delta)
 
 /* ---- register pages ---- */
 
-/* UARs of one mapping: the number that fits in a page of the kernel. */
+/* Returns how many UARs one mapping has. A mapping is one page of the kernel. */
 static uint32_t uars_per_mapping(const struct sn_dev *dev)
 {
 	return dev->cfg.page_size / SN_UAR_SIZE;
 }
 
-/* The first UAR of an unused mapping; 0: no mapping is left. The first mapping is never used,
- * so that a program which forgets uar_page (0) fails. */
+/* Returns the first UAR of an unused mapping; 0: no mapping is left. The first mapping is never
+ * used, so that a program that leaves the field uar_page at 0 fails. */
 static uint32_t uar_free_mapping(const struct sn_dev *dev)
 {
 	uint32_t num = uars_per_mapping(dev), mappings = SN_MAX_UARS / num, i, id;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Capture of the wire as this NIC sees it, one file per process: packets sent (after
- * injected faults) and packets received from other processes. IP and UDP headers are
- * as on the wire, except for checksums. The linktype is raw IP. With VLANs it is
- * Ethernet, with the tags that a hardware port would send.
+ * Writes the NIC's packets to a capture file, one file per process: packets sent (after
+ * injected faults) and packets received from other processes. The NIC builds the IP and
+ * UDP headers itself: checksums are 0, and received packets have the IPv4 identification
+ * 0 and only those fields that the kernel reports. The linktype is raw IP. With a VLAN
+ * it is Ethernet, with the tags that a hardware port would send.
  */
 #include <time.h>
 

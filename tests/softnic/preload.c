@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Interposition of libc calls. Paths of the InfiniBand classes are redirected to the
+ * Interposition of libc calls. Paths of the NIC (prefixes[]) are redirected to the
  * generated tree, the device file is a memfd whose ioctl is handled in uverbs.c, and
- * RDMA netlink sockets fail. All other calls go to the kernel by raw system call, which
- * works before constructors run and inside malloc, or to the next definition if libc
- * keeps state of its own. preload_path.c has the calls that shells and scripts need.
+ * RDMA netlink sockets fail. Calls that concern other files go to the kernel by raw
+ * system call, which works before constructors run and inside malloc. If libc has state
+ * of its own for a call, as for fopen(), the call goes to libc. preload_path.c has the
+ * calls that shells and scripts need.
  */
 #include "front.h"
 
@@ -35,7 +36,7 @@
 	if (!next) \
 	*(void **)&next = dlsym(RTLD_NEXT, name)
 
-/* Redirected prefixes, and how many leading characters the root of the tree replaces. */
+/* Redirected prefixes of paths. The root of the tree replaces the first `strip` characters. */
 static const struct {
 	const char *prefix;
 	size_t strip;
@@ -47,7 +48,7 @@ static const struct {
 	{ PEERMEM, 4 },
 };
 
-/* True if a GPU driver or a stand-in library for it is present. */
+/* True if NVIDIA's driver is present or a libcuda.so.1 (also a test's stand-in) is loaded. */
 static bool cuda_is_here(void)
 {
 	void *lib;
@@ -82,7 +83,8 @@ const char *sn_redirect(const char *path, char buf[PATH_MAX])
 	return path;
 }
 
-/* The reverse of sn_redirect() for resolved paths, which must not show where the tree is. */
+/* Reverses sn_redirect() in place, so that a program that resolves a path does not see where the
+ * tree is. Leaves paths outside the tree as they are. */
 void sn_unredirect(char *path)
 {
 	const char *root = sn_sysfs_root();

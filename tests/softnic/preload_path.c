@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Interposition of the calls by which shells, coreutils and scripting languages find
- * files: working directory, extended attributes, patterns. As in preload.c, a path of
- * the NIC is redirected to the generated tree, and a returned path is converted back.
+ * Interposition of further calls by which shells, coreutils and scripting languages
+ * find files: working directory, extended attributes, access checks, inotify, sorted
+ * directory lists and patterns. As in preload.c, a path of the NIC is redirected to the
+ * generated tree, and a returned path is converted back.
  */
 #include "front.h"
 
@@ -119,7 +120,7 @@ int scandir64(const char *path, struct dirent64 ***list, filter64_fn filter, com
 	return next(sn_redirect(path, buf), list, filter, compar);
 }
 
-/* Converts the found names in place: a name outside the tree is never longer than in it. */
+/* Converts the found names back in place, which is possible because no name becomes longer. */
 static void found(char **names, size_t n)
 {
 	while (n--)

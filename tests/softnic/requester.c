@@ -5,8 +5,8 @@
  * completes messages in order. response.c handles the answers, window.c sizes the
  * window. Messages of UC and UD take the same path and are complete once sent.
  *
- * A READ is sent as several requests, each for up to SN_READ_CHUNK_PKTS responses
- * that fit the window, so that responses cannot overrun the socket. Each counts
+ * A long READ is sent as several requests, each for up to SN_READ_CHUNK_PKTS responses
+ * that fit the window, so that responses cannot overrun the socket. Each request counts
  * against max_rd_atomic. A retransmitted request never extends beyond the end of an
  * earlier request, because the responder repeats only the responses of one request.
  */
@@ -15,10 +15,10 @@
 #define BURST		  64u /* packets per pass of an unreliable QP, which has no window */
 #define ACK_EVERY	  16u
 #define CE_MASK		  0x0c
-#define CE_ALWAYS	  0x08 /* always a CQE; 0x0c: CQE with event */
+#define CE_ALWAYS	  0x08 /* always write a CQE; 0x0c: and raise an event */
 #define FENCE_READS	  2    /* wait for earlier READs and atomics */
 #define FENCE_STRONG	  3    /* wait for all earlier messages */
-#define FENCE_SMALL_READS 4    /* as 2; also local operations, which are in order anyway */
+#define FENCE_SMALL_READS 4    /* as FENCE_READS; local operations are in order anyway */
 
 void sn_req_rewind(struct sn_qp_eng *q, uint32_t psn)
 {
@@ -111,7 +111,7 @@ static bool in_send_state(const struct sn_qp_eng *q)
 	return q->qp->state == SN_QPS_RTS || q->qp->state == SN_QPS_SQD;
 }
 
-/* Injected fault, for cfg.err_after. */
+/* Injects the fault of cfg.err_after: the QP goes to error and reports QP_FATAL. */
 static void inject_error(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	e->dev->stats.faults_injected++;
@@ -140,7 +140,8 @@ void sn_req_complete(struct sn_eng *e, struct sn_qp_eng *q)
 
 /* ---- draining ---- */
 
-/* Enters SQD: messages of which a packet was sent are finished, no other begins. */
+/* Called when the QP enters SQD. Sets drain_end: messages before it are finished, because a packet
+ * of them or of a later one was sent; messages from it on wait. */
 void sn_req_drain(struct sn_qp_eng *q)
 {
 	uint32_t n;
@@ -211,7 +212,8 @@ static int gather(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg *m,
 			   (uint8_t *)dst + part, len - part);
 }
 
-/* Writes extended headers and payload of a SEND or WRITE packet. Returns its length or -1. */
+/* Writes extended headers and payload of a SEND or WRITE packet. Returns the packet's length with
+ * BTH, or -1 if the payload cannot be read. */
 static int build_data(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg *m, uint32_t pkt,
 		      uint8_t *data)
 {
@@ -272,7 +274,7 @@ static int build_atomic(const struct sn_msg *m, uint8_t *opcode, uint8_t *data)
 	return 12 + SN_MASKED_ETH;
 }
 
-/* A mask of n bits for the PSNs from psn on, modulo 64. */
+/* Returns a mask with the bits of the n PSNs from psn on. Bit i stands for PSNs i modulo 64. */
 static uint64_t psn_bits(uint32_t psn, uint32_t n)
 {
 	uint64_t bits = n < 64 ? (1ull << n) - 1 : ~0ull;
@@ -299,8 +301,8 @@ static void note_sent(struct sn_qp_eng *q, bool reads, uint32_t psn, uint32_t n)
 	q->req.read_ends |= end;
 }
 
-/* How many of n response packets a READ request at psn may ask for. A retransmitted request
- * ends where an earlier request ended. */
+/* Returns for how many of n response packets a READ request at psn may be. A retransmitted
+ * request ends where an earlier request ended. */
 static uint32_t read_limit(const struct sn_qp_eng *q, uint32_t psn, uint32_t n)
 {
 	uint32_t i;
@@ -314,7 +316,8 @@ static uint32_t read_limit(const struct sn_qp_eng *q, uint32_t psn, uint32_t n)
 	return i;
 }
 
-/* How many PSNs the packet at the cursor takes; 0: they do not fit the window. */
+/* Returns how many PSNs the packet at the cursor takes; 0: it must wait for the window. A READ
+ * request takes one PSN per response, and is shortened if the window has less room. */
 static uint32_t window_step(struct sn_qp_eng *q, const struct sn_msg *m)
 {
 	uint32_t fit = room(q), n = 1;
@@ -328,7 +331,7 @@ static uint32_t window_step(struct sn_qp_eng *q, const struct sn_msg *m)
 	return 0;
 }
 
-/* Whether a SEND or WRITE packet requests an acknowledgement. */
+/* Returns whether a SEND or WRITE packet requests an acknowledgement. */
 static bool wants_ack(const struct sn_qp_eng *q, const struct sn_msg *m, uint32_t pkt, uint32_t psn)
 {
 	return pkt + 1 == m->npkts || psn % ACK_EVERY == 0 || q->req.win.size < ACK_EVERY ||
@@ -389,7 +392,7 @@ static bool send_packet(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
 	return true;
 }
 
-/* Sends the packet at the cursor and advances the cursor; false: not sent. */
+/* Sends the packet at the cursor and advances the cursor. Returns false if it was not sent. */
 static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint32_t step)
 {
 	if (!send_packet(e, q, m, q->req.cur_pkt, step))
@@ -398,7 +401,8 @@ static bool send_one(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, ui
 	return true;
 }
 
-/* Retransmits the oldest packet, or requests one READ response again. The cursor stays. */
+/* Retransmits the oldest packet, or requests one READ response again. Does not move the cursor.
+ * Returns false if nothing was sent. */
 bool sn_req_probe(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	struct sn_msg *m = sn_msg_of_psn(q, q->req.una);
@@ -427,7 +431,8 @@ static bool fenced(const struct sn_qp_eng *q, const struct sn_msg *m)
 	return false;
 }
 
-/* How many PSNs may be sent at the cursor; 0: a fence, max_rd_atomic or the window forbids it. */
+/* Returns how many PSNs may be sent at the cursor; 0: a fence, max_rd_atomic or the window
+ * forbids sending. */
 static uint32_t may_send(struct sn_qp_eng *q, const struct sn_msg *m)
 {
 	uint32_t limit = q->qp->max_rd_atomic ? q->qp->max_rd_atomic : 1;
@@ -439,7 +444,8 @@ static uint32_t may_send(struct sn_qp_eng *q, const struct sn_msg *m)
 	return window_step(q, m);
 }
 
-/* A WAIT blocks all later messages until it is the oldest and its condition is true. */
+/* Returns whether a local message blocks the later ones: a failed message always does, a WAIT
+ * until its condition is true. */
 static bool held_by_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 {
 	if (m->opcode != SN_OP_WAIT || m->synd)

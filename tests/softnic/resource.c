@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What a responder sends: READ responses and atomic results in the order of their
- * requests, from a ring of jobs, and after them the acknowledgement or NAK. The last
- * max_dest_rd_atomic requests are remembered (IB spec 9.4.4 and 9.7.5.1.2). A
- * duplicate READ, of the whole or of a tail, is read again; a duplicate atomic is
- * answered with the first result; a duplicate of an older request was answered long
- * ago and is dropped silently. responder.c calls the functions in PSN order.
+ * Executes READs and atomics, and sends all answers of a responder: READ responses and
+ * atomic results in the order of their requests, from a circular array of jobs, and
+ * after them the acknowledgement or NAK. The last max_dest_rd_atomic READs and atomics
+ * are remembered (IB spec 9.4.4 and 9.7.5.1.2). A duplicate READ, of the whole or of a
+ * part, is read again; a duplicate atomic is answered with the first result. A duplicate
+ * of an older READ or atomic is dropped silently.
  */
 #include "eng.h"
 
@@ -26,7 +26,7 @@ static void reply(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome, uint3
 	sn_pkt_send(e, q->qp, &q->qp->way, p, &bth, 16);
 }
 
-/* The memory or its region was removed between request and response. */
+/* Drops all jobs and sends a NAK: the memory or its region was removed after the request. */
 static void lost_memory(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_job *j)
 {
 	q->rsp.epsn = (j->psn + j->sent) & SN_PSN_MASK;
@@ -34,8 +34,9 @@ static void lost_memory(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_j
 	sn_rsp_refuse(e, q, SN_NAK_ACCESS);
 }
 
-/* Reads the payload of one response packet. may: packets that this pass may still send,
- * including this one. */
+/* Reads the payload of one response packet. may: number of packets that this pass may still
+ * send, including this one. Returns the number of bytes, or UINT32_MAX if the memory cannot be
+ * read. */
 static uint32_t job_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *j, uint8_t *p,
 			 uint32_t off, uint32_t may)
 {
@@ -59,7 +60,8 @@ static uint8_t resp_opcode(const struct sn_job *j)
 	return j->sent + 1 == j->npkts ? SN_BTH_RESP_LAST : SN_BTH_RESP_MIDDLE;
 }
 
-/* Sends one response packet. Returns false if its memory was removed. */
+/* Sends one response packet; if no packet can be allocated, a later call sends it. Returns false
+ * if the memory to read was removed. */
 static bool send_response(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *j, uint32_t may)
 {
 	struct sn_bth bth = { .opcode = resp_opcode(j),
@@ -90,7 +92,8 @@ static bool send_response(struct sn_eng *e, struct sn_qp_eng *q, struct sn_job *
 	return true;
 }
 
-/* Called once per pass. The state may be ERR while a NAK of a fatal error is still to be sent. */
+/* Sends responses, then the acknowledgement or NAK. Returns true if it sent a packet. After a fatal
+ * error, the QP's state may already be ERR while the NAK is still to be sent. */
 bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	const struct sn_job *before = NULL;
@@ -142,7 +145,7 @@ static void keep(struct sn_qp_eng *q, const struct sn_job *j)
 	q->rsp.kept[q->rsp.nkept++ % SN_RES] = *j;
 }
 
-/* The requester has more requests outstanding than this QP accepts. */
+/* Returns whether this QP already has its maximum number of unanswered READs and atomics. */
 static bool too_many(const struct sn_qp_eng *q)
 {
 	return q->rsp.fresh >= q->qp->max_dest_rd_atomic;
@@ -282,8 +285,8 @@ static const struct sn_job *kept_at(const struct sn_qp_eng *q, uint32_t psn)
 	return NULL;
 }
 
-/* A job that answers at least this range from psn on has not been started: no second one is
- * needed. */
+/* Returns whether a job that is not yet started answers at least npkts packets from psn on. A
+ * duplicate then needs no second job. */
 static bool pending(const struct sn_qp_eng *q, uint32_t psn, uint32_t npkts)
 {
 	const struct sn_job *j;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Responder of connections: checks sequence and rights, the latter for a whole
- * access before its first byte, and executes SENDs and WRITEs. resource.c executes
- * READs and atomics and sends all answers. One acknowledgement covers all requests
- * of a pass. A reliable connection answers an invalid request with a NAK and goes to
- * error; an unreliable one silently drops the message (IB spec 9.9.3). The
- * acknowledgement's credit field says "not used": requesters rely on RNR NAKs.
+ * Responder of connections: checks sequence and access rights, and executes SENDs and
+ * WRITEs. The rights are checked for a whole access before its first byte. resource.c
+ * executes READs and atomics and sends all answers. One acknowledgement covers all
+ * requests of a pass. A reliable connection answers an invalid request with a NAK and
+ * goes to error; an unreliable one silently drops the message (IB spec 9.9.3). The
+ * acknowledgement's credit field is "not used": requesters rely on RNR NAKs.
  */
 #include "eng.h"
 
@@ -52,7 +52,8 @@ static void receive_error(struct sn_eng *e, struct sn_qp_eng *q, uint8_t synd)
 
 /* ---- receive WQE of a SEND or of an immediate ---- */
 
-/* Returns false if no receive WQE is posted (an RNR NAK is sent) or it cannot be read. */
+/* Takes a receive WQE unless the message has one. Returns false if none is posted (RC then answers
+ * with an RNR NAK, UC drops the message) or if the WQE cannot be read. */
 static bool need_rwqe(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	int got;
@@ -255,7 +256,8 @@ static bool begins(uint8_t op)
 	       op == SN_BTH_WRITE_FIRST || op == SN_BTH_WRITE_ONLY || op == SN_BTH_WRITE_ONLY_IMM;
 }
 
-/* A PSN gap ends the message in progress. Packets are dropped until the next message begins. */
+/* A PSN gap or the first packet of another message ends the message in progress. After a gap,
+ * packets are dropped until the next message begins. */
 void sn_rsp_unreliable(struct sn_eng *e, struct sn_qp_eng *q, struct sn_bth *bth, const uint8_t *p,
 		       uint32_t len)
 {

@@ -8,6 +8,7 @@
  * Packets are sent again, from the oldest unacknowledged one on:
  * - after a NAK for a sequence error; it counts against retry_cnt;
  * - when a response is missing while a later one arrives (implied NAK);
+ * - after the waiting time that an RNR NAK contains;
  * - after the timeout of the queue pair; it counts against retry_cnt;
  * - when a probe, a retransmission of the oldest packet alone, is answered by an
  *   acknowledgement of that packet alone: the packets sent after it did not
@@ -18,7 +19,7 @@
 
 #define RNR_FOREVER 7
 
-/* RNR NAK timer codes, in units of 10 us */
+/* waiting time of each RNR NAK timer code, in units of 10 us */
 static const uint32_t rnr_time[32] = {
 	65536, 1,    2,	   3,	 4,    6,     8,     12,    16,	   24,	  32,
 	48,    64,   96,   128,	 192,  256,   384,   512,   768,   1024,  1536,
@@ -35,9 +36,11 @@ static void go_back(struct sn_qp_eng *q)
 }
 
 /*
- * An answer within one round trip of the probe belongs to the probe: the packet was lost, and
- * so were all unacknowledged packets after it. A later answer may be a slow peer's answer to
- * the first transmission; if all packets are then acknowledged, the probe was sent too early.
+ * Called when an acknowledgement arrives after a probe. If it acknowledges only the probed packet
+ * and arrives within one round trip of the probe, it answers the probe, and the first transmission
+ * was lost. Otherwise it may be a slow peer's answer to the first transmission: if it acknowledges
+ * all packets, or more than the probed one, the probe was sent too early. If it acknowledges the
+ * probed packet alone, all packets after it are sent again.
  */
 static void probe_answered(struct sn_eng *e, struct sn_qp_eng *q)
 {
@@ -66,7 +69,7 @@ static void progress(struct sn_eng *e, struct sn_qp_eng *q, uint32_t psn)
 
 /* ---- acknowledgements ---- */
 
-/* The PSN of the first missing response before psn; psn if none is missing. */
+/* Returns the PSN of the first missing READ or atomic response before psn, or psn. */
 static uint32_t first_missing(struct sn_qp_eng *q, uint32_t psn)
 {
 	uint32_t n, at;

@@ -11,7 +11,7 @@
 #define LKEY_END  0x100u
 #define GRH_LEN	  40u
 #define RQPN_GRH  (1u << 28)
-#define RQPN_IPV6 (1u << 24) /* IP version of the header stored before the data */
+#define RQPN_IPV6 (1u << 24) /* version of the IP header that is stored before the data */
 #define RQPN_IPV4 (2u << 24)
 
 static void parse_sges(struct sn_rwqe *w, const uint8_t *p, uint32_t bytes)
@@ -157,7 +157,8 @@ static void fill_ib_grh(uint8_t grh[GRH_LEN], const struct sn_pkt *pkt)
 	sn_link_local(&pkt->dst, grh + 24);
 }
 
-/* Fills the 40 bytes before the data. Returns the bits that describe it in the CQE. */
+/* Fills the 40 bytes before the data with a header. Returns the bits that describe the header in
+ * the CQE; 0: there is no header, and the bytes stay unchanged. */
 static uint32_t fill_room(struct sn_eng *e, uint8_t grh[GRH_LEN], const struct sn_pkt *pkt)
 {
 	uint32_t ip = pkt->head - 8u;
@@ -174,7 +175,7 @@ static uint32_t fill_room(struct sn_eng *e, uint8_t grh[GRH_LEN], const struct s
 	return RQPN_GRH;
 }
 
-/* Receives a datagram: 40 bytes that end with the IP header, then the data. */
+/* Receives a datagram: stores 40 bytes that end with the IP header or the GRH, then the data. */
 void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 	      const struct sn_pkt *pkt, const uint8_t *p, uint32_t len)
 {

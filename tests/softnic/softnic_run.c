@@ -2,9 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * softnic-run [options] -- COMMAND: sets the environment, generates a sysfs tree, and
- * runs the command with the software NIC in LD_PRELOAD. When it ends, removes the
- * tree and, with --strict, adds up the violations of all processes that used the NIC.
- * cfg.c, in the NIC, reads the variables that this program sets.
+ * runs COMMAND with the software NIC in LD_PRELOAD (without it with --no-preload). When
+ * COMMAND ends, removes the tree. With --strict, adds up the violations of all processes
+ * that used the NIC, and exits with EXIT_STRICT if there are any. cfg.c, in the NIC,
+ * reads the variables that this program sets.
  */
 #include "front.h"
 
@@ -28,8 +29,8 @@
 #define EXIT_STRICT  86
 #define EXIT_NOT_RUN 127
 
-/* Options that only set a variable. kind: 0 flag, 1 value, 2 fraction (converted to parts per
- * million), 3 flag or value. */
+/* Options that only set a variable. kind: 0 without a value, 1 with a value, 2 with a fraction
+ * (converted to parts per million), 3 with an optional value. */
 static const struct setting {
 	const char *option, *variable;
 	int kind;
@@ -197,7 +198,7 @@ static bool model_ok(void)
 	return false;
 }
 
-/* Checks that a variable's value is one of the words. Unset and empty select the default. */
+/* Checks that a variable is unset, empty or one of the words. Otherwise prints an error. */
 static bool is_word(const char *variable, const char *const *words)
 {
 	const char *value = getenv(variable);
@@ -215,7 +216,7 @@ static bool is_word(const char *variable, const char *const *words)
 	return false;
 }
 
-/* Accepts N, N:hash and N:inactive, N up to 15. */
+/* Checks that SOFTNIC_LAG is unset, empty, N, N:hash or N:inactive with N up to 15. */
 static bool lag_ok(void)
 {
 	const char *value = getenv("SOFTNIC_LAG");
@@ -242,7 +243,8 @@ static bool check_words(void)
 	       is_word("SOFTNIC_LINK_LAYER", layers) && is_word("SOFTNIC_DMABUF_PCIE", pcie);
 }
 
-/* Sets the port's address. A given address must belong to this machine. */
+/* Checks the environment, fills cfg from it and sets SOFTNIC_IP to the port's address. A given
+ * address must belong to an interface of this machine. */
 static int set_address(struct sn_cfg *cfg)
 {
 	const char *given = getenv("SOFTNIC_IP");
@@ -283,7 +285,7 @@ static int set_address(struct sn_cfg *cfg)
 	return setenv("SOFTNIC_IP", text, 1);
 }
 
-/* The library is in ../lib, seen from this program. It goes before other preloaded libraries. */
+/* Puts libsoftnic.so first in LD_PRELOAD. It is in ../lib, relative to this program's folder. */
 static int set_preload(void)
 {
 	const char *old = getenv("LD_PRELOAD");
@@ -322,7 +324,7 @@ static int set_tree(const char *dir, const struct sn_cfg *cfg)
 		setenv("SOFTNIC_STATS_DIR", path, 1);
 	}
 	mkdir(getenv("SOFTNIC_STATS_DIR"), 0755);
-	/* a GPU kernel that waits for the NIC must not wait for lazy module loading, too */
+	/* a GPU kernel that waits for the NIC must not also wait for lazy module loading */
 	setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 	return 0;
 }
@@ -379,7 +381,8 @@ static int run_child(char **argv)
 	child = fork();
 	if (child == 0) {
 		sigprocmask(SIG_SETMASK, &old, NULL);
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* no process must outlive a killed softnic-run */
+		prctl(PR_SET_PDEATHSIG,
+		      SIGKILL); /* COMMAND must not outlive a killed softnic-run */
 		execvp(argv[0], argv);
 		fprintf(stderr, "softnic-run: cannot run %s: %s\n", argv[0], strerror(errno));
 		_exit(EXIT_NOT_RUN);

@@ -16,7 +16,7 @@
 #define CTRL_RESERVED 0x00ffff11u
 #define FENCE_MAX     4u
 #define CE_MASK	      0x0c
-/* a CQE for the first error of the queue, no CQE when flushed after it */
+/* CE mode 1: only the first error of the queue writes a CQE; WQEs flushed later write none */
 #define CE_FIRST_ERROR 0x04
 #define EXTENDED       8u /* opcode modifier of a 4-byte masked atomic; plus 1: 8 bytes */
 
@@ -32,8 +32,8 @@ static bool bad(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint64_
 	return false;
 }
 
-/* Copies the leading inline segments to m->data. Returns where they end, or NULL if one does
- * not fit the WQE. */
+/* Copies the leading inline segments to m->data. Returns the address after them, or NULL if one
+ * does not fit the WQE. */
 static const uint8_t *parse_inline(struct sn_msg *m, const uint8_t *p, const uint8_t *end)
 {
 	uint32_t n;
@@ -75,7 +75,8 @@ static bool parse_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, 
 	return true;
 }
 
-/* Checks keys and bounds of the whole list before anything is sent. */
+/* Checks the length of the message and the keys and bounds of its whole gather list, before
+ * anything is sent. */
 static void check_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, bool write)
 {
 	const struct sn_sge *sge = sn_msg_sges(m);
@@ -103,8 +104,8 @@ static const uint8_t *parse_raddr(struct sn_msg *m, const uint8_t *p)
 	return p + 16;
 }
 
-/* operands: swap or add, compare; masked CS: swap, compare, swap mask, compare mask; masked FA:
- * add, boundary */
+/* Reads the operands. CS: swap, compare. FA: add; the second is unused. Masked CS: swap, compare,
+ * swap mask, compare mask. Masked FA: add, boundary. */
 static const uint8_t *parse_atomic(struct sn_msg *m, const uint8_t *p, unsigned size)
 {
 	unsigned i, n = m->opcode == SN_OP_MASKED_CS ? 4 : 2;
@@ -137,7 +138,8 @@ static const uint8_t *parse_av(struct sn_eng *e, struct sn_msg *m, const uint8_t
 	return p + AV_LEN;
 }
 
-/* Bytes of an atomic's word; 0: the modifier is invalid for the opcode. */
+/* Returns the bytes of an atomic's word, 8 for other opcodes; 0: the modifier is invalid for the
+ * opcode. */
 static unsigned atomic_size(uint8_t opcode, unsigned modifier)
 {
 	if (opcode == SN_OP_MASKED_CS || opcode == SN_OP_MASKED_FA)
@@ -145,7 +147,8 @@ static unsigned atomic_size(uint8_t opcode, unsigned modifier)
 	return modifier ? 0 : 8;
 }
 
-/* Bytes of the segments before the data segments of an opcode; 0: opcode not supported. */
+/* Returns the bytes of an opcode's segments before the data segments, without the address vector
+ * of UD; 0: the opcode is not supported. */
 static uint32_t fixed_bytes(uint8_t opcode, unsigned size)
 {
 	switch (opcode) {
@@ -169,7 +172,7 @@ static uint32_t fixed_bytes(uint8_t opcode, unsigned size)
 	return 0;
 }
 
-/* Whether the service of the queue pair supports the opcode. */
+/* Returns whether the transport of the queue pair supports the opcode. */
 static bool serves(enum sn_qp_type type, const struct sn_msg *m)
 {
 	if (m->opcode == SN_OP_WRITE || m->opcode == SN_OP_WRITE_IMM)
@@ -265,7 +268,7 @@ static void parse(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const
 		m->npkts = 0;
 }
 
-/* The size in blocks, as the control segment states it. */
+/* Returns the size in blocks of 64 bytes that the control segment contains; 0 is invalid. */
 static uint32_t wqe_blocks(const uint8_t *wqe)
 {
 	uint32_t ds = sn_get32(wqe + 4) & 0x3f;
@@ -273,7 +276,8 @@ static uint32_t wqe_blocks(const uint8_t *wqe)
 	return ds ? (ds + 3) / 4 : 0;
 }
 
-/* Doubles the ring of messages. Returns false if it has its maximum size or memory is short. */
+/* Doubles the circular array of messages. Returns false if it has its maximum size or no memory
+ * can be allocated. */
 static bool grow(struct sn_qp_eng *q)
 {
 	uint32_t n, size = q->nmsgs ? 2 * q->nmsgs : SN_MSGS_FIRST;
@@ -293,7 +297,8 @@ static bool grow(struct sn_qp_eng *q)
 	return true;
 }
 
-/* Provides memory for the gather list or the inline data of a WQE. */
+/* Provides memory for the gather list or the inline data of a WQE. Returns false if none can be
+ * allocated. */
 static bool room_for(struct sn_msg *m, const uint8_t *wqe)
 {
 	uint32_t ds = sn_get32(wqe + 4) & 0x3f;
@@ -316,7 +321,8 @@ void sn_sq_free(struct sn_qp_eng *q)
 	free(q->cache);
 }
 
-/* Returns false if memory is short. */
+/* Turns the WQE at fetch into a message. Returns false if no memory can be allocated; the WQE
+ * then stays in the ring. */
 static bool fetch_one(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	struct sn_msg *m = sn_msg_at(q, q->req.tail);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Counters of the device and of each queue pair, including destroyed ones. Prints the
- * first violation of each kind, the report at exit as text, and writes the JSON file
- * of this process, whose violations softnic-run adds up. The code that sees an event
- * increments the counters; they are declared in softnic.h.
+ * Reports the counters of the device and of each queue pair, including destroyed ones.
+ * Prints the first violation of each kind (all with cfg.trace) and, with cfg.stats, a
+ * text at exit. Writes the JSON file of this process, whose violations softnic-run adds
+ * up. The code that detects an event increments the counters. softnic.h declares them.
  */
 #include "front.h"
 
@@ -64,7 +64,7 @@ void sn_stats_qp_gone(struct sn_dev *dev, const struct sn_qp *qp)
 
 	if (!qp->stats.rx_packets && !qp->stats.wqes)
 		return;
-	/* the array is doubled when its size is a power of two */
+	/* the array is doubled when its number of entries is a power of two */
 	if (dev->ngone < SN_GONE_MAX && !(dev->ngone & (dev->ngone - 1))) {
 		r = realloc(dev->gone, (dev->ngone ? 2 * dev->ngone : 1) * sizeof(*r));
 		if (r)
@@ -148,8 +148,8 @@ static uint64_t violations(const struct sn_stats *st)
 	return sum;
 }
 
-/* The file is rewritten completely each time, so that the last state of a process that dies is
- * saved. */
+/* Each call writes the whole file anew. The first violation of each kind also calls this function,
+ * so that the file has the violation if the process is killed later. */
 void sn_stats_save(struct sn_dev *dev)
 {
 	struct qp_report qps = { .one = qp_json };

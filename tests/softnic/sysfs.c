@@ -3,8 +3,8 @@
 /*
  * The sysfs tree of the software NIC, generated as ordinary files: a PCI device with
  * its infiniband and infiniband_verbs children, and the class links to them, relative
- * as the kernel makes them. preload.c redirects paths into the tree. Also linked into
- * softnic-run.
+ * as the kernel makes them. Also the entries of nvidia_peermem and of /dev/infiniband.
+ * preload.c redirects paths into the tree. This file is also linked into softnic-run.
  */
 #include "front.h"
 
@@ -23,7 +23,7 @@
 
 struct tree {
 	const char *root;
-	char base[256]; /* folder of the entries that follow */
+	char base[256]; /* folder in which tree_file() creates files */
 	int err;
 };
 
@@ -86,8 +86,8 @@ static void hex_groups(char *text, const uint8_t *b, unsigned int groups)
 		text += sprintf(text, "%s%02x%02x", i ? ":" : "", b[2 * i], b[2 * i + 1]);
 }
 
-/* Reading an attribute of an empty slot must fail with EINVAL, so it links to a file with this
- * property: the speed of the loopback interface. */
+/* Reading an attribute of an unused GID index must fail with EINVAL. The attribute is then a link
+ * to a file with this property: the speed of the loopback interface. */
 static void tree_gid_attr(struct tree *t, const char *kind, unsigned int i, const char *value)
 {
 	char name[160];
@@ -119,7 +119,7 @@ static void tree_gids(struct tree *t, const struct sn_cfg *cfg)
 	}
 }
 
-/* These counters stay zero. The NIC's own counters are reported by stats.c. */
+/* These counters stay zero. stats.c reports the counters of the NIC. */
 static const char *const counters[] = {
 	"VL15_dropped",
 	"excessive_buffer_overrun_errors",

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The temporary folder of one run, softnic.XXXXXX in TMPDIR. Its owner holds a lock on
- * it until it exits. A folder without lock was left by a killed run, and the next run
- * removes it. sysfs.c fills the folder. Also linked into softnic-run.
+ * The temporary folder of one run, softnic.XXXXXX in TMPDIR or /tmp. The process that
+ * made the folder holds a lock on it until the process ends. A folder without a lock
+ * was left by a killed run, and the next run removes it. sysfs.c fills the folder. This
+ * file is also linked into softnic-run.
  */
 #include "front.h"
 
@@ -21,8 +22,8 @@
 #define PREFIX "softnic."
 #define TRIES  16
 
-/* Locks the folder and returns its descriptor. -1: it does not exist, belongs to another user,
- * or its owner still runs. */
+/* Locks the folder and returns its descriptor. Returns -1 if the folder does not exist, belongs to
+ * another user, or is locked by a running process. */
 static int lock_dir(const char *dir)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

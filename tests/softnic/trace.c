@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The readable trace: one line per command, WQE, packet and CQE, with the
- * microseconds since the first line. Written to stderr, or to a file that all
- * processes of a run append to. Does not count anything; counters are in stats.c.
+ * The readable trace: one line per verbs call, command, WQE, packet, CQE and event, with
+ * the microseconds since the first line of the process. Goes to stderr, or to a file
+ * that all processes of a run append to. Counters are in stats.c.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -6,20 +6,21 @@
  * WQEs (sq.c) and does not write CQEs (cqe.c).
  *
  * The producer index is the index in the doorbell plus the size in blocks: libmlx5
- * rings with the index and size of the last WQE, other libraries with the next index
- * and size 0. (Inferred from their code.) A 64-byte BlueFlame copy begins with the
- * same two words; the WQE itself is read from the send ring.
+ * writes the index and size of the last WQE to the register, other libraries the next
+ * index and size 0. (Inferred from their code.) A 64-byte BlueFlame copy begins with
+ * the same two words; the WQE itself is read from the send ring.
  *
- * Lost rings. A register holds one value, so a doorbell that another QP overwrites
- * before the poll is lost. A QP with a DBREC loses nothing: after any ring on a page,
- * the DBRECs of all its QPs are read, at most SCAN_MAX per pass, so that the cost of
- * a ring does not depend on the number of QPs; and a slow sweep reads all DBRECs.
+ * Lost doorbells. A register holds one value, so a doorbell that another QP overwrites
+ * before the poll is lost. A QP with a DBREC loses nothing: after any doorbell on a
+ * page, the DBRECs of all QPs of the page are read, at most SCAN_MAX per pass, so that
+ * the cost of a doorbell does not depend on the number of QPs. In addition a slow sweep
+ * reads all DBRECs.
  *
- * A DBREC-less QP has nothing to read. Its next ring covers a lost one. Its last ring
- * is recovered from the send ring: after *another* QP has rung on the page, the NIC
- * looks at the blocks from the producer index on for WQEs whose control segment has
- * exactly the expected index and QP number. It executes them once they are surely
- * complete: their bytes have not changed for SETTLE_CUDA or SETTLE_CPU.
+ * For a QP without DBREC, the next doorbell covers a lost one. If its last doorbell is
+ * lost, the send ring replaces it: after *another* QP has rung on the page, the NIC
+ * searches the blocks from the producer index on for WQEs whose control segment has
+ * exactly the expected index and QP number. It executes them when they are certainly
+ * complete: when their bytes have not changed for SETTLE_CUDA or SETTLE_CPU.
  * - SETTLE_CUDA holds for memory that the CUDA driver knows. A GPU does not preempt
  *   a thread within a WQE, but diverged lanes of a warp take turns, and 200 us were
  *   too short on an H200.
@@ -46,7 +47,8 @@
 #define SCAN_MAX	32u /* QPs of one page whose DBRECs are read in one pass */
 #define SWEEP_MAX	64u /* QPs in one step of the sweep */
 
-/* Both BlueFlame buffers of two registers. DBREC-less queues ring at 0x600. */
+/* Offsets of the doorbell registers in a page: 0x600 for QPs without DBREC, then both BlueFlame
+ * buffers of two registers. */
 static const uint16_t registers[] = { 0x600, 0x800, 0x900, 0xa00, 0xb00 };
 
 /* ---- queue memory ---- */
@@ -98,7 +100,8 @@ static bool ring_copy(struct sn_qp_eng *q, uint32_t idx, uint8_t *dst, uint32_t 
 	return true;
 }
 
-/* Reads blocks below pi, with read-ahead: blocks that were rung do not change. */
+/* Reads blocks below pi, with read-ahead, because blocks that were rung do not change. Returns
+ * false if the memory cannot be read. */
 bool sn_sq_read(struct sn_qp_eng *q, uint32_t idx, void *dst, uint32_t blocks)
 {
 	uint32_t n = q->sq.pi - idx;
@@ -160,8 +163,8 @@ static void rung(struct sn_eng *e, struct sn_qp_eng *q, uint32_t w0, uint32_t w1
 	uint32_t index = (w0 >> 8) + ((w1 & 0x3f) + 3) / 4;
 
 	q->sq.last_ring = ++q->page->rings;
-	/* A QP in reset has no queue. The doorbell may be a late one of a thread that rings for
-	 * other threads. */
+	/* A QP in reset has no queue. Its doorbell can come late from a thread that rings for
+	 * other threads, so it is no violation. */
 	if (!q->qp->sq_wqebbs || q->qp->state == SN_QPS_RST)
 		return;
 	if (e->dev->cfg.dbrec_only && !q->qp->no_dbr)
@@ -211,7 +214,7 @@ static bool scan_some(struct sn_eng *e, struct sn_page *page)
 	for (page->to_scan -= n; n && page->qps; n--) {
 		if (!page->at)
 			page->at = page->qps;
-		/* otherwise this QP rang last, and its ring was not overwritten */
+		/* the doorbell of the QP that rang last was not overwritten */
 		if (page->at->sq.last_ring != page->rings)
 			e->dev->stats.db_recovered += sn_sq_posted(e, page->at);
 		page->at = page->at->page_next;
@@ -296,7 +299,7 @@ static bool poll_arm(struct sn_eng *e, uint8_t *page)
 	if (!take_word(page + ARM_OFFSET, &w0, &w1))
 		return false;
 	cq = sn_find_cq(e->dev, w1 & 0xffffff);
-	/* the scan may have taken this arm already; it has the same serial number and index then */
+	/* sn_cq_scan_arms() may have taken this arm already: then arm_word is the same */
 	if (cq && cq->eng && !(cq->eng->arm_seen && cq->eng->arm_word == htobe32(w0))) {
 		cq->eng->arm_word = htobe32(w0);
 		sn_cq_arm(e, cq, w0);
@@ -387,7 +390,8 @@ static void sweep_again(struct sn_eng *e)
 		e->next_probe = e->now + PROBE_EVERY;
 }
 
-/* Serves the next SWEEP_MAX queue pairs. */
+/* Every SWEEP_EVERY ns, reads the DBRECs of the next SWEEP_MAX queue pairs (those in GPU memory
+ * only every GPU_SWEEP_EVERY ns) and the arm words of the CQs. */
 bool sn_uar_sweep(struct sn_eng *e)
 {
 	bool any = false;
@@ -425,8 +429,9 @@ static uint32_t written_ahead(struct sn_qp_eng *q, uint64_t *sum)
 	return n;
 }
 
-/* Takes unrung WQEs of a DBREC-less QP that were complete long enough. Returns true if it took
- * any. Uses the clock instead of e->now, because the pass may have begun long ago. */
+/* Advances pi over unrung WQEs of a QP without DBREC if they have not changed for long enough.
+ * Returns true if pi changed. Uses the clock instead of e->now, because the pass may have begun
+ * long ago. */
 static bool settle(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	uint64_t sum, wait = q->sq_cuda ? SETTLE_CUDA : SETTLE_CPU, before = sn_now();

@@ -5,9 +5,9 @@
  * umem, and the offsets at which a ring may begin. Registration is in uverbs_devx.c.
  *
  * The DMA address of a byte is its virtual address; in a dmabuf, it is the byte's
- * offset. So memory is contiguous for DMA, as with an IOMMU or huge pages, and a dmabuf
- * is aligned to 2 MiB, as GPU memory is. The pages are then as large as they can be on
- * a real machine, and the offset rule is as strict.
+ * offset. Thus memory is contiguous for DMA, as with an IOMMU or huge pages, and a
+ * dmabuf is aligned to 2 MiB, as GPU memory is. The pages are then as large as they can
+ * be on a real machine, and the rule for offsets is as strict as it can be there.
  */
 #include "front.h"
 
@@ -44,7 +44,8 @@ static uint64_t best_page(const struct sn_cfg *cfg, uint64_t dma, uint64_t len, 
 	return 1ull << (bits_of(bitmap) - 1);
 }
 
-/* As devx_umem_find_best_pgsize() (Linux hw/mlx5/devx.c). */
+/* Returns the page size that devx_umem_find_best_pgsize() (Linux hw/mlx5/devx.c) chooses; 0: no
+ * permitted size is possible. */
 uint64_t sn_umem_page(const struct sn_cfg *cfg, uint64_t dma, uint64_t len, uint64_t bitmap)
 {
 	uint32_t kernel_shift = bits_of(cfg->page_size) - 1, most = bits_of(len - 1);
@@ -62,7 +63,8 @@ uint64_t sn_umem_page(const struct sn_cfg *cfg, uint64_t dma, uint64_t len, uint
 /*
  * A ring must begin at a multiple of 1/64 of the page: contexts have 6 bits for the offset
  * (page_offset; Linux hw/mlx5/mem.c quantizes by 64), and the firmware requires the same of
- * *_umem_offset (UCX pull request 11103). The firmware's status in this case is unknown.
+ * *_umem_offset (UCX pull request 11103). Real firmware's status for a misaligned ring is not
+ * known; this NIC returns BAD_PARAM.
  */
 uint8_t sn_cmd_ring(struct sn_cmd *cmd, const struct sn_ring *ring, uint32_t syndrome, uint64_t *va)
 {

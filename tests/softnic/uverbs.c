@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One call of RDMA_VERBS_IOCTL: checks of the header, search for the method, access to
- * attributes by the kernel's rules (values of up to 8 bytes inline, outputs truncated
+ * One call of RDMA_VERBS_IOCTL: checks the header, finds the method, and gives it access
+ * to attributes by the kernel's rules (inputs of up to 8 bytes inline, outputs truncated
  * to the caller's length, unknown mandatory attributes refused). The other uverbs_*.c
  * files implement the methods.
  */
@@ -27,7 +27,7 @@ struct ib_uverbs_attr *sn_attr(struct sn_call *c, uint16_t id)
 	return NULL;
 }
 
-/* check_attrs() found the whole buffer readable. If it was unmapped since, the value is zeros. */
+/* check_attrs() found the whole buffer readable. If it has since been unmapped, dst is zeroed. */
 size_t sn_attr_in(struct sn_call *c, uint16_t id, void *dst, size_t len)
 {
 	struct ib_uverbs_attr *a = sn_attr(c, id);
@@ -131,7 +131,7 @@ static bool attr_known(const struct sn_method *m, uint16_t id)
 	return (id & UVERBS_UDATA_DRIVER_DATA_FLAG ? m->driver : m->core) >> bit & 1;
 }
 
-/* As ib_uverbs_ioctl() and ib_uverbs_cmd_verbs() of Linux. */
+/* Checks the header as ib_uverbs_ioctl() and ib_uverbs_cmd_verbs() of Linux do. */
 static int check_header(const struct ib_uverbs_ioctl_hdr *hdr)
 {
 	if (!sn_mem_readable((uintptr_t)hdr, sizeof(*hdr)))
@@ -146,7 +146,8 @@ static int check_header(const struct ib_uverbs_ioctl_hdr *hdr)
 	return hdr->driver_id == RDMA_DRIVER_MLX5 ? 0 : -EINVAL;
 }
 
-/* The first attribute of an object's methods is its handle or descriptor. True if it is missing. */
+/* True if the call lacks the handle or descriptor of its object, which is the first attribute of
+ * each method of an object. The objects DEVICE and DEVX have none. */
 static bool lacks_handle(struct sn_call *c, const struct sn_method *m)
 {
 	if (m->object == UVERBS_OBJECT_DEVICE || m->object == MLX5_IB_OBJECT_DEVX)

@@ -2,10 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * The device of the process and its contexts, one per open of the device file. Each
- * context is a memfd (register pages are offsets in it) and is identified by the
+ * context is a memfd, which contains its register pages. A context is identified by the
  * memfd's inode, so duplicated descriptors work. The last close of a context destroys
- * the objects that the program left (objects.c). Also the generated sysfs tree of a
- * process that runs without softnic-run.
+ * the objects that the program left (objects.c). Also generates the sysfs tree of a
+ * process that runs without softnic-run or whose address is in use.
  */
 #include "front.h"
 
@@ -55,8 +55,8 @@ static void own_tree_remove(void)
 	own_root_removed = true;
 }
 
-/* Generates a tree for this process. Under softnic-run it is next to the launcher's tree, and
- * the launcher removes both. Otherwise it is in TMPDIR and removed at exit. */
+/* Generates a tree for this process. Under softnic-run it is next to softnic-run's tree, and
+ * softnic-run removes both. Otherwise it is in TMPDIR or /tmp and is removed at exit. */
 static void own_tree(const struct sn_cfg *cfg)
 {
 	if (cfg->sysfs[0]) {
@@ -133,8 +133,9 @@ static struct sn_dev *device_create(void)
 	return dev;
 }
 
-/* Starts the engine. If another process uses the address, picks the next free one and generates
- * a matching tree; but not on a real network, where peers expect the given address. */
+/* Starts the engine. If the address is local to this machine (127.x.y.z) and in use, picks the
+ * next free one and generates a matching tree. On a real network peers expect the given address,
+ * so the start fails. */
 static int device_start(struct sn_dev *dev)
 {
 	int i, rc = -EADDRINUSE;
@@ -161,7 +162,8 @@ static int device_start(struct sn_dev *dev)
 
 /*
  * Writes the page with which a program converts CQE time stamps (monotonic clock, ns) to the
- * time of day. It is written once and becomes wrong if the time of day is set later.
+ * time of day. The page is written when the context is opened and becomes wrong if the time of
+ * day is set later.
  */
 static bool clock_page(int memfd)
 {

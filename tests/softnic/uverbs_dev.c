@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Methods of the device itself: context, port, GID table, asynchronous event file and
- * extended device query. The older query commands are in uverbs_write.c.
+ * Methods of the device itself: context, port, GID table and asynchronous event file.
+ * uverbs_write.c has the device queries.
  */
 #include "front.h"
 
@@ -66,7 +66,7 @@ static int get_context(struct sn_call *c)
 			   UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, UVERBS_ATTR_UHW_OUT);
 }
 
-/* For a program that received the file of an open context. */
+/* Returns the context's properties to a program that received the file of an open context. */
 static int query_context(struct sn_call *c)
 {
 	if (!c->ctx->ready)
@@ -128,7 +128,7 @@ static int query_port_speed(struct sn_call *c)
 	return sn_attr_out(c, QUERY_PORT_SPEED_RESP, &speed, sizeof(speed));
 }
 
-/* Properties of a port of an embedded switch: none. */
+/* Reports the properties of a port of an embedded switch: flags 0, because there are none. */
 static int query_port_mlx5(struct sn_call *c)
 {
 	const struct mlx5_ib_uapi_query_port resp = { .flags = 0 };

@@ -139,8 +139,9 @@ static int devx_query_uar(struct sn_call *c)
 
 /* ---- user memory ---- */
 
-/* Which access rights a umem may have: as UMEM_REG of Linux (hw/mlx5/devx.c), which refuses
- * remote atomics, and ib_check_mr_access(). Older kernels also refuse relaxed ordering. */
+/* Returns whether a umem may have the access rights. The rules are those of UMEM_REG of Linux
+ * (hw/mlx5/devx.c), which refuses remote atomics, and of ib_check_mr_access(). Older kernels also
+ * refuse relaxed ordering. */
 static bool umem_access_ok(uint32_t access)
 {
 	const uint32_t known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
@@ -150,8 +151,8 @@ static bool umem_access_ok(uint32_t access)
 	       (access & IBV_ACCESS_LOCAL_WRITE || !(access & IBV_ACCESS_REMOTE_WRITE));
 }
 
-/* The permitted page sizes. Without a list all are permitted: the program then promises to use
- * no offsets. */
+/* Returns a bitmap of the page sizes that the program permits. A program that gives none permits
+ * all sizes and promises to use no offsets. */
 static uint64_t umem_pages(struct sn_call *c)
 {
 	struct ib_uverbs_attr *pgsz = sn_attr(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP));
@@ -159,7 +160,7 @@ static uint64_t umem_pages(struct sn_call *c)
 	return pgsz ? sn_attr_num(c, pgsz->attr_id) : UINT64_MAX;
 }
 
-/* Sets page size and address of *from, whose length and access are set. */
+/* Checks the memory and sets page size and address of *from, whose length and access are set. */
 static int umem_place(struct sn_call *c, struct sn_umem *from)
 {
 	struct ib_uverbs_attr *fd = sn_attr(c, A(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD));

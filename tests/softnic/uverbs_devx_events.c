@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What DEVX delivers through a file. Events of objects that a program subscribed to:
- * the cookie and the event queue entry, or a count in the program's eventfd. And outputs
- * of asynchronous queries. One read returns one entry. uverbs_events.c owns the files.
+ * DEVX files. One kind delivers events of objects that a program subscribed to: the
+ * program reads the cookie of the subscription and the event queue entry (only the
+ * cookie with OMIT_DATA), or an eventfd of the program counts the events. The other kind
+ * delivers the outputs of asynchronous queries. One read returns one entry.
+ * uverbs_events.c owns the files.
  */
 #include "front.h"
 #include "prm_nic.h"
@@ -21,7 +23,7 @@
 #define EQE_TYPE	    1u
 #define EQE_CQ_ERR_CQN	    0x20u
 #define EQE_CQ_ERR_SYNDROME 0x2bu
-#define EQE_NUMBER	    0x38u /* number of a completion's CQ, a QP or an SRQ */
+#define EQE_NUMBER	    0x38u /* number of the QP or SRQ, or of the CQ of a completion */
 #define QUERY_OUT_MAX	    4088u /* one packet of the pipe, minus the identifier */
 
 /* Event types of the device, mlx5 device.h */
@@ -30,7 +32,7 @@ static const uint8_t qp_types[] = { 0x02, 0x03, 0x05, 0x10, 0x11, 0x13 };
 static const uint8_t srq_types[] = { 0x12, 0x14 };
 static const uint8_t cq_types[] = { EV_COMP, EV_CQ_ERR };
 
-/* Event types, indexed by ibv_event_type */
+/* Event types of the device, indexed by ibv_event_type */
 static const uint8_t of_async[] = {
 	[SN_ASYNC_CQ_ERR] = EV_CQ_ERR,	 [SN_ASYNC_QP_FATAL] = 0x05, [SN_ASYNC_QP_REQ_ERR] = 0x10,
 	[SN_ASYNC_QP_ACCESS_ERR] = 0x11, [SN_ASYNC_COMM_EST] = 0x02, [SN_ASYNC_SQ_DRAINED] = 0x03,
@@ -103,8 +105,9 @@ void sn_devx_unsubscribe(struct sn_dev *dev, const void *obj, const struct sn_ev
 }
 
 /*
- * As the kernel's devx.c: with event_cap, the types in user_affiliated_events, and always
- * completions of a CQ; without it a fixed list, which contains all types of this NIC.
+ * Returns whether a program may subscribe to the type. The rules are those of the kernel's devx.c:
+ * completions of a CQ always; with event_cap the types in user_affiliated_events; without
+ * event_cap a fixed list, which contains all types of this NIC.
  */
 static bool may_subscribe(const struct sn_cfg *cfg, uint16_t type)
 {
@@ -201,7 +204,8 @@ static int alloc_outputs(struct sn_call *c)
 			   false);
 }
 
-/* Executes a query at once and writes the output to the file, also if the command failed. */
+/* Executes a query at once and writes identifier and output to the file, also if the status in
+ * the output is an error. */
 static int answer(struct sn_cmd *cmd, const struct sn_event_queue *q, uint64_t id)
 {
 	uint8_t *out = calloc(1, sizeof(id) + cmd->out_len);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Completion channels and asynchronous event files: pipes that carry the kernel's event
- * structures. At destroy libibverbs waits until as many events were acknowledged as the
- * kernel reports, so unread events of the object are removed from the pipe and not
- * counted. Subscriptions of DEVX are in uverbs_devx_events.c.
+ * Completion channels, asynchronous event files and DEVX files. Each is a pipe. The
+ * first two carry the kernel's event structures; uverbs_devx_events.c writes the
+ * entries of DEVX files. When an object is destroyed, libibverbs waits until the
+ * program has acknowledged as many events as the kernel reports. Unread events of the
+ * object are therefore removed from the pipe and not counted.
  */
 #include "front.h"
 

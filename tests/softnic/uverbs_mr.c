@@ -126,8 +126,9 @@ int sn_write_reg_mr(struct sn_call *c)
 	return sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 
-/* True if CUDA exported the dmabuf with the PCIe mapping type. The stand-in for the CUDA driver
- * marks such a dmabuf by its file position. */
+/* True if CUDA exported the dmabuf with the PCIe mapping type. The tests' stand-in for the CUDA
+ * driver marks such a dmabuf by its file position. cuda_calls.c records exports of the real
+ * driver. */
 static bool is_pcie_typed(int fd)
 {
 	struct sn_export x;
@@ -196,7 +197,7 @@ int sn_map_dmabuf(struct sn_call *c, int fd, uint64_t off, uint64_t len, uint32_
 	return rc;
 }
 
-/* The two ioctl methods number their attributes differently. */
+/* Numbers of the attributes: the methods REG_DMABUF_MR and REG_MR use different ones. */
 struct reg_ids {
 	uint16_t handle, pd, offset, length, iova, fd, access, lkey, rkey;
 };
@@ -256,7 +257,7 @@ static int reg_dmabuf(struct sn_call *c)
 	return reg(c, &ids);
 }
 
-/* Registers memory or a dmabuf. */
+/* Registers memory or a dmabuf (method REG_MR). */
 static int reg_any(struct sn_call *c)
 {
 	static const struct reg_ids ids = { REG_MR_HANDLE, REG_MR_PD,	REG_MR_FD_OFFSET,

@@ -70,7 +70,7 @@ static int cq_links(struct sn_call *c, struct sn_cq *cq)
 
 static int cq_create(struct sn_call *c)
 {
-	/* Padding is the only format of this NIC: a CQE is in the second half of its 128 bytes. */
+	/* The only format of 128 bytes is padding: the CQE is in the second half of its entry. */
 	const uint16_t known = MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD |
 			       MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX;
 	const uint32_t none = SN_ARM_NONE;
@@ -109,8 +109,8 @@ static int cq_create(struct sn_call *c)
 	return 0;
 }
 
-/* As mlx5: the same CQ continues in another ring. A resize CQE in the old ring tells libmlx5
- * where it ends. */
+/* As in mlx5, the CQ continues in another ring. A resize CQE is the last one in the old ring and
+ * tells libmlx5 to change to the new ring. */
 int sn_write_resize_cq(struct sn_call *c)
 {
 	struct ib_uverbs_resize_cq_resp resp = { 0 };
@@ -177,7 +177,7 @@ static int qp_check(struct sn_call *c, const struct mlx5_ib_create_qp *drv, uint
 	uint32_t known = MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |
 			 MLX5_QP_FLAG_UAR_PAGE_INDEX | MLX5_QP_FLAG_BFREG_INDEX |
 			 MLX5_QP_FLAG_PACKET_BASED_CREDIT_MODE;
-	/* accepted without effect: this NIC has no multicast */
+	/* BLOCK_MULTICAST_LOOPBACK has no effect, because this NIC has no multicast */
 	uint64_t bytes, flags = IB_UVERBS_QP_CREATE_SQ_SIG_ALL |
 				IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 

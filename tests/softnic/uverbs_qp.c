@@ -30,9 +30,9 @@ static const uint8_t to_ibv[] = { IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_
 #define WITH_CUR    (IBV_QP_CUR_STATE | IBV_QP_PATH_MIG_STATE | IBV_QP_ACCESS_FLAGS)
 
 /*
- * Attributes that a transition requires and those that it allows in addition, per transport
- * (RC, UC, UD), as the kernel's core checks them. Alternate paths are not supported and
- * refused.
+ * The attributes that a transition requires (need) and allows in addition (may), for RC, UC and
+ * UD, as the kernel's core checks them. Alternate paths are not supported, so their attributes
+ * are refused.
  */
 static const struct edge {
 	enum sn_qp_state from, to;
@@ -92,7 +92,8 @@ static bool transition_ok(const struct sn_qp *qp, enum sn_qp_state to, uint32_t 
 	return false;
 }
 
-/* As the kernel derives it: from the flow label, or from both QPNs if that is 0. */
+/* Returns the UDP source port, derived as in the kernel: from the flow label, or from both QP
+ * numbers if the label is 0. */
 static uint16_t udp_sport(const struct sn_qp *qp)
 {
 	uint64_t v = (uint64_t)qp->qpn * qp->dest_qpn;
@@ -126,7 +127,7 @@ static int set_path(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs_
 	qp->sl = d->sl;
 	qp->way.tci = sn_vlan_tci(&c->dev->cfg, d->sgid_index, d->sl);
 	sn_gid_at(&c->dev->cfg, d->sgid_index, &gid);
-	/* the kernel uses the upper six bits as DSCP of RoCE v2 and drops the rest */
+	/* with RoCE v2 the kernel uses the upper six bits as DSCP and drops the lower two */
 	qp->way.tclass = gid.v2 && !c->dev->cfg.infiniband ? d->traffic_class & 0xfc
 							   : d->traffic_class;
 	qp->flow_label = d->flow_label & 0xfffff;
@@ -183,8 +184,8 @@ static int set_attrs(struct sn_call *c, struct sn_qp *qp, const struct ib_uverbs
 	return mask & IBV_QP_AV ? set_path(c, qp, &in->dest) : 0;
 }
 
-/* True if the kernel's driver assigns ports of a bond to QPs in rotation: in an active bond,
- * and for a VF. */
+/* True if the kernel's driver assigns ports of a bond to QPs in rotation: the bond does not
+ * distribute by hash, and is active or the device is a VF. */
 static bool assigns_ports(const struct sn_cfg *cfg)
 {
 	return cfg->lag_ports && !cfg->lag_hash && (!cfg->lag_inactive || cfg->vf);
@@ -204,7 +205,8 @@ static int next_state(const struct sn_qp *qp, const struct ib_uverbs_modify_qp *
 	return (int)(mask & IBV_QP_STATE ? from_ibv[in->qp_state] : qp->state);
 }
 
-/* Driver data of an extended call: takes the peer's ECE options, returns the common ones. */
+/* Handles the driver data of an extended call: takes the peer's ECE options, if there are any, and
+ * returns those that this NIC also supports. */
 static void answer_ece(struct sn_call *c, struct sn_qp *qp)
 {
 	struct mlx5_ib_modify_qp_resp resp = { .response_length = sizeof(resp) };

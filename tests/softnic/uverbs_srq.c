@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Methods of shared receive queues of the basic kind, with a ring that libmlx5
- * allocated. Those of XRC and tag matching are refused. rq.c takes WQEs from them;
- * cmd_rmp.c has the firmware's kind.
+ * Methods of basic shared receive queues, whose rings libmlx5 allocated. SRQs of XRC and
+ * of tag matching are refused. rq.c takes WQEs from SRQs; cmd_rmp.c creates those of
+ * firmware commands (RMPs).
  */
 #include "front.h"
 
@@ -99,7 +99,7 @@ static int destroy(struct sn_call *c)
 	return sn_srq_destroy(c->dev, srq);
 }
 
-/* As mlx5 hardware: the limit can be changed, the size cannot. */
+/* As in mlx5 hardware, the limit can be changed, the size cannot. */
 int sn_write_modify_srq(struct sn_call *c)
 {
 	struct ib_uverbs_modify_srq in;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The older verbs commands, which arrive through the INVOKE_WRITE method: the command's
- * structure in one attribute, its response in another. QPs are in uverbs_qp.c, regions
- * in uverbs_mr.c, CQs in uverbs_objs.c, SRQs in uverbs_srq.c.
+ * The commands of the older write() interface, which libibverbs sends by the ioctl
+ * method INVOKE_WRITE: one attribute is the command's structure, another its response.
+ * The commands of QPs are in uverbs_qp.c, of regions in uverbs_mr.c, of CQs in
+ * uverbs_objs.c, of SRQs in uverbs_srq.c.
  */
 #include "front.h"
 
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* core direct: IB_DEVICE_CROSS_CHANNEL of the kernel's ib_verbs.h */
+/* IB_DEVICE_CROSS_CHANNEL of the kernel's ib_verbs.h: core direct (WAIT work requests) */
 #define DEVICE_CROSS_CHANNEL (1u << 27)
 #define EX(cmd)		     (IB_USER_VERBS_CMD_FLAG_EXTENDED | (cmd))
 static void fill_device(struct sn_call *c, struct ib_uverbs_query_device_resp *r)
@@ -212,7 +213,7 @@ int sn_write_call(struct sn_call *c)
 			return -ENOSPC;
 		return commands[i].fn(c);
 	}
-	/* libibverbs probes for these commands without room for a response */
+	/* libibverbs sends these two without room for a response, to learn if they exist */
 	return cmd == IB_USER_VERBS_CMD_GET_CONTEXT || cmd == IB_USER_VERBS_CMD_QUERY_PORT
 		       ? -ENOSPC
 		       : -EOPNOTSUPP;

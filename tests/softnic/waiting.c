@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What the NIC thread does between passes. It spins for a moment after activity,
- * then sleeps in poll on the socket and on a wake-up file: for a short time while a
+ * The NIC thread's waits between passes. After activity it spins for up to SPIN_NS. Then
+ * it sleeps in ppoll() on the socket and on a wake-up file: for a short time while a
  * queue pair can send (a store to a register page wakes no thread), longer otherwise,
- * and without limit if there is nothing to serve.
+ * and without limit if there is neither a QP nor a CQ.
  *
  * On fewer than four cores a spinning NIC thread takes a core from the programs that
  * it serves. There it sleeps after 15 us of spinning, or after 3 us while it exchanges
- * packets with another NIC, whose thread needs a core as well. Measured with
- * ibv_rc_pingpong on a busy virtual machine of two cores, us per iteration polled and
- * with events: best 190 and 170, median 700 and 440. With 15 us of spinning and naps
- * of 3 us: best 720 and 260, median 1550 and 550. A timed sleep costs 20 us of CPU
- * time and lasts at least 55 us; a wake-up by a packet costs a tenth of that.
+ * packets with another NIC, whose thread needs a core as well. ibv_rc_pingpong on a busy
+ * virtual machine of two cores then needs 190 us per iteration with polling and 170 us
+ * with events at best, 700 and 440 us in the median. With 15 us of spinning and sleeps
+ * of 3 us instead, it needed 720 and 260 us at best, 1550 and 550 us in the median. A
+ * timed sleep costs 20 us of CPU time and lasts at least 55 us; a wake-up by a packet
+ * costs a tenth of that.
  */
 #include <errno.h>
 #include <poll.h>
@@ -73,8 +74,9 @@ static void give_way(struct sn_eng *e)
 }
 
 /*
- * The programs served often spin on every core, while a hardware NIC needs no core. This asks
- * the kernel for a higher weight and a short time slice, each if it is permitted.
+ * The programs that use the NIC often spin on every core, while a hardware NIC needs no core.
+ * Asks the kernel for a higher weight and a short time slice, or for the slice alone if the
+ * process may not raise its weight.
  */
 static void raise_priority(void)
 {
@@ -104,7 +106,7 @@ static long sleep_short_of_cores(const struct sn_eng *e, uint64_t quiet)
 	return quiet < LONG_IDLE_NS ? SLEEP_ACTIVE_NS : SLEEP_LONG_IDLE_NS;
 }
 
-/* Nanoseconds until the next pass; 0: at once, -1: sleep until kicked. */
+/* Returns the ns to sleep before the next pass; 0: do not sleep, -1: sleep until woken. */
 long sn_wait_time(const struct sn_eng *e)
 {
 	uint64_t quiet = e->now - e->last_active;

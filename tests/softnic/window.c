@@ -22,17 +22,19 @@
  *   those that it discards, so its acknowledgement shows that the receiver's queue is
  *   empty. The window is then set to `good`: 3/4 of its size at the loss, or half if
  *   it had grown fast to that size.
- * - An RNR NAK reduces it to NOT_READY. The next acknowledgement restores it.
+ * - An RNR NAK reduces a larger window to NOT_READY. The next acknowledgement restores
+ *   its size.
  *
  * Time. The timeout of the queue pair, 4.096 us * 2^ack_timeout (IB spec
  * 9.7.6.1.3), counts against retry_cnt. Before the timeout, probes are sent: each
  * retransmits the oldest packet and does not count. The interval between probes
  * doubles. The first probe is sent after SRTT + 4 * RTTVAR (RFC 6298), measured on
- * packets that were sent once (Karn's rule), but not before e->probe_wait_min. That
- * is PROBE_WAIT_FIRST until a packet is known to be lost: the threads of this NIC
+ * packets that were sent once (Karn's rule), but not before e->probe_wait_min. This
+ * limit is PROBE_WAIT_FIRST until a packet is known to be lost: the threads of this NIC
  * and of the peer's NIC may wait milliseconds for a core or for the GPU driver, and
- * on a wire without loss no packet should be sent twice. It becomes PROBE_WAIT_LOSSY
- * when a loss is certain, and doubles with each probe whose answer shows no loss.
+ * on a wire without loss no packet should be sent twice. The limit becomes
+ * PROBE_WAIT_LOSSY when a loss is certain. It doubles, up to PROBE_WAIT_MAX, with each
+ * probe whose answer shows no loss.
  */
 #include "eng.h"
 
@@ -41,9 +43,9 @@
 #define NOT_READY	 4u
 #define WALL_ACKS_MIN	 64u
 #define WALL_ACKS_MAX	 256u
-#define PROBE_WAIT_FIRST 32000000ull /* ns, as the two below */
-#define PROBE_WAIT_LOSSY 500000ull
-/* less than the usual timeout of 67 ms, so that one probe is sent before it */
+#define PROBE_WAIT_FIRST 32000000ull /* ns */
+#define PROBE_WAIT_LOSSY 500000ull   /* ns */
+/* ns; less than the usual timeout of 67 ms, so that one probe is sent before the timeout */
 #define PROBE_WAIT_MAX 48000000ull
 
 /* ---- window ---- */
@@ -62,7 +64,7 @@ uint32_t sn_window_flight(const struct sn_qp_eng *q)
 	return (sn_req_cur_psn(q) - q->req.una) & SN_PSN_MASK;
 }
 
-/* Number of packets that may be sent now. */
+/* Returns the number of packets that may be sent now. */
 uint32_t sn_window_room(const struct sn_qp_eng *q)
 {
 	uint32_t flight = sn_window_flight(q);
@@ -105,8 +107,9 @@ void sn_window_acked(struct sn_qp_eng *q, uint32_t acked)
 		w->size = w->wall = SN_WINDOW_PKTS;
 }
 
-/* Sets the wall after a loss. If packets are lost at the same wall again, it is approached less
- * often. A new wall may come from a random loss, so it is approached sooner. */
+/* Sets wall and good after a loss. If packets were lost at the same wall again, wall_acks grows, so
+ * that the window reaches the wall less often. A new wall may be due to a random loss, so
+ * wall_acks is halved. */
 static void build_wall(struct sn_window *w, uint32_t flight)
 {
 	bool fast = w->size < w->good; /* the window grew fast and overshot */
@@ -124,7 +127,7 @@ static void build_wall(struct sn_window *w, uint32_t flight)
 		w->wall = w->good + 1;
 }
 
-/* Call it before the cursor is set back: the cursor gives the packets in flight. */
+/* To be called before sn_req_rewind(), because the cursor shows how many packets are in flight. */
 void sn_window_lost(struct sn_qp_eng *q)
 {
 	struct sn_window *w = &q->req.win;
@@ -138,7 +141,8 @@ void sn_window_lost(struct sn_qp_eng *q)
 	w->credit = 0;
 }
 
-/* The receiver has no receive WQE. No packet is lost, and a few packets are enough to try again. */
+/* The receiver has no receive WQE (RNR NAK). This is no loss, and a few packets are enough to try
+ * again. */
 void sn_window_not_ready(struct sn_qp_eng *q)
 {
 	struct sn_window *w = &q->req.win;
@@ -167,7 +171,7 @@ bool sn_rtt_fits(const struct sn_qp_eng *q, uint64_t ns)
 	return ns <= (rtt > PROBE_WAIT_LOSSY ? rtt : PROBE_WAIT_LOSSY);
 }
 
-/* A retransmitted packet gives no valid measurement. */
+/* Ends the measurement, because a retransmitted packet gives no valid one. */
 void sn_rtt_forget(struct sn_qp_eng *q)
 {
 	q->req.rtt_at = 0;
@@ -237,7 +241,7 @@ void sn_probe_wait_early(struct sn_eng *e)
 								   : PROBE_WAIT_MAX;
 }
 
-/* Call it after una has advanced over acknowledged packets. */
+/* To be called after una has advanced over acknowledged packets. */
 void sn_timer_progress(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	rtt_take(e, q);

@@ -5,10 +5,11 @@
  * receives and also sends for queue pairs without a source port of their own. Each
  * other source port has a socket that only sends, up to SN_PORTS sockets; beyond
  * that, 4791 is used. The sockets are unconnected and never fragment, so Linux sends
- * with DF set and IPv4 identification 0. The ICRC covers the identification and a
- * receiver cannot read it: ipid.c handles peers that set another value. Traffic
- * class and hop limit are set per packet. Packets to this process's own address pass
- * through a queue in memory, without ICRC. fault.c decides about loss and delay.
+ * with DF set and IPv4 identification 0. The ICRC covers the identification, but a
+ * receiver cannot read the identification: ipid.c handles peers that set another
+ * value. Traffic class and hop limit are set per packet. Packets to this process's own
+ * address pass through a queue in memory, without ICRC. fault.c decides about loss and
+ * delay.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@
 #define LOCAL_MAX   4096u
 #define BTH_VERSION 0x000f0000u
 #define BTH_PKEY    0x7fffu /* the default partition; bit 15 (full membership) is not compared */
-#define PASS_MAX    256u    /* packets within this process handled per pass */
+#define PASS_MAX    256u    /* packets to the own address that one pass handles */
 
 struct sn_pkt *sn_pkt_get(struct sn_eng *e)
 {
@@ -111,8 +112,8 @@ static int open_socket(const struct in6_addr *ip, uint16_t port)
 	return err;
 }
 
-/* Returns the socket of a source port. If there is none, returns the main socket and sets *port
- * to 4791. */
+/* Returns the socket of a source port, which it opens at first use. If that is not possible,
+ * returns the main socket and sets *port to 4791. */
 static int port_socket(struct sn_eng *e, uint16_t *port)
 {
 	struct sn_port *at;
@@ -296,7 +297,7 @@ void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p)
 	bool local = sn_addr_same(&p->dst, &e->dev->cfg.ip);
 	uint32_t icrc = !local || e->pcap ? sn_icrc(p->ip_udp, p->head, p->data, p->len) : 0;
 
-	if (IN6_IS_ADDR_UNSPECIFIED(&p->dst)) { /* the kernel would send to this host */
+	if (IN6_IS_ADDR_UNSPECIFIED(&p->dst)) { /* unknown; the kernel would send to this host */
 		sn_pkt_put(e, p);
 		return;
 	}
@@ -369,8 +370,8 @@ void sn_wire_flush(struct sn_eng *e)
 	e->ntx = 0;
 }
 
-/* False for a packet of another service than the queue pair's; the caller drops it (IB spec
- * 9.6.1.2). */
+/* Returns false for a packet of another transport than the queue pair's, which the caller drops
+ * (IB spec 9.6.1.2). */
 static bool opcode_fits(const struct sn_qp *qp, uint8_t op)
 {
 	switch (qp->type) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Finds out whether a thread of this process may still be in the middle of a WQE that
- * it began before a given moment. A thread that lost its core there may be without it
- * for any time, so waiting proves nothing. Proof is that each thread has since either
- * run for longer than the rest of a WQE takes, or slept: no thread sleeps within a
- * WQE. /proc/self/task shows both. Threads that it does not show are not waited for;
- * the caller's delay must then suffice.
+ * Finds out whether a thread of this process may still be writing a WQE that it began
+ * before a given time. A thread that loses its core while it writes a WQE may stay
+ * without a core for any time, so waiting proves nothing. A thread has finished the WQE
+ * if it has since run for longer than the rest of a WQE takes, or is asleep: no thread
+ * sleeps while it writes a WQE. /proc/self/task shows both. A thread whose state cannot
+ * be read counts as finished; for it, the time that the caller waits must suffice.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -76,7 +76,7 @@ static void add(struct sn_writers *w, int tid)
 	w->of[w->num++] = (struct sn_writer){ tid, ran };
 }
 
-/* Records all threads that are awake, except the caller. */
+/* Records the running time of all threads that are awake, except the caller. */
 static void take_note(struct sn_writers *w)
 {
 	int self = (int)syscall(SYS_gettid), tid;
