@@ -5,8 +5,9 @@
  * Opcodes and syndromes are in opcodes.h; the objects that the front creates are
  * in softnic.h.
  *
- * Everything in this file is accessed with sn_dev.lock held, almost always by the
- * NIC thread. Work queue indices are 32-bit counts; the hardware's 16-bit index is
+ * sn_dev.lock protects the types in this file, except atomic fields and fields of
+ * sn_eng that do not change while the NIC thread runs. The NIC thread makes almost all
+ * of the calls. Work queue indices are 32-bit counts; the hardware's 16-bit index is
  * the low half. PSNs are 24-bit values, compared with sn_psn_cmp().
  */
 #ifndef SOFTNIC_ENG_H
@@ -20,19 +21,19 @@
 #include "softnic.h"
 
 #define SN_MSGS		   128u	 /* maximum number of send WQEs in flight per QP */
-#define SN_MSGS_FIRST	   8u	 /* slots allocated first; the ring grows up to SN_MSGS */
+#define SN_MSGS_FIRST	   8u	 /* messages allocated first; the array doubles up to SN_MSGS */
 #define SN_FEW_SGES	   6u	 /* gather entries stored in a message itself */
 #define SN_WQE_MAX	   1024u /* maximum bytes of one WQE */
-#define SN_WINDOW_PKTS	   64u	 /* unacknowledged packets per QP; read_ends has a bit for each */
+#define SN_WINDOW_PKTS	   64u	 /* unacknowledged packets per QP; one bit of read_ends each */
 #define SN_READ_CHUNK_PKTS 16u	 /* maximum number of response packets per READ request */
-#define SN_RES		   16u	 /* READs and atomics remembered for duplicates, per QP */
+#define SN_RES		   16u	 /* READs and atomics per QP remembered to answer duplicates */
 #define SN_JOBS		   (3 * SN_RES) /* maximum number of jobs waiting per QP */
-#define SN_MAX_MSG	   (1u << 30)	/* bytes, log_msg_max of the firmware */
+#define SN_MAX_MSG	   (1u << 30)	/* maximum bytes of a message; log_max_msg is 30 */
 #define SN_PKT_DATA	   (4096 + 96)
 #define SN_PSN_MASK	   0xffffffu
-#define SN_SQ_CACHE	   64u /* blocks read from the ring in one copy */
+#define SN_SQ_CACHE	   64u /* maximum number of blocks of the send ring read in one copy */
 
-/* the bits of IBV_ACCESS_* */
+/* Equal to the bits IBV_ACCESS_REMOTE_*. */
 enum { SN_REMOTE_WRITE = 1u << 1, SN_REMOTE_READ = 1u << 2, SN_REMOTE_ATOMIC = 1u << 3 };
 
 struct sn_sge {
@@ -42,18 +43,19 @@ struct sn_sge {
 
 /* One send WQE, from fetch to completion. */
 struct sn_msg {
-	uint32_t idx;	      /* WQE index of its first block */
-	uint16_t blocks;      /* of 64 bytes */
-	uint8_t opcode, fm;   /* fm: fence, completion and solicited bits of the WQE */
-	uint8_t synd, vendor; /* error, 0: none; reported when the message is the oldest */
-	bool local;	      /* sends no packet: NOP, WAIT, DUMP or an error */
-	bool done;	      /* READ or atomic: the response is in memory */
+	uint32_t idx;	    /* WQE index of its first block */
+	uint16_t blocks;    /* number of 64-byte blocks */
+	uint8_t opcode, fm; /* fm: fence, completion and solicited bits of the WQE */
+	/* error, synd 0: none; its CQE is written when the message is the oldest */
+	uint8_t synd, vendor;
+	bool local; /* sends no packet: NOP, WAIT, DUMP or an error */
+	bool done;  /* READ or atomic: the whole response is in memory */
 	bool solicited;
-	uint8_t atomic_size; /* 4 or 8, bytes */
-	bool inl;	     /* the payload begins with inl_len inline bytes, */
-	uint16_t inl_len;    /* stored at data; the nsge memory pieces follow them */
-	uint16_t nsge;
-	uint32_t imm; /* immediate value, big-endian as in the WQE */
+	uint8_t atomic_size; /* bytes of an atomic's word: 4 or 8 */
+	bool inl;	     /* the payload begins with inline bytes */
+	uint16_t inl_len;    /* number of inline bytes, stored at data */
+	uint16_t nsge;	     /* pieces in memory; they follow the inline bytes */
+	uint32_t imm;	     /* immediate value, big-endian as in the WQE */
 	uint32_t len;
 	uint32_t psn, npkts; /* first PSN and number of PSNs */
 	uint32_t got;	     /* READ: response packets received */
@@ -69,7 +71,7 @@ struct sn_msg {
 		struct sn_sge *sge;
 		uint8_t *data;
 	};
-	uint8_t *big; /* SN_WQE_MAX bytes once a WQE needed them; kept with the slot */
+	uint8_t *big; /* SN_WQE_MAX bytes, allocated when a WQE first needs them, then kept */
 	struct sn_sge few[SN_FEW_SGES];
 };
 
@@ -78,8 +80,8 @@ static inline struct sn_sge *sn_msg_sges(const struct sn_msg *m)
 	return m->sge + (m->inl_len + sizeof(*m->sge) - 1) / sizeof(*m->sge);
 }
 
-/* A READ or atomic request: waiting in jobs until its responses are sent, or remembered in kept
- * to answer a duplicate. */
+/* A READ or atomic request. It waits in sn_qp_rsp.jobs until its responses are sent. A copy in
+ * sn_qp_rsp.kept is used to answer duplicates. */
 struct sn_job {
 	bool atomic, again; /* again: the request is a duplicate */
 	uint32_t psn, npkts, sent;
@@ -113,64 +115,70 @@ struct sn_rwqe {
 	} while (0)
 
 /*
- * A queue pair. Three parts hold what a reset clears, each as a whole: the send queue as
- * posted, the requester, and the responder with its receive queue. Identity, memory and list
- * links are outside these parts, and a reset keeps them.
+ * The engine's state of a queue pair is struct sn_qp_eng. A reset initializes three parts of it:
+ * the posted part of the send queue (sn_qp_sq), the requester (sn_qp_req), and the responder
+ * with its receive queue (sn_qp_rsp). A reset keeps identity, memory and list links.
  */
-struct sn_qp_sq { /* invariant: fetch <= pi */
-	uint32_t pi, fetch;
+struct sn_qp_sq {		    /* invariant: fetch <= pi */
+	uint32_t pi, fetch;	    /* index after the last posted block; next block to parse */
 	uint32_t cache_at, cache_n; /* index of the first block in cache, number of blocks */
-	uint32_t last_ring;	    /* page->rings at this QP's last ring */
-	uint64_t quiet_since;	    /* when the unrung WQEs at pi last changed; 0: none */
-	uint64_t quiet_sum;
+	uint32_t last_ring;	    /* value of page->rings when this QP last rang */
+	uint64_t quiet_since;	    /* time when the unrung WQEs from pi on last changed; 0: none */
+	uint64_t quiet_sum;	    /* number and checksum of the blocks of these WQEs */
 };
 
-/* How many packets may be unacknowledged. The algorithm is described in window.c. */
+/* The send window of a reliable connection. window.c describes the algorithm. */
 struct sn_window {
-	uint32_t size;	    /* packets that may be unacknowledged */
-	uint32_t good;	    /* below this size the window grows fast, */
-	uint32_t wall;	    /* above it slowly, and stops one packet below wall */
-	uint32_t step;	    /* growth beyond the wall, in packets; doubles */
+	uint32_t size;	    /* maximum number of unacknowledged packets */
+	uint32_t good;	    /* below this size the window grows fast, from it on slowly */
+	uint32_t wall;	    /* size at which packets were lost; growth pauses one packet below it */
+	uint32_t step;	    /* packets of one slow growth; 1 up to the wall, doubles beyond it */
 	uint32_t wall_acks; /* packets to be acknowledged before the window may reach the wall */
-	uint32_t credit;    /* packets acknowledged since the last growth */
-	bool full;	    /* the window delayed a packet since the last growth */
-	bool lost;	    /* nothing was acknowledged since the last loss or RNR NAK; */
-	uint32_t after;	    /* the next acknowledgement sets the size to this */
+	uint32_t credit;    /* acknowledged packets that count for the next slow growth */
+	bool full;	    /* the window delayed a packet; the next acknowledgement may grow it */
+	bool lost;	/* a loss or an RNR NAK reduced the window; not yet acknowledged since */
+	uint32_t after; /* if lost: size that the next acknowledgement sets */
 };
 
 struct sn_qp_req {
 	uint32_t head, tail;   /* messages in flight are [head, tail); counts */
 	uint32_t cur, cur_pkt; /* next packet to send: message, and packet in it */
-	uint32_t next_psn;     /* PSN of the next message fetched */
+	uint32_t next_psn;     /* first PSN of the next message to be fetched */
 	uint32_t una;	       /* oldest unacknowledged PSN */
 	struct sn_window win;
-	uint32_t max_sent;	    /* highest PSN ever sent, plus 1 */
-	uint32_t again_at;	    /* 1 + PSN resent after a NAK or a missing response; 0: none */
-	uint64_t timer, probe;	    /* time when it expires, ns; 0: off */
-	uint64_t probe_wait;	    /* interval between probes, ns; doubles with each */
-	uint32_t probed;	    /* 1 + PSN of the unanswered probe; 0: none */
-	uint64_t reads_sent;	    /* bit PSN % 64: last PSN of a READ or atomic request sent */
-	uint64_t read_ends;	    /* since the last rewind (reads_sent), and ever (read_ends) */
-	uint64_t srtt, rttvar;	    /* ns: smoothed round-trip time and its variation; 0: unknown */
-	uint64_t rtt_at, probed_at; /* when rtt_psn (rtt_at 0: none) and probed were sent */
+	uint32_t max_sent;     /* highest PSN ever sent, plus 1 */
+	uint32_t again_at;     /* 1 + PSN resent after a NAK or a missing response; 0: none */
+	uint64_t timer, probe; /* times of the timeout and of the next probe, ns; 0: off */
+	uint64_t probe_wait;   /* interval between probes, ns; doubles with each probe */
+	uint32_t probed;       /* 1 + PSN of the unanswered probe; 0: none */
+	/* Bit PSN % 64 is set for the last PSN of a READ or atomic request that was sent since
+	 * the last rewind. */
+	uint64_t reads_sent;
+	/* The same bits for all requests sent, before and after rewinds. */
+	uint64_t read_ends;
+	uint64_t srtt, rttvar; /* ns: smoothed round-trip time and its variation; 0: unknown */
+	/* ns: time at which packet rtt_psn was sent (0: no packet is timed); time at which the
+	 * probe was sent */
+	uint64_t rtt_at, probed_at;
 	uint32_t rtt_psn;
-	uint64_t rnr_until;
+	uint64_t rnr_until; /* ns; an RNR NAK forbids to send before this time; 0: none */
 	uint8_t retries, rnr_retries;
 	uint32_t completed; /* messages completed, for cfg.err_after */
-	uint32_t drain_end; /* SQD: messages before it are finished, later ones wait */
-	bool drained;	    /* SQD: all messages before drain_end are finished */
-	bool ce_error;	    /* an error CQE was written, see flush_cqe() */
+	/* SQD: index of the first message that waits; earlier ones are still sent */
+	uint32_t drain_end;
+	bool drained;  /* SQD: all messages before drain_end are finished */
+	bool ce_error; /* an error CQE was written, see flush_cqe() */
 };
 
 struct sn_qp_rsp {
 	uint32_t epsn, msn;
 	bool established; /* COMM_EST was reported: a packet arrived in state RTR */
-	bool nak_sent;	  /* a NAK was sent; no sequence NAK is sent until epsn arrives */
+	bool nak_sent;	  /* a sequence or RNR NAK was sent; no sequence NAK until epsn arrives */
 	bool ack_due;
-	uint8_t ack_held; /* passes that the acknowledgement was delayed */
+	uint8_t ack_held; /* number of passes for which the acknowledgement was delayed */
 	uint8_t nak_due;  /* syndrome of the NAK to send; 0: none */
 	uint8_t in_msg;	  /* message in progress: 0 none, 1 SEND, 2 WRITE */
-	uint64_t w_va;	  /* where the next byte of the current WRITE goes */
+	uint64_t w_va;	  /* address of the next byte of the WRITE in progress */
 	uint32_t w_rkey, w_left, w_len;
 	bool have_rwqe;
 	struct sn_rwqe rwqe;
@@ -190,11 +198,11 @@ struct sn_qp_eng {
 	struct sn_qp_eng *page_next, **page_at; /* list of the page's QPs */
 	struct sn_qp_eng *busy_next;		/* list of QPs to serve, see sn_qp_wake() */
 	bool busy;
-	bool is_rts;			       /* counted in sn_eng.nrts */
-	bool dbr_ok;			       /* DBREC is host memory, loaded directly */
-	bool sq_gpu, rq_gpu, dbr_gpu, sq_cuda; /* sq_cuda: memory that the CUDA driver knows */
+	bool is_rts; /* counted in sn_eng.nrts */
+	bool dbr_ok; /* the DBREC is readable host memory, loaded directly */
+	bool sq_gpu, rq_gpu, dbr_gpu, sq_cuda; /* sq_cuda: the CUDA driver knows its memory */
 	uint32_t mtu;
-	uint32_t nmsgs;	     /* slots of msgs, a power of two */
+	uint32_t nmsgs;	     /* length of msgs, a power of two; 0: not allocated */
 	struct sn_msg *msgs; /* ring of nmsgs messages */
 	uint8_t *cache;	     /* SN_SQ_CACHE * 64 bytes, allocated at the first read */
 
@@ -209,7 +217,7 @@ struct sn_cq_eng {
 	bool gpu, dbr_gpu;
 	uint32_t ci;	   /* consumer index last read from the DBREC, 24 bits */
 	bool arm_seen;	   /* armed at least once */
-	uint64_t due;	   /* when the delayed event is due, ns; 0: none is delayed */
+	uint64_t due;	   /* time of the delayed event, ns; 0: none is delayed */
 	uint32_t arm_word; /* DBREC word 1 as last read, big-endian */
 };
 
@@ -218,7 +226,7 @@ struct sn_pkt {
 	uint64_t due;
 	struct in6_addr src, dst;
 	bool no_icrc;	/* packet within this process: no ICRC to check */
-	bool corrupt;	/* flip one bit after the ICRC is computed (injected fault) */
+	bool corrupt;	/* injected fault: flip a bit after the ICRC; drop a local packet */
 	uint16_t len;	/* bytes from the BTH to the end of payload and pad, without ICRC */
 	uint16_t sport; /* UDP source port */
 	int fd;		/* socket that sends it */
@@ -242,18 +250,18 @@ struct sn_bth {
 struct sn_page {
 	struct sn_qp_eng *qps;
 	unsigned nqps;
-	uint32_t rings;	      /* rings on this page, of all its QPs */
+	uint32_t rings;	      /* doorbells received from the QPs of this page */
 	unsigned to_scan;     /* QPs whose DBRECs are still to be read for a lost ring */
-	struct sn_qp_eng *at; /* next QP to read */
-	struct sn_page *next; /* in sn_eng.scans */
+	struct sn_qp_eng *at; /* QP whose DBREC is read next */
+	struct sn_page *next; /* next page in sn_eng.scans */
 	uint64_t polled;      /* number of the last pass that polled the registers */
 };
 
-/* The threads of this process that were awake at one moment, see writers.c. */
+/* The threads of this process that were awake when this list was made, see writers.c. */
 struct sn_writers {
 	struct sn_writer *of;
 	unsigned num, max;
-	uint64_t noted; /* that moment, ns */
+	uint64_t noted; /* time at which the list was made, ns */
 };
 
 #define SN_PORTS 64u /* maximum number of source ports other than 4791, each with a socket */
@@ -278,19 +286,20 @@ struct sn_eng {
 	int kicked; /* atomic; evfd was written and not yet read */
 	int evfd, sock;
 	struct sn_port ports[SN_PORTS];		 /* hash table with open addressing */
-	struct sn_id_peer id_peers[SN_ID_PEERS]; /* index: last byte of the address */
+	struct sn_id_peer id_peers[SN_ID_PEERS]; /* index: last byte of the address % 64 */
 	uint64_t now, passes, last_active, next_sweep, next_probe;
 	struct sn_qp_eng *qps;
 	struct sn_cq_eng *cqs;
 	unsigned nqps, ncqs, nrts, ndue;     /* ndue: CQs with a delayed event */
-	bool cq_failed;			     /* a CQE was lost, its CQ is in error */
+	bool cq_failed;			     /* a CQE was lost because its CQ is in error */
 	struct sn_qp_eng *busy, **busy_tail; /* QPs that the next pass serves */
 	struct sn_page page[SN_MAX_UARS];
 	struct sn_page *scans;	 /* pages whose QPs' DBRECs are being read */
-	struct sn_qp_eng *sweep; /* next QP of the sweep; NULL: start again */
-	/* whether this sweep reads DBRECs in GPU memory, and checks that DBRECs are mapped */
+	struct sn_qp_eng *sweep; /* next QP of the sweep; NULL: the sweep is complete */
+	/* sweep_gpu: this sweep reads DBRECs in GPU memory; sweep_probes: it checks that DBRECs
+	 * are still mapped */
 	bool sweep_gpu, sweep_probes;
-	bool no_dbr, sweep_no_dbr;  /* the last sweep, this sweep found a DBREC-less QP */
+	bool no_dbr, sweep_no_dbr;  /* the last sweep found a DBREC-less QP; this one did */
 	uint32_t uars[SN_MAX_UARS]; /* pages in use, see sn_uar_list() */
 	unsigned nuars, next_uar;
 	uint64_t next_settle, next_gpu_sweep;
@@ -305,8 +314,8 @@ struct sn_eng {
 	struct sn_pkt *delayed;	 /* packets, sorted by due */
 	struct sn_pkt *held;	 /* packet to send after the next one */
 	struct sn_rx *rx;	 /* receive buffers of wire.c */
-	bool arriving;		 /* this pass received packets from the socket, */
-	bool more;		 /* and the socket probably has more */
+	bool arriving;		 /* this pass received packets from the socket */
+	bool more;		 /* it filled all buffers; the socket may have more packets */
 	uint64_t probe_wait_min; /* minimum wait before the first probe, ns: see window.c */
 	uint64_t last_arrival;
 
@@ -316,7 +325,7 @@ struct sn_eng {
 	uint8_t scratch[SN_PKT_DATA];
 };
 
-/* Adds to the counter of the device and to that of the queue pair. */
+/* Adds n to the counter of the device and to that of the queue pair. */
 #define SN_COUNT(e, q, field, n) ((e)->dev->stats.field += (n), (q)->stats.field += (n))
 
 static inline struct sn_msg *sn_msg_at(const struct sn_qp_eng *q, uint32_t n)
@@ -329,7 +338,7 @@ static inline bool sn_msg_atomic(const struct sn_msg *m)
 	return m->opcode >= SN_OP_CS && m->opcode <= SN_OP_MASKED_FA;
 }
 
-/* The request is answered with data: READ or atomic. */
+/* True for a READ or atomic, which is answered with data. */
 static inline bool sn_msg_reads(const struct sn_msg *m)
 {
 	return m->opcode == SN_OP_READ || sn_msg_atomic(m);
@@ -381,19 +390,19 @@ uint64_t sn_now(void);
 /* Creates an engine without its thread. A test sets e->now and calls sn_eng_pass(). */
 int sn_eng_create(struct sn_dev *dev);
 bool sn_eng_pass(struct sn_eng *e);			/* true if the pass found work */
-void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q); /* serve it in the next pass */
+void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q); /* adds q to the busy QPs */
 void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q);
-void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q); /* a send request failed */
+void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q); /* call it if a send fails */
 void sn_eng_rts_count(struct sn_eng *e, struct sn_qp_eng *q);
 
-/* waiting.c: the NIC thread between two passes. sn_wait_time() returns the ns to sleep; 0: none,
- * -1: until kicked. any: the last pass found work. */
+/* waiting.c: the NIC thread between two passes. sn_wait_time() returns the ns to sleep; 0: do not
+ * sleep, -1: sleep until a kick or a packet. any: the last pass found work. */
 void sn_wait_setup(struct sn_eng *e);
 long sn_wait_time(const struct sn_eng *e);
 void sn_wait(struct sn_eng *e, long ns, bool any);
 
 /* uar_watch.c: doorbells and posted WQEs. The functions of type bool return true if they found
- * a new ring or WQE. */
+ * work: a doorbell, a new WQE, or DBRECs still to be read. */
 void sn_uar_list(struct sn_eng *e);
 void sn_uar_attach(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_uar_detach(struct sn_eng *e, struct sn_qp_eng *q);
@@ -403,10 +412,12 @@ bool sn_sq_posted(struct sn_eng *e, struct sn_qp_eng *q);
 bool sn_uar_sweep(struct sn_eng *e);
 bool sn_uar_settle(struct sn_eng *e);
 
-/* Returns true if each thread of this process has left the WQE that it may have been writing at
- * time `since`. Call it again until it returns true; now: the current time. */
+/* writers.c. sn_writers_passed() returns true if each thread that /proc shows has left the WQE
+ * that it may have been writing at time `since`. Call it again until it returns true; now: the
+ * current time. */
 bool sn_writers_passed(struct sn_writers *w, uint64_t since, uint64_t now);
 void sn_writers_free(struct sn_writers *w);
+/* uar_watch.c; false: there is no DBREC, or the memory cannot be read */
 bool sn_dbrec_read(struct sn_qp_eng *q, unsigned word, uint32_t *value);
 bool sn_sq_read(struct sn_qp_eng *q, uint32_t idx, void *dst, uint32_t blocks);
 
@@ -442,7 +453,7 @@ enum sn_due sn_timer_due(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_probe_wait_init(struct sn_eng *e);
 void sn_probe_wait_lossy(struct sn_eng *e);
 void sn_probe_wait_early(struct sn_eng *e);
-bool sn_rtt_fits(const struct sn_qp_eng *q, uint64_t ns); /* ns is not longer than a round trip */
+bool sn_rtt_fits(const struct sn_qp_eng *q, uint64_t ns); /* a round trip may take ns */
 
 /* response.c */
 struct sn_msg *sn_msg_of_psn(struct sn_qp_eng *q, uint32_t psn);
@@ -464,13 +475,14 @@ bool sn_rsp_read(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth
 bool sn_rsp_atomic(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 		   const uint8_t *p, uint32_t len);
 void sn_rsp_again(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth, const uint8_t *p,
-		  uint32_t len); /* a duplicate request */
+		  uint32_t len); /* handles a duplicate request */
 bool sn_rsp_send(struct sn_eng *e, struct sn_qp_eng *q);
 
-/* rq.c: sn_rq_take() returns 1: *w is filled, 0: no WQE is posted, -1: unreadable */
+/* rq.c: sn_rq_take() returns 1: *w is filled, 0: no WQE is posted, -1: the WQE, or the DBREC of a
+ * shared queue, cannot be read */
 int sn_rq_take(struct sn_eng *e, struct sn_qp_eng *q, struct sn_rwqe *w);
 int sn_rq_scatter(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_rwqe *w, uint32_t off,
-		  const void *src, uint32_t len); /* 0 or a syndrome */
+		  const void *src, uint32_t len); /* returns 0 or a syndrome */
 void sn_rq_flush(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 	      const struct sn_pkt *pkt, const uint8_t *p, uint32_t len);
@@ -492,18 +504,21 @@ void sn_cq_scan_arms(struct sn_eng *e, bool rung);
 void sn_guard_install(void);
 void sn_guard_remove(void);
 void sn_guard_pass(void); /* the NIC thread calls it at the start of each pass */
-/* false: called by another thread, or the program has its own handlers */
+/* Whether sn_guard_copy() may be called. False in other threads, if the program has installed
+ * its own handlers, and under sanitizers. */
 bool sn_guard_ready(void);
 int sn_guard_copy(uint64_t va, void *buf, size_t len, bool write);
 
-/* mem.c: functions return 0 or -EFAULT and never raise a signal for unmapped memory */
+/* mem.c: functions of type int return 0 or -EFAULT. No function raises a signal for unmapped
+ * memory. */
 struct sn_iov {
 	uint64_t va;
 	uint32_t len;
 };
 /*
- * Tells the following reads by key that they read payload to send, of which this pass sends
- * `bytes` bytes from the first address on. GPU memory may then be read ahead. 0 ends the plan.
+ * Announces that the next reads by key fetch payload to be sent: this pass will send `bytes`
+ * bytes from the address of the first read on. GPU memory may then be read ahead. bytes = 0: no
+ * more such reads follow.
  */
 void sn_mem_plan(uint64_t bytes);
 static inline uint64_t sn_min64(uint64_t a, uint64_t b)
@@ -511,15 +526,15 @@ static inline uint64_t sn_min64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* mem_gpu.c: the same for GPU memory */
+/* mem_gpu.c: access to GPU memory; functions of type int return 0 or -EFAULT */
 int sn_gpu_read(uint64_t va, void *dst, size_t len);
 int sn_gpu_read_ahead(uint64_t va, void *dst, size_t len, size_t room);
 int sn_gpu_write(uint64_t va, const void *src, size_t len, uint64_t region);
 void sn_gpu_fresh(void);	  /* discard what was read ahead */
-bool sn_mem_is_cuda(uint64_t va); /* device memory or pinned host memory */
+bool sn_mem_is_cuda(uint64_t va); /* the CUDA driver knows va: GPU or pinned memory */
 void sn_mem_settle(void);	  /* wait until all writes to GPU memory have arrived */
-/* Access by key, with check of PD, bounds and rights. access: IBV_ACCESS_* bits; 0 for a local
- * read. */
+/* mem.c: access by key, with check of PD, bounds and rights. access: IBV_ACCESS_* bits; 0 for a
+ * local read. */
 bool sn_mr_allows(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
 		  uint32_t access);
 int sn_mr_read(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
@@ -540,10 +555,10 @@ int sn_wire_open(struct sn_eng *e);
 void sn_wire_close(struct sn_eng *e);
 struct sn_pkt *sn_pkt_get(struct sn_eng *e);
 void sn_pkt_put(struct sn_eng *e, struct sn_pkt *p);
-/* Writes the BTH to data[0..11] and sends. The caller has filled data[12..len). */
+/* Writes the BTH to p->data[0..11] and sends p. The caller has filled p->data[12..len-1]. */
 void sn_pkt_send(struct sn_eng *e, struct sn_qp *qp, const struct sn_way *way, struct sn_pkt *p,
 		 const struct sn_bth *bth, uint32_t len);
-void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p); /* after fault injection */
+void sn_wire_emit(struct sn_eng *e, struct sn_pkt *p); /* sends p after fault.c */
 void sn_wire_flush(struct sn_eng *e);
 bool sn_wire_poll(struct sn_eng *e);
 void sn_wire_report_headers(struct sn_eng *e);
@@ -552,13 +567,13 @@ void sn_wire_receive(struct sn_eng *e, struct sn_pkt *p); /* handles one receive
 /* icrc.c: head is the length of the IP and UDP headers. */
 uint32_t sn_icrc(const uint8_t *ip_udp, size_t head, const uint8_t *bth, size_t len);
 
-/* trace.c: call only if cfg.trace is set */
+/* trace.c: callers check cfg.trace first, to save time */
 void sn_trace_wqe(const struct sn_qp_eng *q, const struct sn_msg *m);
 void sn_trace_cqe(const struct sn_cq *cq, const struct sn_qp *qp, const struct sn_cqe_args *a);
 void sn_trace_packet(const char *way, const struct sn_bth *bth, uint32_t len);
 
-/* ipid.c: sn_icrc_but_id() returns true if an ICRC difference can be explained by a non-zero
- * IPv4 identification, and DF, alone. */
+/* ipid.c: sn_icrc_but_id() returns true if packets whose ICRCs differ by `differs` may be equal
+ * except for the IPv4 identification and the DF bit. */
 bool sn_icrc_but_id(uint32_t differs, size_t head, size_t len);
 bool sn_id_check(struct sn_eng *e, const struct sn_pkt *p, uint32_t differs);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Private to the front of the software NIC: handle tables, open contexts, event
- * queues, one call of the verbs ioctl, one firmware command. The engine does not
- * include this file; what both halves use is in softnic.h.
+ * Private declarations of the front of the software NIC: handle tables, open
+ * contexts, event queues, one call of the verbs ioctl, one firmware command. The
+ * engine does not include this file; softnic.h is for both halves.
  */
 #ifndef SOFTNIC_FRONT_H
 #define SOFTNIC_FRONT_H
@@ -22,7 +22,7 @@
 #define SN_SM_LID	1u
 /* Capability bits of the port, as mlx5 ports of that link layer report them. */
 #define SN_PORT_CAP(cfg)  ((cfg)->infiniband ? 0x2651e848u : 0x04010000u)
-#define SN_GIDS		  8u /* slots of the GID table; the last ones are empty */
+#define SN_GIDS		  8u /* entries of the GID table; the last ones are empty */
 #define SN_MEMFD_NAME	  "uverbs0"
 #define SN_MEMFD_SIZE	  (1ull << 30)
 #define SN_TIMESTAMP_MASK 0x7fffffffffffffffull
@@ -36,7 +36,7 @@
 #define SN_MAX_SRQ_WR	  32767u
 #define SN_MAX_SRQ_SGE	  31u
 
-/* Maps numbers (QPN, CQN, key index, umem id) to objects. */
+/* Maps indices to objects. A number (QPN, CQN, key index, umem id) is its index plus a base. */
 struct sn_table {
 	void *slot[SN_TABLE_SIZE];
 	uint32_t next, used;
@@ -48,8 +48,9 @@ struct sn_handle {
 	void *obj;
 };
 
-/* A completion channel, an asynchronous event file or a DEVX event file: a pipe whose read end
- * the application owns. drain is a second descriptor of that end, opened non-blocking. */
+/* A completion channel, an asynchronous event file, or a DEVX file of events or command outputs:
+ * a pipe whose read end the application owns. drain is a second descriptor of that end, opened
+ * non-blocking. */
 struct sn_event_queue {
 	uint32_t handle;
 	enum sn_kind kind;
@@ -66,7 +67,7 @@ struct sn_ctx {
 	int memfd; /* the NIC's own descriptor of this open */
 	dev_t dev;
 	ino_t ino;
-	int fds; /* number of the application's descriptors of it */
+	int fds; /* number of the application's descriptors of this open */
 	bool ready;
 	struct sn_event_queue *async;
 };
@@ -80,7 +81,8 @@ struct sn_front {
 	uint32_t no_dbr_qps;
 	uint32_t lag_turn; /* libibverbs QPs that were assigned a port of the bond */
 	struct sn_subscription *subscriptions;
-	uint64_t ioctls, cmds; /* numbers of calls since the last sn_fail_next() */
+	/* numbers of uverbs calls and firmware commands since the last sn_fail_next() */
+	uint64_t ioctls, cmds;
 };
 
 /*
@@ -110,7 +112,7 @@ void sn_models_print(FILE *f); /* names, separated by commas */
 void sn_models_list(FILE *f);  /* each model with its differences and their sources */
 
 /* ---- addr.c, sysfs.c: also linked into softnic-run ---- */
-/* a free loopback address; lid: one that contains a LID */
+/* Finds a free loopback address. lid: its last 16 bits must be a valid LID. Returns 0 or -errno. */
 int sn_addr_pick(struct in6_addr *ip, bool lid);
 bool sn_addr_is_local(const struct in6_addr *ip); /* 127.x.y.z */
 bool sn_addr_parse(const char *text, struct in6_addr *ip);
@@ -130,14 +132,14 @@ void sn_unredirect(char *path);
 /* ---- uverbs_context.c: opens of the device file ---- */
 int sn_ctx_open(int flags);	     /* returns a descriptor for the application or -errno */
 struct sn_ctx *sn_ctx_of_fd(int fd); /* NULL: not a descriptor of the NIC */
-void sn_ctx_dup(int fd);	     /* call it for a new descriptor */
+void sn_ctx_dup(int fd);	     /* call it for each descriptor that dup() etc. made */
 void sn_fd_closing(int fd);	     /* call it before the application's close */
 bool sn_any_open(void);
 const char *sn_sysfs_root(void); /* the folder to which /sys is redirected; never NULL */
 long sn_ctx_ioctl(struct sn_ctx *ctx, void *arg);
 
 /* ---- objects.c (lock held) ---- */
-uint32_t sn_table_add(struct sn_table *t, void *obj); /* index, or UINT32_MAX */
+uint32_t sn_table_add(struct sn_table *t, void *obj); /* index; UINT32_MAX: full */
 void sn_table_del(struct sn_table *t, uint32_t idx);
 void *sn_table_get(const struct sn_table *t, uint32_t idx);
 uint32_t sn_handle_add(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind, void *obj);
@@ -152,8 +154,8 @@ void sn_ctx_destroy_objects(struct sn_dev *dev, struct sn_ctx *ctx);
 struct sn_pd *sn_pd_create(struct sn_dev *dev, struct sn_ctx *ctx);
 int sn_pd_destroy(struct sn_dev *dev, struct sn_pd *pd);
 struct sn_pd *sn_find_pd(struct sn_dev *dev, uint32_t pdn);
-/* Creates a region. If from->ksm is set, creates an indirect key, which takes ownership of it,
- * and from->lkey gives the low byte of its key. */
+/* Creates a region and returns it, or NULL. If from->ksm is set, creates an indirect key, which
+ * then owns the ksm; from->lkey gives the low byte of its key. */
 struct sn_mr *sn_mr_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct sn_mr *from);
 void sn_mr_move(struct sn_dev *dev, struct sn_mr *mr, uint32_t pdn); /* moves it to another PD */
 int sn_mr_destroy(struct sn_dev *dev, struct sn_mr *mr);
@@ -181,7 +183,8 @@ struct sn_event_queue *sn_events_create(struct sn_dev *dev, struct sn_ctx *ctx, 
 void sn_events_put(struct sn_dev *dev, struct sn_event_queue *q);
 void sn_events_free(struct sn_dev *dev, struct sn_event_queue *q);
 struct sn_event_queue *sn_events_of_fd(struct sn_dev *dev, int fd);
-/* Removes unread events of one object and returns their number. */
+/* Removes unread events of one object and returns their number. In an asynchronous event file,
+ * removes only event types from first_type to last_type. */
 uint32_t sn_events_drain(struct sn_event_queue *q, uint64_t element, int first_type, int last_type);
 
 /* ---- uverbs_devx_events.c (lock held) ---- */
@@ -199,15 +202,16 @@ struct sn_call {
 };
 
 struct ib_uverbs_attr *sn_attr(struct sn_call *c, uint16_t id);
-void *sn_attr_dup(struct sn_call *c, uint16_t id, size_t *len); /* NULL: absent, or no memory */
-/* fills the rest with zeros; returns the attribute's length */
+void *sn_attr_dup(struct sn_call *c, uint16_t id, size_t *len); /* copies it; NULL: absent */
+/* Copies an attribute to dst and fills the rest of the len bytes with zeros. Returns the
+ * attribute's length; 0: absent. */
 size_t sn_attr_in(struct sn_call *c, uint16_t id, void *dst, size_t len);
 uint64_t sn_attr_num(struct sn_call *c, uint16_t id); /* 0 if absent */
 int sn_attr_out(struct sn_call *c, uint16_t id, const void *src, size_t len);
 void sn_attr_set_handle(struct sn_call *c, uint16_t id, int64_t value);
 void *sn_attr_obj(struct sn_call *c, uint16_t id, enum sn_kind kind);
 /* If the attribute is absent, *q is the context's own asynchronous queue, or NULL for other
- * kinds. -EBADF: the descriptor is none of this kind. */
+ * kinds. -EBADF: the descriptor is not of this kind or belongs to another context. */
 int sn_attr_events(struct sn_call *c, uint16_t id, enum sn_kind kind, struct sn_event_queue **q);
 int sn_uverbs_call(struct sn_dev *dev, struct sn_ctx *ctx, struct ib_uverbs_ioctl_hdr *hdr);
 
@@ -221,19 +225,20 @@ struct sn_method {
 extern const struct sn_method sn_methods_dev[], sn_methods_obj[], sn_methods_srq[], sn_methods_mr[],
 	sn_methods_devx[], sn_methods_devx_events[];
 
-/*
- * uverbs_mr.c. sn_map_dmabuf() gives the NIC access to len bytes at off of a dmabuf and returns
- * their address in *va. -EOPNOTSUPP if dmabufs are not enabled, as a kernel without support.
- */
+/* ---- uverbs_mr.c ---- */
 /* True for GPU memory that cannot be registered by address in this configuration. */
 bool sn_no_peermem(const struct sn_call *c, uint64_t va, uint64_t len);
+/* Gives the NIC access to len bytes at off of a dmabuf and returns their address in *va.
+ * -EOPNOTSUPP: dmabufs are not enabled; a kernel without support returns this, too. */
 int sn_map_dmabuf(struct sn_call *c, int fd, uint64_t off, uint64_t len, uint32_t access,
 		  struct sn_mapping *map, uint64_t *va);
 
-/* uverbs_devx.c: the object of a handle, if DEVX commands may use it; NULL: none. */
+/* uverbs_devx.c: returns the object whose handle is in attribute id, if DEVX commands may use it
+ * (QP, CQ, RMP or SRQ, indirect key); otherwise NULL. */
 void *sn_devx_obj(struct sn_call *c, uint16_t id, enum sn_kind *kind);
 
-/* uverbs_write.c, uverbs_qp.c and others: the older commands, which arrive through the ioctl */
+/* uverbs_write.c, uverbs_qp.c and others: commands of the older write() interface, which
+ * libibverbs sends through the ioctl */
 int sn_write_call(struct sn_call *c);
 int sn_write_modify_qp(struct sn_call *c, bool ex);
 int sn_write_query_qp(struct sn_call *c);
@@ -281,12 +286,15 @@ struct sn_cmd {
 
 /* The DEVX method that carries a command. */
 enum sn_cmd_class { SN_CMD_GENERAL, SN_CMD_CREATE, SN_CMD_MODIFY, SN_CMD_QUERY };
-/* Executes one command. Returns 0, or -EREMOTEIO with status and syndrome in the output. */
+/* Executes one command. Returns 0; -EREMOTEIO with status and syndrome in the output; or -EINVAL
+ * if the command does not name the object of its handle. */
 int sn_cmd_exec(struct sn_cmd *cmd, enum sn_cmd_class class);
+/* Stores the syndrome, traces the reason and returns status. */
 uint8_t sn_cmd_fail(struct sn_cmd *cmd, uint8_t status, uint32_t syndrome, const char *why);
-/* Requires zeros in all bits of the input that are not set in mask. words: length of mask. */
+/* Requires zeros in all bits of the input that are not set in mask, and after the mask. words:
+ * length of mask. */
 uint8_t sn_cmd_reserved(struct sn_cmd *cmd, const uint32_t *mask, uint32_t words);
-/* The same for the first words only: a list follows them in the input. */
+/* As sn_cmd_reserved(), but does not check the input after the mask: a list follows there. */
 uint8_t sn_cmd_reserved_head(struct sn_cmd *cmd, const uint32_t *mask, uint32_t words);
 /* Requires zeros from byte `from` to the end of the input. */
 uint8_t sn_cmd_reserved_rest(struct sn_cmd *cmd, size_t from);
@@ -296,8 +304,7 @@ uint64_t sn_cmd_umem(struct sn_cmd *cmd, uint32_t id, uint64_t off, uint64_t len
 /* ---- umem.c ---- */
 /* The page size that the kernel chooses for a umem of len bytes at a DMA address; 0: refused. */
 uint64_t sn_umem_page(const struct sn_cfg *cfg, uint64_t dma, uint64_t len, uint64_t bitmap);
-/* Where a command places a ring: an offset in bytes plus one in units of 1/64 of the umem's
- * page. */
+/* The place of a ring in a umem: `offset` bytes, plus page_offset * 1/64 of the umem's page. */
 struct sn_ring {
 	uint32_t umem;
 	uint64_t offset, len;
@@ -310,7 +317,7 @@ uint8_t sn_cmd_ring(struct sn_cmd *cmd, const struct sn_ring *ring, uint32_t syn
 uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_lag(struct sn_cmd *cmd);
-/* The VLAN tag of packets from a GID with this priority; 0: none. */
+/* The VLAN tag (priority and VLAN) of packets that are sent from a GID; 0: none. */
 uint16_t sn_vlan_tci(const struct sn_cfg *cfg, uint32_t sgid_index, uint8_t prio);
 uint8_t sn_cmd_create_cq(struct sn_cmd *cmd);
 uint8_t sn_cmd_modify_cq(struct sn_cmd *cmd);
@@ -325,16 +332,18 @@ uint8_t sn_cmd_create_mkey(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_mkey(struct sn_cmd *cmd);
 
 /* ---- for tests, which find these by dlsym ---- */
+/* The nth command from now on fails with this status and syndrome, and the nth ioctl fails with
+ * ENOMEM; 0: none. */
 void sn_fail_next(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t nth_ioctl);
 const struct sn_stats *sn_stats_get(void);
 uint32_t sn_objects_live(void);
 
 /* ---- cuda_calls.c ---- */
-/* What CUDA exported as a dmabuf. If it was exported several times, sn_export_of() prefers an
- * export that has len bytes at off. */
+/* Memory that CUDA exported as a dmabuf. sn_export_of() returns false if no export of this dmabuf
+ * was recorded. If several were, it prefers one that has len bytes at off. */
 struct sn_export {
 	uint64_t va, len;
-	bool pcie; /* of the PCIe mapping type */
+	bool pcie; /* exported with the PCIe mapping type */
 };
 bool sn_export_of(int fd, uint64_t off, uint64_t len, struct sn_export *found);
 

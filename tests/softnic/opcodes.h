@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Numbers of the hardware's and the wire's formats that the engine reads and
- * writes: opcodes of WQEs, CQEs and packets (BTH), syndromes of error CQEs and
- * of NAKs, sizes of extended packet headers. Field layouts are in the files
- * that parse and build them.
+ * Numeric codes of the hardware formats and the packet formats that the engine
+ * reads and writes: opcodes of WQEs, CQEs and packets (BTH), syndromes of error
+ * CQEs and of NAKs, sizes of extended packet headers. Field layouts are in the
+ * files that parse and build them.
  */
 #ifndef SOFTNIC_OPCODES_H
 #define SOFTNIC_OPCODES_H
@@ -52,7 +52,8 @@ enum {
 	SN_SYND_RNR = 0x16,
 };
 
-/* BTH opcodes of RC. The upper three bits select the service. */
+/* BTH opcodes of RC, then those of UC, UD and masked atomics. The upper three bits of an opcode
+ * select the service; SN_BTH_UC is added to an opcode of RC. */
 enum {
 	SN_BTH_SEND_FIRST = 0,
 	SN_BTH_SEND_MIDDLE,

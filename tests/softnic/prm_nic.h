@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The firmware's layouts as the NIC reads them. They are deliberately separate from
- * the library's table, so that both cannot share a mistake. A field is the byte offset
- * of a 32-bit word, its highest and its lowest bit. Sources: mlx5_ifc.h of Linux 6.12;
- * for send_dbr_mode and the umem fields that of DOCA GPUNetIO 3.0. Formats of WQEs,
- * CQEs and packets are in the engine.
+ * The layouts of firmware commands, for the NIC. They are deliberately separate from
+ * the library's table, so that both cannot share a mistake. NIC_F() describes a field
+ * by the byte offset of its 32-bit word and by its highest and lowest bit. Sources:
+ * mlx5_ifc.h of Linux 6.12; for send_dbr_mode and the umem fields, mlx5_ifc.h of DOCA
+ * GPUNetIO 3.0. Formats of WQEs, CQEs and packets are in the engine.
  */
 #ifndef SOFTNIC_PRM_NIC_H
 #define SOFTNIC_PRM_NIC_H
@@ -111,7 +111,7 @@ enum nic_opcode {
 
 /* QP commands: the context begins at 0x18. */
 #define CMD_QPC		 0x18
-#define MODIFY_CQ_SELECT NIC_F(0x0c, 31, 0)
+#define MODIFY_CQ_SELECT NIC_F(0x0c, 31, 0) /* field_select of MODIFY_CQ */
 enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 1 << 2 };
 #define CMD_OPT_MASK	      NIC_F(0x10, 31, 0)
 #define CMD_ECE		      NIC_F(0x14, 31, 0) /* also in the output of QUERY_QP */

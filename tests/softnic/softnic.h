@@ -4,12 +4,12 @@
  * The software mlx5 NIC: the objects of the device model and the functions that its
  * two halves call in each other. The front (preload, sysfs, uverbs, firmware
  * commands) creates and destroys objects. The engine (register pages, send, receive,
- * completion, wire) executes them on one thread per process. front.h and eng.h hold
- * what is private to one half.
+ * completion, wire) serves the objects on one thread per process. front.h and eng.h
+ * are private to one half each.
  *
  * Locking: sn_dev.lock protects every field unless its comment says otherwise. The
  * front takes it for each call, the engine for each pass. A thread that holds it
- * does not block and does not call libibverbs.
+ * does not wait for threads of the program and does not call libibverbs.
  */
 #ifndef SOFTNIC_H
 #define SOFTNIC_H
@@ -30,15 +30,16 @@
 /* ---- configuration: read from the environment that softnic-run sets ---- */
 
 /*
- * What the registration of a dmabuf of the PCIe mapping type does on a machine where GPU and NIC
- * share another bus, too. An ordinary function of the NIC cannot attach it (nv-dmabuf.c of
- * NVIDIA's open kernel modules), or it registers it and its DMA fails (UCX pull request 11571).
+ * How the NIC treats a dmabuf that CUDA exported with the PCIe mapping type. On a machine that
+ * also connects GPU and NIC by another bus, an ordinary function of the NIC cannot attach such a
+ * dmabuf (nv-dmabuf.c of NVIDIA's open kernel modules): REFUSED. Or it registers the dmabuf, but
+ * its DMA fails (UCX pull request 11571): FAULTS.
  */
 enum sn_dmabuf_pcie { SN_PCIE_REFUSED, SN_PCIE_FAULTS, SN_PCIE_WORKS };
 
 struct sn_cfg {
 	struct in6_addr ip; /* this process's address; IPv4 as ::ffff:a.b.c.d */
-	char name[32];	    /* "mlx5_0" */
+	char name[32];	    /* of the device, by default "mlx5_0" */
 	char ndev[16];	    /* interface that has ip; empty: none */
 	bool infiniband;    /* link layer of the port; false: Ethernet */
 	/* the InfiniBand port requires a GRH; Ethernet always does */
@@ -47,39 +48,42 @@ struct sn_cfg {
 	char pcap[256];	 /* file for captured packets; empty: none */
 	/* folder for the JSON counters of each process; empty: none */
 	char stats_dir[256];
-	bool stats;			 /* print counters on stderr at exit */
-	bool strict;			 /* counted violations fail the run */
-	bool trace;			 /* print commands, WQEs, packets and CQEs */
-	bool dmabuf;			 /* dmabufs may be registered if they can be mapped */
-	enum sn_dmabuf_pcie dmabuf_pcie; /* what happens to those of the PCIe mapping type */
+	bool stats;  /* print counters on stderr at exit */
+	bool strict; /* the run fails if violations were counted */
+	bool trace;  /* trace commands, WQEs, packets, CQEs */
+	/* dmabufs can be registered: recorded CUDA exports, and others that mmap accepts */
+	bool dmabuf;
+	enum sn_dmabuf_pcie dmabuf_pcie; /* treatment of dmabufs of the PCIe mapping type */
 	bool no_peermem;		 /* GPU memory cannot be registered by its address */
-	bool dbrec_only;		 /* ignore the index in doorbells, read DBREC word 1 */
+	bool dbrec_only;		 /* QPs with DBREC: read it, ignore the doorbell's index */
 	bool no_dbr_cap;		 /* DBREC-less QPs are supported (default true) */
 	uint32_t no_dbr_max;		 /* maximum number of DBREC-less QPs; 0: no limit */
-	uint32_t fail_cmd_nth;	 /* the n-th firmware command of the process fails; 0: none */
-	uint8_t fail_cmd_status; /* its status */
-	uint32_t fail_cmd_syndrome;
-	uint32_t fail_ioctl_nth; /* the n-th uverbs call fails with ENOMEM */
-	uint64_t seed;		 /* seed of all random faults */
+	uint32_t fail_cmd_nth;		 /* the n-th firmware command fails; 0: none */
+	uint8_t fail_cmd_status;	 /* status that the failed command returns */
+	uint32_t fail_cmd_syndrome;	 /* syndrome that it returns */
+	uint32_t fail_ioctl_nth;	 /* the n-th uverbs call fails with ENOMEM; 0: none */
+	uint64_t seed;			 /* seed of all random faults */
+	/* probabilities of faults per packet sent, in 1/1000000; delay of each packet sent, us */
 	uint32_t loss_ppm, dup_ppm, reorder_ppm, corrupt_ppm, delay_us;
 	uint32_t stall_us, stall_every_us; /* length and period of stalls; 0: none */
 	/* active path MTU in bytes, 256 to 4096, fits the frames of ndev */
 	uint32_t mtu;
-	/* a QP goes to error after this many messages; 0: never */
+	/* a QP goes to error after it completed this many send WQEs; 0: never */
 	uint32_t err_after;
 	uint16_t vlan;	   /* VLAN of the GIDs made from IP addresses; 0: none */
-	uint8_t lag_ports; /* ports of the bond that the port represents; 0: no bond */
+	uint8_t lag_ports; /* number of ports of the bond that the port represents; 0: no bond */
 	bool lag_hash;	   /* the bond spreads by packet headers, not by QP */
 	/* the kernel's page size, 4096 to 65536; one mapping of UARs has this size */
 	uint32_t page_size;
-	bool whole_pages;    /* the kernel uses no umem page smaller than its own page */
-	bool lag_inactive;   /* the ports could form a bond and do not, as under ECMP */
-	bool lag_init2;	     /* a QP's port may be changed from INIT on */
-	bool query_lag;	     /* QUERY_LAG is supported; false: it fails */
-	bool vf;	     /* the device is a virtual function, which does not own the bond */
-	bool cd;	     /* core direct is supported: WAIT, master and slave queues */
-	uint8_t ts_format;   /* SN_TS_*, format of the device's time stamps */
-	bool event_cap;	     /* the capability lists `events`, and only these can be subscribed */
+	bool whole_pages;  /* the kernel uses no umem page smaller than its own page */
+	bool lag_inactive; /* the ports could form a bond and do not, as under ECMP */
+	bool lag_init2;	   /* INIT2INIT and INIT2RTR may set the QP's port of the bond */
+	bool query_lag;	   /* QUERY_LAG is supported; false: it fails */
+	bool vf;	   /* the device is a virtual function, which does not own the bond */
+	bool cd;	   /* core direct is supported: WAIT, master and slave queues */
+	uint8_t ts_format; /* SN_TS_*, format of the device's time stamps */
+	/* the capability lists `events`, and only these and completions can be subscribed */
+	bool event_cap;
 	uint64_t events;     /* bit i: event type i is supported */
 	uint32_t qp_max;     /* maximum number of QPs; 0: no limit */
 	uint32_t cq_behind;  /* QUERY_CQ reports this many CQEs less than were written */
@@ -110,7 +114,7 @@ struct sn_stats {
 #undef SN_STAT_FIELD
 };
 
-/* Counters that each queue pair has in addition to those of the device. */
+/* Counters that are kept for each queue pair as well as for the device. */
 #define SN_QP_STATS(X)                                                                 \
 	X(doorbells) X(blueflame) X(db_recovered) X(wqes) X(cqes) X(error_cqes)        \
 	X(tx_packets) X(tx_bytes) X(rx_packets) X(rx_bytes) X(retransmits) X(timeouts) \
@@ -163,7 +167,7 @@ struct sn_mapping {
 struct sn_ksm {
 	uint8_t log_size;
 	bool local_read;
-	bool relaxed_write, relaxed_read; /* permitted; this NIC does not reorder */
+	bool relaxed_write, relaxed_read; /* relaxed ordering is allowed; the NIC does not use it */
 	uint32_t n;
 	struct {
 		uint64_t addr;
@@ -202,8 +206,8 @@ struct sn_uar {
 	int users;
 };
 
-/* Assumed arm word of a CQ with a channel before its first arm. The first arm may store 0, so 0
- * would not show it. */
+/* Arm word of a CQ with a channel before its first arm. Not 0: the first arm may store 0, and the
+ * word must then change. */
 #define SN_ARM_NONE 0xffffffffu
 
 /* Syndromes of a CQ error event (mlx5_ifc.h) */
@@ -222,8 +226,8 @@ struct sn_cq {
 	bool armed, armed_solicited;
 	uint32_t arm_ci;
 	uint64_t notified; /* pi at the last event; a new event needs a newer CQE */
-	/* moderation: send an event after this many CQEs, or this many us after the first; 0:
-	 * at once */
+	/* An armed CQ sends its event after mod_count CQEs, or mod_period us after the first one.
+	 * If either is 0, it sends the event at once. */
 	uint16_t mod_count, mod_period;
 	bool subscribed; /* a DEVX event channel is subscribed to its completions */
 	uint64_t user_handle;
@@ -294,7 +298,7 @@ struct sn_qp {
 	uint32_t rq_wqes, rq_stride; /* entries (a power of two), bytes per entry */
 	/* address of word 0 (receive); word 1 (send) follows; big-endian */
 	uint64_t dbr;
-	bool no_dbr; /* DBREC-less */
+	bool no_dbr; /* DBREC-less: posts without storing the send index in a DBREC */
 	bool sig_all;
 	uint32_t uar; /* page on which its doorbells arrive */
 	uint32_t uidx;
@@ -312,7 +316,7 @@ struct sn_qp {
 	uint8_t stat_rate, atomic_mode; /* as encoded in the QPC */
 	uint8_t tclass;			/* as in the address path; packets carry way.tclass */
 	uint8_t ts_format;		/* as encoded in the QPC */
-	uint8_t log_ack_req_freq;	/* stored and queried only; the requester decides */
+	uint8_t log_ack_req_freq;	/* stored and returned by queries, without effect */
 	uint8_t lag_port; /* lag_tx_port_affinity, counted from 1; 0: the NIC chooses */
 	struct sn_dest dest;
 	uint8_t dmac[6];
@@ -389,30 +393,32 @@ int sn_eng_start(struct sn_dev *dev); /* opens the socket and starts the thread;
 void sn_eng_stop(struct sn_dev *dev); /* joins the thread; lock not held */
 void sn_eng_kick(struct sn_dev *dev); /* wakes the thread after a change */
 int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp);
-/* The engine does not access the queue pair's memory after this. */
+/* After this call the engine does not access the queue pair's memory. */
 void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp);
 /* Call it after the new state and attributes were stored in *qp. */
 void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from);
-/* What QUERY_QP reports: next send PSN, next receive PSN, hardware SQ counter. */
+/* Returns what QUERY_QP reports: next send PSN, next receive PSN, hardware SQ counter. */
 void sn_eng_qp_query(struct sn_qp *qp, uint32_t *sq_psn, uint32_t *rq_psn, uint16_t *sq_ci);
 bool sn_eng_qp_draining(const struct sn_qp *qp); /* in SQD, with unfinished messages */
 void sn_eng_cq_add(struct sn_dev *dev, struct sn_cq *cq);
-/* Writes a resize CQE to the old ring and continues in the new one. -EINVAL: the new ring
- * cannot hold the unread CQEs. */
+/* Writes a resize CQE to the old ring and continues in the new one. -EINVAL: the new ring is not
+ * readable or cannot hold the unread CQEs, or the CQ is in error. */
 int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t log_size,
 		     uint8_t cqe_size);
 void sn_eng_cq_moderate(struct sn_dev *dev, struct sn_cq *cq, uint16_t count, uint16_t period);
 void sn_eng_cq_remove(struct sn_dev *dev, struct sn_cq *cq);
-/* True if [va, va + len) is GPU memory of a loaded CUDA driver. */
+/* True if len is not 0 and va is memory of a GPU, other than managed memory. Queries only a CUDA
+ * driver that the program has loaded. */
 bool sn_mem_is_gpu(uint64_t va, uint64_t len);
-/* host memory that is mapped and readable */
+/* True if the whole range is mapped and readable host memory, or len is 0. */
 bool sn_mem_readable(uint64_t va, uint64_t len);
 int sn_mem_read(bool gpu, uint64_t va, void *dst, size_t len); /* 0 or -EFAULT */
 int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len);
-bool sn_mem_writable(uint64_t va, uint64_t len); /* no mapping in the range is read-only */
+bool sn_mem_writable(uint64_t va, uint64_t len); /* every mapping in the range is writable */
 
 /* ---- addr.c: address computation, for both halves ---- */
-/* The address that a GID or LID belongs to, seen from the port with address `own`; false: none. */
+/* Compute the address of the port with a GID or LID. A link-local GID or a LID belongs to a port in
+ * the same network as `own`. false: no port can have it. */
 bool sn_addr_of_gid(const struct in6_addr *own, const uint8_t gid[16], struct in6_addr *ip);
 bool sn_addr_of_lid(const struct in6_addr *own, uint16_t lid, struct in6_addr *ip);
 /* Finds the address of a destination. Returns 0, -EINVAL: incomplete address vector,
@@ -422,8 +428,8 @@ struct sn_gid {
 	uint8_t raw[16];
 	bool v2; /* RoCE version 2; false: version 1 or InfiniBand */
 };
-/* The GID table in the kernel's order. RoCE: link-local, then the address, each as version 1
- * and version 2; InfiniBand: one entry. Returns false for an empty slot. */
+/* Returns an entry of the GID table, in the kernel's order. RoCE: link-local, then the address,
+ * each as version 1 and version 2; InfiniBand: link-local only. False: the entry is empty. */
 bool sn_gid_at(const struct sn_cfg *cfg, uint32_t index, struct sn_gid *gid);
 void sn_mac_of_ip(const struct in6_addr *ip, uint8_t mac[6]);
 void sn_link_local(const struct in6_addr *ip, uint8_t gid[16]);
@@ -436,11 +442,11 @@ static inline bool sn_addr_same(const struct in6_addr *a, const struct in6_addr 
 /* ---- shared functions ---- */
 void sn_cfg_from_env(struct sn_cfg *cfg);  /* cfg.c (front) */
 bool sn_cfg_page_size(struct sn_cfg *cfg); /* cfg.c; false: SOFTNIC_PAGE_SIZE is invalid */
-/* trace.c; prints nothing unless cfg.trace */
+/* trace.c; writes a line if cfg.trace is set */
 void sn_trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* stats.c: increments the counter; prints the first violation of each kind */
+/* stats.c: increments the counter; prints the first violation of each kind; with cfg.trace, all */
 void sn_violation(uint64_t *counter, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void sn_stats_report(struct sn_dev *dev); /* stats.c: at exit, as text and JSON */
+void sn_stats_report(struct sn_dev *dev); /* stats.c: text and JSON, if configured */
 void sn_stats_qp_gone(struct sn_dev *dev, const struct sn_qp *qp);
 
 #endif
