@@ -4,8 +4,8 @@
  * usage: device PCI-ADDRESS [PATTERN...]
  * Runs the cases whose names match one of the shell patterns (all cases without a
  * pattern) on that GPU and the software NIC. Cases run in a child process: a crash or
- * a hang fails one case, and a new child continues with the next. Ends with "N passed,
- * N failed".
+ * a hang fails one case, and a new child continues with the next. If a child cannot open
+ * NIC and GPU, no further case runs. The last line of output is "N passed, N failed".
  */
 #include <fnmatch.h>
 #include <signal.h>

@@ -2,13 +2,15 @@
 /* Copyright (c) gdaki authors */
 /*
  * Shared by the host part of the GPU test (device*.c, C) and its kernels
- * (device_kernels.cu, CUDA): the description of a launch, and the expected value of
- * every byte.
+ * (device_kernels.cu, CUDA): the description of a launch (struct gt_job), and the data
+ * that each operation moves.
  *
- * A launch has blocks * threads threads, and each performs iters operations. Operation
- * i of thread t has the number k = t * iters + i and its own cell: size bytes at src +
- * k * size and at dst + k * size, and 8 bytes at old + 8 * k. It moves gt_length()
- * bytes of the cell. Offsets are in bytes from the start of the payload.
+ * A launch has `blocks` blocks of `threads` threads, and each thread performs `iters`
+ * operations; comments below name the operations that differ. Operation i of thread t has
+ * the number k = t * iters + i and its own cell: size bytes at src + k * size and at dst +
+ * k * size, and 8 bytes (word k) at old + 8 * k. An operation that moves data moves
+ * gt_length() bytes of its cell; those that gt_kind() selects have lengths of their own
+ * (kind_facts in device_check.c). Offsets are in bytes from the start of the payload.
  */
 #ifndef GT_DEVICE_H
 #define GT_DEVICE_H
@@ -38,7 +40,7 @@
 #define GT_OLD_HALF  (GT_PART / 2)
 #define GT_UNTOUCHED UINT64_MAX /* initial value of the words in old */
 #define GT_RUNNING   0x7f7f7f7f
-#define GT_EBADDATA  4242 /* status: the operation completed, but its data is wrong */
+#define GT_EBADDATA  4242 /* status: data is wrong, or a function returned a wrong value */
 
 enum gt_op {
 	GT_PUT,
@@ -50,51 +52,52 @@ enum gt_op {
 	GT_P_SIGNAL,
 	GT_GET,			      /* reads src into dst; the kernel checks the result */
 	GT_GET_MCST,		      /* blocking get, followed by a dump WQE */
-	GT_LAST_SCOPED = GT_GET_MCST, /* up to here also at warp and block scope */
+	GT_LAST_SCOPED = GT_GET_MCST, /* up to this one also at warp and block scope */
 	GT_GET_WAIT,		      /* get, then get_wait with a dump */
 	/* get, fence, then a put of the received data to the cell in old */
 	GT_FENCE,
-	GT_CAS, /* counter k changes from k to its expected value */
+	GT_CAS, /* word k at `counters` changes from k to gt_word(k, 0) */
 	/* built by the kernel: an unsignaled NOP and a write, published together */
 	GT_LOW,
 	/* built by the kernel; BlueFlame writes a copy of the WQE from shared memory */
 	GT_LOW_BF,
-	/* built by the kernel; all lanes write one lane's WQE through BlueFlame */
+	/* built by the kernel; all lanes together write each lane's WQE through BlueFlame */
 	GT_LOW_BF_WARP,
-	/* built by the kernel, with every builder; submitted by the handler's function */
+	/* Built by the kernel with the WQE builder that gt_kind() selects. Half of the
+	 * operations are submitted with the function for the QP's handler. */
 	GT_BUILD,
-	GT_RING,     /* built by the kernel; rung with the low-level ring functions */
-	GT_PAIR,     /* half on the QP, half on its companion, submitted together */
-	GT_FORMS,    /* functions named for one scope, and functions without a ticket */
-	GT_HANDLER,  /* put with the QP's handler named in the kernel instead of AUTO */
-	GT_BARE_PUT, /* put of the host's data; cells of any length */
-	GT_BARE_GET,
-	GT_IMM,		/* writes with the index of their slot as immediate data, and NOPs */
+	GT_RING,	/* built by the kernel; rung with the low-level ring functions */
+	GT_PAIR,	/* half of the cell on the QP, half on its companion, submitted together */
+	GT_FORMS,	/* functions named for one scope, and functions without a ticket */
+	GT_HANDLER,	/* put with the QP's handler named in the kernel instead of AUTO */
+	GT_BARE_PUT,	/* put of data that the host wrote; cells of any length */
+	GT_BARE_GET,	/* get of data that the host wrote; cells of any length */
+	GT_IMM,		/* write with the index of its slot as immediate data; some after a NOP */
 	GT_MIX,		/* gt_kind() selects the operation, as for GT_BUILD and GT_FORMS */
-	GT_PUT_COUNTER, /* as without COUNTER; the companion also adds 1 to counter 1 */
+	GT_PUT_COUNTER, /* *_COUNTER: as without COUNTER; the companion also adds 1 to counter 1 */
 	GT_P_COUNTER,
 	GT_PUT_SIGNAL_COUNTER,
 	GT_SIGNAL_COUNTER,
 	GT_GET_COUNTER,
-	GT_HOLE,   /* thread 0 reserves slot 0 and never fills it; all threads wait for it */
-	GT_DENIED, /* thread 0 writes with a wrong rkey; all threads wait for that WQE */
+	GT_HOLE,   /* thread 0 reserves slot 0 and never fills it; all wait until an abort */
+	GT_DENIED, /* thread 0 posts a good write and one with a wrong rkey; all wait for the 2nd */
 	GT_TOOLS,  /* functions that need no queue */
-	GT_WRONG,  /* thread 0 posts a good WQE and one with a changed word; all wait for it */
-	GT_SHOW,   /* one put, whose WQE and CQE are printed */
-	GT_UNRUNG, /* three slots are reserved and never rung */
+	GT_WRONG,  /* thread 0 posts a good WQE and one with a changed word; all wait for the 2nd */
+	GT_SHOW,   /* one put; the kernel prints its WQE and its CQE */
+	GT_UNRUNG, /* one put, then three slots that are reserved and never rung */
 	GT_OPS,
 };
 
 /* Effects of an operation, as bits. */
 #define GT_DATA	 0x01u /* writes the cell at dst */
 #define GT_STAMP 0x02u /* the thread fills the cell at src first */
-#define GT_ADD	 0x04u /* adds 1 to counter 0; its old value is returned in old */
+#define GT_ADD	 0x04u /* adds 1 to counter 0; the old value is returned in word k of old */
 #define GT_SET	 0x08u /* sets word k of old */
 #define GT_READ	 0x10u /* the thread checks its cell at dst afterwards */
-#define GT_TAIL	 0x20u /* a WQE follows the data: a signal per thread, or a dump per group */
-/* adds 1 to counter 1; its old value is returned in the second half of old */
+#define GT_TAIL	 0x20u /* a WQE follows any data: a signal per thread, or a dump per group */
+/* adds 1 to counter 1; the old value is returned in word k of the second half of old */
 #define GT_COUNT 0x40u
-#define GT_THIRD 0x80u /* writes the cell at old */
+#define GT_THIRD 0x80u /* also writes size bytes at old + k * size */
 
 /* What operation k of GT_MIX, GT_BUILD or GT_FORMS does. */
 enum gt_kind {
@@ -120,12 +123,12 @@ enum gt_kind {
 	GT_KIND_DUMP, /* a write, then a dump */
 	GT_KIND_WAIT, /* a write, a WAIT for its completion, then another write */
 	GT_BUILD_END,
-	GT_KIND_PUT_SCOPE = GT_BUILD_END, /* functions whose names end in their scope */
+	GT_KIND_PUT_SCOPE = GT_BUILD_END, /* *_SCOPE: functions whose names end in their scope */
 	GT_KIND_P_SCOPE,
 	GT_KIND_PUT_SIGNAL_SCOPE,
 	GT_KIND_SIGNAL_SCOPE,
 	GT_KIND_GET_SCOPE,
-	GT_KIND_PUT_BARE, /* without a ticket */
+	GT_KIND_PUT_BARE, /* *_BARE: functions without a ticket argument */
 	GT_KIND_P_BARE,
 	GT_KIND_PUT_SIGNAL_BARE,
 	GT_KIND_P_SIGNAL_BARE,
@@ -134,15 +137,16 @@ enum gt_kind {
 };
 #define GT_SPLIT 24 /* bytes of the first of two data segments */
 
-/* How a thread waits for the operations that it posted. */
+/* How a thread waits for the operations that it posted. The functions have the prefix
+ * doca_gpu_dev_verbs_. */
 enum gt_wait {
 	GT_WAIT,      /* wait(ticket) */
 	GT_FLUSH,     /* wait() for all reserved slots */
 	GT_POLL_AT,   /* poll_cq_at */
 	GT_POLL_ONE,  /* poll_one_cq_at, repeated until the CQE is there */
-	GT_IN_TURN,   /* the four above, alternating; each WQE has one slot and one CQE */
-	GT_BY_TICKET, /* the first two, alternating */
-	GT_POLL_NEXT, /* poll_cq for as many CQEs as were posted; one thread per QP */
+	GT_IN_TURN,   /* the four above, alternating; requires one slot and one CQE per WQE */
+	GT_BY_TICKET, /* wait(ticket) and wait(), alternating */
+	GT_POLL_NEXT, /* poll_cq for as many CQEs as WQEs were posted; requires one thread per QP */
 	GT_COLLAPSED, /* poll_cq_collapsed_at */
 	GT_COUNTED,   /* wait() for the QP and for its companion */
 };
@@ -154,13 +158,13 @@ struct gt_job {
 	uint32_t op, mode, scope, handler, wait, code_opt;
 	uint32_t blocks, threads, iters, size;
 	uint32_t batch;	 /* operations between two waits */
-	uint32_t varied; /* lengths differ from cell to cell */
+	uint32_t varied; /* 1: lengths differ from cell to cell, see gt_length() */
 	uint32_t idle;	 /* bit mask of the lanes that do nothing */
 	uint32_t depth;	 /* of each ring, in slots */
 	uint32_t seed;
 	/* GT_WRONG: index of the changed word of WQE 1, and the bits to flip */
 	uint32_t word, flip;
-	uint32_t debug; /* use the kernel of the debug build */
+	uint32_t debug; /* 1: use the kernel of the debug build */
 	uint32_t lkey_be, rkey_be;
 	uint64_t nic;			  /* address of the payload in WQEs */
 	uint8_t *gpu;			  /* address of the payload for the GPU */
@@ -179,7 +183,7 @@ struct gt_tools {
 /* Output of the debug build's kernels, at counters + GT_LOG. text ends with a NUL. */
 #define GT_LOG 4096
 struct gt_log {
-	uint64_t used;		   /* bytes of text */
+	uint64_t used;		   /* bytes appended to text, also those that did not fit */
 	uint32_t wqe[16], cqe[16]; /* written by GT_SHOW */
 	char text[16384];
 };
@@ -275,13 +279,14 @@ GT_BOTH enum gt_kind gt_kind(const struct gt_job *j, uint64_t k)
 extern "C" {
 #endif
 
-/* These return 0, or a negative number after printing the reason on stderr. */
+/* These return 0, or another number after a failure. Errors of CUDA are logged on stderr. */
 int gt_gpu_open(const char *pci);
 int gt_gpu_launch(const struct gt_job *job);
-int gt_gpu_done(void); /* 1: the kernel ended, 0: it is still running */
+int gt_gpu_done(void); /* 1: the kernel ended, 0: it is still running, negative: it failed */
 int gt_gpu_copy(void *dst, const void *src, size_t len);
 
-/* One per sharing mode, each from its own compilation of device_kernels.cu. */
+/* One per sharing mode, each from its own compilation of device_kernels.cu. They return -1
+ * if the operation is not compiled for that build. */
 int gt_launch_EXCLUSIVE(const struct gt_job *job, void *stream);
 int gt_launch_CTA(const struct gt_job *job, void *stream);
 int gt_launch_GPU(const struct gt_job *job, void *stream);

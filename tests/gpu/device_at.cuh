@@ -45,11 +45,12 @@ typedef struct doca_gpu_dev_verbs_addr addr_type;
 typedef doca_gpu_dev_verbs_ticket_t ticket_type;
 
 /* Addresses of one operation's cells. Suffix _r or _l: with the rkey or the lkey where
- * the plain name has the other key. */
+ * the plain name has the other key. third: the cell that GT_FENCE writes at old. counter:
+ * counter 0. count and count_old: counter 1 and the word that receives its old value. */
 struct op_at {
 	uint64_t k;
 	addr_type src, dst, src_r, dst_l, old, old_r, third, counter, count, count_old;
-	uint8_t *cell; /* at src, filled by stamp() */
+	uint8_t *cell; /* address of the cell at src for the GPU; stamp() fills the cell */
 	uint32_t size; /* bytes that the operation moves */
 };
 

@@ -10,7 +10,7 @@
 #define THREAD	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
 #define WARP	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
 #define BLOCK	GDK_EXEC_SCOPE_BLOCK
-#define SMS	132 /* of an H200: one block for each SM */
+#define SMS	132 /* multiprocessors of an H200; many_threads() starts one block for each */
 
 static const char *const op_name[GT_OPS] = {
 	"put",
@@ -66,8 +66,8 @@ static void add(const char *what, struct gt_case c)
 	*out++ = c;
 }
 
-/* True if the case needs few operations, because the NIC reaches queues or payload
- * through copies by the CUDA driver. */
+/* Returns whether the NIC reaches the queues or the payload through copies by the CUDA
+ * driver. Such a case is slow, so it gets few operations. */
 static bool slow(const struct gt_case *c)
 {
 	return c->queues_on_gpu || c->payload_on_gpu;
@@ -76,13 +76,13 @@ static bool slow(const struct gt_case *c)
 static enum gt_wait wait_of(enum gt_op op)
 {
 	switch (op) {
-	case GT_LOW: /* two WQEs, one CQE: CQE indices and slots differ */
+	case GT_LOW: /* WQEs without a CQE or of two slots: CQE and slot indices differ */
 	case GT_MIX:
 	case GT_IMM:
 		return GT_BY_TICKET;
 	case GT_FORMS: /* some functions return no ticket */
 		return GT_FLUSH;
-	case GT_RING: /* the rings bypass the indices that polls rely on */
+	case GT_RING: /* doorbells rung by hand bypass the indices that the poll functions use */
 		return GT_WAIT;
 	case GT_BUILD: /* a wait would also ring, and hide a lost doorbell */
 	case GT_PAIR:
@@ -125,7 +125,8 @@ static struct gt_case shape(enum gt_op op, int mode, int scope, int handler, int
 	return c;
 }
 
-/* Every operation in every sharing mode; the handlers alternate. */
+/* The operations from GT_PUT to GT_LOW and those with a counter, in every sharing mode.
+ * Operations up to GT_LAST_SCOPED run at every scope. The handlers alternate. */
 static void operations(void)
 {
 	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
@@ -148,7 +149,7 @@ static void handlers(void)
 		for (int mem = 0; mem < 4; mem++) {
 			add(NULL, shape(GT_PUT, MODE(GPU), WARP, handlers[h], mem));
 			add(NULL, shape(GT_PUT_SIGNAL, MODE(GPU), BLOCK, handlers[h], mem));
-			if (handlers[h] != E2E_BF) /* refused for QP groups */
+			if (handlers[h] != E2E_BF) /* QP groups do not support BlueFlame */
 				add(NULL,
 				    shape(GT_PUT_COUNTER, MODE(GPU), THREAD, handlers[h], mem));
 			add(NULL, shape(GT_MIX, MODE(GPU), THREAD, handlers[h], mem));
@@ -166,13 +167,14 @@ static void low_level(void)
 	for (int mode = 0; mode < 3; mode++) {
 		for (int h = 0; h < 4; h++) {
 			add(NULL, shape(GT_BUILD, mode, THREAD, handlers[h], 0));
-			if (handlers[h] != E2E_BF) /* refused for QP groups */
+			if (handlers[h] != E2E_BF) /* QP groups do not support BlueFlame */
 				add(NULL, shape(GT_PAIR, mode, THREAD, handlers[h], 0));
 		}
 		add(NULL, shape(GT_FORMS, mode, THREAD, handlers[mode], 0));
 		add(NULL, shape(GT_FORMS, mode, WARP, handlers[mode], 0));
 		c = shape(GT_LOW_BF_WARP, mode, WARP, E2E_BF, 0);
-		/* Large enough that no lane waits for a free slot: all lanes wait for all lanes. */
+		/* Deep, so that lanes seldom wait for a free slot: the lanes of a warp post
+		 * together, so a lane that waits delays all others. */
 		c.depth = 1024;
 		add(NULL, c);
 		c = shape(GT_TOOLS, mode, THREAD, E2E_DB, 0);
@@ -184,8 +186,8 @@ static void low_level(void)
 		add(NULL, shape(GT_RING, MODE(EXCLUSIVE), THREAD, handlers[h], 0));
 }
 
-/* Lanes with empty transfers beside others, in rings that hold all slots of a group
- * and in rings that do not. */
+/* Lanes with empty transfers beside lanes with data, in rings that hold all slots of a
+ * group and in rings that do not. */
 static void lengths(void)
 {
 	static const int ops[] = { GT_PUT, GT_PUT_SIGNAL, GT_GET_MCST };
@@ -243,7 +245,8 @@ static void write_imm_order(void)
 	}
 }
 
-/* Few threads, for a checker that makes kernels many times slower. */
+/* Few threads, for runs under a checker (compute-sanitizer) that makes kernels many times
+ * slower. */
 static void few_threads(void)
 {
 	static const enum gt_op ops[] = { GT_PUT, GT_P, GT_PUT_SIGNAL, GT_GET, GT_LOW_BF, GT_MIX };
@@ -312,7 +315,8 @@ static void shared_by_many(void)
 		many_threads(c, depth);
 		c = shape(GT_MIX, MODE(GPU), THREAD, E2E_DB, 0);
 		many_threads(c, depth);
-		/* the ringing thread checks every WQE while thousands of threads poll */
+		/* In the debug build, the thread that rings checks every WQE while thousands of
+		 * threads poll. */
 		c.debug = true;
 		many_threads(c, depth);
 	}

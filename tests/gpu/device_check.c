@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Checks after a launch: each operation took effect exactly once, in its own cell, and
- * nothing else changed.
+ * Checks after a launch: every thread returned the expected status, each operation took
+ * effect exactly once and in its own cell, and the other bytes of dst are unchanged.
  */
 #include <string.h>
 
@@ -102,8 +102,9 @@ static uint32_t group_of(const struct gt_job *job)
 	return group;
 }
 
-/* Checks the number of WQEs posted behind the data: one per thread for signals, one
- * per group for dumps. With varied lengths, some groups post one dump per thread. */
+/* Returns whether `found` is a correct number of WQEs behind the data: one per operation
+ * for signals, one per operation of a group for dumps. With varied lengths, some groups
+ * post one dump per thread. */
 static bool is_tails(const struct gt_job *job, uint64_t found)
 {
 	uint64_t n = 0, k, shared;
@@ -247,7 +248,7 @@ int gt_check_payload(struct gt_env *env, const struct gt_case *c, const struct g
 	return check_cells(env->image + job->dst, job, 0) || check_old(env->image, job) ? -1 : 0;
 }
 
-/* Number of WQEs for a transfer of that many bytes. */
+/* Number of WQEs for a transfer of `bytes` bytes. */
 static uint32_t pieces_of(uint32_t bytes)
 {
 	return bytes ? ((bytes - 1) >> GT_CHUNK_SHIFT) + 1 : 1;

@@ -34,7 +34,7 @@ int gt_check_quiet(const struct gt_job *job)
 	return job->debug && (read_log(job, &log) || check_log(&log, "", true)) ? -1 : 0;
 }
 
-/* Checks the bytes of cell k: written with the thread's pattern, or still 0. */
+/* Checks that cell k holds its data (there), or that all its bytes are still 0 (!there). */
 static int check_cell(const struct gt_job *job, uint64_t k, bool there)
 {
 	uint8_t cell[64];
@@ -64,7 +64,8 @@ static int run_case(struct gt_env *env, const struct gt_case *c, struct gt_qps *
 /* ---- wrong WQEs ---- */
 
 /* WQE 1 is a write of 64 bytes. Each entry flips bits of one of its words (in CPU byte
- * order) and gives the expected line; its one %x stands for the longest message. */
+ * order) and gives the expected text of the log line. A %x in this text stands for the
+ * maximum number of bytes of one WQE. */
 static const struct wrong {
 	uint32_t word, flip;
 	const char *line;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Operations of the GPU test for the debug build only: WQEs that it refuses, prints
- * and reports. GT_DEBUG is defined when compiling the debug build; its messages are
- * then also copied into a log.
+ * Operations of the GPU test for the debug build only: a WQE that it refuses to ring, a
+ * WQE that it prints, and WQEs that it reports as never rung. GT_DEBUG is defined when
+ * compiling the debug build; its messages are then copied into a log (struct gt_log), and
+ * on a GPU also printed.
  */
 #ifndef GT_DEVICE_DEBUG_CUH
 #define GT_DEVICE_DEBUG_CUH
@@ -12,7 +13,7 @@
 
 #ifdef GT_DEBUG
 
-/* All threads store the same value before they post. */
+/* Address of the log. All threads of a launch store the same value before they post. */
 __device__ static uint64_t gt_log_address;
 
 /* Appends text to the log, truncated if the log is full. The host cleared the log. */
@@ -76,7 +77,8 @@ __device__ static int post_wrong(const struct gt_job &j, qp_type *qp)
 	return 0;
 }
 
-/* Prints a WQE and its CQE and stores their bytes, so that the host can print the same. */
+/* Prints a WQE and its CQE and stores their bytes, so that the host can convert them to
+ * text and compare. */
 __device__ static int show(const struct gt_job &j, qp_type *qp)
 {
 	struct doca_gpu_dev_verbs_cq *cq = doca_gpu_dev_verbs_qp_get_cq_sq(qp);

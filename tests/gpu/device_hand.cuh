@@ -97,7 +97,7 @@ __device__ static int post_long(const struct gt_job &j, qp_type *qp, const struc
 	return 0;
 }
 
-/* One operation per WQE builder: the number of its slots, then their contents. */
+/* Number of slots of an operation of GT_BUILD; build() fills them. */
 __device__ static uint32_t build_slots(enum gt_kind kind)
 {
 	return kind == GT_KIND_WAIT ? 3 : kind == GT_KIND_DUMP ? 2 : 1;
@@ -212,7 +212,8 @@ __device__ static void build(const struct gt_job &j, qp_type *qp, const struct o
 	}
 }
 
-/* Submits with the function for the QP's handler (named) or with the generic function. */
+/* Submits with the generic function or, if `named` is true, with the function for the QP's
+ * handler (BlueFlame: the generic one). */
 __device__ static void submit_by(const struct gt_job &j, qp_type *qp, uint64_t pi, bool named)
 {
 	if (named && j.handler == HANDLER(CPU_PROXY))
@@ -322,8 +323,8 @@ __device__ static void ring_bf_by_hand(qp_type *qp, uint64_t at)
 	doca_gpu_dev_verbs_ring_bf<>(qp, &copy);
 }
 
-/* Waits until the data has arrived. The test must see it before any wait, because a
- * wait would ring the doorbell again. */
+/* Polls until the data has arrived; after 2^20 polls, returns GT_EBADDATA. The test must
+ * see the data before any wait, because a wait would ring the doorbell again. */
 __device__ static int arrived(const struct gt_job &j, const struct op_at &o)
 {
 	int err = GT_EBADDATA;

@@ -2,9 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * The host part of the GPU test: a NIC, a GPU, payload in host and in GPU memory,
- * queue pairs connected to themselves, launches with a time limit, and the checks of
- * memory afterwards. Functions that return int return 0, or -1 after gt_complain()
- * stored the reason.
+ * queue pairs (most of them connected to themselves), launches with a time limit, and
+ * the checks of memory afterwards. Functions that return int return 0, or -1 after
+ * gt_complain() stored the reason.
  */
 #ifndef GT_DEVICE_HOST_H
 #define GT_DEVICE_HOST_H
@@ -12,7 +12,7 @@
 #include "device.h"
 #include "../lib/e2e.h"
 
-#define GT_COUNTERS    65536u /* in bytes */
+#define GT_COUNTERS    65536u /* bytes of the last part of the payload */
 #define GT_BYTES       (3 * GT_PART + GT_COUNTERS)
 #define GT_MAX_THREADS 65536u
 #ifndef GT_BOUND_S
@@ -29,7 +29,7 @@ struct gt_region {
 struct gt_env {
 	struct e2e_nic nic;
 	struct gt_region host, dev;
-	uint8_t *image; /* GT_BYTES: copy of the payload for checks by the CPU */
+	uint8_t *image; /* GT_BYTES: initial payload, later a copy of the payload for the checks */
 	int *status, *status_gpu;
 };
 
@@ -47,7 +47,7 @@ struct gt_case {
 
 struct gt_qps {
 	struct e2e_qp qp[GT_QPS], companion[GT_QPS];
-	/* QP and companion; NULL without a companion */
+	/* group that contains the QP and its companion; NULL: the QP has no companion */
 	struct doca_gpu_verbs_qp_group_hl *group[GT_QPS];
 	uint32_t num;
 };
@@ -69,23 +69,26 @@ extern const struct e2e_path gt_good_path;
 /* Initializes the payload and fills in the job of the case. */
 int gt_prepare(struct gt_env *env, const struct gt_case *c, const struct gt_qps *qps,
 	       struct gt_job *job);
-/* gt_run() launches the job (gt_launch) and waits until it ends (gt_wait). gt_wait()
- * ends the process if the kernel cannot be ended. */
+/* gt_run() launches the job (gt_launch) and waits until it ends (gt_wait). After
+ * GT_BOUND_S, gt_wait() aborts the QPs and returns -1. It ends the process if the kernel
+ * fails or the abort does not end it. */
 int gt_launch(struct gt_env *env, const struct gt_job *job);
 int gt_wait(struct gt_qps *qps);
 int gt_run(struct gt_env *env, struct gt_qps *qps, const struct gt_job *job);
 
-/* Check that every thread returned 0 or the expected status, and that every byte of
- * dst, old and the counters is right. */
+/* gt_check_status() checks that every thread returned 0, gt_all_returned() that every
+ * thread returned `expect`. gt_check_payload() checks every byte of dst, and the words
+ * that the operations store in old and in the counters. */
 int gt_check_status(struct gt_env *env, const struct gt_job *job);
 int gt_all_returned(struct gt_env *env, const struct gt_job *job, int expect);
 int gt_check_payload(struct gt_env *env, const struct gt_case *c, const struct gt_job *job);
-/* Checks that no QP failed, that the expected number of slots was used, and that the
- * counts of doorbells and DBREC updates fit the handler. */
+/* Checks that no QP failed, that `slots` slots (and those of signals and dumps) were
+ * reserved, that the number of doorbells is possible, and that DBRECs were updated
+ * unless the handler does not use them. */
 int gt_check_counters(struct gt_qps *qps, const struct gt_job *job, uint64_t slots);
-/* Checks that the debug build printed nothing. */
+/* Checks that a job of the debug build printed nothing; returns 0 for other jobs. */
 int gt_check_quiet(const struct gt_job *job);
-/* Number of slots that the job needs, without those for signals and dumps behind data. */
+/* Number of slots that the job needs, without those of GT_TAIL (signals and dumps). */
 uint64_t gt_slots(const struct gt_job *job);
 
 int gt_run_ops(struct gt_env *env, const struct gt_case *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Transfers above 1 GiB, which need several WQEs. The host writes and checks the
- * payload; the kernel only posts. */
+/* Transfers of more than 1 GiB, each of which needs two WQEs. The host writes and checks
+ * the payload; the kernel only posts and waits. */
 #include <string.h>
 #include <sys/mman.h>
 

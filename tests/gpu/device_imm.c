@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Order of execution. The peer is a queue pair of libmlx5 with posted receives, and
- * each write carries the index of its slot as immediate data. The immediates must
- * arrive in increasing order, each once.
+ * Checks the order of execution. The peer is a queue pair of libmlx5 with posted
+ * receives, and each write carries the index of its slot as immediate data. The
+ * immediates must arrive in increasing order, each once.
  */
 #include "device_host.h"
 

@@ -156,7 +156,8 @@ __device__ static int wait_for_wqe(qp_type *qp, uint64_t index, uint64_t thread)
 	}
 }
 
-/* Waits until thread 0 has reserved its slots. All threads run concurrently. */
+/* Waits until thread 0 has reserved its slots, but not longer than 2^24 polls. Requires
+ * that all threads run concurrently. */
 __device__ static void wait_for_first(qp_type *qp, uint64_t slots)
 {
 	for (uint32_t i = 0; i < 1u << 24; i++) {

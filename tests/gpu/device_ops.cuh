@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Posts one operation of the GPU test with the DOCA device API. Except for blocking
- * gets, these functions do not wait for completions.
+ * Posts one operation of the GPU test with the DOCA device API. GT_GET_MCST, GT_GET_WAIT,
+ * GT_PAIR and GT_RING also wait for completions or data; the other operations do not.
  */
 #ifndef GT_DEVICE_OPS_CUH
 #define GT_DEVICE_OPS_CUH
@@ -177,7 +177,7 @@ __device__ int post_form(const struct gt_job &j, qp_type *qp, const struct op_at
 	}
 }
 
-/* Operations that exist at every scope. */
+/* Operations whose functions take the scope as a template argument. */
 template <int op, scope_type scope>
 __device__ int post_scoped(const struct gt_job &j, qp_type *qp, const struct op_at &o,
 			   ticket_type *t)

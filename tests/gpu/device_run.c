@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* What each case of the GPU test does: operations, resets in the middle of a lap,
- * errors, aborts. */
+/* Functions that run one case of the GPU test: operations, functions that need no queue,
+ * resets in the middle of a lap, errors, aborts. */
 #include <string.h>
 
 #include "device_host.h"
 
-/* limit from the host's store of the abort word to the last thread's return */
+/* maximum time, in the fastest try, from the host's store of the abort word to the return
+ * of the last thread */
 #define ABORT_LIMIT_NS	       1000000
 #define ABORT_TRIES	       5
 #define RESETS		       3
@@ -88,8 +89,8 @@ static void reset(struct gt_qps *qps)
 	E2E_REQUIRE(!doca_verbs_qp_attr_destroy(attr));
 }
 
-/* The slots used per run do not divide the depth, so that each reset finds the ring in
- * the middle of a lap. */
+/* Most runs use a number of slots that is not a multiple of the depth, so that the next
+ * reset finds the ring in the middle of a lap. */
 int gt_run_reset(struct gt_env *env, const struct gt_case *c)
 {
 	struct gt_qps qps;

@@ -33,7 +33,6 @@ __device__ static int tools_numbers(void)
 	return 0;
 }
 
-/* Lane index and timer. */
 __device__ static int tools_place(void)
 {
 	const uint64_t start = doca_gpu_dev_verbs_query_globaltimer();
@@ -44,7 +43,7 @@ __device__ static int tools_place(void)
 	return 0;
 }
 
-/* b: 64 bytes of this thread. Copies b[0] to b[15] to every offset from 16 on. */
+/* b: 64 bytes of this thread. Copies the first 15 or 16 bytes to each offset from 16 to 31. */
 __device__ static int tools_copies(uint8_t *b)
 {
 	for (uint32_t at = 16; at < 32; at++) {

@@ -3,8 +3,10 @@
 /*
  * usage: nccl_app FOLDER RANK GPU collectives|gin|gin-proxy [BYTES]
  * One of two processes that use NCCL without changes: collectives and messages from 4
- * bytes to BYTES, or kernels that put to the other GPU themselves (GIN). Every byte is
- * checked on the GPU. Prints one line per size: operation, bytes, time, GB/s, errors.
+ * bytes to BYTES, or kernels that put to the other GPU themselves (GIN, GPU-initiated
+ * networking; BYTES is ignored). All received data is checked on the GPU. Rank 0 prints
+ * one line per operation and size: operation, bytes, time, GB/s, errors. Rank 1 prints
+ * only the lines with errors.
  */
 #include <chrono>
 #include <csignal>
@@ -196,7 +198,8 @@ struct put_args {
 	ncclWindow_t out, in;
 	size_t piece; /* bytes per put */
 	unsigned puts;
-	/* value of the signal before any put: the peer may put before this kernel starts */
+	/* Value of the signal before any put. The kernel cannot read it itself, because the
+	 * peer may put before this kernel starts. */
 	uint64_t before;
 };
 
@@ -340,8 +343,8 @@ static void exchange_id(const std::string &folder, ncclUniqueId *id)
 	NEED(fread(id, sizeof(*id), 1, f) == 1 && !fclose(f));
 }
 
-/* Exit normally on SIGTERM: the NIC reports its counters at exit, not when a signal
- * kills the process. */
+/* Calls _exit() on SIGTERM: the software NIC reports its counters in _exit(), but not if
+ * the signal kills the process. */
 static void give_up(int)
 {
 	_exit(124);

@@ -48,7 +48,7 @@ static enum gt_wait wait_of(enum gt_op op)
 		return GT_BY_TICKET;
 	case GT_FORMS: /* some functions return no ticket */
 		return GT_FLUSH;
-	case GT_RING: /* the rings bypass the indices that polls rely on */
+	case GT_RING: /* doorbells rung by hand bypass the indices that the poll functions use */
 		return GT_WAIT;
 	case GT_BUILD:
 	case GT_PAIR:
@@ -59,8 +59,8 @@ static enum gt_wait wait_of(enum gt_op op)
 	}
 }
 
-/* Default parameters of a case: two blocks. The sharing mode determines which threads
- * share a QP. */
+/* Default parameters of a case, with two blocks. The sharing mode determines which
+ * threads share a QP. */
 static struct gt_case shape(enum gt_op op, int mode, int scope, int handler)
 {
 	struct gt_case c = { .run = gt_run_ops,
@@ -86,8 +86,8 @@ static struct gt_case shape(enum gt_op op, int mode, int scope, int handler)
 	return c;
 }
 
-/* All combinations of operation, sharing mode, scope and handler. Each of the two warp
- * widths (GDK_WARP) runs half of them. */
+/* All combinations of sharing mode, scope and handler for the operations up to
+ * GT_LAST_SCOPED. Each of the two warp widths (GDK_WARP) runs half of them. */
 static void operations(void)
 {
 	for (int op = GT_PUT; op <= GT_LAST_SCOPED; op++)
@@ -97,7 +97,8 @@ static void operations(void)
 					add_many("operation", shape(op, mode, scope, handlers[h]));
 }
 
-/* The same for WQEs that the kernel builds and submits itself and for functions of one scope. */
+/* Operations that the kernel builds, submits or rings itself, get_wait, fence,
+ * compare-and-swap, and functions for one scope. */
 static void low_level(void)
 {
 	static const int ops[] = { GT_GET_WAIT, GT_FENCE, GT_CAS, GT_LOW, GT_BUILD, GT_FORMS };
@@ -111,7 +112,8 @@ static void low_level(void)
 		for (int h = 0; h < 4; h++)
 			add("scope_functions", shape(GT_FORMS, mode, WARP, handlers[h]));
 		c = shape(GT_LOW_BF_WARP, mode, WARP, E2E_BF);
-		/* Large enough that no lane waits for a free slot: all lanes wait for all lanes. */
+		/* Deep enough that no lane waits for a free slot: the lanes of a warp post
+		 * together, so a lane that waits would delay all others. */
 		c.depth = 256;
 		add("bf_from_copy_warp", c);
 	}
@@ -170,7 +172,7 @@ static bool takes_one(int op)
 	return op == GT_PUT || op == GT_FENCE;
 }
 
-/* Rings with fewer slots than a warp, a block, and finally one operation need. */
+/* Rings with fewer slots than a block, a warp or even one operation needs. */
 static void short_rings(void)
 {
 	static const int ops[] = { GT_PUT, GT_P_SIGNAL, GT_PUT_SIGNAL, GT_GET_MCST, GT_FENCE };
@@ -240,8 +242,8 @@ static void by_handler(int handler)
 	add("reset", c);
 }
 
-/* Rings that wrap between two waits of a thread, lanes with different QPs, and warps
- * with idle lanes. */
+/* Rings that wrap between two waits of a thread, lanes with different QPs, warps with
+ * idle lanes, and BlueFlame from a copy of the WQE. */
 static void wrapping_and_idle(void)
 {
 	static const uint32_t idle[] = { ~0x1fu, 0x7ffffffeu, 0x55555555, 0xfffeffff };
