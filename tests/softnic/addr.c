@@ -6,8 +6,8 @@
  * Its last four bytes are the last four of the MAC 02:00:..., and the MAC determines
  * the link-local GID. In the other direction, a link-local GID belongs to the address
  * with these four bytes in this port's network. The LID of an InfiniBand port is the
- * last 16 bits of the address. Packets are sent in wire.c. Also linked into
- * softnic-run.
+ * last 16 bits of the address; 0 if these are not a unicast LID. wire.c sends the
+ * packets. Also linked into softnic-run.
  */
 #include "front.h"
 
@@ -52,8 +52,9 @@ int sn_addr_pick(struct in6_addr *ip, bool lid)
 	for (i = 0; i < PICK_TRIES; i++) {
 		if (getrandom(&r, sizeof(r), 0) != sizeof(r))
 			r = (uint32_t)getpid() * 2654435761u + (uint32_t)i;
-		/* 127.16.0.1 to 127.239.254.254, without octets 0 and 255. With a LID
-		 * 127.15.x.y: a LID reaches only ports of the same 16-bit network. */
+		/* 127.16.0.1 to 127.239.254.254; the last octet is never 0 or 255. With a LID,
+		 * 127.15.0.1 to 127.15.191.254: a LID reaches only ports of the same 16-bit
+		 * network. */
 		v4 = htonl(127u << 24 | (lid ? 15 : 16 + (r >> 16) % 224) << 16 |
 			   ((r >> 8 & 0xff) % (lid ? 192 : 255)) << 8 | (1 + (r & 0xff) % 254));
 		memcpy(ip->s6_addr + NET_LEN, &v4, 4);

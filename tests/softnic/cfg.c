@@ -19,7 +19,7 @@
 
 #define ROCE_HEADERS (40 + 8 + 12 + 4 + 28 + 4)
 
-/* The value of a variable; if it is unset, the card model's value. */
+/* Returns the value of a variable; if it is unset or empty, the card model's value, or NULL. */
 static const char *setting(const char *name)
 {
 	const char *s = getenv(name), *model = getenv("SOFTNIC_MODEL");
@@ -43,7 +43,7 @@ static void env_str(const char *name, char *dst, size_t len, const char *otherwi
 	snprintf(dst, len, "%s", s && *s ? s : otherwise);
 }
 
-/* n[:status[:syndrome]] */
+/* Format: n[:status[:syndrome]] */
 static void cfg_fail_cmd(struct sn_cfg *cfg)
 {
 	const char *s = setting("SOFTNIC_FAIL_CMD");
@@ -88,8 +88,9 @@ static void cfg_ndev(struct sn_cfg *cfg)
 	freeifaddrs(all);
 }
 
-/* Payload bytes of one frame of the interface, as the kernel computes them for RoCE: its MTU
- * without the largest headers of a packet (GRH or IP, UDP, BTH, XRC, atomic, ICRC). */
+/* Returns the payload bytes of one frame of the interface, as the kernel computes them for RoCE:
+ * its MTU without the largest headers of a packet (GRH or IP, UDP, BTH, XRC, atomic, ICRC).
+ * UINT64_MAX: the MTU is unknown or smaller than these headers. */
 static uint64_t ndev_mtu(const char *ndev)
 {
 	struct ifreq req = { .ifr_mtu = 0 };
@@ -103,7 +104,7 @@ static uint64_t ndev_mtu(const char *ndev)
 						: (uint64_t)(req.ifr_mtu - ROCE_HEADERS);
 }
 
-/* ms[:period in ms]; the default period is 10 * ms */
+/* Format: ms[:period in ms]. The default period is 10 * ms. Invalid values are ignored. */
 static void cfg_stall(struct sn_cfg *cfg)
 {
 	const char *s = setting("SOFTNIC_STALL");
@@ -120,7 +121,7 @@ static void cfg_stall(struct sn_cfg *cfg)
 	}
 }
 
-/* ports[:hash|:inactive] */
+/* Format: ports[:hash|:inactive] */
 static void cfg_lag(struct sn_cfg *cfg)
 {
 	const char *s = setting("SOFTNIC_LAG");
@@ -133,8 +134,8 @@ static void cfg_lag(struct sn_cfg *cfg)
 	cfg->lag_inactive = !strcmp(end, ":inactive");
 }
 
-/* A mask; "legacy": the device does not list its events. Default: all events that this NIC
- * sends. */
+/* The value is a mask of event types, or "legacy": the device does not list its events. Default:
+ * all events that this NIC sends. */
 static void cfg_events(struct sn_cfg *cfg)
 {
 	static const uint8_t types[] = { 0x02, 0x03, 0x04, 0x05, 0x10, 0x11, 0x12, 0x13, 0x14 };
@@ -171,7 +172,7 @@ static void cfg_card(struct sn_cfg *cfg)
 	env_str("SOFTNIC_FW_VER", cfg->fw_ver, sizeof(cfg->fw_ver), "28.43.1000");
 }
 
-/* 4096, 4k, 16k, 64k, ..., each optionally with :whole */
+/* Format: bytes[:whole]; bytes is a power of two from 4096 (4k) to 65536 (64k). */
 bool sn_cfg_page_size(struct sn_cfg *cfg)
 {
 	const char *s = setting("SOFTNIC_PAGE_SIZE");
@@ -194,7 +195,7 @@ bool sn_cfg_page_size(struct sn_cfg *cfg)
 	return true;
 }
 
-/* "refuse", "fault", "attach" */
+/* SOFTNIC_DMABUF_PCIE is "refuse" (default), "fault" or "attach". */
 static void cfg_dmabuf(struct sn_cfg *cfg)
 {
 	const char *s = getenv("SOFTNIC_DMABUF_PCIE");

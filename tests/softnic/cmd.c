@@ -108,7 +108,8 @@ static const struct command *find_command(uint16_t opcode, enum sn_cmd_class cla
 	return NULL;
 }
 
-/* Requires that the command names the object of its handle, as the kernel does. */
+/* True unless a MODIFY or QUERY command names another object than that of its handle. The kernel
+ * makes the same check. */
 static bool names_own_object(const struct sn_cmd *cmd, enum sn_cmd_class class)
 {
 	static const uint8_t
@@ -137,7 +138,7 @@ static uint8_t run(struct sn_cmd *cmd, const struct command *c)
 	return c->fn(cmd);
 }
 
-/* Traces the input, four words per line, without lines of zeros. */
+/* If cfg.trace is set, traces the input, four words per line, without lines of zeros. */
 static void trace_input(const struct sn_cmd *cmd)
 {
 	const uint8_t *p = cmd->in;
@@ -175,16 +176,13 @@ int sn_cmd_exec(struct sn_cmd *cmd, enum sn_cmd_class class)
 
 /* ---- completion queues ---- */
 static const uint32_t create_cq_mask[0x60 / 4] = {
-	[0x00 / 4] = 0xffffffff, [0x04 / 4] = 0x0000ffff,
-	[0x10 / 4] = 0xfef7ff7f, /* all bits except 24, 19 and 7 */
-	[0x14 / 4] = 0xffffffff, [0x18 / 4] = 0x00000fcf,
-	[0x1c / 4] = 0x1fffffff, [0x20 / 4] = 0x0fffffff,
-	[0x24 / 4] = 0x000000ff, [0x28 / 4] = 0x1f000000,
-	[0x30 / 4] = 0x00ffffff, [0x34 / 4] = 0x00ffffff,
-	[0x38 / 4] = 0x00ffffff, [0x3c / 4] = 0x00ffffff,
-	[0x48 / 4] = 0xffffffff, [0x4c / 4] = 0xffffffff,
-	[0x50 / 4] = 0xffffffff, [0x54 / 4] = 0xffffffff,
-	[0x58 / 4] = 0xffffffff, [0x5c / 4] = 0x80000000,
+	[0x00 / 4] = 0xffffffff, [0x04 / 4] = 0x0000ffff, [0x10 / 4] = 0xfef7ff7f,
+	[0x14 / 4] = 0xffffffff, [0x18 / 4] = 0x00000fcf, [0x1c / 4] = 0x1fffffff,
+	[0x20 / 4] = 0x0fffffff, [0x24 / 4] = 0x000000ff, [0x28 / 4] = 0x1f000000,
+	[0x30 / 4] = 0x00ffffff, [0x34 / 4] = 0x00ffffff, [0x38 / 4] = 0x00ffffff,
+	[0x3c / 4] = 0x00ffffff, [0x48 / 4] = 0xffffffff, [0x4c / 4] = 0xffffffff,
+	[0x50 / 4] = 0xffffffff, [0x54 / 4] = 0xffffffff, [0x58 / 4] = 0xffffffff,
+	[0x5c / 4] = 0x80000000,
 };
 
 static uint8_t cq_read(struct sn_cmd *cmd, struct sn_cq *cq)
@@ -283,7 +281,8 @@ uint8_t sn_cmd_modify_cq(struct sn_cmd *cmd)
 	return SN_OK;
 }
 
-/* Models a device whose cached context lags behind the ring, see cfg.cq_behind. */
+/* Returns the producer counter for a query. cfg.cq_behind models a device whose cached context
+ * lags behind the ring. */
 static uint32_t cq_producer(const struct sn_cmd *cmd, const struct sn_cq *cq)
 {
 	uint64_t behind = cmd->dev->cfg.cq_behind;
@@ -301,7 +300,7 @@ uint8_t sn_cmd_query_cq(struct sn_cmd *cmd)
 		return st;
 	if (cmd->out_len < 0x50)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x402001, "output too short");
-	nic_set(cqc, CQC_STATUS, cq->error ? 0x9 : 0); /* CQ overflow */
+	nic_set(cqc, CQC_STATUS, cq->error ? 0x9 : 0); /* CQ overflow, reported for any error */
 	nic_set(cqc, CQC_CQE_SZ, cq->cqe_size == 128);
 	nic_set(cqc, CQC_CC, cq->cc);
 	nic_set(cqc, CQC_OI, cq->oi);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Capability queries, QUERY_LAG and the RoCE address table. The device resembles an
- * Ethernet port of a ConnectX-7. Only capabilities that the NIC implements are
- * reported; cfg.c and models.c decide about the optional ones.
+ * Capability queries, QUERY_LAG and the RoCE address table. By default the device
+ * resembles an Ethernet port of a ConnectX-7. Only capabilities that the NIC
+ * implements are reported; cfg.c and models.c decide about the optional ones.
  */
 #include "front.h"
 #include "prm_nic.h"
@@ -90,7 +90,7 @@ static const struct cap_value roce[] = {
 };
 
 static const struct cap_value atomic[] = {
-	{ NIC_F(0x08, 31, 30), 1 }, /* byte order of 8-byte results: that of the CPU */
+	{ NIC_F(0x08, 31, 30), 1 }, /* 8-byte results are in the CPU's byte order */
 	/* operations: compare and swap, fetch and add, and both masked */
 	{ NIC_F(0x10, 15, 0), 0xf },
 	{ NIC_F(0x14, 15, 0), 8 | 4 }, /* size_qp: operand sizes in bytes */
@@ -169,8 +169,9 @@ uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd)
 }
 
 /*
- * Returns the LAG context, all zeros for a port without bond. On some functions (VFs, SFs) the
- * firmware refuses the command; with which status is unknown.
+ * Returns the LAG context, all zeros for a port without an active bond. If cfg.query_lag is
+ * false, refuses the command, as the firmware does on some virtual functions and subfunctions.
+ * The firmware's status of that refusal is unknown.
  */
 uint8_t sn_cmd_query_lag(struct sn_cmd *cmd)
 {
@@ -192,8 +193,8 @@ uint8_t sn_cmd_query_lag(struct sn_cmd *cmd)
 	return SN_OK;
 }
 
-/* An entry holds address, MAC, VLAN, version (0: RoCE v1, 2: RoCE v2) and layer 3 type (0:
- * IPv4, 1: IPv6). */
+/* Returns an entry of the RoCE address table: address, MAC, VLAN, version (0: RoCE v1, 2: RoCE
+ * v2) and layer 3 type (0: IPv4, 1: IPv6). */
 uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd)
 {
 	static const uint32_t mask[] = { 0xffffffff, 0x0000ffff, 0xffff000f, 0 };
@@ -209,7 +210,7 @@ uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd)
 	if (index >= SN_GIDS || cmd->dev->cfg.infiniband)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x760002, "no such RoCE address");
 	if (!sn_gid_at(&cmd->dev->cfg, index, &gid))
-		return SN_OK; /* an empty slot reads as zeros */
+		return SN_OK; /* an empty entry reads as zeros */
 	memcpy(entry, gid.raw, 16);
 	nic_set(entry, NIC_F(0x10, 28, 28), sn_vlan_tci(&cmd->dev->cfg, index, 0) != 0);
 	nic_set(entry, NIC_F(0x10, 27, 16), sn_vlan_tci(&cmd->dev->cfg, index, 0));

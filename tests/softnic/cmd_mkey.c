@@ -17,8 +17,8 @@
 #define MODE_KSM 3u
 #define ANY_QP	 0xffffffu
 #define KLM_SIZE 16u
-/* Linux's mlx5 assumes 4 KiB as the smallest page if the device reports none. The logarithm has
- * five bits in UCX's layout. */
+/* Limits of the logarithm of a piece's size. 12: Linux's mlx5 assumes a smallest page of 4 KiB if
+ * the device reports none. 31: the field has five bits in UCX's layout. */
 #define MIN_LOG_ENTITY 12u
 #define MAX_LOG_ENTITY 31u
 #define ATOMIC_ALIGN   8u /* the largest atomic in the capabilities */
@@ -65,9 +65,9 @@ static uint8_t read_context(struct sn_cmd *cmd, struct sn_mr *key)
 }
 
 /*
- * The number of entries that the length requires. Pieces are counted from the aligned address
- * at or below the start, which can add one entry. Translation does not need that entry, but UCX
- * provides it, because of what it calls a range check.
+ * Returns the number of entries that the length requires. Pieces are counted from the aligned
+ * address at or below the start, which can add one entry. Translation (mem.c) counts from the
+ * start itself and does not use this entry. UCX provides it, for what UCX calls a range check.
  */
 static uint64_t needed(const struct sn_mr *key, uint32_t log_entity)
 {
@@ -94,7 +94,7 @@ static uint8_t check_list(struct sn_cmd *cmd, const struct sn_mr *key, uint32_t 
 /*
  * Checks that each required entry names a region of the PD. The byte count of an entry is
  * ignored: UCX and DPDK set it, Linux does not. Entries beyond the length are not checked: DPDK
- * fills the list up with zeros.
+ * sets them to zeros.
  */
 static uint8_t read_list(struct sn_cmd *cmd, const struct sn_mr *key, struct sn_ksm *k)
 {
@@ -154,7 +154,7 @@ uint8_t sn_cmd_create_mkey(struct sn_cmd *cmd)
 	return SN_OK;
 }
 
-/* Returns the context without the list. */
+/* Returns the context without the list of entries. */
 uint8_t sn_cmd_query_mkey(struct sn_cmd *cmd)
 {
 	const struct sn_mr *key = cmd->obj;

@@ -3,7 +3,7 @@
 /*
  * The queue pair commands: creation from a context, query, and the state transitions,
  * with the fields that each requires and the changes that opt_param_mask may select.
- * engine.c executes a new state; verbs queue pairs are in uverbs_qp.c.
+ * engine.c acts on a new state; verbs queue pairs are in uverbs_qp.c.
  */
 #include "front.h"
 #include "prm_nic.h"
@@ -115,7 +115,8 @@ static uint8_t qp_links(struct sn_cmd *cmd, struct sn_qp *qp)
 		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x500007, "no such PD");
 	if (!sn_find_uar(cmd->dev, qp->uar))
 		return sn_cmd_fail(cmd, SN_ST_BAD_RES, 0x500008, "no such UAR");
-	/* a queue that does not exist needs no CQ; use the other queue's */
+	/* a queue pair without send queue, or without own receive queue, may lack that queue's
+	 * CQ; use the CQ of the other queue */
 	if (!qp->scq && !qp->sq_wqebbs)
 		qp->scq = qp->rcq;
 	if (!qp->rcq && !qp->rq_wqes && !nic_get(q, QPC_CQN_RCV))
@@ -126,8 +127,9 @@ static uint8_t qp_links(struct sn_cmd *cmd, struct sn_qp *qp)
 }
 
 /*
- * Codes of mlx5_ifc.h: 0 free running, 1 default, 2 real time. The default is the device's
- * format; UCX requests it on every device.
+ * Whether a device with capability cap supports a QP's time stamp format: 0 free running,
+ * 1 default, 2 real time (mlx5_ifc.h). The default is the device's format; UCX requests it on
+ * every device.
  */
 static bool ts_format_ok(uint8_t cap, uint32_t format)
 {
@@ -259,9 +261,9 @@ static uint8_t to_init(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, u
 }
 
 /*
- * Refuses a wrong destination MAC, with which a real wire would lose every packet. An all-zero
- * MAC is counted but accepted: it is the MAC of the loopback interface, which a program reads
- * there.
+ * Counts a wrong destination MAC as a violation and refuses it: a real wire would lose every
+ * packet. An all-zero MAC is counted but accepted if the peer has a loopback address: programs
+ * read this MAC from the loopback interface.
  */
 static uint8_t check_mac(struct sn_cmd *cmd, const struct sn_qp *qp)
 {
@@ -279,8 +281,9 @@ static uint8_t check_mac(struct sn_cmd *cmd, const struct sn_qp *qp)
 }
 
 /*
- * RoCE v2 packets carry DSCP and ECN of the path. The kernel, UCX, NVSHMEM and GPUNetIO set the
- * DSCP for them, the latter two no other field. Packets with a GRH carry the traffic class.
+ * RoCE v2 packets carry DSCP and ECN of the path, other packets its traffic class. For RoCE v2
+ * the kernel, UCX, NVSHMEM and GPUNetIO set the DSCP; NVSHMEM and GPUNetIO set neither ECN nor
+ * the traffic class.
  */
 static void read_tclass(const struct sn_cfg *cfg, struct sn_qp *qp, const uint8_t *path)
 {
@@ -363,7 +366,7 @@ static uint8_t read_udp_sport(struct sn_cmd *cmd, struct sn_qp *qp)
 	return SN_OK;
 }
 
-/* Changes DSCP and source GID of a connection in RTS. */
+/* Changes a connection in RTS: DSCP, source GID, and the attributes of read_optional(). */
 static uint8_t rts_to_rts(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q, uint32_t opt)
 {
 	const struct sn_cfg *cfg = &cmd->dev->cfg;
@@ -414,17 +417,18 @@ static const struct transition *find_transition(uint16_t opcode)
 }
 
 /*
- * opt_param_mask has a bit that changes a QP's port. It requires the capability
- * init2_lag_tx_port_affinity in INIT and to RTR, rts2rts_lag_tx_port_affinity in RTS. With the
- * former, UCX always sends port 1, which firmware ignores without a bond (kernel,
- * 617f5db1a626).
+ * One bit of opt_param_mask (OPT_LAG) changes the QP's port of the bond. It requires the
+ * capability init2_lag_tx_port_affinity in INIT2INIT and INIT2RTR, and
+ * rts2rts_lag_tx_port_affinity in RTS2RTS. If the device has the first one, UCX always sets
+ * port 1, which firmware ignores without a bond (Linux commit 617f5db1a626).
  */
 static bool lag_bit_ok(const struct sn_cfg *cfg, uint16_t opcode)
 {
 	return opcode == OP_RTS2RTS ? cfg->lag_ports > 0 : cfg->lag_init2;
 }
 
-/* All transitions with a context have the field, except SQERR2RTS (mlx5_ifc.h). */
+/* Takes the peer's ECE options and returns the common ones. All transitions with a context have
+ * this field, except SQERR2RTS (mlx5_ifc.h). */
 static uint8_t read_ece(struct sn_cmd *cmd, struct sn_qp *qp)
 {
 	uint32_t options = nic_get(cmd->in, CMD_ECE);

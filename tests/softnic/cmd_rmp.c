@@ -106,7 +106,8 @@ uint8_t sn_cmd_create_rmp(struct sn_cmd *cmd)
 	return SN_OK;
 }
 
-/* Changes the limit; the state must stay ready. mlx5 supports no other change. */
+/* Changes the limit if the modify bitmask selects it. The state must stay ready. mlx5 supports no
+ * other change. */
 uint8_t sn_cmd_modify_rmp(struct sn_cmd *cmd)
 {
 	uint8_t st = sn_cmd_reserved(cmd, modify_mask, W(CMD_RMPC_WQ + 0xc0));

@@ -97,7 +97,7 @@ static void notify(struct sn_eng *e, struct sn_cq *cq, bool solicited)
 		set_due(e, cq, e->now + cq->mod_period * 1000ull);
 }
 
-/* Sends the delayed events whose time has come. */
+/* Sends the delayed events that are due. */
 void sn_cq_due(struct sn_eng *e)
 {
 	struct sn_cq_eng *c;
@@ -107,7 +107,7 @@ void sn_cq_due(struct sn_eng *e)
 			fire(e, c->cq);
 }
 
-/* A change sends the event that the old values delayed. */
+/* Changes the moderation. If an event is delayed, sends it now. */
 void sn_eng_cq_moderate(struct sn_dev *dev, struct sn_cq *cq, uint16_t count, uint16_t period)
 {
 	cq->mod_count = count;
@@ -116,7 +116,8 @@ void sn_eng_cq_moderate(struct sn_dev *dev, struct sn_cq *cq, uint16_t count, ui
 		fire(dev->eng, cq);
 }
 
-/* Writes one CQE. Returns false if the CQ is in error or overruns. */
+/* Writes one CQE. Returns false if the CQ is in error or now goes to error, by an overrun or
+ * because its memory cannot be written. */
 static bool put(struct sn_eng *e, struct sn_cq *cq, const struct sn_qp *qp,
 		const struct sn_cqe_args *a)
 {
@@ -174,7 +175,7 @@ int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t
 	return 0;
 }
 
-/* word: the first word of an arm doorbell: serial number, command and consumer index. */
+/* word: the first word of an arm doorbell, with serial number, command and consumer index. */
 void sn_cq_arm(struct sn_eng *e, struct sn_cq *cq, uint32_t word)
 {
 	cq->armed = true;
@@ -188,8 +189,8 @@ void sn_cq_arm(struct sn_eng *e, struct sn_cq *cq, uint32_t word)
 /*
  * Arm doorbells of all CQs share one register and overwrite each other. libmlx5 first stores
  * the same word, which has a serial number, in the DBREC, so a changed word is an arm. The
- * first arm of a CQ may be all zero and show no change: when an arm doorbell arrived (rung),
- * each CQ with a channel that was never armed is treated as armed, too. A superfluous event is
+ * first arm of a CQ may not change the word. Therefore, when an arm doorbell arrived (rung), each
+ * CQ with a channel that was never armed is treated as armed, too. A superfluous event is
  * harmless; a missing one makes the program hang.
  */
 void sn_cq_scan_arms(struct sn_eng *e, bool rung)

@@ -4,7 +4,7 @@
  * Interposed calls of the CUDA driver that would fail because the NIC is not a PCIe
  * device. A register page is ordinary memory, and the driver refuses to register it as
  * device memory (CU_MEMHOSTREGISTER_IOMEMORY): the flag is removed for register pages,
- * so that a GPU can ring. NVIDIA's dmabufs cannot be mapped by a process: the address
+ * so that a GPU can store doorbells. A process cannot map NVIDIA's dmabufs: the address
  * that each was exported from is recorded, and the NIC copies that memory through the
  * driver (mem_gpu.c).
  *
@@ -59,7 +59,7 @@ static dlsym_fn find_dlsym(void)
 	return found;
 }
 
-/* The driver's own function; NULL: no driver is loaded, or it lacks the function. */
+/* Returns the driver's own function; NULL: no driver is loaded, or it lacks the function. */
 static void *driver_fn(const char *name)
 {
 	dlsym_fn find = real_dlsym ? real_dlsym : find_dlsym();
@@ -174,7 +174,7 @@ int cuMemGetHandleForAddressRange(void *handle, unsigned long long va, size_t si
 	return rc;
 }
 
-/* ---- how programs find the functions above ---- */
+/* ---- cuGetProcAddress and dlsym: they return the functions above ---- */
 
 int cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags);
 int cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags, int *status);
@@ -200,8 +200,8 @@ static void *wrapper_of(const char *name)
 	return NULL;
 }
 
-/* Replaces a driver function by its wrapper. For a name without version suffix, the requested
- * CUDA version decides which function it means. */
+/* Replaces a driver function by its wrapper. The name cuGetProcAddress means the function with
+ * suffix _v2 from CUDA 12.0 on, the name cuMemHostRegister always does. */
 static void replace(const char *name, void **fn, int version)
 {
 	void *ours = wrapper_of(name);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The NIC thread, one per process: it makes passes over wire, registers and queue
- * pairs under the device lock. This file owns the pass, the list of busy queue
- * pairs, the engine calls of the front (softnic.h), and fork: the thread does not
- * run in a forked child. waiting.c owns the time between passes.
+ * The NIC thread, one per process. In each pass it serves the wire, the register
+ * pages and the queue pairs under the device lock. This file has the pass, the list
+ * of busy queue pairs, the engine calls of the front (softnic.h), and the handling of
+ * fork: a forked child has no NIC thread. waiting.c has the time between passes.
  */
 #include <errno.h>
 #include <signal.h>
@@ -47,15 +47,15 @@ void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q)
 	e->busy_tail = &q->busy_next;
 }
 
-/* Nothing to do until a ring, a packet or a state change wakes the queue pair. */
+/* True if the queue pair has no work until a doorbell, a packet or a state change wakes it. */
 static bool is_idle(const struct sn_qp_eng *q)
 {
 	return q->req.head == q->req.tail && q->sq.fetch == q->sq.pi &&
 	       q->rsp.job_head == q->rsp.job_tail && !q->rsp.ack_due && !q->rsp.nak_due;
 }
 
-/* While packets keep arriving, an acknowledgement is delayed by up to ACK_HELD_MAX passes, so that
- * it covers later packets, too. */
+/* Returns true if an answer is to be sent now. While packets keep arriving, an acknowledgement is
+ * delayed by up to ACK_HELD_MAX passes, so that it covers later packets, too. */
 static bool may_answer(const struct sn_eng *e, struct sn_qp_eng *q)
 {
 	if (q->rsp.job_head != q->rsp.job_tail || q->rsp.nak_due)
@@ -113,7 +113,8 @@ void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q)
 	sn_eng_rts_count(e, q);
 }
 
-/* A failed send request stops only the send queue of an unreliable queue pair. */
+/* A failed send request stops only the send queue of an unreliable queue pair, but both queues of
+ * a reliable one. */
 void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	if (q->qp->type == SN_QPT_RC) {
@@ -125,7 +126,8 @@ void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q)
 	sn_sq_flush(e, q);
 }
 
-/* Moves queue pairs to error whose CQ is in error, because their completions are lost. */
+/* Moves each queue pair, from RTR on, to error if one of its CQs is in error: its completions are
+ * lost. */
 static void fail_with_cq(struct sn_eng *e)
 {
 	struct sn_qp_eng *q;
@@ -195,7 +197,7 @@ bool sn_eng_pass(struct sn_eng *e)
 	any |= sn_uar_poll(e);
 	any |= sn_uar_sweep(e);
 	any |= sn_uar_settle(e);
-	/* discard data read ahead for packets: it may be older than a ring of this pass */
+	/* discard data read ahead for packets: it may be older than a doorbell of this pass */
 	sn_gpu_fresh();
 	any |= serve_busy(e);
 	if (e->cq_failed)
@@ -339,8 +341,8 @@ int sn_eng_start(struct sn_dev *dev)
 	return 0;
 }
 
-/* Joins the thread. When the process exits, the thread may hang in a driver that has already
- * shut down. */
+/* Joins the thread. Returns false if it still runs after STOP_LIMIT_S: when the process exits, the
+ * thread may hang in a driver that has already shut down. */
 static bool join_thread(struct sn_eng *e)
 {
 	struct timespec until;
@@ -444,7 +446,7 @@ void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
 		return;
 	answer_now(e, q);
 	if (!e->dead)
-		/* otherwise a late ring would find no QP and count as a violation */
+		/* take doorbells now: a later pass would find no QP and count a violation */
 		sn_uar_drain(e, qp->uar);
 	SN_UNLINK(q, next, at);
 	sn_uar_detach(e, q);
@@ -474,7 +476,7 @@ void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from
 		answer_now(e, q);
 	switch (qp->state) {
 	case SN_QPS_RST:
-	case SN_QPS_INIT: /* rings that arrived while the QP was in reset are discarded */
+	case SN_QPS_INIT: /* doorbells that arrived while the QP was in reset are discarded */
 		if (from == SN_QPS_INIT)
 			break;
 		if (!e->dead)

@@ -2,9 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * Injected faults. Wire: a seeded generator decides for each packet sent whether it
- * is lost, corrupted, duplicated, delayed, or sent after its successor. The same seed
- * and the same traffic give the same faults. NIC: it stalls at the end of each
- * period. Faults of commands and calls are in cmd.c and uverbs.c.
+ * is lost, corrupted, duplicated, or sent after its successor. The same seed and the
+ * same traffic give the same faults. A delay is the same for all packets. NIC: it
+ * stalls at the end of each period. Injected failures of commands, calls and queue
+ * pairs are in cmd.c, uverbs.c and requester.c.
  */
 #include "eng.h"
 
@@ -73,7 +74,8 @@ void sn_fault_send(struct sn_eng *e, struct sn_pkt *p)
 	pass_on(e, p);
 }
 
-/* Flips one bit after the UDP header, ICRC included. Every such bit makes the ICRC wrong. */
+/* Flips one bit after the UDP header, possibly in the ICRC, but not in the BTH byte that the ICRC
+ * does not cover. So the ICRC is always wrong. */
 void sn_fault_corrupt(struct sn_eng *e, struct sn_pkt *p)
 {
 	uint32_t at = draw(e) % (8 * (p->len + 3u));
@@ -83,7 +85,7 @@ void sn_fault_corrupt(struct sn_eng *e, struct sn_pkt *p)
 	p->data[at / 8] ^= 1u << at % 8;
 }
 
-/* ns until the end of the stall; 0: no stall */
+/* Returns the ns until the end of the stall; 0: no stall. */
 uint64_t sn_fault_stall(struct sn_eng *e)
 {
 	const struct sn_cfg *cfg = &e->dev->cfg;
@@ -99,7 +101,8 @@ uint64_t sn_fault_stall(struct sn_eng *e)
 	return stalled ? every - into : 0;
 }
 
-/* Sends delayed packets whose time has come, and a held packet that had no successor. */
+/* Sends delayed packets that are due, and a held packet that had no successor for 1 ms. Returns
+ * true if it sent any. */
 bool sn_fault_due(struct sn_eng *e)
 {
 	struct sn_pkt *p;

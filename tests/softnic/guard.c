@@ -4,10 +4,10 @@
  * Direct copies by the NIC thread to and from memory that the program may have
  * unmapped. A handler of SIGSEGV and SIGBUS turns a fault of such a copy into
  * -EFAULT. Any other fault goes to the handler that was installed before. If the
- * program installs its own handler later, that one stays: the NIC checks once in
- * each pass that copies, and mem.c uses system calls while another handler is
- * installed. The same holds under sanitizers, which would check direct copies as
- * accesses of the program.
+ * program installs its own handler later, that one stays: each pass checks this
+ * before its first copy, and mem.c uses system calls while another handler is
+ * installed. Under sanitizers, no handler is installed and mem.c always uses system
+ * calls: sanitizers would check direct copies as accesses of the program.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -30,7 +30,7 @@ LOCAL_TLS enum { UNUSABLE, UNKNOWN, USABLE } state; /* UNUSABLE in threads other
 
 static void default_action(int sig, const siginfo_t *info, bool ignored)
 {
-	bool sent = info->si_code <= 0; /* otherwise the instruction faults again by itself */
+	bool sent = info->si_code <= 0; /* by a process; an instruction faults again by itself */
 
 	if (sent && ignored)
 		return;
@@ -73,8 +73,8 @@ void sn_guard_install(void)
 			sigaction(signals[i], &ours, &before[i]);
 }
 
-/* A handler that was installed later may still call ours as its predecessor, so only ours is
- * removed. */
+/* Removes our handlers. A handler that was installed after ours stays. It may still call ours as
+ * its predecessor. */
 void sn_guard_remove(void)
 {
 	int i;
@@ -96,8 +96,8 @@ bool sn_guard_ready(void)
 	return state == USABLE;
 }
 
-/* Loads aligned words with one access, because other threads may change them. Acquire: pairs
- * with the program's release stores. */
+/* Loads an aligned word of 4 or 8 bytes with one access, because other threads may change it.
+ * Acquire: pairs with the program's release stores. */
 static void fetch(void *dst, const void *va, size_t len)
 {
 	uint64_t v8;
@@ -115,9 +115,9 @@ static void fetch(void *dst, const void *va, size_t len)
 }
 
 /*
- * Stores aligned words with one access, because other threads may poll them. Of longer data,
- * the last word or byte is stored last. Release: pairs with the acquire of a thread that polls
- * it.
+ * Stores an aligned word of 4 or 8 bytes with one access, because other threads may poll it. Of
+ * other data, the last 8 bytes, or the last byte if these are not aligned, are stored last.
+ * Release: pairs with the acquire of a thread that polls them.
  */
 static void store(void *va, const void *src, size_t len)
 {

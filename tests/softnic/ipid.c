@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Packets of a peer whose IPv4 identification is not 0. The ICRC covers the
- * identification, but a UDP socket does not deliver it, so it is computed back from
- * the ICRC. A CRC is linear: the difference between two messages determines the
- * difference between their CRCs, and a CRC register can be run backwards. So the
+ * Checks the ICRC of peers that set an IPv4 identification other than 0. The ICRC
+ * covers the identification, but a UDP socket does not deliver it, so it is computed
+ * back from the ICRC. A CRC is linear: the difference between two messages determines
+ * the difference between their CRCs, and a CRC register can be run backwards. So the
  * difference between the received ICRC and the ICRC for identification 0, run back to
- * that place in the header, gives the difference of four header bytes. It must be in
- * the identification; DF may differ, too. A corrupted packet passes this test with
- * probability 2^-15. Therefore only peers whose first packet had a non-zero
- * identification are accepted; a peer that once sent 0 must always send 0.
+ * the identification in the header, gives the difference of four header bytes. Only
+ * the two bytes of the identification and the DF bit may differ. A corrupted packet
+ * passes this test with probability 2^-15. Therefore the test is used only for peers
+ * whose first packet had a non-zero identification; packets of other peers must have
+ * identification 0.
  */
 #include <zlib.h>
 

@@ -4,9 +4,9 @@
  * The NIC's access to memory of its process, and the rules of memory keys. Host
  * memory is copied directly (guard.c) or by system calls that report an unmapped
  * address instead of faulting; GPU memory is accessed through mem_gpu.c. An aligned
- * word of up to 8 bytes is stored whole, because a thread may poll it. Mappings of
- * a device (pinned memory of CUDA) cannot be copied by process_vm_readv(); they are
- * read and written through a memfd as a staging buffer.
+ * word of 4 or 8 bytes is stored by one instruction if possible, because a thread may
+ * poll it. process_vm_readv() cannot copy mappings of a device (pinned memory of
+ * CUDA); these are read and written through a memfd as a staging buffer.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -137,7 +137,8 @@ int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len)
 {
 	if (gpu)
 		return sn_gpu_write(va, src, len, 0);
-	/* Orders the GPU writes before this write: a program that sees it must see them. */
+	/* Completes the GPU writes before this write: a program that sees this write must also
+	 * see those. */
 	sn_mem_settle();
 	if (!sn_guard_ready() && word_store(va, src, len))
 		return 0;
@@ -162,9 +163,9 @@ static struct sn_mr *mr_of(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint6
  * In an indirect key, the offset from start_addr alone selects the piece and the place in it,
  * whatever the low bits of both addresses are. UCX (ib_mlx5dv_md.c) relies on this when it
  * shifts a key: it adds the shift to start_addr, does not change the pieces, and expects the
- * shifted address to reach the same memory as before. The access rights of both keys apply. The
- * word of an atomic lies in one piece and must be aligned in the target, too; CREATE_MKEY
- * requires an aligned start for keys with that right.
+ * shifted address to reach the same memory as before. The access rights of both keys apply. An
+ * atomic's word is always within one piece, because CREATE_MKEY requires an aligned start for
+ * keys that allow atomics. The word must be aligned in the target region, too.
  */
 static struct sn_mr *ksm_part(struct sn_dev *dev, const struct sn_mr *key, uint64_t off,
 			      uint64_t len, uint32_t access, uint64_t *va, uint64_t *part)
@@ -187,8 +188,9 @@ static struct sn_mr *ksm_part(struct sn_dev *dev, const struct sn_mr *key, uint6
 	return mr;
 }
 
-/* Finds the memory of the first *part of these bytes, at *va. In a region's key *part is always
- * len. */
+/* Finds the memory of the range [addr, addr + len) of a key. Stores the address of its first byte
+ * in *va, and in *part the number of bytes that follow each other there: all len bytes of a
+ * region, or those up to the end of a piece of an indirect key. NULL: the access is refused. */
 static struct sn_mr *mr_part(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
 			     uint64_t len, uint32_t access, uint64_t *va, uint64_t *part)
 {

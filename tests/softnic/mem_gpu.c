@@ -10,8 +10,8 @@
  * new copy, ordered after the previous one. The bytes of one copy arrive in unknown
  * order, so a word (of a CQE, an atomic, a flag) is a copy of its own. The driver
  * refuses a copy across two allocations, so no copy leaves a region. sn_mem_settle()
- * waits once for all copies. The NIC calls it before it writes host memory, sends a
- * packet or raises an event, and at the end of a pass.
+ * waits once for all copies. The NIC calls it before it writes host memory, sends
+ * packets or raises a completion event, and at the end of a pass.
  *
  * Payload to be sent may be read ahead, as far as the caller plans to send in this
  * pass. Only planned reads use this data, and only within the pass, until a write
@@ -32,7 +32,7 @@
 #define CU_HOST_PORTABLE       1u
 #define WRITE_STAGE	       (1u << 20)
 #define READ_STAGE	       (1u << 19)
-/* log2 of a block's size; memory of two GPUs is never in one block */
+/* log2 of the bytes of a block, the unit of `near`; memory of two GPUs is never in one block */
 #define GPU_BLOCK_LOG	 21
 #define NEAR		 64u
 #define LINE		 64u
@@ -51,7 +51,8 @@ struct cuda {
 	int (*host_alloc)(void **mem, size_t n, unsigned flags);
 };
 
-/* The copy to a GPU that the next write may extend. region: the memory region it must stay in. */
+/* The copy to a GPU that the next write may extend. region: address of the memory region that it
+ * must not leave. */
 struct extent {
 	uint64_t va, region;
 	size_t at, len; /* place in the staging buffer; len 0: none */
@@ -112,7 +113,8 @@ static bool stages_ready(void)
 	return true;
 }
 
-/* The GPU that va belongs to, with its stream created; -1: not GPU memory. */
+/* Returns the number of the GPU that va belongs to, and creates the GPU's stream at the first
+ * call. -1: not GPU memory, managed memory, or the stream cannot be created. */
 static int gpu_of(uint64_t va)
 {
 	unsigned type = 0, managed = 0;
@@ -136,7 +138,8 @@ static int gpu_of(uint64_t va)
 	return gpus[dev].stream ? dev : -1;
 }
 
-/* As gpu_of(), but queries the driver only once per block. For memory known to be GPU memory. */
+/* As gpu_of(), but queries the driver only once per block while `near` holds it. Call it only for
+ * memory that is known to be GPU memory. */
 static int gpu_near(uint64_t va)
 {
 	uint64_t block = va >> GPU_BLOCK_LOG;
@@ -173,7 +176,8 @@ static void copy_failed(int dev, int error)
 			     "copy to GPU %d failed: CUDA error %d, data lost", dev, error);
 }
 
-/* Starts the open copy; no later write extends it. */
+/* Starts the copy that `last` describes, if any; no later write extends it. Returns 0 or
+ * -EFAULT. */
 static int begin_copy(void)
 {
 	size_t len = last.len;
@@ -207,7 +211,8 @@ void sn_mem_settle(void)
 		copy_failed(dev, error);
 }
 
-/* Begins a new copy. Its offset within a cache line equals that of the target. */
+/* Starts the previous copy and describes a new one in `last`. Its data has the same offset within
+ * a cache line in the staging buffer and in the target. */
 static void open_extent(uint64_t va, uint64_t region)
 {
 	size_t at = ((stage_used + LINE - 1) & ~(LINE - 1ul)) + (va & (LINE - 1));
@@ -255,8 +260,8 @@ int sn_gpu_write(uint64_t va, const void *src, size_t len, uint64_t region)
 
 /* ---- reads ---- */
 
-/* Reads up to READ_STAGE bytes into read_stage. All earlier writes to this GPU have arrived
- * afterwards. */
+/* Reads up to READ_STAGE bytes into read_stage. If it succeeds, all earlier writes to this GPU have
+ * arrived: the stream runs copies in order. */
 static int stage_read(int dev, uint64_t va, size_t len)
 {
 	ahead.len = 0;

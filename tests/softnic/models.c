@@ -3,10 +3,10 @@
 /*
  * Card models: a table with the differences of each model from the NIC without a
  * model, as options of softnic-run, one line per difference with its source. A
- * capability without a source is the same in all models. Properties of the NIC without
- * a model (core direct, event_cap, a port that may change before RTS, free-running
- * time stamps) are those of a ConnectX-6 Dx according to the README of mlx5ctl. cfg.c
- * applies the values. Also linked into softnic-run.
+ * capability for which no source was found is the same in all models. These properties
+ * of the NIC without a model are those of a ConnectX-6 Dx according to the README of
+ * mlx5ctl: core direct, event_cap, changes of the port of a bond before RTS,
+ * free-running time stamps. cfg.c applies the values. Also linked into softnic-run.
  */
 #include "front.h"
 
@@ -43,7 +43,7 @@ static const struct {
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* Is `variable` the name SOFTNIC_ + option in capitals? */
+/* True if `variable` is SOFTNIC_ + the option in capitals, with _ for -. */
 static bool is_variable_of(const char *option, const char *variable)
 {
 	const char prefix[] = "SOFTNIC_";
