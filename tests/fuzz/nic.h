@@ -23,7 +23,7 @@ struct fuzz_nic {
 	/* descriptors that the program got; the first two are an eventfd and an async event file */
 	int fds[NIC_FDS];
 	unsigned nfds;
-	/* created by nic_make_objects() */
+	/* handles, then numbers and key, of the objects that nic_make_objects() created */
 	uint64_t pd, umem, uar, cq, srq, qp; /* handles */
 	uint32_t pdn, umem_id, uar_id, cqn, rmpn, qpn, lkey;
 };

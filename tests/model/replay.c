@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * Runs the device code itself in the memory of views.h. The three threads are
- * coroutines, of which one makes one access at a time. The order of accesses, and the
+ * coroutines; one at a time runs, up to its next access. The order of accesses, and the
  * age of the values that loads return, come either from a trace of the model (on
  * standard input) or from random choices among those that the memory model allows.
  * Slot i of the model stands for SCALE slots of the code, from BASE + i * SCALE on, so
@@ -303,8 +303,8 @@ static int blocked(int t)
 	return threads[t].kind == 'l' && threads[t].loc == DONE && !complete(t, m.n[DONE] - 1u);
 }
 
-/* The model has no early load of the parked token. Replays and half of the random runs
- * post without it, too. */
+/* 1: post with gdk_post(), which makes the early loads of struct gdk_early. The model does
+ * not have these loads, so replays and half of the random runs post without them. */
 static int early;
 
 static void post(uint64_t from, uint64_t to)

@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * A test with a deliberate leak: sanity.sh checks that SAN=address makes it fail.
- * Built with -DPLANT=0 it frees the memory and must pass.
+ * If it is built with -DPLANT=0, it frees the memory and must pass.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * A program with a deliberate data race: sanity.sh checks that SAN=thread makes it
- * fail. It is a plain program, like all thread tests. Built with -DPLANT=0 it takes
- * the lock and must pass.
+ * fail. It is a plain program without Criterion, like all thread tests. If it is built
+ * with -DPLANT=0, it takes the lock and must pass.
  */
 #include <pthread.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * A test that deliberately reads freed memory: sanity.sh checks that SAN=address makes
- * it fail. Built with -DPLANT=0 it reads before it frees and must pass.
+ * it fail. If it is built with -DPLANT=0, it reads before it frees and must pass.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * A test with a deliberate signed integer overflow: sanity.sh checks that
- * SAN=undefined makes it fail. Built with -DPLANT=0 it does not overflow and must
- * pass.
+ * SAN=undefined makes it fail. If it is built with -DPLANT=0, it does not overflow and
+ * must pass.
  */
 #include <criterion/criterion.h>
 #include <limits.h>

@@ -151,7 +151,7 @@ static inline void check(const struct run *r, unsigned q, const struct message *
 
 /* ---- memory: the same layout on both sides ---- */
 
-/* Offset of a message in flight (client) or of a receive buffer (server). */
+/* Offset of the place of message n in flight (client) or of receive buffer n (server). */
 static inline uint64_t slot(unsigned q, uint64_t n)
 {
 	return ((uint64_t)q * SLOTS + n % SLOTS) * SLOT;

@@ -76,7 +76,7 @@ static void list_again(struct rig *r)
 	r->tx.dev = r->list;
 }
 
-/* listed: the device struct is in a flat list */
+/* listed: put the device struct into a flat list */
 static void rig_open(struct rig *r, const struct kind *k, bool listed)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { 0 };

@@ -209,7 +209,7 @@ static void step_exclusive(void)
 	gdk_post(&rig.qp, r.from, r.to, RIG_EXCL, RIG_AUTO, opt);
 }
 
-/* Rings all slots below the first unpublished one by hand. */
+/* Rings all slots below the first unpublished one without gdk_submit(). */
 static void step_by_hand(void)
 {
 	if (published_to == rig.st->rung || rig.st->written || dead)

@@ -252,7 +252,7 @@ Test(sdk_mode, objects_of_sdk_and_open_library_cannot_be_mixed)
 	nic_close(&nic);
 }
 
-/* NULL belongs to neither library and is accepted. */
+/* A NULL object belongs to neither library, so it must be accepted. */
 Test(sdk_mode, null_is_accepted_beside_sdk_objects)
 {
 	doca_verbs_qp_init_attr_t *init;
@@ -275,7 +275,7 @@ Test(sdk_mode, external_queues_are_at_the_given_offsets)
 	doca_verbs_qp_t *qp;
 	struct nic nic;
 
-	setenv("STANDIN_SDK_RQ", "5", 1); /* receive WQEs of 16 bytes */
+	setenv("STANDIN_SDK_RQ", "5", 1); /* five receive WQEs of 16 bytes: a ring of 128 bytes */
 	sdk_begin("sdk");
 	nic = nic_open();
 	cr_assert_eq(doca_verbs_umem_create(nic.dev, NULL, mem, sizeof(mem), 0, NO_FD, 0, &umem),

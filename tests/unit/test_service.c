@@ -294,7 +294,7 @@ Test(service, statistics_are_sums_over_threads_and_qps)
 	cr_assert_eq(doca_gpu_verbs_destroy_service(two), DOCA_SUCCESS);
 }
 
-/* Signals must be delivered to the application's own threads. */
+/* The service's threads block signals, so that the application's own threads get them. */
 Test(service, threads_block_signals)
 {
 	char path[64], line[128], *name;

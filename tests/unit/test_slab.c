@@ -212,7 +212,7 @@ Test(slab, units_without_pages_share_a_page)
 		put(i);
 }
 
-/* Allocates blocks of up to three pages only. The slab must then take blocks of one unit. */
+/* Allocates blocks of up to three pages only. The slab must then allocate single units. */
 static unsigned int too_large;
 static doca_error_t (*real_alloc)(struct doca_gpu *gpu, struct gdk_block *block, size_t align);
 

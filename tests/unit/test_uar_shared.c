@@ -18,7 +18,7 @@
 /* A QP without DBREC, connected to itself. */
 struct end {
 	doca_verbs_uar_t *uar;
-	void *mem; /* CQ at 0, ring at 8192, DBREC at 12288 */
+	void *mem; /* CQ at 0, ring at 8192, DBREC (not used for sends) at 12288 */
 	doca_verbs_umem_t *umem;
 	doca_verbs_cq_t *cq;
 	doca_verbs_qp_t *qp;

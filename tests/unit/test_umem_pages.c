@@ -39,7 +39,7 @@ static struct mlx5dv_devx_umem *keep(struct mlx5dv_devx_umem *u)
 	return u;
 }
 
-/* page_size: of the kernel; NULL: the default */
+/* page_size: page size of the kernel (SOFTNIC_PAGE_SIZE); NULL: the default */
 static void open_nic(const char *page_size)
 {
 	struct mlx5dv_context_attr attr = { .flags = MLX5DV_CONTEXT_FLAGS_DEVX };
@@ -115,7 +115,7 @@ static struct mlx5dv_devx_obj *cq(uint32_t umem, uint64_t off, uint32_t page_off
 	return create(in, cqn);
 }
 
-/* One send slot and no receive queue. */
+/* Creates a QP with one send slot and no receive queue. */
 static struct mlx5dv_devx_obj *qp(uint32_t umem, uint32_t off, uint32_t page_offset, uint32_t cqn)
 {
 	uint32_t in[0x190 / 4] = { 0 };
@@ -137,7 +137,7 @@ static struct mlx5dv_devx_obj *qp(uint32_t umem, uint32_t off, uint32_t page_off
 	return create(in, NULL);
 }
 
-/* A cyclic queue with one WQE of 64 bytes. */
+/* Creates an RMP: a cyclic queue with one WQE of 64 bytes. */
 static struct mlx5dv_devx_obj *rmp(uint32_t umem, uint32_t off, uint32_t page_offset)
 {
 	uint32_t in[0x190 / 4] = { 0 };

@@ -30,7 +30,7 @@ static struct nic nic;
 static doca_verbs_umem_t *umem;
 static doca_verbs_cq_t *own_cq;
 
-/* A umem of 1 MiB that starts `at` bytes after a multiple of 2 MiB. */
+/* Creates a CQ, and a umem of 1 MiB that starts `at` bytes after a multiple of 2 MiB. */
 static void open_umem(size_t at)
 {
 	doca_verbs_cq_attr_t *attr;

@@ -9,7 +9,7 @@
 
 #include "../lib/vb.h"
 
-/* The NIC takes the time stamp when a pass begins; the pass may be preempted after that. */
+/* Tolerance: the NIC takes the time stamp when a pass begins, and may be preempted after that. */
 #define SLACK_NS 10000000000ull
 
 static uint64_t time_of_day(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * 1024 QPs of one process, many of them on each register page. All QPs ring before
- * any completion is polled, so doorbells overwrite each other; no message may be
- * lost. Then one QP is busy while the others are idle.
+ * 1024 QPs of one process, many of them on each register page. All QPs ring several
+ * times before any completion is polled, so doorbells may overwrite each other; no
+ * message may be lost. Then one QP is busy while the others are idle.
  */
 #include "../lib/vb.h"
 

@@ -152,8 +152,8 @@ Test(verbs_mkey, local_gather_and_scatter_by_key)
 /* ---- bounds ---- */
 
 /*
- * Writes through a key over pages 4 to 6. Unless `whole`, the region lacks the
- * first and last 16 bytes of these.
+ * Writes through a key over pages 4 to 6. Unless `whole` is set, the region lacks the
+ * first and last 16 bytes of these three pages.
  */
 static enum ibv_wc_status write_near(uint64_t off, uint32_t len, bool whole, bool *touched)
 {

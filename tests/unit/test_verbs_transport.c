@@ -160,7 +160,7 @@ static const struct failure {
 	enum ibv_wr_opcode op;
 	enum ibv_wc_status status;
 	int async;		    /* event on the receiving side; -1: none */
-	enum ibv_wc_status receive; /* of the first receive */
+	enum ibv_wc_status receive; /* status of the first receive; SUCCESS: it does not complete */
 } failures[] = {
 	{ BAD_LKEY, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR, -1, IBV_WC_SUCCESS },
 	{ BAD_LKEY, IBV_WR_RDMA_READ, IBV_WC_LOC_PROT_ERR, -1, IBV_WC_SUCCESS },
@@ -197,8 +197,8 @@ static void spoil(struct pair *p, enum what what, struct ibv_send_wr *wr, struct
 
 /*
  * Posts a successful READ (unless NO_RIGHT), the failing request, and two more that
- * must be flushed. Expects all send completions, and the receive completions and
- * the asynchronous event of this case.
+ * must be flushed. Expects all send completions, and the receive completions and the
+ * asynchronous event that *f contains.
  */
 static void fail_once(const struct failure *f)
 {

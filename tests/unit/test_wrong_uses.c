@@ -311,7 +311,7 @@ static void *cuda(const char *name)
 	return dlsym(standin_open("libcuda.so.1"), name);
 }
 
-/* If the application has registered the page itself, the page is used, and it stays registered. */
+/* A page that the application has registered itself must be usable, and must stay registered. */
 Test(wrong_uses_cuda, page_registered_by_the_application_is_accepted)
 {
 	int (*retain)(void **, int) = (int (*)(void **, int))cuda("cuDevicePrimaryCtxRetain");
