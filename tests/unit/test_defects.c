@@ -188,8 +188,8 @@ Test(peer_defects, defect_16_creation_without_a_register_page_fails)
 
 /*
  * The doorbell register of DBREC-less QPs is at offset 0x600 of the page of the
- * ordinary register. If the device does not support such QPs, its address must be
- * refused.
+ * ordinary register. If the device does not support such QPs, the query of its
+ * address must fail.
  */
 Test(peer_defects, defect_18_dbrec_less_register_has_its_own_address)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Names and descriptions of error codes, and the checks of the library's version
- * against device code and host code.
+ * Names and descriptions of error codes, and the checks that compare the library's
+ * version with the versions for which device code and host code were compiled.
  */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * How the host learns about an error: the queries of the last error (from the error
- * CQE and its WQE, for every operation and with queues in every kind of memory),
- * events on a file descriptor if there is no CQE, and the texts of syndromes and
- * events.
+ * How the host learns about an error: queries of the last error (from the error CQE
+ * and its WQE, for several opcodes, with queues in host memory and in GPU memory),
+ * events on a file descriptor, and the texts of syndromes and events.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -48,7 +47,7 @@ static int fail_by(struct e2e_pair *p, uint8_t opcode, doca_gpu_dev_verbs_ticket
 	}
 }
 
-/* Calls both queries, which must agree. */
+/* Queries the last error with both functions, which must agree. */
 static struct gdk_qp_error error_of(struct e2e_qp *q)
 {
 	struct doca_gpu_verbs_qp_error_info info;
@@ -75,7 +74,7 @@ static void expect_error(uint8_t opcode, uint8_t syndrome)
 	e2e_pair_open(&p, E2E_DB, DEPTH, BYTES);
 	e = error_of(&p.tx);
 	cr_expect(!e.has_error && !e.has_cqe && !e.has_remote && !e.syndrome);
-	/* more than one lap, so that index and slot differ */
+	/* post more than one lap, so that a WQE's index differs from its slot */
 	for (unsigned int i = 0; i < DEPTH + 3; i++) {
 		cr_assert_eq(e2e_put(&p, 0, 64, &t), 0);
 		cr_assert_eq(e2e_wait(&p.tx, t), 0);
@@ -105,8 +104,8 @@ Test(peer_defects, defect_03_an_error_names_its_operation_address_and_queue_pair
 }
 
 /*
- * All fields of the error CQE are reported. The remote address is reported only if
- * the slot still holds the failed WQE.
+ * gdk_verbs_qp_get_error() must report all fields of the error CQE, but the remote
+ * address only if the slot still holds the failed WQE.
  */
 Test(errors, error_has_all_cqe_fields_and_checks_the_slot)
 {
@@ -116,7 +115,7 @@ Test(errors, error_has_all_cqe_fields_and_checks_the_slot)
 	struct e2e_pair p;
 
 	e2e_pair_open(&p, E2E_DB, DEPTH, BYTES);
-	/* every slot holds a READ with a remote address */
+	/* fill every slot with a READ, which has a remote address */
 	for (unsigned int i = 0; i < DEPTH; i++) {
 		cr_assert_eq(gdk_get(p.tx.dev, e2e_addr(p.dst.mem, p.dst.mr->rkey),
 				     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t, E2E_MODE,
@@ -141,7 +140,7 @@ Test(errors, error_has_all_cqe_fields_and_checks_the_slot)
 	cr_expect_eq(e.wqe_counter, 0xfedc);
 	cr_expect_eq(e.opcode, OP(RDMA_READ));
 	cr_expect_eq(e.remote_addr, 0);
-	ring[3].wqe_counter = htobe16(3); /* the slot holds another operation than the CQE names */
+	ring[3].wqe_counter = htobe16(3); /* the CQE names another opcode than the slot */
 	ring[3].s_wqe_opcode_qpn = htobe32((uint32_t)OP(ATOMIC_CS) << 24 | p.tx.qpn);
 	cr_expect_not(error_of(&p.tx).has_remote);
 	ring[3].s_wqe_opcode_qpn = htobe32((uint32_t)OP(RDMA_READ) << 24 | p.tx.qpn);
@@ -229,7 +228,7 @@ Test(errors, every_syndrome_has_its_own_text)
 #define SELECT_OVERRUN	 (1u << 2)
 #define MODIFY_CQ_IN_LEN 0x110
 
-/* From now on, the NIC reports an overrun instead of overwriting unconsumed CQEs. */
+/* Configures the CQ so that the NIC reports an overrun instead of overwriting unconsumed CQEs. */
 static void forbid_overrun(doca_verbs_cq_t *cq)
 {
 	uint8_t in[MODIFY_CQ_IN_LEN] = { 0 }, out[PRM_CMD_OUT_LEN];
@@ -253,8 +252,9 @@ static struct gdk_event next_event(struct gdk_events *ev)
 }
 
 /*
- * A CQ overrun moves the QP to the error state without a CQE. The host gets events
- * and then aborts the QP, which ends the device's wait.
+ * A CQ overrun moves the QP to the error state without a CQE. The host gets an
+ * event of the CQ and one of the QP. It then aborts the QP, which ends the device's
+ * wait.
  */
 Test(errors, cq_overrun_is_an_event)
 {
@@ -302,7 +302,7 @@ Test(errors, cq_overrun_is_an_event)
 	e2e_pair_close(&p);
 }
 
-/* Removes the right to remote writes that the connection granted. */
+/* Forbids remote writes to the QP, which e2e_pair_open() has allowed. */
 static void forbid_remote_write(struct e2e_qp *q)
 {
 	doca_verbs_qp_attr_t *attr;
@@ -362,7 +362,7 @@ Test(errors, channel_holds_its_device_and_leaks_nothing)
 	log = capture_end();
 	cr_expect(strstr(log, "different devices"), "log: %s", log);
 	none = *q.hl->cq_sq;
-	none.obj = NULL; /* as in a CQ created by the DOCA SDK */
+	none.obj = NULL; /* as in the handle of a CQ that the DOCA SDK created */
 	cr_expect_eq(gdk_events_watch_cq(ev, &none), DOCA_ERROR_NOT_SUPPORTED);
 	cr_assert_eq(gdk_events_get_fd(ev, &fd), DOCA_SUCCESS);
 	cr_expect_geq(fcntl(fd, F_GETFD), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Exported QPs: the content of the device struct, arrays of several QPs, the last
- * error, counters, and the reset.
+ * Exported QPs: content and placement of the device struct, arrays of device structs,
+ * the last error, counters, and the reset of the state and the queue memory.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -55,8 +55,8 @@ Test(qp_export, device_struct_describes_the_qp)
 }
 
 /*
- * The index that posters increment must be in one 128-byte cache line, and the
- * fields that every post reads in the next.
+ * The fields that every post reads must be in the 128-byte line after that of
+ * sq_rsvd_index, which every post changes.
  */
 static void expect_place(const struct doca_gpu_dev_verbs_qp *d)
 {
@@ -73,7 +73,7 @@ Test(qp_export, read_only_fields_share_no_cache_line_with_the_index)
 {
 	struct doca_gpu_dev_verbs_qp *d;
 
-	expect_place(q.dev); /* in memory of a high-level QP */
+	expect_place(q.dev); /* device struct in the memory of the high-level QP */
 	cr_expect_geq((uintptr_t)q.dev, (uintptr_t)q.dev->gdk_state + gdk_qp_state_size(16));
 	cr_assert_eq(doca_gpu_verbs_unexport_qp(nic.gpu, q.hl->qp_gverbs), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_DB, NULL, q.hl->cq_sq,
@@ -86,7 +86,7 @@ Test(qp_export, read_only_fields_share_no_cache_line_with_the_index)
 	cr_assert_eq(doca_gpu_verbs_unexport_multi_qps_dev(nic.gpu, &q.hl->qp_gverbs, 1, d),
 		     DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_get_qp_dev(q.hl->qp_gverbs, &d), DOCA_SUCCESS);
-	expect_place(d); /* in memory of the export */
+	expect_place(d); /* device struct in memory that the export allocates */
 }
 
 Test(qp_export, a_second_live_export_is_refused)
@@ -202,7 +202,7 @@ Test(qp_export, counters_and_abort)
 	cr_assert_eq(q.dev->gdk_state->abort_word, 1);
 }
 
-/* Fills the ring as the NIC leaves it after n CQEs that start at index `base`. */
+/* Fills the CQ's ring as if the NIC had written n CQEs with the indices base, base + 1, ... */
 static void write_cqes(uint8_t *ring, uint32_t num, uint64_t base, uint64_t n)
 {
 	for (uint32_t i = 0; i < num; i++)
@@ -252,7 +252,7 @@ Test(qp_export, reset_restores_the_initial_state)
 		     "next index 36 is in lap 2, so the owner bit must be 1");
 }
 
-/* The counts of puts leave the CQ's index at different places, over several laps. */
+/* Each round makes another number of puts, so the resets find various indices of the CQ. */
 Test(qp_reset, defect_28_data_flows_again_after_every_reset, .timeout = 20)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };

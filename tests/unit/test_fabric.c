@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Connections on the networks that RoCE supports, with data over each, checked in
- * the software NIC's packet capture: every kind of GID, VLANs, one UDP source port
- * per connection, and bonds. Each test configures the NIC before it opens it.
+ * Connections through every GID of a port (RoCE v1 and v2, IPv4 and IPv6, VLAN),
+ * with data over each; the RoCE v2 packets are checked in the software NIC's packet
+ * capture. Also UDP source ports and bonds. Each test configures the NIC before it
+ * opens it.
  */
 #include <criterion/criterion.h>
 #include <infiniband/mlx5dv.h>
@@ -89,8 +90,8 @@ static void connect_by(struct e2e_nic *nic, struct e2e_qp *q, uint32_t to, uint3
 }
 
 /*
- * Connects two QPs by the GID at this index and puts data from one to the other.
- * Returns the UDP source port that the first must use.
+ * Connects two QPs by the GID at this index and puts data from tx to rx. Returns
+ * the UDP source port that the packets of tx must have.
  */
 static uint16_t talk_by(struct e2e_nic *nic, struct e2e_buf *buf, uint32_t index,
 			const struct ibv_gid_entry *e)
@@ -124,8 +125,9 @@ static uint32_t be16(const uint8_t *p)
 }
 
 /*
- * Counts the captured packets with this UDP source port and VLAN tag (0: none).
- * IPv4 packets must have the TOS and TTL of the path.
+ * Returns the number of captured packets with this UDP source port and VLAN tag
+ * (0: none). If they are IPv4 packets, checks that they have the DSCP and TTL of the
+ * path.
  */
 static int count_packets(uint16_t sport, uint16_t tci)
 {
@@ -164,7 +166,7 @@ static int count_packets(uint16_t sport, uint16_t tci)
 
 /* ---- tests ---- */
 
-/* Puts data through each GID of a port with this address. */
+/* Puts data through each GID of a port with this IP address (NULL: the default address). */
 static void talk_by_every_gid(const char *ip, bool v4)
 {
 	struct ibv_gid_entry e[8];
@@ -224,7 +226,7 @@ Test(fabric, put_with_and_without_vlan)
 	setenv("SOFTNIC_VLAN", "100", 1);
 	e2e_open(&nic);
 	e2e_buf_open(&nic, &buf, 2 * BYTES, E2E_REMOTE);
-	for (uint32_t i = 1; i < 4; i += 2) { /* RoCE v2: link-local, and on the VLAN */
+	for (uint32_t i = 1; i < 4; i += 2) { /* the RoCE v2 GIDs: link-local, and on the VLAN */
 		cr_assert_eq(ibv_query_gid_ex(nic.ctx, 1, i, &e[i], 0), 0);
 		port[i] = talk_by(&nic, &buf, i, &e[i]);
 	}
@@ -332,8 +334,8 @@ Test(fabric, bond_port_can_be_requested)
 }
 
 /*
- * No port is assigned if the bond distributes by a hash of packet headers, or if
- * there is no bond.
+ * The library assigns no port of the bond to a QP if the bond distributes packets
+ * by a hash of their headers, or if the bond is not active.
  */
 static void expect_no_port(const char *kind, bool active)
 {
@@ -364,7 +366,7 @@ Test(fabric, no_port_is_assigned_without_a_bond)
 	expect_no_port("0", false);
 }
 
-/* libmlx5 queries and changes the software NIC's bond. */
+/* libmlx5 queries the software NIC's bond, and queries and changes the port of a QP. */
 Test(fabric, libmlx5_reads_the_same_bond)
 {
 	struct mlx5dv_context dv = { .comp_mask = MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS };

@@ -2,10 +2,10 @@
 /* Copyright (c) gdaki authors */
 /* softnic-run: --dmabuf */
 /*
- * Fault injection in every function that creates or changes an object, with the
- * host GPU and with the stand-in CUDA GPU: each allocation, command and driver call
- * on its way fails once (see lib/faults.h). Cases of devices, memory, attributes
- * and queues are in failinject_verbs.h.
+ * Fault injection in the functions that create, change or query objects, with the
+ * host GPU and with the stand-in CUDA GPU. A case is repeated, and each time
+ * another allocation, firmware command or driver call fails (see lib/faults.h).
+ * Cases of devices, memory, attributes and queues are in failinject_verbs.h.
  */
 #include <criterion/criterion.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 
 /* ---- high level ---- */
 
-/* The depth differs from that of the fixture's QPs, so these use other memory. */
+/* Attributes of QPs whose depth, and so whose slab, differs from that of the QPs of open_qps(). */
 static struct doca_gpu_verbs_qp_init_attr_hl hl_attr(enum doca_gpu_dev_verbs_nic_handler handler)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { 0 };
@@ -141,7 +141,7 @@ static doca_error_t service(void)
 	return FAULT_DONE(err, made, doca_gpu_verbs_destroy_service(made));
 }
 
-/* Uses its own service, so that the first QP makes its list grow. */
+/* Uses a new service, so that its list must grow for the first QP. */
 static doca_error_t monitored(void)
 {
 	doca_gpu_verbs_service_t made = NULL;
@@ -215,8 +215,9 @@ static doca_error_t service_of(void)
 /* ---- the list of cases ---- */
 
 /*
- * The numbers: at least how many failing allocations, firmware commands, driver
- * calls, CUDA calls and GDRCopy calls must return an error.
+ * The numbers are minimums: how many faults must make the case fail, if the faults
+ * are in allocations, firmware commands, driver calls, CUDA calls and GDRCopy
+ * calls, in this order.
  */
 #define CASE(fn, alloc, ...) \
 	{ \
@@ -228,9 +229,9 @@ static doca_error_t service_of(void)
 		.prepares = true, .errors = { \
 			[FAULT_RDMA] = FAULT_ERR(NOT_SUPPORTED) \
 		} \
-	} /* such failures set no errno */
+	} /* these allocations of rdma-core fail without errno */
 
-/* Run before any QP exists, so that no counters, mapped pages or memory are shared. */
+/* Cases that run before open_qps(), so that they share no counter, page or memory with its QPs. */
 static const struct fault_case alone[] = {
 	CASE(ah_attr, 1, 0),
 	CASE(cq_attr, 1, 0),
@@ -261,7 +262,7 @@ static const struct fault_case alone[] = {
 	CASE(hl_collapsed, 5, 2, 4, 8),
 	CASE(hl_bf, 5, 2, 4, 8),
 	CASE(hl_proxy, 5, 2, 4, 8),
-	CASE(hl_no_dbr, 5, 1, 4, 8), /* after a refusal, CREATE_QP is tried again */
+	CASE(hl_no_dbr, 5, 1, 4, 8), /* CREATE_QP is tried again after a failure */
 	CASE(hl_emulated, 5, 2, 4, 8, 2),
 	CASE(group, 8, 4, 7, 16),
 	CASE(events, 2, 0, 1),
@@ -272,7 +273,7 @@ static const struct fault_case alone_on_cuda[] = {
 	CASE(hl_dmabuf, 5, 2, 4, 10),
 	CASE(hl_peermem, 5, 2, 4, 10),
 };
-/* Run with the QPs of open_qps(), which the cases use. */
+/* Cases that run after open_qps(), because they use its QPs. */
 static const struct fault_case shared[] = {
 	CASE(umem_gpu, 1, 0, 1),     CASE(cq_in_gpu, 2, 1, 1, 3),  CASE(qp_own, 4, 1, 2),
 	CASE(qp_external, 2, 1, 1),  CASE(query, 0, 1, 1),	   CASE(connected, 0, 3, 3),
@@ -360,8 +361,8 @@ static void each_of(const struct fault_case *c, size_t n, enum fault kind)
 	for (; c < end; c++)
 		fault_each(c, kind, false);
 	/*
-	 * If a CUDA context cannot be made current, it is lost with its memory, so
-	 * faults in CUDA and GDRCopy calls are not injected into destruction.
+	 * Destruction cannot free the memory of a CUDA context that it cannot make
+	 * current, so it gets no faults in CUDA and GDRCopy calls.
 	 */
 	for (c = end - n; c < end && kind < FAULT_CUDA; c++)
 		fault_each(c, kind, true);
@@ -391,7 +392,7 @@ Test(failinject, allocations)
 	all_of(FAULT_ALLOC);
 }
 
-/* All allocations after the failing one fail, too, so error handling has no memory either. */
+/* All later allocations fail, too, so error handling cannot allocate either. */
 Test(failinject, all_allocations_from_the_nth_on)
 {
 	failalloc_stay();

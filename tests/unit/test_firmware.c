@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Attributes and the firmware: every value that a setter accepts must be in the
- * firmware's object, and a query must return what the firmware has. Each attribute
- * is tested with two values, so that a default cannot be mistaken for the value.
+ * Attributes and the firmware: values that were set must be in the firmware's
+ * object, and a query must return what the firmware has. Each attribute with more
+ * than one valid value is tested with two, so that a default cannot be mistaken for
+ * the value.
  */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
@@ -42,7 +43,7 @@ TestSuite(firmware, .init = open_all, .fini = close_all);
 
 /* ---- attributes of a transition ---- */
 
-/* name, field of the QPC, the two values in the API, the two values in the firmware */
+/* attribute, its field in the QPC, the two values in the API, the same two in the firmware */
 #define QP_ATTRS(X) \
 	X(allow_remote_write, PRM_QPC_RWE, 1, 0, 1, 0) \
 	X(allow_remote_read, PRM_QPC_RRE, 0, 1, 0, 1) \
@@ -60,7 +61,7 @@ TestSuite(firmware, .init = open_all, .fini = close_all);
 	X(rnr_retry, PRM_QPC_RNR_RETRY, 1, 6, 1, 6) \
 	X(max_rd_atomic, PRM_QPC_LOG_SRA_MAX, 8, 1, 3, 0)
 
-/* the same for attributes of the path; the traffic class is in two fields, see expect_all() */
+/* like QP_ATTRS, for attributes of the path; expect_all() also checks the DSCP */
 #define AH_ATTRS(X) \
 	X(sl, IN_PATH(PRM_ADS_ETH_PRIO), 5, 2, 5, 2) \
 	X(sgid_index, IN_PATH(PRM_ADS_SRC_ADDR_INDEX), 3, 2, 3, 2) \
@@ -156,7 +157,7 @@ static void expect_no_path(struct e2e_qp *q)
 	doca_verbs_qp_init_attr_destroy(init);
 }
 
-/* Packets of a connected QP carry the DSCP, and only this part of the path changes. */
+/* Expects that a query of the QP returns this traffic class. */
 static void expect_traffic_class(struct e2e_qp *q, uint8_t want)
 {
 	doca_verbs_qp_init_attr_t *init;
@@ -191,7 +192,11 @@ Test(firmware, modify_changes_the_traffic_class)
 	e2e_qp_close(&q);
 }
 
-/* How often the requester asks for an acknowledgement: with every packet by default. */
+/*
+ * Sets log_ack_req_freq (the requester asks for an ACK once per 2^n packets), with
+ * `mask` in the transition to RTS. Expects the value `want` in the firmware and in
+ * the query.
+ */
 static void expect_ack_req_freq(int mask, uint8_t log, uint64_t want)
 {
 	doca_verbs_qp_init_attr_t *init;
@@ -247,7 +252,6 @@ Test(firmware, attributes_reach_the_firmware_and_the_query)
 	e2e_qp_close(&q);
 }
 
-/* An attribute whose bit is not in the mask must be ignored. */
 Test(firmware, attributes_outside_the_mask_are_ignored)
 {
 	uint8_t out[PRM_QUERY_QP_OUT_LEN], *qpc = out + PRM_QUERY_QP_QPC_AT;
@@ -276,9 +280,9 @@ static int force_state = -1;
 static uint32_t force_status;
 
 /*
- * Replaces mlx5dv_devx_obj_query of libmlx5. The reply contains a QP state of the
- * test's choice, or the status of a refused command, which some kernels do not
- * return as an error.
+ * Replaces mlx5dv_devx_obj_query of libmlx5. force_state >= 0 is stored as the QP
+ * state in the reply. A non-zero force_status is stored as its status, but no error
+ * is returned, because some kernels behave so if the firmware refuses a command.
  */
 int mlx5dv_devx_obj_query(struct mlx5dv_devx_obj *obj, const void *in, size_t inlen, void *out,
 			  size_t outlen)
@@ -384,7 +388,7 @@ static void expect_created(doca_verbs_qp_t *qp, const struct qp_row *r)
 
 	doca_verbs_qp_attr_create(&attr);
 	doca_verbs_qp_init_attr_create(&init);
-	/* Changes what the library has stored: the query must return the firmware's values. */
+	/* Overwrite the library's copies, because the query must return the firmware's values. */
 	qp->init.user_index = qp->init.core_direct_master = 0;
 	qp->init.send_dbr_mode = DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID;
 	qp->init.rq_wr = 77;

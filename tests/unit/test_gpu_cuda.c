@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * The CUDA GPU object, on the stand-in driver: PCI addresses, memory of each kind,
- * mappings of host memory and doorbell pages, dmabufs, and cleanup when any call of
- * the driver fails.
+ * mappings of host memory and doorbell pages, dmabufs, and cleanup when a
+ * call of the driver fails.
  */
 #include <errno.h>
 #include <string.h>
@@ -215,7 +215,7 @@ Test(gpu_cuda, driver_without_dmabuf_is_not_supported)
 	close_gpu(gpu);
 }
 
-/* iomem: behaviour of the stand-in; word: must occur in the reason. */
+/* Maps two registers of a page. iomem: STANDIN_CUDA_IOMEM; word: expected in the text of `how`. */
 static void check_reg(const char *iomem, const char *word)
 {
 	char *reg_page = page();
@@ -360,8 +360,9 @@ static doca_error_t map_step(doca_gpu_t *gpu, void **ptr)
 }
 
 /*
- * Makes call 1, 2, ... of a step fail until the step succeeds. A failed step must
- * leak nothing and must not change its result. At least `min` calls must fail.
+ * Runs a step again and again, with its 1st, 2nd, ... driver call failing, until
+ * the step succeeds. A failed step must leak nothing and must not write its result.
+ * At least `min` runs must fail.
  */
 static void *fail_each(doca_gpu_t *gpu, doca_error_t (*step)(doca_gpu_t *, void **), long min)
 {

@@ -36,7 +36,7 @@ static void expect_no_gpu(const char *reason)
 	doca_gpu_t *gpu = NULL;
 	const char *log;
 
-	/* the driver is loaded once; the reason must be logged each time */
+	/* only the first call tries to load the driver, but each must log the reason */
 	for (int i = 0; i < 2; i++) {
 		capture_begin();
 		cr_expect_eq(doca_gpu_create(BDF, &gpu), DOCA_ERROR_NOT_FOUND);
@@ -68,7 +68,7 @@ Test(gpu_driver, driver_fails_to_initialize)
 	expect_no_gpu("cuInit failed: CUDA_ERROR_OUT_OF_MEMORY");
 }
 
-/* The driver guarantees less alignment than a page. */
+/* The stand-in driver returns memory that begins 512 bytes after the start of a page. */
 Test(gpu_driver, memory_is_aligned_beyond_the_drivers_alignment)
 {
 	static const size_t aligns[] = { 0, 256, 512, 4096, 65536, 1 << 20 };
@@ -114,7 +114,7 @@ Test(gpu_driver, huge_sizes_are_refused)
 	close_gpu(gpu);
 }
 
-/* A page that the application registered with CUDA must stay registered. */
+/* Mapping and unmapping a register must keep the application's registration of its page. */
 static void try_registered(const char *iomem)
 {
 	int (*retain)(void **context, int device), (*set)(void *context);

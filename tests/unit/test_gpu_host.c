@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * The host GPU, on which CPU threads take the place of GPU threads, and the table
- * of memory blocks that all GPU objects share.
+ * of memory blocks that every GPU object has.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The handover of the token. When a holder is about to store to the doorbell
- * register, its CPU thread may stop for as long as other threads need to post 65536
- * WQEs. On a GPU, the holder may leave the token before this store (token_first).
- * This test runs the other threads' work in that moment.
+ * The handover of the token. A thread may be preempted just before it stores to the
+ * doorbell register, while others post tens of thousands of WQEs. If token_first is
+ * set, as in GPU code, it may have left the token before. This test makes other
+ * threads' posts just before the store to the register.
  */
 #include <criterion/criterion.h>
 
@@ -27,14 +27,14 @@ static void run_others(void)
 
 static void nic_while_waiting(void);
 
-/* Wraps these functions in all headers that are included below. */
+/* The headers that are included below call these wrappers. */
 #define gdk_mmio_st64(p, v) (run_others(), gdk_mmio_st64(p, v))
 #define gdk_relax(spins)    (nic_while_waiting(), gdk_relax(spins))
 
 #include "rig.h"
 
 #define DEPTH 64u
-#define POSTS 40000u /* so far behind, a 16-bit index looks like a future one */
+#define POSTS 40000u /* more than 2^15, so a late doorbell's 16-bit index looks like a future one */
 
 static struct rig rig;
 
@@ -109,7 +109,7 @@ static void expect_overtaken(int handler, int expected)
 	all_is_executed();
 }
 
-/* With token_first, the older index is stored last, which must do no harm. */
+/* With token_first, the doorbell with the older index is stored last, which must do no harm. */
 Test(handover_dev, token_first_leaves_the_token_before_the_doorbell, .timeout = 60)
 {
 	token_first = 1;
@@ -119,9 +119,9 @@ Test(handover_dev, token_first_leaves_the_token_before_the_doorbell, .timeout = 
 }
 
 /*
- * Without a DBREC, the register store orders the holders. With BlueFlame, two
- * 64-byte stores to the register must not interleave. So the token is left only
- * after the store.
+ * Without a DBREC, the NIC sees only the register, so holders must store to it in
+ * order. With BlueFlame, 64-byte writes of two holders must not interleave. So the
+ * holder must leave the token only after its store to the register.
  */
 Test(handover_dev, no_dbr_and_bf_leave_the_token_after_the_doorbell, .timeout = 60)
 {
@@ -131,8 +131,8 @@ Test(handover_dev, no_dbr_and_bf_leave_the_token_after_the_doorbell, .timeout = 
 }
 
 /*
- * A put that must wait for a free slot first rings everything before it. The state
- * that it read before the wait is then outdated and must be read again.
+ * A put that waits for a free slot first rings the published slots. This changes the
+ * state, so the put must read it again after the wait.
  */
 Test(handover_dev, state_is_read_again_after_waiting_for_a_slot)
 {

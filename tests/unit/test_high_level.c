@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The high-level API: the parts of a QP, DBREC modes, QP groups, flat lists, and
- * the kind of queue memory.
+ * The high-level API: the parts of a QP, DBREC modes, QP groups, flat lists (arrays
+ * of device structs), and the kind of queue memory.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

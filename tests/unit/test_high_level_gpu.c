@@ -52,8 +52,9 @@ static struct doca_gpu_verbs_qp_hl *create(void)
 /* ---- placement of the queues ---- */
 
 /*
- * Value 1 of this byte, which API 3.0 reserves, requests host memory. Any other
- * value must be ignored, because programs written for 3.0 may leave anything there.
+ * reserved2[0] is enable_umem_cpu, which API 3.0 does not have. Value 1 requests
+ * host memory. Any other value must be ignored, because programs written for 3.0
+ * may leave any value in a reserved byte.
  */
 Test(high_level_gpu, queues_are_in_host_memory_if_requested)
 {
@@ -124,7 +125,7 @@ static void connect_both(struct e2e_qp *a, struct e2e_qp *b)
 	cr_assert_eq(e2e_connect(&nic, b->hl->qp, &nic.gid, a->qpn, path), DOCA_SUCCESS);
 }
 
-/* Allocates the payload in GPU memory, too. */
+/* Allocates a payload buffer in GPU memory. */
 static void gpu_buf(struct e2e_buf *buf, int access)
 {
 	void *mem, *cpu;
@@ -154,7 +155,7 @@ static void put_and_compare(struct e2e_pair *p)
 	}
 }
 
-/* Returns the index in the send word of the DBREC, through the CPU's address. */
+/* Returns the producer index in the DBREC. */
 static uint32_t record_of(const struct e2e_qp *qp)
 {
 	return be32toh(*qp->hl->qp_gverbs->sq_dbrec);
@@ -182,7 +183,7 @@ static void try_mode(enum doca_gpu_dev_verbs_nic_handler handler,
 		e2e_proxy_begin(&p.tx);
 	put_and_compare(&p);
 	e2e_proxy_end(&p.tx);
-	/* the proxy thread may have stopped before its last step */
+	/* the proxy thread may have stopped before it wrote the DBREC for the last puts */
 	if (p.tx.hl->qp_gverbs->cpu_proxy) {
 		doca_gpu_verbs_cpu_proxy_progress(p.tx.hl->qp_gverbs, &out);
 		cr_expect_eq(record_of(&p.tx), PUTS, "handler %d mode %d", handler, mode);
@@ -254,7 +255,7 @@ static void expect_auto(const char *iomem, enum doca_gpu_dev_verbs_nic_handler c
 Test(high_level_gpu, auto_picks_the_proxy_if_no_register_can_be_mapped)
 {
 	expect_auto("1", E2E_DB, 1, "mapped as device memory");
-	/* as device memory, because softnic-run wraps the driver's call */
+	/* as device memory through softnic-run's wrapper, as ordinary memory without the wrapper */
 	expect_auto("0", E2E_DB, 1, "mapped as");
 	expect_auto("3", E2E_PROXY, 1, "PeerMappingOverride");
 	try_refused(E2E_DB, MODE(VALID_DBR), "PeerMappingOverride");
@@ -268,8 +269,8 @@ Test(high_level_gpu, auto_picks_the_proxy_if_no_register_can_be_mapped)
 #define MANY 64
 
 /*
- * All parts of a QP are in one unit of the slab: its rings are page-aligned, and
- * nothing else takes a page of its own.
+ * All parts of a QP are in one unit of a slab. A QP must not take a page for
+ * anything but its rings: at most 1536 bytes may be added to them.
  */
 Test(high_level_gpu, qp_takes_little_memory_beyond_its_rings)
 {
@@ -291,7 +292,7 @@ Test(high_level_gpu, qp_takes_little_memory_beyond_its_rings)
 	cr_expect_leq(standin_cuda_bytes(), MANY * (rings + small));
 	for (int i = 0; i < MANY; i++)
 		cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[i]), DOCA_SUCCESS);
-	/* The next QP reuses registered memory, so the driver is called only for copies. */
+	/* The next QP reuses registered memory, so it needs few calls of the driver. */
 	calls = standin_cuda_calls();
 	hl[0] = create();
 	cr_expect_leq(standin_cuda_calls() - calls, 25);
