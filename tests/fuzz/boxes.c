@@ -88,7 +88,7 @@ static size_t mkey_box(const struct fuzz_nic *n, uint8_t *b)
 	return CMD_KLM + 32;
 }
 
-/* Path from the queue pair to itself. */
+/* Writes the path from the queue pair to itself into the QP context q. */
 static void path(uint8_t *q)
 {
 	const struct sn_cfg *cfg = &sn_dev->cfg;

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * libFuzzer: calls of the verbs ioctl. An input is a sequence of calls on one open
- * device. Each is a valid call with some attributes changed. Handles and descriptors
- * are those that the sequence created, or others. The NIC must survive and access no
+ * device. Each is a valid call with up to four changes of attributes. Handles and
+ * descriptors are those that the sequence created, or others. The NIC must survive and access no
  * byte outside a buffer, and no object may be left after the device is closed.
  */
 #include "uverbs_calls.h"
@@ -35,7 +35,7 @@ uint64_t uv_fd(struct uv_program *p, enum uv_fd kind)
 
 	if (!which)
 		return (uint64_t)(int64_t)p->fd[kind];
-	if (which < 0x80) /* a descriptor of another kind */
+	if (which < 0x80) /* a descriptor of any kind */
 		return (uint64_t)(int64_t)p->fd[which % UV_FDS];
 	return which & 1 ? (uint64_t)(int64_t)-1 : (uint64_t)nic.fd;
 }
@@ -70,7 +70,7 @@ static void change_one(struct fuzz_call *c, struct fuzz_in *in)
 	case 5:
 		a->id = fuzz_u16(in);
 		break;
-	case 6: /* the attribute is there twice */
+	case 6: /* the attribute appears twice */
 		if (c->n < NIC_ATTRS)
 			c->a[c->n++] = *a;
 		break;
