@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * libFuzzer: firmware commands through the DEVX methods. An input is a sequence of
- * commands. Each is a valid command with up to seven changes, or consists of bytes of
- * the input only, for objects that may or may not exist. The NIC must survive, the
+ * commands. Each is a valid command, usually with some changes, or consists of bytes
+ * of the input only, for objects that may or may not exist. The NIC must survive, the
  * status in its output must agree with the ioctl's result, and no object may be left
  * after the device is closed.
  */

@@ -3,8 +3,8 @@
 /*
  * libFuzzer: calls of the verbs ioctl. An input is a sequence of calls on one open
  * device. Each is a valid call with up to four changes of attributes. Handles and
- * descriptors are those that the sequence created, or others. The NIC must survive and access no
- * byte outside a buffer, and no object may be left after the device is closed.
+ * descriptors are those that the sequence created, or others. The NIC must survive and
+ * access no byte outside a buffer, and no object may be left after the device is closed.
  */
 #include "uverbs_calls.h"
 
