@@ -48,7 +48,7 @@ doca_error_t doca_verbs_ah_attr_destroy(doca_verbs_ah_attr_t *ah_attr)
 	{ \
 		GDK_CHECK_ARG(ah_attr != NULL); \
 		GDK_SDK_FIRST(ah_attr, doca_verbs_ah_attr_set_##field, ah_attr->sdk, field); \
-		if (!ah_attr->sdk) /* the SDK has checked it */ \
+		if (!ah_attr->sdk) /* the SDK checked the value */ \
 			GDK_CHECK_ARG(ok); \
 		ah_attr->field = field; \
 		return DOCA_SUCCESS; \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Attribute objects of queue pairs: macros define one setter or getter per line; the setters
- * that need more code follow. A setter rejects values that are invalid for every device. The
- * limits of a device are checked when the attributes are used (qp.c, modify.c).
+ * Attribute objects of queue pairs: macros define one setter or getter per line; functions that
+ * need more code are written out. Some setters reject values that are invalid for every device.
+ * All other limits are checked when the attributes are used (qp.c, modify.c).
  */
 #include <stdlib.h>
 
@@ -51,7 +51,8 @@
 #define SET_IF(what, vtype, field, ok) SETTER(what, vtype, field, ok, field)
 #define SET(what, vtype, field)	       SETTER(what, vtype, field, true, field)
 
-/* Defines a setter for an object. In SDK mode it passes the object's member arg. */
+/* Defines a setter for an object. In SDK mode it passes the member arg of the object to
+ * the SDK. */
 #define SET_OBJECT(what, vtype, field, arg) \
 	doca_error_t doca_verbs_##what##_set_##field(doca_verbs_##what##_t *what, vtype field) \
 	{ \
@@ -96,7 +97,7 @@ GET(qp_init_attr, enum doca_verbs_qp_send_dbr_mode, send_dbr_mode)
 SET_IF(qp_init_attr, enum doca_verbs_qp_ordering_semantic, ordering_semantic,
        ordering_semantic <= DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL)
 
-/* Not passed to the SDK, which does not have this mode: this library emulates it. */
+/* The flag is not passed to the SDK, because this library emulates the mode. */
 doca_error_t doca_verbs_qp_init_attr_set_emulate_no_dbr_ext(doca_verbs_qp_init_attr_t *attr, bool v)
 {
 	GDK_CHECK_ARG(attr != NULL);
@@ -155,7 +156,7 @@ OBJECT(qp_attr, doca_verbs_qp_attr_t, "Verbs QP Attr")
 SET_IF(qp_attr, enum doca_verbs_qp_state, next_state, next_state <= DOCA_VERBS_QP_STATE_ERR)
 SET_IF(qp_attr, enum doca_verbs_qp_state, current_state, current_state <= DOCA_VERBS_QP_STATE_ERR)
 SET_IF(qp_attr, enum doca_verbs_mtu_size, path_mtu, path_mtu <= DOCA_VERBS_MTU_SIZE_4K_BYTES)
-SET(qp_attr, uint32_t, rq_psn) /* modify.c uses the low 24 bits */
+SET(qp_attr, uint32_t, rq_psn) /* modify.c uses the low 24 bits of both PSNs */
 SET(qp_attr, uint32_t, sq_psn)
 SET_IF(qp_attr, uint32_t, dest_qp_num, dest_qp_num < (1u << 24))
 SET(qp_attr, int, allow_remote_write)

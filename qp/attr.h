@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * Private definitions of the attribute objects of queue pairs, address handles and SRQs.
- * Setters are in attr.c, ah.c and srq.c; modify.c and qp.c use the values.
+ * Setters are in attr.c, ah.c and srq.c. The values are used in qp.c, modify.c, path.c and srq.c.
  */
 #ifndef GDK_ATTR_H
 #define GDK_ATTR_H
@@ -66,7 +66,7 @@ struct doca_verbs_qp_attr {
 
 struct doca_verbs_srq_init_attr {
 	void *sdk;    /* the SDK's object (core/sdk.h) */
-	void *sdk_pd; /* the SDK's view of pd */
+	void *sdk_pd; /* the SDK's object for pd */
 	uint32_t srq_wr;
 	uint32_t receive_max_sges;
 	enum doca_verbs_srq_type type;
@@ -75,7 +75,7 @@ struct doca_verbs_srq_init_attr {
 	uint64_t external_umem_offset;
 };
 
-/* srq_sdk.c: creates the SDK's address handle for this one. */
+/* srq_sdk.c: creates the SDK's attribute object that belongs to ah. */
 doca_error_t gdk_sdk_ah_create(doca_verbs_ah_attr_t *ah);
 
 #endif

@@ -2,9 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * The place of an exported queue pair's device struct: behind its state block, or in an
- * array with those of other QPs. Slots are reserved by adding to sq_rsvd_index of this
- * struct, so a QP has only one struct at a time. When an array is destroyed, the index is
- * copied back to the struct behind the state block.
+ * array with those of other QPs. GPU threads reserve slots by adding to sq_rsvd_index of this
+ * struct, so they use only one struct of a QP at a time. When an array is destroyed, the index
+ * is copied back to the struct behind the state block.
  */
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ struct gdk_dev_array {
 	void *mem; /* GPU address; the structs are at offset GDK_DEV_SKEW */
 	struct doca_gpu_dev_verbs_qp *structs;
 	uint32_t num;
-	struct gdk_export *members[]; /* NULL: empty element, or no longer exported */
+	struct gdk_export *members[]; /* NULL: empty entry, or the QP was unexported */
 };
 
 /* Protects the list, the members of all arrays, and qp_gpu of all exports. */
@@ -145,7 +145,8 @@ doca_error_t gdk_dev_array_create(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qp
 	return DOCA_SUCCESS;
 }
 
-/* Copies the reservation index from the array back to the QP's own struct. */
+/* Copies the reservation index from the array back to the QP's own struct. The QP leaves the array
+ * even if that fails. */
 static doca_error_t leave(struct gdk_export *x)
 {
 	uint64_t *from = &x->q.pub.qp_gpu->sq_rsvd_index,
@@ -174,7 +175,7 @@ static struct gdk_dev_array *take_out(const doca_gpu_t *gpu,
 	return a;
 }
 
-/* Everything is freed, even if GPU memory can no longer be read. */
+/* Frees the array even if GPU memory can no longer be read. */
 doca_error_t gdk_dev_array_destroy(const doca_gpu_t *gpu, struct doca_gpu_dev_verbs_qp *structs)
 {
 	doca_error_t err = DOCA_SUCCESS, left;

@@ -3,14 +3,17 @@
 /**
  * @file
  * Device API, several QPs at once: submission to all of them in one call, and operations that a
- * companion QP counts. The functions are templates of DOCA GPUNetIO over plain functions in
- * gdk/counter_dev.h.
+ * companion QP counts. The functions have the names and signatures of DOCA GPUNetIO: templates
+ * that call plain functions in gdk/counter_dev.h.
  *
- * A counted operation posts to qp, and to companion_qp a WAIT for its completion and then an
- * atomic add of counter_val to the 8 bytes at counter_raddr; the old value arrives at
- * counter_laddr. Both QPs come from doca_gpu_verbs_create_qp_group_hl(). It returns 0, the
- * negative errno that ended one of the QPs, or -ENOTSUP if a WQE of qp had several slots or
- * generated no CQE, because a WAIT counts CQEs.
+ * A counted operation posts its WQEs to qp. To companion_qp it posts a WAIT for the completion of
+ * these WQEs, and then an atomic add of counter_val to the 8 bytes at counter_raddr. The NIC
+ * writes the old value of the counter to counter_laddr. companion_qp must have been created with
+ * core_direct_master; doca_gpu_verbs_create_qp_group_hl() creates such a pair of QPs.
+ *
+ * A counted operation returns 0 or the negative errno that ended one of the QPs. It returns
+ * -ENOTSUP and posts nothing if any WQE of qp, since the export or the last reset, had several
+ * slots or generated no CQE: the WAIT refers to a CQE by its number, which is then unknown.
  *
  * Other parameters: see doca_gpunetio_dev_verbs_qp.cuh and doca_gpunetio_dev_verbs_onesided.cuh.
  */
@@ -53,8 +56,8 @@ GDK_FN void doca_gpu_dev_verbs_submit_proxy_multi_qps(struct doca_gpu_dev_verbs_
 }
 
 /**
- * Submits num_qps QPs, each up to its producer index, as doca_gpu_dev_verbs_submit(). With handler
- * AUTO each QP uses its own handler.
+ * Executes doca_gpu_dev_verbs_submit() for each of num_qps QPs, with the producer index of that QP.
+ * With handler AUTO each QP uses the handler of its export.
  */
 template <unsigned int num_qps, GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE, GDK_TEMPLATE_HANDLER>
 GDK_FN void doca_gpu_dev_verbs_submit_multi_qps(struct doca_gpu_dev_verbs_qp **qps,
@@ -84,7 +87,7 @@ GDK_FN int doca_gpu_dev_verbs_put_counter(struct doca_gpu_dev_verbs_qp *qp,
 			       nic_handler, GDK_THREAD, code_opt);
 }
 
-/** A write of a value, carried in WQEs, that the companion QP counts. */
+/** Writes a value, which the WQEs carry. The companion QP counts the operation. */
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_p_counter(struct doca_gpu_dev_verbs_qp *qp,
 					struct doca_gpu_dev_verbs_addr raddr, T value,

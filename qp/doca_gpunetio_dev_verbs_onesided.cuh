@@ -2,21 +2,24 @@
 /* Copyright (c) gdaki authors */
 /**
  * @file
- * Device API, one-sided operations: templates of DOCA GPUNetIO over plain functions in
- * gdk/onesided_dev.h.
+ * Device API, one-sided operations. The functions have the names of DOCA GPUNetIO: templates that
+ * call plain functions in gdk/onesided_dev.h.
  *
- * Each operation reserves slots, writes WQEs, publishes and submits them. It may wait for free
- * slots, but not for completion. It returns 0 or the negative errno that ended the QP, also where
- * DOCA returns nothing; after an error nothing more was posted.
+ * Each operation (put, p, signal, get) reserves slots, writes WQEs, publishes and submits them. It
+ * waits for free slots if the ring is full. It does not wait for completion, except a get with
+ * blocking_mode. Each function returns 0 or the negative errno that ended the QP, also where the
+ * function of DOCA returns void. After an error it posts no more WQEs.
  *
  * - resource_sharing_mode, nic_handler, code_opt: see doca_gpunetio_dev_verbs_qp.cuh.
  * - exec_scope: the threads that execute the call together. Each thread of a warp or block passes
  *   arguments of its own and gets its own operation; the group reserves and rings once. DOCA has
- *   some functions at thread scope only: here they take an exec_scope, which is THREAD by default.
- * - raddr, laddr: remote and local address with key. size: bytes, at most what the local and
- *   remote memory hold; more than 1 GiB takes several WQEs.
- * - sig_raddr: remote word of 8 bytes, aligned to 8. sig_laddr: where the old value of an added
- *   signal arrives. sig_op: add, or set (GDK_SIGNAL_OP_SET), which has no old value.
+ *   some functions at thread scope only. In this library they have an exec_scope, which is THREAD
+ *   by default.
+ * - raddr, laddr: remote and local address, each with its key. size: number of bytes; more than
+ *   1 GiB takes several WQEs.
+ * - sig_op: whether the signal adds to the word or sets it (GDK_SIGNAL_OP_SET). sig_raddr: the
+ *   remote word, 8 bytes, aligned to 8. sig_laddr: local memory to which the NIC writes the old
+ *   value of the word; not used if sig_op is set.
  * - out_ticket: gets the ticket of the operation, also after an error.
  */
 #ifndef DOCA_GPUNETIO_DEV_VERBS_ONESIDED_CUH
@@ -67,7 +70,7 @@ GDK_FN int doca_gpu_dev_verbs_put_warp(struct doca_gpu_dev_verbs_qp *qp,
 }
 
 /**
- * Writes local memory to remote memory (RDMA write). The local memory may change when the
+ * Writes local memory to remote memory (RDMA write). The local memory must not change before the
  * operation is complete.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
@@ -115,8 +118,8 @@ GDK_FN int doca_gpu_dev_verbs_p_warp(struct doca_gpu_dev_verbs_qp *qp,
 }
 
 /**
- * Writes a value of any size to remote memory. The value is carried in WQEs, 28 bytes in each, so
- * it may change at once.
+ * Writes a value of any size to remote memory. The WQEs carry a copy of the value, at most 28 bytes
+ * each, so it needs no registered memory.
  */
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_p(struct doca_gpu_dev_verbs_qp *qp,
@@ -167,7 +170,7 @@ GDK_FN int doca_gpu_dev_verbs_put_signal_warp(struct doca_gpu_dev_verbs_qp *qp,
 			      code_opt);
 }
 
-/** A put, then a signal to the same peer: a thread that sees the signal sees the data. */
+/** A put, then a signal to the same peer: a thread of the peer that sees the signal sees the data. */
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_put_signal(struct doca_gpu_dev_verbs_qp *qp,
 					 struct doca_gpu_dev_verbs_addr raddr,
@@ -280,9 +283,9 @@ GDK_FN int doca_gpu_dev_verbs_signal(struct doca_gpu_dev_verbs_qp *qp,
 /* ---- get ---- */
 
 /**
- * Reads remote memory (RDMA read). With mcst_mode enabled a DUMP WQE at daddr follows, and the
- * ticket is that of the dump; otherwise daddr is not used. With blocking_mode enabled the call
- * waits until the data has arrived.
+ * Reads remote memory (RDMA read). With mcst_mode enabled a DUMP WQE follows, which reads one byte
+ * at daddr (see doca_gpu_dev_verbs_mcst()), and the ticket is that of the DUMP; otherwise daddr is
+ * not used. With blocking_mode enabled the call waits until the WQE of the ticket is complete.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC, GDK_TEMPLATE_MCST,
 	  GDK_TEMPLATE_BLOCKING>
@@ -332,7 +335,7 @@ GDK_FN int doca_gpu_dev_verbs_get_warp(struct doca_gpu_dev_verbs_qp *qp,
 /* ---- wait ---- */
 
 /**
- * Waits until the operation of a ticket, and all before it, are complete. Returns 0 or the
+ * Waits until the operation of a ticket and all earlier operations on the QP are complete. Returns 0 or the
  * negative errno that ended the QP.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
@@ -343,8 +346,8 @@ GDK_FN int doca_gpu_dev_verbs_wait(struct doca_gpu_dev_verbs_qp *qp,
 }
 
 /**
- * Waits until everything that was reserved before the call is complete. The last WQE must generate
- * a CQE, as those of these functions do.
+ * Waits until all WQEs whose slots were reserved before the call are complete. The last of them must
+ * generate a CQE; all WQEs of the functions in this header do.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_wait(struct doca_gpu_dev_verbs_qp *qp)
@@ -353,8 +356,8 @@ GDK_FN int doca_gpu_dev_verbs_wait(struct doca_gpu_dev_verbs_qp *qp)
 }
 
 /**
- * Posts only the DUMP WQE of a get: when it is complete, the GPU sees the data of all earlier gets
- * of this QP. daddr is one byte of registered local memory.
+ * Posts only the DUMP WQE of a get. When this WQE is complete, the GPU sees the data of all earlier
+ * gets of this QP. daddr is one byte of registered local memory.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_mcst(struct doca_gpu_dev_verbs_qp *qp,
@@ -366,8 +369,8 @@ GDK_FN int doca_gpu_dev_verbs_mcst(struct doca_gpu_dev_verbs_qp *qp,
 }
 
 /**
- * Waits until the operation of a ticket is complete and, with mcst_mode enabled, until a DUMP at
- * daddr is complete: the GPU then sees the data of earlier gets.
+ * Waits until the operation of a ticket is complete. With mcst_mode enabled it also posts a DUMP at
+ * daddr and waits for this DUMP: the GPU then sees the data of the earlier gets.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST>
 GDK_FN int doca_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
@@ -389,7 +392,7 @@ GDK_FN int doca_priv_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
 											  ticket);
 }
 
-/** As above, for everything that was reserved before the call. */
+/** As above, for all WQEs whose slots were reserved before the call. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_MCST>
 GDK_FN int doca_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_addr daddr)
@@ -405,9 +408,10 @@ GDK_FN int doca_gpu_dev_verbs_get_wait(struct doca_gpu_dev_verbs_qp *qp,
 /* ---- order ---- */
 
 /**
- * Orders the operations of the calling thread: what it posts to the QP from now on starts when its
- * earlier gets and fetching atomics are complete. Puts need no fence among themselves. It posts a
- * NOP WQE, which the next doorbell rings.
+ * Orders the operations of the calling thread on the QP: the NIC starts the WQEs that the thread
+ * posts after the fence only when the gets and fetching atomics that it posted before are
+ * complete. Puts need no fence among themselves. The fence is a NOP WQE; the call rings no
+ * doorbell for it, the next doorbell of the QP does.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_fence(struct doca_gpu_dev_verbs_qp *qp)

@@ -2,20 +2,20 @@
 /* Copyright (c) gdaki authors */
 /**
  * @file
- * Device API, send queues: slots, WQEs and doorbells. The functions are templates of DOCA GPUNetIO
- * over plain functions in gdk/qp_dev.h and gdk/wqe.h.
+ * Device API, send queues: slots, WQEs and doorbells. The functions have the names and signatures
+ * of DOCA GPUNetIO and call plain functions in gdk/qp_dev.h and gdk/wqe.h; some are templates.
  *
- * To post by these functions: reserve slots, write a WQE to each with a function prepare_*, mark
- * the slots ready, submit the index after the last one. doca_gpunetio_dev_verbs_onesided.cuh does
+ * To post with these functions: reserve slots, write the WQEs with functions *_prepare_*, mark the
+ * slots ready, and submit the index after the last slot. doca_gpunetio_dev_verbs_onesided.cuh does
  * all of this.
  *
  * - An index counts slots from the export or the last reset. A producer index (prod_index) is the
  *   index after the last slot.
  * - resource_sharing_mode: the threads that post to the QP; the same in all calls on a QP.
- * - nic_handler: AUTO takes the handler of the export; another value must be that handler, and
- *   saves the branch.
+ * - nic_handler: AUTO uses the handler of the export. Any other value must be equal to that
+ *   handler; it saves a branch.
  * - sync_scope: SYS adds a release fence at system scope. The fences that the memory of the QP
- *   needs are always there.
+ *   needs are executed with any value.
  * - code_opt: bits of enum doca_gpu_dev_verbs_gpu_code_opt.
  * - Addresses are those of registered memory, in CPU byte order. Keys are big-endian
  *   (DOCA_GPUNETIO_VERBS_MKEY_SWAPPED).
@@ -41,7 +41,7 @@
 /** Last parameter of a function that posts: options. */
 #define GDK_CODE_OPT uint32_t code_opt = DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_DEFAULT
 
-/** Release fence at system scope if the caller requests that scope. */
+/** Executes a release fence at system scope if sync_scope is SYS. */
 template <enum doca_gpu_dev_verbs_sync_scope sync_scope> GDK_FN void gdk_extra_fence()
 {
 	if (sync_scope == DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS)
@@ -56,7 +56,7 @@ GDK_FN void doca_gpu_dev_verbs_store_wqe_seg(uint64_t *ptr, uint64_t *val)
 	gdk_st_wqe16(ptr, val[0], val[1]);
 }
 
-/** Returns the slot of an index; the index counts modulo the number of slots. */
+/** Returns the address of the slot with index wqe_idx modulo the number of slots. */
 GDK_FN struct doca_gpu_dev_verbs_wqe *
 doca_gpu_dev_verbs_get_wqe_ptr(struct doca_gpu_dev_verbs_qp *qp, uint16_t wqe_idx)
 {
@@ -64,9 +64,10 @@ doca_gpu_dev_verbs_get_wqe_ptr(struct doca_gpu_dev_verbs_qp *qp, uint16_t wqe_id
 }
 
 /**
- * Reserves count slots and returns the index of the first one. Waits for free slots unless
- * SKIP_AVAILABILITY_CHECK is set. If the QP has ended, the index is returned too, and nothing may
- * be written: gdk_qp_status() has the error.
+ * Reserves count slots (1 to the number of slots of the ring) and returns the index of the first
+ * one. Waits for free slots unless SKIP_AVAILABILITY_CHECK is set. If an error or an abort has
+ * ended the QP, the function also returns an index, but the caller must not write the slots:
+ * gdk_qp_status() returns the error.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_QP_TYPE>
 GDK_FN uint64_t doca_gpu_dev_verbs_reserve_wq_slots(struct doca_gpu_dev_verbs_qp *qp,
@@ -79,8 +80,8 @@ GDK_FN uint64_t doca_gpu_dev_verbs_reserve_wq_slots(struct doca_gpu_dev_verbs_qp
 }
 
 /**
- * Publishes the slots from_wqe_idx to to_wqe_idx, whose WQEs are written. ready_mode has no
- * effect.
+ * Publishes the slots from_wqe_idx to to_wqe_idx (inclusive), whose WQEs are written. ready_mode has
+ * no effect.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_QP_TYPE,
 	  enum doca_gpu_dev_verbs_qp_ready_mode ready_mode =
@@ -93,8 +94,9 @@ GDK_FN void doca_gpu_dev_verbs_mark_wqes_ready(struct doca_gpu_dev_verbs_qp *qp,
 }
 
 /**
- * Advances an index of the caller: waits until ready_index is from_wqe_idx, then stores to_wqe_idx
- * + 1 with release. Returns 0, or -ETIMEDOUT after 60 seconds, and then leaves the index.
+ * Advances an index of the caller: waits until ready_index is from_wqe_idx (not in exclusive mode),
+ * then stores to_wqe_idx + 1 with release order. Returns 0. After 60 seconds of waiting it returns
+ * -ETIMEDOUT and does not change the index.
  */
 template <GDK_TEMPLATE_MODE,
 	  enum doca_gpu_dev_verbs_qp_ready_mode ready_mode = DOCA_GPUNETIO_VERBS_READY_MODE_DEFAULT>
@@ -125,8 +127,8 @@ GDK_FN __be32 doca_gpu_dev_verbs_prepare_dbr(uint32_t prod_index)
 }
 
 /**
- * Stores a producer index to a DBREC word by its address, at system scope, without ordering. For
- * callers that keep QPs in structures of their own.
+ * Stores a producer index to the DBREC word at dbrec, at system scope, without ordering. For callers
+ * that store the addresses of QPs in structures of their own.
  */
 GDK_FN void doca_gpu_dev_common_update_dbr(uint32_t *dbrec, uint32_t prod_index)
 {
@@ -142,7 +144,11 @@ GDK_FN __be64 doca_gpu_dev_common_prepare_db(uint32_t qpn_ds, uint64_t prod_inde
 	return gdk_db_value(qpn_ds, prod_index);
 }
 
-/** Stores 8 bytes to a doorbell register by its address, after a release fence of sync_scope. */
+/**
+ * Stores 8 bytes to the doorbell register at db_ptr, after a release fence of sync_scope. With
+ * ASYNC_STORE_RELEASE it uses a store with release order at system scope instead, on GPUs that have
+ * one.
+ */
 template <GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_common_write_db(uint64_t *db_ptr, uint64_t db_val, GDK_CODE_OPT)
 {
@@ -164,8 +170,8 @@ GDK_FN void doca_gpu_dev_common_ring_db(uint64_t *db_ptr, uint32_t qpn_ds, uint6
 }
 
 /**
- * Stores a producer index to the DBREC, after the WQEs that were written before. For callers that
- * ring themselves.
+ * Stores a producer index to the DBREC, ordered after the WQEs that the thread wrote before. For
+ * callers that write DBREC and doorbell register themselves.
  */
 template <GDK_TEMPLATE_SCOPE, GDK_TEMPLATE_QP_TYPE>
 GDK_FN void doca_gpu_dev_verbs_update_dbr(struct doca_gpu_dev_verbs_qp *qp, uint32_t prod_index,
@@ -189,7 +195,7 @@ GDK_FN __be64 doca_gpu_dev_verbs_prepare_db(struct doca_gpu_dev_verbs_qp *qp, ui
 	return gdk_db_value(gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be)), prod_index);
 }
 
-/** Stores a doorbell to the register, after the DBREC and the WQEs that were written before. */
+/** Stores a doorbell to the register, ordered after the earlier stores to WQEs and DBREC. */
 template <GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_ring_db(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
 				       GDK_CODE_OPT)
@@ -199,8 +205,8 @@ GDK_FN void doca_gpu_dev_verbs_ring_db(struct doca_gpu_dev_verbs_qp *qp, uint64_
 }
 
 /**
- * Rings by BlueFlame: copies the 64 bytes of a WQE to the UAR. On a GPU wqe_ptr is in shared
- * memory.
+ * Rings by BlueFlame: copies the 64 bytes of a WQE to the UAR. On a GPU wqe_ptr must be in shared
+ * memory. Does not write the DBREC.
  */
 template <GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_ring_bf(struct doca_gpu_dev_verbs_qp *qp,
@@ -249,8 +255,8 @@ GDK_FN void doca_gpu_dev_verbs_submit_db(struct doca_gpu_dev_verbs_qp *qp, uint6
 }
 
 /**
- * As doca_gpu_dev_verbs_submit() with handler GPU_SM_BF. smem_wqe is a copy of the last WQE, on a
- * GPU in shared memory.
+ * As doca_gpu_dev_verbs_submit() with handler GPU_SM_BF. smem_wqe is a copy of the last WQE; on a
+ * GPU it must be in shared memory.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_submit_bf(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
@@ -284,7 +290,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_proxy(struct doca_gpu_dev_verbs_qp *qp, ui
 
 /**
  * Submits all slots below a producer index: they are rung now, or when the last of them is
- * published.
+ * published. With SKIP_DB_RINGING the call does nothing.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_QP_TYPE>
 GDK_FN void doca_gpu_dev_verbs_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
@@ -306,8 +312,8 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_nop(struct doca_gpu_dev_verbs_qp *qp,
 }
 
 /**
- * Writes the WQE of an RDMA write, or with opcode RDMA_WRITE_IMM of a write with immediate
- * (big-endian), of bytes0 bytes.
+ * Writes the WQE of an RDMA write of bytes0 bytes. opcode is RDMA_WRITE, or RDMA_WRITE_IMM for a
+ * write with immediate data; immediate is big-endian.
  */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(struct doca_gpu_dev_verbs_qp *qp,
 						 struct doca_gpu_dev_verbs_wqe *wqe_ptr,
@@ -321,7 +327,7 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(struct doca_gpu_dev_verbs_qp *q
 		     gdk_key_doca(rkey), laddr0, gdk_key_doca(lkey0), bytes0);
 }
 
-/** As above, with two pieces of local memory. */
+/** As above, with two data segments: the payload is in two pieces of local memory. */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe_ptr,
 	const uint16_t wqe_idx, const uint32_t opcode,
@@ -335,8 +341,8 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(
 }
 
 /**
- * Writes control, remote address and inline header of an RDMA write that carries bytes (at most
- * 28) of payload. The payload follows with doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data().
+ * Writes the control and remote address segments of an RDMA write whose payload is in the WQE: bytes
+ * bytes, at most 28. doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data() writes the payload.
  */
 GDK_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_header(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe_ptr,
@@ -347,7 +353,7 @@ GDK_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_header(
 				 gdk_key_doca(rkey), bytes);
 }
 
-/** Writes the payload of an inline RDMA write, a value of at most 28 bytes. */
+/** Writes the length and the payload of an inline RDMA write, a value of at most 28 bytes. */
 template <typename T>
 GDK_FN void
 doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data(struct doca_gpu_dev_verbs_qp *qp,
@@ -385,7 +391,7 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(struct doca_gpu_dev_verbs_qp *qp
 		     gdk_key_doca(lkey0), bytes0);
 }
 
-/** As above, into two pieces of local memory. */
+/** As above, with two data segments: the data goes to two pieces of local memory. */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe_ptr,
 	const uint16_t wqe_idx, enum doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags,
@@ -399,8 +405,8 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(
 
 /**
  * Writes the WQE of an atomic on 8 bytes. opcode ATOMIC_FA adds compare_add; ATOMIC_CS stores
- * swap_add if the word is compare_add. The old value arrives at laddr. Operands are in CPU byte
- * order.
+ * swap_add if the word is compare_add. The NIC writes the old value to laddr. Operands are in CPU
+ * byte order.
  */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic(struct doca_gpu_dev_verbs_qp *qp,
 						  struct doca_gpu_dev_verbs_wqe *wqe_ptr,
@@ -417,8 +423,8 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic(struct doca_gpu_dev_verbs_qp *
 
 /**
  * Writes the WQE of a masked atomic on 4 or 8 bytes; opcode is ATOMIC_MASKED_FA or
- * ATOMIC_MASKED_CS. A compare-and-swap on 8 bytes takes two slots, of which wqe_ptr1 is the second
- * one. Operands are in CPU byte order.
+ * ATOMIC_MASKED_CS. A compare-and-swap on 8 bytes takes two slots; wqe_ptr1 is the second one, and is
+ * not used otherwise. Operands are in CPU byte order.
  */
 template <enum doca_gpu_dev_verbs_atomic_ext_bytes bytes = DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_4>
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic_ext(
@@ -437,7 +443,8 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic_ext(
 }
 
 /**
- * Writes a WAIT WQE: the QP stops until CQ qpn_cqn has completed max_index. The QP must have been
+ * Writes a WAIT WQE: the NIC executes no later WQE of the QP until CQ qpn_cqn has the CQE with index
+ * max_index. The QP must have been
  * created with core_direct_master.
  */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_wait(struct doca_gpu_dev_verbs_qp *qp,
@@ -450,8 +457,8 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_wait(struct doca_gpu_dev_verbs_qp *qp
 }
 
 /**
- * Writes a DUMP WQE: the NIC reads bytes at laddr after its own earlier writes, so that the GPU
- * sees them.
+ * Writes a DUMP WQE: the NIC reads local memory at laddr after its own earlier writes, which makes
+ * these writes visible to the GPU. bytes is the length of the read.
  */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_dump(struct doca_gpu_dev_verbs_qp *qp,
 						struct doca_gpu_dev_verbs_wqe *wqe_ptr,

@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /**
  * @file
- * The header for device code: includes everything that GPU threads call.
+ * The header for device code: includes all headers of the device API of DOCA GPUNetIO.
  */
 #ifndef DOCA_GPUNETIO_DEVICE_H
 #define DOCA_GPUNETIO_DEVICE_H

@@ -25,23 +25,23 @@ enum doca_gpu_verbs_mem_reg_type {
 	DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_MAX,		   /**< number of values */
 };
 
-/** Options of a high-level QP. Clear the struct first: reserved bytes must be 0. */
+/** Options of a high-level QP. Clear the struct first, so that the reserved bytes are 0. */
 struct doca_gpu_verbs_qp_init_attr_hl {
 	doca_gpu_t *gpu_dev; /**< GPU that posts */
 	doca_dev_t *net_dev; /**< NIC that sends */
-	struct ibv_pd *ibpd; /**< protection domain of net_dev, or NULL */
+	struct ibv_pd *ibpd; /**< NULL, or the protection domain of net_dev */
 	uint16_t sq_nwqe; /**< send slots of 64 bytes, 1 to 32768, rounded up to a power of two */
 	uint8_t reserved1[2];				 /**< 0 */
 	enum doca_gpu_dev_verbs_nic_handler nic_handler; /**< doorbell handler */
 	enum doca_gpu_verbs_mem_reg_type mreg_type;	 /**< how GPU memory is registered */
-	enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext; /**< DBREC mode; also
+	enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext; /**< DBREC mode, or
 								  * GDK_SEND_DBR_MODE_AUTO */
 	bool cq_collapsed; /**< the NIC writes every CQE to entry 0 */
 	union {
 		uint8_t reserved2[3]; /**< 0 */
 		/**
-		 * 1: rings, CQ and DBREC are in pinned host memory, for CPU threads that use them
-		 * through the addresses in qp_gverbs->qp_cpu. Not in DOCA GPUNetIO 3.0.
+		 * 1: send ring, CQ and DBREC are in pinned host memory, for CPU threads that use
+		 * them through the addresses in qp_gverbs->qp_cpu. Not in DOCA GPUNetIO 3.0.
 		 */
 		bool enable_umem_cpu;
 	};
@@ -49,7 +49,7 @@ struct doca_gpu_verbs_qp_init_attr_hl {
 	uint8_t reserved3[12];					/**< 0 */
 } __attribute__((__aligned__(8))) __attribute__((__packed__));
 
-/** A high-level QP. The library owns everything that it refers to. */
+/** A high-level QP. The library owns the objects and the memory in it, except gpu_dev. */
 struct doca_gpu_verbs_qp_hl {
 	doca_gpu_t *gpu_dev; /**< GPU of the QP */
 
@@ -78,12 +78,13 @@ struct doca_gpu_verbs_qp_group_hl {
 
 /**
  * Creates a high-level QP in state RST, exported to the GPU. Destroy it with
- * doca_gpu_verbs_destroy_qp_hl(). The CQ has as many entries as the send ring has slots, and the
- * NIC may overwrite old entries.
+ * doca_gpu_verbs_destroy_qp_hl(). The CQ has as many entries as the send ring has slots, and
+ * overrun is enabled: the NIC overwrites old entries without an error.
  *
  * @retval DOCA_ERROR_INVALID_VALUE an option is out of range, ibpd is not the protection domain of
- *         net_dev, or the handler needs a stated send_dbr_mode_ext
- * @retval DOCA_ERROR_NOT_SUPPORTED handler, DBREC mode, ordering or registration type does not
+ *         net_dev, or send_dbr_mode_ext is GDK_SEND_DBR_MODE_AUTO and the handler needs an explicit
+ *         mode
+ * @retval DOCA_ERROR_NOT_SUPPORTED the handler, DBREC mode, ordering or registration type does not
  *         work on this GPU and NIC
  * @retval DOCA_ERROR_NO_MEMORY no memory
  * @retval DOCA_ERROR_DRIVER the firmware, the kernel or the CUDA driver refused
@@ -95,8 +96,8 @@ doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *
  * Destroys a high-level QP with its export and memory. No GPU thread may use it any more.
  *
  * If the firmware refuses to destroy an object, the call returns its error (DOCA_ERROR_DRIVER, or
- * DOCA_ERROR_IN_USE if another object of the caller uses a part) and keeps what is left. Call it
- * again later; nothing else may be done with the QP.
+ * DOCA_ERROR_IN_USE if another object of the caller still uses one of its objects) and keeps the
+ * objects that were not destroyed. Then call it again later; no other call may use the QP.
  */
 doca_error_t doca_gpu_verbs_destroy_qp_hl(struct doca_gpu_verbs_qp_hl *qp);
 

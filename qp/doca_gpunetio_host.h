@@ -21,9 +21,10 @@
  * Device code includes doca_gpunetio_device.h:
  *
  * - doca_gpunetio_dev_verbs_onesided.cuh: put, get, signal, wait
- * - doca_gpunetio_dev_verbs_counter.cuh: the same, counted by a companion queue pair
+ * - doca_gpunetio_dev_verbs_counter.cuh: put, get and signal that a companion queue pair counts;
+ *   submission to several queue pairs
  * - doca_gpunetio_dev_verbs_qp.cuh: slots, WQEs and doorbells, for code that posts by itself
- * - doca_gpunetio_dev_verbs_cq.cuh: polling
+ * - doca_gpunetio_dev_verbs_cq.cuh: polling of CQs
  * - doca_gpunetio_dev_verbs_common.cuh: fences, atomics, loads and stores
  */
 #ifndef DOCA_GPUNETIO_HOST_H

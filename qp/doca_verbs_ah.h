@@ -2,7 +2,8 @@
 /* Copyright (c) gdaki authors */
 /**
  * @file
- * Address handles: the path to the remote port. A QP gets it in the transition INIT to RTR.
+ * Address handles: the path to the remote port. A QP gets its path in the transition
+ * INIT to RTR.
  *
  * Return values, out-parameters and thread safety follow the rules in doca_gpunetio.h. Getters
  * return 0, or a GID of zeroes, for NULL.
@@ -71,8 +72,8 @@ doca_error_t doca_verbs_ah_attr_set_dlid(doca_verbs_ah_attr_t *ah_attr, uint32_t
 uint32_t doca_verbs_ah_get_dlid(const doca_verbs_ah_attr_t *ah_attr);
 
 /**
- * Sets the service level (InfiniBand), or in its low three bits the priority (RoCE), which also
- * goes into the VLAN tag if the source GID is on a VLAN.
+ * InfiniBand: sets the service level. RoCE: the low three bits set the priority, which is also in
+ * the VLAN tag if the source GID belongs to a VLAN.
  *
  * @param sl at most 15
  */
@@ -83,8 +84,8 @@ uint8_t doca_verbs_ah_get_sl(const doca_verbs_ah_attr_t *ah_attr);
 
 /**
  * Sets the index of the local GID, as in ibv_query_gid(). For RoCE it decides between RoCE v1 and
- * v2, IPv4 and IPv6, with VLAN and without. The transition to RTR fails if the port has no GID
- * there.
+ * v2, IPv4 and IPv6, with VLAN and without. If the path has a GRH (always with RoCE), the
+ * transition to RTR fails if the port has no GID at this index.
  */
 doca_error_t doca_verbs_ah_attr_set_sgid_index(doca_verbs_ah_attr_t *ah_attr, uint8_t sgid_index);
 

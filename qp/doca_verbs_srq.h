@@ -77,8 +77,8 @@ enum doca_verbs_srq_type
 doca_verbs_srq_init_attr_get_type(const struct doca_verbs_srq_init_attr *verbs_srq_init_attr);
 
 /**
- * Sets the protection domain, to which the receive buffers must belong too. It stays the caller's
- * and must exist until the SRQ is destroyed.
+ * Sets the protection domain, to which the receive buffers must belong too. The caller owns
+ * it; it must exist until the SRQ is destroyed.
  */
 doca_error_t doca_verbs_srq_init_attr_set_pd(struct doca_verbs_srq_init_attr *verbs_srq_init_attr,
 					     struct ibv_pd *pd);
@@ -110,7 +110,7 @@ doca_error_t doca_verbs_srq_init_attr_get_external_umem(
  * Creates an SRQ. Destroy it with doca_verbs_srq_destroy(). The attribute object is not used after
  * the call. Any thread.
  *
- * @param verbs_context context of the device on which the QPs are
+ * @param verbs_context context of the device that the QPs of the SRQ use
  * @retval DOCA_ERROR_INVALID_VALUE an attribute is missing or out of range, or the umem is too
  *         small, not aligned or on another device
  * @retval DOCA_ERROR_NO_MEMORY no memory
@@ -125,8 +125,8 @@ doca_error_t doca_verbs_srq_create(struct ibv_context *verbs_context,
  * Destroys an SRQ and frees the memory that the library allocated for it.
  *
  * @retval DOCA_ERROR_IN_USE a QP still uses it
- * @retval DOCA_ERROR_DRIVER the firmware or the kernel refused; the SRQ can only be destroyed
- *         again
+ * @retval DOCA_ERROR_DRIVER the firmware or the kernel refused. The only valid call is then to
+ *         destroy the SRQ again.
  */
 doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *verbs_srq);
 

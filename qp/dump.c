@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Prints WQEs and CQEs as text on the host, from memory of the caller or from the queues of
- * an exported queue pair in host or GPU memory. dump_dev.h formats the text, also for GPU
- * threads.
+ * Converts WQEs and CQEs to text in a buffer of the caller, on the host. They are in memory of
+ * the caller, or in the queues of an exported queue pair in host or GPU memory. dump_dev.h
+ * formats the text, also for GPU threads.
  */
 #include <string.h>
 

@@ -18,8 +18,8 @@
 
 typedef struct doca_gpunetio_ib_mlx5_err_cqe_ex error_cqe_t;
 
-/* Finds the error CQE of this QP: the first error, or else a flush error, which follows it. NULL if
- * there is none. Other QPs may use the same CQ. */
+/* Searches the ring of the CQ for error CQEs of this QP's send queue. Returns the first one that is
+ * not a flush, otherwise the first flush, otherwise NULL. Other QPs may use the same CQ. */
 static const error_cqe_t *find_error(const struct gdk_export *x, const uint8_t *ring)
 {
 	const error_cqe_t *cqe, *flush = NULL;
@@ -38,7 +38,7 @@ static const error_cqe_t *find_error(const struct gdk_export *x, const uint8_t *
 	return flush;
 }
 
-/* Copies the error CQE. *has_cqe is set if there is one. */
+/* Copies the error CQE that find_error() returns. *has_cqe: whether there is one. */
 static doca_error_t read_error(const struct gdk_export *x, error_cqe_t *cqe, bool *has_cqe)
 {
 	const error_cqe_t *found;
@@ -114,8 +114,8 @@ static bool has_remote_address(uint8_t opcode)
 	}
 }
 
-/* Reads remote address and rkey of the failed WQE. If its slot holds a later WQE by now, the WQE
- * index in the control segment differs, and has_remote stays false. */
+/* Reads remote address and rkey of the failed WQE. has_remote stays false if the opcode has no remote
+ * address, or if a later WQE is in the slot: its control segment has another WQE index or opcode. */
 static doca_error_t read_remote(const struct gdk_export *x, struct gdk_qp_error *error)
 {
 	const struct doca_verbs_qp_t *qp = x->q.pub.qp;
