@@ -3,8 +3,8 @@
 /*
  * Shared code of the examples: command line (options.c), an endpoint with GPU, NIC, queue
  * pair and payload that is created with the public DOCA API and connected to a peer
- * (endpoint.c), and an exchange of data over TCP (exchange.c). All waits of the exchange have
- * a time limit and end on Ctrl-C.
+ * (endpoint.c), and an exchange of data over TCP (exchange.c). The waits of the exchange end at
+ * a time limit, which a blocked connect() can exceed, and on Ctrl-C.
  */
 #ifndef EXAMPLES_COMMON_H
 #define EXAMPLES_COMMON_H
@@ -43,11 +43,12 @@ struct ex_options {
 
 /* Returns 0 to run the program; 1 if help or version was printed; -1 if an error was printed. */
 int ex_options_parse(struct ex_options *opt, int argc, char **argv);
-/* For a program without options: prints the version and returns 1 if --version is given. */
+/* For a program without other options: if the only argument is --version, prints the version and
+ * returns 1; otherwise returns 0. */
 int ex_version_printed(int argc, char **argv);
 
 /* ---- endpoint.c ---- */
-struct ex_peer {		     /* what the other side must know of this one */
+struct ex_peer { /* data that a side sends to its peer, which needs them to connect and to put */
 	uint32_t qpn, psn, lid, mtu; /* mtu: enum ibv_mtu */
 	uint8_t gid[16];
 	uint64_t addr;
@@ -68,14 +69,15 @@ struct ex_endpoint {
 	struct ibv_pd *pd;
 	doca_dev_t *dev;
 	struct doca_gpu_verbs_qp_hl *qp;
-	doca_gpu_verbs_service_t service; /* rings for a CPU_PROXY queue pair */
+	doca_gpu_verbs_service_t service; /* rings the doorbell of a CPU_PROXY QP; NULL: none */
 	struct ibv_port_attr port;
 	uint8_t gid_index;
 	struct ex_peer local; /* complete after ex_payload_alloc */
 	struct ex_payload payload;
 };
 
-/* On failure, open frees everything. close accepts an endpoint that is all zero. */
+/* If ex_endpoint_open() fails, it frees everything. ex_endpoint_close() accepts an endpoint whose
+ * bytes are all 0. */
 int ex_endpoint_open(struct ex_endpoint *ep, const struct ex_options *opt);
 void ex_endpoint_close(struct ex_endpoint *ep);
 int ex_payload_alloc(struct ex_endpoint *ep, size_t len, bool in_gpu);
@@ -84,7 +86,8 @@ int ex_endpoint_connect(struct ex_endpoint *ep, const struct ex_peer *peer);
 /* ---- exchange.c ---- */
 void ex_catch_signals(void);
 bool ex_interrupted(void);
-/* Return a connected socket, or -1. The client retries until the server accepts. */
+/* Return a connected socket, or -1. ex_tcp_connect() retries until the server listens, at most for
+ * the time limit. */
 int ex_tcp_accept(const struct ex_options *opt);
 int ex_tcp_connect(const struct ex_options *opt);
 void ex_tcp_close(int sock); /* -1 is accepted */

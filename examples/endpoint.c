@@ -48,7 +48,8 @@ static bool is_ipv4(const union ibv_gid *gid)
 	return !memcmp(gid->raw, prefix, sizeof(prefix));
 }
 
-/* The first RoCEv2 GID with an IPv4 address, otherwise the first RoCEv2 GID. */
+/* Returns the index of the first RoCEv2 GID with an IPv4 address, otherwise of the first RoCEv2
+ * GID, otherwise -1. */
 static int default_gid(struct ex_endpoint *ep)
 {
 	int found = -1;
@@ -187,7 +188,8 @@ int ex_payload_alloc(struct ex_endpoint *ep, size_t len, bool in_gpu)
 	return 0;
 }
 
-/* Frees everything in reverse order. The service must end first, because it monitors the QP. */
+/* Frees everything in reverse order. The service must be destroyed first, because it monitors the
+ * QP. */
 void ex_endpoint_close(struct ex_endpoint *ep)
 {
 	if (ep->service)
@@ -209,7 +211,8 @@ void ex_endpoint_close(struct ex_endpoint *ep)
 	*ep = (struct ex_endpoint){ 0 };
 }
 
-/* Calls a setter. If it fails, prints the call and returns from the function. */
+/* Makes a call. If it fails, prints the call and the error, and returns -1 from the function that
+ * uses the macro. */
 #define SET(call) \
 	do { \
 		if (ex_check(call, #call)) \

@@ -2,8 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * The exchange of the two processes over TCP, before and after the transfer: connection
- * data, parameters and results. Each wait has a time limit and ends on Ctrl-C. Numbers are
- * sent in network byte order. The payload itself goes over RDMA.
+ * data, parameters and results. Each wait ends on Ctrl-C and at a time limit, except that
+ * connect() can take longer. Numbers are sent in network byte order. The payload itself goes
+ * over RDMA. Also the error messages of the examples.
  */
 #include <endian.h>
 #include <errno.h>
@@ -71,7 +72,7 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Waits until fd is ready. Returns 0, or prints the reason and returns -1. */
+/* Waits until one of events is possible on fd. Returns 0, or prints the reason and returns -1. */
 static int wait_ready(int fd, short events, int64_t deadline, const char *what)
 {
 	struct pollfd pfd = { .fd = fd, .events = events };

@@ -3,7 +3,8 @@
 /*
  * Example: one-sided puts from many threads on one queue pair. The client's threads (of a
  * GPU, or of the CPU with -g host) write into the server's memory, and the server checks
- * every byte. The client's last line is machine-readable. The data path is in put_bw_host.c
+ * every byte of that memory at the end. If all data is right, the client prints one
+ * machine-readable line. The data path is in put_bw_host.c
  * and put_bw_kernel.cu.
  */
 #include <endian.h>
@@ -16,12 +17,13 @@
 #include "put_bw.h"
 
 #define BATCH_MAX    16		   /* maximum number of messages after which a thread waits */
-#define WINDOW_BYTES (64ull << 20) /* if all messages fit, each one has its own slot */
+#define WINDOW_BYTES (64ull << 20) /* if all messages fit, each one has its own place */
 #define PAYLOAD_MAX  (4ull << 30)
-#define GRACE_S	     10		 /* the server waits longer than the client's time limit */
+#define GRACE_S	     10		 /* seconds that the server adds to its limit for the transfer */
 #define MAGIC	     0x67646b01u /* first word of the exchange; changes with its layout */
 
-/* The client sends one of these after the transfer, and the server replies with one. */
+/* The client sends its result after the transfer. After DONE_OK the server checks the data and
+ * replies with its own result. */
 enum { DONE_OK = 1, DONE_FAILED = 2 };
 
 static struct put_bw_shape shape_of(const struct ex_options *opt)
@@ -66,7 +68,9 @@ static int recv_shape(int sock, struct put_bw_shape *s, unsigned int timeout_s)
 	return shape_is_sane(s) ? 0 : ex_error("the client requests an invalid transfer");
 }
 
-/* Calls fn on the payload. If the CPU cannot access it, fn works on a copy in host memory. */
+/* Calls fn on the payload. If the CPU cannot access the payload, fn works on a buffer in host
+ * memory: if write is set, the buffer is copied to the payload after fn, otherwise from it before
+ * fn. */
 static int with_payload(struct ex_endpoint *ep, const char *gpu, const struct put_bw_shape *s,
 			bool write, int (*fn)(const struct put_bw_shape *s, uint8_t *payload))
 {
@@ -225,7 +229,8 @@ int main(int argc, char **argv)
 
 	if (rc)
 		return rc > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-	setvbuf(stdout, NULL, _IOLBF, 0); /* output is complete even if the process is killed */
+	setvbuf(stdout, NULL, _IOLBF,
+		0); /* each line is written at once, even if the process is killed later */
 	ex_catch_signals();
 	if (ex_endpoint_open(&ep, &opt))
 		return EXIT_FAILURE;

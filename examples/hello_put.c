@@ -10,20 +10,20 @@
 #include "common.h"
 #include "device/gdk/onesided_dev.h"
 
-#define SHARED DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU /* by all threads */
+#define SHARED DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU /* all threads may post to the QP */
 
 int main(int argc, char **argv)
 {
 	struct ex_options opt = { .gpu = "host", .gid_index = -1 };
-	struct doca_gpu_dev_verbs_qp *qp; /* what the threads of a GPU get */
+	struct doca_gpu_dev_verbs_qp *qp; /* used by the threads that post */
 	struct doca_gpu_dev_verbs_addr from, to;
 	doca_gpu_dev_verbs_ticket_t ticket;
 	struct ex_endpoint ep;
 	int rc;
 
-	if (ex_version_printed(argc, argv)) /* --version */
+	if (ex_version_printed(argc, argv))
 		return 0;
-	if (ex_endpoint_open(&ep, &opt)) /* doca_gpu_create, doca_verbs_dev_open, create_qp_hl */
+	if (ex_endpoint_open(&ep, &opt)) /* opens GPU and NIC, creates the queue pair */
 		return 1;
 	rc = ex_payload_alloc(&ep, 128, false) || ex_endpoint_connect(&ep, &ep.local) ||
 	     ex_check(doca_gpu_verbs_get_qp_dev(ep.qp->qp_gverbs, &qp), "device queue pair");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The command line of the examples. The letters have the same meaning as in the examples of
- * DOCA GPUNetIO; each option also has a long name.
+ * The command line of the examples. Letters that the put_bw example of DOCA GPUNetIO has, too,
+ * have the same meaning. Each option also has a long name.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -5,10 +5,10 @@
  * CUDA) and the two implementations of its data path: CPU threads (put_bw_host.c) and a GPU
  * (put_bw_kernel.cu, a separate shared object).
  *
- * Each thread owns `window` slots of `size` bytes. Its message i goes from its slot
- * i % window to the same slot of the server. The first 8 bytes of a slot change with each
- * message; the other bytes depend on thread and slot only. So the server can compute every
- * byte that it must have after the last message.
+ * Each thread owns `window` slots of `size` bytes in the payload (these are not slots of the
+ * send ring). Its message i goes from its slot i % window to the same slot of the server. The
+ * first 8 bytes of a slot change with each message; the other bytes depend on thread and slot
+ * only. So the server can compute the expected value of every byte after the last message.
  */
 #ifndef PUT_BW_H
 #define PUT_BW_H
@@ -38,16 +38,17 @@ struct put_bw_job {
 	struct doca_gpu_dev_verbs_qp *qp;
 	bool warp;
 	uint32_t batch; /* number of messages after which a thread waits */
-	uint8_t *src;	/* address of the slots for the threads */
+	uint8_t *src;	/* address at which the threads access the client's slots */
 	uint64_t src_addr, dst_addr;
 	uint32_t lkey_be, rkey_be;
 	unsigned int timeout_s;
 	void (*abort)(void *arg); /* ends all waits of the threads */
 	void *arg;
-	double seconds; /* result: time from the first put to the last completion */
+	double seconds; /* result: time from the start of the threads to their end */
 };
 
-/* Returns 0, or the negative errno value of the first thread that failed. */
+/* Returns 0 or a negative errno value: that of the first thread that failed, -ETIMEDOUT, -EINTR, or
+ * that of the failed start. */
 int put_bw_host_run(struct put_bw_job *job);
 
 /* The GPU's shared object exports these two functions; put_bw_cuda.c loads them. */
@@ -60,14 +61,15 @@ int put_bw_gpu_copy(const char *gpu, void *dst, const void *src, size_t len);
 }
 #endif
 
-/* put_bw_cuda.c: call these functions through dlopen. They print an error and return -1 if the
- * shared object is missing. */
+/* put_bw_cuda.c: call put_bw_gpu_run() and put_bw_gpu_copy() of the shared object. They print an
+ * error and return -1 if the shared object is missing. */
 int put_bw_cuda_run(struct put_bw_job *job);
 int put_bw_cuda_copy(const char *gpu, void *dst, const void *src, size_t len);
 
-/* put_bw_pattern.c, for all slots. fill writes the client's source. poison writes the server's
- * memory before the transfer: every byte differs from the expected one. check prints the first
- * wrong byte and returns -1. */
+/* put_bw_pattern.c, for all slots. put_bw_fill() writes the client's source. put_bw_poison() writes
+ * the server's memory before the transfer: every byte differs from the expected one.
+ * put_bw_check() returns 0 if all bytes are right; otherwise it prints the first wrong one and
+ * returns -1. */
 int put_bw_fill(const struct put_bw_shape *s, uint8_t *payload);
 int put_bw_poison(const struct put_bw_shape *s, uint8_t *payload);
 int put_bw_check(const struct put_bw_shape *s, uint8_t *payload);

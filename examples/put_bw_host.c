@@ -2,7 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * The data path of gpunetio_verbs_put_bw on CPU threads. It does the same as the GPU kernel
- * (put_bw_kernel.cu), with the C functions of the device API. A warp is one thread.
+ * (put_bw_kernel.cu), with the C functions of the device API. A warp of
+ * CPU threads has one thread.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,7 +22,7 @@ struct crew { /* all threads of one run */
 	pthread_cond_t changed;
 	bool go;
 	uint32_t running;
-	int status; /* error of the first thread that failed */
+	int status; /* 0, or a negative errno: first thread that failed, or timeout */
 };
 
 struct worker {

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * The data path of gpunetio_verbs_put_bw on a GPU, written with the DOCA device API. It is a
- * separate shared object, which put_bw_cuda.c loads if -g selects a GPU. Its functions have C
- * linkage and throw no exceptions.
+ * separate shared object, which put_bw_cuda.c loads if -g selects a GPU. The exported
+ * functions have C linkage and throw no exceptions.
  */
 #include <cuda_runtime.h>
 #include <errno.h>
@@ -160,7 +160,7 @@ extern "C" int put_bw_gpu_run(struct put_bw_job *job)
 	if (rc != -ETIMEDOUT)
 		cudaStreamDestroy(stream);
 free_status:
-	if (rc != -ETIMEDOUT) /* after a timeout, a thread may still write to it */
+	if (rc != -ETIMEDOUT) /* after a timeout, GPU threads can still write to status */
 		cudaFreeHost(status);
 	return rc;
 }

@@ -22,7 +22,7 @@ static void expected(const struct put_bw_shape *s, uint32_t thread, uint32_t ite
 	}
 }
 
-/* Calls fn for each slot, with the number of the last message in that slot. */
+/* Calls fn for each slot, with the number of the last message in that slot, until fn fails. */
 static int for_each_slot(const struct put_bw_shape *s, uint8_t *base,
 			 int (*fn)(const struct put_bw_shape *s, uint8_t *slot, uint32_t thread,
 				   uint32_t iter, uint8_t *scratch))

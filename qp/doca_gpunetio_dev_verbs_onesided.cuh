@@ -170,7 +170,9 @@ GDK_FN int doca_gpu_dev_verbs_put_signal_warp(struct doca_gpu_dev_verbs_qp *qp,
 			      code_opt);
 }
 
-/** A put, then a signal to the same peer: a thread of the peer that sees the signal sees the data. */
+/**
+ * A put, then a signal to the same peer: a thread of the peer that sees the signal sees the data.
+ */
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_put_signal(struct doca_gpu_dev_verbs_qp *qp,
 					 struct doca_gpu_dev_verbs_addr raddr,
@@ -335,8 +337,8 @@ GDK_FN int doca_gpu_dev_verbs_get_warp(struct doca_gpu_dev_verbs_qp *qp,
 /* ---- wait ---- */
 
 /**
- * Waits until the operation of a ticket and all earlier operations on the QP are complete. Returns 0 or the
- * negative errno that ended the QP.
+ * Waits until the operation of a ticket and all earlier operations on the QP are complete. Returns
+ * 0 or the negative errno that ended the QP.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_wait(struct doca_gpu_dev_verbs_qp *qp,
@@ -346,8 +348,8 @@ GDK_FN int doca_gpu_dev_verbs_wait(struct doca_gpu_dev_verbs_qp *qp,
 }
 
 /**
- * Waits until all WQEs whose slots were reserved before the call are complete. The last of them must
- * generate a CQE; all WQEs of the functions in this header do.
+ * Waits until all WQEs whose slots were reserved before the call are complete. The last of them
+ * must generate a CQE; all WQEs of the functions in this header do.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_wait(struct doca_gpu_dev_verbs_qp *qp)

@@ -80,8 +80,8 @@ GDK_FN uint64_t doca_gpu_dev_verbs_reserve_wq_slots(struct doca_gpu_dev_verbs_qp
 }
 
 /**
- * Publishes the slots from_wqe_idx to to_wqe_idx (inclusive), whose WQEs are written. ready_mode has
- * no effect.
+ * Publishes the slots from_wqe_idx to to_wqe_idx (inclusive), whose WQEs are written. ready_mode
+ * has no effect.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_QP_TYPE,
 	  enum doca_gpu_dev_verbs_qp_ready_mode ready_mode =
@@ -127,8 +127,8 @@ GDK_FN __be32 doca_gpu_dev_verbs_prepare_dbr(uint32_t prod_index)
 }
 
 /**
- * Stores a producer index to the DBREC word at dbrec, at system scope, without ordering. For callers
- * that store the addresses of QPs in structures of their own.
+ * Stores a producer index to the DBREC word at dbrec, at system scope, without ordering. For
+ * callers that store the addresses of QPs in structures of their own.
  */
 GDK_FN void doca_gpu_dev_common_update_dbr(uint32_t *dbrec, uint32_t prod_index)
 {
@@ -341,8 +341,9 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(
 }
 
 /**
- * Writes the control and remote address segments of an RDMA write whose payload is in the WQE: bytes
- * bytes, at most 28. doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data() writes the payload.
+ * Writes the control and remote address segments of an RDMA write whose payload is in the WQE.
+ * bytes is its length, at most 28. doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data() writes the
+ * payload.
  */
 GDK_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_header(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe_ptr,
@@ -423,8 +424,8 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic(struct doca_gpu_dev_verbs_qp *
 
 /**
  * Writes the WQE of a masked atomic on 4 or 8 bytes; opcode is ATOMIC_MASKED_FA or
- * ATOMIC_MASKED_CS. A compare-and-swap on 8 bytes takes two slots; wqe_ptr1 is the second one, and is
- * not used otherwise. Operands are in CPU byte order.
+ * ATOMIC_MASKED_CS. A compare-and-swap on 8 bytes takes two slots; wqe_ptr1 is the second one, and
+ * is not used otherwise. Operands are in CPU byte order.
  */
 template <enum doca_gpu_dev_verbs_atomic_ext_bytes bytes = DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_4>
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic_ext(
@@ -443,8 +444,8 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic_ext(
 }
 
 /**
- * Writes a WAIT WQE: the NIC executes no later WQE of the QP until CQ qpn_cqn has the CQE with index
- * max_index. The QP must have been
+ * Writes a WAIT WQE: the NIC executes no later WQE of the QP until CQ qpn_cqn has the CQE with
+ * index max_index. The QP must have been
  * created with core_direct_master.
  */
 GDK_FN void doca_gpu_dev_verbs_wqe_prepare_wait(struct doca_gpu_dev_verbs_qp *qp,

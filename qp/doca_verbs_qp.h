@@ -42,7 +42,7 @@ enum doca_verbs_mtu_size {
 	DOCA_VERBS_MTU_SIZE_1K_BYTES = 0x2,	/**< 1024 bytes */
 	DOCA_VERBS_MTU_SIZE_2K_BYTES = 0x3,	/**< 2048 bytes */
 	DOCA_VERBS_MTU_SIZE_4K_BYTES = 0x4,	/**< 4096 bytes */
-	DOCA_VERBS_MTU_SIZE_RAW_ETHERNET = 0x5, /**< not for RC: setters refuse it */
+	DOCA_VERBS_MTU_SIZE_RAW_ETHERNET = 0x5, /**< not valid for RC */
 };
 
 /** Atomics of the remote side that a QP executes. */
@@ -60,13 +60,14 @@ enum doca_verbs_qp_atomic_mode {
 
 /** Whether the NIC reads the send word of the DBREC. */
 enum doca_verbs_qp_send_dbr_mode {
-	DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID = 0x0,  /**< it does */
-	DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT = 0x1, /**< it does not; ConnectX-8 or newer */
+	DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID = 0x0,  /**< the NIC reads it */
+	DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT = 0x1, /**< not read; needs ConnectX-8 or newer */
 };
 
 /**
- * @name Bits of attr_mask The attributes that doca_verbs_qp_modify() uses, or that are valid after
- *         doca_verbs_qp_query(). Each bit has the name of its setter.
+ * @name Bits of attr_mask
+ * They select the attributes that doca_verbs_qp_modify() uses, and report those that are valid
+ * after doca_verbs_qp_query(). The comment of each bit names its attribute.
  * @{
  */
 #define DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE (1 << 0)	/**< allow_remote_write */
@@ -100,8 +101,8 @@ typedef struct doca_verbs_qp_t doca_verbs_qp_t;
  * Creates an attribute object for doca_verbs_qp_create(). Free it with
  * doca_verbs_qp_init_attr_destroy(). All attributes are 0, NULL or false at first.
  *
- * The setters check the limits that hold for every device; doca_verbs_qp_create() checks those of
- * its device. Setting an object to NULL removes it.
+ * Some setters reject values that are invalid for every device; doca_verbs_qp_create() checks all
+ * others. Setting an object to NULL removes it.
  *
  * @retval DOCA_ERROR_NO_MEMORY no memory
  */
@@ -111,7 +112,7 @@ doca_error_t doca_verbs_qp_init_attr_create(doca_verbs_qp_init_attr_t **verbs_qp
 doca_error_t doca_verbs_qp_init_attr_destroy(doca_verbs_qp_init_attr_t *qp_init_attr);
 
 /**
- * Sets the protection domain: the one of net_dev. It must be the device that the QP is created on.
+ * Sets the protection domain of net_dev, which must be the device on which the QP is created.
  * Default, or NULL: the protection domain of that device.
  */
 doca_error_t doca_verbs_qp_init_attr_set_pd(doca_verbs_qp_init_attr_t *qp_init_attr,
@@ -140,7 +141,8 @@ doca_error_t doca_verbs_qp_init_attr_set_sq_sig_all(doca_verbs_qp_init_attr_t *q
  *
  * @param sq_wr 0: the QP has no send queue. A WQE takes one or more slots of 64 bytes, depending
  *         on send_max_sges and max_inline_data; the slots of all WQEs are rounded up to a power of
- *         two, at most 32768 and the limit of the device. A query returns the number that fits.
+ *         two, at most 32768 and at most the limit of the device. A query returns the number of
+ *         WQEs that the slots have room for.
  */
 doca_error_t doca_verbs_qp_init_attr_set_sq_wr(doca_verbs_qp_init_attr_t *qp_init_attr,
 					       uint32_t sq_wr);
@@ -173,8 +175,8 @@ doca_error_t doca_verbs_qp_init_attr_set_receive_max_sges(doca_verbs_qp_init_att
 /**
  * Sets the bytes of payload that a send WQE can carry.
  *
- * @param max_inline_data at most 988; 0: none is requested. A query returns what the slots of one
- *         WQE have room for.
+ * @param max_inline_data at most 988; 0 (default): no room is requested. If it is not 0, a query
+ *         returns the bytes that the slots of one WQE have room for.
  */
 doca_error_t doca_verbs_qp_init_attr_set_max_inline_data(doca_verbs_qp_init_attr_t *qp_init_attr,
 							 uint32_t max_inline_data);
@@ -193,9 +195,9 @@ doca_error_t doca_verbs_qp_init_attr_set_qp_type(doca_verbs_qp_init_attr_t *qp_i
 
 /**
  * Places the queues in memory of the caller: the receive queue starts at the offset, and the send
- * queue follows it. Use it together with doca_verbs_qp_init_attr_set_external_umem_dbr(), or
- * neither of the two. GPU threads can post to a CUDA GPU's QP only if its queues are in external
- * umems.
+ * queue follows it. Set both this umem and that of
+ * doca_verbs_qp_init_attr_set_external_umem_dbr(), or neither. A QP can be exported to a CUDA GPU
+ * only if its queues are in an external umem.
  *
  * @param external_umem the umem; NULL (default): the library allocates host memory
  * @param external_umem_offset offset in the umem in bytes, a multiple of 64; if the umem has pages
@@ -248,7 +250,7 @@ doca_error_t doca_verbs_qp_init_attr_set_core_direct_master(doca_verbs_qp_init_a
 /**
  * Sets whether the NIC reads the send word of the DBREC. Default:
  * DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID. For the other mode doca_verbs_qp_create() returns
- * NOT_SUPPORTED if the device lacks it, or has no more such QPs.
+ * NOT_SUPPORTED if the device lacks it or cannot create more such QPs.
  */
 doca_error_t
 doca_verbs_qp_init_attr_set_send_dbr_mode(doca_verbs_qp_init_attr_t *qp_init_attr,
@@ -260,10 +262,10 @@ doca_verbs_qp_init_attr_get_send_dbr_mode(const doca_verbs_qp_init_attr_t *qp_in
 					  enum doca_verbs_qp_send_dbr_mode *send_dbr_mode);
 
 /**
- * States that a CPU thread maintains the DBREC, while GPU threads ring without it. The library
- * stores the flag and returns it with doca_verbs_qp_get_emulate_no_dbr_ext(); the effect comes
- * from the mode of the export, NO_DBR_SW_EMULATED. It excludes
- * DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT. Default: false.
+ * Sets whether a CPU thread writes the DBREC, while GPU threads write only the doorbell register.
+ * The library stores the flag and returns it with doca_verbs_qp_get_emulate_no_dbr_ext(); the
+ * effect comes from the mode of the export, NO_DBR_SW_EMULATED. It cannot be combined
+ * with DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT. Default: false.
  */
 doca_error_t doca_verbs_qp_init_attr_set_emulate_no_dbr_ext(doca_verbs_qp_init_attr_t *qp_init_attr,
 							    bool emulate_no_dbr_ext);
@@ -356,8 +358,8 @@ doca_error_t doca_verbs_qp_attr_set_atomic_mode(doca_verbs_qp_attr_t *qp_attr,
 						enum doca_verbs_qp_atomic_mode atomic_mode);
 
 /**
- * Sets the path to the remote port. The object is copied. In RTS to RTS only the source GID
- * changes, and the DSCP if the device supports that.
+ * Sets the path to the remote port. The object is copied. The transition RTS to RTS
+ * changes only the source GID, and with RoCE also the DSCP if the device supports that.
  */
 doca_error_t doca_verbs_qp_attr_set_ah_attr(doca_verbs_qp_attr_t *qp_attr,
 					    doca_verbs_ah_attr_t *ah_attr);
@@ -382,14 +384,14 @@ doca_error_t doca_verbs_qp_attr_set_ack_timeout(doca_verbs_qp_attr_t *qp_attr,
 						uint16_t ack_timeout);
 
 /**
- * Sets how often the QP retransmits after a timeout or a NAK before it goes to error.
+ * Sets how many times the QP retransmits after a timeout or a NAK before it goes to state ERR.
  *
  * @param retry_cnt 0 to 7
  */
 doca_error_t doca_verbs_qp_attr_set_retry_cnt(doca_verbs_qp_attr_t *qp_attr, uint16_t retry_cnt);
 
 /**
- * Sets how often the QP retransmits after an RNR NAK before it goes to error.
+ * Sets how many times the QP retransmits after an RNR NAK before it goes to state ERR.
  *
  * @param rnr_retry 0 to 7; 7: no limit
  */
@@ -405,7 +407,7 @@ doca_error_t doca_verbs_qp_attr_set_min_rnr_timer(doca_verbs_qp_attr_t *qp_attr,
 
 /**
  * Sets how many RDMA reads and atomics this side may have outstanding. The transition to RTS
- * returns INVALID_VALUE above doca_verbs_device_attr_get_max_qp_init_rd_atom().
+ * returns INVALID_VALUE if the value exceeds doca_verbs_device_attr_get_max_qp_init_rd_atom().
  *
  * @param max_rd_atomic rounded down to a power of two; 0 means 1
  */
@@ -414,7 +416,7 @@ doca_error_t doca_verbs_qp_attr_set_max_rd_atomic(doca_verbs_qp_attr_t *qp_attr,
 
 /**
  * Sets how many RDMA reads and atomics the remote side may have outstanding. The transition to RTR
- * returns INVALID_VALUE above doca_verbs_device_attr_get_max_qp_rd_atom().
+ * returns INVALID_VALUE if the value exceeds doca_verbs_device_attr_get_max_qp_rd_atom().
  *
  * @param max_dest_rd_atomic rounded down to a power of two; 0 means 1
  */
@@ -428,8 +430,8 @@ doca_error_t doca_verbs_qp_attr_set_max_dest_rd_atomic(doca_verbs_qp_attr_t *qp_
  *
  * @retval DOCA_ERROR_INVALID_VALUE attributes are missing, contradict each other or exceed the
  *         limits of the device, or a umem is too small, not aligned or on another device
- * @retval DOCA_ERROR_NOT_SUPPORTED the device lacks the DBREC mode or the ordering, has no more
- *         QPs without DBREC, or no UAR is available
+ * @retval DOCA_ERROR_NOT_SUPPORTED the DBREC mode or the ordering is not supported, the device
+ *         cannot create more QPs without DBREC, or no suitable UAR is available
  * @retval DOCA_ERROR_NO_MEMORY no memory
  * @retval DOCA_ERROR_DRIVER the firmware or the kernel refused
  */
@@ -440,7 +442,8 @@ doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t
  * Destroys a QP and frees the memory and the UAR that the library allocated for it.
  *
  * @retval DOCA_ERROR_IN_USE the QP is exported to a GPU
- * @retval DOCA_ERROR_DRIVER the firmware or the kernel refused; the QP can only be destroyed again
+ * @retval DOCA_ERROR_DRIVER the firmware or the kernel refused. The only valid call is then to
+ *         destroy the QP again.
  */
 doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *verbs_qp);
 
@@ -465,12 +468,13 @@ doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *verbs_qp);
  * An exported QP that has gone through RST needs doca_gpu_verbs_reset_tracking_and_memory() before
  * GPU threads use it again.
  *
- * @param attr_mask DOCA_VERBS_QP_ATTR_* bits; without NEXT_STATE the state stays
+ * @param attr_mask DOCA_VERBS_QP_ATTR_* bits and the GDK_VERBS_QP_ATTR_* bits of host/gdaki.h;
+ *         without NEXT_STATE the next state is the current state
  * @retval DOCA_ERROR_INVALID_VALUE a required bit is missing, a bit does not belong to the
  *         transition, or a value does not fit the device, the port or the path
  * @retval DOCA_ERROR_BAD_STATE there is no such transition, or the QP is not in CURRENT_STATE
  * @retval DOCA_ERROR_NOT_FOUND the MAC address of the remote port cannot be resolved (RoCE)
- * @retval DOCA_ERROR_NOT_SUPPORTED the device cannot change the port of a bond of a connected QP
+ * @retval DOCA_ERROR_NOT_SUPPORTED the device cannot change the bond port of a connected QP
  * @retval DOCA_ERROR_DRIVER the firmware refused, or the port cannot be queried
  */
 doca_error_t doca_verbs_qp_modify(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t *qp_attr,
@@ -489,7 +493,7 @@ doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t
  * @param attr_mask gets the DOCA_VERBS_QP_ATTR_* bits that are valid in the QP's state; may be
  *         NULL
  * @retval DOCA_ERROR_UNEXPECTED the firmware reported a state that this library does not know
- * @retval DOCA_ERROR_DRIVER the firmware did not answer
+ * @retval DOCA_ERROR_DRIVER the query failed
  */
 doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t *qp_attr,
 				 doca_verbs_qp_init_attr_t *qp_init_attr, int *attr_mask);
@@ -511,7 +515,7 @@ doca_error_t doca_verbs_qp_get_wq(const doca_verbs_qp_t *verbs_qp, void **sq_buf
 
 /**
  * Returns the address of the DBREC: two big-endian words, first the receive counter, then the send
- * counter, of which 16 bits count. It is a GPU address if the umem has a GPU.
+ * counter. Only the low 16 bits of each are used. It is a GPU address if the umem has a GPU.
  */
 doca_error_t doca_verbs_qp_get_dbr_addr(const doca_verbs_qp_t *verbs_qp, void **dbr_addr);
 

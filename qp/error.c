@@ -114,8 +114,9 @@ static bool has_remote_address(uint8_t opcode)
 	}
 }
 
-/* Reads remote address and rkey of the failed WQE. has_remote stays false if the opcode has no remote
- * address, or if a later WQE is in the slot: its control segment has another WQE index or opcode. */
+/* Reads remote address and rkey of the failed WQE. has_remote stays false if the opcode has no
+ * remote address, or if a later WQE is in the slot: its control segment has another WQE index or
+ * opcode. */
 static doca_error_t read_remote(const struct gdk_export *x, struct gdk_qp_error *error)
 {
 	const struct doca_verbs_qp_t *qp = x->q.pub.qp;

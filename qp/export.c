@@ -340,7 +340,7 @@ doca_error_t gdk_qp_export(const struct gdk_export_ask *what, struct doca_gpu_ve
 	return err;
 }
 
-/* gpu_qp_umem_dev_ptr is not needed: the QP's umem knows its address. */
+/* gpu_qp_umem_dev_ptr is not needed: the QP's umem contains the address. */
 doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 				      enum doca_gpu_dev_verbs_nic_handler nic_handler,
 				      void *gpu_qp_umem_dev_ptr, doca_verbs_cq_t *cq_sq,
@@ -373,7 +373,7 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(qp->gpu_dev == gpu_dev);
 	x = gdk_to_export(qp);
-	/* Remove it from its service first, whose thread uses the counter and the register.
+	/* Remove the QP from its service first: the service's thread uses counter and register.
 	 * Acquire: pairs with the release in join() of service.c. */
 	unmonitor = atomic_load_explicit(&x->q.proxy.unmonitor, memory_order_acquire);
 	if (unmonitor)

@@ -39,7 +39,8 @@ static inline struct doca_gpu_dev_verbs_qp *gdk_export_own_dev(const struct gdk_
 	return (void *)((uint8_t *)x->q.state + x->dev_at);
 }
 
-/* Bytes for the state block and the device struct of an export, aligned to GDK_STATE_LINE. */
+/* Returns the bytes that the state block and the device struct of an export need. The memory must
+ * be aligned to GDK_STATE_LINE. */
 size_t gdk_export_bytes(uint32_t sq_num);
 /* strategies.c: chooses the doorbell strategy of a QP among those that are linked. */
 doca_error_t gdk_choose_doorbell(const struct gdk_doorbell_ask *ask, struct gdk_decision *decision);
@@ -51,14 +52,15 @@ struct gdk_export_ask {
 	struct doca_verbs_cq_t *cq;
 	enum doca_gpu_dev_verbs_nic_handler handler;
 	enum doca_gpu_verbs_send_dbr_mode_ext mode;
-	const struct gdk_decision *decision; /* of an earlier choice; NULL: choose for handler */
-	void *place; /* GPU memory of gdk_export_bytes() that outlives the export; NULL: allocate */
+	const struct gdk_decision *decision; /* result of an earlier choice; NULL: choose now */
+	void *place; /* gdk_export_bytes() bytes, valid until unexport; NULL: allocate */
 };
 
 doca_error_t gdk_qp_export(const struct gdk_export_ask *ask, struct doca_gpu_verbs_qp **out);
 
 /* Copies the device structs of exported QPs of one GPU to an array in GPU memory. An element of
- * qps may be NULL; its struct is then zero. Returns IN_USE if a QP already has a device struct. */
+ * qps may be NULL; its entry in the array is then zero. Returns IN_USE if a QP already has a device
+ * struct. */
 doca_error_t gdk_dev_array_create(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qps, uint32_t num,
 				  struct doca_gpu_dev_verbs_qp **structs);
 /* Frees an array. Returns NOT_FOUND if structs is not an array on gpu (NULL: any GPU). Its QPs
@@ -79,11 +81,12 @@ void gdk_export_warn_unserved(const struct gdk_export *x);
 doca_error_t gdk_queue_read(doca_gpu_t *gpu, void *dst, const void *src, size_t len);
 /* Copies the whole ring of the CQ. The caller frees the copy. */
 doca_error_t gdk_export_read_cq(const struct gdk_export *x, uint8_t **out);
-/* Finds the producer index of a ring of CQEs, modulo two laps. base is the producer index at the
- * time when all CQEs were marked invalid. */
+/* Finds the producer index of a CQ from its ring. The result is only significant modulo 2 * num.
+ * base is the producer index at the time when all CQEs were marked invalid. */
 uint64_t gdk_cq_find_producer(const uint8_t *ring, uint32_t num, uint64_t base);
-/* Compute the producer index, at least base, from the firmware's 24-bit counter. nearest also uses
- * seen, the index modulo laps that the ring shows; extend is for a CQ whose ring shows nothing. */
+/* Compute the producer index, at least base, from the firmware's 24-bit counter. gdk_cq_nearest()
+ * also uses seen, the index modulo laps that the ring shows. gdk_cq_extend() is for a collapsed CQ,
+ * whose ring does not show the index. */
 uint64_t gdk_cq_nearest(uint32_t counter, uint64_t seen, uint64_t laps, uint64_t base);
 uint64_t gdk_cq_extend(uint32_t counter, uint64_t base);
 

@@ -50,13 +50,14 @@ doca_error_t gdk_verbs_qp_get_handler_report(const struct doca_gpu_verbs_qp *qp,
 {
 	GDK_CHECK_ARG(qp != NULL);
 	GDK_CHECK_ARG(report != NULL);
-	/* pub is the first member of struct gdk_export */
+	/* q.pub is at offset 0 of struct gdk_export */
 	gdk_doorbell_report(&((const struct gdk_export *)qp)->q.decision, report);
 	return DOCA_SUCCESS;
 }
 
-/* Copies the state block with its words from GPU memory; the caller frees the copy. *reserved is
- * the reservation index in the device struct that GPU threads use. */
+/* Copies the state block, its ready bits and the device struct behind it from GPU memory. The
+ * caller frees the copy. *reserved is the reservation index in the device struct that GPU threads
+ * use. */
 static doca_error_t read_state(struct gdk_export *x, struct gdk_qp_state **out, uint64_t *reserved)
 {
 	const struct doca_gpu_dev_verbs_qp *dev = x->q.pub.qp_gpu;
@@ -119,7 +120,7 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 /* ---- slots that were never rung ---- */
 
 /* Finds the first slot, starting at rung, that is neither published nor written by exclusive use.
- * *beyond is the number of published slots behind it. */
+ * *beyond is the number of published slots after that slot. */
 static uint64_t find_gap(const struct gdk_qp_state *st, uint64_t *beyond)
 {
 	const struct gdk_sq q = gdk_sq_at((struct gdk_qp_state *)(uintptr_t)st);

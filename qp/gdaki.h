@@ -3,7 +3,8 @@
 /**
  * @file
  * Functions that gdaki adds to DOCA GPUNetIO: reports on the choice of a doorbell handler,
- * counters and errors of a queue pair, device events, CPU proxy services, dumps of WQEs and CQEs.
+ * counters and errors of a queue pair, device events, dumps of WQEs and CQEs, ports of a bond,
+ * attribute values. Includes the additions of the other folders, such as CPU proxy services.
  *
  * All names start with gdk_ or GDK_. Return values, out-parameters and thread safety follow the
  * rules in doca_gpunetio.h.
@@ -36,7 +37,7 @@ struct gdk_qp_counters {
 	uint64_t wqes_reserved; /**< slots that were reserved, 64 bytes each */
 	uint64_t doorbells;	/**< stores to the doorbell register, by the GPU or the proxy */
 	uint64_t dbrec_updates; /**< stores to the DBREC */
-	uint64_t completions;	/**< WQEs that are known to be complete */
+	uint64_t completions;	/**< slots whose WQEs are known to be complete */
 	int status;		/**< 0, or the negative errno that ended the QP */
 	/**
 	 * If status is not 0: the index of the WQE that failed or was refused. If the WQE is
@@ -67,7 +68,7 @@ struct gdk_qp_error {
 		vendor_err_synd, /**< for NVIDIA's support */
 		hw_err_synd,	 /**< for NVIDIA's support */
 		hw_synd_type;	 /**< for NVIDIA's support */
-	uint8_t opcode;		 /**< of the WQE, DOCA_GPUNETIO_IB_MLX5_OPCODE_* */
+	uint8_t opcode;		 /**< opcode of the WQE, DOCA_GPUNETIO_IB_MLX5_OPCODE_* */
 	bool has_remote;	 /**< rkey and remote_addr are valid: the operation has a remote
 				  * address and its WQE was not overwritten yet */
 	uint16_t wqe_counter;	 /**< index of the WQE, modulo 2^16 */
@@ -80,8 +81,8 @@ struct gdk_qp_error {
  * Reads the error of an exported QP, in more detail than doca_gpu_verbs_query_last_error().
  *
  * Both functions query the QP's state from the firmware and search the whole CQ for the first
- * error CQE that is not a flush. A collapsed CQ keeps only its last CQE, so the cause may be lost
- * there. Any thread; GPU threads may use the QP meanwhile.
+ * error CQE that is not a flush. A collapsed CQ keeps only its last CQE, so the CQE with
+ * the cause may be overwritten by a flush. Any thread; GPU threads may use the QP meanwhile.
  *
  * @retval DOCA_ERROR_NO_MEMORY no memory for a copy of the CQ
  * @retval DOCA_ERROR_DRIVER the firmware or GPU memory cannot be read
@@ -94,20 +95,20 @@ doca_error_t gdk_verbs_qp_get_error(struct doca_gpu_verbs_qp *qp, struct gdk_qp_
  */
 const char *gdk_syndrome_text(int syndrome);
 
-/** Returns a line on the usual cause of a CQE syndrome. The string is static. */
+/** Returns a text about the usual cause of a CQE syndrome. The string is static. */
 const char *gdk_syndrome_cause(int syndrome);
 
 /**
  * Errors that the NIC reports as events. A CQ that has overrun generates no more CQEs, and its QPs
- * go to state ERR without one. Device threads that wait on them return after gdk_verbs_qp_abort(),
- * or when the wait limit has passed.
+ * go to state ERR without an error CQE. Device threads that wait on them return after
+ * gdk_verbs_qp_abort(), or when the wait limit has passed.
  */
 enum gdk_event_kind {
 	GDK_EVENT_CQ_ERROR = 0,	  /**< CQ error; syndrome 1: overrun, 2: the NIC cannot write its
 				   * memory */
 	GDK_EVENT_QP_FATAL = 1,	  /**< QP error for which the NIC cannot write a CQE */
 	GDK_EVENT_QP_REQUEST = 2, /**< the remote side sent a request that the QP does not allow */
-	GDK_EVENT_QP_ACCESS = 3,  /**< the remote side accessed memory without the right to */
+	GDK_EVENT_QP_ACCESS = 3,  /**< the remote side accessed memory without permission */
 };
 
 /** One event. */
@@ -148,7 +149,7 @@ doca_error_t gdk_events_get_fd(const struct gdk_events *events, int *fd);
  * @retval DOCA_ERROR_INVALID_VALUE the CQ belongs to another device context than the channel
  * @retval DOCA_ERROR_NOT_SUPPORTED the device supports none of the events, or the CQ belongs to
  *         the DOCA SDK
- * @retval DOCA_ERROR_DRIVER the driver failed
+ * @retval DOCA_ERROR_DRIVER the driver refused the subscription
  */
 doca_error_t gdk_events_watch_cq(struct gdk_events *events, doca_verbs_cq_t *cq);
 
@@ -168,7 +169,8 @@ const char *gdk_event_text(enum gdk_event_kind kind);
 
 /**
  * Aborts an exported QP: every wait of a device thread on it, also for a free slot, returns
- * -ECANCELED, and no more WQEs are rung. WQEs that were rung before still execute.
+ * -ECANCELED (or the error that ended the QP before), and no more WQEs are rung. WQEs that were
+ * rung before still execute.
  *
  * Any thread, at any time before the QP is unexported. To use the QP again, call
  * gdk_verbs_qp_clear_abort() or reset it.
@@ -181,8 +183,8 @@ doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp);
  * Ends an abort. WQEs that were rung complete as usual, and slots that were reserved but not
  * published are free again. No device thread may use the QP during the call.
  *
- * @retval DOCA_ERROR_BAD_STATE the QP ended for another reason than an abort, or a WQE was
- *         published after a slot that was not; reset the QP with
+ * @retval DOCA_ERROR_BAD_STATE the QP ended for another reason than an abort, or a
+ *         published slot follows one that is not published; reset the QP with
  *         doca_gpu_verbs_reset_tracking_and_memory()
  * @retval DOCA_ERROR_NO_MEMORY no memory for a copy of the QP's state
  * @retval DOCA_ERROR_DRIVER GPU memory cannot be accessed
@@ -208,10 +210,11 @@ doca_error_t gdk_verbs_qp_set_wait_limit(struct doca_gpu_verbs_qp *qp, uint64_t 
  *   data byte_count 64 lkey 0x54321 addr 0x7f0043210000
  * @endcode
  *
- * There is one line for each segment: ctrl, raddr, atomic, wait, data or inline; raw if the size
- * does not match the opcode. Each field is printed as "name value", with its name in
- * common/doca_gpunetio_verbs_def.h and in CPU byte order. In device code gdk_print_wqe and
- * gdk_print_cqe print the same text.
+ * The segments are ctrl, raddr, atomic, wait, data and inline, one line each. Inline data has one
+ * line even if it fills several segments; of a NOP only ctrl is shown. If the size does not match
+ * the opcode, the segments after ctrl are shown as raw words. A field has the form "name value",
+ * with the name of the field in mlx5 and the value in CPU byte order. In device code gdk_print_wqe
+ * and gdk_print_cqe print the same text.
  *
  * @param buf gets the text, cut to size bytes and ended by 0; NULL if size is 0
  * @param size bytes at buf
@@ -231,8 +234,8 @@ size_t gdk_dump_wqe(char *buf, size_t size, const void *wqe, unsigned int slots)
 size_t gdk_dump_cqe(char *buf, size_t size, const void *cqe);
 
 /**
- * Writes a WQE of an exported QP as readable text, in the format of gdk_dump_wqe(). It prints what
- * the ring holds at that index now, which may be a later or an older WQE.
+ * Writes a WQE of an exported QP as readable text, in the format of gdk_dump_wqe(). The text
+ * shows the current content of the slot, which may be a later or an older WQE.
  *
  * @param index index of the WQE's first slot, counted from the export or the last reset
  * @param size bytes at buf, at least 1; longer text is cut
@@ -242,8 +245,8 @@ doca_error_t gdk_verbs_qp_dump_wqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
 				   size_t size);
 
 /**
- * Writes a CQE of an exported QP as readable text, in the format of gdk_dump_cqe(). It prints what
- * the CQ holds at that index now. For a collapsed CQ it prints entry 0.
+ * Writes a CQE of an exported QP as readable text, in the format of gdk_dump_cqe(). The text
+ * shows the current content of that entry; for a collapsed CQ it shows entry 0.
  *
  * @param index index of the CQE, counted from the export or the last reset
  * @param size bytes at buf, at least 1; longer text is cut
@@ -254,19 +257,19 @@ doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
 
 /**
  * Bit of attr_mask for the port of a bond, valid in the transitions RST to INIT and RTS to RTS.
- * The value comes from gdk_verbs_qp_attr_set_lag_port(). Without the bit, a bond that distributes
- * traffic by queue gives each QP the next port at INIT.
+ * The value comes from gdk_verbs_qp_attr_set_lag_port(). Without the bit, if the bond distributes
+ * traffic by queue, the library assigns its ports to QPs in turn, in the transition RST to INIT.
  */
 #define GDK_VERBS_QP_ATTR_LAG_PORT (1 << 30)
 
 /** A bond of the NIC's ports, and the port of one QP. */
 struct gdk_qp_lag {
-	uint8_t ports;	     /**< ports of the bond; 0: the device has no bond */
+	uint8_t ports;	     /**< ports of a bond; 0 or 1: the device supports no bond */
 	bool active;	     /**< the bond is in use */
 	bool by_queue;	     /**< traffic is distributed by queue; false: by packet headers, or
 			      * not at all */
 	uint8_t port;	     /**< port of the QP, counted from 1; 0: the NIC chooses */
-	uint8_t active_port; /**< port that now sends the packets of that port; 0: unknown */
+	uint8_t active_port; /**< port that now sends the packets of `port`; 0: unknown */
 };
 
 /**
@@ -279,11 +282,11 @@ struct gdk_qp_lag {
 doca_error_t gdk_verbs_qp_attr_set_lag_port(doca_verbs_qp_attr_t *attr, uint8_t port);
 
 /**
- * Queries the bond and the port of a QP from the firmware. On a device without a bond the call
- * succeeds and ports is 0 or 1.
+ * Queries the bond and the port of a QP from the firmware. On a device that cannot have a
+ * bond the call succeeds and ports is 0 or 1.
  *
  * @retval DOCA_ERROR_NOT_SUPPORTED the QP belongs to the DOCA SDK
- * @retval DOCA_ERROR_DRIVER the firmware did not answer
+ * @retval DOCA_ERROR_DRIVER a query failed
  */
 doca_error_t gdk_verbs_qp_get_lag(doca_verbs_qp_t *qp, struct gdk_qp_lag *lag);
 
@@ -297,18 +300,18 @@ doca_error_t gdk_verbs_qp_get_lag(doca_verbs_qp_t *qp, struct gdk_qp_lag *lag);
  * Sets how often the requester requests an acknowledgement: every 2^log packets. It takes effect
  * if attr_mask of the transition RTR to RTS has GDK_VERBS_QP_ATTR_LOG_ACK_REQ_FREQ.
  *
- * @param log 0 to 8. 0 (default): every packet, as DOCA GPUNetIO and NVSHMEM. 8: every 256
- *         packets, as the kernel and UCX, which costs less bandwidth.
+ * @param log 0 to 8. 0 (default): every packet, as in DOCA GPUNetIO and NVSHMEM. 8: every 256
+ *         packets, as in the kernel and UCX, which costs less bandwidth.
  */
 doca_error_t gdk_verbs_qp_attr_set_log_ack_req_freq(doca_verbs_qp_attr_t *attr, uint8_t log);
 
 /**
- * The values of a doca_verbs_qp_attr_t, in the units and codes of its setters (doca_verbs_qp.h).
- * The fields of the path, addr_type and below, are 0 if no path was set.
+ * The values of a doca_verbs_qp_attr_t, in the units and codes of its setters (doca_verbs_qp.h),
+ * except the port of a bond. The fields of the path, addr_type and below, are 0 if no path was set.
  */
 struct gdk_qp_attr {
 	enum doca_verbs_qp_state next_state, /**< state that the QP should get */
-		current_state;		     /**< state of the QP */
+		current_state;		     /**< after a query: state of the QP */
 	enum doca_verbs_mtu_size path_mtu;   /**< code of the payload bytes per packet */
 	uint32_t rq_psn,		     /**< first PSN to receive, 24 bits */
 		sq_psn,			     /**< first PSN to send, 24 bits */
@@ -335,7 +338,10 @@ struct gdk_qp_attr {
 		traffic_class;		     /**< of the GRH or IP header */
 };
 
-/** The values of a doca_verbs_qp_init_attr_t, in the units and codes of its setters. */
+/**
+ * Values of a doca_verbs_qp_init_attr_t, in the units and codes of its setters. Protection domain,
+ * QP type, umems, UAR, ordering and emulate_no_dbr_ext are not included.
+ */
 struct gdk_qp_init_attr {
 	doca_verbs_cq_t *send_cq,			/**< CQ of the send queue */
 		*receive_cq;				/**< CQ of the receive queue */
@@ -347,21 +353,21 @@ struct gdk_qp_init_attr {
 		receive_max_sges,			/**< data segments of a receive WQE */
 		max_inline_data;			/**< bytes of inline data in a send WQE */
 	uint32_t user_index;				/**< the caller's number, 24 bits */
-	bool sq_sig_all,				/**< stored only */
+	bool sq_sig_all,				/**< stored, without effect */
 		core_direct_master;			/**< the QP may post WAIT WQEs */
 	enum doca_verbs_qp_send_dbr_mode send_dbr_mode; /**< whether the NIC reads the send DBREC */
 };
 
 /**
- * Reads all values of an attribute object, for example after doca_verbs_qp_query() has filled it.
+ * Reads the values of an attribute object, for example after doca_verbs_qp_query() has filled it.
  *
  * @retval DOCA_ERROR_NOT_SUPPORTED the object belongs to the DOCA SDK
  */
 doca_error_t gdk_verbs_qp_attr_get(const doca_verbs_qp_attr_t *attr, struct gdk_qp_attr *values);
 
 /**
- * Reads all values of a QP's creation attributes. After doca_verbs_qp_query() these are the values
- * that the QP was granted.
+ * Reads the values of a QP's creation attributes. After doca_verbs_qp_query() these are the values
+ * that the QP has.
  *
  * @retval DOCA_ERROR_NOT_SUPPORTED the object belongs to the DOCA SDK
  */
@@ -370,8 +376,9 @@ doca_error_t gdk_verbs_qp_init_attr_get(const doca_verbs_qp_init_attr_t *init_at
 
 /**
  * Value of doca_gpu_verbs_qp_init_attr_hl.send_dbr_mode_ext: the library chooses the DBREC mode.
- * Valid with the handlers AUTO, CPU_PROXY and GPU_SM_DB. With AUTO, the QP has no DBREC if the
- * device supports that and has not reached its limit of such QPs; otherwise it has one.
+ * Valid with the handlers AUTO, CPU_PROXY and GPU_SM_DB. With handler AUTO, the QP has no DBREC
+ * if the device supports that and has not reached its limit of such QPs, and if AUTO then chooses
+ * handler GPU_SM_NO_DBR. Otherwise the QP has a DBREC.
  */
 #define GDK_SEND_DBR_MODE_AUTO ((enum doca_gpu_verbs_send_dbr_mode_ext)3)
 

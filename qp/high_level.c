@@ -3,12 +3,12 @@
 /*
  * High-level queue pairs: creates a QP, its memory, umem, UAR and CQ, and exports it, with
  * the functions of other files. One slab unit per QP (slab.h) contains the send ring, the CQ,
- * their DBRECs, the state block and the device struct. If the doorbell strategy needs the
- * DBREC in host memory and the rings are in GPU memory, the DBREC gets a unit of its own.
+ * their DBRECs, the state block and the device struct. If a CPU thread must write the DBREC and
+ * the rings are in GPU memory, the DBREC gets a unit of its own in host memory.
  *
  * GDAKI_QUEUE_MEM=cpu_gpu places all of this in host memory that the GPU can access, instead
- * of GPU memory: for systems with a fast path between the two (DGX Spark), and where the NIC
- * cannot access GPU memory.
+ * of GPU memory: for systems with a fast path between CPU and GPU (DGX Spark), and for systems
+ * where the NIC cannot access GPU memory.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 #define CQE_BYTES   64u
 #define DBREC_BYTES 8u
 #define DBREC_ALIGN 64u
-/* offsets in the lines of a unit */
+/* offsets in the lines of a slab unit (umem/slab.h) */
 #define CQ_DBREC_AT 0u
 #define DBREC_AT    DBREC_ALIGN
 #define EXPORT_AT   GDK_SLAB_LINE
@@ -46,7 +46,9 @@ struct plan {
 	enum doca_gpu_verbs_send_dbr_mode_ext mode;
 	bool mode_stated;
 	struct gdk_decision decision; /* the chosen strategy and handler */
-	/* unit: rings in its pages, the rest in its lines; parts that are "apart" are elsewhere */
+	/* The pages of unit contain the send ring and, at cq_at, the CQ; its lines contain all
+	 * other parts. dbrec_apart: the DBREC is in dbrec_unit instead. export_apart: the export
+	 * allocates the state block and the device struct instead. */
 	struct gdk_slab_unit unit, dbrec_unit;
 	size_t cq_at, page_bytes;
 	bool dbrec_apart, export_apart;
@@ -70,7 +72,8 @@ enum doca_gpu_mem_type gdk_queue_mem_type(void)
 
 /* ---- plan ---- */
 
-/* Returns whether the device probably has a free DBREC-less QP. Other processes use them, too. */
+/* Returns whether the device can probably create one more DBREC-less QP. QPs of other processes,
+ * which count too, are not known. */
 static bool has_room_without_dbr(struct doca_dev *dev)
 {
 	unsigned int max = atomic_load(&dev->no_dbr_max);
@@ -351,7 +354,7 @@ static doca_error_t build_parts(struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
 	return err;
 }
 
-/* Creates all parts except the UAR, which exists. On failure the caller destroys the UAR. */
+/* Creates all parts except the UAR, which exists already. On failure the UAR is not destroyed. */
 static doca_error_t build_on_uar(struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
 {
 	void *reg = hl->external_uar->reg_addr, *reg_gpu;
@@ -359,7 +362,7 @@ static doca_error_t build_on_uar(struct plan *p, struct doca_gpu_verbs_qp_hl *hl
 	bool mapped;
 
 	hl->gpu_dev = p->gpu;
-	/* Probes and the export also map this page. Holding a mapping avoids repeated work. */
+	/* Probes and the export also map this page. While it is mapped, their calls only count. */
 	mapped = !gdk_gpu_map_reg(p->gpu, reg, &reg_gpu, NULL);
 	err = build_parts(p, hl);
 	if (mapped)
@@ -402,8 +405,8 @@ static doca_error_t build_group(struct plan *p, void *group)
 	return err;
 }
 
-/* Creates an object. A device supports a limited number of DBREC-less QPs. If it refuses one more,
- * and the caller did not request a mode, this creates the object with DBRECs instead. */
+/* Creates a QP or a group with build(). A device supports a limited number of DBREC-less QPs. If it
+ * refuses one more, and the caller did not request a DBREC mode, creates it with DBRECs instead. */
 static doca_error_t build_or_fall_back(struct plan *p, void *obj,
 				       doca_error_t (*build)(struct plan *p, void *obj))
 {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Bonds (LAG): assigns each QP to a port of the bond.
+ * Bonds (LAG): assigns QPs to the ports of the bond, and queries the bond.
  *
  * If the bond spreads traffic by queue, a QP without an assigned port always sends from the
  * first port. So QPs are assigned to the ports in turn, as the kernel's driver does. If the
  * bond spreads by packet headers, the UDP source port (path.c) spreads the QPs.
  *
- * The function that controls the bond assigns ports only while the bond is active: in ECMP
- * mode such a QP would send from a port of other functions (kernel commit 617f5db1a626). A VF
- * or SF cannot see the mode; its firmware ignores the port if there is no bond.
+ * On the PCI function that controls the bond (caps.lag_owner), ports are assigned only if the
+ * bond is active: in ECMP mode a QP with an assigned port would send from a port of other PCI
+ * functions (kernel commit 617f5db1a626). The query of a VF or SF does not show
+ * whether the bond is active, so these assign ports if they have the capability
+ * (caps.lag_tx_port); their firmware ignores the ports if there is no bond.
  */
 #include <string.h>
 
@@ -18,8 +20,9 @@
 #include "host/gdaki.h"
 #include "qp/qp.h"
 
-/* Queries the state of the bond. A device that refuses the query counts as inactive; VFs and SFs
- * may refuse it although there is a bond. */
+/* Queries the state of the bond. If the firmware refuses the query, the bond counts as inactive;
+ * that of a VF or SF can refuse it although there is a bond. remap gets the ports that send for the
+ * ports 1 and 2; it is written only if the query succeeds. */
 static doca_error_t query_lag(const struct doca_dev *dev, struct gdk_qp_lag *lag, uint8_t remap[2])
 {
 	uint8_t in[PRM_CMD_IN_LEN] = { 0 }, out[PRM_QUERY_LAG_OUT_LEN];
@@ -47,8 +50,8 @@ static doca_error_t query_lag(const struct doca_dev *dev, struct gdk_qp_lag *lag
 
 /*
  * Returns in *assigns whether QPs are assigned to ports. The result is stored for the device,
- * because the kernel creates a new device when one joins or leaves a bond. An error is not
- * stored: the next QP queries again.
+ * because the kernel creates a new RDMA device when its port joins or leaves a bond. An error is
+ * not stored: the next QP queries again.
  */
 static doca_error_t assigns_ports(struct doca_dev *dev, bool *assigns)
 {

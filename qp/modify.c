@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * State transitions of a queue pair (doca_verbs_qp_modify). One table lists the transitions
- * with their required and optional attributes. One function writes the attributes of any
- * transition to the QP context. The address path is filled by path.c.
+ * with their required and optional attributes. The same functions write the attributes of all
+ * transitions to the QP context. path.c fills the address path.
  */
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static const struct transition {
 static const struct {
 	int bit;
 	const char *name;
-	uint32_t opt; /* opt_param_mask */
+	uint32_t opt; /* bit of opt_param_mask; 0: none */
 } attrs[] = {
 	{ A(ALLOW_REMOTE_WRITE), "ALLOW_REMOTE_WRITE", 1u << 3 },
 	{ A(ALLOW_REMOTE_READ), "ALLOW_REMOTE_READ", 1u << 1 },
@@ -252,7 +252,7 @@ static doca_error_t put_extras(struct doca_verbs_qp_t *qp, const struct transiti
 	case GDK_CMD_RTS2RTS_QP:
 		if (mask & LAG_PORT)
 			prm_set(qpc, PRM_QPC_LAG_TX_PORT_AFFINITY, a->lag_port);
-		/* the path of a connected QP can only change in source GID and DSCP */
+		/* of the path of a connected QP only source GID and DSCP can change */
 		if (mask & A(AH_ATTR))
 			prm_set(path, PRM_ADS_SRC_ADDR_INDEX, a->ah.sgid_index);
 		if (changes_dscp(qp, mask))
@@ -299,8 +299,8 @@ static doca_error_t do_transition(struct doca_verbs_qp_t *qp, const struct trans
 	return err;
 }
 
-/* Checks that the QP is in the state that the caller stated. If that is ERR, queries the firmware,
- * because the NIC may have moved the QP to ERR. */
+/* Checks that the QP is in the state that the caller expects. If the caller expects ERR, queries
+ * the firmware, because the NIC may have moved the QP to ERR. */
 static doca_error_t check_current(struct doca_verbs_qp_t *qp, enum doca_verbs_qp_state stated)
 {
 	enum doca_verbs_qp_state now = qp->state;

@@ -3,8 +3,8 @@
 /*
  * The path of a connection: converts an address handle attribute to the address path of the
  * QP context. Queries the device and the kernel for GID type, MTU and MAC. The UDP source
- * port is a hash of the connection: it is the same at each attempt, and differs between QPs
- * so that ECMP spreads them. Ports of a bond are in lag.c.
+ * port is a hash of GIDs and QP numbers: it is the same at each attempt, and usually differs
+ * between QPs, so that ECMP spreads them. Ports of a bond are in lag.c.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -96,7 +96,7 @@ static doca_error_t query_source(struct doca_verbs_qp_t *qp, unsigned int index,
 		src->ifindex = entry.ndev_ifindex;
 		return DOCA_SUCCESS;
 	}
-	/* An older kernel supports only the older call, which does not return the GID type. */
+	/* Older kernels support only ibv_query_gid(), which does not return the GID type. */
 	if (ibv_query_gid(qp->dev->ctx, qp->port, (int)index, &src->gid) ||
 	    !memcmp(&src->gid, &empty, sizeof(empty))) {
 		gdk_err("QP 0x%x: port %u has no GID at index %u: %s", qp->qpn, qp->port, index,
@@ -164,7 +164,7 @@ static int mac_by_ah(struct doca_verbs_qp_t *qp, const struct doca_verbs_ah_attr
 		memcpy(mac, dv.av->rmac, 6);
 	else
 		rc = rc ? rc : EINVAL;
-	/* If it is not destroyed, the protection domain cannot be freed either: try twice. */
+	/* While the address handle exists, the protection domain cannot be freed: try twice. */
 	if (ibv_destroy_ah(ibah) && ibv_destroy_ah(ibah))
 		gdk_warn("QP 0x%x: cannot destroy the address handle of its path: %s", qp->qpn,
 			 strerror(errno));

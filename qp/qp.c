@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Creates and destroys queue pairs. A umem holds the receive queue and then the send queue;
- * the DBREC is behind them or in a umem of its own. The send queue has enough 64-byte slots
- * for sq_wr WQEs of the size that sges and inline data need, rounded up to a power of two, at
- * most 32768, because indices have 16 bits. Transitions are in modify.c, export to the GPU in
+ * Creates and destroys queue pairs. A umem contains the receive queue and, directly behind it,
+ * the send queue. The DBREC is elsewhere in this umem or in another one. The send queue has
+ * enough 64-byte slots for sq_wr WQEs of the size that sges and inline data need, rounded up to a
+ * power of two, at most GDK_SQ_DEPTH_MAX. Transitions are in modify.c, export to the GPU in
  * export.c.
  */
 #include "qp/qp.h"
@@ -330,8 +330,8 @@ static bool can_create_with_dbrec(struct doca_verbs_qp_t *qp)
 /*
  * Called when the firmware refused a QP without DBREC. A device supports a limited number of
  * these, but there is no special status for this limit. It is reached if the firmware accepts
- * the same QP with DBREC and then refuses the one without again. In that case this returns
- * NOT_SUPPORTED.
+ * the same QP with DBREC and then refuses the one without again; the function then returns
+ * NOT_SUPPORTED. If the firmware accepts the second one without DBREC, qp uses it.
  */
 static doca_error_t check_no_dbr_limit(struct doca_verbs_qp_t *qp)
 {
@@ -364,8 +364,8 @@ void gdk_qp_count_uses(struct doca_verbs_qp_t *qp, int by)
 	atomic_fetch_add(&qp->dev->users, by);
 }
 
-/* Clears core_direct_master if the device does not support it. The companion QP of every group
- * requests it, although only WAIT WQEs need it, so this must not be an error. */
+/* Clears core_direct_master if the device does not support it. This is not an error, because the
+ * companion QP of every group requests it, although only WAIT WQEs need it. */
 static void grant_core_direct(struct doca_verbs_qp_t *qp)
 {
 	if (!qp->init.core_direct_master || qp->dev->caps.cd)

@@ -48,7 +48,7 @@ struct doca_verbs_qp_t {
 
 struct doca_verbs_srq {
 	void *sdk;	      /* the SDK's object (core/sdk.h) */
-	void *sdk_context;    /* the SDK's view of ctx, created for this SRQ */
+	void *sdk_context;    /* the SDK's object for ctx, created for this SRQ */
 	struct doca_dev *dev; /* always NULL: an SRQ is created from an ibv_context and a PD */
 	struct ibv_context *ctx;
 	struct mlx5dv_devx_obj *obj;
@@ -62,13 +62,14 @@ struct doca_verbs_srq {
 	atomic_int users;
 };
 
-/* CPU address of the doorbell register of a QP. */
+/* Returns the CPU address of the doorbell register of a QP, or NULL if the UAR has none for it. */
 void *gdk_qp_db_reg(const struct doca_verbs_qp_t *qp);
-/* Adds by to the use counts of all objects that the QP uses: 1 at creation, -1 at destruction. */
+/* Adds `by` to the use counts of all objects that the QP uses: 1 at creation, -1 at destruction. */
 void gdk_qp_count_uses(struct doca_verbs_qp_t *qp, int by);
 const char *gdk_qp_state_name(enum doca_verbs_qp_state state);
 
-/* query.c: queries the state from the firmware. out receives the whole output box. */
+/* query.c: queries the state from the firmware. out receives the whole output
+ * box; for a QP of the SDK it is not written. */
 doca_error_t gdk_qp_query_state(struct doca_verbs_qp_t *qp, uint8_t out[PRM_QUERY_QP_OUT_LEN],
 				enum doca_verbs_qp_state *state);
 

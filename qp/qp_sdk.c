@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * SDK mode of queue pairs (core/sdk.h). At creation it queries the SDK for the numbers, sizes
- * and addresses that the export needs. Addresses in an external umem are computed from the umem
- * and the offset instead.
+ * SDK mode of queue pairs (core/sdk.h). After the SDK has created a QP, this file queries it for
+ * the numbers, sizes and addresses that the export needs. Addresses in an external umem are
+ * computed from the umem and the offset instead.
  */
 #include "core/sdk.h"
 #include "qp/qp.h"

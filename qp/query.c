@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * Queries a queue pair with the QUERY_QP command and converts the QP context to attribute
- * objects. modify.c does the opposite.
+ * objects. modify.c converts in the other direction.
  */
 #include <stdio.h>
 #include <string.h>
@@ -50,9 +50,9 @@ static void get_path(const uint8_t *path, doca_verbs_qp_attr_t *a)
 	memcpy(a->ah.gid.raw, path + PRM_ADS_RGID_AT, sizeof(a->ah.gid.raw));
 }
 
-/* Service level, traffic class and address type. On RoCE the service level is the priority in the
- * VLAN tag. A RoCE v2 path (its UDP port is not 0) sends the DSCP field, and RTS2RTS_QP changes
- * only that field; so the traffic class is composed from it. */
+/* Gets service level, traffic class and address type. With RoCE the service level is the priority
+ * field. The packets of a RoCE v2 path (UDP port not 0) carry the DSCP field, and RTS2RTS_QP
+ * changes only this field; so the upper bits of the traffic class come from it. */
 static void get_link(const uint8_t *path, bool roce, struct doca_verbs_ah_attr_t *ah)
 {
 	ah->sl = (uint8_t)prm_get(path, roce ? PRM_ADS_ETH_PRIO : PRM_ADS_SL);
@@ -88,8 +88,8 @@ static void get_context(const uint8_t *qpc, doca_verbs_qp_attr_t *a)
 	a->max_dest_rd_atomic = (uint8_t)(1u << prm_get(qpc, PRM_QPC_LOG_RRA_MAX));
 }
 
-/* Attributes of creation. Numbers come from the firmware. Objects, and values that the firmware
- * does not store, come from the QP. */
+/* Gets the attributes of creation. Numbers come from the firmware. Objects, and values that the
+ * firmware does not store, come from the QP. */
 static void get_init(const struct doca_verbs_qp_t *qp, const uint8_t *qpc,
 		     doca_verbs_qp_init_attr_t *init)
 {

@@ -3,7 +3,7 @@
 /*
  * Resets an exported queue pair after a transition to RST: its rings, state block and
  * indices become as they were at export. Only the CQ continues where it was, because the NIC
- * keeps its index. Most of this file finds that index. The transition itself is in modify.c.
+ * keeps its index. Most of this file determines that index. The transition itself is in modify.c.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -125,8 +125,8 @@ static void compare_counter(const struct doca_verbs_cq_t *cq, uint32_t counter, 
 
 /*
  * Finds the index of the next CQE. A reset of the QP does not change the indices of the CQ, and
- * device code needs them to recognize new CQEs. It uses the best source available:
- *   1. the WQE index in the newest CQE, if each WQE generates one CQE;
+ * device code needs them to recognize new CQEs. The function uses the best source available:
+ *   1. the WQE index in the newest CQE, if each WQE generates one CQE and the ring agrees;
  *   2. the ring together with the firmware's counter;
  *   3. the counter alone, if the CQ is collapsed;
  *   4. the ring alone for a CQ of the SDK, whose counter cannot be queried. This assumes less
@@ -204,7 +204,7 @@ static doca_error_t reset_locked(struct gdk_export *x)
 	if (err != DOCA_SUCCESS)
 		return err;
 	__atomic_store_n(&qp->sq_wqe_pi_last, 0, __ATOMIC_RELAXED);
-	/* Release: orders the counter's decrease. Pairs with the acquire in gdk_scan_pass(). */
+	/* Relaxed: resets and proxy steps hold step_lock, and other threads only read the value. */
 	atomic_store_explicit(&x->q.proxy.rings, 0, memory_order_relaxed);
 	if (x->q.decision.db->reset)
 		x->q.decision.db->reset(&x->q);

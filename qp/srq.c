@@ -81,7 +81,7 @@ doca_error_t doca_verbs_srq_init_attr_set_pd(struct doca_verbs_srq_init_attr *at
 	return DOCA_SUCCESS;
 }
 
-/* In SDK mode, too, the PD of the caller: the SDK only knows its own view of it. */
+/* Returns the PD of the caller in SDK mode, too; the SDK only has an object of its own for it. */
 struct ibv_pd *doca_verbs_srq_init_attr_get_pd(const struct doca_verbs_srq_init_attr *attr)
 {
 	GDK_CHECK_ARG_OR(NULL, attr != NULL);

@@ -2,7 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * SDK mode of shared receive queues and address handles (core/sdk.h). SRQs are created
- * without a doca_dev, so each SRQ has its own views.
+ * without a doca_dev, so each SRQ has an SDK object of its own for the verbs context, and each
+ * attribute object has one for the PD.
  */
 #include "core/sdk_dev.h"
 #include "qp/qp.h"

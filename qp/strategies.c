@@ -2,9 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * The doorbell strategies that a program may be linked with. The linker takes their archives
- * because of the references in this table. The table is in the layer above, so that the
- * order of the doorbell archives on the link line does not matter, except that
- * libgdaki_db_none.a is behind the strategies.
+ * because of the references in this table. The table is in qp/, a layer above doorbell/, so
+ * that the order of the strategies on the link line does not matter. libgdaki_db_none.a must
+ * be behind them.
  */
 #include "core/util.h"
 #include "qp/export.h"

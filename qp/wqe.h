@@ -22,8 +22,9 @@ GDK_FN void *gdk_seg(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i)
 /*
  * Returns flags, with a CQE requested where one is needed. Slots become free only by CQEs, so
  * unsignalled WQEs must not fill the ring: the WQE that contains the last slot of either half
- * of the ring is always signalled. If a WQE has several slots or no CQE, this sets `uneven`
- * (and `long_wqe`) in the state block before the WQE is published.
+ * of the ring is always signalled. If a WQE has several slots or generates no CQE, the function
+ * sets `uneven` in the state block, for several slots also `long_wqe`, before the WQE is
+ * published.
  */
 GDK_FN uint32_t gdk_wqe_signal(const struct doca_gpu_dev_verbs_qp *qp, uint16_t idx, uint32_t slots,
 			       uint32_t flags)
@@ -237,7 +238,8 @@ GDK_FN void gdk_seg_wait(struct doca_gpu_dev_verbs_wqe *wqe, uint32_t max_index,
 	gdk_st_wqe16(gdk_seg(wqe, 1), 0, gdk_pack(gdk_bswap32(max_index), gdk_bswap32(qpn_cqn)));
 }
 
-/* WAIT: the NIC stops the queue until another CQ or QP has reached max_index. */
+/* WAIT: the NIC executes no later WQE of the queue until the CQ (or QP) qpn_cqn has reached
+ * max_index. */
 GDK_FN void gdk_wqe_wait(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe,
 			 uint16_t idx, uint32_t flags, uint32_t max_index, uint32_t qpn_cqn)
 {
@@ -257,7 +259,7 @@ GDK_FN void gdk_wqe_dump(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu
 
 struct gdk_wqes {
 	uint64_t ring;
-	uint32_t mask, qpn8_be; /* slots - 1; QP number << 8 */
+	uint32_t mask, qpn8_be; /* mask: slots - 1. qpn8_be: QP number << 8 */
 };
 
 GDK_FN struct gdk_wqes gdk_wqes_of(const struct doca_gpu_dev_verbs_qp *qp)
