@@ -2,8 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * Reads the configuration (struct sn_cfg) from SOFTNIC_* variables and the card
- * model. softnic-run sets the variables and checks most values; an invalid value that
- * reaches this file is replaced by a default or ignored. Also linked into softnic-run.
+ * model. softnic-run sets the variables and checks most values. An invalid value that
+ * reaches this file is read as 0, replaced by a default or ignored. Also linked into
+ * softnic-run.
  */
 #include "front.h"
 

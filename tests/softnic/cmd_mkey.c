@@ -21,7 +21,7 @@
  * the device reports none. 31: the field has five bits in UCX's layout. */
 #define MIN_LOG_ENTITY 12u
 #define MAX_LOG_ENTITY 31u
-#define ATOMIC_ALIGN   8u /* the largest atomic in the capabilities */
+#define ATOMIC_ALIGN   8u /* bytes of the largest atomic in the capabilities */
 
 static const uint32_t create_mask[W(CMD_KLM)] = {
 	[W(0x00)] = 0xffffffff,		  [W(0x04)] = 0x0000ffff,

@@ -9,9 +9,9 @@
  * driver (mem_gpu.c).
  *
  * Programs find driver functions by linking, by dlsym or, as libcudart does, by
- * cuGetProcAddress. All three ways lead here: the functions have the driver's names,
- * and dlsym and cuGetProcAddress are interposed, too. A sanitizer's runtime calls dlsym
- * before anything is initialized, so all of this is left out under sanitizers.
+ * cuGetProcAddress. All three find the functions of this file: they have the driver's
+ * names, and dlsym and cuGetProcAddress are interposed, too. Builds with sanitizers
+ * interpose nothing: a sanitizer's runtime calls dlsym before anything is initialized.
  */
 #ifndef GDK_SAN
 #include "front.h"
@@ -118,7 +118,7 @@ static struct {
 	dev_t dev;
 	ino_t ino;
 	struct sn_export what;
-} exports[EXPORTS]; /* the newest EXPORTS; programs register a dmabuf soon after its export */
+} exports[EXPORTS]; /* only the newest: programs register a dmabuf soon after its export */
 static unsigned n_exports;
 
 static void record_export(int fd, struct sn_export what)

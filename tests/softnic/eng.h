@@ -46,7 +46,8 @@ struct sn_msg {
 	uint32_t idx;	    /* WQE index of its first block */
 	uint16_t blocks;    /* number of 64-byte blocks */
 	uint8_t opcode, fm; /* fm: fence, completion and solicited bits of the WQE */
-	/* error, synd 0: none; its CQE is written when the message is the oldest */
+	/* syndrome and vendor syndrome, 0: no error; the error CQE is written when the message is
+	 * the oldest */
 	uint8_t synd, vendor;
 	bool local; /* sends no packet: NOP, WAIT, DUMP or an error */
 	bool done;  /* READ or atomic: the whole response is in memory */
@@ -136,7 +137,8 @@ struct sn_window {
 	uint32_t wall_acks; /* packets to be acknowledged before the window may reach the wall */
 	uint32_t credit;    /* acknowledged packets that count for the next slow growth */
 	bool full;	    /* the window delayed a packet; the next acknowledgement may grow it */
-	bool lost;	/* a loss or an RNR NAK reduced the window; not yet acknowledged since */
+	/* a loss or an RNR NAK reduced the window, and nothing was acknowledged since */
+	bool lost;
 	uint32_t after; /* if lost: size that the next acknowledgement sets */
 };
 
@@ -233,7 +235,7 @@ struct sn_pkt {
 	uint8_t tclass, hop_limit;
 	uint16_t tci;	    /* VLAN tag, written to the capture only */
 	uint8_t head;	    /* bytes used in ip_udp: 28, or 48 with IPv6 */
-	uint8_t ip_udp[48]; /* headers as on the wire, for the ICRC and the capture */
+	uint8_t ip_udp[48]; /* IP and UDP headers, for the ICRC and the capture */
 	uint8_t data[SN_PKT_DATA];
 };
 
@@ -299,7 +301,8 @@ struct sn_eng {
 	/* sweep_gpu: this sweep reads DBRECs in GPU memory; sweep_probes: it checks that DBRECs
 	 * are still mapped */
 	bool sweep_gpu, sweep_probes;
-	bool no_dbr, sweep_no_dbr;  /* the last sweep found a DBREC-less QP; this one did */
+	/* no_dbr: the last sweep found a DBREC-less QP; sweep_no_dbr: this sweep found one */
+	bool no_dbr, sweep_no_dbr;
 	uint32_t uars[SN_MAX_UARS]; /* pages in use, see sn_uar_list() */
 	unsigned nuars, next_uar;
 	uint64_t next_settle, next_gpu_sweep;
@@ -315,7 +318,7 @@ struct sn_eng {
 	struct sn_pkt *held;	 /* packet to send after the next one */
 	struct sn_rx *rx;	 /* receive buffers of wire.c */
 	bool arriving;		 /* this pass received packets from the socket */
-	bool more;		 /* it filled all buffers; the socket may have more packets */
+	bool more;		 /* this pass filled all buffers; the socket may have more */
 	uint64_t probe_wait_min; /* minimum wait before the first probe, ns: see window.c */
 	uint64_t last_arrival;
 

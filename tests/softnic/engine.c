@@ -113,8 +113,8 @@ void sn_qp_to_error(struct sn_eng *e, struct sn_qp_eng *q)
 	sn_eng_rts_count(e, q);
 }
 
-/* A failed send request stops only the send queue of an unreliable queue pair, but both queues of
- * a reliable one. */
+/* A failed send request moves a reliable queue pair to error. It stops only the send queue of an
+ * unreliable one. */
 void sn_qp_send_error(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	if (q->qp->type == SN_QPT_RC) {

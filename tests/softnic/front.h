@@ -79,7 +79,7 @@ struct sn_front {
 	uint32_t next_uar;
 	uint8_t mr_variant;
 	uint32_t no_dbr_qps;
-	uint32_t lag_turn; /* libibverbs QPs that were assigned a port of the bond */
+	uint32_t lag_turn; /* number of libibverbs QPs that were assigned a port of the bond */
 	struct sn_subscription *subscriptions;
 	/* numbers of uverbs calls and firmware commands since the last sn_fail_next() */
 	uint64_t ioctls, cmds;
@@ -139,7 +139,7 @@ const char *sn_sysfs_root(void); /* the folder to which /sys is redirected; neve
 long sn_ctx_ioctl(struct sn_ctx *ctx, void *arg);
 
 /* ---- objects.c (lock held) ---- */
-uint32_t sn_table_add(struct sn_table *t, void *obj); /* index; UINT32_MAX: full */
+uint32_t sn_table_add(struct sn_table *t, void *obj); /* returns the index; UINT32_MAX: full */
 void sn_table_del(struct sn_table *t, uint32_t idx);
 void *sn_table_get(const struct sn_table *t, uint32_t idx);
 uint32_t sn_handle_add(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind, void *obj);
@@ -202,7 +202,8 @@ struct sn_call {
 };
 
 struct ib_uverbs_attr *sn_attr(struct sn_call *c, uint16_t id);
-void *sn_attr_dup(struct sn_call *c, uint16_t id, size_t *len); /* copies it; NULL: absent */
+/* Returns an allocated copy of an attribute and its length. NULL: it is absent, or no memory. */
+void *sn_attr_dup(struct sn_call *c, uint16_t id, size_t *len);
 /* Copies an attribute to dst and fills the rest of the len bytes with zeros. Returns the
  * attribute's length; 0: absent. */
 size_t sn_attr_in(struct sn_call *c, uint16_t id, void *dst, size_t len);
@@ -332,8 +333,8 @@ uint8_t sn_cmd_create_mkey(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_mkey(struct sn_cmd *cmd);
 
 /* ---- for tests, which find these by dlsym ---- */
-/* The nth command from now on fails with this status and syndrome, and the nth ioctl fails with
- * ENOMEM; 0: none. */
+/* The nth command from now on fails with this status and syndrome, and the nth uverbs call fails
+ * with ENOMEM; 0: none. */
 void sn_fail_next(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t nth_ioctl);
 const struct sn_stats *sn_stats_get(void);
 uint32_t sn_objects_live(void);

@@ -30,7 +30,7 @@ LOCAL_TLS enum { UNUSABLE, UNKNOWN, USABLE } state; /* UNUSABLE in threads other
 
 static void default_action(int sig, const siginfo_t *info, bool ignored)
 {
-	bool sent = info->si_code <= 0; /* by a process; an instruction faults again by itself */
+	bool sent = info->si_code <= 0; /* by a process; otherwise the access faults again */
 
 	if (sent && ignored)
 		return;

@@ -58,7 +58,7 @@ FOLDS static uint32_t crc_folded(uint32_t crc, const uint8_t *p, size_t len)
 	for (; len >= 16; p += 16, len -= 16)
 		x = fold(x, BY_16, p);
 	_mm_storeu_si128((__m128i *)(void *)rest, x);
-	crc = crc32(~0u, rest, sizeof(rest)); /* starts with a register of 0 */
+	crc = crc32(~0u, rest, sizeof(rest)); /* zlib begins with a CRC register of 0 */
 	return crc32(crc, p, len);
 }
 

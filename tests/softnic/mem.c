@@ -189,8 +189,8 @@ static struct sn_mr *ksm_part(struct sn_dev *dev, const struct sn_mr *key, uint6
 }
 
 /* Finds the memory of the range [addr, addr + len) of a key. Stores the address of its first byte
- * in *va, and in *part the number of bytes that follow each other there: all len bytes of a
- * region, or those up to the end of a piece of an indirect key. NULL: the access is refused. */
+ * in *va, and in *part the number of contiguous bytes at *va: all len bytes of a region, or the
+ * bytes up to the end of a piece of an indirect key. NULL: the access is refused. */
 static struct sn_mr *mr_part(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
 			     uint64_t len, uint32_t access, uint64_t *va, uint64_t *part)
 {

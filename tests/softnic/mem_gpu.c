@@ -52,7 +52,7 @@ struct cuda {
 };
 
 /* The copy to a GPU that the next write may extend. region: address of the memory region that it
- * must not leave. */
+ * must not leave; 0: it is not a copy to a memory region. */
 struct extent {
 	uint64_t va, region;
 	size_t at, len; /* place in the staging buffer; len 0: none */

@@ -39,7 +39,7 @@ enum sn_dmabuf_pcie { SN_PCIE_REFUSED, SN_PCIE_FAULTS, SN_PCIE_WORKS };
 
 struct sn_cfg {
 	struct in6_addr ip; /* this process's address; IPv4 as ::ffff:a.b.c.d */
-	char name[32];	    /* of the device, by default "mlx5_0" */
+	char name[32];	    /* name of the device, by default "mlx5_0" */
 	char ndev[16];	    /* interface that has ip; empty: none */
 	bool infiniband;    /* link layer of the port; false: Ethernet */
 	/* the InfiniBand port requires a GRH; Ethernet always does */
@@ -76,7 +76,7 @@ struct sn_cfg {
 	/* the kernel's page size, 4096 to 65536; one mapping of UARs has this size */
 	uint32_t page_size;
 	bool whole_pages;  /* the kernel uses no umem page smaller than its own page */
-	bool lag_inactive; /* the ports could form a bond and do not, as under ECMP */
+	bool lag_inactive; /* the ports could form a bond, but none is active (as with ECMP) */
 	bool lag_init2;	   /* INIT2INIT and INIT2RTR may set the QP's port of the bond */
 	bool query_lag;	   /* QUERY_LAG is supported; false: it fails */
 	bool vf;	   /* the device is a virtual function, which does not own the bond */
@@ -293,10 +293,10 @@ struct sn_qp {
 	enum sn_qp_type type;
 	enum sn_qp_state state;
 	bool devx;
-	uint64_t sq_buf, rq_buf;     /* addresses */
+	uint64_t sq_buf, rq_buf;     /* addresses of the rings */
 	uint32_t sq_wqebbs;	     /* blocks of 64 bytes, a power of two; 0: no send queue */
 	uint32_t rq_wqes, rq_stride; /* entries (a power of two), bytes per entry */
-	/* address of word 0 (receive); word 1 (send) follows; big-endian */
+	/* address of the DBREC: word 0 is the receive index, word 1 the send index; big-endian */
 	uint64_t dbr;
 	bool no_dbr; /* DBREC-less: posts without storing the send index in a DBREC */
 	bool sig_all;
