@@ -49,7 +49,7 @@ static inline int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts the series: afterwards v[0] and v[RUNS - 1] are its range. */
+/* Sorts the series, which must have RUNS values. Then v[0] and v[RUNS - 1] are its range. */
 static inline double median(struct series *s)
 {
 	qsort(s->v, RUNS, sizeof(s->v[0]), by_value);

@@ -2,10 +2,11 @@
 /* Copyright (c) gdaki authors */
 /*
  * Measures how fast high-level queue pairs are created, connected (each to itself),
- * exported and destroyed, in QPs per second with 1, 64 and 1024 alive at once, and the
- * memory that each takes. Runs on the software NIC, with a GPU of the stand-in driver
- * if one is named. Memory of the NIC and of the driver is not counted. The source is C
- * and C++, because control_path.sh also compiles it with NVIDIA's library.
+ * exported (doca_gpu_verbs_get_qp_dev()) and destroyed, in QPs per second with 1, 64 and
+ * 1024 alive at once, and the memory and the number of driver calls that each takes. Runs
+ * on the software NIC, with a GPU of the stand-in driver if one is named. Memory of the
+ * NIC and of the driver is not counted. The source is C and C++, because
+ * control_path.sh also compiles it with NVIDIA's library.
  * usage: control_path [GPU [HANDLER [DEPTH]]] (default: host, 0 for AUTO, 128)
  */
 #include <dlfcn.h>
@@ -180,7 +181,7 @@ static double median_of(enum step step, int n)
 }
 
 /* Prints one row: the number of QPs alive at once, QPs per second of each step (median
- * of n rounds), and bytes and driver calls per QP. */
+ * of n rounds), and bytes and driver calls per QP (of the last round). */
 static void row(int num, int n)
 {
 	const struct round *last = &rounds[n - 1];

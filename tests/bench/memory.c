@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Replaces malloc and mmap for the whole process and counts the bytes held. Calls from
- * the software NIC or from libcuda are not counted.
+ * Replaces malloc and mmap for the whole process and counts the bytes that it holds. Calls
+ * before memory_begin() and calls by the software NIC or libcuda are not counted.
  */
 #include "memory.h"
 

@@ -11,8 +11,9 @@
 extern "C" {
 #endif
 
-void memory_begin(void);  /* call when all libraries are loaded */
-size_t memory_held(void); /* bytes allocated since then: malloc's blocks and anonymous mappings */
+void memory_begin(void); /* starts counting; must be called after all libraries are loaded */
+size_t memory_held(
+	void); /* bytes of malloc and of anonymous mappings, allocated since then and not freed */
 
 #ifdef __cplusplus
 }

@@ -160,7 +160,7 @@ static unsigned reap(struct side *s)
 	return (unsigned)n;
 }
 
-/* Returns writes per second. All writes have arrived when it returns. */
+/* Returns writes per second. All writes have completed when the function returns. */
 static double writes(struct side *s, const struct address *to, size_t size, unsigned count)
 {
 	unsigned posted = 0, done = 0, places = BUFFER / size;
@@ -210,7 +210,8 @@ static void loop_role(int fd)
 	send_bytes(fd, &r, sizeof(r));
 }
 
-/* Writes word i to the peer, which answers with its own word i. first: this side starts. */
+/* Exchanges PINGS words with the peer, each by an RDMA write, and returns the microseconds
+ * per round trip. first: this side writes the first word. */
 static double ping_pong(struct side *s, const struct address *to, bool first)
 {
 	uint64_t *out = (uint64_t *)(void *)s->mem;

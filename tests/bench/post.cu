@@ -4,8 +4,9 @@
  * Measures how many WQEs per second GPU threads post through DOCA GPUNetIO's device
  * API. The same source is compiled against our headers and against the peer's,
  * NVIDIA's open implementation. In each row a consumer verifies every WQE
- * (post_nic.cuh), and the time runs until the last one is verified; another column
- * gives the rate without consumer and without the check for free slots. --matrix and
+ * (post_nic.cuh), and the time runs until the last one is verified. Another column
+ * gives the rate without consumer and without the check for free slots (0 in rows for
+ * which this is not measured). --matrix and
  * --micro run other parts. tests/bench/post.sh builds and runs it.
  */
 #include "post_doca.cuh"
@@ -29,7 +30,8 @@
 #define SKIP_CHECK DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK
 #define SKIP_DB	   DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING
 
-/* Inline values of 8 and 28 bytes, which contain the number of the message. */
+/* Types that select the message: inl8 and inl28 a p() of an inline value of 8 or 28 bytes,
+ * which contains the number of the message; put4k, an empty type, a put of 4096 bytes. */
 struct inl8 {
 	uint32_t w[2];
 };
@@ -66,8 +68,8 @@ __device__ static __forceinline__ void post_one(QP *qp, uint64_t k, uint32_t opt
 		doca_gpu_dev_verbs_p<T, M, H, S>(qp, r, message<T>(k), &ticket, opt);
 }
 
-/* EVERY: rings after every `every` messages and after the last (0: never); otherwise
- * rings for each message. */
+/* If EVERY is true, rings after every `every` messages and after the last one (every is 0:
+ * never). If EVERY is false, rings for each message. */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode M, enum doca_gpu_dev_verbs_nic_handler H,
 	  enum doca_gpu_dev_verbs_exec_scope S, typename T, uint32_t OPT, bool EVERY>
 __global__ void post_puts(uint8_t *qps, uint32_t n, uint32_t iters, uint32_t every,
@@ -94,8 +96,8 @@ __global__ void post_puts(uint8_t *qps, uint32_t n, uint32_t iters, uint32_t eve
 		atomicMax((unsigned long long *)&clock->end_ns, post_now());
 }
 
-/* BlueFlame with the low-level functions: one thread builds the WQE in shared memory
- * and copies it to its slot; submit_bf copies it to the register. */
+/* Uses BlueFlame with the low-level functions: one thread builds the WQE in shared memory
+ * and copies it to its slot; submit_bf() copies it to the register. */
 template <uint32_t OPT>
 __global__ void post_blueflame(uint8_t *qps, uint32_t, uint32_t iters, uint32_t,
 			       struct post_clock *clock)
@@ -255,7 +257,7 @@ static std::vector<struct post_row> matrix(void)
 
 	strategy<DB>(rows, "DB");
 	strategy<PROXY>(rows, "proxy");
-#ifdef GDK_QP_STATE_H /* the peer's puts take this value for the proxy */
+#ifdef GDK_QP_STATE_H /* the peer's puts treat this handler as CPU_PROXY */
 	strategy<BF>(rows, "BF");
 #endif
 	strategy<NODBR>(rows, "no-DBR");

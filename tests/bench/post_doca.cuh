@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /* Queue pairs for the posting benchmark, filled in by hand instead of by an export.
- * The struct is that of DOCA's device API, which our build and the peer's have in
- * common. */
+ * Our build and the peer's use the same struct, that of DOCA's device API. */
 #ifndef POST_DOCA_CUH
 #define POST_DOCA_CUH
 
@@ -12,8 +11,8 @@
 
 typedef struct doca_gpu_dev_verbs_qp QP;
 
-/* The only difference between our build and the peer's: ours has a separate state
- * struct, the peer's export allocates the QP struct alone. */
+/* Our queue pairs have a separate state block, and their struct has an offset from the start
+ * of a cache line. The peer has only the struct, without an offset. */
 #ifdef GDK_QP_STATE_H
 static size_t kit_skew(void)
 {
@@ -94,9 +93,10 @@ static void kit_watch(const struct post_rig *r, uint32_t i, struct post_watch *w
 	w->cq = q->cq_sq.cqe_daddr;
 	w->reg = q->sq_db;
 	w->record = q->sq_dbrec;
-	/* In our implementation, the thread that holds the token may write its doorbell late, so
-	 * that the DBREC may be ahead of the register. The peer has no lock in the mode without
-	 * DBREC: there, doorbells of several threads may be written out of order. */
+	/* In our implementation, the thread that holds the token can write its doorbell late. The
+	 * DBREC is then ahead of the register, so the consumer also checks the DBREC. The peer
+	 * rings without a lock in the mode without DBREC, so several threads can write their
+	 * doorbells out of order. The consumer then also checks the index sq_wqe_pi. */
 	w->recorded = r->handler == POST_DB && r->state_size;
 	if (r->handler == POST_NO_DBR && !r->state_size)
 		w->submitted =

@@ -2,9 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * Measures the cost of single instructions of the data path for one thread, in ns: the
- * mean over many consecutive ones. This is the latency where each instruction depends
- * on the previous one (fences, atomics whose result is used), and the throughput
- * otherwise (stores).
+ * mean over many consecutive executions. The result is the latency if each instruction
+ * depends on the previous one (fences, loads, atomics whose result is used), and the
+ * inverse of the throughput otherwise (stores, reductions).
  */
 #ifndef POST_MICRO_CUH
 #define POST_MICRO_CUH
@@ -76,7 +76,7 @@ __device__ static __forceinline__ void micro_wqe(uint8_t *slot, uint64_t v)
 			     : "memory");
 }
 
-/* The instructions of BlueFlame by one thread. */
+/* The instructions with which one thread writes a WQE through BlueFlame. */
 __device__ static __forceinline__ void micro_bulk(uint64_t *dst, const uint64_t *src)
 {
 	asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -92,8 +92,8 @@ __device__ static __forceinline__ void micro_bulk(uint64_t *dst, const uint64_t 
 		micro_wqe(ring + (i & 1023) * 64, x); \
 		asm volatile(insn ";" ::: "memory"); \
 	}
-/* The next address depends on the result. The result is always even, so that the
- * address stays the same, but the instruction must wait for it. */
+/* The address of the next access depends on the result of this one. The result is always
+ * even, so that the address stays the same, but the next access must wait for it. */
 #define MICRO_READ(kind, insn, operand) \
 	if (K == kind) { \
 		asm volatile(insn : "=l"(x) : "l"(operand + (x & 1)) : "memory"); \

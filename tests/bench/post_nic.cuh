@@ -3,7 +3,7 @@
 /*
  * The NIC of the posting benchmark: a kernel that runs concurrently with the posting
  * kernel. A team of threads per QP polls the doorbell register (or the proxy's
- * counter, or the DBREC), verifies every rung WQE and completes it.
+ * counter, or the DBREC), verifies every rung WQE and writes its CQE.
  *
  * Registers in host memory are polled by a CPU thread, which copies them for the
  * kernel. If the GPU polled them across PCIe, every store to a register, and the fence
@@ -18,7 +18,7 @@
 
 #define POST_POISON   0xeeeeeeeeeeeeeeeeull
 #define POST_PAUSE_NS 1000
-/* time without a doorbell before also checking `submitted` or the DBREC */
+/* ns without a doorbell after which the consumer also checks `submitted` or the DBREC */
 #define POST_QUIET_NS 20000
 #define POST_ROUND    2 /* WQEs per thread between two polls of the register */
 
@@ -32,7 +32,7 @@ struct post_watch {
 	const uint32_t *record;
 	const uint64_t *submitted; /* index to check if no doorbell arrives; NULL: none */
 	uint32_t recorded;	   /* 1: check the DBREC if no doorbell arrives */
-	/* rounds of the CPU thread that copies registers; NULL: no such thread */
+	/* number of rounds of the CPU thread that copies registers; NULL: there is no such thread */
 	const uint64_t *beat;
 	uint32_t depth;
 	uint32_t collapsed; /* one CQE for all WQEs, at cq */
@@ -42,7 +42,7 @@ struct post_watch {
 /* Results of the consumer for one QP. */
 struct post_seen {
 	uint64_t verified, mismatches, bad; /* bad: bits of enum post_bad */
-	uint64_t sum, squares;
+	uint64_t sum, squares;		    /* of the numbers of the verified messages */
 	uint64_t late; /* times that no doorbell arrived although more WQEs were submitted */
 	uint64_t start_ns, end_ns;
 };
@@ -66,7 +66,8 @@ __device__ static __forceinline__ uint64_t post_look(const struct post_watch *w)
 	return *(const volatile uint64_t *)w->reg;
 }
 
-/* Returns the producer index, or `consumed` if there is no new one. */
+/* Returns the producer index that v, a value of the polled word, stands for, or `consumed`
+ * if it is not a new one. */
 __device__ static uint64_t post_decode(const struct post_watch *w, uint64_t v, uint64_t consumed,
 				       uint64_t *bad)
 {
@@ -89,8 +90,8 @@ __device__ static __forceinline__ uint64_t post_recorded(const struct post_watch
 
 /* Returns whether the CPU thread that copies registers has finished two rounds since
  * *from was set. Before that, it may still copy an old register value, which could be
- * taken for an index of the next lap. *from: 0 at first, then the round at which the
- * wait began. */
+ * taken for an index of the next lap. The caller sets *from to 0; the first call stores
+ * the current round there. Without a CPU thread, returns true. */
 __device__ static bool post_passed(const struct post_watch *w, uint64_t *from)
 {
 	const uint64_t beat = w->beat ? *(const volatile uint64_t *)w->beat : ~0ull;
@@ -100,13 +101,14 @@ __device__ static bool post_passed(const struct post_watch *w, uint64_t *from)
 	return !w->beat || beat - *from >= 2;
 }
 
-/* Waits until the producer index exceeds `consumed`. v: last value read, possibly an
- * old one.
- * A register in memory holds only the last doorbell written. Doorbells of several
- * threads may be written out of order; a NIC would ignore the older one. In that case
- * the newest index is taken, after a while without a new doorbell, from `submitted` or
- * from the DBREC. The value that the register held then is stored in *stale: it is
- * ignored until the register changes, however far the DBREC is ahead meanwhile. */
+/* Waits until the producer index exceeds `consumed` and returns it (at most the number of
+ * messages). Returns `consumed` after the deadline. v: last value read from the polled
+ * word, possibly an old one.
+ * A register in memory holds only the last doorbell written. Several threads can write
+ * their doorbells out of order; a NIC would ignore the older one. In that case, after a
+ * while without a new doorbell, the function takes the newest index from `submitted` or
+ * from the DBREC. It stores the value that the register holds at that time in *stale and
+ * ignores this value until the register changes, however far the DBREC gets ahead. */
 __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, uint64_t consumed,
 				      uint64_t deadline, struct post_seen *seen, uint64_t *stale)
 {
@@ -144,8 +146,8 @@ __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, ui
 	return to > w->want.count ? w->want.count : to;
 }
 
-/* Reads like PCIe does: the load leaves no copy in this half of the L2 cache, which
- * would delay the next WQE of the slot. */
+/* Reads as a NIC does across PCIe: the load leaves no copy in this half of the L2 cache,
+ * because a copy would delay the next WQE of the slot. */
 __device__ static __forceinline__ uint4 post_read16(const uint4 *p)
 {
 	uint4 v;
@@ -174,7 +176,8 @@ __device__ static __forceinline__ uint32_t post_check_slot(const struct post_wat
 	return post_verify(&w->want, i, word, k);
 }
 
-/* Writes the CQEs of [from, to) with all threads; in a collapsed CQ, only the last one. */
+/* Writes the CQEs of slots [from, to); each thread of the team writes a part of them. In a
+ * collapsed CQ, thread 0 writes the CQE of the last signaled slot. */
 __device__ static void post_complete(const struct post_watch *w, uint64_t from, uint64_t to,
 				     uint32_t thread, uint32_t threads)
 {
@@ -200,8 +203,9 @@ __device__ static void post_report(struct post_seen *out, const struct post_seen
 }
 
 /*
- * The threads that serve one QP: a cluster of blocks, or a part of one block. A block
- * fills its multiprocessor, so that the posting kernel runs on others.
+ * The threads that serve one QP: a cluster of blocks, one block, or a part of a block. A
+ * block fills its multiprocessor, so that the posting kernel runs on others. The team has
+ * `threads` threads in `blocks` blocks; `thread` is the index of the calling thread.
  */
 struct post_team {
 	uint32_t qp, blocks, threads, thread;
@@ -234,8 +238,9 @@ __device__ static __forceinline__ void post_meet(const struct post_team *t)
 /*
  * Consumes WQEs in rounds. All WQEs of a round are read and verified before the first
  * CQE of the round is written, because a CQE allows the reuse of its slot and of all
- * earlier ones. The result of each thread depends on what it read, and each thread
- * arrives at the barrier after that.
+ * earlier ones. Each thread uses the words that it read before it arrives at the barrier,
+ * so that its reads are complete at that time. The kernel ends when all messages are
+ * consumed, or at the deadline.
  */
 __global__ void __launch_bounds__(1024)
 	post_consume(const struct post_watch *watches, struct post_seen *seen,
@@ -298,7 +303,7 @@ __global__ void __launch_bounds__(1024)
 		out->verified = consumed;
 	}
 	post_report(out, &mine);
-	post_meet(&t); /* no block may exit while others can write to its shared memory */
+	post_meet(&t); /* a block must not exit while others can write to its shared memory */
 }
 
 #endif

@@ -4,8 +4,8 @@
  * Queue pairs without a NIC for the posting benchmark, and one timed run on them. The
  * including file defines the layout of a queue pair with the kit_* functions. Rings,
  * CQs, DBRECs and states are in GPU memory; the register pages are in pinned host
- * memory, so that a doorbell crosses PCIe, or optionally in GPU memory. All memory
- * that a run could read is filled with invalid values first.
+ * memory, so that a doorbell crosses PCIe, or optionally in GPU memory. Before each run,
+ * rings and CQs are filled with invalid values.
  */
 #ifndef POST_RIG_CUH
 #define POST_RIG_CUH
@@ -32,7 +32,8 @@
 		} \
 	} while (0)
 
-#define POST_QP_STRIDE	512 /* between QPs, which an export allocates one by one */
+#define POST_QP_STRIDE \
+	512 /* bytes from one QP to the next, because an export allocates each QP alone */
 #define POST_REG_STRIDE 4096
 #define POST_LINE	128
 #define POST_MAX_QPS	132
@@ -41,9 +42,9 @@
 #define POST_LADDR	0x7e3400000000ull
 #define POST_RKEY	0x44332211u
 #define POST_LKEY	0x88776655u
-/* after this time the consumer ends without having seen all WQEs */
+/* ns after which the consumer ends even if it has not seen all WQEs */
 #define POST_NIC_LIMIT_NS 15000000000ull
-#define POST_HANG_S	  25 /* after this time the process exits */
+#define POST_HANG_S	  25 /* seconds: a kernel that takes longer is reported as hanging */
 
 struct post_options {
 	int reg_on_gpu;	  /* register pages in GPU memory */
@@ -55,7 +56,7 @@ struct post_options {
 
 enum post_handler { POST_DB, POST_BF, POST_NO_DBR, POST_PROXY };
 
-/* Grid of the posting kernel: block b uses QP b % qps. */
+/* Grid of the posting kernel: block b uses QP b % qps. depth: slots of each ring. */
 struct post_shape {
 	uint32_t blocks, threads, qps, depth;
 };
@@ -71,7 +72,7 @@ struct post_row {
 	uint32_t bytes, inl;
 	uint32_t every;	  /* messages per doorbell; 0: no doorbell */
 	uint32_t granule; /* the number of iterations is a multiple of it */
-	double target;	  /* required ratio to the peer; 0: none */
+	double target;	  /* required rate, as a multiple of the peer's rate; 0: none */
 	int capacity;	  /* 1: also measure the consumer's own speed on this row */
 };
 
@@ -89,8 +90,10 @@ struct post_rig {
 	struct post_watch *watches;
 	struct post_seen *seen;
 	struct post_clock *clock;
-	volatile uint32_t *up; /* pinned: set by each consumer block that runs */
-	/* pinned: copies of the registers for the consumer, one cache line each */
+	volatile uint32_t
+		*up; /* pinned: one word per consumer block, which sets it when it starts */
+	/* Pinned: copies of the registers for the consumer, one cache line each. The next line
+	 * is the round counter of the thread that copies. */
 	uint8_t *passed;
 	cudaStream_t post, nic;
 };
@@ -102,13 +105,13 @@ static size_t kit_skew(void);
 /* Fills in QP i in r->image and r->state_image, which are copied to the GPU before each
  * run. */
 static void kit_fill(struct post_rig *r, uint32_t i);
-/* Fills in what the NIC polls and expects for QP i. */
+/* Fills in *w: what the NIC polls and expects for QP i. */
 static void kit_watch(const struct post_rig *r, uint32_t i, struct post_watch *w);
-/* Number of slots reserved, from a QP's memory after a run. */
+/* Number of reserved slots, read from a copy of a QP's memory after a run. */
 static uint64_t kit_reserved(const uint8_t *qp);
 
-/* What the NIC polls. For BlueFlame, which writes the register in two halves, it polls
- * the DBREC instead. */
+/* Returns what the NIC polls: the proxy's counter or the register. With BlueFlame, which
+ * uses two halves of the register page in turn, the NIC polls the DBREC. */
 static enum post_source rig_source(const struct post_rig *r)
 {
 	if (r->handler == POST_PROXY)
@@ -117,8 +120,10 @@ static enum post_source rig_source(const struct post_rig *r)
 }
 
 /* The address of a word determines which part of the L2 cache holds it, near or far,
- * and thereby changes the speed of a QP by up to a half. Each place puts QPs, DBRECs
- * and states at other pseudo-random offsets, the same in every run of the program. */
+ * and thereby changes the speed of a QP by up to a half. `place` is the index of one memory
+ * layout. The runs of one measurement use different places, which put QPs, DBRECs and states
+ * (`what` 0, 1 and 2) at different pseudo-random offsets. The offsets of a place are the same
+ * at every start of the program. The matrix uses only place 0. */
 #define POST_PLACE_LINES 65536u
 
 static size_t rig_place(uint32_t place, uint32_t what)
@@ -208,7 +213,8 @@ static void rig_reset_nic(struct post_rig *r, uint64_t per_qp)
 	CK(cudaMemcpy(r->seen, seen, n * sizeof(seen[0]), cudaMemcpyHostToDevice));
 }
 
-/* Makes the CQEs invalid with the owner bit of the previous lap, and sets indices,
+/* Prepares a run: copies the initial QPs and states to the GPU, fills the rings with invalid
+ * WQEs and the CQs with invalid CQEs (with the owner bit of the previous lap), and sets
  * DBRECs and registers to 0. */
 static void rig_reset(struct post_rig *r, uint64_t per_qp)
 {
@@ -228,7 +234,7 @@ static void rig_reset(struct post_rig *r, uint64_t per_qp)
 		CK(cudaMemset(r->regs, 0, n * POST_REG_STRIDE));
 	else
 		memset(r->regs, 0, n * POST_REG_STRIDE);
-	memset(r->passed, 0, n * POST_LINE); /* without the round counter behind them */
+	memset(r->passed, 0, n * POST_LINE); /* does not change the round counter behind them */
 	CK(cudaDeviceSynchronize());
 }
 
@@ -240,7 +246,8 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-/* Waits for a stream. A kernel that hangs cannot be ended, so the process reports it and exits. */
+/* Waits for a stream. A kernel that hangs cannot be ended, so the process reports it after
+ * POST_HANG_S and exits. */
 static void rig_sync(cudaStream_t s, const char *what)
 {
 	const double end = seconds() + POST_HANG_S;
@@ -257,9 +264,9 @@ static void rig_sync(cudaStream_t s, const char *what)
 	CK(err);
 }
 
-/* Each block of 1024 threads fills a multiprocessor. With few QPs, several blocks (a
- * cluster) serve one QP, because each QP may receive more WQEs; with many QPs, one
- * block serves several. */
+/* Number of the consumer's blocks per QP. Each block of 1024 threads fills a multiprocessor.
+ * With few QPs, several blocks (a cluster) serve one QP, because each QP can receive more
+ * WQEs. With many QPs, one block serves nic_parts() QPs. */
 static uint32_t nic_blocks(uint32_t qps)
 {
 	return qps == 1 ? 8 : qps <= 4 ? 4 : 1;
@@ -311,7 +318,8 @@ static void rig_start_nic(struct post_rig *r, const char *what)
 	}
 }
 
-/* Copies the registers in host memory to the consumer's lines until `stop` is set. */
+/* Copies the registers in host memory to the consumer's lines, in rounds that it counts,
+ * until `stop` is set. */
 static void rig_pass_on(const struct post_rig *r, const std::atomic<int> *stop)
 {
 	volatile uint64_t *beat = (uint64_t *)(r->passed + r->shape.qps * POST_LINE);
@@ -335,9 +343,10 @@ struct post_result {
 	uint64_t nic_start_ns; /* start of the last block of the consumer */
 };
 
-/* Checks the reserved slots and the last doorbell of each QP after a run. If a late
- * doorbell overwrote the register, the DBREC must contain the last index. Returns the
- * number of wrong QPs. */
+/* Checks the number of reserved slots of each QP after a run and, if doorbells were rung
+ * (`rung`), the last doorbell, except with POST_NO_DBR. If doorbells were late (`late`), one
+ * may have overwritten the register; the last index in the DBREC is then sufficient.
+ * Returns the number of wrong QPs. */
 static uint64_t rig_end(const struct post_rig *r, uint64_t per_qp, int rung, int late)
 {
 	const size_t n = r->shape.qps;
@@ -370,7 +379,8 @@ static uint64_t rig_end(const struct post_rig *r, uint64_t per_qp, int rung, int
 }
 
 /* Adds up the consumer's results. Every message of every QP must have been seen
- * exactly once. *end_ns becomes the time at which the last QP ended, if that is later. */
+ * exactly once. *end_ns becomes the time at which the consumer finished the last QP, if
+ * that is later. */
 static void rig_judge(struct post_rig *r, struct post_result *res, uint64_t *end_ns)
 {
 	const uint64_t count = r->want.count;
@@ -393,8 +403,8 @@ static void rig_judge(struct post_rig *r, struct post_result *res, uint64_t *end
 	}
 }
 
-/* Posts iters messages per thread. With the NIC, the time runs until the last message
- * is verified. */
+/* Posts iters messages per thread. The time runs until the last message is verified or,
+ * without the NIC, until the last thread has posted. */
 static struct post_result rig_run(struct post_rig *r, post_kernel kernel, uint32_t iters,
 				  uint32_t every, int with_nic, const char *what)
 {
@@ -426,7 +436,7 @@ static struct post_result rig_run(struct post_rig *r, post_kernel kernel, uint32
 }
 
 /* Runs the consumer alone over what the last run posted (at most one ring) and returns
- * its own limit, in million WQEs per second. */
+ * its own limit, in million WQEs per second; 0 if a WQE is wrong. */
 static double rig_capacity(struct post_rig *r)
 {
 	struct post_result res = {};

@@ -13,13 +13,13 @@
 
 #include "post_micro.cuh"
 
-#define RUNS	    4  /* runs at one place, for the rows of the matrix */
-#define PLACES	    15 /* rig_place() values for rows of the table, one run each */
+#define RUNS	    4  /* runs of a row of the matrix, all at place 0 */
+#define PLACES	    15 /* places (see rig_place()) for a row of the table, one run at each */
 #define PLACES_SLOW 5  /* places for a row whose runs are long */
 #define RUN_LONG_NS 5e7
 
-/* Returns a number of iterations such that a run takes about target_ms and, if
- * possible, laps the ring. */
+/* Returns a number of iterations such that a run takes about target_ms. The run may take up
+ * to three times as long, so that it covers up to four laps of the ring. */
 static uint32_t calibrate(struct post_rig *r, post_kernel kernel, const struct post_row *w, int nic,
 			  double target_ms)
 {
@@ -98,8 +98,8 @@ static void run_row(const char *section, int number, const struct post_row *w,
 			break;
 		rig_open(&rig, o, w, place);
 		measure(&with, &rig, w->checked, w, 1, runs, o->target_ms);
-		/* Without the check for free slots, posters may overrun their own ring. No rate
-		 * is printed if doorbells were lost that way. */
+		/* Without the check for free slots, posters can overrun their own ring. The rate
+		 * is printed as 0 if doorbells were lost for this reason. */
 		if (w->unchecked)
 			measure(&without, &rig, w->unchecked, w, 0, runs, o->target_ms);
 		sys_scope = rig.sys_scope;

@@ -85,8 +85,8 @@ __global__ void post_puts(uint8_t *qps, uint32_t n, uint32_t iters, uint32_t eve
 		atomicMax((unsigned long long *)&clock->end_ns, post_now());
 }
 
-/* Without NODELAY, the last doorbell is rung only if the number of messages is a
- * multiple of 128. */
+/* Without NODELAY, the last messages are rung only if the number of messages is a multiple
+ * of 128, so `granule` makes it one. */
 template <uint64_t FLAGS>
 static struct post_row row(const char *name, uint32_t blocks, uint32_t threads)
 {
@@ -103,7 +103,7 @@ static struct post_row row(const char *name, uint32_t blocks, uint32_t threads)
 	return r;
 }
 
-/* The names match the rows of the table that do the same work. */
+/* A row has the name of the row of post.cu's table that does the same work, if one does. */
 static std::vector<struct post_row> table(void)
 {
 	return {

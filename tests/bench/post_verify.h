@@ -17,7 +17,7 @@
 #define POST_FN static inline
 #endif
 
-#define POST_STEP 64u /* bytes between messages: k is at raddr and laddr + k * POST_STEP */
+#define POST_STEP 64u /* bytes: message k is at raddr + k * POST_STEP and laddr + k * POST_STEP */
 
 /* Properties that all messages of one QP share. */
 struct post_expect {
@@ -87,9 +87,9 @@ POST_FN uint32_t post_verify_data(const struct post_expect *x, const uint32_t w[
 	return bad;
 }
 
-/* Returns which parts of the RDMA write in slot `index` are wrong, as POST_BAD_* bits;
- * *k is the number of its message. The fourth segment is checked only if the WQE has
- * one. */
+/* Returns which parts of the RDMA write in slot `index` are wrong, as POST_BAD_* bits, and
+ * stores the number of its message in *k. The fourth segment is checked only if the WQE
+ * has one. */
 POST_FN uint32_t post_verify(const struct post_expect *x, uint64_t index, const uint32_t w[16],
 			     uint64_t *k)
 {
@@ -115,7 +115,8 @@ POST_FN uint64_t post_sum(uint64_t count)
 	return count % 2 ? (count - 1) / 2 * count : count / 2 * (count - 1);
 }
 
-/* Sum of squares, (n - 1) n (2n - 1) / 6 modulo 2^64: divides before it multiplies. */
+/* Sum of the squares of 0 to n - 1 modulo 2^64: (n - 1) n (2n - 1) / 6, where n is `count`.
+ * The function divides before it multiplies. */
 POST_FN uint64_t post_sum_squares(uint64_t count)
 {
 	uint64_t f[3] = { count - 1, count, 2 * count - 1 };
@@ -142,7 +143,8 @@ POST_FN uint64_t post_extend(uint64_t consumed, uint32_t index, uint32_t depth)
 }
 
 /* Producer index from the first eight bytes of the register, read as a little-endian
- * word: a doorbell contains the next index, a BlueFlame WQE its own index. */
+ * word. A doorbell contains the producer index; a BlueFlame WQE contains its own index,
+ * to which the function adds 1. */
 POST_FN uint32_t post_register_index(uint64_t v)
 {
 	const uint32_t ctrl = post_swap32((uint32_t)v);

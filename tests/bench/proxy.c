@@ -3,9 +3,9 @@
 /*
  * Measures the CPU proxy: the time of a pass over idle and over rung queue pairs, the
  * latency from the store to a doorbell counter until the register is written, and
- * bytes per queue pair. With NVIDIA's library as a shared object (proxy.sh builds it),
- * its progress call runs in the same process over as many queue pairs of its own
- * layout. The doorbell registers are plain memory.
+ * bytes per queue pair. With NVIDIA's library as a shared object (PEER.so, which proxy.sh
+ * builds), the program also measures that library's progress call, over as many queue
+ * pairs. The doorbell registers are plain memory.
  * usage: proxy [PEER.so]
  */
 #include <dlfcn.h>
@@ -171,7 +171,8 @@ static void peer_open(unsigned int from, unsigned int n)
 	}
 }
 
-/* Opens queue pairs and returns the bytes of the proxy's set per queue pair. */
+/* Opens queue pairs, adds them to the set that the proxy polls, and returns the bytes that
+ * the set takes per queue pair. */
 static double open_qps(unsigned int from, unsigned int n)
 {
 	size_t before;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Puts between two queue pairs of one process on the software NIC, for each doorbell
- * handler and size: messages and bytes per second (median and range of several runs),
- * and a memcpy of the same bytes in the same runs for comparison. The results describe
+ * Measures puts between two queue pairs of one process on the software NIC, for each
+ * doorbell handler and size: messages and bytes per second (median and range of several
+ * runs), and a memcpy of the same bytes in the same runs for comparison. The results describe
  * the software NIC and this machine, not a ConnectX.
  */
 #include <string.h>
@@ -26,7 +26,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns messages per second. All bytes have arrived when it returns. */
+/* Returns messages per second. All puts have completed when the function returns. */
 static double run_puts(struct e2e_pair *p, size_t size, unsigned int count)
 {
 	doca_gpu_dev_verbs_ticket_t last = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * UDP over loopback between two processes without a NIC, the path of the software
- * NIC's packets. The sender limits the packets in flight, so that no socket buffer
- * overflows; the receiver acknowledges every ACK_EVERY packets.
+ * Measures UDP over loopback between two processes without a NIC. The packets of the
+ * software NIC take the same path. The sender limits the packets in flight, so that
+ * socket buffers do not overflow; the receiver acknowledges after every ACK_EVERY
+ * packets.
  */
 #include <arpa/inet.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Batches posted by the lanes of simulated warps. Two blocks of 40 threads (a warp of
+ * Tests batches that the lanes of simulated warps post. Two blocks of 40 threads (a warp of
  * 32 lanes and one of 8) share a QP. They post as converged threads, as warps and as
  * blocks, with WQEs of one and two slots, beside threads that reserve and submit on
  * their own. Every WQE must be executed exactly once. Must be clean under
@@ -50,7 +50,7 @@ static void *nic(void *arg)
 	return NULL;
 }
 
-/* Builds a WQE of one slot, or of two. */
+/* Builds a WQE of two slots if `two` is set, otherwise of one. */
 static void write_wqe(struct job *j, uint64_t idx, uint32_t seq, int two)
 {
 	struct doca_gpu_dev_verbs_qp *qp = &j->rig->qp;

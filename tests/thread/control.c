@@ -5,8 +5,9 @@
  * connect, use, unexport, export, reset and destroy queue pairs of one device and one
  * GPU, which share UAR pages. A service rings for some of the queue pairs; threads of
  * the test run proxy progress for others. At the same time QP groups, memory and
- * services are created and destroyed, and calls fail on purpose. For one more queue
- * pair, two threads call all query functions while a third thread uses and resets it.
+ * services are created and destroyed, and one call fails on purpose. For one more queue
+ * pair, two threads call query functions and proxy progress while a third thread uses
+ * and resets it.
  * Meant for ThreadSanitizer, with the NIC linked in.
  */
 #include <sched.h>
@@ -43,7 +44,8 @@ static void use(struct e2e_qp *qp)
 	E2E_REQUIRE(!gdk_wait_for(qp->dev, idx, E2E_EXCL, 6 * E2E_WAIT_NS));
 }
 
-/* Makes the service ring for the QP, or a thread of this test (own). */
+/* Makes the service ring for a CPU_PROXY queue pair or, if `own` is set, a thread of this
+ * test. */
 static void serve(struct e2e_qp *qp, bool own)
 {
 	if (!qp->hl->qp_gverbs->cpu_proxy)
@@ -91,7 +93,7 @@ static void round_of(unsigned int n)
 	e2e_qp_close(&qp);
 }
 
-/* Creates a CQ on the UAR page that the CQs of all threads share. */
+/* Creates and destroys a CQ on the UAR page that the CQs of all threads share. */
 static void share_uar_page(void)
 {
 	doca_verbs_cq_attr_t *attr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* nic_put.c compiled as a debug build (GDK_DEBUG): its checks of WQEs must accept
- * everything that these threads post. */
+/* Runs nic_put.c as a debug build (GDK_DEBUG). The debug build's checks of WQEs must accept
+ * each WQE that the threads post. */
 #ifndef GDK_DEBUG
 #define GDK_DEBUG
 #endif

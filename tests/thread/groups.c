@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Groups of lanes in unusual conditions: groups larger than the ring, where each
- * thread posts on its own; lanes with different parameters, where no lane may decide
- * for the others; lanes that arrive late or post to two queue pairs; indices of more
- * than 32 bits; and a failed queue pair, on which each thread must still get its own
- * ticket.
+ * Tests groups of lanes in unusual conditions: groups larger than the ring, where each
+ * thread posts on its own; lanes with different parameters, where each lane must decide
+ * for itself; lanes that arrive late or post to two queue pairs; indices of more than 32
+ * bits; and a failed queue pair, on which each thread must still get its own ticket.
  */
 #define GDK_WARP 32
 #include <pthread.h>
@@ -50,7 +49,8 @@ static void *post_once(void *arg)
 	return NULL;
 }
 
-/* Only the last lane rings the doorbell, for all lanes before it. No lane waits. */
+/* Only the last lane rings the doorbell, for all lanes before it. No lane waits for a
+ * completion. */
 static void *post_last_rings(void *arg)
 {
 	const uint32_t rank = (uint32_t)(uintptr_t)arg;

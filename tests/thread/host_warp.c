@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Warps and blocks simulated by CPU threads: every collective returns what a GPU's
- * returns, for whole and partial warps, for subsets of lanes, and after some lanes
- * have ended. The test's plain variables are ordered by the collectives alone;
- * ThreadSanitizer verifies that they synchronize.
+ * Tests warps and blocks that CPU threads simulate: the collective functions must return
+ * what they return on a GPU, for whole and partial warps, for subsets of lanes, and after
+ * some lanes have ended. Only the collective functions order the accesses to the test's
+ * plain variables; ThreadSanitizer verifies that they synchronize.
  */
 #define GDK_WARP 32
 #include <string.h>
@@ -198,7 +198,8 @@ int main(void)
 		run(lane, THREADS, i);
 	for (i = 2; i < 32; i++)
 		between += group_sizes[i];
-	/* At least 360 groups converged: some of one lane, some of several, but not all. */
+	/* gathering() forms at least 360 groups: 3 runs, ROUNDS rounds, 3 warps. Some must have
+	 * one lane, and some between 2 and 31 lanes. */
 	CHECK(group_sizes[1] && between);
 	return bad != 0;
 }

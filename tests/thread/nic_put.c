@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The complete data path under threads: four threads put on one shared queue pair,
+ * Tests the complete data path with threads: four threads put on one shared queue pair,
  * with each handler (for CPU_PROXY, the service thread rings), while other queue pairs
- * are created and destroyed. The NIC's thread executes. Every byte is checked at the
- * end. Meant for ThreadSanitizer, with the NIC linked in.
+ * are created and destroyed. The NIC's thread executes the WQEs. Every byte is checked
+ * at the end. Meant for ThreadSanitizer, with the NIC linked in.
  */
 #include <string.h>
 
@@ -35,7 +35,8 @@ static void *post(void *arg)
 	return NULL;
 }
 
-/* Creates, monitors and destroys queue pairs while the posters run. */
+/* Creates and destroys queue pairs while the posters run. A service, if there is one,
+ * monitors these queue pairs. */
 static void open_and_close_qps(struct e2e_nic *nic, doca_gpu_verbs_service_t service)
 {
 	struct e2e_qp qp;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Proxy services under load: threads use, reset and move to the error state their
- * queue pairs, while the main thread moves the queue pairs between services, destroys
- * and creates services, and queries statistics. In the pauses, every queue pair must
- * make progress, because its service rings for it. Meant for ThreadSanitizer, with the
- * NIC linked in.
+ * Tests proxy services under load: each thread uses and resets its own queue pair, and
+ * the first one also moves it to the error state. Meanwhile the main thread moves the
+ * queue pairs between services, destroys and creates services, and queries statistics. In
+ * the pauses, every queue pair must make progress, because its service rings for it.
+ * Meant for ThreadSanitizer, with the NIC linked in.
  */
 #include <errno.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void to_error(struct e2e_qp *qp)
 	E2E_REQUIRE(!doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_ERR));
 	E2E_REQUIRE(!doca_verbs_qp_modify(qp->hl->qp, attr, DOCA_VERBS_QP_ATTR_NEXT_STATE));
 	E2E_REQUIRE(!doca_verbs_qp_attr_destroy(attr));
-	E2E_REQUIRE(post_batch(qp) == -EIO); /* flushed with an error once they are rung */
+	E2E_REQUIRE(post_batch(qp) == -EIO); /* The NIC flushes the WQEs after the doorbell. */
 }
 
 static void *use(void *arg)

@@ -91,7 +91,7 @@ static void *run(void *arg)
 
 	for (i = 0; i < WQES && !j->err; i++) {
 		j->err = post(j, i, &ticket);
-		/* some of the thread's own signaled WQEs */
+		/* Wait for some of the thread's own WQEs, all of which are signaled. */
 		if (!j->err && i % 50 == 0)
 			j->err = gdk_wait(&j->rig->qp, ticket, j->mode);
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * No wait lasts forever. On a full queue pair, threads wait with every function that
- * can wait: for tickets, for CQEs, for all WQEs, for free slots, for the newest CQE of
- * a collapsed CQ. After an error CQE in the middle of the ring, after an abort by the
- * host, and after the time limit, each wait must return the same negative status, and
- * the thread can read the index of the failed WQE. After an abort that is cleared, the
- * queue pair works again.
+ * Checks that no wait lasts forever. On a full queue pair, threads wait in several ways:
+ * for tickets, for CQEs, for all WQEs, for free slots, for the newest CQE of a collapsed
+ * CQ. After an error CQE in the middle of the ring, after an abort by the host, and after
+ * the time limit, all waits must return the same negative status, and each thread must
+ * read the right index of the failed WQE. After the host has cleared an abort, the queue
+ * pair must work again.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -114,15 +114,15 @@ static void pause_ms(unsigned int ms)
 	nanosleep(&t, NULL);
 }
 
-/* Starts the reservations first and waits until they have taken their slots, so that
- * the waiters after them wait as well. */
+/* Starts the threads. The threads of RESERVE start first, and the function waits until they
+ * have increased the reserved index, so that no thread that starts later gets a slot. */
 static unsigned int start(struct e2e_pair *p, struct waiter *w, bool collapsed)
 {
 	unsigned int n = 0, i;
 
 	__atomic_store_n(&started, 0, __ATOMIC_RELAXED);
 	for (unsigned int way = RESERVE; way < WAYS; way++) {
-		/* POLL_CQ needs one CQE per WQE, NEWEST a CQ of one entry. */
+		/* POLL_CQ needs one CQE per WQE; NEWEST needs a collapsed CQ. */
 		if (collapsed ? way == POLL_CQ : way == NEWEST)
 			continue;
 		for (i = 0; i < EACH; i++, n++) {

@@ -107,7 +107,8 @@ static void end(enum ending ending)
 	}
 }
 
-/* Small stacks and several attempts, because a busy machine may be out of threads for a moment. */
+/* Starts a thread with a small stack. Tries several times, because a busy machine can be out
+ * of threads for a moment. */
 static void start(pthread_t *thread, uint32_t rank)
 {
 	const struct timespec t = { .tv_nsec = 20000000 };
