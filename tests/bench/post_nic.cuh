@@ -32,7 +32,7 @@ struct post_watch {
 	const uint32_t *record;
 	const uint64_t *submitted; /* index to check if no doorbell arrives; NULL: none */
 	uint32_t recorded;	   /* 1: check the DBREC if no doorbell arrives */
-	/* number of rounds of the CPU thread that copies registers; NULL: there is no such thread */
+	/* rounds of the CPU thread that copies registers, counted; NULL: no such thread */
 	const uint64_t *beat;
 	uint32_t depth;
 	uint32_t collapsed; /* one CQE for all WQEs, at cq */

@@ -19,7 +19,8 @@
 #include "host/gdaki.h"
 
 #define BOX_MAX 0x200
-#define LENGTH	UINT32_MAX /* in explained[]: DPDK's box is longer and ends in zeros */
+#define LENGTH \
+	UINT32_MAX /* field of an entry of explained[]: DPDK's box is longer and ends in zeros */
 
 #define MUST(cond) \
 	do { \
@@ -95,8 +96,8 @@ static int their_command(void *obj, const void *in, size_t inlen, void *out, siz
 
 static void compare(const char *box, const struct part *parts);
 
-/* Compares DPDK's queries of capability groups that the library queries too. The NIC
- * answers all of them. */
+/* Sends DPDK's query to the NIC. Compares QUERY_LAG, and queries of capability groups that
+ * the library also queries. */
 static int their_query(void *ctx, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	int (*real)(void *, const void *, size_t, void *, size_t);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * RUN(kernel, blocks, threads, arguments...) runs a kernel and waits for its end, for
- * at most LAUNCH_LIMIT_S seconds on a GPU. The kernel runs on the GPU that the rig
- * opened or, without nvcc, on CPU threads.
+ * RUN(kernel, blocks, threads, arguments...) runs a kernel and waits for its end. On a
+ * GPU, the process exits if this takes longer than LAUNCH_LIMIT_S seconds. The kernel
+ * runs on the GPU that the rig opened or, without nvcc, on CPU threads.
  */
 #ifndef CONSUMERS_LAUNCH_H
 #define CONSUMERS_LAUNCH_H
@@ -21,7 +21,7 @@
 #include <cuda_runtime.h>
 
 #define LAUNCH_BLOCKS 4
-#define LAUNCH_BLOCK  64 /* threads */
+#define LAUNCH_BLOCK  64 /* threads per block */
 #define LAUNCH_WARP   32
 
 static inline void launch_wait(void)

@@ -3,9 +3,9 @@
 /*
  * Runs NCCL's device API for GPU-initiated networking over GDAKI (gin_gdaki.h,
  * unchanged from a checkout) on top of gdaki. Two ranks have connected queue pairs in
- * this process. Every operation runs in every sharing mode, by threads, warps and
- * blocks. The host checks data, signals and counters; the thread that flushed checks
- * the data that its gets fetched.
+ * this process. The operations run in every sharing mode, by threads, warps and blocks
+ * (not in all combinations). The host checks data, signals and counters; after a flush,
+ * one thread of each group checks the data that the group's gets fetched.
  * usage: nccl_driver [-g GPU] [-p HANDLER] [-n ROUNDS]
  */
 #include <string.h>
@@ -52,7 +52,7 @@ struct job {
 	ncclGinWindow_t src, win, got; /* memory handles */
 	uint8_t *got_mem, *win_mem;
 	uint32_t *abort_flag;
-	uint32_t *bad_gets; /* bytes that were wrong after the flush */
+	uint32_t *bad_gets; /* per group: number of wrong bytes after flushes */
 	unsigned int rounds;
 	bool alone; /* only one group runs, so that the queues are empty after a flush */
 };
@@ -252,7 +252,7 @@ struct world {
 	struct job job;
 };
 
-/* Structures that NCCL keeps in GPU memory. */
+/* Structures that NCCL keeps in GPU memory, and results of the kernels. */
 struct tables {
 	ncclGinGdakiGPUContext gin;
 	ncclGinGdakiMemHandle src, got, win;

@@ -2,11 +2,11 @@
 /* Copyright (c) gdaki authors */
 /*
  * Tests the software NIC with NVSHMEM's ibgda.cpp, unchanged, as two processing
- * elements in one process. It opens the NIC, creates its RC queue pairs (with its own
+ * elements in one process. ibgda opens the NIC, creates RC queue pairs (with its own
  * umems for rings, DBRECs and collapsed CQs) and connects them. The driver then posts
- * RDMA writes on them by hand, as ibgda's kernels would. The DC queue pairs, which
- * ibgda creates first, are left out, because the NIC does not support DC. The GPU is
- * the stand-in's.
+ * RDMA writes on them by hand, as ibgda's kernels would. The driver leaves out the DC
+ * queue pairs, which ibgda creates first, because the NIC does not support DC. The GPU is
+ * that of the stand-in CUDA driver (tests/standin).
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -71,7 +71,10 @@ int access(const char *path, int mode) noexcept
 }
 }
 
-/* ---- ibgda requires atomics on DC queue pairs, which the NIC lacks: copies those of RC ---- */
+/* ---- firmware commands ---- */
+
+/* ibgda requires atomics on DC queue pairs, which the NIC does not support. Copies the
+ * atomic sizes of RC into the capability for DC. */
 
 extern "C" int mlx5dv_devx_general_cmd(struct ibv_context *ctx, const void *in, size_t inlen,
 				       void *out, size_t outlen)

@@ -8,7 +8,7 @@
 #include <cuda_runtime_api.h>
 #include <string.h>
 
-/* for copies, because the stand-in rejects the NULL stream */
+/* for copies and memsets, because the stand-in rejects the NULL stream */
 static __thread CUstream stream;
 
 /* Makes the device's primary context current at a thread's first call, as the runtime does. */

@@ -152,7 +152,8 @@ static void connect_to(struct doca_gpu_verbs_qp_hl *qp, struct doca_gpu_verbs_qp
 }
 
 /* ---- the part of a GPU thread ---- */
-/* One exported queue pair. The library's service, or wait_for_last(), runs its proxy. */
+/* One exported queue pair. With CPU_PROXY, the library's service (if `service` is set) or
+ * wait_for_last() rings for it. */
 struct queue {
 	struct doca_gpu_verbs_qp_hl *hl;
 	struct doca_gpu_dev_verbs_qp *qp;

@@ -50,7 +50,8 @@ struct rig_mem {
 	uint32_t lkey_be, rkey_be;
 };
 
-/* The NIC's address of byte 0 is 0 (zero_based) or the GPU's address. */
+/* Allocates and registers memory. In WQEs, the address of byte 0 is 0 (zero_based) or the
+ * GPU's address. */
 void rig_mem_open(struct rig *r, struct rig_mem *m, size_t len, bool zero_based);
 void rig_mem_close(struct rig *r, struct rig_mem *m);
 

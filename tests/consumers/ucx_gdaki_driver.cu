@@ -4,9 +4,10 @@
  * Runs UCX's device endpoint (gdaki.cuh, unchanged from a checkout) on gdaki's device
  * headers. The endpoint has UCX's own layout, with one-entry CQs and DBRECs inside;
  * gdaki's host library creates its queues. Threads, warps and blocks post puts and
- * atomic adds. Data, sums and completions are checked, and that a write which the peer
- * refuses is reported as an error.
- * usage: ucx_gdaki_driver [-g GPU] [-n ROUNDS] [-p 2] (GPU threads always ring)
+ * atomic adds. The host checks data, sums and completions, and that a write to memory
+ * which is not registered ends with an error.
+ * usage: ucx_gdaki_driver [-g GPU] [-n ROUNDS] [-p HANDLER]
+ * HANDLER is ignored, because GPU threads always ring UCX's doorbells.
  */
 #include <string.h>
 
@@ -45,8 +46,8 @@ __device__ static ucs_status_t put(const job &j, unsigned int group, unsigned in
 	return status;
 }
 
-/* Posts an atomic add with a doorbell, and returns the result of all operations posted
- * before it. */
+/* Posts an atomic add with a doorbell and waits for it. Returns the result of this add and of
+ * all operations posted before it. */
 template <ucs_device_level_t level>
 __device__ static ucs_status_t add(const job &j, unsigned int group, unsigned int channel)
 {
@@ -94,7 +95,8 @@ __global__ void by_blocks(job j)
 	work<UCS_DEVICE_LEVEL_BLOCK>(j, blockIdx.x);
 }
 
-/* One thread writes to an address that is not registered; the error must be reported. */
+/* One thread writes to an address that is not registered. Stores 1 in failures[0] if UCX
+ * reports the error. */
 __global__ void refused(job j)
 {
 	ucs_status_t status = put<UCS_DEVICE_LEVEL_THREAD>(j, 0, BROKEN, j.dst - (1 << 30));

@@ -2,11 +2,11 @@
 /* Copyright (c) gdaki authors */
 /*
  * Tests the software NIC with UCX's transport rc_gda (gdaki.c, unchanged,
- * with UCX's own libraries). It opens the NIC and creates an interface and two
+ * with UCX's own libraries). UCX opens the NIC and creates an interface and two
  * endpoints. Each channel of an endpoint has its CQ, DBRECs and ring in one umem of
  * GPU memory. After UCX has connected the endpoints, the driver posts RDMA writes by
- * hand through their device structs. The GPU is the stand-in's; functions of UCX's
- * CUDA modules are defined here.
+ * hand through their device structs. The GPU is that of the stand-in CUDA driver
+ * (tests/standin). This file defines the functions of UCX's CUDA modules.
  */
 #include "config.h"
 
@@ -129,7 +129,7 @@ ucs_sys_device_t uct_cuda_get_sys_dev(CUdevice device)
 	return UCS_SYS_DEVICE_ID_UNKNOWN;
 }
 
-/* Called only by the device search, which this driver does not use. */
+/* UCX calls these functions only to search for devices, which this driver does not need. */
 #define NONE(name, ...) \
 	ucs_status_t uct_cuda_##name(__VA_ARGS__) \
 	{ \
@@ -232,7 +232,8 @@ static void put(uct_rc_gdaki_dev_ep_t *dev, unsigned int channel, unsigned int n
 	*(volatile uint64_t *)qp->sq_db = *(uint64_t *)wqe;
 }
 
-/* The CQ has one entry, followed by its DBREC. */
+/* Waits until the one entry of the CQ is the CQE of WQE `index`. The CQ's DBREC follows the
+ * entry and must still be 0. */
 static void wait_for(uct_rc_gdaki_dev_qp_t *qp, uint16_t index)
 {
 	volatile struct mlx5_cqe64 *cqe = (volatile struct mlx5_cqe64 *)qp->cq_buff;

@@ -2,16 +2,19 @@
 /* Copyright (c) gdaki authors */
 /*
  * A stand-in for libcuda.so.1: two GPUs, 0000:8a:00.0 and 0000:8b:00.0, whose memory is
- * memfds mapped at multiples of 2 MiB. It keeps the driver's state and refuses what a
- * driver refuses (a call without a context, memory registered twice), so that tests
- * notice leaks and missing contexts. Tests find the standin_cuda_* functions at the end
- * with dlsym. Compiled with CUDA_OLD, it lacks a function. Environment:
+ * memfds mapped at multiples of 2 MiB. It counts the objects that a program holds and
+ * returns some errors of a real driver (a call without a context, memory registered
+ * twice), so that tests notice leaks and missing contexts. Tests find the standin_cuda_*
+ * functions at the end with dlsym. Compiled with CUDA_OLD, it lacks cuStreamDestroy_v2().
+ * Environment:
  *
- * STANDIN_CUDA_FAIL=n    the nth call fails
+ * STANDIN_CUDA_FAIL=n    the nth call fails (a few functions are not counted)
  * STANDIN_CUDA_IOMEM=1   registration accepts the IOMEMORY flag; =2: every registration
- *                        fails; =3: that of shared mappings, such as doorbell registers, fails
+ *                        fails; =3: registration of shared mappings, such as doorbell
+ *                        registers, fails; otherwise: registration with that flag fails
  * STANDIN_CUDA_NO_REG=n  registration of shared mappings fails on GPU n (from 0)
- * STANDIN_CUDA_DMABUF=0  no dmabufs; =2: with the PCIe mapping type; =3: also, and no
+ * STANDIN_CUDA_DMABUF=0  the GPUs report that they do not support dmabufs; =2: an export
+ *                        accepts the flag for the PCIe mapping type; =3: as 2, and no
  *                        process can map the descriptors, as with NVIDIA's driver
  * STANDIN_CUDA_SKEW=n    memory begins n bytes behind the start of a page
  * STANDIN_CUDA_POINTERS=1  cuPointerGetAttribute() works
@@ -132,7 +135,8 @@ static int add(struct block block)
 	return at ? ALREADY_REGISTERED : OUT_OF_MEMORY;
 }
 
-/* Removes the block that starts at addr from the tree. */
+/* Removes the block that starts at addr from the tree. registered: it must be registered
+ * host memory; otherwise it must be GPU memory. */
 static int take(const char *addr, bool registered, struct block *taken)
 {
 	struct block *block;
@@ -324,8 +328,8 @@ EXPORT int cuMemHostGetDevicePointer_v2(unsigned long long *ptr, void *host, uns
 }
 
 /*
- * A copy to a GPU is delayed until its stream is synchronized or the next copy begins.
- * Until then the caller must not change the source, nor expect the data at the
+ * A copy to a GPU is delayed until a stream is synchronized or the next copy or memset
+ * begins. Until then the caller must not change the source, nor expect the data at the
  * destination.
  */
 static struct {
@@ -392,7 +396,7 @@ EXPORT int cuStreamCreate(void **stream, unsigned int flags)
 	return OK;
 }
 
-/* Waits about as long as a real driver takes: 7 us. */
+/* Waits for 7 us, about the time that cuStreamSynchronize() takes with a real driver. */
 static void linger(void)
 {
 	struct timespec start, now;
@@ -403,7 +407,7 @@ static void linger(void)
 	while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < 7000);
 }
 
-/* If it fails, the pending copy is lost. */
+/* If the call fails, the delayed copy is lost. */
 EXPORT int cuStreamSynchronize(void *stream)
 {
 	int ret = call(true);
@@ -440,8 +444,8 @@ EXPORT int cuMemHostAlloc(void **mem, size_t size, unsigned int flags)
 	return *mem ? OK : OUT_OF_MEMORY;
 }
 
-/* Knows the attributes 2 (memory type) and 9 (device). Only for tests that enable it,
- * because the NIC then copies through the driver. */
+/* Knows the attributes 2 (memory type) and 9 (device); others are 0. Works only if
+ * STANDIN_CUDA_POINTERS is set, because the NIC then copies through the driver. */
 EXPORT int cuPointerGetAttribute(void *value, int attribute, unsigned long long ptr)
 {
 	struct block *block;
@@ -490,9 +494,9 @@ static int unmappable(int fd)
 	return ends[0];
 }
 
-/* A dmabuf is the block's memfd, so that it must start at the block. The software NIC
- * recognizes a dmabuf of the PCIe mapping type by its file position, which programs do
- * not use. */
+/* A dmabuf is the block's memfd, so the exported range must start where the block starts.
+ * The software NIC recognizes a dmabuf of the PCIe mapping type by its file position, which
+ * programs do not use. */
 #define PCIE_MARK 0x50434965
 
 static int pcie_typed(int fd)
@@ -569,12 +573,12 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **fn, int version, unsigne
 GET(standin_cuda_live, int, live_blocks + primary_refs[0] + primary_refs[1] + streams + stacked)
 /* Bytes of GPU memory that are allocated. */
 GET(standin_cuda_bytes, size_t, gpu_bytes)
-/* Flags of the last exported dmabuf, or -1. */
+/* Flags of the last export of a dmabuf; -1: there was none. */
 GET(standin_cuda_dmabuf_flags, int, dmabuf_flags)
 GET(standin_cuda_calls, long, calls)
 GET(standin_cuda_copies, long, copies)
 
-/* Makes the nth call from now fail; 0: none. */
+/* Makes the nth call from now fail; n = 0: no call fails. */
 EXPORT void standin_cuda_fail_at(long n)
 {
 	pthread_mutex_lock(&lock);

@@ -15,8 +15,8 @@ static struct {
 } recorded[RECORDED];
 static long writes;
 
-/* The caller holds the lock. Release: the record must be visible before its number.
- * Pairs with the acquire in standin_cuda_writes(). */
+/* The caller must hold the lock. Release: the record must be visible before the new number
+ * of writes. Pairs with the acquire in standin_cuda_writes(). */
 static void record(unsigned long long dst, size_t len)
 {
 	recorded[writes % RECORDED].dst = dst;
@@ -29,7 +29,8 @@ __attribute__((visibility("default"))) long standin_cuda_writes(void)
 	return __atomic_load_n(&writes, __ATOMIC_ACQUIRE);
 }
 
-/* Length of the nth write since the start, which must be one of the last RECORDED. */
+/* Returns the length of write n since the start (n from 0) and stores its destination in
+ * *dst. The write must be one of the last RECORDED. */
 __attribute__((visibility("default"))) size_t standin_cuda_write(long n, unsigned long long *dst)
 {
 	*dst = recorded[n % RECORDED].dst;

@@ -4,7 +4,8 @@
  * A stand-in for libgdrapi. GPU memory of the stand-in CUDA driver already has a CPU
  * address; gdr_map() creates a second mapping of the same pages, so that a test
  * notices if the library confuses the mapping with the GPU address. STANDIN_GDR_FAIL=n
- * makes the nth call fail. GDR_OLD leaves out one function, like an old version.
+ * makes the nth call of gdr_open(), gdr_pin_buffer() and gdr_map() fail. Compiled with
+ * GDR_OLD, the stand-in lacks gdr_unmap(), as an old version might.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -67,7 +68,7 @@ EXPORT int gdr_map(void *gdr, handle_t handle, void **va, size_t size)
 	(void)gdr;
 	if (planned())
 		return 12;
-	/* with length 0: a second mapping */
+	/* mremap() with the old length 0 creates a second mapping */
 	second = mremap((void *)handle.h, 0, size, MREMAP_MAYMOVE);
 	if (second == MAP_FAILED)
 		return 12;
@@ -91,7 +92,7 @@ EXPORT int standin_gdr_live(void)
 	return pins + maps;
 }
 
-/* Makes the nth call from now fail; 0: none. */
+/* Makes the nth counted call from now fail; n = 0: no call fails. */
 EXPORT void standin_gdr_fail_at(long n)
 {
 	fail_at = n ? calls + n : 0;

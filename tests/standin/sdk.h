@@ -2,9 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * A stand-in for the DOCA SDK: three libraries, of which libdoca_common keeps the
- * record of calls. Every call adds a line "name(argument, ...)". An argument that is a
- * live object is written as its kind, any other pointer in its place as "wild", so
- * that a handle that the library did not unwrap shows. No gdaki header is included.
+ * record of calls. Every call adds a line "name(argument, ...)". For an argument that
+ * must be an object of the SDK, the line contains the kind of the object, "NULL", or
+ * "wild" for any other pointer, so that a handle that the library failed to unwrap
+ * becomes visible. The stand-in includes no header of gdaki.
  */
 #ifndef STANDIN_SDK_H
 #define STANDIN_SDK_H
@@ -18,14 +19,18 @@ struct ibv_pd;
 #define OK     0
 #define EXPORT __attribute__((visibility("default")))
 
-/* Create an object of a kind, and delete it. */
+/* Creates an object of a kind. user: any pointer, which sdk_user() returns. */
 void *sdk_new(const char *kind, void *user);
+/* Deletes a live object; ignores any other pointer. */
 void sdk_delete(void *obj);
+/* Returns the user pointer of a live object; NULL for any other pointer. */
 void *sdk_user(const void *obj);
+/* Returns the newest live object with this user pointer; NULL: there is none. */
 void *sdk_of_user(const void *user);
-/* The kind of the object, "NULL" or "wild". */
+/* Returns the kind of the object, "NULL", or "wild" for a pointer that is not a live object. */
 const char *sdk_name(const void *obj);
-/* Adds a line to the record. Returns the error that the call must return. */
+/* Adds a line to the record. Returns the result of the call: OK, or an error if the test has
+ * selected this call to fail. */
 int sdk_call(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Definitions of functions with common signatures. */
@@ -39,7 +44,7 @@ int sdk_call(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 			*out = sdk_new(kind, NULL); \
 		return err; \
 	}
-#define NEW_IN(fn, kind) /* from a context and attributes */ \
+#define NEW_IN(fn, kind) /* creates an object from a context and attributes */ \
 	EXPORT int fn(void *context, void *attr, void **out); \
 	EXPORT int fn(void *context, void *attr, void **out) \
 	{ \

@@ -130,7 +130,8 @@ EXPORT int standin_sdk_live(void)
 	return n;
 }
 
-/* Makes the nth call from now fail (n from 1), not counting calls that release objects; 0: none. */
+/* Makes the nth call from now fail, not counting calls that release objects; n = 0: no call
+ * fails. */
 EXPORT void standin_sdk_fail_at(long n);
 EXPORT void standin_sdk_fail_at(long n)
 {

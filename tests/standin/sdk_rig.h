@@ -30,7 +30,7 @@ static inline void sdk_env(const char *name)
 	setenv("DOCA_SDK_LIB_PATH", path, 1);
 }
 
-/* Finds the test functions in the library that gdaki loads, or has loaded. */
+/* Finds the standin_sdk_* functions in the same library that gdaki loads. */
 static inline void sdk_attach(const char *name)
 {
 	char path[4096], file[64];
@@ -56,8 +56,8 @@ static inline void sdk_begin(const char *name)
 
 static off_t sdk_forgotten;
 
-/* sdk_capture() redirects standard error to a file; sdk_captured() returns its text
- * since the last sdk_forget(). */
+/* sdk_capture() sets the log level to 6 and redirects standard error to a file.
+ * sdk_captured() returns the text in the file since the last sdk_forget(). */
 static inline void sdk_capture(void)
 {
 	FILE *file = tmpfile();

@@ -88,7 +88,7 @@ NEW_IN(doca_verbs_cq_create, "cq")
 DELETE(doca_verbs_cq_destroy)
 GET(doca_verbs_cq_get_cqn, uint32_t, 0x5c)
 
-/* Buffer reported for every CQ, even if the caller passed its own umem. */
+/* Buffer that the stand-in reports for every CQ, even if the caller passed its own umem. */
 static uint8_t cq_ring[64 * 64] __attribute__((aligned(4096)));
 static uint32_t cq_dbrec[2];
 static uint64_t cq_reg;
