@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The binary interface: every public struct has the size, alignment and field
- * offsets that it has in NVIDIA's open-source gpunetio, and every public constant
- * has its value. The expected numbers were measured on gpunetio's headers; they are
- * not derived from this library's.
+ * The binary interface: public structs have the size, alignment, field offsets and
+ * field sizes that they have in NVIDIA's open-source gpunetio, and public constants
+ * have the same values. The expected numbers were measured with gpunetio's headers,
+ * not with this library's.
  */
 #include <criterion/criterion.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ static void inside(size_t off, size_t reserved, size_t size)
 	cr_expect_leq(off + sizeof(void *), reserved + size);
 }
 
-/* The fields that gdaki adds to device structs must lie in reserved bytes. */
+/* gdk_state, which gdaki adds to device structs, must be in bytes that gpunetio reserves. */
 Test(layout, private_state_lies_in_reserved_bytes)
 {
 	inside(offsetof(struct doca_gpu_dev_verbs_qp, gdk_state),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The log: which levels are printed, truncation of long lines, the message of
- * GDK_CHECK_ARG, and that each line is one write.
+ * The log: which levels are written, truncation of long lines, the message of
+ * GDK_CHECK_ARG, and that lines of different threads do not mix.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>

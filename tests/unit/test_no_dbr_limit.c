@@ -2,9 +2,10 @@
 /* Copyright (c) gdaki authors */
 /* softnic-run: --no-dbr-max 3 */
 /*
- * A device that supports three QPs without DBREC and then refuses (defect 19 in
- * tests/defects.sh). Creation with an explicit mode must fail and log the reason;
- * with AUTO it must fall back to DBRECs and log this once.
+ * A device that supports only three QPs without DBREC (defect 19 in
+ * tests/defects.sh). Creation of a fourth must fail and log the reason if the
+ * caller requests a QP without DBREC. With AUTO, the library must create QPs with
+ * DBREC from then on and log this once.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -85,7 +86,7 @@ Test(no_dbr_limit, explicit_mode_fails_and_logs_the_limit)
 				      "(3 in use)"),
 			  "log: %s", log);
 	}
-	/* After one is destroyed, another one can be created. */
+	/* After a QP is destroyed, another one without DBREC can be created. */
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[--num]), DOCA_SUCCESS);
 	cr_assert_eq(add(), DOCA_SUCCESS);
 	cr_assert_eq(hl[num - 1]->send_dbr_mode_ext, MODE(NO_DBR_HW));
@@ -115,7 +116,7 @@ Test(no_dbr_limit, auto_falls_back_to_dbrecs_and_logs_it_once)
 	cr_assert_eq(add(), DOCA_SUCCESS);
 	cr_expect_eq(hl[num - 1]->send_dbr_mode_ext, MODE(NO_DBR_HW),
 		     "a QP was destroyed, so one without DBREC must be created");
-	atomic_store(&nic.dev->no_dbr_max, QPS); /* as if another process had taken the free one */
+	atomic_store(&nic.dev->no_dbr_max, QPS); /* as if another process had taken the last one */
 	capture_begin();
 	cr_assert_eq(add(), DOCA_SUCCESS);
 	log = capture_end();
@@ -124,7 +125,7 @@ Test(no_dbr_limit, auto_falls_back_to_dbrecs_and_logs_it_once)
 		  "log: %s", log);
 }
 
-/* The limit is three, so in the second group one QP is refused: both must then have a DBREC. */
+/* The limit is three, so the NIC refuses the fourth QP: both QPs of group 1 must have a DBREC. */
 Test(no_dbr_limit, qps_of_a_group_have_the_same_mode)
 {
 	struct doca_gpu_verbs_qp_group_hl *g[2];
@@ -148,7 +149,7 @@ Test(no_dbr_limit, qps_of_a_group_have_the_same_mode)
 		     "destroying a group must free its QPs");
 }
 
-/* Firmware that refuses another command, or refuses only once, has not reached the limit. */
+/* A refusal of another command, or a single refusal of CREATE_QP, does not show the limit. */
 Test(no_dbr_limit, other_refusals_are_not_the_limit)
 {
 	struct doca_gpu_verbs_qp_hl *none = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Exclusive mode, one WQE per operation: the content of the ring, the DBREC, the
- * doorbell register and the ready words after each operation, over several laps,
- * with each handler (as a compile-time constant or from the QP). Also what leaves
- * this fast path: BlueFlame, errors, a full ring, slots written before, ringing by
- * hand.
+ * Operations of one WQE in exclusive mode, for which there is a fast path. The
+ * tests check the ring, the doorbell and the ready words after each operation, over
+ * several laps, with each handler (given by the call or by the QP). Also the cases
+ * that leave the fast path: BlueFlame, errors, a full ring, slots that were
+ * reserved before but not rung, and ringing by hand.
  */
 #include <criterion/criterion.h>
 
@@ -32,7 +32,7 @@ static const void *slot(uint64_t i)
 	return rig.ring + (i & (rig.depth - 1)) * 64;
 }
 
-/* All slots below `rung` are published, none after, and no word has the token. */
+/* Exactly the last `depth` slots below `rung` must be published. No word may have the token. */
 static void check_words(void)
 {
 	const struct gdk_sq q = gdk_sq_of(&rig.qp);
@@ -65,13 +65,13 @@ static void check_rung(uint64_t n)
 	check_words();
 }
 
-/* Compares the slot with what the WQE builders write. */
+/* Compares the slot with a WQE that the product's builders make. */
 static void check_wqe(uint64_t i, size_t size, const uint8_t *data)
 {
 	struct doca_gpu_dev_verbs_wqe want;
 	const uint32_t write = DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE;
 
-	memcpy(&want, slot(i), sizeof(want)); /* bytes that a builder does not write */
+	memcpy(&want, slot(i), sizeof(want)); /* for bytes that a builder does not write */
 	if (data)
 		gdk_wqe_write_inl(&rig.qp, &want, (uint16_t)i, GDK_CE_ALWAYS, there.addr,
 				  gdk_key_doca(there.key), data, (uint32_t)size);
@@ -138,7 +138,7 @@ Test(one_dev, blueflame_takes_the_general_path)
 	rig_fini(&rig);
 }
 
-/* Nothing may be written or rung, but the ticket is set. */
+/* The operations must fail without writing or ringing a WQE, but must set the ticket. */
 Test(one_dev, nothing_is_posted_after_the_qp_ended)
 {
 	uint64_t ticket;
@@ -178,7 +178,7 @@ Test(one_dev, full_ring_waits_unless_the_check_is_skipped)
 	cr_assert_eq(rig.ring[0], 0xa5);
 	cr_assert_eq(rig.st->rung, 4);
 	rig_fini(&rig);
-	/* With GDK_OPT_SKIP_CHECK, the caller guarantees that there is room. */
+	/* With GDK_OPT_SKIP_CHECK, the put must not wait for a free slot. */
 	open_rig(4, RIG_DB, 0);
 	for (i = 0; i < 5; i++)
 		cr_assert_eq(put(64, &ticket, RIG_DB, GDK_OPT_SKIP_CHECK), 0);
@@ -186,7 +186,7 @@ Test(one_dev, full_ring_waits_unless_the_check_is_skipped)
 	rig_fini(&rig);
 }
 
-/* Slots that were written by hand, or posted without a doorbell, are rung with the next put. */
+/* A put also rings slots before it that were reserved and written, or posted without a doorbell. */
 Test(one_dev, slots_written_before_are_rung_too)
 {
 	uint64_t idx, ticket;
@@ -218,8 +218,8 @@ Test(one_dev, slots_written_before_are_rung_too)
 }
 
 /*
- * After slots were rung by hand, the word in which the token was parked must be
- * correct one lap later.
+ * The token is parked at slot 0, and then slots are rung by hand. The ready word of
+ * slot 0 must be correct in the next laps.
  */
 Test(one_dev, parked_token_moves_after_ringing_by_hand)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Every one-sided operation, end to end on the software NIC: the bytes that arrive
- * and their neighbours, the signal, the ticket, and the number of slots. In every
- * sharing mode and execution scope, with every doorbell handler and every code
- * option.
+ * One-sided operations, end to end on the software NIC: the bytes that arrive and
+ * their neighbours, the signal, the ticket, and the number of slots. The tests vary
+ * the sharing mode, the execution scope, the doorbell handler and the code options.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -87,7 +86,7 @@ static void refill(void)
 	set_word(p.dst.mem, 1000);
 }
 
-/* Expects `size` bytes of the pattern at GUARD, and unchanged bytes around them. */
+/* Expects `size` bytes of the pattern at offset GUARD, and GUARD unchanged bytes on each side. */
 static void expect_moved(const uint8_t *to, size_t size)
 {
 	for (size_t i = 0; i < size + 2 * GUARD; i++) {
@@ -103,7 +102,7 @@ static uint64_t reserved(void)
 	return p.tx.dev->sq_rsvd_index;
 }
 
-/* The operation must take n slots, and the ticket must be the last of them. */
+/* Expects that the operation took n slots and that its ticket is the last one, and waits for it. */
 static void finish(int err, uint64_t before, uint64_t n, doca_gpu_dev_verbs_ticket_t ticket)
 {
 	cr_assert_eq(err, 0);
@@ -123,7 +122,7 @@ static uint64_t pieces(size_t size)
 	return (size + 27) / 28;
 }
 
-/* ---- one operation each; w has the mode, handler, scope and options ---- */
+/* ---- functions that make and check one operation, with the parameters in w ---- */
 
 static void do_put(size_t size)
 {
@@ -276,7 +275,7 @@ Test(onesided_dev, p_of_every_size)
 	close_pair();
 }
 
-/* The WQE contains the value, so the caller may change it at once. */
+/* gdk_p() copies the value to the WQE, so the caller may change the value after the call. */
 Test(onesided_dev, p_copies_its_value)
 {
 	doca_gpu_dev_verbs_ticket_t t;
@@ -293,7 +292,7 @@ Test(onesided_dev, p_copies_its_value)
 	close_pair();
 }
 
-/* 100 WQEs through 8 slots. */
+/* The value takes 100 WQEs, but the ring has only 8 slots. */
 Test(onesided_dev, p_longer_than_the_ring)
 {
 	open_pair(E2E_DB, 8);
@@ -379,7 +378,7 @@ Test(onesided_dev, every_code_option)
 	close_pair();
 }
 
-/* A skipped doorbell is not rung until the next one. */
+/* WQEs with GDK_OPT_SKIP_DB are not rung until the next doorbell, which rings all of them. */
 Test(onesided_dev, skipped_doorbells_are_rung_by_the_next_doorbell)
 {
 	doca_gpu_dev_verbs_ticket_t t;
@@ -404,7 +403,7 @@ Test(onesided_dev, skipped_doorbells_are_rung_by_the_next_doorbell)
 	close_pair();
 }
 
-/* A wrong key ends the QP: the wait and every later operation return the error. */
+/* A wrong key ends the QP: the wait and later operations must return the error. */
 Test(onesided_dev, an_error_reaches_every_operation)
 {
 	doca_gpu_dev_verbs_ticket_t t;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Fences between the stores to the NIC. A missing fence may have no effect on a CPU,
- * so each way to ring is traced and the order of events is checked. Fences count at
- * the scope that the QP's memory needs. Fences between threads are checked by the
- * model in tests/model.
+ * Fences between the stores that the NIC reads. On a CPU, a missing fence may have
+ * no effect, so the tests record the order of stores and fences for each way to
+ * ring, and check it. A fence is recorded only if its scope is wide enough for the
+ * QP's memory. The model in tests/model checks the fences between threads.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "device/gdk/platform.h"
 
 /*
- * One letter per event:
+ * One letter per event; an event that repeats at once is recorded only once:
  * w  segment of a WQE
  * F  fence at scope nic_scope or wider
  * r  store to `rung`
@@ -46,7 +46,7 @@ static void saw_word(uint64_t bits)
 		saw('T');
 }
 
-/* Traces these functions of platform.h in all headers that are included below. */
+/* The headers that are included below call these functions of platform.h through the recorder. */
 #define gdk_st_wqe16(p, a, b)	   (saw('w'), gdk_st_wqe16(p, a, b))
 #define gdk_fence_rel(scope)	   (saw_fence(scope), gdk_fence_rel(scope))
 #define gdk_fence_sc(scope)	   (saw_fence(scope), gdk_fence_sc(scope))
@@ -152,8 +152,9 @@ static bool before(const char *s, char what, char end)
 }
 
 /*
- * Required order: WQE, fence, the first store that the NIC sees. DBREC, fence,
- * register; exclusive mode omits this fence and rings again after one (gdk_settle).
+ * Required order: a fence between the WQE and the first store to the DBREC or the
+ * register, and a fence between the DBREC and the register. Exclusive mode omits the
+ * second fence; gdk_settle() rings again after a fence.
  */
 static void check(const struct way *w)
 {
@@ -196,7 +197,7 @@ static void run(const struct way *w, uint32_t flags, int scope)
 		}
 		cr_assert_eq(gdk_reserve(&rig.qp, 1, w->mode, 0, &gap), 0);
 		at = gap;
-		/* the later slot is wanted first; its doorbell waits for the earlier slot */
+		/* post the later slot first; its doorbell must wait for the earlier slot */
 		if (w->how == HELD_BACK) {
 			cr_assert_eq(gdk_reserve(&rig.qp, 1, w->mode, 0, &at), 0);
 			gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, at), (uint16_t)at,
@@ -222,9 +223,9 @@ Test(order_dev, fences_before_stores_to_the_nic)
 }
 
 /*
- * If the token is passed on before the register store, this store may land among
- * another thread's 64-byte BlueFlame stores. So on a BlueFlame QP, the register is
- * stored first, whatever the doorbell's handler.
+ * Once a thread has left the token, another thread may write 64 bytes to the
+ * BlueFlame register. So on a BlueFlame QP, a thread must store to the register
+ * before it leaves the token, even if it rings with another handler.
  */
 static void token(int handler, gdk_mode_t mode, const char *order)
 {
@@ -252,7 +253,7 @@ Test(order_dev, order_of_token_and_register)
 	token(RIG_BF, RIG_CTA, "DFT");
 }
 
-/* In exclusive mode, a thread that waits rings again, with a fence between DBREC and register. */
+/* In exclusive mode, a wait must ring again after a fence. */
 Test(order_dev, exclusive_wait_rings_again_after_a_fence)
 {
 	uint64_t at;

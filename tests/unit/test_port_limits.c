@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What a port requires of a connection: a GRH in every packet
- * (IBV_QPF_GRH_REQUIRED), so a path by LID gets a GRH if the GID is known and is
- * refused otherwise; an MTU within the port's; and an existing port number.
+ * Limits of a port. If it requires a GRH in every packet (IBV_QPF_GRH_REQUIRED), a
+ * path by LID must get a GRH if its GID is set, and must be refused otherwise. A
+ * path MTU above the port's active MTU and a port that does not exist must be
+ * refused.
  */
 /* softnic-run: --link-layer infiniband --grh-required --mtu 1024 */
 #include <criterion/criterion.h>
@@ -42,7 +43,7 @@ static doca_error_t step(doca_verbs_qp_attr_t *attr, enum doca_verbs_qp_state to
 	return doca_verbs_qp_modify(q.hl->qp, attr, mask | A(NEXT_STATE));
 }
 
-/* Connects the QP to itself, up to RTS, by LID and by a GID that may be zero. */
+/* Connects the QP to itself (up to RTS) by LID, with the GID, which may be 0, also set. */
 static doca_error_t connect_by_lid(struct doca_verbs_gid gid, enum doca_verbs_mtu_size mtu)
 {
 	doca_verbs_qp_attr_t *attr;

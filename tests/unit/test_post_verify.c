@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The checks that the consumer of the posting benchmark makes
- * (bench/post_verify.h): they must accept the WQEs that this library posts and
- * refuse any other.
+ * The checks of WQEs in the posting benchmark (bench/post_verify.h): they must
+ * accept the WQEs that this library posts, and must find errors in WQEs that the
+ * tests change. Also the benchmark's sums and 64-bit doorbell indices.
  */
 #include <criterion/criterion.h>
 
@@ -81,12 +81,12 @@ Test(post_verify, inline_writes_of_8_and_28_bytes_are_accepted)
 	check_all();
 }
 
-/* A flipped bit in any byte that a NIC reads must be reported. */
+/* A flipped bit must be reported in each of the first len bytes, except the ignored ones. */
 static void check_bytes(unsigned int len)
 {
 	/*
-	 * bytes that are reserved in the control and address segments, and the
-	 * immediate, which is unused
+	 * bit n: byte n is reserved or unused (in the control and address segments;
+	 * also the immediate)
 	 */
 	static const uint64_t ignored = 0xf000f700u;
 	unsigned int byte;
@@ -128,7 +128,7 @@ Test(post_verify, error_code_names_the_wrong_field)
 	cr_assert_eq(check(0, &k, 0, 0), POST_BAD_RADDR);
 }
 
-/* Every fourth slot requests a CQE, according to the mask; the others must not. */
+/* With mask 3, every fourth WQE must request a CQE, and the others must not. */
 Test(post_verify, signal_mask_is_checked)
 {
 	uint64_t slot, k;
@@ -156,7 +156,7 @@ Test(post_verify, sums_of_indices_and_squares)
 		sum += n;
 		squares += n * n;
 	}
-	/* beyond 64 bits, both are computed modulo 2^64 */
+	/* the intermediate products exceed 64 bits; the result must be correct modulo 2^64 */
 	cr_assert_eq(post_sum_squares((1u << 24) + 1) - post_sum_squares(1u << 24), 1ull << 48);
 	cr_assert_eq(post_sum_squares((1ull << 33) + 1) - post_sum_squares(1ull << 33), 0);
 }

@@ -31,7 +31,7 @@ static const struct field nested[] = {
 #include "../lib/prm_fields.def"
 };
 
-/* Returns the offset of a field's first bit, counted from the most significant bit of byte 0. */
+/* Returns the number of a field's first bit; bit 0 is the most significant bit of byte 0. */
 static uint32_t first_bit(uint32_t field)
 {
 	uint32_t bit = PRM_OFFSET(field) * 8;
@@ -60,7 +60,7 @@ Test(prm, every_nested_layout_has_the_offset_of_the_data)
 			     nested[i].name);
 }
 
-/* Fails if the header has a field that the data lacks, which would not be tested. */
+/* A field of the header that the data lacks would not be tested, so the test fails. */
 Test(prm, every_field_of_the_header_is_in_the_data)
 {
 	char line[256], name[64];
@@ -84,7 +84,7 @@ Test(prm, every_field_of_the_header_is_in_the_data)
 	cr_expect_eq(defined, GDK_ARRAY_SIZE(fields));
 }
 
-/* Reads a bit field bit by bit, with the manual's bit numbers. */
+/* Reads a field bit by bit, independently of prm_get(). */
 static uint64_t slow_get(const uint8_t *box, uint32_t bit, uint32_t width)
 {
 	uint64_t value = 0;
@@ -121,7 +121,10 @@ Test(prm, set_writes_the_field_and_nothing_else)
 	}
 }
 
-/* gpunetio sets this 1-bit field with a 64-bit store, which sets next_rcv_psn to 1. */
+/*
+ * Defect of NVIDIA's library: it sets the 1-bit field cd_master with a 64-bit
+ * store, which also sets next_rcv_psn to 1.
+ */
 Test(prm, defect_24_cd_master_leaves_next_rcv_psn)
 {
 	uint8_t qpc[PRM_QPC_LEN] = { 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The data check of the put_bw example's server. The tests plant errors that a
- * faulty NIC could cause and expect the check to find them.
+ * The data check of the put_bw example's server. It must accept correct data and
+ * find the errors that the tests plant, which a faulty NIC could cause.
  */
 #include <criterion/criterion.h>
 
@@ -24,7 +24,7 @@ static const struct put_bw_shape shapes[] = {
 #define NUM_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 #define MAX_BYTES  256
 
-/* Copies all messages in order, as a NIC does. Message `lost` of thread 0 never arrives. */
+/* Copies all messages in order, as a NIC would, except message `lost` of thread 0. */
 static void transfer(const struct put_bw_shape *s, uint8_t *src, uint8_t *dst, uint32_t lost)
 {
 	put_bw_fill(s, src);
@@ -71,8 +71,8 @@ Test(put_bw, lost_message_is_found)
 	uint8_t src[MAX_BYTES], dst[MAX_BYTES];
 
 	/*
-	 * If every message has its own slot, any lost one is found; otherwise, the
-	 * last of each slot.
+	 * A later message in the same part of the window hides a lost one, so lose
+	 * only one of the last `window` messages.
 	 */
 	for (size_t k = 0; k < NUM_SHAPES; k++)
 		for (uint32_t i = shapes[k].iters - shapes[k].window; i < shapes[k].iters; i++) {

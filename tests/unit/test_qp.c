@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Creation of queue pairs: sizes, layout in own and external memory, attributes
- * that creation refuses, and the order of destruction.
+ * Creation of queue pairs: sizes, memory layout (allocated by the library or
+ * external), attributes that creation refuses, and the order of destruction.
  */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The device functions that reserve, publish and submit slots: unpublished gaps,
- * skipped doorbells, wrap-around of the ring, and a QP that has ended.
+ * The device functions that reserve, publish and submit slots, with unpublished gaps,
+ * skipped doorbells, wrap-around of the ring, a full ring, and a QP that has ended.
  */
 #include <criterion/criterion.h>
 
@@ -34,15 +34,15 @@ Test(qp_dev, late_publisher_rings_wanted_slots)
 	cr_assert_eq(rig.st->doorbells, 1);
 	cr_assert_eq(rig.st->left, 0);
 	cr_assert_eq(*(uint64_t *)(rig.st + 1), GDK_TOKEN(2) | 3);
-	/* published but not wanted, so not rung */
+	/* slot 2 is published but not submitted, so it is not rung */
 	gdk_mark_ready(&rig.qp, 2, 2, RIG_GPU, RIG_AUTO);
 	cr_assert_eq(rig.st->rung, 2);
 	cr_assert_eq(rig.st->left, 1);
 }
 
 /*
- * The state holds the slot where the token is parked, so the next poster need not
- * read the words.
+ * The state block names the slot at which the token is parked, so the next poster
+ * need not search the ready words for it.
  */
 Test(qp_dev, state_holds_where_the_token_is_parked)
 {
@@ -57,8 +57,8 @@ Test(qp_dev, state_holds_where_the_token_is_parked)
 }
 
 /*
- * After slot 0 is published, the token is in `left`. A thread that posts slot 1
- * must take it from there, because it is not parked at its slot.
+ * The thread that publishes slot 0 leaves the token in `left`. The thread that
+ * posts slot 1 must take the token from `left`, because it is not parked there.
  */
 Test(qp_dev, post_takes_a_token_that_was_left)
 {
@@ -92,8 +92,8 @@ Test(qp_dev, a_range_over_several_words_is_published)
 }
 
 /*
- * In exclusive mode, no fence orders the DBREC store before the register store. A
- * thread that waits rings once more, after a fence.
+ * In exclusive mode, no fence orders the DBREC store before the register store. So
+ * the first wait rings again after a fence; later waits do not.
  */
 Test(qp_dev, exclusive_wait_rings_again_once)
 {
@@ -224,7 +224,7 @@ Test(qp_dev, reservation_larger_than_the_ring_is_refused)
 	cr_assert_eq(gdk_qp_status(&rig.qp), 0);
 }
 
-/* The caller guarantees that there is room, so the CQ is not polled. */
+/* With GDK_OPT_SKIP_CHECK the caller is responsible for free slots, so the CQ is not polled. */
 Test(qp_dev, skipped_availability_check_does_not_poll)
 {
 	struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };

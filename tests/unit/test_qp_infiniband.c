@@ -66,7 +66,7 @@ static void expect_query(enum doca_verbs_addr_type type)
 	doca_verbs_qp_init_attr_destroy(init);
 }
 
-/* Moves the QP to RTR with this address type and returns the path from the firmware. */
+/* Moves the QP to RTR with this address type. On success, path receives the firmware's path. */
 static doca_error_t connect_by(enum doca_verbs_addr_type type, uint8_t path[PRM_ADS_LEN])
 {
 	uint8_t out[PRM_QUERY_QP_OUT_LEN];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One thread posts in random ways: exclusive and shared modes alternate, with and
- * without doorbells, in parts, with waits and ringing by hand. After each step, the
- * state is checked against a list of the slots that were published and of the
- * doorbells that were requested.
+ * One thread posts in random ways: in exclusive and shared modes, with and without
+ * doorbells, out of order, with waits and ringing by hand. After each step, the
+ * test compares the QP's state with its own record of published slots and of the
+ * highest index for which a doorbell was requested.
  */
 #include <criterion/criterion.h>
 
@@ -13,7 +13,11 @@
 #define MOST 4096u /* limit of slots in one sequence */
 
 static struct rig rig;
-/* indices; asked: a doorbell was requested for all slots below */
+/*
+ * WQE indices. start: first one of the sequence; reserved: next one to reserve;
+ * asked: a doorbell was requested for all slots below; last_rung: `rung` at the
+ * last check.
+ */
 static uint64_t start, reserved, asked, last_rung;
 static uint8_t marked[MOST]; /* by index - start; 1: published */
 static uint32_t seed, step;
@@ -36,7 +40,7 @@ static enum doca_gpu_dev_verbs_resource_sharing_mode shared_mode(void)
 	return dice(2) ? RIG_GPU : RIG_CTA;
 }
 
-/* Starts with a ring whose slots below `from` are used already. */
+/* Prepares a ring in which all slots below index `from` have been posted, rung and completed. */
 static void open_at(uint32_t depth, uint64_t from, int handler)
 {
 	const struct gdk_sq q = (rig_init(&rig, depth, handler, 0), gdk_sq_of(&rig.qp));
@@ -49,8 +53,8 @@ static void open_at(uint32_t depth, uint64_t from, int handler)
 		else
 			*gdk_word(&q, i) |= gdk_slot_bits(&q, i, 1);
 	/*
-	 * A bit that means published in the previous lap means unpublished in the
-	 * next, so the slots from `from` on are correct.
+	 * A ready bit that means "published" in one lap means "not published" in the
+	 * next, so these bits are also correct for the slots from `from` on.
 	 */
 	*gdk_word(&q, from) |= GDK_TOKEN(gdk_word_pos(&q, from));
 	rig.st->parked = dice(2) ? from : 0;
@@ -101,7 +105,7 @@ static void check(void)
 	MUST(tokens() == 1);
 	MUST(st->left || *gdk_word(&q, rung) & GDK_TOKEN(gdk_word_pos(&q, rung)));
 	MUST(st->left != GDK_LEFT || !(st->written > rung));
-	/* if the slot where the token was parked is unpublished, the token is still there */
+	/* if the slot that `parked` names is not published, the token must be in its word */
 	i = st->parked;
 	MUST(i < end || *gdk_word(&q, i) & GDK_TOKEN(gdk_word_pos(&q, i)));
 	for (i = rung; i < rung + rig.depth; i++)
@@ -122,7 +126,7 @@ static void want(uint64_t pi)
 		asked = pi;
 }
 
-/* A wait must ring all slots below `need`, which are then complete. */
+/* A wait for the slots below `need` must ring them; once the NIC has run, it must succeed. */
 static void wait_below(uint64_t need, enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	const struct gdk_qp_state *st = rig.st;
@@ -174,7 +178,7 @@ static void submit(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 	check();
 }
 
-/* Rings all slots below the first unpublished one, with the functions for ringing by hand. */
+/* Rings all slots below the first unpublished one by hand. */
 static void ring_by_hand(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	const uint64_t pi = gap();
@@ -197,7 +201,7 @@ static void ring_by_hand(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 	check();
 }
 
-/* Up to 40 puts of one WQE each, in exclusive mode, so that they cross the end of a ready word. */
+/* 1 to 40 operations of one WQE in exclusive mode; 32 of them fill a ready word. */
 static void put_alone(void)
 {
 	const gdk_handler_t handler = rig.handler == RIG_BF || dice(2) ? RIG_AUTO
@@ -226,7 +230,7 @@ static void put_alone(void)
 	}
 }
 
-/* Posts the second half of a reservation before the first. */
+/* Posts the second part of a reservation before the first part. */
 static void crosswise(uint32_t most)
 {
 	const uint32_t n = 1 + dice(most), k = 1 + dice(most);

@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * doca_verbs_qp_modify() and doca_verbs_qp_query(): which transitions exist, which
- * attributes each one needs and allows, and what a query returns.
+ * attributes each one requires and permits, and what a query returns.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -66,8 +66,8 @@ static doca_error_t move(enum doca_verbs_qp_state to, int mask)
 }
 
 /*
- * Queries the QP: the state and attributes from the firmware; *mask: the attributes
- * that are valid.
+ * Queries the QP: returns its state and stores its attributes in got, and in *mask
+ * the bits of those that are valid.
  */
 static enum doca_verbs_qp_state state(doca_verbs_qp_attr_t *got, int *mask)
 {
@@ -174,8 +174,9 @@ Test(qp_modify, rts_to_rts_then_error_and_reset)
 }
 
 /*
- * Changes source GID index, traffic class and atomic mode from RTS to RTS, and
- * checks which of these the firmware has taken.
+ * Changes the source GID index, the traffic class and the atomic mode in a
+ * transition from RTS to RTS. Expects the new index and the atomic mode in the
+ * firmware, `dscp` as the DSCP, and an unchanged remote GID.
  */
 static void change_path(int sgid_index, uint8_t traffic_class, uint8_t dscp,
 			enum doca_verbs_qp_atomic_mode atomics)
