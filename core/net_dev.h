@@ -22,11 +22,11 @@ struct gdk_caps {
 	uint8_t log_max_qp_sz, log_max_cq_sz;
 	uint8_t rc_supported;
 	uint8_t num_ports;
-	uint8_t num_lag_ports; /* ports of the bond that the device may be part of */
-	uint8_t lag_owner;     /* this PCI function controls the bond (no VF or SF does) */
-	uint8_t lag_tx_port;   /* a QP can be assigned to a port of the bond */
-	uint8_t rts2rts_lag;   /* RTS2RTS_QP can change the port of a QP */
-	uint8_t rts2rts_dscp;  /* RTS2RTS_QP can change the DSCP */
+	uint8_t num_lag_ports;		  /* ports of the bond that the device may be part of */
+	uint8_t lag_owner;		  /* this function controls the bond; not a VF or SF */
+	uint8_t lag_tx_port;		  /* a QP can be assigned to a port of the bond */
+	uint8_t rts2rts_lag;		  /* RTS2RTS_QP can change the port of a QP */
+	uint8_t rts2rts_dscp;		  /* RTS2RTS_QP can change the DSCP */
 	uint8_t send_dbr_mode_no_dbr_ext; /* DBREC-less QPs are supported */
 	uint8_t roce;			  /* the port's link layer is Ethernet */
 	uint8_t cqe_version;

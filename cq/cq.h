@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Private definition of a completion queue, and functions for its memory. GPU threads poll
- * the CQ with cq_dev.h; here are the host's parts.
+ * Private definition of a completion queue, and functions of the host for its memory. GPU
+ * threads poll the CQ with cq_dev.h.
  */
 #ifndef GDK_CQ_H
 #define GDK_CQ_H
@@ -46,12 +46,13 @@ struct doca_verbs_cq_t {
 	bool own_uar;
 	void *context;
 	atomic_int users;     /* QPs that use this CQ */
-	atomic_bool exported; /* one of them is exported: GPU threads consume the CQEs */
+	atomic_bool exported; /* one of these QPs is exported: GPU threads consume the CQEs */
 };
 
-/* Initializes the memory of a CQ: marks all CQEs invalid, clears dbrec_bytes behind them. */
+/* Initializes the memory of a CQ: marks all CQEs invalid, and clears the dbrec_bytes bytes behind
+ * them. */
 doca_error_t gdk_cq_format(struct doca_verbs_cq_t *cq, size_t dbrec_bytes);
-/* Marks every CQE of a ring in host memory invalid. The ring must be zero. */
+/* Marks every CQE of a ring in host memory invalid. The caller has set the ring to zero. */
 void gdk_cq_format_image(uint8_t *ring, uint32_t cqe_num);
 
 /* Queries how many CQEs the NIC has written, modulo 2^24. cq must not belong to the SDK. */

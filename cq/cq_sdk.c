@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * SDK mode of completion queues (core/sdk.h). At creation it queries the SDK for the number,
- * sizes and addresses that export and polling need. The address of the entries in an external
- * umem is computed from the umem and the offset instead.
+ * SDK mode of completion queues (core/sdk.h). When this file creates a CQ, it queries the SDK for
+ * the CQ number, sizes and addresses that export and polling need. If the CQ is in a umem of
+ * the caller, it computes the address of the entries from the umem and the offset instead.
  */
 #include "core/sdk.h"
 #include "cq/cq.h"
 
-/* umem stands for the memory that the SDK allocated itself. It is never returned to the
+/* umem is used if the SDK allocated the memory of the CQ itself. It is never returned to the
  * application. */
 struct sdk_cq {
 	struct doca_verbs_cq_t cq;

@@ -2,14 +2,15 @@
 /* Copyright (c) gdaki authors */
 /**
  * @file
- * Device API, completion queues: templates of DOCA GPUNetIO over plain functions in gdk/cq_dev.h.
+ * Device API, completion queues. The functions have the names and signatures of DOCA GPUNetIO and
+ * call plain functions in gdk/cq_dev.h; most are templates.
  *
  * A completion index counts from the export or the last reset of the QP. In a collapsed CQ it is
  * the index of a WQE. Functions that poll return 0, or the negative errno that ended the QP: -EIO
  * after an error CQE, -ECANCELED after gdk_verbs_qp_abort(), -ETIMEDOUT after the wait limit.
  *
- * Template parameters: resource_sharing_mode names the threads that poll this CQ and must be the
- * mode in which the QP is posted to; qp_type is always the send queue.
+ * Template parameters: resource_sharing_mode names the threads that poll this CQ at the same time;
+ * it must be the mode of the functions that post to the QP. qp_type is always the send queue.
  */
 #ifndef DOCA_GPUNETIO_DEV_VERBS_CQ_CUH
 #define DOCA_GPUNETIO_DEV_VERBS_CQ_CUH
@@ -25,13 +26,13 @@ doca_gpu_dev_verbs_qp_get_cq_sq(struct doca_gpu_dev_verbs_qp *qp)
 	return gdk_qp_cq(qp);
 }
 
-/** Adds to a CQE index modulo 2^24, the width of a CQ's consumer index. */
+/** Returns cqe_idx + increment modulo 2^24: a CQ's consumer index has 24 bits. */
 GDK_FN uint32_t doca_gpu_dev_verbs_cqe_idx_inc_mask(uint32_t cqe_idx, uint32_t increment)
 {
 	return (cqe_idx + increment) & DOCA_GPUNETIO_VERBS_CQE_CI_MASK;
 }
 
-/** Polls the CQ once for completion cons_index. Returns EBUSY if it is not complete yet. */
+/** Polls the CQ once for completion cons_index. Returns EBUSY if it has not arrived yet. */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
 		  DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
 	  enum doca_gpu_dev_verbs_qp_type qp_type = DOCA_GPUNETIO_VERBS_QP_SQ>
@@ -73,7 +74,7 @@ GDK_FN int doca_gpu_dev_verbs_poll_cq(struct doca_gpu_dev_verbs_cq *cq, uint32_t
 	return gdk_poll_cq(cq, count, resource_sharing_mode);
 }
 
-/* ---- names that functions of DOCA itself call ---- */
+/* ---- internal functions of DOCA ---- */
 
 /** As doca_gpu_dev_verbs_poll_one_cq_at(). For source compatibility. */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
@@ -95,8 +96,8 @@ GDK_FN int doca_priv_gpu_dev_verbs_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, 
 }
 
 /**
- * As doca_gpu_dev_verbs_poll_cq_collapsed_at(), and returns the number of WQEs that are known to
- * be complete in *new_cqe_ci. For source compatibility.
+ * As doca_gpu_dev_verbs_poll_cq_collapsed_at(). Also stores the index below which all WQEs are
+ * known to be complete in *new_cqe_ci. For source compatibility.
  */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode =
 		  DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
@@ -115,9 +116,9 @@ GDK_FN int doca_priv_gpu_dev_verbs_poll_cq_collapsed_at(struct doca_gpu_dev_verb
 /* ---- consumer index, errors ---- */
 
 /**
- * Reports to the NIC that cqe_num more CQEs were consumed, for callers that read CQEs themselves.
- * Stores the consumer index to the DBREC unless is_overrun is true, because a CQ whose overrun is
- * enabled needs no DBREC. Returns the new consumer index, 24 bits.
+ * Adds cqe_num to the consumer index, for callers that read CQEs themselves. Unless is_overrun is
+ * true, stores it in the DBREC, where the NIC reads it; a CQ whose overrun is enabled needs no
+ * DBREC. Returns the new consumer index, 24 bits.
  */
 template <bool is_overrun>
 GDK_FN uint32_t doca_gpu_dev_verbs_cq_update_dbrec(struct doca_gpu_dev_verbs_cq *cq,
@@ -127,7 +128,7 @@ GDK_FN uint32_t doca_gpu_dev_verbs_cq_update_dbrec(struct doca_gpu_dev_verbs_cq 
 }
 
 #if DOCA_GPUNETIO_VERBS_ENABLE_DEBUG == 1
-/** Prints a CQE as text. Only with DOCA_GPUNETIO_VERBS_ENABLE_DEBUG. */
+/** Prints a CQE as text. Exists only if DOCA_GPUNETIO_VERBS_ENABLE_DEBUG is 1. */
 GDK_FN void doca_gpu_dev_verbs_cq_print_cqe_err(struct doca_gpunetio_ib_mlx5_cqe64 *cqe64)
 {
 	gdk_print_cqe64(cqe64);

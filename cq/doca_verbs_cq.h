@@ -54,9 +54,9 @@ doca_error_t doca_verbs_cq_attr_set_cq_context(doca_verbs_cq_attr_t *cq_attr, vo
 /**
  * Places the CQ in memory of the caller. The entries, 64 bytes each, start at the offset; the
  * DBREC of 8 bytes follows them. doca_verbs_cq_create() initializes both. The umem must exist
- * until the CQ is destroyed. If it is not set, the library allocates host memory.
+ * until the CQ is destroyed.
  *
- * @param external_umem the umem; NULL: the library allocates host memory
+ * @param external_umem the umem; NULL (default): the library allocates host memory
  * @param external_umem_offset offset in the umem in bytes, a multiple of 64; if the umem has pages
  *         of more than 4096 bytes, also a multiple of 1/64 of a page
  */
@@ -65,8 +65,9 @@ doca_error_t doca_verbs_cq_attr_set_external_umem(doca_verbs_cq_attr_t *cq_attr,
 						  uint64_t external_umem_offset);
 
 /**
- * Sets the UAR through which the CQ is armed. It must exist until the CQ is destroyed. Default, or
- * NULL: the library allocates one.
+ * Sets the UAR through which the CQ is armed. It must exist until the CQ is destroyed.
+ *
+ * @param external_uar the UAR; NULL (default): the library allocates one
  */
 doca_error_t doca_verbs_cq_attr_set_external_uar(doca_verbs_cq_attr_t *cq_attr,
 						 doca_verbs_uar_t *external_uar);
@@ -81,13 +82,13 @@ doca_error_t doca_verbs_cq_attr_set_cq_overrun(doca_verbs_cq_attr_t *cq_attr,
 /**
  * Sets whether the NIC writes every CQE to entry 0.
  *
- * @param cc 1: yes; 0 (default): CQEs fill the ring
+ * @param cc 1: yes; 0 (default): no, the NIC writes CQEs to all entries in turn
  */
 doca_error_t doca_verbs_cq_attr_set_cq_collapsed(doca_verbs_cq_attr_t *cq_attr, uint8_t cc);
 
 /**
  * Creates a CQ with entries of 64 bytes. Destroy it with doca_verbs_cq_destroy(). The attribute
- * object is not used after the call. Any thread.
+ * object is not used after the call. Any thread may call this.
  *
  * @retval DOCA_ERROR_INVALID_VALUE the size is 0 or above the device's limit, or ring and DBREC do
  *         not fit into the umem, are not aligned, or the umem is on another device
@@ -102,7 +103,8 @@ doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *cq_
  * Destroys a CQ and frees the memory and the UAR that the library allocated for it.
  *
  * @retval DOCA_ERROR_IN_USE a QP still uses it
- * @retval DOCA_ERROR_DRIVER the firmware or the kernel refused; the CQ can only be destroyed again
+ * @retval DOCA_ERROR_DRIVER the firmware or the kernel refused; the caller may repeat this call,
+ *         but must not use the CQ for anything else
  */
 doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *verbs_cq);
 
@@ -112,7 +114,7 @@ doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *verbs_cq);
  * @param cq_buf gets the address of entry 0: a GPU address if the umem has a GPU, otherwise a CPU
  *         address
  * @param cq_num_entries gets the number of entries, a power of two
- * @param cq_entry_size gets the bytes of an entry: 64
+ * @param cq_entry_size gets the size of an entry in bytes: 64
  */
 doca_error_t doca_verbs_cq_get_wq(doca_verbs_cq_t *verbs_cq, void **cq_buf,
 				  uint32_t *cq_num_entries, uint8_t *cq_entry_size);
@@ -121,9 +123,9 @@ doca_error_t doca_verbs_cq_get_wq(doca_verbs_cq_t *verbs_cq, void **cq_buf,
  * Returns the addresses with which a CQ is polled and armed.
  *
  * @param uar_db_reg gets the CPU address of the doorbell register of the UAR
- * @param ci_dbr gets the address of the consumer word of the DBREC: big-endian, 24 bits count. It
- *         is a GPU address if the umem has a GPU.
- * @param arm_dbr gets the address of the arm word of the DBREC: big-endian
+ * @param ci_dbr gets the address of the DBREC word with the consumer index: big-endian, the low 24
+ *         bits are used. It is a GPU address if the umem has a GPU.
+ * @param arm_dbr gets the address of the arm word of the DBREC, which follows that word: big-endian
  */
 doca_error_t doca_verbs_cq_get_dbr_addr(doca_verbs_cq_t *verbs_cq, uint64_t **uar_db_reg,
 					uint32_t **ci_dbr, uint32_t **arm_dbr);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Chooses the doorbell handler of a QP for a GPU, NIC and UAR. No other file does. The report
- * has a reason for each candidate; the log shows the reasons at level INFO.
+ * Chooses the doorbell handler of a QP for a GPU, NIC and UAR. Only this file makes this choice.
+ * The report has a reason for each candidate; the log shows the reasons at level INFO.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define H(name) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
 
-/* One choice while it is made. */
+/* A choice in progress. */
 struct choice {
 	const struct gdk_slot *slots;
 	size_t num;
@@ -35,13 +35,14 @@ static const char *const strategies[] = {
 	[H(GPU_SM_BF)] = "bf", [H(GPU_SM_NO_DBR)] = "gpu_sm",
 };
 
-/* NULL: unknown handler. */
+/* Returns the name of a handler's strategy, or NULL if the handler is unknown. */
 static const char *strategy_of(enum doca_gpu_dev_verbs_nic_handler h)
 {
 	return (size_t)h < GDK_ARRAY_SIZE(strategies) ? strategies[h] : NULL;
 }
 
-/* The strategy that implements a handler. NULL: it is not linked; *reason says why. */
+/* Returns the strategy that implements a handler. If it is not linked, returns NULL and sets
+ * *reason to the cause. */
 static const struct gdk_doorbell *linked(const struct choice *c,
 					 enum doca_gpu_dev_verbs_nic_handler h, const char **reason)
 {
@@ -70,7 +71,7 @@ static const char *linked_names(const struct choice *c, char *buf, size_t len)
 	return at ? buf : "none";
 }
 
-/* Probes one candidate and records the result. NULL: not usable. */
+/* Probes one candidate and records the result. Returns NULL if the candidate is not usable. */
 static const struct gdk_doorbell *try_one(struct choice *c, const struct gdk_doorbell_ask *ask,
 					  enum doca_gpu_dev_verbs_nic_handler h)
 {
@@ -83,7 +84,7 @@ static const struct gdk_doorbell *try_one(struct choice *c, const struct gdk_doo
 		to->reason = "supported by this GPU and NIC";
 		probed = db->probe(ask, h, &to->reason);
 		to->usable = probed == DOCA_SUCCESS;
-		/* Lack of memory does not mean that the handler is not supported. */
+		/* Without memory it is not known whether the handler is supported. */
 		if (probed == DOCA_ERROR_NO_MEMORY)
 			c->err = probed;
 	}

@@ -5,7 +5,7 @@
  * it and writes the DBREC and the doorbell register. The counters of one NIC and GPU are
  * packed, eight in a cache line, in pages near the NIC, so that a thread polls few lines.
  * The CPU thread is a thread of a service (service.c) or the caller of
- * doca_gpu_verbs_cpu_proxy_progress; this file creates none.
+ * doca_gpu_verbs_cpu_proxy_progress; this file creates no threads.
  */
 #include <endian.h>
 #include <errno.h>
@@ -20,8 +20,8 @@
 #define PAGE_SLOTS 512u
 #define PAGE_BYTES (PAGE_SLOTS * sizeof(uint64_t))
 
-/* A page of counters (slots). Bit i of used is set if slot i is allocated; count is the number of
- * allocated slots. */
+/* A page of counters. Bit i of used: counter i is allocated. count: number of allocated
+ * counters. */
 struct counter_page {
 	struct counter_page *next;
 	doca_gpu_t *gpu;
@@ -161,7 +161,8 @@ static doca_error_t attach(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *de
 	if (err != DOCA_SUCCESS)
 		return err;
 	__atomic_store_n(&page->cpu[slot], 0, __ATOMIC_RELAXED);
-	/* Release: orders the store above. Pairs with the acquire in gdk_scan_pass(). */
+	/* Release: orders the store to the counter before this increment. Pairs with the acquire in
+	 * gdk_scan_pass(). */
 	atomic_fetch_add_explicit(&gdk_counter_falls, 1, memory_order_release);
 	x->proxy.slot = page;
 	x->pub.cpu_db = &page->cpu[slot];
@@ -181,7 +182,7 @@ static void detach(struct gdk_db_qp *x)
 	x->pub.cpu_db = NULL;
 }
 
-/* step_lock is held. */
+/* The caller holds step_lock. Release as in attach(). */
 static void reset(struct gdk_db_qp *x)
 {
 	__atomic_store_n(x->pub.cpu_db, 0, __ATOMIC_RELEASE);
@@ -204,7 +205,7 @@ static bool ring_raised(struct gdk_db_qp *x)
 		return false;
 	db.word[0] = htobe32((uint32_t)(pi << 8));
 	db.word[1] = qp->sq_num_shift8_be;
-	/* Release: the NIC may read the DBREC at any time, and must see the WQEs below pi if it
+	/* Release: the NIC can read the DBREC at any time, and must see the WQEs below pi if it
 	 * sees this value. */
 	if (x->dbrec_cpu)
 		__atomic_store_n(x->dbrec_cpu, htobe32((uint32_t)(pi & 0xffff)), __ATOMIC_RELEASE);
@@ -217,8 +218,9 @@ static bool ring_raised(struct gdk_db_qp *x)
 	return true;
 }
 
-/* Checks without the lock whether the counter was raised. A counter in a state block can only be
- * read under the lock, because a reset overwrites the whole block; so it counts as raised. */
+/* Checks without step_lock whether the counter was raised. A counter in a state block can only be
+ * read under the lock, because a reset overwrites the whole block. So the function returns true for
+ * it. */
 static bool is_raised(const struct gdk_db_qp *x)
 {
 	return !x->proxy.slot || __atomic_load_n(x->pub.cpu_db, __ATOMIC_RELAXED) !=

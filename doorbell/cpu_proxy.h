@@ -20,8 +20,8 @@ enum gdk_step {
 
 /* Rings the doorbell once if GPU threads have increased the counter *pub.cpu_db. */
 enum gdk_step gdk_proxy_step(struct gdk_db_qp *x);
-/* As gdk_proxy_step, but waits for another thread's step to end. On return, all that GPU threads
- * raised before the call is rung. Returns whether this call rang. */
+/* As gdk_proxy_step, but waits until another thread's step has ended. On return, every index that
+ * GPU threads raised before the call has been rung. Returns whether this call rang. */
 bool gdk_proxy_drain(struct gdk_db_qp *x);
 
 /* One cache line of counters. */
@@ -35,10 +35,11 @@ struct gdk_scan {
 	struct gdk_scan_line *line;
 	struct gdk_db_qp *(*member)[GDK_SCAN_SLOTS]; /* QPs of each line; NULL: not in the set */
 	size_t num_lines, max_lines;
-	/* QPs whose counter is in the state block, not in a slot (NO_DBR_SW_EMULATED). */
+	/* QPs whose counter is in the state block, not in a page of counters
+	 * (NO_DBR_SW_EMULATED). */
 	struct gdk_db_qp **loose;
 	size_t num_loose, max_loose;
-	size_t num;	    /* all QPs of the set */
+	size_t num;	    /* number of all QPs in the set */
 	unsigned int falls; /* gdk_counter_falls at the start of the last pass */
 	bool stale;	    /* the next pass must read every counter */
 };
@@ -47,14 +48,14 @@ doca_error_t gdk_scan_add(struct gdk_scan *s, struct gdk_db_qp *x);
 void gdk_scan_remove(struct gdk_scan *s, struct gdk_db_qp *x);
 /* Returns whether the set contains a QP whose counter is in the same cache line as x's. */
 bool gdk_scan_has_line(const struct gdk_scan *s, const struct gdk_db_qp *x);
-/* Any QP of the set; NULL if it is empty. */
+/* Returns some QP of the set, or NULL if the set is empty. */
 struct gdk_db_qp *gdk_scan_any(const struct gdk_scan *s);
 /* Polls all counters once and rings where needed. Returns the number of QPs that were rung. */
 unsigned int gdk_scan_pass(struct gdk_scan *s);
 void gdk_scan_free(struct gdk_scan *s);
 
-/* Number of times that a proxy counter decreased: at a reset, or when its slot was given to another
- * QP. Incremented after the decrease. */
+/* Number of times that a proxy counter decreased: at a reset, or when the counter was given to
+ * another QP. It is incremented after the decrease. */
 extern atomic_uint gdk_counter_falls;
 
 #endif

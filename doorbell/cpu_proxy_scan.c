@@ -4,13 +4,13 @@
  * The scan set of the CPU proxy (cpu_proxy.h): polls the counters of many queue pairs.
  *
  * GPU threads only increase a counter, so the sum of the eight counters of a cache line
- * changes when one of them does. An idle pass computes and compares sums, and reads 10 bytes
- * for each QP. A changed sum is only a hint: the counters of that line are then read one by
- * one, with the ordering that ringing needs.
+ * changes when one of them does. A pass over idle QPs computes and compares sums only; for eight
+ * QPs it reads 64 bytes of counters, an address and the old sum. If a sum has changed, the
+ * counters of that line are read one by one, with the ordering that ringing needs.
  *
- * A counter decreases when its QP is reset or its slot is given to another QP. A decrease
- * and an increase may cancel out in the sum, so decreases are counted in gdk_counter_falls,
- * and a pass that sees a new value reads every counter.
+ * A counter decreases when its QP is reset or the counter is given to another QP. A decrease
+ * and an increase can cancel out in the sum. So decreases are counted in gdk_counter_falls, and
+ * a pass that sees a new value of gdk_counter_falls reads every counter.
  */
 #include <stdlib.h>
 
@@ -164,7 +164,8 @@ struct gdk_db_qp *gdk_scan_any(const struct gdk_scan *s)
 	return *x;
 }
 
-/* Executes a step of one QP. If another thread is in a step of it, the next pass tries again. */
+/* Executes one proxy step for a QP. If another thread is executing one for this QP, the next pass
+ * reads every counter. */
 static unsigned int step_qp(struct gdk_scan *s, struct gdk_db_qp *x)
 {
 	enum gdk_step step = gdk_proxy_step(x);
@@ -173,8 +174,8 @@ static unsigned int step_qp(struct gdk_scan *s, struct gdk_db_qp *x)
 	return step == GDK_STEP_RANG;
 }
 
-/* Reads the counters of a line one by one. sum was read before the counters: an increase after that
- * changes the sum of the next pass. */
+/* Reads the counters of a line one by one and rings where needed. The caller computed sum before: a
+ * counter that increases after that makes the sum of the next pass differ. */
 static unsigned int scan_line(struct gdk_scan *s, size_t i, uint64_t sum)
 {
 	unsigned int rung = 0, k;

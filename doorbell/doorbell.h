@@ -2,9 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * The interface between queue pairs and doorbell strategies. Each strategy is one archive
- * that defines one pointer, gdk_doorbell_<name>, to its operations. libgdaki_db_none.a, behind
- * the strategies on the link line, defines these pointers as NULL for the strategies that are
- * not linked. Device code is in *_dev.h.
+ * that defines gdk_doorbell_NAME, a pointer to its operations, and gdk_doorbell_NAME_linked.
+ * libgdaki_db_none.a, behind the strategies on the link line, defines these pointers as NULL
+ * for the strategies that are not linked. Device code is in *_dev.h.
  *
  * Each QP gets its strategy once, by gdk_doorbell_pick(): a high-level QP before it is
  * created, any other QP at its export.
@@ -59,7 +59,7 @@ struct gdk_db_qp {
 	uint32_t *dbrec_cpu; /* CPU address of DBREC word 1; NULL: no DBREC, or no CPU access */
 	uint32_t qpn;
 	bool no_dbr;	  /* created in the firmware's mode without DBREC */
-	bool reg_on_host; /* set by attach: the register page is ordinary host memory */
+	bool reg_on_host; /* set by attach: the register page is not mapped as device memory */
 	struct doca_dev *dev;
 	struct doca_verbs_uar *uar;
 	void *reg;   /* CPU address of the register that takes the QP's doorbells */
@@ -79,7 +79,7 @@ struct gdk_doorbell_ask {
 	struct doca_verbs_uar *uar;
 	enum doca_gpu_dev_verbs_nic_handler want; /* AUTO, or one handler */
 	enum doca_gpu_verbs_send_dbr_mode_ext dbr_mode;
-	bool dbr_mode_stated;	    /* false: AUTO may fall back from NO_DBR */
+	bool dbr_mode_stated;	    /* the caller requires dbr_mode; else AUTO may use VALID_DBR */
 	const struct gdk_db_qp *qp; /* NULL: the QP does not exist yet */
 };
 
@@ -94,14 +94,16 @@ struct gdk_doorbell {
 	 * image of the device struct, which the caller then copies to the GPU. */
 	doca_error_t (*attach)(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *dev);
 	void (*detach)(struct gdk_db_qp *x);
-	/* Resets what the strategy counts of a QP, under proxy.step_lock; NULL: nothing. */
+	/* Resets the strategy's counter of a QP. The caller holds proxy.step_lock. NULL: there is
+	 * no such counter. */
 	void (*reset)(struct gdk_db_qp *x);
 };
 
 /*
- * What a program was linked with. *linked is true if the linker took the strategy's archive;
- * *ops is NULL if it took the pointer of libgdaki_db_none.a. Both are true only if the
- * linker allows multiple definitions and libgdaki_db_none.a is in front of the strategy.
+ * One strategy as it was linked into the program. *linked is true if the linker took the
+ * strategy's object file. *ops is NULL if the linker took the pointer of libgdaki_db_none.a.
+ * *linked is true and *ops is NULL only if the linker allows multiple definitions and
+ * libgdaki_db_none.a is in front of the strategy.
  */
 struct gdk_slot {
 	const char *name;

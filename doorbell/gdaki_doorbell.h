@@ -31,7 +31,8 @@ struct gdk_handler_report {
 	enum doca_gpu_dev_verbs_nic_handler asked;  /**< the handler that the caller requested */
 	enum doca_gpu_dev_verbs_nic_handler chosen; /**< the result; TYPE_MAX: none is usable */
 	unsigned int num_candidates;		    /**< valid entries of candidates */
-	struct gdk_handler_candidate candidates[GDK_HANDLER_CANDIDATES_MAX]; /**< what was tested */
+	/** the handlers that were tested */
+	struct gdk_handler_candidate candidates[GDK_HANDLER_CANDIDATES_MAX];
 };
 
 /**
@@ -78,7 +79,8 @@ doca_error_t gdk_verbs_service_create(const struct gdk_service_attr *attr,
  * Removes a QP from a CPU proxy service. On return the service has rung every index that the GPU
  * had raised before the call, and does not use the QP any more.
  *
- * doca_gpu_verbs_unexport_qp() and doca_gpu_verbs_destroy_service() do the same. Any thread.
+ * doca_gpu_verbs_unexport_qp() and doca_gpu_verbs_destroy_service() also do this. Any thread may
+ * call this.
  *
  * @retval DOCA_ERROR_NOT_FOUND this service does not monitor the QP
  */
@@ -88,20 +90,20 @@ doca_error_t gdk_verbs_service_unmonitor_qp(doca_gpu_verbs_service_t service,
 /** Statistics of a CPU proxy service since its creation, the sums of all its threads. */
 struct gdk_service_stats {
 	uint64_t passes;       /**< polls of all counters of a thread */
-	uint64_t rings;	       /**< stores to doorbell registers */
+	uint64_t rings;	       /**< stores to doorbell registers by the service */
 	uint64_t yields;       /**< idle passes that yielded the CPU */
 	uint64_t sleeps;       /**< idle passes that slept */
-	uint64_t stalls;       /**< times a doorbell waited because its thread did not run */
+	uint64_t stalls;       /**< number of stalls, see gdk_service_attr.stall_ms */
 	uint64_t worst_gap_ns; /**< longest time, in nanoseconds, between two passes of a thread of
 				* which the second found a doorbell to ring */
 	uint32_t threads;      /**< threads of the service */
-	uint32_t late_threads; /**< threads whose next pass is overdue now */
+	uint32_t late_threads; /**< threads that have not run for the time of a stall */
 	uint32_t qps;	       /**< QPs that are monitored now */
 };
 
 /**
- * Reads the statistics of a CPU proxy service. Its threads keep running, so the values need not
- * belong to the same moment. Any thread.
+ * Reads the statistics of a CPU proxy service. Its threads keep running, so the values are not a
+ * snapshot of one point in time. Any thread may call this.
  */
 doca_error_t gdk_verbs_service_get_stats(doca_gpu_verbs_service_t service,
 					 struct gdk_service_stats *stats);

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Orders earlier stores (WQEs, DBREC) before the store to the register. The NIC may read WQEs and
+/* Orders earlier stores (WQEs, DBREC) before the store to the register. The NIC can read WQEs and
  * DBREC as soon as it sees the register store. */
 static inline void gdk_mmio_before_register(void)
 {

@@ -5,8 +5,8 @@
  * ring (cpu_proxy.c). An idle thread spins, then yields, then sleeps for increasing times.
  *
  * QPs can be added and removed at any time. A thread holds its lock during one pass, and lets
- * waiting callers take the lock first. All counters of a cache line are monitored by one
- * thread, which runs near the NIC.
+ * waiting callers take the lock before its next pass. One thread monitors all counters of a
+ * cache line. Unless the user gave a list of CPUs, a thread runs near the NIC of its QPs.
  */
 #include <sched.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ struct gdk_worker {
 	int node; /* NUMA node near which the thread must run; -1: any */
 	int64_t stall_ns;
 	uint64_t nap_max_ns;
-	_Atomic int64_t seen_ns; /* time of the last pass; updated every 64 idle passes */
+	_Atomic int64_t seen_ns; /* time of the last pass; while it spins, of one pass in 64 */
 	_Atomic uint64_t passes, rings, yields, naps, stalls, worst_gap_ns;
 };
 
@@ -78,8 +78,8 @@ static void run_near(struct gdk_worker *w, int node)
 	gdk_cpus_free(near);
 }
 
-/* One pass over the counters. Returns the number of QPs that were rung. *node is the NUMA node near
- * which the thread must run. */
+/* Makes one pass over the counters. Returns the number of QPs that were rung, and in *node the NUMA
+ * node near which the thread must run. */
 static unsigned int worker_pass(struct gdk_worker *w, int *node)
 {
 	unsigned int rung;
@@ -88,7 +88,7 @@ static unsigned int worker_pass(struct gdk_worker *w, int *node)
 		sched_yield();
 	pthread_mutex_lock(&w->lock);
 	rung = gdk_scan_pass(&w->scan);
-	if (rung) /* counted under the lock, so that a thread that takes it next sees them */
+	if (rung) /* counted under the lock, so that the next holder of the lock sees the count */
 		count(&w->rings, rung);
 	*node = w->node;
 	pthread_mutex_unlock(&w->lock);
@@ -118,8 +118,8 @@ static void idle(struct gdk_worker *w, uint64_t idle_passes)
 	nanosleep(&ts, NULL);
 }
 
-/* Watchdog: detects that doorbells were pending while this thread did not run. Logged on the 1st,
- * 2nd, 4th, ... occurrence. */
+/* Watchdog: detects that doorbells were pending while this thread did not run. Logs a warning on
+ * the 1st, 2nd, 4th, ... occurrence. */
 static void watch(struct gdk_worker *w, bool rang)
 {
 	int64_t now = now_ns();
@@ -190,7 +190,8 @@ static struct gdk_service_attr or_defaults(struct gdk_service_attr attr)
 	return attr;
 }
 
-/* The CPUs that the threads may use. *near_nic is set if the user gave no list. */
+/* Returns the CPUs on which the threads are allowed to run, or NULL after a logged error. *near_nic
+ * is set to whether the user gave no list. */
 static struct bitmask *cpus_for(const struct gdk_service_attr *attr, bool *near_nic)
 {
 	const char *env = getenv("GDAKI_PROXY_CPUS");
@@ -307,10 +308,11 @@ doca_error_t doca_gpu_verbs_create_service(doca_gpu_verbs_service_t *out_service
 	return gdk_verbs_service_create(&defaults, out_service);
 }
 
-/* ---- membership; the caller holds membership_lock ---- */
+/* ---- membership ---- */
 
-/* Chooses the thread for a QP: the one that already has counters of the same cache line; otherwise
- * the one with the fewest QPs, preferring threads without QPs of other NUMA nodes. */
+/* Chooses the thread for a QP: the one that already has counters of the same cache line. Otherwise
+ * it prefers threads that have no QPs or run near node, and of these the one with the fewest QPs.
+ * The callers of this function, leave() and join() hold membership_lock. */
 static struct gdk_worker *choose(struct gdk_service *s, const struct gdk_db_qp *x, int node)
 {
 	struct gdk_worker *w, *best = NULL;
@@ -334,7 +336,8 @@ static void leave(struct gdk_db_qp *x)
 {
 	struct gdk_worker *w = x->proxy.worker;
 
-	/* Remove it from the scan set first: a pass must not wait for the drain below. */
+	/* Removes the QP from the scan set before it drains the QP, so that no pass waits for the
+	 * drain. */
 	worker_lock(w);
 	gdk_scan_remove(&w->scan, x);
 	pthread_mutex_unlock(&w->lock);

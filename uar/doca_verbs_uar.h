@@ -27,7 +27,7 @@ enum doca_verbs_uar_allocation_type {
 typedef struct doca_verbs_uar doca_verbs_uar_t;
 
 /**
- * Allocates a UAR. Destroy it with doca_verbs_uar_destroy(). Any thread.
+ * Allocates a UAR. Destroy it with doca_verbs_uar_destroy(). Any thread may call this.
  *
  * @retval DOCA_ERROR_NOT_SUPPORTED kernel or device has no UAR of this type; few kernels have
  *         NONCACHE_DEDICATED, so callers usually try NONCACHE next

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Allocates and frees UAR pages. The kernel may share a page between users of one context,
- * unless a dedicated page is requested; older headers lack the flag for this. If the device
+ * Allocates and frees UAR pages. libmlx5 and the kernel may share a page between users of one
+ * context, unless a dedicated page is requested; the flag for a dedicated page is defined here,
+ * because older headers of libmlx5 lack it. If the device
  * supports QPs without DBREC, the doorbell register for them is at a fixed offset in the UAR
  * (as in DOCA GPUNetIO 3.0).
  */
@@ -32,9 +33,9 @@ static const struct {
 								"dedicated non-cached" },
 };
 
-/* Address of the register for QPs without DBREC. A kernel with 64 KiB pages maps 16 UARs at once:
- * base_addr is then the address of the mapping, while reg_addr and page_id belong to one UAR
- * (libmlx5, mlx5_insert_dyn_uuars). So compute it from reg_addr. */
+/* Returns the address of the register for QPs without DBREC, computed from reg_addr. base_addr is
+ * not usable: a kernel with 64 KiB pages maps 16 UARs at once, and base_addr is then the address of
+ * the mapping, while reg_addr and page_id belong to one UAR (libmlx5, mlx5_insert_dyn_uuars). */
 static void *dbr_less_register(const struct mlx5dv_devx_uar *devx)
 {
 	return (char *)((uintptr_t)devx->reg_addr & ~(UAR_BYTES - 1)) + DBR_LESS_OFFSET;
@@ -54,8 +55,8 @@ static doca_error_t alloc_page(struct doca_verbs_uar *uar)
 		return DOCA_SUCCESS;
 	}
 	sys_err = errno;
-	/* Few drivers support dedicated pages, and all callers then try another type. So this is
-	 * logged at level INFO. */
+	/* Few drivers support dedicated pages, and callers usually try another type next. So the
+	 * failure to get a dedicated page is logged at level INFO only. */
 	GDK_LOG(uar->type == DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED ? GDK_LOG_INFO
 									       : GDK_LOG_WARNING,
 		"%s: cannot allocate a %s UAR: %s", ibv_get_device_name(uar->dev->ctx->device),

@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * Private definition of a UAR: one page of doorbell registers of the NIC, which libmlx5 maps
- * for the CPU. Mappings for a GPU are made in gpu.c.
+ * for the CPU. gdk_gpu_map_reg() maps it for a GPU.
  */
 #ifndef GDK_UAR_H
 #define GDK_UAR_H
@@ -20,7 +20,7 @@ struct doca_verbs_uar {
 	uint32_t id;
 	void *reg_addr;	     /* doorbell register, CPU address */
 	void *dbr_less_addr; /* register for QPs without DBREC; NULL: none */
-	atomic_int users;
+	atomic_int users;    /* number of CQs and QPs that use it */
 };
 
 /* uar_sdk.c: creates the SDK's UAR and fills the members of this one. */

@@ -2,8 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * Public functions that map a UAR page for a GPU. They have no GPU parameter: they use the
- * GPU whose CUDA context is current, otherwise the only GPU that is open. The list of
- * exports finds an export by its GPU address. The mapping itself is made in gpu.c.
+ * GPU whose CUDA context is current, otherwise the only GPU that is open (gdk_gpu_current).
+ * Exports are kept in a list, because the caller ends an export by its GPU address only.
+ * gdk_gpu_map_reg() makes the mapping.
  */
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * SDK mode (core/sdk.h) of UARs: creates the SDK's UAR and queries its register address. The
- * SDK decides about sharing of pages.
+ * SDK decides which pages are shared.
  */
 #include "core/sdk.h"
 #include "uar/uar.h"

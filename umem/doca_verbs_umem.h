@@ -23,21 +23,22 @@ extern "C" {
 typedef struct doca_verbs_umem doca_verbs_umem_t;
 
 /**
- * Registers memory with the NIC for queues and DBRECs. The memory stays the caller's: keep it
- * until the umem is destroyed. Any thread.
+ * Registers memory with the NIC for queues and DBRECs. The caller owns the memory and must keep it
+ * until the umem is destroyed. Any thread may call this.
  *
- * GPU memory without a dmabuf of the caller is registered through a dmabuf of the default mapping
- * type, or, if that fails, by its address through the kernel's peer memory.
- * gdk_verbs_umem_get_registration() reports which. A ring starts at a multiple of 64 bytes in the
- * umem, or of 1/64 of the umem's page size if that is larger.
+ * If the caller gives no dmabuf, GPU memory is registered through a dmabuf that the library exports
+ * (with CUDA's default mapping type) or, if that fails, by its address through the kernel's peer
+ * memory. Host memory that was allocated for a GPU is registered by its CPU address.
+ * gdk_verbs_umem_get_registration() reports the way. A ring must start at a multiple of 64 bytes in
+ * the umem, and of 1/64 of the umem's page size.
  *
  * @param gpu GPU that the memory belongs to; NULL for host memory
  * @param address start of the memory: a GPU address if gpu is given, otherwise a CPU address
  * @param size bytes, not 0
  * @param access_flags IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE (only together with
  *         LOCAL_WRITE), IBV_ACCESS_REMOTE_READ. A queue that the NIC writes needs LOCAL_WRITE.
- * @param dmabuf_id file descriptor of a dmabuf that contains the memory; it stays the caller's and
- *         may be closed after the call. DOCA_VERBS_DMABUF_INVALID_FD: none.
+ * @param dmabuf_id file descriptor of a dmabuf that contains the memory, or
+ *         DOCA_VERBS_DMABUF_INVALID_FD. The caller closes it, at any time after the call.
  * @param dmabuf_offset offset of the memory in that dmabuf, in bytes
  * @retval DOCA_ERROR_NOT_SUPPORTED kernel or driver cannot register this kind of memory
  * @retval DOCA_ERROR_NO_MEMORY no memory, or RLIMIT_MEMLOCK is reached

@@ -29,18 +29,19 @@ enum gdk_umem_way {
 /** The registration of a umem. */
 struct gdk_umem_registration {
 	enum gdk_umem_way way; /**< how it was registered */
-	size_t page_size;      /**< bytes: the NIC uses pages of at most this size. A ring starts on
-				* a multiple of page_size / 64, and of 64 bytes */
+	size_t page_size;      /**< bytes: the NIC uses pages of at most this size. A ring must
+				* start on a multiple of page_size / 64, and of 64 bytes */
 	/**
-	 * For GDK_UMEM_DMABUF and GDK_UMEM_PEER_MEMORY: why the other one was not used. Otherwise
-	 * empty.
+	 * For GDK_UMEM_DMABUF and GDK_UMEM_PEER_MEMORY: why the other of these two ways was not
+	 * used. For other ways: empty.
 	 */
 	char reason[GDK_UMEM_REASON_LEN];
 };
 
 /**
- * Reports how a umem was registered when it was created. It works for the umems of a high-level QP
- * too: qp_umem, cq_sq_umem and qp_umem_dbr. The result never changes. Any thread.
+ * Reports how a umem was registered when it was created. This also works for the umems of a
+ * high-level QP: qp_umem, cq_sq_umem and qp_umem_dbr. The result never changes. Any thread may call
+ * this.
  *
  * @retval DOCA_ERROR_NOT_SUPPORTED the umem belongs to the DOCA SDK
  */

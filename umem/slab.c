@@ -15,11 +15,12 @@
 #include "core/log.h"
 
 #define UNITS_MAX 64u
-/* Largest slab with more than one unit. A larger one would save little. */
+/* Maximum size of a slab in bytes, unless a single unit is larger. Larger slabs would hardly reduce
+ * the number of allocations and registrations. */
 #define BLOCK_BYTES_MAX ((size_t)4 << 20)
 
-/* Bit i of used: unit i is allocated. Bit i of dirty: it was allocated before, so its memory must
- * be formatted again. */
+/* Bit i of used: unit i is allocated. Bit i of dirty: unit i was allocated before, so its memory
+ * must be formatted before the next use. */
 struct slab {
 	struct slab *next;
 	struct gdk_slab_kind kind;
@@ -95,7 +96,7 @@ static doca_error_t create_umem(const struct gdk_slab_kind *k, void *ptr, size_t
 
 /* ---- slabs ---- */
 
-/* Writes the initial content of num units, bytes in total, with one copy. */
+/* Writes the initial content of num units (bytes: their total size) with one fill or copy. */
 static doca_error_t format(const struct gdk_slab_kind *k, void *mem, unsigned int num, size_t bytes)
 {
 	uint8_t *image;
@@ -172,7 +173,7 @@ static void destroy(struct slab *s)
 	free(s);
 }
 
-/* Number of units that fit into bytes, 1 to UNITS_MAX. */
+/* Returns the number of units that fit into bytes, but at least 1 and at most UNITS_MAX. */
 static unsigned int units_in(const struct gdk_slab_kind *kind, size_t bytes)
 {
 	size_t num = bytes / unit_bytes(kind);
@@ -180,13 +181,13 @@ static unsigned int units_in(const struct gdk_slab_kind *kind, size_t bytes)
 	return num < 1 ? 1 : num > UNITS_MAX ? UNITS_MAX : (unsigned int)num;
 }
 
-/* Units of the smallest slab: as many as fit into one page, the smallest allocation. */
+/* Returns the number of units of the smallest slab: as many as fit into one page. */
 static unsigned int least_units(const struct gdk_slab_kind *kind)
 {
 	return units_in(kind, (size_t)sysconf(_SC_PAGESIZE));
 }
 
-/* Finds a slab with a free unit, or creates one. If memory is short, it tries the smallest size. */
+/* Finds a slab with a free unit, or creates one. If that fails, it tries the smallest size. */
 static doca_error_t find(const struct gdk_slab_kind *kind, struct slab **out)
 {
 	unsigned int total = 0, least = least_units(kind), most = units_in(kind, BLOCK_BYTES_MAX);
@@ -263,8 +264,8 @@ doca_error_t gdk_slab_get(const struct gdk_slab_kind *kind, struct gdk_slab_unit
 	return err;
 }
 
-/* Returns whether an empty slab can be freed: it is not of the smallest size, or there is another
- * empty slab of its kind. */
+/* Returns whether an empty slab can be freed: it is larger than the smallest size, or there is
+ * another empty slab of its kind. */
 static bool is_spare(const struct slab *s)
 {
 	const struct slab *other;

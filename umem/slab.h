@@ -2,10 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * Slab allocator for queue memory. A slab is a block of up to 64 units, allocated and
- * registered with the NIC as a whole; a unit has the memory of one queue pair. When all slabs
- * of a kind are full, the next one gets as many units as they have together. A slab is
- * freed with its last unit, but one of the smallest size is kept for the next QP until the
- * GPU or the NIC is closed.
+ * registered with the NIC as a whole; a unit is memory of one queue pair. When all slabs of a
+ * kind are full, the next one gets as many units as they have together, up to 64 units and
+ * 4 MiB. A slab is freed when its last unit is freed. But one empty slab of the smallest size is
+ * kept for the next QP, until the GPU or the NIC is closed.
  *
  * A unit has two parts: pages, which begin on a page boundary, as the firmware requires for
  * rings, and lines (DBRECs, state), which are behind the pages of all units of the slab.
@@ -31,7 +31,7 @@ struct gdk_slab_kind {
 	void (*format_cq)(uint8_t *cqes, uint32_t cqe_num);
 };
 
-/* pages and lines are GPU addresses. */
+/* A unit. pages and lines are GPU addresses. */
 struct gdk_slab_unit {
 	struct doca_verbs_umem *umem;
 	void *pages, *lines;
@@ -39,7 +39,8 @@ struct gdk_slab_unit {
 
 /* Gets a unit. Its memory is zero, except the CQEs, which format_cq wrote. */
 doca_error_t gdk_slab_get(const struct gdk_slab_kind *kind, struct gdk_slab_unit *unit);
-/* Frees a unit. ptr is its pages, or its lines if the kind has no pages. */
+/* Frees a unit. umem is the unit's umem. ptr is the unit's pages, or its lines if the kind has no
+ * pages. */
 void gdk_slab_put(struct doca_verbs_umem *umem, void *ptr);
 /* Frees the unused slabs of a GPU or a NIC, before it is closed (core/reclaim.h). */
 void gdk_slab_trim(const doca_gpu_t *gpu, const struct doca_dev *dev);

@@ -7,9 +7,9 @@
  * offset in place of the address.
  *
  * A ring must begin on a multiple of 1/64 of the page size of its umem. So umems are
- * registered with pages of at most 4096 bytes, and any multiple of 64 is allowed, as in UCX
- * (pull request 11103). This costs 8 bytes of translation table in the NIC for each 4096
- * bytes.
+ * registered with pages of at most 4096 bytes where the kernel supports this, and a ring may
+ * begin on any multiple of 64 bytes, as in UCX (pull request 11103). This costs 8 bytes of
+ * translation table in the NIC for each 4096 bytes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +34,8 @@ static const char *dev_name(const struct doca_dev *dev)
 	return ibv_get_device_name(dev->ctx->device);
 }
 
-/* Text for the errno value of a registration, with the usual cause. */
+/* Writes text for the errno value of a failed registration to buf, with the usual cause if it is
+ * known. Returns buf. */
 static const char *cause(int sys_err, uint32_t access, char *buf, size_t len)
 {
 	const uint32_t writes = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
@@ -70,8 +71,8 @@ static struct mlx5dv_devx_umem *register_in(struct ibv_context *ctx, struct mlx5
 	return devx;
 }
 
-/* Linux 5.10 to 6.6 does not support pages smaller than its own (rdma_for_each_block). On such a
- * kernel the second attempt uses the page size of the kernel. */
+/* Linux 5.10 to 6.6 does not support umem pages that are smaller than the CPU's pages
+ * (rdma_for_each_block). On such a kernel the second attempt uses the page size of the CPU. */
 struct mlx5dv_devx_umem *gdk_umem_register(struct ibv_context *ctx, struct mlx5dv_devx_umem_in *in,
 					   size_t *page)
 {
@@ -167,7 +168,7 @@ static doca_error_t reg_given_dmabuf(struct doca_verbs_umem *umem, uint32_t acce
 /* Results of the two ways to register GPU memory, as text. */
 struct attempts {
 	char dmabuf[GDK_UMEM_REASON_LEN], peer[GDK_UMEM_REASON_LEN];
-	doca_error_t err; /* of the last failed attempt */
+	doca_error_t err; /* error of the last failed attempt */
 };
 
 /* Exports a dmabuf and registers it. The registration holds a reference to the dmabuf, so the file

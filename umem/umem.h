@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Private definition of a umem: memory that is registered with the NIC for queues (DEVX
- * umem). Firmware commands refer to it by id. Also checks of the place of a queue in a umem.
- * The memory belongs to the caller.
+ * umem). Firmware commands refer to it by id. The memory belongs to the caller. This file also
+ * declares checks of the place of a queue in a umem.
  */
 #ifndef GDK_UMEM_H
 #define GDK_UMEM_H
@@ -21,7 +21,7 @@ struct doca_verbs_umem {
 	void *addr; /* address that the caller passed: a GPU or a CPU address */
 	size_t size;
 	uint32_t id;
-	atomic_int users; /* CQs and QPs in it; it cannot be destroyed while there are any */
+	atomic_int users; /* number of CQs, QPs and SRQs in it; destruction requires 0 */
 	void *slab;	  /* the slab that this umem registers (slab.c), or NULL */
 	enum gdk_umem_way way;
 	size_t page;	/* page size that was requested at registration; 0: unknown */
@@ -29,9 +29,9 @@ struct doca_verbs_umem {
 	char reason[GDK_UMEM_REASON_LEN]; /* as in gdk_umem_registration */
 };
 
-/* Checks that an object of len bytes may be placed at offset of umem, aligned to align. what names
- * the object in the log. same: the object and umem are on the same device. Logs the reason if the
- * check fails. */
+/* Checks that an object of len bytes can be placed at offset of umem, and that its address is a
+ * multiple of align. what names the object in the log. same is true if the object and umem are on
+ * the same device. If the check fails, logs the reason and returns INVALID_VALUE. */
 doca_error_t gdk_umem_check(const struct doca_verbs_umem *umem, bool same, const char *what,
 			    uint64_t offset, size_t len, size_t align);
 
@@ -39,8 +39,8 @@ doca_error_t gdk_umem_check(const struct doca_verbs_umem *umem, bool same, const
 doca_error_t gdk_umem_check_ring(const struct doca_verbs_umem *umem, bool same, const char *what,
 				 uint64_t offset, size_t len);
 
-/* Calls mlx5dv_devx_umem_reg_ex with the smallest page size that the kernel supports. Returns NULL
- * and sets errno on failure. *page is the page size. */
+/* Calls mlx5dv_devx_umem_reg_ex with the smallest page size that the kernel supports, and stores
+ * this size in *page. Returns NULL and sets errno on failure. */
 struct mlx5dv_devx_umem *gdk_umem_register(struct ibv_context *ctx, struct mlx5dv_devx_umem_in *in,
 					   size_t *page);
 
