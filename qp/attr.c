@@ -201,7 +201,7 @@ doca_error_t doca_verbs_qp_attr_get_current_state(doca_verbs_qp_attr_t *attr,
 	return DOCA_SUCCESS;
 }
 
-/* Copies the address handle: the caller may change or destroy it afterwards. */
+/* Copies the address handle: the caller can change or destroy it afterwards. */
 doca_error_t doca_verbs_qp_attr_set_ah_attr(doca_verbs_qp_attr_t *attr,
 					    doca_verbs_ah_attr_t *ah_attr)
 {

@@ -12,7 +12,8 @@
  *
  * - resource_sharing_mode, nic_handler, code_opt: see doca_gpunetio_dev_verbs_qp.cuh.
  * - exec_scope: the threads that execute the call together. Each thread of a warp or block passes
- *   arguments of its own and gets its own operation; the group reserves and rings once. DOCA has
+ *   arguments of its own and gets its own operation; the group makes one reservation and rings one
+ *   doorbell, unless a thread needs several WQEs for its data or the ring is too small. DOCA has
  *   some functions at thread scope only. In this library they have an exec_scope, which is THREAD
  *   by default.
  * - raddr, laddr: remote and local address, each with its key. size: number of bytes; more than

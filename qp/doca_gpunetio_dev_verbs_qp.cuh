@@ -11,7 +11,7 @@
  *
  * - An index counts slots from the export or the last reset. A producer index (prod_index) is the
  *   index after the last slot.
- * - resource_sharing_mode: the threads that post to the QP; the same in all calls on a QP.
+ * - resource_sharing_mode: which threads post to the QP; use the same value in all calls on a QP.
  * - nic_handler: AUTO uses the handler of the export. Any other value must be equal to that
  *   handler; it saves a branch.
  * - sync_scope: SYS adds a release fence at system scope. The fences that the memory of the QP
@@ -108,7 +108,7 @@ GDK_FN int doca_gpu_dev_common_mark_wqes_ready(uint64_t &ready_index, uint64_t f
 }
 
 /**
- * Waits until the slot of an index that was reserved with SKIP_AVAILABILITY_CHECK may be written.
+ * Waits until the caller may write slot wqe_idx, which was reserved with SKIP_AVAILABILITY_CHECK.
  * Returns 0 or the negative errno that ended the QP.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_QP_TYPE>

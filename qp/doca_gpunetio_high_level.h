@@ -97,7 +97,8 @@ doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *
  *
  * If the firmware refuses to destroy an object, the call returns its error (DOCA_ERROR_DRIVER, or
  * DOCA_ERROR_IN_USE if another object of the caller still uses one of its objects) and keeps the
- * objects that were not destroyed. Then call it again later; no other call may use the QP.
+ * objects that were not destroyed. The caller can call the function again later; no other function
+ * may be called for the QP.
  */
 doca_error_t doca_gpu_verbs_destroy_qp_hl(struct doca_gpu_verbs_qp_hl *qp);
 

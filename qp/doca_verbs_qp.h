@@ -108,7 +108,7 @@ typedef struct doca_verbs_qp_t doca_verbs_qp_t;
  */
 doca_error_t doca_verbs_qp_init_attr_create(doca_verbs_qp_init_attr_t **verbs_qp_init_attr);
 
-/** Frees an attribute object. QPs that were created from it stay. */
+/** Frees an attribute object. QPs that were created from it remain valid. */
 doca_error_t doca_verbs_qp_init_attr_destroy(doca_verbs_qp_init_attr_t *qp_init_attr);
 
 /**
@@ -262,7 +262,7 @@ doca_verbs_qp_init_attr_get_send_dbr_mode(const doca_verbs_qp_init_attr_t *qp_in
 					  enum doca_verbs_qp_send_dbr_mode *send_dbr_mode);
 
 /**
- * Sets whether a CPU thread writes the DBREC, while GPU threads write only the doorbell register.
+ * Sets a flag: a CPU thread writes the DBREC, and GPU threads write only the doorbell register.
  * The library stores the flag and returns it with doca_verbs_qp_get_emulate_no_dbr_ext(); the
  * effect comes from the mode of the export, NO_DBR_SW_EMULATED. It cannot be combined
  * with DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT. Default: false.
@@ -500,7 +500,7 @@ doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t
 #endif
 
 /**
- * Returns the rings of a QP. Addresses are GPU addresses if the umem has a GPU, otherwise CPU
+ * Returns the rings of a QP. Addresses are GPU addresses if the umem is GPU memory, otherwise CPU
  * addresses.
  *
  * @param sq_buf gets the address of send slot 0
@@ -515,7 +515,7 @@ doca_error_t doca_verbs_qp_get_wq(const doca_verbs_qp_t *verbs_qp, void **sq_buf
 
 /**
  * Returns the address of the DBREC: two big-endian words, first the receive counter, then the send
- * counter. Only the low 16 bits of each are used. It is a GPU address if the umem has a GPU.
+ * counter. Only the low 16 bits of each are used. It is a GPU address if the umem is GPU memory.
  */
 doca_error_t doca_verbs_qp_get_dbr_addr(const doca_verbs_qp_t *verbs_qp, void **dbr_addr);
 

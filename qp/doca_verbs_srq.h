@@ -38,7 +38,7 @@ struct doca_verbs_srq;
  */
 doca_error_t doca_verbs_srq_init_attr_create(struct doca_verbs_srq_init_attr **verbs_srq_init_attr);
 
-/** Frees an attribute object. SRQs that were created from it stay. */
+/** Frees an attribute object. SRQs that were created from it remain valid. */
 doca_error_t doca_verbs_srq_init_attr_destroy(struct doca_verbs_srq_init_attr *verbs_srq_init_attr);
 
 /**
@@ -139,8 +139,8 @@ uint32_t doca_verbs_srq_get_srqn(const struct doca_verbs_srq *verbs_srq);
  * An entry of a linked list starts with 16 bytes for the index of the next entry, which the caller
  * fills; the data segments follow. An entry of a ring starts with the data segments.
  *
- * @param srq_buf gets the address of entry 0: a GPU address if the umem has a GPU, otherwise a CPU
- *         address
+ * @param srq_buf gets the address of entry 0: a GPU address if the umem is GPU memory, otherwise a
+ *         CPU address
  * @param srq_num_entries gets the number of entries, a power of two
  * @param rwqe_size_bytes gets the bytes of an entry, a power of two
  */

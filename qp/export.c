@@ -72,7 +72,7 @@ static doca_error_t check_queues(doca_gpu_t *gpu, const struct doca_verbs_qp_t *
 }
 
 /* Returns whether the CPU can access the memory. If it can, accesses need fences at system scope:
- * the memory may be host memory, or a CPU thread may be the observer. */
+ * the memory may be host memory, or a CPU thread may read it. */
 static bool on_host(const doca_gpu_t *umem_gpu, doca_gpu_t *gpu, const void *addr)
 {
 	return !umem_gpu || gdk_gpu_cpu_ptr(gpu, addr);
@@ -86,7 +86,7 @@ static uint32_t *dbrec_cpu(const struct doca_verbs_qp_t *qp, doca_gpu_t *gpu)
 }
 
 /* Returns whether GPU threads need fences at system scope. With a CPU proxy the GPU does not write
- * the DBREC, and the proxy's counter is written with system scope anyway. */
+ * the DBREC, and the proxy's counter is always written at system scope. */
 static bool any_on_host(const struct gdk_export *x)
 {
 	const struct doca_verbs_qp_t *qp = x->q.pub.qp;

@@ -66,7 +66,7 @@ doca_error_t gdk_dev_array_create(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qp
 /* Frees an array. Returns NOT_FOUND if structs is not an array on gpu (NULL: any GPU). Its QPs
  * may have been unexported before. */
 doca_error_t gdk_dev_array_destroy(const doca_gpu_t *gpu, struct doca_gpu_dev_verbs_qp *structs);
-/* Removes a QP that is being unexported from its array. */
+/* Removes a QP from its array, if any, when the QP is unexported. */
 void gdk_dev_array_forget(const struct gdk_export *x);
 
 /* Writes an initial state block and the device struct to GPU memory. cqe_ci is the producer index

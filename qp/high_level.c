@@ -33,7 +33,7 @@
 #define H(name)	    DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
 #define MODE(name)  DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
 
-/* All decisions of one creation. */
+/* Parameters and decisions for the creation of one QP or group. */
 struct plan {
 	doca_gpu_t *gpu;
 	struct doca_dev *dev;

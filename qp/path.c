@@ -271,7 +271,8 @@ static doca_error_t check_link_layer(const struct doca_verbs_qp_t *qp, bool is_r
 }
 
 /* Decides whether packets have a GRH. A port may require one in every packet
- * (IBV_QPF_GRH_REQUIRED); a path by LID then also gets one, and needs a GID. */
+ * (IBV_QPF_GRH_REQUIRED); then a path that has only a LID also gets a GRH, and needs a
+ * GID. */
 static doca_error_t decide_grh(const struct doca_verbs_qp_t *qp,
 			       const struct doca_verbs_ah_attr_t *ah,
 			       const struct ibv_port_attr *port, bool *global)

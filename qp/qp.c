@@ -329,8 +329,8 @@ static bool can_create_with_dbrec(struct doca_verbs_qp_t *qp)
 
 /*
  * Called when the firmware refused a QP without DBREC. A device supports a limited number of
- * these, but there is no special status for this limit. It is reached if the firmware accepts
- * the same QP with DBREC and then refuses the one without again; the function then returns
+ * these, but the firmware has no special status for this limit. It is reached if the firmware
+ * accepts the same QP with DBREC and then refuses the one without again; the function then returns
  * NOT_SUPPORTED. If the firmware accepts the second one without DBREC, qp uses it.
  */
 static doca_error_t check_no_dbr_limit(struct doca_verbs_qp_t *qp)

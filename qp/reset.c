@@ -2,8 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * Resets an exported queue pair after a transition to RST: its rings, state block and
- * indices become as they were at export. Only the CQ continues where it was, because the NIC
- * keeps its index. Most of this file determines that index. The transition itself is in modify.c.
+ * indices get the content that they had at export. Only the CQ continues where it was, because the
+ * NIC keeps its index. Most of this file determines that index. The transition itself is in
+ * modify.c.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -89,9 +90,9 @@ static doca_error_t count_cqes(const struct gdk_export *x, const uint8_t *ring, 
 }
 
 /*
- * The firmware's counter has 24 bits and may lag behind the ring. The ring shows the producer
- * modulo laps. The result is the value nearest to the counter that agrees with the ring. laps
- * is a power of two, so it divides 2^24.
+ * The firmware's counter has 24 bits and can lag behind the ring. seen is the producer index modulo
+ * laps, as the ring shows it. The result is the value nearest to the counter that agrees with the
+ * ring. laps is a power of two, so it divides 2^24.
  */
 uint64_t gdk_cq_nearest(uint32_t counter, uint64_t seen, uint64_t laps, uint64_t base)
 {
@@ -101,8 +102,8 @@ uint64_t gdk_cq_nearest(uint32_t counter, uint64_t seen, uint64_t laps, uint64_t
 	return base + ((at - base) & COUNTER_MASK);
 }
 
-/* As gdk_cq_nearest, for a collapsed CQ, whose ring does not show the producer. A counter slightly
- * below base is an old value. */
+/* As gdk_cq_nearest, for a collapsed CQ, whose ring does not show the producer. A counter up
+ * to COLLAPSED_LAG below base is an old value; the result is then base. */
 uint64_t gdk_cq_extend(uint32_t counter, uint64_t base)
 {
 	uint64_t behind = (base - counter) & COUNTER_MASK;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Shared receive queues (firmware object RMP): a ring or a linked list of receive WQEs, and
- * behind it the DBREC, in one umem. The caller posts receives and writes the DBREC.
+ * Shared receive queues (firmware object RMP, receive memory pool): a ring or a linked list of
+ * receive WQEs, and behind it the DBREC, in one umem. The caller posts receives and writes the
+ * DBREC.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The doorbell strategies that a program may be linked with. The linker takes their archives
- * because of the references in this table. The table is in qp/, a layer above doorbell/, so
- * that the order of the strategies on the link line does not matter. libgdaki_db_none.a must
+ * Table of the doorbell strategies that a program can be linked with. The linker takes their
+ * archives because of the references in this table. The table is in qp/, a layer above doorbell/,
+ * so that the order of the strategies on the link line does not matter. libgdaki_db_none.a must
  * be behind them.
  */
 #include "core/util.h"
