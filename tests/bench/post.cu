@@ -6,8 +6,8 @@
  * NVIDIA's open implementation. In each row a consumer verifies every WQE
  * (post_nic.cuh), and the time runs until the last one is verified. Another column
  * gives the rate without consumer and without the check for free slots (0 in rows for
- * which this is not measured). --matrix and
- * --micro run other parts. tests/bench/post.sh builds and runs it.
+ * which this is not measured). --matrix and --micro run other parts of the benchmark.
+ * tests/bench/post.sh builds and runs it.
  */
 #include "post_doca.cuh"
 

@@ -28,11 +28,13 @@ struct post_watch {
 	struct post_expect want;
 	const uint4 *ring;
 	uint8_t *cq;
-	const uint64_t *reg; /* the register, or its copy by the CPU thread */
+	const uint64_t
+		*reg; /* the register or the proxy's counter, or the CPU thread's copy of it */
 	const uint32_t *record;
 	const uint64_t *submitted; /* index to check if no doorbell arrives; NULL: none */
 	uint32_t recorded;	   /* 1: check the DBREC if no doorbell arrives */
-	/* rounds of the CPU thread that copies registers, counted; NULL: no such thread */
+	/* Number of rounds that the CPU thread has finished. NULL: no CPU thread copies the
+	 * registers. */
 	const uint64_t *beat;
 	uint32_t depth;
 	uint32_t collapsed; /* one CQE for all WQEs, at cq */

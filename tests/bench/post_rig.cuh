@@ -32,8 +32,8 @@
 		} \
 	} while (0)
 
-#define POST_QP_STRIDE \
-	512 /* bytes from one QP to the next, because an export allocates each QP alone */
+/* bytes from one QP to the next; an export also allocates each QP alone */
+#define POST_QP_STRIDE	512
 #define POST_REG_STRIDE 4096
 #define POST_LINE	128
 #define POST_MAX_QPS	132
@@ -47,11 +47,11 @@
 #define POST_HANG_S	  25 /* seconds: a kernel that takes longer is reported as hanging */
 
 struct post_options {
-	int reg_on_gpu;	  /* register pages in GPU memory */
-	int sys_scope;	  /* fences at system scope, as if a part of the QP were in host memory */
-	double target_ms; /* duration of one run */
-	int first;	  /* first row to run */
-	int matrix, micro;
+	int reg_on_gpu;	   /* register pages in GPU memory */
+	int sys_scope;	   /* fences at system scope, as if a part of the QP were in host memory */
+	double target_ms;  /* duration of one run */
+	int first;	   /* first row to run */
+	int matrix, micro; /* run this part instead of the table */
 };
 
 enum post_handler { POST_DB, POST_BF, POST_NO_DBR, POST_PROXY };
@@ -90,8 +90,8 @@ struct post_rig {
 	struct post_watch *watches;
 	struct post_seen *seen;
 	struct post_clock *clock;
-	volatile uint32_t
-		*up; /* pinned: one word per consumer block, which sets it when it starts */
+	/* pinned: one word per consumer block, which the block sets when it starts */
+	volatile uint32_t *up;
 	/* Pinned: copies of the registers for the consumer, one cache line each. The next line
 	 * is the round counter of the thread that copies. */
 	uint8_t *passed;
@@ -234,7 +234,7 @@ static void rig_reset(struct post_rig *r, uint64_t per_qp)
 		CK(cudaMemset(r->regs, 0, n * POST_REG_STRIDE));
 	else
 		memset(r->regs, 0, n * POST_REG_STRIDE);
-	memset(r->passed, 0, n * POST_LINE); /* does not change the round counter behind them */
+	memset(r->passed, 0, n * POST_LINE); /* keeps the round counter after them */
 	CK(cudaDeviceSynchronize());
 }
 

@@ -18,7 +18,7 @@
 #define PLACES_SLOW 5  /* places for a row whose runs are long */
 #define RUN_LONG_NS 5e7
 
-/* Returns a number of iterations such that a run takes about target_ms. The run may take up
+/* Returns a number of iterations such that a run takes about target_ms. The run can take up
  * to three times as long, so that it covers up to four laps of the ring. */
 static uint32_t calibrate(struct post_rig *r, post_kernel kernel, const struct post_row *w, int nic,
 			  double target_ms)

@@ -3,8 +3,8 @@
 /*
  * Measures puts between two queue pairs of one process on the software NIC, for each
  * doorbell handler and size: messages and bytes per second (median and range of several
- * runs), and a memcpy of the same bytes in the same runs for comparison. The results describe
- * the software NIC and this machine, not a ConnectX.
+ * runs), and a memcpy of the same bytes in the same runs for comparison. The results
+ * describe the software NIC and this machine, not a ConnectX.
  */
 #include <string.h>
 

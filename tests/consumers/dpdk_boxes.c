@@ -451,7 +451,7 @@ static void queries(doca_verbs_cq_t *cq)
 	MUST(!mlx5_devx_cmd_query_cq(&obj, out, sizeof(out)));
 	compare("QUERY_CQ", cq_parts);
 	MUST(!mlx5_devx_cmd_query_lag(pd->context, &lag));
-	/* This ends with an error at a capability group that the NIC lacks. */
+	/* This call fails at the first capability group that the NIC lacks. */
 	mlx5_devx_cmd_query_hca_attr(pd->context, &attr);
 	MUST(compared - before >= 4);
 }

@@ -44,7 +44,7 @@
 
 enum gt_op {
 	GT_PUT,
-	GT_P,	       /* size is 1, 2, 4, 8, 28, 60 or 100 bytes */
+	GT_P,	       /* inline put; size is 1, 2, 4, 8, 28, 60 or 100 bytes */
 	GT_SIGNAL,     /* adds 1 to counter 0 */
 	GT_SIGNAL_SET, /* sets word k of old */
 	GT_PUT_SIGNAL, /* a put and a signal that adds */
@@ -94,7 +94,7 @@ enum gt_op {
 #define GT_ADD	 0x04u /* adds 1 to counter 0; the old value is returned in word k of old */
 #define GT_SET	 0x08u /* sets word k of old */
 #define GT_READ	 0x10u /* the thread checks its cell at dst afterwards */
-#define GT_TAIL	 0x20u /* a WQE follows any data: a signal per thread, or a dump per group */
+#define GT_TAIL	 0x20u /* one more WQE, after any data: a signal per thread, or a dump per group */
 /* adds 1 to counter 1; the old value is returned in word k of the second half of old */
 #define GT_COUNT 0x40u
 #define GT_THIRD 0x80u /* also writes size bytes at old + k * size */

@@ -96,7 +96,8 @@ __device__ int wait_for(const struct gt_job &j, qp_type *qp, qp_type *companion,
 	}
 }
 
-/* Returns whether any thread of the group failed, so that all of them return together. */
+/* Returns whether any thread of the group failed. All threads of the group get the same
+ * answer, so that they return together. */
 template <scope_type scope> __device__ bool any_lane_failed(bool failed)
 {
 	if constexpr (scope == WARP)

@@ -147,7 +147,7 @@ static void tools(void)
 }
 
 /* Lanes with empty transfers beside lanes with one WQE or with several, in rings that
- * hold all of these WQEs, some of them, or less than one operation. */
+ * hold all of these WQEs, some of them, or fewer than one operation needs. */
 static void lengths(void)
 {
 	static const int ops[] = { GT_PUT, GT_PUT_SIGNAL, GT_GET, GT_GET_MCST, GT_FENCE };

@@ -12,10 +12,12 @@
  * STANDIN_CUDA_IOMEM=1   registration accepts the IOMEMORY flag; =2: every registration
  *                        fails; =3: registration of shared mappings, such as doorbell
  *                        registers, fails; otherwise: registration with that flag fails
- * STANDIN_CUDA_NO_REG=n  registration of shared mappings fails on GPU n (from 0)
- * STANDIN_CUDA_DMABUF=0  the GPUs report that they do not support dmabufs; =2: an export
- *                        accepts the flag for the PCIe mapping type; =3: as 2, and no
- *                        process can map the descriptors, as with NVIDIA's driver
+ * STANDIN_CUDA_NO_REG=n  registration of shared mappings fails while GPU n is current
+ * STANDIN_CUDA_DMABUF=0  the GPUs report that they do not support dmabufs; =1 (default):
+ *                        an export rejects the flag for the PCIe mapping type
+ *                        (CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE); =2: it accepts
+ *                        this flag; =3: as 2, and no process can map the descriptors, as
+ *                        with NVIDIA's driver
  * STANDIN_CUDA_SKEW=n    memory begins n bytes behind the start of a page
  * STANDIN_CUDA_POINTERS=1  cuPointerGetAttribute() works
  */

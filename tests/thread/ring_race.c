@@ -4,9 +4,8 @@
  * Checks that no doorbell is lost. In each round one thread publishes slot k and never
  * rings, while another publishes and submits slot k + 1: both slots must be rung in the
  * end. A range that is published at once must be rung as a whole or not at all. Then
- * many threads reserve runs of slots
- * that wrap a ring of 2 and of 64 slots: a thread that waits for a free slot must ring
- * the slots that others only published.
+ * many threads reserve runs of slots that wrap a ring of 2 and of 64 slots: a thread
+ * that waits for a free slot must ring the slots that others only published.
  */
 #include <pthread.h>
 #include <sched.h>

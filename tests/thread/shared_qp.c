@@ -3,7 +3,7 @@
 /*
  * Threads share one QP in every sharing mode that allows it, with WQEs of one and two
  * slots, signaled or unsignaled, some submitted without a doorbell. Each WQE must be
- * executed exactly once, every wait must end, and no slot may remain unrung. Must be
+ * executed exactly once, every wait must end, and every slot must be rung. Must be
  * clean under ThreadSanitizer.
  */
 #include <pthread.h>
@@ -91,14 +91,15 @@ static void *run(void *arg)
 
 	for (i = 0; i < WQES && !j->err; i++) {
 		j->err = post(j, i, &ticket);
-		/* Wait for some of the thread's own WQEs, all of which are signaled. */
+		/* Wait for every 50th WQE of this thread. These WQEs are signaled. */
 		if (!j->err && i % 50 == 0)
 			j->err = gdk_wait(&j->rig->qp, ticket, j->mode);
 	}
 	return NULL;
 }
 
-/* Posts one more signaled WQE; its completion implies that of all WQEs before it. */
+/* Posts one more signaled WQE and waits for all WQEs. The CQE of this WQE completes all WQEs
+ * before it. */
 static int finish(struct rig *r, enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	struct job last = { r, mode, THREADS, 0, 0 };

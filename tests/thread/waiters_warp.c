@@ -3,7 +3,7 @@
 /*
  * Like waiters.c, for warps and blocks: on a full queue pair, groups of lanes post in
  * every scope, or diverge and wait in two ways. One lane waits for the group's slots.
- * All lanes must return the status that ended the wait, and none may block in a
+ * All lanes must return the status that ended the wait, and no lane must block in a
  * collective operation.
  */
 #define GDK_WARP 32
