@@ -26,7 +26,7 @@ struct slow_way {
 	unsigned cap;			  /* length of the queue in packets; 0: unlimited */
 	uint64_t service;		  /* ns per packet */
 	uint64_t free_at;		  /* time at which the first queued packet is received */
-	struct sn_pkt *wire, **wire_tail; /* packets in flight; due: time of arrival */
+	struct sn_pkt *wire, **wire_tail; /* packets in flight, with the arrival time in `due` */
 	struct sn_pkt *queue, **queue_tail;
 	unsigned queued;
 	uint64_t packets, acks, lost; /* packets sent, acknowledgements among them, packets lost */

@@ -208,7 +208,7 @@ static void post_more_than_the_rings_hold(gdk_mode_t m)
 	mode = m;
 	c = counter(1);
 	for (int i = 0; i < 100; i++) {
-		if (i == 3) /* now one slot is free, but the next put needs two */
+		if (i == 3) /* leaves one slot free, but the next put needs two */
 			cr_assert_eq(gdk_fence(companion.dev, mode, E2E_AUTO), 0);
 		cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 100, &c, &t, mode, E2E_AUTO,
 					     THREAD, GDK_OPT_SKIP_DB),

@@ -8,7 +8,7 @@
 
 #include "device/gdk/platform.h"
 
-/* If set, called whenever a wqe_counter is converted: does what other threads might do. */
+/* If set, called when the code converts a wqe_counter: does what other threads might do then. */
 static void (*meanwhile)(void);
 #define gdk_bswap16(x) (meanwhile ? meanwhile() : (void)0, gdk_bswap16(x))
 #include "rig.h"

@@ -119,8 +119,8 @@ Test(peer_defects, defect_20_a_doorbell_is_one_plain_store)
 #endif
 
 /*
- * ---- 21: spins forever, keeps its QPs, cannot stop under load, no placement, no
- * statistics ----
+ * ---- 21: the service spins forever, keeps its QPs, cannot stop under load, and has no
+ * placement or statistics ----
  */
 
 struct load {

@@ -151,7 +151,7 @@ Test(e2e_service, qps_join_and_leave_beside_a_busy_one)
 	many_close(f);
 }
 
-/* A service may be destroyed before its QPs; then another thread can drive their proxy. */
+/* A service may be destroyed before its QPs; then another thread can ring for them. */
 Test(e2e_service, service_destroyed_before_its_qps)
 {
 	struct many *f = &many;

@@ -44,7 +44,7 @@ static void two_open(struct two *s, enum doca_gpu_dev_verbs_nic_handler handler,
 
 	e2e_open(&s->nic);
 	s->group = NULL;
-	if (handler != E2E_BF) /* a group shares its register, which BlueFlame does not permit */
+	if (handler != E2E_BF) /* BlueFlame does not permit that QPs of a group share a register */
 		group_open(s, handler, depth);
 	for (i = 0; i < 2 && !s->group; i++)
 		e2e_qp_open(&s->nic, &s->qp[i], handler, depth);

@@ -281,8 +281,9 @@ static uint32_t force_status;
 
 /*
  * Replaces mlx5dv_devx_obj_query of libmlx5. force_state >= 0 is stored as the QP
- * state in the reply. A non-zero force_status is stored as its status, but no error
- * is returned, because some kernels behave so if the firmware refuses a command.
+ * state in the reply. A non-zero force_status is stored as the reply's status, but
+ * the function reports no error, as some kernels do if the firmware refuses a
+ * command.
  */
 int mlx5dv_devx_obj_query(struct mlx5dv_devx_obj *obj, const void *in, size_t inlen, void *out,
 			  size_t outlen)

@@ -3,8 +3,8 @@
 /*
  * The handover of the token. A thread may be preempted just before it stores to the
  * doorbell register, while others post tens of thousands of WQEs. If token_first is
- * set, as in GPU code, it may have left the token before. This test makes other
- * threads' posts just before the store to the register.
+ * set, as in GPU code, the thread may have left the token already. This test makes
+ * the posts of other threads just before the store to the register.
  */
 #include <criterion/criterion.h>
 

@@ -125,7 +125,7 @@ Test(no_dbr_limit, auto_falls_back_to_dbrecs_and_logs_it_once)
 		  "log: %s", log);
 }
 
-/* The limit is three, so the NIC refuses the fourth QP: both QPs of group 1 must have a DBREC. */
+/* The NIC refuses the fourth QP, so both QPs of the second group must have a DBREC. */
 Test(no_dbr_limit, qps_of_a_group_have_the_same_mode)
 {
 	struct doca_gpu_verbs_qp_group_hl *g[2];

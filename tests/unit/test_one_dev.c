@@ -5,7 +5,7 @@
  * tests check the ring, the doorbell and the ready words after each operation, over
  * several laps, with each handler (given by the call or by the QP). Also the cases
  * that leave the fast path: BlueFlame, errors, a full ring, slots that were
- * reserved before but not rung, and ringing by hand.
+ * reserved earlier but not rung, and ringing by hand.
  */
 #include <criterion/criterion.h>
 

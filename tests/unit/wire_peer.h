@@ -32,7 +32,7 @@ struct wire_packet {
 	uint8_t opcode, pad;
 	bool solicited, ackreq;
 	uint16_t pkey;
-	uint32_t qpn, psn, len; /* length of the bytes after the BTH, without padding */
+	uint32_t qpn, psn, len; /* len: bytes after the BTH, without padding */
 	uint8_t p[4200];
 };
 
