@@ -11,7 +11,8 @@
  *
  * - An index counts slots from the export or the last reset. A producer index (prod_index) is the
  *   index after the last slot.
- * - resource_sharing_mode: which threads post to the QP; use the same value in all calls on a QP.
+ * - resource_sharing_mode: which threads post to the QP at the same time. Calls on a QP that can
+ *   overlap must have the same value.
  * - nic_handler: AUTO uses the handler of the export. Any other value must be equal to that
  *   handler; it saves a branch.
  * - sync_scope: SYS adds a release fence at system scope. The fences that the memory of the QP
