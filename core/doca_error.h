@@ -13,14 +13,14 @@
 extern "C" {
 #endif
 
-/** Result of a function. The values are those of DOCA; this library does not return all of them. */
+/** Result of a function. The values are those of DOCA; this library does not return every one. */
 typedef enum doca_error {
 	DOCA_SUCCESS = 0,		       /**< the function succeeded */
 	DOCA_ERROR_UNKNOWN = 1,		       /**< unknown error */
 	DOCA_ERROR_NOT_PERMITTED = 2,	       /**< the kernel does not permit the operation */
 	DOCA_ERROR_IN_USE = 3,		       /**< another object still uses this one */
 	DOCA_ERROR_NOT_SUPPORTED = 4,	       /**< device, driver or library lacks the feature */
-	DOCA_ERROR_AGAIN = 5,		       /**< nothing to return now; try again */
+	DOCA_ERROR_AGAIN = 5,		       /**< there is no result now; try again */
 	DOCA_ERROR_INVALID_VALUE = 6,	       /**< an argument or attribute is invalid */
 	DOCA_ERROR_NO_MEMORY = 7,	       /**< no memory */
 	DOCA_ERROR_INITIALIZATION = 8,	       /**< an object could not be initialized */
@@ -30,7 +30,7 @@ typedef enum doca_error {
 	DOCA_ERROR_CONNECTION_ABORTED = 12,    /**< the connection was aborted */
 	DOCA_ERROR_CONNECTION_INPROGRESS = 13, /**< the connection is being established */
 	DOCA_ERROR_NOT_CONNECTED = 14,	       /**< there is no connection */
-	DOCA_ERROR_NO_LOCK = 15,	       /**< a lock could not be taken */
+	DOCA_ERROR_NO_LOCK = 15,	       /**< a lock could not be acquired */
 	DOCA_ERROR_NOT_FOUND = 16,	       /**< the argument names no known object */
 	DOCA_ERROR_IO_FAILED = 17,	       /**< input or output failed */
 	DOCA_ERROR_BAD_STATE = 18, /**< the state of the object does not allow the operation */
@@ -60,15 +60,15 @@ typedef enum {
 
 /**
  * Returns the name of an error code, for example "DOCA_ERROR_IN_USE"; "DOCA_ERROR_UNKNOWN" for an
- * unknown value. The string is static. The DOCA SDK has this function too; DOCA GPUNetIO open has
- * not. Any thread.
+ * unknown value. The string is static. The DOCA SDK also has this function, but DOCA GPUNetIO open
+ * does not. Any thread may call this.
  */
 const char *doca_error_get_name(doca_error_t error);
 
 /**
- * Returns the meaning of an error code in one line of English; that of DOCA_ERROR_UNKNOWN for an
- * unknown value. The string is static. The DOCA SDK has this function too; DOCA GPUNetIO open has
- * not. Any thread.
+ * Returns the meaning of an error code in one line of English. An unknown value gets the text of
+ * DOCA_ERROR_UNKNOWN. The string is static. The DOCA SDK also has this function, but DOCA GPUNetIO
+ * open does not. Any thread may call this.
  */
 const char *doca_error_get_descr(doca_error_t error);
 

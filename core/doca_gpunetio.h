@@ -6,19 +6,21 @@
  *
  * Rules for all headers in host/:
  *
- * - Functions return DOCA_SUCCESS, DOCA_ERROR_INVALID_VALUE for an argument that is NULL or out of
- *   range, or one of the errors that are listed. The log has the cause of an error.
+ * - Functions of type doca_error_t return DOCA_SUCCESS, DOCA_ERROR_INVALID_VALUE for an argument
+ *   that is NULL or out of range, or one of the errors in their description. The log has the cause
+ *   of an error.
  * - A function that sends a command to the firmware can also return DOCA_ERROR_NO_MEMORY,
  *   DOCA_ERROR_NOT_SUPPORTED or DOCA_ERROR_NOT_PERMITTED if the kernel refuses the command for
  *   that reason, and DOCA_ERROR_DRIVER if the firmware refuses it or for another error of the
  *   kernel. gdk_get_command_error() has the details.
  * - Out-parameters are written on success only.
- * - Numbers are in CPU byte order unless stated.
+ * - Numbers are in CPU byte order unless the description says otherwise.
  * - Calls on different objects may run in parallel, also if the objects share a device, GPU, UAR,
  *   CQ or service. Calls on one object must run one after another, except getters, queries,
  *   functions marked "Any thread" and the functions of a service. No call may run in parallel with
  *   the destruction of its object.
- * - If an installed DOCA SDK is in use, the functions call it, and its errors are returned.
+ * - If an installed DOCA SDK is in use, a function that the SDK also has calls it and returns its
+ *   errors.
  */
 #ifndef DOCA_GPUNETIO_H
 #define DOCA_GPUNETIO_H
@@ -63,11 +65,11 @@ enum doca_gpu_mem_type {
 struct doca_gpu_verbs_qp {
 	doca_gpu_t *gpu_dev; /**< GPU that the QP is exported to */
 	doca_verbs_qp_t *qp; /**< the QP */
-	uint64_t *cpu_db; /**< CPU proxy: counter that the GPU raises, index after the last WQE */
+	uint64_t *cpu_db;    /**< CPU proxy: counter that GPU threads raise, index after last WQE */
 	uint64_t sq_wqe_pi_last;   /**< CPU proxy: value of the counter that was last rung */
 	uint64_t *sq_db;	   /**< doorbell register, CPU address */
 	__be32 *sq_dbrec;	   /**< send word of the DBREC, CPU address; NULL: not CPU memory */
-	bool cpu_proxy;		   /**< a CPU thread must ring or maintain the DBREC */
+	bool cpu_proxy;		   /**< a CPU thread must ring for this QP */
 	uint32_t sq_num_shift8_be; /**< QP number << 8, big-endian */
 	enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext; /**< DBREC mode of the export */
 
@@ -77,7 +79,7 @@ struct doca_gpu_verbs_qp {
 	struct doca_gpu_dev_verbs_qp *qp_gpu_h; /**< CPU address of qp_gpu, or NULL */
 };
 
-/** The error of a QP. Without an error CQE all fields but has_error are 0. */
+/** The error of a QP. If there is no error CQE, all fields except has_error are 0. */
 struct doca_gpu_verbs_qp_error_info {
 	bool has_error;	     /**< the QP is in state ERR, or has an error CQE */
 	int syndrome;	     /**< see gdk_syndrome_text(); 5: flushed, not the cause */
@@ -93,8 +95,8 @@ typedef void *doca_gpu_verbs_service_t;
 /**
  * Opens a GPU. Close it with doca_gpu_destroy().
  *
- * The handle retains the primary CUDA context, which the CUDA runtime of the application uses too.
- * Calls make it current only while they run.
+ * The handle retains the primary CUDA context, which the CUDA runtime of the application also uses.
+ * Functions of this library make this context current only while they run.
  *
  * @param gpu_bus_id PCI address, for example "8A:00.0" or "0000:8a:00.0"; or "host", which is a
  *         GPU made of CPU threads and needs no CUDA
@@ -114,11 +116,11 @@ doca_error_t doca_gpu_destroy(doca_gpu_t *gpu_dev);
 
 /**
  * Allocates memory that the GPU can access and that can be registered with a NIC. GPU memory is
- * not cleared. Free it with doca_gpu_mem_free(). Any thread.
+ * not cleared. Free it with doca_gpu_mem_free(). Any thread may call this.
  *
  * @param size bytes, not 0
- * @param alignment bytes, a power of two, for both addresses; 0: 16 bytes. The CPU address of kind
- *         GPU_CPU is aligned to a page at most.
+ * @param alignment of the GPU address and the CPU address: bytes, a power of two; 0: 16 bytes. The
+ *         CPU address of kind GPU_CPU is aligned to a page of the CPU at most.
  * @param memptr_gpu gets the GPU address
  * @param memptr_cpu gets the CPU address, or NULL for kind GPU; may be NULL for kind GPU
  * @retval DOCA_ERROR_NO_MEMORY no memory
@@ -129,7 +131,8 @@ doca_error_t doca_gpu_mem_alloc(doca_gpu_t *gpu_dev, size_t size, size_t alignme
 				enum doca_gpu_mem_type mtype, void **memptr_gpu, void **memptr_cpu);
 
 /**
- * Frees memory. Destroy the umems in it first: the function does not check for them. Any thread.
+ * Frees memory of doca_gpu_mem_alloc(). Destroy the umems in it first: the function does not check
+ * for them. Any thread may call this.
  *
  * @param memptr_gpu the GPU address that doca_gpu_mem_alloc() returned
  * @retval DOCA_ERROR_NOT_FOUND the address is not an allocation of this GPU
@@ -164,7 +167,8 @@ doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 
 /**
  * Ends an export and frees qp and its device struct. No GPU thread may use the QP any more. If a
- * service monitors the QP, the service rings what was raised before the call and releases the QP.
+ * service monitors the QP, the service rings every index that was raised before the call and
+ * removes the QP.
  *
  * A warning is logged if reserved slots or raised doorbells were never rung.
  *
@@ -173,11 +177,11 @@ doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_verbs_qp *qp);
 
 /**
- * Returns the device struct of an exported QP, which kernels get as an argument.
+ * Returns the device struct of an exported QP. GPU kernels get it as an argument.
  *
  * A QP has one device struct at a time, because GPU threads reserve slots through it. While the QP
  * is in an array of doca_gpu_verbs_export_multi_qps_dev() or in a flat list, the function returns
- * the entry there. The struct exists until the export or the array ends.
+ * the entry of the array or list. The struct exists until the export ends or the array is freed.
  *
  * @param qp_gpu gets a GPU address
  */
@@ -185,12 +189,12 @@ doca_error_t doca_gpu_verbs_get_qp_dev(struct doca_gpu_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_qp **qp_gpu);
 
 /**
- * Exports GPU memory as a dmabuf of the default mapping type. Any thread.
+ * Exports GPU memory as a dmabuf of CUDA's default mapping type. Any thread may call this.
  *
  * @param memptr_gpu GPU address, a multiple of the CPU's page size
  * @param size bytes, rounded up to the CPU's page size
  * @param dmabuf_fd gets a file descriptor, which the caller closes
- * @retval DOCA_ERROR_INVALID_VALUE also if memptr_gpu is not on a page
+ * @retval DOCA_ERROR_INVALID_VALUE also if memptr_gpu is not on a page boundary
  * @retval DOCA_ERROR_NOT_SUPPORTED the GPU or its driver cannot export this memory as a dmabuf;
  *         always for GPU "host"
  * @retval DOCA_ERROR_NO_MEMORY no memory
@@ -200,8 +204,8 @@ doca_error_t doca_gpu_get_dmabuf_fd(doca_gpu_t *gpu_dev, void *memptr_gpu, size_
 				    int *dmabuf_fd);
 
 /**
- * Tests whether the GPU can map a UAR: the GPU whose CUDA context is current, else the only one
- * that this process has opened. Any thread.
+ * Tests whether a GPU can map a UAR. This is the GPU whose CUDA context is current, otherwise the
+ * only GPU that this process has opened. Any thread may call this.
  *
  * @param db CPU address of a doorbell register in the UAR
  * @param out_can_register gets the answer
@@ -211,8 +215,9 @@ doca_error_t doca_gpu_get_dmabuf_fd(doca_gpu_t *gpu_dev, void *memptr_gpu, size_
 doca_error_t doca_gpu_verbs_can_gpu_register_uar(void *db, bool *out_can_register);
 
 /**
- * Maps a UAR for the GPU that doca_gpu_verbs_can_gpu_register_uar() describes. Mappings of one
- * page are counted: undo each with doca_gpu_verbs_unexport_uar(). Any thread.
+ * Maps a UAR for the GPU whose CUDA context is current, otherwise for the only GPU that this
+ * process has opened. Mappings of one page are counted: undo each with
+ * doca_gpu_verbs_unexport_uar(). Any thread may call this.
  *
  * @param sq_db CPU address of a doorbell register in the UAR
  * @param uar_addr_gpu gets the GPU address of the same register
@@ -223,7 +228,7 @@ doca_error_t doca_gpu_verbs_can_gpu_register_uar(void *db, bool *out_can_registe
 doca_error_t doca_gpu_verbs_export_uar(uint64_t *sq_db, uint64_t **uar_addr_gpu);
 
 /**
- * Undoes one doca_gpu_verbs_export_uar(). Any thread.
+ * Undoes one doca_gpu_verbs_export_uar(). Any thread may call this.
  *
  * @param uar_addr_gpu the GPU address that the export returned
  * @retval DOCA_ERROR_NOT_FOUND the address is not exported
@@ -231,8 +236,9 @@ doca_error_t doca_gpu_verbs_export_uar(uint64_t *sq_db, uint64_t **uar_addr_gpu)
 doca_error_t doca_gpu_verbs_unexport_uar(uint64_t *uar_addr_gpu);
 
 /**
- * Executes one step of the CPU proxy for one QP: rings every index that the GPU raised before the
- * call. Never blocks for long. Any thread, also in parallel with a service or a reset of the QP.
+ * Executes one step of the CPU proxy for one QP: rings every index that GPU threads raised before
+ * the call. It waits only for a step of another thread, or for a reset of the QP. Any thread may
+ * call this, also in parallel with a service or a reset of the QP.
  *
  * @param out_progressed gets whether the call rang; may be NULL
  * @retval DOCA_ERROR_NOT_SUPPORTED the handler of the QP needs no CPU thread
@@ -243,7 +249,7 @@ doca_error_t doca_gpu_verbs_cpu_proxy_progress(struct doca_gpu_verbs_qp *qp_cpu,
 /**
  * Creates a CPU proxy service with the default options: threads that execute the steps of
  * doca_gpu_verbs_cpu_proxy_progress() for every QP that they monitor. gdk_verbs_service_create()
- * takes options.
+ * accepts options.
  *
  * @retval DOCA_ERROR_INVALID_VALUE GDAKI_PROXY_CPUS is malformed or has a CPU that this process
  *         may not use
@@ -253,8 +259,9 @@ doca_error_t doca_gpu_verbs_cpu_proxy_progress(struct doca_gpu_verbs_qp *qp_cpu,
 doca_error_t doca_gpu_verbs_create_service(doca_gpu_verbs_service_t *out_service);
 
 /**
- * Adds a QP to a service. It succeeds if the service monitors the QP already. Remove the QP with
- * gdk_verbs_service_unmonitor_qp(); unexport and destruction of the service do so too. Any thread.
+ * Adds a QP to a service. Succeeds also if the service monitors the QP already. Remove the QP with
+ * gdk_verbs_service_unmonitor_qp(); doca_gpu_verbs_unexport_qp() and
+ * doca_gpu_verbs_destroy_service() also remove it. Any thread may call this.
  *
  * @retval DOCA_ERROR_IN_USE another service monitors the QP
  * @retval DOCA_ERROR_NOT_SUPPORTED the handler of the QP needs no CPU thread
@@ -264,15 +271,15 @@ doca_error_t doca_gpu_verbs_service_monitor_qp(doca_gpu_verbs_service_t service,
 					       struct doca_gpu_verbs_qp *qp);
 
 /**
- * Destroys a service: rings what its QPs raised before the call, removes them and ends the
- * threads. Indices that a GPU raises during the call may stay unrung.
+ * Destroys a service: rings every index that GPU threads raised before the call, removes the QPs
+ * and ends the threads. Indices that GPU threads raise during the call may stay unrung.
  */
 doca_error_t doca_gpu_verbs_destroy_service(doca_gpu_verbs_service_t service);
 
 /**
  * Reads the error of an exported QP: its state from the firmware, and the first error CQE in its
- * CQ that is not a flush. gdk_verbs_qp_get_error() returns more. Any thread; GPU threads may use
- * the QP meanwhile.
+ * CQ that is not a flush. gdk_verbs_qp_get_error() returns more. Any thread may call this, and GPU
+ * threads may use the QP meanwhile.
  *
  * @retval DOCA_ERROR_NO_MEMORY no memory for a copy of the CQ
  * @retval DOCA_ERROR_DRIVER the firmware or GPU memory cannot be read
@@ -281,8 +288,8 @@ doca_error_t doca_gpu_verbs_query_last_error(struct doca_gpu_verbs_qp *qp,
 					     struct doca_gpu_verbs_qp_error_info *error_info);
 
 /**
- * Copies the device structs of several exported QPs into one array in GPU memory. Kernels use the
- * structs there. Free the array with doca_gpu_verbs_unexport_multi_qps_dev().
+ * Places the device structs of several exported QPs in one array in GPU memory. GPU threads use the
+ * structs in the array. Free the array with doca_gpu_verbs_unexport_multi_qps_dev().
  *
  * @param qps exported QPs of this GPU, each at most once; NULL leaves an entry of zeroes
  * @param num_qps entries of qps, at least 1
@@ -317,8 +324,9 @@ doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev,
  * Resets an exported QP after doca_verbs_qp_modify() has moved it to RST: send ring, DBREC, CQ
  * entries, indices and state become those of a new export. Then connect the QP again.
  *
- * No GPU thread may use the QP during the call. A service may keep monitoring it; doorbells that
- * were raised before are discarded. After an error the call can be repeated.
+ * No GPU thread may use the QP during the call. A service may keep monitoring the QP; indices that
+ * were raised before the call and are not rung yet are discarded. After an error the call can be
+ * repeated.
  *
  * @retval DOCA_ERROR_NO_MEMORY no memory
  * @retval DOCA_ERROR_DRIVER the firmware cannot be queried, or GPU memory cannot be accessed
@@ -327,12 +335,12 @@ doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *
 
 /**
  * Returns the API version of the linked library, DOCA_GPUNETIO_VERSION when it was built: major <<
- * 16 | minor << 8 | patch. Any thread.
+ * 16 | minor << 8 | patch. Any thread may call this.
  */
 doca_error_t doca_gpu_verbs_get_library_version(uint32_t *version);
 
 /**
- * Tests whether device code works with the linked library. Any thread.
+ * Tests whether device code works with the linked library. Any thread may call this.
  *
  * @param device_code_version DOCA_GPUNETIO_DEVICE_CODE_VERSION when the device code was compiled
  * @retval DOCA_ERROR_NOT_SUPPORTED the code is older than 2.0.0, or newer than the library
@@ -340,7 +348,7 @@ doca_error_t doca_gpu_verbs_get_library_version(uint32_t *version);
 doca_error_t doca_gpu_verbs_check_device_code_compatibility(uint32_t device_code_version);
 
 /**
- * Tests whether host code works with the linked library. Any thread.
+ * Tests whether host code works with the linked library. Any thread may call this.
  *
  * @param host_code_version DOCA_GPUNETIO_HOST_CODE_VERSION when the host code was compiled
  * @retval DOCA_ERROR_NOT_SUPPORTED the code is older than 0.2.0, or newer than the library

@@ -35,7 +35,7 @@ typedef struct doca_dev doca_dev_t;
 /** The capabilities of a NIC. Opaque. */
 struct doca_verbs_device_attr;
 
-/** Transport of a QP: reliable connected. It is the only one. */
+/** Transport of a QP: reliable connected, the only transport that this library supports. */
 #define DOCA_VERBS_QP_TYPE_RC 0x0
 
 /** Bytes of a GID. */
@@ -48,10 +48,10 @@ struct doca_verbs_gid {
 
 /**
  * Opens a NIC for use by this library. Close it with doca_verbs_dev_close(). Objects that are
- * created from the handle use verbs_pd. Any thread.
+ * created from the handle use verbs_pd. Any thread may call this.
  *
- * @param verbs_pd protection domain of an mlx5 device. It stays the caller's, and it and its
- *         ibv_context must exist until the handle is closed.
+ * @param verbs_pd protection domain of an mlx5 device. The caller owns it, and must keep it and its
+ *         ibv_context until the handle is closed.
  * @retval DOCA_ERROR_NOT_SUPPORTED the device is not an mlx5 device
  * @retval DOCA_ERROR_NO_MEMORY no memory
  * @retval DOCA_ERROR_DRIVER the capabilities of the device cannot be queried
@@ -67,11 +67,11 @@ doca_error_t doca_verbs_dev_close(doca_dev_t *net_dev);
 
 /**
  * Queries the capabilities of an mlx5 device. Free the result with doca_verbs_device_attr_free().
- * Any thread.
+ * Any thread may call this.
  *
  * @retval DOCA_ERROR_NOT_SUPPORTED the device is not an mlx5 device
  * @retval DOCA_ERROR_NO_MEMORY no memory
- * @retval DOCA_ERROR_DRIVER the device did not answer
+ * @retval DOCA_ERROR_DRIVER the capabilities of the device cannot be queried
  */
 doca_error_t doca_verbs_query_device(struct ibv_context *context,
 				     struct doca_verbs_device_attr **verbs_device_attr);
@@ -120,15 +120,15 @@ uint32_t
 doca_verbs_device_attr_get_max_srq_sge(const struct doca_verbs_device_attr *verbs_device_attr);
 
 /**
- * Returns how many RDMA reads and atomics of the remote side one QP can process at a time: the
- * limit of max_dest_rd_atomic. At most 255; 0 for NULL.
+ * Returns how many RDMA reads and atomics of the remote side one QP can process at a time. This is
+ * the limit of the attribute max_dest_rd_atomic. At most 255; 0 for NULL.
  */
 uint8_t
 doca_verbs_device_attr_get_max_qp_rd_atom(const struct doca_verbs_device_attr *verbs_device_attr);
 
 /**
- * Returns how many RDMA reads and atomics one QP can have outstanding: the limit of max_rd_atomic.
- * At most 255; 0 for NULL.
+ * Returns how many RDMA reads and atomics one QP can have outstanding. This is the limit of the
+ * attribute max_rd_atomic. At most 255; 0 for NULL.
  */
 uint8_t doca_verbs_device_attr_get_max_qp_init_rd_atom(
 	const struct doca_verbs_device_attr *verbs_device_attr);
