@@ -198,7 +198,7 @@ enum {
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_FENCE = 0x2,
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_STRONG_ORDERING = 0x3,
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_FENCE_AND_INITIATOR_SMALL_FENCE = 0x4,
-	/** not a value of the field: the caller passes the value of the field separately */
+	/** not a value of the field; not used by this library */
 	DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_CUSTOM = 0x100,
 };
 
@@ -232,7 +232,7 @@ enum {
 
 /** Where the memory of a queue is. */
 enum doca_gpu_dev_verbs_mem_type {
-	DOCA_GPUNETIO_VERBS_MEM_TYPE_AUTO = 0,	    /**< determined from the address */
+	DOCA_GPUNETIO_VERBS_MEM_TYPE_AUTO = 0,	    /**< not used by this library */
 	DOCA_GPUNETIO_VERBS_MEM_TYPE_HOST = 1,	    /**< host memory */
 	DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU = 2,	    /**< GPU memory */
 	DOCA_GPUNETIO_VERBS_MEM_TYPE_MAX = INT_MAX, /**< makes the type as wide as int */
@@ -240,9 +240,9 @@ enum doca_gpu_dev_verbs_mem_type {
 
 /** DBREC mode of an exported QP: whether the send word of its DBREC is written. */
 enum doca_gpu_verbs_send_dbr_mode_ext {
-	DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR = 0, /**< before each doorbell */
+	DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR = 0, /**< with each doorbell */
 	DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW = 1, /**< never: the NIC does not read it */
-	/** GPU threads ring without it; a CPU thread writes it and rings again */
+	/** GPU threads ring without writing it; a CPU thread writes it and rings again */
 	DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED = 2,
 };
 
@@ -339,8 +339,8 @@ enum doca_gpu_dev_verbs_blocking_mode {
 };
 
 /**
- * Whether a get posts a DUMP WQE after its read. GPUs before Hopper can need one to see the data
- * that the NIC wrote.
+ * Whether a get posts a DUMP WQE after its read. GPUs before Hopper can need this WQE to see the
+ * data that the NIC wrote.
  */
 enum doca_gpu_dev_verbs_mcst_mode {
 	DOCA_GPUNETIO_VERBS_MCST_DISABLED = 0, /**< no */

@@ -5,8 +5,9 @@
  * is one line: byte offset of the big-endian 32-bit word, highest bit, lowest bit, as in the
  * Programmer's Reference Manual. PRM64 is a field of 64 bits at a byte offset. A name that ends
  * in _AT is the byte offset of a nested
- * layout. tests/unit/test_prm.c lists every field again as data, and tests/prm_vs_ifc.sh
- * compares the fields with the kernel's mlx5_ifc.h. devx.c sends the commands.
+ * layout. tests/lib/prm_fields.def has the fields again as data: tests/unit/test_prm.c compares
+ * this file with that table, and tests/prm_vs_ifc.sh compares the table with the kernel's
+ * mlx5_ifc.h. devx.c sends the commands.
  */
 #ifndef GDK_PRM_H
 #define GDK_PRM_H

@@ -48,7 +48,7 @@
  *   completed <= rung, because rung is stored before the doorbell.
  * The words follow the struct, one for 32 slots. The low half of a word has the ready bits:
  * slot i is published when its bit is 1 in even laps of the ring (lap = i / depth) or 0 in
- * odd laps. The high half has the token bits; at most one is set in all words (qp_dev.h).
+ * odd laps. The high half has the token bits; at most one is set in all words (ring_dev.h).
  */
 struct gdk_qp_state {
 	/* Written by the host only. */
@@ -70,7 +70,7 @@ struct gdk_qp_state {
 	uint64_t doorbells;    /* register writes by GPU threads */
 	uint64_t bare_rings;   /* register writes without a DBREC update */
 	uint64_t bare_records; /* DBREC updates without a register write */
-	uint64_t settled;      /* exclusive use: index of the last doorbell rung after its DBREC */
+	uint64_t settled;      /* exclusive use: index for which the doorbell was repeated last */
 	uint32_t bf_half;      /* 0 or 0x100: offset of the BlueFlame half to use next */
 	uint32_t key_noted;    /* debug build: a suspicious key was reported */
 	uint64_t parked;       /* slot where shared use parked the token last */

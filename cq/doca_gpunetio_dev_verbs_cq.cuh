@@ -116,9 +116,10 @@ GDK_FN int doca_priv_gpu_dev_verbs_poll_cq_collapsed_at(struct doca_gpu_dev_verb
 /* ---- consumer index, errors ---- */
 
 /**
- * Adds cqe_num to the consumer index, for callers that read CQEs themselves. Unless is_overrun is
- * true, stores it in the DBREC, where the NIC reads it; a CQ whose overrun is enabled needs no
- * DBREC. Returns the new consumer index, 24 bits.
+ * Adds cqe_num to the consumer index, for callers that read CQEs themselves. Also updates the
+ * completion state of the QP from these CQEs. Unless is_overrun is true, stores the index in the
+ * DBREC, where the NIC reads it; a CQ whose overrun is enabled needs no DBREC. Returns the new
+ * consumer index, 24 bits.
  */
 template <bool is_overrun>
 GDK_FN uint32_t doca_gpu_dev_verbs_cq_update_dbrec(struct doca_gpu_dev_verbs_cq *cq,
