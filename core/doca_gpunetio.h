@@ -151,7 +151,8 @@ doca_error_t doca_gpu_mem_free(doca_gpu_t *gpu, void *memptr_gpu);
  * @param gpu_qp_umem_dev_ptr not used: the umem knows its address
  * @param cq_sq the CQ of the send queue; it serves only one exported QP
  * @param send_dbr_mode_ext must match the DBREC mode that the QP was created with: NO_DBR_HW if
- *         and only if that is NO_DBR_EXT. GPU_SM_NO_DBR excludes VALID_DBR.
+ *         and only if the mode of the QP is NO_DBR_EXT. Must not be VALID_DBR with handler
+ *         GPU_SM_NO_DBR.
  * @retval DOCA_ERROR_INVALID_VALUE QP, CQ, GPU, handler and mode do not fit together
  * @retval DOCA_ERROR_NOT_SUPPORTED the handler does not work on this GPU and NIC, or the queues
  *         are in memory that the GPU cannot address
@@ -322,7 +323,8 @@ doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev,
 
 /**
  * Resets an exported QP after doca_verbs_qp_modify() has moved it to RST: send ring, DBREC, CQ
- * entries, indices and state become those of a new export. Then connect the QP again.
+ * entries, indices and state become those of a new export. Only the CQ keeps its producer index,
+ * because the NIC keeps it. Then connect the QP again.
  *
  * No GPU thread may use the QP during the call. A service may keep monitoring the QP; indices that
  * were raised before the call and are not rung yet are discarded. After an error the call can be

@@ -46,7 +46,7 @@ struct doca_dev {
 	int numa_node; /* -1: unknown */
 	struct gdk_caps caps;
 	/* no_dbr_qps: number of DBREC-less QPs that exist. no_dbr_max: value of no_dbr_qps when
-	 * the firmware last refused to create another one; 0: it has refused none. */
+	 * the firmware's limit for such QPs was last reached; 0: it was never reached. */
 	atomic_uint no_dbr_qps, no_dbr_max;
 	atomic_uint lag_turn;	 /* number of QPs assigned to a port of the bond so far */
 	atomic_int lag_by_queue; /* GDK_LAG_*: whether QPs have ports of the bond; cached */

@@ -45,7 +45,7 @@
 /*
  * Indices count 64-byte slots since export or reset and never wrap. Invariants:
  *   all slots below rung are published;
- *   completed <= rung, because rung is stored before the doorbell.
+ *   completed <= rung, because the ringer stores rung before it rings the doorbell.
  * The words follow the struct, one for 32 slots. The low half of a word has the ready bits:
  * slot i is published when its bit is 1 in even laps of the ring (lap = i / depth) or 0 in
  * odd laps. The high half has the token bits; at most one is set in all words (ring_dev.h).
@@ -92,7 +92,7 @@ struct gdk_qp_state {
 #define GDK_WORD_SLOTS 32u
 #define GDK_TOKEN(bit) ((uint64_t)1 << (GDK_WORD_SLOTS + (bit)))
 
-/* Size of a state block in bytes. Allocate it aligned to GDK_STATE_LINE. */
+/* Returns the size of a state block in bytes. Its address must be a multiple of GDK_STATE_LINE. */
 static inline size_t gdk_qp_state_size(uint32_t depth)
 {
 	size_t words = (depth + GDK_WORD_SLOTS - 1) / GDK_WORD_SLOTS;
@@ -101,7 +101,8 @@ static inline size_t gdk_qp_state_size(uint32_t depth)
 	return (len + GDK_STATE_LINE - 1) & ~(size_t)(GDK_STATE_LINE - 1);
 }
 
-/* Offset of the device struct from the start of the state block. */
+/* Returns the offset of the device struct from the start of the state block, in the memory that
+ * holds both. */
 static inline size_t gdk_dev_struct_at(uint32_t depth)
 {
 	return gdk_qp_state_size(depth) + GDK_DEV_SKEW;

@@ -262,8 +262,8 @@ static doca_error_t cuda_unmap_host(struct doca_gpu *gpu, void *cpu_ptr)
 struct reg_page {
 	struct reg_page *next;
 	uintptr_t page;
-	unsigned int count; /* mappings, by all GPUs */
-	bool owned;	    /* registered by this file, not by the application */
+	unsigned int count; /* number of mappings for all GPUs */
+	bool owned;	    /* this file registered the page, not the application */
 	int device;	    /* CUDA device of context */
 	void *context;
 	const char *how;
@@ -346,8 +346,8 @@ free_page:
 	return err;
 }
 
-/* Unregisters a page and frees it. If its context cannot be made current, the page stays in the
- * list and the next mapping reuses it. */
+/* Unregisters a page, unless the application registered it, and frees it. If the page's context
+ * cannot be made current, the page stays in the list and the next mapping reuses it. */
 static void drop_page(struct doca_gpu *gpu, struct reg_page **at)
 {
 	struct reg_page *page = *at;

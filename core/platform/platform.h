@@ -131,7 +131,7 @@ GDK_FN void gdk_copy(void *dst, const void *src, size_t bytes)
 #define GDK_QP_AT(qp, field) ((const char *)(qp) + offsetof(struct doca_gpu_dev_verbs_qp, field))
 #define GDK_CQ_AT(cq, field) ((const char *)(cq) + offsetof(struct doca_gpu_dev_verbs_cq, field))
 
-/* The scope that contains all threads that share a queue in this mode. */
+/* Returns the scope that contains all threads that share a queue in this mode. */
 GDK_FN int gdk_mode_scope(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	if (mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)
@@ -140,7 +140,8 @@ GDK_FN int gdk_mode_scope(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 								     : GDK_SCOPE_GPU;
 }
 
-/* Read-modify-write at a scope. At scope THREAD it is a plain load and store. */
+/* Read-modify-write at a scope: gdk_add64 adds v, gdk_max64 raises the word to v. Both return the
+ * old value. At scope THREAD they are a load and a store. */
 GDK_FN uint64_t gdk_add64(uint64_t *p, uint64_t v, int scope)
 {
 	uint64_t old;
