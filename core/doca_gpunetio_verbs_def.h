@@ -121,7 +121,8 @@ extern "C" {
 #define DOCA_GPUNETIO_VERBS_MKEY_SWAPPED 1
 
 #ifndef DOCA_GPUNETIO_VERBS_ENABLE_DEBUG
-/** Define it as 1 before the first include to enable assertions in the device code. */
+/** Define it as 1 before the first include to enable DOCA_GPUNETIO_VERBS_ASSERT(). The device code
+ * of gdaki does not use this macro; it has checks of its own (GDK_DEBUG). */
 #define DOCA_GPUNETIO_VERBS_ENABLE_DEBUG 0
 #endif
 

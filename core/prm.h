@@ -99,8 +99,8 @@ enum {
 	PRM_ADS_LEN = 0x2c,
 };
 
-/* Head of every box. Input: opcode, uid, modifier, object number. Output: status, syndrome, object
- * number. */
+/* First fields of a command. Input box: opcode, user ID, modifier, and the number of the object
+ * that the command works on. Output box: status, syndrome, number of the new object. */
 #define PRM_CMD_OPCODE	   PRM(0x00, 31, 16)
 #define PRM_CMD_UID	   PRM(0x00, 15, 0)
 #define PRM_CMD_OP_MOD	   PRM(0x04, 15, 0)

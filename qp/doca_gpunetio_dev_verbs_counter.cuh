@@ -69,7 +69,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_multi_qps(struct doca_gpu_dev_verbs_qp **q
 
 /* ---- operations that the companion QP counts ---- */
 
-/** A put that the companion QP counts. */
+/** A put. When it is complete, the companion QP adds to the counter. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_put_counter(struct doca_gpu_dev_verbs_qp *qp,
 					  struct doca_gpu_dev_verbs_addr raddr,
@@ -87,7 +87,7 @@ GDK_FN int doca_gpu_dev_verbs_put_counter(struct doca_gpu_dev_verbs_qp *qp,
 			       nic_handler, GDK_THREAD, code_opt);
 }
 
-/** Writes a value, which the WQEs carry. The companion QP counts the operation. */
+/** Writes a value, which the WQEs carry. Afterwards the companion QP adds to the counter. */
 template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_p_counter(struct doca_gpu_dev_verbs_qp *qp,
 					struct doca_gpu_dev_verbs_addr raddr, T value,
@@ -104,7 +104,7 @@ GDK_FN int doca_gpu_dev_verbs_p_counter(struct doca_gpu_dev_verbs_qp *qp,
 			     nic_handler, GDK_THREAD, code_opt);
 }
 
-/** A put and a signal that the companion QP counts. */
+/** A put and a signal. When they are complete, the companion QP adds to the counter. */
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_put_signal_counter(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
@@ -122,7 +122,7 @@ GDK_FN int doca_gpu_dev_verbs_put_signal_counter(
 				      GDK_THREAD, code_opt);
 }
 
-/** A signal that the companion QP counts. */
+/** A signal. When it is complete, the companion QP adds to the counter. */
 template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_signal_counter(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr sig_raddr,
@@ -138,7 +138,7 @@ GDK_FN int doca_gpu_dev_verbs_signal_counter(
 				  resource_sharing_mode, nic_handler, GDK_THREAD, code_opt);
 }
 
-/** A get that the companion QP counts. */
+/** A get. When it is complete, the companion QP adds to the counter. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
 GDK_FN int doca_gpu_dev_verbs_get_counter(struct doca_gpu_dev_verbs_qp *qp,
 					  struct doca_gpu_dev_verbs_addr raddr,

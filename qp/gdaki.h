@@ -264,7 +264,7 @@ doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
 
 /** A bond of the NIC's ports, and the port of one QP. */
 struct gdk_qp_lag {
-	uint8_t ports;	     /**< ports of a bond; 0 or 1: the device supports no bond */
+	uint8_t ports;	     /**< ports that the device can bond; 0 or 1: it cannot */
 	bool active;	     /**< the bond is in use */
 	bool by_queue;	     /**< traffic is distributed by queue; false: by packet headers, or
 			      * not at all */
@@ -343,18 +343,18 @@ struct gdk_qp_attr {
  * QP type, umems, UAR, ordering and emulate_no_dbr_ext are not included.
  */
 struct gdk_qp_init_attr {
-	doca_verbs_cq_t *send_cq,			/**< CQ of the send queue */
-		*receive_cq;				/**< CQ of the receive queue */
-	struct doca_verbs_srq *srq;			/**< shared receive queue, or NULL */
-	void *qp_context;				/**< the caller's pointer */
-	uint32_t sq_wr,					/**< send WQEs */
-		rq_wr;					/**< receive WQEs */
-	uint32_t send_max_sges,				/**< data segments of a send WQE */
-		receive_max_sges,			/**< data segments of a receive WQE */
-		max_inline_data;			/**< bytes of inline data in a send WQE */
-	uint32_t user_index;				/**< the caller's number, 24 bits */
-	bool sq_sig_all,				/**< stored, without effect */
-		core_direct_master;			/**< the QP may post WAIT WQEs */
+	doca_verbs_cq_t *send_cq,   /**< CQ of the send queue */
+		*receive_cq;	    /**< CQ of the receive queue */
+	struct doca_verbs_srq *srq; /**< shared receive queue, or NULL */
+	void *qp_context;	    /**< the caller's pointer */
+	uint32_t sq_wr,		    /**< send WQEs */
+		rq_wr;		    /**< receive WQEs */
+	uint32_t send_max_sges,	    /**< data segments of a send WQE */
+		receive_max_sges,   /**< data segments of a receive WQE */
+		max_inline_data;    /**< bytes of inline data in a send WQE */
+	uint32_t user_index;	    /**< number that the caller chose, less than 2^24 */
+	bool sq_sig_all,	    /**< stored, without effect */
+		core_direct_master; /**< the QP may post WAIT WQEs */
 	enum doca_verbs_qp_send_dbr_mode send_dbr_mode; /**< whether the NIC reads the send DBREC */
 };
 

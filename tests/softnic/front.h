@@ -20,7 +20,7 @@
 #define SN_COMP_VECTORS 4u
 #define SN_EQN_BASE	8u
 #define SN_SM_LID	1u
-/* Capability bits of the port, as mlx5 ports of that link layer report them. */
+/* Capability bits of the port, as an mlx5 port of the configured link layer reports them. */
 #define SN_PORT_CAP(cfg)  ((cfg)->infiniband ? 0x2651e848u : 0x04010000u)
 #define SN_GIDS		  8u /* entries of the GID table; the last ones are empty */
 #define SN_MEMFD_NAME	  "uverbs0"

@@ -84,7 +84,7 @@ enum nic_opcode {
 /* Start of every input: opcode, uid (handled by the kernel), op_mod. */
 #define IN_OPCODE    NIC_F(0x00, 31, 16)
 #define IN_OP_MOD    NIC_F(0x04, 15, 0)
-#define IN_OBJ	     NIC_F(0x08, 23, 0) /* qpn, cqn, mkey_index */
+#define IN_OBJ	     NIC_F(0x08, 23, 0) /* number of the object: qpn, cqn, rmpn or mkey_index */
 #define OUT_STATUS   NIC_F(0x00, 31, 24)
 #define OUT_SYNDROME NIC_F(0x04, 31, 0)
 #define OUT_OBJ	     NIC_F(0x08, 23, 0)

@@ -19,7 +19,7 @@
  * r  store to `rung`
  * R  store to the DBREC
  * D  store to the doorbell register or the proxy's counter
- * T  token left or parked
+ * T  token parked
  */
 static char trace[1000];
 static int nic_scope;

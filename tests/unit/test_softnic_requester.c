@@ -202,7 +202,7 @@ Test(softnic_requester, retries_until_rnr_retry_then_errors, .init = no_retransm
 	peer_expect_nothing(&peer);
 }
 
-/* An RNR NAK acknowledges the packets before it, so earlier losses no longer count. */
+/* An RNR NAK shows that the request arrived in sequence, so retries count from 0 again. */
 Test(softnic_requester, rnr_nak_restores_the_retries, .init = no_retransmission)
 {
 	pthread_mutex_lock(&sn_dev->lock);
