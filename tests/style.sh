@@ -3,7 +3,7 @@
 # Copyright (c) gdaki authors
 #
 # Checks the form of all files of the repository: licence lines, no blanks at the end of
-# lines, no notes about unfinished work, at most 100 columns and 640 lines in C sources, no
+# lines, no notes about unfinished work, at most 100 columns and 600 lines in C sources, no
 # compiler extensions of the platform outside the platform headers, and only the expected
 # files at the top level.
 set -u
@@ -39,8 +39,8 @@ text=$(grep -E '\.(c|h|cu|cuh|cpp|cc|def|sh|py|txt|mk)$|^Makefile$|^\.ci/run$' <
 		expand "$f" | awk -v f="$f" 'length > 100 { print f ":" NR ": " length " columns" }'
 	done >"$tmp"
 	[ ! -s "$tmp" ] || complain "longer than 100 columns"
-	wc -l $code | awk '$2 != "total" && $1 > 640 { print $2 ": " $1 " lines" }' >"$tmp"
-	[ ! -s "$tmp" ] || complain "longer than 640 lines"
+	wc -l $code | awk '$2 != "total" && $1 > 600 { print $2 ": " $1 " lines" }' >"$tmp"
+	[ ! -s "$tmp" ] || complain "longer than 600 lines"
 
 	product=$(grep -E '^(core|umem|uar|cq|qp|doorbell)/' <<<"$code")
 	grep -n -i -E '\bissue #?[0-9]+\b|softnic' $product /dev/null >"$tmp" &&

@@ -191,6 +191,7 @@ struct open_object {
 
 Test(sdk_mode, objects_of_sdk_and_open_library_cannot_be_mixed)
 {
+	struct doca_gpu_verbs_qp_init_attr_hl hl = { .sq_nwqe = 8 };
 	struct open_object other = { 0 };
 	void *open = &other, *umem, *out;
 	doca_verbs_qp_init_attr_t *init;
@@ -237,12 +238,9 @@ Test(sdk_mode, objects_of_sdk_and_open_library_cannot_be_mixed)
 		"qp");
 	REFUSES(doca_gpu_verbs_export_qp(host, open, 0, NULL, (void *)attr, 0, (void *)&out),
 		"cq_sq", "qp");
-	REFUSES(doca_gpu_verbs_create_qp_hl(
-			&(struct doca_gpu_verbs_qp_init_attr_hl){ .gpu_dev = host,
-								  .net_dev = nic.dev,
-								  .sq_nwqe = 8 },
-			(void *)&out),
-		"attr->net_dev", "attr->gpu_dev");
+	hl.gpu_dev = host;
+	hl.net_dev = nic.dev;
+	REFUSES(doca_gpu_verbs_create_qp_hl(&hl, (void *)&out), "attr->net_dev", "attr->gpu_dev");
 	cr_expect_eq(doca_verbs_srq_init_attr_destroy(srq_attr), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_cq_attr_destroy(cq_attr), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_qp_attr_destroy(attr), DOCA_SUCCESS);

@@ -97,21 +97,33 @@ Test(softnic_front, roce_address_carries_gid_and_mac)
 }
 
 /* ---- objects ---- */
+
+/* Creates a QP and its CQ; in: space for the commands. */
+static struct mlx5dv_devx_obj *qp_and_cq(struct nic *n, uint32_t *in, struct mlx5dv_devx_obj **cq,
+					 uint32_t *qpn)
+{
+	struct mlx5dv_devx_obj *qp;
+	uint32_t cqn;
+
+	cq_box(n, in);
+	*cq = create(n, in, &cqn);
+	cr_assert(*cq, "refused: status %#x, syndrome %#x", last_status, last_syndrome);
+	qp_box(n, in, cqn);
+	qp = create(n, in, qpn);
+	cr_assert(qp, "refused: status %#x, syndrome %#x", last_status, last_syndrome);
+	return qp;
+}
+
 Test(softnic_front, qp_state_transitions)
 {
-	uint32_t in[0x110 / 4], out[0x110 / 4], cqn, qpn;
+	uint32_t in[0x110 / 4], out[0x110 / 4], qpn;
 	struct mlx5dv_devx_obj *cq, *qp;
 	union ibv_gid gid;
 	struct nic n;
 
 	nic_open(&n);
 	cr_assert_eq(ibv_query_gid(n.ctx, 1, 3, &gid), 0);
-	cq_box(&n, in);
-	cq = create(&n, in, &cqn);
-	cr_assert(cq, "refused: status %#x, syndrome %#x", last_status, last_syndrome);
-	qp_box(&n, in, cqn);
-	qp = create(&n, in, &qpn);
-	cr_assert(qp, "refused: status %#x, syndrome %#x", last_status, last_syndrome);
+	qp = qp_and_cq(&n, in, &cq, &qpn);
 	cr_assert_eq(qp_state(qp, qpn, out), 0);
 	cr_assert_eq(get(out, 0x28) & 0xffffff, 0x1234);
 	cr_assert_neq(get(out, 0x18 + 0x08) >> 29, 0, "a new QP must have a valid MTU");
