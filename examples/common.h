@@ -36,7 +36,7 @@ struct ex_options {
 	uint32_t threads;
 	uint32_t iters; /* puts of all threads together */
 	uint32_t size;	/* bytes of a message */
-	int gid_index;	/* -1: the RoCEv2 GID of the port */
+	int gid_index;	/* -1: a RoCEv2 GID, preferably of IPv4; InfiniBand: 0 */
 	uint16_t tcp_port;
 	unsigned int timeout_s; /* time limit of each wait */
 };

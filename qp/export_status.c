@@ -99,8 +99,8 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 	if (err != DOCA_SUCCESS)
 		return err;
 	rings = atomic_load_explicit(&x->q.proxy.rings, memory_order_relaxed);
-	/* With a CPU proxy, GPU threads raise a counter and do not write the register, so their
-	 * `doorbells` are not counted. */
+	/* With a CPU proxy only the proxy writes the register: GPU threads raise a counter instead,
+	 * so st->doorbells is not added. */
 	counters->doorbells = x->q.decision.chosen == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY
 				      ? rings
 				      : st->doorbells + rings;

@@ -362,7 +362,8 @@ static doca_error_t build_on_uar(struct plan *p, struct doca_gpu_verbs_qp_hl *hl
 	bool mapped;
 
 	hl->gpu_dev = p->gpu;
-	/* Probes and the export also map this page. While it is mapped, their calls only count. */
+	/* The strategies' probes and the export map this page, too. Mapping it here first keeps it
+	 * registered meanwhile, so that their calls only change its use count. */
 	mapped = !gdk_gpu_map_reg(p->gpu, reg, &reg_gpu, NULL);
 	err = build_parts(p, hl);
 	if (mapped)

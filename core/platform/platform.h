@@ -66,7 +66,7 @@ typedef struct {
 	__be32 be;
 } gdk_key_t;
 
-/* Converts an lkey or rkey in the byte order of the CPU, as in struct ibv_mr. */
+/* Converts an lkey or rkey from the byte order of the CPU, as in struct ibv_mr, to big-endian. */
 GDK_FN gdk_key_t gdk_key(uint32_t key)
 {
 	const gdk_key_t k = { gdk_bswap32(key) };

@@ -30,8 +30,9 @@
 #define SKIP_CHECK DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK
 #define SKIP_DB	   DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING
 
-/* Types that select the message: inl8 and inl28 a p() of an inline value of 8 or 28 bytes,
- * which contains the number of the message; put4k, an empty type, a put of 4096 bytes. */
+/* Types that select the operation. inl8 and inl28 select p() with an inline value of 8 or 28
+ * bytes, which contains the number of the message. put4k, an empty type, selects put() of 4096
+ * bytes. */
 struct inl8 {
 	uint32_t w[2];
 };
@@ -197,7 +198,7 @@ static std::vector<struct post_row> table(void)
 					    { 132, 32, 1, 32768 }, 0),
 		blueflame("exclusive, 1 thread, BlueFlame from shared memory"),
 	};
-#ifdef GDK_QP_STATE_H /* the peer has no block scope */
+#ifdef GDK_QP_STATE_H /* only with gdaki's headers: NVIDIA's have no block scope */
 	rows.push_back(row<GPU, DB, BLOCK, put4k>("GPU-shared, 132x256 threads, block scope",
 						  { 132, 256, 1, 32768 }, 0));
 	rows.push_back(row<CTA, DB, BLOCK, put4k>("132 QPs, CTA-shared, 256 thr., block scope",

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The host part of the consumers' drivers: options, GPU, NIC, memory and connections.
- * rig.h describes the functions. */
+/*
+ * Host code that the test programs of this folder share, which run kernels of other projects:
+ * options, GPU, NIC, memory and connections. rig.h describes the functions.
+ */
 #include "rig.h"
 
 #include <stdio.h>

@@ -87,7 +87,8 @@ __attribute__((constructor)) static void peer_or_test(void)
 	exit(0);
 }
 
-/* The runner's path relative to the executable: build/tests/test_x -> build/bin/softnic-run. */
+/* Executes this program again through softnic-run, as the peer. softnic-run is found relative to
+ * the executable: build/tests/test_x -> build/bin/softnic-run. */
 static void exec_peer(void)
 {
 	char exe[4096], runner[4200];

@@ -30,10 +30,11 @@
 /* ---- configuration: read from the environment that softnic-run sets ---- */
 
 /*
- * How the NIC treats a dmabuf that CUDA exported with the PCIe mapping type. On a machine that
- * also connects GPU and NIC by another bus, an ordinary function of the NIC cannot attach such a
- * dmabuf (nv-dmabuf.c of NVIDIA's open kernel modules): REFUSED. Or it registers the dmabuf, but
- * its DMA fails (UCX pull request 11571): FAULTS.
+ * How the NIC treats a dmabuf that CUDA exported with the PCIe mapping type. It differs on machines
+ * that also connect GPU and NIC by another bus than PCIe.
+ * REFUSED: registration fails (nv-dmabuf.c of NVIDIA's open kernel modules).
+ * FAULTS: registration succeeds, but DMA fails (UCX pull request 11571).
+ * WORKS: registration and DMA succeed.
  */
 enum sn_dmabuf_pcie { SN_PCIE_REFUSED, SN_PCIE_FAULTS, SN_PCIE_WORKS };
 

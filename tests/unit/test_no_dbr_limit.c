@@ -125,7 +125,8 @@ Test(no_dbr_limit, auto_falls_back_to_dbrecs_and_logs_it_once)
 		  "log: %s", log);
 }
 
-/* The NIC refuses the fourth QP, so both QPs of the second group must have a DBREC. */
+/* The NIC refuses the fourth QP without DBREC, so both QPs of the second group must be
+ * created with one. */
 Test(no_dbr_limit, qps_of_a_group_have_the_same_mode)
 {
 	struct doca_gpu_verbs_qp_group_hl *g[2];

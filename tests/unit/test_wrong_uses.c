@@ -121,7 +121,8 @@ Test(wrong_uses, qp_with_only_a_receive_queue_is_accepted)
 	doca_verbs_qp_init_attr_t *attr = init_attr();
 
 	SET(attr, sq_wr, 0);
-	SET(attr, rq_wr, 1); /* one WQE of 16 bytes, in a ring of 64 */
+	/* one WQE of 16 bytes; the library enlarges the ring to its minimum of 64 bytes */
+	SET(attr, rq_wr, 1);
 	SET(attr, receive_max_sges, 1);
 	SET(attr, receive_cq, hl->cq_sq);
 	cr_expect_eq(make(attr), DOCA_SUCCESS);
