@@ -4,10 +4,9 @@
  * The command trace: GDAKI_TRACE_CMDS=FILE appends each firmware command of this library and
  * its result to FILE, with the versions, umems, UARs and event queues that are needed to compare
  * two traces. GDAKI_TRACE_CMDS_MASK=1 hides addresses, GIDs, MACs, keys, device names and the
- * folder of the DOCA SDK. Each
- * record is written with one write(). The format:
+ * folder of the DOCA SDK. Each record is written with one write(). The format:
  *
- *	start pid 71 seq 0 t 0.000000 version 1 time 2026-01-31T12:00:00Z libmlx5 ... libibverbs ...
+ *	start pid 71 seq 0 t 0.000000 version 1 time 2026-01-31T12:00:00Z masked 0 libmlx5 ...
  *	cmd pid 71 seq 3 t 0.001812 dev mlx5_0 CREATE_CQ 0x400 op_mod 0x0 object CQ of 64 entries
  *	 in 272
  *	  0000: 04000000 00000000 00000000 00000000

@@ -29,7 +29,7 @@ void sn_rsp_refuse(struct sn_eng *e, struct sn_qp_eng *q, uint8_t syndrome)
 	sn_qp_to_error(e, q);
 }
 
-/* A SEND is longer than its receive WQE, or the memory of that WQE is invalid. */
+/* Handles a SEND that is longer than its receive WQE, or whose receive WQE names invalid memory. */
 static void receive_error(struct sn_eng *e, struct sn_qp_eng *q, uint8_t synd)
 {
 	struct sn_cqe_args a = { .opcode = SN_CQE_RESP_ERR,

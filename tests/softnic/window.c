@@ -107,9 +107,12 @@ void sn_window_acked(struct sn_qp_eng *q, uint32_t acked)
 		w->size = w->wall = SN_WINDOW_PKTS;
 }
 
-/* Sets wall and good after a loss. If packets were lost at the same wall again, wall_acks grows, so
- * that the window reaches the wall less often. A new wall may be due to a random loss, so
- * wall_acks is halved. */
+/*
+ * Sets wall (the window size at which packets were lost) and good (the size up to which the window
+ * grows fast) after a loss. If the window had reached the old wall (at most twice its size),
+ * wall_acks grows, so that the window reaches the wall less often. A loss at another size may be
+ * random: this size becomes the wall, and wall_acks is halved.
+ */
 static void build_wall(struct sn_window *w, uint32_t flight)
 {
 	bool fast = w->size < w->good; /* the window grew fast and overshot */

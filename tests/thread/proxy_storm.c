@@ -13,7 +13,7 @@
 
 #include "../lib/e2e.h"
 
-#define QPS	 10u /* their doorbell counters fill two cache lines */
+#define QPS	 10u /* their doorbell counters are in two cache lines, 8 in each */
 #define SERVICES 2u
 #define DEPTH	 16u
 #define STORMS	 12u

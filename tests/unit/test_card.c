@@ -367,7 +367,8 @@ Test(card, subscribe_driver_error_is_reported)
 
 /* ---- exhaustion ---- */
 
-/* A ConnectX-4 without free QPs returned status 0x05, so the text of this status must name this cause. */
+/* A ConnectX-4 without free QPs returned status 0x05. The text of this status must name this
+ * cause. */
 Test(card, status_text_when_no_qp_is_left)
 {
 	struct gdk_command_error error;

@@ -278,9 +278,9 @@ Test(cuda_calls, gpu_can_map_the_register_page)
 }
 
 /*
- * The result of dlsym(RTLD_NEXT) depends on the calling object, also through the
- * software NIC's wrapper of dlsym(): after the program, the next definition of open()
- * is the NIC's.
+ * The software NIC's wrapper of dlsym() must keep the meaning of RTLD_NEXT: search in the
+ * objects after the calling one. The caller here is the program. The first object after it
+ * that defines open() is the software NIC.
  */
 Test(cuda_calls, dlsym_next_is_relative_to_the_caller)
 {
