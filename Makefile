@@ -100,7 +100,7 @@ HDR_gdk    := core/state.h $(wildcard core/platform/*.h cq/*_dev.h doorbell/*_de
 define stage-rule
 STAGED += $(B)/include/$(1)$(notdir $(2))
 $(B)/include/$(1)$(notdir $(2)): | $(2)
-	@mkdir -p $$(@D) && ln -sfn $(CURDIR)/$(2) $$@
+	@mkdir -p $$(@D) && ln -sfnr $(2) $$@
 endef
 stage-into = $(foreach h,$(2),$(eval $(call stage-rule,$(1),$(h))))
 $(call stage-into,,$(HDR_top))
@@ -154,18 +154,25 @@ deps:
 link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
 
 # ---- install ----
+ifneq ($(word 2,x$(PREFIX)$(DESTDIR)),)
+$(error PREFIX="$(PREFIX)" and DESTDIR="$(DESTDIR)" must not contain spaces)
+endif
+write-pc = sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@GDAKI_LIBS@|$(GDAKI_LIBS)|; s|@SYS_LIBS@|$(SYS_LIBS)|'
+INSTALLED := $(DESTDIR)$(PREFIX)
 # Written at each build, because PREFIX may have changed.
 .PHONY: $(PC_FILES)
 $(PC_FILES): $(B)/lib/%.pc: core/%.pc.in
 	@mkdir -p $(@D)
-	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@GDAKI_LIBS@|$(GDAKI_LIBS)|; s|@SYS_LIBS@|$(SYS_LIBS)|' $< >$@
+	@$(write-pc) $< >$@
 ## install            install libraries, headers, pkg-config files and gdaki(7) below PREFIX
 install: all
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(LIBS) $(DESTDIR)$(PREFIX)/lib
-	install -m 644 $(PC_FILES) $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	install -D -m 644 core/gdaki.7 $(DESTDIR)$(PREFIX)/share/man/man7/gdaki.7
-	cd $(B)/include && find . -type l -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/include/{} \;
+	install -d $(INSTALLED)/lib/pkgconfig $(INSTALLED)/bin
+	install -m 644 $(LIBS) $(INSTALLED)/lib
+	@# Not copied from build/lib, where an installation to another PREFIX may write meanwhile.
+	set -e; for f in $(notdir $(PC_FILES)); do $(write-pc) core/$$f.in >$(INSTALLED)/lib/pkgconfig/$$f; done
+	install -D -m 644 core/gdaki.7 $(INSTALLED)/share/man/man7/gdaki.7
+	set -e; for h in $(STAGED:$(B)/include/%=%); do \
+		install -D -m 644 $(B)/include/$$h $(INSTALLED)/include/$$h; done
 ## clean              remove everything that was built
 clean:
 	rm -rf build

@@ -26,6 +26,7 @@ README_MAX = 8192
 LIMIT_S = 120
 LONG_S = 1800
 ELSEWHERE = ("mlx5_ifc.h",)  # files of other projects that documents name
+NEEDS = ("gpu", "nic", "root", "checkout", "sdk")
 WHY = {"test": "done by the first commands of the README", "long": "takes long"}
 errors = 0
 
@@ -37,9 +38,9 @@ def error(where, text):
 
 
 def documents():
-    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=TOP,
-                         capture_output=True, text=True)
-    if out.returncode == 0:
+    if os.path.exists(os.path.join(TOP, ".git")):
+        out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=TOP,
+                             capture_output=True, text=True, check=True)
         return [f for f in out.stdout.split() if os.path.exists(os.path.join(TOP, f))]
     found = []
     for at, dirs, files in os.walk(TOP):
@@ -53,6 +54,8 @@ def parse(path):
     blocks, prose, block = [], [], None
     with open(os.path.join(TOP, path), encoding="utf-8") as f:
         for number, line in enumerate(f.read().split("\n"), 1):
+            if re.match(r"\s+```|~~~", line):
+                error(f"{path}:{number}", "fence is indented or made of ~~~, and is not checked")
             if line.startswith("```"):
                 if block is None:
                     block = (number, line[3:].split(), [])
@@ -132,8 +135,13 @@ def check_block(path, block, home, run_long):
         check_program(where, options["file"], lines)
         return None
     if language not in ("sh", "console"):
+        if language not in ("", "c", "cuda", "text") or any(x.startswith("$ ") for x in lines):
+            error(where, f"block of language '{language}' is not checked; use sh or console")
         return None
     skip, needs = options.get("skip"), options.get("needs")
+    if needs not in (None,) + NEEDS or skip not in (None,) + tuple(WHY):
+        error(where, f"unknown option: {' '.join(info[1:])}")
+        return None
     if needs or (skip and not (run_long and skip == "long")):
         why = f"needs a {needs}" if needs else WHY[skip]
         commands = [line.split("  #")[0] for line in lines if line.strip()]
@@ -201,6 +209,8 @@ def main(args):
             ran += result == "ran"
             listed += result == "listed"
         shutil.rmtree(home)
+    if not names:
+        error("docs.py", "found no documents")
     print(f"docs.py: {len(names)} documents, {ran} blocks ran, {listed} listed, {errors} errors")
     return 1 if errors else 0
 

@@ -15,6 +15,13 @@ make --no-print-directory B="$B" PREFIX=/usr DESTDIR="$dir" install install_exam
 	cat "$dir/log"
 	exit 1
 }
+# A header that cannot be installed is an error.
+mkdir -p "$dir/bad/usr"
+touch "$dir/bad/usr/include"
+! make --no-print-directory B="$B" PREFIX=/usr DESTDIR="$dir/bad" install >/dev/null 2>&1 || {
+	echo "install.sh: make install succeeds without installing the headers"
+	exit 1
+}
 for f in lib/libgdaki_core.a lib/libgdaki_db_none.a include/doca_gpunetio_host.h \
 	include/host/doca_verbs.h include/common/doca_gpunetio_verbs_dev.h \
 	include/device/doca_gpunetio_dev_verbs_qp.cuh lib/pkgconfig/gdaki.pc \

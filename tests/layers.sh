@@ -26,7 +26,8 @@ import subprocess
 import sys
 
 RANK = {"core": 0, "umem": 1, "uar": 1, "cq": 2, "doorbell": 3, "qp": 4}
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
+INCLUDE = re.compile(
+    r'^[ \t]*#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?:"([^"]+)"|<([^>]+)>|(.*))', re.M)
 
 
 def layer_of(archive):
@@ -78,19 +79,24 @@ def includes(root, staged):
             for name in files:
                 path = os.path.relpath(os.path.join(folder, name), root)
                 if not re.search(r"\.(c|h|cuh)$", name):
+                    if re.search(r"\.(inc|def|cu|cc|cpp|hpp)$", name):
+                        bad.append("%s: includes of such a file are not checked" % path)
                     continue
                 back = "../" * staged[path].count("/") if path in staged else ""
                 graph[path] = []
                 with open(os.path.join(root, path), encoding="utf-8") as file:
                     text = file.read()
-                for inc in INCLUDE.findall(text):
+                for inc, system, other in INCLUDE.findall(text):
+                    if system and system not in by_install and system.split("/")[0] not in RANK:
+                        continue
                     target = by_install.get(inc[len(back):]) if inc.startswith(back) else None
                     private = path not in staged and inc not in staged and \
-                        inc.split("/")[0] in RANK and os.path.exists(os.path.join(root, inc))
-                    if target or private:
+                        inc == os.path.normpath(inc) and inc.split("/")[0] in RANK and os.path.exists(os.path.join(root, inc))
+                    if inc and (target or private):
                         graph[path].append(target or inc)
                     else:
-                        bad.append('%s: #include "%s" does not follow the rule' % (path, inc))
+                        shown = '"%s"' % inc if inc else "<%s>" % system if system else other
+                        bad.append("%s: #include %s does not follow the rule" % (path, shown))
     return graph, bad
 
 
@@ -203,7 +209,7 @@ plant_include() { # file, header that it includes, text that the check has to pr
 	rm -rf "${tmp:?}/tree"
 	mkdir "$tmp/tree"
 	cp -r core umem uar cq doorbell qp "$tmp/tree"
-	echo "#include \"$2\"" >>"$tmp/tree/$1"
+	case $2 in "<"*) echo "#include $2" ;; *) echo "#include \"$2\"" ;; esac >>"$tmp/tree/$1"
 	finds includes "$3"
 }
 
@@ -214,5 +220,7 @@ plant_include doorbell/gpu_sm_dev.h ../../device/gdk/ring_dev.h "doorbell/gpu_sm
 plant_include core/util.h core/net_dev.h "includes in a circle: core/net_dev.h -> core/util.h -> core/net_dev.h"
 plant_include core/platform/platform_warp.h ../../device/gdk/platform.h "includes in a circle: core/platform/platform.h"
 plant_include core/caps.c log.h 'core/caps.c: #include "log.h" does not follow the rule'
+plant_include core/log.h "<host/doca_verbs_qp.h>" 'core/log.h: #include <host/doca_verbs_qp.h> does not follow the rule'
+plant_include core/log.c core/../qp/qp.h 'core/log.c: #include "core/../qp/qp.h" does not follow the rule'
 [ $bad != 0 ] || echo "layers.sh: $planted planted faults found"
 exit $bad
