@@ -168,7 +168,7 @@ $(PC_FILES): $(B)/lib/%.pc: core/%.pc.in
 install: all
 	install -d $(INSTALLED)/lib/pkgconfig $(INSTALLED)/bin
 	install -m 644 $(LIBS) $(INSTALLED)/lib
-	@# Not copied from build/lib, where an installation to another PREFIX may write meanwhile.
+	@# Written here, because another installation may rewrite the files in build/lib meanwhile.
 	set -e; for f in $(notdir $(PC_FILES)); do $(write-pc) core/$$f.in >$(INSTALLED)/lib/pkgconfig/$$f; done
 	install -D -m 644 core/gdaki.7 $(INSTALLED)/share/man/man7/gdaki.7
 	set -e; for h in $(STAGED:$(B)/include/%=%); do \

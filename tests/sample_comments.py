@@ -39,7 +39,7 @@ IDIOMS = [re.compile(p.replace(" ", r"\s+"), re.I | re.M) for p in (
     r"\bof late(?=[.,;:)]|$)",
     r"\b(is|are|was|were) (said|asked|told)\b",
     r"\b(asked|looked) (for|at)\b",
-    r"(?<!:\s)(?<!\|\s)\bwho (rings|posts|polls|waits|takes|holds|publishes|leaves|asks|looks)\b",
+    r"\bwho (rings|posts|polls|waits|takes|holds|publishes|leaves|asks|looks)\b",
     r"\bwhat (is|was|are|were) (wanted|asked|said|there)\b",
     r"\bwhat comes\b",
     r"\bwhich is what\b",

@@ -264,7 +264,7 @@ static int reg_any(struct sn_call *c)
 					    REG_MR_LENGTH, REG_MR_IOVA, REG_MR_FD,
 					    REG_MR_ACCESS, REG_MR_LKEY, REG_MR_RKEY };
 
-	/* DMA handles are not implemented, so no handle exists */
+	/* the NIC does not support DMA handles, so no handle exists */
 	if (sn_attr(c, REG_MR_DMA_HANDLE))
 		return -ENOENT;
 	if (!sn_attr(c, REG_MR_ADDR) != !!sn_attr(c, REG_MR_FD) ||
