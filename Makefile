@@ -10,9 +10,13 @@ CC     ?= gcc
 ifeq ($(origin CC),default)
 CC     := gcc
 endif
-##= CXX               compiler for C++, used by tests (g++)
+##= CXX               compiler for C++, used by tests (the one beside CC)
 ifeq ($(origin CXX),default)
-CXX    := $(if $(findstring clang,$(CC)),clang++,g++)
+CXX    := $(foreach w,$(CC),$(if $(findstring /,$(w)),$(dir $(w)))$(patsubst cc,c++,$(subst gcc,g++,$(subst clang,clang++,$(notdir $(w))))))
+endif
+##= AR                archiver (the one that CC uses, also for another processor)
+ifeq ($(origin AR),default)
+AR     := $(or $(shell $(CC) -print-prog-name=ar 2>/dev/null),ar)
 endif
 ##= PREFIX            where `make install` installs (/usr/local)
 PREFIX ?= /usr/local
@@ -74,6 +78,7 @@ DB_ARCHIVES := $(addprefix db_,$(DB_STRATEGIES)) db_auto
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 LIBS := $(patsubst %,$(B)/lib/libgdaki_%.a,$(ARCHIVES) $(DB_ARCHIVES) db_none)
+MERGED := $(B)/lib/libgdaki.a
 NONE_OBJS := $(patsubst %,$(B)/obj/doorbell/none_%.o,$(DB_STRATEGIES))
 
 # From qp down to core, with the doorbell strategies in the middle. db_none is behind them.
@@ -124,10 +129,17 @@ $(B)/obj/doorbell/none_%.o: doorbell/none.c | stage
 $(LIBS):
 	$(call say,AR)
 	@mkdir -p $(@D) && rm -f $@
-	$(Q)ar rcs $@ $^
+	$(Q)$(AR) rcsD $@ $^
 $(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(eval $(B)/lib/libgdaki_$(a).a: $(call obj,$(SRCS_$(a)))))
 $(B)/lib/libgdaki_db_none.a: $(NONE_OBJS)
-libs: $(LIBS)
+# The merged archive. Its members are named after their folders, as core_error.o and qp_error.o:
+# of two members with the same name, ar extracts or replaces only one.
+$(MERGED): $(call obj,$(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(SRCS_$(a))))
+	$(call say,AR)
+	@mkdir -p $(@D) && rm -rf $@ $(B)/obj/merged && mkdir -p $(B)/obj/merged
+	@$(foreach o,$^,ln -sr $(o) $(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)) &&) :
+	$(Q)$(AR) rcsD $@ $(foreach o,$^,$(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)))
+libs: $(LIBS) $(MERGED)
 
 include tests/softnic/softnic.mk examples/examples.mk tests/fuzz/fuzz.mk tests/tests.mk
 

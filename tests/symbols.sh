@@ -4,13 +4,14 @@
 #
 # Checks the symbols of the archives. A static archive cannot hide symbols from the user's
 # link, so every global must be named doca_* or gdk_*. No archive may run code before main.
+# The merged archive has exactly the symbols of the separate ones, without libgdaki_db_none.a.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
 bad=0
 found=0
 
-for lib in "$B"/lib/libgdaki_*.a; do
+for lib in "$B"/lib/libgdaki*.a; do
 	[ -f "$lib" ] || continue
 	found=$((found + 1))
 	names=$(nm -g --defined-only "$lib" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u)
@@ -29,8 +30,18 @@ for lib in "$B"/lib/libgdaki_*.a; do
 		bad=1
 	fi
 done
-if [ $found -ne 10 ]; then
-	echo "symbols.sh: $found archives in $B/lib, expected 10"
+if [ $found -ne 11 ]; then
+	echo "symbols.sh: $found archives in $B/lib, expected 11"
 	bad=1
 fi
+
+symbols() { # archives: type and name of each symbol, as often as it occurs
+	nm "$@" | awk 'NF == 3 { print $2, $3 } NF == 2 { print }' | sort
+}
+mapfile -t separate < <(printf '%s\n' "$B"/lib/libgdaki_*.a | grep -v _db_none)
+differ=$(diff <(symbols "$B/lib/libgdaki.a") <(symbols "${separate[@]}")) || {
+	echo "symbols.sh: libgdaki.a (<) and the separate archives (>) have different symbols:"
+	head -n 8 <<<"$differ" | sed 's/^/    /'
+	bad=1
+}
 exit $bad
