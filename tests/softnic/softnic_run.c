@@ -285,23 +285,45 @@ static int set_address(struct sn_cfg *cfg)
 	return setenv("SOFTNIC_IP", text, 1);
 }
 
-/* Puts libsoftnic.so first in LD_PRELOAD. It is in ../lib, relative to this program's folder. */
-static int set_preload(void)
+/* Finds libsoftnic.so: beside this program in an installed tree, where PREFIX/bin has a link to the
+ * program; in ../lib in the build tree. The other places serve installations that were copied with
+ * the link replaced by the program. */
+static int find_library(char *lib, size_t size)
 {
-	const char *old = getenv("LD_PRELOAD");
-	char self[PATH_MAX], lib[PATH_MAX + 32], *value;
+	static const char *const places[] = { "", "../lib/", "../lib/gdaki/", "../lib64/gdaki/" };
+	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	int i;
+	size_t i;
 
 	if (n < 0)
 		return -errno;
 	self[n] = '\0';
-	for (i = 0; i < 2; i++)
-		if (strrchr(self, '/'))
-			*strrchr(self, '/') = '\0';
-	snprintf(lib, sizeof(lib), "%s/lib/libsoftnic.so", self);
-	if (access(lib, R_OK))
-		return -errno;
+	*strrchr(self, '/') = '\0';
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(lib, size, "%s/%slibsoftnic.so", self, places[i]);
+		if (!access(lib, R_OK))
+			return 0;
+	}
+	fprintf(stderr, "softnic-run: libsoftnic.so is not in %s or %s/../lib\n", self, self);
+	errno = ENOENT;
+	return -ENOENT;
+}
+
+/* Puts libsoftnic.so first in LD_PRELOAD, whose entries spaces and colons separate. */
+static int set_preload(void)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char lib[PATH_MAX + 64], *value;
+	int rc = find_library(lib, sizeof(lib));
+
+	if (rc)
+		return rc;
+	if (strpbrk(lib, " :")) {
+		fprintf(stderr,
+			"softnic-run: cannot preload \"%s\": its path has a space or colon\n", lib);
+		errno = EINVAL;
+		return -EINVAL;
+	}
 	if (asprintf(&value, "%s%s%s", lib, old && *old ? ":" : "", old ? old : "") < 0)
 		return -ENOMEM;
 	setenv("LD_PRELOAD", value, 1);
