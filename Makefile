@@ -18,10 +18,7 @@ endif
 ifeq ($(origin AR),default)
 AR     := $(or $(shell $(CC) -print-prog-name=ar 2>/dev/null),ar)
 endif
-##= PREFIX            where `make install` installs (/usr/local)
-PREFIX ?= /usr/local
 VERSION := $(shell sed -n 's/^.define GDK_VERSION "\(.*\)"/\1/p' core/gdk_version.h)
-##= DESTDIR           put before PREFIX by `make install`, not stored in any file (empty)
 ##= SAN               address, undefined or thread: build with that sanitizer in build/san-SAN
 SAN    ?=
 B      := build$(if $(SAN),/san-$(SAN))
@@ -87,12 +84,12 @@ LINK_LIBS := -L$(B)/lib $(GDAKI_LIBS)
 SYS_LIBS := -lmlx5 -libverbs -lnuma -ldl -lpthread
 
 .DEFAULT_GOAL := all
-.PHONY: all libs stage demo run-demo install deps link-line clean help
+.PHONY: all libs stage demo run-demo deps link-line clean help
 .DELETE_ON_ERROR:
 # Without built-in rules, one of which would build X.d from X.d.o.
 MAKEFLAGS += --no-builtin-rules
 # These goals start make again, or delete what other goals build: none runs beside another goal.
-ifneq ($(and $(word 2,$(MAKECMDGOALS)),$(filter demo test test-models check bench coverage fuzz clean,$(MAKECMDGOALS))),)
+ifneq ($(and $(word 2,$(MAKECMDGOALS)),$(filter demo test test-models check bench coverage fuzz clean install install_examples uninstall,$(MAKECMDGOALS))),)
 .NOTPARALLEL:
 endif
 
@@ -141,12 +138,11 @@ $(MERGED): $(call obj,$(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(SRCS_$(a))))
 	$(Q)$(AR) rcsD $@ $(foreach o,$^,$(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)))
 libs: $(LIBS) $(MERGED)
 
-include tests/softnic/softnic.mk examples/examples.mk tests/fuzz/fuzz.mk tests/tests.mk
+include core/install.mk tests/softnic/softnic.mk examples/examples.mk tests/fuzz/fuzz.mk tests/tests.mk
 
 # ---- targets ----
-PC_FILES := $(B)/lib/gdaki.pc $(B)/lib/gdaki-static.pc
 ## all                build the library, the software NIC and the examples (default)
-all: libs $(SOFTNIC) $(EXAMPLES) $(CUDA_SO) $(PC_FILES)
+all: libs $(SOFTNIC) $(EXAMPLES) $(CUDA_SO)
 
 # A recipe with $(MAKE) installs missing packages first. It starts make again so that the new make
 # finds what was installed.
@@ -165,26 +161,6 @@ deps:
 ## link-line          print the linker options for a program that uses this tree
 link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
 
-# ---- install ----
-ifneq ($(word 2,x$(PREFIX)$(DESTDIR)),)
-$(error PREFIX="$(PREFIX)" and DESTDIR="$(DESTDIR)" must not contain spaces)
-endif
-write-pc = sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@GDAKI_LIBS@|$(GDAKI_LIBS)|; s|@SYS_LIBS@|$(SYS_LIBS)|'
-INSTALLED := $(DESTDIR)$(PREFIX)
-# Written at each build, because PREFIX may have changed.
-.PHONY: $(PC_FILES)
-$(PC_FILES): $(B)/lib/%.pc: core/%.pc.in
-	@mkdir -p $(@D)
-	@$(write-pc) $< >$@
-## install            install libraries, headers, pkg-config files and gdaki(7) below PREFIX
-install: all
-	install -d $(INSTALLED)/lib/pkgconfig $(INSTALLED)/bin
-	install -m 644 $(LIBS) $(INSTALLED)/lib
-	@# Written here, because another installation may rewrite the files in build/lib meanwhile.
-	set -e; for f in $(notdir $(PC_FILES)); do $(write-pc) core/$$f.in >$(INSTALLED)/lib/pkgconfig/$$f; done
-	install -D -m 644 core/gdaki.7 $(INSTALLED)/share/man/man7/gdaki.7
-	set -e; for h in $(STAGED:$(B)/include/%=%); do \
-		install -D -m 644 $(B)/include/$$h $(INSTALLED)/include/$$h; done
 ## clean              remove everything that was built
 clean:
 	rm -rf build

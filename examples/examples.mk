@@ -17,11 +17,3 @@ $(B)/lib/lib%_cuda.so: examples/%_kernel.cu $(HDR_top) $(HDR_common) $(HDR_devic
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Xcompiler -fPIC,-Wall -shared \
 		-cudart static -o $@ $<
-
-.PHONY: install_examples
-## install_examples   install the examples and their manual pages below PREFIX
-install_examples: all
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib share/man/man1)
-	install -m 755 $(EXAMPLES) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(EXAMPLE_MAINS:.c=.1) $(DESTDIR)$(PREFIX)/share/man/man1
-	$(if $(CUDA_SO),install -m 755 $(CUDA_SO) $(DESTDIR)$(PREFIX)/lib)

@@ -2,78 +2,236 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Installs the library and the examples into an empty folder and builds a program with
-# only the installed headers, archives and each of the two .pc files; the program opens the
-# software NIC. Then checks that everything which reports gdaki's version reports the same.
-set -eu
-cd "$(dirname "$0")/.."
+# Installs into empty folders and checks: which files are installed and with which modes; that a
+# program builds with the installed files alone, by gcc, g++, clang and nvcc, and opens the software
+# NIC; that the installed programs find their libraries, also after the tree was moved; that
+# everything which reports gdaki's version reports the same; and that uninstalling leaves nothing,
+# but keeps the files of others.
+# shellcheck disable=SC2046,SC2086 # lists of options
+set -u
+cd "$(dirname "$0")/.." || exit 2
 B="${B:-build}"
+CC=${CC:-gcc}
+NVCC=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+bad=0
 
-make --no-print-directory B="$B" PREFIX=/usr DESTDIR="$dir" install install_examples >"$dir/log" 2>&1 || {
-	cat "$dir/log"
-	exit 1
+complain() {
+	echo "install.sh: $1"
+	[ ! -s "$dir/log" ] || tail -n 8 "$dir/log" | sed 's/^/    /'
+	bad=1
 }
-# A header that cannot be installed is an error.
+
+run_make() { # arguments of make
+	make --no-print-directory B="$B" "$@" >"$dir/log" 2>&1
+}
+
+contents() { # folder
+	(cd "$1" && find . -mindepth 1 | LC_ALL=C sort)
+}
+
+# ---- paths that are refused, and an installation that fails ----
+for bad_path in PREFIX="$dir/a b" DESTDIR="$dir/a b" LIBDIR='/a b' INCLUDEDIR='a b' PREFIX='/a&b' LIBDIR="/a'b"; do
+	run_make DESTDIR="$dir/refused" install "$bad_path" && complain "$bad_path is accepted"
+	grep -q 'must not contain spaces' "$dir/log" || complain "the error for $bad_path does not state the reason"
+done
+# A header that cannot be installed is an error, and what was installed before can be uninstalled.
 mkdir -p "$dir/bad/usr"
 touch "$dir/bad/usr/include"
-! make --no-print-directory B="$B" PREFIX=/usr DESTDIR="$dir/bad" install >/dev/null 2>&1 || {
-	echo "install.sh: make install succeeds without installing the headers"
-	exit 1
-}
-for f in lib/libgdaki_core.a lib/libgdaki_db_none.a include/doca_gpunetio_host.h \
-	include/host/doca_verbs.h include/common/doca_gpunetio_verbs_dev.h \
-	include/device/doca_gpunetio_dev_verbs_qp.cuh lib/pkgconfig/gdaki.pc \
-	share/man/man7/gdaki.7; do
-	[ -f "$dir/usr/$f" ] || { echo "install.sh: $f was not installed"; exit 1; }
+run_make PREFIX=/usr DESTDIR="$dir/bad" install && complain "make install succeeds without installing the headers"
+run_make PREFIX=/usr DESTDIR="$dir/bad" uninstall || complain "an incomplete installation cannot be uninstalled"
+[ "$(contents "$dir/bad" | xargs)" = "./usr ./usr/include" ] ||
+	complain "uninstalling an incomplete installation leaves $(contents "$dir/bad" | xargs)"
+
+# ---- a staged installation beside files of others ----
+mkdir -p "$dir/usr/lib/pkgconfig" "$dir/usr/share/man/man7" "$dir/usr/include/host"
+touch "$dir/usr/lib/pkgconfig/other.pc" "$dir/usr/include/host/other.h"
+contents "$dir/usr" >"$dir/before"
+run_make PREFIX=/usr DESTDIR="$dir" install || { complain "make install fails"; exit 1; }
+! grep -q older "$dir/log" || complain "an older gdaki is reported where there is none"
+while read -r f; do
+	[ -f "$dir/usr/$f" ] || complain "$f was not installed"
+done <<-END
+	lib/libgdaki.a
+	lib/libgdaki_core.a
+	lib/libgdaki_db_none.a
+	lib/pkgconfig/gdaki.pc
+	lib/pkgconfig/gdaki-static.pc
+	lib/gdaki/libsoftnic.so
+	bin/softnic-run
+	bin/hello_put
+	include/gdaki/doca_gpunetio_host.h
+	share/man/man1/softnic-run.1
+	share/man/man1/hello_put.1
+	share/man/man7/gdaki.7
+	share/doc/gdaki/LICENSE
+	share/doc/gdaki/README.md
+	share/doc/gdaki/examples/CMakeLists.txt
+	share/doc/gdaki/examples/hello_put.c
+END
+for so in "$B"/lib/lib*_cuda.so; do
+	[ ! -e "$so" ] || [ -f "$dir/usr/lib/gdaki/${so##*/}" ] || complain "${so##*/} was not installed"
 done
+diff <(cd "$B/include" && find -L . -type f | sort) <(cd "$dir/usr/include/gdaki" && find . -type f | sort) \
+	>"$dir/log" || complain "the installed headers differ from those of the build"
+[ "$(ls "$dir/usr/include")" = $'gdaki\nhost' ] && [ "$(ls "$dir/usr/include/host")" = other.h ] ||
+	complain "a header is installed outside include/gdaki"
+
+find "$dir/usr" -type f ! -name '*.pc' ! -name other.h -printf '%m %P\n' | grep -v -E \
+	'^644 (lib/.*\.a|lib/gdaki/installed.txt|lib/cmake/.*|include/gdaki/.*|share/.*)$|^755 lib/gdaki/' >"$dir/log" &&
+	complain "unexpected modes"
+find "$dir/usr" -type d ! -perm 755 >"$dir/log"
+[ ! -s "$dir/log" ] || complain "folders without mode 755"
+grep -rIl -F -e "$PWD" -e "$dir" "$dir/usr" >"$dir/log" && complain "files contain the path of the build or of DESTDIR"
+for page in "1 softnic-run" "1 hello_put" "1 gpunetio_verbs_put_bw" "7 gdaki"; do
+	! command -v man >/dev/null || [ -n "$(man -M "$dir/usr/share/man" -w $page 2>/dev/null)" ] ||
+		complain "man does not find $page"
+done
+
+# ---- programs outside the tree ----
 cat >"$dir/p.c" <<'C'
 #include <infiniband/verbs.h>
 #include <doca_gpunetio_host.h>
+#include <common/doca_gpunetio_verbs_dev.h>
+#include <host/doca_verbs.h>
 #include <host/gdaki.h>
 #include <stdio.h>
+#include <string.h>
 int main(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *ctx = list && *list ? ibv_open_device(*list) : NULL;
-	struct ibv_pd *pd = ctx ? ibv_alloc_pd(ctx) : NULL;
-	doca_gpu_t *gpu;
-	doca_dev_t *dev;
+	struct doca_gpu_verbs_qp_init_attr_hl attr;
+	struct doca_gpu_verbs_qp_hl *qp;
 
 	puts(gdk_version());
-	if (!pd || doca_gpu_create("host", &gpu) || doca_verbs_dev_open(pd, &dev))
+	memset(&attr, 0, sizeof(attr));
+	attr.ibpd = ctx ? ibv_alloc_pd(ctx) : NULL;
+	attr.sq_nwqe = 64;
+	if (!attr.ibpd || doca_gpu_create("host", &attr.gpu_dev) ||
+	    doca_verbs_dev_open(attr.ibpd, &attr.net_dev) || doca_gpu_verbs_create_qp_hl(&attr, &qp))
 		return 1;
-	return doca_verbs_dev_close(dev) || doca_gpu_destroy(gpu) || ibv_dealloc_pd(pd) ||
-	       ibv_close_device(ctx);
+	return doca_gpu_verbs_destroy_qp_hl(qp) || doca_verbs_dev_close(attr.net_dev) ||
+	       doca_gpu_destroy(attr.gpu_dev) || ibv_dealloc_pd(attr.ibpd) || ibv_close_device(ctx);
 }
 C
-field() { # .pc file, field
-	sed -n "s/^$2[:=] *//p" "$dir/usr/lib/pkgconfig/$1.pc" |
-		sed "s|\${libdir}|$dir/usr/lib|; s|\${includedir}|$dir/usr/include|"
+cp "$dir/p.c" "$dir/p.cpp"
+echo 'int helper(void); int helper(void) { return 0; }' >"$dir/helper.c"
+
+version=$(sed -n 's/^#define GDK_VERSION "\(.*\)"/\1/p' "$dir/usr/include/gdaki/host/gdk_version.h")
+same_version() { # where it was found, the version found there
+	[ "$2" = "$version" ] || complain "$1 reports version \"$2\"; gdk_version.h defines \"$version\""
+}
+pkg() { # arguments of pkg-config
+	PKG_CONFIG_PATH=$dir/usr/lib/pkgconfig pkg-config --define-variable=prefix="$dir/usr" "$@"
+}
+works() { # how the program $dir/p was linked, command that links it
+	local how=$1 out
+	shift
+	rm -f "$dir/p"
+	"$@" >"$dir/log" 2>&1 || { complain "a program does not link: $how"; return; }
+	out=$("$dir/usr/bin/softnic-run" -- "$dir/p" 2>"$dir/log") || { complain "a program fails: $how"; return; }
+	same_version "gdk_version(), $how," "$out"
+	nm "$dir/p" >"$dir/nm"
+	for s in $(pkg --variable=strategies gdaki); do
+		grep -q " [RrDd] gdk_doorbell_${s}_linked$" "$dir/nm" || complain "strategy $s is not linked: $how"
+	done
 }
 
-version=$(sed -n 's/^#define GDK_VERSION "\(.*\)"/\1/p' "$dir/usr/include/host/gdk_version.h")
-same_version() { # where it was found, the version found there
-	[ "$2" = "$version" ] || {
-		echo "install.sh: $1 reports version \"$2\"; gdk_version.h defines \"$version\""
-		exit 1
-	}
-}
 same_version CHANGELOG.md "$(sed -n 's/^## \[\([0-9.]*\)\].*/\1/p' CHANGELOG.md | head -n 1)"
 for pc in gdaki gdaki-static; do
-	# shellcheck disable=SC2046 # each field is a list of options
-	"${CC:-gcc}" -std=c11 -Wall -Werror $(field $pc Cflags) -o "$dir/p" "$dir/p.c" $(field $pc Libs)
-	"$B/bin/softnic-run" -- "$dir/p" >"$dir/out" || {
-		echo "install.sh: a program linked by $pc.pc fails"
-		exit 1
-	}
-	same_version "gdk_version(), linked by $pc.pc," "$(cat "$dir/out")"
-	same_version "$pc.pc" "$(field $pc Version)"
-	[ "$(field $pc api_level)" = 3.0.0 ] || { echo "install.sh: $pc.pc has no api_level"; exit 1; }
+	same_version "$pc.pc" "$(pkg --modversion $pc)"
+	[ "$(pkg --variable=api_level $pc)" = 3.0.0 ] || complain "$pc.pc has no api_level"
+	works "$pc.pc" "$CC" -std=c11 -Wall -Werror -o "$dir/p" "$dir/p.c" $(pkg --cflags --libs $pc)
 done
+cflags=$(pkg --cflags gdaki)
+libs=$(pkg --libs gdaki)
+sys=$(pkg --variable=system_libs gdaki)
+backwards=$(tr ' ' '\n' <<<"$libs" | tac | xargs)
+for cc in gcc clang; do
+	command -v $cc >/dev/null || continue
+	$cc -c $cflags -o "$dir/p.o" "$dir/p.c" && $cc -c -o "$dir/helper.o" "$dir/helper.c" || complain "$cc does not compile"
+	works "$cc, objects between the libraries" $cc -o "$dir/p" "$dir/p.o" $libs "$dir/helper.o" -lm
+	works "$cc, libraries twice" $cc -o "$dir/p" -lm "$dir/p.o" $libs $libs
+	works "$cc, libraries backwards" $cc -o "$dir/p" -Wl,--no-as-needed "$dir/p.o" $backwards
+	works "$cc, separate archives" $cc -o "$dir/p" "$dir/p.o" -L"$dir/usr/lib" \
+		$(pkg --variable=separate_libs gdaki) $sys
+done
+works "g++" g++ -Wall -Werror -o "$dir/p" $cflags "$dir/p.cpp" $libs
+if [ -n "$NVCC" ]; then
+	works "nvcc" "$NVCC" -cudart none -o "$dir/p" $cflags "$dir/p.c" $libs
+	works "nvcc, libraries first" "$NVCC" -cudart none -o "$dir/p" -Xlinker --no-as-needed $backwards "$dir/p.o" $libs
+fi
+
+# The headers also work below another folder, as NCCL and UCX have them, and as C++ templates.
+mkdir "$dir/as"
+ln -s "$dir/usr/include/gdaki" "$dir/as/doca_gpunetio"
+printf '#include <%s>\n' doca_gpunetio/doca_gpunetio_device.h doca_gpunetio/common/doca_gpunetio_verbs_def.h \
+	doca_gpunetio/device/doca_gpunetio_dev_verbs_qp.cuh >"$dir/as/as.cpp"
+g++ -std=c++17 -fsyntax-only -I"$dir/as" "$dir/as/as.cpp" >"$dir/log" 2>&1 || complain "headers below another folder"
+echo '#include <device/doca_gpunetio_dev_verbs_qp.cuh>' >"$dir/as/in.cpp"
+g++ -std=c++17 -fsyntax-only $cflags "$dir/as/in.cpp" >"$dir/log" 2>&1 || complain "device headers"
+
+if command -v cmake >/dev/null && [ -e "$dir/usr/lib/cmake/gdaki/gdaki-config.cmake" ]; then
+	cmake -S "$dir/usr/share/doc/gdaki/examples" -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$dir/usr" >"$dir/log" 2>&1 &&
+		cmake --build "$dir/cmake" >"$dir/log" 2>&1 || complain "the installed examples do not build with CMake"
+	"$dir/usr/bin/softnic-run" -- "$dir/cmake/hello_put" >"$dir/log" 2>&1 || complain "hello_put of CMake fails"
+fi
+
+# ---- installed programs ----
 for program in "$B/bin/softnic-run" "$dir"/usr/bin/*; do
-	said=$("$program" --version) || { echo "install.sh: $program --version fails"; exit 1; }
-	[ "${said% *}" = "${program##*/} (gdaki)" ] || { echo "install.sh: $program --version prints $said"; exit 1; }
+	said=$("$program" --version) || complain "$program --version fails"
+	[ "${said% *}" = "${program##*/} (gdaki)" ] || complain "$program --version prints $said"
 	same_version "$program --version" "${said##* }"
 done
+runs_in() { # folder of the programs
+	"$1/softnic-run" -- ibv_devinfo >"$dir/log" 2>&1 && grep -q mlx5_0 "$dir/log" ||
+		complain "$1/softnic-run does not show the NIC to ibv_devinfo"
+	"$1/softnic-run" -- "$1/hello_put" >"$dir/log" 2>&1 && grep -q 'status 0' "$dir/log" || complain "$1/hello_put fails"
+}
+runs_in "$dir/usr/bin"
+
+# ---- uninstalling ----
+cp -a "$dir/usr" "$dir/usr.copy"
+run_make PREFIX=/usr DESTDIR="$dir" uninstall || complain "make uninstall fails"
+contents "$dir/usr" | diff "$dir/before" - >"$dir/log" || complain "uninstalling left or removed something"
+run_make PREFIX=/usr DESTDIR="$dir" uninstall && complain "uninstalling twice succeeds"
+grep -q 'installed.txt not found' "$dir/log" || complain "uninstalling twice reports no reason"
+
+# Other folders, inside PREFIX and outside, an empty prefix, two installations, and a move.
+for at in "lib64 include" "lib/x86_64-linux-gnu /usr/include/x" "/opt/own/lib /opt/own/include"; do
+	read -r libdir includedir <<<"$at"
+	other=(LIBDIR="$libdir" INCLUDEDIR="$includedir" PREFIX=/opt/gdaki)
+	mkdir "$dir/new"
+	run_make DESTDIR="$dir/new" "${other[@]}" install_examples || complain "make install_examples fails, LIBDIR=$libdir"
+	[ -x "$dir/new/opt/gdaki/bin/hello_put" ] || complain "make install_examples installs no example"
+	run_make DESTDIR="$dir/new" "${other[@]}" install || complain "make install fails, LIBDIR=$libdir"
+	mv "$dir/new" "$dir/moved"
+	runs_in "$dir/moved/opt/gdaki/bin"
+	pc=$(find "$dir/moved" -name gdaki.pc)
+	case $libdir in
+	/*) want="-I$includedir/gdaki -L$libdir" ;;
+	*) want="-I$(realpath -ms "/opt/gdaki/$includedir")/gdaki -L/opt/gdaki/$libdir" ;;
+	esac
+	[ "${includedir#/}" = "$includedir" ] || want="-I$includedir/gdaki ${want#* }"
+	got=$(PKG_CONFIG_PATH=${pc%/*} pkg-config --cflags --libs-only-L gdaki | xargs)
+	[ "$got" = "$want" ] || complain "LIBDIR=$libdir: gdaki.pc has $got, expected $want"
+	run_make DESTDIR="$dir/moved" "${other[@]}" uninstall || complain "make uninstall fails, LIBDIR=$libdir"
+	[ -z "$(contents "$dir/moved")" ] || complain "LIBDIR=$libdir: uninstalling leaves $(contents "$dir/moved" | xargs)"
+	rmdir "$dir/moved" || exit 1
+done
+
+# PREFIX was created by the installation, and DESTDIR is not used. A copy without links works.
+run_make PREFIX="$dir/one/two" install || complain "make install fails without DESTDIR"
+cp -rL "$dir/one/two" "$dir/copy"
+runs_in "$dir/copy/bin"
+# Files of an older gdaki are reported once and kept.
+mkdir -p "$dir/one/two/include/host"
+touch "$dir/one/two/include/host/gdaki.h" "$dir/one/two/lib/libput_bw_cuda.so"
+run_make PREFIX="$dir/one/two" install
+[ "$(grep -c "$dir/one/two/.*belongs to an older gdaki" "$dir/log")" = 1 ] || complain "no line about files of an older gdaki"
+run_make PREFIX="$dir/one/two" uninstall
+[ "$(cd "$dir/one" && find . -type f | sort | xargs)" = "./two/include/host/gdaki.h ./two/lib/libput_bw_cuda.so" ] ||
+	complain "the files of an older gdaki are not all that uninstalling leaves"
+exit $bad

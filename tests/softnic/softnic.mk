@@ -16,3 +16,7 @@ $(B)/lib/libsoftnic.so: $(call obj,$(SOFTNIC_SRCS))
 	$(call link,-shared -lz -ldl -lpthread)
 $(B)/bin/softnic-run: $(call obj,$(SOFTNIC_RUN_SRCS))
 	$(call link)
+INSTALL_ALL += \
+	'755 $(LIBDIR)/gdaki $(SOFTNIC)' \
+	'link $(PREFIX)/bin $(LIBDIR)/gdaki/softnic-run' \
+	'644 $(MANDIR)/man1 tests/softnic/softnic-run.1'
