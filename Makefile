@@ -78,7 +78,7 @@ LIBS := $(patsubst %,$(B)/lib/libgdaki_%.a,$(ARCHIVES) $(DB_ARCHIVES) db_none)
 MERGED := $(B)/lib/libgdaki.a
 NONE_OBJS := $(patsubst %,$(B)/obj/doorbell/none_%.o,$(DB_STRATEGIES))
 
-# From qp down to core, with the doorbell strategies in the middle. db_none is behind them.
+# From qp down to core, with the doorbell strategies in the middle.
 GDAKI_LIBS := $(patsubst %,-lgdaki_%,qp db_auto $(DB_STRATEGIES:%=db_%) db_none cq uar umem core)
 LINK_LIBS := -L$(B)/lib $(GDAKI_LIBS)
 SYS_LIBS := -lmlx5 -libverbs -lnuma -ldl -lpthread

@@ -29,33 +29,38 @@ static const enum doca_gpu_dev_verbs_nic_handler auto_order[] = {
 	H(CPU_PROXY),
 };
 
-/* The strategy of each handler. */
-static const char *const strategies[] = {
-	[H(AUTO)] = "auto",    [H(CPU_PROXY)] = "cpu_proxy",  [H(GPU_SM_DB)] = "gpu_sm",
-	[H(GPU_SM_BF)] = "bf", [H(GPU_SM_NO_DBR)] = "gpu_sm",
+/* The strategy of each handler, and the reason to report if it is not linked. */
+#define STRATEGY(strategy) \
+	{ \
+		.name = #strategy, \
+		.missing = "libgdaki_db_" #strategy ".a is not linked: link -lgdaki, or put " \
+			   "-lgdaki_db_" #strategy " behind -lgdaki_qp", \
+	}
+static const struct {
+	const char *name, *missing;
+} strategies[] = {
+	[H(AUTO)] = { .name = "auto" },	       [H(CPU_PROXY)] = STRATEGY(cpu_proxy),
+	[H(GPU_SM_DB)] = STRATEGY(gpu_sm),     [H(GPU_SM_BF)] = STRATEGY(bf),
+	[H(GPU_SM_NO_DBR)] = STRATEGY(gpu_sm),
 };
 
 /* Returns the name of a handler's strategy, or NULL if the handler is unknown. */
 static const char *strategy_of(enum doca_gpu_dev_verbs_nic_handler h)
 {
-	return (size_t)h < GDK_ARRAY_SIZE(strategies) ? strategies[h] : NULL;
+	return (size_t)h < GDK_ARRAY_SIZE(strategies) ? strategies[h].name : NULL;
 }
 
 /* Returns the strategy that implements a handler. If it is not linked, returns NULL and sets
- * *reason to the cause. */
+ * *reason to the cause and the remedy. */
 static const struct gdk_doorbell *linked(const struct choice *c,
 					 enum doca_gpu_dev_verbs_nic_handler h, const char **reason)
 {
 	const struct gdk_slot *slot;
 
-	*reason = "the archive of this strategy is not linked, or is behind libgdaki_db_none.a";
-	for (slot = c->slots; slot < c->slots + c->num; slot++) {
+	for (slot = c->slots; slot < c->slots + c->num; slot++)
 		if (*slot->ops && ((*slot->ops)->handlers >> h & 1))
 			return *slot->ops;
-		if (!*slot->ops && *slot->linked && !strcmp(slot->name, strategy_of(h)))
-			*reason = "the archive of this strategy is behind libgdaki_db_none.a on "
-				  "the link line: put it in front";
-	}
+	*reason = strategies[h].missing;
 	return NULL;
 }
 
@@ -120,6 +125,13 @@ static void log_refusal(const struct choice *c)
 	const char *list = linked_names(c, names, sizeof(names));
 	size_t len = 0;
 
+	if (!strcmp(list, "none")) {
+		gdk_err("handler %s refused: no doorbell strategy is linked; link -lgdaki, or put "
+			"-lgdaki_db_gpu_sm, -lgdaki_db_bf or -lgdaki_db_cpu_proxy behind "
+			"-lgdaki_qp",
+			gdk_handler_name(c->ask->want));
+		return;
+	}
 	if (c->ask->want == H(AUTO) && !strcmp(list, "bf")) {
 		gdk_err("handler AUTO refused: only strategy bf (GPU_SM_BF) is linked, which AUTO "
 			"does not select; request GPU_SM_BF, or link gpu_sm or cpu_proxy");

@@ -61,5 +61,4 @@ static const struct gdk_doorbell ops = {
 	.detach = detach,
 };
 
-const struct gdk_doorbell *const gdk_doorbell_bf = &ops;
-const bool gdk_doorbell_bf_linked = true;
+GDK_DOORBELL(bf, &ops);

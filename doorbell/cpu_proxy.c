@@ -280,5 +280,4 @@ static const struct gdk_doorbell ops = {
 	.reset = reset,
 };
 
-const struct gdk_doorbell *const gdk_doorbell_cpu_proxy = &ops;
-const bool gdk_doorbell_cpu_proxy_linked = true;
+GDK_DOORBELL(cpu_proxy, &ops);

@@ -2,9 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * The interface between queue pairs and doorbell strategies. Each strategy is one archive
- * that defines gdk_doorbell_NAME, a pointer to its operations, and gdk_doorbell_NAME_linked.
- * libgdaki_db_none.a, behind the strategies on the link line, defines these pointers as NULL
- * for the strategies that are not linked. Device code is in *_dev.h.
+ * that defines gdk_doorbell_NAME, a pointer to its operations. libgdaki_db_none.a defines these
+ * pointers as NULL for the strategies that are not linked. Device code is in *_dev.h.
  *
  * Each QP gets its strategy once, by gdk_doorbell_pick(): a high-level QP before it is
  * created, any other QP at its export.
@@ -99,16 +98,10 @@ struct gdk_doorbell {
 	void (*reset)(struct gdk_db_qp *x);
 };
 
-/*
- * One strategy as it was linked into the program. *linked is true if the linker took the
- * strategy's object file. *ops is NULL if the linker took the pointer of libgdaki_db_none.a.
- * *linked is true and *ops is NULL only if the linker allows multiple definitions and
- * libgdaki_db_none.a is in front of the strategy.
- */
+/* One strategy as it was linked into the program. *ops is NULL if it was not linked. */
 struct gdk_slot {
 	const char *name;
 	const struct gdk_doorbell *const *ops;
-	const bool *linked;
 };
 
 extern const struct gdk_doorbell *const gdk_doorbell_gpu_sm;
@@ -117,6 +110,30 @@ extern const struct gdk_doorbell *const gdk_doorbell_cpu_proxy;
 extern const bool gdk_doorbell_gpu_sm_linked;
 extern const bool gdk_doorbell_bf_linked;
 extern const bool gdk_doorbell_cpu_proxy_linked;
+
+/*
+ * Every strategy defines this symbol, and qp/strategies.c refers to it. A program without any
+ * strategy does not link, and the linker prints the name, which tells the user what to do. It is
+ * hidden, so that the linker does not leave it to the dynamic loader in a shared library.
+ */
+#define GDK_ANY_STRATEGY \
+	gdk_error_no_doorbell_strategy__link_lgdaki_or_put_lgdaki_db_NAME_behind_lgdaki_qp
+extern const bool GDK_ANY_STRATEGY __attribute__((__visibility__("hidden")));
+
+/*
+ * Defines the symbols of a strategy. They are in one object file, so that a reference to any of
+ * them takes the strategy.
+ *   gdk_doorbell_NAME         its operations
+ *   gdk_doorbell_NAME_linked  see core/unlinked.c
+ *   gdk_link_db_NAME          the linker option -u takes the strategy wherever its archive is;
+ *                             the CMake package uses this
+ */
+#define GDK_DOORBELL(strategy, operations) \
+	const struct gdk_doorbell *const gdk_doorbell_##strategy = (operations); \
+	const bool gdk_doorbell_##strategy##_linked = true; \
+	extern const bool gdk_link_db_##strategy; \
+	const bool gdk_link_db_##strategy = true; \
+	__attribute__((__weak__)) const bool GDK_ANY_STRATEGY = true
 
 /* Chooses a strategy and a handler. Fills decision with a reason per candidate, also on failure. */
 doca_error_t gdk_doorbell_pick(const struct gdk_slot *slots, size_t num,

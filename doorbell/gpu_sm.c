@@ -108,5 +108,4 @@ static const struct gdk_doorbell ops = {
 	.detach = detach,
 };
 
-const struct gdk_doorbell *const gdk_doorbell_gpu_sm = &ops;
-const bool gdk_doorbell_gpu_sm_linked = true;
+GDK_DOORBELL(gpu_sm, &ops);

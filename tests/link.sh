@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The link line is a plain list from qp down to core, with the doorbell strategies in the
-# middle and libgdaki_db_none.a behind them. Every subset of the strategies, with auto in
-# front of them or behind, links with this line and with the older one (a group), with each
-# linker, and the program finds exactly these strategies. libgdaki_db_none.a in front of a
-# strategy, or missing, is an error of the link. Every archive links with the archives to
-# its right alone.
+# The link line is a plain list from qp down to core, with the doorbell strategies and
+# libgdaki_db_none.a in the middle. Every subset of the strategies but the empty one, with
+# auto in front of them or behind, links with this line and with the older one (a group), with
+# each linker, and the program finds exactly these strategies, also with libgdaki_db_none.a in
+# front of them. No strategy, by mistake or by order, is an error of the link, and the linker's
+# message names the cure. libgdaki_db_none.a missing is an error, too. Every archive links with
+# the archives to its right alone. The merged archive has all strategies.
 # shellcheck disable=SC2086,SC2317 # lists of words; functions that are arguments
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -131,7 +132,7 @@ expect() { # subset, handler, wanted, order
 	[ "$got" = "$3" ] || complain "with {$1} ($4), handler $2 gives '$got', expected '$3'"
 }
 
-for set in "" gpu_sm bf cpu_proxy "gpu_sm bf" "gpu_sm cpu_proxy" "bf cpu_proxy" "gpu_sm bf cpu_proxy"; do
+for set in gpu_sm bf cpu_proxy "gpu_sm bf" "gpu_sm cpu_proxy" "bf cpu_proxy" "gpu_sm bf cpu_proxy"; do
 	libs=
 	for s in $set; do libs="$libs -lgdaki_db_$s"; done
 	# AUTO tries GPU_SM_DB, then CPU_PROXY, and never chooses BlueFlame. Error 4 is
@@ -169,38 +170,85 @@ for set in "" gpu_sm bf cpu_proxy "gpu_sm bf" "gpu_sm cpu_proxy" "bf cpu_proxy" 
 	done
 done
 
-# The log of a refusal says what to change.
-logs() { # text
-	[ "$(chosen 2)" = "refused 4" ] || complain "GPU_SM_DB is not refused"
-	grep -q -F -e "$1" "$tmp/err" || complain "GPU_SM_DB is refused, but this is not logged: $1"
-}
-plain bfd -lgdaki_db_auto -lgdaki_db_none || complain "no strategy: it does not link"
-logs "not linked, or is behind libgdaki_db_none.a"
+# The log of a refusal names the archive and says what to change.
+for s in gpu_sm:2 bf:6 cpu_proxy:1; do
+	others=$(printf ' -lgdaki_db_%s' gpu_sm bf cpu_proxy | sed "s/ -lgdaki_db_${s%:*}//")
+	plain bfd -lgdaki_db_auto $others -lgdaki_db_none || complain "without ${s%:*} it does not link"
+	[ "$(chosen "${s#*:}")" = "refused 4" ] || complain "handler ${s#*:} is not refused without ${s%:*}"
+	text="libgdaki_db_${s%:*}.a is not linked: link -lgdaki, or put -lgdaki_db_${s%:*} behind -lgdaki_qp"
+	grep -q -F -e "$text" "$tmp/err" || complain "handler ${s#*:} is refused, but this is not logged: $text"
+done
 
-# db_none in front of a strategy, or missing: the link fails, and the linker names the strategy.
-names_strategy() { # what, strategy
-	grep -q "gdk_doorbell_$2" "$tmp/err" || complain "$1: the linker does not name $2"
+# db_none may be anywhere: the program has the strategies behind it, too. gold loses them if core
+# is also in front of db_none. If db_none is missing, the linker names the strategy that is missing.
+set="gpu_sm bf cpu_proxy"
+three="-lgdaki_db_gpu_sm -lgdaki_db_bf -lgdaki_db_cpu_proxy"
+for ld in $linkers; do
+	for s in $set; do
+		others=$(printf ' -lgdaki_db_%s' gpu_sm bf cpu_proxy | sed "s/ -lgdaki_db_$s//")
+		links_as "$set" "$ld, db_none in front of $s" \
+			plain "$ld" -lgdaki_db_auto $others -lgdaki_db_none "-lgdaki_db_$s"
+		plain "$ld" -lgdaki_db_auto $others && complain "$ld: $s is missing, and so is db_none: it links"
+		grep -q "gdk_doorbell_$s" "$tmp/err" || complain "$ld, without db_none: the linker does not name $s"
+	done
+	links_as "$set" "$ld, db_none in front, in a group" \
+		link -fuse-ld="$ld" -Wl,--start-group $parts -lgdaki_db_auto -lgdaki_db_none $three -Wl,--end-group
+	links_as "$set" "$ld, db_none in front, muldefs" \
+		plain "$ld" -Wl,-z,muldefs -lgdaki_db_auto -lgdaki_db_none $three
+	links_as "$set" "$ld, all of every archive" \
+		plain "$ld" -Wl,--whole-archive -lgdaki_db_none $three -lgdaki_db_auto -Wl,--no-whole-archive
+	links_as "$set" "$ld, merged" link -fuse-ld="$ld" -lgdaki
+	links_as "$set" "$ld, merged, with db_none" link -fuse-ld="$ld" -lgdaki_db_none -lgdaki
+	links_as cpu_proxy "$ld, -u" \
+		link -fuse-ld="$ld" -Wl,-u,gdk_link_db_cpu_proxy -lgdaki_db_none -lgdaki_db_cpu_proxy \
+		-lgdaki_qp -lgdaki_db_auto -lgdaki_db_none $lower
+	[ "$ld" = gold ] || links_as "$set" "$ld, core and db_none in front" \
+		link -fuse-ld="$ld" -lgdaki_qp -lgdaki_core -lgdaki_db_none -lgdaki_db_auto $three $lower
+done
+expect "$set" 0 GPU_SM_DB "the last linker, core and db_none in front"
+
+# Without any strategy the program does not link, and the linker prints the cure.
+cure=no_doorbell_strategy__link_lgdaki_or_put_lgdaki_db_NAME_behind_lgdaki_qp
+fails() { # how it is linked, command...
+	local how=$1
+	shift
+	"$@" && complain "it links without a strategy: $how"
+	grep -q "$cure" "$tmp/err" || complain "no strategy, $how: the linker does not print the cure"
 }
 for ld in $linkers; do
-	for s in gpu_sm bf cpu_proxy; do
-		others=$(printf ' -lgdaki_db_%s' gpu_sm bf cpu_proxy | sed "s/ -lgdaki_db_$s//")
-		plain "$ld" -lgdaki_db_auto $others -lgdaki_db_none "-lgdaki_db_$s" &&
-			complain "$ld: db_none in front of $s links"
-		names_strategy "$ld, db_none in front of $s" "$s"
-		plain "$ld" -lgdaki_db_auto $others && complain "$ld: $s is missing, and so is db_none: it links"
-		names_strategy "$ld, without db_none" "$s"
-	done
+	fails "$ld" plain "$ld" -lgdaki_db_auto -lgdaki_db_none
+	fails "$ld, shared library" plain "$ld" -shared -lgdaki_db_auto -lgdaki_db_none
+	fails "$ld, a group" group "$ld" -lgdaki_db_auto
+	in_front="-fuse-ld=$ld $three -lgdaki_db_auto -lgdaki_qp -lgdaki_db_auto -lgdaki_db_none $lower"
+	if [ "$ld" = lld ]; then
+		links_as "$set" "$ld, strategies in front of qp" link $in_front
+	else
+		fails "$ld, strategies in front of qp" link $in_front
+	fi
 done
-# lld takes the symbol of core, which is the first archive of the older line.
-for ld in bfd gold; do
-	link -fuse-ld=$ld -Wl,--start-group $parts -lgdaki_db_auto -lgdaki_db_none -lgdaki_db_gpu_sm -Wl,--end-group &&
-		complain "$ld: db_none in front of gpu_sm links in a group"
-	names_strategy "$ld, db_none in front of gpu_sm in a group" gpu_sm
-done
-# With muldefs the linker takes the first definition, and the log says so.
-plain bfd -Wl,-z,muldefs -lgdaki_db_auto -lgdaki_db_none -lgdaki_db_gpu_sm || complain "muldefs: it does not link"
-logs "behind libgdaki_db_none.a on the link line: put it in front"
+[ -z "$NVCC" ] || fails nvcc nvcc_line -lgdaki_db_auto -lgdaki_db_none
 : >"$tmp/err"
+
+# A program without queue pairs of the GPU needs no strategy.
+cat >"$tmp/q.c" <<'C'
+#include "doca_gpunetio_host.h"
+
+int main(int argc, char **argv)
+{
+	doca_verbs_umem_t *umem;
+	doca_verbs_cq_t *cq;
+	doca_verbs_qp_t *qp;
+
+	(void)argv;
+	return argc > 1 && (doca_verbs_umem_create(NULL, NULL, NULL, 0, 0, -1, 0, &umem) ||
+			    doca_verbs_cq_create(NULL, NULL, &cq) || doca_verbs_qp_create(NULL, NULL, &qp));
+}
+C
+for ld in $linkers; do
+	links=$((links + 1))
+	"$CC" -std=gnu11 -Wall -Werror -I"$B/include" -fuse-ld="$ld" -o "$tmp/q" "$tmp/q.c" -L"$B/lib" -lgdaki_qp \
+		$lower $sys 2>"$tmp/err" || complain "$ld: a program without GPU queue pairs needs a strategy"
+done
 
 # Each archive with the archives to its right, every member of it.
 all="-lgdaki_qp -lgdaki_db_auto -lgdaki_db_gpu_sm -lgdaki_db_bf -lgdaki_db_cpu_proxy $lower"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../qp/export.h"
+#include "../lib/capture.h"
 #include "../lib/e2e.h"
 
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
@@ -115,6 +116,52 @@ Test(doorbell_auto, blueflame_needs_its_kind_of_page)
 	cr_assert_eq(got, E2E_DB, "AUTO never picks BlueFlame");
 	ask.uar = plain;
 	doca_verbs_uar_destroy(bf);
+}
+
+/* Chooses with the given strategies only. Returns the log. */
+static const char *refused_with(const struct gdk_slot *slots, size_t num,
+				enum doca_gpu_dev_verbs_nic_handler want)
+{
+	struct gdk_decision decision;
+	doca_error_t err;
+	const char *log;
+
+	ask.want = want;
+	ask.dbr_mode = MODE(VALID_DBR);
+	capture_begin();
+	err = gdk_doorbell_pick(slots, num, &ask, &decision);
+	log = capture_end();
+	cr_expect_eq(err, DOCA_ERROR_NOT_SUPPORTED);
+	cr_expect_null(decision.db);
+	gdk_doorbell_report(&decision, &report);
+	return log;
+}
+
+Test(doorbell_auto, refusal_without_strategies_names_what_to_link)
+{
+	const struct gdk_doorbell *none = NULL;
+	const struct gdk_slot slots[] = { { "gpu_sm", &none }, { "cpu_proxy", &none } };
+	const char *log = refused_with(slots, 2, E2E_AUTO);
+
+	cr_expect(strstr(log, "no doorbell strategy is linked; link -lgdaki, or put"), "%s", log);
+	cr_expect(strstr(log, "-lgdaki_db_cpu_proxy behind -lgdaki_qp"), "%s", log);
+	cr_expect_str_eq(
+		report.candidates[report.num_candidates - 1].reason,
+		"libgdaki_db_cpu_proxy.a is not linked: link -lgdaki, or put -lgdaki_db_cpu_proxy "
+		"behind -lgdaki_qp");
+}
+
+Test(doorbell_auto, refusal_names_the_archive_that_is_not_linked)
+{
+	const struct gdk_doorbell *none = NULL;
+	const struct gdk_slot slots[] = { { "gpu_sm", &none },
+					  { "cpu_proxy", &gdk_doorbell_cpu_proxy } };
+	const char *log = refused_with(slots, 2, E2E_DB);
+
+	cr_expect(strstr(log, "libgdaki_db_gpu_sm.a is not linked: link -lgdaki, or put "
+			      "-lgdaki_db_gpu_sm behind -lgdaki_qp"),
+		  "%s", log);
+	cr_expect(strstr(log, "linked strategies: cpu_proxy"), "%s", log);
 }
 
 Test(doorbell_auto, names)
