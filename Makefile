@@ -40,7 +40,7 @@ endif
 # Installed headers by their installed path, private ones from the root of the tree.
 INC := -I$(B)/include -iquote .
 CFLAGS_ALL = -std=gnu11 -D_GNU_SOURCE -fPIC -pthread $(WARN) $(OPT) $(SANFLAGS) $(COVFLAGS) \
-	-MMD -MP $(INC) $(CFLAGS)
+	-MMD -MP $(INC) $(VISIBILITY) $(CFLAGS)
 CXXFLAGS_ALL = -std=c++17 -D_GNU_SOURCE -fPIC -pthread -Wall -Wextra -Werror $(OPT) \
 	$(SANFLAGS) $(COVFLAGS) -MMD -MP $(INC) $(CXXFLAGS)
 LDFLAGS_ALL := -pthread $(SANFLAGS) $(COVFLAGS) $(LDFLAGS)
@@ -76,6 +76,7 @@ DB_ARCHIVES := $(addprefix db_,$(DB_STRATEGIES)) db_auto
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 LIBS := $(patsubst %,$(B)/lib/libgdaki_%.a,$(ARCHIVES) $(DB_ARCHIVES) db_none)
 MERGED := $(B)/lib/libgdaki.a
+LIB_OBJS := $(call obj,$(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(SRCS_$(a))))
 NONE_OBJS := $(patsubst %,$(B)/obj/doorbell/none_%.o,$(DB_STRATEGIES))
 
 # From qp down to core, with the doorbell strategies in the middle.
@@ -118,6 +119,9 @@ define compile # $(1): added to the options
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(1) -c -o $@ $<
 endef
+# A shared object that links the archives exports none of their symbols. Otherwise two such objects
+# in one process, or a program with functions of the same names, would call each other's functions.
+$(LIB_OBJS) $(NONE_OBJS): VISIBILITY := -fvisibility=hidden
 $(B)/obj/%.o: %.c | stage
 	$(call compile)
 $(B)/obj/doorbell/none_%.o: doorbell/none.c | stage
@@ -131,7 +135,7 @@ $(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(eval $(B)/lib/libgdaki_$(a).a: $(call o
 $(B)/lib/libgdaki_db_none.a: $(NONE_OBJS)
 # The merged archive. Its members are named after their folders, as core_error.o and qp_error.o:
 # of two members with the same name, ar extracts or replaces only one.
-$(MERGED): $(call obj,$(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(SRCS_$(a))))
+$(MERGED): $(LIB_OBJS)
 	$(call say,AR)
 	@mkdir -p $(@D) && rm -rf $@ $(B)/obj/merged && mkdir -p $(B)/obj/merged
 	@$(foreach o,$^,ln -sr $(o) $(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)) &&) :

@@ -14,8 +14,8 @@
 #include "core/trace.h"
 
 /* RTLD_GLOBAL: the SDK's libraries need each other's symbols; libdoca_common must be first.
- * RTLD_DEEPBIND: the program may export this library's functions, which have the same names; the
- * SDK must call its own. Sanitizers do not allow RTLD_DEEPBIND. */
+ * RTLD_DEEPBIND: the program, or a library of it, may export functions of the same names from
+ * another implementation; the SDK must call its own. Sanitizers do not allow RTLD_DEEPBIND. */
 #ifdef GDK_SAN
 #define FLAGS (RTLD_NOW | RTLD_GLOBAL)
 #else

@@ -108,10 +108,9 @@ nvcc_line() { # strategies and db_none
 	"$NVCC" -cudart none -o "$tmp/p" "$tmp/p.o" -L"$B/lib" -lgdaki_qp "$@" $lower $sys 2>"$tmp/err"
 }
 
-# A linked strategy defines gdk_doorbell_NAME_linked; if it is not linked, core does, weakly.
+# The program's symbol table has the name of the source file of each linked strategy.
 linked() {
-	nm "$tmp/p" | sed -n 's/.* [A-Z] gdk_doorbell_\(.*\)_linked$/\1 &/p' | grep -v ' V ' | cut -d' ' -f1 |
-		sort | xargs
+	nm -a "$tmp/p" | sed -n 's/.* a \(gpu_sm\|bf\|cpu_proxy\)\.c$/\1/p' | sort | xargs
 }
 links_as() { # subset, how it is linked, command...
 	local set=$1 how=$2 want got

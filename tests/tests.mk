@@ -4,7 +4,7 @@
 # The programs that the tests consist of, and the targets that run them.
 TESTS    := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 THREADS  := $(patsubst tests/thread/%.c,$(B)/thread/%,$(sort $(wildcard tests/thread/*.c)))
-STANDIN_SDK := $(foreach d,sdk sdk_old sdk_broken,$(patsubst %,$(B)/standin/$(d)/libdoca_%.so,common verbs gpunetio))
+STANDIN_SDK := $(foreach d,sdk sdk_old sdk_broken,$(patsubst %,$(B)/standin/$(d)/libdoca_%.so,common verbs gpunetio)) $(B)/standin/sdk/libdoca_other.so
 STANDINS := $(foreach d,standin standin/old,$(B)/$(d)/libcuda.so.1 $(B)/$(d)/libgdrapi.so) $(STANDIN_SDK)
 SOAK     := $(B)/soak/soak
 HW_PROBE := $(B)/hw/probe
@@ -25,8 +25,6 @@ $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(
 	$(call link,$(if $(SAN),-rdynamic) $(ALL_LIBS) -lcriterion -lz -lm)
 $(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,tests/unit/engine_fake.c $(SOFTNIC_ENGINE))
 	$(call link,-lcriterion -lz -ldl -lpthread)
-# Exports the program's functions: they are then those that dlsym() finds, not the SDK's.
-$(B)/tests/test_sdk: LDFLAGS_ALL += -rdynamic
 $(B)/tests/test_softnic_addr: $(call obj,tests/softnic/addr.c tests/softnic/icrc.c)
 # api_args.py generates, from the headers, a call for each argument of each public function.
 API_ARGS := $(B)/obj/tests/lib/api_args.inc
