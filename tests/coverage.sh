@@ -4,15 +4,16 @@
 #
 # Runs the unit tests of the build folder B, which was compiled with --coverage, and prints
 # the line coverage of each folder of the library. Fails if a folder is below COVERAGE_MIN
-# percent (92). V=1 also prints the lines that were not executed. With T only the tests whose names
+# percent (92), or if a test fails. V=1 also prints the lines that were not executed. With T only the tests whose names
 # contain that pattern run, and there is no minimum.
 set -eu
 export B=${B:-build/coverage}
 GCOV=${GCOV:-gcov}
 find "$B/obj" -name '*.gcda' -delete # counts of the previous run
-T=${T:-test_} tests/run.sh | tail -n 1
-[ "${T:-test_}" = test_ ] || COVERAGE_MIN=0
 bad=0
+T=${T:-test_} tests/run.sh >"$B/run.log" || bad=1
+if [ $bad = 0 ]; then tail -n 1 "$B/run.log"; else grep -E '^(FAIL|failed:|[0-9]+ passed)|\[(FAIL|CRASH)\]' "$B/run.log"; fi
+[ "${T:-test_}" = test_ ] || COVERAGE_MIN=0
 for dir in core umem uar cq qp doorbell; do
 	find "$B/obj/$dir" -name '*.gcda' | while read -r f; do
 		"$GCOV" -t -o "$(dirname "$f")" "$f" 2>/dev/null
