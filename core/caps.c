@@ -145,8 +145,8 @@ doca_error_t doca_verbs_query_device(struct ibv_context *context,
 	struct doca_verbs_device_attr *attr;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(context);
-	GDK_CHECK_ARG(verbs_device_attr);
+	GDK_CHECK_PTR(context);
+	GDK_CHECK_PTR(verbs_device_attr);
 	attr = calloc(1, sizeof(*attr));
 	if (!attr) {
 		gdk_err("no memory for device attributes");
@@ -168,18 +168,20 @@ doca_error_t doca_verbs_query_device(struct ibv_context *context,
 
 doca_error_t doca_verbs_device_attr_free(struct doca_verbs_device_attr *verbs_device_attr)
 {
-	GDK_CHECK_ARG(verbs_device_attr);
+	GDK_CHECK_PTR(verbs_device_attr);
 	GDK_SDK_FIRST(verbs_device_attr, doca_verbs_device_attr_free, verbs_device_attr->sdk);
 	free(verbs_device_attr);
 	return DOCA_SUCCESS;
 }
 
 #define GETTER(type, name) \
-	type doca_verbs_device_attr_get_##name(const struct doca_verbs_device_attr *attr) \
+	type doca_verbs_device_attr_get_##name( \
+		const struct doca_verbs_device_attr *verbs_device_attr) \
 	{ \
-		GDK_CHECK_ARG_OR(0, attr != NULL); \
-		GDK_SDK_GET(attr, doca_verbs_device_attr_get_##name, attr->sdk); \
-		return (type)attr->caps.name; \
+		GDK_CHECK_PTR_OR(0, verbs_device_attr); \
+		GDK_SDK_GET(verbs_device_attr, doca_verbs_device_attr_get_##name, \
+			    verbs_device_attr->sdk); \
+		return (type)verbs_device_attr->caps.name; \
 	}
 
 GETTER(uint32_t, max_qp)
@@ -201,9 +203,11 @@ GETTER(uint8_t, send_dbr_mode_no_dbr_ext)
 doca_error_t doca_verbs_device_attr_get_is_qp_type_supported(
 	const struct doca_verbs_device_attr *verbs_device_attr, uint32_t qp_type)
 {
-	GDK_CHECK_ARG(verbs_device_attr);
+	GDK_CHECK_PTR(verbs_device_attr);
 	GDK_SDK(verbs_device_attr, doca_verbs_device_attr_get_is_qp_type_supported,
 		verbs_device_attr->sdk, qp_type);
-	GDK_CHECK_ARG(qp_type == DOCA_VERBS_QP_TYPE_RC);
+	GDK_CHECK_ARG(qp_type == DOCA_VERBS_QP_TYPE_RC,
+		      "qp_type %u (expected DOCA_VERBS_QP_TYPE_RC, %u)", qp_type,
+		      DOCA_VERBS_QP_TYPE_RC);
 	return verbs_device_attr->caps.rc_supported ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
 }

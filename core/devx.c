@@ -70,7 +70,7 @@ static _Thread_local struct gdk_command_error last;
 
 doca_error_t gdk_get_command_error(struct gdk_command_error *error)
 {
-	GDK_CHECK_ARG(error != NULL);
+	GDK_CHECK_PTR(error);
 	*error = last;
 	return DOCA_SUCCESS;
 }

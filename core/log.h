@@ -9,6 +9,8 @@
 #ifndef GDK_LOG_H
 #define GDK_LOG_H
 
+#include <stdint.h>
+
 #include "host/doca_error.h"
 
 enum gdk_log_level {
@@ -31,18 +33,45 @@ void gdk_log(enum gdk_log_level level, const char *file, int line, const char *f
 #define gdk_info(...)	    GDK_LOG(GDK_LOG_INFO, __VA_ARGS__)
 #define gdk_dbg(...)	    GDK_LOG(GDK_LOG_DEBUG, __VA_ARGS__)
 
-/* Public functions check their arguments with these macros. If cond is false, GDK_CHECK_ARG logs
- * the text of cond and makes the calling function return DOCA_ERROR_INVALID_VALUE.
- * GDK_CHECK_ARG_OR makes it return value instead; it is for functions that do not return
- * doca_error_t. */
-#define GDK_CHECK_ARG(cond)	      GDK_CHECK_ARG_(DOCA_ERROR_INVALID_VALUE, cond, #cond)
-#define GDK_CHECK_ARG_OR(value, cond) GDK_CHECK_ARG_(value, cond, #cond)
-#define GDK_CHECK_ARG_(value, cond, text) \
+/*
+ * Public functions check their arguments with these macros. A failed check is logged with the
+ * name and value of the argument and the expected values, and makes the calling function return
+ * DOCA_ERROR_INVALID_VALUE; after *_OR the value ret, for functions that do not return
+ * doca_error_t. Arguments have the names that they have in the public header.
+ *
+ *	GDK_CHECK_PTR(attr)			"invalid attr NULL"
+ *	GDK_CHECK_RANGE(attr->threads, 0, 16)	"invalid attr->threads 99 (expected 0 to 16)"
+ *	GDK_CHECK_ENUM(mtype, LAST)		"invalid mtype 99 (expected at most LAST, 2)"
+ *	GDK_CHECK_ARG(size, "size 0 (expected at least 1)")
+ *						"invalid size 0 (expected at least 1)"
+ */
+#define GDK_CHECK_PTR(arg)	   GDK_CHECK_PTR_OR(DOCA_ERROR_INVALID_VALUE, arg)
+#define GDK_CHECK_PTR_OR(ret, arg) GDK_CHECK_(ret, (arg) != NULL, gdk_log_null(GDK_AT, #arg))
+#define GDK_CHECK_ARG(ok, fmt, ...) \
+	GDK_CHECK_ARG_OR(DOCA_ERROR_INVALID_VALUE, ok, fmt, ##__VA_ARGS__)
+#define GDK_CHECK_ARG_OR(ret, ok, fmt, ...) \
+	GDK_CHECK_(ret, ok, gdk_err("invalid " fmt, ##__VA_ARGS__))
+/* arg has at most 32 bits */
+#define GDK_CHECK_RANGE(arg, min, max) GDK_CHECK_RANGE_(#arg, arg, min, max, NULL)
+/* The enumerators are 0 to last. */
+#define GDK_CHECK_ENUM(arg, last) GDK_CHECK_RANGE_(#arg, (int)(arg), 0, last, #last)
+
+#define GDK_AT __FILE__, __LINE__, __func__
+#define GDK_CHECK_RANGE_(name, value, min, max, last) \
+	GDK_CHECK_(DOCA_ERROR_INVALID_VALUE, (uint64_t)(value) - (min) <= (uint64_t)(max) - (min), \
+		   gdk_log_range(GDK_AT, name, value, min, max, last))
+#define GDK_CHECK_(ret, ok, log) \
 	do { \
-		if (!(cond)) { \
-			gdk_err("invalid argument: %s does not hold", text); \
-			return value; \
+		if (!(ok)) { \
+			log; \
+			return ret; \
 		} \
 	} while (0)
+
+/* check.c: log an argument that is NULL or outside min to max. last: name of max, or NULL. */
+void gdk_log_null(const char *file, int line, const char *func, const char *name)
+	__attribute__((cold));
+void gdk_log_range(const char *file, int line, const char *func, const char *name, int64_t value,
+		   int64_t min, int64_t max, const char *last) __attribute__((cold));
 
 #endif

@@ -43,8 +43,9 @@ doca_error_t doca_verbs_dev_open(struct ibv_pd *verbs_pd, doca_dev_t **net_dev)
 	struct doca_dev *dev;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(verbs_pd && verbs_pd->context);
-	GDK_CHECK_ARG(net_dev);
+	GDK_CHECK_PTR(verbs_pd);
+	GDK_CHECK_PTR(verbs_pd->context);
+	GDK_CHECK_PTR(net_dev);
 	dev = calloc(1, sizeof(*dev));
 	if (!dev) {
 		gdk_err("no memory for a device");
@@ -79,7 +80,7 @@ doca_error_t doca_verbs_dev_close(doca_dev_t *net_dev)
 	doca_error_t err = DOCA_SUCCESS;
 	int users;
 
-	GDK_CHECK_ARG(net_dev);
+	GDK_CHECK_PTR(net_dev);
 	gdk_reclaim(NULL, net_dev);
 	users = atomic_load(&net_dev->users);
 	if (users) {

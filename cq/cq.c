@@ -24,67 +24,73 @@
 #define DBREC_SIZE	8u
 #define LOG_CQ_SIZE_MAX 22u
 
-doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **cq_attr)
+doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **verbs_cq_attr)
 {
 	struct doca_verbs_cq_attr *attr;
 
-	GDK_CHECK_ARG(cq_attr != NULL);
+	GDK_CHECK_PTR(verbs_cq_attr);
 	attr = calloc(1, sizeof(*attr));
 	if (!attr) {
 		gdk_err("no memory for a cq_attr");
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	GDK_SDK_NEW(attr, "Verbs CQ Attr", doca_verbs_cq_attr_create, (void *)&attr->sdk);
-	*cq_attr = attr;
+	*verbs_cq_attr = attr;
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *attr)
+doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *cq_attr)
 {
-	GDK_CHECK_ARG(attr != NULL);
-	GDK_SDK_FIRST(attr, doca_verbs_cq_attr_destroy, attr->sdk);
-	free(attr);
+	GDK_CHECK_PTR(cq_attr);
+	GDK_SDK_FIRST(cq_attr, doca_verbs_cq_attr_destroy, cq_attr->sdk);
+	free(cq_attr);
 	return DOCA_SUCCESS;
 }
 
-#define CQ_ATTR(fn, vtype, v, field, ok) \
-	doca_error_t doca_verbs_cq_attr_set_##fn(doca_verbs_cq_attr_t *attr, vtype v) \
+#define CQ_ATTR(fn, vtype, v, field, check) \
+	doca_error_t doca_verbs_cq_attr_set_##fn(doca_verbs_cq_attr_t *cq_attr, vtype v) \
 	{ \
-		GDK_CHECK_ARG(attr != NULL); \
-		GDK_SDK_FIRST(attr, doca_verbs_cq_attr_set_##fn, attr->sdk, v); \
-		if (!attr->sdk) /* the SDK has checked v */ \
-			GDK_CHECK_ARG(ok); \
-		attr->field = v; \
+		GDK_CHECK_PTR(cq_attr); \
+		GDK_SDK_FIRST(cq_attr, doca_verbs_cq_attr_set_##fn, cq_attr->sdk, v); \
+		if (!cq_attr->sdk) { /* the SDK has checked v */ \
+			check; \
+		} \
+		cq_attr->field = v; \
 		return DOCA_SUCCESS; \
 	}
 
-CQ_ATTR(cq_size, uint32_t, cq_size, size, cq_size > 0)
-CQ_ATTR(cq_context, void *, cq_context, context, true)
+CQ_ATTR(cq_size, uint32_t, cq_size, size, GDK_CHECK_ARG(cq_size, "cq_size 0 (expected at least 1)"))
+CQ_ATTR(cq_context, void *, cq_context, context, )
 CQ_ATTR(cq_overrun, enum doca_verbs_cq_overrun, overrun, overrun,
-	overrun <= DOCA_VERBS_CQ_ENABLE_OVERRUN)
-CQ_ATTR(cq_collapsed, uint8_t, cc, collapsed, cc <= 1)
+	GDK_CHECK_ENUM(overrun, DOCA_VERBS_CQ_ENABLE_OVERRUN))
+CQ_ATTR(cq_collapsed, uint8_t, cc, collapsed, GDK_CHECK_RANGE(cc, 0, 1))
 
-doca_error_t doca_verbs_cq_attr_set_external_uar(doca_verbs_cq_attr_t *attr, doca_verbs_uar_t *uar)
+doca_error_t doca_verbs_cq_attr_set_external_uar(doca_verbs_cq_attr_t *cq_attr,
+						 doca_verbs_uar_t *external_uar)
 {
-	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_MIX(attr, uar);
-	GDK_SDK_FIRST(attr, doca_verbs_cq_attr_set_external_uar, attr->sdk, uar ? uar->sdk : NULL);
-	attr->uar = uar;
+	GDK_CHECK_PTR(cq_attr);
+	GDK_CHECK_MIX(cq_attr, external_uar);
+	GDK_SDK_FIRST(cq_attr, doca_verbs_cq_attr_set_external_uar, cq_attr->sdk,
+		      external_uar ? external_uar->sdk : NULL);
+	cq_attr->uar = external_uar;
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_verbs_cq_attr_set_external_umem(doca_verbs_cq_attr_t *attr,
-						  doca_verbs_umem_t *umem, uint64_t offset)
+doca_error_t doca_verbs_cq_attr_set_external_umem(doca_verbs_cq_attr_t *cq_attr,
+						  doca_verbs_umem_t *external_umem,
+						  uint64_t external_umem_offset)
 {
-	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(offset % CQE_SIZE == 0);
-	GDK_CHECK_MIX(attr, umem);
-	GDK_SDK_FIRST(attr, doca_verbs_cq_attr_set_external_umem, attr->sdk,
-		      umem ? umem->sdk : NULL, offset);
-	GDK_SDK_FIRST_AS(attr, "doca_verbs_cq_attr_set_external_datapath_en",
-			 doca_error_t(void *, uint8_t), attr->sdk, 1);
-	attr->umem = umem;
-	attr->umem_offset = offset;
+	GDK_CHECK_PTR(cq_attr);
+	GDK_CHECK_ARG(external_umem_offset % CQE_SIZE == 0,
+		      "external_umem_offset %llu (expected a multiple of %u)",
+		      (unsigned long long)external_umem_offset, CQE_SIZE);
+	GDK_CHECK_MIX(cq_attr, external_umem);
+	GDK_SDK_FIRST(cq_attr, doca_verbs_cq_attr_set_external_umem, cq_attr->sdk,
+		      external_umem ? external_umem->sdk : NULL, external_umem_offset);
+	GDK_SDK_FIRST_AS(cq_attr, "doca_verbs_cq_attr_set_external_datapath_en",
+			 doca_error_t(void *, uint8_t), cq_attr->sdk, 1);
+	cq_attr->umem = external_umem;
+	cq_attr->umem_offset = external_umem_offset;
 	return DOCA_SUCCESS;
 }
 
@@ -247,38 +253,38 @@ static doca_error_t check_size(const struct doca_dev *dev, uint32_t want, uint32
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *attr,
+doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *cq_attr,
 				  doca_verbs_cq_t **verbs_cq)
 {
 	uint64_t offset, dbrec_offset;
 	struct doca_verbs_cq_t *cq;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(net_dev != NULL);
-	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(verbs_cq != NULL);
-	GDK_CHECK_MIX(net_dev, attr);
-	GDK_SDK_CHILD(net_dev, "Verbs CQ", gdk_sdk_cq_create(net_dev, attr, verbs_cq));
+	GDK_CHECK_PTR(net_dev);
+	GDK_CHECK_PTR(cq_attr);
+	GDK_CHECK_PTR(verbs_cq);
+	GDK_CHECK_MIX(net_dev, cq_attr);
+	GDK_SDK_CHILD(net_dev, "Verbs CQ", gdk_sdk_cq_create(net_dev, cq_attr, verbs_cq));
 	cq = calloc(1, sizeof(*cq));
 	if (!cq) {
 		gdk_err("no memory for a CQ");
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	cq->dev = net_dev;
-	cq->collapsed = attr->collapsed;
-	cq->overrun_ignore = attr->overrun == DOCA_VERBS_CQ_ENABLE_OVERRUN;
-	cq->context = attr->context;
-	err = check_size(net_dev, attr->size, &cq->cqe_num);
+	cq->collapsed = cq_attr->collapsed;
+	cq->overrun_ignore = cq_attr->overrun == DOCA_VERBS_CQ_ENABLE_OVERRUN;
+	cq->context = cq_attr->context;
+	err = check_size(net_dev, cq_attr->size, &cq->cqe_num);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
-	err = attr->umem ? use_external(cq, attr) : use_internal(cq);
+	err = cq_attr->umem ? use_external(cq, cq_attr) : use_internal(cq);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
-	offset = attr->umem ? attr->umem_offset : 0;
-	dbrec_offset = attr->dbrec_offset ? attr->dbrec_offset : offset + ring_bytes(cq);
+	offset = cq_attr->umem ? cq_attr->umem_offset : 0;
+	dbrec_offset = cq_attr->dbrec_offset ? cq_attr->dbrec_offset : offset + ring_bytes(cq);
 	cq->dbrec = (uint32_t *)((uint8_t *)cq->buf - offset + dbrec_offset);
-	cq->uar = attr->uar;
-	err = attr->uar ? DOCA_SUCCESS : own_uar(cq);
+	cq->uar = cq_attr->uar;
+	err = cq_attr->uar ? DOCA_SUCCESS : own_uar(cq);
 	if (err != DOCA_SUCCESS)
 		goto err_memory;
 	err = create_object(cq, offset, dbrec_offset);
@@ -304,7 +310,7 @@ doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *cq)
 {
 	doca_error_t err;
 
-	GDK_CHECK_ARG(cq != NULL);
+	GDK_CHECK_PTR(cq);
 	if (atomic_load(&cq->users) > 0) {
 		gdk_err("CQ 0x%x: cannot destroy it: %d queue pairs still use it", cq->cqn,
 			atomic_load(&cq->users));
@@ -333,10 +339,10 @@ doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *cq)
 doca_error_t doca_verbs_cq_get_wq(doca_verbs_cq_t *cq, void **cq_buf, uint32_t *cq_num_entries,
 				  uint8_t *cq_entry_size)
 {
-	GDK_CHECK_ARG(cq != NULL);
-	GDK_CHECK_ARG(cq_buf != NULL);
-	GDK_CHECK_ARG(cq_num_entries != NULL);
-	GDK_CHECK_ARG(cq_entry_size != NULL);
+	GDK_CHECK_PTR(cq);
+	GDK_CHECK_PTR(cq_buf);
+	GDK_CHECK_PTR(cq_num_entries);
+	GDK_CHECK_PTR(cq_entry_size);
 	GDK_SDK_VOID(cq, "doca_verbs_cq_get_wq", (void *, void **, uint32_t *, uint8_t *), cq->sdk,
 		     cq_buf, cq_num_entries, cq_entry_size);
 	*cq_buf = cq->buf;
@@ -348,10 +354,10 @@ doca_error_t doca_verbs_cq_get_wq(doca_verbs_cq_t *cq, void **cq_buf, uint32_t *
 doca_error_t doca_verbs_cq_get_dbr_addr(doca_verbs_cq_t *cq, uint64_t **uar_db_reg,
 					uint32_t **ci_dbr, uint32_t **arm_dbr)
 {
-	GDK_CHECK_ARG(cq != NULL);
-	GDK_CHECK_ARG(uar_db_reg != NULL);
-	GDK_CHECK_ARG(ci_dbr != NULL);
-	GDK_CHECK_ARG(arm_dbr != NULL);
+	GDK_CHECK_PTR(cq);
+	GDK_CHECK_PTR(uar_db_reg);
+	GDK_CHECK_PTR(ci_dbr);
+	GDK_CHECK_PTR(arm_dbr);
 	GDK_SDK_VOID(cq, "doca_verbs_cq_get_dbr_addr",
 		     (void *, uint64_t **, uint32_t **, uint32_t **), cq->sdk, uar_db_reg, ci_dbr,
 		     arm_dbr);
@@ -363,8 +369,8 @@ doca_error_t doca_verbs_cq_get_dbr_addr(doca_verbs_cq_t *cq, uint64_t **uar_db_r
 
 doca_error_t doca_verbs_cq_get_cqn(const doca_verbs_cq_t *cq, uint32_t *cqn)
 {
-	GDK_CHECK_ARG(cq != NULL);
-	GDK_CHECK_ARG(cqn != NULL);
+	GDK_CHECK_PTR(cq);
+	GDK_CHECK_PTR(cqn);
 	GDK_SDK_VALUE(cq, uint32_t, "doca_verbs_cq_get_cqn", cqn);
 	*cqn = cq->cqn;
 	return DOCA_SUCCESS;

@@ -38,7 +38,7 @@ typedef struct doca_verbs_cq_t doca_verbs_cq_t;
 doca_error_t doca_verbs_cq_attr_create(doca_verbs_cq_attr_t **verbs_cq_attr);
 
 /** Frees an attribute object. CQs that were created from it stay. */
-doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *verbs_cq_attr);
+doca_error_t doca_verbs_cq_attr_destroy(doca_verbs_cq_attr_t *cq_attr);
 
 /**
  * Sets the number of entries.
@@ -106,7 +106,7 @@ doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *cq_
  * @retval DOCA_ERROR_DRIVER the firmware or the kernel refused; the caller may repeat this call,
  *         but must not use the CQ for anything else
  */
-doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *verbs_cq);
+doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *cq);
 
 /**
  * Returns the ring of a CQ.
@@ -116,8 +116,8 @@ doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *verbs_cq);
  * @param cq_num_entries gets the number of entries, a power of two
  * @param cq_entry_size gets the size of an entry in bytes: 64
  */
-doca_error_t doca_verbs_cq_get_wq(doca_verbs_cq_t *verbs_cq, void **cq_buf,
-				  uint32_t *cq_num_entries, uint8_t *cq_entry_size);
+doca_error_t doca_verbs_cq_get_wq(doca_verbs_cq_t *cq, void **cq_buf, uint32_t *cq_num_entries,
+				  uint8_t *cq_entry_size);
 
 /**
  * Returns the addresses with which a CQ is polled and armed.
@@ -127,11 +127,11 @@ doca_error_t doca_verbs_cq_get_wq(doca_verbs_cq_t *verbs_cq, void **cq_buf,
  *         bits are used. It is a GPU address if the umem has a GPU.
  * @param arm_dbr gets the address of the arm word of the DBREC, which follows that word: big-endian
  */
-doca_error_t doca_verbs_cq_get_dbr_addr(doca_verbs_cq_t *verbs_cq, uint64_t **uar_db_reg,
+doca_error_t doca_verbs_cq_get_dbr_addr(doca_verbs_cq_t *cq, uint64_t **uar_db_reg,
 					uint32_t **ci_dbr, uint32_t **arm_dbr);
 
 /** Returns the number of the CQ, 24 bits. */
-doca_error_t doca_verbs_cq_get_cqn(const doca_verbs_cq_t *verbs_cq, uint32_t *cqn);
+doca_error_t doca_verbs_cq_get_cqn(const doca_verbs_cq_t *cq, uint32_t *cqn);
 
 #ifdef __cplusplus
 }

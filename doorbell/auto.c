@@ -154,7 +154,7 @@ doca_error_t gdk_doorbell_pick(const struct gdk_slot *slots, size_t num,
 	decision->asked = h;
 	decision->chosen = H(TYPE_MAX);
 	if (!strategy_of(h)) {
-		gdk_err("unknown nic_handler %d", (int)h);
+		gdk_err("invalid nic_handler %d" GDK_HANDLERS, (int)h);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	/* GPU_SM_DB without a DBREC is the same as GPU_SM_NO_DBR. */

@@ -256,7 +256,7 @@ doca_error_t doca_gpu_verbs_cpu_proxy_progress(struct doca_gpu_verbs_qp *qp_cpu,
 	struct gdk_db_qp *x;
 	bool rang;
 
-	GDK_CHECK_ARG(qp_cpu != NULL);
+	GDK_CHECK_PTR(qp_cpu);
 	x = gdk_to_db_qp(qp_cpu);
 	if (!qp_cpu->cpu_proxy) {
 		gdk_err("QP 0x%x: no CPU progress for handler %s (expected CPU_PROXY, or "

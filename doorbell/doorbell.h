@@ -21,6 +21,11 @@
 #include "host/gdaki_doorbell.h"
 #include "uar/uar.h"
 
+/* Checks an argument that is a handler, as the macros of core/log.h do. */
+#define GDK_CHECK_HANDLER(arg) \
+	GDK_CHECK_ARG(*gdk_handler_name(arg) != '?', #arg " %d" GDK_HANDLERS, (int)(arg))
+#define GDK_HANDLERS " (expected 0 AUTO, 1 CPU_PROXY, 2 GPU_SM_DB, 6 GPU_SM_BF or 10 GPU_SM_NO_DBR)"
+
 struct gdk_db_qp;
 struct gdk_doorbell;
 struct gdk_slot;

@@ -279,9 +279,9 @@ doca_error_t gdk_verbs_service_create(const struct gdk_service_attr *attr,
 	struct bitmask *cpus;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(out_service != NULL);
-	GDK_CHECK_ARG(attr->threads <= THREADS_MAX);
+	GDK_CHECK_PTR(attr);
+	GDK_CHECK_PTR(out_service);
+	GDK_CHECK_RANGE(attr->threads, 0, THREADS_MAX);
 	s = calloc(1, sizeof(*s));
 	if (!s) {
 		gdk_err("no memory for a proxy service");
@@ -304,7 +304,7 @@ doca_error_t doca_gpu_verbs_create_service(doca_gpu_verbs_service_t *out_service
 {
 	static const struct gdk_service_attr defaults;
 
-	GDK_CHECK_ARG(out_service != NULL);
+	GDK_CHECK_PTR(out_service);
 	return gdk_verbs_service_create(&defaults, out_service);
 }
 
@@ -385,8 +385,8 @@ doca_error_t doca_gpu_verbs_service_monitor_qp(doca_gpu_verbs_service_t service,
 	struct gdk_db_qp *x;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(service != NULL);
-	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_PTR(service);
+	GDK_CHECK_PTR(qp);
 	x = gdk_to_db_qp(qp);
 	if (!qp->cpu_proxy) {
 		gdk_err("QP 0x%x: cannot monitor handler %s (expected CPU_PROXY, or "
@@ -407,8 +407,8 @@ doca_error_t gdk_verbs_service_unmonitor_qp(doca_gpu_verbs_service_t service,
 	struct gdk_db_qp *x;
 	doca_error_t err = DOCA_SUCCESS;
 
-	GDK_CHECK_ARG(service != NULL);
-	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_PTR(service);
+	GDK_CHECK_PTR(qp);
 	x = gdk_to_db_qp(qp);
 	pthread_mutex_lock(&membership_lock);
 	if (x->proxy.worker && x->proxy.worker->service == s) {
@@ -427,7 +427,7 @@ doca_error_t doca_gpu_verbs_destroy_service(doca_gpu_verbs_service_t service)
 	struct gdk_db_qp *x;
 	struct gdk_worker *w;
 
-	GDK_CHECK_ARG(service != NULL);
+	GDK_CHECK_PTR(service);
 	pthread_mutex_lock(&membership_lock);
 	for (w = s->workers; w < s->workers + s->threads; w++)
 		while ((x = gdk_scan_any(&w->scan)))
@@ -462,8 +462,8 @@ doca_error_t gdk_verbs_service_get_stats(doca_gpu_verbs_service_t service,
 	int64_t now = now_ns();
 	unsigned int i;
 
-	GDK_CHECK_ARG(service != NULL);
-	GDK_CHECK_ARG(stats != NULL);
+	GDK_CHECK_PTR(service);
+	GDK_CHECK_PTR(stats);
 	pthread_mutex_lock(&membership_lock);
 	for (i = 0; i < s->threads; i++)
 		add_stats(&s->workers[i], now, &sum);

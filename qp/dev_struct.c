@@ -28,8 +28,8 @@ static struct gdk_dev_array *arrays;
 doca_error_t doca_gpu_verbs_get_qp_dev(struct doca_gpu_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_qp **qp_gpu)
 {
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(qp_gpu != NULL);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(qp_gpu);
 	pthread_mutex_lock(&lock);
 	if (!qp->qp_gpu) {
 		qp->qp_gpu = gdk_export_own_dev(gdk_to_export(qp));
@@ -218,10 +218,10 @@ doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu_dev,
 						 unsigned int num_qps,
 						 struct doca_gpu_dev_verbs_qp **out_qp_gpus)
 {
-	GDK_CHECK_ARG(gpu_dev != NULL);
-	GDK_CHECK_ARG(qps != NULL);
-	GDK_CHECK_ARG(num_qps > 0);
-	GDK_CHECK_ARG(out_qp_gpus != NULL);
+	GDK_CHECK_PTR(gpu_dev);
+	GDK_CHECK_PTR(qps);
+	GDK_CHECK_ARG(num_qps, "num_qps 0 (expected at least 1)");
+	GDK_CHECK_PTR(out_qp_gpus);
 	return gdk_dev_array_create(gpu_dev, qps, num_qps, out_qp_gpus);
 }
 
@@ -231,9 +231,9 @@ doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev,
 						   unsigned int num_qps,
 						   struct doca_gpu_dev_verbs_qp *qp_gpus)
 {
-	GDK_CHECK_ARG(gpu_dev != NULL);
-	GDK_CHECK_ARG(qps != NULL);
-	GDK_CHECK_ARG(num_qps > 0);
-	GDK_CHECK_ARG(qp_gpus != NULL);
+	GDK_CHECK_PTR(gpu_dev);
+	GDK_CHECK_PTR(qps);
+	GDK_CHECK_ARG(num_qps, "num_qps 0 (expected at least 1)");
+	GDK_CHECK_PTR(qp_gpus);
 	return gdk_dev_array_destroy(gpu_dev, qp_gpus);
 }

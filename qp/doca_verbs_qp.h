@@ -280,12 +280,12 @@ doca_verbs_qp_init_attr_get_emulate_no_dbr_ext(const doca_verbs_qp_init_attr_t *
  * NOT_SUPPORTED for the other values.
  */
 doca_error_t doca_verbs_qp_init_attr_set_ordering_semantic(
-	doca_verbs_qp_init_attr_t *verbs_qp_init_attr,
+	doca_verbs_qp_init_attr_t *qp_init_attr,
 	enum doca_verbs_qp_ordering_semantic ordering_semantic);
 
 /** Returns the value that doca_verbs_qp_init_attr_set_ordering_semantic() has set. */
 doca_error_t doca_verbs_qp_init_attr_get_ordering_semantic(
-	doca_verbs_qp_init_attr_t *verbs_qp_init_attr,
+	doca_verbs_qp_init_attr_t *qp_init_attr,
 	enum doca_verbs_qp_ordering_semantic *ordering_semantic);
 
 /**
@@ -445,7 +445,7 @@ doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t
  * @retval DOCA_ERROR_DRIVER the firmware or the kernel refused. The only valid call is then to
  *         destroy the QP again.
  */
-doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *verbs_qp);
+doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *qp);
 
 /**
  * Changes the state or the attributes of a QP.
@@ -477,12 +477,12 @@ doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *verbs_qp);
  * @retval DOCA_ERROR_NOT_SUPPORTED the device cannot change the bond port of a connected QP
  * @retval DOCA_ERROR_DRIVER the firmware refused, or the port cannot be queried
  */
-doca_error_t doca_verbs_qp_modify(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t *qp_attr,
+doca_error_t doca_verbs_qp_modify(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *qp_attr,
 				  int attr_mask);
 
 #ifdef __cplusplus
 /** As in C; attr_mask may be left out. */
-doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t *qp_attr,
+doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *qp_attr,
 				 doca_verbs_qp_init_attr_t *qp_init_attr, int *attr_mask = nullptr);
 #else
 /**
@@ -495,7 +495,7 @@ doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t
  * @retval DOCA_ERROR_UNEXPECTED the firmware reported a state that this library does not know
  * @retval DOCA_ERROR_DRIVER the query failed
  */
-doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t *qp_attr,
+doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *qp_attr,
 				 doca_verbs_qp_init_attr_t *qp_init_attr, int *attr_mask);
 #endif
 
@@ -509,7 +509,7 @@ doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *verbs_qp, doca_verbs_qp_attr_t
  * @param rq_num_entries gets the number of receive WQEs; a power of two or 0
  * @param rwqe_size_bytes gets the bytes of a receive WQE
  */
-doca_error_t doca_verbs_qp_get_wq(const doca_verbs_qp_t *verbs_qp, void **sq_buf,
+doca_error_t doca_verbs_qp_get_wq(const doca_verbs_qp_t *qp, void **sq_buf,
 				  uint32_t *sq_num_entries, void **rq_buf, uint32_t *rq_num_entries,
 				  uint32_t *rwqe_size_bytes);
 
@@ -517,16 +517,16 @@ doca_error_t doca_verbs_qp_get_wq(const doca_verbs_qp_t *verbs_qp, void **sq_buf
  * Returns the address of the DBREC: two big-endian words, first the receive counter, then the send
  * counter. Only the low 16 bits of each are used. It is a GPU address if the umem is GPU memory.
  */
-doca_error_t doca_verbs_qp_get_dbr_addr(const doca_verbs_qp_t *verbs_qp, void **dbr_addr);
+doca_error_t doca_verbs_qp_get_dbr_addr(const doca_verbs_qp_t *qp, void **dbr_addr);
 
 /** Returns the CPU address of the doorbell register that the QP uses. */
-doca_error_t doca_verbs_qp_get_uar_addr(const doca_verbs_qp_t *verbs_qp, void **uar_addr);
+doca_error_t doca_verbs_qp_get_uar_addr(const doca_verbs_qp_t *qp, void **uar_addr);
 
 /** Returns the number of the QP, 24 bits. */
-doca_error_t doca_verbs_qp_get_qpn(const doca_verbs_qp_t *verbs_qp, uint32_t *qpn);
+doca_error_t doca_verbs_qp_get_qpn(const doca_verbs_qp_t *qp, uint32_t *qpn);
 
 /** Returns whether the QP was created with emulate_no_dbr_ext; false for NULL. */
-bool doca_verbs_qp_get_emulate_no_dbr_ext(const doca_verbs_qp_t *verbs_qp);
+bool doca_verbs_qp_get_emulate_no_dbr_ext(const doca_verbs_qp_t *qp);
 
 #ifdef __cplusplus
 }

@@ -39,7 +39,7 @@ struct doca_verbs_srq;
 doca_error_t doca_verbs_srq_init_attr_create(struct doca_verbs_srq_init_attr **verbs_srq_init_attr);
 
 /** Frees an attribute object. SRQs that were created from it remain valid. */
-doca_error_t doca_verbs_srq_init_attr_destroy(struct doca_verbs_srq_init_attr *verbs_srq_init_attr);
+doca_error_t doca_verbs_srq_init_attr_destroy(struct doca_verbs_srq_init_attr *srq_init_attr);
 
 /**
  * Sets the number of receive WQEs.
@@ -47,13 +47,11 @@ doca_error_t doca_verbs_srq_init_attr_destroy(struct doca_verbs_srq_init_attr *v
  * @param srq_wr 1 to 32768, rounded up to a power of two; doca_verbs_srq_create() checks the upper
  *         limit
  */
-doca_error_t
-doca_verbs_srq_init_attr_set_srq_wr(struct doca_verbs_srq_init_attr *verbs_srq_init_attr,
-				    uint32_t srq_wr);
+doca_error_t doca_verbs_srq_init_attr_set_srq_wr(struct doca_verbs_srq_init_attr *srq_init_attr,
+						 uint32_t srq_wr);
 
 /** Returns the number of receive WQEs that was set. */
-uint32_t
-doca_verbs_srq_init_attr_get_srq_wr(const struct doca_verbs_srq_init_attr *verbs_srq_init_attr);
+uint32_t doca_verbs_srq_init_attr_get_srq_wr(const struct doca_verbs_srq_init_attr *srq_init_attr);
 
 /**
  * Sets the number of data segments of a receive WQE.
@@ -61,31 +59,31 @@ doca_verbs_srq_init_attr_get_srq_wr(const struct doca_verbs_srq_init_attr *verbs
  * @param receive_max_sges 1 to 31; doca_verbs_srq_create() checks the upper limit
  */
 doca_error_t
-doca_verbs_srq_init_attr_set_receive_max_sges(struct doca_verbs_srq_init_attr *verbs_srq_init_attr,
+doca_verbs_srq_init_attr_set_receive_max_sges(struct doca_verbs_srq_init_attr *srq_init_attr,
 					      uint32_t receive_max_sges);
 
 /** Returns the number of data segments that was set. */
-uint32_t doca_verbs_srq_init_attr_get_receive_max_sges(
-	const struct doca_verbs_srq_init_attr *verbs_srq_init_attr);
+uint32_t
+doca_verbs_srq_init_attr_get_receive_max_sges(const struct doca_verbs_srq_init_attr *srq_init_attr);
 
 /** Sets how the entries are ordered. Default: DOCA_VERBS_SRQ_TYPE_LINKED_LIST. */
-doca_error_t doca_verbs_srq_init_attr_set_type(struct doca_verbs_srq_init_attr *verbs_srq_init_attr,
+doca_error_t doca_verbs_srq_init_attr_set_type(struct doca_verbs_srq_init_attr *srq_init_attr,
 					       enum doca_verbs_srq_type srq_type);
 
 /** Returns how the entries are ordered. */
 enum doca_verbs_srq_type
-doca_verbs_srq_init_attr_get_type(const struct doca_verbs_srq_init_attr *verbs_srq_init_attr);
+doca_verbs_srq_init_attr_get_type(const struct doca_verbs_srq_init_attr *srq_init_attr);
 
 /**
  * Sets the protection domain, to which the receive buffers must belong too. The caller owns
  * it; it must exist until the SRQ is destroyed.
  */
-doca_error_t doca_verbs_srq_init_attr_set_pd(struct doca_verbs_srq_init_attr *verbs_srq_init_attr,
+doca_error_t doca_verbs_srq_init_attr_set_pd(struct doca_verbs_srq_init_attr *srq_init_attr,
 					     struct ibv_pd *pd);
 
 /** Returns the protection domain that was set, or NULL. */
 struct ibv_pd *
-doca_verbs_srq_init_attr_get_pd(const struct doca_verbs_srq_init_attr *verbs_srq_init_attr);
+doca_verbs_srq_init_attr_get_pd(const struct doca_verbs_srq_init_attr *srq_init_attr);
 
 /**
  * Places the SRQ in memory of the caller: the entries start at the offset, and the DBREC of 8
@@ -97,14 +95,15 @@ doca_verbs_srq_init_attr_get_pd(const struct doca_verbs_srq_init_attr *verbs_srq
  *         checks it.
  */
 doca_error_t
-doca_verbs_srq_init_attr_set_external_umem(struct doca_verbs_srq_init_attr *verbs_srq_init_attr,
+doca_verbs_srq_init_attr_set_external_umem(struct doca_verbs_srq_init_attr *srq_init_attr,
 					   doca_verbs_umem_t *external_umem,
 					   uint64_t external_umem_offset);
 
 /** Returns the umem that was set, or NULL, and the offset in bytes. */
-doca_error_t doca_verbs_srq_init_attr_get_external_umem(
-	const struct doca_verbs_srq_init_attr *verbs_srq_init_attr,
-	doca_verbs_umem_t **external_umem, uint64_t *external_umem_offset);
+doca_error_t
+doca_verbs_srq_init_attr_get_external_umem(const struct doca_verbs_srq_init_attr *srq_init_attr,
+					   doca_verbs_umem_t **external_umem,
+					   uint64_t *external_umem_offset);
 
 /**
  * Creates an SRQ. Destroy it with doca_verbs_srq_destroy(). The attribute object is not used after
@@ -118,7 +117,7 @@ doca_error_t doca_verbs_srq_init_attr_get_external_umem(
  *         one of an mlx5 device
  */
 doca_error_t doca_verbs_srq_create(struct ibv_context *verbs_context,
-				   struct doca_verbs_srq_init_attr *verbs_srq_init_attr,
+				   struct doca_verbs_srq_init_attr *srq_init_attr,
 				   struct doca_verbs_srq **verbs_srq);
 
 /**
@@ -128,10 +127,10 @@ doca_error_t doca_verbs_srq_create(struct ibv_context *verbs_context,
  * @retval DOCA_ERROR_DRIVER the firmware or the kernel refused. The only valid call is then to
  *         destroy the SRQ again.
  */
-doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *verbs_srq);
+doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *srq);
 
 /** Returns the number of the SRQ, 24 bits. */
-uint32_t doca_verbs_srq_get_srqn(const struct doca_verbs_srq *verbs_srq);
+uint32_t doca_verbs_srq_get_srqn(const struct doca_verbs_srq *srq);
 
 /**
  * Returns the queue of an SRQ. It writes nothing if an argument is NULL.
@@ -144,14 +143,14 @@ uint32_t doca_verbs_srq_get_srqn(const struct doca_verbs_srq *verbs_srq);
  * @param srq_num_entries gets the number of entries, a power of two
  * @param rwqe_size_bytes gets the bytes of an entry, a power of two
  */
-void doca_verbs_srq_get_wq(const struct doca_verbs_srq *verbs_srq, void **srq_buf,
+void doca_verbs_srq_get_wq(const struct doca_verbs_srq *srq, void **srq_buf,
 			   uint32_t *srq_num_entries, uint32_t *rwqe_size_bytes);
 
 /**
  * Returns the address of the DBREC: two big-endian words, the first of which is the receive
  * counter.
  */
-void *doca_verbs_srq_get_dbr_addr(const struct doca_verbs_srq *verbs_srq);
+void *doca_verbs_srq_get_dbr_addr(const struct doca_verbs_srq *srq);
 
 #ifdef __cplusplus
 }

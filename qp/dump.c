@@ -19,8 +19,8 @@ size_t gdk_dump_wqe(char *buf, size_t size, const void *wqe, unsigned int slots)
 	struct gdk_wqe_view v = { .ring = (const uint8_t *)copy, .mask = UINT64_MAX };
 	struct gdk_text t;
 
-	GDK_CHECK_ARG_OR(0, buf != NULL || !size);
-	GDK_CHECK_ARG_OR(0, wqe != NULL || !slots);
+	GDK_CHECK_ARG_OR(0, buf || !size, "buf NULL (expected a buffer of size %zu)", size);
+	GDK_CHECK_ARG_OR(0, wqe || !slots, "wqe NULL (expected a WQE of %u slots)", slots);
 	slots = slots < MAX_SLOTS ? slots : MAX_SLOTS;
 	v.limit = slots * 4;
 	gdk_text_start(&t, buf, size);
@@ -39,8 +39,8 @@ size_t gdk_dump_cqe(char *buf, size_t size, const void *cqe)
 					.limit = 4 };
 	struct gdk_text t;
 
-	GDK_CHECK_ARG_OR(0, buf != NULL || !size);
-	GDK_CHECK_ARG_OR(0, cqe != NULL);
+	GDK_CHECK_ARG_OR(0, buf || !size, "buf NULL (expected a buffer of size %zu)", size);
+	GDK_CHECK_PTR_OR(0, cqe);
 	memcpy(copy, cqe, sizeof(copy));
 	gdk_text_start(&t, buf, size);
 	gdk_text_cqe(&t, &v);
@@ -55,9 +55,9 @@ doca_error_t gdk_verbs_qp_dump_wqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
 	unsigned int i;
 	uint32_t num;
 
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(buf != NULL);
-	GDK_CHECK_ARG(size > 0);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(buf);
+	GDK_CHECK_ARG(size, "size 0 (expected at least 1)");
 	ring = gdk_to_export(qp)->dev.sq_wqe_daddr;
 	num = qp->qp->sq_num;
 	for (i = 0; i < MAX_SLOTS && i < num; i++) {
@@ -79,9 +79,9 @@ doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
 	uint64_t cqe[8], at;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(buf != NULL);
-	GDK_CHECK_ARG(size > 0);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(buf);
+	GDK_CHECK_ARG(size, "size 0 (expected at least 1)");
 	x = gdk_to_export(qp);
 	cq = x->cq;
 	at = cq->collapsed ? 0 : (index + x->dev.cq_sq.cqe_rsvd) % cq->cqe_num;

@@ -72,15 +72,15 @@ static doca_error_t query_error(struct gdk_export *x, error_cqe_t *cqe, bool *ha
 }
 
 doca_error_t doca_gpu_verbs_query_last_error(struct doca_gpu_verbs_qp *qp,
-					     struct doca_gpu_verbs_qp_error_info *info)
+					     struct doca_gpu_verbs_qp_error_info *error_info)
 {
 	struct doca_gpu_verbs_qp_error_info found = { 0 };
 	bool has_cqe, has_error;
 	doca_error_t err;
 	error_cqe_t cqe;
 
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(info != NULL);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(error_info);
 	err = query_error(gdk_to_export(qp), &cqe, &has_cqe, &has_error);
 	if (err != DOCA_SUCCESS)
 		return err;
@@ -92,7 +92,7 @@ doca_error_t doca_gpu_verbs_query_last_error(struct doca_gpu_verbs_qp *qp,
 		found.hw_synd_type = cqe.hw_synd_type;
 		found.wqe_counter = be16toh(cqe.wqe_counter);
 	}
-	*info = found;
+	*error_info = found;
 	return DOCA_SUCCESS;
 }
 
@@ -144,8 +144,8 @@ doca_error_t gdk_verbs_qp_get_error(struct doca_gpu_verbs_qp *qp, struct gdk_qp_
 	doca_error_t err;
 	error_cqe_t cqe;
 
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(error != NULL);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(error);
 	x = gdk_to_export(qp);
 	err = query_error(x, &cqe, &found.has_cqe, &found.has_error);
 	if (err != DOCA_SUCCESS)

@@ -44,8 +44,8 @@ doca_error_t gdk_events_open(doca_dev_t *net_dev, struct gdk_events **events)
 	struct gdk_events *opened;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(net_dev != NULL);
-	GDK_CHECK_ARG(events != NULL);
+	GDK_CHECK_PTR(net_dev);
+	GDK_CHECK_PTR(events);
 	opened = calloc(1, sizeof(*opened));
 	if (!opened) {
 		gdk_err("no memory for an event channel");
@@ -72,7 +72,7 @@ err_free:
 
 doca_error_t gdk_events_close(struct gdk_events *events)
 {
-	GDK_CHECK_ARG(events != NULL);
+	GDK_CHECK_PTR(events);
 	mlx5dv_devx_destroy_event_channel(events->channel);
 	atomic_fetch_sub(&events->dev->users, 1);
 	free(events);
@@ -81,8 +81,8 @@ doca_error_t gdk_events_close(struct gdk_events *events)
 
 doca_error_t gdk_events_get_fd(const struct gdk_events *events, int *fd)
 {
-	GDK_CHECK_ARG(events != NULL);
-	GDK_CHECK_ARG(fd != NULL);
+	GDK_CHECK_PTR(events);
+	GDK_CHECK_PTR(fd);
 	*fd = events->channel->fd;
 	return DOCA_SUCCESS;
 }
@@ -158,15 +158,15 @@ static doca_error_t watch(struct gdk_events *events, const struct doca_dev *dev,
 
 doca_error_t gdk_events_watch_cq(struct gdk_events *events, doca_verbs_cq_t *cq)
 {
-	GDK_CHECK_ARG(events != NULL);
-	GDK_CHECK_ARG(cq != NULL);
+	GDK_CHECK_PTR(events);
+	GDK_CHECK_PTR(cq);
 	return watch(events, cq->dev, cq->obj, true, cq->cqn);
 }
 
 doca_error_t gdk_events_watch_qp(struct gdk_events *events, doca_verbs_qp_t *qp)
 {
-	GDK_CHECK_ARG(events != NULL);
-	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_PTR(events);
+	GDK_CHECK_PTR(qp);
 	return watch(events, qp->dev, qp->obj, false, qp->qpn);
 }
 
@@ -179,8 +179,8 @@ doca_error_t gdk_events_get(struct gdk_events *events, struct gdk_event *event)
 	ssize_t len;
 	size_t i;
 
-	GDK_CHECK_ARG(events != NULL);
-	GDK_CHECK_ARG(event != NULL);
+	GDK_CHECK_PTR(events);
+	GDK_CHECK_PTR(event);
 	len = mlx5dv_devx_get_event(events->channel, &box.hdr, sizeof(box));
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return DOCA_ERROR_AGAIN;

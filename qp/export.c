@@ -30,16 +30,14 @@ static doca_error_t check_mode(const struct doca_verbs_qp_t *qp,
 {
 	const char *why = NULL;
 
-	if ((unsigned int)mode > MODE(NO_DBR_SW_EMULATED))
-		why = "send_dbr_mode_ext is not a valid DBREC mode";
-	else if ((mode == MODE(NO_DBR_HW)) != qp->no_dbr)
-		why = "the QP was created with another DBREC mode";
+	if ((mode == MODE(NO_DBR_HW)) != qp->no_dbr)
+		why = "send_dbr_mode_ext is not the one with which the QP was created";
 	else if (h == H(GPU_SM_NO_DBR) && mode == MODE(VALID_DBR))
-		why = "GPU_SM_NO_DBR cannot be combined with the VALID_DBR mode";
+		why = "nic_handler GPU_SM_NO_DBR does not allow send_dbr_mode_ext VALID_DBR";
 	if (!why)
 		return DOCA_SUCCESS;
-	gdk_err("QP 0x%x: cannot export it: %s (mode %d, handler %s)", qp->qpn, why, mode,
-		gdk_handler_name(h));
+	gdk_err("QP 0x%x: cannot export it: %s (send_dbr_mode_ext %d, nic_handler %s)", qp->qpn,
+		why, mode, gdk_handler_name(h));
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
@@ -344,7 +342,7 @@ doca_error_t gdk_qp_export(const struct gdk_export_ask *what, struct doca_gpu_ve
 doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 				      enum doca_gpu_dev_verbs_nic_handler nic_handler,
 				      void *gpu_qp_umem_dev_ptr, doca_verbs_cq_t *cq_sq,
-				      enum doca_gpu_verbs_send_dbr_mode_ext mode,
+				      enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext,
 				      struct doca_gpu_verbs_qp **qp_out)
 {
 	const struct gdk_export_ask what = {
@@ -352,14 +350,16 @@ doca_error_t doca_gpu_verbs_export_qp(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 		.qp = qp,
 		.cq = cq_sq,
 		.handler = nic_handler,
-		.mode = mode,
+		.mode = send_dbr_mode_ext,
 	};
 
 	(void)gpu_qp_umem_dev_ptr;
-	GDK_CHECK_ARG(gpu_dev != NULL);
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(cq_sq != NULL);
-	GDK_CHECK_ARG(qp_out != NULL);
+	GDK_CHECK_PTR(gpu_dev);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_HANDLER(nic_handler);
+	GDK_CHECK_PTR(cq_sq);
+	GDK_CHECK_ENUM(send_dbr_mode_ext, DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED);
+	GDK_CHECK_PTR(qp_out);
 	GDK_CHECK_MIX(gpu_dev, qp);
 	GDK_CHECK_MIX(qp, cq_sq);
 	return gdk_qp_export(&what, qp_out);
@@ -370,8 +370,11 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	void (*unmonitor)(struct gdk_db_qp * x);
 	struct gdk_export *x;
 
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(qp->gpu_dev == gpu_dev);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(gpu_dev);
+	GDK_CHECK_ARG(qp->gpu_dev == gpu_dev,
+		      "gpu_dev %p (expected %p, GPU %s, to which QP 0x%x is exported)",
+		      (void *)gpu_dev, (void *)qp->gpu_dev, gdk_gpu_name(qp->gpu_dev), qp->qp->qpn);
 	x = gdk_to_export(qp);
 	/* Remove the QP from its service first: the service's thread uses counter and register.
 	 * Acquire: pairs with the release in join() of service.c. */

@@ -48,8 +48,8 @@ doca_error_t gdk_export_read_cq(const struct gdk_export *x, uint8_t **out)
 doca_error_t gdk_verbs_qp_get_handler_report(const struct doca_gpu_verbs_qp *qp,
 					     struct gdk_handler_report *report)
 {
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(report != NULL);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(report);
 	/* q.pub is at offset 0 of struct gdk_export */
 	gdk_doorbell_report(&((const struct gdk_export *)qp)->q.decision, report);
 	return DOCA_SUCCESS;
@@ -92,8 +92,8 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 	uint64_t reserved, rings;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(counters != NULL);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(counters);
 	x = gdk_to_export(qp);
 	err = read_state(x, &st, &reserved);
 	if (err != DOCA_SUCCESS)
@@ -185,7 +185,7 @@ static doca_error_t state_store32(struct gdk_export *x, size_t offset, uint32_t 
 
 doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp)
 {
-	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_PTR(qp);
 	return state_store32(gdk_to_export(qp), offsetof(struct gdk_qp_state, abort_word), 1);
 }
 
@@ -218,7 +218,7 @@ doca_error_t gdk_verbs_qp_clear_abort(struct doca_gpu_verbs_qp *qp)
 	uint64_t reserved;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_PTR(qp);
 	x = gdk_to_export(qp);
 	err = read_state(x, &st, &reserved);
 	if (err != DOCA_SUCCESS)
@@ -243,7 +243,7 @@ doca_error_t gdk_verbs_qp_set_wait_limit(struct doca_gpu_verbs_qp *qp, uint64_t 
 {
 	struct gdk_export *x;
 
-	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_PTR(qp);
 	x = gdk_to_export(qp);
 	x->wait_limit_ns = ns;
 	return gdk_gpu_write(qp->gpu_dev,

@@ -87,41 +87,47 @@ static const unsigned int ways[] = {
 	[DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM] = GDK_UMEM_TRY_PEER,
 };
 
-static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *attr, struct plan *p)
+static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+			      struct plan *p)
 {
-	bool stated = attr->send_dbr_mode_ext != GDK_SEND_DBR_MODE_AUTO;
-	enum doca_gpu_dev_verbs_nic_handler h = attr->nic_handler;
+	bool stated = qp_init_attr->send_dbr_mode_ext != GDK_SEND_DBR_MODE_AUTO;
+	enum doca_gpu_dev_verbs_nic_handler h = qp_init_attr->nic_handler;
 
-	GDK_CHECK_ARG(attr->gpu_dev != NULL);
-	GDK_CHECK_ARG(attr->net_dev != NULL);
-	GDK_CHECK_MIX(attr->gpu_dev, attr->net_dev);
-	GDK_CHECK_ARG(attr->ibpd == NULL || attr->ibpd == attr->net_dev->pd);
-	GDK_CHECK_ARG(attr->sq_nwqe > 0);
-	GDK_CHECK_ARG((unsigned int)attr->mreg_type < DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_MAX);
-	GDK_CHECK_ARG(!stated || (unsigned int)attr->send_dbr_mode_ext <= MODE(NO_DBR_SW_EMULATED));
+	GDK_CHECK_PTR(qp_init_attr->gpu_dev);
+	GDK_CHECK_PTR(qp_init_attr->net_dev);
+	GDK_CHECK_MIX(qp_init_attr->gpu_dev, qp_init_attr->net_dev);
+	GDK_CHECK_ARG(
+		!qp_init_attr->ibpd || qp_init_attr->ibpd == qp_init_attr->net_dev->pd,
+		"qp_init_attr->ibpd %p (expected NULL or %p, the protection domain of net_dev)",
+		(void *)qp_init_attr->ibpd, (void *)qp_init_attr->net_dev->pd);
+	GDK_CHECK_RANGE(qp_init_attr->sq_nwqe, 1, GDK_SQ_DEPTH_MAX);
+	GDK_CHECK_HANDLER(qp_init_attr->nic_handler);
+	GDK_CHECK_ENUM(qp_init_attr->mreg_type, DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM);
+	if (stated)
+		GDK_CHECK_ENUM(qp_init_attr->send_dbr_mode_ext,
+			       DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED);
+	GDK_CHECK_ENUM(qp_init_attr->ordering_semantic, DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL);
 	if (!stated && h != H(AUTO) && h != H(CPU_PROXY) && h != H(GPU_SM_DB)) {
-		gdk_err("nic_handler %s (%d) needs an explicit send_dbr_mode_ext",
-			gdk_handler_name(h), h);
+		gdk_err("nic_handler %s (%d) excludes send_dbr_mode_ext GDK_SEND_DBR_MODE_AUTO "
+			"(%d): set VALID_DBR (%d) or NO_DBR_HW (%d)",
+			gdk_handler_name(h), h, GDK_SEND_DBR_MODE_AUTO, MODE(VALID_DBR),
+			MODE(NO_DBR_HW));
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	*p = (struct plan){
-		.gpu = attr->gpu_dev,
-		.dev = attr->net_dev,
+		.gpu = qp_init_attr->gpu_dev,
+		.dev = qp_init_attr->net_dev,
 		/* enable_umem_cpu; a reserved byte in API 3.0, so ignore other values than 1 */
-		.mem = attr->reserved2[0] == 1 ? DOCA_GPU_MEM_TYPE_CPU_GPU : gdk_queue_mem_type(),
-		.ways = ways[attr->mreg_type],
-		.depth = (uint32_t)gdk_roundup_pow2(attr->sq_nwqe),
-		.collapsed = attr->cq_collapsed,
-		.ordering = attr->ordering_semantic,
+		.mem = qp_init_attr->reserved2[0] == 1 ? DOCA_GPU_MEM_TYPE_CPU_GPU
+						       : gdk_queue_mem_type(),
+		.ways = ways[qp_init_attr->mreg_type],
+		.depth = (uint32_t)gdk_roundup_pow2(qp_init_attr->sq_nwqe),
+		.collapsed = qp_init_attr->cq_collapsed,
+		.ordering = qp_init_attr->ordering_semantic,
 		.want = h,
-		.mode = stated ? attr->send_dbr_mode_ext : MODE(VALID_DBR),
+		.mode = stated ? qp_init_attr->send_dbr_mode_ext : MODE(VALID_DBR),
 		.mode_stated = stated,
 	};
-	if (p->depth > GDK_SQ_DEPTH_MAX) {
-		gdk_err("sq_nwqe %u is not supported (expected 1..%u)", attr->sq_nwqe,
-			GDK_SQ_DEPTH_MAX);
-		return DOCA_ERROR_INVALID_VALUE;
-	}
 	if (!stated && h == H(AUTO) && has_room_without_dbr(p->dev))
 		p->mode = MODE(NO_DBR_HW);
 	return DOCA_SUCCESS;
@@ -424,16 +430,16 @@ static doca_error_t build_or_fall_back(struct plan *p, void *obj,
 
 /* ---- public ---- */
 
-doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *attr,
+doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
 					 struct doca_gpu_verbs_qp_hl **qp)
 {
 	struct doca_gpu_verbs_qp_hl *hl;
 	struct plan p;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(qp != NULL);
-	err = plan_init(attr, &p);
+	GDK_CHECK_PTR(qp_init_attr);
+	GDK_CHECK_PTR(qp);
+	err = plan_init(qp_init_attr, &p);
 	if (err != DOCA_SUCCESS)
 		return err;
 	hl = calloc(1, sizeof(*hl));
@@ -454,23 +460,23 @@ doca_error_t doca_gpu_verbs_destroy_qp_hl(struct doca_gpu_verbs_qp_hl *qp)
 {
 	doca_error_t err;
 
-	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_PTR(qp);
 	err = destroy_parts(qp, false);
 	if (err == DOCA_SUCCESS)
 		free(qp);
 	return err;
 }
 
-doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_attr_hl *attr,
+doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
 					       struct doca_gpu_verbs_qp_group_hl **qpg)
 {
 	struct doca_gpu_verbs_qp_group_hl *g;
 	struct plan p;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(qpg != NULL);
-	err = plan_init(attr, &p);
+	GDK_CHECK_PTR(qp_init_attr);
+	GDK_CHECK_PTR(qpg);
+	err = plan_init(qp_init_attr, &p);
 	if (err != DOCA_SUCCESS)
 		return err;
 	if (p.want == H(GPU_SM_BF)) {
@@ -496,7 +502,7 @@ doca_error_t doca_gpu_verbs_destroy_qp_group_hl(struct doca_gpu_verbs_qp_group_h
 {
 	doca_error_t err;
 
-	GDK_CHECK_ARG(qpg != NULL);
+	GDK_CHECK_PTR(qpg);
 	err = destroy_parts(&qpg->qp_companion, true);
 	if (err == DOCA_SUCCESS)
 		err = destroy_parts(&qpg->qp_main, false);
@@ -535,9 +541,9 @@ doca_error_t doca_gpu_verbs_qp_flat_list_create_hl(struct doca_gpu_verbs_qp_hl *
 	doca_error_t err;
 	uint32_t i;
 
-	GDK_CHECK_ARG(qp_list != NULL);
-	GDK_CHECK_ARG(num_elems > 0);
-	GDK_CHECK_ARG(qp_gpu != NULL);
+	GDK_CHECK_PTR(qp_list);
+	GDK_CHECK_ARG(num_elems, "num_elems 0 (expected at least 1)");
+	GDK_CHECK_PTR(qp_gpu);
 	err = flat_gpu(qp_list, num_elems, &gpu);
 	if (err != DOCA_SUCCESS)
 		return err;
@@ -555,6 +561,6 @@ doca_error_t doca_gpu_verbs_qp_flat_list_create_hl(struct doca_gpu_verbs_qp_hl *
 
 doca_error_t doca_gpu_verbs_qp_flat_list_destroy_hl(struct doca_gpu_dev_verbs_qp *qp_gpu)
 {
-	GDK_CHECK_ARG(qp_gpu != NULL);
+	GDK_CHECK_PTR(qp_gpu);
 	return gdk_dev_array_destroy(NULL, qp_gpu);
 }

@@ -103,8 +103,8 @@ doca_error_t gdk_lag_take_turn(struct doca_verbs_qp_t *qp, uint8_t *port)
 
 doca_error_t gdk_verbs_qp_attr_set_lag_port(doca_verbs_qp_attr_t *attr, uint8_t port)
 {
-	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(port < 16);
+	GDK_CHECK_PTR(attr);
+	GDK_CHECK_RANGE(port, 0, 15);
 	attr->lag_port = port;
 	return DOCA_SUCCESS;
 }
@@ -116,8 +116,8 @@ doca_error_t gdk_verbs_qp_get_lag(doca_verbs_qp_t *qp, struct gdk_qp_lag *lag)
 	struct gdk_qp_lag found;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(lag != NULL);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(lag);
 	if (qp->sdk) {
 		gdk_err("QP: cannot query the port of the bond: the QP belongs to the DOCA SDK");
 		return DOCA_ERROR_NOT_SUPPORTED;

@@ -77,6 +77,16 @@ static const struct {
 	{ ACK_FREQ, "LOG_ACK_REQ_FREQ", 0 },
 };
 
+static int all_attrs(void)
+{
+	int all = 0;
+	size_t i;
+
+	for (i = 0; i < GDK_ARRAY_SIZE(attrs); i++)
+		all |= attrs[i].bit;
+	return all;
+}
+
 const char *gdk_qp_state_name(enum doca_verbs_qp_state state)
 {
 	static const char *const names[] = { "RST", "INIT", "RTR", "RTS", "ERR" };
@@ -146,12 +156,14 @@ static doca_error_t check_values(struct doca_verbs_qp_t *qp, const doca_verbs_qp
 	const struct gdk_caps *caps = &qp->dev->caps;
 
 	if ((mask & A(PORT_NUM)) && a->port_num > caps->num_ports) {
-		gdk_err("QP 0x%x: port %u does not exist (the device has %u)", qp->qpn, a->port_num,
-			caps->num_ports);
+		gdk_err("QP 0x%x: port_num %u does not exist (the device has ports 1 to %u)",
+			qp->qpn, a->port_num, caps->num_ports);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if ((mask & A(AH_ATTR)) && !a->has_ah) {
-		gdk_err("QP 0x%x: AH_ATTR is in attr_mask, but no ah_attr was set", qp->qpn);
+		gdk_err("QP 0x%x: attr_mask 0x%x has AH_ATTR, but no ah_attr was set "
+			"(doca_verbs_qp_attr_set_ah_attr)",
+			qp->qpn, (unsigned int)mask);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if ((mask & A(MAX_QP_RD_ATOMIC)) && caps->max_qp_init_rd_atom &&
@@ -343,16 +355,20 @@ static doca_error_t modify_locked(struct doca_verbs_qp_t *qp, const doca_verbs_q
 	return err == DOCA_SUCCESS ? do_transition(qp, t, a, mask) : err;
 }
 
-doca_error_t doca_verbs_qp_modify(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, int attr_mask)
+doca_error_t doca_verbs_qp_modify(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *qp_attr, int attr_mask)
 {
 	doca_error_t err;
 
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_MIX(qp, attr);
-	GDK_SDK(qp, doca_verbs_qp_modify, qp->sdk, attr->sdk, attr_mask);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(qp_attr);
+	GDK_CHECK_MIX(qp, qp_attr);
+	GDK_SDK(qp, doca_verbs_qp_modify, qp->sdk, qp_attr->sdk, attr_mask);
+	GDK_CHECK_ARG(!(attr_mask & ~all_attrs()),
+		      "attr_mask 0x%x (bits 0x%x are no DOCA_VERBS_QP_ATTR_* and no "
+		      "GDK_VERBS_QP_ATTR_*)",
+		      (unsigned int)attr_mask, (unsigned int)(attr_mask & ~all_attrs()));
 	pthread_mutex_lock(&qp->lock);
-	err = modify_locked(qp, attr, attr_mask);
+	err = modify_locked(qp, qp_attr, attr_mask);
 	pthread_mutex_unlock(&qp->lock);
 	return err;
 }

@@ -103,29 +103,30 @@ static doca_error_t check_queues(const struct doca_verbs_qp_t *qp)
 	const char *why = NULL;
 
 	if (init->pd && init->pd != qp->dev)
-		why = "the PD belongs to another device";
+		why = "pd (doca_verbs_qp_init_attr_set_pd) is another device than net_dev";
 	else if (!init->sq_wr && !has_rq)
-		why = "neither a send queue nor a receive queue is requested";
+		why = "it has no queue: set sq_wr, rq_wr or srq";
 	else if (init->sq_wr && !init->send_cq)
-		why = "sq_wr without send_cq";
+		why = "send_cq NULL, but it has a send queue";
 	else if (has_rq && !init->receive_cq)
-		why = "a receive queue without receive_cq";
+		why = "receive_cq NULL, but it has a receive queue";
 	else if (!init->external_umem != !init->external_umem_dbr)
-		why = "queues and DBREC must both be in external umems, or neither";
+		why = "only one of external_umem and external_umem_dbr is set: set both or none";
 	else if (init->emulate_no_dbr_ext &&
 		 init->send_dbr_mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT)
-		why = "NO_DBR_EXT and its emulation cannot be combined";
+		why = "send_dbr_mode NO_DBR_EXT and emulate_no_dbr_ext exclude each other";
 	if (!why)
 		return DOCA_SUCCESS;
-	gdk_err("QP: cannot create it: %s", why);
+	gdk_err("QP of sq_wr %u, rq_wr %u: cannot create it: %s", init->sq_wr, init->rq_wr, why);
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
 static doca_error_t check_supported(const struct doca_verbs_qp_t *qp)
 {
 	if (qp->init.ordering_semantic != DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA) {
-		gdk_err("QP: ordering semantic %d is not supported (expected IBTA)",
-			qp->init.ordering_semantic);
+		gdk_err("QP: ordering_semantic %d is not supported (expected "
+			"DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA, %d)",
+			qp->init.ordering_semantic, DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	if (qp->init.send_dbr_mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT &&
@@ -390,36 +391,36 @@ static doca_error_t check_and_size(struct doca_verbs_qp_t *qp)
 	return err;
 }
 
-doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t *init_attr,
+doca_error_t doca_verbs_qp_create(doca_dev_t *net_dev, doca_verbs_qp_init_attr_t *qp_init_attr,
 				  doca_verbs_qp_t **verbs_qp)
 {
 	struct doca_verbs_qp_t *qp;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(net_dev != NULL);
-	GDK_CHECK_ARG(init_attr != NULL);
-	GDK_CHECK_ARG(verbs_qp != NULL);
-	GDK_CHECK_MIX(net_dev, init_attr);
-	GDK_SDK_CHILD(net_dev, "Verbs QP", gdk_sdk_qp_create(net_dev, init_attr, verbs_qp));
+	GDK_CHECK_PTR(net_dev);
+	GDK_CHECK_PTR(qp_init_attr);
+	GDK_CHECK_PTR(verbs_qp);
+	GDK_CHECK_MIX(net_dev, qp_init_attr);
+	GDK_SDK_CHILD(net_dev, "Verbs QP", gdk_sdk_qp_create(net_dev, qp_init_attr, verbs_qp));
 	qp = calloc(1, sizeof(*qp));
 	if (!qp) {
 		gdk_err("no memory for a QP");
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	qp->dev = net_dev;
-	qp->init = *init_attr;
-	qp->context = init_attr->qp_context;
-	qp->no_dbr = init_attr->send_dbr_mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT;
-	qp->emulate_no_dbr = init_attr->emulate_no_dbr_ext;
-	qp->send_cq = init_attr->send_cq;
-	qp->recv_cq = init_attr->receive_cq;
-	qp->srq = init_attr->srq;
+	qp->init = *qp_init_attr;
+	qp->context = qp_init_attr->qp_context;
+	qp->no_dbr = qp_init_attr->send_dbr_mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT;
+	qp->emulate_no_dbr = qp_init_attr->emulate_no_dbr_ext;
+	qp->send_cq = qp_init_attr->send_cq;
+	qp->recv_cq = qp_init_attr->receive_cq;
+	qp->srq = qp_init_attr->srq;
 	qp->state = DOCA_VERBS_QP_STATE_RST;
 	err = check_and_size(qp);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	grant_core_direct(qp);
-	err = init_attr->external_umem ? use_external(qp) : use_internal(qp);
+	err = qp_init_attr->external_umem ? use_external(qp) : use_internal(qp);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	qp->sq_buf = (uint8_t *)qp->rq_buf + rq_bytes(qp);
@@ -453,7 +454,7 @@ doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *qp)
 	struct doca_dev *dev;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(qp != NULL);
+	GDK_CHECK_PTR(qp);
 	dev = qp->dev;
 	if (qp->exported) {
 		gdk_err("QP 0x%x: cannot destroy it: still exported to GPU %p", qp->qpn,
@@ -494,12 +495,12 @@ doca_error_t doca_verbs_qp_get_wq(const doca_verbs_qp_t *qp, void **sq_buf,
 				  uint32_t *sq_num_entries, void **rq_buf, uint32_t *rq_num_entries,
 				  uint32_t *rwqe_size_bytes)
 {
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(sq_buf != NULL);
-	GDK_CHECK_ARG(sq_num_entries != NULL);
-	GDK_CHECK_ARG(rq_buf != NULL);
-	GDK_CHECK_ARG(rq_num_entries != NULL);
-	GDK_CHECK_ARG(rwqe_size_bytes != NULL);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(sq_buf);
+	GDK_CHECK_PTR(sq_num_entries);
+	GDK_CHECK_PTR(rq_buf);
+	GDK_CHECK_PTR(rq_num_entries);
+	GDK_CHECK_PTR(rwqe_size_bytes);
 	GDK_SDK_VOID(qp, "doca_verbs_qp_get_wq",
 		     (const void *, void **, uint32_t *, void **, uint32_t *, uint32_t *), qp->sdk,
 		     sq_buf, sq_num_entries, rq_buf, rq_num_entries, rwqe_size_bytes);
@@ -513,8 +514,8 @@ doca_error_t doca_verbs_qp_get_wq(const doca_verbs_qp_t *qp, void **sq_buf,
 
 doca_error_t doca_verbs_qp_get_dbr_addr(const doca_verbs_qp_t *qp, void **dbr_addr)
 {
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(dbr_addr != NULL);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(dbr_addr);
 	GDK_SDK_VALUE(qp, void *, "doca_verbs_qp_get_dbr_addr", dbr_addr);
 	*dbr_addr = qp->dbrec;
 	return DOCA_SUCCESS;
@@ -522,8 +523,8 @@ doca_error_t doca_verbs_qp_get_dbr_addr(const doca_verbs_qp_t *qp, void **dbr_ad
 
 doca_error_t doca_verbs_qp_get_uar_addr(const doca_verbs_qp_t *qp, void **uar_addr)
 {
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(uar_addr != NULL);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(uar_addr);
 	GDK_SDK_VALUE(qp, void *, "doca_verbs_qp_get_uar_addr", uar_addr);
 	*uar_addr = gdk_qp_db_reg(qp);
 	return DOCA_SUCCESS;
@@ -531,8 +532,8 @@ doca_error_t doca_verbs_qp_get_uar_addr(const doca_verbs_qp_t *qp, void **uar_ad
 
 doca_error_t doca_verbs_qp_get_qpn(const doca_verbs_qp_t *qp, uint32_t *qpn)
 {
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(qpn != NULL);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(qpn);
 	GDK_SDK_VALUE(qp, uint32_t, "doca_verbs_qp_get_qpn", qpn);
 	*qpn = qp->qpn;
 	return DOCA_SUCCESS;
@@ -540,6 +541,6 @@ doca_error_t doca_verbs_qp_get_qpn(const doca_verbs_qp_t *qp, uint32_t *qpn)
 
 bool doca_verbs_qp_get_emulate_no_dbr_ext(const doca_verbs_qp_t *qp)
 {
-	GDK_CHECK_ARG_OR(false, qp != NULL);
+	GDK_CHECK_PTR_OR(false, qp);
 	return qp->emulate_no_dbr;
 }

@@ -159,31 +159,31 @@ doca_error_t gdk_qp_query_state(struct doca_verbs_qp_t *qp, uint8_t out[PRM_QUER
 	return state_from_prm((uint32_t)prm_get(out + PRM_QUERY_QP_QPC_AT, PRM_QPC_STATE), state);
 }
 
-doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr,
-				 doca_verbs_qp_init_attr_t *init_attr, int *attr_mask)
+doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *qp_attr,
+				 doca_verbs_qp_init_attr_t *qp_init_attr, int *attr_mask)
 {
 	uint8_t out[PRM_QUERY_QP_OUT_LEN];
 	enum doca_verbs_qp_state state;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(qp != NULL);
-	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(init_attr != NULL);
-	GDK_CHECK_MIX(qp, attr);
-	GDK_CHECK_MIX(qp, init_attr);
-	GDK_SDK(qp, doca_verbs_qp_query, qp->sdk, attr->sdk, init_attr->sdk, attr_mask);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(qp_attr);
+	GDK_CHECK_PTR(qp_init_attr);
+	GDK_CHECK_MIX(qp, qp_attr);
+	GDK_CHECK_MIX(qp, qp_init_attr);
+	GDK_SDK(qp, doca_verbs_qp_query, qp->sdk, qp_attr->sdk, qp_init_attr->sdk, attr_mask);
 	err = gdk_qp_query_state(qp, out, &state);
 	if (err != DOCA_SUCCESS)
 		return err;
-	memset(attr, 0, sizeof(*attr));
-	attr->current_state = state;
-	attr->next_state = state;
-	get_context(out + PRM_QUERY_QP_QPC_AT, attr);
-	get_path(out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT, attr);
-	get_link(out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT, qp->dev->caps.roce, &attr->ah);
-	attr->ah.dev = qp->dev;
-	attr->has_ah = valid_mask(state) & DOCA_VERBS_QP_ATTR_AH_ATTR;
-	get_init(qp, out + PRM_QUERY_QP_QPC_AT, init_attr);
+	memset(qp_attr, 0, sizeof(*qp_attr));
+	qp_attr->current_state = state;
+	qp_attr->next_state = state;
+	get_context(out + PRM_QUERY_QP_QPC_AT, qp_attr);
+	get_path(out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT, qp_attr);
+	get_link(out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT, qp->dev->caps.roce, &qp_attr->ah);
+	qp_attr->ah.dev = qp->dev;
+	qp_attr->has_ah = valid_mask(state) & DOCA_VERBS_QP_ATTR_AH_ATTR;
+	get_init(qp, out + PRM_QUERY_QP_QPC_AT, qp_init_attr);
 	if (attr_mask)
 		*attr_mask = valid_mask(state);
 	return DOCA_SUCCESS;

@@ -222,7 +222,7 @@ doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *
 	struct gdk_export *x;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(qp_gverbs != NULL);
+	GDK_CHECK_PTR(qp_gverbs);
 	x = gdk_to_export(qp_gverbs);
 	gdk_export_warn_tail(x);
 	pthread_spin_lock(&x->q.proxy.step_lock);

@@ -24,11 +24,11 @@
 #define SRQ_WR_MAX	 32768u
 #define SRQ_SGE_MAX	 31u
 
-doca_error_t doca_verbs_srq_init_attr_create(struct doca_verbs_srq_init_attr **srq_init_attr)
+doca_error_t doca_verbs_srq_init_attr_create(struct doca_verbs_srq_init_attr **verbs_srq_init_attr)
 {
 	struct doca_verbs_srq_init_attr *attr;
 
-	GDK_CHECK_ARG(srq_init_attr != NULL);
+	GDK_CHECK_PTR(verbs_srq_init_attr);
 	attr = calloc(1, sizeof(*attr));
 	if (!attr) {
 		gdk_err("no memory for an srq_init_attr");
@@ -36,79 +36,89 @@ doca_error_t doca_verbs_srq_init_attr_create(struct doca_verbs_srq_init_attr **s
 	}
 	GDK_SDK_NEW(attr, "Verbs SRQ Init Attr", doca_verbs_srq_init_attr_create,
 		    (void *)&attr->sdk);
-	*srq_init_attr = attr;
+	*verbs_srq_init_attr = attr;
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_verbs_srq_init_attr_destroy(struct doca_verbs_srq_init_attr *attr)
+doca_error_t doca_verbs_srq_init_attr_destroy(struct doca_verbs_srq_init_attr *srq_init_attr)
 {
-	GDK_CHECK_ARG(attr != NULL);
-	if (attr->sdk)
-		return gdk_sdk_srq_attr_destroy(attr);
-	free(attr);
+	GDK_CHECK_PTR(srq_init_attr);
+	if (srq_init_attr->sdk)
+		return gdk_sdk_srq_attr_destroy(srq_init_attr);
+	free(srq_init_attr);
 	return DOCA_SUCCESS;
 }
 
-#define SRQ_ATTR(vtype, field, v, ok) \
-	doca_error_t doca_verbs_srq_init_attr_set_##field(struct doca_verbs_srq_init_attr *attr, \
-							  vtype v) \
+#define SRQ_ATTR(vtype, field, v, check) \
+	doca_error_t doca_verbs_srq_init_attr_set_##field( \
+		struct doca_verbs_srq_init_attr *srq_init_attr, vtype v) \
 	{ \
-		GDK_CHECK_ARG(attr != NULL); \
-		GDK_SDK_FIRST(attr, doca_verbs_srq_init_attr_set_##field, attr->sdk, v); \
-		if (!attr->sdk) /* the SDK has checked v */ \
-			GDK_CHECK_ARG(ok); \
-		attr->field = v; \
+		GDK_CHECK_PTR(srq_init_attr); \
+		GDK_SDK_FIRST(srq_init_attr, doca_verbs_srq_init_attr_set_##field, \
+			      srq_init_attr->sdk, v); \
+		if (!srq_init_attr->sdk) { /* the SDK has checked v */ \
+			check; \
+		} \
+		srq_init_attr->field = v; \
 		return DOCA_SUCCESS; \
 	} \
-	vtype doca_verbs_srq_init_attr_get_##field(const struct doca_verbs_srq_init_attr *attr) \
+	vtype doca_verbs_srq_init_attr_get_##field( \
+		const struct doca_verbs_srq_init_attr *srq_init_attr) \
 	{ \
-		GDK_CHECK_ARG_OR((vtype)0, attr != NULL); \
-		GDK_SDK_GET(attr, doca_verbs_srq_init_attr_get_##field, attr->sdk); \
-		return attr->field; \
+		GDK_CHECK_PTR_OR((vtype)0, srq_init_attr); \
+		GDK_SDK_GET(srq_init_attr, doca_verbs_srq_init_attr_get_##field, \
+			    srq_init_attr->sdk); \
+		return srq_init_attr->field; \
 	}
 
-SRQ_ATTR(uint32_t, srq_wr, srq_wr, srq_wr > 0)
-SRQ_ATTR(uint32_t, receive_max_sges, receive_max_sges, receive_max_sges > 0)
-SRQ_ATTR(enum doca_verbs_srq_type, type, srq_type, srq_type <= DOCA_VERBS_SRQ_TYPE_CONTIGUOUS)
+SRQ_ATTR(uint32_t, srq_wr, srq_wr, GDK_CHECK_ARG(srq_wr, "srq_wr 0 (expected 1 to %u)", SRQ_WR_MAX))
+SRQ_ATTR(uint32_t, receive_max_sges, receive_max_sges,
+	 GDK_CHECK_ARG(receive_max_sges, "receive_max_sges 0 (expected 1 to %u)", SRQ_SGE_MAX))
+SRQ_ATTR(enum doca_verbs_srq_type, type, srq_type,
+	 GDK_CHECK_ENUM(srq_type, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS))
 
-doca_error_t doca_verbs_srq_init_attr_set_pd(struct doca_verbs_srq_init_attr *attr,
+doca_error_t doca_verbs_srq_init_attr_set_pd(struct doca_verbs_srq_init_attr *srq_init_attr,
 					     struct ibv_pd *pd)
 {
-	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(pd != NULL);
-	if (attr->sdk)
-		return gdk_sdk_srq_set_pd(attr, pd);
-	attr->pd = pd;
+	GDK_CHECK_PTR(srq_init_attr);
+	GDK_CHECK_PTR(pd);
+	if (srq_init_attr->sdk)
+		return gdk_sdk_srq_set_pd(srq_init_attr, pd);
+	srq_init_attr->pd = pd;
 	return DOCA_SUCCESS;
 }
 
 /* Returns the PD of the caller in SDK mode, too; the SDK only has an object of its own for it. */
-struct ibv_pd *doca_verbs_srq_init_attr_get_pd(const struct doca_verbs_srq_init_attr *attr)
+struct ibv_pd *doca_verbs_srq_init_attr_get_pd(const struct doca_verbs_srq_init_attr *srq_init_attr)
 {
-	GDK_CHECK_ARG_OR(NULL, attr != NULL);
-	return attr->pd;
+	GDK_CHECK_PTR_OR(NULL, srq_init_attr);
+	return srq_init_attr->pd;
 }
 
-doca_error_t doca_verbs_srq_init_attr_set_external_umem(struct doca_verbs_srq_init_attr *attr,
-							doca_verbs_umem_t *umem, uint64_t offset)
+doca_error_t
+doca_verbs_srq_init_attr_set_external_umem(struct doca_verbs_srq_init_attr *srq_init_attr,
+					   doca_verbs_umem_t *external_umem,
+					   uint64_t external_umem_offset)
 {
-	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_MIX(attr, umem);
-	GDK_SDK_FIRST(attr, doca_verbs_srq_init_attr_set_external_umem, attr->sdk,
-		      umem ? umem->sdk : NULL, offset);
-	attr->external_umem = umem;
-	attr->external_umem_offset = offset;
+	GDK_CHECK_PTR(srq_init_attr);
+	GDK_CHECK_MIX(srq_init_attr, external_umem);
+	GDK_SDK_FIRST(srq_init_attr, doca_verbs_srq_init_attr_set_external_umem, srq_init_attr->sdk,
+		      external_umem ? external_umem->sdk : NULL, external_umem_offset);
+	srq_init_attr->external_umem = external_umem;
+	srq_init_attr->external_umem_offset = external_umem_offset;
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_verbs_srq_init_attr_get_external_umem(const struct doca_verbs_srq_init_attr *attr,
-							doca_verbs_umem_t **umem, uint64_t *offset)
+doca_error_t
+doca_verbs_srq_init_attr_get_external_umem(const struct doca_verbs_srq_init_attr *srq_init_attr,
+					   doca_verbs_umem_t **external_umem,
+					   uint64_t *external_umem_offset)
 {
-	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(umem != NULL);
-	GDK_CHECK_ARG(offset != NULL);
-	*umem = attr->external_umem;
-	*offset = attr->external_umem_offset;
+	GDK_CHECK_PTR(srq_init_attr);
+	GDK_CHECK_PTR(external_umem);
+	GDK_CHECK_PTR(external_umem_offset);
+	*external_umem = srq_init_attr->external_umem;
+	*external_umem_offset = srq_init_attr->external_umem_offset;
 	return DOCA_SUCCESS;
 }
 
@@ -245,34 +255,36 @@ static doca_error_t create_object(struct doca_verbs_srq *srq, struct ibv_context
 	return err;
 }
 
-doca_error_t doca_verbs_srq_create(struct ibv_context *context,
-				   struct doca_verbs_srq_init_attr *attr,
+doca_error_t doca_verbs_srq_create(struct ibv_context *verbs_context,
+				   struct doca_verbs_srq_init_attr *srq_init_attr,
 				   struct doca_verbs_srq **verbs_srq)
 {
 	struct doca_verbs_srq *srq;
 	uint32_t umem_id;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(context != NULL);
-	GDK_CHECK_ARG(attr != NULL);
-	GDK_CHECK_ARG(verbs_srq != NULL);
-	GDK_SDK_CHILD(attr, "Verbs SRQ", gdk_sdk_srq_create(context, attr, verbs_srq));
+	GDK_CHECK_PTR(verbs_context);
+	GDK_CHECK_PTR(srq_init_attr);
+	GDK_CHECK_PTR(verbs_srq);
+	GDK_SDK_CHILD(srq_init_attr, "Verbs SRQ",
+		      gdk_sdk_srq_create(verbs_context, srq_init_attr, verbs_srq));
 	srq = calloc(1, sizeof(*srq));
 	if (!srq) {
 		gdk_err("no memory for an SRQ");
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	srq->ctx = context;
-	err = size_srq(srq, attr);
+	srq->ctx = verbs_context;
+	err = size_srq(srq, srq_init_attr);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
-	err = attr->external_umem ? use_external(srq, context, attr, &umem_id)
-				  : use_internal(srq, context, &umem_id);
+	err = srq_init_attr->external_umem
+		      ? use_external(srq, verbs_context, srq_init_attr, &umem_id)
+		      : use_internal(srq, verbs_context, &umem_id);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	srq->dbrec = (uint32_t *)((uint8_t *)srq->buf + dbrec_at(srq));
-	err = create_object(srq, context, attr, umem_id,
-			    attr->external_umem ? attr->external_umem_offset : 0);
+	err = create_object(srq, verbs_context, srq_init_attr, umem_id,
+			    srq_init_attr->external_umem ? srq_init_attr->external_umem_offset : 0);
 	if (err != DOCA_SUCCESS)
 		goto err_memory;
 	if (srq->umem)
@@ -291,7 +303,7 @@ doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *srq)
 {
 	doca_error_t err;
 
-	GDK_CHECK_ARG(srq != NULL);
+	GDK_CHECK_PTR(srq);
 	if (atomic_load(&srq->users) > 0) {
 		gdk_err("SRQ 0x%x: cannot destroy it: %d queue pairs still use it", srq->srqn,
 			atomic_load(&srq->users));
@@ -316,7 +328,7 @@ doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *srq)
 
 uint32_t doca_verbs_srq_get_srqn(const struct doca_verbs_srq *srq)
 {
-	GDK_CHECK_ARG_OR(0, srq != NULL);
+	GDK_CHECK_PTR_OR(0, srq);
 	GDK_SDK_GET(srq, doca_verbs_srq_get_srqn, srq->sdk);
 	return srq->srqn;
 }
@@ -324,10 +336,10 @@ uint32_t doca_verbs_srq_get_srqn(const struct doca_verbs_srq *srq)
 void doca_verbs_srq_get_wq(const struct doca_verbs_srq *srq, void **srq_buf,
 			   uint32_t *srq_num_entries, uint32_t *rwqe_size_bytes)
 {
-	GDK_CHECK_ARG_OR(, srq != NULL);
-	GDK_CHECK_ARG_OR(, srq_buf != NULL);
-	GDK_CHECK_ARG_OR(, srq_num_entries != NULL);
-	GDK_CHECK_ARG_OR(, rwqe_size_bytes != NULL);
+	GDK_CHECK_PTR_OR(, srq);
+	GDK_CHECK_PTR_OR(, srq_buf);
+	GDK_CHECK_PTR_OR(, srq_num_entries);
+	GDK_CHECK_PTR_OR(, rwqe_size_bytes);
 	GDK_SDK_GET(srq, doca_verbs_srq_get_wq, srq->sdk, srq_buf, srq_num_entries,
 		    rwqe_size_bytes);
 	*srq_buf = srq->buf;
@@ -337,7 +349,7 @@ void doca_verbs_srq_get_wq(const struct doca_verbs_srq *srq, void **srq_buf,
 
 void *doca_verbs_srq_get_dbr_addr(const struct doca_verbs_srq *srq)
 {
-	GDK_CHECK_ARG_OR(NULL, srq != NULL);
+	GDK_CHECK_PTR_OR(NULL, srq);
 	GDK_SDK_GET(srq, doca_verbs_srq_get_dbr_addr, srq->sdk);
 	return srq->dbrec;
 }

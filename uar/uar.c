@@ -71,9 +71,9 @@ doca_error_t doca_verbs_uar_create(doca_dev_t *net_dev,
 	struct doca_verbs_uar *uar;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(net_dev);
-	GDK_CHECK_ARG((size_t)allocation_type < GDK_ARRAY_SIZE(types));
-	GDK_CHECK_ARG(uar_obj);
+	GDK_CHECK_PTR(net_dev);
+	GDK_CHECK_ENUM(allocation_type, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED);
+	GDK_CHECK_PTR(uar_obj);
 	uar = calloc(1, sizeof(*uar));
 	if (!uar) {
 		gdk_err("no memory for a UAR");
@@ -96,7 +96,7 @@ doca_error_t doca_verbs_uar_destroy(doca_verbs_uar_t *uar_obj)
 {
 	int users;
 
-	GDK_CHECK_ARG(uar_obj);
+	GDK_CHECK_PTR(uar_obj);
 	users = atomic_load(&uar_obj->users);
 	if (users) {
 		gdk_err("UAR 0x%x: cannot destroy it: %d queues still use it", uar_obj->id, users);
@@ -112,8 +112,8 @@ doca_error_t doca_verbs_uar_destroy(doca_verbs_uar_t *uar_obj)
 
 doca_error_t doca_verbs_uar_id_get(const doca_verbs_uar_t *uar, uint32_t *id)
 {
-	GDK_CHECK_ARG(uar);
-	GDK_CHECK_ARG(id);
+	GDK_CHECK_PTR(uar);
+	GDK_CHECK_PTR(id);
 	GDK_SDK_AS(uar, "doca_uar_id_get", doca_verbs_uar_id_get, uar->sdk, id);
 	*id = uar->id;
 	return DOCA_SUCCESS;
@@ -121,8 +121,8 @@ doca_error_t doca_verbs_uar_id_get(const doca_verbs_uar_t *uar, uint32_t *id)
 
 doca_error_t doca_verbs_uar_reg_addr_get(const doca_verbs_uar_t *uar_obj, void **reg_addr)
 {
-	GDK_CHECK_ARG(uar_obj);
-	GDK_CHECK_ARG(reg_addr);
+	GDK_CHECK_PTR(uar_obj);
+	GDK_CHECK_PTR(reg_addr);
 	GDK_SDK_AS(uar_obj, "doca_uar_reg_addr_get", doca_verbs_uar_reg_addr_get, uar_obj->sdk,
 		   reg_addr);
 	*reg_addr = uar_obj->reg_addr;
@@ -131,8 +131,8 @@ doca_error_t doca_verbs_uar_reg_addr_get(const doca_verbs_uar_t *uar_obj, void *
 
 doca_error_t doca_verbs_uar_dbr_less_addr_get(const doca_verbs_uar_t *uar_obj, void **dbr_less_addr)
 {
-	GDK_CHECK_ARG(uar_obj);
-	GDK_CHECK_ARG(dbr_less_addr);
+	GDK_CHECK_PTR(uar_obj);
+	GDK_CHECK_PTR(dbr_less_addr);
 	/* The SDK has one register address for QPs with and without DBREC. */
 	GDK_SDK_AS(uar_obj, "doca_uar_reg_addr_get", doca_verbs_uar_dbr_less_addr_get, uar_obj->sdk,
 		   dbr_less_addr);

@@ -28,8 +28,8 @@ doca_error_t doca_gpu_verbs_can_gpu_register_uar(void *db, bool *out_can_registe
 	const char *how;
 	void *reg_gpu;
 
-	GDK_CHECK_ARG(db);
-	GDK_CHECK_ARG(out_can_register);
+	GDK_CHECK_PTR(db);
+	GDK_CHECK_PTR(out_can_register);
 	gpu = gdk_gpu_current();
 	if (!gpu)
 		return DOCA_ERROR_NOT_FOUND;
@@ -48,8 +48,8 @@ doca_error_t doca_gpu_verbs_export_uar(uint64_t *sq_db, uint64_t **uar_addr_gpu)
 	const char *how;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(sq_db);
-	GDK_CHECK_ARG(uar_addr_gpu);
+	GDK_CHECK_PTR(sq_db);
+	GDK_CHECK_PTR(uar_addr_gpu);
 	made = calloc(1, sizeof(*made));
 	if (!made) {
 		gdk_err("no memory for the export of register %p", (void *)sq_db);
@@ -81,7 +81,7 @@ doca_error_t doca_gpu_verbs_unexport_uar(uint64_t *uar_addr_gpu)
 	struct export **at, *found;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(uar_addr_gpu);
+	GDK_CHECK_PTR(uar_addr_gpu);
 	pthread_mutex_lock(&lock);
 	for (at = &exports; *at && (*at)->reg_gpu != uar_addr_gpu; at = &(*at)->next)
 		;

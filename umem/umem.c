@@ -289,11 +289,13 @@ doca_error_t doca_verbs_umem_create(doca_dev_t *net_dev, doca_gpu_t *gpu, void *
 	struct doca_verbs_umem *umem;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(net_dev);
-	GDK_CHECK_ARG(address);
-	GDK_CHECK_ARG(size);
-	GDK_CHECK_ARG(dmabuf_id >= NO_FD);
-	GDK_CHECK_ARG(umem_obj);
+	GDK_CHECK_PTR(net_dev);
+	GDK_CHECK_PTR(address);
+	GDK_CHECK_ARG(size, "size 0 (expected at least 1)");
+	GDK_CHECK_ARG(dmabuf_id >= NO_FD,
+		      "dmabuf_id %d (expected a file descriptor, or %d for none)", dmabuf_id,
+		      NO_FD);
+	GDK_CHECK_PTR(umem_obj);
 	GDK_CHECK_MIX(net_dev, gpu);
 	GDK_SDK_SAY("Verbs UMEM", net_dev->sdk);
 	umem = new_umem(net_dev, gpu, address, size);
@@ -313,8 +315,8 @@ doca_error_t doca_verbs_umem_create(doca_dev_t *net_dev, doca_gpu_t *gpu, void *
 doca_error_t gdk_verbs_umem_get_registration(const doca_verbs_umem_t *umem,
 					     struct gdk_umem_registration *registration)
 {
-	GDK_CHECK_ARG(umem);
-	GDK_CHECK_ARG(registration);
+	GDK_CHECK_PTR(umem);
+	GDK_CHECK_PTR(registration);
 	if (umem->sdk)
 		return DOCA_ERROR_NOT_SUPPORTED;
 	registration->way = umem->way;
@@ -327,7 +329,7 @@ doca_error_t doca_verbs_umem_destroy(doca_verbs_umem_t *umem_obj)
 {
 	int users, ret;
 
-	GDK_CHECK_ARG(umem_obj);
+	GDK_CHECK_PTR(umem_obj);
 	users = atomic_load(&umem_obj->users);
 	if (users) {
 		gdk_err("umem 0x%x: cannot destroy it: %d queues still use it", umem_obj->id,
@@ -348,8 +350,8 @@ doca_error_t doca_verbs_umem_destroy(doca_verbs_umem_t *umem_obj)
 
 doca_error_t doca_verbs_umem_get_id(const doca_verbs_umem_t *umem_obj, uint32_t *umem_id)
 {
-	GDK_CHECK_ARG(umem_obj);
-	GDK_CHECK_ARG(umem_id);
+	GDK_CHECK_PTR(umem_obj);
+	GDK_CHECK_PTR(umem_id);
 	GDK_SDK_AS(umem_obj, "doca_umem_get_id", doca_verbs_umem_get_id, umem_obj->sdk, umem_id);
 	*umem_id = umem_obj->id;
 	return DOCA_SUCCESS;
@@ -357,8 +359,8 @@ doca_error_t doca_verbs_umem_get_id(const doca_verbs_umem_t *umem_obj, uint32_t 
 
 doca_error_t doca_verbs_umem_get_size(const doca_verbs_umem_t *umem_obj, size_t *umem_size)
 {
-	GDK_CHECK_ARG(umem_obj);
-	GDK_CHECK_ARG(umem_size);
+	GDK_CHECK_PTR(umem_obj);
+	GDK_CHECK_PTR(umem_size);
 	GDK_SDK_AS(umem_obj, "doca_umem_get_size", doca_verbs_umem_get_size, umem_obj->sdk,
 		   umem_size);
 	*umem_size = umem_obj->size;
@@ -367,8 +369,8 @@ doca_error_t doca_verbs_umem_get_size(const doca_verbs_umem_t *umem_obj, size_t 
 
 doca_error_t doca_verbs_umem_get_address(const doca_verbs_umem_t *umem_obj, void **umem_address)
 {
-	GDK_CHECK_ARG(umem_obj);
-	GDK_CHECK_ARG(umem_address);
+	GDK_CHECK_PTR(umem_obj);
+	GDK_CHECK_PTR(umem_address);
 	GDK_SDK_AS(umem_obj, "doca_umem_get_address", doca_verbs_umem_get_address, umem_obj->sdk,
 		   umem_address);
 	*umem_address = umem_obj->addr;

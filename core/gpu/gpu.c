@@ -131,8 +131,8 @@ doca_error_t doca_gpu_create(const char *gpu_bus_id, doca_gpu_t **gpu_dev)
 	struct doca_gpu *gpu;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(gpu_bus_id);
-	GDK_CHECK_ARG(gpu_dev);
+	GDK_CHECK_PTR(gpu_bus_id);
+	GDK_CHECK_PTR(gpu_dev);
 	gpu = calloc(1, sizeof(*gpu));
 	if (!gpu) {
 		gdk_err("no memory for GPU %s", gpu_bus_id);
@@ -174,7 +174,7 @@ doca_error_t doca_gpu_destroy(doca_gpu_t *gpu_dev)
 {
 	int users;
 
-	GDK_CHECK_ARG(gpu_dev);
+	GDK_CHECK_PTR(gpu_dev);
 	gdk_reclaim(gpu_dev, NULL);
 	users = atomic_load(&gpu_dev->users);
 	if (users) {
@@ -206,12 +206,16 @@ doca_error_t doca_gpu_mem_alloc(doca_gpu_t *gpu_dev, size_t size, size_t alignme
 	struct gdk_block *block;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(gpu_dev);
-	GDK_CHECK_ARG(size);
-	GDK_CHECK_ARG(!alignment || gdk_is_pow2(alignment));
-	GDK_CHECK_ARG((unsigned int)mtype <= DOCA_GPU_MEM_TYPE_CPU_GPU);
-	GDK_CHECK_ARG(memptr_gpu);
-	GDK_CHECK_ARG(memptr_cpu || mtype == DOCA_GPU_MEM_TYPE_GPU);
+	GDK_CHECK_PTR(gpu_dev);
+	GDK_CHECK_ARG(size, "size 0 (expected at least 1)");
+	GDK_CHECK_ARG(!alignment || gdk_is_pow2(alignment),
+		      "alignment %zu (expected a power of two)", alignment);
+	GDK_CHECK_ENUM(mtype, DOCA_GPU_MEM_TYPE_CPU_GPU);
+	GDK_CHECK_PTR(memptr_gpu);
+	GDK_CHECK_ARG(memptr_cpu || mtype == DOCA_GPU_MEM_TYPE_GPU,
+		      "memptr_cpu NULL (expected a pointer; only mtype DOCA_GPU_MEM_TYPE_GPU, %d, "
+		      "allows NULL)",
+		      DOCA_GPU_MEM_TYPE_GPU);
 	block = calloc(1, sizeof(*block));
 	if (!block) {
 		gdk_err("GPU %s: no memory for the description of a memory block", gpu_dev->name);
@@ -248,8 +252,8 @@ doca_error_t doca_gpu_mem_free(doca_gpu_t *gpu, void *memptr_gpu)
 	struct gdk_block *block;
 	doca_error_t err;
 
-	GDK_CHECK_ARG(gpu);
-	GDK_CHECK_ARG(memptr_gpu);
+	GDK_CHECK_PTR(gpu);
+	GDK_CHECK_PTR(memptr_gpu);
 	pthread_mutex_lock(&gpu->lock);
 	block = gdk_gpu_find_block(gpu, memptr_gpu);
 	if (block && block->gpu_ptr == (uintptr_t)memptr_gpu && !block->is_mapping)
@@ -495,10 +499,10 @@ static doca_error_t get_dmabuf_fd(doca_gpu_t *gpu, void *ptr, size_t size, bool 
 doca_error_t doca_gpu_get_dmabuf_fd(doca_gpu_t *gpu_dev, void *memptr_gpu, size_t size,
 				    int *dmabuf_fd)
 {
-	GDK_CHECK_ARG(gpu_dev);
-	GDK_CHECK_ARG(memptr_gpu);
-	GDK_CHECK_ARG(size);
-	GDK_CHECK_ARG(dmabuf_fd);
+	GDK_CHECK_PTR(gpu_dev);
+	GDK_CHECK_PTR(memptr_gpu);
+	GDK_CHECK_ARG(size, "size 0 (expected at least 1)");
+	GDK_CHECK_PTR(dmabuf_fd);
 	GDK_SDK_AS(gpu_dev, "doca_gpu_dmabuf_fd", doca_gpu_get_dmabuf_fd, gpu_dev->sdk, memptr_gpu,
 		   size, dmabuf_fd);
 	return get_dmabuf_fd(gpu_dev, memptr_gpu, size, false, dmabuf_fd);
@@ -507,10 +511,10 @@ doca_error_t doca_gpu_get_dmabuf_fd(doca_gpu_t *gpu_dev, void *memptr_gpu, size_
 doca_error_t gdk_gpu_get_dmabuf_fd_pcie(doca_gpu_t *gpu_dev, void *memptr_gpu, size_t size,
 					int *dmabuf_fd)
 {
-	GDK_CHECK_ARG(gpu_dev);
-	GDK_CHECK_ARG(memptr_gpu);
-	GDK_CHECK_ARG(size);
-	GDK_CHECK_ARG(dmabuf_fd);
+	GDK_CHECK_PTR(gpu_dev);
+	GDK_CHECK_PTR(memptr_gpu);
+	GDK_CHECK_ARG(size, "size 0 (expected at least 1)");
+	GDK_CHECK_PTR(dmabuf_fd);
 	if (gpu_dev->sdk)
 		return DOCA_ERROR_NOT_SUPPORTED;
 	return get_dmabuf_fd(gpu_dev, memptr_gpu, size, true, dmabuf_fd);

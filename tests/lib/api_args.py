@@ -184,6 +184,19 @@ def wrong(fn, kind, name):
     return values
 
 
+WIDTH = {"uint8_t": 8, "uint16_t": 16, "size_t": 64, "uint64_t": 64}
+
+
+def printed(kind, bad):
+    """Returns the value as a log line prints it."""
+    if bad == "NULL":
+        return bad
+    number = eval(bad)
+    if number >= 0 or not kind.startswith("u"):
+        return str(number)
+    return str(number % (1 << WIDTH.get(kind, 32)))
+
+
 def calls(result, fn, args):
     judge = "HAS_TEXT" if fn in TEXT else {"doca_error_t": "REFUSES", "void": "DOES_NOTHING"}.get(
         result, "IS_ZERO")
@@ -191,7 +204,7 @@ def calls(result, fn, args):
         for bad in wrong(fn, kind, name):
             value = f"({kind})({bad})" if bad != "NULL" else bad
             given = [good(fn, k, n) if i != j else value for j, (k, n) in enumerate(args)]
-            yield f'\t{judge}("{name}", "{bad}", {fn}({", ".join(given)}));'
+            yield f'\t{judge}("{name}", "{printed(kind, bad)}", {fn}({", ".join(given)}));'
 
 
 def undocumented(path):

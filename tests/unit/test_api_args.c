@@ -4,10 +4,11 @@
  * Calls public host functions with one wrong argument at a time. Each call must
  * fail (a function without an error code must return 0 or do nothing), must not
  * write a result, and must log; every line that it logs must name the wrong
- * argument. lib/api_args.py generates the calls from the headers.
+ * argument and contain its value. lib/api_args.py generates the calls from the headers.
  */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../lib/capture.h"
@@ -42,7 +43,8 @@ static struct {
 	char page[8192] __attribute__((aligned(4096)));
 } g;
 
-static bool in_sdk; /* use the objects of the DOCA SDK stand-in */
+static bool generated; /* the running calls are those of api_args.py */
+static bool in_sdk;    /* use the objects of the DOCA SDK stand-in */
 
 #define MUST(call) cr_assert_eq(call, DOCA_SUCCESS, "%s", #call)
 
@@ -127,16 +129,17 @@ static bool has_word(const char *line, size_t len, const char *word)
 	return false;
 }
 
-/*
- * True if the log line contains the argument's name in the header or the last words
- * of this name: for cq_attr, "cq_attr" or "attr".
- */
-static bool names(const char *line, size_t len, const char *name)
+/* Returns true if the log line contains the value that a call passed: NULL, or a number in decimal
+ * or hexadecimal notation. */
+static bool has_value(const char *line, size_t len, const char *value)
 {
-	for (; name; name = strchr(name, '_'))
-		if (has_word(line, len, name += *name == '_'))
-			return true;
-	return false;
+	const unsigned long long n = strtoull(value, NULL, 0);
+	char hex[32], hex32[32];
+
+	snprintf(hex, sizeof(hex), "0x%llx", n);
+	snprintf(hex32, sizeof(hex32), "0x%x", (unsigned int)n); /* of a negative int */
+	return has_word(line, len, value) || has_word(line, len, hex) ||
+	       (*value == '-' && has_word(line, len, hex32)) || (!n && has_word(line, len, "NULL"));
 }
 
 static void begin(void)
@@ -145,20 +148,28 @@ static void begin(void)
 	capture_begin();
 }
 
+/* Every line must name the argument; one must also have the value and, for a generated call, the
+ * function. */
 static void check_log(const char *fn, const char *name, const char *value)
 {
-	const char *line = capture_end(), *message, *end;
-	size_t i;
+	const char *line = capture_end(), *const log = line, *end;
+	bool complete = false;
+	size_t i, len;
 
 	cr_expect(*line, "%s with %s %s: nothing logged", fn, name, value);
+	cr_expect(!strstr(log, "does not hold"), "%s with %s %s: the log has an expression: %s", fn,
+		  name, value, log);
 	for (; *line; line = end + (*end == '\n')) {
 		end = strchrnul(line, '\n');
-		message = strstr(line, ": "); /* the text after file, line and function */
-		message = message && message < end ? message : end;
-		cr_expect(names(message, (size_t)(end - message), name),
+		len = (size_t)(end - line);
+		cr_expect(has_word(line, len, name),
 			  "%s with %s %s: the log does not name the argument: %.*s", fn, name,
-			  value, (int)(end - line), line);
+			  value, (int)len, line);
+		complete = complete ||
+			   ((!generated || has_word(line, len, fn)) && has_value(line, len, value));
 	}
+	cr_expect(complete, "%s with %s %s: no line has function and value: %s", fn, name, value,
+		  log);
 	for (i = 0; i < sizeof(g.out) / sizeof(g.out[0]); i++)
 		if (g.out[i] != 0xa5a5a5a5a5a5a5a5)
 			break;
@@ -210,6 +221,7 @@ static void call_all(void)
 {
 	size_t i;
 
+	generated = true;
 	for (i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
 		/* if the call crashes, the last line names the function */
 		printf("%s\n", wrongs[i].name);
@@ -228,19 +240,31 @@ Test(api_args_sdk, every_null_argument_is_refused_and_named_in_the_log)
 	call_all();
 }
 
+static const char *number(long long value)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), "%lld", value);
+	return text;
+}
+
 /*
  * Sets one field of the high-level attributes to a wrong value. The functions that
  * create a QP and a group must fail and log the name of the field.
  */
+#define FIELD_VALUE(field) \
+	number(sizeof(attr.field) == 4 ? (int)(intptr_t)attr.field : (intptr_t)attr.field)
 #define FIELD(field, value) \
 	do { \
 		struct doca_gpu_verbs_qp_init_attr_hl attr = g.hl_attr; \
 		void *out = NULL; \
 \
 		attr.field = value; \
-		REFUSES(#field, #value, doca_gpu_verbs_create_qp_hl(&attr, (void *)&out)); \
+		REFUSES(#field, FIELD_VALUE(field), \
+			doca_gpu_verbs_create_qp_hl(&attr, (void *)&out)); \
 		cr_expect_null(out); \
-		REFUSES(#field, #value, doca_gpu_verbs_create_qp_group_hl(&attr, (void *)&out)); \
+		REFUSES(#field, FIELD_VALUE(field), \
+			doca_gpu_verbs_create_qp_group_hl(&attr, (void *)&out)); \
 		cr_expect_null(out); \
 	} while (0)
 
@@ -276,11 +300,10 @@ Test(api_args, wrong_arguments_of_groups_lists_and_services_are_refused)
 	struct gdk_service_attr attr = { .threads = 17 };
 
 	g.hl_attr.nic_handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
-	REFUSES("nic_handler", "BF", doca_gpu_verbs_create_qp_group_hl(&g.hl_attr, (void *)g.out));
-	REFUSES("qp_list", "of NULL",
-		doca_gpu_verbs_qp_flat_list_create_hl(none, 3, (void *)g.out));
-	REFUSES("qp_list", "not exported",
-		doca_gpu_verbs_qp_flat_list_create_hl(&g.bare, 1, (void *)g.out));
+	REFUSES("nic_handler", "GPU_SM_BF",
+		doca_gpu_verbs_create_qp_group_hl(&g.hl_attr, (void *)g.out));
+	REFUSES("qp_list", "NULL", doca_gpu_verbs_qp_flat_list_create_hl(none, 3, (void *)g.out));
+	REFUSES("qp_list", "0", doca_gpu_verbs_qp_flat_list_create_hl(&g.bare, 1, (void *)g.out));
 	REFUSES("threads", "17", gdk_verbs_service_create(&attr, (void *)g.out));
 }
 
@@ -317,7 +340,7 @@ static doca_error_t make_srq(void)
 #define REFUSED_BY_CREATE(set, attr, name, wrong, right, use) \
 	do { \
 		MUST(set##_##name(attr, wrong)); \
-		REFUSES(#name, #wrong, use()); \
+		REFUSES(#name, number((long long)(wrong)), use()); \
 		MUST(set##_##name(attr, right)); \
 		cr_expect_eq(use(), DOCA_SUCCESS, "%s %s", #name, #right); \
 	} while (0)
@@ -372,10 +395,18 @@ Test(api_args, cq_and_srq_create_refuse_wrong_attributes)
  * DBRECs to 8, and the DBREC must not overlap the ring. The given offset breaks one
  * of these rules, so creation must fail.
  */
+static const char *offset_text(unsigned long long offset)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), "%llu", offset);
+	return text;
+}
+
 #define OUTSIDE(set, attr, offset, use) \
 	do { \
 		MUST(set(attr, g.umem, offset)); \
-		REFUSES("umem", #offset, use()); \
+		REFUSES("umem", offset_text(offset), use()); \
 		MUST(set(attr, NULL, 0)); \
 	} while (0)
 

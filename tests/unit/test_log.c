@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * The log: which levels are written, truncation of long lines, the message of
- * GDK_CHECK_ARG, and that lines of different threads do not mix.
+ * the GDK_CHECK_* macros, and that lines of different threads do not mix.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -72,18 +72,66 @@ Test(log, long_line_is_truncated_and_terminated)
 	free(big);
 }
 
-static doca_error_t wants_positive(int value)
+/* ---- checks of arguments ---- */
+
+enum color { RED, GREEN };
+
+struct paint {
+	uint8_t layers;
+};
+
+static doca_error_t buy_paint(const struct paint *attr, size_t size, enum color color)
 {
-	GDK_CHECK_ARG(value > 0);
+	GDK_CHECK_PTR(attr);
+	GDK_CHECK_RANGE(attr->layers, 1, 16);
+	GDK_CHECK_ARG(!(size & (size - 1)), "size %zu (expected a power of two)", size);
+	GDK_CHECK_ENUM(color, GREEN);
 	return DOCA_SUCCESS;
 }
 
-Test(log, check_arg_names_the_condition)
+static int count_paint(const struct paint *paint)
 {
+	GDK_CHECK_PTR_OR(-7, paint);
+	GDK_CHECK_ARG_OR(-8, paint->layers != 3, "paint->layers %u (expected anything else)",
+			 paint->layers);
+	return paint->layers;
+}
+
+static void refused(doca_error_t err, const char *text)
+{
+	char want[128];
+	const char *log = capture_end();
+
+	snprintf(want, sizeof(want), " buy_paint: invalid %s\n", text);
+	cr_expect_eq(err, DOCA_ERROR_INVALID_VALUE, "%s: %d", text, err);
+	cr_expect(strstr(log, want), "%s: %s", text, log);
 	capture_begin();
-	cr_expect_eq(wants_positive(1), DOCA_SUCCESS);
-	cr_expect_eq(wants_positive(0), DOCA_ERROR_INVALID_VALUE);
-	cr_expect(strstr(capture_end(), "value > 0"));
+}
+
+Test(log, failed_check_names_argument_value_and_expectation)
+{
+	const struct paint none = { 0 }, thick = { 17 }, good = { 16 };
+
+	capture_begin();
+	cr_expect_eq(buy_paint(&good, 8, GREEN), DOCA_SUCCESS);
+	cr_expect_str_eq(capture_end(), "");
+	capture_begin();
+	refused(buy_paint(NULL, 8, RED), "attr NULL");
+	refused(buy_paint(&none, 8, RED), "attr->layers 0 (expected 1 to 16)");
+	refused(buy_paint(&thick, 8, RED), "attr->layers 17 (expected 1 to 16)");
+	refused(buy_paint(&good, 3, RED), "size 3 (expected a power of two)");
+	refused(buy_paint(&good, SIZE_MAX, RED),
+		"size 18446744073709551615 (expected a power of two)");
+	refused(buy_paint(&good, 8, (enum color)2), "color 2 (expected at most GREEN, 1)");
+	refused(buy_paint(&good, 8, (enum color) - 1), "color -1 (expected at most GREEN, 1)");
+	(void)capture_end();
+}
+
+Test(log, failed_check_returns_the_given_value)
+{
+	cr_expect_eq(count_paint(NULL), -7);
+	cr_expect_eq(count_paint(&(struct paint){ 3 }), -8);
+	cr_expect_eq(count_paint(&(struct paint){ 4 }), 4);
 }
 
 static void *shout(void *arg)

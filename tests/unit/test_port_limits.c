@@ -133,6 +133,7 @@ Test(port_limits, a_port_that_the_device_lacks_is_refused)
 		     A(PKEY_INDEX) | A(PORT_NUM) | A(ALLOW_REMOTE_WRITE) | A(ALLOW_REMOTE_READ)),
 		DOCA_ERROR_INVALID_VALUE);
 	log = capture_end();
-	cr_expect(strstr(log, "port 2 does not exist (the device has 1)"), "log: %s", log);
+	cr_expect(strstr(log, "port_num 2 does not exist (the device has ports 1 to 1)"), "log: %s",
+		  log);
 	doca_verbs_qp_attr_destroy(attr);
 }

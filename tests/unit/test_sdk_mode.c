@@ -211,15 +211,16 @@ Test(sdk_mode, objects_of_sdk_and_open_library_cannot_be_mixed)
 	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_cq_attr_create(&cq_attr), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_srq_init_attr_create(&srq_attr), DOCA_SUCCESS);
-	REFUSES(doca_verbs_srq_init_attr_set_external_umem(srq_attr, open, 0), "attr", "umem");
+	REFUSES(doca_verbs_srq_init_attr_set_external_umem(srq_attr, open, 0), "srq_init_attr",
+		"external_umem");
 	REFUSES(doca_verbs_umem_create(nic.dev, host, mem, 64, 0, NO_FD, 0, (void *)&umem),
 		"net_dev", "gpu");
 	REFUSES(doca_verbs_umem_create(open, gpu, mem, 64, 0, NO_FD, 0, (void *)&umem), "gpu",
 		"net_dev");
-	REFUSES(doca_verbs_cq_attr_set_external_umem(cq_attr, open, 0), "attr", "umem");
-	REFUSES(doca_verbs_cq_attr_set_external_uar(cq_attr, open), "attr", "uar");
-	REFUSES(doca_verbs_cq_create(nic.dev, open, (void *)&out), "net_dev", "attr");
-	REFUSES(doca_verbs_cq_create(open, cq_attr, (void *)&out), "attr", "net_dev");
+	REFUSES(doca_verbs_cq_attr_set_external_umem(cq_attr, open, 0), "cq_attr", "external_umem");
+	REFUSES(doca_verbs_cq_attr_set_external_uar(cq_attr, open), "cq_attr", "external_uar");
+	REFUSES(doca_verbs_cq_create(nic.dev, open, (void *)&out), "net_dev", "cq_attr");
+	REFUSES(doca_verbs_cq_create(open, cq_attr, (void *)&out), "cq_attr", "net_dev");
 	REFUSES(doca_verbs_qp_init_attr_set_pd(init, open), "qp_init_attr", "pd");
 	REFUSES(doca_verbs_qp_init_attr_set_send_cq(init, open), "qp_init_attr", "send_cq");
 	REFUSES(doca_verbs_qp_init_attr_set_receive_cq(open, (void *)attr), "receive_cq",
@@ -227,20 +228,23 @@ Test(sdk_mode, objects_of_sdk_and_open_library_cannot_be_mixed)
 	REFUSES(doca_verbs_qp_init_attr_set_external_uar(init, open), "qp_init_attr",
 		"external_uar");
 	REFUSES(doca_verbs_qp_init_attr_set_srq(init, open), "qp_init_attr", "srq");
-	REFUSES(doca_verbs_qp_init_attr_set_external_umem(init, open, 0), "attr", "umem");
-	REFUSES(doca_verbs_qp_init_attr_set_external_umem_dbr(init, open, 0), "attr", "umem");
-	REFUSES(doca_verbs_qp_attr_set_ah_attr(attr, open), "attr", "ah_attr");
-	REFUSES(doca_verbs_qp_create(open, init, (void *)&out), "init_attr", "net_dev");
-	REFUSES(doca_verbs_qp_modify(open, attr, 0), "attr", "qp");
-	REFUSES(doca_verbs_qp_query(open, attr, init, NULL), "attr", "qp");
-	REFUSES(doca_verbs_qp_query(open, open, init, NULL), "init_attr", "qp");
+	REFUSES(doca_verbs_qp_init_attr_set_external_umem(init, open, 0), "qp_init_attr",
+		"external_umem");
+	REFUSES(doca_verbs_qp_init_attr_set_external_umem_dbr(init, open, 0), "qp_init_attr",
+		"external_umem");
+	REFUSES(doca_verbs_qp_attr_set_ah_attr(attr, open), "qp_attr", "ah_attr");
+	REFUSES(doca_verbs_qp_create(open, init, (void *)&out), "qp_init_attr", "net_dev");
+	REFUSES(doca_verbs_qp_modify(open, attr, 0), "qp_attr", "qp");
+	REFUSES(doca_verbs_qp_query(open, attr, init, NULL), "qp_attr", "qp");
+	REFUSES(doca_verbs_qp_query(open, open, init, NULL), "qp_init_attr", "qp");
 	REFUSES(doca_gpu_verbs_export_qp(gpu, open, 0, NULL, open, 0, (void *)&out), "gpu_dev",
 		"qp");
 	REFUSES(doca_gpu_verbs_export_qp(host, open, 0, NULL, (void *)attr, 0, (void *)&out),
 		"cq_sq", "qp");
 	hl.gpu_dev = host;
 	hl.net_dev = nic.dev;
-	REFUSES(doca_gpu_verbs_create_qp_hl(&hl, (void *)&out), "attr->net_dev", "attr->gpu_dev");
+	REFUSES(doca_gpu_verbs_create_qp_hl(&hl, (void *)&out), "qp_init_attr->net_dev",
+		"qp_init_attr->gpu_dev");
 	cr_expect_eq(doca_verbs_srq_init_attr_destroy(srq_attr), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_cq_attr_destroy(cq_attr), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_qp_attr_destroy(attr), DOCA_SUCCESS);

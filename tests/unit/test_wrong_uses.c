@@ -97,18 +97,17 @@ Test(wrong_uses, conflicting_qp_attributes)
 	struct nic other = nic_open();
 
 	SET(attr, pd, other.dev);
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "the PD belongs to another device", make(attr));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "is another device than net_dev", make(attr));
 	SET(attr, pd, nic.dev);
 	SET(attr, sq_wr, 0);
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "neither a send queue nor a receive queue", make(attr));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "it has no queue: set sq_wr, rq_wr or srq", make(attr));
 	SET(attr, sq_wr, 64);
 	SET(attr, external_umem, hl->qp_umem, 0);
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "queues and DBREC must both be in external umems",
-		make(attr));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "set both or none", make(attr));
 	SET(attr, external_umem, NULL, 0);
 	SET(attr, emulate_no_dbr_ext, true);
 	SET(attr, send_dbr_mode, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT);
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "cannot be combined", make(attr));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "exclude each other", make(attr));
 	SET(attr, emulate_no_dbr_ext, false);
 	SET(attr, send_dbr_mode, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID);
 	cr_expect_eq(make(attr), DOCA_SUCCESS);
@@ -292,7 +291,7 @@ Test(wrong_uses_cuda, qp_of_another_gpu)
 					    MODE(VALID_DBR), &made));
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "exported to another GPU",
 		doca_gpu_verbs_export_multi_qps_dev(other, &made, 1, &array));
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "qp->gpu_dev == gpu",
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "GPU 0000:8a:00.0, to which QP",
 		doca_gpu_verbs_unexport_qp(other, made));
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "qp_list: entry 0 is not exported",
 		doca_gpu_verbs_qp_flat_list_create_hl(&hl, 1, &array));
