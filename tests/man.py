@@ -4,7 +4,8 @@
 """Check the manual pages.
 
 mandoc reports no warning. The options that a program prints for --help are those of its page, with
-a value or without. The environment variables that the library reads are those of gdaki(7), and
+a value or without. The page of softnic-run has the same form of each value and the same default.
+The environment variables that the library reads are those of gdaki(7), and
 each function that gdaki(7) names is in a public header.
 """
 import glob
@@ -72,6 +73,50 @@ def help_options(program):
     return options | {"--help": False} if options else options
 
 
+def roff_text(line):
+    """Return the text of a .It line: no space at Ns, brackets around what follows Op."""
+    text, space, closing = "", "", ""
+    for word in line.split():
+        if word in ("Fl", "Ar", "Cm"):
+            continue
+        if word == "Ns":
+            space = ""
+        elif word == "Op":
+            text += space + "["
+            space, closing = "", closing + "]"
+        else:
+            text += space + word.replace("\\&", "")
+            space = "" if word == "=" or word.endswith(":") and closing else " "
+    return text + closing
+
+
+def page_values(text):
+    """Return {"--name": (form of the value, default)} of the items of a page."""
+    values = {}
+    for item in re.findall(r"^\.It Fl -(.*?)(?=^\.(?:It|El))", text, re.M | re.S):
+        head, _, body = item.partition("\n")
+        name, form = re.match(r"([\w-]+) ?(.*)", roff_text(head)).groups()
+        body = re.sub(r"^\.[A-Z]\w ", "", body, flags=re.M)
+        default = re.search(r"\(([^()]*?)\s*\)\s*\.?\s*$", body)
+        values[name] = (form, " ".join(default.group(1).split()) if default else None)
+    return values
+
+
+def check_values(page, program):
+    """The forms of values and the defaults of --help are those of the page."""
+    done = subprocess.run([os.path.join(TOP, BUILD, "bin", program), "--help"],
+                          capture_output=True, text=True)
+    listed = page_values(read(page))
+    for line in done.stdout.split("\n"):
+        m = re.match(r"  --([\w-]+) ?(\S*) +(.*)$", line)
+        if not m or m.group(1) not in listed:
+            continue
+        default = re.search(r"\(([^()]*)\)$", m.group(3))
+        want = (m.group(2).lower(), default.group(1).lower() if default else None)
+        if listed[m.group(1)] != want:
+            error(page, f"--{m.group(1)} has {listed[m.group(1)]}, --help has {want}")
+
+
 def check_library(text):
     read_by_code = {}
     for folder in FOLDERS:
@@ -97,6 +142,7 @@ def main():
     has_mandoc = shutil.which("mandoc")
     for page, program in PROGRAMS.items():
         compare(page, "option", page_options(read(page)), help_options(program), program)
+    check_values("tests/softnic/softnic-run.1", "softnic-run")
     check_library(read(LIBRARY))
     for page in (*PROGRAMS, LIBRARY) if has_mandoc else ():
         lint(page)

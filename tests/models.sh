@@ -59,7 +59,7 @@ put_bw() { # model, handlers
 models=$(grep -x '[a-z0-9]*' "$DIR/list")
 [ "$(wc -w <<<"$models")" = 5 ] || complain "--list-models lists $models"
 "$run" --model nonesuch -- true 2>"$DIR/err"
-[ $? = 2 ] && grep -q "unknown card model \"nonesuch\", expected one of cx5, cx6dx, cx7, cx8, bf3" "$DIR/err" ||
+[ $? = 2 ] && grep -q "invalid --model \"nonesuch\" (expected one of cx5, cx6dx, cx7, cx8, bf3)" "$DIR/err" ||
 	complain "an unknown model is not refused" "$DIR/err"
 [ "$("$run" --model cx5 --no-dbr 1 --pci-device 0x1019 -- ibv_devinfo | sed -n 's/.*part_id:\s*//p')" = 4121 ] ||
 	complain "an option does not override the model"

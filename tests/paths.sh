@@ -60,7 +60,8 @@ says '^rocm|^lo$|^$' "true; echo"
 # All other paths of /sys are the machine's.
 [ "$(timeout 20 "$run" -- ls /sys/class/net)" = "$(ls /sys/class/net)" ] || complain "/sys/class/net differs"
 
-# Every option that --help lists is accepted, with a value if --help shows one; others are refused.
+# Every option that --help lists is accepted, with a value if --help shows one. options.sh has the
+# values that are refused.
 while read -r option value _; do
 	case $value in
 	ADDRESS) arg=127.9.8.7 ;;
@@ -73,6 +74,8 @@ while read -r option value _; do
 	NAME) arg=cx7 ;;
 	FILE | FOLDER) arg=$tmp/made ;;
 	BYTES*:whole*) arg=64k ;;
+	BYTES) arg=1024 ;;
+	VERSION) arg=1.2.3 ;;
 	[A-Z]*) arg=1 ;;
 	*) arg= ;; # no value, or an optional one
 	esac
@@ -81,12 +84,6 @@ while read -r option value _; do
 	options=$((${options:-0} + 1))
 done < <("$run" --help | sed -n -E 's/^  (--[^ ]+)( ([^ ]+))?  .*/\1 \3/p')
 [ "${options:-0}" -gt 20 ] || complain "--help lists only ${options:-0} options"
-timeout 20 "$run" --nothing -- true >"$tmp/out" 2>&1 && complain "an unknown option is accepted"
-timeout 20 "$run" --link-layer token-ring -- true >"$tmp/out" 2>&1 && complain "an unknown link layer is accepted"
-timeout 20 "$run" --ip 203.0.113.7 -- true >"$tmp/out" 2>&1 && complain "an address that the machine lacks is accepted"
-grep -q "has the address 203.0.113.7$" "$tmp/out" || complain "the missing address is not named"
-timeout 20 "$run" --ip 300.1.1.1 -- true >"$tmp/out" 2>&1 && complain "an invalid address is accepted"
-grep -q 'invalid SOFTNIC_IP="300.1.1.1"' "$tmp/out" || complain "the invalid address is not named"
 
 # A killed run leaves its folder. The next run removes that folder, and no other.
 entries() { find "$TMPDIR" -mindepth 1 -maxdepth 1 | wc -l; }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Reads the configuration (struct sn_cfg) from SOFTNIC_* variables and the card
- * model. softnic-run sets the variables and checks most values. An invalid value that
- * reaches this file is read as 0, replaced by a default or ignored. Also linked into
- * softnic-run.
+ * Reads the configuration (struct sn_cfg) from SOFTNIC_* variables and the card model. An
+ * empty variable is as an unset one. An invalid value is reported once per process, and
+ * the device is not opened. Also linked into softnic-run, which checks the values first.
  */
+#include "setting.h"
+
 #include "front.h"
 
 #include <ifaddrs.h>
@@ -20,12 +21,20 @@
 
 #define ROCE_HEADERS (40 + 8 + 12 + 4 + 28 + 4)
 
-/* Returns the value of a variable; if it is unset or empty, the card model's value, or NULL. */
+static bool is_valid(const char *name, const char *value)
+{
+	const struct sn_setting *s = sn_setting_of(name);
+
+	return s && sn_setting_ok(s, value);
+}
+
+/* Returns the value of a variable; if it is unset, empty or invalid, the card model's value, or
+ * NULL. */
 static const char *setting(const char *name)
 {
 	const char *s = getenv(name), *model = getenv("SOFTNIC_MODEL");
 
-	if (s && *s)
+	if (s && *s && is_valid(name, s))
 		return s;
 	return model && *model ? sn_model_value(model, name) : NULL;
 }
@@ -33,32 +42,50 @@ static const char *setting(const char *name)
 static uint64_t env_num(const char *name, uint64_t otherwise)
 {
 	const char *s = setting(name);
+	uint64_t value;
 
-	return s && *s ? strtoull(s, NULL, 0) : otherwise;
+	return s && sn_parse_number(s, 0, UINT64_MAX, &value) ? value : otherwise;
 }
 
 static void env_str(const char *name, char *dst, size_t len, const char *otherwise)
 {
 	const char *s = setting(name);
 
-	snprintf(dst, len, "%s", s && *s ? s : otherwise);
+	snprintf(dst, len, "%s", s ? s : otherwise);
 }
 
-/* Format: n[:status[:syndrome]] */
+/* Reports each variable with an invalid value, once per process. Returns whether all are valid. */
+static bool check_variables(void)
+{
+	static bool reported;
+	const struct sn_setting *s;
+	char expected[160];
+	const char *value;
+	bool ok = true;
+
+	for (s = sn_settings; s < sn_settings + sn_settings_count; s++) {
+		value = s->kind == SN_FRACTION ? NULL : getenv(s->variable);
+		if (!value || !*value || sn_setting_ok(s, value))
+			continue;
+		ok = false;
+		sn_setting_expected(s, expected, sizeof(expected));
+		if (!reported)
+			sn_message("invalid %s=\"%s\" (expected %s), not opening the device",
+				   s->variable, value, expected);
+	}
+	reported |= !ok;
+	return ok;
+}
+
 static void cfg_fail_cmd(struct sn_cfg *cfg)
 {
 	const char *s = setting("SOFTNIC_FAIL_CMD");
-	char *end;
 
 	cfg->fail_cmd_status = SN_ST_NO_RES;
 	cfg->fail_cmd_syndrome = 0xfa17ed;
-	if (!s)
-		return;
-	cfg->fail_cmd_nth = (uint32_t)strtoul(s, &end, 0);
-	if (*end == ':')
-		cfg->fail_cmd_status = (uint8_t)strtoul(end + 1, &end, 0);
-	if (*end == ':')
-		cfg->fail_cmd_syndrome = (uint32_t)strtoul(end + 1, &end, 0);
+	if (s)
+		sn_parse_fail_cmd(s, &cfg->fail_cmd_nth, &cfg->fail_cmd_status,
+				  &cfg->fail_cmd_syndrome);
 }
 
 static bool owns(const struct ifaddrs *a, const struct in6_addr *ip)
@@ -105,34 +132,20 @@ static uint64_t ndev_mtu(const char *ndev)
 						: (uint64_t)(req.ifr_mtu - ROCE_HEADERS);
 }
 
-/* Format: ms[:period in ms]. The default period is 10 * ms. Invalid values are ignored. */
 static void cfg_stall(struct sn_cfg *cfg)
 {
 	const char *s = setting("SOFTNIC_STALL");
-	double ms, every;
-	char *end;
 
-	if (!s || !*s)
-		return;
-	ms = strtod(s, &end);
-	every = *end == ':' ? strtod(end + 1, NULL) : 10 * ms;
-	if (ms > 0 && every > ms && every < 4e6) {
-		cfg->stall_us = (uint32_t)(ms * 1000);
-		cfg->stall_every_us = (uint32_t)(every * 1000);
-	}
+	if (s)
+		sn_parse_stall(s, &cfg->stall_us, &cfg->stall_every_us);
 }
 
-/* Format: ports[:hash|:inactive] */
 static void cfg_lag(struct sn_cfg *cfg)
 {
 	const char *s = setting("SOFTNIC_LAG");
-	char *end;
 
-	if (!s)
-		return;
-	cfg->lag_ports = (uint8_t)strtoul(s, &end, 0);
-	cfg->lag_hash = !strcmp(end, ":hash");
-	cfg->lag_inactive = !strcmp(end, ":inactive");
+	if (s)
+		sn_parse_lag(s, &cfg->lag_ports, &cfg->lag_hash, &cfg->lag_inactive);
 }
 
 /* The value is a mask of event types, or "legacy": the device does not list its events. Default:
@@ -140,13 +153,13 @@ static void cfg_lag(struct sn_cfg *cfg)
 static void cfg_events(struct sn_cfg *cfg)
 {
 	static const uint8_t types[] = { 0x02, 0x03, 0x04, 0x05, 0x10, 0x11, 0x12, 0x13, 0x14 };
-	char text[32];
+	const char *s = setting("SOFTNIC_EVENTS");
 	size_t i;
 
-	env_str("SOFTNIC_EVENTS", text, sizeof(text), "");
-	cfg->event_cap = strcmp(text, "legacy");
-	cfg->events = strtoull(text, NULL, 0);
-	for (i = 0; !text[0] && i < sizeof(types); i++)
+	cfg->event_cap = !s || strcmp(s, "legacy");
+	if (s)
+		sn_parse_number(s, 0, UINT64_MAX, &cfg->events);
+	for (i = 0; !s && i < sizeof(types); i++)
 		cfg->events |= 1ull << types[i];
 }
 
@@ -173,38 +186,24 @@ static void cfg_card(struct sn_cfg *cfg)
 	env_str("SOFTNIC_FW_VER", cfg->fw_ver, sizeof(cfg->fw_ver), "28.43.1000");
 }
 
-/* Format: bytes[:whole]; bytes is a power of two from 4096 (4k) to 65536 (64k). */
-bool sn_cfg_page_size(struct sn_cfg *cfg)
+static void cfg_page_size(struct sn_cfg *cfg)
 {
 	const char *s = setting("SOFTNIC_PAGE_SIZE");
-	unsigned long size;
-	char *end;
 
 	cfg->page_size = SN_UAR_SIZE;
-	if (!s || !*s)
-		return true;
-	size = strtoul(s, &end, 0);
-	if (*end == 'k' || *end == 'K') {
-		size *= 1024;
-		end++;
-	}
-	if ((*end && strcmp(end, ":whole")) || size < SN_UAR_SIZE || size > 65536 ||
-	    size & (size - 1))
-		return false;
-	cfg->page_size = (uint32_t)size;
-	cfg->whole_pages = *end;
-	return true;
+	if (s)
+		sn_parse_page_size(s, &cfg->page_size, &cfg->whole_pages);
 }
 
 /* SOFTNIC_DMABUF_PCIE is "refuse" (default), "fault" or "attach". */
 static void cfg_dmabuf(struct sn_cfg *cfg)
 {
-	const char *s = getenv("SOFTNIC_DMABUF_PCIE");
+	const char *s = setting("SOFTNIC_DMABUF_PCIE");
 
 	cfg->dmabuf = env_num("SOFTNIC_DMABUF", 0);
-	cfg->dmabuf_pcie = !s || !*s || *s == 'r' ? SN_PCIE_REFUSED
-			   : *s == 'f'		  ? SN_PCIE_FAULTS
-						  : SN_PCIE_WORKS;
+	cfg->dmabuf_pcie = !s || *s == 'r' ? SN_PCIE_REFUSED
+			   : *s == 'f'	   ? SN_PCIE_FAULTS
+					   : SN_PCIE_WORKS;
 	cfg->no_peermem = !env_num("SOFTNIC_PEERMEM", 1);
 }
 
@@ -219,7 +218,7 @@ static uint32_t cfg_mtu(const struct sn_cfg *cfg)
 	return mtu;
 }
 
-void sn_cfg_from_env(struct sn_cfg *cfg)
+bool sn_cfg_from_env(struct sn_cfg *cfg)
 {
 	const char *ip = setting("SOFTNIC_IP"), *trace = setting("SOFTNIC_TRACE");
 	const char *link = setting("SOFTNIC_LINK_LAYER");
@@ -249,8 +248,9 @@ void sn_cfg_from_env(struct sn_cfg *cfg)
 	cfg_ndev(cfg);
 	cfg_stall(cfg);
 	cfg_card(cfg);
-	sn_cfg_page_size(cfg);
-	cfg->vlan = env_num("SOFTNIC_VLAN", 0) & 0xfff;
+	cfg_page_size(cfg);
+	cfg->vlan = (uint16_t)env_num("SOFTNIC_VLAN", 0);
 	cfg->mtu = cfg_mtu(cfg);
 	cfg->err_after = (uint32_t)env_num("SOFTNIC_ERR_AFTER", 0);
+	return check_variables();
 }

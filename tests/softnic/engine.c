@@ -351,8 +351,7 @@ static bool join_thread(struct sn_eng *e)
 	until.tv_sec += STOP_LIMIT_S;
 	if (!pthread_timedjoin_np(e->thread, NULL, &until))
 		return true;
-	fprintf(stderr, "softnic: NIC thread still runs %d s after the stop request, leaving it\n",
-		STOP_LIMIT_S);
+	sn_message("NIC thread still runs %d s after the stop request, leaving it", STOP_LIMIT_S);
 	pthread_detach(e->thread);
 	return false;
 }

@@ -108,8 +108,8 @@ struct sn_ah {
 /* A card model's value of a SOFTNIC_* variable; NULL: the same as without a model. */
 const char *sn_model_value(const char *model, const char *variable);
 bool sn_model_known(const char *model);
-void sn_models_print(FILE *f); /* names, separated by commas */
-void sn_models_list(FILE *f);  /* each model with its differences and their sources */
+void sn_models_text(char *text, size_t len); /* "one of" and the names, separated by commas */
+void sn_models_list(FILE *f);		     /* each model with its differences and their sources */
 
 /* ---- addr.c, sysfs.c: also linked into softnic-run ---- */
 /* Finds a free loopback address. lid: its last 16 bits must be a valid LID. Returns 0 or -errno. */

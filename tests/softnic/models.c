@@ -83,13 +83,14 @@ static bool is_first(size_t i)
 	return !i || strcmp(rows[i].model, rows[i - 1].model);
 }
 
-void sn_models_print(FILE *f)
+void sn_models_text(char *text, size_t len)
 {
-	size_t i;
+	size_t used = (size_t)snprintf(text, len, "one of"), i;
 
-	for (i = 0; i < ROWS; i++)
+	for (i = 0; i < ROWS && used < len; i++)
 		if (is_first(i))
-			fprintf(f, "%s%s", i ? ", " : "", rows[i].model);
+			used += (size_t)snprintf(text + used, len - used, "%s %s", i ? "," : "",
+						 rows[i].model);
 }
 
 void sn_models_list(FILE *f)

@@ -30,8 +30,7 @@ void sn_pcap_open(struct sn_eng *e)
 		return;
 	e->pcap = fopen(e->dev->cfg.pcap, begun ? "ae" : "we");
 	if (!e->pcap)
-		fprintf(stderr, "softnic: cannot write capture file %s: %m, capturing nothing\n",
-			e->dev->cfg.pcap);
+		sn_message("cannot write capture file %s: %m, capturing nothing", e->dev->cfg.pcap);
 	else if (!begun)
 		begun = fwrite(head, sizeof(head), 1, e->pcap);
 }

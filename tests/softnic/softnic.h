@@ -441,8 +441,10 @@ static inline bool sn_addr_same(const struct in6_addr *a, const struct in6_addr 
 }
 
 /* ---- shared functions ---- */
-void sn_cfg_from_env(struct sn_cfg *cfg);  /* cfg.c (front) */
-bool sn_cfg_page_size(struct sn_cfg *cfg); /* cfg.c; false: SOFTNIC_PAGE_SIZE is invalid */
+/* cfg.c (front); replaces invalid values by the defaults, reports them and returns false */
+bool sn_cfg_from_env(struct sn_cfg *cfg);
+/* message.c; writes "softnic[PID]: ", the message and '\n' on standard error */
+void sn_message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* trace.c; writes a line if cfg.trace is set */
 void sn_trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* stats.c: increments the counter; prints the first violation of each kind; with cfg.trace, all */

@@ -3,14 +3,15 @@
 #
 # The software NIC: libsoftnic.so, which softnic-run preloads into a program.
 SOFTNIC := $(B)/lib/libsoftnic.so $(B)/bin/softnic-run
-SOFTNIC_RUN_SRCS := $(addprefix tests/softnic/,softnic_run.c sysfs.c addr.c cfg.c models.c tmp.c)
-SOFTNIC_SRCS := $(sort $(filter-out tests/softnic/softnic_run.c,$(wildcard tests/softnic/*.c)))
+SOFTNIC_RUN_SRCS := $(addprefix tests/softnic/,softnic_run.c run_options.c setting.c sysfs.c addr.c cfg.c models.c \
+	message.c tmp.c)
+SOFTNIC_SRCS := $(sort $(filter-out tests/softnic/softnic_run.c tests/softnic/run_%.c,$(wildcard tests/softnic/*.c)))
 # All of the NIC but the interposed C library functions; fuzzers drive it.
 SOFTNIC_FRONT := $(filter-out tests/softnic/preload%.c,$(SOFTNIC_SRCS))
 # The NIC without commands and verbs. Engine tests and two fuzzers drive it by a front of their own.
 SOFTNIC_ENGINE := $(addprefix tests/softnic/,engine.c waiting.c writers.c uar_watch.c sq.c requester.c \
 	window.c response.c responder.c resource.c rq.c cqe.c mem.c mem_gpu.c guard.c wire.c addr.c ipid.c \
-	icrc.c pcap.c fault.c trace.c)
+	icrc.c pcap.c fault.c trace.c message.c)
 
 $(B)/lib/libsoftnic.so: $(call obj,$(SOFTNIC_SRCS))
 	$(call link,-shared -lz -ldl -lpthread)

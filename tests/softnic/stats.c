@@ -183,7 +183,7 @@ void sn_violation(uint64_t *counter, const char *fmt, ...)
 		va_start(ap, fmt);
 		vsnprintf(line, sizeof(line), fmt, ap);
 		va_end(ap);
-		dprintf(STDERR_FILENO, "softnic[%d]: violation: %s\n", (int)getpid(), line);
+		sn_message("violation: %s", line);
 	}
 	if (sn_dev && *counter == 1)
 		sn_stats_save(sn_dev);
@@ -197,7 +197,7 @@ void sn_stats_report(struct sn_dev *dev)
 	sn_stats_save(dev);
 	if (!dev->cfg.stats)
 		return;
-	dprintf(STDERR_FILENO, "softnic[%d]: statistics of %s\n", (int)getpid(), dev->cfg.name);
+	sn_message("statistics of %s", dev->cfg.name);
 	for (i = 0; i < FIELDS; i++)
 		if (field_value(&dev->stats, i))
 			dprintf(STDERR_FILENO, "  %-22s %" PRIu64 "\n", fields[i].name,

@@ -23,7 +23,7 @@ static int trace_fd(void)
 	if (fd >= 0)
 		return fd;
 	path = getenv("SOFTNIC_TRACE");
-	if (path && strchr(path, '/'))
+	if (path && strcmp(path, "1"))
 		fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (fd < 0)
 		fd = STDERR_FILENO;

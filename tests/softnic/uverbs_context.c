@@ -109,28 +109,33 @@ static void report_at_exit(void)
 		sn_stats_report(sn_dev);
 }
 
-static struct sn_dev *device_create(void)
+/* Returns 0 or -errno; -EINVAL: the configuration is invalid. */
+static int device_create(struct sn_dev **created)
 {
 	static bool once;
 	struct sn_dev *dev;
 
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
-		return NULL;
+		return -ENOMEM;
+	if (!sn_cfg_from_env(&dev->cfg)) {
+		free(dev);
+		return -EINVAL;
+	}
 	dev->front = calloc(1, sizeof(*dev->front));
 	if (!dev->front) {
 		free(dev);
-		return NULL;
+		return -ENOMEM;
 	}
 	pthread_mutex_init(&dev->lock, NULL);
 	dev->memfd = -1;
-	sn_cfg_from_env(&dev->cfg);
 	if (!once) {
 		pthread_atfork(NULL, NULL, child_after_fork);
 		atexit(report_at_exit);
 		once = true;
 	}
-	return dev;
+	*created = dev;
+	return 0;
 }
 
 /* Starts the engine. If the address is local to this machine (127.x.y.z) and in use, picks the
@@ -153,8 +158,7 @@ static int device_start(struct sn_dev *dev)
 		own_tree(&dev->cfg);
 	}
 	if (rc)
-		dprintf(STDERR_FILENO, "softnic[%d]: cannot start the NIC: %s\n", (int)getpid(),
-			strerror(-rc));
+		sn_message("cannot start the NIC: %s", strerror(-rc));
 	return rc;
 }
 
@@ -210,10 +214,12 @@ close_memfd:
 int sn_ctx_open(int flags)
 {
 	struct sn_ctx *ctx = calloc(1, sizeof(*ctx));
-	int fd = -1, rc = -ENOMEM;
+	int fd = -1, rc = ctx ? 0 : -ENOMEM;
 
 	pthread_mutex_lock(&life_lock);
-	if (!ctx || (!sn_dev && !(sn_dev = device_create())))
+	if (!rc && !sn_dev)
+		rc = device_create(&sn_dev);
+	if (rc)
 		goto unlock;
 	rc = context_memfd(ctx, flags, &fd);
 	if (rc)

@@ -157,8 +157,7 @@ static int map_pages(int fd, uint64_t off, uint64_t len, int prot, struct sn_map
 		       : mmap(NULL, len + head, prot, MAP_SHARED, fd, (off_t)(off - head));
 	if (base == MAP_FAILED) {
 		rc = -errno;
-		dprintf(STDERR_FILENO, "softnic[%d]: refusing dmabuf %d, cannot map it: %s\n",
-			(int)getpid(), fd, strerror(-rc));
+		sn_message("refusing dmabuf %d, cannot map it: %s", fd, strerror(-rc));
 		return rc;
 	}
 	map->base = base;

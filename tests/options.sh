@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# softnic-run refuses each malformed or out-of-range value of each option that its --help
+# lists, and of each SOFTNIC_* variable, with a message that names it and exit status 2, and
+# creates nothing. A process that loads the NIC without softnic-run reports the variable once
+# and does not get the device.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+B=${B:-build}
+run=$PWD/$B/bin/softnic-run
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+export TMPDIR=$tmp/t
+mkdir "$TMPDIR"
+bad=0 checks=0
+complain() { echo "options.sh: $1"; sed 's/^/    /' "$tmp/err" | tail -n 4; bad=1; }
+
+refused() { # text of the message, then the command line: refused before anything is created
+	local text=$1
+	shift
+	checks=$((checks + 1))
+	timeout 20 "$@" -- touch "$tmp/ran" >"$tmp/out" 2>"$tmp/err"
+	local rc=$?
+	[ $rc = 2 ] || complain "exit status $rc instead of 2: ${*/#"$run"/softnic-run}"
+	if [ "$(wc -l <"$tmp/err")" != 1 ] || ! grep -qF -- "softnic-run: $text" "$tmp/err"; then
+		complain "the message is not one line with: $text"
+	fi
+	[ ! -e "$tmp/ran" ] || { complain "COMMAND ran: ${*/#"$run"/softnic-run}"; rm "$tmp/ran"; }
+}
+
+# ---- every option, every variable ----
+
+nonsense=("" abc -1 nan "0,01" 1% " 1" "1 " 1x 0x 99999999999999999999999999 +1 1:)
+declare -A variables
+options=0
+while read -r option value _; do
+	name=${option#--}
+	name=${name%%\[*}
+	case $option in --no-preload | --list-models | --version | --help) continue ;; esac
+	options=$((options + 1))
+	var=${name^^}
+	[ "$value" != FRACTION ] || var+=-PPM
+	var=SOFTNIC_${var//-/_}
+	case $option:$value in
+	*:FILE | *:FOLDER | *=FILE*)
+		variables[$var]=path
+		refused "invalid --$name \"\" (expected " "$run" "--$name="
+		refused "invalid --$name \"/nonexistent/x/y\" (cannot write " "$run" "--$name=/nonexistent/x/y"
+		refused "invalid $var=\"/nonexistent/x/y\" (cannot write " env "$var=/nonexistent/x/y" "$run" ;;
+	*:[A-Z]*)
+		variables[$var]=value
+		for v in "${nonsense[@]}"; do
+			refused "invalid --$name \"$v\" (expected " "$run" "--$name" "$v"
+		done
+		refused "invalid $var=\"abc\" (expected " env "$var=abc" "$run" ;;
+	*)
+		variables[$var]=value
+		refused "option --$name takes no value: \"--$name=1\"" "$run" "--$name=1"
+		refused "invalid $var=\"abc\" (expected 0 or 1)" env "$var=abc" "$run" ;;
+	esac
+done < <("$run" --help | sed -n -E 's/^  (--[^ ]+)( ([^ ]+))?  .*/\1 \3/p')
+[ $options -gt 40 ] || complain "--help lists only $options options"
+
+# ---- ranges ----
+
+while read -r option values; do
+	for v in $values; do
+		refused "invalid $option \"$v\" (expected " "$run" "$option" "$v"
+	done
+done <<'END'
+--loss 1.1 -0.1 inf 0x1p-1 1e-7 .
+--corrupt-ppm 1000001
+--mtu 255 4097 99999
+--fail-cmd foo 3: 3:0 3:256 3:5: 3:5:4294967296 3:5:6:7 :5 4294967296
+--fail-ioctl 4294967296
+--no-dbr yes 2
+--seed 18446744073709551616
+--delay-us 60000001
+--stall 0 10:10 10:5 10: 1:4000000 1:2:3
+--vlan 4095 5000
+--page-size 2k 3k 128k 5000 4kk 4k: 4k:half 18446744073709555712
+--lag 16 2:none 2: x
+--events 0x10000000000000000 Legacy
+--pci-device 0 0x10000 0xffff 1021h
+--fw-ver 1.2 1.2.3.4 1.2.65536 1..3 1.2.3a
+--model cx9 CX7
+--ip 300.1.1.1 127.0.0 fe80::1 ff02::1 0.0.0.0 :: localhost
+--link-layer token-ring
+--ts-format none
+--dmabuf-pcie f
+END
+refused 'invalid --ip "203.0.113.7" (no interface of this machine has this address)' "$run" --ip 203.0.113.7
+refused 'invalid --ip "127.1.255.1" (expected an address whose last 16 bits' "$run" --link-layer infiniband --ip 127.1.255.1
+refused "invalid --pcap \"$tmp\" (cannot write this file: Is a directory)" "$run" --pcap "$tmp"
+refused "invalid --stats-dir \"$tmp/err\" (cannot write to this folder: Not a directory)" "$run" --stats-dir "$tmp/err"
+refused "invalid --stats-dir \"$tmp/a/b\" (cannot write to this folder: No such" "$run" --stats-dir "$tmp/a/b"
+
+# ---- the command line ----
+
+refused 'unknown option "--nothing"' "$run" --nothing
+refused 'unknown option "-x"' "$run" -x
+refused 'ambiguous option "--los" (it can be --loss-ppm, --loss)' "$run" --los 0
+refused 'option --no-preload takes no value' "$run" --no-preload=1
+refused 'invalid --loss "--" (expected ' "$run" --loss
+"$run" --loss >"$tmp/out" 2>"$tmp/err"
+[ $? = 2 ] && grep -q '^softnic-run: option --loss needs a value$' "$tmp/err" || complain "an option without its value"
+for args in "" "--" "--stats --"; do
+	# shellcheck disable=SC2086 # several arguments
+	"$run" $args >"$tmp/out" 2>"$tmp/err"
+	[ $? = 2 ] && grep -q '^softnic-run: COMMAND is missing' "$tmp/err" || complain "no COMMAND: softnic-run $args"
+done
+[ -z "$(ls -A "$TMPDIR")" ] || complain "a refused run left files in TMPDIR"
+
+# ---- accepted values ----
+
+while read -r option values; do
+	for v in $values; do
+		timeout 20 "$run" "$option" "$v" -- true 2>"$tmp/err" || complain "refuses $option $v"
+		[ ! -s "$tmp/err" ] || complain "prints a message for $option $v"
+	done
+done <<'END'
+--loss 0 1 1.0 .5 0.000001 1e-3 0.01
+--fail-cmd 0 3 3:0x5 3:5:0xabc
+--seed 0 0xffffffffffffffff
+--mtu 256 1024 4096
+--stall 5 0.5:20 1e1:2e2
+--page-size 4k 64K 8192 65536:whole 0x1000
+--lag 0 2 2:hash 15:inactive
+--events legacy 0 0x20
+--ip 127.9.8.7 ::1
+--fw-ver 22.27.0090
+END
+ppm=$("$run" --loss 0.3 -- printenv SOFTNIC_LOSS_PPM)
+[ "$ppm" = 300000 ] || complain "--loss 0.3 sets $ppm parts per million"
+SOFTNIC_MTU='' SOFTNIC_IP='' SOFTNIC_STATS_DIR='' timeout 20 "$run" -- true 2>"$tmp/err" || complain "refuses empty variables"
+SOFTNIC_LOSS=0.5 timeout 20 "$run" -- true 2>"$tmp/err" &&
+	grep -q '^softnic-run: ignoring SOFTNIC_LOSS: it is no variable' "$tmp/err" || complain "no warning of an unknown variable"
+
+# ---- without softnic-run ----
+
+for var in "${!variables[@]}"; do
+	checks=$((checks + 1))
+	v=abc
+	[ "${variables[$var]}" = value ] || continue
+	# The message is printed once, although the device is opened twice.
+	env "$var=$v" LD_PRELOAD="$PWD/$B/lib/libsoftnic.so" timeout 20 bash -c \
+		'for i in 1 2; do { exit 0; } <>/dev/infiniband/uverbs0; done; exit 1' >"$tmp/out" 2>"$tmp/err" &&
+		complain "the device is opened in spite of $var=$v"
+	[ "$(grep -c "^softnic\[[0-9]*\]: invalid $var=\"$v\" (expected .*), not opening the device$" "$tmp/err")" = 1 ] ||
+		complain "$var=$v is not reported once"
+done
+[ -z "$(ls -A "$TMPDIR")" ] || complain "files are left in TMPDIR"
+[ $bad != 0 ] || echo "options.sh: $options options, $checks refused values"
+exit $bad

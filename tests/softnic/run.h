@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Private declarations of softnic-run. */
+#ifndef SOFTNIC_RUN_H
+#define SOFTNIC_RUN_H
+
+#include "front.h"
+
+#define EXIT_USAGE 2
+
+/* Writes "softnic-run: " and the message as one line on standard error. */
+void sn_run_message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- run_options.c ---- */
+/* Reads the options, checks each value and sets the variables. Ends the process after --help,
+ * --version and --list-models. Returns the index of COMMAND, or -1 after a message. */
+int sn_run_options(int argc, char **argv, bool *preload);
+/* Checks all variables, fills cfg from them and sets SOFTNIC_IP to the port's address. Creates
+ * nothing. Returns false after a message. */
+bool sn_run_config(struct sn_cfg *cfg);
+
+#endif
