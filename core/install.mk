@@ -43,14 +43,12 @@ INSTALL_ALL = \
 	'644 $(MANDIR)/man7 core/gdaki.7' \
 	$(INSTALL_EXAMPLES)
 
-# @NAME@ in a file X.in. Paths below PREFIX are written with $${prefix}; @PREFIX_FROM_CMAKE@ is the
-# relative path from LIBDIR/cmake/gdaki to PREFIX, so that a moved tree needs no change.
+# @NAME@ in a file X.in. Paths below PREFIX are written with $${prefix}.
 below-prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 INSTALL_SUBST = s|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(call below-prefix,$(LIBDIR))|; \
 	s|@INCLUDEDIR@|$(call below-prefix,$(INCLUDEDIR))|; s|@VERSION@|$(VERSION)|; \
 	s|@GDAKI_LIBS@|$(GDAKI_LIBS)|; s|@SYS_LIBS@|$(SYS_LIBS)|; \
-	s|@STRATEGIES@|$(DB_STRATEGIES)|; \
-	s|@PREFIX_FROM_CMAKE@|$(shell realpath -ms --relative-to=$(LIBDIR)/cmake/gdaki $(or $(PREFIX),/))|
+	s|@STRATEGIES@|$(DB_STRATEGIES)|
 install-run = DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) INCLUDEDIR=$(INCLUDEDIR) \
 	SUBST='$(INSTALL_SUBST)' core/install.sh
 
