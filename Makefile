@@ -22,10 +22,12 @@ VERSION := $(shell sed -n 's/^.define GDK_VERSION "\(.*\)"/\1/p' core/gdk_versio
 ##= SAN               address, undefined or thread: build with that sanitizer in build/san-SAN
 SAN    ?=
 B      := build$(if $(SAN),/san-$(SAN))
-##= NVCC              CUDA's compiler; NVCC= builds nothing for GPUs (nvcc, if it is found)
+##= NVCC              CUDA's compiler, 12.2 or newer; NVCC= builds without CUDA (nvcc, if it is found)
 NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
-##= CUDA_ARCH         GPU architectures to compile for (80 90 100)
-CUDA_ARCH ?= 80 90 100
+##= CUDA_ARCH         GPU architectures to compile for (those of 80 90 100 that nvcc supports)
+CUDA_ARCH ?=
+##= CUDAHOSTCXX       nvcc's compiler for host code (chosen by nvcc: g++, also if CC is clang)
+CUDAHOSTCXX ?=
 
 ##= OPT               optimization and debug options (-O2 -g)
 OPT    ?= -O2 -g

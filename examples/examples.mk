@@ -6,13 +6,21 @@ EXAMPLE_MAINS := $(sort $(wildcard examples/gpunetio_*.c) examples/hello_put.c)
 EXAMPLE_COMMON := $(filter-out $(EXAMPLE_MAINS),$(sort $(wildcard examples/*.c)))
 EXAMPLES := $(patsubst examples/%.c,$(B)/bin/%,$(EXAMPLE_MAINS))
 CUDA_SO  := $(if $(SAN),,$(if $(NVCC),$(patsubst examples/%_kernel.cu,$(B)/lib/lib%_cuda.so,$(sort $(wildcard examples/*_kernel.cu)))))
-GENCODE  := $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a))
+
+# nvcc's options for the architectures, which core/cuda_arch.sh chooses when a kernel is about to be
+# compiled. It changes the file, so that kernels are compiled again, only if the options or nvcc
+# change.
+NVCC_OPTIONS := $(B)/nvcc.options
+GENCODE = $(file <$(NVCC_OPTIONS))
+force: ;
+$(NVCC_OPTIONS): force
+	@NVCC='$(NVCC)' CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' CC='$(CC)' core/cuda_arch.sh $@
 
 $(EXAMPLES): $(B)/bin/%: $(B)/obj/examples/%.o $(call obj,$(EXAMPLE_COMMON)) $(LIBS)
 	$(call link,$(LINK_LIBS) $(SYS_LIBS))
 
 $(B)/lib/lib%_cuda.so: examples/%_kernel.cu $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk) \
-		$(wildcard examples/*.h) | stage
+		$(wildcard examples/*.h) $(NVCC_OPTIONS) | stage
 	$(call say,NVCC)
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Xcompiler -fPIC,-Wall -shared \

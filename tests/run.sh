@@ -10,12 +10,13 @@
 #   targets: run nothing; print the make targets that the selected tests need
 #   T     run the tests whose name contains this shell pattern (all)
 #   JOBS  tests at a time (processors + 1, because most tests wait most of the time)
-#   B, SAN, CC, NVCC as for make. V=1 prints all output of the unit tests.
+#   B, SAN, CC, NVCC, CUDA_ARCH, CUDAHOSTCXX as for make. V=1 prints all output of the unit tests.
 # Beside them run, at low priority and one per processor, the tests that only compute: those that
 # compile, and checks of sources.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 export B="${B:-build}" SAN="${SAN:-}" CC="${CC:-gcc}" NVCC="${NVCC:-}" V="${V:-}"
+export CUDA_ARCH="${CUDA_ARCH:-}" CUDAHOSTCXX="${CUDAHOSTCXX:-}"
 T=${T:-} what=${1:-} jobs=${JOBS:-$(($(nproc) + 1))}
 
 # ---- which tests ----
@@ -25,7 +26,7 @@ check="tests/format.sh tests/lint.sh tests/commits.sh tests/style.sh tests/layer
 	tests/headers.sh tests/api.sh tests/api_docs.py tests/man.py tests/defects.sh tests/prm_vs_ifc.sh tests/link.sh
 	tests/plugin.sh tests/install.sh"
 # Other scripts without time limits on what they do.
-patient="tests/gpu/compile.sh tests/consumers/rdma_core_current.sh tests/model/run.sh tests/fuzz.sh tests/docs.py
+patient="tests/gpu/compile.sh tests/cuda_versions.sh tests/consumers/rdma_core_current.sh tests/model/run.sh tests/fuzz.sh tests/docs.py
 	tests/sanity.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
 scripts="tests/models.sh tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/wire.sh

@@ -54,7 +54,7 @@ kernel-flags = -DGT_LAUNCH=gt_launch_$(1) \
 	$(if $(filter DEBUG,$(1)),-DGT_MODE=GPU -DGT_DEBUG -DGDK_DEBUG,-DGT_MODE=$(1))
 GPU_TEST_OBJS := $(call obj,$(sort $(wildcard tests/gpu/device*.c))) $(B)/gpu/device_gpu.o \
 	$(foreach m,$(KERNEL_KINDS),$(B)/gpu/kernels_$(m).o)
-GPU_TEST_DEPS := tests/gpu/device.h $(wildcard tests/gpu/*.cuh) $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk)
+GPU_TEST_DEPS := tests/gpu/device.h $(wildcard tests/gpu/*.cuh) $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk) $(NVCC_OPTIONS)
 define nvcc-obj # $(1): added to the options
 	$(call say,NVCC)
 	@mkdir -p $(@D)
@@ -67,7 +67,7 @@ $(B)/gpu/device_gpu.o: tests/gpu/device_gpu.cu $(GPU_TEST_DEPS) | stage
 	$(call nvcc-obj)
 $(B)/gpu/device: $(GPU_TEST_OBJS) $(TEST_LIB) $(LIBS)
 	$(call say,LD)
-	$(Q)$(NVCC) -cudart static -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS)
+	$(Q)$(NVCC) $(CUDAHOSTCXX:%=-ccbin %) -cudart static -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS)
 ## gpu-tests          build the program that tests/gpu/run starts on a GPU (needs nvcc)
 gpu-tests: $(if $(NVCC),$(B)/gpu/device)
 
@@ -134,7 +134,8 @@ standins: $(STANDINS)
 ## build-tests        build everything that `make test` runs
 build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(HW_PROBE))
 ## test               install missing packages, build, run all tests; T=PATTERN runs some of them
-TEST_ENV = B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) T='$(T)' JOBS=$(JOBS)
+TEST_ENV = B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' \
+	T='$(T)' JOBS=$(JOBS)
 test:
 	@tests/deps.sh build demo test fuzz
 	@targets=$$($(TEST_ENV) tests/run.sh targets) && mkdir -p $(B) && \
