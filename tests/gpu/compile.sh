@@ -3,7 +3,7 @@
 # Copyright (c) gdaki authors
 #
 # Checks that the device headers compile as C++17 and, if nvcc is installed, as CUDA for each
-# supported architecture. tests/gpu/run executes the compiled code on a GPU.
+# architecture that make compiles for. tests/gpu/run executes the compiled code on a GPU.
 set -eu
 B="${B:-build}"
 out=$(mktemp -d)
@@ -32,15 +32,26 @@ if [ -z "${NVCC:-}" ]; then
 	echo "compile.sh: nvcc not found, compiled as C++17 only"
 	exit 0
 fi
+# The architectures that make compiles for.
+core/cuda_arch.sh "$out/options"
+read -ra options <"$out/options"
+archs=$(printf '%s\n' "${options[@]}" | sed -n 's/.*code=sm_//p')
+[ -n "$archs" ]
 compile() { # architecture and options, optimization of the assembler
-	# shellcheck disable=SC2086 # an architecture and options
-	"$NVCC" -std=c++17 -O3 -arch=sm_$1 -Xptxas -O"$2" -Xcompiler -Wall -Werror all-warnings -I"$B/include" \
-		-cubin -o "$(mktemp -p "$out")" tests/gpu/compile_dev.cu || return 255 # makes xargs stop
+	# shellcheck disable=SC2086 # an architecture and options, a compiler and options
+	$NVCC ${CUDAHOSTCXX:+-ccbin $CUDAHOSTCXX} -std=c++17 -O3 -arch=sm_$1 -Xptxas -O"$2" -Xcompiler -Wall \
+		-Werror all-warnings -I"$B/include" -cubin -o "$(mktemp -p "$out")" tests/gpu/compile_dev.cu ||
+		return 255 # makes xargs stop
 	echo "compile.sh: sm_$1 (ptxas -O$2) ok"
 }
 export -f compile
 export B NVCC out
 # ptxas with -O3 takes most of a minute on one core; with -O0, which also assembles every
 # instruction, half of that. The others check that each architecture has all instructions.
-printf '%s\0' 90 3 80 0 100 0 "80 -DGDK_DEBUG" 0 "90 -DGDK_DEBUG" 0 |
-	xargs -0 -P "$(nproc)" -n 2 bash -c 'compile "$1" "$2"' compile
+most=90
+grep -qx 90 <<<"$archs" || most=$(tail -n 1 <<<"$archs")
+{
+	printf '%s\0' "$most" 3
+	for arch in $archs; do [ "$arch" = "$most" ] || printf '%s\0' "$arch" 0; done
+	for arch in $(head -n 2 <<<"$archs"); do printf '%s\0' "$arch -DGDK_DEBUG" 0; done
+} | xargs -0 -P "$(nproc)" -n 2 bash -c 'compile "$1" "$2"' compile
