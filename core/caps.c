@@ -121,7 +121,9 @@ doca_error_t gdk_caps_query(struct ibv_context *ctx, struct gdk_caps *caps)
 	uint8_t *out;
 
 	if (!mlx5dv_is_supported(ctx->device)) {
-		gdk_err("%s is not an mlx5 device", ibv_get_device_name(ctx->device));
+		gdk_err("%s is not an mlx5 device (expected a ConnectX or BlueField NIC; "
+			"ibv_devices lists the RDMA devices)",
+			ibv_get_device_name(ctx->device));
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	err = query_verbs(ctx, &found);

@@ -41,11 +41,10 @@ struct ex_options {
 	unsigned int timeout_s; /* time limit of each wait */
 };
 
-/* Returns 0 to run the program; 1 if help or version was printed; -1 if an error was printed. */
+/* Both return -1 to run the program, otherwise its exit status: 0 after --help or --version, 2
+ * after an error in the command line. ex_no_options() is for programs without options. */
 int ex_options_parse(struct ex_options *opt, int argc, char **argv);
-/* For a program without other options: if the only argument is --version, prints the version and
- * returns 1; otherwise returns 0. */
-int ex_version_printed(int argc, char **argv);
+int ex_no_options(int argc, char **argv);
 
 /* ---- endpoint.c ---- */
 struct ex_peer { /* data that a side sends to its peer, which needs them to connect and to put */

@@ -7,6 +7,7 @@
  * exchange.c.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,21 +22,59 @@
 #define RETRIES	       7
 #define HOP_LIMIT      64
 
+/* Prints an error and the RDMA devices with the states of their ports. */
+static void list_devices(struct ibv_device **list, int num, const char *error)
+{
+	char text[1024] = "";
+	size_t at = 0;
+
+	for (int i = 0; i < num && at < sizeof(text); i++) {
+		struct ibv_context *ctx = ibv_open_device(list[i]);
+		struct ibv_port_attr port;
+		const char *state = "cannot be opened";
+
+		if (ctx)
+			state = ibv_query_port(ctx, PORT_NUM, &port)
+					? "cannot be queried"
+					: ibv_port_state_str(port.state);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s (port %d: %s)",
+				       at ? ", " : "", ibv_get_device_name(list[i]), PORT_NUM,
+				       state);
+		if (ctx)
+			ibv_close_device(ctx);
+	}
+	ex_error("%s; present: %s", error, text);
+}
+
+static struct ibv_device *find_device(struct ibv_device **list, int num, const char *name)
+{
+	char error[128];
+
+	for (int i = 0; i < num; i++)
+		if (name ? !strcmp(ibv_get_device_name(list[i]), name) : num == 1)
+			return list[i];
+	if (name)
+		snprintf(error, sizeof(error), "no RDMA device has the name '%.60s' (-d)", name);
+	else
+		snprintf(error, sizeof(error), "%d RDMA devices: select one with -d", num);
+	if (num)
+		list_devices(list, num, error);
+	else
+		ex_error("no RDMA device found: check with ibv_devices of rdma-core that the NIC's "
+			 "driver is loaded, or use the software NIC: softnic-run -- PROGRAM");
+	return NULL;
+}
+
 static struct ibv_context *open_device(const char *name)
 {
-	struct ibv_context *ctx = NULL;
 	int num = 0;
 	struct ibv_device **list = ibv_get_device_list(&num);
+	struct ibv_device *device = find_device(list, list ? num : 0, name);
+	struct ibv_context *ctx = device ? ibv_open_device(device) : NULL;
 
-	for (int i = 0; list && i < num && !ctx; i++)
-		if (name ? !strcmp(ibv_get_device_name(list[i]), name) : num == 1)
-			ctx = ibv_open_device(list[i]);
-	if (!ctx && !num)
-		ex_error("no RDMA device found; softnic-run provides one in software");
-	else if (!ctx && !name)
-		ex_error("%d RDMA devices found: select one with -d", num);
-	else if (!ctx)
-		ex_error("cannot open RDMA device '%s' (%d present)", name, num);
+	if (device && !ctx)
+		ex_error("cannot open RDMA device '%s': %s", ibv_get_device_name(device),
+			 strerror(errno));
 	if (list)
 		ibv_free_device_list(list);
 	return ctx;
@@ -78,7 +117,8 @@ static int pick_gid(struct ex_endpoint *ep, int wanted)
 	if (index < 0)
 		return ex_error("the port has no RoCEv2 GID; give its interface an IP address");
 	if (ibv_query_gid(ep->ctx, PORT_NUM, index, &gid))
-		return ex_error("the port has no GID %d", index);
+		return ex_error("invalid -l, --gid-index %d: the port has GIDs 0 to %d", index,
+				ep->port.gid_tbl_len - 1);
 	ep->gid_index = (uint8_t)index;
 	memcpy(ep->local.gid, gid.raw, sizeof(ep->local.gid));
 	return 0;
@@ -92,7 +132,10 @@ static int open_nic(struct ex_endpoint *ep, const struct ex_options *opt)
 	if (ibv_query_port(ep->ctx, PORT_NUM, &ep->port))
 		return ex_error("cannot query port %d: %s", PORT_NUM, strerror(errno));
 	if (ep->port.state != IBV_PORT_ACTIVE)
-		return ex_error("port %d is not active", PORT_NUM);
+		return ex_error("port %d of RDMA device '%s' is %s, not active: check the cable "
+				"and the switch",
+				PORT_NUM, ibv_get_device_name(ep->ctx->device),
+				ibv_port_state_str(ep->port.state));
 	ep->pd = ibv_alloc_pd(ep->ctx);
 	if (!ep->pd)
 		return ex_error("cannot allocate a protection domain: %s", strerror(errno));

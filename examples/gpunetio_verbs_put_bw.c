@@ -227,8 +227,8 @@ int main(int argc, char **argv)
 	struct ex_endpoint ep;
 	int sock, rc = ex_options_parse(&opt, argc, argv);
 
-	if (rc)
-		return rc > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	if (rc >= 0)
+		return rc;
 	setvbuf(stdout, NULL, _IOLBF,
 		0); /* each line is written at once, even if the process is killed later */
 	ex_catch_signals();

@@ -19,10 +19,10 @@ int main(int argc, char **argv)
 	struct doca_gpu_dev_verbs_addr from, to;
 	doca_gpu_dev_verbs_ticket_t ticket;
 	struct ex_endpoint ep;
-	int rc;
+	int rc = ex_no_options(argc, argv); /* --help, --version */
 
-	if (ex_version_printed(argc, argv))
-		return 0;
+	if (rc >= 0)
+		return rc;
 	if (ex_endpoint_open(&ep, &opt)) /* opens GPU and NIC, creates the queue pair */
 		return 1;
 	rc = ex_payload_alloc(&ep, 128, false) || ex_endpoint_connect(&ep, &ep.local) ||

@@ -4,6 +4,7 @@
  * The command line of the examples. Letters that the put_bw example of DOCA GPUNetIO has, too,
  * have the same meaning. Each option also has a long name.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -68,26 +69,56 @@ static void usage(const char *prog)
 	       prog, prog, prog, prog, prog, prog);
 }
 
+static int refuse(int letter, const char *text, const char *expected)
+{
+	const struct option *o = longopts;
+
+	while (o->val != letter)
+		o++;
+	return ex_error("invalid -%c, --%s '%s' (expected %s)", letter, o->name, text, expected);
+}
+
 static int parse_number(int letter, const char *text, unsigned long min, unsigned long max,
 			unsigned long *value)
 {
-	char *end;
+	char *end, expected[64];
 
 	errno = 0;
-	*value = strtoul(text, &end, 0);
-	if (errno || end == text || *end || text[0] == '-' || *value < min || *value > max)
-		return ex_error("-%c expects a number in %lu..%lu, not '%s'", letter, min, max,
-				text);
+	*value = strtoul(text, &end, 10);
+	if (!errno && isdigit((unsigned char)text[0]) && !*end && *value >= min && *value <= max)
+		return 0;
+	snprintf(expected, sizeof(expected), "a number from %lu to %lu", min, max);
+	return refuse(letter, text, expected);
+}
+
+/* Only the form is checked here: doca_gpu_create() reports an address that no GPU has. */
+static int parse_gpu(struct ex_options *opt, const char *text)
+{
+	bool address = strspn(text, "0123456789abcdefABCDEF:.") == strlen(text) &&
+		       strchr(text, ':') && strchr(text, '.');
+
+	if (strcmp(text, "host") && !address)
+		return refuse('g', text, "host or a PCI address such as 8A:00.0");
+	opt->gpu = text;
+	return 0;
+}
+
+static int parse_name(int letter, const char *text, const char *expected, const char **name)
+{
+	if (!*text)
+		return refuse(letter, text, expected);
+	*name = text;
 	return 0;
 }
 
 static int parse_handler(struct ex_options *opt, const char *text)
 {
-	unsigned long n;
+	static const char expected[] = "0, 1, 2, 6 or 10";
+	char *end;
 
-	if (parse_number('p', text, 0, 10, &n))
-		return -1;
-	opt->handler = (enum doca_gpu_dev_verbs_nic_handler)n;
+	opt->handler = (enum doca_gpu_dev_verbs_nic_handler)strtoul(text, &end, 10);
+	if (!isdigit((unsigned char)text[0]) || *end || strlen(text) > 2)
+		return refuse('p', text, expected);
 	switch (opt->handler) {
 	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO:
 	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY:
@@ -96,7 +127,7 @@ static int parse_handler(struct ex_options *opt, const char *text)
 	case DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR:
 		return 0;
 	default:
-		return ex_error("-p expects 0, 1, 2, 6 or 10, not '%s'", text);
+		return refuse('p', text, expected);
 	}
 }
 
@@ -120,7 +151,7 @@ static int parse_ranged(int letter, const char *text, unsigned long *value)
 static int parse_payload(struct ex_options *opt, const char *text, bool *given)
 {
 	if (strcmp(text, "gpu") && strcmp(text, "host"))
-		return ex_error("-m expects gpu or host, not '%s'", text);
+		return refuse('m', text, "gpu or host");
 	opt->payload_gpu = !strcmp(text, "gpu");
 	*given = true;
 	return 0;
@@ -132,14 +163,11 @@ static int parse_option(struct ex_options *opt, int letter, const char *arg, boo
 
 	switch (letter) {
 	case 'g':
-		opt->gpu = arg;
-		return 0;
+		return parse_gpu(opt, arg);
 	case 'd':
-		opt->device = arg;
-		return 0;
+		return parse_name('d', arg, "the name of an RDMA device", &opt->device);
 	case 'c':
-		opt->server = arg;
-		return 0;
+		return parse_name('c', arg, "the IP address or name of the server", &opt->server);
 	case 'p':
 		return parse_handler(opt, arg);
 	case 'm':
@@ -187,21 +215,41 @@ static int complete(struct ex_options *opt, bool payload_given)
 	if (!payload_given)
 		opt->payload_gpu = !host;
 	if (host && opt->payload_gpu)
-		return ex_error("-m gpu needs a GPU: select one with -g <PCI address>");
+		return ex_error("invalid -m, --payload gpu with -g host: select a GPU "
+				"with -g <PCI address>");
 	if (opt->iters % opt->threads)
-		return ex_error("-i %u must be a multiple of the number of threads, %u", opt->iters,
-				opt->threads);
+		return ex_error("invalid -i, --iterations %u (expected a multiple of "
+				"-t, --threads: %u)",
+				opt->iters, opt->threads);
 	if (opt->warp && !host && opt->threads % 32)
-		return ex_error("-e 1 needs whole warps: -t must be a multiple of 32");
+		return ex_error("invalid -t, --threads %u (expected a multiple of 32 "
+				"with -e 1: whole warps)",
+				opt->threads);
 	return 0;
 }
 
-int ex_version_printed(int argc, char **argv)
+int ex_no_options(int argc, char **argv)
 {
-	if (argc != 2 || strcmp(argv[1], "--version"))
+	const char *arg = argc > 1 ? argv[1] : NULL;
+
+	if (!arg)
+		return -1;
+	if (argc == 2 && !strcmp(arg, "--version")) {
+		print_version(argv[0]);
 		return 0;
-	print_version(argv[0]);
-	return 1;
+	}
+	if (argc == 2 && (!strcmp(arg, "--help") || !strcmp(arg, "-h"))) {
+		printf("Usage: %s\n\n"
+		       "  -h, --help     print this help\n"
+		       "      --version  print the version of gdaki\n\n"
+		       "Uses the only RDMA device. Without one: softnic-run -- %s\n",
+		       argv[0], argv[0]);
+		return 0;
+	}
+	if (argc > 2 && (!strcmp(arg, "--version") || !strcmp(arg, "--help") || !strcmp(arg, "-h")))
+		arg = argv[2];
+	ex_error("unknown argument '%s' (expected none, --help or --version)", arg);
+	return 2;
 }
 
 int ex_options_parse(struct ex_options *opt, int argc, char **argv)
@@ -221,18 +269,22 @@ int ex_options_parse(struct ex_options *opt, int argc, char **argv)
 	       -1) {
 		if (letter == 'h') {
 			usage(argv[0]);
-			return 1;
+			return 0;
 		}
 		if (letter == OPT_VERSION) {
 			print_version(argv[0]);
-			return 1;
+			return 0;
 		}
-		if (letter == '?')
-			return ex_error("see %s -h", argv[0]);
+		if (letter == '?') {
+			ex_error("see %s -h", argv[0]);
+			return 2;
+		}
 		if (parse_option(opt, letter, optarg, &payload_given))
-			return -1;
+			return 2;
 	}
-	if (optind < argc)
-		return ex_error("unknown argument '%s'; see %s -h", argv[optind], argv[0]);
-	return complete(opt, payload_given);
+	if (optind < argc) {
+		ex_error("unknown argument '%s'; see %s -h", argv[optind], argv[0]);
+		return 2;
+	}
+	return complete(opt, payload_given) ? 2 : -1;
 }

@@ -23,7 +23,6 @@ PROGRAMS = {
     "examples/gpunetio_verbs_put_bw.1": "gpunetio_verbs_put_bw",
     "examples/hello_put.1": "hello_put",
 }
-NO_HELP = {"hello_put": {"--version": False}}  # programs without --help, with their options
 FOLDERS = ("core", "umem", "uar", "cq", "qp", "doorbell")
 errors = 0
 
@@ -60,8 +59,6 @@ def page_options(text):
 
 
 def help_options(program):
-    if program in NO_HELP:
-        return NO_HELP[program]
     done = subprocess.run([os.path.join(TOP, BUILD, "bin", program), "--help"],
                           capture_output=True, text=True)
     options = {}

@@ -112,7 +112,7 @@ define standin # $(1): the library's name for the loader
 	$(Q)$(CC) $(CFLAGS_ALL) $(STANDIN_FLAGS_$(notdir $(@D))) -shared $(LDFLAGS_ALL) -Wl,-soname,$(1) \
 		-Wl,-Bsymbolic -o $@ $<
 endef
-$(B)/standin/libcuda.so.1 $(B)/standin/old/libcuda.so.1: tests/standin/cuda.c tests/standin/cuda_record.h | stage
+$(B)/standin/libcuda.so.1 $(B)/standin/old/libcuda.so.1: tests/standin/cuda.c $(wildcard tests/standin/cuda_*.h) | stage
 	$(call standin,libcuda.so.1)
 $(B)/standin/libgdrapi.so $(B)/standin/old/libgdrapi.so: tests/standin/gdrapi.c | stage
 	$(call standin,libgdrapi.so.2)

@@ -43,6 +43,9 @@ static const struct {
 	{ "cuStreamSynchronize", (void **)&cuda.stream_sync, false },
 	{ "cuStreamDestroy_v2", (void **)&cuda.stream_destroy, false },
 	{ "cuPointerSetAttribute", (void **)&cuda.pointer_set, false },
+	{ "cuDeviceGetCount", (void **)&cuda.device_count, true },
+	{ "cuDeviceGet", (void **)&cuda.device_get, true },
+	{ "cuDeviceGetPCIBusId", (void **)&cuda.device_pci, true },
 	{ "cuMemGetHandleForAddressRange", (void **)&cuda.handle_for_range, true },
 };
 

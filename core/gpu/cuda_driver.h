@@ -52,6 +52,10 @@ struct gdk_cuda {
 	int (*stream_sync)(void *stream);
 	int (*stream_destroy)(void *stream);
 	int (*pointer_set)(const void *value, int attribute, gdk_cu_ptr ptr);
+	/* for messages; NULL if the driver lacks them */
+	int (*device_count)(int *count);
+	int (*device_get)(int *device, int ordinal);
+	int (*device_pci)(char *bdf, int len, int device);
 	/* exists since CUDA 11.7; NULL in an older driver */
 	int (*handle_for_range)(void *handle, gdk_cu_ptr ptr, size_t size, int type,
 				unsigned long long flags);

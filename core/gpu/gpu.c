@@ -111,15 +111,17 @@ static bool parse_bdf(const char *text, char *bdf, size_t len)
 
 static doca_error_t open_kind(struct doca_gpu *gpu, const char *gpu_bus_id)
 {
+	char present[512];
+
 	if (!strcmp(gpu_bus_id, "host")) {
 		snprintf(gpu->name, sizeof(gpu->name), "host");
 		gdk_gpu_host_open(gpu);
 		return DOCA_SUCCESS;
 	}
 	if (!parse_bdf(gpu_bus_id, gpu->name, sizeof(gpu->name))) {
-		gdk_err("cannot open GPU \"%s\": neither \"host\" nor a PCI address (expected "
-			"e.g. 8A:00.0)",
-			gpu_bus_id);
+		gdk_gpu_cuda_list(present, sizeof(present));
+		gdk_err("cannot open GPU \"%s\": not a PCI address such as 8A:00.0 (present: %s)",
+			gpu_bus_id, present);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	gpu->numa_node = gdk_pci_numa_node(gpu->name);

@@ -8,6 +8,8 @@
  * A register page is registered with CUDA once per process, in the context of the first GPU
  * that maps it. The page holds its own reference to that context.
  */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -508,26 +510,70 @@ static doca_error_t create_stream(struct doca_gpu *gpu)
 	return err;
 }
 
+/* Appends text to a string in a buffer of len bytes. It is truncated if it does not fit. */
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t len, const char *fmt,
+							 ...)
+{
+	size_t used = strlen(text);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text + used, len - used, fmt, args);
+	va_end(args);
+}
+
+/* Appends the GPUs that the driver has. */
+static void list_gpus(const struct gdk_cuda *driver, char *text, size_t len)
+{
+	int i, device, num = 0;
+	char bdf[32];
+
+	if (!driver->device_count || !driver->device_get || !driver->device_pci ||
+	    driver->device_count(&num))
+		return;
+	for (i = 0; i < num; i++)
+		if (!driver->device_get(&device, i) &&
+		    !driver->device_pci(bdf, sizeof(bdf), device))
+			append(text, len, "%s, ", bdf);
+}
+
+void gdk_gpu_cuda_list(char *text, size_t len)
+{
+	const char *why, *visible = getenv("CUDA_VISIBLE_DEVICES");
+	const struct gdk_cuda *driver = gdk_cuda_load(&why);
+
+	text[0] = '\0';
+	if (driver)
+		list_gpus(driver, text, len);
+	append(text, len, "\"host\" for CPU threads");
+	if (!driver)
+		append(text, len, "; %s", why);
+	else if (visible)
+		append(text, len, "; others may be hidden by CUDA_VISIBLE_DEVICES=%s", visible);
+}
+
 doca_error_t gdk_gpu_cuda_open(struct doca_gpu *gpu, const char *bdf)
 {
 	const struct gdk_cuda *driver;
+	char present[512];
 	const char *why;
 	doca_error_t err;
 	int ret, dmabuf = 0;
 
 	driver = gdk_cuda_load(&why);
 	if (!driver) {
-		gdk_err("GPU %s: %s", bdf, why);
+		gdk_err("GPU %s: %s (\"host\" needs no GPU and no driver)", bdf, why);
 		return DOCA_ERROR_NOT_FOUND;
 	}
 	__atomic_store_n(&cu, driver, __ATOMIC_RELEASE);
 	ret = cu->device_by_pci(&gpu->cu_device, bdf);
-	if (ret) {
-		err = judge(gpu, "cuDeviceGetByPCIBusId", ret);
-		return ret == GDK_CU_NO_DEVICE || ret == GDK_CU_INVALID_DEVICE
-			       ? DOCA_ERROR_NOT_FOUND
-			       : err;
+	if (ret == GDK_CU_NO_DEVICE || ret == GDK_CU_INVALID_DEVICE) {
+		gdk_gpu_cuda_list(present, sizeof(present));
+		gdk_err("GPU %s: not found (present: %s)", bdf, present);
+		return DOCA_ERROR_NOT_FOUND;
 	}
+	if (ret)
+		return judge(gpu, "cuDeviceGetByPCIBusId", ret);
 	if (cu->device_attribute(&dmabuf, GDK_CU_ATTR_DMA_BUF_SUPPORTED, gpu->cu_device))
 		gdk_dbg("GPU %s: the driver does not know the attribute for dmabuf support", bdf);
 	gpu->has_dmabuf = dmabuf;

@@ -71,6 +71,8 @@ struct doca_gpu {
 /* Open a GPU: set ops and the members for that kind of GPU. gdk_gpu_host_open also sets
  * numa_node. */
 void gdk_gpu_host_open(struct doca_gpu *gpu);
+/* Writes a list of the GPUs present for a message: PCI addresses and "host". */
+void gdk_gpu_cuda_list(char *text, size_t len);
 doca_error_t gdk_gpu_cuda_open(struct doca_gpu *gpu, const char *bdf);
 
 /* Returns the GPU whose CUDA context is current, otherwise the only open GPU. Several open host

@@ -159,6 +159,7 @@ static int take(const char *addr, bool registered, struct block *taken)
 }
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#include "cuda_device.h"
 #include "cuda_record.h"
 
 EXPORT int cuInit(unsigned int flags)
@@ -170,23 +171,6 @@ EXPORT int cuInit(unsigned int flags)
 EXPORT int cuGetErrorName(int error, const char **name)
 {
 	*name = error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_STANDIN";
-	return OK;
-}
-
-EXPORT int cuDeviceGetByPCIBusId(int *device, const char *bdf)
-{
-	CALL(false);
-	if (strcmp(bdf, "0000:8a:00.0") && strcmp(bdf, "0000:8b:00.0"))
-		return NO_DEVICE;
-	*device = bdf[6] - 'a';
-	return OK;
-}
-
-EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
-{
-	CALL(false);
-	(void)device;
-	*value = attribute == 124 && number("STANDIN_CUDA_DMABUF", 1);
 	return OK;
 }
 

@@ -11,6 +11,7 @@
 
 #include "../../core/gpu/gpu.h"
 #include "../../core/util.h"
+#include "../lib/capture.h"
 #include "../lib/standin.h"
 
 #define BDF "8A:00.0"
@@ -37,12 +38,31 @@ static void *page(void)
 	return mem;
 }
 
-Test(gpu_cuda, unknown_gpu_is_not_found)
+static void expect_list(const char *name, doca_error_t want, const char *text)
 {
-	doca_gpu_t *gpu;
+	doca_gpu_t *gpu = NULL;
+	const char *log;
 
+	capture_begin();
+	cr_expect_eq(doca_gpu_create(name, &gpu), want);
+	log = capture_end();
+	cr_expect(strstr(log, text), "\"%s\" is not in the log: %s", text, log);
+	cr_expect_null(gpu);
+}
+
+Test(gpu_cuda, unknown_gpu_is_not_found_and_those_present_are_listed)
+{
+#define PRESENT "(present: 0000:8A:00.0, 0000:8B:00.0, \"host\" for CPU threads"
 	standin_cuda();
-	cr_expect_eq(doca_gpu_create("0000:01:00.0", &gpu), DOCA_ERROR_NOT_FOUND);
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	expect_list("0000:01:00.0", DOCA_ERROR_NOT_FOUND,
+		    "GPU 0000:01:00.0: not found " PRESENT ")");
+	expect_list("0", DOCA_ERROR_INVALID_VALUE, "GPU \"0\": not a PCI address");
+	expect_list("0", DOCA_ERROR_INVALID_VALUE, PRESENT ")");
+	setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+	expect_list("01:00.0", DOCA_ERROR_NOT_FOUND,
+		    PRESENT "; others may be hidden by "
+			    "CUDA_VISIBLE_DEVICES=1)");
 	cr_expect_eq(standin_cuda_live(), 0);
 }
 

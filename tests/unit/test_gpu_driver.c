@@ -44,6 +44,11 @@ static void expect_no_gpu(const char *reason)
 		cr_expect(strstr(log, "GPU 0000:8a:00.0") && strstr(log, reason), "log: %s", log);
 		cr_expect_null(gpu);
 	}
+	capture_begin();
+	cr_expect_eq(doca_gpu_create("gpu0", &gpu), DOCA_ERROR_INVALID_VALUE);
+	log = capture_end();
+	cr_expect(strstr(log, "present: \"host\" for CPU threads; ") && strstr(log, reason),
+		  "log: %s", log);
 	cr_expect_eq(doca_gpu_create("host", &gpu), DOCA_SUCCESS, "the host GPU needs no driver");
 	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
 }
