@@ -146,6 +146,9 @@ doca_error_t doca_gpu_mem_free(doca_gpu_t *gpu, void *memptr_gpu);
  * For a CUDA GPU the queues and the CQ must be in external umems. A CQ that is not collapsed needs
  * at least as many entries as the send queue has slots.
  *
+ * With CPU_PROXY, and with the mode NO_DBR_SW_EMULATED, a CPU thread must ring: see
+ * doca_gpu_verbs_create_service(). The log reports doorbells that no thread rings.
+ *
  * @param nic_handler the doorbell handler; AUTO: the library chooses one, and
  *         gdk_verbs_qp_get_handler_report() reports the choice
  * @param gpu_qp_umem_dev_ptr not used: the umem knows its address

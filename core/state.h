@@ -43,6 +43,19 @@
 #define GDK_WAIT_LIMIT_NS 60000000000ull /* default wait_limit_ns */
 
 /*
+ * A word in host memory for each exported QP, by which the host and waiting GPU threads report
+ * that the QP cannot complete work. A GPU thread reads it after the first millisecond of a wait
+ * and when the time limit of the wait is over, so posts and the first polls do not touch it. All
+ * accesses are relaxed: no other data depend on the two words.
+ */
+struct gdk_watch_word {
+	uint32_t hints;	  /* GDK_HINT_*; the host changes it by atomic operations */
+	uint32_t refused; /* GPU threads store 1: a wait ended with -ENOTCONN; the host clears it */
+};
+#define GDK_HINT_UNCONNECTED 1u /* not connected since its creation or its last reset */
+#define GDK_HINT_UNSERVED    2u /* doorbells are pending, but no CPU thread rings them */
+
+/*
  * Indices count 64-byte slots since export or reset and never wrap. Invariants:
  *   all slots below rung are published;
  *   completed <= rung, because the ringer stores rung before it rings the doorbell.
@@ -55,7 +68,8 @@ struct gdk_qp_state {
 	uint32_t flags;		/* GDK_QPF_* */
 	uint32_t depth;		/* slots, a power of two, at most 32768 */
 	uint64_t wait_limit_ns; /* time limit of every wait; 0: no limit */
-	uint8_t pad0[GDK_STATE_LINE - 16];
+	uint64_t watch;		/* GPU address of the QP's gdk_watch_word; 0: none */
+	uint8_t pad0[GDK_STATE_LINE - 24];
 
 	/* Requests to ring, and the token when it is left. */
 	uint64_t wanted; /* slots below this index must be rung once published; only grows */
@@ -133,6 +147,8 @@ static inline void gdk_qp_state_format(void *image, uint32_t depth, uint32_t fla
 #define GDK_STATE_ASSERT(cond, text) _Static_assert(cond, text)
 #endif
 GDK_STATE_ASSERT(sizeof(struct gdk_qp_state) == 4 * GDK_STATE_LINE, "one line per writer");
+GDK_STATE_ASSERT(sizeof(struct gdk_watch_word) == 8, "one word of a page of words");
+GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, wanted) == GDK_STATE_LINE, "line 0: constants");
 GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, rung) % 16 == 0, "rung, doorbells: one access");
 GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, left) % 16 == 0, "left, written: one access");
 GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, completed) % 16 == 0, "and status: one access");

@@ -325,7 +325,7 @@ GDK_FN int gdk_wait_turn(struct gdk_wait_timer *w)
 	if (ns)
 		gdk_pause_ns(ns);
 	gdk_relax(w->spins);
-	if ((w->spins++ % 64 && !ns) || !w->limit_ns)
+	if (w->spins++ % 64 && !ns)
 		return 0;
 	now = gdk_now_ns();
 	if (!w->start)
@@ -338,6 +338,33 @@ GDK_FN uint32_t gdk_longest_pause(const struct gdk_qp_state *st)
 	return gdk_ldc32(&st->flags) & GDK_QPF_HOST_LOOKS ? GDK_PAUSE_NEAR_NS : 0;
 }
 
+#define GDK_WAIT_CHECK_NS 1000000u /* first check of a wait */
+
+/* Time of the first check of a wait. Without a limit, limit_ns - 1 is the largest number. */
+GDK_FN uint64_t gdk_wait_first(uint64_t limit_ns)
+{
+	return limit_ns - 1 < GDK_WAIT_CHECK_NS ? limit_ns - 1 : GDK_WAIT_CHECK_NS;
+}
+
+/*
+ * The check of a wait after waited_ns: 0 if it continues up to its limit, otherwise the status
+ * that ends it. The host writes the hints (qp/watch.c): it clears GDK_HINT_UNCONNECTED after the
+ * firmware has moved the QP to RTS, so a wait that began before continues.
+ */
+GDK_SLOW_FN int gdk_wait_check(const struct gdk_qp_state *st, uint64_t waited_ns, uint64_t limit_ns)
+{
+	struct gdk_watch_word *word = (struct gdk_watch_word *)(uintptr_t)gdk_ldc64(&st->watch);
+	const uint32_t hints = word ? gdk_ld32(&word->hints, GDK_SCOPE_SYS) : 0;
+
+	if (hints & GDK_HINT_UNCONNECTED) {
+		gdk_st32(&word->refused, 1, GDK_SCOPE_SYS);
+		return -ENOTCONN;
+	}
+	if (waited_ns < limit_ns - 1)
+		return 0;
+	return hints & GDK_HINT_UNSERVED ? -EHOSTDOWN : -ETIMEDOUT;
+}
+
 /* Until all slots below need are complete. */
 GDK_SLOW_FN int gdk_wait_completed(struct gdk_qp_state *st, const struct doca_gpu_dev_verbs_cq *cq,
 				   uint64_t need, int scope, uint64_t limit_ns)
@@ -347,7 +374,7 @@ GDK_SLOW_FN int gdk_wait_completed(struct gdk_qp_state *st, const struct doca_gp
 	uint64_t done, ended;
 	int err;
 
-	gdk_wait_start(&w, limit_ns);
+	gdk_wait_start(&w, gdk_wait_first(limit_ns));
 	for (;;) {
 		/* At GPU scope: the status may come from anywhere. */
 		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
@@ -359,8 +386,12 @@ GDK_SLOW_FN int gdk_wait_completed(struct gdk_qp_state *st, const struct doca_gp
 		if (err < 0)
 			return err;
 		w.longest_ns = near && need - done > depth ? GDK_PAUSE_FAR_NS : near;
-		if (err == EBUSY && gdk_wait_turn(&w))
-			return -ETIMEDOUT;
+		if (err != EBUSY || !gdk_wait_turn(&w))
+			continue;
+		err = gdk_wait_check(st, w.limit_ns, limit_ns);
+		if (err)
+			return err;
+		w.limit_ns = limit_ns - 1;
 	}
 	/* Another thread may have seen the CQE: its release of completed, then this. */
 	gdk_fence_acq(GDK_SCOPE_SYS);
@@ -421,14 +452,21 @@ GDK_FN int gdk_poll_one_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index,
 GDK_FN int gdk_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index,
 			  enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
+	struct gdk_qp_state *st = gdk_state_of_cq(cq);
+	const uint64_t limit_ns = gdk_ld64(&st->wait_limit_ns, GDK_SCOPE_GPU);
 	struct gdk_wait_timer w;
 	int err;
 
-	gdk_wait_start(&w, gdk_ld64(&gdk_state_of_cq(cq)->wait_limit_ns, GDK_SCOPE_GPU));
-	w.longest_ns = gdk_longest_pause(gdk_state_of_cq(cq));
-	while ((err = gdk_poll_one_cq_at(cq, index, mode)) == EBUSY)
-		if (gdk_wait_turn(&w))
-			return gdk_state_end(gdk_state_of_cq(cq), -ETIMEDOUT);
+	gdk_wait_start(&w, gdk_wait_first(limit_ns));
+	w.longest_ns = gdk_longest_pause(st);
+	while ((err = gdk_poll_one_cq_at(cq, index, mode)) == EBUSY) {
+		if (!gdk_wait_turn(&w))
+			continue;
+		err = gdk_wait_check(st, w.limit_ns, limit_ns);
+		if (err)
+			return gdk_state_end(st, err);
+		w.limit_ns = limit_ns - 1;
+	}
 	return err;
 }
 
@@ -456,7 +494,7 @@ GDK_FN int gdk_poll_collapsed_at(struct doca_gpu_dev_verbs_qp *qp, uint64_t inde
 	int err = gdk_wait_completed(st, gdk_qp_cq(qp), index + 1, gdk_mode_scope(mode),
 				     gdk_ld64(&st->wait_limit_ns, GDK_SCOPE_GPU));
 
-	return err == -ETIMEDOUT ? gdk_state_end(st, err) : err;
+	return err ? gdk_state_end(st, err) : 0;
 }
 
 /*

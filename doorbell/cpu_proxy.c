@@ -8,122 +8,13 @@
  * doca_gpu_verbs_cpu_proxy_progress; this file creates no threads.
  */
 #include <endian.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/log.h"
-#include "core/numa.h"
 #include "doorbell/cpu_proxy.h"
 #include "doorbell/mmio.h"
 
-#define PAGE_SLOTS 512u
-#define PAGE_BYTES (PAGE_SLOTS * sizeof(uint64_t))
-
-/* A page of counters. Bit i of used: counter i is allocated. count: number of allocated
- * counters. */
-struct counter_page {
-	struct counter_page *next;
-	doca_gpu_t *gpu;
-	struct doca_dev *dev;
-	struct gdk_host_block mem;
-	uint64_t *cpu, *gpu_ptr; /* addresses of mem for CPU and GPU */
-	uint64_t used[PAGE_SLOTS / 64];
-	unsigned int count;
-};
-
-static pthread_mutex_t pages_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct counter_page *pages;
-
-static doca_error_t page_create(doca_gpu_t *gpu, struct doca_dev *dev, struct counter_page **out)
-{
-	struct counter_page *page = calloc(1, sizeof(*page));
-	doca_error_t err = DOCA_ERROR_NO_MEMORY;
-	int sys_err = ENOMEM;
-
-	if (page)
-		sys_err = gdk_host_alloc(&page->mem, PAGE_BYTES, PAGE_BYTES, dev->numa_node);
-	if (sys_err) {
-		gdk_err("cannot allocate a page of proxy counters for GPU %s: %s",
-			gdk_gpu_name(gpu), strerror(sys_err));
-		goto err_free;
-	}
-	page->gpu = gpu;
-	page->dev = dev;
-	page->cpu = page->mem.addr;
-	err = gdk_gpu_map_host(gpu, page->cpu, page->mem.map_len, (void **)&page->gpu_ptr);
-	if (err != DOCA_SUCCESS) {
-		gdk_err("cannot map a page of proxy counters for GPU %s", gdk_gpu_name(gpu));
-		goto err_mem;
-	}
-	*out = page;
-	return DOCA_SUCCESS;
-
-err_mem:
-	gdk_host_free(&page->mem);
-err_free:
-	free(page);
-	return err;
-}
-
-static void page_destroy(struct counter_page *page)
-{
-	(void)gdk_gpu_unmap_host(page->gpu, page->cpu);
-	gdk_host_free(&page->mem);
-	free(page);
-}
-
-static unsigned int page_take(struct counter_page *page)
-{
-	unsigned int w = 0, bit;
-
-	while (page->used[w] == UINT64_MAX)
-		w++;
-	bit = (unsigned int)__builtin_ctzll(~page->used[w]);
-	page->used[w] |= 1ull << bit;
-	page->count++;
-	return w * 64 + bit;
-}
-
-static doca_error_t slot_get(doca_gpu_t *gpu, struct doca_dev *dev, struct counter_page **out,
-			     unsigned int *slot)
-{
-	struct counter_page *page;
-	doca_error_t err = DOCA_SUCCESS;
-
-	pthread_mutex_lock(&pages_lock);
-	for (page = pages; page; page = page->next)
-		if (page->gpu == gpu && page->dev == dev && page->count < PAGE_SLOTS)
-			break;
-	if (!page) {
-		err = page_create(gpu, dev, &page);
-		if (err == DOCA_SUCCESS) {
-			page->next = pages;
-			pages = page;
-		}
-	}
-	if (err == DOCA_SUCCESS) {
-		*slot = page_take(page);
-		*out = page;
-	}
-	pthread_mutex_unlock(&pages_lock);
-	return err;
-}
-
-static void slot_put(struct counter_page *page, unsigned int slot)
-{
-	struct counter_page **p = &pages;
-
-	pthread_mutex_lock(&pages_lock);
-	page->used[slot / 64] &= ~(1ull << slot % 64);
-	if (--page->count == 0) {
-		while (*p != page)
-			p = &(*p)->next;
-		*p = page->next;
-		page_destroy(page);
-	}
-	pthread_mutex_unlock(&pages_lock);
-}
+static struct gdk_words counters = GDK_WORDS_INIT("proxy counters");
+atomic_uint gdk_proxy_services;
 
 static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_verbs_nic_handler h,
 			  const char **reason)
@@ -147,38 +38,57 @@ static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_
 	return DOCA_SUCCESS;
 }
 
+/* Logs a warning if AUTO chose the proxy for a QP and the process has no service that could ring
+ * its doorbells. */
+static void warn_auto(const struct gdk_db_qp *x)
+{
+	const struct gdk_decision *d = &x->decision;
+	const char *why = "it was not tested";
+	unsigned int i;
+
+	if (d->asked != DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO ||
+	    atomic_load_explicit(&gdk_proxy_services, memory_order_relaxed))
+		return;
+	for (i = 0; i < d->num_candidates; i++)
+		if (d->candidates[i].handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB)
+			why = d->candidates[i].reason;
+	gdk_warn("QP 0x%x: AUTO chose CPU_PROXY because GPU_SM_DB is not usable (%s), but no proxy "
+		 "service runs in this process to ring its doorbells: call "
+		 "doca_gpu_verbs_create_service and doca_gpu_verbs_service_monitor_qp, or "
+		 "doca_gpu_verbs_cpu_proxy_progress repeatedly",
+		 x->qpn, why);
+}
+
 static doca_error_t attach(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *dev)
 {
-	struct counter_page *page;
-	unsigned int slot;
+	struct gdk_word counter;
 	doca_error_t err;
 
 	if (!x->no_dbr && !x->dbrec_cpu) {
 		gdk_err("QP 0x%x: cannot use CPU_PROXY: the CPU cannot write the DBREC", x->qpn);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	err = slot_get(x->pub.gpu_dev, x->dev, &page, &slot);
+	err = gdk_word_get(&counters, x->pub.gpu_dev, x->dev, &counter);
 	if (err != DOCA_SUCCESS)
 		return err;
-	__atomic_store_n(&page->cpu[slot], 0, __ATOMIC_RELAXED);
+	__atomic_store_n(counter.cpu, 0, __ATOMIC_RELAXED);
 	/* Release: orders the store to the counter before this increment. Pairs with the acquire in
 	 * gdk_scan_pass(). */
 	atomic_fetch_add_explicit(&gdk_counter_falls, 1, memory_order_release);
-	x->proxy.slot = page;
-	x->pub.cpu_db = &page->cpu[slot];
+	x->proxy.page = counter.page;
+	x->pub.cpu_db = counter.cpu;
 	x->pub.sq_db = x->reg;
 	x->pub.cpu_proxy = true;
-	dev->sq_db = &page->gpu_ptr[slot];
+	dev->sq_db = counter.gpu;
+	warn_auto(x);
 	return DOCA_SUCCESS;
 }
 
 static void detach(struct gdk_db_qp *x)
 {
-	struct counter_page *page = x->proxy.slot;
-
-	if (page)
-		slot_put(page, (unsigned int)(x->pub.cpu_db - page->cpu));
-	x->proxy.slot = NULL;
+	if (x->proxy.page)
+		gdk_word_put(&counters, x->proxy.page, x->pub.cpu_db);
+	x->proxy.page = NULL;
 	x->pub.cpu_db = NULL;
 }
 
@@ -223,7 +133,7 @@ static bool ring_raised(struct gdk_db_qp *x)
  * it. */
 static bool is_raised(const struct gdk_db_qp *x)
 {
-	return !x->proxy.slot || __atomic_load_n(x->pub.cpu_db, __ATOMIC_RELAXED) !=
+	return !x->proxy.page || __atomic_load_n(x->pub.cpu_db, __ATOMIC_RELAXED) !=
 					 __atomic_load_n(&x->pub.sq_wqe_pi_last, __ATOMIC_RELAXED);
 }
 

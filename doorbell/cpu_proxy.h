@@ -58,4 +58,7 @@ void gdk_scan_free(struct gdk_scan *s);
  * another QP. It is incremented after the decrease. */
 extern atomic_uint gdk_counter_falls;
 
+/* Number of proxy services that run in this process. */
+extern atomic_uint gdk_proxy_services;
+
 #endif

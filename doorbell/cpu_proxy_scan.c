@@ -59,7 +59,7 @@ static size_t find_line(const struct gdk_scan *s, const struct gdk_db_qp *x)
 
 bool gdk_scan_has_line(const struct gdk_scan *s, const struct gdk_db_qp *x)
 {
-	return x->proxy.slot && find_line(s, x) < s->num_lines;
+	return x->proxy.page && find_line(s, x) < s->num_lines;
 }
 
 /* Makes room for one more element of size bytes in *array, which has num elements. */
@@ -113,7 +113,7 @@ static bool add_to_line(struct gdk_scan *s, struct gdk_db_qp *x)
 
 doca_error_t gdk_scan_add(struct gdk_scan *s, struct gdk_db_qp *x)
 {
-	if (!(x->proxy.slot ? add_to_line(s, x) : add_loose(s, x))) {
+	if (!(x->proxy.page ? add_to_line(s, x) : add_loose(s, x))) {
 		gdk_err("QP 0x%x: no memory to monitor it", x->qpn);
 		return DOCA_ERROR_NO_MEMORY;
 	}
@@ -146,7 +146,7 @@ static void remove_from_line(struct gdk_scan *s, const struct gdk_db_qp *x)
 
 void gdk_scan_remove(struct gdk_scan *s, struct gdk_db_qp *x)
 {
-	if (x->proxy.slot)
+	if (x->proxy.page)
 		remove_from_line(s, x);
 	else
 		remove_loose(s, x);

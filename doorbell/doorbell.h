@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 
 #include "common/doca_gpunetio_verbs_dev.h"
-#include "core/gpu/gpu.h"
+#include "core/gpu/words.h"
 #include "core/net_dev.h"
 #include "host/gdaki_core.h"
 #include "host/gdaki_doorbell.h"
@@ -49,9 +49,11 @@ struct gdk_decision {
  */
 struct gdk_proxied {
 	pthread_spinlock_t step_lock;
-	void *slot;		/* page of proxy counters that contains *pub.cpu_db; NULL: none */
-	_Atomic uint64_t rings; /* register writes by the CPU; written under step_lock */
-	struct gdk_worker *worker; /* thread that monitors this QP; protected by membership_lock */
+	struct gdk_word_page *page; /* contains *pub.cpu_db; NULL: it is in the state block */
+	_Atomic uint64_t rings;	    /* register writes by the CPU; written under step_lock */
+	/* Thread that monitors this QP. Written under membership_lock; the watch of qp/ reads it
+	 * without the lock, and only compares it with NULL. */
+	struct gdk_worker *_Atomic worker;
 	/* Removes the QP from its service, if any. Set when a service first monitors the QP. */
 	void (*_Atomic unmonitor)(struct gdk_db_qp *x);
 };

@@ -296,6 +296,7 @@ doca_error_t gdk_verbs_service_create(const struct gdk_service_attr *attr,
 		free(s);
 		return err;
 	}
+	atomic_fetch_add_explicit(&gdk_proxy_services, 1, memory_order_relaxed);
 	*out_service = s;
 	return DOCA_SUCCESS;
 }
@@ -434,6 +435,7 @@ doca_error_t doca_gpu_verbs_destroy_service(doca_gpu_verbs_service_t service)
 			leave(x);
 	pthread_mutex_unlock(&membership_lock);
 	stop_workers(s, s->threads);
+	atomic_fetch_sub_explicit(&gdk_proxy_services, 1, memory_order_relaxed);
 	free(s);
 	return DOCA_SUCCESS;
 }

@@ -146,13 +146,30 @@ static int open_nic(struct ex_endpoint *ep, const struct ex_options *opt)
 	return pick_gid(ep, opt->gid_index);
 }
 
-/* A CPU_PROXY queue pair needs a CPU thread that rings. A proxy service has such threads. */
-static int start_service(struct ex_endpoint *ep)
+/* A CPU_PROXY queue pair needs a CPU thread that rings. A proxy service has such threads. AUTO may
+ * choose CPU_PROXY, too, and the library logs a warning if no service runs then. */
+static int start_service(struct ex_endpoint *ep, enum doca_gpu_dev_verbs_nic_handler handler)
+{
+	if (handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY &&
+	    handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO)
+		return 0;
+	return ex_check(doca_gpu_verbs_create_service(&ep->service), "proxy service");
+}
+
+static int stop_service(struct ex_endpoint *ep)
+{
+	doca_gpu_verbs_service_t service = ep->service;
+
+	ep->service = NULL;
+	return service ? ex_check(doca_gpu_verbs_destroy_service(service), "destroy proxy service")
+		       : 0;
+}
+
+/* Adds the queue pair to the service, or stops a service that it does not need. */
+static int use_service(struct ex_endpoint *ep)
 {
 	if (ep->qp->nic_handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY)
-		return 0;
-	if (ex_check(doca_gpu_verbs_create_service(&ep->service), "proxy service"))
-		return -1;
+		return stop_service(ep);
 	return ex_check(doca_gpu_verbs_service_monitor_qp(ep->service, ep->qp->qp_gverbs),
 			"proxy service, monitor");
 }
@@ -171,10 +188,11 @@ static int create_qp(struct ex_endpoint *ep, const struct ex_options *opt)
 					    : DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR,
 	};
 
-	if (ex_check(doca_gpu_verbs_create_qp_hl(&attr, &ep->qp), "queue pair") ||
+	if (start_service(ep, opt->handler) ||
+	    ex_check(doca_gpu_verbs_create_qp_hl(&attr, &ep->qp), "queue pair") ||
 	    ex_check(doca_verbs_qp_get_qpn(ep->qp->qp, &ep->local.qpn), "queue pair number"))
 		return -1;
-	return start_service(ep);
+	return use_service(ep);
 }
 
 int ex_endpoint_open(struct ex_endpoint *ep, const struct ex_options *opt)
@@ -235,8 +253,7 @@ int ex_payload_alloc(struct ex_endpoint *ep, size_t len, bool in_gpu)
  * QP. */
 void ex_endpoint_close(struct ex_endpoint *ep)
 {
-	if (ep->service)
-		ex_check(doca_gpu_verbs_destroy_service(ep->service), "destroy proxy service");
+	(void)stop_service(ep);
 	if (ep->qp)
 		ex_check(doca_gpu_verbs_destroy_qp_hl(ep->qp), "destroy queue pair");
 	if (ep->payload.mr && ibv_dereg_mr(ep->payload.mr))

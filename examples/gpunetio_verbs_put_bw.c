@@ -8,6 +8,7 @@
  * and put_bw_kernel.cu.
  */
 #include <endian.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,11 +134,23 @@ static void abort_qp(void *arg)
 	gdk_verbs_qp_abort(ep->qp->qp_gverbs);
 }
 
+static const char *failure_text(int rc)
+{
+	switch (rc) {
+	case -ENOTCONN:
+		return "the queue pair was used before it was connected";
+	case -EHOSTDOWN:
+		return "no CPU thread rings the doorbells of the queue pair";
+	default:
+		return strerror(-rc);
+	}
+}
+
 static void print_failure(struct ex_endpoint *ep, int rc)
 {
 	struct gdk_qp_error e = { 0 };
 
-	ex_error("the puts failed: %s", strerror(-rc));
+	ex_error("the puts failed: %s", failure_text(rc));
 	if (gdk_verbs_qp_get_error(ep->qp->qp_gverbs, &e) == DOCA_SUCCESS && e.has_cqe)
 		ex_error("WQE %u of QP 0x%x, to address 0x%" PRIx64 " by key 0x%x: %s (syndrome "
 			 "0x%x, vendor 0x%x); usual cause: %s",

@@ -36,6 +36,7 @@ doca_error_t doca_gpu_verbs_get_qp_dev(struct doca_gpu_verbs_qp *qp,
 		qp->qp_gpu_h = gdk_gpu_cpu_ptr(qp->gpu_dev, qp->qp_gpu);
 	}
 	*qp_gpu = qp->qp_gpu;
+	gdk_watch_use(gdk_to_export(qp));
 	pthread_mutex_unlock(&lock);
 	return DOCA_SUCCESS;
 }
@@ -113,6 +114,7 @@ static doca_error_t enter(struct gdk_dev_array *a)
 		qp = &a->members[i]->q.pub;
 		qp->qp_gpu = &a->structs[i];
 		qp->qp_gpu_h = gdk_gpu_cpu_ptr(a->gpu, qp->qp_gpu);
+		gdk_watch_use(a->members[i]);
 	}
 	a->next = arrays;
 	arrays = a;

@@ -62,8 +62,10 @@ static doca_error_t query_error(struct gdk_export *x, error_cqe_t *cqe, bool *ha
 {
 	uint8_t box[PRM_QUERY_QP_OUT_LEN];
 	enum doca_verbs_qp_state state;
-	doca_error_t err = gdk_qp_query_state(x->q.pub.qp, box, &state);
+	doca_error_t err;
 
+	gdk_watch_report(x);
+	err = gdk_qp_query_state(x->q.pub.qp, box, &state);
 	if (err == DOCA_SUCCESS)
 		err = read_error(x, cqe, has_cqe);
 	if (err == DOCA_SUCCESS)

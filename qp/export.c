@@ -140,6 +140,7 @@ doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci)
 	gdk_qp_state_format(image, x->q.pub.qp->sq_num, x->state_flags);
 	image->cqe_ci = cqe_ci;
 	image->wait_limit_ns = x->wait_limit_ns;
+	image->watch = gdk_watch_addr(x);
 	memcpy((uint8_t *)image + x->dev_at, &x->dev, sizeof(x->dev));
 	err = gdk_gpu_write(x->q.pub.gpu_dev, x->q.state, image, bytes);
 	free(image);
@@ -308,14 +309,18 @@ static doca_error_t export_locked(const struct gdk_export_ask *what, struct doca
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	x->state_flags = state_flags(x);
+	gdk_watch_open(x);
 	err = gdk_export_write_state(x, 0);
 	if (err != DOCA_SUCCESS)
-		goto err_detach;
+		goto err_watch;
+	if (x->q.pub.cpu_proxy)
+		gdk_watch_use(x);
 	qp->exported = &x->q.pub;
 	*out = &x->q.pub;
 	return DOCA_SUCCESS;
 
-err_detach:
+err_watch:
+	gdk_watch_close(x);
 	x->q.decision.db->detach(&x->q);
 err_free:
 	export_free(x);
@@ -381,6 +386,7 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	unmonitor = atomic_load_explicit(&x->q.proxy.unmonitor, memory_order_acquire);
 	if (unmonitor)
 		unmonitor(&x->q);
+	gdk_watch_close(x);
 	gdk_export_warn_unserved(x);
 	gdk_export_warn_tail(x);
 	gdk_dev_array_forget(x);

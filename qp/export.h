@@ -10,6 +10,7 @@
 
 #include "doorbell/doorbell.h"
 #include "qp/qp.h"
+#include "qp/watch.h"
 #include "common/doca_gpunetio_verbs_dev.h"
 #include "host/doca_gpunetio.h"
 #include "host/gdaki.h"
@@ -22,6 +23,7 @@ struct gdk_export {
 	bool own_state;		/* q.state was allocated for this export */
 	uint32_t state_flags;	/* GDK_QPF_* */
 	uint64_t wait_limit_ns; /* a reset does not change it */
+	struct gdk_watch watch;
 };
 
 static inline struct gdk_export *gdk_to_export(struct doca_gpu_verbs_qp *qp)

@@ -95,6 +95,7 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 	GDK_CHECK_PTR(qp);
 	GDK_CHECK_PTR(counters);
 	x = gdk_to_export(qp);
+	gdk_watch_report(x);
 	err = read_state(x, &st, &reserved);
 	if (err != DOCA_SUCCESS)
 		return err;
@@ -140,7 +141,7 @@ void gdk_export_warn_unserved(const struct gdk_export *x)
 	const struct doca_gpu_verbs_qp *qp = &x->q.pub;
 	uint64_t raised, rung;
 
-	if (!x->q.proxy.slot)
+	if (!x->q.proxy.page)
 		return;
 	raised = __atomic_load_n(qp->cpu_db, __ATOMIC_RELAXED);
 	rung = __atomic_load_n(&qp->sq_wqe_pi_last, __ATOMIC_RELAXED);
@@ -223,7 +224,7 @@ doca_error_t gdk_verbs_qp_clear_abort(struct doca_gpu_verbs_qp *qp)
 	err = read_state(x, &st, &reserved);
 	if (err != DOCA_SUCCESS)
 		return err;
-	if (st->status && st->status != -ECANCELED) {
+	if (st->status && st->status != -ECANCELED && st->status != -ENOTCONN) {
 		gdk_err("QP 0x%x: cannot clear the abort: it ended with error status %d; reset the "
 			"QP",
 			qp->qp->qpn, st->status);

@@ -180,12 +180,12 @@ const char *gdk_event_text(enum gdk_event_kind kind);
 doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp);
 
 /**
- * Ends an abort. WQEs that were rung complete as usual, and slots that were reserved but not
- * published are free again. No device thread may use the QP during the call.
+ * Ends an abort, or the status -ENOTCONN of a QP that was connected since. WQEs that were rung
+ * complete as usual, and slots that were reserved but not published are free again. No device
+ * thread may use the QP during the call.
  *
- * @retval DOCA_ERROR_BAD_STATE the QP ended for another reason than an abort, or a
- *         published slot follows one that is not published; reset the QP with
- *         doca_gpu_verbs_reset_tracking_and_memory()
+ * @retval DOCA_ERROR_BAD_STATE the QP ended for another reason, or a published slot follows one
+ *         that is not published; reset the QP with doca_gpu_verbs_reset_tracking_and_memory()
  * @retval DOCA_ERROR_NO_MEMORY no memory for a copy of the QP's state
  * @retval DOCA_ERROR_DRIVER GPU memory cannot be accessed
  */
@@ -193,7 +193,9 @@ doca_error_t gdk_verbs_qp_clear_abort(struct doca_gpu_verbs_qp *qp);
 
 /**
  * Sets how long one wait of a device thread on the QP may take before the wait ends the QP with
- * -ETIMEDOUT. A reset of the QP keeps the limit.
+ * -ETIMEDOUT, or with -EHOSTDOWN if no CPU thread rings the QP's doorbells. A wait on a QP that is
+ * not connected ends after 1 ms with -ENOTCONN, whatever the limit is. A reset of the QP keeps the
+ * limit.
  *
  * @param ns nanoseconds; 0: no limit. Default: 60 seconds.
  * @retval DOCA_ERROR_DRIVER GPU memory cannot be written

@@ -13,6 +13,7 @@
 #include "core/sdk.h"
 #include "host/gdaki.h"
 #include "qp/qp.h"
+#include "qp/watch.h"
 
 #define A(name) DOCA_VERBS_QP_ATTR_##name
 #define S(name) DOCA_VERBS_QP_STATE_##name
@@ -278,7 +279,7 @@ static doca_error_t put_extras(struct doca_verbs_qp_t *qp, const struct transiti
 static void remember(struct doca_verbs_qp_t *qp, const struct transition *t,
 		     const doca_verbs_qp_attr_t *a, int mask)
 {
-	qp->state = (enum doca_verbs_qp_state)t->to;
+	gdk_watch_state(qp, (enum doca_verbs_qp_state)t->to);
 	if (mask & A(PORT_NUM))
 		qp->port = (uint8_t)a->port_num;
 }
@@ -355,6 +356,21 @@ static doca_error_t modify_locked(struct doca_verbs_qp_t *qp, const doca_verbs_q
 	return err == DOCA_SUCCESS ? do_transition(qp, t, a, mask) : err;
 }
 
+/* Modifies a QP of the SDK, and stores the state in which it is then. If the attributes are the
+ * result of a query, only the SDK has the next state; a->next_state is then RST. */
+static doca_error_t modify_sdk(struct doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *a, int mask)
+{
+	doca_error_t err = GDK_SDK_CALL(doca_verbs_qp_modify, qp->sdk, a->sdk, mask);
+	enum doca_verbs_qp_state next = a->next_state;
+
+	if (err != DOCA_SUCCESS || !(mask & A(NEXT_STATE)))
+		return err;
+	if (next == S(RST))
+		next = doca_verbs_qp_attr_get_next_state(a);
+	gdk_watch_state(qp, next);
+	return DOCA_SUCCESS;
+}
+
 doca_error_t doca_verbs_qp_modify(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *qp_attr, int attr_mask)
 {
 	doca_error_t err;
@@ -362,13 +378,13 @@ doca_error_t doca_verbs_qp_modify(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *qp_
 	GDK_CHECK_PTR(qp);
 	GDK_CHECK_PTR(qp_attr);
 	GDK_CHECK_MIX(qp, qp_attr);
-	GDK_SDK(qp, doca_verbs_qp_modify, qp->sdk, qp_attr->sdk, attr_mask);
-	GDK_CHECK_ARG(!(attr_mask & ~all_attrs()),
+	GDK_CHECK_ARG(GDK_IS_SDK(qp) || !(attr_mask & ~all_attrs()),
 		      "attr_mask 0x%x (bits 0x%x are no DOCA_VERBS_QP_ATTR_* and no "
 		      "GDK_VERBS_QP_ATTR_*)",
 		      (unsigned int)attr_mask, (unsigned int)(attr_mask & ~all_attrs()));
 	pthread_mutex_lock(&qp->lock);
-	err = modify_locked(qp, qp_attr, attr_mask);
+	err = GDK_IS_SDK(qp) ? modify_sdk(qp, qp_attr, attr_mask)
+			     : modify_locked(qp, qp_attr, attr_mask);
 	pthread_mutex_unlock(&qp->lock);
 	return err;
 }

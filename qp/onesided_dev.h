@@ -247,8 +247,9 @@ GDK_FN int gdk_fence(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode, gdk_hand
 
 /* ---- completion ---- */
 
-/* The WQE of the ticket is complete, or an error ended the QP. A WQE nobody has
- * rung yet is rung first. */
+/* Waits until the WQE of the ticket is complete. A WQE that was not rung yet is rung first. Returns
+ * 0, the status that ended the QP, or the reason why the wait ended: -ETIMEDOUT or -EHOSTDOWN after
+ * limit_ns (0: no limit), or -ENOTCONN. The end of the wait does not end the QP. */
 GDK_FN int gdk_wait_for(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
 			gdk_mode_t mode, uint64_t limit_ns)
 {
@@ -257,14 +258,14 @@ GDK_FN int gdk_wait_for(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_tic
 	return gdk_wait_slots(qp, st, ticket + 1, ticket + 1, gdk_mode_scope(mode), limit_ns);
 }
 
-/* As gdk_wait_for, with the QP's own limit, which ends the QP when it is over. */
+/* As gdk_wait_for, with the QP's own limit. A wait that fails ends the QP. */
 GDK_FN int gdk_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
 		    gdk_mode_t mode)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
 	int err = gdk_wait_for(qp, ticket, mode, gdk_ld64(&st->wait_limit_ns, GDK_SCOPE_GPU));
 
-	return err == -ETIMEDOUT ? gdk_state_end(st, err) : err;
+	return err ? gdk_state_end(st, err) : 0;
 }
 
 /* Slot idx, reserved without the check, may be written. */

@@ -224,6 +224,7 @@ doca_error_t doca_gpu_verbs_reset_tracking_and_memory(struct doca_gpu_verbs_qp *
 
 	GDK_CHECK_PTR(qp_gverbs);
 	x = gdk_to_export(qp_gverbs);
+	gdk_watch_report(x);
 	gdk_export_warn_tail(x);
 	pthread_spin_lock(&x->q.proxy.step_lock);
 	err = reset_locked(x);

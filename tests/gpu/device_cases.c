@@ -359,6 +359,13 @@ static void errors_and_aborts(void)
 			c.iters = 1;
 			c.run = gt_run_abort;
 			add("abort", c);
+			c.run = gt_run_unconnected;
+			add("unconnected", c);
+			if (h) {
+				c.op = GT_DENIED;
+				c.run = gt_run_unserved;
+				add("unserved", c);
+			}
 			c.op = GT_DENIED;
 			c.threads = 128; /* a multiple of the warp size */
 			c.run = gt_run_bad_rkey;

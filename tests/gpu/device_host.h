@@ -94,6 +94,8 @@ uint64_t gt_slots(const struct gt_job *job);
 int gt_run_ops(struct gt_env *env, const struct gt_case *c);
 int gt_run_reset(struct gt_env *env, const struct gt_case *c);
 int gt_run_abort(struct gt_env *env, const struct gt_case *c);
+int gt_run_unconnected(struct gt_env *env, const struct gt_case *c);
+int gt_run_unserved(struct gt_env *env, const struct gt_case *c);
 int gt_run_bad_rkey(struct gt_env *env, const struct gt_case *c);
 int gt_run_imm(struct gt_env *env, const struct gt_case *c);
 int gt_run_huge(struct gt_env *env, const struct gt_case *c);

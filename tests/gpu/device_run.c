@@ -14,6 +14,9 @@
 #define NO_SUCH_QPN	       0xfffff0 /* QP number of no queue pair */
 #define SYNDROME_REMOTE_ACCESS 0x13
 #define SYNDROME_RETRIES       0x15
+/* maximum time from the end of the first wait to the end of the kernel */
+#define UNUSABLE_LATE_NS  2000000000u
+#define UNSERVED_LIMIT_NS 700000000u
 
 static int run_once(struct gt_env *env, const struct gt_case *c, struct gt_qps *qps)
 {
@@ -172,6 +175,57 @@ int gt_run_no_peer(struct gt_env *env, const struct gt_case *c)
 	gt_qps_open(env, &qps, c);
 	gt_connect_to(env, &qps.qp[0], NO_SUCH_QPN, path);
 	rc = run_to_error(env, c, &qps, SYNDROME_RETRIES, 0);
+	gt_qps_close(&qps);
+	return rc;
+}
+
+/* ---- queue pairs that cannot complete work ---- */
+
+/* The waits of all threads must return `expect`, none earlier than least_ns. */
+static int run_to_status(struct gt_env *env, const struct gt_case *c, struct gt_qps *qps,
+			 int expect, uint64_t limit_ns, uint64_t least_ns)
+{
+	struct doca_gpu_verbs_qp *qp = qps->qp[0].hl->qp_gverbs;
+	struct gdk_qp_counters n;
+	struct gt_job job;
+	uint64_t ns;
+
+	E2E_REQUIRE(!gdk_verbs_qp_set_wait_limit(qp, limit_ns));
+	if (gt_prepare(env, c, qps, &job))
+		return -1;
+	ns = e2e_now_ns();
+	if (gt_run(env, qps, &job) || gt_all_returned(env, &job, expect))
+		return -1;
+	ns = e2e_now_ns() - ns;
+	printf("      %u threads ended after %lu us\n", c->blocks * c->threads, ns / 1000);
+	if (ns < least_ns || ns > least_ns + UNUSABLE_LATE_NS)
+		return gt_complain("the waits ended after %lu ns", ns);
+	E2E_REQUIRE(!gdk_verbs_qp_get_counters(qp, &n));
+	return n.status == expect ? 0 : gt_complain("the host reads status %d", n.status);
+}
+
+/* The QP is never connected, and its waits have no limit. */
+int gt_run_unconnected(struct gt_env *env, const struct gt_case *c)
+{
+	struct gt_qps qps;
+	int rc;
+
+	gt_qps_open(env, &qps, c);
+	rc = run_to_status(env, c, &qps, -ENOTCONN, 0, 1000000);
+	gt_qps_close(&qps);
+	return rc;
+}
+
+/* The QP is connected, but no CPU thread rings its doorbells. */
+int gt_run_unserved(struct gt_env *env, const struct gt_case *c)
+{
+	struct gt_qps qps;
+	int rc;
+
+	gt_qps_open(env, &qps, c);
+	gt_qps_connect(env, &qps, gt_good_path);
+	e2e_proxy_end(&qps.qp[0]);
+	rc = run_to_status(env, c, &qps, -EHOSTDOWN, UNSERVED_LIMIT_NS, UNSERVED_LIMIT_NS);
 	gt_qps_close(&qps);
 	return rc;
 }

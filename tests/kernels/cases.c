@@ -285,6 +285,12 @@ static void errors(void)
 		c.nqps = 1;
 		c.run = gt_run_no_peer;
 		add("no_peer", c);
+		c.run = gt_run_unconnected;
+		add("unconnected", c);
+		if (handlers[h] == E2E_PROXY) {
+			c.run = gt_run_unserved;
+			add("unserved", c);
+		}
 	}
 }
 

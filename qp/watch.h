@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * The watch of exported queue pairs: detects doorbells that no CPU thread rings, and waits of GPU
+ * threads on a queue pair that is not connected, and logs both. watch.c describes how.
+ */
+#ifndef GDK_WATCH_H
+#define GDK_WATCH_H
+
+#include <stdatomic.h>
+
+#include "core/gpu/words.h"
+#include "host/doca_verbs.h"
+
+struct gdk_export;
+struct doca_verbs_qp_t;
+
+/* Data of the watch for one exported QP. The members behind `next` are protected by the lock of
+ * the list. */
+struct gdk_watch {
+	struct gdk_word word; /* the QP's gdk_watch_word */
+	atomic_int state;     /* enum doca_verbs_qp_state after the last transition */
+	atomic_uint refused;  /* number of reports that a wait ended with -ENOTCONN */
+	struct gdk_export *next;
+	bool listed;
+	uint64_t raised, rung;	 /* indices of the last look: raised by the GPU, rung by the CPU */
+	unsigned int idle_looks; /* looks since the CPU rang last, while doorbells were pending */
+	unsigned int unserved;	 /* number of times that doorbells were not served */
+};
+
+/* At export: allocates the word. The caller holds qp->lock. Never fails: without a word, only
+ * doorbells are watched. */
+void gdk_watch_open(struct gdk_export *x);
+/* At un-export, before the strategy is detached, and after a failed export: ends the watch. */
+void gdk_watch_close(struct gdk_export *x);
+/* GPU address of the QP's gdk_watch_word; 0: none. */
+uint64_t gdk_watch_addr(const struct gdk_export *x);
+/* Begins the watch if the QP needs it. Called at the end of the export, and when the caller gets
+ * the device struct, because GPU threads may use the QP from then on. */
+void gdk_watch_use(struct gdk_export *x);
+/* A transition has succeeded. The caller holds qp->lock. */
+void gdk_watch_state(struct doca_verbs_qp_t *qp, enum doca_verbs_qp_state state);
+/* Logs it if a wait of a GPU thread ended with -ENOTCONN since the last report. */
+void gdk_watch_report(struct gdk_export *x);
+
+#endif
