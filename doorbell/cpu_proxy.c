@@ -118,7 +118,7 @@ static bool ring_raised(struct gdk_db_qp *x)
 	/* Release: the NIC can read the DBREC at any time, and must see the WQEs below pi if it
 	 * sees this value. */
 	if (x->dbrec_cpu)
-		__atomic_store_n(x->dbrec_cpu, htobe32((uint32_t)(pi & 0xffff)), __ATOMIC_RELEASE);
+		gdk_mmio_write_dbrec(x->dbrec_cpu, htobe32((uint32_t)(pi & 0xffff)));
 	gdk_mmio_before_register();
 	gdk_mmio_write8(qp->sq_db, db.reg);
 	gdk_mmio_flush();

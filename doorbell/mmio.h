@@ -3,12 +3,24 @@
 /*
  * Stores of the CPU to doorbell registers, and the barriers around them. x86-64 keeps
  * ordinary stores in order, but not stores to a write-combining page (BlueFlame). So there
- * is an sfence before and after such a store. GPU stores are in the platform headers.
+ * is an sfence before and after such a store. On AArch64 the fences of C11 order accesses for the
+ * CPUs only (inner shareable domain), so the barriers name the whole system or the outer domain,
+ * which contains the NIC. GPU stores are in the platform headers.
  */
 #ifndef GDK_MMIO_H
 #define GDK_MMIO_H
 
 #include <stdint.h>
+
+/* Stores a DBREC after all earlier accesses (release). The NIC can read the DBREC at any time, and
+ * then reads the WQEs below it. */
+static inline void gdk_mmio_write_dbrec(uint32_t *dbrec, uint32_t val)
+{
+#if defined(__aarch64__)
+	__asm__ volatile("dmb osh" ::: "memory");
+#endif
+	__atomic_store_n(dbrec, val, __ATOMIC_RELEASE);
+}
 
 /* Orders earlier stores (WQEs, DBREC) before the store to the register. The NIC can read WQEs and
  * DBREC as soon as it sees the register store. */
@@ -17,7 +29,7 @@ static inline void gdk_mmio_before_register(void)
 #if defined(__x86_64__)
 	__builtin_ia32_sfence();
 #elif defined(__aarch64__)
-	__asm__ volatile("dsb oshst" ::: "memory");
+	__asm__ volatile("dsb st" ::: "memory");
 #else
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif

@@ -53,6 +53,29 @@
 #define GDK_MO_RMW   __ATOMIC_RELAXED
 #endif
 
+/* A fence of C11 with this order; none at scope THREAD. On AArch64, C11's fences order accesses for
+ * the inner shareable domain, which contains the CPUs. The NIC is in the outer one, so system
+ * scope uses that domain's barriers: oshld orders loads before later accesses, osh all accesses.
+ * x86-64 needs nothing more than C11. */
+GDK_FN void gdk_cpu_fence(int order, int scope)
+{
+#ifndef GDK_TSAN
+	if (scope == GDK_SCOPE_THREAD)
+		return;
+#if defined(__aarch64__)
+	if (scope == GDK_SCOPE_SYS) {
+		if (order == __ATOMIC_ACQUIRE)
+			__asm__ volatile("dmb oshld" ::: "memory");
+		else
+			__asm__ volatile("dmb osh" ::: "memory");
+		return;
+	}
+#endif
+	__atomic_thread_fence(order);
+#endif
+	(void)order, (void)scope;
+}
+
 /* All scopes are the same cache-coherent memory. Scope THREAD uses relaxed atomics, too. */
 #define GDK_DEF_LOAD(name, T, order) \
 	GDK_FN T name(const T *p, int scope) \
@@ -73,8 +96,17 @@ GDK_DEF_LOAD(gdk_ld64_acq, uint64_t, __ATOMIC_ACQUIRE)
 	}
 GDK_DEF_STORE(gdk_st32, uint32_t, GDK_MO_STORE)
 GDK_DEF_STORE(gdk_st64, uint64_t, GDK_MO_STORE)
-GDK_DEF_STORE(gdk_st32_rel, uint32_t, __ATOMIC_RELEASE)
-GDK_DEF_STORE(gdk_st64_rel, uint64_t, __ATOMIC_RELEASE)
+
+/* At system scope the NIC may read the word, so C11's release is not enough (gdk_cpu_fence). */
+#define GDK_DEF_STORE_REL(name, T) \
+	GDK_FN void name(T *p, T v, int scope) \
+	{ \
+		if (scope == GDK_SCOPE_SYS) \
+			gdk_cpu_fence(__ATOMIC_RELEASE, scope); \
+		__atomic_store_n(p, v, __ATOMIC_RELEASE); \
+	}
+GDK_DEF_STORE_REL(gdk_st32_rel, uint32_t)
+GDK_DEF_STORE_REL(gdk_st64_rel, uint64_t)
 
 /* Load or store two adjacent words. Each word is accessed atomically, the pair is not. */
 GDK_FN void gdk_ld64x2(const uint64_t *p, uint64_t *a, uint64_t *b, int scope)
@@ -131,27 +163,12 @@ GDK_DEF_CAS(gdk_any_cas64, uint64_t)
 
 GDK_FN void gdk_fence_acq(int scope)
 {
-#ifndef GDK_TSAN
-	if (scope != GDK_SCOPE_THREAD)
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-#endif
-	(void)scope;
+	gdk_cpu_fence(__ATOMIC_ACQUIRE, scope);
 }
 
-/* At system scope the NIC observes the stores over PCIe. On x86 all stores stay in order, so the
- * C11 fence is enough. On AArch64 the fence covers the inner shareable domain only, so a barrier
- * for the outer domain follows. */
 GDK_FN void gdk_fence_rel(int scope)
 {
-#ifndef GDK_TSAN
-	if (scope != GDK_SCOPE_THREAD)
-		__atomic_thread_fence(__ATOMIC_RELEASE);
-#if defined(__aarch64__)
-	if (scope == GDK_SCOPE_SYS)
-		__asm__ volatile("dmb oshst" ::: "memory");
-#endif
-#endif
-	(void)scope;
+	gdk_cpu_fence(__ATOMIC_RELEASE, scope);
 }
 
 /* Orders earlier loads before later stores. */
@@ -171,8 +188,7 @@ GDK_FN void gdk_fence_sc(int scope)
 	if (scope != GDK_SCOPE_THREAD)
 		__atomic_fetch_add(&here, 1, __ATOMIC_SEQ_CST);
 #else
-	if (scope != GDK_SCOPE_THREAD)
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	gdk_cpu_fence(__ATOMIC_SEQ_CST, scope);
 #endif
 }
 
