@@ -25,28 +25,25 @@ enum doca_gpu_verbs_mem_reg_type {
 	DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_MAX,		   /**< number of values */
 };
 
-/** Options of a high-level QP. Clear the struct first, so that the reserved bytes are 0. */
+/**
+ * Options of a high-level QP. Set every member that is not reserved; 0 is valid for all but
+ * gpu_dev, net_dev and sq_nwqe. The library does not read reserved bytes, so they need no value.
+ * Options that DOCA GPUNetIO does not have are flags of gdk_verbs_create_qp_hl() (gdaki.h).
+ */
 struct doca_gpu_verbs_qp_init_attr_hl {
 	doca_gpu_t *gpu_dev; /**< GPU that posts */
 	doca_dev_t *net_dev; /**< NIC that sends */
 	struct ibv_pd *ibpd; /**< NULL, or the protection domain of net_dev */
 	uint16_t sq_nwqe; /**< send slots of 64 bytes, 1 to 32768, rounded up to a power of two */
-	uint8_t reserved1[2];				 /**< 0 */
+	uint8_t reserved1[2];				 /**< not read */
 	enum doca_gpu_dev_verbs_nic_handler nic_handler; /**< doorbell handler */
 	enum doca_gpu_verbs_mem_reg_type mreg_type;	 /**< how GPU memory is registered */
 	enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext; /**< DBREC mode, or
 								  * GDK_SEND_DBR_MODE_AUTO */
-	bool cq_collapsed; /**< the NIC writes every CQE to entry 0 */
-	union {
-		uint8_t reserved2[3]; /**< 0 */
-		/**
-		 * 1: send ring, CQ and DBREC are in pinned host memory, for CPU threads that use
-		 * them through the addresses in qp_gverbs->qp_cpu. Not in DOCA GPUNetIO 3.0.
-		 */
-		bool enable_umem_cpu;
-	};
+	bool cq_collapsed;    /**< the NIC writes every CQE to entry 0 */
+	uint8_t reserved2[3]; /**< not read */
 	enum doca_verbs_qp_ordering_semantic ordering_semantic; /**< only IBTA is supported */
-	uint8_t reserved3[12];					/**< 0 */
+	uint8_t reserved3[12];					/**< not read */
 } __attribute__((__aligned__(8))) __attribute__((__packed__));
 
 /** A high-level QP. The library owns the objects and the memory in it, except gpu_dev. */

@@ -2,9 +2,10 @@
 /* Copyright (c) gdaki authors */
 /**
  * @file
- * Functions that gdaki adds to DOCA GPUNetIO: reports on the choice of a doorbell handler,
- * counters and errors of a queue pair, device events, dumps of WQEs and CQEs, ports of a bond,
- * attribute values. Includes the additions of the other folders, such as CPU proxy services.
+ * Functions that gdaki adds to DOCA GPUNetIO: queues in host memory, reports on the choice of a
+ * doorbell handler, counters and errors of a queue pair, device events, dumps of WQEs and CQEs,
+ * ports of a bond, attribute values. Includes the additions of the other folders, such as CPU
+ * proxy services.
  *
  * All names start with gdk_ or GDK_. Return values, out-parameters and thread safety follow the
  * rules in doca_gpunetio.h.
@@ -13,6 +14,7 @@
 #define GDK_GDAKI_H
 
 #include "../host/doca_gpunetio.h"
+#include "../host/doca_gpunetio_high_level.h"
 #include "../host/doca_verbs_qp.h"
 #include "../host/gdaki_core.h"
 #include "../host/gdaki_doorbell.h"
@@ -22,6 +24,32 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/**
+ * Flag of gdk_verbs_create_qp_hl(): send ring, CQ, DBREC and the state of the QP are in pinned host
+ * memory that the GPU can access. For systems with a fast path between CPU and GPU, for systems
+ * where the NIC cannot access GPU memory, and for CPU threads that use the queues through the
+ * addresses in qp_gverbs->qp_cpu. GDAKI_QUEUE_MEM=cpu_gpu does so for all QPs of a process.
+ */
+#define GDK_QP_HL_QUEUES_ON_HOST (1u << 0)
+
+/**
+ * Creates a high-level QP as doca_gpu_verbs_create_qp_hl() does, with options that DOCA GPUNetIO
+ * does not have. Destroy it with doca_gpu_verbs_destroy_qp_hl().
+ *
+ * @param flags 0 or GDK_QP_HL_QUEUES_ON_HOST
+ */
+doca_error_t gdk_verbs_create_qp_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+				    uint32_t flags, struct doca_gpu_verbs_qp_hl **qp);
+
+/**
+ * Creates a group as doca_gpu_verbs_create_qp_group_hl() does. Destroy it with
+ * doca_gpu_verbs_destroy_qp_group_hl().
+ *
+ * @param flags as for gdk_verbs_create_qp_hl(); they apply to both QPs
+ */
+doca_error_t gdk_verbs_create_qp_group_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+					  uint32_t flags, struct doca_gpu_verbs_qp_group_hl **qpg);
 
 /**
  * Reports how the handler of an exported QP was chosen. For a high-level QP this is the choice

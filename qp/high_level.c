@@ -6,9 +6,9 @@
  * their DBRECs, the state block and the device struct. If a CPU thread must write the DBREC and
  * the rings are in GPU memory, the DBREC gets a unit of its own in host memory.
  *
- * GDAKI_QUEUE_MEM=cpu_gpu places all of this in host memory that the GPU can access, instead
- * of GPU memory: for systems with a fast path between CPU and GPU (DGX Spark), and for systems
- * where the NIC cannot access GPU memory.
+ * GDAKI_QUEUE_MEM=cpu_gpu, or GDK_QP_HL_QUEUES_ON_HOST for one QP, places all of this in host
+ * memory that the GPU can access, instead of GPU memory: for systems with a fast path between CPU
+ * and GPU (DGX Spark), and for systems where the NIC cannot access GPU memory.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,6 +19,7 @@
 #include "qp/export.h"
 #include "core/gpu/gpu_priv.h"
 #include "host/doca_gpunetio_high_level.h"
+#include "host/gdaki.h"
 #include "core/log.h"
 #include "core/sdk.h"
 #include "umem/slab.h"
@@ -87,8 +88,9 @@ static const unsigned int ways[] = {
 	[DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM] = GDK_UMEM_TRY_PEER,
 };
 
+/* Does not read the reserved bytes of qp_init_attr: programs leave them uninitialized. */
 static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
-			      struct plan *p)
+			      uint32_t flags, struct plan *p)
 {
 	bool stated = qp_init_attr->send_dbr_mode_ext != GDK_SEND_DBR_MODE_AUTO;
 	enum doca_gpu_dev_verbs_nic_handler h = qp_init_attr->nic_handler;
@@ -117,9 +119,8 @@ static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *qp_in
 	*p = (struct plan){
 		.gpu = qp_init_attr->gpu_dev,
 		.dev = qp_init_attr->net_dev,
-		/* enable_umem_cpu; a reserved byte in API 3.0, so ignore other values than 1 */
-		.mem = qp_init_attr->reserved2[0] == 1 ? DOCA_GPU_MEM_TYPE_CPU_GPU
-						       : gdk_queue_mem_type(),
+		.mem = flags & GDK_QP_HL_QUEUES_ON_HOST ? DOCA_GPU_MEM_TYPE_CPU_GPU
+							: gdk_queue_mem_type(),
 		.ways = ways[qp_init_attr->mreg_type],
 		.depth = (uint32_t)gdk_roundup_pow2(qp_init_attr->sq_nwqe),
 		.collapsed = qp_init_attr->cq_collapsed,
@@ -430,16 +431,22 @@ static doca_error_t build_or_fall_back(struct plan *p, void *obj,
 
 /* ---- public ---- */
 
-doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
-					 struct doca_gpu_verbs_qp_hl **qp)
+#define CHECK_FLAGS(flags) \
+	GDK_CHECK_ARG(!((flags) & ~GDK_QP_HL_QUEUES_ON_HOST), \
+		      #flags " 0x%x (expected 0 or GDK_QP_HL_QUEUES_ON_HOST, 0x%x)", flags, \
+		      GDK_QP_HL_QUEUES_ON_HOST)
+
+doca_error_t gdk_verbs_create_qp_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+				    uint32_t flags, struct doca_gpu_verbs_qp_hl **qp)
 {
 	struct doca_gpu_verbs_qp_hl *hl;
 	struct plan p;
 	doca_error_t err;
 
 	GDK_CHECK_PTR(qp_init_attr);
+	CHECK_FLAGS(flags);
 	GDK_CHECK_PTR(qp);
-	err = plan_init(qp_init_attr, &p);
+	err = plan_init(qp_init_attr, flags, &p);
 	if (err != DOCA_SUCCESS)
 		return err;
 	hl = calloc(1, sizeof(*hl));
@@ -456,6 +463,14 @@ doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *
 	return DOCA_SUCCESS;
 }
 
+doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+					 struct doca_gpu_verbs_qp_hl **qp)
+{
+	GDK_CHECK_PTR(qp_init_attr);
+	GDK_CHECK_PTR(qp);
+	return gdk_verbs_create_qp_hl(qp_init_attr, 0, qp);
+}
+
 doca_error_t doca_gpu_verbs_destroy_qp_hl(struct doca_gpu_verbs_qp_hl *qp)
 {
 	doca_error_t err;
@@ -467,16 +482,17 @@ doca_error_t doca_gpu_verbs_destroy_qp_hl(struct doca_gpu_verbs_qp_hl *qp)
 	return err;
 }
 
-doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
-					       struct doca_gpu_verbs_qp_group_hl **qpg)
+doca_error_t gdk_verbs_create_qp_group_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+					  uint32_t flags, struct doca_gpu_verbs_qp_group_hl **qpg)
 {
 	struct doca_gpu_verbs_qp_group_hl *g;
 	struct plan p;
 	doca_error_t err;
 
 	GDK_CHECK_PTR(qp_init_attr);
+	CHECK_FLAGS(flags);
 	GDK_CHECK_PTR(qpg);
-	err = plan_init(qp_init_attr, &p);
+	err = plan_init(qp_init_attr, flags, &p);
 	if (err != DOCA_SUCCESS)
 		return err;
 	if (p.want == H(GPU_SM_BF)) {
@@ -496,6 +512,14 @@ doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_att
 	}
 	*qpg = g;
 	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+					       struct doca_gpu_verbs_qp_group_hl **qpg)
+{
+	GDK_CHECK_PTR(qp_init_attr);
+	GDK_CHECK_PTR(qpg);
+	return gdk_verbs_create_qp_group_hl(qp_init_attr, 0, qpg);
 }
 
 doca_error_t doca_gpu_verbs_destroy_qp_group_hl(struct doca_gpu_verbs_qp_group_hl *qpg)

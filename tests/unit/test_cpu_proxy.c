@@ -265,8 +265,7 @@ Test(cpu_proxy, cpu_thread_posts_and_polls_with_the_public_structs, .timeout = 6
 	struct doca_gpu_verbs_qp *qp;
 	uint32_t qpn, posted = 0, done = 0;
 
-	attr.enable_umem_cpu = true;
-	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
+	cr_assert_eq(gdk_verbs_create_qp_hl(&attr, GDK_QP_HL_QUEUES_ON_HOST, &hl), DOCA_SUCCESS);
 	qp = hl->qp_gverbs;
 	cr_assert_eq(doca_verbs_qp_get_qpn(hl->qp, &qpn), DOCA_SUCCESS);
 	cr_assert_eq(e2e_connect(&nic, hl->qp, &nic.gid, qpn, path), DOCA_SUCCESS);

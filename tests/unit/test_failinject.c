@@ -29,16 +29,22 @@ static struct doca_gpu_verbs_qp_init_attr_hl hl_attr(enum doca_gpu_dev_verbs_nic
 	return attr;
 }
 
-static doca_error_t hl_of(struct doca_gpu_verbs_qp_init_attr_hl *attr)
+static doca_error_t hl_made(const struct doca_gpu_verbs_qp_init_attr_hl *attr, doca_error_t err,
+			    struct doca_gpu_verbs_qp_hl *hl)
 {
-	struct doca_gpu_verbs_qp_hl *hl = NULL;
-	doca_error_t err = doca_gpu_verbs_create_qp_hl(attr, &hl);
-
 	if (fault_made(err, hl))
 		return err;
 	cr_expect(hl->qp && hl->cq_sq && hl->qp_gverbs && hl->qp_umem && hl->external_uar);
 	cr_expect(attr->nic_handler == E2E_AUTO || hl->nic_handler == attr->nic_handler);
 	return FAULT_DONE(err, hl, doca_gpu_verbs_destroy_qp_hl(hl));
+}
+
+static doca_error_t hl_of(struct doca_gpu_verbs_qp_init_attr_hl *attr)
+{
+	struct doca_gpu_verbs_qp_hl *hl = NULL;
+	doca_error_t err = doca_gpu_verbs_create_qp_hl(attr, &hl);
+
+	return hl_made(attr, err, hl);
 }
 
 #define HL(name, handler, ...) \
@@ -62,16 +68,39 @@ HL(hl_emulated, E2E_NO_DBR,
 HL(hl_dmabuf, E2E_DB, attr.mreg_type = DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF)
 HL(hl_peermem, E2E_DB, attr.mreg_type = DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM)
 
+static doca_error_t hl_on_host(void)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr(E2E_DB);
+	struct doca_gpu_verbs_qp_hl *hl = NULL;
+	doca_error_t err = gdk_verbs_create_qp_hl(&attr, GDK_QP_HL_QUEUES_ON_HOST, &hl);
+
+	return hl_made(&attr, err, hl);
+}
+
+static doca_error_t group_made(doca_error_t err, struct doca_gpu_verbs_qp_group_hl *made)
+{
+	if (fault_made(err, made))
+		return err;
+	cr_expect(made->qp_main.qp_gverbs && made->qp_companion.qp_gverbs);
+	return FAULT_DONE(err, made, doca_gpu_verbs_destroy_qp_group_hl(made));
+}
+
 static doca_error_t group(void)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr(E2E_DB);
 	struct doca_gpu_verbs_qp_group_hl *made = NULL;
 	doca_error_t err = doca_gpu_verbs_create_qp_group_hl(&attr, &made);
 
-	if (fault_made(err, made))
-		return err;
-	cr_expect(made->qp_main.qp_gverbs && made->qp_companion.qp_gverbs);
-	return FAULT_DONE(err, made, doca_gpu_verbs_destroy_qp_group_hl(made));
+	return group_made(err, made);
+}
+
+static doca_error_t group_on_host(void)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr(E2E_DB);
+	struct doca_gpu_verbs_qp_group_hl *made = NULL;
+	doca_error_t err = gdk_verbs_create_qp_group_hl(&attr, GDK_QP_HL_QUEUES_ON_HOST, &made);
+
+	return group_made(err, made);
 }
 
 static doca_error_t flat_list(void)
@@ -259,12 +288,14 @@ static const struct fault_case alone[] = {
 	CASE(hl_auto, 5, 2, 4, 8),
 	CASE(hl_any_mode, 5, 1, 3, 8),
 	CASE(hl_db, 5, 2, 4, 8),
+	CASE(hl_on_host, 5, 2, 4, 7),
 	CASE(hl_collapsed, 5, 2, 4, 8),
 	CASE(hl_bf, 5, 2, 4, 8),
 	CASE(hl_proxy, 5, 2, 4, 8),
 	CASE(hl_no_dbr, 5, 1, 4, 8), /* CREATE_QP is tried again after a failure */
 	CASE(hl_emulated, 5, 2, 4, 8, 2),
 	CASE(group, 8, 4, 7, 16),
+	CASE(group_on_host, 8, 4, 7, 14),
 	CASE(events, 2, 0, 1),
 	CASE(service_of, 4, 0, 0),
 	CASE(service, 2, 0, 0),

@@ -51,29 +51,74 @@ static struct doca_gpu_verbs_qp_hl *create(void)
 
 /* ---- placement of the queues ---- */
 
-/*
- * reserved2[0] is enable_umem_cpu, which API 3.0 does not have. Value 1 requests
- * host memory. Any other value must be ignored, because programs written for 3.0
- * may leave any value in a reserved byte.
- */
-Test(high_level_gpu, queues_are_in_host_memory_if_requested)
+static void expect_queues(struct doca_gpu_verbs_qp_hl *hl, bool on_host)
 {
-	static const uint8_t requests[] = { 0, 1, 0x5a };
+	cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->qp_umem_gpu_ptr) != NULL, on_host);
+	cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->cq_sq_umem_gpu_ptr) != NULL, on_host);
+	cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->qp_umem_dbr_gpu_ptr) != NULL, on_host);
+	cr_expect_eq(hl->qp_gverbs->qp_cpu->sq_wqe_daddr, hl->qp_umem_gpu_ptr);
+	cr_expect_eq(!!(gdk_to_export(hl->qp_gverbs)->state_flags & GDK_QPF_HOST_LOOKS), on_host);
+}
+
+Test(high_level_gpu, queues_are_in_host_memory_if_the_flag_requests_it)
+{
+	struct doca_gpu_verbs_qp_group_hl *group;
+	struct doca_gpu_verbs_qp_hl *hl;
 
 	open_gpu();
-	for (size_t i = 0; i < sizeof(requests); i++) {
-		struct doca_gpu_verbs_qp_hl *hl;
-		const bool on_host = requests[i] == 1;
-
-		attr.reserved2[0] = requests[i];
-		hl = create();
-		cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->qp_umem_gpu_ptr) != NULL, on_host);
-		cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->cq_sq_umem_gpu_ptr) != NULL, on_host);
-		cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->qp_umem_dbr_gpu_ptr) != NULL, on_host);
-		cr_expect_eq(hl->qp_gverbs->qp_cpu->sq_wqe_daddr, hl->qp_umem_gpu_ptr);
-		cr_expect_eq(!!(gdk_to_export(hl->qp_gverbs)->state_flags & GDK_QPF_HOST_LOOKS),
-			     on_host);
+	for (uint32_t flags = 0; flags <= GDK_QP_HL_QUEUES_ON_HOST; flags++) {
+		cr_assert_eq(gdk_verbs_create_qp_hl(&attr, flags, &hl), DOCA_SUCCESS);
+		expect_queues(hl, flags);
 		cr_expect_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
+		cr_assert_eq(gdk_verbs_create_qp_group_hl(&attr, flags, &group), DOCA_SUCCESS);
+		expect_queues(&group->qp_main, flags);
+		expect_queues(&group->qp_companion, flags);
+		cr_expect_eq(doca_gpu_verbs_destroy_qp_group_hl(group), DOCA_SUCCESS);
+	}
+	close_gpu();
+}
+
+/* Programs such as NVIDIA's examples leave the struct uninitialized and set its named members. */
+static void create_with_reserved(const uint8_t *bytes)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl a;
+	struct doca_gpu_verbs_qp_group_hl *group;
+	struct doca_gpu_verbs_qp_hl *hl;
+
+	memcpy(&a, bytes, sizeof(a));
+	a.gpu_dev = nic.gpu;
+	a.net_dev = nic.dev;
+	a.ibpd = nic.pd;
+	a.sq_nwqe = 64;
+	a.nic_handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO;
+	a.mreg_type = REG(DEFAULT);
+	a.send_dbr_mode_ext = DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR;
+	a.cq_collapsed = false;
+	a.ordering_semantic = DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA;
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&a, &hl), DOCA_SUCCESS);
+	expect_queues(hl, false);
+	cr_expect_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_create_qp_group_hl(&a, &group), DOCA_SUCCESS);
+	expect_queues(&group->qp_main, false);
+	expect_queues(&group->qp_companion, false);
+	cr_expect_eq(doca_gpu_verbs_destroy_qp_group_hl(group), DOCA_SUCCESS);
+}
+
+Test(high_level_gpu, reserved_bytes_have_no_effect)
+{
+	static const uint8_t fills[] = { 0, 1, 2, 0x5a, 0x80, 0xff };
+	uint8_t bytes[sizeof(struct doca_gpu_verbs_qp_init_attr_hl)];
+	uint32_t seed = 1;
+
+	open_gpu();
+	for (size_t i = 0; i < sizeof(fills); i++) {
+		memset(bytes, fills[i], sizeof(bytes));
+		create_with_reserved(bytes);
+	}
+	for (int i = 0; i < 20; i++) {
+		for (size_t j = 0; j < sizeof(bytes); j++)
+			bytes[j] = (uint8_t)((seed = seed * 1664525 + 1013904223) >> 24);
+		create_with_reserved(bytes);
 	}
 	close_gpu();
 }
