@@ -591,4 +591,8 @@ bool sn_fault_due(struct sn_eng *e);
 void sn_fault_corrupt(struct sn_eng *e, struct sn_pkt *p); /* call after the ICRC was appended */
 uint64_t sn_fault_stall(struct sn_eng *e);
 
+/* sanitizer.c: hides the memory accesses of the calling thread from ThreadSanitizer. Each
+ * sn_hide_thread(true) needs an sn_hide_thread(false) in the same thread. */
+void sn_hide_thread(bool hide);
+
 #endif

@@ -225,6 +225,7 @@ static void *nic_thread(void *arg)
 	long ns;
 
 	prctl(PR_SET_NAME, "softnic");
+	sn_hide_thread(true);
 	sn_wait_setup(e);
 	while (!__atomic_load_n(&e->stop, __ATOMIC_ACQUIRE)) {
 		pthread_mutex_lock(&e->dev->lock);
@@ -238,6 +239,7 @@ static void *nic_thread(void *arg)
 		else
 			sn_wait(e, ns, any);
 	}
+	sn_hide_thread(false);
 	return NULL;
 }
 
