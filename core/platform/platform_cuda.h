@@ -19,7 +19,7 @@
 #define GDK_RARE(c)	__builtin_expect(!!(c), 0)
 #define GDK_SLOW_FN	__device__ static __noinline__ __attribute__((unused))
 /* Feature macros of DOCA, which applications test. */
-#if __CUDA_ARCH__ >= 900
+#if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ >= 12
 #define DOCA_GPUNETIO_VERBS_HAS_TMA_COPY 1
 #endif
 #if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1202

@@ -47,6 +47,10 @@ template <class result> struct called {
 	enum { yes = 1 };
 };
 
+/* Old versions of nvcc warn of variables that occur only in decltype(). */
+#ifdef __CUDACC__
+#pragma nv_diag_suppress 550
+#endif
 #define UNWRAP(...)	__VA_ARGS__
 #define SIG(types, ...) *out++ = takes<UNWRAP types>::any(&__VA_ARGS__);
 #define CALL(...)	static_assert(called<decltype(__VA_ARGS__)>::yes, #__VA_ARGS__);
