@@ -69,14 +69,13 @@ for h in $headers; do
 	fi
 done
 if [ -n "$NVCC" ]; then
+	nvcc="$NVCC ${CUDAHOSTCXX:+-ccbin $CUDAHOSTCXX} -std=c++17 -arch=sm_90 -Werror all-warnings"
 	for h in $headers; do
 		source_for "$h" cu
-		compile "$h as CUDA" "$NVCC" -std=c++17 -arch=sm_90 -Werror all-warnings "$inc" \
-			-cubin -o "$tmp/one.cubin" "$tmp/one.cu"
+		compile "$h as CUDA" $nvcc "$inc" -cubin -o "$tmp/one.cubin" "$tmp/one.cu"
 	done
 	for h in $headers; do echo "#include \"$h\""; done >"$tmp/all.cu"
-	compile "all headers as CUDA" "$NVCC" -std=c++17 -arch=sm_90 -Werror all-warnings \
-		"$inc" -cubin -o "$tmp/all.cubin" "$tmp/all.cu"
+	compile "all headers as CUDA" $nvcc "$inc" -cubin -o "$tmp/all.cubin" "$tmp/all.cu"
 else
 	echo "headers.sh: nvcc not found, not compiled as CUDA"
 fi

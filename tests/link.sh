@@ -105,7 +105,9 @@ group() { # linker, strategies
 }
 nvcc_line() { # strategies and db_none
 	links=$((links + 1))
-	"$NVCC" -cudart none -o "$tmp/p" "$tmp/p.o" -L"$B/lib" -lgdaki_qp "$@" $lower $sys 2>"$tmp/err"
+	# shellcheck disable=SC2086 # compilers with options
+	$NVCC ${CUDAHOSTCXX:+-ccbin $CUDAHOSTCXX} -cudart none -o "$tmp/p" "$tmp/p.o" \
+		-L"$B/lib" -lgdaki_qp "$@" $lower $sys 2>"$tmp/err"
 }
 
 # The program's symbol table has the name of the source file of each linked strategy.
