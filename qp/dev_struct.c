@@ -53,8 +53,8 @@ static doca_error_t check_members(const struct gdk_dev_array *a)
 			continue;
 		qp = &a->members[i]->q.pub;
 		if (qp->gpu_dev != a->gpu) {
-			gdk_err("QP 0x%x: cannot add it to an array: exported to another GPU",
-				qp->qp->qpn);
+			gdk_err("QP 0x%x: cannot add it to an array of GPU %s: exported to GPU %s",
+				qp->qp->qpn, gdk_gpu_name(a->gpu), gdk_gpu_name(qp->gpu_dev));
 			return DOCA_ERROR_INVALID_VALUE;
 		}
 		for (j = 0; j < i && a->members[j] != a->members[i]; j++)

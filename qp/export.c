@@ -47,9 +47,9 @@ static doca_error_t check_queues(doca_gpu_t *gpu, const struct doca_verbs_qp_t *
 	const char *why = NULL;
 
 	if (!qp->sq_num || cq != qp->send_cq)
-		why = "the CQ is not the QP's send CQ";
+		why = "cq_sq is not the send CQ with which the QP was created";
 	else if ((qp->gpu && qp->gpu != gpu) || (cq->gpu && cq->gpu != gpu))
-		why = "its queues are in memory of another GPU";
+		why = "its queues are in memory of another GPU than gpu_dev";
 	if (why) {
 		gdk_err("QP 0x%x: cannot export it: %s", qp->qpn, why);
 		return DOCA_ERROR_INVALID_VALUE;

@@ -544,15 +544,21 @@ static doca_error_t flat_gpu(struct doca_gpu_verbs_qp_hl **list, uint32_t num, d
 	for (i = 0; i < num; i++) {
 		if (!list[i])
 			continue;
-		if (!list[i]->qp_gverbs || (*gpu && *gpu != list[i]->gpu_dev)) {
-			gdk_err("qp_list: entry %u is not exported, or is on another GPU", i);
+		if (!list[i]->qp_gverbs) {
+			gdk_err("qp_list[%u]: QP %p is not exported", i, (void *)list[i]);
+			return DOCA_ERROR_INVALID_VALUE;
+		}
+		if (*gpu && *gpu != list[i]->gpu_dev) {
+			gdk_err("qp_list[%u]: QP %p is on GPU %s, an earlier one on GPU %s", i,
+				(void *)list[i], gdk_gpu_name(list[i]->gpu_dev),
+				gdk_gpu_name(*gpu));
 			return DOCA_ERROR_INVALID_VALUE;
 		}
 		*gpu = list[i]->gpu_dev;
 	}
 	if (*gpu)
 		return DOCA_SUCCESS;
-	gdk_err("qp_list: all %u entries are NULL", num);
+	gdk_err("qp_list: all %u entries are NULL (expected at least one QP)", num);
 	return DOCA_ERROR_INVALID_VALUE;
 }
 

@@ -73,7 +73,7 @@ static doca_error_t check_mtu(const struct doca_verbs_qp_t *qp, enum doca_verbs_
 
 	if (!port->active_mtu || want <= (unsigned int)port->active_mtu)
 		return DOCA_SUCCESS;
-	gdk_err("QP 0x%x: path MTU %u is larger than the active MTU %u of port %u", qp->qpn,
+	gdk_err("QP 0x%x: path_mtu %u is larger than the active MTU %u of port %u", qp->qpn,
 		mtu_bytes(want), mtu_bytes(port->active_mtu), qp->port);
 	return DOCA_ERROR_INVALID_VALUE;
 }
@@ -99,8 +99,8 @@ static doca_error_t query_source(struct doca_verbs_qp_t *qp, unsigned int index,
 	/* Older kernels support only ibv_query_gid(), which does not return the GID type. */
 	if (ibv_query_gid(qp->dev->ctx, qp->port, (int)index, &src->gid) ||
 	    !memcmp(&src->gid, &empty, sizeof(empty))) {
-		gdk_err("QP 0x%x: port %u has no GID at index %u: %s", qp->qpn, qp->port, index,
-			strerror(rc > 0 ? rc : errno));
+		gdk_err("QP 0x%x: port %u has no GID at sgid_index %u: %s", qp->qpn, qp->port,
+			index, strerror(rc > 0 ? rc : errno));
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	src->roce_v2 = true;
@@ -264,8 +264,8 @@ static doca_error_t check_link_layer(const struct doca_verbs_qp_t *qp, bool is_r
 
 	if (is_roce == ethernet)
 		return DOCA_SUCCESS;
-	gdk_err("QP 0x%x: cannot use %s address on port %u: its link layer is %s", qp->qpn,
-		is_roce ? "an IP" : "an InfiniBand", qp->port,
+	gdk_err("QP 0x%x: cannot use addr_type %s on port %u: its link layer is %s", qp->qpn,
+		is_roce ? "IPv4 or IPv6" : "IB_GRH or IB_NO_GRH", qp->port,
 		ethernet ? "Ethernet" : "InfiniBand");
 	return DOCA_ERROR_INVALID_VALUE;
 }
@@ -284,7 +284,8 @@ static doca_error_t decide_grh(const struct doca_verbs_qp_t *qp,
 	if (ah->addr_type != DOCA_VERBS_ADDR_TYPE_IB_NO_GRH || !*global)
 		return DOCA_SUCCESS;
 	if (!memcmp(ah->gid.raw, none, sizeof(none))) {
-		gdk_err("QP 0x%x: port %u requires a GRH, but the address has a LID and no GID",
+		gdk_err("QP 0x%x: port %u requires a GRH, but the address has no gid "
+			"(doca_verbs_ah_attr_set_gid)",
 			qp->qpn, qp->port);
 		return DOCA_ERROR_INVALID_VALUE;
 	}

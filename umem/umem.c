@@ -382,8 +382,9 @@ static doca_error_t check_range(const struct doca_verbs_umem *umem, bool same, c
 {
 	if (same && offset <= umem->size && umem->size - offset >= len)
 		return DOCA_SUCCESS;
-	gdk_err("%s of %zu bytes at offset %llu is not in umem 0x%x of %zu bytes on this device",
-		what, len, (unsigned long long)offset, umem->id, umem->size);
+	gdk_err("%s of %zu bytes at offset %llu is not in umem 0x%x of %zu bytes%s", what, len,
+		(unsigned long long)offset, umem->id, umem->size,
+		same ? "" : ", which belongs to another device");
 	return DOCA_ERROR_INVALID_VALUE;
 }
 

@@ -493,8 +493,11 @@ static doca_error_t get_dmabuf_fd(doca_gpu_t *gpu, void *ptr, size_t size, bool 
 	doca_error_t err = gpu->ops->dmabuf_fd(gpu, ptr, size, pcie, fd);
 
 	if (err)
-		gdk_err("GPU %s: cannot export a dmabuf%s of %zu bytes at %p: %s", gpu->name,
-			pcie ? " with PCIe mapping" : "", size, ptr, doca_error_get_descr(err));
+		gdk_err("GPU %s: cannot export a dmabuf%s of %zu bytes at memptr_gpu %p: %s",
+			gpu->name, pcie ? " with PCIe mapping" : "", size, ptr,
+			err == DOCA_ERROR_INVALID_VALUE ? "not on a page boundary; allocate it "
+							  "with the page size as alignment"
+							: doca_error_get_descr(err));
 	return err;
 }
 

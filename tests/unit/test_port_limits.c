@@ -116,7 +116,7 @@ Test(port_limits, defect_26_mtu_above_the_ports_is_refused)
 	capture_begin();
 	cr_expect_eq(connect_by_lid(gid, DOCA_VERBS_MTU_SIZE_2K_BYTES), DOCA_ERROR_INVALID_VALUE);
 	log = capture_end();
-	cr_expect(strstr(log, "path MTU 2048 is larger than the active MTU 1024 of port 1"),
+	cr_expect(strstr(log, "path_mtu 2048 is larger than the active MTU 1024 of port 1"),
 		  "log: %s", log);
 }
 

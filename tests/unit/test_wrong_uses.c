@@ -289,11 +289,11 @@ Test(wrong_uses_cuda, qp_of_another_gpu)
 		export_as(other, hl->qp, E2E_DB, MODE(VALID_DBR)));
 	cr_assert(!doca_gpu_verbs_export_qp(nic.gpu, hl->qp, E2E_DB, NULL, hl->cq_sq,
 					    MODE(VALID_DBR), &made));
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "exported to another GPU",
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "array of GPU 0000:8b:00.0: exported to GPU 0000:8a:00.0",
 		doca_gpu_verbs_export_multi_qps_dev(other, &made, 1, &array));
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "GPU 0000:8a:00.0, to which QP",
 		doca_gpu_verbs_unexport_qp(other, made));
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "qp_list: entry 0 is not exported",
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "qp_list[0]: QP ",
 		doca_gpu_verbs_qp_flat_list_create_hl(&hl, 1, &array));
 	cr_expect_null(array);
 	cr_assert(!doca_gpu_verbs_export_multi_qps_dev(nic.gpu, &made, 1, &array));
