@@ -164,10 +164,15 @@ expected() {
 barriers() {
 	$triplet-gcc --sysroot="$sys" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -O2 \
 		-I"$arm/include" -iquote . -c -o "$arm/barriers.o" tests/aarch64/barriers.c || { bad=1; return; }
-	diff <(expected) <(emitted "$arm/barriers.o") >"$arm/barriers.diff" && return
-	echo "aarch64.sh: barriers (<: expected, >: emitted):"
-	grep '^[<>]' "$arm/barriers.diff"
-	bad=1
+	diff <(expected) <(emitted "$arm/barriers.o") >"$arm/barriers.diff" || {
+		echo "aarch64.sh: barriers (<: expected, >: emitted):"
+		grep '^[<>]' "$arm/barriers.diff"
+		bad=1
+	}
+	emitted "$arm/obj/doorbell/cpu_proxy.o" | grep -q 'dmb osh, stlr, dsb st, str, dsb st' || {
+		echo "aarch64.sh: the proxy does not order WQEs, DBREC and register by these barriers"
+		bad=1
+	}
 }
 
 # ---- run ----
