@@ -124,6 +124,8 @@ static void open_trace(void)
 		return;
 	mask = secure_getenv("GDAKI_TRACE_CMDS_MASK");
 	masked = mask && *mask && strcmp(mask, "0");
+	if (masked && strcmp(mask, "1"))
+		gdk_warn("ignoring GDAKI_TRACE_CMDS_MASK=\"%s\" (expected 0 or 1), using 1", mask);
 	begun = now_ns();
 	trace_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (trace_fd < 0)

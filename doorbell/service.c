@@ -173,7 +173,7 @@ static uint32_t from_env(const char *name, uint32_t max, uint32_t otherwise)
 	if (!env || !*env)
 		return otherwise;
 	n = strtoul(env, &end, 10);
-	if (!*end && n > 0 && n <= max)
+	if (*env >= '0' && *env <= '9' && !*end && n > 0 && n <= max)
 		return (uint32_t)n;
 	gdk_warn("ignoring %s=\"%s\" (expected 1..%u), using %u", name, env, max, otherwise);
 	return otherwise;

@@ -99,6 +99,12 @@ peer='^(TYPEOF|ACCESS_ONCE|READ_ONCE|WRITE_ONCE)$'
 macros "$tmp/all.c" | comm -23 - "$tmp/sys.macros" | grep -v -E "$allowed" | grep -v -E "$peer" >"$tmp/err" &&
 	complain "macros in the user's name space"
 
+# The log is not part of the API.
+if grep -n -w -E 'DOCA_LOG\w*|DOCA_DLOG\w*|gdk_log\w*|GDK_LOG\w*|gdk_(err|warn|info|dbg)|doca_gpu_log_print' \
+	$(for h in $all; do echo "$B/include/$h"; done) >"$tmp/err"; then
+	complain "a public header has functions or macros of the log"
+fi
+
 # The Python program reads the preprocessed text of our headers and prints the types, tags,
 # functions, objects and enumerators that they declare at file scope.
 for h in $headers; do

@@ -5,7 +5,8 @@
 # softnic-run refuses each malformed or out-of-range value of each option that its --help
 # lists, and of each SOFTNIC_* variable, with a message that names it and exit status 2, and
 # creates nothing. A process that loads the NIC without softnic-run reports the variable once
-# and does not get the device.
+# and does not get the device. The library reports an invalid DOCA_GPUNETIO_LOG, and its log
+# lines have the documented format.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -150,6 +151,19 @@ for var in "${!variables[@]}"; do
 		complain "the device is opened in spite of $var=$v"
 	[ "$(grep -c "^softnic\[[0-9]*\]: invalid $var=\"$v\" (expected .*), not opening the device$" "$tmp/err")" = 1 ] ||
 		complain "$var=$v is not reported once"
+done
+# ---- the library's log ----
+
+# Each line of a program has the format that the manual page gives, and an invalid level is reported once.
+line=$(sed -n '/^\^/,/^\.Ed/{/^\.Ed/!p}' core/gdaki.7 | paste -sd ' ')
+for level in 7 debug DEBUG abc 9 -1 7x; do
+	DOCA_GPUNETIO_LOG=$level timeout 20 "$run" -- "$B/bin/hello_put" >"$tmp/out" 2>"$tmp/err" || complain "hello_put fails"
+	grep -v -E "$line" "$tmp/err" >"$tmp/other" && complain "the log has other lines: $(head -n 1 "$tmp/other")"
+	reports=$(grep -c " WARNING log.c:.*: ignoring DOCA_GPUNETIO_LOG=\"$level\" (expected 0..7, or " "$tmp/err")
+	case $level in
+	7 | debug | DEBUG) [ "$reports" = 0 ] && grep -q ' INFO ' "$tmp/err" || complain "level $level is not accepted" ;;
+	*) [ "$reports" = 1 ] || complain "level $level is reported $reports times" ;;
+	esac
 done
 [ -z "$(ls -A "$TMPDIR")" ] || complain "files are left in TMPDIR"
 [ $bad != 0 ] || echo "options.sh: $options options, $checks refused values"

@@ -56,18 +56,36 @@ static void *open_library(void)
 		snprintf(path, sizeof(path), "%s/%s", where, names[i]);
 		lib = dlopen(path, RTLD_NOW);
 	}
+	if (!lib && where && *where)
+		gdk_warn("ignoring GDRCOPY_PATH_L=\"%s\" (expected libgdrapi.so.2 or its folder: "
+			 "%s), using the default",
+			 where, dlerror());
 	for (i = 0; !lib && i < GDK_ARRAY_SIZE(names); i++)
 		lib = dlopen(names[i], RTLD_NOW);
 	return lib;
 }
 
-static void load(void)
+static bool is_disabled(void)
 {
 	const char *off = getenv("DOCA_GPUNETIO_DISABLE_GDRCOPY");
+	char *end;
+	long number;
+
+	if (!off || !*off)
+		return false;
+	number = strtol(off, &end, 10);
+	if (*end)
+		gdk_warn("ignoring DOCA_GPUNETIO_DISABLE_GDRCOPY=\"%s\" (expected 0 or 1), using 0",
+			 off);
+	return number && !*end;
+}
+
+static void load(void)
+{
 	void *lib;
 	size_t i;
 
-	if (off && atoi(off)) {
+	if (is_disabled()) {
 		gdk_info("GDRCopy is disabled by DOCA_GPUNETIO_DISABLE_GDRCOPY");
 		return;
 	}

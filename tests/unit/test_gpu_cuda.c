@@ -183,6 +183,36 @@ Test(gpu_cuda, gdrcopy_is_found_by_its_path_variable)
 	close_gpu(gpu);
 }
 
+static void expect_gdrcopy_warning(const char *variable, const char *value, const char *text)
+{
+	doca_gpu_t *gpu;
+	void *ptr, *cpu;
+
+	standin_cuda();
+	setenv(variable, value, 1);
+	gpu = open_gpu(BDF);
+	capture_begin();
+	/* It succeeds if the machine has GDRCopy. */
+	if (doca_gpu_mem_alloc(gpu, 1, 0, DOCA_GPU_MEM_TYPE_GPU_CPU, &ptr, &cpu) == DOCA_SUCCESS)
+		doca_gpu_mem_free(gpu, ptr);
+	cr_expect(strstr(capture_end(), text), "%s", capture_text);
+	close_gpu(gpu);
+}
+
+Test(gpu_cuda, wrong_path_of_gdrcopy_is_reported)
+{
+	expect_gdrcopy_warning("GDRCOPY_PATH_L", "/nowhere",
+			       "ignoring GDRCOPY_PATH_L=\"/nowhere\" (expected libgdrapi.so.2 or "
+			       "its folder: ");
+}
+
+Test(gpu_cuda, disabling_gdrcopy_by_a_word_is_reported)
+{
+	expect_gdrcopy_warning("DOCA_GPUNETIO_DISABLE_GDRCOPY", "yes",
+			       "ignoring DOCA_GPUNETIO_DISABLE_GDRCOPY=\"yes\" (expected 0 or 1), "
+			       "using 0");
+}
+
 Test(gpu_cuda, gpu_cpu_memory_needs_gdrcopy)
 {
 	doca_gpu_t *gpu;

@@ -6,6 +6,7 @@
  */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,12 +51,120 @@ Test(log, level_7_prints_everything)
 	cr_expect(strstr(out, "three") && strstr(out, "four"));
 }
 
-Test(log, invalid_level_means_the_default)
+static void expect_invalid_level(const char *env)
 {
-	const char *out = all_levels("8x");
+	const char *out = all_levels(env), *at;
+	char want[200];
+
+	snprintf(want, sizeof(want),
+		 ": ignoring DOCA_GPUNETIO_LOG=\"%s\" (expected 0..7, or emerg, alert, crit, err, "
+		 "warning, notice, info or debug), using 4 (warning)\n",
+		 env);
+	at = strstr(out, want);
+	cr_expect(at && strstr(out, " gdaki WARNING log.c:") < at, "%s: %s", env, out);
+	cr_expect(strstr(out, "two"));
+	cr_expect_not(strstr(out, "three"));
+	capture_begin();
+	gdk_err("later");
+	cr_expect_not(strstr(capture_end(), "ignoring"), "%s: reported twice", env);
+}
+
+#define INVALID_LEVEL(name, env) \
+	Test(log, name) \
+	{ \
+		expect_invalid_level(env); \
+	}
+
+INVALID_LEVEL(unknown_level_is_reported_once, "abc")
+INVALID_LEVEL(level_9_is_reported, "9")
+INVALID_LEVEL(level_8_is_reported, "8")
+INVALID_LEVEL(negative_level_is_reported, "-1")
+INVALID_LEVEL(level_with_more_characters_is_reported, "7x")
+INVALID_LEVEL(level_with_a_blank_is_reported, " 7")
+INVALID_LEVEL(level_with_a_sign_is_reported, "+7")
+INVALID_LEVEL(abbreviated_level_is_reported, "warn")
+
+Test(log, empty_level_means_the_default)
+{
+	const char *out = all_levels("");
 
 	cr_expect(strstr(out, "two"));
 	cr_expect_not(strstr(out, "three"));
+	cr_expect_not(strstr(out, "ignoring"));
+}
+
+Test(log, level_has_a_name)
+{
+	const char *out = all_levels("info");
+
+	cr_expect(strstr(out, "three"));
+	cr_expect_not(strstr(out, "four"));
+	cr_expect_not(strstr(out, "ignoring"));
+}
+
+Test(log, name_of_a_level_may_be_in_capitals)
+{
+	const char *out = all_levels("ERR");
+
+	cr_expect(strstr(out, "one"));
+	cr_expect_not(strstr(out, "two"));
+}
+
+/* ---- the format ---- */
+
+/* Compiles the regular expression that the manual page gives for a line. */
+static void compile_documented(regex_t *re)
+{
+	char text[512] = "", line[256];
+	FILE *f = fopen("core/gdaki.7", "r");
+	bool in = false;
+
+	cr_assert(f, "run it at the top of the tree");
+	while (fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		in = in ? strcmp(line, ".Ed") : line[0] == '^';
+		if (in && snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
+				   text[0] ? " " : "", line) < 0)
+			break;
+	}
+	fclose(f);
+	cr_assert_eq(regcomp(re, text, REG_EXTENDED | REG_NOSUB), 0, "%s", text);
+}
+
+static int count_documented(char *lines)
+{
+	char *line, *save = NULL;
+	regex_t re;
+	int n = 0;
+
+	compile_documented(&re);
+	for (line = strtok_r(lines, "\n", &save); line; line = strtok_r(NULL, "\n", &save), n++)
+		cr_expect_eq(regexec(&re, line, 0, NULL, 0), 0, "other format: %s", line);
+	regfree(&re);
+	return n;
+}
+
+Test(log, lines_have_the_documented_format)
+{
+	char *big = calloc(1, 5001);
+	int level;
+
+	setenv("DOCA_GPUNETIO_LOG", "7", 1);
+	memset(big, 'x', 5000);
+	capture_begin();
+	for (level = GDK_LOG_EMERG; level <= GDK_LOG_DEBUG; level++)
+		GDK_LOG((enum gdk_log_level)level, "level %d: 100%% of \"it\"", level);
+	gdk_err("%s", big);
+	gdk_err("%s", "");
+	gdk_err("two\nlines\tand\r\x1b[0mmore");
+	cr_expect_eq(count_documented((char *)(uintptr_t)capture_end()), GDK_LOG_DEBUG + 1 + 3);
+	free(big);
+}
+
+Test(log, report_of_an_invalid_level_has_the_documented_format)
+{
+	all_levels("a\nb");
+	cr_expect_eq(count_documented(capture_text), 3);
 }
 
 Test(log, long_line_is_truncated_and_terminated)

@@ -259,6 +259,19 @@ struct found {
 	size_t gid, ip, mac, address, device;
 };
 
+Test(trace, mask_other_than_0_and_1_is_reported_and_masks)
+{
+	struct e2e_nic nic;
+
+	setenv("GDAKI_TRACE_CMDS_MASK", "yes", 1);
+	capture_begin();
+	e2e_open(&nic);
+	e2e_close(&nic);
+	cr_expect(strstr(capture_end(),
+			 "ignoring GDAKI_TRACE_CMDS_MASK=\"yes\" (expected 0 or 1), using 1"));
+	cr_expect_not(strstr(read_file(trace_path), "mlx5_0"));
+}
+
 /* Counts the private values of one connection in its trace. */
 static struct found found_in_trace(const char *mask)
 {
