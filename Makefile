@@ -21,7 +21,9 @@ endif
 VERSION := $(shell sed -n 's/^.define GDK_VERSION "\(.*\)"/\1/p' core/gdk_version.h)
 ##= SAN               address, undefined or thread: build with that sanitizer in build/san-SAN
 SAN    ?=
+##= B                 folder of everything that is built, also outside of the source tree (build)
 B      := build$(if $(SAN),/san-$(SAN))
+override B := $(patsubst %/,%,$(B))
 ##= NVCC              CUDA's compiler, 12.2 or newer; NVCC= builds without CUDA (nvcc, if it is found)
 NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
 ##= CUDA_ARCH         GPU architectures to compile for (those of 80 90 100 that nvcc supports)
@@ -41,10 +43,13 @@ SANFLAGS := $(or $(SANFLAGS_$(SAN)),$(error SAN is address, undefined or thread)
 endif
 # Installed headers by their installed path, private ones from the root of the tree.
 INC := -I$(B)/include -iquote .
+# No file that is built contains a path of the machine that built it. gcov needs these paths.
+MAP := $(if $(COVFLAGS),,'-ffile-prefix-map=$(CURDIR)=.' '-ffile-prefix-map=$(B)=build')
+export PWD := $(CURDIR)
 CFLAGS_ALL = -std=gnu11 -D_GNU_SOURCE -fPIC -pthread $(WARN) $(OPT) $(SANFLAGS) $(COVFLAGS) \
-	-MMD -MP $(INC) $(VISIBILITY) $(CFLAGS)
+	-MMD -MP $(INC) $(MAP) $(VISIBILITY) $(CFLAGS)
 CXXFLAGS_ALL = -std=c++17 -D_GNU_SOURCE -fPIC -pthread -Wall -Wextra -Werror $(OPT) \
-	$(SANFLAGS) $(COVFLAGS) -MMD -MP $(INC) $(CXXFLAGS)
+	$(SANFLAGS) $(COVFLAGS) -MMD -MP $(INC) $(MAP) $(CXXFLAGS)
 LDFLAGS_ALL := -pthread $(SANFLAGS) $(COVFLAGS) $(LDFLAGS)
 
 ##= V                 V=1 prints each command
@@ -87,7 +92,7 @@ LINK_LIBS := -L$(B)/lib $(GDAKI_LIBS)
 SYS_LIBS := -lmlx5 -libverbs -lnuma -ldl -lpthread
 
 .DEFAULT_GOAL := all
-.PHONY: all libs stage demo run-demo deps link-line clean help
+.PHONY: all libs stage remove-old demo run-demo deps link-line clean help
 .DELETE_ON_ERROR:
 # Without built-in rules, one of which would build X.d from X.d.o.
 MAKEFLAGS += --no-builtin-rules
@@ -123,32 +128,57 @@ define compile # $(1): added to the options
 endef
 # A shared object that links the archives exports none of their symbols. Otherwise two such objects
 # in one process, or a program with functions of the same names, would call each other's functions.
-$(LIB_OBJS) $(NONE_OBJS): VISIBILITY := -fvisibility=hidden
-$(B)/obj/%.o: %.c | stage
+HIDDEN := -fvisibility=hidden
+$(LIB_OBJS) $(NONE_OBJS): VISIBILITY := $(HIDDEN)
+$(B)/obj/%.o: %.c $(B)/settings/cc | stage
 	$(call compile)
-$(B)/obj/doorbell/none_%.o: doorbell/none.c | stage
+$(B)/obj/doorbell/none_%.o: doorbell/none.c $(B)/settings/cc | stage
 	$(call compile,-DSTRATEGY=$*)
 
-$(LIBS):
+$(LIBS): $(B)/settings/ar
 	$(call say,AR)
 	@mkdir -p $(@D) && rm -f $@
-	$(Q)$(AR) rcsD $@ $^
+	$(Q)$(AR) rcsD $@ $(filter %.o,$^)
 $(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(eval $(B)/lib/libgdaki_$(a).a: $(call obj,$(SRCS_$(a)))))
 $(B)/lib/libgdaki_db_none.a: $(NONE_OBJS)
 # The merged archive. Its members are named after their folders, as core_error.o and qp_error.o:
 # of two members with the same name, ar extracts or replaces only one.
-$(MERGED): $(LIB_OBJS)
+$(MERGED): $(LIB_OBJS) $(B)/settings/ar
 	$(call say,AR)
 	@mkdir -p $(@D) && rm -rf $@ $(B)/obj/merged && mkdir -p $(B)/obj/merged
-	@$(foreach o,$^,ln -sr $(o) $(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)) &&) :
-	$(Q)$(AR) rcsD $@ $(foreach o,$^,$(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)))
+	@$(foreach o,$(LIB_OBJS),ln -sr $(o) $(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)) &&) :
+	$(Q)$(AR) rcsD $@ $(foreach o,$(LIB_OBJS),$(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)))
 libs: $(LIBS) $(MERGED)
 
 include core/install.mk tests/softnic/softnic.mk examples/examples.mk tests/fuzz/fuzz.mk tests/tests.mk
 
+# ---- changed settings ----
+# $(B)/settings/NAME contains the command that SETTINGS_NAME expands to. What the command builds
+# depends on this file, which is written again only if the command has changed.
+SETTINGS_cc   := $(CC) $(subst $(MAP),,$(CFLAGS_ALL)) $(HIDDEN) $(TEST_OPT) $(TEST_DEV_OPT)
+SETTINGS_cxx  := $(CXX) $(subst $(MAP),,$(CXXFLAGS_ALL)) $(TEST_DEV_OPT) $(KERNEL_FLAGS)
+SETTINGS_ld   := $(CC) $(LDFLAGS_ALL) $(ALL_LIBS)
+SETTINGS_ar   := $(AR) $(LIB_OBJS)
+SETTINGS_fuzz := $(FUZZ_CC) $(FUZZ_CFLAGS)
+# Without strip, make 4.3 keeps the line's end in some places.
+differ = $(call unequal,x$(strip $(1)),x$(strip $(2)))
+unequal = $(subst $(1),,$(2))$(subst $(2),,$(1))
+define settings-rule
+$(B)/settings/$(1): $(if $(call differ,$(SETTINGS_$(1)),$(file <$(B)/settings/$(1))),FORCE)
+	@mkdir -p $$(@D) && printf '%s\n' '$$(subst ','\'',$$(SETTINGS_$(1)))' >$$@
+endef
+$(foreach s,cc cxx ld ar fuzz,$(eval $(call settings-rule,$(s))))
+$(SOFTNIC) $(EXAMPLES) $(PROGRAMS): $(B)/settings/ld
+FORCE:
+
 # ---- targets ----
+# Kernels that this make does not build, because it has no nvcc or they were deleted. An example
+# would load them.
+OLD_CUDA_SO := $(filter-out $(CUDA_SO),$(wildcard $(B)/lib/lib*_cuda.so))
+remove-old:
+	rm -f $(OLD_CUDA_SO)
 ## all                build the library, the software NIC and the examples (default)
-all: libs $(SOFTNIC) $(EXAMPLES) $(CUDA_SO)
+all: libs $(SOFTNIC) $(EXAMPLES) $(CUDA_SO) $(if $(OLD_CUDA_SO),remove-old)
 
 # A recipe with $(MAKE) installs missing packages first. It starts make again so that the new make
 # finds what was installed.
@@ -158,7 +188,7 @@ demo:
 	@$(MAKE) --no-print-directory all
 	@$(MAKE) --no-print-directory run-demo
 run-demo:
-	@examples/demo.sh
+	@B=$(B) examples/demo.sh
 
 ## deps               install the packages that building and testing need
 deps:
@@ -169,7 +199,8 @@ link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
 
 ## clean              remove everything that was built
 clean:
-	rm -rf build
+	rm -rf $(if $(filter build build/%,$(B)),build,$(wildcard $(addprefix $(B)/,bench bin captures \
+		coverage doc fuzz gpu hw include lib obj sanity settings soak standin test-results tests thread)))
 
 ## help               print this text
 MK := $(MAKEFILE_LIST)

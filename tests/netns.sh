@@ -10,8 +10,8 @@ set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
 name=netns.sh
-run=$PWD/$B/bin/softnic-run
-demo=$PWD/$B/bin/gpunetio_verbs_put_bw
+run=$(realpath "$B")/bin/softnic-run
+demo=$(realpath "$B")/bin/gpunetio_verbs_put_bw
 tmp=$(mktemp -d)
 a=gdk-a-$$ b=gdk-b-$$
 capture=

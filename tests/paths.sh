@@ -8,7 +8,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
-run=$PWD/$B/bin/softnic-run
+run=$(realpath "$B")/bin/softnic-run
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 bad=0
@@ -44,7 +44,7 @@ says '^/sys/bus/pci$' "readlink -f $d/device/subsystem"
 # To programs with CUDA it is shown, unless --peermem 0 is given.
 if [ -e "$B/standin/libcuda.so.1" ]; then
 	for peermem in 1 0; do
-		shown=$(LD_PRELOAD=$PWD/$B/standin/libcuda.so.1 timeout 20 "$run" --peermem $peermem -- \
+		shown=$(LD_PRELOAD=$(realpath "$B")/standin/libcuda.so.1 timeout 20 "$run" --peermem $peermem -- \
 			sh -c 'test -e /sys/module/nvidia_peermem && echo 1 || echo 0' 2>&1)
 		[ "$shown" = $peermem ] || complain "--peermem $peermem: module shown: $shown"
 	done

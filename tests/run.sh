@@ -26,8 +26,8 @@ check="tests/format.sh tests/lint.sh tests/commits.sh tests/style.sh tests/layer
 	tests/headers.sh tests/api.sh tests/api_docs.py tests/man.py tests/defects.sh tests/prm_vs_ifc.sh tests/link.sh
 	tests/plugin.sh tests/install.sh"
 # Other scripts without time limits on what they do.
-patient="tests/gpu/compile.sh tests/cuda_versions.sh tests/consumers/rdma_core_current.sh tests/model/run.sh tests/fuzz.sh tests/docs.py
-	tests/sanity.sh tests/aarch64.sh"
+patient="tests/gpu/compile.sh tests/cuda_versions.sh tests/rebuild.sh tests/consumers/rdma_core_current.sh
+	tests/model/run.sh tests/fuzz.sh tests/docs.py tests/sanity.sh tests/aarch64.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
 scripts="tests/models.sh tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/wire.sh
 	tests/report.sh tests/examples.sh tests/paths.sh tests/options.sh tests/verbs.sh tests/infiniband.sh tests/netns.sh

@@ -12,7 +12,7 @@ CC=${CC:-gcc}
 dir=$B/sanity
 rm -rf "$dir"
 mkdir -p "$dir/bin" "$dir/tests"
-ln -s "$PWD/$B/bin/softnic-run" "$dir/bin/softnic-run"
+ln -s "$(realpath "$B")/bin/softnic-run" "$dir/bin/softnic-run"
 bad=0
 
 check() { # sanitizer, program, text in its report, runner, libraries...

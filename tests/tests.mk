@@ -15,8 +15,10 @@ TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
 # Less optimization and no variables in the debug information, so that the tests compile in half the
 # time; the device path in *_dev.c is optimized as in a program. `make OPT=...` overrides both.
 TEST_OBJS = $(patsubst %,$(B)/obj/tests/%.o,$(1))
-$(call TEST_OBJS,unit/% thread/% lib/% gpu/% hw/% fuzz/%): OPT = -O1 -g1
-$(call TEST_OBJS,unit/%_dev thread/%): OPT = -O2 -g1
+TEST_OPT := -O1 -g1
+TEST_DEV_OPT := -O2 -g1
+$(call TEST_OBJS,unit/% thread/% lib/% gpu/% hw/% fuzz/%): OPT = $(TEST_OPT)
+$(call TEST_OBJS,unit/%_dev thread/%): OPT = $(TEST_DEV_OPT)
 ALL_LIBS := $(LINK_LIBS) $(SYS_LIBS)
 
 # ---- unit tests ----
@@ -83,15 +85,15 @@ KERNEL_C := $(sort $(filter-out %/device.c %/device_cases.c %/device_huge.c,$(wi
 kernel-objs = $(patsubst %,$(B)/obj/warp_$(1)/%.o,$(basename $(KERNEL_C)) tests/kernels/host_gpu \
 	$(foreach m,$(KERNEL_KINDS),tests/kernels/kernels_$(m)))
 define kernel-rules # $(1): threads of a warp
-$(B)/obj/warp_$(1)/%.o: OPT = -O2 -g1
-$(B)/obj/warp_$(1)/%.o: %.c | stage
+$(B)/obj/warp_$(1)/%.o: OPT = $(TEST_DEV_OPT)
+$(B)/obj/warp_$(1)/%.o: %.c $(B)/settings/cc $(B)/settings/cxx | stage
 	$$(call compile,$(KERNEL_FLAGS) -DGDK_WARP=$(1) -DGT_WARP=$(1) -DGT_BOUND_S=60)
-$(B)/obj/warp_$(1)/%.o: %.cpp | stage
+$(B)/obj/warp_$(1)/%.o: %.cpp $(B)/settings/cxx | stage
 	$$(call say,CXX)
 	@mkdir -p $$(@D)
 	$$(Q)$$(CXX) $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) -c -o $$@ $$<
 $(foreach m,$(KERNEL_KINDS),$(B)/obj/warp_$(1)/tests/kernels/kernels_$(m).o): \
-		$(B)/obj/warp_$(1)/tests/kernels/kernels_%.o: tests/gpu/device_kernels.cu | stage
+		$(B)/obj/warp_$(1)/tests/kernels/kernels_%.o: tests/gpu/device_kernels.cu $(B)/settings/cxx | stage
 	$$(call say,CXX)
 	@mkdir -p $$(@D)
 	$$(Q)$$(CXX) -x c++ $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) $$(call kernel-flags,$$*) \
@@ -127,6 +129,9 @@ $(STANDIN_SDK): $(B)/standin/%.so: $(wildcard tests/standin/sdk*) | stage
 		-o $@ $(patsubst libdoca_%.so,tests/standin/sdk_%.c,$(@F))
 
 # ---- targets ----
+$(STANDINS): $(B)/settings/cc
+# What CC or CXX links.
+PROGRAMS := $(TESTS) $(THREADS) $(KERNELS) $(STANDINS) $(SOAK) $(HW_PROBE) $(BENCHES) $(REPLAYS)
 .PHONY: build-tests standins test run-tests test-models check build-bench bench coverage gpu-tests doc
 ##= T                 make test T=PATTERN runs the tests whose names contain this shell pattern
 ##= JOBS              tests that `make test` runs at a time (processors + 1)
@@ -159,9 +164,9 @@ doc: stage
 	@mkdir -p $(B)/doc
 	@B=$(B) doxygen core/Doxyfile
 ## coverage           run the unit tests with gcov, print the covered lines of each folder
-coverage: TEST_ENV = B=build/coverage SAN= CC=$(CC) NVCC= T='$(or $(T),test_)' JOBS=$(JOBS)
+coverage: TEST_ENV = B=$(B)/coverage SAN= CC=$(CC) NVCC= T='$(or $(T),test_)' JOBS=$(JOBS)
 coverage:
 	@tests/deps.sh build demo test
-	@targets=$$($(TEST_ENV) tests/run.sh targets) && $(MAKE) --no-print-directory B=build/coverage \
+	@targets=$$($(TEST_ENV) tests/run.sh targets) && $(MAKE) --no-print-directory B=$(B)/coverage \
 		COVFLAGS=--coverage OPT='-O0 -g' NVCC= $$targets
 	@$(TEST_ENV) tests/coverage.sh

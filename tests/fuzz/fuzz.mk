@@ -28,7 +28,7 @@ FUZZ_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DGDK_SAN -g -O1 -fsanitize=fuzzer-no-li
 	-fno-sanitize-recover=undefined $(FUZZ_COV) -pthread -MMD -MP $(INC)
 FUZZERS := $(patsubst %,$(B)/fuzz/fuzz_%,$(FUZZ_X))
 fuzz-obj = $(patsubst %.c,$(B)/fuzz/obj/%.o,$(1))
-$(B)/fuzz/obj/%.o: %.c | stage
+$(B)/fuzz/obj/%.o: %.c $(B)/settings/fuzz | stage
 	$(call say,FUZZ)
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) $(FUZZ_CFLAGS) -c -o $@ $<
@@ -36,7 +36,7 @@ $(foreach x,$(FUZZ_X),$(eval $(B)/fuzz/fuzz_$(x): $(call fuzz-obj,$(call fuzz-sr
 $(FUZZERS): $(B)/fuzz/fuzz_%:
 	$(call say,LD)
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(FUZZ_COV) -pthread $(FUZZ_WRAP) \
-		$(FUZZ_WRAP_$*) -o $@ $^ -lz -ldl
+		$(FUZZ_WRAP_$*) -o $@ $(filter %.o,$^) -lz -ldl
 
 .PHONY: build-fuzz fuzz
 ## build-fuzz         build the fuzzers (needs clang)
