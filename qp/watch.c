@@ -139,8 +139,9 @@ static void look_at_doorbells(struct gdk_export *x)
 	rung = __atomic_load_n(&x->q.pub.sq_wqe_pi_last, __ATOMIC_RELAXED);
 	if (rung == w->raised || rung != w->rung) {
 		w->rung = rung;
+		if (w->idle_looks >= LOOKS_TO_HINT)
+			set_hint(x, GDK_HINT_UNSERVED, false);
 		w->idle_looks = rung != w->raised;
-		set_hint(x, GDK_HINT_UNSERVED, false);
 		return;
 	}
 	w->idle_looks++;

@@ -11,7 +11,8 @@
 #include "../lib/failalloc.h"
 #include "../lib/fds.h"
 #include "../../core/sdk.h"
-#include "../../qp/qp.h"
+#include "../../qp/export.h"
+#include "device/gdk/state.h"
 #include "host/gdaki.h"
 
 #define RUNS_MAX 150 /* more than the number of calls */
@@ -320,6 +321,49 @@ Test(sdk_mode, objects_in_use_are_not_destroyed)
 	cr_expect_eq(doca_gpu_destroy(attr.gpu_dev), DOCA_SUCCESS);
 	nic_close(&nic);
 	cr_expect_eq(sdk_live(), 0);
+}
+
+/* ---- connection ---- */
+
+static bool refuses_waits(const struct doca_gpu_verbs_qp_hl *hl)
+{
+	const struct gdk_watch_word *word =
+		(const void *)gdk_to_export(hl->qp_gverbs)->watch.word.cpu;
+
+	cr_assert(word);
+	return word->hints & GDK_HINT_UNCONNECTED;
+}
+
+Test(sdk_mode, waits_are_refused_until_the_sdk_connected_the_qp)
+{
+	static const enum doca_verbs_qp_state states[] = {
+		DOCA_VERBS_QP_STATE_INIT,
+		DOCA_VERBS_QP_STATE_RTR,
+		DOCA_VERBS_QP_STATE_RTS,
+		DOCA_VERBS_QP_STATE_ERR,
+	};
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = 64 };
+	struct doca_gpu_verbs_qp_hl *hl;
+	doca_verbs_qp_attr_t *to;
+	struct nic nic;
+
+	sdk_begin("sdk");
+	nic = nic_open();
+	cr_assert_eq(doca_gpu_create(BDF, &attr.gpu_dev), DOCA_SUCCESS);
+	attr.net_dev = nic.dev;
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_attr_create(&to), DOCA_SUCCESS);
+	cr_expect(refuses_waits(hl));
+	for (unsigned int i = 0; i < 4; i++) {
+		cr_assert_eq(doca_verbs_qp_attr_set_next_state(to, states[i]), DOCA_SUCCESS);
+		cr_assert_eq(doca_verbs_qp_modify(hl->qp, to, DOCA_VERBS_QP_ATTR_NEXT_STATE),
+			     DOCA_SUCCESS);
+		cr_expect_eq(refuses_waits(hl), states[i] < DOCA_VERBS_QP_STATE_RTS);
+	}
+	cr_expect_eq(doca_verbs_qp_attr_destroy(to), DOCA_SUCCESS);
+	cr_expect_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
+	cr_expect_eq(doca_gpu_destroy(attr.gpu_dev), DOCA_SUCCESS);
+	nic_close(&nic);
 }
 
 /* ---- failures of the SDK's calls and of allocations ---- */
