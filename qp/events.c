@@ -139,10 +139,10 @@ static doca_error_t watch(struct gdk_events *events, const struct doca_dev *dev,
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	if (dev->ctx != events->dev->ctx) {
-		gdk_err("%s 0x%x: cannot watch its events: it belongs to %s, the event channel to "
-			"%s",
-			what, number, ibv_get_device_name(dev->ctx->device),
-			ibv_get_device_name(events->dev->ctx->device));
+		gdk_err("%s 0x%x: cannot watch its events: it belongs to context %p of %s, the "
+			"event channel to context %p of %s (expected the same context)",
+			what, number, (void *)dev->ctx, ibv_get_device_name(dev->ctx->device),
+			(void *)events->dev->ctx, ibv_get_device_name(events->dev->ctx->device));
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	for (i = 0; i < GDK_ARRAY_SIZE(types); i++)
