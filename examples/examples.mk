@@ -19,9 +19,12 @@ $(NVCC_OPTIONS): force
 $(EXAMPLES): $(B)/bin/%: $(B)/obj/examples/%.o $(call obj,$(EXAMPLE_COMMON)) $(LIBS)
 	$(call link,$(LINK_LIBS) $(SYS_LIBS))
 
+# nvcc puts the names of its temporary files, and symbols made from the absolute path of the source,
+# into the library. Both are set here, so that two builds in two folders give the same bytes.
 $(B)/lib/lib%_cuda.so: examples/%_kernel.cu $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk) \
 		$(wildcard examples/*.h) $(NVCC_OPTIONS) | stage
 	$(call say,NVCC)
-	@mkdir -p $(@D)
+	@rm -rf $@.tmp && mkdir -p $@.tmp
 	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Xcompiler -fPIC,-Wall -shared \
-		-cudart static -o $@ $<
+		-keep -keep-dir $@.tmp -Xcudafe --orig_src_path_name=$< -cudart static -o $@ $<
+	@rm -rf $@.tmp
