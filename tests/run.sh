@@ -27,7 +27,7 @@ check="tests/format.sh tests/lint.sh tests/commits.sh tests/style.sh tests/layer
 	tests/plugin.sh tests/install.sh"
 # Other scripts without time limits on what they do.
 patient="tests/gpu/compile.sh tests/cuda_versions.sh tests/rebuild.sh tests/consumers/rdma_core_current.sh
-	tests/model/run.sh tests/fuzz.sh tests/docs.py tests/sanity.sh tests/aarch64.sh"
+	tests/model/run.sh tests/fuzz.sh tests/docs.py tests/sanity.sh tests/projects.sh tests/aarch64.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
 scripts="tests/models.sh tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/wire.sh
 	tests/report.sh tests/examples.sh tests/paths.sh tests/options.sh tests/verbs.sh tests/infiniband.sh tests/netns.sh
@@ -137,7 +137,7 @@ run() { # name, priority
 	tests/captures.sh) timeout 300 "$1" "$B/captures" ;;
 	tests/models.sh) timeout 300 "$1" short ;;
 	tests/model/run.sh) timeout 600 nice "$1" replay ;;
-	tests/fuzz.sh | tests/sanity.sh | tests/docs.py) timeout 600 nice "$1" ;;
+	tests/fuzz.sh | tests/sanity.sh | tests/projects.sh | tests/docs.py) timeout 600 nice "$1" ;;
 	tests/gpu/compile.sh | tests/aarch64.sh) timeout 900 nice "$1" ;;
 	tests/consumers/rdma_core_current.sh) timeout 900 "$1" ;;
 	tests/consumers/ucx_host.sh) timeout 1200 "$1" "$GDAKI_UCX" ;;
