@@ -8,8 +8,8 @@ with HOME set to an empty folder. A block of language "console" holds lines "$ C
 followed by its expected output; a number matches any number, and a line "[...]" matches any
 lines. A block whose info string has needs=WHAT, skip=test (make demo, make test) or skip=long is
 listed instead; --long also runs the last kind. A block "c file=PATH" must be the text of PATH
-from its first #include on. Paths and make targets in backquotes must exist, and README.md may
-have at most 8192 bytes.
+from its first #include on, and one of another language with file=PATH consecutive lines of PATH.
+Paths and make targets in backquotes must exist, and README.md may have at most 8192 bytes.
 
 usage: docs.py [--long] [DOCUMENT...]
 """
@@ -125,6 +125,13 @@ def check_program(where, path, lines):
         error(where, f"differs from {path}")
 
 
+def check_excerpt(where, path, lines):
+    with open(os.path.join(TOP, path), encoding="utf-8") as f:
+        text = f.read()
+    if "\n" + "\n".join(lines).rstrip() + "\n" not in "\n" + text:
+        error(where, f"is not in {path}")
+
+
 def check_block(path, block, home, run_long):
     """Check one block. Return "ran", "listed" or None."""
     number, info, lines = block
@@ -133,6 +140,9 @@ def check_block(path, block, home, run_long):
     options = dict(i.split("=", 1) for i in info[1:] if "=" in i)
     if language == "c" and "file" in options:
         check_program(where, options["file"], lines)
+        return None
+    if "file" in options:
+        check_excerpt(where, options["file"], lines)
         return None
     if language not in ("sh", "console"):
         if language not in ("", "c", "cuda", "text") or any(x.startswith("$ ") for x in lines):
