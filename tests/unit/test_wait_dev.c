@@ -62,6 +62,8 @@ static void waits(uint32_t flags, uint64_t need, uint64_t longest)
 	rig_fini(&rig);
 }
 
+TestSuite(wait_dev, .timeout = 30);
+
 Test(wait_dev, near_wait_pauses_no_longer_than_a_poll)
 {
 	waits(GDK_QPF_HOST_LOOKS, 1, GDK_PAUSE_NEAR_NS);
