@@ -48,7 +48,9 @@ run_make PREFIX=/usr DESTDIR="$dir/bad" uninstall || complain "an incomplete ins
 mkdir -p "$dir/usr/lib/pkgconfig" "$dir/usr/share/man/man7" "$dir/usr/include/host"
 touch "$dir/usr/lib/pkgconfig/other.pc" "$dir/usr/include/host/other.h"
 contents "$dir/usr" >"$dir/before"
+umask 077 # must not change the modes of what is installed
 run_make PREFIX=/usr DESTDIR="$dir" install || { complain "make install fails"; exit 1; }
+umask 022
 ! grep -q older "$dir/log" || complain "an older gdaki is reported where there is none"
 while read -r f; do
 	[ -f "$dir/usr/$f" ] || complain "$f was not installed"
