@@ -12,7 +12,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 2
 B="${B:-build}"
 CC=${CC:-gcc}
-NVCC=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+nvcc=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 bad=0
@@ -161,9 +161,9 @@ for cc in gcc clang; do
 		$(pkg --variable=separate_libs gdaki) $sys
 done
 works "g++" g++ -Wall -Werror -o "$dir/p" $cflags "$dir/p.cpp" $libs
-if [ -n "$NVCC" ]; then
-	works "nvcc" "$NVCC" -cudart none -o "$dir/p" $cflags "$dir/p.c" $libs
-	works "nvcc, libraries first" "$NVCC" -cudart none -o "$dir/p" -Xlinker --no-as-needed $backwards "$dir/p.o" $libs
+if [ -n "$nvcc" ]; then
+	works "nvcc" "$nvcc" -cudart none -o "$dir/p" $cflags "$dir/p.c" $libs
+	works "nvcc, libraries first" "$nvcc" -cudart none -o "$dir/p" -Xlinker --no-as-needed $backwards "$dir/p.o" $libs
 fi
 
 # The headers also work below another folder, as NCCL and UCX have them, and as C++ templates.
