@@ -19,4 +19,9 @@ int sn_run_options(int argc, char **argv, bool *preload);
  * nothing. Returns false after a message. */
 bool sn_run_config(struct sn_cfg *cfg);
 
+/* ---- run_program.c ---- */
+/* Checks that the program can preload the NIC. Returns false after a message. A program that is
+ * not found is no error of this function. */
+bool sn_run_program_ok(char **command);
+
 #endif

@@ -3,8 +3,8 @@
 #
 # The software NIC: libsoftnic.so, which softnic-run preloads into a program.
 SOFTNIC := $(B)/lib/libsoftnic.so $(B)/bin/softnic-run
-SOFTNIC_RUN_SRCS := $(addprefix tests/softnic/,softnic_run.c run_options.c setting.c sysfs.c addr.c cfg.c models.c \
-	message.c tmp.c)
+SOFTNIC_RUN_SRCS := $(addprefix tests/softnic/,softnic_run.c run_options.c run_program.c elf.c setting.c sysfs.c \
+	addr.c cfg.c models.c message.c tmp.c)
 SOFTNIC_SRCS := $(sort $(filter-out tests/softnic/softnic_run.c tests/softnic/run_%.c,$(wildcard tests/softnic/*.c)))
 # All of the NIC but the interposed C library functions; fuzzers drive it.
 SOFTNIC_FRONT := $(filter-out tests/softnic/preload%.c,$(SOFTNIC_SRCS))

@@ -170,7 +170,7 @@ int main(int argc, char **argv)
 	int first, status, rc;
 
 	first = sn_run_options(argc, argv, &preload);
-	if (first < 0 || !sn_run_config(&cfg))
+	if (first < 0 || !sn_run_config(&cfg) || (preload && !sn_run_program_ok(argv + first)))
 		return EXIT_USAGE;
 	rc = sn_tmp_make(dir);
 	if (rc) {

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# softnic-run reports a COMMAND that cannot preload the NIC, with exit status 2, before it
+# starts: static programs, also behind scripts and env, privileged programs and programs of
+# another architecture. The NIC warns once per run about a static verbs program that COMMAND
+# starts.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+B=${B:-build}
+run=$PWD/$B/bin/softnic-run
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+bad=0 checks=0
+complain() { echo "programs.sh: $1"; sed 's/^/    /' "$tmp/out" | head -n 6; bad=1; }
+cd "$tmp" || exit 2
+
+refused() { # path and reason in the message, then the command
+	local text=$1
+	shift
+	checks=$((checks + 1))
+	timeout 20 "$run" -- "$@" >out 2>&1
+	local rc=$?
+	[ $rc = 2 ] || complain "exit status $rc instead of 2: $*"
+	[ "$(cat out)" = "softnic-run: $text" ] || complain "no message for $*: $text"
+}
+
+runs() { # exit status, expected output, then the command
+	local want=$1 text=$2
+	shift 2
+	checks=$((checks + 1))
+	timeout 20 "$run" -- "$@" >out 2>&1
+	local rc=$?
+	[ $rc = "$want" ] || complain "exit status $rc instead of $want: $*"
+	[ "$(cat out)" = "$text" ] || complain "other output of $*: $text"
+}
+
+# ---- static programs ----
+
+cat >hello.c <<'END'
+#include <stdio.h>
+int main(void) { return puts("hello") < 0; }
+END
+sed 's/"hello"/"\/sys\/class\/infiniband_verbs"/' hello.c >verbs.c
+gcc -static hello.c -o static && gcc -static-pie hello.c -o pie && gcc -static verbs.c -o verbs && gcc hello.c -o dynamic ||
+	{ echo "programs.sh: cannot compile static programs"; exit 77; }
+static="is statically linked: the software NIC needs a dynamically linked program"
+refused "./static $static" ./static
+refused "./pie $static" ./pie
+refused "$tmp/static $static" env -u X A=b "$tmp/static"
+script() { printf '%s\n' "$2" >"$1" && chmod +x "$1"; }
+script by_static "#!$tmp/static"
+refused "$tmp/static $static" ./by_static
+script by_env "#!/usr/bin/env -S A=b $tmp/static"
+refused "$tmp/static $static" ./by_env
+script by_script "#!$tmp/by_static"
+refused "$tmp/static $static" ./by_script
+"$run" --no-preload -- ./static >out 2>&1 && [ "$(cat out)" = hello ] || complain "--no-preload refuses a static program"
+
+# ---- other programs that cannot preload it ----
+
+cp dynamic elf32 && printf '\001' | dd of=elf32 bs=1 seek=4 conv=notrunc status=none
+cp dynamic mips && printf '\010' | dd of=mips bs=1 seek=18 conv=notrunc status=none
+cp dynamic musl && sed -i "s|/lib64/ld-linux-x86-64.so.2|/lib64/ld-musl-x86-64.so.1|" musl
+other="is built for another architecture than the software NIC"
+refused "./elf32 $other" ./elf32
+refused "./mips $other" ./mips
+cmp -s dynamic musl || refused "./musl is linked with the C library musl: the software NIC needs the GNU C library" ./musl
+if [ "$(id -u)" = 0 ]; then
+	cp dynamic setuid && chown 1 setuid && chmod u+s setuid
+	cp dynamic setgid && chgrp 1 setgid && chmod g+s setgid
+	for p in setuid setgid; do
+		refused "./$p is set-user-ID or set-group-ID or has capabilities, so that it cannot preload the software NIC" ./$p
+	done
+fi
+
+# ---- programs that run ----
+
+runs 0 hello ./dynamic
+runs 0 hello env A=b ./dynamic
+script no_line "echo hello"
+runs 0 hello sh ./no_line
+runs 127 "softnic-run: cannot run ./absent: No such file or directory" ./absent
+runs 127 "softnic-run: cannot run absent: No such file or directory" absent
+loader=$(echo /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1 | tr ' ' '\n' | while read -r l; do [ -x "$l" ] && echo "$l"; done | head -n 1)
+[ -z "$loader" ] || runs 0 hello "$loader" ./dynamic
+
+# ---- programs that COMMAND starts ----
+
+warnings() { # number, shell commands
+	checks=$((checks + 1))
+	timeout 20 "$run" -- bash -c "$2" >out 2>&1 || complain "$2 fails"
+	[ "$(grep -c '^softnic\[[0-9]*\]: .*verbs is statically linked and does not see the NIC$' out)" = "$1" ] ||
+		complain "expected $1 warnings: $2"
+	[ "$(grep -c softnic out)" = "$1" ] || complain "other messages: $2"
+}
+warnings 1 './verbs; ./verbs; ./verbs'
+warnings 1 'env ./verbs'
+warnings 1 'PATH=.:$PATH timeout 9 verbs'
+warnings 0 './static; ./dynamic; ./dynamic'
+command -v python3 >/dev/null &&
+	warnings 1 'python3 -c "import os, subprocess as s; s.run([\"./verbs\"]); os.posix_spawn(\"./verbs\", [\"v\"], {}); os.wait()"'
+command -v make >/dev/null && warnings 1 'printf "all:\n\t./verbs\n" >Makefile; make'
+# ---- the steps for CI in README.md ----
+
+top=$OLDPWD
+steps=$(sed -n '/^```yaml/,/^```$/p' "$top/tests/softnic/README.md")
+for p in $(sed -n 's/.*pkgs="$pkgs \(gcc libc6-dev .*\)" ;;/\1/p' "$top/tests/deps.sh") ibverbs-providers; do
+	grep -q "apt-get install .*\b$p\b" <<<"$steps" || complain "README.md does not install $p"
+done
+mkdir ci && ln -s "$top" ci/gdaki
+{
+	sed -n '/make -C/s/.*- run: make/make -n/p' <<<"$steps" # a rebuild would disturb other tests
+	sed -n '/GITHUB_PATH/s/.*- run: //p' <<<"$steps"
+	echo 'PATH=$(cat "$GITHUB_PATH"):$PATH'
+	sed -n '/run: |/,/^```/s/^      //p' <<<"$steps"
+	echo 'wait $!'
+} >steps.sh
+[ "$B" != build ] || (cd ci && GITHUB_PATH=$tmp/path timeout 60 bash -e ../steps.sh) >out 2>&1 || complain "the steps for CI in README.md fail"
+[ $bad != 0 ] || echo "programs.sh: $checks programs"
+exit $bad
