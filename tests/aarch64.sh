@@ -10,7 +10,8 @@
 #
 # usage: aarch64.sh [build | all]
 #   build  compile what is tested without argument, and check the barriers; no qemu
-#   all    compile and run all unit tests and programs of threads, about 20 minutes
+#   all    compile and run all unit tests and programs of threads, more than half an hour; qemu
+#          refuses the mremap() of the substitute of GDRCopy, so tests that use that fail
 #   B      build folder (build)
 #   GDAKI_ARM64_MIRROR  mirror of the distribution's arm64 packages (Debian: the system's own
 #                       mirror; Ubuntu: http://ports.ubuntu.com/ubuntu-ports)
