@@ -173,10 +173,11 @@ doca_error_t gdk_events_watch_qp(struct gdk_events *events, doca_verbs_qp_t *qp)
 
 doca_error_t gdk_events_get(struct gdk_events *events, struct gdk_event *event)
 {
-	struct {
+	union {
 		struct mlx5dv_devx_async_event_hdr hdr;
-		uint8_t eqe[EQE_BYTES];
+		uint8_t bytes[sizeof(struct mlx5dv_devx_async_event_hdr) + EQE_BYTES];
 	} box;
+	const uint8_t *eqe = box.bytes + sizeof(box.hdr);
 	ssize_t len;
 	size_t i;
 
@@ -186,12 +187,12 @@ doca_error_t gdk_events_get(struct gdk_events *events, struct gdk_event *event)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return DOCA_ERROR_AGAIN;
 	for (i = 0; len == (ssize_t)sizeof(box) && i < GDK_ARRAY_SIZE(types); i++) {
-		if (types[i].type != box.eqe[EQE_TYPE])
+		if (types[i].type != eqe[EQE_TYPE])
 			continue;
 		*event = (struct gdk_event){
 			.kind = types[i].kind,
 			.number = (uint32_t)box.hdr.cookie,
-			.syndrome = types[i].of_cq ? box.eqe[EQE_CQ_SYNDROME] : 0,
+			.syndrome = types[i].of_cq ? eqe[EQE_CQ_SYNDROME] : 0,
 		};
 		return DOCA_SUCCESS;
 	}

@@ -8,7 +8,7 @@ FUZZ_OF_wire := $(addprefix tests/fuzz/,stage.c input.c rig.c) tests/unit/engine
 FUZZ_OF_wqe := $(FUZZ_OF_wire)
 FUZZ_OF_cmd := $(addprefix tests/fuzz/,stage.c input.c nic.c boxes.c) $(SOFTNIC_FRONT)
 FUZZ_OF_uverbs := $(FUZZ_OF_cmd) tests/fuzz/uverbs_calls.c
-FUZZ_OF_cqe := tests/fuzz/input.c qp/dump.c qp/error.c core/log.c
+FUZZ_OF_cqe := tests/fuzz/input.c qp/dump.c qp/error.c core/check.c core/log.c
 FUZZ_WRAP := $(foreach f,pthread_create pthread_timedjoin_np clock_gettime bind sendmmsg recvmmsg \
 	dlopen sn_wait sn_wait_setup sn_uar_list,-Wl,--wrap=$(f))
 FUZZ_WRAP_MEM := $(foreach f,sn_mem_readable sn_mem_writable sn_mem_write,-Wl,--wrap=$(f))

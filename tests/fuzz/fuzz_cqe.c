@@ -18,6 +18,7 @@ static size_t printed;
 #include "../unit/rig.h"
 #include "../../qp/export.h"
 #include "../../qp/qp.h"
+#include "../../qp/watch.h"
 #include "device/gdk/dump_dev.h"
 #include "input.h"
 
@@ -114,6 +115,11 @@ doca_error_t gdk_export_read_cq(const struct gdk_export *x, uint8_t **out)
 	*out = alloc(len);
 	memcpy(*out, x->cq->buf, len);
 	return DOCA_SUCCESS;
+}
+
+void gdk_watch_report(struct gdk_export *x)
+{
+	(void)x;
 }
 
 doca_error_t gdk_qp_query_state(struct doca_verbs_qp_t *qp, uint8_t out[PRM_QUERY_QP_OUT_LEN],

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#ifdef GDK_SAN
 const char *__asan_default_options(void);
 
 /*
@@ -16,6 +17,7 @@ const char *__asan_default_options(void)
 {
 	return "quarantine_size_mb=16:allocator_may_return_null=1";
 }
+#endif
 
 size_t fuzz_bytes(struct fuzz_in *in, void *dst, size_t len)
 {

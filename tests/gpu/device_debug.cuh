@@ -52,7 +52,7 @@ __device__ static void log_open(const struct gt_job &j)
 }
 
 /* WQE 0 is good. It is complete before WQE 1, which has one changed word, is submitted. */
-__device__ static int post_wrong(const struct gt_job &j, qp_type *qp)
+__device__ static inline int post_wrong(const struct gt_job &j, qp_type *qp)
 {
 	const struct op_at good = op_at(j, 0), bad = op_at(j, 1);
 	volatile uint32_t *word;
@@ -79,7 +79,7 @@ __device__ static int post_wrong(const struct gt_job &j, qp_type *qp)
 
 /* Prints a WQE and its CQE and stores their bytes, so that the host can convert them to
  * text and compare. */
-__device__ static int show(const struct gt_job &j, qp_type *qp)
+__device__ static inline int show(const struct gt_job &j, qp_type *qp)
 {
 	struct doca_gpu_dev_verbs_cq *cq = doca_gpu_dev_verbs_qp_get_cq_sq(qp);
 	const struct op_at o = op_at(j, 0);
@@ -107,7 +107,7 @@ __device__ static int show(const struct gt_job &j, qp_type *qp)
 
 /* Posts one put, then reserves three slots and publishes only the first; no thread
  * rings for them. */
-__device__ static int leave_unrung(const struct gt_job &j, qp_type *qp)
+__device__ static inline int leave_unrung(const struct gt_job &j, qp_type *qp)
 {
 	const struct op_at o = op_at(j, 0);
 	ticket_type t;

@@ -77,7 +77,7 @@ static void expect_cqe(uint32_t index, uint8_t synd, uint8_t vendor)
 
 	cr_assert(fake_poll(&a, false, cqe, 5000), "no CQE for WQE %u", index);
 	cr_assert_eq(cqe[63] >> 4, synd ? 13 : 0);
-	cr_assert_eq(cqe[60] << 8 | cqe[61], index);
+	cr_assert_eq((uint32_t)(cqe[60] << 8 | cqe[61]), index);
 	if (synd) {
 		cr_assert_eq(cqe[55], synd, "got syndrome 0x%02x, expected 0x%02x", cqe[55], synd);
 		cr_assert_eq(cqe[54], vendor, "got vendor syndrome 0x%02x, expected 0x%02x",

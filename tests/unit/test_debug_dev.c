@@ -125,8 +125,8 @@ Test(debug_dev, size_against_opcode)
 	refused(MCS4, 1, 4 ^ 5, "ds is 0x5, expected 0x4");
 	refused(MCS8, 1, 5 ^ 4, "ds is 0x4, expected 0x5");
 	refused(MCS4, 0, 0x01000000, "ds is 0x4, expected 0x5");
-	refused(WAIT, 1, 2 ^ 3, "ds is 0x3, expected 0x2");
-	refused(DUMP, 1, 2 ^ 1, "ds is 0x1, expected 0x2");
+	refused(WAIT, 1, 0x2 ^ 0x3, "ds is 0x3, expected 0x2");
+	refused(DUMP, 1, 0x2 ^ 0x1, "ds is 0x1, expected 0x2");
 	/* the WQE claims a second slot, but only one was published */
 	refused(WRITE, 1, 3 ^ 5, "slots is 0x2, expected 0x1");
 }

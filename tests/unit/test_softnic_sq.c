@@ -108,8 +108,8 @@ static void expect_cqe(struct fake_qp *q, uint32_t index, uint8_t synd)
 	uint8_t cqe[64];
 
 	cr_assert(fake_poll(q, false, cqe, 5000), "no CQE for WQE %u", index);
-	cr_assert_eq(cqe[60] << 8 | cqe[61], index, "got the CQE of WQE %u, expected %u", cqe[61],
-		     index);
+	cr_assert_eq((uint32_t)(cqe[60] << 8 | cqe[61]), index,
+		     "got the CQE of WQE %u, expected %u", cqe[61], index);
 	cr_assert_eq(cqe[63] >> 4, synd ? 13 : 0);
 	if (synd)
 		cr_assert_eq(cqe[55], synd, "got syndrome 0x%02x, expected 0x%02x", cqe[55], synd);

@@ -19,6 +19,10 @@
 
 enum { HANDLE, PD, DMA_HANDLE, IOVA, ADDR, LENGTH, ACCESS, FD, FD_OFFSET, LKEY, RKEY, ATTRS };
 
+/* As in the kernel's interface, the attributes are behind the header. */
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wgnu-variable-sized-type-not-at-end"
+#endif
 struct call {
 	struct ib_uverbs_ioctl_hdr hdr;
 	struct ib_uverbs_attr attrs[ATTRS];

@@ -23,6 +23,10 @@
 
 #define A(id) ((uint16_t)(id))
 
+/* As in the kernel's interface, the attributes are behind the header. */
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wgnu-variable-sized-type-not-at-end"
+#endif
 struct raw {
 	struct ib_uverbs_ioctl_hdr hdr;
 	struct ib_uverbs_attr attrs[8];
