@@ -10,10 +10,11 @@ CUDA_SO  := $(if $(SAN),,$(if $(NVCC),$(patsubst examples/%_kernel.cu,$(B)/lib/l
 # nvcc's options for the architectures, which core/cuda_arch.sh chooses when a kernel is about to be
 # compiled. It changes the file, so that kernels are compiled again, only if the options or nvcc
 # change.
-NVCC_OPTIONS := $(B)/nvcc.options
+NVCC_OPTIONS := $(B)/settings/nvcc
 GENCODE = $(file <$(NVCC_OPTIONS))
-force: ;
-$(NVCC_OPTIONS): force
+# In nvcc's output clang regards inline functions of headers as functions of the source file.
+NVCC_WARN := -Xcompiler -Wall $(if $(findstring clang,$(CUDAHOSTCXX)),-Xcompiler -Wno-unused-function)
+$(NVCC_OPTIONS): FORCE
 	@NVCC='$(NVCC)' CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' CC='$(CC)' core/cuda_arch.sh $@
 
 $(EXAMPLES): $(B)/bin/%: $(B)/obj/examples/%.o $(call obj,$(EXAMPLE_COMMON)) $(LIBS)
@@ -25,6 +26,6 @@ $(B)/lib/lib%_cuda.so: examples/%_kernel.cu $(HDR_top) $(HDR_common) $(HDR_devic
 		$(wildcard examples/*.h) $(NVCC_OPTIONS) | stage
 	$(call say,NVCC)
 	@rm -rf $@.tmp && mkdir -p $@.tmp
-	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Xcompiler -fPIC,-Wall -shared \
+	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Xcompiler -fPIC $(NVCC_WARN) -shared \
 		-keep -keep-dir $@.tmp -Xcudafe --orig_src_path_name=$< -cudart static -o $@ $<
 	@rm -rf $@.tmp

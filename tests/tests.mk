@@ -60,7 +60,7 @@ GPU_TEST_DEPS := tests/gpu/device.h $(wildcard tests/gpu/*.cuh) $(HDR_top) $(HDR
 define nvcc-obj # $(1): added to the options
 	$(call say,NVCC)
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Itests/gpu -Xcompiler -fPIC,-Wall \
+	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Itests/gpu -Xcompiler -fPIC $(NVCC_WARN) \
 		-Xptxas -v $(1) -c -o $@ $< >$@.log 2>&1 || { cat $@.log; exit 1; }
 endef
 $(B)/gpu/kernels_%.o: tests/gpu/device_kernels.cu $(GPU_TEST_DEPS) | stage
