@@ -54,7 +54,7 @@ key="$CUDA_ARCH, $host, ${CC:-}, ${NVCC_CCBIN:-}, ${NVCC_PREPEND_FLAGS:-}, ${NVC
 $(cat "$tmp/version")"
 for word in $NVCC; do
 	path=$(command -v "$word") && key+="
-$word $(readlink -f "$path") $(stat -L -c '%s %Y' "$path")"
+$word $(readlink -f "$path") $(stat -L -c '%s %y' "$path")"
 done
 [ ! -e "$file" ] || [ "$key" != "$(cat "$file.key" 2>/dev/null)" ] || exit 0
 rm -f "$file.key"
