@@ -260,7 +260,8 @@ static void warn_unknown(void)
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*e, "="), *e);
 		if (!sn_setting_of(name))
-			sn_run_message("ignoring %s: it is no variable of the software NIC", name);
+			sn_run_message("ignoring %s: unknown variable (softnic-run(1) lists them)",
+				       name);
 	}
 }
 

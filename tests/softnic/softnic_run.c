@@ -29,47 +29,48 @@ static volatile sig_atomic_t child;
 /* Finds libsoftnic.so: beside this program in an installed tree, where PREFIX/bin has a link to the
  * program; in ../lib in the build tree. The other places serve installations that were copied with
  * the link replaced by the program. */
-static int find_library(char *lib, size_t size)
+static bool find_library(char *lib, size_t size)
 {
 	static const char *const places[] = { "", "../lib/", "../lib/gdaki/", "../lib64/gdaki/" };
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	size_t i;
 
-	if (n < 0)
-		return -errno;
+	if (n < 0) {
+		sn_run_message("cannot read /proc/self/exe: %s", strerror(errno));
+		return false;
+	}
 	self[n] = '\0';
 	*strrchr(self, '/') = '\0';
 	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		snprintf(lib, size, "%s/%slibsoftnic.so", self, places[i]);
 		if (!access(lib, R_OK))
-			return 0;
+			return true;
 	}
-	fprintf(stderr, "softnic-run: libsoftnic.so is not in %s or %s/../lib\n", self, self);
-	errno = ENOENT;
-	return -ENOENT;
+	sn_run_message("libsoftnic.so is not in %s or %s/../lib", self, self);
+	return false;
 }
 
-/* Puts libsoftnic.so first in LD_PRELOAD, whose entries spaces and colons separate. */
-static int set_preload(void)
+/* Puts libsoftnic.so first in LD_PRELOAD, whose entries spaces and colons separate. Returns
+ * false after a message. */
+static bool set_preload(void)
 {
 	const char *old = getenv("LD_PRELOAD");
 	char lib[PATH_MAX + 64], *value;
-	int rc = find_library(lib, sizeof(lib));
 
-	if (rc)
-		return rc;
+	if (!find_library(lib, sizeof(lib)))
+		return false;
 	if (strpbrk(lib, " :")) {
-		fprintf(stderr,
-			"softnic-run: cannot preload \"%s\": its path has a space or colon\n", lib);
-		errno = EINVAL;
-		return -EINVAL;
+		sn_run_message("cannot preload \"%s\": its path has a space or colon", lib);
+		return false;
 	}
-	if (asprintf(&value, "%s%s%s", lib, old && *old ? ":" : "", old ? old : "") < 0)
-		return -ENOMEM;
+	if (asprintf(&value, "%s%s%s", lib, old && *old ? ":" : "", old ? old : "") < 0) {
+		sn_run_message("cannot set LD_PRELOAD: %s", strerror(ENOMEM));
+		return false;
+	}
 	setenv("LD_PRELOAD", value, 1);
 	free(value);
-	return 0;
+	return true;
 }
 
 static int set_tree(const char *dir, const struct sn_cfg *cfg)
@@ -178,8 +179,10 @@ int main(int argc, char **argv)
 			       strerror(-rc));
 		return EXIT_NOT_RUN;
 	}
-	if (set_tree(dir, &cfg) || (preload && set_preload())) {
-		sn_run_message("cannot set up sysfs tree or preload: %s", strerror(errno));
+	rc = set_tree(dir, &cfg);
+	if (rc)
+		sn_run_message("cannot create the sysfs tree in %s: %s", dir, strerror(-rc));
+	if (rc || (preload && !set_preload())) {
 		sn_sysfs_remove(dir);
 		return EXIT_NOT_RUN;
 	}
