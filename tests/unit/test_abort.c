@@ -10,6 +10,7 @@
 
 #include "../../core/state.h"
 #include "../lib/e2e.h"
+#include "wait_rig.h"
 
 static struct e2e_pair p;
 static struct doca_gpu_verbs_qp *qp;
@@ -121,38 +122,12 @@ Test(qp_abort, wait_limit_applies_and_survives_a_reset)
 	cr_assert_eq(p.tx.dev->gdk_state->wait_limit_ns, 5000000);
 }
 
-static int reserve(void)
-{
-	uint64_t idx;
-
-	cr_assert_eq(gdk_reserve(p.tx.dev, 16, E2E_MODE, 0, &idx), 0);
-	return gdk_reserve(p.tx.dev, 1, E2E_MODE, 0, &idx);
-}
-
-static int wait_alone(unsigned int way)
-{
-	struct doca_gpu_dev_verbs_cq *cq = gdk_qp_cq(p.tx.dev);
-
-	switch (way) {
-	case 0:
-		return gdk_poll_cq_at(cq, 3, E2E_MODE);
-	case 1:
-		return gdk_poll_cq(cq, 1, E2E_MODE);
-	case 2:
-		return gdk_poll_collapsed_at(p.tx.dev, 3, E2E_MODE);
-	case 3:
-		return gdk_wait(p.tx.dev, 3, E2E_MODE);
-	default:
-		return reserve();
-	}
-}
-
 /* Each kind of wait must end at the limit on its own; the QP is reset after each. */
 Test(qp_abort, wait_limit_ends_each_kind_of_wait, .timeout = 60)
 {
 	cr_assert_eq(gdk_verbs_qp_set_wait_limit(qp, 2000000), DOCA_SUCCESS);
-	for (unsigned int way = 0; way < 5; way++) {
-		cr_assert_eq(wait_alone(way), -ETIMEDOUT, "kind of wait %u", way);
+	for (unsigned int way = 0; way < WAIT_FOR; way++) {
+		cr_assert_eq(wait_alone(p.tx.dev, way), -ETIMEDOUT, "kind of wait %u", way);
 		cr_assert_eq(gdk_qp_status(p.tx.dev), -ETIMEDOUT);
 		cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(qp), DOCA_SUCCESS);
 	}

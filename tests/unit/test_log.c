@@ -93,7 +93,7 @@ Test(log, empty_level_means_the_default)
 	cr_expect_not(strstr(out, "ignoring"));
 }
 
-Test(log, level_has_a_name)
+Test(log, name_of_a_level_is_accepted)
 {
 	const char *out = all_levels("info");
 

@@ -190,6 +190,29 @@ struct open_object {
 			   " does not: cannot mix them\n"); \
 	} while (0)
 
+/* init and attr belong to the SDK, open to the open library. */
+static void refuse_mixed_qp(doca_verbs_qp_init_attr_t *init, doca_verbs_qp_attr_t *attr, void *open)
+{
+	doca_verbs_qp_t *out;
+
+	REFUSES(doca_verbs_qp_init_attr_set_pd(init, open), "qp_init_attr", "pd");
+	REFUSES(doca_verbs_qp_init_attr_set_send_cq(init, open), "qp_init_attr", "send_cq");
+	REFUSES(doca_verbs_qp_init_attr_set_receive_cq(open, (void *)attr), "receive_cq",
+		"qp_init_attr");
+	REFUSES(doca_verbs_qp_init_attr_set_external_uar(init, open), "qp_init_attr",
+		"external_uar");
+	REFUSES(doca_verbs_qp_init_attr_set_srq(init, open), "qp_init_attr", "srq");
+	REFUSES(doca_verbs_qp_init_attr_set_external_umem(init, open, 0), "qp_init_attr",
+		"external_umem");
+	REFUSES(doca_verbs_qp_init_attr_set_external_umem_dbr(init, open, 0), "qp_init_attr",
+		"external_umem");
+	REFUSES(doca_verbs_qp_attr_set_ah_attr(attr, open), "qp_attr", "ah_attr");
+	REFUSES(doca_verbs_qp_create(open, init, &out), "qp_init_attr", "net_dev");
+	REFUSES(doca_verbs_qp_modify(open, attr, 0), "qp_attr", "qp");
+	REFUSES(doca_verbs_qp_query(open, attr, init, NULL), "qp_attr", "qp");
+	REFUSES(doca_verbs_qp_query(open, open, init, NULL), "qp_init_attr", "qp");
+}
+
 Test(sdk_mode, objects_of_sdk_and_open_library_cannot_be_mixed)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl hl = { .sq_nwqe = 8 };
@@ -222,22 +245,7 @@ Test(sdk_mode, objects_of_sdk_and_open_library_cannot_be_mixed)
 	REFUSES(doca_verbs_cq_attr_set_external_uar(cq_attr, open), "cq_attr", "external_uar");
 	REFUSES(doca_verbs_cq_create(nic.dev, open, (void *)&out), "net_dev", "cq_attr");
 	REFUSES(doca_verbs_cq_create(open, cq_attr, (void *)&out), "cq_attr", "net_dev");
-	REFUSES(doca_verbs_qp_init_attr_set_pd(init, open), "qp_init_attr", "pd");
-	REFUSES(doca_verbs_qp_init_attr_set_send_cq(init, open), "qp_init_attr", "send_cq");
-	REFUSES(doca_verbs_qp_init_attr_set_receive_cq(open, (void *)attr), "receive_cq",
-		"qp_init_attr");
-	REFUSES(doca_verbs_qp_init_attr_set_external_uar(init, open), "qp_init_attr",
-		"external_uar");
-	REFUSES(doca_verbs_qp_init_attr_set_srq(init, open), "qp_init_attr", "srq");
-	REFUSES(doca_verbs_qp_init_attr_set_external_umem(init, open, 0), "qp_init_attr",
-		"external_umem");
-	REFUSES(doca_verbs_qp_init_attr_set_external_umem_dbr(init, open, 0), "qp_init_attr",
-		"external_umem");
-	REFUSES(doca_verbs_qp_attr_set_ah_attr(attr, open), "qp_attr", "ah_attr");
-	REFUSES(doca_verbs_qp_create(open, init, (void *)&out), "qp_init_attr", "net_dev");
-	REFUSES(doca_verbs_qp_modify(open, attr, 0), "qp_attr", "qp");
-	REFUSES(doca_verbs_qp_query(open, attr, init, NULL), "qp_attr", "qp");
-	REFUSES(doca_verbs_qp_query(open, open, init, NULL), "qp_init_attr", "qp");
+	refuse_mixed_qp(init, attr, open);
 	REFUSES(doca_gpu_verbs_export_qp(gpu, open, 0, NULL, open, 0, (void *)&out), "gpu_dev",
 		"qp");
 	REFUSES(doca_gpu_verbs_export_qp(host, open, 0, NULL, (void *)attr, 0, (void *)&out),

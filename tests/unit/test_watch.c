@@ -16,6 +16,7 @@
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
 #include "../lib/standin.h"
+#include "wait_rig.h"
 
 #define GPU_NO_REG "8a:00.0" /* GPU 0 of the stand-in */
 #define MS	   1000000ull
@@ -298,34 +299,6 @@ static void connect_pair(void)
 	cr_assert_eq(e2e_connect(&p.nic, p.tx.hl->qp, &p.nic.gid, p.rx.qpn, path), DOCA_SUCCESS);
 }
 
-static int wait_for_slot(void)
-{
-	uint64_t idx;
-
-	cr_assert_eq(gdk_reserve(p.tx.dev, 16, E2E_MODE, 0, &idx), 0);
-	return gdk_reserve(p.tx.dev, 1, E2E_MODE, 0, &idx);
-}
-
-static int wait_alone(unsigned int way)
-{
-	struct doca_gpu_dev_verbs_cq *cq = gdk_qp_cq(p.tx.dev);
-
-	switch (way) {
-	case 0:
-		return gdk_poll_cq_at(cq, 3, E2E_MODE);
-	case 1:
-		return gdk_poll_cq(cq, 1, E2E_MODE);
-	case 2:
-		return gdk_poll_collapsed_at(p.tx.dev, 3, E2E_MODE);
-	case 3:
-		return gdk_wait(p.tx.dev, 3, E2E_MODE);
-	case 4:
-		return gdk_wait_for(p.tx.dev, 3, E2E_MODE, E2E_WAIT_NS);
-	default:
-		return wait_for_slot();
-	}
-}
-
 /* The limit is 60 s, or none. */
 Test(watch, each_kind_of_wait_on_an_unconnected_qp_ends_at_once)
 {
@@ -333,15 +306,17 @@ Test(watch, each_kind_of_wait_on_an_unconnected_qp_ends_at_once)
 	unsigned int way;
 
 	open_unconnected();
-	for (way = 0; way < 12; way++) {
-		cr_assert_eq(gdk_verbs_qp_set_wait_limit(gverbs(), way < 6 ? 60000 * MS : 0),
-			     DOCA_SUCCESS);
+	for (way = 0; way < 2 * WAIT_KINDS; way++) {
+		cr_assert_eq(
+			gdk_verbs_qp_set_wait_limit(gverbs(), way < WAIT_KINDS ? 60000 * MS : 0),
+			DOCA_SUCCESS);
 		start = e2e_now_ns();
-		cr_expect_eq(wait_alone(way % 6), -ENOTCONN, "kind of wait %u", way);
+		cr_expect_eq(wait_alone(p.tx.dev, way % WAIT_KINDS), -ENOTCONN, "kind of wait %u",
+			     way);
 		took = e2e_now_ns() - start;
 		cr_expect(took >= 1 * MS && took < 50 * MS, "kind of wait %u took %lu ns", way,
 			  took);
-		cr_expect_eq(gdk_qp_status(p.tx.dev), way % 6 == 4 ? 0 : -ENOTCONN);
+		cr_expect_eq(gdk_qp_status(p.tx.dev), way % WAIT_KINDS == WAIT_FOR ? 0 : -ENOTCONN);
 		cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(gverbs()), DOCA_SUCCESS);
 	}
 	e2e_pair_close(&p);
