@@ -45,6 +45,8 @@ endif
 INC := -I$(B)/include -iquote .
 # No file that is built contains a path of the machine that built it. gcov needs these paths.
 MAP := $(if $(COVFLAGS),,'-ffile-prefix-map=$(CURDIR)=.' '-ffile-prefix-map=$(B)=build')
+# Compilers, also those that nvcc starts, record $PWD. It can contain symbolic links, so that MAP
+# would not replace it; CURDIR contains none.
 export PWD := $(CURDIR)
 CFLAGS_ALL = -std=gnu11 -D_GNU_SOURCE -fPIC -pthread $(WARN) $(OPT) $(SANFLAGS) $(COVFLAGS) \
 	-MMD -MP $(INC) $(MAP) $(VISIBILITY) $(CFLAGS)
@@ -160,8 +162,9 @@ SETTINGS_cxx  := $(CXX) $(subst $(MAP),,$(CXXFLAGS_ALL)) $(TEST_DEV_OPT) $(KERNE
 SETTINGS_ld   := $(CC) $(LDFLAGS_ALL) $(ALL_LIBS)
 SETTINGS_ar   := $(AR) $(LIB_OBJS)
 SETTINGS_fuzz := $(FUZZ_CC) $(FUZZ_CFLAGS)
-# Without strip, make 4.3 keeps the line's end in some places.
+# strip removes the newline that make 4.3 sometimes keeps at the end of a file.
 differ = $(call unequal,x$(strip $(1)),x$(strip $(2)))
+# Empty if the arguments are equal: each removes itself from the other.
 unequal = $(subst $(1),,$(2))$(subst $(2),,$(1))
 define settings-rule
 $(B)/settings/$(1): $(if $(call differ,$(SETTINGS_$(1)),$(file <$(B)/settings/$(1))),FORCE)
@@ -199,8 +202,10 @@ link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
 
 ## clean              remove everything that was built
 clean:
-	rm -rf $(if $(filter build build/%,$(B)),build,$(wildcard $(addprefix $(B)/,bench bin captures \
-		coverage doc fuzz gpu hw include lib obj sanity settings soak standin test-results tests thread)))
+	rm -rf $(if $(filter build build/%,$(B)),build,$(wildcard $(addprefix $(B)/,aarch64 bench bin \
+		build.times captures consumers coverage doc fuzz fuzz-run.log gpu hw \
+		include lib obj rdma-core run.log san-logs sanity settings soak standin test-output test-results \
+		tests thread ucx-host)))
 
 ## help               print this text
 MK := $(MAKEFILE_LIST)

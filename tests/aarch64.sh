@@ -9,7 +9,7 @@
 # system's own packages and its list of architectures stay as they are.
 #
 # usage: aarch64.sh [build | all]
-#   build  compile what is tested without argument, and check the barriers; no qemu
+#   build  compile the programs of the run without argument, check the barriers, do not run qemu
 #   all    compile and run all unit tests and programs of threads, more than half an hour; qemu
 #          refuses the mremap() of the substitute of GDRCopy, so tests that use that fail
 #   B      build folder (build)
@@ -50,7 +50,7 @@ for tool in $triplet-gcc:gcc-$triplet $triplet-g++:g++-$triplet qemu-aarch64:qem
 done
 mkdir -p "$arm"
 exec 8>"$arm/lock"
-flock 8
+flock -n 8 || { echo "aarch64.sh: waiting for another run"; flock -w 900 8 || exit 1; }
 
 # ---- the arm64 packages ----
 
@@ -111,7 +111,7 @@ sysroot() {
 	rm -rf "$sys" "$arm/sysroot.new" "$arm/apt"
 	mkdir -p "$arm"/apt/{lists,archives}/partial
 	cp "$arm/sources" "$arm/apt/sources"
-	# libibverbs1 needs it only to be installed.
+	# libibverbs1 depends on adduser, but only its installation scripts use it.
 	printf '%s\n' 'Package: adduser' 'Status: install ok installed' 'Version: 999' \
 		'Architecture: all' 'Multi-Arch: foreign' 'Maintainer: gdaki' 'Description: none' >"$arm/apt/status"
 	: >"$arm/apt.log"
@@ -227,7 +227,7 @@ run() {
 			bad=1
 		fi
 	done
-	said=$("$B/bin/softnic-run" -- "$arm/bin/hello_put" 2>&1)
+	said=$(timeout 60 "$B/bin/softnic-run" -- "$arm/bin/hello_put" 2>&1)
 	[ "$said" = "status 0: put by a thread, carried by a NIC" ] || {
 		echo "FAIL hello_put: $said"
 		bad=1
@@ -237,9 +237,9 @@ run() {
 
 start=$SECONDS
 sysroot
-built=$SECONDS
+packages_done=$SECONDS
 build
 barriers
-echo "aarch64.sh: arm64 packages $((built - start)) s, build $((SECONDS - built)) s"
+echo "aarch64.sh: arm64 packages $((packages_done - start)) s, build $((SECONDS - packages_done)) s"
 [ "$what" = build ] || { prepare; run; }
 exit $bad

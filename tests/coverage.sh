@@ -4,8 +4,8 @@
 #
 # Runs the unit tests of the build folder B, which was compiled with --coverage, and prints
 # the line coverage of each folder of the library. Fails if a folder is below COVERAGE_MIN
-# percent (92), or if a test fails. V=1 also prints the lines that were not executed. With T only the tests whose names
-# contain that pattern run, and there is no minimum.
+# percent (92), or if a test fails. V=1 also prints the lines that were not executed. With T only
+# the tests whose names contain that pattern run, and there is no minimum.
 set -eu
 export B=${B:-build/coverage}
 GCOV=${GCOV:-gcov}

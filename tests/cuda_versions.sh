@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Builds with versions of nvcc that lack some GPU architectures, or that do not work: which
-# architectures are chosen, what the messages contain, and when kernels are compiled again.
+# Builds with versions of nvcc that lack some GPU architectures, or that do not work. Checks which
+# architectures make chooses, what its messages contain, and when it compiles kernels again.
 # Without CUDA only the choice is tested, with a script in place of nvcc.
 set -u
 cd "$(dirname "$0")/.." || exit 2

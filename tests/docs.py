@@ -8,7 +8,8 @@ with HOME set to an empty folder. A block of language "console" holds lines "$ C
 followed by its expected output; a number matches any number, and a line "[...]" matches any
 lines. A block whose info string has needs=WHAT, skip=test (make demo, make test) or skip=long is
 listed instead; --long also runs the last kind. A block "c file=PATH" must be the text of PATH
-from its first #include on, and one of another language with file=PATH consecutive lines of PATH.
+from its first #include on. A block of another language with file=PATH must consist of consecutive
+lines of PATH.
 A block of language "yaml" has the steps for CI, which programs.sh runs.
 Paths and make targets in backquotes must exist, and README.md may have at most 8192 bytes.
 
@@ -146,7 +147,8 @@ def check_block(path, block, home, run_long):
         check_excerpt(where, options["file"], lines)
         return None
     if language not in ("sh", "console"):
-        if language not in ("", "c", "cuda", "text", "yaml") or any(x.startswith("$ ") for x in lines):
+        known = language in ("", "c", "cuda", "text", "yaml")
+        if not known or any(x.startswith("$ ") for x in lines):
             error(where, f"block of language '{language}' is not checked; use sh or console")
         return None
     skip, needs = options.get("skip"), options.get("needs")

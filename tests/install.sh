@@ -133,7 +133,7 @@ works() { # how the program $dir/p was linked, command that links it
 	shift
 	rm -f "$dir/p"
 	"$@" >"$dir/log" 2>&1 || { complain "a program does not link: $how"; return; }
-	out=$("$dir/usr/bin/softnic-run" -- "$dir/p" 2>"$dir/log") || { complain "a program fails: $how"; return; }
+	out=$(timeout 60 "$dir/usr/bin/softnic-run" -- "$dir/p" 2>"$dir/log") || { complain "a program fails: $how"; return; }
 	same_version "gdk_version(), $how," "$out"
 	nm "$dir/p" >"$dir/nm"
 	for s in $(pkg --variable=strategies gdaki); do
@@ -178,19 +178,19 @@ g++ -std=c++17 -fsyntax-only $cflags "$dir/as/in.cpp" >"$dir/log" 2>&1 || compla
 if command -v cmake >/dev/null && [ -e "$dir/usr/lib/cmake/gdaki/gdaki-config.cmake" ]; then
 	cmake -S "$dir/usr/share/doc/gdaki/examples" -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$dir/usr" >"$dir/log" 2>&1 &&
 		cmake --build "$dir/cmake" >"$dir/log" 2>&1 || complain "the installed examples do not build with CMake"
-	"$dir/usr/bin/softnic-run" -- "$dir/cmake/hello_put" >"$dir/log" 2>&1 || complain "hello_put of CMake fails"
+	timeout 60 "$dir/usr/bin/softnic-run" -- "$dir/cmake/hello_put" >"$dir/log" 2>&1 || complain "hello_put of CMake fails"
 fi
 
 # ---- installed programs ----
 for program in "$B/bin/softnic-run" "$dir"/usr/bin/*; do
-	said=$("$program" --version) || complain "$program --version fails"
+	said=$(timeout 60 "$program" --version) || complain "$program --version fails"
 	[ "${said% *}" = "${program##*/} (gdaki)" ] || complain "$program --version prints $said"
 	same_version "$program --version" "${said##* }"
 done
 runs_in() { # folder of the programs
-	"$1/softnic-run" -- ibv_devinfo >"$dir/log" 2>&1 && grep -q mlx5_0 "$dir/log" ||
+	timeout 60 "$1/softnic-run" -- ibv_devinfo >"$dir/log" 2>&1 && grep -q mlx5_0 "$dir/log" ||
 		complain "$1/softnic-run does not show the NIC to ibv_devinfo"
-	"$1/softnic-run" -- "$1/hello_put" >"$dir/log" 2>&1 && grep -q 'status 0' "$dir/log" || complain "$1/hello_put fails"
+	timeout 60 "$1/softnic-run" -- "$1/hello_put" >"$dir/log" 2>&1 && grep -q 'status 0' "$dir/log" || complain "$1/hello_put fails"
 }
 runs_in "$dir/usr/bin"
 

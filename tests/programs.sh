@@ -56,7 +56,8 @@ script by_env "#!/usr/bin/env -S A=b $tmp/static"
 refused "$tmp/static $static" ./by_env
 script by_script "#!$tmp/by_static"
 refused "$tmp/static $static" ./by_script
-"$run" --no-preload -- ./static >out 2>&1 && [ "$(cat out)" = hello ] || complain "--no-preload refuses a static program"
+timeout 20 "$run" --no-preload -- ./static >out 2>&1 && [ "$(cat out)" = hello ] ||
+	complain "--no-preload refuses a static program"
 
 # ---- other programs that cannot preload it ----
 
@@ -106,7 +107,9 @@ command -v make >/dev/null && warnings 1 'printf "all:\n\t./verbs\n" >Makefile; 
 
 top=$OLDPWD
 steps=$(sed -n '/^```yaml/,/^```$/p' "$top/tests/softnic/README.md")
-for p in $(sed -n 's/.*pkgs="$pkgs \(gcc libc6-dev .*\)" ;;/\1/p' "$top/tests/deps.sh") ibverbs-providers; do
+pkgs=$(sed -n 's/.*pkgs="$pkgs \(gcc libc6-dev .*\)" ;;/\1/p' "$top/tests/deps.sh")
+[ -n "$pkgs" ] || complain "deps.sh has no line of packages that begins with gcc libc6-dev"
+for p in $pkgs ibverbs-providers; do
 	grep -q "apt-get install .*\b$p\b" <<<"$steps" || complain "README.md does not install $p"
 done
 mkdir ci && ln -s "$top" ci/gdaki

@@ -100,7 +100,7 @@ find "$tmp/elsewhere" -printf '%p %T@\n' | sort >"$tmp/before"
 }
 find "$tmp/elsewhere" -printf '%p %T@\n' | sort | cmp -s - "$tmp/before" ||
 	complain "an out-of-tree build changes the source tree"
-"$tmp/out/bin/softnic-run" -- "$tmp/out/bin/hello_put" >"$tmp/log" 2>&1 ||
+timeout 60 "$tmp/out/bin/softnic-run" -- "$tmp/out/bin/hello_put" >"$tmp/log" 2>&1 ||
 	complain "hello_put of an out-of-tree build fails: $(tail -n 3 "$tmp/log")"
 
 # ---- the same bytes ----

@@ -30,8 +30,9 @@ patient="tests/gpu/compile.sh tests/cuda_versions.sh tests/rebuild.sh tests/cons
 	tests/model/run.sh tests/fuzz.sh tests/docs.py tests/sanity.sh tests/projects.sh tests/aarch64.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
 scripts="tests/models.sh tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/wire.sh
-	tests/report.sh tests/examples.sh tests/paths.sh tests/options.sh tests/programs.sh tests/verbs.sh tests/infiniband.sh tests/netns.sh
-	tests/consumers/perftest.sh tests/consumers/ucx.sh tests/consumers/sanitizers.sh
+	tests/report.sh tests/examples.sh tests/paths.sh tests/options.sh tests/programs.sh tests/verbs.sh
+	tests/infiniband.sh tests/netns.sh tests/consumers/perftest.sh tests/consumers/ucx.sh
+	tests/consumers/sanitizers.sh
 	${GDAKI_HOST_USERS:+tests/consumers/host.sh} ${GDAKI_PEER:+tests/consumers/peer.sh}
 	${GDAKI_DPDK:+tests/consumers/dpdk.sh} ${GDAKI_NCCL:+tests/consumers/nccl.sh tests/consumers/nccl_net.sh}
 	${GDAKI_NVSHMEM:+tests/consumers/nvshmem_host.sh}
@@ -137,7 +138,8 @@ run() { # name, priority
 	tests/captures.sh) timeout 300 "$1" "$B/captures" ;;
 	tests/models.sh) timeout 300 "$1" short ;;
 	tests/model/run.sh) timeout 600 nice "$1" replay ;;
-	tests/fuzz.sh | tests/sanity.sh | tests/projects.sh | tests/docs.py) timeout 600 nice "$1" ;;
+	tests/rebuild.sh | tests/cuda_versions.sh | tests/fuzz.sh | tests/sanity.sh | tests/projects.sh | tests/docs.py)
+		timeout 600 nice "$1" ;;
 	tests/gpu/compile.sh | tests/aarch64.sh) timeout 900 nice "$1" ;;
 	tests/consumers/rdma_core_current.sh) timeout 900 "$1" ;;
 	tests/consumers/ucx_host.sh) timeout 1200 "$1" "$GDAKI_UCX" ;;

@@ -36,7 +36,7 @@ fi
 core/cuda_arch.sh "$out/options"
 read -ra options <"$out/options"
 archs=$(printf '%s\n' "${options[@]}" | sed -n 's/.*code=sm_//p')
-[ -n "$archs" ]
+[ -n "$archs" ] || { echo "compile.sh: core/cuda_arch.sh chose no architecture"; exit 1; }
 compile() { # architecture and options, optimization of the assembler
 	# shellcheck disable=SC2086 # an architecture and options, a compiler and options
 	$NVCC ${CUDAHOSTCXX:+-ccbin $CUDAHOSTCXX} -std=c++17 -O3 -arch=sm_$1 -Xptxas -O"$2" -Xcompiler -Wall \
