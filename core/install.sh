@@ -64,7 +64,8 @@ install_line() { # mode, folder, files...
 	done
 }
 
-# In the layout of version 0.1 the headers were directly in INCLUDEDIR, GPU code in LIBDIR.
+# The release 0.1.0 of 2026-11-22 installed the headers directly in INCLUDEDIR and GPU code in
+# LIBDIR.
 report_old_layout() {
 	for old in "$INCLUDEDIR/host/gdk_version.h" "$INCLUDEDIR/host/gdaki.h" "$LIBDIR/libput_bw_cuda.so"; do
 		[ ! -e "$DESTDIR$old" ] || {
@@ -91,7 +92,8 @@ uninstall)
 		echo "install.sh: $list not found: no gdaki is installed with this PREFIX, DESTDIR and LIBDIR" >&2
 		exit 1
 	}
-	# From the last to the first in the alphabet, so that a folder follows its contents.
+	# From the last to the first in the alphabet, so that a folder follows its contents. Absolute
+	# paths stay; others get PREFIX. './' is PREFIX itself.
 	paths=$(sed "/^\//!s|^|$PREFIX/|; s|/\./$|/|" "$list" | LC_ALL=C sort -r)
 	rm "$list"
 	while read -r path; do

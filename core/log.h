@@ -3,9 +3,9 @@
 /*
  * The log of the host library: one line per message on standard error. Each line is
  * written with one write(), so that lines of parallel threads do not mix.
- * DOCA_GPUNETIO_LOG sets the highest level that is shown: 0..7 or its name in lower case
- * (default 4, warning: warnings and more severe messages). core/gdaki.7 documents the format
- * of a line. The device functions never log.
+ * DOCA_GPUNETIO_LOG sets the highest level that is shown: 0..7 or its name in upper or
+ * lower case (default 4, warning: warnings and more severe messages). core/gdaki.7
+ * documents the format of a line. The device functions never log.
  */
 #ifndef GDK_LOG_H
 #define GDK_LOG_H

@@ -12,7 +12,7 @@ CUDA_SO  := $(if $(SAN),,$(if $(NVCC),$(patsubst examples/%_kernel.cu,$(B)/lib/l
 # change.
 NVCC_OPTIONS := $(B)/settings/nvcc
 GENCODE = $(file <$(NVCC_OPTIONS))
-# In nvcc's output clang regards inline functions of headers as functions of the source file.
+# clang sees the inline functions of headers as unused functions of nvcc's generated source file.
 NVCC_WARN := -Xcompiler -Wall $(if $(findstring clang,$(CUDAHOSTCXX)),-Xcompiler -Wno-unused-function)
 $(NVCC_OPTIONS): FORCE
 	@NVCC='$(NVCC)' CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' CC='$(CC)' core/cuda_arch.sh $@

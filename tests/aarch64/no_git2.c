@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The functions of libgit2 that Criterion calls, without effect. Criterion shows differences of
- * texts with libgit2, which loads 14 more libraries: under qemu that takes three quarters of the
+ * The functions of libgit2 that Criterion calls, without effect. Criterion prints differences of
+ * strings with libgit2, which loads 14 more libraries: under qemu that takes three quarters of the
  * time that a test process needs to start. Preloaded under libgit2's name, this takes its place.
  */
 int git_libgit2_init(void);

@@ -3,8 +3,8 @@
 # Copyright (c) gdaki authors
 #
 # Programs that gcc and clang built with -fsanitize=address, undefined or thread run under
-# softnic-run without settings: they use the NIC, the sanitizer reports nothing that is not in
-# the program, and it reports the program's own bug.
+# softnic-run without settings: they use the NIC, the sanitizer reports nothing about the NIC,
+# and still reports the program's own bug.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}

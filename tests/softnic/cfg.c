@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * Reads the configuration (struct sn_cfg) from SOFTNIC_* variables and the card model. An
- * empty variable is as an unset one. An invalid value is reported once per process, and
+ * empty variable counts as unset. An invalid value is reported once per process, and
  * the device is not opened. Also linked into softnic-run, which checks the values first.
  */
 #include "setting.h"

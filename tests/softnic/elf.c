@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Tells programs that can preload the NIC from others, by their ELF headers. Also
- * linked into softnic-run.
+ * Detects, by ELF headers, whether a program can preload the NIC. Also linked into
+ * softnic-run.
  */
 #include "elf.h"
 

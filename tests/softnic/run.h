@@ -20,8 +20,8 @@ int sn_run_options(int argc, char **argv, bool *preload);
 bool sn_run_config(struct sn_cfg *cfg);
 
 /* ---- run_program.c ---- */
-/* Checks that the program can preload the NIC. Returns false after a message. A program that is
- * not found is no error of this function. */
+/* Checks that the program can preload the NIC. Returns false after a message. Accepts a
+ * program that is not found: starting it fails later, with a message. */
 bool sn_run_program_ok(char **command);
 
 #endif

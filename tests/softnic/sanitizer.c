@@ -21,7 +21,7 @@ void sn_hide_thread(bool hide)
 	(void)hide;
 }
 #else
-/* In the runtime of ThreadSanitizer, if the program has it. */
+/* Defined by ThreadSanitizer's runtime; NULL in a program without it. */
 void AnnotateIgnoreReadsBegin(const char *file, int line) __attribute__((weak));
 void AnnotateIgnoreReadsEnd(const char *file, int line) __attribute__((weak));
 void AnnotateIgnoreWritesBegin(const char *file, int line) __attribute__((weak));

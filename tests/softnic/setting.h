@@ -38,7 +38,8 @@ struct sn_setting {
 extern const struct sn_setting sn_settings[];
 extern const size_t sn_settings_count;
 
-/* Returns the setting of a variable, as the variable's value is checked; NULL: unknown variable. */
+/* Returns the setting that checks the value of a variable (parts per million, not the fraction);
+ * NULL: unknown variable. */
 const struct sn_setting *sn_setting_of(const char *variable);
 /* Checks the form and the range of a value, but not whether a file or an address exists. */
 bool sn_setting_ok(const struct sn_setting *s, const char *value);
@@ -50,7 +51,7 @@ bool sn_parse_number(const char *text, uint64_t lo, uint64_t hi, uint64_t *value
 bool sn_parse_ppm(const char *fraction, uint32_t *ppm);
 /* Format: N[:STATUS[:SYNDROME]]. An absent part leaves its result unchanged. */
 bool sn_parse_fail_cmd(const char *text, uint32_t *nth, uint8_t *status, uint32_t *syndrome);
-/* Format: MS[:PERIOD] in milliseconds; the default period is 10 * MS. 0: no stall. */
+/* Format: MS[:PERIOD] in milliseconds; the default period is 10 * MS. Refuses MS below 0.001. */
 bool sn_parse_stall(const char *text, uint32_t *us, uint32_t *every_us);
 /* Format: BYTES[k][:whole]; bytes is a power of two from 4096 (4k) to 65536 (64k). */
 bool sn_parse_page_size(const char *text, uint32_t *bytes, bool *whole);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The part of cuda.c about the GPUs themselves: their number, addresses and attributes. */
+/* The part of cuda.c about the GPUs themselves: their number, addresses and attributes. Included
+ * once, by cuda.c. */
 #ifndef CUDA_DEVICE_H
 #define CUDA_DEVICE_H
 
