@@ -7,6 +7,7 @@
 # another architecture. The NIC warns once per run about a static verbs program that COMMAND
 # starts.
 set -u
+unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that runs the tests
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
 run=$PWD/$B/bin/softnic-run
@@ -120,6 +121,7 @@ mkdir ci && ln -s "$top" ci/gdaki
 	sed -n '/run: |/,/^```/s/^      //p' <<<"$steps"
 	echo 'wait $!'
 } >steps.sh
-[ "$B" != build ] || (cd ci && GITHUB_PATH=$tmp/path timeout 60 bash -e ../steps.sh) >out 2>&1 || complain "the steps for CI in README.md fail"
+[ "$B" != build ] || (cd ci && GITHUB_PATH=$tmp/path timeout 60 bash -ex ../steps.sh) >out 2>&1 ||
+	{ echo "programs.sh: the steps for CI in README.md fail:"; sed 's/^/    /' out; bad=1; }
 [ $bad != 0 ] || echo "programs.sh: $checks programs"
 exit $bad
