@@ -7,6 +7,10 @@
  * the time limit, all waits must return the same negative status, and each thread must
  * read the right index of the failed WQE. After the host has cleared an abort, the queue
  * pair must work again.
+ *
+ * After the time limit the status is -ETIMEDOUT. On a busy machine the limit can be reached so
+ * late that the library has noticed that no CPU thread rings the doorbells. The status is then
+ * -EHOSTDOWN, but it is still the same for all threads and for the host.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -147,7 +151,7 @@ static bool is_expected(enum ending ending, bool collapsed, int status, uint64_t
 {
 	static const int expected[] = { -EIO, -ECANCELED, -ETIMEDOUT };
 
-	if (status != expected[ending])
+	if (status != expected[ending] && !(ending == LIMIT && status == -EHOSTDOWN))
 		return false;
 	if (ending == ERROR_CQE)
 		return collapsed ? error_wqe <= BAD : error_wqe == BAD;
@@ -160,7 +164,8 @@ static int finish(struct waiter *w, unsigned int n, enum ending ending, bool col
 
 	for (unsigned int i = 0; i < n; i++) {
 		pthread_join(w[i].thread, NULL);
-		if (is_expected(ending, collapsed, w[i].status, w[i].error_wqe))
+		if (is_expected(ending, collapsed, w[i].status, w[i].error_wqe) &&
+		    w[i].status == w[0].status)
 			continue;
 		fprintf(stderr, "waiters: way %d index %llu: status %d, WQE %llu\n", w[i].way,
 			(unsigned long long)w[i].index, w[i].status,
@@ -205,7 +210,7 @@ static int run(enum ending ending, bool collapsed)
 		E2E_REQUIRE(!gdk_verbs_qp_abort(p.tx.hl->qp_gverbs));
 	bad = finish(w, n, ending, collapsed);
 	E2E_REQUIRE(!gdk_verbs_qp_get_counters(p.tx.hl->qp_gverbs, &c));
-	if (!is_expected(ending, collapsed, c.status, c.error_wqe)) {
+	if (!is_expected(ending, collapsed, c.status, c.error_wqe) || c.status != w[0].status) {
 		fprintf(stderr, "waiters: the host reads status %d, WQE %llu\n", c.status,
 			(unsigned long long)c.error_wqe);
 		bad = 1;

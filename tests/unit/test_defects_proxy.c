@@ -415,17 +415,20 @@ Test(peer_defects, defect_23_later_service_rings_so_that_the_nic_flushes)
 }
 
 /*
- * Without a service, a wait with a time limit must end with -ETIMEDOUT, and
- * destroying the QP must log the pending doorbells.
+ * Without a service, a wait with a time limit must end at the limit, and destroying the QP must
+ * log the pending doorbells. The status is -EHOSTDOWN if a busy machine runs the wait so late that
+ * the library has noticed that no CPU thread rings.
  */
 Test(peer_defects, defect_23_without_a_proxy_waits_end_and_lost_doorbells_are_logged)
 {
 	doca_gpu_dev_verbs_ticket_t t[3];
 	struct e2e_pair p;
 	char want[96];
+	int err;
 
 	post_three_unrung(&p, t);
-	cr_expect_eq(gdk_wait_for(p.tx.dev, t[0], E2E_MODE, 20000000), -ETIMEDOUT);
+	err = gdk_wait_for(p.tx.dev, t[0], E2E_MODE, 20000000);
+	cr_expect(err == -ETIMEDOUT || err == -EHOSTDOWN, "status %d", err);
 	snprintf(want, sizeof(want), "QP 0x%x: doorbells up to index 3 are pending", p.tx.qpn);
 	capture_begin();
 	e2e_pair_close(&p);
