@@ -50,7 +50,7 @@
  */
 struct gdk_watch_word {
 	uint32_t hints;	  /* GDK_HINT_*; the host changes it by atomic operations */
-	uint32_t refused; /* GPU threads store 1: a wait ended with -ENOTCONN; the host clears it */
+	uint32_t refused; /* GPU threads store 1: -ENOTCONN ended the QP; the host clears it */
 };
 #define GDK_HINT_UNCONNECTED 1u /* not connected since its creation or its last reset */
 #define GDK_HINT_UNSERVED    2u /* doorbells are pending, but no CPU thread rings them */

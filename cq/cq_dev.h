@@ -340,7 +340,8 @@ GDK_FN uint32_t gdk_longest_pause(const struct gdk_qp_state *st)
 
 #define GDK_WAIT_CHECK_NS 1000000u /* first check of a wait */
 
-/* Time of the first check of a wait. Without a limit, limit_ns - 1 is the largest number. */
+/* Time of the first check of a wait. limit_ns is 0 if there is no limit; limit_ns - 1
+ * is then UINT64_MAX. */
 GDK_FN uint64_t gdk_wait_first(uint64_t limit_ns)
 {
 	return limit_ns - 1 < GDK_WAIT_CHECK_NS ? limit_ns - 1 : GDK_WAIT_CHECK_NS;
@@ -356,13 +357,25 @@ GDK_SLOW_FN int gdk_wait_check(const struct gdk_qp_state *st, uint64_t waited_ns
 	struct gdk_watch_word *word = (struct gdk_watch_word *)(uintptr_t)gdk_ldc64(&st->watch);
 	const uint32_t hints = word ? gdk_ld32(&word->hints, GDK_SCOPE_SYS) : 0;
 
-	if (hints & GDK_HINT_UNCONNECTED) {
-		gdk_st32(&word->refused, 1, GDK_SCOPE_SYS);
+	if (hints & GDK_HINT_UNCONNECTED)
 		return -ENOTCONN;
-	}
 	if (waited_ns < limit_ns - 1)
 		return 0;
 	return hints & GDK_HINT_UNSERVED ? -EHOSTDOWN : -ETIMEDOUT;
+}
+
+/* Ends the QP because a wait ended with err, and returns the status that ended it. Reports
+ * -ENOTCONN to the host. */
+GDK_SLOW_FN int gdk_wait_end(struct gdk_qp_state *st, int err)
+{
+	struct gdk_watch_word *word = (struct gdk_watch_word *)(uintptr_t)gdk_ldc64(&st->watch);
+	uint32_t old = gdk_rmw_cas32((uint32_t *)&st->status, 0, (uint32_t)err, GDK_SCOPE_GPU);
+
+	if (old)
+		return (int)old;
+	if (err == -ENOTCONN && word)
+		gdk_st32(&word->refused, 1, GDK_SCOPE_SYS);
+	return err;
 }
 
 /* Until all slots below need are complete. */
@@ -464,7 +477,7 @@ GDK_FN int gdk_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index,
 			continue;
 		err = gdk_wait_check(st, w.limit_ns, limit_ns);
 		if (err)
-			return gdk_state_end(st, err);
+			return gdk_wait_end(st, err);
 		w.limit_ns = limit_ns - 1;
 	}
 	return err;
@@ -494,7 +507,7 @@ GDK_FN int gdk_poll_collapsed_at(struct doca_gpu_dev_verbs_qp *qp, uint64_t inde
 	int err = gdk_wait_completed(st, gdk_qp_cq(qp), index + 1, gdk_mode_scope(mode),
 				     gdk_ld64(&st->wait_limit_ns, GDK_SCOPE_GPU));
 
-	return err ? gdk_state_end(st, err) : 0;
+	return err ? gdk_wait_end(st, err) : 0;
 }
 
 /*

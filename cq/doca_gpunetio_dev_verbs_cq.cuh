@@ -9,8 +9,8 @@
  * the index of a WQE. Functions that poll return 0, or the negative errno that ended the QP: -EIO
  * after an error CQE, -ECANCELED after gdk_verbs_qp_abort(), -ETIMEDOUT after the wait limit,
  * -EHOSTDOWN after the wait limit if no CPU thread rings the QP's doorbells, -ENOTCONN after 1 ms
- * if the QP is not connected. Functions whose names contain poll_one never return the last three
- * by themselves.
+ * if the QP is not connected. Functions whose names contain poll_one return the last three only if
+ * an earlier wait ended the QP with them.
  *
  * Template parameters: resource_sharing_mode names the threads that poll this CQ at the same time;
  * it must be the mode of the functions that post to the QP. qp_type is always the send queue.

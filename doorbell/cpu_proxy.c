@@ -53,9 +53,7 @@ static void warn_auto(const struct gdk_db_qp *x)
 		if (d->candidates[i].handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB)
 			why = d->candidates[i].reason;
 	gdk_warn("QP 0x%x: AUTO chose CPU_PROXY because GPU_SM_DB is not usable (%s), but no proxy "
-		 "service runs in this process to ring its doorbells: call "
-		 "doca_gpu_verbs_create_service and doca_gpu_verbs_service_monitor_qp, or "
-		 "doca_gpu_verbs_cpu_proxy_progress repeatedly",
+		 "service runs in this process to ring its doorbells: " GDK_PROXY_REMEDY,
 		 x->qpn, why);
 }
 

@@ -54,9 +54,15 @@ struct gdk_proxied {
 	/* Thread that monitors this QP. Written under membership_lock; the watch of qp/ reads it
 	 * without the lock, and only compares it with NULL. */
 	struct gdk_worker *_Atomic worker;
+	atomic_uint grace_ms; /* longest sleep of that thread */
 	/* Removes the QP from its service, if any. Set when a service first monitors the QP. */
 	void (*_Atomic unmonitor)(struct gdk_db_qp *x);
 };
+
+/* Remedy for doorbells that no CPU thread rings. */
+#define GDK_PROXY_REMEDY \
+	"call doca_gpu_verbs_create_service and doca_gpu_verbs_service_monitor_qp, or " \
+	"doca_gpu_verbs_cpu_proxy_progress repeatedly"
 
 /* The part of an exported QP (struct gdk_export) that strategies use. */
 struct gdk_db_qp {
@@ -121,7 +127,7 @@ extern const bool gdk_doorbell_cpu_proxy_linked;
 /*
  * Every strategy defines this symbol, and qp/strategies.c refers to it. A program without any
  * strategy does not link, and the linker prints the name, which tells the user what to do. It is
- * hidden, so that the linker does not leave it to the dynamic loader in a shared library.
+ * hidden, so that linking a shared library without a strategy fails, too.
  */
 #define GDK_ANY_STRATEGY \
 	gdk_error_no_doorbell_strategy__link_lgdaki_or_put_lgdaki_db_NAME_behind_lgdaki_qp

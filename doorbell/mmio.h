@@ -4,8 +4,8 @@
  * Stores of the CPU to doorbell registers, and the barriers around them. x86-64 keeps
  * ordinary stores in order, but not stores to a write-combining page (BlueFlame). So there
  * is an sfence before and after such a store. On AArch64 the fences of C11 order accesses for the
- * CPUs only (inner shareable domain), so the barriers name the whole system or the outer domain,
- * which contains the NIC. GPU stores are in the platform headers.
+ * CPUs only (inner shareable domain), so the barriers here apply to the whole system, or to the
+ * outer domain, which contains the NIC. GPU stores are in the platform headers.
  */
 #ifndef GDK_MMIO_H
 #define GDK_MMIO_H

@@ -6,8 +6,8 @@
  *
  * The pointer is a common symbol. The linker takes this object only if it has not found the
  * strategy yet. If the strategy follows on the link line, the linker takes it too, because an
- * archive's definition replaces a common symbol. So the place of libgdaki_db_none.a on the link
- * line does not matter.
+ * archive's definition replaces a common symbol. So its place on the link line does not matter (for
+ * gold see core/unlinked.c).
  */
 #include "core/util.h"
 

@@ -345,6 +345,7 @@ static void leave(struct gdk_db_qp *x)
 	if (gdk_proxy_drain(x))
 		count(&w->rings, 1);
 	x->proxy.worker = NULL;
+	atomic_store(&x->proxy.grace_ms, 0);
 }
 
 static void unmonitor(struct gdk_db_qp *x)
@@ -375,6 +376,7 @@ static doca_error_t join(struct gdk_service *s, struct gdk_db_qp *x)
 	pthread_mutex_unlock(&w->lock);
 	if (err != DOCA_SUCCESS)
 		return err;
+	atomic_store(&x->proxy.grace_ms, (unsigned int)(w->nap_max_ns / 1000000));
 	x->proxy.worker = w;
 	atomic_store_explicit(&x->proxy.unmonitor, unmonitor, memory_order_release);
 	return DOCA_SUCCESS;

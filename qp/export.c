@@ -313,8 +313,7 @@ static doca_error_t export_locked(const struct gdk_export_ask *what, struct doca
 	err = gdk_export_write_state(x, 0);
 	if (err != DOCA_SUCCESS)
 		goto err_watch;
-	if (x->q.pub.cpu_proxy)
-		gdk_watch_use(x);
+	gdk_watch_start(x);
 	qp->exported = &x->q.pub;
 	*out = &x->q.pub;
 	return DOCA_SUCCESS;
@@ -386,12 +385,12 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	unmonitor = atomic_load_explicit(&x->q.proxy.unmonitor, memory_order_acquire);
 	if (unmonitor)
 		unmonitor(&x->q);
-	gdk_watch_close(x);
 	gdk_export_warn_unserved(x);
 	gdk_export_warn_tail(x);
 	gdk_dev_array_forget(x);
 	pthread_mutex_lock(&qp->qp->lock);
 	qp->qp->exported = NULL;
+	gdk_watch_close(x); /* after this, a transition does not use x any more */
 	pthread_mutex_unlock(&qp->qp->lock);
 	x->q.decision.db->detach(&x->q);
 	atomic_store(&x->cq->exported, false);

@@ -208,7 +208,7 @@ const char *gdk_event_text(enum gdk_event_kind kind);
 doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp);
 
 /**
- * Ends an abort, or the status -ENOTCONN of a QP that was connected since. WQEs that were rung
+ * Ends an abort, or the status -ENOTCONN once the QP is connected. WQEs that were rung
  * complete as usual, and slots that were reserved but not published are free again. No device
  * thread may use the QP during the call.
  *

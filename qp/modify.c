@@ -325,7 +325,8 @@ static doca_error_t check_current(struct doca_verbs_qp_t *qp, enum doca_verbs_qp
 	if (err != DOCA_SUCCESS)
 		return err;
 	if (stated == now) {
-		qp->state = now;
+		if (now != qp->state) /* the NIC has moved the QP to ERR */
+			gdk_watch_state(qp, now);
 		return DOCA_SUCCESS;
 	}
 	gdk_err("QP 0x%x: cannot modify it: current state is %s, not %s", qp->qpn,
@@ -356,8 +357,8 @@ static doca_error_t modify_locked(struct doca_verbs_qp_t *qp, const doca_verbs_q
 	return err == DOCA_SUCCESS ? do_transition(qp, t, a, mask) : err;
 }
 
-/* Modifies a QP of the SDK, and stores the state in which it is then. If the attributes are the
- * result of a query, only the SDK has the next state; a->next_state is then RST. */
+/* Modifies a QP of the SDK and records its new state. After a query only the SDK's attributes have
+ * the next state: doca_verbs_qp_query() has set a->next_state to RST. */
 static doca_error_t modify_sdk(struct doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *a, int mask)
 {
 	doca_error_t err = GDK_SDK_CALL(doca_verbs_qp_modify, qp->sdk, a->sdk, mask);

@@ -265,7 +265,7 @@ GDK_FN int gdk_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
 	int err = gdk_wait_for(qp, ticket, mode, gdk_ld64(&st->wait_limit_ns, GDK_SCOPE_GPU));
 
-	return err ? gdk_state_end(st, err) : 0;
+	return err ? gdk_wait_end(st, err) : 0;
 }
 
 /* Slot idx, reserved without the check, may be written. */

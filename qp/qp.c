@@ -103,7 +103,7 @@ static doca_error_t check_queues(const struct doca_verbs_qp_t *qp)
 	const char *why = NULL;
 
 	if (init->pd && init->pd != qp->dev)
-		why = "pd (doca_verbs_qp_init_attr_set_pd) is another device than net_dev";
+		why = "pd (doca_verbs_qp_init_attr_set_pd) belongs to another device than net_dev";
 	else if (!init->sq_wr && !has_rq)
 		why = "it has no queue: set sq_wr, rq_wr or srq";
 	else if (init->sq_wr && !init->send_cq)

@@ -171,6 +171,8 @@ doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *qp_a
 	GDK_CHECK_PTR(qp_init_attr);
 	GDK_CHECK_MIX(qp, qp_attr);
 	GDK_CHECK_MIX(qp, qp_init_attr);
+	if (GDK_IS_SDK(qp))
+		qp_attr->next_state = DOCA_VERBS_QP_STATE_RST; /* see modify_sdk() */
 	GDK_SDK(qp, doca_verbs_qp_query, qp->sdk, qp_attr->sdk, qp_init_attr->sdk, attr_mask);
 	err = gdk_qp_query_state(qp, out, &state);
 	if (err != DOCA_SUCCESS)

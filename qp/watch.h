@@ -15,28 +15,33 @@
 struct gdk_export;
 struct doca_verbs_qp_t;
 
-/* Data of the watch for one exported QP. The members behind `next` are protected by the lock of
+/* Data of the watch for one exported QP. The members from `next` on are protected by the lock of
  * the list. */
 struct gdk_watch {
 	struct gdk_word word; /* the QP's gdk_watch_word */
 	atomic_int state;     /* enum doca_verbs_qp_state after the last transition */
 	atomic_uint refused;  /* number of reports that a wait ended with -ENOTCONN */
+	atomic_bool in_use;   /* the caller has the device struct */
 	struct gdk_export *next;
-	bool listed;
-	uint64_t raised, rung;	 /* indices of the last look: raised by the GPU, rung by the CPU */
-	unsigned int idle_looks; /* looks since the CPU rang last, while doorbells were pending */
+	unsigned int listed;	 /* number of the list that contains it; 0: none */
+	uint64_t raised, rung;	 /* indices of the last poll: raised by the GPU, rung by the CPU */
+	unsigned int idle_polls; /* polls since the CPU rang last, while doorbells were pending */
 	unsigned int unserved;	 /* number of times that doorbells were not served */
 };
 
 /* At export: allocates the word. The caller holds qp->lock. Never fails: without a word, only
  * doorbells are watched. */
 void gdk_watch_open(struct gdk_export *x);
-/* At un-export, before the strategy is detached, and after a failed export: ends the watch. */
+/* At the end of the export, when the state block is written: begins the watch of doorbells that the
+ * CPU rings. */
+void gdk_watch_start(struct gdk_export *x);
+/* At un-export, before the strategy is detached, and after a failed export: ends the watch. The
+ * caller holds qp->lock. */
 void gdk_watch_close(struct gdk_export *x);
 /* GPU address of the QP's gdk_watch_word; 0: none. */
 uint64_t gdk_watch_addr(const struct gdk_export *x);
-/* Begins the watch if the QP needs it. Called at the end of the export, and when the caller gets
- * the device struct, because GPU threads may use the QP from then on. */
+/* The caller gets the device struct: GPU threads may use the QP from now on. Begins the watch if
+ * the QP is not connected. */
 void gdk_watch_use(struct gdk_export *x);
 /* A transition has succeeded. The caller holds qp->lock. */
 void gdk_watch_state(struct doca_verbs_qp_t *qp, enum doca_verbs_qp_state state);

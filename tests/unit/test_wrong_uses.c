@@ -97,7 +97,7 @@ Test(wrong_uses, conflicting_qp_attributes)
 	struct nic other = nic_open();
 
 	SET(attr, pd, other.dev);
-	REFUSED(DOCA_ERROR_INVALID_VALUE, "is another device than net_dev", make(attr));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "belongs to another device than net_dev", make(attr));
 	SET(attr, pd, nic.dev);
 	SET(attr, sq_wr, 0);
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "it has no queue: set sq_wr, rq_wr or srq", make(attr));
