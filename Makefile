@@ -24,6 +24,30 @@ SAN    ?=
 ##= B                 folder of everything that is built, also outside of the source tree (build)
 B      := build$(if $(SAN),/san-$(SAN))
 override B := $(patsubst %/,%,$(B))
+# What is in B belongs to gdaki: `make` writes there, `make clean` deletes there. A folder that a build
+# created has the file .gdaki-build. Any other folder must be empty, or `build` in this tree.
+B_IS := $(abspath $(B))
+B_OWN := $(filter $(CURDIR)/build $(CURDIR)/build/%,$(B_IS))$(wildcard $(B)/.gdaki-build $(B)/settings/cc)
+b-error = $(error B="$(B)" $(1): B is the folder of everything that is built)
+ifneq ($(word 2,$(CURDIR))$(findstring ',$(CURDIR))$(findstring ",$(CURDIR)),)
+$(error the path of this folder must not contain spaces or quotes: $(CURDIR))
+endif
+ifneq ($(words $(B))$(findstring ',$(B))$(findstring ",$(B))$(findstring ~,$(filter ~%,$(B))),1)
+$(call b-error,is empty or / or contains spaces or quotes or begins with ~)
+endif
+ifneq ($(filter $(B_IS) $(B_IS)/%,$(CURDIR))$(wildcard $(B)/core/gdk_version.h),)
+$(call b-error,contains the sources of gdaki)
+endif
+ifeq ($(B_OWN),)
+ifneq ($(shell ls -A -- $(B) 2>/dev/null),)
+$(call b-error,is not empty and was not created by a build of gdaki)
+endif
+endif
+ifneq ($(filter-out clean help link-line deps uninstall,$(or $(MAKECMDGOALS),all)),)
+ifeq ($(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS))))$(wildcard $(B)/.gdaki-build),)
+$(shell mkdir -p $(B) && : >$(B)/.gdaki-build)
+endif
+endif
 ##= NVCC              CUDA's compiler, 12.2 or newer; NVCC= builds without CUDA (nvcc, if it is found)
 NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
 ##= CUDA_ARCH         GPU architectures to compile for (those of 80 90 100 that nvcc supports)
@@ -206,6 +230,7 @@ clean:
 		build.times captures consumers coverage doc fuzz fuzz-run.log gpu hw \
 		include lib obj rdma-core run.log san-logs sanity settings soak standin test-output test-results \
 		tests thread ucx-host)))
+	@[ "$$(ls -A $(B) 2>/dev/null)" != .gdaki-build ] || rm -f $(B)/.gdaki-build
 
 ## help               print this text
 MK := $(MAKEFILE_LIST)

@@ -17,6 +17,8 @@ INSTALL_PATHS := PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) LIBDIR=$(LIBDIR) INCLUDEDIR
 hash := \#
 INSTALL_BAD := $(wordlist 5,99,$(INSTALL_PATHS)) \
 	$(foreach c,& | ; ' " \ * ? [ ` < > $(hash),$(findstring $c,$(INSTALL_PATHS)))
+# A shell that is not bash leaves the ~ of PREFIX=~/x to make.
+INSTALL_BAD += $(filter ~%,$(PREFIX) $(DESTDIR) $(LIBDIR) $(INCLUDEDIR))
 ifneq ($(strip $(INSTALL_BAD)),)
 $(error $(INSTALL_PATHS): these paths must not contain spaces, quotes or characters of the shell)
 endif
@@ -58,7 +60,7 @@ install: all
 	$(Q)printf '%s\n' $(INSTALL_ALL) | $(install-run) install
 ## install_examples   install the example programs and their manual pages below PREFIX
 install_examples: all
-	$(Q)printf '%s\n' $(INSTALL_EXAMPLES) | $(install-run) install
+	$(Q)printf '%s\n' $(INSTALL_EXAMPLES) | $(install-run) add
 ## uninstall          remove what was installed with the same PREFIX, DESTDIR and LIBDIR
 uninstall:
 	$(Q)$(install-run) uninstall

@@ -4,18 +4,19 @@
 #
 # Installs and uninstalls files; core/install.mk calls it.
 #
-# usage: install.sh install <LIST    or    install.sh uninstall
+# usage: install.sh install <LIST    or    install.sh add <LIST    or    install.sh uninstall
 #   Lines of LIST are "MODE FOLDER FILE...". MODE is the mode of the copies in FOLDER, or "link":
 #   then FOLDER gets relative links to the installed FILEs. X.in becomes X; the sed script SUBST
 #   replaces its variables.
 # Environment: DESTDIR, PREFIX, LIBDIR, INCLUDEDIR, SUBST
 #
 # LIBDIR/gdaki/installed.txt lists the installed files, and the folders that were created for them
-# (with a slash at the end), relative to PREFIX if they are below it. Installing again adds to the
-# list. Uninstalling removes what it lists; folders only if they are empty.
+# (with a slash at the end), relative to PREFIX if they are below it. "install" removes the files of
+# an earlier installation that LIST lacks; "add" keeps them. Uninstalling removes what is listed;
+# folders only if they are empty. The list then contains what could not be removed.
 set -eu
 list=$DESTDIR$LIBDIR/gdaki/installed.txt
-new=
+new='' complete='' # complete: the new list replaces the old one
 
 record() {
 	case $1 in
@@ -26,6 +27,17 @@ record() {
 	esac
 }
 
+fail() { # message
+	echo "install.sh: $1" >&2
+	exit 1
+}
+
+check_writable() { # folder to be created or filled
+	at=$DESTDIR$1
+	while [ ! -e "$at" ]; do at=$(dirname "$at"); done
+	[ -w "$at" ] || fail "no permission to write to $at: use sudo, or PREFIX=DIR with a folder of your own"
+}
+
 make_folder() {
 	[ ! -d "$DESTDIR$1" ] || return 0
 	make_folder "$(dirname "$1")"
@@ -33,13 +45,51 @@ make_folder() {
 	record "$1/"
 }
 
+# The listed paths, from the last to the first in the alphabet, so that a folder follows its contents.
+# Absolute paths stay; others get PREFIX. './' is PREFIX itself.
+listed() {
+	[ ! -f "$list" ] || sed "/^\//!s|^|$PREFIX/|; s|/\./$|/|" "$list" | LC_ALL=C sort -r
+}
+
+put_list() { # from standard input
+	awk 'NF && !seen[$0]++' >"$list.new"
+	chmod 644 "$list.new"
+	mv "$list.new" "$list"
+}
+
 # Also after an error, so that an incomplete installation can be uninstalled.
 write_list() {
 	[ -d "${list%/*}" ] || return 0
-	old=$(cat "$list" 2>/dev/null) || :
-	printf '%s\n%s' "$old" "$new" | awk 'NF && !seen[$0]++' >"$list.new"
-	chmod 644 "$list.new"
-	mv "$list.new" "$list"
+	old=
+	[ -n "$complete" ] || old=$(cat "$list" 2>/dev/null) || :
+	printf '%s\n%s' "$old" "$new" | put_list
+}
+
+remove() { # path; fails, with the reason, if a file remains
+	case $1 in
+	*/) rmdir "$DESTDIR$1" 2>/dev/null || : ;;
+	*) rm -f "$DESTDIR$1" ;;
+	esac
+}
+
+# Removes what an earlier installation installed and this one did not.
+remove_stale() {
+	written=$new new=
+	while read -r path; do
+		[ -n "$path" ] || continue
+		entry=${path#"$PREFIX/"}
+		case "
+$written" in
+		*"
+$entry
+"*) continue ;;
+		esac
+		remove "$path" || :
+		if [ -e "$DESTDIR$path" ] || [ -L "$DESTDIR$path" ]; then record "$path"; fi
+	done <<-END
+		$(listed)
+	END
+	new=$written$new complete=1
 }
 
 install_line() { # mode, folder, files...
@@ -50,16 +100,18 @@ install_line() { # mode, folder, files...
 	for file; do
 		name=${file##*/}
 		to=$folder/${name%.in}
+		[ ! -d "$DESTDIR$to" ] || [ -L "$DESTDIR$to" ] ||
+			fail "$DESTDIR$to is a folder, so the file of that name cannot be installed"
 		record "$to"
 		case $mode:$name in
 		link:*)
-			ln -sfn "$(realpath -ms --relative-to="$folder" "$file")" "$DESTDIR$to" ;;
+			ln -sfnT "$(realpath -ms --relative-to="$folder" "$file")" "$DESTDIR$to" ;;
 		*.in)
 			rm -f "$DESTDIR$to"
 			sed "$SUBST" "$file" >"$DESTDIR$to"
 			chmod "$mode" "$DESTDIR$to" ;;
 		*)
-			install -m "$mode" "$file" "$DESTDIR$to" ;;
+			install -T -m "$mode" "$file" "$DESTDIR$to" ;;
 		esac
 	done
 }
@@ -76,7 +128,10 @@ report_old_layout() {
 }
 
 case $1 in
-install)
+install | add)
+	for folder in "$PREFIX/bin" "$LIBDIR/gdaki" "$INCLUDEDIR/gdaki"; do
+		check_writable "$folder"
+	done
 	mkdir -p "$DESTDIR/"
 	trap write_list EXIT
 	trap 'exit 1' HUP INT TERM
@@ -86,24 +141,28 @@ install)
 		# shellcheck disable=SC2086 # a list of words
 		install_line $line
 	done
+	[ "$1" = add ] || remove_stale
 	echo "installed gdaki: headers in $DESTDIR$INCLUDEDIR/gdaki, libraries in $DESTDIR$LIBDIR" ;;
 uninstall)
 	[ -f "$list" ] || {
 		echo "install.sh: $list not found: no gdaki is installed with this PREFIX, DESTDIR and LIBDIR" >&2
 		exit 1
 	}
-	# From the last to the first in the alphabet, so that a folder follows its contents. Absolute
-	# paths stay; others get PREFIX. './' is PREFIX itself.
-	paths=$(sed "/^\//!s|^|$PREFIX/|; s|/\./$|/|" "$list" | LC_ALL=C sort -r)
+	check_writable "$LIBDIR/gdaki"
+	for path in $(listed); do # folders fail as long as they have files
+		[ "$DESTDIR$path" = "$list" ] || remove "$path" || record "$path"
+	done
+	if [ -n "$new" ]; then
+		for path in $(listed); do
+			[ "$DESTDIR$path" != "$list" ] || record "$path"
+			case $path in */) [ ! -d "$DESTDIR$path" ] || record "$path" ;; esac
+		done
+		printf '%s' "$new" | put_list
+		fail "some files remain, $list lists them: repeat \`make uninstall\` after removing the cause"
+	fi
+	folders=$(listed | grep '/$') || :
 	rm "$list"
-	while read -r path; do
-		case $path in
-		*/) rmdir "$DESTDIR$path" 2>/dev/null || : ;;
-		*) rm -f "$DESTDIR$path" ;;
-		esac
-	done <<-END
-		$paths
-	END
+	for path in $folders; do remove "$path"; done
 	echo "uninstalled gdaki from $DESTDIR$PREFIX" ;;
 esac
 report_old_layout

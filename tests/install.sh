@@ -32,7 +32,7 @@ contents() { # folder
 }
 
 # ---- paths that are refused, and an installation that fails ----
-for bad_path in PREFIX="$dir/a b" DESTDIR="$dir/a b" LIBDIR='/a b' INCLUDEDIR='a b' PREFIX='/a&b' LIBDIR="/a'b"; do
+for bad_path in PREFIX="$dir/a b" DESTDIR="$dir/a b" LIBDIR='/a b' INCLUDEDIR='a b' PREFIX='/a&b' LIBDIR="/a'b" PREFIX='~/x'; do
 	run_make DESTDIR="$dir/refused" install "$bad_path" && complain "$bad_path is accepted"
 	grep -q 'must not contain spaces' "$dir/log" || complain "the error for $bad_path does not state the reason"
 done
@@ -43,6 +43,23 @@ run_make PREFIX=/usr DESTDIR="$dir/bad" install && complain "make install succee
 run_make PREFIX=/usr DESTDIR="$dir/bad" uninstall || complain "an incomplete installation cannot be uninstalled"
 [ "$(contents "$dir/bad" | xargs)" = "./usr ./usr/include" ] ||
 	complain "uninstalling an incomplete installation leaves $(contents "$dir/bad" | xargs)"
+
+# A folder in place of a file is an error: nothing is put into the folder.
+for in_place in lib/libgdaki.a bin/hello_put; do
+	mkdir -p "$dir/place/usr/$in_place"
+	run_make PREFIX=/usr DESTDIR="$dir/place" install && complain "make install puts a file into the folder $in_place"
+	grep -q "$in_place is a folder" "$dir/log" || complain "the error for the folder $in_place does not name it"
+	[ -z "$(ls "$dir/place/usr/$in_place")" ] || complain "make install fills the folder $in_place"
+	run_make PREFIX=/usr DESTDIR="$dir/place" uninstall || complain "an installation that found a folder is not uninstalled"
+	[ "$(find "$dir/place/usr" | wc -l)" = 3 ] || complain "an installation that found a folder leaves files"
+	rm -r "$dir/place"
+done
+# Nobody may write to /usr.
+if [ "$(id -u)" = 0 ]; then
+	echo "" | setpriv --reuid=65534 --clear-groups env DESTDIR= PREFIX=/usr LIBDIR=/usr/lib INCLUDEDIR=/usr/include \
+		SUBST= sh -c "$(cat core/install.sh)" install.sh install >"$dir/log" 2>&1 && complain "installing without permission succeeds"
+	grep -q 'no permission to write to /usr.*sudo.*PREFIX=' "$dir/log" || complain "no remedy for a missing permission"
+fi
 
 # ---- a staged installation beside files of others ----
 mkdir -p "$dir/usr/lib/pkgconfig" "$dir/usr/share/man/man7" "$dir/usr/include/host"
@@ -194,7 +211,29 @@ runs_in() { # folder of the programs
 }
 runs_in "$dir/usr/bin"
 
-# ---- uninstalling ----
+# ---- installing again, uninstalling ----
+# Files of the earlier installation that the new one lacks are removed; those of others are not.
+mkdir "$dir/usr/include/gdaki/earlier"
+touch "$dir/usr/lib/gdaki/libearlier_cuda.so" "$dir/usr/include/gdaki/earlier/old.h" "$dir/usr/lib/gdaki/mine"
+printf '%s\n' lib/gdaki/libearlier_cuda.so include/gdaki/earlier/ include/gdaki/earlier/old.h \
+	>>"$dir/usr/lib/gdaki/installed.txt"
+run_make PREFIX=/usr DESTDIR="$dir" install_examples || complain "make install_examples fails"
+[ -e "$dir/usr/lib/gdaki/libearlier_cuda.so" ] || complain "make install_examples removes other files of gdaki"
+run_make PREFIX=/usr DESTDIR="$dir" install || complain "installing again fails"
+[ ! -e "$dir/usr/lib/gdaki/libearlier_cuda.so" ] && [ ! -e "$dir/usr/include/gdaki/earlier" ] ||
+	complain "installing again keeps files of the earlier installation"
+! grep earlier "$dir/usr/lib/gdaki/installed.txt" || complain "installing again keeps removed files in the list"
+[ -e "$dir/usr/lib/gdaki/mine" ] && rm "$dir/usr/lib/gdaki/mine" || complain "installing again removes a file of others"
+# A file that cannot be removed is reported and stays in the list; all others are removed.
+cp -a "$dir/usr" "$dir/stuck"
+rm "$dir/stuck/lib/libgdaki.a" && mkdir "$dir/stuck/lib/libgdaki.a"
+run_make PREFIX="$dir/stuck" uninstall && complain "an incomplete removal succeeds"
+grep -q "rm:.*libgdaki.a" "$dir/log" || complain "the file that was not removed is not reported"
+[ "$(grep -v '/$' "$dir/stuck/lib/gdaki/installed.txt" | sort | xargs)" = "lib/gdaki/installed.txt lib/libgdaki.a" ] ||
+	complain "after an incomplete removal the list has $(xargs <"$dir/stuck/lib/gdaki/installed.txt")"
+rmdir "$dir/stuck/lib/libgdaki.a"
+run_make PREFIX="$dir/stuck" uninstall || complain "the removal cannot be repeated"
+contents "$dir/stuck" | diff "$dir/before" - >"$dir/log" || complain "the repeated removal leaves something"
 cp -a "$dir/usr" "$dir/usr.copy"
 run_make PREFIX=/usr DESTDIR="$dir" uninstall || complain "make uninstall fails"
 contents "$dir/usr" | diff "$dir/before" - >"$dir/log" || complain "uninstalling left or removed something"

@@ -103,6 +103,35 @@ find "$tmp/elsewhere" -printf '%p %T@\n' | sort | cmp -s - "$tmp/before" ||
 timeout 60 "$tmp/out/bin/softnic-run" -- "$tmp/out/bin/hello_put" >"$tmp/log" 2>&1 ||
 	complain "hello_put of an out-of-tree build fails: $(tail -n 3 "$tmp/log")"
 
+# ---- folders that make neither fills nor deletes ----
+
+refuses() { # what the message contains, arguments of make...
+	local want=$1 goal
+	shift
+	for goal in clean stage; do
+		! make -C "$tmp/a" --no-print-directory -n NVCC= "$@" $goal >"$tmp/log" 2>&1 || complain "make $* $goal succeeds"
+		grep -qF -- "$want" "$tmp/log" || complain "make $* $goal does not print '$want': $(tail -n 2 "$tmp/log")"
+	done
+}
+mkdir -p "$tmp/other/bin" "$tmp/empty"
+refuses "is empty" B=
+refuses "is empty" B=/
+refuses "is empty" B="a b"
+refuses "sources of gdaki" B=.
+refuses "sources of gdaki" B="$tmp"
+refuses "sources of gdaki" B="$tmp/elsewhere/b"
+refuses "not created by a build" B=/usr
+refuses "not created by a build" B=tests
+refuses "not created by a build" B="$tmp/other"
+copy "$tmp/with space"
+! make -C "$tmp/with space" -n >"$tmp/log" 2>&1 || complain "a source folder with a space is accepted"
+grep -q "must not contain spaces" "$tmp/log" || complain "no reason for a refused source folder"
+build "$tmp/a" B="$tmp/empty" stage
+build "$tmp/a" B="$tmp/empty" stage
+build "$tmp/a" B="$tmp/empty" clean
+build "$tmp/a" B="$tmp/none" clean
+[ -z "$(ls -A "$tmp/empty")" ] && [ ! -e "$tmp/none" ] || complain "make clean leaves $(ls -A "$tmp/empty")"
+
 # ---- the same bytes ----
 
 mkdir -p "$tmp/a/build/lib"
