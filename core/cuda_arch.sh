@@ -3,7 +3,8 @@
 # Copyright (c) gdaki authors
 #
 # Chooses the GPU architectures that nvcc compiles for, and writes the options for them to FILE:
-# machine code for each architecture, and PTX of the newest one, which newer GPUs translate.
+# machine code for each architecture, and PTX of the newest one, which newer GPUs translate. PTX of
+# an architecture such as 90a runs on no other GPU, so it is chosen only if there is no other.
 # FILE changes only if the choice or nvcc changes, so that rules can depend on it. FILE.key
 # identifies the nvcc that was probed; while it is unchanged, nvcc is run only for its version.
 #
@@ -53,7 +54,7 @@ $NVCC --version >"$tmp/version" 2>"$tmp/err" </dev/null ||
 key="$CUDA_ARCH, $host, ${CC:-}, ${NVCC_CCBIN:-}, ${NVCC_PREPEND_FLAGS:-}, ${NVCC_APPEND_FLAGS:-}, $wanted
 $(cat "$tmp/version")"
 for word in $NVCC; do
-	path=$(command -v "$word") && key+="
+	path=$(command -v -- "$word") && key+="
 $word $(readlink -f "$path") $(stat -L -c '%s %y' "$path")"
 done
 [ ! -e "$file" ] || [ "$key" != "$(cat "$file.key" 2>/dev/null)" ] || exit 0
@@ -91,7 +92,9 @@ if [ -n "$CUDA_ARCH" ] && [ -n "$refused" ] || [ -z "$chosen" ]; then
 	fail "$name $what" "${list:+CUDA_ARCH=\"...\" selects architectures. It supports$list.}"
 fi
 # shellcheck disable=SC2086 # a list
-newest=$(printf '%s\n' $chosen | sort -V | tail -n 1)
+newest=$(printf '%s\n' $chosen | grep -x '[0-9]*' | sort -V | tail -n 1)
+# shellcheck disable=SC2086 # a list
+newest=${newest:-$(printf '%s\n' $chosen | sort -V | tail -n 1)}
 
 mkdir -p "$(dirname "$file")" &&
 	{

@@ -196,7 +196,7 @@ static doca_error_t reset_sq(struct gdk_export *x)
 static doca_error_t reset_locked(struct gdk_export *x)
 {
 	struct doca_gpu_verbs_qp *qp = &x->q.pub;
-	uint64_t producer;
+	uint64_t producer = 0;
 	doca_error_t err;
 
 	err = reset_cq(x, &producer);

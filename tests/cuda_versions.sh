@@ -51,7 +51,7 @@ choose() { # nvcc, variables...
 	env NVCC="$tmp/$nvcc" "$@" core/cuda_arch.sh "$tmp/options" >"$tmp/log" 2>&1
 }
 
-chosen() { grep -o 'code=[a-z]*_[0-9]*' "$tmp/options" | cut -d= -f2 | sort | xargs; }
+chosen() { grep -o 'code=[a-z]*_[0-9a-z]*' "$tmp/options" | cut -d= -f2 | sort | xargs; }
 
 fails() { # what, parts of the message..., --, nvcc, variables...
 	local what=$1 part
@@ -74,6 +74,15 @@ choose current || complain "nvcc without restrictions fails"
 [ "$(chosen)" = "compute_100 sm_100 sm_80 sm_90" ] || complain "chosen by default: $(chosen)"
 choose old || complain "nvcc without sm_100 fails"
 [ "$(chosen)" = "compute_90 sm_80 sm_90" ] || complain "chosen without sm_100: $(chosen)"
+
+# PTX of 90a runs on no other GPU.
+choose old CUDA_ARCH="90 90a" || complain "CUDA_ARCH=\"90 90a\" fails"
+[ "$(chosen)" = "compute_90 sm_90 sm_90a" ] || complain "chosen with 90 90a: $(chosen)"
+choose old CUDA_ARCH=90a || complain "CUDA_ARCH=90a fails"
+[ "$(chosen)" = "compute_90a sm_90a" ] || complain "chosen with 90a: $(chosen)"
+env NVCC="$tmp/old -Xcompiler -v -w" core/cuda_arch.sh "$tmp/options" >"$tmp/log" 2>&1 || complain "NVCC with options fails"
+! grep 'command:' "$tmp/log" || complain "NVCC with options prints errors of the shell"
+choose old
 
 # The probe is not repeated, and the file does not change.
 : >"$tmp/old.calls"
