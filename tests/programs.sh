@@ -57,6 +57,7 @@ script by_env "#!/usr/bin/env -S A=b $tmp/static"
 refused "$tmp/static $static" ./by_env
 script by_script "#!$tmp/by_static"
 refused "$tmp/static $static" ./by_script
+refused "$tmp/static $static" env A=1 env B=2 "$tmp/static"
 timeout 20 "$run" --no-preload -- ./static >out 2>&1 && [ "$(cat out)" = hello ] ||
 	complain "--no-preload refuses a static program"
 
@@ -81,6 +82,11 @@ fi
 
 runs 0 hello ./dynamic
 runs 0 hello env A=b ./dynamic
+runs 0 hello env A=1 env B=2 ./dynamic
+runs 0 "" env env true
+runs 0 A=b env -i A=b env
+script env_env "#!/usr/bin/env -S env true"
+runs 0 "" ./env_env
 script no_line "echo hello"
 runs 0 hello sh ./no_line
 runs 127 "softnic-run: cannot run ./absent: No such file or directory" ./absent

@@ -3,7 +3,8 @@
 /*
  * A verbs program for sanitizers.sh. It sends 200 messages from an RC queue pair to itself,
  * then it has the bug that its argument names: overflow (of a heap block), integer (overflow),
- * race, leak, or none. With "start" it returns at once.
+ * race, leak, or none. With "fork" it has no bug and forks a child that exits at once. With
+ * "start" it returns at once. With OWN_OPTIONS it has its own options of AddressSanitizer.
  */
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define MSG_LEN 4096
 #define ROUNDS	200
@@ -32,6 +35,15 @@ struct side {
 };
 
 static int shared;
+
+#ifdef OWN_OPTIONS
+const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+	return "detect_leaks=1";
+}
+#endif
 
 static void side_open(struct side *s)
 {
@@ -125,6 +137,17 @@ static void *add(void *arg)
 	return NULL;
 }
 
+static void have_child(void)
+{
+	pid_t child = fork();
+	int st;
+
+	REQUIRE(child >= 0);
+	if (!child)
+		exit(0);
+	REQUIRE(waitpid(child, &st, 0) == child && WIFEXITED(st) && !WEXITSTATUS(st));
+}
+
 static void have_bug(const char *kind)
 {
 	volatile int number = INT32_MAX;
@@ -159,6 +182,8 @@ int main(int argc, char **argv)
 		ping(&side, (char)i);
 	have_bug(kind);
 	side_close(&side);
+	if (!strcmp(kind, "fork"))
+		have_child();
 	puts("done");
 	return 0;
 }

@@ -83,6 +83,9 @@ struct sn_front {
 	struct sn_subscription *subscriptions;
 	/* numbers of uverbs calls and firmware commands since the last sn_fail_next() */
 	uint64_t ioctls, cmds;
+	/* after a fork: the device and the contexts that the parent process inherited */
+	struct sn_dev *inherited;
+	struct sn_ctx *inherited_contexts;
 };
 
 /*

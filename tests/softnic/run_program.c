@@ -69,8 +69,9 @@ static bool is_usable(enum sn_program kind, const char *path)
 	return !why;
 }
 
-/* Returns the program that env starts, or NULL if that is not certain. args: env's arguments. */
-static const char *started_by_env(char **args)
+/* Returns the position in args of the program that env starts, or NULL if that is not certain.
+ * args: env's arguments. */
+static char **started_by_env(char **args)
 {
 	for (; *args; args++) {
 		if (!strcmp(*args, "-S") || !strcmp(*args, "-0") || strchr(*args, '='))
@@ -78,7 +79,7 @@ static const char *started_by_env(char **args)
 		if (!strcmp(*args, "-u") && args[1])
 			args++;
 		else
-			return **args == '-' ? NULL : *args;
+			return **args == '-' ? NULL : args;
 	}
 	return NULL;
 }
@@ -90,25 +91,26 @@ static bool is_env(const char *path)
 	return !strcmp(name ? name + 1 : path, "env");
 }
 
-static bool check(const char *name, char **args, int depth)
+/* command: the program and its arguments, or NULL: unknown. */
+static bool check(char **command, int depth)
 {
 	char path[PATH_MAX], line[256], *words[130], *save = NULL;
 	enum sn_program kind;
 	size_t n = 0;
 
-	if (!name || depth == DEPTH_MAX || !find_program(name, path))
+	if (!command || !*command || depth == DEPTH_MAX || !find_program(*command, path))
 		return true; /* the start reports it */
 	kind = sn_program_kind(path, line);
 	if (kind != SN_PROGRAM_SCRIPT)
 		return is_usable(kind, path) &&
-		       (!is_env(path) || check(started_by_env(args), NULL, depth + 1));
+		       (!is_env(path) || check(started_by_env(command + 1), depth + 1));
 	for (words[0] = strtok_r(line, " \t", &save); words[n] && n < 128;)
 		words[++n] = strtok_r(NULL, " \t", &save);
 	words[n] = NULL;
-	return check(words[0], words + (words[0] != NULL), depth + 1);
+	return check(words, depth + 1);
 }
 
 bool sn_run_program_ok(char **command)
 {
-	return check(command[0], command + 1, 0);
+	return check(command, 0);
 }

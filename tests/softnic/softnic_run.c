@@ -51,6 +51,26 @@ static bool find_library(char *lib, size_t size)
 	return false;
 }
 
+/* gcc's AddressSanitizer refuses to start if another library comes before its own. The NIC has the
+ * same setting as a default, but not for a program that defines defaults of its own. Returns false
+ * after a message. */
+static bool set_asan(void)
+{
+	const char *old = getenv("ASAN_OPTIONS");
+	char *value;
+
+	if (old && strstr(old, "verify_asan_link_order"))
+		return true;
+	if (asprintf(&value, "%s%sverify_asan_link_order=0", old ? old : "",
+		     old && *old ? ":" : "") < 0) {
+		sn_run_message("cannot set ASAN_OPTIONS: %s", strerror(ENOMEM));
+		return false;
+	}
+	setenv("ASAN_OPTIONS", value, 1);
+	free(value);
+	return true;
+}
+
 /* Puts libsoftnic.so first in LD_PRELOAD, whose entries spaces and colons separate. Returns
  * false after a message. */
 static bool set_preload(void)
@@ -70,7 +90,7 @@ static bool set_preload(void)
 	}
 	setenv("LD_PRELOAD", value, 1);
 	free(value);
-	return true;
+	return set_asan();
 }
 
 static int set_tree(const char *dir, const struct sn_cfg *cfg)

@@ -33,6 +33,9 @@ static pthread_mutex_t life_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ctx_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sn_ctx *contexts;
 static atomic_int n_contexts;
+/* The devices of the processes that forked this one. Kept so that LeakSanitizer finds a pointer to
+ * them. */
+static struct sn_dev *volatile inherited;
 static char own_root[PATH_MAX + 16]; /* a tree that this process generated */
 static char own_dir[PATH_MAX];	     /* the folder of that tree, if this process created it */
 static bool own_root_removed;
@@ -97,6 +100,11 @@ static void child_after_fork(void)
 	/* the NIC thread does not exist in the child, which creates a new device */
 	pthread_mutex_init(&life_lock, NULL);
 	pthread_mutex_init(&ctx_lock, NULL);
+	if (sn_dev) {
+		sn_dev->front->inherited = inherited;
+		sn_dev->front->inherited_contexts = contexts;
+		inherited = sn_dev;
+	}
 	sn_dev = NULL;
 	contexts = NULL;
 	atomic_store(&n_contexts, 0);
