@@ -84,7 +84,7 @@ __attribute__((format(printf, 1, 2))) static void warn_level(const char *fmt, ..
 	va_list args;
 
 	va_start(args, fmt);
-	write_line(GDK_LOG_WARNING, __FILE__, __LINE__, __func__, fmt, args);
+	write_line(GDK_LOG_WARNING, __FILE__, __LINE__, "gdk_log", fmt, args);
 	va_end(args);
 }
 
@@ -103,9 +103,9 @@ static void read_level(void)
 		shown_level = i;
 		return;
 	}
-	warn_level("ignoring DOCA_GPUNETIO_LOG=\"%s\" (expected 0..7, or emerg, alert, crit, err, "
-		   "warning, notice, info or debug), using 4 (warning)",
-		   env);
+	warn_level("ignoring DOCA_GPUNETIO_LOG=\"%.64s%s\" (expected 0..7, or emerg, alert, crit, "
+		   "err, warning, notice, info or debug), using 4 (warning)",
+		   env, strlen(env) > 64 ? "..." : "");
 }
 
 void gdk_log(enum gdk_log_level level, const char *file, int line, const char *func,

@@ -79,13 +79,13 @@ done <<'END'
 --no-dbr yes 2
 --seed 18446744073709551616
 --delay-us 60000001
---stall 0 10:10 10:5 10: 1:4000000 1:2:3
+--stall 0:0 0:10 10:10 10:5 10: 1:4000000 1:2:3
 --vlan 4095 5000
 --page-size 2k 3k 128k 5000 4kk 4k: 4k:half 18446744073709555712
 --lag 16 2:none 2: x
 --events 0x10000000000000000 Legacy
---pci-device 0 0x10000 0xffff 1021h
---fw-ver 1.2 1.2.3.4 1.2.65536 1..3 1.2.3a
+--pci-device 0 0x10000 0xffff 1021h 1021 0x1010 0xa2cf
+--fw-ver 1.2 1.2.3.4 1.2.65536 1..3 1.2.3a 0x1.2.3 1.0x2.3
 --model cx9 CX7
 --ip 300.1.1.1 127.0.0 fe80::1 ff02::1 0.0.0.0 :: localhost
 --link-layer token-ring
@@ -97,6 +97,26 @@ refused 'invalid --ip "127.1.255.1" (expected an address whose last 16 bits' "$r
 refused "invalid --pcap \"$tmp\" (cannot write this file: Is a directory)" "$run" --pcap "$tmp"
 refused "invalid --stats-dir \"$tmp/err\" (cannot write to this folder: Not a directory)" "$run" --stats-dir "$tmp/err"
 refused "invalid --stats-dir \"$tmp/a/b\" (cannot write to this folder: No such" "$run" --stats-dir "$tmp/a/b"
+
+for v in "$tmp/new/" "$tmp/t/"; do
+	refused "invalid --pcap \"$v\" (cannot write this file: Is a directory)" "$run" --pcap "$v"
+	refused "invalid --trace \"$v\" (cannot write this file: Is a directory)" "$run" --trace="$v"
+done
+ln -s nothing "$tmp/dangling"
+refused "invalid --stats-dir \"$tmp/dangling\" (cannot write to this folder: " "$run" --stats-dir "$tmp/dangling"
+refused 'invalid --stats-dir "/proc/new" (cannot write to this folder: ' "$run" --stats-dir /proc/new
+refused 'invalid --stats-dir "/proc" (cannot write to this folder: ' "$run" --stats-dir /proc
+for v in . ..; do
+	refused "invalid SOFTNIC_NAME=\"$v\" (expected " env "SOFTNIC_NAME=$v" "$run"
+done
+long=$(printf '%0250d' 0)
+mkdir -p "$tmp/$long"
+refused "invalid TMPDIR=\"$tmp/$long\" (expected a path of at most " env "TMPDIR=$tmp/$long" "$run"
+cut=$(printf '%064d' 0)...
+refused "invalid --mtu \"$cut\" (expected an integer from 256 to 4096)" "$run" --mtu "$(printf '%03000d' 0)"
+refused "invalid SOFTNIC_MTU=\"$cut\" (expected an integer from 256 to 4096)" env "SOFTNIC_MTU=$(printf '%03000d' 0)" "$run"
+refused 'invalid --mtu "1 2 3" (expected an integer from 256 to 4096)' "$run" --mtu $'1\n2\t3'
+refused "unknown option \"--a${cut:1:61}" "$run" "--a$(printf '%03000d' 0)"
 
 # ---- the command line ----
 
@@ -122,22 +142,45 @@ while read -r option values; do
 		[ ! -s "$tmp/err" ] || complain "prints a message for $option $v"
 	done
 done <<'END'
---loss 0 1 1.0 .5 0.000001 1e-3 0.01
+--loss 0 1 1.0 .5 0.000001 1e-3 1e+0 5E-1 0.01
 --fail-cmd 0 3 3:0x5 3:5:0xabc
 --seed 0 0xffffffffffffffff
 --mtu 256 1024 4096
---stall 5 0.5:20 1e1:2e2
+--stall 0 5 0.5:20 1e1:2e2
 --page-size 4k 64K 8192 65536:whole 0x1000
 --lag 0 2 2:hash 15:inactive
 --events legacy 0 0x20
 --ip 127.9.8.7 ::1
 --fw-ver 22.27.0090
+--pci-device 4129 0x1011 0x1027 0xa2df
 END
+# A relative path is one of the folder in which softnic-run started.
+mkdir "$tmp/here"
+(cd "$tmp/here" && timeout 20 "$run" --stats-dir s --pcap p --trace=t -- bash -c 'cd / && ls /dev/infiniband >/dev/null &&
+	echo $SOFTNIC_STATS_DIR $SOFTNIC_PCAP $SOFTNIC_TRACE') >"$tmp/out" 2>"$tmp/err"
+[ "$(cat "$tmp/out")" = "$tmp/here/s $tmp/here/p $tmp/here/t" ] || complain "relative paths: $(cat "$tmp/out")"
+# A run inside of another one has an address and a folder of its own, unless options set them.
+inner=(timeout 20 "$run" -- printenv SOFTNIC_IP SOFTNIC_STATS_DIR)
+timeout 20 "$run" -- bash -c 'printenv SOFTNIC_IP SOFTNIC_STATS_DIR; "$@"; "$@"' sh "${inner[@]}" >"$tmp/out" 2>"$tmp/err"
+[ "$(sort -u "$tmp/out" | wc -l)" = 6 ] && [ ! -s "$tmp/err" ] || complain "nested runs share: $(paste -sd ' ' "$tmp/out")"
+timeout 20 "$run" --ip 127.9.8.7 --stats-dir "$tmp/here" -- bash -c '"$@"' sh "${inner[@]}" >"$tmp/out" 2>"$tmp/err"
+[ "$(paste -sd ' ' "$tmp/out")" = "127.9.8.7 $tmp/here" ] || complain "a nested run ignores options: $(paste -sd ' ' "$tmp/out")"
+# --strict counts the violations of its own run only.
+mkdir "$tmp/strict"
+echo '{"pid": 1, "run": "softnic.AAAAAA", "violations": 3, ' >"$tmp/strict/1.json"
+echo '{"pid": 2, "violations": 3, ' >"$tmp/strict/2.json"
+timeout 20 "$run" --strict --stats-dir "$tmp/strict" -- true 2>"$tmp/err" || complain "--strict counts files of other runs"
+timeout 20 "$run" --strict --stats-dir "$tmp/strict" -- bash -c \
+	'printf "{\"pid\": 3, \"run\": \"%s\", \"violations\": 3, \n" $SOFTNIC_RUN >$SOFTNIC_STATS_DIR/3.json' 2>"$tmp/err"
+[ $? = 86 ] && grep -q ': 3 violations counted$' "$tmp/err" || complain "--strict does not count a file of its run"
+(cd "$tmp" && timeout 20 "$run" --stats-dir json -- bash -c 'cd /; ibv_devinfo; echo $SOFTNIC_RUN') >"$tmp/out" 2>"$tmp/err"
+grep -q "^{\"pid\": [0-9]*, \"run\": \"$(tail -n 1 "$tmp/out")\", \"violations\": 0, " "$tmp"/json/*.json ||
+	complain "the counters do not name the run"
 ppm=$("$run" --loss 0.3 -- printenv SOFTNIC_LOSS_PPM)
 [ "$ppm" = 300000 ] || complain "--loss 0.3 sets $ppm parts per million"
 SOFTNIC_MTU='' SOFTNIC_IP='' SOFTNIC_STATS_DIR='' timeout 20 "$run" -- true 2>"$tmp/err" || complain "refuses empty variables"
 SOFTNIC_LOSS=0.5 timeout 20 "$run" -- true 2>"$tmp/err" &&
-	grep -q '^softnic-run: ignoring SOFTNIC_LOSS: it is no variable' "$tmp/err" || complain "no warning of an unknown variable"
+	grep -q '^softnic-run: ignoring SOFTNIC_LOSS: unknown variable' "$tmp/err" || complain "no warning of an unknown variable"
 
 # ---- without softnic-run ----
 
@@ -156,13 +199,15 @@ done
 
 # Each line of a program has the format that the manual page gives, and an invalid level is reported once.
 line=$(sed -n '/^\^/,/^\.Ed/{/^\.Ed/!p}' core/gdaki.7 | paste -sd ' ')
-for level in 7 debug DEBUG abc 9 -1 7x; do
+for level in 7 debug DEBUG abc 9 -1 7x "$(printf '%03000d' 0)"; do
+	shown=$level
+	[ ${#level} -le 64 ] || shown=$cut
 	DOCA_GPUNETIO_LOG=$level timeout 20 "$run" -- "$B/bin/hello_put" >"$tmp/out" 2>"$tmp/err" || complain "hello_put fails"
 	grep -v -E "$line" "$tmp/err" >"$tmp/other" && complain "the log has other lines: $(head -n 1 "$tmp/other")"
-	reports=$(grep -c " WARNING log.c:.*: ignoring DOCA_GPUNETIO_LOG=\"$level\" (expected 0..7, or " "$tmp/err")
+	reports=$(grep -c " WARNING log.c:[0-9]* gdk_log: ignoring DOCA_GPUNETIO_LOG=\"$shown\" (expected 0..7, or " "$tmp/err")
 	case $level in
 	7 | debug | DEBUG) [ "$reports" = 0 ] && grep -q ' INFO ' "$tmp/err" || complain "level $level is not accepted" ;;
-	*) [ "$reports" = 1 ] || complain "level $level is reported $reports times" ;;
+	*) [ "$reports" = 1 ] || complain "level $shown is reported $reports times" ;;
 	esac
 done
 [ -z "$(ls -A "$TMPDIR")" ] || complain "files are left in TMPDIR"

@@ -94,6 +94,47 @@ runs 127 "softnic-run: cannot run absent: No such file or directory" absent
 loader=$(echo /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1 | tr ' ' '\n' | while read -r l; do [ -x "$l" ] && echo "$l"; done | head -n 1)
 [ -z "$loader" ] || runs 0 hello "$loader" ./dynamic
 
+# ---- signals ----
+
+# Ctrl-C reaches COMMAND once, a signal that was sent to softnic-run too.
+cat >counts.py <<'END'
+import os, signal, sys, time
+got = []
+for s in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(s, lambda number, frame: got.append(number))
+print("ready", flush=True)
+end = time.time() + 20
+while time.time() < end and signal.SIGTERM not in got:
+    time.sleep(0.05)
+print("got", got.count(signal.SIGINT), flush=True)
+END
+cat >ctrl_c.py <<'END'
+import os, pty, signal, sys, time
+pid, fd = pty.fork()
+if not pid:
+    os.execv(sys.argv[1], [sys.argv[1], "--", sys.executable, "counts.py"])
+text = b""
+def read_until(word):
+    global text
+    while word not in text:
+        text += os.read(fd, 1000)
+read_until(b"ready")
+os.write(fd, b"\x03")
+time.sleep(0.5)
+os.kill(pid, signal.SIGTERM)
+read_until(b"got")
+try:
+    text += os.read(fd, 1000)
+except OSError: # the other end is closed
+    pass
+print(text.split(b"got ")[1].split()[0].decode())
+END
+if command -v python3 >/dev/null; then
+	checks=$((checks + 1))
+	timeout 30 python3 ctrl_c.py "$run" >out 2>&1
+	[ "$(cat out)" = 1 ] || complain "Ctrl-C does not reach COMMAND once"
+fi
+
 # ---- programs that COMMAND starts ----
 
 warnings() { # number, shell commands

@@ -70,8 +70,9 @@ static bool check_variables(void)
 		ok = false;
 		sn_setting_expected(s, expected, sizeof(expected));
 		if (!reported)
-			sn_message("invalid %s=\"%s\" (expected %s), not opening the device",
-				   s->variable, value, expected);
+			sn_message("invalid %s=\"%.*s%s\" (expected %s), not opening the device",
+				   s->variable, SN_SHOWN, value,
+				   strlen(value) > SN_SHOWN ? "..." : "", expected);
 	}
 	reported |= !ok;
 	return ok;
@@ -232,6 +233,7 @@ bool sn_cfg_from_env(struct sn_cfg *cfg)
 	env_str("SOFTNIC_SYSFS", cfg->sysfs, sizeof(cfg->sysfs), "");
 	env_str("SOFTNIC_PCAP", cfg->pcap, sizeof(cfg->pcap), "");
 	env_str("SOFTNIC_STATS_DIR", cfg->stats_dir, sizeof(cfg->stats_dir), "");
+	env_str("SOFTNIC_RUN", cfg->run, sizeof(cfg->run), "");
 	cfg->stats = env_num("SOFTNIC_STATS", 0);
 	cfg->strict = env_num("SOFTNIC_STRICT", 0);
 	cfg->trace = trace && *trace && strcmp(trace, "0"); /* 1 or the path of a file */

@@ -6,6 +6,8 @@
 
 #include "front.h"
 
+#include <limits.h>
+
 #define EXIT_USAGE 2
 
 /* Writes "softnic-run: " and the message as one line on standard error. */
@@ -18,6 +20,12 @@ int sn_run_options(int argc, char **argv, bool *preload);
 /* Checks all variables, fills cfg from them and sets SOFTNIC_IP to the port's address. Creates
  * nothing. Returns false after a message. */
 bool sn_run_config(struct sn_cfg *cfg);
+
+/* Creates the folder of --stats-dir, or of the variable, and a file in it, which it removes. Does
+ * nothing without this folder. Returns false after a message. */
+bool sn_run_make_stats_dir(void);
+/* Makes a path absolute. Returns false if the result has more than SN_PATH_LEN bytes. */
+bool sn_run_absolute(const char *path, char absolute[PATH_MAX]);
 
 /* ---- run_program.c ---- */
 /* Checks that the program can preload the NIC. Returns false after a message. Accepts a

@@ -28,12 +28,15 @@ static bool by_option[OPTIONS_MAX]; /* setting i was given as an option */
 
 void sn_run_message(const char *fmt, ...)
 {
-	char line[1024];
+	char line[1024], *p;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	for (p = line; *p; p++)
+		if ((unsigned char)*p < ' ')
+			*p = ' ';
 	fprintf(stderr, "softnic-run: %s\n", line);
 }
 
@@ -68,10 +71,9 @@ static void report_value(const struct sn_setting *s, bool option, const char *va
 	char expected[160];
 
 	sn_setting_expected(s, expected, sizeof(expected));
-	if (option)
-		sn_run_message("invalid --%s \"%s\" (expected %s)", s->option, value, expected);
-	else
-		sn_run_message("invalid %s=\"%s\" (expected %s)", s->variable, value, expected);
+	sn_run_message("invalid %s%s%s\"%.*s%s\" (expected %s)", option ? "--" : "",
+		       option ? s->option : s->variable, option ? " " : "=", SN_SHOWN, value,
+		       strlen(value) > SN_SHOWN ? "..." : "", expected);
 }
 
 static bool apply(size_t i, const char *value)
@@ -125,7 +127,8 @@ static void report_option(const struct option *opts, const char *given)
 		if (strncmp(opts->name, given + 2, len))
 			continue;
 		if (!opts->name[len]) {
-			sn_run_message("option --%s takes no value: \"%s\"", opts->name, given);
+			sn_run_message("option --%s takes no value: \"%.*s\"", opts->name, SN_SHOWN,
+				       given);
 			return;
 		}
 		n++;
@@ -134,12 +137,12 @@ static void report_option(const struct option *opts, const char *given)
 						 used ? ", " : "", opts->name);
 	}
 	if (n == 1)
-		sn_run_message("option %s takes no value: \"%s\"", names, given);
+		sn_run_message("option %s takes no value: \"%.*s\"", names, SN_SHOWN, given);
 	else if (n)
 		sn_run_message("ambiguous option \"%s\" (it can be %s)", given, names);
 	else
-		sn_run_message("unknown option \"%s\" (softnic-run --help lists the options)",
-			       given);
+		sn_run_message("unknown option \"%.*s%s\" (softnic-run --help lists the options)",
+			       SN_SHOWN, given, strlen(given) > SN_SHOWN ? "..." : "");
 }
 
 /* Options that print a text and end the program. */
@@ -214,6 +217,9 @@ static bool check_path(const struct sn_setting *s, const char *value)
 	snprintf(parent, sizeof(parent), "%s", value);
 	slash = strrchr(parent, '/');
 	if (slash && !slash[1]) { /* FOLDER/ */
+		errno = EISDIR;
+		if (s->kind != SN_FOLDER)
+			return path_error(s, value);
 		*slash = '\0';
 		slash = strrchr(parent, '/');
 	}
@@ -226,6 +232,49 @@ static bool check_path(const struct sn_setting *s, const char *value)
 		return path_error(s, value);
 	}
 	return !access(parent, W_OK | X_OK) || path_error(s, value);
+}
+
+bool sn_run_absolute(const char *path, char absolute[PATH_MAX])
+{
+	char folder[PATH_MAX];
+
+	if (*path == '/')
+		folder[0] = '\0';
+	else if (!getcwd(folder, sizeof(folder)))
+		return false;
+	return snprintf(absolute, PATH_MAX, "%s%s%s", folder, *path == '/' ? "" : "/", path) <=
+	       SN_PATH_LEN;
+}
+
+/* Makes the path in the variable absolute, because COMMAND may change its folder. */
+static bool keep_path(const struct sn_setting *s, const char *value)
+{
+	char path[PATH_MAX];
+
+	if (s->kind == SN_TRACE && (!strcmp(value, "0") || !strcmp(value, "1")))
+		return true;
+	errno = ENAMETOOLONG;
+	return sn_run_absolute(value, path) ? !setenv(s->variable, path, 1) : path_error(s, value);
+}
+
+bool sn_run_make_stats_dir(void)
+{
+	const struct sn_setting *s = sn_setting_of("SOFTNIC_STATS_DIR");
+	const char *folder = getenv(s->variable);
+	char path[PATH_MAX];
+	int fd;
+
+	if (!folder || !*folder)
+		return true;
+	if (mkdir(folder, 0755) && errno != EEXIST)
+		return path_error(s, folder);
+	snprintf(path, sizeof(path), "%s/.softnic.XXXXXX", folder);
+	fd = mkstemp(path);
+	if (fd < 0)
+		return path_error(s, folder);
+	close(fd);
+	unlink(path);
+	return true;
 }
 
 static bool check_settings(void)
@@ -242,7 +291,7 @@ static bool check_settings(void)
 			return false;
 		}
 		if (s->option && s->kind >= SN_FILE && s->kind <= SN_FOLDER &&
-		    !check_path(s, value))
+		    (!check_path(s, value) || !keep_path(s, value)))
 			return false;
 	}
 	return true;
@@ -276,12 +325,52 @@ static bool address_error(const char *why)
 	return false;
 }
 
+/* Unsets a variable that an outer softnic-run generated, unless the option sets it. */
+static void unset_generated(const char *variable, bool generated)
+{
+	if (generated && !by_option[sn_setting_of(variable) - sn_settings])
+		unsetenv(variable);
+}
+
+/* A softnic-run that an outer one started, for example by make, is a host of its own. */
+static void leave_outer_run(void)
+{
+	const char *run = getenv("SOFTNIC_RUN"), *run_ip = getenv("SOFTNIC_RUN_IP");
+	const char *ip = getenv("SOFTNIC_IP"), *stats = getenv("SOFTNIC_STATS_DIR");
+	char end[64];
+	size_t len;
+
+	unset_generated("SOFTNIC_IP", ip && run_ip && !strcmp(ip, run_ip));
+	len = (size_t)snprintf(end, sizeof(end), "/%s/stats", run ? run : "");
+	unset_generated("SOFTNIC_STATS_DIR", run && *run && stats && strlen(stats) > len &&
+						     len < sizeof(end) &&
+						     !strcmp(stats + strlen(stats) - len, end));
+	unsetenv("SOFTNIC_RUN");
+	unsetenv("SOFTNIC_RUN_IP");
+}
+
+/* The path of the sysfs tree, TMPDIR/softnic.XXXXXX/sys.PID, must fit into its variable. */
+static bool check_tmpdir(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	char path[PATH_MAX];
+	size_t most = SN_PATH_LEN - strlen("/softnic.XXXXXX/sys.4194304");
+
+	if (!tmp || !*tmp || (sn_run_absolute(tmp, path) && strlen(path) <= most))
+		return true;
+	sn_run_message("invalid TMPDIR=\"%.500s\" (expected a path of at most %zu bytes)", tmp,
+		       most);
+	return false;
+}
+
 bool sn_run_config(struct sn_cfg *cfg)
 {
 	char text[INET6_ADDRSTRLEN];
+	const char *ip;
 
 	warn_unknown();
-	if (!check_settings() || !sn_cfg_from_env(cfg))
+	leave_outer_run();
+	if (!check_tmpdir() || !check_settings() || !sn_cfg_from_env(cfg))
 		return false;
 	if (cfg->infiniband && !sn_lid_of_ip(&cfg->ip))
 		return address_error("expected an address whose last 16 bits are 1 to 49151, "
@@ -289,5 +378,8 @@ bool sn_run_config(struct sn_cfg *cfg)
 	if (!cfg->ndev[0])
 		return address_error("no interface of this machine has this address");
 	sn_addr_text(&cfg->ip, text);
+	ip = getenv("SOFTNIC_IP");
+	if (!ip || !*ip)
+		setenv("SOFTNIC_RUN_IP", text, 1);
 	return !setenv("SOFTNIC_IP", text, 1);
 }

@@ -15,8 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RUN_CHARS \
+	"." \
+	"0123456789" \
+	"abcdefghijklmnopqrstuvwxyz" \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define STALL_MAX_MS 4e6
-#define PATH_LEN     255 /* bytes of a path that struct sn_cfg can store */
 
 static const char *const layers[] = { "ethernet", "infiniband", NULL };
 static const char *const pcie_kinds[] = { "refuse", "fault", "attach", NULL };
@@ -75,7 +79,7 @@ static bool take_decimal(const char **at, double *value)
 		return true;
 	(*at)++;
 	down = **at == '-';
-	*at += down;
+	*at += down || **at == '+';
 	if (!take_digits(at, &exponent, NULL) || exponent > 99)
 		return false;
 	for (; exponent > 0; exponent--)
@@ -120,6 +124,10 @@ bool sn_parse_stall(const char *text, uint32_t *us, uint32_t *every_us)
 
 	if (!take_decimal(&text, &ms))
 		return false;
+	if (ms <= 0 && !*text) {
+		*us = *every_us = 0;
+		return true;
+	}
 	every = 10 * ms;
 	if (*text == ':') {
 		text++;
@@ -219,16 +227,34 @@ static bool version_ok(const char *value)
 	for (i = 0; i < 3; i++) {
 		if (i && *value++ != '.')
 			return false;
-		if (!isdigit((unsigned char)*value) || !take_number(&value, &part) ||
-		    part > UINT16_MAX)
+		if (!isdigit((unsigned char)*value) || tolower((unsigned char)value[1]) == 'x' ||
+		    !take_number(&value, &part) || part > UINT16_MAX)
 			return false;
 	}
 	return !*value;
 }
 
+/* The IDs of the ConnectX and BlueField devices that mlx5 drivers serve are in these ranges. */
+static bool pci_device_ok(const char *value)
+{
+	uint64_t id;
+
+	return sn_parse_number(value, 0x1011, 0x10ff, &id) ||
+	       sn_parse_number(value, 0x2100, 0x21ff, &id) ||
+	       sn_parse_number(value, 0xa2d0, 0xa2ff, &id);
+}
+
+/* The name of softnic-run's temporary folder. */
+static bool run_ok(const char *value)
+{
+	return strlen(value) < sizeof(((struct sn_cfg *)NULL)->run) &&
+	       strspn(value, RUN_CHARS) == strlen(value);
+}
+
 static bool name_ok(const char *value)
 {
-	return strlen(value) < sizeof(((struct sn_cfg *)NULL)->name) && !strchr(value, '/');
+	return strlen(value) < sizeof(((struct sn_cfg *)NULL)->name) && !strchr(value, '/') &&
+	       strcmp(value, ".") && strcmp(value, "..");
 }
 
 /* ---- the table ---- */
@@ -304,8 +330,10 @@ const struct sn_setting sn_settings[] = {
 	NUMBER("delay-us", "DELAY_US", 0, 60000000, "N",
 	       "delay every packet by N microseconds", "0"),
 	CHECKED("stall", "STALL", stall_ok,
-		"MS[:PERIOD], MS at least 0.001, PERIOD more than MS and less than 4000000",
-		"MS[:PERIOD]", "stop the NIC for MS milliseconds of each period", "10 * MS"),
+		"0 or MS[:PERIOD], MS at least 0.001, PERIOD more than MS and less than 4000000",
+		"MS[:PERIOD]",
+		"stop the NIC for MS milliseconds of each period (10 * MS); 0: never",
+		"0"),
 	NUMBER("mtu", "MTU", 256, 4096, "BYTES", "largest path MTU in bytes, 256 to 4096",
 	       "what the interface of the address can carry"),
 	WORD("link-layer", "LINK_LAYER", layers, "ethernet or infiniband", "ethernet"),
@@ -337,13 +365,17 @@ const struct sn_setting sn_settings[] = {
 	       "maximum number of queue pairs; 0: no limit", "0"),
 	NUMBER("cq-behind", "CQ_BEHIND", 0, UINT32_MAX, "N",
 	       "QUERY_CQ reports N CQEs less than were written", "0"),
-	NUMBER("pci-device", "PCI_DEVICE", 1, 0xfffe, "ID", "PCI device ID", "0x1021"),
+	CHECKED("pci-device", "PCI_DEVICE", pci_device_ok,
+		"a device ID of mlx5: 0x1011 to 0x10ff, 0x2100 to 0x21ff or 0xa2d0 to 0xa2ff", "ID",
+		"PCI device ID, hexadecimal with 0x", "0x1021"),
 	CHECKED("fw-ver", "FW_VER", version_ok,
 		"three integers up to 65535, for example 28.43.1000", "VERSION",
 		"firmware version", "28.43.1000"),
 	NUMBER("err-after", "ERR_AFTER", 0, UINT32_MAX, "N",
 	       "move each queue pair to error after N messages; 0: never", "0"),
 	CHECKED(NULL, "NAME", name_ok, "the name of a device, at most 31 bytes", NULL, NULL, NULL),
+	CHECKED(NULL, "RUN", run_ok, "the name of a run, at most 31 bytes", NULL, NULL, NULL),
+	CHECKED(NULL, "RUN_IP", ip_ok, "the address that softnic-run chose", NULL, NULL, NULL),
 	PATH(NULL, "SYSFS", SN_FOLDER, NULL, NULL),
 };
 /* clang-format on */
@@ -385,7 +417,7 @@ bool sn_setting_ok(const struct sn_setting *s, const char *value)
 	case SN_CHECKED:
 		return s->ok(value);
 	default:
-		return *value && strlen(value) <= PATH_LEN;
+		return *value && strlen(value) <= SN_PATH_LEN;
 	}
 }
 
@@ -416,5 +448,5 @@ void sn_setting_expected(const struct sn_setting *s, char *text, size_t len)
 	else if (s->kind == SN_CHECKED)
 		sn_models_text(text, len);
 	else
-		snprintf(text, len, "a path of 1 to %d bytes", PATH_LEN);
+		snprintf(text, len, "a path of 1 to %d bytes", SN_PATH_LEN);
 }

@@ -12,6 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SN_SHOWN    64	/* bytes of a value in a message */
+#define SN_PATH_LEN 255 /* bytes of a path that struct sn_cfg can store */
+
 enum sn_kind_of_value {
 	SN_FLAG,     /* option without a value; the variable is 0 or 1 */
 	SN_NUMBER,   /* an integer from lo to hi, decimal or hexadecimal (0x...) */

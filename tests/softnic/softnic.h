@@ -49,9 +49,10 @@ struct sn_cfg {
 	char pcap[256];	 /* file for captured packets; empty: none */
 	/* folder for the JSON counters of each process; empty: none */
 	char stats_dir[256];
-	bool stats;  /* print counters on stderr at exit */
-	bool strict; /* the run fails if violations were counted */
-	bool trace;  /* trace commands, WQEs, packets, CQEs */
+	char run[32]; /* name of the run of softnic-run, in the JSON counters; empty: none */
+	bool stats;   /* print counters on stderr at exit */
+	bool strict;  /* the run fails if violations were counted */
+	bool trace;   /* trace commands, WQEs, packets, CQEs */
 	/* dmabufs can be registered: recorded CUDA exports, and others that mmap accepts */
 	bool dmabuf;
 	enum sn_dmabuf_pcie dmabuf_pcie; /* treatment of dmabufs of the PCIe mapping type */

@@ -100,29 +100,33 @@ static int set_tree(const char *dir, const struct sn_cfg *cfg)
 
 	snprintf(path, sizeof(path), "%s/sys", dir);
 	setenv("SOFTNIC_SYSFS", path, 1);
+	setenv("SOFTNIC_RUN", strrchr(dir, '/') + 1, 1);
 	rc = sn_sysfs_build(path, cfg);
 	if (rc)
 		return rc;
 	if (!cfg->stats_dir[0]) {
 		snprintf(path, sizeof(path), "%s/stats", dir);
 		setenv("SOFTNIC_STATS_DIR", path, 1);
+		if (mkdir(path, 0755))
+			return -errno;
 	}
-	mkdir(getenv("SOFTNIC_STATS_DIR"), 0755);
 	/* a GPU kernel that waits for the NIC must not also wait for lazy module loading */
 	setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 	return 0;
 }
 
+/* Returns the violations in the counters of a process of this run; 0 for another run's. */
 static unsigned long long file_violations(const char *path)
 {
 	unsigned long long n = 0;
-	char buf[4096];
+	char buf[4096], run[64];
 	const char *p;
 	FILE *f = fopen(path, "r");
 
 	if (!f)
 		return 0;
-	if (fgets(buf, sizeof(buf), f) && (p = strstr(buf, "\"violations\": ")))
+	snprintf(run, sizeof(run), "\"run\": \"%s\"", getenv("SOFTNIC_RUN"));
+	if (fgets(buf, sizeof(buf), f) && strstr(buf, run) && (p = strstr(buf, "\"violations\": ")))
 		n = strtoull(p + strlen("\"violations\": "), NULL, 10);
 	fclose(f);
 	return n;
@@ -146,16 +150,21 @@ static unsigned long long sum_violations(const char *dir)
 	return n;
 }
 
-static void forward(int sig)
+/* Sends a signal on to COMMAND. The terminal sends the signals of its keys to COMMAND, too, if
+ * COMMAND is in the process group of softnic-run. */
+static void forward(int sig, siginfo_t *info, void *context)
 {
-	if (child > 0)
+	bool key = info->si_code == SI_KERNEL && (sig == SIGINT || sig == SIGQUIT);
+
+	(void)context;
+	if (child > 0 && !(key && getpgid(child) == getpgrp()))
 		kill(child, sig);
 }
 
 static int run_child(char **argv)
 {
 	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
-	struct sigaction sa = { .sa_handler = forward, .sa_flags = SA_RESTART };
+	struct sigaction sa = { .sa_sigaction = forward, .sa_flags = SA_RESTART | SA_SIGINFO };
 	sigset_t all, old;
 	size_t i;
 	int st;
@@ -184,26 +193,27 @@ static int run_child(char **argv)
 
 int main(int argc, char **argv)
 {
-	char dir[PATH_MAX];
+	char tmp[PATH_MAX], dir[PATH_MAX];
 	unsigned long long bad;
 	bool preload = true;
 	struct sn_cfg cfg;
 	int first, status, rc;
 
 	first = sn_run_options(argc, argv, &preload);
-	if (first < 0 || !sn_run_config(&cfg) || (preload && !sn_run_program_ok(argv + first)))
+	if (first < 0 || !sn_run_config(&cfg) || (preload && !sn_run_program_ok(argv + first)) ||
+	    !sn_run_make_stats_dir())
 		return EXIT_USAGE;
-	rc = sn_tmp_make(dir);
+	rc = sn_tmp_make(tmp);
 	if (rc) {
 		sn_run_message("cannot create a folder for the sysfs tree in TMPDIR: %s",
 			       strerror(-rc));
 		return EXIT_NOT_RUN;
 	}
-	rc = set_tree(dir, &cfg);
+	rc = sn_run_absolute(tmp, dir) ? set_tree(dir, &cfg) : -ENAMETOOLONG;
 	if (rc)
-		sn_run_message("cannot create the sysfs tree in %s: %s", dir, strerror(-rc));
+		sn_run_message("cannot create the sysfs tree in %s: %s", tmp, strerror(-rc));
 	if (rc || (preload && !set_preload())) {
-		sn_sysfs_remove(dir);
+		sn_sysfs_remove(tmp);
 		return EXIT_NOT_RUN;
 	}
 	status = run_child(argv + first);

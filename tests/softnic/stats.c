@@ -163,8 +163,8 @@ void sn_stats_save(struct sn_dev *dev)
 	f = fopen(path, "w");
 	if (!f)
 		return;
-	fprintf(f, "{\"pid\": %d, \"violations\": %" PRIu64, (int)getpid(),
-		violations(&dev->stats));
+	fprintf(f, "{\"pid\": %d, \"run\": \"%s\", \"violations\": %" PRIu64, (int)getpid(),
+		dev->cfg.run, violations(&dev->stats));
 	for (i = 0; i < FIELDS; i++)
 		fprintf(f, ", \"%s\": %" PRIu64, fields[i].name, field_value(&dev->stats, i));
 	fprintf(f, ", \"qps_unlisted\": %u,\n \"qps\": [", dev->gone_unlisted);
