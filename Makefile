@@ -25,9 +25,9 @@ SAN    ?=
 B      := build$(if $(SAN),/san-$(SAN))
 override B := $(patsubst %/,%,$(B))
 # What is in B belongs to gdaki: `make` writes there, `make clean` deletes there. A folder that a build
-# created has the file .gdaki-build. Any other folder must be empty, or `build` in this tree.
+# created has the file .gdaki-build. Any other folder must be empty, in such a folder, or `build` here.
 B_IS := $(abspath $(B))
-B_OWN := $(filter $(CURDIR)/build $(CURDIR)/build/%,$(B_IS))$(wildcard $(B)/.gdaki-build $(B)/settings/cc)
+B_OWN := $(filter $(CURDIR)/build $(CURDIR)/build/%,$(B_IS))$(wildcard $(addsuffix .gdaki-build,$(B_IS)/ $(dir $(B_IS))) $(B)/settings/cc)
 b-error = $(error B="$(B)" $(1): B is the folder of everything that is built)
 ifneq ($(word 2,$(CURDIR))$(findstring ',$(CURDIR))$(findstring ",$(CURDIR)),)
 $(error the path of this folder must not contain spaces or quotes: $(CURDIR))
