@@ -54,7 +54,7 @@ for in_place in lib/libgdaki.a bin/hello_put; do
 	[ "$(find "$dir/place/usr" | wc -l)" = 3 ] || complain "an installation that found a folder leaves files"
 	rm -r "$dir/place"
 done
-# Nobody may write to /usr.
+# An unprivileged user must not write to /usr.
 if [ "$(id -u)" = 0 ]; then
 	echo "" | setpriv --reuid=65534 --clear-groups env DESTDIR= PREFIX=/usr LIBDIR=/usr/lib INCLUDEDIR=/usr/include \
 		SUBST= sh -c "$(cat core/install.sh)" install.sh install >"$dir/log" 2>&1 && complain "installing without permission succeeds"

@@ -138,9 +138,10 @@ run() { # name, priority
 	tests/captures.sh) timeout 300 "$1" "$B/captures" ;;
 	tests/models.sh) timeout 300 "$1" short ;;
 	tests/model/run.sh) timeout 600 nice "$1" replay ;;
-	tests/rebuild.sh | tests/cuda_versions.sh | tests/fuzz.sh | tests/sanity.sh | tests/projects.sh | tests/docs.py)
+	tests/rebuild.sh | tests/cuda_versions.sh | tests/fuzz.sh | tests/sanity.sh | tests/projects.sh | tests/install.sh | \
+		tests/link.sh | tests/plugin.sh | tests/docs.py)
 		timeout 600 nice "$1" ;;
-	tests/gpu/compile.sh | tests/aarch64.sh) timeout 900 nice "$1" ;;
+	tests/gpu/compile.sh | tests/aarch64.sh) timeout 1500 nice "$1" ;;
 	tests/consumers/rdma_core_current.sh) timeout 900 "$1" ;;
 	tests/consumers/ucx_host.sh) timeout 1200 "$1" "$GDAKI_UCX" ;;
 	tests/consumers/ucx_gdaki.sh) timeout 300 "$1" "$GDAKI_UCX" ;;

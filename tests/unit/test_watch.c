@@ -74,7 +74,7 @@ Test(watch, a_served_queue_pair_still_times_out)
 
 	open_unserved();
 	put(&t);
-	nap_ms(400);
+	nap_ms(800);
 	cr_expect_eq(doca_gpu_verbs_cpu_proxy_progress(gverbs(), NULL), DOCA_SUCCESS);
 	cr_assert_eq(gdk_verbs_qp_set_wait_limit(gverbs(), 400 * MS), DOCA_SUCCESS);
 	cr_expect_eq(gdk_wait(p.tx.dev, t + 1, E2E_MODE), -ETIMEDOUT);
