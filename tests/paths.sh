@@ -72,6 +72,11 @@ while read -r option value _; do
 		*) arg=ethernet ;;
 		esac ;;
 	NAME) arg=cx7 ;;
+	ID)
+		case $option in
+		--pci-device) arg=0x1021 ;;
+		*) arg=1 ;;
+		esac ;;
 	FILE | FOLDER) arg=$tmp/made ;;
 	BYTES*:whole*) arg=64k ;;
 	BYTES) arg=1024 ;;
