@@ -49,12 +49,12 @@ struct gdk_decision {
  */
 struct gdk_proxied {
 	pthread_spinlock_t step_lock;
+	atomic_uint grace_ms;	    /* longest sleep of the thread that monitors the QP; 0: none */
 	struct gdk_word_page *page; /* contains *pub.cpu_db; NULL: it is in the state block */
 	_Atomic uint64_t rings;	    /* register writes by the CPU; written under step_lock */
 	/* Thread that monitors this QP. Written under membership_lock; the watch of qp/ reads it
 	 * without the lock, and only compares it with NULL. */
 	struct gdk_worker *_Atomic worker;
-	atomic_uint grace_ms; /* longest sleep of that thread */
 	/* Removes the QP from its service, if any. Set when a service first monitors the QP. */
 	void (*_Atomic unmonitor)(struct gdk_db_qp *x);
 };
