@@ -125,10 +125,12 @@ else
 	complain "the checks of the CMake package fail"
 fi
 mkdir "$tmp/none"
+config=$(find "$tmp/elsewhere/other" -name gdaki-config.cmake -exec dirname {} \;)
 printf '%s\n' 'cmake_minimum_required(VERSION 3.18)' 'project(app NONE)' 'find_package(gdaki REQUIRED)' >"$tmp/none/CMakeLists.txt"
-! cmake -S "$tmp/none" -B "$tmp/none/b" -DCMAKE_PREFIX_PATH="$tmp/elsewhere/other" >"$tmp/log" 2>&1 ||
+! cmake -S "$tmp/none" -B "$tmp/none/b" -Dgdaki_DIR="$config" >"$tmp/log" 2>&1 ||
 	complain "find_package succeeds in a project without languages"
-tr -s '\n ' ' ' <"$tmp/log" | grep -q 'call project() with a language' || complain "find_package does not ask for a language"
+tr -s '\n ' ' ' <"$tmp/log" | grep -q 'call project() with a language' ||
+	complain "find_package does not ask for a language"
 install_to DESTDIR="$tmp/stage" PREFIX=/opt/other LIBDIR=/opt/other/lib64
 prefix=$tmp/stage/opt/other
 # On Debian, CMake finds packages in lib64 only if their folder is given.
