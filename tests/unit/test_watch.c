@@ -99,6 +99,17 @@ Test(watch, calls_of_progress_keep_it_silent)
 	e2e_pair_close(&p);
 }
 
+/* A connected pair whose tx is monitored by a new service. Returns tx, whose step_lock keeps the
+ * service from ringing. */
+static struct gdk_db_qp *open_monitored(struct gdk_service_attr attr,
+					doca_gpu_verbs_service_t *service)
+{
+	open_unserved();
+	cr_assert_eq(gdk_verbs_service_create(&attr, service), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_service_monitor_qp(*service, gverbs()), DOCA_SUCCESS);
+	return gdk_to_db_qp(gverbs());
+}
+
 /* Here step_lock keeps the service's thread from ringing. */
 Test(watch, a_stuck_service_thread_is_reported)
 {
@@ -107,10 +118,7 @@ Test(watch, a_stuck_service_thread_is_reported)
 	struct gdk_db_qp *x;
 	const char *log;
 
-	open_unserved();
-	x = gdk_to_db_qp(gverbs());
-	cr_assert_eq(doca_gpu_verbs_create_service(&service), DOCA_SUCCESS);
-	cr_assert_eq(doca_gpu_verbs_service_monitor_qp(service, gverbs()), DOCA_SUCCESS);
+	x = open_monitored((struct gdk_service_attr){ 0 }, &service);
 	capture_begin();
 	put(&t);
 	cr_expect_eq(gdk_wait(p.tx.dev, t, E2E_MODE), 0);
@@ -130,16 +138,12 @@ Test(watch, a_stuck_service_thread_is_reported)
 /* A thread of a service may sleep as long as the service's options allow. */
 Test(watch, a_service_that_sleeps_is_not_reported)
 {
-	const struct gdk_service_attr attr = { .nap_max_us = 1500000 };
 	doca_gpu_verbs_service_t service;
 	doca_gpu_dev_verbs_ticket_t t;
 	struct gdk_db_qp *x;
 	const char *log;
 
-	open_unserved();
-	x = gdk_to_db_qp(gverbs());
-	cr_assert_eq(gdk_verbs_service_create(&attr, &service), DOCA_SUCCESS);
-	cr_assert_eq(doca_gpu_verbs_service_monitor_qp(service, gverbs()), DOCA_SUCCESS);
+	x = open_monitored((struct gdk_service_attr){ .nap_max_us = 1500000 }, &service);
 	capture_begin();
 	pthread_spin_lock(&x->proxy.step_lock); /* the thread sleeps until it is unlocked */
 	put(&t);
