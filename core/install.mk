@@ -34,14 +34,15 @@ MANDIR := $(PREFIX)/share/man
 INSTALL_EXAMPLES = \
 	'755 $(LIBDIR)/gdaki $(EXAMPLES) $(CUDA_SO)' \
 	'link $(PREFIX)/bin $(patsubst $(B)/bin/%,$(LIBDIR)/gdaki/%,$(EXAMPLES))' \
-	'644 $(MANDIR)/man1 $(EXAMPLE_MAINS:.c=.1)'
+	'644 $(MANDIR)/man1 $(wildcard $(EXAMPLE_MAINS:.c=.1))'
 INSTALL_ALL = \
 	'644 $(LIBDIR) $(LIBS) $(MERGED)' \
 	'644 $(LIBDIR)/pkgconfig $(wildcard core/*.pc.in)' \
 	'644 $(LIBDIR)/cmake/gdaki $(wildcard core/*.cmake.in)' \
 	$(foreach h,$(STAGED),'644 $(patsubst %/,%,$(dir $(h:$(B)/include/%=$(INCLUDEDIR)/gdaki/%))) $(h)') \
 	'644 $(DOCDIR) LICENSE README.md' \
-	'644 $(DOCDIR)/examples $(wildcard examples/*.c examples/*.h examples/*.cu) examples/CMakeLists.txt' \
+	'644 $(DOCDIR)/examples examples/CMakeLists.txt examples/example.mk' \
+	$(foreach d,common $(EXAMPLE_NAMES) strategy_batching,'644 $(DOCDIR)/examples/$(d) $(wildcard $(addprefix examples/$(d)/,*.c *.h *.cu *.cuh *.mk Makefile README.md))') \
 	'644 $(MANDIR)/man7 core/gdaki.7' \
 	$(INSTALL_EXAMPLES)
 

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The example programs, and their kernels if nvcc is found.
-EXAMPLE_MAINS := $(sort $(wildcard examples/gpunetio_*.c) examples/hello_put.c)
-EXAMPLE_COMMON := $(filter-out $(EXAMPLE_MAINS),$(sort $(wildcard examples/*.c)))
-EXAMPLES := $(patsubst examples/%.c,$(B)/bin/%,$(EXAMPLE_MAINS))
-CUDA_SO  := $(if $(SAN),,$(if $(NVCC),$(patsubst examples/%_kernel.cu,$(B)/lib/lib%_cuda.so,$(sort $(wildcard examples/*_kernel.cu)))))
+# The example programs, and their kernels if nvcc is found. A folder examples/NAME with a file NAME.c
+# becomes the program NAME; its NAME_kernel.cu becomes libNAME_cuda.so. A folder with its own rules
+# is listed in EXAMPLES_APART.
+EXAMPLES_APART := common strategy_batching
+EXAMPLE_NAMES := $(filter-out $(EXAMPLES_APART),$(foreach d,$(sort $(wildcard examples/*)),$(if $(wildcard $(d)/$(notdir $(d)).c),$(notdir $(d)))))
+EXAMPLE_MAINS := $(foreach n,$(EXAMPLE_NAMES),examples/$(n)/$(n).c)
+EXAMPLE_COMMON := $(sort $(wildcard examples/common/*.c))
+EXAMPLES := $(addprefix $(B)/bin/,$(EXAMPLE_NAMES))
+EXAMPLE_KERNELS := $(if $(SAN),,$(if $(NVCC),$(notdir $(patsubst %_kernel.cu,%,$(foreach n,$(EXAMPLE_NAMES),$(wildcard examples/$(n)/$(n)_kernel.cu))))))
+CUDA_SO  := $(EXAMPLE_KERNELS:%=$(B)/lib/lib%_cuda.so)
+# Libraries that a program needs besides gdaki's: EXAMPLE_LIBS_NAME.
 
 # nvcc's options for the architectures, which core/cuda_arch.sh chooses when a kernel is about to be
 # compiled. It changes the file, so that kernels are compiled again, only if the options or nvcc
@@ -17,15 +23,26 @@ NVCC_WARN := -Xcompiler -Wall $(if $(findstring clang,$(CUDAHOSTCXX)),-Xcompiler
 $(NVCC_OPTIONS): FORCE
 	@NVCC='$(NVCC)' CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' CC='$(CC)' core/cuda_arch.sh $@
 
-$(EXAMPLES): $(B)/bin/%: $(B)/obj/examples/%.o $(call obj,$(EXAMPLE_COMMON)) $(LIBS)
-	$(call link,$(LINK_LIBS) $(SYS_LIBS))
+$(B)/obj/examples/%.o: INC += -Iexamples/common
+define example-rule # $(1): program
+$(B)/bin/$(1): $$(call obj,$$(sort $$(wildcard examples/$(1)/*.c)) $$(EXAMPLE_COMMON)) $$(LIBS)
+	$$(call link,$$(LINK_LIBS) $$(EXAMPLE_LIBS_$(1)) $$(SYS_LIBS))
+endef
+$(foreach n,$(EXAMPLE_NAMES),$(eval $(call example-rule,$(n))))
 
 # nvcc puts the names of its temporary files, and symbols made from the absolute path of the source,
 # into the library. Both are set here, so that two builds in two folders give the same bytes.
-$(B)/lib/lib%_cuda.so: examples/%_kernel.cu $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk) \
-		$(wildcard examples/*.h) $(NVCC_OPTIONS) | stage
-	$(call say,NVCC)
-	@rm -rf $@.tmp && mkdir -p $@.tmp
-	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Xcompiler -fPIC $(NVCC_WARN) -shared \
-		-keep -keep-dir $@.tmp -Xcudafe --orig_src_path_name=$< -cudart static -o $@ $<
-	@rm -rf $@.tmp
+define kernel-rule # $(1): program
+$(B)/lib/lib$(1)_cuda.so: examples/$(1)/$(1)_kernel.cu $$(HDR_top) $$(HDR_common) $$(HDR_device) $$(HDR_gdk) \
+		$$(wildcard examples/common/*.h examples/$(1)/*.h) $$(NVCC_OPTIONS) | stage
+	$$(call say,NVCC)
+	@rm -rf $$@.tmp && mkdir -p $$@.tmp
+	$$(Q)$$(NVCC) -std=c++17 -O3 $$(GENCODE) -I$$(B)/include -Iexamples/common -Xcompiler -fPIC $$(NVCC_WARN) \
+		-shared -keep -keep-dir $$@.tmp -Xcudafe --orig_src_path_name=$$< -cudart static -o $$@ $$<
+	@rm -rf $$@.tmp
+endef
+$(foreach n,$(EXAMPLE_KERNELS),$(eval $(call kernel-rule,$(n))))
+
+.PHONY: example-kernel
+# Prints the GPU code that belongs to the example NAME, for examples/example.mk.
+example-kernel: ; @echo $(filter %/lib$(NAME)_cuda.so,$(CUDA_SO))

@@ -139,17 +139,17 @@ contents() {
 holds() { # contents, what, options of make...
 	local want=$1 what=$2
 	shift 2
-	build NVCC="$tmp/old" "$tmp/b/lib/libput_bw_cuda.so" "$@" || complain "$what does not build"
-	[ "$(contents "$tmp/b/lib/libput_bw_cuda.so")" = "$want" ] ||
-		complain "$what: libput_bw_cuda.so has $(contents "$tmp/b/lib/libput_bw_cuda.so") instead of $want"
+	build NVCC="$tmp/old" "$tmp/b/lib/libgpunetio_verbs_put_bw_cuda.so" "$@" || complain "$what does not build"
+	[ "$(contents "$tmp/b/lib/libgpunetio_verbs_put_bw_cuda.so")" = "$want" ] ||
+		complain "$what: libgpunetio_verbs_put_bw_cuda.so has $(contents "$tmp/b/lib/libput_bw_cuda.so") instead of $want"
 }
 if [ -n "$NVCC" ]; then
 	holds "compute_90 sm_80 sm_90" "nvcc without sm_100"
-	built=$(stat -c %Y "$tmp/b/lib/libput_bw_cuda.so")
+	built=$(stat -c %Y "$tmp/b/lib/libgpunetio_verbs_put_bw_cuda.so")
 	holds "compute_90 sm_80 sm_90" "make without a change"
-	[ "$built" = "$(stat -c %Y "$tmp/b/lib/libput_bw_cuda.so")" ] || complain "make without a change compiles"
+	[ "$built" = "$(stat -c %Y "$tmp/b/lib/libgpunetio_verbs_put_bw_cuda.so")" ] || complain "make without a change compiles"
 	holds "compute_90 sm_90" "make CUDA_ARCH=90" CUDA_ARCH=90
-	! build NVCC="$tmp/old" "$tmp/b/lib/libput_bw_cuda.so" CUDA_ARCH=100 || complain "make CUDA_ARCH=100 succeeds"
+	! build NVCC="$tmp/old" "$tmp/b/lib/libgpunetio_verbs_put_bw_cuda.so" CUDA_ARCH=100 || complain "make CUDA_ARCH=100 succeeds"
 fi
 [ $bad = 1 ] || echo "cuda_versions.sh: ok (${NVCC:-without nvcc})"
 exit $bad

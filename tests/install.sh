@@ -87,7 +87,10 @@ done <<-END
 	share/doc/gdaki/LICENSE
 	share/doc/gdaki/README.md
 	share/doc/gdaki/examples/CMakeLists.txt
-	share/doc/gdaki/examples/hello_put.c
+	share/doc/gdaki/examples/example.mk
+	share/doc/gdaki/examples/hello_put/hello_put.c
+	share/doc/gdaki/examples/hello_put/Makefile
+	share/doc/gdaki/examples/common/endpoint.c
 END
 for so in "$B"/lib/lib*_cuda.so; do
 	[ ! -e "$so" ] || [ -f "$dir/usr/lib/gdaki/${so##*/}" ] || complain "${so##*/} was not installed"

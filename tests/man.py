@@ -20,8 +20,8 @@ BUILD = os.environ.get("B", "build")
 LIBRARY = "core/gdaki.7"
 PROGRAMS = {
     "tests/softnic/softnic-run.1": "softnic-run",
-    "examples/gpunetio_verbs_put_bw.1": "gpunetio_verbs_put_bw",
-    "examples/hello_put.1": "hello_put",
+    "examples/gpunetio_verbs_put_bw/gpunetio_verbs_put_bw.1": "gpunetio_verbs_put_bw",
+    "examples/hello_put/hello_put.1": "hello_put",
 }
 FOLDERS = ("core", "umem", "uar", "cq", "qp", "doorbell")
 errors = 0

@@ -139,8 +139,8 @@ touch "$tmp/a/build/lib/libold_cuda.so"
 build "$tmp/a" NVCC= OPT='-O0 -g' all
 [ ! -e "$tmp/a/build/lib/libold_cuda.so" ] || complain "a build without nvcc keeps kernels of an earlier one"
 if [ -n "$NVCC" ]; then
-	build "$tmp/a" NVCC="$NVCC" CUDA_ARCH=90 build/lib/libput_bw_cuda.so
-	build "$tmp/elsewhere/b" NVCC="$NVCC" CUDA_ARCH=90 B="$tmp/out" "$tmp/out/lib/libput_bw_cuda.so"
+	build "$tmp/a" NVCC="$NVCC" CUDA_ARCH=90 build/lib/libgpunetio_verbs_put_bw_cuda.so
+	build "$tmp/elsewhere/b" NVCC="$NVCC" CUDA_ARCH=90 B="$tmp/out" "$tmp/out/lib/libgpunetio_verbs_put_bw_cuda.so"
 fi
 built=$(cd "$tmp/out" && ls lib/* bin/*)
 [ "$(wc -w <<<"$built")" -ge 15 ] || complain "few files were built: $built"

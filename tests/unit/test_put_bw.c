@@ -6,9 +6,9 @@
  */
 #include <criterion/criterion.h>
 
-#include "../../examples/put_bw_pattern.c"
+#include "../../examples/gpunetio_verbs_put_bw/put_bw_pattern.c"
 
-/* Replaces ex_error() of examples/exchange.c, so that expected errors are not printed. */
+/* Replaces ex_error() of examples/common/exchange.c, so that expected errors are not printed. */
 int ex_error(const char *fmt, ...)
 {
 	(void)fmt;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Loads the GPU's part of gpunetio_verbs_put_bw, libput_bw_cuda.so, at run time, so that one
- * binary works with and without CUDA. It searches ../lib/ relative to the program, the
- * folder of the program, and then the search path of the loader.
+ * Loads the GPU's part of gpunetio_verbs_put_bw, libgpunetio_verbs_put_bw_cuda.so, at run time,
+ * so that one binary works with and without CUDA. It searches ../lib/ relative to the program,
+ * the folder of the program, and then the search path of the loader.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "common.h"
 #include "put_bw.h"
 
-#define LIBRARY "libput_bw_cuda.so"
+#define LIBRARY "libgpunetio_verbs_put_bw_cuda.so"
 
 static void *open_near_program(const char *folder)
 {

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# Included by the Makefile of each example, so that `make` in its folder builds it there: in the source
+# tree with that tree's library, in a copy of the installed examples with the gdaki that pkg-config
+# finds. NVCC= builds without CUDA; CUDA_ARCH selects the architecture of the GPU (native).
+NAME := $(notdir $(CURDIR))
+ifneq ($(wildcard ../../core/gdk_version.h),)
+
+.PHONY: all clean
+all:
+	@$(MAKE) --no-print-directory -C ../.. build/bin/$(NAME) \
+		$$($(MAKE) --no-print-directory -s -C ../.. example-kernel NAME=$(NAME))
+	@ln -sfn ../../build/bin/$(NAME) $(NAME)
+clean:
+	rm -f $(NAME)
+
+else
+
+CXX  ?= g++
+NVCC ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
+CUDA_ARCH ?= native
+CFLAGS ?= -O2 -g
+KERNEL := $(wildcard $(NAME)_kernel.cu)
+FLAGS := -I../common $(shell pkg-config --cflags gdaki) -D_GNU_SOURCE -pthread
+.PHONY: all clean
+all: $(NAME) $(if $(and $(KERNEL),$(NVCC)),lib$(NAME)_cuda.so)
+$(NAME): $(wildcard *.c *.h ../common/*.c ../common/*.h)
+	$(CC) -std=gnu11 $(CFLAGS) $(FLAGS) -o $@ $(filter %.c,$^) $(shell pkg-config --libs gdaki) $(LIBS_$(NAME))
+lib$(NAME)_cuda.so: $(KERNEL) $(wildcard *.h ../common/*.h)
+	$(NVCC) -std=c++17 -O3 -arch=$(CUDA_ARCH) -I../common $(shell pkg-config --cflags-only-I gdaki) \
+		-Xcompiler -fPIC -shared -cudart static -o $@ $<
+clean:
+	rm -f $(NAME) lib$(NAME)_cuda.so
+
+endif
