@@ -6,7 +6,7 @@
 # listed, and each variable that it lists is used by a makefile.
 set -u
 cd "$(dirname "$0")/.." || exit 2
-internal="libs stage remove-old standins run-demo run-tests"
+internal="example-kernel libs stage remove-old standins run-demo run-tests"
 make=(make --no-print-directory -s)
 bad=0
 

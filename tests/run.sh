@@ -9,6 +9,7 @@
 #   check: only the scripts that read sources, headers and archives
 #   targets: run nothing; print the make targets that the selected tests need
 #   T     run the tests whose name contains this shell pattern (all)
+#   LONG  1: the scripts also run their long forms, with ten times the time limit
 #   JOBS  tests at a time (processors + 1, because most tests wait most of the time)
 #   B, SAN, CC, NVCC, CUDA_ARCH, CUDAHOSTCXX as for make. V=1 prints all output of the unit tests.
 # Beside them run, at low priority and one per processor, the tests that only compute: those that
@@ -16,7 +17,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 2
 export B="${B:-build}" SAN="${SAN:-}" CC="${CC:-gcc}" NVCC="${NVCC:-}" V="${V:-}"
-export CUDA_ARCH="${CUDA_ARCH:-}" CUDAHOSTCXX="${CUDAHOSTCXX:-}"
+export CUDA_ARCH="${CUDA_ARCH:-}" CUDAHOSTCXX="${CUDAHOSTCXX:-}" LONG="${LONG:-}"
 T=${T:-} what=${1:-} jobs=${JOBS:-$(($(nproc) + 1))}
 
 # ---- which tests ----
@@ -130,30 +131,34 @@ unit_result() { # name, exit status
 	echo "$numbers" >"$dir/$1.result"
 }
 
-run() { # name, priority
+# A time limit in seconds; the long forms have more.
+limit() { timeout "$(($1 ${LONG:+* 10}))" "${@:2}"; }
+
+run() { # name
 	case $1 in
 	test_*) LIMIT=${LIMIT:-480} tests/run-unit.sh "$B/tests/$1" ;;
 	thread/*) GDAKI_TEST_TIMEOUT=300 tests/run-one.sh "$B/$1" ;;
-	tests/consumers/pyverbs.sh) timeout 300 "$1" --pcap "$B/captures" ;;
-	tests/captures.sh) timeout 300 "$1" "$B/captures" ;;
-	tests/models.sh) timeout 300 "$1" short ;;
-	tests/model/run.sh) timeout 600 nice "$1" replay ;;
+	tests/consumers/pyverbs.sh) limit 300 "$1" --pcap "$B/captures" ;;
+	tests/captures.sh) limit 300 "$1" "$B/captures" ;;
+	tests/models.sh) limit 300 "$1" short ;;
+	tests/model/run.sh) limit 600 nice "$1" replay ;;
 	tests/rebuild.sh | tests/cuda_versions.sh | tests/fuzz.sh | tests/sanity.sh | tests/projects.sh | tests/install.sh | \
-		tests/link.sh | tests/plugin.sh | tests/docs.py)
-		timeout 600 nice "$1" ;;
-	tests/gpu/compile.sh | tests/aarch64.sh) timeout 1500 nice "$1" ;;
-	tests/consumers/rdma_core_current.sh) timeout 900 "$1" ;;
-	tests/consumers/ucx_host.sh) timeout 1200 "$1" "$GDAKI_UCX" ;;
-	tests/consumers/ucx_gdaki.sh) timeout 300 "$1" "$GDAKI_UCX" ;;
-	tests/consumers/nccl*.sh) timeout 900 "$1" "$GDAKI_NCCL" ;;
-	tests/consumers/nvshmem_host.sh) timeout 300 "$1" "$GDAKI_NVSHMEM" ;;
-	tests/consumers/dpdk.sh) timeout 300 "$1" "$GDAKI_DPDK" ;;
-	tests/consumers/peer.sh) timeout 300 "$1" "$GDAKI_PEER" ;;
+		tests/link.sh | tests/plugin.sh)
+		limit 600 nice "$1" ;;
+	tests/docs.py) limit 600 nice "$1" ${LONG:+--long} ;;
+	tests/gpu/compile.sh | tests/aarch64.sh) limit 1500 nice "$1" ;;
+	tests/consumers/rdma_core_current.sh) limit 900 "$1" ;;
+	tests/consumers/ucx_host.sh) limit 1200 "$1" "$GDAKI_UCX" ;;
+	tests/consumers/ucx_gdaki.sh) limit 300 "$1" "$GDAKI_UCX" ;;
+	tests/consumers/nccl*.sh) limit 900 "$1" "$GDAKI_NCCL" ;;
+	tests/consumers/nvshmem_host.sh) limit 300 "$1" "$GDAKI_NVSHMEM" ;;
+	tests/consumers/dpdk.sh) limit 300 "$1" "$GDAKI_DPDK" ;;
+	tests/consumers/peer.sh) limit 300 "$1" "$GDAKI_PEER" ;;
 	tests/consumers/host.sh)
 		read -ra checkouts <<<"$GDAKI_HOST_USERS"
-		timeout 300 "$1" "${checkouts[@]}"
+		limit 300 "$1" "${checkouts[@]}"
 		;;
-	*) timeout 300 "$1" ;;
+	*) limit 300 "$1" ;;
 	esac
 }
 
@@ -181,7 +186,7 @@ in_parallel() { # number: the tests named by standard input
 
 rm -rf "$dir" "$B/captures"
 mkdir -p "$dir"
-export -f run one result unit_result
+export -f run limit one result unit_result
 export dir
 start=$SECONDS
 { [ -z "$untimed" ] || in_parallel "$(nproc)" <<<"$untimed"; } &
