@@ -143,9 +143,8 @@ run() { # name
 	tests/models.sh) limit 300 "$1" short ;;
 	tests/model/run.sh) limit 600 nice "$1" replay ;;
 	tests/rebuild.sh | tests/cuda_versions.sh | tests/fuzz.sh | tests/sanity.sh | tests/projects.sh | tests/install.sh | \
-		tests/link.sh | tests/plugin.sh)
+		tests/link.sh | tests/plugin.sh | tests/docs.py)
 		limit 600 nice "$1" ;;
-	tests/docs.py) limit 600 nice "$1" ${LONG:+--long} ;;
 	tests/gpu/compile.sh | tests/aarch64.sh) limit 1500 nice "$1" ;;
 	tests/consumers/rdma_core_current.sh) limit 900 "$1" ;;
 	tests/consumers/ucx_host.sh) limit 1200 "$1" "$GDAKI_UCX" ;;
