@@ -12,6 +12,7 @@ EXAMPLES := $(addprefix $(B)/bin/,$(EXAMPLE_NAMES))
 EXAMPLE_KERNELS := $(if $(SAN),,$(if $(NVCC),$(notdir $(patsubst %_kernel.cu,%,$(foreach n,$(EXAMPLE_NAMES),$(wildcard examples/$(n)/$(n)_kernel.cu))))))
 CUDA_SO  := $(EXAMPLE_KERNELS:%=$(B)/lib/lib%_cuda.so)
 # Libraries that a program needs besides gdaki's: EXAMPLE_LIBS_NAME.
+EXAMPLE_LIBS_gpunetio_doctor := -ljson-c
 
 # nvcc's options for the architectures, which core/cuda_arch.sh chooses when a kernel is about to be
 # compiled. It changes the file, so that kernels are compiled again, only if the options or nvcc

@@ -54,7 +54,7 @@ flock -n 8 || { echo "aarch64.sh: waiting for another run"; flock -w 900 8 || ex
 
 # ---- the arm64 packages ----
 
-packages="libc6-dev libstdc++6 libibverbs-dev ibverbs-providers libnuma-dev zlib1g-dev libcriterion-dev"
+packages="libc6-dev libstdc++6 libibverbs-dev ibverbs-providers libnuma-dev zlib1g-dev libjson-c-dev libcriterion-dev"
 
 sources() { # prints the line for apt
 	local mirror=${GDAKI_ARM64_MIRROR:-} keys ID='' VERSION_CODENAME=''

@@ -10,7 +10,7 @@ set -eu
 pkgs=""
 for group in "$@"; do
 	case $group in
-	build) pkgs="$pkgs gcc libc6-dev libibverbs-dev libnuma-dev zlib1g-dev" ;;
+	build) pkgs="$pkgs gcc libc6-dev libibverbs-dev libnuma-dev zlib1g-dev libjson-c-dev" ;;
 	demo) pkgs="$pkgs ibverbs-providers" ;;
 	test) pkgs="$pkgs g++ libcriterion-dev libnl-route-3-dev ibverbs-utils tshark python3 binutils
 		python3-pyverbs python3-scapy iproute2 perftest ucx-utils spin

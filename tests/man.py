@@ -20,6 +20,7 @@ BUILD = os.environ.get("B", "build")
 LIBRARY = "core/gdaki.7"
 PROGRAMS = {
     "tests/softnic/softnic-run.1": "softnic-run",
+    "examples/gpunetio_doctor/gpunetio_doctor.1": "gpunetio_doctor",
     "examples/gpunetio_verbs_put_bw/gpunetio_verbs_put_bw.1": "gpunetio_verbs_put_bw",
     "examples/hello_put/hello_put.1": "hello_put",
 }

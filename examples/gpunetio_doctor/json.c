@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* The report as JSON. */
+#include <stdio.h>
+
+#include <json-c/json.h>
+
+#include "host/gdk_version.h"
+#include "report.h"
+
+static struct json_object *text_or_null(const char *text)
+{
+	return text ? json_object_new_string(text) : NULL;
+}
+
+static struct json_object *json_result(const struct dr_result *x)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "scope", text_or_null(x->scope));
+	json_object_object_add(o, "check", text_or_null(x->check));
+	json_object_object_add(o, "level", text_or_null(dr_level_word(x->level)));
+	json_object_object_add(o, "text", text_or_null(x->text));
+	json_object_object_add(o, "fix", text_or_null(x->fix));
+	return o;
+}
+
+int dr_print_json(struct dr_report *r)
+{
+	struct json_object *top = json_object_new_object(), *checks = json_object_new_array();
+
+	for (size_t i = 0; i < r->num; i++)
+		json_object_array_add(checks, json_result(&r->results[i]));
+	json_object_object_add(top, "version", text_or_null(GDK_VERSION));
+	json_object_object_add(top, "checks", checks);
+	puts(json_object_to_json_string_ext(top, JSON_C_TO_STRING_PRETTY |
+							 JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(top);
+	return fflush(stdout) ? -1 : 0;
+}
