@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * What distinguishes one program from another. The main() of a program is
+ * "return ex_main(argc, argv, &program);": options, exchange with the peer, launches, checks and
+ * reports are common to all.
+ */
+#ifndef EXAMPLES_PROGRAM_H
+#define EXAMPLES_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum ex_kind { EX_BANDWIDTH, EX_LATENCY };
+
+struct ex_program {
+	const char *name, *summary;
+	enum ex_kind kind;
+	bool pingpong;	   /* the server launches the kernel, too */
+	bool reads;	   /* gets: the server's data is read, and the client checks it */
+	bool signals;	   /* each message also adds 1 to the peer's flag of the thread; checked */
+	bool counter;	   /* the companion queue pair does the addition */
+	bool one_block;	   /* all threads of a queue pair must be in one block */
+	bool one_thread;   /* each queue pair has one thread and one block: no -b, -t and -e */
+	uint32_t handlers; /* 1 << handler for each handler that the program supports */
+	uint32_t host_threads, gpu_threads, gpu_blocks, iters; /* defaults */
+};
+
+/* Returns the exit status of the program: 0 on success, 1 after an error, 2 for wrong usage. */
+int ex_main(int argc, char **argv, const struct ex_program *program);
+
+#endif
