@@ -70,9 +70,9 @@ static const char *linked_names(const struct choice *c, char *buf, size_t len)
 
 	buf[0] = '\0';
 	for (i = 0; i < c->num; i++)
-		if (*c->slots[i].ops)
+		if (*c->slots[i].ops && at < len)
 			at += (size_t)snprintf(buf + at, len - at, "%s%s", at ? ", " : "",
-					       c->slots[i].name);
+					       (*c->slots[i].ops)->name);
 	return at ? buf : "none";
 }
 
@@ -85,6 +85,7 @@ static const struct gdk_doorbell *try_one(struct choice *c, const struct gdk_doo
 	doca_error_t probed;
 
 	to->handler = (uint8_t)h;
+	to->strategy = db ? db->name : strategy_of(h);
 	if (db) {
 		to->reason = "supported by this GPU and NIC";
 		probed = db->probe(ask, h, &to->reason);
@@ -93,7 +94,7 @@ static const struct gdk_doorbell *try_one(struct choice *c, const struct gdk_doo
 		if (probed == DOCA_ERROR_NO_MEMORY)
 			c->err = probed;
 	}
-	gdk_info("handler %s (%s) on GPU %s: %s: %s", gdk_handler_name(h), strategy_of(h),
+	gdk_info("handler %s (%s) on GPU %s: %s: %s", gdk_handler_name(h), to->strategy,
 		 gdk_gpu_name(ask->gpu), to->usable ? "usable" : "not usable", to->reason);
 	return to->usable ? db : NULL;
 }
@@ -182,7 +183,7 @@ void gdk_doorbell_report(const struct gdk_decision *decision, struct gdk_handler
 		struct gdk_handler_candidate *to = &report->candidates[i];
 
 		to->handler = c->handler;
-		to->strategy = strategy_of(c->handler);
+		to->strategy = c->strategy;
 		to->usable = c->usable;
 		snprintf(to->reason, sizeof(to->reason), "%s", c->reason);
 	}

@@ -32,11 +32,12 @@ static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_
 	return gdk_gpu_unmap_reg(ask->gpu, ask->uar->reg_addr);
 }
 
-static doca_error_t attach(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *dev)
+static doca_error_t attach(struct doca_gpu_verbs_qp *qp, struct doca_gpu_dev_verbs_qp *dev)
 {
+	struct gdk_db_qp *x = gdk_to_db_qp(qp);
 	const char *how = NULL;
 	void *reg_gpu;
-	doca_error_t err = gdk_gpu_map_reg(x->pub.gpu_dev, x->uar->reg_addr, &reg_gpu, &how);
+	doca_error_t err = gdk_gpu_map_reg(qp->gpu_dev, x->uar->reg_addr, &reg_gpu, &how);
 
 	if (err != DOCA_SUCCESS) {
 		gdk_err("QP 0x%x: cannot map the register page for the GPU: %s", x->qpn, how);
@@ -44,13 +45,13 @@ static doca_error_t attach(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *de
 	}
 	x->reg_on_host = !how || !strstr(how, "mapped as device memory");
 	dev->sq_db = reg_gpu;
-	x->pub.sq_db = x->uar->reg_addr;
+	qp->sq_db = x->uar->reg_addr;
 	return DOCA_SUCCESS;
 }
 
-static void detach(struct gdk_db_qp *x)
+static void detach(struct doca_gpu_verbs_qp *qp)
 {
-	(void)gdk_gpu_unmap_reg(x->pub.gpu_dev, x->pub.sq_db);
+	(void)gdk_gpu_unmap_reg(qp->gpu_dev, qp->sq_db);
 }
 
 static const struct gdk_doorbell ops = {

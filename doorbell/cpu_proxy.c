@@ -5,16 +5,12 @@
  * it and writes the DBREC and the doorbell register. The counters of one NIC and GPU are
  * packed, eight in a cache line, in pages near the NIC, so that a thread polls few lines.
  * The CPU thread is a thread of a service (service.c) or the caller of
- * doca_gpu_verbs_cpu_proxy_progress; this file creates no threads.
+ * doca_gpu_verbs_cpu_proxy_progress. This file creates no threads; its step is in cpu_proxy_step.c.
  */
-#include <endian.h>
-
 #include "core/log.h"
 #include "doorbell/cpu_proxy.h"
-#include "doorbell/mmio.h"
 
 static struct gdk_words counters = GDK_WORDS_INIT("proxy counters");
-atomic_uint gdk_proxy_services;
 
 static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_verbs_nic_handler h,
 			  const char **reason)
@@ -30,7 +26,7 @@ static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_
 		*reason = "the device does not support DBREC-less QPs (ConnectX-8 or newer does)";
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	if (ask->qp && !ask->qp->no_dbr && !ask->qp->dbrec_cpu) {
+	if (ask->qp && !gdk_to_db_qp(ask->qp)->no_dbr && !ask->qp->sq_dbrec) {
 		*reason = "the CPU cannot write the memory of the QP's DBREC";
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
@@ -57,8 +53,9 @@ static void warn_auto(const struct gdk_db_qp *x)
 		 x->qpn, why);
 }
 
-static doca_error_t attach(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *dev)
+static doca_error_t attach(struct doca_gpu_verbs_qp *qp, struct doca_gpu_dev_verbs_qp *dev)
 {
+	struct gdk_db_qp *x = gdk_to_db_qp(qp);
 	struct gdk_word counter;
 	doca_error_t err;
 
@@ -66,7 +63,7 @@ static doca_error_t attach(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *de
 		gdk_err("QP 0x%x: cannot use CPU_PROXY: the CPU cannot write the DBREC", x->qpn);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	err = gdk_word_get(&counters, x->pub.gpu_dev, x->dev, &counter);
+	err = gdk_word_get(&counters, qp->gpu_dev, x->dev, &counter);
 	if (err != DOCA_SUCCESS)
 		return err;
 	__atomic_store_n(counter.cpu, 0, __ATOMIC_RELAXED);
@@ -74,108 +71,28 @@ static doca_error_t attach(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *de
 	 * gdk_scan_pass(). */
 	atomic_fetch_add_explicit(&gdk_counter_falls, 1, memory_order_release);
 	x->proxy.page = counter.page;
-	x->pub.cpu_db = counter.cpu;
-	x->pub.sq_db = x->reg;
-	x->pub.cpu_proxy = true;
+	qp->cpu_db = counter.cpu;
+	qp->cpu_proxy = true;
 	dev->sq_db = counter.gpu;
 	warn_auto(x);
 	return DOCA_SUCCESS;
 }
 
-static void detach(struct gdk_db_qp *x)
+static void detach(struct doca_gpu_verbs_qp *qp)
 {
+	struct gdk_db_qp *x = gdk_to_db_qp(qp);
+
 	if (x->proxy.page)
-		gdk_word_put(&counters, x->proxy.page, x->pub.cpu_db);
+		gdk_word_put(&counters, x->proxy.page, qp->cpu_db);
 	x->proxy.page = NULL;
-	x->pub.cpu_db = NULL;
+	qp->cpu_db = NULL;
 }
 
 /* The caller holds step_lock. Release as in attach(). */
-static void reset(struct gdk_db_qp *x)
+static void reset(struct doca_gpu_verbs_qp *qp)
 {
-	__atomic_store_n(x->pub.cpu_db, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(qp->cpu_db, 0, __ATOMIC_RELEASE);
 	atomic_fetch_add_explicit(&gdk_counter_falls, 1, memory_order_release);
-}
-
-/* Rings if the counter was raised. The caller holds step_lock. */
-static bool ring_raised(struct gdk_db_qp *x)
-{
-	struct doca_gpu_verbs_qp *qp = &x->pub;
-	union {
-		uint32_t word[2];
-		uint64_t reg;
-	} db;
-	/* Acquire: pairs with the release fence of the GPU thread, which stored the WQEs below pi
-	 * before it raised the counter. The stores that follow are ordered after these WQEs. */
-	uint64_t pi = __atomic_load_n(qp->cpu_db, __ATOMIC_ACQUIRE), rings;
-
-	if (pi == qp->sq_wqe_pi_last)
-		return false;
-	db.word[0] = htobe32((uint32_t)(pi << 8));
-	db.word[1] = qp->sq_num_shift8_be;
-	/* Release: the NIC can read the DBREC at any time, and must see the WQEs below pi if it
-	 * sees this value. */
-	if (x->dbrec_cpu)
-		gdk_mmio_write_dbrec(x->dbrec_cpu, htobe32((uint32_t)(pi & 0xffff)));
-	gdk_mmio_before_register();
-	gdk_mmio_write8(qp->sq_db, db.reg);
-	gdk_mmio_flush();
-	__atomic_store_n(&qp->sq_wqe_pi_last, pi, __ATOMIC_RELAXED);
-	rings = atomic_load_explicit(&x->proxy.rings, memory_order_relaxed);
-	atomic_store_explicit(&x->proxy.rings, rings + 1, memory_order_relaxed);
-	return true;
-}
-
-/* Checks without step_lock whether the counter was raised. A counter in a state block can only be
- * read under the lock, because a reset overwrites the whole block. So the function returns true for
- * it. */
-static bool is_raised(const struct gdk_db_qp *x)
-{
-	return !x->proxy.page || __atomic_load_n(x->pub.cpu_db, __ATOMIC_RELAXED) !=
-					 __atomic_load_n(&x->pub.sq_wqe_pi_last, __ATOMIC_RELAXED);
-}
-
-enum gdk_step gdk_proxy_step(struct gdk_db_qp *x)
-{
-	bool rang;
-
-	if (!is_raised(x))
-		return GDK_STEP_NONE;
-	if (pthread_spin_trylock(&x->proxy.step_lock))
-		return GDK_STEP_BUSY;
-	rang = ring_raised(x);
-	pthread_spin_unlock(&x->proxy.step_lock);
-	return rang ? GDK_STEP_RANG : GDK_STEP_NONE;
-}
-
-bool gdk_proxy_drain(struct gdk_db_qp *x)
-{
-	bool rang;
-
-	pthread_spin_lock(&x->proxy.step_lock);
-	rang = ring_raised(x);
-	pthread_spin_unlock(&x->proxy.step_lock);
-	return rang;
-}
-
-doca_error_t doca_gpu_verbs_cpu_proxy_progress(struct doca_gpu_verbs_qp *qp_cpu,
-					       bool *out_progressed)
-{
-	struct gdk_db_qp *x;
-	bool rang;
-
-	GDK_CHECK_PTR(qp_cpu);
-	x = gdk_to_db_qp(qp_cpu);
-	if (!qp_cpu->cpu_proxy) {
-		gdk_err("QP 0x%x: no CPU progress for handler %s (expected CPU_PROXY, or "
-			"NO_DBR_SW_EMULATED mode)",
-			x->qpn, gdk_handler_name(x->decision.chosen));
-		return DOCA_ERROR_NOT_SUPPORTED;
-	}
-	rang = is_raised(x) && gdk_proxy_drain(x);
-	if (out_progressed)
-		*out_progressed = rang;
-	return DOCA_SUCCESS;
 }
 
 static const struct gdk_doorbell ops = {

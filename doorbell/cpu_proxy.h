@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Parts of the CPU proxy: one step for one queue pair (cpu_proxy.c), and a scan set, which
+ * Parts of the CPU proxy: one step for one queue pair (cpu_proxy_step.c), and a scan set, which
  * polls the counters of many queue pairs together (cpu_proxy_scan.c). Neither creates
  * threads; service.c does.
  */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The interface between queue pairs and doorbell strategies. Each strategy is one archive
- * that defines gdk_doorbell_NAME, a pointer to its operations. libgdaki_db_none.a defines these
- * pointers as NULL for the strategies that are not linked. Device code is in *_dev.h.
+ * What queue pairs and gdaki's doorbell strategies share besides the interface of strategies
+ * (gdaki_strategy.h). Each strategy is one archive that defines gdk_doorbell_NAME, a pointer to
+ * its operations. libgdaki_db_none.a defines these pointers as NULL for the strategies that are not
+ * linked. Device code is in *_dev.h.
  *
  * Each QP gets its strategy once, by gdk_doorbell_pick(): a high-level QP before it is
  * created, any other QP at its export.
@@ -19,6 +20,7 @@
 #include "core/net_dev.h"
 #include "host/gdaki_core.h"
 #include "host/gdaki_doorbell.h"
+#include "host/gdaki_strategy.h"
 #include "uar/uar.h"
 
 /* Checks an argument that is a handler, as the macros of core/log.h do. */
@@ -27,8 +29,6 @@
 #define GDK_HANDLERS " (expected 0 AUTO, 1 CPU_PROXY, 2 GPU_SM_DB, 6 GPU_SM_BF or 10 GPU_SM_NO_DBR)"
 
 struct gdk_db_qp;
-struct gdk_doorbell;
-struct gdk_slot;
 struct gdk_worker;
 
 /* The result of a choice: a gdk_handler_report whose reasons are pointers to static text. */
@@ -37,6 +37,7 @@ struct gdk_decision {
 	enum doca_gpu_dev_verbs_nic_handler asked, chosen;
 	unsigned int num_candidates;
 	struct gdk_candidate {
+		const char *strategy; /* name of the strategy that was probed, or that is missing */
 		const char *reason;
 		uint8_t handler; /* enum doca_gpu_dev_verbs_nic_handler */
 		bool usable;
@@ -79,74 +80,16 @@ struct gdk_db_qp {
 	struct gdk_decision decision;
 };
 
-static inline struct gdk_db_qp *gdk_to_db_qp(struct doca_gpu_verbs_qp *qp)
+static inline struct gdk_db_qp *gdk_to_db_qp(const struct doca_gpu_verbs_qp *qp)
 {
 	return GDK_CONTAINER_OF(qp, struct gdk_db_qp, pub);
 }
-
-/* Input of the choice. */
-struct gdk_doorbell_ask {
-	doca_gpu_t *gpu;
-	struct doca_dev *dev;
-	struct doca_verbs_uar *uar;
-	enum doca_gpu_dev_verbs_nic_handler want; /* AUTO, or one handler */
-	enum doca_gpu_verbs_send_dbr_mode_ext dbr_mode;
-	bool dbr_mode_stated;	    /* the caller requires dbr_mode; else AUTO may use VALID_DBR */
-	const struct gdk_db_qp *qp; /* NULL: the QP does not exist yet */
-};
-
-struct gdk_doorbell {
-	const char *name;
-	uint32_t handlers;  /* 1u << nic_handler for each handler that it implements */
-	bool dbrec_on_host; /* the CPU must be able to write the DBREC */
-	/* Checks whether handler h can work. *reason is static text, also on success. */
-	doca_error_t (*probe)(const struct gdk_doorbell_ask *ask,
-			      enum doca_gpu_dev_verbs_nic_handler h, const char **reason);
-	/* Sets sq_db and the other members of x and dev that the strategy owns. dev is the host's
-	 * image of the device struct, which the caller then copies to the GPU. */
-	doca_error_t (*attach)(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *dev);
-	void (*detach)(struct gdk_db_qp *x);
-	/* Resets the strategy's counter of a QP. The caller holds proxy.step_lock. NULL: there is
-	 * no such counter. */
-	void (*reset)(struct gdk_db_qp *x);
-};
 
 /* One strategy as it was linked into the program. *ops is NULL if it was not linked. */
 struct gdk_slot {
 	const char *name;
 	const struct gdk_doorbell *const *ops;
 };
-
-extern const struct gdk_doorbell *const gdk_doorbell_gpu_sm;
-extern const struct gdk_doorbell *const gdk_doorbell_bf;
-extern const struct gdk_doorbell *const gdk_doorbell_cpu_proxy;
-extern const bool gdk_doorbell_gpu_sm_linked;
-extern const bool gdk_doorbell_bf_linked;
-extern const bool gdk_doorbell_cpu_proxy_linked;
-
-/*
- * Every strategy defines this symbol, and qp/strategies.c refers to it. A program without any
- * strategy does not link, and the linker prints the name, which tells the user what to do. It is
- * hidden, so that linking a shared library without a strategy fails, too.
- */
-#define GDK_ANY_STRATEGY \
-	gdk_error_no_doorbell_strategy__link_lgdaki_or_put_lgdaki_db_NAME_behind_lgdaki_qp
-extern const bool GDK_ANY_STRATEGY __attribute__((__visibility__("hidden")));
-
-/*
- * Defines the symbols of a strategy. They are in one object file, so that a reference to any of
- * them takes the strategy.
- *   gdk_doorbell_NAME         its operations
- *   gdk_doorbell_NAME_linked  see core/unlinked.c
- *   gdk_link_db_NAME          the linker option -u takes the strategy wherever its archive is;
- *                             the CMake package uses this
- */
-#define GDK_DOORBELL(strategy, operations) \
-	const struct gdk_doorbell *const gdk_doorbell_##strategy = (operations); \
-	const bool gdk_doorbell_##strategy##_linked = true; \
-	extern const bool gdk_link_db_##strategy; \
-	const bool gdk_link_db_##strategy = true; \
-	__attribute__((__weak__)) const bool GDK_ANY_STRATEGY = true
 
 /* Chooses a strategy and a handler. Fills decision with a reason per candidate, also on failure. */
 doca_error_t gdk_doorbell_pick(const struct gdk_slot *slots, size_t num,

@@ -21,8 +21,8 @@ extern "C" {
 /** One handler that the library tested before it chose. */
 struct gdk_handler_candidate {
 	enum doca_gpu_dev_verbs_nic_handler handler; /**< the handler that was tested */
-	const char *strategy;		     /**< its strategy: "gpu_sm", "bf", "cpu_proxy" */
-	bool usable;			     /**< it works on this GPU, NIC and UAR */
+	const char *strategy; /**< its strategy: "gpu_sm", "bf", "cpu_proxy" or a replacement */
+	bool usable;	      /**< it works on this GPU, NIC and UAR */
 	char reason[GDK_HANDLER_REASON_LEN]; /**< why it is usable or not, in English */
 };
 

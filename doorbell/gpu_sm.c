@@ -33,7 +33,7 @@ static doca_error_t probe_no_dbr(const struct gdk_doorbell_ask *ask, const char 
 static void *ask_register(const struct gdk_doorbell_ask *ask)
 {
 	if (ask->qp)
-		return ask->qp->reg;
+		return gdk_to_db_qp(ask->qp)->reg;
 	return ask->dbr_mode == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW
 		       ? ask->uar->dbr_less_addr
 		       : ask->uar->reg_addr;
@@ -64,10 +64,11 @@ static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_
 	return gdk_gpu_unmap_reg(ask->gpu, reg);
 }
 
-static doca_error_t attach(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *dev)
+static doca_error_t attach(struct doca_gpu_verbs_qp *qp, struct doca_gpu_dev_verbs_qp *dev)
 {
+	struct gdk_db_qp *x = gdk_to_db_qp(qp);
 	void *reg_gpu;
-	bool emulated = x->pub.send_dbr_mode_ext ==
+	bool emulated = qp->send_dbr_mode_ext ==
 			DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED;
 	struct gdk_qp_state *state;
 	const char *how = NULL;
@@ -78,25 +79,24 @@ static doca_error_t attach(struct gdk_db_qp *x, struct doca_gpu_dev_verbs_qp *de
 			x->qpn);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	err = gdk_gpu_map_reg(x->pub.gpu_dev, x->reg, &reg_gpu, &how);
+	err = gdk_gpu_map_reg(qp->gpu_dev, x->reg, &reg_gpu, &how);
 	if (err != DOCA_SUCCESS) {
 		gdk_err("QP 0x%x: cannot map the register page for the GPU: %s", x->qpn, how);
 		return err;
 	}
 	x->reg_on_host = !how || !strstr(how, "mapped as device memory");
 	if (emulated) {
-		state = gdk_gpu_cpu_ptr(x->pub.gpu_dev, x->state);
-		x->pub.cpu_db = &state->rung;
-		x->pub.cpu_proxy = true;
+		state = gdk_gpu_cpu_ptr(qp->gpu_dev, x->state);
+		qp->cpu_db = &state->rung;
+		qp->cpu_proxy = true;
 	}
 	dev->sq_db = reg_gpu;
-	x->pub.sq_db = x->reg;
 	return DOCA_SUCCESS;
 }
 
-static void detach(struct gdk_db_qp *x)
+static void detach(struct doca_gpu_verbs_qp *qp)
 {
-	(void)gdk_gpu_unmap_reg(x->pub.gpu_dev, x->pub.sq_db);
+	(void)gdk_gpu_unmap_reg(qp->gpu_dev, qp->sq_db);
 }
 
 static const struct gdk_doorbell ops = {

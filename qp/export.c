@@ -228,7 +228,7 @@ static doca_error_t choose(struct gdk_export *x, const struct gdk_export_ask *wh
 		.want = what->handler,
 		.dbr_mode = what->mode,
 		.dbr_mode_stated = true,
-		.qp = &x->q,
+		.qp = &x->q.pub,
 	};
 	doca_error_t err = DOCA_SUCCESS;
 
@@ -259,6 +259,7 @@ static struct gdk_export *export_new(const struct gdk_export_ask *what)
 	x->q.dev = qp->dev;
 	x->q.uar = qp->uar;
 	x->q.reg = gdk_qp_db_reg(qp);
+	x->q.pub.sq_db = x->q.reg;
 	x->cq = what->cq;
 	x->wait_limit_ns = GDK_WAIT_LIMIT_NS;
 	x->q.pub.sq_dbrec = dbrec_cpu(qp, what->gpu);
@@ -305,7 +306,7 @@ static doca_error_t export_locked(const struct gdk_export_ask *what, struct doca
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	fill_dev(x);
-	err = x->q.decision.db->attach(&x->q, &x->dev);
+	err = x->q.decision.db->attach(&x->q.pub, &x->dev);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	x->state_flags = state_flags(x);
@@ -320,7 +321,7 @@ static doca_error_t export_locked(const struct gdk_export_ask *what, struct doca
 
 err_watch:
 	gdk_watch_close(x);
-	x->q.decision.db->detach(&x->q);
+	x->q.decision.db->detach(&x->q.pub);
 err_free:
 	export_free(x);
 err_cq:
@@ -392,7 +393,7 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	qp->qp->exported = NULL;
 	gdk_watch_close(x); /* after this, a transition does not use x any more */
 	pthread_mutex_unlock(&qp->qp->lock);
-	x->q.decision.db->detach(&x->q);
+	x->q.decision.db->detach(&x->q.pub);
 	atomic_store(&x->cq->exported, false);
 	export_free(x);
 	return DOCA_SUCCESS;

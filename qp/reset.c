@@ -208,7 +208,7 @@ static doca_error_t reset_locked(struct gdk_export *x)
 	/* Relaxed: resets and proxy steps hold step_lock, and other threads only read the value. */
 	atomic_store_explicit(&x->q.proxy.rings, 0, memory_order_relaxed);
 	if (x->q.decision.db->reset)
-		x->q.decision.db->reset(&x->q);
+		x->q.decision.db->reset(&x->q.pub);
 	x->dev.sq_rsvd_index = 0;
 	x->dev.cq_sq.cqe_rsvd = producer;
 	err = gdk_export_write_state(x, producer);

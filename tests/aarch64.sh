@@ -170,7 +170,7 @@ barriers() {
 		grep '^[<>]' "$arm/barriers.diff"
 		bad=1
 	}
-	emitted "$arm/obj/doorbell/cpu_proxy.o" | grep -q 'dmb osh, stlr, dsb st, str, dsb st' || {
+	emitted "$arm/obj/doorbell/cpu_proxy_step.o" | grep -q 'dmb osh, stlr, dsb st, str, dsb st' || {
 		echo "aarch64.sh: the proxy does not order WQEs, DBREC and register by these barriers"
 		bad=1
 	}
