@@ -82,14 +82,31 @@ int dr_list(const struct dr_env *env, struct dr_names *names, const char *fmt, .
 void dr_find_gpus(const struct dr_env *env, struct dr_names *gpus);
 void dr_find_devices(const struct dr_env *env, struct dr_names *devices);
 
+/* ---- child.c ---- */
+typedef void dr_child_fn(const struct dr_env *env, struct dr_report *r, const void *arg);
+/* Runs fn in a child process; its results get into r. If it blocks or crashes, the result of check
+ * in scope is DR_FAIL. The child has no effect on other variables of this process. */
+void dr_in_child(const struct dr_env *env, struct dr_report *r, const char *scope,
+		 const char *check, dr_child_fn *fn, const void *arg);
+
+struct dr_log {
+	int file, stderr_copy;
+	char text[512];
+};
+/* Between the two calls, what the library logs is collected instead of printed. */
+void dr_log_begin(struct dr_log *log);
+void dr_log_end(struct dr_log *log);
+
 /* ---- report.c, json.c, verdict.c ---- */
 struct dr_report *dr_report_new(const struct dr_env *env);
 void dr_report_free(struct dr_report *r);
 void dr_print_text(struct dr_report *r);
-int dr_print_json(struct dr_report *r);
+int dr_print_json(struct dr_report *r, int status);
 /* Notes the handler that gdaki takes for a GPU and a device. text: why. */
 void dr_add_handler(struct dr_report *r, const char *gpu, const char *device, const char *handler,
 		    const char *text);
+/* CPU threads take the place of a GPU: the user selected them, or there is no GPU. */
+bool dr_uses_host_gpu(const struct dr_env *env);
 /* Returns the exit status. */
 int dr_verdict(struct dr_report *r);
 

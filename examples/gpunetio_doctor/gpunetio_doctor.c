@@ -190,20 +190,39 @@ static bool keep(struct dr_names *names, const char *name)
 	return false;
 }
 
-static void select_parts(struct dr_env *env, struct dr_report *r)
+/* /sys may list GPUs that the driver does not offer to this process, and lack others. So a GPU that
+ * it does not list is tried, unless the machine is a recorded one. */
+static void select_gpu(struct dr_env *env, struct dr_report *r)
 {
 	char scope[DR_NAME_LEN + 8];
 
+	if (!strcmp(env->gpu, DR_HOST_GPU)) {
+		env->gpus.num = 0;
+		return;
+	}
+	if (keep(&env->gpus, env->gpu))
+		return;
+	snprintf(scope, sizeof(scope), "gpu %s", env->gpu);
+	dr_add(r, scope, "present", env->probe ? DR_WARN : DR_FAIL,
+	       "list the GPUs: lspci -d 10de:", "no NVIDIA GPU in /sys has this PCI address");
+	snprintf(env->gpus.name[0], DR_NAME_LEN, "%s", env->gpu);
+	env->gpus.num = 1;
+}
+
+static void select_parts(struct dr_env *env, struct dr_report *r)
+{
 	dr_find_gpus(env, &env->gpus);
 	dr_find_devices(env, &env->devices);
-	if (env->gpu && !keep(&env->gpus, env->gpu) && strcmp(env->gpu, DR_HOST_GPU)) {
-		snprintf(scope, sizeof(scope), "gpu %s", env->gpu);
-		dr_add(r, scope, "present", DR_FAIL,
-		       "list the GPUs: lspci -d 10de:", "no NVIDIA GPU has this PCI address");
-	}
+	if (env->gpu)
+		select_gpu(env, r);
 	if (env->device && !keep(&env->devices, env->device))
 		dr_add(r, env->device, "present", DR_FAIL, "list the devices: ibv_devices",
-		       "no RDMA device has this name");
+		       "no RDMA device in /sys/class/infiniband has this name");
+	else if (!env->devices.num)
+		dr_add(r, "host", "rdma-device", DR_FAIL,
+		       "lspci -d 15b3: lists the NICs of NVIDIA; modprobe mlx5_ib loads their "
+		       "driver; without a NIC: softnic-run -- gpunetio_doctor",
+		       "no RDMA device in /sys/class/infiniband");
 }
 
 int main(int argc, char **argv)
@@ -225,7 +244,7 @@ int main(int argc, char **argv)
 	dr_check_pair(&a.env, r);
 	rc = dr_verdict(r);
 	if (a.json)
-		rc = dr_print_json(r) ? 1 : rc;
+		rc = dr_print_json(r, rc) ? 1 : rc;
 	else
 		dr_print_text(r);
 	dr_report_free(r);

@@ -25,14 +25,37 @@ static struct json_object *json_result(const struct dr_result *x)
 	return o;
 }
 
-int dr_print_json(struct dr_report *r)
+static void add_combination(const struct dr_combination *c, void *arg)
 {
+	struct json_object *o = json_object_new_object(), *failed = NULL;
+
+	if (c->failed) {
+		failed = json_object_new_object();
+		json_object_object_add(failed, "scope", text_or_null(c->failed->scope));
+		json_object_object_add(failed, "check", text_or_null(c->failed->check));
+	}
+	json_object_object_add(o, "gpu", text_or_null(c->gpu));
+	json_object_object_add(o, "device", text_or_null(c->device));
+	json_object_object_add(o, "port", json_object_new_int(c->port));
+	json_object_object_add(o, "works", json_object_new_boolean(c->works));
+	json_object_object_add(o, "failed", failed);
+	json_object_object_add(o, "handler", text_or_null(c->choice ? c->choice->handler : NULL));
+	json_object_object_add(o, "reason", text_or_null(c->choice ? c->choice->text : NULL));
+	json_object_array_add(arg, o);
+}
+
+int dr_print_json(struct dr_report *r, int status)
+{
+	struct json_object *combinations = json_object_new_array();
 	struct json_object *top = json_object_new_object(), *checks = json_object_new_array();
 
 	for (size_t i = 0; i < r->num; i++)
 		json_object_array_add(checks, json_result(&r->results[i]));
 	json_object_object_add(top, "version", text_or_null(GDK_VERSION));
 	json_object_object_add(top, "checks", checks);
+	dr_each_combination(r, add_combination, combinations);
+	json_object_object_add(top, "combinations", combinations);
+	json_object_object_add(top, "exit_status", json_object_new_int(status));
 	puts(json_object_to_json_string_ext(top, JSON_C_TO_STRING_PRETTY |
 							 JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(top);

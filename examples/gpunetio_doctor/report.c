@@ -25,14 +25,18 @@ struct dr_report *dr_report_new(const struct dr_env *env)
 	return r;
 }
 
+static void free_result(struct dr_result *x)
+{
+	free(x->scope);
+	free(x->check);
+	free(x->text);
+	free(x->fix);
+}
+
 void dr_report_free(struct dr_report *r)
 {
-	for (size_t i = 0; i < r->num; i++) {
-		free(r->results[i].scope);
-		free(r->results[i].check);
-		free(r->results[i].text);
-		free(r->results[i].fix);
-	}
+	for (size_t i = 0; i < r->num; i++)
+		free_result(&r->results[i]);
 	free(r->results);
 	free(r->choices);
 	free(r);
@@ -73,7 +77,26 @@ void dr_add(struct dr_report *r, const char *scope, const char *check, enum dr_l
 	va_end(args);
 	if (len < 0)
 		result.text = check_alloc(NULL);
-	insert(r, &result);
+	if (!dr_to_parent(r, &result)) {
+		insert(r, &result);
+		return;
+	}
+	free_result(&result);
+}
+
+void dr_add_handler(struct dr_report *r, const char *gpu, const char *device, const char *handler,
+		    const char *text)
+{
+	struct dr_choice c;
+
+	snprintf(c.gpu, sizeof(c.gpu), "%s", gpu);
+	snprintf(c.device, sizeof(c.device), "%s", device);
+	snprintf(c.handler, sizeof(c.handler), "%s", handler);
+	snprintf(c.text, sizeof(c.text), "%s", text);
+	if (dr_handler_to_parent(r, &c))
+		return;
+	r->choices = check_alloc(realloc(r->choices, (r->num_choices + 1) * sizeof(c)));
+	r->choices[r->num_choices++] = c;
 }
 
 const char *dr_level_word(enum dr_level level)
@@ -83,15 +106,42 @@ const char *dr_level_word(enum dr_level level)
 	return words[level];
 }
 
+static void print_combination(const struct dr_combination *c, void *arg)
+{
+	(void)arg;
+	printf("  gpu %s + %s port %d: ", c->gpu, c->device, c->port);
+	if (c->failed)
+		printf("cannot work (%s: %s)\n", c->failed->scope, c->failed->check);
+	else if (c->choice)
+		printf("works; AUTO takes %s: %s\n", c->choice->handler, c->choice->text);
+	else
+		printf("no check failed; no device was opened\n");
+}
+
+static void count(const struct dr_report *r, int counts[])
+{
+	for (size_t i = 0; i < r->num; i++)
+		counts[r->results[i].level]++;
+}
+
 void dr_print_text(struct dr_report *r)
 {
+	int counts[DR_UNKNOWN + 1] = { 0 };
+
 	for (size_t i = 0; i < r->num; i++) {
 		const struct dr_result *x = &r->results[i];
 
 		if (!i || strcmp(x->scope, x[-1].scope))
-			printf("%s%s\n", i ? "\n" : "", x->scope);
-		printf("  %-7s  %-20s %s\n", dr_level_word(x->level), x->check, x->text);
+			printf("%s\n", x->scope);
+		printf("  %-7s %-18s %s\n", dr_level_word(x->level), x->check, x->text);
 		if (x->fix)
-			printf("           %-20s fix: %s\n", "", x->fix);
+			printf("          fix: %s\n", x->fix);
+		if (i + 1 < r->num && strcmp(x->scope, x[1].scope))
+			putchar('\n');
 	}
+	puts("\nsummary");
+	dr_each_combination(r, print_combination, NULL);
+	count(r, counts);
+	printf("  %d ok, %d warn, %d FAIL, %d unknown\n", counts[DR_OK] + counts[DR_NOTE],
+	       counts[DR_WARN], counts[DR_FAIL], counts[DR_UNKNOWN]);
 }

@@ -14,7 +14,7 @@ struct dr_result {
 struct dr_choice { /* the handler for one GPU and device */
 	char gpu[DR_NAME_LEN], device[DR_NAME_LEN];
 	char handler[DR_NAME_LEN];
-	char text[256];
+	char text[512];
 };
 
 struct dr_report {
@@ -25,6 +25,22 @@ struct dr_report {
 	size_t num_choices;
 	int sink; /* in a child process: pipe to the parent, which gets the results; otherwise -1 */
 };
+
+/* child.c: in a child process they send the item to the parent and return true. */
+bool dr_to_parent(struct dr_report *r, const struct dr_result *x);
+bool dr_handler_to_parent(struct dr_report *r, const struct dr_choice *c);
+
+/* verdict.c */
+struct dr_combination {
+	const char *gpu, *device; /* gpu: address, or "host" */
+	int port;
+	bool works;
+	const struct dr_choice *choice; /* NULL: not determined */
+	const struct dr_result *failed; /* the first failed check, or NULL */
+};
+/* Calls fn for each combination that the options select. */
+void dr_each_combination(const struct dr_report *r,
+			 void (*fn)(const struct dr_combination *c, void *arg), void *arg);
 
 const char *dr_level_word(enum dr_level level);
 
