@@ -6,8 +6,9 @@
 A fenced block of language "sh" is run as one script by bash -e, from the top of the repository
 with HOME set to an empty folder. A block of language "console" holds lines "$ COMMAND", each
 followed by its expected output; a number matches any number, and a line "[...]" matches any
-lines. A block whose info string has needs=WHAT, skip=test (make demo, make test) or skip=long is
-listed instead; --long also runs the last kind. A block "c file=PATH" must be the text of PATH
+lines. A block whose info string has needs=WHAT (gpu, nic, root, reboot, checkout, sdk), skip=test
+(make demo, make test) or skip=long is not run; --long runs the last kind. The last lines of the
+output list these blocks. A block "c file=PATH" must be the text of PATH
 from its first #include on. A block of another language with file=PATH must consist of consecutive
 lines of PATH.
 A block of language "yaml" has the steps for CI, which programs.sh runs.
@@ -28,9 +29,10 @@ README_MAX = 8192
 LIMIT_S = 120
 LONG_S = 1800
 ELSEWHERE = ("mlx5_ifc.h",)  # files of other projects that documents name
-NEEDS = ("gpu", "nic", "root", "checkout", "sdk")
+NEEDS = ("gpu", "nic", "root", "reboot", "checkout", "sdk")
 WHY = {"test": "done by the first commands of the README", "long": "takes long"}
 errors = 0
+not_run = []  # a line of text for each command that did not run
 
 
 def error(where, text):
@@ -156,10 +158,9 @@ def check_block(path, block, home, run_long):
         error(where, f"unknown option: {' '.join(info[1:])}")
         return None
     if needs or (skip and not (run_long and skip == "long")):
-        why = f"needs a {needs}" if needs else WHY[skip]
+        why = f"needs={needs}" if needs else WHY[skip]
         commands = [line.split("  #")[0] for line in lines if line.strip()]
-        for command in commands:
-            print(f"  not run, {why}: {command.strip()}")
+        not_run.extend(f"  {where}: {why}: {command.strip()}" for command in commands)
         return "listed"
     if language == "sh":
         run_script(where, lines, home, LONG_S if skip else LIMIT_S)
@@ -224,6 +225,8 @@ def main(args):
         shutil.rmtree(home)
     if not names:
         error("docs.py", "found no documents")
+    if not_run:
+        print("docs.py: not run:", *not_run, sep="\n")
     print(f"docs.py: {len(names)} documents, {ran} blocks ran, {listed} listed, {errors} errors")
     return 1 if errors else 0
 

@@ -24,8 +24,8 @@ T=${T:-} what=${1:-} jobs=${JOBS:-$(($(nproc) + 1))}
 
 # Scripts that read sources, headers and archives.
 check="tests/format.sh tests/lint.sh tests/commits.sh tests/style.sh tests/layers.sh tests/help.sh tests/symbols.sh
-	tests/headers.sh tests/api.sh tests/api_docs.py tests/error_docs.py tests/man.py tests/defects.sh tests/prm_vs_ifc.sh tests/link.sh
-	tests/plugin.sh tests/install.sh"
+	tests/headers.sh tests/api.sh tests/api_docs.py tests/error_docs.py tests/docs_check.sh tests/man.py
+	tests/defects.sh tests/prm_vs_ifc.sh tests/link.sh tests/plugin.sh tests/install.sh"
 # Other scripts without time limits on what they do.
 patient="tests/gpu/compile.sh tests/cuda_versions.sh tests/rebuild.sh tests/consumers/rdma_core_current.sh
 	tests/model/run.sh tests/fuzz.sh tests/docs.py tests/sanity.sh tests/projects.sh tests/aarch64.sh"
