@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One side of an example: opens the GPU and the NIC, creates a high-level queue pair,
- * registers the payload, and connects the queue pair to the peer (RST, INIT, RTR, RTS). It
- * only uses the public API, so applications can copy it. The exchange with the peer is in
- * exchange.c.
+ * One side of an example: opens the GPU and the NIC (nic.c), creates high-level queue pairs, and
+ * registers the payload. connect.c connects the queue pairs. Both only use the public API, so
+ * applications can copy them. The exchange with the peer is in exchange.c.
  */
+#include <endian.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,145 +14,22 @@
 
 #include "common.h"
 
-#define PORT_NUM       1
-#define PAYLOAD_ALIGN  4096
-#define PAYLOAD_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
-#define ACK_TIMEOUT    14 /* 4.096 us << 14: 67 ms */
-#define RETRIES	       7
-#define HOP_LIMIT      64
+#define PAYLOAD_ALIGN 4096
+#define PAYLOAD_ACCESS \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC)
 
-/* Prints an error and the RDMA devices with the states of their ports. */
-static void list_devices(struct ibv_device **list, int num, const char *error)
+static bool handler_may_be_proxy(const struct ex_options *opt)
 {
-	char text[1024] = "";
-	size_t at = 0;
-
-	for (int i = 0; i < num && at < sizeof(text); i++) {
-		struct ibv_context *ctx = ibv_open_device(list[i]);
-		struct ibv_port_attr port;
-		const char *state = "cannot be opened";
-
-		if (ctx)
-			state = ibv_query_port(ctx, PORT_NUM, &port)
-					? "cannot be queried"
-					: ibv_port_state_str(port.state);
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s (port %d: %s)",
-				       at ? ", " : "", ibv_get_device_name(list[i]), PORT_NUM,
-				       state);
-		if (ctx)
-			ibv_close_device(ctx);
-	}
-	ex_error("%s; present: %s", error, text);
+	return opt->handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY ||
+	       opt->handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO ||
+	       opt->dbr_mode == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED;
 }
 
-static struct ibv_device *find_device(struct ibv_device **list, int num, const char *name)
+static bool needs_service(const struct doca_gpu_verbs_qp_hl *qp)
 {
-	char error[128];
-
-	for (int i = 0; i < num; i++)
-		if (name ? !strcmp(ibv_get_device_name(list[i]), name) : num == 1)
-			return list[i];
-	if (name)
-		snprintf(error, sizeof(error), "no RDMA device has the name '%.60s' (-d)", name);
-	else
-		snprintf(error, sizeof(error), "%d RDMA devices: select one with -d", num);
-	if (num)
-		list_devices(list, num, error);
-	else
-		ex_error("no RDMA device found: check with ibv_devices of rdma-core that the NIC's "
-			 "driver is loaded, or use the software NIC: softnic-run -- PROGRAM");
-	return NULL;
-}
-
-static struct ibv_context *open_device(const char *name)
-{
-	int num = 0;
-	struct ibv_device **list = ibv_get_device_list(&num);
-	struct ibv_device *device = find_device(list, list ? num : 0, name);
-	struct ibv_context *ctx = device ? ibv_open_device(device) : NULL;
-
-	if (device && !ctx)
-		ex_error("cannot open RDMA device '%s': %s", ibv_get_device_name(device),
-			 strerror(errno));
-	if (list)
-		ibv_free_device_list(list);
-	return ctx;
-}
-
-static bool is_ipv4(const union ibv_gid *gid)
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid->raw, prefix, sizeof(prefix));
-}
-
-/* Returns the index of the first RoCEv2 GID with an IPv4 address, otherwise of the first RoCEv2
- * GID, otherwise -1. */
-static int default_gid(struct ex_endpoint *ep)
-{
-	int found = -1;
-
-	for (int i = 0; i < ep->port.gid_tbl_len; i++) {
-		struct ibv_gid_entry e;
-
-		if (ibv_query_gid_ex(ep->ctx, PORT_NUM, i, &e, 0) ||
-		    e.gid_type != IBV_GID_TYPE_ROCE_V2)
-			continue;
-		if (is_ipv4(&e.gid))
-			return i;
-		if (found < 0)
-			found = i;
-	}
-	return found;
-}
-
-static int pick_gid(struct ex_endpoint *ep, int wanted)
-{
-	union ibv_gid gid;
-	int index = wanted;
-
-	if (index < 0)
-		index = ep->port.link_layer == IBV_LINK_LAYER_ETHERNET ? default_gid(ep) : 0;
-	if (index < 0)
-		return ex_error("the port has no RoCEv2 GID; give its interface an IP address");
-	if (ibv_query_gid(ep->ctx, PORT_NUM, index, &gid))
-		return ex_error("invalid -l, --gid-index %d: the port has GIDs 0 to %d", index,
-				ep->port.gid_tbl_len - 1);
-	ep->gid_index = (uint8_t)index;
-	memcpy(ep->local.gid, gid.raw, sizeof(ep->local.gid));
-	return 0;
-}
-
-static int open_nic(struct ex_endpoint *ep, const struct ex_options *opt)
-{
-	ep->ctx = open_device(opt->device);
-	if (!ep->ctx)
-		return -1;
-	if (ibv_query_port(ep->ctx, PORT_NUM, &ep->port))
-		return ex_error("cannot query port %d: %s", PORT_NUM, strerror(errno));
-	if (ep->port.state != IBV_PORT_ACTIVE)
-		return ex_error("port %d of RDMA device '%s' is %s, not active: check the cable "
-				"and the switch",
-				PORT_NUM, ibv_get_device_name(ep->ctx->device),
-				ibv_port_state_str(ep->port.state));
-	ep->pd = ibv_alloc_pd(ep->ctx);
-	if (!ep->pd)
-		return ex_error("cannot allocate a protection domain: %s", strerror(errno));
-	if (ex_check(doca_verbs_dev_open(ep->pd, &ep->dev), "doca_verbs_dev_open"))
-		return -1;
-	ep->local.lid = ep->port.lid;
-	ep->local.mtu = ep->port.active_mtu;
-	return pick_gid(ep, opt->gid_index);
-}
-
-/* A CPU_PROXY queue pair needs a CPU thread that rings. A proxy service has such threads. AUTO may
- * choose CPU_PROXY, too, and the library logs a warning if no service runs then. */
-static int start_service(struct ex_endpoint *ep, enum doca_gpu_dev_verbs_nic_handler handler)
-{
-	if (handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY &&
-	    handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO)
-		return 0;
-	return ex_check(doca_gpu_verbs_create_service(&ep->service), "proxy service");
+	return qp->nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY ||
+	       qp->send_dbr_mode_ext == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED;
 }
 
 static int stop_service(struct ex_endpoint *ep)
@@ -165,50 +41,102 @@ static int stop_service(struct ex_endpoint *ep)
 		       : 0;
 }
 
-/* Adds the queue pair to the service, or stops a service that it does not need. */
-static int use_service(struct ex_endpoint *ep)
+static int monitor(struct ex_endpoint *ep, struct doca_gpu_verbs_qp_hl *qp)
 {
-	if (ep->qp->nic_handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY)
-		return stop_service(ep);
-	return ex_check(doca_gpu_verbs_service_monitor_qp(ep->service, ep->qp->qp_gverbs),
+	return ex_check(doca_gpu_verbs_service_monitor_qp(ep->service, qp->qp_gverbs),
 			"proxy service, monitor");
 }
 
-static int create_qp(struct ex_endpoint *ep, const struct ex_options *opt)
+/* A CPU_PROXY queue pair needs a CPU thread that rings. A proxy service has such threads. AUTO may
+ * choose CPU_PROXY, too, and the library logs a warning if no service runs then. Adds the queue
+ * pairs to the service, or stops a service that they do not need. */
+static int use_service(struct ex_endpoint *ep)
 {
-	bool no_dbr = opt->handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR;
-	struct doca_gpu_verbs_qp_init_attr_hl attr = {
+	if (!ep->service || !needs_service(ep->queues[0].qp))
+		return stop_service(ep);
+	for (uint32_t k = 0; k < ep->num_queues; k++) {
+		const struct ex_queue *q = &ep->queues[k];
+
+		if (monitor(ep, q->qp) || (q->companion && monitor(ep, q->companion)))
+			return -1;
+	}
+	return 0;
+}
+
+static int create_queue(struct ex_endpoint *ep, const struct ex_options *opt, struct ex_queue *q)
+{
+	const uint32_t flags = opt->queues_host ? GDK_QP_HL_QUEUES_ON_HOST : 0;
+	const struct doca_gpu_verbs_qp_init_attr_hl attr = {
 		.gpu_dev = ep->gpu,
 		.net_dev = ep->dev,
 		.ibpd = ep->pd,
 		.sq_nwqe = EX_QUEUE_SIZE,
 		.nic_handler = opt->handler,
 		.mreg_type = DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_DEFAULT,
-		.send_dbr_mode_ext = no_dbr ? DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW
-					    : DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR,
+		.send_dbr_mode_ext = opt->dbr_mode,
 	};
 
-	if (start_service(ep, opt->handler) ||
-	    ex_check(doca_gpu_verbs_create_qp_hl(&attr, &ep->qp), "queue pair") ||
-	    ex_check(doca_verbs_qp_get_qpn(ep->qp->qp, &ep->local.qpn), "queue pair number"))
+	if (!opt->companions) {
+		if (ex_check(gdk_verbs_create_qp_hl(&attr, flags, &q->qp), "queue pair"))
+			return -1;
+	} else {
+		if (ex_check(gdk_verbs_create_qp_group_hl(&attr, flags, &q->group),
+			     "queue pair with companion"))
+			return -1;
+		q->qp = &q->group->qp_main;
+		q->companion = &q->group->qp_companion;
+		if (ex_check(doca_verbs_qp_get_qpn(q->companion->qp, &q->companion_qpn),
+			     "number of the companion queue pair"))
+			return -1;
+	}
+	return ex_check(doca_verbs_qp_get_qpn(q->qp->qp, &q->qpn), "queue pair number");
+}
+
+int ex_queues_create(struct ex_endpoint *ep, const struct ex_options *opt)
+{
+	uint32_t num = opt->queues ? opt->queues : 1;
+
+	ep->queues = calloc(num, sizeof(*ep->queues));
+	if (!ep->queues)
+		return ex_error("out of memory");
+	ep->num_queues = num;
+	if (handler_may_be_proxy(opt) &&
+	    ex_check(doca_gpu_verbs_create_service(&ep->service), "proxy service"))
 		return -1;
+	for (uint32_t k = 0; k < num; k++)
+		if (create_queue(ep, opt, &ep->queues[k]))
+			return -1;
+	ep->qp = ep->queues[0].qp;
+	ep->local.qpn = ep->queues[0].qpn;
 	return use_service(ep);
 }
 
-int ex_endpoint_open(struct ex_endpoint *ep, const struct ex_options *opt)
+int ex_device_open(struct ex_endpoint *ep, const struct ex_options *opt)
 {
 	struct timespec ts;
 
 	*ep = (struct ex_endpoint){ 0 };
 	clock_gettime(CLOCK_REALTIME, &ts);
 	ep->local.psn = (uint32_t)(ts.tv_nsec ^ getpid() << 8) & 0xffffff;
-	if (ex_check(doca_gpu_create(opt->gpu, &ep->gpu), opt->gpu) || open_nic(ep, opt) ||
-	    create_qp(ep, opt)) {
+	if (ex_check(doca_gpu_create(opt->gpu, &ep->gpu), opt->gpu) || ex_nic_open(ep, opt)) {
 		ex_endpoint_close(ep);
 		return -1;
 	}
 	return 0;
 }
+
+int ex_endpoint_open(struct ex_endpoint *ep, const struct ex_options *opt)
+{
+	if (ex_device_open(ep, opt))
+		return -1;
+	if (ex_queues_create(ep, opt)) {
+		ex_endpoint_close(ep);
+		return -1;
+	}
+	return 0;
+}
+
+/* ---- payload ---- */
 
 static struct ibv_mr *register_dmabuf(struct ex_endpoint *ep)
 {
@@ -223,13 +151,18 @@ static struct ibv_mr *register_dmabuf(struct ex_endpoint *ep)
 	return mr;
 }
 
+static size_t round_up(size_t n, size_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
 int ex_payload_alloc(struct ex_endpoint *ep, size_t len, bool in_gpu)
 {
 	enum doca_gpu_mem_type type = in_gpu ? DOCA_GPU_MEM_TYPE_GPU : DOCA_GPU_MEM_TYPE_CPU_GPU;
 	struct ex_payload *pl = &ep->payload;
 	void *gpu_ptr, *cpu_ptr = NULL;
 
-	pl->len = (len + PAYLOAD_ALIGN - 1) / PAYLOAD_ALIGN * PAYLOAD_ALIGN;
+	pl->len = round_up(len, PAYLOAD_ALIGN);
 	if (ex_check(doca_gpu_mem_alloc(ep->gpu, pl->len, PAYLOAD_ALIGN, type, &gpu_ptr,
 					in_gpu ? NULL : &cpu_ptr),
 		     "payload memory"))
@@ -249,13 +182,78 @@ int ex_payload_alloc(struct ex_endpoint *ep, size_t len, bool in_gpu)
 	return 0;
 }
 
+int ex_areas_alloc(struct ex_endpoint *ep, size_t data, uint32_t threads, bool separate_recv,
+		   bool in_gpu)
+{
+	struct ex_area *a = &ep->area;
+	size_t flags = round_up(threads * sizeof(uint64_t), EX_AREA_ALIGN);
+
+	data = round_up(data, EX_AREA_ALIGN);
+	a->recv = separate_recv ? data : 0;
+	a->flags = a->recv + data;
+	a->prev = a->flags + flags;
+	a->stride = a->prev + flags;
+	return ex_payload_alloc(ep, a->stride * ep->num_queues, in_gpu);
+}
+
+void ex_queue_local(const struct ex_endpoint *ep, uint32_t queue, struct ex_peer *peer)
+{
+	*peer = ep->local;
+	peer->qpn = ep->queues[queue].qpn;
+	peer->addr += queue * ep->area.stride;
+}
+
+int ex_queue_device(const struct ex_endpoint *ep, uint32_t queue, const struct ex_peer *peer,
+		    struct ex_dev_queue *dev)
+{
+	const struct ex_queue *q = &ep->queues[queue];
+	const struct ex_area *a = &ep->area;
+	uint8_t *base = ep->payload.gpu_ptr + queue * a->stride;
+	uint64_t addr = ep->payload.addr + queue * a->stride;
+
+	*dev = (struct ex_dev_queue){
+		.data = base,
+		.recv = base + a->recv,
+		.data_addr = addr,
+		.peer_addr = peer->addr + a->recv,
+		.flags = (uint64_t *)(base + a->flags),
+		.prev = (uint64_t *)(base + a->prev),
+		.flags_addr = addr + a->flags,
+		.prev_addr = addr + a->prev,
+		.peer_flags_addr = peer->addr + a->flags,
+		.key = htobe32(ep->payload.mr->lkey),
+		.peer_key = htobe32(peer->rkey),
+	};
+	if (ex_check(doca_gpu_verbs_get_qp_dev(q->qp->qp_gverbs, &dev->qp), "device queue pair"))
+		return -1;
+	if (!q->companion)
+		return 0;
+	return ex_check(doca_gpu_verbs_get_qp_dev(q->companion->qp_gverbs, &dev->companion),
+			"device queue pair of the companion");
+}
+
+/* ---- close ---- */
+
+static void destroy_queues(struct ex_endpoint *ep)
+{
+	for (uint32_t k = 0; k < ep->num_queues; k++) {
+		struct ex_queue *q = &ep->queues[k];
+
+		if (q->group)
+			ex_check(doca_gpu_verbs_destroy_qp_group_hl(q->group),
+				 "destroy queue pair with companion");
+		else if (q->qp)
+			ex_check(doca_gpu_verbs_destroy_qp_hl(q->qp), "destroy queue pair");
+	}
+	free(ep->queues);
+}
+
 /* Frees everything in reverse order. The service must be destroyed first, because it monitors the
- * QP. */
+ * queue pairs. */
 void ex_endpoint_close(struct ex_endpoint *ep)
 {
 	(void)stop_service(ep);
-	if (ep->qp)
-		ex_check(doca_gpu_verbs_destroy_qp_hl(ep->qp), "destroy queue pair");
+	destroy_queues(ep);
 	if (ep->payload.mr && ibv_dereg_mr(ep->payload.mr))
 		ex_error("cannot deregister payload: %s", strerror(errno));
 	if (ep->payload.gpu_ptr)
@@ -269,107 +267,4 @@ void ex_endpoint_close(struct ex_endpoint *ep)
 	if (ep->gpu)
 		ex_check(doca_gpu_destroy(ep->gpu), "destroy GPU");
 	*ep = (struct ex_endpoint){ 0 };
-}
-
-/* Makes a call. If it fails, prints the call and the error, and returns -1 from the function that
- * uses the macro. */
-#define SET(call) \
-	do { \
-		if (ex_check(call, #call)) \
-			return -1; \
-	} while (0)
-
-static enum doca_verbs_addr_type addr_type(const struct ex_endpoint *ep)
-{
-	union ibv_gid gid;
-
-	if (ep->port.link_layer != IBV_LINK_LAYER_ETHERNET)
-		return ep->port.flags & IBV_QPF_GRH_REQUIRED ? DOCA_VERBS_ADDR_TYPE_IB_GRH
-							     : DOCA_VERBS_ADDR_TYPE_IB_NO_GRH;
-	memcpy(gid.raw, ep->local.gid, sizeof(gid.raw));
-	return is_ipv4(&gid) ? DOCA_VERBS_ADDR_TYPE_IPv4 : DOCA_VERBS_ADDR_TYPE_IPv6;
-}
-
-static int fill_ah(const struct ex_endpoint *ep, const struct ex_peer *peer,
-		   doca_verbs_ah_attr_t *ah)
-{
-	struct doca_verbs_gid gid;
-
-	memcpy(gid.raw, peer->gid, sizeof(gid.raw));
-	SET(doca_verbs_ah_attr_set_addr_type(ah, addr_type(ep)));
-	SET(doca_verbs_ah_attr_set_gid(ah, gid));
-	SET(doca_verbs_ah_attr_set_sgid_index(ah, ep->gid_index));
-	SET(doca_verbs_ah_attr_set_hop_limit(ah, HOP_LIMIT));
-	SET(doca_verbs_ah_attr_set_sl(ah, 0));
-	SET(doca_verbs_ah_attr_set_dlid(ah, peer->lid));
-	return 0;
-}
-
-static int fill_qp_attr(const struct ex_endpoint *ep, const struct ex_peer *peer,
-			doca_verbs_ah_attr_t *ah, doca_verbs_qp_attr_t *attr)
-{
-	uint32_t mtu = peer->mtu < ep->local.mtu ? peer->mtu : ep->local.mtu;
-
-	if (mtu < IBV_MTU_256 || mtu > IBV_MTU_4096)
-		return ex_error("invalid MTU code %u of the peer", peer->mtu);
-	/* enum ibv_mtu counts from 1, enum doca_verbs_mtu_size from 0 */
-	SET(doca_verbs_qp_attr_set_path_mtu(attr, (enum doca_verbs_mtu_size)(mtu - 1)));
-	SET(doca_verbs_qp_attr_set_port_num(attr, PORT_NUM));
-	SET(doca_verbs_qp_attr_set_pkey_index(attr, 0));
-	SET(doca_verbs_qp_attr_set_allow_remote_write(attr, 1));
-	SET(doca_verbs_qp_attr_set_allow_remote_read(attr, 1));
-	SET(doca_verbs_qp_attr_set_atomic_mode(attr, DOCA_VERBS_QP_ATOMIC_MODE_IB_SPEC));
-	SET(doca_verbs_qp_attr_set_ah_attr(attr, ah));
-	SET(doca_verbs_qp_attr_set_dest_qp_num(attr, peer->qpn));
-	SET(doca_verbs_qp_attr_set_rq_psn(attr, peer->psn));
-	SET(doca_verbs_qp_attr_set_sq_psn(attr, ep->local.psn));
-	SET(doca_verbs_qp_attr_set_min_rnr_timer(attr, 1));
-	SET(doca_verbs_qp_attr_set_ack_timeout(attr, ACK_TIMEOUT));
-	SET(doca_verbs_qp_attr_set_retry_cnt(attr, RETRIES));
-	SET(doca_verbs_qp_attr_set_rnr_retry(attr, 1));
-	return 0;
-}
-
-static int walk_states(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr)
-{
-	static const struct {
-		enum doca_verbs_qp_state next;
-		int mask;
-	} steps[] = {
-		{ DOCA_VERBS_QP_STATE_INIT,
-		  DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE | DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_READ |
-			  DOCA_VERBS_QP_ATTR_ATOMIC_MODE | DOCA_VERBS_QP_ATTR_PKEY_INDEX |
-			  DOCA_VERBS_QP_ATTR_PORT_NUM },
-		{ DOCA_VERBS_QP_STATE_RTR,
-		  DOCA_VERBS_QP_ATTR_RQ_PSN | DOCA_VERBS_QP_ATTR_DEST_QP_NUM |
-			  DOCA_VERBS_QP_ATTR_PATH_MTU | DOCA_VERBS_QP_ATTR_AH_ATTR |
-			  DOCA_VERBS_QP_ATTR_MIN_RNR_TIMER },
-		{ DOCA_VERBS_QP_STATE_RTS,
-		  DOCA_VERBS_QP_ATTR_SQ_PSN | DOCA_VERBS_QP_ATTR_ACK_TIMEOUT |
-			  DOCA_VERBS_QP_ATTR_RETRY_CNT | DOCA_VERBS_QP_ATTR_RNR_RETRY },
-	};
-
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		SET(doca_verbs_qp_attr_set_next_state(attr, steps[i].next));
-		SET(doca_verbs_qp_modify(qp, attr, steps[i].mask | DOCA_VERBS_QP_ATTR_NEXT_STATE));
-	}
-	return 0;
-}
-
-int ex_endpoint_connect(struct ex_endpoint *ep, const struct ex_peer *peer)
-{
-	doca_verbs_ah_attr_t *ah;
-	doca_verbs_qp_attr_t *attr;
-	int rc = -1;
-
-	if (ex_check(doca_verbs_ah_attr_create(ep->dev, &ah), "address handle"))
-		return -1;
-	if (ex_check(doca_verbs_qp_attr_create(&attr), "queue pair attributes"))
-		goto destroy_ah;
-	if (!fill_ah(ep, peer, ah) && !fill_qp_attr(ep, peer, ah, attr))
-		rc = walk_states(ep->qp->qp, attr);
-	doca_verbs_qp_attr_destroy(attr);
-destroy_ah:
-	doca_verbs_ah_attr_destroy(ah);
-	return rc;
 }

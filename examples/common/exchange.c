@@ -4,7 +4,7 @@
  * The exchange of the two processes over TCP, before and after the transfer: connection
  * data, parameters and results. Each wait ends on Ctrl-C and at a time limit, except that
  * connect() can take longer. Numbers are sent in network byte order. The payload itself goes
- * over RDMA. Also the error messages of the examples.
+ * over RDMA.
  */
 #include <endian.h>
 #include <errno.h>
@@ -12,7 +12,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,25 +23,6 @@
 #define SLICE_MS 100 /* interval at which waits check for signals and the time limit */
 
 static volatile sig_atomic_t stopped;
-
-int ex_error(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	fputs("error: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
-	va_end(ap);
-	return -1;
-}
-
-int ex_check(doca_error_t err, const char *what)
-{
-	if (err == DOCA_SUCCESS)
-		return 0;
-	return ex_error("%s: %s (%s)", what, doca_error_get_descr(err), doca_error_get_name(err));
-}
 
 static void on_signal(int signum)
 {
@@ -218,7 +198,7 @@ int ex_recv_u32(int sock, uint32_t *value, unsigned int timeout_s)
 
 /* struct ex_peer on the wire, big-endian */
 struct wire_peer {
-	uint32_t qpn, psn, lid, mtu, rkey, zero;
+	uint32_t qpn, psn, lid, mtu, rkey, reads;
 	uint64_t addr;
 	uint8_t gid[16];
 };
@@ -232,6 +212,7 @@ int ex_swap_peers(int sock, const struct ex_peer *local, struct ex_peer *remote,
 		.lid = htobe32(local->lid),
 		.mtu = htobe32(local->mtu),
 		.rkey = htobe32(local->rkey),
+		.reads = htobe32(local->reads),
 		.addr = htobe64(local->addr),
 	};
 
@@ -244,6 +225,7 @@ int ex_swap_peers(int sock, const struct ex_peer *local, struct ex_peer *remote,
 		.lid = be32toh(w.lid),
 		.mtu = be32toh(w.mtu),
 		.rkey = be32toh(w.rkey),
+		.reads = be32toh(w.reads),
 		.addr = be64toh(w.addr),
 	};
 	memcpy(remote->gid, w.gid, sizeof(w.gid));

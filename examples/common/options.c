@@ -33,13 +33,6 @@ static const struct option longopts[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static void print_version(const char *prog)
-{
-	const char *slash = strrchr(prog, '/');
-
-	printf("%s (gdaki) %s\n", slash ? slash + 1 : prog, gdk_version());
-}
-
 static void usage(const char *prog)
 {
 	printf("Usage: %s [options]                server\n"
@@ -212,6 +205,8 @@ static int complete(struct ex_options *opt, bool payload_given)
 
 	if (!opt->threads)
 		opt->threads = host ? 4 : 512;
+	if (opt->handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR)
+		opt->dbr_mode = DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW;
 	if (!payload_given)
 		opt->payload_gpu = !host;
 	if (host && opt->payload_gpu)
@@ -226,30 +221,6 @@ static int complete(struct ex_options *opt, bool payload_given)
 				"with -e 1: whole warps)",
 				opt->threads);
 	return 0;
-}
-
-int ex_no_options(int argc, char **argv)
-{
-	const char *arg = argc > 1 ? argv[1] : NULL;
-
-	if (!arg)
-		return -1;
-	if (argc == 2 && !strcmp(arg, "--version")) {
-		print_version(argv[0]);
-		return 0;
-	}
-	if (argc == 2 && (!strcmp(arg, "--help") || !strcmp(arg, "-h"))) {
-		printf("Usage: %s\n\n"
-		       "  -h, --help     print this help\n"
-		       "      --version  print the version of gdaki\n\n"
-		       "Uses the only RDMA device. Without one: softnic-run -- %s\n",
-		       argv[0], argv[0]);
-		return 0;
-	}
-	if (argc > 2 && (!strcmp(arg, "--version") || !strcmp(arg, "--help") || !strcmp(arg, "-h")))
-		arg = argv[2];
-	ex_error("unknown argument '%s' (expected none, --help or --version)", arg);
-	return 2;
 }
 
 int ex_options_parse(struct ex_options *opt, int argc, char **argv)
@@ -272,7 +243,7 @@ int ex_options_parse(struct ex_options *opt, int argc, char **argv)
 			return 0;
 		}
 		if (letter == OPT_VERSION) {
-			print_version(argv[0]);
+			ex_print_version(argv[0]);
 			return 0;
 		}
 		if (letter == '?') {

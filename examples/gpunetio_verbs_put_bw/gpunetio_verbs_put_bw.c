@@ -21,7 +21,7 @@
 #define WINDOW_BYTES (64ull << 20) /* if all messages fit, each one has its own place */
 #define PAYLOAD_MAX  (4ull << 30)
 #define GRACE_S	     10		 /* seconds that the server adds to its limit for the transfer */
-#define MAGIC	     0x67646b01u /* first word of the exchange; changes with its layout */
+#define MAGIC	     0x67646b02u /* first word of the exchange; changes with its layout */
 
 /* The client sends its result after the transfer. After DONE_OK the server checks the data and
  * replies with its own result. */
