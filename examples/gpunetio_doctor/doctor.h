@@ -6,8 +6,12 @@
  *   report.c           the results of the checks, as text
  *   json.c             the same as JSON
  *   verdict.c          which combinations of GPU, device and port work; the exit status
- *   files.c            reads files and folders below the root that the user selected
- *   host.c, gpu.c, topology.c   checks of the system, of each GPU, of the path between GPU and NIC
+ *   files.c, record.c  read files below the root that the user selected; copy them for --root
+ *   host.c, driver.c   checks of the system and of the NVIDIA driver
+ *   gpu.c, topology.c, acs.c  checks of each GPU and of the path between GPU and NIC
+ *   nicconf.c          checks of a NIC as a PCI function, and of its settings
+ *   pci.c, machine.c, cuda.c  facts that these checks use
+ *   capture.c          reads the output of a child process
  *   nic.c, pair.c      checks of each RDMA device and port; attempts with each GPU and device
  *   child.c            runs a check in a child process with a time limit
  */

@@ -4,21 +4,38 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "doctor.h"
+#include "files.h"
+#include "record.h"
 
-#define PATH_LEN 4096
+#define PATH_OF(env, path, fmt) \
+	({ \
+		va_list args_; \
+		int rc_; \
+		va_start(args_, fmt); \
+		rc_ = path_of(env, path, fmt, args_); \
+		va_end(args_); \
+		rc_; \
+	})
 
+/* Writes the path of a file into path, a buffer of PATH_MAX bytes. */
 static int path_of(const struct dr_env *env, char *path, const char *fmt, va_list args)
 {
-	int at = snprintf(path, PATH_LEN, "%s", env->root);
-	int len = at < PATH_LEN ? vsnprintf(path + at, PATH_LEN - (size_t)at, fmt, args) : 0;
+	int at = snprintf(path, PATH_MAX, "%s", env->root);
+	int len = at < PATH_MAX ? vsnprintf(path + at, PATH_MAX - (size_t)at, fmt, args) : 0;
 
-	return at + len < PATH_LEN ? 0 : -ENAMETOOLONG;
+	if (at + len >= PATH_MAX)
+		return -ENAMETOOLONG;
+	if (!*env->root)
+		dr_record_path(path);
+	return 0;
 }
 
 static void trim(char *text)
@@ -27,32 +44,106 @@ static void trim(char *text)
 
 	while (len > start && isspace((unsigned char)text[len - 1]))
 		len--;
+	if (start > len)
+		start = len;
 	memmove(text, text + start, len - start);
 	text[len - start] = '\0';
 }
 
+/* O_NONBLOCK: an open of a pipe or a device does not wait. */
+static int read_file(const char *path, char *bytes, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	size_t len = 0;
+	ssize_t n;
+
+	bytes[0] = '\0';
+	if (fd < 0)
+		return -errno;
+	do {
+		n = read(fd, bytes + len, size - 1 - len);
+		if (n > 0)
+			len += (size_t)n;
+	} while (n > 0 && len < size - 1);
+	n = n < 0 && !len ? -errno : 0;
+	close(fd);
+	bytes[len] = '\0';
+	return n < 0 ? (int)n : (int)len;
+}
+
+int dr_read_bytes(const struct dr_env *env, char *bytes, size_t size, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	int rc = PATH_OF(env, path, fmt);
+
+	bytes[0] = '\0';
+	return rc ? rc : read_file(path, bytes, size);
+}
+
 int dr_read(const struct dr_env *env, char *text, size_t size, const char *fmt, ...)
 {
-	char path[PATH_LEN];
-	va_list args;
-	FILE *f;
-	int rc;
+	char path[PATH_MAX];
+	int rc = PATH_OF(env, path, fmt);
 
 	text[0] = '\0';
-	va_start(args, fmt);
-	rc = path_of(env, path, fmt, args);
-	va_end(args);
+	if (!rc)
+		rc = read_file(path, text, size);
+	trim(text);
+	return rc < 0 ? rc : 0;
+}
+
+int dr_read_number(const struct dr_env *env, long long *value, const char *fmt, ...)
+{
+	char path[PATH_MAX], text[64], *end;
+	int rc = PATH_OF(env, path, fmt);
+
+	if (!rc)
+		rc = read_file(path, text, sizeof(text));
+	if (rc < 0)
+		return rc;
+	trim(text);
+	errno = 0;
+	*value = strtoll(text, &end, !strncmp(text, "0x", 2) ? 16 : 10);
+	return errno || end == text || *end ? -EINVAL : 0;
+}
+
+static int read_link(const char *path, char *target, size_t size)
+{
+	ssize_t len = readlink(path, target, size - 1);
+
+	target[len < 0 ? 0 : len] = '\0';
+	return len < 0 ? -errno : 0;
+}
+
+int dr_read_link(const struct dr_env *env, char *target, size_t size, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	int rc = PATH_OF(env, path, fmt);
+
+	target[0] = '\0';
+	return rc ? rc : read_link(path, target, size);
+}
+
+int dr_read_link_name(const struct dr_env *env, char *name, size_t size, const char *fmt, ...)
+{
+	char path[PATH_MAX], target[PATH_MAX], *slash;
+	int rc = PATH_OF(env, path, fmt);
+
+	name[0] = '\0';
+	if (!rc)
+		rc = read_link(path, target, sizeof(target));
 	if (rc)
 		return rc;
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	errno = 0;
-	if (!fgets(text, (int)size, f) && ferror(f))
-		rc = errno ? -errno : -EIO;
-	fclose(f);
-	trim(text);
-	return rc;
+	slash = strrchr(target, '/');
+	rc = snprintf(name, size, "%s", slash ? slash + 1 : target);
+	return rc < (int)size ? 0 : -ENAMETOOLONG;
+}
+
+bool dr_exists(const struct dr_env *env, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+
+	return !PATH_OF(env, path, fmt) && !access(path, F_OK);
 }
 
 static int compare(const void *a, const void *b)
@@ -60,28 +151,39 @@ static int compare(const void *a, const void *b)
 	return strverscmp(a, b);
 }
 
+static void add_name(struct dr_names *names, const char *name)
+{
+	if (names->num < DR_NAMES_MAX && strlen(name) < DR_NAME_LEN)
+		strcpy(names->name[names->num++], name);
+}
+
+static void sort_names(struct dr_names *names)
+{
+	qsort(names->name, (size_t)names->num, DR_NAME_LEN, compare);
+}
+
 int dr_list(const struct dr_env *env, struct dr_names *names, const char *fmt, ...)
 {
-	char path[PATH_LEN];
+	char path[PATH_MAX];
 	struct dirent *e;
-	va_list args;
 	DIR *dir;
-	int rc;
+	int rc = PATH_OF(env, path, fmt);
 
 	names->num = 0;
-	va_start(args, fmt);
-	rc = path_of(env, path, fmt, args);
-	va_end(args);
 	if (rc)
 		return rc;
 	dir = opendir(path);
 	if (!dir)
 		return -errno;
-	while ((e = readdir(dir)) && names->num < DR_NAMES_MAX)
-		if (e->d_name[0] != '.' && strlen(e->d_name) < DR_NAME_LEN)
-			strcpy(names->name[names->num++], e->d_name);
+	while ((e = readdir(dir))) {
+		if (e->d_name[0] == '.')
+			continue;
+		add_name(names, e->d_name);
+		if (!*env->root)
+			dr_record_entry(path, e->d_name);
+	}
 	closedir(dir);
-	qsort(names->name, (size_t)names->num, DR_NAME_LEN, compare);
+	sort_names(names);
 	return 0;
 }
 
@@ -90,8 +192,33 @@ void dr_find_devices(const struct dr_env *env, struct dr_names *devices)
 	(void)dr_list(env, devices, "/sys/class/infiniband");
 }
 
+/* NVIDIA, display controller or 3D controller. */
+static bool is_gpu(const struct dr_env *env, const char *pci)
+{
+	long long vendor, class;
+
+	return !dr_read_number(env, &vendor, "/sys/bus/pci/devices/%s/vendor", pci) &&
+	       vendor == 0x10de &&
+	       !dr_read_number(env, &class, "/sys/bus/pci/devices/%s/class", pci) &&
+	       class >> 16 == 3;
+}
+
+/* A machine can have thousands of PCI devices, more than struct dr_names has names. */
 void dr_find_gpus(const struct dr_env *env, struct dr_names *gpus)
 {
-	(void)env;
+	static const char folder[] = "/sys/bus/pci/devices";
+	char path[PATH_MAX];
+	struct dirent *e;
+	DIR *dir;
+
 	gpus->num = 0;
+	snprintf(path, sizeof(path), "%s%s", env->root, folder);
+	dir = opendir(path);
+	if (!dir)
+		return;
+	while ((e = readdir(dir)))
+		if (e->d_name[0] != '.' && is_gpu(env, e->d_name))
+			add_name(gpus, e->d_name);
+	closedir(dir);
+	sort_names(gpus);
 }
