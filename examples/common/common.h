@@ -41,10 +41,11 @@ struct ex_options {
 	enum doca_gpu_dev_verbs_nic_handler handler;
 	bool warp; /* puts at warp scope */
 	enum doca_gpu_verbs_send_dbr_mode_ext dbr_mode;
-	bool payload_gpu; /* payload in GPU memory */
-	bool queues_host; /* queues in host memory, also with a GPU */
-	bool companions;  /* each queue pair gets a companion, for counters */
-	uint32_t queues;  /* number of queue pairs; 0: 1 */
+	bool payload_gpu;      /* payload in GPU memory */
+	bool queues_host;      /* queues in host memory, also with a GPU */
+	bool companions;       /* each queue pair gets a companion, for counters */
+	bool companions_cross; /* connected to the peer's; otherwise each to itself */
+	uint32_t queues;       /* number of queue pairs; 0: 1 */
 	uint32_t threads;
 	uint32_t iters;	 /* puts of all threads together */
 	uint32_t size;	 /* bytes of a message */
@@ -60,8 +61,8 @@ int ex_options_parse(struct ex_options *opt, int argc, char **argv);
 
 /* ---- endpoint.c, nic.c, connect.c ---- */
 struct ex_peer { /* what the peer needs to connect one queue pair and to access its area */
-	uint32_t qpn, psn, lid, mtu; /* mtu: enum ibv_mtu */
-	uint32_t reads;		     /* outstanding reads and atomics that this side accepts */
+	uint32_t qpn, companion_qpn, psn, lid, mtu; /* mtu: enum ibv_mtu */
+	uint32_t reads; /* outstanding reads and atomics that this side accepts */
 	uint8_t gid[16];
 	uint64_t addr; /* area of the queue pair */
 	uint32_t rkey;
@@ -95,6 +96,7 @@ struct ex_endpoint {
 	struct doca_gpu_verbs_qp_hl *qp; /* the first queue pair */
 	struct ex_queue *queues;
 	uint32_t num_queues;
+	bool companions_cross;
 	doca_gpu_verbs_service_t service; /* rings doorbells of CPU_PROXY queue pairs; or NULL */
 	struct ibv_port_attr port;
 	uint8_t port_num, gid_index;
@@ -121,8 +123,8 @@ int ex_areas_alloc(struct ex_endpoint *ep, size_t data, uint32_t threads, bool s
 
 /* For each queue pair: send the result of ex_queue_local() to the peer of that queue pair, and call
  * ex_queue_connect() and ex_queue_device() with what the peer sent. Peers of different queue pairs
- * may be different processes. A companion is connected to itself. ex_endpoint_connect() is for the
- * first queue pair. */
+ * may be different processes. ex_endpoint_connect() is for the first queue
+ * pair. */
 void ex_queue_local(const struct ex_endpoint *ep, uint32_t queue, struct ex_peer *peer);
 int ex_queue_connect(struct ex_endpoint *ep, uint32_t queue, const struct ex_peer *peer);
 int ex_queue_device(const struct ex_endpoint *ep, uint32_t queue, const struct ex_peer *peer,

@@ -122,13 +122,11 @@ destroy_ah:
 int ex_queue_connect(struct ex_endpoint *ep, uint32_t queue, const struct ex_peer *peer)
 {
 	struct ex_queue *q = &ep->queues[queue];
-	struct ex_peer self = ep->local;
+	struct ex_peer other = ep->companions_cross ? *peer : ep->local;
 
-	if (q->companion) {
-		self.qpn = q->companion_qpn;
-		if (connect_qp(ep, q->companion->qp, &self))
-			return -1;
-	}
+	other.qpn = ep->companions_cross ? peer->companion_qpn : q->companion_qpn;
+	if (q->companion && connect_qp(ep, q->companion->qp, &other))
+		return -1;
 	return connect_qp(ep, q->qp->qp, peer);
 }
 

@@ -100,6 +100,7 @@ int ex_queues_create(struct ex_endpoint *ep, const struct ex_options *opt)
 	if (!ep->queues)
 		return ex_error("out of memory");
 	ep->num_queues = num;
+	ep->companions_cross = opt->companions_cross;
 	if (handler_may_be_proxy(opt) &&
 	    ex_check(doca_gpu_verbs_create_service(&ep->service), "proxy service"))
 		return -1;
@@ -200,6 +201,7 @@ void ex_queue_local(const struct ex_endpoint *ep, uint32_t queue, struct ex_peer
 {
 	*peer = ep->local;
 	peer->qpn = ep->queues[queue].qpn;
+	peer->companion_qpn = ep->queues[queue].companion_qpn;
 	peer->addr += queue * ep->area.stride;
 }
 

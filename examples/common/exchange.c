@@ -198,7 +198,7 @@ int ex_recv_u32(int sock, uint32_t *value, unsigned int timeout_s)
 
 /* struct ex_peer on the wire, big-endian */
 struct wire_peer {
-	uint32_t qpn, psn, lid, mtu, rkey, reads;
+	uint32_t qpn, companion_qpn, psn, lid, mtu, rkey, reads, zero;
 	uint64_t addr;
 	uint8_t gid[16];
 };
@@ -208,6 +208,7 @@ int ex_swap_peers(int sock, const struct ex_peer *local, struct ex_peer *remote,
 {
 	struct wire_peer w = {
 		.qpn = htobe32(local->qpn),
+		.companion_qpn = htobe32(local->companion_qpn),
 		.psn = htobe32(local->psn),
 		.lid = htobe32(local->lid),
 		.mtu = htobe32(local->mtu),
@@ -221,6 +222,7 @@ int ex_swap_peers(int sock, const struct ex_peer *local, struct ex_peer *remote,
 		return -1;
 	*remote = (struct ex_peer){
 		.qpn = be32toh(w.qpn),
+		.companion_qpn = be32toh(w.companion_qpn),
 		.psn = be32toh(w.psn),
 		.lid = be32toh(w.lid),
 		.mtu = be32toh(w.mtu),

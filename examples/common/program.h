@@ -19,7 +19,7 @@ struct ex_program {
 	bool pingpong;	   /* the server launches the kernel, too */
 	bool reads;	   /* gets: the server's data is read, and the client checks it */
 	bool signals;	   /* each message also adds 1 to the peer's flag of the thread; checked */
-	bool counter;	   /* the companion queue pair does the addition */
+	bool counter;	   /* the companion queue pair adds 1 to the peer's flag */
 	bool one_block;	   /* all threads of a queue pair must be in one block */
 	bool one_thread;   /* each queue pair has one thread and one block: no -b, -t and -e */
 	uint32_t handlers; /* 1 << handler for each handler that the program supports */
