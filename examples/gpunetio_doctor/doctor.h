@@ -109,6 +109,8 @@ int dr_print_json(struct dr_report *r, int status);
 /* Notes the handler that gdaki takes for a GPU and a device. text: why. */
 void dr_add_handler(struct dr_report *r, const char *gpu, const char *device, const char *handler,
 		    const char *text);
+/* A check of this scope has failed. */
+bool dr_failed(const struct dr_report *r, const char *scope);
 /* CPU threads take the place of a GPU: the user selected them, or there is no GPU. */
 bool dr_uses_host_gpu(const struct dr_env *env);
 /* Returns the exit status. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The results of the checks, grouped by scope in the order in which the scopes were added. */
+/* The results of the checks, grouped by scope. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,15 +47,35 @@ static char *copy(const char *text)
 	return text ? check_alloc(strdup(text)) : NULL;
 }
 
-/* Inserts the result behind the last one of its scope. */
-static void insert(struct dr_report *r, const struct dr_result *result)
+/* The order of the scopes: host, GPUs, devices with their ports, pairs. */
+static int rank(const char *scope)
+{
+	if (!strcmp(scope, "host"))
+		return 0;
+	if (strstr(scope, " + "))
+		return 3;
+	return strncmp(scope, "gpu ", 4) ? 2 : 1;
+}
+
+/* Returns the place behind the last result of the same scope, otherwise behind the scopes of the
+ * same rank. */
+static size_t place_of(const struct dr_report *r, const char *scope)
 {
 	size_t at = r->num;
 
-	while (at && strcmp(r->results[at - 1].scope, result->scope))
+	while (at && strcmp(r->results[at - 1].scope, scope))
 		at--;
-	if (!at)
-		at = r->num;
+	if (at)
+		return at;
+	for (at = r->num; at && rank(r->results[at - 1].scope) > rank(scope); at--)
+		;
+	return at;
+}
+
+static void insert(struct dr_report *r, const struct dr_result *result)
+{
+	size_t at = place_of(r, result->scope);
+
 	r->results = check_alloc(realloc(r->results, (r->num + 1) * sizeof(*r->results)));
 	memmove(&r->results[at + 1], &r->results[at], (r->num - at) * sizeof(*r->results));
 	r->results[at] = *result;
@@ -108,14 +128,16 @@ const char *dr_level_word(enum dr_level level)
 
 static void print_combination(const struct dr_combination *c, void *arg)
 {
-	(void)arg;
+	const struct dr_env *env = arg;
+
 	printf("  gpu %s + %s port %d: ", c->gpu, c->device, c->port);
 	if (c->failed)
 		printf("cannot work (%s: %s)\n", c->failed->scope, c->failed->check);
 	else if (c->choice)
-		printf("works; AUTO takes %s: %s\n", c->choice->handler, c->choice->text);
+		printf("works; %s%s: %s\n", env->handler > 0 ? "" : "AUTO takes ",
+		       c->choice->handler, c->choice->text);
 	else
-		printf("no check failed; no device was opened\n");
+		printf("no check failed%s\n", env->probe ? "" : "; no device was opened");
 }
 
 static void count(const struct dr_report *r, int counts[])
@@ -140,7 +162,7 @@ void dr_print_text(struct dr_report *r)
 			putchar('\n');
 	}
 	puts("\nsummary");
-	dr_each_combination(r, print_combination, NULL);
+	dr_each_combination(r, print_combination, (void *)r->env);
 	count(r, counts);
 	printf("  %d ok, %d warn, %d FAIL, %d unknown\n", counts[DR_OK] + counts[DR_NOTE],
 	       counts[DR_WARN], counts[DR_FAIL], counts[DR_UNKNOWN]);

@@ -18,6 +18,11 @@ static const struct dr_result *failure(const struct dr_report *r, const char *sc
 	return NULL;
 }
 
+bool dr_failed(const struct dr_report *r, const char *scope)
+{
+	return failure(r, scope);
+}
+
 /* Returns the first failure of the scopes to which the device and the port belong. */
 static const struct dr_result *device_failure(const struct dr_report *r, const char *device,
 					      int port)
