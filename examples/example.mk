@@ -22,11 +22,15 @@ NVCC ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/c
 CUDA_ARCH ?= native
 CFLAGS ?= -O2 -g
 KERNEL := $(wildcard $(NAME)_kernel.cu)
+# hello_put needs neither all shared files nor json-c.
+COMMON_hello_put := $(patsubst %,../common/%.c,connect endpoint error nic)
+COMMON := $(or $(COMMON_$(NAME)),$(wildcard ../common/*.c))
 FLAGS := -I../common $(shell pkg-config --cflags gdaki) -D_GNU_SOURCE -pthread
 .PHONY: all clean
 all: $(NAME) $(if $(and $(KERNEL),$(NVCC)),lib$(NAME)_cuda.so)
-$(NAME): $(wildcard *.c *.h ../common/*.c ../common/*.h)
-	$(CC) -std=gnu11 $(CFLAGS) $(FLAGS) -o $@ $(filter %.c,$^) $(shell pkg-config --libs gdaki) $(LIBS_$(NAME))
+$(NAME): $(wildcard *.c *.h ../common/*.h) $(COMMON)
+	$(CC) -std=gnu11 $(CFLAGS) $(FLAGS) -o $@ $(filter %.c,$^) $(shell pkg-config --libs gdaki) $(LIBS_$(NAME)) \
+		$(if $(COMMON_$(NAME)),,-ljson-c)
 lib$(NAME)_cuda.so: $(KERNEL) $(wildcard *.h ../common/*.h)
 	$(NVCC) -std=c++17 -O3 -arch=$(CUDA_ARCH) -I../common $(shell pkg-config --cflags-only-I gdaki) \
 		-Xcompiler -fPIC -shared -cudart static -o $@ $<

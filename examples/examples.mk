@@ -8,6 +8,8 @@ EXAMPLES_APART := common strategy_batching
 EXAMPLE_NAMES := $(filter-out $(EXAMPLES_APART),$(foreach d,$(sort $(wildcard examples/*)),$(if $(wildcard $(d)/$(notdir $(d)).c),$(notdir $(d)))))
 EXAMPLE_MAINS := $(foreach n,$(EXAMPLE_NAMES),examples/$(n)/$(n).c)
 EXAMPLE_COMMON := $(sort $(wildcard examples/common/*.c))
+# Of examples/common, what a program needs that does not need all of it, and then no json-c.
+EXAMPLE_COMMON_hello_put := $(patsubst %,examples/common/%.c,connect endpoint error nic)
 EXAMPLES := $(addprefix $(B)/bin/,$(EXAMPLE_NAMES))
 EXAMPLE_KERNELS := $(if $(SAN),,$(if $(NVCC),$(notdir $(patsubst %_kernel.cu,%,$(foreach n,$(EXAMPLE_NAMES),$(wildcard examples/$(n)/$(n)_kernel.cu))))))
 CUDA_SO  := $(EXAMPLE_KERNELS:%=$(B)/lib/lib%_cuda.so)
@@ -26,8 +28,8 @@ $(NVCC_OPTIONS): FORCE
 
 $(B)/obj/examples/%.o: INC += -Iexamples/common
 define example-rule # $(1): program
-$(B)/bin/$(1): $$(call obj,$$(sort $$(wildcard examples/$(1)/*.c)) $$(EXAMPLE_COMMON)) $$(LIBS)
-	$$(call link,$$(LINK_LIBS) $$(EXAMPLE_LIBS_$(1)) $$(SYS_LIBS))
+$(B)/bin/$(1): $$(call obj,$$(sort $$(wildcard examples/$(1)/*.c)) $$(or $$(EXAMPLE_COMMON_$(1)),$$(EXAMPLE_COMMON))) $$(LIBS)
+	$$(call link,$$(LINK_LIBS) $$(EXAMPLE_LIBS_$(1)) $$(if $$(EXAMPLE_COMMON_$(1)),,-ljson-c) $$(SYS_LIBS))
 endef
 $(foreach n,$(EXAMPLE_NAMES),$(eval $(call example-rule,$(n))))
 

@@ -23,6 +23,8 @@ ALL_LIBS := $(LINK_LIBS) $(SYS_LIBS)
 
 # ---- unit tests ----
 ENGINE_TESTS := $(filter $(addprefix $(B)/tests/test_softnic_,engine faults requester responder slow sq unreliable wire),$(TESTS))
+$(B)/tests/test_report: $(call obj,$(sort $(wildcard examples/common/report*.c)))
+$(B)/tests/test_report: ALL_LIBS += -ljson-c
 $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call link,$(if $(SAN),-rdynamic) $(ALL_LIBS) -lcriterion -lz -lm)
 $(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,tests/unit/engine_fake.c $(SOFTNIC_ENGINE))

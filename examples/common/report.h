@@ -28,13 +28,16 @@ struct ex_report_row { /* one message size */
 	double ns_per_tick;
 };
 
-/* Prints the head of the table. json and csv: file names, "-" for standard output, or NULL. The
- * strings of run must stay valid until ex_report_end(). All return 0 or, after a message, -1. */
+/* All return 0 or, after a message, -1. json and csv: file names, "-" for standard output (the
+ * table is then on standard error), or NULL. ex_report_begin() checks that these files can be
+ * written, copies the strings, and prints the head of the table. ex_report_end() frees everything,
+ * and replaces each file by a complete one or leaves it as it was. */
 int ex_report_begin(const struct ex_report_run *run, const char *json, const char *csv);
 int ex_report_row(const struct ex_report_row *row);
-int ex_report_end(void); /* writes the JSON and CSV files */
+int ex_report_end(void);
 
-/* Rewrites one line of progress, only if standard error is a terminal. done: 0 to 1. */
+/* Rewrites one line of progress, only if standard error is a terminal, at most 5 times per second.
+ * done: 0 to 1. gbps: 0 if it is not known. The cursor stays at the start of the line. */
 void ex_report_progress(double done, double gbps);
 
 #endif
