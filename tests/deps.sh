@@ -13,7 +13,7 @@ for group in "$@"; do
 	build) pkgs="$pkgs gcc libc6-dev libibverbs-dev libnuma-dev zlib1g-dev libjson-c-dev" ;;
 	demo) pkgs="$pkgs ibverbs-providers" ;;
 	test) pkgs="$pkgs g++ libcriterion-dev libnl-route-3-dev ibverbs-utils tshark python3 binutils
-		python3-pyverbs python3-scapy iproute2 perftest ucx-utils spin
+		python3-pyverbs python3-pytest python3-scapy iproute2 perftest ucx-utils spin
 		cmake ninja-build meson pkg-config cython3 python3-dev libnl-3-dev clang-format-14 shellcheck flake8
 		doxygen mandoc man-db gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
 	fuzz) # libFuzzer's runtime must have the version of the distribution's clang

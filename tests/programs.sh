@@ -151,24 +151,37 @@ warnings 0 './static; ./dynamic; ./dynamic'
 command -v python3 >/dev/null &&
 	warnings 1 'python3 -c "import os, subprocess as s; s.run([\"./verbs\"]); os.posix_spawn(\"./verbs\", [\"v\"], {}); os.wait()"'
 command -v make >/dev/null && warnings 1 'printf "all:\n\t./verbs\n" >Makefile; make'
-# ---- the steps for CI in README.md ----
+# ---- the steps for CI in ci.md ----
 
 top=$OLDPWD
-steps=$(sed -n '/^```yaml/,/^```$/p' "$top/tests/softnic/README.md")
-pkgs=$(sed -n 's/.*pkgs="$pkgs \(gcc libc6-dev .*\)" ;;/\1/p' "$top/tests/deps.sh")
+ci=$(<"$top/tests/softnic/ci.md")
+yaml() { # first line: the block of ci.md that begins with it
+	awk -v first="$1" '/^```/ { on = 0 } on { print } /^```yaml/ { getline; on = $0 == first }' <<<"$ci"
+}
+github=$(yaml steps:) gitlab=$(yaml rdma:)
+# json-c is for an example, not for the NIC.
+pkgs=$(sed -n 's/.*pkgs="$pkgs \(gcc libc6-dev .*\)" ;;/\1/p' "$top/tests/deps.sh" | sed 's/libjson-c-dev//')
 [ -n "$pkgs" ] || complain "deps.sh has no line of packages that begins with gcc libc6-dev"
 for p in $pkgs ibverbs-providers; do
-	grep -q "apt-get install .*\b$p\b" <<<"$steps" || complain "README.md does not install $p"
+	for steps in github gitlab; do
+		grep -q "apt-get install .*\b$p\b" <<<"${!steps}" || complain "ci.md does not install $p ($steps)"
+	done
 done
 mkdir ci && ln -s "$top" ci/gdaki
+# "make -n", because a rebuild would disturb other tests.
 {
-	sed -n '/make -C/s/.*- run: make/make -n/p' <<<"$steps" # a rebuild would disturb other tests
-	sed -n '/GITHUB_PATH/s/.*- run: //p' <<<"$steps"
+	sed -n '/make -C/s/.*- run: make/make -n/p' <<<"$github"
+	sed -n '/GITHUB_PATH/s/.*- run: //p' <<<"$github"
 	echo 'PATH=$(cat "$GITHUB_PATH"):$PATH'
-	sed -n '/run: |/,/^```/s/^      //p' <<<"$steps"
+	sed -n '/run: |/,$s/^      //p' <<<"$github"
 	echo 'wait $!'
-} >steps.sh
-[ "$B" != build ] || (cd ci && GITHUB_PATH=$tmp/path timeout 60 bash -ex ../steps.sh) >out 2>&1 ||
-	{ echo "programs.sh: the steps for CI in README.md fail:"; sed 's/^/    /' out; bad=1; }
+} >github.sh
+sed -n '/script:/,/artifacts:/{/apt-get\|git clone/d; s/^    - make/make -n/p; s/^    - //p}' <<<"$gitlab" >gitlab.sh
+for steps in github gitlab; do
+	[ "$(wc -l <$steps.sh)" -ge 3 ] || complain "ci.md: found no steps for $steps"
+	[ "$B" != build ] || (cd ci && GITHUB_PATH=$tmp/path timeout 60 bash -ex ../$steps.sh) >out 2>&1 ||
+		complain "the steps in ci.md fail ($steps):"
+done
+compgen -G 'ci/*.json' >/dev/null || [ "$B" != build ] || complain "ci.md: the GitLab job wrote no counters"
 [ $bad != 0 ] || echo "programs.sh: $checks programs"
 exit $bad
