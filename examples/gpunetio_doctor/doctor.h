@@ -47,6 +47,7 @@ struct dr_env {
 	int handler;		 /* value of -p; -1: not given */
 	bool probe;		 /* devices are opened; false with --root */
 	unsigned int timeout_s;	 /* limit of each check that calls a driver */
+	bool gpu_unlisted;	 /* /sys does not have the selected GPU */
 	struct dr_names gpus;	 /* PCI addresses, only the selected one; not "host" */
 	struct dr_names devices; /* RDMA devices, only the selected one */
 };
@@ -109,8 +110,8 @@ int dr_print_json(struct dr_report *r, int status);
 /* Notes the handler that gdaki takes for a GPU and a device. text: why. */
 void dr_add_handler(struct dr_report *r, const char *gpu, const char *device, const char *handler,
 		    const char *text);
-/* A check of this scope has failed. */
-bool dr_failed(const struct dr_report *r, const char *scope);
+/* The check of this scope has failed; NULL: any check. */
+bool dr_failed(const struct dr_report *r, const char *scope, const char *check);
 /* CPU threads take the place of a GPU: the user selected them, or there is no GPU. */
 bool dr_uses_host_gpu(const struct dr_env *env);
 /* Returns the exit status. */

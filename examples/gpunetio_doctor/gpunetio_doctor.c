@@ -207,6 +207,7 @@ static void select_gpu(struct dr_env *env, struct dr_report *r)
 	       "list the GPUs: lspci -d 10de:", "no NVIDIA GPU in /sys has this PCI address");
 	snprintf(env->gpus.name[0], DR_NAME_LEN, "%s", env->gpu);
 	env->gpus.num = 1;
+	env->gpu_unlisted = true;
 }
 
 static void select_parts(struct dr_env *env, struct dr_report *r)
@@ -238,7 +239,8 @@ int main(int argc, char **argv)
 	r = dr_report_new(&a.env);
 	select_parts(&a.env, r);
 	dr_check_host(&a.env, r);
-	dr_check_gpu(&a.env, r);
+	if (!a.env.gpu_unlisted)
+		dr_check_gpu(&a.env, r);
 	dr_check_nic(&a.env, r);
 	dr_check_topology(&a.env, r);
 	dr_check_pair(&a.env, r);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -154,9 +153,12 @@ static void check_node(const struct dr_env *env, struct dr_report *r, const char
 {
 	char uverbs[DR_NAME_LEN], path[4096];
 	struct stat st;
+	int rc;
 
-	if (find_uverbs(env, device, uverbs)) {
-		dr_add(r, device, "device-file", DR_FAIL, "modprobe ib_uverbs",
+	rc = find_uverbs(env, device, uverbs);
+	if (rc) {
+		dr_add(r, device, "device-file", env->probe ? DR_FAIL : DR_UNKNOWN,
+		       env->probe ? "modprobe ib_uverbs" : NULL,
 		       "/sys/class/infiniband_verbs has no entry for this device");
 		return;
 	}
@@ -176,44 +178,6 @@ static void check_node(const struct dr_env *env, struct dr_report *r, const char
 		       (unsigned int)st.st_mode & 0777);
 	else
 		dr_add(r, device, "device-file", DR_OK, NULL, "%s is readable and writable", path);
-}
-
-/* ---- limits of this process ---- */
-
-#define MEMLOCK_ENOUGH (256ul << 20)
-#define CAP_IPC_LOCK   14 /* linux/capability.h: the limit does not apply */
-
-static bool limit_applies(void)
-{
-	unsigned long long caps = 0;
-	char line[256];
-	FILE *f = fopen("/proc/self/status", "re");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "CapEff: %llx", &caps) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return !(caps >> CAP_IPC_LOCK & 1);
-}
-
-static void check_memlock(struct dr_report *r)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_MEMLOCK, &limit))
-		return;
-	if (limit.rlim_cur == RLIM_INFINITY || !limit_applies())
-		dr_add(r, "host", "memlock", DR_OK, NULL, "no limit of locked memory");
-	else if (limit.rlim_cur >= MEMLOCK_ENOUGH)
-		dr_add(r, "host", "memlock", DR_OK, NULL, "%lu MiB of memory may be locked",
-		       (unsigned long)limit.rlim_cur >> 20);
-	else
-		dr_add(r, "host", "memlock", DR_WARN,
-		       "ulimit -l unlimited; permanently: \"* - memlock unlimited\" in "
-		       "/etc/security/limits.conf; container: --ulimit memlock=-1",
-		       "a process may lock only %lu KiB of memory for a device",
-		       (unsigned long)limit.rlim_cur >> 10);
 }
 
 /* ---- all devices ---- */
@@ -242,8 +206,6 @@ static void check_ports(const struct dr_env *env, struct dr_report *r, const cha
 
 void dr_check_nic(const struct dr_env *env, struct dr_report *r)
 {
-	if (env->probe && env->devices.num)
-		check_memlock(r);
 	for (int i = 0; i < env->devices.num; i++) {
 		const char *device = env->devices.name[i];
 

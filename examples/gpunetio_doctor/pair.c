@@ -355,7 +355,7 @@ static void check_one(const struct dr_env *env, struct dr_report *r, const char 
 	char scope[2 * DR_NAME_LEN + 16];
 
 	scope_of(&names, scope, sizeof(scope));
-	if (!dr_failed(r, device))
+	if (!dr_failed(r, device, NULL))
 		dr_in_child(env, r, scope, "attempts", probe_pair, &names);
 }
 
@@ -368,7 +368,7 @@ void dr_check_pair(const struct dr_env *env, struct dr_report *r)
 
 		snprintf(scope, sizeof(scope), "gpu %s", gpu);
 		dr_in_child(env, r, scope, "cuda-open", probe_gpu, gpu);
-		for (int d = 0; d < env->devices.num && !dr_failed(r, scope); d++)
+		for (int d = 0; d < env->devices.num && !dr_failed(r, scope, "cuda-open"); d++)
 			check_one(env, r, gpu, env->devices.name[d]);
 	}
 	for (int d = 0; d < env->devices.num && env->probe && dr_uses_host_gpu(env); d++)

@@ -18,9 +18,13 @@ static const struct dr_result *failure(const struct dr_report *r, const char *sc
 	return NULL;
 }
 
-bool dr_failed(const struct dr_report *r, const char *scope)
+bool dr_failed(const struct dr_report *r, const char *scope, const char *check)
 {
-	return failure(r, scope);
+	for (size_t i = 0; i < r->num; i++)
+		if (r->results[i].level == DR_FAIL && !strcmp(r->results[i].scope, scope) &&
+		    (!check || !strcmp(r->results[i].check, check)))
+			return true;
+	return false;
 }
 
 /* Returns the first failure of the scopes to which the device and the port belong. */
