@@ -8,7 +8,7 @@
 #ifndef CONSUMERS_CUDA_CPU_H
 #define CONSUMERS_CUDA_CPU_H
 
-#include "../lib/cuda_shim.h"
+#include "../../examples/common/cuda_shim.h"
 
 #define CUDA_VERSION	  13000
 #define NCCL_CHECK_CUDACC 1

@@ -11,7 +11,7 @@
 #undef DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT /* overrides the limit before its first use */
 #define DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT GT_CHUNK_SHIFT
 #endif
-#include "../lib/cuda_shim.h"
+#include "../../examples/common/cuda_shim.h"
 #ifdef GT_DEBUG
 __device__ static void gt_log_text(const char *text);
 #define GDK_DEBUG_PRINT(text) gt_log_text(text)

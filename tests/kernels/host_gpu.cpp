@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /* Replaces tests/gpu/device_gpu.cu when the kernels run on CPU threads: one stream,
  * one grid at a time, and memory that both sides address. */
-#include "../lib/cuda_shim.h"
+#include "../../examples/common/cuda_shim.h"
 #include "../gpu/device.h"
 
 static struct CUstream_st stream;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The keywords and built-in functions of CUDA C++ for g++, so that kernels and .cuh
- * headers compile without CUDA. Each lane is a CPU thread. All blocks of a grid run
+ * The keywords and built-in functions of CUDA C++ for g++, so that the kernels of the examples and
+ * of the tests also run on CPU threads. Each lane is a CPU thread. All blocks of a grid run
  * concurrently, or one after the other if gdk_grid::blocks_in_turn is set. GDK_WARP
  * (1 or 32) is the width of a warp. Under nvcc this header only includes CUDA's
  * runtime and defines GDK_LAUNCH.
@@ -24,12 +24,15 @@
 #else
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <system_error>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -69,7 +72,9 @@ constexpr int warpSize = GDK_WARP;
 
 /* ---- grids ---- */
 
-/* A running grid. wait() and the destructor wait until the grid ends. */
+/* A running grid. wait() and the destructor wait until the grid ends. The threads begin when all
+ * threads exist. If the system refuses one, none of them executes the kernel, and failed() is true
+ * when the grid has ended. */
 class gdk_grid
 {
 public:
@@ -87,6 +92,10 @@ public:
 	{
 		return ended.load();
 	}
+	bool failed() const
+	{
+		return refused.load();
+	}
 	void wait()
 	{
 		if (runner.joinable())
@@ -94,14 +103,34 @@ public:
 	}
 
 private:
+	enum gate_state { CLOSED, OPEN, CANCELLED };
+
 	struct cta {
 		gdk_host_block block;
 		std::vector<gdk_host_warp> warps;
 		std::vector<std::thread> threads;
+		bool initialized = false;
 	};
 
+	/* Returns whether the thread shall execute the kernel. */
+	bool pass_gate()
+	{
+		std::unique_lock<std::mutex> held(lock);
+
+		moved.wait(held, [this] { return gate != CLOSED; });
+		return gate == OPEN;
+	}
+	void move_gate(gate_state to)
+	{
+		std::lock_guard<std::mutex> held(lock);
+
+		gate = to;
+		moved.notify_all();
+	}
 	void lane(cta *c, unsigned int b, unsigned int t)
 	{
+		if (!pass_gate())
+			return;
 		gridDim = blocks;
 		blockDim = threads;
 		blockIdx = blocks.at(b);
@@ -110,40 +139,58 @@ private:
 		body();
 		gdk_host_leave();
 	}
-	void start(cta *c, unsigned int b)
+	bool start(cta *c, unsigned int b)
 	{
 		const unsigned int n = threads.count();
 
 		c->warps.resize((n + GDK_HOST_LANES - 1) / GDK_HOST_LANES);
 		gdk_host_block_init(&c->block, c->warps.data(), n, b + 1);
-		for (unsigned int t = 0; t < n; t++)
-			c->threads.emplace_back([=] { lane(c, b, t); });
+		c->initialized = true;
+		try {
+			for (unsigned int t = 0; t < n; t++)
+				c->threads.emplace_back([=] { lane(c, b, t); });
+		} catch (const std::system_error &) {
+			return false;
+		}
+		return true;
 	}
 	static void finish(cta *c)
 	{
+		if (!c->initialized)
+			return;
 		for (auto &t : c->threads)
 			t.join();
 		c->threads.clear();
 		gdk_host_block_fini(&c->block);
+		c->initialized = false;
 	}
 	void run()
 	{
 		const unsigned int n = blocks.count();
 		std::vector<cta> ctas(n);
+		bool good = true;
 
-		for (unsigned int b = 0; b < n; b++) {
-			start(&ctas[b], b);
-			if (blocks_in_turn)
+		for (unsigned int b = 0; good && b < n; b++) {
+			move_gate(CLOSED);
+			good = start(&ctas[b], b);
+			if (blocks_in_turn) {
+				move_gate(good ? OPEN : CANCELLED);
 				finish(&ctas[b]);
+			}
 		}
-		for (unsigned int b = 0; b < n && !blocks_in_turn; b++)
+		move_gate(good ? OPEN : CANCELLED);
+		for (unsigned int b = 0; b < n; b++)
 			finish(&ctas[b]);
+		refused.store(!good);
 		ended.store(true);
 	}
 
 	const dim3 blocks, threads;
 	const std::function<void()> body;
-	std::atomic<bool> ended{ false };
+	std::atomic<bool> ended{ false }, refused{ false };
+	std::mutex lock; /* protects gate */
+	std::condition_variable moved;
+	gate_state gate = CLOSED;
 	std::thread runner; /* declared last: its thread uses the members above */
 };
 
