@@ -70,7 +70,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_multi_qps(struct doca_gpu_dev_verbs_qp **q
 /* ---- operations that the companion QP counts ---- */
 
 /** A put. When it is complete, the companion QP adds to the counter. */
-template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
+template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_put_counter(struct doca_gpu_dev_verbs_qp *qp,
 					  struct doca_gpu_dev_verbs_addr raddr,
 					  struct doca_gpu_dev_verbs_addr laddr, size_t size,
@@ -84,11 +84,11 @@ GDK_FN int doca_gpu_dev_verbs_put_counter(struct doca_gpu_dev_verbs_qp *qp,
 	doca_gpu_dev_verbs_ticket_t ticket;
 
 	return gdk_put_counter(qp, raddr, laddr, size, &counter, &ticket, resource_sharing_mode,
-			       nic_handler, GDK_THREAD, code_opt);
+			       nic_handler, exec_scope, code_opt);
 }
 
 /** Writes a value, which the WQEs carry. Afterwards the companion QP adds to the counter. */
-template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
+template <typename T, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_p_counter(struct doca_gpu_dev_verbs_qp *qp,
 					struct doca_gpu_dev_verbs_addr raddr, T value,
 					struct doca_gpu_dev_verbs_qp *companion_qp,
@@ -101,11 +101,11 @@ GDK_FN int doca_gpu_dev_verbs_p_counter(struct doca_gpu_dev_verbs_qp *qp,
 	doca_gpu_dev_verbs_ticket_t ticket;
 
 	return gdk_p_counter(qp, raddr, &value, sizeof(T), &counter, &ticket, resource_sharing_mode,
-			     nic_handler, GDK_THREAD, code_opt);
+			     nic_handler, exec_scope, code_opt);
 }
 
 /** A put and a signal. When they are complete, the companion QP adds to the counter. */
-template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
+template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_put_signal_counter(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
 	struct doca_gpu_dev_verbs_addr laddr, size_t size, struct doca_gpu_dev_verbs_addr sig_raddr,
@@ -119,11 +119,11 @@ GDK_FN int doca_gpu_dev_verbs_put_signal_counter(
 
 	return gdk_put_signal_counter(qp, sig_op, raddr, laddr, size, sig_raddr, sig_laddr, sig_val,
 				      &counter, &ticket, resource_sharing_mode, nic_handler,
-				      GDK_THREAD, code_opt);
+				      exec_scope, code_opt);
 }
 
 /** A signal. When it is complete, the companion QP adds to the counter. */
-template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
+template <GDK_TEMPLATE_SIGNAL, GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_signal_counter(
 	struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr sig_raddr,
 	struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
@@ -135,11 +135,11 @@ GDK_FN int doca_gpu_dev_verbs_signal_counter(
 	doca_gpu_dev_verbs_ticket_t ticket;
 
 	return gdk_signal_counter(qp, sig_op, sig_raddr, sig_laddr, sig_val, &counter, &ticket,
-				  resource_sharing_mode, nic_handler, GDK_THREAD, code_opt);
+				  resource_sharing_mode, nic_handler, exec_scope, code_opt);
 }
 
 /** A get. When it is complete, the companion QP adds to the counter. */
-template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
+template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_get_counter(struct doca_gpu_dev_verbs_qp *qp,
 					  struct doca_gpu_dev_verbs_addr raddr,
 					  struct doca_gpu_dev_verbs_addr laddr, size_t size,
@@ -153,7 +153,7 @@ GDK_FN int doca_gpu_dev_verbs_get_counter(struct doca_gpu_dev_verbs_qp *qp,
 	doca_gpu_dev_verbs_ticket_t ticket;
 
 	return gdk_get_counter(qp, raddr, laddr, size, &counter, &ticket, resource_sharing_mode,
-			       nic_handler, GDK_THREAD, code_opt);
+			       nic_handler, exec_scope, code_opt);
 }
 
 #endif
