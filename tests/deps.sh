@@ -10,9 +10,11 @@ set -eu
 pkgs=""
 for group in "$@"; do
 	case $group in
-	build) pkgs="$pkgs gcc libc6-dev libibverbs-dev libnuma-dev zlib1g-dev libjson-c-dev" ;;
+	build) # for the library and the software NIC, then for the examples
+		pkgs="$pkgs gcc libc6-dev libibverbs-dev libnuma-dev zlib1g-dev"
+		pkgs="$pkgs g++ libjson-c-dev" ;;
 	demo) pkgs="$pkgs ibverbs-providers" ;;
-	test) pkgs="$pkgs g++ libcriterion-dev libnl-route-3-dev ibverbs-utils tshark python3 binutils
+	test) pkgs="$pkgs libcriterion-dev libnl-route-3-dev ibverbs-utils tshark python3 binutils
 		python3-pyverbs python3-pytest python3-scapy iproute2 perftest ucx-utils spin
 		cmake ninja-build meson pkg-config cython3 python3-dev libnl-3-dev clang-format-14 shellcheck flake8
 		doxygen mandoc man-db gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;

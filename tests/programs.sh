@@ -159,8 +159,7 @@ yaml() { # first line: the block of ci.md that begins with it
 	awk -v first="$1" '/^```/ { on = 0 } on { print } /^```yaml/ { getline; on = $0 == first }' <<<"$ci"
 }
 github=$(yaml steps:) gitlab=$(yaml rdma:)
-# json-c is for an example, not for the NIC.
-pkgs=$(sed -n 's/.*pkgs="$pkgs \(gcc libc6-dev .*\)" ;;/\1/p' "$top/tests/deps.sh" | sed 's/libjson-c-dev//')
+pkgs=$(sed -n 's/.*pkgs="$pkgs \(gcc libc6-dev .*\)"$/\1/p' "$top/tests/deps.sh")
 [ -n "$pkgs" ] || complain "deps.sh has no line of packages that begins with gcc libc6-dev"
 for p in $pkgs ibverbs-providers; do
 	for steps in github gitlab; do
