@@ -10,7 +10,7 @@ CC     ?= gcc
 ifeq ($(origin CC),default)
 CC     := gcc
 endif
-##= CXX               compiler for C++, used by tests (the one beside CC)
+##= CXX               compiler for C++, for kernels on CPU threads (the one beside CC)
 ifeq ($(origin CXX),default)
 CXX    := $(foreach w,$(CC),$(if $(findstring /,$(w)),$(dir $(w)))$(patsubst cc,c++,$(subst gcc,g++,$(subst clang,clang++,$(notdir $(w))))))
 endif
@@ -85,10 +85,10 @@ say = @printf '  %-5s %s\n' $(1) $(patsubst $(CURDIR)/%,%,$@)
 else
 say = @:
 endif
-define link # $(1): libraries
+define link # $(1): libraries; LINKER: compiler that links, if it is not CC
 	$(call say,LD)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(1)
+	$(Q)$(or $(LINKER),$(CC)) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(1)
 endef
 
 # ---- sources: one list per archive ----
@@ -183,7 +183,7 @@ include core/install.mk tests/softnic/softnic.mk examples/examples.mk tests/fuzz
 # depends on this file, which is written again only if the command has changed.
 SETTINGS_cc   := $(CC) $(subst $(MAP),,$(CFLAGS_ALL)) $(HIDDEN) $(TEST_OPT) $(TEST_DEV_OPT)
 SETTINGS_cxx  := $(CXX) $(subst $(MAP),,$(CXXFLAGS_ALL)) $(TEST_DEV_OPT) $(KERNEL_FLAGS)
-SETTINGS_ld   := $(CC) $(LDFLAGS_ALL) $(ALL_LIBS)
+SETTINGS_ld   := $(CC) $(CXX) $(LDFLAGS_ALL) $(ALL_LIBS)
 SETTINGS_ar   := $(AR) $(LIB_OBJS)
 SETTINGS_fuzz := $(FUZZ_CC) $(FUZZ_CFLAGS)
 # strip removes the newline that make 4.3 sometimes keeps at the end of a file.

@@ -25,16 +25,24 @@ KERNEL := $(wildcard $(NAME)_kernel.cu)
 # hello_put needs neither all shared files nor json-c.
 COMMON_hello_put := $(patsubst %,../common/%.c,connect endpoint error nic)
 COMMON := $(or $(COMMON_$(NAME)),$(wildcard ../common/*.c))
+HEADERS := $(wildcard *.h ../common/*.h ../common/*.cuh)
 FLAGS := -I../common $(shell pkg-config --cflags gdaki) -D_GNU_SOURCE -pthread
+# The kernel is compiled for CPU threads, into the program, and for a GPU.
+OBJECTS := $(patsubst %.c,%.o,$(notdir $(wildcard *.c) $(COMMON))) $(KERNEL:.cu=.o)
 .PHONY: all clean
 all: $(NAME) $(if $(and $(KERNEL),$(NVCC)),lib$(NAME)_cuda.so)
-$(NAME): $(wildcard *.c *.h ../common/*.h) $(COMMON)
-	$(CC) -std=gnu11 $(CFLAGS) $(FLAGS) -o $@ $(filter %.c,$^) $(shell pkg-config --libs gdaki) $(LIBS_$(NAME)) \
+vpath %.c ../common
+%.o: %.c $(HEADERS)
+	$(CC) -std=gnu11 $(CFLAGS) $(FLAGS) -c -o $@ $<
+%.o: %.cu $(HEADERS)
+	$(CXX) -x c++ -std=c++17 $(CFLAGS) $(FLAGS) -c -o $@ $<
+$(NAME): $(OBJECTS)
+	$(if $(KERNEL),$(CXX),$(CC)) -pthread -o $@ $^ $(shell pkg-config --libs gdaki) $(LIBS_$(NAME)) \
 		$(if $(COMMON_$(NAME)),,-ljson-c)
-lib$(NAME)_cuda.so: $(KERNEL) $(wildcard *.h ../common/*.h)
+lib$(NAME)_cuda.so: $(KERNEL) $(HEADERS)
 	$(NVCC) -std=c++17 -O3 -arch=$(CUDA_ARCH) -I../common $(shell pkg-config --cflags-only-I gdaki) \
 		-Xcompiler -fPIC -shared -cudart static -o $@ $<
 clean:
-	rm -f $(NAME) lib$(NAME)_cuda.so
+	rm -f $(NAME) $(OBJECTS) lib$(NAME)_cuda.so
 
 endif

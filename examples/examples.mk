@@ -27,8 +27,15 @@ $(NVCC_OPTIONS): FORCE
 	@NVCC='$(NVCC)' CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' CC='$(CC)' core/cuda_arch.sh $@
 
 $(B)/obj/examples/%.o: INC += -Iexamples/common
+# A kernel is compiled twice: by CXX for CPU threads, into the program, and by nvcc.
+$(B)/obj/examples/%_kernel.o: examples/%_kernel.cu $(B)/settings/cxx | stage
+	$(call say,CXX)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -x c++ $(CXXFLAGS_ALL) -c -o $@ $<
+example-kernel-obj = $(patsubst %.cu,$(B)/obj/%.o,$(wildcard examples/$(1)/$(1)_kernel.cu))
 define example-rule # $(1): program
-$(B)/bin/$(1): $$(call obj,$$(sort $$(wildcard examples/$(1)/*.c)) $$(or $$(EXAMPLE_COMMON_$(1)),$$(EXAMPLE_COMMON))) $$(LIBS)
+$(B)/bin/$(1): private LINKER := $$(if $$(call example-kernel-obj,$(1)),$$(CXX))
+$(B)/bin/$(1): $$(call obj,$$(sort $$(wildcard examples/$(1)/*.c)) $$(or $$(EXAMPLE_COMMON_$(1)),$$(EXAMPLE_COMMON))) $$(call example-kernel-obj,$(1)) $$(LIBS)
 	$$(call link,$$(LINK_LIBS) $$(EXAMPLE_LIBS_$(1)) $$(if $$(EXAMPLE_COMMON_$(1)),,-ljson-c) $$(SYS_LIBS))
 endef
 $(foreach n,$(EXAMPLE_NAMES),$(eval $(call example-rule,$(n))))
@@ -37,7 +44,7 @@ $(foreach n,$(EXAMPLE_NAMES),$(eval $(call example-rule,$(n))))
 # into the library. Both are set here, so that two builds in two folders give the same bytes.
 define kernel-rule # $(1): program
 $(B)/lib/lib$(1)_cuda.so: examples/$(1)/$(1)_kernel.cu $$(HDR_top) $$(HDR_common) $$(HDR_device) $$(HDR_gdk) \
-		$$(wildcard examples/common/*.h examples/$(1)/*.h) $$(NVCC_OPTIONS) | stage
+		$$(wildcard $$(addprefix examples/,common/*.h common/*.cuh $(1)/*.h)) $$(NVCC_OPTIONS) | stage
 	$$(call say,NVCC)
 	@rm -rf $$@.tmp && mkdir -p $$@.tmp
 	$$(Q)$$(NVCC) -std=c++17 -O3 $$(GENCODE) -I$$(B)/include -Iexamples/common -Xcompiler -fPIC $$(NVCC_WARN) \
