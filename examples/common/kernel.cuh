@@ -20,7 +20,7 @@
 #define EX_DEV	      static __device__ __forceinline__
 #define EX_FULL_WARP  0xffffffffu
 #define EX_BLOCK_MAX  512  /* threads of a block: limits the registers of a thread to 128 */
-#define EX_CHECK_POLL 1024 /* a wait for memory checks the queue pair once in so many polls */
+#define EX_CHECK_POLL 1024 /* polls of memory between two checks of the queue pair */
 
 /* A variable in the shared memory of a block that has one thread. */
 #ifdef __CUDACC__
