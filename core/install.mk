@@ -34,7 +34,7 @@ MANDIR := $(PREFIX)/share/man
 INSTALL_EXAMPLES = \
 	'755 $(LIBDIR)/gdaki $(EXAMPLES) $(CUDA_SO)' \
 	'link $(PREFIX)/bin $(patsubst $(B)/bin/%,$(LIBDIR)/gdaki/%,$(EXAMPLES))' \
-	'644 $(MANDIR)/man1 $(wildcard $(EXAMPLE_MAINS:.c=.1))'
+	'644 $(MANDIR)/man1 $(wildcard examples/*/*.1)'
 INSTALL_ALL = \
 	'644 $(LIBDIR) $(LIBS) $(MERGED)' \
 	'644 $(LIBDIR)/pkgconfig $(wildcard core/*.pc.in)' \

@@ -15,6 +15,12 @@ EXAMPLE_KERNELS := $(if $(SAN),,$(if $(NVCC),$(notdir $(patsubst %_kernel.cu,%,$
 CUDA_SO  := $(EXAMPLE_KERNELS:%=$(B)/lib/lib%_cuda.so)
 # Libraries that a program needs besides gdaki's: EXAMPLE_LIBS_NAME.
 EXAMPLE_LIBS_gpunetio_doctor := -ljson-c
+# A script in a folder of its own, which gets the version.
+EXAMPLES += $(B)/bin/gpunetio_plot
+$(B)/bin/gpunetio_plot: examples/gpunetio_plot/gpunetio_plot core/gdk_version.h
+	$(call say,GEN)
+	@mkdir -p $(@D)
+	$(Q)sed 's/@VERSION@/$(VERSION)/' $< >$@ && chmod +x $@
 
 # nvcc's options for the architectures, which core/cuda_arch.sh chooses when a kernel is about to be
 # compiled. It changes the file, so that kernels are compiled again, only if the options or nvcc

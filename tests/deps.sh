@@ -17,7 +17,7 @@ for group in "$@"; do
 	test) pkgs="$pkgs libcriterion-dev libnl-route-3-dev ibverbs-utils tshark python3 binutils
 		python3-pyverbs python3-pytest python3-scapy iproute2 perftest ucx-utils spin
 		cmake ninja-build meson pkg-config cython3 python3-dev libnl-3-dev clang-format-14 shellcheck flake8
-		doxygen mandoc man-db gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
+		doxygen gnuplot-nox mandoc man-db gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
 	fuzz) # libFuzzer's runtime must have the version of the distribution's clang
 		rt=$(apt-cache depends clang 2>/dev/null | sed -n 's/^ *Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)
 		pkgs="$pkgs clang libclang-rt-${rt:-14}-dev" ;;

@@ -80,9 +80,11 @@ done <<-END
 	lib/gdaki/libsoftnic.so
 	bin/softnic-run
 	bin/hello_put
+	bin/gpunetio_plot
 	include/gdaki/doca_gpunetio_host.h
 	share/man/man1/softnic-run.1
 	share/man/man1/hello_put.1
+	share/man/man1/gpunetio_plot.1
 	share/man/man7/gdaki.7
 	share/doc/gdaki/LICENSE
 	share/doc/gdaki/README.md

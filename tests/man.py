@@ -23,6 +23,7 @@ PROGRAMS = {
     "examples/gpunetio_doctor/gpunetio_doctor.1": "gpunetio_doctor",
     "examples/gpunetio_verbs_put_bw/gpunetio_verbs_put_bw.1": "gpunetio_verbs_put_bw",
     "examples/hello_put/hello_put.1": "hello_put",
+    "examples/gpunetio_plot/gpunetio_plot.1": "gpunetio_plot",
 }
 FOLDERS = ("core", "umem", "uar", "cq", "qp", "doorbell")
 errors = 0

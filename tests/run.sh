@@ -29,7 +29,7 @@ check="tests/format.sh tests/lint.sh tests/commits.sh tests/style.sh tests/layer
 # Other scripts without time limits on what they do.
 patient="tests/gpu/compile.sh tests/cuda_versions.sh tests/rebuild.sh tests/consumers/rdma_core_current.sh
 	tests/doctor_host.py tests/model/run.sh tests/fuzz.sh tests/docs.py tests/sanity.sh
-	tests/projects.sh tests/aarch64.sh"
+	tests/projects.sh tests/plot.py tests/aarch64.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
 scripts="tests/models.sh tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/wire.sh
 	tests/report.sh tests/doctor.sh tests/examples.sh tests/paths.sh tests/options.sh tests/programs.sh tests/verbs.sh
