@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'lib'))
 import machines as M  # noqa: E402 (the folder must be in the path first)
@@ -381,6 +382,75 @@ def compare(name, results, expected):
             name, check, scope, level, text, fix, got['level'], got['text'], got['fix']))
 
 
+def hwloc_distances(root):
+    """The distance of each NVIDIA GPU and RDMA device in lstopo's tree of the machine."""
+    out = subprocess.run(['lstopo-no-graphics', '--whole-io', '--of', 'xml'], capture_output=True,
+                         env=dict(os.environ, HWLOC_FSROOT=root, HWLOC_COMPONENTS='-x86'),
+                         timeout=60).stdout
+    ways = {}  # from the machine down to the device, by scope
+
+    def walk(element, way):
+        way = way + [element]
+        if element.get('type') == 'PCIDev' and '[10de:' in element.get('pci_type'):
+            ways['gpu ' + element.get('pci_busid')] = way
+        elif element.get('type') == 'OSDev' and element.get('osdev_type') == '3':
+            ways[element.get('name')] = way[:-1]
+        for child in element.findall('object'):
+            walk(child, way)
+
+    machine = xml.etree.ElementTree.fromstring(out).find('object')
+    walk(machine, [])
+    nodes = len(machine.findall(".//object[@type='NUMANode']"))
+    distances = {}
+    for gpu in [k for k in ways if k.startswith('gpu')]:
+        for nic in [k for k in ways if not k.startswith('gpu')]:
+            same = [a for a, b in zip(ways[gpu], ways[nic]) if a is b]
+            bridges = max(len(ways[gpu]), len(ways[nic])) - len(same) - 1
+            kind = same[-1].get('bridge_type')
+            distances[gpu + ' + ' + nic] = (
+                ('PIX' if bridges <= 1 else 'PXB') if kind == '1-1' else
+                'PHB' if kind == '0-1' else
+                'SYS' if same[-1] is machine and nodes > 1 else 'NODE')
+    return distances
+
+
+def compare_with_hwloc(name, root, results):
+    distances = hwloc_distances(root)
+    if not distances:
+        complain('%s: lstopo shows no pair of GPU and NIC' % name)
+    for scope, distance in distances.items():
+        text = results[scope, 'distance']['text']
+        if not text.startswith(distance + ':'):
+            complain('%s: %s: hwloc %s, doctor %s' % (name, scope, distance, text))
+
+
+def record(tmp):
+    """--record of this machine, with a software NIC; --root of the copy has the same results."""
+    copy = os.path.join(tmp, 'copy')
+    run = [os.path.join(os.path.dirname(DOCTOR), 'softnic-run'), '--', DOCTOR]
+    p = subprocess.run(run + ['--record', copy, '--json'], capture_output=True, text=True,
+                       timeout=120)
+    if p.returncode:
+        complain('--record: exit status %d: %s' % (p.returncode, p.stderr))
+        return
+    live = {(c['scope'], c['check']): c for c in json.loads(p.stdout)['checks']}
+    results = doctor(copy)
+    names = checks_of_sources() - {'settings', 'cuda', 'persistence'}  # the reasons differ
+    same = [k for k in live if k[1] in names and live[k] == results.get(k)]
+    for k in live:
+        if k[1] in names and k not in same:
+            complain('--record: %s\n    --root:   %s' % (live[k], results.get(k)))
+    for scope, check in ('host', 'kernel'), ('host', 'rdma-modules'), (N, 'pcie-link'):
+        if (scope, check) not in same:
+            complain('--record: no result %s of %s' % (check, scope))
+    for options, message in ((['--record', copy], 'cannot record into .*: Directory not empty'),
+                             (['--record', copy + 'x', '--root', copy], 'cannot be combined'),
+                             (['--record', ''], "invalid --record ''")):
+        p = subprocess.run([DOCTOR] + options, capture_output=True, text=True, timeout=60)
+        if p.returncode != 2 or not re.search(message, p.stderr):
+            complain('%s: exit status %d: %s' % (options, p.returncode, p.stderr))
+
+
 def checks_of_sources():
     """The checks that the C files of this area add."""
     names = set()
@@ -394,6 +464,9 @@ def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
     word = sys.argv[1] if len(sys.argv) > 1 else ''
     levels = {}
+    hwloc = shutil.which('lstopo-no-graphics')
+    if not hwloc:
+        print('no lstopo (package hwloc-nox): distances are not compared with it')
     tmp = tempfile.mkdtemp()
     try:
         for name, machine, expectations in CASES:
@@ -405,6 +478,10 @@ def main():
             for expected in expectations:
                 compare(name, results, expected)
                 levels.setdefault(expected[1], set()).add(expected[2])
+            if hwloc and name in ('good', 'far_apart', 'integrated'):
+                compare_with_hwloc(name, root, results)
+        if word in 'record':
+            record(tmp)
     finally:
         shutil.rmtree(tmp)
     if not word:

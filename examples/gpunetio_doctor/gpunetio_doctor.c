@@ -17,20 +17,28 @@
 #include "host/gdaki.h"
 
 #include "doctor.h"
+#include "files.h"
 
 #define TIMEOUT_S 60
-enum { OPT_VERSION = 1000, OPT_JSON, OPT_ROOT };
+enum { OPT_VERSION = 1000, OPT_JSON, OPT_ROOT, OPT_RECORD };
 
 static const struct option longopts[] = {
-	{ "gpu", required_argument, NULL, 'g' },       { "device", required_argument, NULL, 'd' },
-	{ "port", required_argument, NULL, 'i' },      { "handler", required_argument, NULL, 'p' },
-	{ "timeout", required_argument, NULL, 'w' },   { "json", no_argument, NULL, OPT_JSON },
-	{ "root", required_argument, NULL, OPT_ROOT }, { "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, OPT_VERSION }, { NULL, 0, NULL, 0 },
+	{ "gpu", required_argument, NULL, 'g' },
+	{ "device", required_argument, NULL, 'd' },
+	{ "port", required_argument, NULL, 'i' },
+	{ "handler", required_argument, NULL, 'p' },
+	{ "timeout", required_argument, NULL, 'w' },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "root", required_argument, NULL, OPT_ROOT },
+	{ "record", required_argument, NULL, OPT_RECORD },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ NULL, 0, NULL, 0 },
 };
 
 struct arguments {
 	struct dr_env env;
+	const char *record; /* NULL: not given */
 	char gpu[16];
 	bool json;
 };
@@ -50,6 +58,8 @@ static int usage(void)
 	      "      --json               print JSON instead of text\n"
 	      "      --root <folder>      check a recorded machine: sys, proc, etc and dev of\n"
 	      "                           this folder; opens no device\n"
+	      "      --record <folder>    copy the files that are read into this folder, which\n"
+	      "                           can be checked as a recorded machine\n"
 	      "  -h, --help               print this help\n"
 	      "      --version            print the version of gdaki\n\n"
 	      "The exit status is 1 if what the options select cannot work. Without options it\n"
@@ -153,9 +163,19 @@ static int parse_option(struct arguments *a, int letter, const char *text)
 		a->env.root = text;
 		a->env.probe = false;
 		return *text ? 0 : refuse("invalid --root '' (expected a folder)");
+	case OPT_RECORD:
+		a->record = text;
+		return *text ? 0 : refuse("invalid --record '' (expected a folder)");
 	default:
 		return refuse("see gpunetio_doctor -h");
 	}
+}
+
+static int start_record(const char *folder)
+{
+	int rc = dr_record_to(folder);
+
+	return rc ? refuse("cannot record into '%s': %s", folder, strerror(-rc)) : 0;
 }
 
 /* Returns -1 to run the checks, otherwise the exit status. */
@@ -174,6 +194,10 @@ static int parse(struct arguments *a, int argc, char **argv)
 	}
 	if (!rc && optind < argc)
 		rc = refuse("unknown argument '%s'; see gpunetio_doctor -h", argv[optind]);
+	if (!rc && a->record && *a->env.root)
+		rc = refuse("--record and --root cannot be combined");
+	if (!rc && a->record)
+		rc = start_record(a->record);
 	return rc ? rc : -1;
 }
 

@@ -56,14 +56,15 @@ class Machine:
         self.set(folder + '/config', attributes.get('config', config_space(0)))
         return folder
 
-    def bridge(self, chain, node, bus, acs=0, speed='32.0 GT/s PCIe'):
-        config = bytearray(config_space(acs))
+    def bridge(self, chain, node, bus, last=None, speed='32.0 GT/s PCIe'):
+        """bus, last: the buses below the bridge."""
+        config = bytearray(config_space(0))
         config[0x0e] = 1  # header of a bridge
-        config[0x19] = config[0x1a] = bus
+        config[0x19:0x1b] = bus, last or bus
         self.pci(chain, vendor='0x1000\n', device='0xc030\n', subsystem_vendor='0x1000\n',
                  subsystem_device='0x1000\n', revision='0xb0\n', numa_node='%d\n' % node,
-                 max_link_speed=speed + '\n', max_link_width='16\n', config=bytes(config),
-                 **{'class': '0x060400\n'})
+                 local_cpus='%x\n' % (1 << max(node, 0)), max_link_speed=speed + '\n',
+                 max_link_width='16\n', config=bytes(config), **{'class': '0x060400\n'})
 
     def endpoint(self, chain, vendor, device, class_, node, driver, **more):
         iommu_type = more.pop('iommu_type', None)
@@ -71,6 +72,7 @@ class Machine:
         folder = self.pci(chain, vendor='0x%04x\n' % vendor, device='0x%04x\n' % device,
                           subsystem_vendor='0x%04x\n' % vendor, subsystem_device='0x0001\n',
                           revision='0x00\n', numa_node='%d\n' % node,
+                          local_cpus='%x\n' % (1 << max(node, 0)),
                           current_link_speed=link['speed'] + '\n',
                           max_link_speed=link['speed'] + '\n',
                           current_link_width='%d\n' % link['width'],
@@ -122,6 +124,23 @@ class Machine:
                     f.write(content if isinstance(content, bytes) else content.encode())
 
 
+def cpus(m, packages):
+    """One CPU and one NUMA node for each package, for hwloc only."""
+    everywhere = '0-%d\n' % (packages - 1) if packages > 1 else '0\n'
+    cpu, node = '/sys/devices/system/cpu', '/sys/devices/system/node'
+    for name in 'online', 'possible', 'present':
+        m.set(cpu + '/' + name, everywhere)
+        m.set(node + '/' + name, everywhere)
+    for i in range(packages):
+        topology, mask = '%s/cpu%d/topology/' % (cpu, i), '%x\n' % (1 << i)
+        m.set(topology + 'physical_package_id', '%d\n' % i)
+        m.set(topology + 'core_id', '0\n')
+        for name in 'thread_siblings', 'core_siblings', 'core_cpus', 'package_cpus':
+            m.set(topology + name, mask)
+        m.set('%s/node%d/cpumap' % (node, i), mask)
+        m.set('%s/node%d/meminfo' % (node, i), 'Node %d MemTotal: 1048576 kB\n' % i)
+
+
 OPEN = ('NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  575.57.08  Release Build  '
         '(root@build)  Sat May 24 07:03:13 UTC 2025\nGCC version:  gcc version 12.2.0\n')
 CLOSED = ('NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC '
@@ -167,7 +186,7 @@ def host(m):
     m.set('/proc/1/cgroup', '0::/init.scope\n')
     m.set('/proc/driver/nvidia/version', OPEN)
     m.set('/proc/driver/nvidia/params', PARAMS % OVERRIDE)
-    m.set('/sys/devices/system/node/online', '0-1\n')
+    cpus(m, 2)
     for module in 'ib_uverbs', 'mlx5_core', 'mlx5_ib', 'nvidia', 'nvidia_peermem':
         m.folders.add('/sys/module/' + module)
     m.set('/usr/lib/x86_64-linux-gnu/libibverbs.so.1', Link('libibverbs.so.1.14.50.0'))
@@ -182,13 +201,13 @@ def hgx():
     host(m)
     a, b, far = 'pci0000:40', 'pci0000:60', 'pci0000:c0'
     port, up = '0000:40:01.0', '0000:41:00.0'
-    m.bridge([a, port], 0, 0x41)
-    m.bridge([a, port, up], 0, 0x42)
-    for i, bus in enumerate([0x43, 0x44, 0x45]):
-        m.bridge([a, port, up, '0000:42:0%d.0' % i], 0, bus)
+    m.bridge([a, port], 0, 0x41, 0x47)
+    m.bridge([a, port, up], 0, 0x42, 0x47)
+    for i, bus, last in (0, 0x43, 0x43), (1, 0x44, 0x44), (2, 0x45, 0x47):
+        m.bridge([a, port, up, '0000:42:0%d.0' % i], 0, bus, last)
     m.gpu([a, port, up, '0000:42:00.0', GPU])
     m.nic('mlx5_0', [a, port, up, '0000:42:01.0', '0000:44:00.0'])
-    m.bridge([a, port, up, '0000:42:02.0', '0000:45:00.0'], 0, 0x46)
+    m.bridge([a, port, up, '0000:42:02.0', '0000:45:00.0'], 0, 0x46, 0x47)
     m.bridge([a, port, up, '0000:42:02.0', '0000:45:00.0', '0000:46:00.0'], 0, 0x47)
     m.nic('mlx5_1', [a, port, up, '0000:42:02.0', '0000:45:00.0', '0000:46:00.0', '0000:47:00.0'])
     m.bridge([a, '0000:40:02.0'], 0, 0x48)
@@ -228,7 +247,8 @@ def spark():
     m = Machine()
     host(m)
     m.set('/proc/driver/nvidia/version', OPEN.replace('x86_64', 'aarch64').replace('575', '580'))
-    m.set('/sys/devices/system/node/online', '0\n')
+    m.remove('/sys/devices/system')
+    cpus(m, 1)
     m.remove('/cuda.txt')
     m.remove('/sys/module/nvidia_peermem')
     m.bridge(['pci000f:00', '000f:00:00.0'], -1, 1)
