@@ -19,16 +19,20 @@ complain() {
 	bad=1
 }
 
+# Each line of a check gets its scope in front, and a fix follows its line.
+lines() {
+	awk '/^[a-z]/ { scope = $0; next }
+		/^ +fix: / { printf " %s", $0; next }
+		{ printf "\n%s|%s", scope, $0 }
+		END { print "" }' "$tmp/out" | tr -s ' ' >"$tmp/lines"
+}
+
 ended() { # exit status, command: runs it and keeps its output
 	local want=$1 got=0
 	shift
 	timeout 60 "$@" >"$tmp/out" 2>&1 </dev/null || got=$?
 	[ "$got" = "$want" ] || complain "exit status $got instead of $want"
-	# Each line of a check gets its scope in front, and a fix follows its line.
-	awk '/^[a-z]/ { scope = $0; next }
-		/^ +fix: / { printf " %s", $0; next }
-		{ printf "\n%s|%s", scope, $0 }
-		END { print "" }' "$tmp/out" | tr -s ' ' >"$tmp/lines"
+	lines
 }
 
 nic() { # title, exit status, options of softnic-run, options of the doctor
@@ -41,6 +45,21 @@ recorded() { # title, exit status, options of the doctor
 	title=$1
 	# shellcheck disable=SC2086 # a list of options
 	ended "$2" "$doctor" --root "$tmp/root" $3
+}
+
+# The number of a call or command depends on the version of libmlx5.
+fault() { # title, exit status, option of softnic-run with N, first and last number, arguments of has
+	title=$1
+	local want=$2 option=$3 first=$4 last=$5 n
+	shift 5
+	checks=$((checks + 1))
+	for ((n = first; n <= last; n++)); do
+		timeout 60 "$run" "${option/N/$n}" -- "$doctor" >"$tmp/out" 2>&1 </dev/null
+		[ $? = "$want" ] || continue
+		lines
+		! grep -qE -- "^$1\| ?$2 $3 .*$4" "$tmp/lines" || return
+	done
+	complain "no $option from $first to $last shows $1: $2 $3 $4"
 }
 
 has() { # scope, level, check, pattern of the text and of the fix
@@ -75,6 +94,7 @@ has "$port" ok gid 'use -l 3: RoCE v2, 127\.[0-9]+\.[0-9]+\.[0-9]+, '
 has "$port" ok mtu '4096 bytes'
 has "$cpu" ok queue-memory 'in host memory'
 has "$cpu" ok auto 'AUTO takes GPU_SM_DB'
+has "$port" ok loopback 'arrives \(GID index 3\)'
 for h in cpu-proxy gpu-sm-db gpu-sm-bf gpu-sm-no-dbr; do has "$cpu" ok $h 'usable: '; done
 has summary "gpu host \+ $port: works; AUTO takes" GPU_SM_DB: ''
 
@@ -88,8 +108,8 @@ nic "a handler that the device lacks" 1 "--no-dbr 0" "-p 10"
 has "$cpu" FAIL gpu-sm-no-dbr "not usable: $no_dbr.*fix: use another handler"
 has summary "gpu host \+ $port: cannot work" "\($cpu:" 'gpu-sm-no-dbr'
 
-nic "a handler by name" 0 "" "-d mlx5_0 -i 1 -p 2"
-has summary "gpu host \+ $port: works;" GPU_SM_DB: ''
+nic "a handler by name" 0 "" "-d mlx5_0 -i 1 -p 1"
+has summary "gpu host \+ $port: works;" CPU_PROXY: ''
 
 nic "InfiniBand" 0 "--link-layer infiniband --grh-required" ""
 has "$port" note link-layer 'InfiniBand'
@@ -100,15 +120,24 @@ lacks "$port" gid
 nic "a bond" 0 "--lag 2" ""
 has mlx5_0 note bond '2 ports, distributes by queue'
 
-nic "no DEVX" 1 "--fail-ioctl 2" ""
-has mlx5_0 FAIL devx 'opens without DEVX only.*fix: .*mlxconfig -d [0-9a-f:.]+ set UCTX_EN=1'
+fault "no DEVX" 1 --fail-ioctl=N 1 9 mlx5_0 FAIL devx \
+	'opens without DEVX only.*fix: .*mlxconfig -d [0-9a-f:.]+ set UCTX_EN=1'
 lacks "$cpu" auto
+lacks "$port" loopback
+fault "a refused query of capabilities" 1 --fail-cmd=N:0x3:0x1234 1 9 mlx5_0 FAIL devx \
+	'firmware refused QUERY_HCA_CAP .*syndrome 0x00001234.*fix: '
+fault "a refused queue pair" 1 --fail-cmd=N:0x5:0x65b500 5 15 mlx5_0 FAIL queue-pair \
+	'firmware refused CREATE_QP .*syndrome 0x0065b500.*fix: '
+fault "the state of the bond is unknown" 0 --fail-cmd=N 8 20 mlx5_0 unknown bond 'cannot be queried: .*QUERY_'
+fault "a refused transition" 1 --fail-ioctl=N 25 45 "$port" FAIL loopback \
+	'cannot be connected: .*INIT2RTR_QP .* did not reach'
+fault "an object is not destroyed" 0 --fail-ioctl=N 30 50 '[a-z0-9_ +]+' warn cleanup \
+	'cannot (close|deregister).*fix: '
 
-nic "a refused query of capabilities" 1 "--fail-cmd 3:0x3:0x1234" ""
-has mlx5_0 FAIL devx 'firmware refused QUERY_HCA_CAP .*syndrome 0x00001234.*fix: '
-
-nic "a refused queue pair" 1 "--fail-cmd 10:0x5:0x65b500" ""
-has mlx5_0 FAIL queue-pair 'firmware refused CREATE_QP .*syndrome 0x0065b500.*fix: '
+title="packets are lost"
+timeout 60 "$run" --loss 1 -- "$doctor" >"$tmp/out" 2>&1 </dev/null || complain "exit status $?"
+lines
+has "$port" warn loopback 'fails: transport retries exceeded .*fix: no response'
 
 nic "unknown device" 1 "" "-d mlx5_9"
 has mlx5_9 FAIL present 'no RDMA device .*fix: .*ibv_devices'
@@ -247,6 +276,13 @@ has "$port" unknown state 'No such file'
 has "$port" unknown link-layer 'No such file'
 has mlx5_0 unknown firmware 'No such file'
 
+for mtu in 4191:2048 4192:4096 1120:1024 1119:512; do
+	machine
+	put "$tmp/root/sys/class/net/eth7/mtu" ${mtu%:*}
+	recorded "interface MTU ${mtu%:*}" 0 ""
+	has "$port" '(warn|ok)' mtu "${mtu#*:} bytes"
+done
+
 machine
 put "$p/link_layer" InfiniBand
 put "$p/state" "2: INIT"
@@ -271,8 +307,7 @@ put "$d/device/vendor" 0x14e4
 recorded "another vendor" 1 ""
 has mlx5_0 FAIL model '0x14e4:0x1023 is not an mlx5 device'
 mv "$d" "${d%0}1"
-machine_of_two=$tmp/root
-rm -rf "$tmp/two" && mv "$machine_of_two" "$tmp/two"
+mv "$tmp/root" "$tmp/two"
 machine
 mv "$tmp/two/sys/class/infiniband/mlx5_1" "$tmp/root/sys/class/infiniband/bnxt_re0"
 recorded "one of two devices works" 0 ""

@@ -34,6 +34,65 @@ static long long now_ms(void)
 	return ts.tv_sec * 1000ll + ts.tv_nsec / 1000000;
 }
 
+/* ---- the library's log ---- */
+
+/* Moves the library's log from standard error into a file in memory, to quote it. */
+void dr_log_begin(struct dr_log *log)
+{
+	fflush(stderr);
+	log->file = memfd_create("log", MFD_CLOEXEC);
+	log->stderr_copy = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (log->file >= 0 && log->stderr_copy >= 0)
+		dup2(log->file, STDERR_FILENO);
+}
+
+/* Finds the message of a log line: "TIME gdaki ERR file.c:12 function: message". */
+static const char *message_of(char *line, const char *level)
+{
+	char mark[32], *at;
+
+	snprintf(mark, sizeof(mark), " gdaki %s ", level);
+	at = strstr(line, mark);
+	at = at ? strstr(at, ": ") : NULL;
+	return at ? at + 2 : NULL;
+}
+
+/* Sets log->text to the first error of the library, otherwise of the shared code of the examples,
+ * otherwise to the first warning, otherwise to "". If the user has set DOCA_GPUNETIO_LOG, the lines
+ * are also printed. */
+void dr_log_end(struct dr_log *log)
+{
+	static char buf[1 << 16];
+	const char *error = NULL, *example = NULL, *warning = NULL, *m;
+	ssize_t len;
+	char *save, *line;
+
+	log->text[0] = '\0';
+	fflush(stderr);
+	if (log->stderr_copy >= 0) {
+		dup2(log->stderr_copy, STDERR_FILENO);
+		close(log->stderr_copy);
+	}
+	if (log->file < 0)
+		return;
+	len = pread(log->file, buf, sizeof(buf) - 1, 0);
+	close(log->file);
+	buf[len > 0 ? len : 0] = '\0';
+	if (len > 0 && getenv("DOCA_GPUNETIO_LOG"))
+		fputs(buf, stderr);
+	for (line = strtok_r(buf, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		m = message_of(line, "ERR");
+		error = error ? error : m;
+		m = message_of(line, "WARNING");
+		warning = warning ? warning : m;
+		if (!example && !strncmp(line, "error: ", 7))
+			example = line + 7;
+	}
+	m = error ? error : example ? example : warning;
+	if (m)
+		snprintf(log->text, sizeof(log->text), "%s", m);
+}
+
 /* ---- the child ---- */
 
 static size_t put(char *record, size_t at, const char *text)
@@ -81,6 +140,25 @@ bool dr_handler_to_parent(struct dr_report *r, const struct dr_choice *c)
 		return false;
 	send_record(r->sink, LETTER_HANDLER, '0', texts);
 	return true;
+}
+
+/* What the library logs outside of the attempts, for example about objects that cannot be
+ * destroyed, becomes a result. */
+static void run_child(const struct dr_env *env, int sink, const char *scope, dr_child_fn *fn,
+		      const void *arg)
+{
+	struct dr_report *mine = dr_report_new(env);
+	struct dr_log log;
+
+	mine->sink = sink;
+	dr_log_begin(&log);
+	fn(env, mine, arg);
+	dr_log_end(&log);
+	if (*log.text)
+		dr_add(mine, scope, "cleanup", DR_WARN, "read the kernel's log: dmesg | tail -n 50",
+		       "%s", log.text);
+	dr_report_free(mine);
+	exit(0); /* also runs the exit handlers of libraries */
 }
 
 /* ---- the parent ---- */
@@ -142,18 +220,6 @@ static int reap(pid_t child, long long end_ms, int *status)
 	return got == child ? 0 : -1;
 }
 
-static void run_child(const struct dr_env *env, struct dr_report *r, int sink, dr_child_fn *fn,
-		      const void *arg)
-{
-	struct dr_report *mine = dr_report_new(env);
-
-	(void)r;
-	mine->sink = sink;
-	fn(env, mine, arg);
-	dr_report_free(mine);
-	exit(0); /* also runs the exit handlers of libraries */
-}
-
 void dr_in_child(const struct dr_env *env, struct dr_report *r, const char *scope,
 		 const char *check, dr_child_fn *fn, const void *arg)
 {
@@ -173,7 +239,7 @@ void dr_in_child(const struct dr_env *env, struct dr_report *r, const char *scop
 	child = fork();
 	if (!child) {
 		close(fds[0]);
-		run_child(env, r, fds[1], fn, arg);
+		run_child(env, fds[1], scope, fn, arg);
 	}
 	close(fds[1]);
 	if (child < 0) {
@@ -202,59 +268,4 @@ void dr_in_child(const struct dr_env *env, struct dr_report *r, const char *scop
 	else if (WEXITSTATUS(status))
 		dr_add(r, scope, check, DR_FAIL, NULL, "the check ended with status %d",
 		       WEXITSTATUS(status));
-}
-
-/* ---- the library's log ---- */
-
-/* Moves the library's log from standard error into a file in memory, to quote it. */
-void dr_log_begin(struct dr_log *log)
-{
-	fflush(stderr);
-	log->file = memfd_create("log", MFD_CLOEXEC);
-	log->stderr_copy = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-	if (log->file >= 0 && log->stderr_copy >= 0)
-		dup2(log->file, STDERR_FILENO);
-}
-
-/* Finds the message of a log line: "TIME gdaki ERR file.c:12 function: message". */
-static const char *message_of(char *line, const char *level)
-{
-	char mark[32], *at;
-
-	snprintf(mark, sizeof(mark), " gdaki %s ", level);
-	at = strstr(line, mark);
-	at = at ? strstr(at, ": ") : NULL;
-	return at ? at + 2 : NULL;
-}
-
-/* Sets log->text to the first error, otherwise the first warning, otherwise "". If the user has
- * set DOCA_GPUNETIO_LOG, the lines are also printed. */
-void dr_log_end(struct dr_log *log)
-{
-	static char buf[1 << 16];
-	const char *error = NULL, *warning = NULL, *m;
-	ssize_t len;
-	char *save, *line;
-
-	log->text[0] = '\0';
-	fflush(stderr);
-	if (log->stderr_copy >= 0) {
-		dup2(log->stderr_copy, STDERR_FILENO);
-		close(log->stderr_copy);
-	}
-	if (log->file < 0)
-		return;
-	len = pread(log->file, buf, sizeof(buf) - 1, 0);
-	close(log->file);
-	buf[len > 0 ? len : 0] = '\0';
-	if (len > 0 && getenv("DOCA_GPUNETIO_LOG"))
-		fputs(buf, stderr);
-	for (line = strtok_r(buf, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		m = message_of(line, "ERR");
-		error = error ? error : m;
-		m = message_of(line, "WARNING");
-		warning = warning ? warning : m;
-	}
-	if (error || warning)
-		snprintf(log->text, sizeof(log->text), "%s", error ? error : warning);
 }

@@ -127,10 +127,12 @@ int dr_device_open(struct dr_device *d, const struct dr_env *env, struct dr_repo
 	return rc;
 }
 
+/* A device that cannot be closed is in use by an object that was not destroyed. Its context must
+ * stay then. */
 void dr_device_close(struct dr_device *d)
 {
-	if (d->dev)
-		(void)doca_verbs_dev_close(d->dev);
+	if (d->dev && doca_verbs_dev_close(d->dev))
+		return;
 	if (d->pd)
 		ibv_dealloc_pd(d->pd);
 	if (d->ctx)

@@ -214,7 +214,10 @@ void dr_check_nic(const struct dr_env *env, struct dr_report *r)
 		check_firmware(env, r, device);
 		check_node(env, r, device);
 		check_ports(env, r, device);
-		if (env->probe)
-			dr_in_child(env, r, device, "open", dr_probe_device, device);
+		if (!env->probe)
+			continue;
+		dr_in_child(env, r, device, "open", dr_probe_device, device);
+		if (!dr_failed(r, device, NULL))
+			dr_check_loopback(env, r, device);
 	}
 }

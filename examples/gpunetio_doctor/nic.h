@@ -38,4 +38,7 @@ void dr_device_close(struct dr_device *d);
 /* Opens the device and checks all that needs no GPU. In a child process. */
 void dr_probe_device(const struct dr_env *env, struct dr_report *r, const void *name);
 
+/* ---- loopback.c ---- */
+void dr_check_loopback(const struct dr_env *env, struct dr_report *r, const char *device);
+
 #endif
