@@ -228,6 +228,11 @@ def check_names():
     plots("-o", "t.svg", "-t", odd, "n0.json")
     texts = [t.text for t in ET.parse("t.svg").iter(SVG + "text")]
     check(odd in texts, f"title: {texts}")
+    flat = bandwidth(sizes=[1 << 20, 1 << 21])
+    plots("-o", "n.svg", write_json("n.json", flat))
+    (_, y0), (_, y1) = next(iter(curves("n.svg").values()))
+    v0, v1 = (row["gbps"] for row in flat["rows"])
+    check(400 < y0 + v0 * (y0 - y1) / (v1 - v0) < 500, "the axis of the bandwidth begins above 0")
     gap = bandwidth()
     gap["rows"][3]["gbps"] = None
     check(plots("-o", "n.svg", write_json("n.json", gap))

@@ -64,8 +64,14 @@ static unsigned int files_in_dir(bool remove_them)
 	return n;
 }
 
+/* Text that the tests read is freed at their end. */
+static char *texts[16];
+static unsigned int num_texts;
+
 static void tear_down(void)
 {
+	while (num_texts)
+		free(texts[--num_texts]);
 	files_in_dir(true);
 	rmdir(dir);
 }
@@ -94,6 +100,8 @@ static char *read_file(const char *path)
 	FILE *f = fopen(path, "r");
 	char *text = calloc(1, 65536);
 
+	cr_assert_lt(num_texts, sizeof(texts) / sizeof(texts[0]));
+	texts[num_texts++] = text;
 	cr_assert_not_null(f, "%s: %s", path, strerror(errno));
 	text[fread(text, 1, 65535, f)] = 0;
 	fclose(f);
@@ -324,7 +332,7 @@ Test(report, odd_strings_are_escaped)
 	device[0] = 'X'; /* the report has its own copy */
 	cr_assert_eq(ex_report_row(&row), 0);
 	cr_assert_eq(ex_report_end(), 0);
-	free(captured(1));
+	captured(1);
 	cr_assert_eq(compare_files(read_file(csv), read_file(json)), 1);
 	top = json_tokener_parse(read_file(json));
 	json_object_object_get_ex(top, "device", &value);
@@ -384,7 +392,7 @@ Test(report, full_disk_is_reported)
 	cr_assert_eq(ex_report_begin(&run, "/dev/full", csv), 0);
 	cr_assert_eq(ex_report_row(&row), 0);
 	cr_assert_eq(ex_report_end(), -1);
-	free(captured(1));
+	captured(1);
 	cr_assert_str_eq(last_error, "cannot write /dev/full: No space left on device");
 	text = read_file(csv);
 	cr_assert_eq(strncmp(text, "program,", 8), 0, "the other file is complete");
@@ -488,7 +496,7 @@ Test(report, progress_is_rare_and_erased_before_a_row)
 	cr_assert_eq(ex_report_row(&row), 0);
 	cr_assert_eq(ex_report_end(), 0);
 	dup2(err, 2);
-	free(captured(1));
+	captured(1);
 	read_terminal(terminal, text, sizeof(text));
 	end = strstr(text, "\033[K");
 	cr_assert(end && !end[3], "the line is not erased: %s", text);
@@ -512,7 +520,7 @@ Test(report, progress_survives_odd_numbers)
 	}
 	ex_report_end();
 	dup2(err, 2);
-	free(captured(1));
+	captured(1);
 	read_terminal(terminal, text, sizeof(text));
 	cr_assert(strstr(text, "  0%") && strstr(text, "100%"), "%s", text);
 	cr_assert_null(strstr(text, "nan"), "%s", text);
