@@ -42,7 +42,7 @@ INSTALL_ALL = \
 	$(foreach h,$(STAGED),'644 $(patsubst %/,%,$(dir $(h:$(B)/include/%=$(INCLUDEDIR)/gdaki/%))) $(h)') \
 	'644 $(DOCDIR) LICENSE README.md' \
 	'644 $(DOCDIR)/examples examples/CMakeLists.txt examples/example.mk' \
-	$(foreach d,common $(EXAMPLE_NAMES) strategy_batching,'644 $(DOCDIR)/examples/$(d) $(wildcard $(addprefix examples/$(d)/,*.c *.h *.cu *.cuh *.mk Makefile README.md))') \
+	$(foreach d,common $(sort $(EXAMPLE_NAMES) $(EXAMPLES_MPI)) strategy_batching,'644 $(DOCDIR)/examples/$(d) $(wildcard $(addprefix examples/$(d)/,*.c *.h *.cu *.cuh *.mk Makefile README.md))') \
 	'644 $(MANDIR)/man7 core/gdaki.7' \
 	$(INSTALL_EXAMPLES)
 

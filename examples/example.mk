@@ -26,7 +26,7 @@ KERNEL := $(wildcard $(NAME)_kernel.cu)
 COMMON_hello_put := $(patsubst %,../common/%.c,connect endpoint error nic)
 COMMON := $(or $(COMMON_$(NAME)),$(wildcard ../common/*.c))
 HEADERS := $(wildcard *.h ../common/*.h ../common/*.cuh)
-FLAGS := -I../common $(shell pkg-config --cflags gdaki) -D_GNU_SOURCE -pthread
+FLAGS := -I../common $(shell pkg-config --cflags gdaki) -D_GNU_SOURCE -pthread $(FLAGS_$(NAME))
 # The kernel is compiled for CPU threads, into the program, and for a GPU.
 OBJECTS := $(patsubst %.c,%.o,$(notdir $(wildcard *.c) $(COMMON))) $(KERNEL:.cu=.o)
 .PHONY: all clean

@@ -3,9 +3,12 @@
 #
 # The example programs, and their kernels if nvcc is found. A folder examples/NAME with a file NAME.c
 # becomes the program NAME; its NAME_kernel.cu becomes libNAME_cuda.so. A folder with its own rules
-# is listed in EXAMPLES_APART.
+# is listed in EXAMPLES_APART, a program that needs MPI in EXAMPLES_MPI.
 EXAMPLES_APART := common strategy_batching
-EXAMPLE_NAMES := $(filter-out $(EXAMPLES_APART),$(foreach d,$(sort $(wildcard examples/*)),$(if $(wildcard $(d)/$(notdir $(d)).c),$(notdir $(d)))))
+EXAMPLES_MPI := gpunetio_verbs_alltoall
+##= MPICC             MPI's compiler for C, whose options are used; MPICC= builds without MPI (mpicc, if it is found)
+MPICC ?= $(shell command -v mpicc 2>/dev/null)
+EXAMPLE_NAMES := $(filter-out $(EXAMPLES_APART) $(if $(MPICC),,$(EXAMPLES_MPI)),$(foreach d,$(sort $(wildcard examples/*)),$(if $(wildcard $(d)/$(notdir $(d)).c),$(notdir $(d)))))
 EXAMPLE_MAINS := $(foreach n,$(EXAMPLE_NAMES),examples/$(n)/$(n).c)
 EXAMPLE_COMMON := $(sort $(wildcard examples/common/*.c))
 # Of examples/common, what a program needs that does not need all of it, and then no json-c.
@@ -15,6 +18,13 @@ EXAMPLE_KERNELS := $(if $(SAN),,$(if $(NVCC),$(notdir $(patsubst %_kernel.cu,%,$
 CUDA_SO  := $(EXAMPLE_KERNELS:%=$(B)/lib/lib%_cuda.so)
 # Libraries that a program needs besides gdaki's: EXAMPLE_LIBS_NAME.
 EXAMPLE_LIBS_gpunetio_doctor := -ljson-c
+ifneq ($(MPICC),)
+MPI_OPTIONS := $(wordlist 2,99,$(shell $(MPICC) -show))
+$(foreach n,$(EXAMPLES_MPI),$(eval EXAMPLE_LIBS_$(n) := $(filter -L% -l%,$(MPI_OPTIONS))))
+else
+$(EXAMPLES_MPI:%=$(B)/bin/%):
+	@echo '$(@F) needs MPI: install openmpi-bin and libopenmpi-dev (make deps)' >&2; exit 1
+endif
 # A script in a folder of its own, which gets the version.
 EXAMPLES += $(B)/bin/gpunetio_plot
 $(B)/bin/gpunetio_plot: examples/gpunetio_plot/gpunetio_plot core/gdk_version.h
@@ -33,6 +43,7 @@ $(NVCC_OPTIONS): FORCE
 	@NVCC='$(NVCC)' CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' CC='$(CC)' core/cuda_arch.sh $@
 
 $(B)/obj/examples/%.o: INC += -Iexamples/common
+$(addsuffix /%.o,$(addprefix $(B)/obj/examples/,$(EXAMPLES_MPI))): INC += $(filter -I%,$(MPI_OPTIONS))
 # A kernel is compiled twice: by CXX for CPU threads, into the program, and by nvcc.
 $(B)/obj/examples/%_kernel.o: examples/%_kernel.cu $(B)/settings/cxx | stage
 	$(call say,CXX)

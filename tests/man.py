@@ -21,6 +21,7 @@ LIBRARY = "core/gdaki.7"
 PROGRAMS = {
     "tests/softnic/softnic-run.1": "softnic-run",
     "examples/gpunetio_doctor/gpunetio_doctor.1": "gpunetio_doctor",
+    "examples/gpunetio_verbs_alltoall/gpunetio_verbs_alltoall.1": "gpunetio_verbs_alltoall",
     "examples/gpunetio_verbs_put_bw/gpunetio_verbs_put_bw.1": "gpunetio_verbs_put_bw",
     "examples/hello_put/hello_put.1": "hello_put",
     "examples/gpunetio_plot/gpunetio_plot.1": "gpunetio_plot",

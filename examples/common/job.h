@@ -53,6 +53,7 @@ struct ex_job {
 	uint32_t *samples;   /* latency: ticks of each iteration, iters entries; otherwise NULL */
 	double *ns_per_tick; /* stored by the kernel */
 	int *status;	     /* of each thread of the grid: 0 or negative errno; -1 before it ran */
+	const void *arg;     /* NULL, or what else the kernel of the program reads */
 };
 
 #endif
