@@ -5,7 +5,8 @@
 # Functions for scripts on machines with a GPU but without network. The including script runs
 # at the top of the repository and sets DIR, a temporary folder. use_debs unpacks the packages
 # .gpu-deps/*.deb (from fetch-deps) into DIR and sets up the environment so that compilers and
-# programs use those libraries that the machine lacks. Nothing is installed.
+# programs use those libraries that the machine lacks. Nothing is installed. use_mpi does the same
+# for Open MPI.
 
 TRIPLET=$(uname -m)-linux-gnu
 
@@ -37,4 +38,42 @@ use_debs() {
 	export CPATH="$headers:$headers/$TRIPLET${CPATH:+:$CPATH}"
 	export LIBRARY_PATH="$libs${LIBRARY_PATH:+:$LIBRARY_PATH}"
 	export LD_LIBRARY_PATH="$libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+}
+
+# To be called after use_debs. Sets MPICC, and MPIRUN to the command that starts the ranks: those of
+# the machine, or of the packages. Returns 1 if there are none.
+use_mpi() {
+	MPICC=$(command -v mpicc)
+	MPIRUN=$(command -v mpirun)
+	if [ -z "$MPICC" ] || [ -z "$MPIRUN" ]; then
+		MPICC=$DIR/deps/usr/bin/mpicc.openmpi MPIRUN=$DIR/deps/usr/bin/mpirun.openmpi
+		[ -x "$MPICC" ] && [ -x "$MPIRUN" ] || return 1
+		# The packages expect to be in /usr; there may be no ssh, which one host does not need.
+		export OPAL_PREFIX="$DIR/deps/usr" PMIX_INSTALL_PREFIX="$libs/pmix2" \
+			OPAL_SYSCONFDIR="$DIR/deps/etc/openmpi" OMPI_MCA_plm=isolated \
+			OMPI_MCA_mtl='^ofi,psm,psm2' PMIX_MCA_pcompress_base_silence_warning=1
+	fi
+	export MPICC OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_pml=ob1 \
+		OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none \
+		OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+}
+
+# Starts a CUDA MPS daemon if it is installed (unless NO_MPS=1). Its pipes are in a folder of this
+# run, so that other programs do not use it. The caller calls mps_stop when it exits.
+mps_start() {
+	[ -z "${NO_MPS:-}" ] && command -v nvidia-cuda-mps-control >/dev/null || return 0
+	mkdir -p "$DIR/mps"
+	export CUDA_MPS_PIPE_DIRECTORY="$DIR/mps" CUDA_MPS_LOG_DIRECTORY="$DIR/mps"
+	if CUDA_VISIBLE_DEVICES=0 timeout 20 nvidia-cuda-mps-control -d; then
+		echo "one GPU: the processes share it through CUDA MPS"
+	else
+		unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+		echo "one GPU: cannot start CUDA MPS, the processes run alternately"
+	fi
+}
+
+mps_stop() {
+	[ -n "${CUDA_MPS_PIPE_DIRECTORY:-}" ] || return 0
+	echo quit | timeout 20 nvidia-cuda-mps-control >/dev/null
+	unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
 }

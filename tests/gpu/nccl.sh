@@ -105,27 +105,8 @@ pair() {
 	fi
 }
 
-# The daemon's pipes are in a folder of this run, so that other programs do not use it.
-mps_start() {
-	[ -z "${NO_MPS:-}" ] && command -v nvidia-cuda-mps-control >/dev/null || return 0
-	mkdir -p "$DIR/mps"
-	export CUDA_MPS_PIPE_DIRECTORY="$DIR/mps" CUDA_MPS_LOG_DIRECTORY="$DIR/mps"
-	if CUDA_VISIBLE_DEVICES=0 timeout 20 nvidia-cuda-mps-control -d; then
-		trap mps_stop EXIT
-		echo "one GPU: the processes share it through CUDA MPS"
-	else
-		unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
-		echo "one GPU: cannot start CUDA MPS, the processes run alternately"
-	fi
-}
-
-mps_stop() {
-	[ -n "${CUDA_MPS_PIPE_DIRECTORY:-}" ] || return 0
-	echo quit | timeout 20 nvidia-cuda-mps-control >/dev/null
-	unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
-}
-
 gdr=GDRDMA
+trap mps_stop EXIT
 for on in "0 0" "0 1"; do
 	[ "$on" = "0 0" ] || [ "$gpus" -gt 1 ] || continue
 	what="one GPU"
