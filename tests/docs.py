@@ -5,12 +5,12 @@
 
 A fenced block of language "sh" is run as one script by bash -e, from the top of the repository
 with HOME set to an empty folder. A block of language "console" holds lines "$ COMMAND", each
-followed by its expected output; a number matches any number, and a line "[...]" matches any
-lines. A block whose info string has needs=WHAT (gpu, nic, root, reboot, checkout, sdk), skip=test
-(make demo, make test) or skip=long is not run; --long runs the last kind. The last lines of the
-output list these blocks. A block "c file=PATH" must be the text of PATH
-from its first #include on. A block of another language with file=PATH must consist of consecutive
-lines of PATH.
+followed by its expected output; a number matches any number, two or more blanks match any number
+of blanks, and a line "[...]" matches any lines. A block whose info string has needs=WHAT (gpu,
+nic, root, reboot, checkout, sdk), skip=test (make demo, make test) or skip=long is not run; --long
+runs the last kind. The last lines of the output list these blocks. A block "c file=PATH" must be
+the text of PATH from its first #include on. A block of another language with file=PATH must
+consist of consecutive lines of PATH.
 A block of language "yaml" has the steps for CI, which programs.sh runs.
 Paths and make targets in backquotes must exist, and README.md may have at most 8192 bytes.
 
@@ -31,6 +31,7 @@ LONG_S = 1800
 ELSEWHERE = ("mlx5_ifc.h",)  # files of other projects that documents name
 NEEDS = ("gpu", "nic", "root", "reboot", "checkout", "sdk")
 WHY = {"test": "done by the first commands of the README", "long": "takes long"}
+NUMBER = r"\d+(?:\.\d+)?(?:e[-+]\d+)?"
 errors = 0
 not_run = []  # a line of text for each command that did not run
 
@@ -94,7 +95,12 @@ def pattern(expected):
         if line.strip() == "[...]":
             parts.append(r"(?:.*\n)*?")
         else:
-            parts.append(re.sub(r"\d+", lambda _: r"\d+", re.escape(line.rstrip())) + r" *\n")
+            for token in re.split(rf"({NUMBER}|  +)", line.rstrip()):
+                if re.fullmatch(NUMBER, token):
+                    parts.append(NUMBER)
+                else:
+                    parts.append(" +" if re.fullmatch("  +", token) else re.escape(token))
+            parts.append(r" *\n")
     return "".join(parts)
 
 

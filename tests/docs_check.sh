@@ -63,11 +63,20 @@ refuses 'block without end' <<'END'
 true
 END
 
+refuses 'echo 12 pears printed' <<'END'
+```console
+$ echo 12 pears
+12 apples
+```
+END
+
 cat >"$tmp/good.md" <<'END'
 ```console
 $ echo 12 apples; echo; echo the rest
 34 apples
 [...]
+$ echo '   1.5e-04  127.12.3.4'
+  2       10.200.30.40
 ```
 ```sh needs=reboot
 reboot  # not here
@@ -75,7 +84,7 @@ reboot  # not here
 END
 cases=$((cases + 1))
 tests/docs.py "$tmp/good.md" >"$tmp/out" 2>&1 || complain "refused a correct document"
-grep -q 'good.md:6: needs=reboot: reboot$' "$tmp/out" || complain "does not list the block that did not run"
+grep -q 'good.md:8: needs=reboot: reboot$' "$tmp/out" || complain "does not list the block that did not run"
 
 # ---- the page on errors ----
 
