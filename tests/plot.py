@@ -164,8 +164,8 @@ def check_plots():
             check_curves("lat.svg", results, metric, True)
     plots("-o", "four.svg", *lat)
     plots("-o", "two.svg", *lat[:2])
-    check(b"dasharray='8" in read("four.svg") or b"stroke-dasharray" in read("four.svg"),
-          "no dashed line for p99")
+    dashed = [read(name).count(b"stroke-dasharray") for name in ("four.svg", "lat.svg")]
+    check(dashed[0] == dashed[1] + 8, f"{dashed} dashed lines, for p99 and p99.9 of four curves")
     check(read("two.svg").count(b"<polygon") + read("two.svg").count(b"fill-opacity")
           > read("four.svg").count(b"<polygon") + read("four.svg").count(b"fill-opacity"),
           "two curves have no filled bands")
@@ -225,9 +225,9 @@ def check_names():
     found = names(bandwidth(odd), bandwidth("two\nlines"))
     check(found == [odd, "two lines"], f"names {found}")
     check(not os.path.exists("x"), "a command in a name was executed")
-    plots("-o", "t.svg", "-t", odd, "n0.json")
+    plots("-o", "t.svg", "-t", "T " + odd, "n0.json")
     texts = [t.text for t in ET.parse("t.svg").iter(SVG + "text")]
-    check(odd in texts, f"title: {texts}")
+    check("T " + odd in texts, f"title: {texts}")
     flat = bandwidth(sizes=[1 << 20, 1 << 21])
     plots("-o", "n.svg", write_json("n.json", flat))
     (_, y0), (_, y1) = next(iter(curves("n.svg").values()))
