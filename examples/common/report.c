@@ -114,12 +114,12 @@ static int add_fields(const struct ex_report_run *run)
 
 /* ---- the table ---- */
 
-/* Four significant digits; exponential notation if six decimals do not show these. */
+/* Four significant digits; exponential notation below 1e-4. */
 static void format_number(char *text, size_t len, double value)
 {
 	int decimals = 3;
 
-	if (value > 0 && value < 1e-3) {
+	if (value > 0 && value < 1e-4) {
 		snprintf(text, len, "%.3e", value);
 		return;
 	}
