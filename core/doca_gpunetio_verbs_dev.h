@@ -150,7 +150,7 @@ struct doca_gpu_dev_verbs_cq {
 struct doca_gpu_dev_verbs_qp {
 	uint64_t sq_rsvd_index;	       /**< number of slots reserved; applications may read it */
 	uint64_t sq_ready_index;       /**< not used: each slot has a ready bit */
-	uint64_t sq_wqe_pi;	       /**< not used */
+	uint64_t sq_wqe_pi;	       /**< index of the last doca_gpu_dev_verbs_submit*() */
 	uint32_t sq_num;	       /**< QP number */
 	uint32_t sq_num_shift8;	       /**< QP number << 8 */
 	uint32_t sq_num_shift8_be;     /**< QP number << 8, big-endian: second word of a doorbell */

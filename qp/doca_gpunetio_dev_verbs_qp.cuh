@@ -49,6 +49,16 @@ template <enum doca_gpu_dev_verbs_sync_scope sync_scope> GDK_FN void gdk_extra_f
 		gdk_fence_rel(GDK_SCOPE_SYS);
 }
 
+/** Stores the index that a submit was called for. Callers that count WQEs by themselves read it at
+ * the start of a kernel as the index of the next WQE. */
+template <GDK_TEMPLATE_MODE> GDK_FN void gdk_store_pi(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
+{
+	if (resource_sharing_mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)
+		gdk_st64(&qp->sq_wqe_pi, pi, GDK_SCOPE_GPU);
+	else
+		gdk_red_max64(&qp->sq_wqe_pi, pi, GDK_SCOPE_GPU);
+}
+
 /* ---- slots ---- */
 
 /** Stores one segment, 16 aligned bytes, of a WQE. */
@@ -243,6 +253,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_db_no_dbr(struct doca_gpu_dev_verbs_qp *qp
 	gdk_extra_fence<sync_scope>();
 	gdk_submit(qp, prod_index, resource_sharing_mode,
 		   DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR, code_opt);
+	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
 /** As doca_gpu_dev_verbs_submit() with handler GPU_SM_DB. */
@@ -253,6 +264,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_db(struct doca_gpu_dev_verbs_qp *qp, uint6
 	gdk_extra_fence<sync_scope>();
 	gdk_submit(qp, prod_index, resource_sharing_mode, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB,
 		   code_opt);
+	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
 /**
@@ -265,6 +277,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_bf(struct doca_gpu_dev_verbs_qp *qp, uint6
 {
 	gdk_extra_fence<sync_scope>();
 	gdk_submit_bf(qp, prod_index, smem_wqe, resource_sharing_mode, code_opt);
+	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
 /**
@@ -277,6 +290,8 @@ GDK_FN void doca_gpu_dev_verbs_submit_bf_warp(struct doca_gpu_dev_verbs_qp *qp, 
 {
 	gdk_extra_fence<sync_scope>();
 	gdk_submit_bf_warp(qp, prod_index, wqe, resource_sharing_mode, code_opt);
+	if (gdk_lane() == 0)
+		gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
 /** As doca_gpu_dev_verbs_submit() with handler CPU_PROXY. */
@@ -287,6 +302,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_proxy(struct doca_gpu_dev_verbs_qp *qp, ui
 	gdk_extra_fence<sync_scope>();
 	gdk_submit(qp, prod_index, resource_sharing_mode, DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY,
 		   code_opt);
+	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
 /**
@@ -299,6 +315,7 @@ GDK_FN void doca_gpu_dev_verbs_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t
 {
 	gdk_extra_fence<sync_scope>();
 	gdk_submit(qp, prod_index, resource_sharing_mode, nic_handler, code_opt);
+	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
 /* ---- WQEs ---- */

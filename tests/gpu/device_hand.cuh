@@ -213,8 +213,8 @@ __device__ static void build(const struct gt_job &j, qp_type *qp, const struct o
 }
 
 /* Submits with the generic function or, if `named` is true, with the function for the QP's
- * handler (BlueFlame: the generic one). */
-__device__ static void submit_by(const struct gt_job &j, qp_type *qp, uint64_t pi, bool named)
+ * handler (BlueFlame: the generic one). sq_wqe_pi must then have the submitted index. */
+__device__ static int submit_by(const struct gt_job &j, qp_type *qp, uint64_t pi, bool named)
 {
 	if (named && j.handler == HANDLER(CPU_PROXY))
 		doca_gpu_dev_verbs_submit_proxy<mode>(qp, pi);
@@ -224,6 +224,8 @@ __device__ static void submit_by(const struct gt_job &j, qp_type *qp, uint64_t p
 		doca_gpu_dev_verbs_submit_db_no_dbr<mode>(qp, pi);
 	else
 		doca_gpu_dev_verbs_submit<mode>(qp, pi);
+	return doca_gpu_dev_verbs_atomic_read<uint64_t, mode>(&qp->sq_wqe_pi) < pi ? GT_EBADDATA
+										   : 0;
 }
 
 /* Reserves slots. unchecked: reserves without the check for free slots and then waits
@@ -256,8 +258,7 @@ __device__ static int post_build(const struct gt_job &j, qp_type *qp, const stru
 		return err;
 	build(j, qp, o, at, kind);
 	doca_gpu_dev_verbs_mark_wqes_ready<mode>(qp, at, *t);
-	submit_by(j, qp, at + n, o.k & 2);
-	return 0;
+	return submit_by(j, qp, at + n, o.k & 2);
 }
 
 /* Each lane builds one WQE. The first lane reserves and publishes for all; then the
