@@ -36,7 +36,7 @@ scripts="tests/models.sh tests/consumers/pyverbs.sh tests/many.py tests/hw.sh te
 	tests/programs.sh tests/verbs.sh
 	tests/strategy_batching.sh tests/infiniband.sh tests/netns.sh tests/consumers/perftest.sh tests/consumers/ucx.sh
 	tests/consumers/sanitizers.sh
-	${GDAKI_HOST_USERS:+tests/consumers/host.sh} ${GDAKI_PEER:+tests/consumers/peer.sh}
+	${GDAKI_HOST_USERS:+tests/consumers/host.sh} ${GDAKI_PEER:+tests/consumers/peer.sh tests/consumers/gpunetio_examples.sh}
 	${GDAKI_DPDK:+tests/consumers/dpdk.sh} ${GDAKI_NCCL:+tests/consumers/nccl.sh tests/consumers/nccl_net.sh}
 	${GDAKI_NVSHMEM:+tests/consumers/nvshmem_host.sh}
 	${GDAKI_UCX:+tests/consumers/ucx_gdaki.sh tests/consumers/ucx_host.sh}"
