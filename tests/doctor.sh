@@ -145,6 +145,20 @@ nic "unknown port" 1 "" "-i 2"
 has "mlx5_0 port 2" FAIL present 'the device has 1 port'
 nic "the only port" 0 "" "-i 1"
 
+# The device file of a user without privileges.
+user=()
+[ "$(id -u)" != 0 ] || user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+if "${user[@]}" test -x "$doctor" 2>/dev/null; then
+	title="no access to the device file"
+	mkdir -m 777 "$tmp/user"
+	chmod 755 "$tmp"
+	# shellcheck disable=SC2016 # the inner shell expands it
+	TMPDIR=$tmp/user ended 1 "${user[@]}" "$run" -- sh -c \
+		'chmod 0 "$TMPDIR"/softnic.*/sys/dev/infiniband/uverbs0; "$1"' sh "$doctor"
+	has mlx5_0 FAIL device-file 'Permission denied for user [0-9]+ .*fix: run as root.*MODE="0666"'
+	lacks mlx5_0 devx
+fi
+
 # ---- a GPU: the stand-in of the CUDA driver ----
 
 export LD_LIBRARY_PATH=$PWD/$B/standin STANDIN_CUDA_POINTERS=1
@@ -313,8 +327,12 @@ mv "$tmp/two/sys/class/infiniband/mlx5_1" "$tmp/root/sys/class/infiniband/bnxt_r
 recorded "one of two devices works" 0 ""
 recorded "the other device" 1 "-d bnxt_re0"
 rm -rf "$tmp/root/sys/class/infiniband"
-recorded "no device" 1 ""
-has host FAIL rdma-device 'fix: .*modprobe mlx5_ib.*softnic-run'
+recorded "no NIC" 1 ""
+has host FAIL rdma-device 'no NIC of NVIDIA.*fix: .*ConnectX-6 Dx.*softnic-run'
+put "$tmp/root/sys/bus/pci/devices/0000:17:00.0/vendor" 0x15b3
+put "$tmp/root/sys/bus/pci/devices/0000:17:00.0/class" 0x020000
+recorded "no driver" 1 ""
+has host FAIL rdma-device 'there is a NIC at 0000:17:00.0.*fix: modprobe mlx5_ib'
 
 # ---- JSON, command line ----
 

@@ -83,8 +83,9 @@ int dr_read(const struct dr_env *env, char *text, size_t size, const char *fmt, 
 /* Reads the names in a folder, sorted, without "." and "..". */
 int dr_list(const struct dr_env *env, struct dr_names *names, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Finds the PCI addresses of all NVIDIA GPUs, and the RDMA devices. */
+/* Find the PCI addresses of the GPUs and of the NICs of NVIDIA, and the RDMA devices. */
 void dr_find_gpus(const struct dr_env *env, struct dr_names *gpus);
+void dr_find_nics(const struct dr_env *env, struct dr_names *nics);
 void dr_find_devices(const struct dr_env *env, struct dr_names *devices);
 
 /* ---- child.c ---- */

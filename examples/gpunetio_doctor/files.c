@@ -192,33 +192,44 @@ void dr_find_devices(const struct dr_env *env, struct dr_names *devices)
 	(void)dr_list(env, devices, "/sys/class/infiniband");
 }
 
-/* NVIDIA, display controller or 3D controller. */
-static bool is_gpu(const struct dr_env *env, const char *pci)
+static bool is_pci(const struct dr_env *env, const char *pci, int vendor, int class)
 {
-	long long vendor, class;
+	long long value;
 
-	return !dr_read_number(env, &vendor, "/sys/bus/pci/devices/%s/vendor", pci) &&
-	       vendor == 0x10de &&
-	       !dr_read_number(env, &class, "/sys/bus/pci/devices/%s/class", pci) &&
-	       class >> 16 == 3;
+	return !dr_read_number(env, &value, "/sys/bus/pci/devices/%s/vendor", pci) &&
+	       value == vendor &&
+	       !dr_read_number(env, &value, "/sys/bus/pci/devices/%s/class", pci) &&
+	       value >> 16 == class;
 }
 
-/* A machine can have thousands of PCI devices, more than struct dr_names has names. */
-void dr_find_gpus(const struct dr_env *env, struct dr_names *gpus)
+/* A machine can have thousands of PCI devices, more than struct dr_names has names. class is the
+ * first byte of the PCI class. */
+static void find_pci(const struct dr_env *env, struct dr_names *found, int vendor, int class)
 {
 	static const char folder[] = "/sys/bus/pci/devices";
 	char path[PATH_MAX];
 	struct dirent *e;
 	DIR *dir;
 
-	gpus->num = 0;
+	found->num = 0;
 	snprintf(path, sizeof(path), "%s%s", env->root, folder);
 	dir = opendir(path);
 	if (!dir)
 		return;
 	while ((e = readdir(dir)))
-		if (e->d_name[0] != '.' && is_gpu(env, e->d_name))
-			add_name(gpus, e->d_name);
+		if (e->d_name[0] != '.' && is_pci(env, e->d_name, vendor, class))
+			add_name(found, e->d_name);
 	closedir(dir);
-	sort_names(gpus);
+	sort_names(found);
+}
+
+/* Display controllers and 3D controllers. */
+void dr_find_gpus(const struct dr_env *env, struct dr_names *gpus)
+{
+	find_pci(env, gpus, 0x10de, 3);
+}
+
+void dr_find_nics(const struct dr_env *env, struct dr_names *nics)
+{
+	find_pci(env, nics, 0x15b3, 2);
 }

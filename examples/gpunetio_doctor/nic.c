@@ -2,12 +2,14 @@
 /* Copyright (c) gdaki authors */
 /* Checks of each RDMA device that need no open device: kind, firmware, device file. */
 #include <errno.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "nic.h"
 
 #define ATTR_LEN 80
@@ -86,20 +88,8 @@ static void check_firmware(const struct dr_env *env, struct dr_report *r, const 
 
 void dr_pci_address(const struct dr_env *env, const char *device, char *address)
 {
-	char path[4096], target[4096];
-	const char *name;
-	ssize_t len;
-
-	strcpy(address, "PCI_ADDRESS");
-	snprintf(path, sizeof(path), "%s" IB_DIR "/device", env->root, device);
-	len = readlink(path, target, sizeof(target) - 1);
-	if (len <= 0)
-		return;
-	target[len] = '\0';
-	name = strrchr(target, '/');
-	name = name ? name + 1 : target;
-	if (strlen(name) < DR_NAME_LEN)
-		strcpy(address, name);
+	if (dr_read_link_name(env, address, DR_NAME_LEN, IB_DIR "/device", device))
+		strcpy(address, "PCI_ADDRESS");
 }
 
 /* ---- the device file ---- */
@@ -124,15 +114,7 @@ static int find_uverbs(const struct dr_env *env, const char *device, char *uverb
 
 static bool in_container(const struct dr_env *env)
 {
-	char path[4096];
-	static const char *const marks[] = { "/.dockerenv", "/run/.containerenv" };
-
-	for (int i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s%s", env->root, marks[i]);
-		if (!access(path, F_OK))
-			return true;
-	}
-	return false;
+	return dr_exists(env, "/.dockerenv") || dr_exists(env, "/run/.containerenv");
 }
 
 static void report_missing_node(const struct dr_env *env, struct dr_report *r, const char *device,
@@ -149,35 +131,52 @@ static void report_missing_node(const struct dr_env *env, struct dr_report *r, c
 	"run as root, or: echo 'KERNEL==\"uverbs*\", MODE=\"0666\"' " \
 	">/etc/udev/rules.d/99-uverbs.rules; udevadm control --reload; udevadm trigger"
 
+/* If the group of the file has access, the user can join it. */
+static void fix_of_mode(const struct stat *st, char *fix, size_t size)
+{
+	const struct group *group = getgrgid(st->st_gid);
+
+	if (group && st->st_gid && (st->st_mode & 0066) == 0060)
+		snprintf(fix, size, "sudo usermod -aG %s $USER, then log in again", group->gr_name);
+	else
+		snprintf(fix, size, "%s", FIX_MODE);
+}
+
+static void check_access(struct dr_report *r, const char *device, const char *uverbs)
+{
+	char path[DR_NAME_LEN + 32], fix[256];
+	struct stat st;
+	int sys_err;
+
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", uverbs);
+	if (!access(path, R_OK | W_OK)) {
+		dr_add(r, device, "device-file", DR_OK, NULL, "%s is readable and writable", path);
+		return;
+	}
+	sys_err = errno;
+	if (stat(path, &st))
+		memset(&st, 0, sizeof(st));
+	fix_of_mode(&st, fix, sizeof(fix));
+	dr_add(r, device, "device-file", DR_FAIL, fix,
+	       "%s: %s for user %u (owner %u, group %u, mode %03o)", path, strerror(sys_err),
+	       (unsigned int)geteuid(), (unsigned int)st.st_uid, (unsigned int)st.st_gid,
+	       (unsigned int)st.st_mode & 0777);
+}
+
 static void check_node(const struct dr_env *env, struct dr_report *r, const char *device)
 {
-	char uverbs[DR_NAME_LEN], path[4096];
-	struct stat st;
-	int rc;
+	char uverbs[DR_NAME_LEN];
 
-	rc = find_uverbs(env, device, uverbs);
-	if (rc) {
+	if (find_uverbs(env, device, uverbs))
 		dr_add(r, device, "device-file", env->probe ? DR_FAIL : DR_UNKNOWN,
 		       env->probe ? "modprobe ib_uverbs" : NULL,
 		       "/sys/class/infiniband_verbs has no entry for this device");
-		return;
-	}
-	snprintf(path, sizeof(path), "%s/dev/infiniband/%s", env->root, uverbs);
-	if (stat(path, &st)) {
+	else if (!dr_exists(env, "/dev/infiniband/%s", uverbs))
 		report_missing_node(env, r, device, uverbs);
-		return;
-	}
-	if (!env->probe) {
-		dr_add(r, device, "device-file", DR_OK, NULL, "/dev/infiniband/%s exists", uverbs);
-		return;
-	}
-	if (access(path, R_OK | W_OK))
-		dr_add(r, device, "device-file", DR_FAIL, FIX_MODE,
-		       "%s: %s for user %u (owner %u, group %u, mode %03o)", path, strerror(errno),
-		       (unsigned int)geteuid(), (unsigned int)st.st_uid, (unsigned int)st.st_gid,
-		       (unsigned int)st.st_mode & 0777);
+	else if (env->probe)
+		check_access(r, device, uverbs);
 	else
-		dr_add(r, device, "device-file", DR_OK, NULL, "%s is readable and writable", path);
+		dr_add(r, device, "device-file", DR_OK, NULL, "/dev/infiniband/%s exists", uverbs);
 }
 
 /* ---- all devices ---- */
@@ -204,8 +203,26 @@ static void check_ports(const struct dr_env *env, struct dr_report *r, const cha
 		dr_add(r, device, "ports", DR_FAIL, NULL, "the device has no port");
 }
 
+/* Without any RDMA device: whether there is a NIC for which a driver is missing. */
+static void report_no_device(const struct dr_env *env, struct dr_report *r)
+{
+	struct dr_names nics;
+
+	dr_find_nics(env, &nics);
+	if (nics.num)
+		dr_add(r, "host", "rdma-device", DR_FAIL, "modprobe mlx5_ib; dmesg | grep mlx5",
+		       "no RDMA device, although there is a NIC at %s", nics.name[0]);
+	else
+		dr_add(r, "host", "rdma-device", DR_FAIL,
+		       "install a ConnectX-6 Dx or newer; the software NIC needs none: "
+		       "softnic-run -- gpunetio_doctor",
+		       "no RDMA device, and no NIC of NVIDIA (PCI vendor 15b3)");
+}
+
 void dr_check_nic(const struct dr_env *env, struct dr_report *r)
 {
+	if (!env->devices.num && !env->device)
+		report_no_device(env, r);
 	for (int i = 0; i < env->devices.num; i++) {
 		const char *device = env->devices.name[i];
 
@@ -214,7 +231,7 @@ void dr_check_nic(const struct dr_env *env, struct dr_report *r)
 		check_firmware(env, r, device);
 		check_node(env, r, device);
 		check_ports(env, r, device);
-		if (!env->probe)
+		if (!env->probe || dr_failed(r, device, NULL))
 			continue;
 		dr_in_child(env, r, device, "open", dr_probe_device, device);
 		if (!dr_failed(r, device, NULL))
