@@ -26,18 +26,18 @@ struct piece { /* the part of a block that belongs to the calling thread */
 	uint64_t stride;	  /* of the slots */
 };
 
-EX_FN uint8_t *send_slot(const struct piece *p, uint64_t iter)
+EX_DEV uint8_t *send_slot(const struct piece *p, uint64_t iter)
 {
 	return p->queue.data + iter % A2A_SLOTS * p->stride;
 }
 
-EX_FN const uint8_t *receive_slot(const struct piece *p, uint64_t iter)
+EX_DEV const uint8_t *receive_slot(const struct piece *p, uint64_t iter)
 {
 	return p->queue.recv + iter % A2A_SLOTS * p->stride;
 }
 
 /* Writes bytes [from, to) of the block of this iteration. */
-EX_FN void fill(const struct piece *p, uint64_t iter, uint64_t to)
+EX_DEV void fill(const struct piece *p, uint64_t iter, uint64_t to)
 {
 	uint8_t *slot = send_slot(p, iter);
 	uint64_t at = p->from;
@@ -48,7 +48,7 @@ EX_FN void fill(const struct piece *p, uint64_t iter, uint64_t to)
 		slot[at] = (uint8_t)word;
 }
 
-EX_FN void store_wrong(struct a2a_thread *me, uint64_t at, uint8_t got, uint8_t expected)
+EX_DEV void store_wrong(struct a2a_thread *me, uint64_t at, uint8_t got, uint8_t expected)
 {
 	if (me->wrong++ > 0)
 		return;
@@ -59,7 +59,7 @@ EX_FN void store_wrong(struct a2a_thread *me, uint64_t at, uint8_t got, uint8_t 
 }
 
 /* Compares bytes [from, to) of the block that the peer has put. */
-EX_FN void check(const struct piece *p, struct a2a_thread *me, uint64_t to)
+EX_DEV void check(const struct piece *p, struct a2a_thread *me, uint64_t to)
 {
 	const uint8_t *slot = receive_slot(p, me->done);
 
@@ -78,7 +78,7 @@ EX_FN void check(const struct piece *p, struct a2a_thread *me, uint64_t to)
 
 /* Puts the piece and adds 1 to the peer's flag of this thread. The companion, if there is one, then
  * adds 1 to the counter of this thread. */
-EX_FN int put(const struct piece *p, uint64_t iter, uint64_t *ticket)
+EX_DEV int put(const struct piece *p, uint64_t iter, uint64_t *ticket)
 {
 	const struct ex_dev_queue *q = &p->queue;
 	const uint64_t at = iter % A2A_SLOTS * p->stride + p->from;
@@ -101,7 +101,7 @@ EX_FN int put(const struct piece *p, uint64_t iter, uint64_t *ticket)
 }
 
 /* Waits until a flag has a value. Returns -EAGAIN if that takes too long. */
-EX_FN int wait_flag(uint64_t *flag, uint64_t value, uint64_t wait_ns)
+EX_DEV int wait_flag(uint64_t *flag, uint64_t value, uint64_t wait_ns)
 {
 	const uint64_t end = doca_gpu_dev_verbs_query_globaltimer() + wait_ns;
 
@@ -116,7 +116,7 @@ EX_FN int wait_flag(uint64_t *flag, uint64_t value, uint64_t wait_ns)
 }
 
 /* Waits until the put is complete, so that its slot can be filled again. */
-EX_FN int wait_put(const struct piece *p, const struct a2a_thread *me, uint64_t wait_ns)
+EX_DEV int wait_put(const struct piece *p, const struct a2a_thread *me, uint64_t wait_ns)
 {
 	if (p->queue.companion)
 		return wait_flag(p->queue.flags + p->threads + p->thread, me->done + 1, wait_ns);
@@ -124,8 +124,8 @@ EX_FN int wait_put(const struct piece *p, const struct a2a_thread *me, uint64_t 
 						      me->ticket);
 }
 
-EX_FN int start_iteration(const struct piece *p, const struct a2a_run *run, struct a2a_thread *me,
-			  uint64_t checked)
+EX_DEV int start_iteration(const struct piece *p, const struct a2a_run *run, struct a2a_thread *me,
+			   uint64_t checked)
 {
 	fill(p, me->done, checked);
 	if (me->done == run->bad_iter && p->peer == run->peer[0] && p->thread == 0)
@@ -134,7 +134,7 @@ EX_FN int start_iteration(const struct piece *p, const struct a2a_run *run, stru
 }
 
 /* One iteration, or its rest if the launch before ended in the middle. */
-EX_FN int iterate(const struct piece *p, const struct a2a_run *run, struct a2a_thread *me)
+EX_DEV int iterate(const struct piece *p, const struct a2a_run *run, struct a2a_thread *me)
 {
 	const uint64_t stamp = p->from + 8 < p->to ? p->from + 8 : p->to;
 	const uint64_t checked = a2a_whole(run, me->done) ? p->to : stamp;
