@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'lib'))
@@ -455,6 +456,37 @@ def record(tmp):
             complain('%s: exit status %d: %s' % (options, p.returncode, p.stderr))
 
 
+def run_mlxconfig(tmp):
+    """mlxconfig is run for root, with a time limit, and its output is recorded."""
+    folder, copy = os.path.join(tmp, 'bin'), os.path.join(tmp, 'mlx')
+    os.mkdir(folder)
+
+    def settings(script, *options):
+        with open(os.path.join(folder, 'mlxconfig'), 'w') as f:
+            f.write('#!/bin/sh\n' + script)
+        os.chmod(os.path.join(folder, 'mlxconfig'), 0o755)
+        p = subprocess.run([os.path.join(os.path.dirname(DOCTOR), 'softnic-run'), '--', DOCTOR,
+                            '--json', *options], capture_output=True, text=True, timeout=120,
+                           env=dict(os.environ, PATH=folder + ':' + os.environ['PATH']))
+        return {(c['scope'], c['check']): c for c in json.loads(p.stdout)['checks']}
+
+    if os.geteuid():
+        compare('mlxconfig', settings('exit 1\n'), (N, 'settings', 'unknown', 'only root', 'sudo'))
+        return
+    print_settings = 'test "$1 $3 $4" = "-d -e q" && cat <<E\n' + M.settings() + 'E\n'
+    compare('mlxconfig', settings(print_settings, '--record', copy),
+            (N, 'link-type', 'ok', 'LINK_TYPE_P1=ETH(2)', NO_FIX))
+    compare('mlxconfig, recorded', doctor(copy),
+            (N, 'link-type', 'ok', 'LINK_TYPE_P1=ETH(2)', NO_FIX))
+    compare('mlxconfig, error', settings('echo LINK_TYPE_P1 "IB(1)"; exit 3\n'),
+            (N, 'settings', 'unknown', 'mlxconfig failed', 'sudo mlxconfig'))
+    start = time.monotonic()
+    compare('mlxconfig, endless', settings('exec sleep 100\n', '-w', '1'),
+            (N, 'settings', 'unknown', 'mlxconfig did not end in time', 'sudo mlxconfig'))
+    if time.monotonic() - start > 60:
+        complain('an endless mlxconfig was not ended')
+
+
 def checks_of_sources():
     """The checks that the C files of this area add."""
     names = set()
@@ -486,6 +518,8 @@ def main():
                 compare_with_hwloc(name, root, results)
         if word in 'record':
             record(tmp)
+        if word in 'mlxconfig':
+            run_mlxconfig(tmp)
     finally:
         shutil.rmtree(tmp)
     if not word:
