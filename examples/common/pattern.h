@@ -25,7 +25,7 @@
 
 /* Parameters of the data of one message size, the same on both sides. */
 struct ex_shape {
-	uint32_t queues, threads, size, window;
+	uint32_t threads, size, window;
 };
 
 EX_FN uint64_t ex_mix(uint64_t x)
@@ -101,18 +101,19 @@ EX_FN uint8_t ex_turn_of(const struct ex_job *job, uint64_t iter)
 	return ex_turn(iter / job->window);
 }
 
-/* pattern.c, for all slots of all queue pairs; data points to the data of queue pair 0, and that of
- * the next one begins `stride` bytes later. ex_pattern_fill() writes the source of puts: all but
- * the stamps, which it poisons unless stamped is set (the source of gets). ex_pattern_poison()
- * makes every byte wrong. ex_pattern_check() expects `iters` messages of each thread, sent by the
- * server if server is set. It returns 0, or prints the first wrong byte and returns -1. */
+/* pattern.c, for all slots of one queue pair; data: its data. server: the server sends the data.
+ *
+ * ex_pattern_write() fills memory: of a receiver (every byte is wrong), of the source of puts (the
+ * stamps are missing) or of gets (complete). ex_pattern_check() expects the data after `iters`
+ * messages of each thread. It returns 0, or prints the first wrong byte and returns -1. */
+enum ex_content { EX_EMPTY, EX_PUT_SOURCE, EX_GET_SOURCE };
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-void ex_pattern_fill(const struct ex_shape *s, uint8_t *data, size_t stride, bool server,
-		     bool stamped);
-void ex_pattern_poison(const struct ex_shape *s, uint8_t *data, size_t stride, bool server);
-int ex_pattern_check(const struct ex_shape *s, const uint8_t *data, size_t stride, bool server,
+void ex_pattern_write(const struct ex_shape *s, uint32_t queue, uint8_t *data, bool server,
+		      enum ex_content content);
+int ex_pattern_check(const struct ex_shape *s, uint32_t queue, uint8_t *data, bool server,
 		     bool gets, uint64_t iters);
 #ifdef __cplusplus
 }
