@@ -11,8 +11,8 @@
 . "$(dirname "$0")/pair.sh"
 
 HANDLERS="0 1 2 6 10"
-FIELDS="asked chosen messages bytes gbps msgs_per_s doorbells dbrec_updates reason"
-WIDTHS="%-13s %-13s %8s %8s %6s %10s %9s %6s %s"
+FIELDS="handler_requested handler messages bytes gbps mmsgs doorbells dbrec_updates reason"
+WIDTHS="%-13s %-13s %8s %6s %6.3f %8.3f %9s %6s %s"
 
 failed=
 for p in $HANDLERS; do
@@ -26,7 +26,7 @@ for p in $HANDLERS; do
 done
 
 # shellcheck disable=SC2059 # the format is computed
-printf "\n$(echo "$WIDTHS" | sed 's/ /  /g')\n" requested chosen messages bytes Gb/s messages/s \
+printf "\n$(echo "$WIDTHS" | sed 's/\.3f/s/g; s/ /  /g')\n" requested chosen messages bytes Gb/s Mmsg/s \
 	doorbells DBRECs reason
 for p in $HANDLERS; do
 	pair_fields "$p" "$FIELDS" "$WIDTHS"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Shared code of the examples: messages (error.c), command line (options.c), an endpoint with GPU,
- * NIC, queue pairs and payload that is created with the public DOCA API and connected to a peer
- * (nic.c, endpoint.c, connect.c), and an exchange of data over TCP (exchange.c). The waits of the
- * exchange end at a time limit, which a blocked connect() can exceed, and on Ctrl-C.
+ * What applications can copy from the examples: messages (error.c), and an endpoint with GPU, NIC,
+ * queue pairs and payload that is created with the public DOCA API and connected to a peer (nic.c,
+ * endpoint.c, connect.c). Also the command line (options.c). session.h has the rest.
  */
 #ifndef EXAMPLES_COMMON_H
 #define EXAMPLES_COMMON_H
@@ -26,6 +25,7 @@
 
 /* Prints an error message to stderr. Returns -1, so that callers can "return ex_error(...)". */
 int ex_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+const char *ex_last_error(void); /* the text of the last message */
 /* Returns 0 on success. Otherwise prints what and the error, and returns -1. */
 int ex_check(doca_error_t err, const char *what);
 void ex_print_version(const char *prog);
@@ -34,30 +34,39 @@ void ex_print_version(const char *prog);
 int ex_no_options(int argc, char **argv);
 
 /* ---- options.c ---- */
+/* A program that uses only the endpoint may leave members 0, except gpu and gid_index. */
 struct ex_options {
 	const char *gpu;    /* "host" or a PCI address */
 	const char *device; /* NULL: the only RDMA device */
 	const char *server; /* NULL: this process is the server */
 	enum doca_gpu_dev_verbs_nic_handler handler;
-	bool warp; /* puts at warp scope */
 	enum doca_gpu_verbs_send_dbr_mode_ext dbr_mode;
+	uint32_t warp;	       /* operations at warp scope */
 	bool payload_gpu;      /* payload in GPU memory */
 	bool queues_host;      /* queues in host memory, also with a GPU */
 	bool companions;       /* each queue pair gets a companion, for counters */
 	bool companions_cross; /* connected to the peer's; otherwise each to itself */
-	uint32_t queues;       /* number of queue pairs; 0: 1 */
-	uint32_t threads;
-	uint32_t iters;	 /* puts of all threads together */
-	uint32_t size;	 /* bytes of a message */
-	int gid_index;	 /* -1: a RoCEv2 GID, preferably of IPv4; InfiniBand: 0 */
-	uint8_t ib_port; /* port of the device; 0: 1 */
-	uint16_t tcp_port;
-	unsigned int timeout_s; /* time limit of each wait */
+	bool sweep;	       /* several message sizes */
+	bool size_given;
+	uint32_t queues;	  /* number of queue pairs; 0: 1 */
+	uint32_t blocks, threads; /* of each queue pair */
+	uint32_t iters;		  /* messages of each queue pair, all its threads together */
+	uint32_t duration_s;	  /* 0: send iters messages */
+	uint32_t warmup;	  /* messages of each thread before the measurement */
+	uint32_t size;		  /* bytes of a message */
+	int gid_index;		  /* -1: a RoCEv2 GID, preferably of IPv4; InfiniBand: 0 */
+	uint32_t ib_port;	  /* port of the device; 0: 1 */
+	uint32_t tcp_port;
+	uint32_t timeout_s; /* time limit of each wait without progress */
+	const char *json, *csv;
 };
 
+struct ex_program;
 /* Returns -1 to run the program, otherwise its exit status: 0 after --help or --version, 2 after
  * an error in the command line. */
-int ex_options_parse(struct ex_options *opt, int argc, char **argv);
+int ex_options_parse(struct ex_options *opt, const struct ex_program *program, int argc,
+		     char **argv);
+uint32_t ex_default_warmup(const struct ex_program *program);
 
 /* ---- endpoint.c, nic.c, connect.c ---- */
 struct ex_peer { /* what the peer needs to connect one queue pair and to access its area */
@@ -130,20 +139,5 @@ int ex_queue_connect(struct ex_endpoint *ep, uint32_t queue, const struct ex_pee
 int ex_queue_device(const struct ex_endpoint *ep, uint32_t queue, const struct ex_peer *peer,
 		    struct ex_dev_queue *dev);
 int ex_endpoint_connect(struct ex_endpoint *ep, const struct ex_peer *peer);
-
-/* ---- exchange.c ---- */
-void ex_catch_signals(void);
-bool ex_interrupted(void);
-/* Return a connected socket, or -1. ex_tcp_connect() retries until the server listens, at most for
- * the time limit. */
-int ex_tcp_accept(const struct ex_options *opt);
-int ex_tcp_connect(const struct ex_options *opt);
-void ex_tcp_close(int sock); /* -1 is accepted */
-int ex_send(int sock, const void *buf, size_t len, unsigned int timeout_s);
-int ex_recv(int sock, void *buf, size_t len, unsigned int timeout_s);
-int ex_send_u32(int sock, uint32_t value, unsigned int timeout_s);
-int ex_recv_u32(int sock, uint32_t *value, unsigned int timeout_s);
-int ex_swap_peers(int sock, const struct ex_peer *local, struct ex_peer *remote,
-		  unsigned int timeout_s);
 
 #endif

@@ -9,16 +9,26 @@
 
 #include "common.h"
 
+static char last[200];
+
 int ex_error(const char *fmt, ...)
 {
-	va_list ap;
+	va_list ap, again;
 
 	va_start(ap, fmt);
+	va_copy(again, ap);
+	vsnprintf(last, sizeof(last), fmt, again);
+	va_end(again);
 	fputs("error: ", stderr);
 	vfprintf(stderr, fmt, ap);
 	fputc('\n', stderr);
 	va_end(ap);
 	return -1;
+}
+
+const char *ex_last_error(void)
+{
+	return last;
 }
 
 int ex_check(doca_error_t err, const char *what)

@@ -130,7 +130,7 @@ int ex_nic_open(struct ex_endpoint *ep, const struct ex_options *opt)
 	struct ibv_device_attr attr;
 	const char *name;
 
-	ep->port_num = opt->ib_port ? opt->ib_port : 1;
+	ep->port_num = opt->ib_port ? (uint8_t)opt->ib_port : 1;
 	ep->ctx = open_device(opt->device, ep->port_num);
 	if (!ep->ctx)
 		return -1;

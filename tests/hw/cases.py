@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 """The test cases of tests/hw/run: programs, and how to compare their output."""
+import csv
 import os
 import re
 
@@ -44,14 +45,16 @@ def hello_lines(text):
 
 
 def put_lines(text):
-    """Returns the fields that do not depend on the speed."""
-    found = {}
+    """Returns the columns of the CSV output that do not depend on the speed."""
+    found, columns = {}, None
     for line in text.splitlines():
-        if line.startswith("RESULT "):
-            words, _, reason = line.partition(" reason=")
-            fields = dict(w.split("=", 1) for w in words.split()[1:])
-            found = {k: fields.get(k, "-") for k in ("asked", "chosen", "messages", "bytes")}
-            found["reason"] = reason
+        if columns:
+            row = dict(zip(columns, next(csv.reader([line]))))
+            found.update((k, row.get(k, "-")) for k in
+                         ("handler_requested", "handler", "messages", "bytes", "reason"))
+            columns = None
+        elif line.startswith("program,version,"):
+            columns = line.split(",")
         elif line.startswith("Validation "):
             found["server"] = line
     return found
@@ -80,7 +83,7 @@ def unit_lines(text):
 
 
 def put_bw(name, handler, extra=(), server=(), gpu=False):
-    size = ["-i", "1024", "-s", "2048"]
+    size = ["-i", "1024", "-s", "2048", "--csv", "-"]
     return Case(name, [PUT_BW, "-p", str(handler)] + size + list(extra), put_lines,
                 server=[PUT_BW] + list(server), gpu=gpu)
 
