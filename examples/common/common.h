@@ -140,4 +140,8 @@ int ex_queue_device(const struct ex_endpoint *ep, uint32_t queue, const struct e
 		    struct ex_dev_queue *dev);
 int ex_endpoint_connect(struct ex_endpoint *ep, const struct ex_peer *peer);
 
+/* ---- exchange.c ---- */
+void ex_catch_signals(void);
+bool ex_interrupted(void); /* Ctrl-C or SIGTERM occurred */
+
 #endif

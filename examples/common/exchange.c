@@ -18,8 +18,9 @@
 
 #include "exchange.h"
 
-#define SLICE_MS   100	/* interval at which waits check for signals and the time limit */
-#define ATTEMPT_MS 3000 /* time of one address to answer, before the next one is tried */
+#define MAPPED	   "::ffff:" /* an IPv4 address as an IPv6 address */
+#define SLICE_MS   100	     /* interval at which waits check for signals and the time limit */
+#define ATTEMPT_MS 3000	     /* time of one address to answer, before the next one is tried */
 
 static volatile sig_atomic_t signals;
 static int patience = 1; /* number of signals that end a wait */
@@ -62,8 +63,8 @@ int64_t ex_now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Waits until one of events is possible on fd. Returns 0, or -1 with errno ETIMEDOUT, EINTR (Ctrl-C)
- * or that of poll(). */
+/* Waits until one of events is possible on fd. Returns 0, or -1 with errno ETIMEDOUT, EINTR
+ * (Ctrl-C) or that of poll(). */
 static int wait_ready(int fd, short events, int64_t deadline)
 {
 	struct pollfd pfd = { .fd = fd, .events = events };
@@ -133,7 +134,8 @@ static void name_peer(struct ex_conn *c, const struct sockaddr *addr, socklen_t 
 			NI_NUMERICHOST | NI_NUMERICSERV))
 		snprintf(c->where, sizeof(c->where), "unknown address");
 	else
-		snprintf(c->where, sizeof(c->where), "%.80s, TCP port %.8s", host, port);
+		snprintf(c->where, sizeof(c->where), "%.80s, TCP port %.8s",
+			 host + (strncmp(host, MAPPED, strlen(MAPPED)) ? 0 : strlen(MAPPED)), port);
 }
 
 int ex_accept(struct ex_conn *c, const struct ex_options *opt)
@@ -254,6 +256,8 @@ int ex_send(struct ex_conn *c, const void *buf, size_t len)
 		if (wait_ready(c->sock, POLLOUT, deadline))
 			return wait_failed(c, "to send");
 		n = send(c->sock, p, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+			return EX_GONE;
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			return ex_error("cannot send to the %s at %s: %s", c->peer, c->where,
 					strerror(errno));

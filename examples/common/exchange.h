@@ -23,10 +23,8 @@ struct ex_conn {
 	uint8_t partial[512];
 };
 
-/* ex_interrupted(): Ctrl-C or SIGTERM occurred. ex_waits_end(): it occurred as often as
- * ex_set_patience() set, at first once; waits then end. */
-void ex_catch_signals(void);
-bool ex_interrupted(void);
+/* ex_waits_end(): Ctrl-C or SIGTERM occurred as often as ex_set_patience() set, at first once. Then
+ * all waits end. */
 bool ex_waits_end(void);
 void ex_set_patience(int num_signals);
 int64_t ex_now_ms(void);
@@ -35,6 +33,8 @@ int64_t ex_now_ms(void);
 int ex_accept(struct ex_conn *c, const struct ex_options *opt);
 int ex_connect(struct ex_conn *c, const struct ex_options *opt);
 void ex_disconnect(struct ex_conn *c); /* accepts a socket of -1 */
+/* Returns 0, EX_GONE if the peer has closed the connection, or -1 after a message. */
+#define EX_GONE (-3)
 int ex_send(struct ex_conn *c, const void *buf, size_t len);
 int ex_recv(struct ex_conn *c, void *buf, size_t len, const char *what);
 /* Returns the number of bytes, 0 after the end of the connection, EX_NOTHING if deadline is 0 and

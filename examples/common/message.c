@@ -87,7 +87,7 @@ int ex_hello(struct ex_conn *c, const char *program)
 	memcpy(h.magic, magic, sizeof(magic));
 	snprintf(h.program, sizeof(h.program), "%s", program);
 	snprintf(h.version, sizeof(h.version), "%s", gdk_version());
-	if (ex_send(c, &h, sizeof(h)) || recv_hello(c, program, &h))
+	if (ex_send(c, &h, sizeof(h)) == -1 || recv_hello(c, program, &h))
 		return -1;
 	if (be32toh(h.protocol) != PROTOCOL || strcmp(h.version, gdk_version()))
 		return ex_error(
@@ -111,16 +111,6 @@ static void decode(const struct wire_msg *w, struct ex_msg *m)
 	memcpy(m->text, w->text, sizeof(m->text) - 1);
 }
 
-int ex_msg_send(struct ex_conn *c, const struct ex_msg *m)
-{
-	struct wire_msg w = { .type = htobe32(m->type), .num = htobe64(m->num) };
-
-	for (int i = 0; i < 4; i++)
-		w.arg[i] = htobe32(m->arg[i]);
-	memcpy(w.text, m->text, sizeof(w.text));
-	return ex_send(c, &w, sizeof(w));
-}
-
 static int peer_failed(struct ex_conn *c, const struct ex_msg *m)
 {
 	c->peer_failed = true;
@@ -139,8 +129,10 @@ static int collect(struct ex_conn *c, struct ex_msg *m, int64_t deadline, const 
 	if (n < 0)
 		return -1;
 	if (!n) {
+		if (!c->peer_failed)
+			ex_vanished(c);
 		c->peer_failed = true;
-		return ex_vanished(c);
+		return -1;
 	}
 	c->received += (size_t)n;
 	if (c->received < sizeof(w))
@@ -149,6 +141,32 @@ static int collect(struct ex_conn *c, struct ex_msg *m, int64_t deadline, const 
 	memcpy(&w, c->partial, sizeof(w));
 	decode(&w, m);
 	return m->type == EX_MSG_FAILED ? peer_failed(c, m) : 1;
+}
+
+/* Sends bytes. If the peer has closed the connection, its last message may say why. */
+static int send_or_explain(struct ex_conn *c, const void *buf, size_t len)
+{
+	struct ex_msg m;
+	int rc = ex_send(c, buf, len);
+
+	if (rc != EX_GONE)
+		return rc;
+	while ((rc = collect(c, &m, 0, "")) > 0)
+		; /* earlier messages */
+	if (rc == 0 && !c->peer_failed)
+		ex_vanished(c);
+	c->peer_failed = true;
+	return -1;
+}
+
+int ex_msg_send(struct ex_conn *c, const struct ex_msg *m)
+{
+	struct wire_msg w = { .type = htobe32(m->type), .num = htobe64(m->num) };
+
+	for (int i = 0; i < 4; i++)
+		w.arg[i] = htobe32(m->arg[i]);
+	memcpy(w.text, m->text, sizeof(w.text));
+	return send_or_explain(c, &w, sizeof(w));
 }
 
 int ex_msg_poll(struct ex_conn *c, struct ex_msg *m)
@@ -240,7 +258,7 @@ int ex_msg_swap_peers(struct ex_conn *c, const struct ex_endpoint *ep, struct ex
 
 		ex_queue_local(ep, k, &local);
 		encode_peer(&local, &w);
-		if (ex_send(c, &w, sizeof(w)))
+		if (send_or_explain(c, &w, sizeof(w)))
 			return -1;
 	}
 	if (ex_msg_recv(c, &m, EX_MSG_PEERS, NULL, "for its queue pairs"))

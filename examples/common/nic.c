@@ -64,9 +64,11 @@ static struct ibv_context *open_device(const char *name, uint8_t port_num)
 	struct ibv_context *ctx = device ? ibv_open_device(device) : NULL;
 
 	if (device && !ctx)
-		ex_error("cannot open RDMA device '%s': %s (check the permissions of "
-			 "/dev/infiniband/uverbs*)",
-			 ibv_get_device_name(device), strerror(errno));
+		ex_error("cannot open RDMA device '%s': %s%s", ibv_get_device_name(device),
+			 strerror(errno),
+			 errno == EACCES || errno == EPERM
+				 ? " (access to /dev/infiniband/uverbs* is needed)"
+				 : "");
 	if (list)
 		ibv_free_device_list(list);
 	return ctx;
