@@ -114,7 +114,7 @@ static const struct number {
 } numbers[] = {
 	{ 'i', 1, 1ul << 31, offsetof(struct a2a_options, ex.iters) },
 	{ 's', 1, 1ul << 30, offsetof(struct a2a_options, ex.size) },
-	{ 't', 1, 1024, offsetof(struct a2a_options, ex.threads) },
+	{ 't', 1, 512, offsetof(struct a2a_options, ex.threads) },
 	{ 'l', 0, 255, offsetof(struct a2a_options, ex.gid_index) },
 	{ 'k', 1, 1ul << 31, offsetof(struct a2a_options, check) },
 	{ 'w', 1, 86400, offsetof(struct a2a_options, ex.timeout_s) },

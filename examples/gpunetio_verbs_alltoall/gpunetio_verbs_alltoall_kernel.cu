@@ -165,7 +165,7 @@ EX_DEV int iterate(const struct piece *p, const struct a2a_run *run, struct a2a_
 	return 0;
 }
 
-__global__ void alltoall(struct ex_job job)
+__global__ void __launch_bounds__(EX_BLOCK_MAX) alltoall(struct ex_job job)
 {
 	/* Copies, because the memory of these is that of the host, far from a GPU. */
 	const struct a2a_run run = *(const struct a2a_run *)job.arg;
