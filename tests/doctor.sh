@@ -355,6 +355,13 @@ json 1 "--fail-ioctl 2" "" 'o["combinations"][0]["failed"] == {"scope": "mlx5_0"
 	"UCTX_EN" in find("mlx5_0", "devx")["fix"] and not o["combinations"][0]["works"]'
 json 1 "" "-d none" 'find("none", "present")["level"] == "FAIL" and o["combinations"] == []'
 
+title="files of equal names" # example.mk compiles both folders into one
+: >"$tmp/out"
+for f in examples/gpunetio_doctor/*.c; do
+	checks=$((checks + 1))
+	[ ! -e "examples/common/${f##*/}" ] || complain "examples/common/${f##*/} exists"
+done
+
 title="the command line"
 refused() { # text, options
 	local text=$1

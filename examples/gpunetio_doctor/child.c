@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "report.h"
+#include "results.h"
 
 #define FIELD	       '\x1f'
 #define RECORD_LEN     4096

@@ -3,7 +3,7 @@
 /*
  * The parts of gpunetio_doctor:
  *   gpunetio_doctor.c  command line, order of the checks
- *   report.c           the results of the checks, as text
+ *   results.c          the results of the checks, as text
  *   json.c             the same as JSON
  *   verdict.c          which combinations of GPU, device and port work; the exit status
  *   files.c, record.c  read files below the root that the user selected; copy them for --root
@@ -12,7 +12,9 @@
  *   nicconf.c          checks of a NIC as a PCI function, and of its settings
  *   pci.c, machine.c, cuda.c  facts that these checks use
  *   capture.c          reads the output of a child process
- *   nic.c, pair.c      checks of each RDMA device and port; attempts with each GPU and device
+ *   device_files.c, device.c  checks of each RDMA device: by files, by opening it
+ *   port.c, loopback.c  checks of each port; a put from the port to itself
+ *   pair.c             attempts with each GPU and device
  *   child.c            runs a check in a child process with a time limit
  */
 #ifndef DOCTOR_H
@@ -103,7 +105,7 @@ struct dr_log {
 void dr_log_begin(struct dr_log *log);
 void dr_log_end(struct dr_log *log);
 
-/* ---- report.c, json.c, verdict.c ---- */
+/* ---- results.c, json.c, verdict.c ---- */
 struct dr_report *dr_report_new(const struct dr_env *env);
 void dr_report_free(struct dr_report *r);
 void dr_print_text(struct dr_report *r);

@@ -6,7 +6,7 @@
 #include <json-c/json.h>
 
 #include "host/gdk_version.h"
-#include "report.h"
+#include "results.h"
 
 static struct json_object *text_or_null(const char *text)
 {

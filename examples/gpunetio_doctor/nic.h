@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Checks of a device and its ports, for nic.c, port.c and pair.c. */
+/* Checks of a device and its ports, for device_files.c, port.c, device.c, loopback.c and pair.c. */
 #ifndef DOCTOR_NIC_H
 #define DOCTOR_NIC_H
 
@@ -11,7 +11,7 @@
 
 #include "doctor.h"
 
-/* ---- nic.c ---- */
+/* ---- device_files.c ---- */
 /* Writes the PCI address of a device, or a word in its place; DR_NAME_LEN bytes at most. */
 void dr_pci_address(const struct dr_env *env, const char *device, char *address);
 

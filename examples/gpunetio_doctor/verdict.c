@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report.h"
+#include "results.h"
 
 static const struct dr_result *failure(const struct dr_report *r, const char *scope)
 {

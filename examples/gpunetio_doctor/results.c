@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report.h"
+#include "results.h"
 
 static void *check_alloc(void *p)
 {
