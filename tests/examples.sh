@@ -301,7 +301,7 @@ ends() { # exit status, text that must be in the client's output
 }
 exec 2>"$tmp/notices" # where bash writes that a process was killed
 child() { pgrep -P "$1" | head -n 1; } # of timeout; softnic-run executes the program
-long_run -D 50
+long_run -D 500
 kill -INT "$(child $server)"
 served 0 "$ok"
 ends 0 "#bytes"
@@ -311,11 +311,11 @@ kill -INT "$(child $long)"
 served 0 "$ok"
 ends 0 "#bytes"
 has bytes 8
-long_run -D 50
+long_run -D 500
 kill -KILL "$(child $server)"
 ends 1 "the server at 127.0.0.1, TCP port $port closed the connection: it ended or was killed"
 ended
-long_run -D 50
+long_run -D 500
 kill -KILL "$(child $long)"
 served 1 "closed the connection: it ended or was killed"
 { wait $long; } 2>/dev/null
