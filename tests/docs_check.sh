@@ -108,6 +108,7 @@ refuses_page 'is not in the code' 's/`QP 0x\*: cannot export it: already/`QP 0x*
 refuses_page 'too few words' 's/`invalid \* NULL`/`invalid * NULL`, `...`/'
 refuses_page 'warning in doorbell/service.c' 's/pending (\* times so far); give it a CPU of its own` (warning)/pending (* times so far); give it a CPU of its own`/'
 refuses_page 'a cell is empty' 's/^\(| `no GPU is open.*|\)[^|]*|$/\1 |/'
+refuses_page 'for message "cannot resolve server' '/^| `cannot resolve server/d'
 refuses_page 'for reason "the UAR is not a BlueFlame page"' '/^| `the UAR is not a BlueFlame page`/d'
 
 echo "docs_check.sh: $cases cases"

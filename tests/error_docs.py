@@ -5,8 +5,9 @@
 
 The page must have a row for each doca_error_t value that the library returns, each errno of the
 device functions, each CQE syndrome, each status of a firmware command, each error and warning in
-the log, and each reason that a message quotes. It must have no row for anything else. The names
-and causes of syndromes and the names of statuses must be those of the code.
+the log, each error that the example programs share, and each reason that a message quotes. It must
+have no row for anything else. The names and causes of syndromes and the names of statuses must be
+those of the code.
 
 In a message of the page, * stands for a conversion or macro of the message in the code, and "..."
 for any text. A row may have several messages, each in backquotes. "(warning)" behind a message must
@@ -40,13 +41,17 @@ def read(path):
         return f.read().replace("\\\n", " \n")  # macros of several lines
 
 
-def sources(suffixes):
+def sources(suffixes, folders=FOLDERS):
     found = []
-    for folder in FOLDERS:
+    for folder in folders:
         for at, _, files in os.walk(os.path.join(TOP, folder)):
             found += [os.path.relpath(os.path.join(at, f), TOP) for f in files
                       if f.endswith(suffixes)]
     return sorted(found)
+
+
+def literals(text):
+    return len(re.sub(r"[*\s]", "", text))
 
 
 def arguments(text, start):
@@ -65,7 +70,7 @@ def message(tokens):
     parts = [re.sub(CONVERSION, "*", re.sub(r"\\(.)", r"\1", t[1:-1].replace("%%", "\0")))
              if t[0] == '"' else "*" for t in tokens]
     text = "".join(parts).replace("\0", "%")
-    return " ".join(re.sub(r"\*(?:\s*\*)+", "*", text).split())
+    return " ".join(re.sub(r"%?\*(?:\s*%?\*)*", "*", text).split())  # %*: "%" PRIu64
 
 
 def formats(args):
@@ -101,6 +106,18 @@ def log_messages():
                 prefix = "invalid " if name.startswith("GDK_CHECK") else ""
                 if t:
                     found[prefix + t] = (level, f"{path}:{text.count(chr(10), 0, m.start()) + 1}")
+    return found
+
+
+def example_messages():
+    """Return {message: (None, place)} of the errors that the example programs share."""
+    found = {}
+    for path in sources((".c",), ("examples/common",)):
+        text = read(path)
+        for m in re.finditer(r"\bex_error\s*\(", text):
+            for t in formats(arguments(text, m.end()))[:1]:
+                if literals(t) >= LITERAL_MIN:
+                    found[t] = (None, f"{path}:{text.count(chr(10), 0, m.start()) + 1}")
     return found
 
 
@@ -199,7 +216,7 @@ def check_texts(kind, rows, found):
     seen = set()
     for row in rows:
         for text, warning in re.findall(r"`([^`]+)`( \(warning\))?", row[0]):
-            if len(text.replace("*", "").replace(" ", "")) < LITERAL_MIN:
+            if literals(text) < LITERAL_MIN:
                 error(PAGE, f"{kind} \"{text}\" has too few words")
             match = re.compile(".*".join(map(re.escape, text.split("..."))))
             hits = [t for t in found if match.fullmatch(t)]
@@ -233,6 +250,7 @@ def main(args):
     check_statuses(section("Status of firmware commands"))
     messages = log_messages()
     check_texts("message", section("Messages of the library"), messages)
+    check_texts("message", section("Messages of the examples"), example_messages())
     found = {t: (None, p) for t, p in reasons().items()}
     check_texts("reason", section("Reasons"), found)
     print(f"error_docs.py: {len(messages)} messages, {len(found)} reasons, {errors} errors")
