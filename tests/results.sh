@@ -100,5 +100,14 @@ ends 2 "--out needs a value" examples/results.sh --out
 ends 2 "unknown argument '--fast'" "${run[@]}" "$tmp/f" --fast
 ends 0 "Usage: examples/results.sh" examples/results.sh --help
 
+# ---- the software NIC ----
+
+ends 0 "1 programs" examples/results.sh --out "$tmp/nic" --programs put_bw --handlers "1 2" -- -a -i 64 -s 256
+line '^\| bytes \| CPU_PROXY \| GPU_SM_DB \|$' "$tmp/nic/results.md"
+for size in 1 64 128 256; do
+	line "^\\| $size \\| [0-9.]+[0-9e.-]* \\| [0-9.]+[0-9e.-]* \\|\$" "$tmp/nic/results.md"
+done
+[ "$(grep -c '</svg>' "$tmp/nic/put_bw.svg")" = 1 ] || bad=1
+
 [ $bad != 0 ] || echo "results.sh: ok"
 exit $bad
