@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "alltoall_rank.h"
+#include "report_parts.h"
 
 /* A rank cannot exchange blocks with one that has other options. */
 static void compare_options(const struct a2a_options *opt, const struct a2a_world *w)
@@ -73,6 +74,9 @@ int main(int argc, char **argv)
 	if (w.ranks < 2)
 		a2a_abort(&w, "at least 2 ranks are needed: mpirun -n 2 %s", argv[0]);
 	compare_options(&opt, &w);
+	if (w.rank == 0 &&
+	    ((opt.json && ex_file_check(opt.json)) || (opt.csv && ex_file_check(opt.csv))))
+		a2a_abort(&w, "cannot write the results (--json, --csv)");
 	if (a2a_place(&opt, &w))
 		a2a_abort(&w, "cannot choose a GPU and an RDMA device");
 	a2a_traffic(&opt, &w, &result);

@@ -10,6 +10,8 @@
  */
 #define KERNEL_DEBUG_TIMES 0 /* 1: each thread prints the times of its put and of its poll */
 
+#include <unistd.h>
+
 #include "kernel.cuh"
 
 #include "alltoall.h"
@@ -100,15 +102,31 @@ EX_DEV int put(const struct piece *p, uint64_t iter, uint64_t *ticket)
 		q->qp, to, from, p->to - p->from, flag, old, 1, ticket);
 }
 
+/* A pause between two polls of a flag. There can be many more CPU threads than processors, so these
+ * sleep longer and longer: otherwise the threads of the software NIC, which share the processors,
+ * answer so late that the peer's retransmissions end. */
+EX_DEV void relax(uint32_t polls)
+{
+#ifdef __CUDACC__
+	(void)polls;
+	__nanosleep(100);
+#else
+	if (polls < 16)
+		gdk_relax(63);
+	else
+		usleep(polls < 24 ? 10u << (polls - 16) : 5000);
+#endif
+}
+
 /* Waits until a flag has a value. Returns -EAGAIN if that takes too long. */
 EX_DEV int wait_flag(uint64_t *flag, uint64_t value, uint64_t wait_ns)
 {
 	const uint64_t end = doca_gpu_dev_verbs_query_globaltimer() + wait_ns;
 
-	while (doca_gpu_dev_verbs_load_relaxed_sys_global(flag) < value) {
+	for (uint32_t n = 0; doca_gpu_dev_verbs_load_relaxed_sys_global(flag) < value; n++) {
 		if (doca_gpu_dev_verbs_query_globaltimer() >= end)
 			return -EAGAIN;
-		__nanosleep(100);
+		relax(n);
 	}
 	/* Orders the loads of the piece after the load of the flag, which the NIC wrote later. */
 	doca_gpu_dev_verbs_fence_acquire<DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS>();
