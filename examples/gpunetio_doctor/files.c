@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "files.h"
+#include "machine.h"
 #include "record.h"
 
 #define PATH_OF(env, path, fmt) \
@@ -223,10 +223,21 @@ static void find_pci(const struct dr_env *env, struct dr_names *found, int vendo
 	sort_names(found);
 }
 
-/* Display controllers and 3D controllers. */
+/* Display controllers and 3D controllers, and GPUs of a container that sysfs does not show. */
 void dr_find_gpus(const struct dr_env *env, struct dr_names *gpus)
 {
+	const struct dr_cuda *cuda = dr_cuda(env);
+
 	find_pci(env, gpus, 0x10de, 3);
+	for (int i = 0; i < cuda->num; i++) {
+		bool known = false;
+
+		for (int j = 0; j < gpus->num; j++)
+			known |= !strcmp(gpus->name[j], cuda->gpus[i].pci);
+		if (!known)
+			add_name(gpus, cuda->gpus[i].pci);
+	}
+	sort_names(gpus);
 }
 
 void dr_find_nics(const struct dr_env *env, struct dr_names *nics)

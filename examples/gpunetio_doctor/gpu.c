@@ -58,6 +58,10 @@ static void check_bound(const struct dr_env *env, struct dr_report *r, const cha
 	else if (!rc)
 		dr_add(r, scope, "gpu-driver", DR_FAIL, fix,
 		       "%s is used by the driver %s, not by the NVIDIA driver", model, driver);
+	else if (!dr_exists(env, "/sys/bus/pci/devices/%s", pci))
+		dr_add(r, scope, "gpu-driver", DR_UNKNOWN, "nvidia-smi",
+		       "CUDA lists the GPU, but sysfs does not show it (a container?), so that "
+		       "most of its properties cannot be read");
 	else if (rc == -ENOENT)
 		dr_add(r, scope, "gpu-driver", DR_FAIL, "modprobe nvidia", "no driver uses %s",
 		       model);
@@ -102,6 +106,7 @@ static void check_memory(const struct dr_env *env, struct dr_report *r, const ch
 {
 	char text[192];
 	const char *why = no_dmabuf(env, pci, text, sizeof(text));
+	const struct dr_cuda_gpu *gpu = dr_cuda_find(env, pci);
 	bool peermem = dr_exists(env, "/sys/module/" PEERMEM_MODULE) ||
 		       dr_exists(env, "/sys/module/" OLD_PEERMEM);
 	struct dr_driver driver;
@@ -117,7 +122,7 @@ static void check_memory(const struct dr_env *env, struct dr_report *r, const ch
 	else if (driver.kind == DR_DRIVER_NONE)
 		dr_add(r, scope, "gpu-memory", DR_UNKNOWN, "modprobe nvidia",
 		       "the NVIDIA driver is not loaded");
-	else if (!why && driver.kind == DR_DRIVER_OPEN)
+	else if (!why && (driver.kind == DR_DRIVER_OPEN || (gpu && gpu->dmabuf == 1)))
 		dr_add(r, scope, "gpu-memory", DR_OK, NULL,
 		       "driver, kernel and rdma-core can register GPU memory by dmabuf%s",
 		       peermem ? "; nvidia-peermem is loaded, too" : "");

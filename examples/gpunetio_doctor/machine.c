@@ -52,8 +52,13 @@ void dr_find_driver(const struct dr_env *env, struct dr_driver *driver)
 								  : DR_DRIVER_UNCLEAR;
 		return;
 	}
-	if (dr_read(env, line, sizeof(line), "/sys/module/nvidia/version"))
+	if (dr_read(env, line, sizeof(line), "/sys/module/nvidia/version")) {
+		if (!dr_cuda(env)->num)
+			return;
+		driver->kind = DR_DRIVER_UNCLEAR; /* CUDA uses it */
+		strcpy(driver->version, "of unknown version");
 		return;
+	}
 	copy_version(driver, line);
 	driver->kind = dr_read(env, taint, sizeof(taint), "/sys/module/nvidia/taint")
 			       ? DR_DRIVER_UNCLEAR
