@@ -7,7 +7,7 @@
 
 #include "common.h"
 
-#define ACK_TIMEOUT 14 /* 4.096 us << 14: 67 ms */
+#define ACK_TIMEOUT 17 /* 4.096 us << 17: 537 ms; a loaded CPU may delay a software NIC */
 #define RETRIES	    7
 #define HOP_LIMIT   64
 
