@@ -40,10 +40,9 @@ unit() { # model, test programs
 put_bw() { # model, handlers
 	for p in "${@:2}"; do
 		if [ "$p" = 10 ] && [ "$1" != cx8 ]; then
-			timeout 20 "$run" -- "$B/bin/gpunetio_verbs_put_bw" -g host -d mlx5_0 -p 10 \
-				-c 127.0.0.1 >"$DIR/refused" 2>&1
-			[ $? = 1 ] && grep -q 'does not support DBREC-less QPs' "$DIR/refused" ||
-				complain "$1: handler 10 is not refused" "$DIR/refused"
+			! run_pair "$1.$p" "-g host" "-g host -p 10" &&
+				grep -q 'does not support DBREC-less QPs' "$DIR/client.$1.$p" ||
+				complain "$1: handler 10 is not refused" "$DIR/client.$1.$p"
 			skipped=$((skipped + 1))
 			continue
 		fi
