@@ -34,7 +34,7 @@ patient="tests/gpu/compile.sh tests/cuda_versions.sh tests/rebuild.sh tests/cons
 scripts="tests/models.sh tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/wire.sh
 	tests/report.sh tests/doctor.sh tests/examples.sh tests/results.sh tests/alltoall.sh tests/paths.sh tests/options.sh
 	tests/programs.sh tests/verbs.sh
-	tests/strategy_batching.sh tests/infiniband.sh tests/netns.sh tests/consumers/perftest.sh tests/consumers/ucx.sh
+	tests/strategy_batching.sh tests/service_many_qps.sh tests/infiniband.sh tests/netns.sh tests/consumers/perftest.sh tests/consumers/ucx.sh
 	tests/consumers/sanitizers.sh
 	${GDAKI_HOST_USERS:+tests/consumers/host.sh} ${GDAKI_PEER:+tests/consumers/peer.sh tests/consumers/gpunetio_examples.sh}
 	${GDAKI_DPDK:+tests/consumers/dpdk.sh} ${GDAKI_NCCL:+tests/consumers/nccl.sh tests/consumers/nccl_net.sh}

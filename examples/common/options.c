@@ -46,7 +46,7 @@ static const struct def {
 	{ 'c', "connect", TEXT, ALL, AT(server), 0, 0, "the IP address or name of the server",
 	  "server to connect to: this process is the client" },
 	{ 'p', "handler", HANDLER, ALL, AT(handler), 0, 0, "n",
-	  "doorbell handler: 0 AUTO, 1 CPU_PROXY, 2 GPU_SM_DB, 6 GPU_SM_BF, 10 GPU_SM_NO_DBR (0)" },
+	  "doorbell handler: 0 AUTO, 1 CPU_PROXY, 2 GPU_SM_DB, 6 GPU_SM_BF, 10 GPU_SM_NO_DBR" },
 	{ 'r', "send-dbr-mode", NUMBER, ALL, AT(dbr_mode), 0, 2, "n",
 	  "doorbell records: 0 valid, 1 none, 2 emulated by software (0; 1 with -p 10)" },
 	{ 'e', "scope", NUMBER, THREADS, AT(warp), 0, 1, "n",
@@ -56,7 +56,7 @@ static const struct def {
 	{ 's', "size", NUMBER, ALL, AT(size), 1, 1u << 30, "bytes", "size of a message (1024)" },
 	{ 'a', "all", FLAG, ALL, AT(sweep), 0, 1, NULL,
 	  "sizes 1, 64, 128 ... 1048576, up to -s if it is given" },
-	{ 'q', "queue-pairs", NUMBER, BANDWIDTH, AT(queues), 1, 1024, "n", "queue pairs (1)" },
+	{ 'q', "queue-pairs", NUMBER, BANDWIDTH, AT(queues), 1, 1024, "n", "queue pairs" },
 	{ 'b', "blocks", NUMBER, THREADS, AT(blocks), 1, THREADS_MAX, "n",
 	  "blocks of each queue pair (as needed for its threads)" },
 	{ 't', "threads", NUMBER, THREADS, AT(threads), 1, THREADS_MAX, "n",
@@ -217,6 +217,13 @@ static int parse_value(const struct ex_program *p, const struct def *d, const ch
 
 /* ---- help ---- */
 
+/* AUTO or, if the program supports one handler only, this one. */
+static enum doca_gpu_dev_verbs_nic_handler default_handler(const struct ex_program *p)
+{
+	return p->handlers & 1 ? DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO
+			       : (enum doca_gpu_dev_verbs_nic_handler)__builtin_ctz(p->handlers);
+}
+
 static void print_option(const struct ex_program *p, const struct def *d)
 {
 	static const char
@@ -229,6 +236,10 @@ static void print_option(const struct ex_program *p, const struct def *d)
 	snprintf(left, sizeof(left), "%s --%s%s%s%s", letter, d->name, value ? " <" : "",
 		 value ? value : "", value ? ">" : "");
 	printf("  %-28s %s", left, d->help);
+	if (d->letter == 'p')
+		printf(" (%d)", (int)default_handler(p));
+	if (d->letter == 'q')
+		printf(" (%u)", p->queues ? p->queues : 1);
 	if (d->letter == 'i')
 		printf(" (%u)", p->iters);
 	if (d->letter == 't')
@@ -395,7 +406,8 @@ int ex_options_parse(struct ex_options *opt, const struct ex_program *p, int arg
 
 	*opt = (struct ex_options){
 		.gpu = "host",
-		.queues = 1,
+		.handler = default_handler(p),
+		.queues = p->queues ? p->queues : 1,
 		.size = 1024,
 		.gid_index = -1,
 		.ib_port = 1,

@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ex_endpoint;
+struct ex_options;
+
 enum ex_kind { EX_BANDWIDTH, EX_LATENCY };
 
 struct ex_program {
@@ -24,6 +27,11 @@ struct ex_program {
 	bool one_thread;   /* each queue pair has one thread and one block: no -b, -t and -e */
 	uint32_t handlers; /* 1 << handler for each handler that the program supports */
 	uint32_t host_threads, gpu_threads, gpu_blocks, iters; /* defaults */
+	uint32_t queues;				       /* default; 0: 1 */
+	/* May be NULL. The client calls begin before the first transfer and end after the last one.
+	 * Both return 0 or, after a message, -1. */
+	int (*begin)(struct ex_endpoint *ep);
+	int (*end)(struct ex_endpoint *ep, const struct ex_options *opt);
 };
 
 /* Returns the exit status of the program: 0 on success, 1 after an error, 2 for wrong usage. */

@@ -29,6 +29,19 @@ static int plan(const struct ex_session *s, size_t *data)
 	return 0;
 }
 
+/* The client's part, between the two functions of the program. */
+static int drive(struct ex_session *s)
+{
+	const struct ex_program *p = s->program;
+	int rc, ended;
+
+	if (p->begin && p->begin(&s->ep))
+		return -1;
+	rc = ex_drive(s);
+	ended = p->end ? p->end(&s->ep, &s->opt) : 0;
+	return rc ? rc : ended;
+}
+
 static int run(struct ex_session *s)
 {
 	size_t data;
@@ -36,7 +49,7 @@ static int run(struct ex_session *s)
 	if (plan(s, &data) || ex_device_open(&s->ep, &s->opt) || meet(s) || ex_setup(s, data))
 		return -1;
 	ex_set_patience(2); /* the first Ctrl-C ends the transfer, not the waits */
-	return s->opt.server ? ex_drive(s) : ex_serve(s);
+	return s->opt.server ? drive(s) : ex_serve(s);
 }
 
 int ex_main(int argc, char **argv, const struct ex_program *program)
