@@ -34,7 +34,8 @@ MANDIR := $(PREFIX)/share/man
 INSTALL_EXAMPLES = \
 	'755 $(LIBDIR)/gdaki $(EXAMPLES) $(CUDA_SO)' \
 	'link $(PREFIX)/bin $(patsubst $(B)/bin/%,$(LIBDIR)/gdaki/%,$(EXAMPLES))' \
-	'644 $(MANDIR)/man1 $(wildcard examples/*/*.1)'
+	'644 $(MANDIR)/man1 $(wildcard examples/*/*.1)' \
+	'644 $(MANDIR)/man7 $(wildcard examples/common/*.7)'
 INSTALL_ALL = \
 	'644 $(LIBDIR) $(LIBS) $(MERGED)' \
 	'644 $(LIBDIR)/pkgconfig $(wildcard core/*.pc.in)' \

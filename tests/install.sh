@@ -108,7 +108,7 @@ find "$dir/usr" -type f ! -name '*.pc' ! -name other.h -printf '%m %P\n' | grep 
 find "$dir/usr" -type d ! -perm 755 >"$dir/log"
 [ ! -s "$dir/log" ] || complain "folders without mode 755"
 grep -rIl -F -e "$PWD" -e "$dir" "$dir/usr" >"$dir/log" && complain "files contain the path of the build or of DESTDIR"
-for page in "1 softnic-run" "1 hello_put" "1 gpunetio_verbs_put_bw" "7 gdaki"; do
+for page in "1 softnic-run" "1 hello_put" "1 gpunetio_verbs_put_bw" "7 gpunetio_verbs_examples" "7 gdaki"; do
 	! command -v man >/dev/null || [ -n "$(man -M "$dir/usr/share/man" -w $page 2>/dev/null)" ] ||
 		complain "man does not find $page"
 done

@@ -4,7 +4,8 @@
 """Check the manual pages.
 
 mandoc reports no warning. The options that a program prints for --help are those of its page, with
-a value or without. The page of softnic-run has the same form of each value and the same default.
+a value or without; programs with a server and a client share a page of options. The page of
+softnic-run has the same form of each value and the same default.
 The environment variables that the library reads are those of gdaki(7), and
 each function that gdaki(7) names is in a public header.
 """
@@ -22,10 +23,11 @@ PROGRAMS = {
     "tests/softnic/softnic-run.1": "softnic-run",
     "examples/gpunetio_doctor/gpunetio_doctor.1": "gpunetio_doctor",
     "examples/gpunetio_verbs_alltoall/gpunetio_verbs_alltoall.1": "gpunetio_verbs_alltoall",
-    "examples/gpunetio_verbs_put_bw/gpunetio_verbs_put_bw.1": "gpunetio_verbs_put_bw",
     "examples/hello_put/hello_put.1": "hello_put",
     "examples/gpunetio_plot/gpunetio_plot.1": "gpunetio_plot",
 }
+# The options that the examples with a server and a client share. Their pages refer to it.
+COMMON = "examples/common/gpunetio_verbs_examples.7"
 FOLDERS = ("core", "umem", "uar", "cq", "qp", "doorbell")
 errors = 0
 
@@ -71,6 +73,31 @@ def help_options(program):
             options[name] = bool(m.group(3))
     # An option that every program has may be missing in the text of usage.
     return options | {"--help": False} if options else options
+
+
+def common_pages():
+    """Return the pages that refer to COMMON, as {path from TOP: program}."""
+    pages = {}
+    for path in sorted(glob.glob(os.path.join(TOP, "examples", "gpunetio_verbs_*", "*.1"))):
+        page = os.path.relpath(path, TOP)
+        if os.path.basename(COMMON).replace(".", " ") in read(page):
+            pages[page] = os.path.basename(path)[:-2]
+    return pages
+
+
+def check_common():
+    """COMMON and the page of a program have all of its options, and COMMON has no others."""
+    common = page_options(read(COMMON))
+    used = {}
+    for page, program in common_pages().items():
+        own = page_options(read(page))
+        listed = help_options(program)
+        used |= listed
+        compare(page, "option", own | {n: common[n] for n in common if n in listed}, listed, program)
+        for name in own.keys() & common.keys():
+            error(page, f"option {name} is also in {COMMON}")
+    for name in common.keys() - used.keys():
+        error(COMMON, f"no program has the option {name}")
 
 
 def roff_text(line):
@@ -142,13 +169,15 @@ def main():
     has_mandoc = shutil.which("mandoc")
     for page, program in PROGRAMS.items():
         compare(page, "option", page_options(read(page)), help_options(program), program)
+    check_common()
     check_values("tests/softnic/softnic-run.1", "softnic-run")
     check_library(read(LIBRARY))
-    for page in (*PROGRAMS, LIBRARY) if has_mandoc else ():
+    pages = (*PROGRAMS, *common_pages(), COMMON, LIBRARY)
+    for page in pages if has_mandoc else ():
         lint(page)
     if not has_mandoc:
         print("man.py: mandoc not found; install the Debian package mandoc")
-    print(f"man.py: {len(PROGRAMS) + 1} pages, {errors} errors")
+    print(f"man.py: {len(pages)} pages, {errors} errors")
     return 1 if errors else 0 if has_mandoc else 77
 
 

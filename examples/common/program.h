@@ -14,6 +14,10 @@
 struct ex_endpoint;
 struct ex_options;
 
+/* The handlers AUTO, CPU_PROXY, GPU_SM_DB, GPU_SM_BF and GPU_SM_NO_DBR. */
+#define EX_HANDLER_BF (1u << 6)
+#define EX_HANDLERS   (1u << 0 | 1u << 1 | 1u << 2 | EX_HANDLER_BF | 1u << 10)
+
 enum ex_kind { EX_BANDWIDTH, EX_LATENCY };
 
 struct ex_program {

@@ -10,8 +10,7 @@
 #define HANDLER DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO
 
 /* On a GPU before Hopper, the completion of a get does not yet mean that threads see its data in
- * GPU memory. A DUMP WQE after the gets, which reads one byte of registered memory, ensures it.
- * */
+ * GPU memory. A DUMP WQE after the gets, which reads a byte of registered memory, ensures it. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define MCST DOCA_GPUNETIO_VERBS_MCST_ENABLED
 #else

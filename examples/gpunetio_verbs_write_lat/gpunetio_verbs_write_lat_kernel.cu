@@ -21,8 +21,7 @@ EX_DEV void prepare(const struct ex_job &job, const struct ex_dev_queue &q, uint
 /* Posts the message of iteration iter. */
 EX_DEV int send(const struct ex_job &job, const struct ex_dev_queue &q, uint64_t iter)
 {
-	/* The NIC gets this copy by BlueFlame, and reads the WQE in the ring if the copy is lost.
-	 * */
+	/* The NIC gets this copy by BlueFlame. It reads the WQE in the ring if the copy is lost. */
 	EX_SHARED struct doca_gpu_dev_verbs_wqe copy;
 	const uint64_t slot = ex_slot(&job, 0, iter);
 	const uint64_t wqe_idx = doca_gpu_dev_verbs_reserve_wq_slots<MODE>(q.qp, 1);
