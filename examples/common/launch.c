@@ -128,8 +128,7 @@ static int check_status(struct ex_session *s)
 	return 0;
 }
 
-/* Ends a kernel that makes no progress. */
-static int end_kernel(struct ex_session *s)
+int ex_end_kernel(struct ex_session *s)
 {
 	const struct timespec nap = { .tv_nsec = NAP_NS };
 	double end = ex_now_s() + ABORT_GRACE_S;
@@ -208,7 +207,7 @@ static int await_end(struct ex_session *s, void (*tick)(struct ex_session *s))
 int ex_await(struct ex_session *s, void (*tick)(struct ex_session *s))
 {
 	if (await_end(s, tick))
-		return end_kernel(s);
+		return ex_end_kernel(s);
 	if (check_status(s))
 		return -1;
 	s->job.first += s->job.iters;

@@ -51,6 +51,8 @@ int ex_data_check(struct ex_session *s, uint64_t iters);
  * Both return 0 or, after a message, -1. */
 int ex_launch(struct ex_session *s, uint32_t iters);
 int ex_await(struct ex_session *s, void (*tick)(struct ex_session *s));
+/* Aborts the queue pairs and waits until the kernel has ended, or sets s->hung. Returns -1. */
+int ex_end_kernel(struct ex_session *s);
 double ex_now_s(void);
 struct ex_totals {
 	uint64_t doorbells, dbrec_updates, work; /* work: changes with any progress */

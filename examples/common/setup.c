@@ -157,6 +157,9 @@ uint32_t ex_batch(const struct ex_session *s)
 
 void ex_teardown(struct ex_session *s)
 {
+	/* After an error of the peer, a kernel can still use the memory that is freed here. */
+	if (s->grid && s->job.iters && !s->hung && !s->grid->done())
+		(void)ex_end_kernel(s);
 	if (!s->hung) {
 		release(s, &s->queues);
 		release(s, &s->status);
