@@ -89,7 +89,7 @@ expect 2 "invalid -p, --handler '3' (expected 0, 1, 2, 6 or 10)" "$demo" -p 3
 expect 2 "invalid -i, --iterations 7 (expected a multiple of -t, --threads: 4)" "$demo" -i 7 -t 4
 expect 2 "invalid -t, --threads 5 (expected a multiple of 32" "$demo" -g 8A:00.0 -e 1 -t 5 -i 10
 expect 2 "invalid -t, --threads 6 (expected a multiple of -b, --blocks: 4)" "$demo" -b 4 -t 6
-expect 2 "invalid -t, --threads 2048 (expected at most 1024 in a block" "$demo" -g 8A:00.0 -t 2048 -b 1
+expect 2 "invalid -t, --threads 2048 (expected at most 512 in a block" "$demo" -g 8A:00.0 -t 2048 -b 1
 expect 2 "invalid -t, --threads 64 (expected a multiple of 32 in each block" "$demo" -g 8A:00.0 -t 64 -b 4 -e 1
 expect 2 "invalid -m, --payload gpu with -g host" "$demo" -m gpu
 expect 2 "invalid -Q, --queues gpu with -g host" "$demo" -Q gpu

@@ -17,7 +17,7 @@
 #include "program.h"
 
 #define THREADS_MAX	  (1u << 16)
-#define BLOCK_THREADS_MAX 1024 /* of a GPU */
+#define BLOCK_THREADS_MAX 512 /* of a GPU: EX_BLOCK_MAX of kernel.cuh */
 
 enum kind { FLAG, NUMBER, TEXT, MEMORY, GPU, HANDLER };
 
@@ -25,7 +25,7 @@ enum kind { FLAG, NUMBER, TEXT, MEMORY, GPU, HANDLER };
 enum { IB_PORT = 1000, JSON, CSV, VERSION };
 
 /* Which programs have the option. */
-enum who { ALL, THREADS, BANDWIDTH };
+enum who { ALL, THREADS, SCOPE, BANDWIDTH };
 
 #define AT(member) offsetof(struct ex_options, member)
 
@@ -49,7 +49,7 @@ static const struct def {
 	  "doorbell handler: 0 AUTO, 1 CPU_PROXY, 2 GPU_SM_DB, 6 GPU_SM_BF, 10 GPU_SM_NO_DBR" },
 	{ 'r', "send-dbr-mode", NUMBER, ALL, AT(dbr_mode), 0, 2, "n",
 	  "doorbell records: 0 valid, 1 none, 2 emulated by software (0; 1 with -p 10)" },
-	{ 'e', "scope", NUMBER, THREADS, AT(warp), 0, 1, "n",
+	{ 'e', "scope", NUMBER, SCOPE, AT(warp), 0, 1, "n",
 	  "scope of an operation: 0 one thread, 1 a whole warp (0)" },
 	{ 'i', "iterations", NUMBER, ALL, AT(iters), 1, 1u << 31, "n",
 	  "messages of each queue pair, all its threads together" },
@@ -97,6 +97,7 @@ static const struct def *find(int letter)
 static bool program_has(const struct ex_program *p, const struct def *d)
 {
 	return d->who == ALL || (d->who == THREADS && !p->one_thread) ||
+	       (d->who == SCOPE && !p->one_block && !p->one_thread) ||
 	       (d->who == BANDWIDTH && p->kind == EX_BANDWIDTH);
 }
 
@@ -303,7 +304,7 @@ static int check_grid(const struct ex_program *p, struct ex_options *opt, bool h
 				"%u)",
 				opt->threads, opt->blocks);
 	if (!host && opt->threads / opt->blocks > BLOCK_THREADS_MAX)
-		return wrong_threads(opt, "at most 1024 in a block: more with -b, --blocks");
+		return wrong_threads(opt, "at most 512 in a block: more with -b, --blocks");
 	if (opt->warp && !host && opt->threads / opt->blocks % 32)
 		return wrong_threads(opt, "a multiple of 32 in each block with -e 1: whole warps");
 	return 0;

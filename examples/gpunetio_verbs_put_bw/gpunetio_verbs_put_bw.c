@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 		.summary = "One-sided puts from many threads on shared queue pairs: the client "
 			   "writes into the server's\nmemory, and the server checks every byte.",
 		.kind = EX_BANDWIDTH,
-		.handlers = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 6 | 1u << 10,
+		.handlers = EX_HANDLERS,
 		.host_threads = 4,
 		.gpu_threads = 512,
 		.gpu_blocks = 4,
