@@ -31,7 +31,7 @@ run_pair() {
 	# shellcheck disable=SC2086 # a list of options
 	(pair_start -c 127.0.0.1 --csv "$DIR/csv.$1" $3) >"$DIR/client.$1" 2>&1
 	pair_client_rc=$?
-	# If the client fails early, the server waits for a connection forever.
+	# If the client fails early, the server waits for a connection until its time limit.
 	[ $pair_client_rc -eq 0 ] || { sleep 1; kill "$pair_server" 2>/dev/null; }
 	wait "$pair_server"
 	pair_server_rc=$?

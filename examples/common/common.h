@@ -132,8 +132,7 @@ int ex_areas_alloc(struct ex_endpoint *ep, size_t data, uint32_t threads, bool s
 
 /* For each queue pair: send the result of ex_queue_local() to the peer of that queue pair, and call
  * ex_queue_connect() and ex_queue_device() with what the peer sent. Peers of different queue pairs
- * may be different processes. ex_endpoint_connect() is for the first queue
- * pair. */
+ * may be different processes. ex_endpoint_connect() is for the first queue pair. */
 void ex_queue_local(const struct ex_endpoint *ep, uint32_t queue, struct ex_peer *peer);
 int ex_queue_connect(struct ex_endpoint *ep, uint32_t queue, const struct ex_peer *peer);
 int ex_queue_device(const struct ex_endpoint *ep, uint32_t queue, const struct ex_peer *peer,

@@ -13,8 +13,8 @@
 #include "session.h"
 
 #define NAP_NS	      50000 /* between two polls for the end of the kernel */
-#define LOOK_S	      0.05  /* between two looks at signals and messages */
-#define COUNT_S	      0.5   /* between two looks at the counters of the queue pairs */
+#define LOOK_S	      0.05  /* between two polls of signals and messages */
+#define COUNT_S	      0.5   /* between two reads of the counters of the queue pairs */
 #define ABORT_GRACE_S 10    /* time for aborted threads to end */
 
 double ex_now_s(void)
@@ -143,7 +143,7 @@ int ex_end_kernel(struct ex_session *s)
 	return -1;
 }
 
-/* Looks at signals and at messages of the peer, which can arrive while the kernel runs. */
+/* Polls for signals and for messages of the peer, which can arrive while the kernel runs. */
 static int look(struct ex_session *s, bool *progress)
 {
 	if (ex_waits_end())

@@ -258,14 +258,14 @@ static void usage(const struct ex_program *p, const char *prog)
 	for (size_t i = 0; i < NUM_DEFS; i++)
 		if (program_has(p, &defs[i]))
 			print_option(p, &defs[i]);
-	printf("\nThe client's -i, -s, -a, -D and -n%s apply; the server gets them from the "
+	printf("\nThe client's -i, -s, -a, -D%s apply; the server gets them from the "
 	       "client.\nCtrl-C at either side ends the transfer, and what arrived is checked.\n\n"
 	       "Examples:\n"
 	       "  %s -d mlx5_0                                 server, no GPU\n"
 	       "  %s -d mlx5_0 -c 192.168.1.1 -p 2             client, threads ring\n"
 	       "  %s -g 8A:00.0 -d mlx5_0 -c 192.168.1.1       client on a GPU\n"
 	       "  softnic-run -- %s -d mlx5_0                  server, software NIC\n",
-	       p->one_thread ? "" : ", -q, -b and -t", prog, prog, prog, prog);
+	       p->one_thread ? " and -n" : ", -n, -q, -b and -t", prog, prog, prog, prog);
 }
 
 /* ---- combinations ---- */
