@@ -97,6 +97,7 @@ for name in $latency; do
 done
 refused "gpunetio_verbs_write_bw does not have the option -e, --scope" write_bw -e 1
 refused "all threads of a queue pair of gpunetio_verbs_write_bw are in one block" write_bw -b 2 -t 4
+refused "invalid -t, --threads 2049 (expected at most 2048: the WQEs of a send queue)" write_bw -t 2049
 
 if [ -n "${LONG:-}" ]; then
 	for name in $bandwidth $latency; do

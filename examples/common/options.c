@@ -297,6 +297,8 @@ static int check_grid(const struct ex_program *p, struct ex_options *opt, bool h
 		return ex_error("invalid -b, --blocks %u (expected 1: all threads of a queue pair "
 				"of %s are in one block)",
 				opt->blocks, p->name);
+	if (p->one_block && opt->threads > EX_QUEUE_SIZE) /* posts a WQE of each thread at once */
+		return wrong_threads(opt, "at most 2048: the WQEs of a send queue");
 	if (!opt->blocks)
 		opt->blocks = host || p->one_block ? 1 : default_blocks(opt, most);
 	if (opt->threads % opt->blocks)
