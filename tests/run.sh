@@ -32,7 +32,7 @@ patient="tests/gpu/compile.sh tests/cuda_versions.sh tests/rebuild.sh tests/cons
 	tests/projects.sh tests/plot.py tests/aarch64.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
 scripts="tests/models.sh tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/wire.sh
-	tests/report.sh tests/doctor.sh tests/examples.sh tests/example_programs.sh
+	tests/report.sh tests/doctor.sh tests/examples.sh tests/example_programs.sh tests/example_faults.sh
 	tests/results.sh tests/alltoall.sh tests/paths.sh tests/options.sh
 	tests/programs.sh tests/verbs.sh
 	tests/strategy_batching.sh tests/service_many_qps.sh tests/infiniband.sh tests/netns.sh tests/consumers/perftest.sh tests/consumers/ucx.sh

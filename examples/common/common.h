@@ -20,6 +20,7 @@
 
 #define EX_QUEUE_SIZE 2048 /* WQEs of each send queue */
 #define EX_AREA_ALIGN 64   /* of the parts of a queue pair's area */
+#define EX_AREA_GUARD 64   /* bytes after the data that no message may change */
 
 /* ---- error.c ---- */
 

@@ -10,6 +10,8 @@
 
 #include "session.h"
 
+#define GUARD 0xee /* each byte after the receiver's data; those after the sender's differ */
+
 struct part { /* bytes of the area of one queue pair */
 	uint32_t queue;
 	uint8_t *gpu, *cpu; /* cpu: the bytes, or a copy of them */
@@ -62,8 +64,9 @@ static int write_data(struct ex_session *s, uint32_t queue, size_t offset, bool 
 {
 	struct part p;
 
-	if (open_part(s, queue, offset, data_len(s), false, &p))
+	if (open_part(s, queue, offset, data_len(s) + EX_AREA_GUARD, false, &p))
 		return -1;
+	memset(p.cpu + data_len(s), content == EX_EMPTY ? GUARD : (uint8_t)~GUARD, EX_AREA_GUARD);
 	ex_pattern_write(&s->shape, queue, p.cpu, server, content);
 	return close_part(s, &p, true);
 }
@@ -126,15 +129,29 @@ static int check_flags(struct ex_session *s, uint32_t queue, uint64_t iters)
 	return rc;
 }
 
+/* Finds messages that are too long, or were written after the last slot. */
+static int check_guard(const struct ex_session *s, uint32_t queue, const uint8_t *bytes)
+{
+	for (uint32_t i = 0; i < EX_AREA_GUARD; i++)
+		if (bytes[i] != GUARD)
+			return ex_error("Validation failed: byte %u after the data of queue pair "
+					"%u is 0x%02x, but no message goes there (%u bytes)",
+					i, queue, bytes[i], s->shape.size);
+	return 0;
+}
+
 static int check_queue(struct ex_session *s, uint32_t queue, uint64_t iters)
 {
 	const struct ex_program *prog = s->program;
 	struct part p;
 	int rc;
 
-	if (open_part(s, queue, prog->reads ? 0 : s->ep.area.recv, data_len(s), true, &p))
+	if (open_part(s, queue, prog->reads ? 0 : s->ep.area.recv, data_len(s) + EX_AREA_GUARD,
+		      true, &p))
 		return -1;
 	rc = ex_pattern_check(&s->shape, queue, p.cpu, s->job.client, prog->reads, iters);
+	if (!rc)
+		rc = check_guard(s, queue, p.cpu + data_len(s));
 	(void)close_part(s, &p, false);
 	if (!rc && (prog->signals || prog->counter))
 		rc = check_flags(s, queue, iters);

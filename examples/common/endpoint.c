@@ -189,7 +189,7 @@ int ex_areas_alloc(struct ex_endpoint *ep, size_t data, uint32_t threads, bool s
 	struct ex_area *a = &ep->area;
 	size_t flags = round_up(threads * sizeof(uint64_t), EX_AREA_ALIGN);
 
-	data = round_up(data, EX_AREA_ALIGN);
+	data = round_up(data + EX_AREA_GUARD, EX_AREA_ALIGN);
 	a->recv = separate_recv ? data : 0;
 	a->flags = a->recv + data;
 	a->prev = a->flags + flags;

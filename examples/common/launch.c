@@ -102,6 +102,8 @@ static const char *failure_text(int rc)
 		return "the queue pair was used before it was connected";
 	case -EHOSTDOWN:
 		return "no CPU thread rings the doorbells of the queue pair";
+	case -EBADMSG:
+		return "an operation was not executed, or not as posted";
 	case -1:
 		return "a thread did not run";
 	default:

@@ -83,10 +83,15 @@ EX_FN void ex_stamp(const struct ex_job *job, uint32_t queue, uint32_t thread, u
 		       ex_stamp_word(seed, lap));
 }
 
-/* Overwrites the stamp of the slot of iteration iter. For gets, before each one. */
-EX_FN void ex_blank(const struct ex_job *job, uint32_t queue, uint32_t thread, uint64_t iter)
+/* Overwrites the stamp of the slot of iteration iter. For gets, before each one. Returns false if
+ * the previous get did not restore it. */
+EX_FN bool ex_blank(const struct ex_job *job, uint32_t queue, uint32_t thread, uint64_t iter)
 {
-	ex_store_stamp(job->queues[queue].data + ex_slot(job, thread, iter), job->size, 0);
+	uint8_t *slot = job->queues[queue].data + ex_slot(job, thread, iter);
+	const bool restored = iter < job->window || slot[job->size - 1] != 0;
+
+	ex_store_stamp(slot, job->size, 0);
+	return restored;
 }
 
 /* Ping-pong: offset in recv of the byte that becomes ex_turn_of(job, iter) when the peer's message

@@ -74,12 +74,13 @@ static int finish_kernel(struct ex_session *s)
 static int start_size(struct ex_session *s, const struct ex_msg *m)
 {
 	const struct ex_area *a = &s->ep.area;
-	size_t data = s->program->pingpong ? a->recv : a->flags;
+	size_t data = (s->program->pingpong ? a->recv : a->flags) - EX_AREA_GUARD;
 
 	s->shape = (struct ex_shape){ .threads = s->opt.threads,
 				      .size = m->arg[0],
 				      .window = m->arg[1] };
-	if (!m->arg[0] || !m->arg[1] || (uint64_t)m->arg[0] * m->arg[1] > data / s->opt.threads)
+	if (s->job.iters || !m->arg[0] || !m->arg[1] ||
+	    (uint64_t)m->arg[0] * m->arg[1] > data / s->opt.threads)
 		return ex_error("the client requests an invalid transfer");
 	s->job.size = m->arg[0];
 	s->job.window = m->arg[1];
@@ -94,7 +95,8 @@ static int launch(struct ex_session *s, const struct ex_msg *m)
 {
 	if (finish_kernel(s))
 		return -1;
-	if (!s->program->pingpong || m->num != s->job.first || !m->arg[0] || !m->arg[1])
+	if (!s->program->pingpong || !s->job.window || m->num != s->job.first || !m->arg[0] ||
+	    m->arg[0] > EX_CHUNK_MAX || !m->arg[1])
 		return ex_error("the client requests an invalid launch");
 	s->job.batch = m->arg[1];
 	if (ex_launch(s, m->arg[0]))

@@ -46,6 +46,8 @@ uint64_t ex_payload_bytes(const struct ex_program *p, const struct ex_options *o
 int ex_data_prepare(struct ex_session *s);
 int ex_data_check(struct ex_session *s, uint64_t iters);
 
+#define EX_CHUNK_MAX (1u << 18) /* iterations of one launch: the samples have this size */
+
 /* launch.c: ex_launch() starts the kernel for the next iterations. ex_await() waits until it ends,
  * at most until there is no progress for the time limit; tick is called several times per second.
  * Both return 0 or, after a message, -1. */

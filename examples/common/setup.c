@@ -9,13 +9,12 @@
 
 #include "session.h"
 
-#define BATCH_MAX   16	       /* maximum number of messages after which a thread waits */
-#define SAMPLES_MAX (1u << 18) /* iterations of one launch of a latency program */
-#define QUEUES_MAX  1024
+#define BATCH_MAX  16 /* maximum number of messages after which a thread waits */
+#define QUEUES_MAX 1024
 
 uint64_t ex_payload_bytes(const struct ex_program *p, const struct ex_options *opt, size_t data)
 {
-	uint64_t area = (p->pingpong ? 2 : 1) * (uint64_t)data;
+	uint64_t area = (p->pingpong ? 2 : 1) * ((uint64_t)data + EX_AREA_GUARD);
 
 	return opt->queues * (area + 2 * (sizeof(uint64_t) * opt->threads + EX_AREA_ALIGN));
 }
@@ -77,7 +76,7 @@ static int alloc_job(struct ex_session *s)
 	if (alloc(s, queues * sizeof(struct ex_dev_queue), &s->queues) ||
 	    alloc(s, (size_t)queues * threads * sizeof(int), &s->status) ||
 	    alloc(s, sizeof(double), &s->tick) ||
-	    (latency && alloc(s, SAMPLES_MAX * sizeof(uint32_t), &s->samples)))
+	    (latency && alloc(s, EX_CHUNK_MAX * sizeof(uint32_t), &s->samples)))
 		return -1;
 	s->job = (struct ex_job){
 		.queues = s->queues.gpu,

@@ -25,12 +25,13 @@ __global__ void __launch_bounds__(EX_BLOCK_MAX) get_bw(struct ex_job job)
 	const struct doca_gpu_dev_verbs_addr dump = ex_old_flag(q, thread);
 	doca_gpu_dev_verbs_ticket_t ticket = 0;
 	struct ex_debug times = {};
+	bool complete = true;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < job.iters; i++) {
 		const uint64_t slot = ex_slot(&job, thread, job.first + i);
 
-		ex_blank(&job, ex_queue_index(job), thread, job.first + i);
+		complete &= ex_blank(&job, ex_queue_index(job), thread, job.first + i);
 		ex_debug_begin(&times);
 		rc = doca_gpu_dev_verbs_get<MODE, HANDLER, scope>(
 			q.qp, ex_remote(q, slot), ex_local(q, slot), job.size, dump, &ticket);
@@ -41,7 +42,7 @@ __global__ void __launch_bounds__(EX_BLOCK_MAX) get_bw(struct ex_job job)
 		if (ex_any_failed<scope>(rc))
 			break;
 	}
-	ex_finish(job, rc);
+	ex_finish(job, rc || complete ? rc : -EBADMSG);
 }
 
 EX_KERNELS(get_bw<DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD>,

@@ -54,7 +54,10 @@ static void transfer(size_t k, uint8_t *src, uint8_t *dst, bool gets, uint64_t l
 		for (uint32_t t = 0; t < s->threads; t++) {
 			uint64_t slot = ex_slot(&job, t, i);
 
-			(gets ? ex_blank : ex_stamp)(&job, QUEUE, t, i);
+			if (gets)
+				(void)ex_blank(&job, QUEUE, t, i);
+			else
+				ex_stamp(&job, QUEUE, t, i);
 			if (t || i != lost)
 				memcpy(dst + slot, src + slot, s->size);
 		}
