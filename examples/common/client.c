@@ -17,7 +17,6 @@
 
 #define CHUNK_S	     0.25
 #define CHUNK_GROWTH 16		   /* at most, from a chunk to the next one */
-#define CHUNK_MAX    (1u << 18)	   /* iterations; the samples of one launch have this size */
 #define CHUNK_FIRST  16		   /* iterations, before the rate is known */
 #define WINDOW_BYTES (64ull << 20) /* if all messages fit, each one has its own place */
 #define WINDOW_MAX   (1u << 16)
@@ -36,6 +35,8 @@ struct size_run { /* one message size */
 	double seconds;
 	struct ex_totals before;
 	struct samples samples;
+	uint32_t longest;   /* iterations of the longest chunk */
+	double ns_per_tick; /* measured in that chunk: in a short one, the clock is too coarse */
 };
 
 static struct size_run *now_running; /* for the progress line */
@@ -92,10 +93,11 @@ static void thin_out(struct samples *v)
 	v->stride *= 2;
 }
 
-/* The first iteration of a launch includes the start of the kernels, so it does not count. */
+/* The first iteration of a launch includes the start of the kernels, so it does not count, unless
+ * it is the only one of all launches. */
 static void add_samples(struct samples *v, const uint32_t *ticks, uint32_t num)
 {
-	for (uint32_t i = num > 1; i < num; i++) {
+	for (uint32_t i = num > 1 || v->seen; i < num; i++) {
 		v->min = ticks[i] < v->min ? ticks[i] : v->min;
 		v->max = ticks[i] > v->max ? ticks[i] : v->max;
 		if (v->seen++ % v->stride)
@@ -181,14 +183,14 @@ static uint32_t next_chunk(const struct size_run *r, uint32_t iters, double seco
 	double time = CHUNK_S, rate = iters && seconds > 0 ? iters / seconds : 0;
 
 	if (opt->duration_s) {
-		left = CHUNK_MAX;
+		left = EX_CHUNK_MAX;
 		time = opt->duration_s - r->seconds;
 	}
 	if (r->s->stop || left <= 0 || time <= 0)
 		return 0;
 	if (rate <= 0)
-		return smallest(CHUNK_FIRST, left, CHUNK_MAX, left);
-	return smallest(rate * (time < CHUNK_S ? time : CHUNK_S), left, CHUNK_MAX,
+		return smallest(CHUNK_FIRST, left, EX_CHUNK_MAX, left);
+	return smallest(rate * (time < CHUNK_S ? time : CHUNK_S), left, EX_CHUNK_MAX,
 			(double)CHUNK_GROWTH * iters);
 }
 
@@ -196,7 +198,7 @@ static uint32_t next_chunk(const struct size_run *r, uint32_t iters, double seco
 static int transfer(struct size_run *r)
 {
 	struct ex_session *s = r->s;
-	uint32_t iters = s->opt.warmup < CHUNK_MAX ? s->opt.warmup : CHUNK_MAX;
+	uint32_t iters = s->opt.warmup < EX_CHUNK_MAX ? s->opt.warmup : EX_CHUNK_MAX;
 	double seconds = 0;
 
 	if (iters && run_chunk(r, iters, &seconds))
@@ -210,6 +212,10 @@ static int transfer(struct size_run *r)
 		r->seconds += seconds;
 		if (r->samples.ticks)
 			add_samples(&r->samples, s->samples.cpu, iters);
+		if (iters >= r->longest) {
+			r->longest = iters;
+			memcpy(&r->ns_per_tick, s->tick.cpu, sizeof(r->ns_per_tick));
+		}
 	}
 	return 0;
 }
@@ -259,6 +265,7 @@ static int report_size(struct size_run *r)
 		.bytes = s->job.size,
 		.messages = r->iters * s->job.threads * s->job.num_queues,
 		.seconds = r->seconds,
+		.ns_per_tick = r->ns_per_tick,
 	};
 	struct ex_totals after;
 
@@ -274,7 +281,6 @@ static int report_size(struct size_run *r)
 	}
 	row.samples = v->ticks;
 	row.num_samples = v->num;
-	memcpy(&row.ns_per_tick, s->tick.cpu, sizeof(row.ns_per_tick));
 	return ex_report_row(&row);
 }
 
