@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * What the kernels of the examples share: the queue pair and the slots of a thread, waits for
- * memory that the peer writes, and times. Everything else, the operations and the waits for their
- * completion, is in the kernels themselves, by the DOCA device API.
+ * memory that the peer writes, times, and the loop of a ping-pong. Everything else, the operations
+ * and the waits for their completion, is in the kernels themselves, by the DOCA device API.
  */
 #ifndef EXAMPLES_KERNEL_CUH
 #define EXAMPLES_KERNEL_CUH
@@ -208,6 +208,41 @@ EX_DEV void ex_debug_print(const struct ex_debug *d, const char *what, uint64_t 
 		printf("block %u iteration %llu: %s %llu ns, poll %llu ns\n", blockIdx.x,
 		       (unsigned long long)iter, what, (unsigned long long)(d->posted - d->begin),
 		       (unsigned long long)(doca_gpu_dev_verbs_query_globaltimer() - d->posted));
+}
+
+/* ---- ping-pong ---- */
+
+typedef int (*ex_pass_t)(const struct ex_job &job, const struct ex_dev_queue &q, uint64_t iter);
+
+/* The iterations of a ping-pong by one thread: the client sends and then receives, the server
+ * receives and then sends. send posts the message of iteration iter, receive waits for the peer's.
+ * what: name of the operation. Returns 0 or a negative errno. */
+template <ex_pass_t send, ex_pass_t receive>
+EX_DEV int ex_pingpong(const struct ex_job &job, const struct ex_dev_queue &q, const char *what)
+{
+	const struct ex_ticks begin = ex_ticks_begin();
+	struct ex_debug times = {};
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < job.iters; i++) {
+		const uint64_t iter = job.first + i;
+		const long long start = clock64();
+
+		if (!job.client)
+			rc = receive(job, q, iter);
+		ex_debug_begin(&times);
+		if (!rc)
+			rc = send(job, q, iter);
+		ex_debug_posted(&times);
+		if (!rc && job.client)
+			rc = receive(job, q, iter);
+		ex_sample(job, i, clock64() - start);
+		ex_debug_print(&times, what, iter);
+		if (!rc)
+			rc = ex_check_queue(q.qp);
+	}
+	ex_ticks_end(job, begin);
+	return rc;
 }
 
 #endif

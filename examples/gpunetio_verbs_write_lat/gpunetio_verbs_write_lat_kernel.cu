@@ -48,30 +48,10 @@ EX_DEV int receive(const struct ex_job &job, const struct ex_dev_queue &q, uint6
 __global__ void __launch_bounds__(1) write_lat(struct ex_job job)
 {
 	const struct ex_dev_queue q = ex_queue(job);
-	const struct ex_ticks begin = ex_ticks_begin();
-	struct ex_debug times = {};
-	int rc = 0;
+	int rc = ex_pingpong<send, receive>(job, q, "write");
 
-	for (uint32_t i = 0; !rc && i < job.iters; i++) {
-		const uint64_t iter = job.first + i;
-		const long long start = clock64();
-
-		if (!job.client)
-			rc = receive(job, q, iter);
-		ex_debug_begin(&times);
-		if (!rc)
-			rc = send(job, q, iter);
-		ex_debug_posted(&times);
-		if (!rc && job.client)
-			rc = receive(job, q, iter);
-		ex_sample(job, i, clock64() - start);
-		ex_debug_print(&times, "write", iter);
-		if (!rc)
-			rc = ex_check_queue(q.qp);
-	}
 	if (!rc)
 		rc = doca_gpu_dev_verbs_wait<MODE>(q.qp);
-	ex_ticks_end(job, begin);
 	ex_finish(job, rc);
 }
 
