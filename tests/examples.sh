@@ -36,7 +36,7 @@ demo=$B/bin/gpunetio_verbs_put_bw hello=$B/bin/hello_put run=$B/bin/softnic-run 
 # The programs that have the common options.
 programs=()
 for p in "$B"/bin/gpunetio_verbs_*; do
-	! "$p" --help 2>/dev/null | grep -q -- --send-dbr-mode || programs+=("$p")
+	! "$p" --help 2>/dev/null | grep -q -- --tcp-port || programs+=("$p")
 done
 [ "${programs[0]:-}" ] || fails "no program has the common options"
 

@@ -22,7 +22,7 @@ static const struct option longopts[] = {
 	{ "gpu", required_argument, NULL, 'g' },
 	{ "device", required_argument, NULL, 'd' },
 	{ "handler", required_argument, NULL, 'p' },
-	{ "dbrec", required_argument, NULL, 'r' },
+	{ "send-dbr-mode", required_argument, NULL, 'r' },
 	{ "iterations", required_argument, NULL, 'i' },
 	{ "size", required_argument, NULL, 's' },
 	{ "threads", required_argument, NULL, 't' },
@@ -54,8 +54,8 @@ static void usage(void)
 	       "                           a host take in turn (those nearest to the GPU)\n"
 	       "  -p, --handler <n>        doorbell handler: 0 AUTO, 1 CPU_PROXY, 2 GPU_SM_DB,\n"
 	       "                           6 GPU_SM_BF, 10 GPU_SM_NO_DBR (0)\n"
-	       "  -r, --dbrec <n>          DBREC mode: 0 stored, 1 none, 2 emulated by the CPU\n"
-	       "                           (0, with -p 10: 1)\n"
+	       "  -r, --send-dbr-mode <n>  doorbell records: 0 valid, 1 none, 2 emulated by\n"
+	       "                           software (0; 1 with -p 10)\n"
 	       "  -i, --iterations <n>     number of iterations (1000)\n"
 	       "  -s, --size <bytes>       size of a block (4096)\n"
 	       "  -t, --threads <n>        threads of each queue pair, which divide a block\n"
