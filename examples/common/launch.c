@@ -13,7 +13,7 @@
 #include "session.h"
 
 #define NAP_NS	      50000 /* between two polls for the end of the kernel */
-#define LOOK_S	      0.05  /* between two polls of signals and messages */
+#define POLL_S	      0.05  /* between two polls of signals and messages */
 #define COUNT_S	      0.5   /* between two reads of the counters of the queue pairs */
 #define ABORT_GRACE_S 10    /* time for aborted threads to end */
 
@@ -146,7 +146,7 @@ int ex_end_kernel(struct ex_session *s)
 }
 
 /* Polls for signals and for messages of the peer, which can arrive while the kernel runs. */
-static int look(struct ex_session *s, bool *progress)
+static int poll_peer(struct ex_session *s, bool *progress)
 {
 	if (ex_waits_end())
 		return ex_error("interrupted");
@@ -178,7 +178,7 @@ static int count_progress(struct ex_session *s, uint64_t *work, bool *progress)
 static int await_end(struct ex_session *s, void (*tick)(struct ex_session *s))
 {
 	const struct timespec nap = { .tv_nsec = NAP_NS };
-	double now = ex_now_s(), alive = now, next = now + LOOK_S, count = now + COUNT_S;
+	double now = ex_now_s(), alive = now, next = now + POLL_S, count = now + COUNT_S;
 	uint64_t work = 0;
 	int rc;
 
@@ -189,8 +189,8 @@ static int await_end(struct ex_session *s, void (*tick)(struct ex_session *s))
 		now = ex_now_s();
 		if (now < next)
 			continue;
-		next = now + LOOK_S;
-		if (look(s, &progress))
+		next = now + POLL_S;
+		if (poll_peer(s, &progress))
 			return -1;
 		if (now >= count) {
 			count = now + COUNT_S;

@@ -36,7 +36,7 @@ static const struct def {
 	enum who who;
 	size_t at; /* member of struct ex_options */
 	uint32_t min, max;
-	const char *expected; /* of TEXT, and name of the value in the help */
+	const char *expected; /* TEXT: in error messages; otherwise see value_name() */
 	const char *help;
 } defs[] = {
 	{ 'g', "gpu", GPU, ALL, AT(gpu), 0, 0, "host|PCI",
@@ -225,11 +225,25 @@ static enum doca_gpu_dev_verbs_nic_handler default_handler(const struct ex_progr
 			       : (enum doca_gpu_dev_verbs_nic_handler)__builtin_ctz(p->handlers);
 }
 
+/* Name of the value in the help; NULL: the option has none. */
+static const char *value_name(const struct def *d)
+{
+	switch (d->letter) {
+	case 'd':
+		return "name";
+	case 'c':
+		return "server";
+	case JSON:
+	case CSV:
+		return "file";
+	default:
+		return d->expected;
+	}
+}
+
 static void print_option(const struct ex_program *p, const struct def *d)
 {
-	static const char
-		*const values[] = { [TEXT] = "text", [MEMORY] = "gpu|host", [GPU] = "host|PCI" };
-	const char *value = d->kind == FLAG ? NULL : d->kind == TEXT ? values[TEXT] : d->expected;
+	const char *value = value_name(d);
 	char left[48], letter[8] = "   ";
 
 	if (d->letter < IB_PORT)
