@@ -205,7 +205,7 @@ static void check_settings(const struct dr_env *env, struct dr_report *r, const 
 	if (why) {
 		snprintf(fix, sizeof(fix),
 			 "sudo mlxconfig -d %s q LINK_TYPE_P1 ACCURATE_TX_SCHEDULER "
-			 "REAL_TIME_CLOCK_ENABLE",
+			 "REAL_TIME_CLOCK_ENABLE (NVIDIA's package mft has mlxconfig)",
 			 pci);
 		dr_add(r, device, "settings", DR_UNKNOWN, fix,
 		       "the settings of the NIC could not be read: %s", why);
