@@ -254,6 +254,22 @@ has "$port" ok mtu '4096 bytes; interface eth7 has MTU 9000'
 lacks mlx5_0 devx
 has summary "gpu host \+ $port: no check failed;" no ''
 
+for ((n = 100; n < 300; n++)); do
+	put "$tmp/root/sys/class/infiniband/mlx5_$n/device/vendor" 0x15b3
+	put "$tmp/root/sys/class/infiniband_verbs/uverbs$n/ibdev" mlx5_$n
+	put "$tmp/root/dev/infiniband/uverbs$n" ""
+	put "$tmp/root/dev/infiniband/umad$n" ""
+done
+recorded "many virtual functions" 0 "-d mlx5_0"
+has host ok rdma-modules 'the kernel has 201 RDMA devices'
+has host ok rdma-device-files '201 uverbs files'
+has mlx5_0 ok device-file '/dev/infiniband/uverbs3 exists'
+
+machine
+printf '40\377\033[31m\n' >"$d/fw_ver"
+recorded "bytes that are not printable" 0 ""
+has mlx5_0 note firmware '40\?\?\[31m, PSID'
+
 rm "$p"/gids/[35]
 put "$p/gids/3" 0000:0000:0000:0000:0000:0000:0000:0000
 put "$p/gids/5" 0000:0000:0000:0000:0000:0000:0000:0000
@@ -355,6 +371,16 @@ json 1 "--fail-ioctl 2" "" 'o["combinations"][0]["failed"] == {"scope": "mlx5_0"
 	"UCTX_EN" in find("mlx5_0", "devx")["fix"] and not o["combinations"][0]["works"]'
 json 1 "" "-d none" 'find("none", "present")["level"] == "FAIL" and o["combinations"] == []'
 
+machine
+json 0 "" "--root $tmp/root" 'o["combinations"][0]["works"] is None and o["combinations"][0]["failed"] is None'
+
+title="output that cannot be written"
+for option in --timeout=60 --json; do
+	# shellcheck disable=SC2016 # the inner shell expands it
+	ended 1 sh -c '"$@" >/dev/full' sh "$doctor" --root "$tmp/root" $option
+	grep -q 'error: cannot write the report' "$tmp/out" || complain "$option: no message"
+done
+
 title="files of equal names" # example.mk compiles both folders into one
 : >"$tmp/out"
 for f in examples/gpunetio_doctor/*.c; do
@@ -370,7 +396,7 @@ refused() { # text, options
 	ended 2 "$doctor" "$@"
 	grep -qF -- "$text" "$tmp/out" || complain "no '$text'"
 }
-for v in '' gpu0 8A:00 '8A:00.0 ' 1:2:3:4.5; do
+for v in '' gpu0 8A:00 '8A:00.0 ' 1:2:3:4.5 18A:00.0 8A:20.0 8A:00.8 10000:8A:00.0 8A:-1.0; do
 	refused "invalid -g, --gpu '$v' (expected host or a PCI address" -g "$v"
 done
 for v in '' 0 256 x 1x; do
@@ -382,6 +408,7 @@ done
 refused "invalid -w, --timeout '0' (expected a number from 1 to 86400)" --timeout 0
 refused "invalid -d, --device ''" -d ''
 refused "invalid --root ''" --root ''
+refused "invalid --root '$doctor' (expected a folder)" --root "$doctor"
 refused "unknown argument 'x'" x
 refused "see gpunetio_doctor -h" --nothing
 

@@ -295,6 +295,10 @@ CASES = [
     ('integrated_by_cuda', changed(hgx, ('/cuda.txt', 'version 13000\n' + M.CUDA_GPU.replace(
         'integrated 0', 'integrated 1'))),
      [(G, 'gpu-memory', 'warn', 'an integrated GPU', 'cudaHostAlloc')]),
+    ('integrated_on_another_node', changed(M.far_apart, (
+        '/cuda.txt', 'version 13000\n' + M.CUDA_GPU.replace('integrated 0', 'integrated 1'))),
+     [(G + ' + mlx5_4', 'distance', 'note', 'SYS', NO_FIX),
+      (G + ' + mlx5_4', 'numa', 'note', 'GPU on NUMA node 0, NIC on NUMA node 1', NO_FIX)]),
 
     # ---- PCIe ----
     ('gpu_without_load', changed(hgx, *link(GPU, current_link_speed='2.5 GT/s PCIe')),
@@ -325,8 +329,12 @@ CASES = [
      [(PAIR, 'acs', 'ok', 'no bridge', NO_FIX)]),
     ('acs_for_user', changed(hgx, ('{0000:42:01.0}/config', M.config_space(0)[:64])),
      [(PAIR, 'acs', 'unknown', 'only root', 'ECAP_ACS+6.w; done')]),
+    ('acs_of_conventional_pci', changed(hgx, ('{0000:42:01.0}/config', M.config_space(0)[:256])),
+     [(PAIR, 'acs', 'ok', 'no bridge', NO_FIX)]),
 
     # ---- settings of the NIC ----
+    ('link_type_of_second_port', M.two_ports, [
+        ('mlx5_5', 'link-type', 'ok', 'Ethernet (LINK_TYPE_P2=ETH(2))', NO_FIX)]),
     ('bluefield_in_dpu_mode', M.bluefield, [
         (N, 'bluefield-mode', 'warn', 'BlueField-3 in DPU mode (INTERNAL_CPU_OFFLOAD_ENGINE='
                                       'ENABLED(0))',

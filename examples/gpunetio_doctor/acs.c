@@ -36,6 +36,8 @@ static int redirect_bits(const struct dr_env *env, const char *port)
 				port);
 	int at = EXTENDED;
 
+	if (len == EXTENDED)
+		return 0; /* a device of conventional PCI has no extended capabilities */
 	if (len < CONFIG_LEN)
 		return -1; /* only root can read more than the first 64 bytes */
 	for (int i = 0; i < MAX_CAPABILITIES && at >= EXTENDED && at <= CONFIG_LEN - 8; i++) {

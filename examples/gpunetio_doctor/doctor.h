@@ -32,7 +32,7 @@ enum dr_level {
 };
 
 #define DR_NAME_LEN  64	    /* bytes of the name of a GPU or a device, final 0 included */
-#define DR_NAMES_MAX 64	    /* GPUs, and devices, that are checked */
+#define DR_NAMES_MAX 1024   /* names of a folder: devices of virtual functions, their files */
 #define DR_HOST_GPU  "host" /* the name of the GPU that is CPU threads */
 
 struct dr_names {
@@ -109,7 +109,7 @@ void dr_log_end(struct dr_log *log);
 struct dr_report *dr_report_new(const struct dr_env *env);
 void dr_report_free(struct dr_report *r);
 void dr_print_text(struct dr_report *r);
-int dr_print_json(struct dr_report *r, int status);
+void dr_print_json(struct dr_report *r, int status);
 /* Notes the handler that gdaki takes for a GPU and a device. text: why. */
 void dr_add_handler(struct dr_report *r, const char *gpu, const char *device, const char *handler,
 		    const char *text);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "doca_gpunetio_host.h"
 #include "host/gdaki.h"
@@ -105,22 +106,25 @@ static int parse_number(const char *option, const char *text, unsigned int min, 
 static int parse_gpu(struct arguments *a, const char *text)
 {
 	unsigned int domain = 0, bus, slot, function;
+	bool valid;
 	int used = 0;
 
 	if (!strcmp(text, DR_HOST_GPU)) {
 		a->env.gpu = DR_HOST_GPU;
 		return 0;
 	}
-	if (sscanf(text, "%x:%x:%x.%x%n", &domain, &bus, &slot, &function, &used) != 4 ||
-	    text[used]) {
+	valid = sscanf(text, "%x:%x:%x.%x%n", &domain, &bus, &slot, &function, &used) == 4 &&
+		!text[used];
+	if (!valid) {
 		domain = used = 0;
-		if (sscanf(text, "%x:%x.%x%n", &bus, &slot, &function, &used) != 3 || text[used])
-			return refuse("invalid -g, --gpu '%s' (expected host or a PCI address such "
-				      "as 8A:00.0)",
-				      text);
+		valid = sscanf(text, "%x:%x.%x%n", &bus, &slot, &function, &used) == 3 &&
+			!text[used];
 	}
-	snprintf(a->gpu, sizeof(a->gpu), "%04x:%02x:%02x.%x", domain & 0xffff, bus & 0xff,
-		 slot & 0x1f, function & 7);
+	if (!valid || domain > 0xffff || bus > 0xff || slot > 0x1f || function > 7)
+		return refuse("invalid -g, --gpu '%s' (expected host or a PCI address such as "
+			      "8A:00.0)",
+			      text);
+	snprintf(a->gpu, sizeof(a->gpu), "%04x:%02x:%02x.%x", domain, bus, slot, function);
 	a->env.gpu = a->gpu;
 	return 0;
 }
@@ -135,6 +139,13 @@ static int parse_handler(struct arguments *a, const char *text)
 			return 0;
 		}
 	return refuse("invalid -p, --handler '%s' (expected 0, 1, 2, 6 or 10)", text);
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
 static int parse_option(struct arguments *a, int letter, const char *text)
@@ -162,7 +173,8 @@ static int parse_option(struct arguments *a, int letter, const char *text)
 	case OPT_ROOT:
 		a->env.root = text;
 		a->env.probe = false;
-		return *text ? 0 : refuse("invalid --root '' (expected a folder)");
+		return is_folder(text) ? 0
+				       : refuse("invalid --root '%s' (expected a folder)", text);
 	case OPT_RECORD:
 		a->record = text;
 		return *text ? 0 : refuse("invalid --record '' (expected a folder)");
@@ -265,9 +277,13 @@ int main(int argc, char **argv)
 	dr_check_pair(&a.env, r);
 	rc = dr_verdict(r);
 	if (a.json)
-		rc = dr_print_json(r, rc) ? 1 : rc;
+		dr_print_json(r, rc);
 	else
 		dr_print_text(r);
 	dr_report_free(r);
+	if (fflush(stdout) || ferror(stdout)) {
+		fputs("error: cannot write the report to standard output\n", stderr);
+		return 1;
+	}
 	return rc;
 }

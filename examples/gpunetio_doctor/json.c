@@ -37,14 +37,16 @@ static void add_combination(const struct dr_combination *c, void *arg)
 	json_object_object_add(o, "gpu", text_or_null(c->gpu));
 	json_object_object_add(o, "device", text_or_null(c->device));
 	json_object_object_add(o, "port", json_object_new_int(c->port));
-	json_object_object_add(o, "works", json_object_new_boolean(c->works));
+	/* null: no check failed, but the combination was not tried, as with --root */
+	json_object_object_add(o, "works",
+			       c->works && !c->choice ? NULL : json_object_new_boolean(c->works));
 	json_object_object_add(o, "failed", failed);
 	json_object_object_add(o, "handler", text_or_null(c->choice ? c->choice->handler : NULL));
 	json_object_object_add(o, "reason", text_or_null(c->choice ? c->choice->text : NULL));
 	json_object_array_add(arg, o);
 }
 
-int dr_print_json(struct dr_report *r, int status)
+void dr_print_json(struct dr_report *r, int status)
 {
 	struct json_object *combinations = json_object_new_array();
 	struct json_object *top = json_object_new_object(), *checks = json_object_new_array();
@@ -59,5 +61,4 @@ int dr_print_json(struct dr_report *r, int status)
 	puts(json_object_to_json_string_ext(top, JSON_C_TO_STRING_PRETTY |
 							 JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(top);
-	return fflush(stdout) ? -1 : 0;
 }

@@ -143,13 +143,15 @@ static void check_mode(const struct dr_env *env, struct dr_report *r, const char
 		       name, when(pending), value);
 }
 
+/* Function 0 has port 1 of the NIC, function 1 has port 2. All list the settings of both ports. */
 static void check_link_type(const struct dr_env *env, struct dr_report *r, const char *device,
 			    const char *pci, const char *settings)
 {
-	char value[64], layer[64], fix[128];
+	char value[64], layer[64], fix[128], name[] = "LINK_TYPE_P1";
 	bool pending, differs;
 
-	if (!find_setting(settings, "LINK_TYPE_P1", value, &pending))
+	name[sizeof(name) - 2] += pci[strlen(pci) - 1] - '0';
+	if (!find_setting(settings, name, value, &pending))
 		return; /* NICs with one link type have no such setting */
 	differs = !dr_read(env, layer, sizeof(layer), "/sys/class/infiniband/%s/ports/1/link_layer",
 			   device) &&
@@ -157,15 +159,14 @@ static void check_link_type(const struct dr_env *env, struct dr_report *r, const
 	snprintf(fix, sizeof(fix), "mlxfwreset -d %s reset, or reboot", pci);
 	if (differs || pending)
 		dr_add(r, device, "link-type", DR_WARN, fix,
-		       "LINK_TYPE_P1=%s is set, but the port is not restarted: its link layer is "
-		       "%s",
+		       "%s=%s is set, but the port is not restarted: its link layer is %s", name,
 		       value, *layer ? layer : "not known");
 	else if (setting_number(value) == 2)
-		dr_add(r, device, "link-type", DR_OK, NULL, "Ethernet (LINK_TYPE_P1=%s)", value);
+		dr_add(r, device, "link-type", DR_OK, NULL, "Ethernet (%s=%s)", name, value);
 	else {
-		snprintf(fix, sizeof(fix),
-			 "for Ethernet: mlxconfig -d %s set LINK_TYPE_P1=2, then reboot", pci);
-		dr_add(r, device, "link-type", DR_NOTE, fix, "InfiniBand (LINK_TYPE_P1=%s)", value);
+		snprintf(fix, sizeof(fix), "for Ethernet: mlxconfig -d %s set %s=2, then reboot",
+			 pci, name);
+		dr_add(r, device, "link-type", DR_NOTE, fix, "InfiniBand (%s=%s)", name, value);
 	}
 }
 

@@ -82,6 +82,14 @@ static void insert(struct dr_report *r, const struct dr_result *result)
 	r->num++;
 }
 
+/* Files can have any bytes. JSON must be valid UTF-8, and a terminal obeys control characters. */
+static void make_printable(char *text)
+{
+	for (; text && *text; text++)
+		if ((unsigned char)*text < ' ' || (unsigned char)*text > '~')
+			*text = '?';
+}
+
 void dr_add(struct dr_report *r, const char *scope, const char *check, enum dr_level level,
 	    const char *fix, const char *fmt, ...)
 {
@@ -97,6 +105,8 @@ void dr_add(struct dr_report *r, const char *scope, const char *check, enum dr_l
 	va_end(args);
 	if (len < 0)
 		result.text = check_alloc(NULL);
+	make_printable(result.text);
+	make_printable(result.fix);
 	if (!dr_to_parent(r, &result)) {
 		insert(r, &result);
 		return;
@@ -113,6 +123,7 @@ void dr_add_handler(struct dr_report *r, const char *gpu, const char *device, co
 	snprintf(c.device, sizeof(c.device), "%s", device);
 	snprintf(c.handler, sizeof(c.handler), "%s", handler);
 	snprintf(c.text, sizeof(c.text), "%s", text);
+	make_printable(c.text);
 	if (dr_handler_to_parent(r, &c))
 		return;
 	r->choices = check_alloc(realloc(r->choices, (r->num_choices + 1) * sizeof(c)));

@@ -97,6 +97,7 @@ static void check_pair(const struct dr_env *env, struct dr_report *r, const char
 	enum dr_level level;
 	enum distance d;
 	struct route route;
+	bool nearer, integrated, same_node;
 
 	snprintf(scope, sizeof(scope), "gpu %s + %s", gpu, device);
 	if (!find_route(env, gpu, device, &route)) {
@@ -106,20 +107,26 @@ static void check_pair(const struct dr_env *env, struct dr_report *r, const char
 	}
 	d = route.distance;
 	level = distances[d].level;
-	if (nearest(env, gpu, best, sizeof(best)) < d)
+	nearer = nearest(env, gpu, best, sizeof(best)) < d;
+	if (nearer)
 		snprintf(fix, sizeof(fix), "use %s with this GPU", best);
-	else if (dr_gpu_is_integrated(env, gpu) && level == DR_WARN)
-		level = DR_NOTE; /* queues and payload are in host memory */
 	else
 		snprintf(fix, sizeof(fix), "move GPU and NIC to slots of the same PCIe switch");
+	integrated = !nearer && dr_gpu_is_integrated(env, gpu);
+	if (integrated && level == DR_WARN)
+		level = DR_NOTE; /* queues and payload are in host memory */
 	dr_add(r, scope, "distance", level,
 	       level == DR_WARN	     ? fix
 	       : level == DR_UNKNOWN ? "nvidia-smi topo -m"
 				     : NULL,
 	       "%s: %s", distances[d].name, distances[d].text);
+	same_node = route.gpu_node == route.nic_node;
 	if (route.gpu_node >= 0 && route.nic_node >= 0)
-		dr_add(r, scope, "numa", route.gpu_node == route.nic_node ? DR_OK : DR_WARN,
-		       route.gpu_node == route.nic_node ? NULL : fix,
+		dr_add(r, scope, "numa",
+		       same_node    ? DR_OK
+		       : integrated ? DR_NOTE
+				    : DR_WARN,
+		       same_node || integrated ? NULL : fix,
 		       "GPU on NUMA node %d, NIC on NUMA node %d", route.gpu_node, route.nic_node);
 	dr_check_acs(env, r, scope, &route.gpu, &route.nic, route.common);
 }

@@ -232,6 +232,14 @@ def far_apart():
     return m
 
 
+def two_ports():
+    """A NIC with an InfiniBand port and, as its function 1, an Ethernet port."""
+    m = hgx()
+    m.nic('mlx5_5', ['pci0000:40', '0000:40:02.0', '0000:48:00.1'])
+    m.set('/mlxconfig/0000:48:00.1.txt', settings(link='IB(1)'))
+    return m
+
+
 def bluefield():
     """A BlueField-3 in DPU mode, with InfiniBand ports."""
     m = hgx()
