@@ -85,6 +85,10 @@ faulty 'no progress for 3 s (-w): nothing arrives from rank 1 ' 40 3 -p 1 -i 40 
 faulty 'at least 2 ranks are needed' 20 1
 faulty 'rank 1 has other options or another version: -s 128' 20 1 -s 64 : \
 	-n 1 "$B/bin/softnic-run" -- "$program" -s 128
+faulty 'this rank: -s 4096 -t 1 -i 20 -k 1\( --counter\)\?, ' 20 1 -i 20 --counter : \
+	-n 1 "$B/bin/softnic-run" -- "$program" -i 20
+grep -q -- '-k 1 --counter, ' "$tmp/out" || complain "--counter of one rank: is not named"
+faulty 'invalid --fault: there is no rank 2' 20 2 -i 20 --fault wrong:2
 if [ -n "${LONG:-}" ]; then
 	most=32
 	LIMIT=400 good $most -i 20

@@ -83,20 +83,13 @@ void a2a_barrier(const struct a2a_world *w, const char *what)
 	finish(w, &request, what);
 }
 
-void a2a_gather_all(const struct a2a_world *w, const void *mine, void *all, size_t len)
+void a2a_gather_all(const struct a2a_world *w, const void *mine, void *all, size_t len,
+		    const char *what)
 {
 	MPI_Request request;
 
 	MPI_Iallgather(mine, (int)len, MPI_BYTE, all, (int)len, MPI_BYTE, MPI_COMM_WORLD, &request);
-	finish(w, &request, "to compare the options");
-}
-
-void a2a_gather(const struct a2a_world *w, const void *mine, void *all, size_t len)
-{
-	MPI_Request request;
-
-	MPI_Igather(mine, (int)len, MPI_BYTE, all, (int)len, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
-	finish(w, &request, "to collect the results");
+	finish(w, &request, what);
 }
 
 void a2a_exchange(const struct a2a_world *w, const void *to, void *from, size_t len)

@@ -13,9 +13,11 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include <infiniband/mlx5dv.h>
+
 #include "alltoall_rank.h"
 
-#define MAX_NAMES 64
+#define MAX_NAMES 256 /* of a list; further devices of the host are not used */
 #define GPUS	  "/proc/driver/nvidia/gpus"
 
 struct names {
@@ -96,8 +98,9 @@ static int list_devices(struct names *n, uint8_t port_num)
 	int num = 0, rc = 0;
 	struct ibv_device **list = ibv_get_device_list(&num);
 
-	for (int i = 0; list && i < num && !rc; i++) {
-		struct ibv_context *ctx = ibv_open_device(list[i]);
+	for (int i = 0; list && i < num && n->num < MAX_NAMES && !rc; i++) {
+		struct ibv_context *ctx = mlx5dv_is_supported(list[i]) ? ibv_open_device(list[i])
+								       : NULL;
 		const char *name = ibv_get_device_name(list[i]);
 		struct ibv_port_attr port;
 

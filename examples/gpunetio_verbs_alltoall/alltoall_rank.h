@@ -46,8 +46,8 @@ void a2a_abort(const struct a2a_world *w, const char *fmt, ...)
 /* Collective operations. After the time limit they call a2a_abort(), because a rank is missing.
  * Each block has len bytes. */
 void a2a_barrier(const struct a2a_world *w, const char *what);
-void a2a_gather_all(const struct a2a_world *w, const void *mine, void *all, size_t len);
-void a2a_gather(const struct a2a_world *w, const void *mine, void *all, size_t len);
+void a2a_gather_all(const struct a2a_world *w, const void *mine, void *all, size_t len,
+		    const char *what);
 void a2a_exchange(const struct a2a_world *w, const void *to, void *from, size_t len);
 double a2a_now(void); /* seconds */
 

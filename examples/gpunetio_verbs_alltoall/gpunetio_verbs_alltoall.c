@@ -26,15 +26,17 @@ static void compare_options(const struct a2a_options *opt, const struct a2a_worl
 
 	if (!all)
 		a2a_abort(w, "out of memory");
-	a2a_gather_all(w, &mine, all, sizeof(mine));
+	a2a_gather_all(w, &mine, all, sizeof(mine), "to compare the options");
 	for (int i = 0; i < w->ranks; i++)
 		if (memcmp(&mine, &all[i], sizeof(mine)))
 			a2a_abort(w,
 				  "rank %d has other options or another version: -s %u -t %u -i %u "
-				  "-k %u, gdaki %.32s; this rank: -s %u -t %u -i %u -k %u, gdaki "
-				  "%s",
+				  "-k %u%s%s, gdaki %.32s; this rank: -s %u -t %u -i %u -k %u%s%s, "
+				  "gdaki %s",
 				  i, all[i].size, all[i].threads, all[i].iters, all[i].check,
+				  all[i].counter ? " --counter" : "", all[i].no_warmup ? " -n" : "",
 				  all[i].version, mine.size, mine.threads, mine.iters, mine.check,
+				  mine.counter ? " --counter" : "", mine.no_warmup ? " -n" : "",
 				  mine.version);
 	free(all);
 }
@@ -46,7 +48,7 @@ static int report(const struct a2a_options *opt, const struct a2a_world *w, stru
 
 	if (!all)
 		a2a_abort(w, "out of memory");
-	a2a_gather_all(w, mine, all, sizeof(*mine));
+	a2a_gather_all(w, mine, all, sizeof(*mine), "to collect the results");
 	if (w->rank == 0)
 		rc = a2a_table(opt, w, all);
 	for (int i = 0; i < w->ranks; i++)
@@ -73,6 +75,8 @@ int main(int argc, char **argv)
 	ex_catch_signals();
 	if (w.ranks < 2)
 		a2a_abort(&w, "at least 2 ranks are needed: mpirun -n 2 %s", argv[0]);
+	if (opt.fault != A2A_FAULT_NONE && opt.fault_rank >= (uint32_t)w.ranks)
+		a2a_abort(&w, "invalid --fault: there is no rank %u", opt.fault_rank);
 	compare_options(&opt, &w);
 	if (w.rank == 0 &&
 	    ((opt.json && ex_file_check(opt.json)) || (opt.csv && ex_file_check(opt.csv))))
