@@ -66,7 +66,7 @@ done <<'OPTIONS'
 g|gpu|host or a PCI address such as 8A:00.0)|'' gpu0 0 Host '8A:00' '8A:00.0 '
 d|device|the name of an RDMA device)|''
 c|connect|the IP address or name of the server)|''
-p|handler|0|'' 3 11 -1 abc 1x ' 1' 0x1 4294967296
+p|handler||'' 3 11 -1 abc 1x ' 1' 0x1 4294967296
 r|send-dbr-mode|a number from 0 to 2)|'' 3 -1 no
 e|scope|a number from 0 to 1)|'' 2 -1 warp
 i|iterations|a number from 1 to 2147483648)|'' 0 -1 1e6 2048k 2147483649 99999999999999999999
@@ -86,6 +86,7 @@ w|timeout|a number from 1 to 86400)|'' 0 86401 -1 1s 0.5
 -|csv|the name of a file, or -)|''
 OPTIONS
 expect 2 "invalid -p, --handler '3' (expected 0, 1, 2, 6 or 10)" "$demo" -p 3
+expect 2 "invalid -p, --handler '0' (expected 1)" "$B/bin/gpunetio_verbs_service_many_qps" -p 0
 expect 2 "invalid -i, --iterations 7 (expected a multiple of -t, --threads: 4)" "$demo" -i 7 -t 4
 expect 2 "invalid -t, --threads 5 (expected a multiple of 32" "$demo" -g 8A:00.0 -e 1 -t 5 -i 10
 expect 2 "invalid -t, --threads 6 (expected a multiple of -b, --blocks: 4)" "$demo" -b 4 -t 6
