@@ -99,6 +99,19 @@ refused "gpunetio_verbs_write_bw does not have the option -e, --scope" write_bw 
 refused "all threads of a queue pair of gpunetio_verbs_write_bw are in one block" write_bw -b 2 -t 4
 refused "invalid -t, --threads 2049 (expected at most 2048: the WQEs of a send queue)" write_bw -t 2049
 
+# The kernel of a server fails, because the client's queue pair no longer answers: the client gets
+# the server's error, long before its own time limit.
+port=$((port + 1)) runs=$((runs + 1))
+(start put_signal_lat) >"$tmp/server" 2>&1 &
+server=$!
+timeout 60 "$B/bin/softnic-run" --err-after 20 -- "$B/bin/gpunetio_verbs_put_signal_lat" -P $port -c 127.0.0.1 -i 64 >"$tmp/client" 2>&1
+rc=$?
+wait $server
+server_rc=$?
+server=
+[ $rc = 1 ] && [ $server_rc = 1 ] && grep -q 'the server failed: .*transport retries exceeded' "$tmp/client" ||
+	complain "a kernel of the server fails" "exit $rc, server $server_rc, no error of the server"
+
 if [ -n "${LONG:-}" ]; then
 	for name in $bandwidth $latency; do
 		pair "$name" 0 -a -i 64

@@ -26,7 +26,24 @@ static int send_type(struct ex_session *s, enum ex_msg_type type)
 	return ex_msg_send(&s->conn, &m);
 }
 
-/* Waits for the next message of the client. On Ctrl-C, sends STOP once. */
+static void no_tick(struct ex_session *s)
+{
+	(void)s;
+}
+
+/* Waits for the kernel that was launched last, if there is one. */
+static int finish_kernel(struct ex_session *s)
+{
+	if (!s->job.iters)
+		return 0;
+	if (ex_await(s, no_tick))
+		return -1;
+	s->job.iters = 0;
+	return 0;
+}
+
+/* Waits for the next message of the client. On Ctrl-C, sends STOP once. The wait also ends if the
+ * kernel fails: the client waits for its answers. */
 static int next_message(struct server *v, struct ex_msg *m)
 {
 	struct ex_session *s = v->s;
@@ -45,6 +62,8 @@ static int next_message(struct server *v, struct ex_msg *m)
 			if (send_type(s, EX_MSG_STOP))
 				return -1;
 		}
+		if (s->job.iters && s->grid->done() && finish_kernel(s))
+			return -1;
 		rc = ex_msg_poll(&s->conn, m);
 		if (!rc && ex_now_s() > end)
 			return ex_error("timed out: no message of the client at %s for %u s (-w)",
@@ -53,22 +72,6 @@ static int next_message(struct server *v, struct ex_msg *m)
 			nanosleep(&nap, NULL);
 	}
 	return rc < 0 ? -1 : 0;
-}
-
-static void no_tick(struct ex_session *s)
-{
-	(void)s;
-}
-
-/* Waits for the kernel that was launched last, if there is one. */
-static int finish_kernel(struct ex_session *s)
-{
-	if (!s->job.iters)
-		return 0;
-	if (ex_await(s, no_tick))
-		return -1;
-	s->job.iters = 0;
-	return 0;
 }
 
 static int start_size(struct ex_session *s, const struct ex_msg *m)
