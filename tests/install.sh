@@ -94,6 +94,9 @@ done <<-END
 	share/doc/gdaki/examples/hello_put/Makefile
 	share/doc/gdaki/examples/common/endpoint.c
 END
+while read -r f; do # documents that README.md names
+	[ -f "$dir/usr/share/doc/gdaki/$f" ] || complain "README.md names $f, which was not installed"
+done < <(grep -oE '`[a-z/]+[A-Za-z]+\.md`' README.md | tr -d '`')
 for so in "$B"/lib/lib*_cuda.so; do
 	[ ! -e "$so" ] || [ -f "$dir/usr/lib/gdaki/${so##*/}" ] || complain "${so##*/} was not installed"
 done
