@@ -106,6 +106,14 @@ done
 expect 0 "Usage: $hello" "$hello" --help
 expect 0 "Usage: $hello" "$hello" -h
 expect 0 "hello_put (gdaki)" "$hello" --version
+
+# An object that cannot be destroyed keeps the objects that it uses: an error, not a crash.
+for n in 34 35 36 37 38; do
+	got=0
+	timeout 10 "$run" --fail-ioctl $n -- "$hello" >"$tmp/out" 2>&1 || got=$?
+	checks=$((checks + 1))
+	if [ $got -gt 1 ] || ! grep -q "^error: " "$tmp/out"; then fails "--fail-ioctl $n: exit $got" "$tmp/out"; fi
+done
 for args in extra --no-such-option "--help extra" "--version extra" "extra --help" ""; do
 	eval "set -- ${args:-\'\'}"
 	wrong=$1

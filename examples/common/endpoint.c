@@ -236,37 +236,55 @@ int ex_queue_device(const struct ex_endpoint *ep, uint32_t queue, const struct e
 
 /* ---- close ---- */
 
-static void destroy_queues(struct ex_endpoint *ep)
+/* Returns 0 if all queue pairs were destroyed. */
+static int destroy_queues(struct ex_endpoint *ep)
 {
+	int err = 0;
+
 	for (uint32_t k = 0; k < ep->num_queues; k++) {
 		struct ex_queue *q = &ep->queues[k];
 
 		if (q->group)
-			ex_check(doca_gpu_verbs_destroy_qp_group_hl(q->group),
-				 "destroy queue pair with companion");
+			err |= ex_check(doca_gpu_verbs_destroy_qp_group_hl(q->group),
+					"destroy queue pair with companion");
 		else if (q->qp)
-			ex_check(doca_gpu_verbs_destroy_qp_hl(q->qp), "destroy queue pair");
+			err |= ex_check(doca_gpu_verbs_destroy_qp_hl(q->qp), "destroy queue pair");
 	}
 	free(ep->queues);
+	return err;
+}
+
+static int free_payload(struct ex_payload *pl, struct doca_gpu *gpu)
+{
+	if (pl->mr && ibv_dereg_mr(pl->mr))
+		return ex_error("cannot deregister payload: %s", strerror(errno));
+	if (pl->gpu_ptr)
+		return ex_check(doca_gpu_mem_free(gpu, pl->gpu_ptr), "free payload memory");
+	return 0;
+}
+
+static int close_nic(struct ex_endpoint *ep)
+{
+	if (ep->dev && ex_check(doca_verbs_dev_close(ep->dev), "close device"))
+		return -1;
+	if (ep->pd && ibv_dealloc_pd(ep->pd))
+		return ex_error("cannot free the protection domain: %s", strerror(errno));
+	if (ep->ctx && ibv_close_device(ep->ctx))
+		return ex_error("cannot close the RDMA device: %s", strerror(errno));
+	return 0;
 }
 
 /* Frees everything in reverse order. The service must be destroyed first, because it monitors the
- * queue pairs. */
+ * queue pairs. If an object cannot be destroyed, the objects that it uses are kept until the
+ * process exits: they must not be freed while the object exists. */
 void ex_endpoint_close(struct ex_endpoint *ep)
 {
-	(void)stop_service(ep);
-	destroy_queues(ep);
-	if (ep->payload.mr && ibv_dereg_mr(ep->payload.mr))
-		ex_error("cannot deregister payload: %s", strerror(errno));
-	if (ep->payload.gpu_ptr)
-		ex_check(doca_gpu_mem_free(ep->gpu, ep->payload.gpu_ptr), "free payload memory");
-	if (ep->dev)
-		ex_check(doca_verbs_dev_close(ep->dev), "close device");
-	if (ep->pd && ibv_dealloc_pd(ep->pd))
-		ex_error("cannot free the protection domain: %s", strerror(errno));
-	if (ep->ctx && ibv_close_device(ep->ctx))
-		ex_error("cannot close the RDMA device: %s", strerror(errno));
-	if (ep->gpu)
+	int err = stop_service(ep);
+
+	if (!err)
+		err = destroy_queues(ep);
+	err |= free_payload(&ep->payload, ep->gpu);
+	if (!err && !close_nic(ep) && ep->gpu)
 		ex_check(doca_gpu_destroy(ep->gpu), "destroy GPU");
 	*ep = (struct ex_endpoint){ 0 };
 }
