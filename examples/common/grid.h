@@ -19,6 +19,9 @@ struct ex_grid_ops {
 	int (*launch)(const struct ex_job *job);
 	/* 1: the kernel has ended; 0: it is running; negative errno: CUDA error, printed. */
 	int (*done)(void);
+	/* Seconds from the start of the last kernel to its end. The kernel has
+	 * ended. Negative: unknown. */
+	double (*seconds)(void);
 	/* Copies between memories of all kinds. Returns 0 or, after a message, -1. */
 	int (*copy)(void *dst, const void *src, size_t len);
 	void (*close)(void); /* does not wait for a kernel that is still running */

@@ -28,6 +28,7 @@ typedef void (*ex_kernel_t)(struct ex_job job);
 static struct {
 	int device;
 	cudaStream_t kernels, copies; /* non-blocking: neither waits for other streams */
+	cudaEvent_t begin, end;	      /* before and after the last kernel */
 	bool opened;
 } ex_grid;
 
@@ -54,6 +55,10 @@ static int ex_grid_open(const char *gpu)
 		rc = ex_grid_check(
 			cudaStreamCreateWithFlags(&ex_grid.copies, cudaStreamNonBlocking),
 			"CUDA stream");
+	if (!rc)
+		rc = ex_grid_check(cudaEventCreate(&ex_grid.begin), "CUDA event");
+	if (!rc)
+		rc = ex_grid_check(cudaEventCreate(&ex_grid.end), "CUDA event");
 	ex_grid.opened = !rc;
 	return rc;
 }
@@ -62,11 +67,14 @@ static int ex_grid_launch(ex_kernel_t kernel, const struct ex_job *job)
 {
 	int rc = ex_grid_check(cudaSetDevice(ex_grid.device), "GPU");
 
+	if (!rc)
+		rc = ex_grid_check(cudaEventRecord(ex_grid.begin, ex_grid.kernels), "CUDA event");
 	if (rc)
 		return rc;
 	GDK_LAUNCH(kernel, job->num_queues * job->blocks, job->threads / job->blocks,
 		   ex_grid.kernels, *job);
-	return ex_grid_check(cudaGetLastError(), "start of the kernel");
+	rc = ex_grid_check(cudaGetLastError(), "start of the kernel");
+	return rc ? rc : ex_grid_check(cudaEventRecord(ex_grid.end, ex_grid.kernels), "CUDA event");
 }
 
 static int ex_grid_done(void)
@@ -76,6 +84,14 @@ static int ex_grid_done(void)
 	if (err == cudaErrorNotReady)
 		return 0;
 	return err == cudaSuccess ? 1 : ex_grid_check(err, "kernel");
+}
+
+static double ex_grid_seconds(void)
+{
+	float ms;
+
+	return cudaEventElapsedTime(&ms, ex_grid.begin, ex_grid.end) == cudaSuccess ? 1e-3 * ms
+										    : -1;
 }
 
 static int ex_grid_copy(void *dst, const void *src, size_t len)
@@ -92,6 +108,8 @@ static void ex_grid_close(void)
 {
 	if (!ex_grid.opened || cudaStreamQuery(ex_grid.kernels) == cudaErrorNotReady)
 		return;
+	cudaEventDestroy(ex_grid.begin);
+	cudaEventDestroy(ex_grid.end);
 	cudaStreamDestroy(ex_grid.kernels);
 	cudaStreamDestroy(ex_grid.copies);
 	ex_grid.opened = false;
@@ -102,6 +120,8 @@ static void ex_grid_close(void)
 #define EX_GRID ex_grid_cpu
 
 static gdk_grid *ex_grid; /* the last one that was launched */
+/* Times at which its first thread began and its last one ended, in ns. */
+static std::atomic<uint64_t> ex_grid_begin, ex_grid_end;
 
 static int ex_grid_open(const char *)
 {
@@ -115,14 +135,29 @@ static void ex_grid_free(void)
 	ex_grid = nullptr;
 }
 
+static void ex_grid_thread(ex_kernel_t kernel, const struct ex_job &job)
+{
+	uint64_t now = gdk_now_ns(), old = ex_grid_begin;
+
+	while (now < old && !ex_grid_begin.compare_exchange_weak(old, now))
+		;
+	kernel(job);
+	now = gdk_now_ns();
+	old = ex_grid_end;
+	while (now > old && !ex_grid_end.compare_exchange_weak(old, now))
+		;
+}
+
 static int ex_grid_launch(ex_kernel_t kernel, const struct ex_job *job)
 {
 	const struct ex_job copy = *job;
 
 	ex_grid_free();
+	ex_grid_begin = UINT64_MAX;
+	ex_grid_end = 0;
 	try {
 		ex_grid = new gdk_grid(job->num_queues * job->blocks, job->threads / job->blocks,
-				       [kernel, copy] { kernel(copy); });
+				       [kernel, copy] { ex_grid_thread(kernel, copy); });
 	} catch (const std::system_error &) {
 		fprintf(stderr, "error: cannot create a thread\n");
 		return -EAGAIN;
@@ -141,6 +176,11 @@ static int ex_grid_done(void)
 	fprintf(stderr, "error: cannot create the threads: use fewer (-t, -q), or allow more "
 			"(ulimit -u)\n");
 	return -EAGAIN;
+}
+
+static double ex_grid_seconds(void)
+{
+	return 1e-9 * (double)(ex_grid_end - ex_grid_begin);
 }
 
 static int ex_grid_copy(void *dst, const void *src, size_t len)
@@ -168,8 +208,8 @@ static void ex_grid_close(void)
 	} \
 	extern "C" { \
 	extern const struct ex_grid_ops EX_GRID; \
-	const struct ex_grid_ops EX_GRID = { ex_grid_open, ex_grid_start, ex_grid_done, \
-					     ex_grid_copy, ex_grid_close }; \
+	const struct ex_grid_ops EX_GRID = { ex_grid_open,    ex_grid_start, ex_grid_done, \
+					     ex_grid_seconds, ex_grid_copy,  ex_grid_close }; \
 	}
 
 #endif

@@ -175,6 +175,6 @@ void dr_print_text(struct dr_report *r)
 	puts("\nsummary");
 	dr_each_combination(r, print_combination, (void *)r->env);
 	count(r, counts);
-	printf("  %d ok, %d warn, %d FAIL, %d unknown\n", counts[DR_OK] + counts[DR_NOTE],
+	printf("  %d ok, %d note, %d warn, %d FAIL, %d unknown\n", counts[DR_OK], counts[DR_NOTE],
 	       counts[DR_WARN], counts[DR_FAIL], counts[DR_UNKNOWN]);
 }
