@@ -10,7 +10,7 @@ B=${B:-build}
 BOUND=${BOUND:-60}
 DIR=$(mktemp -d) || exit 1
 pair_server=
-pair_port=$((20000 + $$ % 20000))
+pair_port=$((20000 + $$ % 10000))
 trap '[ -z "$pair_server" ] || kill "$pair_server" 2>/dev/null; rm -rf "$DIR"' EXIT
 trap 'exit 1' INT TERM
 

@@ -71,7 +71,7 @@ B=${B:-build}
 
 # ---- measurement ----
 
-server='' port=$((20000 + $$ % 20000)) failed=()
+server='' port=$((20000 + $$ % 10000)) failed=()
 stop() {
 	[ -z "$server" ] || kill "$server" 2>/dev/null
 	server=

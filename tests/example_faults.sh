@@ -11,7 +11,7 @@ B="${B:-build}"
 tmp=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$tmp"' EXIT
-bad=0 runs=0 port=$((40000 + $$ % 20000))
+bad=0 runs=0 port=$((10000 + $$ % 10000))
 link=$(make -s --no-print-directory B="$B" NVCC= link-line)
 
 build() { # name of the program, sed expression that adds the fault to its kernel

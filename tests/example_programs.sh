@@ -13,7 +13,7 @@ B="${B:-build}"
 tmp=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$tmp"' EXIT
-bad=0 runs=0 port=$((40000 + $$ % 20000))
+bad=0 runs=0 port=$((10000 + $$ % 10000))
 
 bandwidth="put_bw get_bw put_signal_bw put_counter_bw write_bw"
 latency="write_lat put_signal_lat put_counter_lat"

@@ -73,8 +73,8 @@ rebuilds "$c" OPT=-O1 WARN=-Wall
 rebuilds "$c" OPT=-O1
 rebuilds LD1 OPT=-O1 LDFLAGS=-Wl,-z,now
 rebuilds LD1 OPT=-O1
-rebuilds CXX1 OPT=-O1 CXX="g++ -DOTHER"
-rebuilds CXX1 OPT=-O1
+rebuilds "CXX1 LD1" OPT=-O1 CXX="g++ -DOTHER" # which also links the examples
+rebuilds "CXX1 LD1" OPT=-O1
 rebuilds AR1 OPT=-O1 AR=gcc-ar
 rebuilds AR1 OPT=-O1
 rebuilds "$c" OPT=-O1 CC="gcc -DOTHER" CXX=g++
