@@ -24,6 +24,8 @@ SAN    ?=
 ##= B                 folder of everything that is built, also outside of the source tree (build)
 B      := build$(if $(SAN),/san-$(SAN))
 override B := $(patsubst %/,%,$(B))
+# A folder in this one is written as a relative path, so that both forms build the same.
+override B := $(patsubst $(CURDIR)/%,%,$(B))
 # What is in B belongs to gdaki: `make` writes there, `make clean` deletes there. A folder that a build
 # created has the file .gdaki-build. Any other folder must be empty, in such a folder, or `build` here.
 B_IS := $(abspath $(B))

@@ -70,15 +70,18 @@ struct gdk_doorbell {
 	void (*reset)(struct doca_gpu_verbs_qp *qp);
 };
 
-/** @name The strategies of this version of gdaki
- * The pointer is NULL if the strategy is not linked. @{ */
+/** Strategy gpu_sm; NULL: not linked. */
 extern const struct gdk_doorbell *const gdk_doorbell_gpu_sm;
+/** Strategy bf; NULL: not linked. */
 extern const struct gdk_doorbell *const gdk_doorbell_bf;
+/** Strategy cpu_proxy; NULL: not linked. */
 extern const struct gdk_doorbell *const gdk_doorbell_cpu_proxy;
+/** Whether strategy gpu_sm is linked. */
 extern const bool gdk_doorbell_gpu_sm_linked;
+/** Whether strategy bf is linked. */
 extern const bool gdk_doorbell_bf_linked;
+/** Whether strategy cpu_proxy is linked. */
 extern const bool gdk_doorbell_cpu_proxy_linked;
-/** @} */
 
 /**
  * Every strategy defines this symbol, and queue pairs refer to it. A program without any strategy
@@ -87,10 +90,12 @@ extern const bool gdk_doorbell_cpu_proxy_linked;
  */
 #define GDK_ANY_STRATEGY \
 	gdk_error_no_doorbell_strategy__link_lgdaki_or_put_lgdaki_db_NAME_behind_lgdaki_qp
+/** The symbol that GDK_ANY_STRATEGY names. */
 extern const bool GDK_ANY_STRATEGY __attribute__((__visibility__("hidden")));
 
 /** Every strategy refers to this symbol of the library. Its name has the interface's number. */
 #define GDK_STRATEGY_INTERFACE gdk_strategy_interface_1
+/** The symbol that GDK_STRATEGY_INTERFACE names. */
 extern const bool GDK_STRATEGY_INTERFACE;
 
 /**

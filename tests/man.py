@@ -93,7 +93,8 @@ def check_common():
         own = page_options(read(page))
         listed = help_options(program)
         used |= listed
-        compare(page, "option", own | {n: common[n] for n in common if n in listed}, listed, program)
+        shared = {n: common[n] for n in common if n in listed}
+        compare(page, "option", own | shared, listed, program)
         for name in own.keys() & common.keys():
             error(page, f"option {name} is also in {COMMON}")
     for name in common.keys() - used.keys():
