@@ -24,8 +24,6 @@ SAN    ?=
 ##= B                 folder of everything that is built, also outside of the source tree (build)
 B      := build$(if $(SAN),/san-$(SAN))
 override B := $(patsubst %/,%,$(B))
-# A folder in this one is written as a relative path, so that both forms build the same.
-override B := $(patsubst $(CURDIR)/%,%,$(B))
 # What is in B belongs to gdaki: `make` writes there, `make clean` deletes there. A folder that a build
 # created has the file .gdaki-build. Any other folder must be empty, in such a folder, or `build` here.
 B_IS := $(abspath $(B))
@@ -188,6 +186,8 @@ SETTINGS_cxx  := $(CXX) $(subst $(MAP),,$(CXXFLAGS_ALL)) $(TEST_DEV_OPT) $(KERNE
 SETTINGS_ld   := $(CC) $(CXX) $(LDFLAGS_ALL) $(ALL_LIBS)
 SETTINGS_ar   := $(AR) $(LIB_OBJS)
 SETTINGS_fuzz := $(FUZZ_CC) $(FUZZ_CFLAGS)
+# An absolute B in this folder builds the same as a relative one.
+$(foreach s,cc cxx ld ar fuzz,$(eval SETTINGS_$(s) := $$(subst $$(CURDIR)/,,$$(SETTINGS_$(s)))))
 # strip removes the newline that make 4.3 sometimes keeps at the end of a file.
 differ = $(call unequal,x$(strip $(1)),x$(strip $(2)))
 # Empty if the arguments are equal: each removes itself from the other.
