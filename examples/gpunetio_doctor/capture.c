@@ -13,7 +13,7 @@
 
 #include "machine.h"
 
-static long long now_ms(void)
+long long dr_now_ms(void)
 {
 	struct timespec t;
 
@@ -42,7 +42,7 @@ static int read_output(int fd, long long deadline, char *text, size_t size)
 
 	for (;;) {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
-		long long left = deadline - now_ms();
+		long long left = deadline - dr_now_ms();
 		bool full = len == size - 1;
 		ssize_t n;
 
@@ -60,31 +60,31 @@ static int read_output(int fd, long long deadline, char *text, size_t size)
 	}
 }
 
+int dr_reap(pid_t child, long long end_ms, int *status)
+{
+	pid_t got;
+
+	while (!(got = waitpid(child, status, WNOHANG)) && dr_now_ms() < end_ms)
+		usleep(1000);
+	return got == child ? 0 : -1;
+}
+
 /* Ends a child that has closed its output but does not exit, too. */
 static int wait_child(pid_t pid, long long deadline)
 {
 	int status;
 
-	for (;;) {
-		pid_t done = waitpid(pid, &status, WNOHANG);
-
-		if (done == pid)
-			return WIFEXITED(status) ? WEXITSTATUS(status) : -ECHILD;
-		if (done < 0)
-			return -errno;
-		if (now_ms() >= deadline)
-			break;
-		usleep(1000);
-	}
+	if (!dr_reap(pid, deadline, &status))
+		return WIFEXITED(status) ? WEXITSTATUS(status) : -ECHILD;
 	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
+	(void)dr_reap(pid, dr_now_ms() + DR_REAP_MS, &status);
 	return -ETIMEDOUT;
 }
 
 int dr_capture(int (*child)(const void *arg), const void *arg, unsigned int timeout_s, char *text,
 	       size_t size)
 {
-	long long deadline = now_ms() + timeout_s * 1000LL;
+	long long deadline = dr_now_ms() + timeout_s * 1000LL;
 	int fds[2], rc, status;
 	pid_t pid;
 

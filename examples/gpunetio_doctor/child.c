@@ -14,25 +14,16 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "machine.h"
 #include "results.h"
 
 #define FIELD	       '\x1f'
 #define RECORD_LEN     4096
-#define REAP_MS	       2000 /* how long a killed process may take to end */
 #define NUM_TEXTS      4
 #define LETTER_RESULT  'r'
 #define LETTER_HANDLER 'h'
-
-static long long now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000ll + ts.tv_nsec / 1000000;
-}
 
 /* ---- the library's log ---- */
 
@@ -189,7 +180,7 @@ static bool read_results(int fd, long long end_ms, char **text, size_t *len)
 {
 	for (;;) {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
-		long long left = end_ms - now_ms();
+		long long left = end_ms - dr_now_ms();
 		ssize_t n;
 
 		if (left <= 0)
@@ -210,20 +201,10 @@ static bool read_results(int fd, long long end_ms, char **text, size_t *len)
 	}
 }
 
-/* Waits for a child. A child that a driver blocks in the kernel is left behind. */
-static int reap(pid_t child, long long end_ms, int *status)
-{
-	pid_t got;
-
-	while (!(got = waitpid(child, status, WNOHANG)) && now_ms() < end_ms)
-		usleep(2000);
-	return got == child ? 0 : -1;
-}
-
 void dr_in_child(const struct dr_env *env, struct dr_report *r, const char *scope,
 		 const char *check, dr_child_fn *fn, const void *arg)
 {
-	long long end_ms = now_ms() + env->timeout_s * 1000ll;
+	long long end_ms = dr_now_ms() + env->timeout_s * 1000ll;
 	int fds[2], status = 0;
 	char *text = NULL;
 	size_t len = 0, at = 0, n;
@@ -249,10 +230,10 @@ void dr_in_child(const struct dr_env *env, struct dr_report *r, const char *scop
 		return;
 	}
 	done = read_results(fds[0], end_ms, &text, &len);
-	if (!done || reap(child, now_ms() + REAP_MS, &status)) {
+	if (!done || dr_reap(child, dr_now_ms() + DR_REAP_MS, &status)) {
 		done = false;
 		kill(child, SIGKILL);
-		(void)reap(child, now_ms() + REAP_MS, &status);
+		(void)dr_reap(child, dr_now_ms() + DR_REAP_MS, &status);
 	}
 	close(fds[0]);
 	while (at < len && (n = take_record(r, text + at, len - at)))

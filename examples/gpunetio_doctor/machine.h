@@ -4,6 +4,8 @@
 #ifndef DOCTOR_MACHINE_H
 #define DOCTOR_MACHINE_H
 
+#include <sys/types.h>
+
 #include "files.h"
 
 /* The first versions that have what is named. */
@@ -61,5 +63,12 @@ bool dr_gpu_is_integrated(const struct dr_env *env, const char *pci);
  * discarded. Returns its exit status, -ETIMEDOUT, or another negative errno. */
 int dr_capture(int (*child)(const void *arg), const void *arg, unsigned int timeout_s, char *text,
 	       size_t size);
+
+#define DR_REAP_MS 2000 /* how long a killed process may take to end */
+
+long long dr_now_ms(void);
+/* Waits for a child until end_ms. Returns -1 if it has not ended then: a driver can block a process
+ * in the kernel, and the caller leaves it behind. */
+int dr_reap(pid_t child, long long end_ms, int *status);
 
 #endif
