@@ -58,7 +58,7 @@ if [ -n "${LONG:-}" ]; then
 	faulty put_bw 's/job.size, &ticket/job.size - (job.first + i == 9), \&ticket/' "$data" "${few[@]}"
 	faulty put_bw 's/ex_remote\(q, slot\)/ex_remote(q, slot - (job.first + i == 9 ? job.size : 0))/' "$data" "${few[@]}"
 	faulty put_signal_bw 's/(ex_old_flag\(q, thread\)), 1,/\1, job.first + i != 9,/' "$old" "${few[@]}"
-	faulty put_signal_bw 's/ex_peer_flag\(q, thread\)/ex_peer_flag(q, thread ^ (job.first + i == 9))/' "$old" "${few[@]}"
+	faulty put_signal_bw 's/ex_peer_flag\(q, thread\)/ex_peer_flag(q, thread ^ (thread == 0 \&\& job.first + i == 9))/' "$old" "${few[@]}"
 	faulty put_counter_bw 's/(ex_old_flag\(q, thread\)), 1\)/\1, 1 + (job.first + i == 19))/' 'is 21, expected 20' "${few[@]}"
 	faulty put_counter_bw 's/ex_remote\(q, slot\)/ex_remote(q, slot + (job.first + i == 9 ? job.size : 0))/' "$data" "${few[@]}"
 	faulty get_bw 's/job.size, dump/job.size - (job.first + i == 9), dump/' "$data" "${few[@]}"
