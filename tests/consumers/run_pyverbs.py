@@ -93,7 +93,7 @@ def outcome(case):
 
 def child(case, pipe, log, pcap):
     """Runs the test in the forked process, writes its outcome to pipe, and exits."""
-    os.setsid()
+    os.setpgid(0, 0)  # not a session of its own: own_group() of tests/hw/run says why
     os.dup2(log, 1)
     os.dup2(log, 2)
     faulthandler.enable()
