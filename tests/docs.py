@@ -5,12 +5,12 @@
 
 A fenced block of language "sh" is run as one script by bash -e, from the top of the repository
 with HOME set to an empty folder. A block of language "console" holds lines "$ COMMAND", each
-followed by its expected output; a number matches any number, two or more blanks match any number
-of blanks, and a line "[...]" matches any lines. A block whose info string has needs=WHAT (gpu,
-nic, root, reboot, checkout, sdk), skip=test (make demo, make test) or skip=long is not run; --long
-runs the last kind. The last lines of the output list these blocks. A block "c file=PATH" must be
-the text of PATH from its first #include on. A block of another language with file=PATH must
-consist of consecutive lines of PATH.
+followed by its expected output; a number matches any number, blanks before a number and two or
+more blanks match any number of blanks, and a line "[...]" matches any lines. A block whose info
+string has needs=WHAT (gpu, nic, root, reboot, checkout, sdk), skip=test (make demo, make test) or
+skip=long is not run; --long runs the last kind. The last lines of the output list these blocks,
+and the errors again. A block "c file=PATH" must be the text of PATH from its first #include on. A
+block of another language with file=PATH must consist of consecutive lines of PATH.
 A block of language "yaml" has the steps for CI, which programs.sh runs.
 Paths and make targets in backquotes must exist, and README.md may have at most 8192 bytes.
 
@@ -32,14 +32,13 @@ ELSEWHERE = ("mlx5_ifc.h",)  # files of other projects that documents name
 NEEDS = ("gpu", "nic", "root", "reboot", "checkout", "sdk")
 WHY = {"test": "done by the first commands of the README", "long": "takes long"}
 NUMBER = r"\d+(?:\.\d+)?(?:e[-+]\d+)?"
-errors = 0
+errors = []  # printed again at the end, below the list of what did not run
 not_run = []  # a line of text for each command that did not run
 
 
 def error(where, text):
-    global errors
-    errors += 1
-    print(f"docs.py: {where}: {text}")
+    errors.append(f"docs.py: {where}: {text}")
+    print(errors[-1])
 
 
 def documents():
@@ -95,9 +94,9 @@ def pattern(expected):
         if line.strip() == "[...]":
             parts.append(r"(?:.*\n)*?")
         else:
-            for token in re.split(rf"({NUMBER}|  +)", line.rstrip()):
-                if re.fullmatch(NUMBER, token):
-                    parts.append(NUMBER)
+            for token in re.split(rf"( *{NUMBER}|  +)", line.rstrip()):
+                if re.fullmatch(f" *{NUMBER}", token):
+                    parts.append(" +" * token.startswith(" ") + NUMBER)
                 else:
                     parts.append(" +" if re.fullmatch("  +", token) else re.escape(token))
             parts.append(r" *\n")
@@ -233,7 +232,9 @@ def main(args):
         error("docs.py", "found no documents")
     if not_run:
         print("docs.py: not run:", *not_run, sep="\n")
-    print(f"docs.py: {len(names)} documents, {ran} blocks ran, {listed} listed, {errors} errors")
+        print(*errors, sep="\n", end="\n" * bool(errors))
+    print(f"docs.py: {len(names)} documents, {ran} blocks ran, {listed} listed,"
+          f" {len(errors)} errors")
     return 1 if errors else 0
 
 

@@ -77,6 +77,8 @@ $ echo 12 apples; echo; echo the rest
 [...]
 $ echo '   1.5e-04  127.12.3.4'
   2       10.200.30.40
+$ echo '  1   2000  0.001466  12.5'
+  1   2000 1.947e-04  12.5
 ```
 ```sh needs=reboot
 reboot  # not here
@@ -84,7 +86,7 @@ reboot  # not here
 END
 cases=$((cases + 1))
 tests/docs.py "$tmp/good.md" >"$tmp/out" 2>&1 || complain "refused a correct document"
-grep -q 'good.md:8: needs=reboot: reboot$' "$tmp/out" || complain "does not list the block that did not run"
+grep -q 'good.md:10: needs=reboot: reboot$' "$tmp/out" || complain "does not list the block that did not run"
 
 # ---- the page on errors ----
 
