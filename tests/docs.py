@@ -5,8 +5,8 @@
 
 A fenced block of language "sh" is run as one script by bash -e, from the top of the repository
 with HOME set to an empty folder. A block of language "console" holds lines "$ COMMAND", each
-followed by its expected output; a number matches any number, blanks before a number and two or
-more blanks match any number of blanks, and a line "[...]" matches any lines. A block whose info
+followed by its expected output; a number matches any number, the blank between two numbers and two
+or more blanks match any number of blanks, and a line "[...]" matches any lines. A block whose info
 string has needs=WHAT (gpu, nic, root, reboot, checkout, sdk), skip=test (make demo, make test) or
 skip=long is not run; --long runs the last kind. The last lines of the output list these blocks,
 and the errors again. A block "c file=PATH" must be the text of PATH from its first #include on. A
@@ -94,11 +94,11 @@ def pattern(expected):
         if line.strip() == "[...]":
             parts.append(r"(?:.*\n)*?")
         else:
-            for token in re.split(rf"( *{NUMBER}|  +)", line.rstrip()):
-                if re.fullmatch(f" *{NUMBER}", token):
-                    parts.append(" +" * token.startswith(" ") + NUMBER)
+            for token in re.split(rf"({NUMBER}|  +)", line.rstrip()):
+                if re.fullmatch(NUMBER, token):
+                    parts.append(NUMBER)
                 else:
-                    parts.append(" +" if re.fullmatch("  +", token) else re.escape(token))
+                    parts.append(" +" if re.fullmatch(" +", token) else re.escape(token))
             parts.append(r" *\n")
     return "".join(parts)
 
