@@ -4,6 +4,8 @@
  * Strategy "bf": a GPU thread or warp stores a whole 64-byte WQE to the BlueFlame register.
  * This is the host half, which requires a BlueFlame UAR and maps its page, with both halves
  * of the BlueFlame buffer, for the GPU. The device half is bf_dev.h.
+ * Each QP needs a UAR of its own: the halves of the buffer are used alternately, and the state
+ * block of one QP stores which half is next.
  */
 #include <string.h>
 
@@ -37,10 +39,18 @@ static doca_error_t attach(struct doca_gpu_verbs_qp *qp, struct doca_gpu_dev_ver
 	struct gdk_db_qp *x = gdk_to_db_qp(qp);
 	const char *how = NULL;
 	void *reg_gpu;
-	doca_error_t err = gdk_gpu_map_reg(qp->gpu_dev, x->uar->reg_addr, &reg_gpu, &how);
+	doca_error_t err;
 
+	if (atomic_exchange(&x->uar->bf_used, true)) {
+		gdk_err("QP 0x%x: cannot use GPU_SM_BF: another QP uses the BlueFlame buffer of "
+			"UAR 0x%x; create a UAR for each QP",
+			x->qpn, x->uar->id);
+		return DOCA_ERROR_IN_USE;
+	}
+	err = gdk_gpu_map_reg(qp->gpu_dev, x->uar->reg_addr, &reg_gpu, &how);
 	if (err != DOCA_SUCCESS) {
 		gdk_err("QP 0x%x: cannot map the register page for the GPU: %s", x->qpn, how);
+		atomic_store(&x->uar->bf_used, false);
 		return err;
 	}
 	x->reg_on_host = !how || !strstr(how, "mapped as device memory");
@@ -52,6 +62,7 @@ static doca_error_t attach(struct doca_gpu_verbs_qp *qp, struct doca_gpu_dev_ver
 static void detach(struct doca_gpu_verbs_qp *qp)
 {
 	(void)gdk_gpu_unmap_reg(qp->gpu_dev, qp->sq_db);
+	atomic_store(&gdk_to_db_qp(qp)->uar->bf_used, false);
 }
 
 static const struct gdk_doorbell ops = {

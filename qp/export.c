@@ -276,6 +276,17 @@ static void export_free(struct gdk_export *x)
 	free(x);
 }
 
+/* No function of the library updates the consumer index of a CQ, except
+ * doca_gpu_dev_verbs_cq_update_dbrec(), which few programs call. */
+static void warn_overrun(const struct gdk_export *x)
+{
+	if (!x->cq->overrun_ignore)
+		gdk_warn("QP 0x%x: CQ 0x%x overruns after %u CQEs, because overrun is disabled: "
+			 "enable it with doca_verbs_cq_attr_set_cq_overrun, or consume CQEs with "
+			 "doca_gpu_dev_verbs_cq_update_dbrec",
+			 x->q.qpn, x->cq->cqn, x->cq->cqe_num);
+}
+
 /* Exports a QP. The caller holds qp->lock. */
 static doca_error_t export_locked(const struct gdk_export_ask *what, struct doca_gpu_verbs_qp **out)
 {
@@ -315,6 +326,7 @@ static doca_error_t export_locked(const struct gdk_export_ask *what, struct doca
 	if (err != DOCA_SUCCESS)
 		goto err_watch;
 	gdk_watch_start(x);
+	warn_overrun(x);
 	qp->exported = &x->q.pub;
 	*out = &x->q.pub;
 	return DOCA_SUCCESS;

@@ -21,6 +21,7 @@ struct doca_verbs_uar {
 	void *reg_addr;	     /* doorbell register, CPU address */
 	void *dbr_less_addr; /* register for QPs without DBREC; NULL: none */
 	atomic_int users;    /* number of CQs and QPs that use it */
+	atomic_bool bf_used; /* an exported QP copies WQEs to its BlueFlame buffer */
 };
 
 /* uar_sdk.c: creates the SDK's UAR and fills the members of this one. */

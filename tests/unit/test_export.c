@@ -9,6 +9,7 @@
 
 #include "../../qp/export.h"
 #include "../../core/state.h"
+#include "../lib/capture.h"
 #include "../lib/e2e.h"
 
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
@@ -102,6 +103,19 @@ Test(qp_export, a_second_live_export_is_refused)
 	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_AUTO, NULL, q.hl->cq_sq,
 					      MODE(VALID_DBR), &q.hl->qp_gverbs),
 		     DOCA_SUCCESS);
+}
+
+Test(qp_export, cq_that_can_overrun_is_reported)
+{
+	for (int overrun = 0; overrun < 2; overrun++) {
+		cr_assert_eq(doca_gpu_verbs_unexport_qp(nic.gpu, q.hl->qp_gverbs), DOCA_SUCCESS);
+		q.hl->cq_sq->overrun_ignore = overrun;
+		capture_begin();
+		cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_DB, NULL, q.hl->cq_sq,
+						      MODE(VALID_DBR), &q.hl->qp_gverbs),
+			     DOCA_SUCCESS);
+		cr_expect_eq(!!strstr(capture_end(), "overruns after 16 CQEs"), !overrun);
+	}
 }
 
 Test(qp_export, mode_and_cq_must_match)

@@ -30,7 +30,7 @@ static struct e2e_nic nic;
 static struct e2e_buf src, dst;
 static struct end ends[PAGES];
 
-static void end_open(struct end *e)
+static void end_create(struct end *e, enum doca_verbs_qp_send_dbr_mode mode)
 {
 	const struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
 	doca_verbs_qp_init_attr_t *init;
@@ -58,12 +58,17 @@ static void end_open(struct end *e)
 	doca_verbs_qp_init_attr_set_external_umem(init, e->umem, 8192);
 	doca_verbs_qp_init_attr_set_external_umem_dbr(init, e->umem, 12288);
 	doca_verbs_qp_init_attr_set_external_uar(init, e->uar);
-	doca_verbs_qp_init_attr_set_send_dbr_mode(init, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT);
+	doca_verbs_qp_init_attr_set_send_dbr_mode(init, mode);
 	cr_assert_eq(doca_verbs_qp_create(nic.dev, init, &e->qp), DOCA_SUCCESS);
 	doca_verbs_cq_attr_destroy(attr);
 	doca_verbs_qp_init_attr_destroy(init);
 	cr_assert_eq(doca_verbs_qp_get_qpn(e->qp, &qpn), DOCA_SUCCESS);
 	cr_assert_eq(e2e_connect(&nic, e->qp, &nic.gid, qpn, path), DOCA_SUCCESS);
+}
+
+static void end_open(struct end *e)
+{
+	end_create(e, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT);
 	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, e->qp, E2E_NO_DBR, e->mem, e->cq,
 					      DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW,
 					      &e->exported),
@@ -78,7 +83,6 @@ static void end_close(struct end *e)
 	cr_expect_eq(doca_verbs_cq_destroy(e->cq), DOCA_SUCCESS);
 	cr_expect_eq(doca_verbs_umem_destroy(e->umem), DOCA_SUCCESS);
 	cr_expect_eq(doca_gpu_mem_free(nic.gpu, e->mem), DOCA_SUCCESS);
-	cr_expect_eq(doca_verbs_uar_destroy(e->uar), DOCA_SUCCESS);
 }
 
 /*
@@ -119,8 +123,10 @@ static void all_deliver(const char *gpu, enum doca_verbs_uar_allocation_type kin
 	for (i = 0; i < PAGES; i++)
 		end_open(&ends[i]);
 	deliver();
-	for (i = 0; i < PAGES; i++)
+	for (i = 0; i < PAGES; i++) {
 		end_close(&ends[i]);
+		cr_expect_eq(doca_verbs_uar_destroy(ends[i].uar), DOCA_SUCCESS);
+	}
 	e2e_buf_close(&src);
 	e2e_buf_close(&dst);
 	e2e_close(&nic);
@@ -143,6 +149,38 @@ Test(uar_shared, every_page_is_mapped_for_a_gpu, .timeout = 60)
 	standin_cuda();
 	all_deliver("8a:00.0", DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME);
 	cr_expect_eq(standin_cuda_live(), 0);
+}
+
+static doca_error_t export_end(struct end *e, enum doca_gpu_dev_verbs_nic_handler handler)
+{
+	return doca_gpu_verbs_export_qp(nic.gpu, e->qp, handler, e->mem, e->cq,
+					DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR,
+					&e->exported);
+}
+
+/* Two QPs that copy WQEs to one BlueFlame buffer would overwrite each other's halves. */
+Test(uar_shared, only_one_queue_pair_uses_the_blueflame_buffer)
+{
+	struct end *a = &ends[0], *b = &ends[1];
+
+	e2e_open(&nic);
+	cr_assert_eq(
+		doca_verbs_uar_create(nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME, &a->uar),
+		DOCA_SUCCESS);
+	b->uar = a->uar;
+	end_create(a, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID);
+	end_create(b, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID);
+	cr_assert_eq(export_end(a, E2E_BF), DOCA_SUCCESS);
+	cr_expect_eq(export_end(b, E2E_BF), DOCA_ERROR_IN_USE);
+	cr_assert_eq(export_end(b, E2E_DB), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_unexport_qp(nic.gpu, b->exported), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_unexport_qp(nic.gpu, a->exported), DOCA_SUCCESS);
+	cr_assert_eq(export_end(b, E2E_BF), DOCA_SUCCESS);
+	cr_assert_eq(export_end(a, E2E_DB), DOCA_SUCCESS);
+	end_close(a);
+	end_close(b);
+	cr_expect_eq(doca_verbs_uar_destroy(a->uar), DOCA_SUCCESS);
+	e2e_close(&nic);
 }
 
 /* libmlx5 reports the same base_addr for all UARs of a mapping. */
