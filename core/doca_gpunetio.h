@@ -65,7 +65,8 @@ enum doca_gpu_mem_type {
 struct doca_gpu_verbs_qp {
 	doca_gpu_t *gpu_dev; /**< GPU that the QP is exported to */
 	doca_verbs_qp_t *qp; /**< the QP */
-	uint64_t *cpu_db;    /**< CPU proxy: counter that GPU threads raise, index after last WQE */
+	uint64_t *cpu_db;    /**< CPU proxy: counter that GPU threads raise, index after last WQE.
+			       * A value below sq_wqe_pi_last is ignored. */
 	uint64_t sq_wqe_pi_last;   /**< CPU proxy: value of the counter that was last rung */
 	uint64_t *sq_db;	   /**< doorbell register, CPU address */
 	__be32 *sq_dbrec;	   /**< send word of the DBREC, CPU address; NULL: not CPU memory */

@@ -13,7 +13,7 @@
 #define GDK_SCAN_SLOTS 8u /* 64-bit counters in a cache line */
 
 enum gdk_step {
-	GDK_STEP_NONE, /* the counter did not change */
+	GDK_STEP_NONE, /* the counter was not raised */
 	GDK_STEP_RANG, /* rang the doorbell */
 	GDK_STEP_BUSY, /* another thread executes a step of this QP or resets it */
 };

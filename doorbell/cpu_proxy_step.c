@@ -13,7 +13,11 @@
 
 atomic_uint gdk_proxy_services;
 
-/* Rings if the counter was raised. The caller holds step_lock. */
+/*
+ * Rings if the counter was raised. The caller holds step_lock. A counter below the last index that
+ * was rung is ignored: the stores of two GPU threads that ring one after the other may arrive in
+ * the other order, and the NIC must not get the older index again.
+ */
 static bool ring_raised(struct gdk_db_qp *x)
 {
 	struct doca_gpu_verbs_qp *qp = &x->pub;
@@ -25,7 +29,7 @@ static bool ring_raised(struct gdk_db_qp *x)
 	 * before it raised the counter. The stores that follow are ordered after these WQEs. */
 	uint64_t pi = __atomic_load_n(qp->cpu_db, __ATOMIC_ACQUIRE), rings;
 
-	if (pi == qp->sq_wqe_pi_last)
+	if (pi <= qp->sq_wqe_pi_last)
 		return false;
 	db.word[0] = htobe32((uint32_t)(pi << 8));
 	db.word[1] = qp->sq_num_shift8_be;
@@ -47,7 +51,7 @@ static bool ring_raised(struct gdk_db_qp *x)
  * it. */
 static bool is_raised(const struct gdk_db_qp *x)
 {
-	return !x->proxy.page || __atomic_load_n(x->pub.cpu_db, __ATOMIC_RELAXED) !=
+	return !x->proxy.page || __atomic_load_n(x->pub.cpu_db, __ATOMIC_RELAXED) >
 					 __atomic_load_n(&x->pub.sq_wqe_pi_last, __ATOMIC_RELAXED);
 }
 

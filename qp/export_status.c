@@ -145,7 +145,7 @@ void gdk_export_warn_unserved(const struct gdk_export *x)
 		return;
 	raised = __atomic_load_n(qp->cpu_db, __ATOMIC_RELAXED);
 	rung = __atomic_load_n(&qp->sq_wqe_pi_last, __ATOMIC_RELAXED);
-	if (raised != rung)
+	if (raised > rung)
 		gdk_warn(
 			"QP 0x%x: doorbells up to index %llu are pending, but the CPU rang only up "
 			"to %llu: monitor the QP by a service, or call cpu_proxy_progress",

@@ -169,9 +169,9 @@ static bool poll_doorbells(struct gdk_export *x, struct report *r)
 
 	w->raised = read_raised(x);
 	rung = __atomic_load_n(&x->q.pub.sq_wqe_pi_last, __ATOMIC_RELAXED);
-	if (rung == w->raised || rung != w->rung) {
+	if (rung >= w->raised || rung != w->rung) {
 		w->rung = rung;
-		w->idle_polls = rung != w->raised;
+		w->idle_polls = rung < w->raised;
 		set_hint(x, GDK_HINT_UNSERVED, false);
 		return false;
 	}

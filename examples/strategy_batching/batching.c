@@ -8,7 +8,7 @@
  * the DBREC and the doorbell register with the barriers that they need.
  *
  * No doorbell is lost:
- *   - The counter is a level, not an event. WQEs are pending as long as *cpu_db differs from
+ *   - The counter is a level, not an event. WQEs are pending as long as *cpu_db is above
  *     sq_wqe_pi_last, the index that was rung last. A later store to the counter covers the earlier
  *     ones, because the index only increases (a reset sets both to 0).
  *   - progress() loads the counter, rings for this index, and only then stores it to
@@ -134,8 +134,9 @@ static bool poll_one(struct served *s)
 {
 	const struct doca_gpu_verbs_qp *qp = s->qp;
 	const int64_t now = now_ns(); /* before the loads: see idle_ns */
-	uint64_t pending = __atomic_load_n(qp->cpu_db, __ATOMIC_RELAXED) -
-			   __atomic_load_n(&qp->sq_wqe_pi_last, __ATOMIC_RELAXED);
+	const uint64_t raised = __atomic_load_n(qp->cpu_db, __ATOMIC_RELAXED),
+		       rung = __atomic_load_n(&qp->sq_wqe_pi_last, __ATOMIC_RELAXED),
+		       pending = raised > rung ? raised - rung : 0;
 
 	if (pending >= atomic_load(&batch_n))
 		ring(s->qp, &full);

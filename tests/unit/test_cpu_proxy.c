@@ -86,6 +86,34 @@ Test(cpu_proxy, counter_is_compared_in_64_bits)
 	doca_gpu_verbs_destroy_qp_hl(hl);
 }
 
+/* The stores of two GPU threads to the counter may arrive in the other order. */
+Test(cpu_proxy, smaller_counter_is_not_rung)
+{
+	struct doca_gpu_verbs_qp_hl *hl;
+	uint64_t reg;
+	struct doca_gpu_verbs_qp *qp = proxy_qp(&hl, &reg);
+	uint32_t *dbrec = hl->qp_umem_dbr_gpu_ptr;
+	bool progressed;
+
+	*qp->cpu_db = 7;
+	doca_gpu_verbs_cpu_proxy_progress(qp, &progressed);
+	cr_assert(progressed);
+	reg = 0;
+	*qp->cpu_db = 6;
+	doca_gpu_verbs_cpu_proxy_progress(qp, &progressed);
+	cr_expect_not(progressed);
+	/* A service does not check the counter before it takes the lock if the line changed. */
+	cr_expect_not(gdk_proxy_drain(gdk_to_db_qp(qp)));
+	cr_expect_eq(reg, 0, "rung for a smaller counter");
+	cr_expect_eq(be32toh(dbrec[1]), 7);
+	cr_expect_eq(qp->sq_wqe_pi_last, 7);
+	*qp->cpu_db = 8;
+	doca_gpu_verbs_cpu_proxy_progress(qp, &progressed);
+	cr_expect(progressed);
+	cr_expect_eq(be32toh((uint32_t)reg) >> 8, 8);
+	doca_gpu_verbs_destroy_qp_hl(hl);
+}
+
 Test(cpu_proxy, counters_are_packed_and_reused)
 {
 	struct doca_gpu_verbs_qp_hl *hl[9];
@@ -225,21 +253,22 @@ Test(cpu_proxy, counter_pages_are_freed_and_reused)
 
 /* ---- a CPU thread that uses only the public structs ---- */
 
-/* more than 2^16 posts, so that 16-bit indices and the counter wrap */
+/* more than 2^16 posts, so that the 16-bit indices of WQEs wrap */
 #define BY_HAND	     66000u
 #define PUTS_AT_ONCE 8u
 
-static void post_by_hand(struct doca_gpu_verbs_qp *qp, uint16_t idx)
+static void post_by_hand(struct doca_gpu_verbs_qp *qp, uint64_t idx)
 {
 	const struct doca_gpu_dev_verbs_qp *cpu = qp->qp_cpu;
 	struct doca_gpunetio_ib_mlx5_wqe_ctrl_seg *ctrl;
 
 	ctrl = (void *)(cpu->sq_wqe_daddr + (size_t)(idx & cpu->sq_wqe_mask) * 64);
 	memset(ctrl, 0, 64);
-	ctrl->opmod_idx_opcode = htobe32((uint32_t)idx << 8 | DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP);
+	ctrl->opmod_idx_opcode = htobe32((uint32_t)(uint16_t)idx << 8 |
+					 DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP);
 	ctrl->qpn_ds = htobe32((uint32_t)cpu->sq_num << 8 | 1);
 	ctrl->fm_ce_se = DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE;
-	__atomic_store_n(qp->cpu_db, (uint16_t)(idx + 1), __ATOMIC_RELEASE);
+	__atomic_store_n(qp->cpu_db, idx + 1, __ATOMIC_RELEASE);
 }
 
 static bool take_completion(struct doca_gpu_dev_verbs_cq *cq, uint32_t ci)
@@ -271,7 +300,7 @@ Test(cpu_proxy, cpu_thread_posts_and_polls_with_the_public_structs, .timeout = 6
 	cr_assert_eq(e2e_connect(&nic, hl->qp, &nic.gid, qpn, path), DOCA_SUCCESS);
 	while (done < BY_HAND && e2e_now_ns() < end) {
 		while (posted < BY_HAND && posted - done < PUTS_AT_ONCE)
-			post_by_hand(qp, (uint16_t)posted++);
+			post_by_hand(qp, posted++);
 		cr_assert_eq(doca_gpu_verbs_cpu_proxy_progress(qp, NULL), DOCA_SUCCESS);
 		while (take_completion(&qp->qp_cpu->cq_sq, done))
 			done++;
