@@ -42,21 +42,24 @@ await() { # tenths of a second, command...: repeats the command until it succeed
 }
 
 begin_capture() {
-	ip netns exec $a tshark -i gdk0 -B 64 -F pcap -f 'udp dst port 4791' -w "$tmp/$1.pcap" \
+	ip netns exec $a dumpcap -q -i gdk0 -B 64 -P -f 'udp dst port 4791' -w "$tmp/$1.pcap" \
 		>"$tmp/capture" 2>&1 &
 	capture=$!
-	await 50 grep -qs 'Capturing on' "$tmp/capture"
 	await 50 test -s "$tmp/$1.pcap"
 }
 
-end_capture() {
+# Fields of the packets that the checks of a capture read.
+fields=(infiniband.bth.opcode udp.srcport ip.ttl ipv6.hlim ip.flags.mf _ws.malformed)
+
+end_capture() { # also writes a line with the fields of each packet
 	sleep 0.5
 	kill -INT $capture
 	wait $capture
 	capture=
 	python3 tests/icrc_check.py "$tmp/$1.pcap" >"$tmp/icrc" || complain "$1: ICRC or PSNs" icrc
-	[ "$(tshark -r "$tmp/$1.pcap" -Y '_ws.malformed || ip.flags.mf == 1' 2>/dev/null | wc -l)" = 0 ] ||
-		complain "$1: malformed or fragmented packets"
+	tshark -r "$tmp/$1.pcap" -T fields -E separator=\; "${fields[@]/#/-e}" >"$tmp/$1.fields" 2>"$tmp/tshark" &&
+		[ -s "$tmp/$1.fields" ] || complain "$1: tshark cannot read the capture" tshark
+	! awk -F \; '$5 ~ /1|True/ || $6' "$tmp/$1.fields" | grep . >"$tmp/odd" || complain "$1: malformed or fragmented packets" odd
 }
 
 # Runs the server in namespace a and its client in b, with a capture.
@@ -77,11 +80,9 @@ both() { # label, network, additional arguments of the client, command...
 	end_capture "$label"
 }
 
-ports() { tshark -r "$tmp/$1.pcap" -T fields -e udp.srcport 2>/dev/null | sort -u | tr '\n' ' '; }
-
-seen() { # label, filter
-	[ "$(tshark -r "$tmp/$1.pcap" -Y "$2" 2>/dev/null | head -n 1 | wc -l)" = 1 ] ||
-		complain "$1: no packet with $2; source ports $(ports "$1")"
+seen() { # label, what, condition for awk: of some packet, by the numbers of its fields
+	[ "$(awk -F \; "$3" "$tmp/$1.fields" | wc -l)" -gt 0 ] ||
+		complain "$1: no packet with $2; source ports $(cut -d\; -f2 "$tmp/$1.fields" | sort -u | tr '\n' ' ')"
 }
 
 for mtu in 1500 4200; do
@@ -93,19 +94,19 @@ for mtu in 1500 4200; do
 	for net in 10.77.0. ${six:+fd77::}; do
 		label=$mtu-${net%%[.:]*}
 		both "$label-rc" $net 10.77.0.1 ibv_rc_pingpong -g 3 -n 100 -s 9000 -m $want -c
-		seen "$label-rc" "udp.srcport >= 49152"
-		seen "$label-rc" "ip.ttl == 1 || ipv6.hlim == 1" # set by ibv_rc_pingpong
+		seen "$label-rc" "a source port >= 49152" '$2 >= 49152'
+		seen "$label-rc" "the hop limit 1 of ibv_rc_pingpong" '$3 == 1 || $4 == 1'
 		[ $mtu = 1500 ] || continue
 		both "$label-link-local" $net 10.77.0.1 ibv_rc_pingpong -g 1 -n 20 -c
 		both "$label-v1" $net 10.77.0.1 ibv_rc_pingpong -g 0 -n 20 -c
 		both "$label-ud" $net 10.77.0.1 ibv_ud_pingpong -g 3 -n 20 -s 1024
-		seen "$label-ud" "infiniband.bth.opcode == 0x64"
+		seen "$label-ud" "opcode 100" '$1 == 100'
 	done
 done
 
 both put_bw 10.77.0. "-c 10.77.0.1 -p 2 -i 500 -s 10000" "$demo" -g host -d mlx5_0
 grep -q 'Validation successful' "$tmp/server" || complain "put_bw: not validated" server
-seen put_bw "udp.srcport >= 49152"
+seen put_bw "a source port >= 49152" '$2 >= 49152'
 
 # The NIC refuses a path MTU that exceeds the frame size of the interface.
 ip -n $a link set gdk0 mtu 1500
