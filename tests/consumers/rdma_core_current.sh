@@ -49,11 +49,15 @@ fetch() {
 		skip "the archive of rdma-core cannot be unpacked"
 }
 
-# Builds the libraries, example programs and pyverbs, with the mlx5 provider only.
+# Builds the libraries, example programs and pyverbs, with the mlx5 provider only. Cython generates
+# the C files of pyverbs; clang compiles these in half of gcc's time.
 compile() {
 	local programs=(asyncwatch devices devinfo rc_pingpong srq_pingpong uc_pingpong ud_pingpong xsrq_pingpong)
 	cmake -GNinja -DIN_PLACE=1 -DNO_MAN_PAGES=1 -DPYTHON_EXECUTABLE=/usr/bin/python3 \
-		-DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS=-O0 -S "$dir/src" -B "$dir/build" >"$dir/log" 2>&1 || return
+		-DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS='-O0 -w' -S "$dir/src" -B "$dir/build" >"$dir/log" 2>&1 || return
+	! command -v clang >/dev/null ||
+		sed -i '/^rule C_COMPILER__.*cpython/,/^$/s|^\( *command = \)[^ ]*|\1clang|; s| -fno-var-tracking-assignments||' \
+			"$dir/build/build.ninja" "$dir/build/CMakeFiles/rules.ninja"
 	# shellcheck disable=SC2046 # a list of files
 	nice ninja -C "$dir/build" lib/libibverbs.so lib/libmlx5.so lib/librdmacm.so "${programs[@]/#/bin/ibv_}" \
 		$(ninja -C "$dir/build" -t targets all | sed -n 's|^\(python/pyverbs/[^:]*\.so\):.*|\1|p') \
