@@ -46,12 +46,15 @@ compile() { # architecture and options, optimization of the assembler
 }
 export -f compile
 export B NVCC out
-# ptxas with -O3 takes most of a minute on one core; with -O0, which also assembles every
-# instruction, half of that. The others check that each architecture has all instructions.
+# One architecture as make compiles it. ptxas needs less time with -O0, and also assembles every
+# instruction: that checks that the other architectures have all of them. No code of the debug
+# build depends on the architecture. LONG=1: debug builds of all.
 most=90
 grep -qx 90 <<<"$archs" || most=$(tail -n 1 <<<"$archs")
+debug=$(head -n 1 <<<"$archs")
+[ -z "${LONG:-}" ] || debug=$archs
 {
 	printf '%s\0' "$most" 3
 	for arch in $archs; do [ "$arch" = "$most" ] || printf '%s\0' "$arch" 0; done
-	for arch in $(head -n 2 <<<"$archs"); do printf '%s\0' "$arch -DGDK_DEBUG" 0; done
+	for arch in $debug; do printf '%s\0' "$arch -DGDK_DEBUG" 0; done
 } | xargs -0 -P "$(nproc)" -n 2 bash -c 'compile "$1" "$2"' compile
