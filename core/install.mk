@@ -36,11 +36,12 @@ INSTALL_EXAMPLES = \
 	'link $(PREFIX)/bin $(patsubst $(B)/bin/%,$(LIBDIR)/gdaki/%,$(EXAMPLES))' \
 	'644 $(MANDIR)/man1 $(wildcard examples/*/*.1)' \
 	'644 $(MANDIR)/man7 $(wildcard examples/common/*.7)'
+headers-in = $(foreach h,$(STAGED),$(if $(filter $(1),$(dir $(h))),$(h)))
 INSTALL_ALL = \
 	'644 $(LIBDIR) $(LIBS) $(MERGED)' \
 	'644 $(LIBDIR)/pkgconfig $(wildcard core/*.pc.in)' \
 	'644 $(LIBDIR)/cmake/gdaki $(wildcard core/*.cmake.in)' \
-	$(foreach h,$(STAGED),'644 $(patsubst %/,%,$(dir $(h:$(B)/include/%=$(INCLUDEDIR)/gdaki/%))) $(h)') \
+	$(foreach d,$(sort $(dir $(STAGED))),'644 $(patsubst %/,%,$(d:$(B)/include/%=$(INCLUDEDIR)/gdaki/%)) $(call headers-in,$(d))') \
 	'644 $(DOCDIR) LICENSE README.md CHANGELOG.md CONTRIBUTING.md' \
 	$(foreach d,core doorbell qp examples examples/results tests tests/softnic tests/bench,'644 $(DOCDIR)/$(d) $(wildcard $(d)/*.md $(d)/*.svg)') \
 	'644 $(DOCDIR)/examples examples/CMakeLists.txt examples/example.mk' \

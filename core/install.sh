@@ -97,6 +97,7 @@ install_line() { # mode, folder, files...
 	shift 2
 	[ $# != 0 ] || return 0
 	make_folder "$folder"
+	copies=
 	for file; do
 		name=${file##*/}
 		to=$folder/${name%.in}
@@ -111,9 +112,12 @@ install_line() { # mode, folder, files...
 			sed "$SUBST" "$file" >"$DESTDIR$to"
 			chmod "$mode" "$DESTDIR$to" ;;
 		*)
-			install -T -m "$mode" "$file" "$DESTDIR$to" ;;
+			copies="$copies $file" ;;
 		esac
 	done
+	# One process for all of them. Paths contain no spaces.
+	# shellcheck disable=SC2086 # a list of files
+	[ -z "$copies" ] || install -m "$mode" -t "$DESTDIR$folder" $copies
 }
 
 # The release 0.1.0 of 2026-11-22 installed the headers directly in INCLUDEDIR and GPU code in
