@@ -179,6 +179,30 @@ Test(qp_export, export_multi_with_null_entries)
 	doca_gpu_verbs_destroy_qp_hl(b);
 }
 
+/*
+ * No entry behind the end of an array is used. With an even number of entries the list of members
+ * fills a block of malloc(), and the word behind it, the size of the next block, is never 0.
+ */
+Test(qp_export, arrays_of_every_length)
+{
+	struct doca_gpu_verbs_qp *list[16] = { 0 };
+	struct doca_gpu_dev_verbs_qp *array = NULL;
+
+	cr_assert_eq(doca_gpu_verbs_unexport_qp(nic.gpu, q.hl->qp_gverbs), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_DB, NULL, q.hl->cq_sq,
+					      MODE(VALID_DBR), &q.hl->qp_gverbs),
+		     DOCA_SUCCESS);
+	for (unsigned int num = 1; num <= 16; num++) {
+		list[num - 1] = q.hl->qp_gverbs;
+		cr_assert_eq(doca_gpu_verbs_export_multi_qps_dev(nic.gpu, list, num, &array),
+			     DOCA_SUCCESS);
+		cr_expect_eq(array[num - 1].sq_num, q.qpn);
+		cr_assert_eq(doca_gpu_verbs_unexport_multi_qps_dev(nic.gpu, list, num, array),
+			     DOCA_SUCCESS);
+		list[num - 1] = NULL;
+	}
+}
+
 Test(qp_export, last_error_is_the_cause_not_a_flush)
 {
 	struct doca_gpunetio_ib_mlx5_err_cqe_ex *ring = q.hl->cq_sq_umem_gpu_ptr;
