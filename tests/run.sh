@@ -26,10 +26,10 @@ T=${T:-} what=${1:-} jobs=${JOBS:-$(($(nproc) + 1))}
 check="tests/format.sh tests/lint.sh tests/commits.sh tests/style.sh tests/layers.sh tests/help.sh tests/symbols.sh
 	tests/headers.sh tests/api.sh tests/api_docs.py tests/error_docs.py tests/docs_check.sh tests/man.py
 	tests/defects.sh tests/prm_vs_ifc.sh tests/link.sh tests/plugin.sh tests/install.sh"
-# Other scripts without time limits on what they do.
-patient="tests/gpu/compile.sh tests/cuda_versions.sh tests/rebuild.sh tests/consumers/rdma_core_current.sh
-	tests/doctor_host.py tests/model/run.sh tests/fuzz.sh tests/docs.py tests/sanity.sh
-	tests/projects.sh tests/plot.py tests/aarch64.sh"
+# Other scripts without time limits on what they do, the longest first.
+patient="tests/gpu/compile.sh tests/model/run.sh tests/consumers/rdma_core_current.sh tests/aarch64.sh
+	tests/rebuild.sh tests/projects.sh tests/fuzz.sh tests/docs.py tests/cuda_versions.sh tests/plot.py
+	tests/doctor_host.py tests/sanity.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
 scripts="tests/models.sh tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/wire.sh
 	tests/report.sh tests/doctor.sh tests/examples.sh tests/example_programs.sh tests/example_faults.sh
