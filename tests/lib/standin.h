@@ -55,6 +55,16 @@ static inline void *standin_open(const char *name)
 	return lib;
 }
 
+/* Closes a library that standin_open() opened. Expects that gdaki has no reference to it. */
+static inline void standin_close(void *lib, const char *name)
+{
+	char path[4096];
+
+	standin_path(path, sizeof(path), name);
+	dlclose(lib);
+	cr_expect_null(dlopen(path, RTLD_NOW | RTLD_NOLOAD), "%s was not closed", name);
+}
+
 static inline void standin_cuda(void)
 {
 	void *lib = standin_open("libcuda.so.1");
@@ -71,7 +81,7 @@ static inline void standin_cuda(void)
 		  standin_cuda_fail_at && standin_cuda_failed);
 }
 
-static inline void standin_gdr(void)
+static inline void *standin_gdr(void)
 {
 	void *lib = standin_open("libgdrapi.so");
 
@@ -79,6 +89,7 @@ static inline void standin_gdr(void)
 	standin_gdr_fail_at = (void (*)(long))dlsym(lib, "standin_gdr_fail_at");
 	standin_gdr_failed = (int (*)(void))dlsym(lib, "standin_gdr_failed");
 	cr_assert(standin_gdr_live && standin_gdr_fail_at && standin_gdr_failed);
+	return lib;
 }
 
 #endif

@@ -62,8 +62,10 @@ Test(gpu_driver, no_driver)
 
 Test(gpu_driver, driver_lacks_a_function)
 {
-	standin_open("old/libcuda.so.1");
+	void *lib = standin_open("old/libcuda.so.1");
+
 	expect_no_gpu("libcuda.so.1 has no cuStreamDestroy_v2");
+	standin_close(lib, "old/libcuda.so.1");
 }
 
 Test(gpu_driver, driver_fails_to_initialize)
@@ -175,13 +177,17 @@ static void expect_no_gdrcopy(const char *reason)
 
 Test(gpu_driver, gdrcopy_lacks_a_function)
 {
-	standin_open("old/libgdrapi.so");
+	void *lib = standin_open("old/libgdrapi.so");
+
 	expect_no_gdrcopy("libgdrapi has no gdr_unmap");
+	standin_close(lib, "old/libgdrapi.so");
 }
 
 Test(gpu_driver, gdrcopy_without_its_kernel_module)
 {
-	standin_gdr();
+	void *lib = standin_gdr();
+
 	standin_gdr_fail_at(1);
 	expect_no_gdrcopy("gdr_open failed (is the kernel module gdrdrv loaded?)");
+	standin_close(lib, "libgdrapi.so");
 }

@@ -71,6 +71,20 @@ Test(gpu_host, defect_30_every_kind_is_aligned_memory)
 	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
 }
 
+Test(gpu_host, huge_sizes_are_refused)
+{
+	static const size_t sizes[] = { SIZE_MAX, SIZE_MAX - 4096, SIZE_MAX / 2, (size_t)1 << 62 };
+	doca_gpu_t *gpu = open_host();
+	void *ptr, *cpu;
+
+	for (int kind = 0; kind < 3; kind++)
+		for (size_t i = 0; i < GDK_ARRAY_SIZE(sizes); i++)
+			cr_expect_eq(doca_gpu_mem_alloc(gpu, sizes[i], 4096,
+							(enum doca_gpu_mem_type)kind, &ptr, &cpu),
+				     DOCA_ERROR_NO_MEMORY, "kind %d, size 0x%zx", kind, sizes[i]);
+	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
+}
+
 Test(gpu_host, destroy_with_memory_left_is_in_use)
 {
 	doca_gpu_t *gpu = open_host();

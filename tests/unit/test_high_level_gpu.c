@@ -58,6 +58,8 @@ static void expect_queues(struct doca_gpu_verbs_qp_hl *hl, bool on_host)
 	cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->qp_umem_dbr_gpu_ptr) != NULL, on_host);
 	cr_expect_eq(hl->qp_gverbs->qp_cpu->sq_wqe_daddr, hl->qp_umem_gpu_ptr);
 	cr_expect_eq(!!(gdk_to_export(hl->qp_gverbs)->state_flags & GDK_QPF_HOST_LOOKS), on_host);
+	/* with all queues in GPU memory, fences at system scope would only cost time */
+	cr_expect_eq(!!(gdk_to_export(hl->qp_gverbs)->state_flags & GDK_QPF_SYS_SCOPE), on_host);
 }
 
 Test(high_level_gpu, queues_are_in_host_memory_if_the_flag_requests_it)
