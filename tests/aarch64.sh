@@ -13,7 +13,6 @@
 #   all    compile and run all unit tests and programs of threads, more than half an hour; qemu
 #          refuses the mremap() of the substitute of GDRCopy, so tests that use that fail
 #   B      build folder (build)
-#   LONG  1: also compile the doctor, and run the tests of the log
 #   GDAKI_ARM64_MIRROR  mirror of the distribution's arm64 packages (Debian: the system's own
 #                       mirror; Ubuntu: http://ports.ubuntu.com/ubuntu-ports)
 set -u
@@ -26,7 +25,7 @@ bad=0
 
 # Code that depends on the processor: atomics, barriers and byte order of the data path, the
 # proxy's scan, the layouts, and the NIC from end to end. Then programs of many threads.
-units="${LONG:+test_log }test_util test_wqe test_prm test_layout test_order_dev test_handover_dev test_ring_dev
+units="test_log test_util test_wqe test_prm test_layout test_order_dev test_handover_dev test_ring_dev
 	test_qp_dev test_onesided_dev test_one_dev test_cq_dev test_doorbell_dev test_cpu_proxy test_e2e_dbrec"
 threads="ring_race shared_qp proxy_storm waiters"
 case $what in
@@ -132,7 +131,7 @@ sysroot() {
 
 build() {
 	local targets="all" opt="-O1 -Wno-maybe-uninitialized" name # compiles in half the time
-	local some="EXAMPLE_NAMES=hello_put gpunetio_verbs_put_bw${LONG:+ gpunetio_doctor}"
+	local some="EXAMPLE_NAMES=hello_put gpunetio_verbs_put_bw gpunetio_doctor"
 	[ "$what" != all ] || targets="all standins" opt='' some=''
 	for name in $units; do targets="$targets $arm/tests/$name"; done
 	for name in $threads; do targets="$targets $arm/thread/$name"; done

@@ -7,7 +7,7 @@
 #   nothing.
 # - `make B=DIR` builds outside of a source tree that it cannot write to.
 # - Builds in two folders give the same bytes.
-# NVCC: also compiles the kernels, for one architecture. LONG=1: also the doctor.
+# NVCC: also compiles the kernels, for one architecture.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 NVCC=${NVCC:-}
@@ -29,7 +29,7 @@ copy() { # folder
 }
 
 # Some of the examples; the others have the same rules.
-some="EXAMPLE_NAMES=hello_put gpunetio_verbs_put_bw${LONG:+ gpunetio_doctor}"
+some="EXAMPLE_NAMES=hello_put gpunetio_verbs_put_bw gpunetio_doctor"
 build() { # folder, arguments of make...
 	local dir=$1
 	shift
