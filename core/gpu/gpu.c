@@ -363,11 +363,16 @@ doca_error_t gdk_gpu_read(doca_gpu_t *gpu, void *dst, const void *src_gpu, size_
 
 doca_error_t gdk_gpu_fill(doca_gpu_t *gpu, void *dst_gpu, int byte, size_t len)
 {
-	void *cpu_ptr = gdk_gpu_cpu_ptr(gpu, dst_gpu);
+	uint64_t *to = gdk_gpu_cpu_ptr(gpu, dst_gpu), word;
+	size_t i, words;
 
-	if (!cpu_ptr)
+	if (!to)
 		return gpu->ops->fill(gpu, dst_gpu, byte, len);
-	memset(cpu_ptr, byte, len);
+	words = whole_words(gpu, to, len);
+	memset(&word, byte, sizeof(word));
+	for (i = 0; i < words; i++)
+		__atomic_store_n(&to[i], word, __ATOMIC_RELAXED);
+	memset(to + words, byte, len - words * 8);
 	__sync_synchronize();
 	return DOCA_SUCCESS;
 }
