@@ -89,11 +89,21 @@ done <<'END'
 --model cx9 CX7
 --ip 300.1.1.1 127.0.0 fe80::1 ff02::1 0.0.0.0 :: localhost
 --link-layer token-ring
+--eth-peers 10.0.0.1, ,10.0.0.1 10.0.0.1,,10.0.0.2 10.0.0.1,10.0.0.1 ff02::1
+--eth-vni 16777216
+--eth-mtu 63 9217
+--eth-if nosuchif longerthan16bytes lo,lo
+--wait-on-time 2
 --ts-format none
 --dmabuf-pcie f
 END
 refused 'invalid --ip "203.0.113.7" (no interface of this machine has this address)' "$run" --ip 203.0.113.7
 refused 'invalid --ip "127.1.255.1" (expected an address whose last 16 bits' "$run" --link-layer infiniband --ip 127.1.255.1
+many=$(printf '1.1.1.%s,' {1..17})
+many=${many%,}
+refused 'invalid --eth-peers "1.1.1.1,1.1.1.2,' "$run" --eth-peers "$many"
+refused 'invalid --eth-peers "::2" (expected IPv4 addresses' "$run" --ip 127.0.0.1 --eth-peers ::2
+refused 'invalid SOFTNIC_ETH_PEERS="127.0.0.1" (expected IPv6' env SOFTNIC_ETH_PEERS=127.0.0.1 "$run" --ip ::1
 refused "invalid --pcap \"$tmp\" (cannot write this file: Is a directory)" "$run" --pcap "$tmp"
 refused "invalid --stats-dir \"$tmp/err\" (cannot write to this folder: Not a directory)" "$run" --stats-dir "$tmp/err"
 refused "invalid --stats-dir \"$tmp/a/b\" (cannot write to this folder: No such" "$run" --stats-dir "$tmp/a/b"
@@ -151,6 +161,11 @@ done <<'END'
 --lag 0 2 2:hash 15:inactive
 --events legacy 0 0x20
 --ip 127.9.8.7 ::1
+--eth-peers 127.0.0.1 127.0.0.1,127.0.0.2 1.1.1.1,1.1.1.2,1.1.1.3,1.1.1.4,1.1.1.5,1.1.1.6,1.1.1.7,1.1.1.8,1.1.1.9,1.1.1.10,1.1.1.11,1.1.1.12,1.1.1.13,1.1.1.14,1.1.1.15,1.1.1.16
+--eth-vni 0 16777215
+--eth-mtu 64 9216
+--eth-if lo
+--wait-on-time 0 1
 --fw-ver 22.27.0090
 --pci-device 4129 0x1011 0x1027 0xa2df
 END

@@ -45,7 +45,7 @@ for exe in "$@"; do
 		skips=$(sed 's/\x1b\[[0-9;]*m//g' "$log" | grep -a -c '^\[SKIP\]')
 		skipped=$((skipped + skips))
 		[ "$bad" -gt 0 ] && why="$bad of $tested tests failed"
-		[ "$tested" -gt 0 ] || why="no test in it"
+		[ "$((tested + skips))" -gt 0 ] || why="no test in it"
 	fi
 	case $status in
 	0) [ -n "$sum" ] || why="it ended without a summary" ;;

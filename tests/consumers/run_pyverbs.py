@@ -14,6 +14,7 @@ claims passes and the others neither crash nor hang.
 LIST contains every test of rdma-core version --listed, and some that later versions added
 (claimed-from-N). --version is the version of TESTS. If it equals --listed, LIST and TESTS
 must contain the same tests; otherwise tests without an entry in LIST are not claimed.
+Tests that need CAP_NET_RAW are claimed if this process has it (claimed-with-net-raw).
 """
 import argparse
 import faulthandler
@@ -28,7 +29,16 @@ import unittest
 
 MUST_PASS_PERCENT = 80
 FROM = "claimed-from-"
+NET_RAW = "claimed-with-net-raw"
+CAP_NET_RAW = 13
 OUTCOMES = ("pass", "skip", "fail", "crash", "hang")
+
+
+def has_net_raw():
+    """Whether this process is root and has CAP_NET_RAW; the tests check the former."""
+    with open("/proc/self/status") as f:
+        caps = next(line.split()[1] for line in f if line.startswith("CapEff:"))
+    return os.geteuid() == 0 and int(caps, 16) >> CAP_NET_RAW & 1 == 1
 
 
 def read_list(path):
@@ -42,9 +52,9 @@ def read_list(path):
             mark = mark.strip()
             if mark.startswith(FROM) and mark.removeprefix(FROM).isdigit():
                 since[name] = int(mark.removeprefix(FROM))
-            elif mark != "claimed" and not mark.startswith("not-claimed: "):
+            elif mark not in ("claimed", NET_RAW) and not mark.startswith("not-claimed: "):
                 raise SystemExit(f"{path}: {name}: neither claimed nor not-claimed with a reason")
-            marks[name] = mark == "claimed" or name in since
+            marks[name] = mark == "claimed" or name in since or mark == NET_RAW and has_net_raw()
     return marks, since
 
 

@@ -85,6 +85,12 @@ static size_t mkey_box(const struct fuzz_nic *n, uint8_t *b)
 	nic_set64(b + CMD_KLM, KLM_ADDR, FUZZ_ARENA + 4096);
 	nic_set(b + CMD_KLM + 16, KLM_KEY, n->lkey);
 	nic_set64(b + CMD_KLM + 16, KLM_ADDR, FUZZ_ARENA);
+	if (sn_dev->front->cmds & 1) { /* one piece: access mode KLM */
+		memset(b + CMD_KLM + 16, 0, 16);
+		nic_set(b + CMD_KLM, KLM_BYTES, 8192);
+		nic_set(mkc, MKC_MODE, 2);
+		nic_set(mkc, MKC_LOG_ENTITY, 0);
+	}
 	return CMD_KLM + 32;
 }
 
@@ -153,6 +159,8 @@ static size_t modify_rmp_box(const struct fuzz_nic *n, uint8_t *b)
 
 size_t box_fill(const struct fuzz_nic *n, uint16_t opcode, uint32_t number, uint8_t *b)
 {
+	size_t len;
+
 	nic_set(b, IN_OPCODE, opcode);
 	switch (opcode) {
 	case OP_CREATE_CQ:
@@ -168,6 +176,11 @@ size_t box_fill(const struct fuzz_nic *n, uint16_t opcode, uint32_t number, uint
 	case OP_QUERY_ROCE_ADDRESS:
 		return 16;
 	}
+	len = box_eth(n, opcode, number, b);
+	if (opcode >> 8 == OP_CREATE_TIR >> 8 && len == 16)
+		nic_set(b, IN_OBJ, number);
+	if (len)
+		return len;
 	nic_set(b, IN_OBJ, number);
 	switch (opcode) {
 	case OP_MODIFY_RMP:

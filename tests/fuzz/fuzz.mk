@@ -6,14 +6,18 @@
 FUZZ_X := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_OF_wire := $(addprefix tests/fuzz/,stage.c input.c rig.c) tests/unit/engine_fake.c $(SOFTNIC_ENGINE)
 FUZZ_OF_wqe := $(FUZZ_OF_wire)
-FUZZ_OF_cmd := $(addprefix tests/fuzz/,stage.c input.c nic.c boxes.c) $(SOFTNIC_FRONT)
-FUZZ_OF_uverbs := $(FUZZ_OF_cmd) tests/fuzz/uverbs_calls.c
+FUZZ_OF_frame := $(FUZZ_OF_wire) $(addprefix tests/fuzz/,eth_rig.c eth_frame.c)
+FUZZ_OF_eth_wqe := $(FUZZ_OF_frame)
+FUZZ_OF_vxlan := $(FUZZ_OF_frame)
+FUZZ_OF_cmd := $(addprefix tests/fuzz/,stage.c input.c nic.c boxes.c boxes_eth.c) $(SOFTNIC_FRONT)
+FUZZ_OF_uverbs := $(FUZZ_OF_cmd) tests/fuzz/uverbs_calls.c tests/fuzz/uverbs_eth.c
 FUZZ_OF_cqe := tests/fuzz/input.c qp/dump.c qp/error.c core/check.c core/log.c
 FUZZ_WRAP := $(foreach f,pthread_create pthread_timedjoin_np clock_gettime bind sendmmsg recvmmsg \
 	dlopen sn_wait sn_wait_setup sn_uar_list,-Wl,--wrap=$(f))
 FUZZ_WRAP_MEM := $(foreach f,sn_mem_readable sn_mem_writable sn_mem_write,-Wl,--wrap=$(f))
 FUZZ_WRAP_cmd := $(FUZZ_WRAP_MEM)
-FUZZ_WRAP_uverbs := $(FUZZ_WRAP_MEM)
+FUZZ_WRAP_uverbs := $(FUZZ_WRAP_MEM) -Wl,--wrap=sn_net_raw
+FUZZ_WRAP_vxlan := -Wl,--wrap=sn_pause_control,--wrap=getrandom
 fuzz-srcs = tests/fuzz/fuzz_$(1).c $(FUZZ_OF_$(1))
 
 # Programs that run the inputs in tests/fuzz/corpus, without libFuzzer: any compiler builds them.

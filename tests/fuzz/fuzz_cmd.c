@@ -25,20 +25,30 @@ static struct fuzz_call call;
 static struct {
 	uint64_t handle;
 	uint32_t number;
+	uint16_t opcode; /* of the command that created it */
 } objects[OBJECTS];
 static unsigned nobjects;
 
 static const uint16_t general[] = { OP_QUERY_HCA_CAP, OP_QUERY_ROCE_ADDRESS, OP_QUERY_LAG };
-static const uint16_t create[] = { OP_CREATE_MKEY, OP_CREATE_CQ, OP_CREATE_QP, OP_CREATE_RMP };
-static const uint16_t modify[] = { OP_MODIFY_CQ, OP_RST2INIT,  OP_INIT2INIT, OP_INIT2RTR,
-				   OP_RTR2RTS,	 OP_RTS2RTS,   OP_SQERR2RTS, OP_2ERR,
-				   OP_2RST,	 OP_MODIFY_RMP };
-static const uint16_t query[] = { OP_QUERY_MKEY, OP_QUERY_CQ, OP_QUERY_QP, OP_QUERY_RMP };
+static const uint16_t create[] = {
+	OP_CREATE_MKEY, OP_CREATE_CQ,  OP_CREATE_QP,	   OP_CREATE_RMP,
+	OP_ALLOC_TD,	OP_CREATE_TIS, OP_CREATE_SQ,	   OP_CREATE_RQ,
+	OP_CREATE_RQT,	OP_CREATE_TIR, OP_ALLOC_Q_COUNTER, OP_ALLOC_FLOW_COUNTER,
+};
+static const uint16_t modify[] = { OP_MODIFY_CQ, OP_RST2INIT,	OP_INIT2INIT,  OP_INIT2RTR,
+				   OP_RTR2RTS,	 OP_RTS2RTS,	OP_SQERR2RTS,  OP_2ERR,
+				   OP_2RST,	 OP_MODIFY_RMP, OP_MODIFY_TIS, OP_MODIFY_SQ,
+				   OP_MODIFY_RQ, OP_MODIFY_RQT, OP_MODIFY_TIR };
+static const uint16_t query[] = { OP_QUERY_MKEY,      OP_QUERY_CQ,	    OP_QUERY_QP,
+				  OP_QUERY_RMP,	      OP_QUERY_TIS,	    OP_QUERY_SQ,
+				  OP_QUERY_RQ,	      OP_QUERY_RQT,	    OP_QUERY_TIR,
+				  OP_QUERY_Q_COUNTER, OP_QUERY_FLOW_COUNTER };
 
-static void object_add(uint64_t handle, uint32_t number)
+static void object_add(uint16_t opcode, uint64_t handle, uint32_t number)
 {
 	unsigned at = nobjects++ % OBJECTS;
 
+	objects[at].opcode = opcode;
 	objects[at].handle = handle;
 	objects[at].number = number;
 }
@@ -100,6 +110,25 @@ static uint16_t next_transition(uint32_t qpn)
 	}
 }
 
+/* Returns the same value for all commands of one kind of object. */
+static unsigned kind_of(uint16_t opcode)
+{
+	unsigned first = opcode < OP_CREATE_TIS ? 0 : opcode < OP_ALLOC_FLOW_COUNTER ? 2 : 1;
+
+	return opcode >> 8 == OP_CREATE_TIR >> 8 ? (opcode - first) / 4u : opcode >> 8;
+}
+
+/* Returns the first object from `at` on that the command can use; otherwise `at`. */
+static unsigned fitting(uint16_t opcode, unsigned at)
+{
+	unsigned i;
+
+	for (i = 0; i < OBJECTS; i++)
+		if (kind_of(objects[(at + i) % OBJECTS].opcode) == kind_of(opcode))
+			return (at + i) % OBJECTS;
+	return at;
+}
+
 static void read_cmd(struct cmd *c, const uint16_t *ops, unsigned num, struct fuzz_in *in)
 {
 	static const uint16_t out_lens[8] = { 0x110, 0x110, 0x110, 16, 0x1010, 0x100, 8, 0 };
@@ -110,6 +139,8 @@ static void read_cmd(struct cmd *c, const uint16_t *ops, unsigned num, struct fu
 	c->object = out >> 4;
 	if (ops == modify && how % 16 >= num)
 		c->opcode = next_transition(objects[c->object].number);
+	if (how & 0x10)
+		c->object = fitting(c->opcode, c->object);
 	c->out_len = out & 8 ? fuzz_u16(in) : out_lens[out & 7];
 	if (how & 0x80) { /* only bytes of the input */
 		c->len = fuzz_u16(in) % (BOX_MAX + 1);
@@ -165,7 +196,7 @@ static void step_create(struct fuzz_in *in)
 	call_in(&call, A(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN), c.box, c.len);
 	call_out(&call, A(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT), c.out_len);
 	if (!nic_call(&nic, &call))
-		object_add(call.a[0].value, nic_get(call.a[2].data, OUT_OBJ));
+		object_add(c.opcode, call.a[0].value, nic_get(call.a[2].data, OUT_FLOW_COUNTER));
 }
 
 static void step_async_query(struct fuzz_in *in)
@@ -240,9 +271,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	nic_make_objects(&nic);
 	memset(objects, 0, sizeof(objects));
 	nobjects = 0;
-	object_add(nic.qp, nic.qpn);
-	object_add(nic.cq, nic.cqn);
-	object_add(nic.srq, nic.rmpn);
+	object_add(OP_CREATE_QP, nic.qp, nic.qpn);
+	object_add(OP_CREATE_CQ, nic.cq, nic.cqn);
+	object_add(OP_CREATE_RMP, nic.srq, nic.rmpn);
+	if (!sn_dev->cfg.infiniband)
+		nic_make_ethernet(&nic);
+	for (i = 0; i < FUZZ_ETH && nic.eth[i].handle; i++)
+		object_add(nic.eth[i].opcode, nic.eth[i].handle, nic.eth[i].number);
 	call_start(&call, MLX5_IB_OBJECT_DEVX_ASYNC_CMD_FD, MLX5_IB_METHOD_DEVX_ASYNC_CMD_FD_ALLOC);
 	call_value(&call, A(MLX5_IB_ATTR_DEVX_ASYNC_CMD_FD_ALLOC_HANDLE), 0, 0)->kind = FUZZ_FD_OUT;
 	nic_call(&nic, &call);

@@ -8,6 +8,9 @@
  */
 #include "uverbs_calls.h"
 
+#include "../softnic/eng.h"
+#include "../softnic/eth.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -19,6 +22,14 @@ static struct fuzz_nic nic;
 static struct fuzz_call call;
 static struct uv_program program;
 static int memory_fd;
+
+/* Raw packet queue pairs and rules are allowed without CAP_NET_RAW, too. */
+bool __wrap_sn_net_raw(void);
+
+bool __wrap_sn_net_raw(void)
+{
+	return true;
+}
 
 uint64_t uv_handle(struct uv_program *p, enum uv_kind kind)
 {
@@ -92,12 +103,36 @@ static void close_file(struct fuzz_in *in)
 	nic.fds[i] = -1;
 }
 
+/* Receives a frame, whose length and first bytes come from the input. */
+static void receive(struct fuzz_in *in)
+{
+	uint8_t n = fuzz_u8(in), i;
+	struct sn_frame *f;
+
+	if (!sn_dev->eng || sn_eng_eth_open(sn_dev))
+		return;
+	f = sn_frame_get(sn_dev->eng);
+	if (!f)
+		return;
+	f->local = n & 1;
+	f->len = n;
+	memset(f->data, 0, n);
+	for (i = 0; i < n && i < 80 && in->left; i++)
+		f->data[i] = fuzz_u8(in);
+	sn_eth_receive(sn_dev->eng, f, n & 2);
+	sn_frame_put(sn_dev->eng, f);
+}
+
 static void step(struct fuzz_in *in)
 {
 	unsigned which = fuzz_u8(in), changes = fuzz_u8(in);
 
 	if (which == 0xff) {
 		close_file(in);
+		return;
+	}
+	if (which == 0xfe) {
+		receive(in);
 		return;
 	}
 	if (nic.nfds == NIC_FDS) /* no room to remember another descriptor */
@@ -127,6 +162,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	nic_open(&nic, fuzz_u8(&in));
 	nic_make_objects(&nic);
+	if (!sn_dev->cfg.infiniband)
+		nic_make_ethernet(&nic);
 	program = (struct uv_program){ .nic = &nic,
 				       .in = &in,
 				       .handle = { [UV_PD] = nic.pd,
@@ -135,7 +172,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 						   [UV_CQ] = nic.cq,
 						   [UV_QP] = nic.qp,
 						   [UV_SRQ] = nic.srq,
-						   [UV_DEVX] = nic.qp },
+						   [UV_DEVX] = nic.qp,
+						   [UV_TIR] = nic.eth[FUZZ_TIR].handle,
+						   [UV_FLOW_COUNTER] =
+							   nic.eth[FUZZ_FLOW_COUNTER].handle },
 				       .fd = { nic.fds[0], memory_fd, nic.fds[1], -1, -1, -1 } };
 	for (i = 0; i < STEPS && in.left; i++)
 		step(&in);

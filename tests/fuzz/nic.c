@@ -195,10 +195,13 @@ static void start_over(struct sn_dev *dev, uint8_t how)
 	struct sn_front *f = dev->front;
 
 	f->pds.next = f->mrs.next = f->umems.next = f->cqs.next = f->qps.next = f->srqs.next = 0;
+	f->tds.next = f->tiss.next = f->rqts.next = f->tirs.next = 0;
+	f->counter_sets.next = f->flow_counters.next = 0;
 	f->next_uar = f->lag_turn = 0;
 	f->mr_variant = 0;
 	f->ioctls = f->cmds = 0;
 	dev->ngone = dev->gone_unlisted = 0;
+	sn_stats_eth_forget(dev);
 	dev->cfg.infiniband = how & NIC_INFINIBAND;
 	dev->cfg.dmabuf = how & NIC_DMABUF;
 	dev->cfg.lag_ports = how & NIC_LAG ? 2 : 0;
@@ -338,7 +341,7 @@ static uint32_t make_devx(struct fuzz_nic *n, struct fuzz_call *c, uint16_t opco
 		abort();
 	}
 	*handle = c->a[0].value;
-	return nic_get(c->a[2].data, OUT_OBJ);
+	return nic_get(c->a[2].data, OUT_FLOW_COUNTER); /* 32 bits; other numbers have 24 or 8 */
 }
 
 void nic_make_objects(struct fuzz_nic *n)
@@ -350,4 +353,21 @@ void nic_make_objects(struct fuzz_nic *n)
 	n->cqn = make_devx(n, &c, OP_CREATE_CQ, &n->cq);
 	n->rmpn = make_devx(n, &c, OP_CREATE_RMP, &n->srq);
 	n->qpn = make_devx(n, &c, OP_CREATE_QP, &n->qp);
+}
+
+void nic_make_ethernet(struct fuzz_nic *n)
+{
+	static const uint16_t opcodes[FUZZ_ETH] = {
+		[FUZZ_TD] = OP_ALLOC_TD,    [FUZZ_TIS] = OP_CREATE_TIS,
+		[FUZZ_SQ] = OP_CREATE_SQ,   [FUZZ_COUNTERS] = OP_ALLOC_Q_COUNTER,
+		[FUZZ_RQ] = OP_CREATE_RQ,   [FUZZ_RQT] = OP_CREATE_RQT,
+		[FUZZ_TIR] = OP_CREATE_TIR, [FUZZ_FLOW_COUNTER] = OP_ALLOC_FLOW_COUNTER,
+	};
+	static struct fuzz_call c;
+	unsigned i;
+
+	for (i = 0; i < FUZZ_ETH; i++) {
+		n->eth[i].opcode = opcodes[i];
+		n->eth[i].number = make_devx(n, &c, opcodes[i], &n->eth[i].handle);
+	}
 }

@@ -17,6 +17,19 @@
 /* Read-only pages at the end of the arena. */
 #define NIC_READ_ONLY (FUZZ_ARENA + FUZZ_ARENA_LEN - 65536)
 
+/* Objects of raw Ethernet, in the order in which they are created */
+enum fuzz_eth {
+	FUZZ_TD,
+	FUZZ_TIS,
+	FUZZ_SQ,
+	FUZZ_COUNTERS,
+	FUZZ_RQ,
+	FUZZ_RQT,
+	FUZZ_TIR,
+	FUZZ_FLOW_COUNTER,
+	FUZZ_ETH
+};
+
 struct fuzz_nic {
 	int fd;
 	struct sn_ctx *ctx;
@@ -26,6 +39,12 @@ struct fuzz_nic {
 	/* handles, then numbers and key, of the objects that nic_make_objects() created */
 	uint64_t pd, umem, uar, cq, srq, qp; /* handles */
 	uint32_t pdn, umem_id, uar_id, cqn, rmpn, qpn, lkey;
+	/* objects of raw Ethernet that nic_make_ethernet() created */
+	struct {
+		uint16_t opcode; /* of the command that created it */
+		uint64_t handle;
+		uint32_t number;
+	} eth[FUZZ_ETH];
 };
 
 enum fuzz_attr_kind { FUZZ_VALUE, FUZZ_IN, FUZZ_OUT, FUZZ_FD_OUT };
@@ -62,6 +81,8 @@ void nic_close(struct fuzz_nic *n);
 /* Creates a PD, a memory region, a umem of the arena, a UAR page and, with DEVX, a CQ,
  * an RMP and a QP. */
 void nic_make_objects(struct fuzz_nic *n);
+/* Creates one object of raw Ethernet of each kind, after nic_make_objects(). */
+void nic_make_ethernet(struct fuzz_nic *n);
 
 void call_start(struct fuzz_call *c, uint16_t object, uint16_t method);
 struct fuzz_attr *call_value(struct fuzz_call *c, uint16_t id, uint16_t len, uint64_t value);
@@ -74,5 +95,7 @@ long nic_call(struct fuzz_nic *n, struct fuzz_call *c);
 /* Fills in the zeroed box, which has BOX_MAX bytes. Returns the length of the command. */
 size_t box_fill(const struct fuzz_nic *n, uint16_t opcode, uint32_t number, uint8_t *box);
 #define BOX_MAX 0x200u
+/* boxes_eth.c: the same for the commands of raw Ethernet; 0: it is another command */
+size_t box_eth(const struct fuzz_nic *n, uint16_t opcode, uint32_t number, uint8_t *box);
 
 #endif

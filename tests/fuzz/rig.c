@@ -148,10 +148,16 @@ static void check(enum rig_region region, unsigned from)
 	abort();
 }
 
-void rig_end(struct fuzz_rig *r)
+void rig_restore(void)
 {
 	int i;
 
+	for (i = 0; i < RIG_REGIONS; i++)
+		*regions[i] = region_was[i];
+}
+
+void rig_end(struct fuzz_rig *r)
+{
 	fuzz_passes(sn_dev, 4);
 	fake_qp_fini(&r->q);
 	fake_close();
@@ -159,8 +165,7 @@ void rig_end(struct fuzz_rig *r)
 	memset(&sn_dev->cfg, 0, sizeof(sn_dev->cfg));
 	free(r->srq_ring);
 	free(r->srq_dbr);
-	for (i = 0; i < RIG_REGIONS; i++)
-		*regions[i] = region_was[i];
+	rig_restore();
 	check(RIG_ALL, RIG_REGION);
 	check(RIG_LOCAL, RIG_REGION);
 	check(RIG_READ_ONLY, 0);

@@ -34,6 +34,7 @@ void rig_setup(void); /* call once */
 void rig_start(struct fuzz_rig *r, struct fuzz_in *in);
 void rig_end(struct fuzz_rig *r);
 uint8_t *rig_memory(enum rig_region region);
+void rig_restore(void); /* undoes the changes of memory regions */
 
 /* Changes the queue pair's state; the input selects how. */
 void rig_state(struct fuzz_rig *r, struct fuzz_in *in);

@@ -8,11 +8,13 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "../softnic/eth.h"
 #include "stage.h"
 
 #define START_NS 1000000000ull
 #define PASS_NS	 1000u
 #define ARRIVALS 32u
+#define DATAGRAM 10240u
 
 int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg);
 int __wrap_pthread_timedjoin_np(pthread_t t, void **ret, const struct timespec *until);
@@ -29,12 +31,17 @@ static uint64_t clock_ns = START_NS;
 static void *(*thread)(void *arg);
 static void *thread_arg;
 static unsigned passes_left;
-static struct arrival {
+struct arrival {
 	struct in6_addr from;
 	size_t len;
-	uint8_t bytes[SN_PKT_DATA];
-} arrivals[ARRIVALS];
-static unsigned first, count;
+	uint8_t bytes[DATAGRAM];
+};
+/* Datagrams that wait for one port of the NIC. */
+static struct arrivals {
+	struct arrival of[ARRIVALS];
+	unsigned first, count;
+} roce, vxlan;
+void (*fuzz_vxlan_sent)(const struct sockaddr *to, const uint8_t *bytes, size_t len);
 
 void fuzz_arena(void)
 {
@@ -50,7 +57,7 @@ void fuzz_arena(void)
 void fuzz_begin(void)
 {
 	clock_ns = START_NS;
-	first = count = 0;
+	roce.count = vxlan.count = 0;
 }
 
 void fuzz_sleep(uint64_t ns)
@@ -122,16 +129,38 @@ void *__wrap_dlopen(const char *file, int mode)
 
 /* ---- the network ---- */
 
-void fuzz_deliver(const struct in6_addr *from, const void *bytes, size_t len)
+static bool deliver(struct arrivals *to, const struct in6_addr *from, const void *bytes, size_t len)
 {
-	struct arrival *a = &arrivals[(first + count) % ARRIVALS];
+	struct arrival *a = &to->of[(to->first + to->count) % ARRIVALS];
 
-	if (count == ARRIVALS || len > sizeof(a->bytes))
-		return;
+	if (to->count == ARRIVALS || len > sizeof(a->bytes))
+		return false;
 	a->from = *from;
 	a->len = len;
 	memcpy(a->bytes, bytes, len);
-	count++;
+	to->count++;
+	return true;
+}
+
+void fuzz_deliver(const struct in6_addr *from, const void *bytes, size_t len)
+{
+	if (len <= SN_PKT_DATA)
+		deliver(&roce, from, bytes, len);
+}
+
+bool fuzz_deliver_vxlan(const struct in6_addr *from, const void *bytes, size_t len)
+{
+	return deliver(&vxlan, from, bytes, len);
+}
+
+unsigned fuzz_vxlan_left(void)
+{
+	return vxlan.count;
+}
+
+static bool is_vxlan(int fd)
+{
+	return sn_dev && sn_dev->eng && fd == sn_eth_fd(sn_dev->eng);
 }
 
 int __wrap_bind(int fd, const struct sockaddr *at, socklen_t len)
@@ -143,15 +172,35 @@ int __wrap_bind(int fd, const struct sockaddr *at, socklen_t len)
 /* Reads the packets as the kernel would, so that a sanitizer detects bad buffers. */
 int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 {
-	static volatile uint8_t sum;
+	uint8_t bytes[DATAGRAM];
 	unsigned int i;
-	size_t k;
+	size_t k, len;
 
-	(void)fd, (void)flags, (void)sum;
-	for (i = 0; i < n; i++)
-		for (k = 0; k < m[i].msg_hdr.msg_iov->iov_len; k++)
-			sum += ((const uint8_t *)m[i].msg_hdr.msg_iov->iov_base)[k];
+	(void)flags;
+	for (i = 0; i < n; i++) {
+		const struct msghdr *h = &m[i].msg_hdr;
+
+		for (k = len = 0; k < h->msg_iovlen; len += h->msg_iov[k++].iov_len) {
+			if (h->msg_iov[k].iov_len > sizeof(bytes) - len)
+				abort();
+			memcpy(bytes + len, h->msg_iov[k].iov_base, h->msg_iov[k].iov_len);
+		}
+		if (fuzz_vxlan_sent && is_vxlan(fd))
+			fuzz_vxlan_sent(h->msg_name, bytes, len);
+	}
 	return (int)n;
+}
+
+/* Copies the datagram to the buffers. Returns the number of bytes that they hold of it. */
+static size_t scatter(const struct msghdr *h, const struct arrival *a)
+{
+	size_t done = 0, n, i;
+
+	for (i = 0; i < h->msg_iovlen && done < a->len; i++, done += n) {
+		n = a->len - done < h->msg_iov[i].iov_len ? a->len - done : h->msg_iov[i].iov_len;
+		memcpy(h->msg_iov[i].iov_base, a->bytes + done, n);
+	}
+	return done;
 }
 
 static void arrive(struct mmsghdr *m, const struct arrival *a)
@@ -166,19 +215,21 @@ static void arrive(struct mmsghdr *m, const struct arrival *a)
 	memcpy(m->msg_hdr.msg_name, is_v4 ? (void *)&v4 : (void *)&v6,
 	       is_v4 ? sizeof(v4) : sizeof(v6));
 	m->msg_hdr.msg_namelen = is_v4 ? sizeof(v4) : sizeof(v6);
-	m->msg_hdr.msg_flags = a->len > m->msg_hdr.msg_iov->iov_len ? MSG_TRUNC : 0;
 	m->msg_hdr.msg_controllen = 0;
-	m->msg_len = (unsigned int)(m->msg_hdr.msg_flags ? m->msg_hdr.msg_iov->iov_len : a->len);
-	memcpy(m->msg_hdr.msg_iov->iov_base, a->bytes, m->msg_len);
+	m->msg_len = (unsigned int)scatter(&m->msg_hdr, a);
+	m->msg_hdr.msg_flags = a->len > m->msg_len ? MSG_TRUNC : 0;
 }
 
 int __wrap_recvmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags, struct timespec *until)
 {
+	struct arrivals *from = is_vxlan(fd) ? &vxlan : &roce;
 	unsigned int i;
 
-	(void)fd, (void)flags, (void)until;
-	for (i = 0; i < n && count; i++, first = (first + 1) % ARRIVALS, count--)
-		arrive(&m[i], &arrivals[first]);
+	(void)flags, (void)until;
+	for (i = 0; i < n && from->count; i++, from->count--) {
+		arrive(&m[i], &from->of[from->first]);
+		from->first = (from->first + 1) % ARRIVALS;
+	}
 	if (i)
 		return (int)i;
 	errno = EAGAIN;

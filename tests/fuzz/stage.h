@@ -8,6 +8,8 @@
 #ifndef FUZZ_STAGE_H
 #define FUZZ_STAGE_H
 
+#include <sys/socket.h>
+
 #include "../softnic/eng.h"
 #include "input.h"
 
@@ -23,5 +25,10 @@ void fuzz_sleep(uint64_t ns);
 
 /* Queues a datagram for the NIC: BTH, payload and ICRC. The queue holds 32; more are dropped. */
 void fuzz_deliver(const struct in6_addr *from, const void *bytes, size_t len);
+/* As fuzz_deliver(), a datagram to the VXLAN port. Returns false if it was dropped. */
+bool fuzz_deliver_vxlan(const struct in6_addr *from, const void *bytes, size_t len);
+unsigned fuzz_vxlan_left(void); /* number of datagrams that the NIC has not received yet */
+/* Called for each datagram that the NIC sends from its VXLAN port; NULL: none. */
+extern void (*fuzz_vxlan_sent)(const struct sockaddr *to, const uint8_t *bytes, size_t len);
 
 #endif

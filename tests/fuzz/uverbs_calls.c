@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /* A table of valid calls of the verbs ioctl, one or more per method, and the
- * structures that they pass; see uverbs_calls.h. */
-#include "uverbs_calls.h"
+ * structures that they pass; see uverbs_calls.h. The calls of raw Ethernet are in
+ * uverbs_eth.c. */
+#include "uverbs_table.h"
 
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -13,12 +14,6 @@
 #include <rdma/mlx5_user_ioctl_verbs.h>
 
 #include "../softnic/prm_nic.h"
-
-#define CQ_AT	(FUZZ_ARENA + 0x9000)
-#define QP_AT	(FUZZ_ARENA + 0xa000)
-#define SRQ_AT	(FUZZ_ARENA + 0xc000)
-#define DBR_AT	(FUZZ_ARENA + 0xf000)
-#define EX(cmd) (IB_USER_VERBS_CMD_FLAG_EXTENDED | (cmd))
 
 /* ---- input structures ---- */
 
@@ -69,12 +64,6 @@ static uint16_t fill_ah(struct uv_program *p, void *data)
 	memcpy(data, &in, sizeof(in));
 	return sizeof(in);
 }
-
-#define FILL(type, ...) \
-	do { \
-		*(struct type *)data = (struct type){ __VA_ARGS__ }; \
-		return sizeof(struct type); \
-	} while (0)
 
 /* Fills in the structure of a write command; returns its length. */
 static uint16_t fill_write(struct uv_program *p, uint32_t cmd, void *data)
@@ -147,18 +136,7 @@ static uint16_t fill_uhw(struct uv_program *p, enum uhw what, void *data)
 
 /* ---- the calls ---- */
 
-enum attr_kind { END, VALUE, OUT, FD, FD_OUT, HANDLE, HANDLE_OUT, WRITE, UHW, CMD, TYPES };
-
-struct attr {
-	enum attr_kind kind;
-	uint16_t id, len; /* OUT, VALUE: size in bytes */
-	uint64_t arg;	  /* VALUE: the value; others: the kind of handle, structure or command */
-};
-
-static const struct {
-	uint16_t object, method;
-	struct attr a[16];
-} calls[] = {
+static const struct call calls[] = {
 #define INVOKE(cmd, out, ...) \
 	{ \
 		UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE, \
@@ -405,6 +383,12 @@ static const struct {
 
 #define CALLS (sizeof(calls) / sizeof(calls[0]))
 
+static const struct call *call_at(unsigned which)
+{
+	which %= CALLS + eth_ncalls;
+	return which < CALLS ? &calls[which] : &eth_calls[which - CALLS];
+}
+
 static void put(struct uv_program *p, struct fuzz_call *c, const struct attr *a)
 {
 	const uint16_t types[2] = { 0x05, 0x11 };
@@ -427,7 +411,7 @@ static void put(struct uv_program *p, struct fuzz_call *c, const struct attr *a)
 		call_value(c, a->id, 0, 0)->kind = FUZZ_FD_OUT;
 		break;
 	case HANDLE:
-		call_value(c, a->id, 0, uv_handle(p, (enum uv_kind)a->arg));
+		call_value(c, a->id, a->len, uv_handle(p, (enum uv_kind)a->arg));
 		break;
 	case HANDLE_OUT:
 		call_value(c, a->id, 0, 0);
@@ -447,29 +431,52 @@ static void put(struct uv_program *p, struct fuzz_call *c, const struct attr *a)
 	case TYPES:
 		call_in(c, a->id, types, sizeof(types));
 		break;
+	case ETH:
+		len = eth_fill(p, a->arg, data);
+		call_in(c, a->id, data, len);
+		break;
 	}
 }
 
 void uv_prepare(struct uv_program *p, struct fuzz_call *c, unsigned which)
 {
-	const struct attr *a = calls[which % CALLS].a;
+	const struct call *call = call_at(which);
+	const struct attr *a = call->a;
 
-	call_start(c, calls[which % CALLS].object, calls[which % CALLS].method);
+	call_start(c, call->object, call->method);
 	for (; a->kind != END; a++)
 		put(p, c, a);
+}
+
+/* Reads a word of the output of a write command. False: the call has no output. */
+static bool output_word(const struct fuzz_call *c, int at, uint32_t *word)
+{
+	const struct fuzz_attr *out = c->a, *end = c->a + c->n;
+
+	while (out < end && (out->id != UVERBS_ATTR_CORE_OUT || out->kind != FUZZ_OUT))
+		out++;
+	if (out < end)
+		memcpy(word, out->data + at, 4);
+	return out < end;
+}
+
+static void keep_eth(struct uv_program *p, const struct fuzz_call *c, uint64_t what)
+{
+	enum uv_kind kind;
+	uint32_t handle;
+	int at = eth_handle_at(what, &kind);
+
+	if (at >= 0 && output_word(c, at, &handle))
+		p->handle[kind] = handle;
 }
 
 /* Stores the handle that a write command created: the first word of its output. */
 static void keep_write(struct uv_program *p, const struct fuzz_call *c, uint32_t cmd)
 {
-	const struct fuzz_attr *out = c->a, *end = c->a + c->n;
 	uint32_t first;
 
-	while (out < end && (out->id != UVERBS_ATTR_CORE_OUT || out->kind != FUZZ_OUT))
-		out++;
-	if (out == end)
+	if (!output_word(c, 0, &first))
 		return;
-	memcpy(&first, out->data, 4);
 	switch (cmd) {
 	case IB_USER_VERBS_CMD_ALLOC_PD:
 		p->handle[UV_PD] = first;
@@ -490,7 +497,7 @@ static void keep_write(struct uv_program *p, const struct fuzz_call *c, uint32_t
 
 void uv_keep(struct uv_program *p, const struct fuzz_call *c, unsigned which)
 {
-	const struct attr *a = calls[which % CALLS].a;
+	const struct attr *a = call_at(which)->a;
 	unsigned i;
 
 	for (i = 0; a[i].kind != END && i < c->n; i++) {
@@ -500,5 +507,7 @@ void uv_keep(struct uv_program *p, const struct fuzz_call *c, unsigned which)
 			p->fd[a[i].arg] = (int)c->a[i].value;
 		else if (a[i].kind == WRITE)
 			keep_write(p, c, (uint32_t)a[i].arg);
+		else if (a[i].kind == ETH)
+			keep_eth(p, c, a[i].arg);
 	}
 }

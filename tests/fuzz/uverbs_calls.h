@@ -8,7 +8,26 @@
 #include "nic.h"
 
 /* State of the simulated program: the newest handle of each kind, and descriptors. */
-enum uv_kind { UV_PD, UV_MR, UV_UMEM, UV_UAR, UV_CQ, UV_QP, UV_SRQ, UV_AH, UV_DEVX, UV_KINDS };
+enum uv_kind {
+	UV_PD,
+	UV_MR,
+	UV_UMEM,
+	UV_UAR,
+	UV_CQ,
+	UV_QP,
+	UV_SRQ,
+	UV_AH,
+	UV_DEVX,
+	UV_RAW,
+	UV_WQ,
+	UV_TABLE,
+	UV_MATCHER,
+	UV_FLOW,
+	UV_COUNTERS,
+	UV_TIR,
+	UV_FLOW_COUNTER,
+	UV_KINDS
+};
 enum uv_fd { UV_EVENTFD, UV_MEMORY, UV_ASYNC, UV_CHANNEL, UV_EVENTS, UV_OUTPUTS, UV_FDS };
 
 struct uv_program {

@@ -19,7 +19,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ROCE_HEADERS (40 + 8 + 12 + 4 + 28 + 4)
+#define ROCE_HEADERS	(40 + 8 + 12 + 4 + 28 + 4)
+#define ETH_MTU_MIN	64
+#define ETH_MTU_DEFAULT 1500
+#define ETH_MTU_MAX	9216
 
 static bool is_valid(const char *name, const char *value)
 {
@@ -117,10 +120,8 @@ static void cfg_ndev(struct sn_cfg *cfg)
 	freeifaddrs(all);
 }
 
-/* Returns the payload bytes of one frame of the interface, as the kernel computes them for RoCE:
- * its MTU without the largest headers of a packet (GRH or IP, UDP, BTH, XRC, atomic, ICRC).
- * UINT64_MAX: the MTU is unknown or smaller than these headers. */
-static uint64_t ndev_mtu(const char *ndev)
+/* Returns the MTU of an interface; 0: unknown. */
+static uint32_t ndev_mtu(const char *ndev)
 {
 	struct ifreq req = { .ifr_mtu = 0 };
 	int fd = (int)syscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -129,8 +130,34 @@ static uint64_t ndev_mtu(const char *ndev)
 	snprintf(req.ifr_name, sizeof(req.ifr_name), "%s", ndev);
 	rc = (int)syscall(SYS_ioctl, fd, SIOCGIFMTU, &req);
 	syscall(SYS_close, fd);
-	return rc || req.ifr_mtu < ROCE_HEADERS ? UINT64_MAX
-						: (uint64_t)(req.ifr_mtu - ROCE_HEADERS);
+	return rc || req.ifr_mtu < 0 ? 0 : (uint32_t)req.ifr_mtu;
+}
+
+/* Returns the payload bytes of one frame of the interface, as the kernel computes them for RoCE:
+ * its MTU without the largest headers of a packet (GRH or IP, UDP, BTH, XRC, atomic, ICRC).
+ * UINT64_MAX: the MTU is unknown or smaller than these headers. */
+static uint64_t roce_mtu(const char *ndev)
+{
+	uint32_t mtu = ndev_mtu(ndev);
+
+	return mtu < ROCE_HEADERS ? UINT64_MAX : mtu - ROCE_HEADERS;
+}
+
+/* Settings of raw Ethernet. */
+static void cfg_eth(struct sn_cfg *cfg)
+{
+	const char *peers = setting("SOFTNIC_ETH_PEERS");
+	uint32_t mtu;
+
+	if (peers)
+		sn_parse_peers(peers, cfg->eth_peers, &cfg->eth_npeers);
+	env_str("SOFTNIC_ETH_IF", cfg->eth_if, sizeof(cfg->eth_if), "");
+	mtu = ndev_mtu(cfg->eth_if[0] ? cfg->eth_if : cfg->ndev);
+	mtu = mtu < ETH_MTU_MIN ? ETH_MTU_DEFAULT : mtu < ETH_MTU_MAX ? mtu : ETH_MTU_MAX;
+	cfg->eth_mtu = (uint32_t)env_num("SOFTNIC_ETH_MTU", mtu);
+	cfg->eth_vni = (uint32_t)env_num("SOFTNIC_ETH_VNI", 1);
+	cfg->eth_pause = env_num("SOFTNIC_ETH_PAUSE", 0);
+	cfg->wait_on_time = env_num("SOFTNIC_WAIT_ON_TIME", 1);
 }
 
 static void cfg_stall(struct sn_cfg *cfg)
@@ -210,7 +237,7 @@ static void cfg_dmabuf(struct sn_cfg *cfg)
 
 static uint32_t cfg_mtu(const struct sn_cfg *cfg)
 {
-	uint64_t want = env_num("SOFTNIC_MTU", 4096), most = ndev_mtu(cfg->ndev);
+	uint64_t want = env_num("SOFTNIC_MTU", 4096), most = roce_mtu(cfg->ndev);
 	uint64_t bytes = want < most ? want : most;
 	uint32_t mtu = 256;
 
@@ -253,6 +280,7 @@ bool sn_cfg_from_env(struct sn_cfg *cfg)
 	cfg_page_size(cfg);
 	cfg->vlan = (uint16_t)env_num("SOFTNIC_VLAN", 0);
 	cfg->mtu = cfg_mtu(cfg);
+	cfg_eth(cfg);
 	cfg->err_after = (uint32_t)env_num("SOFTNIC_ERR_AFTER", 0);
 	return check_variables();
 }

@@ -5,6 +5,7 @@
  * bits, status and syndrome in the output. Also the commands of completion queues. The
  * other cmd_*.c files have the commands of the other objects.
  */
+#include "eth.h"
 #include "front.h"
 #include "prm_nic.h"
 
@@ -38,6 +39,26 @@ static const struct command {
 	{ OP_CREATE_RMP, SN_CMD_CREATE, "CREATE_RMP", sn_cmd_create_rmp },
 	{ OP_MODIFY_RMP, SN_CMD_MODIFY, "MODIFY_RMP", sn_cmd_modify_rmp },
 	{ OP_QUERY_RMP, SN_CMD_QUERY, "QUERY_RMP", sn_cmd_query_rmp },
+	{ OP_ALLOC_Q_COUNTER, SN_CMD_CREATE, "ALLOC_Q_COUNTER", sn_cmd_alloc_q_counter },
+	{ OP_QUERY_Q_COUNTER, SN_CMD_QUERY, "QUERY_Q_COUNTER", sn_cmd_query_q_counter },
+	{ OP_ALLOC_TD, SN_CMD_CREATE, "ALLOC_TRANSPORT_DOMAIN", sn_cmd_alloc_td },
+	{ OP_CREATE_TIS, SN_CMD_CREATE, "CREATE_TIS", sn_cmd_create_tis },
+	{ OP_MODIFY_TIS, SN_CMD_MODIFY, "MODIFY_TIS", sn_cmd_modify_tis },
+	{ OP_QUERY_TIS, SN_CMD_QUERY, "QUERY_TIS", sn_cmd_query_tis },
+	{ OP_CREATE_RQT, SN_CMD_CREATE, "CREATE_RQT", sn_cmd_create_rqt },
+	{ OP_MODIFY_RQT, SN_CMD_MODIFY, "MODIFY_RQT", sn_cmd_modify_rqt },
+	{ OP_QUERY_RQT, SN_CMD_QUERY, "QUERY_RQT", sn_cmd_query_rqt },
+	{ OP_CREATE_TIR, SN_CMD_CREATE, "CREATE_TIR", sn_cmd_create_tir },
+	{ OP_MODIFY_TIR, SN_CMD_MODIFY, "MODIFY_TIR", sn_cmd_modify_tir },
+	{ OP_QUERY_TIR, SN_CMD_QUERY, "QUERY_TIR", sn_cmd_query_tir },
+	{ OP_CREATE_SQ, SN_CMD_CREATE, "CREATE_SQ", sn_cmd_create_sq },
+	{ OP_MODIFY_SQ, SN_CMD_MODIFY, "MODIFY_SQ", sn_cmd_modify_sq },
+	{ OP_QUERY_SQ, SN_CMD_QUERY, "QUERY_SQ", sn_cmd_query_sq },
+	{ OP_CREATE_RQ, SN_CMD_CREATE, "CREATE_RQ", sn_cmd_create_rq },
+	{ OP_MODIFY_RQ, SN_CMD_MODIFY, "MODIFY_RQ", sn_cmd_modify_rq },
+	{ OP_QUERY_RQ, SN_CMD_QUERY, "QUERY_RQ", sn_cmd_query_rq },
+	{ OP_ALLOC_FLOW_COUNTER, SN_CMD_CREATE, "ALLOC_FLOW_COUNTER", sn_cmd_alloc_flow_counter },
+	{ OP_QUERY_FLOW_COUNTER, SN_CMD_QUERY, "QUERY_FLOW_COUNTER", sn_cmd_query_flow_counter },
 };
 
 uint8_t sn_cmd_fail(struct sn_cmd *cmd, uint8_t status, uint32_t syndrome, const char *why)
@@ -46,6 +67,11 @@ uint8_t sn_cmd_fail(struct sn_cmd *cmd, uint8_t status, uint32_t syndrome, const
 	sn_trace("command %#x refused: %s (status %#x, syndrome %#x)", cmd->opcode, why, status,
 		 syndrome);
 	return status;
+}
+
+bool sn_cmd_owns(const struct sn_cmd *cmd, uint32_t handle)
+{
+	return cmd->dev->front->handles[handle].ctx == cmd->ctx;
 }
 
 static uint8_t check_word(struct sn_cmd *cmd, size_t at, uint32_t mask)
@@ -108,17 +134,119 @@ static const struct command *find_command(uint16_t opcode, enum sn_cmd_class cla
 	return NULL;
 }
 
+/* Where the objects that DEVX commands can use have their handle and number. */
+#define PLACE(type, number) \
+	{ \
+		offsetof(struct type, handle), offsetof(struct type, number) \
+	}
+
+static const struct {
+	size_t handle, number;
+} places[] = {
+	[SN_QP] = PLACE(sn_qp, qpn),
+	[SN_SQ] = PLACE(sn_qp, qpn),
+	[SN_RQ] = PLACE(sn_qp, qpn),
+	[SN_WQ] = PLACE(sn_qp, qpn),
+	[SN_CQ] = PLACE(sn_cq, cqn),
+	[SN_SRQ] = PLACE(sn_srq, srqn),
+	[SN_MKEY] = PLACE(sn_mr, lkey),
+	[SN_TD] = PLACE(sn_td, tdn),
+	[SN_TIS] = PLACE(sn_tis, tisn),
+	[SN_RQT] = PLACE(sn_rqt, rqtn),
+	[SN_TIR] = PLACE(sn_tir, tirn),
+	[SN_COUNTER_SET] = PLACE(sn_counter_set, id),
+	[SN_FLOW_COUNTER] = PLACE(sn_flow_counter, id),
+};
+
+static uint32_t word_at(const void *obj, size_t offset)
+{
+	uint32_t word;
+
+	memcpy(&word, (const char *)obj + offset, sizeof(word));
+	return word;
+}
+
+uint32_t sn_obj_number(enum sn_kind kind, const void *obj)
+{
+	uint32_t number = word_at(obj, places[kind].number);
+
+	return kind == SN_MKEY ? number >> 8 : number;
+}
+
+uint32_t sn_obj_handle(enum sn_kind kind, const void *obj)
+{
+	return word_at(obj, places[kind].handle);
+}
+
+/* The commands that use an object, by kind. An RQ of verbs accepts the commands of RQs. */
+static const struct family {
+	enum sn_kind kind;
+	uint16_t first, last; /* opcodes */
+	uint32_t number;      /* field with the object's number */
+} families[] = {
+	{ SN_MKEY, 0x200, 0x2ff, IN_OBJ },
+	{ SN_CQ, 0x400, 0x4ff, IN_OBJ },
+	{ SN_QP, 0x500, 0x5ff, IN_OBJ },
+	{ SN_COUNTER_SET, OP_QUERY_Q_COUNTER, OP_QUERY_Q_COUNTER, QUERY_COUNTER_SET },
+	{ SN_TIR, OP_CREATE_TIR, OP_QUERY_TIR, IN_OBJ },
+	{ SN_SQ, OP_CREATE_SQ, OP_QUERY_SQ, IN_OBJ },
+	{ SN_RQ, OP_CREATE_RQ, OP_QUERY_RQ, IN_OBJ },
+	{ SN_WQ, OP_CREATE_RQ, OP_QUERY_RQ, IN_OBJ },
+	{ SN_SRQ, OP_CREATE_RMP, OP_QUERY_RMP, IN_OBJ },
+	{ SN_TIS, OP_CREATE_TIS, OP_QUERY_TIS, IN_OBJ },
+	{ SN_RQT, OP_CREATE_RQT, OP_QUERY_RQT, IN_OBJ },
+	{ SN_FLOW_COUNTER, OP_QUERY_FLOW_COUNTER, OP_QUERY_FLOW_COUNTER, QUERY_FLOW_COUNTER },
+};
+
+/* Replaces a raw packet QP of verbs by the part of it whose command this is; an RSS QP has only a
+ * TIR. */
+static void select_part(struct sn_cmd *cmd)
+{
+	const struct sn_raw *raw = cmd->obj;
+
+	switch (cmd->opcode) {
+	case OP_MODIFY_TIR:
+	case OP_QUERY_TIR:
+		cmd->kind = SN_TIR;
+		cmd->obj = raw->tir;
+		break;
+	case OP_MODIFY_SQ:
+	case OP_QUERY_SQ:
+		cmd->kind = SN_SQ;
+		cmd->obj = raw->sq;
+		break;
+	case OP_MODIFY_RQ:
+	case OP_QUERY_RQ:
+		cmd->kind = SN_RQ;
+		cmd->obj = raw->rq;
+		break;
+	case OP_MODIFY_TIS:
+	case OP_QUERY_TIS:
+		cmd->kind = SN_TIS;
+		cmd->obj = raw->sq ? raw->sq->eth->tis : NULL;
+		break;
+	}
+}
+
 /* True unless a MODIFY or QUERY command names another object than that of its handle. The kernel
  * makes the same check. */
-static bool names_own_object(const struct sn_cmd *cmd, enum sn_cmd_class class)
+static bool names_own_object(struct sn_cmd *cmd, enum sn_cmd_class class)
 {
-	static const uint8_t
-		family[] = { [SN_MKEY] = 0x2, [SN_CQ] = 0x4, [SN_QP] = 0x5, [SN_SRQ] = 0x9 };
+	const struct family *f = families, *end = f + sizeof(families) / sizeof(families[0]);
 
 	if (class != SN_CMD_MODIFY && class != SN_CMD_QUERY)
 		return true;
-	return cmd->in_len >= 0xc && cmd->opcode >> 8 == family[cmd->kind] &&
-	       nic_get(cmd->in, IN_OBJ) == sn_obj_number(cmd->kind, cmd->obj);
+	if (cmd->kind == SN_RAW)
+		select_part(cmd);
+	if (cmd->kind == SN_IND_TABLE) {
+		cmd->obj = ((const struct sn_ind_table *)cmd->obj)->rqt;
+		cmd->kind = SN_RQT;
+	}
+	for (; cmd->obj && f < end; f++)
+		if (f->kind == cmd->kind && cmd->opcode >= f->first && cmd->opcode <= f->last)
+			return cmd->in_len >= (f->number >> 16) + 4 &&
+			       nic_get(cmd->in, f->number) == sn_obj_number(cmd->kind, cmd->obj);
+	return false;
 }
 
 static uint8_t run(struct sn_cmd *cmd, const struct command *c)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The commands of indirect memory keys with pieces of equal size (access mode KSM).
+ * The commands of indirect memory keys with pieces of equal size (access mode KSM), and
+ * with a single piece of any size (access mode KLM), as DPDK creates them for counters.
  * Keys of other modes cannot be created by a command; regions are registered in
  * uverbs_mr.c. Entries are checked when the key is created and again at each access
  * (mem.c), because a region may be deregistered before the key is destroyed (UCX
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 
 #define W(off)	 ((off) / 4)
+#define MODE_KLM 2u
 #define MODE_KSM 3u
 #define ANY_QP	 0xffffffu
 #define KLM_SIZE 16u
@@ -21,7 +23,9 @@
  * the device reports none. 31: the field has five bits in UCX's layout. */
 #define MIN_LOG_ENTITY 12u
 #define MAX_LOG_ENTITY 31u
-#define ATOMIC_ALIGN   8u /* bytes of the largest atomic in the capabilities */
+/* log_size of a key with a single piece: larger than any offset */
+#define WHOLE	     63u
+#define ATOMIC_ALIGN 8u /* bytes of the largest atomic in the capabilities */
 
 static const uint32_t create_mask[W(CMD_KLM)] = {
 	[W(0x00)] = 0xffffffff,		  [W(0x04)] = 0x0000ffff,
@@ -50,7 +54,7 @@ static uint8_t read_context(struct sn_cmd *cmd, struct sn_mr *key)
 	key->iova = nic_get64(mkc, MKC_START);
 	key->len = nic_get64(mkc, MKC_LEN);
 	key->access = rights(mkc);
-	if (nic_get(mkc, MKC_MODE) != MODE_KSM || nic_get(mkc, MKC_MODE_HI))
+	if (nic_get(mkc, MKC_MODE) < MODE_KLM || nic_get(mkc, MKC_MODE_HI))
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200001, "unsupported access mode");
 	if (nic_get(mkc, MKC_QPN) != ANY_QP)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200002,
@@ -76,18 +80,36 @@ static uint64_t needed(const struct sn_mr *key, uint32_t log_entity)
 	return ((before + (key->len - 1)) >> log_entity) + 1;
 }
 
+/* The entries after the first one must be zeros. */
+static uint8_t check_single(struct sn_cmd *cmd, const struct sn_mr *key)
+{
+	uint32_t more = 0;
+	size_t at;
+
+	if (nic_get(cmd->in + CMD_MKC, MKC_LOG_ENTITY))
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x20000c, "KLM with a page size");
+	for (at = CMD_KLM + KLM_SIZE; at + 4 <= cmd->in_len; at += 4)
+		more |= nic_word(cmd->in, (uint32_t)at);
+	if (more || nic_get(cmd->in + CMD_KLM, KLM_BYTES) < key->len)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x20000d,
+				   "KLM of more than one piece not supported");
+	return SN_OK;
+}
+
 static uint8_t check_list(struct sn_cmd *cmd, const struct sn_mr *key, uint32_t log_entity)
 {
 	uint32_t n = nic_get(cmd->in, CREATE_MKEY_ACTUAL);
 	uint32_t room = nic_get(cmd->in + CMD_MKC, MKC_OCTWORDS);
 
-	if (log_entity < MIN_LOG_ENTITY || log_entity > MAX_LOG_ENTITY)
+	if (log_entity != WHOLE && (log_entity < MIN_LOG_ENTITY || log_entity > MAX_LOG_ENTITY))
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200005, "unsupported size of a piece");
 	if (room > 1u << SN_MAX_KSM_LOG || n > room || n < needed(key, log_entity))
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x200006, "too many or too few entries");
 	if (cmd->in_len < CMD_KLM + (size_t)n * KLM_SIZE)
 		return sn_cmd_fail(cmd, SN_ST_BAD_INP_LEN, 0x200007,
 				   "input too short for its list of entries");
+	if (log_entity == WHOLE)
+		return check_single(cmd, key);
 	return sn_cmd_reserved_rest(cmd, CMD_KLM + (size_t)n * KLM_SIZE);
 }
 
@@ -125,6 +147,8 @@ uint8_t sn_cmd_create_mkey(struct sn_cmd *cmd)
 		return sn_cmd_fail(cmd, SN_ST_BAD_OUTP_LEN, 0x200009, "output too short");
 	n = nic_get(cmd->in, CREATE_MKEY_ACTUAL);
 	log_entity = nic_get(cmd->in + CMD_MKC, MKC_LOG_ENTITY);
+	if (nic_get(cmd->in + CMD_MKC, MKC_MODE) == MODE_KLM)
+		log_entity = WHOLE;
 	st = read_context(cmd, &from);
 	if (!st)
 		st = check_list(cmd, &from, log_entity);
@@ -171,13 +195,14 @@ uint8_t sn_cmd_query_mkey(struct sn_cmd *cmd)
 	nic_set(mkc, MKC_LR, key->ksm->local_read);
 	nic_set(mkc, MKC_RELAXED_WRITE, key->ksm->relaxed_write);
 	nic_set(mkc, MKC_RELAXED_READ, key->ksm->relaxed_read);
-	nic_set(mkc, MKC_MODE, MODE_KSM);
+	nic_set(mkc, MKC_MODE, key->ksm->log_size == WHOLE ? MODE_KLM : MODE_KSM);
 	nic_set(mkc, MKC_QPN, ANY_QP);
 	nic_set(mkc, MKC_TAG, key->lkey & 0xff);
 	nic_set(mkc, MKC_PD, key->pdn);
 	nic_set64(mkc, MKC_START, key->iova);
 	nic_set64(mkc, MKC_LEN, key->len);
 	nic_set(mkc, MKC_OCTWORDS, key->ksm->n);
-	nic_set(mkc, MKC_LOG_ENTITY, key->ksm->log_size);
+	if (key->ksm->log_size != WHOLE)
+		nic_set(mkc, MKC_LOG_ENTITY, key->ksm->log_size);
 	return SN_OK;
 }

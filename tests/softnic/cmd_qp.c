@@ -131,7 +131,7 @@ static uint8_t qp_links(struct sn_cmd *cmd, struct sn_qp *qp)
  * 1 default, 2 real time (mlx5_ifc.h). The default is the device's format; UCX requests it on
  * every device.
  */
-static bool ts_format_ok(uint8_t cap, uint32_t format)
+bool sn_ts_format_ok(uint8_t cap, uint32_t format)
 {
 	switch (format) {
 	case 0:
@@ -151,7 +151,7 @@ static uint8_t qp_features(struct sn_cmd *cmd, struct sn_qp *qp)
 
 	qp->ts_format = (uint8_t)nic_get(q, QPC_TS_FORMAT);
 	qp->cd_master = nic_get(q, QPC_CD_MASTER);
-	if (!ts_format_ok(cfg->ts_format, qp->ts_format))
+	if (!sn_ts_format_ok(cfg->ts_format, qp->ts_format))
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500010,
 				   "ts_format not supported by the device");
 	if (nic_get(q, QPC_CD) && !cfg->cd)

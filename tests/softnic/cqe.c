@@ -8,8 +8,10 @@
  * has only entry 0 and cannot overrun.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "eng.h"
+#include "eth.h"
 
 #define CI_MASK	      0xffffffu
 #define ARM_SOLICITED (1u << 24)
@@ -32,22 +34,37 @@ static void fail(struct sn_eng *e, struct sn_cq *cq, uint8_t syndrome)
 	sn_event_async_cq(e->dev, cq, SN_ASYNC_CQ_ERR);
 }
 
+/*
+ * Compares the indices modulo twice the CQ's size. Drivers need not store all 24 bits of the
+ * consumer index: DPDK counts the completions of a send queue with 16 bits.
+ */
 static bool overrun(struct sn_eng *e, struct sn_cq *cq)
 {
 	struct sn_cq_eng *c = cq->eng;
-	uint32_t size = 1u << cq->log_size;
+	uint32_t size = 1u << cq->log_size, mask = 2 * size - 1;
 
 	if (cq->oi || cq->cc || !cq->dbr)
 		return false;
-	if (((cq->pi - c->ci) & CI_MASK) >= size)
+	if (((cq->pi - c->ci) & mask) >= size)
 		c->ci = be32toh(dbr_load(c, 0)) & CI_MASK;
-	if (((cq->pi - c->ci) & CI_MASK) < size)
+	if (((cq->pi - c->ci) & mask) < size)
 		return false;
 	sn_violation(&e->dev->stats.cq_overrun,
 		     "dropping completion: CQ 0x%x overrun, all %u entries are unread", cq->cqn,
 		     size);
 	fail(e, cq, SN_CQ_OVERRUN);
 	return true;
+}
+
+/* The fields of a received frame. The flow tag takes the place of the QP number. */
+static void fill_eth(uint8_t cqe[64], const struct sn_cqe_eth *eth)
+{
+	sn_put32(cqe + 12, eth->hash);
+	cqe[16] = eth->hash_type;
+	cqe[20] = eth->csum >> 8;
+	cqe[21] = (uint8_t)eth->csum;
+	sn_put32(cqe + 28, (uint32_t)eth->type << 16 | eth->vlan);
+	sn_put32(cqe + 56, eth->flow_tag & 0xffffff);
 }
 
 static void fill(uint8_t cqe[64], const struct sn_cq *cq, const struct sn_qp *qp,
@@ -70,6 +87,13 @@ static void fill(uint8_t cqe[64], const struct sn_cq *cq, const struct sn_qp *qp
 	memcpy(cqe + 36, &a->imm, 4);
 	sn_put32(cqe + 44, a->byte_cnt);
 	sn_put64(cqe + 48, now);
+	if (a->eth)
+		fill_eth(cqe, a->eth);
+}
+
+static uint64_t stamp(struct sn_eng *e, const struct sn_qp *qp)
+{
+	return sn_clock_stamp(e, sn_clock_real(e->dev, qp));
 }
 
 static void set_due(struct sn_eng *e, struct sn_cq *cq, uint64_t due)
@@ -128,7 +152,7 @@ static bool put(struct sn_eng *e, struct sn_cq *cq, const struct sn_qp *qp,
 
 	if (cq->error || !cq->eng || overrun(e, cq))
 		return false;
-	fill(cqe, cq, qp, a, e->now);
+	fill(cqe, cq, qp, a, stamp(e, qp));
 	memcpy(&last, cqe + 60, 4);
 	if (sn_mem_write(cq->eng->gpu, at, cqe, 60)) {
 		fail(e, cq, SN_CQ_ACCESS);
@@ -207,4 +231,38 @@ void sn_cq_scan_arms(struct sn_eng *e, bool rung)
 		c->arm_word = word;
 		sn_cq_arm(e, c->cq, be32toh(word));
 	}
+}
+
+void sn_eng_cq_add(struct sn_dev *dev, struct sn_cq *cq)
+{
+	struct sn_eng *e = dev->eng;
+	struct sn_cq_eng *c;
+
+	if (!e)
+		return;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return;
+	c->cq = cq;
+	c->arm_word = cq->channel ? SN_ARM_NONE : 0;
+	c->gpu = sn_mem_is_gpu(cq->buf, 64);
+	c->dbr_gpu = cq->dbr && sn_mem_is_gpu(cq->dbr, 8);
+	SN_LINK(&e->cqs, c, next, at);
+	e->ncqs++;
+	cq->eng = c;
+	sn_uar_list(e);
+	sn_eng_kick(dev);
+}
+
+void sn_eng_cq_remove(struct sn_dev *dev, struct sn_cq *cq)
+{
+	struct sn_cq_eng *c = cq->eng;
+
+	if (!c || !dev->eng)
+		return;
+	SN_UNLINK(c, next, at);
+	dev->eng->ncqs--;
+	dev->eng->ndue -= c->due != 0;
+	cq->eng = NULL;
+	free(c);
 }

@@ -322,6 +322,9 @@ struct sn_eng {
 	uint64_t probe_wait_min; /* minimum wait before the first probe, ns: see window.c */
 	uint64_t last_arrival;
 
+	struct sn_eth_port *eth;      /* the Ethernet port (eth_wire.c); NULL: not open */
+	struct sn_eth_port *eth_left; /* in a forked child: that of the parent, never used */
+	int eth_fd;		      /* its socket when the last pass ended; NIC thread only */
 	uint64_t rng, started;
 	bool stalled;
 	FILE *pcap;
@@ -492,6 +495,7 @@ void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 
 /* cqe.c */
 struct sn_cqe_args {
+	const struct sn_cqe_eth *eth; /* see eth.h; NULL: not a received Ethernet frame */
 	uint8_t opcode, synd, vendor, wqe_opcode;
 	bool solicited;
 	uint16_t counter, slid;
@@ -542,8 +546,6 @@ bool sn_mr_allows(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,
 		  uint32_t access);
 int sn_mr_read(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
 	       uint32_t access, void *dst);
-int sn_mr_write(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
-		uint32_t access, const void *src);
 /* Returns the region that holds an atomic's word of `size` bytes, and the word's address in
  * this process in *va; NULL: refused. */
 struct sn_mr *sn_mr_word(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr,

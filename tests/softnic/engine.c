@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "eng.h"
+#include "eth.h"
 
 #define STOP_LIMIT_S  5
 #define STALL_STEP_NS 1000000ull
@@ -50,6 +51,8 @@ void sn_qp_wake(struct sn_eng *e, struct sn_qp_eng *q)
 /* True if the queue pair has no work until a doorbell, a packet or a state change wakes it. */
 static bool is_idle(const struct sn_qp_eng *q)
 {
+	if (q->qp->eth)
+		return sn_eth_sq_idle(q);
 	return q->req.head == q->req.tail && q->sq.fetch == q->sq.pi &&
 	       q->rsp.job_head == q->rsp.job_tail && !q->rsp.ack_due && !q->rsp.nak_due;
 }
@@ -70,6 +73,8 @@ static bool serve_qp(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	bool any = false;
 
+	if (q->qp->eth)
+		return sn_eth_sq_serve(e, q);
 	if (may_answer(e, q))
 		any |= sn_rsp_send(e, q);
 	switch (q->qp->state) {
@@ -134,11 +139,15 @@ static void fail_with_cq(struct sn_eng *e)
 
 	e->cq_failed = false;
 	for (q = e->qps; q; q = q->next) {
-		const struct sn_qp *qp = q->qp;
+		struct sn_qp *qp = q->qp;
 
 		if (qp->state < SN_QPS_RTR || qp->state == SN_QPS_ERR ||
 		    !((qp->scq && qp->scq->error) || (qp->rcq && qp->rcq->error)))
 			continue;
+		if (qp->eth) {
+			sn_eth_qp_modify(e->dev, qp, SN_QPS_ERR);
+			continue;
+		}
 		sn_event_async_qp(e->dev, q->qp, SN_ASYNC_QP_FATAL);
 		sn_qp_to_error(e, q);
 	}
@@ -194,6 +203,8 @@ bool sn_eng_pass(struct sn_eng *e)
 	sn_guard_pass();
 	sn_gpu_fresh();
 	any = sn_wire_poll(e);
+	if (e->eth)
+		any |= sn_eth_poll(e);
 	any |= sn_uar_poll(e);
 	any |= sn_uar_sweep(e);
 	any |= sn_uar_settle(e);
@@ -205,6 +216,8 @@ bool sn_eng_pass(struct sn_eng *e)
 	sn_cq_due(e);
 	sn_mem_settle();
 	sn_wire_flush(e);
+	if (e->eth)
+		sn_eth_flush(e);
 	if (any)
 		e->last_active = e->now;
 	return any;
@@ -233,6 +246,7 @@ static void *nic_thread(void *arg)
 		stall = sn_fault_stall(e);
 		any = !stall && sn_eng_pass(e);
 		ns = any ? 0 : sn_wait_time(e);
+		e->eth_fd = sn_eth_fd(e); /* the front may close the port after the unlock */
 		pthread_mutex_unlock(&e->dev->lock);
 		if (stall)
 			sleep_stalled(stall);
@@ -259,19 +273,25 @@ static int spawn(struct sn_eng *e)
 
 /* ---- fork ---- */
 
+/* The engine whose thread runs. The handler of uverbs_context.c, which clears sn_dev, runs before
+ * the one below. */
+static struct sn_eng *of_thread;
+
 static void forked_child(void)
 {
-	struct sn_eng *e = sn_dev ? sn_dev->eng : NULL;
+	struct sn_eng *e = of_thread;
 
-	if (!e || !e->running)
+	if (!e)
 		return;
-	pthread_mutex_init(&sn_dev->lock, NULL);
+	of_thread = NULL;
+	pthread_mutex_init(&e->dev->lock, NULL);
 	e->running = false;
 	e->dead = true;
 	close(e->sock);
 	close(e->evfd);
 	e->sock = e->evfd = -1;
 	e->pcap = NULL;
+	sn_eth_close(e);
 }
 
 static void register_atfork(void)
@@ -313,6 +333,7 @@ static void destroy(struct sn_dev *dev)
 	struct sn_eng *e = dev->eng;
 
 	sn_pcap_close(e);
+	sn_eth_close(e);
 	sn_wire_close(e);
 	sn_writers_free(&e->writers);
 	if (e->evfd >= 0)
@@ -339,6 +360,7 @@ int sn_eng_start(struct sn_dev *dev)
 		destroy(dev);
 		return err;
 	}
+	of_thread = dev->eng;
 	pthread_once(&once, register_atfork);
 	return 0;
 }
@@ -365,6 +387,7 @@ void sn_eng_stop(struct sn_dev *dev)
 	if (!e)
 		return;
 	if (e->running) {
+		of_thread = NULL;
 		__atomic_store_n(&e->stop, 1, __ATOMIC_RELEASE);
 		sn_eng_kick(dev);
 		if (!join_thread(e)) { /* the thread still uses *e, so *e is not freed */
@@ -403,6 +426,11 @@ static uint32_t qp_mtu(const struct sn_dev *dev, const struct sn_qp *qp)
 	if (qp->type != SN_QPT_UD && qp->path_mtu >= 1 && qp->path_mtu <= 5)
 		return 128u << qp->path_mtu;
 	return dev->cfg.mtu >= 256 && dev->cfg.mtu <= 4096 ? dev->cfg.mtu : 4096;
+}
+
+int sn_eng_eth_open(struct sn_dev *dev)
+{
+	return dev->eng ? sn_eth_open(dev->eng) : -ENODEV;
 }
 
 int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp)
@@ -446,6 +474,8 @@ void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
 	if (!q || !e)
 		return;
 	answer_now(e, q);
+	if (qp->eth)
+		sn_eth_sq_reset(e, q);
 	if (!e->dead)
 		/* take doorbells now: a later pass would find no QP and count a violation */
 		sn_uar_drain(e, qp->uar);
@@ -473,6 +503,17 @@ void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from
 
 	if (!q || !e)
 		return;
+	if (qp->eth) {
+		if (qp->state == SN_QPS_RST && !e->dead)
+			sn_uar_drain(e, qp->uar);
+		if (qp->state == SN_QPS_RST)
+			reset(q);
+		sn_eth_state(e, q, from);
+		sn_qp_wake(e, q);
+		sn_eng_rts_count(e, q);
+		sn_eng_kick(dev);
+		return;
+	}
 	if (qp->state == SN_QPS_RST || qp->state == SN_QPS_ERR)
 		answer_now(e, q);
 	switch (qp->state) {
@@ -517,6 +558,14 @@ void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from
 	sn_eng_kick(dev);
 }
 
+void sn_eth_qp_modify(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state to)
+{
+	enum sn_qp_state from = qp->state;
+
+	qp->state = to;
+	sn_eng_qp_state(dev, qp, from);
+}
+
 void sn_eng_qp_query(struct sn_qp *qp, uint32_t *sq_psn, uint32_t *rq_psn, uint16_t *sq_ci)
 {
 	const struct sn_qp_eng *q = qp->eng;
@@ -529,38 +578,4 @@ void sn_eng_qp_query(struct sn_qp *qp, uint32_t *sq_psn, uint32_t *rq_psn, uint1
 bool sn_eng_qp_draining(const struct sn_qp *qp)
 {
 	return qp->state == SN_QPS_SQD && qp->eng && !qp->eng->req.drained;
-}
-
-void sn_eng_cq_add(struct sn_dev *dev, struct sn_cq *cq)
-{
-	struct sn_eng *e = dev->eng;
-	struct sn_cq_eng *c;
-
-	if (!e)
-		return;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return;
-	c->cq = cq;
-	c->arm_word = cq->channel ? SN_ARM_NONE : 0;
-	c->gpu = sn_mem_is_gpu(cq->buf, 64);
-	c->dbr_gpu = cq->dbr && sn_mem_is_gpu(cq->dbr, 8);
-	SN_LINK(&e->cqs, c, next, at);
-	e->ncqs++;
-	cq->eng = c;
-	sn_uar_list(e);
-	sn_eng_kick(dev);
-}
-
-void sn_eng_cq_remove(struct sn_dev *dev, struct sn_cq *cq)
-{
-	struct sn_cq_eng *c = cq->eng;
-
-	if (!c || !dev->eng)
-		return;
-	SN_UNLINK(c, next, at);
-	dev->eng->ncqs--;
-	dev->eng->ndue -= c->due != 0;
-	cq->eng = NULL;
-	free(c);
 }

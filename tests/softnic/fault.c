@@ -7,7 +7,9 @@
  * stalls at the end of each period. Injected failures of commands, calls and queue
  * pairs are in cmd.c, uverbs.c and requester.c.
  */
-#include "eng.h"
+#include "eth_wire.h"
+
+#define HELD_NS 1000000ull /* a packet that has no successor is held no longer */
 
 #define RESV8A 4u /* offset in the BTH of the byte that the ICRC does not cover */
 
@@ -68,7 +70,7 @@ void sn_fault_send(struct sn_eng *e, struct sn_pkt *p)
 	p->corrupt = happens(e, cfg->corrupt_ppm);
 	if (!e->held && happens(e, cfg->reorder_ppm)) {
 		e->held = p;
-		p->due = e->now + 1000000;
+		p->due = e->now + HELD_NS;
 		return;
 	}
 	pass_on(e, p);
@@ -84,6 +86,92 @@ void sn_fault_corrupt(struct sn_eng *e, struct sn_pkt *p)
 		at += 8;
 	p->data[at / 8] ^= 1u << at % 8;
 }
+
+/* ---- frames of raw Ethernet ---- */
+
+static void delay_frame(struct sn_eng *e, struct sn_frame *f)
+{
+	struct sn_frame **at = &e->eth->delayed;
+
+	f->due = e->now + e->dev->cfg.delay_us * 1000ull;
+	while (*at && (*at)->due <= f->due)
+		at = &(*at)->next;
+	f->next = *at;
+	*at = f;
+}
+
+static void pass_frame(struct sn_eng *e, struct sn_frame *f)
+{
+	struct sn_frame *held = e->eth->held;
+
+	if (e->dev->cfg.delay_us)
+		delay_frame(e, f);
+	else
+		sn_eth_emit(e, f);
+	if (held && held != f) {
+		e->eth->held = NULL;
+		pass_frame(e, held);
+	}
+}
+
+void sn_fault_frame(struct sn_eng *e, struct sn_frame *f)
+{
+	const struct sn_cfg *cfg = &e->dev->cfg;
+	struct sn_frame *twin;
+
+	if (happens(e, cfg->loss_ppm)) {
+		e->dev->stats.eth_tx_lost++;
+		sn_frame_put(e, f);
+		return;
+	}
+	if (happens(e, cfg->dup_ppm) && (twin = sn_frame_copy(e, f))) {
+		e->dev->stats.eth_tx_duplicated++;
+		pass_frame(e, twin);
+	}
+	f->corrupt = happens(e, cfg->corrupt_ppm);
+	if (!e->eth->held && happens(e, cfg->reorder_ppm)) {
+		e->eth->held = f;
+		f->due = e->now + HELD_NS;
+		return;
+	}
+	pass_frame(e, f);
+}
+
+void sn_fault_control(struct sn_eng *e, struct sn_frame *f)
+{
+	if (happens(e, e->dev->cfg.loss_ppm))
+		sn_frame_put(e, f);
+	else
+		pass_frame(e, f);
+}
+
+/* Flips one bit of the frame. Its frame check sequence is already in the VXLAN header. */
+void sn_fault_flip(struct sn_eng *e, struct sn_frame *f)
+{
+	uint32_t at = draw(e) % (8 * f->len);
+
+	f->data[at / 8] ^= 1u << at % 8;
+}
+
+bool sn_fault_frames_due(struct sn_eng *e, bool all)
+{
+	struct sn_frame *f;
+	bool any = false;
+
+	if ((f = e->eth->held) && (all || f->due <= e->now)) {
+		e->eth->held = NULL;
+		pass_frame(e, f);
+		any = true;
+	}
+	while ((f = e->eth->delayed) && (all || f->due <= e->now)) {
+		e->eth->delayed = f->next;
+		sn_eth_emit(e, f);
+		any = true;
+	}
+	return any;
+}
+
+/* ---- the NIC ---- */
 
 /* Returns the ns until the end of the stall; 0: no stall. */
 uint64_t sn_fault_stall(struct sn_eng *e)

@@ -70,10 +70,12 @@ struct sn_ctx {
 	int fds; /* number of the application's descriptors of this open */
 	bool ready;
 	struct sn_event_queue *async;
+	struct sn_td *td; /* transport domain of its raw packet QPs, see sn_ctx_tis(); NULL: none */
 };
 
 struct sn_front {
 	struct sn_table pds, mrs, umems, cqs, qps, srqs;
+	struct sn_table tds, tiss, rqts, tirs, counter_sets, flow_counters;
 	struct sn_handle handles[SN_HANDLES];
 	uint32_t next_handle, live;
 	uint32_t next_uar;
@@ -138,6 +140,13 @@ struct sn_ctx *sn_ctx_of_fd(int fd); /* NULL: not a descriptor of the NIC */
 void sn_ctx_dup(int fd);	     /* call it for each descriptor that dup() etc. made */
 void sn_fd_closing(int fd);	     /* call it before the application's close */
 bool sn_any_open(void);
+
+/* ---- preload_net.c ---- */
+/* Answers an ioctl() about the NIC's network interface: *rc is 0 or -errno. Returns false for
+ * other requests and interfaces, and in processes that did not open the NIC. */
+bool sn_net_ioctl(unsigned long request, void *arg, long *rc);
+void sn_net_opened(int fd);	 /* a netlink socket for links and routes */
+void sn_net_closing(int fd);	 /* call it before the application's close */
 const char *sn_sysfs_root(void); /* the folder to which /sys is redirected; never NULL */
 long sn_ctx_ioctl(struct sn_ctx *ctx, void *arg);
 
@@ -145,12 +154,14 @@ long sn_ctx_ioctl(struct sn_ctx *ctx, void *arg);
 uint32_t sn_table_add(struct sn_table *t, void *obj); /* returns the index; UINT32_MAX: full */
 void sn_table_del(struct sn_table *t, uint32_t idx);
 void *sn_table_get(const struct sn_table *t, uint32_t idx);
+/* Assigns a number (an index of the table) and a handle to obj. If that fails, obj has neither,
+ * and the result is -ENOMEM. */
+int sn_obj_publish(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind, struct sn_table *t,
+		   void *obj, uint32_t *idx, uint32_t *handle);
 uint32_t sn_handle_add(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind, void *obj);
 void *sn_handle_get(struct sn_dev *dev, struct sn_ctx *ctx, uint64_t handle, enum sn_kind kind);
 void sn_handle_del(struct sn_dev *dev, uint32_t handle);
-/* Number and handle of a CQ, QP, SRQ or indirect key. */
-uint32_t sn_obj_number(enum sn_kind kind, const void *obj);
-uint32_t sn_obj_handle(enum sn_kind kind, const void *obj);
+void sn_handle_hide(struct sn_dev *dev, uint32_t handle); /* makes the object an SN_PART */
 int sn_obj_destroy(struct sn_dev *dev, enum sn_kind kind, void *obj);
 void sn_ctx_destroy_objects(struct sn_dev *dev, struct sn_ctx *ctx);
 
@@ -173,6 +184,8 @@ struct sn_uar *sn_find_uar(struct sn_dev *dev, uint32_t id);
 int sn_cq_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_cq *cq);
 int sn_cq_destroy(struct sn_dev *dev, struct sn_cq *cq);
 int sn_qp_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_qp *qp);
+/* As sn_qp_add(), with a handle of another kind: SN_SQ, SN_RQ or SN_WQ. */
+int sn_qp_add_as(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_qp *qp, enum sn_kind kind);
 int sn_qp_destroy(struct sn_dev *dev, struct sn_qp *qp);
 int sn_srq_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_srq *srq);
 int sn_srq_destroy(struct sn_dev *dev, struct sn_srq *srq);
@@ -227,7 +240,8 @@ struct sn_method {
 	sn_method_fn fn;
 };
 extern const struct sn_method sn_methods_dev[], sn_methods_obj[], sn_methods_srq[], sn_methods_mr[],
-	sn_methods_devx[], sn_methods_devx_events[];
+	sn_methods_devx[], sn_methods_devx_events[], sn_methods_flow[], sn_methods_counters[],
+	sn_methods_wq[];
 
 /* ---- uverbs_mr.c ---- */
 /* True for GPU memory that cannot be registered by address in this configuration. */
@@ -238,7 +252,7 @@ int sn_map_dmabuf(struct sn_call *c, int fd, uint64_t off, uint64_t len, uint32_
 		  struct sn_mapping *map, uint64_t *va);
 
 /* uverbs_devx.c: returns the object whose handle is in attribute id, if DEVX commands may use it
- * (QP, CQ, RMP or SRQ, indirect key); otherwise NULL. */
+ * (QP, CQ, RMP or SRQ, indirect key, Ethernet objects); otherwise NULL. */
 void *sn_devx_obj(struct sn_call *c, uint16_t id, enum sn_kind *kind);
 
 /* uverbs_write.c, uverbs_qp.c and others: commands of the older write() interface, which
@@ -252,8 +266,45 @@ int sn_write_reg_mr(struct sn_call *c);
 int sn_write_rereg_mr(struct sn_call *c);
 int sn_write_modify_srq(struct sn_call *c);
 int sn_write_query_srq(struct sn_call *c);
+int sn_write_create_flow(struct sn_call *c);
+int sn_write_destroy_flow(struct sn_call *c);
+
+/* ---- uverbs_flow.c, uverbs_counters.c ---- */
+struct sn_rule;
+struct sn_flow_counter;
+bool sn_net_raw(void); /* the thread has CAP_NET_RAW, which raw QPs and flow rules require */
+int sn_flow_refuse(int rc, const char *why); /* traces the reason and returns rc */
+/* Creates a rule. -EEXIST: it contradicts one with the same order, mask and match. */
+int sn_flow_add(struct sn_call *c, struct sn_rule *from, struct sn_rule **rule);
+/* True if a match on the Ethernet or IPv4 destination selects multicast only. */
+bool sn_flow_multicast(const uint8_t *match, const uint8_t *mask);
+/* Binds a counters object to a new rule, whose driver data is in UHW_IN. Returns 0 or -errno; on
+ * success *counter is what the rule counts in. */
+int sn_counters_bind(struct sn_call *c, void *counters, struct sn_flow_counter **counter);
+
+/* ---- uverbs_raw.c, uverbs_wq.c: queues of Ethernet frames, see eth.h ---- */
+struct sn_raw;
+struct ib_uverbs_ex_modify_qp;
+struct ib_uverbs_query_qp_resp;
+/* The part of the verbs methods of QPs for raw packet and RSS QPs. */
+int sn_raw_create(struct sn_call *c);
+int sn_raw_destroy_call(struct sn_call *c, struct sn_raw *raw);
+/* to: the state that the call requests; its attribute mask contains known bits only. */
+int sn_raw_modify(struct sn_call *c, struct sn_raw *raw, const struct ib_uverbs_ex_modify_qp *in,
+		  enum sn_qp_state to);
+int sn_raw_query(const struct sn_raw *raw, struct ib_uverbs_query_qp_resp *r);
+/* Allocates an SQ or RQ; NULL: no memory. sn_eth_qp_own() gives it to the device or frees it. */
+struct sn_qp *sn_eth_qp_alloc(enum sn_qp_type type);
+int sn_eth_qp_own(struct sn_call *c, struct sn_qp *qp, enum sn_kind kind);
+/* uverbs_objs.c: the time stamp format of a queue that uses cq, or -EOPNOTSUPP. */
+int sn_cq_ts_format(const struct sn_cfg *cfg, const struct sn_cq *cq);
+int sn_write_modify_wq(struct sn_call *c);
+int sn_write_create_rwq_ind_table(struct sn_call *c);
 
 /* ---- cmd.c: firmware ---- */
+/* Number and handle of an object that DEVX commands can use. */
+uint32_t sn_obj_number(enum sn_kind kind, const void *obj);
+uint32_t sn_obj_handle(enum sn_kind kind, const void *obj);
 enum sn_status {
 	SN_OK = 0,
 	SN_ST_BAD_OP = 0x2,
@@ -295,6 +346,9 @@ enum sn_cmd_class { SN_CMD_GENERAL, SN_CMD_CREATE, SN_CMD_MODIFY, SN_CMD_QUERY }
 int sn_cmd_exec(struct sn_cmd *cmd, enum sn_cmd_class class);
 /* Stores the syndrome, traces the reason and returns status. */
 uint8_t sn_cmd_fail(struct sn_cmd *cmd, uint8_t status, uint32_t syndrome, const char *why);
+/* True if the context of the command created the object with this handle. The kernel gives each
+ * context a user ID, and the firmware refuses numbers of objects of another one. */
+bool sn_cmd_owns(const struct sn_cmd *cmd, uint32_t handle);
 /* Requires zeros in all bits of the input that are not set in mask, and after the mask. words:
  * length of mask. */
 uint8_t sn_cmd_reserved(struct sn_cmd *cmd, const uint32_t *mask, uint32_t words);
@@ -332,8 +386,30 @@ uint8_t sn_cmd_query_qp(struct sn_cmd *cmd);
 uint8_t sn_cmd_create_rmp(struct sn_cmd *cmd);
 uint8_t sn_cmd_modify_rmp(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_rmp(struct sn_cmd *cmd);
+/* cmd_qp.c: whether a device with capability cap supports a queue's ts_format */
+bool sn_ts_format_ok(uint8_t cap, uint32_t format);
 uint8_t sn_cmd_create_mkey(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_mkey(struct sn_cmd *cmd);
+uint8_t sn_cmd_alloc_td(struct sn_cmd *cmd);
+uint8_t sn_cmd_alloc_q_counter(struct sn_cmd *cmd);
+uint8_t sn_cmd_query_q_counter(struct sn_cmd *cmd);
+uint8_t sn_cmd_create_tis(struct sn_cmd *cmd);
+uint8_t sn_cmd_modify_tis(struct sn_cmd *cmd);
+uint8_t sn_cmd_query_tis(struct sn_cmd *cmd);
+uint8_t sn_cmd_create_rqt(struct sn_cmd *cmd);
+uint8_t sn_cmd_modify_rqt(struct sn_cmd *cmd);
+uint8_t sn_cmd_query_rqt(struct sn_cmd *cmd);
+uint8_t sn_cmd_create_tir(struct sn_cmd *cmd);
+uint8_t sn_cmd_modify_tir(struct sn_cmd *cmd);
+uint8_t sn_cmd_query_tir(struct sn_cmd *cmd);
+uint8_t sn_cmd_create_sq(struct sn_cmd *cmd);
+uint8_t sn_cmd_modify_sq(struct sn_cmd *cmd);
+uint8_t sn_cmd_query_sq(struct sn_cmd *cmd);
+uint8_t sn_cmd_create_rq(struct sn_cmd *cmd);
+uint8_t sn_cmd_modify_rq(struct sn_cmd *cmd);
+uint8_t sn_cmd_query_rq(struct sn_cmd *cmd);
+uint8_t sn_cmd_alloc_flow_counter(struct sn_cmd *cmd);
+uint8_t sn_cmd_query_flow_counter(struct sn_cmd *cmd);
 
 /* ---- for tests, which find these by dlsym ---- */
 /* The nth command from now on fails with this status and syndrome, and the nth uverbs call fails
@@ -353,5 +429,15 @@ bool sn_export_of(int fd, uint64_t off, uint64_t len, struct sn_export *found);
 
 /* ---- stats.c ---- */
 void sn_stats_save(struct sn_dev *dev);
+/* Makes room for entry n of an array of records. False: n is SN_GONE_MAX, or no memory. */
+bool sn_stats_grow(void **array, uint32_t n, size_t size);
+
+/* ---- stats_eth.c: SQs, RQs and flow rules ---- */
+struct sn_rule;
+void sn_stats_eth_gone(struct sn_dev *dev, const struct sn_qp *qp); /* call before destruction */
+void sn_stats_rule_gone(struct sn_dev *dev, const struct sn_rule *rule);
+void sn_stats_eth_forget(struct sn_dev *dev); /* the destroyed ones */
+void sn_stats_eth_json(struct sn_dev *dev, FILE *f);
+void sn_stats_eth_text(struct sn_dev *dev);
 
 #endif

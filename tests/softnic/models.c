@@ -18,6 +18,7 @@
 #define DBREC	       "DOCA GPUNetIO, CHANGELOG.md 2.0.0: QPs without DBREC are ConnectX-8's"
 #define INTEGRATED_CX7 DBREC "; this is a ConnectX-7 (" HCA_TABLE ")"
 #define TWO_PORTS      "mlx5ctl, README: num_lag_ports 2, lag_tx_port_affinity 1, lag_master 1"
+#define WAIT_TIME      "DPDK, commit 49e8797619: wait on time needs ConnectX-7"
 #define PAGES	       "rdma-core, providers/mlx5/verbs.c: several UARs a mapping; 64 KiB pages"
 
 static const struct {
@@ -26,9 +27,11 @@ static const struct {
 	{ "cx5", "pci-device", "0x1017", HCA_TABLE },
 	{ "cx5", "fw-ver", "16.21.1000", FIRMWARE },
 	{ "cx5", "no-dbr", "0", DBREC },
+	{ "cx5", "wait-on-time", "0", WAIT_TIME },
 	{ "cx6dx", "pci-device", "0x101d", HCA_TABLE },
 	{ "cx6dx", "fw-ver", "22.27.0090", FIRMWARE },
 	{ "cx6dx", "no-dbr", "0", DBREC },
+	{ "cx6dx", "wait-on-time", "0", WAIT_TIME },
 	{ "cx6dx", "lag", "2:inactive", TWO_PORTS },
 	{ "cx7", "pci-device", "0x1021", HCA_TABLE },
 	{ "cx7", "fw-ver", "28.33.2028", FIRMWARE },
@@ -100,7 +103,7 @@ void sn_models_list(FILE *f)
 	for (i = 0; i < ROWS; i++) {
 		if (is_first(i))
 			fprintf(f, "%s\n", rows[i].model);
-		fprintf(f, "  --%-10s %-11s %s\n", rows[i].option, rows[i].value, rows[i].source);
+		fprintf(f, "  --%-12s %-11s %s\n", rows[i].option, rows[i].value, rows[i].source);
 	}
 	fprintf(f, "All other properties are the same in all models.\n");
 }

@@ -7,6 +7,7 @@
  * the attributes (uverbs_*.c, cmd_*.c) and hold the device's lock, except for
  * sn_objects_live().
  */
+#include "eth.h"
 #include "front.h"
 
 #include <errno.h>
@@ -94,6 +95,11 @@ void sn_handle_del(struct sn_dev *dev, uint32_t handle)
 		dev->front->next_handle--;
 }
 
+void sn_handle_hide(struct sn_dev *dev, uint32_t handle)
+{
+	dev->front->handles[handle].kind = SN_PART;
+}
+
 uint32_t sn_objects_live(void)
 {
 	return sn_dev ? sn_dev->front->live : 0;
@@ -149,9 +155,8 @@ void sn_for_each_qp(struct sn_dev *dev, void (*fn)(struct sn_qp *qp, void *arg),
 		}
 }
 
-/* Assigns a number and a handle to obj. If that fails, obj has neither. */
-static int obj_publish(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind,
-		       struct sn_table *t, void *obj, uint32_t *idx, uint32_t *handle)
+int sn_obj_publish(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind, struct sn_table *t,
+		   void *obj, uint32_t *idx, uint32_t *handle)
 {
 	*idx = sn_table_add(t, obj);
 	if (*idx == UINT32_MAX)
@@ -169,7 +174,7 @@ struct sn_pd *sn_pd_create(struct sn_dev *dev, struct sn_ctx *ctx)
 {
 	struct sn_pd *pd = calloc(1, sizeof(*pd));
 
-	if (!pd || obj_publish(dev, ctx, SN_PD, &dev->front->pds, pd, &pd->pdn, &pd->handle)) {
+	if (!pd || sn_obj_publish(dev, ctx, SN_PD, &dev->front->pds, pd, &pd->pdn, &pd->handle)) {
 		free(pd);
 		return NULL;
 	}
@@ -216,8 +221,8 @@ struct sn_mr *sn_mr_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct 
 	if (!mr)
 		return NULL;
 	*mr = *from;
-	if (obj_publish(dev, ctx, from->ksm ? SN_MKEY : SN_MR, &dev->front->mrs, mr, &idx,
-			&mr->handle)) {
+	if (sn_obj_publish(dev, ctx, from->ksm ? SN_MKEY : SN_MR, &dev->front->mrs, mr, &idx,
+			   &mr->handle)) {
 		free(mr);
 		return NULL;
 	}
@@ -253,7 +258,7 @@ struct sn_umem *sn_umem_create(struct sn_dev *dev, struct sn_ctx *ctx, const str
 
 	if (u)
 		*u = *from;
-	if (!u || obj_publish(dev, ctx, SN_UMEM, &dev->front->umems, u, &u->id, &u->handle)) {
+	if (!u || sn_obj_publish(dev, ctx, SN_UMEM, &dev->front->umems, u, &u->id, &u->handle)) {
 		free(u);
 		return NULL;
 	}
@@ -359,7 +364,7 @@ static void uar_ref(struct sn_dev *dev, uint32_t id, int delta)
 /* ---- completion queues ---- */
 int sn_cq_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_cq *cq)
 {
-	int rc = obj_publish(dev, ctx, SN_CQ, &dev->front->cqs, cq, &cq->cqn, &cq->handle);
+	int rc = sn_obj_publish(dev, ctx, SN_CQ, &dev->front->cqs, cq, &cq->cqn, &cq->handle);
 
 	if (rc)
 		return rc;
@@ -393,7 +398,7 @@ int sn_cq_destroy(struct sn_dev *dev, struct sn_cq *cq)
 /* ---- shared receive queues ---- */
 int sn_srq_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_srq *srq)
 {
-	int rc = obj_publish(dev, ctx, SN_SRQ, &dev->front->srqs, srq, &srq->srqn, &srq->handle);
+	int rc = sn_obj_publish(dev, ctx, SN_SRQ, &dev->front->srqs, srq, &srq->srqn, &srq->handle);
 
 	if (rc)
 		return rc;
@@ -440,11 +445,16 @@ static void qp_refs(struct sn_dev *dev, struct sn_qp *qp, int delta)
 
 int sn_qp_add(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_qp *qp)
 {
+	return sn_qp_add_as(dev, ctx, qp, SN_QP);
+}
+
+int sn_qp_add_as(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_qp *qp, enum sn_kind kind)
+{
 	int rc;
 
 	if (dev->cfg.qp_max && dev->front->qps.used >= dev->cfg.qp_max)
 		return -ENOMEM;
-	rc = obj_publish(dev, ctx, SN_QP, &dev->front->qps, qp, &qp->qpn, &qp->handle);
+	rc = sn_obj_publish(dev, ctx, kind, &dev->front->qps, qp, &qp->qpn, &qp->handle);
 	if (rc)
 		return rc;
 	qp->qpn += QPN_BASE;
@@ -469,6 +479,7 @@ int sn_qp_destroy(struct sn_dev *dev, struct sn_qp *qp)
 	pd_put(dev, qp->pdn);
 	sn_table_del(&dev->front->qps, qp->qpn - QPN_BASE);
 	sn_handle_del(dev, qp->handle);
+	free(qp->eth);
 	free(qp);
 	return 0;
 }
@@ -483,22 +494,6 @@ int sn_ah_destroy(struct sn_dev *dev, struct sn_ah *ah)
 }
 
 /* ---- objects by kind ---- */
-uint32_t sn_obj_number(enum sn_kind kind, const void *obj)
-{
-	return kind == SN_QP	 ? ((const struct sn_qp *)obj)->qpn
-	       : kind == SN_CQ	 ? ((const struct sn_cq *)obj)->cqn
-	       : kind == SN_MKEY ? ((const struct sn_mr *)obj)->lkey >> 8
-				 : ((const struct sn_srq *)obj)->srqn;
-}
-
-uint32_t sn_obj_handle(enum sn_kind kind, const void *obj)
-{
-	return kind == SN_QP	 ? ((const struct sn_qp *)obj)->handle
-	       : kind == SN_CQ	 ? ((const struct sn_cq *)obj)->handle
-	       : kind == SN_MKEY ? ((const struct sn_mr *)obj)->handle
-				 : ((const struct sn_srq *)obj)->handle;
-}
-
 int sn_obj_destroy(struct sn_dev *dev, enum sn_kind kind, void *obj)
 {
 	switch (kind) {
@@ -519,6 +514,34 @@ int sn_obj_destroy(struct sn_dev *dev, enum sn_kind kind, void *obj)
 		return sn_pd_destroy(dev, obj);
 	case SN_SRQ:
 		return sn_srq_destroy(dev, obj);
+	case SN_SQ:
+	case SN_RQ:
+	case SN_WQ:
+		return sn_eth_qp_destroy(dev, obj);
+	case SN_TD:
+		return sn_td_destroy(dev, obj);
+	case SN_TIS:
+		return sn_tis_destroy(dev, obj);
+	case SN_RQT:
+		return sn_rqt_destroy(dev, obj);
+	case SN_TIR:
+		return sn_tir_destroy(dev, obj);
+	case SN_COUNTER_SET:
+		return sn_counter_set_destroy(dev, obj);
+	case SN_FLOW_COUNTER:
+		return sn_flow_counter_destroy(dev, obj);
+	case SN_RAW:
+		return sn_raw_destroy(dev, obj);
+	case SN_IND_TABLE:
+		return sn_ind_table_destroy(dev, obj);
+	case SN_MATCHER:
+		return sn_matcher_destroy(dev, obj);
+	case SN_RULE:
+		return sn_rule_destroy(dev, obj);
+	case SN_COUNTERS:
+		return sn_counters_destroy(dev, obj);
+	case SN_PART:
+		break;
 	case SN_COMP_CHANNEL:
 	case SN_ASYNC:
 	case SN_DEVX_EVENTS:
@@ -531,21 +554,45 @@ int sn_obj_destroy(struct sn_dev *dev, enum sn_kind kind, void *obj)
 
 /* ---- close of a context ---- */
 
+static void destroy_kind(struct sn_dev *dev, struct sn_ctx *ctx, enum sn_kind kind,
+			 uint32_t *destroyed, uint32_t *busy)
+{
+	struct sn_handle *h;
+	uint32_t i;
+
+	for (i = 1; i < dev->front->next_handle; i++) {
+		h = &dev->front->handles[i];
+		if (!h->obj || h->ctx != ctx || h->kind != kind)
+			continue;
+		if (sn_obj_destroy(dev, h->kind, h->obj))
+			++*busy;
+		else
+			++*destroyed;
+	}
+}
+
+/* DEVX objects and the parts of verbs objects may use each other, so that no order is right for
+ * all: an object that is still in use is destroyed in a later pass. */
 void sn_ctx_destroy_objects(struct sn_dev *dev, struct sn_ctx *ctx)
 {
 	/* an object is destroyed before the objects that it uses */
-	static const enum sn_kind order[] = {
-		SN_QP,	SN_SRQ, SN_CQ,		 SN_AH,	   SN_MKEY,	   SN_MR,	   SN_UMEM,
-		SN_UAR, SN_PD,	SN_COMP_CHANNEL, SN_ASYNC, SN_DEVX_EVENTS, SN_DEVX_OUTPUTS
-	};
-	struct sn_handle *h;
-	uint32_t i;
+	static const enum sn_kind order[] = { SN_RULE, SN_MATCHER, SN_COUNTERS,	 SN_FLOW_COUNTER,
+					      SN_RAW,  SN_TIR,	   SN_IND_TABLE, SN_RQT,
+					      SN_SQ,   SN_RQ,	   SN_WQ,	 SN_TIS,
+					      SN_TD,   SN_QP,	   SN_SRQ,	 SN_COUNTER_SET,
+					      SN_CQ,   SN_AH,	   SN_MKEY,	 SN_MR,
+					      SN_UMEM, SN_UAR,	   SN_PD };
+	static const enum sn_kind files[] = { SN_COMP_CHANNEL, SN_ASYNC, SN_DEVX_EVENTS,
+					      SN_DEVX_OUTPUTS };
+	uint32_t destroyed, busy;
 	size_t k;
 
-	for (k = 0; k < sizeof(order) / sizeof(order[0]); k++)
-		for (i = 1; i < dev->front->next_handle; i++) {
-			h = &dev->front->handles[i];
-			if (h->obj && h->ctx == ctx && h->kind == order[k])
-				sn_obj_destroy(dev, h->kind, h->obj);
-		}
+	do {
+		destroyed = busy = 0;
+		for (k = 0; k < sizeof(order) / sizeof(order[0]); k++)
+			destroy_kind(dev, ctx, order[k], &destroyed, &busy);
+	} while (destroyed && busy);
+	sn_ctx_td_put(dev, ctx);
+	for (k = 0; k < sizeof(files) / sizeof(files[0]); k++)
+		destroy_kind(dev, ctx, files[k], &destroyed, &busy);
 }

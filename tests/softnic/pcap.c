@@ -5,25 +5,31 @@
  * injected faults) and packets received from other processes. The NIC builds the IP and
  * UDP headers itself: checksums are 0, and received packets have the IPv4 identification
  * 0 and only those fields that the kernel reports. The linktype is raw IP. With a VLAN
- * it is Ethernet, with the tags that a hardware port would send.
+ * it is Ethernet, with the tags that a hardware port would send. Raw Ethernet frames are
+ * VXLAN packets in the capture as on the underlay, also those to this process. With
+ * --eth-if the linktype is Ethernet, and they have no further headers.
  */
 #include <time.h>
 
-#include "eng.h"
+#include "eth_wire.h"
 
 #define PCAP_MAGIC_NS 0xa1b23c4du
 #define PCAP_ETHERNET 1u
 #define PCAP_RAW_IP   101u
 #define ETHER_MAX     18
+#define VXLAN_HEAD    (40 + 8 + 8) /* IPv6, UDP and VXLAN headers */
+#define HOPS	      64
+
+static bool has_ether(const struct sn_eng *e)
+{
+	return e->dev->cfg.vlan || e->dev->cfg.eth_if[0];
+}
 
 void sn_pcap_open(struct sn_eng *e)
 {
-	const uint32_t head[6] = { PCAP_MAGIC_NS,
-				   2 | 4 << 16,
-				   0,
-				   0,
-				   65535,
-				   e->dev->cfg.vlan ? PCAP_ETHERNET : PCAP_RAW_IP };
+	const uint32_t head[6] = {
+		PCAP_MAGIC_NS, 2 | 4 << 16, 0, 0, 65535, has_ether(e) ? PCAP_ETHERNET : PCAP_RAW_IP
+	};
 	static bool begun; /* a process that opens the NIC again appends to its file */
 
 	if (!e->dev->cfg.pcap[0])
@@ -35,43 +41,94 @@ void sn_pcap_open(struct sn_eng *e)
 		begun = fwrite(head, sizeof(head), 1, e->pcap);
 }
 
-static uint32_t ether_header(uint8_t h[ETHER_MAX], const struct sn_pkt *p)
+static uint32_t ether_header(uint8_t h[ETHER_MAX], const struct in6_addr *src,
+			     const struct in6_addr *dst, uint16_t tci)
 {
 	const uint8_t v4[] = { 0x08, 0x00 }, v6[] = { 0x86, 0xdd };
-	const uint8_t tag[] = { 0x81, 0x00, p->tci >> 8, p->tci & 0xff };
+	const uint8_t tag[] = { 0x81, 0x00, tci >> 8, tci & 0xff };
 	uint32_t at = 12;
 
-	sn_mac_of_ip(&p->dst, h);
-	sn_mac_of_ip(&p->src, h + 6);
-	if (p->tci) {
+	sn_mac_of_ip(dst, h);
+	sn_mac_of_ip(src, h + 6);
+	if (tci) {
 		memcpy(h + at, tag, sizeof(tag));
 		at += sizeof(tag);
 	}
-	memcpy(h + at, p->head == 28 ? v4 : v6, 2);
+	memcpy(h + at, IN6_IS_ADDR_V4MAPPED(dst) ? v4 : v6, 2);
 	return at + 2;
+}
+
+static void record_header(struct sn_eng *e, uint32_t len)
+{
+	struct timespec ts;
+	uint32_t rec[4] = { 0, 0, len, len };
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	rec[0] = (uint32_t)ts.tv_sec;
+	rec[1] = (uint32_t)ts.tv_nsec;
+	fwrite(rec, sizeof(rec), 1, e->pcap);
 }
 
 void sn_pcap_write(struct sn_eng *e, const struct sn_pkt *p, uint32_t icrc)
 {
 	uint32_t len = p->head + p->len + 4u, le = htole32(icrc), ether = 0;
 	uint8_t h[ETHER_MAX];
-	struct timespec ts;
 
 	if (!e->pcap)
 		return;
-	if (e->dev->cfg.vlan)
-		ether = ether_header(h, p);
-	len += ether;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	{
-		const uint32_t rec[4] = { ts.tv_sec, ts.tv_nsec, len, len };
-
-		fwrite(rec, sizeof(rec), 1, e->pcap);
-	}
+	if (has_ether(e))
+		ether = ether_header(h, &p->src, &p->dst, p->tci);
+	record_header(e, len + ether);
 	fwrite(h, ether, 1, e->pcap);
 	fwrite(p->ip_udp, p->head, 1, e->pcap);
 	fwrite(p->data, p->len, 1, e->pcap);
 	fwrite(&le, 4, 1, e->pcap);
+}
+
+/* Builds the IP, UDP and VXLAN headers of a frame. Returns their length. */
+static uint32_t vxlan_headers(uint8_t h[VXLAN_HEAD], const struct sn_frame *f,
+			      const struct in6_addr *src, const struct in6_addr *dst)
+{
+	bool v4 = IN6_IS_ADDR_V4MAPPED(dst);
+	uint32_t ip = v4 ? 20 : 40, udp = 8 + 8 + f->len;
+	uint16_t sport = f->sport ? f->sport : SN_VXLAN_PORT;
+
+	memset(h, 0, VXLAN_HEAD);
+	if (v4) {
+		sn_put32(h, 0x45u << 24 | (ip + udp));
+		sn_put32(h + 8, (uint32_t)HOPS << 24 | IPPROTO_UDP << 16);
+		memcpy(h + 12, src->s6_addr + 12, 4);
+		memcpy(h + 16, dst->s6_addr + 12, 4);
+	} else {
+		sn_put32(h, 6u << 28);
+		sn_put32(h + 4, udp << 16 | IPPROTO_UDP << 8 | HOPS);
+		memcpy(h + 8, src, 16);
+		memcpy(h + 24, dst, 16);
+	}
+	sn_put32(h + ip, (uint32_t)sport << 16 | SN_VXLAN_PORT);
+	sn_put32(h + ip + 4, udp << 16);
+	memcpy(h + ip + 8, f->head, 8);
+	return ip + 8 + 8;
+}
+
+void sn_eth_pcap(struct sn_eng *e, const struct sn_frame *f, bool sent)
+{
+	const struct in6_addr *own = &e->dev->cfg.ip, *other = f->local ? own : &f->peer;
+	const struct in6_addr *src = sent ? own : other, *dst = sent ? other : own;
+	uint8_t h[VXLAN_HEAD], ether[ETHER_MAX];
+	uint32_t n = 0, l2 = 0;
+
+	if (!e->pcap)
+		return;
+	if (!e->dev->cfg.eth_if[0]) {
+		n = vxlan_headers(h, f, src, dst);
+		if (has_ether(e))
+			l2 = ether_header(ether, src, dst, 0);
+	}
+	record_header(e, l2 + n + f->len);
+	fwrite(ether, l2, 1, e->pcap);
+	fwrite(h, n, 1, e->pcap);
+	fwrite(f->data, f->len, 1, e->pcap);
 }
 
 void sn_pcap_close(struct sn_eng *e)

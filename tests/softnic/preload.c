@@ -378,6 +378,8 @@ int ioctl(int fd, unsigned long request, ...)
 		rc = sn_ctx_ioctl(ctx, arg);
 		return rc < 0 ? fail(rc) : 0;
 	}
+	if (sn_net_ioctl(request, arg, &rc))
+		return rc < 0 ? fail(rc) : 0;
 	return (int)syscall(SYS_ioctl, fd, request, arg);
 }
 
@@ -385,6 +387,7 @@ int close(int fd)
 {
 	if (sn_any_open())
 		sn_fd_closing(fd);
+	sn_net_closing(fd);
 	return (int)syscall(SYS_close, fd);
 }
 
@@ -442,9 +445,14 @@ int fcntl64(int fd, int cmd, ...)
 
 int socket(int domain, int type, int protocol)
 {
+	int fd;
+
 	if (domain == AF_NETLINK && protocol == NETLINK_RDMA_PROTO)
 		return fail(-EPROTONOSUPPORT);
-	return (int)syscall(SYS_socket, domain, type, protocol);
+	fd = (int)syscall(SYS_socket, domain, type, protocol);
+	if (domain == AF_NETLINK && protocol == NETLINK_ROUTE)
+		sn_net_opened(fd);
+	return fd;
 }
 
 void _exit(int status)

@@ -75,10 +75,30 @@ enum nic_opcode {
 	OP_QUERY_QP,
 	OP_INIT2INIT = 0x50e,
 	OP_QUERY_ROCE_ADDRESS = 0x760,
+	OP_ALLOC_Q_COUNTER = 0x771,
+	OP_QUERY_Q_COUNTER = 0x773,
+	OP_ALLOC_TD = 0x816,
 	OP_QUERY_LAG = 0x842,
+	OP_CREATE_TIR = 0x900,
+	OP_MODIFY_TIR,
+	OP_QUERY_TIR = 0x903,
+	OP_CREATE_SQ = 0x904,
+	OP_MODIFY_SQ,
+	OP_QUERY_SQ = 0x907,
+	OP_CREATE_RQ = 0x908,
+	OP_MODIFY_RQ,
+	OP_QUERY_RQ = 0x90b,
 	OP_CREATE_RMP = 0x90c,
 	OP_MODIFY_RMP,
 	OP_QUERY_RMP = 0x90f,
+	OP_CREATE_TIS = 0x912,
+	OP_MODIFY_TIS,
+	OP_QUERY_TIS = 0x915,
+	OP_CREATE_RQT = 0x916,
+	OP_MODIFY_RQT,
+	OP_QUERY_RQT = 0x919,
+	OP_ALLOC_FLOW_COUNTER = 0x939,
+	OP_QUERY_FLOW_COUNTER = 0x93b,
 };
 
 /* Start of every input: opcode, uid (handled by the kernel), op_mod. */
@@ -200,6 +220,122 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define WQ_UMEM_ID	 NIC_F(0x2c, 31, 0)
 #define WQ_UMEM_OFFSET	 0x30
 
+/* The other fields of a work queue, which SQs and RQs have, too */
+#define WQ_SIGNATURE	NIC_F(0x00, 27, 27)
+#define WQ_END_PADDING	NIC_F(0x00, 26, 25)
+#define WQ_CD_SLAVE	NIC_F(0x00, 24, 24)
+#define WQ_HDS_SKIP	NIC_F(0x04, 31, 31)
+#define WQ_HDS_SIZE	NIC_F(0x04, 30, 28)
+#define WQ_UAR_PAGE	NIC_F(0x0c, 23, 0)
+#define WQ_DBR_VALID	NIC_F(0x24, 31, 31)
+#define WQ_UMEM_VALID	NIC_F(0x24, 30, 30)
+#define WQ_HAIRPIN_NUM	NIC_F(0x24, 28, 24)
+#define WQ_HAIRPIN_SIZE NIC_F(0x24, 20, 16)
+#define WQ_STRIDES	NIC_F(0x24, 11, 8)
+#define WQ_TWO_BYTE	NIC_F(0x24, 7, 7)
+#define WQ_STRIDE_SIZE	NIC_F(0x24, 2, 0)
+
+/* Ethernet objects: the context begins at 0x20 (QUERY_TIS: at 0x10), the work queue of an SQ or RQ
+ * at 0x30 of the context. */
+#define CMD_ETHC	   0x20
+#define CMD_ETH_WQ	   0x50
+#define MODIFY_ETH_STATE   NIC_F(0x08, 31, 28) /* current state of an SQ or RQ */
+#define MODIFY_ETH_MASK_AT 0x10		       /* modify_bitmask, 64 bits */
+#define MODIFY_ETH_MASK_HI NIC_F(0x10, 31, 0)
+#define MODIFY_ETH_MASK	   NIC_F(0x14, 31, 0)
+
+#define TISC_STRICT_LAG_PORT NIC_F(0x00, 31, 31)
+#define TISC_TLS	     NIC_F(0x00, 30, 30)
+#define TISC_LAG_PORT	     NIC_F(0x00, 27, 24)
+#define TISC_PRIO	     NIC_F(0x00, 19, 16)
+#define TISC_TD		     NIC_F(0x24, 23, 0)
+#define TISC_UNDERLAY_QPN    NIC_F(0x28, 23, 0)
+#define CMD_QUERY_TISC	     0x10
+enum { TIS_MODIFY_PRIO = 1 << 0, TIS_MODIFY_STRICT_LAG = 1 << 1, TIS_MODIFY_LAG_PORT = 1 << 2 };
+
+/* An RQ's context has RLKY, STATE, HAIRPIN, TS_FORMAT and USER_INDEX at the same places. */
+#define SQC_RLKY	NIC_F(0x00, 31, 31)
+#define SQC_CD_MASTER	NIC_F(0x00, 30, 30)
+#define SQC_FLUSH	NIC_F(0x00, 28, 28) /* flush_in_error_en */
+#define SQC_MULTI_PKT	NIC_F(0x00, 27, 27) /* allow_multi_pkt_send_wqe */
+#define SQC_MIN_INLINE	NIC_F(0x00, 26, 24) /* min_wqe_inline_mode */
+#define SQC_STATE	NIC_F(0x00, 23, 20)
+#define SQC_REG_UMR	NIC_F(0x00, 19, 19)
+#define SQC_SWP		NIC_F(0x00, 18, 18) /* allow_swp */
+#define SQC_HAIRPIN	NIC_F(0x00, 17, 17)
+#define SQC_NON_WIRE	NIC_F(0x00, 16, 16)
+#define SQC_TS_FORMAT	NIC_F(0x00, 5, 4)
+#define SQC_USER_INDEX	NIC_F(0x04, 23, 0)
+#define SQC_CQN		NIC_F(0x08, 23, 0)
+#define SQC_PEER_RQ	NIC_F(0x0c, 23, 0)
+#define SQC_PEER_VHCA	NIC_F(0x10, 15, 0)
+#define SQC_TS_CQN	NIC_F(0x18, 23, 0)  /* ts_cqe_to_dest_cqn */
+#define SQC_RATE_INDEX	NIC_F(0x1c, 15, 0)  /* packet_pacing_rate_limit_index */
+#define SQC_TIS_NUM	NIC_F(0x20, 31, 16) /* tis_lst_sz */
+#define SQC_QUEUE_GROUP NIC_F(0x20, 15, 0)  /* qos_queue_group_id */
+#define SQC_TIS		NIC_F(0x2c, 23, 0)  /* tis_num_0 */
+
+#define RQC_DELAY_DROP	NIC_F(0x00, 30, 30)
+#define RQC_SCATTER_FCS NIC_F(0x00, 29, 29)
+#define RQC_VSD		NIC_F(0x00, 28, 28)
+#define RQC_MEM_TYPE	NIC_F(0x00, 27, 24) /* mem_rq_type */
+#define RQC_FLUSH	NIC_F(0x00, 18, 18)
+#define RQC_CQN		NIC_F(0x08, 23, 0)
+#define RQC_COUNTER_SET NIC_F(0x0c, 31, 24)
+#define RQC_RMPN	NIC_F(0x10, 23, 0)
+#define RQC_PEER_SQ	NIC_F(0x14, 23, 0)
+#define RQC_PEER_VHCA	NIC_F(0x18, 15, 0)
+enum { RQ_MODIFY_VSD = 1 << 1, RQ_MODIFY_SCATTER_FCS = 1 << 2, RQ_MODIFY_COUNTER_SET = 1 << 3 };
+
+#define RQTC_LIST_TYPE	NIC_F(0x14, 26, 24) /* list_q_type */
+#define RQTC_MAX	NIC_F(0x14, 15, 0)
+#define RQTC_VHCA	NIC_F(0x18, 31, 31) /* rq_vhca_id_format */
+#define RQTC_ACTUAL	NIC_F(0x18, 15, 0)
+#define RQTC_LIST	0xf0
+#define RQTC_RQN	NIC_F(0x00, 23, 0) /* in an entry */
+#define RQT_MODIFY_LIST 1u
+
+#define TIRC_DISP_TYPE	  NIC_F(0x04, 31, 28)
+#define TIRC_TLS	  NIC_F(0x04, 27, 27)
+#define TIRC_PACKET_MERGE 0x10		     /* word with the fields of packet merge (LRO) */
+#define TIRC_INNER	  0x54		     /* word: rx_hash_field_selector_inner */
+#define TIRC_RQN	  NIC_F(0x1c, 23, 0) /* inline_rqn */
+#define TIRC_SYMMETRIC	  NIC_F(0x20, 31, 31)
+#define TIRC_TUNNELED	  NIC_F(0x20, 29, 29)
+#define TIRC_RQTN	  NIC_F(0x20, 23, 0)
+#define TIRC_HASH_FN	  NIC_F(0x24, 31, 28)
+#define TIRC_SELF_LB	  NIC_F(0x24, 25, 24)
+#define TIRC_TD		  NIC_F(0x24, 23, 0)
+#define TIRC_KEY	  0x28
+#define TIRC_L3		  NIC_F(0x50, 31, 31) /* rx_hash_field_selector_outer */
+#define TIRC_L4		  NIC_F(0x50, 30, 30)
+#define TIRC_FIELDS	  NIC_F(0x50, 29, 0)
+enum {
+	TIR_MODIFY_LRO = 1 << 0,
+	TIR_MODIFY_TABLE = 1 << 1,
+	TIR_MODIFY_HASH = 1 << 2,
+	TIR_MODIFY_SELF_LB = 1 << 4,
+};
+
+/* Queue counters and flow counters */
+#define QUERY_COUNTER_OTHER  NIC_F(0x08, 31, 31) /* other_vport */
+#define QUERY_COUNTER_VPORT  NIC_F(0x08, 15, 0)
+#define QUERY_COUNTER_CLEAR  NIC_F(0x18, 31, 31)
+#define QUERY_COUNTER_TOTAL  NIC_F(0x18, 30, 30) /* aggregate */
+#define QUERY_COUNTER_SET    NIC_F(0x1c, 7, 0)
+#define QUERY_COUNTER_NO_WQE NIC_F(0x30, 31, 0) /* out_of_buffer */
+#define ALLOC_FLOW_LOG	     NIC_F(0x0c, 12, 8) /* flow_counter_bulk_log_size */
+#define ALLOC_FLOW_BULK	     NIC_F(0x0c, 7, 0)	/* flow_counter_bulk */
+#define OUT_FLOW_COUNTER     NIC_F(0x08, 31, 0)
+#define QUERY_FLOW_CLEAR     NIC_F(0x18, 31, 31)
+#define QUERY_FLOW_NUM	     NIC_F(0x18, 15, 0) /* num_of_counters */
+/* DPDK mlx5_prm.h: the counters are written to memory */
+#define QUERY_FLOW_DUMP	   NIC_F(0x18, 30, 30) /* dump_to_memory */
+#define QUERY_FLOW_KEY	   NIC_F(0x0c, 31, 0)  /* mkey */
+#define QUERY_FLOW_ADDR	   0x10
+#define QUERY_FLOW_COUNTER NIC_F(0x1c, 31, 0)
+#define QUERY_FLOW_STATS   0x10 /* packets and octets of each counter, 64 bits each */
+
 /* Memory key commands: the context begins at 0x10, the entries of 16 bytes at 0x110. */
 #define CMD_MKC		   0x10
 #define CREATE_MKEY_ACTUAL NIC_F(0x60, 31, 0) /* translations_octword_actual_size */
@@ -220,6 +356,7 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define MKC_OCTWORDS	   NIC_F(0x34, 31, 0) /* translations_octword_size */
 #define MKC_RELAXED_READ   NIC_F(0x38, 6, 6)
 #define MKC_LOG_ENTITY	   NIC_F(0x38, 5, 0) /* log_page_size */
+#define KLM_BYTES	   NIC_F(0x00, 31, 0)
 #define KLM_KEY		   NIC_F(0x04, 31, 0)
 #define KLM_ADDR	   0x08
 

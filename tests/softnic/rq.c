@@ -7,6 +7,7 @@
  * the receive side of connections.
  */
 #include "eng.h"
+#include "eth.h"
 
 #define LKEY_END  0x100u
 #define GRH_LEN	  40u
@@ -66,6 +67,18 @@ static int take_srq(struct sn_eng *e, struct sn_srq *srq, struct sn_rwqe *w)
 		sn_event_async_srq(e->dev, srq, SN_ASYNC_SRQ_LIMIT);
 	}
 	return 1;
+}
+
+uint32_t sn_rq_left(struct sn_qp_eng *q)
+{
+	uint32_t pi;
+	int left;
+
+	if (q->qp->srq) {
+		left = srq_left(q->qp->srq);
+		return left < 0 ? UINT32_MAX : (uint32_t)left;
+	}
+	return sn_dbrec_read(q, 0, &pi) ? (uint16_t)(pi - q->rsp.rq_ci) : UINT32_MAX;
 }
 
 int sn_rq_take(struct sn_eng *e, struct sn_qp_eng *q, struct sn_rwqe *w)

@@ -18,7 +18,7 @@
 
 #include "host/gdk_version.h"
 
-#define OPTIONS_MAX 64
+#define OPTIONS_MAX 96
 #define EXTRA	    4 /* options that set no variable */
 #define PREFIX	    "SOFTNIC_"
 
@@ -363,6 +363,24 @@ static bool check_tmpdir(void)
 	return false;
 }
 
+/* The NIC has one socket for Ethernet frames, of the IP version of its own address. */
+static bool check_peers(const struct sn_cfg *cfg)
+{
+	bool v4 = IN6_IS_ADDR_V4MAPPED(&cfg->ip), same = true;
+	const char *name = "SOFTNIC_ETH_PEERS", *value = getenv(name);
+	unsigned i;
+
+	for (i = 0; i < cfg->eth_npeers; i++)
+		same = same && IN6_IS_ADDR_V4MAPPED(&cfg->eth_peers[i]) == v4;
+	if (same)
+		return true;
+	sn_run_message("invalid %s\"%s\" (expected IPv%d addresses, because the port's is one)",
+		       by_option[sn_setting_of(name) - sn_settings] ? "--eth-peers "
+								    : "SOFTNIC_ETH_PEERS=",
+		       value, v4 ? 4 : 6);
+	return false;
+}
+
 bool sn_run_config(struct sn_cfg *cfg)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -377,6 +395,8 @@ bool sn_run_config(struct sn_cfg *cfg)
 				     "because they are the LID of an InfiniBand port");
 	if (!cfg->ndev[0])
 		return address_error("no interface of this machine has this address");
+	if (!check_peers(cfg))
+		return false;
 	sn_addr_text(&cfg->ip, text);
 	ip = getenv("SOFTNIC_IP");
 	if (!ip || !*ip)

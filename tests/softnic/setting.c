@@ -12,6 +12,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +170,28 @@ bool sn_parse_lag(const char *text, uint8_t *ports, bool *hash, bool *inactive)
 	return !*text || *hash || *inactive;
 }
 
+bool sn_parse_peers(const char *text, struct in6_addr *peers, unsigned *n)
+{
+	char one[INET6_ADDRSTRLEN];
+	unsigned i;
+	size_t len;
+
+	for (*n = 0; *n < SN_ETH_PEERS_MAX; text++) {
+		len = strcspn(text, ",");
+		snprintf(one, sizeof(one), "%.*s", (int)len, text);
+		if (len >= sizeof(one) || !sn_addr_parse(one, &peers[*n]))
+			return false;
+		for (i = 0; i < *n; i++)
+			if (sn_addr_same(&peers[i], &peers[*n]))
+				return false;
+		++*n;
+		text += len;
+		if (!*text)
+			return true;
+	}
+	return false;
+}
+
 /* ---- checks ---- */
 
 static bool ip_ok(const char *value)
@@ -176,6 +199,19 @@ static bool ip_ok(const char *value)
 	struct in6_addr ip;
 
 	return sn_addr_parse(value, &ip);
+}
+
+static bool peers_ok(const char *value)
+{
+	struct in6_addr peers[SN_ETH_PEERS_MAX];
+	unsigned n;
+
+	return sn_parse_peers(value, peers, &n);
+}
+
+static bool interface_ok(const char *value)
+{
+	return strlen(value) < IF_NAMESIZE && if_nametoindex(value);
 }
 
 static bool fail_cmd_ok(const char *value)
@@ -341,6 +377,20 @@ const struct sn_setting sn_settings[] = {
 	NUMBER("vlan", "VLAN", 0, 4094, "ID",
 	       "VLAN of the GIDs of IP addresses; captures then have Ethernet headers; 0: none",
 	       "0"),
+	CHECKED("eth-peers", "ETH_PEERS", peers_ok,
+		"up to 16 different IPv4 or IPv6 addresses, separated by commas", "LIST",
+		"hosts that receive raw Ethernet broadcasts and frames to unknown addresses",
+		"none"),
+	NUMBER("eth-vni", "ETH_VNI", 0, 0xffffff, "N",
+	       "VXLAN network identifier of raw Ethernet frames", "1"),
+	CHECKED("eth-if", "ETH_IF", interface_ok, "the name of an interface of this machine",
+		"IFNAME",
+		"send raw Ethernet frames on this interface, not by VXLAN; needs CAP_NET_RAW",
+		NULL),
+	NUMBER("eth-mtu", "ETH_MTU", 64, 9216, "BYTES", "Ethernet MTU of the port, 64 to 9216",
+	       "that of the interface of the address, at most 9216"),
+	FLAG("eth-pause", "ETH_PAUSE",
+	     "lossless raw Ethernet between software NICs: a frame waits for a receive request"),
 	CHECKED("page-size", "PAGE_SIZE", page_size_ok,
 		"4k, 8k, 16k, 32k or 64k, or this number of bytes, with or without :whole",
 		"BYTES[:whole]",
@@ -357,6 +407,8 @@ const struct sn_setting sn_settings[] = {
 	BOOL("query-lag", "QUERY_LAG", "support the command QUERY_LAG: 0 or 1", "1"),
 	FLAG("vf", "VF", "the device is a virtual function"),
 	BOOL("cd", "CD", "support core direct (WAIT work requests): 0 or 1", "1"),
+	BOOL("wait-on-time", "WAIT_ON_TIME",
+	     "support WAIT for a point in time in Ethernet send queues: 0 or 1", "1"),
 	WORD("ts-format", "TS_FORMAT", stamps,
 	     "time stamp formats of the device: free, real or both", "free"),
 	CHECKED("events", "EVENTS", events_ok, "legacy or an integer of 64 bits", "MASK",

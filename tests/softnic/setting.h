@@ -8,6 +8,7 @@
 #ifndef SOFTNIC_SETTING_H
 #define SOFTNIC_SETTING_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,6 +59,8 @@ bool sn_parse_fail_cmd(const char *text, uint32_t *nth, uint8_t *status, uint32_
 bool sn_parse_stall(const char *text, uint32_t *us, uint32_t *every_us);
 /* Format: BYTES[k][:whole]; bytes is a power of two from 4096 (4k) to 65536 (64k). */
 bool sn_parse_page_size(const char *text, uint32_t *bytes, bool *whole);
+/* Format: ADDRESS[,ADDRESS...], at most SN_ETH_PEERS_MAX; different addresses. */
+bool sn_parse_peers(const char *text, struct in6_addr *peers, unsigned *n);
 /* Format: PORTS[:hash|:inactive] */
 bool sn_parse_lag(const char *text, uint8_t *ports, bool *hash, bool *inactive);
 

@@ -38,6 +38,8 @@
  */
 enum sn_dmabuf_pcie { SN_PCIE_REFUSED, SN_PCIE_FAULTS, SN_PCIE_WORKS };
 
+#define SN_ETH_PEERS_MAX 16u /* addresses in --eth-peers */
+
 struct sn_cfg {
 	struct in6_addr ip; /* this process's address; IPv4 as ::ffff:a.b.c.d */
 	char name[32];	    /* name of the device, by default "mlx5_0" */
@@ -90,6 +92,14 @@ struct sn_cfg {
 	uint32_t qp_max;     /* maximum number of QPs; 0: no limit */
 	uint32_t cq_behind;  /* QUERY_CQ reports this many CQEs less than were written */
 	uint16_t pci_device; /* PCI device ID */
+	/* raw Ethernet: where broadcasts and frames to unknown addresses go */
+	struct in6_addr eth_peers[SN_ETH_PEERS_MAX];
+	unsigned eth_npeers;
+	char eth_if[16];   /* interface that carries the frames; empty: VXLAN */
+	bool eth_pause;	   /* lossless flow control between software NICs */
+	bool wait_on_time; /* the device supports WAIT on time */
+	uint32_t eth_mtu;  /* MTU of the port: payload of the largest frame */
+	uint32_t eth_vni;  /* VXLAN network identifier, 24 bits */
 	char fw_ver[24];
 };
 
@@ -107,6 +117,12 @@ enum { SN_TS_FREE = 0, SN_TS_REAL = 1, SN_TS_BOTH = 2 };
 	X(naks_sent, 0) X(naks_received, 0) X(dup_requests, 0) X(faults_injected, 0)      \
 	X(icrc_errors, 0) X(icrc_unchecked, 0) X(wire_malformed, 0) X(remote_access_errors, 0) \
 	X(local_prot_errors, 0) X(flushed, 0)                                             \
+	X(eth_tx_frames, 0) X(eth_tx_bytes, 0) X(eth_egress_dropped, 0) X(eth_no_peer, 0) \
+	X(eth_tx_copies, 0) X(eth_tx_lost, 0) X(eth_tx_duplicated, 0) X(eth_tx_failed, 0) \
+	X(eth_rx_frames, 0) X(eth_rx_bytes, 0) X(eth_malformed, 0) X(eth_fcs_errors, 0)   \
+	X(eth_no_rule, 0) X(eth_rule_dropped, 0) X(eth_out_of_buffer, 0)                  \
+	X(eth_not_ready, 0) X(eth_too_long, 0) X(eth_rx_faults, 0) X(eth_delivered, 0)    \
+	X(eth_held, 0) X(eth_other_vni, 0) X(eth_rx_missed, 0)                            \
 	X(bad_command, 1) X(bad_reserved, 1) X(bad_opcode, 1) X(bad_doorbell, 1)          \
 	X(db_unwritten_wqe, 1) X(cq_overrun, 1) X(gpu_copy_errors, 1)
 
@@ -141,6 +157,22 @@ enum sn_kind {
 	SN_AH,
 	SN_SRQ,
 	SN_MKEY,
+	/* raw Ethernet, see eth.h */
+	SN_TD,
+	SN_TIS,
+	SN_SQ,
+	SN_RQ, /* created by DEVX */
+	SN_WQ, /* an RQ that verbs created */
+	SN_RQT,
+	SN_TIR,
+	SN_COUNTER_SET,
+	SN_FLOW_COUNTER,
+	SN_RAW,	      /* a raw packet QP or RSS QP of verbs */
+	SN_IND_TABLE, /* a table of RQs that verbs created */
+	SN_MATCHER,   /* DV flow matcher */
+	SN_RULE,      /* flow rule */
+	SN_COUNTERS,  /* counters object of verbs */
+	SN_PART,      /* of SN_RAW, SN_IND_TABLE or the context; not found by its handle */
 	SN_COMP_CHANNEL,
 	SN_ASYNC,
 	SN_DEVX_EVENTS,
@@ -224,7 +256,8 @@ struct sn_cq {
 	bool oi;	  /* ignore overrun */
 	bool cc;	  /* collapsed: only entry 0 is written */
 	bool devx;
-	uint8_t error; /* SN_CQ_*: no CQE is written any more; 0: none */
+	bool stamped, real_time; /* verbs: time stamps were requested; in the real-time format */
+	uint8_t error;		 /* SN_CQ_*: no CQE is written any more; 0: none */
 	bool armed, armed_solicited;
 	uint32_t arm_ci;
 	uint64_t notified; /* pi at the last event; a new event needs a newer CQE */
@@ -252,7 +285,14 @@ enum sn_qp_state {
 	SN_QPS_SQD,
 	SN_QPS_ERR
 };
-enum sn_qp_type { SN_QPT_RC = 0, SN_QPT_UC = 1, SN_QPT_UD = 2 }; /* as st in the QPC */
+/* The first three are as st in the QPC. SQ and RQ: queues of Ethernet frames, see eth.h. */
+enum sn_qp_type {
+	SN_QPT_RC = 0,
+	SN_QPT_UC = 1,
+	SN_QPT_UD = 2,
+	SN_QPT_SQ,
+	SN_QPT_RQ,
+};
 
 /* A shared receive queue: created by libibverbs, or an RMP created by a firmware command. */
 struct sn_srq {
@@ -331,6 +371,7 @@ struct sn_qp {
 	bool sqd_event; /* an SQ_DRAINED event was requested */
 	uint32_t ece;	/* enhanced connection establishment, see SN_ECE_OPTIONS */
 
+	struct sn_eth *eth; /* set for SQs and RQs only, see eth.h */
 	struct sn_qp_stats stats;
 	struct sn_qp_eng *eng; /* the engine's state, NULL before sn_eng_qp_add() */
 };
@@ -352,8 +393,10 @@ struct sn_dev {
 	/* the first SN_GONE_MAX destroyed queue pairs that had traffic */
 	struct sn_qp_record *gone;
 	uint32_t ngone, gone_unlisted;
-	struct sn_front *front; /* object tables and handles */
+	struct sn_eth_gone *eth_gone; /* destroyed SQs, RQs and rules, see stats_eth.c */
+	struct sn_front *front;	      /* object tables and handles */
 	struct sn_eng *eng;
+	struct sn_rule *rules; /* flow rules in ascending order, see eth.h */
 };
 
 /* The device of this process. The front creates it at the first open. */
@@ -385,15 +428,17 @@ enum sn_async {
 	SN_ASYNC_SQ_DRAINED = 5,
 	SN_ASYNC_SRQ_LIMIT = 15,
 	SN_ASYNC_LAST_WQE = 16,
+	SN_ASYNC_WQ_FATAL = 19,
 };
 void sn_event_async_qp(struct sn_dev *dev, struct sn_qp *qp, int ibv_event_type);
 void sn_event_async_srq(struct sn_dev *dev, struct sn_srq *srq, int ibv_event_type);
 void sn_event_async_cq(struct sn_dev *dev, struct sn_cq *cq, int ibv_event_type);
 
 /* ---- implemented by the engine, called by the front (lock held) ---- */
-int sn_eng_start(struct sn_dev *dev); /* opens the socket and starts the thread; 0 or -errno */
-void sn_eng_stop(struct sn_dev *dev); /* joins the thread; lock not held */
-void sn_eng_kick(struct sn_dev *dev); /* wakes the thread after a change */
+int sn_eng_start(struct sn_dev *dev);	 /* opens the socket and starts the thread; 0 or -errno */
+void sn_eng_stop(struct sn_dev *dev);	 /* joins the thread; lock not held */
+void sn_eng_kick(struct sn_dev *dev);	 /* wakes the thread after a change */
+int sn_eng_eth_open(struct sn_dev *dev); /* opens the Ethernet port at first use; 0 or -errno */
 int sn_eng_qp_add(struct sn_dev *dev, struct sn_qp *qp);
 /* After this call the engine does not access the queue pair's memory. */
 void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp);
@@ -416,6 +461,9 @@ bool sn_mem_is_gpu(uint64_t va, uint64_t len);
 bool sn_mem_readable(uint64_t va, uint64_t len);
 int sn_mem_read(bool gpu, uint64_t va, void *dst, size_t len); /* 0 or -EFAULT */
 int sn_mem_write(bool gpu, uint64_t va, const void *src, size_t len);
+/* Writes by key, see eng.h. Returns 0 or -EFAULT. */
+int sn_mr_write(struct sn_dev *dev, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
+		uint32_t access, const void *src);
 bool sn_mem_writable(uint64_t va, uint64_t len); /* every mapping in the range is writable */
 
 /* ---- addr.c: address computation, for both halves ---- */

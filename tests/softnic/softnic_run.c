@@ -95,7 +95,7 @@ static bool set_preload(void)
 
 static int set_tree(const char *dir, const struct sn_cfg *cfg)
 {
-	char path[PATH_MAX + 16];
+	char path[PATH_MAX + 32];
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/sys", dir);
@@ -110,6 +110,9 @@ static int set_tree(const char *dir, const struct sn_cfg *cfg)
 		if (mkdir(path, 0755))
 			return -errno;
 	}
+	/* DPDK looks for PCI devices only in this folder */
+	snprintf(path, sizeof(path), "%s/sys/bus/pci/devices", dir);
+	setenv("SYSFS_PCI_DEVICES", path, 1);
 	/* a GPU kernel that waits for the NIC must not also wait for lazy module loading */
 	setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 	return 0;

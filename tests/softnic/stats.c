@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const struct {
@@ -34,9 +35,10 @@ static const struct {
 #undef SN_STAT_ROW
 };
 
-#define FIELDS	  (sizeof(fields) / sizeof(fields[0]))
-#define QP_FIELDS (sizeof(qp_fields) / sizeof(qp_fields[0]))
-#define TEXT_QPS  64u /* queue pairs listed in the text; the JSON file lists all */
+#define FIELDS	     (sizeof(fields) / sizeof(fields[0]))
+#define QP_FIELDS    (sizeof(qp_fields) / sizeof(qp_fields[0]))
+#define LOCK_LIMIT_S 2
+#define TEXT_QPS     64u /* queue pairs listed in the text; the JSON file lists all */
 
 static uint64_t at(const void *st, size_t off)
 {
@@ -58,24 +60,36 @@ static void record(struct sn_qp_record *r, const struct sn_qp *qp)
 				    .stats = qp->stats };
 }
 
+bool sn_stats_grow(void **array, uint32_t n, size_t size)
+{
+	void *p;
+
+	if (n >= SN_GONE_MAX)
+		return false;
+	if (n & (n - 1)) /* the array is doubled when n is a power of two */
+		return true;
+	p = realloc(*array, (n ? 2 * n : 1) * size);
+	if (p)
+		*array = p;
+	return p;
+}
+
 void sn_stats_qp_gone(struct sn_dev *dev, const struct sn_qp *qp)
 {
-	struct sn_qp_record *r;
+	void *records = dev->gone;
 
+	if (qp->eth) {
+		sn_stats_eth_gone(dev, qp);
+		return;
+	}
 	if (!qp->stats.rx_packets && !qp->stats.wqes)
 		return;
-	/* the array is doubled when its number of entries is a power of two */
-	if (dev->ngone < SN_GONE_MAX && !(dev->ngone & (dev->ngone - 1))) {
-		r = realloc(dev->gone, (dev->ngone ? 2 * dev->ngone : 1) * sizeof(*r));
-		if (r)
-			dev->gone = r;
-	} else {
-		r = dev->ngone < SN_GONE_MAX ? dev->gone : NULL;
-	}
-	if (r)
-		record(&dev->gone[dev->ngone++], qp);
-	else
+	if (!sn_stats_grow(&records, dev->ngone, sizeof(*dev->gone))) {
 		dev->gone_unlisted++;
+		return;
+	}
+	dev->gone = records;
+	record(&dev->gone[dev->ngone++], qp);
 }
 
 struct qp_report {
@@ -89,6 +103,8 @@ static void report_live(struct sn_qp *qp, void *arg)
 	struct qp_report *r = arg;
 	struct sn_qp_record now;
 
+	if (qp->eth) /* SQs and RQs: stats_eth.c */
+		return;
 	record(&now, qp);
 	r->one(r, &now);
 }
@@ -170,7 +186,9 @@ void sn_stats_save(struct sn_dev *dev)
 	fprintf(f, ", \"qps_unlisted\": %u,\n \"qps\": [", dev->gone_unlisted);
 	qps.f = f;
 	each_qp(dev, &qps);
-	fprintf(f, "]}\n");
+	fprintf(f, "]");
+	sn_stats_eth_json(dev, f);
+	fprintf(f, "}\n");
 	fclose(f);
 }
 
@@ -189,14 +207,26 @@ void sn_violation(uint64_t *counter, const char *fmt, ...)
 		sn_stats_save(sn_dev);
 }
 
-void sn_stats_report(struct sn_dev *dev)
+/* Waits a limited time: the NIC's thread may hang in a driver that has already shut down, and
+ * then holds the lock. */
+static bool lock_at_exit(struct sn_dev *dev)
+{
+	struct timespec until;
+	bool locked;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += LOCK_LIMIT_S;
+	__atomic_add_fetch(&dev->waiting, 1, __ATOMIC_SEQ_CST);
+	locked = !pthread_mutex_timedlock(&dev->lock, &until);
+	__atomic_sub_fetch(&dev->waiting, 1, __ATOMIC_SEQ_CST);
+	return locked;
+}
+
+static void report_text(struct sn_dev *dev)
 {
 	struct qp_report qps = { .one = qp_text };
 	size_t i;
 
-	sn_stats_save(dev);
-	if (!dev->cfg.stats)
-		return;
 	sn_message("statistics of %s", dev->cfg.name);
 	for (i = 0; i < FIELDS; i++)
 		if (field_value(&dev->stats, i))
@@ -206,6 +236,19 @@ void sn_stats_report(struct sn_dev *dev)
 	if (qps.n > TEXT_QPS || dev->gone_unlisted)
 		dprintf(STDERR_FILENO, "  %u more queue pairs not listed\n",
 			(qps.n > TEXT_QPS ? qps.n - TEXT_QPS : 0) + dev->gone_unlisted);
+	sn_stats_eth_text(dev);
+}
+
+/* Threads of the program may still create and destroy objects. */
+void sn_stats_report(struct sn_dev *dev)
+{
+	bool locked = lock_at_exit(dev);
+
+	sn_stats_save(dev);
+	if (dev->cfg.stats)
+		report_text(dev);
+	if (locked)
+		pthread_mutex_unlock(&dev->lock);
 }
 
 const struct sn_stats *sn_stats_get(void)

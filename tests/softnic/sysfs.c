@@ -19,7 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PCI_DIR "devices/" SN_PCI_ROOT "/" SN_PCI_ADDR
+#define BAR_ZERO "0x0000000000000000 0x0000000000000000 0x0000000000000000"
+#define BAR	 BAR_ZERO "\n"
+#define PCI_DIR	 "devices/" SN_PCI_ROOT "/" SN_PCI_ADDR
 
 struct tree {
 	const char *root;
@@ -207,6 +209,8 @@ static void tree_port(struct tree *t, const char *ib, const struct sn_cfg *cfg)
 static void tree_pci(struct tree *t, unsigned int device)
 {
 	tree_base(t, PCI_DIR);
+	/* Six BARs and the ROM: start, end, flags. Programs reach the device through verbs only. */
+	tree_file(t, "resource", BAR BAR BAR BAR BAR BAR BAR_ZERO);
 	tree_file(t, "vendor", "0x15b3");
 	tree_file(t, "device", "0x%04x", device);
 	tree_file(t, "subsystem_vendor", "0x15b3");
@@ -294,6 +298,8 @@ int sn_sysfs_build(const char *root, const struct sn_cfg *cfg)
 	if (!cfg->no_peermem)
 		tree_peermem(&t);
 	tree_link(&t, "../../../bus/pci", PCI_DIR "/subsystem");
+	tree_mkdir(&t, "bus/pci/drivers/mlx5_core");
+	tree_link(&t, "../../../bus/pci/drivers/mlx5_core", PCI_DIR "/driver");
 
 	tree_base(&t, PCI_DIR "/infiniband_verbs/uverbs0");
 	tree_file(&t, "ibdev", "%s", name);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "eng.h"
+#include "eth.h"
 
 /* The file is opened for appending and each line is one write, so that lines of several
  * processes do not mix. */
@@ -74,7 +75,14 @@ static const char *const wqe_names[] = {
 	[SN_OP_MASKED_CS] = "MASKED_CMP_SWAP",
 	[SN_OP_MASKED_FA] = "MASKED_FETCH_ADD",
 	[SN_OP_DUMP] = "DUMP",
+	[SN_OP_TSO] = "TSO",
+	[SN_OP_EMPW] = "EMPW",
 };
+
+const char *sn_wqe_name(uint8_t opcode, char buf[8])
+{
+	return NAME(wqe_names, opcode, buf);
+}
 
 static const char *const syndromes[] = {
 	[SN_SYND_LOC_LEN] = "local length",	      [SN_SYND_LOC_OP] = "local QP operation",
@@ -104,6 +112,13 @@ void sn_trace_wqe(const struct sn_qp_eng *q, const struct sn_msg *m)
 		 m->synd ? NAME(syndromes, m->synd, synd) : "");
 }
 
+/* The additional fields of a received frame's CQE. */
+static void frame_text(const struct sn_cqe_args *a, char text[96])
+{
+	snprintf(text, 96, ", %u bytes, type 0x%04x, tag 0x%x, hash 0x%08x", a->byte_cnt,
+		 a->eth->type, a->eth->flow_tag, a->eth->hash);
+}
+
 void sn_trace_cqe(const struct sn_cq *cq, const struct sn_qp *qp, const struct sn_cqe_args *a)
 {
 	static const char *const ops[] = {
@@ -114,13 +129,15 @@ void sn_trace_cqe(const struct sn_cq *cq, const struct sn_qp *qp, const struct s
 		[SN_CQE_REQ_ERR] = "send failed",
 		[SN_CQE_RESP_ERR] = "receive failed",
 	};
-	char op[8], synd[8], vendor[24] = "";
+	char op[8], synd[8], vendor[24] = "", frame[96] = "";
 
 	if (a->synd)
 		snprintf(vendor, sizeof(vendor), " (vendor 0x%02x)", a->vendor);
-	sn_trace("CQE cq 0x%x entry %" PRIu64 " qp 0x%x WQE %u %s%s%s%s", cq->cqn, cq->pi - 1,
-		 qp->qpn, a->counter, NAME(ops, a->opcode, op), a->synd ? ": " : "",
-		 a->synd ? NAME(syndromes, a->synd, synd) : "", vendor);
+	if (a->eth)
+		frame_text(a, frame);
+	sn_trace("CQE cq 0x%x entry %" PRIu64 " qp 0x%x WQE %u %s%s%s%s%s", cq->cqn, cq->pi - 1,
+		 qp->qpn, a->counter, a->eth ? "frame received" : NAME(ops, a->opcode, op),
+		 a->synd ? ": " : "", a->synd ? NAME(syndromes, a->synd, synd) : "", vendor, frame);
 }
 
 void sn_trace_packet(const char *way, const struct sn_bth *bth, uint32_t len)

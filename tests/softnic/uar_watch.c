@@ -35,6 +35,7 @@
 #include <zlib.h>
 
 #include "eng.h"
+#include "eth.h"
 
 #define SETTLE_CUDA	4000000ull
 #define SETTLE_CPU	20000000ull
@@ -372,7 +373,9 @@ static bool sweep_qp(struct sn_eng *e, struct sn_qp_eng *q)
 		e->dev->stats.db_recovered++;
 		any = true;
 	}
-	if (q->qp->state == SN_QPS_ERR)
+	if (q->qp->state == SN_QPS_ERR && q->qp->type == SN_QPT_RQ)
+		sn_eth_rq_flush(e, q);
+	else if (q->qp->state == SN_QPS_ERR)
 		sn_rq_flush(e, q);
 	return any;
 }

@@ -109,8 +109,9 @@ int sn_attr_events(struct sn_call *c, uint16_t id, enum sn_kind kind, struct sn_
 static const struct sn_method *find_method(const struct ib_uverbs_ioctl_hdr *hdr)
 {
 	static const struct sn_method *const tables[] = {
-		sn_methods_dev, sn_methods_obj,	 sn_methods_srq,
-		sn_methods_mr,	sn_methods_devx, sn_methods_devx_events,
+		sn_methods_dev,	 sn_methods_obj,      sn_methods_srq,
+		sn_methods_mr,	 sn_methods_devx,     sn_methods_devx_events,
+		sn_methods_flow, sn_methods_counters, sn_methods_wq,
 	};
 	const struct sn_method *m;
 	size_t t;

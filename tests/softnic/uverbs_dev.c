@@ -41,7 +41,10 @@ static int context_out(struct sn_call *c, uint16_t vectors_id, uint16_t support_
 		.num_uars_per_page = (uint16_t)(c->dev->cfg.page_size / SN_UAR_SIZE),
 		.num_dyn_bfregs = 1024,
 		.clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
-		.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_ECE,
+		.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_ECE |
+			     (c->dev->cfg.ts_format == SN_TS_FREE
+				      ? 0
+				      : MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_REAL_TIME_TS),
 	};
 	const uint32_t vectors = SN_COMP_VECTORS;
 	const uint64_t support = 1; /* optional MR access flags are supported */

@@ -19,7 +19,10 @@
 /* ---- commands ---- */
 void *sn_devx_obj(struct sn_call *c, uint16_t id, enum sn_kind *kind)
 {
-	static const enum sn_kind kinds[] = { SN_QP, SN_CQ, SN_SRQ, SN_MKEY };
+	static const enum sn_kind kinds[] = {
+		SN_QP, SN_CQ,  SN_SRQ, SN_MKEY,	       SN_TD,		SN_TIS, SN_SQ,	      SN_RQ,
+		SN_WQ, SN_RQT, SN_TIR, SN_COUNTER_SET, SN_FLOW_COUNTER, SN_RAW, SN_IND_TABLE,
+	};
 	void *obj;
 	size_t i;
 
@@ -81,17 +84,44 @@ static int devx_obj_create(struct sn_call *c)
 	return 0;
 }
 
+/* Whether a firmware command created the object. Others are destroyed by their verbs only. */
+static bool is_devx(enum sn_kind kind, const void *obj)
+{
+	switch (kind) {
+	case SN_QP:
+		return ((const struct sn_qp *)obj)->devx;
+	case SN_CQ:
+		return ((const struct sn_cq *)obj)->devx;
+	case SN_SRQ:
+		return ((const struct sn_srq *)obj)->devx;
+	default:
+		return kind != SN_WQ && kind != SN_RAW && kind != SN_IND_TABLE;
+	}
+}
+
 static int devx_obj_destroy(struct sn_call *c)
 {
-	static const char *const
-		names[] = { [SN_QP] = "QP", [SN_CQ] = "CQ", [SN_SRQ] = "RMP", [SN_MKEY] = "MKEY" };
+	static const char *const names[] = {
+		[SN_QP] = "DESTROY_QP",
+		[SN_CQ] = "DESTROY_CQ",
+		[SN_SRQ] = "DESTROY_RMP",
+		[SN_MKEY] = "DESTROY_MKEY",
+		[SN_TD] = "DEALLOC_TRANSPORT_DOMAIN",
+		[SN_TIS] = "DESTROY_TIS",
+		[SN_SQ] = "DESTROY_SQ",
+		[SN_RQ] = "DESTROY_RQ",
+		[SN_RQT] = "DESTROY_RQT",
+		[SN_TIR] = "DESTROY_TIR",
+		[SN_COUNTER_SET] = "DEALLOC_Q_COUNTER",
+		[SN_FLOW_COUNTER] = "DEALLOC_FLOW_COUNTER",
+	};
 	enum sn_kind kind;
 	void *obj = sn_devx_obj(c, A(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE), &kind);
 
-	if (!obj)
+	if (!obj || !is_devx(kind, obj))
 		return -ENOENT;
 	c->dev->stats.commands++;
-	sn_trace("command DESTROY_%s", names[kind]);
+	sn_trace("command %s", names[kind]);
 	return sn_obj_destroy(c->dev, kind, obj);
 }
 

@@ -23,12 +23,14 @@
 #define EQE_TYPE	    1u
 #define EQE_CQ_ERR_CQN	    0x20u
 #define EQE_CQ_ERR_SYNDROME 0x2bu
+#define EQE_QUEUE_TYPE	    0x34u /* of an event of a QP, SQ or RQ */
 #define EQE_NUMBER	    0x38u /* number of the QP or SRQ, or of the CQ of a completion */
 #define QUERY_OUT_MAX	    4088u /* one packet of the pipe, minus the identifier */
 
 /* Event types of the device, mlx5 device.h */
 enum { EV_COMP = 0x00, EV_CQ_ERR = 0x04 };
 static const uint8_t qp_types[] = { 0x02, 0x03, 0x05, 0x10, 0x11, 0x13 };
+static const uint8_t rq_types[] = { 0x05, 0x05 };
 static const uint8_t srq_types[] = { 0x12, 0x14 };
 static const uint8_t cq_types[] = { EV_COMP, EV_CQ_ERR };
 
@@ -36,7 +38,7 @@ static const uint8_t cq_types[] = { EV_COMP, EV_CQ_ERR };
 static const uint8_t of_async[] = {
 	[SN_ASYNC_CQ_ERR] = EV_CQ_ERR,	 [SN_ASYNC_QP_FATAL] = 0x05, [SN_ASYNC_QP_REQ_ERR] = 0x10,
 	[SN_ASYNC_QP_ACCESS_ERR] = 0x11, [SN_ASYNC_COMM_EST] = 0x02, [SN_ASYNC_SQ_DRAINED] = 0x03,
-	[SN_ASYNC_SRQ_LIMIT] = 0x14,	 [SN_ASYNC_LAST_WQE] = 0x13,
+	[SN_ASYNC_SRQ_LIMIT] = 0x14,	 [SN_ASYNC_LAST_WQE] = 0x13, [SN_ASYNC_WQ_FATAL] = 0x05,
 };
 
 struct sn_subscription {
@@ -46,6 +48,7 @@ struct sn_subscription {
 	uint64_t cookie;
 	int eventfd; /* our duplicate of the program's eventfd; -1: use queue */
 	uint8_t type;
+	bool rq; /* obj is an RQ */
 };
 
 static void deliver(const struct sn_subscription *s, uint32_t number)
@@ -58,6 +61,7 @@ static void deliver(const struct sn_subscription *s, uint32_t number)
 	ssize_t n;
 
 	ev.eqe[EQE_TYPE] = s->type;
+	ev.eqe[EQE_QUEUE_TYPE] = s->rq; /* 1: RQ, MLX5_EVENT_QUEUE_TYPE_RQ of Linux */
 	nic_set(ev.eqe, NIC_F(s->type == EV_CQ_ERR ? EQE_CQ_ERR_CQN : EQE_NUMBER, 23, 0), number);
 	if (s->type == EV_CQ_ERR)
 		ev.eqe[EQE_CQ_ERR_SYNDROME] = ((const struct sn_cq *)s->obj)->error;
@@ -116,10 +120,13 @@ static bool may_subscribe(const struct sn_cfg *cfg, uint16_t type)
 
 static bool has_type(enum sn_kind kind, uint16_t type)
 {
-	const uint8_t *types = kind == SN_QP ? qp_types : kind == SN_CQ ? cq_types : srq_types;
+	const uint8_t *types = kind == SN_QP   ? qp_types
+			       : kind == SN_CQ ? cq_types
+			       : kind == SN_RQ ? rq_types
+					       : srq_types;
 	size_t n = kind == SN_QP ? sizeof(qp_types) : sizeof(cq_types);
 
-	if (kind == SN_MKEY)
+	if (kind != SN_QP && kind != SN_CQ && kind != SN_RQ && kind != SN_SRQ)
 		return false;
 	return type <= 0xff && memchr(types, type, n);
 }
@@ -166,6 +173,7 @@ static int subscribe(struct sn_call *c)
 		if (!has_type(kind, list[i]) || !may_subscribe(&c->dev->cfg, list[i]))
 			return -EINVAL;
 	s.obj = obj;
+	s.rq = kind == SN_RQ;
 	for (i = 0; i < len / 2 && !rc; i++) {
 		s.type = (uint8_t)list[i];
 		rc = add(c, &s);

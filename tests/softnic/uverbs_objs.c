@@ -46,6 +46,8 @@ static struct sn_cq *cq_from_call(struct sn_call *c, const struct mlx5_ib_create
 	cq->log_size = log2_ceil(cqe + 1);
 	cq->cqe_size = (uint8_t)drv->cqe_size;
 	cq->oi = flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
+	cq->stamped = flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
+	cq->real_time = drv->flags & MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS;
 	cq->user_handle = sn_attr_num(c, UVERBS_ATTR_CREATE_CQ_USER_HANDLE);
 	cq->uar = drv->uar_page_index;
 	return cq;
@@ -72,7 +74,8 @@ static int cq_create(struct sn_call *c)
 {
 	/* The only format of 128 bytes is padding: the CQE is in the second half of its entry. */
 	const uint16_t known = MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD |
-			       MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX;
+			       MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX |
+			       MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS;
 	const uint32_t none = SN_ARM_NONE;
 	struct mlx5_ib_create_cq_resp resp = { 0 };
 	struct mlx5_ib_create_cq drv;
@@ -236,6 +239,28 @@ static void qp_answer(struct sn_call *c, const struct sn_qp *qp,
 	sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &resp, sizeof(resp));
 }
 
+/* As in the kernel's driver: 0 free running, 1 the device's format, 2 real time. */
+int sn_cq_ts_format(const struct sn_cfg *cfg, const struct sn_cq *cq)
+{
+	bool free_running = cfg->ts_format != SN_TS_REAL;
+
+	if (cq->real_time)
+		return cfg->ts_format == SN_TS_FREE ? -EOPNOTSUPP : 2;
+	return free_running ? 0 : cq->stamped ? -EOPNOTSUPP : 1;
+}
+
+/* The CQEs of both queues have the same format. */
+static int qp_stamps(struct sn_call *c, struct sn_qp *qp)
+{
+	int send = sn_cq_ts_format(&c->dev->cfg, qp->scq);
+	int recv = sn_cq_ts_format(&c->dev->cfg, qp->rcq);
+
+	if (send < 0 || recv < 0 || (send != recv && send != 1 && recv != 1))
+		return -EOPNOTSUPP;
+	qp->ts_format = (uint8_t)(send == 1 ? recv : send);
+	return 0;
+}
+
 static int qp_create(struct sn_call *c)
 {
 	struct sn_pd *pd = sn_attr_obj(c, UVERBS_ATTR_CREATE_QP_PD_HANDLE, SN_PD);
@@ -246,6 +271,8 @@ static int qp_create(struct sn_call *c)
 	sn_attr_in(c, UVERBS_ATTR_UHW_IN, &drv, sizeof(drv));
 	if (!pd)
 		return -EINVAL;
+	if (sn_attr_num(c, UVERBS_ATTR_CREATE_QP_TYPE) == IB_UVERBS_QPT_RAW_PACKET)
+		return sn_raw_create(c);
 	rc = qp_check(c, &drv, sn_attr_num(c, UVERBS_ATTR_CREATE_QP_TYPE));
 	if (rc)
 		return rc;
@@ -259,6 +286,8 @@ static int qp_create(struct sn_call *c)
 		     ? sn_attr_events(c, UVERBS_ATTR_CREATE_QP_EVENT_FD, SN_ASYNC, &qp->async)
 		     : -EINVAL;
 	if (!rc)
+		rc = qp_stamps(c, qp);
+	if (!rc)
 		rc = sn_qp_add(c->dev, c->ctx, qp);
 	if (rc) {
 		free(qp);
@@ -271,8 +300,11 @@ static int qp_create(struct sn_call *c)
 static int qp_destroy(struct sn_call *c)
 {
 	struct sn_qp *qp = sn_attr_obj(c, UVERBS_ATTR_DESTROY_QP_HANDLE, SN_QP);
+	struct sn_raw *raw = sn_attr_obj(c, UVERBS_ATTR_DESTROY_QP_HANDLE, SN_RAW);
 	struct ib_uverbs_destroy_qp_resp resp;
 
+	if (raw)
+		return sn_raw_destroy_call(c, raw);
 	if (!qp)
 		return -ENOENT;
 	resp.events_reported = qp->async_events;

@@ -4,6 +4,7 @@
  * Modify and query of verbs queue pairs: the state transitions with the attributes that
  * each requires and allows, as the kernel checks them. DEVX queue pairs are in cmd_qp.c.
  */
+#include "eth.h"
 #include "front.h"
 
 #include <errno.h>
@@ -192,7 +193,7 @@ static bool assigns_ports(const struct sn_cfg *cfg)
 }
 
 /* Returns the state that the call requests, or -errno. */
-static int next_state(const struct sn_qp *qp, const struct ib_uverbs_modify_qp *in, bool ex)
+static int next_state(enum sn_qp_state now, const struct ib_uverbs_modify_qp *in, bool ex)
 {
 	uint32_t mask = in->attr_mask;
 
@@ -200,9 +201,9 @@ static int next_state(const struct sn_qp *qp, const struct ib_uverbs_modify_qp *
 		return -EOPNOTSUPP;
 	if ((mask & IBV_QP_STATE && in->qp_state > IBV_QPS_ERR) ||
 	    (mask & IBV_QP_CUR_STATE &&
-	     (in->cur_qp_state > IBV_QPS_ERR || from_ibv[in->cur_qp_state] != qp->state)))
+	     (in->cur_qp_state > IBV_QPS_ERR || from_ibv[in->cur_qp_state] != now)))
 		return -EINVAL;
-	return (int)(mask & IBV_QP_STATE ? from_ibv[in->qp_state] : qp->state);
+	return (int)(mask & IBV_QP_STATE ? from_ibv[in->qp_state] : now);
 }
 
 /* Handles the driver data of an extended call: takes the peer's ECE options, if there are any, and
@@ -219,19 +220,39 @@ static void answer_ece(struct sn_call *c, struct sn_qp *qp)
 	sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &resp, sizeof(resp));
 }
 
+static int modify_raw(struct sn_call *c, struct sn_raw *raw,
+		      const struct ib_uverbs_ex_modify_qp *in, bool ex)
+{
+	struct ib_uverbs_ex_modify_qp_resp resp = { .response_length = sizeof(resp) };
+	struct mlx5_ib_modify_qp_resp drv = { .response_length = sizeof(drv) };
+	int rc = next_state(raw->state, &in->base, ex);
+
+	if (rc >= 0)
+		rc = sn_raw_modify(c, raw, in, (enum sn_qp_state)rc);
+	if (!rc && ex) {
+		sn_attr_out(c, UVERBS_ATTR_UHW_OUT, &drv, sizeof(drv));
+		sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
+	}
+	return rc;
+}
+
 int sn_write_modify_qp(struct sn_call *c, bool ex)
 {
 	struct ib_uverbs_ex_modify_qp_resp resp = { .response_length = sizeof(resp) };
-	struct ib_uverbs_ex_modify_qp in;
+	struct ib_uverbs_ex_modify_qp in = { .rate_limit = 0 };
 	struct sn_qp *qp, next;
+	struct sn_raw *raw;
 	enum sn_qp_state from;
 	int rc;
 
 	sn_attr_in(c, UVERBS_ATTR_CORE_IN, &in, ex ? sizeof(in) : sizeof(in.base));
+	raw = sn_handle_get(c->dev, c->ctx, in.base.qp_handle, SN_RAW);
+	if (raw)
+		return modify_raw(c, raw, &in, ex);
 	qp = sn_handle_get(c->dev, c->ctx, in.base.qp_handle, SN_QP);
 	if (!qp || qp->devx)
 		return -EINVAL;
-	rc = next_state(qp, &in.base, ex);
+	rc = next_state(qp->state, &in.base, ex);
 	if (rc < 0)
 		return rc;
 	next = *qp;
@@ -273,10 +294,17 @@ int sn_write_query_qp(struct sn_call *c)
 	struct ib_uverbs_query_qp_resp r = { .path_mig_state = 0 };
 	struct ib_uverbs_query_qp in;
 	uint32_t sq_psn, rq_psn;
+	struct sn_raw *raw;
 	struct sn_qp *qp;
+	int rc;
 	uint16_t ci;
 
 	sn_attr_in(c, UVERBS_ATTR_CORE_IN, &in, sizeof(in));
+	raw = sn_handle_get(c->dev, c->ctx, in.qp_handle, SN_RAW);
+	if (raw) {
+		rc = sn_raw_query(raw, &r);
+		return rc ? rc : sn_attr_out(c, UVERBS_ATTR_CORE_OUT, &r, sizeof(r));
+	}
 	qp = sn_handle_get(c->dev, c->ctx, in.qp_handle, SN_QP);
 	if (!qp)
 		return -EINVAL;

@@ -6,6 +6,7 @@
  * The commands of QPs are in uverbs_qp.c, of regions in uverbs_mr.c, of CQs in
  * uverbs_objs.c, of SRQs in uverbs_srq.c.
  */
+#include "eth_wqe.h"
 #include "front.h"
 
 #include <endian.h>
@@ -20,6 +21,7 @@
 
 /* IB_DEVICE_CROSS_CHANNEL of the kernel's ib_verbs.h: core direct (WAIT work requests) */
 #define DEVICE_CROSS_CHANNEL (1u << 27)
+#define ETHERNET_FLAGS	     (IBV_DEVICE_RAW_IP_CSUM | IBV_DEVICE_MANAGED_FLOW_STEERING)
 #define EX(cmd)		     (IB_USER_VERBS_CMD_FLAG_EXTENDED | (cmd))
 static void fill_device(struct sn_call *c, struct ib_uverbs_query_device_resp *r)
 {
@@ -41,7 +43,8 @@ static void fill_device(struct sn_call *c, struct ib_uverbs_query_device_resp *r
 	r->device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_CHANGE_PHY_PORT |
 			      IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
 			      IBV_DEVICE_RC_RNR_NAK_GEN |
-			      (c->dev->cfg.cd ? DEVICE_CROSS_CHANNEL : 0);
+			      (c->dev->cfg.cd ? DEVICE_CROSS_CHANNEL : 0) |
+			      (c->dev->cfg.infiniband ? 0 : ETHERNET_FLAGS);
 	r->max_sge = 30;
 	r->max_sge_rd = 30;
 	r->max_cq = SN_TABLE_SIZE;
@@ -61,6 +64,26 @@ static void fill_device(struct sn_call *c, struct ib_uverbs_query_device_resp *r
 	r->phys_port_cnt = 1;
 }
 
+#define RAW_QPS (1u << IBV_QPT_RAW_PACKET)
+
+/* The capabilities of raw Ethernet, which a port of InfiniBand does not have. */
+static void fill_ethernet(struct ib_uverbs_ex_query_device_resp *r,
+			  struct mlx5_ib_query_device_resp *drv)
+{
+	r->device_cap_flags_ex |= IBV_DEVICE_RAW_SCATTER_FCS | IBV_DEVICE_PCI_WRITE_END_PADDING;
+	r->raw_packet_caps = IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_SCATTER_FCS |
+			     IBV_RAW_PACKET_CAP_IP_CSUM;
+	r->rss_caps.supported_qpts = RAW_QPS;
+	r->rss_caps.max_rwq_indirection_tables = SN_TABLE_SIZE;
+	r->rss_caps.max_rwq_indirection_table_size = SN_RQT_MAX;
+	r->max_wq_type_rq = SN_TABLE_SIZE;
+	drv->tso_caps.max_tso = SN_ETH_LSO_MAX;
+	drv->tso_caps.supported_qpts = RAW_QPS;
+	drv->rss_caps.rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ;
+	drv->rss_caps.rx_hash_fields_mask = SN_RX_HASH_FIELDS;
+	drv->mlx5_ib_support_multi_pkt_send_wqes = MLX5_IB_ALLOW_MPW | MLX5_IB_SUPPORT_EMPW;
+}
+
 static int ex_query_device(struct sn_call *c)
 {
 	struct ib_uverbs_ex_query_device_resp resp;
@@ -74,6 +97,8 @@ static int ex_query_device(struct sn_call *c)
 	fill_device(c, &resp.base);
 	resp.response_length = a->len < sizeof(resp) ? a->len : (uint32_t)sizeof(resp);
 	resp.device_cap_flags_ex = resp.base.device_cap_flags;
+	if (!c->dev->cfg.infiniband)
+		fill_ethernet(&resp, &drv);
 	resp.timestamp_mask = SN_TIMESTAMP_MASK;
 	resp.hca_core_clock = 1000000; /* kHz: time stamps count nanoseconds */
 	resp.cq_moderation_caps.max_cq_moderation_count = SN_MAX_CQ_COUNT;
@@ -194,6 +219,15 @@ static const struct {
 	{ IB_USER_VERBS_CMD_MODIFY_QP, sizeof(struct ib_uverbs_modify_qp), 0, modify_qp },
 	{ EX(IB_USER_VERBS_EX_CMD_MODIFY_QP), END(ib_uverbs_ex_modify_qp, base),
 	  END(ib_uverbs_ex_modify_qp_resp, response_length), modify_qp_ex },
+	{ EX(IB_USER_VERBS_EX_CMD_CREATE_FLOW), sizeof(struct ib_uverbs_create_flow),
+	  sizeof(struct ib_uverbs_create_flow_resp), sn_write_create_flow },
+	{ EX(IB_USER_VERBS_EX_CMD_DESTROY_FLOW), sizeof(struct ib_uverbs_destroy_flow), 0,
+	  sn_write_destroy_flow },
+	{ EX(IB_USER_VERBS_EX_CMD_MODIFY_WQ), END(ib_uverbs_ex_modify_wq, curr_wq_state), 0,
+	  sn_write_modify_wq },
+	{ EX(IB_USER_VERBS_EX_CMD_CREATE_RWQ_IND_TBL),
+	  END(ib_uverbs_ex_create_rwq_ind_table, log_ind_tbl_size),
+	  END(ib_uverbs_ex_create_rwq_ind_table_resp, ind_tbl_num), sn_write_create_rwq_ind_table },
 #undef IO
 };
 

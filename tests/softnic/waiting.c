@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * The NIC thread's waits between passes. After activity it spins for up to SPIN_NS. Then
- * it sleeps in ppoll() on the socket and on a wake-up file: for a short time while a
+ * it sleeps in ppoll() on the sockets and on a wake-up file: for a short time while a
  * queue pair can send (a store to a register page wakes no thread), longer otherwise,
  * and without limit if there is neither a QP nor a CQ.
  *
@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "eng.h"
+#include "eth.h"
 
 #define SPIN_NS		50000ull
 #define SLEEP_ACTIVE_NS 50000
@@ -42,12 +43,13 @@
 
 static void doze(struct sn_eng *e, long ns)
 {
-	struct pollfd fds[2] = { { .fd = e->sock, .events = POLLIN },
-				 { .fd = e->evfd, .events = POLLIN } };
+	struct pollfd fds[3] = { { .fd = e->sock, .events = POLLIN },
+				 { .fd = e->evfd, .events = POLLIN },
+				 { .fd = e->eth_fd, .events = POLLIN } };
 	struct timespec ts = { 0, ns };
 	uint64_t drained;
 
-	if (ppoll(fds, 2, ns < 0 ? NULL : &ts, NULL) <= 0 || !fds[1].revents)
+	if (ppoll(fds, 3, ns < 0 ? NULL : &ts, NULL) <= 0 || !fds[1].revents)
 		return;
 	/*
 	 * Read evfd before clearing `kicked`. A kick between the two finds the flag set and
@@ -106,11 +108,28 @@ static long sleep_short_of_cores(const struct sn_eng *e, uint64_t quiet)
 	return quiet < LONG_IDLE_NS ? SLEEP_ACTIVE_NS : SLEEP_LONG_IDLE_NS;
 }
 
-/* Returns the ns to sleep before the next pass; 0: do not sleep, -1: sleep until woken. */
-long sn_wait_time(const struct sn_eng *e)
+/* Returns the ns until an Ethernet send queue continues after a WAIT on time, at most `ns`. */
+static long limit_to_wait(const struct sn_eng *e, long ns)
+{
+	const struct sn_qp_eng *q;
+	uint64_t due;
+
+	if (!e->eth || !ns)
+		return ns;
+	for (q = e->qps; q; q = q->next) {
+		due = q->qp->type == SN_QPT_SQ ? sn_eth_sq_due(q) : 0;
+		if (due && due <= e->now)
+			return 0;
+		if (due && (ns < 0 || due - e->now < (uint64_t)ns))
+			ns = (long)(due - e->now);
+	}
+	return ns;
+}
+
+static long usual_time(const struct sn_eng *e)
 {
 	uint64_t quiet = e->now - e->last_active;
-	bool due = e->delayed || e->held || e->local_head || e->ndue;
+	bool due = e->delayed || e->held || e->local_head || e->ndue || sn_eth_busy(e);
 
 	if (e->nrts && e->few_cores && !due)
 		return sleep_short_of_cores(e, quiet);
@@ -119,6 +138,12 @@ long sn_wait_time(const struct sn_eng *e)
 	if (e->nrts || due)
 		return SLEEP_ACTIVE_NS;
 	return e->nqps || e->ncqs ? SLEEP_IDLE_NS : -1;
+}
+
+/* Returns the ns to sleep before the next pass; 0: do not sleep, -1: sleep until woken. */
+long sn_wait_time(const struct sn_eng *e)
+{
+	return limit_to_wait(e, usual_time(e));
 }
 
 void sn_wait_setup(struct sn_eng *e)

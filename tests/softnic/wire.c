@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "eng.h"
+#include "underlay.h"
 
 #define ROCE_PORT   4791
 #define HOPS	    64
@@ -44,46 +45,6 @@ void sn_pkt_put(struct sn_eng *e, struct sn_pkt *p)
 	e->free = p;
 }
 
-static void set_buffers(int fd)
-{
-	int size = 8 << 20;
-
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
-		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)))
-		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-}
-
-union sockaddr_ip {
-	struct sockaddr sa;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
-static socklen_t sockaddr_set(union sockaddr_ip *to, const struct in6_addr *ip, uint16_t port)
-{
-	if (!IN6_IS_ADDR_V4MAPPED(ip)) {
-		to->v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6,
-						.sin6_addr = *ip,
-						.sin6_port = htons(port) };
-		return sizeof(to->v6);
-	}
-	to->v4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port) };
-	memcpy(&to->v4.sin_addr, ip->s6_addr + 12, 4);
-	return sizeof(to->v4);
-}
-
-static void sockaddr_get(const union sockaddr_ip *from, struct in6_addr *ip, uint16_t *port)
-{
-	*port = ntohs(from->v4.sin_port); /* the port is at the same offset in both structs */
-	if (from->sa.sa_family == AF_INET6) {
-		*ip = from->v6.sin6_addr;
-		return;
-	}
-	*ip = (struct in6_addr){ .s6_addr = { [10] = 0xff, [11] = 0xff } };
-	memcpy(ip->s6_addr + 12, &from->v4.sin_addr, 4);
-}
-
 /* Forbids fragments and sets the default hop limit. */
 static int set_ip_options(int fd, bool v6)
 {
@@ -98,13 +59,13 @@ static int set_ip_options(int fd, bool v6)
 
 static int open_socket(const struct in6_addr *ip, uint16_t port)
 {
-	union sockaddr_ip at;
-	socklen_t len = sockaddr_set(&at, ip, port);
+	union sn_sockaddr at;
+	socklen_t len = sn_sockaddr_set(&at, ip, port);
 	int fd = socket(at.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
 
 	if (fd < 0)
 		return -errno;
-	set_buffers(fd);
+	sn_set_buffers(fd);
 	if (!set_ip_options(fd, at.sa.sa_family == AF_INET6) && !bind(fd, &at.sa, len))
 		return fd;
 	err = -errno;
@@ -140,7 +101,7 @@ static int port_socket(struct sn_eng *e, uint16_t *port)
 struct sn_rx {
 	struct mmsghdr m[SN_RXQ];
 	struct iovec iov[SN_RXQ];
-	union sockaddr_ip from[SN_RXQ];
+	union sn_sockaddr from[SN_RXQ];
 	char ctl[SN_RXQ][CTL_LEN] __attribute__((aligned(8)));
 	struct sn_pkt pkt[SN_RXQ];
 };
@@ -341,7 +302,7 @@ static void set_control(struct msghdr *m, char ctl[CTL_LEN], const struct sn_pkt
 /* Packets that the kernel does not accept are lost, as on any wire. */
 void sn_wire_flush(struct sn_eng *e)
 {
-	union sockaddr_ip to[SN_TXQ];
+	union sn_sockaddr to[SN_TXQ];
 	struct mmsghdr m[SN_TXQ];
 	struct iovec iov[SN_TXQ];
 	char ctl[SN_TXQ][CTL_LEN] __attribute__((aligned(8)));
@@ -355,7 +316,7 @@ void sn_wire_flush(struct sn_eng *e)
 	for (i = 0; i < e->ntx; i++) {
 		iov[i] = (struct iovec){ e->txq[i]->data, e->txq[i]->len + 4u };
 		m[i].msg_hdr.msg_name = &to[i];
-		m[i].msg_hdr.msg_namelen = sockaddr_set(&to[i], &e->txq[i]->dst, ROCE_PORT);
+		m[i].msg_hdr.msg_namelen = sn_sockaddr_set(&to[i], &e->txq[i]->dst, ROCE_PORT);
 		m[i].msg_hdr.msg_iov = &iov[i];
 		m[i].msg_hdr.msg_iovlen = 1;
 		set_control(&m[i].msg_hdr, ctl[i], e->txq[i]);
@@ -427,7 +388,7 @@ static void dispatch(struct sn_eng *e, struct sn_pkt *pkt)
 	}
 	if (e->dev->cfg.trace)
 		sn_trace_packet("rx", &bth, pkt->len);
-	if (!qp || !qp->eng || qp->state < SN_QPS_RTR || qp->state == SN_QPS_ERR)
+	if (!qp || !qp->eng || qp->eth || qp->state < SN_QPS_RTR || qp->state == SN_QPS_ERR)
 		return;
 	if ((w0 & BTH_PKEY) != BTH_PKEY)
 		e->dev->stats.pkey_violations++;
@@ -511,13 +472,13 @@ static void take_headers(struct msghdr *m, struct sn_pkt *p)
 
 static void take(struct sn_eng *e, struct mmsghdr *m, struct sn_pkt *p)
 {
-	m->msg_hdr.msg_namelen = sizeof(union sockaddr_ip);
+	m->msg_hdr.msg_namelen = sizeof(union sn_sockaddr);
 	take_headers(&m->msg_hdr, p);
 	if (m->msg_len < 16 || m->msg_hdr.msg_flags & MSG_TRUNC) {
 		e->dev->stats.wire_malformed++;
 		return;
 	}
-	sockaddr_get(m->msg_hdr.msg_name, &p->src, &p->sport);
+	sn_sockaddr_get(m->msg_hdr.msg_name, &p->src, &p->sport);
 	p->dst = e->dev->cfg.ip;
 	p->len = m->msg_len - 4;
 	sn_wire_receive(e, p);
