@@ -31,11 +31,12 @@ patient="tests/gpu/compile.sh tests/model/run.sh tests/consumers/rdma_core_curre
 	tests/rebuild.sh tests/projects.sh tests/fuzz.sh tests/docs.py tests/cuda_versions.sh tests/plot.py
 	tests/doctor_host.py tests/sanity.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
-scripts="tests/models.sh tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/wire.sh
+scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/wire.sh
 	tests/report.sh tests/doctor.sh tests/examples.sh tests/example_programs.sh tests/example_faults.sh
 	tests/results.sh tests/alltoall.sh tests/paths.sh tests/options.sh
 	tests/programs.sh tests/verbs.sh
-	tests/strategy_batching.sh tests/service_many_qps.sh tests/infiniband.sh tests/netns.sh tests/consumers/perftest.sh tests/consumers/ucx.sh
+	tests/strategy_batching.sh tests/service_many_qps.sh tests/infiniband.sh tests/netns.sh tests/vxlan.sh tests/eth_if.sh tests/eth_account.py tests/consumers/perftest.sh tests/consumers/perftest_raw.sh
+	tests/consumers/ucx.sh
 	tests/consumers/sanitizers.sh
 	${GDAKI_HOST_USERS:+tests/consumers/host.sh} ${GDAKI_PEER:+tests/consumers/peer.sh tests/consumers/gpunetio_examples.sh}
 	${GDAKI_DPDK:+tests/consumers/dpdk.sh} ${GDAKI_NCCL:+tests/consumers/nccl.sh tests/consumers/nccl_net.sh}
@@ -101,6 +102,8 @@ if [ "$what" = targets ]; then
 		test_* | thread/*) echo "$B/${name/#test_/tests/test_}" ;;
 		tests/hw.sh) echo "$B/hw/probe" ;;
 		tests/soak.sh) echo "$B/soak/soak" ;;
+		tests/vxlan.sh | tests/eth_if.sh) echo "$B/responder/responder" ;;
+		tests/eth_account.py) echo "$B/soak/eth_peer" ;;
 		tests/fuzz.sh | tests/models.sh | tests/consumers/rdma_core*.sh) echo build-tests ;;
 		esac
 	done

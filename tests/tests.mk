@@ -6,7 +6,8 @@ TESTS    := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/
 THREADS  := $(patsubst tests/thread/%.c,$(B)/thread/%,$(sort $(wildcard tests/thread/*.c)))
 STANDIN_SDK := $(foreach d,sdk sdk_old sdk_broken,$(patsubst %,$(B)/standin/$(d)/libdoca_%.so,common verbs gpunetio)) $(B)/standin/sdk/libdoca_other.so
 STANDINS := $(foreach d,standin standin/old,$(B)/$(d)/libcuda.so.1 $(B)/$(d)/libgdrapi.so) $(STANDIN_SDK)
-SOAK     := $(B)/soak/soak
+SOAK     := $(B)/soak/soak $(B)/soak/eth_peer
+RESPONDER := $(B)/responder/responder
 HW_PROBE := $(B)/hw/probe
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c %/memory.c,$(wildcard tests/bench/*.c))))
 TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
@@ -22,13 +23,18 @@ $(call TEST_OBJS,unit/%_dev thread/%): OPT = $(TEST_DEV_OPT)
 ALL_LIBS := $(LINK_LIBS) $(SYS_LIBS)
 
 # ---- unit tests ----
-ENGINE_TESTS := $(filter $(addprefix $(B)/tests/test_softnic_,engine faults requester responder slow sq unreliable wire),$(TESTS))
+ENGINE_TESTS := $(filter $(B)/tests/test_eth_% $(addprefix $(B)/tests/test_softnic_,engine faults requester responder slow sq unreliable wire),$(TESTS))
 $(B)/tests/test_report: $(call obj,$(sort $(wildcard examples/common/report*.c)))
 $(B)/tests/test_report: ALL_LIBS += -ljson-c
 $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call link,$(if $(SAN),-rdynamic) $(ALL_LIBS) -lcriterion -lz -lm)
 $(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,tests/unit/engine_fake.c $(SOFTNIC_ENGINE))
-	$(call link,-lcriterion -lz -ldl -lpthread)
+	$(call link,$(WRAPPED:%=-Wl,--wrap=%) -lcriterion -lz -ldl -lpthread)
+# The tests of Ethernet send queues define these functions.
+$(filter $(B)/tests/test_eth_send%,$(ENGINE_TESTS)): WRAPPED = sn_eth_transmit sn_frame_get sn_frame_put sn_clock_stamp \
+	sn_gpu_read sn_gpu_read_ahead
+# The tests of the wire of raw Ethernet replace the receive queues.
+$(addprefix $(B)/tests/test_eth_,wire wire6 peers pause packet): WRAPPED = sn_eth_receive sn_eth_wants sn_eth_sq_due
 $(B)/tests/test_softnic_addr: $(call obj,tests/softnic/addr.c tests/softnic/icrc.c)
 # api_args.py generates, from the headers, a call for each argument of each public function.
 API_ARGS := $(B)/obj/tests/lib/api_args.inc
@@ -44,8 +50,10 @@ $(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_LIB) $(TEST_NIC) $(L
 	$(call link,$(ALL_LIBS) -lz -lm)
 $(HW_PROBE): $(call obj,$(sort $(wildcard tests/hw/probe*.c))) $(TEST_LIB) $(LIBS)
 	$(call link,$(ALL_LIBS) -lm)
-$(SOAK): $(B)/obj/tests/soak/soak.o
+$(SOAK): $(B)/soak/%: $(B)/obj/tests/soak/%.o
 	$(call link,-libverbs)
+$(RESPONDER): $(call obj,tests/responder/answer.c tests/responder/responder.c)
+	$(call link,-libverbs -lz)
 $(B)/bench/nic: $(call obj,tests/bench/udp.c)
 $(B)/bench/control_path: $(call obj,tests/bench/memory.c)
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(TEST_LIB) $(LIBS)
@@ -133,14 +141,14 @@ $(STANDIN_SDK): $(B)/standin/%.so: $(wildcard tests/standin/sdk*) | stage
 # ---- targets ----
 $(STANDINS): $(B)/settings/cc
 # What CC or CXX links.
-PROGRAMS := $(TESTS) $(THREADS) $(KERNELS) $(STANDINS) $(SOAK) $(HW_PROBE) $(BENCHES) $(REPLAYS)
+PROGRAMS := $(TESTS) $(THREADS) $(KERNELS) $(STANDINS) $(SOAK) $(RESPONDER) $(HW_PROBE) $(BENCHES) $(REPLAYS)
 .PHONY: build-tests standins test run-tests test-models check build-bench bench coverage gpu-tests doc
 ##= T                 make test T=PATTERN runs the tests whose names contain this shell pattern
 ##= LONG              make test LONG=1 also runs the long forms of the tests, and uses more time
 ##= JOBS              tests that `make test` runs at a time (processors + 1)
 standins: $(STANDINS)
 ## build-tests        build everything that `make test` runs
-build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(HW_PROBE))
+build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(RESPONDER) $(HW_PROBE))
 ## test               install missing packages, build, run all tests; T=PATTERN runs some of them
 TEST_ENV = B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' \
 	T='$(T)' JOBS=$(JOBS) LONG='$(LONG)'

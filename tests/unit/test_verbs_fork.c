@@ -5,6 +5,7 @@
  * and the parent's objects keep working.
  */
 #include <errno.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,6 +59,39 @@ static int child(struct rig *parents)
 	rig_close(&own);
 	close(parents->v.ctx->cmd_fd);
 	return 0;
+}
+
+/* Number of the sockets that this process has, except Criterion's. */
+static unsigned sockets(void)
+{
+	struct stat st;
+	unsigned n = 0;
+	int fd;
+
+	for (fd = 0; fd < 256; fd++)
+		n += !fstat(fd, &st) && S_ISSOCK(st.st_mode);
+	return n;
+}
+
+/* Otherwise the parent's addresses would stay in use until its children end. */
+Test(verbs_fork, child_keeps_no_socket_of_the_nic)
+{
+	unsigned before = sockets();
+	struct rig r;
+	pid_t pid;
+	int st;
+
+	rig_open(&r);
+	cr_assert_gt(sockets(), before);
+	pid = fork();
+	if (pid == 0)
+		_exit(sockets() == before ? 0 : 1);
+	cr_assert_gt(pid, 0);
+	cr_assert_eq(waitpid(pid, &st, 0), pid);
+	cr_assert(WIFEXITED(st));
+	cr_assert_eq(WEXITSTATUS(st), 0);
+	cr_assert(message(&r, 14));
+	rig_close(&r);
 }
 
 Test(verbs_fork, child_uses_its_own_nic)

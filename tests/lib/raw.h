@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Raw packet QPs for tests of the NIC that use libibverbs. Creation needs CAP_NET_RAW; tests
+ * are skipped without it.
+ */
+#ifndef RAW_H
+#define RAW_H
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <infiniband/mlx5dv.h>
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "vb.h"
+
+static inline bool raw_allowed(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	return !syscall(SYS_capget, &head, data) &&
+	       data[CAP_TO_INDEX(CAP_NET_RAW)].effective & CAP_TO_MASK(CAP_NET_RAW);
+}
+
+static inline void raw_need(void)
+{
+	if (!raw_allowed())
+		cr_skip_test("raw packet QPs need CAP_NET_RAW");
+}
+
+static inline struct ibv_qp_init_attr_ex raw_init(struct vb *v, struct ibv_cq *cq, uint32_t send,
+						  uint32_t recv)
+{
+	return (struct ibv_qp_init_attr_ex){
+		.qp_type = IBV_QPT_RAW_PACKET,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = { .max_send_wr = send,
+			 .max_recv_wr = recv,
+			 .max_send_sge = 4,
+			 .max_recv_sge = recv ? 4 : 0 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = v->pd,
+	};
+}
+
+/* QPs of one context share a transport domain; these flags let them receive from it. */
+static inline struct ibv_qp *raw_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *init)
+{
+	struct mlx5dv_qp_init_attr dv = {
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
+		.create_flags = MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC |
+				MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC,
+	};
+
+	return mlx5dv_create_qp(ctx, init, &dv);
+}
+
+static inline struct ibv_qp *raw_qp_try(struct vb *v, struct ibv_cq *cq, uint32_t send,
+					uint32_t recv, uint32_t flags)
+{
+	struct ibv_qp_init_attr_ex init = raw_init(v, cq, send, recv);
+
+	if (flags)
+		init.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	init.create_flags = flags;
+	return raw_qp_ex(v->ctx, &init);
+}
+
+static inline struct ibv_qp *raw_qp(struct vb *v, struct ibv_cq *cq, uint32_t send, uint32_t recv,
+				    uint32_t flags)
+{
+	struct ibv_qp *qp = raw_qp_try(v, cq, send, recv, flags);
+
+	cr_assert(qp, "raw packet QP (flags %#x): %s", flags, strerror(errno));
+	return qp;
+}
+
+/* Takes a QP from RESET to RTS. */
+static inline void raw_ready(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+
+	cr_assert_eq(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT), 0);
+	attr.qp_state = IBV_QPS_RTR;
+	cr_assert_eq(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	cr_assert_eq(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+}
+
+/* Sends frames with this destination to a QP. */
+static inline struct ibv_flow *raw_flow(struct ibv_qp *qp, const uint8_t dmac[6])
+{
+	struct {
+		struct ibv_flow_attr attr;
+		struct ibv_flow_spec_eth eth;
+	} rule = {
+		.attr = { .type = IBV_FLOW_ATTR_NORMAL,
+			  .size = sizeof(rule),
+			  .num_of_specs = 1,
+			  .port = 1 },
+		.eth = { .type = IBV_FLOW_SPEC_ETH, .size = sizeof(rule.eth) },
+	};
+	struct ibv_flow *flow;
+
+	memcpy(rule.eth.val.dst_mac, dmac, 6);
+	memset(rule.eth.mask.dst_mac, 0xff, 6);
+	flow = ibv_create_flow(qp, &rule.attr);
+	cr_assert(flow, "flow rule: %s", strerror(errno));
+	return flow;
+}
+
+/* Posts the len bytes at off of the buffer as a frame. */
+static inline void raw_send(struct vb *v, struct ibv_qp *qp, size_t off, uint32_t len)
+{
+	struct ibv_sge sge = vb_sge(v, off, len);
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
+
+	cr_assert_eq(ibv_post_send(qp, &wr, &bad), 0);
+}
+
+/* Waits for one completion and returns it. */
+static inline struct ibv_wc raw_wait(struct ibv_cq *cq)
+{
+	struct timespec nap = { 0, 20000 };
+	time_t end = time(NULL) + VB_WAIT_S;
+	struct ibv_wc wc;
+
+	while (!ibv_poll_cq(cq, 1, &wc)) {
+		cr_assert_lt(time(NULL), end, "no completion");
+		nanosleep(&nap, NULL);
+	}
+	return wc;
+}
+
+/* Functions of the NIC for tests, see front.h. */
+static inline uint32_t raw_live(void)
+{
+	uint32_t (*live)(void);
+
+	*(void **)&live = dlsym(RTLD_DEFAULT, "sn_objects_live");
+	cr_assert(live, "run the test under softnic-run");
+	return live();
+}
+
+static inline void raw_fail_next(uint32_t nth_ioctl)
+{
+	void (*fail)(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t nth_ioctl);
+
+	*(void **)&fail = dlsym(RTLD_DEFAULT, "sn_fail_next");
+	cr_assert(fail, "run the test under softnic-run");
+	fail(0, 0, 0, nth_ioctl);
+}
+
+#endif

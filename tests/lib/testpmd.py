@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+"""dpdk-testpmd on the software NIC, controlled through a pseudo terminal."""
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+
+RUN = os.path.join(os.environ.get("B") or "build", "bin", "softnic-run")
+PCI = "5043:00:01.0"
+PROMPT = b"testpmd> "
+LOG_TAIL = 1500
+PORT = 0  # the NIC; a file of frames is port 1
+
+
+class Failed(Exception):
+    pass
+
+
+def expect(holds, text):
+    if not holds:
+        raise Failed(text)
+
+
+def file_port(source=None, target=None, queues=1):
+    """EAL option for a port that reads frames from a pcap file or writes them to one."""
+    parts = [f"rx_pcap={source}"] * queues if source else []
+    parts += [f"tx_pcap={target}{'' if i == 0 else i}" for i in range(queues)] if target else []
+    return "--vdev=net_pcap0," + ",".join(parts)
+
+
+class Testpmd:
+    """A process on a NIC of its own with the address ip. nic: options of softnic-run; device:
+    arguments of DPDK's driver; eal, app: further options of testpmd."""
+
+    def __init__(self, folder, name, ip, nic="", device="dv_flow_en=1", eal=(), app=()):
+        self.folder = pathlib.Path(folder) / name
+        self.folder.mkdir()
+        self.stats_dir = self.folder / "stats"
+        self.name, self.ip, self.log = name, ip, b""
+        parent, child = pty.openpty()
+        self.fd = parent
+        command = [
+            RUN, "--strict", "--ip", ip, "--stats-dir", self.stats_dir, *nic.split(), "--",
+            "dpdk-testpmd", "--no-huge", "-m", "256", "-l", "0,1", "--no-telemetry",
+            "--file-prefix", f"gdaki{os.getpid()}{name}", "-a",
+            f"{PCI},{device},rxq_cqe_comp_en=0", *eal, "--", "-i",
+            "--no-lsc-interrupt", "--no-flush-rx", "--disable-link-check", *app]
+        env = dict(os.environ, TERM="dumb")
+        self.process = subprocess.Popen(command, stdin=child, stdout=child, env=env,
+                                        stderr=subprocess.STDOUT, start_new_session=True)
+        os.close(child)
+
+    def fail(self, text):
+        tail = self.log[-LOG_TAIL:].decode(errors="replace").replace("\r", "")
+        raise Failed(f"{self.name}: {text}\n{tail}")
+
+    def read(self, seconds):
+        """Reads what there is; waits up to `seconds` for it. Returns False at the end."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return True
+        try:
+            data = os.read(self.fd, 65536)
+        except OSError:
+            return False
+        self.log += data
+        return bool(data)
+
+    def until(self, found, what, seconds=20):
+        """Reads until found() is true."""
+        end = time.monotonic() + seconds
+        while not found():
+            if not self.read(0.05):
+                self.fail(f"ended before {what}")
+            if time.monotonic() > end:
+                self.fail(f"no {what() if callable(what) else what} after {seconds} s")
+
+    def ready(self):
+        self.until(lambda: self.log.endswith(PROMPT), "prompt", 40)
+        ports = self.cmd("show port summary all")
+        if not re.search(rf"^{PORT} .* mlx5_pci ", ports, re.M):
+            self.fail("the NIC was not probed")
+        return self
+
+    def text(self, start=0):
+        return self.log[start:].decode(errors="replace").replace("\r", "")
+
+    def cmd(self, line, seconds=20):
+        """Executes a command; returns its output."""
+        start = len(self.log)
+        os.write(self.fd, line.encode() + b"\n")
+        first = start + len(line)
+        self.until(lambda: PROMPT in self.log[first:], f"end of \"{line}\"", seconds)
+        text = self.text(start)
+        if re.search("Bad arguments|Command not found|Ambiguous|Not all ports were|Fail to", text):
+            self.fail(f"\"{line}\" was refused")
+        return text
+
+    def cmds(self, *lines):
+        return [self.cmd(line) for line in lines]
+
+    def stats(self, port=PORT):
+        """The port's counters."""
+        text = self.cmd(f"show port stats {port}")
+        return {key: int(value) for key, value in re.findall(r"([RT]X-\w+): +(\d+)", text)}
+
+    def wait_stat(self, key, value, seconds=30, port=PORT):
+        """Waits until a counter has reached a value; returns it."""
+        end = time.monotonic() + seconds
+        while True:
+            now = self.stats(port)[key]
+            if now >= value:
+                return now
+            if time.monotonic() > end:
+                self.fail(f"{key} of port {port} is {now} after {seconds} s, expected {value}")
+            time.sleep(0.05)
+
+    def quit(self):
+        """Ends the program and returns the NIC's counters. A violation or crash is an error."""
+        os.write(self.fd, b"quit\n")
+        end = time.monotonic() + 20
+        while self.read(0.05) and time.monotonic() < end:
+            if self.process.poll() is not None:
+                break
+        try:
+            status = self.process.wait(max(0.1, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.fail("does not end after quit")
+        while self.read(0) and select.select([self.fd], [], [], 0)[0]:
+            pass
+        if status:
+            self.fail(f"exit status {status}")
+        return self.counters()
+
+    def counters(self):
+        """Counters of the NIC, added up over its processes, without the prefix eth_."""
+        total = {}
+        for path in self.stats_dir.glob("*.json"):
+            for key, value in json.loads(path.read_text()).items():
+                if key.startswith("eth_") and isinstance(value, int):
+                    total[key[4:]] = total.get(key[4:], 0) + value
+        return total
+
+    def end(self):
+        """Ends the program at once, if it still runs."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        os.close(self.fd)
