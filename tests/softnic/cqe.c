@@ -5,7 +5,8 @@
  * resizing, arming and events. The ownership bit alternates with each lap. The last
  * word is stored last. Release: a program that sees it must also see the rest of the
  * CQE and the payload; pairs with the acquire in the program's poll. A collapsed CQ
- * has only entry 0 and cannot overrun.
+ * has only entry 0 and cannot overrun. Short received data may be in the CQE (format 1: in its
+ * first 32 bytes; 2: in the first half of a 128-byte entry; mlx5dv.h of rdma-core).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 
 #define CI_MASK	      0xffffffu
 #define ARM_SOLICITED (1u << 24)
+#define INLINE_32     0x04 /* in the last byte */
+#define INLINE_64     0x08
 
 static uint32_t dbr_load(const struct sn_cq_eng *c, unsigned word)
 {
@@ -89,6 +92,11 @@ static void fill(uint8_t cqe[64], const struct sn_cq *cq, const struct sn_qp *qp
 	sn_put64(cqe + 48, now);
 	if (a->eth)
 		fill_eth(cqe, a->eth);
+	if (!a->inl)
+		return;
+	cqe[63] |= a->inl_room == 32 ? INLINE_32 : INLINE_64;
+	if (a->inl_room == 32)
+		memcpy(cqe, a->inl, a->inl_len);
 }
 
 static uint64_t stamp(struct sn_eng *e, const struct sn_qp *qp)
@@ -154,7 +162,9 @@ static bool put(struct sn_eng *e, struct sn_cq *cq, const struct sn_qp *qp,
 		return false;
 	fill(cqe, cq, qp, a, stamp(e, qp));
 	memcpy(&last, cqe + 60, 4);
-	if (sn_mem_write(cq->eng->gpu, at, cqe, 60)) {
+	if ((a->inl && a->inl_room == 64 &&
+	     sn_mem_write(cq->eng->gpu, at - 64, a->inl, a->inl_len)) ||
+	    sn_mem_write(cq->eng->gpu, at, cqe, 60)) {
 		fail(e, cq, SN_CQ_ACCESS);
 		return false;
 	}
@@ -176,6 +186,7 @@ void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp, const st
 	}
 	SN_COUNT(e, qp, cqes, 1);
 	SN_COUNT(e, qp, error_cqes, error);
+	SN_COUNT(e, qp, inline_cqes, a->inl != NULL);
 	if (e->dev->cfg.trace)
 		sn_trace_cqe(cq, qp, a);
 	notify(e, cq, a->solicited || error);

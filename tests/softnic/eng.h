@@ -31,6 +31,7 @@
 #define SN_MAX_MSG	   (1u << 30)	/* maximum bytes of a message; log_max_msg is 30 */
 #define SN_PKT_DATA	   (4096 + 96)
 #define SN_PSN_MASK	   0xffffffu
+#define SN_INLINE_MAX	   64u /* maximum number of received bytes in a CQE */
 #define SN_SQ_CACHE	   64u /* maximum number of blocks of the send ring read in one copy */
 
 /* Equal to the bits IBV_ACCESS_REMOTE_*. */
@@ -55,6 +56,7 @@ struct sn_msg {
 	uint8_t atomic_size; /* bytes of an atomic's word: 4 or 8 */
 	bool inl;	     /* the payload begins with inline bytes */
 	uint16_t inl_len;    /* number of inline bytes, stored at data */
+	bool inl_reply;	     /* the response is in reply, not in memory, and goes to the CQE */
 	uint16_t nsge;	     /* pieces in memory; they follow the inline bytes */
 	uint32_t imm;	     /* immediate value, big-endian as in the WQE */
 	uint32_t len;
@@ -74,6 +76,7 @@ struct sn_msg {
 	};
 	uint8_t *big; /* SN_WQE_MAX bytes, allocated when a WQE first needs them, then kept */
 	struct sn_sge few[SN_FEW_SGES];
+	uint8_t reply[SN_INLINE_MAX];
 };
 
 static inline struct sn_sge *sn_msg_sges(const struct sn_msg *m)
@@ -495,6 +498,8 @@ void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 
 /* cqe.c */
 struct sn_cqe_args {
+	const void *inl;	      /* received data for the CQE; NULL: none */
+	uint8_t inl_len, inl_room;    /* its bytes; 32 or 64: where it is stored */
 	const struct sn_cqe_eth *eth; /* see eth.h; NULL: not a received Ethernet frame */
 	uint8_t opcode, synd, vendor, wqe_opcode;
 	bool solicited;

@@ -179,6 +179,8 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define QPC_RMPN	      NIC_F(0xac, 23, 0)
 #define QPC_HW_SQ_COUNTER     NIC_F(0xb4, 31, 16)
 #define QPC_SW_SQ_COUNTER     NIC_F(0xb4, 15, 0)
+#define QPC_CS_REQ	      NIC_F(0xc4, 15, 8)
+#define QPC_CS_RES	      NIC_F(0xc4, 7, 0)
 #define QPC_DBR_UMEM_VALID    NIC_F(0xd0, 28, 28)
 #define QPC_DBR_UMEM_ID	      NIC_F(0xe4, 31, 0)
 

@@ -57,6 +57,11 @@ static void complete(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_msg 
 
 	if (sn_msg_reads(m))
 		a.byte_cnt = m->len;
+	if (m->inl_reply && !m->synd) {
+		a.inl = m->reply;
+		a.inl_len = (uint8_t)m->len;
+		a.inl_room = q->qp->inline_send;
+	}
 	q->req.ce_error |= m->synd;
 	if (m->synd || q->qp->sig_all || (m->fm & CE_MASK) >= CE_ALWAYS)
 		sn_cqe_write(e, q->qp->scq, q->qp, &a);

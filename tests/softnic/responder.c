@@ -73,14 +73,18 @@ static bool need_rwqe(struct sn_eng *e, struct sn_qp_eng *q)
 	return false;
 }
 
+/* data: received bytes that the CQE holds; NULL: they are in memory. */
 static void receive_done(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
-			 uint8_t opcode, const uint8_t *imm, uint32_t len)
+			 uint8_t opcode, const uint8_t *imm, uint32_t len, const uint8_t *data)
 {
 	struct sn_cqe_args a = { .opcode = opcode,
 				 .counter = q->rsp.rwqe.idx,
 				 .byte_cnt = len,
 				 .solicited = bth->solicited,
-				 .flags_rqpn = q->qp->dest_qpn };
+				 .flags_rqpn = q->qp->dest_qpn,
+				 .inl = data,
+				 .inl_len = data ? (uint8_t)len : 0,
+				 .inl_room = q->qp->inline_recv };
 
 	if (imm)
 		memcpy(&a.imm, imm, 4);
@@ -99,6 +103,12 @@ static bool length_fits(const struct sn_qp_eng *q, bool first, bool last, uint32
 	return len <= q->mtu && (first || len);
 }
 
+/* Whether a message is stored in the CQE. One that exceeds its WQE is an error as usual. */
+static bool fits_cqe(const struct sn_qp_eng *q, uint32_t len)
+{
+	return len && len <= q->qp->inline_recv && len <= q->rsp.rwqe.len;
+}
+
 static bool do_send(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 		    const uint8_t *p, uint32_t len)
 {
@@ -107,6 +117,7 @@ static bool do_send(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *
 	bool last = op >= SN_BTH_SEND_LAST;
 	bool imm = op == SN_BTH_SEND_LAST_IMM || op == SN_BTH_SEND_ONLY_IMM;
 	uint32_t head = imm ? 4 : 0;
+	const uint8_t *inl;
 
 	if (q->rsp.in_msg != (first ? IN_NONE : IN_SEND) || len < head ||
 	    !length_fits(q, first, last, len - head)) {
@@ -118,7 +129,8 @@ static bool do_send(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *
 			return false;
 		q->rsp.r_off = 0;
 	}
-	synd = sn_rq_scatter(e, q, &q->rsp.rwqe, q->rsp.r_off, p + head, len - head);
+	inl = first && last && fits_cqe(q, len - head) ? p + head : NULL;
+	synd = inl ? 0 : sn_rq_scatter(e, q, &q->rsp.rwqe, q->rsp.r_off, p + head, len - head);
 	if (synd) {
 		receive_error(e, q, synd);
 		return false;
@@ -127,7 +139,7 @@ static bool do_send(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *
 	q->rsp.in_msg = last ? IN_NONE : IN_SEND;
 	if (last)
 		receive_done(e, q, bth, imm ? SN_CQE_RESP_SEND_IMM : SN_CQE_RESP_SEND,
-			     imm ? p : NULL, q->rsp.r_off);
+			     imm ? p : NULL, q->rsp.r_off, inl);
 	return true;
 }
 
@@ -192,7 +204,7 @@ static bool do_write(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth 
 	}
 	q->rsp.in_msg = last ? IN_NONE : IN_WRITE;
 	if (imm)
-		receive_done(e, q, bth, SN_CQE_RESP_WRITE_IMM, p + head - 4, q->rsp.w_len);
+		receive_done(e, q, bth, SN_CQE_RESP_WRITE_IMM, p + head - 4, q->rsp.w_len, NULL);
 	return true;
 }
 

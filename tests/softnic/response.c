@@ -18,6 +18,7 @@
 #include "eng.h"
 
 #define RNR_FOREVER 7
+#define CE_ALWAYS   0x08 /* the WQE requests a CQE */
 
 /* waiting time of each RNR NAK timer code, in units of 10 us */
 static const uint32_t rnr_time[32] = {
@@ -210,6 +211,18 @@ static void local_fault(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
 	sn_req_complete(e, q);
 }
 
+/* Stores the data of a response of one packet: for the CQE, if it has room and will be written;
+ * otherwise in memory. Returns 0 or -EFAULT. */
+static int store_reply(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const void *p)
+{
+	if (m->len && m->len <= q->qp->inline_send && (q->qp->sig_all || m->fm & CE_ALWAYS)) {
+		memcpy(m->reply, p, m->len);
+		m->inl_reply = true;
+		return 0;
+	}
+	return sn_sge_write(e->dev, q->qp->pdn, m->sge, m->nsge, 0, p, m->len);
+}
+
 static void read_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const uint8_t *p,
 		      uint32_t len)
 {
@@ -220,7 +233,8 @@ static void read_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, c
 		local_fault(e, q, m, SN_SYND_BAD_RESP);
 		return;
 	}
-	if (sn_sge_write(e->dev, q->qp->pdn, m->sge, m->nsge, off, p, len)) {
+	if (m->npkts == 1 ? store_reply(e, q, m, p)
+			  : sn_sge_write(e->dev, q->qp->pdn, m->sge, m->nsge, off, p, len)) {
 		local_fault(e, q, m, SN_SYND_LOC_PROT);
 		return;
 	}
@@ -238,8 +252,7 @@ static void atomic_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m,
 	uint64_t old = sn_get64(p);
 	uint32_t half = htobe32((uint32_t)old);
 
-	if (sn_sge_write(e->dev, q->qp->pdn, m->sge, m->nsge, 0,
-			 m->len == 8 ? (void *)&old : (void *)&half, m->len)) {
+	if (store_reply(e, q, m, m->len == 8 ? (void *)&old : (void *)&half)) {
 		local_fault(e, q, m, SN_SYND_LOC_PROT);
 		return;
 	}

@@ -115,7 +115,7 @@ enum { SN_TS_FREE = 0, SN_TS_REAL = 1, SN_TS_BOTH = 2 };
 	X(probes, 0) X(stalls, 0) X(dropped_messages, 0) X(pkey_violations, 0)            \
 	X(qkey_violations, 0)                                                             \
 	X(naks_sent, 0) X(naks_received, 0) X(dup_requests, 0) X(faults_injected, 0)      \
-	X(icrc_errors, 0) X(icrc_unchecked, 0) X(wire_malformed, 0) X(remote_access_errors, 0) \
+	X(inline_cqes, 0) X(icrc_errors, 0) X(icrc_unchecked, 0) X(wire_malformed, 0) X(remote_access_errors, 0) \
 	X(local_prot_errors, 0) X(flushed, 0)                                             \
 	X(eth_tx_frames, 0) X(eth_tx_bytes, 0) X(eth_egress_dropped, 0) X(eth_no_peer, 0) \
 	X(eth_tx_copies, 0) X(eth_tx_lost, 0) X(eth_tx_duplicated, 0) X(eth_tx_failed, 0) \
@@ -137,7 +137,7 @@ struct sn_stats {
 	X(doorbells) X(blueflame) X(db_recovered) X(wqes) X(cqes) X(error_cqes)        \
 	X(tx_packets) X(tx_bytes) X(rx_packets) X(rx_bytes) X(retransmits) X(timeouts) \
 	X(probes) X(dropped_messages) X(naks_sent) X(naks_received) X(dup_requests)    \
-	X(flushed) X(remote_access_errors) X(local_prot_errors)
+	X(inline_cqes) X(flushed) X(remote_access_errors) X(local_prot_errors)
 /* clang-format on */
 
 struct sn_qp_stats {
@@ -351,6 +351,9 @@ struct sn_qp {
 	uint32_t async_events;	  /* events written to the event file (front) */
 	struct sn_umem *umems[2]; /* umems of ring and DBREC if created by DEVX (front) */
 	bool cd_master;
+	/* Bytes of received data that a CQE may hold instead of memory: 0, 32, or 64 in a CQE of
+	 * 128 bytes. Of the receive queue; of responses to READs and atomics. */
+	uint8_t inline_recv, inline_send;
 
 	/* address vector and transport attributes, host byte order */
 	uint8_t port, path_mtu;		/* path_mtu: IB encoding, 1 to 5 */

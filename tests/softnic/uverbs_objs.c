@@ -201,6 +201,17 @@ static int qp_check(struct sn_call *c, const struct mlx5_ib_create_qp *drv, uint
 											 : -EFAULT;
 }
 
+/* As the kernel (qp.c of mlx5): libmlx5 permits received data in the CQE by a flag; that of
+ * responses needs a CQE for each WQE, or another flag. */
+static void qp_inline(struct sn_qp *qp, uint32_t flags)
+{
+	if (!(flags & MLX5_QP_FLAG_SCATTER_CQE) || qp->type == SN_QPT_UD || !qp->scq || !qp->rcq)
+		return;
+	qp->inline_recv = qp->rcq->cqe_size / 2;
+	if (qp->type == SN_QPT_RC && (qp->sig_all || flags & MLX5_QP_FLAG_ALLOW_SCATTER_CQE))
+		qp->inline_send = qp->scq->cqe_size / 2;
+}
+
 static void qp_fill(struct sn_call *c, struct sn_qp *qp, const struct mlx5_ib_create_qp *drv)
 {
 	uint64_t type = sn_attr_num(c, UVERBS_ATTR_CREATE_QP_TYPE);
@@ -223,6 +234,7 @@ static void qp_fill(struct sn_call *c, struct sn_qp *qp, const struct mlx5_ib_cr
 	qp->rcq = sn_attr_obj(c, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, SN_CQ);
 	qp->port = 1;
 	qp->ece = sn_ece_created(drv->ece_options);
+	qp_inline(qp, drv->flags);
 }
 
 static void qp_answer(struct sn_call *c, const struct sn_qp *qp,
