@@ -45,6 +45,19 @@ bench ib_send_bw -c UD -e -r 1000
 bench ib_write_bw -c UC
 bench ib_send_bw -c UC -s 2000 -r 1000
 bench ib_send_lat -c UC
+# Received data of up to 32 bytes is in the CQE, unless libmlx5 is told otherwise.
+nic=(--stats)
+for program in ib_send_bw ib_send_lat; do
+	for size in 2 32; do
+		bench $program -s $size
+		grep -q '  inline_cqes ' "$tmp/server" ||
+			complain "$program -s $size: no data in CQEs" server
+	done
+done
+MLX5_SCATTER_TO_CQE=0 bench ib_send_bw -s 32
+! grep -q '  inline_cqes ' "$tmp/server" ||
+	complain "MLX5_SCATTER_TO_CQE=0: data in CQEs" server
+nic=()
 bench ib_atomic_bw -A FETCH_AND_ADD
 bench ib_atomic_bw -A CMP_AND_SWAP
 bench ib_atomic_lat
