@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cqe.h"
 #include "opcodes.h"
 #include "softnic.h"
 
@@ -495,22 +496,6 @@ int sn_rq_scatter(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_rwqe *w
 void sn_rq_flush(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_rq_ud(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth *bth,
 	      const struct sn_pkt *pkt, const uint8_t *p, uint32_t len);
-
-/* cqe.c */
-struct sn_cqe_args {
-	const void *inl;	      /* received data for the CQE; NULL: none */
-	uint8_t inl_len, inl_room;    /* its bytes; 32 or 64: where it is stored */
-	const struct sn_cqe_eth *eth; /* see eth.h; NULL: not a received Ethernet frame */
-	uint8_t opcode, synd, vendor, wqe_opcode;
-	bool solicited;
-	uint16_t counter, slid;
-	uint32_t byte_cnt, imm, flags_rqpn;
-};
-void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp,
-		  const struct sn_cqe_args *a);
-void sn_cq_due(struct sn_eng *e);
-void sn_cq_arm(struct sn_eng *e, struct sn_cq *cq, uint32_t word);
-void sn_cq_scan_arms(struct sn_eng *e, bool rung);
 
 /* guard.c: copies that return an error instead of faulting, on the NIC thread only */
 void sn_guard_install(void);

@@ -113,9 +113,9 @@ enum { SN_TS_FREE = 0, SN_TS_REAL = 1, SN_TS_BOTH = 2 };
 	X(db_recovered, 0) X(wqes, 0) X(cqes, 0) X(error_cqes, 0) X(tx_packets, 0)        \
 	X(tx_bytes, 0) X(rx_packets, 0) X(rx_bytes, 0) X(retransmits, 0) X(timeouts, 0)   \
 	X(probes, 0) X(stalls, 0) X(dropped_messages, 0) X(pkey_violations, 0)            \
-	X(qkey_violations, 0)                                                             \
+	X(qkey_violations, 0) X(inline_cqes, 0)                                           \
 	X(naks_sent, 0) X(naks_received, 0) X(dup_requests, 0) X(faults_injected, 0)      \
-	X(inline_cqes, 0) X(icrc_errors, 0) X(icrc_unchecked, 0) X(wire_malformed, 0) X(remote_access_errors, 0) \
+	X(icrc_errors, 0) X(icrc_unchecked, 0) X(wire_malformed, 0) X(remote_access_errors, 0) \
 	X(local_prot_errors, 0) X(flushed, 0)                                             \
 	X(eth_tx_frames, 0) X(eth_tx_bytes, 0) X(eth_egress_dropped, 0) X(eth_no_peer, 0) \
 	X(eth_tx_copies, 0) X(eth_tx_lost, 0) X(eth_tx_duplicated, 0) X(eth_tx_failed, 0) \
