@@ -27,6 +27,14 @@ uint64_t sn_clock_stamp(struct sn_eng *e, bool real_time)
 	return (ns / NS_PER_S) << 32 | ns % NS_PER_S;
 }
 
+void sn_clock_publish(const struct sn_eng *e)
+{
+	const struct sn_clock *c;
+
+	for (c = e->dev->clocks; c; c = c->next)
+		__atomic_store_n(c->time, htobe64(e->now), __ATOMIC_RELAXED);
+}
+
 bool sn_clock_real(const struct sn_dev *dev, const struct sn_qp *qp)
 {
 	if (qp->ts_format == TS_DEFAULT)

@@ -200,6 +200,7 @@ bool sn_eng_pass(struct sn_eng *e)
 	bool any;
 
 	e->passes++;
+	sn_clock_publish(e);
 	sn_guard_pass();
 	sn_gpu_fresh();
 	any = sn_wire_poll(e);

@@ -390,6 +390,7 @@ void sn_trace_rule(const struct sn_frame *f, const struct sn_rule *rule, const s
 /* The device clock as CQEs show it: ns since an arbitrary time (free running), or with real_time
  * seconds << 32 | ns of CLOCK_REALTIME. */
 uint64_t sn_clock_stamp(struct sn_eng *e, bool real_time);
+void sn_clock_publish(const struct sn_eng *e); /* stores the time in all core clock pages */
 /* Whether CQEs of an SQ or RQ have the real-time format. The default format is real time on a
  * device that supports it. */
 bool sn_clock_real(const struct sn_dev *dev, const struct sn_qp *qp);

@@ -70,6 +70,7 @@ struct sn_ctx {
 	int fds; /* number of the application's descriptors of this open */
 	bool ready;
 	struct sn_event_queue *async;
+	struct sn_clock clock;
 	struct sn_td *td; /* transport domain of its raw packet QPs, see sn_ctx_tis(); NULL: none */
 };
 

@@ -386,6 +386,13 @@ struct sn_qp_record {
 	struct sn_qp_stats stats;
 };
 
+/* The core clock page of an open context: 8 bytes with the free-running device time, big-endian.
+ * The NIC thread stores the time in each pass, so it is at most one sleep old. */
+struct sn_clock {
+	struct sn_clock *next;
+	uint64_t *time;
+};
+
 struct sn_dev {
 	pthread_mutex_t lock;
 	int waiting; /* atomic: program threads that wait for the lock, see sn_dev_lock() */
@@ -399,7 +406,8 @@ struct sn_dev {
 	struct sn_eth_gone *eth_gone; /* destroyed SQs, RQs and rules, see stats_eth.c */
 	struct sn_front *front;	      /* object tables and handles */
 	struct sn_eng *eng;
-	struct sn_rule *rules; /* flow rules in ascending order, see eth.h */
+	struct sn_clock *clocks; /* of all open contexts */
+	struct sn_rule *rules;	 /* flow rules in ascending order, see eth.h */
 };
 
 /* The device of this process. The front creates it at the first open. */

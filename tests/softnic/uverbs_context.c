@@ -195,6 +195,41 @@ static bool clock_page(int memfd)
 	return pwrite(memfd, &info, sizeof(info), at) == (ssize_t)sizeof(info);
 }
 
+/* Maps the core clock page, which libmlx5 reads (ibv_query_rt_values_ex). */
+static bool core_clock_map(struct sn_ctx *ctx)
+{
+	off_t at = (off_t)(MLX5_IB_MMAP_CORE_CLOCK << 8) * SN_UAR_SIZE;
+	void *page = mmap(NULL, SN_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->memfd, at);
+
+	if (page == MAP_FAILED)
+		return false;
+	ctx->clock.time = page;
+	return true;
+}
+
+static void core_clock_unmap(struct sn_ctx *ctx)
+{
+	munmap(ctx->clock.time, SN_UAR_SIZE);
+}
+
+static void core_clock_add(struct sn_ctx *ctx)
+{
+	sn_dev_lock(sn_dev);
+	ctx->clock.next = sn_dev->clocks;
+	sn_dev->clocks = &ctx->clock;
+	sn_eng_kick(sn_dev);
+	pthread_mutex_unlock(&sn_dev->lock);
+}
+
+static void core_clock_remove(struct sn_ctx *ctx)
+{
+	struct sn_clock **at = &sn_dev->clocks;
+
+	while (*at != &ctx->clock)
+		at = &(*at)->next;
+	*at = ctx->clock.next;
+}
+
 static int context_memfd(struct sn_ctx *ctx, int flags, int *user)
 {
 	struct stat st;
@@ -203,17 +238,19 @@ static int context_memfd(struct sn_ctx *ctx, int flags, int *user)
 	if (ctx->memfd < 0)
 		return -errno;
 	if (ftruncate(ctx->memfd, SN_MEMFD_SIZE) || !clock_page(ctx->memfd) ||
-	    syscall(SYS_fstat, ctx->memfd, &st))
+	    syscall(SYS_fstat, ctx->memfd, &st) || !core_clock_map(ctx))
 		goto close_memfd;
 	ctx->dev = st.st_dev;
 	ctx->ino = st.st_ino;
 	*user = (int)syscall(SYS_fcntl, ctx->memfd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD,
 			     0);
 	if (*user < 0)
-		goto close_memfd;
+		goto unmap_clock;
 	ctx->fds = 1;
 	return 0;
 
+unmap_clock:
+	core_clock_unmap(ctx);
 close_memfd:
 	raw_close(ctx->memfd);
 	return -errno;
@@ -237,6 +274,7 @@ int sn_ctx_open(int flags)
 	if (rc)
 		goto close_fds;
 	sn_dev->memfd = ctx->memfd;
+	core_clock_add(ctx);
 	pthread_mutex_lock(&ctx_lock);
 	ctx->next = contexts;
 	contexts = ctx;
@@ -246,6 +284,7 @@ int sn_ctx_open(int flags)
 	return fd;
 
 close_fds:
+	core_clock_unmap(ctx);
 	raw_close(fd);
 	raw_close(ctx->memfd);
 unlock:
@@ -308,11 +347,13 @@ static void ctx_destroy(struct sn_ctx *ctx)
 	pthread_mutex_lock(&life_lock);
 	sn_dev_lock(sn_dev);
 	sn_ctx_destroy_objects(sn_dev, ctx);
+	core_clock_remove(ctx);
 	pthread_mutex_unlock(&sn_dev->lock);
 	if (atomic_fetch_sub(&n_contexts, 1) == 1) {
 		sn_eng_stop(sn_dev);
 		sn_stats_save(sn_dev);
 	}
+	core_clock_unmap(ctx);
 	raw_close(ctx->memfd);
 	free(ctx);
 	pthread_mutex_unlock(&life_lock);

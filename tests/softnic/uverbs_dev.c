@@ -42,6 +42,7 @@ static int context_out(struct sn_call *c, uint16_t vectors_id, uint16_t support_
 		.num_dyn_bfregs = 1024,
 		.clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
 		.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_ECE |
+			     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET |
 			     (c->dev->cfg.ts_format == SN_TS_FREE
 				      ? 0
 				      : MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_REAL_TIME_TS),

@@ -4,7 +4,7 @@
  * The NIC thread's waits between passes. After activity it spins for up to SPIN_NS. Then
  * it sleeps in ppoll() on the sockets and on a wake-up file: for a short time while a
  * queue pair can send (a store to a register page wakes no thread), longer otherwise,
- * and without limit if there is neither a QP nor a CQ.
+ * and without limit if no context is open: the clock page of a context shows the time.
  *
  * On fewer than four cores a spinning NIC thread takes a core from the programs that
  * it serves. There it sleeps after 15 us of spinning, or after 3 us while it exchanges
@@ -137,7 +137,7 @@ static long usual_time(const struct sn_eng *e)
 		return 0;
 	if (e->nrts || due)
 		return SLEEP_ACTIVE_NS;
-	return e->nqps || e->ncqs ? SLEEP_IDLE_NS : -1;
+	return e->nqps || e->ncqs || e->dev->clocks ? SLEEP_IDLE_NS : -1;
 }
 
 /* Returns the ns to sleep before the next pass; 0: do not sleep, -1: sleep until woken. */

@@ -38,6 +38,35 @@ static uint64_t next_stamp(struct ibv_cq_ex *cq)
 	return stamp;
 }
 
+/* The core clock advances without any work request, and has the time of CLOCK_MONOTONIC. It may be
+ * late by one sleep of the NIC thread and by the time that the thread waits for a core. */
+Test(verbs_clock, core_clock_is_current)
+{
+	struct ibv_values_ex v = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
+	struct ibv_context *ctx = pick_open();
+	struct timespec nap = { 0, 10000000 }, now;
+	uint64_t last = 0, first = 0, ns;
+	int i;
+
+	cr_assert(ctx);
+	for (i = 0; i < 20; i++) {
+		v.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+		cr_assert_eq(ibv_query_rt_values_ex(ctx, &v), 0);
+		cr_assert_eq(v.comp_mask, IBV_VALUES_MASK_RAW_CLOCK);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+		cr_assert_leq((uint64_t)v.raw_clock.tv_nsec, ns, "ahead of the time");
+		cr_assert_lt(ns - (uint64_t)v.raw_clock.tv_nsec, SLACK_NS);
+		cr_assert_geq((uint64_t)v.raw_clock.tv_nsec, last);
+		last = (uint64_t)v.raw_clock.tv_nsec;
+		first = i ? first : last;
+		nanosleep(&nap, NULL);
+	}
+	cr_assert_gt(last, first + 50000000, "advanced by %llu ns in 200 ms",
+		     (unsigned long long)(last - first));
+	ibv_close_device(ctx);
+}
+
 Test(verbs_clock, completions_have_time_stamps)
 {
 	struct ibv_cq_init_attr_ex init = { .cqe = 16,
