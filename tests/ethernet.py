@@ -31,6 +31,8 @@ MANY = 1000000 if LONG else 10000
 CHUNK = 20000  # frames of one pcap file
 SEED = 20
 JUMBO = 9000
+TX_OFFLOAD_TIMESTAMP = 1 << 21
+CLOCKS_NS = 20000  # error of the comparison of two clocks
 TX_OFFLOAD_SEGMENTS = 1 << 15
 
 
@@ -460,13 +462,51 @@ def check_captures(folder, device):
     return f"{len(sent)} frames"
 
 
+def check_schedule(folder, device):
+    """Frames that are scheduled with testpmd's txtimes: none is sent before its time."""
+    inter, intra = 2000000, 20000  # ns between bursts, and between frames of a burst
+    with Pair(folder, "--eth-pause --wait-on-time 1 --ts-format free", device,
+              tx_app=(f"--tx-offloads={TX_OFFLOAD_TIMESTAMP:#x}",),
+              tx_nic=f"--pcap {folder}/wire.pcap") as pair:
+        pair.rx.cmds("set fwd rxonly", "start")
+        # Without retry, testpmd schedules frames without end, and drops most of them.
+        pair.tx.cmds("set fwd txonly retry", RETRY[1], "set txpkts 128", "set burst 16",
+                     f"set txtimes {inter},{intra}", "start")
+        offset = time.time_ns() - time.monotonic_ns()
+        time.sleep(0.5)
+        pair.tx.cmd("stop")
+        n = pair.tx.stats()["TX-packets"]
+        pair.rx.wait_stat("RX-packets", n)
+        account(*pair.finish())
+    return compare_times(folder / "wire.pcap", n, pair.b, offset)
+
+
+def compare_times(path, n, to, offset):
+    """Compares the times in the capture with those in the frames, which use the device
+    clock (CLOCK_MONOTONIC). offset: time of day minus device clock, ns."""
+    lines = tshark(path, "-T", "fields", "-e", "frame.time_epoch", "-e", "data.data", "-Y",
+                   f"vxlan && data && ip.dst == {to} && eth.type != 0x88b5")
+    late = []
+    for line in lines:
+        stamp, data = line.split("\t")[:2]
+        seconds, ns = stamp.split(".")
+        when = int(seconds) * 10**9 + int(ns.ljust(9, "0")[:9])
+        magic, _, _, due = struct.unpack_from("!IHHQ", bytes.fromhex(data))
+        expect(magic == 0xBEEFC0DE, f"a frame without mark: {data[:32]}")
+        late.append(when - offset - due)
+        expect(late[-1] > -CLOCKS_NS, f"frame {len(late)} was sent {-late[-1]} ns early")
+    expect(len(late) == n > 50, f"{len(late)} frames in the capture, {n} sent")
+    late.sort()
+    return f"{n} frames, late by {late[n // 2] / 1000:.1f} us (median), {late[-1] / 1000:.0f} us"
+
+
 BOTH = ("dv_flow_en=1", "dv_flow_en=0")
 CHECKS = {
     "lossless": (check_lossless, BOTH), "txonly": (check_txonly, BOTH),
     "account": (check_account, BOTH), "csum": (check_csum, BOTH), "tso": (check_tso, BOTH),
     "vlan": (check_vlan, BOTH), "rss": (check_rss, BOTH), "flags": (check_flags, BOTH),
     "flows": (check_flows, BOTH), "faults": (check_faults, BOTH),
-    "captures": (check_captures, BOTH[:1]),
+    "captures": (check_captures, BOTH[:1]), "schedule": (check_schedule, BOTH[:1]),
 }
 # Without LONG=1 these run with dv_flow_en=1 only: they use no rule of their own.
 ONCE = ("account", "csum", "tso", "faults")

@@ -9,6 +9,7 @@
  */
 #include "front.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <rdma/mlx5-abi.h>
@@ -201,9 +202,13 @@ static bool core_clock_map(struct sn_ctx *ctx)
 	off_t at = (off_t)(MLX5_IB_MMAP_CORE_CLOCK << 8) * SN_UAR_SIZE;
 	void *page = mmap(NULL, SN_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->memfd, at);
 
+	struct timespec ts;
+
 	if (page == MAP_FAILED)
 		return false;
+	clock_gettime(CLOCK_MONOTONIC, &ts); /* until the first pass with this context */
 	ctx->clock.time = page;
+	*ctx->clock.time = htobe64((uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec);
 	return true;
 }
 
