@@ -81,6 +81,8 @@ while read -r option value _; do
 	BYTES*:whole*) arg=64k ;;
 	BYTES) arg=1024 ;;
 	VERSION) arg=1.2.3 ;;
+	LIST) arg=127.9.8.8 ;;
+	IFNAME) arg=lo ;;
 	[A-Z]*) arg=1 ;;
 	*) arg= ;; # no value, or an optional one
 	esac

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The device clock. Free running it counts nanoseconds of CLOCK_MONOTONIC, as the clock page
- * of uverbs_context.c and hca_core_clock state. The real-time format is seconds << 32 | ns.
- * Both have the time at which the pass began.
+ * The device clock. The free-running format counts nanoseconds of CLOCK_MONOTONIC, as the clock
+ * pages of uverbs_context.c and hca_core_clock state. The real-time format is seconds << 32 | ns.
+ * Both are the time at which the engine's current pass (sn_eng_pass) began.
  */
 #include <time.h>
 

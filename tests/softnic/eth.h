@@ -66,7 +66,7 @@ struct sn_flow_counter {
 	int users;
 };
 
-/* A table of RQs. Entries of RQs that were destroyed do not exist: an RQ in a table is busy. */
+/* A table of RQs. An RQ in a table cannot be destroyed. */
 struct sn_rqt {
 	uint32_t handle, rqtn;
 	uint32_t max, n; /* maximum and current number of entries */
@@ -109,8 +109,8 @@ struct sn_tir {
 /*
  * A flow rule. match and mask are the outer headers of fte_match_param, big-endian as in the
  * PRM; a frame matches if it equals match in all bits of mask. Rules are ordered by `order`;
- * the lowest comes first. Rules of equal order, mask and match form one: each of them receives
- * the frame.
+ * the lowest comes first. Rules with equal order, mask and match are one entry with several
+ * destinations: each destination receives the frame.
  */
 struct sn_rule {
 	struct sn_rule *next, **at; /* list of all rules in ascending order */
@@ -137,9 +137,8 @@ struct sn_rule {
 };
 
 /*
- * sn_rule.order, as the kernel orders its flow tables: rules of receivers that take a copy,
- * then the priorities of the bypass namespace (32: rules for multicast only), then the rules
- * for what is left.
+ * sn_rule.order, as the kernel orders its flow tables: sniffer rules, then the priorities of the
+ * bypass namespace (32: rules for multicast only), then those of the leftovers namespace.
  */
 #define SN_ORDER_SNIFFER   0u
 #define SN_ORDER_BYPASS	   1u

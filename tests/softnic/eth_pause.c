@@ -4,15 +4,16 @@
  * Lossless flow control between software NICs (--eth-pause), in place of the pause frames
  * of hardware. A port sends a frame to a host only within the limit that the host
  * granted. It requests more before the limit is reached, and repeats unanswered requests.
- * The limits that a port grants never exceed half of its socket buffer, and count as used
- * until the frames are delivered. A frame waits while its RQ has no WQE, and delays the
- * frames behind it.
+ * The cost of all frames that a port has granted and not yet delivered never exceeds its
+ * window: half of its socket buffer, at most WINDOW_MAX. A frame waits while its RQ has no
+ * WQE, and delays the frames behind it.
  *
- * Requests and grants are Ethernet frames of a local experimental type. A request says
- * how much was sent before it, so that lost frames do not count forever, and has a nonce
- * and a time stamp, which the grant repeats. The sender uses a grant for GRANT_NS from the
- * time stamp on. The receiver takes back what is left after RECLAIM_NS, which is longer.
- * The frames for a host that did not answer for DEAD_NS are dropped.
+ * Requests and grants are Ethernet frames of a local experimental type. A request contains
+ * the cost of all frames that were sent before it, so that lost frames are not counted as
+ * outstanding, a nonce and a time stamp. The grant returns the last two. The sender uses a
+ * grant for GRANT_NS from the time stamp on. The receiver takes back what is left after
+ * RECLAIM_NS, which is longer. The frames for a host that did not answer for DEAD_NS are
+ * dropped.
  */
 #include <stdlib.h>
 #include <sys/random.h>
@@ -190,8 +191,8 @@ static uint64_t promised(struct sn_eng *e, struct sn_pause_rx *rx)
 	return rx->granted - rx->taken;
 }
 
-/* Raises the limit of a host to its share of the window. Small steps, and limits that are too low
- * for some frames, are not worth a grant. Returns true if the limit was raised. */
+/* Raises the limit of a host to its share of the window, but not by small steps or to a limit that
+ * is too low for some frames. Returns true if the limit was raised. */
 static bool raise_limit(struct sn_eng *e, struct sn_eth_host *of)
 {
 	uint64_t all = 0, shares = 2, own = promised(e, &of->rx), share, want, left;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Where frames go. The Ethernet address 02:00:a:b:c:d is that of the software NIC whose
- * IP address ends with these four bytes, in the network of this one (sn_mac_of_ip()).
+ * Where frames go. The Ethernet address 02:00:a:b:c:d is that of the software NIC with
+ * the IPv4 address a.b.c.d, or with the IPv6 address that ends with these four bytes and
+ * begins as the own one (sn_mac_of_ip()).
  * The sources of other addresses are learned and forgotten as by a bridge. Broadcasts,
  * multicasts and frames to unknown addresses go to the hosts of --eth-peers and to all
- * hosts that sent a frame. Both tables are bounded; the entry that was used least
- * recently is replaced.
+ * hosts that sent a frame. Both tables are bounded: the host that was used least
+ * recently is replaced, and of four possible entries of a MAC the oldest.
  */
 #include "eth_wire.h"
 

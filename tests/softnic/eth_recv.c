@@ -186,7 +186,8 @@ static enum outcome rq_fault(struct sn_eng *e, struct sn_qp *rq, uint32_t idx, u
 	return FAULT;
 }
 
-/* Fills the last cache line that the frame begins with zeros, as far as the WQE has room. */
+/* Writes zeros after the frame up to a multiple of 64 bytes, at most to the end of the WQE's
+ * memory. */
 static uint8_t pad_end(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_rwqe *w, uint32_t len)
 {
 	static const uint8_t zeros[CACHE_LINE];
@@ -343,7 +344,7 @@ enum sn_eth_result sn_eth_receive(struct sn_eng *e, const struct sn_frame *f, bo
 	return SN_ETH_TAKEN;
 }
 
-/* The device's counters are those of received frames. */
+/* Does not change the device's counters, because they count received frames only. */
 void sn_eth_copy(struct sn_eng *e, const struct sn_frame *f, struct sn_rule *rule)
 {
 	struct arrival a = { .f = f };
@@ -352,7 +353,7 @@ void sn_eth_copy(struct sn_eng *e, const struct sn_frame *f, struct sn_rule *rul
 	apply(e, &a, rule);
 }
 
-/* A rule to a TIR that does not receive frames of this transport domain does not count. */
+/* Ignores rules whose TIR does not receive frames of the sender's transport domain. */
 bool sn_eth_wants(struct sn_eng *e, const struct sn_frame *f)
 {
 	struct arrival a = { .f = f, .local = true };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Executes the send queues of Ethernet frames: fetches WQEs, sends their frames at most
- * SN_ETH_PASS_FRAMES per pass and SQ, waits for a time or for a full receiver without
+ * Executes the send queues of Ethernet frames: fetches WQEs, sends at most
+ * SN_ETH_PASS_FRAMES frames of each SQ per pass, waits for a time or for a full receiver without
  * delaying other SQs, and writes the completions. Also the state changes of SQs and RQs.
  */
 #include <errno.h>
@@ -166,8 +166,8 @@ static uint64_t distance(uint64_t now, uint64_t then, bool real_time)
 	return ((then >> 32) - (now >> 32)) * 1000000000ull + (uint32_t)then - (uint32_t)now;
 }
 
-/* Returns true if the time of the WAIT has come. A time more than half the range of the mask in
- * the future is one in the past. */
+/* Returns true if the time of the WAIT has come. If the masked difference exceeds half of the mask,
+ * the time is in the past. */
 static bool time_reached(struct sn_eng *e, struct sn_qp_eng *q, struct sn_eth_tx *tx)
 {
 	bool real_time = sn_clock_real(e->dev, q->qp);

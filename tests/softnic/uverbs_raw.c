@@ -484,8 +484,9 @@ int sn_raw_modify(struct sn_call *c, struct sn_raw *raw, const struct ib_uverbs_
 
 /* ---- query ---- */
 
-/* The state that the states of both queues make. The kernel's driver stores the QP's state and
- * replaces it where a queue is in error or in reset; contradictions fail. */
+/* Returns the state of the QP that follows from the states of both queues. The kernel's driver
+ * stores the QP's state and replaces it where a queue is in error or in reset; contradictions
+ * fail. */
 static int raw_state(const struct sn_raw *raw)
 {
 	const struct sn_qp *sq = raw->sq, *rq = raw->rq;
