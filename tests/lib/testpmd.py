@@ -120,6 +120,17 @@ class Testpmd:
                 self.fail(f"{key} of port {port} is {now} after {seconds} s, expected {value}")
             time.sleep(0.05)
 
+    def wait_still(self, key, seconds=60, port=PORT):
+        """Waits until a counter has not changed for half a second."""
+        end, last, since = time.monotonic() + seconds, -1, 0.0
+        while last < 0 or time.monotonic() < since + 0.5:
+            now = self.stats(port)[key]
+            if now != last:
+                last, since = now, time.monotonic()
+            if time.monotonic() > end:
+                self.fail(f"{key} of port {port} still changes after {seconds} s")
+            time.sleep(0.05)
+
     def quit(self):
         """Ends the program and returns the NIC's counters. A violation or crash is an error."""
         os.write(self.fd, b"quit\n")
