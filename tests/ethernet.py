@@ -116,7 +116,8 @@ def check_account(folder, device):
     expect(tx["tx_frames"] == n, f"testpmd sent {n} frames, the NIC {tx['tx_frames']}")
     expect(seen["RX-packets"] == rx["delivered"],
            f"received {seen['RX-packets']}, delivered {rx['delivered']}")
-    expect(seen["RX-missed"] == rx["out_of_buffer"],
+    # With dv_flow_en=0 the queues are of verbs, and DPDK's set of queue counters is not theirs.
+    expect(seen["RX-missed"] == (rx["out_of_buffer"] if device.endswith("1") else 0),
            f"testpmd missed {seen['RX-missed']}, out of buffer {rx['out_of_buffer']}")
     return f"sent {n}, " + account(tx, rx)
 
