@@ -123,14 +123,12 @@ struct sn_rule {
 	uint32_t tag;			 /* 24 bits, reported in the CQE */
 	bool sniffer;			 /* receives a copy; the search continues */
 	struct sn_tir *tir;		 /* NULL: none, with drop or as a counter only */
-	struct sn_tir *own_tir;		 /* destroyed with the rule; NULL: none */
 	struct sn_flow_counter *counter; /* NULL: none */
 	uint32_t counter_index;		 /* index in counter->count */
 	struct sn_flow_counter
 		*bytes_counter;	    /* verbs counters may bind a second one; NULL: none */
 	uint64_t packets, bytes;    /* hits of this rule */
 	struct sn_matcher *matcher; /* NULL: created by ibv_create_flow */
-	bool devx_tir;		    /* tir was created by DEVX */
 	struct sn_tir *held;	    /* TIR of the QP that a rule without tir names; NULL: none */
 	bool default_miss;	    /* the search continues at SN_ORDER_LEFTOVERS */
 	struct sn_rule *partner; /* other half of ALL_DEFAULT or SNIFFER, destroyed too; or NULL */
@@ -216,7 +214,6 @@ void sn_eth_qp_modify(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state to)
 /* Changes the queue counters of an RQ. NULL: none. */
 void sn_eth_set_counters(struct sn_eth *eth, struct sn_counter_set *counters);
 struct sn_qp *sn_find_rq(struct sn_dev *dev, uint32_t rqn); /* an RQ; NULL: none */
-struct sn_qp *sn_find_sq(struct sn_dev *dev, uint32_t sqn);
 /* Copies n entries. max: maximum for later modifications. */
 struct sn_rqt *sn_rqt_create(struct sn_dev *dev, struct sn_ctx *ctx, struct sn_qp *const *rq,
 			     uint32_t n, uint32_t max);
@@ -226,7 +223,6 @@ struct sn_rqt *sn_find_rqt(struct sn_dev *dev, uint32_t rqtn);
 struct sn_tir *sn_tir_create(struct sn_dev *dev, struct sn_ctx *ctx, const struct sn_tir *from);
 /* Takes the attributes of *from, except handle, number, td and users. */
 void sn_tir_modify(struct sn_tir *tir, const struct sn_tir *from);
-struct sn_tir *sn_find_tir(struct sn_dev *dev, uint32_t tirn);
 /* Each returns 0 or -EBUSY. */
 int sn_td_destroy(struct sn_dev *dev, struct sn_td *td);
 int sn_tis_destroy(struct sn_dev *dev, struct sn_tis *tis);

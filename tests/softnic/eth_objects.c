@@ -241,21 +241,11 @@ int sn_eth_qp_destroy(struct sn_dev *dev, struct sn_qp *qp)
 	return sn_qp_destroy(dev, qp);
 }
 
-static struct sn_qp *find_queue(struct sn_dev *dev, uint32_t number, enum sn_qp_type type)
-{
-	struct sn_qp *qp = sn_find_qp(dev, number);
-
-	return qp && qp->type == type ? qp : NULL;
-}
-
 struct sn_qp *sn_find_rq(struct sn_dev *dev, uint32_t rqn)
 {
-	return find_queue(dev, rqn, SN_QPT_RQ);
-}
+	struct sn_qp *qp = sn_find_qp(dev, rqn);
 
-struct sn_qp *sn_find_sq(struct sn_dev *dev, uint32_t sqn)
-{
-	return find_queue(dev, sqn, SN_QPT_SQ);
+	return qp && qp->type == SN_QPT_RQ ? qp : NULL;
 }
 
 /* ---- tables of receive queues ---- */
@@ -361,11 +351,6 @@ void sn_tir_modify(struct sn_tir *tir, const struct sn_tir *from)
 	tir_refs(tir, 1);
 }
 
-struct sn_tir *sn_find_tir(struct sn_dev *dev, uint32_t tirn)
-{
-	return sn_table_get(&dev->front->tirs, tirn - TIRN_BASE);
-}
-
 int sn_tir_destroy(struct sn_dev *dev, struct sn_tir *tir)
 {
 	if (tir->users)
@@ -412,18 +397,16 @@ struct sn_rule *sn_rule_create(struct sn_dev *dev, struct sn_ctx *ctx, const str
 
 int sn_rule_destroy(struct sn_dev *dev, struct sn_rule *rule)
 {
-	struct sn_tir *own = rule->own_tir;
 	struct sn_rule *partner = rule->partner;
 
 	if (partner) {
 		partner->partner = NULL;
 		sn_rule_destroy(dev, partner);
 	}
-
 	sn_stats_rule_gone(dev, rule);
 	sn_flow_remove(rule);
 	rule_refs(rule, -1);
 	sn_handle_del(dev, rule->handle);
 	free(rule);
-	return own ? sn_tir_destroy(dev, own) : 0;
+	return 0;
 }

@@ -359,7 +359,7 @@ bool sn_eth_wants(struct sn_eng *e, const struct sn_frame *f)
 	struct arrival a = { .f = f, .local = true };
 	struct sn_rule *r = NULL, *decider = NULL;
 
-	if (!length_ok(f))
+	if (!e->dev->rules || !length_ok(f))
 		return false;
 	sn_eth_parse(f->data, f->len, &a.p);
 	while ((r = next_rule(e, &a, r, &decider)))

@@ -222,7 +222,6 @@ static int dest_devx(struct sn_call *c, struct sn_rule *r)
 		return sn_devx_obj(c, id, &kind)
 			       ? sn_flow_refuse(-EINVAL, "destination is not a TIR of DEVX")
 			       : -ENOENT;
-	r->devx_tir = true;
 	return 0;
 }
 
