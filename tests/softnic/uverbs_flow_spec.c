@@ -31,7 +31,7 @@ enum field {
 	FIRST_PRIO = 0x0c << 16 | 13 << 8 | 3,
 	FIRST_CFI = 0x0c << 16 | 12 << 8 | 1,
 	FIRST_VID = 0x0c << 16 | 0 << 8 | 12,
-	IP_PROTOCOL = 0x10 << 16 | 24 << 8 | 8,
+	IP_NEXT = 0x10 << 16 | 24 << 8 | 8,
 	IP_DSCP = 0x10 << 16 | 18 << 8 | 6,
 	IP_ECN = 0x10 << 16 | 16 << 8 | 2,
 	CVLAN_TAG = 0x10 << 16 | 15 << 8 | 1,
@@ -121,11 +121,11 @@ static int set_proto(struct sn_rule *r, uint8_t mask, uint8_t value)
 {
 	if (!mask)
 		return 0;
-	if (!field_get(r->mask, IP_PROTOCOL)) {
-		set(r, IP_PROTOCOL, mask, value);
+	if (!field_get(r->mask, IP_NEXT)) {
+		set(r, IP_NEXT, mask, value);
 		return 0;
 	}
-	return field_get(r->mask, IP_PROTOCOL) == mask && field_get(r->match, IP_PROTOCOL) == value
+	return field_get(r->mask, IP_NEXT) == mask && field_get(r->match, IP_NEXT) == value
 		       ? 0
 		       : sn_flow_refuse(-EINVAL, "specs with different IP protocols");
 }
