@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../../common/doca_gpunetio_verbs_dev.h"
+
 /* Fences that order accesses to ring, CQ, DBREC or register must have system scope, because the CPU
  * can access the memory of one of them (or the GPU is made of CPU threads). */
 #define GDK_QPF_SYS_SCOPE  0x1u
@@ -23,9 +25,10 @@
 #define GDK_QPF_HOST_EXEC  0x4u	 /* the GPU is made of CPU threads */
 #define GDK_QPF_BLUEFLAME  0x8u	 /* BlueFlame register: doorbells must not overlap WQE copies */
 #define GDK_QPF_HOST_LOOKS 0x10u /* a waiting GPU polls host memory (CQ or state block) */
+#define GDK_QPF_RUNG_READ  0x20u /* a CPU thread polls rung and writes the DBREC */
 
-/* Values of `left`. 0: the token is held, or parked in a word. */
-#define GDK_LEFT     1u /* left by a holder: no thread wants more slots to be rung */
+/* Values of `left`. 0: a thread holds the token, or the token is parked in a word. */
+#define GDK_LEFT     1u /* left: the next thread that wants slots to be rung takes the token */
 #define GDK_LEFT_OWN 2u /* owned by exclusive use */
 #define GDK_LEFT_SYS 3u /* owned by exclusive use, and GDK_QPF_SYS_SCOPE is set */
 
@@ -61,44 +64,50 @@ struct gdk_watch_word {
  *   completed <= rung, because the ringer stores rung before it rings the doorbell.
  * The words follow the struct, one for 32 slots. The low half of a word has the ready bits:
  * slot i is published when its bit is 1 in even laps of the ring (lap = i / depth) or 0 in
- * odd laps. The high half has the token bits; at most one is set in all words (ring_dev.h).
+ * odd laps. The high half has the token bits; at most one is set in all words (token_dev.h).
  */
 struct gdk_qp_state {
-	/* Written by the host only. */
+	/* Written by the host only. The addresses are those that GPU threads use. */
 	uint32_t flags;		/* GDK_QPF_* */
 	uint32_t depth;		/* slots, a power of two, at most 32768 */
 	uint64_t wait_limit_ns; /* time limit of every wait; 0: no limit */
-	uint64_t watch;		/* GPU address of the QP's gdk_watch_word; 0: none */
-	uint8_t pad0[GDK_STATE_LINE - 24];
+	uint64_t watch;		/* the QP's gdk_watch_word; 0: none */
+	uint64_t ring;		/* slot 0 */
+	uint64_t reg;		/* doorbell register, or counter of the CPU proxy */
+	uint64_t dbrec;		/* send word of the DBREC */
+	uint64_t cq_ring;	/* entry 0 of the CQ */
+	uint64_t cq_rsvd;	/* CQE index of slot 0 */
+	uint32_t cq_num;	/* entries of the CQ in use, a power of two; collapsed: 1 */
+	uint32_t qpn8_be;	/* QP number << 8, big-endian: second word of a doorbell */
+	uint32_t handler;	/* enum doca_gpu_dev_verbs_nic_handler of the export */
+	uint8_t pad0[GDK_STATE_LINE - 76];
 
 	/* Requests to ring, and the token when it is left. */
 	uint64_t wanted; /* slots below this index must be rung once published; only grows */
-	uint64_t reserved1;
-	uint32_t left; /* GDK_LEFT*; 0: the token is held or parked */
-	uint32_t reserved2;
-	uint64_t written; /* exclusive use: end of the slots written but not rung; 0: none */
-	uint8_t pad1[GDK_STATE_LINE - 32];
+	uint32_t left;	 /* GDK_LEFT*; 0: the token is held or parked */
+	uint8_t pad1[GDK_STATE_LINE - 12];
 
 	/* Written by the holder of the token only. */
 	uint64_t rung;	       /* slots below this index were rung */
 	uint64_t doorbells;    /* register writes by GPU threads */
+	uint64_t parked;       /* slot where shared use parked the token last, or GDK_NO_WQE */
 	uint64_t bare_rings;   /* register writes without a DBREC update */
 	uint64_t bare_records; /* DBREC updates without a register write */
-	uint64_t settled;      /* exclusive use: index for which the doorbell was repeated last */
 	uint32_t bf_half;      /* 0 or 0x100: offset of the BlueFlame half to use next */
 	uint32_t key_noted;    /* debug build: a suspicious key was reported */
-	uint64_t parked;       /* slot where shared use parked the token last */
-	uint8_t pad2[GDK_STATE_LINE - 56];
+	uint64_t polled; /* exclusive use: empty polls since the last ring (wait_time_dev.h) */
+	uint64_t marked; /* exclusive use: end of the slots published without a doorbell */
+	uint8_t pad2[GDK_STATE_LINE - 64];
 
-	/* Completion, errors and abort (cq_dev.h). */
+	/* Completion, errors and abort (wait_dev.h). */
 	uint64_t completed;  /* slots below this index are complete; loaded with status */
 	int32_t status;	     /* sticky: 0, or the negative errno that ended the QP */
 	uint32_t abort_word; /* set by the host; loaded together with status */
 	uint64_t cqe_ci;     /* CQEs below this absolute index are processed */
-	uint64_t error_wqe;  /* lowest WQE index that failed, or GDK_NO_WQE */
+	uint64_t error_wqe;  /* WQE index of an error CQE (the lowest seen), or GDK_NO_WQE */
+	uint64_t error_ci;   /* absolute index of that CQE, or GDK_NO_WQE */
 	uint32_t uneven;     /* sticky: a WQE was unsignalled or longer than one slot */
-	uint32_t long_wqe;   /* sticky: a WQE was longer than one slot; then member ring is set */
-	uint64_t ring;	     /* address of slot 0, to read the lengths of WQEs; 0: not set */
+	uint32_t long_wqe;   /* sticky: a WQE was longer than one slot */
 	uint8_t pad3[GDK_STATE_LINE - 48];
 	/* the words follow */
 };
@@ -125,8 +134,8 @@ static inline size_t gdk_dev_struct_at(uint32_t depth)
 /*
  * Writes the initial image, in which no slot is reserved, published, rung or complete and
  * the token is parked at slot 0. image is host memory of gdk_qp_state_size(depth) bytes.
- * After a reset that kept the CQ, the caller sets cqe_ci in the image and cqe_rsvd in the
- * device CQ to the absolute producer index of the CQ.
+ * The caller then calls gdk_qp_state_bind(). After a reset that kept the CQ, the caller sets
+ * cqe_ci in the image and cqe_rsvd in the device CQ to the absolute producer index of the CQ.
  */
 static inline void gdk_qp_state_format(void *image, uint32_t depth, uint32_t flags)
 {
@@ -138,7 +147,23 @@ static inline void gdk_qp_state_format(void *image, uint32_t depth, uint32_t fla
 	st->depth = depth;
 	st->wait_limit_ns = GDK_WAIT_LIMIT_NS;
 	st->error_wqe = GDK_NO_WQE;
+	st->error_ci = GDK_NO_WQE;
 	words[0] = GDK_TOKEN(0);
+}
+
+/* Copies what never changes from the device struct of the QP to the image, whose flags are set. */
+static inline void gdk_qp_state_bind(void *image, const struct doca_gpu_dev_verbs_qp *dev)
+{
+	struct gdk_qp_state *st = (struct gdk_qp_state *)image;
+
+	st->ring = (uint64_t)(uintptr_t)dev->sq_wqe_daddr;
+	st->reg = (uint64_t)(uintptr_t)dev->sq_db;
+	st->dbrec = (uint64_t)(uintptr_t)dev->sq_dbrec;
+	st->cq_ring = (uint64_t)(uintptr_t)dev->cq_sq.cqe_daddr;
+	st->cq_rsvd = dev->cq_sq.cqe_rsvd;
+	st->cq_num = st->flags & GDK_QPF_COLLAPSED ? 1 : dev->cq_sq.cqe_num;
+	st->qpn8_be = dev->sq_num_shift8_be;
+	st->handler = (uint32_t)dev->nic_handler;
 }
 
 #if defined(__cplusplus)
@@ -150,7 +175,6 @@ GDK_STATE_ASSERT(sizeof(struct gdk_qp_state) == 4 * GDK_STATE_LINE, "one line pe
 GDK_STATE_ASSERT(sizeof(struct gdk_watch_word) == 8, "one word of a page of words");
 GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, wanted) == GDK_STATE_LINE, "line 0: constants");
 GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, rung) % 16 == 0, "rung, doorbells: one access");
-GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, left) % 16 == 0, "left, written: one access");
 GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, completed) % 16 == 0, "and status: one access");
 
 #endif

@@ -4,7 +4,7 @@
  * Strategy "gpu_sm": a GPU thread stores 8 bytes to the doorbell register, after it has
  * stored the DBREC (GPU_SM_DB) or without a DBREC (GPU_SM_NO_DBR: the device does not need
  * one, or a CPU thread writes it later). This is the host half, which maps the register page
- * for the GPU. The device half is gpu_sm_dev.h.
+ * for the GPU. The device half is ring_dev.h.
  */
 #include <string.h>
 

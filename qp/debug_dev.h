@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The debug build, -DGDK_DEBUG: every WQE is looked at before its doorbell. One
- * that cannot be right is not rung: a line says which field of it is wrong, and
- * the QP ends with -EINVAL. Without GDK_DEBUG nothing of this is compiled in.
+ * The debug build, -DGDK_DEBUG: every WQE is checked before its doorbell. A WQE that is certainly
+ * wrong is not rung: a line on the output names the field, and the QP ends with -EINVAL. Without
+ * GDK_DEBUG none of this is compiled.
  *
- * Only what is wrong for certain is refused; addresses and keys are the NIC's
- * to judge. A key in the CPU's byte order cannot be told from a right one for
- * certain, so that is a line only, once for each QP: see gdk_debug_key.
+ * Addresses and keys can be checked by the NIC only. A key that is probably in the byte order of
+ * the CPU is reported by a line, once for each QP (gdk_debug_key()).
  */
 #ifndef GDK_DEBUG_DEV_H
 #define GDK_DEBUG_DEV_H
 
 #include "../../device/gdk/dump_dev.h"
+#include "../../device/gdk/status_dev.h"
 
 #define GDK_DEBUG_MAX_BYTES DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* of one message */
 
@@ -172,17 +172,16 @@ GDK_FN int gdk_debug_wqe(struct gdk_debug *d, uint64_t idx, uint64_t to)
 	return d->err ? d->err : (int)(d->ctrl.ds + 3) / 4;
 }
 
-/* True: something in [from, to) is wrong and must not be rung. */
-GDK_SLOW_FN int gdk_debug_refuses(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
-				  uint64_t from, uint64_t to)
+/* Returns 1 if a WQE in [from, to) is wrong and must not be rung. */
+GDK_SLOW_FN int gdk_debug_refuses(struct gdk_qp_state *st, uint64_t from, uint64_t to)
 {
 	struct gdk_debug d;
 	int slots;
 
 	d.st = st;
-	d.qpn = gdk_ldc32(GDK_QP_AT(qp, sq_num));
+	d.qpn = gdk_bswap32(gdk_ldc32(&st->qpn8_be)) >> 8;
 	d.err = 0;
-	gdk_view_ring(&d.view, qp, from);
+	gdk_view_ring(&d.view, st, from);
 	for (; from < to; from += (uint32_t)slots) {
 		slots = gdk_debug_wqe(&d, from, to);
 		if (slots < 0)
@@ -191,26 +190,23 @@ GDK_SLOW_FN int gdk_debug_refuses(const struct doca_gpu_dev_verbs_qp *qp, struct
 	return 0;
 }
 
-/* For those who ring by themselves, up to `to`. */
-GDK_SLOW_FN int gdk_debug_refuses_below(const struct doca_gpu_dev_verbs_qp *qp, uint64_t to)
+/* For callers that ring by themselves, up to `to`. */
+GDK_SLOW_FN int gdk_debug_refuses_below(struct gdk_qp_state *st, uint64_t to)
 {
-	struct gdk_qp_state *st = gdk_state_of_qp(qp);
-
-	return gdk_debug_refuses(qp, st, gdk_ld64(&st->rung, GDK_SCOPE_GPU), to);
+	return gdk_debug_refuses(st, gdk_ld64(&st->rung, GDK_SCOPE_GPU), to);
 }
 
 #else
 
-GDK_FN int gdk_debug_refuses(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_qp_state *st,
-			     uint64_t from, uint64_t to)
+GDK_FN int gdk_debug_refuses(struct gdk_qp_state *st, uint64_t from, uint64_t to)
 {
-	(void)qp, (void)st, (void)from, (void)to;
+	(void)st, (void)from, (void)to;
 	return 0;
 }
 
-GDK_FN int gdk_debug_refuses_below(const struct doca_gpu_dev_verbs_qp *qp, uint64_t to)
+GDK_FN int gdk_debug_refuses_below(struct gdk_qp_state *st, uint64_t to)
 {
-	(void)qp, (void)to;
+	(void)st, (void)to;
 	return 0;
 }
 

@@ -31,8 +31,8 @@ GDK_FN void doca_gpu_dev_verbs_submit_db_multi_qps_no_dbr(struct doca_gpu_dev_ve
 							  uint64_t *prod_indices, GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
-	gdk_submit_multi(qps, prod_indices, num_qps, resource_sharing_mode,
-			 DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR, code_opt);
+	gdk_submit_multi(qps, prod_indices, num_qps,
+			 gdk_how(resource_sharing_mode, GDK_NO_DBR, GDK_THREAD, code_opt));
 }
 
 /** As doca_gpu_dev_verbs_submit_multi_qps() with handler GPU_SM_DB. */
@@ -41,8 +41,8 @@ GDK_FN void doca_gpu_dev_verbs_submit_db_multi_qps(struct doca_gpu_dev_verbs_qp 
 						   uint64_t *prod_indices, GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
-	gdk_submit_multi(qps, prod_indices, num_qps, resource_sharing_mode,
-			 DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB, code_opt);
+	gdk_submit_multi(qps, prod_indices, num_qps,
+			 gdk_how(resource_sharing_mode, GDK_DB, GDK_THREAD, code_opt));
 }
 
 /** As doca_gpu_dev_verbs_submit_multi_qps() with handler CPU_PROXY. */
@@ -51,8 +51,8 @@ GDK_FN void doca_gpu_dev_verbs_submit_proxy_multi_qps(struct doca_gpu_dev_verbs_
 						      uint64_t *prod_indices)
 {
 	gdk_extra_fence<sync_scope>();
-	gdk_submit_multi(qps, prod_indices, num_qps, resource_sharing_mode,
-			 DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY, 0);
+	gdk_submit_multi(qps, prod_indices, num_qps,
+			 gdk_how(resource_sharing_mode, GDK_PROXY, GDK_THREAD, 0));
 }
 
 /**
@@ -64,7 +64,8 @@ GDK_FN void doca_gpu_dev_verbs_submit_multi_qps(struct doca_gpu_dev_verbs_qp **q
 						uint64_t *prod_indices, GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
-	gdk_submit_multi(qps, prod_indices, num_qps, resource_sharing_mode, nic_handler, code_opt);
+	gdk_submit_multi(qps, prod_indices, num_qps,
+			 gdk_how(resource_sharing_mode, nic_handler, GDK_THREAD, code_opt));
 }
 
 /* ---- operations that the companion QP counts ---- */
@@ -83,8 +84,8 @@ GDK_FN int doca_gpu_dev_verbs_put_counter(struct doca_gpu_dev_verbs_qp *qp,
 					     counter_val };
 	doca_gpu_dev_verbs_ticket_t ticket;
 
-	return gdk_put_counter(qp, raddr, laddr, size, &counter, &ticket, resource_sharing_mode,
-			       nic_handler, exec_scope, code_opt);
+	return gdk_put_counter(qp, raddr, laddr, size, &counter, &ticket,
+			       gdk_how(resource_sharing_mode, nic_handler, exec_scope, code_opt));
 }
 
 /** Writes a value, which the WQEs carry. Afterwards the companion QP adds to the counter. */
@@ -100,8 +101,8 @@ GDK_FN int doca_gpu_dev_verbs_p_counter(struct doca_gpu_dev_verbs_qp *qp,
 					     counter_val };
 	doca_gpu_dev_verbs_ticket_t ticket;
 
-	return gdk_p_counter(qp, raddr, &value, sizeof(T), &counter, &ticket, resource_sharing_mode,
-			     nic_handler, exec_scope, code_opt);
+	return gdk_p_counter(qp, raddr, &value, sizeof(T), &counter, &ticket,
+			     gdk_how(resource_sharing_mode, nic_handler, exec_scope, code_opt));
 }
 
 /** A put and a signal. When they are complete, the companion QP adds to the counter. */
@@ -115,11 +116,14 @@ GDK_FN int doca_gpu_dev_verbs_put_signal_counter(
 {
 	const struct gdk_counter counter = { companion_qp, counter_raddr, counter_laddr,
 					     counter_val };
+	const struct gdk_op op = { gdk_move_of(GDK_MOVE_WRITE, raddr, laddr, size),
+				   gdk_tail_signal(
+					   gdk_signal_of(sig_op, sig_raddr, sig_laddr, sig_val)) };
 	doca_gpu_dev_verbs_ticket_t ticket;
 
-	return gdk_put_signal_counter(qp, sig_op, raddr, laddr, size, sig_raddr, sig_laddr, sig_val,
-				      &counter, &ticket, resource_sharing_mode, nic_handler,
-				      exec_scope, code_opt);
+	return gdk_op_run_counted(
+		qp, &op, &counter, &ticket,
+		gdk_how(resource_sharing_mode, nic_handler, exec_scope, code_opt));
 }
 
 /** A signal. When it is complete, the companion QP adds to the counter. */
@@ -134,8 +138,9 @@ GDK_FN int doca_gpu_dev_verbs_signal_counter(
 					     counter_val };
 	doca_gpu_dev_verbs_ticket_t ticket;
 
-	return gdk_signal_counter(qp, sig_op, sig_raddr, sig_laddr, sig_val, &counter, &ticket,
-				  resource_sharing_mode, nic_handler, exec_scope, code_opt);
+	return gdk_signal_counter(
+		qp, gdk_signal_of(sig_op, sig_raddr, sig_laddr, sig_val), &counter, &ticket,
+		gdk_how(resource_sharing_mode, nic_handler, exec_scope, code_opt));
 }
 
 /** A get. When it is complete, the companion QP adds to the counter. */
@@ -152,8 +157,8 @@ GDK_FN int doca_gpu_dev_verbs_get_counter(struct doca_gpu_dev_verbs_qp *qp,
 					     counter_val };
 	doca_gpu_dev_verbs_ticket_t ticket;
 
-	return gdk_get_counter(qp, raddr, laddr, size, &counter, &ticket, resource_sharing_mode,
-			       nic_handler, exec_scope, code_opt);
+	return gdk_get_counter(qp, raddr, laddr, size, &counter, &ticket,
+			       gdk_how(resource_sharing_mode, nic_handler, exec_scope, code_opt));
 }
 
 #endif

@@ -55,8 +55,8 @@ GDK_FN int doca_gpu_dev_verbs_put_thread(struct doca_gpu_dev_verbs_qp *qp,
 					 struct doca_gpu_dev_verbs_addr laddr, size_t size,
 					 doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_put(qp, raddr, laddr, size, out_ticket, resource_sharing_mode, nic_handler,
-		       GDK_THREAD, code_opt);
+	return gdk_put(qp, raddr, laddr, size, out_ticket,
+		       gdk_how(resource_sharing_mode, nic_handler, GDK_THREAD, code_opt));
 }
 
 /** As doca_gpu_dev_verbs_put() at warp scope. */
@@ -66,8 +66,8 @@ GDK_FN int doca_gpu_dev_verbs_put_warp(struct doca_gpu_dev_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_addr laddr, size_t size,
 				       doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_put(qp, raddr, laddr, size, out_ticket, resource_sharing_mode, nic_handler,
-		       GDK_WARP_SCOPE, code_opt);
+	return gdk_put(qp, raddr, laddr, size, out_ticket,
+		       gdk_how(resource_sharing_mode, nic_handler, GDK_WARP_SCOPE, code_opt));
 }
 
 /**
@@ -80,8 +80,8 @@ GDK_FN int doca_gpu_dev_verbs_put(struct doca_gpu_dev_verbs_qp *qp,
 				  struct doca_gpu_dev_verbs_addr laddr, size_t size,
 				  doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_put(qp, raddr, laddr, size, out_ticket, resource_sharing_mode, nic_handler,
-		       exec_scope, code_opt);
+	return gdk_put(qp, raddr, laddr, size, out_ticket,
+		       gdk_how(resource_sharing_mode, nic_handler, exec_scope, code_opt));
 }
 
 /** As above, without a ticket. */
@@ -104,8 +104,8 @@ GDK_FN int doca_gpu_dev_verbs_p_thread(struct doca_gpu_dev_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_addr raddr, T value,
 				       doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket, resource_sharing_mode, nic_handler,
-		     GDK_THREAD, code_opt);
+	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket,
+		     gdk_how(resource_sharing_mode, nic_handler, GDK_THREAD, code_opt));
 }
 
 /** As doca_gpu_dev_verbs_p() at warp scope. */
@@ -114,8 +114,8 @@ GDK_FN int doca_gpu_dev_verbs_p_warp(struct doca_gpu_dev_verbs_qp *qp,
 				     struct doca_gpu_dev_verbs_addr raddr, T value,
 				     doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket, resource_sharing_mode, nic_handler,
-		     GDK_WARP_SCOPE, code_opt);
+	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket,
+		     gdk_how(resource_sharing_mode, nic_handler, GDK_WARP_SCOPE, code_opt));
 }
 
 /**
@@ -127,8 +127,8 @@ GDK_FN int doca_gpu_dev_verbs_p(struct doca_gpu_dev_verbs_qp *qp,
 				struct doca_gpu_dev_verbs_addr raddr, T value,
 				doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket, resource_sharing_mode, nic_handler,
-		     exec_scope, code_opt);
+	return gdk_p(qp, raddr, &value, sizeof(T), out_ticket,
+		     gdk_how(resource_sharing_mode, nic_handler, exec_scope, code_opt));
 }
 
 /** As above, without a ticket. */
@@ -152,8 +152,9 @@ GDK_FN int doca_gpu_dev_verbs_put_signal_thread(
 	struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
 	doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_put_signal(qp, sig_op, raddr, laddr, size, sig_raddr, sig_laddr, sig_val,
-			      out_ticket, resource_sharing_mode, nic_handler, GDK_THREAD, code_opt);
+	return gdk_put_signal(qp, raddr, laddr, size,
+			      gdk_signal_of(sig_op, sig_raddr, sig_laddr, sig_val), out_ticket,
+			      gdk_how(resource_sharing_mode, nic_handler, GDK_THREAD, code_opt));
 }
 
 /** As doca_gpu_dev_verbs_put_signal() at warp scope. */
@@ -166,9 +167,9 @@ GDK_FN int doca_gpu_dev_verbs_put_signal_warp(struct doca_gpu_dev_verbs_qp *qp,
 					      uint64_t sig_val,
 					      doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_put_signal(qp, sig_op, raddr, laddr, size, sig_raddr, sig_laddr, sig_val,
-			      out_ticket, resource_sharing_mode, nic_handler, GDK_WARP_SCOPE,
-			      code_opt);
+	return gdk_put_signal(
+		qp, raddr, laddr, size, gdk_signal_of(sig_op, sig_raddr, sig_laddr, sig_val),
+		out_ticket, gdk_how(resource_sharing_mode, nic_handler, GDK_WARP_SCOPE, code_opt));
 }
 
 /**
@@ -182,8 +183,9 @@ GDK_FN int doca_gpu_dev_verbs_put_signal(struct doca_gpu_dev_verbs_qp *qp,
 					 struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
 					 doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_put_signal(qp, sig_op, raddr, laddr, size, sig_raddr, sig_laddr, sig_val,
-			      out_ticket, resource_sharing_mode, nic_handler, exec_scope, code_opt);
+	return gdk_put_signal(qp, raddr, laddr, size,
+			      gdk_signal_of(sig_op, sig_raddr, sig_laddr, sig_val), out_ticket,
+			      gdk_how(resource_sharing_mode, nic_handler, exec_scope, code_opt));
 }
 
 /** As above, without a ticket. */
@@ -213,8 +215,9 @@ GDK_FN int doca_gpu_dev_verbs_p_signal(struct doca_gpu_dev_verbs_qp *qp,
 				       struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
 				       doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_p_signal(qp, sig_op, raddr, &value, sizeof(T), sig_raddr, sig_laddr, sig_val,
-			    out_ticket, resource_sharing_mode, nic_handler, exec_scope, code_opt);
+	return gdk_p_signal(qp, raddr, &value, sizeof(T),
+			    gdk_signal_of(sig_op, sig_raddr, sig_laddr, sig_val), out_ticket,
+			    gdk_how(resource_sharing_mode, nic_handler, exec_scope, code_opt));
 }
 
 /** As above, without a ticket. */
@@ -243,8 +246,8 @@ GDK_FN int doca_gpu_dev_verbs_signal_thread(struct doca_gpu_dev_verbs_qp *qp,
 					    uint64_t sig_val,
 					    doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_signal(qp, sig_op, sig_raddr, sig_laddr, sig_val, out_ticket,
-			  resource_sharing_mode, nic_handler, GDK_THREAD, code_opt);
+	return gdk_signal(qp, gdk_signal_of(sig_op, sig_raddr, sig_laddr, sig_val), out_ticket,
+			  gdk_how(resource_sharing_mode, nic_handler, GDK_THREAD, code_opt));
 }
 
 /** As doca_gpu_dev_verbs_signal() at warp scope. */
@@ -255,8 +258,8 @@ GDK_FN int doca_gpu_dev_verbs_signal_warp(struct doca_gpu_dev_verbs_qp *qp,
 					  uint64_t sig_val, doca_gpu_dev_verbs_ticket_t *out_ticket,
 					  GDK_CODE_OPT)
 {
-	return gdk_signal(qp, sig_op, sig_raddr, sig_laddr, sig_val, out_ticket,
-			  resource_sharing_mode, nic_handler, GDK_WARP_SCOPE, code_opt);
+	return gdk_signal(qp, gdk_signal_of(sig_op, sig_raddr, sig_laddr, sig_val), out_ticket,
+			  gdk_how(resource_sharing_mode, nic_handler, GDK_WARP_SCOPE, code_opt));
 }
 
 /** Adds to, or sets, a word of 8 bytes in remote memory. */
@@ -266,8 +269,8 @@ GDK_FN int doca_gpu_dev_verbs_signal(struct doca_gpu_dev_verbs_qp *qp,
 				     struct doca_gpu_dev_verbs_addr sig_laddr, uint64_t sig_val,
 				     doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_signal(qp, sig_op, sig_raddr, sig_laddr, sig_val, out_ticket,
-			  resource_sharing_mode, nic_handler, exec_scope, code_opt);
+	return gdk_signal(qp, gdk_signal_of(sig_op, sig_raddr, sig_laddr, sig_val), out_ticket,
+			  gdk_how(resource_sharing_mode, nic_handler, exec_scope, code_opt));
 }
 
 /** As above, without a ticket. */
@@ -300,9 +303,11 @@ GDK_FN int doca_gpu_dev_verbs_get(struct doca_gpu_dev_verbs_qp *qp,
 {
 	int err = mcst_mode == DOCA_GPUNETIO_VERBS_MCST_ENABLED
 			  ? gdk_get_dump(qp, raddr, laddr, size, daddr, out_ticket,
-					 resource_sharing_mode, nic_handler, exec_scope, code_opt)
-			  : gdk_get(qp, raddr, laddr, size, out_ticket, resource_sharing_mode,
-				    nic_handler, exec_scope, code_opt);
+					 gdk_how(resource_sharing_mode, nic_handler, exec_scope,
+						 code_opt))
+			  : gdk_get(qp, raddr, laddr, size, out_ticket,
+				    gdk_how(resource_sharing_mode, nic_handler, exec_scope,
+					    code_opt));
 
 	if (!err && blocking_mode == DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED)
 		err = gdk_wait(qp, *out_ticket, resource_sharing_mode);
@@ -367,8 +372,8 @@ GDK_FN int doca_gpu_dev_verbs_mcst(struct doca_gpu_dev_verbs_qp *qp,
 				   struct doca_gpu_dev_verbs_addr daddr,
 				   doca_gpu_dev_verbs_ticket_t *out_ticket, GDK_CODE_OPT)
 {
-	return gdk_dump(qp, daddr, out_ticket, resource_sharing_mode, nic_handler, GDK_THREAD,
-			code_opt);
+	return gdk_dump(qp, daddr, out_ticket,
+			gdk_how(resource_sharing_mode, nic_handler, GDK_THREAD, code_opt));
 }
 
 /**

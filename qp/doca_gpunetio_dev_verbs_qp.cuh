@@ -3,7 +3,7 @@
 /**
  * @file
  * Device API, send queues: slots, WQEs and doorbells. The functions have the names and signatures
- * of DOCA GPUNetIO and call plain functions in gdk/qp_dev.h and gdk/wqe.h; some are templates.
+ * of DOCA GPUNetIO and call plain functions in gdk/by_hand_dev.h and gdk/wqe.h; some are templates.
  *
  * To post with these functions: reserve slots, write the WQEs with functions *_prepare_*, mark the
  * slots ready, and submit the index after the last slot. doca_gpunetio_dev_verbs_onesided.cuh does
@@ -251,8 +251,8 @@ GDK_FN void doca_gpu_dev_verbs_submit_db_no_dbr(struct doca_gpu_dev_verbs_qp *qp
 						uint64_t prod_index, GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
-	gdk_submit(qp, prod_index, resource_sharing_mode,
-		   DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR, code_opt);
+	gdk_submit(qp, prod_index,
+		   gdk_how(resource_sharing_mode, GDK_NO_DBR, GDK_THREAD, code_opt));
 	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
@@ -262,8 +262,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_db(struct doca_gpu_dev_verbs_qp *qp, uint6
 					 GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
-	gdk_submit(qp, prod_index, resource_sharing_mode, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB,
-		   code_opt);
+	gdk_submit(qp, prod_index, gdk_how(resource_sharing_mode, GDK_DB, GDK_THREAD, code_opt));
 	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
@@ -276,7 +275,8 @@ GDK_FN void doca_gpu_dev_verbs_submit_bf(struct doca_gpu_dev_verbs_qp *qp, uint6
 					 struct doca_gpu_dev_verbs_wqe *smem_wqe, GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
-	gdk_submit_bf(qp, prod_index, smem_wqe, resource_sharing_mode, code_opt);
+	gdk_submit_bf(qp, prod_index, smem_wqe,
+		      gdk_how(resource_sharing_mode, GDK_BF, GDK_THREAD, code_opt));
 	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
@@ -289,7 +289,8 @@ GDK_FN void doca_gpu_dev_verbs_submit_bf_warp(struct doca_gpu_dev_verbs_qp *qp, 
 					      struct doca_gpu_dev_verbs_wqe *wqe, GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
-	gdk_submit_bf_warp(qp, prod_index, wqe, resource_sharing_mode, code_opt);
+	gdk_submit_bf_warp(qp, prod_index, wqe,
+			   gdk_how(resource_sharing_mode, GDK_BF, GDK_THREAD, code_opt));
 	if (gdk_lane() == 0)
 		gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
@@ -300,8 +301,7 @@ GDK_FN void doca_gpu_dev_verbs_submit_proxy(struct doca_gpu_dev_verbs_qp *qp, ui
 					    GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
-	gdk_submit(qp, prod_index, resource_sharing_mode, DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY,
-		   code_opt);
+	gdk_submit(qp, prod_index, gdk_how(resource_sharing_mode, GDK_PROXY, GDK_THREAD, code_opt));
 	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
@@ -314,7 +314,8 @@ GDK_FN void doca_gpu_dev_verbs_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t
 				      GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
-	gdk_submit(qp, prod_index, resource_sharing_mode, nic_handler, code_opt);
+	gdk_submit(qp, prod_index,
+		   gdk_how(resource_sharing_mode, nic_handler, GDK_THREAD, code_opt));
 	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
@@ -341,8 +342,11 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(struct doca_gpu_dev_verbs_qp *q
 						 const uint32_t rkey, const uint64_t laddr0,
 						 const uint32_t lkey0, const uint32_t bytes0)
 {
-	gdk_wqe_rdma(qp, wqe_ptr, wqe_idx, opcode, (uint32_t)ctrl_flags, immediate, raddr,
-		     gdk_key_doca(rkey), laddr0, gdk_key_doca(lkey0), bytes0);
+	struct gdk_wqe_at at = gdk_wqe_at(wqe_ptr, wqe_idx, opcode, (uint32_t)ctrl_flags);
+
+	at.imm_be = immediate;
+	gdk_wqe_rdma(qp, at, gdk_mem(raddr, gdk_key_doca(rkey)),
+		     gdk_mem(laddr0, gdk_key_doca(lkey0)), bytes0);
 }
 
 /** As above, with two data segments: the payload is in two pieces of local memory. */
@@ -353,9 +357,12 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write(
 	const uint64_t raddr, const uint32_t rkey, const uint64_t laddr0, const uint32_t lkey0,
 	const uint32_t bytes0, const uint64_t laddr1, const uint32_t lkey1, const uint32_t bytes1)
 {
-	gdk_wqe_rdma2(qp, wqe_ptr, wqe_idx, opcode, (uint32_t)ctrl_flags, immediate, raddr,
-		      gdk_key_doca(rkey), laddr0, gdk_key_doca(lkey0), bytes0, laddr1,
-		      gdk_key_doca(lkey1), bytes1);
+	struct gdk_wqe_at at = gdk_wqe_at(wqe_ptr, wqe_idx, opcode, (uint32_t)ctrl_flags);
+
+	at.imm_be = immediate;
+	gdk_wqe_rdma2(qp, at, gdk_mem(raddr, gdk_key_doca(rkey)),
+		      gdk_mem(laddr0, gdk_key_doca(lkey0)), bytes0,
+		      gdk_mem(laddr1, gdk_key_doca(lkey1)), bytes1);
 }
 
 /**
@@ -368,8 +375,11 @@ GDK_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_header(
 	const uint16_t wqe_idx, enum doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags,
 	const uint64_t raddr, const uint32_t rkey, const uint32_t bytes)
 {
-	gdk_wqe_write_inl_header(qp, wqe_ptr, wqe_idx, (uint32_t)ctrl_flags, raddr,
-				 gdk_key_doca(rkey), bytes);
+	gdk_wqe_write_inl_header(qp,
+				 gdk_wqe_at(wqe_ptr, wqe_idx,
+					    DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+					    (uint32_t)ctrl_flags),
+				 gdk_mem(raddr, gdk_key_doca(rkey)), bytes);
 }
 
 /** Writes the length and the payload of an inline RDMA write, a value of at most 28 bytes. */
@@ -392,8 +402,11 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_write_inl(
 	const uint16_t wqe_idx, enum doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags,
 	const uint64_t raddr, const uint32_t rkey, const uint64_t laddr, const uint32_t bytes)
 {
-	gdk_wqe_write_inl(qp, wqe_ptr, wqe_idx, (uint32_t)ctrl_flags, raddr, gdk_key_doca(rkey),
-			  (const void *)(uintptr_t)laddr, bytes);
+	gdk_wqe_write_inl(qp,
+			  gdk_wqe_at(wqe_ptr, wqe_idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+				     (uint32_t)ctrl_flags),
+			  gdk_mem(raddr, gdk_key_doca(rkey)), (const void *)(uintptr_t)laddr,
+			  bytes);
 }
 
 /** Writes the WQE of an RDMA read of bytes0 bytes. */
@@ -405,9 +418,11 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(struct doca_gpu_dev_verbs_qp *qp
 						const uint64_t laddr0, const uint32_t lkey0,
 						const uint32_t bytes0)
 {
-	gdk_wqe_rdma(qp, wqe_ptr, wqe_idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ,
-		     (uint32_t)ctrl_flags, 0, raddr, gdk_key_doca(rkey), laddr0,
-		     gdk_key_doca(lkey0), bytes0);
+	gdk_wqe_rdma(qp,
+		     gdk_wqe_at(wqe_ptr, wqe_idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ,
+				(uint32_t)ctrl_flags),
+		     gdk_mem(raddr, gdk_key_doca(rkey)), gdk_mem(laddr0, gdk_key_doca(lkey0)),
+		     bytes0);
 }
 
 /** As above, with two data segments: the data goes to two pieces of local memory. */
@@ -417,9 +432,11 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_read(
 	const uint64_t raddr, const uint32_t rkey, const uint64_t laddr0, const uint32_t lkey0,
 	const uint32_t bytes0, const uint64_t laddr1, const uint32_t lkey1, const uint32_t bytes1)
 {
-	gdk_wqe_rdma2(qp, wqe_ptr, wqe_idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ,
-		      (uint32_t)ctrl_flags, 0, raddr, gdk_key_doca(rkey), laddr0,
-		      gdk_key_doca(lkey0), bytes0, laddr1, gdk_key_doca(lkey1), bytes1);
+	gdk_wqe_rdma2(qp,
+		      gdk_wqe_at(wqe_ptr, wqe_idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ,
+				 (uint32_t)ctrl_flags),
+		      gdk_mem(raddr, gdk_key_doca(rkey)), gdk_mem(laddr0, gdk_key_doca(lkey0)),
+		      bytes0, gdk_mem(laddr1, gdk_key_doca(lkey1)), bytes1);
 }
 
 /**
@@ -436,8 +453,9 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic(struct doca_gpu_dev_verbs_qp *
 						  const uint32_t bytes, const uint64_t compare_add,
 						  const uint64_t swap_add)
 {
-	gdk_wqe_atomic(qp, wqe_ptr, wqe_idx, opcode, (uint32_t)ctrl_flags, raddr,
-		       gdk_key_doca(rkey), laddr, gdk_key_doca(lkey), bytes, compare_add, swap_add);
+	gdk_wqe_atomic(qp, gdk_wqe_at(wqe_ptr, wqe_idx, opcode, (uint32_t)ctrl_flags),
+		       gdk_mem(raddr, gdk_key_doca(rkey)), gdk_mem(laddr, gdk_key_doca(lkey)),
+		       bytes, compare_add, swap_add);
 }
 
 /**
@@ -457,8 +475,9 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_atomic_ext(
 	const struct gdk_atomic_ext arg = { add_data,	  field_boundary, swap_data,
 					    compare_data, swap_mask,	  compare_mask };
 
-	gdk_wqe_atomic_ext(qp, wqe_ptr0, wqe_ptr1, wqe_idx, opcode, (uint32_t)ctrl_flags, raddr,
-			   gdk_key_doca(rkey), laddr, gdk_key_doca(lkey), (uint32_t)bytes, &arg);
+	gdk_wqe_atomic_ext(qp, gdk_wqe_at(wqe_ptr0, wqe_idx, opcode, (uint32_t)ctrl_flags),
+			   wqe_ptr1, gdk_mem(raddr, gdk_key_doca(rkey)),
+			   gdk_mem(laddr, gdk_key_doca(lkey)), (uint32_t)bytes, &arg);
 }
 
 /**

@@ -13,12 +13,11 @@
 
 /* ---- the parts of a WQE ---- */
 
-GDK_FN void gdk_view_ring(struct gdk_wqe_view *v, const struct doca_gpu_dev_verbs_qp *qp,
-			  uint64_t idx)
+GDK_FN void gdk_view_ring(struct gdk_wqe_view *v, const struct gdk_qp_state *st, uint64_t idx)
 {
-	v->ring = (const uint8_t *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, sq_wqe_daddr));
+	v->ring = (const uint8_t *)(uintptr_t)gdk_ldc64(&st->ring);
 	v->first = idx * 4;
-	v->mask = ((uint64_t)gdk_ldc16(GDK_QP_AT(qp, sq_wqe_mask)) << 2) | 3;
+	v->mask = ((uint64_t)(gdk_ldc32(&st->depth) - 1) << 2) | 3;
 	v->limit = (uint32_t)v->mask + 1;
 	v->held = 0;
 	v->base = 0;
@@ -268,7 +267,7 @@ GDK_SLOW_FN void gdk_print_wqe(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 	struct gdk_wqe_view v;
 	struct gdk_text t;
 
-	gdk_view_ring(&v, qp, idx);
+	gdk_view_ring(&v, gdk_state_of_qp(qp), idx);
 	gdk_text_start(&t, buf, sizeof(buf));
 	gdk_text_wqe(&t, &v);
 	GDK_DEBUG_PRINT(buf);

@@ -11,7 +11,7 @@
 
 #include "core/log.h"
 #include "device/gdk/dump_dev.h"
-#include "device/gdk/qp_dev.h"
+#include "device/gdk/wait_dev.h"
 #include "qp/export.h"
 
 #define CQE_BYTES 64u

@@ -119,6 +119,8 @@ static uint32_t state_flags(const struct gdk_export *x)
 		flags |= GDK_QPF_HOST_LOOKS;
 	if (x->dev.nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF)
 		flags |= GDK_QPF_BLUEFLAME;
+	if (x->q.pub.send_dbr_mode_ext == MODE(NO_DBR_SW_EMULATED))
+		flags |= GDK_QPF_RUNG_READ;
 	return flags;
 }
 
@@ -138,6 +140,7 @@ doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci)
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	gdk_qp_state_format(image, x->q.pub.qp->sq_num, x->state_flags);
+	gdk_qp_state_bind(image, &x->dev);
 	image->cqe_ci = cqe_ci;
 	image->wait_limit_ns = x->wait_limit_ns;
 	image->watch = gdk_watch_addr(x);

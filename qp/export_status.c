@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/log.h"
-#include "device/gdk/qp_dev.h"
+#include "device/gdk/wait_dev.h"
 #include "qp/export.h"
 
 #define CQE_BYTES 64u
@@ -84,6 +84,22 @@ static doca_error_t read_state(struct gdk_export *x, struct gdk_qp_state **out, 
 	return DOCA_SUCCESS;
 }
 
+/* As gdk_qp_error_wqe(), which looks for the first error in the CQ. st: a copy of the state. */
+static doca_error_t find_error_wqe(const struct gdk_export *x, struct gdk_qp_state *st,
+				   uint64_t *index)
+{
+	const struct doca_gpu_dev_verbs_qp dev = { .gdk_state = st };
+	uint8_t *ring;
+	doca_error_t err = gdk_export_read_cq(x, &ring);
+
+	if (err != DOCA_SUCCESS)
+		return err;
+	st->cq_ring = (uint64_t)(uintptr_t)ring;
+	*index = gdk_qp_error_wqe(&dev);
+	free(ring);
+	return DOCA_SUCCESS;
+}
+
 doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 				       struct gdk_qp_counters *counters)
 {
@@ -113,26 +129,25 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 	counters->status = st->status;
 	counters->error_wqe = 0;
 	if (st->status)
-		counters->error_wqe = st->error_wqe != GDK_NO_WQE ? st->error_wqe : st->completed;
+		err = find_error_wqe(x, st, &counters->error_wqe);
 	free(st);
-	return DOCA_SUCCESS;
+	return err;
 }
 
 /* ---- slots that were never rung ---- */
 
-/* Finds the first slot, starting at rung, that is neither published nor written by exclusive use.
- * *beyond is the number of published slots after that slot. */
-static uint64_t find_gap(const struct gdk_qp_state *st, uint64_t *beyond)
+/* Finds the first slot, starting at rung, that is not published. *beyond is the number of published
+ * slots after that slot. */
+static uint64_t find_gap(struct gdk_qp_state *st, uint64_t *beyond)
 {
-	const struct gdk_sq q = gdk_sq_at((struct gdk_qp_state *)(uintptr_t)st);
 	const uint64_t end = st->rung + st->depth;
 	uint64_t i = st->rung, gap;
 
-	while (i < end && (i < st->written || gdk_is_ready(&q, i, GDK_SCOPE_THREAD)))
+	while (i < end && gdk_is_ready(st, st->depth, i))
 		i++;
 	gap = i;
 	for (*beyond = 0; i < end; i++)
-		*beyond += gdk_is_ready(&q, i, GDK_SCOPE_THREAD) ? 1 : 0;
+		*beyond += gdk_is_ready(st, st->depth, i) ? 1 : 0;
 	return gap;
 }
 
@@ -193,7 +208,7 @@ doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp)
 /* Moves the reservation index back to the first slot that is not published: an aborted reservation
  * left a gap, and slots behind a gap are never rung. Published slots before the gap are kept; the
  * next submit rings them. */
-static doca_error_t undo_reservations(struct gdk_export *x, const struct gdk_qp_state *st,
+static doca_error_t undo_reservations(struct gdk_export *x, struct gdk_qp_state *st,
 				      uint64_t reserved)
 {
 	struct doca_gpu_verbs_qp *qp = &x->q.pub;

@@ -1,38 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What every one-sided operation is: bytes moved in pieces, one WQE each, or a
- * wait, and at most one WQE after that (a signal, or a dump). One body posts them
- * all: chunks, rings shorter than an operation, tickets and scopes are settled here.
+ * One-sided operations. An operation is: the pieces of a transfer, one WQE each, or one WAIT WQE
+ * (the NIC waits for a CQE of another CQ); then at most one more WQE, its tail: a signal, an
+ * atomic, or a dump. gdk_op_run() posts them all: pieces, rings shorter than an operation, tickets
+ * and scopes are handled there only.
  */
 #ifndef GDK_OP_DEV_H
 #define GDK_OP_DEV_H
 
 #include "../../device/gdk/post_dev.h"
 
-#define GDK_INLINE DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE /* bytes that one WQE carries */
+#define GDK_CHUNK  DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* most bytes of one WQE */
+#define GDK_INLINE DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE	 /* most bytes that a WQE carries */
 
 enum gdk_move_kind {
 	GDK_MOVE_NONE,
 	GDK_MOVE_WRITE,
+	GDK_MOVE_WRITE_IMM, /* one piece of 1 to GDK_CHUNK bytes */
 	GDK_MOVE_READ,
-	GDK_MOVE_INLINE, /* data, in place of laddr */
-	GDK_MOVE_WAIT,	 /* nothing moves: waits for CQE raddr.addr of CQ raddr.key */
+	GDK_MOVE_INLINE, /* data instead of laddr */
+	GDK_MOVE_WAIT,	 /* moves nothing: waits for CQE raddr.addr of CQ raddr.key */
 };
-enum gdk_tail_kind { GDK_TAIL_NONE, GDK_TAIL_ADD, GDK_TAIL_SET, GDK_TAIL_DUMP };
+enum gdk_tail_kind { GDK_TAIL_NONE, GDK_TAIL_ADD, GDK_TAIL_CAS, GDK_TAIL_SET, GDK_TAIL_DUMP };
 
 struct gdk_op_move {
 	enum gdk_move_kind kind;
 	struct doca_gpu_dev_verbs_addr raddr, laddr;
 	const void *data;
 	uint64_t size;
+	uint32_t imm_be;
 };
 
+/* A WQE of its own behind the pieces: a change of the 8-byte word at raddr, or a dump of laddr. */
 struct gdk_op_tail {
 	enum gdk_tail_kind kind;
-	struct doca_gpu_dev_verbs_addr raddr; /* the word that a signal changes */
-	struct doca_gpu_dev_verbs_addr laddr; /* gets its old value on addition; is dumped */
-	uint64_t value;
+	struct doca_gpu_dev_verbs_addr raddr;
+	struct doca_gpu_dev_verbs_addr laddr; /* gets the old value of ADD and CAS; is dumped */
+	uint64_t value, compare;	      /* compare: of CAS */
 };
 
 struct gdk_op {
@@ -40,11 +45,70 @@ struct gdk_op {
 	struct gdk_op_tail tail;
 };
 
-GDK_FN struct doca_gpu_dev_verbs_addr gdk_no_addr(void)
+/* A signal: a change of the 8-byte word at raddr. */
+struct gdk_signal {
+	enum doca_gpu_dev_verbs_signal_op op;
+	struct doca_gpu_dev_verbs_addr raddr, laddr; /* laddr gets the old value of an addition */
+	uint64_t value;
+};
+
+GDK_FN struct gdk_signal gdk_signal_of(enum doca_gpu_dev_verbs_signal_op op,
+				       struct doca_gpu_dev_verbs_addr raddr,
+				       struct doca_gpu_dev_verbs_addr laddr, uint64_t value)
+{
+	const struct gdk_signal s = { op, raddr, laddr, value };
+
+	return s;
+}
+
+GDK_FN struct gdk_op_move gdk_move_of(enum gdk_move_kind kind, struct doca_gpu_dev_verbs_addr raddr,
+				      struct doca_gpu_dev_verbs_addr laddr, uint64_t size)
+{
+	const struct gdk_op_move m = { kind, raddr, laddr, NULL, size, 0 };
+
+	return m;
+}
+
+GDK_FN struct gdk_op_move gdk_move_inline(struct doca_gpu_dev_verbs_addr raddr, const void *data,
+					  uint64_t size)
+{
+	struct gdk_op_move m = gdk_move_of(GDK_MOVE_INLINE, raddr, raddr, size);
+
+	m.data = data;
+	return m;
+}
+
+GDK_FN struct gdk_op_move gdk_move_none(void)
 {
 	const struct doca_gpu_dev_verbs_addr none = { 0, 0 };
 
-	return none;
+	return gdk_move_of(GDK_MOVE_NONE, none, none, 0);
+}
+
+GDK_FN struct gdk_op_tail gdk_tail_of(enum gdk_tail_kind kind, struct doca_gpu_dev_verbs_addr raddr,
+				      struct doca_gpu_dev_verbs_addr laddr, uint64_t value)
+{
+	const struct gdk_op_tail t = { kind, raddr, laddr, value, 0 };
+
+	return t;
+}
+
+GDK_FN struct gdk_op_tail gdk_tail_none(void)
+{
+	const struct doca_gpu_dev_verbs_addr none = { 0, 0 };
+
+	return gdk_tail_of(GDK_TAIL_NONE, none, none, 0);
+}
+
+GDK_FN struct gdk_op_tail gdk_tail_signal(struct gdk_signal s)
+{
+	return gdk_tail_of(s.op == GDK_SIGNAL_OP_SET ? GDK_TAIL_SET : GDK_TAIL_ADD, s.raddr,
+			   s.laddr, s.value);
+}
+
+GDK_FN struct gdk_op_tail gdk_tail_dump(struct doca_gpu_dev_verbs_addr daddr)
+{
+	return gdk_tail_of(GDK_TAIL_DUMP, daddr, daddr, 0);
 }
 
 GDK_FN uint64_t gdk_move_step(const struct gdk_op_move *m)
@@ -52,121 +116,170 @@ GDK_FN uint64_t gdk_move_step(const struct gdk_op_move *m)
 	return m->kind == GDK_MOVE_INLINE ? (uint64_t)GDK_INLINE : (uint64_t)GDK_CHUNK;
 }
 
-/* Nothing to move takes a slot too: every operation has a ticket. */
+/* Moving nothing needs a slot, too: every operation has a ticket. */
 GDK_FN uint64_t gdk_move_pieces(const struct gdk_op_move *m)
 {
 	const uint64_t step = gdk_move_step(m);
 
 	if (m->kind == GDK_MOVE_NONE)
 		return 0;
+	if (m->kind == GDK_MOVE_WRITE_IMM || m->kind == GDK_MOVE_WAIT)
+		return 1;
 	return m->size > step ? (m->size + step - 1) / step : 1;
 }
 
-/* Piece i in slot idx; a length of 0 would mean 2 GiB, so that is a NOP. */
-GDK_FN void gdk_move_write(const struct gdk_wqes *w, const struct gdk_op_move *m, uint64_t i,
-			   uint64_t idx)
+/* Segments that a WQE of this operation has at most. */
+GDK_FN uint32_t gdk_move_segments(const struct gdk_op_move *m)
 {
-	const uint64_t step = gdk_move_step(m), off = i * step, left = m->size - off;
-	const uint32_t bytes = (uint32_t)(left < step ? left : step);
-	struct doca_gpu_dev_verbs_wqe *wqe;
-	struct gdk_rdma_segs segs;
+	if (m->kind == GDK_MOVE_INLINE)
+		return m->size > 12 ? 4 : 3;
+	return m->kind == GDK_MOVE_WAIT ? 2 : 3;
+}
+
+GDK_FN uint32_t gdk_tail_segments(const struct gdk_op_tail *t)
+{
+	return t->kind == GDK_TAIL_SET ? 3 : t->kind == GDK_TAIL_DUMP ? 2 : 4;
+}
+
+/* The WQE of piece i. A length of 0 would mean 2 GiB, so moving nothing is a NOP. */
+GDK_FN struct gdk_one gdk_move_one(const struct gdk_op_move *m, uint64_t i)
+{
+	const uint64_t step = gdk_move_step(m), off = i * step, rest = m->size - off;
+	const uint32_t bytes = (uint32_t)(rest < step ? rest : step);
+	const uint32_t op = m->kind == GDK_MOVE_READ ? DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ
+			    : m->kind == GDK_MOVE_WRITE_IMM
+				    ? DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE_IMM
+				    : DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE;
+	struct gdk_one one;
 
 	if (m->kind == GDK_MOVE_WAIT) {
-		wqe = gdk_wqe_in(w, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT, 2);
-		gdk_seg_wait(wqe, (uint32_t)m->raddr.addr, m->raddr.key);
-	} else if (m->size != 0 && m->kind == GDK_MOVE_INLINE) {
-		gdk_write_inl_in(w, idx, m->raddr.addr + off, gdk_key_doca(m->raddr.key),
-				 (const uint8_t *)m->data + off, bytes);
-	} else {
-		segs = gdk_rdma_segs_of(m->raddr, m->laddr, off, bytes);
-		gdk_wqe_move(w, idx,
-			     m->kind == GDK_MOVE_READ ? DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ
-						      : DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
-			     bytes, &segs);
+		one = gdk_one_of(DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT, 2);
+		one.w[1] = gdk_pack(gdk_bswap32((uint32_t)m->raddr.addr),
+				    gdk_bswap32(m->raddr.key));
+		return one;
 	}
+	if (m->size != 0 && m->kind == GDK_MOVE_INLINE)
+		return gdk_one_inline(m->raddr.addr + off, gdk_key_doca(m->raddr.key),
+				      (const uint8_t *)m->data + off, bytes);
+	one = gdk_one_of(bytes ? op : (uint32_t)DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP, bytes ? 3 : 1);
+	one.imm_be = m->imm_be;
+	gdk_one_raddr(&one, m->raddr.addr + off, gdk_key_doca(m->raddr.key));
+	gdk_one_data(&one, 2, m->laddr.addr + off, gdk_key_doca(m->laddr.key), bytes);
+	return one;
 }
 
-GDK_FN void gdk_tail_write(const struct gdk_wqes *w, const struct gdk_op_tail *t, uint64_t idx)
+GDK_FN struct gdk_one gdk_tail_one(const struct gdk_op_tail *t)
 {
-	const uint32_t add = DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA;
+	const int cas = t->kind == GDK_TAIL_CAS;
 	const gdk_key_t rkey = gdk_key_doca(t->raddr.key), lkey = gdk_key_doca(t->laddr.key);
+	struct gdk_one one;
 
-	if (t->kind == GDK_TAIL_ADD)
-		gdk_segs_atomic(gdk_wqe_in(w, idx, add, 4), add, t->raddr.addr, rkey, t->laddr.addr,
-				lkey, 8, t->value, 0);
-	else if (t->kind == GDK_TAIL_SET)
-		gdk_write_inl_in(w, idx, t->raddr.addr, rkey, &t->value, 8);
-	else
-		gdk_seg_data(gdk_wqe_in(w, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP, 2), 1,
-			     t->laddr.addr, lkey, 1);
-}
-
-/*
- * Posts op, as many pieces in one reservation as the ring holds. The pieces and
- * the tail follow each other in the queue; in between there may be WQEs of
- * other threads when the operation is longer than the ring.
- */
-GDK_SLOW_FN int gdk_op_post(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
-			    doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
-			    gdk_handler_t handler, uint32_t code_opt)
-{
-	const uint32_t depth = gdk_ldc32(&gdk_state_of_qp(qp)->depth);
-	const uint64_t pieces = gdk_move_pieces(&op->move);
-	const uint64_t total = pieces + (op->tail.kind != GDK_TAIL_NONE);
-	const struct gdk_wqes w = gdk_wqes_of(qp);
-	uint64_t at = 0, base, i;
-	uint32_t n;
-	int err;
-
-	do {
-		n = total - at < depth ? (uint32_t)(total - at) : depth;
-		err = gdk_reserve(qp, n, mode, code_opt, &base);
-		*ticket = base + n - 1;
-		if (err)
-			return err;
-		for (i = at; i < at + n && i < pieces; i++)
-			gdk_move_write(&w, &op->move, i, base + (i - at));
-		at += n;
-		if (at > pieces)
-			gdk_tail_write(&w, &op->tail, *ticket);
-		gdk_post(qp, base, *ticket, mode, handler, code_opt);
-	} while (at < total);
-	return 0;
-}
-
-/*
- * By every thread of the group: one reservation and one doorbell for all, where each
- * has one piece at most and the ring holds them all; else each posts by itself. In a
- * group's queue the tail follows its thread's piece; a dump follows all pieces, once,
- * and is everybody's ticket.
- */
-GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
-		      doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode, gdk_handler_t handler,
-		      gdk_exec_t scope, uint32_t code_opt)
-{
-	const uint32_t piece = op->move.kind != GDK_MOVE_NONE;
-	const uint32_t dump = op->tail.kind == GDK_TAIL_DUMP && scope != GDK_THREAD;
-	const uint32_t tail = op->tail.kind != GDK_TAIL_NONE && !dump;
-	struct gdk_batch b;
-	int err;
-
-	if (gdk_group_any(gdk_move_pieces(&op->move) > 1, scope) ||
-	    !gdk_group_fits(qp, piece + tail, dump, scope)) {
-		const struct gdk_op copy = *op; /* so that *op itself may be in registers */
-
-		return gdk_op_post(qp, &copy, ticket, gdk_single_mode(mode, scope), handler,
-				   code_opt);
+	if (t->kind == GDK_TAIL_SET)
+		return gdk_one_inline(t->raddr.addr, rkey, &t->value, 8);
+	if (t->kind == GDK_TAIL_DUMP) {
+		one = gdk_one_of(DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP, 2);
+		gdk_one_data(&one, 0, t->laddr.addr, lkey, 1);
+		return one;
 	}
-	err = gdk_batch_begin(qp, piece + tail, dump, mode, scope, code_opt, &b);
-	*ticket = dump ? b.extra : b.idx + piece + tail - 1;
+	one = gdk_one_of(cas ? DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_CS
+			     : DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA,
+			 4);
+	gdk_one_raddr(&one, t->raddr.addr, rkey);
+	one.w[2] = gdk_bswap64(t->value);
+	one.w[3] = cas ? gdk_bswap64(t->compare) : 0;
+	gdk_one_data(&one, 4, t->laddr.addr, lkey, 8);
+	return one;
+}
+
+/* Is pred true for any thread of the group? */
+GDK_FN int gdk_group_any(int pred, gdk_exec_t exec)
+{
+	if (exec == GDK_BLOCK_SCOPE)
+		return gdk_block_any(pred);
+	return exec == GDK_WARP_SCOPE ? gdk_ballot(pred) != 0 : pred;
+}
+
+/* Posts one reservation: as many pieces from *at on, then the tail, as fit into the ring; advances
+ * *at. The dump of a group is written once, by rank 0, behind the slots of all threads, and all get
+ * its ticket. */
+GDK_FN int gdk_op_round(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
+			doca_gpu_dev_verbs_ticket_t *ticket, uint64_t *at, int alone,
+			struct gdk_how how)
+{
+	const int dump = op->tail.kind == GDK_TAIL_DUMP && how.exec != GDK_THREAD && !alone;
+	const uint64_t pieces = gdk_move_pieces(&op->move);
+	const uint64_t total = pieces + (op->tail.kind != GDK_TAIL_NONE && !dump);
+	uint32_t n = (uint32_t)total, most;
+	const uint64_t from = *at;
+	struct gdk_post p;
+	struct gdk_one one;
+	uint32_t i;
+	int err;
+
+	if (total > 1) {
+		most = gdk_ring_most(gdk_ldc32(&gdk_state_of_qp(qp)->depth));
+		n = total - from < most ? (uint32_t)(total - from) : most;
+	}
+	err = gdk_post_begin(qp, &p, n, (uint32_t)dump, alone, how);
+	*ticket = dump ? p.base + p.total - 1 : p.idx + n - 1;
+	*at = err ? total : from + n;
 	if (err)
 		return err;
-	if (piece)
-		gdk_move_write(&b.wqes, &op->move, 0, b.idx);
-	if (tail || (dump && b.lead))
-		gdk_tail_write(&b.wqes, &op->tail, *ticket);
-	gdk_batch_end(qp, &b, mode, handler, scope, code_opt);
+	GDK_LOOP
+	for (i = 0; i < n && from + i < pieces; i++) {
+		one = gdk_move_one(&op->move, from + i);
+		gdk_one_write(&p.wqes, p.idx + i, &one, gdk_move_segments(&op->move));
+	}
+	if (op->tail.kind != GDK_TAIL_NONE && (dump ? p.rank == 0 : from + n == total)) {
+		one = gdk_tail_one(&op->tail);
+		gdk_one_write(&p.wqes, *ticket, &one, gdk_tail_segments(&op->tail));
+	}
+	gdk_post_end(&p, alone, how);
 	return 0;
+}
+
+/*
+ * Executes op for every thread of the group. In WARP and BLOCK scope all threads call it with the
+ * same how; each has its own op, of the same kind, and gets its own ticket, that of its last WQE.
+ * A group makes one reservation and rings one doorbell. If a thread needs more than one piece, or
+ * the ring is too short for the group, the threads post one after the other. An operation longer
+ * than the ring is posted in several rounds; between them there may be WQEs of other threads.
+ */
+GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
+		      doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
+{
+	const uint32_t most = how.exec == GDK_THREAD
+				      ? 0
+				      : gdk_ring_most(gdk_ldc32(&gdk_state_of_qp(qp)->depth));
+	const uint64_t pieces = gdk_move_pieces(&op->move);
+	const uint32_t once = op->tail.kind == GDK_TAIL_DUMP && how.exec != GDK_THREAD;
+	const uint32_t each = (uint32_t)(pieces != 0) + (op->tail.kind != GDK_TAIL_NONE && !once);
+	const uint32_t size = gdk_exec_size(how.exec);
+	const int alone = how.exec != GDK_THREAD &&
+			  (gdk_group_any(pieces > 1, how.exec) || size * each + once > most);
+	const uint64_t end = pieces + (op->tail.kind != GDK_TAIL_NONE && (!once || alone));
+	uint32_t turn = 0;
+	uint64_t at = 0;
+	int err = 0;
+
+	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE && end == 1)
+		return gdk_own_one(
+			qp, pieces ? gdk_move_one(&op->move, 0) : gdk_tail_one(&op->tail),
+			pieces ? gdk_move_segments(&op->move) : gdk_tail_segments(&op->tail),
+			ticket, how);
+	GDK_LOOP
+	do {
+		if (!alone || turn == gdk_exec_rank(how.exec))
+			GDK_LOOP
+		do {
+			err = gdk_op_round(qp, op, ticket, &at, alone, how);
+		} while (at < end);
+		if (alone && how.exec == GDK_BLOCK_SCOPE)
+			gdk_block_sync();
+		else if (alone)
+			gdk_syncwarp();
+	} while (alone && ++turn < size);
+	return err;
 }
 
 #endif

@@ -1,469 +1,600 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Batches: the operations of a group of threads in one reservation, one publication
- * and at most one doorbell. Groups are the lanes of a warp that happen to post to one
- * QP together (THREAD scope), a whole warp, or a whole thread block. Reads and writes
- * of any length are here as well, since all operations contain one.
+ * Posting: gdk_post_begin() reserves slots for a group of threads, the threads write their WQEs,
+ * and gdk_post_end() publishes and rings for the group. A group is one thread; the lanes of a warp
+ * that happen to post together to one QP (THREAD scope, shared use); a warp; or a block.
+ *
+ *   case                               path
+ *   exclusive, one WQE, plain          gdk_own_one(), inlined: loads, one branch, WQE, fence, rung,
+ *                                      DBREC, register, ready bits
+ *   exclusive, more WQEs, or a group   gdk_own_reserve(), gdk_own_end(), inlined
+ *   exclusive, not plain: the ring is  gdk_own_slow() before the WQEs are written, which makes
+ *   full, slots below are not rung,    the case plain; then gdk_own_finish() for one WQE
+ *   shared use has the token, or the
+ *   QP has ended
+ *   shared, the token is parked at     gdk_post_parked(), inlined: two additions publish the
+ *   the first slot of the group        slots and take the token; ring; park behind the group
+ *   shared, otherwise                  gdk_post_shared(): wanted, fence, ready bits; if these
+ *                                      find the token, as above
+ *   shared, not plain: full ring,      gdk_shared_slow(): token_dev.h, wait_dev.h
+ *   left token, or more published
+ *   slots behind the group
+ *
+ * Memory accesses cost more in a function that is called than in the caller's kernel, where the
+ * compiler knows that the descriptor of memory is the same for all lanes. So common cases are
+ * inlined and short, and all the rest is in few functions.
+ *
+ * Costs on an H200 (tests/bench/post.sh): a fence 250 ns, an atomic operation or a load from the
+ * second-level cache 150 to 250 ns, all else about 100 ns. So the exclusive case has one fence; the
+ * shared case one addition that reserves, one fence after the WQEs, one after the DBREC, and one
+ * read-modify-write, which is in flight during that fence.
  */
 #ifndef GDK_POST_DEV_H
 #define GDK_POST_DEV_H
 
-#include "../../device/gdk/one_dev.h"
+#include "../../device/gdk/wait_dev.h"
+#include "../../device/gdk/wqe.h"
 
-#define GDK_CHUNK DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* most bytes of one WQE */
+#define GDK_OPT_SKIP_CHECK DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK
+#define GDK_OPT_SKIP_DB	   DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING
 
 typedef enum doca_gpu_dev_verbs_exec_scope gdk_exec_t;
 #define GDK_THREAD	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
 #define GDK_WARP_SCOPE	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
 #define GDK_BLOCK_SCOPE GDK_EXEC_SCOPE_BLOCK
 
-/* Those who post together. */
-struct gdk_group {
-	uint32_t mask, from;   /* lanes, and which of them reserves; of a block: 0 */
-	uint32_t rank, size;   /* of this thread, and of the group */
-	uint32_t slots, extra; /* for each thread, and once */
+/* How an operation is executed. All but opt are constants in the callers. */
+struct gdk_how {
+	gdk_mode_t mode;
+	gdk_handler_t handler;
+	gdk_exec_t exec;
+	uint32_t opt; /* enum doca_gpu_dev_verbs_gpu_code_opt */
 };
 
-struct gdk_batch {
-	uint64_t idx;	/* first of this thread's slots */
-	uint64_t extra; /* first of the extra slots, which come after */
-	uint64_t base;	/* of the group */
-	uint32_t total; /* slots of the group */
-	int lead;	/* writes the extra slots */
-	int first;	/* reserves, publishes and rings for the group */
-	int whole;	/* the group is a whole warp */
-	struct gdk_group g;
+GDK_FN struct gdk_how gdk_how(gdk_mode_t mode, gdk_handler_t handler, gdk_exec_t exec, uint32_t opt)
+{
+	const struct gdk_how how = { mode, handler, exec, opt };
+
+	return how;
+}
+
+struct gdk_post {
+	struct gdk_qp_state *st;
 	struct gdk_wqes wqes;
-	struct gdk_sq q;
-	struct gdk_early x; /* of `first` */
+	uint64_t base;	 /* first slot of the group */
+	uint64_t idx;	 /* first slot of this thread */
+	uint32_t total;	 /* slots of the group */
+	uint32_t mask;	 /* lanes of the group, except in BLOCK scope */
+	uint32_t rank;	 /* of this thread; rank 0 reserves and rings */
+	uint32_t left;	 /* rank 0, exclusive: `left` of the state block */
+	uint32_t parked; /* rank 0, shared: 1 or 2 if the token is parked at base; 2: GPU scope */
+	uint64_t doorbells; /* rank 0: of the state block */
+	struct gdk_db db;   /* rank 0, exclusive */
 };
 
-/* The group's slots, by one thread: *base at once. True: that is not all (gdk_batch_wait). */
-GDK_FN int gdk_batch_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
-			     uint32_t code_opt, uint64_t *base)
+/* A bit of an index that is passed between threads: the QP has ended, or no slot became free. */
+#define GDK_FAILED ((uint64_t)1 << 63)
+
+/* ---- exclusive use ---- */
+
+/* Reserves n slots from *base on, and makes the case plain. Returns 0, or the status that ended the
+ * QP: the slots must not be written. */
+GDK_FN int gdk_own_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
+			   uint32_t opt, uint64_t *base)
 {
-	const int scope = gdk_mode_scope(mode);
-	const uint32_t n = b->g.size * b->g.slots + b->g.extra;
-	const int slow = gdk_reserve_now(qp, &b->q, n, scope, code_opt, base);
+	const int own = GDK_SCOPE_THREAD, ring = !(opt & GDK_OPT_SKIP_DB);
+	const uint32_t depth = p->wqes.mask + 1;
+	struct gdk_qp_state *st = p->st;
+	const uint64_t from = gdk_add64(gdk_rsvd_index(qp), n, own), end = from + n;
+	uint64_t done, ended, rung;
+	int full, odd, err;
 
-	/* In flight with it. */
-	b->x = gdk_early_of(b->q.st, scope);
-	b->q.flags = gdk_ldc32(&b->q.st->flags);
-	/* The NIC's reads of the slots' last use, its CQE, completed; then our writes, and
-	 * those of the others, whom we tell. */
-	gdk_fence_load_store(scope);
-	return slow;
-}
-
-GDK_FN void gdk_batch_place(struct gdk_batch *b, uint64_t base)
-{
-	b->base = base;
-	b->idx = base + b->g.rank * b->g.slots;
-	b->extra = base + b->g.size * b->g.slots;
-	b->total = b->g.size * b->g.slots + b->g.extra;
-	b->lead = b->first = b->g.rank == 0;
-}
-
-GDK_FN int gdk_batch_alone(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
-			   uint32_t code_opt)
-{
-	uint64_t base;
-	int slow;
-
-	b->g.mask = 1u << gdk_lane();
-	b->g.from = gdk_lane();
-	b->g.rank = 0;
-	b->g.size = 1;
-	slow = gdk_batch_reserve(qp, b, mode, code_opt, &base);
-	gdk_batch_place(b, base);
-	return slow;
-}
-
-#define GDK_SLOW (1u << 31) /* in the upper half of a base that is handed round */
-
-/* Lanes of a warp. */
-GDK_FN int gdk_batch_lanes(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
-			   uint32_t code_opt)
-{
-	uint32_t high = 0, low = 0;
-	uint64_t base;
-
-	if (gdk_lane() == b->g.from) {
-		if (gdk_batch_reserve(qp, b, mode, code_opt, &base))
-			high = GDK_SLOW;
-		high |= (uint32_t)(base >> 32);
-		low = (uint32_t)base;
+	*base = from;
+	/* These loads are in flight together; all are from the first-level cache. */
+	gdk_ld64x2(&st->completed, &done, &ended, own);
+	gdk_ld64x2(&st->rung, &rung, &p->doorbells, own);
+	p->left = gdk_ld32(&st->left, own);
+	p->db = gdk_db_of(st, end);
+	full = !(opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(end - done) > depth;
+	odd = full | (ended != 0) | (p->left < GDK_LEFT_OWN) |
+	      (ring && (uint32_t)rung != (uint32_t)from);
+	if (GDK_RARE(odd)) {
+		err = gdk_own_slow(st, ring || full ? from : 0,
+				   full && end > depth ? end - depth : 0, GDK_QP_LIMIT,
+				   ring ? GDK_RING_ALL | GDK_OWN_TAKE : GDK_OWN_TAKE);
+		if (err)
+			return err;
+		p->doorbells = gdk_ld64(&st->doorbells, GDK_SCOPE_GPU);
+		p->left = gdk_ld32(&st->left, GDK_SCOPE_GPU);
 	}
-	high = gdk_shfl32m(b->g.mask, high, b->g.from);
-	low = gdk_shfl32m(b->g.mask, low, b->g.from);
-	gdk_batch_place(b, gdk_pack(low, high & ~GDK_SLOW));
-	return (int32_t)high < 0;
+	/* completed, then our stores: the CQEs of the slots' previous WQEs raised it. */
+	gdk_fence_load_store(own);
+	return 0;
 }
 
-GDK_FN void gdk_group_warp(struct gdk_group *g)
+/* Rings for the slots of this post; all slots below are rung. */
+GDK_FN void gdk_own_doorbell(const struct gdk_post *p, gdk_handler_t named)
 {
-	g->mask = gdk_warp_mask();
-	g->from = 0;
-	g->rank = gdk_lane();
-	g->size = gdk_warp_size();
-}
+	const gdk_handler_t handler = gdk_handler(p->st, named);
 
-GDK_FN int gdk_batch_warp(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
-			  uint32_t code_opt)
-{
-	gdk_group_warp(&b->g);
-	gdk_syncwarp();
-	return gdk_batch_lanes(qp, b, mode, code_opt);
-}
-
-/* Addresses have less than 49 bits, of which the last three are 0, and who reserves 32768
- * slots is alone. */
-GDK_FN uint64_t gdk_batch_key(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, uint32_t code_opt)
-{
-	const uint32_t opt = code_opt & (GDK_OPT_SKIP_CHECK | GDK_OPT_SKIP_DB);
-
-	return (uint64_t)(uintptr_t)qp ^ (uint64_t)n << 49 ^ opt;
-}
-
-/* Those who converged, b->g.mask, are all lanes of the warp, and post as many slots to the same
- * QP with the same options, which it has room for. */
-GDK_FN int gdk_is_whole(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_batch *b,
-			uint32_t code_opt)
-{
-	const uint32_t all = gdk_warp_mask(), size = gdk_warp_size(), n = b->g.slots;
-	const uint64_t key = gdk_batch_key(qp, n, code_opt);
-
-	return size > 1 && b->g.mask == all &&
-	       gdk_ballot(gdk_shfl64(key, 0) == key && size * n <= b->q.depth) == all;
-}
-
-/* Those of the lanes that converged, b->g.mask, which post as many slots to the same QP with
- * the same options. */
-GDK_FN int gdk_batch_peers(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
-			   uint32_t code_opt)
-{
-	const uint32_t below = (1u << gdk_lane()) - 1, n = b->g.slots;
-	uint32_t mask = b->g.mask;
-
-	if (mask & (mask - 1))
-		mask = gdk_match64(mask, gdk_batch_key(qp, n, code_opt));
-	b->g.mask = mask;
-	b->g.from = gdk_ctz32(mask);
-	b->g.rank = gdk_popc32(mask & below);
-	b->g.size = gdk_popc32(mask);
-	if (b->g.size > 1 && b->g.size * n <= b->q.depth)
-		return gdk_batch_lanes(qp, b, mode, code_opt);
-	return gdk_batch_alone(qp, b, mode, code_opt);
-}
-
-GDK_FN int gdk_batch_block(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, gdk_mode_t mode,
-			   uint32_t code_opt)
-{
-	const uint64_t slow = (uint64_t)GDK_SLOW << 32;
-	uint64_t base = 0;
-
-	b->g.mask = b->g.from = 0;
-	b->g.rank = gdk_block_rank();
-	b->g.size = gdk_block_size();
-	gdk_block_sync();
-	if (b->g.rank == 0 && gdk_batch_reserve(qp, b, mode, code_opt, &base))
-		base |= slow;
-	base = gdk_block_bcast64(base);
-	gdk_batch_place(b, base & ~slow);
-	return (base & slow) != 0;
-}
-
-/* The QP has ended, or the slots have to be waited for, by the thread that reserved. */
-GDK_FN int gdk_batch_wait(struct doca_gpu_dev_verbs_qp *qp, struct gdk_batch *b, int block,
-			  int scope, uint32_t code_opt)
-{
-	const uint64_t end = code_opt & GDK_OPT_SKIP_CHECK ? 0 : b->base + b->total;
-	int err = 0;
-
-	if (b->first) {
-		err = gdk_reserve_wait(qp, b->q.st, b->base, end, b->q.depth, scope);
-		b->x = gdk_early_of(b->q.st, scope);
-	}
-	if (block)
-		return (int)(uint32_t)gdk_block_bcast64((uint32_t)err);
-	return (int)gdk_shfl32m(b->g.mask, (uint32_t)err, b->g.from);
-}
-
-/* Every thread has its own extra slots. */
-GDK_FN void gdk_batch_own_extra(struct gdk_batch *b, uint32_t slots)
-{
-	b->extra = b->idx + slots;
-	b->lead = 1;
-}
-
-/* The first half of gdk_batch_begin. True: that was all, and the group is a whole warp of a
- * shared QP, of which the compiler knows mask, size and ranks; gdk_batch_end_whole may end it. */
-GDK_FN int gdk_batch_whole(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t extra,
-			   gdk_mode_t mode, gdk_exec_t exec, uint32_t code_opt, struct gdk_batch *b)
-{
-	uint64_t base;
-	int slow = 0;
-
-	GDK_UNSET(base);
-	GDK_UNSET(b->x);
-	b->whole = 0;
-	b->g.slots = exec == GDK_THREAD ? slots + extra : slots;
-	b->g.extra = exec == GDK_THREAD ? 0 : extra;
-	/* Before the reservation, which takes the line that all this is in from the
-	 * first-level cache. */
-	b->wqes = gdk_wqes_of(qp);
-	b->q = gdk_sq_but_flags(gdk_state_of_qp(qp), b->wqes.mask + 1);
-	if (mode == GDK_EXCLUSIVE || exec == GDK_BLOCK_SCOPE)
-		return 0;
-	b->g.mask = exec == GDK_THREAD ? gdk_activemask() : 0;
-	if (exec == GDK_WARP_SCOPE)
-		gdk_syncwarp();
-	else if (!gdk_is_whole(qp, b, code_opt))
-		return 0;
-	b->whole = 1;
-	gdk_group_warp(&b->g);
-	if (gdk_lane() == 0)
-		slow = gdk_batch_reserve(qp, b, mode, code_opt, &base);
-	b->base = gdk_shfl64m(gdk_warp_mask(), base, 0);
-	if (GDK_RARE(gdk_ballot(slow)))
-		return 0;
-	gdk_batch_place(b, b->base);
-	if (exec == GDK_THREAD)
-		gdk_batch_own_extra(b, slots);
-	return 1;
-}
-
-/* The second half: any group, or a whole warp that may have to wait. */
-GDK_FN int gdk_batch_other(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, gdk_mode_t mode,
-			   gdk_exec_t exec, uint32_t code_opt, struct gdk_batch *b)
-{
-	const int scope = gdk_mode_scope(mode);
-	int err = 0, slow = 1;
-
-	if (b->whole)
-		gdk_batch_place(b, b->base);
-	else if (exec == GDK_BLOCK_SCOPE)
-		slow = gdk_batch_block(qp, b, mode, code_opt);
-	else if (exec == GDK_WARP_SCOPE)
-		slow = gdk_batch_warp(qp, b, mode, code_opt);
-	else if (mode == GDK_EXCLUSIVE)
-		slow = gdk_batch_alone(qp, b, mode, code_opt);
+	if (gdk_debug_refuses(p->st, p->base, p->db.pi))
+		return;
+	/* WQEs, then all else. Nothing orders DBREC and register: ring_dev.h. */
+	if (p->left == GDK_LEFT_SYS)
+		gdk_fence_rel(GDK_SCOPE_SYS);
 	else
-		slow = gdk_batch_peers(qp, b, mode, code_opt);
-	if (exec == GDK_THREAD)
-		gdk_batch_own_extra(b, slots);
-	if (slow) {
-		err = gdk_batch_wait(qp, b, exec == GDK_BLOCK_SCOPE, scope, code_opt);
-		gdk_fence_load_store(scope);
+		gdk_fence_rel(GDK_SCOPE_GPU);
+	gdk_st64x2(&p->st->rung, p->db.pi, p->doorbells + !gdk_is_proxy(handler), GDK_SCOPE_THREAD);
+	if (gdk_has_dbrec(handler))
+		gdk_dbrec_store(&p->db);
+	if (handler == GDK_BF)
+		gdk_bf_settle();
+	gdk_reg_store(&p->db, handler);
+}
+
+GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_t opt)
+{
+	const uint32_t depth = p->wqes.mask + 1;
+	const uint64_t end = p->base + p->total;
+	uint64_t i = p->base;
+
+	if (opt & GDK_OPT_SKIP_DB)
+		gdk_st64(&p->st->marked, end, GDK_SCOPE_THREAD);
+	else
+		gdk_own_doorbell(p, handler);
+	/* No slot above is published, and all below are: whole words are stored. */
+	GDK_LOOP
+	while (p->total > 1 && gdk_word_room(depth, i) < end - i) {
+		i += gdk_word_room(depth, i);
+		gdk_st64(gdk_word(p->st, depth, i - 1), gdk_own_bits(depth, i - 1),
+			 GDK_SCOPE_THREAD);
 	}
-	return err;
+	gdk_st64(gdk_word(p->st, depth, end - 1), gdk_own_bits(depth, end - 1), GDK_SCOPE_THREAD);
+}
+
+/* Writes and posts a WQE of one slot, whose case is plain but for the scope of the fence. */
+GDK_SLOW_FN void gdk_own_finish(struct gdk_qp_state *st, struct gdk_one one, uint64_t idx,
+				gdk_handler_t handler, uint32_t opt)
+{
+	struct gdk_post p;
+
+	GDK_UNSET(p);
+	p.st = st;
+	p.wqes = gdk_wqes_of(st);
+	p.base = idx;
+	p.total = 1;
+	p.left = gdk_ld32(&st->left, GDK_SCOPE_GPU);
+	p.doorbells = gdk_ld64(&st->doorbells, GDK_SCOPE_GPU);
+	p.db = gdk_db_of(st, idx + 1);
+	gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_one() */
+	gdk_one_write(&p.wqes, idx, &one, 4);
+	gdk_own_end(&p, handler, opt);
 }
 
 /*
- * The threads of a warp or block meet before slots are reserved: one that still waits
- * for slots of its own would wait for the group's, and the group for it.
- * Reserves `slots` for every thread of the group and `extra` after them: for each
- * thread in THREAD scope, once for the group (and its lead) in the others, where all
- * threads call together with equal arguments. On an error nobody writes a slot, and
- * gdk_batch_end is not called.
+ * Posts one WQE of one slot: the shortest way from a call to the register. One branch decides
+ * whether the case is plain; a branch costs a lone thread as much as ten additions. All values are
+ * computed and all loads are in flight before it. segments: constant.
  */
-GDK_FN int gdk_batch_begin(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t extra,
-			   gdk_mode_t mode, gdk_exec_t exec, uint32_t code_opt, struct gdk_batch *b)
+GDK_FN int gdk_own_one(struct doca_gpu_dev_verbs_qp *qp, struct gdk_one one, uint32_t segments,
+		       doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
-	if (gdk_batch_whole(qp, slots, extra, mode, exec, code_opt, b))
-		return 0;
-	return gdk_batch_other(qp, slots, mode, exec, code_opt, b);
-}
+	const int own = GDK_SCOPE_THREAD, ring = !(how.opt & GDK_OPT_SKIP_DB);
+	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+	const struct gdk_wqes w = gdk_wqes_of(st);
+	const uint64_t idx = gdk_add64(gdk_rsvd_index(qp), 1, own), end = idx + 1;
+	const gdk_handler_t handler = gdk_handler(st, how.handler);
+	const uint32_t depth = w.mask + 1;
+	uint64_t done, ended, rung, doorbells, *word;
+	uint32_t left, bits;
+	struct gdk_db db;
+	int odd, full, err;
 
-/* The group's other threads meet the one that acts for it. */
-GDK_FN void gdk_batch_sync(const struct gdk_batch *b, gdk_mode_t mode, gdk_exec_t scope)
-{
-	if (scope == GDK_BLOCK_SCOPE)
-		gdk_block_sync();
-	else if (scope == GDK_WARP_SCOPE || (mode != GDK_EXCLUSIVE && b->whole))
-		gdk_syncwarp();
-	else if (mode != GDK_EXCLUSIVE)
-		gdk_syncwarp_mask(b->g.mask);
-}
-
-/* All slots are written. Theirs, sync, and then the first's fence, which covers what
- * the sync showed it. After the second sync the group is converged again: without it, lanes
- * that need not ring go ahead, and groups fall apart under contention. */
-GDK_FN void gdk_batch_end(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_batch *b,
-			  gdk_mode_t mode, gdk_handler_t handler, gdk_exec_t scope,
-			  uint32_t code_opt)
-{
-	gdk_batch_sync(b, mode, scope);
-	if (b->first)
-		gdk_post_in(qp, &b->q, &b->x, b->wqes.qpn8_be, b->base, b->base + b->total - 1,
-			    mode, handler, code_opt);
-	gdk_batch_sync(b, mode, scope);
-}
-
-/* The same after gdk_batch_whole. */
-GDK_FN void gdk_batch_end_whole(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_batch *b,
-				gdk_mode_t mode, gdk_handler_t handler, uint32_t code_opt)
-{
-	gdk_syncwarp();
-	if (gdk_lane() == 0)
-		gdk_post_in(qp, &b->q, &b->x, b->wqes.qpn8_be, b->base, b->base + b->total - 1,
-			    mode, handler, code_opt);
-	gdk_syncwarp();
-}
-
-/* ---- reads and writes ---- */
-
-/* The bytes from off on, or as many as a WQE has. */
-GDK_FN uint32_t gdk_chunk(uint64_t size, uint64_t off)
-{
-	return (uint32_t)(size - off < GDK_CHUNK ? size - off : GDK_CHUNK);
-}
-
-/* The segments of a read or write after the first: they are made before its slot is known. */
-struct gdk_rdma_segs {
-	uint64_t w[4];
-};
-
-GDK_FN struct gdk_rdma_segs gdk_rdma_segs_of(struct doca_gpu_dev_verbs_addr raddr,
-					     struct doca_gpu_dev_verbs_addr laddr, uint64_t off,
-					     uint32_t bytes)
-{
-	struct gdk_rdma_segs s;
-
-	s.w[0] = gdk_bswap64(raddr.addr + off);
-	s.w[1] = gdk_pack(gdk_key_doca(raddr.key).be, 0);
-	s.w[2] = gdk_pack(gdk_bswap32(bytes & 0x7fffffffu), gdk_key_doca(laddr.key).be);
-	s.w[3] = gdk_bswap64(laddr.addr + off);
-	return s;
-}
-
-/* One read or write; nothing to move is a NOP, for a length of 0 means 2 GiB. */
-GDK_FN void gdk_wqe_move(const struct gdk_wqes *w, uint64_t idx, uint32_t op, uint32_t bytes,
-			 const struct gdk_rdma_segs *s)
-{
-	struct doca_gpu_dev_verbs_wqe *wqe;
-
-	if (bytes == 0) {
-		(void)gdk_wqe_in(w, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP, 1);
-		return;
-	}
-	wqe = gdk_wqe_in(w, idx, op, 3);
-	gdk_st_wqe16(gdk_seg(wqe, 1), s->w[0], s->w[1]);
-	gdk_st_wqe16(gdk_seg(wqe, 2), s->w[2], s->w[3]);
-}
-
-GDK_FN uint64_t gdk_chunks(uint64_t size)
-{
-	return size ? (size + GDK_CHUNK - 1) / GDK_CHUNK : 1;
-}
-
-/* Does any thread of the group have more than one WQE's worth? */
-GDK_FN int gdk_group_any(int pred, gdk_exec_t scope)
-{
-	if (scope == GDK_BLOCK_SCOPE)
-		return gdk_block_any(pred);
-	return scope == GDK_WARP_SCOPE ? gdk_ballot(pred) != 0 : pred;
-}
-
-/* Can all threads of the group have their slots (two at most) and `extra` at once? */
-GDK_FN int gdk_group_fits(const struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t extra,
-			  gdk_exec_t scope)
-{
-	const uint32_t size = scope == GDK_BLOCK_SCOPE	? gdk_block_size()
-			      : scope == GDK_WARP_SCOPE ? gdk_warp_size()
-							: 1;
-
-	return (scope == GDK_THREAD && slots + extra == 1) ||
-	       size * slots + extra <= gdk_ldc32(&gdk_state_of_qp(qp)->depth);
-}
-
-/* Threads of a group that post each for itself are many, whatever the mode says. */
-GDK_FN gdk_mode_t gdk_single_mode(gdk_mode_t mode, gdk_exec_t scope)
-{
-	return mode == GDK_EXCLUSIVE && scope != GDK_THREAD
-		       ? DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
-		       : mode;
-}
-
-/* By value: a pointer would put the caller's variables into local memory. */
-struct gdk_posted {
-	uint64_t ticket;
-	int err;
-};
-
-/* In chunks, as many in one reservation as the ring holds; each thread for itself,
- * so that lanes of an exclusive warp are then many threads. */
-GDK_SLOW_FN struct gdk_posted gdk_move_long(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
-					    struct doca_gpu_dev_verbs_addr raddr,
-					    struct doca_gpu_dev_verbs_addr laddr, uint64_t size,
-					    gdk_mode_t mode, gdk_handler_t handler,
-					    uint32_t code_opt)
-{
-	const uint32_t depth = gdk_ldc32(&gdk_state_of_qp(qp)->depth);
-	uint64_t chunks = gdk_chunks(size), off = 0, base, i;
-	const struct gdk_wqes w = gdk_wqes_of(qp);
-	struct gdk_posted done = { 0, 0 };
-	struct gdk_rdma_segs segs;
-	uint32_t n;
-
-	do {
-		n = chunks < depth ? (uint32_t)chunks : depth;
-		done.err = gdk_reserve(qp, n, mode, code_opt, &base);
-		done.ticket = base + n - 1;
-		if (done.err)
-			break;
-		for (i = 0; i < n; i++, off += GDK_CHUNK) {
-			segs = gdk_rdma_segs_of(raddr, laddr, off, gdk_chunk(size, off));
-			gdk_wqe_move(&w, base + i, op, gdk_chunk(size, off), &segs);
-		}
-		gdk_post(qp, base, done.ticket, mode, handler, code_opt);
-		chunks -= n;
-	} while (chunks);
-	return done;
-}
-
-/* Moves size bytes for every thread of the group; each gets its own ticket, that of
- * its last WQE. */
-GDK_FN int gdk_move(struct doca_gpu_dev_verbs_qp *qp, uint32_t op,
-		    struct doca_gpu_dev_verbs_addr raddr, struct doca_gpu_dev_verbs_addr laddr,
-		    uint64_t size, doca_gpu_dev_verbs_ticket_t *ticket, gdk_mode_t mode,
-		    gdk_handler_t handler, gdk_exec_t scope, uint32_t code_opt)
-{
-	struct gdk_rdma_segs segs;
-	struct gdk_posted done;
-	struct gdk_batch b;
-	int err;
-
-	if (gdk_group_any(size > GDK_CHUNK, scope) || !gdk_group_fits(qp, 1, 0, scope)) {
-		done = gdk_move_long(qp, op, raddr, laddr, size, gdk_single_mode(mode, scope),
-				     handler, code_opt);
-		*ticket = done.ticket;
-		return done.err;
-	}
-	segs = gdk_rdma_segs_of(raddr, laddr, 0, (uint32_t)size);
-	GDK_COMPUTED(segs.w[0]);
-	GDK_COMPUTED(segs.w[3]);
-	if (scope == GDK_THREAD && gdk_is_one(mode, handler)) {
-		const struct gdk_one one = { size ? op : (uint32_t)DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP,
-					     size ? 3u : 1u,
-					     { segs.w[0], segs.w[1], segs.w[2], segs.w[3], 0, 0 } };
-
-		return gdk_post_one(qp, &one, ticket, handler, code_opt);
-	}
-	if (gdk_batch_whole(qp, 1, 0, mode, scope, code_opt, &b)) {
-		*ticket = b.idx;
-		gdk_wqe_move(&b.wqes, b.idx, op, (uint32_t)size, &segs);
-		gdk_batch_end_whole(qp, &b, mode, handler, code_opt);
-		return 0;
-	}
-	err = gdk_batch_other(qp, 1, mode, scope, code_opt, &b);
-	*ticket = b.idx;
-	if (err)
+	*ticket = idx;
+	gdk_ld64x2(&st->completed, &done, &ended, own);
+	gdk_ld64x2(&st->rung, &rung, &doorbells, own);
+	left = gdk_ld32(&st->left, own);
+	db = gdk_db_of(st, end);
+	doorbells += !gdk_is_proxy(handler);
+	word = gdk_word(st, depth, idx);
+	bits = gdk_own_bits(depth, idx);
+	GDK_COMPUTED(doorbells);
+	GDK_COMPUTED(word);
+	full = !(how.opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(end - done) > depth;
+	odd = full | (ended != 0) | (left != GDK_LEFT_OWN) | (handler == GDK_BF) |
+	      (ring & ((uint32_t)rung != (uint32_t)idx));
+	if (GDK_RARE(odd)) {
+		err = gdk_own_slow(st, ring || full ? idx : 0,
+				   full && end > depth ? end - depth : 0, GDK_QP_LIMIT,
+				   ring ? GDK_RING_ALL | GDK_OWN_TAKE : GDK_OWN_TAKE);
+		if (!err)
+			gdk_own_finish(st, one, idx, handler, how.opt);
 		return err;
-	gdk_wqe_move(&b.wqes, b.idx, op, (uint32_t)size, &segs);
-	gdk_batch_end(qp, &b, mode, handler, scope, code_opt);
+	}
+	/* completed, then our stores: the CQE of the slot's previous WQE raised it. */
+	gdk_fence_load_store(own);
+	gdk_one_write(&w, idx, &one, segments);
+	if (!ring) {
+		gdk_st64(word, bits, own);
+		gdk_st64(&st->marked, end, own);
+		return 0;
+	}
+	if (gdk_debug_refuses(st, idx, end))
+		return 0;
+	/* The WQE, then all else. Nothing orders DBREC and register: ring_dev.h. */
+	gdk_fence_rel(GDK_SCOPE_GPU);
+	gdk_st64x2(&st->rung, end, doorbells, own);
+	if (gdk_has_dbrec(handler))
+		gdk_dbrec_store(&db);
+	gdk_reg_store(&db, handler);
+	gdk_st64(word, bits, own);
 	return 0;
+}
+
+/* ---- shared use ---- */
+
+#define GDK_AT_TOKEN 0x100u /* the token is parked at the first slot */
+#define GDK_NO_RING  0x200u /* publish only */
+
+/* Reserves n slots. Returns the first, with GDK_FAILED if they must not be written. */
+GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
+				   int scope, uint32_t opt)
+{
+	const uint32_t depth = p->wqes.mask + 1;
+	struct gdk_qp_state *st = p->st;
+	uint64_t done, ended, rung, parked, base, end;
+	uint32_t flags;
+	int full;
+
+	/* These accesses are in flight together. */
+	base = gdk_rmw_add64(gdk_rsvd_index(qp), n, scope);
+	gdk_ld64x2(&st->completed, &done, &ended, scope);
+	gdk_ld64x2(&st->rung, &rung, &p->doorbells, scope);
+	parked = gdk_ld64(&st->parked, scope);
+	end = base + n;
+	full = !(opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(end - done) > depth;
+	/* For gdk_publish_parked(), and registers that take no WQEs. */
+	flags = gdk_ldc32(&st->flags);
+	p->parked = 0;
+	if ((parked == base) & ((uint32_t)rung == (uint32_t)base) & (n <= GDK_WORD_SLOTS) &
+	    (depth >= GDK_WORD_SLOTS) & !(flags & (GDK_QPF_BLUEFLAME | GDK_QPF_RUNG_READ)))
+		p->parked = flags & GDK_QPF_SYS_SCOPE ? 1 : 2;
+	if (GDK_RARE(full | (ended != 0))) {
+		/* A thread that waits has all slots before its own rung: it would wait for them. */
+		if (gdk_shared_slow(st, GDK_TOKEN_ELSEWHERE, base,
+				    full && end > depth ? end - depth : 0, GDK_QP_LIMIT,
+				    GDK_WAIT_ROOM))
+			base |= GDK_FAILED;
+		p->parked = 0;
+	}
+	gdk_fence_load_store(scope); /* as in gdk_own_reserve() */
+	return base;
+}
+
+/*
+ * Publishes n slots from idx, where the token is parked, and takes it; n is at most 32 and the
+ * ring is not shorter, so the slots are in the word of idx and in that of the slot behind them. No
+ * thread looks at these bits until the token moves on, so additions without a result are enough:
+ * they set the ready bits in an even lap and clear them in an odd one, and clear the token bit.
+ * The halves of the first addend are computed apart; a negative lower half borrows from the upper
+ * one.
+ */
+GDK_FN void gdk_publish_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, uint32_t n,
+			       int scope)
+{
+	const uint32_t pos = (uint32_t)idx & (GDK_WORD_SLOTS - 1);
+	const uint32_t odd = gdk_odd_lap(depth, idx) ? 1u : 0u;
+	const uint64_t bits = (uint64_t)(~0u >> (GDK_WORD_SLOTS - n)) << pos;
+	const uint32_t here = (uint32_t)bits, rest = (uint32_t)(bits >> GDK_WORD_SLOTS);
+
+	gdk_red_add64(gdk_word(st, depth, idx),
+		      gdk_pack(odd ? 0 - here : here, 0 - odd - (1u << pos)), scope);
+	/* Adding 0 costs less than a branch. */
+	gdk_red_add64(gdk_word(st, depth, idx + n),
+		      gdk_odd_lap(depth, idx + n) ? 0 - (uint64_t)rest : rest, scope);
+}
+
+#define GDK_DBREC_POLLS 1000u /* about 100 us */
+
+/*
+ * The token was found at slot `from`, perhaps before the fence that follows the previous holder's
+ * DBREC store (gdk_hand_over()). Waits until that store is visible: ours, which depends on the
+ * load, then comes after it. Only an application that stores DBRECs itself, or names another
+ * handler than that of the export, can have stored another value.
+ */
+GDK_FN void gdk_await_dbrec(const struct gdk_db *db, uint64_t from)
+{
+	uint32_t i;
+
+	GDK_LOOP
+	for (i = 0; i < GDK_DBREC_POLLS; i++)
+		if (gdk_ld32(db->dbrec, GDK_SCOPE_GPU) == gdk_dbrec_value(from))
+			return;
+}
+
+/* May the token be handed over between DBREC and register? Not where records are in host memory,
+ * whose loads take a microsecond (in a block the order is that of its own fence), and not where a
+ * late doorbell could fall into the 64 bytes of the next holder's WQE. */
+GDK_FN int gdk_token_first(gdk_handler_t handler, uint32_t flags, int scope)
+{
+	return GDK_TOKEN_FIRST && gdk_has_dbrec(handler) && !(flags & GDK_QPF_BLUEFLAME) &&
+	       (scope == GDK_SCOPE_CTA || !(flags & GDK_QPF_SYS_SCOPE));
+}
+
+/*
+ * Rings for all slots below db->pi, where rung is stored, and parks the token there. Returns the
+ * word of that slot before. On a GPU the token moves on between DBREC and register, so that it
+ * travels during the fence between the two. The next holder's DBREC must follow ours: in a block
+ * by a fence of the block's scope; else the next holder finds the token either by `parked`, which
+ * is stored after the fence, or calls gdk_await_dbrec().
+ */
+GDK_FN uint64_t gdk_hand_over(uint64_t *next, uint64_t token, const struct gdk_db *db,
+			      gdk_handler_t handler, uint32_t flags, int scope)
+{
+	uint64_t old;
+
+	gdk_nic_fence(flags); /* WQEs and rung, then DBREC, register or counter */
+	if (gdk_has_dbrec(handler))
+		gdk_dbrec_store(db);
+	if (gdk_token_first(handler, flags, scope)) {
+		if (scope == GDK_SCOPE_CTA)
+			gdk_fence_rel(scope);
+		old = gdk_rmw_or64(next, token, scope);
+		gdk_nic_fence(flags); /* DBREC, then register */
+		gdk_mmio_st64(db->reg, db->reg_value);
+		return old;
+	}
+	if (gdk_has_dbrec(handler))
+		gdk_nic_fence(flags);
+	gdk_reg_store(db, handler);
+	/* Counter, or BlueFlame register, then the token: as in gdk_ring(). */
+	if (gdk_is_proxy(handler) || flags & GDK_QPF_BLUEFLAME)
+		gdk_fence_rel(scope);
+	return gdk_rmw_or64(next, token, scope);
+}
+
+/* The token was handed over to slot db->pi, whose word was `old`. Returns as gdk_post_shared(). */
+GDK_FN uint64_t gdk_handed_over(struct gdk_qp_state *st, uint32_t depth, uint64_t *next,
+				uint64_t token, uint64_t pi, uint64_t old, int scope)
+{
+	if (GDK_RARE(gdk_word_shows(depth, pi, old))) {
+		/* Published by now. Its publisher saw no token, so we still hold it. */
+		gdk_red_and64(next, ~token, scope);
+		return pi;
+	}
+	gdk_fence_load_store(scope); /* the token, then parked: gdk_park() */
+	gdk_st64(&st->parked, pi, scope);
+	return GDK_TOKEN_ELSEWHERE;
+}
+
+/*
+ * Publishes and rings n slots from `from`, where the token is parked. doorbells: the number so far.
+ * what: handler, and << 16 the flags of the state block; 0 will do if none of SYS_SCOPE, BLUEFLAME
+ * and RUNG_READ is set. Returns as gdk_post_shared().
+ */
+GDK_FN uint64_t gdk_post_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t from, uint32_t n,
+				uint64_t doorbells, uint32_t what, int scope)
+{
+	const gdk_handler_t handler = (gdk_handler_t)(what & 0xff);
+	const struct gdk_db db = gdk_db_of(st, from + n);
+	const uint64_t token = gdk_token_bit(depth, db.pi);
+	uint64_t *next = gdk_word(st, depth, db.pi), old;
+
+	if (gdk_debug_refuses(st, from, db.pi))
+		return GDK_TOKEN_ELSEWHERE;
+	gdk_publish_parked(st, depth, from, n, scope);
+	gdk_st64x2(&st->rung, db.pi, doorbells + !gdk_is_proxy(handler), GDK_SCOPE_GPU);
+	old = gdk_hand_over(next, token, &db, handler, what >> 16, scope);
+	return gdk_handed_over(st, depth, next, token, db.pi, old, scope);
+}
+
+/*
+ * Publishes n slots from `from`, whose WQEs are written, and rings for them if it gets the token
+ * and what does not contain GDK_NO_RING. what: handler, GDK_AT_TOKEN, GDK_NO_RING. doorbells: for
+ * GDK_AT_TOKEN, the number so far. Returns GDK_TOKEN_ELSEWHERE, or where the token is that the
+ * caller must serve: gdk_shared_slow().
+ */
+GDK_FN uint64_t gdk_post_shared(struct gdk_qp_state *st, uint64_t from, uint32_t n,
+				uint64_t doorbells, uint32_t what, int scope)
+{
+	const uint32_t depth = gdk_ldc32(&st->depth), flags = gdk_ldc32(&st->flags);
+	const gdk_handler_t handler = (gdk_handler_t)(what & 0xff);
+	const struct gdk_db db = gdk_db_of(st, from + n);
+	const uint64_t token = gdk_token_bit(depth, db.pi);
+	uint64_t *next = gdk_word(st, depth, db.pi), old;
+	uint32_t left = 0;
+
+	if (what & GDK_AT_TOKEN)
+		return gdk_post_parked(st, depth, from, n, doorbells, what | flags << 16, scope);
+	if (what & GDK_NO_RING) {
+		gdk_fence_rel(scope); /* WQEs, then ready bits */
+	} else {
+		gdk_red_max64(&st->wanted, db.pi, scope);
+		/* WQEs, then ready bits; and wanted, then left: token_dev.h */
+		gdk_fence_sc(scope);
+		left = gdk_ld32(&st->left, scope);
+	}
+	old = gdk_ld64(next, scope);
+	if (!gdk_publish(st, depth, from, n, scope))
+		return left ? GDK_TOKEN_LEFT : GDK_TOKEN_ELSEWHERE;
+	if (scope != GDK_SCOPE_CTA && gdk_token_first(handler, flags, scope))
+		gdk_await_dbrec(&db, from);
+	/* More slots are published: one doorbell is enough for all. */
+	if (what & GDK_NO_RING || flags & (GDK_QPF_BLUEFLAME | GDK_QPF_RUNG_READ) ||
+	    gdk_word_shows(depth, db.pi, old) || gdk_debug_refuses(st, from, db.pi))
+		return from;
+	/* The previous holder's DBREC, its token; then ours. */
+	gdk_fence_load_store(scope);
+	doorbells = gdk_ld64(&st->doorbells, GDK_SCOPE_GPU);
+	gdk_st64x2(&st->rung, db.pi, doorbells + !gdk_is_proxy(handler), GDK_SCOPE_GPU);
+	old = gdk_hand_over(next, token, &db, handler, flags, scope);
+	return gdk_handed_over(st, depth, next, token, db.pi, old, scope);
+}
+
+GDK_SLOW_FN uint64_t gdk_post_cta(struct gdk_qp_state *st, uint64_t from, uint32_t n,
+				  uint64_t doorbells, uint32_t what)
+{
+	return gdk_post_shared(st, from, n, doorbells, what, GDK_SCOPE_CTA);
+}
+
+GDK_SLOW_FN uint64_t gdk_post_gpu(struct gdk_qp_state *st, uint64_t from, uint32_t n,
+				  uint64_t doorbells, uint32_t what)
+{
+	return gdk_post_shared(st, from, n, doorbells, what, GDK_SCOPE_GPU);
+}
+
+/*
+ * Publishes and rings, and serves the token if that is left to do. The common case is inlined: the
+ * token is parked at the first slot, and nothing needs system scope (p->parked is 2).
+ */
+GDK_FN void gdk_shared_end(const struct gdk_post *p, struct gdk_how how)
+{
+	const int scope = gdk_mode_scope(how.mode);
+	const gdk_handler_t handler = gdk_handler(p->st, how.handler);
+	const uint32_t what = (uint32_t)handler | (how.opt & GDK_OPT_SKIP_DB ? GDK_NO_RING
+						   : p->parked		     ? GDK_AT_TOKEN
+									     : 0);
+	uint64_t at;
+
+	if (!GDK_RARE((p->parked != 2) | ((how.opt & GDK_OPT_SKIP_DB) != 0)))
+		at = gdk_post_parked(p->st, p->wqes.mask + 1, p->base, p->total, p->doorbells,
+				     (uint32_t)handler, scope);
+	else if (scope == GDK_SCOPE_CTA)
+		at = gdk_post_cta(p->st, p->base, p->total, p->doorbells, what);
+	else
+		at = gdk_post_gpu(p->st, p->base, p->total, p->doorbells, what);
+	if (GDK_RARE(at != GDK_TOKEN_ELSEWHERE))
+		(void)gdk_shared_slow(p->st, at, 0, 0, 0, 0);
+}
+
+/* ---- groups ---- */
+
+/* Number of threads of a WARP or BLOCK scope; 1 in THREAD scope. */
+GDK_FN uint32_t gdk_exec_size(gdk_exec_t exec)
+{
+	return exec == GDK_BLOCK_SCOPE	? gdk_block_size()
+	       : exec == GDK_WARP_SCOPE ? gdk_warp_size()
+					: 1;
+}
+
+GDK_FN uint32_t gdk_exec_rank(gdk_exec_t exec)
+{
+	return exec == GDK_BLOCK_SCOPE ? gdk_block_rank() : exec == GDK_WARP_SCOPE ? gdk_lane() : 0;
+}
+
+/*
+ * THREAD scope, shared use: the lanes that post together are those that have converged and post as
+ * many slots to the same QP with the same options. A whole warp is recognized first, which costs
+ * less. Addresses have less than 49 bits, of which the lowest three are 0.
+ */
+GDK_FN uint32_t gdk_converged(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t opt,
+			      uint32_t most)
+{
+	const uint32_t active = gdk_activemask(), all = gdk_warp_mask();
+	const uint64_t key = (uint64_t)(uintptr_t)qp ^ (uint64_t)slots << 49 ^
+			     (opt & (GDK_OPT_SKIP_CHECK | GDK_OPT_SKIP_DB));
+	uint32_t mask = active;
+
+	if (active == all && gdk_ballot(gdk_shfl64(key, 0) == key) == all)
+		mask = all;
+	else if (active & (active - 1))
+		mask = gdk_match64(active, key);
+	return gdk_popc32(mask) * slots <= most ? mask : 1u << gdk_lane();
+}
+
+/* All threads of the group wait for each other. */
+GDK_FN void gdk_post_sync(const struct gdk_post *p, struct gdk_how how, int alone)
+{
+	if (how.exec == GDK_BLOCK_SCOPE && !alone)
+		gdk_block_sync();
+	else if (how.exec == GDK_WARP_SCOPE ||
+		 (how.exec == GDK_THREAD && how.mode != GDK_EXCLUSIVE)) {
+		if (p->mask == gdk_warp_mask())
+			gdk_syncwarp();
+		else
+			gdk_syncwarp_mask(p->mask);
+	}
+}
+
+/* The value of rank 0. */
+GDK_FN uint64_t gdk_post_bcast(const struct gdk_post *p, struct gdk_how how, int alone, uint64_t v)
+{
+	if (how.exec == GDK_BLOCK_SCOPE)
+		return alone ? v : gdk_block_bcast64(v);
+	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE)
+		return v;
+	/* A constant mask saves the instructions that look for the lanes of a variable one. */
+	if (p->mask == gdk_warp_mask())
+		return gdk_shfl64(v, 0);
+	return gdk_shfl64m(p->mask, v, gdk_ctz32(p->mask));
+}
+
+/*
+ * Reserves `slots` for each thread of the group, and `extra` once, behind them. In THREAD scope
+ * extra is 0. alone: the thread is a group of its own, whatever the scope is. Returns 0, or the
+ * status that ended the QP; then no slot may be written, and gdk_post_end() is not called.
+ * The threads of a warp or block meet first: a thread that still waits for slots of its own would
+ * wait for the group, and the group for it.
+ */
+GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t slots,
+			  uint32_t extra, int alone, struct gdk_how how)
+{
+	const int scope = gdk_mode_scope(how.mode);
+	uint32_t size = alone ? 1 : gdk_exec_size(how.exec);
+	uint64_t base;
+	int err;
+
+	GDK_UNSET(base);
+	GDK_UNSET(*p);
+	p->st = gdk_state_of_qp(qp);
+	p->wqes = gdk_wqes_of(p->st);
+	p->mask = how.exec == GDK_WARP_SCOPE && !alone ? gdk_warp_mask() : 1u << gdk_lane();
+	p->rank = alone ? 0 : gdk_exec_rank(how.exec);
+	p->total = slots + extra;
+	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE) {
+		err = gdk_own_reserve(qp, p, p->total, how.opt, &p->base);
+		p->idx = p->base;
+		return err;
+	}
+	if (how.exec == GDK_THREAD) {
+		p->mask = gdk_converged(qp, slots, how.opt, gdk_ring_most(p->wqes.mask + 1));
+		size = gdk_popc32(p->mask);
+		p->rank = gdk_popc32(p->mask & ((1u << gdk_lane()) - 1));
+	}
+	p->total = size * slots + extra;
+	if (how.exec != GDK_THREAD)
+		gdk_post_sync(p, how, alone);
+	if (p->rank == 0) {
+		if (how.mode != GDK_EXCLUSIVE)
+			base = gdk_shared_reserve(qp, p, p->total, scope, how.opt);
+		else if (gdk_own_reserve(qp, p, p->total, how.opt, &base))
+			base |= GDK_FAILED;
+	}
+	base = gdk_post_bcast(p, how, alone, base);
+	p->base = base & ~GDK_FAILED;
+	p->idx = p->base + p->rank * slots;
+	return GDK_RARE(base & GDK_FAILED)
+		       ? (int)gdk_ld32((const uint32_t *)&p->st->status, GDK_SCOPE_GPU)
+		       : 0;
+}
+
+/*
+ * All threads of the group have written their slots. Each thread: WQEs, meeting. Rank 0: meeting,
+ * fence, doorbell; the fence is cumulative, so it covers the WQEs of the group. After the second
+ * meeting the group has converged again; without it, lanes that do not ring would run ahead, and
+ * groups would fall apart under contention.
+ */
+GDK_FN void gdk_post_end(const struct gdk_post *p, int alone, struct gdk_how how)
+{
+	gdk_post_sync(p, how, alone);
+	if (p->rank == 0) {
+		if (how.mode == GDK_EXCLUSIVE)
+			gdk_own_end(p, how.handler, how.opt);
+		else
+			gdk_shared_end(p, how);
+	}
+	gdk_post_sync(p, how, alone);
 }
 
 #endif

@@ -3,12 +3,12 @@
 /*
  * Builders of send WQEs in mlx5 format for device code. A WQE is composed of 16-byte
  * segments. Each segment is stored as a whole, so its reserved bytes are zero even if the slot
- * contained another WQE before. Reserving slots and ringing are in qp_dev.h.
+ * contained another WQE before. Reserving slots and ringing are in post_dev.h.
  */
 #ifndef GDK_WQE_H
 #define GDK_WQE_H
 
-#include "../../device/gdk/cq_dev.h"
+#include "../../device/gdk/status_dev.h"
 
 /* The two bits of fm_ce_se that request a CQE, and their value "always". */
 #define GDK_CE_MASK   (3u << 2)
@@ -39,25 +39,51 @@ GDK_FN uint32_t gdk_wqe_signal(const struct doca_gpu_dev_verbs_qp *qp, uint16_t 
 	if (slots == 1 && flags & 2u << 2)
 		return flags;
 	st = gdk_state_of_qp(qp);
-	if (slots > 1) {
-		gdk_st64(&st->ring, gdk_ldc64(GDK_QP_AT(qp, sq_wqe_daddr)), GDK_SCOPE_GPU);
-		gdk_st32_rel(&st->long_wqe, 1, GDK_SCOPE_GPU);
-	}
+	if (slots > 1)
+		gdk_st32(&st->long_wqe, 1, GDK_SCOPE_GPU);
 	gdk_st32(&st->uneven, 1, GDK_SCOPE_GPU);
 	return flags;
 }
 
-/* Control segment. op is the opcode, with the operation modifier in the top byte. imm is
- * big-endian. ds is the number of segments. */
-GDK_FN void gdk_seg_ctrl(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe,
-			 uint16_t idx, uint32_t op, uint32_t ds, uint32_t flags, uint32_t imm)
+/* Where a WQE is written, and its control segment. */
+struct gdk_wqe_at {
+	struct doca_gpu_dev_verbs_wqe *wqe;
+	uint32_t idx;	/* slot; the low 16 bits count */
+	uint32_t op;	/* opcode, with the operation modifier in the top byte */
+	uint32_t flags; /* fm_ce_se */
+	uint32_t imm_be;
+};
+
+GDK_FN struct gdk_wqe_at gdk_wqe_at(struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
+				    uint32_t flags)
+{
+	const struct gdk_wqe_at at = { wqe, idx, op, flags, 0 };
+
+	return at;
+}
+
+struct gdk_mem {
+	uint64_t addr;
+	gdk_key_t key;
+};
+
+GDK_FN struct gdk_mem gdk_mem(uint64_t addr, gdk_key_t key)
+{
+	const struct gdk_mem m = { addr, key };
+
+	return m;
+}
+
+/* Control segment. ds is the number of segments. */
+GDK_FN void gdk_seg_ctrl(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at, uint32_t ds)
 {
 	const uint32_t qpn8 = gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8));
+	const uint32_t idx = at.idx & 0xffff;
+	const uint32_t flags = gdk_wqe_signal(qp, (uint16_t)idx, (ds + 3) / 4, at.flags);
 
-	flags = gdk_wqe_signal(qp, idx, (ds + 3) / 4, flags);
-	gdk_st_wqe16(gdk_seg(wqe, 0),
-		     gdk_pack(gdk_bswap32(op | (uint32_t)idx << 8), gdk_bswap32(qpn8 | ds)),
-		     gdk_pack(flags << 24, imm));
+	gdk_st_wqe16(gdk_seg(at.wqe, 0),
+		     gdk_pack(gdk_bswap32(at.op | idx << 8), gdk_bswap32(qpn8 | ds)),
+		     gdk_pack(flags << 24, at.imm_be));
 }
 
 GDK_FN void gdk_seg_raddr(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i, uint64_t raddr,
@@ -76,30 +102,27 @@ GDK_FN void gdk_seg_data(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i, uin
 GDK_FN void gdk_wqe_nop(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe,
 			uint16_t idx, uint32_t flags)
 {
-	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP, 1, flags, 0);
+	gdk_seg_ctrl(qp, gdk_wqe_at(wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP, flags), 1);
 }
 
-/* RDMA write, RDMA write with immediate, or RDMA read, depending on op. */
-GDK_FN void gdk_wqe_rdma(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe,
-			 uint16_t idx, uint32_t op, uint32_t flags, uint32_t imm, uint64_t raddr,
-			 gdk_key_t rkey, uint64_t laddr, gdk_key_t lkey, uint32_t bytes)
+/* RDMA write, RDMA write with immediate, or RDMA read, depending on at.op. */
+GDK_FN void gdk_wqe_rdma(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
+			 struct gdk_mem remote, struct gdk_mem local, uint32_t bytes)
 {
-	gdk_seg_ctrl(qp, wqe, idx, op, 3, flags, imm);
-	gdk_seg_raddr(wqe, 1, raddr, rkey);
-	gdk_seg_data(wqe, 2, laddr, lkey, bytes);
+	gdk_seg_ctrl(qp, at, 3);
+	gdk_seg_raddr(at.wqe, 1, remote.addr, remote.key);
+	gdk_seg_data(at.wqe, 2, local.addr, local.key, bytes);
 }
 
 /* As gdk_wqe_rdma, with two local data segments. */
-GDK_FN void gdk_wqe_rdma2(const struct doca_gpu_dev_verbs_qp *qp,
-			  struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
-			  uint32_t flags, uint32_t imm, uint64_t raddr, gdk_key_t rkey,
-			  uint64_t laddr0, gdk_key_t lkey0, uint32_t bytes0, uint64_t laddr1,
-			  gdk_key_t lkey1, uint32_t bytes1)
+GDK_FN void gdk_wqe_rdma2(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
+			  struct gdk_mem remote, struct gdk_mem local0, uint32_t bytes0,
+			  struct gdk_mem local1, uint32_t bytes1)
 {
-	gdk_seg_ctrl(qp, wqe, idx, op, 4, flags, imm);
-	gdk_seg_raddr(wqe, 1, raddr, rkey);
-	gdk_seg_data(wqe, 2, laddr0, lkey0, bytes0);
-	gdk_seg_data(wqe, 3, laddr1, lkey1, bytes1);
+	gdk_seg_ctrl(qp, at, 4);
+	gdk_seg_raddr(at.wqe, 1, remote.addr, remote.key);
+	gdk_seg_data(at.wqe, 2, local0.addr, local0.key, bytes0);
+	gdk_seg_data(at.wqe, 3, local1.addr, local1.key, bytes1);
 }
 
 GDK_FN uint32_t gdk_write_inl_ds(uint32_t bytes)
@@ -107,14 +130,13 @@ GDK_FN uint32_t gdk_write_inl_ds(uint32_t bytes)
 	return bytes > 12 ? 4 : 3;
 }
 
-/* Control and remote address segments of an inline write of at most 28 bytes. */
-GDK_FN void gdk_wqe_write_inl_header(const struct doca_gpu_dev_verbs_qp *qp,
-				     struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx,
-				     uint32_t flags, uint64_t raddr, gdk_key_t rkey, uint32_t bytes)
+/* Control and remote address segments of an inline write of at most 28 bytes; at.op is
+ * RDMA_WRITE. */
+GDK_FN void gdk_wqe_write_inl_header(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
+				     struct gdk_mem remote, uint32_t bytes)
 {
-	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, gdk_write_inl_ds(bytes),
-		     flags, 0);
-	gdk_seg_raddr(wqe, 1, raddr, rkey);
+	gdk_seg_ctrl(qp, at, gdk_write_inl_ds(bytes));
+	gdk_seg_raddr(at.wqe, 1, remote.addr, remote.key);
 }
 
 /* Up to 4 bytes of a payload from offset `at`, as a little-endian word. src needs no alignment. */
@@ -157,35 +179,25 @@ GDK_FN void gdk_wqe_write_inl_data(struct doca_gpu_dev_verbs_wqe *wqe, const voi
 	gdk_segs_inl(wqe, gdk_inl_segs_of(data, bytes), bytes);
 }
 
-GDK_FN void gdk_wqe_write_inl(const struct doca_gpu_dev_verbs_qp *qp,
-			      struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t flags,
-			      uint64_t raddr, gdk_key_t rkey, const void *data, uint32_t bytes)
+GDK_FN void gdk_wqe_write_inl(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
+			      struct gdk_mem remote, const void *data, uint32_t bytes)
 {
-	gdk_wqe_write_inl_header(qp, wqe, idx, flags, raddr, rkey, bytes);
-	gdk_wqe_write_inl_data(wqe, data, bytes);
-}
-
-/* The segments of gdk_wqe_atomic behind the control segment. */
-GDK_FN void gdk_segs_atomic(struct doca_gpu_dev_verbs_wqe *wqe, uint32_t op, uint64_t raddr,
-			    gdk_key_t rkey, uint64_t laddr, gdk_key_t lkey, uint32_t bytes,
-			    uint64_t compare_add, uint64_t swap)
-{
-	const int add = op == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA;
-
-	gdk_seg_raddr(wqe, 1, raddr, rkey);
-	gdk_st_wqe16(gdk_seg(wqe, 2), gdk_bswap64(add ? compare_add : swap),
-		     add ? 0 : gdk_bswap64(compare_add));
-	gdk_seg_data(wqe, 3, laddr, lkey, bytes);
+	gdk_wqe_write_inl_header(qp, at, remote, bytes);
+	gdk_wqe_write_inl_data(at.wqe, data, bytes);
 }
 
 /* 8-byte fetch-and-add, which adds compare_add, or compare-and-swap. */
-GDK_FN void gdk_wqe_atomic(const struct doca_gpu_dev_verbs_qp *qp,
-			   struct doca_gpu_dev_verbs_wqe *wqe, uint16_t idx, uint32_t op,
-			   uint32_t flags, uint64_t raddr, gdk_key_t rkey, uint64_t laddr,
-			   gdk_key_t lkey, uint32_t bytes, uint64_t compare_add, uint64_t swap)
+GDK_FN void gdk_wqe_atomic(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
+			   struct gdk_mem remote, struct gdk_mem local, uint32_t bytes,
+			   uint64_t compare_add, uint64_t swap)
 {
-	gdk_seg_ctrl(qp, wqe, idx, op, 4, flags, 0);
-	gdk_segs_atomic(wqe, op, raddr, rkey, laddr, lkey, bytes, compare_add, swap);
+	const int add = at.op == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA;
+
+	gdk_seg_ctrl(qp, at, 4);
+	gdk_seg_raddr(at.wqe, 1, remote.addr, remote.key);
+	gdk_st_wqe16(gdk_seg(at.wqe, 2), gdk_bswap64(add ? compare_add : swap),
+		     add ? 0 : gdk_bswap64(compare_add));
+	gdk_seg_data(at.wqe, 3, local.addr, local.key, bytes);
 }
 
 /* Operands of an extended atomic, in CPU byte order. */
@@ -196,20 +208,20 @@ struct gdk_atomic_ext {
 
 /*
  * Masked atomics of 4 or 8 bytes. An 8-byte compare-and-swap has five segments, so it needs two
- * slots: wqe1 is the slot after wqe, which may be at the start of the ring.
+ * slots: wqe1 is the slot after at.wqe, which may be at the start of the ring.
  */
-GDK_FN void gdk_wqe_atomic_ext(const struct doca_gpu_dev_verbs_qp *qp,
-			       struct doca_gpu_dev_verbs_wqe *wqe,
-			       struct doca_gpu_dev_verbs_wqe *wqe1, uint16_t idx, uint32_t op,
-			       uint32_t flags, uint64_t raddr, gdk_key_t rkey, uint64_t laddr,
-			       gdk_key_t lkey, uint32_t bytes, const struct gdk_atomic_ext *arg)
+GDK_FN void gdk_wqe_atomic_ext(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
+			       struct doca_gpu_dev_verbs_wqe *wqe1, struct gdk_mem remote,
+			       struct gdk_mem local, uint32_t bytes,
+			       const struct gdk_atomic_ext *arg)
 {
-	const int wide = bytes == 8, cas = op == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS;
-	const uint32_t mod = wide ? (uint32_t)DOCA_GPUNETIO_8_BYTE_ATOMIC_EXT_OPMOD
-				  : (uint32_t)DOCA_GPUNETIO_4_BYTE_ATOMIC_EXT_OPMOD;
+	const int wide = bytes == 8, cas = at.op == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS;
+	struct doca_gpu_dev_verbs_wqe *wqe = at.wqe;
 
-	gdk_seg_ctrl(qp, wqe, idx, mod | op, wide && cas ? 5 : 4, flags, 0);
-	gdk_seg_raddr(wqe, 1, raddr, rkey);
+	at.op |= wide ? (uint32_t)DOCA_GPUNETIO_8_BYTE_ATOMIC_EXT_OPMOD
+		      : (uint32_t)DOCA_GPUNETIO_4_BYTE_ATOMIC_EXT_OPMOD;
+	gdk_seg_ctrl(qp, at, wide && cas ? 5 : 4);
+	gdk_seg_raddr(wqe, 1, remote.addr, remote.key);
 	if (!cas && wide) {
 		gdk_st_wqe16(gdk_seg(wqe, 2), gdk_bswap64(arg->add), gdk_bswap64(arg->boundary));
 	} else if (!cas) {
@@ -227,10 +239,10 @@ GDK_FN void gdk_wqe_atomic_ext(const struct doca_gpu_dev_verbs_qp *qp,
 		gdk_st_wqe16(gdk_seg(wqe, 2), gdk_bswap64(arg->swap), gdk_bswap64(arg->compare));
 		gdk_st_wqe16(gdk_seg(wqe, 3), gdk_bswap64(arg->swap_mask),
 			     gdk_bswap64(arg->compare_mask));
-		gdk_seg_data(wqe1, 0, laddr, lkey, bytes);
+		gdk_seg_data(wqe1, 0, local.addr, local.key, bytes);
 		return;
 	}
-	gdk_seg_data(wqe, 3, laddr, lkey, bytes);
+	gdk_seg_data(wqe, 3, local.addr, local.key, bytes);
 }
 
 GDK_FN void gdk_seg_wait(struct doca_gpu_dev_verbs_wqe *wqe, uint32_t max_index, uint32_t qpn_cqn)
@@ -243,7 +255,7 @@ GDK_FN void gdk_seg_wait(struct doca_gpu_dev_verbs_wqe *wqe, uint32_t max_index,
 GDK_FN void gdk_wqe_wait(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe,
 			 uint16_t idx, uint32_t flags, uint32_t max_index, uint32_t qpn_cqn)
 {
-	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT, 2, flags, 0);
+	gdk_seg_ctrl(qp, gdk_wqe_at(wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT, flags), 2);
 	gdk_seg_wait(wqe, max_index, qpn_cqn);
 }
 
@@ -251,7 +263,7 @@ GDK_FN void gdk_wqe_dump(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu
 			 uint16_t idx, uint32_t flags, uint64_t laddr, gdk_key_t lkey,
 			 uint32_t bytes)
 {
-	gdk_seg_ctrl(qp, wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP, 2, flags, 0);
+	gdk_seg_ctrl(qp, gdk_wqe_at(wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP, flags), 2);
 	gdk_seg_data(wqe, 1, laddr, lkey, bytes);
 }
 
@@ -262,45 +274,76 @@ struct gdk_wqes {
 	uint32_t mask, qpn8_be; /* mask: slots - 1. qpn8_be: QP number << 8 */
 };
 
-GDK_FN struct gdk_wqes gdk_wqes_of(const struct doca_gpu_dev_verbs_qp *qp)
+GDK_FN struct gdk_wqes gdk_wqes_of(const struct gdk_qp_state *st)
 {
 	struct gdk_wqes w;
 
-	w.mask = gdk_ldc16(GDK_QP_AT(qp, sq_wqe_mask));
-	w.ring = gdk_ldc64(GDK_QP_AT(qp, sq_wqe_daddr));
-	w.qpn8_be = gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be));
+	w.mask = gdk_ldc32(&st->depth) - 1;
+	w.ring = gdk_ldc64(&st->ring);
+	w.qpn8_be = gdk_ldc32(&st->qpn8_be);
 	return w;
 }
 
-/* Writes the control segment of a WQE to slot idx, and returns the slot. */
-GDK_FN struct doca_gpu_dev_verbs_wqe *gdk_wqe_in(const struct gdk_wqes *w, uint64_t idx,
-						 uint32_t op, uint32_t ds)
+/* A signalled WQE of one slot as values: control segment, and the segments after it. ds is the
+ * number of segments. The NIC ignores the bytes behind them. */
+struct gdk_one {
+	uint32_t op, ds, imm_be;
+	uint64_t w[6];
+};
+
+GDK_FN struct gdk_one gdk_one_of(uint32_t op, uint32_t ds)
 {
-	struct doca_gpu_dev_verbs_wqe *wqe =
-		(struct doca_gpu_dev_verbs_wqe *)(uintptr_t)(w->ring +
-							     ((uint64_t)((uint32_t)idx & w->mask)
-							      << 6));
+	const struct gdk_one one = { op, ds, 0, { 0, 0, 0, 0, 0, 0 } };
+
+	return one;
+}
+
+GDK_FN void gdk_one_raddr(struct gdk_one *one, uint64_t raddr, gdk_key_t rkey)
+{
+	one->w[0] = gdk_bswap64(raddr);
+	one->w[1] = gdk_pack(rkey.be, 0);
+}
+
+/* A data segment at w[i] and w[i + 1]. */
+GDK_FN void gdk_one_data(struct gdk_one *one, unsigned int i, uint64_t laddr, gdk_key_t lkey,
+			 uint32_t bytes)
+{
+	one->w[i] = gdk_pack(gdk_bswap32(bytes & 0x7fffffffu), lkey.be);
+	one->w[i + 1] = gdk_bswap64(laddr);
+}
+
+/* A write of 1 to 28 bytes that the WQE carries. */
+GDK_FN struct gdk_one gdk_one_inline(uint64_t raddr, gdk_key_t rkey, const void *data,
+				     uint32_t bytes)
+{
+	const struct gdk_inl_segs s = gdk_inl_segs_of(data, bytes);
+	struct gdk_one one = gdk_one_of(DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+					gdk_write_inl_ds(bytes));
+
+	gdk_one_raddr(&one, raddr, rkey);
+	one.w[2] = s.w[0];
+	one.w[3] = s.w[1];
+	one.w[4] = s.w[2];
+	one.w[5] = s.w[3];
+	return one;
+}
+
+/* Writes the WQE to slot idx. segments: constant, at least one->ds. */
+GDK_FN void gdk_one_write(const struct gdk_wqes *w, uint64_t idx, const struct gdk_one *one,
+			  uint32_t segments)
+{
+	const uint64_t at = w->ring + ((uint64_t)((uint32_t)idx & w->mask) << 6);
+	struct doca_gpu_dev_verbs_wqe *wqe = (struct doca_gpu_dev_verbs_wqe *)(uintptr_t)at;
 
 	gdk_st_wqe16(gdk_seg(wqe, 0),
-		     gdk_pack(gdk_bswap32_24((uint32_t)idx, op), w->qpn8_be | ds << 24),
-		     gdk_pack(GDK_CE_ALWAYS << 24, 0));
-	return wqe;
-}
-
-GDK_FN void gdk_inl_in(const struct gdk_wqes *w, uint64_t idx, uint64_t raddr, gdk_key_t rkey,
-		       struct gdk_inl_segs s, uint32_t bytes)
-{
-	struct doca_gpu_dev_verbs_wqe *wqe = gdk_wqe_in(
-		w, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, gdk_write_inl_ds(bytes));
-
-	gdk_seg_raddr(wqe, 1, raddr, rkey);
-	gdk_segs_inl(wqe, s, bytes);
-}
-
-GDK_FN void gdk_write_inl_in(const struct gdk_wqes *w, uint64_t idx, uint64_t raddr, gdk_key_t rkey,
-			     const void *data, uint32_t bytes)
-{
-	gdk_inl_in(w, idx, raddr, rkey, gdk_inl_segs_of(data, bytes), bytes);
+		     gdk_pack(gdk_bswap32_24((uint32_t)idx, one->op), w->qpn8_be | one->ds << 24),
+		     gdk_pack(GDK_CE_ALWAYS << 24, one->imm_be));
+	if (segments > 1)
+		gdk_st_wqe16(gdk_seg(wqe, 1), one->w[0], one->w[1]);
+	if (segments > 2)
+		gdk_st_wqe16(gdk_seg(wqe, 2), one->w[2], one->w[3]);
+	if (segments > 3)
+		gdk_st_wqe16(gdk_seg(wqe, 3), one->w[4], one->w[5]);
 }
 
 #endif

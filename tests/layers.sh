@@ -216,7 +216,7 @@ plant_include() { # file, header that it includes, text that the check has to pr
 plant_symbol core gdk_slab_put umem
 plant_symbol uar doca_verbs_umem_get_id umem
 plant_include cq/cq.h qp/qp.h "cq/cq.h: includes qp/qp.h"
-plant_include doorbell/gpu_sm_dev.h ../../device/gdk/ring_dev.h "doorbell/gpu_sm_dev.h: includes qp/ring_dev.h"
+plant_include doorbell/ring_dev.h ../../device/gdk/wait_dev.h "doorbell/ring_dev.h: includes qp/wait_dev.h"
 plant_include core/util.h core/net_dev.h "includes in a circle: core/net_dev.h -> core/util.h -> core/net_dev.h"
 plant_include core/platform/platform_warp.h ../../device/gdk/platform.h "includes in a circle: core/platform/platform.h"
 plant_include core/caps.c log.h 'core/caps.c: #include "log.h" does not follow the rule'

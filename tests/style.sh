@@ -4,8 +4,8 @@
 #
 # Checks the form of all files of the repository: licence lines, no blanks at the end of
 # lines, no notes about unfinished work, at most 100 columns and 600 lines in C sources, no
-# compiler extensions of the platform outside the platform headers, and only the expected
-# files at the top level.
+# compiler extensions of the platform outside the platform headers, at most 7 parameters of a
+# function of the product, and only the expected files at the top level.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 bad=0
@@ -51,7 +51,26 @@ text=$(grep -E '\.(c|h|cu|cuh|cpp|cc|def|sh|py|txt|mk)$|^Makefile$|^\.ci/run$' <
 	# doorbell/mmio.h has the host's barrier before a register store.
 	grep -n -E '\basm\b|__asm__' $product /dev/null | grep -v -E '/platform|doorbell/mmio.h' >"$tmp" &&
 		complain "inline assembly outside the platform header"
+	tests/lib/params.py $product >"$tmp"
+	[ ! -s "$tmp" ] || complain "more than 7 parameters"
 }
+
+# The check of parameters finds what it looks for, and nothing else.
+cat >"$tmp" <<'EOF'
+GDK_FN int most(int a, int b, int c, int d, int e, int f, void (*g)(int, int));
+GDK_FN int
+many(int a, int b, int c, /* d */ int e, int f, int g,
+     void (*h)(int), int i)
+{
+	few(a, b, c, e, f, g, h, i);
+}
+int doca_many(int a, int b, int c, int d, int e, int f, int g, int h);
+EOF
+found=$(tests/lib/params.py "$tmp")
+if [ "$found" != "$tmp:3: many has 8 parameters" ]; then
+	printf '%s\n' "$found" >"$tmp"
+	complain "params.py finds other functions than those with too many parameters"
+fi
 
 allowed='^(Makefile|README\.md|LICENSE|CONTRIBUTING\.md|CHANGELOG\.md|\.ci|\.clang-format|\.editorconfig|\.git-blame-ignore-revs|\.gitignore|\.gitattributes|core|umem|uar|cq|qp|doorbell|tests|examples)$'
 cut -d/ -f1 <<<"$files" | sort -u | grep -v -E "$allowed" >"$tmp" && complain "unexpected file at the top level"

@@ -26,6 +26,7 @@
 #define GDK_TOKEN_FIRST 0
 #endif
 #define GDK_UNROLL
+#define GDK_LOOP
 #define GDK_RARE(c)	__builtin_expect(!!(c), 0)
 #define GDK_COMPUTED(v) ((void)(v))
 #ifndef GDK_WARP
@@ -268,14 +269,11 @@ GDK_FN void gdk_mmio_st64_async(uint64_t *p, uint64_t v)
 	gdk_mmio_st64(p, v);
 }
 
+/* A CPU can copy from any memory to the register. */
 GDK_FN int gdk_bf_in_one(const void *src)
 {
 	(void)src;
-	return 0;
-}
-GDK_FN void gdk_bf_bulk64(uint64_t *dst, const void *src)
-{
-	(void)dst, (void)src;
+	return 1;
 }
 
 /* Stores 64 bytes in ascending order, so that a write-combining buffer sends them as one burst. */
@@ -287,6 +285,29 @@ GDK_FN void gdk_bf_st64(uint64_t *dst, const uint64_t *w)
 	for (i = 0; i < 8; i++)
 		__atomic_store_n(dst + i, w[i], GDK_MO_STORE);
 	gdk_mmio_barrier();
+}
+
+/* Returns the source for gdk_bf_bulk64(): a copy in w, because src may be the slot, which another
+ * thread can reuse once the DBREC is stored. */
+GDK_FN const void *gdk_bf_source(const void *src, uint64_t *w)
+{
+	int i;
+
+	for (i = 0; i < 8; i++)
+		w[i] = gdk_ld64((const uint64_t *)src + i, GDK_SCOPE_SYS);
+	return w;
+}
+
+GDK_FN void gdk_bf_bulk64(uint64_t *dst, const void *src)
+{
+	uint64_t w[8];
+
+	(void)gdk_bf_source(src, w);
+	gdk_bf_st64(dst, w);
+}
+
+GDK_FN void gdk_bf_settle(void)
+{
 }
 
 GDK_FN uint32_t gdk_popc32(uint32_t v)

@@ -14,10 +14,13 @@
 #define GDK_UNSET(v) ((void)0)
 /* 1: the holder may hand the token over before it writes the doorbell register. GPU threads are
  * not suspended, so the doorbell is late by the duration of a fence, never by a lap of the ring. */
+#ifndef GDK_TOKEN_FIRST
 #define GDK_TOKEN_FIRST 1
-#define GDK_UNROLL	_Pragma("unroll")
-#define GDK_RARE(c)	__builtin_expect(!!(c), 0)
-#define GDK_SLOW_FN	__device__ static __noinline__ __attribute__((unused))
+#endif
+#define GDK_UNROLL  _Pragma("unroll")
+#define GDK_LOOP    _Pragma("unroll 1") /* keeps the code of a rare loop small */
+#define GDK_RARE(c) __builtin_expect(!!(c), 0)
+#define GDK_SLOW_FN __device__ static __noinline__ __attribute__((unused))
 /* Feature macros of DOCA, which applications test. */
 #if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ >= 12
 #define DOCA_GPUNETIO_VERBS_HAS_TMA_COPY 1
@@ -338,8 +341,15 @@ GDK_FN int gdk_bf_in_one(const void *src)
 #endif
 }
 
-/* Copies 64 bytes from shared memory to the register. The copy is complete on return, so the caller
- * may reuse the source. Call it only if gdk_bf_in_one() returns 1. */
+/* Returns the source for gdk_bf_bulk64(). Shared memory is never the ring, so no copy is needed. */
+GDK_FN const void *gdk_bf_source(const void *src, uint64_t *w)
+{
+	(void)w;
+	return src;
+}
+
+/* Copies 64 bytes from shared memory to the register. On return the source has been read, so the
+ * caller may reuse it. Call it only if gdk_bf_in_one() returns 1. */
 GDK_FN void gdk_bf_bulk64(uint64_t *dst, const void *src)
 {
 #ifdef DOCA_GPUNETIO_VERBS_HAS_TMA_COPY
@@ -349,19 +359,19 @@ GDK_FN void gdk_bf_bulk64(uint64_t *dst, const void *src)
 		     "r"((uint32_t)__cvta_generic_to_shared(src))
 		     : "memory");
 	asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-	asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+	asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 #else
 	(void)dst, (void)src;
 #endif
 }
 
-GDK_FN void gdk_bf_st64(uint64_t *dst, const uint64_t *w)
+/* Waits until the copies of this thread are written, so that a later doorbell cannot overtake
+ * them on the same register. */
+GDK_FN void gdk_bf_settle(void)
 {
-	GDK_UNROLL
-	for (int i = 0; i < 8; i += 2)
-		asm volatile("st.volatile.global.v2.b64 [%0], {%1, %2};" ::"l"(dst + i), "l"(w[i]),
-			     "l"(w[i + 1])
-			     : "memory");
+#ifdef DOCA_GPUNETIO_VERBS_HAS_TMA_COPY
+	asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+#endif
 }
 
 GDK_FN uint32_t gdk_lane(void)

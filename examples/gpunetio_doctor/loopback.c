@@ -35,8 +35,7 @@ static int put_and_compare(struct ex_endpoint *ep, struct doca_gpu_dev_verbs_qp 
 		data[i] = (uint8_t)(i * 7 + 1);
 	from = gdk_addr(ep->payload.addr, gdk_key(ep->payload.mr->lkey));
 	to = gdk_addr(ep->payload.addr + BYTES, gdk_key(ep->payload.mr->rkey));
-	rc = gdk_put(qp, to, from, BYTES, &ticket, SHARED, DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO,
-		     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+	rc = gdk_put(qp, to, from, BYTES, &ticket, gdk_how(SHARED, GDK_AUTO, GDK_THREAD, 0));
 	rc = rc ? rc : gdk_wait(qp, ticket, SHARED);
 	return rc ? rc : memcmp(data, data + BYTES, BYTES) ? -EBADMSG : 0;
 }

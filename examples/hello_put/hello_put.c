@@ -31,9 +31,7 @@ int main(int argc, char **argv)
 		strcpy((char *)ep.payload.cpu_ptr, "put by a thread, carried by a NIC");
 		from = gdk_addr(ep.payload.addr, gdk_key(ep.payload.mr->lkey));
 		to = gdk_addr(ep.local.addr + 64, gdk_key(ep.local.rkey));
-		rc = gdk_put(qp, to, from, 64, &ticket, SHARED,
-			     DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+		rc = gdk_put(qp, to, from, 64, &ticket, gdk_how(SHARED, GDK_AUTO, GDK_THREAD, 0));
 		rc = rc ? rc : gdk_wait(qp, ticket, SHARED);
 		printf("status %d: %s\n", rc, (char *)ep.payload.cpu_ptr + 64);
 	}

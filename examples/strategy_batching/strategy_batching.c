@@ -66,9 +66,8 @@ static int put(struct job *job, unsigned int i, doca_gpu_dev_verbs_ticket_t *tic
 	const struct doca_gpu_dev_verbs_addr to = gdk_addr(at + WINDOW * BYTES,
 							   gdk_key(job->lo.mr->rkey));
 
-	return gdk_put(job->lo.dev_qp, to, from, BYTES, ticket, SHARED,
-		       DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD,
-		       0);
+	return gdk_put(job->lo.dev_qp, to, from, BYTES, ticket,
+		       gdk_how(SHARED, GDK_AUTO, GDK_THREAD, 0));
 }
 
 static void check(struct job *job, unsigned int num)

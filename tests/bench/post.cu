@@ -7,28 +7,13 @@
  * (post_nic.cuh), and the time runs until the last one is verified. Another column
  * gives the rate without consumer and without the check for free slots (0 in rows for
  * which this is not measured). --matrix and --micro run other parts of the benchmark.
- * tests/bench/post.sh builds and runs it.
+ * POST_NO_MATRIX omits the matrix. tests/bench/post.sh builds and runs it.
  */
 #include "post_doca.cuh"
 
 #include "post_run.cuh"
 
 #define SPARSE 1024 /* messages per doorbell in the row "no doorbell" */
-
-#define EXC    DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
-#define CTA    DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
-#define GPU    DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU
-#define DB     DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB
-#define BF     DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF
-#define NODBR  DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR
-#define PROXY  DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY
-#define THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
-#define WARP   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
-#ifdef GDK_QP_STATE_H
-#define BLOCK GDK_EXEC_SCOPE_BLOCK
-#endif
-#define SKIP_CHECK DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK
-#define SKIP_DB	   DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING
 
 /* Types that select the operation. inl8 and inl28 select p() with an inline value of 8 or 28
  * bytes, which contains the number of the message. put4k, an empty type, selects put() of 4096
@@ -207,6 +192,7 @@ static std::vector<struct post_row> table(void)
 	return rows;
 }
 
+#ifndef POST_NO_MATRIX
 /* Rows for one handler, sharing mode, scope and message type, with four numbers of QPs. */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode M, enum doca_gpu_dev_verbs_nic_handler H,
 	  enum doca_gpu_dev_verbs_exec_scope S, typename T>
@@ -264,6 +250,12 @@ static std::vector<struct post_row> matrix(void)
 	strategy<NODBR>(rows, "no-DBR");
 	return rows;
 }
+#else
+static std::vector<struct post_row> matrix(void)
+{
+	return {};
+}
+#endif
 
 int main(int argc, char **argv)
 {

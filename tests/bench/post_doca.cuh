@@ -9,7 +9,29 @@
 
 #include "post_rig.cuh"
 
+#define EXC    DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
+#define CTA    DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
+#define GPU    DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU
+#define DB     DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB
+#define BF     DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF
+#define NODBR  DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR
+#define PROXY  DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY
+#define THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
+#define WARP   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
+#ifdef GDK_QP_STATE_H
+#define BLOCK GDK_EXEC_SCOPE_BLOCK
+#endif
+#define SKIP_CHECK DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK
+#define SKIP_DB	   DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING
+
 typedef struct doca_gpu_dev_verbs_qp QP;
+
+/* Our functions return a status, the peer's some nothing. */
+#ifdef GDK_QP_STATE_H
+#define STATUS(call) ((call))
+#else
+#define STATUS(call) ((void)(call), 0)
+#endif
 
 /* Our queue pairs have a separate state block, and their struct has an offset from the start
  * of a cache line. The peer has only the struct, without an offset. */
@@ -22,12 +44,15 @@ static size_t kit_state_size(uint32_t depth)
 {
 	return gdk_qp_state_size(depth);
 }
-static void state_attach(QP *q, uint8_t *image, uint8_t *dev, uint32_t depth, int sys_scope)
+static void state_attach(QP *q, uint8_t *image, uint8_t *dev, uint32_t depth, int sys_scope,
+			 int host_cq)
 {
 	const int bf = q->nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
 
 	gdk_qp_state_format(image, depth,
-			    (sys_scope ? GDK_QPF_SYS_SCOPE : 0) | (bf ? GDK_QPF_BLUEFLAME : 0));
+			    (sys_scope ? GDK_QPF_SYS_SCOPE : 0) | (bf ? GDK_QPF_BLUEFLAME : 0) |
+				    (host_cq ? GDK_QPF_HOST_LOOKS : 0));
+	gdk_qp_state_bind(image, q);
 	q->gdk_state = (struct gdk_qp_state *)dev;
 	q->cq_sq.gdk_state = (struct gdk_qp_state *)dev;
 }
@@ -41,7 +66,7 @@ static size_t kit_state_size(uint32_t depth)
 	(void)depth;
 	return 0;
 }
-static void state_attach(QP *, uint8_t *, uint8_t *, uint32_t, int)
+static void state_attach(QP *, uint8_t *, uint8_t *, uint32_t, int, int)
 {
 }
 #endif
@@ -77,11 +102,12 @@ static void kit_fill(struct post_rig *r, uint32_t i)
 	q->cq_sq.cqe_mask = depth - 1;
 	q->cq_sq.cqe_size = 64;
 	q->cq_sq.dbrec = (__be32 *)(r->records + (size_t)i * 128 + 64);
-	q->cq_sq.mem_type = DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU;
-	q->mem_type = DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU;
+	q->cq_sq.mem_type = r->host_queues ? DOCA_GPUNETIO_VERBS_MEM_TYPE_HOST
+					   : DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU;
+	q->mem_type = q->cq_sq.mem_type;
 	q->nic_handler = kit_handler(r->handler);
 	state_attach(q, r->state_image + i * r->state_size, r->states + i * r->state_size, depth,
-		     r->sys_scope);
+		     r->sys_scope, r->host_queues);
 }
 
 static void kit_watch(const struct post_rig *r, uint32_t i, struct post_watch *w)

@@ -9,6 +9,8 @@
 #ifndef POST_MICRO_CUH
 #define POST_MICRO_CUH
 
+#include "post_time.cuh"
+
 #define MICRO_REPS 2000
 #define MICRO_RUNS 5
 
@@ -203,22 +205,6 @@ static int micro_run(void)
 	CK(cudaFree(ns));
 	CK(cudaFreeHost(host));
 	return 0;
-}
-
-__global__ void micro_spin(uint64_t ns)
-{
-	const uint64_t end = post_now() + ns;
-
-	while (post_now() < end)
-		;
-}
-
-/* Raises the clock of an idle GPU by keeping all multiprocessors busy. */
-static void micro_spin_up(void)
-{
-	micro_spin<<<264, 1024>>>(300000000);
-	CK(cudaGetLastError());
-	CK(cudaDeviceSynchronize());
 }
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Queue pairs without a NIC for the posting benchmark, and one timed run on them. The
- * including file defines the layout of a queue pair with the kit_* functions. Rings,
- * CQs, DBRECs and states are in GPU memory; the register pages are in pinned host
- * memory, so that a doorbell crosses PCIe, or optionally in GPU memory. Before each run,
- * rings and CQs are filled with invalid values.
+ * Queue pairs without a NIC for the posting benchmark. The including file defines the
+ * layout of a queue pair with the kit_* functions. Rings, CQs and DBRECs are in GPU
+ * memory or optionally in pinned host memory; states are in GPU memory. The register
+ * pages are in pinned host memory, so that a doorbell crosses PCIe, or optionally in GPU
+ * memory. Before each run, rings and CQs are filled with invalid values.
  */
 #ifndef POST_RIG_CUH
 #define POST_RIG_CUH
@@ -36,7 +36,7 @@
 #define POST_QP_STRIDE	512
 #define POST_REG_STRIDE 4096
 #define POST_LINE	128
-#define POST_MAX_QPS	132
+#define POST_MAX_QPS	512
 #define POST_UP		256 /* at least the number of the consumer's blocks */
 #define POST_RADDR	0x7f1200000000ull
 #define POST_LADDR	0x7e3400000000ull
@@ -44,14 +44,19 @@
 #define POST_LKEY	0x88776655u
 /* ns after which the consumer ends even if it has not seen all WQEs */
 #define POST_NIC_LIMIT_NS 15000000000ull
-#define POST_HANG_S	  25 /* seconds: a kernel that takes longer is reported as hanging */
+#ifndef POST_HANG_S
+#define POST_HANG_S 25 /* seconds: a kernel that takes longer is reported as hanging */
+#endif
 
 struct post_options {
 	int reg_on_gpu;	   /* register pages in GPU memory */
 	int sys_scope;	   /* fences at system scope, as if a part of the QP were in host memory */
+	int host_queues;   /* rings, CQs and DBRECs in pinned host memory */
 	double target_ms;  /* duration of one run */
 	int first;	   /* first row to run */
 	int matrix, micro; /* run this part instead of the table */
+	int exclusive;	   /* only rows of one thread per QP and of exclusive QPs */
+	int no_free;	   /* without the rates without availability check */
 };
 
 enum post_handler { POST_DB, POST_BF, POST_NO_DBR, POST_PROXY };
@@ -80,7 +85,7 @@ struct post_rig {
 	struct post_shape shape;
 	enum post_handler handler;
 	struct post_expect want;
-	int sys_scope, reg_on_gpu;
+	int sys_scope, reg_on_gpu, host_queues;
 	uint8_t *image;	      /* host copy of the initial QPs */
 	uint8_t *state_image; /* host copy of the initial states; unused for the peer */
 	size_t state_size;
@@ -131,6 +136,31 @@ static size_t rig_place(uint32_t place, uint32_t what)
 	return (size_t)((place * 3 + what) * 2654435761u % POST_PLACE_LINES) * POST_LINE;
 }
 
+/* Allocates memory of the queues. */
+static uint8_t *rig_alloc(const struct post_rig *r, size_t len)
+{
+	uint8_t *p;
+
+	if (r->host_queues)
+		CK(cudaHostAlloc(&p, len, cudaHostAllocMapped));
+	else
+		CK(cudaMalloc(&p, len));
+	return p;
+}
+
+static void rig_free(const struct post_rig *r, uint8_t *p)
+{
+	CK(r->host_queues ? cudaFreeHost(p) : cudaFree(p));
+}
+
+static void rig_fill(const struct post_rig *r, uint8_t *p, int value, size_t len)
+{
+	if (r->host_queues)
+		memset(p, value, len);
+	else
+		CK(cudaMemset(p, value, len));
+}
+
 static void rig_open(struct post_rig *r, const struct post_options *o, const struct post_row *w,
 		     uint32_t place)
 {
@@ -141,7 +171,8 @@ static void rig_open(struct post_rig *r, const struct post_options *o, const str
 	r->shape = w->shape;
 	r->handler = w->handler;
 	r->reg_on_gpu = o->reg_on_gpu;
-	r->sys_scope = o->sys_scope;
+	r->sys_scope = o->sys_scope || o->host_queues;
+	r->host_queues = o->host_queues;
 	r->want.raddr = POST_RADDR;
 	r->want.laddr = POST_LADDR;
 	r->want.rkey = POST_RKEY;
@@ -152,9 +183,9 @@ static void rig_open(struct post_rig *r, const struct post_options *o, const str
 	r->image = (uint8_t *)calloc(n, POST_QP_STRIDE);
 	r->state_image = (uint8_t *)calloc(n, r->state_size + 1);
 	CK(cudaMalloc(&r->qps_mem, n * POST_QP_STRIDE + room + kit_skew()));
-	CK(cudaMalloc(&r->rings, ring));
-	CK(cudaMalloc(&r->cqs, ring));
-	CK(cudaMalloc(&r->records_mem, n * POST_LINE + room));
+	r->rings = rig_alloc(r, ring);
+	r->cqs = rig_alloc(r, ring);
+	r->records_mem = rig_alloc(r, n * POST_LINE + room);
 	CK(cudaMalloc(&r->states_mem, n * r->state_size + 128 + room));
 	r->qps = r->qps_mem + rig_place(place, 0) + kit_skew();
 	r->records = r->records_mem + rig_place(place, 1);
@@ -182,8 +213,10 @@ static void rig_close(struct post_rig *r)
 	CK(cudaFreeHost((void *)r->up));
 	CK(cudaFreeHost(r->passed));
 	CK(r->reg_on_gpu ? cudaFree(r->regs) : cudaFreeHost(r->regs));
-	void *const dev[] = { r->qps_mem,    r->rings,	 r->cqs,  r->records_mem,
-			      r->states_mem, r->watches, r->seen, r->clock };
+	rig_free(r, r->rings);
+	rig_free(r, r->cqs);
+	rig_free(r, r->records_mem);
+	void *const dev[] = { r->qps_mem, r->states_mem, r->watches, r->seen, r->clock };
 	for (void *p : dev)
 		CK(cudaFree(p));
 	free(r->image);
@@ -227,15 +260,32 @@ static void rig_reset(struct post_rig *r, uint64_t per_qp)
 	if (r->state_size)
 		CK(cudaMemcpy(r->states, r->state_image, n * r->state_size,
 			      cudaMemcpyHostToDevice));
-	CK(cudaMemset(r->rings, 0xa5, ring));
-	CK(cudaMemset(r->cqs, 0xff, ring));
-	CK(cudaMemset(r->records, 0, n * POST_LINE));
+	rig_fill(r, r->rings, 0xa5, ring);
+	rig_fill(r, r->cqs, 0xff, ring);
+	rig_fill(r, r->records, 0, n * POST_LINE);
 	if (r->reg_on_gpu)
 		CK(cudaMemset(r->regs, 0, n * POST_REG_STRIDE));
 	else
 		memset(r->regs, 0, n * POST_REG_STRIDE);
 	memset(r->passed, 0, n * POST_LINE); /* keeps the round counter after them */
 	CK(cudaDeviceSynchronize());
+}
+
+/* Fills the CQs with the CQEs of the first lap, so that all WQEs of this lap seem complete. */
+static inline void rig_fill_cqes(const struct post_rig *r)
+{
+	const size_t len = (size_t)r->shape.depth * 64;
+	uint8_t *cq = (uint8_t *)calloc(1, len);
+
+	for (uint32_t q = 0; q < r->shape.qps; q++) {
+		for (uint32_t i = 0; i < r->shape.depth; i++) {
+			const uint64_t tail = post_cqe_tail(i, r->shape.depth, 0x100 + q);
+
+			memcpy(cq + (size_t)i * 64 + 56, &tail, sizeof(tail));
+		}
+		CK(cudaMemcpy(r->cqs + q * len, cq, len, cudaMemcpyDefault));
+	}
+	free(cq);
 }
 
 static double seconds(void)
@@ -264,63 +314,9 @@ static void rig_sync(cudaStream_t s, const char *what)
 	CK(err);
 }
 
-/* Number of the consumer's blocks per QP. Each block of 1024 threads fills a multiprocessor.
- * With few QPs, several blocks (a cluster) serve one QP, because each QP can receive more
- * WQEs. With many QPs, one block serves nic_parts() QPs. */
-static uint32_t nic_blocks(uint32_t qps)
-{
-	return qps == 1 ? 8 : qps <= 4 ? 4 : 1;
-}
-
-static uint32_t nic_parts(uint32_t qps)
-{
-	return qps > 32 ? POST_PARTS : 1;
-}
-
-static uint32_t nic_grid(uint32_t qps)
-{
-	return nic_blocks(qps) * qps / nic_parts(qps);
-}
-
-static void launch_nic(struct post_rig *r)
-{
-	const uint32_t blocks = nic_blocks(r->shape.qps), parts = nic_parts(r->shape.qps);
-	cudaLaunchConfig_t config = {};
-	cudaLaunchAttribute cluster = {};
-
-	cluster.id = cudaLaunchAttributeClusterDimension;
-	cluster.val.clusterDim = { blocks, 1, 1 };
-	config.gridDim = nic_grid(r->shape.qps);
-	config.blockDim = 1024;
-	config.stream = r->nic;
-	config.attrs = &cluster;
-	config.numAttrs = 1;
-	CK(cudaLaunchKernelEx(&config, post_consume, (const struct post_watch *)r->watches, r->seen,
-			      r->up, (uint64_t)POST_NIC_LIMIT_NS, blocks, parts));
-}
-
-static void rig_start_nic(struct post_rig *r, const char *what)
-{
-	const uint32_t blocks = nic_grid(r->shape.qps);
-	const double end = seconds() + POST_HANG_S;
-	uint32_t i = 0;
-
-	memset((void *)r->up, 0, POST_UP * sizeof(*r->up));
-	launch_nic(r);
-	while (i < blocks) {
-		if (r->up[i])
-			i++;
-		else if (seconds() > end) {
-			printf("HANG\t%s: the consumer did not start\n", what);
-			fflush(stdout);
-			_exit(3);
-		}
-	}
-}
-
 /* Copies the registers in host memory to the consumer's lines, in rounds that it counts,
  * until `stop` is set. */
-static void rig_pass_on(const struct post_rig *r, const std::atomic<int> *stop)
+static inline void rig_pass_on(const struct post_rig *r, const std::atomic<int> *stop)
 {
 	volatile uint64_t *beat = (uint64_t *)(r->passed + r->shape.qps * POST_LINE);
 
@@ -337,12 +333,6 @@ static void rig_pass_on(const struct post_rig *r, const std::atomic<int> *stop)
 	}
 }
 
-struct post_result {
-	double ns;
-	uint64_t verified, mismatches, bad, late;
-	uint64_t nic_start_ns; /* start of the last block of the consumer */
-};
-
 /* Checks the number of reserved slots of each QP after a run and, if doorbells were rung
  * (`rung`), the last doorbell, except with POST_NO_DBR. If doorbells were late (`late`), one
  * may have overwritten the register; the last index in the DBREC is then sufficient.
@@ -357,7 +347,7 @@ static uint64_t rig_end(const struct post_rig *r, uint64_t per_qp, int rung, int
 
 	CK(cudaMemcpy(got, r->qps, n * POST_QP_STRIDE, cudaMemcpyDeviceToHost));
 	CK(cudaMemcpy(reg, r->regs, n * POST_REG_STRIDE, cudaMemcpyDefault));
-	CK(cudaMemcpy(record, r->records, n * POST_LINE, cudaMemcpyDeviceToHost));
+	CK(cudaMemcpy(record, r->records, n * POST_LINE, cudaMemcpyDefault));
 	for (uint32_t i = 0; i < n; i++) {
 		const uint64_t *db = (const uint64_t *)(reg + (size_t)i * POST_REG_STRIDE);
 		const uint32_t said = be32toh(*(const uint32_t *)(record + i * POST_LINE));
@@ -376,78 +366,6 @@ static uint64_t rig_end(const struct post_rig *r, uint64_t per_qp, int rung, int
 	free(reg);
 	free(record);
 	return wrong;
-}
-
-/* Adds up the consumer's results. Every message of every QP must have been seen
- * exactly once. *end_ns becomes the time at which the consumer finished the last QP, if
- * that is later. */
-static void rig_judge(struct post_rig *r, struct post_result *res, uint64_t *end_ns)
-{
-	const uint64_t count = r->want.count;
-	struct post_seen seen[POST_MAX_QPS];
-
-	CK(cudaMemcpy(seen, r->seen, r->shape.qps * sizeof(seen[0]), cudaMemcpyDeviceToHost));
-	for (uint32_t i = 0; i < r->shape.qps; i++) {
-		const struct post_seen *s = &seen[i];
-
-		res->verified += s->verified;
-		res->mismatches += s->mismatches;
-		res->bad |= s->bad;
-		res->late += s->late;
-		if (s->verified != count || s->sum != post_sum(count) ||
-		    s->squares != post_sum_squares(count))
-			res->mismatches++, res->bad |= POST_BAD_SET;
-		*end_ns = s->end_ns > *end_ns ? s->end_ns : *end_ns;
-		res->nic_start_ns = s->start_ns > res->nic_start_ns ? s->start_ns
-								    : res->nic_start_ns;
-	}
-}
-
-/* Posts iters messages per thread. The time runs until the last message is verified or,
- * without the NIC, until the last thread has posted. */
-static struct post_result rig_run(struct post_rig *r, post_kernel kernel, uint32_t iters,
-				  uint32_t every, int with_nic, const char *what)
-{
-	const uint64_t per_qp = (uint64_t)r->shape.blocks / r->shape.qps * r->shape.threads * iters;
-	std::atomic<int> stop(!with_nic || r->reg_on_gpu);
-	struct post_result res = {};
-	struct post_clock clock;
-
-	rig_reset(r, per_qp);
-	std::thread passing(rig_pass_on, r, &stop);
-	if (with_nic)
-		rig_start_nic(r, what);
-	kernel<<<r->shape.blocks, r->shape.threads, 0, r->post>>>(r->qps, r->shape.qps, iters,
-								  every, r->clock);
-	CK(cudaGetLastError());
-	rig_sync(r->post, what);
-	rig_sync(r->nic, what);
-	stop = 1;
-	passing.join();
-	CK(cudaMemcpy(&clock, r->clock, sizeof(clock), cudaMemcpyDeviceToHost));
-	if (with_nic)
-		rig_judge(r, &res, &clock.end_ns);
-	const uint64_t wrong = rig_end(r, per_qp, every != 0, res.late != 0);
-
-	res.mismatches += wrong;
-	res.bad |= wrong ? POST_BAD_END : 0;
-	res.ns = (double)(clock.end_ns - clock.start_ns);
-	return res;
-}
-
-/* Runs the consumer alone over what the last run posted (at most one ring) and returns
- * its own limit, in million WQEs per second; 0 if a WQE is wrong. */
-static double rig_capacity(struct post_rig *r)
-{
-	struct post_result res = {};
-	uint64_t end_ns = 0;
-
-	rig_reset_nic(r, r->want.count);
-	rig_start_nic(r, "the consumer alone");
-	rig_sync(r->nic, "the consumer alone");
-	rig_judge(r, &res, &end_ns);
-	return res.mismatches ? 0
-			      : (double)res.verified * 1e3 / (double)(end_ns - res.nic_start_ns);
 }
 
 #endif

@@ -44,6 +44,10 @@ enum post_bad {
 	POST_BAD_DOORBELL = 1 << 10, /* the register names another QP */
 	POST_BAD_SET = 1 << 11,	     /* a message is missing or duplicated */
 	POST_BAD_END = 1 << 12,	     /* wrong index, DBREC or register after the run */
+	POST_BAD_SILENT = 1 << 13,   /* no doorbell arrived */
+	POST_BAD_RECORD = 1 << 14,   /* the DBREC does not show the index of the doorbell */
+	POST_BAD_EARLY = 1 << 15,    /* a wait returned before the CQE was written */
+	POST_BAD_STATUS = 1 << 16,   /* a call returned an error */
 };
 
 POST_FN uint32_t post_swap32(uint32_t v)
@@ -106,6 +110,21 @@ POST_FN uint32_t post_verify(const struct post_expect *x, uint64_t index, const 
 	bad |= *k >= x->count || off % POST_STEP ? POST_BAD_RADDR : 0;
 	bad |= w[6] != x->rkey ? POST_BAD_RKEY : 0;
 	return bad | (x->inl ? post_verify_inline(x, w, *k) : post_verify_data(x, w, *k));
+}
+
+/* Checks the first two segments of a one-sided WQE of any opcode that asks for a CQE and
+ * whose remote address is raddr. Returns POST_BAD_* bits. */
+POST_FN uint32_t post_verify_head(uint64_t index, uint32_t opcode, uint32_t qpn, uint64_t raddr,
+				  const uint32_t w[8])
+{
+	const uint32_t ctrl = post_swap32(w[0]);
+	uint32_t bad = 0;
+
+	bad |= ctrl >> 8 != (index & 0xffff) ? POST_BAD_INDEX : 0;
+	bad |= (ctrl & 0xff) != opcode ? POST_BAD_OPCODE : 0;
+	bad |= post_swap32(w[1]) >> 8 != qpn ? POST_BAD_QPN_DS : 0;
+	bad |= (w[2] >> 24 & 0x0c) != 0x08 ? POST_BAD_FLAGS : 0;
+	return bad | (post_swap64(w[4], w[5]) != raddr ? POST_BAD_RADDR : 0);
 }
 
 /* Sum of 0 to count - 1. Together with the sum of squares it detects a lost message

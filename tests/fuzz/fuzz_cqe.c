@@ -15,6 +15,7 @@
 #define GDK_DEBUG_PRINT(text) (printed += strlen(text))
 static size_t printed;
 
+#include "../lib/post_slots.h"
 #include "../unit/rig.h"
 #include "../../qp/export.h"
 #include "../../qp/qp.h"
@@ -170,6 +171,7 @@ static void error_of_queues(struct fuzz_in *in)
 /* ---- the device functions ---- */
 
 static struct rig rig;
+static gdk_mode_t mode;
 
 static void post(uint8_t how)
 {
@@ -179,16 +181,18 @@ static void post(uint8_t how)
 
 	while (n-- && rig.qp.sq_rsvd_index - rig.st->completed + slots <= rig.depth) {
 		flags = how & 2 ? GDK_CE_ALWAYS : 0;
-		if (gdk_reserve(&rig.qp, slots, RIG_GPU, 0, &idx))
+		if (gdk_reserve(&rig.qp, slots, mode, 0, &idx))
 			return;
 		if (slots == 2)
-			gdk_wqe_atomic_ext(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx),
-					   gdk_get_wqe_ptr(&rig.qp, idx + 1), (uint16_t)idx,
-					   DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, flags, 1,
-					   gdk_key(2), 3, gdk_key(4), 8, &arg);
+			gdk_wqe_atomic_ext(&rig.qp,
+					   gdk_wqe_at(gdk_get_wqe_ptr(&rig.qp, idx), (uint16_t)idx,
+						      DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS,
+						      flags),
+					   gdk_get_wqe_ptr(&rig.qp, idx + 1),
+					   gdk_mem(1, gdk_key(2)), gdk_mem(3, gdk_key(4)), 8, &arg);
 		else
 			gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx), (uint16_t)idx, flags);
-		gdk_post(&rig.qp, idx, idx + slots - 1, RIG_GPU, RIG_AUTO, 0);
+		post_slots(&rig.qp, idx, idx + slots - 1, mode, RIG_AUTO, 0);
 	}
 }
 
@@ -214,17 +218,17 @@ static int poll(struct fuzz_in *in)
 
 	switch (how & 7) {
 	case 0:
-		return gdk_poll_one_cq_at(&rig.qp.cq_sq, index, RIG_GPU);
+		return gdk_poll_one_cq_at(&rig.qp.cq_sq, index, mode);
 	case 1:
-		return gdk_poll_ticket(&rig.qp, index, RIG_GPU);
+		return gdk_poll_ticket(&rig.qp, index, mode);
 	case 2:
-		return gdk_poll_cq_at(&rig.qp.cq_sq, index, RIG_GPU);
+		return gdk_poll_cq_at(&rig.qp.cq_sq, index, mode);
 	case 3:
-		return gdk_poll_cq(&rig.qp.cq_sq, (uint32_t)index, RIG_GPU);
+		return gdk_poll_cq(&rig.qp.cq_sq, (uint32_t)index, mode);
 	case 4:
-		return collapsed ? gdk_poll_collapsed_at(&rig.qp, index, RIG_GPU) : 0;
+		return collapsed ? gdk_poll_collapsed_at(&rig.qp, index, mode) : 0;
 	case 5:
-		return gdk_wait(&rig.qp, index, RIG_GPU);
+		return gdk_wait(&rig.qp, index, mode);
 	case 6:
 		if (!collapsed)
 			gdk_cq_consume(&rig.qp.cq_sq, (uint32_t)index % 32, how >> 3 & 1);
@@ -242,6 +246,7 @@ static void polls(struct fuzz_in *in)
 	uint64_t completed = 0;
 	int i, err, status = 0;
 
+	mode = how & 8 ? RIG_EXCL : RIG_GPU;
 	rig_init(&rig, 1u << (how & 3), RIG_DB, how >> 2 & 1);
 	rig.st->wait_limit_ns = 1;
 	rig.qp.cq_sq.dbrec = dbrec;

@@ -119,8 +119,8 @@ GDK_FN int one_sided(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs
 	err |= doca_gpu_dev_verbs_get_wait<mode, handler, DOCA_GPUNETIO_VERBS_MCST_ENABLED>(qp, l,
 											    t);
 	err |= doca_gpu_dev_verbs_mcst<mode, handler>(qp, l, &t);
-	err |= gdk_put_imm(qp, r, l, 64, 7, &t, mode, handler, 0);
-	err |= gdk_atomic_cas(qp, r, l, 1, 2, &t, mode, handler, 0);
+	err |= gdk_put_imm(qp, r, l, 64, 7, &t, gdk_how(mode, handler, GDK_THREAD, 0));
+	err |= gdk_atomic_cas(qp, r, l, 1, 2, &t, gdk_how(mode, handler, GDK_THREAD, 0));
 	err |= doca_gpu_dev_verbs_wait<mode, handler>(qp, t);
 	return err | doca_gpu_dev_verbs_wait<mode>(qp);
 }

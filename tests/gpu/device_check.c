@@ -305,9 +305,10 @@ int gt_check_counters(struct gt_qps *qps, const struct gt_job *job, uint64_t slo
 	}
 	if (gt_flags(job->op) & GT_TAIL ? !is_tails(job, reserved - slots) : reserved != slots)
 		return gt_complain("%lu slots were reserved (expected %lu)", reserved, slots);
-	/* With an exclusive QP, a waiting thread may ring once more per slot. */
-	if (!doorbells || doorbells > reserved * (job->mode == GDK_EXCLUSIVE ? 2 : 1))
-		return gt_complain("%lu doorbells for %lu slots", doorbells, reserved);
+	/* A wait repeats a doorbell without its DBREC, and only if there is a DBREC. */
+	if (!doorbells || doorbells < records || (records ? records : doorbells) > reserved)
+		return gt_complain("%lu doorbells and %lu DBREC updates for %lu slots", doorbells,
+				   records, reserved);
 	if ((records == 0) != (job->handler == E2E_NO_DBR))
 		return gt_complain("%lu DBREC updates do not fit the handler", records);
 	return 0;

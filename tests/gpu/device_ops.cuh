@@ -246,7 +246,8 @@ __device__ int post(const struct gt_job &j, qp_type *qp, qp_type *companion, con
 		return post_fence(qp, o, t);
 	if constexpr (op == GT_CAS)
 		return gdk_atomic_cas(qp, addr_of(j, j.counters + 8 * o.k, j.rkey_be), o.old, o.k,
-				      gt_word(o.k, 0, j.seed), t, mode, nic_handler, 0);
+				      gt_word(o.k, 0, j.seed), t,
+				      gdk_how(mode, nic_handler, THREAD, 0));
 	if constexpr (op == GT_HANDLER)
 		return post_put_by(j, qp, o, t);
 	if constexpr (op == GT_LOW)

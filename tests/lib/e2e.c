@@ -287,8 +287,8 @@ void e2e_pair_close(struct e2e_pair *p)
 int e2e_put(struct e2e_pair *p, size_t off, size_t len, doca_gpu_dev_verbs_ticket_t *ticket)
 {
 	return gdk_put(p->tx.dev, e2e_addr(p->dst.mem + off, p->dst.mr->rkey),
-		       e2e_addr(p->src.mem + off, p->src.mr->lkey), len, ticket, E2E_MODE, E2E_AUTO,
-		       DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+		       e2e_addr(p->src.mem + off, p->src.mr->lkey), len, ticket,
+		       gdk_how(E2E_MODE, E2E_AUTO, GDK_THREAD, 0));
 }
 
 int e2e_wait(struct e2e_qp *qp, doca_gpu_dev_verbs_ticket_t ticket)

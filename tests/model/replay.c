@@ -1,82 +1,65 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Runs the device code itself in the memory of views.h. The three threads are
- * coroutines; one at a time runs, up to its next access. The order of accesses, and the
- * age of the values that loads return, come either from a trace of the model (on
- * standard input) or from random choices among those that the memory model allows.
- * Slot i of the model stands for SCALE slots of the code, from BASE + i * SCALE on, so
- * that the boundaries of the words with ready bits are at the same slots in both.
+ * Runs the device code itself in the memory of weak.h. The threads are coroutines; one at a time
+ * runs, up to its next access. Random: the order of accesses, and the age of the values that loads
+ * return, among those that the memory allows. sites.py has numbered the fences of the code: one of
+ * them can be removed (d), get a narrower scope (n), or, if it is sequentially consistent, become
+ * an acquire and release fence (w).
+ * usage: replay RUNS           each scenario in each configuration RUNS times
+ *   ONLY=NAME replay RUNS      only scenarios of such names; SHOW=1 shows the memory of an error
+ *        replay RUNS SITE[,SITE] d|n|w  the same with weakened accesses, up to the first error
  */
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
 
-#include "device/gdk/qp_dev.h"
+#include "device/gdk/by_hand_dev.h"
 
 static void fail(const char *what);
-static void Uerror(char *what)
-{
-	fail(what);
-}
-#define VIEWS_VALUE  uint64_t
-#define VIEWS_PARKED 15
-#include "views.h"
-#include "scenarios.h"
+#include "weak.h"
+#include "runs.h"
 
-#if SCENARIO <= 6
-#define BASE  30u
-#define SCALE 1u
-#define DEPTH 64u
-#define RING  4 /* slots of the model's ring */
-#elif SCENARIO == 7
-#define BASE  0u
-#define SCALE 16u
-#define DEPTH 32u
-#define RING  2
-#else
-#define BASE  0u
-#define SCALE 32u
-#define DEPTH 64u
-#define RING  2
-#endif
-#define REAL(i) (BASE + (i)*SCALE)
-/* first slot of the run; all slots below are complete */
-#define START REAL(SCENARIO >= 8 ? 2u : 0u)
-#define STACK 65536
-#ifndef SHARE /* GPU or CTA */
-#define SHARE GPU
-#endif
-#define MODE CAT(DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_, SHARE)
-#ifndef DOORBELL /* GPU_SM_DB or GPU_SM_NO_DBR */
-#define DOORBELL GPU_SM_DB
-#endif
-#define CAT_(a, b) a##b
-#define CAT(a, b)  CAT_(a, b)
-#define HANDLER	   CAT(DOCA_GPUNETIO_VERBS_NIC_HANDLER_, DOORBELL)
+#define STACK	  65536
+#define MOST_STEP 3000 /* accesses of a run in random order */
 
 static struct memory m;
-static struct doca_gpu_dev_verbs_qp qp;
+static struct doca_gpu_dev_verbs_qp qp __attribute__((aligned(128)));
 static struct gdk_qp_state *st;
-static uint64_t page[8];
+static uint64_t page[128] __attribute__((aligned(1024)));
 static uint32_t dbrec;
+static char ring[64 * 64], cq[64 * 64];
 
 static struct thread {
 	ucontext_t context;
-	char stack[STACK];
-	char kind; /* kind of the next access, as in traces; 0: the thread has ended */
-	int loc;
-	unsigned place; /* place in the history of the value that the next load returns */
-	/* 1: the thread has taken the token from `left`, and its next load of `rung` must return
-	 * the newest value */
-	int took;
-	int needs; /* last slot that the thread waits for, in the model's numbers */
+	jmp_buf here;
+	char stack[STACK] __attribute__((aligned(64)));
+	int started, ended;
+	int own;	  /* the operation is one of exclusive use, or HAND */
+	int took;	  /* has taken the token from `left`: its next load of rung must be new */
+	int meets;	  /* number of meetings that the thread has reached */
+	unsigned parks;	  /* 1 + place of the thread's last store to a word, by which it parked */
+	int parks_in;	  /* and the word */
+	uint64_t idle_at; /* number of stores when the thread found nothing to do */
 } threads[THREADS];
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 static int self;
-static uint64_t last, limit_steps;
+
+static const struct scenario *sc;
+static const struct config *cfg;
+uint32_t weak_rings;
+static unsigned slots; /* of the model's ring */
+static uint64_t last;  /* slots below it were rung */
+static uint64_t loose; /* index of a doorbell that nothing orders after its DBREC; 0: none */
+static uint64_t executed, cqes, rings, stores, clock_ns;
+static unsigned lengths[8]; /* of the WQEs, in slots of the model */
+static int settling;	    /* the end of the run: loads return the newest values */
 static const char *failure;
+
+static int mutants[2], weakened; /* sites that are weakened; 1: the access of one comes next */
+static char how_weak;
 
 static void fail(const char *what)
 {
@@ -84,461 +67,402 @@ static void fail(const char *what)
 		failure = what;
 }
 
-/* ---- accesses ---- */
-
-static int loc_of(const void *p)
+static unsigned any(unsigned n)
 {
-	const uint64_t *words = (const uint64_t *)(st + 1);
+	static uint64_t x = 88172645463325252ull;
 
-	if (p == &words[0] || p == &words[1])
-		return p == &words[0] ? W0 : W1;
-	if (p == &st->left)
-		return LEFT;
-	if (p == &st->wanted)
-		return WANTED;
-	if (p == &st->rung)
-		return RUNG;
-	if (p == &st->parked)
-		return PARKED;
-	if (p == &dbrec)
-		return DBREC;
-	return p == &page[0] ? DB : LOCS;
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return (unsigned)((x >> 20) % n);
 }
 
-/* Announces the next access and yields; the scheduler decides when it happens. */
-static void step(char kind, int loc)
+static uint64_t real(unsigned i)
 {
-	threads[self].kind = kind;
-	threads[self].loc = loc;
-	swapcontext(&threads[self].context, &scheduler);
+	return sc->base + (uint64_t)i * sc->scale;
+}
+static int user_scope(void)
+{
+	return cfg->cta ? CTA : GPU;
+}
+static int nic_scope(void)
+{
+	return cfg->flags & GDK_QPF_SYS_SCOPE ? SYS : GPU;
 }
 
-static uint64_t published(void)
-{
-	uint64_t words[2] = { newest(&m, W0), newest(&m, W1) }, i;
+#include "accesses.h"
 
-	for (i = last; i < last + DEPTH; i++)
-		if ((words[i % DEPTH / 32] >> i % 32 & 1) == (i / DEPTH & 1))
-			break;
-	return i;
-}
+/* ---- programs ---- */
 
-static int is_cut(uint64_t e)
-{
-	const struct op *o;
-	int t;
-
-	for (t = 0; t < THREADS; t++)
-		for (o = program[t]; o->what != END; o++)
-			if (o->what != SUBMIT && o->to > o->from && e == REAL(o->to))
-				return 1;
-	return 0;
-}
-
-/* The NIC acts on the index e with the view v of the store that announced it, in
- * addition to what it has seen before. Forbidden: an index beyond the published slots;
- * an index in the middle of a WQE (the rest of the WQE may not be written); and a WQE
- * whose store the NIC need not see yet, because then no release/acquire chain orders
- * the poster's WQE stores before the NIC's reads. */
-static void nic(view v, uint64_t e)
-{
-	uint64_t i;
-
-	if (failure)
-		return;
-	if (e > published())
-		fail("a doorbell covers slots that are not published");
-	if (is_cut(e))
-		fail("a doorbell ends in the middle of a WQE");
-	for (i = (last - BASE) / SCALE; REAL(i) < e; i++)
-		if (oldest(&m, join(m.cur[NIC], v), WQE0 + (int)(i % RING)) != i / RING + 1)
-			fail("the NIC may read a WQE before its store");
-}
-
-static uint64_t index_of(uint32_t be)
-{
-	return gdk_bswap32(be) & 0xffff;
-}
-
-static void nic_rung(uint64_t e)
-{
-	const view v = m.with[first[DB] + m.n[DB] - 1];
-
-	/* With a DBREC, the next holder of the token may write the register first: the older
-	 * doorbell is harmless, because the NIC has read the newer DBREC. */
-	if (e <= last && gdk_has_record(HANDLER))
-		return;
-	nic(v, e);
-	if (e <= last)
-		fail("a doorbell has a lower index than the previous one");
-	if (gdk_has_record(HANDLER) && index_of((uint32_t)oldest(&m, v, DBREC)) < e)
-		fail("the NIC may read a DBREC that is older than the doorbell");
-	m.cur[NIC] = m.acq[NIC] = join(m.cur[NIC], v);
-	last = e;
-	if (SCENARIO >= 7) {
-		fence_rel(&m, NIC);
-		store(&m, NIC, DONE, e);
-	}
-}
-
-uint64_t weak_load(const void *p, size_t bytes, int order)
-{
-	const int loc = loc_of(p);
-	uint64_t v = 0;
-
-	if (loc == LOCS) {
-		memcpy(&v, p, bytes);
-		return v;
-	}
-	step('l', loc);
-	v = load(&m, self, loc, m.n[loc] - 1 - threads[self].place);
-	if (order & WEAK_ACQUIRES)
-		fence_acq(&m, self);
-	/* Forbidden: an old value of rung. The acquiring exchange of `left` in gdk_take_left()
-	 * and gdk_leave() pairs with the release before the store of `left`. */
-	if (loc == RUNG && threads[self].took) {
-		threads[self].took = 0;
-		if (v != newest(&m, RUNG))
-			fail("the thread that took the token reads an old value of rung");
-	}
-	return v;
-}
-
-void weak_store(void *p, uint64_t v, size_t bytes, int order)
-{
-	const int loc = loc_of(p);
-
-	if (loc == LOCS) {
-		memcpy(p, &v, bytes);
-		return;
-	}
-	step('s', loc);
-	if (order & WEAK_RELEASES)
-		fence_rel(&m, self);
-	/* Forbidden: a holder that has not seen the previous holder's DBREC store, because then
-	 * the two stores could reach the NIC in the wrong order. */
-	if (loc == DBREC && at(m.cur[self], loc) != m.n[loc] - 1u)
-		fail("the DBREC stores of two token holders are not ordered");
-	store(&m, self, loc, v);
-	if (loc == DBREC)
-		nic(m.with[first[DBREC] + m.n[DBREC] - 1], index_of((uint32_t)v));
-	if (loc == DB)
-		nic_rung(gdk_bswap32((uint32_t)v) >> 8 & 0xffff);
-}
-
-static uint64_t combined(uint64_t old, uint64_t v, enum weak_op op)
-{
-	switch (op) {
-	case WEAK_OR:
-		return old | v;
-	case WEAK_AND:
-		return old & v;
-	case WEAK_ADD:
-		return old + v;
-	case WEAK_MAX:
-		return v > old ? v : old;
-	default:
-		return v;
-	}
-}
-
-uint64_t weak_rmw(void *p, uint64_t v, size_t bytes, enum weak_op op, int order)
-{
-	const int loc = loc_of(p);
-	uint64_t old = 0;
-
-	if (loc == LOCS) {
-		memcpy(&old, p, bytes);
-		v = combined(old, v, op);
-		memcpy(p, &v, bytes);
-		return old;
-	}
-	step('m', loc);
-	v = combined(newest(&m, loc), v, op);
-	old = order ? modify_acq_rel(&m, self, loc, v) : modify(&m, self, loc, v);
-	threads[self].took |= loc == LEFT && old;
-	return old;
-}
-
-void weak_fence(enum weak_kind kind)
-{
-	step(kind == WEAK_ACQ ? 'a' : kind == WEAK_REL ? 'r' : 'c', 0);
-	if (kind == WEAK_ACQ)
-		fence_acq(&m, self);
-	else if (kind == WEAK_REL)
-		fence_rel(&m, self);
-	else
-		fence_sc(&m, self);
-}
-
-/* ---- threads ---- */
-
+/* Forbidden: that a WQE is overwritten which the NIC may still read. */
 static void write_wqes(const struct op *o)
 {
-	int i;
+	const uint64_t len = o->to - o->from + 1u;
+	unsigned i;
 
-	for (i = o->from; i <= o->to; i++)
-		store(&m, self, WQE0 + i % RING, (uint64_t)(i / RING + 1));
+	if (o->what == PUBLISH && len > 1 && sc->cqes) { /* as gdk_wqe_signal() */
+		lengths[o->from] = (unsigned)len;
+		gdk_st32(&st->long_wqe, 1, GDK_SCOPE_GPU);
+		gdk_st32(&st->uneven, 1, GDK_SCOPE_GPU);
+	}
+	step();
+	for (i = o->from; i <= o->to; i++) {
+		const view v = join(m.cur[self], m.ordered[self]);
+
+		if (oldest(&m, v, READ0 + (int)(i % slots)) != i / slots)
+			fail("a WQE is overwritten before the NIC has read it");
+		store(&m, self, WQE0 + (int)(i % slots),
+		      (i / slots + 1) | (uint64_t)gdk_bswap32((uint32_t)len * 4) << 32);
+	}
 }
 
-/* Waits for free slots like gdk_reserve(): first submits all slots before them. The
- * acquire fence orders the load of DONE before the reuse of the slots; it pairs with
- * the NIC's release fence before its store of DONE in nic_rung(). */
-static void wait_for_slots(const struct op *o)
+static void run_post(const struct op *o, struct gdk_how how)
 {
-	gdk_submit(&qp, REAL(o->from), MODE, HANDLER, 0);
-	threads[self].needs = o->to;
-	step('l', DONE);
-	load(&m, self, DONE, m.n[DONE] - 1 - threads[self].place);
-	fence_acq(&m, self);
+	const uint32_t n = (o->to - o->from + 1u) * sc->scale;
+	struct gdk_post p;
+
+	qp.sq_rsvd_index = real(o->from);
+	if (gdk_post_begin(&qp, &p, n, 0, 0, how))
+		fail("a reservation fails");
+	write_wqes(o);
+	gdk_post_end(&p, 0, how);
 }
 
-static int complete(int t, unsigned place)
+static void run_publish(const struct op *o, gdk_mode_t mode)
 {
-	return m.val[first[DONE] + place] + RING * SCALE > REAL((unsigned)threads[t].needs);
+	uint64_t first;
+
+	qp.sq_rsvd_index = real(o->from);
+	if (gdk_reserve(&qp, (o->to - o->from + 1u) * sc->scale, mode, 0, &first))
+		fail("a reservation fails");
+	write_wqes(o);
+	gdk_mark_ready(&qp, first, real(o->to + 1u) - 1, mode, GDK_AUTO);
 }
 
-static int blocked(int t)
+/* Forbidden: that the payload of a WQE which is complete need not be visible. */
+static void run_wait(const struct op *o, gdk_mode_t mode)
 {
-	return threads[t].kind == 'l' && threads[t].loc == DONE && !complete(t, m.n[DONE] - 1u);
+	if (gdk_wait(&qp, real(o->to + 1u) - 1, mode))
+		fail("a wait fails");
+	if (oldest(&m, m.cur[self], PAY0 + (int)(o->to % slots)) < o->to / slots + 1)
+		fail("a thread that has waited may read old payload");
 }
 
-/* 1: post with gdk_post(), which makes the early loads of struct gdk_early. The model does
- * not have these loads, so replays and half of the random runs post without them. */
-static int early;
-
-static void post(uint64_t from, uint64_t to)
+/* `to` is the index of a CQE, `from` the slot of its WQE. */
+static void run_poll(const struct op *o, gdk_mode_t mode)
 {
-	const struct gdk_early none = { 0, 0, UINT64_MAX, 0, 0 };
-	const struct gdk_sq q = gdk_sq_of(&qp);
+	if (gdk_poll_cq_at(&qp.cq_sq, o->to, mode))
+		fail("a poll fails");
+	if (oldest(&m, m.cur[self], PAY0 + (int)(o->from % slots)) < o->from / slots + 1)
+		fail("a thread that has found a CQE may read old payload");
+}
 
-	if (early)
-		gdk_post(&qp, from, to, MODE, HANDLER, 0);
+/* The caller orders and rings by itself. */
+static void run_hand(const struct op *o, const uint64_t *wqe)
+{
+	const uint64_t pi = real(o->to + 1u);
+
+	write_wqes(o);
+	if (gdk_has_dbrec(cfg->handler))
+		gdk_update_dbr(&qp, pi, 0);
+	if (cfg->handler == GDK_PROXY)
+		gdk_ring_proxy(&qp, pi,
+			       any(2) ? GDK_EXCLUSIVE
+				      : DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU);
+	else if (cfg->handler != GDK_BF)
+		gdk_ring_db(&qp, pi, 0);
+	else if (any(2))
+		gdk_ring_bf(&qp, wqe);
 	else
-		gdk_post_in(&qp, &q, &none, qp.sq_num_shift8_be, from, to, MODE, HANDLER, 0);
+		gdk_ring_bf_warp(&qp, wqe);
+	gdk_bf_settle();
+}
+
+static void run_meeting(void)
+{
+	int t, all = 1;
+
+	threads[self].meets++;
+	for (t = 0; t < THREADS; t++)
+		all &= threads[t].meets >= threads[self].meets;
+	if (all) {
+		meet(&m, user_scope());
+		stores++;
+	}
+	while (!all) {
+		weak_idle();
+		for (t = 0, all = 1; t < THREADS; t++)
+			all &= threads[t].meets >= threads[self].meets;
+	}
+}
+
+static void run_op(const struct op *o)
+{
+	const int own = o->what >= OWN_POST && o->what <= OWN_WAIT;
+	const gdk_mode_t mode = own	   ? GDK_EXCLUSIVE
+				: cfg->cta ? DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
+					   : DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU;
+	const struct gdk_how how = gdk_how(mode, GDK_AUTO, GDK_THREAD, 0);
+	uint64_t wqe[8] = { gdk_bswap32_24((uint32_t)real(o->to) - 1, 0) };
+
+	threads[self].own = own;
+	switch (own ? o->what - OWN_POST + POST : o->what) {
+	case POST:
+		run_post(o, how);
+		break;
+	case PUBLISH:
+		run_publish(o, mode);
+		break;
+	case SUBMIT:
+		gdk_submit(&qp, real(o->to), how);
+		break;
+	case BF:
+		if (any(2))
+			gdk_submit_bf(&qp, real(o->to), wqe, how);
+		else
+			gdk_submit_bf_warp(&qp, real(o->to), wqe, how);
+		break;
+	case WAIT:
+		run_wait(o, mode);
+		break;
+	case POLL:
+		run_poll(o, mode);
+		break;
+	case HAND:
+		threads[self].own = HAND;
+		wqe[0] = gdk_bswap32_24((uint32_t)real(o->to), 0);
+		run_hand(o, wqe);
+		break;
+	default:
+		run_meeting();
+	}
 }
 
 static void run_program(void)
 {
 	const struct op *o;
 
-	for (o = program[self]; o->what != END; o++) {
-		if (o->what != SUBMIT && o->to >= RING)
-			wait_for_slots(o);
-		if (o->what != SUBMIT)
-			write_wqes(o);
-		if (o->what == POST)
-			post(REAL(o->from), REAL(o->to + 1u) - 1);
-		else if (o->what == PUBLISH)
-			gdk_mark_ready(&qp, REAL(o->from), REAL(o->to + 1u) - 1, MODE, HANDLER);
-		else
-			gdk_submit(&qp, REAL(o->to), MODE, HANDLER, 0);
-	}
-	threads[self].kind = 0;
+	for (o = sc->program[self]; o->what != END; o++)
+		run_op(o);
+	threads[self].ended = 1;
+	_longjmp(scheduler, 1);
 }
 
-/* Lets thread t make its announced access and run to the next one. place: place in the
- * history of the value that a load should return; if the thread may not read this value,
- * the load returns another. */
-static void advance(int t, unsigned place)
+/* Lets thread t make its next access and run up to the one after it. */
+static void advance(int t)
 {
-	const struct thread *th = &threads[t];
+	struct thread *th = &threads[t];
 
-	if (th->kind == 'l') {
-		if (place < at(m.cur[t], th->loc))
-			/* the thread has seen a newer value, so older ones are forbidden */
-			place = at(m.cur[t], th->loc);
-		/* Loads of the DBREC are repeated until the expected value arrives, so return the
-		 * newest. */
-		if (place >= m.n[th->loc] || th->loc == DBREC)
-			place = m.n[th->loc] - 1u;
-		while (th->loc == DONE && !complete(t, place))
-			place++;
-	}
-	threads[t].place = place;
 	self = t;
-	if (++limit_steps > 2000)
-		fail("more than 2000 accesses: the threads do not end");
-	else
-		swapcontext(&scheduler, &threads[t].context);
+	if (_setjmp(scheduler))
+		return;
+	if (th->started)
+		_longjmp(th->here, 1);
+	th->started = 1;
+	setcontext(&th->context);
+}
+
+/* ---- a run ---- */
+
+static void start_memory(void)
+{
+	const unsigned done = (unsigned)real(sc->done + sc->left); /* slots that are published */
+	const uint64_t start = real(sc->done);
+	uint64_t bits = ((uint64_t)1 << (done < 32 ? done : 32)) - 1;
+	unsigned i, l;
+
+	memset(&m, 0, offsetof(struct memory, n));
+	for (l = 0; l < LOCS; l++)
+		init(&m, (int)l, 0);
+	init(&m, W0, bits | (sc->left ? 0 : GDK_TOKEN(start % 32)));
+	init(&m, W1, sc->done && sc->depth > 32 ? bits : 0);
+	init(&m, LEFT, sc->left);
+	init(&m, UNEVEN, sc->cqes == 2);
+	init(&m, RUNG, start);
+	init(&m, PARKED, start);
+	init(&m, WANTED, start);
+	init(&m, DONE, start);
+	init(&m, DBREC, gdk_dbrec_value(start));
+	for (i = 0; i < 4; i++) {
+		init(&m, WQE0 + (int)i, i < sc->done || i < sc->left);
+		init(&m, READ0 + (int)i, i < sc->done);
+		init(&m, PAY0 + (int)i, i < sc->done);
+		init(&m, CQE0 + (int)i, 0xf0000000u);
+	}
+	last = executed = start;
 }
 
 static void start(void)
 {
-	uint64_t bits = (SCENARIO == 4 ? BASE + 1 : START);
-	int t, l;
+	int t;
 
-	memset(&m, 0, sizeof(m));
-	/* Without GDK_QPF_SYS_SCOPE, posts of few slots take the fast path of gdk_held_few(). */
-	gdk_qp_state_format(st, DEPTH, gdk_has_record(HANDLER) ? 0 : GDK_QPF_SYS_SCOPE);
+	slots = sc->depth / sc->scale < 4 ? sc->depth / sc->scale : 4;
+	weak_rings = sc->rings;
+	qp.sq_wqe_mask = (uint16_t)(sc->depth - 1);
+	qp.sq_wqe_num = (uint16_t)sc->depth;
+	qp.nic_handler = cfg->handler;
+	qp.cq_sq.cqe_num = sc->cqes ? slots : sc->depth;
+	gdk_qp_state_format(st, sc->depth, cfg->flags);
+	gdk_qp_state_bind(st, &qp);
+	st->watch = 0;
+	start_memory();
 	failure = NULL;
-	last = START;
-	limit_steps = 0;
-	for (l = 0; l < LOCS; l++)
-		init(&m, l, 0);
-	bits = ((uint64_t)1 << (bits < 32 ? bits : 32)) - 1;
-	init(&m, W0, bits | (SCENARIO == 4 ? 0 : GDK_TOKEN(START % 32)));
-	init(&m, W1, SCENARIO >= 8 ? bits : 0);
-	init(&m, LEFT, SCENARIO == 4);
-	init(&m, RUNG, START);
-	init(&m, PARKED, START);
-	init(&m, WANTED, START);
-	init(&m, DONE, START);
-	init(&m, DBREC, gdk_dbrec_value(START));
-	init(&m, WQE0, SCENARIO == 4 || SCENARIO >= 8);
-	init(&m, WQE1, SCENARIO >= 8);
+	loose = cqes = rings = stores = 0;
+	weakened = settling = 0;
+	memset(lengths, 0, sizeof(lengths));
 	for (t = 0; t < THREADS; t++) {
 		struct thread *th = &threads[t];
 
+		th->started = th->ended = th->own = th->took = th->meets = 0;
+		th->parks = 0;
+		th->idle_at = UINT64_MAX;
 		getcontext(&th->context);
 		th->context.uc_stack.ss_sp = th->stack;
 		th->context.uc_stack.ss_size = STACK;
-		th->context.uc_link = &scheduler;
+		th->context.uc_link = NULL;
 		makecontext(&th->context, run_program, 0);
-		th->took = 0;
-		self = t;
-		swapcontext(&scheduler, &th->context);
 	}
 }
 
-/* Runs all threads in turn to their ends; all loads return the newest values. Then no
- * thread may still wait for slots, and all slots that are wanted and published without a
- * gap must be rung. Returns the failure, or NULL. */
-static const char *finish(void)
+static int tokens(void)
 {
-	int t, left;
+	return __builtin_popcountll(newest(&m, W0) >> 32) +
+	       __builtin_popcountll(newest(&m, W1) >> 32) + !!newest(&m, LEFT);
+}
 
-	do {
-		for (t = left = 0; t < THREADS; t++)
-			if (threads[t].kind && !blocked(t) && ++left)
-				advance(t, ~0u);
-	} while (left && !failure);
-	for (t = 0; t < THREADS; t++)
-		if (threads[t].kind)
-			fail("a doorbell is lost: a thread waits for slots forever");
+/* All threads have ended. */
+static void check_end(void)
+{
+	const uint64_t record = index_of((uint32_t)newest(&m, DBREC));
+
 	if (last < published() && last < newest(&m, WANTED))
 		fail("a doorbell is lost");
-	return failure;
+	if (tokens() != 1)
+		fail("there is not one token at the end");
+	if (gdk_has_dbrec(cfg->handler) && record != last)
+		fail("the DBREC is not that of the last doorbell");
+	if (cfg->handler == GDK_PROXY && newest(&m, REG) != last)
+		fail("the counter is not that of the last doorbell");
+	if (newest(&m, RUNG) != last)
+		fail("rung is not that of the last doorbell");
+	if (st->doorbells != rings && !st->bare_rings)
+		fail("the number of doorbells is wrong");
+	if (loose && !threads[0].own)
+		fail("a doorbell of exclusive use was not repeated");
 }
 
-/* ---- a trace ---- */
-
-struct access {
-	int thread, loc;
-	unsigned place;
-	char kind;
-};
-
-static int is_fence(char kind)
+/* Runs all threads in turn to their ends; all loads return the newest values. */
+static void finish(void)
 {
-	return strchr("arc", kind) != NULL;
-}
+	unsigned quiet = 0, t, left = 1;
+	uint64_t before;
 
-/* The code loads `left` early, the model late: the load gets the value of the thread's
- * next load of `left` in the trace, and that entry is marked as done. */
-static unsigned place_of_next_load(struct access *a, const struct access *end, int t, int loc)
-{
-	for (; loc == LEFT && a < end; a++)
-		if (a->thread == t && a->kind == 'l' && a->loc == loc) {
-			a->thread = NIC;
-			return a->place;
-		}
-	return 0;
-}
-
-/* Follows the trace. Returns 0 if the code makes other accesses than the trace. */
-static int follow(struct access *a, const struct access *end)
-{
-	const struct thread *th;
-
-	for (; a < end && !failure; a++) {
-		if (a->thread >= THREADS || a->loc > DONE)
-			continue;
-		th = &threads[a->thread];
-		for (;;) {
-			if (!th->kind || blocked(a->thread) ||
-			    (is_fence(a->kind) && !is_fence(th->kind)))
-				break;
-			if (th->kind == a->kind && (is_fence(a->kind) || th->loc == a->loc)) {
-				advance(a->thread, a->place);
-				break;
-			}
-			if (is_fence(th->kind) || th->loc == PARKED)
-				advance(a->thread, 0);
-			else if (th->kind == 'l')
-				advance(a->thread, place_of_next_load(a, end, a->thread, th->loc));
-			else if (a->kind == 'l')
-				break;
-			else
-				return 0;
-			if (failure)
-				break;
-		}
+	settling = 1;
+	while (left && !failure) {
+		before = stores;
+		for (t = left = 0; t < THREADS && !failure; t++)
+			if (!threads[t].ended && ++left)
+				advance((int)t);
+		nic_executes();
+		quiet = stores == before ? quiet + 1 : 0;
+		if (quiet > 200)
+			fail("a doorbell is lost: a thread waits forever");
 	}
-	return 1;
+	if (!failure)
+		check_end();
 }
-
-static const char *replay(void)
-{
-	static struct access trace[4096];
-	size_t n = 0;
-
-	while (n < 4096 && scanf(" @ %d %c %d %u", &trace[n].thread, &trace[n].kind, &trace[n].loc,
-				 &trace[n].place) == 4)
-		n++;
-	start();
-	printf("%s: ", follow(trace, trace + n) ? "followed the trace" : "left the trace");
-	return finish();
-}
-
-/* ---- random orders ---- */
 
 static const char *once(void)
 {
-	const struct thread *th;
-	unsigned old, all;
-	int t;
+	unsigned steps, t;
 
 	start();
-	for (;;) {
-		for (t = 0; t < THREADS && (!threads[t].kind || blocked(t)); t++)
-			;
-		if (failure || t == THREADS)
-			return finish();
+	for (steps = 0; steps < MOST_STEP && !failure; steps++) {
+		if (any(16) == 0)
+			nic_executes();
 		/* Prefer the same thread: errors are found faster with few switches. */
-		t = rand() % 4 ? self : rand() % THREADS;
-		th = &threads[t];
-		if (!th->kind || blocked(t)) {
-			self = rand() % THREADS;
+		t = any(4) ? (unsigned)self : any(THREADS);
+		if (threads[t].ended || (threads[t].idle_at == stores && any(8))) {
+			self = (int)any(THREADS);
+			if (threads[0].ended && threads[1].ended && threads[2].ended)
+				break;
 			continue;
 		}
-		old = th->kind == 'l' ? at(m.cur[t], th->loc) : 0;
-		all = th->kind == 'l' ? m.n[th->loc] - old : 1;
-		advance(t, old + (unsigned)rand() % all);
+		advance((int)t);
 	}
+	if (!failure)
+		finish();
+	return failure;
+}
+
+static void show(void)
+{
+	static const char *const names[] = { "word 0",	 "word 1",    "left",	"wanted",  "rung",
+					     "parked",	 "completed", "status", "cqe_ci",  "uneven",
+					     "long_wqe", "bf_half",   "DBREC",	"register" };
+	int l, t;
+
+	for (l = 0; l < LOCS; l++) {
+		printf("%s:", l < WQE0 ? names[l] : "WQEs, READs, PAYs, CQEs");
+		for (t = 0; t < (int)m.n[l]; t++)
+			printf(" %lx", (unsigned long)m.history[l][t].val);
+		printf("\n");
+	}
+	printf("last %lu, executed %lu, CQEs %lu; ended: %d %d %d\n", (unsigned long)last,
+	       (unsigned long)executed, (unsigned long)cqes, threads[0].ended, threads[1].ended,
+	       threads[2].ended);
+}
+
+#define NUM(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Runs every scenario in every configuration `each` times. Returns the first error, or NULL. */
+static const char *round_of(long each)
+{
+	const char *only = getenv("ONLY"); /* part of the name of a scenario */
+	size_t s, c;
+	long i;
+
+	for (s = 0; s < NUM(scenarios); s++) {
+		if (only && !strstr(scenarios[s].name, only))
+			continue;
+		for (c = 0; c < NUM(configs); c++) {
+			sc = &scenarios[s];
+			cfg = &configs[c];
+			for (i = 0; i < each; i++)
+				if (once())
+					return failure;
+		}
+	}
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
+	const long runs = argc > 1 ? atol(argv[1]) : 0, step_of = 20;
 	const char *error = NULL;
-	long runs = argc > 1 ? atol(argv[1]) : 0, i;
+	long done;
 
-	st = aligned_alloc(GDK_STATE_LINE, gdk_qp_state_size(DEPTH));
-	if (!st)
+	st = aligned_alloc(GDK_STATE_LINE, gdk_qp_state_size(64));
+	if (!st || (argc != 2 && argc != 4))
 		return 2;
+	if (argc == 4)
+		sscanf(argv[2], "%d,%d", &mutants[0], &mutants[1]);
+	how_weak = argc == 4 ? argv[3][0] : 'd';
+	memset(cq, 0xff, sizeof(cq)); /* no CQE */
 	qp.gdk_state = st;
-	qp.sq_wqe_mask = DEPTH - 1;
-	qp.sq_wqe_num = DEPTH;
+	qp.cq_sq.gdk_state = st;
+	qp.sq_wqe_daddr = (void *)ring;
+	qp.cq_sq.cqe_daddr = (void *)cq;
 	qp.sq_dbrec = &dbrec;
 	qp.sq_db = page;
-	qp.nic_handler = HANDLER;
-	if (!runs)
-		error = replay();
-	for (i = 0; i < runs && !error; i++) {
-		early = i & 1;
-		error = once();
-	}
-	printf("%s\n", error ? error : "no error found");
+	for (done = 0; done < runs && !error; done += step_of)
+		error = round_of(step_of);
+	if (error)
+		printf("%s; %s: %s\n", sc->name, cfg->name, error);
+	else
+		printf("no error found\n");
+	if (error && getenv("SHOW"))
+		show();
 	free(st);
 	return error ? 1 : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The protocol that publishes and rings slots, as in qp/ring_dev.h and qp/qp_dev.h,
+ * The protocol that publishes and rings slots, as in qp/token_dev.h and qp/post_dev.h,
  * run by three threads and a NIC in the memory of views.h. SCENARIO selects the
  * program of each thread (scenarios.h). To keep the number of states small, words have
  * few slots and the ring is short. To test the checker, run.sh defines one name (NO_...,
@@ -14,12 +14,15 @@
 #if SCENARIO == 7
 #define DEPTH 2
 #define SPW 2			/* slots per word */
-#elif SCENARIO >= 8
+#elif SCENARIO == 8 || SCENARIO == 9
 #define DEPTH 2
 #define SPW 1
 #else
 #define DEPTH 4
 #define SPW 2
+#endif
+#if SCENARIO >= 10
+#define RINGS 1 /* doorbells of a holder before it offers the token: GDK_RINGS */
 #endif
 
 c_decl {
@@ -244,6 +247,12 @@ proctype user(byte me)
 	byte pc, what, from, to;	/* the current operation */
 	byte back, x, r, e;
 	bool held, wanted, waits, again;
+#ifdef RINGS
+	byte rings;
+#define PASSES (rings == RINGS)
+#else
+#define PASSES 0
+#endif
 
 next:
 	atomic {
@@ -262,7 +271,7 @@ next:
 	if
 	:: what == c_expr { END } -> goto end
 	:: what == c_expr { SUBMIT } -> goto want
-	/* gdk_reserve: a thread that waits for slots wants all slots before them to be rung. */
+	/* gdk_shared_reserve: a thread that waits for slots wants all slots before them to be rung. */
 	:: else -> if
 		:: to >= DEPTH -> waits = 1; goto want
 		:: else
@@ -340,11 +349,11 @@ write:
 	:: else -> goto out
 	fi;
 
-want:	/* gdk_want */
+want:	/* gdk_shared_slow */
 	c_code { want(M, P->waits ? P->from : P->to); }
 	WANT_SC;
 	LOAD(x, LEFT);
-take:	/* gdk_take_left */
+take:	/* gdk_take */
 	if
 	:: x -> atomic {
 			c_code { P->x = 0; P->held = TAKE(0); }
@@ -359,7 +368,7 @@ take:	/* gdk_take_left */
 	LOAD(r, RUNG);
 	e = r;
 
-serve:	/* gdk_serve */
+serve:	/* gdk_serve; rings counts since the token was taken */
 	assert(r == last);
 	if
 	:: e == r ->
@@ -411,7 +420,7 @@ scanned:
 	fi;
 	SERVE_ACQ;
 	if
-	:: wanted ->
+	:: wanted && !PASSES ->
 		/* gdk_ring */
 		atomic {
 			assert(e <= prefix);
@@ -427,12 +436,18 @@ scanned:
 				P->r = P->e;
 				P->wanted = 0;
 			}
+#ifdef RINGS
+			rings++;
+#endif
 			assert(c_expr { busy_nic_sees (&now.m) })
 		}
 	:: else ->
-		/* gdk_leave */
+		/* gdk_offer: the holder leaves the token, and looks at wanted once more */
 		atomic {
-			c_code { LEAVE_REL store(M, LEFT, 1); }
+			c_code { LEAVE_REL store(M, LEFT, 1); P->wanted = 0; }
+#ifdef RINGS
+			rings = 0;
+#endif
 			holders--
 		}
 		LEAVE_SC;
@@ -498,7 +513,7 @@ active proctype nic()
 			init(&now.m, W0, ready(0));
 			init(&now.m, LEFT, 1);
 			init(&now.m, WQE0, lap(0));
-#elif SCENARIO >= 8
+#elif SCENARIO == 8 || SCENARIO == 9
 			/* Slots 0 and 1 are complete, and all threads have seen it. */
 			init(&now.m, W0, ready(0) | token(2));
 			init(&now.m, W1, ready(1));
@@ -515,7 +530,7 @@ active proctype nic()
 		}
 #if SCENARIO == 4
 		all = 1; prefix = 1;
-#elif SCENARIO >= 8
+#elif SCENARIO == 8 || SCENARIO == 9
 		all = 3; prefix = 2; last = 2;
 #endif
 		run user(0); run user(1); run user(2)
@@ -543,7 +558,7 @@ active proctype nic()
 				     sees_wqes(&now.m, v, from, Pnic->e);
 		}
 		assert(sees);
-#if SCENARIO >= 7
+#if SCENARIO >= 7 && SCENARIO <= 9
 		c_code {
 			fence_rel(&now.m, NIC);
 			store(&now.m, NIC, DONE, Pnic->e);

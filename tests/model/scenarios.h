@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The scenarios of the model checker: a program for each of the three threads.
- * ring.pml and replay.c both include this file, so that model and code run the same
- * programs. */
+/* The scenarios of the model checker: a program for each of the three threads. */
 #ifndef SCENARIOS_H
 #define SCENARIOS_H
 
@@ -26,6 +24,7 @@ struct op {
  * 7: The ring wraps: a slot is reused once it is complete.
  * 8: Slot 4 is in the third lap: the ready bits have the same values as in the first lap.
  * 9: As 8, but slot 4 is published without a doorbell, and another thread submits it.
+ * 10: Two threads post, and a third submits; a holder passes the token on after one doorbell.
  */
 static const struct op program[3][4] =
 #if SCENARIO == 1
@@ -48,6 +47,8 @@ static const struct op program[3][4] =
 	{ { { POST, 2, 2 }, { PUBLISH, 4, 4 } },
 	  { { POST, 3, 3 }, { SUBMIT, 0, 5 } },
 	  { { END } } };
+#elif SCENARIO == 10
+	{ { { POST, 0, 0 } }, { { POST, 1, 1 } }, { { SUBMIT, 0, 2 } } };
 #endif
 
 #endif

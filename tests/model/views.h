@@ -18,19 +18,15 @@ typedef unsigned long long view;
 #define VIEW_LOW 0x0f0f0f0f0f0f0f0full
 #define VIEW_TOP 0x8080808080808080ull
 
-#ifndef VIEWS_VALUE
-#define VIEWS_VALUE  unsigned char
-#define VIEWS_PARKED 1
-#endif
-typedef VIEWS_VALUE value;
+typedef unsigned char value;
 
-/* PARKED is used only by the code, not by the model: no result depends on its value. */
-enum loc { W0, W1, LEFT, WANTED, RUNG, DBREC, DB, DONE, WQE0, WQE1, WQE2, WQE3, PARKED, LOCS };
-enum { THREADS = 3, NIC = 3, VIEWERS, CELLS = 84 + VIEWS_PARKED };
+enum loc { W0, W1, LEFT, WANTED, RUNG, DBREC, DB, DONE, WQE0, WQE1, WQE2, WQE3, LOCS };
+enum { THREADS = 3, NIC = 3, VIEWERS, CELLS = 84 };
 
 /* Index of the first history cell of each location, and the end of the last one. */
-static const unsigned char first[LOCS + 1] = { 0,  15, 29, 39, 49, 55, 61,
-					       67, 73, 77, 80, 82, 84, CELLS };
+static const unsigned char first[LOCS + 1] = {
+	0, 15, 29, 39, 49, 55, 61, 67, 73, 77, 80, 82, CELLS
+};
 
 struct memory {
 	view with[CELLS];  /* view that a thread gains if it reads the value and acquires */

@@ -4,14 +4,14 @@
  * Tests batches that the lanes of simulated warps post. Two blocks of 40 threads (a warp of
  * 32 lanes and one of 8) share a QP. They post as converged threads, as warps and as
  * blocks, with WQEs of one and two slots, beside threads that reserve and submit on
- * their own. Every WQE must be executed exactly once. Must be clean under
- * ThreadSanitizer.
+ * their own. Every WQE must be executed exactly once, and no call may ring for others for long
+ * before it offers the token. Must be clean under ThreadSanitizer.
  */
 #define GDK_WARP 32
 #include <pthread.h>
 #include <sched.h>
 
-#include "../unit/rig.h"
+#include "ring_count.h"
 
 #define BLOCKS	2u
 #define THREADS 40u
@@ -23,7 +23,7 @@ struct job {
 	struct rig *rig;
 	struct gdk_host_block *block;
 	enum doca_gpu_dev_verbs_resource_sharing_mode mode;
-	uint32_t rank, id;
+	uint32_t rank, id, most_rings, offers;
 	int err;
 };
 
@@ -59,37 +59,41 @@ static void write_wqe(struct job *j, uint64_t idx, uint32_t seq, int two)
 
 	expected[j->id][seq]++;
 	if (two)
-		gdk_wqe_atomic_ext(qp, gdk_get_wqe_ptr(qp, idx), gdk_get_wqe_ptr(qp, idx + 1),
-				   (uint16_t)idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS,
-				   GDK_CE_ALWAYS, token, gdk_key(1), token, gdk_key(2), 8, &arg);
+		gdk_wqe_atomic_ext(qp,
+				   gdk_wqe_at(gdk_get_wqe_ptr(qp, idx), (uint16_t)idx,
+					      DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS,
+					      GDK_CE_ALWAYS),
+				   gdk_get_wqe_ptr(qp, idx + 1), gdk_mem(token, gdk_key(1)),
+				   gdk_mem(token, gdk_key(2)), 8, &arg);
 	else
-		gdk_wqe_rdma(qp, gdk_get_wqe_ptr(qp, idx), (uint16_t)idx,
-			     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, GDK_CE_ALWAYS, 0, token,
-			     gdk_key(1), token, gdk_key(2), 64);
+		gdk_wqe_rdma(qp,
+			     gdk_wqe_at(gdk_get_wqe_ptr(qp, idx), (uint16_t)idx,
+					DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, GDK_CE_ALWAYS),
+			     gdk_mem(token, gdk_key(1)), gdk_mem(token, gdk_key(2)), 64);
 }
 
 /* Posts a batch of `slots` slots per thread: 1 (a short WQE), 2 (a long WQE) or 3
- * (both). extra: one more WQE for the whole group, built by its leader. */
+ * (both). extra: one more WQE for the whole group, built by rank 0; not in THREAD scope. */
 static int batch(struct job *j, uint32_t seq, uint32_t slots, uint32_t extra, gdk_exec_t scope,
 		 uint32_t code_opt, uint64_t *ticket)
 {
-	struct doca_gpu_dev_verbs_qp *qp = &j->rig->qp;
-	struct gdk_batch b;
-	int err = gdk_batch_begin(qp, slots, extra, j->mode, scope, code_opt, &b);
+	const struct gdk_how how = gdk_how(j->mode, RIG_AUTO, scope, code_opt);
+	struct gdk_post p;
+	int err = gdk_post_begin(&j->rig->qp, &p, slots, extra, 0, how);
 
-	*ticket = b.idx + slots - 1;
+	*ticket = p.idx + slots - 1;
 	if (err)
 		return err;
 	if (slots % 2)
-		write_wqe(j, b.idx, seq, 0);
+		write_wqe(j, p.idx, seq, 0);
 	if (slots > 1)
-		write_wqe(j, b.idx + slots - 2, seq + 1, 1);
-	if (extra && b.lead) {
-		if (b.extra <= *ticket)
+		write_wqe(j, p.idx + slots - 2, seq + 1, 1);
+	if (extra && p.rank == 0) {
+		if (p.base + p.total - 1 <= *ticket)
 			return -ERANGE;
-		write_wqe(j, b.extra, seq + 2, 0);
+		write_wqe(j, p.base + p.total - 1, seq + 2, 0);
 	}
-	gdk_batch_end(qp, &b, j->mode, RIG_AUTO, scope, code_opt);
+	gdk_post_end(&p, 0, how);
 	return 0;
 }
 
@@ -102,7 +106,7 @@ static int by_hand(struct job *j, uint32_t seq, uint32_t code_opt, uint64_t *tic
 		return err;
 	write_wqe(j, *ticket, seq, 0);
 	gdk_mark_ready(qp, *ticket, *ticket, j->mode, RIG_AUTO);
-	gdk_submit(qp, *ticket + 1, j->mode, RIG_AUTO, code_opt);
+	gdk_submit(qp, *ticket + 1, gdk_how(j->mode, RIG_AUTO, GDK_THREAD, code_opt));
 	return 0;
 }
 
@@ -121,9 +125,9 @@ static int post(struct job *j, uint32_t round, uint64_t *ticket)
 		return batch(j, seq, 1, 0, GDK_WARP_SCOPE, 0, ticket);
 	case 3:
 		return mix % 2 ? by_hand(j, seq, code_opt, ticket)
-			       : batch(j, seq, 1, mix % 4 / 2, RIG_THREAD, code_opt, ticket);
+			       : batch(j, seq, 1, 0, RIG_THREAD, code_opt, ticket);
 	default:
-		return batch(j, seq, 1 + mix % 3, mix % 5 == 0, RIG_THREAD, code_opt, ticket);
+		return batch(j, seq, 1 + mix % 3, 0, RIG_THREAD, code_opt, ticket);
 	}
 }
 
@@ -136,11 +140,15 @@ static void *lane(void *arg)
 
 	gdk_host_enter(j->block, j->rank);
 	for (i = 0; i < ROUNDS && !err; i++) {
+		rung_now = 0;
 		err = post(j, i, &ticket);
+		rung_now = 0;
 		if (!err && ((j->id + i) % 8 == 0 || i + 1 == ROUNDS))
 			err = gdk_wait(&j->rig->qp, ticket, j->mode);
 	}
 	j->err = err;
+	j->most_rings = rung_most;
+	j->offers = token_offers;
 	gdk_host_leave();
 	return NULL;
 }
@@ -164,12 +172,13 @@ static int round_of(int handler, enum doca_gpu_dev_verbs_resource_sharing_mode m
 	pthread_t nic_thread, threads[LANES];
 	struct job jobs[LANES];
 	struct rig r;
-	uint32_t i;
+	uint32_t i, all_offers = 0;
 	int bad = 0;
 
 	rig_init(&r, depth, handler, 0);
 	r.st->wait_limit_ns = 60000000000u;
 	r.exec = note;
+	count_in(&r);
 	memset(executed, 0, sizeof(executed));
 	memset(expected, 0, sizeof(expected));
 	stop = 0;
@@ -177,15 +186,22 @@ static int round_of(int handler, enum doca_gpu_dev_verbs_resource_sharing_mode m
 		gdk_host_block_init(&blocks[i], warps[i], THREADS, depth + i);
 	pthread_create(&nic_thread, NULL, nic, &r);
 	for (i = 0; i < LANES; i++) {
-		jobs[i] = (struct job){ &r, &blocks[i / THREADS], mode, i % THREADS, i, 0 };
+		jobs[i] = (struct job){ &r, &blocks[i / THREADS], mode, i % THREADS, i, 0, 0, 0 };
 		pthread_create(&threads[i], NULL, lane, &jobs[i]);
 	}
 	for (i = 0; i < LANES; i++) {
 		pthread_join(threads[i], NULL);
 		bad |= jobs[i].err;
+		all_offers += jobs[i].offers;
+		if (jobs[i].most_rings > MOST_RINGS) {
+			fprintf(stderr, "%u doorbells before the token was offered\n",
+				jobs[i].most_rings);
+			bad = 1;
+		}
 	}
-	if (gdk_flush(&r.qp, mode))
+	if (!all_offers || gdk_flush(&r.qp, mode))
 		bad = 1;
+
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	pthread_join(nic_thread, NULL);
 	for (i = 0; i < BLOCKS; i++)

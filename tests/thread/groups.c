@@ -4,11 +4,21 @@
  * Tests groups of lanes in unusual conditions: groups larger than the ring, where each
  * thread posts on its own; lanes with different parameters, where each lane must decide
  * for itself; lanes that arrive late or post to two queue pairs; indices of more than 32
- * bits; and a failed queue pair, on which each thread must still get its own ticket.
+ * bits; a failed queue pair, on which each thread must still get its own ticket; and a lane
+ * that rings while others keep posting, which must offer the token.
  */
 #define GDK_WARP 32
 #include <pthread.h>
 #include <sched.h>
+
+#include "device/gdk/platform.h"
+
+static void note_ring(void);
+static void note_left(const void *p, uint32_t v);
+
+/* The headers that are included below call these wrappers. */
+#define gdk_mmio_st64(p, v)   (gdk_mmio_st64(p, v), note_ring())
+#define gdk_st32(p, v, scope) (gdk_st32(p, v, scope), note_left(p, v))
 
 #include "../unit/rig.h"
 
@@ -32,11 +42,11 @@ static int post(uint32_t code_opt, uint64_t *t)
 	const struct doca_gpu_dev_verbs_addr a = { 0x1000, htobe32(0x100) };
 
 	if (way == PUT)
-		return gdk_put(&rig.qp, a, a, 8, t, mode, RIG_AUTO, scope, code_opt);
+		return gdk_put(&rig.qp, a, a, 8, t, gdk_how(mode, RIG_AUTO, scope, code_opt));
 	if (way == P)
-		return gdk_p(&rig.qp, a, &a, 8, t, mode, RIG_AUTO, scope, code_opt);
-	return gdk_signal(&rig.qp, DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, a, a, 1, t, mode, RIG_AUTO,
-			  scope, code_opt);
+		return gdk_p(&rig.qp, a, &a, 8, t, gdk_how(mode, RIG_AUTO, scope, code_opt));
+	return gdk_signal(&rig.qp, gdk_signal_of(DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, a, a, 1), t,
+			  gdk_how(mode, RIG_AUTO, scope, code_opt));
 }
 
 static void *post_once(void *arg)
@@ -205,8 +215,8 @@ static void *post_some_late(void *arg)
 	for (i = 0; i < ROUNDS && !err; i++) {
 		if (rank % 3 == 2) {
 			sched_yield();
-			err = gdk_put(&rig.qp, a, a, 8, &ticket[rank], mode, RIG_AUTO, GDK_THREAD,
-				      0);
+			err = gdk_put(&rig.qp, a, a, 8, &ticket[rank],
+				      gdk_how(mode, RIG_AUTO, GDK_THREAD, 0));
 		}
 		err |= post(0, &ticket[rank]);
 	}
@@ -243,8 +253,8 @@ static void *post_to_two(void *arg)
 
 	gdk_host_enter(&block, rank);
 	for (i = 0; i < ROUNDS && !err; i++)
-		err = gdk_put(rank % 2 ? &other.qp : &rig.qp, a, a, 8, &ticket[rank], mode,
-			      RIG_AUTO, GDK_THREAD, 0);
+		err = gdk_put(rank % 2 ? &other.qp : &rig.qp, a, a, 8, &ticket[rank],
+			      gdk_how(mode, RIG_AUTO, GDK_THREAD, 0));
 	status[rank] = err;
 	gdk_host_leave();
 	return NULL;
@@ -301,8 +311,76 @@ static int tickets_on_failed_qp(void)
 	return bad;
 }
 
+/* ---- a lane that rings passes the token on ---- */
+
+#define OTHERS 200u /* slots that are posted during the doorbells of the group */
+
+static uint32_t to_post, offers, rang_most; /* to_post: 0 in the other tests */
+static __thread uint32_t rang, nested;	    /* rang: doorbells of a lane since its last offer */
+
+static void post_for_another(void)
+{
+	uint64_t idx;
+
+	nested = 1;
+	if (!gdk_reserve(&rig.qp, 1, mode, 0, &idx)) {
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx), (uint16_t)idx, GDK_CE_ALWAYS);
+		rig_post(&rig, idx, idx, mode, RIG_AUTO, 0);
+	}
+	nested = 0;
+}
+
+/* Another thread posts while a lane rings. */
+static void note_ring(void)
+{
+	uint32_t most;
+
+	if (nested || !__atomic_load_n(&to_post, __ATOMIC_RELAXED))
+		return;
+	most = __atomic_load_n(&rang_most, __ATOMIC_RELAXED);
+	rang++;
+	while (rang > most && !__atomic_compare_exchange_n(&rang_most, &most, rang, 0,
+							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	if (__atomic_fetch_sub(&to_post, 1, __ATOMIC_RELAXED) > 1)
+		post_for_another();
+	else
+		__atomic_store_n(&to_post, 0, __ATOMIC_RELAXED);
+}
+
+static void note_left(const void *p, uint32_t v)
+{
+	if (nested || p != &rig.st->left || v != GDK_LEFT)
+		return;
+	rang = 0;
+	__atomic_fetch_add(&offers, 1, __ATOMIC_RELAXED);
+}
+
+static int token_is_passed_on(void)
+{
+	static const gdk_exec_t scopes[] = { GDK_THREAD, GDK_WARP_SCOPE, GDK_BLOCK_SCOPE };
+	int bad = 0, err;
+	uint32_t i;
+
+	way = PUT;
+	for (i = 0; i < 6; i++) {
+		scope = scopes[i % 3];
+		mode = i < 3 ? RIG_GPU : RIG_CTA;
+		offers = rang_most = 0;
+		to_post = OTHERS;
+		err = run(post_once, 0, 1024, i);
+		to_post = 0;
+		/* A group posts once, so one lane rings for all others, unless lanes post apart. */
+		err |= rang_most > 1 + GDK_RINGS || rig.ci != rig.qp.sq_rsvd_index;
+		err |= scope != GDK_THREAD && (!offers || rang_most < GDK_RINGS);
+		bad |= check("token is passed on", 1024, THREADS, err);
+		rig_fini(&rig);
+	}
+	return bad;
+}
+
 int main(void)
 {
 	return larger_than_ring() | last_lane_rings() | long_indices() | late_lanes() |
-	       two_queue_pairs() | tickets_on_failed_qp();
+	       two_queue_pairs() | tickets_on_failed_qp() | token_is_passed_on();
 }

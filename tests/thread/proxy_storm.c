@@ -60,7 +60,7 @@ static int post_batch(struct e2e_qp *qp)
 		gdk_wqe_nop(qp->dev, gdk_get_wqe_ptr(qp->dev, idx), (uint16_t)idx,
 			    DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE);
 		gdk_mark_ready(qp->dev, idx, idx, E2E_EXCL, E2E_AUTO);
-		gdk_submit(qp->dev, idx + 1, E2E_EXCL, E2E_AUTO, 0);
+		gdk_submit(qp->dev, idx + 1, gdk_how(E2E_EXCL, E2E_AUTO, GDK_THREAD, 0));
 	}
 	return gdk_wait_for(qp->dev, idx, E2E_EXCL, E2E_WAIT_NS);
 }

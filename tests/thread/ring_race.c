@@ -58,7 +58,7 @@ static void *publish_and_submit(void *arg)
 	for (n = 1; n <= ROUNDS && await_round(n); n++) {
 		write_nop(base + 1);
 		gdk_mark_ready(&rig.qp, base + 1, base + 1, RIG_GPU, RIG_AUTO);
-		gdk_submit(&rig.qp, base + 2, RIG_GPU, RIG_AUTO, 0);
+		gdk_submit(&rig.qp, base + 2, gdk_how(RIG_GPU, RIG_AUTO, GDK_THREAD, 0));
 		__atomic_fetch_add(&done, 1, __ATOMIC_ACQ_REL);
 	}
 	return arg;
@@ -121,7 +121,7 @@ static void *runner(void *arg)
 			gdk_mark_ready(&rig.qp, idx + k, idx + k, RIG_CTA, RIG_AUTO);
 		}
 	}
-	gdk_submit(&rig.qp, idx + n, RIG_CTA, RIG_AUTO, 0);
+	gdk_submit(&rig.qp, idx + n, gdk_how(RIG_CTA, RIG_AUTO, GDK_THREAD, 0));
 	return NULL;
 }
 
@@ -154,7 +154,7 @@ static int whole_ranges(void)
 	rig_init(&rig, 64, RIG_DB, 0);
 	pthread_create(&thread, NULL, publisher, &rig);
 	while (rig.ci < end && !cut && !gdk_qp_status(&rig.qp)) {
-		gdk_submit(&rig.qp, end, RIG_GPU, RIG_AUTO, 0);
+		gdk_submit(&rig.qp, end, gdk_how(RIG_GPU, RIG_AUTO, GDK_THREAD, 0));
 		cut = gdk_ld64(&rig.st->rung, GDK_SCOPE_GPU) % 16 != 0;
 		rig_nic(&rig);
 	}

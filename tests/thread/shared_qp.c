@@ -3,13 +3,13 @@
 /*
  * Threads share one QP in every sharing mode that allows it, with WQEs of one and two
  * slots, signaled or unsignaled, some submitted without a doorbell. Each WQE must be
- * executed exactly once, every wait must end, and every slot must be rung. Must be
- * clean under ThreadSanitizer.
+ * executed exactly once, every wait must end, and every slot must be rung. No call may ring
+ * for others for long before it offers the token. Must be clean under ThreadSanitizer.
  */
 #include <pthread.h>
 #include <sched.h>
 
-#include "../unit/rig.h"
+#include "ring_count.h"
 
 #define THREADS 6
 #define WQES	1500
@@ -20,6 +20,7 @@ struct job {
 	unsigned int id;
 	int kinds; /* bit 0: WQEs of two slots, bit 1: unsignaled, bit 2: no doorbell */
 	int err;
+	uint32_t most_rings, offers;
 };
 
 static uint8_t executed[THREADS + 1][WQES];
@@ -56,29 +57,41 @@ static int post(struct job *j, unsigned int seq, uint64_t *ticket)
 	struct doca_gpu_dev_verbs_qp *qp = &j->rig->qp;
 	const struct gdk_atomic_ext arg = { 0, 0, 1, 2, 3, 4 };
 	const int two = j->kinds & 1 && seq % 3 == 1, skip = j->kinds & 4 && seq % 4 != 3;
+	const struct gdk_how how = gdk_how(j->mode, RIG_AUTO, GDK_THREAD,
+					   skip ? GDK_OPT_SKIP_DB : 0);
 	const uint32_t flags = j->kinds & 2 && seq % 5 ? 0 : GDK_CE_ALWAYS;
 	const uint64_t token = (uint64_t)j->id << 32 | seq;
 	struct doca_gpu_dev_verbs_wqe *wqe;
+	struct gdk_post p = { 0 };
 	uint64_t idx;
 	int err;
 
-	err = gdk_reserve(qp, two ? 2 : 1, j->mode, 0, &idx);
+	if (seq % 2) {
+		err = gdk_reserve(qp, two ? 2 : 1, j->mode, 0, &idx);
+	} else {
+		err = gdk_post_begin(qp, &p, two ? 2 : 1, 0, 0, how);
+		idx = p.idx;
+	}
 	*ticket = idx + (two ? 1 : 0);
 	if (err)
 		return err;
 	wqe = gdk_get_wqe_ptr(qp, idx);
 	if (two)
-		gdk_wqe_atomic_ext(qp, wqe, gdk_get_wqe_ptr(qp, idx + 1), (uint16_t)idx,
-				   DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, flags, token,
-				   gdk_key(1), token, gdk_key(2), 8, &arg);
+		gdk_wqe_atomic_ext(qp,
+				   gdk_wqe_at(wqe, (uint16_t)idx,
+					      DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, flags),
+				   gdk_get_wqe_ptr(qp, idx + 1), gdk_mem(token, gdk_key(1)),
+				   gdk_mem(token, gdk_key(2)), 8, &arg);
 	else
-		gdk_wqe_rdma(qp, wqe, (uint16_t)idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, flags,
-			     0, token, gdk_key(1), token, gdk_key(2), 64);
+		gdk_wqe_rdma(qp,
+			     gdk_wqe_at(wqe, (uint16_t)idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+					flags),
+			     gdk_mem(token, gdk_key(1)), gdk_mem(token, gdk_key(2)), 64);
 	if (seq % 2) {
 		gdk_mark_ready(qp, idx, *ticket, j->mode, RIG_AUTO);
-		gdk_submit(qp, *ticket + 1, j->mode, RIG_AUTO, skip ? GDK_OPT_SKIP_DB : 0);
+		gdk_submit(qp, *ticket + 1, how);
 	} else {
-		gdk_post(qp, idx, *ticket, j->mode, RIG_AUTO, skip ? GDK_OPT_SKIP_DB : 0);
+		gdk_post_end(&p, 0, how);
 	}
 	return 0;
 }
@@ -91,10 +104,14 @@ static void *run(void *arg)
 
 	for (i = 0; i < WQES && !j->err; i++) {
 		j->err = post(j, i, &ticket);
+		rung_now = 0;
 		/* Wait for every 50th WQE of this thread. These WQEs are signaled. */
 		if (!j->err && i % 50 == 0)
 			j->err = gdk_wait(&j->rig->qp, ticket, j->mode);
+		rung_now = 0;
 	}
+	j->most_rings = rung_most;
+	j->offers = token_offers;
 	return NULL;
 }
 
@@ -102,7 +119,7 @@ static void *run(void *arg)
  * before it. */
 static int finish(struct rig *r, enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
-	struct job last = { r, mode, THREADS, 0, 0 };
+	struct job last = { .rig = r, .mode = mode, .id = THREADS };
 	uint64_t ticket;
 	int err = post(&last, 0, &ticket);
 
@@ -132,11 +149,12 @@ static int round_of(uint32_t depth, int handler, int collapsed, int kinds,
 
 	rig_init(&r, depth, handler, collapsed);
 	r.exec = note;
+	count_in(&r);
 	memset(executed, 0, sizeof(executed));
 	stop = 0;
 	pthread_create(&nic_thread, NULL, nic, &r);
 	for (i = 0; i < THREADS; i++) {
-		jobs[i] = (struct job){ &r, mode, i, kinds, 0 };
+		jobs[i] = (struct job){ &r, mode, i, kinds, 0, 0, 0 };
 		pthread_create(&thread[i], NULL, run, &jobs[i]);
 	}
 	for (i = 0; i < THREADS; i++)
@@ -148,7 +166,7 @@ static int round_of(uint32_t depth, int handler, int collapsed, int kinds,
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	pthread_join(nic_thread, NULL);
 	for (i = 0; i < THREADS; i++)
-		bad |= jobs[i].err != 0;
+		bad |= jobs[i].err != 0 || jobs[i].most_rings > MOST_RINGS;
 	bad |= check_executed();
 	bad |= r.faults || (r.handler == RIG_NO_DBR && r.dbrec[1] != RIG_POISON);
 	bad |= r.st->completed != r.qp.sq_rsvd_index;

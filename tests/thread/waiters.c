@@ -40,8 +40,8 @@ static unsigned int started;
 static int post(struct e2e_pair *p, uint32_t flip, doca_gpu_dev_verbs_ticket_t *t)
 {
 	return gdk_put(p->tx.dev, e2e_addr(p->dst.mem, p->dst.mr->rkey ^ flip),
-		       e2e_addr(p->src.mem, p->src.mr->lkey), 64, t, E2E_MODE, E2E_AUTO,
-		       DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+		       e2e_addr(p->src.mem, p->src.mr->lkey), 64, t,
+		       gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0));
 }
 
 static int poll_ticket(struct doca_gpu_dev_verbs_qp *qp, uint64_t ticket)

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 
+#include "../lib/post_slots.h"
 #include "../unit/rig.h"
 
 #define THREADS 64u
@@ -31,7 +32,7 @@ static int put(gdk_exec_t scope)
 	const struct doca_gpu_dev_verbs_addr a = { 0x1000, htobe32(0x100) };
 	doca_gpu_dev_verbs_ticket_t t;
 
-	return gdk_put(&rig.qp, a, a, 8, &t, RIG_GPU, RIG_AUTO, scope, 0);
+	return gdk_put(&rig.qp, a, a, 8, &t, gdk_how(RIG_GPU, RIG_AUTO, scope, 0));
 }
 
 static int signal_warp(void)
@@ -39,8 +40,9 @@ static int signal_warp(void)
 	const struct doca_gpu_dev_verbs_addr a = { 0x1000, htobe32(0x100) };
 	doca_gpu_dev_verbs_ticket_t t;
 
-	return gdk_put_signal(&rig.qp, DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, a, a, 8, a, a, 1, &t,
-			      RIG_GPU, RIG_AUTO, GDK_WARP_SCOPE, 0);
+	return gdk_put_signal(&rig.qp, a, a, 8,
+			      gdk_signal_of(DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, a, a, 1), &t,
+			      gdk_how(RIG_GPU, RIG_AUTO, GDK_WARP_SCOPE, 0));
 }
 
 static int wait_by(uint32_t rank)
@@ -86,7 +88,7 @@ static void open_full(enum ending ending)
 	}
 	for (i = 0; i < DEPTH; i++)
 		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
-	gdk_post(&rig.qp, 0, DEPTH - 1, RIG_GPU, RIG_AUTO, 0);
+	post_slots(&rig.qp, 0, DEPTH - 1, RIG_GPU, RIG_AUTO, 0);
 }
 
 /* Ends the waits. The error hits the first WQE, so that no slot becomes free, not even

@@ -30,7 +30,7 @@
 struct rig {
 	struct doca_gpu_dev_verbs_qp qp;
 	struct gdk_qp_state *st;
-	uint32_t depth, cqe_num;
+	uint32_t depth, cqe_num; /* cqe_num: entries of the CQ in use, 1 of a collapsed CQ */
 	int handler, collapsed;
 	uint8_t *ring;
 	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
@@ -67,7 +67,7 @@ static inline void rig_init(struct rig *r, uint32_t depth, int handler, int coll
 	r->collapsed = collapsed;
 	r->fail_at = UINT64_MAX;
 	r->ring = rig_alloc(4096, depth * 64);
-	r->cqe = rig_alloc(4096, r->cqe_num * 64);
+	r->cqe = rig_alloc(4096, depth * 64);
 	r->page = rig_alloc(4096, 4096);
 	r->st = rig_alloc(GDK_STATE_LINE, len);
 	gdk_qp_state_format(r->st, depth,
@@ -75,7 +75,7 @@ static inline void rig_init(struct rig *r, uint32_t depth, int handler, int coll
 				    (handler == RIG_BF ? GDK_QPF_BLUEFLAME : 0) |
 				    (collapsed ? GDK_QPF_COLLAPSED : 0));
 	r->st->wait_limit_ns = 5000000000u;
-	for (i = 0; i < r->cqe_num; i++)
+	for (i = 0; i < depth; i++)
 		r->cqe[i].op_own = 0xf1;
 	r->dbrec[1] = handler == RIG_NO_DBR ? RIG_POISON : 0;
 	r->qp.sq_num = RIG_QPN;
@@ -89,10 +89,11 @@ static inline void rig_init(struct rig *r, uint32_t depth, int handler, int coll
 	r->qp.gdk_state = r->st;
 	r->qp.nic_handler = (enum doca_gpu_dev_verbs_nic_handler)handler;
 	r->qp.cq_sq.cqe_daddr = (uint8_t *)r->cqe;
-	r->qp.cq_sq.cqe_num = r->cqe_num;
-	r->qp.cq_sq.cqe_mask = r->cqe_num - 1;
+	r->qp.cq_sq.cqe_num = depth;
+	r->qp.cq_sq.cqe_mask = depth - 1;
 	r->qp.cq_sq.cqe_size = 64;
 	r->qp.cq_sq.gdk_state = r->st;
+	gdk_qp_state_bind(r->st, &r->qp);
 }
 
 static inline void rig_fini(struct rig *r)
@@ -197,6 +198,32 @@ static inline void rig_nic(struct rig *r)
 			abort();
 		r->ci += n;
 	}
+}
+
+/* Publishes slots from `from` to `to`, which were reserved by gdk_reserve() and are written, and
+ * has them rung unless opt is GDK_OPT_SKIP_DB. */
+static inline void rig_post(struct rig *r, uint64_t from, uint64_t to, gdk_mode_t mode,
+			    gdk_handler_t handler, uint32_t opt)
+{
+	gdk_mark_ready(&r->qp, from, to, mode, handler);
+	gdk_submit(&r->qp, to + 1, gdk_how(mode, handler, GDK_THREAD, opt));
+}
+
+/* Posts n NOPs as one operation, whose doorbell is rung in one step where possible. Returns its
+ * first slot. */
+static inline uint64_t rig_post_nops(struct rig *r, uint32_t n, gdk_mode_t mode, uint32_t opt)
+{
+	const struct gdk_how how = gdk_how(mode, RIG_AUTO, GDK_THREAD, opt);
+	struct gdk_post p;
+	uint32_t i;
+
+	if (gdk_post_begin(&r->qp, &p, n, 0, 0, how))
+		abort();
+	for (i = 0; i < n; i++)
+		gdk_wqe_nop(&r->qp, gdk_get_wqe_ptr(&r->qp, p.idx + i), (uint16_t)(p.idx + i),
+			    GDK_CE_ALWAYS);
+	gdk_post_end(&p, 0, how);
+	return p.idx;
 }
 
 #endif

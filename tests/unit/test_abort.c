@@ -8,7 +8,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "../../core/state.h"
+#include "device/gdk/state.h"
 #include "../lib/e2e.h"
 #include "wait_rig.h"
 
@@ -30,9 +30,10 @@ TestSuite(qp_abort, .init = open_pair, .fini = close_pair);
 
 static int put(uint32_t code_opt, doca_gpu_dev_verbs_ticket_t *t)
 {
-	return gdk_put(p.tx.dev, e2e_addr(p.dst.mem, p.dst.mr->rkey),
-		       e2e_addr(p.src.mem, p.src.mr->lkey), 64, t, E2E_MODE, E2E_AUTO,
-		       DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, code_opt);
+	return gdk_put(
+		p.tx.dev, e2e_addr(p.dst.mem, p.dst.mr->rkey), e2e_addr(p.src.mem, p.src.mr->lkey),
+		64, t,
+		gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, code_opt));
 }
 
 /*

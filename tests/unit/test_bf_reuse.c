@@ -31,43 +31,53 @@ static void gdk_st32(uint32_t *p, uint32_t v, int scope)
 	}
 }
 
-static void check_register(unsigned int at, const void *wqe)
+static void check_register(unsigned int way, uint64_t idx, const void *wqe)
 {
-	cr_assert_arr_eq(rig.page + (at % 2 ? 0x900 : 0x800), wqe, 64,
-			 "wrong WQE in the register, way %u", at);
+	if (way < 2)
+		cr_assert_eq(*(uint64_t *)(void *)(rig.page + 0x800),
+			     gdk_db_value(rig.qp.sq_num_shift8_be, idx + 1));
+	else
+		cr_assert_arr_eq(rig.page + (way % 2 ? 0x900 : 0x800), wqe, 64,
+				 "wrong WQE in the register, way %u", way);
+}
+
+/* Ways 0 and 1 ring a plain doorbell, 2 and 3 copy the WQE. */
+static void post(unsigned int way, uint64_t idx, const struct doca_gpu_dev_verbs_wqe *wqe)
+{
+	const struct gdk_how how = gdk_how(RIG_GPU, RIG_BF, GDK_THREAD, 0);
+
+	gdk_mark_ready(&rig.qp, idx, idx, RIG_GPU, RIG_AUTO);
+	if (way < 2)
+		gdk_submit(&rig.qp, idx + 1, how);
+	else if (way == 2)
+		gdk_submit_bf(&rig.qp, idx + 1, wqe, how);
+	else
+		gdk_submit_bf_warp(&rig.qp, idx + 1, wqe, how);
 }
 
 Test(bf_reuse, register_holds_the_wqe_as_it_was_posted)
 {
-	struct doca_gpu_dev_verbs_wqe *wqe, copy;
+	struct doca_gpu_dev_verbs_wqe *wqe, copy, own;
 	unsigned int way;
 	uint64_t idx;
 
 	rig_init(&rig, 8, RIG_BF, 0);
-	for (way = 0; way < 4; way++) {
+	for (way = 0; way < 8; way++) {
 		overwrite_at = NULL;
+		memset(rig.page, 0, 4096);
+		/* `parked` is only a hint: if it is wrong, the poster must find the token in its
+		 * slot's ready word. */
+		if (way % 4 == 0)
+			rig.st->parked = UINT64_MAX;
 		cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, 0, &idx), 0);
 		wqe = gdk_get_wqe_ptr(&rig.qp, idx);
 		gdk_wqe_nop(&rig.qp, wqe, (uint16_t)idx, GDK_CE_ALWAYS);
 		copy = *wqe;
+		own = *wqe;
 		overwrite_at = wqe;
-		if (way < 2) {
-			if (!way)
-				/*
-				 * `parked` is only a hint: if it is wrong, the poster
-				 * must find the token in its slot's ready word
-				 */
-				rig.st->parked = UINT64_MAX;
-			gdk_post(&rig.qp, idx, idx, RIG_GPU, RIG_AUTO, 0);
-		} else {
-			gdk_mark_ready(&rig.qp, idx, idx, RIG_GPU, RIG_AUTO);
-			if (way == 2)
-				gdk_submit_bf(&rig.qp, idx + 1, wqe, RIG_GPU, 0);
-			else
-				gdk_submit_bf_warp(&rig.qp, idx + 1, wqe, RIG_GPU, 0);
-		}
+		post(way % 4, idx, way < 4 ? &own : wqe);
 		cr_assert_eq(overwrites, way + 1);
-		check_register(way, &copy);
+		check_register(way % 4, idx, &copy);
 	}
 	rig_fini(&rig);
 }

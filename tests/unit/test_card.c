@@ -284,8 +284,8 @@ static void access_event(struct e2e_pair *p, struct gdk_events *ev, int *kind)
 	doca_error_t err;
 
 	cr_assert_eq(gdk_put(p->tx.dev, e2e_addr(p->dst.mem, p->dst.mr->rkey ^ 0x100),
-			     e2e_addr(p->src.mem, p->src.mr->lkey), 64, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     e2e_addr(p->src.mem, p->src.mr->lkey), 64, &t,
+			     gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 		     0);
 	cr_assert_eq(e2e_wait(&p->tx, t), -EIO);
 	err = gdk_events_get(ev, &e);
@@ -408,13 +408,14 @@ static uint32_t post_writes(struct e2e_pair *p, uint32_t n, bool uneven)
 
 		cqes += signalled;
 		cr_assert_eq(gdk_reserve(p->tx.dev, 1, E2E_MODE, 0, &idx), 0);
-		gdk_wqe_rdma(p->tx.dev, gdk_get_wqe_ptr(p->tx.dev, idx), (uint16_t)idx,
-			     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
-			     signalled ? DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE : 0, 0,
-			     (uintptr_t)p->dst.mem, gdk_key(p->dst.mr->rkey), (uintptr_t)p->src.mem,
-			     gdk_key(p->src.mr->lkey), 64);
+		gdk_wqe_rdma(p->tx.dev,
+			     gdk_wqe_at(gdk_get_wqe_ptr(p->tx.dev, idx), (uint16_t)idx,
+					DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+					signalled ? DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE : 0),
+			     gdk_mem((uintptr_t)p->dst.mem, gdk_key(p->dst.mr->rkey)),
+			     gdk_mem((uintptr_t)p->src.mem, gdk_key(p->src.mr->lkey)), 64);
 		gdk_mark_ready(p->tx.dev, idx, idx, E2E_MODE, E2E_AUTO);
-		gdk_submit(p->tx.dev, idx + 1, E2E_MODE, E2E_AUTO, 0);
+		gdk_submit(p->tx.dev, idx + 1, gdk_how(E2E_MODE, E2E_AUTO, GDK_THREAD, 0));
 	}
 	if (n)
 		cr_assert_eq(gdk_wait_for(p->tx.dev, idx, E2E_MODE, E2E_WAIT_NS), 0);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../lib/e2e.h"
+#include "../lib/post_slots.h"
 #include "device/gdk/counter_dev.h"
 
 #define BYTES	8192u
@@ -112,32 +113,39 @@ static void expect_count(uint64_t added)
 static void do_all(uint32_t opt)
 {
 	struct gdk_counter c = counter(5);
+	const struct gdk_op put_add = {
+		gdk_move_of(GDK_MOVE_WRITE, there(1000), here(1000), 500),
+		gdk_tail_signal(gdk_signal_of(ADD, there(WORD), here(OLD + 8), 3)),
+	};
 	doca_gpu_dev_verbs_ticket_t t;
 	uint64_t v = 0x0123456789abcdefu, before = word(&remote, WORD);
 
 	memset(remote.mem, 0, WORD);
-	cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 1000, &c, &t, mode, E2E_AUTO,
-				     THREAD, opt),
+	cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 1000, &c, &t,
+				     gdk_how(mode, E2E_AUTO, THREAD, opt)),
 		     0);
 	expect_count(5);
 	cr_assert_eq(memcmp(remote.mem, local.mem, 1000), 0);
-	cr_assert_eq(gdk_p_counter(tx.dev, there(2000), &v, 8, &c, &t, mode, E2E_AUTO, THREAD, opt),
+	cr_assert_eq(gdk_p_counter(tx.dev, there(2000), &v, 8, &c, &t,
+				   gdk_how(mode, E2E_AUTO, THREAD, opt)),
 		     0);
 	expect_count(5);
 	cr_assert_eq(word(&remote, 2000), v);
-	cr_assert_eq(gdk_put_signal_counter(tx.dev, ADD, there(1000), here(1000), 500, there(WORD),
-					    here(OLD + 8), 3, &c, &t, mode, E2E_AUTO, THREAD, opt),
-		     0);
+	cr_assert_eq(
+		gdk_op_run_counted(tx.dev, &put_add, &c, &t, gdk_how(mode, E2E_AUTO, THREAD, opt)),
+		0);
 	expect_count(5);
 	cr_assert_eq(memcmp(remote.mem, local.mem, 1500), 0);
 	cr_assert_eq(word(&remote, WORD), before + 3);
-	cr_assert_eq(gdk_signal_counter(tx.dev, GDK_SIGNAL_OP_SET, there(WORD), here(OLD + 8), 77,
-					&c, &t, mode, E2E_AUTO, THREAD, opt),
-		     0);
+	cr_assert_eq(
+		gdk_signal_counter(tx.dev,
+				   gdk_signal_of(GDK_SIGNAL_OP_SET, there(WORD), here(OLD + 8), 77),
+				   &c, &t, gdk_how(mode, E2E_AUTO, THREAD, opt)),
+		0);
 	expect_count(5);
 	cr_assert_eq(word(&remote, WORD), 77);
-	cr_assert_eq(gdk_get_counter(tx.dev, there(2000), here(3000), 8, &c, &t, mode, E2E_AUTO,
-				     THREAD, opt),
+	cr_assert_eq(gdk_get_counter(tx.dev, there(2000), here(3000), 8, &c, &t,
+				     gdk_how(mode, E2E_AUTO, THREAD, opt)),
 		     0);
 	expect_count(5);
 	cr_assert_eq(word(&local, 3000), v);
@@ -177,14 +185,14 @@ static void expect_wait(void)
 	doca_gpu_dev_verbs_ticket_t t;
 
 	mode = E2E_EXCL;
-	cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 100, &c, &t, mode, E2E_AUTO, THREAD,
-				     GDK_OPT_SKIP_DB),
+	cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 100, &c, &t,
+				     gdk_how(mode, E2E_AUTO, THREAD, GDK_OPT_SKIP_DB)),
 		     0);
-	gdk_submit(companion.dev, next + 2, mode, E2E_AUTO, 0);
+	gdk_submit(companion.dev, next + 2, gdk_how(mode, E2E_AUTO, GDK_THREAD, 0));
 	cr_assert_eq(gdk_wait_for(companion.dev, next + 1, mode, 50000000), -ETIMEDOUT);
 	cr_assert_eq(word(&local, COUNTER), counted);
 	cr_assert_eq(gdk_qp_status(companion.dev), 0);
-	gdk_submit(tx.dev, t + 1, mode, E2E_AUTO, 0);
+	gdk_submit(tx.dev, t + 1, gdk_how(mode, E2E_AUTO, GDK_THREAD, 0));
 	expect_count(1);
 }
 
@@ -210,8 +218,8 @@ static void post_more_than_the_rings_hold(gdk_mode_t m)
 	for (int i = 0; i < 100; i++) {
 		if (i == 3) /* leaves one slot free, but the next put needs two */
 			cr_assert_eq(gdk_fence(companion.dev, mode, E2E_AUTO), 0);
-		cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 100, &c, &t, mode, E2E_AUTO,
-					     THREAD, GDK_OPT_SKIP_DB),
+		cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 100, &c, &t,
+					     gdk_how(mode, E2E_AUTO, THREAD, GDK_OPT_SKIP_DB)),
 			     0);
 	}
 	cr_assert_eq(gdk_flush(tx.dev, mode), 0);
@@ -276,11 +284,11 @@ Test(counter_dev, refused_after_an_unsignalled_wqe)
 	open_group(E2E_DB, 16, false);
 	cr_assert_eq(gdk_reserve(tx.dev, 1, mode, 0, &idx), 0);
 	gdk_wqe_nop(tx.dev, gdk_get_wqe_ptr(tx.dev, idx), (uint16_t)idx, 0);
-	gdk_post(tx.dev, idx, idx, mode, E2E_AUTO, 0);
+	post_slots(tx.dev, idx, idx, mode, E2E_AUTO, 0);
 	c = counter(1);
-	cr_assert_eq(
-		gdk_put_counter(tx.dev, there(0), here(0), 100, &c, &t, mode, E2E_AUTO, THREAD, 0),
-		-ENOTSUP);
+	cr_assert_eq(gdk_put_counter(tx.dev, there(0), here(0), 100, &c, &t,
+				     gdk_how(mode, E2E_AUTO, THREAD, 0)),
+		     -ENOTSUP);
 	cr_assert_eq(tx.dev->sq_rsvd_index, 1);
 	cr_assert_eq(companion.dev->sq_rsvd_index, 0);
 	close_group();
@@ -301,9 +309,9 @@ Test(counter_dev, submit_to_several)
 		gdk_mark_ready(qps[i], idx, idx, mode, E2E_AUTO);
 		pis[i] = idx + 1;
 	}
-	gdk_submit_multi(qps, pis, 2, mode, E2E_AUTO, GDK_OPT_SKIP_DB);
+	gdk_submit_multi(qps, pis, 2, gdk_how(mode, E2E_AUTO, GDK_THREAD, GDK_OPT_SKIP_DB));
 	cr_assert_eq(gdk_poll_ticket(tx.dev, 0, mode), EBUSY);
-	gdk_submit_multi(qps, pis, 2, mode, E2E_AUTO, 0);
+	gdk_submit_multi(qps, pis, 2, gdk_how(mode, E2E_AUTO, GDK_THREAD, 0));
 	for (int i = 0; i < 2; i++)
 		cr_assert_eq(gdk_poll_cq_at(gdk_qp_cq(qps[i]), 0, mode), 0);
 	close_group();

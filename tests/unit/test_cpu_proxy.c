@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "../../doorbell/cpu_proxy.h"
-#include "../../core/state.h"
+#include "device/gdk/state.h"
 #include "../lib/e2e.h"
 
 static struct e2e_nic nic;

@@ -12,8 +12,11 @@
 static void (*meanwhile)(void);
 #define gdk_bswap16(x) (meanwhile ? meanwhile() : (void)0, gdk_bswap16(x))
 #include "rig.h"
+#include "../lib/post_slots.h"
 
 static struct rig rig;
+
+TestSuite(cq_dev, .timeout = 20);
 
 /* Posts and rings n NOPs with these control flags (GDK_CE_ALWAYS: signalled). */
 static void post(uint32_t n, uint32_t flags)
@@ -23,7 +26,7 @@ static void post(uint32_t n, uint32_t flags)
 	cr_assert_eq(gdk_reserve(&rig.qp, n, RIG_GPU, 0, &idx), 0);
 	for (i = idx; i < idx + n; i++)
 		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, flags);
-	gdk_post(&rig.qp, idx, idx + n - 1, RIG_GPU, RIG_AUTO, 0);
+	post_slots(&rig.qp, idx, idx + n - 1, RIG_GPU, RIG_AUTO, 0);
 }
 
 static void post_long(uint32_t flags)
@@ -32,11 +35,12 @@ static void post_long(uint32_t flags)
 	uint64_t idx;
 
 	cr_assert_eq(gdk_reserve(&rig.qp, 2, RIG_GPU, 0, &idx), 0);
-	gdk_wqe_atomic_ext(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx),
-			   gdk_get_wqe_ptr(&rig.qp, idx + 1), (uint16_t)idx,
-			   DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, flags, 1, gdk_key(2), 3,
-			   gdk_key(4), 8, &arg);
-	gdk_post(&rig.qp, idx, idx + 1, RIG_GPU, RIG_AUTO, 0);
+	gdk_wqe_atomic_ext(&rig.qp,
+			   gdk_wqe_at(gdk_get_wqe_ptr(&rig.qp, idx), (uint16_t)idx,
+				      DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, flags),
+			   gdk_get_wqe_ptr(&rig.qp, idx + 1), gdk_mem(1, gdk_key(2)),
+			   gdk_mem(3, gdk_key(4)), 8, &arg);
+	post_slots(&rig.qp, idx, idx + 1, RIG_GPU, RIG_AUTO, 0);
 }
 
 Test(cq_dev, poll_one_returns_busy_then_done)
@@ -96,23 +100,40 @@ Test(cq_dev, cqe_of_a_two_slot_wqe_frees_both_slots)
 	cr_assert_eq(rig.qp.sq_rsvd_index, 4);
 }
 
-Test(cq_dev, polling_after_a_reset_that_kept_the_cq)
+static void polling_after_a_reset(int collapsed)
 {
-	rig_init(&rig, 8, RIG_DB, 0);
+	rig_init(&rig, 8, RIG_DB, collapsed);
 	post(5, GDK_CE_ALWAYS);
 	rig_nic(&rig);
-	/* Reset the send queue to index 0 and keep the five CQEs in the CQ. */
-	gdk_qp_state_format(rig.st, 8, GDK_QPF_SYS_SCOPE);
-	rig.st->cqe_ci = rig.cq_pi;
+	/* Reset the send queue to index 0 and keep the CQEs in the CQ; a reset of a collapsed CQ
+	 * invalidates its entry. */
+	gdk_qp_state_format(rig.st, 8, rig.st->flags);
 	rig.qp.cq_sq.cqe_rsvd = rig.cq_pi;
+	gdk_qp_state_bind(rig.st, &rig.qp);
+	rig.st->cqe_ci = rig.cq_pi;
+	if (collapsed)
+		rig.cqe[0].op_own = 0xf1;
 	rig.qp.sq_rsvd_index = rig.pi = rig.ci = 0;
 	rig.dbrec[1] = 0;
 	cr_assert_eq(gdk_poll_ticket(&rig.qp, 0, RIG_GPU), EBUSY);
 	post(4, GDK_CE_ALWAYS);
 	cr_assert_eq(gdk_poll_one_cq_at(&rig.qp.cq_sq, 3, RIG_GPU), EBUSY);
 	rig_nic(&rig);
+	cr_assert_eq(gdk_poll_one_cq_at(&rig.qp.cq_sq, 1, RIG_GPU), 0);
 	cr_assert_eq(gdk_poll_cq_at(&rig.qp.cq_sq, 3, RIG_GPU), 0);
 	cr_assert_eq(rig.st->completed, 4);
+	rig_fini(&rig);
+}
+
+Test(cq_dev, polling_after_a_reset_that_kept_the_cq)
+{
+	polling_after_a_reset(0);
+}
+
+/* The other entries of a collapsed CQ are never written. */
+Test(cq_dev, polling_after_a_reset_of_a_collapsed_cq)
+{
+	polling_after_a_reset(1);
 }
 
 Test(cq_dev, error_is_sticky_and_names_the_first_wqe)
@@ -125,7 +146,7 @@ Test(cq_dev, error_is_sticky_and_names_the_first_wqe)
 	rig_nic(&rig);
 	cr_assert_eq(gdk_wait(&rig.qp, 7, RIG_GPU), -EIO);
 	cr_assert_eq(rig.st->status, -EIO);
-	cr_assert_eq(rig.st->error_wqe, 3);
+	cr_assert_eq(gdk_qp_error_wqe(&rig.qp), 3);
 	cr_assert_eq(gdk_wait(&rig.qp, 5, RIG_GPU), -EIO);
 	cr_assert_eq(gdk_poll_cq_at(&rig.qp.cq_sq, 4, RIG_GPU), -EIO);
 	cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, 0, &idx), -EIO);
@@ -139,7 +160,7 @@ Test(cq_dev, error_on_a_collapsed_cq)
 	post(1, GDK_CE_ALWAYS);
 	rig_nic(&rig);
 	cr_assert_eq(gdk_poll_collapsed_at(&rig.qp, 0, RIG_GPU), -EIO);
-	cr_assert_eq(rig.st->error_wqe, 0);
+	cr_assert_eq(gdk_qp_error_wqe(&rig.qp), 0);
 	cr_assert_eq(rig.st->completed, 0);
 }
 
@@ -166,8 +187,8 @@ Test(cq_dev, error_after_unsignalled_wqes)
 	post(5, 0);
 	rig_nic(&rig);
 	cr_assert_eq(gdk_wait(&rig.qp, 4, RIG_GPU), -EIO);
-	cr_assert_eq(rig.st->error_wqe, 3);
-	cr_assert_eq(rig.st->completed, 3);
+	cr_assert_eq(gdk_qp_error_wqe(&rig.qp), 3);
+	cr_assert_leq(rig.st->completed, 3);
 }
 
 Test(cq_dev, abort_ends_a_wait)
@@ -199,8 +220,8 @@ Test(cq_dev, error_of_the_responder)
 	rig_nic(&rig);
 	rig.cqe[1].op_own = DOCA_GPUNETIO_IB_MLX5_CQE_RESP_ERR << 4;
 	cr_assert_eq(gdk_poll_one_cq_at(&rig.qp.cq_sq, 1, RIG_GPU), -EIO);
-	cr_assert_eq(rig.st->error_wqe, 1);
-	cr_assert_eq(rig.st->completed, 1);
+	cr_assert_eq(gdk_qp_error_wqe(&rig.qp), 1);
+	cr_assert_leq(rig.st->completed, 1);
 }
 
 /* A wqe_counter at or beyond `rung` is invalid. */
@@ -215,32 +236,54 @@ Test(cq_dev, counters_beyond_rung_are_invalid)
 	cr_assert(gdk_counter_extend(0x10003, 3, &index) && index == 3);
 }
 
-/* A thread must ignore a CQE that it read before other threads polled later ones. */
-Test(cq_dev, stale_cqe_is_ignored)
-{
-	rig_init(&rig, 8, RIG_DB, 0);
-	post(1, GDK_CE_ALWAYS);
-	rig_nic(&rig);
-	rig.st->rung = 0x10005;
-	rig.st->completed = rig.st->cqe_ci = 0x10000;
-	cr_assert_eq(gdk_cq_fold(rig.st, &rig.qp.cq_sq, 0, GDK_SCOPE_GPU), 0);
-	cr_assert_eq(rig.st->completed, 0x10000);
-}
-
+/*
+ * A thread must ignore a CQE that it read before other threads polled later ones: after `completed`
+ * has changed, the slot may be in use again, and its counter belongs to another lap of 65536.
+ */
 static void others_go_on(void)
 {
 	rig.st->rung = 0x10005;
 	rig.st->completed = 0x10000;
 }
 
-Test(cq_dev, stale_collapsed_cqe_is_ignored)
+Test(cq_dev, stale_cqe_is_ignored)
 {
-	rig_init(&rig, 8, RIG_DB, 1);
+	rig_init(&rig, 8, RIG_DB, 0);
+	post(1, GDK_CE_ALWAYS);
+	rig_nic(&rig);
+	others_go_on();
+	rig.st->cqe_ci = 0x10000;
+	cr_assert_eq(gdk_fold(rig.st, 0, 0), 0);
+	cr_assert_eq(rig.st->completed, 0x10000);
+	cr_assert_eq(rig.st->cqe_ci, 0x10000);
+}
+
+/* The same, where they poll between the two loads of this thread. */
+static void stale_between_loads(int collapsed, int error)
+{
+	rig_init(&rig, 8, RIG_DB, collapsed);
+	rig.fail_at = error ? 0 : UINT64_MAX;
 	post(1, GDK_CE_ALWAYS);
 	rig_nic(&rig);
 	meanwhile = others_go_on;
-	cr_assert_eq(gdk_cq_fold_collapsed(rig.st, &rig.qp.cq_sq, GDK_SCOPE_GPU), 0);
+	cr_assert_eq(gdk_fold(rig.st, 0, 0), 0);
+	meanwhile = NULL;
 	cr_assert_eq(rig.st->completed, 0x10000);
+	cr_assert_eq(rig.st->cqe_ci, 0);
+	cr_assert_eq(rig.st->error_wqe, GDK_NO_WQE);
+	rig_fini(&rig);
+}
+
+Test(cq_dev, cqe_that_becomes_stale_is_ignored)
+{
+	stale_between_loads(0, 0);
+	stale_between_loads(0, 1);
+}
+
+Test(cq_dev, collapsed_cqe_that_becomes_stale_is_ignored)
+{
+	stale_between_loads(1, 0);
+	stale_between_loads(1, 1);
 }
 
 Test(cq_dev, wait_for_timeout_leaves_the_qp_usable)
@@ -259,7 +302,7 @@ Test(cq_dev, wait_rings_slots_posted_without_doorbell)
 	rig_init(&rig, 16, RIG_DB, 0);
 	cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_EXCL, 0, &idx), 0);
 	gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, 0), 0, GDK_CE_ALWAYS);
-	gdk_post(&rig.qp, 0, 0, RIG_EXCL, RIG_AUTO, GDK_OPT_SKIP_DB);
+	post_slots(&rig.qp, 0, 0, RIG_EXCL, RIG_AUTO, GDK_OPT_SKIP_DB);
 	cr_assert_eq(gdk_wait_for(&rig.qp, 0, RIG_EXCL, 1000000), -ETIMEDOUT);
 	cr_assert_eq(rig.st->doorbells - rig.st->bare_rings, 1);
 }
@@ -273,7 +316,7 @@ Test(cq_dev, one_wait_after_several_laps)
 	for (i = 0; i < 22; i++) {
 		cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_EXCL, GDK_OPT_SKIP_CHECK, &idx), 0);
 		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
-		gdk_post(&rig.qp, i, i, RIG_EXCL, RIG_AUTO, 0);
+		post_slots(&rig.qp, i, i, RIG_EXCL, RIG_AUTO, 0);
 		rig_nic(&rig);
 	}
 	cr_assert_eq(gdk_wait(&rig.qp, 21, RIG_EXCL), 0);
@@ -297,4 +340,194 @@ Test(cq_dev, consume_writes_the_cq_dbrec)
 	rig.qp.cq_sq.cqe_rsvd = 0xffffff;
 	cr_assert_eq(gdk_cq_consume(&rig.qp.cq_sq, 0, 0), 2);
 	cr_assert_eq(be32toh(dbrec), 2);
+}
+
+/* ---- which CQE belongs to a slot ---- */
+
+static const gdk_mode_t modes[] = { RIG_EXCL, RIG_CTA, RIG_GPU };
+
+/* Posts n NOPs with these control flags, in this mode, and rings unless opt says not to. */
+static uint64_t post_in(gdk_mode_t mode, uint32_t n, uint32_t flags, uint32_t opt)
+{
+	uint64_t idx, i;
+
+	cr_assert_eq(gdk_reserve(&rig.qp, n, mode, opt, &idx), 0);
+	for (i = idx; i < idx + n; i++)
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, flags);
+	post_slots(&rig.qp, idx, idx + n - 1, mode, RIG_AUTO, opt);
+	return idx + n - 1;
+}
+
+/*
+ * A slot that was not rung yet: its CQ entry holds the CQE of two laps before, which has the same
+ * owner bit.
+ */
+Test(cq_dev, cqe_of_two_laps_before_is_not_accepted)
+{
+	uint64_t last, slot;
+	unsigned int m;
+
+	for (m = 0; m < 3; m++) {
+		rig_init(&rig, 4, RIG_DB, 0);
+		last = post_in(modes[m], 4, GDK_CE_ALWAYS, 0);
+		rig_nic(&rig);
+		cr_assert_eq(gdk_wait(&rig.qp, last, modes[m]), 0);
+		for (slot = 8; slot < 12; slot++) {
+			cr_expect_eq(gdk_poll_ticket(&rig.qp, slot, modes[m]), EBUSY);
+			cr_expect_eq(gdk_poll_one_cq_at(&rig.qp.cq_sq, slot, modes[m]), EBUSY);
+			cr_expect_eq(gdk_wait_for(&rig.qp, slot, modes[m], 100000), -ETIMEDOUT);
+			cr_expect_eq(rig.st->completed, 4, "mode %u, slot %lu", m, slot);
+			cr_expect_eq(rig.st->rung, 4, "mode %u, slot %lu", m, slot);
+		}
+		rig_fini(&rig);
+	}
+}
+
+/* The same with slots 4 to 7 unpublished and 0 to 3 complete, so that the ring is full. */
+Test(cq_dev, cqe_of_the_lap_before_is_not_accepted)
+{
+	uint64_t last, idx;
+	unsigned int m;
+
+	for (m = 0; m < 3; m++) {
+		rig_init(&rig, 4, RIG_DB, 0);
+		last = post_in(modes[m], 4, GDK_CE_ALWAYS, 0);
+		rig_nic(&rig);
+		cr_assert_eq(gdk_wait(&rig.qp, last, modes[m]), 0);
+		cr_assert_eq(gdk_reserve(&rig.qp, 4, modes[m], 0, &idx), 0);
+		cr_expect_eq(gdk_poll_ticket(&rig.qp, 4, modes[m]), EBUSY);
+		cr_expect_eq(gdk_poll_ticket(&rig.qp, 7, modes[m]), EBUSY);
+		rig_fini(&rig);
+	}
+}
+
+/* Bit i of `signalled`: WQE i generates a CQE. */
+static void mixed(gdk_mode_t mode, uint32_t signalled, int collapsed, int wait)
+{
+	uint64_t t, cqes = 0, end = 0;
+	int i;
+
+	rig_init(&rig, 32, RIG_DB, collapsed);
+	for (i = 0; i < 24; i++) {
+		t = post_in(mode, 1, signalled >> i & 1 ? GDK_CE_ALWAYS : 0, 0);
+		rig_nic(&rig);
+		if (!(signalled >> i & 1) && rig.cq_pi == cqes)
+			continue;
+		cqes = rig.cq_pi;
+		end = t + 1;
+		if (i % 3 == 0)
+			continue; /* polls for several CQEs at once, later */
+		if (wait)
+			cr_assert_eq(gdk_poll_cq_at(&rig.qp.cq_sq, collapsed ? t : cqes - 1, mode),
+				     0);
+		else
+			cr_assert_eq(
+				gdk_poll_one_cq_at(&rig.qp.cq_sq, collapsed ? t : cqes - 1, mode),
+				0);
+		cr_assert_eq(rig.st->completed, end);
+		cr_assert_eq(gdk_poll_ticket(&rig.qp, t, mode), 0);
+		cr_assert_eq(gdk_poll_ticket(&rig.qp, t + 1, mode), EBUSY);
+		cr_assert_eq(gdk_poll_one_cq_at(&rig.qp.cq_sq, collapsed ? t + 1 : cqes, mode),
+			     EBUSY);
+		if (!collapsed)
+			cr_assert_eq(rig.st->cqe_ci, cqes);
+	}
+	cr_assert_eq(gdk_wait(&rig.qp, end - 1, mode), 0);
+	cr_assert_eq(rig.st->completed, end);
+	rig_fini(&rig);
+}
+
+/* Signalled WQEs first, then some that are not, then signalled ones again. */
+Test(cq_dev, even_and_uneven_mixed)
+{
+	static const uint32_t patterns[] = { 0xffffffff, 0xfffff00f, 0xaaaaaaaa, 0xff0000ff,
+					     0x92492492, 0x80808080, 0xffffcfff };
+	unsigned int m, p, c, w;
+
+	for (m = 0; m < 3; m++)
+		for (p = 0; p < sizeof(patterns) / sizeof(patterns[0]); p++)
+			for (c = 0; c < 2; c++)
+				for (w = 0; w < 2; w++)
+					mixed(modes[m], patterns[p], (int)c, (int)w);
+}
+
+/* WQEs of two slots among those of one. */
+Test(cq_dev, long_and_short_wqes_mixed)
+{
+	unsigned int c, i;
+
+	for (c = 0; c < 2; c++) {
+		rig_init(&rig, 16, RIG_DB, (int)c);
+		for (i = 0; i < 60; i++) {
+			if (i % 5 == 3)
+				post_long(GDK_CE_ALWAYS);
+			else
+				post(1, i % 4 ? 0 : GDK_CE_ALWAYS);
+			rig_nic(&rig);
+		}
+		post(1, GDK_CE_ALWAYS);
+		rig_nic(&rig);
+		cr_assert_eq(gdk_wait(&rig.qp, 72, RIG_GPU), 0);
+		cr_assert_eq(rig.st->completed, 73);
+		rig_fini(&rig);
+	}
+}
+
+/* ---- errors among many WQEs ---- */
+
+/* WQE `bad` of 100 fails and the others behind it are flushed. A wait for the last one finds it. */
+static void error_in(gdk_mode_t mode, uint64_t bad, uint32_t flags, int collapsed)
+{
+	uint64_t t = 0;
+	int i;
+
+	rig_init(&rig, 128, RIG_DB, collapsed);
+	rig.fail_at = bad;
+	for (i = 0; i < 100; i++)
+		t = post_in(mode, 1, i == 99 ? GDK_CE_ALWAYS : flags, 0);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_wait(&rig.qp, t, mode), -EIO);
+	if (!collapsed)
+		cr_expect_eq(gdk_qp_error_wqe(&rig.qp), bad, "%lu instead of %lu, mode %u",
+			     gdk_qp_error_wqe(&rig.qp), bad, mode);
+	cr_expect_eq(gdk_qp_status(&rig.qp), -EIO);
+	cr_expect_leq(rig.st->completed, bad);
+	cr_expect_eq(gdk_poll_ticket(&rig.qp, t, mode), -EIO);
+	cr_expect_eq(gdk_wait_for(&rig.qp, t, mode, 0), -EIO);
+	rig_fini(&rig);
+}
+
+Test(cq_dev, first_error_of_many_is_found_by_a_wait_for_the_last)
+{
+	static const uint64_t bad[] = { 0, 1, 49, 50, 51, 98, 99 };
+	unsigned int m, b;
+
+	for (m = 0; m < 3; m++)
+		for (b = 0; b < sizeof(bad) / sizeof(bad[0]); b++) {
+			error_in(modes[m], bad[b], GDK_CE_ALWAYS, 0);
+			error_in(modes[m], bad[b], 0, 0);
+			error_in(modes[m], bad[b], GDK_CE_ALWAYS, 1);
+		}
+}
+
+/* The same after laps of the ring and of the CQ. */
+Test(cq_dev, first_error_is_found_in_later_laps)
+{
+	uint64_t t, i;
+	unsigned int m;
+
+	for (m = 0; m < 3; m++) {
+		rig_init(&rig, 16, RIG_DB, 0);
+		for (i = 0; i < 5; i++) {
+			t = post_in(modes[m], 15, GDK_CE_ALWAYS, 0);
+			rig_nic(&rig);
+			cr_assert_eq(gdk_wait(&rig.qp, t, modes[m]), 0);
+		}
+		rig.fail_at = 78;
+		t = post_in(modes[m], 16, GDK_CE_ALWAYS, 0);
+		rig_nic(&rig);
+		cr_assert_eq(gdk_wait(&rig.qp, t, modes[m]), -EIO);
+		cr_expect_eq(gdk_qp_error_wqe(&rig.qp), 78);
+		rig_fini(&rig);
+	}
 }

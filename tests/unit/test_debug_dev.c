@@ -15,6 +15,7 @@
 #define GDK_DEBUG_PRINT(text) print(text)
 static void print(const char *text);
 
+#include "../lib/post_slots.h"
 #include "wqe_kinds.h"
 
 static char out[8192];
@@ -57,7 +58,7 @@ static void refused(enum kind kind, unsigned int n, uint32_t flip, const char *l
 	uint64_t idx;
 
 	*word(5, n) ^= htobe32(flip);
-	gdk_post(&rig.qp, 0, last, RIG_GPU, RIG_AUTO, 0);
+	post_slots(&rig.qp, 0, last, RIG_GPU, RIG_AUTO, 0);
 	snprintf(expected, sizeof(expected), "gdaki: QP 0xabcd WQE 5: %s; not rung\nWQE ", line);
 	cr_expect(!strncmp(out, expected, strlen(expected)), "got: %s\nexpected: %s", out,
 		  expected);
@@ -89,8 +90,8 @@ Test(debug_dev, wqes_of_all_builders_are_rung_silently)
 			const uint64_t last = prepare((enum kind)k);
 
 			rig.handler = ways[w].handler;
-			gdk_post(&rig.qp, 0, last, ways[w].mode,
-				 (enum doca_gpu_dev_verbs_nic_handler)ways[w].handler, 0);
+			post_slots(&rig.qp, 0, last, ways[w].mode,
+				   (enum doca_gpu_dev_verbs_nic_handler)ways[w].handler, 0);
 			cr_expect_str_eq(out, "", "WQE kind %u: %s", k, out);
 			cr_expect_eq(rig.st->rung, last + 1);
 			cr_expect_eq(gdk_qp_status(&rig.qp), 0);
@@ -175,13 +176,13 @@ Test(debug_dev, second_slot)
 	cr_assert_eq(gdk_reserve(&rig.qp, 7, RIG_GPU, 0, &at), 0);
 	for (at = 0; at < 7; at++)
 		build(&rig, NOP, at);
-	gdk_post(&rig.qp, 0, 6, RIG_GPU, RIG_AUTO, 0);
+	post_slots(&rig.qp, 0, 6, RIG_GPU, RIG_AUTO, 0);
 	rig_nic(&rig);
 	cr_assert_eq(gdk_wait(&rig.qp, 6, RIG_GPU), 0);
 	cr_assert_eq(gdk_reserve(&rig.qp, 2, RIG_GPU, 0, &at), 0);
 	build(&rig, MCS8, at);
 	*word(0, 0) = htobe32(16);
-	gdk_post(&rig.qp, at, at + 1, RIG_GPU, RIG_AUTO, 0);
+	post_slots(&rig.qp, at, at + 1, RIG_GPU, RIG_AUTO, 0);
 	cr_expect_eq(rig.st->rung, 7);
 	cr_expect(strstr(out, "QP 0xabcd WQE 7: byte_count is 0x10, expected 0x8; not rung\n"),
 		  "output: %s", out);
@@ -196,7 +197,7 @@ Test(debug_dev, first_wrong_wqe_is_named)
 	prepare(WRITE);
 	*word(3, 0) = 0;
 	*word(5, 0) = 0;
-	gdk_post(&rig.qp, 0, 5, RIG_EXCL, RIG_AUTO, 0);
+	post_slots(&rig.qp, 0, 5, RIG_EXCL, RIG_AUTO, 0);
 	cr_expect(strstr(out, "WQE 3: wqe_index is 0x0, expected 0x3; not rung\n"), "output: %s",
 		  out);
 	cr_expect_eq(rig.st->error_wqe, 3);
@@ -236,19 +237,19 @@ static void ring_by(enum way way)
 	struct doca_gpu_dev_verbs_wqe *wqe = gdk_get_wqe_ptr(&rig.qp, 5);
 
 	if (way <= POST_GPU || way == PROXY)
-		return gdk_post(&rig.qp, 5, 5, mode, RIG_AUTO, 0);
+		return post_slots(&rig.qp, 5, 5, mode, RIG_AUTO, 0);
 	if (way < HAND_RECORD)
 		gdk_mark_ready(&rig.qp, 5, 5, mode, RIG_AUTO);
 	switch (way) {
 	case SUBMIT:
-		return gdk_submit(&rig.qp, 6, mode, RIG_AUTO, 0);
+		return gdk_submit(&rig.qp, 6, gdk_how(mode, RIG_AUTO, RIG_THREAD, 0));
 	case WAITER:
 		return (void)gdk_wait_for(&rig.qp, 5, mode, 1);
 	case BF:
-		return gdk_submit_bf(&rig.qp, 6, wqe, mode, 0);
+		return gdk_submit_bf(&rig.qp, 6, wqe, gdk_how(mode, GDK_BF, RIG_THREAD, 0));
 	case BF_WARP:
 	case BF_WARP_EXCL:
-		return gdk_submit_bf_warp(&rig.qp, 6, wqe, mode, 0);
+		return gdk_submit_bf_warp(&rig.qp, 6, wqe, gdk_how(mode, GDK_BF, RIG_THREAD, 0));
 	case HAND_RECORD:
 		return gdk_update_dbr(&rig.qp, 6, 0);
 	case HAND_DB:
@@ -273,8 +274,9 @@ static void prepare_way(enum way way)
 	rig.qp.nic_handler = (enum doca_gpu_dev_verbs_nic_handler)rig.handler;
 	rig.st->flags |= bf ? GDK_QPF_BLUEFLAME : 0;
 	rig.qp.sq_db = proxy ? &rig.counter : rig.qp.sq_db;
-	gdk_post(&rig.qp, 0, 4, way == POST_EXCL || way == BF_WARP_EXCL ? RIG_EXCL : RIG_GPU,
-		 RIG_AUTO, 0);
+	gdk_qp_state_bind(rig.st, &rig.qp);
+	post_slots(&rig.qp, 0, 4, way == POST_EXCL || way == BF_WARP_EXCL ? RIG_EXCL : RIG_GPU,
+		   RIG_AUTO, 0);
 	rig_nic(&rig);
 	cr_assert_eq(rig.ci, 5);
 	cr_assert_str_eq(out, "");
@@ -311,17 +313,25 @@ Test(debug_dev, key_in_cpu_order_is_reported_once_and_rung)
 
 	rig_init(&rig, 8, RIG_DB, 0);
 	out[0] = 0;
-	cr_assert_eq(gdk_put(&rig.qp, right, right, 8, &t, RIG_GPU, RIG_AUTO, RIG_THREAD, 0), 0);
+	cr_assert_eq(
+		gdk_put(&rig.qp, right, right, 8, &t, gdk_how(RIG_GPU, RIG_AUTO, RIG_THREAD, 0)),
+		0);
 	cr_assert_str_eq(out, "");
-	cr_assert_eq(gdk_put(&rig.qp, right, wrong, 8, &t, RIG_GPU, RIG_AUTO, RIG_THREAD, 0), 0);
-	cr_assert_eq(gdk_put(&rig.qp, wrong, right, 8, &t, RIG_GPU, RIG_AUTO, RIG_THREAD, 0), 0);
+	cr_assert_eq(
+		gdk_put(&rig.qp, right, wrong, 8, &t, gdk_how(RIG_GPU, RIG_AUTO, RIG_THREAD, 0)),
+		0);
+	cr_assert_eq(
+		gdk_put(&rig.qp, wrong, right, 8, &t, gdk_how(RIG_GPU, RIG_AUTO, RIG_THREAD, 0)),
+		0);
 	cr_expect_str_eq(out, "gdaki: QP 0xabcd WQE 1: lkey is 0x45230100, in the wrong byte order "
 			      "if it should be 0x12345\n");
 	cr_expect_eq(rig.st->rung, 3);
 	rig_fini(&rig);
 	rig_init(&rig, 8, RIG_DB, 0);
 	out[0] = 0;
-	cr_assert_eq(gdk_put(&rig.qp, wrong, right, 8, &t, RIG_GPU, RIG_AUTO, RIG_THREAD, 0), 0);
+	cr_assert_eq(
+		gdk_put(&rig.qp, wrong, right, 8, &t, gdk_how(RIG_GPU, RIG_AUTO, RIG_THREAD, 0)),
+		0);
 	cr_expect(strstr(out, "WQE 0: rkey is 0x45230100, in the wrong byte order"), "output: %s",
 		  out);
 }
@@ -331,7 +341,7 @@ Test(debug_dev, unrung_tail_is_reported)
 	uint64_t at;
 
 	prepare(WRITE);
-	gdk_post(&rig.qp, 0, 1, RIG_GPU, RIG_AUTO, 0);
+	post_slots(&rig.qp, 0, 1, RIG_GPU, RIG_AUTO, 0);
 	cr_assert_eq(gdk_debug_check_tail(&rig.qp), 4);
 	cr_expect_str_eq(out, "gdaki: QP 0xabcd: WQEs 2 to 5 are reserved and were never rung, "
 			      "0 of them published\n");
@@ -344,7 +354,7 @@ Test(debug_dev, unrung_tail_is_reported)
 	cr_assert_eq(gdk_debug_check_tail(&rig.qp), 4);
 	cr_expect(strstr(out, "never rung, 4 of them published\n"), "output: %s", out);
 	out[0] = 0;
-	gdk_submit(&rig.qp, 6, RIG_GPU, RIG_AUTO, 0);
+	gdk_submit(&rig.qp, 6, gdk_how(RIG_GPU, RIG_AUTO, RIG_THREAD, 0));
 	cr_assert_eq(gdk_debug_check_tail(&rig.qp), 0);
 	rig.st->status = -EIO;
 	cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, 0, &at), -EIO);

@@ -26,6 +26,7 @@ typedef struct own_u8 {
 #include "../../qp/qp.h"
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
+#include "../lib/post_slots.h"
 #include "../lib/nicfail.h"
 #include "device/gdk/wqe.h"
 
@@ -105,10 +106,13 @@ Test(peer_defects, defect_05_depths_may_differ_and_wqes_be_unsignalled)
 	for (uint32_t i = 0; i < 5 * DEPTH; i++) {
 		cr_assert_eq(gdk_reserve(dev, 1, E2E_MODE, 0, &idx), 0);
 		buf.mem[0] = (uint8_t)(i + 1);
-		gdk_wqe_write_inl(dev, gdk_get_wqe_ptr(dev, idx), (uint16_t)idx,
-				  i % 3 == 2 ? GDK_CE_ALWAYS : 0, (uintptr_t)buf.mem + 64,
-				  gdk_key(buf.mr->rkey), buf.mem, 1);
-		gdk_post(dev, idx, idx, E2E_MODE, E2E_AUTO, 0);
+		gdk_wqe_write_inl(dev,
+				  gdk_wqe_at(gdk_get_wqe_ptr(dev, idx), (uint16_t)idx,
+					     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+					     i % 3 == 2 ? GDK_CE_ALWAYS : 0),
+				  gdk_mem((uintptr_t)buf.mem + 64, gdk_key(buf.mr->rkey)), buf.mem,
+				  1);
+		post_slots(dev, idx, idx, E2E_MODE, E2E_AUTO, 0);
 		if (i % 3 != 2)
 			continue;
 		cr_assert_eq(gdk_wait_for(dev, idx, E2E_MODE, E2E_WAIT_NS), 0,
@@ -136,8 +140,8 @@ Test(peer_defects, defect_12_key_in_the_wrong_byte_order_is_diagnosed)
 	cr_assert_eq(e2e_wait(&p.tx, t), 0, "gdk_key() must take the key as libibverbs returns it");
 	wrong = gdk_key_be(p.dst.mr->rkey);
 	cr_assert_eq(gdk_put(p.tx.dev, gdk_addr((uintptr_t)p.dst.mem, wrong),
-			     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t,
+			     gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 		     0);
 	cr_assert_eq(e2e_wait(&p.tx, t), -EIO);
 	cr_assert_eq(gdk_verbs_qp_get_error(p.tx.hl->qp_gverbs, &e), DOCA_SUCCESS);

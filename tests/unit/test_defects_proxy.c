@@ -108,7 +108,7 @@ Test(peer_defects, defect_20_a_doorbell_is_one_plain_store)
 		stores = 0;
 		watch_page_of(qp.hl->qp_gverbs->cpu_db);
 		gdk_mark_ready(qp.dev, idx, idx, mode, E2E_AUTO);
-		gdk_submit(qp.dev, idx + 1, mode, E2E_AUTO, 0);
+		gdk_submit(qp.dev, idx + 1, gdk_how(mode, E2E_AUTO, GDK_THREAD, 0));
 		mprotect(watched, 4096, PROT_READ | PROT_WRITE);
 		cr_expect_eq(stores, 1, "submission %d made %u stores", (int)i, stores);
 		cr_expect_eq(*qp.hl->qp_gverbs->cpu_db, idx + 1);

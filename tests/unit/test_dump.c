@@ -180,8 +180,8 @@ Test(dump, error_cqe_written_by_the_nic)
 	cr_assert_eq(e2e_put(&p, 0, 64, &t), 0);
 	cr_assert_eq(e2e_wait(&p.tx, t), 0);
 	cr_assert_eq(gdk_put(p.tx.dev, e2e_addr(p.dst.mem, p.dst.mr->rkey ^ 0x100),
-			     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t,
+			     gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 		     0);
 	cr_assert_eq(e2e_wait(&p.tx, t), -EIO);
 
@@ -231,8 +231,9 @@ Test(dump, unrung_tail_is_logged_at_close_and_reset)
 	cr_assert_eq(e2e_put(&p, 0, 64, &t), 0);
 	cr_assert_eq(e2e_wait(&p.tx, t), 0);
 	cr_assert_eq(gdk_put(p.tx.dev, e2e_addr(p.dst.mem, p.dst.mr->rkey),
-			     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, GDK_OPT_SKIP_DB),
+			     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t,
+			     gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD,
+				     GDK_OPT_SKIP_DB)),
 		     0);
 	cr_assert_eq(gdk_reserve(p.tx.dev, 2, E2E_MODE, 0, &idx), 0);
 	capture_begin();
@@ -242,6 +243,63 @@ Test(dump, unrung_tail_is_logged_at_close_and_reset)
 		  "log: %s", log);
 	cr_assert_eq(gdk_reserve(p.tx.dev, 2, E2E_MODE, 0, &idx), 0);
 	close_and_expect(&p, "slots from 0 on were never rung: 2 reserved, 0 of them published");
+}
+
+static void publish(const struct e2e_pair *p, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from; i <= to; i++)
+		gdk_wqe_nop(p->tx.dev, gdk_get_wqe_ptr(p->tx.dev, i), (uint16_t)i,
+			    DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE);
+	gdk_mark_ready(p->tx.dev, from, to, E2E_MODE, E2E_AUTO);
+}
+
+/* Opens a pair and completes `rung` puts. Then 7 slots are reserved and 4 of them published: the
+ * first one, and three behind a gap of two. */
+static void open_with_gap(struct e2e_pair *p, uint64_t rung)
+{
+	doca_gpu_dev_verbs_ticket_t t;
+	uint64_t idx;
+
+	e2e_pair_open(p, E2E_DB, 16, 4096);
+	for (uint64_t i = 0; i < rung; i++) {
+		cr_assert_eq(e2e_put(p, 0, 64, &t), 0);
+		cr_assert_eq(e2e_wait(&p->tx, t), 0);
+	}
+	cr_assert_eq(gdk_reserve(p->tx.dev, 7, E2E_MODE, 0, &idx), 0);
+	cr_assert_eq(idx, rung);
+	publish(p, idx + 3, idx + 5);
+	publish(p, idx, idx);
+}
+
+/* In the second case the slots are at both ends of the ring, in the third in an odd lap of it. */
+Test(dump, slots_published_behind_a_gap_are_counted)
+{
+	static const char *const lines[] = {
+		"slots from 2 on were never rung: 7 reserved, 4 of them published",
+		"slots from 11 on were never rung: 7 reserved, 4 of them published",
+		"slots from 18 on were never rung: 7 reserved, 4 of them published",
+	};
+	static const uint64_t rung[] = { 2, 11, 18 };
+	struct e2e_pair p;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		open_with_gap(&p, rung[i]);
+		close_and_expect(&p, lines[i]);
+	}
+}
+
+Test(dump, first_slot_of_a_gap_is_logged_when_an_abort_cannot_be_cleared)
+{
+	struct e2e_pair p;
+	const char *log;
+
+	open_with_gap(&p, 11);
+	cr_assert_eq(gdk_verbs_qp_abort(p.tx.hl->qp_gverbs), DOCA_SUCCESS);
+	capture_begin();
+	cr_expect_eq(gdk_verbs_qp_clear_abort(p.tx.hl->qp_gverbs), DOCA_ERROR_BAD_STATE);
+	log = capture_end();
+	cr_expect(strstr(log, "published behind slot 12,"), "log: %s", log);
+	close_and_expect(&p, NULL);
 }
 
 Test(dump, rung_or_aborted_tail_is_not_logged)

@@ -45,8 +45,8 @@ static int put_wrong(struct e2e_pair *p, const struct wrong *w, size_t len)
 {
 	doca_gpu_dev_verbs_ticket_t t;
 	int rc = gdk_put(p->tx.dev, e2e_addr(p->dst.mem + w->off, p->dst.mr->rkey ^ w->rkey_flip),
-			 e2e_addr(p->src.mem, p->src.mr->lkey ^ w->lkey_flip), len, &t, E2E_MODE,
-			 E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+			 e2e_addr(p->src.mem, p->src.mr->lkey ^ w->lkey_flip), len, &t,
+			 gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0));
 
 	return rc ? rc : e2e_wait(&p->tx, t);
 }

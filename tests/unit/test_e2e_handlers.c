@@ -128,8 +128,9 @@ Test(e2e_handlers, no_dbr_works_with_a_poisoned_dbrec)
 }
 
 /*
- * qp is a copy of the device struct, which is permitted. Its register and DBREC are
- * in ordinary memory, so that the test sees every byte that is written.
+ * qp is a copy of the device struct, which is permitted. Register and DBREC, whose addresses are
+ * also in the state block, are in ordinary memory, so that the test sees every byte that is
+ * written.
  */
 struct captured {
 	struct e2e_pair p;
@@ -149,6 +150,7 @@ static void capture_open(enum doca_gpu_dev_verbs_nic_handler handler)
 	memset(captured.dbrec, 0xa5, sizeof(captured.dbrec));
 	captured.qp.sq_db = &captured.reg[16];
 	captured.qp.sq_dbrec = (__be32 *)&captured.dbrec[5];
+	gdk_qp_state_bind(captured.qp.gdk_state, &captured.qp);
 	if (handler == E2E_PROXY)
 		captured.reg[16] = 0;
 }
@@ -161,7 +163,8 @@ static void capture_post(unsigned int n)
 		cr_assert_eq(gdk_put(&captured.qp,
 				     e2e_addr(captured.p.dst.mem, captured.p.dst.mr->rkey),
 				     e2e_addr(captured.p.src.mem, captured.p.src.mr->lkey), 8, &t,
-				     E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+				     gdk_how(E2E_MODE, E2E_AUTO,
+					     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 			     0);
 }
 
@@ -233,18 +236,42 @@ Test(e2e_handlers, cpu_proxy_writes_only_the_counter)
 		cr_expect_eq(captured.dbrec[i], 0xa5a5a5a5u);
 }
 
-/* BlueFlame stores the DBREC and writes only the 64 bytes of the WQE to the register page. */
+/* Puts 8 bytes without a doorbell, and submits the WQE by BlueFlame. Returns its slot. */
+static const void *post_bf(gdk_mode_t mode)
+{
+	doca_gpu_dev_verbs_ticket_t t;
+	const void *wqe;
+
+	cr_assert_eq(gdk_put(&captured.qp, e2e_addr(captured.p.dst.mem, captured.p.dst.mr->rkey),
+			     e2e_addr(captured.p.src.mem, captured.p.src.mr->lkey), 8, &t,
+			     gdk_how(mode, E2E_AUTO, GDK_THREAD, GDK_OPT_SKIP_DB)),
+		     0);
+	wqe = gdk_get_wqe_ptr(&captured.qp, t);
+	gdk_submit_bf(&captured.qp, t + 1, wqe, gdk_how(mode, E2E_AUTO, GDK_THREAD, 0));
+	return wqe;
+}
+
+/* BlueFlame stores the DBREC and writes only the 64 bytes of the WQE to the register page, to its
+ * two halves in turn. */
 Test(e2e_handlers, gpu_sm_bf_writes_the_wqe)
 {
-	const uint8_t *page = (const uint8_t *)captured.reg, *wqe;
+	const uint8_t *page = (const uint8_t *)captured.reg;
+	const void *wqe;
 
 	capture_open(E2E_BF);
 	captured.qp.sq_db = &captured.reg[0x800 / 8];
-	capture_post(1);
+	gdk_qp_state_bind(captured.qp.gdk_state, &captured.qp);
+	wqe = post_bf(E2E_MODE);
 	expect_dbrec(1);
-	wqe = captured.qp.sq_wqe_daddr;
 	cr_expect_eq(memcmp(page + 0x800, wqe, 64), 0, "the register does not hold the WQE");
 	expect_reg_only(0x800, 64);
+	memset(captured.reg, 0x5a, sizeof(captured.reg));
+	wqe = post_bf(E2E_EXCL);
+	expect_dbrec(2);
+	cr_expect_eq(memcmp(page + 0x900, wqe, 64), 0, "the register does not hold the WQE");
+	for (size_t i = 0; i < 4096; i++)
+		if (i < 0x900 || i >= 0x940)
+			cr_assert_eq(page[i], 0x5a, "byte %zu of the page was written", i);
 }
 
 /* The target QP is in another process, which has its own software NIC. */
@@ -271,8 +298,9 @@ static void deliver_to_peer(enum doca_gpu_dev_verbs_nic_handler handler)
 	cr_assert_eq(e2e_connect(&nic, qp.hl->qp, &peer.gid, peer.qpn, path), DOCA_SUCCESS);
 	for (size_t off = 0; off < BYTES; off += 512)
 		cr_assert_eq(gdk_put(qp.dev, e2e_addr((void *)(peer.addr + off), peer.rkey),
-				     e2e_addr(src.mem + off, src.mr->lkey), 512, &t, E2E_MODE,
-				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+				     e2e_addr(src.mem + off, src.mr->lkey), 512, &t,
+				     gdk_how(E2E_MODE, E2E_AUTO,
+					     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 			     0);
 	cr_assert_eq(e2e_wait(&qp, t), 0);
 	for (size_t i = 0; i < BYTES; i++)

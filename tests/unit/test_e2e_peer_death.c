@@ -33,8 +33,8 @@ Test(e2e_peer_death, waiter_ends_with_retry_exceeded)
 	e2e_peer_connect(&peer, &nic.gid, qp.qpn);
 	cr_assert_eq(e2e_connect(&nic, qp.hl->qp, &peer.gid, peer.qpn, path), DOCA_SUCCESS);
 	cr_assert_eq(gdk_put(qp.dev, e2e_addr((void *)peer.addr, peer.rkey),
-			     e2e_addr(src.mem, src.mr->lkey), BYTES, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     e2e_addr(src.mem, src.mr->lkey), BYTES, &t,
+			     gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 		     0);
 	cr_assert_eq(e2e_wait(&qp, t), 0);
 	cr_assert_eq(memcmp(peer.mem, src.mem, BYTES), 0);
@@ -43,8 +43,8 @@ Test(e2e_peer_death, waiter_ends_with_retry_exceeded)
 	e2e_peer_end(&peer);
 	start = e2e_now_ns();
 	cr_assert_eq(gdk_put(qp.dev, e2e_addr((void *)peer.addr, peer.rkey),
-			     e2e_addr(src.mem, src.mr->lkey), BYTES, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     e2e_addr(src.mem, src.mr->lkey), BYTES, &t,
+			     gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 		     0);
 	cr_expect_eq(e2e_wait(&qp, t), -EIO);
 	cr_expect_lt(e2e_now_ns() - start, 5000000000ull);

@@ -45,8 +45,8 @@ static void put_and_wait(struct many *f, int i)
 	size_t off = (size_t)i * SLICE;
 
 	cr_assert_eq(gdk_put(f->tx[i].dev, e2e_addr(f->dst.mem + off, f->dst.mr->rkey),
-			     e2e_addr(f->src.mem + off, f->src.mr->lkey), SLICE, &t, E2E_MODE,
-			     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     e2e_addr(f->src.mem + off, f->src.mr->lkey), SLICE, &t,
+			     gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 		     0);
 	cr_assert_eq(e2e_wait(&f->tx[i], t), 0, "put of QP %d failed", i);
 }
@@ -115,9 +115,10 @@ static void *keep_putting(void *arg)
 	struct many *f = w->f;
 
 	while (!atomic_load(&w->stop) && !w->rc) {
-		w->rc = gdk_put(f->tx[0].dev, e2e_addr(f->dst.mem, f->dst.mr->rkey),
-				e2e_addr(f->src.mem, f->src.mr->lkey), SLICE, &t, E2E_MODE,
-				E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+		w->rc = gdk_put(
+			f->tx[0].dev, e2e_addr(f->dst.mem, f->dst.mr->rkey),
+			e2e_addr(f->src.mem, f->src.mr->lkey), SLICE, &t,
+			gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0));
 		if (!w->rc)
 			w->rc = e2e_wait(&f->tx[0], t);
 		w->puts++;

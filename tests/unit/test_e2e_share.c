@@ -88,7 +88,7 @@ static int post_nop(struct e2e_qp *qp, uint64_t *idx)
 	gdk_wqe_nop(qp->dev, gdk_get_wqe_ptr(qp->dev, *idx), (uint16_t)*idx,
 		    DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE);
 	gdk_mark_ready(qp->dev, *idx, *idx, E2E_EXCL, E2E_AUTO);
-	gdk_submit(qp->dev, *idx + 1, E2E_EXCL, E2E_AUTO, 0);
+	gdk_submit(qp->dev, *idx + 1, gdk_how(E2E_EXCL, E2E_AUTO, GDK_THREAD, 0));
 	return 0;
 }
 
@@ -209,7 +209,7 @@ static void *stop_within(void *arg)
 	gdk_wqe_nop(dev, gdk_get_wqe_ptr(dev, s->idx), (uint16_t)s->idx,
 		    DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE);
 	gdk_mark_ready(dev, s->idx, s->idx, E2E_EXCL, E2E_AUTO);
-	gdk_submit(dev, s->idx + 1, E2E_EXCL, E2E_AUTO, 0);
+	gdk_submit(dev, s->idx + 1, gdk_how(E2E_EXCL, E2E_AUTO, GDK_THREAD, 0));
 	s->rc = s->rc ? s->rc : wait_nop(s->qp, s->idx);
 	return NULL;
 }

@@ -34,16 +34,20 @@ static int fail_by(struct e2e_pair *p, uint8_t opcode, doca_gpu_dev_verbs_ticket
 
 	switch (opcode) {
 	case OP(RDMA_WRITE):
-		return gdk_put(p->tx.dev, to, from, 64, t, E2E_MODE, E2E_AUTO,
-			       DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+		return gdk_put(
+			p->tx.dev, to, from, 64, t,
+			gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0));
 	case OP(RDMA_READ):
-		return gdk_get(p->tx.dev, to, from, 64, t, E2E_MODE, E2E_AUTO,
-			       DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+		return gdk_get(
+			p->tx.dev, to, from, 64, t,
+			gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0));
 	case OP(ATOMIC_CS):
-		return gdk_atomic_cas(p->tx.dev, to, from, 1, 2, t, E2E_MODE, E2E_AUTO, 0);
+		return gdk_atomic_cas(p->tx.dev, to, from, 1, 2, t,
+				      gdk_how(E2E_MODE, E2E_AUTO, GDK_THREAD, 0));
 	default:
-		return gdk_dump(p->tx.dev, e2e_addr(p->src.mem, p->src.mr->lkey ^ BAD_KEY), t,
-				E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+		return gdk_dump(
+			p->tx.dev, e2e_addr(p->src.mem, p->src.mr->lkey ^ BAD_KEY), t,
+			gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0));
 	}
 }
 
@@ -118,8 +122,9 @@ Test(errors, error_has_all_cqe_fields_and_checks_the_slot)
 	/* fill every slot with a READ, which has a remote address */
 	for (unsigned int i = 0; i < DEPTH; i++) {
 		cr_assert_eq(gdk_get(p.tx.dev, e2e_addr(p.dst.mem, p.dst.mr->rkey),
-				     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t, E2E_MODE,
-				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+				     e2e_addr(p.src.mem, p.src.mr->lkey), 64, &t,
+				     gdk_how(E2E_MODE, E2E_AUTO,
+					     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 			     0);
 		cr_assert_eq(e2e_wait(&p.tx, t), 0);
 	}
@@ -168,8 +173,8 @@ Test(errors, error_is_read_from_queues_in_gpu_memory)
 	cr_assert_eq(e2e_connect(&nic, qp.hl->qp, &nic.gid, rx.qpn, path), DOCA_SUCCESS);
 	cr_assert_eq(e2e_connect(&nic, rx.hl->qp, &nic.gid, qp.qpn, path), DOCA_SUCCESS);
 	cr_assert_eq(gdk_put(qp.dev, e2e_addr(buf.mem + 64, buf.mr->rkey ^ BAD_KEY),
-			     e2e_addr(buf.mem, buf.mr->lkey), 64, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     e2e_addr(buf.mem, buf.mr->lkey), 64, &t,
+			     gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 		     0);
 	cr_assert_eq(e2e_wait(&qp, t), -EIO);
 	copies = standin_cuda_calls();

@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "../../qp/export.h"
-#include "../../core/state.h"
+#include "device/gdk/state.h"
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
+#include "../lib/guardalloc.h"
 
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
 
@@ -179,27 +180,51 @@ Test(qp_export, export_multi_with_null_entries)
 	doca_gpu_verbs_destroy_qp_hl(b);
 }
 
-/*
- * No entry behind the end of an array is used. With an even number of entries the list of members
- * fills a block of malloc(), and the word behind it, the size of the next block, is never 0.
- */
-Test(qp_export, arrays_of_every_length)
+static void export_again(void)
 {
-	struct doca_gpu_verbs_qp *list[16] = { 0 };
-	struct doca_gpu_dev_verbs_qp *array = NULL;
-
-	cr_assert_eq(doca_gpu_verbs_unexport_qp(nic.gpu, q.hl->qp_gverbs), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_export_qp(nic.gpu, q.hl->qp, E2E_DB, NULL, q.hl->cq_sq,
 					      MODE(VALID_DBR), &q.hl->qp_gverbs),
 		     DOCA_SUCCESS);
+}
+
+/* Adds the QP as the last of num entries; the others are empty. The caller frees *list. */
+static struct doca_gpu_dev_verbs_qp *array_of(unsigned int num, struct doca_gpu_verbs_qp ***list)
+{
+	struct doca_gpu_dev_verbs_qp *array = NULL;
+	size_t blocks = guardalloc_end();
+
+	guardalloc_begin();
+	*list = calloc(num, sizeof(**list));
+	cr_assert(*list);
+	(*list)[num - 1] = q.hl->qp_gverbs;
+	cr_assert_eq(doca_gpu_verbs_export_multi_qps_dev(nic.gpu, *list, num, &array),
+		     DOCA_SUCCESS);
+	blocks = guardalloc_end() - blocks;
+	cr_expect(!GUARDALLOC_WORKS || blocks >= 3, "the product's blocks have no such page");
+	cr_expect_eq(array[num - 1].sq_num, q.qpn);
+	return array;
+}
+
+/* No entry behind the end of the list or of the array is used: an inaccessible page follows them.
+ * The second time, the QP is unexported while it is in the array. */
+Test(qp_export, arrays_of_every_length)
+{
+	struct doca_gpu_dev_verbs_qp *array;
+	struct doca_gpu_verbs_qp **list;
+
+	cr_assert_eq(doca_gpu_verbs_unexport_qp(nic.gpu, q.hl->qp_gverbs), DOCA_SUCCESS);
+	export_again();
 	for (unsigned int num = 1; num <= 16; num++) {
-		list[num - 1] = q.hl->qp_gverbs;
-		cr_assert_eq(doca_gpu_verbs_export_multi_qps_dev(nic.gpu, list, num, &array),
-			     DOCA_SUCCESS);
-		cr_expect_eq(array[num - 1].sq_num, q.qpn);
+		array = array_of(num, &list);
 		cr_assert_eq(doca_gpu_verbs_unexport_multi_qps_dev(nic.gpu, list, num, array),
 			     DOCA_SUCCESS);
-		list[num - 1] = NULL;
+		free(list);
+		array = array_of(num, &list);
+		cr_assert_eq(doca_gpu_verbs_unexport_qp(nic.gpu, q.hl->qp_gverbs), DOCA_SUCCESS);
+		cr_assert_eq(doca_gpu_verbs_unexport_multi_qps_dev(nic.gpu, list, num, array),
+			     DOCA_SUCCESS);
+		free(list);
+		export_again();
 	}
 }
 

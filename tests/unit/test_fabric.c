@@ -106,8 +106,8 @@ static uint16_t talk_by(struct e2e_nic *nic, struct e2e_buf *buf, uint32_t index
 	connect_by(nic, &rx, tx.qpn, index, e);
 	memset(buf->mem, (int)index + 1, BYTES);
 	cr_assert_eq(gdk_put(tx.dev, e2e_addr(buf->mem + BYTES, buf->mr->rkey),
-			     e2e_addr(buf->mem, buf->mr->lkey), BYTES, &t, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     e2e_addr(buf->mem, buf->mr->lkey), BYTES, &t,
+			     gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 		     0);
 	cr_assert_eq(e2e_wait(&tx, t), 0, "put through GID %u failed", index);
 	cr_assert_eq(memcmp(buf->mem, buf->mem + BYTES, BYTES), 0);

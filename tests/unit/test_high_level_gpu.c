@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../../qp/export.h"
-#include "../../core/state.h"
+#include "device/gdk/state.h"
 #include "../lib/capture.h"
 #include "../lib/standin.h"
 

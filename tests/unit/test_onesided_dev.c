@@ -131,8 +131,8 @@ static void do_put(size_t size)
 	int err;
 
 	refill();
-	err = gdk_put(p.tx.dev, there(GUARD), here(GUARD), size, &t, w.mode, w.handler, w.exec,
-		      w.opt);
+	err = gdk_put(p.tx.dev, there(GUARD), here(GUARD), size, &t,
+		      gdk_how(w.mode, w.handler, w.exec, w.opt));
 	finish(err, at, 1, t);
 	expect_moved(p.dst.mem, size);
 }
@@ -144,8 +144,8 @@ static void do_p(size_t size)
 	int err;
 
 	refill();
-	err = gdk_p(p.tx.dev, there(GUARD), p.src.mem + GUARD, size, &t, w.mode, w.handler, w.exec,
-		    w.opt);
+	err = gdk_p(p.tx.dev, there(GUARD), p.src.mem + GUARD, size, &t,
+		    gdk_how(w.mode, w.handler, w.exec, w.opt));
 	finish(err, at, pieces(size), t);
 	expect_moved(p.dst.mem, size);
 }
@@ -163,8 +163,9 @@ static void do_put_signal(size_t size, enum doca_gpu_dev_verbs_signal_op op)
 	int err;
 
 	refill();
-	err = gdk_put_signal(p.tx.dev, op, there(GUARD), here(GUARD), size, there(WORD), here(WORD),
-			     value, &t, w.mode, w.handler, w.exec, w.opt);
+	err = gdk_put_signal(p.tx.dev, there(GUARD), here(GUARD), size,
+			     gdk_signal_of(op, there(WORD), here(WORD), value), &t,
+			     gdk_how(w.mode, w.handler, w.exec, w.opt));
 	finish(err, at, 2, t);
 	expect_moved(p.dst.mem, size);
 	expect_signal(op, value);
@@ -177,8 +178,9 @@ static void do_p_signal(size_t size, enum doca_gpu_dev_verbs_signal_op op)
 	int err;
 
 	refill();
-	err = gdk_p_signal(p.tx.dev, op, there(GUARD), p.src.mem + GUARD, size, there(WORD),
-			   here(WORD), size, &t, w.mode, w.handler, w.exec, w.opt);
+	err = gdk_p_signal(p.tx.dev, there(GUARD), p.src.mem + GUARD, size,
+			   gdk_signal_of(op, there(WORD), here(WORD), size), &t,
+			   gdk_how(w.mode, w.handler, w.exec, w.opt));
 	finish(err, at, pieces(size) + 1, t);
 	expect_moved(p.dst.mem, size);
 	expect_signal(op, size);
@@ -191,8 +193,8 @@ static void do_signal(uint64_t value, enum doca_gpu_dev_verbs_signal_op op)
 	int err;
 
 	refill();
-	err = gdk_signal(p.tx.dev, op, there(WORD), here(WORD), value, &t, w.mode, w.handler,
-			 w.exec, w.opt);
+	err = gdk_signal(p.tx.dev, gdk_signal_of(op, there(WORD), here(WORD), value), &t,
+			 gdk_how(w.mode, w.handler, w.exec, w.opt));
 	finish(err, at, 1, t);
 	expect_moved(p.dst.mem, 0);
 	expect_signal(op, value);
@@ -212,8 +214,8 @@ static void do_get(size_t size)
 	int err;
 
 	swap_sides();
-	err = gdk_get(p.tx.dev, there(GUARD), here(GUARD), size, &t, w.mode, w.handler, w.exec,
-		      w.opt);
+	err = gdk_get(p.tx.dev, there(GUARD), here(GUARD), size, &t,
+		      gdk_how(w.mode, w.handler, w.exec, w.opt));
 	finish(err, at, 1, t);
 	expect_moved(p.src.mem, size);
 }
@@ -225,8 +227,8 @@ static void do_get_dump(size_t size)
 	int err;
 
 	swap_sides();
-	err = gdk_get_dump(p.tx.dev, there(GUARD), here(GUARD), size, here(WORD), &t, w.mode,
-			   w.handler, w.exec, w.opt);
+	err = gdk_get_dump(p.tx.dev, there(GUARD), here(GUARD), size, here(WORD), &t,
+			   gdk_how(w.mode, w.handler, w.exec, w.opt));
 	finish(err, at, 2, t);
 	cr_assert_eq(opcode_at(t), DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP);
 	expect_moved(p.src.mem, size);
@@ -282,9 +284,9 @@ Test(onesided_dev, p_copies_its_value)
 	uint64_t v = 42, got;
 
 	open_pair(E2E_DB, 64);
-	cr_assert_eq(
-		gdk_p(p.tx.dev, there(WORD), &v, 8, &t, w.mode, w.handler, THREAD, GDK_OPT_SKIP_DB),
-		0);
+	cr_assert_eq(gdk_p(p.tx.dev, there(WORD), &v, 8, &t,
+			   gdk_how(w.mode, w.handler, THREAD, GDK_OPT_SKIP_DB)),
+		     0);
 	v = 43;
 	cr_assert_eq(gdk_wait_for(p.tx.dev, t, w.mode, E2E_WAIT_NS), 0);
 	got = word_at(p.dst.mem);
@@ -388,13 +390,13 @@ Test(onesided_dev, skipped_doorbells_are_rung_by_the_next_doorbell)
 	refill();
 	for (int i = 0; i < 10; i++)
 		cr_assert_eq(gdk_p(p.tx.dev, there(GUARD + 28 * (size_t)i),
-				   p.src.mem + GUARD + 28 * i, 28, &t, w.mode, w.handler, THREAD,
-				   GDK_OPT_SKIP_DB),
+				   p.src.mem + GUARD + 28 * i, 28, &t,
+				   gdk_how(w.mode, w.handler, THREAD, GDK_OPT_SKIP_DB)),
 			     0);
 	cr_assert_eq(gdk_verbs_qp_get_counters(p.tx.hl->qp_gverbs, &c), DOCA_SUCCESS);
 	cr_assert_eq(c.doorbells, 0);
-	cr_assert_eq(gdk_signal(p.tx.dev, SET, there(WORD), here(WORD), 5, &t, w.mode, w.handler,
-				THREAD, 0),
+	cr_assert_eq(gdk_signal(p.tx.dev, gdk_signal_of(SET, there(WORD), here(WORD), 5), &t,
+				gdk_how(w.mode, w.handler, THREAD, 0)),
 		     0);
 	cr_assert_eq(gdk_wait_for(p.tx.dev, t, w.mode, E2E_WAIT_NS), 0);
 	expect_moved(p.dst.mem, 280);
@@ -412,10 +414,13 @@ Test(onesided_dev, an_error_reaches_every_operation)
 	open_pair(E2E_DB, 64);
 	bad = there(GUARD);
 	bad.key = ~bad.key;
-	cr_assert_eq(
-		gdk_signal(p.tx.dev, SET, bad, here(WORD), 5, &t, w.mode, w.handler, THREAD, 0), 0);
+	cr_assert_eq(gdk_signal(p.tx.dev, gdk_signal_of(SET, bad, here(WORD), 5), &t,
+				gdk_how(w.mode, w.handler, THREAD, 0)),
+		     0);
 	cr_assert_eq(gdk_wait_for(p.tx.dev, t, w.mode, E2E_WAIT_NS), -EIO);
-	cr_assert_eq(gdk_p(p.tx.dev, there(GUARD), &t, 8, &t, w.mode, w.handler, THREAD, 0), -EIO);
+	cr_assert_eq(
+		gdk_p(p.tx.dev, there(GUARD), &t, 8, &t, gdk_how(w.mode, w.handler, THREAD, 0)),
+		-EIO);
 	cr_assert_eq(gdk_fence(p.tx.dev, w.mode, w.handler), -EIO);
 	cr_assert_eq(gdk_dump_wait(p.tx.dev, here(GUARD), t, w.mode, w.handler), -EIO);
 	close_pair();

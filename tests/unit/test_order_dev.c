@@ -22,7 +22,8 @@
  * T  token parked
  */
 static char trace[1000];
-static int nic_scope;
+static int nic_scope, widest; /* widest: largest scope of a release fence */
+static int rung_is_read;
 
 static void saw(char what)
 {
@@ -34,6 +35,7 @@ static void saw(char what)
 
 static void saw_fence(int scope)
 {
+	widest = scope > widest ? scope : widest;
 	if (scope >= nic_scope)
 		saw('F');
 }
@@ -57,7 +59,7 @@ static void saw_word(uint64_t bits)
 #define gdk_max64(p, v, scope)	   (saw_store(p), gdk_max64(p, v, scope))
 #define gdk_rmw_or64(p, v, scope)  (saw_word(v), gdk_rmw_or64(p, v, scope))
 #define gdk_mmio_st64(p, v)	   (saw('D'), gdk_mmio_st64(p, v))
-#define gdk_bf_st64(p, w)	   (saw('D'), gdk_bf_st64(p, w))
+#define gdk_bf_bulk64(p, w)	   (saw('D'), gdk_bf_bulk64(p, w))
 #define gdk_bf_st64_warp(p, w)	   (saw('D'), gdk_bf_st64_warp(p, w))
 
 #include "rig.h"
@@ -74,7 +76,7 @@ static void saw_store(const void *p)
 		saw('r');
 }
 
-enum how { PUT, POST, SUBMIT, COPY, COPY_WARP, HELD_BACK, HAND, HAND_WARP };
+enum how { PUT, NOPS, POST, SUBMIT, COPY, COPY_WARP, HELD_BACK, HAND, HAND_WARP };
 
 static const struct way {
 	const char *name;
@@ -88,6 +90,18 @@ static const struct way {
 	{ "put by proxy", PUT, RIG_GPU, RIG_PROXY },
 	{ "put by BlueFlame", PUT, RIG_CTA, RIG_BF },
 	{ "exclusive put", PUT, RIG_EXCL, RIG_DB },
+	{ "exclusive put without record", PUT, RIG_EXCL, RIG_NO_DBR },
+	{ "exclusive put by proxy", PUT, RIG_EXCL, RIG_PROXY },
+	{ "exclusive put by BlueFlame", PUT, RIG_EXCL, RIG_BF },
+	{ "group", NOPS, RIG_GPU, RIG_DB },
+	{ "group in a block", NOPS, RIG_CTA, RIG_DB },
+	{ "group without record", NOPS, RIG_GPU, RIG_NO_DBR },
+	{ "group by proxy", NOPS, RIG_GPU, RIG_PROXY },
+	{ "group by BlueFlame", NOPS, RIG_GPU, RIG_BF },
+	{ "exclusive group", NOPS, RIG_EXCL, RIG_DB },
+	{ "exclusive submit", SUBMIT, RIG_EXCL, RIG_DB },
+	{ "submit a copy in a block", COPY, RIG_CTA, RIG_BF },
+	{ "exclusive copy", COPY, RIG_EXCL, RIG_BF },
 	{ "post", POST, RIG_GPU, RIG_DB },
 	{ "post in a block", POST, RIG_CTA, RIG_DB },
 	{ "post without record", POST, RIG_GPU, RIG_NO_DBR },
@@ -131,14 +145,14 @@ static void ring(const struct way *w, uint64_t at)
 
 	gdk_wqe_nop(&rig.qp, wqe, (uint16_t)at, GDK_CE_ALWAYS);
 	if (w->how == POST)
-		return gdk_post(&rig.qp, at, at, w->mode, RIG_AUTO, 0);
+		return rig_post(&rig, at, at, w->mode, RIG_AUTO, 0);
 	gdk_mark_ready(&rig.qp, at, at, w->mode, RIG_AUTO);
 	if (w->how == SUBMIT)
-		gdk_submit(&rig.qp, at + 1, w->mode, RIG_AUTO, 0);
+		gdk_submit(&rig.qp, at + 1, gdk_how(w->mode, RIG_AUTO, GDK_THREAD, 0));
 	else if (w->how == COPY)
-		gdk_submit_bf(&rig.qp, at + 1, wqe, w->mode, 0);
+		gdk_submit_bf(&rig.qp, at + 1, wqe, gdk_how(w->mode, GDK_BF, GDK_THREAD, 0));
 	else if (w->how == COPY_WARP)
-		gdk_submit_bf_warp(&rig.qp, at + 1, wqe, w->mode, 0);
+		gdk_submit_bf_warp(&rig.qp, at + 1, wqe, gdk_how(w->mode, GDK_BF, GDK_THREAD, 0));
 	else if (w->how >= HAND)
 		ring_by_hand(w, wqe, at + 1);
 }
@@ -154,7 +168,7 @@ static bool before(const char *s, char what, char end)
 /*
  * Required order: a fence between the WQE and the first store to the DBREC or the
  * register, and a fence between the DBREC and the register. Exclusive mode omits the
- * second fence; gdk_settle() rings again after a fence.
+ * second fence when it posts or submits a copy of its own; waits ring again after a fence.
  */
 static void check(const struct way *w)
 {
@@ -163,12 +177,16 @@ static void check(const struct way *w)
 	cr_assert(last_w && strchr(last_w, 'D'), "%s: order %s", w->name, trace);
 	cr_expect(before(last_w, 'F', 'D'), "%s: order %s", w->name, trace);
 	cr_expect(before(trace, 'r', 'D'), "%s: order %s", w->name, trace);
+	/* Functions that ring for others, and exclusive use, store rung behind a fence. */
+	if (rung_is_read || w->how == SUBMIT || w->how == HELD_BACK ||
+	    (w->mode == RIG_EXCL && w->how <= POST))
+		cr_expect(before(last_w, 'F', 'r'), "%s: order %s", w->name, trace);
 	cr_expect_eq(!!record, w->handler == RIG_DB || w->handler == RIG_BF, "%s: order %s",
 		     w->name, trace);
 	if (!record)
 		return;
 	cr_expect(before(last_w, 'F', 'R'), "%s: order %s", w->name, trace);
-	if (w->mode != RIG_EXCL || w->how > POST)
+	if (w->mode != RIG_EXCL || (w->how > POST && w->how != COPY))
 		cr_expect(before(record, 'F', 'D'), "%s: order %s", w->name, trace);
 }
 
@@ -177,7 +195,12 @@ static void put(const struct way *w)
 	const struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
 	uint64_t at;
 
-	cr_assert_eq(gdk_put(&rig.qp, a, a, 8, &at, w->mode, RIG_AUTO, RIG_THREAD, 0), 0);
+	if (w->how == NOPS)
+		(void)rig_post_nops(&rig, 40, w->mode, 0); /* several words */
+	else
+		cr_assert_eq(
+			gdk_put(&rig.qp, a, a, 8, &at, gdk_how(w->mode, RIG_AUTO, RIG_THREAD, 0)),
+			0);
 	check(w);
 	rig_nic(&rig);
 }
@@ -191,7 +214,7 @@ static void run(const struct way *w, uint32_t flags, int scope)
 	nic_scope = scope;
 	for (int i = 0; i < 3; i++) {
 		memset(trace, 0, sizeof(trace));
-		if (w->how == PUT) {
+		if (w->how == PUT || w->how == NOPS) {
 			put(w);
 			continue;
 		}
@@ -202,7 +225,7 @@ static void run(const struct way *w, uint32_t flags, int scope)
 			cr_assert_eq(gdk_reserve(&rig.qp, 1, w->mode, 0, &at), 0);
 			gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, at), (uint16_t)at,
 				    GDK_CE_ALWAYS);
-			gdk_post(&rig.qp, at, at, w->mode, RIG_AUTO, 0);
+			rig_post(&rig, at, at, w->mode, RIG_AUTO, 0);
 			cr_assert_not(strchr(trace, 'D'));
 		}
 		ring(w, gap);
@@ -237,7 +260,8 @@ static void token(int handler, gdk_mode_t mode, const char *order)
 	nic_scope = gdk_mode_scope(mode);
 	for (int i = 0; i < 3; i++) {
 		memset(trace, 0, sizeof(trace));
-		cr_assert_eq(gdk_put(&rig.qp, a, a, 8, &at, mode, RIG_DB, RIG_THREAD, 0), 0);
+		cr_assert_eq(gdk_put(&rig.qp, a, a, 8, &at, gdk_how(mode, RIG_DB, RIG_THREAD, 0)),
+			     0);
 		cr_expect(strstr(trace, order), "put %d, handler %d, mode %d: %s", i, handler,
 			  (int)mode, trace);
 		rig_nic(&rig);
@@ -253,19 +277,64 @@ Test(order_dev, order_of_token_and_register)
 	token(RIG_BF, RIG_CTA, "DFT");
 }
 
-/* In exclusive mode, a wait must ring again after a fence. */
+/* In exclusive mode, a wait that lasts longer than 20 us must ring again after a fence. */
 Test(order_dev, exclusive_wait_rings_again_after_a_fence)
 {
-	uint64_t at;
+	static const uint32_t flags[] = { GDK_QPF_SYS_SCOPE, 0 };
 
+	for (int i = 0; i < 2; i++) {
+		rig_init(&rig, 64, RIG_DB, 0);
+		rig.st->flags = flags[i];
+		nic_scope = flags[i] ? GDK_SCOPE_SYS : GDK_SCOPE_GPU;
+		(void)rig_post_nops(&rig, 1, RIG_EXCL, 0);
+		memset(trace, 0, sizeof(trace));
+		cr_assert_eq(gdk_wait_for(&rig.qp, 0, RIG_EXCL, 100000), -ETIMEDOUT);
+		cr_assert(before(trace, 'F', 'D'), "order %s", trace);
+		cr_assert_not(strchr(trace, 'R'), "order %s", trace);
+		rig_fini(&rig);
+	}
+}
+
+/* Shared use that takes the token from exclusive use first repeats the doorbell after a fence. */
+Test(order_dev, token_of_exclusive_use_is_taken_with_a_doorbell)
+{
 	rig_init(&rig, 64, RIG_DB, 0);
 	nic_scope = GDK_SCOPE_SYS;
-	cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_EXCL, 0, &at), 0);
-	gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, at), (uint16_t)at, GDK_CE_ALWAYS);
-	gdk_post(&rig.qp, at, at, RIG_EXCL, RIG_AUTO, 0);
+	(void)rig_post_nops(&rig, 1, RIG_EXCL, 0);
 	rig_nic(&rig);
 	memset(trace, 0, sizeof(trace));
-	cr_assert_eq(gdk_wait(&rig.qp, at, RIG_EXCL), 0);
-	cr_assert(before(trace, 'F', 'D'), "order %s", trace);
+	(void)rig_post_nops(&rig, 1, RIG_GPU, 0);
+	cr_assert_str_eq(trace, "wFDFrRFDT");
+	cr_assert_eq(rig.st->bare_rings, 1);
+	rig_nic(&rig);
+	memset(trace, 0, sizeof(trace));
+	(void)rig_post_nops(&rig, 1, RIG_GPU, 0);
+	cr_assert_eq(rig.st->bare_rings, 1);
 	rig_fini(&rig);
+}
+
+/*
+ * The CPU polls `rung` and stores the DBREC if GDK_QPF_RUNG_READ is set: `rung` must then be stored
+ * after a fence behind the WQEs, in every way. Other fences than those of the QP's scope cost time.
+ */
+Test(order_dev, rung_is_stored_after_the_wqes_if_the_cpu_reads_it)
+{
+	static const int scopes[] = { GDK_SCOPE_SYS, GDK_SCOPE_GPU };
+
+	rung_is_read = 1;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		for (int k = 0; k < 2 && ways[i].handler == RIG_NO_DBR; k++)
+			run(&ways[i], GDK_QPF_RUNG_READ | (k ? 0 : GDK_QPF_SYS_SCOPE), scopes[k]);
+	rung_is_read = 0;
+}
+
+Test(order_dev, fences_are_not_wider_than_the_memory_of_the_qp)
+{
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		const uint32_t bf = ways[i].handler == RIG_BF ? GDK_QPF_BLUEFLAME : 0;
+
+		widest = 0;
+		run(&ways[i], bf, GDK_SCOPE_GPU);
+		cr_expect_lt(widest, GDK_SCOPE_SYS, "%s: fence of system scope", ways[i].name);
+	}
 }

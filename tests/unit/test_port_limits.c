@@ -87,8 +87,8 @@ Test(port_limits, defect_26_path_by_lid_gets_the_required_grh)
 	e2e_buf_open(&nic, &buf, 2 * BYTES, E2E_REMOTE);
 	memset(buf.mem, 0x5a, BYTES);
 	cr_assert_eq(gdk_put(q.dev, e2e_addr(buf.mem + BYTES, buf.mr->rkey),
-			     e2e_addr(buf.mem, buf.mr->lkey), BYTES, &ticket, E2E_MODE, E2E_AUTO,
-			     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+			     e2e_addr(buf.mem, buf.mr->lkey), BYTES, &ticket,
+			     gdk_how(E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 		     0);
 	cr_assert_eq(e2e_wait(&q, ticket), 0);
 	cr_assert_eq(memcmp(buf.mem, buf.mem + BYTES, BYTES), 0);

@@ -3,10 +3,11 @@
 /*
  * The checks of WQEs in the posting benchmark (bench/post_verify.h): they must
  * accept the WQEs that this library posts, and must find errors in WQEs that the
- * tests change. Also the benchmark's sums and 64-bit doorbell indices.
+ * tests change. Also the benchmark's sums, 64-bit doorbell indices and histogram.
  */
 #include <criterion/criterion.h>
 
+#include "../bench/post_hist.h"
 #include "../bench/post_verify.h"
 #include "rig.h"
 
@@ -37,12 +38,14 @@ static void post(uint64_t k)
 	for (i = 0; i < 7; i++)
 		data[i] = post_payload(k, i);
 	if (want.inl)
-		cr_assert_eq(gdk_p(&rig.qp, r, data, want.bytes, &ticket, RIG_EXCL, RIG_AUTO,
-				   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+		cr_assert_eq(gdk_p(&rig.qp, r, data, want.bytes, &ticket,
+				   gdk_how(RIG_EXCL, RIG_AUTO,
+					   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 			     0);
 	else
-		cr_assert_eq(gdk_put(&rig.qp, r, l, want.bytes, &ticket, RIG_EXCL, RIG_AUTO,
-				     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+		cr_assert_eq(gdk_put(&rig.qp, r, l, want.bytes, &ticket,
+				     gdk_how(RIG_EXCL, RIG_AUTO,
+					     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 			     0);
 }
 
@@ -136,14 +139,85 @@ Test(post_verify, signal_mask_is_checked)
 	expect(4096, 0);
 	want.signal_mask = 3;
 	for (slot = 0; slot < 8; slot++)
-		gdk_wqe_rdma(&rig.qp, gdk_get_wqe_ptr(&rig.qp, slot), (uint16_t)slot,
-			     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, slot % 4 ? 0 : GDK_CE_ALWAYS,
-			     0, want.raddr, gdk_key_be(want.rkey), want.laddr,
-			     gdk_key_be(want.lkey), want.bytes);
+		gdk_wqe_rdma(&rig.qp,
+			     gdk_wqe_at(gdk_get_wqe_ptr(&rig.qp, slot), (uint16_t)slot,
+					DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+					slot % 4 ? 0 : GDK_CE_ALWAYS),
+			     gdk_mem(want.raddr, gdk_key_be(want.rkey)),
+			     gdk_mem(want.laddr, gdk_key_be(want.lkey)), want.bytes);
 	for (slot = 0; slot < 8; slot++)
 		cr_assert_eq(check(slot, &k, 0, 0), 0);
 	cr_assert_eq(check(4, &k, 11, 0x08), POST_BAD_FLAGS);
 	cr_assert_eq(check(5, &k, 11, 0x08), POST_BAD_FLAGS);
+}
+
+static uint32_t check_head(uint64_t slot, uint32_t opcode, unsigned int byte, uint8_t flip)
+{
+	uint32_t w[8];
+
+	memcpy(w, gdk_get_wqe_ptr(&rig.qp, slot), sizeof(w));
+	((uint8_t *)w)[byte] ^= flip;
+	return post_verify_head(slot, opcode, want.qpn, want.raddr, w);
+}
+
+/* A put at slot 0, a get at slot 1, a put with signal at slots 2 and 3. */
+Test(post_verify, head_of_put_get_and_atomic_is_checked)
+{
+	const struct doca_gpu_dev_verbs_addr l = { 0x7e3400000000u, 0x88776655u };
+	struct doca_gpu_dev_verbs_addr r;
+	doca_gpu_dev_verbs_ticket_t ticket;
+
+	expect(4096, 0);
+	r = (struct doca_gpu_dev_verbs_addr){ want.raddr, want.rkey };
+	post(0);
+	cr_assert_eq(gdk_get(&rig.qp, r, l, 8, &ticket,
+			     gdk_how(RIG_EXCL, RIG_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
+		     0);
+	cr_assert_eq(gdk_put_signal(
+			     &rig.qp, r, l, 8,
+			     gdk_signal_of(DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, r, l, 1), &ticket,
+			     gdk_how(RIG_EXCL, RIG_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
+		     0);
+	cr_assert_eq(ticket, 3);
+	cr_assert_eq(check_head(0, 0x08, 0, 0), 0);
+	cr_assert_eq(check_head(1, 0x10, 0, 0), 0);
+	cr_assert_eq(check_head(2, 0x08, 0, 0), 0);
+	cr_assert_eq(check_head(3, 0x12, 0, 0), 0);
+	cr_assert_eq(check_head(1, 0x08, 0, 0), POST_BAD_OPCODE);
+	cr_assert_eq(check_head(3, 0x12, 2, 1), POST_BAD_INDEX);
+	cr_assert_eq(check_head(3, 0x12, 6, 1), POST_BAD_QPN_DS);
+	cr_assert_eq(check_head(3, 0x12, 11, 8), POST_BAD_FLAGS);
+	cr_assert_eq(check_head(3, 0x12, 23, 1), POST_BAD_RADDR);
+}
+
+Test(post_verify, histogram_buckets_are_contiguous_and_narrow)
+{
+	uint64_t v = 0;
+	uint32_t i;
+
+	for (i = 0; i < POST_HIST_BUCKETS; i++) {
+		const uint64_t top = post_hist_top(i);
+
+		cr_assert_eq(post_hist_bucket((uint32_t)v), i);
+		cr_assert_eq(post_hist_bucket((uint32_t)top), i);
+		cr_assert(top >= v && (top - v) * POST_HIST_SUB <= v);
+		v = top + 1;
+	}
+	cr_assert_eq(v, 1ull << 32);
+}
+
+Test(post_verify, histogram_percentile)
+{
+	static uint64_t count[POST_HIST_BUCKETS];
+
+	cr_assert_eq(post_hist_percentile(count, 0.5), 0);
+	count[post_hist_bucket(20)] = 998;
+	count[post_hist_bucket(1000)] = 1;
+	count[post_hist_bucket(70000)] = 1;
+	cr_assert_eq(post_hist_percentile(count, 0.5), 20);
+	cr_assert_eq(post_hist_percentile(count, 0.998), 20);
+	cr_assert_eq(post_hist_percentile(count, 0.999), post_hist_top(post_hist_bucket(1000)));
+	cr_assert_eq(post_hist_percentile(count, 1), post_hist_top(post_hist_bucket(70000)));
 }
 
 Test(post_verify, sums_of_indices_and_squares)
@@ -180,9 +254,9 @@ Test(post_verify, device_functions_read_the_cqes)
 	expect(4096, 0);
 	for (i = 0; i < 300; i++) {
 		tail = post_cqe_tail(i, 64, want.qpn);
-		cr_assert(!gdk_cqe_arrived(&rig.qp.cq_sq, i, &t));
+		cr_assert(!gdk_cqe_arrived(rig.st, i, &t));
 		memcpy(rig.qp.cq_sq.cqe_daddr + i % 64 * 64 + 56, &tail, sizeof(tail));
-		cr_assert(gdk_cqe_arrived(&rig.qp.cq_sq, i, &t));
+		cr_assert(gdk_cqe_arrived(rig.st, i, &t));
 		cr_assert_eq(t.counter, i);
 		cr_assert_eq(t.opcode, DOCA_GPUNETIO_IB_MLX5_CQE_REQ);
 	}

@@ -43,23 +43,23 @@ static enum doca_gpu_dev_verbs_resource_sharing_mode shared_mode(void)
 /* Prepares a ring in which all slots below index `from` have been posted, rung and completed. */
 static void open_at(uint32_t depth, uint64_t from, int handler)
 {
-	const struct gdk_sq q = (rig_init(&rig, depth, handler, 0), gdk_sq_of(&rig.qp));
+	struct gdk_qp_state *st = (rig_init(&rig, depth, handler, 0), rig.st);
 	uint64_t i;
 
 	words()[0] = 0;
 	for (i = from < depth ? 0 : from - depth; i < from; i++)
-		if (gdk_odd_lap(&q, i))
-			*gdk_word(&q, i) &= ~(uint64_t)gdk_slot_bits(&q, i, 1);
+		if (gdk_odd_lap(depth, i))
+			*gdk_word(st, depth, i) &= ~(uint64_t)gdk_slot_bits(depth, i, 1);
 		else
-			*gdk_word(&q, i) |= gdk_slot_bits(&q, i, 1);
+			*gdk_word(st, depth, i) |= gdk_slot_bits(depth, i, 1);
 	/*
 	 * A ready bit that means "published" in one lap means "not published" in the
 	 * next, so these bits are also correct for the slots from `from` on.
 	 */
-	*gdk_word(&q, from) |= GDK_TOKEN(gdk_word_pos(&q, from));
+	*gdk_word(st, depth, from) |= gdk_token_bit(depth, from);
 	rig.st->parked = dice(2) ? from : 0;
 	rig.qp.sq_rsvd_index = from;
-	rig.st->wanted = rig.st->rung = rig.st->settled = from;
+	rig.st->wanted = rig.st->rung = from;
 	rig.st->completed = rig.st->cqe_ci = from;
 	rig.dbrec[1] = gdk_dbrec_value(from);
 	rig.counter = rig.pi = rig.ci = rig.cq_pi = from;
@@ -95,28 +95,27 @@ static uint32_t tokens(void)
 
 static void check(void)
 {
-	const struct gdk_sq q = gdk_sq_of(&rig.qp);
-	const struct gdk_qp_state *st = rig.st;
+	struct gdk_qp_state *st = rig.st;
 	const uint64_t end = gap(), rung = st->rung;
 	uint64_t i;
 
 	MUST(rung >= last_rung && rung <= end);
 	MUST(rung >= (asked < end ? asked : end));
 	MUST(tokens() == 1);
-	MUST(st->left || *gdk_word(&q, rung) & GDK_TOKEN(gdk_word_pos(&q, rung)));
-	MUST(st->left != GDK_LEFT || !(st->written > rung));
+	MUST(st->left || *gdk_word(st, rig.depth, rung) & gdk_token_bit(rig.depth, rung));
 	/* if the slot that `parked` names is not published, the token must be in its word */
 	i = st->parked;
-	MUST(i < end || *gdk_word(&q, i) & GDK_TOKEN(gdk_word_pos(&q, i)));
+	MUST(i == GDK_NO_WQE || i < end ||
+	     *gdk_word(st, rig.depth, i) & gdk_token_bit(rig.depth, i));
 	for (i = rung; i < rung + rig.depth; i++)
 		if (i < reserved && marked[i - start])
-			MUST(i < st->written || gdk_is_ready(&q, i, RIG_GPU));
+			MUST(gdk_is_ready(st, rig.depth, i));
 		else
-			MUST(i >= st->written && !gdk_is_ready(&q, i, RIG_GPU));
+			MUST(!gdk_is_ready(st, rig.depth, i));
 	last_rung = rung;
 	rig_nic(&rig);
 	MUST(rig.pi == rung && rig.ci == rung && !rig.faults);
-	if (rig.handler == RIG_DB)
+	if (rig.handler == RIG_DB || rig.handler == RIG_BF)
 		MUST(rig.dbrec[1] == gdk_dbrec_value(rung));
 }
 
@@ -138,12 +137,20 @@ static void wait_below(uint64_t need, enum doca_gpu_dev_verbs_resource_sharing_m
 	MUST(gdk_wait_for(&rig.qp, need - 1, mode, 20000000) == 0);
 }
 
+/* Waits until n more slots are free. */
+static void make_room(uint32_t n, gdk_mode_t mode)
+{
+	const uint64_t end = reserved + n;
+
+	if (end > start + rig.depth && end - rig.depth > rig.st->completed)
+		wait_below(end - rig.depth, mode);
+}
+
 static uint64_t take(uint32_t n, enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	uint64_t idx, i;
 
-	if (reserved + n > start + rig.depth && reserved + n - rig.depth > rig.st->completed)
-		wait_below(reserved + n - rig.depth, dice(2) ? mode : shared_mode());
+	make_room(n, dice(2) ? mode : shared_mode());
 	cr_assert_eq(gdk_reserve(&rig.qp, n, mode, dice(4) ? 0 : GDK_OPT_SKIP_CHECK, &idx), 0);
 	cr_assert_eq(idx, reserved);
 	reserved += n;
@@ -162,7 +169,7 @@ static void post(uint64_t from, uint32_t n, enum doca_gpu_dev_verbs_resource_sha
 	if (opt && dice(2))
 		gdk_mark_ready(&rig.qp, from, from + n - 1, mode, RIG_AUTO);
 	else
-		gdk_post(&rig.qp, from, from + n - 1, mode, RIG_AUTO, opt);
+		rig_post(&rig, from, from + n - 1, mode, RIG_AUTO, opt);
 	check();
 }
 
@@ -172,9 +179,13 @@ static void submit(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 
 	want(pi);
 	if (rig.handler == RIG_BF && dice(2) && pi > start)
-		gdk_submit_bf_warp(&rig.qp, pi, gdk_get_wqe_ptr(&rig.qp, pi - 1), mode, 0);
+		gdk_submit_bf_warp(&rig.qp, pi, gdk_get_wqe_ptr(&rig.qp, pi - 1),
+				   gdk_how(mode, GDK_BF, GDK_THREAD, 0));
+	else if (rig.handler == RIG_BF && dice(2) && pi > start)
+		gdk_submit_bf(&rig.qp, pi, gdk_get_wqe_ptr(&rig.qp, pi - 1),
+			      gdk_how(mode, GDK_BF, GDK_THREAD, 0));
 	else
-		gdk_submit(&rig.qp, pi, mode, RIG_AUTO, 0);
+		gdk_submit(&rig.qp, pi, gdk_how(mode, RIG_AUTO, GDK_THREAD, 0));
 	check();
 }
 
@@ -201,33 +212,45 @@ static void ring_by_hand(enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 	check();
 }
 
-/* 1 to 40 operations of one WQE in exclusive mode; 32 of them fill a ready word. */
-static void put_alone(void)
+/* 1 to 40 operations of one WQE in one mode; 32 of them fill a ready word. */
+static void put_alone(gdk_mode_t mode)
 {
-	const gdk_handler_t handler = rig.handler == RIG_BF || dice(2) ? RIG_AUTO
-								       : (gdk_handler_t)rig.handler;
+	const gdk_handler_t handler = dice(2) ? RIG_AUTO : (gdk_handler_t)rig.handler;
 	const struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
 	const struct gdk_qp_state *st = rig.st;
 	const uint8_t data[28] = { 0 };
-	uint32_t i, n = 1 + dice(40), opt;
+	uint32_t i, n = 1 + dice(40);
+	struct gdk_how how;
 	uint64_t ticket;
 
 	for (i = 0; i < n; i++) {
-		opt = dice(4) ? 0 : GDK_OPT_SKIP_DB;
-		if (reserved + 1 > start + rig.depth && reserved + 1 - rig.depth > st->completed)
-			wait_below(reserved + 1 - rig.depth, RIG_EXCL);
+		how = gdk_how(mode, handler, RIG_THREAD, dice(4) ? 0 : GDK_OPT_SKIP_DB);
+		make_room(1, mode);
 		if (dice(2))
-			MUST(!gdk_put(&rig.qp, a, a, dice(8), &ticket, RIG_EXCL, handler,
-				      RIG_THREAD, opt));
+			MUST(!gdk_put(&rig.qp, a, a, dice(8), &ticket, how));
 		else
-			MUST(!gdk_p(&rig.qp, a, data, 1 + dice(28), &ticket, RIG_EXCL, handler,
-				    RIG_THREAD, opt));
+			MUST(!gdk_p(&rig.qp, a, data, 1 + dice(28), &ticket, how));
 		MUST(ticket == reserved);
 		marked[reserved++ - start] = 1;
-		if (!opt)
+		if (!how.opt)
 			want(reserved);
 		check();
 	}
+}
+
+/* An operation of n WQEs. */
+static void post_in_one(uint32_t n, gdk_mode_t mode)
+{
+	const uint32_t opt = dice(4) ? 0 : GDK_OPT_SKIP_DB;
+	const struct gdk_qp_state *st = rig.st;
+
+	make_room(n, dice(2) ? mode : shared_mode());
+	MUST(rig_post_nops(&rig, n, mode, opt) == reserved);
+	memset(marked + (reserved - start), 1, n);
+	reserved += n;
+	if (!opt)
+		want(reserved);
+	check();
 }
 
 /* Posts the second part of a reservation before the first part. */
@@ -255,7 +278,7 @@ static void one_step(void)
 
 	switch (dice(10)) {
 	case 9:
-		put_alone();
+		put_alone(mode);
 		break;
 	case 8:
 		ring_by_hand(mode);
@@ -270,6 +293,10 @@ static void one_step(void)
 	case 2:
 		crosswise(most);
 		break;
+	case 3:
+	case 4:
+		post_in_one(n, mode);
+		break;
 	default:
 		post(take(n, mode), n, mode);
 	}
@@ -282,7 +309,8 @@ static void sequence(uint32_t depth, uint64_t from, int handler, uint32_t with)
 	for (step = 0; step < 60 && reserved - start < MOST - 2 * depth; step++)
 		one_step();
 	want(reserved);
-	gdk_submit(&rig.qp, reserved, dice(2) ? RIG_EXCL : RIG_GPU, RIG_AUTO, 0);
+	gdk_submit(&rig.qp, reserved,
+		   gdk_how(dice(2) ? RIG_EXCL : RIG_GPU, RIG_AUTO, GDK_THREAD, 0));
 	check();
 	rig_fini(&rig);
 }

@@ -131,14 +131,16 @@ static uint64_t post(struct rig *r, gdk_mode_t mode, uint32_t n)
 		bool signalled = i + 1 == n || i % (DEPTH / 2) == 0 || draw(r, 3) == 0;
 
 		cr_assert_eq(gdk_reserve(r->tx.dev, 1, mode, 0, &idx), 0);
-		gdk_wqe_rdma(r->tx.dev, gdk_get_wqe_ptr(r->tx.dev, idx), (uint16_t)idx,
-			     DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
-			     signalled ? DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE : 0, 0,
-			     (uintptr_t)r->dst.mem + i * SIZE, gdk_key(r->dst.mr->rkey),
-			     (uintptr_t)r->src.mem + i * SIZE, gdk_key(r->src.mr->lkey), SIZE);
+		gdk_wqe_rdma(r->tx.dev,
+			     gdk_wqe_at(gdk_get_wqe_ptr(r->tx.dev, idx), (uint16_t)idx,
+					DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE,
+					signalled ? DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE : 0),
+			     gdk_mem((uintptr_t)r->dst.mem + i * SIZE, gdk_key(r->dst.mr->rkey)),
+			     gdk_mem((uintptr_t)r->src.mem + i * SIZE, gdk_key(r->src.mr->lkey)),
+			     SIZE);
 		gdk_mark_ready(r->tx.dev, idx, idx, mode, E2E_AUTO);
 		if (i + 1 == n || draw(r, 2))
-			gdk_submit(r->tx.dev, idx + 1, mode, E2E_AUTO, 0);
+			gdk_submit(r->tx.dev, idx + 1, gdk_how(mode, E2E_AUTO, GDK_THREAD, 0));
 	}
 	return idx;
 }

@@ -18,6 +18,9 @@ static uint64_t reserved, wanted, published_to, state;
 static bool is_published[MAX_DEPTH]; /* of slots published_to and above */
 static struct range {
 	uint64_t from, to;
+	struct gdk_how how; /* of the post, if in_one */
+	struct gdk_post post;
+	bool in_one; /* reserved by gdk_post_begin(), to be posted by gdk_post_end() */
 } pending[MAX_DEPTH];
 static uint32_t npending;
 static bool dead;
@@ -65,11 +68,11 @@ static void model_want(uint64_t pi)
 
 static uint32_t tokens(uint64_t *at)
 {
-	const struct gdk_sq q = gdk_sq_of(&rig.qp);
+	struct gdk_qp_state *st = rig.st;
 	uint32_t n = 0;
 
-	for (uint64_t i = rig.st->rung; i < rig.st->rung + rig.depth; i++)
-		if (*gdk_word(&q, i) & GDK_TOKEN(gdk_word_pos(&q, i))) {
+	for (uint64_t i = st->rung; i < st->rung + rig.depth; i++)
+		if (*gdk_word(st, rig.depth, i) & gdk_token_bit(rig.depth, i)) {
 			*at = i;
 			n++;
 		}
@@ -83,13 +86,10 @@ static bool model_is_published(uint64_t i)
 
 static void check_bits(void)
 {
-	const struct gdk_sq q = gdk_sq_of(&rig.qp);
-	uint64_t i = rig.st->rung;
+	uint64_t i;
 
-	if (i < rig.st->written)
-		i = rig.st->written; /* slots that an exclusive user wrote are published later */
-	for (; i < rig.st->rung + rig.depth; i++)
-		cr_assert_eq(gdk_is_ready(&q, i, GDK_SCOPE_GPU), model_is_published(i),
+	for (i = rig.st->rung; i < rig.st->rung + rig.depth; i++)
+		cr_assert_eq(gdk_is_ready(rig.st, rig.depth, i), model_is_published(i),
 			     "wrong ready bit of slot %lu", i);
 }
 
@@ -133,11 +133,24 @@ static void check(void)
 
 /* ---- the steps ---- */
 
-static bool reserve(uint32_t n, gdk_mode_t mode, struct range *r)
+/* Reserves n slots, for separate steps or to be posted in one. */
+static bool reserve(uint32_t n, gdk_mode_t mode, uint32_t opt, struct range *r)
 {
+	int err;
+
 	if (reserved + n > rig.st->completed + rig.depth)
 		return false;
-	if (gdk_reserve(&rig.qp, n, mode, 0, &r->from)) {
+	r->how = gdk_how(mode, RIG_AUTO, GDK_THREAD, opt);
+	r->in_one = draw(2);
+	if (r->in_one) {
+		err = gdk_post_begin(&rig.qp, &r->post, n, 0, 0, r->how);
+		r->from = r->post.idx;
+		if (mode == RIG_EXCL && !opt)
+			model_want(r->from);
+	} else {
+		err = gdk_reserve(&rig.qp, n, mode, 0, &r->from);
+	}
+	if (err) {
 		cr_assert(dead);
 		return false;
 	}
@@ -148,9 +161,22 @@ static bool reserve(uint32_t n, gdk_mode_t mode, struct range *r)
 	return true;
 }
 
+static void post(const struct range *r, gdk_mode_t mode, uint32_t opt)
+{
+	write_nops(r->from, r->to);
+	/* A post in one step publishes even if the QP has ended since: its slots are its own. */
+	model_publish(r->from, r->to);
+	if (!opt)
+		model_want(r->to + 1);
+	if (r->in_one)
+		gdk_post_end(&r->post, 0, gdk_how(r->how.mode, RIG_AUTO, GDK_THREAD, opt));
+	else
+		rig_post(&rig, r->from, r->to, mode, RIG_AUTO, opt);
+}
+
 static void step_reserve(void)
 {
-	if (npending < MAX_DEPTH && reserve(1 + draw(3), shared_mode(), &pending[npending]))
+	if (npending < MAX_DEPTH && reserve(1 + draw(3), shared_mode(), 0, &pending[npending]))
 		npending++;
 }
 
@@ -168,11 +194,7 @@ static void step_post(void)
 		return;
 	r = pending[i];
 	pending[i] = pending[--npending];
-	write_nops(r.from, r.to);
-	model_publish(r.from, r.to);
-	if (!opt)
-		model_want(r.to + 1);
-	gdk_post(&rig.qp, r.from, r.to, shared_mode(), RIG_AUTO, opt);
+	post(&r, shared_mode(), opt);
 }
 
 /* Submits up to an index, published or not, sometimes with a copy of the last WQE. */
@@ -183,15 +205,16 @@ static void step_submit(void)
 
 	model_want(pi);
 	if (rig.handler != RIG_BF || draw(2)) {
-		gdk_submit(&rig.qp, pi, shared_mode(), RIG_AUTO, 0);
+		gdk_submit(&rig.qp, pi, gdk_how(shared_mode(), RIG_AUTO, GDK_THREAD, 0));
 		return;
 	}
 	if (pi)
 		gdk_wqe_nop(&rig.qp, &copy, (uint16_t)(pi - 1), GDK_CE_ALWAYS);
 	if (draw(2))
-		gdk_submit_bf(&rig.qp, pi, &copy, shared_mode(), 0);
+		gdk_submit_bf(&rig.qp, pi, &copy, gdk_how(shared_mode(), GDK_BF, GDK_THREAD, 0));
 	else
-		gdk_submit_bf_warp(&rig.qp, pi, &copy, shared_mode(), 0);
+		gdk_submit_bf_warp(&rig.qp, pi, &copy,
+				   gdk_how(shared_mode(), GDK_BF, GDK_THREAD, 0));
 }
 
 /* Posts in exclusive mode, if no reserved range is unpublished. */
@@ -200,19 +223,14 @@ static void step_exclusive(void)
 	const uint32_t opt = draw(2) ? GDK_OPT_SKIP_DB : 0;
 	struct range r;
 
-	if (npending || !reserve(1 + draw(4), RIG_EXCL, &r))
-		return;
-	write_nops(r.from, r.to);
-	model_publish(r.from, r.to);
-	if (!opt)
-		model_want(r.to + 1);
-	gdk_post(&rig.qp, r.from, r.to, RIG_EXCL, RIG_AUTO, opt);
+	if (!npending && reserve(1 + draw(4), RIG_EXCL, opt, &r))
+		post(&r, RIG_EXCL, opt);
 }
 
 /* Rings all slots below the first unpublished one without gdk_submit(). */
 static void step_by_hand(void)
 {
-	if (published_to == rig.st->rung || rig.st->written || dead)
+	if (published_to == rig.st->rung || dead)
 		return;
 	if (rig.handler == RIG_PROXY) {
 		gdk_ring_proxy(&rig.qp, published_to, shared_mode());
@@ -278,7 +296,7 @@ static void run(uint32_t depth, int handler)
 	for (uint32_t i = 0; i < 50; i++) {
 		step_post();
 		step_submit();
-		gdk_submit(&rig.qp, reserved, RIG_EXCL, RIG_AUTO, 0);
+		gdk_submit(&rig.qp, reserved, gdk_how(RIG_EXCL, RIG_AUTO, GDK_THREAD, 0));
 		cr_assert_eq(rig.st->rung, rung);
 		check();
 	}
@@ -308,7 +326,7 @@ Test(ring_dev, unchecked_reservations_do_not_wait)
 			continue;
 		cr_assert_eq(gdk_wait_slot(&rig.qp, i, RIG_GPU), 0);
 		write_nops(at, at);
-		gdk_post(&rig.qp, at, at, RIG_GPU, RIG_AUTO, 0);
+		rig_post(&rig, at, at, RIG_GPU, RIG_AUTO, 0);
 	}
 	rig.st->wait_limit_ns = 1000;
 	rig_nic(&rig);

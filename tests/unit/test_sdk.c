@@ -6,7 +6,7 @@
  * public functions make calls of other SDK functions, or none.
  */
 #include "../../umem/slab.h"
-#include "../../core/state.h"
+#include "device/gdk/state.h"
 #include "../standin/sdk_rig.h"
 #include "common/doca_gpunetio_verbs_dev.h"
 

@@ -99,7 +99,8 @@ static void deliver(void)
 	for (i = 0; i < PAGES; i++) {
 		cr_assert_eq(gdk_put(ends[i].dev, e2e_addr(dst.mem + BYTES * i, dst.mr->rkey),
 				     e2e_addr(src.mem + BYTES * i, src.mr->lkey), BYTES, &ticket,
-				     E2E_MODE, E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+				     gdk_how(E2E_MODE, E2E_AUTO,
+					     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 			     0);
 		cr_assert_eq(gdk_wait_for(ends[i].dev, ticket, E2E_MODE, E2E_WAIT_NS), 0,
 			     "UAR %u: put not complete", i);

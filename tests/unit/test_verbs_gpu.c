@@ -373,8 +373,9 @@ Test(gpu, queues_in_gpu_memory)
 		memset(buf.mem, round, 64);
 		writes = standin_cuda_writes();
 		cr_assert_eq(gdk_put(qp.dev, e2e_addr(buf.mem + 4096, buf.mr->rkey),
-				     e2e_addr(buf.mem, buf.mr->lkey), 64, &ticket, E2E_MODE,
-				     E2E_AUTO, DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0),
+				     e2e_addr(buf.mem, buf.mr->lkey), 64, &ticket,
+				     gdk_how(E2E_MODE, E2E_AUTO,
+					     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0)),
 			     0);
 		cr_assert_eq(e2e_wait(&qp, ticket), 0);
 		cr_assert_eq(cqes_since(writes), 1, "round %u: wrong number of CQE copies", round);

@@ -260,7 +260,7 @@ static void consume(enum doca_verbs_srq_type type)
 		r.buf.mem[0] = (uint8_t)(n + 1);
 		cr_assert_eq(gdk_put_imm(r.tx.dev, e2e_addr(r.buf.mem + BYTES, r.buf.mr->rkey),
 					 e2e_addr(r.buf.mem, r.buf.mr->lkey), 64, htobe32(n),
-					 &ticket, E2E_MODE, E2E_DB, 0),
+					 &ticket, gdk_how(E2E_MODE, E2E_DB, GDK_THREAD, 0)),
 			     0);
 		cr_assert_eq(e2e_wait(&r.tx, ticket), 0);
 		cqe = (volatile uint8_t *)ring + cqe_bytes * n;

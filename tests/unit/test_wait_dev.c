@@ -1,110 +1,354 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * How a GPU thread that polls over PCIe backs off between polls, and when a wait reads
- * the word of the watch. Here, pauses and polls are recorded, and only they advance the
- * clock.
+ * Time in waits: how a GPU thread that polls over PCIe backs off between polls, when a wait repeats
+ * a doorbell, when it reads the word of the watch, when it ends, and waits for an index of the
+ * caller. Here, pauses and turns are recorded, and only they advance the clock.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
 
 #include "device/gdk/platform.h"
 
-static uint64_t now_ns, longest_ns, paused_ns;
-static uint32_t polls, polls_before;
+static uint64_t clock_ns, longest_pause, paused_ns;
+static uint32_t turns_made, turns_before; /* turns; before the first pause */
+static uint64_t turn_ns = 1000;		  /* duration of a turn, in which the CQ is polled */
 
 static void note_pause(uint32_t ns)
 {
 	if (!paused_ns)
-		polls_before = polls;
-	cr_expect_leq(ns * 16ull, polls * 1000ull + paused_ns + 1000,
-		      "pause too long after %u polls", polls);
-	now_ns += ns;
+		turns_before = turns_made;
+	cr_expect_leq(ns * 16ull, turns_made * 1000ull + paused_ns + 1000,
+		      "pause too long after %u turns", turns_made);
+	clock_ns += ns;
 	paused_ns += ns;
-	longest_ns = ns > longest_ns ? ns : longest_ns;
+	longest_pause = ns > longest_pause ? ns : longest_pause;
 }
 
 static void at_time(void);
 
-/* A poll takes 1 us. */
-static void note_poll(void)
+static void note_turn(void)
 {
-	polls++;
-	now_ns += 1000;
+	turns_made++;
+	clock_ns += turn_ns;
 	at_time();
 }
 
 #define gdk_pause_ns(ns) note_pause(ns)
-#define gdk_relax(spins) ((void)(spins), note_poll())
-#define gdk_now_ns()	 (now_ns)
+#define gdk_relax(spins) ((void)(spins), note_turn())
+#define gdk_now_ns()	 (clock_ns)
 
 #include "rig.h"
+#include "../lib/post_slots.h"
 
 #define DEPTH	 64u
 #define LIMIT_NS 10000000u
 
 static struct rig rig;
+static const gdk_mode_t modes[] = { RIG_EXCL, RIG_CTA, RIG_GPU };
 
-/* Waits for `need` slots, none of which completes, and checks the longest pause. */
-static void waits(uint32_t flags, uint64_t need, uint64_t longest)
+static void begin(int handler)
 {
-	rig_init(&rig, DEPTH, RIG_DB, 0);
-	rig.st->flags |= flags;
-	now_ns = 1;
-	longest_ns = paused_ns = 0;
-	polls = polls_before = 0;
-	cr_assert_eq(gdk_wait_completed(rig.st, &rig.qp.cq_sq, need, GDK_SCOPE_GPU, LIMIT_NS),
-		     -ETIMEDOUT);
-	cr_expect_eq(longest_ns, longest, "longest pause %lu ns", longest_ns);
-	cr_expect_geq(now_ns, LIMIT_NS);
-	cr_expect_leq(now_ns, LIMIT_NS + (longest ? longest + 2000 : 65000),
-		      "timed out after %lu ns", now_ns);
-	rig_fini(&rig);
+	rig_init(&rig, DEPTH, handler, 0);
+	clock_ns = 1;
+	longest_pause = paused_ns = 0;
+	turns_made = turns_before = 0;
+	turn_ns = 1000;
+}
+
+/* Posts and rings n signalled NOPs. Returns the last slot. */
+static uint64_t post(gdk_mode_t mode, uint32_t n)
+{
+	uint64_t idx, i;
+
+	cr_assert_eq(gdk_reserve(&rig.qp, n, mode, 0, &idx), 0);
+	for (i = idx; i < idx + n; i++)
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
+	post_slots(&rig.qp, idx, idx + n - 1, mode, RIG_AUTO, 0);
+	return idx + n - 1;
 }
 
 TestSuite(wait_dev, .timeout = 30);
 
+/* ---- pauses ---- */
+
+/* Waits for `need` slots, none of which completes, and checks the longest pause. */
+static void waits(uint32_t flags, uint64_t need, uint64_t limit_ns, uint64_t longest)
+{
+	begin(RIG_DB);
+	rig.st->flags |= flags;
+	cr_assert_eq(gdk_wait_for(&rig.qp, need - 1, RIG_GPU, limit_ns), -ETIMEDOUT);
+	cr_expect_eq(longest_pause, longest, "longest pause %lu ns", longest_pause);
+	cr_expect_geq(clock_ns, limit_ns);
+	cr_expect_leq(clock_ns, limit_ns + longest + 2 * turn_ns + 1, "timed out after %lu ns",
+		      clock_ns);
+	rig_fini(&rig);
+}
+
 Test(wait_dev, near_wait_pauses_no_longer_than_a_poll)
 {
-	waits(GDK_QPF_HOST_LOOKS, 1, GDK_PAUSE_NEAR_NS);
-	cr_expect_eq(polls_before, GDK_PAUSE_TURNS, "%u polls before the first pause",
-		     polls_before);
-	waits(GDK_QPF_HOST_LOOKS, DEPTH, GDK_PAUSE_NEAR_NS);
+	waits(GDK_QPF_HOST_LOOKS, 1, LIMIT_NS, GDK_PAUSE_NEAR_NS);
+	cr_expect_eq(turns_before, 1, "%u turns before the first pause", turns_before);
+	waits(GDK_QPF_HOST_LOOKS, DEPTH, LIMIT_NS, GDK_PAUSE_NEAR_NS);
 }
 
 Test(wait_dev, far_wait_pauses_longer)
 {
-	waits(GDK_QPF_HOST_LOOKS, DEPTH + 1, GDK_PAUSE_FAR_NS);
+	waits(GDK_QPF_HOST_LOOKS, DEPTH + 1, 100 * LIMIT_NS, GDK_PAUSE_FAR_NS);
+}
+
+/* Slots below those that are complete, and CQEs, of which there are fewer than slots. */
+Test(wait_dev, wait_for_a_complete_slot_polls_no_more)
+{
+	uint64_t idx, i;
+
+	begin(RIG_DB);
+	rig.st->flags |= GDK_QPF_HOST_LOOKS;
+	cr_assert_eq(gdk_reserve(&rig.qp, 3, RIG_GPU, 0, &idx), 0);
+	for (i = 0; i < 3; i++)
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i,
+			    i == 2 ? GDK_CE_ALWAYS : 0);
+	post_slots(&rig.qp, 0, 2, RIG_GPU, RIG_AUTO, 0);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_wait_for(&rig.qp, 2, RIG_GPU, LIMIT_NS), 0);
+	cr_assert_eq(rig.st->completed, 3);
+	cr_expect_eq(gdk_wait_for(&rig.qp, 0, RIG_GPU, LIMIT_NS), 0);
+	cr_expect_eq(gdk_poll_cq_at(&rig.qp.cq_sq, 0, RIG_GPU), 0);
+	cr_expect_eq(turns_made, 0);
+	rig_fini(&rig);
+}
+
+/* Three laps posted without any poll, by a caller that learns of completions by other means. */
+Test(wait_dev, wait_after_laps_that_no_thread_polled)
+{
+	uint64_t idx, i;
+
+	begin(RIG_DB);
+	rig.st->flags |= GDK_QPF_HOST_LOOKS;
+	for (i = 0; i < 3 * DEPTH; i++) {
+		cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, GDK_OPT_SKIP_CHECK, &idx), 0);
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
+		post_slots(&rig.qp, idx, idx, RIG_GPU, RIG_AUTO, 0);
+		rig_nic(&rig);
+	}
+	cr_assert_eq(rig.st->completed, 0);
+	cr_expect_eq(gdk_wait_for(&rig.qp, 3 * DEPTH - 1, RIG_GPU, LIMIT_NS), 0);
+	cr_expect_eq(rig.st->completed, 3 * DEPTH);
+	rig_fini(&rig);
 }
 
 Test(wait_dev, no_pauses_when_polling_gpu_memory)
 {
-	waits(0, DEPTH + 1, 0);
+	waits(0, DEPTH + 1, LIMIT_NS, 0);
 }
 
 Test(wait_dev, polling_a_cq_by_index_pauses_too)
 {
-	rig_init(&rig, DEPTH, RIG_DB, 0);
+	begin(RIG_DB);
 	rig.st->flags |= GDK_QPF_HOST_LOOKS;
 	rig.st->wait_limit_ns = LIMIT_NS;
-	now_ns = 1;
 	cr_assert_eq(gdk_poll_cq_at(&rig.qp.cq_sq, 0, RIG_GPU), -ETIMEDOUT);
-	cr_expect_eq(longest_ns, GDK_PAUSE_NEAR_NS);
+	cr_expect_eq(longest_pause, GDK_PAUSE_NEAR_NS);
 	rig_fini(&rig);
 }
 
-Test(wait_dev, pauses_restart_with_the_count_of_polls)
+Test(wait_dev, pauses_restart_with_the_count_of_turns)
 {
-	struct gdk_wait_timer w;
+	struct gdk_wait_timer w = { 0, UINT64_MAX, (1u << 26) - 1 };
+	uint64_t limit_ns = 0;
 
-	gdk_wait_start(&w, 0);
-	w.longest_ns = UINT32_MAX;
-	w.spins = UINT32_MAX;
-	cr_expect_eq(gdk_wait_pause(&w), GDK_PAUSE_FAR_NS);
-	w.spins = 0;
-	cr_expect_eq(gdk_wait_pause(&w), 0);
-	w.spins = GDK_PAUSE_TURNS;
-	cr_expect_eq(gdk_wait_pause(&w), GDK_PAUSE_FIRST_NS);
+	begin(RIG_DB);
+	turns_made = UINT32_MAX / 2; /* so that no pause is too long */
+	cr_expect_eq(gdk_wait_turn(rig.st, &w, &limit_ns, GDK_PAUSE_FAR_NS), 0);
+	cr_expect_eq(paused_ns, GDK_PAUSE_FAR_NS);
+	(void)gdk_wait_turn(rig.st, &w, &limit_ns, GDK_PAUSE_FAR_NS);
+	cr_expect_eq(paused_ns, GDK_PAUSE_FAR_NS);
+	(void)gdk_wait_turn(rig.st, &w, &limit_ns, GDK_PAUSE_FAR_NS);
+	cr_expect_eq(paused_ns, GDK_PAUSE_FAR_NS + 64);
+	rig_fini(&rig);
+}
+
+/* ---- repeated doorbells ---- */
+
+static uint64_t rung_at[64]; /* time of each doorbell after the first */
+static uint64_t bells;	     /* number of doorbells seen */
+static int rings_seen;
+
+static void note_doorbells(void)
+{
+	uint64_t n = rig.st ? rig.st->doorbells : 0;
+
+	for (; rings_seen && bells < n && bells < 64; bells++)
+		rung_at[bells] = clock_ns - turn_ns; /* before this turn */
+}
+
+/* One WQE that never completes. Waits for 3 s of the recorded clock. */
+static void wait_that_repeats(gdk_mode_t mode, int handler)
+{
+	uint64_t t;
+
+	begin(handler);
+	t = post(mode, 1);
+	bells = rig.st->doorbells;
+	rings_seen = 1;
+	cr_assert_eq(gdk_wait_for(&rig.qp, t, mode, 3000000000), -ETIMEDOUT);
+	rings_seen = 0;
+}
+
+/* Exclusive use stores DBREC and register without a fence between them: see ring_dev.h. */
+Test(wait_dev, exclusive_wait_repeats_the_doorbell)
+{
+	static const int handlers[] = { RIG_DB, RIG_BF };
+	uint64_t i, due;
+
+	for (unsigned int h = 0; h < 2; h++) {
+		wait_that_repeats(RIG_EXCL, handlers[h]);
+		cr_assert_eq(rig.st->doorbells, 1 + 6, "%lu doorbells", rig.st->doorbells);
+		cr_expect_eq(rig.st->bare_rings, 6);
+		for (i = 1, due = GDK_REPEAT_NS; i < bells; i++, due *= 8) {
+			cr_expect_geq(rung_at[i], due, "repetition %lu after %lu ns", i,
+				      rung_at[i]);
+			cr_expect_leq(rung_at[i], due + due / 4 + 4 * turn_ns,
+				      "repetition %lu after %lu ns", i, rung_at[i]);
+		}
+		cr_expect_eq(be32toh(rig.dbrec[1]), 1, "a repetition must not change the DBREC");
+		rig_nic(&rig);
+		cr_expect_eq(rig.faults, 0);
+		cr_expect_eq(rig.ci, 1);
+		rig_fini(&rig);
+	}
+}
+
+/* A doorbell that has got lost, with the DBREC written: the NIC sees only the repetition. */
+Test(wait_dev, repeated_doorbell_is_that_of_all_slots)
+{
+	uint64_t t;
+
+	begin(RIG_DB);
+	t = post(RIG_EXCL, 5);
+	memset(rig.page, 0, 4096);
+	cr_expect_eq(gdk_wait_for(&rig.qp, t, RIG_EXCL, GDK_REPEAT_NS - turn_ns), -ETIMEDOUT);
+	rig_nic(&rig);
+	cr_expect_eq(rig.ci, 0);
+	cr_expect_eq(gdk_wait_for(&rig.qp, t, RIG_EXCL, GDK_REPEAT_NS + 3 * turn_ns), -ETIMEDOUT);
+	rig_nic(&rig);
+	cr_expect_eq(rig.ci, 5);
+	cr_expect_eq(gdk_wait(&rig.qp, t, RIG_EXCL), 0);
+	rig_fini(&rig);
+}
+
+Test(wait_dev, other_waits_do_not_repeat)
+{
+	static const struct {
+		gdk_mode_t mode;
+		int handler;
+	} ways[] = { { RIG_EXCL, RIG_PROXY }, { RIG_EXCL, RIG_NO_DBR }, { RIG_GPU, RIG_DB },
+		     { RIG_CTA, RIG_DB },     { RIG_GPU, RIG_BF },	{ RIG_GPU, RIG_PROXY } };
+	uint64_t i;
+
+	for (unsigned int w = 0; w < sizeof(ways) / sizeof(ways[0]); w++) {
+		wait_that_repeats(ways[w].mode, ways[w].handler);
+		for (i = 0; i < 1000; i++)
+			cr_assert_eq(gdk_poll_ticket(&rig.qp, 0, ways[w].mode), EBUSY);
+		cr_expect_eq(rig.st->doorbells, ways[w].handler == RIG_PROXY ? 0 : 1, "way %u", w);
+		cr_expect_eq(rig.st->bare_rings, 0, "way %u", w);
+		cr_expect_eq(rig.counter, ways[w].handler == RIG_PROXY ? 1 : 0, "way %u", w);
+		rig_fini(&rig);
+	}
+}
+
+/* The next thread of shared use that rings repeats the last doorbell of exclusive use. */
+Test(wait_dev, shared_use_repeats_an_exclusive_doorbell)
+{
+	begin(RIG_DB);
+	post(RIG_EXCL, 1);
+	post(RIG_GPU, 1);
+	cr_expect_eq(rig.st->bare_rings, 1);
+	cr_expect_eq(rig.st->rung, 2);
+	post(RIG_GPU, 1);
+	cr_expect_eq(rig.st->bare_rings, 1);
+	rig_fini(&rig);
+}
+
+static int poll_by(unsigned int way)
+{
+	return way ? gdk_poll_one_cq_at(&rig.qp.cq_sq, rig.st->rung - 1, RIG_EXCL)
+		   : gdk_poll_ticket(&rig.qp, rig.st->rung - 1, RIG_EXCL);
+}
+
+/* A poll repeats the doorbell after GDK_POLLS_REPEAT empty polls, and again after as many. */
+Test(wait_dev, exclusive_polls_repeat_the_doorbell)
+{
+	for (unsigned int way = 0; way < 2; way++) {
+		begin(RIG_DB);
+		post(RIG_EXCL, 1);
+		for (uint32_t i = 1; i <= 3 * GDK_POLLS_REPEAT; i++) {
+			cr_assert_eq(poll_by(way), EBUSY);
+			cr_assert_eq(rig.st->bare_rings, i / GDK_POLLS_REPEAT, "after %u polls", i);
+		}
+		rig_nic(&rig);
+		cr_expect_eq(poll_by(way), 0);
+		cr_expect_eq(rig.st->bare_rings, 3);
+		post(RIG_EXCL, 20); /* the count begins anew */
+		for (uint32_t i = 1; i <= GDK_POLLS_REPEAT; i++) {
+			cr_assert_eq(rig.st->bare_rings, 3, "after %u polls", i - 1);
+			cr_assert_eq(poll_by(way), EBUSY);
+		}
+		cr_expect_eq(rig.st->bare_rings, 4);
+		cr_expect_eq(rig.st->doorbells, 2 + 4);
+		cr_expect_eq(turns_made, 0, "a poll must not wait");
+		rig_fini(&rig);
+	}
+}
+
+/* ---- the time limit ---- */
+
+static const uint64_t limits[] = { 1,	       2,	    1000,     1001,
+				   19999,      20000,	    20001,    1000000,
+				   1280000001, 60000000000, LIMIT_NS, 10ull * 3600 * 1000000000 };
+
+/* Whatever was repeated or checked before, the limit is kept to within a turn. */
+Test(wait_dev, limit_is_kept)
+{
+	for (unsigned int m = 0; m < 3; m++)
+		for (unsigned int i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+			for (int own = 0; own < 2; own++) {
+				begin(RIG_DB);
+				post(modes[m], 1);
+				/* at most some thousand turns */
+				turn_ns = limits[i] / 5000 > 1000 ? limits[i] / 5000 : 1000;
+				rig.st->wait_limit_ns = own ? limits[i] : 1;
+				cr_expect_eq(own ? gdk_wait(&rig.qp, 0, modes[m])
+						 : gdk_wait_for(&rig.qp, 0, modes[m], limits[i]),
+					     -ETIMEDOUT);
+				cr_expect_geq(clock_ns, limits[i]);
+				cr_expect_leq(clock_ns, limits[i] + 2 * turn_ns + 1,
+					      "limit %lu: %lu ns, mode %u", limits[i], clock_ns, m);
+				cr_expect_eq(gdk_qp_status(&rig.qp), own ? -ETIMEDOUT : 0);
+				rig_fini(&rig);
+			}
+}
+
+static uint64_t served_ns; /* from this time on, the NIC works; 0: never */
+
+/* No limit: the NIC works after 20 hours. */
+Test(wait_dev, no_limit)
+{
+	for (unsigned int m = 0; m < 3; m++)
+		for (int own = 0; own < 2; own++) {
+			begin(RIG_DB);
+			post(modes[m], 1);
+			turn_ns = 3600ull * 1000000000;
+			served_ns = 20 * turn_ns;
+			rig.st->wait_limit_ns = own ? 0 : 1;
+			cr_expect_eq(own ? gdk_wait(&rig.qp, 0, modes[m])
+					 : gdk_wait_for(&rig.qp, 0, modes[m], 0),
+				     0);
+			cr_expect_geq(clock_ns, served_ns);
+			cr_expect_leq(clock_ns, served_ns + 2 * turn_ns);
+			rig_fini(&rig);
+		}
+	served_ns = 0;
 }
 
 /* ---- the word of the watch ---- */
@@ -112,13 +356,20 @@ Test(wait_dev, pauses_restart_with_the_count_of_polls)
 static struct gdk_watch_word word;
 static uint64_t mapped_ns;  /* from this time on, the word can be read */
 static uint64_t changed_ns; /* from this time on, the word has no hint; 0: never */
+static uint64_t own_index;  /* an index of the caller */
+static uint64_t index_ns;   /* from this time on, own_index is 7; 0: it does not change */
 
 static void at_time(void)
 {
-	if (rig.st && now_ns >= mapped_ns && mapped_ns)
+	if (rig.st && clock_ns >= mapped_ns && mapped_ns)
 		rig.st->watch = (uintptr_t)&word;
-	if (changed_ns && now_ns >= changed_ns)
+	if (changed_ns && clock_ns >= changed_ns)
 		word.hints = 0;
+	if (index_ns && clock_ns >= index_ns)
+		own_index = 7;
+	note_doorbells();
+	if (rig.st && served_ns && clock_ns >= served_ns)
+		rig_nic(&rig);
 }
 
 /* Before 900 us any read of the word is one of address 16. */
@@ -130,38 +381,47 @@ static void watched_open(uint32_t hints, uint64_t limit_ns)
 	word = (struct gdk_watch_word){ .hints = hints };
 	mapped_ns = 900000;
 	changed_ns = 0;
-	now_ns = 1;
+	clock_ns = 1;
 }
+
+#define WAYS 6
 
 static int watched_wait(int way)
 {
-	if (way == 0)
-		return gdk_wait(&rig.qp, 0, RIG_GPU);
-	return way == 1 ? gdk_poll_cq_at(&rig.qp.cq_sq, 0, RIG_GPU)
-			: gdk_poll_collapsed_at(&rig.qp, 0, RIG_GPU);
+	const gdk_mode_t mode = way < 3 ? RIG_GPU : RIG_EXCL;
+
+	if (way % 3 == 0)
+		return gdk_wait(&rig.qp, 0, mode);
+	return way % 3 == 1 ? gdk_poll_cq_at(&rig.qp.cq_sq, 0, mode)
+			    : gdk_poll_collapsed_at(&rig.qp, 0, mode);
 }
+
+/* The first event of a wait after a millisecond. */
+#define FIRST_CHECK (64ull * GDK_REPEAT_NS)
 
 Test(wait_dev, unconnected_wait_ends_after_a_millisecond)
 {
-	for (int way = 0; way < 3; way++)
+	for (int way = 0; way < WAYS; way++)
 		for (uint64_t limit_ns = 0; limit_ns <= LIMIT_NS; limit_ns += LIMIT_NS) {
 			watched_open(GDK_HINT_UNCONNECTED, limit_ns);
 			cr_expect_eq(watched_wait(way), -ENOTCONN);
-			cr_expect_geq(now_ns, GDK_WAIT_CHECK_NS);
-			cr_expect_leq(now_ns, GDK_WAIT_CHECK_NS + 65 * 1000);
+			cr_expect_geq(clock_ns, GDK_CHECK_NS);
+			cr_expect_leq(clock_ns, FIRST_CHECK + 130 * 1000);
 			cr_expect_eq(word.refused, 1);
+			word.refused = 0; /* by the host, which has reported it */
 			cr_expect_eq(watched_wait(way), -ENOTCONN, "the status must be sticky");
+			cr_expect_eq(word.refused, 0, "reported twice");
 			rig_fini(&rig);
 		}
 }
 
 Test(wait_dev, wait_continues_if_the_qp_is_connected_in_time)
 {
-	for (int way = 0; way < 3; way++) {
+	for (int way = 0; way < WAYS; way++) {
 		watched_open(GDK_HINT_UNCONNECTED, LIMIT_NS);
 		changed_ns = 950000;
 		cr_expect_eq(watched_wait(way), -ETIMEDOUT);
-		cr_expect_geq(now_ns, LIMIT_NS);
+		cr_expect_geq(clock_ns, LIMIT_NS);
 		cr_expect_eq(word.refused, 0);
 		rig_fini(&rig);
 	}
@@ -169,22 +429,25 @@ Test(wait_dev, wait_continues_if_the_qp_is_connected_in_time)
 
 Test(wait_dev, unserved_wait_keeps_its_limit)
 {
-	for (int way = 0; way < 3; way++) {
+	for (int way = 0; way < WAYS; way++) {
 		watched_open(GDK_HINT_UNSERVED, LIMIT_NS);
 		cr_expect_eq(watched_wait(way), -EHOSTDOWN);
-		cr_expect_geq(now_ns, LIMIT_NS);
-		cr_expect_leq(now_ns, LIMIT_NS + 65 * 1000);
+		cr_expect_geq(clock_ns, LIMIT_NS);
+		cr_expect_leq(clock_ns, LIMIT_NS + 2 * turn_ns + 1);
 		rig_fini(&rig);
 	}
 }
 
 Test(wait_dev, limit_below_a_millisecond_is_kept)
 {
-	watched_open(GDK_HINT_UNCONNECTED, 100000);
-	mapped_ns = 1000;
-	cr_expect_eq(gdk_wait(&rig.qp, 0, RIG_GPU), -ENOTCONN);
-	cr_expect_leq(now_ns, 100000 + 130 * 1000);
-	rig_fini(&rig);
+	for (int way = 0; way < WAYS; way++) {
+		watched_open(GDK_HINT_UNCONNECTED, 100000);
+		mapped_ns = 1000;
+		cr_expect_eq(watched_wait(way), -ENOTCONN);
+		cr_expect_geq(clock_ns, 100000);
+		cr_expect_leq(clock_ns, 100000 + 2 * turn_ns + 1);
+		rig_fini(&rig);
+	}
 }
 
 /* A limit of the caller is not an error of the QP. */
@@ -197,4 +460,44 @@ Test(wait_dev, wait_for_does_not_end_the_qp)
 	cr_expect_eq(gdk_wait_for(&rig.qp, 0, RIG_GPU, LIMIT_NS), -ETIMEDOUT);
 	cr_expect_eq(gdk_qp_status(&rig.qp), 0);
 	rig_fini(&rig);
+}
+
+/* ---- an index of the caller ---- */
+
+Test(wait_dev, index_advances_when_it_is_reached)
+{
+	own_index = 7;
+	cr_expect_eq(gdk_index_advance(&own_index, 7, 9, GDK_SCOPE_GPU), 0);
+	cr_expect_eq(own_index, 9);
+	cr_expect_eq(turns_made, 0);
+	own_index = 5;
+	clock_ns = 1;
+	index_ns = LIMIT_NS;
+	cr_expect_eq(gdk_index_advance(&own_index, 7, 9, GDK_SCOPE_CTA), 0);
+	cr_expect_eq(own_index, 9);
+	cr_expect_geq(clock_ns, LIMIT_NS);
+	cr_expect_leq(clock_ns, LIMIT_NS + 1000, "waited after the index was reached");
+}
+
+/* The limit is 60 s of the recorded clock. */
+Test(wait_dev, index_that_is_never_reached_is_not_changed)
+{
+	turn_ns = 1000000;
+	for (uint64_t at = 5; at <= 9; at += 4) {
+		own_index = at; /* below or beyond the wanted one */
+		clock_ns = 1;
+		cr_expect_eq(gdk_index_advance(&own_index, 7, 9, GDK_SCOPE_GPU), -ETIMEDOUT);
+		cr_expect_eq(own_index, at);
+		cr_expect_geq(clock_ns, 60000000000u);
+		cr_expect_leq(clock_ns, 60000000000u + 130ull * turn_ns);
+	}
+}
+
+/* No other thread changes an index of exclusive use. */
+Test(wait_dev, exclusive_index_is_not_waited_for)
+{
+	own_index = 5;
+	cr_expect_eq(gdk_index_advance(&own_index, 7, 9, GDK_SCOPE_THREAD), 0);
+	cr_expect_eq(own_index, 9);
+	cr_expect_eq(turns_made, 0);
 }

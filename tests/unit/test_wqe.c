@@ -51,9 +51,12 @@ Test(wqe, nop)
 
 Test(wqe, write_with_immediate)
 {
-	gdk_wqe_rdma(&rig.qp, &wqe, 5, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE_IMM, GDK_CE_ALWAYS,
-		     htobe32(0x11223344), 0x0102030405060708, gdk_key(0xa1a2a3a4),
-		     0x1112131415161718, gdk_key(0xb1b2b3b4), 0x00c0ffee);
+	struct gdk_wqe_at at = gdk_wqe_at(&wqe, 5, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE_IMM,
+					  GDK_CE_ALWAYS);
+
+	at.imm_be = htobe32(0x11223344);
+	gdk_wqe_rdma(&rig.qp, at, gdk_mem(0x0102030405060708, gdk_key(0xa1a2a3a4)),
+		     gdk_mem(0x1112131415161718, gdk_key(0xb1b2b3b4)), 0x00c0ffee);
 	expect(&wqe, "0000050900abcd030000000811223344"
 		     "0102030405060708a1a2a3a400000000"
 		     "00c0ffeeb1b2b3b41112131415161718");
@@ -62,8 +65,8 @@ Test(wqe, write_with_immediate)
 
 Test(wqe, read_into_two_segments)
 {
-	gdk_wqe_rdma2(&rig.qp, &wqe, 0xffff, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ, 0, 0, 1,
-		      gdk_key(2), 3, gdk_key(4), 5, 6, gdk_key(7), 8);
+	gdk_wqe_rdma2(&rig.qp, gdk_wqe_at(&wqe, 0xffff, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ, 0),
+		      gdk_mem(1, gdk_key(2)), gdk_mem(3, gdk_key(4)), 5, gdk_mem(6, gdk_key(7)), 8);
 	/* The last slot of each half of the ring is always signalled. */
 	expect(&wqe, "00ffff1000abcd040000000800000000"
 		     "00000000000000010000000200000000"
@@ -73,7 +76,10 @@ Test(wqe, read_into_two_segments)
 
 Test(wqe, inline_short)
 {
-	gdk_wqe_write_inl(&rig.qp, &wqe, 1, GDK_CE_ALWAYS, 9, gdk_key(8), "abcdefg", 7);
+	gdk_wqe_write_inl(
+		&rig.qp,
+		gdk_wqe_at(&wqe, 1, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, GDK_CE_ALWAYS),
+		gdk_mem(9, gdk_key(8)), "abcdefg", 7);
 	expect(&wqe, "0000010800abcd030000000800000000"
 		     "00000000000000090000000800000000"
 		     "80000007616263646566670000000000");
@@ -84,7 +90,10 @@ Test(wqe, inline_longest, .description = "28 bytes from an odd address")
 {
 	const char *text = "-0123456789abcdefghijklmnopqr";
 
-	gdk_wqe_write_inl(&rig.qp, &wqe, 1, GDK_CE_ALWAYS, 9, gdk_key(8), text + 1, 28);
+	gdk_wqe_write_inl(
+		&rig.qp,
+		gdk_wqe_at(&wqe, 1, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, GDK_CE_ALWAYS),
+		gdk_mem(9, gdk_key(8)), text + 1, 28);
 	expect(&wqe, "0000010800abcd040000000800000000");
 	expect(wqe.inl_data + 32, "8000001c");
 	cr_assert_eq(memcmp(wqe.inl_data + 36, text + 1, 28), 0);
@@ -92,8 +101,9 @@ Test(wqe, inline_longest, .description = "28 bytes from an odd address")
 
 Test(wqe, fetch_and_add)
 {
-	gdk_wqe_atomic(&rig.qp, &wqe, 2, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA, GDK_CE_ALWAYS, 1,
-		       gdk_key(2), 3, gdk_key(4), 8, 0x55, 0x66);
+	gdk_wqe_atomic(&rig.qp,
+		       gdk_wqe_at(&wqe, 2, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA, GDK_CE_ALWAYS),
+		       gdk_mem(1, gdk_key(2)), gdk_mem(3, gdk_key(4)), 8, 0x55, 0x66);
 	expect(&wqe, "0000021200abcd040000000800000000"
 		     "00000000000000010000000200000000"
 		     "00000000000000550000000000000000"
@@ -102,8 +112,9 @@ Test(wqe, fetch_and_add)
 
 Test(wqe, compare_and_swap)
 {
-	gdk_wqe_atomic(&rig.qp, &wqe, 2, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_CS, GDK_CE_ALWAYS, 1,
-		       gdk_key(2), 3, gdk_key(4), 8, 0x55, 0x66);
+	gdk_wqe_atomic(&rig.qp,
+		       gdk_wqe_at(&wqe, 2, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_CS, GDK_CE_ALWAYS),
+		       gdk_mem(1, gdk_key(2)), gdk_mem(3, gdk_key(4)), 8, 0x55, 0x66);
 	expect(&wqe.at_seg, "00000000000000660000000000000055");
 }
 
@@ -111,8 +122,10 @@ Test(wqe, masked_compare_and_swap_of_8_takes_two_slots)
 {
 	const struct gdk_atomic_ext arg = { 0, 0, 1, 2, 3, 4 };
 
-	gdk_wqe_atomic_ext(&rig.qp, &wqe, &wqe1, 3, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS,
-			   GDK_CE_ALWAYS, 1, gdk_key(2), 3, gdk_key(4), 8, &arg);
+	gdk_wqe_atomic_ext(
+		&rig.qp,
+		gdk_wqe_at(&wqe, 3, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, GDK_CE_ALWAYS),
+		&wqe1, gdk_mem(1, gdk_key(2)), gdk_mem(3, gdk_key(4)), 8, &arg);
 	expect(&wqe, "0900031400abcd050000000800000000"
 		     "00000000000000010000000200000000"
 		     "00000000000000010000000000000002"
@@ -127,12 +140,16 @@ Test(wqe, masked_atomics_of_4_bytes)
 {
 	const struct gdk_atomic_ext arg = { 7, 8, 1, 2, 3, 4 };
 
-	gdk_wqe_atomic_ext(&rig.qp, &wqe, NULL, 3, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS,
-			   GDK_CE_ALWAYS, 1, gdk_key(0), 3, gdk_key(0), 4, &arg);
+	gdk_wqe_atomic_ext(
+		&rig.qp,
+		gdk_wqe_at(&wqe, 3, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, GDK_CE_ALWAYS),
+		NULL, gdk_mem(1, gdk_key(0)), gdk_mem(3, gdk_key(0)), 4, &arg);
 	expect(&wqe, "0800031400abcd04");
 	expect(&wqe.at_seg, "00000001000000020000000300000004");
-	gdk_wqe_atomic_ext(&rig.qp, &wqe, NULL, 3, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA,
-			   GDK_CE_ALWAYS, 1, gdk_key(0), 3, gdk_key(0), 4, &arg);
+	gdk_wqe_atomic_ext(
+		&rig.qp,
+		gdk_wqe_at(&wqe, 3, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA, GDK_CE_ALWAYS),
+		NULL, gdk_mem(1, gdk_key(0)), gdk_mem(3, gdk_key(0)), 4, &arg);
 	expect(&wqe.at_seg, "00000007000000080000000000000000");
 }
 

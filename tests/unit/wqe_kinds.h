@@ -43,40 +43,46 @@ static inline void build(struct rig *r, enum kind kind, uint64_t at)
 	struct doca_gpu_dev_verbs_wqe *w1 = gdk_get_wqe_ptr(&r->qp, at + 1);
 	const uint32_t f = GDK_CE_ALWAYS;
 	const uint16_t i = (uint16_t)at;
+	const struct gdk_wqe_at imm = { w, i, OP(RDMA_WRITE_IMM), f, htobe32(7) };
 
 	switch (kind) {
 	case NOP:
 		return gdk_wqe_nop(&r->qp, w, i, f);
 	case WRITE:
-		return gdk_wqe_rdma(&r->qp, w, i, OP(RDMA_WRITE), f, 0, ADDR, RKEY, LADDR, LKEY,
-				    64);
+		return gdk_wqe_rdma(&r->qp, gdk_wqe_at(w, i, OP(RDMA_WRITE), f),
+				    gdk_mem(ADDR, RKEY), gdk_mem(LADDR, LKEY), 64);
 	case WRITE2:
-		return gdk_wqe_rdma2(&r->qp, w, i, OP(RDMA_WRITE), f, 0, ADDR, RKEY, LADDR, LKEY,
-				     64, LADDR, LKEY, 1u << 29);
+		return gdk_wqe_rdma2(&r->qp, gdk_wqe_at(w, i, OP(RDMA_WRITE), f),
+				     gdk_mem(ADDR, RKEY), gdk_mem(LADDR, LKEY), 64,
+				     gdk_mem(LADDR, LKEY), 1u << 29);
 	case WRITE_IMM:
-		return gdk_wqe_rdma(&r->qp, w, i, OP(RDMA_WRITE_IMM), f, htobe32(7), ADDR, RKEY,
-				    LADDR, LKEY, 1u << 30);
+		return gdk_wqe_rdma(&r->qp, imm, gdk_mem(ADDR, RKEY), gdk_mem(LADDR, LKEY),
+				    1u << 30);
 	case READ:
-		return gdk_wqe_rdma(&r->qp, w, i, OP(RDMA_READ), f, 0, ADDR, RKEY, LADDR, LKEY, 1);
+		return gdk_wqe_rdma(&r->qp, gdk_wqe_at(w, i, OP(RDMA_READ), f), gdk_mem(ADDR, RKEY),
+				    gdk_mem(LADDR, LKEY), 1);
 	case INLINE:
-		return gdk_wqe_write_inl(&r->qp, w, i, f, ADDR, RKEY, "twelve bytes", 12);
+		return gdk_wqe_write_inl(&r->qp, gdk_wqe_at(w, i, OP(RDMA_WRITE), f),
+					 gdk_mem(ADDR, RKEY), "twelve bytes", 12);
 	case INLINE_LONG:
-		return gdk_wqe_write_inl(&r->qp, w, i, f, ADDR, RKEY,
-					 "thirteen bytes and a few more", 28);
+		return gdk_wqe_write_inl(&r->qp, gdk_wqe_at(w, i, OP(RDMA_WRITE), f),
+					 gdk_mem(ADDR, RKEY), "thirteen bytes and a few more", 28);
 	case FA:
-		return gdk_wqe_atomic(&r->qp, w, i, OP(ATOMIC_FA), f, ADDR, RKEY, LADDR, LKEY, 8, 5,
-				      0);
+		return gdk_wqe_atomic(&r->qp, gdk_wqe_at(w, i, OP(ATOMIC_FA), f),
+				      gdk_mem(ADDR, RKEY), gdk_mem(LADDR, LKEY), 8, 5, 0);
 	case CS:
-		return gdk_wqe_atomic(&r->qp, w, i, OP(ATOMIC_CS), f, ADDR, RKEY, LADDR, LKEY, 8, 5,
-				      6);
+		return gdk_wqe_atomic(&r->qp, gdk_wqe_at(w, i, OP(ATOMIC_CS), f),
+				      gdk_mem(ADDR, RKEY), gdk_mem(LADDR, LKEY), 8, 5, 6);
 	case MFA4:
 	case MFA8:
-		return gdk_wqe_atomic_ext(&r->qp, w, w1, i, OP(ATOMIC_MASKED_FA), f, ADDR, RKEY,
-					  LADDR, LKEY, kind == MFA4 ? 4 : 8, &ext);
+		return gdk_wqe_atomic_ext(&r->qp, gdk_wqe_at(w, i, OP(ATOMIC_MASKED_FA), f), w1,
+					  gdk_mem(ADDR, RKEY), gdk_mem(LADDR, LKEY),
+					  kind == MFA4 ? 4 : 8, &ext);
 	case MCS4:
 	case MCS8:
-		return gdk_wqe_atomic_ext(&r->qp, w, w1, i, OP(ATOMIC_MASKED_CS), f, ADDR, RKEY,
-					  LADDR, LKEY, kind == MCS4 ? 4 : 8, &ext);
+		return gdk_wqe_atomic_ext(&r->qp, gdk_wqe_at(w, i, OP(ATOMIC_MASKED_CS), f), w1,
+					  gdk_mem(ADDR, RKEY), gdk_mem(LADDR, LKEY),
+					  kind == MCS4 ? 4 : 8, &ext);
 	case WAIT:
 		return gdk_wqe_wait(&r->qp, w, i, f, 9, 0x123);
 	default:

@@ -18,8 +18,7 @@ static int put(struct endpoint *ep)
 	CHECK(doca_gpu_verbs_get_qp_dev(ep->qp->qp_gverbs, &qp));
 	from = gdk_addr((uintptr_t)ep->gpu_ptr, gdk_key(ep->mr->lkey));
 	to = gdk_addr((uintptr_t)ep->gpu_ptr + BYTES, gdk_key(ep->mr->rkey));
-	rc = gdk_put(qp, to, from, BYTES, &ticket, SHARED, ANY,
-		     DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+	rc = gdk_put(qp, to, from, BYTES, &ticket, gdk_how(SHARED, ANY, GDK_THREAD, 0));
 	return rc ? rc : gdk_wait(qp, ticket, SHARED);
 }
 

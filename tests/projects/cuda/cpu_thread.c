@@ -11,8 +11,7 @@ int put_by_cpu(struct doca_gpu_dev_verbs_qp *qp, const struct message *message)
 	doca_gpu_dev_verbs_ticket_t ticket;
 	int rc = gdk_put(qp, gdk_addr(message->to, gdk_key(message->rkey)),
 			 gdk_addr(message->from, gdk_key(message->lkey)), message->len, &ticket,
-			 SHARED, DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO,
-			 DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD, 0);
+			 gdk_how(SHARED, GDK_AUTO, GDK_THREAD, 0));
 
 	return rc ? rc : gdk_wait(qp, ticket, SHARED);
 }

@@ -3,7 +3,7 @@
 /**
  * @file
  * Device API, completion queues. The functions have the names and signatures of DOCA GPUNetIO and
- * call plain functions in gdk/cq_dev.h; most are templates.
+ * call plain functions in gdk/wait_dev.h; most are templates.
  *
  * A completion index counts from the export or the last reset of the QP. In a collapsed CQ it is
  * the index of a WQE. Functions that poll return 0, or the negative errno that ended the QP: -EIO
@@ -19,7 +19,7 @@
 #define DOCA_GPUNETIO_DEV_VERBS_CQ_CUH
 
 #include "../device/doca_gpunetio_dev_verbs_common.cuh"
-#include "../device/gdk/cq_dev.h"
+#include "../device/gdk/wait_dev.h"
 #include "../device/gdk/cqe_text_dev.h"
 
 /** Returns the CQ of a QP's send queue. */

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Waiting and polling. `completed` says which slots are complete. A thread that finds a CQE raises
+ * it; other threads may find it raised without having seen the CQE.
+ *
+ * Order: the NIC writes payload, then CQE. The thread that finds the CQE: CQE, acquire fence of
+ * system scope, release fence, completed. A thread that finds completed raised: completed,
+ * acquire fence, payload.
+ *
+ * While every WQE generates a CQE and has one slot (`uneven` is 0), CQE and slot indices differ by
+ * a constant, and one load of one CQE answers whether a slot is complete: gdk_own_quick() and
+ * gdk_wait_quick(), which are inlined into the caller's kernel. All the rest, for every kind of
+ * wait and poll, is in the functions gdk_own_slow() and gdk_shared_slow().
+ */
+#ifndef GDK_WAIT_DEV_H
+#define GDK_WAIT_DEV_H
+
+#include "../../device/gdk/cq_dev.h"
+#include "../../device/gdk/own_dev.h"
+#include "../../device/gdk/token_dev.h"
+#include "../../device/gdk/wait_time_dev.h"
+
+typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
+#define GDK_EXCLUSIVE DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
+
+/* Options of gdk_own_slow() and gdk_shared_slow(). */
+#define GDK_WAIT_ONCE  1u   /* poll once: EBUSY if not complete */
+#define GDK_WAIT_CQES  2u   /* need counts CQEs, not slots */
+#define GDK_WAIT_KEEP  4u   /* a wait that fails does not end the QP */
+#define GDK_WAIT_ROOM  128u /* shared use: for room in the ring; looks ahead first */
+#define GDK_WAIT_QUICK 256u /* shared use: begin with gdk_wait_quick() */
+#define GDK_POLLED     8u   /* gdk_own_slow() only: it has repeated the doorbell for a poll */
+
+#define GDK_QUICK_POLLS 64 /* polls of gdk_wait_quick() and gdk_own_quick() */
+
+/* ---- completion ---- */
+
+/*
+ * Polls up to `polls` times for the CQE with absolute index `at`. collapsed: any CQE in entry 0.
+ * Returns whether it has arrived.
+ */
+GDK_FN int gdk_cqe_poll(const struct gdk_qp_state *st, uint64_t at, int collapsed, uint32_t polls,
+			struct gdk_cqe_tail *t)
+{
+	const uint32_t num = gdk_ldc32(&st->cq_num);
+	const uint32_t *word = gdk_cqe_word(st, at & (num - 1));
+
+	GDK_LOOP
+	do {
+		*t = gdk_cqe_tail_of(gdk_ld32(word, GDK_SCOPE_SYS));
+		if (t->opcode != DOCA_GPUNETIO_IB_MLX5_CQE_INVALID &&
+		    (collapsed || t->owner == !!(at & num)))
+			return 1;
+	} while (--polls);
+	return 0;
+}
+
+/* An error flushes all WQEs that follow. If this CQE is a flush, gdk_qp_error_wqe() finds the first
+ * error. */
+GDK_FN void gdk_note_error(struct gdk_qp_state *st, uint64_t index, uint64_t at)
+{
+	gdk_red_min64(&st->error_wqe, index, GDK_SCOPE_GPU);
+	gdk_red_min64(&st->error_ci, at, GDK_SCOPE_GPU);
+}
+
+/* Exclusive use: CQE `at` has arrived. Raises completed and cqe_ci and returns 0; -EIO: an error
+ * CQE, which is noted; EBUSY: a collapsed CQ shows nothing new, or the CQE's counter names a slot
+ * that was not rung. */
+GDK_FN int gdk_own_complete(struct gdk_qp_state *st, uint64_t at, uint64_t rung, int uneven,
+			    const struct gdk_cqe_tail *t)
+{
+	const uint64_t done = gdk_ld64(&st->completed, GDK_SCOPE_THREAD);
+	uint64_t index = at - gdk_ldc64(&st->cq_rsvd), end = index + 1;
+
+	gdk_fence_acq(GDK_SCOPE_SYS); /* the CQE, then the payload */
+	if (uneven) {
+		if (!gdk_counter_extend(rung, t->counter, &index))
+			return EBUSY;
+		end = index + gdk_wqe_slots(st, index);
+	}
+	if (gdk_cqe_is_error(t)) {
+		gdk_note_error(st, index, at);
+		return -EIO;
+	}
+	/* Another lane that waits may have raised completed, but not cqe_ci. */
+	if (end <= done && gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED)
+		return EBUSY;
+	end = end > done ? end : done;
+	gdk_st64(&st->cqe_ci, at + 1, GDK_SCOPE_THREAD);
+	gdk_st64(&st->completed, end, GDK_SCOPE_THREAD);
+	return 0;
+}
+
+/* Shared use: stores that all slots below `done` are complete, and all CQEs below the absolute
+ * index `ci` are processed. Their order does not matter, see gdk_fold(). */
+GDK_FN void gdk_raise_completed(struct gdk_qp_state *st, uint64_t ci, uint64_t done)
+{
+	gdk_fence_rel(GDK_SCOPE_GPU); /* the payload, then completed */
+	gdk_red_max64(&st->cqe_ci, ci, GDK_SCOPE_GPU);
+	gdk_red_max64(&st->completed, done, GDK_SCOPE_GPU);
+}
+
+/*
+ * Shared use: polls for the completion of a slot in even use. Returns 1 if it is complete, 0 if it
+ * is not, or if the answer needs more work. The slot must have been rung, see gdk_cqe_arrived().
+ * rung is loaded with acquire order, because `uneven` is stored before its WQE is published and
+ * rung.
+ */
+GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls)
+{
+	const uint32_t flags = gdk_ldc32(&st->flags), num = gdk_ldc32(&st->cq_num);
+	const uint64_t at = slot + gdk_ldc64(&st->cq_rsvd);
+	const uint32_t *tail = gdk_cqe_word(st, at & (num - 1));
+	const uint32_t owner = at & num ? 1 : 0;
+	uint64_t done, ended;
+	uint32_t uneven, word;
+
+	if (gdk_ld64_acq(&st->rung, GDK_SCOPE_GPU) <= slot || flags & GDK_QPF_COLLAPSED)
+		return 0;
+	uneven = gdk_ld32(&st->uneven, GDK_SCOPE_GPU);
+	GDK_LOOP
+	do {
+		/* These loads are in flight together. */
+		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
+		word = gdk_ld32(tail, GDK_SCOPE_SYS);
+		if (ended | uneven)
+			return 0;
+		if (done > slot) {
+			/* Another thread found the CQE: release fence, completed. Here: completed,
+			 * acquire fence, payload. */
+			gdk_fence_acq(GDK_SCOPE_GPU);
+			return 1;
+		}
+		if (word >> 28 < GDK_CQE_OPCODE_ERR && (word >> 24 & 1) == owner) {
+			gdk_fence_acq(GDK_SCOPE_SYS); /* the CQE, then the payload */
+			gdk_raise_completed(st, at + 1, slot + 1);
+			return 1;
+		}
+	} while (--polls);
+	return 0;
+}
+
+/*
+ * Looks at the CQE with absolute index `at`. The counter of a CQE tells which WQE is complete. As
+ * long as completed is still `done`, its value before the CQE was loaded, after all else is loaded,
+ * the slot of the WQE is not reused and rung is at most one lap above it, so the counter and the
+ * length of the WQE can be trusted. Returns 0: completed was raised or has changed; EBUSY: no CQE;
+ * -EIO: an error, which is stored.
+ */
+GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
+{
+	const int collapsed = (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED) != 0;
+	struct gdk_cqe_tail t;
+	uint64_t index, end;
+
+	if (!gdk_cqe_arrived(st, at, &t) &&
+	    (!collapsed || t.opcode == DOCA_GPUNETIO_IB_MLX5_CQE_INVALID))
+		return EBUSY;
+	gdk_fence_acq(GDK_SCOPE_SYS);
+	if (!gdk_counter_extend(gdk_ld64(&st->rung, GDK_SCOPE_GPU), t.counter, &index))
+		return EBUSY;
+	end = index + gdk_wqe_slots(st, index);
+	gdk_fence_acq(GDK_SCOPE_GPU);
+	if (gdk_ld64(&st->completed, GDK_SCOPE_GPU) != done)
+		return 0;
+	if (gdk_cqe_is_error(&t)) {
+		gdk_note_error(st, index, at);
+		return -EIO;
+	}
+	if (collapsed && end <= done)
+		return EBUSY;
+	gdk_raise_completed(st, collapsed ? 0 : at + 1, end);
+	return 0;
+}
+
+/* ---- the loop ---- */
+
+/*
+ * What gdk_wait_quick() does not answer. done: completed, loaded by the caller. Returns 0: look
+ * again; EBUSY: not complete; -EIO: an error, which is stored; GDK_REACHED: complete.
+ */
+#define GDK_REACHED (-1000)
+GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint32_t how)
+{
+	const int collapsed = (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED) != 0;
+	const uint64_t rsvd = gdk_ldc64(&st->cq_rsvd);
+	/* Acquire: rung, then uneven (wqe.h); and completed, then the CQE (gdk_fold()). */
+	const uint64_t rung = gdk_ld64_acq(&st->rung, GDK_SCOPE_GPU);
+	uint64_t at = need - 1 + rsvd, reached = done;
+
+	if (collapsed || gdk_ld32(&st->uneven, GDK_SCOPE_GPU)) {
+		/* The next CQE. A collapsed CQ has one entry.
+		 * Acquire: the CQEs below ci, then those of the next lap in the same entries. */
+		at = gdk_ld64_acq(&st->cqe_ci, GDK_SCOPE_GPU);
+		if (how & GDK_WAIT_CQES && !collapsed)
+			reached = at - rsvd;
+		if (reached >= need)
+			return GDK_REACHED;
+	} else if (rung < need) {
+		return EBUSY;
+	} else if (!(how & GDK_WAIT_ONCE)) {
+		/* The slot in the middle of those that are rung and not below need, so that few
+		 * polls complete many slots. */
+		at += (rung - need) / 2;
+	}
+	return gdk_fold(st, done, at);
+}
+
+/*
+ * Exclusive use: polls for the completion of a slot in even use. Returns 1 if it is complete, 0 if
+ * it is not, or if the answer needs more work: gdk_own_slow(). It is inlined into the caller's
+ * kernel.
+ */
+GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
+{
+	const int own = GDK_SCOPE_THREAD;
+	const uint32_t flags = gdk_ldc32(&st->flags), num = gdk_ldc32(&st->cq_num);
+	const uint64_t at = slot + gdk_ldc64(&st->cq_rsvd);
+	const uint32_t *tail = gdk_cqe_word(st, at & (num - 1));
+	const uint32_t owner = at & num ? 1 : 0;
+	uint64_t rung, doorbells, done, ended;
+	uint32_t uneven, word, polls = GDK_QUICK_POLLS;
+	int odd;
+
+	/* One branch, so that all these loads are in flight together. */
+	gdk_ld64x2(&st->completed, &done, &ended, own);
+	gdk_ld64x2(&st->rung, &rung, &doorbells, own);
+	uneven = gdk_ld32(&st->uneven, own) | (flags & GDK_QPF_COLLAPSED);
+	odd = (ended != 0) | (uneven != 0) | (rung <= slot);
+	if (GDK_RARE(odd | (done > slot)))
+		return !odd;
+	GDK_LOOP
+	do {
+		word = gdk_ld32(tail, GDK_SCOPE_SYS);
+		if (word >> 28 < GDK_CQE_OPCODE_ERR && (word >> 24 & 1) == owner) {
+			gdk_fence_acq(GDK_SCOPE_SYS); /* the CQE, then the payload */
+			gdk_st64(&st->cqe_ci, at + 1, own);
+			gdk_st64(&st->completed, slot + 1, own);
+			return 1;
+		}
+	} while (--polls);
+	return 0;
+}
+
+/*
+ * Exclusive use, all that is not plain: rings the slots below pi (gdk_own_ring()), and waits until
+ * slots below need are complete (GDK_WAIT_CQES: need CQEs), or polls once; need 0: does not wait.
+ * how: GDK_WAIT_*, GDK_RING_ALL, GDK_OWN_TAKE. Returns 0, EBUSY (GDK_WAIT_ONCE only), the status
+ * that ended the QP, or why the wait ended. Unless GDK_WAIT_KEEP is set, a wait that fails ends
+ * the QP. The state belongs to this thread, so no access must be ordered but those of the NIC and
+ * the host.
+ */
+GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t pi, uint64_t need, uint64_t limit_ns,
+			     uint32_t how)
+{
+	const uint32_t collapsed = gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED;
+	const uint64_t rsvd = gdk_ldc64(&st->cq_rsvd);
+	struct gdk_wait_timer w = { 0, GDK_REPEAT_NS, 0 };
+	uint64_t rung, doorbells, done, ended, at, ahead, waited;
+	struct gdk_cqe_tail t;
+	uint32_t uneven;
+	int err;
+
+	GDK_LOOP
+	for (;;) {
+		/* These loads are in flight together. */
+		gdk_ld64x2(&st->rung, &rung, &doorbells, GDK_SCOPE_THREAD);
+		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_THREAD);
+		at = gdk_ld64(&st->cqe_ci, GDK_SCOPE_THREAD);
+		uneven = gdk_ld32(&st->uneven, GDK_SCOPE_THREAD) | collapsed;
+		err = -ECANCELED; /* gdk_wait_end() returns an earlier status */
+		if (ended)
+			break;
+		if (how & (GDK_OWN_TAKE | GDK_RING_AGAIN) || rung < pi)
+			rung = gdk_own_ring(st, pi, how);
+		how &= ~(GDK_RING_AGAIN | GDK_OWN_TAKE);
+		if (how & GDK_RING_ALL && rung < pi)
+			break; /* refused (debug_dev.h): the QP has ended */
+		if (how & GDK_WAIT_CQES && uneven && !collapsed)
+			done = at - rsvd;
+		if (done >= need)
+			return 0;
+		ahead = 0;
+		if (!uneven) {
+			/* The first poll in a full ring looks at the middle of what is rung, so
+			 * that few polls complete many slots. */
+			ahead = w.turns || how & GDK_WAIT_ONCE ? 0 : (rung - need) / 2;
+			at = need - 1 + rsvd + ahead;
+		}
+		if ((uneven || rung >= need) &&
+		    gdk_cqe_poll(st, at, (int)collapsed,
+				 how & GDK_WAIT_ONCE || ahead ? 1 : GDK_QUICK_POLLS, &t)) {
+			err = gdk_own_complete(st, at, rung, (int)uneven, &t);
+			if (err < 0)
+				break;
+			if (!err && !uneven)
+				return 0;
+			if (!err)
+				continue;
+		}
+		/* The host stores the status where this thread does not see it by plain loads. */
+		err = -ECANCELED;
+		if (gdk_state_ended(st))
+			break;
+		if (how & GDK_WAIT_ONCE) {
+			if (how & GDK_POLLED || !gdk_poll_repeats(st, rung))
+				return EBUSY;
+			how |= GDK_RING_AGAIN | GDK_POLLED;
+			continue;
+		}
+		waited = gdk_wait_turn(st, &w, &limit_ns, 0);
+		if (!waited)
+			continue;
+		how |= GDK_RING_AGAIN;
+		err = gdk_wait_check(st, waited, limit_ns);
+		if (err && how & GDK_WAIT_KEEP)
+			return err;
+		if (err)
+			break;
+	}
+	return gdk_wait_end(st, err);
+}
+
+/* Shared use: waits until all slots below need are complete, as gdk_own_slow(). */
+GDK_FN int gdk_shared_wait(struct gdk_qp_state *st, uint64_t need, uint64_t limit_ns, uint32_t how)
+{
+	const uint32_t pauses = gdk_ldc32(&st->flags) & GDK_QPF_HOST_LOOKS;
+	struct gdk_wait_timer w = { 0, GDK_REPEAT_NS, 0 };
+	uint64_t done, ended, waited;
+	int err, far, rest;
+
+	GDK_LOOP
+	for (;;) {
+		/* GPU scope: any thread, or the host, may store the status. */
+		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
+		err = -ECANCELED; /* gdk_wait_end() returns an earlier status */
+		if (ended)
+			break;
+		if (!need)
+			return 0;
+		/* Where loads take a microsecond, 3 of 4 turns load completed only; in a wait for
+		 * another lap, 15 of 16. */
+		far = pauses && need > done + gdk_ldc32(&st->depth);
+		rest = pauses && need > done && !(how & (GDK_WAIT_ONCE | GDK_WAIT_ROOM)) &&
+		       w.turns % (far ? 16 : 4);
+		/* The first turn of a wait for room: gdk_look() polls the middle of the rung slots,
+		 * so that one CQE frees many. */
+		if (!rest && !(how & GDK_WAIT_ROOM) &&
+		    gdk_wait_quick(st, need - 1,
+				   how & GDK_WAIT_ONCE || pauses ? 1 : GDK_QUICK_POLLS))
+			return 0;
+		how &= ~GDK_WAIT_ROOM;
+		err = rest ? EBUSY : gdk_look(st, need, done, how);
+		if (err == GDK_REACHED) {
+			gdk_fence_acq(GDK_SCOPE_SYS); /* completed, then the payload */
+			return 0;
+		}
+		if (err < 0)
+			break;
+		if (err == 0)
+			continue;
+		if (how & GDK_WAIT_ONCE)
+			return EBUSY;
+		waited = gdk_wait_turn(st, &w, &limit_ns,
+				       far	? GDK_PAUSE_FAR_NS
+				       : pauses ? GDK_PAUSE_NEAR_NS
+						: 0);
+		if (!waited)
+			continue;
+		err = gdk_wait_check(st, waited, limit_ns);
+		if (err && how & GDK_WAIT_KEEP)
+			return err;
+		if (err)
+			break;
+	}
+	return gdk_wait_end(st, err);
+}
+
+/*
+ * Shared use, all that is not plain: `at` is the slot where the caller found the token, or
+ * GDK_TOKEN_LEFT or GDK_TOKEN_ELSEWHERE. Serves if it has or gets the token; all slots below pi
+ * shall be rung as soon as they are published. Then waits until slots below need are complete;
+ * need 0: does not wait.
+ */
+GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t at, uint64_t pi, uint64_t need,
+				uint64_t limit_ns, uint32_t how)
+{
+	if (how & GDK_WAIT_QUICK && gdk_wait_quick(st, need - 1, GDK_QUICK_POLLS))
+		return 0;
+	if (pi && gdk_ld64(&st->rung, GDK_SCOPE_GPU) < pi) {
+		gdk_red_max64(&st->wanted, pi, GDK_SCOPE_GPU);
+		/* wanted, then left. The holder: left, then wanted. */
+		gdk_fence_sc(GDK_SCOPE_GPU);
+		if (at == GDK_TOKEN_ELSEWHERE && gdk_ld32(&st->left, GDK_SCOPE_GPU))
+			at = GDK_TOKEN_LEFT;
+	}
+	if (at != GDK_TOKEN_ELSEWHERE)
+		gdk_serve(st, at);
+	return gdk_shared_wait(st, need, limit_ns, how);
+}
+
+/*
+ * For a QP that has ended: the index of the WQE that failed. If that is not known (abort, time
+ * limit, a flush in a collapsed CQ), the index of the first WQE that is not complete. The error
+ * CQEs are those from the first failed WQE on.
+ */
+GDK_FN uint64_t gdk_state_error_wqe(const struct gdk_qp_state *st)
+{
+	const uint64_t rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
+	uint64_t index = gdk_ld64(&st->error_wqe, GDK_SCOPE_GPU);
+	uint64_t at = gdk_ld64(&st->error_ci, GDK_SCOPE_GPU);
+	struct gdk_cqe_tail t;
+
+	if (index == GDK_NO_WQE ||
+	    (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED && gdk_cqe_is_flush(st)))
+		return gdk_ld64(&st->completed, GDK_SCOPE_GPU);
+	if (at == GDK_NO_WQE || gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED)
+		return index;
+	while (at > gdk_ldc64(&st->cq_rsvd) && gdk_cqe_arrived(st, --at, &t) &&
+	       gdk_cqe_is_error(&t))
+		(void)gdk_counter_extend(rung, t.counter, &index);
+	return index;
+}
+
+GDK_FN uint64_t gdk_qp_error_wqe(const struct doca_gpu_dev_verbs_qp *qp)
+{
+	return gdk_state_error_wqe(gdk_state_of_qp(qp));
+}
+
+/* ---- waits and polls of callers ---- */
+
+GDK_FN int gdk_slow(struct gdk_qp_state *st, uint64_t pi, uint64_t need, uint64_t limit_ns,
+		    uint32_t how, gdk_mode_t mode)
+{
+	if (mode == GDK_EXCLUSIVE)
+		return gdk_own_slow(st, pi, need, limit_ns, how);
+	return gdk_shared_slow(st, GDK_TOKEN_ELSEWHERE, pi, need, limit_ns, how);
+}
+
+/*
+ * Waits until the WQE of the ticket is complete. A WQE that was not rung yet is rung first. Returns
+ * 0, the status that ended the QP, or the reason why the wait ended: -ETIMEDOUT or -EHOSTDOWN after
+ * limit_ns (0: no limit), or -ENOTCONN. The end of the wait does not end the QP.
+ */
+GDK_FN int gdk_wait_for(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
+			gdk_mode_t mode, uint64_t limit_ns)
+{
+	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+
+	if (limit_ns == GDK_QP_LIMIT)
+		limit_ns = 0;
+	return gdk_slow(st, ticket + 1, ticket + 1, limit_ns, GDK_WAIT_KEEP, mode);
+}
+
+/* As gdk_wait_for(), with the QP's own limit. A wait that fails ends the QP. */
+GDK_FN int gdk_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
+		    gdk_mode_t mode)
+{
+	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+
+	if (mode == GDK_EXCLUSIVE && gdk_own_quick(st, ticket))
+		return 0;
+	return gdk_slow(st, ticket + 1, ticket + 1, GDK_QP_LIMIT, GDK_WAIT_QUICK, mode);
+}
+
+/* Polls once for the WQE of the ticket. Returns 0, EBUSY, or the status that ended the QP. */
+GDK_FN int gdk_poll_ticket(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
+			   gdk_mode_t mode)
+{
+	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+
+	return gdk_slow(st, 0, ticket + 1, 0, GDK_WAIT_ONCE, mode);
+}
+
+/* Polls once for CQE `index`, counted from export or reset. On a collapsed CQ the index is that of
+ * a WQE. Returns 0, EBUSY, or the status that ended the QP. */
+GDK_FN int gdk_poll_one_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode)
+{
+	struct gdk_qp_state *st = gdk_state_of_cq(cq);
+
+	return gdk_slow(st, 0, index + 1, 0, GDK_WAIT_ONCE | GDK_WAIT_CQES, mode);
+}
+
+/* As gdk_poll_one_cq_at(), but waits. A wait that fails ends the QP. */
+GDK_FN int gdk_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode)
+{
+	struct gdk_qp_state *st = gdk_state_of_cq(cq);
+
+	if (mode == GDK_EXCLUSIVE && gdk_own_quick(st, index))
+		return 0;
+	return gdk_slow(st, 0, index + 1, GDK_QP_LIMIT, GDK_WAIT_CQES | GDK_WAIT_QUICK, mode);
+}
+
+/* Waits for the next count CQEs after those processed so far. */
+GDK_FN int gdk_poll_cq(struct doca_gpu_dev_verbs_cq *cq, uint32_t count, gdk_mode_t mode)
+{
+	struct gdk_qp_state *st = gdk_state_of_cq(cq);
+	uint64_t done;
+
+	if (!count)
+		return 0;
+	if (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED)
+		done = gdk_ld64(&st->completed, gdk_mode_scope(mode));
+	else
+		done = gdk_ld64(&st->cqe_ci, gdk_mode_scope(mode)) - gdk_ldc64(&st->cq_rsvd);
+	return gdk_poll_cq_at(cq, done + count - 1, mode);
+}
+
+GDK_FN int gdk_poll_collapsed_at(struct doca_gpu_dev_verbs_qp *qp, uint64_t index, gdk_mode_t mode)
+{
+	return gdk_slow(gdk_state_of_qp(qp), 0, index + 1, GDK_QP_LIMIT, 0, mode);
+}
+
+/*
+ * Reports to the NIC, and to the QP's state, that the caller has consumed n more CQEs, for callers
+ * that read CQEs themselves. Returns the new consumer index. With overrun, the CQ ignores overruns
+ * and has no use for a DBREC, which is then not stored.
+ */
+GDK_FN uint32_t gdk_cq_consume(struct doca_gpu_dev_verbs_cq *cq, uint32_t n, int overrun)
+{
+	uint64_t *told = (uint64_t *)(uintptr_t)GDK_CQ_AT(cq, cqe_ci);
+	uint32_t *dbrec = (uint32_t *)(uintptr_t)gdk_ldc64(GDK_CQ_AT(cq, dbrec));
+	uint64_t i = gdk_ld64(told, GDK_SCOPE_GPU), end = i + n;
+	uint32_t ci;
+
+	GDK_LOOP
+	for (; i < end; i++)
+		(void)gdk_poll_one_cq_at(cq, i, DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU);
+	ci = (uint32_t)(end + gdk_ldc64(GDK_CQ_AT(cq, cqe_rsvd))) & DOCA_GPUNETIO_VERBS_CQE_CI_MASK;
+	/* Release: the CQEs were read before the NIC may overwrite them. */
+	if (!overrun)
+		gdk_st32_rel(dbrec, gdk_bswap32(ci), GDK_SCOPE_SYS);
+	gdk_st64(told, end, GDK_SCOPE_GPU);
+	return ci;
+}
+
+#endif
