@@ -27,7 +27,7 @@ check="tests/format.sh tests/lint.sh tests/commits.sh tests/style.sh tests/layer
 	tests/headers.sh tests/api.sh tests/api_docs.py tests/error_docs.py tests/docs_check.sh tests/man.py
 	tests/defects.sh tests/prm_vs_ifc.sh tests/link.sh tests/plugin.sh tests/install.sh"
 # Other scripts without time limits on what they do, the longest first.
-patient="tests/gpu/compile.sh tests/model/run.sh tests/consumers/rdma_core_current.sh tests/aarch64.sh
+patient="tests/gpu/compile.sh tests/footprint.sh tests/model/run.sh tests/consumers/rdma_core_current.sh tests/aarch64.sh
 	tests/rebuild.sh tests/projects.sh tests/fuzz.sh tests/docs.py tests/cuda_versions.sh tests/plot.py
 	tests/doctor_host.py tests/sanity.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
@@ -151,7 +151,7 @@ run() { # name
 	tests/rebuild.sh | tests/cuda_versions.sh | tests/fuzz.sh | tests/sanity.sh | tests/projects.sh | tests/install.sh | \
 		tests/link.sh | tests/plugin.sh | tests/docs.py)
 		limit 600 nice "$1" ;;
-	tests/gpu/compile.sh | tests/aarch64.sh) limit 1500 nice "$1" ;;
+	tests/gpu/compile.sh | tests/footprint.sh | tests/aarch64.sh) limit 1500 nice "$1" ;;
 	tests/consumers/rdma_core_current.sh) limit 900 "$1" ;;
 	tests/consumers/ucx_host.sh) limit 1200 "$1" "$GDAKI_UCX" ;;
 	tests/consumers/ucx_gdaki.sh) limit 300 "$1" "$GDAKI_UCX" ;;

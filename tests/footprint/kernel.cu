@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * One kernel with a loop of one operation and one wait, as in a program that includes the device
+ * API. tests/footprint.sh compiles it once for each row of tests/footprint/limits and measures
+ * the result. No code here is executed. It also compiles with the headers of DOCA GPUNetIO.
+ *
+ * Macros: FP_OP (an enumerator of enum op), FP_SHARING, FP_HANDLER and FP_SCOPE (last words of
+ * the API's enumerators), FP_CALLS (operations in the loop), FP_LIVE (number of floats that are
+ * live across the loop), FP_BOUNDS (argument of __launch_bounds__). The last two may be undefined.
+ */
+#include "doca_gpunetio_device.h"
+
+#define JOIN(a, b) a##b
+#define MODE(name) JOIN(DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_, name)
+#define BY(name)   JOIN(DOCA_GPUNETIO_VERBS_NIC_HANDLER_, name)
+#define IN(name)   JOIN(SCOPE_, name)
+
+#define SCOPE_THREAD DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD
+#define SCOPE_WARP   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
+#define SCOPE_BLOCK  GDK_EXEC_SCOPE_BLOCK
+
+#define TEMPLATE MODE(FP_SHARING), BY(FP_HANDLER), IN(FP_SCOPE)
+#define ADD	 DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD
+
+enum op {
+	NONE,	/* neither operation nor wait */
+	PUT64,	/* put of 64 bytes */
+	PUTN,	/* put of a size that only the caller knows */
+	PUTSIG, /* put and signal */
+	P,	/* put of a value of 8 bytes */
+	GET,
+};
+
+struct operands {
+	struct doca_gpu_dev_verbs_addr remote, local, sig_remote, sig_local;
+	size_t size;
+	uint64_t value;
+};
+
+/* A template, so that only the code of one operation is instantiated. */
+template <enum op OP>
+static __device__ __forceinline__ void call(struct doca_gpu_dev_verbs_qp *qp,
+					    const struct operands &a)
+{
+	doca_gpu_dev_verbs_ticket_t t;
+
+	if constexpr (OP == PUT64)
+		doca_gpu_dev_verbs_put<TEMPLATE>(qp, a.remote, a.local, 64, &t);
+	if constexpr (OP == PUTN)
+		doca_gpu_dev_verbs_put<TEMPLATE>(qp, a.remote, a.local, a.size, &t);
+	if constexpr (OP == PUTSIG)
+		doca_gpu_dev_verbs_put_signal<ADD, TEMPLATE>(
+			qp, a.remote, a.local, a.size, a.sig_remote, a.sig_local, a.value, &t);
+	if constexpr (OP == P)
+		doca_gpu_dev_verbs_p<uint64_t, TEMPLATE>(qp, a.remote, a.value, &t);
+	if constexpr (OP == GET)
+		doca_gpu_dev_verbs_get<TEMPLATE>(qp, a.remote, a.local, a.size, a.local, &t);
+	if constexpr (OP != NONE)
+		doca_gpu_dev_verbs_wait<MODE(FP_SHARING), BY(FP_HANDLER)>(qp, t);
+}
+
+#ifndef FP_LIVE
+#define FP_LIVE 0
+#endif
+
+#ifdef FP_BOUNDS
+extern "C" __global__ void __launch_bounds__(FP_BOUNDS)
+#else
+extern "C" __global__ void
+#endif
+	footprint(struct doca_gpu_dev_verbs_qp *qp, struct operands a, int n, float *data)
+{
+	float live[FP_LIVE + 1];
+
+#pragma unroll
+	for (int k = 0; k < FP_LIVE; k++)
+		live[k] = data[k];
+	for (int i = 0; i < n; i++) {
+#pragma unroll
+		for (int k = 0; k < FP_CALLS; k++)
+			call<FP_OP>(qp, a);
+#pragma unroll
+		for (int k = 0; k < FP_LIVE; k++)
+			live[k] = live[k] * 1.5f + 1.0f;
+	}
+#pragma unroll
+	for (int k = 0; k < FP_LIVE; k++)
+		data[k] = live[k];
+}
