@@ -308,6 +308,10 @@ static void fault(const struct traffic *t, uint32_t warmup)
 {
 	const enum a2a_fault kind = t->opt->fault;
 
+	/* The other ranks start when the killed one is dead, so that their puts to it fail. If it
+	 * still answered one, the next put would wait for its data. */
+	if (kind == A2A_FAULT_KILL && t->opt->fault_rank != (uint32_t)t->w->rank)
+		nanosleep(&(struct timespec){ 1, 0 }, NULL);
 	if (kind == A2A_FAULT_NONE || t->opt->fault_rank != (uint32_t)t->w->rank)
 		return;
 	if (kind == A2A_FAULT_WRONG)
