@@ -3,9 +3,10 @@
 /*
  * Tests groups of lanes in unusual conditions: groups larger than the ring, where each
  * thread posts on its own; lanes with different parameters, where each lane must decide
- * for itself; lanes that arrive late or post to two queue pairs; indices of more than 32
- * bits; a failed queue pair, on which each thread must still get its own ticket; and a lane
- * that rings while others keep posting, which must offer the token.
+ * for itself; lanes that arrive late or post to two queue pairs; a companion with fewer slots
+ * than the lanes need; indices of more than 32 bits; a failed queue pair, on which each thread
+ * must still get its own ticket; and a lane that rings while others keep posting, which must offer
+ * the token.
  */
 #define GDK_WARP 32
 #include <pthread.h>
@@ -21,6 +22,8 @@ static void note_left(const void *p, uint32_t v);
 #define gdk_st32(p, v, scope) (gdk_st32(p, v, scope), note_left(p, v))
 
 #include "../unit/rig.h"
+
+#include "device/gdk/counter_dev.h"
 
 #define THREADS 32u
 #define SEEDS	20u
@@ -80,6 +83,8 @@ static void *nic(void *arg)
 	return NULL;
 }
 
+static void *(*nic_runs)(void *) = nic;
+
 /* Sets the state of a queue pair after `index` posts, which must be an even number of laps. */
 static void start_at(uint64_t index)
 {
@@ -100,7 +105,7 @@ static int run(void *(*fn)(void *), uint64_t from, uint32_t depth, uint32_t seed
 	rig.st->abort_word = (uint32_t)aborted;
 	gdk_host_block_init(&block, &warp, THREADS, seed);
 	stop = 0;
-	pthread_create(&nic_thread, NULL, nic, &rig);
+	pthread_create(&nic_thread, NULL, nic_runs, &rig);
 	for (i = 0; i < THREADS; i++)
 		pthread_create(&t[i], NULL, fn, (void *)(uintptr_t)i);
 	for (i = 0; i < THREADS; i++) {
@@ -279,6 +284,66 @@ static int two_queue_pairs(void)
 	return bad;
 }
 
+/* Counts the puts of a warp by `other`. The doorbells are skipped. */
+static void *post_counted(void *arg)
+{
+	const struct doca_gpu_dev_verbs_addr a = { 0x1000, htobe32(0x100) };
+	const struct gdk_counter c = { &other.qp, a, a, 1 };
+	const uint32_t rank = (uint32_t)(uintptr_t)arg;
+
+	gdk_host_enter(&block, rank);
+	status[rank] = gdk_put_counter(&rig.qp, a, a, 8, &c, &ticket[rank],
+				       gdk_how(mode, RIG_AUTO, scope, GDK_OPT_SKIP_DB));
+	gdk_host_leave();
+	return NULL;
+}
+
+/* The NIC of both queue pairs. A WAIT of the companion waits for a CQE of the main queue pair. */
+static void *nic_of_both(void *arg)
+{
+	const uint8_t *wqe;
+	uint32_t op, cqe;
+
+	(void)arg;
+	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+		rig_nic(&rig);
+		rig_take(&other, 0x800);
+		while (other.ci < other.pi) {
+			wqe = other.ring + (other.ci & (other.depth - 1)) * 64;
+			memcpy(&op, wqe, 4);
+			memcpy(&cqe, wqe + 24, 4);
+			if ((be32toh(op) & 0xff) == DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT &&
+			    be32toh(cqe) >= rig.cq_pi)
+				break;
+			other.ci += rig_exec(&other);
+		}
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* The companion has fewer slots than the lanes need, so the puts must be rung. */
+static int short_companion(void)
+{
+	uint32_t depth;
+	int bad = 0, err;
+
+	mode = RIG_EXCL;
+	scope = GDK_WARP_SCOPE;
+	nic_runs = nic_of_both;
+	for (depth = 2; depth <= 4 * THREADS; depth *= 2) {
+		rig_init(&other, depth, RIG_DB, 0);
+		other.st->wait_limit_ns = 2000000000u;
+		err = run(post_counted, 0, 2 * THREADS, depth);
+		err |= other.qp.sq_rsvd_index != 2 * THREADS;
+		bad |= check("short companion", depth, depth < 2 * THREADS ? THREADS : 0, err);
+		rig_fini(&other);
+		rig_fini(&rig);
+	}
+	nic_runs = nic;
+	return bad;
+}
+
 static void *post_to_failed_qp(void *arg)
 {
 	const uint32_t rank = (uint32_t)(uintptr_t)arg;
@@ -382,5 +447,6 @@ static int token_is_passed_on(void)
 int main(void)
 {
 	return larger_than_ring() | last_lane_rings() | long_indices() | late_lanes() |
-	       two_queue_pairs() | tickets_on_failed_qp() | token_is_passed_on();
+	       two_queue_pairs() | short_companion() | tickets_on_failed_qp() |
+	       token_is_passed_on();
 }

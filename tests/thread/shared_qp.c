@@ -3,8 +3,8 @@
 /*
  * Threads share one QP in every sharing mode that allows it, with WQEs of one and two
  * slots, signaled or unsignaled, some submitted without a doorbell. Each WQE must be
- * executed exactly once, every wait must end, and every slot must be rung. No call may ring
- * for others for long before it offers the token. Must be clean under ThreadSanitizer.
+ * executed exactly once, every wait must end, and every slot must be rung. No thread may ring
+ * for others for long before it releases the token. Must be clean under ThreadSanitizer.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -144,8 +144,10 @@ static int round_of(uint32_t depth, int handler, int collapsed, int kinds,
 	pthread_t nic_thread, thread[THREADS];
 	struct job jobs[THREADS];
 	struct rig r;
+	uint64_t rung;
+	uint32_t most_rings = 0;
 	unsigned int i;
-	int bad;
+	int bad, err = 0;
 
 	rig_init(&r, depth, handler, collapsed);
 	r.exec = note;
@@ -161,22 +163,28 @@ static int round_of(uint32_t depth, int handler, int collapsed, int kinds,
 		pthread_join(thread[i], NULL);
 	/* The highest slot is the last WQE of some thread, and that thread submitted it. All
 	 * slots are published by then, so all must be rung without help from this function. */
-	bad = r.st->rung != r.qp.sq_rsvd_index;
+	rung = r.st->rung;
+	bad = rung != r.qp.sq_rsvd_index;
 	bad |= finish(&r, mode) != 0;
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	pthread_join(nic_thread, NULL);
-	for (i = 0; i < THREADS; i++)
-		bad |= jobs[i].err != 0 || jobs[i].most_rings > MOST_RINGS;
+	for (i = 0; i < THREADS; i++) {
+		err = jobs[i].err ? jobs[i].err : err;
+		most_rings = jobs[i].most_rings > most_rings ? jobs[i].most_rings : most_rings;
+	}
+	bad |= err || most_rings > MOST_RINGS;
 	bad |= check_executed();
 	bad |= r.faults || (r.handler == RIG_NO_DBR && r.dbrec[1] != RIG_POISON);
 	bad |= r.st->completed != r.qp.sq_rsvd_index;
 	if (bad)
 		fprintf(stderr,
 			"depth %u handler %d collapsed %d kinds %d mode %d: status %d, "
-			"reserved %llu rung %llu completed %llu, %d faults\n",
+			"reserved %llu rung %llu, %llu before the last WQE, completed %llu, "
+			"%d faults, error %d, %u doorbells by one holder\n",
 			depth, handler, collapsed, kinds, (int)mode, r.st->status,
 			(unsigned long long)r.qp.sq_rsvd_index, (unsigned long long)r.st->rung,
-			(unsigned long long)r.st->completed, r.faults);
+			(unsigned long long)rung, (unsigned long long)r.st->completed, r.faults,
+			err, most_rings);
 	rig_fini(&r);
 	return bad;
 }

@@ -361,3 +361,28 @@ Test(debug_dev, unrung_tail_is_reported)
 	cr_assert_eq(gdk_debug_check_tail(&rig.qp), 0);
 	cr_expect_str_eq(out, "");
 }
+
+/* The one-WQE operations of exclusive use ring all slots before theirs, or none. */
+Test(debug_dev, put_behind_a_refused_wqe_ends, .timeout = 20)
+{
+	const struct doca_gpu_dev_verbs_addr a = gdk_addr(ADDR, RKEY);
+	uint64_t at, t;
+
+	rig_init(&rig, 16, RIG_DB, 0);
+	out[0] = 0;
+	cr_assert_eq(rig_post_nops(&rig, 1, RIG_EXCL, 0), 0);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_EXCL, 0, &at), 0);
+	gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, at), 7, GDK_CE_ALWAYS);
+	gdk_mark_ready(&rig.qp, at, at, RIG_EXCL, RIG_AUTO);
+	(void)gdk_put(&rig.qp, a, a, 8, &t, gdk_how(RIG_EXCL, RIG_AUTO, RIG_THREAD, 0));
+	cr_expect(strstr(out, "WQE 1: wqe_index is 0x7, expected 0x1; not rung\n"), "output: %s",
+		  out);
+	cr_expect_eq(t, 2);
+	cr_expect_eq(rig.st->rung, 1);
+	rig_nic(&rig);
+	cr_expect_eq(rig.ci, 1);
+	cr_expect_eq(gdk_qp_status(&rig.qp), -EINVAL);
+	cr_expect_eq(gdk_wait(&rig.qp, t, RIG_EXCL), -EINVAL);
+	rig_fini(&rig);
+}

@@ -33,6 +33,9 @@ static const void *slot(uint64_t i)
 	return rig.ring + (i & (rig.depth - 1)) * 64;
 }
 
+static void (*const by_bf[])(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, const void *wqe,
+			     struct gdk_how how) = { gdk_submit_bf, gdk_submit_bf_warp };
+
 /* Exactly the last `depth` slots below `rung` must be published. No word may have the token. */
 static void check_words(void)
 {
@@ -266,4 +269,34 @@ Test(one_dev, parked_token_moves_after_ringing_by_hand)
 	cr_assert_eq(rig.faults, 0);
 	check_words();
 	rig_fini(&rig);
+}
+
+/* A BlueFlame doorbell by hand publishes the slots below it, although the caller did not. */
+Test(one_dev, blueflame_by_hand_publishes_the_slot)
+{
+	uint64_t idx;
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		rig_init(&rig, 8, RIG_BF, 0);
+		for (idx = 0; idx < 21;) {
+			cr_assert_eq(rig_post_nops(&rig, 1, RIG_EXCL, 0), idx);
+			rig_nic(&rig);
+			cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_EXCL, 0, &idx), 0);
+			gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx), (uint16_t)idx,
+				    GDK_CE_ALWAYS);
+			by_bf[i](&rig.qp, idx + 1, slot(idx),
+				 gdk_how(RIG_EXCL, RIG_AUTO, RIG_THREAD, 0));
+			rig_nic(&rig);
+			cr_assert_eq(rig.ci, ++idx);
+			cr_assert_eq(rig.st->rung, idx);
+			cr_assert_eq(rig.faults, 0);
+			check_words();
+		}
+		/* Shared use must not ring a slot that is not written, of the next lap. */
+		cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, 0, &idx), 0);
+		(void)rig_post_nops(&rig, 1, RIG_GPU, 0);
+		cr_assert_eq(rig.st->rung, idx);
+		rig_fini(&rig);
+	}
 }

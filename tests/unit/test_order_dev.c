@@ -288,7 +288,7 @@ Test(order_dev, exclusive_wait_rings_again_after_a_fence)
 		nic_scope = flags[i] ? GDK_SCOPE_SYS : GDK_SCOPE_GPU;
 		(void)rig_post_nops(&rig, 1, RIG_EXCL, 0);
 		memset(trace, 0, sizeof(trace));
-		cr_assert_eq(gdk_wait_for(&rig.qp, 0, RIG_EXCL, 100000), -ETIMEDOUT);
+		cr_assert_eq(gdk_wait_for(&rig.qp, 0, RIG_EXCL, 50000000), -ETIMEDOUT);
 		cr_assert(before(trace, 'F', 'D'), "order %s", trace);
 		cr_assert_not(strchr(trace, 'R'), "order %s", trace);
 		rig_fini(&rig);

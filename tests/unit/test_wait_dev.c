@@ -118,6 +118,28 @@ Test(wait_dev, wait_for_a_complete_slot_polls_no_more)
 	rig_fini(&rig);
 }
 
+/*
+ * Lanes of a warp that wait for one queue pair may leave cqe_ci behind completed: one lane stores
+ * both, and then another lane, which waited for an earlier CQE, stores its cqe_ci.
+ */
+Test(wait_dev, exclusive_wait_continues_at_a_cqe_that_is_behind)
+{
+	unsigned int uneven;
+
+	for (uneven = 0; uneven < 2; uneven++) {
+		begin(RIG_DB);
+		rig.st->uneven = uneven;
+		(void)post(RIG_EXCL, 4);
+		rig_nic(&rig);
+		rig.st->cqe_ci = 1;
+		rig.st->completed = 2;
+		cr_expect_eq(gdk_wait_for(&rig.qp, 3, RIG_EXCL, LIMIT_NS), 0);
+		cr_expect_eq(rig.st->completed, 4);
+		cr_expect_eq(rig.st->cqe_ci, 4);
+		rig_fini(&rig);
+	}
+}
+
 /* Three laps posted without any poll, by a caller that learns of completions by other means. */
 Test(wait_dev, wait_after_laps_that_no_thread_polled)
 {
@@ -267,6 +289,28 @@ Test(wait_dev, shared_use_repeats_an_exclusive_doorbell)
 	cr_expect_eq(rig.st->rung, 2);
 	post(RIG_GPU, 1);
 	cr_expect_eq(rig.st->bare_rings, 1);
+	rig_fini(&rig);
+}
+
+/* So does shared use that stores a whole WQE to the register. */
+Test(wait_dev, shared_blueflame_repeats_an_exclusive_doorbell)
+{
+	uint64_t at, i;
+
+	begin(RIG_BF);
+	for (i = 0; i < 3; i++) {
+		(void)post(RIG_EXCL, 1);
+		rig_nic(&rig);
+		cr_assert_eq(gdk_reserve(&rig.qp, 1, RIG_GPU, 0, &at), 0);
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, at), (uint16_t)at, GDK_CE_ALWAYS);
+		gdk_mark_ready(&rig.qp, at, at, RIG_GPU, RIG_AUTO);
+		gdk_submit_bf(&rig.qp, at + 1, rig.ring + at * 64,
+			      gdk_how(RIG_GPU, RIG_BF, RIG_THREAD, 0));
+		rig_nic(&rig);
+		cr_expect_eq(rig.ci, at + 1);
+		cr_expect_eq(rig.st->bare_rings, i + 1);
+	}
+	cr_expect_eq(rig.faults, 0);
 	rig_fini(&rig);
 }
 
