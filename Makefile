@@ -65,8 +65,10 @@ SANFLAGS_thread    := -fsanitize=thread
 ifneq ($(SAN),)
 SANFLAGS := $(or $(SANFLAGS_$(SAN)),$(error SAN is address, undefined or thread)) -DGDK_SAN
 endif
-# Installed headers by their installed path, private ones from the root of the tree.
+# Installed headers by their installed path, private ones from the root of the tree. The headers of
+# gdaki-doca are in a folder of their own.
 INC := -I$(B)/include -iquote .
+INC_DOCA := -I$(B)/include-doca
 # No file that is built contains a path of the machine that built it. gcov needs these paths.
 MAP := $(if $(COVFLAGS),,'-ffile-prefix-map=$(CURDIR)=.' '-ffile-prefix-map=$(B)=build')
 # Compilers, also those that nvcc starts, record $PWD. It can contain symbolic links, so that MAP
@@ -99,6 +101,8 @@ SRCS_umem := $(sort $(wildcard umem/*.c))
 SRCS_uar  := $(sort $(wildcard uar/*.c))
 SRCS_cq   := $(sort $(wildcard cq/*.c))
 SRCS_qp   := $(sort $(wildcard qp/*.c))
+# The interface of the DOCA SDK, which is not in the merged archive.
+SRCS_doca := $(sort $(wildcard qp/doca/*.c qp/doca/*/*.c))
 DB_STRATEGIES  := gpu_sm bf cpu_proxy
 SRCS_db_gpu_sm    := doorbell/gpu_sm.c
 SRCS_db_bf        := doorbell/bf.c
@@ -108,6 +112,8 @@ DB_ARCHIVES := $(addprefix db_,$(DB_STRATEGIES)) db_auto
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 LIBS := $(patsubst %,$(B)/lib/libgdaki_%.a,$(ARCHIVES) $(DB_ARCHIVES) db_none)
+DOCA_LIB := $(B)/lib/libgdaki_doca.a
+DOCA_OBJS := $(call obj,$(SRCS_doca))
 MERGED := $(B)/lib/libgdaki.a
 LIB_OBJS := $(call obj,$(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(SRCS_$(a))))
 NONE_OBJS := $(patsubst %,$(B)/obj/doorbell/none_%.o,$(DB_STRATEGIES))
@@ -133,18 +139,21 @@ HDR_common := core/doca_gpunetio_verbs_def.h core/doca_gpunetio_verbs_dev.h
 HDR_host   := $(filter-out $(HDR_top) $(HDR_common),$(foreach d,$(LAYERS),$(wildcard $(d)/doca_*.h $(d)/gdaki*.h $(d)/gdk_*.h)))
 HDR_device := $(foreach d,$(LAYERS),$(wildcard $(d)/*.cuh))
 HDR_gdk    := core/state.h $(wildcard core/platform/*.h cq/*_dev.h doorbell/*_dev.h qp/*_dev.h) qp/wqe.h
-define stage-rule
-STAGED += $(B)/include/$(1)$(notdir $(2))
-$(B)/include/$(1)$(notdir $(2)): | $(2)
+define stage-rule # $(1): folder below $(B), $(2): header, $(3): list that gets the link
+$(3) += $(B)/$(1)$(notdir $(2))
+$(B)/$(1)$(notdir $(2)): | $(2)
 	@mkdir -p $$(@D) && ln -sfnr $(2) $$@
 endef
-stage-into = $(foreach h,$(2),$(eval $(call stage-rule,$(1),$(h))))
+stage-into = $(foreach h,$(2),$(eval $(call stage-rule,include/$(1),$(h),STAGED)))
 $(call stage-into,,$(HDR_top))
 $(call stage-into,common/,$(HDR_common))
 $(call stage-into,host/,$(HDR_host))
 $(call stage-into,device/,$(HDR_device))
 $(call stage-into,device/gdk/,$(HDR_gdk))
-stage: $(STAGED)
+# The headers of gdaki-doca: one flat folder, whose files include those of build/include.
+HDR_doca := $(wildcard qp/doca/include/*.h qp/doca/include/*.cuh)
+$(foreach h,$(HDR_doca),$(eval $(call stage-rule,include-doca/,$(h),STAGED_DOCA)))
+stage: $(STAGED) $(STAGED_DOCA)
 
 # ---- compile and archive ----
 define compile # $(1): added to the options
@@ -155,18 +164,20 @@ endef
 # A shared object that links the archives exports none of their symbols. Otherwise two such objects
 # in one process, or a program with functions of the same names, would call each other's functions.
 HIDDEN := -fvisibility=hidden
-$(LIB_OBJS) $(NONE_OBJS): VISIBILITY := $(HIDDEN)
+$(LIB_OBJS) $(NONE_OBJS) $(DOCA_OBJS): VISIBILITY := $(HIDDEN)
+$(DOCA_OBJS): INC += $(INC_DOCA)
 $(B)/obj/%.o: %.c $(B)/settings/cc | stage
 	$(call compile)
 $(B)/obj/doorbell/none_%.o: doorbell/none.c $(B)/settings/cc | stage
 	$(call compile,-DSTRATEGY=$*)
 
-$(LIBS): $(B)/settings/ar
+$(LIBS) $(DOCA_LIB): $(B)/settings/ar
 	$(call say,AR)
 	@mkdir -p $(@D) && rm -f $@
 	$(Q)$(AR) rcsD $@ $(filter %.o,$^)
 $(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(eval $(B)/lib/libgdaki_$(a).a: $(call obj,$(SRCS_$(a)))))
 $(B)/lib/libgdaki_db_none.a: $(NONE_OBJS)
+$(DOCA_LIB): $(DOCA_OBJS)
 # The merged archive. Its members are named after their folders, as core_error.o and qp_error.o:
 # of two members with the same name, ar extracts or replaces only one.
 $(MERGED): $(LIB_OBJS) $(B)/settings/ar
@@ -174,7 +185,7 @@ $(MERGED): $(LIB_OBJS) $(B)/settings/ar
 	@mkdir -p $(@D) && rm -rf $@ $(B)/obj/merged && mkdir -p $(B)/obj/merged
 	@$(foreach o,$(LIB_OBJS),ln -sr $(o) $(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)) &&) :
 	$(Q)$(AR) rcsD $@ $(foreach o,$(LIB_OBJS),$(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)))
-libs: $(LIBS) $(MERGED)
+libs: $(LIBS) $(MERGED) $(DOCA_LIB)
 
 include core/install.mk tests/softnic/softnic.mk examples/examples.mk tests/fuzz/fuzz.mk tests/tests.mk
 
@@ -184,7 +195,7 @@ include core/install.mk tests/softnic/softnic.mk examples/examples.mk tests/fuzz
 SETTINGS_cc   := $(CC) $(subst $(MAP),,$(CFLAGS_ALL)) $(HIDDEN) $(TEST_OPT) $(TEST_DEV_OPT)
 SETTINGS_cxx  := $(CXX) $(subst $(MAP),,$(CXXFLAGS_ALL)) $(TEST_DEV_OPT) $(KERNEL_FLAGS)
 SETTINGS_ld   := $(CC) $(CXX) $(LDFLAGS_ALL) $(ALL_LIBS)
-SETTINGS_ar   := $(AR) $(LIB_OBJS)
+SETTINGS_ar   := $(AR) $(LIB_OBJS) $(DOCA_OBJS)
 SETTINGS_fuzz := $(FUZZ_CC) $(FUZZ_CFLAGS)
 # An absolute B in this folder builds the same as a relative one.
 $(foreach s,cc cxx ld ar fuzz,$(eval SETTINGS_$(s) := $$(subst $$(CURDIR)/,,$$(SETTINGS_$(s)))))
@@ -230,7 +241,7 @@ link-line: ; @echo '$(LINK_LIBS) $(SYS_LIBS)'
 clean:
 	rm -rf $(if $(filter build build/%,$(B)),build,$(wildcard $(addprefix $(B)/,aarch64 bench bin \
 		build.times captures consumers coverage doc fuzz fuzz-run.log gpu hw \
-		include lib obj rdma-core run.log san-logs sanity settings soak standin test-output test-results \
+		include include-doca lib obj rdma-core run.log san-logs sanity settings soak standin test-output test-results \
 		tests thread ucx-host)))
 	@[ "$$(ls -A $(B) 2>/dev/null)" != .gdaki-build ] || rm -f $(B)/.gdaki-build
 

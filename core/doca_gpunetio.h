@@ -32,6 +32,8 @@
 #include "../common/doca_gpunetio_verbs_def.h"
 #include "../doca_gpunetio_config.h"
 #include "../host/doca_error.h"
+#include "../host/gdk_gpu.h"
+#include "../host/gdk_open_shape.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,20 +45,10 @@ enum doca_gpu_lib_type {
 	DOCA_GPU_LIB_TYPE_SDK = 1,  /**< an installed DOCA SDK */
 };
 
-/** A GPU, opened by doca_gpu_create(). Opaque. */
-typedef struct doca_gpu doca_gpu_t;
-
 typedef struct doca_verbs_cq_t doca_verbs_cq_t; /**< a completion queue, see doca_verbs_cq.h */
 typedef struct doca_verbs_qp_t doca_verbs_qp_t; /**< a queue pair, see doca_verbs_qp.h */
 struct doca_gpu_dev_verbs_qp;
 struct doca_gpu_dev_verbs_cq;
-
-/** Kinds of memory that both GPU and NIC can access. */
-enum doca_gpu_mem_type {
-	DOCA_GPU_MEM_TYPE_GPU = 0,     /**< GPU memory, without a CPU address */
-	DOCA_GPU_MEM_TYPE_GPU_CPU = 1, /**< GPU memory, with a CPU address (GDRCopy) */
-	DOCA_GPU_MEM_TYPE_CPU_GPU = 2, /**< pinned host memory, with a GPU address */
-};
 
 /**
  * An exported QP, host side. The library maintains the fields; callers only read them. "CPU proxy"
@@ -92,53 +84,6 @@ struct doca_gpu_verbs_qp_error_info {
 
 /** A CPU proxy service: threads that ring doorbells for GPUs. */
 typedef void *doca_gpu_verbs_service_t;
-
-/**
- * Opens a GPU. Close it with doca_gpu_destroy().
- *
- * The handle retains the primary CUDA context, which the CUDA runtime of the application also uses.
- * Functions of this library make this context current only while they run.
- *
- * @param gpu_bus_id PCI address, for example "8A:00.0" or "0000:8a:00.0"; or "host", which is a
- *         GPU made of CPU threads and needs no CUDA
- * @retval DOCA_ERROR_NOT_FOUND no such GPU, or the CUDA driver cannot be loaded
- * @retval DOCA_ERROR_NO_MEMORY no memory
- * @retval DOCA_ERROR_DRIVER a CUDA call failed
- */
-doca_error_t doca_gpu_create(const char *gpu_bus_id, doca_gpu_t **gpu_dev);
-
-/**
- * Closes a GPU.
- *
- * @retval DOCA_ERROR_IN_USE memory from doca_gpu_mem_alloc() is not freed yet, or a UAR is still
- *         mapped for the GPU
- */
-doca_error_t doca_gpu_destroy(doca_gpu_t *gpu_dev);
-
-/**
- * Allocates memory that the GPU can access and that can be registered with a NIC. GPU memory is
- * not cleared. Free it with doca_gpu_mem_free(). Any thread may call this.
- *
- * @param size bytes, not 0
- * @param alignment of the GPU address and the CPU address: bytes, a power of two; 0: 16 bytes. The
- *         CPU address of kind GPU_CPU is aligned to a page of the CPU at most.
- * @param memptr_gpu gets the GPU address
- * @param memptr_cpu gets the CPU address, or NULL for kind GPU; may be NULL for kind GPU
- * @retval DOCA_ERROR_NO_MEMORY no memory
- * @retval DOCA_ERROR_NOT_SUPPORTED kind GPU_CPU, and GDRCopy is not available
- * @retval DOCA_ERROR_DRIVER a CUDA call failed
- */
-doca_error_t doca_gpu_mem_alloc(doca_gpu_t *gpu_dev, size_t size, size_t alignment,
-				enum doca_gpu_mem_type mtype, void **memptr_gpu, void **memptr_cpu);
-
-/**
- * Frees memory of doca_gpu_mem_alloc(). Destroy the umems in it first: the function does not check
- * for them. Any thread may call this.
- *
- * @param memptr_gpu the GPU address that doca_gpu_mem_alloc() returned
- * @retval DOCA_ERROR_NOT_FOUND the address is not an allocation of this GPU
- */
-doca_error_t doca_gpu_mem_free(doca_gpu_t *gpu, void *memptr_gpu);
 
 /**
  * Exports a QP: builds the structures through which GPU threads post to it. The QP may be in any

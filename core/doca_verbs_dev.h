@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "../host/doca_error.h"
+#include "../host/gdk_open_shape.h"
 
 struct ibv_context;
 struct ibv_pd;

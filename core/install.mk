@@ -8,7 +8,7 @@
 PREFIX ?= /usr/local
 ##= LIBDIR            folder of the libraries, absolute or below PREFIX (PREFIX/lib)
 LIBDIR ?= lib
-##= INCLUDEDIR        its subfolder gdaki gets the headers (PREFIX/include)
+##= INCLUDEDIR        its subfolders gdaki and gdaki-doca get the headers (PREFIX/include)
 INCLUDEDIR ?= include
 ##= DESTDIR           put before PREFIX by `make install`, not stored in any file (empty)
 
@@ -38,12 +38,13 @@ INSTALL_EXAMPLES = \
 	'644 $(MANDIR)/man7 $(wildcard examples/common/*.7)'
 headers-in = $(foreach h,$(STAGED),$(if $(filter $(1),$(dir $(h))),$(h)))
 INSTALL_ALL = \
-	'644 $(LIBDIR) $(LIBS) $(MERGED)' \
-	'644 $(LIBDIR)/pkgconfig $(wildcard core/*.pc.in)' \
+	'644 $(LIBDIR) $(LIBS) $(MERGED) $(DOCA_LIB)' \
+	'644 $(LIBDIR)/pkgconfig $(wildcard core/*.pc.in qp/doca/*.pc.in)' \
 	'644 $(LIBDIR)/cmake/gdaki $(wildcard core/*.cmake.in)' \
 	$(foreach d,$(sort $(dir $(STAGED))),'644 $(patsubst %/,%,$(d:$(B)/include/%=$(INCLUDEDIR)/gdaki/%)) $(call headers-in,$(d))') \
+	'644 $(INCLUDEDIR)/gdaki-doca $(STAGED_DOCA)' \
 	'644 $(DOCDIR) LICENSE README.md CHANGELOG.md CONTRIBUTING.md' \
-	$(foreach d,core doorbell qp examples examples/results tests tests/softnic tests/bench,'644 $(DOCDIR)/$(d) $(wildcard $(d)/*.md $(d)/*.svg)') \
+	$(foreach d,core doorbell qp qp/doca examples examples/results tests tests/softnic tests/bench,'644 $(DOCDIR)/$(d) $(wildcard $(d)/*.md $(d)/*.svg)') \
 	'644 $(DOCDIR)/examples examples/CMakeLists.txt examples/example.mk' \
 	$(foreach d,common $(sort $(EXAMPLE_NAMES) $(EXAMPLES_MPI)) strategy_batching,'644 $(DOCDIR)/examples/$(d) $(wildcard $(addprefix examples/$(d)/,*.c *.h *.cu *.cuh *.mk Makefile README.md))') \
 	'644 $(MANDIR)/man7 core/gdaki.7' \

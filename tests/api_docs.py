@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
-"""Check the documentation of the public headers in $B/include.
+"""Check the documentation of the public headers in $B/include and $B/include-doca.
 
 Each function prototype has a comment of its own directly above it: no blank line and no other
 declaration in between, and not the text of another prototype. Each header except those in
@@ -31,12 +31,12 @@ def error(where, text):
 
 
 def headers():
-    root = os.path.join(TOP, BUILD, "include")
-    for at, dirs, files in os.walk(root):
-        dirs[:] = [d for d in dirs if d != "gdk"]
-        for f in sorted(files):
-            if f.endswith((".h", ".cuh")):
-                yield os.path.join(at, f)
+    for top in "include", "include-doca":
+        for at, dirs, files in os.walk(os.path.join(TOP, BUILD, top)):
+            dirs[:] = [d for d in dirs if d != "gdk"]
+            for f in sorted(files):
+                if f.endswith((".h", ".cuh")):
+                    yield os.path.join(at, f)
 
 
 def statements(text):

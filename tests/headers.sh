@@ -7,7 +7,8 @@
 # installed; .cuh headers as C++17 and CUDA. nvcc compiles alone those that a kernel includes, and
 # all of them in one source file; with LONG=1 also each of the others alone. The macros, types and
 # functions that the headers define must be named doca_* or gdk_*, except for macros that DOCA
-# defines too.
+# defines too. The headers of gdaki-doca compile alone, too, and a source file that includes both
+# kinds of headers gets an error that says so.
 # shellcheck disable=SC2086,SC2046 # lists of options and of header names
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -70,6 +71,38 @@ for h in $headers; do
 		compile "$h as C++17 (clang)" clang++ -std=c++17 $warn "$inc" -fsyntax-only "$tmp/one.cpp"
 	fi
 done
+
+# ---- headers of gdaki-doca ----
+inc_doca="-I$B/include-doca -I$B/include"
+doca=$(cd "$B/include-doca" && printf '%s\n' *.h *.cuh | grep -v '^\*' | sort)
+[ -n "$doca" ] || { echo "headers.sh: nothing staged in $B/include-doca"; exit 1; }
+for h in $doca; do
+	source_for "$h" cpp
+	compile "$h as c++17" g++ -std=c++17 $warn $inc_doca -fsyntax-only "$tmp/one.cpp"
+	! command -v clang >/dev/null ||
+		compile "$h as C++17 (clang)" clang++ -std=c++17 $warn $inc_doca -fsyntax-only "$tmp/one.cpp"
+	case $h in *.cuh) continue ;; esac
+	source_for "$h" c
+	compile "$h as C11" gcc -std=c11 $warn $inc_doca -fsyntax-only "$tmp/one.c"
+	compile "$h as c++11" g++ -std=c++11 $warn $inc_doca -fsyntax-only "$tmp/one.cpp"
+	for open in doca_gpunetio_host.h host/doca_verbs.h host/doca_gpunetio.h; do
+		for order in "$h $open" "$open $h"; do
+			printf '#include "%s"\n' $order >"$tmp/one.c"
+			checked=$((checked + 1))
+			gcc -std=c11 $inc_doca -fsyntax-only "$tmp/one.c" 2>"$tmp/err" && complain "$order: both kinds are accepted"
+			grep -q 'error.*headers of gdaki and of gdaki-doca: include only one set' "$tmp/err" ||
+				complain "$order: the error does not name the remedy"
+		done
+	done
+done
+for h in $doca; do echo "#include \"$h\""; done >"$tmp/all.cpp"
+compile "all headers of gdaki-doca" g++ -std=c++17 $warn $inc_doca -fsyntax-only "$tmp/all.cpp"
+if [ -n "$NVCC" ]; then
+	cp "$tmp/all.cpp" "$tmp/all.cu"
+	compile "all headers of gdaki-doca as CUDA" $NVCC ${CUDAHOSTCXX:+-ccbin $CUDAHOSTCXX} -std=c++17 -arch=sm_90 \
+		-Werror all-warnings $inc_doca -cubin -o "$tmp/all.cubin" "$tmp/all.cu"
+fi
+
 if [ -n "$NVCC" ]; then
 	nvcc="$NVCC ${CUDAHOSTCXX:+-ccbin $CUDAHOSTCXX} -std=c++17 -arch=sm_90 -Werror all-warnings"
 	for h in $headers; do

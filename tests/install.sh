@@ -77,11 +77,14 @@ done <<-END
 	lib/libgdaki_db_none.a
 	lib/pkgconfig/gdaki.pc
 	lib/pkgconfig/gdaki-static.pc
+	lib/pkgconfig/gdaki-doca.pc
+	lib/libgdaki_doca.a
 	lib/gdaki/libsoftnic.so
 	bin/softnic-run
 	bin/hello_put
 	bin/gpunetio_plot
 	include/gdaki/doca_gpunetio_host.h
+	include/gdaki-doca/doca_dev.h
 	share/man/man1/softnic-run.1
 	share/man/man1/hello_put.1
 	share/man/man1/gpunetio_plot.1
@@ -102,11 +105,13 @@ for so in "$B"/lib/lib*_cuda.so; do
 done
 diff <(cd "$B/include" && find -L . -type f | sort) <(cd "$dir/usr/include/gdaki" && find . -type f | sort) \
 	>"$dir/log" || complain "the installed headers differ from those of the build"
-[ "$(ls "$dir/usr/include")" = $'gdaki\nhost' ] && [ "$(ls "$dir/usr/include/host")" = other.h ] ||
-	complain "a header is installed outside include/gdaki"
+diff <(ls "$B/include-doca") <(ls "$dir/usr/include/gdaki-doca") >"$dir/log" ||
+	complain "the installed headers of gdaki-doca differ from those of the build"
+[ "$(ls "$dir/usr/include")" = $'gdaki\ngdaki-doca\nhost' ] && [ "$(ls "$dir/usr/include/host")" = other.h ] ||
+	complain "a header is installed outside include/gdaki and include/gdaki-doca"
 
 find "$dir/usr" -type f ! -name '*.pc' ! -name other.h -printf '%m %P\n' | grep -v -E \
-	'^644 (lib/.*\.a|lib/gdaki/installed.txt|lib/cmake/.*|include/gdaki/.*|share/.*)$|^755 lib/gdaki/' >"$dir/log" &&
+	'^644 (lib/.*\.a|lib/gdaki/installed.txt|lib/cmake/.*|include/gdaki(-doca)?/.*|share/.*)$|^755 lib/gdaki/' >"$dir/log" &&
 	complain "unexpected modes"
 find "$dir/usr" -type d ! -perm 755 >"$dir/log"
 [ ! -s "$dir/log" ] || complain "folders without mode 755"
@@ -171,6 +176,33 @@ for pc in gdaki gdaki-static; do
 	same_version "$pc.pc" "$(pkg --modversion $pc)"
 	[ "$(pkg --variable=api_level $pc)" = 3.0.0 ] || complain "$pc.pc has no api_level"
 	works "$pc.pc" "$CC" -std=c11 -Wall -Werror -o "$dir/p" "$dir/p.c" $(pkg --cflags --libs $pc)
+done
+# A program with the interface of the SDK prints the name of the NIC.
+cat >"$dir/s.c" <<'C'
+#include <doca_dev.h>
+#include <doca_error.h>
+#include <stdio.h>
+int main(void)
+{
+	char name[DOCA_DEVINFO_IBDEV_NAME_SIZE];
+	struct doca_devinfo **list;
+	struct doca_dev *dev;
+	uint32_t num;
+
+	if (doca_devinfo_create_list(&list, &num) || !num || doca_dev_open(list[0], &dev) ||
+	    doca_devinfo_get_ibdev_name(doca_dev_as_devinfo(dev), name, sizeof(name)))
+		return 1;
+	puts(name);
+	return doca_dev_close(dev) || doca_devinfo_destroy_list(list);
+}
+C
+cp "$dir/s.c" "$dir/s.cpp"
+same_version gdaki-doca.pc "$(pkg --modversion gdaki-doca)"
+for how in "$CC -std=c11 $dir/s.c" "g++ $dir/s.cpp" ${nvcc:+"$nvcc -cudart none $dir/s.c"}; do
+	rm -f "$dir/s"
+	$how -o "$dir/s" $(pkg --cflags --libs gdaki-doca) >"$dir/log" 2>&1 || complain "a program does not link: gdaki-doca.pc, $how"
+	[ "$(timeout 60 "$dir/usr/bin/softnic-run" -- "$dir/s" 2>"$dir/log")" = mlx5_0 ] ||
+		complain "a program fails: gdaki-doca.pc, $how"
 done
 cflags=$(pkg --cflags gdaki)
 libs=$(pkg --libs gdaki)

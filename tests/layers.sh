@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The layers, lowest first: core; umem, uar; cq; doorbell; qp. Prints how many symbols each
+# The layers, lowest first: core; umem, uar; cq; doorbell; qp; doca (qp/doca). Prints how many symbols each
 # archive takes from each other one, and how many includes each folder has of each other one.
 # Fails on a symbol or an include from a higher layer, or between umem and uar, on includes
 # in a circle, and on an include that does not follow the rule:
@@ -25,7 +25,7 @@ import re
 import subprocess
 import sys
 
-RANK = {"core": 0, "umem": 1, "uar": 1, "cq": 2, "doorbell": 3, "qp": 4}
+RANK = {"core": 0, "umem": 1, "uar": 1, "cq": 2, "doorbell": 3, "qp": 4, "doca": 5}
 INCLUDE = re.compile(
     r'^[ \t]*#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?:"([^"]+)"|<([^>]+)>|(.*))', re.M)
 
@@ -33,6 +33,10 @@ INCLUDE = re.compile(
 def layer_of(archive):
     name = archive[len("libgdaki_"):-len(".a")]
     return "doorbell" if name.startswith("db_") else name
+
+
+def folder_layer(path):
+    return "doca" if path.startswith("qp/doca/") else path.split("/")[0]
 
 
 def is_allowed(user, used):
@@ -61,12 +65,13 @@ def symbols(lib):
 def staged_headers(include, root):
     """The installed path of each installed header, by its path in the tree."""
     found = {}
-    for folder, _, files in os.walk(include):
-        for name in files:
-            path = os.path.join(folder, name)
-            source = os.path.relpath(os.path.realpath(path), os.path.realpath("."))
-            if os.path.exists(os.path.join(root, source)):
-                found[source] = os.path.relpath(path, include)
+    for top in include, include + "-doca":
+        for folder, _, files in os.walk(top):
+            for name in files:
+                path = os.path.join(folder, name)
+                source = os.path.relpath(os.path.realpath(path), os.path.realpath("."))
+                if os.path.exists(os.path.join(root, source)):
+                    found[source] = os.path.relpath(path, top)
     return found
 
 
@@ -153,7 +158,7 @@ def check_includes(root, include, show):
     counts = collections.Counter()
     for path, targets in graph.items():
         for target in targets:
-            user, used = path.split("/")[0], target.split("/")[0]
+            user, used = folder_layer(path), folder_layer(target)
             counts[user, used] += 1
             if not is_allowed(user, used):
                 bad.append("%s: includes %s, which is in a higher layer or a peer" % (path, target))
@@ -215,7 +220,10 @@ plant_include() { # file, header that it includes, text that the check has to pr
 
 plant_symbol core gdk_slab_put umem
 plant_symbol uar doca_verbs_umem_get_id umem
+plant_symbol qp doca_devinfo_create_list doca
 plant_include cq/cq.h qp/qp.h "cq/cq.h: includes qp/qp.h"
+plant_include qp/qp.h qp/doca/dev.h "qp/qp.h: includes qp/doca/dev.h"
+plant_include qp/doca/include/doca_dev.h ../host/doca_error.h 'qp/doca/include/doca_dev.h: #include "../host/doca_error.h" does not follow the rule'
 plant_include doorbell/ring_dev.h ../../device/gdk/wait_dev.h "doorbell/ring_dev.h: includes qp/wait_dev.h"
 plant_include core/util.h core/net_dev.h "includes in a circle: core/net_dev.h -> core/util.h -> core/net_dev.h"
 plant_include core/platform/platform_warp.h ../../device/gdk/platform.h "includes in a circle: core/platform/platform.h"
