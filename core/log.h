@@ -5,11 +5,14 @@
  * written with one write(), so that lines of parallel threads do not mix.
  * DOCA_GPUNETIO_LOG sets the highest level that is shown: 0..7 or its name in upper or
  * lower case (default 4, warning: warnings and more severe messages). core/gdaki.7
- * documents the format of a line. The device functions never log.
+ * documents the format of a line. The device functions never log. libgdaki_doca.a can set a sink,
+ * which then gets the lines instead of standard error.
  */
 #ifndef GDK_LOG_H
 #define GDK_LOG_H
 
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "host/doca_error.h"
@@ -27,6 +30,26 @@ enum gdk_log_level {
 
 void gdk_log(enum gdk_log_level level, const char *file, int line, const char *func,
 	     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* Writes a line with a line break to text, and returns its length. origin: "gdaki", or the source
+ * that a program named. */
+#define GDK_LOG_LINE_MAX 1024
+struct gdk_log_at {
+	const char *file;
+	int line;
+	const char *func;
+};
+size_t gdk_log_line(char *text, const char *origin, enum gdk_log_level level,
+		    const struct gdk_log_at *at, const char *fmt, va_list args)
+	__attribute__((format(printf, 5, 0)));
+
+/* The level that DOCA_GPUNETIO_LOG sets, otherwise -1. */
+int gdk_log_level_set(void);
+
+/* From now on, sink gets the lines up to level, not standard error. It must not log. If
+ * DOCA_GPUNETIO_LOG is set, the sink also gets the lines up to that level. */
+typedef void (*gdk_log_sink)(enum gdk_log_level level, const char *text, size_t len);
+void gdk_log_to(gdk_log_sink sink, int level);
 
 #define GDK_LOG(level, ...) gdk_log(level, __FILE__, __LINE__, __func__, __VA_ARGS__)
 #define gdk_err(...)	    GDK_LOG(GDK_LOG_ERR, __VA_ARGS__)

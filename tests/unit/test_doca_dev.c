@@ -9,12 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "doca_dev.h"
 #include "doca_rdma_bridge.h"
+#include "doca_rig.h"
 
-#include "../lib/capture.h"
-#include "../lib/failalloc.h"
-#include "../lib/nicfail.h"
 #include "../softnic/front.h"
 
 static struct doca_devinfo **infos;
@@ -32,19 +29,6 @@ static void done(void)
 {
 	cr_expect_eq(doca_devinfo_destroy_list(infos), DOCA_SUCCESS);
 }
-
-/* The call returns err, and the log contains text. */
-#define REFUSED(err, text, call) \
-	do { \
-		const char *log_; \
-		doca_error_t err_; \
-\
-		capture_begin(); \
-		err_ = call; \
-		log_ = capture_end(); \
-		cr_expect_eq(err_, err, "%s returned %s", #call, doca_error_get_name(err_)); \
-		cr_expect(strstr(log_, text), "\"%s\" is not in the log:\n%s", text, log_); \
-	} while (0)
 
 Test(doca_dev, properties_of_the_software_nic)
 {
@@ -191,52 +175,8 @@ static doca_error_t round_trip(void)
 	return err;
 }
 
-Test(doca_dev, every_allocation_that_fails_is_reported_and_nothing_leaks)
+Test(doca_dev, failures_are_reported_and_nothing_leaks)
 {
-	uint32_t n, failed = 0;
-	doca_error_t err;
-	size_t live;
-
-	nicfail_find();
-	cr_assert_eq(round_trip(), DOCA_SUCCESS);
-	live = failalloc_live();
-	for (n = 1; n < 100 && FAILALLOC_WORKS; n++) {
-		capture_begin();
-		failalloc_arm(n);
-		err = round_trip();
-		if (!failalloc_disarm()) {
-			capture_end();
-			cr_expect_eq(err, DOCA_SUCCESS);
-			break;
-		}
-		cr_expect(*capture_end() || !err, "allocation %u: no log line", n);
-		cr_expect_eq(err, DOCA_ERROR_NO_MEMORY, "allocation %u: %s", n,
-			     doca_error_get_name(err));
-		cr_expect_eq(failalloc_live(), live, "allocation %u: a leak", n);
-		failed++;
-	}
-	cr_expect(failed >= 4 || !FAILALLOC_WORKS, "%u allocations failed", failed);
+	rig_faults(round_trip, 4, 2);
 	cr_expect_eq(nicfail_live(), 0);
-}
-
-Test(doca_dev, every_verbs_call_that_fails_is_reported_and_nothing_leaks)
-{
-	uint32_t n, before, failed = 0;
-	doca_error_t err;
-
-	nicfail_find();
-	before = nicfail_live();
-	for (n = 1; n < 100; n++) {
-		capture_begin();
-		nicfail_next(0, 0, 0, n);
-		err = round_trip();
-		nicfail_next(0, 0, 0, 0);
-		cr_expect(*capture_end() || !err, "call %u: no log line", n);
-		cr_expect_eq(nicfail_live(), before, "call %u: a leak", n);
-		failed += err != DOCA_SUCCESS;
-		if (!err && n > 20)
-			break;
-	}
-	cr_expect_geq(failed, 2);
-	cr_expect_eq(round_trip(), DOCA_SUCCESS);
 }

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * For tests of the SDK's interface: calls that are refused, the opened NIC, and the case of an
+ * operation that is repeated, each time with another failing allocation or verbs call.
+ */
+#ifndef DOCA_RIG_H
+#define DOCA_RIG_H
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "doca_dev.h"
+
+#include "../lib/capture.h"
+#include "../lib/failalloc.h"
+#include "../lib/nicfail.h"
+
+/* The call returns err, and the log contains text. */
+#define REFUSED(err, text, call) \
+	do { \
+		const char *log_; \
+		doca_error_t err_; \
+\
+		capture_begin(); \
+		err_ = call; \
+		log_ = capture_end(); \
+		cr_expect_eq(err_, err, "%s returned %s", #call, doca_error_get_name(err_)); \
+		cr_expect(strstr(log_, text), "\"%s\" is not in the log:\n%s", text, log_); \
+	} while (0)
+
+static inline struct doca_dev *rig_open(void)
+{
+	struct doca_devinfo **list;
+	struct doca_dev *dev;
+	uint32_t num = 0;
+
+	cr_assert_eq(doca_devinfo_create_list(&list, &num), DOCA_SUCCESS);
+	cr_assert_geq(num, 1, "no NIC; run the test under softnic-run");
+	cr_assert_eq(doca_dev_open(list[0], &dev), DOCA_SUCCESS);
+	cr_expect_eq(doca_devinfo_destroy_list(list), DOCA_SUCCESS);
+	return dev;
+}
+
+/* Repeats op, which undoes what it did, with the nth allocation failing, then with the nth verbs
+ * call failing. Each failure must be logged, and must not leave memory or objects of the NIC. At
+ * least allocs and calls runs must fail. */
+static inline void rig_faults(doca_error_t (*op)(void), uint32_t allocs, uint32_t calls)
+{
+	uint32_t n, objects, failed = 0;
+	doca_error_t err;
+	size_t live;
+
+	nicfail_find();
+	cr_assert_eq(op(), DOCA_SUCCESS);
+	objects = nicfail_live();
+	live = failalloc_live();
+	for (n = 1; FAILALLOC_WORKS; n++) {
+		bool hit;
+
+		capture_begin();
+		failalloc_arm(n);
+		err = op();
+		hit = failalloc_disarm();
+		cr_expect(*capture_end() || !err, "allocation %u: no log line", n);
+		if (!hit)
+			break;
+		cr_expect_eq(err, DOCA_ERROR_NO_MEMORY, "allocation %u: %s", n,
+			     doca_error_get_name(err));
+		cr_expect_eq(failalloc_live(), live, "allocation %u: memory leaks", n);
+		cr_expect_eq(nicfail_live(), objects, "allocation %u: objects leak", n);
+		failed++;
+	}
+	cr_expect(failed >= allocs || !FAILALLOC_WORKS, "%u allocations failed", failed);
+	for (n = 1, failed = 0; n <= 30 && calls; n++) {
+		capture_begin();
+		nicfail_next(0, 0, 0, n);
+		err = op();
+		nicfail_next(0, 0, 0, 0);
+		cr_expect(*capture_end() || !err, "verbs call %u: no log line", n);
+		cr_expect_eq(nicfail_live(), objects, "verbs call %u: objects leak", n);
+		failed += err != DOCA_SUCCESS;
+	}
+	cr_expect_geq(failed, calls, "%u verbs calls failed", failed);
+	cr_expect_eq(op(), DOCA_SUCCESS);
+}
+
+#endif
