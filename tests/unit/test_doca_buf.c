@@ -11,7 +11,7 @@
 #include "doca_buf_pool.h"
 
 #include "../../qp/doca/buf.h"
-#include "doca_rig.h"
+#include "doca_base_rig.h"
 
 #define LEN 4096u
 

@@ -11,7 +11,7 @@
 #include "../../qp/doca/ctx.h"
 #include "../lib/capture.h"
 #include "../lib/failalloc.h"
-#include "doca_rig.h"
+#include "doca_base_rig.h"
 
 struct work {
 	struct doca_ctx ctx;

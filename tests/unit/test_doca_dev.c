@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "doca_rdma_bridge.h"
-#include "doca_rig.h"
+#include "doca_base_rig.h"
 
 #include "../softnic/front.h"
 

@@ -14,7 +14,7 @@
 #include "doca_version.h"
 
 #include "../../core/log.h"
-#include "doca_rig.h"
+#include "doca_base_rig.h"
 
 DOCA_LOG_REGISTER(UNIT::TEST);
 

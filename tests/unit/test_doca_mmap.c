@@ -12,7 +12,7 @@
 
 #include "doca_mmap.h"
 #include "doca_rdma_bridge.h"
-#include "doca_rig.h"
+#include "doca_base_rig.h"
 
 #include "../lib/vb.h"
 

@@ -4,8 +4,8 @@
  * For tests of the SDK's interface: calls that are refused, the opened NIC, and the case of an
  * operation that is repeated, each time with another failing allocation or verbs call.
  */
-#ifndef DOCA_RIG_H
-#define DOCA_RIG_H
+#ifndef DOCA_BASE_RIG_H
+#define DOCA_BASE_RIG_H
 
 #include <criterion/criterion.h>
 #include <string.h>
