@@ -16,6 +16,7 @@
 
 #include "../host/doca_error.h"
 #include "../host/gdk_open_shape.h"
+#include "../host/gdk_verbs_def.h"
 
 struct ibv_context;
 struct ibv_pd;
@@ -35,17 +36,6 @@ typedef struct doca_dev doca_dev_t;
 
 /** The capabilities of a NIC. Opaque. */
 struct doca_verbs_device_attr;
-
-/** Transport of a QP: reliable connected, the only transport that this library supports. */
-#define DOCA_VERBS_QP_TYPE_RC 0x0
-
-/** Bytes of a GID. */
-#define DOCA_VERBS_GID_BYTE_LENGTH 16
-
-/** A GID. */
-struct doca_verbs_gid {
-	uint8_t raw[DOCA_VERBS_GID_BYTE_LENGTH]; /**< in network byte order, as in ibv_gid */
-};
 
 /**
  * Opens a NIC for use by this library. Close it with doca_verbs_dev_close(). Objects that are

@@ -54,6 +54,13 @@ struct doca_dev {
 	atomic_int users; /* number of objects that were created from this device */
 };
 
+/* Returns whether a firmware object of one device may use one of the other. Objects belong to the
+ * verbs context that created them, not to the protection domain. */
+static inline bool gdk_dev_share_objects(const struct doca_dev *a, const struct doca_dev *b)
+{
+	return a == b || a->ctx == b->ctx;
+}
+
 /* Queries the capabilities of a device. Logs errors. */
 doca_error_t gdk_caps_query(struct ibv_context *ctx, struct gdk_caps *caps);
 

@@ -144,8 +144,8 @@ static doca_error_t use_external(struct doca_verbs_cq_t *cq, const doca_verbs_cq
 	struct doca_verbs_umem *umem = attr->umem;
 	doca_error_t err;
 
-	err = gdk_umem_check_ring(umem, umem->dev == cq->dev, "CQ: a ring", attr->umem_offset,
-				  ring_bytes(cq) + dbrec_bytes);
+	err = gdk_umem_check_ring(umem, gdk_dev_share_objects(umem->dev, cq->dev), "CQ: a ring",
+				  attr->umem_offset, ring_bytes(cq) + dbrec_bytes);
 	if (err != DOCA_SUCCESS)
 		return err;
 	cq->umem = umem;

@@ -17,16 +17,6 @@
 extern "C" {
 #endif
 
-/** Kind of path. It must match the link layer of the port. */
-enum doca_verbs_addr_type {
-	DOCA_VERBS_ADDR_TYPE_IPv4,	/**< RoCE */
-	DOCA_VERBS_ADDR_TYPE_IPv6,	/**< RoCE */
-	DOCA_VERBS_ADDR_TYPE_IB_GRH,	/**< InfiniBand, LID and GID: packets have a GRH */
-	DOCA_VERBS_ADDR_TYPE_IB_NO_GRH, /**< InfiniBand, LID only. If the port requires a GRH
-					 * (IBV_QPF_GRH_REQUIRED) packets have one, and the GID
-					 * must be set */
-};
-
 /** A path to a remote port. Opaque. */
 typedef struct doca_verbs_ah_attr_t doca_verbs_ah_attr_t;
 

@@ -156,11 +156,11 @@ static doca_error_t check_external(const struct doca_verbs_qp_t *qp)
 	uint64_t ring_at = init->external_umem_offset, dbr_at = init->external_umem_dbr_offset;
 	doca_error_t err;
 
-	err = gdk_umem_check_ring(umem, umem->dev == qp->dev, "QP: a work queue", ring_at,
-				  wq_bytes(qp));
+	err = gdk_umem_check_ring(umem, gdk_dev_share_objects(umem->dev, qp->dev),
+				  "QP: a work queue", ring_at, wq_bytes(qp));
 	if (err == DOCA_SUCCESS)
-		err = gdk_umem_check(dbr, dbr->dev == qp->dev, "QP: a DBREC", dbr_at, DBREC_BYTES,
-				     DBREC_BYTES);
+		err = gdk_umem_check(dbr, gdk_dev_share_objects(dbr->dev, qp->dev), "QP: a DBREC",
+				     dbr_at, DBREC_BYTES, DBREC_BYTES);
 	if (err == DOCA_SUCCESS && umem == dbr && dbr_at >= ring_at &&
 	    dbr_at - ring_at < wq_bytes(qp)) {
 		gdk_err("QP: DBREC at offset %llu of umem 0x%x overlaps the work queues",

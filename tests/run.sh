@@ -24,7 +24,7 @@ T=${T:-} what=${1:-} jobs=${JOBS:-$(($(nproc) + 1))}
 
 # Scripts that read sources, headers and archives.
 check="tests/format.sh tests/lint.sh tests/commits.sh tests/style.sh tests/layers.sh tests/help.sh tests/symbols.sh
-	tests/headers.sh tests/api.sh tests/api_docs.py tests/error_docs.py tests/docs_check.sh tests/man.py
+	tests/headers.sh tests/doca_calls.sh tests/api.sh tests/api_docs.py tests/error_docs.py tests/docs_check.sh tests/man.py
 	tests/defects.sh tests/prm_vs_ifc.sh tests/link.sh tests/plugin.sh tests/install.sh"
 # Other scripts without time limits on what they do, the longest first.
 patient="tests/gpu/compile.sh tests/footprint.sh tests/model/run.sh tests/consumers/rdma_core_current.sh tests/aarch64.sh

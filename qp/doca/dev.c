@@ -13,11 +13,13 @@
 
 #include "core/log.h"
 #include "doca_rdma_bridge.h"
+#include "qp/doca/verbs/context.h"
 
 struct opened {
 	struct doca_dev *dev;
 	struct doca_devinfo info;
-	struct ibv_pd *pd; /* allocated by doca_dev_open(); NULL: the user's */
+	struct ibv_pd *pd;	    /* allocated by doca_dev_open(); NULL: the user's */
+	struct doca_verbs_pd *held; /* exists until the NIC is closed, or NULL */
 	struct opened *next;
 };
 
@@ -68,6 +70,7 @@ static doca_error_t open_pd(struct ibv_pd *pd, bool own, struct doca_dev **dev)
 	}
 	gdk_devinfo_read(&o->info, pd->context->device);
 	o->pd = own ? pd : NULL;
+	o->held = own ? NULL : gdk_doca_pd_hold(pd);
 	*dev = o->dev;
 	pthread_mutex_lock(&lock);
 	o->next = list;
@@ -183,6 +186,8 @@ doca_error_t doca_dev_close(struct doca_dev *dev)
 				 ibv_get_device_name(ctx->device), strerror(ret));
 		ibv_close_device(ctx);
 	}
+	if (o->held)
+		gdk_doca_pd_drop(o->held);
 	free(o);
 	return DOCA_SUCCESS;
 }

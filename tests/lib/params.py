@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 """Prints the functions with more than MOST parameters in C sources and headers: declarations and
-definitions at the start of a line. Functions of DOCA's interface, doca_*, have the parameters that
-DOCA gave them. usage: params.py FILE..."""
+definitions at the start of a line. Functions of DOCA's interfaces, doca_* and gdk_doca_*, have the
+parameters that DOCA gave them. usage: params.py FILE..."""
 import re
 import sys
 
@@ -46,6 +46,6 @@ for name in sys.argv[1:]:
     text = re.sub(r"^[ \t]*#(\\\n|[^\n])*", newlines, text, flags=re.M)
     for m in HEAD.finditer(text):
         n = count(parameters(text, m.end()))
-        if n > MOST and not m.group(1).startswith("doca_") and m.group(1) not in EXCEPT:
+        if n > MOST and not re.match(r"(gdk_)?doca_", m.group(1)) and m.group(1) not in EXCEPT:
             line = text.count("\n", 0, m.start(1)) + 1
             print(f"{name}:{line}: {m.group(1)} has {n} parameters")

@@ -16,8 +16,9 @@ extern "C" {
 #endif
 
 /**
- * Opens the NIC of a protection domain. Close it with doca_dev_close(). The caller owns the
- * protection domain and its context, and must keep them until the NIC is closed.
+ * Opens the NIC of a protection domain. Close it with doca_dev_close(). A protection domain of
+ * doca_verbs_pd_create() and its context exist until then, also if they are destroyed before. One
+ * of ibv_alloc_pd() must be kept by the caller.
  *
  * @retval DOCA_ERROR_NOT_SUPPORTED the device is not an mlx5 device
  * @retval DOCA_ERROR_NO_MEMORY no memory

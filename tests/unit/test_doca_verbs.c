@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Verbs functions of the SDK's interface on the software NIC: two QPs in external umems, connected
+ * and exported to the GPU "host", move data; the order in which objects are destroyed.
+ */
+#include "doca_rig.h"
+
+/* Puts 1 KiB n times from the first half of a buffer to the second half. proxy: this thread also
+ * rings, so it does not wait inside of the device functions. */
+static void put_and_check(struct nic *n, struct side *s, bool proxy)
+{
+	const unsigned int num = 3 * DEPTH;
+	doca_gpu_dev_verbs_ticket_t ticket;
+	struct doca_gpu_dev_verbs_addr from, to;
+	uint8_t *mem = aligned_alloc(4096, 2 * BYTES);
+	struct ibv_mr *mr = ibv_reg_mr(n->pd, mem, 2 * BYTES,
+				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	unsigned int i, k;
+
+	cr_assert(mr);
+	for (i = 0; i < num; i++) {
+		size_t at = (i % 4) * 1024;
+
+		memset(mem, 0, 2 * BYTES);
+		for (k = 0; k < 1024; k++)
+			mem[at + k] = (uint8_t)(i * 7 + k);
+		from = gdk_addr((uintptr_t)mem + at, gdk_key(mr->lkey));
+		to = gdk_addr((uintptr_t)mem + BYTES + at, gdk_key(mr->rkey));
+		cr_assert_eq(gdk_put(s->device, to, from, 1024, &ticket,
+				     gdk_how(DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
+					     GDK_AUTO, GDK_THREAD, 0)),
+			     0);
+		if (proxy)
+			OK(doca_gpu_verbs_cpu_proxy_progress(s->exported));
+		cr_assert_eq(
+			gdk_wait(s->device, ticket, DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU),
+			0);
+		cr_assert_arr_eq(mem, mem + BYTES, BYTES, "put %u: wrong data", i);
+	}
+	cr_expect_eq(ibv_dereg_mr(mr), 0);
+	free(mem);
+}
+
+static void move_data(enum gdk_uar_allocation_type type,
+		      enum doca_gpu_dev_verbs_nic_handler handler)
+{
+	struct nic n = nic_open();
+	struct side a, b;
+
+	side_open(&n, &a, type);
+	side_open(&n, &b, type);
+	cr_assert_neq(doca_verbs_qp_get_qpn(a.qp), doca_verbs_qp_get_qpn(b.qp));
+	connect_to(&n, a.qp, b.qp);
+	connect_to(&n, b.qp, a.qp);
+	side_export(&n, &a, handler);
+	put_and_check(&n, &a, handler == H(CPU_PROXY));
+	side_close(&n, &a);
+	side_close(&n, &b);
+	nic_close(&n);
+}
+
+Test(doca_verbs, auto_handler_moves_data, .timeout = 60)
+{
+	move_data(DOCA_UAR_ALLOCATION_TYPE_NONCACHE, H(AUTO));
+}
+
+Test(doca_verbs, gpu_threads_ring_the_doorbell, .timeout = 60)
+{
+	move_data(DOCA_UAR_ALLOCATION_TYPE_NONCACHE, H(GPU_SM_DB));
+}
+
+Test(doca_verbs, gpu_threads_use_blueflame, .timeout = 60)
+{
+	move_data(DOCA_UAR_ALLOCATION_TYPE_BLUEFLAME, H(GPU_SM_BF));
+}
+
+Test(doca_verbs, a_cpu_thread_rings_the_doorbell, .timeout = 60)
+{
+	move_data(DOCA_UAR_ALLOCATION_TYPE_NONCACHE, H(CPU_PROXY));
+}
+
+/* NVIDIA's samples place the DBREC in memory of calloc() for a CPU proxy, and Holoscan all queues
+ * in memory of kind CPU_GPU. */
+Test(doca_verbs, queues_in_host_memory, .timeout = 60)
+{
+	struct nic n = nic_open();
+	struct doca_verbs_qp_init_attr *attr;
+	void *dbrec = calloc(4096, 1);
+	struct side a = { 0 };
+
+	OK(doca_uar_create(n.dev, DOCA_UAR_ALLOCATION_TYPE_NONCACHE, &a.uar));
+	a.cq = cq_open(&n, &a, &a.cq_mem);
+	a.cq_rq = cq_open(&n, &a, &a.cq_rq_mem);
+	OK(doca_gpu_mem_alloc(n.gpu, QP_BYTES, 4096, DOCA_GPU_MEM_TYPE_CPU_GPU, &a.qp_mem.mem,
+			      &a.qp_mem.mem));
+	OK(doca_umem_create(n.dev, a.qp_mem.mem, QP_BYTES, FLAGS, &a.qp_mem.umem));
+	OK(doca_umem_create(n.dev, dbrec, 4096, FLAGS, &a.dbr_mem.umem));
+	attr = qp_attr(&n, &a);
+	OK(doca_verbs_qp_create(n.context, attr, &a.qp));
+	OK(doca_verbs_qp_init_attr_destroy(attr));
+	connect_to(&n, a.qp, a.qp);
+	side_export(&n, &a, H(CPU_PROXY));
+	put_and_check(&n, &a, true);
+	a.dbr_mem.mem = NULL;
+	side_close(&n, &a);
+	free(dbrec);
+	nic_close(&n);
+}
+
+/* A QP without DBREC is exported as such, without an argument that says so. */
+Test(doca_verbs, qp_without_dbrec, .timeout = 60)
+{
+	struct nic n = nic_open();
+	struct doca_verbs_qp_init_attr *attr;
+	struct doca_verbs_device_attr *device;
+	struct side a = { 0 };
+	doca_error_t has;
+
+	OK(doca_verbs_query_device(n.context, &device));
+	OK(doca_verbs_device_attr_get_is_send_dbr_mode_supported(
+		device, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID));
+	has = doca_verbs_device_attr_get_is_send_dbr_mode_supported(
+		device, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT);
+	OK(doca_verbs_device_attr_free(device));
+	if (has != DOCA_SUCCESS) {
+		cr_assert_eq(has, DOCA_ERROR_NOT_SUPPORTED);
+		nic_close(&n);
+		cr_skip_test("the device has no queue pairs without DBREC");
+	}
+	OK(doca_uar_create(n.dev, DOCA_UAR_ALLOCATION_TYPE_NONCACHE, &a.uar));
+	a.cq = cq_open(&n, &a, &a.cq_mem);
+	a.cq_rq = cq_open(&n, &a, &a.cq_rq_mem);
+	a.qp_mem = queue_open(&n, QP_BYTES);
+	a.dbr_mem = queue_open(&n, 8);
+	attr = qp_attr(&n, &a);
+	OK(doca_verbs_qp_init_attr_set_send_dbr_mode(attr, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT));
+	OK(doca_verbs_qp_create(n.context, attr, &a.qp));
+	OK(doca_verbs_qp_init_attr_destroy(attr));
+	connect_to(&n, a.qp, a.qp);
+	side_export(&n, &a, H(AUTO));
+	put_and_check(&n, &a, false);
+	side_close(&n, &a);
+	nic_close(&n);
+}
+
+/* ---- asynchronous events ---- */
+
+/* Moves a QP of libibverbs that uses an SRQ to state ERR, which raises LAST_WQE_REACHED. */
+static struct ibv_qp *raise_event(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr init = { .send_cq = cq,
+					 .recv_cq = cq,
+					 .srq = srq,
+					 .cap = { .max_send_wr = 1, .max_send_sge = 1 },
+					 .qp_type = IBV_QPT_RC };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+
+	cr_assert(qp);
+	cr_assert_eq(
+		ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS),
+		0);
+	attr.qp_state = IBV_QPS_ERR;
+	cr_assert_eq(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	return qp;
+}
+
+Test(doca_verbs, an_event_is_read_and_acknowledged, .timeout = 60)
+{
+	struct ibv_srq_init_attr srq_init = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct doca_verbs_async_event event = { .event_type = -1 };
+	struct nic n = nic_open();
+	struct ibv_cq *cq = ibv_create_cq(n.pd->context, 4, NULL, NULL, 0);
+	struct ibv_srq *srq = ibv_create_srq(n.pd, &srq_init);
+	doca_error_t err = DOCA_ERROR_AGAIN;
+	struct ibv_qp *qp;
+	int tries;
+
+	cr_assert(cq && srq);
+	cr_expect_eq(doca_verbs_get_async_event(n.context, &event), DOCA_ERROR_AGAIN);
+	cr_expect_eq(event.event_type, -1, "written without an event");
+	qp = raise_event(n.pd, srq, cq);
+	for (tries = 0; tries < 5000 && err == DOCA_ERROR_AGAIN; tries++) {
+		err = doca_verbs_get_async_event(n.context, &event);
+		usleep(1000);
+	}
+	cr_assert_eq(err, DOCA_SUCCESS, "no event in 5 s");
+	cr_expect_eq(event.event_type, (int)IBV_EVENT_QP_LAST_WQE_REACHED);
+	cr_expect_eq(event.gdk_element, (uintptr_t)qp);
+	OK(doca_verbs_ack_async_event(&event));
+	/* ibv_destroy_qp() waits until all events of the QP are acknowledged. */
+	cr_expect_eq(ibv_destroy_qp(qp), 0);
+	cr_expect_eq(doca_verbs_get_async_event(n.context, &event), DOCA_ERROR_AGAIN);
+	cr_expect_eq(ibv_destroy_srq(srq), 0);
+	cr_expect_eq(ibv_destroy_cq(cq), 0);
+	nic_close(&n);
+}
+
+/* ---- the order of destruction ---- */
+
+/* NVIDIA's samples destroy the protection domain and the context before they close the NIC. */
+Test(doca_verbs, the_nic_is_closed_last)
+{
+	struct doca_verbs_context *context = open_context();
+	struct doca_dev *dev, *second;
+	struct doca_verbs_pd *pd;
+	struct doca_uar *uar;
+	struct ibv_pd *ibpd;
+
+	OK(doca_verbs_pd_create(context, &pd));
+	ibpd = doca_verbs_bridge_verbs_pd_get_ibv_pd(pd);
+	OK(doca_rdma_bridge_open_dev_from_pd(ibpd, &dev));
+	OK(doca_rdma_bridge_open_dev_from_pd(ibpd, &second));
+	OK(doca_uar_create(dev, DOCA_UAR_ALLOCATION_TYPE_NONCACHE, &uar));
+	OK(doca_verbs_pd_destroy(pd));
+	OK(doca_verbs_context_destroy(context));
+	OK(doca_dev_close(second));
+	/* The context still exists: the kernel takes calls. */
+	OK(doca_uar_destroy(uar));
+	OK(doca_uar_create(dev, DOCA_UAR_ALLOCATION_TYPE_NONCACHE, &uar));
+	OK(doca_uar_destroy(uar));
+	OK(doca_dev_close(dev));
+}
+
+Test(doca_verbs, the_context_is_destroyed_after_the_nic)
+{
+	struct doca_verbs_context *context = open_context();
+	struct doca_verbs_pd *pd, *other;
+	struct doca_dev *dev;
+
+	OK(doca_verbs_pd_create(context, &pd));
+	OK(doca_verbs_pd_create(context, &other));
+	OK(doca_rdma_bridge_open_dev_from_pd(doca_verbs_bridge_verbs_pd_get_ibv_pd(pd), &dev));
+	OK(doca_verbs_pd_destroy(pd));
+	REFUSED(DOCA_ERROR_IN_USE, "1 protection domains and 0 CQs still use it",
+		doca_verbs_context_destroy(context));
+	OK(doca_dev_close(dev));
+	OK(doca_verbs_pd_destroy(other));
+	OK(doca_verbs_context_destroy(context));
+}
+
+Test(doca_verbs, objects_in_use_are_not_destroyed)
+{
+	struct nic n = nic_open();
+	struct ibv_mr *mr;
+	struct side a;
+	char mem[64];
+
+	side_open(&n, &a, DOCA_UAR_ALLOCATION_TYPE_NONCACHE);
+	side_export(&n, &a, H(AUTO));
+	REFUSED(DOCA_ERROR_IN_USE, "1 QPs still use it", doca_verbs_pd_destroy(n.vpd));
+	REFUSED(DOCA_ERROR_IN_USE, "1 protection domains and 2 CQs still use it",
+		doca_verbs_context_destroy(n.context));
+	REFUSED(DOCA_ERROR_IN_USE, "still exported", doca_verbs_qp_destroy(a.qp));
+	REFUSED(DOCA_ERROR_IN_USE, "queue pairs still use it", doca_verbs_cq_destroy(a.cq));
+	REFUSED(DOCA_ERROR_IN_USE, "queues still use it", doca_umem_destroy(a.qp_mem.umem));
+	REFUSED(DOCA_ERROR_IN_USE, "still use", doca_uar_destroy(a.uar));
+	REFUSED(DOCA_ERROR_IN_USE, "still use it", doca_dev_close(n.dev));
+	side_close(&n, &a);
+	OK(doca_dev_close(n.dev));
+	mr = ibv_reg_mr(n.pd, mem, sizeof(mem), IBV_ACCESS_LOCAL_WRITE);
+	cr_assert(mr);
+	REFUSED(DOCA_ERROR_IN_USE, "memory regions", doca_verbs_pd_destroy(n.vpd));
+	cr_expect_eq(ibv_dereg_mr(mr), 0);
+	OK(doca_verbs_pd_destroy(n.vpd));
+	OK(doca_verbs_context_destroy(n.context));
+	OK(doca_gpu_destroy(n.gpu));
+}
