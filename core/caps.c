@@ -208,8 +208,12 @@ doca_error_t doca_verbs_device_attr_get_is_qp_type_supported(
 	GDK_CHECK_PTR(verbs_device_attr);
 	GDK_SDK(verbs_device_attr, doca_verbs_device_attr_get_is_qp_type_supported,
 		verbs_device_attr->sdk, qp_type);
-	GDK_CHECK_ARG(qp_type == DOCA_VERBS_QP_TYPE_RC,
-		      "qp_type %u (expected DOCA_VERBS_QP_TYPE_RC, %u)", qp_type,
-		      DOCA_VERBS_QP_TYPE_RC);
+	GDK_CHECK_ARG(qp_type == DOCA_VERBS_QP_TYPE_RC || qp_type == DOCA_VERBS_QP_TYPE_UC,
+		      "qp_type %u (expected DOCA_VERBS_QP_TYPE_RC, %u, or _UC, %u)", qp_type,
+		      DOCA_VERBS_QP_TYPE_RC, DOCA_VERBS_QP_TYPE_UC);
+	/* Linux creates UC QPs without a check of capabilities; it checks one for XRC only
+	 * (drivers/infiniband/hw/mlx5/qp.c). */
+	if (qp_type == DOCA_VERBS_QP_TYPE_UC)
+		return DOCA_SUCCESS;
 	return verbs_device_attr->caps.rc_supported ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
 }

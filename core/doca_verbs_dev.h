@@ -127,7 +127,7 @@ uint8_t doca_verbs_device_attr_get_max_qp_init_rd_atom(
 /**
  * Tests whether the device supports a transport.
  *
- * @param qp_type DOCA_VERBS_QP_TYPE_RC; INVALID_VALUE for another one
+ * @param qp_type DOCA_VERBS_QP_TYPE_RC or _UC; INVALID_VALUE for another one
  * @retval DOCA_SUCCESS supported
  * @retval DOCA_ERROR_NOT_SUPPORTED not supported
  */

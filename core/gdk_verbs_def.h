@@ -10,8 +10,10 @@
 
 #include <stdint.h>
 
-/** Transport of a QP: reliable connected, the only transport that this library supports. */
+/** Transport of a QP: reliable connected. */
 #define DOCA_VERBS_QP_TYPE_RC 0x0
+/** Transport of a QP: unreliable connected, without acknowledgements, RDMA reads and atomics. */
+#define DOCA_VERBS_QP_TYPE_UC 0x1
 
 /** Bytes of a GID. */
 #define DOCA_VERBS_GID_BYTE_LENGTH 16

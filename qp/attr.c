@@ -92,9 +92,9 @@ SET(qp_init_attr, uint32_t, receive_max_sges)
 SET(qp_init_attr, uint32_t, max_inline_data)
 SET_RANGE(qp_init_attr, uint32_t, user_index, 0, MASK24)
 SETTER(qp_init_attr, uint32_t, qp_type,
-       GDK_CHECK_ARG(qp_type == DOCA_VERBS_QP_TYPE_RC,
-		     "qp_type %u (expected DOCA_VERBS_QP_TYPE_RC, %u)", qp_type,
-		     DOCA_VERBS_QP_TYPE_RC))
+       GDK_CHECK_ARG(qp_type == DOCA_VERBS_QP_TYPE_RC || qp_type == DOCA_VERBS_QP_TYPE_UC,
+		     "qp_type %u (expected DOCA_VERBS_QP_TYPE_RC, %u, or _UC, %u)", qp_type,
+		     DOCA_VERBS_QP_TYPE_RC, DOCA_VERBS_QP_TYPE_UC))
 SET_OBJECT(qp_init_attr, doca_verbs_uar_t *, external_uar, sdk)
 SET(qp_init_attr, void *, qp_context)
 SET_OBJECT(qp_init_attr, struct doca_verbs_srq *, srq, sdk)

@@ -135,7 +135,7 @@ doca_error_t doca_verbs_qp_init_attr_set_max_inline_data(doca_verbs_qp_init_attr
 doca_error_t doca_verbs_qp_init_attr_set_user_index(doca_verbs_qp_init_attr_t *qp_init_attr,
 						    uint32_t user_index);
 
-/** Sets the transport. Only DOCA_VERBS_QP_TYPE_RC is valid, and it is the default. */
+/** Sets the transport: DOCA_VERBS_QP_TYPE_RC (default) or DOCA_VERBS_QP_TYPE_UC. */
 doca_error_t doca_verbs_qp_init_attr_set_qp_type(doca_verbs_qp_init_attr_t *qp_init_attr,
 						 uint32_t qp_type);
 
@@ -409,7 +409,9 @@ doca_error_t doca_verbs_qp_destroy(doca_verbs_qp_t *qp);
  * - any state to ERR, any state to RST: no other bits
  *
  * The remote rights are ALLOW_REMOTE_WRITE, ALLOW_REMOTE_READ and ATOMIC_MODE. CURRENT_STATE is
- * optional in every transition.
+ * optional in every transition. A QP of type UC has no MIN_RNR_TIMER, ACK_TIMEOUT, RETRY_CNT,
+ * RNR_RETRY, MAX_QP_RD_ATOMIC, MAX_DEST_RD_ATOMIC, ALLOW_REMOTE_READ, ATOMIC_MODE and
+ * LOG_ACK_REQ_FREQ.
  *
  * An exported QP that has gone through RST needs doca_gpu_verbs_reset_tracking_and_memory() before
  * GPU threads use it again.

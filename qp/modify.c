@@ -137,17 +137,20 @@ static const struct transition *find_transition(int from, int to)
 static doca_error_t check_mask(const struct doca_verbs_qp_t *qp, const struct transition *t,
 			       int mask)
 {
-	int missing = t->required & ~mask;
-	int extra = mask & ~(t->required | t->optional | A(NEXT_STATE) | A(CURRENT_STATE));
+	int none = qp->init.qp_type == DOCA_VERBS_QP_TYPE_UC ? GDK_QP_RELIABLE_ONLY | ACK_FREQ : 0;
+	int missing = t->required & ~none & ~mask;
+	int known = (t->required | t->optional) & ~none;
+	int extra = mask & ~(known | A(NEXT_STATE) | A(CURRENT_STATE));
 	char names[320];
 
 	if (missing)
 		gdk_err("QP 0x%x: %s to %s needs %s", qp->qpn, gdk_qp_state_name(qp->state),
 			gdk_qp_state_name(t->to), attr_names(missing, names, sizeof(names)));
 	if (extra)
-		gdk_err("QP 0x%x: %s to %s does not allow %s (attr_mask 0x%x)", qp->qpn,
+		gdk_err("QP 0x%x: %s to %s%s does not allow %s (attr_mask 0x%x)", qp->qpn,
 			gdk_qp_state_name(qp->state), gdk_qp_state_name(t->to),
-			attr_names(extra, names, sizeof(names)), (unsigned int)mask);
+			none ? " of a UC QP" : "", attr_names(extra, names, sizeof(names)),
+			(unsigned int)mask);
 	return missing || extra ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
 }
 

@@ -296,7 +296,9 @@ static doca_error_t create_object(struct doca_verbs_qp_t *qp)
 	prm_set(in, PRM_CREATE_QP_WQ_UMEM_ID, qp->umem->id);
 	prm_set(in, PRM_CREATE_QP_WQ_UMEM_VALID, 1);
 	prm_set(in, PRM_CREATE_QP_WQ_UMEM_OFFSET, init->external_umem_offset);
-	prm_set(qpc, PRM_QPC_ST, GDK_QPC_ST_RC);
+	/* DOCA_VERBS_QP_TYPE_* are the firmware's values: MLX5_QP_ST_RC and MLX5_QP_ST_UC of Linux
+	 * 6.12, linux/mlx5/qp.h. */
+	prm_set(qpc, PRM_QPC_ST, init->qp_type);
 	prm_set(qpc, PRM_QPC_PM_STATE, GDK_QPC_PM_MIGRATED);
 	prm_set(qpc, PRM_QPC_PD, qp->dev->pdn);
 	prm_set(qpc, PRM_QPC_UAR_PAGE, qp->uar->id);

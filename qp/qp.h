@@ -66,6 +66,12 @@ struct doca_verbs_srq {
 void *gdk_qp_db_reg(const struct doca_verbs_qp_t *qp);
 /* Adds `by` to the use counts of all objects that the QP uses: 1 at creation, -1 at destruction. */
 void gdk_qp_count_uses(struct doca_verbs_qp_t *qp, int by);
+/* Attributes of acknowledgements, RDMA reads and atomics, which a UC QP does not have. */
+#define GDK_QP_RELIABLE_ONLY \
+	(DOCA_VERBS_QP_ATTR_MIN_RNR_TIMER | DOCA_VERBS_QP_ATTR_ACK_TIMEOUT | \
+	 DOCA_VERBS_QP_ATTR_RETRY_CNT | DOCA_VERBS_QP_ATTR_RNR_RETRY | \
+	 DOCA_VERBS_QP_ATTR_MAX_QP_RD_ATOMIC | DOCA_VERBS_QP_ATTR_MAX_DEST_RD_ATOMIC | \
+	 DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_READ | DOCA_VERBS_QP_ATTR_ATOMIC_MODE)
 const char *gdk_qp_state_name(enum doca_verbs_qp_state state);
 
 /* query.c: queries the state from the firmware. out receives the whole output

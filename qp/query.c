@@ -113,8 +113,8 @@ static void get_init(const struct doca_verbs_qp_t *qp, const uint8_t *qpc,
 	}
 }
 
-/* The attributes that are valid in a state. */
-static int valid_mask(enum doca_verbs_qp_state state)
+/* The attributes that are valid in a state of a reliable QP. */
+static int reliable_mask(enum doca_verbs_qp_state state)
 {
 	static const int init = DOCA_VERBS_QP_ATTR_PKEY_INDEX | DOCA_VERBS_QP_ATTR_PORT_NUM |
 				DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE |
@@ -137,6 +137,14 @@ static int valid_mask(enum doca_verbs_qp_state state)
 	if (state >= DOCA_VERBS_QP_STATE_RTS)
 		mask |= rts;
 	return mask;
+}
+
+/* The attributes that are valid in a state. */
+static int valid_mask(const struct doca_verbs_qp_t *qp, enum doca_verbs_qp_state state)
+{
+	bool uc = qp->init.qp_type == DOCA_VERBS_QP_TYPE_UC;
+
+	return reliable_mask(state) & ~(uc ? GDK_QP_RELIABLE_ONLY : 0);
 }
 
 doca_error_t gdk_qp_query_state(struct doca_verbs_qp_t *qp, uint8_t out[PRM_QUERY_QP_OUT_LEN],
@@ -184,9 +192,9 @@ doca_error_t doca_verbs_qp_query(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *qp_a
 	get_path(out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT, qp_attr);
 	get_link(out + PRM_QUERY_QP_QPC_AT + PRM_QPC_PATH_AT, qp->dev->caps.roce, &qp_attr->ah);
 	qp_attr->ah.dev = qp->dev;
-	qp_attr->has_ah = valid_mask(state) & DOCA_VERBS_QP_ATTR_AH_ATTR;
+	qp_attr->has_ah = valid_mask(qp, state) & DOCA_VERBS_QP_ATTR_AH_ATTR;
 	get_init(qp, out + PRM_QUERY_QP_QPC_AT, qp_init_attr);
 	if (attr_mask)
-		*attr_mask = valid_mask(state);
+		*attr_mask = valid_mask(qp, state);
 	return DOCA_SUCCESS;
 }

@@ -100,7 +100,7 @@ BAD = {
     "*.traffic_class": [],
     "*.cq_size": ["0"],
     "*.cc": ["2"],
-    "*.qp_type": ["1", "0xffffffff"],
+    "*.qp_type": ["2", "0xffffffff"],
     "*.sq_sig_all": [],
     "*.sq_wr": [],
     "*.rq_wr": [],

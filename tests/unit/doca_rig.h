@@ -68,6 +68,7 @@ struct queue { /* memory and umem of a CQ, of the queues of a QP or of a DBREC *
 };
 
 struct side {
+	uint32_t type; /* DOCA_VERBS_QP_TYPE_* */
 	struct doca_uar *uar;
 	struct queue cq_mem, cq_rq_mem, qp_mem, dbr_mem;
 	struct doca_verbs_cq *cq, *cq_rq; /* of the send queue and of the receive queue */
@@ -169,7 +170,7 @@ static inline struct doca_verbs_qp_init_attr *qp_attr(struct nic *n, struct side
 	OK(doca_verbs_qp_init_attr_set_external_umem(attr, s->qp_mem.umem, 0));
 	OK(doca_verbs_qp_init_attr_set_external_dbr_umem(attr, s->dbr_mem.umem, 0));
 	OK(doca_verbs_qp_init_attr_set_pd(attr, n->vpd));
-	OK(doca_verbs_qp_init_attr_set_qp_type(attr, DOCA_VERBS_QP_TYPE_RC));
+	OK(doca_verbs_qp_init_attr_set_qp_type(attr, s->type));
 	OK(doca_verbs_qp_init_attr_set_sq_wr(attr, DEPTH));
 	OK(doca_verbs_qp_init_attr_set_send_max_sges(attr, 1));
 	OK(doca_verbs_qp_init_attr_set_send_cq(attr, s->cq));
@@ -184,6 +185,7 @@ static inline void side_open(struct nic *n, struct side *s, enum gdk_uar_allocat
 	struct doca_verbs_qp_init_attr *attr;
 
 	memset(s, 0, sizeof(*s));
+	s->type = DOCA_VERBS_QP_TYPE_RC;
 	OK(doca_uar_create(n->dev, type, &s->uar));
 	s->cq = cq_open(n, s, &s->cq_mem);
 	s->cq_rq = cq_open(n, s, &s->cq_rq_mem);

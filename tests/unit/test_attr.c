@@ -49,7 +49,7 @@ Test(attr, refuses_values_wider_than_their_field)
 		     DOCA_ERROR_INVALID_VALUE);
 	cr_assert_eq(doca_verbs_qp_init_attr_set_core_direct_master(init, 2),
 		     DOCA_ERROR_INVALID_VALUE);
-	cr_assert_eq(doca_verbs_qp_init_attr_set_qp_type(init, 1), DOCA_ERROR_INVALID_VALUE);
+	cr_assert_eq(doca_verbs_qp_init_attr_set_qp_type(init, 2), DOCA_ERROR_INVALID_VALUE);
 	cr_assert_eq(attr->retry_cnt, 0, "a refused value was stored");
 }
 

@@ -93,7 +93,9 @@ Test(caps, attributes_are_those_of_ibv_query_device)
 	cr_expect_gt(doca_verbs_device_attr_get_max_qp(attr), 0);
 	cr_expect_eq(doca_verbs_device_attr_get_is_qp_type_supported(attr, DOCA_VERBS_QP_TYPE_RC),
 		     DOCA_SUCCESS);
-	cr_expect_eq(doca_verbs_device_attr_get_is_qp_type_supported(attr, 1),
+	cr_expect_eq(doca_verbs_device_attr_get_is_qp_type_supported(attr, DOCA_VERBS_QP_TYPE_UC),
+		     DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_device_attr_get_is_qp_type_supported(attr, 2),
 		     DOCA_ERROR_INVALID_VALUE);
 	cr_expect_eq(doca_verbs_device_attr_free(attr), DOCA_SUCCESS);
 	ibv_close_device(ctx);

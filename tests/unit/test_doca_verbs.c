@@ -87,7 +87,7 @@ Test(doca_verbs, queues_in_host_memory, .timeout = 60)
 	struct nic n = nic_open();
 	struct doca_verbs_qp_init_attr *attr;
 	void *dbrec = calloc(4096, 1);
-	struct side a = { 0 };
+	struct side a = { .type = DOCA_VERBS_QP_TYPE_RC };
 
 	OK(doca_uar_create(n.dev, DOCA_UAR_ALLOCATION_TYPE_NONCACHE, &a.uar));
 	a.cq = cq_open(&n, &a, &a.cq_mem);
@@ -114,7 +114,7 @@ Test(doca_verbs, qp_without_dbrec, .timeout = 60)
 	struct nic n = nic_open();
 	struct doca_verbs_qp_init_attr *attr;
 	struct doca_verbs_device_attr *device;
-	struct side a = { 0 };
+	struct side a = { .type = DOCA_VERBS_QP_TYPE_RC };
 	doca_error_t has;
 
 	OK(doca_verbs_query_device(n.context, &device));
@@ -140,6 +140,98 @@ Test(doca_verbs, qp_without_dbrec, .timeout = 60)
 	connect_to(&n, a.qp, a.qp);
 	side_export(&n, &a, H(AUTO));
 	put_and_check(&n, &a, false);
+	side_close(&n, &a);
+	nic_close(&n);
+}
+
+/* Creates a UC QP as Holoscan does. */
+static void uc_open(struct nic *n, struct side *s)
+{
+	struct doca_verbs_qp_init_attr *attr;
+
+	memset(s, 0, sizeof(*s));
+	s->type = DOCA_VERBS_QP_TYPE_UC;
+	OK(doca_uar_create(n->dev, DOCA_UAR_ALLOCATION_TYPE_NONCACHE, &s->uar));
+	s->cq = cq_open(n, s, &s->cq_mem);
+	s->cq_rq = cq_open(n, s, &s->cq_rq_mem);
+	s->qp_mem = queue_open(n, QP_BYTES);
+	s->dbr_mem = queue_open(n, 8);
+	attr = qp_attr(n, s);
+	OK(doca_verbs_qp_init_attr_set_sq_sig_all(attr, 0));
+	OK(doca_verbs_qp_create(n->context, attr, &s->qp));
+	OK(doca_verbs_qp_init_attr_destroy(attr));
+}
+
+/* Connects a UC QP with the attributes that Holoscan sets. */
+static void uc_connect(struct nic *n, struct doca_verbs_qp *qp, struct doca_verbs_qp *peer)
+{
+	const int init = A(NEXT_STATE) | A(ALLOW_REMOTE_WRITE) | A(PKEY_INDEX) | A(PORT_NUM);
+	const int rtr = A(NEXT_STATE) | A(RQ_PSN) | A(DEST_QP_NUM) | A(PATH_MTU) | A(AH_ATTR);
+	struct doca_verbs_ah_attr *ah = path_to(n);
+	struct doca_verbs_qp_attr *attr;
+
+	OK(doca_verbs_qp_attr_create(&attr));
+	set_values(n, attr);
+	OK(doca_verbs_qp_attr_set_ah_attr(attr, ah));
+	OK(doca_verbs_qp_attr_set_dest_qp_num(attr, doca_verbs_qp_get_qpn(peer)));
+	OK(doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_INIT));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "of a UC QP does not allow ALLOW_REMOTE_READ",
+		doca_verbs_qp_modify(qp, attr, init | A(ALLOW_REMOTE_READ)));
+	OK(doca_verbs_qp_modify(qp, attr, init));
+	OK(doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RTR));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "of a UC QP does not allow MIN_RNR_TIMER",
+		doca_verbs_qp_modify(qp, attr, rtr | A(MIN_RNR_TIMER)));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "needs PATH_MTU",
+		doca_verbs_qp_modify(qp, attr, rtr & ~A(PATH_MTU)));
+	OK(doca_verbs_qp_modify(qp, attr, rtr));
+	OK(doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RTS));
+	OK(doca_verbs_qp_modify(qp, attr, A(NEXT_STATE) | A(SQ_PSN)));
+	OK(doca_verbs_qp_attr_destroy(attr));
+	OK(doca_verbs_ah_attr_destroy(ah));
+}
+
+/* Puts the first half of a buffer to the second half, and returns what the wait returns. */
+static int put_half(struct side *s, uint8_t *mem, const struct ibv_mr *mr)
+{
+	const enum doca_gpu_dev_verbs_resource_sharing_mode mode =
+		DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU;
+	doca_gpu_dev_verbs_ticket_t ticket;
+
+	cr_assert_eq(gdk_put(s->device, gdk_addr((uintptr_t)mem + BYTES / 2, gdk_key(mr->rkey)),
+			     gdk_addr((uintptr_t)mem, gdk_key(mr->lkey)), BYTES / 2, &ticket,
+			     gdk_how(mode, GDK_AUTO, GDK_THREAD, 0)),
+		     0);
+	return gdk_wait(s->device, ticket, mode);
+}
+
+/* An unreliable write is complete when it was sent: the test waits for the data, and a write to a
+ * QP that does not exist any more completes, too. */
+Test(doca_verbs, unreliable_write_moves_data, .timeout = 60)
+{
+	struct nic n = nic_open();
+	struct side a, b;
+	struct ibv_mr *mr;
+	uint8_t *mem = aligned_alloc(4096, BYTES);
+	int i, waits;
+
+	uc_open(&n, &a);
+	uc_open(&n, &b);
+	uc_connect(&n, a.qp, b.qp);
+	uc_connect(&n, b.qp, a.qp);
+	side_export(&n, &a, H(GPU_SM_DB));
+	mr = ibv_reg_mr(n.pd, mem, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	cr_assert(mr);
+	for (i = 1; i <= 100; i++) {
+		memset(mem, i, BYTES / 2);
+		cr_assert_eq(put_half(&a, mem, mr), 0);
+		for (waits = 0; waits < 5000 && memcmp(mem, mem + BYTES / 2, BYTES / 2); waits++)
+			usleep(1000);
+		cr_assert_lt(waits, 5000, "write %d: the data did not arrive in 5 s", i);
+	}
+	side_close(&n, &b);
+	cr_expect_eq(put_half(&a, mem, mr), 0);
+	cr_expect_eq(ibv_dereg_mr(mr), 0);
+	free(mem);
 	side_close(&n, &a);
 	nic_close(&n);
 }

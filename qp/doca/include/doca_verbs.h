@@ -32,9 +32,6 @@ struct doca_verbs_qp;		/* a queue pair */
 struct doca_verbs_qp_attr;	/* attributes for a state transition of a QP */
 struct doca_verbs_qp_init_attr; /* attributes for the creation of a QP */
 
-/** Transport of a QP: unreliable connected. This library does not support it. */
-#define DOCA_VERBS_QP_TYPE_UC 0x1
-
 /** Payload bytes per packet. */
 enum gdk_mtu_size {
 	GDK_MTU_SIZE_256_BYTES = 0, /**< 256 bytes */
@@ -256,7 +253,7 @@ doca_error_t
 doca_verbs_qp_init_attr_set_receive_max_sges(struct doca_verbs_qp_init_attr *qp_init_attr,
 					     uint32_t receive_max_sges);
 
-/** Sets the transport. Only DOCA_VERBS_QP_TYPE_RC (default) is supported. */
+/** Sets the transport: DOCA_VERBS_QP_TYPE_RC (default) or DOCA_VERBS_QP_TYPE_UC. */
 doca_error_t doca_verbs_qp_init_attr_set_qp_type(struct doca_verbs_qp_init_attr *qp_init_attr,
 						 uint32_t qp_type);
 
@@ -419,6 +416,9 @@ doca_error_t doca_verbs_qp_attr_set_max_dest_rd_atomic(struct doca_verbs_qp_attr
  *   MAX_QP_RD_ATOMIC, remote rights
  * - RTS to RTS; optional: MIN_RNR_TIMER, AH_ATTR, remote rights
  * - any state to ERR, any state to RST: no other bits
+ *
+ * A QP of type UC has no MIN_RNR_TIMER, ACK_TIMEOUT, RETRY_CNT, RNR_RETRY, MAX_QP_RD_ATOMIC,
+ * MAX_DEST_RD_ATOMIC, ALLOW_REMOTE_READ and ATOMIC_MODE.
  *
  * @param attr_mask DOCA_VERBS_QP_ATTR_* bits
  * @retval DOCA_ERROR_INVALID_VALUE a required bit is missing, a bit does not belong to the
