@@ -143,6 +143,8 @@ Test(doca_buf_arr, calls_in_a_wrong_order_are_refused)
 	cr_expect_null(on_gpu);
 	cr_assert_eq(doca_buf_arr_set_params(arr, map, LEN / 4, 1), DOCA_SUCCESS);
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "do not fit into the mmap", doca_buf_arr_start(arr));
+	cr_assert_eq(doca_buf_arr_set_params(arr, map, 1, LEN + 1), DOCA_SUCCESS);
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "do not fit into the mmap", doca_buf_arr_start(arr));
 	cr_assert_eq(doca_buf_arr_set_params(arr, map, SIZE_MAX / 4 + 1, 0), DOCA_SUCCESS);
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "do not fit into the mmap", doca_buf_arr_start(arr));
 	cr_assert_eq(doca_buf_arr_set_params(arr, map, LEN / 4, 0), DOCA_SUCCESS);
