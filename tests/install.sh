@@ -238,6 +238,16 @@ if command -v cmake >/dev/null && [ -e "$dir/usr/lib/cmake/gdaki/gdaki-config.cm
 		complain "the installed examples do not build with CMake"
 	timeout 60 "$dir/usr/bin/softnic-run" -- "$dir/cmake/hello_put" >"$dir/log" 2>&1 || complain "hello_put of CMake fails"
 fi
+if command -v cmake >/dev/null; then
+	mkdir "$dir/sdk"
+	printf '%s\n' 'cmake_minimum_required(VERSION 3.18)' 'project(s C)' \
+		'find_package(gdaki REQUIRED COMPONENTS doca)' "add_executable(s $dir/s.c)" \
+		'target_link_libraries(s gdaki::doca)' >"$dir/sdk/CMakeLists.txt"
+	cmake -S "$dir/sdk" -B "$dir/sdk/build" -DCMAKE_PREFIX_PATH="$dir/usr" >"$dir/log" 2>&1 &&
+		cmake --build "$dir/sdk/build" >"$dir/log" 2>&1 || complain "gdaki::doca does not link with CMake"
+	[ "$(timeout 60 "$dir/usr/bin/softnic-run" -- "$dir/sdk/build/s" 2>"$dir/log")" = mlx5_0 ] ||
+		complain "a program with gdaki::doca fails"
+fi
 
 # ---- installed programs ----
 for program in "$B/bin/softnic-run" "$dir"/usr/bin/*; do

@@ -63,6 +63,7 @@ static bool to_gdk(uint32_t level, int *gdk)
 
 /* ---- lines of the library ---- */
 
+/* core/log.c applies the limit. */
 static void write_to_backends(enum gdk_log_level level, const char *text, size_t len)
 {
 	/* Acquire: pairs with the release in add(). */
@@ -70,8 +71,7 @@ static void write_to_backends(enum gdk_log_level level, const char *text, size_t
 	bool forced = (int)level <= gdk_log_level_set();
 
 	for (i = 0; i < n; i++) {
-		if (!forced && ((int)level > atomic_load(&backends[i].level) ||
-				(int)level > atomic_load(&limit)))
+		if (!forced && (int)level > atomic_load(&backends[i].level))
 			continue;
 		fwrite(text, 1, len, backends[i].file);
 		fflush(backends[i].file);

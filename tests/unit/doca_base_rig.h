@@ -85,4 +85,30 @@ static inline void rig_faults(doca_error_t (*op)(void), uint32_t allocs, uint32_
 	cr_expect_eq(op(), DOCA_SUCCESS);
 }
 
+#ifdef STANDIN_H
+/* As rig_faults(), with the nth call of the CUDA driver failing. If it is the one that frees the
+ * memory, the memory stays allocated, and op succeeds. */
+static inline void rig_cuda_faults(doca_error_t (*op)(void), int errors)
+{
+	int live = standin_cuda_live(), failed = 0, hit = 1;
+	doca_error_t err;
+	long n;
+
+	for (n = 1; hit && n < 100; n++) {
+		capture_begin();
+		standin_cuda_fail_at(n);
+		err = op();
+		hit = standin_cuda_failed();
+		standin_cuda_fail_at(0);
+		cr_expect(*capture_end() || !err, "CUDA call %ld: no log line", n);
+		if (err)
+			cr_expect_eq(standin_cuda_live(), live, "CUDA call %ld: a leak", n);
+		live = standin_cuda_live();
+		failed += err != DOCA_SUCCESS;
+	}
+	cr_expect_geq(failed, errors, "%d CUDA calls failed", failed);
+	cr_expect_eq(op(), DOCA_SUCCESS);
+}
+#endif
+
 #endif

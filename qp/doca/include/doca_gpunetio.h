@@ -10,6 +10,7 @@
 
 #include "doca_gpunetio_verbs_def.h"
 #include "doca_types.h"
+#include "gdk_sdk_semaphore.h"
 #include "host/gdk_gpu.h"
 
 #ifdef __cplusplus
