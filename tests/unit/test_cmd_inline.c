@@ -24,8 +24,9 @@ static void open_cq(bool large)
 
 	nic_open(&n);
 	cq_box(&n, in);
-	/* 16 entries of 128 bytes, or 64 of 64 bytes */
+	/* 32 entries of 128 bytes, or 64 of 64 bytes */
 	put(in, 0x10, large ? 1u << 21 : 0);
+	in[0x1c / 4] = htobe32((large ? 5u : 6u) << 24 | n.uar->page_id);
 	cq = create(&n, in, &cqn);
 	cr_assert(cq);
 }
