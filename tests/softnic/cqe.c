@@ -5,8 +5,13 @@
  * resizing, arming and events. The ownership bit alternates with each lap. The last
  * word is stored last. Release: a program that sees it must also see the rest of the
  * CQE and the payload; pairs with the acquire in the program's poll. A collapsed CQ
- * has only entry 0 and cannot overrun. Short received data may be in the CQE (format 1: in its
- * first 32 bytes; 2: in the first half of a 128-byte entry; mlx5dv.h of rdma-core).
+ * has only entry 0 and cannot overrun.
+ *
+ * Short received data may be in the CQE: at offset 0 of its 64 bytes, or, if 64 bytes are
+ * permitted, in the first half of a 128-byte entry. A bit of the last byte tells which
+ * (MLX5_INLINE_SCATTER_32 and _64 in mlx5dv.h of rdma-core); libmlx5 reads the data there
+ * (handle_responder() in providers/mlx5/cq.c). Guesses: with 64 bytes permitted, up to 32 bytes
+ * are in the first half, too; a message of 0 bytes sets no bit.
  */
 #include <errno.h>
 #include <stdlib.h>
