@@ -5,8 +5,13 @@
  * resizing, arming and events. The ownership bit alternates with each lap. The last
  * word is stored last. Release: a program that sees it must also see the rest of the
  * CQE and the payload; pairs with the acquire in the program's poll. A collapsed CQ
- * has only entry 0 and cannot overrun. Short received data may be in the CQE (format 1: in its
- * first 32 bytes; 2: in the first half of a 128-byte entry; mlx5dv.h of rdma-core).
+ * has only entry 0 and cannot overrun.
+ *
+ * Short received data may be in the CQE: at offset 0 of its 64 bytes, or, if 64 bytes are
+ * permitted, in the first half of a 128-byte entry. A bit of the last byte tells which
+ * (MLX5_INLINE_SCATTER_32 and _64 in mlx5dv.h of rdma-core); libmlx5 reads the data there
+ * (handle_responder() in providers/mlx5/cq.c). Guesses: with 64 bytes permitted, up to 32 bytes
+ * are in the first half, too; a message of 0 bytes sets no bit.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -192,13 +197,12 @@ void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp, const st
 	notify(e, cq, a->solicited || error);
 }
 
-int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t log_size,
-		     uint8_t cqe_size)
+int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t log_size)
 {
 	const struct sn_cqe_args marker = { .opcode = SN_CQE_RESIZE };
 	const struct sn_qp no_qp = { 0 };
 
-	if (!cq->eng || !sn_mem_readable(buf, (uint64_t)cqe_size << log_size))
+	if (!cq->eng || !sn_mem_readable(buf, (uint64_t)cq->cqe_size << log_size))
 		return -EINVAL;
 	cq->eng->ci = be32toh(dbr_load(cq->eng, 0)) & CI_MASK;
 	if (((cq->pi - cq->eng->ci) & CI_MASK) >= (1u << log_size) - 1 ||
@@ -206,7 +210,6 @@ int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t
 		return -EINVAL;
 	cq->buf = buf;
 	cq->log_size = log_size;
-	cq->cqe_size = cqe_size;
 	return 0;
 }
 

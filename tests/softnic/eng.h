@@ -52,7 +52,7 @@ struct sn_msg {
 	 * the oldest */
 	uint8_t synd, vendor;
 	bool local; /* sends no packet: NOP, WAIT, DUMP or an error */
-	bool done;  /* READ or atomic: the whole response is in memory */
+	bool done;  /* READ or atomic: the whole response is in memory or in reply */
 	bool solicited;
 	uint8_t atomic_size; /* bytes of an atomic's word: 4 or 8 */
 	bool inl;	     /* the payload begins with inline bytes */
