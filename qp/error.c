@@ -43,7 +43,7 @@ static doca_error_t read_error(const struct gdk_export *x, error_cqe_t *cqe, boo
 {
 	const error_cqe_t *found;
 	uint8_t *ring;
-	doca_error_t err = gdk_export_read_cq(x, &ring);
+	doca_error_t err = gdk_export_read_cq(x->cq, &ring);
 
 	if (err != DOCA_SUCCESS)
 		return err;

@@ -18,6 +18,7 @@
 #include "../host/doca_verbs_qp.h"
 #include "../host/gdaki_core.h"
 #include "../host/gdaki_doorbell.h"
+#include "../host/gdaki_recv.h"
 #include "../host/gdaki_umem.h"
 #include "../host/gdk_version.h"
 

@@ -189,7 +189,7 @@ static doca_error_t create_uar(const struct plan *p, struct doca_verbs_uar **uar
 
 static doca_error_t create_memory(struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
 {
-	size_t export_bytes = p->export_apart ? 0 : gdk_export_bytes(p->depth);
+	size_t export_bytes = p->export_apart ? 0 : gdk_export_bytes(p->depth, 0);
 	struct gdk_slab_kind kind = {
 		.gpu = p->gpu,
 		.dev = p->dev,

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/**
+ * @file
+ * Receive queues that GPU threads use (device/gdk/recv_dev.h). Included by gdaki.h.
+ *
+ * Return values, out-parameters and thread safety follow the rules in doca_gpunetio.h.
+ */
+#ifndef GDK_GDAKI_RECV_H
+#define GDK_GDAKI_RECV_H
+
+#include "../host/doca_gpunetio.h"
+#include "../host/doca_verbs_qp.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Exports a QP as doca_gpu_verbs_export_qp() does, and its receive queue too: GPU threads post
+ * receives and wait for them. Release it with doca_gpu_verbs_unexport_qp().
+ *
+ * @param cq_rq the receive CQ of the QP, used by this QP only, with at least as many entries as the
+ *         receive queue has WQEs
+ * @retval DOCA_ERROR_INVALID_VALUE also if the QP has no receive queue, or cq_rq is not its receive
+ *         CQ or is too small
+ * @retval DOCA_ERROR_NOT_SUPPORTED also if cq_rq is the send CQ or is collapsed, or if the QP uses
+ *         an SRQ or belongs to the DOCA SDK
+ */
+doca_error_t gdk_verbs_export_qp_rq(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
+				    enum doca_gpu_dev_verbs_nic_handler nic_handler,
+				    doca_verbs_cq_t *cq_sq, doca_verbs_cq_t *cq_rq,
+				    enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext,
+				    struct doca_gpu_verbs_qp **qp_out);
+
+/** Counters of an exported receive queue, since the export or the last reset. */
+struct gdk_qp_recv_counters {
+	uint64_t reserved;    /**< receives that GPU threads reserved */
+	uint64_t posted;      /**< receives offered to the NIC */
+	uint64_t completions; /**< receives that GPU threads know to be complete */
+	int status;	      /**< 0, or the negative errno that ended the receive queue */
+	uint64_t error_wqe;   /**< index of a receive whose CQE was an error; 0 if there was none */
+};
+
+/**
+ * Reads the counters of the receive queue of an exported QP. GPU threads may use the QP meanwhile.
+ *
+ * @retval DOCA_ERROR_INVALID_VALUE the receive queue is not exported
+ * @retval DOCA_ERROR_NO_MEMORY no memory for a copy of the state
+ * @retval DOCA_ERROR_DRIVER GPU memory cannot be read
+ */
+doca_error_t gdk_verbs_qp_get_recv_counters(struct doca_gpu_verbs_qp *qp,
+					    struct gdk_qp_recv_counters *counters);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
