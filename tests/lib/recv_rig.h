@@ -99,6 +99,7 @@ static inline void recv_end_open(struct e2e_nic *nic, struct recv_end *e, struct
 		E2E_REQUIRE(!gdk_verbs_export_qp_rq(nic->gpu, e->qp, how.handler, e->scq, e->rcq,
 						    mode, &e->ex));
 	E2E_REQUIRE(!doca_gpu_verbs_get_qp_dev(e->ex, &e->dev));
+	E2E_REQUIRE(!gdk_verbs_qp_set_wait_limit(e->ex, E2E_WAIT_NS));
 	e2e_buf_open(nic, &e->buf, RECV_RIG_BYTES, E2E_REMOTE);
 }
 

@@ -298,6 +298,8 @@ static void ping_pong(enum doca_gpu_dev_verbs_nic_handler handler)
 	cr_assert_eq(gdk_verbs_qp_get_counters(r.b.ex, &c), DOCA_SUCCESS);
 	cr_assert_eq(c.doorbells, 0, "a receive writes no register");
 	cr_assert_eq(c.wqes_reserved, 0);
+	cr_assert_neq(r.b.dev->gdk_rq->sq_db, r.b.dev->sq_db);
+	cr_assert_eq(r.b.dev->gdk_rq->sq_db, (void *)r.b.dev->gdk_rq->reserved3);
 	if (handler == E2E_PROXY)
 		cr_assert_eq(*r.b.ex->cpu_db, 0, "a receive does not raise the send counter");
 	cr_assert_eq(recv_dbrec(&r.b), 30);
