@@ -174,6 +174,28 @@ GDK_FN int gdk_rq_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct g
 	return 0;
 }
 
+/* As gdk_rq_submit() for an index of which the caller has only the low 32 bits, by any thread. */
+GDK_FN void gdk_rq_update_dbr(struct doca_gpu_dev_verbs_qp *qp, uint32_t pi)
+{
+	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+	uint64_t rung;
+
+	if (!rq)
+		return;
+	rung = gdk_ld64(&gdk_state_of_qp(rq)->rung, GDK_SCOPE_GPU);
+	(void)gdk_rq_submit(
+		qp, rung + (uint64_t)(int64_t)(int32_t)(pi - (uint32_t)rung),
+		gdk_how(DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU, GDK_DB, GDK_THREAD, 0));
+}
+
+/* Waits until slot idx, reserved without the check, may be written. */
+GDK_FN int gdk_rq_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, gdk_mode_t mode)
+{
+	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+
+	return rq ? gdk_wait_slot(rq, idx, mode) : -EOPNOTSUPP;
+}
+
 /* ---- receive ---- */
 
 /* Posts one receive for each thread of the group; gdk_recv() below. alone: the thread posts on its
@@ -334,6 +356,24 @@ GDK_FN int gdk_recv_wait_all(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_d
 	if (!end)
 		return gdk_qp_status(qp);
 	return gdk_recv_wait(qp, end - 1, daddr, mcst, mode, cqe);
+}
+
+/* gdk_recv_wait() and gdk_recv_wait_all() without CQE and DUMP. */
+GDK_FN int gdk_rq_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
+		       gdk_mode_t mode)
+{
+	const struct doca_gpu_dev_verbs_addr none = { 0, 0 };
+	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+
+	return gdk_recv_wait(qp, ticket, none, DOCA_GPUNETIO_VERBS_MCST_DISABLED, mode, &cqe);
+}
+
+GDK_FN int gdk_rq_flush(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode)
+{
+	const struct doca_gpu_dev_verbs_addr none = { 0, 0 };
+	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+
+	return gdk_recv_wait_all(qp, none, DOCA_GPUNETIO_VERBS_MCST_DISABLED, mode, &cqe);
 }
 
 /* Polls once for CQE `index` and returns its address: 0, EBUSY, or the status that ended the QP. */

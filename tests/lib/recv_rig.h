@@ -158,7 +158,7 @@ static inline uint32_t recv_dbrec(const struct recv_end *e)
 	void *dbrec;
 
 	E2E_REQUIRE(!doca_verbs_qp_get_dbr_addr(e->qp, &dbrec));
-	return be32toh(*(volatile uint32_t *)dbrec);
+	return be32toh(__atomic_load_n((uint32_t *)dbrec, __ATOMIC_RELAXED));
 }
 
 #endif
