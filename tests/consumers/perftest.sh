@@ -45,18 +45,37 @@ bench ib_send_bw -c UD -e -r 1000
 bench ib_write_bw -c UC
 bench ib_send_bw -c UC -s 2000 -r 1000
 bench ib_send_lat -c UC
-# Received data of up to 32 bytes is in the CQE; a variable of libmlx5 switches it off.
+
+# Received data of up to 32 bytes is in the CQE; a variable of libmlx5 switches it off. Both
+# processes of ib_send_lat receive, and only the server of ib_send_bw does.
+inline_cqes() { # file; prints how many CQEs of the device held data
+	awk '$1 == "inline_cqes" { print $2; found = 1; exit } END { if (!found) print 0 }' "$tmp/$1"
+}
+
+bench_inline() { # expected number in each process that receives, program, options...
+	local want=$1 as count
+	shift
+	bench "$@" || return
+	for as in server client; do
+		[ "$1 $as" != "ib_send_bw client" ] || continue
+		count=$(inline_cqes "$as")
+		[ "$count" = "$want" ] ||
+			complain "$*: $count CQEs of the $as held data, expected $want" "$as"
+	done
+}
+
 nic=(--stats)
 for program in ib_send_bw ib_send_lat; do
-	for size in 2 32; do
-		bench $program -s $size
-		grep -q '  inline_cqes ' "$tmp/server" ||
-			complain "$program -s $size: no data in CQEs" server
-	done
+	bench_inline "$n" $program -s 2
+	bench_inline "$n" $program -s 32
+	MLX5_SCATTER_TO_CQE=0 bench_inline 0 $program -s 32
 done
-MLX5_SCATTER_TO_CQE=0 bench ib_send_bw -s 32
-! grep -q '  inline_cqes ' "$tmp/server" ||
-	complain "MLX5_SCATTER_TO_CQE=0: data in CQEs" server
+bench_inline 0 ib_send_bw -s 33
+MLX5_CQE_SIZE=128 bench_inline "$n" ib_send_bw -s 64
+nic=(--trace)
+bench ib_send_bw -s 2
+grep -q -E 'CQE cq .* SEND received, with 2 bytes of data$' "$tmp/server" ||
+	complain "ib_send_bw -s 2: the trace shows no data in CQEs" server
 nic=()
 bench ib_atomic_bw -A FETCH_AND_ADD
 bench ib_atomic_bw -A CMP_AND_SWAP

@@ -47,5 +47,19 @@ for tls in rc_verbs,ud_verbs:aux rc_mlx5,ud_mlx5:aux ud_verbs ud_mlx5; do
 		done
 	done
 done
+# Received data in CQEs: UCX sets cs_res of its DEVX queue pairs and reads the CQEs itself.
+nic=(--stats)
+for bytes in 0 32 64; do
+	UCX_RC_MLX5_RX_INLINE=$bytes measure rc_mlx5,ud_mlx5:aux 'tag_lat -s 8' " RX_INLINE=$bytes"
+	for as in server client; do
+		count=$(awk '$1 == "inline_cqes" { print $2; exit }' "$tmp/$as")
+		if [ $bytes = 0 ] && [ "${count:-0}" != 0 ]; then
+			complain "RX_INLINE=0: $count CQEs of the $as held data" "$as"
+		elif [ $bytes != 0 ] && [ "${count:-0}" -lt 100 ]; then
+			complain "RX_INLINE=$bytes: ${count:-0} CQEs of the $as held data, expected 100" "$as"
+		fi
+	done
+done
+nic=()
 [ $bad != 0 ] || echo "ucx.sh: $ran runs of two processes"
 exit $bad

@@ -204,7 +204,7 @@ static void new_ring(struct sn_cq *cq, uint8_t log_size)
 	static uint8_t ring[64 * 64] __attribute__((aligned(64)));
 
 	if (cq->buf != (uintptr_t)ring)
-		sn_eng_cq_resize(sn_dev, cq, (uintptr_t)ring, log_size, 64);
+		sn_eng_cq_resize(sn_dev, cq, (uintptr_t)ring, log_size);
 }
 
 static void arm(struct fuzz_rig *r, bool recv, uint32_t word)

@@ -52,6 +52,7 @@ static const struct cap_value general[] = {
 	{ NIC_F(0x34, 7, 0), 1 },	       /* num_ports */
 	{ NIC_F(0x38, 28, 24), 30 },	       /* log_max_msg */
 	{ NIC_F(0x3c, 3, 0), 1 },	       /* cqe_version */
+	{ NIC_F(0x40, 10, 10), 1 },	       /* sctr_data_cqe */
 	{ NIC_F(0x40, 2, 2), 1 },	       /* roce */
 	{ NIC_F(0x40, 1, 1), 1 },	       /* atomic */
 	{ NIC_F(0x44, 31, 31), 1 },	       /* cq_oi */

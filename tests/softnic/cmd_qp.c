@@ -160,32 +160,6 @@ static uint8_t qp_features(struct sn_cmd *cmd, struct sn_qp *qp)
 	return SN_OK;
 }
 
-/* cs_res and cs_req: received data of up to 32 bytes is in the CQE (qp.h of Linux); doubled: 64. */
-enum { CS_RES_32 = 0x01, CS_REQ_32 = 0x11 };
-
-/* Reads one of both fields. 64 bytes need CQEs of 128 bytes. */
-static uint8_t read_inline(struct sn_cmd *cmd, uint32_t value, uint32_t code_32,
-			   const struct sn_cq *cq, uint8_t *bytes)
-{
-	*bytes = value == 2 * code_32 ? 64 : value == code_32 ? 32 : 0;
-	if (value && !*bytes)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500012, "no such cs_res or cs_req");
-	if (*bytes == 64 && cq->cqe_size != 128)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500013,
-				   "64 bytes of data in the CQE need CQEs of 128 bytes");
-	return SN_OK;
-}
-
-static uint8_t qp_inline(struct sn_cmd *cmd, struct sn_qp *qp)
-{
-	const uint8_t *q = cmd->in + CMD_QPC;
-	uint8_t st = read_inline(cmd, nic_get(q, QPC_CS_RES), CS_RES_32, qp->rcq, &qp->inline_recv);
-
-	if (!st)
-		st = read_inline(cmd, nic_get(q, QPC_CS_REQ), CS_REQ_32, qp->scq, &qp->inline_send);
-	return st;
-}
-
 static uint8_t qp_read(struct sn_cmd *cmd, struct sn_qp *qp)
 {
 	const uint8_t *q = cmd->in + CMD_QPC;
@@ -208,7 +182,7 @@ static uint8_t qp_read(struct sn_cmd *cmd, struct sn_qp *qp)
 	if (!rc)
 		rc = qp_links(cmd, qp);
 	if (!rc)
-		rc = qp_inline(cmd, qp);
+		rc = sn_cmd_qp_inline(cmd, qp);
 	return rc;
 }
 
@@ -551,8 +525,7 @@ static void query_queues(uint8_t *q, const struct sn_qp *qp)
 	nic_set(q, QPC_CQN_RCV, qp->rcq->cqn);
 	nic_set(q, QPC_CD_MASTER, qp->cd_master);
 	nic_set(q, QPC_TS_FORMAT, qp->ts_format);
-	nic_set(q, QPC_CS_RES, qp->inline_recv / 32 * CS_RES_32);
-	nic_set(q, QPC_CS_REQ, qp->inline_send / 32 * CS_REQ_32);
+	sn_cmd_query_inline(q, qp);
 }
 
 uint8_t sn_cmd_query_qp(struct sn_cmd *cmd)

@@ -192,13 +192,12 @@ void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp, const st
 	notify(e, cq, a->solicited || error);
 }
 
-int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t log_size,
-		     uint8_t cqe_size)
+int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t log_size)
 {
 	const struct sn_cqe_args marker = { .opcode = SN_CQE_RESIZE };
 	const struct sn_qp no_qp = { 0 };
 
-	if (!cq->eng || !sn_mem_readable(buf, (uint64_t)cqe_size << log_size))
+	if (!cq->eng || !sn_mem_readable(buf, (uint64_t)cq->cqe_size << log_size))
 		return -EINVAL;
 	cq->eng->ci = be32toh(dbr_load(cq->eng, 0)) & CI_MASK;
 	if (((cq->pi - cq->eng->ci) & CI_MASK) >= (1u << log_size) - 1 ||
@@ -206,7 +205,6 @@ int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t
 		return -EINVAL;
 	cq->buf = buf;
 	cq->log_size = log_size;
-	cq->cqe_size = cqe_size;
 	return 0;
 }
 

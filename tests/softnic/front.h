@@ -384,6 +384,9 @@ uint8_t sn_cmd_query_cq(struct sn_cmd *cmd);
 uint8_t sn_cmd_create_qp(struct sn_cmd *cmd);
 uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_qp(struct sn_cmd *cmd);
+/* Reads, checks and reports the fields of a QP context that permit received data in CQEs. */
+uint8_t sn_cmd_qp_inline(struct sn_cmd *cmd, struct sn_qp *qp);
+void sn_cmd_query_inline(uint8_t *q, const struct sn_qp *qp);
 uint8_t sn_cmd_create_rmp(struct sn_cmd *cmd);
 uint8_t sn_cmd_modify_rmp(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_rmp(struct sn_cmd *cmd);

@@ -461,8 +461,7 @@ bool sn_eng_qp_draining(const struct sn_qp *qp); /* in SQD, with unfinished mess
 void sn_eng_cq_add(struct sn_dev *dev, struct sn_cq *cq);
 /* Writes a resize CQE to the old ring and continues in the new one. -EINVAL: the new ring is not
  * readable or cannot hold the unread CQEs, or the CQ is in error. */
-int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t log_size,
-		     uint8_t cqe_size);
+int sn_eng_cq_resize(struct sn_dev *dev, struct sn_cq *cq, uint64_t buf, uint8_t log_size);
 void sn_eng_cq_moderate(struct sn_dev *dev, struct sn_cq *cq, uint16_t count, uint16_t period);
 void sn_eng_cq_remove(struct sn_dev *dev, struct sn_cq *cq);
 /* True if len is not 0 and va is memory of a GPU, other than managed memory. Queries only a CUDA

@@ -135,6 +135,8 @@ void sn_trace_cqe(const struct sn_cq *cq, const struct sn_qp *qp, const struct s
 		snprintf(vendor, sizeof(vendor), " (vendor 0x%02x)", a->vendor);
 	if (a->eth)
 		frame_text(a, frame);
+	if (a->inl)
+		snprintf(frame, sizeof(frame), ", with %u bytes of data", a->inl_len);
 	sn_trace("CQE cq 0x%x entry %" PRIu64 " qp 0x%x WQE %u %s%s%s%s%s", cq->cqn, cq->pi - 1,
 		 qp->qpn, a->counter, a->eth ? "frame received" : NAME(ops, a->opcode, op),
 		 a->synd ? ": " : "", a->synd ? NAME(syndromes, a->synd, synd) : "", vendor, frame);

@@ -112,8 +112,13 @@ static int cq_create(struct sn_call *c)
 	return 0;
 }
 
-/* As in mlx5, the CQ continues in another ring. A resize CQE is the last one in the old ring and
- * tells libmlx5 to change to the new ring. */
+/*
+ * As in mlx5, the CQ continues in another ring. A resize CQE is the last one in the old ring and
+ * tells libmlx5 to change to the new ring. The size of a CQE cannot change: MODIFY_CQ has no bit
+ * that selects it (MLX5_MODIFY_CQ_MASK_*, include/linux/mlx5/cq.h of Linux), and libmlx5 keeps it
+ * (mlx5_resize_cq, rdma-core 44, providers/mlx5/verbs.c). Queue pairs rely on it: their CQEs may
+ * hold half as many bytes of data.
+ */
 int sn_write_resize_cq(struct sn_call *c)
 {
 	struct ib_uverbs_resize_cq_resp resp = { 0 };
@@ -126,11 +131,9 @@ int sn_write_resize_cq(struct sn_call *c)
 	sn_attr_in(c, UVERBS_ATTR_UHW_IN, &drv, sizeof(drv));
 	cq = sn_handle_get(c->dev, c->ctx, in.cq_handle, SN_CQ);
 	if (!cq || cq->devx || !in.cqe || in.cqe >= 1u << SN_MAX_CQ_LOG || drv.reserved0 ||
-	    drv.reserved1 || (drv.cqe_size != 64 && drv.cqe_size != 128) ||
-	    drv.buf_addr % QUEUE_ALIGN)
+	    drv.reserved1 || drv.cqe_size != cq->cqe_size || drv.buf_addr % QUEUE_ALIGN)
 		return -EINVAL;
-	rc = sn_eng_cq_resize(c->dev, cq, drv.buf_addr, log2_ceil(in.cqe + 1),
-			      (uint8_t)drv.cqe_size);
+	rc = sn_eng_cq_resize(c->dev, cq, drv.buf_addr, log2_ceil(in.cqe + 1));
 	if (rc)
 		return rc;
 	resp.cqe = (1u << cq->log_size) - 1;

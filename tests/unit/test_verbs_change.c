@@ -4,6 +4,9 @@
  * Changes of objects in use, through libibverbs: resizing a CQ, and changing the
  * memory, rights and PD of a region.
  */
+#include <rdma/mlx5-abi.h>
+
+#include "../lib/flowcall.h"
 #include "../lib/vb.h"
 
 #define AT 4096u
@@ -97,6 +100,36 @@ Test(verbs_change, cq_resize_below_its_content_is_refused)
 	cr_assert_eq(ibv_resize_cq(cq, 7), 0);
 	write_some(9, 5);
 	read_some(9, 5);
+}
+
+/* Resizes without libmlx5, which always keeps the size of a CQE. Returns 0 or the errno. */
+static int resize_raw(void *ring, uint16_t cqe_size)
+{
+	struct ib_uverbs_resize_cq in = { .cq_handle = cq->handle, .cqe = 15 };
+	struct mlx5_ib_resize_cq drv = { .buf_addr = (uintptr_t)ring, .cqe_size = cqe_size };
+	uint64_t out[4];
+	struct raw r;
+
+	raw_start(&r, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
+	raw_attr(&r, UVERBS_ATTR_WRITE_CMD, 8, IB_USER_VERBS_CMD_RESIZE_CQ);
+	raw_attr(&r, UVERBS_ATTR_CORE_IN, sizeof(in), (uintptr_t)&in);
+	raw_attr(&r, UVERBS_ATTR_CORE_OUT, sizeof(out), (uintptr_t)out);
+	raw_attr(&r, UVERBS_ATTR_UHW_IN, sizeof(drv), (uintptr_t)&drv);
+	return raw_call(v.ctx, &r);
+}
+
+Test(verbs_change, cq_resize_keeps_the_size_of_a_cqe)
+{
+	void *ring = aligned_alloc(4096, 4096);
+
+	cr_assert(ring);
+	memset(ring, 0, 4096);
+	cr_expect_eq(resize_raw(ring, 128), EINVAL);
+	cr_expect_eq(resize_raw(ring, 0), EINVAL);
+	cr_expect_eq(resize_raw(ring, 64), 0);
+	close_all();
+	free(ring);
+	open_all();
 }
 
 static enum ibv_wc_status write_to(struct ibv_mr *mr, void *to)
