@@ -385,7 +385,8 @@ struct gdk_qp_init_attr {
 		max_inline_data;    /**< bytes of inline data in a send WQE */
 	uint32_t user_index;	    /**< number that the caller chose, less than 2^24 */
 	bool sq_sig_all,	    /**< stored, without effect */
-		core_direct_master; /**< the QP may post WAIT WQEs */
+		core_direct_master, /**< the QP may post WAIT WQEs */
+		cqe_inline;	    /**< received data of up to 32 bytes is in the CQE */
 	enum doca_verbs_qp_send_dbr_mode send_dbr_mode; /**< whether the NIC reads the send DBREC */
 };
 

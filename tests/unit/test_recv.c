@@ -390,3 +390,85 @@ Test(recv_refused, receive_queues_and_cqs_that_do_not_fit, .init = open_db)
 	cr_assert_eq(doca_verbs_cq_destroy(small), DOCA_SUCCESS);
 	recv_rig_close(&r);
 }
+
+/* ---- data in the CQE ---- */
+
+static void want_inline(doca_verbs_qp_init_attr_t *init)
+{
+	cr_assert_eq(doca_verbs_qp_init_attr_set_cqe_inline(init, 1), DOCA_SUCCESS);
+}
+
+Test(recv_inline, short_messages_are_in_the_cqe)
+{
+	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+	struct doca_verbs_device_attr *attr;
+	uint64_t sent;
+
+	recv_rig_open_with(&r, (struct recv_rig_how){ .handler = E2E_DB, .rq_wr = 8 }, want_inline);
+	cr_assert_eq(doca_verbs_query_device(r.nic.ctx, &attr), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_device_attr_get_is_cqe_inline_supported(attr), DOCA_SUCCESS);
+	doca_verbs_device_attr_free(attr);
+	fill(&r.a, 5);
+	for (uint32_t len = 1; len <= 40; len++) {
+		memset(r.b.buf.mem, 0, 64);
+		post_recv(&r.b, 0, 64, len - 1);
+		cr_assert_eq(gdk_send(r.a.dev, recv_at(&r.a, len), len, &sent, HOW), 0);
+		cr_assert_eq(wait_recv(&r.b, len - 1, &cqe), 0);
+		cr_assert_eq(gdk_cqe_bytes(cqe), len);
+		cr_assert_eq(gdk_cqe_is_inline(cqe), len <= 32, "%u bytes", len);
+		cr_assert_eq(memcmp(len <= 32 ? gdk_cqe_inl_data(cqe) : r.b.buf.mem,
+				    r.a.buf.mem + len, len),
+			     0, "%u bytes", len);
+	}
+	recv_rig_close(&r);
+}
+
+Test(recv_inline, the_attribute_is_returned_and_needs_a_receive_queue, .init = open_db)
+{
+	struct gdk_qp_init_attr values;
+	doca_verbs_qp_init_attr_t *init;
+	doca_verbs_qp_attr_t *attr;
+	doca_verbs_qp_t *qp;
+
+	cr_assert_eq(doca_verbs_qp_init_attr_create(&init), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_attr_create(&attr), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_init_attr_set_cqe_inline(init, 2), DOCA_ERROR_INVALID_VALUE);
+	want_inline(init);
+	doca_verbs_qp_init_attr_set_sq_wr(init, 4);
+	doca_verbs_qp_init_attr_set_send_max_sges(init, 1);
+	doca_verbs_qp_init_attr_set_send_cq(init, r.a.scq);
+	cr_assert_eq(doca_verbs_qp_create(r.nic.dev, init, &qp), DOCA_ERROR_INVALID_VALUE);
+	doca_verbs_qp_init_attr_set_rq_wr(init, 4);
+	doca_verbs_qp_init_attr_set_receive_max_sges(init, 1);
+	doca_verbs_qp_init_attr_set_receive_cq(init, r.a.rcq);
+	cr_assert_eq(doca_verbs_qp_create(r.nic.dev, init, &qp), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_qp_query(qp, attr, init, NULL), DOCA_SUCCESS);
+	cr_assert_eq(gdk_verbs_qp_init_attr_get(init, &values), DOCA_SUCCESS);
+	cr_assert(values.cqe_inline);
+	cr_assert_eq(doca_verbs_qp_query(r.a.qp, attr, init, NULL), DOCA_SUCCESS);
+	cr_assert_eq(gdk_verbs_qp_init_attr_get(init, &values), DOCA_SUCCESS);
+	cr_assert_not(values.cqe_inline);
+	cr_assert_eq(doca_verbs_qp_destroy(qp), DOCA_SUCCESS);
+	doca_verbs_qp_attr_destroy(attr);
+	doca_verbs_qp_init_attr_destroy(init);
+	close_rig();
+}
+
+/* The layout of an entry of 128 bytes: the CQE is its second half. */
+Test(recv_inline, cqes_made_by_hand)
+{
+	struct doca_gpunetio_ib_mlx5_cqe64 entry[2];
+
+	memset(entry, 0, sizeof(entry));
+	cr_assert_eq(gdk_cqe_is_inline(&entry[1]), 0);
+	entry[1].op_own = 0x24;
+	cr_assert_eq(gdk_cqe_is_inline(&entry[1]), 1);
+	cr_assert_eq(gdk_cqe_inl_data(&entry[1]), (uint8_t *)&entry[1]);
+	entry[1].op_own = 0x29;
+	cr_assert_eq(gdk_cqe_is_inline(&entry[1]), 1);
+	cr_assert_eq(gdk_cqe_inl_data(&entry[1]), (uint8_t *)&entry[0]);
+	entry[1].op_own = 0x23;
+	cr_assert_eq(gdk_cqe_is_inline(&entry[1]), 0);
+	entry[1].byte_cnt = htobe32(0x01020304);
+	cr_assert_eq(gdk_cqe_bytes(&entry[1]), 0x01020304);
+}
