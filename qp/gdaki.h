@@ -100,6 +100,7 @@ struct gdk_qp_error {
 	uint8_t opcode;		 /**< opcode of the WQE, DOCA_GPUNETIO_IB_MLX5_OPCODE_* */
 	bool has_remote;	 /**< rkey and remote_addr are valid: the operation has a remote
 				  * address and its WQE was not overwritten yet */
+	bool is_receive;	 /**< the CQE is that of a receive; opcode is 0 */
 	uint16_t wqe_counter;	 /**< index of the WQE, modulo 2^16 */
 	uint32_t qpn;		 /**< number of the QP, 24 bits */
 	uint32_t rkey;		 /**< remote key of the WQE */

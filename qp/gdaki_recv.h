@@ -52,6 +52,29 @@ struct gdk_qp_recv_counters {
 doca_error_t gdk_verbs_qp_get_recv_counters(struct doca_gpu_verbs_qp *qp,
 					    struct gdk_qp_recv_counters *counters);
 
+/**
+ * Writes a receive WQE of an exported QP as readable text: its data segments, up to the one that
+ * ends the list (byte_count 0, lkey 0x100).
+ *
+ * @param index index of the receive, counted from the export or the last reset
+ * @param size bytes at buf, at least 1; longer text is cut
+ * @retval DOCA_ERROR_INVALID_VALUE the receive queue is not exported
+ * @retval DOCA_ERROR_DRIVER GPU memory cannot be read
+ */
+doca_error_t gdk_verbs_qp_dump_recv_wqe(struct doca_gpu_verbs_qp *qp, uint64_t index, char *buf,
+					size_t size);
+
+/**
+ * Writes a CQE of an exported receive queue as readable text, in the format of gdk_dump_cqe().
+ *
+ * @param index index of the receive, counted from the export or the last reset
+ * @param size bytes at buf, at least 1; longer text is cut
+ * @retval DOCA_ERROR_INVALID_VALUE the receive queue is not exported
+ * @retval DOCA_ERROR_DRIVER GPU memory cannot be read
+ */
+doca_error_t gdk_verbs_qp_dump_recv_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index, char *buf,
+					size_t size);
+
 #ifdef __cplusplus
 }
 #endif
