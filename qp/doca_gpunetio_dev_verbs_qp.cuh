@@ -193,8 +193,8 @@ GDK_FN void doca_gpu_dev_common_ring_db(uint64_t *db_ptr, uint32_t qpn_ds, uint6
 
 /**
  * Stores a producer index to the DBREC, ordered after the WQEs that the thread wrote before. For
- * callers that write DBREC and doorbell register themselves. For the receive queue it is the same as
- * doca_gpu_dev_verbs_submit().
+ * callers that write DBREC and doorbell register themselves. For the receive queue it is the same
+ * as doca_gpu_dev_verbs_submit().
  */
 template <GDK_TEMPLATE_SCOPE, GDK_TEMPLATE_QP_TYPE>
 GDK_FN void doca_gpu_dev_verbs_update_dbr(struct doca_gpu_dev_verbs_qp *qp, uint32_t prod_index,

@@ -250,8 +250,8 @@ doca_error_t doca_verbs_qp_init_attr_set_core_direct_master(doca_verbs_qp_init_a
 /**
  * Sets whether the NIC writes the data of a received message into its CQE instead of the buffer, if
  * there are at most 32 bytes and the buffer has room for them. The CQE tells whether it did. 0: no
- * (default); 1: yes. For 1, doca_verbs_qp_create() returns NOT_SUPPORTED if the device lacks it, and
- * INVALID_VALUE for a QP without a receive queue.
+ * (default); 1: yes. For 1, doca_verbs_qp_create() returns NOT_SUPPORTED if the device lacks it,
+ * and INVALID_VALUE for a QP without a receive queue.
  */
 doca_error_t doca_verbs_qp_init_attr_set_cqe_inline(doca_verbs_qp_init_attr_t *qp_init_attr,
 						    uint8_t cqe_inline);

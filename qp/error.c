@@ -19,8 +19,8 @@
 typedef struct doca_gpunetio_ib_mlx5_err_cqe_ex error_cqe_t;
 
 /* Searches the ring of a CQ for error CQEs of this QP with the opcode of one of its queues. Returns
- * the first one that is not a flush, otherwise the first flush, otherwise NULL. Other QPs may use the
- * same CQ. */
+ * the first one that is not a flush, otherwise the first flush, otherwise NULL. Other QPs may use
+ * the same CQ. */
 static const error_cqe_t *find_error(const struct doca_verbs_cq_t *cq, const uint8_t *ring,
 				     uint32_t qpn, uint8_t opcode)
 {

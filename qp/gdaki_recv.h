@@ -9,7 +9,10 @@
 #ifndef GDK_GDAKI_RECV_H
 #define GDK_GDAKI_RECV_H
 
+#include <stdbool.h>
+
 #include "../host/doca_gpunetio.h"
+#include "../host/doca_gpunetio_high_level.h"
 #include "../host/doca_verbs_qp.h"
 
 #ifdef __cplusplus
@@ -32,6 +35,37 @@ doca_error_t gdk_verbs_export_qp_rq(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
 				    doca_verbs_cq_t *cq_sq, doca_verbs_cq_t *cq_rq,
 				    enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext,
 				    struct doca_gpu_verbs_qp **qp_out);
+
+/** Receive queue of a high-level QP. 0 is valid for all members but rq_nwqe. */
+struct gdk_qp_rq_attr_hl {
+	uint32_t rq_nwqe;	   /**< receive WQEs, 1 to 32768, rounded up to a power of two */
+	uint32_t receive_max_sges; /**< data segments of a receive WQE, at most 32, rounded up to a
+				    * power of two; 0: 1 */
+	bool cqe_inline;	   /**< as doca_verbs_qp_init_attr_set_cqe_inline() */
+};
+
+/**
+ * Creates a high-level QP as gdk_verbs_create_qp_hl() does, with a receive queue, and exports both
+ * queues. The receive CQ has as many entries as the receive queue has WQEs, and overrun is enabled.
+ * In the result, qp_umem_gpu_ptr is the address of receive WQE 0; the send ring is behind the
+ * receive ring. Destroy it with doca_gpu_verbs_destroy_qp_hl().
+ *
+ * @param flags 0 or GDK_QP_HL_QUEUES_ON_HOST
+ * @retval DOCA_ERROR_INVALID_VALUE also if a member of rq_attr is out of range
+ * @retval DOCA_ERROR_NOT_SUPPORTED also if the GPU belongs to the DOCA SDK, or if cqe_inline is set
+ *         and the device lacks it
+ */
+doca_error_t gdk_verbs_create_qp_rq_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+				       const struct gdk_qp_rq_attr_hl *rq_attr, uint32_t flags,
+				       struct doca_gpu_verbs_qp_hl **qp);
+
+/**
+ * Returns the receive CQ of a high-level QP. It is destroyed with the QP.
+ *
+ * @retval DOCA_ERROR_INVALID_VALUE the QP has no receive queue
+ */
+doca_error_t gdk_verbs_qp_hl_get_cq_rq(const struct doca_gpu_verbs_qp_hl *qp,
+				       doca_verbs_cq_t **cq_rq);
 
 /** Counters of an exported receive queue, since the export or the last reset. */
 struct gdk_qp_recv_counters {

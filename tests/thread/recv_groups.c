@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Tests sends and receives of groups of lanes: warps of 32 lanes in THREAD and WARP scope, blocks of
- * 40 threads, queues that are shorter than the group, and receives without a doorbell that the last
+ * Tests sends and receives of groups of lanes: warps of 32 lanes in THREAD and WARP scope, blocks
+ * of 40 threads, queues that are shorter than the group, and receives without a doorbell that the last
  * lane offers. Each lane must get a ticket of its own, and the message of that ticket.
  */
 #define GDK_WARP 32

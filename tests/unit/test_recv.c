@@ -472,3 +472,75 @@ Test(recv_inline, cqes_made_by_hand)
 	entry[1].byte_cnt = htobe32(0x01020304);
 	cr_assert_eq(gdk_cqe_bytes(&entry[1]), 0x01020304);
 }
+
+/* ---- high-level queue pairs ---- */
+
+static void check_hl(uint32_t flags, const struct gdk_qp_rq_attr_hl *rq, uint32_t num)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { .gpu_dev = r.nic.gpu,
+						       .net_dev = r.nic.dev,
+						       .nic_handler = E2E_DB,
+						       .sq_nwqe = 16 };
+	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+	struct doca_gpu_verbs_qp_hl *hl;
+	doca_verbs_cq_t *cq_rq, *same;
+	struct e2e_qp q;
+	uint64_t sent;
+
+	cr_assert_eq(gdk_verbs_create_qp_rq_hl(&attr, rq, flags, &hl), DOCA_SUCCESS);
+	e2e_qp_adopt(&r.nic, &q, hl);
+	cr_assert_eq(q.dev->rq_wqe_num, num);
+	cr_assert_eq(q.dev->rq_wqe_daddr, hl->qp_umem_gpu_ptr);
+	cr_assert_eq(gdk_verbs_qp_hl_get_cq_rq(hl, &cq_rq), DOCA_SUCCESS);
+	cr_assert_neq(cq_rq, hl->cq_sq);
+	cr_assert_eq(gdk_verbs_qp_hl_get_cq_rq(hl, &same), DOCA_SUCCESS);
+	cr_assert_eq(cq_rq, same);
+	/* Connected to itself. */
+	cr_assert_eq(e2e_connect(&r.nic, hl->qp, &r.nic.gid, q.qpn, (struct e2e_path){ 14, 7, 99 }),
+		     DOCA_SUCCESS);
+	for (uint64_t i = 0; i < 3 * num; i++) {
+		uint64_t ticket;
+
+		cr_assert_eq(gdk_recv(q.dev, recv_at(&r.b, 0), 64, &ticket, HOW), 0);
+		cr_assert_eq(gdk_send(q.dev, recv_at(&r.a, i), 20, &sent, HOW), 0);
+		cr_assert_eq(gdk_recv_wait(q.dev, ticket, nothing,
+					   DOCA_GPUNETIO_VERBS_MCST_DISABLED, E2E_EXCL, &cqe),
+			     0);
+		cr_assert_eq(gdk_cqe_is_inline(cqe), rq->cqe_inline);
+		cr_assert_eq(memcmp(rq->cqe_inline ? gdk_cqe_inl_data(cqe) : r.b.buf.mem,
+				    r.a.buf.mem + i, 20),
+			     0);
+		cr_assert_eq(gdk_wait(q.dev, sent, E2E_EXCL), 0);
+	}
+	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
+}
+
+Test(recv_hl, creates_both_queues, .init = open_db, .fini = close_rig)
+{
+	fill(&r.a, 6);
+	check_hl(0, &(struct gdk_qp_rq_attr_hl){ .rq_nwqe = 16 }, 16);
+	check_hl(0, &(struct gdk_qp_rq_attr_hl){ .rq_nwqe = 1 }, 4);
+	check_hl(0, &(struct gdk_qp_rq_attr_hl){ .rq_nwqe = 5, .receive_max_sges = 3 }, 8);
+	check_hl(GDK_QP_HL_QUEUES_ON_HOST,
+		 &(struct gdk_qp_rq_attr_hl){ .rq_nwqe = 100, .cqe_inline = true }, 128);
+}
+
+Test(recv_hl, refuses_values_out_of_range, .init = open_db, .fini = close_rig)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { .gpu_dev = r.nic.gpu,
+						       .net_dev = r.nic.dev,
+						       .sq_nwqe = 16 };
+	struct gdk_qp_rq_attr_hl rq = { .rq_nwqe = 0 };
+	struct doca_gpu_verbs_qp_hl *hl;
+	doca_verbs_cq_t *cq;
+
+	cr_assert_eq(gdk_verbs_create_qp_rq_hl(&attr, &rq, 0, &hl), DOCA_ERROR_INVALID_VALUE);
+	rq.rq_nwqe = 32769;
+	cr_assert_eq(gdk_verbs_create_qp_rq_hl(&attr, &rq, 0, &hl), DOCA_ERROR_INVALID_VALUE);
+	rq.rq_nwqe = 8;
+	rq.receive_max_sges = 33;
+	cr_assert_eq(gdk_verbs_create_qp_rq_hl(&attr, &rq, 0, &hl), DOCA_ERROR_INVALID_VALUE);
+	cr_assert_eq(gdk_verbs_create_qp_hl(&attr, 0, &hl), DOCA_SUCCESS);
+	cr_assert_eq(gdk_verbs_qp_hl_get_cq_rq(hl, &cq), DOCA_ERROR_INVALID_VALUE);
+	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
+}
