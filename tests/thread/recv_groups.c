@@ -2,10 +2,12 @@
 /* Copyright (c) gdaki authors */
 /*
  * Tests sends and receives of groups of lanes: warps of 32 lanes in THREAD and WARP scope, blocks
- * of 40 threads, queues that are shorter than the group, and receives without a doorbell that the last
- * lane offers. Each lane must get a ticket of its own, and the message of that ticket.
+ * of 40 threads, queues that are shorter than the group, and receives without a doorbell that one
+ * submit offers together. Each lane must get a ticket of its own, and the message of that ticket.
  */
 #define GDK_WARP 32
+#include <sched.h>
+
 #include "../lib/recv_rig.h"
 
 #define CTA    DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
@@ -112,6 +114,52 @@ static int run(uint32_t n, gdk_mode_t m, gdk_exec_t s, uint32_t depth, uint32_t 
 	return bad;
 }
 
+/* Sends message k when receive k is offered. */
+static void *send_one_by_one(void *arg)
+{
+	const uint32_t num = ROUNDS * threads;
+	uint64_t ticket;
+	uint32_t k;
+
+	for (k = 0; k < num; k++) {
+		while (recv_dbrec(&r.b) <= k)
+			sched_yield();
+		E2E_REQUIRE(!gdk_send(r.a.dev, recv_at(&r.a, 0), 1, &ticket,
+				      gdk_how(E2E_EXCL, GDK_AUTO, GDK_THREAD, 0)));
+		E2E_REQUIRE(!gdk_wait(r.a.dev, ticket, E2E_EXCL));
+	}
+	return arg;
+}
+
+/* The queue is shorter than the group: the lanes post one after the other, and wait for room. */
+static int run_short(uint32_t n, gdk_mode_t m, gdk_exec_t s)
+{
+	uint64_t seen[ROUNDS * MOST] = { 0 };
+	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+	uint32_t round, i;
+	pthread_t sender;
+	int bad = 0;
+
+	threads = n;
+	mode = m;
+	scope = s;
+	opt = 0;
+	recv_rig_open(&r, (struct recv_rig_how){ .handler = E2E_DB, .rq_wr = 8 });
+	pthread_create(&sender, NULL, send_one_by_one, NULL);
+	for (round = 0; round < ROUNDS; round++) {
+		run_group(0, receive, round);
+		for (i = 0; i < threads; i++)
+			bad |= status[0][i] || got[i] >= ROUNDS * threads || seen[got[i]]++;
+	}
+	bad |= gdk_recv_wait_all(r.b.dev, nothing, DOCA_GPUNETIO_VERBS_MCST_DISABLED, E2E_MODE,
+				 &cqe);
+	pthread_join(sender, NULL);
+	if (bad)
+		fprintf(stderr, "%u threads, mode %d, scope %d: a short queue failed\n", n, m, s);
+	recv_rig_close(&r);
+	return bad;
+}
+
 int main(void)
 {
 	const gdk_mode_t modes[] = { CTA, E2E_MODE };
@@ -127,5 +175,9 @@ int main(void)
 	bad |= run(32, E2E_EXCL, GDK_WARP_SCOPE, 64, 0);
 	bad |= run(40, E2E_EXCL, GDK_BLOCK_SCOPE, 64, 0);
 	bad |= run(40, E2E_EXCL, GDK_BLOCK_SCOPE, 64, GDK_OPT_SKIP_DB);
+	bad |= run_short(32, E2E_MODE, GDK_WARP_SCOPE);
+	bad |= run_short(32, CTA, GDK_WARP_SCOPE);
+	bad |= run_short(32, E2E_MODE, GDK_THREAD);
+	bad |= run_short(40, E2E_EXCL, GDK_BLOCK_SCOPE);
 	return bad != 0;
 }
