@@ -247,3 +247,66 @@ Test(recv_rules, receives_without_buffer_for_writes_with_immediate)
 	}
 	recv_rig_close(&r);
 }
+
+/* Sends whose WQEs are written by hand: 0 to 3 data segments, and data in the WQE. */
+Test(recv_rules, send_wqes_written_by_hand)
+{
+	const uint32_t bytes[3] = { 5, 0, 20 };
+	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+	struct gdk_mem local[3];
+	uint64_t idx, ticket;
+
+	open_rig(64);
+	for (uint32_t i = 0; i < 1024; i++)
+		r.a.buf.mem[i] = e2e_pattern(i, 7);
+	for (uint32_t i = 0; i < 3; i++)
+		local[i] = gdk_mem((uintptr_t)r.a.buf.mem + 100 * i, gdk_key(r.a.buf.mr->lkey));
+	for (uint32_t n = 0; n < 4 + 45; n++) {
+		const uint32_t inl = n - 4, len = n < 4 ? (n > 0) * 5u + (n > 2) * 20u : inl;
+		struct gdk_wqe_at at;
+
+		cr_assert_eq(gdk_recv(r.b.dev, recv_at(&r.b, 0), 64, &ticket, how_of(E2E_EXCL)), 0);
+		cr_assert_eq(gdk_reserve(r.a.dev, 1, E2E_EXCL, 0, &idx), 0);
+		at = gdk_wqe_at(gdk_get_wqe_ptr(r.a.dev, idx), (uint16_t)idx,
+				DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND_IMM, GDK_CE_ALWAYS);
+		at.imm_be = htobe32(n);
+		if (n < 4)
+			gdk_wqe_send(r.a.dev, at, local, bytes, n);
+		else
+			gdk_wqe_send_inl(r.a.dev, at, r.a.buf.mem + 1, inl);
+		gdk_mark_ready(r.a.dev, idx, idx, E2E_EXCL, GDK_AUTO);
+		gdk_submit(r.a.dev, idx + 1, how_of(E2E_EXCL));
+		cr_assert_eq(gdk_recv_wait(r.b.dev, ticket, nothing,
+					   DOCA_GPUNETIO_VERBS_MCST_DISABLED, E2E_EXCL, &cqe),
+			     0, "WQE %u", n);
+		cr_assert_eq(gdk_cqe_bytes(cqe), len, "WQE %u", n);
+		cr_assert_eq(be32toh(gdk_cqe_imm(cqe)), n);
+		if (n >= 4)
+			cr_assert_eq(memcmp(r.b.buf.mem, r.a.buf.mem + 1, inl), 0, "WQE %u", n);
+		else if (n)
+			cr_assert_eq(memcmp(r.b.buf.mem, r.a.buf.mem, 5), 0);
+		if (n == 3)
+			cr_assert_eq(memcmp(r.b.buf.mem + 5, r.a.buf.mem + 200, 20), 0);
+		cr_assert_eq(gdk_wait(r.a.dev, idx, E2E_EXCL), 0);
+	}
+	recv_rig_close(&r);
+}
+
+/* The index of an update has 32 bits; the queue counts 64. */
+Test(recv_rules, an_update_of_the_dbrec_is_a_submit)
+{
+	open_rig(8);
+	for (uint64_t i = 0; i < 8; i++)
+		prepare(i, 64);
+	for (uint32_t i = 0; i < 100; i += 4) {
+		gdk_rq_update_dbr(r.b.dev, i + 4);
+		cr_assert_eq(recv_dbrec(&r.b), i + 4);
+		gdk_rq_update_dbr(r.b.dev, i + 1);
+		cr_assert_eq(recv_dbrec(&r.b), i + 4);
+		cr_assert_eq(gdk_rq_wait_slot(r.b.dev, 7, E2E_MODE), 0);
+		for (uint32_t n = 0; n < 4; n++)
+			(void)message(i + n, 3, E2E_MODE);
+		cr_assert_eq(gdk_rq_wait_slot(r.b.dev, i + 11, E2E_MODE), 0);
+	}
+	recv_rig_close(&r);
+}
