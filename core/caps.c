@@ -89,6 +89,7 @@ static doca_error_t query_firmware(struct ibv_context *ctx, struct gdk_caps *cap
 	caps->lag_owner = caps->num_lag_ports > 1 && prm_get(cap, PRM_HCA_GROUP_MANAGER) &&
 			  prm_get(cap, PRM_HCA_LAG_MASTER);
 	caps->cd = (uint8_t)prm_get(cap, PRM_HCA_CD);
+	caps->cqe_inline = (uint8_t)prm_get(cap, PRM_HCA_SCTR_DATA_CQE);
 	caps->ts_format = (uint8_t)prm_get(cap, PRM_HCA_SQ_TS_FORMAT);
 	caps->lag_tx_port = (uint8_t)prm_get(cap, PRM_HCA_LAG_TX_PORT);
 	caps->rts2rts_lag = (uint8_t)prm_get(cap, PRM_HCA_RTS2RTS_LAG);
@@ -216,4 +217,13 @@ doca_error_t doca_verbs_device_attr_get_is_qp_type_supported(
 	if (qp_type == DOCA_VERBS_QP_TYPE_UC)
 		return DOCA_SUCCESS;
 	return verbs_device_attr->caps.rc_supported ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
+}
+
+doca_error_t doca_verbs_device_attr_get_is_cqe_inline_supported(
+	const struct doca_verbs_device_attr *verbs_device_attr)
+{
+	GDK_CHECK_PTR(verbs_device_attr);
+	GDK_SDK(verbs_device_attr, doca_verbs_device_attr_get_is_cqe_inline_supported,
+		verbs_device_attr->sdk);
+	return verbs_device_attr->caps.cqe_inline ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
 }

@@ -250,6 +250,7 @@ enum doca_gpu_verbs_send_dbr_mode_ext {
 /** Queue of a QP that a device function uses. */
 enum doca_gpu_dev_verbs_qp_type {
 	DOCA_GPUNETIO_VERBS_QP_SQ = 0, /**< send queue */
+	DOCA_GPUNETIO_VERBS_QP_RQ = 1, /**< receive queue */
 };
 
 /** Scope of a device function: the threads that execute it together. */

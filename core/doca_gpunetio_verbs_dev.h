@@ -169,10 +169,29 @@ struct doca_gpu_dev_verbs_qp {
 		uint8_t reserved1[8];		/**< reserved */
 		struct gdk_qp_state *gdk_state; /**< shared mutable state */
 	};
-	uint8_t reserved2[64]; /**< reserved */
+	union {
+		uint8_t reserved2[64]; /**< reserved */
+		/** the receive queue; all zero but need_mcst if it is not exported */
+		struct {
+			uint64_t rq_wqe_pi;    /**< producer index of the last submit */
+			uint8_t *rq_wqe_daddr; /**< receive WQE 0 */
+			/** the receive queue as a device struct of its own: its sq_* members and
+			 * cq_sq describe the receive queue (device/gdk/recv_dev.h) */
+			struct doca_gpu_dev_verbs_qp *gdk_rq;
+			uint32_t rq_wqe_num;  /**< number of receive WQEs, a power of two */
+			uint32_t rq_wqe_mask; /**< rq_wqe_num - 1 */
+			uint8_t gdk_rq_shift; /**< log2 of the bytes of a receive WQE */
+			/** 1: the GPU needs a DUMP WQE to see data that the NIC wrote */
+			uint8_t need_mcst;
+			uint8_t reserved4[30]; /**< reserved */
+		} __attribute__((__packed__));
+	};
 
 	struct doca_gpu_dev_verbs_cq cq_sq; /**< CQ of the send queue */
-	uint8_t reserved3[64];		    /**< reserved */
+	union {
+		uint8_t reserved3[64];		    /**< reserved */
+		struct doca_gpu_dev_verbs_cq cq_rq; /**< CQ of the receive queue */
+	};
 
 	enum doca_gpu_dev_verbs_nic_handler nic_handler; /**< doorbell handler of the export */
 	enum doca_gpu_dev_verbs_mem_type mem_type;	 /**< memory of the slots */
@@ -230,8 +249,11 @@ GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, sq_dbrec, 72);
 GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, sq_db, 80);
 GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, gdk_state, 88);
 GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, reserved2, 96);
+GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, rq_wqe_pi, 96);
+GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, reserved4, 130);
 GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, cq_sq, 160);
 GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, reserved3, 224);
+GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, cq_rq, 224);
 GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, nic_handler, 288);
 GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, mem_type, 292);
 

@@ -141,6 +141,16 @@ doca_error_t doca_verbs_device_attr_get_is_qp_type_supported(
 uint8_t doca_verbs_device_attr_get_send_dbr_mode_no_dbr_ext(
 	const struct doca_verbs_device_attr *verbs_device_attr);
 
+/**
+ * Tests whether the device can write received data into the CQE
+ * (doca_verbs_qp_init_attr_set_cqe_inline()).
+ *
+ * @retval DOCA_SUCCESS supported
+ * @retval DOCA_ERROR_NOT_SUPPORTED not supported
+ */
+doca_error_t doca_verbs_device_attr_get_is_cqe_inline_supported(
+	const struct doca_verbs_device_attr *verbs_device_attr);
+
 #ifdef __cplusplus
 }
 #endif

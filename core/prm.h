@@ -230,6 +230,7 @@ enum {
 };
 
 enum {
+	GDK_QPC_CS_RES_32 = 1, /* up to 32 bytes of received data in CQEs of 64 bytes */
 	GDK_QPC_ST_RC = 0,
 	GDK_QPC_PM_MIGRATED = 3,
 	GDK_QPC_RQ_REGULAR = 0,
@@ -315,6 +316,7 @@ enum {
 #define PRM_HCA_NUM_PORTS	PRM(0x34, 7, 0)
 #define PRM_HCA_GROUP_MANAGER	PRM(0x34, 31, 31) /* vport_group_manager */
 #define PRM_HCA_CQE_VERSION	PRM(0x3c, 3, 0)
+#define PRM_HCA_SCTR_DATA_CQE	PRM(0x40, 10, 10)
 #define PRM_HCA_ROCE		PRM(0x40, 2, 2)
 #define PRM_HCA_CD		PRM(0x44, 19, 19)
 #define PRM_HCA_RC		PRM(0x44, 0, 0)

@@ -26,6 +26,7 @@
 #define GDK_QPF_BLUEFLAME  0x8u	 /* BlueFlame register: doorbells must not overlap WQE copies */
 #define GDK_QPF_HOST_LOOKS 0x10u /* a waiting GPU polls host memory (CQ or state block) */
 #define GDK_QPF_RUNG_READ  0x20u /* a CPU thread polls rung and writes the DBREC */
+#define GDK_QPF_RECV	   0x40u /* the state block of a receive queue (recv_dev.h) */
 
 /* Values of `left`. 0: a thread holds the token, or the token is parked in a word. */
 #define GDK_LEFT     1u /* left: the next thread that wants slots to be rung takes the token */

@@ -99,6 +99,7 @@ SET_OBJECT(qp_init_attr, doca_verbs_uar_t *, external_uar, sdk)
 SET(qp_init_attr, void *, qp_context)
 SET_OBJECT(qp_init_attr, struct doca_verbs_srq *, srq, sdk)
 SET_RANGE(qp_init_attr, uint8_t, core_direct_master, 0, 1)
+SET_RANGE(qp_init_attr, uint8_t, cqe_inline, 0, 1)
 SET_ENUM(qp_init_attr, enum doca_verbs_qp_send_dbr_mode, send_dbr_mode,
 	 DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT)
 GET(qp_init_attr, enum doca_verbs_qp_send_dbr_mode, send_dbr_mode)
@@ -294,6 +295,7 @@ doca_error_t gdk_verbs_qp_init_attr_get(const doca_verbs_qp_init_attr_t *init_at
 		.user_index = init_attr->user_index,
 		.sq_sig_all = init_attr->sq_sig_all,
 		.core_direct_master = init_attr->core_direct_master,
+		.cqe_inline = init_attr->cqe_inline,
 		.send_dbr_mode = init_attr->send_dbr_mode,
 	};
 	return DOCA_SUCCESS;

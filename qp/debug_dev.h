@@ -178,6 +178,8 @@ GDK_SLOW_FN int gdk_debug_refuses(struct gdk_qp_state *st, uint64_t from, uint64
 	struct gdk_debug d;
 	int slots;
 
+	if (gdk_ldc32(&st->flags) & GDK_QPF_RECV)
+		return 0; /* a receive WQE has no control segment */
 	d.st = st;
 	d.qpn = gdk_bswap32(gdk_ldc32(&st->qpn8_be)) >> 8;
 	d.err = 0;

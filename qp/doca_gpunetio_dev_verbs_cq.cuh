@@ -13,7 +13,8 @@
  * an earlier wait ended the QP with them.
  *
  * Template parameters: resource_sharing_mode names the threads that poll this CQ at the same time;
- * it must be the mode of the functions that post to the QP. qp_type is always the send queue.
+ * it must be the mode of the functions that post to the queue. qp_type is the queue of the CQ;
+ * the CQ has the address of its queue, so any value has the same effect.
  */
 #ifndef DOCA_GPUNETIO_DEV_VERBS_CQ_CUH
 #define DOCA_GPUNETIO_DEV_VERBS_CQ_CUH

@@ -346,20 +346,32 @@ GDK_FN int doca_gpu_dev_verbs_get_warp(struct doca_gpu_dev_verbs_qp *qp,
  * Waits until the operation of a ticket and all earlier operations on the QP are complete. Returns
  * 0 or the negative errno that ended the QP.
  */
-template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
+template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_QP_TYPE>
 GDK_FN int doca_gpu_dev_verbs_wait(struct doca_gpu_dev_verbs_qp *qp,
 				   doca_gpu_dev_verbs_ticket_t ticket)
 {
+	if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ)
+		return gdk_rq_wait(qp, ticket, resource_sharing_mode);
 	return gdk_wait(qp, ticket, resource_sharing_mode);
+}
+
+/** As above, with the address of the ticket. */
+template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_QP_TYPE, typename ticket_t>
+GDK_FN int doca_gpu_dev_verbs_wait(struct doca_gpu_dev_verbs_qp *qp, ticket_t *ticket)
+{
+	return doca_gpu_dev_verbs_wait<resource_sharing_mode, nic_handler, qp_type>(
+		qp, (doca_gpu_dev_verbs_ticket_t)*ticket);
 }
 
 /**
  * Waits until all WQEs whose slots were reserved before the call are complete. The last of them
  * must generate a CQE; all WQEs of the functions in this header do.
  */
-template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER>
+template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_QP_TYPE>
 GDK_FN int doca_gpu_dev_verbs_wait(struct doca_gpu_dev_verbs_qp *qp)
 {
+	if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ)
+		return gdk_rq_flush(qp, resource_sharing_mode);
 	return gdk_flush(qp, resource_sharing_mode);
 }
 

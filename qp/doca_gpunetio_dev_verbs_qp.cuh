@@ -13,6 +13,7 @@
  *   index after the last slot.
  * - resource_sharing_mode: which threads post to the QP at the same time. Calls on a QP that can
  *   overlap must have the same value.
+ * - qp_type: the send queue, or the receive queue if it is exported (gdk_verbs_export_qp_rq()).
  * - nic_handler: AUTO uses the handler of the export. Any other value must be equal to that
  *   handler; it saves a branch.
  * - sync_scope: SYS adds a release fence at system scope. The fences that the memory of the QP
@@ -26,6 +27,7 @@
 
 #include "../device/doca_gpunetio_dev_verbs_cq.cuh"
 #include "../device/gdk/onesided_dev.h"
+#include "../device/gdk/recv_dev.h"
 
 /** Template parameter: sharing mode, GPU by default. */
 #define GDK_TEMPLATE_MODE \
@@ -86,6 +88,10 @@ GDK_FN uint64_t doca_gpu_dev_verbs_reserve_wq_slots(struct doca_gpu_dev_verbs_qp
 {
 	uint64_t idx;
 
+	if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ) {
+		(void)gdk_rq_reserve(qp, count, resource_sharing_mode, code_opt, &idx);
+		return idx;
+	}
 	(void)gdk_reserve(qp, count, resource_sharing_mode, code_opt, &idx);
 	return idx;
 }
@@ -100,8 +106,11 @@ template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_QP_TYPE,
 GDK_FN void doca_gpu_dev_verbs_mark_wqes_ready(struct doca_gpu_dev_verbs_qp *qp,
 					       uint64_t from_wqe_idx, uint64_t to_wqe_idx)
 {
-	gdk_mark_ready(qp, from_wqe_idx, to_wqe_idx, resource_sharing_mode,
-		       DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO);
+	if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ)
+		gdk_rq_mark_ready(qp, from_wqe_idx, to_wqe_idx, resource_sharing_mode);
+	else
+		gdk_mark_ready(qp, from_wqe_idx, to_wqe_idx, resource_sharing_mode,
+			       DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO);
 }
 
 /**
@@ -126,6 +135,8 @@ template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_QP_TYPE>
 GDK_FN int doca_gpu_dev_verbs_wait_until_slot_available(struct doca_gpu_dev_verbs_qp *qp,
 							uint64_t wqe_idx)
 {
+	if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ)
+		return gdk_rq_wait_slot(qp, wqe_idx, resource_sharing_mode);
 	return gdk_wait_slot(qp, wqe_idx, resource_sharing_mode);
 }
 
@@ -182,14 +193,18 @@ GDK_FN void doca_gpu_dev_common_ring_db(uint64_t *db_ptr, uint32_t qpn_ds, uint6
 
 /**
  * Stores a producer index to the DBREC, ordered after the WQEs that the thread wrote before. For
- * callers that write DBREC and doorbell register themselves.
+ * callers that write DBREC and doorbell register themselves. For the receive queue it is the same
+ * as doca_gpu_dev_verbs_submit().
  */
 template <GDK_TEMPLATE_SCOPE, GDK_TEMPLATE_QP_TYPE>
 GDK_FN void doca_gpu_dev_verbs_update_dbr(struct doca_gpu_dev_verbs_qp *qp, uint32_t prod_index,
 					  GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
-	gdk_update_dbr(qp, prod_index, code_opt);
+	if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ)
+		gdk_rq_update_dbr(qp, prod_index);
+	else
+		gdk_update_dbr(qp, prod_index, code_opt);
 }
 
 /** As doca_gpu_dev_verbs_update_dbr(). For source compatibility. */
@@ -197,7 +212,10 @@ template <GDK_TEMPLATE_QP_TYPE>
 GDK_FN void doca_priv_gpu_dev_verbs_update_dbr(struct doca_gpu_dev_verbs_qp *qp,
 					       uint32_t prod_index)
 {
-	gdk_update_dbr(qp, prod_index, 0);
+	if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ)
+		gdk_rq_update_dbr(qp, prod_index);
+	else
+		gdk_update_dbr(qp, prod_index, 0);
 }
 
 /** Returns the 8 bytes that a doorbell of this QP stores to the register, for a producer index. */
@@ -251,6 +269,11 @@ GDK_FN void doca_gpu_dev_verbs_submit_db_no_dbr(struct doca_gpu_dev_verbs_qp *qp
 						uint64_t prod_index, GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
+	if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ) {
+		(void)gdk_rq_submit(qp, prod_index,
+				    gdk_how(resource_sharing_mode, GDK_DB, GDK_THREAD, code_opt));
+		return;
+	}
 	gdk_submit(qp, prod_index,
 		   gdk_how(resource_sharing_mode, GDK_NO_DBR, GDK_THREAD, code_opt));
 	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
@@ -262,6 +285,11 @@ GDK_FN void doca_gpu_dev_verbs_submit_db(struct doca_gpu_dev_verbs_qp *qp, uint6
 					 GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
+	if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ) {
+		(void)gdk_rq_submit(qp, prod_index,
+				    gdk_how(resource_sharing_mode, GDK_DB, GDK_THREAD, code_opt));
+		return;
+	}
 	gdk_submit(qp, prod_index, gdk_how(resource_sharing_mode, GDK_DB, GDK_THREAD, code_opt));
 	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
@@ -308,12 +336,21 @@ GDK_FN void doca_gpu_dev_verbs_submit_proxy(struct doca_gpu_dev_verbs_qp *qp, ui
 /**
  * Submits all slots below a producer index: they are rung now, or when the last of them is
  * published. With SKIP_DB_RINGING the call does nothing.
+ *
+ * Receive queue: slots at and above the number of reserved slots need neither reservation nor mark;
+ * the caller has written them, now or in an earlier lap of the ring. If prod_index is more than the
+ * length of the ring above the last submit, the call does nothing.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_QP_TYPE>
 GDK_FN void doca_gpu_dev_verbs_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
 				      GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
+	if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ) {
+		(void)gdk_rq_submit(qp, prod_index,
+				    gdk_how(resource_sharing_mode, GDK_DB, GDK_THREAD, code_opt));
+		return;
+	}
 	gdk_submit(qp, prod_index,
 		   gdk_how(resource_sharing_mode, nic_handler, GDK_THREAD, code_opt));
 	gdk_store_pi<resource_sharing_mode>(qp, prod_index);

@@ -194,6 +194,15 @@ doca_error_t doca_verbs_qp_init_attr_set_core_direct_master(doca_verbs_qp_init_a
 							    uint8_t core_direct_master);
 
 /**
+ * Sets whether the NIC writes the data of a received message into its CQE instead of the buffer, if
+ * there are at most 32 bytes and the buffer has room for them. The CQE tells whether it did. 0: no
+ * (default); 1: yes. For 1, doca_verbs_qp_create() returns NOT_SUPPORTED if the device lacks it,
+ * and INVALID_VALUE for a QP without a receive queue.
+ */
+doca_error_t doca_verbs_qp_init_attr_set_cqe_inline(doca_verbs_qp_init_attr_t *qp_init_attr,
+						    uint8_t cqe_inline);
+
+/**
  * Sets whether the NIC reads the send word of the DBREC. Default:
  * DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID. For the other mode doca_verbs_qp_create() returns
  * NOT_SUPPORTED if the device lacks it or cannot create more such QPs.

@@ -5,6 +5,7 @@
  * the caller, or in the queues of an exported queue pair in host or GPU memory. dump_dev.h
  * formats the text, also for GPU threads.
  */
+#include <endian.h>
 #include <string.h>
 
 #include "core/log.h"
@@ -85,6 +86,64 @@ doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
 	x = gdk_to_export(qp);
 	cq = x->cq;
 	at = cq->collapsed ? 0 : (index + x->dev.cq_sq.cqe_rsvd) % cq->cqe_num;
+	err = gdk_queue_read(cq->gpu, cqe, (const uint8_t *)cq->buf + at * sizeof(cqe),
+			     sizeof(cqe));
+	if (err == DOCA_SUCCESS)
+		(void)gdk_dump_cqe(buf, size, cqe);
+	return err;
+}
+
+/* ---- receive queue ---- */
+
+doca_error_t gdk_verbs_qp_dump_recv_wqe(struct doca_gpu_verbs_qp *qp, uint64_t index, char *buf,
+					size_t size)
+{
+	struct doca_gpunetio_ib_mlx5_wqe_data_seg segs[32];
+	const struct doca_verbs_qp_t *q;
+	struct gdk_text t;
+	doca_error_t err;
+	uint32_t i;
+
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(buf);
+	GDK_CHECK_ARG(size, "size 0 (expected at least 1)");
+	q = qp->qp;
+	GDK_CHECK_ARG(gdk_to_export(qp)->rq.cq, "QP 0x%x: its receive queue is not exported",
+		      q->qpn);
+	err = gdk_queue_read(q->gpu, segs,
+			     (const uint8_t *)q->rq_buf + index % q->rq_num * q->rwqe_size,
+			     q->rwqe_size);
+	if (err != DOCA_SUCCESS)
+		return err;
+	gdk_text_start(&t, buf, size);
+	gdk_text_count(&t, "receive WQE ", index);
+	gdk_text_add(&t, "\n");
+	for (i = 0; i < q->rwqe_size / sizeof(segs[0]); i++) {
+		gdk_text_count(&t, "  data byte_count ", be32toh(segs[i].byte_count));
+		gdk_text_field(&t, " lkey ", be32toh(segs[i].lkey));
+		gdk_text_field(&t, " addr ", be64toh(segs[i].addr));
+		gdk_text_add(&t, "\n");
+		if (!segs[i].byte_count && be32toh(segs[i].lkey) == 0x100)
+			break; /* the end of the list */
+	}
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_verbs_qp_dump_recv_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index, char *buf,
+					size_t size)
+{
+	const struct doca_verbs_cq_t *cq;
+	struct gdk_export *x;
+	uint64_t cqe[8], at;
+	doca_error_t err;
+
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(buf);
+	GDK_CHECK_ARG(size, "size 0 (expected at least 1)");
+	x = gdk_to_export(qp);
+	cq = x->rq.cq;
+	GDK_CHECK_ARG(cq, "QP 0x%x: its receive queue is not exported", qp->qp->qpn);
+	at = (index + x->dev.cq_rq.cqe_rsvd) % cq->cqe_num;
 	err = gdk_queue_read(cq->gpu, cqe, (const uint8_t *)cq->buf + at * sizeof(cqe),
 			     sizeof(cqe));
 	if (err == DOCA_SUCCESS)

@@ -18,17 +18,19 @@
 
 typedef struct doca_gpunetio_ib_mlx5_err_cqe_ex error_cqe_t;
 
-/* Searches the ring of the CQ for error CQEs of this QP's send queue. Returns the first one that is
- * not a flush, otherwise the first flush, otherwise NULL. Other QPs may use the same CQ. */
-static const error_cqe_t *find_error(const struct gdk_export *x, const uint8_t *ring)
+/* Searches the ring of a CQ for error CQEs of this QP with the opcode of one of its queues. Returns
+ * the first one that is not a flush, otherwise the first flush, otherwise NULL. Other QPs may use
+ * the same CQ. */
+static const error_cqe_t *find_error(const struct doca_verbs_cq_t *cq, const uint8_t *ring,
+				     uint32_t qpn, uint8_t opcode)
 {
 	const error_cqe_t *cqe, *flush = NULL;
 	uint32_t i;
 
-	for (i = 0; i < x->cq->cqe_num; i++) {
+	for (i = 0; i < cq->cqe_num; i++) {
 		cqe = (const void *)(ring + (size_t)i * CQE_BYTES);
-		if (cqe->op_own >> 4 != DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR ||
-		    (be32toh(cqe->s_wqe_opcode_qpn) & 0xffffff) != x->q.pub.qp->qpn)
+		if (cqe->op_own >> 4 != opcode ||
+		    (be32toh(cqe->s_wqe_opcode_qpn) & 0xffffff) != qpn)
 			continue;
 		if (cqe->syndrome != GDK_SYNDROME_FLUSH)
 			return cqe;
@@ -39,19 +41,39 @@ static const error_cqe_t *find_error(const struct gdk_export *x, const uint8_t *
 }
 
 /* Copies the error CQE that find_error() returns. *has_cqe: whether there is one. */
-static doca_error_t read_error(const struct gdk_export *x, error_cqe_t *cqe, bool *has_cqe)
+static doca_error_t read_queue_error(const struct gdk_export *x, const struct doca_verbs_cq_t *cq,
+				     uint8_t opcode, error_cqe_t *cqe, bool *has_cqe)
 {
 	const error_cqe_t *found;
 	uint8_t *ring;
-	doca_error_t err = gdk_export_read_cq(x, &ring);
+	doca_error_t err = gdk_export_read_cq(cq, &ring);
 
 	if (err != DOCA_SUCCESS)
 		return err;
-	found = find_error(x, ring);
+	found = find_error(cq, ring, x->q.pub.qp->qpn, opcode);
 	*has_cqe = found != NULL;
 	if (found)
 		*cqe = *found;
 	free(ring);
+	return DOCA_SUCCESS;
+}
+
+/* As read_queue_error(), for the send queue. If that has no error or a flush, and the receive queue
+ * is exported and has an error, returns the latter: it was first. */
+static doca_error_t read_error(const struct gdk_export *x, error_cqe_t *cqe, bool *has_cqe)
+{
+	error_cqe_t recv;
+	bool has_recv;
+	doca_error_t err = read_queue_error(x, x->cq, DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR, cqe,
+					    has_cqe);
+
+	if (err != DOCA_SUCCESS || !x->rq.cq || (*has_cqe && cqe->syndrome != GDK_SYNDROME_FLUSH))
+		return err;
+	err = read_queue_error(x, x->rq.cq, DOCA_GPUNETIO_IB_MLX5_CQE_RESP_ERR, &recv, &has_recv);
+	if (err != DOCA_SUCCESS || !has_recv || (*has_cqe && recv.syndrome == GDK_SYNDROME_FLUSH))
+		return err;
+	*cqe = recv;
+	*has_cqe = true;
 	return DOCA_SUCCESS;
 }
 
@@ -159,8 +181,11 @@ doca_error_t gdk_verbs_qp_get_error(struct doca_gpu_verbs_qp *qp, struct gdk_qp_
 		found.hw_err_synd = cqe.hw_err_synd;
 		found.hw_synd_type = cqe.hw_synd_type;
 		found.wqe_counter = be16toh(cqe.wqe_counter);
-		found.opcode = (uint8_t)(be32toh(cqe.s_wqe_opcode_qpn) >> 24);
-		err = read_remote(x, &found);
+		found.is_receive = cqe.op_own >> 4 == DOCA_GPUNETIO_IB_MLX5_CQE_RESP_ERR;
+		if (!found.is_receive) {
+			found.opcode = (uint8_t)(be32toh(cqe.s_wqe_opcode_qpn) >> 24);
+			err = read_remote(x, &found);
+		}
 	}
 	if (err == DOCA_SUCCESS)
 		*error = found;

@@ -69,9 +69,9 @@ static doca_error_t check_queues(doca_gpu_t *gpu, const struct doca_verbs_qp_t *
 	return DOCA_SUCCESS;
 }
 
-/* Returns whether the CPU can access the memory. If it can, accesses need fences at system scope:
- * the memory may be host memory, or a CPU thread may read it. */
-static bool on_host(const doca_gpu_t *umem_gpu, doca_gpu_t *gpu, const void *addr)
+/* If the CPU can access the memory, accesses need fences at system scope: the memory may be host
+ * memory, or a CPU thread may read it. */
+bool gdk_export_on_host(const doca_gpu_t *umem_gpu, doca_gpu_t *gpu, const void *addr)
 {
 	return !umem_gpu || gdk_gpu_cpu_ptr(gpu, addr);
 }
@@ -90,10 +90,11 @@ static bool any_on_host(const struct gdk_export *x)
 	const struct doca_verbs_qp_t *qp = x->q.pub.qp;
 	doca_gpu_t *gpu = x->q.pub.gpu_dev;
 
-	if (gdk_gpu_is_host(gpu) || x->q.reg_on_host || on_host(qp->gpu, gpu, qp->sq_buf) ||
-	    on_host(x->cq->gpu, gpu, x->cq->buf))
+	if (gdk_gpu_is_host(gpu) || x->q.reg_on_host ||
+	    gdk_export_on_host(qp->gpu, gpu, qp->sq_buf) ||
+	    gdk_export_on_host(x->cq->gpu, gpu, x->cq->buf))
 		return true;
-	return !x->q.pub.cpu_proxy && on_host(qp->umem_dbr->gpu, gpu, qp->dbrec);
+	return !x->q.pub.cpu_proxy && gdk_export_on_host(qp->umem_dbr->gpu, gpu, qp->dbrec);
 }
 
 /* Returns whether a GPU polls for completions in host memory, over PCIe. */
@@ -124,14 +125,29 @@ static uint32_t state_flags(const struct gdk_export *x)
 	return flags;
 }
 
-size_t gdk_export_bytes(uint32_t sq_num)
+struct gdk_export_queue gdk_export_sq(struct gdk_export *x)
 {
-	return gdk_dev_struct_at(sq_num) + sizeof(struct doca_gpu_dev_verbs_qp);
+	return (struct gdk_export_queue){ .dev = &x->dev,
+					  .cq = x->cq,
+					  .state = x->q.state,
+					  .dev_at = x->dev_at,
+					  .flags = x->state_flags,
+					  .depth = x->q.pub.qp->sq_num };
 }
 
-doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci)
+size_t gdk_export_bytes(uint32_t sq_num, uint32_t rq_num)
 {
-	size_t bytes = x->dev_at + sizeof(x->dev);
+	size_t bytes = gdk_dev_struct_at(sq_num) + sizeof(struct doca_gpu_dev_verbs_qp);
+
+	if (!rq_num)
+		return bytes;
+	return gdk_align_up(bytes, GDK_STATE_LINE) + gdk_export_bytes(rq_num, 0);
+}
+
+doca_error_t gdk_export_write_queue(struct gdk_export *x, const struct gdk_export_queue *q,
+				    uint64_t cqe_ci)
+{
+	size_t bytes = q->dev_at + sizeof(*q->dev);
 	struct gdk_qp_state *image = calloc(1, bytes);
 	doca_error_t err;
 
@@ -139,20 +155,29 @@ doca_error_t gdk_export_write_state(struct gdk_export *x, uint64_t cqe_ci)
 		gdk_err("QP 0x%x: no memory for an image of the state block", x->q.pub.qp->qpn);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	gdk_qp_state_format(image, x->q.pub.qp->sq_num, x->state_flags);
-	gdk_qp_state_bind(image, &x->dev);
+	gdk_qp_state_format(image, q->depth, q->flags);
+	gdk_qp_state_bind(image, q->dev);
 	image->cqe_ci = cqe_ci;
 	image->wait_limit_ns = x->wait_limit_ns;
 	image->watch = gdk_watch_addr(x);
-	memcpy((uint8_t *)image + x->dev_at, &x->dev, sizeof(x->dev));
-	err = gdk_gpu_write(x->q.pub.gpu_dev, x->q.state, image, bytes);
+	memcpy((uint8_t *)image + q->dev_at, q->dev, sizeof(*q->dev));
+	err = gdk_gpu_write(x->q.pub.gpu_dev, q->state, image, bytes);
 	free(image);
 	return err;
 }
 
-/* Allocates the state block and the device struct, unless place is given. NO_DBR_SW_EMULATED needs
- * memory that the CPU can read, because a CPU thread polls `rung` in the state block. */
-static doca_error_t alloc_state(struct gdk_export *x, void *place)
+/* Writes the state blocks of a new export. */
+static doca_error_t write_queues(struct gdk_export *x)
+{
+	const struct gdk_export_queue sq = gdk_export_sq(x), rq = gdk_export_rq(x);
+	doca_error_t err = rq.cq ? gdk_export_write_queue(x, &rq, 0) : DOCA_SUCCESS;
+
+	return err == DOCA_SUCCESS ? gdk_export_write_queue(x, &sq, 0) : err;
+}
+
+/* Allocates the state blocks and the device structs, unless place is given. NO_DBR_SW_EMULATED
+ * needs memory that the CPU can read, because a CPU thread polls `rung` in the state block. */
+static doca_error_t alloc_state(struct gdk_export *x, void *place, uint32_t rq_num)
 {
 	enum doca_gpu_mem_type kind = gdk_queue_mem_type();
 	void *cpu = NULL;
@@ -165,7 +190,7 @@ static doca_error_t alloc_state(struct gdk_export *x, void *place)
 	}
 	if (x->q.pub.send_dbr_mode_ext == MODE(NO_DBR_SW_EMULATED) && kind == DOCA_GPU_MEM_TYPE_GPU)
 		kind = DOCA_GPU_MEM_TYPE_GPU_CPU;
-	err = doca_gpu_mem_alloc(x->q.pub.gpu_dev, gdk_export_bytes(x->q.pub.qp->sq_num),
+	err = doca_gpu_mem_alloc(x->q.pub.gpu_dev, gdk_export_bytes(x->q.pub.qp->sq_num, rq_num),
 				 GDK_STATE_LINE, kind, &x->q.state, &cpu);
 	x->own_state = err == DOCA_SUCCESS;
 	if (err == DOCA_ERROR_NOT_SUPPORTED && kind == DOCA_GPU_MEM_TYPE_GPU_CPU) {
@@ -182,19 +207,17 @@ static enum doca_gpu_dev_verbs_mem_type mem_type(bool host)
 	return host ? DOCA_GPUNETIO_VERBS_MEM_TYPE_HOST : DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU;
 }
 
-static void fill_cq(struct gdk_export *x)
+void gdk_export_fill_cq(const struct gdk_export *x, const struct doca_verbs_cq_t *cq, void *state,
+			struct doca_gpu_dev_verbs_cq *out)
 {
-	struct doca_gpu_dev_verbs_cq *d = &x->dev.cq_sq;
-	const struct doca_verbs_cq_t *cq = x->cq;
-
-	d->cqe_daddr = cq->buf;
-	d->cq_num = cq->cqn;
-	d->cqe_num = cq->cqe_num;
-	d->cqe_mask = cq->cqe_num - 1;
-	d->cqe_size = DOCA_GPUNETIO_VERBS_CQE_SIZE;
-	d->dbrec = cq->dbrec;
-	d->mem_type = mem_type(on_host(cq->gpu, x->q.pub.gpu_dev, cq->buf));
-	d->gdk_state = x->q.state;
+	out->cqe_daddr = cq->buf;
+	out->cq_num = cq->cqn;
+	out->cqe_num = cq->cqe_num;
+	out->cqe_mask = cq->cqe_num - 1;
+	out->cqe_size = DOCA_GPUNETIO_VERBS_CQE_SIZE;
+	out->dbrec = cq->dbrec;
+	out->mem_type = mem_type(gdk_export_on_host(cq->gpu, x->q.pub.gpu_dev, cq->buf));
+	out->gdk_state = state;
 }
 
 /* Fills the device struct, except the members that the strategy sets, such as sq_db. */
@@ -217,8 +240,9 @@ static void fill_dev(struct gdk_export *x)
 	d->sq_wqe_daddr = qp->sq_buf;
 	d->sq_dbrec = &qp->dbrec[1];
 	d->gdk_state = x->q.state;
-	d->mem_type = mem_type(on_host(qp->gpu, x->q.pub.gpu_dev, qp->sq_buf));
-	fill_cq(x);
+	d->mem_type = mem_type(gdk_export_on_host(qp->gpu, x->q.pub.gpu_dev, qp->sq_buf));
+	d->need_mcst = gdk_gpu_needs_dump(x->q.pub.gpu_dev);
+	gdk_export_fill_cq(x, x->cq, x->q.state, &d->cq_sq);
 }
 
 /* Chooses the strategy, unless that was done before the QP was created. */
@@ -281,55 +305,55 @@ static void export_free(struct gdk_export *x)
 
 /* No function of the library updates the consumer index of a CQ, except
  * doca_gpu_dev_verbs_cq_update_dbrec(), which few programs call. */
-static void warn_overrun(const struct gdk_export *x)
+static void warn_overrun(const struct gdk_export *x, const struct doca_verbs_cq_t *cq)
 {
-	if (!x->cq->overrun_ignore)
+	if (!cq->overrun_ignore)
 		gdk_warn("QP 0x%x: CQ 0x%x overruns after %u CQEs, because overrun is disabled: "
 			 "enable it with doca_verbs_cq_attr_set_cq_overrun, or consume CQEs with "
 			 "doca_gpu_dev_verbs_cq_update_dbrec",
-			 x->q.qpn, x->cq->cqn, x->cq->cqe_num);
+			 x->q.qpn, cq->cqn, cq->cqe_num);
 }
 
-/* Exports a QP. The caller holds qp->lock. */
+/* Marks a CQ as used by an exported QP. */
+static doca_error_t take_cq(const struct doca_verbs_qp_t *qp, struct doca_verbs_cq_t *cq)
+{
+	if (!atomic_exchange(&cq->exported, true))
+		return DOCA_SUCCESS;
+	gdk_err("QP 0x%x: cannot export it: another exported QP uses CQ 0x%x (an exported QP needs "
+		"its own CQ)",
+		qp->qpn, cq->cqn);
+	return DOCA_ERROR_IN_USE;
+}
+
+/* Exports a QP whose CQs are taken. The caller holds qp->lock. */
 static doca_error_t export_locked(const struct gdk_export_ask *what, struct doca_gpu_verbs_qp **out)
 {
 	struct doca_verbs_qp_t *qp = what->qp;
-	struct doca_verbs_cq_t *cq = what->cq;
-	struct gdk_export *x;
+	struct gdk_export *x = export_new(what);
 	doca_error_t err;
 
-	if (qp->exported) {
-		gdk_err("QP 0x%x: cannot export it: already exported", qp->qpn);
-		return DOCA_ERROR_IN_USE;
-	}
-	if (atomic_exchange(&cq->exported, true)) {
-		gdk_err("QP 0x%x: cannot export it: another exported QP uses CQ 0x%x (an exported "
-			"QP needs its own CQ)",
-			qp->qpn, cq->cqn);
-		return DOCA_ERROR_IN_USE;
-	}
-	x = export_new(what);
-	if (!x) {
-		err = DOCA_ERROR_NO_MEMORY;
-		goto err_cq;
-	}
+	if (!x)
+		return DOCA_ERROR_NO_MEMORY;
 	err = choose(x, what);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
-	err = alloc_state(x, what->place);
+	err = alloc_state(x, what->place, what->cq_rq ? qp->rq_num : 0);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	fill_dev(x);
+	gdk_export_rq_fill(x, what->cq_rq);
 	err = x->q.decision.db->attach(&x->q.pub, &x->dev);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	x->state_flags = state_flags(x);
 	gdk_watch_open(x);
-	err = gdk_export_write_state(x, 0);
+	err = write_queues(x);
 	if (err != DOCA_SUCCESS)
 		goto err_watch;
 	gdk_watch_start(x);
-	warn_overrun(x);
+	warn_overrun(x, x->cq);
+	if (x->rq.cq)
+		warn_overrun(x, x->rq.cq);
 	qp->exported = &x->q.pub;
 	*out = &x->q.pub;
 	return DOCA_SUCCESS;
@@ -339,8 +363,32 @@ err_watch:
 	x->q.decision.db->detach(&x->q.pub);
 err_free:
 	export_free(x);
+	return err;
+}
+
+/* As export_locked(), and takes the CQs. */
+static doca_error_t export_with_cqs(const struct gdk_export_ask *what,
+				    struct doca_gpu_verbs_qp **out)
+{
+	doca_error_t err;
+
+	if (what->qp->exported) {
+		gdk_err("QP 0x%x: cannot export it: already exported", what->qp->qpn);
+		return DOCA_ERROR_IN_USE;
+	}
+	err = take_cq(what->qp, what->cq);
+	if (err != DOCA_SUCCESS)
+		return err;
+	err = what->cq_rq ? take_cq(what->qp, what->cq_rq) : DOCA_SUCCESS;
+	if (err != DOCA_SUCCESS)
+		goto err_cq;
+	err = export_locked(what, out);
+	if (err == DOCA_SUCCESS)
+		return DOCA_SUCCESS;
+	if (what->cq_rq)
+		atomic_store(&what->cq_rq->exported, false);
 err_cq:
-	atomic_store(&cq->exported, false);
+	atomic_store(&what->cq->exported, false);
 	return err;
 }
 
@@ -350,10 +398,12 @@ doca_error_t gdk_qp_export(const struct gdk_export_ask *what, struct doca_gpu_ve
 
 	if (err == DOCA_SUCCESS)
 		err = check_queues(what->gpu, what->qp, what->cq);
+	if (err == DOCA_SUCCESS && what->cq_rq)
+		err = gdk_export_rq_check(what);
 	if (err != DOCA_SUCCESS)
 		return err;
 	pthread_mutex_lock(&what->qp->lock);
-	err = export_locked(what, out);
+	err = export_with_cqs(what, out);
 	pthread_mutex_unlock(&what->qp->lock);
 	return err;
 }
@@ -409,6 +459,8 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	gdk_watch_close(x); /* after this, a transition does not use x any more */
 	pthread_mutex_unlock(&qp->qp->lock);
 	x->q.decision.db->detach(&x->q.pub);
+	if (x->rq.cq)
+		atomic_store(&x->rq.cq->exported, false);
 	atomic_store(&x->cq->exported, false);
 	export_free(x);
 	return DOCA_SUCCESS;

@@ -24,17 +24,17 @@ doca_error_t gdk_queue_read(doca_gpu_t *gpu, void *dst, const void *src, size_t 
 	return DOCA_SUCCESS;
 }
 
-doca_error_t gdk_export_read_cq(const struct gdk_export *x, uint8_t **out)
+doca_error_t gdk_export_read_cq(const struct doca_verbs_cq_t *cq, uint8_t **out)
 {
-	size_t len = (size_t)x->cq->cqe_num * CQE_BYTES;
+	size_t len = (size_t)cq->cqe_num * CQE_BYTES;
 	uint8_t *ring = malloc(len);
 	doca_error_t err;
 
 	if (!ring) {
-		gdk_err("CQ 0x%x: no memory for a copy of %zu bytes", x->cq->cqn, len);
+		gdk_err("CQ 0x%x: no memory for a copy of %zu bytes", cq->cqn, len);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	err = gdk_queue_read(x->cq->gpu, ring, x->cq->buf, len);
+	err = gdk_queue_read(cq->gpu, ring, cq->buf, len);
 	if (err != DOCA_SUCCESS) {
 		free(ring);
 		return err;
@@ -55,13 +55,23 @@ doca_error_t gdk_verbs_qp_get_handler_report(const struct doca_gpu_verbs_qp *qp,
 	return DOCA_SUCCESS;
 }
 
-/* Copies the state block, its ready bits and the device struct behind it from GPU memory. The
- * caller frees the copy. *reserved is the reservation index in the device struct that GPU threads
- * use. */
-static doca_error_t read_state(struct gdk_export *x, struct gdk_qp_state **out, uint64_t *reserved)
+/* GPU address of the device struct of a queue that GPU threads use. */
+static struct doca_gpu_dev_verbs_qp *dev_in_use(const struct gdk_export *x,
+						const struct gdk_export_queue *q)
 {
-	const struct doca_gpu_dev_verbs_qp *dev = x->q.pub.qp_gpu;
-	size_t bytes = x->dev_at + sizeof(*dev);
+	if (q->dev == &x->dev && x->q.pub.qp_gpu)
+		return x->q.pub.qp_gpu;
+	return (void *)((uint8_t *)q->state + q->dev_at);
+}
+
+/* Copies the state block of a queue, its ready bits and the device struct behind it from GPU
+ * memory. The caller frees the copy. *reserved is the reservation index in the device struct that
+ * GPU threads use. */
+static doca_error_t read_state(const struct gdk_export *x, const struct gdk_export_queue *q,
+			       struct gdk_qp_state **out, uint64_t *reserved)
+{
+	const struct doca_gpu_dev_verbs_qp *dev = dev_in_use(x, q);
+	size_t bytes = q->dev_at + sizeof(*dev);
 	struct gdk_qp_state *st = malloc(bytes);
 	doca_error_t err;
 
@@ -69,12 +79,12 @@ static doca_error_t read_state(struct gdk_export *x, struct gdk_qp_state **out, 
 		gdk_err("QP 0x%x: no memory for a copy of its state", x->q.pub.qp->qpn);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	err = gdk_gpu_read(x->q.pub.gpu_dev, st, x->q.state, bytes);
-	if (err == DOCA_SUCCESS && dev && dev != gdk_export_own_dev(x))
+	err = gdk_gpu_read(x->q.pub.gpu_dev, st, q->state, bytes);
+	if (err == DOCA_SUCCESS && (uint8_t *)dev != (uint8_t *)q->state + q->dev_at)
 		err = gdk_gpu_read(x->q.pub.gpu_dev, reserved, &dev->sq_rsvd_index,
 				   sizeof(*reserved));
 	else
-		*reserved = ((const struct doca_gpu_dev_verbs_qp *)((uint8_t *)st + x->dev_at))
+		*reserved = ((const struct doca_gpu_dev_verbs_qp *)((uint8_t *)st + q->dev_at))
 				    ->sq_rsvd_index;
 	if (err != DOCA_SUCCESS) {
 		free(st);
@@ -90,7 +100,7 @@ static doca_error_t find_error_wqe(const struct gdk_export *x, struct gdk_qp_sta
 {
 	const struct doca_gpu_dev_verbs_qp dev = { .gdk_state = st };
 	uint8_t *ring;
-	doca_error_t err = gdk_export_read_cq(x, &ring);
+	doca_error_t err = gdk_export_read_cq(x->cq, &ring);
 
 	if (err != DOCA_SUCCESS)
 		return err;
@@ -103,6 +113,7 @@ static doca_error_t find_error_wqe(const struct gdk_export *x, struct gdk_qp_sta
 doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 				       struct gdk_qp_counters *counters)
 {
+	struct gdk_export_queue q;
 	struct gdk_qp_state *st;
 	struct gdk_export *x;
 	uint64_t reserved, rings;
@@ -112,7 +123,8 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 	GDK_CHECK_PTR(counters);
 	x = gdk_to_export(qp);
 	gdk_watch_report(x);
-	err = read_state(x, &st, &reserved);
+	q = gdk_export_sq(x);
+	err = read_state(x, &q, &st, &reserved);
 	if (err != DOCA_SUCCESS)
 		return err;
 	rings = atomic_load_explicit(&x->q.proxy.rings, memory_order_relaxed);
@@ -132,6 +144,30 @@ doca_error_t gdk_verbs_qp_get_counters(struct doca_gpu_verbs_qp *qp,
 		err = find_error_wqe(x, st, &counters->error_wqe);
 	free(st);
 	return err;
+}
+
+doca_error_t gdk_verbs_qp_get_recv_counters(struct doca_gpu_verbs_qp *qp,
+					    struct gdk_qp_recv_counters *counters)
+{
+	struct gdk_export_queue q;
+	struct gdk_qp_state *st;
+	uint64_t reserved;
+	doca_error_t err;
+
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(counters);
+	q = gdk_export_rq(gdk_to_export(qp));
+	GDK_CHECK_ARG(q.cq, "QP 0x%x: its receive queue is not exported", qp->qp->qpn);
+	err = read_state(gdk_to_export(qp), &q, &st, &reserved);
+	if (err != DOCA_SUCCESS)
+		return err;
+	counters->reserved = reserved;
+	counters->posted = st->rung;
+	counters->completions = st->completed;
+	counters->status = st->status;
+	counters->error_wqe = st->error_wqe == GDK_NO_WQE ? 0 : st->error_wqe;
+	free(st);
+	return DOCA_SUCCESS;
 }
 
 /* ---- slots that were never rung ---- */
@@ -169,10 +205,11 @@ void gdk_export_warn_unserved(const struct gdk_export *x)
 
 void gdk_export_warn_tail(struct gdk_export *x)
 {
+	const struct gdk_export_queue q = gdk_export_sq(x);
 	uint64_t reserved, published, beyond;
 	struct gdk_qp_state *st;
 
-	if (read_state(x, &st, &reserved) != DOCA_SUCCESS)
+	if (read_state(x, &q, &st, &reserved) != DOCA_SUCCESS)
 		return;
 	published = find_gap(st, &beyond) - st->rung + beyond;
 	reserved = reserved > st->rung + published ? reserved - st->rung : published;
@@ -186,17 +223,24 @@ void gdk_export_warn_tail(struct gdk_export *x)
 
 /* ---- abort and limits ---- */
 
-/* Stores a word of the state block that GPU threads poll. If the CPU can access the memory, the
+/* Stores a word of the state blocks that GPU threads poll. If the CPU can access the memory, the
  * store is atomic. */
 static doca_error_t state_store32(struct gdk_export *x, size_t offset, uint32_t value)
 {
-	uint32_t *at = (void *)((uint8_t *)x->q.state + offset);
-	uint32_t *cpu = gdk_gpu_cpu_ptr(x->q.pub.gpu_dev, at);
+	void *const states[] = { x->q.state, x->rq.state };
+	doca_error_t err = DOCA_SUCCESS;
+	uint32_t *at, *cpu;
+	size_t i;
 
-	if (!cpu)
-		return gdk_gpu_write(x->q.pub.gpu_dev, at, &value, sizeof(value));
-	__atomic_store_n(cpu, value, __ATOMIC_SEQ_CST);
-	return DOCA_SUCCESS;
+	for (i = 0; i < GDK_ARRAY_SIZE(states) && states[i] && err == DOCA_SUCCESS; i++) {
+		at = (void *)((uint8_t *)states[i] + offset);
+		cpu = gdk_gpu_cpu_ptr(x->q.pub.gpu_dev, at);
+		if (cpu)
+			__atomic_store_n(cpu, value, __ATOMIC_SEQ_CST);
+		else
+			err = gdk_gpu_write(x->q.pub.gpu_dev, at, &value, sizeof(value));
+	}
+	return err;
 }
 
 doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp)
@@ -208,46 +252,59 @@ doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp)
 /* Moves the reservation index back to the first slot that is not published: an aborted reservation
  * left a gap, and slots behind a gap are never rung. Published slots before the gap are kept; the
  * next submit rings them. */
-static doca_error_t undo_reservations(struct gdk_export *x, struct gdk_qp_state *st,
-				      uint64_t reserved)
+static doca_error_t undo_reservations(const struct gdk_export *x, const struct gdk_export_queue *q,
+				      struct gdk_qp_state *st, uint64_t reserved)
 {
-	struct doca_gpu_verbs_qp *qp = &x->q.pub;
-	struct doca_gpu_dev_verbs_qp *dev = qp->qp_gpu ? qp->qp_gpu : gdk_export_own_dev(x);
+	struct doca_gpu_dev_verbs_qp *dev = dev_in_use(x, q);
 	uint64_t beyond, gap = find_gap(st, &beyond);
 
 	if (beyond) {
-		gdk_err("QP 0x%x: cannot clear the abort: WQEs are published behind slot %llu, "
+		gdk_err("QP 0x%x: cannot clear the abort: WQEs are published behind %s %llu, "
 			"which is not published; reset the QP",
-			qp->qp->qpn, (unsigned long long)gap);
+			x->q.pub.qp->qpn, q->flags & GDK_QPF_RECV ? "receive" : "slot",
+			(unsigned long long)gap);
 		return DOCA_ERROR_BAD_STATE;
 	}
 	if (reserved <= gap)
 		return DOCA_SUCCESS;
-	x->dev.sq_rsvd_index = gap;
-	return gdk_gpu_write(qp->gpu_dev, &dev->sq_rsvd_index, &gap, sizeof(gap));
+	q->dev->sq_rsvd_index = gap;
+	return gdk_gpu_write(x->q.pub.gpu_dev, &dev->sq_rsvd_index, &gap, sizeof(gap));
 }
 
-doca_error_t gdk_verbs_qp_clear_abort(struct doca_gpu_verbs_qp *qp)
+/* Prepares one queue for gdk_verbs_qp_clear_abort(), which clears the status afterwards. */
+static doca_error_t prepare_clear(const struct gdk_export *x, const struct gdk_export_queue *q)
 {
 	struct gdk_qp_state *st;
-	struct gdk_export *x;
 	uint64_t reserved;
-	doca_error_t err;
+	doca_error_t err = read_state(x, q, &st, &reserved);
 
-	GDK_CHECK_PTR(qp);
-	x = gdk_to_export(qp);
-	err = read_state(x, &st, &reserved);
 	if (err != DOCA_SUCCESS)
 		return err;
 	if (st->status && st->status != -ECANCELED && st->status != -ENOTCONN) {
 		gdk_err("QP 0x%x: cannot clear the abort: it ended with error status %d; reset the "
 			"QP",
-			qp->qp->qpn, st->status);
+			x->q.pub.qp->qpn, st->status);
 		err = DOCA_ERROR_BAD_STATE;
 	} else {
-		err = undo_reservations(x, st, reserved);
+		err = undo_reservations(x, q, st, reserved);
 	}
 	free(st);
+	return err;
+}
+
+doca_error_t gdk_verbs_qp_clear_abort(struct doca_gpu_verbs_qp *qp)
+{
+	struct gdk_export_queue q;
+	struct gdk_export *x;
+	doca_error_t err;
+
+	GDK_CHECK_PTR(qp);
+	x = gdk_to_export(qp);
+	q = gdk_export_sq(x);
+	err = prepare_clear(x, &q);
+	q = gdk_export_rq(x);
+	if (err == DOCA_SUCCESS && q.cq)
+		err = prepare_clear(x, &q);
 	if (err == DOCA_SUCCESS)
 		err = state_store32(x, offsetof(struct gdk_qp_state, abort_word), 0);
 	if (err == DOCA_SUCCESS)
@@ -257,12 +314,15 @@ doca_error_t gdk_verbs_qp_clear_abort(struct doca_gpu_verbs_qp *qp)
 
 doca_error_t gdk_verbs_qp_set_wait_limit(struct doca_gpu_verbs_qp *qp, uint64_t ns)
 {
+	const size_t at = offsetof(struct gdk_qp_state, wait_limit_ns);
 	struct gdk_export *x;
+	doca_error_t err;
 
 	GDK_CHECK_PTR(qp);
 	x = gdk_to_export(qp);
 	x->wait_limit_ns = ns;
-	return gdk_gpu_write(qp->gpu_dev,
-			     (uint8_t *)x->q.state + offsetof(struct gdk_qp_state, wait_limit_ns),
-			     &ns, sizeof(ns));
+	err = gdk_gpu_write(qp->gpu_dev, (uint8_t *)x->q.state + at, &ns, sizeof(ns));
+	if (err == DOCA_SUCCESS && x->rq.cq)
+		err = gdk_gpu_write(qp->gpu_dev, (uint8_t *)x->rq.state + at, &ns, sizeof(ns));
+	return err;
 }

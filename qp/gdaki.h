@@ -18,6 +18,7 @@
 #include "../host/doca_verbs_qp.h"
 #include "../host/gdaki_core.h"
 #include "../host/gdaki_doorbell.h"
+#include "../host/gdaki_recv.h"
 #include "../host/gdaki_umem.h"
 #include "../host/gdk_version.h"
 
@@ -99,6 +100,7 @@ struct gdk_qp_error {
 	uint8_t opcode;		 /**< opcode of the WQE, DOCA_GPUNETIO_IB_MLX5_OPCODE_* */
 	bool has_remote;	 /**< rkey and remote_addr are valid: the operation has a remote
 				  * address and its WQE was not overwritten yet */
+	bool is_receive;	 /**< the CQE is that of a receive; opcode is 0 */
 	uint16_t wqe_counter;	 /**< index of the WQE, modulo 2^16 */
 	uint32_t qpn;		 /**< number of the QP, 24 bits */
 	uint32_t rkey;		 /**< remote key of the WQE */
@@ -384,7 +386,8 @@ struct gdk_qp_init_attr {
 		max_inline_data;    /**< bytes of inline data in a send WQE */
 	uint32_t user_index;	    /**< number that the caller chose, less than 2^24 */
 	bool sq_sig_all,	    /**< stored, without effect */
-		core_direct_master; /**< the QP may post WAIT WQEs */
+		core_direct_master, /**< the QP may post WAIT WQEs */
+		cqe_inline;	    /**< received data of up to 32 bytes is in the CQE */
 	enum doca_verbs_qp_send_dbr_mode send_dbr_mode; /**< whether the NIC reads the send DBREC */
 };
 

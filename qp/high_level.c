@@ -2,30 +2,27 @@
 /* Copyright (c) gdaki authors */
 /*
  * High-level queue pairs: creates a QP, its memory, umem, UAR and CQ, and exports it, with
- * the functions of other files. One slab unit per QP (slab.h) contains the send ring, the CQ,
- * their DBRECs, the state block and the device struct. If a CPU thread must write the DBREC and
+ * the functions of other files. One slab unit per QP (slab.h) contains the rings, the CQs,
+ * their DBRECs, the state blocks and the device structs. If a CPU thread must write the DBREC and
  * the rings are in GPU memory, the DBREC gets a unit of its own in host memory.
  *
  * GDAKI_QUEUE_MEM=cpu_gpu, or GDK_QP_HL_QUEUES_ON_HOST for one QP, places all of this in host
  * memory that the GPU can access, instead of GPU memory: for systems with a fast path between CPU
  * and GPU (DGX Spark), and for systems where the NIC cannot access GPU memory.
  */
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "doorbell/doorbell.h"
 #include "qp/export.h"
+#include "qp/high_level.h"
 #include "core/gpu/gpu_priv.h"
 #include "host/doca_gpunetio_high_level.h"
 #include "host/gdaki.h"
 #include "core/log.h"
 #include "core/sdk.h"
-#include "umem/slab.h"
 
 #define CQE_BYTES   64u
-#define DBREC_BYTES 8u
 #define DBREC_ALIGN 64u
 /* offsets in the lines of a slab unit (umem/slab.h) */
 #define CQ_DBREC_AT 0u
@@ -34,143 +31,9 @@
 #define H(name)	    DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
 #define MODE(name)  DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
 
-/* Parameters and decisions for the creation of one QP or group. */
-struct plan {
-	doca_gpu_t *gpu;
-	struct doca_dev *dev;
-	enum doca_gpu_mem_type mem;
-	unsigned int ways; /* GDK_UMEM_TRY_* */
-	uint32_t depth;
-	bool collapsed, core_direct;
-	enum doca_verbs_qp_ordering_semantic ordering;
-	enum doca_gpu_dev_verbs_nic_handler want;
-	enum doca_gpu_verbs_send_dbr_mode_ext mode;
-	bool mode_stated;
-	struct gdk_decision decision; /* the chosen strategy and handler */
-	/* The pages of unit contain the send ring and, at cq_at, the CQ; its lines contain all
-	 * other parts. dbrec_apart: the DBREC is in dbrec_unit instead. export_apart: the export
-	 * allocates the state block and the device struct instead. */
-	struct gdk_slab_unit unit, dbrec_unit;
-	size_t cq_at, page_bytes;
-	bool dbrec_apart, export_apart;
-};
-
-enum doca_gpu_mem_type gdk_queue_mem_type(void)
-{
-	static atomic_flag said = ATOMIC_FLAG_INIT;
-	const char *env = getenv("GDAKI_QUEUE_MEM");
-
-	if (!env || !*env || !strcmp(env, "gpu"))
-		return DOCA_GPU_MEM_TYPE_GPU;
-	if (!strcmp(env, "cpu_gpu"))
-		return DOCA_GPU_MEM_TYPE_CPU_GPU;
-	if (!atomic_flag_test_and_set(&said))
-		gdk_warn("ignoring GDAKI_QUEUE_MEM=\"%s\" (expected \"gpu\" or \"cpu_gpu\"), using "
-			 "\"gpu\"",
-			 env);
-	return DOCA_GPU_MEM_TYPE_GPU;
-}
-
-/* ---- plan ---- */
-
-/* Returns whether the device can probably create one more DBREC-less QP. QPs of other processes,
- * which count too, are not known. */
-static bool has_room_without_dbr(struct doca_dev *dev)
-{
-	unsigned int max = atomic_load(&dev->no_dbr_max);
-
-	return dev->caps.send_dbr_mode_no_dbr_ext && (!max || atomic_load(&dev->no_dbr_qps) < max);
-}
-
-static const unsigned int ways[] = {
-	[DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_DEFAULT] = GDK_UMEM_TRY_DMABUF | GDK_UMEM_TRY_PEER,
-	[DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF] = GDK_UMEM_TRY_DMABUF,
-	[DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM] = GDK_UMEM_TRY_PEER,
-};
-
-/* Does not read the reserved bytes of qp_init_attr: programs leave them uninitialized. */
-static doca_error_t plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
-			      uint32_t flags, struct plan *p)
-{
-	bool stated = qp_init_attr->send_dbr_mode_ext != GDK_SEND_DBR_MODE_AUTO;
-	enum doca_gpu_dev_verbs_nic_handler h = qp_init_attr->nic_handler;
-
-	GDK_CHECK_PTR(qp_init_attr->gpu_dev);
-	GDK_CHECK_PTR(qp_init_attr->net_dev);
-	GDK_CHECK_MIX(qp_init_attr->gpu_dev, qp_init_attr->net_dev);
-	GDK_CHECK_ARG(
-		!qp_init_attr->ibpd || qp_init_attr->ibpd == qp_init_attr->net_dev->pd,
-		"qp_init_attr->ibpd %p (expected NULL or %p, the protection domain of net_dev)",
-		(void *)qp_init_attr->ibpd, (void *)qp_init_attr->net_dev->pd);
-	GDK_CHECK_RANGE(qp_init_attr->sq_nwqe, 1, GDK_SQ_DEPTH_MAX);
-	GDK_CHECK_HANDLER(qp_init_attr->nic_handler);
-	GDK_CHECK_ENUM(qp_init_attr->mreg_type, DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM);
-	if (stated)
-		GDK_CHECK_ENUM(qp_init_attr->send_dbr_mode_ext,
-			       DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED);
-	GDK_CHECK_ENUM(qp_init_attr->ordering_semantic, DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL);
-	if (!stated && h != H(AUTO) && h != H(CPU_PROXY) && h != H(GPU_SM_DB)) {
-		gdk_err("nic_handler %s (%d) excludes send_dbr_mode_ext GDK_SEND_DBR_MODE_AUTO "
-			"(%d): set VALID_DBR (%d) or NO_DBR_HW (%d)",
-			gdk_handler_name(h), h, GDK_SEND_DBR_MODE_AUTO, MODE(VALID_DBR),
-			MODE(NO_DBR_HW));
-		return DOCA_ERROR_INVALID_VALUE;
-	}
-	*p = (struct plan){
-		.gpu = qp_init_attr->gpu_dev,
-		.dev = qp_init_attr->net_dev,
-		.mem = flags & GDK_QP_HL_QUEUES_ON_HOST ? DOCA_GPU_MEM_TYPE_CPU_GPU
-							: gdk_queue_mem_type(),
-		.ways = ways[qp_init_attr->mreg_type],
-		.depth = (uint32_t)gdk_roundup_pow2(qp_init_attr->sq_nwqe),
-		.collapsed = qp_init_attr->cq_collapsed,
-		.ordering = qp_init_attr->ordering_semantic,
-		.want = h,
-		.mode = stated ? qp_init_attr->send_dbr_mode_ext : MODE(VALID_DBR),
-		.mode_stated = stated,
-	};
-	if (!stated && h == H(AUTO) && has_room_without_dbr(p->dev))
-		p->mode = MODE(NO_DBR_HW);
-	return DOCA_SUCCESS;
-}
-
-static doca_error_t plan_handler(struct plan *p, struct doca_verbs_uar *uar)
-{
-	struct gdk_doorbell_ask ask = {
-		.gpu = p->gpu,
-		.dev = p->dev,
-		.uar = uar,
-		.want = p->want,
-		.dbr_mode = p->mode,
-		.dbr_mode_stated = p->mode_stated,
-	};
-	doca_error_t err = gdk_choose_doorbell(&ask, &p->decision);
-
-	if (err != DOCA_SUCCESS)
-		return err;
-	if (!p->mode_stated && p->decision.chosen != H(GPU_SM_NO_DBR))
-		p->mode = MODE(VALID_DBR);
-	return DOCA_SUCCESS;
-}
-
-static void plan_layout(struct plan *p)
-{
-	bool emulated = p->mode == MODE(NO_DBR_SW_EMULATED);
-	bool on_gpu = p->mem == DOCA_GPU_MEM_TYPE_GPU;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t cq_bytes = (size_t)p->depth * CQE_BYTES;
-
-	if (p->gpu->sdk) /* the SDK places a CQ's DBREC behind the CQEs */
-		cq_bytes += DBREC_BYTES;
-	p->dbrec_apart = (p->decision.db->dbrec_on_host || emulated) && on_gpu;
-	p->export_apart = emulated && on_gpu; /* the CPU must read a counter in the state block */
-	p->cq_at = gdk_align_up((size_t)p->depth * GDK_WQEBB_SIZE, page);
-	p->page_bytes = gdk_align_up(p->cq_at + cq_bytes, page);
-}
-
 /* ---- parts ---- */
 
-static doca_error_t create_uar(const struct plan *p, struct doca_verbs_uar **uar)
+static doca_error_t create_uar(const struct gdk_hl_plan *p, struct doca_verbs_uar **uar)
 {
 	static const enum doca_verbs_uar_allocation_type plain[] = {
 		DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED,
@@ -187,9 +50,9 @@ static doca_error_t create_uar(const struct plan *p, struct doca_verbs_uar **uar
 	return err;
 }
 
-static doca_error_t create_memory(struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
+static doca_error_t create_memory(struct gdk_hl_plan *p, struct doca_gpu_verbs_qp_hl *hl)
 {
-	size_t export_bytes = p->export_apart ? 0 : gdk_export_bytes(p->depth);
+	size_t export_bytes = p->export_apart ? 0 : gdk_export_bytes(p->depth, p->rq_num);
 	struct gdk_slab_kind kind = {
 		.gpu = p->gpu,
 		.dev = p->dev,
@@ -232,7 +95,7 @@ static size_t offset_of(const void *ptr, const struct doca_verbs_umem *umem)
 	return (size_t)((const uint8_t *)ptr - (const uint8_t *)umem->addr);
 }
 
-static doca_error_t create_cq(const struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
+static doca_error_t create_cq(const struct gdk_hl_plan *p, struct doca_gpu_verbs_qp_hl *hl)
 {
 	doca_verbs_cq_attr_t *attr;
 	doca_error_t err = doca_verbs_cq_attr_create(&attr);
@@ -252,7 +115,34 @@ static doca_error_t create_cq(const struct plan *p, struct doca_gpu_verbs_qp_hl 
 	return err;
 }
 
-static doca_error_t fill_init(const struct plan *p, const struct doca_gpu_verbs_qp_hl *hl,
+static doca_error_t create_cq_rq(const struct gdk_hl_plan *p, struct doca_gpu_verbs_qp_hl *hl)
+{
+	doca_verbs_cq_attr_t *attr;
+	doca_error_t err = doca_verbs_cq_attr_create(&attr);
+
+	if (err != DOCA_SUCCESS)
+		return err;
+	err = doca_verbs_cq_attr_set_cq_size(attr, p->rq_num) ?:
+	      doca_verbs_cq_attr_set_cq_overrun(attr, DOCA_VERBS_CQ_ENABLE_OVERRUN) ?:
+	      doca_verbs_cq_attr_set_external_umem(
+		      attr, p->unit.umem,
+		      offset_of((uint8_t *)p->unit.pages + p->rcq_at, p->unit.umem)) ?:
+	      doca_verbs_cq_attr_set_external_uar(attr, hl->external_uar) ?:
+	      doca_verbs_cq_create(p->dev, attr, p->cq_rq);
+	(void)doca_verbs_cq_attr_destroy(attr);
+	return err;
+}
+
+/* Sets the attributes of the receive queue. */
+static doca_error_t fill_rq(const struct gdk_hl_plan *p, doca_verbs_qp_init_attr_t *init)
+{
+	return doca_verbs_qp_init_attr_set_rq_wr(init, p->rq_num) ?:
+	       doca_verbs_qp_init_attr_set_receive_max_sges(init, p->rq_sges) ?:
+	       doca_verbs_qp_init_attr_set_receive_cq(init, *p->cq_rq) ?:
+	       doca_verbs_qp_init_attr_set_cqe_inline(init, p->cqe_inline);
+}
+
+static doca_error_t fill_init(const struct gdk_hl_plan *p, const struct doca_gpu_verbs_qp_hl *hl,
 			      doca_verbs_qp_init_attr_t *init)
 {
 	enum doca_verbs_qp_send_dbr_mode mode = p->mode == MODE(NO_DBR_HW)
@@ -280,7 +170,7 @@ static doca_error_t fill_init(const struct plan *p, const struct doca_gpu_verbs_
 			doca_verbs_qp_init_attr_set_ordering_semantic(init, p->ordering));
 }
 
-static doca_error_t create_qp(const struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
+static doca_error_t create_qp(const struct gdk_hl_plan *p, struct doca_gpu_verbs_qp_hl *hl)
 {
 	doca_verbs_qp_init_attr_t *init;
 	doca_error_t err = doca_verbs_qp_init_attr_create(&init);
@@ -288,6 +178,8 @@ static doca_error_t create_qp(const struct plan *p, struct doca_gpu_verbs_qp_hl 
 	if (err != DOCA_SUCCESS)
 		return err;
 	err = fill_init(p, hl, init);
+	if (err == DOCA_SUCCESS && p->rq_num)
+		err = fill_rq(p, init);
 	if (err == DOCA_SUCCESS)
 		err = doca_verbs_qp_create(p->dev, init, &hl->qp);
 	(void)doca_verbs_qp_init_attr_destroy(init);
@@ -295,8 +187,10 @@ static doca_error_t create_qp(const struct plan *p, struct doca_gpu_verbs_qp_hl 
 }
 
 /* Destroys all parts that exist, in reverse order. Stops at the first error, because the NIC may
- * still use the remaining parts. keep_uar: the UAR belongs to another QP. */
-static doca_error_t destroy_parts(struct doca_gpu_verbs_qp_hl *hl, bool keep_uar)
+ * still use the remaining parts. cq_rq: NULL, or where the receive CQ is kept. keep_uar: the UAR
+ * belongs to another QP. */
+static doca_error_t destroy_parts(struct doca_gpu_verbs_qp_hl *hl, doca_verbs_cq_t **cq_rq,
+				  bool keep_uar)
 {
 	doca_error_t err = DOCA_SUCCESS;
 
@@ -310,6 +204,12 @@ static doca_error_t destroy_parts(struct doca_gpu_verbs_qp_hl *hl, bool keep_uar
 	if (err != DOCA_SUCCESS)
 		return err;
 	hl->qp = NULL;
+	if (cq_rq && *cq_rq)
+		err = doca_verbs_cq_destroy(*cq_rq);
+	if (err != DOCA_SUCCESS)
+		return err;
+	if (cq_rq)
+		*cq_rq = NULL;
 	if (hl->cq_sq)
 		err = doca_verbs_cq_destroy(hl->cq_sq);
 	if (err != DOCA_SUCCESS)
@@ -324,12 +224,13 @@ static doca_error_t destroy_parts(struct doca_gpu_verbs_qp_hl *hl, bool keep_uar
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t export_qp(const struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
+static doca_error_t export_qp(const struct gdk_hl_plan *p, struct doca_gpu_verbs_qp_hl *hl)
 {
 	const struct gdk_export_ask what = {
 		.gpu = p->gpu,
 		.qp = hl->qp,
 		.cq = hl->cq_sq,
+		.cq_rq = p->rq_num ? *p->cq_rq : NULL,
 		.handler = p->decision.chosen,
 		.mode = p->mode,
 		.decision = &p->decision,
@@ -344,16 +245,18 @@ static doca_error_t export_qp(const struct plan *p, struct doca_gpu_verbs_qp_hl 
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t build_parts(struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
+static doca_error_t build_parts(struct gdk_hl_plan *p, struct doca_gpu_verbs_qp_hl *hl)
 {
-	doca_error_t err = plan_handler(p, hl->external_uar);
+	doca_error_t err = gdk_hl_plan_handler(p, hl->external_uar);
 
 	if (err != DOCA_SUCCESS)
 		return err;
-	plan_layout(p);
+	gdk_hl_plan_layout(p);
 	err = create_memory(p, hl);
 	if (err == DOCA_SUCCESS)
 		err = create_cq(p, hl);
+	if (err == DOCA_SUCCESS && p->rq_num)
+		err = create_cq_rq(p, hl);
 	if (err == DOCA_SUCCESS)
 		err = create_qp(p, hl);
 	if (err == DOCA_SUCCESS)
@@ -362,7 +265,7 @@ static doca_error_t build_parts(struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
 }
 
 /* Creates all parts except the UAR, which exists already. On failure the UAR is not destroyed. */
-static doca_error_t build_on_uar(struct plan *p, struct doca_gpu_verbs_qp_hl *hl)
+static doca_error_t build_on_uar(struct gdk_hl_plan *p, struct doca_gpu_verbs_qp_hl *hl)
 {
 	void *reg = hl->external_uar->reg_addr, *reg_gpu;
 	doca_error_t err;
@@ -376,11 +279,11 @@ static doca_error_t build_on_uar(struct plan *p, struct doca_gpu_verbs_qp_hl *hl
 	if (mapped)
 		(void)gdk_gpu_unmap_reg(p->gpu, reg);
 	if (err != DOCA_SUCCESS)
-		(void)destroy_parts(hl, true);
+		(void)destroy_parts(hl, p->cq_rq, true);
 	return err;
 }
 
-static doca_error_t build_qp(struct plan *p, void *qp)
+static doca_error_t build_qp(struct gdk_hl_plan *p, void *qp)
 {
 	struct doca_gpu_verbs_qp_hl *hl = qp;
 	struct doca_verbs_uar *uar;
@@ -396,7 +299,7 @@ static doca_error_t build_qp(struct plan *p, void *qp)
 }
 
 /* Creates both QPs of a group. They share a UAR and have the same DBREC mode. */
-static doca_error_t build_group(struct plan *p, void *group)
+static doca_error_t build_group(struct gdk_hl_plan *p, void *group)
 {
 	struct doca_gpu_verbs_qp_group_hl *g = group;
 	doca_error_t err;
@@ -409,14 +312,14 @@ static doca_error_t build_group(struct plan *p, void *group)
 	g->qp_companion.external_uar = g->qp_main.external_uar;
 	err = build_on_uar(p, &g->qp_companion);
 	if (err != DOCA_SUCCESS)
-		(void)destroy_parts(&g->qp_main, false);
+		(void)destroy_parts(&g->qp_main, NULL, false);
 	return err;
 }
 
 /* Creates a QP or a group with build(). A device supports a limited number of DBREC-less QPs. If it
  * refuses one more, and the caller did not request a DBREC mode, creates it with DBRECs instead. */
-static doca_error_t build_or_fall_back(struct plan *p, void *obj,
-				       doca_error_t (*build)(struct plan *p, void *obj))
+static doca_error_t build_or_fall_back(struct gdk_hl_plan *p, void *obj,
+				       doca_error_t (*build)(struct gdk_hl_plan *p, void *obj))
 {
 	doca_error_t err = build(p, obj);
 
@@ -436,30 +339,79 @@ static doca_error_t build_or_fall_back(struct plan *p, void *obj,
 		      #flags " 0x%x (expected 0 or GDK_QP_HL_QUEUES_ON_HOST, 0x%x)", flags, \
 		      GDK_QP_HL_QUEUES_ON_HOST)
 
+/* A high-level QP. The caller knows its first member. The QPs of a group are not of this type. */
+struct hl_with_rq {
+	struct doca_gpu_verbs_qp_hl pub;
+	doca_verbs_cq_t *cq_rq; /* NULL: no receive queue */
+};
+
+static doca_error_t create_hl(struct gdk_hl_plan *p, struct doca_gpu_verbs_qp_hl **qp)
+{
+	struct hl_with_rq *hl = calloc(1, sizeof(*hl));
+	doca_error_t err;
+
+	if (!hl) {
+		gdk_err("no memory for a high-level QP");
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	p->cq_rq = &hl->cq_rq;
+	err = build_or_fall_back(p, &hl->pub, build_qp);
+	if (err != DOCA_SUCCESS) {
+		free(hl);
+		return err;
+	}
+	*qp = &hl->pub;
+	return DOCA_SUCCESS;
+}
+
 doca_error_t gdk_verbs_create_qp_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
 				    uint32_t flags, struct doca_gpu_verbs_qp_hl **qp)
 {
-	struct doca_gpu_verbs_qp_hl *hl;
-	struct plan p;
+	struct gdk_hl_plan p;
 	doca_error_t err;
 
 	GDK_CHECK_PTR(qp_init_attr);
 	CHECK_FLAGS(flags);
 	GDK_CHECK_PTR(qp);
-	err = plan_init(qp_init_attr, flags, &p);
+	err = gdk_hl_plan_init(qp_init_attr, flags, &p);
+	return err == DOCA_SUCCESS ? create_hl(&p, qp) : err;
+}
+
+doca_error_t gdk_verbs_create_qp_rq_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+				       const struct gdk_qp_rq_attr_hl *rq_attr, uint32_t flags,
+				       struct doca_gpu_verbs_qp_hl **qp)
+{
+	struct gdk_hl_plan p;
+	doca_error_t err;
+
+	GDK_CHECK_PTR(qp_init_attr);
+	GDK_CHECK_PTR(rq_attr);
+	CHECK_FLAGS(flags);
+	GDK_CHECK_PTR(qp);
+	err = gdk_hl_plan_init(qp_init_attr, flags, &p);
 	if (err != DOCA_SUCCESS)
 		return err;
-	hl = calloc(1, sizeof(*hl));
-	if (!hl) {
-		gdk_err("no memory for a high-level QP");
-		return DOCA_ERROR_NO_MEMORY;
+	GDK_CHECK_RANGE(rq_attr->rq_nwqe, 1, GDK_SQ_DEPTH_MAX);
+	GDK_CHECK_RANGE(rq_attr->receive_max_sges, 0, 32);
+	if (p.gpu->sdk) {
+		gdk_err("GPU %s belongs to the DOCA SDK: high-level QPs of the SDK have no receive "
+			"queue",
+			gdk_gpu_name(p.gpu));
+		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	err = build_or_fall_back(&p, hl, build_qp);
-	if (err != DOCA_SUCCESS) {
-		free(hl);
-		return err;
-	}
-	*qp = hl;
+	gdk_hl_plan_rq(&p, rq_attr);
+	return create_hl(&p, qp);
+}
+
+/* The receive CQ belongs to the QP (destroy_parts()). */
+doca_error_t gdk_verbs_qp_hl_get_cq_rq(const struct doca_gpu_verbs_qp_hl *qp,
+				       doca_verbs_cq_t **cq_rq)
+{
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_PTR(cq_rq);
+	GDK_CHECK_ARG(qp->qp && qp->qp->recv_cq, "qp %p: it has no receive queue",
+		      (const void *)qp);
+	*cq_rq = qp->qp->recv_cq;
 	return DOCA_SUCCESS;
 }
 
@@ -473,12 +425,14 @@ doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *
 
 doca_error_t doca_gpu_verbs_destroy_qp_hl(struct doca_gpu_verbs_qp_hl *qp)
 {
+	struct hl_with_rq *hl;
 	doca_error_t err;
 
 	GDK_CHECK_PTR(qp);
-	err = destroy_parts(qp, false);
+	hl = GDK_CONTAINER_OF(qp, struct hl_with_rq, pub);
+	err = destroy_parts(qp, &hl->cq_rq, false);
 	if (err == DOCA_SUCCESS)
-		free(qp);
+		free(hl);
 	return err;
 }
 
@@ -486,13 +440,13 @@ doca_error_t gdk_verbs_create_qp_group_hl(const struct doca_gpu_verbs_qp_init_at
 					  uint32_t flags, struct doca_gpu_verbs_qp_group_hl **qpg)
 {
 	struct doca_gpu_verbs_qp_group_hl *g;
-	struct plan p;
+	struct gdk_hl_plan p;
 	doca_error_t err;
 
 	GDK_CHECK_PTR(qp_init_attr);
 	CHECK_FLAGS(flags);
 	GDK_CHECK_PTR(qpg);
-	err = plan_init(qp_init_attr, flags, &p);
+	err = gdk_hl_plan_init(qp_init_attr, flags, &p);
 	if (err != DOCA_SUCCESS)
 		return err;
 	if (p.want == H(GPU_SM_BF)) {
@@ -527,70 +481,10 @@ doca_error_t doca_gpu_verbs_destroy_qp_group_hl(struct doca_gpu_verbs_qp_group_h
 	doca_error_t err;
 
 	GDK_CHECK_PTR(qpg);
-	err = destroy_parts(&qpg->qp_companion, true);
+	err = destroy_parts(&qpg->qp_companion, NULL, true);
 	if (err == DOCA_SUCCESS)
-		err = destroy_parts(&qpg->qp_main, false);
+		err = destroy_parts(&qpg->qp_main, NULL, false);
 	if (err == DOCA_SUCCESS)
 		free(qpg);
 	return err;
-}
-
-/* Finds the GPU of the QPs in a list. All must be exported to the same GPU. */
-static doca_error_t flat_gpu(struct doca_gpu_verbs_qp_hl **list, uint32_t num, doca_gpu_t **gpu)
-{
-	uint32_t i;
-
-	*gpu = NULL;
-	for (i = 0; i < num; i++) {
-		if (!list[i])
-			continue;
-		if (!list[i]->qp_gverbs) {
-			gdk_err("qp_list[%u]: QP %p is not exported", i, (void *)list[i]);
-			return DOCA_ERROR_INVALID_VALUE;
-		}
-		if (*gpu && *gpu != list[i]->gpu_dev) {
-			gdk_err("qp_list[%u]: QP %p is on GPU %s, an earlier one on GPU %s", i,
-				(void *)list[i], gdk_gpu_name(list[i]->gpu_dev),
-				gdk_gpu_name(*gpu));
-			return DOCA_ERROR_INVALID_VALUE;
-		}
-		*gpu = list[i]->gpu_dev;
-	}
-	if (*gpu)
-		return DOCA_SUCCESS;
-	gdk_err("qp_list: all %u entries are NULL (expected at least one QP)", num);
-	return DOCA_ERROR_INVALID_VALUE;
-}
-
-doca_error_t doca_gpu_verbs_qp_flat_list_create_hl(struct doca_gpu_verbs_qp_hl **qp_list,
-						   uint32_t num_elems,
-						   struct doca_gpu_dev_verbs_qp **qp_gpu)
-{
-	struct doca_gpu_verbs_qp **qps;
-	doca_gpu_t *gpu;
-	doca_error_t err;
-	uint32_t i;
-
-	GDK_CHECK_PTR(qp_list);
-	GDK_CHECK_ARG(num_elems, "num_elems 0 (expected at least 1)");
-	GDK_CHECK_PTR(qp_gpu);
-	err = flat_gpu(qp_list, num_elems, &gpu);
-	if (err != DOCA_SUCCESS)
-		return err;
-	qps = calloc(num_elems, sizeof(*qps));
-	if (!qps) {
-		gdk_err("no memory for a flat list of %u QPs", num_elems);
-		return DOCA_ERROR_NO_MEMORY;
-	}
-	for (i = 0; i < num_elems; i++)
-		qps[i] = qp_list[i] ? qp_list[i]->qp_gverbs : NULL;
-	err = gdk_dev_array_create(gpu, qps, num_elems, qp_gpu);
-	free(qps);
-	return err;
-}
-
-doca_error_t doca_gpu_verbs_qp_flat_list_destroy_hl(struct doca_gpu_dev_verbs_qp *qp_gpu)
-{
-	GDK_CHECK_PTR(qp_gpu);
-	return gdk_dev_array_destroy(NULL, qp_gpu);
 }

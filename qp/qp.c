@@ -110,6 +110,8 @@ static doca_error_t check_queues(const struct doca_verbs_qp_t *qp)
 		why = "send_cq NULL, but it has a send queue";
 	else if (has_rq && !init->receive_cq)
 		why = "receive_cq NULL, but it has a receive queue";
+	else if (init->cqe_inline && !has_rq)
+		why = "cqe_inline is set, but it has no receive queue";
 	else if (!init->external_umem != !init->external_umem_dbr)
 		why = "only one of external_umem and external_umem_dbr is set: set both or none";
 	else if (init->emulate_no_dbr_ext &&
@@ -132,6 +134,11 @@ static doca_error_t check_supported(const struct doca_verbs_qp_t *qp)
 	if (qp->init.send_dbr_mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT &&
 	    !qp->dev->caps.send_dbr_mode_no_dbr_ext) {
 		gdk_err("QP: the device does not support DBREC-less QPs (a ConnectX-8 does)");
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	if (qp->init.cqe_inline && !qp->dev->caps.cqe_inline) {
+		gdk_err("QP: the device does not write received data into CQEs "
+			"(doca_verbs_qp_init_attr_set_cqe_inline)");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	return DOCA_SUCCESS;
@@ -271,6 +278,8 @@ static void fill_queues(const struct doca_verbs_qp_t *qp, uint8_t *qpc)
 	}
 	if (init->receive_cq && (init->srq || qp->rq_num))
 		prm_set(qpc, PRM_QPC_CQN_RCV, init->receive_cq->cqn);
+	if (init->cqe_inline)
+		prm_set(qpc, PRM_QPC_CS_RES, GDK_QPC_CS_RES_32);
 }
 
 /*

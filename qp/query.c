@@ -106,6 +106,7 @@ static void get_init(const struct doca_verbs_qp_t *qp, const uint8_t *qpc,
 	init->qp_type = (uint32_t)prm_get(qpc, PRM_QPC_ST);
 	init->user_index = (uint32_t)prm_get(qpc, PRM_QPC_USER_INDEX);
 	init->core_direct_master = (uint8_t)prm_get(qpc, PRM_QPC_CD_MASTER);
+	init->cqe_inline = prm_get(qpc, PRM_QPC_CS_RES) != 0;
 	init->send_dbr_mode = (enum doca_verbs_qp_send_dbr_mode)prm_get(qpc, PRM_QPC_SEND_DBR_MODE);
 	if (qp->own_umem) {
 		init->external_umem_offset = 0;

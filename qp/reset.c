@@ -66,22 +66,20 @@ static void invalidate_ring(uint8_t *ring, uint32_t num, uint64_t producer)
  * possible only if each WQE generated a CQE (signalled, one slot) and no other queue uses the
  * CQ; otherwise *num is UINT64_MAX.
  */
-static doca_error_t count_cqes(const struct gdk_export *x, const uint8_t *ring, uint64_t newest,
-			       uint64_t *num)
+static doca_error_t count_cqes(doca_gpu_t *gpu, const struct gdk_export_queue *q,
+			       const uint8_t *ring, uint64_t newest, uint64_t *num)
 {
-	const struct doca_verbs_qp_t *qp = x->q.pub.qp;
 	const struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
 	struct gdk_qp_state st;
 	uint64_t index = 0;
 	doca_error_t err;
-	bool alone;
 
 	*num = UINT64_MAX;
-	alone = atomic_load(&x->cq->users) == 1 && qp->recv_cq != x->cq;
-	err = gdk_gpu_read(x->q.pub.gpu_dev, &st, x->q.state, sizeof(st));
-	if (err != DOCA_SUCCESS || !alone || st.uneven)
+	err = gdk_gpu_read(gpu, &st, q->state, sizeof(st));
+	/* A QP whose two queues share the CQ uses it twice. */
+	if (err != DOCA_SUCCESS || atomic_load(&q->cq->users) != 1 || st.uneven)
 		return err;
-	cqe = (const void *)(ring + newest % x->cq->cqe_num * CQE_BYTES);
+	cqe = (const void *)(ring + newest % q->cq->cqe_num * CQE_BYTES);
 	if (cqe->op_own >> 4 == DOCA_GPUNETIO_IB_MLX5_CQE_INVALID)
 		*num = 0;
 	else if (gdk_counter_extend(st.rung, be16toh(cqe->wqe_counter), &index))
@@ -133,14 +131,14 @@ static void compare_counter(const struct doca_verbs_cq_t *cq, uint32_t counter, 
  *   4. the ring alone for a CQ of the SDK, whose counter cannot be queried. This assumes less
  *      than two laps since the last reset.
  */
-static doca_error_t find_producer(const struct gdk_export *x, const uint8_t *ring,
-				  uint64_t *producer)
+static doca_error_t find_producer(doca_gpu_t *gpu, const struct gdk_export_queue *q,
+				  const uint8_t *ring, uint64_t *producer)
 {
-	const struct doca_verbs_cq_t *cq = x->cq;
-	const uint64_t base = x->dev.cq_sq.cqe_rsvd, laps = 2ull * cq->cqe_num;
+	const struct doca_verbs_cq_t *cq = q->cq;
+	const uint64_t base = q->dev->cq_sq.cqe_rsvd, laps = 2ull * cq->cqe_num;
 	uint64_t seen = cq->collapsed ? 0 : gdk_cq_find_producer(ring, cq->cqe_num, base), num;
 	uint32_t counter = (uint32_t)base & COUNTER_MASK;
-	doca_error_t err = count_cqes(x, ring, cq->collapsed ? 0 : seen - 1, &num);
+	doca_error_t err = count_cqes(gpu, q, ring, cq->collapsed ? 0 : seen - 1, &num);
 
 	if (err == DOCA_SUCCESS && !cq->sdk)
 		err = gdk_cq_query_producer(cq, &counter);
@@ -159,15 +157,15 @@ static doca_error_t find_producer(const struct gdk_export *x, const uint8_t *rin
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t reset_cq(struct gdk_export *x, uint64_t *producer)
+static doca_error_t reset_cq(doca_gpu_t *gpu, const struct gdk_export_queue *q, uint64_t *producer)
 {
-	struct doca_verbs_cq_t *cq = x->cq;
+	struct doca_verbs_cq_t *cq = q->cq;
 	uint8_t *ring;
-	doca_error_t err = gdk_export_read_cq(x, &ring);
+	doca_error_t err = gdk_export_read_cq(cq, &ring);
 
 	if (err != DOCA_SUCCESS)
 		return err;
-	err = find_producer(x, ring, producer);
+	err = find_producer(gpu, q, ring, producer);
 	if (err == DOCA_SUCCESS) {
 		invalidate_ring(ring, cq->cqe_num, cq->collapsed ? 0 : *producer);
 		err = queue_write(cq->gpu, cq->buf, ring, (size_t)cq->cqe_num * CQE_BYTES);
@@ -176,32 +174,57 @@ static doca_error_t reset_cq(struct gdk_export *x, uint64_t *producer)
 	return err;
 }
 
-static doca_error_t reset_sq(struct gdk_export *x)
+/* Clears the WQEs of a queue and its word of the DBREC. */
+static doca_error_t reset_wqes(struct doca_verbs_qp_t *qp, void *buf, size_t len, uint32_t *dbrec)
 {
-	struct doca_verbs_qp_t *qp = x->q.pub.qp;
-	size_t len = (size_t)qp->sq_num * GDK_WQEBB_SIZE;
 	static const uint32_t zero;
 	doca_error_t err = DOCA_SUCCESS;
 
 	if (qp->gpu)
-		err = gdk_gpu_fill(qp->gpu, qp->sq_buf, 0, len);
+		err = gdk_gpu_fill(qp->gpu, buf, 0, len);
 	else
-		memset(qp->sq_buf, 0, len);
+		memset(buf, 0, len);
 	if (err == DOCA_SUCCESS)
-		err = queue_write(qp->umem_dbr->gpu, &qp->dbrec[1], &zero, sizeof(zero));
+		err = queue_write(qp->umem_dbr->gpu, dbrec, &zero, sizeof(zero));
 	return err;
+}
+
+/* Resets the receive queue, if it is exported. The caller writes x->dev afterwards. */
+static doca_error_t reset_rq(struct gdk_export *x)
+{
+	struct doca_verbs_qp_t *qp = x->q.pub.qp;
+	const struct gdk_export_queue q = gdk_export_rq(x);
+	uint64_t producer = 0;
+	doca_error_t err;
+
+	if (!q.cq)
+		return DOCA_SUCCESS;
+	err = reset_cq(x->q.pub.gpu_dev, &q, &producer);
+	if (err == DOCA_SUCCESS)
+		err = reset_wqes(qp, qp->rq_buf, (size_t)qp->rq_num * qp->rwqe_size, &qp->dbrec[0]);
+	if (err != DOCA_SUCCESS)
+		return err;
+	q.dev->sq_rsvd_index = 0;
+	q.dev->cq_sq.cqe_rsvd = producer;
+	x->dev.cq_rq.cqe_rsvd = producer;
+	x->dev.rq_wqe_pi = 0;
+	return gdk_export_write_queue(x, &q, producer);
 }
 
 /* The caller holds step_lock, so that no proxy thread rings meanwhile. */
 static doca_error_t reset_locked(struct gdk_export *x)
 {
+	const struct gdk_export_queue q = gdk_export_sq(x);
 	struct doca_gpu_verbs_qp *qp = &x->q.pub;
 	uint64_t producer = 0;
 	doca_error_t err;
 
-	err = reset_cq(x, &producer);
+	err = reset_cq(qp->gpu_dev, &q, &producer);
 	if (err == DOCA_SUCCESS)
-		err = reset_sq(x);
+		err = reset_wqes(qp->qp, qp->qp->sq_buf, (size_t)qp->qp->sq_num * GDK_WQEBB_SIZE,
+				 &qp->qp->dbrec[1]);
+	if (err == DOCA_SUCCESS)
+		err = reset_rq(x);
 	if (err != DOCA_SUCCESS)
 		return err;
 	__atomic_store_n(&qp->sq_wqe_pi_last, 0, __ATOMIC_RELAXED);
@@ -211,7 +234,7 @@ static doca_error_t reset_locked(struct gdk_export *x)
 		x->q.decision.db->reset(&x->q.pub);
 	x->dev.sq_rsvd_index = 0;
 	x->dev.cq_sq.cqe_rsvd = producer;
-	err = gdk_export_write_state(x, producer);
+	err = gdk_export_write_queue(x, &q, producer);
 	if (err == DOCA_SUCCESS && qp->qp_gpu && qp->qp_gpu != gdk_export_own_dev(x))
 		err = gdk_gpu_write(qp->gpu_dev, qp->qp_gpu, &x->dev, sizeof(x->dev));
 	return err;

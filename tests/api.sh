@@ -4,7 +4,8 @@
 #
 # Checks that every public host function of DOCA GPUNetIO open 3.0.0 (api_names.txt) is
 # declared in a public header and defined exactly once in the archives, and that every
-# device function (device_names.txt: name, number of overloads) is in the .cuh headers.
+# device function (device_names.txt, and for the DOCA SDK device_names_sdk.txt: name, number of
+# overloads) is in the .cuh headers.
 # gpu/compile.sh checks the types of their arguments.
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -46,7 +47,7 @@ while read -r name; do
 done < <(grep -E "$makes" <<<"$ours")
 
 # Definitions start at the first column, calls do not.
-device=$(cat "$B"/include/device/*.cuh | grep -E '^(GDK_FN|doca_)' | grep -o -E '\b(doca_gpu_dev|doca_priv_gpu_dev)_[a-z0-9_]+\(' |
+device=$(cat "$B"/include/device/*.cuh | grep -E '^((template <typename [a-z_]*> )?GDK_FN|doca_)' | grep -o -E '\b(doca_gpu_dev|doca_priv_gpu_dev)_[a-z0-9_]+\(' |
 	sort | uniq -c)
 while read -r name count; do
 	have=$(awk -v n="$name(" '$2 == n { print $1 }' <<<"$device")
@@ -54,7 +55,7 @@ while read -r name count; do
 		echo "api.sh: $name: ${have:-0} device functions of that name, expected $count"
 		bad=1
 	fi
-done < <(grep -v '^#' tests/device_names.txt)
+done < <(grep -h -v '^#' tests/device_names.txt tests/device_names_sdk.txt)
 [ $bad != 0 ] || echo "api.sh: all $(wc -w <<<"$wanted") host and" \
 	"$(grep -c -v '^#' tests/device_names.txt) device functions of DOCA are present"
 exit $bad

@@ -19,6 +19,11 @@
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct doca_gpu *opened;
 
+bool gdk_gpu_needs_dump(const doca_gpu_t *gpu)
+{
+	return gpu->needs_dump;
+}
+
 /* ---- the table of blocks; the caller holds gpu->lock ---- */
 
 /* Index of the first block with gpu_ptr > ptr. */

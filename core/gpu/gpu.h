@@ -13,6 +13,9 @@
 #include "core/util.h"
 
 bool gdk_gpu_is_host(const doca_gpu_t *gpu);
+/* Returns whether GPU threads need a DUMP WQE to see data that the NIC wrote: on GPUs before
+ * Hopper. */
+bool gdk_gpu_needs_dump(const doca_gpu_t *gpu);
 /* Name for messages: "host" or the PCI address. */
 const char *gdk_gpu_name(const doca_gpu_t *gpu);
 

@@ -558,7 +558,7 @@ doca_error_t gdk_gpu_cuda_open(struct doca_gpu *gpu, const char *bdf)
 	char present[512];
 	const char *why;
 	doca_error_t err;
-	int ret, dmabuf = 0;
+	int ret, dmabuf = 0, major = 0;
 
 	driver = gdk_cuda_load(&why);
 	if (!driver) {
@@ -577,6 +577,8 @@ doca_error_t gdk_gpu_cuda_open(struct doca_gpu *gpu, const char *bdf)
 	if (cu->device_attribute(&dmabuf, GDK_CU_ATTR_DMA_BUF_SUPPORTED, gpu->cu_device))
 		gdk_dbg("GPU %s: the driver does not know the attribute for dmabuf support", bdf);
 	gpu->has_dmabuf = dmabuf;
+	ret = cu->device_attribute(&major, GDK_CU_ATTR_CAPABILITY_MAJOR, gpu->cu_device);
+	gpu->needs_dump = ret || major < 9; /* unknown: a DUMP that is not needed does no harm */
 	err = judge(gpu, "cuDevicePrimaryCtxRetain",
 		    cu->primary_retain(&gpu->cu_context, gpu->cu_device));
 	if (err)

@@ -66,6 +66,7 @@ struct doca_gpu {
 	void *cu_context; /* primary, retained */
 	void *cu_stream;  /* non-blocking, so that copies do not wait for a kernel that polls */
 	bool has_dmabuf;
+	bool needs_dump; /* compute capability below 9.0 */
 };
 
 /* Open a GPU: set ops and the members for that kind of GPU. gdk_gpu_host_open also sets

@@ -109,12 +109,12 @@ doca_error_t gdk_queue_read(doca_gpu_t *gpu, void *dst, const void *src, size_t 
 	return DOCA_SUCCESS;
 }
 
-doca_error_t gdk_export_read_cq(const struct gdk_export *x, uint8_t **out)
+doca_error_t gdk_export_read_cq(const struct doca_verbs_cq_t *cq, uint8_t **out)
 {
-	size_t len = x->cq->cqe_num * (size_t)64;
+	size_t len = cq->cqe_num * (size_t)64;
 
 	*out = alloc(len);
-	memcpy(*out, x->cq->buf, len);
+	memcpy(*out, cq->buf, len);
 	return DOCA_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "device/doca_gpunetio_dev_verbs_counter.cuh"
 #include "device/doca_gpunetio_dev_verbs_onesided.cuh"
+#include "device/doca_gpunetio_dev_verbs_twosided.cuh"
 
 #ifdef __CUDACC__
 #define KERNEL __global__
@@ -179,6 +180,90 @@ GDK_FN int low_level(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs
 	       doca_gpu_dev_verbs_poll_cq<mode>(cq, 1) |
 	       doca_gpu_dev_verbs_poll_cq_collapsed_at<mode>(qp, i) |
 	       (int)doca_gpu_dev_verbs_atomic_read<uint64_t, mode>(&v);
+}
+
+/* Two-sided operations as programs of the DOCA SDK call them: with types of libmlx5 for CQEs and
+ * data segments, and tickets by address. */
+struct mlx5_cqe64 {
+	uint8_t bytes[64];
+};
+struct mlx5_wqe_data_seg {
+	uint8_t bytes[16];
+};
+
+template <mode_type mode, handler_type handler, enum doca_gpu_dev_verbs_exec_scope exec>
+GDK_FN int two_sided(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr a,
+		     uint32_t size)
+{
+	struct mlx5_cqe64 *cqe;
+	struct doca_gpunetio_ib_mlx5_cqe64 *own;
+	doca_gpu_dev_verbs_ticket_t t;
+	int err = 0;
+
+	doca_gpu_dev_verbs_send<mode, handler, exec>(qp, a, size, &t);
+	doca_gpu_dev_verbs_wait(qp, &t);
+	doca_gpu_dev_verbs_recv<mode, handler, exec>(qp, a, size, &t);
+	err |= doca_gpu_dev_verbs_recv_wait<mode, handler, DOCA_GPUNETIO_VERBS_MCST_ENABLED>(qp, a,
+											     &cqe);
+	err |= doca_gpu_dev_verbs_recv_wait<mode, handler, DOCA_GPUNETIO_VERBS_MCST_DISABLED>(
+		qp, doca_gpu_dev_verbs_addr{ .addr = 0, .key = 0 }, &t, &cqe);
+	err |= doca_gpu_dev_verbs_recv_wait<mode, handler>(qp, a, t, &own);
+	if (doca_gpu_dev_verbs_cqe_is_inline(cqe) &&
+	    doca_gpu_dev_verbs_cqe_get_bytes(cqe) != doca_gpu_dev_verbs_cqe_get_bytes(own))
+		return doca_gpu_dev_verbs_cqe_get_inl_data(cqe)[0];
+	err |= doca_gpu_dev_verbs_poll_cq_at<mode, DOCA_GPUNETIO_VERBS_QP_RQ>(
+		doca_gpu_dev_verbs_qp_get_cq_rq(qp), t, &cqe);
+	err |= doca_gpu_dev_verbs_poll_one_cq_at<mode, DOCA_GPUNETIO_VERBS_QP_RQ>(
+		doca_gpu_dev_verbs_qp_get_cq_rq(qp), t, &own);
+	return err | (int)qp->rq_wqe_pi | qp->need_mcst;
+}
+
+template <mode_type mode>
+GDK_FN int two_sided_by_hand(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr a)
+{
+	constexpr auto RQ = DOCA_GPUNETIO_VERBS_QP_RQ;
+	constexpr auto GPU = DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU;
+	FLAGS f = DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE;
+	u32 op = DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND;
+	u64 i = doca_gpu_dev_verbs_reserve_wq_slots<mode, RQ>(qp, 2);
+	struct mlx5_wqe_data_seg *seg =
+		(struct mlx5_wqe_data_seg *)doca_gpu_dev_verbs_get_rwqe_ptr(qp, i);
+	WQE w = doca_gpu_dev_verbs_get_wqe_ptr(qp, 0);
+
+	doca_gpu_dev_verbs_wqe_prepare_recv(qp, seg, a.addr, a.key, 64);
+	doca_gpu_dev_verbs_wqe_prepare_recv(qp, doca_gpu_dev_verbs_get_rwqe_ptr(qp, i + 1), 0,
+					    a.key, 0);
+	doca_gpu_dev_verbs_mark_wqes_ready<mode, RQ>(qp, i, i + 1);
+	doca_gpu_dev_verbs_submit<mode, GPU, DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO, RQ>(qp, i + 2);
+	doca_gpu_dev_verbs_submit_db<mode, GPU, RQ>(qp, i + 2);
+	doca_gpu_dev_verbs_update_dbr<GPU, RQ>(qp, (u32)i + 2);
+	doca_gpu_dev_verbs_wqe_prepare_send(qp, w, 0, op, f, 0);
+	doca_gpu_dev_verbs_wqe_prepare_send(qp, w, 0, op, f, 0, a.addr, a.key, 8);
+	doca_gpu_dev_verbs_wqe_prepare_send(qp, w, 0, op, f, 0, a.addr, a.key, 8, a.addr, a.key, 8);
+	doca_gpu_dev_verbs_wqe_prepare_send(qp, w, 0, op, f, 0, a.addr, a.key, 8, a.addr, a.key, 8,
+					    a.addr, a.key, 8);
+	doca_gpu_dev_verbs_wqe_prepare_send_inl(qp, w, 0, op, f, 0, a.addr, 44);
+	return doca_gpu_dev_verbs_wait_until_slot_available<mode, RQ>(qp, i) |
+	       doca_gpu_dev_verbs_wait<mode, DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO, RQ>(qp, i) |
+	       doca_gpu_dev_verbs_wait<mode, DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO, RQ>(qp, &i) |
+	       doca_gpu_dev_verbs_wait<mode, DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO, RQ>(qp);
+}
+
+KERNEL void receives(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr a, int *out)
+{
+	*out = two_sided<DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
+			 DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB,
+			 DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP>(qp, a, 64) |
+	       two_sided_by_hand<DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA>(qp, a);
+}
+
+KERNEL void receives_alone(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr a,
+			   int *out)
+{
+	*out = two_sided<DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE,
+			 DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO,
+			 DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD>(qp, a, 64) |
+	       two_sided_by_hand<DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE>(qp, a);
 }
 
 KERNEL void exclusive(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr r,

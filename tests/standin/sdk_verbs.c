@@ -56,6 +56,13 @@ EXPORT int doca_verbs_query_device(void *context, void **attr)
 
 DELETE(doca_verbs_device_attr_free)
 SET(doca_verbs_device_attr_get_is_qp_type_supported, uint32_t)
+
+EXPORT int doca_verbs_device_attr_get_is_cqe_inline_supported(void *attr);
+EXPORT int doca_verbs_device_attr_get_is_cqe_inline_supported(void *attr)
+{
+	return sdk_call("doca_verbs_device_attr_get_is_cqe_inline_supported(%s)", sdk_name(attr));
+}
+
 GET(doca_verbs_device_attr_get_max_qp, uint32_t, 101)
 GET(doca_verbs_device_attr_get_max_qp_wr, uint32_t, 102)
 GET(doca_verbs_device_attr_get_max_sge, uint32_t, 103)
@@ -171,6 +178,7 @@ SET_OBJECT(doca_verbs_qp_init_attr_set_external_uar)
 SET_POINTER(doca_verbs_qp_init_attr_set_qp_context)
 SET_OBJECT(doca_verbs_qp_init_attr_set_srq)
 SET(doca_verbs_qp_init_attr_set_core_direct_master, uint8_t)
+SET(doca_verbs_qp_init_attr_set_cqe_inline, uint8_t)
 SET(doca_verbs_qp_init_attr_set_send_dbr_mode, int)
 GET(doca_verbs_qp_init_attr_get_send_dbr_mode, int, 1)
 #ifndef SDK_OLD

@@ -25,6 +25,8 @@ static struct {
 	doca_verbs_uar_t *uar;
 	struct doca_gpu_verbs_qp_hl *db, *proxy; /* exported QPs that the cases use */
 	struct doca_gpu_verbs_qp_hl *bare;	 /* not exported */
+	struct doca_gpu_verbs_qp_hl *rq;	 /* with a receive queue */
+	struct doca_gpu_verbs_qp_hl *bare_rq;	 /* the same, not exported */
 	int memfd;
 	uint8_t mem[MEM_BYTES] __attribute__((aligned(4096)));
 } f;

@@ -68,6 +68,16 @@ HL(hl_emulated, E2E_NO_DBR,
 HL(hl_dmabuf, E2E_DB, attr.mreg_type = DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_DMABUF)
 HL(hl_peermem, E2E_DB, attr.mreg_type = DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_CUDA_PEERMEM)
 
+static doca_error_t hl_rq(void)
+{
+	const struct gdk_qp_rq_attr_hl rq = { .rq_nwqe = 16, .cqe_inline = true };
+	struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr(E2E_DB);
+	struct doca_gpu_verbs_qp_hl *hl = NULL;
+	doca_error_t err = gdk_verbs_create_qp_rq_hl(&attr, &rq, 0, &hl);
+
+	return hl_made(&attr, err, hl);
+}
+
 static doca_error_t hl_on_host(void)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr(E2E_DB);
@@ -122,6 +132,18 @@ static doca_error_t export_as(enum doca_gpu_dev_verbs_nic_handler handler)
 	err = doca_gpu_verbs_export_qp(f.nic.gpu, f.bare->qp, handler, f.bare->qp_umem_gpu_ptr,
 				       f.bare->cq_sq,
 				       DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR, &made);
+	return FAULT_DONE(err, made, doca_gpu_verbs_unexport_qp(f.nic.gpu, made));
+}
+
+static doca_error_t export_rq(void)
+{
+	struct doca_gpu_verbs_qp *made = NULL;
+	doca_verbs_cq_t *cq_rq;
+	doca_error_t err;
+
+	cr_assert(!gdk_verbs_qp_hl_get_cq_rq(f.bare_rq, &cq_rq));
+	err = gdk_verbs_export_qp_rq(f.nic.gpu, f.bare_rq->qp, E2E_DB, f.bare_rq->cq_sq, cq_rq,
+				     DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR, &made);
 	return FAULT_DONE(err, made, doca_gpu_verbs_unexport_qp(f.nic.gpu, made));
 }
 
@@ -199,6 +221,7 @@ static struct {
 	struct doca_gpu_verbs_qp_error_info info;
 	struct gdk_qp_error error;
 	struct gdk_qp_counters counters;
+	struct gdk_qp_recv_counters recv;
 	char text[256];
 } got;
 
@@ -210,6 +233,12 @@ QUERY(aborted, gdk_verbs_qp_abort(f.db->qp_gverbs) ?: gdk_verbs_qp_clear_abort(f
 QUERY(limit, gdk_verbs_qp_set_wait_limit(f.db->qp_gverbs, 1))
 QUERY(dump_wqe, gdk_verbs_qp_dump_wqe(f.db->qp_gverbs, 0, got.text, sizeof(got.text)))
 QUERY(dump_cqe, gdk_verbs_qp_dump_cqe(f.db->qp_gverbs, 0, got.text, sizeof(got.text)))
+
+QUERY(recv_reset, doca_gpu_verbs_reset_tracking_and_memory(f.rq->qp_gverbs))
+QUERY(recv_error, gdk_verbs_qp_get_error(f.rq->qp_gverbs, &got.error))
+QUERY(recv_counters, gdk_verbs_qp_get_recv_counters(f.rq->qp_gverbs, &got.recv))
+QUERY(dump_recv_wqe, gdk_verbs_qp_dump_recv_wqe(f.rq->qp_gverbs, 0, got.text, sizeof(got.text)))
+QUERY(dump_recv_cqe, gdk_verbs_qp_dump_recv_cqe(f.rq->qp_gverbs, 0, got.text, sizeof(got.text)))
 
 static doca_error_t events(void)
 {
@@ -289,6 +318,7 @@ static const struct fault_case alone[] = {
 	CASE(hl_any_mode, 5, 1, 3, 8),
 	CASE(hl_db, 5, 2, 4, 8),
 	CASE(hl_on_host, 5, 2, 4, 7),
+	CASE(hl_rq, 6, 3, 5, 8),
 	CASE(hl_collapsed, 5, 2, 4, 8),
 	CASE(hl_bf, 5, 2, 4, 8),
 	CASE(hl_proxy, 5, 2, 4, 8),
@@ -312,12 +342,24 @@ static const struct fault_case shared[] = {
 	CASE(qp_dev, 4, 0, 0, 9),    CASE(multi, 2, 0, 0, 5),	   CASE(monitored, 3, 0, 0),
 	CASE(reset, 2, 0, 0, 15),    CASE(last_error, 1, 1, 1, 3), CASE(more_error, 1, 1, 1),
 	CASE(counters, 0, 0, 0),     CASE(aborted, 0, 0, 0),	   CASE(limit, 0, 0, 0),
+	CASE(recv_reset, 3, 0, 0),   CASE(recv_error, 2, 1, 1),	   CASE(recv_counters, 0, 0, 0),
+	CASE(export_rq, 2, 0, 0),    CASE(dump_recv_wqe, 0, 0, 0), CASE(dump_recv_cqe, 0, 0, 0),
 	CASE(dump_wqe, 0, 0, 0),     CASE(dump_cqe, 0, 0, 0),	   PREPARES(watched, 0, 0, 2),
 };
 static const struct fault_case shared_on_cuda[] = {
 	CASE(dmabuf, 0, 0, 0, 1),
 	CASE(dmabuf_pcie, 0, 0, 0, 1),
 };
+
+static struct doca_gpu_verbs_qp_hl *hl_open_rq(void)
+{
+	const struct gdk_qp_rq_attr_hl rq = { .rq_nwqe = 8 };
+	struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr(E2E_DB);
+	struct doca_gpu_verbs_qp_hl *hl = NULL;
+
+	cr_assert(!gdk_verbs_create_qp_rq_hl(&attr, &rq, 0, &hl));
+	return hl;
+}
 
 static struct doca_gpu_verbs_qp_hl *hl_open(enum doca_gpu_dev_verbs_nic_handler handler)
 {
@@ -362,6 +404,10 @@ static void open_qps(void)
 {
 	f.db = hl_open(E2E_DB);
 	f.proxy = hl_open(E2E_PROXY);
+	f.rq = hl_open_rq();
+	f.bare_rq = hl_open_rq();
+	cr_assert(!doca_gpu_verbs_unexport_qp(f.nic.gpu, f.bare_rq->qp_gverbs));
+	f.bare_rq->qp_gverbs = NULL;
 	f.bare = hl_open(E2E_PROXY);
 	cr_assert(!doca_gpu_verbs_unexport_qp(f.nic.gpu, f.bare->qp_gverbs));
 	f.bare->qp_gverbs = NULL;
@@ -369,6 +415,8 @@ static void open_qps(void)
 
 static void close_all(void)
 {
+	cr_expect(!doca_gpu_verbs_destroy_qp_hl(f.rq));
+	cr_expect(!doca_gpu_verbs_destroy_qp_hl(f.bare_rq));
 	cr_expect(!doca_gpu_verbs_destroy_qp_hl(f.bare));
 	cr_expect(!doca_gpu_verbs_destroy_qp_hl(f.proxy));
 	cr_expect(!doca_gpu_verbs_destroy_qp_hl(f.db));

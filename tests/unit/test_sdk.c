@@ -134,6 +134,8 @@ static void try_device_attr(void)
 	ATTR_IS(send_dbr_mode_no_dbr_ext, 1);
 	FORWARDS(doca_verbs_device_attr_get_is_qp_type_supported, (attr, 2),
 		 "doca_verbs_device_attr_get_is_qp_type_supported(device_attr, 2)");
+	FORWARDS(doca_verbs_device_attr_get_is_cqe_inline_supported, (attr),
+		 "doca_verbs_device_attr_get_is_cqe_inline_supported(device_attr)");
 	FORWARDS_OBJECT(doca_verbs_device_attr_free, attr, "device_attr");
 }
 

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Receives. The host gives the receive queue of an exported QP a device struct and a state block
+ * of its own (gdk_rq), in which the members of a send queue describe the receive queue: its ring,
+ * its CQ, and word 0 of the DBREC. The functions that reserve, publish, ring and wait for send WQEs
+ * are therefore used for receives too. Three points differ:
+ *   - A slot is 16 to 512 bytes, so its address is computed here.
+ *   - The doorbell is the DBREC alone. gdk_rq has the handler GPU_SM_DB, and its register is a word
+ *     that is not read. So neither the register of the QP nor the counter of a CPU proxy is stored.
+ *   - The NIC writes one CQE for each receive WQE, in their order, so the index of a receive WQE is
+ *     also the index of its CQE.
+ * A ticket is the index of a receive WQE.
+ *
+ * gdk_rq_submit() offers slots that are marked ready, without a gap. If its index is above all
+ * reserved slots, it reserves the slots from there up to its index and marks them ready: the caller
+ * has written them, now or in an earlier lap of the ring.
+ *
+ * If a receive fails or a wait for it ends with an error, the whole QP has ended, as after a failed
+ * send. Waits for receives return that status, too.
+ */
+#ifndef GDK_RECV_DEV_H
+#define GDK_RECV_DEV_H
+
+#include "../../device/gdk/onesided_dev.h"
+
+#define GDK_RECV_TERMINATOR 0x100u /* lkey of the segment that ends a receive WQE */
+
+/* The device struct of the receive queue; NULL: the receive queue was not exported. */
+GDK_FN struct doca_gpu_dev_verbs_qp *gdk_rq_of(const struct doca_gpu_dev_verbs_qp *qp)
+{
+	return (struct doca_gpu_dev_verbs_qp *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, gdk_rq));
+}
+
+GDK_FN struct doca_gpu_dev_verbs_cq *gdk_qp_cq_rq(struct doca_gpu_dev_verbs_qp *qp)
+{
+	return (struct doca_gpu_dev_verbs_cq *)(uintptr_t)GDK_QP_AT(qp, cq_rq);
+}
+
+/* ---- WQEs ---- */
+
+GDK_FN struct doca_gpunetio_ib_mlx5_wqe_data_seg *
+gdk_get_rwqe_ptr(const struct doca_gpu_dev_verbs_qp *qp, uint64_t idx)
+{
+	const uint64_t base = gdk_ldc64(GDK_QP_AT(qp, rq_wqe_daddr));
+	const uint32_t mask = gdk_ldc32(GDK_QP_AT(qp, rq_wqe_mask));
+	const uint32_t shift = gdk_ldc32(GDK_QP_AT(qp, gdk_rq_shift)) & 0xff;
+
+	return (struct doca_gpunetio_ib_mlx5_wqe_data_seg *)(uintptr_t)(base +
+									((idx & mask) << shift));
+}
+
+/* Number of data segments of a receive WQE. */
+GDK_FN uint32_t gdk_rwqe_segs(const struct doca_gpu_dev_verbs_qp *qp)
+{
+	return 1u << ((gdk_ldc32(GDK_QP_AT(qp, gdk_rq_shift)) & 0xff) - 4);
+}
+
+/* Writes segment i. A segment of 0 bytes ends the list. */
+GDK_FN void gdk_rwqe_seg(struct doca_gpunetio_ib_mlx5_wqe_data_seg *wqe, uint32_t i, uint64_t addr,
+			 gdk_key_t key, uint32_t bytes)
+{
+	const uint32_t end = gdk_bswap32(GDK_RECV_TERMINATOR);
+
+	gdk_st_wqe16(&wqe[i], gdk_pack(gdk_bswap32(bytes & 0x7fffffffu), bytes ? key.be : end),
+		     bytes ? gdk_bswap64(addr) : 0);
+}
+
+/* Writes a receive WQE with one buffer of up to 1 GiB. 0 bytes: none, for messages without data and
+ * for writes with immediate. */
+GDK_FN void gdk_wqe_recv(const struct doca_gpu_dev_verbs_qp *qp,
+			 struct doca_gpunetio_ib_mlx5_wqe_data_seg *wqe, uint64_t addr,
+			 gdk_key_t key, uint32_t bytes)
+{
+	gdk_rwqe_seg(wqe, 0, addr, key, bytes);
+	if (bytes && gdk_rwqe_segs(qp) > 1)
+		gdk_rwqe_seg(wqe, 1, 0, key, 0);
+}
+
+/* A receive WQE with n buffers, which the NIC fills in their order. Returns -EINVAL if the WQE is
+ * too short for them; it is then not written. */
+GDK_FN int gdk_wqe_recv_list(const struct doca_gpu_dev_verbs_qp *qp,
+			     struct doca_gpunetio_ib_mlx5_wqe_data_seg *wqe,
+			     const struct doca_gpu_dev_verbs_addr *bufs, const uint32_t *bytes,
+			     uint32_t n)
+{
+	const uint32_t most = gdk_rwqe_segs(qp);
+	uint32_t i, at = 0;
+
+	if (n > most)
+		return -EINVAL;
+	for (i = 0; i < n; i++)
+		if (bytes[i]) /* 0 would end the list */
+			gdk_rwqe_seg(wqe, at++, bufs[i].addr, gdk_key_doca(bufs[i].key), bytes[i]);
+	if (at < most)
+		gdk_rwqe_seg(wqe, at, 0, gdk_key_be(0), 0);
+	return 0;
+}
+
+/* ---- reserve, mark, submit ---- */
+
+/* As gdk_reserve(). Waits for free slots until receives complete. */
+GDK_FN int gdk_rq_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode_t mode,
+			  uint32_t opt, uint64_t *idx)
+{
+	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+
+	if (rq)
+		return gdk_reserve(rq, n, mode, opt, idx);
+	*idx = 0;
+	return -EOPNOTSUPP;
+}
+
+/* As gdk_mark_ready(): [from, to] are written. */
+GDK_FN void gdk_rq_mark_ready(const struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint64_t to,
+			      gdk_mode_t mode)
+{
+	const struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+
+	if (rq)
+		gdk_mark_ready(rq, from, to, mode, GDK_DB);
+}
+
+/* Stores the producer index of a submit in the struct that the caller uses; it only grows. */
+GDK_FN void gdk_rq_store_pi(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, gdk_mode_t mode)
+{
+	(void)gdk_max64((uint64_t *)(uintptr_t)GDK_QP_AT(qp, rq_wqe_pi), pi, gdk_mode_scope(mode));
+}
+
+/* Exclusive use: offers the slots below pi that are marked ready without a gap. */
+GDK_FN void gdk_rq_own_ring(struct gdk_qp_state *st, uint64_t pi)
+{
+	const uint32_t depth = gdk_ldc32(&st->depth);
+	uint64_t end = gdk_ld64(&st->rung, GDK_SCOPE_THREAD), at;
+
+	GDK_LOOP
+	do {
+		at = end;
+		end = gdk_scan_ready(st, depth, at);
+	} while (end != at && end < pi);
+	end = end < pi ? end : pi;
+	(void)gdk_own_slow(st, end, 0, 0, GDK_RING_ALL | GDK_OWN_TAKE);
+}
+
+/*
+ * Has all slots below pi offered to the NIC: now, or when the last of them is marked ready. Returns
+ * -EINVAL if pi is more than a whole ring above the slots that are offered already; nothing is
+ * offered then, because the NIC would overwrite receives that it has not used.
+ */
+GDK_FN int gdk_rq_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct gdk_how how)
+{
+	const int scope = gdk_mode_scope(how.mode);
+	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+	struct gdk_qp_state *st;
+	uint64_t from;
+
+	if (!rq)
+		return -EOPNOTSUPP;
+	if (how.opt & GDK_OPT_SKIP_DB)
+		return 0;
+	st = gdk_state_of_qp(rq);
+	/* The caller's look at a CQE, then rung: rung is stored before the slot is offered. */
+	gdk_fence_acq(GDK_SCOPE_GPU);
+	if (pi > gdk_ld64(&st->rung, GDK_SCOPE_GPU) + gdk_ldc32(&st->depth))
+		return -EINVAL;
+	from = gdk_max64(gdk_rsvd_index(rq), pi, scope);
+	if (from < pi)
+		gdk_mark_ready(rq, from, pi - 1, how.mode, GDK_DB);
+	if (how.mode != GDK_EXCLUSIVE)
+		(void)gdk_shared_slow(st, GDK_TOKEN_ELSEWHERE, pi, 0, 0, 0);
+	else if (!gdk_ended(st, GDK_SCOPE_THREAD))
+		gdk_rq_own_ring(st, pi);
+	gdk_rq_store_pi(qp, pi, how.mode);
+	return 0;
+}
+
+/* As gdk_rq_submit() for an index of which the caller has only the low 32 bits, by any thread. */
+GDK_FN void gdk_rq_update_dbr(struct doca_gpu_dev_verbs_qp *qp, uint32_t pi)
+{
+	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+	uint64_t rung;
+
+	if (!rq)
+		return;
+	rung = gdk_ld64(&gdk_state_of_qp(rq)->rung, GDK_SCOPE_GPU);
+	(void)gdk_rq_submit(
+		qp, rung + (uint64_t)(int64_t)(int32_t)(pi - (uint32_t)rung),
+		gdk_how(DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU, GDK_DB, GDK_THREAD, 0));
+}
+
+/* Waits until slot idx, reserved without the check, may be written. */
+GDK_FN int gdk_rq_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, gdk_mode_t mode)
+{
+	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+
+	return rq ? gdk_wait_slot(rq, idx, mode) : -EOPNOTSUPP;
+}
+
+/* ---- receive ---- */
+
+/* Posts one receive for each thread of the group; gdk_recv() below. alone: the thread posts on its
+ * own. */
+GDK_FN int gdk_recv_round(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_qp *rq,
+			  struct doca_gpu_dev_verbs_addr laddr, uint32_t size,
+			  doca_gpu_dev_verbs_ticket_t *ticket, int alone, struct gdk_how how)
+{
+	struct gdk_post p;
+	int err = gdk_post_begin(rq, &p, 1, 0, alone, how);
+
+	*ticket = p.idx;
+	if (err)
+		return err;
+	gdk_wqe_recv(qp, gdk_get_rwqe_ptr(qp, p.idx), laddr.addr, gdk_key_doca(laddr.key), size);
+	gdk_post_end(&p, alone, how);
+	if (p.rank == 0 && !(how.opt & GDK_OPT_SKIP_DB))
+		gdk_rq_store_pi(qp, p.base + p.total, how.mode);
+	return 0;
+}
+
+/*
+ * Posts a receive of up to 1 GiB for each thread of the group; size 0: without a buffer. *ticket is
+ * for gdk_recv_wait(). If the ring is full, waits until a receive is complete. Returns 0, -EINVAL
+ * if size is too large, -EOPNOTSUPP if the receive queue is not exported, or the status that ended
+ * the QP. All threads of a warp or block must pass valid sizes or none.
+ */
+GDK_FN int gdk_recv(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr laddr,
+		    size_t size, doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
+{
+	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+	uint32_t turn = 0, group;
+	int err = 0, alone;
+
+	*ticket = 0;
+	if (!rq)
+		return -EOPNOTSUPP;
+	if (size > GDK_CHUNK)
+		return -EINVAL;
+	how.handler = GDK_DB;
+	if (how.exec == GDK_THREAD)
+		return gdk_recv_round(qp, rq, laddr, (uint32_t)size, ticket, 0, how);
+	group = gdk_exec_size(how.exec);
+	alone = group > gdk_ring_most(gdk_ldc32(&gdk_state_of_qp(rq)->depth));
+	GDK_LOOP
+	do {
+		if (!alone || turn == gdk_exec_rank(how.exec))
+			err = gdk_recv_round(qp, rq, laddr, (uint32_t)size, ticket, alone, how);
+		if (alone && how.exec == GDK_BLOCK_SCOPE)
+			gdk_block_sync();
+		else if (alone)
+			gdk_syncwarp();
+	} while (alone && ++turn < group);
+	return err;
+}
+
+/* ---- completion ---- */
+
+/* Address of CQE `index`, counted from export or reset. */
+GDK_FN struct doca_gpunetio_ib_mlx5_cqe64 *gdk_cqe_at(const struct doca_gpu_dev_verbs_cq *cq,
+						      uint64_t index)
+{
+	const uint64_t at = index + gdk_ldc64(GDK_CQ_AT(cq, cqe_rsvd));
+	const uint32_t mask = gdk_ldc32(GDK_CQ_AT(cq, cqe_num)) - 1;
+
+	return (struct doca_gpunetio_ib_mlx5_cqe64
+			*)(uintptr_t)(gdk_ldc64(GDK_CQ_AT(cq, cqe_daddr)) +
+				      (at & mask) * DOCA_GPUNETIO_VERBS_CQE_SIZE);
+}
+
+/* Bytes of the message. */
+GDK_FN uint32_t gdk_cqe_bytes(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
+{
+	return gdk_bswap32(
+		gdk_ld32((const uint32_t *)(const void *)((const char *)cqe + 44), GDK_SCOPE_SYS));
+}
+
+/* Immediate value of a send or write with immediate, big-endian as it was posted. */
+GDK_FN __be32 gdk_cqe_imm(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
+{
+	return gdk_ld32((const uint32_t *)(const void *)((const char *)cqe + 36), GDK_SCOPE_SYS);
+}
+
+#define GDK_CQE_INLINE_32 4u /* bits of op_own: up to 32 bytes of data are in the CQE */
+#define GDK_CQE_INLINE_64 8u /* up to 64 bytes: before the CQE, in an entry of 128 bytes */
+
+/* Does the CQE contain the data of the message? */
+GDK_FN int gdk_cqe_is_inline(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
+{
+	const uint32_t word = gdk_ld32((const uint32_t *)(const void *)((const char *)cqe + 60),
+				       GDK_SCOPE_SYS);
+
+	return (word >> 24 & (GDK_CQE_INLINE_32 | GDK_CQE_INLINE_64)) != 0;
+}
+
+/* The data of such a CQE; gdk_cqe_bytes() is its length. */
+GDK_FN uint8_t *gdk_cqe_inl_data(struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
+{
+	const uint32_t word = gdk_ld32((const uint32_t *)(const void *)((char *)cqe + 60),
+				       GDK_SCOPE_SYS);
+
+	return (uint8_t *)cqe - (word >> 24 & GDK_CQE_INLINE_64 ? 64 : 0);
+}
+
+/* mcst of gdk_recv_wait(): a DUMP WQE if need_mcst of the QP is set. */
+#define GDK_MCST_AUTO ((enum doca_gpu_dev_verbs_mcst_mode)2)
+
+/* The data of complete receives becomes visible to the GPU: daddr is one byte of registered local
+ * memory, which a DUMP WQE reads. */
+GDK_FN int gdk_recv_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr daddr,
+			 enum doca_gpu_dev_verbs_mcst_mode mcst, gdk_mode_t mode)
+{
+	if (mcst == DOCA_GPUNETIO_VERBS_MCST_DISABLED)
+		return 0;
+	if (mcst == GDK_MCST_AUTO && !(gdk_ldc32(GDK_QP_AT(qp, gdk_rq_shift)) >> 8 & 0xff))
+		return 0;
+	return gdk_dump_wait(qp, daddr, 0, mode, GDK_AUTO);
+}
+
+/*
+ * Waits until the receive of the ticket is complete and its data is visible. *cqe is its CQE, which
+ * stays until as many more receives as the CQ has entries are complete. daddr: gdk_recv_dump().
+ * Returns 0, -EOPNOTSUPP if the receive queue is not exported, or the status that ended the QP.
+ */
+GDK_FN int gdk_recv_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
+			 struct doca_gpu_dev_verbs_addr daddr,
+			 enum doca_gpu_dev_verbs_mcst_mode mcst, gdk_mode_t mode,
+			 struct doca_gpunetio_ib_mlx5_cqe64 **cqe)
+{
+	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+	int err;
+
+	*cqe = NULL;
+	if (!rq)
+		return -EOPNOTSUPP;
+	err = gdk_qp_status(qp);
+	if (err)
+		return err;
+	*cqe = gdk_cqe_at(gdk_qp_cq(rq), ticket);
+	err = gdk_wait(rq, ticket, mode);
+	if (GDK_RARE(err != 0))
+		return gdk_state_end(gdk_state_of_qp(qp), err);
+	return gdk_recv_dump(qp, daddr, mcst, mode);
+}
+
+/* As gdk_recv_wait(), for all receives that were reserved before the call; *cqe is the CQE of the
+ * last of them, or NULL if there was none. */
+GDK_FN int gdk_recv_wait_all(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr daddr,
+			     enum doca_gpu_dev_verbs_mcst_mode mcst, gdk_mode_t mode,
+			     struct doca_gpunetio_ib_mlx5_cqe64 **cqe)
+{
+	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+	const uint64_t end = rq ? gdk_ld64(gdk_rsvd_index(rq), gdk_mode_scope(mode)) : 0;
+
+	*cqe = NULL;
+	if (!rq)
+		return -EOPNOTSUPP;
+	if (!end)
+		return gdk_qp_status(qp);
+	return gdk_recv_wait(qp, end - 1, daddr, mcst, mode, cqe);
+}
+
+/* gdk_recv_wait() and gdk_recv_wait_all() without CQE and DUMP. */
+GDK_FN int gdk_rq_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
+		       gdk_mode_t mode)
+{
+	const struct doca_gpu_dev_verbs_addr none = { 0, 0 };
+	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+
+	return gdk_recv_wait(qp, ticket, none, DOCA_GPUNETIO_VERBS_MCST_DISABLED, mode, &cqe);
+}
+
+GDK_FN int gdk_rq_flush(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode)
+{
+	const struct doca_gpu_dev_verbs_addr none = { 0, 0 };
+	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+
+	return gdk_recv_wait_all(qp, none, DOCA_GPUNETIO_VERBS_MCST_DISABLED, mode, &cqe);
+}
+
+/* Polls once for CQE `index` and returns its address: 0, EBUSY, or the status that ended the QP. */
+GDK_FN int gdk_poll_one_cqe_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode,
+			       struct doca_gpunetio_ib_mlx5_cqe64 **cqe)
+{
+	*cqe = gdk_cqe_at(cq, index);
+	return gdk_poll_one_cq_at(cq, index, mode);
+}
+
+/* As gdk_poll_one_cqe_at(), but waits. A wait that fails ends the QP. */
+GDK_FN int gdk_poll_cqe_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode,
+			   struct doca_gpunetio_ib_mlx5_cqe64 **cqe)
+{
+	*cqe = gdk_cqe_at(cq, index);
+	return gdk_poll_cq_at(cq, index, mode);
+}
+
+#endif

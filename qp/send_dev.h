@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* Sends: messages that consume a receive WQE of the remote side. They are posted and waited for as
+ * one-sided operations are (onesided_dev.h). */
+#ifndef GDK_SEND_DEV_H
+#define GDK_SEND_DEV_H
+
+#include "../../device/gdk/onesided_dev.h"
+
+#define GDK_SEND_INLINE 44u /* most bytes that a send WQE of one slot carries */
+#define GDK_SEND_SEGS	3u  /* most data segments of a send WQE of one slot */
+
+/* ---- WQEs ---- */
+
+/* A send WQE with n data segments, 0 to GDK_SEND_SEGS; at.op is SEND or SEND_IMM. Segments of 0
+ * bytes are left out, because the NIC would read 2 GiB. */
+GDK_FN void gdk_wqe_send(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
+			 const struct gdk_mem *local, const uint32_t *bytes, uint32_t n)
+{
+	uint32_t i, ds = 1;
+
+	for (i = 0; i < n; i++)
+		if (bytes[i])
+			gdk_seg_data(at.wqe, ds++, local[i].addr, local[i].key, bytes[i]);
+	gdk_seg_ctrl(qp, at, ds);
+}
+
+/* A send WQE that carries up to GDK_SEND_INLINE bytes; data needs no alignment. */
+GDK_FN void gdk_wqe_send_inl(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
+			     const void *data, uint32_t bytes)
+{
+	const uint8_t *src = (const uint8_t *)data;
+	uint32_t i, word[4], at_byte = 0, segs = (bytes + 4 + 15) / 16;
+
+	if (!bytes)
+		segs = 0;
+	GDK_LOOP
+	for (i = 0; i < segs; i++) {
+		word[0] = i ? gdk_load_bytes(src, at_byte, bytes)
+			    : gdk_bswap32(bytes | (uint32_t)DOCA_GPUNETIO_IB_MLX5_INLINE_SEG);
+		at_byte += i ? 4 : 0;
+		word[1] = gdk_load_bytes(src, at_byte, bytes);
+		word[2] = gdk_load_bytes(src, at_byte + 4, bytes);
+		word[3] = gdk_load_bytes(src, at_byte + 8, bytes);
+		at_byte += 12;
+		gdk_st_wqe16(gdk_seg(at.wqe, i + 1), gdk_pack(word[0], word[1]),
+			     gdk_pack(word[2], word[3]));
+	}
+	gdk_seg_ctrl(qp, at, segs + 1);
+}
+
+/* ---- operations ---- */
+
+GDK_FN int gdk_send_round(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one *one,
+			  doca_gpu_dev_verbs_ticket_t *ticket, int alone, struct gdk_how how)
+{
+	struct gdk_post p;
+	int err = gdk_post_begin(qp, &p, 1, 0, alone, how);
+
+	*ticket = p.idx;
+	if (err)
+		return err;
+	gdk_one_write(&p.wqes, p.idx, one, 2);
+	gdk_post_end(&p, alone, how);
+	return 0;
+}
+
+/* Posts one send for each thread of the group. */
+GDK_FN int gdk_send_one(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one *one,
+			doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
+{
+	uint32_t turn = 0, group;
+	int err = 0, alone;
+
+	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE)
+		return gdk_own_one(qp, *one, 2, ticket, how);
+	if (how.exec == GDK_THREAD)
+		return gdk_send_round(qp, one, ticket, 0, how);
+	group = gdk_exec_size(how.exec);
+	alone = group > gdk_ring_most(gdk_ldc32(&gdk_state_of_qp(qp)->depth));
+	GDK_LOOP
+	do {
+		if (!alone || turn == gdk_exec_rank(how.exec))
+			err = gdk_send_round(qp, one, ticket, alone, how);
+		if (alone && how.exec == GDK_BLOCK_SCOPE)
+			gdk_block_sync();
+		else if (alone)
+			gdk_syncwarp();
+	} while (alone && ++turn < group);
+	return err;
+}
+
+/*
+ * Sends a message of up to 1 GiB; size 0: without data, laddr is not used. Returns 0, -EINVAL if
+ * size is too large (nothing is posted), or the status that ended the QP. All threads of a warp or
+ * block must pass valid sizes or none.
+ */
+GDK_FN int gdk_send(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr laddr,
+		    size_t size, doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
+{
+	struct gdk_one one = gdk_one_of(DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND, size ? 2 : 1);
+
+	*ticket = 0;
+	if (size > GDK_CHUNK)
+		return -EINVAL;
+	gdk_one_data(&one, 0, laddr.addr, gdk_key_doca(laddr.key), (uint32_t)size);
+	return gdk_send_one(qp, &one, ticket, how);
+}
+
+/* As gdk_send(), with an immediate value, big-endian, which the remote side finds in the CQE. */
+GDK_FN int gdk_send_imm(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr laddr,
+			size_t size, __be32 imm, doca_gpu_dev_verbs_ticket_t *ticket,
+			struct gdk_how how)
+{
+	struct gdk_one one = gdk_one_of(DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND_IMM, size ? 2 : 1);
+
+	*ticket = 0;
+	if (size > GDK_CHUNK)
+		return -EINVAL;
+	one.imm_be = imm;
+	gdk_one_data(&one, 0, laddr.addr, gdk_key_doca(laddr.key), (uint32_t)size);
+	return gdk_send_one(qp, &one, ticket, how);
+}
+
+#endif
