@@ -112,6 +112,7 @@ static doca_error_t set_queues(struct objects *o, struct doca_verbs_qp_init_attr
 	CALL(doca_verbs_qp_init_attr_set_receive_max_sges(attr, 1));
 	CALL(doca_verbs_qp_init_attr_set_sq_sig_all(attr, 0));
 	CALL(doca_verbs_qp_init_attr_set_core_direct_master(attr, 1));
+	CALL(doca_verbs_qp_init_attr_set_cqe_inline(attr, 1));
 	return doca_verbs_qp_init_attr_set_send_dbr_mode(attr,
 							 DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT);
 }
@@ -124,6 +125,7 @@ static doca_error_t create_qp(struct objects *o, enum doca_gpu_dev_verbs_nic_han
 	CALL(doca_verbs_query_device(o->context, &device));
 	CALL(doca_verbs_device_attr_get_is_send_dbr_mode_supported(
 		device, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT));
+	CALL(doca_verbs_device_attr_get_is_cqe_inline_supported(device));
 	CALL(doca_verbs_device_attr_free(device));
 	CALL(create_cq(o, &o->cq_sq));
 	CALL(create_cq(o, &o->cq_rq));

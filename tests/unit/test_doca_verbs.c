@@ -5,6 +5,8 @@
  * and exported to the GPU "host", move data; the order in which objects are destroyed.
  */
 #include "doca_rig.h"
+#include "device/gdk/recv_dev.h"
+#include "device/gdk/send_dev.h"
 
 /* Puts 1 KiB n times from the first half of a buffer to the second half. proxy: this thread also
  * rings, so it does not wait inside of the device functions. */
@@ -232,6 +234,106 @@ Test(doca_verbs, unreliable_write_moves_data, .timeout = 60)
 	cr_expect_eq(put_half(&a, mem, mr), 0);
 	cr_expect_eq(ibv_dereg_mr(mr), 0);
 	free(mem);
+	side_close(&n, &a);
+	nic_close(&n);
+}
+
+/* ---- receives ---- */
+
+#define EXCLUSIVE DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
+
+/* Sends len bytes from `from` of a to a receive of b at `to`, and returns the receive's CQE. */
+static struct doca_gpunetio_ib_mlx5_cqe64 *send_and_receive(struct side *a, struct side *b,
+							    struct doca_gpu_dev_verbs_addr from,
+							    struct doca_gpu_dev_verbs_addr to,
+							    size_t len)
+{
+	const struct gdk_how how = gdk_how(EXCLUSIVE, GDK_AUTO, GDK_THREAD, 0);
+	doca_gpu_dev_verbs_ticket_t sent, received;
+	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+
+	cr_assert_eq(gdk_recv(b->device, to, BYTES, &received, how), 0);
+	cr_assert_eq(gdk_send(a->device, from, len, &sent, how), 0);
+	cr_assert_eq(gdk_recv_wait(b->device, received, to, DOCA_GPUNETIO_VERBS_MCST_DISABLED,
+				   EXCLUSIVE, &cqe),
+		     0);
+	cr_assert_eq(gdk_wait(a->device, sent, EXCLUSIVE), 0);
+	cr_assert_eq(gdk_cqe_bytes(cqe), len);
+	return cqe;
+}
+
+static void inline_open(struct nic *n, struct side *s)
+{
+	struct doca_verbs_qp_init_attr *attr;
+	struct doca_verbs_qp *plain;
+
+	side_open(n, s, DOCA_UAR_ALLOCATION_TYPE_NONCACHE);
+	plain = s->qp;
+	attr = qp_attr(n, s);
+	OK(doca_verbs_qp_destroy(plain));
+	OK(doca_verbs_qp_init_attr_set_cqe_inline(attr, 1));
+	OK(doca_verbs_qp_create(n->context, attr, &s->qp));
+	OK(doca_verbs_qp_init_attr_destroy(attr));
+}
+
+/* The export with cq_rq includes the receive queue. Short messages are in the CQE of the QP that
+ * was created with cqe_inline, and in the buffer of the other one. */
+Test(doca_verbs, sends_and_receives, .timeout = 60)
+{
+	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+	struct doca_verbs_device_attr *device;
+	struct doca_gpu_dev_verbs_addr from, to;
+	uint8_t *mem = aligned_alloc(4096, 2 * BYTES);
+	struct nic n = nic_open();
+	struct side a, b;
+	struct ibv_mr *mr = ibv_reg_mr(n.pd, mem, 2 * BYTES, IBV_ACCESS_LOCAL_WRITE);
+	int i;
+
+	cr_assert(mr);
+	from = gdk_addr((uintptr_t)mem, gdk_key(mr->lkey));
+	to = gdk_addr((uintptr_t)mem + BYTES, gdk_key(mr->lkey));
+	OK(doca_verbs_query_device(n.context, &device));
+	OK(doca_verbs_device_attr_get_is_cqe_inline_supported(device));
+	OK(doca_verbs_device_attr_free(device));
+	inline_open(&n, &a);
+	side_open(&n, &b, DOCA_UAR_ALLOCATION_TYPE_NONCACHE);
+	connect_to(&n, a.qp, b.qp);
+	connect_to(&n, b.qp, a.qp);
+	side_export(&n, &a, H(AUTO));
+	side_export(&n, &b, H(AUTO));
+	for (i = 1; i <= 3 * (int)DEPTH; i++) {
+		memset(mem, i, BYTES);
+		memset(mem + BYTES, 0, BYTES);
+		cqe = send_and_receive(&a, &b, from, to, BYTES);
+		cr_assert_eq(gdk_cqe_is_inline(cqe), 0);
+		cr_assert_arr_eq(mem, mem + BYTES, BYTES, "message %d: wrong data", i);
+	}
+	cqe = send_and_receive(&a, &b, from, to, 32);
+	cr_assert_eq(gdk_cqe_is_inline(cqe), 0);
+	memset(mem + BYTES, 0, BYTES);
+	cqe = send_and_receive(&b, &a, from, to, 32);
+	cr_assert_neq(gdk_cqe_is_inline(cqe), 0);
+	cr_assert_arr_eq(gdk_cqe_inl_data(cqe), mem, 32);
+	cr_assert_eq(mem[BYTES], 0, "written to the buffer, too");
+	side_close(&n, &a);
+	side_close(&n, &b);
+	cr_expect_eq(ibv_dereg_mr(mr), 0);
+	free(mem);
+	nic_close(&n);
+}
+
+Test(doca_verbs, receives_need_cq_rq_at_the_export, .timeout = 60)
+{
+	const struct gdk_how how = gdk_how(EXCLUSIVE, GDK_AUTO, GDK_THREAD, 0);
+	struct doca_gpu_dev_verbs_addr none = gdk_addr(0, gdk_key(0));
+	doca_gpu_dev_verbs_ticket_t ticket;
+	struct nic n = nic_open();
+	struct side a;
+
+	side_open(&n, &a, DOCA_UAR_ALLOCATION_TYPE_NONCACHE);
+	OK(doca_gpu_verbs_export_qp(n.gpu, n.dev, a.qp, H(AUTO), NULL, a.cq, NULL, &a.exported));
+	OK(doca_gpu_verbs_get_qp_dev(a.exported, &a.device));
+	cr_expect_eq(gdk_recv(a.device, none, 0, &ticket, how), -EOPNOTSUPP);
 	side_close(&n, &a);
 	nic_close(&n);
 }

@@ -47,11 +47,12 @@ doca_error_t doca_gpu_dmabuf_fd(struct doca_gpu *gpu_dev, void *memptr_gpu, size
  * @param nic_handler the doorbell handler; AUTO: the library chooses one
  * @param gpu_qp_umem_dev_ptr not used: the umem knows its address
  * @param cq_sq the CQ of the send queue; it serves only one exported QP
- * @param cq_rq the CQ of the receive queue; may be NULL
+ * @param cq_rq the CQ of the receive queue, which is then exported, too; it serves only this QP.
+ *         NULL: the receive queue is not exported
  * @retval DOCA_ERROR_INVALID_VALUE QP, CQs, NIC, GPU and handler do not fit together
  * @retval DOCA_ERROR_NOT_SUPPORTED the handler does not work on this GPU and NIC, or the queues are
  *         in memory that the GPU cannot address
- * @retval DOCA_ERROR_IN_USE the QP or its send CQ is exported already
+ * @retval DOCA_ERROR_IN_USE the QP or one of the CQs is exported already
  * @retval DOCA_ERROR_NO_MEMORY no memory
  * @retval DOCA_ERROR_DRIVER the UAR cannot be mapped, or a CUDA call failed
  */

@@ -85,6 +85,16 @@ doca_error_t doca_verbs_device_attr_get_is_send_dbr_mode_supported(
 	const struct doca_verbs_device_attr *verbs_device_attr,
 	enum doca_verbs_qp_send_dbr_mode send_dbr_mode);
 
+/**
+ * Tests whether the NIC can write received data into the CQE
+ * (doca_verbs_qp_init_attr_set_cqe_inline()).
+ *
+ * @retval DOCA_SUCCESS supported
+ * @retval DOCA_ERROR_NOT_SUPPORTED not supported
+ */
+doca_error_t doca_verbs_device_attr_get_is_cqe_inline_supported(
+	const struct doca_verbs_device_attr *verbs_device_attr);
+
 /* ---- paths ---- */
 
 /**
@@ -296,6 +306,15 @@ doca_error_t doca_verbs_qp_init_attr_set_external_uar(struct doca_verbs_qp_init_
 doca_error_t
 doca_verbs_qp_init_attr_set_core_direct_master(struct doca_verbs_qp_init_attr *qp_init_attr,
 					       uint8_t core_direct_master);
+
+/**
+ * Sets whether the NIC writes the data of a received message into its CQE instead of the buffer, if
+ * there are at most 32 bytes and the buffer has room for them: 0 (default) or 1. For 1,
+ * doca_verbs_qp_create() returns NOT_SUPPORTED if the NIC cannot do this, and INVALID_VALUE for a
+ * QP without a receive queue.
+ */
+doca_error_t doca_verbs_qp_init_attr_set_cqe_inline(struct doca_verbs_qp_init_attr *qp_init_attr,
+						    uint8_t cqe_inline);
 
 /** Sets whether the NIC reads the send word of the DBREC. Default: it does. */
 doca_error_t

@@ -2,7 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Export of queue pairs to a GPU in the SDK's interface. The DBREC mode of the export follows from
- * the mode with which the queue pair was created. qp/export.c does the work.
+ * the mode with which the queue pair was created. The receive queue is exported if its CQ is given.
+ * qp/export.c does the work.
  */
 #include "core/gpu/gpu_priv.h"
 #include "core/log.h"
@@ -11,16 +12,11 @@
 #include "qp/doca/verbs/shape.h"
 #include "qp/export.h"
 
-static doca_error_t check_export(const doca_dev_t *dev, const doca_verbs_qp_t *qp,
-				 const doca_verbs_cq_t *cq_rq)
+static doca_error_t check_dev(const doca_dev_t *dev, const doca_verbs_qp_t *qp)
 {
-	const char *why = NULL;
+	const char *why = "it was created in another verbs context than that of dev";
 
-	if (!gdk_dev_share_objects(dev, qp->dev))
-		why = "it was created in another verbs context than that of dev";
-	else if (cq_rq && cq_rq != qp->recv_cq)
-		why = "cq_rq is not the receive CQ with which the QP was created";
-	if (!why)
+	if (gdk_dev_share_objects(dev, qp->dev))
 		return DOCA_SUCCESS;
 	gdk_err("QP 0x%x: cannot export it: %s", qp->qpn, why);
 	return DOCA_ERROR_INVALID_VALUE;
@@ -35,6 +31,7 @@ doca_error_t gdk_doca_export_qp(doca_gpu_t *gpu_dev, doca_dev_t *dev, doca_verbs
 		.gpu = gpu_dev,
 		.qp = qp,
 		.cq = cq_sq,
+		.cq_rq = cq_rq,
 		.handler = nic_handler,
 	};
 	doca_error_t err;
@@ -48,7 +45,8 @@ doca_error_t gdk_doca_export_qp(doca_gpu_t *gpu_dev, doca_dev_t *dev, doca_verbs
 	GDK_CHECK_PTR(qp_out);
 	GDK_CHECK_MIX(gpu_dev, qp);
 	GDK_CHECK_MIX(qp, cq_sq);
-	err = check_export(dev, qp, cq_rq);
+	GDK_CHECK_MIX(qp, cq_rq);
+	err = check_dev(dev, qp);
 	if (err != DOCA_SUCCESS)
 		return err;
 	what.mode = qp->no_dbr ? DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW
