@@ -21,6 +21,11 @@
 #include "../device/gdk/recv_dev.h"
 #include "../device/gdk/send_dev.h"
 
+/** Type of the segments of a receive WQE; gdaki-doca has that of libmlx5. */
+#ifndef GDK_RECV_SEG
+#define GDK_RECV_SEG doca_gpunetio_ib_mlx5_wqe_data_seg
+#endif
+
 /** The CQE at an address of any type that has the size of a CQE. */
 template <typename cqe_t> GDK_FN struct doca_gpunetio_ib_mlx5_cqe64 *gdk_cqe64_of(cqe_t *cqe)
 {
@@ -134,10 +139,12 @@ doca_gpu_dev_verbs_qp_get_cq_rq(struct doca_gpu_dev_verbs_qp *qp)
 }
 
 /** Returns the address of the receive WQE with index wqe_idx modulo the number of receive WQEs. */
-GDK_FN struct doca_gpunetio_ib_mlx5_wqe_data_seg *
-doca_gpu_dev_verbs_get_rwqe_ptr(struct doca_gpu_dev_verbs_qp *qp, uint64_t wqe_idx)
+GDK_FN struct GDK_RECV_SEG *doca_gpu_dev_verbs_get_rwqe_ptr(struct doca_gpu_dev_verbs_qp *qp,
+							    uint64_t wqe_idx)
 {
-	return gdk_get_rwqe_ptr(qp, wqe_idx);
+	void *seg = gdk_get_rwqe_ptr(qp, wqe_idx);
+
+	return (struct GDK_RECV_SEG *)seg;
 }
 
 /** Writes a receive WQE with one buffer of bytes bytes. 0 bytes: without a buffer. */

@@ -5,7 +5,8 @@
 # Compiles tests/doca/*.c, which call each function of the SDK's interface: calls.c those of Verbs,
 # umems and UARs, base.c the others. As C11 and C++17 with gcc, with clang if it is installed, as
 # CUDA if nvcc is installed. Links them, so that each function has a definition. Fails if a function
-# that a header of gdaki-doca declares is not called.
+# that a header of gdaki-doca declares is not called. Also compiles the calls of device functions in
+# tests/doca/device.cuh.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -43,6 +44,15 @@ for src in tests/doca/*.c; do
 	# The reference to a function is the name of its symbol: of gdk_doca_ where the header binds it.
 	try "$src, run" "$tmp/$name"
 done
+src=tests/doca/device.cuh
+try "$src, C++17" g++ -std=c++17 "${warn[@]}" "${inc[@]}" -fsyntax-only -x c++ "$src"
+if command -v clang >/dev/null; then
+	try "$src, C++17 (clang)" clang++ -std=c++17 "${warn[@]}" "${inc[@]}" -fsyntax-only -x c++ "$src"
+fi
+if [ -n "$NVCC" ]; then
+	try "$src, CUDA" "$NVCC" ${CUDAHOSTCXX:+-ccbin "$CUDAHOSTCXX"} -std=c++17 -arch=sm_90 \
+		-Werror all-warnings "${inc[@]}" -cubin -o "$tmp/device.cubin" -x cu "$src"
+fi
 [ -n "$NVCC" ] || echo "doca_calls.sh: nvcc not found, not compiled as CUDA"
 
 calls=0

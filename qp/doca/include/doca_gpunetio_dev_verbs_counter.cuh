@@ -8,7 +8,7 @@
 #ifndef GDK_SDK_DOCA_GPUNETIO_DEV_VERBS_COUNTER_CUH
 #define GDK_SDK_DOCA_GPUNETIO_DEV_VERBS_COUNTER_CUH
 
+#include "doca_gpunetio_dev_verbs_onesided.cuh"
 #include "device/doca_gpunetio_dev_verbs_counter.cuh"
-#include "doca_gpunetio_verbs_def.h"
 
 #endif

@@ -9,6 +9,6 @@
 #define GDK_SDK_DOCA_GPUNETIO_DEV_VERBS_CQ_CUH
 
 #include "device/doca_gpunetio_dev_verbs_cq.cuh"
-#include "doca_gpunetio_verbs_def.h"
+#include "gdk_sdk_mlx5.h"
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef GDK_SDK_DOCA_GPUNETIO_DEV_VERBS_ONESIDED_CUH
 #define GDK_SDK_DOCA_GPUNETIO_DEV_VERBS_ONESIDED_CUH
 
+#include "doca_gpunetio_dev_verbs_qp.cuh"
 #include "device/doca_gpunetio_dev_verbs_onesided.cuh"
-#include "doca_gpunetio_verbs_def.h"
 
 #endif
