@@ -61,13 +61,10 @@ token_dev.h | gdk_take | gdk_rmw_xchg32 | the fence after it does the same: see 
 token_dev.h | gdk_take | gdk_fence_sc | the exchange does the same: see pairs
 wait_dev.h | gdk_fold | gdk_fence_acq(GDK_SCOPE_GPU) | for a rung that is 65536 above the CQE's slot
 wait_dev.h | gdk_look | gdk_ld64_acq(&st->rung | gdk_wait_quick() has loaded it so, except in a full ring
-wait_dev.h | gdk_shared_wait | gdk_fence_acq(GDK_SCOPE_SYS) | the load of cqe_ci in gdk_look() acquires
+wait_dev.h | gdk_shared_slow | gdk_fence_acq(GDK_SCOPE_SYS) | the load of cqe_ci in gdk_look() acquires
 by_hand_dev.h | gdk_ring_db | gdk_nic_fence#1 | after gdk_update_dbr(), whose fence does the same
 wait_dev.h | gdk_cq_consume | gdk_st32_rel | for overruns of the CQ, which this NIC does not have
 post_dev.h | gdk_own_reserve | gdk_fence_load_store | one thread: orders for the compiler only
-post_dev.h | gdk_own_one | gdk_fence_load_store | as above; no run calls it, test_order_dev traces it
-post_dev.h | gdk_own_one | gdk_fence_rel | no run calls it, test_order_dev traces it
-post_dev.h | gdk_own_finish | gdk_fence_load_store | as gdk_own_reserve
 by_hand_dev.h | gdk_bf_begin | gdk_fence_sc | gdk_submit(), which follows, repeats it
 END
 )
