@@ -96,9 +96,9 @@ struct gdk_qp_state {
 	uint64_t bare_records; /* DBREC updates without a register write */
 	uint32_t bf_half;      /* 0 or 0x100: offset of the BlueFlame half to use next */
 	uint32_t key_noted;    /* debug build: a suspicious key was reported */
-	uint64_t polled; /* exclusive use: empty polls since the last ring (wait_time_dev.h) */
-	uint64_t marked; /* exclusive use: end of the slots published without a doorbell */
-	uint8_t pad2[GDK_STATE_LINE - 64];
+	uint64_t marked;       /* exclusive use: end of the slots published without a doorbell */
+	uint32_t polled; /* exclusive use: empty polls since the last ring (wait_time_dev.h) */
+	uint8_t pad2[GDK_STATE_LINE - 60];
 
 	/* Completion, errors and abort (wait_dev.h). */
 	uint64_t completed;  /* slots below this index are complete; loaded with status */

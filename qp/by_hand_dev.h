@@ -41,7 +41,7 @@ GDK_FN int gdk_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode_t 
 		return -EINVAL;
 	}
 	if (mode == GDK_EXCLUSIVE)
-		return gdk_own_reserve(qp, &p, n, opt | GDK_OPT_SKIP_DB, idx);
+		return gdk_own_reserve(qp, &p, n, GDK_DB, opt | GDK_OPT_SKIP_DB, idx);
 	base = gdk_shared_reserve(qp, &p, n, scope, opt);
 	*idx = base & ~GDK_FAILED;
 	return base & GDK_FAILED ? gdk_state_status(p.st) : 0;
@@ -86,7 +86,7 @@ GDK_FN void gdk_submit(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, stru
 	/* The caller may have left out gdk_mark_ready(). */
 	if (how.mode == GDK_EXCLUSIVE && !gdk_ended(st, GDK_SCOPE_THREAD))
 		gdk_own_mark(st, gdk_ldc32(&st->depth), gdk_ld64(&st->rung, GDK_SCOPE_THREAD), pi);
-	(void)gdk_slow(st, pi, 0, 0, GDK_RING_ALL | GDK_OWN_TAKE, how.mode);
+	(void)gdk_slow(st, pi, 0, GDK_RING | GDK_RING_ALL | GDK_OWN_TAKE, how.mode);
 }
 
 /* ---- BlueFlame ---- */
@@ -142,13 +142,13 @@ GDK_FN int gdk_bf_begin(struct gdk_qp_state *st, uint64_t pi)
 		gdk_ring(st, rung, 1, gdk_ldc32(&st->flags));
 	if (rung + 1 != pi || gdk_ldc32(&st->handler) != (uint32_t)GDK_BF || gdk_state_status(st) ||
 	    gdk_scan_ready(st, depth, rung) != pi) {
-		(void)gdk_shared_slow(st, rung, 0, 0, 0, 0);
+		(void)gdk_shared_slow(st, rung, 0, 0, GDK_SERVE);
 		return 0;
 	}
 	gdk_fence_acq(GDK_SCOPE_GPU); /* ready bit, then doorbell: gdk_serve() */
 	if (!gdk_debug_refuses(st, rung, pi))
 		return 1;
-	(void)gdk_shared_slow(st, rung, 0, 0, 0, 0);
+	(void)gdk_shared_slow(st, rung, 0, 0, GDK_SERVE);
 	return 0;
 }
 
@@ -156,7 +156,7 @@ GDK_FN int gdk_bf_begin(struct gdk_qp_state *st, uint64_t pi)
 GDK_FN void gdk_bf_end(struct gdk_qp_state *st, uint64_t pi)
 {
 	if (!gdk_park(st, gdk_ldc32(&st->depth), pi))
-		(void)gdk_shared_slow(st, pi, 0, 0, 0, 0);
+		(void)gdk_shared_slow(st, pi, 0, 0, GDK_SERVE);
 }
 
 /* As gdk_submit(). wqe is a copy of the last WQE, in shared memory on a GPU; in other memory the

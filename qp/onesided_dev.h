@@ -135,13 +135,13 @@ GDK_FN int gdk_fence(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode, gdk_hand
 	const struct gdk_how how = gdk_how(mode, handler, GDK_THREAD, GDK_OPT_SKIP_DB),
 			     check = gdk_how(mode, handler, GDK_THREAD, 0);
 	struct gdk_post p;
-	int err = gdk_post_begin(qp, &p, 1, 0, 0, check);
+	int err = gdk_post_begin(qp, &p, 1, 0, check);
 
 	if (err)
 		return err;
 	gdk_wqe_nop(qp, gdk_get_wqe_ptr(qp, p.idx), (uint16_t)p.idx,
 		    (uint32_t)DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE_FENCE);
-	gdk_post_end(&p, 0, how);
+	gdk_post_end(&p, how);
 	return 0;
 }
 

@@ -199,87 +199,197 @@ GDK_FN int gdk_group_any(int pred, gdk_exec_t exec)
 	return exec == GDK_WARP_SCOPE ? gdk_ballot(pred) != 0 : pred;
 }
 
-/* Posts one reservation: as many pieces from *at on, then the tail, as fit into the ring; advances
- * *at. The dump of a group is written once, by rank 0, behind the slots of all threads, and all get
- * its ticket. */
-GDK_FN int gdk_op_round(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
-			doca_gpu_dev_verbs_ticket_t *ticket, uint64_t *at, int alone,
-			struct gdk_how how)
+/* ---- rare operations ---- */
+
+/* Posts one WQE by itself. What it does not do by calls is inlined, so it is as small as possible,
+ * not fast. *ticket: its slot. Returns 0 or the status that ended the QP. */
+GDK_FN int gdk_own_single(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one *one,
+			  doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
-	const int dump = op->tail.kind == GDK_TAIL_DUMP && how.exec != GDK_THREAD && !alone;
-	const uint64_t pieces = gdk_move_pieces(&op->move);
-	const uint64_t total = pieces + (op->tail.kind != GDK_TAIL_NONE && !dump);
-	uint32_t n = (uint32_t)total, most;
-	const uint64_t from = *at;
+	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+	const uint32_t depth = gdk_ldc32(&st->depth);
+	const uint64_t idx = gdk_add64(gdk_rsvd_index(qp), 1, GDK_SCOPE_THREAD);
+	uint32_t slow = GDK_OWN_TAKE;
 	struct gdk_post p;
-	struct gdk_one one;
-	uint32_t i;
 	int err;
 
-	if (total > 1) {
-		most = gdk_ring_most(gdk_ldc32(&gdk_state_of_qp(qp)->depth));
-		n = total - from < most ? (uint32_t)(total - from) : most;
-	}
-	err = gdk_post_begin(qp, &p, n, (uint32_t)dump, alone, how);
-	*ticket = dump ? p.base + p.total - 1 : p.idx + n - 1;
-	*at = err ? total : from + n;
+	*ticket = idx;
+	if (!(how.opt & GDK_OPT_SKIP_DB))
+		slow |= GDK_RING | GDK_RING_ALL;
+	if (idx >= depth && !(how.opt & GDK_OPT_SKIP_CHECK))
+		slow |= GDK_RING | GDK_WAIT | GDK_WAIT_ROOM;
+	/* Returns soon if there is nothing to do. */
+	err = gdk_own_slow(st, idx, depth - 1, GDK_QP_LIMIT, slow);
 	if (err)
 		return err;
-	GDK_LOOP
-	for (i = 0; i < n && from + i < pieces; i++) {
-		one = gdk_move_one(&op->move, from + i);
-		gdk_one_write(&p.wqes, p.idx + i, &one, gdk_move_segments(&op->move));
-	}
-	if (op->tail.kind != GDK_TAIL_NONE && (dump ? p.rank == 0 : from + n == total)) {
-		one = gdk_tail_one(&op->tail);
-		gdk_one_write(&p.wqes, *ticket, &one, gdk_tail_segments(&op->tail));
-	}
-	gdk_post_end(&p, alone, how);
+	GDK_UNSET(p);
+	p.st = st;
+	p.wqes = gdk_wqes_of(st);
+	p.base = idx;
+	p.total = 1;
+	p.left = gdk_ld32(&st->left, GDK_SCOPE_GPU);
+	p.doorbells = gdk_ld64(&st->doorbells, GDK_SCOPE_GPU);
+	p.db = gdk_db_of(st, idx + 1);
+	p.word = gdk_word(st, depth, idx);
+	p.bits = gdk_own_bits(depth, idx);
+	if (gdk_handler(st, how.handler) == GDK_BF)
+		gdk_bf_settle();
+	gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_reserve() */
+	gdk_one_write(&p.wqes, idx, one, 4);
+	gdk_own_end(&p, gdk_handler(st, how.handler), how.opt, 1);
 	return 0;
+}
+
+GDK_FN int gdk_shared_single(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one *one,
+			     doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
+{
+	struct gdk_qp_state *st = gdk_state_of_qp(qp);
+	const uint32_t what = (uint32_t)gdk_handler(st, how.handler) |
+			      (how.opt & GDK_OPT_SKIP_DB ? GDK_NO_RING : 0);
+	const struct gdk_wqes w = gdk_wqes_of(st);
+	const uint64_t idx = gdk_rmw_add64(gdk_rsvd_index(qp), 1, GDK_SCOPE_GPU);
+	const int room = idx > w.mask && !(how.opt & GDK_OPT_SKIP_CHECK);
+	uint64_t at;
+	int err;
+
+	*ticket = idx;
+	err = gdk_shared_slow(st, idx, w.mask, GDK_QP_LIMIT,
+			      room ? GDK_RING | GDK_WANT | GDK_WAIT | GDK_WAIT_ROOM : 0);
+	if (err)
+		return err;
+	gdk_fence_load_store(GDK_SCOPE_GPU); /* as in gdk_own_reserve() */
+	gdk_one_write(&w, idx, one, 4);
+	at = gdk_mode_scope(how.mode) == GDK_SCOPE_CTA ? gdk_post_cta(st, idx, 1, 0, what)
+						       : gdk_post_gpu(st, idx, 1, 0, what);
+	if (at != GDK_TOKEN_ELSEWHERE)
+		(void)gdk_shared_slow(st, at, 0, 0, GDK_SERVE);
+	return 0;
+}
+
+/*
+ * An operation of one thread whose WQEs cannot all be reserved at once: posts them one after the
+ * other. Between them there may be WQEs of other threads. Returns as gdk_op_run().
+ */
+GDK_FN int gdk_op_by_one(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
+			 doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
+{
+	const uint64_t pieces = gdk_move_pieces(&op->move);
+	const uint64_t end = pieces + (op->tail.kind != GDK_TAIL_NONE);
+	struct gdk_one one;
+	uint64_t i = 0;
+	int err;
+
+	GDK_LOOP
+	do {
+		one = i < pieces ? gdk_move_one(&op->move, i) : gdk_tail_one(&op->tail);
+		err = how.mode == GDK_EXCLUSIVE ? gdk_own_single(qp, &one, ticket, how)
+						: gdk_shared_single(qp, &one, ticket, how);
+	} while (!err && ++i < end);
+	return err;
+}
+
+/* gdk_op_by_one() by each thread of the group in turn. */
+GDK_FN int gdk_op_in_turn(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
+			  doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
+{
+	uint32_t turn;
+	int err = 0;
+
+	if (how.exec == GDK_THREAD)
+		return gdk_op_by_one(qp, op, ticket, how);
+	GDK_LOOP
+	for (turn = 0; turn < gdk_exec_size(how.exec); turn++) {
+		if (turn == gdk_exec_rank(how.exec))
+			err = gdk_op_by_one(qp, op, ticket, how);
+		if (how.exec == GDK_BLOCK_SCOPE)
+			gdk_block_sync();
+		else
+			gdk_syncwarp();
+	}
+	return err;
+}
+
+/*
+ * Must the threads of the group post in turn, because they need different numbers of WQEs, or one
+ * of them needs many? Large values of gdk_p() are the exception: their pieces are reserved at once
+ * if all threads have the same number.
+ */
+GDK_FN int gdk_op_differs(const struct gdk_op_move *m, uint64_t pieces, gdk_exec_t exec)
+{
+	uint64_t first;
+
+	if (!GDK_RARE(gdk_group_any(pieces > 1, exec)))
+		return 0;
+	if (m->kind != GDK_MOVE_INLINE)
+		return 1;
+	if (exec == GDK_THREAD)
+		return 0;
+	first = exec == GDK_BLOCK_SCOPE ? gdk_block_bcast64(pieces) : gdk_shfl64(pieces, 0);
+	return gdk_group_any(pieces != first, exec);
 }
 
 /*
  * Executes op for every thread of the group. In WARP and BLOCK scope all threads call it with the
  * same how; each has its own op, of the same kind, and gets its own ticket, that of its last WQE.
- * A group makes one reservation and rings one doorbell. If a thread needs more than one piece, or
- * the ring is too short for the group, the threads post one after the other. An operation longer
- * than the ring is posted in several rounds; between them there may be WQEs of other threads.
+ * A group makes one reservation and rings one doorbell. If that is not possible, the threads post
+ * one after the other, each WQE by itself: gdk_op_differs(), or the ring is too short. The dump of
+ * a group is written once, by rank 0, behind the slots of all threads, and all get its ticket.
  */
 GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 		      doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
-	const uint32_t most = how.exec == GDK_THREAD
-				      ? 0
-				      : gdk_ring_most(gdk_ldc32(&gdk_state_of_qp(qp)->depth));
+	const int dump = op->tail.kind == GDK_TAIL_DUMP && how.exec != GDK_THREAD;
 	const uint64_t pieces = gdk_move_pieces(&op->move);
-	const uint32_t once = op->tail.kind == GDK_TAIL_DUMP && how.exec != GDK_THREAD;
-	const uint32_t each = (uint32_t)(pieces != 0) + (op->tail.kind != GDK_TAIL_NONE && !once);
-	const uint32_t size = gdk_exec_size(how.exec);
-	const int alone = how.exec != GDK_THREAD &&
-			  (gdk_group_any(pieces > 1, how.exec) || size * each + once > most);
-	const uint64_t end = pieces + (op->tail.kind != GDK_TAIL_NONE && (!once || alone));
-	uint32_t turn = 0;
-	uint64_t at = 0;
-	int err = 0;
+	const int differs = gdk_op_differs(&op->move, pieces, how.exec);
+	const uint64_t moves = op->move.kind == GDK_MOVE_INLINE ? pieces
+								: op->move.kind != GDK_MOVE_NONE;
+	const uint64_t slots = moves + (op->tail.kind != GDK_TAIL_NONE && !dump);
+	const uint64_t total = gdk_exec_size(how.exec) * slots + (uint32_t)dump;
+	const uint32_t n = (uint32_t)slots;
+	struct gdk_post p;
+	struct gdk_one one;
+	uint32_t i;
+	int err, odd;
 
-	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE && end == 1)
-		return gdk_own_one(
-			qp, pieces ? gdk_move_one(&op->move, 0) : gdk_tail_one(&op->tail),
-			pieces ? gdk_move_segments(&op->move) : gdk_tail_segments(&op->tail),
-			ticket, how);
+	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE) {
+		/* One branch on the whole way, see gdk_own_try(). */
+		GDK_UNSET(p);
+		p.st = gdk_state_of_qp(qp);
+		p.wqes = gdk_wqes_of(p.st);
+		p.total = n;
+		odd = gdk_own_try(qp, &p, n, gdk_handler(p.st, how.handler), how.opt);
+		if (GDK_RARE(odd | differs | (p.left == GDK_LEFT_SYS) |
+			     (total > 1 && total > gdk_ring_most(p.wqes.mask + 1)))) {
+			gdk_st64(gdk_rsvd_index(qp), p.base, GDK_SCOPE_THREAD);
+			return gdk_op_by_one(qp, op, ticket, how);
+		}
+		gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_reserve() */
+		p.idx = p.base;
+		*ticket = p.base + n - 1;
+	} else {
+		if (GDK_RARE(differs ||
+			     (total > 1 &&
+			      total > gdk_ring_most(gdk_ldc32(&gdk_state_of_qp(qp)->depth)))))
+			return gdk_op_in_turn(qp, op, ticket, how);
+		err = gdk_post_begin(qp, &p, n, (uint32_t)dump, how);
+		*ticket = dump ? p.base + p.total - 1 : p.idx + n - 1;
+		if (GDK_RARE(err))
+			return err;
+	}
 	GDK_LOOP
-	do {
-		if (!alone || turn == gdk_exec_rank(how.exec))
-			GDK_LOOP
-		do {
-			err = gdk_op_round(qp, op, ticket, &at, alone, how);
-		} while (at < end);
-		if (alone && how.exec == GDK_BLOCK_SCOPE)
-			gdk_block_sync();
-		else if (alone)
-			gdk_syncwarp();
-	} while (alone && ++turn < size);
-	return err;
+	for (i = 0; i < moves; i++) {
+		one = gdk_move_one(&op->move, i);
+		gdk_one_write(&p.wqes, p.idx + i, &one, gdk_move_segments(&op->move));
+	}
+	if (op->tail.kind != GDK_TAIL_NONE && (!dump || p.rank == 0)) {
+		one = gdk_tail_one(&op->tail);
+		gdk_one_write(&p.wqes, *ticket, &one, gdk_tail_segments(&op->tail));
+	}
+	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE)
+		gdk_own_end(&p, gdk_handler(p.st, how.handler), how.opt, 0);
+	else
+		gdk_post_end(&p, how);
+	return 0;
 }
 
 #endif

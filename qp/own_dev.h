@@ -40,59 +40,61 @@ GDK_FN void gdk_own_mark(struct gdk_qp_state *st, uint32_t depth, uint64_t from,
 	gdk_st64(&st->marked, end, GDK_SCOPE_THREAD);
 }
 
-#define GDK_OWN_TAKE   16u /* the caller will publish a slot: take the token if it is parked, too */
-#define GDK_RING_ALL   32u /* the caller has written all slots: ring them, published or not */
-#define GDK_RING_AGAIN 64u /* repeat the last doorbell */
-
-/* Unparks the token. It is at rung, or at `parked` if slots above that one were rung by hand. */
-GDK_FN void gdk_own_unpark(struct gdk_qp_state *st, uint64_t rung)
+/* The half of a word that has the token bits. */
+GDK_FN uint32_t *gdk_token_half(struct gdk_qp_state *st, uint32_t depth, uint64_t idx)
 {
-	const uint64_t at = gdk_ld64(&st->parked, GDK_SCOPE_GPU);
-	const uint32_t depth = gdk_ldc32(&st->depth);
-
-	/* The upper halves have token bits only. */
-	gdk_st32((uint32_t *)(void *)gdk_word(st, depth, at) + 1, 0, GDK_SCOPE_GPU);
-	gdk_st32((uint32_t *)(void *)gdk_word(st, depth, rung) + 1, 0, GDK_SCOPE_GPU);
-	gdk_st64(&st->parked, GDK_NO_WQE, GDK_SCOPE_GPU);
+	return (uint32_t *)(void *)gdk_word(st, depth, idx) + 1;
 }
+
+/* What gdk_own_ring() shall do. */
+#define GDK_OWN_TAKE   1u /* the caller will publish a slot: take the token if it is parked, too */
+#define GDK_RING       2u /* ring what is published */
+#define GDK_RING_ALL   4u /* with GDK_RING: the caller has written all slots, published or not */
+#define GDK_RING_AGAIN 8u /* repeat the last doorbell */
 
 /*
  * Takes the token for exclusive use if it is left, and with GDK_OWN_TAKE also if it is parked. Then
- * either rings the slots below pi up to the first unpublished one (GDK_RING_ALL: all), or, with
- * GDK_RING_AGAIN, repeats the last doorbell, fenced after its DBREC (nothing if the handler has no
- * DBREC). Returns the new rung.
+ * either rings the slots below pi up to the first unpublished one (GDK_RING_ALL: all), at most
+ * gdk_ring_most() of them, or, with GDK_RING_AGAIN, repeats the last doorbell, fenced after its
+ * DBREC (nothing if the handler has no DBREC). r: rung. Returns the new rung.
  */
-GDK_FN uint64_t gdk_own_ring(struct gdk_qp_state *st, uint64_t pi, uint32_t how)
+GDK_FN uint64_t gdk_own_ring(struct gdk_qp_state *st, uint64_t r, uint64_t pi, uint32_t how)
 {
-	const uint32_t depth = gdk_ldc32(&st->depth), most = gdk_ring_most(depth);
-	const uint32_t again = how & GDK_RING_AGAIN, flags = gdk_ldc32(&st->flags);
+	const uint32_t depth = gdk_ldc32(&st->depth), flags = gdk_ldc32(&st->flags);
 	const uint32_t left = gdk_ld32(&st->left, GDK_SCOPE_GPU);
-	const uint64_t marked = gdk_ld64(&st->marked, GDK_SCOPE_GPU);
-	uint64_t r = gdk_ld64(&st->rung, GDK_SCOPE_GPU), e;
+	uint64_t e = r, marked, at;
 
-	if (!left && how & GDK_OWN_TAKE)
-		gdk_own_unpark(st, r);
-	if (left == GDK_LEFT || (!left && how & GDK_OWN_TAKE))
+	if (left == GDK_LEFT || (!left && how & GDK_OWN_TAKE)) {
 		gdk_st32(&st->left, flags & GDK_QPF_SYS_SCOPE ? GDK_LEFT_SYS : GDK_LEFT_OWN,
 			 GDK_SCOPE_GPU);
-	/* Shared use publishes slots without storing `marked`. */
-	if (!(how & GDK_RING_ALL) && pi > marked) {
+		if (!left) {
+			/* The token is at rung, or at `parked` if slots above that one were rung by
+			 * hand. The upper halves of the words have token bits only. */
+			at = gdk_ld64(&st->parked, GDK_SCOPE_GPU);
+			gdk_st32(gdk_token_half(st, depth, at), 0, GDK_SCOPE_GPU);
+			gdk_st32(gdk_token_half(st, depth, r), 0, GDK_SCOPE_GPU);
+			gdk_st64(&st->parked, GDK_NO_WQE, GDK_SCOPE_GPU);
+		}
+	}
+	if (how & GDK_RING_ALL) {
+		e = how & GDK_RING_AGAIN ? r : pi;
+	} else if (how & GDK_RING && !(how & GDK_RING_AGAIN)) {
+		/* Shared use publishes slots without storing `marked`. */
+		marked = gdk_ld64(&st->marked, GDK_SCOPE_GPU);
+		if (marked > e)
+			e = marked < pi ? marked : pi;
 		GDK_LOOP
-		for (e = r > marked ? r : marked; e < pi && gdk_is_ready(st, depth, e); e++)
-			;
-		pi = e;
+		while (e < pi && gdk_is_ready(st, depth, e))
+			e++;
 	}
-	GDK_LOOP
-	while (r < pi || again) {
-		e = again ? r : r + most < pi ? r + most : pi;
-		if (gdk_debug_refuses(st, r, e))
-			break;
-		gdk_ring(st, e, (int)again, flags);
-		r = e;
-		if (again)
-			break;
-	}
-	return r;
+	if (e > r + gdk_ring_most(depth))
+		e = r + gdk_ring_most(depth);
+	if (!(how & GDK_RING_AGAIN) && e <= r)
+		return r;
+	if (gdk_debug_refuses(st, r, e))
+		return r;
+	gdk_ring(st, e, (how & GDK_RING_AGAIN) != 0, flags);
+	return e;
 }
 
 #endif

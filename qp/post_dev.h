@@ -6,13 +6,14 @@
  * that happen to post together to one QP (THREAD scope, shared use); a warp; or a block.
  *
  *   case                               path
- *   exclusive, one WQE, plain          gdk_own_one(), inlined: loads, one branch, WQE, fence, rung,
- *                                      DBREC, register, ready bits
- *   exclusive, more WQEs, or a group   gdk_own_reserve(), gdk_own_end(), inlined
- *   exclusive, not plain: the ring is  gdk_own_slow() before the WQEs are written, which makes
- *   full, slots below are not rung,    the case plain; then gdk_own_finish() for one WQE
- *   shared use has the token, or the
- *   QP has ended
+ *   exclusive, one thread, plain       gdk_own_try(), gdk_own_end(), inlined: loads, one branch,
+ * WQE, fence, rung, DBREC, register, ready bits
+ *   exclusive, one thread, not plain:  gdk_op_by_one() (op_dev.h), WQE by WQE; gdk_own_slow() makes
+ *   the ring is full, slots below are  the case plain before each
+ *   not rung, shared use has the
+ *   token, the QP has ended, or a
+ *   fence must have system scope
+ *   exclusive, a group                 gdk_own_reserve(), gdk_own_end(), inlined
  *   shared, the token is parked at     gdk_post_parked(), inlined: two additions publish the
  *   the first slot of the group        slots and take the token; ring; park behind the group
  *   shared, otherwise                  gdk_post_shared(): wanted, fence, ready bits; if these
@@ -62,12 +63,14 @@ GDK_FN struct gdk_how gdk_how(gdk_mode_t mode, gdk_handler_t handler, gdk_exec_t
 struct gdk_post {
 	struct gdk_qp_state *st;
 	struct gdk_wqes wqes;
-	uint64_t base;	 /* first slot of the group */
-	uint64_t idx;	 /* first slot of this thread */
-	uint32_t total;	 /* slots of the group */
-	uint32_t mask;	 /* lanes of the group, except in BLOCK scope */
-	uint32_t rank;	 /* of this thread; rank 0 reserves and rings */
-	uint32_t left;	 /* rank 0, exclusive: `left` of the state block */
+	uint64_t base;	/* first slot of the group */
+	uint64_t idx;	/* first slot of this thread */
+	uint32_t total; /* slots of the group */
+	uint32_t mask;	/* lanes of the group, except in BLOCK scope */
+	uint32_t rank;	/* of this thread; rank 0 reserves and rings */
+	uint32_t left;	/* rank 0, exclusive: `left` of the state block */
+	uint64_t *word; /* rank 0, exclusive: word of the group's last slot, and its new value */
+	uint64_t bits;
 	uint32_t parked; /* rank 0, shared: 1 or 2 if the token is parked at base; 2: GPU scope */
 	uint64_t doorbells; /* rank 0: of the state block */
 	struct gdk_db db;   /* rank 0, exclusive */
@@ -78,158 +81,105 @@ struct gdk_post {
 
 /* ---- exclusive use ---- */
 
-/* Reserves n slots from *base on, and makes the case plain. Returns 0, or the status that ended the
- * QP: the slots must not be written. */
-GDK_FN int gdk_own_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
-			   uint32_t opt, uint64_t *base)
+/* Not plain: gdk_own_try(). */
+#define GDK_ODD	 1 /* the QP has ended, or the token, slots below, or the register need work */
+#define GDK_FULL 2 /* the ring is full */
+
+/*
+ * Reserves n slots from p->base on, and computes all that is needed to ring for them. Returns 0 if
+ * the case is plain, otherwise GDK_ODD and GDK_FULL. One branch of the caller decides; a branch
+ * costs a lone thread 30 ns. All loads are in flight before it.
+ */
+GDK_FN int gdk_own_try(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
+		       gdk_handler_t handler, uint32_t opt)
 {
 	const int own = GDK_SCOPE_THREAD, ring = !(opt & GDK_OPT_SKIP_DB);
 	const uint32_t depth = p->wqes.mask + 1;
 	struct gdk_qp_state *st = p->st;
-	const uint64_t from = gdk_add64(gdk_rsvd_index(qp), n, own), end = from + n;
+	const uint64_t end = gdk_add64(gdk_rsvd_index(qp), n, own) + n;
 	uint64_t done, ended, rung;
-	int full, odd, err;
+	int full, odd;
 
-	*base = from;
-	/* These loads are in flight together; all are from the first-level cache. */
+	p->base = end - n;
 	gdk_ld64x2(&st->completed, &done, &ended, own);
 	gdk_ld64x2(&st->rung, &rung, &p->doorbells, own);
 	p->left = gdk_ld32(&st->left, own);
 	p->db = gdk_db_of(st, end);
+	p->word = gdk_word(st, depth, end - 1);
+	p->bits = gdk_own_bits(depth, end - 1);
+	GDK_COMPUTED(p->word);
+	/* The compiler would load `left` to a half of a register pair that waits for a load. */
+	GDK_COMPUTED(done);
+	GDK_COMPUTED(rung);
 	full = !(opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(end - done) > depth;
-	odd = full | (ended != 0) | (p->left < GDK_LEFT_OWN) |
-	      (ring && (uint32_t)rung != (uint32_t)from);
-	if (GDK_RARE(odd)) {
-		err = gdk_own_slow(st, ring || full ? from : 0,
-				   full && end > depth ? end - depth : 0, GDK_QP_LIMIT,
-				   ring ? GDK_RING_ALL | GDK_OWN_TAKE : GDK_OWN_TAKE);
-		if (err)
-			return err;
-		p->doorbells = gdk_ld64(&st->doorbells, GDK_SCOPE_GPU);
-		p->left = gdk_ld32(&st->left, GDK_SCOPE_GPU);
-	}
-	/* completed, then our stores: the CQEs of the slots' previous WQEs raised it. */
-	gdk_fence_load_store(own);
-	return 0;
+	odd = (ended != 0) | (p->left < GDK_LEFT_OWN) |
+	      (ring & (((uint32_t)rung != (uint32_t)p->base) | (handler == GDK_BF)));
+	return (full ? GDK_FULL : 0) | odd;
 }
 
-/* Rings for the slots of this post; all slots below are rung. */
-GDK_FN void gdk_own_doorbell(const struct gdk_post *p, gdk_handler_t named)
+/* Makes a case plain. odd: what gdk_own_try() returned, not 0. Returns 0, or the status that ended
+ * the QP: the slots must not be written. */
+GDK_FN int gdk_own_make_plain(struct gdk_post *p, uint32_t n, gdk_handler_t handler, uint32_t opt,
+			      int odd)
 {
-	const gdk_handler_t handler = gdk_handler(p->st, named);
+	uint32_t how = GDK_OWN_TAKE;
+	int err;
 
-	if (gdk_debug_refuses(p->st, p->base, p->db.pi))
-		return;
-	/* WQEs, then all else. Nothing orders DBREC and register: ring_dev.h. */
-	if (p->left == GDK_LEFT_SYS)
-		gdk_fence_rel(GDK_SCOPE_SYS);
-	else
-		gdk_fence_rel(GDK_SCOPE_GPU);
-	gdk_st64x2(&p->st->rung, p->db.pi, p->doorbells + !gdk_is_proxy(handler), GDK_SCOPE_THREAD);
-	if (gdk_has_dbrec(handler))
-		gdk_dbrec_store(&p->db);
+	if (!(opt & GDK_OPT_SKIP_DB))
+		how |= GDK_RING | GDK_RING_ALL;
+	if (odd & GDK_FULL)
+		how |= GDK_RING | GDK_WAIT | GDK_WAIT_ROOM;
+	err = gdk_own_slow(p->st, p->base, p->wqes.mask + 1 - n, GDK_QP_LIMIT, how);
+	p->doorbells = gdk_ld64(&p->st->doorbells, GDK_SCOPE_GPU);
+	p->left = gdk_ld32(&p->st->left, GDK_SCOPE_GPU);
 	if (handler == GDK_BF)
 		gdk_bf_settle();
-	gdk_reg_store(&p->db, handler);
+	return err;
 }
 
-GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_t opt)
+/* Reserves n slots from *base on, and makes the case plain. Returns as gdk_own_make_plain(). */
+GDK_FN int gdk_own_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
+			   gdk_handler_t handler, uint32_t opt, uint64_t *base)
 {
+	const int odd = gdk_own_try(qp, p, n, handler, opt);
+	int err = 0;
+
+	if (GDK_RARE(odd))
+		err = gdk_own_make_plain(p, n, handler, opt, odd);
+	*base = p->base;
+	/* completed, then our stores: the CQEs of the slots' previous WQEs raised it. */
+	gdk_fence_load_store(GDK_SCOPE_THREAD);
+	return err;
+}
+
+/* Publishes the slots of a group, and rings for them; all slots below are rung. sys: a system-scope
+ * fence may be needed. */
+GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_t opt, int sys)
+{
+	const int own = GDK_SCOPE_THREAD;
 	const uint32_t depth = p->wqes.mask + 1;
-	const uint64_t end = p->base + p->total;
 	uint64_t i = p->base;
 
-	if (opt & GDK_OPT_SKIP_DB)
-		gdk_st64(&p->st->marked, end, GDK_SCOPE_THREAD);
-	else
-		gdk_own_doorbell(p, handler);
+	if (opt & GDK_OPT_SKIP_DB) {
+		gdk_st64(&p->st->marked, p->db.pi, own);
+	} else if (!gdk_debug_refuses(p->st, p->base, p->db.pi)) {
+		/* WQEs, then all else. Nothing orders DBREC and register: ring_dev.h. */
+		if (sys && p->left == GDK_LEFT_SYS)
+			gdk_fence_rel(GDK_SCOPE_SYS);
+		else
+			gdk_fence_rel(GDK_SCOPE_GPU);
+		gdk_st64x2(&p->st->rung, p->db.pi, p->doorbells + !gdk_is_proxy(handler), own);
+		if (gdk_has_dbrec(handler))
+			gdk_dbrec_store(&p->db);
+		gdk_reg_store(&p->db, handler);
+	}
 	/* No slot above is published, and all below are: whole words are stored. */
 	GDK_LOOP
-	while (p->total > 1 && gdk_word_room(depth, i) < end - i) {
+	while (p->total > 1 && gdk_word_room(depth, i) < p->db.pi - i) {
 		i += gdk_word_room(depth, i);
-		gdk_st64(gdk_word(p->st, depth, i - 1), gdk_own_bits(depth, i - 1),
-			 GDK_SCOPE_THREAD);
+		gdk_st64(gdk_word(p->st, depth, i - 1), gdk_own_bits(depth, i - 1), own);
 	}
-	gdk_st64(gdk_word(p->st, depth, end - 1), gdk_own_bits(depth, end - 1), GDK_SCOPE_THREAD);
-}
-
-/* Writes and posts a WQE of one slot, whose case is plain but for the scope of the fence. */
-GDK_SLOW_FN void gdk_own_finish(struct gdk_qp_state *st, struct gdk_one one, uint64_t idx,
-				gdk_handler_t handler, uint32_t opt)
-{
-	struct gdk_post p;
-
-	GDK_UNSET(p);
-	p.st = st;
-	p.wqes = gdk_wqes_of(st);
-	p.base = idx;
-	p.total = 1;
-	p.left = gdk_ld32(&st->left, GDK_SCOPE_GPU);
-	p.doorbells = gdk_ld64(&st->doorbells, GDK_SCOPE_GPU);
-	p.db = gdk_db_of(st, idx + 1);
-	gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_one() */
-	gdk_one_write(&p.wqes, idx, &one, 4);
-	gdk_own_end(&p, handler, opt);
-}
-
-/*
- * Posts one WQE of one slot: the shortest way from a call to the register. One branch decides
- * whether the case is plain; a branch costs a lone thread as much as ten additions. All values are
- * computed and all loads are in flight before it. segments: constant.
- */
-GDK_FN int gdk_own_one(struct doca_gpu_dev_verbs_qp *qp, struct gdk_one one, uint32_t segments,
-		       doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
-{
-	const int own = GDK_SCOPE_THREAD, ring = !(how.opt & GDK_OPT_SKIP_DB);
-	struct gdk_qp_state *st = gdk_state_of_qp(qp);
-	const struct gdk_wqes w = gdk_wqes_of(st);
-	const uint64_t idx = gdk_add64(gdk_rsvd_index(qp), 1, own), end = idx + 1;
-	const gdk_handler_t handler = gdk_handler(st, how.handler);
-	const uint32_t depth = w.mask + 1;
-	uint64_t done, ended, rung, doorbells, *word;
-	uint32_t left, bits;
-	struct gdk_db db;
-	int odd, full, err;
-
-	*ticket = idx;
-	gdk_ld64x2(&st->completed, &done, &ended, own);
-	gdk_ld64x2(&st->rung, &rung, &doorbells, own);
-	left = gdk_ld32(&st->left, own);
-	db = gdk_db_of(st, end);
-	doorbells += !gdk_is_proxy(handler);
-	word = gdk_word(st, depth, idx);
-	bits = gdk_own_bits(depth, idx);
-	GDK_COMPUTED(doorbells);
-	GDK_COMPUTED(word);
-	full = !(how.opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(end - done) > depth;
-	odd = full | (ended != 0) | (left != GDK_LEFT_OWN) | (handler == GDK_BF) |
-	      (ring & ((uint32_t)rung != (uint32_t)idx));
-	if (GDK_RARE(odd)) {
-		err = gdk_own_slow(st, ring || full ? idx : 0,
-				   full && end > depth ? end - depth : 0, GDK_QP_LIMIT,
-				   ring ? GDK_RING_ALL | GDK_OWN_TAKE : GDK_OWN_TAKE);
-		if (!err)
-			gdk_own_finish(st, one, idx, handler, how.opt);
-		return err;
-	}
-	/* completed, then our stores: the CQE of the slot's previous WQE raised it. */
-	gdk_fence_load_store(own);
-	gdk_one_write(&w, idx, &one, segments);
-	if (!ring) {
-		gdk_st64(word, bits, own);
-		gdk_st64(&st->marked, end, own);
-		return 0;
-	}
-	if (gdk_debug_refuses(st, idx, end))
-		return 0;
-	/* The WQE, then all else. Nothing orders DBREC and register: ring_dev.h. */
-	gdk_fence_rel(GDK_SCOPE_GPU);
-	gdk_st64x2(&st->rung, end, doorbells, own);
-	if (gdk_has_dbrec(handler))
-		gdk_dbrec_store(&db);
-	gdk_reg_store(&db, handler);
-	gdk_st64(word, bits, own);
-	return 0;
+	gdk_st64(p->word, p->bits, own);
 }
 
 /* ---- shared use ---- */
@@ -262,9 +212,8 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
 		p->parked = flags & GDK_QPF_SYS_SCOPE ? 1 : 2;
 	if (GDK_RARE(full | (ended != 0))) {
 		/* A thread that waits has all slots before its own rung: it would wait for them. */
-		if (gdk_shared_slow(st, GDK_TOKEN_ELSEWHERE, base,
-				    full && end > depth ? end - depth : 0, GDK_QP_LIMIT,
-				    GDK_WAIT_ROOM))
+		if (gdk_shared_slow(st, base, depth - n, GDK_QP_LIMIT,
+				    full ? GDK_RING | GDK_WANT | GDK_WAIT | GDK_WAIT_ROOM : 0))
 			base |= GDK_FAILED;
 		p->parked = 0;
 	}
@@ -465,7 +414,7 @@ GDK_FN void gdk_shared_end(const struct gdk_post *p, struct gdk_how how)
 	else
 		at = gdk_post_gpu(p->st, p->base, p->total, p->doorbells, what);
 	if (GDK_RARE(at != GDK_TOKEN_ELSEWHERE))
-		(void)gdk_shared_slow(p->st, at, 0, 0, 0, 0);
+		(void)gdk_shared_slow(p->st, at, 0, 0, GDK_SERVE);
 }
 
 /* ---- groups ---- */
@@ -504,9 +453,9 @@ GDK_FN uint32_t gdk_converged(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, 
 }
 
 /* All threads of the group wait for each other. */
-GDK_FN void gdk_post_sync(const struct gdk_post *p, struct gdk_how how, int alone)
+GDK_FN void gdk_post_sync(const struct gdk_post *p, struct gdk_how how)
 {
-	if (how.exec == GDK_BLOCK_SCOPE && !alone)
+	if (how.exec == GDK_BLOCK_SCOPE)
 		gdk_block_sync();
 	else if (how.exec == GDK_WARP_SCOPE ||
 		 (how.exec == GDK_THREAD && how.mode != GDK_EXCLUSIVE)) {
@@ -518,10 +467,10 @@ GDK_FN void gdk_post_sync(const struct gdk_post *p, struct gdk_how how, int alon
 }
 
 /* The value of rank 0. */
-GDK_FN uint64_t gdk_post_bcast(const struct gdk_post *p, struct gdk_how how, int alone, uint64_t v)
+GDK_FN uint64_t gdk_post_bcast(const struct gdk_post *p, struct gdk_how how, uint64_t v)
 {
 	if (how.exec == GDK_BLOCK_SCOPE)
-		return alone ? v : gdk_block_bcast64(v);
+		return gdk_block_bcast64(v);
 	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE)
 		return v;
 	/* A constant mask saves the instructions that look for the lanes of a variable one. */
@@ -532,16 +481,16 @@ GDK_FN uint64_t gdk_post_bcast(const struct gdk_post *p, struct gdk_how how, int
 
 /*
  * Reserves `slots` for each thread of the group, and `extra` once, behind them. In THREAD scope
- * extra is 0. alone: the thread is a group of its own, whatever the scope is. Returns 0, or the
- * status that ended the QP; then no slot may be written, and gdk_post_end() is not called.
+ * extra is 0. Returns 0, or the status that ended the QP; then no slot may be written, and
+ * gdk_post_end() is not called.
  * The threads of a warp or block meet first: a thread that still waits for slots of its own would
  * wait for the group, and the group for it.
  */
 GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t slots,
-			  uint32_t extra, int alone, struct gdk_how how)
+			  uint32_t extra, struct gdk_how how)
 {
 	const int scope = gdk_mode_scope(how.mode);
-	uint32_t size = alone ? 1 : gdk_exec_size(how.exec);
+	uint32_t size = gdk_exec_size(how.exec);
 	uint64_t base;
 	int err;
 
@@ -549,11 +498,12 @@ GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, 
 	GDK_UNSET(*p);
 	p->st = gdk_state_of_qp(qp);
 	p->wqes = gdk_wqes_of(p->st);
-	p->mask = how.exec == GDK_WARP_SCOPE && !alone ? gdk_warp_mask() : 1u << gdk_lane();
-	p->rank = alone ? 0 : gdk_exec_rank(how.exec);
+	p->mask = how.exec == GDK_WARP_SCOPE ? gdk_warp_mask() : 1u << gdk_lane();
+	p->rank = gdk_exec_rank(how.exec);
 	p->total = slots + extra;
 	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE) {
-		err = gdk_own_reserve(qp, p, p->total, how.opt, &p->base);
+		err = gdk_own_reserve(qp, p, p->total, gdk_handler(p->st, how.handler), how.opt,
+				      &p->base);
 		p->idx = p->base;
 		return err;
 	}
@@ -564,14 +514,15 @@ GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, 
 	}
 	p->total = size * slots + extra;
 	if (how.exec != GDK_THREAD)
-		gdk_post_sync(p, how, alone);
+		gdk_post_sync(p, how);
 	if (p->rank == 0) {
 		if (how.mode != GDK_EXCLUSIVE)
 			base = gdk_shared_reserve(qp, p, p->total, scope, how.opt);
-		else if (gdk_own_reserve(qp, p, p->total, how.opt, &base))
+		else if (gdk_own_reserve(qp, p, p->total, gdk_handler(p->st, how.handler), how.opt,
+					 &base))
 			base |= GDK_FAILED;
 	}
-	base = gdk_post_bcast(p, how, alone, base);
+	base = gdk_post_bcast(p, how, base);
 	p->base = base & ~GDK_FAILED;
 	p->idx = p->base + p->rank * slots;
 	return GDK_RARE(base & GDK_FAILED)
@@ -585,16 +536,16 @@ GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, 
  * meeting the group has converged again; without it, lanes that do not ring would run ahead, and
  * groups would fall apart under contention.
  */
-GDK_FN void gdk_post_end(const struct gdk_post *p, int alone, struct gdk_how how)
+GDK_FN void gdk_post_end(const struct gdk_post *p, struct gdk_how how)
 {
-	gdk_post_sync(p, how, alone);
+	gdk_post_sync(p, how);
 	if (p->rank == 0) {
 		if (how.mode == GDK_EXCLUSIVE)
-			gdk_own_end(p, how.handler, how.opt);
+			gdk_own_end(p, gdk_handler(p->st, how.handler), how.opt, 1);
 		else
 			gdk_shared_end(p, how);
 	}
-	gdk_post_sync(p, how, alone);
+	gdk_post_sync(p, how);
 }
 
 #endif

@@ -139,7 +139,7 @@ GDK_FN void gdk_rq_own_ring(struct gdk_qp_state *st, uint64_t pi)
 		end = gdk_scan_ready(st, depth, at);
 	} while (end != at && end < pi);
 	end = end < pi ? end : pi;
-	(void)gdk_own_slow(st, end, 0, 0, GDK_RING_ALL | GDK_OWN_TAKE);
+	(void)gdk_own_slow(st, end, 0, 0, GDK_RING | GDK_RING_ALL | GDK_OWN_TAKE);
 }
 
 /*
@@ -167,7 +167,7 @@ GDK_FN int gdk_rq_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct g
 	if (from < pi)
 		gdk_mark_ready(rq, from, pi - 1, how.mode, GDK_DB);
 	if (how.mode != GDK_EXCLUSIVE)
-		(void)gdk_shared_slow(st, GDK_TOKEN_ELSEWHERE, pi, 0, 0, 0);
+		(void)gdk_shared_slow(st, pi, 0, 0, GDK_RING | GDK_WANT);
 	else if (!gdk_ended(st, GDK_SCOPE_THREAD))
 		gdk_rq_own_ring(st, pi);
 	gdk_rq_store_pi(qp, pi, how.mode);
@@ -198,20 +198,19 @@ GDK_FN int gdk_rq_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, gdk_
 
 /* ---- receive ---- */
 
-/* Posts one receive for each thread of the group; gdk_recv() below. alone: the thread posts on its
- * own. */
+/* Posts one receive for each thread of the group; gdk_recv() below. */
 GDK_FN int gdk_recv_round(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_qp *rq,
 			  struct doca_gpu_dev_verbs_addr laddr, uint32_t size,
-			  doca_gpu_dev_verbs_ticket_t *ticket, int alone, struct gdk_how how)
+			  doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
 	struct gdk_post p;
-	int err = gdk_post_begin(rq, &p, 1, 0, alone, how);
+	int err = gdk_post_begin(rq, &p, 1, 0, how);
 
 	*ticket = p.idx;
 	if (err)
 		return err;
 	gdk_wqe_recv(qp, gdk_get_rwqe_ptr(qp, p.idx), laddr.addr, gdk_key_doca(laddr.key), size);
-	gdk_post_end(&p, alone, how);
+	gdk_post_end(&p, how);
 	if (p.rank == 0 && !(how.opt & GDK_OPT_SKIP_DB))
 		gdk_rq_store_pi(qp, p.base + p.total, how.mode);
 	return 0;
@@ -227,8 +226,8 @@ GDK_FN int gdk_recv(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_
 		    size_t size, doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
 	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
-	uint32_t turn = 0, group;
-	int err = 0, alone;
+	uint32_t turn, group;
+	int err = 0;
 
 	*ticket = 0;
 	if (!rq)
@@ -237,18 +236,21 @@ GDK_FN int gdk_recv(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_
 		return -EINVAL;
 	how.handler = GDK_DB;
 	if (how.exec == GDK_THREAD)
-		return gdk_recv_round(qp, rq, laddr, (uint32_t)size, ticket, 0, how);
+		return gdk_recv_round(qp, rq, laddr, (uint32_t)size, ticket, how);
 	group = gdk_exec_size(how.exec);
-	alone = group > gdk_ring_most(gdk_ldc32(&gdk_state_of_qp(rq)->depth));
+	if (group <= gdk_ring_most(gdk_ldc32(&gdk_state_of_qp(rq)->depth)))
+		return gdk_recv_round(qp, rq, laddr, (uint32_t)size, ticket, how);
+	/* The ring is too short for the group. */
 	GDK_LOOP
-	do {
-		if (!alone || turn == gdk_exec_rank(how.exec))
-			err = gdk_recv_round(qp, rq, laddr, (uint32_t)size, ticket, alone, how);
-		if (alone && how.exec == GDK_BLOCK_SCOPE)
+	for (turn = 0; turn < group; turn++) {
+		if (turn == gdk_exec_rank(how.exec))
+			err = gdk_recv_round(qp, rq, laddr, (uint32_t)size, ticket,
+					     gdk_how(how.mode, how.handler, GDK_THREAD, how.opt));
+		if (how.exec == GDK_BLOCK_SCOPE)
 			gdk_block_sync();
-		else if (alone)
+		else
 			gdk_syncwarp();
-	} while (alone && ++turn < group);
+	}
 	return err;
 }
 

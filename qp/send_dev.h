@@ -52,16 +52,16 @@ GDK_FN void gdk_wqe_send_inl(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_
 /* ---- operations ---- */
 
 GDK_FN int gdk_send_round(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one *one,
-			  doca_gpu_dev_verbs_ticket_t *ticket, int alone, struct gdk_how how)
+			  doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
 	struct gdk_post p;
-	int err = gdk_post_begin(qp, &p, 1, 0, alone, how);
+	int err = gdk_post_begin(qp, &p, 1, 0, how);
 
 	*ticket = p.idx;
 	if (err)
 		return err;
 	gdk_one_write(&p.wqes, p.idx, one, 2);
-	gdk_post_end(&p, alone, how);
+	gdk_post_end(&p, how);
 	return 0;
 }
 
@@ -69,24 +69,25 @@ GDK_FN int gdk_send_round(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one
 GDK_FN int gdk_send_one(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one *one,
 			doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
-	uint32_t turn = 0, group;
-	int err = 0, alone;
+	uint32_t turn, group;
+	int err = 0;
 
-	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE)
-		return gdk_own_one(qp, *one, 2, ticket, how);
 	if (how.exec == GDK_THREAD)
-		return gdk_send_round(qp, one, ticket, 0, how);
+		return gdk_send_round(qp, one, ticket, how);
 	group = gdk_exec_size(how.exec);
-	alone = group > gdk_ring_most(gdk_ldc32(&gdk_state_of_qp(qp)->depth));
+	if (group <= gdk_ring_most(gdk_ldc32(&gdk_state_of_qp(qp)->depth)))
+		return gdk_send_round(qp, one, ticket, how);
+	/* The ring is too short for the group. */
 	GDK_LOOP
-	do {
-		if (!alone || turn == gdk_exec_rank(how.exec))
-			err = gdk_send_round(qp, one, ticket, alone, how);
-		if (alone && how.exec == GDK_BLOCK_SCOPE)
+	for (turn = 0; turn < group; turn++) {
+		if (turn == gdk_exec_rank(how.exec))
+			err = how.mode == GDK_EXCLUSIVE ? gdk_own_single(qp, one, ticket, how)
+							: gdk_shared_single(qp, one, ticket, how);
+		if (how.exec == GDK_BLOCK_SCOPE)
 			gdk_block_sync();
-		else if (alone)
+		else
 			gdk_syncwarp();
-	} while (alone && ++turn < group);
+	}
 	return err;
 }
 

@@ -75,14 +75,14 @@ GDK_FN uint32_t gdk_ready_run(struct gdk_qp_state *st, uint32_t depth, uint64_t 
 	const uint32_t at = (uint32_t)i & (span - 1), set = gdk_odd_lap(depth, i) ? 0 : ~0u;
 	const uint64_t *words = gdk_word(st, depth, i - at);
 	uint32_t gap = span, n;
-	uint64_t w[GDK_SCAN_WORDS];
+	uint32_t w[GDK_SCAN_WORDS];
 
 	GDK_UNROLL
-	for (n = 0; n < GDK_SCAN_WORDS; n += 2)
-		gdk_ld64x2(&words[n], &w[n], &w[n + 1], GDK_SCOPE_GPU);
+	for (n = 0; n < GDK_SCAN_WORDS; n++)
+		w[n] = gdk_ld32((const uint32_t *)(const void *)&words[n], GDK_SCOPE_GPU);
 	GDK_UNROLL
 	for (n = GDK_SCAN_WORDS; n-- > 0;) {
-		uint32_t gaps = (uint32_t)w[n] ^ set;
+		uint32_t gaps = w[n] ^ set;
 
 		if (n == at / GDK_WORD_SLOTS)
 			gaps &= ~0u << at % GDK_WORD_SLOTS;

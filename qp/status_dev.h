@@ -8,12 +8,12 @@
 
 GDK_FN struct gdk_qp_state *gdk_state_of_qp(const struct doca_gpu_dev_verbs_qp *qp)
 {
-	return (struct gdk_qp_state *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, gdk_state));
+	return (struct gdk_qp_state *)(uintptr_t)gdk_ld_state(GDK_QP_AT(qp, gdk_state));
 }
 
 GDK_FN struct gdk_qp_state *gdk_state_of_cq(const struct doca_gpu_dev_verbs_cq *cq)
 {
-	return (struct gdk_qp_state *)(uintptr_t)gdk_ldc64(GDK_CQ_AT(cq, gdk_state));
+	return (struct gdk_qp_state *)(uintptr_t)gdk_ld_state(GDK_CQ_AT(cq, gdk_state));
 }
 
 GDK_FN struct doca_gpu_dev_verbs_cq *gdk_qp_cq(struct doca_gpu_dev_verbs_qp *qp)

@@ -36,8 +36,9 @@
 #include "../../device/gdk/slots_dev.h"
 
 #ifndef GDK_RINGS
-#define GDK_RINGS 16u /* doorbells of a holder before it offers the token */
+#define GDK_RINGS 14u /* doorbells of a holder before it offers the token */
 #endif
+#define GDK_RING_SLOTS	4096u /* a doorbell for as many slots counts twice */
 #define GDK_OFFER_POLLS 16u
 
 /* Where a thread found the token, in place of a slot. */
@@ -173,8 +174,8 @@ GDK_FN void gdk_serve(struct gdk_qp_state *st, uint64_t at)
 		if (rings < GDK_RINGS && (again || gdk_ld64(&st->wanted, GDK_SCOPE_GPU) > r) &&
 		    !gdk_state_ended(st) && !gdk_debug_refuses(st, r, e)) {
 			gdk_ring(st, e, again, flags);
+			rings += 1 + (uint32_t)(e - r) / GDK_RING_SLOTS;
 			r = e;
-			rings++;
 			again = 0;
 		} else {
 			if (gdk_offer(st, r, rings < GDK_RINGS ? 0 : GDK_OFFER_POLLS))

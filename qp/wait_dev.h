@@ -24,36 +24,29 @@
 typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
 #define GDK_EXCLUSIVE DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
 
-/* Options of gdk_own_slow() and gdk_shared_slow(). */
-#define GDK_WAIT_ONCE  1u   /* poll once: EBUSY if not complete */
-#define GDK_WAIT_CQES  2u   /* need counts CQEs, not slots */
-#define GDK_WAIT_KEEP  4u   /* a wait that fails does not end the QP */
-#define GDK_WAIT_ROOM  128u /* shared use: for room in the ring; looks ahead first */
-#define GDK_WAIT_QUICK 256u /* shared use: begin with gdk_wait_quick() */
-#define GDK_POLLED     8u   /* gdk_own_slow() only: it has repeated the doorbell for a poll */
+/* Options of gdk_own_slow() and gdk_shared_slow(), with those of gdk_own_ring(). */
+#define GDK_WAIT       0x100u  /* wait until slots are complete */
+#define GDK_WAIT_ONCE  0x200u  /* poll once: EBUSY if not complete */
+#define GDK_WAIT_CQES  0x400u  /* count CQEs, not slots */
+#define GDK_WAIT_KEEP  0x800u  /* a wait that fails does not end the QP */
+#define GDK_WAIT_ROOM  0x1000u /* for room in the ring: looks ahead first */
+#define GDK_WAIT_QUICK 0x2000u /* shared use: begin with gdk_wait_quick() */
+#define GDK_POLLED     0x4000u /* gdk_own_slow() only: it has repeated the doorbell for a poll */
+#define GDK_SERVE      0x8000u /* gdk_shared_slow() only */
+#define GDK_WANT       0x4000u /* gdk_shared_slow() only: raise `wanted` */
 
 #define GDK_QUICK_POLLS 64 /* polls of gdk_wait_quick() and gdk_own_quick() */
 
 /* ---- completion ---- */
 
-/*
- * Polls up to `polls` times for the CQE with absolute index `at`. collapsed: any CQE in entry 0.
- * Returns whether it has arrived.
- */
-GDK_FN int gdk_cqe_poll(const struct gdk_qp_state *st, uint64_t at, int collapsed, uint32_t polls,
+/* Polls for the CQE with absolute index `at`. collapsed: any CQE in entry 0. Returns whether it has
+ * arrived. */
+GDK_FN int gdk_cqe_poll(const struct gdk_qp_state *st, uint64_t at, int collapsed,
 			struct gdk_cqe_tail *t)
 {
-	const uint32_t num = gdk_ldc32(&st->cq_num);
-	const uint32_t *word = gdk_cqe_word(st, at & (num - 1));
+	const int owned = gdk_cqe_arrived(st, at, t);
 
-	GDK_LOOP
-	do {
-		*t = gdk_cqe_tail_of(gdk_ld32(word, GDK_SCOPE_SYS));
-		if (t->opcode != DOCA_GPUNETIO_IB_MLX5_CQE_INVALID &&
-		    (collapsed || t->owner == !!(at & num)))
-			return 1;
-	} while (--polls);
-	return 0;
+	return owned || (collapsed && t->opcode != DOCA_GPUNETIO_IB_MLX5_CQE_INVALID);
 }
 
 /* An error flushes all WQEs that follow. If this CQE is a flush, gdk_qp_error_wqe() finds the first
@@ -62,34 +55,6 @@ GDK_FN void gdk_note_error(struct gdk_qp_state *st, uint64_t index, uint64_t at)
 {
 	gdk_red_min64(&st->error_wqe, index, GDK_SCOPE_GPU);
 	gdk_red_min64(&st->error_ci, at, GDK_SCOPE_GPU);
-}
-
-/* Exclusive use: CQE `at` has arrived. Raises completed and cqe_ci and returns 0; -EIO: an error
- * CQE, which is noted; EBUSY: a collapsed CQ shows nothing new, or the CQE's counter names a slot
- * that was not rung. */
-GDK_FN int gdk_own_complete(struct gdk_qp_state *st, uint64_t at, uint64_t rung, int uneven,
-			    const struct gdk_cqe_tail *t)
-{
-	const uint64_t done = gdk_ld64(&st->completed, GDK_SCOPE_THREAD);
-	uint64_t index = at - gdk_ldc64(&st->cq_rsvd), end = index + 1;
-
-	gdk_fence_acq(GDK_SCOPE_SYS); /* the CQE, then the payload */
-	if (uneven) {
-		if (!gdk_counter_extend(rung, t->counter, &index))
-			return EBUSY;
-		end = index + gdk_wqe_slots(st, index);
-	}
-	if (gdk_cqe_is_error(t)) {
-		gdk_note_error(st, index, at);
-		return -EIO;
-	}
-	/* Another lane that waits may have raised completed, but not cqe_ci. */
-	if (end <= done && gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED)
-		return EBUSY;
-	end = end > done ? end : done;
-	gdk_st64(&st->cqe_ci, at + 1, GDK_SCOPE_THREAD);
-	gdk_st64(&st->completed, end, GDK_SCOPE_THREAD);
-	return 0;
 }
 
 /* Shared use: stores that all slots below `done` are complete, and all CQEs below the absolute
@@ -154,8 +119,7 @@ GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
 	struct gdk_cqe_tail t;
 	uint64_t index, end;
 
-	if (!gdk_cqe_arrived(st, at, &t) &&
-	    (!collapsed || t.opcode == DOCA_GPUNETIO_IB_MLX5_CQE_INVALID))
+	if (!gdk_cqe_poll(st, at, collapsed, &t))
 		return EBUSY;
 	gdk_fence_acq(GDK_SCOPE_SYS);
 	if (!gdk_counter_extend(gdk_ld64(&st->rung, GDK_SCOPE_GPU), t.counter, &index))
@@ -244,65 +208,80 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
 }
 
 /*
- * Exclusive use, all that is not plain: rings the slots below pi (gdk_own_ring()), and waits until
- * slots below need are complete (GDK_WAIT_CQES: need CQEs), or polls once; need 0: does not wait.
- * how: GDK_WAIT_*, GDK_RING_ALL, GDK_OWN_TAKE. Returns 0, EBUSY (GDK_WAIT_ONCE only), the status
- * that ended the QP, or why the wait ended. Unless GDK_WAIT_KEEP is set, a wait that fails ends
- * the QP. The state belongs to this thread, so no access must be ordered but those of the NIC and
- * the host.
+ * Exclusive use, all that is not plain: rings slots below `to` (gdk_own_ring()); and with GDK_WAIT
+ * waits until the slots below to - behind are complete (GDK_WAIT_CQES: as many CQEs), or polls
+ * once. Returns 0, EBUSY (GDK_WAIT_ONCE only), the status that ended the QP, or why the wait ended.
+ * Unless GDK_WAIT_KEEP is set, a wait that fails ends the QP. The state belongs to this thread, so
+ * no access must be ordered but those of the NIC and the host. Values are loaded again in each
+ * turn, rather than kept in registers, because the registers of this function are added to those of
+ * every kernel that posts.
  */
-GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t pi, uint64_t need, uint64_t limit_ns,
-			     uint32_t how)
+GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behind,
+			     uint64_t limit_ns, uint32_t how)
 {
 	const uint32_t collapsed = gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED;
-	const uint64_t rsvd = gdk_ldc64(&st->cq_rsvd);
 	struct gdk_wait_timer w = { 0, GDK_REPEAT_NS, 0 };
-	uint64_t rung, doorbells, done, ended, at, ahead, waited;
+	uint64_t rung, done, ended, at, end, index;
 	struct gdk_cqe_tail t;
-	uint32_t uneven;
+	uint64_t waited;
+	uint32_t odd;
 	int err;
 
 	GDK_LOOP
 	for (;;) {
-		/* These loads are in flight together. */
-		gdk_ld64x2(&st->rung, &rung, &doorbells, GDK_SCOPE_THREAD);
-		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_THREAD);
-		at = gdk_ld64(&st->cqe_ci, GDK_SCOPE_THREAD);
-		uneven = gdk_ld32(&st->uneven, GDK_SCOPE_THREAD) | collapsed;
+		/* GPU scope: the host stores the status. */
+		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
+		rung = gdk_ld64(&st->rung, GDK_SCOPE_THREAD);
 		err = -ECANCELED; /* gdk_wait_end() returns an earlier status */
 		if (ended)
 			break;
-		if (how & (GDK_OWN_TAKE | GDK_RING_AGAIN) || rung < pi)
-			rung = gdk_own_ring(st, pi, how);
-		how &= ~(GDK_RING_AGAIN | GDK_OWN_TAKE);
-		if (how & GDK_RING_ALL && rung < pi)
-			break; /* refused (debug_dev.h): the QP has ended */
-		if (how & GDK_WAIT_CQES && uneven && !collapsed)
-			done = at - rsvd;
-		if (done >= need)
-			return 0;
-		ahead = 0;
-		if (!uneven) {
-			/* The first poll in a full ring looks at the middle of what is rung, so
-			 * that few polls complete many slots. */
-			ahead = w.turns || how & GDK_WAIT_ONCE ? 0 : (rung - need) / 2;
-			at = need - 1 + rsvd + ahead;
-		}
-		if ((uneven || rung >= need) &&
-		    gdk_cqe_poll(st, at, (int)collapsed,
-				 how & GDK_WAIT_ONCE || ahead ? 1 : GDK_QUICK_POLLS, &t)) {
-			err = gdk_own_complete(st, at, rung, (int)uneven, &t);
-			if (err < 0)
-				break;
-			if (!err && !uneven)
-				return 0;
-			if (!err)
+		if (how & (GDK_OWN_TAKE | GDK_RING_AGAIN) || (how & GDK_RING && rung < to)) {
+			rung = gdk_own_ring(st, rung, to, how);
+			how &= ~(GDK_OWN_TAKE | GDK_RING_AGAIN);
+			/* More than one doorbell, or refused (debug_dev.h): the QP has ended. */
+			if (how & GDK_RING_ALL && rung < to)
 				continue;
 		}
-		/* The host stores the status where this thread does not see it by plain loads. */
-		err = -ECANCELED;
-		if (gdk_state_ended(st))
-			break;
+		if (!(how & GDK_WAIT))
+			return 0;
+		/* So that the difference is not kept in registers. */
+		GDK_COMPUTED32(behind);
+		end = to - behind;
+		at = end - 1 + gdk_ldc64(&st->cq_rsvd);
+		odd = gdk_ld32(&st->uneven, GDK_SCOPE_THREAD) | collapsed;
+		if (odd) {
+			at = gdk_ld64(&st->cqe_ci, GDK_SCOPE_THREAD);
+			if (how & GDK_WAIT_CQES && !collapsed)
+				done = at - gdk_ldc64(&st->cq_rsvd);
+		} else if (how & GDK_WAIT_ROOM) {
+			/* The first poll in a full ring looks at the middle of what is rung, so
+			 * that few polls complete many slots. */
+			end += (rung - end) / 2;
+			at = end - 1 + gdk_ldc64(&st->cq_rsvd);
+			how ^= GDK_WAIT_ROOM;
+		}
+		if (done >= to - behind)
+			return 0;
+		index = end - 1;
+		if ((odd || rung > index) && gdk_cqe_poll(st, at, collapsed != 0, &t) &&
+		    (!odd || gdk_counter_extend(rung, t.counter, &index))) {
+			gdk_fence_acq(GDK_SCOPE_SYS); /* the CQE, then the payload */
+			if (gdk_cqe_is_error(&t)) {
+				gdk_note_error(st, index, at);
+				err = -EIO;
+				break;
+			}
+			end = index + (odd ? gdk_wqe_slots(st, index) : 1);
+			done = gdk_ld64(&st->completed, GDK_SCOPE_THREAD);
+			/* Another lane that waits may have raised completed, but not cqe_ci. */
+			if (end > done || !collapsed) {
+				gdk_st64(&st->cqe_ci, at + 1, GDK_SCOPE_THREAD);
+				gdk_st64(&st->completed, end > done ? end : done, GDK_SCOPE_THREAD);
+				if (!odd)
+					return 0;
+				continue;
+			}
+		}
 		if (how & GDK_WAIT_ONCE) {
 			if (how & GDK_POLLED || !gdk_poll_repeats(st, rung))
 				return EBUSY;
@@ -322,42 +301,85 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t pi, uint64_t need
 	return gdk_wait_end(st, err);
 }
 
-/* Shared use: waits until all slots below need are complete, as gdk_own_slow(). */
-GDK_FN int gdk_shared_wait(struct gdk_qp_state *st, uint64_t need, uint64_t limit_ns, uint32_t how)
+/* Shared use: may slots below `to` be rung only if the caller rings? Returns where it then finds
+ * the token. want: raise `wanted`, so that a thread rings them once they are published. */
+GDK_FN uint64_t gdk_shared_want(struct gdk_qp_state *st, uint64_t to, int want)
 {
-	const uint32_t pauses = gdk_ldc32(&st->flags) & GDK_QPF_HOST_LOOKS;
+	if (gdk_ld64(&st->rung, GDK_SCOPE_GPU) >= to)
+		return GDK_TOKEN_ELSEWHERE;
+	if (want) {
+		gdk_red_max64(&st->wanted, to, GDK_SCOPE_GPU);
+		/* wanted, then left. The holder: left, then wanted. */
+		gdk_fence_sc(GDK_SCOPE_GPU);
+	}
+	return gdk_ld32(&st->left, GDK_SCOPE_GPU) ? GDK_TOKEN_LEFT : GDK_TOKEN_ELSEWHERE;
+}
+
+/*
+ * Shared use, all that is not plain. GDK_SERVE: serves; `to` is the slot where the caller found the
+ * token, or GDK_TOKEN_LEFT. GDK_RING: slots below `to` shall be rung as soon as they are published.
+ * GDK_WAIT and results: as gdk_own_slow(). A thread that waits for slots that are not rung takes
+ * the token whenever it is left: otherwise the holder would ring alone while all others wait.
+ */
+GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behind,
+				uint64_t limit_ns, uint32_t how)
+{
+	uint64_t token = how & GDK_SERVE ? to : GDK_TOKEN_ELSEWHERE;
 	struct gdk_wait_timer w = { 0, GDK_REPEAT_NS, 0 };
-	uint64_t done, ended, waited;
-	int err, far, rest;
+	uint64_t done = 0, ended = 0, waited;
+	int err, far, rest, pauses;
 
 	GDK_LOOP
 	for (;;) {
+		if (token != GDK_TOKEN_ELSEWHERE) {
+			gdk_serve(st, token);
+			/* The limit counts from here, to save registers. A thread does not serve
+			 * for ever: without completions the ring becomes full. */
+			w.start = 0;
+			w.next = GDK_REPEAT_NS;
+			w.turns = 0;
+		}
+		/* Where loads take a microsecond, 3 of 4 turns load completed only; in a wait for
+		 * another lap, 15 of 16. */
+		GDK_COMPUTED32(behind); /* as in gdk_own_slow() */
+		pauses = gdk_ldc32(&st->flags) & GDK_QPF_HOST_LOOKS;
+		far = 0;
+		rest = 0;
+		if (pauses) {
+			gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
+			far = to - behind > done + gdk_ldc32(&st->depth);
+			rest = !(how & (GDK_WAIT_ONCE | GDK_WAIT_ROOM)) && to - behind > done &&
+			       w.turns % (far ? 16 : 4);
+		}
+		if (how & GDK_WAIT_QUICK && !rest &&
+		    gdk_wait_quick(st, to - behind - 1,
+				   how & GDK_WAIT_ONCE || pauses ? 1 : GDK_QUICK_POLLS))
+			return 0;
 		/* GPU scope: any thread, or the host, may store the status. */
-		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
+		if (!pauses)
+			gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
 		err = -ECANCELED; /* gdk_wait_end() returns an earlier status */
 		if (ended)
 			break;
-		if (!need)
+		token = GDK_TOKEN_ELSEWHERE;
+		if (how & GDK_RING && !rest) {
+			token = gdk_shared_want(st, to, how & GDK_WANT);
+			how &= ~GDK_WANT;
+			if (token != GDK_TOKEN_ELSEWHERE)
+				continue;
+		}
+		if (!(how & GDK_WAIT))
 			return 0;
-		/* Where loads take a microsecond, 3 of 4 turns load completed only; in a wait for
-		 * another lap, 15 of 16. */
-		far = pauses && need > done + gdk_ldc32(&st->depth);
-		rest = pauses && need > done && !(how & (GDK_WAIT_ONCE | GDK_WAIT_ROOM)) &&
-		       w.turns % (far ? 16 : 4);
-		/* The first turn of a wait for room: gdk_look() polls the middle of the rung slots,
-		 * so that one CQE frees many. */
-		if (!rest && !(how & GDK_WAIT_ROOM) &&
-		    gdk_wait_quick(st, need - 1,
-				   how & GDK_WAIT_ONCE || pauses ? 1 : GDK_QUICK_POLLS))
-			return 0;
-		how &= ~GDK_WAIT_ROOM;
-		err = rest ? EBUSY : gdk_look(st, need, done, how);
+		err = rest ? EBUSY : gdk_look(st, to - behind, done, how);
 		if (err == GDK_REACHED) {
 			gdk_fence_acq(GDK_SCOPE_SYS); /* completed, then the payload */
 			return 0;
 		}
 		if (err < 0)
 			break;
+		/* The first turn of a wait for room polled the middle of the rung slots, so that
+		 * one CQE frees many. */
+		how = (how & ~GDK_WAIT_ROOM) | GDK_WAIT_QUICK;
 		if (err == 0)
 			continue;
 		if (how & GDK_WAIT_ONCE)
@@ -375,29 +397,6 @@ GDK_FN int gdk_shared_wait(struct gdk_qp_state *st, uint64_t need, uint64_t limi
 			break;
 	}
 	return gdk_wait_end(st, err);
-}
-
-/*
- * Shared use, all that is not plain: `at` is the slot where the caller found the token, or
- * GDK_TOKEN_LEFT or GDK_TOKEN_ELSEWHERE. Serves if it has or gets the token; all slots below pi
- * shall be rung as soon as they are published. Then waits until slots below need are complete;
- * need 0: does not wait.
- */
-GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t at, uint64_t pi, uint64_t need,
-				uint64_t limit_ns, uint32_t how)
-{
-	if (how & GDK_WAIT_QUICK && gdk_wait_quick(st, need - 1, GDK_QUICK_POLLS))
-		return 0;
-	if (pi && gdk_ld64(&st->rung, GDK_SCOPE_GPU) < pi) {
-		gdk_red_max64(&st->wanted, pi, GDK_SCOPE_GPU);
-		/* wanted, then left. The holder: left, then wanted. */
-		gdk_fence_sc(GDK_SCOPE_GPU);
-		if (at == GDK_TOKEN_ELSEWHERE && gdk_ld32(&st->left, GDK_SCOPE_GPU))
-			at = GDK_TOKEN_LEFT;
-	}
-	if (at != GDK_TOKEN_ELSEWHERE)
-		gdk_serve(st, at);
-	return gdk_shared_wait(st, need, limit_ns, how);
 }
 
 /*
@@ -430,12 +429,16 @@ GDK_FN uint64_t gdk_qp_error_wqe(const struct doca_gpu_dev_verbs_qp *qp)
 
 /* ---- waits and polls of callers ---- */
 
-GDK_FN int gdk_slow(struct gdk_qp_state *st, uint64_t pi, uint64_t need, uint64_t limit_ns,
-		    uint32_t how, gdk_mode_t mode)
+GDK_FN int gdk_slow(struct gdk_qp_state *st, uint64_t to, uint64_t limit_ns, uint32_t how,
+		    gdk_mode_t mode)
 {
 	if (mode == GDK_EXCLUSIVE)
-		return gdk_own_slow(st, pi, need, limit_ns, how);
-	return gdk_shared_slow(st, GDK_TOKEN_ELSEWHERE, pi, need, limit_ns, how);
+		return gdk_own_slow(st, to, 0, limit_ns, how);
+	if (how & GDK_RING)
+		how |= GDK_WANT;
+	if (how & GDK_WAIT)
+		how |= GDK_WAIT_QUICK;
+	return gdk_shared_slow(st, to, 0, limit_ns, how);
 }
 
 /*
@@ -446,11 +449,10 @@ GDK_FN int gdk_slow(struct gdk_qp_state *st, uint64_t pi, uint64_t need, uint64_
 GDK_FN int gdk_wait_for(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
 			gdk_mode_t mode, uint64_t limit_ns)
 {
-	struct gdk_qp_state *st = gdk_state_of_qp(qp);
-
 	if (limit_ns == GDK_QP_LIMIT)
 		limit_ns = 0;
-	return gdk_slow(st, ticket + 1, ticket + 1, limit_ns, GDK_WAIT_KEEP, mode);
+	return gdk_slow(gdk_state_of_qp(qp), ticket + 1, limit_ns,
+			GDK_RING | GDK_WAIT | GDK_WAIT_KEEP, mode);
 }
 
 /* As gdk_wait_for(), with the QP's own limit. A wait that fails ends the QP. */
@@ -461,25 +463,22 @@ GDK_FN int gdk_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_
 
 	if (mode == GDK_EXCLUSIVE && gdk_own_quick(st, ticket))
 		return 0;
-	return gdk_slow(st, ticket + 1, ticket + 1, GDK_QP_LIMIT, GDK_WAIT_QUICK, mode);
+	return gdk_slow(st, ticket + 1, GDK_QP_LIMIT, GDK_RING | GDK_WAIT, mode);
 }
 
 /* Polls once for the WQE of the ticket. Returns 0, EBUSY, or the status that ended the QP. */
 GDK_FN int gdk_poll_ticket(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
 			   gdk_mode_t mode)
 {
-	struct gdk_qp_state *st = gdk_state_of_qp(qp);
-
-	return gdk_slow(st, 0, ticket + 1, 0, GDK_WAIT_ONCE, mode);
+	return gdk_slow(gdk_state_of_qp(qp), ticket + 1, 0, GDK_WAIT | GDK_WAIT_ONCE, mode);
 }
 
 /* Polls once for CQE `index`, counted from export or reset. On a collapsed CQ the index is that of
  * a WQE. Returns 0, EBUSY, or the status that ended the QP. */
 GDK_FN int gdk_poll_one_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode)
 {
-	struct gdk_qp_state *st = gdk_state_of_cq(cq);
-
-	return gdk_slow(st, 0, index + 1, 0, GDK_WAIT_ONCE | GDK_WAIT_CQES, mode);
+	return gdk_slow(gdk_state_of_cq(cq), index + 1, 0, GDK_WAIT | GDK_WAIT_ONCE | GDK_WAIT_CQES,
+			mode);
 }
 
 /* As gdk_poll_one_cq_at(), but waits. A wait that fails ends the QP. */
@@ -489,7 +488,7 @@ GDK_FN int gdk_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_
 
 	if (mode == GDK_EXCLUSIVE && gdk_own_quick(st, index))
 		return 0;
-	return gdk_slow(st, 0, index + 1, GDK_QP_LIMIT, GDK_WAIT_CQES | GDK_WAIT_QUICK, mode);
+	return gdk_slow(st, index + 1, GDK_QP_LIMIT, GDK_WAIT | GDK_WAIT_CQES, mode);
 }
 
 /* Waits for the next count CQEs after those processed so far. */
@@ -509,7 +508,7 @@ GDK_FN int gdk_poll_cq(struct doca_gpu_dev_verbs_cq *cq, uint32_t count, gdk_mod
 
 GDK_FN int gdk_poll_collapsed_at(struct doca_gpu_dev_verbs_qp *qp, uint64_t index, gdk_mode_t mode)
 {
-	return gdk_slow(gdk_state_of_qp(qp), 0, index + 1, GDK_QP_LIMIT, 0, mode);
+	return gdk_slow(gdk_state_of_qp(qp), index + 1, GDK_QP_LIMIT, GDK_WAIT, mode);
 }
 
 /*

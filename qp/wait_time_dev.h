@@ -8,7 +8,7 @@
 #include "../../device/gdk/status_dev.h"
 
 #define GDK_QP_LIMIT	 UINT64_MAX /* time limit of a wait: that of the QP */
-#define GDK_POLLS_REPEAT 64	    /* empty polls before a doorbell is repeated */
+#define GDK_POLLS_REPEAT 64u	    /* empty polls before a doorbell is repeated */
 #define GDK_REPEAT_NS	 20000u	    /* first repetition of a doorbell */
 #define GDK_CHECK_NS	 1000000u   /* a wait reads the watch word from then on, or at its limit */
 
@@ -60,16 +60,14 @@ GDK_FN int gdk_wait_check(const struct gdk_qp_state *st, uint64_t waited_ns, uin
 {
 	const struct gdk_watch_word *word =
 		(const struct gdk_watch_word *)(uintptr_t)gdk_ldc64(&st->watch);
-	uint32_t hints;
+	const int over = waited_ns > limit_ns - 1;
+	uint32_t hints = 0;
 
-	if (waited_ns <= GDK_CHECK_NS && waited_ns <= limit_ns - 1)
-		return 0;
-	hints = word ? gdk_ld32(&word->hints, GDK_SCOPE_SYS) : 0;
+	if (word && (over || waited_ns > GDK_CHECK_NS))
+		hints = gdk_ld32(&word->hints, GDK_SCOPE_SYS);
 	if (hints & GDK_HINT_UNCONNECTED)
 		return -ENOTCONN;
-	if (waited_ns <= limit_ns - 1)
-		return 0;
-	return hints & GDK_HINT_UNSERVED ? -EHOSTDOWN : -ETIMEDOUT;
+	return !over ? 0 : hints & GDK_HINT_UNSERVED ? -EHOSTDOWN : -ETIMEDOUT;
 }
 
 /* Ends the QP because a wait ended with err, and returns the status that ended it. Reports
@@ -77,7 +75,10 @@ GDK_FN int gdk_wait_check(const struct gdk_qp_state *st, uint64_t waited_ns, uin
 GDK_FN int gdk_wait_end(struct gdk_qp_state *st, int err)
 {
 	struct gdk_watch_word *word = (struct gdk_watch_word *)(uintptr_t)gdk_ldc64(&st->watch);
-	const int status = gdk_state_end(st, err);
+	int status;
+
+	GDK_COMPUTED32(err); /* so that the compiler does not copy the rest for each value */
+	status = gdk_state_end(st, err);
 
 	if (err == -ENOTCONN && status == err && word)
 		gdk_st32(&word->refused, 1, GDK_SCOPE_SYS);
@@ -86,14 +87,14 @@ GDK_FN int gdk_wait_end(struct gdk_qp_state *st, int err)
 
 /* Counts a poll of exclusive use that found nothing. Returns 1 at every GDK_POLLS_REPEAT-th such
  * poll after the last ring: the doorbell must be repeated. `polled` is the count plus a multiple of
- * rung, so that a count from before a ring is too low, and begins anew. */
+ * rung, modulo 2^32, so that a count from before a ring is out of range, and begins anew. */
 GDK_FN int gdk_poll_repeats(struct gdk_qp_state *st, uint64_t rung)
 {
-	const uint64_t none = rung * (GDK_POLLS_REPEAT + 1);
-	uint64_t polls = gdk_ld64(&st->polled, GDK_SCOPE_THREAD) - none;
+	const uint32_t none = (uint32_t)rung * (GDK_POLLS_REPEAT + 1);
+	uint32_t polls = gdk_ld32(&st->polled, GDK_SCOPE_THREAD) - none;
 
 	polls = polls < GDK_POLLS_REPEAT ? polls + 1 : 1;
-	gdk_st64(&st->polled, none + polls, GDK_SCOPE_THREAD);
+	gdk_st32(&st->polled, none + polls, GDK_SCOPE_THREAD);
 	return polls == GDK_POLLS_REPEAT;
 }
 

@@ -27,8 +27,9 @@
 #endif
 #define GDK_UNROLL
 #define GDK_LOOP
-#define GDK_RARE(c)	__builtin_expect(!!(c), 0)
-#define GDK_COMPUTED(v) ((void)(v))
+#define GDK_RARE(c)	  __builtin_expect(!!(c), 0)
+#define GDK_COMPUTED(v)	  ((void)(v))
+#define GDK_COMPUTED32(v) ((void)(v))
 #ifndef GDK_WARP
 #define GDK_WARP 1
 #endif
@@ -206,6 +207,10 @@ GDK_FN uint32_t gdk_ldc32(const void *p)
 	return *(const uint32_t *)p;
 }
 GDK_FN uint64_t gdk_ldc64(const void *p)
+{
+	return *(const uint64_t *)p;
+}
+GDK_FN uint64_t gdk_ld_state(const void *p)
 {
 	return *(const uint64_t *)p;
 }

@@ -24,15 +24,17 @@ static inline void post_slots(struct doca_gpu_dev_verbs_qp *qp, uint64_t from, u
 			  st->depth >= GDK_WORD_SLOTS &&
 			  !(st->flags & (GDK_QPF_BLUEFLAME | GDK_QPF_RUNG_READ)),
 		.db = gdk_db_of(st, to + 1),
+		.word = gdk_word(st, st->depth, to),
+		.bits = gdk_own_bits(st->depth, to),
 	};
 
 	/* Here, gdk_own_reserve() makes the case plain. */
 	if (mode == GDK_EXCLUSIVE && (st->left < GDK_LEFT_OWN || (ring && st->rung != from)))
-		(void)gdk_own_slow(st, ring ? from : 0, 0, 0,
-				   ring ? GDK_RING_ALL | GDK_OWN_TAKE : GDK_OWN_TAKE);
+		(void)gdk_own_slow(st, from, 0, 0,
+				   ring ? GDK_RING | GDK_RING_ALL | GDK_OWN_TAKE : GDK_OWN_TAKE);
 	p.doorbells = st->doorbells;
 	p.left = st->left;
-	gdk_post_end(&p, 0, gdk_how(mode, handler, GDK_THREAD, opt));
+	gdk_post_end(&p, gdk_how(mode, handler, GDK_THREAD, opt));
 }
 
 #endif

@@ -122,10 +122,10 @@ static void run_post(const struct op *o, struct gdk_how how)
 	struct gdk_post p;
 
 	qp.sq_rsvd_index = real(o->from);
-	if (gdk_post_begin(&qp, &p, n, 0, 0, how))
+	if (gdk_post_begin(&qp, &p, n, 0, how))
 		fail("a reservation fails");
 	write_wqes(o);
-	gdk_post_end(&p, 0, how);
+	gdk_post_end(&p, how);
 }
 
 static void run_publish(const struct op *o, gdk_mode_t mode)

@@ -3,13 +3,15 @@
 /*
  * The protocol that publishes and rings slots, as in qp/token_dev.h and qp/post_dev.h,
  * run by three threads and a NIC in the memory of views.h. SCENARIO selects the
- * program of each thread (scenarios.h). To keep the number of states small, words have
- * few slots and the ring is short. To test the checker, run.sh defines one name (NO_...,
- * TAKE_WITHOUT_RMW, FIRST_FIRST or PARK_BLIND) that breaks the protocol at one place;
- * the checker must then find an error.
+ * program of each thread (scenarios.h), HANDLER the doorbell. To keep the number of states
+ * small, words have few slots and the ring is short. To test the checker, run.sh defines one
+ * name (NO_..., TAKE_WITHOUT_RMW, FIRST_FIRST, PARK_BLIND or HAND_BLIND) that breaks the
+ * protocol at one place; the checker must then find an error.
  *
  * Where the code lets a load and another access be in flight together, the model does
- * the load later: then it may also return all values that it could return earlier.
+ * the load later: then it may also return all values that it could return earlier. A thread's
+ * stores are made in the order of the program, so the model cannot tell whether `parked` may
+ * be stored before the token; replay.c does.
  */
 #if SCENARIO == 7
 #define DEPTH 2
@@ -23,7 +25,23 @@
 #endif
 #if SCENARIO >= 10
 #define RINGS 1 /* doorbells of a holder before it offers the token: GDK_RINGS */
+#define POLLS 1 /* GDK_OFFER_POLLS */
 #endif
+
+/* Handlers, and gdk_token_first(): whether the token moves on before the register is stored. */
+#define DB	 0 /* GPU_SM_DB, token first; the next holder finds `parked` or polls the DBREC */
+#define DB_BLOCK 1 /* token first, in a block: a fence orders the DBREC before the token */
+#define DB_SYS	 2 /* GPU_SM_DB, memory of the host: register, then token */
+#define NO_DBR	 3
+#define PROXY	 4 /* the register is the counter of CPU_PROXY */
+#define BF	 5
+#ifndef HANDLER
+#define HANDLER DB
+#endif
+#define HAS_DBREC     (HANDLER != NO_DBR && HANDLER != PROXY)
+#define TOKEN_FIRST   (HANDLER == DB || HANDLER == DB_BLOCK)
+#define HAS_HAND_OVER (HANDLER != BF) /* gdk_post_parked(), gdk_hand_over() */
+#define REG_IN_ORDER  (HANDLER == PROXY || HANDLER == BF)
 
 c_decl {
 	extern void (*Uerror)(char *);
@@ -90,12 +108,46 @@ c_decl {
 	/* A NIC that is still busy with an earlier doorbell may read the newest DBREC. Forbidden:
 	 * that it then reads an old WQE. The release fence before the DBREC store (RECORD_REL)
 	 * orders the WQEs before it. */
-	static int busy_nic_sees(struct memory *m)
+	static int busy_nic_sees(struct memory *m, int top)
 	{
 		const view record = m->with[first[DBREC] + m->n[DBREC] - 1];
-		const view nic = m->cur[NIC];
 
-		return sees_wqes(m, join(nic, record), oldest(m, nic, DB), newest(m, DBREC));
+		return sees_wqes(m, join(m->cur[NIC], record), top, newest(m, DBREC));
+	}
+
+	/* Returns whether a value of the location is v. */
+	static int was_stored(const struct memory *m, int loc, int v)
+	{
+		int i;
+
+		for (i = 0; i < m->n[loc]; i++)
+			if (m->val[first[loc] + i] == v)
+				return 1;
+		return 0;
+	}
+
+	/* Returns whether t may read a value of its word that shows slot i as published. */
+	static int may_show(const struct memory *m, int t, int i)
+	{
+		const int w = word_of(i);
+		int back;
+
+		for (back = 0; readable(m, t, w, back); back++)
+			if (published(m->val[first[w] + m->n[w] - 1 - back], i))
+				return 1;
+		return 0;
+	}
+
+	/* How many places before the newest value of loc the value v is, if t may read it, otherwise
+	 * -1. */
+	static int back_to(const struct memory *m, int t, int loc, int v)
+	{
+		int back;
+
+		for (back = 0; readable(m, t, loc, back); back++)
+			if (m->val[first[loc] + m->n[loc] - 1 - back] == v)
+				return back;
+		return -1;
 	}
 }
 c_state "struct memory m" "Global"
@@ -105,7 +157,8 @@ byte holders;		/* number of threads that hold the token */
 byte all;		/* bit i: slot i is published */
 byte cut;		/* bit i: slot i is in the middle of a WQE */
 byte prefix;		/* number of slots published without a gap, from slot 0 on */
-byte last;		/* index of the last doorbell */
+byte last;		/* highest index of a doorbell */
+byte top;		/* highest index that the NIC has seen */
 byte ended;		/* number of threads that have ended */
 
 #define M &now.m, Puser->me
@@ -167,10 +220,10 @@ byte ended;		/* number of threads that have ended */
 #endif
 #ifdef NO_TAKE_ACQ
 #define TAKE(to) modify(M, LEFT, to)
-#define TAKE_ACQ NONE
+#define TAKE_SC NONE
 #else
 #define TAKE(to) modify_acq_rel(M, LEFT, to)
-#define TAKE_ACQ FENCE(acq)
+#define TAKE_SC FENCE(sc)
 #endif
 #ifdef NO_AGAIN_ACQ
 #define AGAIN(to) modify(M, LEFT, to)
@@ -196,6 +249,41 @@ byte ended;		/* number of threads that have ended */
 #define RING_REL
 #else
 #define RING_REL fence_rel(M);
+#endif
+#ifdef NO_PASS_REL
+#define PASS_REL
+#else
+#define PASS_REL if (REG_IN_ORDER) fence_rel(M);
+#endif
+#ifdef NO_AWAIT
+#define AWAIT 0
+#else
+#define AWAIT (HANDLER == DB)
+#endif
+#ifdef NO_RESERVE_ORDER
+#define RESERVE_ORDER
+#else
+#define RESERVE_ORDER fence_load_store(M);
+#endif
+#ifdef NO_HAND_ORDER
+#define HAND_ORDER
+#else
+#define HAND_ORDER fence_load_store(M);
+#endif
+#ifdef NO_HAND_REL
+#define HAND_REL
+#else
+#define HAND_REL fence_rel(M);
+#endif
+#ifdef NO_BLOCK_REL
+#define BLOCK_REL
+#else
+#define BLOCK_REL if (HANDLER == DB_BLOCK) fence_rel(M);
+#endif
+#ifdef NO_HAND_RING_REL
+#define HAND_RING_REL
+#else
+#define HAND_RING_REL if (HAS_DBREC) fence_rel(M);
 #endif
 #ifdef NO_LEAVE_REL
 #define LEAVE_REL
@@ -225,6 +313,19 @@ byte ended;		/* number of threads that have ended */
 		note(a, b) \
 	}
 #endif
+/* Stores the register, or the proxy's counter. */
+#define RING_REG(e) \
+	{ \
+		if (!REG_IN_ORDER) \
+			store(M, REG, e); \
+		else if (!store_above(M, REG, e)) \
+			Uerror("the stores of two holders to the counter, or register, are not ordered"); \
+	}
+#define STORE_DBREC(e) \
+	if (HAS_DBREC && !store_above(M, DBREC, e)) \
+		Uerror("the DBREC stores of two holders are not ordered"); \
+	if (HAS_DBREC && !busy_nic_sees(&now.m, now.top)) \
+		Uerror("the NIC may read an old WQE below the DBREC");
 #define CLEAR_TOKEN(i) \
 	modify(M, word_of(P->i), newest(&now.m, word_of(P->i)) & ~token(P->i))
 
@@ -246,9 +347,9 @@ proctype user(byte me)
 {
 	byte pc, what, from, to;	/* the current operation */
 	byte back, x, r, e;
-	bool held, wanted, waits, again;
+	bool held, wanted, waits, again, at_token;
 #ifdef RINGS
-	byte rings;
+	byte rings, polls;
 #define PASSES (rings == RINGS)
 #else
 #define PASSES 0
@@ -260,8 +361,11 @@ next:
 			const struct op *o = &program[P->me][P->pc++];
 
 			P->what = o->what; P->from = o->from; P->to = o->to;
-			P->held = P->wanted = P->waits = P->again = 0;
+			P->held = P->wanted = P->waits = P->again = P->at_token = 0;
 			P->r = P->e = P->x = 0;
+#ifdef RINGS
+			P->rings = 0;
+#endif
 		}
 		if
 		:: what != c_expr { SUBMIT } && to > from -> cut = cut | (1 << to)
@@ -291,15 +395,28 @@ write:
 		}
 	:: else
 	fi;
+	/* gdk_shared_reserve: parked and rung may tell that the token is at the first slot. */
+	if
+	:: HAS_HAND_OVER && what == c_expr { POST } && c_expr {
+			back_to (M, PARKED, P->from) >= 0 && back_to (M, RUNG, P->from) >= 0 } ->
+		c_code {
+			load(M, PARKED, back_to(M, PARKED, P->from));
+			load(M, RUNG, back_to(M, RUNG, P->from));
+			RESERVE_ORDER
+			P->at_token = 1;
+		}
+	:: true
+	fi;
 	c_code {
 		int i;
 
 		for (i = P->from; i <= P->to; i++)
 			store(M, WQE0 + i % DEPTH, lap(i));
-		if (P->what == POST)
+		if (P->what == POST && !P->at_token)
 			want(M, P->to + 1);
 	}
 	if
+	:: at_token -> goto parked
 	:: what == c_expr { POST } -> POST_SC
 	:: else -> MARK_REL
 	fi;
@@ -326,15 +443,24 @@ write:
 			c_code { CLEAR_TOKEN(from); P->held = 0; P->r = P->from; }
 			HOLD
 		}
+		/* gdk_await_dbrec */
+		if
+		:: AWAIT ->
+			atomic {
+				c_expr { back_to (M, DBREC, P->from) >= 0 } ->
+				c_code { load(M, DBREC, back_to(M, DBREC, P->from)); }
+			}
+		:: else
+		fi;
 		if
 		:: what == c_expr { POST } ->
-			wanted = 1;
-			/* Either rings only its own slots, or scans for slots that others
-			 * published after them. The acquire fence before the scan forbids that
-			 * the scan reads values of two laps ago. */
+			/* Rings its own slots only, or, if the next slot is published, scans. The
+			 * acquire fence before the scan forbids that the scan reads values of two
+			 * laps ago. */
 			if
-			:: e = to + 1
-			:: e = r; POST_ACQ
+			:: HAS_HAND_OVER -> c_code { HAND_ORDER }; goto hand_over
+			:: !HAS_HAND_OVER || c_expr { may_show (M, P->to + 1) } ->
+				e = r; wanted = 1; POST_ACQ
 			fi
 		:: else -> e = r; MARK_ACQ
 		fi;
@@ -348,6 +474,70 @@ write:
 	:: what == c_expr { POST } -> LOAD(x, LEFT); goto take
 	:: else -> goto out
 	fi;
+
+parked:	/* gdk_publish_parked: no thread reads these bits before the token moves on */
+	atomic {
+		assert(c_expr { newest (&now.m, word_of(P->from)) & token(P->from) });
+		c_code {
+			const int w = word_of(P->from);
+			int i;
+
+			for (i = P->from; i <= P->to && word_of(i) == w; i++)
+				;
+			modify(M, w, publish(newest(&now.m, w), P->from, i - 1) & ~token(P->from));
+			if (i <= P->to)
+				modify(M, word_of(i), publish(newest(&now.m, word_of(i)), i, P->to));
+		}
+		HOLD;
+		note(from, to)
+	}
+
+hand_over:
+	atomic {
+		c_code { P->e = P->to + 1; }
+		assert(e <= prefix);
+		assert(e > last);
+		last = e;
+		c_code {
+			store(M, RUNG, P->e);
+			HAND_REL
+			STORE_DBREC(P->e)
+		}
+	}
+	if
+	:: TOKEN_FIRST -> c_code { BLOCK_REL }
+	:: else -> c_code { HAND_RING_REL RING_REG(P->e) PASS_REL }
+	fi;
+	/* The token moves on. */
+	atomic {
+		c_code {
+			const int w = word_of(P->e);
+
+			P->x = modify(M, w, newest(&now.m, w) | token(P->e));
+			P->held = published(P->x, P->e);
+			P->x = 0;
+		}
+		if
+		:: held
+		:: else -> holders--
+		fi
+	}
+	if
+	:: TOKEN_FIRST -> c_code { HAND_RING_REL RING_REG(P->e) }
+	:: else
+	fi;
+	/* gdk_handed_over */
+#ifdef HAND_BLIND
+	if
+	:: held -> atomic { held = 0; holders-- }
+	:: else
+	fi;
+#endif
+	if
+	:: held -> c_code { CLEAR_TOKEN(e); P->held = 0; P->r = P->e; }; goto serve
+	:: else -> c_code { fence_load_store(M); store(M, PARKED, P->e); }
+	fi;
+	goto out;
 
 want:	/* gdk_shared_slow */
 	c_code { want(M, P->waits ? P->from : P->to); }
@@ -364,7 +554,7 @@ take:	/* gdk_take */
 		}
 	:: else -> goto out
 	fi;
-	TAKE_ACQ;
+	TAKE_SC;
 	LOAD(r, RUNG);
 	e = r;
 
@@ -428,29 +618,38 @@ scanned:
 			assert(e > last);
 			last = e;
 			c_code {
-				store(M, RUNG, P->e);
 				RECORD_REL
-				store(M, DBREC, P->e);
+				store(M, RUNG, P->e);
+				STORE_DBREC(P->e)
 				RING_REL
-				store(M, DB, P->e);
+				RING_REG(P->e)
+				PASS_REL
 				P->r = P->e;
 				P->wanted = 0;
 			}
 #ifdef RINGS
-			rings++;
+			rings++
 #endif
-			assert(c_expr { busy_nic_sees (&now.m) })
 		}
 	:: else ->
 		/* gdk_offer: the holder leaves the token, and looks at wanted once more */
 		atomic {
 			c_code { LEAVE_REL store(M, LEFT, 1); P->wanted = 0; }
-#ifdef RINGS
-			rings = 0;
-#endif
 			holders--
 		}
 		LEAVE_SC;
+#ifdef RINGS
+		polls = (PASSES -> POLLS : 0);
+		rings = 0;
+		do
+		:: polls > 0 -> atomic { polls--; LOAD(x, LEFT) };
+			if
+			:: x -> x = 0
+			:: else -> polls = 0; goto out
+			fi
+		:: else -> break
+		od;
+#endif
 #ifdef NO_SECOND_LOOK
 		goto out;
 #endif
@@ -480,14 +679,16 @@ park:	/* gdk_park */
 #ifndef PARK_BLIND
 		if
 		:: c_expr { published (P->x, P->r) } -> x = 0
-		:: else -> x = 0; holders--; goto out
+		:: else -> x = 0; holders--; goto parked_at
 		fi
 #else
-		x = 0; holders--; goto out
+		x = 0; holders--; goto parked_at
 #endif
 	}
 	c_code { CLEAR_TOKEN(r); }
 	goto serve;
+parked_at:
+	c_code { fence_load_store(M); store(M, PARKED, P->r); }
 
 out:
 	if
@@ -495,7 +696,14 @@ out:
 	:: else -> goto next
 	fi;
 end:
-	ended++
+	/* Fewer states: nothing depends on what an ended thread has seen. */
+	atomic {
+		c_code {
+			now.m.cur[P->me] = now.m.acq[P->me] = 0;
+			now.m.rel[P->me] = now.m.passed[P->me] = 0;
+		}
+		what = 0; ended++
+	}
 }
 
 active proctype nic()
@@ -520,7 +728,8 @@ active proctype nic()
 			init(&now.m, WANTED, 2);
 			init(&now.m, RUNG, 2);
 			init(&now.m, DBREC, 2);
-			init(&now.m, DB, 2);
+			init(&now.m, REG, 2);
+			init(&now.m, PARKED, 2);
 			init(&now.m, DONE, 2);
 			init(&now.m, WQE0, lap(0));
 			init(&now.m, WQE1, lap(1));
@@ -531,46 +740,50 @@ active proctype nic()
 #if SCENARIO == 4
 		all = 1; prefix = 1;
 #elif SCENARIO == 8 || SCENARIO == 9
-		all = 3; prefix = 2; last = 2;
+		all = 3; prefix = 2; last = 2; top = 2;
 #endif
 		run user(0); run user(1); run user(2)
 	}
 	do
 	:: atomic {
-		/* Chooses a doorbell that the NIC has not seen. The acquire fence pairs with the
-		 * release fences before the DBREC and register stores (RECORD_REL, RING_REL).
-		 * Forbidden: that the NIC then reads a DBREC older than the doorbell, or an old
-		 * WQE. */
+		/* Chooses a doorbell that the NIC has not seen, and ignores it if its index is not
+		 * above those before. The acquire fence pairs with the release fences before the
+		 * DBREC and register stores (RECORD_REL, RING_REL). Forbidden: that the NIC then
+		 * reads a DBREC older than the doorbell, or an old WQE. */
 		if
-		:: c_expr { readable (&now.m, NIC, DB, 1) } -> back = 0
-		:: c_expr { readable (&now.m, NIC, DB, 2) } -> back = 1
-		:: c_expr { readable (&now.m, NIC, DB, 3) } -> back = 2
+		:: c_expr { readable (&now.m, NIC, REG, 1) } -> back = 0
+		:: c_expr { readable (&now.m, NIC, REG, 2) } -> back = 1
+		:: c_expr { readable (&now.m, NIC, REG, 3) } -> back = 2
 		fi;
 		c_code {
-			const int from = oldest(&now.m, now.m.cur[NIC], DB);
 			view v;
 
-			Pnic->e = load(&now.m, NIC, DB, Pnic->back);
+			Pnic->e = load(&now.m, NIC, REG, Pnic->back);
 			Pnic->back = 0;
-			fence_acq(&now.m, NIC);
-			v = now.m.cur[NIC];
-			Pnic->sees = oldest(&now.m, v, DBREC) >= Pnic->e &&
-				     sees_wqes(&now.m, v, from, Pnic->e);
+			Pnic->sees = 1;
+			if (Pnic->e > now.top) {
+				fence_acq(&now.m, NIC);
+				v = now.m.cur[NIC];
+				Pnic->sees = (!HAS_DBREC || oldest(&now.m, v, DBREC) >= Pnic->e) &&
+					     sees_wqes(&now.m, v, now.top, Pnic->e);
+				now.top = Pnic->e;
+			}
 		}
 		assert(sees);
 #if SCENARIO >= 7 && SCENARIO <= 9
 		c_code {
 			fence_rel(&now.m, NIC);
-			store(&now.m, NIC, DONE, Pnic->e);
+			store(&now.m, NIC, DONE, now.top);
 		}
 #endif
 		sees = 0
 	   }
 	:: atomic {
-		ended == 3 && !c_expr { readable (&now.m, NIC, DB, 1) } ->
+		ended == 3 && !c_expr { readable (&now.m, NIC, REG, 1) } ->
 		/* Forbidden: that slots which are wanted, and published without a gap, are never
 		 * rung (a lost doorbell), or that a thread still holds the token. */
 		assert(prefix <= last || c_expr { newest (&now.m, WANTED) } <= last);
+		assert(c_expr { was_stored (&now.m, REG, now.last) });
 		assert(holders == 0);
 		break
 	   }

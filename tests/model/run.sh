@@ -6,8 +6,8 @@
 # in all scenarios, and spin must find a counter-example for each broken variant in its scenario.
 # `run.sh replay` also runs the device code itself in random orders in a weak memory (replay.c), as
 # it is, and with each fence and each ordered access removed or weakened: a run must then fail.
-# LONG=1 makes more runs, and narrows scopes. `run.sh trace WORD SCENARIO` prints the memory accesses of a
-# counter-example.
+# LONG=1 makes more runs, narrows scopes, and checks more scenarios, which needs 4 GB of memory.
+# `run.sh trace WORD SCENARIO.HANDLER` prints the memory accesses of a counter-example.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 command -v spin >/dev/null || exit 77
@@ -16,31 +16,42 @@ here=$PWD/tests/model
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# Each line: the word that breaks the model, the scenario, what is broken (sc: sequentially
-# consistent).
+# Each line: the word that breaks the model, scenario.handler (ring.pml), what is broken (sc:
+# sequentially consistent).
 broken=$(sed 's/ *| */|/g' <<'END'
-NO_POST_SC       | 6 | put: no sc fence before publishing
-NO_WANT_SC       | 3 | submit: no sc fence between wanted and left
-NO_LEAVE_SC      | 3 | leave: no sc fence between left and wanted
-NO_SECOND_LOOK   | 3 | leave: wanted is not read again
-NO_LOOK_AT_LEFT  | 6 | put: left is not read
-NO_MARK_REL      | 5 | publish: no release fence between WQEs and ready bits
-NO_RANGE_REL     | 3 | publish: no release fence between the words of a range
-FIRST_FIRST      | 3 | publish: the first word of a range is written first
-TAKE_WITHOUT_RMW | 1 | publish: the token is read after the RMW, not by it
-NO_MARK_ACQ      | 9 | publish: no sc fence after the token was found
-NO_POST_ACQ      | 8 | put: no acquire fence before the words after its own are read
-NO_TAKE_ACQ      | 4 | take: no acquire fence after left was taken
-NO_AGAIN_ACQ     | 5 | leave: no acquire fence after left was taken again
-NO_LEAVE_REL     | 4 | leave: no release fence before left is stored
-NO_LOOK_AGAIN    | 3 | scan: a word in which a range may continue is not read again
-NO_SCAN_ACQ      | 3 | scan: no acquire fence before that second read
-NO_SERVE_ACQ     | 3 | ring: no acquire fence between ready bits and DBREC
-NO_RECORD_REL    | 1 | ring: no release fence between WQEs and DBREC
-NO_RING_REL      | 3 | ring: no release fence between DBREC and doorbell register
-PARK_BLIND       | 3 | park: the old value is not checked
-NO_SECOND_LOOK   | 10 | pass on: wanted is not read again
-NO_TAKE_ACQ      | 10 | pass on: no acquire fence after left was taken
+NO_POST_SC       | 6.0 | put: no sc fence before publishing
+NO_WANT_SC       | 3.0 | submit: no sc fence between wanted and left
+NO_LEAVE_SC      | 3.0 | leave: no sc fence between left and wanted
+NO_SECOND_LOOK   | 3.0 | leave: wanted is not read again
+NO_LOOK_AT_LEFT  | 6.0 | put: left is not read
+NO_MARK_REL      | 5.0 | publish: no release fence between WQEs and ready bits
+NO_RANGE_REL     | 3.0 | publish: no release fence between the words of a range
+FIRST_FIRST      | 3.0 | publish: the first word of a range is written first
+TAKE_WITHOUT_RMW | 1.0 | publish: the token is read after the RMW, not by it
+NO_MARK_ACQ      | 9.0 | publish: no sc fence after the token was found
+NO_POST_ACQ      | 8.0 | put: no acquire fence before the words after its own are read
+NO_TAKE_ACQ      | 4.0 | take: no acquire fence after left was taken
+NO_AGAIN_ACQ     | 5.0 | leave: no acquire fence after left was taken again
+NO_LEAVE_REL     | 4.0 | leave: no release fence before left is stored
+NO_LOOK_AGAIN    | 3.0 | scan: a word in which a range may continue is not read again
+NO_SCAN_ACQ      | 3.0 | scan: no acquire fence before that second read
+NO_SERVE_ACQ     | 3.0 | ring: no acquire fence between ready bits and DBREC
+NO_RECORD_REL    | 1.0 | ring: no release fence between WQEs and DBREC
+NO_RING_REL      | 3.0 | ring: no release fence between DBREC and doorbell register
+PARK_BLIND       | 3.0 | park: the old value is not checked
+NO_SECOND_LOOK   | 10.0 | offer: wanted is not read again
+NO_TAKE_ACQ      | 10.0 | offer: no acquire fence after left was taken
+NO_AWAIT         | 2.0 | hand over: the DBREC is not polled
+NO_RESERVE_ORDER | 2.0 | put: nothing orders parked before the DBREC
+NO_HAND_ORDER    | 2.1 | hand over: nothing orders the token before the DBREC
+NO_HAND_REL      | 1.0 | hand over: no release fence between WQEs and DBREC
+NO_HAND_REL      | 1.3 | hand over: no release fence between WQEs and register
+NO_BLOCK_REL     | 2.1 | hand over: no release fence between DBREC and token in a block
+NO_HAND_RING_REL | 1.0 | hand over: no release fence between DBREC and register
+NO_HAND_RING_REL | 1.2 | hand over: as above, before the token
+NO_PASS_REL      | 2.4 | hand over: no release fence between counter and token
+NO_PASS_REL      | 2.5 | ring: no release fence between BlueFlame register and token
+HAND_BLIND       | 2.0 | hand over: the old value is not checked
 END
 )
 
@@ -50,23 +61,21 @@ token_dev.h | gdk_take | gdk_rmw_xchg32 | the fence after it does the same: see 
 token_dev.h | gdk_take | gdk_fence_sc | the exchange does the same: see pairs
 wait_dev.h | gdk_fold | gdk_fence_acq(GDK_SCOPE_GPU) | for a rung that is 65536 above the CQE's slot
 wait_dev.h | gdk_look | gdk_ld64_acq(&st->rung | gdk_wait_quick() has loaded it so, except in a full ring
-wait_dev.h | gdk_shared_wait | gdk_fence_acq(GDK_SCOPE_SYS) | the load of cqe_ci in gdk_look() acquires
+wait_dev.h | gdk_shared_slow | gdk_fence_acq(GDK_SCOPE_SYS) | the load of cqe_ci in gdk_look() acquires
 by_hand_dev.h | gdk_ring_db | gdk_nic_fence#1 | after gdk_update_dbr(), whose fence does the same
 wait_dev.h | gdk_cq_consume | gdk_st32_rel | for overruns of the CQ, which this NIC does not have
 post_dev.h | gdk_own_reserve | gdk_fence_load_store | one thread: orders for the compiler only
-post_dev.h | gdk_own_one | gdk_fence_load_store | as above; no run calls it, test_order_dev traces it
-post_dev.h | gdk_own_one | gdk_fence_rel | no run calls it, test_order_dev traces it
-post_dev.h | gdk_own_finish | gdk_fence_load_store | as gdk_own_reserve
 by_hand_dev.h | gdk_bf_begin | gdk_fence_sc | gdk_submit(), which follows, repeats it
 END
 )
 # Functions in which two of these cover for each other: without both, a run must fail.
 pairs='gdk_take gdk_rmw_xchg32 gdk_fence_sc'
 
-check() { # folder, scenario, word or nothing; prints pan's error
+check() { # folder, scenario.handler, word or nothing; prints pan's error
+	local which=(-DSCENARIO="${2%.*}" -DHANDLER="${2#*.}")
 	mkdir "$1" && cd "$1" && cp "$here"/{views,scenarios}.h . &&
-		spin -a -DSCENARIO="$2" ${3:+-D$3} "$here/ring.pml" >log 2>&1 &&
-		$CC -DSCENARIO="$2" "-O$([ "$3" ] && echo 0 || echo 2)" -w -I. -DSAFETY -DHC4 \
+		spin -a "${which[@]}" ${3:+-D$3} "$here/ring.pml" >log 2>&1 &&
+		$CC "${which[@]}" "-O$([ "$3" ] && echo 0 || echo 1)" -w -I. -DSAFETY -DHC4 \
 			-DVECTORSZ=4096 -o pan pan.c >>log 2>&1 || { cat log; return 2; }
 	./pan -m20000 -w24 >pan.log 2>&1
 	grep -q 'errors: 0' pan.log && ! grep -q 'not completed\|too small' pan.log && return 0
@@ -75,7 +84,7 @@ check() { # folder, scenario, word or nothing; prints pan's error
 	return 1
 }
 
-correct() { # scenario
+correct() { # scenario.handler
 	local said
 	said=$(check "$tmp/$1" "$1" "") || { echo "FAIL scenario $1: $said"; return 1; }
 	echo "scenario $1: holds"
@@ -162,7 +171,8 @@ export tmp here B CC
 
 # Runs on all processors; the scenarios that take longest start first.
 {
-	printf 'correct|%s\n' 10 9 4 2 1 5 7 8 6 3
+	[ -z "${LONG:-}" ] || printf 'correct|%s\n' 9.0 9.5 2.{0..4} 8.{0..4} 10.{1..5} 7.{1..3}
+	printf 'correct|%s\n' 10.0 4.0 5.0 2.5 1.0 6.0 8.5 7.{0,4} 11.{0..5} 3.0
 	echo "one_broken|${broken//$'\n'/$'\n'one_broken|}"
 	[ "${1:-}" != replay ] || { echo "as_it_is|$rounds"; mutants; }
 } | xargs -d '\n' -P "$(nproc)" -I{} bash -c 'IFS="|" read -r f a b c d <<<"$1"; $f "$a" "$b" "$c" "$d"' _ {}

@@ -25,6 +25,7 @@ struct op {
  * 8: Slot 4 is in the third lap: the ready bits have the same values as in the first lap.
  * 9: As 8, but slot 4 is published without a doorbell, and another thread submits it.
  * 10: Two threads post, and a third submits; a holder passes the token on after one doorbell.
+ * 11: As 10, with two threads.
  */
 static const struct op program[3][4] =
 #if SCENARIO == 1
@@ -49,6 +50,8 @@ static const struct op program[3][4] =
 	  { { END } } };
 #elif SCENARIO == 10
 	{ { { POST, 0, 0 } }, { { POST, 1, 1 } }, { { SUBMIT, 0, 2 } } };
+#elif SCENARIO == 11
+	{ { { PUBLISH, 0, 0 }, { SUBMIT, 0, 1 } }, { { POST, 1, 1 } }, { { END } } };
 #endif
 
 #endif

@@ -20,13 +20,12 @@ typedef unsigned long long view;
 
 typedef unsigned char value;
 
-enum loc { W0, W1, LEFT, WANTED, RUNG, DBREC, DB, DONE, WQE0, WQE1, WQE2, WQE3, LOCS };
-enum { THREADS = 3, NIC = 3, VIEWERS, CELLS = 84 };
+enum loc { W0, W1, LEFT, WANTED, RUNG, DBREC, REG, DONE, PARKED, WQE0, WQE1, WQE2, WQE3, LOCS };
+enum { THREADS = 3, NIC = 3, VIEWERS, CELLS = 90 };
 
 /* Index of the first history cell of each location, and the end of the last one. */
-static const unsigned char first[LOCS + 1] = {
-	0, 15, 29, 39, 49, 55, 61, 67, 73, 77, 80, 82, CELLS
-};
+static const unsigned char first[LOCS + 1] = { 0,  15, 29, 39, 49, 55, 61,
+					       67, 73, 79, 83, 86, 88, CELLS };
 
 struct memory {
 	view with[CELLS];  /* view that a thread gains if it reads the value and acquires */
@@ -34,6 +33,8 @@ struct memory {
 	view acq[VIEWERS]; /* value that cur gets at the next acquire fence */
 	view rel[VIEWERS]; /* view carried by stores: the thread's view at its last release fence */
 	view sc;	   /* view shared by all sequentially consistent fences */
+	view passed[VIEWERS]; /* also carried by stores: what the thread had seen at its last
+			       * fence_load_store() */
 	value val[CELLS];
 	unsigned char n[LOCS]; /* number of values in the history */
 };
@@ -119,7 +120,7 @@ static void append(struct memory *m, int t, int loc, value v, view carried)
 static void store(struct memory *m, int t, int loc, value v)
 {
 	trace(t, 's', loc, m->n[loc]);
-	append(m, t, loc, v, m->rel[t]);
+	append(m, t, loc, v, join(m->rel[t], m->passed[t]));
 }
 
 /* Read-modify-write, relaxed. v: new value, which the caller computed from newest().
@@ -132,7 +133,7 @@ static value modify(struct memory *m, int t, int loc, value v)
 
 	trace(t, 'm', loc, place);
 	saw(m, t, loc, place);
-	append(m, t, loc, v, join(carried, m->rel[t]));
+	append(m, t, loc, v, join(carried, join(m->rel[t], m->passed[t])));
 	return old;
 }
 
@@ -167,6 +168,24 @@ static void fence_sc(struct memory *m, int t)
 {
 	trace(t, 'c', 0, 0);
 	m->sc = m->cur[t] = m->acq[t] = m->rel[t] = join(m->acq[t], m->sc);
+}
+
+/* A branch on a GPU: later stores come after what the thread's loads have seen, and carry it. */
+static void fence_load_store(struct memory *m, int t)
+{
+	trace(t, 'o', 0, 0);
+	m->passed[t] = join(m->passed[t], m->acq[t]);
+}
+
+/* Stores v to the DBREC or to a register. Returns whether it is not below the newest value, and
+ * ordered after its store. */
+static int store_above(struct memory *m, int t, int loc, value v)
+{
+	const view known = join(m->cur[t], m->passed[t]);
+	const int good = at(known, loc) == m->n[loc] - 1u && v >= newest(m, loc);
+
+	store(m, t, loc, v);
+	return good;
 }
 
 /* The oldest value that a thread with view v may read. */

@@ -79,7 +79,7 @@ static int batch(struct job *j, uint32_t seq, uint32_t slots, uint32_t extra, gd
 {
 	const struct gdk_how how = gdk_how(j->mode, RIG_AUTO, scope, code_opt);
 	struct gdk_post p;
-	int err = gdk_post_begin(&j->rig->qp, &p, slots, extra, 0, how);
+	int err = gdk_post_begin(&j->rig->qp, &p, slots, extra, how);
 
 	*ticket = p.idx + slots - 1;
 	if (err)
@@ -93,7 +93,7 @@ static int batch(struct job *j, uint32_t seq, uint32_t slots, uint32_t extra, gd
 			return -ERANGE;
 		write_wqe(j, p.base + p.total - 1, seq + 2, 0);
 	}
-	gdk_post_end(&p, 0, how);
+	gdk_post_end(&p, how);
 	return 0;
 }
 

@@ -69,7 +69,7 @@ static int post(struct job *j, unsigned int seq, uint64_t *ticket)
 	if (seq % 2) {
 		err = gdk_reserve(qp, two ? 2 : 1, j->mode, 0, &idx);
 	} else {
-		err = gdk_post_begin(qp, &p, two ? 2 : 1, 0, 0, how);
+		err = gdk_post_begin(qp, &p, two ? 2 : 1, 0, how);
 		idx = p.idx;
 	}
 	*ticket = idx + (two ? 1 : 0);
@@ -91,7 +91,7 @@ static int post(struct job *j, unsigned int seq, uint64_t *ticket)
 		gdk_mark_ready(qp, idx, *ticket, j->mode, RIG_AUTO);
 		gdk_submit(qp, *ticket + 1, how);
 	} else {
-		gdk_post_end(&p, 0, how);
+		gdk_post_end(&p, how);
 	}
 	return 0;
 }

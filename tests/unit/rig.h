@@ -217,12 +217,12 @@ static inline uint64_t rig_post_nops(struct rig *r, uint32_t n, gdk_mode_t mode,
 	struct gdk_post p;
 	uint32_t i;
 
-	if (gdk_post_begin(&r->qp, &p, n, 0, 0, how))
+	if (gdk_post_begin(&r->qp, &p, n, 0, how))
 		abort();
 	for (i = 0; i < n; i++)
 		gdk_wqe_nop(&r->qp, gdk_get_wqe_ptr(&r->qp, p.idx + i), (uint16_t)(p.idx + i),
 			    GDK_CE_ALWAYS);
-	gdk_post_end(&p, 0, how);
+	gdk_post_end(&p, how);
 	return p.idx;
 }
 

@@ -143,7 +143,7 @@ static bool reserve(uint32_t n, gdk_mode_t mode, uint32_t opt, struct range *r)
 	r->how = gdk_how(mode, RIG_AUTO, GDK_THREAD, opt);
 	r->in_one = draw(2);
 	if (r->in_one) {
-		err = gdk_post_begin(&rig.qp, &r->post, n, 0, 0, r->how);
+		err = gdk_post_begin(&rig.qp, &r->post, n, 0, r->how);
 		r->from = r->post.idx;
 		if (mode == RIG_EXCL && !opt)
 			model_want(r->from);
@@ -169,7 +169,7 @@ static void post(const struct range *r, gdk_mode_t mode, uint32_t opt)
 	if (!opt)
 		model_want(r->to + 1);
 	if (r->in_one)
-		gdk_post_end(&r->post, 0, gdk_how(r->how.mode, RIG_AUTO, GDK_THREAD, opt));
+		gdk_post_end(&r->post, gdk_how(r->how.mode, RIG_AUTO, GDK_THREAD, opt));
 	else
 		rig_post(&rig, r->from, r->to, mode, RIG_AUTO, opt);
 }
