@@ -362,7 +362,9 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 		if (ended)
 			break;
 		token = GDK_TOKEN_ELSEWHERE;
-		if (how & GDK_RING && !rest) {
+		/* Where loads take a microsecond, thousands of threads that wait would delay the
+		 * holder by taking the token: only those that post take it. */
+		if (how & GDK_RING && (!pauses || how & GDK_WANT)) {
 			token = gdk_shared_want(st, to, how & GDK_WANT);
 			how &= ~GDK_WANT;
 			if (token != GDK_TOKEN_ELSEWHERE)

@@ -272,11 +272,11 @@ GDK_DEF_LOAD_CONST(gdk_ldc16, uint16_t, "u16", "=h")
 GDK_DEF_LOAD_CONST(gdk_ldc32, uint32_t, "b32", "=r")
 GDK_DEF_LOAD_CONST(gdk_ldc64, uint64_t, "b64", "=l")
 
-/* Loads the address of the state block, which never changes. The compiler may load it once for all
- * operations of a kernel, rather than again after each wait, whose fence makes loads miss the
- * first-level cache (H200: a put and its wait take 160 ns less). It must be a load that the compiler
- * knows as such: it moves inline assembly that is not volatile before the check that the QP pointer
- * is valid. */
+/* Loads the address of the state block, which never changes. The compiler may load it once for
+ * several operations, rather than again after a wait, whose fence makes loads miss the first-level
+ * cache (H200: a put and a wait that finds its CQE take 1.17 us instead of 1.31). It must be a load
+ * that the compiler knows as such: it moves inline assembly that is not volatile before the check
+ * that the QP pointer is valid. */
 GDK_FN uint64_t gdk_ld_state(const void *p)
 {
 	return __ldg((const unsigned long long *)p);
