@@ -20,7 +20,9 @@ enum gdk_move_kind {
 	GDK_MOVE_WRITE_IMM, /* one piece of 1 to GDK_CHUNK bytes */
 	GDK_MOVE_READ,
 	GDK_MOVE_INLINE, /* data instead of laddr */
-	GDK_MOVE_WAIT,	 /* moves nothing: waits for CQE raddr.addr of CQ raddr.key */
+	GDK_MOVE_SEND,	 /* one message of up to GDK_CHUNK bytes; no raddr */
+	GDK_MOVE_SEND_IMM,
+	GDK_MOVE_WAIT, /* moves nothing: waits for CQE raddr.addr of CQ raddr.key */
 };
 enum gdk_tail_kind { GDK_TAIL_NONE, GDK_TAIL_ADD, GDK_TAIL_CAS, GDK_TAIL_SET, GDK_TAIL_DUMP };
 
@@ -116,6 +118,11 @@ GDK_FN uint64_t gdk_move_step(const struct gdk_op_move *m)
 	return m->kind == GDK_MOVE_INLINE ? (uint64_t)GDK_INLINE : (uint64_t)GDK_CHUNK;
 }
 
+GDK_FN int gdk_move_is_send(const struct gdk_op_move *m)
+{
+	return m->kind == GDK_MOVE_SEND || m->kind == GDK_MOVE_SEND_IMM;
+}
+
 /* Moving nothing needs a slot, too: every operation has a ticket. */
 GDK_FN uint64_t gdk_move_pieces(const struct gdk_op_move *m)
 {
@@ -123,7 +130,7 @@ GDK_FN uint64_t gdk_move_pieces(const struct gdk_op_move *m)
 
 	if (m->kind == GDK_MOVE_NONE)
 		return 0;
-	if (m->kind == GDK_MOVE_WRITE_IMM || m->kind == GDK_MOVE_WAIT)
+	if (m->kind == GDK_MOVE_WRITE_IMM || m->kind == GDK_MOVE_WAIT || gdk_move_is_send(m))
 		return 1;
 	return m->size > step ? (m->size + step - 1) / step : 1;
 }
@@ -133,7 +140,7 @@ GDK_FN uint32_t gdk_move_segments(const struct gdk_op_move *m)
 {
 	if (m->kind == GDK_MOVE_INLINE)
 		return m->size > 12 ? 4 : 3;
-	return m->kind == GDK_MOVE_WAIT ? 2 : 3;
+	return m->kind == GDK_MOVE_WAIT || gdk_move_is_send(m) ? 2 : 3;
 }
 
 GDK_FN uint32_t gdk_tail_segments(const struct gdk_op_tail *t)
@@ -141,7 +148,8 @@ GDK_FN uint32_t gdk_tail_segments(const struct gdk_op_tail *t)
 	return t->kind == GDK_TAIL_SET ? 3 : t->kind == GDK_TAIL_DUMP ? 2 : 4;
 }
 
-/* The WQE of piece i. A length of 0 would mean 2 GiB, so moving nothing is a NOP. */
+/* The WQE of piece i. A length of 0 would mean 2 GiB, so moving nothing is a NOP; a send of 0 bytes
+ * has no data segment. */
 GDK_FN struct gdk_one gdk_move_one(const struct gdk_op_move *m, uint64_t i)
 {
 	const uint64_t step = gdk_move_step(m), off = i * step, rest = m->size - off;
@@ -156,6 +164,14 @@ GDK_FN struct gdk_one gdk_move_one(const struct gdk_op_move *m, uint64_t i)
 		one = gdk_one_of(DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT, 2);
 		one.w[1] = gdk_pack(gdk_bswap32((uint32_t)m->raddr.addr),
 				    gdk_bswap32(m->raddr.key));
+		return one;
+	}
+	if (gdk_move_is_send(m)) {
+		one = gdk_one_of(m->kind == GDK_MOVE_SEND ? DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND
+							  : DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND_IMM,
+				 bytes ? 2 : 1);
+		one.imm_be = m->imm_be;
+		gdk_one_data(&one, 0, m->laddr.addr, gdk_key_doca(m->laddr.key), bytes);
 		return one;
 	}
 	if (m->size != 0 && m->kind == GDK_MOVE_INLINE)
@@ -301,10 +317,7 @@ GDK_FN int gdk_op_in_turn(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op 
 	for (turn = 0; turn < gdk_exec_size(how.exec); turn++) {
 		if (turn == gdk_exec_rank(how.exec))
 			err = gdk_op_by_one(qp, op, ticket, how);
-		if (how.exec == GDK_BLOCK_SCOPE)
-			gdk_block_sync();
-		else
-			gdk_syncwarp();
+		gdk_exec_sync(how.exec);
 	}
 	return err;
 }

@@ -432,6 +432,15 @@ GDK_FN uint32_t gdk_exec_rank(gdk_exec_t exec)
 	return exec == GDK_BLOCK_SCOPE ? gdk_block_rank() : exec == GDK_WARP_SCOPE ? gdk_lane() : 0;
 }
 
+/* All threads of a warp or block wait for each other. */
+GDK_FN void gdk_exec_sync(gdk_exec_t exec)
+{
+	if (exec == GDK_BLOCK_SCOPE)
+		gdk_block_sync();
+	else if (exec == GDK_WARP_SCOPE)
+		gdk_syncwarp();
+}
+
 /*
  * THREAD scope, shared use: the lanes that post together are those that have converged and post as
  * many slots to the same QP with the same options. A whole warp is recognized first, which costs

@@ -246,10 +246,7 @@ GDK_FN int gdk_recv(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_
 		if (turn == gdk_exec_rank(how.exec))
 			err = gdk_recv_round(qp, rq, laddr, (uint32_t)size, ticket,
 					     gdk_how(how.mode, how.handler, GDK_THREAD, how.opt));
-		if (how.exec == GDK_BLOCK_SCOPE)
-			gdk_block_sync();
-		else
-			gdk_syncwarp();
+		gdk_exec_sync(how.exec);
 	}
 	return err;
 }

@@ -51,44 +51,17 @@ GDK_FN void gdk_wqe_send_inl(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_
 
 /* ---- operations ---- */
 
-GDK_FN int gdk_send_round(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one *one,
-			  doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
+GDK_FN int gdk_send_op(struct doca_gpu_dev_verbs_qp *qp, enum gdk_move_kind kind,
+		       struct doca_gpu_dev_verbs_addr laddr, size_t size, __be32 imm,
+		       doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
-	struct gdk_post p;
-	int err = gdk_post_begin(qp, &p, 1, 0, how);
+	struct gdk_op op = { gdk_move_of(kind, laddr, laddr, size), gdk_tail_none() };
 
-	*ticket = p.idx;
-	if (err)
-		return err;
-	gdk_one_write(&p.wqes, p.idx, one, 2);
-	gdk_post_end(&p, how);
-	return 0;
-}
-
-/* Posts one send for each thread of the group. */
-GDK_FN int gdk_send_one(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one *one,
-			doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
-{
-	uint32_t turn, group;
-	int err = 0;
-
-	if (how.exec == GDK_THREAD)
-		return gdk_send_round(qp, one, ticket, how);
-	group = gdk_exec_size(how.exec);
-	if (group <= gdk_ring_most(gdk_ldc32(&gdk_state_of_qp(qp)->depth)))
-		return gdk_send_round(qp, one, ticket, how);
-	/* The ring is too short for the group. */
-	GDK_LOOP
-	for (turn = 0; turn < group; turn++) {
-		if (turn == gdk_exec_rank(how.exec))
-			err = how.mode == GDK_EXCLUSIVE ? gdk_own_single(qp, one, ticket, how)
-							: gdk_shared_single(qp, one, ticket, how);
-		if (how.exec == GDK_BLOCK_SCOPE)
-			gdk_block_sync();
-		else
-			gdk_syncwarp();
-	}
-	return err;
+	*ticket = 0;
+	if (size > GDK_CHUNK)
+		return -EINVAL;
+	op.move.imm_be = imm;
+	return gdk_op_run(qp, &op, ticket, how);
 }
 
 /*
@@ -99,13 +72,7 @@ GDK_FN int gdk_send_one(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one *
 GDK_FN int gdk_send(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr laddr,
 		    size_t size, doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
-	struct gdk_one one = gdk_one_of(DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND, size ? 2 : 1);
-
-	*ticket = 0;
-	if (size > GDK_CHUNK)
-		return -EINVAL;
-	gdk_one_data(&one, 0, laddr.addr, gdk_key_doca(laddr.key), (uint32_t)size);
-	return gdk_send_one(qp, &one, ticket, how);
+	return gdk_send_op(qp, GDK_MOVE_SEND, laddr, size, 0, ticket, how);
 }
 
 /* As gdk_send(), with an immediate value, big-endian, which the remote side finds in the CQE. */
@@ -113,14 +80,7 @@ GDK_FN int gdk_send_imm(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
 			size_t size, __be32 imm, doca_gpu_dev_verbs_ticket_t *ticket,
 			struct gdk_how how)
 {
-	struct gdk_one one = gdk_one_of(DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND_IMM, size ? 2 : 1);
-
-	*ticket = 0;
-	if (size > GDK_CHUNK)
-		return -EINVAL;
-	one.imm_be = imm;
-	gdk_one_data(&one, 0, laddr.addr, gdk_key_doca(laddr.key), (uint32_t)size);
-	return gdk_send_one(qp, &one, ticket, how);
+	return gdk_send_op(qp, GDK_MOVE_SEND_IMM, laddr, size, imm, ticket, how);
 }
 
 #endif
