@@ -24,7 +24,7 @@
 #define GDK_QPF_COLLAPSED  0x2u	 /* every CQE is written to entry 0 */
 #define GDK_QPF_HOST_EXEC  0x4u	 /* the GPU is made of CPU threads */
 #define GDK_QPF_BLUEFLAME  0x8u	 /* BlueFlame register: doorbells must not overlap WQE copies */
-#define GDK_QPF_HOST_LOOKS 0x10u /* a waiting GPU polls host memory (CQ or state block) */
+#define GDK_QPF_HOST_LOOKS 0x10u /* a waiting GPU polls CQEs in host memory */
 #define GDK_QPF_RUNG_READ  0x20u /* a CPU thread polls rung and writes the DBREC */
 #define GDK_QPF_RECV	   0x40u /* the state block of a receive queue (recv_dev.h) */
 
@@ -109,7 +109,8 @@ struct gdk_qp_state {
 	uint64_t error_ci;   /* absolute index of that CQE, or GDK_NO_WQE */
 	uint32_t uneven;     /* sticky: a WQE was unsignalled or longer than one slot */
 	uint32_t long_wqe;   /* sticky: a WQE was longer than one slot */
-	uint8_t pad3[GDK_STATE_LINE - 48];
+	uint32_t poll_ns;    /* HOST_LOOKS: time of the last poll of a CQE, ns modulo 2^32 */
+	uint8_t pad3[GDK_STATE_LINE - 52];
 	/* the words follow */
 };
 

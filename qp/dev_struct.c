@@ -85,8 +85,8 @@ static doca_error_t copy_structs(struct gdk_dev_array *a)
 	for (i = 0; i < a->num; i++)
 		if (a->members[i])
 			image[i] = a->members[i]->dev;
-	err = doca_gpu_mem_alloc(a->gpu, GDK_DEV_SKEW + bytes, GDK_STATE_LINE, gdk_queue_mem_type(),
-				 &a->mem, &cpu);
+	err = doca_gpu_mem_alloc(a->gpu, GDK_DEV_SKEW + bytes, GDK_STATE_LINE,
+				 DOCA_GPU_MEM_TYPE_GPU, &a->mem, &cpu);
 	if (err == DOCA_SUCCESS) {
 		a->structs = (void *)((uint8_t *)a->mem + GDK_DEV_SKEW);
 		err = gdk_gpu_write(a->gpu, a->structs, image, bytes);

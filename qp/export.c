@@ -175,11 +175,15 @@ static doca_error_t write_queues(struct gdk_export *x)
 	return err == DOCA_SUCCESS ? gdk_export_write_queue(x, &sq, 0) : err;
 }
 
-/* Allocates the state blocks and the device structs, unless place is given. NO_DBR_SW_EMULATED
- * needs memory that the CPU can read, because a CPU thread polls `rung` in the state block. */
+/*
+ * Allocates the state blocks and the device structs, unless place is given: in GPU memory, also if
+ * the queues are in host memory. The NIC does not access them, and accesses of many threads to one
+ * line of host memory take a microsecond each, one after the other. NO_DBR_SW_EMULATED needs memory
+ * that the CPU can read, because a CPU thread polls `rung` in the state block.
+ */
 static doca_error_t alloc_state(struct gdk_export *x, void *place, uint32_t rq_num)
 {
-	enum doca_gpu_mem_type kind = gdk_queue_mem_type();
+	enum doca_gpu_mem_type kind = DOCA_GPU_MEM_TYPE_GPU;
 	void *cpu = NULL;
 	doca_error_t err;
 
@@ -188,8 +192,9 @@ static doca_error_t alloc_state(struct gdk_export *x, void *place, uint32_t rq_n
 		x->q.state = place;
 		return DOCA_SUCCESS;
 	}
-	if (x->q.pub.send_dbr_mode_ext == MODE(NO_DBR_SW_EMULATED) && kind == DOCA_GPU_MEM_TYPE_GPU)
-		kind = DOCA_GPU_MEM_TYPE_GPU_CPU;
+	if (x->q.pub.send_dbr_mode_ext == MODE(NO_DBR_SW_EMULATED))
+		kind = gdk_queue_mem_type() == DOCA_GPU_MEM_TYPE_GPU ? DOCA_GPU_MEM_TYPE_GPU_CPU
+								     : DOCA_GPU_MEM_TYPE_CPU_GPU;
 	err = doca_gpu_mem_alloc(x->q.pub.gpu_dev, gdk_export_bytes(x->q.pub.qp->sq_num, rq_num),
 				 GDK_STATE_LINE, kind, &x->q.state, &cpu);
 	x->own_state = err == DOCA_SUCCESS;

@@ -27,10 +27,11 @@ extern "C" {
 #endif
 
 /**
- * Flag of gdk_verbs_create_qp_hl(): send ring, CQ, DBREC and the state of the QP are in pinned host
- * memory that the GPU can access. For systems with a fast path between CPU and GPU, for systems
- * where the NIC cannot access GPU memory, and for CPU threads that use the queues through the
- * addresses in qp_gverbs->qp_cpu. GDAKI_QUEUE_MEM=cpu_gpu does so for all QPs of a process.
+ * Flag of gdk_verbs_create_qp_hl(): rings, CQs and DBREC are in pinned host memory that the GPU can
+ * access. For systems with a fast path between CPU and GPU, for systems where the NIC cannot access
+ * GPU memory, and for CPU threads that use the queues through the addresses in qp_gverbs->qp_cpu.
+ * The state that GPU threads share, which the NIC does not access, stays in GPU memory.
+ * GDAKI_QUEUE_MEM=cpu_gpu does so for all QPs of a process.
  */
 #define GDK_QP_HL_QUEUES_ON_HOST (1u << 0)
 

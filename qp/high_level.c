@@ -6,9 +6,10 @@
  * their DBRECs, the state blocks and the device structs. If a CPU thread must write the DBREC and
  * the rings are in GPU memory, the DBREC gets a unit of its own in host memory.
  *
- * GDAKI_QUEUE_MEM=cpu_gpu, or GDK_QP_HL_QUEUES_ON_HOST for one QP, places all of this in host
- * memory that the GPU can access, instead of GPU memory: for systems with a fast path between CPU
- * and GPU (DGX Spark), and for systems where the NIC cannot access GPU memory.
+ * GDAKI_QUEUE_MEM=cpu_gpu, or GDK_QP_HL_QUEUES_ON_HOST for one QP, places what the NIC accesses in
+ * host memory that the GPU can access, instead of GPU memory: for systems with a fast path between
+ * CPU and GPU (DGX Spark), and for systems where the NIC cannot access GPU memory. State blocks and
+ * device structs are then apart, in GPU memory (export.c).
  */
 #include <stdlib.h>
 #include <string.h>

@@ -141,7 +141,8 @@ void gdk_hl_plan_layout(struct gdk_hl_plan *p)
 	if (p->gpu->sdk) /* the SDK places a CQ's DBREC behind the CQEs */
 		cq_bytes += DBREC_BYTES;
 	p->dbrec_apart = (p->decision.db->dbrec_on_host || emulated) && on_gpu;
-	p->export_apart = emulated && on_gpu; /* the CPU must read a counter in the state block */
+	/* The state block and the queues may be in different memory: export.c. */
+	p->export_apart = emulated ? on_gpu : !on_gpu && !gdk_gpu_is_host(p->gpu);
 	p->cq_at = gdk_align_up(rq_bytes(p) + (size_t)p->depth * GDK_WQEBB_SIZE, page);
 	p->page_bytes = gdk_align_up(p->cq_at + cq_bytes, page);
 	if (!p->rq_num)

@@ -141,18 +141,24 @@ GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
 /* ---- the loop ---- */
 
 /*
- * What gdk_wait_quick() does not answer. done: completed, loaded by the caller. Returns 0: look
- * again; EBUSY: not complete; -EIO: an error, which is stored; GDK_REACHED: complete.
+ * What gdk_wait_quick() does not answer. done: completed, loaded by the caller. turn: `look` of
+ * the timer. Returns 0: look again; EBUSY: not complete; -EIO: an error, which is stored;
+ * GDK_REACHED: complete.
+ * A thread whose slots are not rung does not look at CQEs. Otherwise every thread that waits would
+ * find the same CQE and raise completed for it.
  */
 #define GDK_REACHED (-1000)
-GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint32_t how)
+GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint32_t turn,
+		    uint32_t how)
 {
 	const int collapsed = (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED) != 0;
 	const uint64_t rsvd = gdk_ldc64(&st->cq_rsvd);
 	/* Acquire: rung, then uneven (wqe.h); and completed, then the CQE (gdk_fold()). */
 	const uint64_t rung = gdk_ld64_acq(&st->rung, GDK_SCOPE_GPU);
-	uint64_t at = need - 1 + rsvd, reached = done;
+	uint64_t at = need - 1 + rsvd, reached = done, ahead = (rung - need) / 2;
 
+	if (rung < need)
+		return EBUSY;
 	if (collapsed || gdk_ld32(&st->uneven, GDK_SCOPE_GPU)) {
 		/* The next CQE. A collapsed CQ has one entry.
 		 * Acquire: the CQEs below ci, then those of the next lap in the same entries. */
@@ -161,13 +167,16 @@ GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint3
 			reached = at - rsvd;
 		if (reached >= need)
 			return GDK_REACHED;
-	} else if (rung < need) {
-		return EBUSY;
-	} else if (!(how & GDK_WAIT_ONCE)) {
-		/* The slot in the middle of those that are rung and not below need, so that few
-		 * polls complete many slots. */
-		at += (rung - need) / 2;
+		/* There is at most one CQE for each slot, so the wanted one is at this guess, or
+		 * between the next CQE and it. Turns look at either alternately. */
+		ahead = need - 1 - reached;
+		if (ahead >= gdk_ldc32(&st->cq_num) || !(turn & 2))
+			ahead = 0;
 	}
+	/* Else: the slot in the middle of those that are rung and not below need, so that few polls
+	 * complete many slots. */
+	if (!(how & GDK_WAIT_ONCE))
+		at += ahead;
 	return gdk_fold(st, done, at);
 }
 
@@ -220,7 +229,7 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 			     uint64_t limit_ns, uint32_t how)
 {
 	const uint32_t collapsed = gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED;
-	struct gdk_wait_timer w = { 0, GDK_REPEAT_NS, 0 };
+	struct gdk_wait_timer w = { 0, GDK_REPEAT_NS, 0, 0 };
 	uint64_t rung, done, ended, at, end, index;
 	struct gdk_cqe_tail t;
 	uint64_t waited;
@@ -325,9 +334,9 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 				uint64_t limit_ns, uint32_t how)
 {
 	uint64_t token = how & GDK_SERVE ? to : GDK_TOKEN_ELSEWHERE;
-	struct gdk_wait_timer w = { 0, GDK_REPEAT_NS, 0 };
-	uint64_t done = 0, ended = 0, waited;
-	int err, far, rest, pauses;
+	struct gdk_wait_timer w = { 0, GDK_REPEAT_NS, 0, 0 };
+	uint64_t done, ended, waited;
+	int err, rest, host_looks;
 
 	GDK_LOOP
 	for (;;) {
@@ -338,33 +347,25 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 			w.start = 0;
 			w.next = GDK_REPEAT_NS;
 			w.turns = 0;
+			w.look = 0;
 		}
-		/* Where loads take a microsecond, 3 of 4 turns load completed only; in a wait for
-		 * another lap, 15 of 16. */
 		GDK_COMPUTED32(behind); /* as in gdk_own_slow() */
-		pauses = gdk_ldc32(&st->flags) & GDK_QPF_HOST_LOOKS;
-		far = 0;
-		rest = 0;
-		if (pauses) {
-			gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
-			far = to - behind > done + gdk_ldc32(&st->depth);
-			rest = !(how & (GDK_WAIT_ONCE | GDK_WAIT_ROOM)) && to - behind > done &&
-			       w.turns % (far ? 16 : 4);
-		}
+		host_looks = (gdk_ldc32(&st->flags) & GDK_QPF_HOST_LOOKS) != 0;
+		rest = w.look & 1;
 		if (how & GDK_WAIT_QUICK && !rest &&
 		    gdk_wait_quick(st, to - behind - 1,
-				   how & GDK_WAIT_ONCE || pauses ? 1 : GDK_QUICK_POLLS))
+				   how & GDK_WAIT_ONCE || host_looks ? 1 : GDK_QUICK_POLLS))
 			return 0;
 		/* GPU scope: any thread, or the host, may store the status. */
-		if (!pauses)
-			gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
-		err = -ECANCELED; /* gdk_wait_end() returns an earlier status */
+		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
+		/* Loads the status rather than exchanging it: thousands of threads come here. */
+		if ((uint32_t)ended)
+			return (int)(uint32_t)ended;
+		err = -ECANCELED;
 		if (ended)
 			break;
 		token = GDK_TOKEN_ELSEWHERE;
-		/* Where loads take a microsecond, thousands of threads that wait would delay the
-		 * holder by taking the token: only those that post take it. */
-		if (how & GDK_RING && (!pauses || how & GDK_WANT)) {
+		if (how & GDK_RING) {
 			token = gdk_shared_want(st, to, how & GDK_WANT);
 			how &= ~GDK_WANT;
 			if (token != GDK_TOKEN_ELSEWHERE)
@@ -372,7 +373,10 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 		}
 		if (!(how & GDK_WAIT))
 			return 0;
-		err = rest ? EBUSY : gdk_look(st, to - behind, done, how);
+		if (rest)
+			err = done < to - behind ? EBUSY : GDK_REACHED;
+		else
+			err = gdk_look(st, to - behind, done, w.look, how);
 		if (err == GDK_REACHED) {
 			gdk_fence_acq(GDK_SCOPE_SYS); /* completed, then the payload */
 			return 0;
@@ -386,10 +390,7 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 			continue;
 		if (how & GDK_WAIT_ONCE)
 			return EBUSY;
-		waited = gdk_wait_turn(st, &w, &limit_ns,
-				       far	? GDK_PAUSE_FAR_NS
-				       : pauses ? GDK_PAUSE_NEAR_NS
-						: 0);
+		waited = gdk_wait_turn(st, &w, &limit_ns, host_looks);
 		if (!waited)
 			continue;
 		err = gdk_wait_check(st, waited, limit_ns);

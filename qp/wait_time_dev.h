@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Time of waits: pauses between polls, when a doorbell is repeated, and when a wait ends although
- * its WQE is not complete. */
+/* Time of waits: looks at CQEs in host memory, pauses, when a doorbell is repeated, and when a wait
+ * ends although its WQE is not complete. */
 #ifndef GDK_WAIT_TIME_DEV_H
 #define GDK_WAIT_TIME_DEV_H
 
@@ -13,40 +13,52 @@
 #define GDK_CHECK_NS	 1000000u   /* a wait reads the watch word from then on, or at its limit */
 
 /*
- * Where the CQ or the state block is in host memory, each poll is a read over PCIe, and the lanes
- * of a warp poll one after another, so one lane that posts is slowed by 30 that wait. Such waits
- * therefore pause between polls: longer the longer they last, up to the time of a poll, or more if
- * a whole lap of the ring must complete first. On an H200, 16896 threads on one ring of 64 slots in
- * host memory: 50,000 operations take 0.9 s instead of 1.3 s.
+ * Where CQEs are in host memory, a poll of a CQE is a read over PCIe, and reads of the same line by
+ * several threads follow each other at intervals of a microsecond (H200). Thousands of threads that
+ * poll would wait for each other for milliseconds. So the threads that wait for one QP poll CQEs at
+ * intervals of GDK_LOOK_NS, all together; in their other turns they only load completed, which is
+ * in GPU memory. The lanes of a warp execute their turns one after another, so one lane that
+ * posts is slowed by 30 that wait: such waits also pause, for 1/16 of the time waited so far.
  */
-#define GDK_PAUSE_NEAR_NS 1024u
-#define GDK_PAUSE_FAR_NS  32768u
+#define GDK_LOOK_NS    1000u
+#define GDK_PAUSE_PART 16u
+#define GDK_PAUSE_NS   16384u /* longest pause */
 
 struct gdk_wait_timer {
 	uint64_t start, next; /* ns; the next event, relative to start */
 	uint32_t turns;
+	uint32_t look; /* bit 0: the next turn does not look at CQEs; bit 1: turns modulo 2 */
 };
 
-/* Ends one idle turn of a wait. longest_ns: of a pause; 0: none. Returns the time waited if an
+/* Ends one idle turn of a wait. host_looks: CQEs are in host memory. Returns the time waited if an
  * event is due, otherwise 0. Events are due after GDK_REPEAT_NS, then at 8 times the time each, and
  * at the limit. */
 GDK_FN uint64_t gdk_wait_turn(struct gdk_qp_state *st, struct gdk_wait_timer *w, uint64_t *limit_ns,
-			      uint32_t longest_ns)
+			      int host_looks)
 {
-	const uint32_t ns = w->turns * 64 < longest_ns ? w->turns * 64 : longest_ns;
 	uint64_t now;
 
-	if (ns >= 32)
-		gdk_pause_ns(ns);
 	gdk_relax(w->turns++);
 	now = gdk_now_ns();
+	w->look = (w->look & 2) ^ 2;
+	if (host_looks) {
+		if ((uint32_t)now - gdk_ld32(&st->poll_ns, GDK_SCOPE_GPU) < GDK_LOOK_NS)
+			w->look |= 1;
+		else
+			gdk_st32(&st->poll_ns, (uint32_t)now, GDK_SCOPE_GPU);
+	}
 	if (!w->start)
 		w->start = now;
 	if (*limit_ns == GDK_QP_LIMIT)
 		*limit_ns = gdk_ld64(&st->wait_limit_ns, GDK_SCOPE_GPU);
 	now -= w->start;
-	if (now < w->next && now <= *limit_ns - 1)
+	if (now < w->next && now <= *limit_ns - 1) {
+		if (host_looks)
+			gdk_pause_ns(now < GDK_PAUSE_PART * GDK_PAUSE_NS
+					     ? (uint32_t)now / GDK_PAUSE_PART
+					     : GDK_PAUSE_NS);
 		return 0;
+	}
 	w->next = now * 8;
 	return now + 1;
 }

@@ -56,6 +56,8 @@ static void expect_queues(struct doca_gpu_verbs_qp_hl *hl, bool on_host)
 	cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->qp_umem_gpu_ptr) != NULL, on_host);
 	cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->cq_sq_umem_gpu_ptr) != NULL, on_host);
 	cr_expect_eq(gdk_gpu_host_mem(nic.gpu, hl->qp_umem_dbr_gpu_ptr) != NULL, on_host);
+	/* threads that wait load the state block often; the NIC never does */
+	cr_expect_eq(gdk_gpu_host_mem(nic.gpu, gdk_to_export(hl->qp_gverbs)->q.state), NULL);
 	cr_expect_eq(hl->qp_gverbs->qp_cpu->sq_wqe_daddr, hl->qp_umem_gpu_ptr);
 	cr_expect_eq(!!(gdk_to_export(hl->qp_gverbs)->state_flags & GDK_QPF_HOST_LOOKS), on_host);
 	/* with all queues in GPU memory, fences at system scope would only cost time */
