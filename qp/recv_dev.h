@@ -159,7 +159,8 @@ GDK_FN int gdk_rq_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct g
 	if (how.opt & GDK_OPT_SKIP_DB)
 		return 0;
 	st = gdk_state_of_qp(rq);
-	/* The caller's look at a CQE, then rung: rung is stored before the slot is offered. */
+	/* `completed`, which a reservation loaded, then rung. The thread that raised `completed`
+	 * had loaded a rung above it, so ours is not older. */
 	gdk_fence_acq(GDK_SCOPE_GPU);
 	if (pi > gdk_ld64(&st->rung, GDK_SCOPE_GPU) + gdk_ldc32(&st->depth))
 		return -EINVAL;

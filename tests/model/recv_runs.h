@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/* The scenarios and configurations in which replay.c runs the device code of receives. */
+#ifndef RECV_RUNS_H
+#define RECV_RUNS_H
+
+/*
+ * RECV: gdk_recv(); MARK: reserves `to` slots, writes them and marks them ready; BY_HAND: and
+ * submits them; OFFER: writes the slots from..to and submits them without a reservation; AGAIN:
+ * submits them as they are; RECV_WAIT: gdk_recv_wait() for receive `to`; RECV_OWN_WAIT: for that
+ * which the thread's RECV number `to` has posted; RECV_ALL: gdk_recv_wait_all(); RECV_POLL:
+ * gdk_poll_cqe_at(); AFTER: continues when thread `to` has ended, which orders no access; MEET: as
+ * in runs.h. OWN | X: exclusive use.
+ */
+enum what {
+	END,
+	RECV,
+	MARK,
+	BY_HAND,
+	OFFER,
+	AGAIN,
+	RECV_WAIT,
+	RECV_OWN_WAIT,
+	RECV_ALL,
+	RECV_POLL,
+	AFTER,
+	MEET,
+	OWN = 0x80,
+	POST = 0xfe, /* not used here */
+	PUBLISH,
+	HAND
+};
+
+static const struct scenario scenarios[] = {
+	{ "three threads post receives",
+	  { 30, 1, 64, 0, 0, 0, 16 },
+	  { { { RECV }, { RECV } }, { { RECV } }, { { RECV } } } },
+	{ "receives, passed on after one doorbell",
+	  { 30, 1, 64, 0, 0, 0, 1 },
+	  { { { RECV }, { RECV } }, { { RECV } }, { { RECV } } } },
+	{ "receives by hand",
+	  { 30, 1, 64, 0, 0, 0, 16 },
+	  { { { BY_HAND, 0, 2 } }, { { BY_HAND, 0, 1 } }, { { RECV } } } },
+	{ "receives marked, then offered by another",
+	  { 30, 1, 64, 0, 0, 0, 16 },
+	  { { { MARK, 0, 2 } }, { { MARK, 0, 1 } }, { { RECV } } } },
+	{ "receives offered without a reservation",
+	  { 30, 1, 64, 0, 0, 0, 16 },
+	  { { { OFFER, 0, 1 } }, { { END } }, { { END } } } },
+	{ "receives are waited for",
+	  { 0, 1, 4, 0, 0, 1, 16 },
+	  { { { RECV }, { RECV_OWN_WAIT, 0, 0 } },
+	    { { RECV }, { RECV_OWN_WAIT, 0, 0 } },
+	    { { RECV }, { RECV_ALL } } } },
+	{ "one thread waits for receives of another",
+	  { 0, 1, 4, 0, 0, 1, 16 },
+	  { { { RECV }, { RECV } }, { { RECV_WAIT, 0, 0 } }, { { RECV_WAIT, 0, 1 } } } },
+	{ "a receive is polled for",
+	  { 0, 1, 4, 0, 0, 1, 16 },
+	  { { { RECV }, { RECV } },
+	    { { RECV_POLL, 0, 1 }, { RECV_WAIT, 0, 0 } },
+	    { { RECV_WAIT, 0, 1 } } } },
+	{ "receives reuse slots",
+	  { 0, 1, 2, 0, 0, 1, 16 },
+	  { { { RECV }, { RECV }, { RECV_OWN_WAIT, 0, 1 } },
+	    { { RECV }, { RECV } },
+	    { { RECV_WAIT, 0, 2 } } } },
+	{ "receives reuse slots for three laps",
+	  { 0, 1, 2, 0, 0, 1, 16 },
+	  { { { RECV }, { RECV }, { RECV_OWN_WAIT, 0, 1 } },
+	    { { RECV }, { RECV }, { RECV_OWN_WAIT, 0, 0 } },
+	    { { RECV } } } },
+	{ "slots are reserved again and submitted",
+	  { 0, 1, 2, 0, 0, 1, 16 },
+	  { { { OFFER, 0, 1 }, { MEET }, { RECV_WAIT, 0, 0 } },
+	    { { MEET }, { BY_HAND, 0, 1 }, { RECV_WAIT, 0, 2 } },
+	    { { MEET }, { RECV_WAIT, 0, 1 } } } },
+	{ "slots are reserved again by several",
+	  { 0, 1, 2, 0, 0, 1, 16 },
+	  { { { BY_HAND, 0, 1 }, { BY_HAND, 0, 1 } },
+	    { { BY_HAND, 0, 1 }, { BY_HAND, 0, 1 } },
+	    { { RECV_WAIT, 0, 2 } } } },
+	{ "a slot is reserved again while the token is left",
+	  { 0, 1, 2, 0, 0, 1, 16 },
+	  { { { BY_HAND, 0, 1 }, { MARK, 0, 1 } },
+	    { { AFTER, 0, 0 }, { AFTER, 0, 2 }, { BY_HAND, 0, 1 } },
+	    { { RECV_WAIT, 0, 0 } } } },
+	{ "a slot is offered again",
+	  { 0, 1, 2, 0, 0, 1, 16 },
+	  { { { OFFER, 0, 1 }, { RECV_WAIT, 0, 0 }, { AGAIN, 2, 2 } },
+	    { { RECV_WAIT, 0, 1 } },
+	    { { RECV_WAIT, 0, 2 } } } },
+	{ "a slot is written and offered again",
+	  { 0, 1, 2, 0, 0, 1, 16 },
+	  { { { OFFER, 0, 1 }, { RECV_POLL, 0, 0 }, { OFFER, 2, 2 } },
+	    { { RECV_WAIT, 0, 1 } },
+	    { { RECV_WAIT, 0, 2 } } } },
+	{ "slots are offered again by two threads",
+	  { 0, 1, 2, 0, 0, 1, 16 },
+	  { { { OFFER, 0, 1 }, { MEET }, { RECV_WAIT, 0, 0 }, { AGAIN, 2, 2 }, { MEET } },
+	    { { MEET }, { MEET }, { RECV_WAIT, 0, 1 }, { OFFER, 3, 3 } },
+	    { { MEET }, { MEET }, { RECV_WAIT, 0, 3 } } } },
+	{ "exclusive use of a receive queue",
+	  { 0, 1, 2, 0, 0, 1, 16 },
+	  { { { OWN | RECV },
+	      { OWN | BY_HAND, 0, 1 },
+	      { OWN | RECV_WAIT, 0, 0 },
+	      { OWN | RECV },
+	      { OWN | RECV_POLL, 0, 1 },
+	      { OWN | OFFER, 3, 3 },
+	      { OWN | RECV_ALL } } } },
+	{ "exclusive, then shared use of a receive queue",
+	  { 0, 1, 4, 0, 0, 1, 16 },
+	  { { { OWN | OFFER, 0, 0 }, { OWN | RECV }, { OWN | RECV_WAIT, 0, 0 }, { MEET } },
+	    { { MEET }, { RECV }, { RECV_OWN_WAIT, 0, 0 } },
+	    { { MEET }, { RECV }, { RECV_WAIT, 0, 1 } } } },
+	{ "shared, then exclusive use of a receive queue",
+	  { 0, 1, 4, 0, 0, 1, 16 },
+	  { { { RECV }, { MEET }, { OWN | RECV }, { OWN | RECV_WAIT, 0, 1 }, { OWN | RECV } },
+	    { { RECV }, { MEET } },
+	    { { RECV_WAIT, 0, 0 }, { MEET } } } },
+};
+
+static const struct config configs[] = {
+	{ "no dump", GDK_DB, 0, 0, 0 },
+	{ "no dump, in a block", GDK_DB, 1, 0, 0 },
+	{ "no dump, host memory", GDK_DB, 0, GDK_QPF_SYS_SCOPE, 0 },
+	{ "no dump, host memory, in a block", GDK_DB, 1, GDK_QPF_SYS_SCOPE, 0 },
+	{ "dump", GDK_DB, 0, 0, 1 },
+	{ "dump, in a block", GDK_DB, 1, 0, 1 },
+	{ "dump, NO_DBR", GDK_NO_DBR, 0, 0, 1 },
+	{ "dump, CPU_PROXY", GDK_PROXY, 0, GDK_QPF_SYS_SCOPE, 1 },
+};
+
+#endif
