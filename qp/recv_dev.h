@@ -99,16 +99,25 @@ GDK_FN int gdk_wqe_recv_list(const struct doca_gpu_dev_verbs_qp *qp,
 
 /* ---- reserve, mark, submit ---- */
 
+/* The receive queue has ended with err, so the QP ends. Returns the status that ended it. */
+GDK_FN int gdk_rq_ended(const struct doca_gpu_dev_verbs_qp *qp, int err)
+{
+	return gdk_state_end(gdk_state_of_qp(qp), err);
+}
+
 /* As gdk_reserve(). Waits for free slots until receives complete. */
 GDK_FN int gdk_rq_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode_t mode,
 			  uint32_t opt, uint64_t *idx)
 {
 	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+	int err;
 
-	if (rq)
-		return gdk_reserve(rq, n, mode, opt, idx);
 	*idx = 0;
-	return -EOPNOTSUPP;
+	if (!rq)
+		return -EOPNOTSUPP;
+	err = gdk_reserve(rq, n, mode, opt, idx);
+	/* -EINVAL for a wrong n does not end the QP. */
+	return GDK_RARE(err && gdk_qp_status(rq)) ? gdk_rq_ended(qp, err) : err;
 }
 
 /* As gdk_mark_ready(): [from, to] are written. */
@@ -193,8 +202,9 @@ GDK_FN void gdk_rq_update_dbr(struct doca_gpu_dev_verbs_qp *qp, uint32_t pi)
 GDK_FN int gdk_rq_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, gdk_mode_t mode)
 {
 	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+	const int err = rq ? gdk_wait_slot(rq, idx, mode) : -EOPNOTSUPP;
 
-	return rq ? gdk_wait_slot(rq, idx, mode) : -EOPNOTSUPP;
+	return GDK_RARE(err && rq) ? gdk_rq_ended(qp, err) : err;
 }
 
 /* ---- receive ---- */
@@ -208,8 +218,8 @@ GDK_FN int gdk_recv_round(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_
 	int err = gdk_post_begin(rq, &p, 1, 0, how);
 
 	*ticket = p.idx;
-	if (err)
-		return err;
+	if (GDK_RARE(err))
+		return gdk_rq_ended(qp, err);
 	gdk_wqe_recv(qp, gdk_get_rwqe_ptr(qp, p.idx), laddr.addr, gdk_key_doca(laddr.key), size);
 	gdk_post_end(&p, how);
 	if (p.rank == 0 && !(how.opt & GDK_OPT_SKIP_DB))
@@ -340,7 +350,7 @@ GDK_FN int gdk_recv_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ti
 	*cqe = gdk_cqe_at(gdk_qp_cq(rq), ticket);
 	err = gdk_wait(rq, ticket, mode);
 	if (GDK_RARE(err != 0))
-		return gdk_state_end(gdk_state_of_qp(qp), err);
+		return gdk_rq_ended(qp, err);
 	return gdk_recv_dump(qp, daddr, mcst, mode);
 }
 
@@ -387,7 +397,8 @@ GDK_FN int gdk_poll_one_cqe_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index,
 	return gdk_poll_one_cq_at(cq, index, mode);
 }
 
-/* As gdk_poll_one_cqe_at(), but waits. A wait that fails ends the QP. */
+/* As gdk_poll_one_cqe_at(), but waits. A wait that fails ends the receive queue; the QP ends with
+ * the next call that waits for a receive or for a free slot. */
 GDK_FN int gdk_poll_cqe_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode,
 			   struct doca_gpunetio_ib_mlx5_cqe64 **cqe)
 {
