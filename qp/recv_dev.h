@@ -162,17 +162,20 @@ GDK_FN int gdk_rq_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct g
 	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
 	struct gdk_qp_state *st;
 	uint64_t from;
+	uint32_t polls;
 
 	if (!rq)
 		return -EOPNOTSUPP;
 	if (how.opt & GDK_OPT_SKIP_DB)
 		return 0;
 	st = gdk_state_of_qp(rq);
-	/* `completed`, which a reservation loaded, then rung. The thread that raised `completed`
-	 * had loaded a rung above it, so ours is not older. */
-	gdk_fence_acq(GDK_SCOPE_GPU);
-	if (pi > gdk_ld64(&st->rung, GDK_SCOPE_GPU) + gdk_ldc32(&st->depth))
-		return -EINVAL;
+	/* The load of rung may return a value older than the slots that the caller knows to be
+	 * free, by a CQE or a reservation: nothing orders rung before the DBREC, nor our load after
+	 * theirs. */
+	GDK_LOOP
+	for (polls = 0; pi > gdk_ld64(&st->rung, GDK_SCOPE_GPU) + gdk_ldc32(&st->depth); polls++)
+		if (polls == GDK_DBREC_POLLS)
+			return -EINVAL;
 	from = gdk_max64(gdk_rsvd_index(rq), pi, scope);
 	if (from < pi)
 		gdk_mark_ready(rq, from, pi - 1, how.mode, GDK_DB);

@@ -81,6 +81,22 @@ static void run_recv_poll(uint64_t index, gdk_mode_t mode)
 		check_data(index);
 }
 
+/* As NIXL's kernel. */
+static void run_look(uint64_t index)
+{
+	const uint64_t num = qp->cq_rq.cqe_num;
+	const uint32_t *tail = gdk_cqe_word(queues[0].st, index & (num - 1));
+	struct gdk_cqe_tail t;
+
+	do {
+		weak_idle();
+		t = gdk_cqe_tail_of(gdk_ld32(tail, GDK_SCOPE_SYS));
+	} while (t.opcode == DOCA_GPUNETIO_IB_MLX5_CQE_INVALID || t.owner != !!(index & num));
+	gdk_fence_acq(GDK_SCOPE_SYS);
+	if (!cfg->dump)
+		check_data(index);
+}
+
 static void run_op(const struct op *o)
 {
 	const int own = (o->what & OWN) != 0;
@@ -113,6 +129,9 @@ static void run_op(const struct op *o)
 		break;
 	case RECV_POLL:
 		run_recv_poll(real(o->to), mode);
+		break;
+	case LOOK:
+		run_look(real(o->to));
 		break;
 	case AFTER:
 		while (!threads[o->to].ended)

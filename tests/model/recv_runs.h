@@ -9,8 +9,8 @@
  * submits them; OFFER: writes the slots from..to and submits them without a reservation; AGAIN:
  * submits them as they are; RECV_WAIT: gdk_recv_wait() for receive `to`; RECV_OWN_WAIT: for that
  * which the thread's RECV number `to` has posted; RECV_ALL: gdk_recv_wait_all(); RECV_POLL:
- * gdk_poll_cqe_at(); AFTER: continues when thread `to` has ended, which orders no access; MEET: as
- * in runs.h. OWN | X: exclusive use.
+ * gdk_poll_cqe_at(); LOOK: the caller polls that CQE itself; AFTER: continues when thread `to` has
+ * ended, which orders no access; MEET: as in runs.h. OWN | X: exclusive use.
  */
 enum what {
 	END,
@@ -23,6 +23,7 @@ enum what {
 	RECV_OWN_WAIT,
 	RECV_ALL,
 	RECV_POLL,
+	LOOK,
 	AFTER,
 	MEET,
 	OWN = 0x80,
@@ -94,6 +95,11 @@ static const struct scenario scenarios[] = {
 	  { 0, 1, 2, 0, 0, 1, 16 },
 	  { { { OFFER, 0, 1 }, { RECV_POLL, 0, 0 }, { OFFER, 2, 2 } },
 	    { { RECV_WAIT, 0, 1 } },
+	    { { RECV_WAIT, 0, 2 } } } },
+	{ "a slot is offered again by a thread that polls the CQ itself",
+	  { 0, 1, 2, 0, 0, 1, 16 },
+	  { { { OFFER, 0, 1 }, { RECV_WAIT, 0, 1 } },
+	    { { LOOK, 0, 0 }, { AGAIN, 2, 2 }, { LOOK, 0, 2 } },
 	    { { RECV_WAIT, 0, 2 } } } },
 	{ "slots are offered again by two threads",
 	  { 0, 1, 2, 0, 0, 1, 16 },

@@ -75,6 +75,7 @@ END
 # Receives that are wrong although each fence is there: what is wrong, and the change of recv_dev.h.
 wrong=$(sed 's/ *| */|/g' <<'END'
 the dump is posted before the wait | s/err = gdk_wait(rq,.*/err = gdk_recv_dump(qp, daddr, mcst, mode), mcst = 0; &/
+a submit does not wait for rung | s/polls == GDK_DBREC_POLLS/1/
 no dump | s/return gdk_recv_dump(qp, daddr, mcst, mode);/return 0;/
 a submit does not wait for slots before it | s/gdk_shared_slow(st, pi, 0, 0, GDK_RING . GDK_WANT)/(gdk_ring(st, pi, 0, 0), 0)/
 END
