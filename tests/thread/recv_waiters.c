@@ -6,7 +6,8 @@
  * host, after the time limit, after an error of the NIC on either queue, after the host has moved
  * the QP to the error state, and after the peer is gone, all waits must return the same status
  * within a bound, in each sharing mode and with each handler. After the host has cleared an abort,
- * the receives that were posted before must complete.
+ * the receives that were posted before must complete. A thread whose receive is complete, and that
+ * waits for a dump which no CPU thread rings, must hear the abort and the limit, too.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -256,6 +257,38 @@ static int run(enum doca_gpu_dev_verbs_nic_handler handler, enum ending ending, 
 	return bad;
 }
 
+static void *dump_main(void *arg)
+{
+	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+	int *status = arg;
+
+	*status = gdk_recv_wait(r.a.dev, 0, recv_at(&r.a, 0), DOCA_GPUNETIO_VERBS_MCST_ENABLED,
+				mode, &cqe);
+	return NULL;
+}
+
+static int run_dump(enum ending ending)
+{
+	const uint64_t start = e2e_now_ns();
+	pthread_t thread;
+	int status, bad;
+
+	open_full(E2E_PROXY, ending);
+	E2E_REQUIRE(!send_from_peer(8));
+	E2E_REQUIRE(!pthread_create(&thread, NULL, dump_main, &status));
+	while (!gdk_ld64(gdk_rsvd_index(r.a.dev), GDK_SCOPE_GPU))
+		sched_yield();
+	E2E_REQUIRE(!end_by(ending));
+	pthread_join(thread, NULL);
+	bad = ending == ABORT ? status != -ECANCELED : status != -ETIMEDOUT && status != -EHOSTDOWN;
+	bad |= gdk_qp_status(r.a.dev) != status || e2e_now_ns() - start > BOUND_NS;
+	close_rig(ending);
+	if (bad)
+		fprintf(stderr, "recv_waiters: mode %d, ending %d: a dump returned %d\n", mode,
+			ending, status);
+	return bad;
+}
+
 /* Exclusive use with other handlers than GPU_SM_DB: one kind of wait for each ending. */
 static int run_ways(enum doca_gpu_dev_verbs_nic_handler handler, enum ending ending)
 {
@@ -286,6 +319,7 @@ int main(void)
 			for (int ending = 0; ending < ENDINGS; ending++)
 				bad |= run_ways(handlers[h], (enum ending)ending);
 		}
+		bad |= run_dump(ABORT) | run_dump(LIMIT);
 	}
 	return bad;
 }
