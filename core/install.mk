@@ -40,6 +40,7 @@ headers-in = $(foreach h,$(STAGED),$(if $(filter $(1),$(dir $(h))),$(h)))
 INSTALL_ALL = \
 	'644 $(LIBDIR) $(LIBS) $(MERGED) $(DOCA_LIB)' \
 	'644 $(LIBDIR)/pkgconfig $(wildcard core/*.pc.in qp/doca/*.pc.in)' \
+	'644 $(LIBDIR)/gdaki-doca/pkgconfig $(wildcard qp/doca/pkgconfig/*.pc.in)' \
 	'644 $(LIBDIR)/cmake/gdaki $(wildcard core/*.cmake.in)' \
 	$(foreach d,$(sort $(dir $(STAGED))),'644 $(patsubst %/,%,$(d:$(B)/include/%=$(INCLUDEDIR)/gdaki/%)) $(call headers-in,$(d))') \
 	'644 $(INCLUDEDIR)/gdaki-doca $(STAGED_DOCA)' \

@@ -99,16 +99,25 @@ GDK_FN int gdk_wqe_recv_list(const struct doca_gpu_dev_verbs_qp *qp,
 
 /* ---- reserve, mark, submit ---- */
 
+/* The receive queue has ended with err, so the QP ends. Returns the status that ended it. */
+GDK_FN int gdk_rq_ended(const struct doca_gpu_dev_verbs_qp *qp, int err)
+{
+	return gdk_state_end(gdk_state_of_qp(qp), err);
+}
+
 /* As gdk_reserve(). Waits for free slots until receives complete. */
 GDK_FN int gdk_rq_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode_t mode,
 			  uint32_t opt, uint64_t *idx)
 {
 	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+	int err;
 
-	if (rq)
-		return gdk_reserve(rq, n, mode, opt, idx);
 	*idx = 0;
-	return -EOPNOTSUPP;
+	if (!rq)
+		return -EOPNOTSUPP;
+	err = gdk_reserve(rq, n, mode, opt, idx);
+	/* -EINVAL for a wrong n does not end the QP. */
+	return GDK_RARE(err && gdk_qp_status(rq)) ? gdk_rq_ended(qp, err) : err;
 }
 
 /* As gdk_mark_ready(): [from, to] are written. */
@@ -153,16 +162,20 @@ GDK_FN int gdk_rq_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct g
 	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
 	struct gdk_qp_state *st;
 	uint64_t from;
+	uint32_t polls;
 
 	if (!rq)
 		return -EOPNOTSUPP;
 	if (how.opt & GDK_OPT_SKIP_DB)
 		return 0;
 	st = gdk_state_of_qp(rq);
-	/* The caller's look at a CQE, then rung: rung is stored before the slot is offered. */
-	gdk_fence_acq(GDK_SCOPE_GPU);
-	if (pi > gdk_ld64(&st->rung, GDK_SCOPE_GPU) + gdk_ldc32(&st->depth))
-		return -EINVAL;
+	/* The load of rung may return a value older than the slots that the caller knows to be
+	 * free, by a CQE or a reservation: nothing orders rung before the DBREC, nor our load after
+	 * theirs. */
+	GDK_LOOP
+	for (polls = 0; pi > gdk_ld64(&st->rung, GDK_SCOPE_GPU) + gdk_ldc32(&st->depth); polls++)
+		if (polls == GDK_DBREC_POLLS)
+			return -EINVAL;
 	from = gdk_max64(gdk_rsvd_index(rq), pi, scope);
 	if (from < pi)
 		gdk_mark_ready(rq, from, pi - 1, how.mode, GDK_DB);
@@ -192,8 +205,9 @@ GDK_FN void gdk_rq_update_dbr(struct doca_gpu_dev_verbs_qp *qp, uint32_t pi)
 GDK_FN int gdk_rq_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, gdk_mode_t mode)
 {
 	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+	const int err = rq ? gdk_wait_slot(rq, idx, mode) : -EOPNOTSUPP;
 
-	return rq ? gdk_wait_slot(rq, idx, mode) : -EOPNOTSUPP;
+	return GDK_RARE(err && rq) ? gdk_rq_ended(qp, err) : err;
 }
 
 /* ---- receive ---- */
@@ -207,8 +221,8 @@ GDK_FN int gdk_recv_round(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_
 	int err = gdk_post_begin(rq, &p, 1, 0, how);
 
 	*ticket = p.idx;
-	if (err)
-		return err;
+	if (GDK_RARE(err))
+		return gdk_rq_ended(qp, err);
 	gdk_wqe_recv(qp, gdk_get_rwqe_ptr(qp, p.idx), laddr.addr, gdk_key_doca(laddr.key), size);
 	gdk_post_end(&p, how);
 	if (p.rank == 0 && !(how.opt & GDK_OPT_SKIP_DB))
@@ -336,7 +350,7 @@ GDK_FN int gdk_recv_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ti
 	*cqe = gdk_cqe_at(gdk_qp_cq(rq), ticket);
 	err = gdk_wait(rq, ticket, mode);
 	if (GDK_RARE(err != 0))
-		return gdk_state_end(gdk_state_of_qp(qp), err);
+		return gdk_rq_ended(qp, err);
 	return gdk_recv_dump(qp, daddr, mcst, mode);
 }
 
@@ -383,7 +397,8 @@ GDK_FN int gdk_poll_one_cqe_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index,
 	return gdk_poll_one_cq_at(cq, index, mode);
 }
 
-/* As gdk_poll_one_cqe_at(), but waits. A wait that fails ends the QP. */
+/* As gdk_poll_one_cqe_at(), but waits. A wait that fails ends the receive queue; the QP ends with
+ * the next call that waits for a receive or for a free slot. */
 GDK_FN int gdk_poll_cqe_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode,
 			   struct doca_gpunetio_ib_mlx5_cqe64 **cqe)
 {

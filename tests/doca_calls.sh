@@ -6,7 +6,7 @@
 # umems and UARs, base.c the others. As C11 and C++17 with gcc, with clang if it is installed, as
 # CUDA if nvcc is installed. Links them, so that each function has a definition. Fails if a function
 # that a header of gdaki-doca declares is not called. Also compiles the calls of device functions in
-# tests/doca/device.cuh.
+# tests/doca/*.cuh, in which each name of tests/device_names_sdk.txt must be called.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -44,15 +44,21 @@ for src in tests/doca/*.c; do
 	# The reference to a function is the name of its symbol: of gdk_doca_ where the header binds it.
 	try "$src, run" "$tmp/$name"
 done
-src=tests/doca/device.cuh
-try "$src, C++17" g++ -std=c++17 "${warn[@]}" "${inc[@]}" -fsyntax-only -x c++ "$src"
-if command -v clang >/dev/null; then
-	try "$src, C++17 (clang)" clang++ -std=c++17 "${warn[@]}" "${inc[@]}" -fsyntax-only -x c++ "$src"
-fi
-if [ -n "$NVCC" ]; then
-	try "$src, CUDA" "$NVCC" ${CUDAHOSTCXX:+-ccbin "$CUDAHOSTCXX"} -std=c++17 -arch=sm_90 \
-		-Werror all-warnings "${inc[@]}" -cubin -o "$tmp/device.cubin" -x cu "$src"
-fi
+for src in tests/doca/*.cuh; do
+	try "$src, C++17" g++ -std=c++17 "${warn[@]}" "${inc[@]}" -fsyntax-only -x c++ "$src"
+	if command -v clang >/dev/null; then
+		try "$src, C++17 (clang)" clang++ -std=c++17 "${warn[@]}" "${inc[@]}" -fsyntax-only -x c++ "$src"
+	fi
+	if [ -n "$NVCC" ]; then
+		try "$src, CUDA" "$NVCC" ${CUDAHOSTCXX:+-ccbin "$CUDAHOSTCXX"} -std=c++17 -arch=sm_90 \
+			-Werror all-warnings "${inc[@]}" -cubin -o "$tmp/device.cubin" -x cu "$src"
+	fi
+done
+while read -r name _; do
+	grep -q -w "$name" tests/doca/*.cuh && continue
+	echo "doca_calls.sh: tests/doca/*.cuh do not call $name"
+	bad=1
+done < <(grep '^doca' tests/device_names_sdk.txt)
 [ -n "$NVCC" ] || echo "doca_calls.sh: nvcc not found, not compiled as CUDA"
 
 calls=0

@@ -78,6 +78,9 @@ done <<-END
 	lib/pkgconfig/gdaki.pc
 	lib/pkgconfig/gdaki-static.pc
 	lib/pkgconfig/gdaki-doca.pc
+	lib/gdaki-doca/pkgconfig/doca-common.pc
+	lib/gdaki-doca/pkgconfig/doca-gpunetio.pc
+	lib/gdaki-doca/pkgconfig/doca-verbs.pc
 	lib/libgdaki_doca.a
 	lib/gdaki/libsoftnic.so
 	bin/softnic-run
@@ -203,6 +206,18 @@ for how in "$CC -std=c11 $dir/s.c" "g++ $dir/s.cpp" ${nvcc:+"$nvcc -cudart none 
 	$how -o "$dir/s" $(pkg --cflags --libs gdaki-doca) >"$dir/log" 2>&1 || complain "a program does not link: gdaki-doca.pc, $how"
 	[ "$(timeout 60 "$dir/usr/bin/softnic-run" -- "$dir/s" 2>"$dir/log")" = mlx5_0 ] ||
 		complain "a program fails: gdaki-doca.pc, $how"
+done
+# The SDK's names of the packages are found only where PKG_CONFIG_PATH names their folder.
+sdk=$(sed -n 's/^#define SDK_VERSION *"\(.*\)"/\1/p' qp/doca/log.c)
+pkg_sdk() { # arguments of pkg-config
+	PKG_CONFIG_PATH=$dir/usr/lib/gdaki-doca/pkgconfig:$dir/usr/lib/pkgconfig \
+		pkg-config --define-variable=prefix="$dir/usr" "$@"
+}
+for pc in doca-common doca-gpunetio doca-verbs; do
+	! PKG_CONFIG_LIBDIR=$dir/usr/lib/pkgconfig pkg-config --exists $pc || complain "$pc.pc is in lib/pkgconfig"
+	[ "$(pkg_sdk --modversion $pc)" = "$sdk" ] || complain "$pc.pc has not the version $sdk"
+	[ "$(pkg_sdk --cflags --libs $pc)" = "$(pkg --cflags --libs gdaki-doca)" ] ||
+		complain "$pc.pc differs from gdaki-doca.pc"
 done
 cflags=$(pkg --cflags gdaki)
 libs=$(pkg --libs gdaki)

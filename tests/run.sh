@@ -41,6 +41,7 @@ scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many
 	${GDAKI_HOST_USERS:+tests/consumers/host.sh} ${GDAKI_PEER:+tests/consumers/peer.sh tests/consumers/gpunetio_examples.sh}
 	${GDAKI_DPDK:+tests/consumers/dpdk.sh} ${GDAKI_NCCL:+tests/consumers/nccl.sh tests/consumers/nccl_net.sh}
 	${GDAKI_NVSHMEM:+tests/consumers/nvshmem_host.sh} ${GDAKI_DOCA_SAMPLES:+tests/consumers/doca_samples.sh}
+	${GDAKI_NIXL:+tests/consumers/nixl.sh} ${GDAKI_HOLOSCAN:+tests/consumers/holoscan.sh}
 	${GDAKI_UCX:+tests/consumers/ucx_gdaki.sh tests/consumers/ucx_host.sh}"
 # The longest programs, which start first.
 long="test_e2e_share thread/kernels_1 thread/kernels_32 test_e2e_wrap test_softnic_slow test_qp_mixed test_failinject"
@@ -158,6 +159,11 @@ run() { # name
 	tests/consumers/nccl*.sh) limit 900 "$1" "$GDAKI_NCCL" ;;
 	tests/consumers/nvshmem_host.sh) limit 300 "$1" "$GDAKI_NVSHMEM" ;;
 	tests/consumers/doca_samples.sh) limit 300 "$1" "$GDAKI_DOCA_SAMPLES" ;;
+	tests/consumers/nixl.sh)
+		read -ra checkouts <<<"$GDAKI_NIXL"
+		limit 300 "$1" "${checkouts[@]}"
+		;;
+	tests/consumers/holoscan.sh) limit 300 "$1" "$GDAKI_HOLOSCAN" ;;
 	tests/consumers/dpdk.sh) limit 300 "$1" "$GDAKI_DPDK" ;;
 	tests/consumers/peer.sh) limit 300 "$1" "$GDAKI_PEER" ;;
 	tests/consumers/host.sh)

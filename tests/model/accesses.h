@@ -9,48 +9,66 @@
 
 /* The location of an address, or LOCS: memory that is not modelled. *shift: bits to the right of
  * the accessed word in the location's value. */
-static int loc_of(const void *p, unsigned *shift)
+static int loc_in(const struct queue *q, const char *c, unsigned *shift)
 {
 	const struct {
 		const void *at;
 		int loc;
 	} fields[] = {
-		{ &st->left, LEFT },	      { &st->wanted, WANTED },
-		{ &st->rung, RUNG },	      { &st->parked, PARKED },
-		{ &st->completed, DONE },     { &st->status, STATUS },
-		{ &st->cqe_ci, CQE_CI },      { &st->uneven, UNEVEN },
-		{ &st->long_wqe, LONG_WQE },  { &st->bf_half, BF_HALF },
-		{ (uint64_t *)(st + 1), W0 }, { &dbrec, DBREC },
+		{ &q->st->left, LEFT },		 { &q->st->wanted, WANTED },
+		{ &q->st->rung, RUNG },		 { &q->st->parked, PARKED },
+		{ &q->st->completed, DONE },	 { &q->st->status, STATUS },
+		{ &q->st->cqe_ci, CQE_CI },	 { &q->st->uneven, UNEVEN },
+		{ &q->st->long_wqe, LONG_WQE },	 { &q->st->bf_half, BF_HALF },
+		{ (uint64_t *)(q->st + 1), W0 }, { &q->dbrec, DBREC },
 	};
-	const char *c = p;
 	unsigned i;
 
-	*shift = 0;
 	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (p == fields[i].at)
+		if (c == fields[i].at)
 			return fields[i].loc;
-	if (sc->depth > 32 && p == (uint64_t *)(st + 1) + 1)
+	if (q->depth > 32 && c == (const char *)((uint64_t *)(q->st + 1) + 1))
 		return W1;
-	if (c >= (char *)page && c < (char *)(page + 128))
+	/* The store to the register of a receive queue has no effect. */
+	if (!q->recv && c >= (char *)q->page && c < (char *)(q->page + 128))
 		return REG;
-	if (sc->cqes && c >= ring && c < ring + (size_t)slots * 64 && (c - ring) % 64 == 4) {
+	if (q->cqes && c >= q->ring && c < q->ring + (size_t)q->slots * 64 &&
+	    (c - q->ring) % 64 == 4) {
 		*shift = 32;
-		return WQE0 + (int)((c - ring) / 64);
+		return WQE0 + (int)((c - q->ring) / 64);
 	}
-	if (sc->cqes && c >= cq && c < cq + (size_t)slots * 64 && (c - cq) % 64 == 60)
-		return CQE0 + (int)((c - cq) / 64);
+	if (q->cqes && c >= q->cq && c < q->cq + (size_t)q->slots * 64 && (c - q->cq) % 64 == 60)
+		return CQE0 + (int)((c - q->cq) / 64);
 	return LOCS;
+}
+
+static int loc_of(const void *p, unsigned *shift)
+{
+	int i, loc;
+
+	*shift = 0;
+	for (i = 0; i < QUEUES; i++) {
+		loc = loc_in(&queues[i], p, shift);
+		if (loc < LOCS)
+			return i * QUEUE_LOCS + loc;
+	}
+	return LOCS;
+}
+
+static struct queue *queue_of(int loc)
+{
+	return &queues[loc / QUEUE_LOCS];
 }
 
 /* ---- the NIC ---- */
 
-static uint64_t published(void)
+static uint64_t published(const struct queue *q)
 {
-	const uint64_t words[2] = { newest(&m, W0), newest(&m, W1) };
+	const uint64_t words[2] = { newest(&m, q->at + W0), newest(&m, q->at + W1) };
 	uint64_t i;
 
-	for (i = last; i < last + sc->depth; i++)
-		if ((words[i % sc->depth / 32] >> i % sc->depth % 32 & 1) == (i / sc->depth & 1))
+	for (i = q->last; i < q->last + q->depth; i++)
+		if ((words[i % q->depth / 32] >> i % q->depth % 32 & 1) == (i / q->depth & 1))
 			break;
 	return i;
 }
@@ -68,23 +86,31 @@ static int is_cut(uint64_t e)
 	return 0;
 }
 
+/* The value that the store of WQE i has: its lap, or the last that was stored, because a receive
+ * may be offered again without another store. */
+static uint64_t wqe_value(const struct queue *q, uint64_t i)
+{
+	return QUEUES > 1 ? newest(&m, q->at + WQE0 + (int)(i % q->slots)) : i / q->slots + 1;
+}
+
 /* The NIC acts on the index e with the view v of the store that announced it, in addition to what
  * it has seen before. Forbidden: an index beyond the published slots (exclusive use publishes after
  * the doorbell); an index in the middle of a WQE; and a WQE whose store the NIC need not see yet,
  * because then nothing orders the poster's stores before the NIC's reads. */
-static void nic(view v, uint64_t e)
+static void nic(struct queue *q, view v, uint64_t e)
 {
+	const view all = join(m.cur[NIC], v);
 	uint64_t i;
 
 	if (failure)
 		return;
-	if (e > published() && !threads[self].own)
+	if (e > published(q) && !threads[self].own)
 		fail("a doorbell covers slots that are not published");
 	if (is_cut(e))
 		fail("a doorbell ends in the middle of a WQE");
-	for (i = (last - sc->base) / sc->scale; real((unsigned)i) < e; i++)
-		if ((uint32_t)oldest(&m, join(m.cur[NIC], v), WQE0 + (int)(i % slots)) !=
-		    i / slots + 1)
+	for (i = model_slot(q, q->last); i < model_slot(q, e); i++)
+		if ((uint32_t)oldest(&m, all, q->at + WQE0 + (int)(i % q->slots)) !=
+		    (uint32_t)wqe_value(q, i))
 			fail("the NIC may read a WQE before its store");
 }
 
@@ -100,52 +126,90 @@ static view announced(int loc)
 
 /* The register, or the proxy's counter, was stored. A NIC ignores an index that is not above the
  * last one, but the proxy does not. In exclusive use nothing orders DBREC and register. */
-static void nic_rung(uint64_t e)
+static void nic_rung(struct queue *q, uint64_t e)
 {
-	const view v = announced(REG);
+	const view v = announced(q->at + REG);
 	const int late = gdk_has_dbrec(cfg->handler) &&
-			 index_of((uint32_t)oldest(&m, v, DBREC)) < e;
+			 index_of((uint32_t)oldest(&m, v, q->at + DBREC)) < e;
 
-	rings += cfg->handler != GDK_PROXY;
-	if (cfg->handler == GDK_PROXY && e < last)
+	q->rings += cfg->handler != GDK_PROXY;
+	if (cfg->handler == GDK_PROXY && e < q->last)
 		fail("the counter of the proxy falls");
-	if (!late && e >= loose)
-		loose = 0;
-	if (e <= last)
+	if (!late && e >= q->loose)
+		q->loose = 0;
+	if (e <= q->last)
 		return;
-	nic(v, e);
+	nic(q, v, e);
 	if (late && (!threads[self].own || threads[self].own == HAND))
 		fail("the NIC may read a DBREC that is older than the doorbell");
 	if (late)
-		loose = e;
+		q->loose = e;
 	m.cur[NIC] = join(m.cur[NIC], v);
-	last = e;
+	q->last = e;
+}
+
+/* The DBREC of a receive queue was stored: the NIC uses the receives below e from now on. */
+static void nic_offered(struct queue *q, uint64_t e)
+{
+	q->rings++;
+	if (e < q->last)
+		fail("the DBREC of the receive queue falls");
+	if (e <= q->last)
+		return;
+	nic(q, announced(q->at + DBREC), e);
+	m.cur[NIC] = join(m.cur[NIC], announced(q->at + DBREC));
+	q->last = e;
+}
+
+static void nic_writes(struct queue *q, enum loc what, uint64_t i)
+{
+	store(&m, NIC, q->at + (int)what + (int)(i % q->slots), i / q->slots + 1);
+}
+
+/* The NIC writes the data of all receives, before the CQE of a dump: with cfg->dump nothing else
+ * orders them before a CQE. */
+static void nic_flushes(void)
+{
+	struct queue *rq = &queues[0];
+
+	for (; rq->written < model_slot(rq, rq->executed); rq->written++)
+		nic_writes(rq, PAY0, rq->written);
 }
 
 /* Executes the next WQE: reads it, writes the payload, then the CQE. Returns 0 if there is none. */
-static int nic_executes(void)
+static int nic_executes(struct queue *q)
 {
-	const unsigned i = (unsigned)((executed - sc->base) / sc->scale);
-	const unsigned len = lengths[i] ? lengths[i] : 1;
+	const unsigned i = (unsigned)model_slot(q, q->executed);
+	const unsigned len = QUEUES == 1 && lengths[i] ? lengths[i] : 1;
 	unsigned k;
 
-	if (executed >= last || failure)
+	if (q->executed >= q->last || failure)
 		return 0;
 	for (k = i; k < i + len; k++) {
-		store(&m, NIC, READ0 + (int)(k % slots), k / slots + 1);
-		store(&m, NIC, PAY0 + (int)(k % slots), k / slots + 1);
+		nic_writes(q, READ0, k);
+		if (!q->recv || !cfg->dump)
+			nic_writes(q, PAY0, k);
 	}
+	if (QUEUES > 1 && !q->recv)
+		nic_flushes();
 	fence_rel(&m, NIC, SYS);
-	if (sc->cqes) {
-		store(&m, NIC, CQE0 + (int)(cqes % slots),
-		      gdk_bswap16((uint16_t)executed) | (cqes / slots & 1) << 24);
-		cqes++;
+	if (q->cqes) {
+		store(&m, NIC, q->at + CQE0 + (int)(q->made % q->slots),
+		      gdk_bswap16((uint16_t)q->executed) | (q->made / q->slots & 1) << 24);
+		q->made++;
 	}
-	executed += (uint64_t)len * sc->scale;
-	if (!sc->cqes)
-		store(&m, NIC, DONE, executed);
+	q->executed += (uint64_t)len * q->scale;
+	if (!q->cqes)
+		store(&m, NIC, q->at + DONE, q->executed);
 	stores++;
 	return 1;
+}
+
+/* Executes one WQE of any queue. */
+static void nic_works(void)
+{
+	if (!nic_executes(&queues[any(QUEUES)]) && QUEUES > 1 && settling)
+		(void)(nic_executes(&queues[0]) || nic_executes(&queues[QUEUES - 1]));
 }
 
 /* ---- accesses ---- */
@@ -175,6 +239,7 @@ static void check_scope(int loc, int scope)
 {
 	if (!threads[self].own && scope - 1 < user_scope())
 		fail("an access has a scope without the other threads");
+	loc %= QUEUE_LOCS;
 	if ((loc == DBREC || loc == REG || loc >= CQE0) && scope != GDK_SCOPE_SYS &&
 	    scope != GDK_SCOPE_GPU)
 		fail("an access to the NIC's memory has a narrow scope");
@@ -183,7 +248,7 @@ static void check_scope(int loc, int scope)
 uint64_t weak_load(const void *p, size_t bytes, int order, int scope)
 {
 	unsigned shift, old, n;
-	const int loc = loc_of(p, &shift);
+	const int loc = loc_of(p, &shift), what = loc % QUEUE_LOCS;
 	uint64_t v = 0;
 
 	order = order_of(order);
@@ -196,14 +261,14 @@ uint64_t weak_load(const void *p, size_t bytes, int order, int scope)
 	old = m.cur[self][loc];
 	n = m.n[loc];
 	/* Loads of the DBREC are repeated until the expected value arrives. */
-	if (!settling && loc != DBREC && any(2))
+	if (!settling && what != DBREC && any(2))
 		n = old + 1 + any(n - old);
-	v = load(&m, self, loc, n - 1, loc >= CQE0 ? SYS : user_scope());
+	v = load(&m, self, loc, n - 1, what >= CQE0 ? SYS : user_scope());
 	if (order & WEAK_ACQ)
 		fence_acq(&m, self, scope - 1);
-	if (loc == RUNG && threads[self].took) {
+	if (what == RUNG && threads[self].took == 1 + loc / QUEUE_LOCS) {
 		threads[self].took = 0;
-		if (v != newest(&m, RUNG))
+		if (v != newest(&m, loc))
 			fail("the thread that took the token reads an old value of rung");
 	}
 	v >>= shift;
@@ -215,28 +280,45 @@ uint64_t weak_load(const void *p, size_t bytes, int order, int scope)
 static void check_holder(int loc)
 {
 	const view v = join(m.cur[self], m.ordered[self]);
+	const struct thread *th = &threads[self];
+	const int what = loc % QUEUE_LOCS;
 
-	if (loc == DBREC && v[loc] != m.n[loc] - 1)
+	if (what == DBREC && v[loc] != m.n[loc] - 1)
 		fail("the DBREC stores of two holders are not ordered");
-	if (loc == REG && cfg->handler == GDK_PROXY && v[loc] != m.n[loc] - 1)
+	if (what == REG && cfg->handler == GDK_PROXY && v[loc] != m.n[loc] - 1)
 		fail("the counter stores of two holders are not ordered");
-	if (loc == REG && cfg->flags & GDK_QPF_BLUEFLAME && m.cur[self][loc] != m.n[loc] - 1)
+	if (what == REG && cfg->flags & GDK_QPF_BLUEFLAME && m.cur[self][loc] != m.n[loc] - 1)
 		fail("register stores of two holders may overlap");
-	if (loc == PARKED && threads[self].parks &&
-	    m.ordered[self][threads[self].parks_in] < threads[self].parks - 1)
+	if (what == PARKED && th->parks && queue_of(th->parks_in) == queue_of(loc) &&
+	    m.ordered[self][th->parks_in] < th->parks - 1)
 		fail("parked may be stored before the token");
+}
+
+/* Forbidden: that the NIC may start a dump before the receive for which the thread waits is
+ * complete. */
+static void check_dump(const struct queue *q)
+{
+	const uint64_t need = threads[self].awaits;
+	const struct queue *rq = &queues[0];
+
+	if (need && q != rq &&
+	    oldest(&m, m.ordered[self], READ0 + (int)((need - 1) % rq->slots)) <
+		    (need - 1) / rq->slots + 1)
+		fail("a dump may start before the receive is complete");
 }
 
 void weak_store(void *p, uint64_t v, size_t bytes, int order, int scope)
 {
 	unsigned shift;
-	const int loc = loc_of(p, &shift);
+	const int loc = loc_of(p, &shift), what = loc % QUEUE_LOCS;
+	struct queue *q;
 
 	order = order_of(order);
 	if (loc == LOCS) {
 		memcpy(p, &v, bytes);
 		return;
 	}
+	q = queue_of(loc);
 	check_scope(loc, scope);
 	step();
 	stores++;
@@ -244,10 +326,15 @@ void weak_store(void *p, uint64_t v, size_t bytes, int order, int scope)
 		fence_rel(&m, self, scope - 1);
 	check_holder(loc);
 	store(&m, self, loc, v);
-	if (loc == DBREC || (loc == RUNG && cfg->flags & GDK_QPF_RUNG_READ && !threads[self].own))
-		nic(announced(loc), loc == RUNG ? v : index_of((uint32_t)v));
-	if (loc == REG)
-		nic_rung(cfg->handler == GDK_PROXY ? v : gdk_bswap32((uint32_t)v) >> 8 & 0xffff);
+	if (what == DBREC || what == REG)
+		check_dump(q);
+	if (what == DBREC && q->recv)
+		nic_offered(q, index_of((uint32_t)v));
+	else if (what == DBREC ||
+		 (what == RUNG && cfg->flags & GDK_QPF_RUNG_READ && !threads[self].own))
+		nic(q, announced(loc), what == RUNG ? v : index_of((uint32_t)v));
+	if (what == REG)
+		nic_rung(q, cfg->handler == GDK_PROXY ? v : gdk_bswap32((uint32_t)v) >> 8 & 0xffff);
 }
 
 /* A copy of 64 bytes to the register. The bulk copy of one thread is asynchronous: the thread's
@@ -266,7 +353,34 @@ void weak_copy(const void *wqe, int bulk)
 	store(&m, self, REG, 0);
 	if (bulk)
 		m.cur[self] = cur;
-	nic_rung((gdk_bswap32(be) >> 8 & 0xffff) + 1);
+	nic_rung(&queues[0], (gdk_bswap32(be) >> 8 & 0xffff) + 1);
+}
+
+/* Forbidden: that a WQE is overwritten which the NIC may still read. The NIC has been offered WQE i
+ * of a slot if `last` is above it. */
+void weak_wqe16(void *p, uint64_t lo, uint64_t hi)
+{
+	struct queue *q = &queues[0];
+	uint64_t words[2] = { lo, hi }, slot, offers;
+	const char *c = p;
+	int at;
+
+	while (q < queues + QUEUES && (c < q->ring || c >= q->ring + sizeof(q->ring)))
+		q++;
+	memcpy(p, words, sizeof(words));
+	if (q == queues + QUEUES || (c - q->ring) % q->wqe_bytes)
+		return;
+	slot = (uint64_t)(c - q->ring) / q->wqe_bytes;
+	slot = ((slot - q->base) & (q->depth - 1)) % q->slots;
+	step();
+	stores++;
+	at = q->at + (int)slot;
+	offers = model_slot(q, q->last);
+	offers = offers > slot ? (offers - slot - 1) / q->slots + 1 : 0;
+	if (oldest(&m, join(m.cur[self], m.ordered[self]), READ0 + at) != offers)
+		fail("a WQE is overwritten before the NIC has read it");
+	store(&m, self, WQE0 + at,
+	      (uint32_t)newest(&m, WQE0 + at) + 1u + ((uint64_t)gdk_bswap32(4) << 32));
 }
 
 void weak_settle(void)
@@ -277,7 +391,7 @@ void weak_settle(void)
 		weakened = 0;
 		return;
 	}
-	for (i = m.cur[self][REG]; i < m.n[REG]; i++)
+	for (i = m.cur[self][REG]; i < m.n[REG]; i++) /* of queue 0 */
 		if (m.history[REG][i].val == 0)
 			m.cur[self] = join(m.cur[self], single(REG, i));
 }
@@ -303,7 +417,8 @@ static uint64_t combined(uint64_t old, uint64_t v, enum weak_op op)
 uint64_t weak_rmw(void *p, uint64_t v, size_t bytes, enum weak_op op, int order, int scope)
 {
 	unsigned shift;
-	const int loc = loc_of(p, &shift);
+	const int loc = loc_of(p, &shift), what = loc % QUEUE_LOCS;
+	const struct queue *q;
 	view rel[SCOPES];
 	uint64_t old = 0;
 
@@ -314,6 +429,7 @@ uint64_t weak_rmw(void *p, uint64_t v, size_t bytes, enum weak_op op, int order,
 		memcpy(p, &v, bytes);
 		return old;
 	}
+	q = queue_of(loc);
 	check_scope(loc, scope);
 	step();
 	stores++;
@@ -325,14 +441,15 @@ uint64_t weak_rmw(void *p, uint64_t v, size_t bytes, enum weak_op op, int order,
 	if (order & WEAK_REL)
 		fence_rel(&m, self, scope - 1);
 	v = combined(newest(&m, loc), v, op);
-	if ((loc == CQE_CI && v > cqes) || (loc == DONE && v > executed))
+	if ((what == CQE_CI && v > q->made) || (what == DONE && v > q->executed))
 		fail("a slot or CQE counts as complete that is not");
 	old = modify(&m, self, loc, v, user_scope());
 	memcpy(m.rel[self], rel, sizeof(rel));
-	if (loc == REG)
-		nic_rung(v);
-	threads[self].took |= loc == LEFT && old;
-	if (loc <= W1 && op == WEAK_OR) {
+	if (what == REG)
+		nic_rung(queue_of(loc), v);
+	if (what == LEFT && old)
+		threads[self].took = 1 + loc / QUEUE_LOCS;
+	if (what <= W1 && op == WEAK_OR) {
 		threads[self].parks = m.n[loc];
 		threads[self].parks_in = loc;
 	}

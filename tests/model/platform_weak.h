@@ -36,6 +36,7 @@
 #define gdk_bf_bulk64	     cpu_bf_bulk64
 #define gdk_bf_settle	     cpu_bf_settle
 #define gdk_bf_st64_warp     cpu_bf_st64_warp
+#define gdk_st_wqe16	     cpu_st_wqe16
 #define gdk_now_ns	     cpu_now_ns
 #define gdk_relax	     cpu_relax
 #include "real_cpu.h"
@@ -65,6 +66,7 @@
 #undef gdk_bf_bulk64
 #undef gdk_bf_settle
 #undef gdk_bf_st64_warp
+#undef gdk_st_wqe16
 #undef gdk_now_ns
 #undef gdk_relax
 
@@ -81,6 +83,8 @@ uint64_t weak_rmw(void *p, uint64_t v, size_t bytes, enum weak_op op, int order,
 uint64_t weak_cas(void *p, uint64_t expect, uint64_t v, size_t bytes);
 void weak_fence(enum weak_kind kind, int scope);
 void weak_copy(const void *wqe, int bulk);
+/* One segment of a WQE. */
+void weak_wqe16(void *p, uint64_t lo, uint64_t hi);
 void weak_settle(void);
 uint64_t weak_now(void);
 void weak_idle(void);
@@ -163,6 +167,11 @@ GDK_FN void gdk_bf_st64_warp(uint64_t *dst, const uint64_t *w)
 GDK_FN void gdk_bf_settle(void)
 {
 	weak_settle();
+}
+
+GDK_FN void gdk_st_wqe16(void *p, uint64_t lo, uint64_t hi)
+{
+	weak_wqe16(p, lo, hi);
 }
 
 GDK_FN uint64_t gdk_now_ns(void)

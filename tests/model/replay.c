@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Runs the device code itself in the memory of weak.h. The threads are coroutines; one at a time
- * runs, up to its next access. Random: the order of accesses, and the age of the values that loads
- * return, among those that the memory allows. sites.py has numbered the fences of the code: one of
- * them can be removed (d), get a narrower scope (n), or, if it is sequentially consistent, become
- * an acquire and release fence (w).
+ * Runs the device code itself in the memory of weak.h: the code of a send queue, or with -DQUEUES=2
+ * that of receives, with a receive queue and the send queue of the dumps. The threads are
+ * coroutines; one at a time runs, up to its next access. Random: the order of accesses, and the age
+ * of the values that loads return, among those that the memory allows. sites.py has numbered the
+ * fences of the code: one of them can be removed (d), get a narrower scope (n), or, if it is
+ * sequentially consistent, become an acquire and release fence (w).
  * usage: replay RUNS           each scenario in each configuration RUNS times
  *   ONLY=NAME replay RUNS      only scenarios of such names; SHOW=1 shows the memory of an error
  *        replay RUNS SITE[,SITE] d|n|w  the same with weakened accesses, up to the first error
@@ -16,7 +17,10 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "device/gdk/by_hand_dev.h"
+#ifndef QUEUES
+#define QUEUES 1
+#endif
+#include "device/gdk/recv_dev.h"
 
 static void fail(const char *what);
 #include "weak.h"
@@ -26,11 +30,25 @@ static void fail(const char *what);
 #define MOST_STEP 3000 /* accesses of a run in random order */
 
 static struct memory m;
-static struct doca_gpu_dev_verbs_qp qp __attribute__((aligned(128)));
-static struct gdk_qp_state *st;
-static uint64_t page[128] __attribute__((aligned(1024)));
-static uint32_t dbrec;
-static char ring[64 * 64], cq[64 * 64];
+/* The first is the send queue, or the receive queue, the second that of the dumps. */
+static struct queue {
+	uint64_t page[128] __attribute__((aligned(1024)));
+	char ring[64 * 64], cq[64 * 64];
+	struct doca_gpu_dev_verbs_qp dev __attribute__((aligned(128)));
+	struct gdk_qp_state *st;
+	uint32_t dbrec;
+	int at;				   /* its first location */
+	int recv;			   /* it is a receive queue */
+	unsigned base, scale, depth, cqes; /* as those of the scenario */
+	unsigned slots;			   /* of the model's ring */
+	unsigned wqe_bytes;
+	uint64_t last;	/* slots below it were rung */
+	uint64_t loose; /* index of a doorbell that nothing orders after its DBREC; 0: none */
+	uint64_t executed, made, rings; /* slots, CQEs, doorbells */
+	uint64_t written;		/* receives whose data are written */
+} queues[QUEUES];
+/* What the caller has: the struct of the send queue. */
+static struct doca_gpu_dev_verbs_qp *const qp = &queues[QUEUES - 1].dev;
 
 static struct thread {
 	ucontext_t context;
@@ -43,6 +61,9 @@ static struct thread {
 	unsigned parks;	  /* 1 + place of the thread's last store to a word, by which it parked */
 	int parks_in;	  /* and the word */
 	uint64_t idle_at; /* number of stores when the thread found nothing to do */
+	uint64_t awaits;  /* 1 + the receive for which the thread waits */
+	uint64_t tickets[4]; /* of the receives that it has posted */
+	unsigned posted;     /* and their number */
 } threads[THREADS];
 static jmp_buf scheduler;
 static int self;
@@ -50,10 +71,7 @@ static int self;
 static const struct scenario *sc;
 static const struct config *cfg;
 uint32_t weak_rings;
-static unsigned slots; /* of the model's ring */
-static uint64_t last;  /* slots below it were rung */
-static uint64_t loose; /* index of a doorbell that nothing orders after its DBREC; 0: none */
-static uint64_t executed, cqes, rings, stores, clock_ns;
+static uint64_t stores, clock_ns;
 static unsigned lengths[8]; /* of the WQEs, in slots of the model */
 static int settling;	    /* the end of the run: loads return the newest values */
 static const char *failure;
@@ -81,6 +99,11 @@ static uint64_t real(unsigned i)
 {
 	return sc->base + (uint64_t)i * sc->scale;
 }
+/* The slot of the model that stands for slot i of the code. */
+static uint64_t model_slot(const struct queue *q, uint64_t i)
+{
+	return (i - q->base) / q->scale;
+}
 static int user_scope(void)
 {
 	return cfg->cta ? CTA : GPU;
@@ -94,88 +117,12 @@ static int nic_scope(void)
 
 /* ---- programs ---- */
 
-/* Forbidden: that a WQE is overwritten which the NIC may still read. */
-static void write_wqes(const struct op *o)
+/* Is the payload of WQE i of queue 0 visible to the thread? */
+static int pays(uint64_t i)
 {
-	const uint64_t len = o->to - o->from + 1u;
-	unsigned i;
+	const unsigned n = queues[0].slots;
 
-	if (o->what == PUBLISH && len > 1 && sc->cqes) { /* as gdk_wqe_signal() */
-		lengths[o->from] = (unsigned)len;
-		gdk_st32(&st->long_wqe, 1, GDK_SCOPE_GPU);
-		gdk_st32(&st->uneven, 1, GDK_SCOPE_GPU);
-	}
-	step();
-	for (i = o->from; i <= o->to; i++) {
-		const view v = join(m.cur[self], m.ordered[self]);
-
-		if (oldest(&m, v, READ0 + (int)(i % slots)) != i / slots)
-			fail("a WQE is overwritten before the NIC has read it");
-		store(&m, self, WQE0 + (int)(i % slots),
-		      (i / slots + 1) | (uint64_t)gdk_bswap32((uint32_t)len * 4) << 32);
-	}
-}
-
-static void run_post(const struct op *o, struct gdk_how how)
-{
-	const uint32_t n = (o->to - o->from + 1u) * sc->scale;
-	struct gdk_post p;
-
-	qp.sq_rsvd_index = real(o->from);
-	if (gdk_post_begin(&qp, &p, n, 0, how))
-		fail("a reservation fails");
-	write_wqes(o);
-	gdk_post_end(&p, how);
-}
-
-static void run_publish(const struct op *o, gdk_mode_t mode)
-{
-	uint64_t first;
-
-	qp.sq_rsvd_index = real(o->from);
-	if (gdk_reserve(&qp, (o->to - o->from + 1u) * sc->scale, mode, 0, &first))
-		fail("a reservation fails");
-	write_wqes(o);
-	gdk_mark_ready(&qp, first, real(o->to + 1u) - 1, mode, GDK_AUTO);
-}
-
-/* Forbidden: that the payload of a WQE which is complete need not be visible. */
-static void run_wait(const struct op *o, gdk_mode_t mode)
-{
-	if (gdk_wait(&qp, real(o->to + 1u) - 1, mode))
-		fail("a wait fails");
-	if (oldest(&m, m.cur[self], PAY0 + (int)(o->to % slots)) < o->to / slots + 1)
-		fail("a thread that has waited may read old payload");
-}
-
-/* `to` is the index of a CQE, `from` the slot of its WQE. */
-static void run_poll(const struct op *o, gdk_mode_t mode)
-{
-	if (gdk_poll_cq_at(&qp.cq_sq, o->to, mode))
-		fail("a poll fails");
-	if (oldest(&m, m.cur[self], PAY0 + (int)(o->from % slots)) < o->from / slots + 1)
-		fail("a thread that has found a CQE may read old payload");
-}
-
-/* The caller orders and rings by itself. */
-static void run_hand(const struct op *o, const uint64_t *wqe)
-{
-	const uint64_t pi = real(o->to + 1u);
-
-	write_wqes(o);
-	if (gdk_has_dbrec(cfg->handler))
-		gdk_update_dbr(&qp, pi, 0);
-	if (cfg->handler == GDK_PROXY)
-		gdk_ring_proxy(&qp, pi,
-			       any(2) ? GDK_EXCLUSIVE
-				      : DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU);
-	else if (cfg->handler != GDK_BF)
-		gdk_ring_db(&qp, pi, 0);
-	else if (any(2))
-		gdk_ring_bf(&qp, wqe);
-	else
-		gdk_ring_bf_warp(&qp, wqe);
-	gdk_bf_settle();
+	return oldest(&m, m.cur[self], PAY0 + (int)(i % n)) >= i / n + 1;
 }
 
 static void run_meeting(void)
@@ -196,47 +143,11 @@ static void run_meeting(void)
 	}
 }
 
-static void run_op(const struct op *o)
-{
-	const int own = o->what >= OWN_POST && o->what <= OWN_WAIT;
-	const gdk_mode_t mode = own	   ? GDK_EXCLUSIVE
-				: cfg->cta ? DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
-					   : DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU;
-	const struct gdk_how how = gdk_how(mode, GDK_AUTO, GDK_THREAD, 0);
-	uint64_t wqe[8] = { gdk_bswap32_24((uint32_t)real(o->to) - 1, 0) };
-
-	threads[self].own = own;
-	switch (own ? o->what - OWN_POST + POST : o->what) {
-	case POST:
-		run_post(o, how);
-		break;
-	case PUBLISH:
-		run_publish(o, mode);
-		break;
-	case SUBMIT:
-		gdk_submit(&qp, real(o->to), how);
-		break;
-	case BF:
-		if (any(2))
-			gdk_submit_bf(&qp, real(o->to), wqe, how);
-		else
-			gdk_submit_bf_warp(&qp, real(o->to), wqe, how);
-		break;
-	case WAIT:
-		run_wait(o, mode);
-		break;
-	case POLL:
-		run_poll(o, mode);
-		break;
-	case HAND:
-		threads[self].own = HAND;
-		wqe[0] = gdk_bswap32_24((uint32_t)real(o->to), 0);
-		run_hand(o, wqe);
-		break;
-	default:
-		run_meeting();
-	}
-}
+#if QUEUES == 2
+#include "recv_ops.h"
+#else
+#include "send_ops.h"
+#endif
 
 static void run_program(void)
 {
@@ -264,57 +175,97 @@ static void advance(int t)
 
 /* ---- a run ---- */
 
-static void start_memory(void)
+static void start_memory(const struct queue *q, unsigned ready, int left)
 {
-	const unsigned done = (unsigned)real(sc->done + sc->left); /* slots that are published */
-	const uint64_t start = real(sc->done);
-	uint64_t bits = ((uint64_t)1 << (done < 32 ? done : 32)) - 1;
+	const uint64_t start = q->last, end = start + (uint64_t)left * q->scale;
+	uint64_t bits = ((uint64_t)1 << (end < 32 ? end : 32)) - 1;
 	unsigned i, l;
 
-	memset(&m, 0, offsetof(struct memory, n));
-	for (l = 0; l < LOCS; l++)
-		init(&m, (int)l, 0);
-	init(&m, W0, bits | (sc->left ? 0 : GDK_TOKEN(start % 32)));
-	init(&m, W1, sc->done && sc->depth > 32 ? bits : 0);
-	init(&m, LEFT, sc->left);
-	init(&m, UNEVEN, sc->cqes == 2);
-	init(&m, RUNG, start);
-	init(&m, PARKED, start);
-	init(&m, WANTED, start);
-	init(&m, DONE, start);
-	init(&m, DBREC, gdk_dbrec_value(start));
+	for (l = 0; l < QUEUE_LOCS; l++)
+		init(&m, q->at + (int)l, 0);
+	init(&m, q->at + W0, bits | (left ? 0 : GDK_TOKEN(start % 32)));
+	init(&m, q->at + W1, ready && q->depth > 32 ? bits : 0);
+	init(&m, q->at + LEFT, (uint64_t)left);
+	init(&m, q->at + UNEVEN, q->cqes == 2);
+	init(&m, q->at + RUNG, start);
+	init(&m, q->at + PARKED, start);
+	init(&m, q->at + WANTED, start);
+	init(&m, q->at + DONE, start);
+	init(&m, q->at + DBREC, gdk_dbrec_value(start));
 	for (i = 0; i < 4; i++) {
-		init(&m, WQE0 + (int)i, i < sc->done || i < sc->left);
-		init(&m, READ0 + (int)i, i < sc->done);
-		init(&m, PAY0 + (int)i, i < sc->done);
-		init(&m, CQE0 + (int)i, 0xf0000000u);
+		init(&m, q->at + WQE0 + (int)i, i < ready || i < (unsigned)left);
+		init(&m, q->at + READ0 + (int)i, i < ready);
+		init(&m, q->at + PAY0 + (int)i, i < ready);
+		init(&m, q->at + CQE0 + (int)i, 0xf0000000u);
 	}
-	last = executed = start;
+}
+
+/* Gives the receive queue to the caller's struct, as the export does. */
+static void start_recv(struct queue *q)
+{
+	qp->rq_wqe_daddr = (void *)q->ring;
+	qp->rq_wqe_num = q->depth;
+	qp->rq_wqe_mask = q->depth - 1;
+	qp->rq_wqe_pi = q->last;
+	qp->gdk_rq_shift = 4;
+	qp->need_mcst = cfg->dump;
+	qp->gdk_rq = &q->dev;
+	qp->cq_rq = q->dev.cq_sq;
+}
+
+static void start_queue(struct queue *q)
+{
+	struct doca_gpu_dev_verbs_qp *dev = &q->dev;
+	const int first = q == queues;
+
+	q->at = (int)(q - queues) * QUEUE_LOCS;
+	q->recv = QUEUES == 2 && first;
+	q->wqe_bytes = q->recv ? 16 : 64;
+	q->base = first ? sc->base : 0;
+	q->scale = first ? sc->scale : 1;
+	q->depth = first ? sc->depth : DUMP_DEPTH;
+	q->cqes = first ? sc->cqes : 1;
+	q->slots = q->depth / q->scale < 4 ? q->depth / q->scale : 4;
+	q->last = q->executed = q->base + (first ? (uint64_t)sc->done * q->scale : 0);
+	q->loose = q->made = q->rings = 0;
+	q->written = model_slot(q, q->executed);
+	dev->sq_wqe_mask = (uint16_t)(q->depth - 1);
+	dev->sq_wqe_num = (uint16_t)q->depth;
+	dev->sq_rsvd_index = q->last;
+	dev->nic_handler = q->recv ? GDK_DB : cfg->handler;
+	dev->cq_sq.cqe_num = q->cqes ? q->slots : q->depth;
+	dev->gdk_state = q->st;
+	dev->cq_sq.gdk_state = q->st;
+	dev->sq_wqe_daddr = (void *)q->ring;
+	dev->cq_sq.cqe_daddr = (void *)q->cq;
+	dev->sq_dbrec = &q->dbrec;
+	dev->sq_db = q->page;
+	gdk_qp_state_format(q->st, q->depth, q->recv ? cfg->flags | GDK_QPF_RECV : cfg->flags);
+	gdk_qp_state_bind(q->st, dev);
+	q->st->watch = 0;
+	start_memory(q, first ? sc->done : 0, first ? (int)sc->left : 0);
+	if (q->recv)
+		start_recv(q);
 }
 
 static void start(void)
 {
 	int t;
 
-	slots = sc->depth / sc->scale < 4 ? sc->depth / sc->scale : 4;
 	weak_rings = sc->rings;
-	qp.sq_wqe_mask = (uint16_t)(sc->depth - 1);
-	qp.sq_wqe_num = (uint16_t)sc->depth;
-	qp.nic_handler = cfg->handler;
-	qp.cq_sq.cqe_num = sc->cqes ? slots : sc->depth;
-	gdk_qp_state_format(st, sc->depth, cfg->flags);
-	gdk_qp_state_bind(st, &qp);
-	st->watch = 0;
-	start_memory();
+	memset(&m, 0, offsetof(struct memory, n));
+	for (t = 0; t < QUEUES; t++)
+		start_queue(&queues[t]);
 	failure = NULL;
-	loose = cqes = rings = stores = 0;
+	stores = 0;
 	weakened = settling = 0;
 	memset(lengths, 0, sizeof(lengths));
 	for (t = 0; t < THREADS; t++) {
 		struct thread *th = &threads[t];
 
 		th->started = th->ended = th->own = th->took = th->meets = 0;
-		th->parks = 0;
+		th->parks = th->posted = 0;
+		th->awaits = 0;
 		th->idle_at = UINT64_MAX;
 		getcontext(&th->context);
 		th->context.uc_stack.ss_sp = th->stack;
@@ -324,31 +275,33 @@ static void start(void)
 	}
 }
 
-static int tokens(void)
+static int tokens(const struct queue *q)
 {
-	return __builtin_popcountll(newest(&m, W0) >> 32) +
-	       __builtin_popcountll(newest(&m, W1) >> 32) + !!newest(&m, LEFT);
+	return __builtin_popcountll(newest(&m, q->at + W0) >> 32) +
+	       __builtin_popcountll(newest(&m, q->at + W1) >> 32) + !!newest(&m, q->at + LEFT);
 }
 
 /* All threads have ended. */
-static void check_end(void)
+static void check_end(const struct queue *q)
 {
-	const uint64_t record = index_of((uint32_t)newest(&m, DBREC));
+	const gdk_handler_t handler = q->recv ? GDK_DB : cfg->handler;
 
-	if (last < published() && last < newest(&m, WANTED))
+	if (q->last < published(q) && q->last < newest(&m, q->at + WANTED))
 		fail("a doorbell is lost");
-	if (tokens() != 1)
+	if (tokens(q) != 1)
 		fail("there is not one token at the end");
-	if (gdk_has_dbrec(cfg->handler) && record != last)
+	if (gdk_has_dbrec(handler) && index_of((uint32_t)newest(&m, q->at + DBREC)) != q->last)
 		fail("the DBREC is not that of the last doorbell");
-	if (cfg->handler == GDK_PROXY && newest(&m, REG) != last)
+	if (handler == GDK_PROXY && newest(&m, q->at + REG) != q->last)
 		fail("the counter is not that of the last doorbell");
-	if (newest(&m, RUNG) != last)
+	if (newest(&m, q->at + RUNG) != q->last)
 		fail("rung is not that of the last doorbell");
-	if (st->doorbells != rings && !st->bare_rings)
+	if (q->st->doorbells != q->rings && !q->st->bare_rings)
 		fail("the number of doorbells is wrong");
-	if (loose && !threads[0].own)
+	if (q->loose && !threads[0].own)
 		fail("a doorbell of exclusive use was not repeated");
+	if (q->recv && qp->rq_wqe_pi > q->last)
+		fail("a submitted receive was not offered");
 }
 
 /* Runs all threads in turn to their ends; all loads return the newest values. */
@@ -363,13 +316,13 @@ static void finish(void)
 		for (t = left = 0; t < THREADS && !failure; t++)
 			if (!threads[t].ended && ++left)
 				advance((int)t);
-		nic_executes();
+		nic_works();
 		quiet = stores == before ? quiet + 1 : 0;
 		if (quiet > 200)
 			fail("a doorbell is lost: a thread waits forever");
 	}
-	if (!failure)
-		check_end();
+	for (t = 0; t < QUEUES && !failure; t++)
+		check_end(&queues[t]);
 }
 
 static const char *once(void)
@@ -379,7 +332,7 @@ static const char *once(void)
 	start();
 	for (steps = 0; steps < MOST_STEP && !failure; steps++) {
 		if (any(16) == 0)
-			nic_executes();
+			nic_works();
 		/* Prefer the same thread: errors are found faster with few switches. */
 		t = any(4) ? (unsigned)self : any(THREADS);
 		if (threads[t].ended || (threads[t].idle_at == stores && any(8))) {
@@ -403,14 +356,16 @@ static void show(void)
 	int l, t;
 
 	for (l = 0; l < LOCS; l++) {
-		printf("%s:", l < WQE0 ? names[l] : "WQEs, READs, PAYs, CQEs");
+		printf("%d %s:", l / QUEUE_LOCS,
+		       l % QUEUE_LOCS < WQE0 ? names[l % QUEUE_LOCS] : "WQEs, READs, PAYs, CQEs");
 		for (t = 0; t < (int)m.n[l]; t++)
 			printf(" %lx", (unsigned long)m.history[l][t].val);
 		printf("\n");
 	}
-	printf("last %lu, executed %lu, CQEs %lu; ended: %d %d %d\n", (unsigned long)last,
-	       (unsigned long)executed, (unsigned long)cqes, threads[0].ended, threads[1].ended,
-	       threads[2].ended);
+	for (l = 0; l < QUEUES; l++)
+		printf("last %lu, executed %lu, CQEs %lu\n", (unsigned long)queues[l].last,
+		       (unsigned long)queues[l].executed, (unsigned long)queues[l].made);
+	printf("ended: %d %d %d\n", threads[0].ended, threads[1].ended, threads[2].ended);
 }
 
 #define NUM(a) (sizeof(a) / sizeof((a)[0]))
@@ -440,21 +395,20 @@ int main(int argc, char **argv)
 {
 	const long runs = argc > 1 ? atol(argv[1]) : 0, step_of = 20;
 	const char *error = NULL;
+	struct queue *q;
 	long done;
 
-	st = aligned_alloc(GDK_STATE_LINE, gdk_qp_state_size(64));
-	if (!st || (argc != 2 && argc != 4))
+	if (argc != 2 && argc != 4)
 		return 2;
 	if (argc == 4)
 		sscanf(argv[2], "%d,%d", &mutants[0], &mutants[1]);
 	how_weak = argc == 4 ? argv[3][0] : 'd';
-	memset(cq, 0xff, sizeof(cq)); /* no CQE */
-	qp.gdk_state = st;
-	qp.cq_sq.gdk_state = st;
-	qp.sq_wqe_daddr = (void *)ring;
-	qp.cq_sq.cqe_daddr = (void *)cq;
-	qp.sq_dbrec = &dbrec;
-	qp.sq_db = page;
+	for (q = queues; q < queues + QUEUES; q++) {
+		q->st = aligned_alloc(GDK_STATE_LINE, gdk_qp_state_size(64));
+		if (!q->st)
+			return 2;
+		memset(q->cq, 0xff, sizeof(q->cq)); /* no CQE */
+	}
 	for (done = 0; done < runs && !error; done += step_of)
 		error = round_of(step_of);
 	if (error)
@@ -463,6 +417,7 @@ int main(int argc, char **argv)
 		printf("no error found\n");
 	if (error && getenv("SHOW"))
 		show();
-	free(st);
+	for (q = queues; q < queues + QUEUES; q++)
+		free(q->st);
 	return error ? 1 : 0;
 }

@@ -4,8 +4,9 @@
 #
 # Checks every state of the publish-and-ring protocol with spin (ring.pml). The protocol must hold
 # in all scenarios, and spin must find a counter-example for each broken variant in its scenario.
-# `run.sh replay` also runs the device code itself in random orders in a weak memory (replay.c), as
-# it is, and with each fence and each ordered access removed or weakened: a run must then fail.
+# `run.sh replay` also runs the device code itself, that of receives too, in random orders in a weak
+# memory (replay.c), as it is, and with each fence and each ordered access removed or weakened: a run
+# must then fail.
 # LONG=1 makes more runs, narrows scopes, and checks more scenarios, which needs 4 GB of memory.
 # `run.sh trace WORD SCENARIO.HANDLER` prints the memory accesses of a counter-example.
 set -u
@@ -66,6 +67,17 @@ by_hand_dev.h | gdk_ring_db | gdk_nic_fence#1 | after gdk_update_dbr(), whose fe
 wait_dev.h | gdk_cq_consume | gdk_st32_rel | for overruns of the CQ, which this NIC does not have
 post_dev.h | gdk_own_reserve | gdk_fence_load_store | one thread: orders for the compiler only
 by_hand_dev.h | gdk_bf_begin | gdk_fence_sc | gdk_submit(), which follows, repeats it
+op_dev.h | gdk_own_single | gdk_fence_load_store | one thread: orders for the compiler only
+op_dev.h | gdk_op_run | gdk_fence_load_store | one thread: orders for the compiler only
+op_dev.h | gdk_shared_single | gdk_fence_load_store | a wait for a free slot ends with an acquire fence
+END
+)
+# Receives that are wrong although each fence is there: what is wrong, and the change of recv_dev.h.
+wrong=$(sed 's/ *| */|/g' <<'END'
+the dump is posted before the wait | s/err = gdk_wait(rq,.*/err = gdk_recv_dump(qp, daddr, mcst, mode), mcst = 0; &/
+a submit does not wait for rung | s/polls == GDK_DBREC_POLLS/1/
+no dump | s/return gdk_recv_dump(qp, daddr, mcst, mode);/return 0;/
+a submit does not wait for slots before it | s/gdk_shared_slow(st, pi, 0, 0, GDK_RING . GDK_WANT)/(gdk_ring(st, pi, 0, 0), 0)/
 END
 )
 # Functions in which two of these cover for each other: without both, a run must fail.
@@ -97,26 +109,43 @@ one_broken() { # word, scenario, what is broken
 	echo "$3: counter-example found ($said)"
 }
 
-# Compiles replay.c with the staged headers; platform_weak.h has the accesses to memory.
+program() { # folder of headers, queues, program
+	$CC -std=gnu11 -D_GNU_SOURCE -U_FORTIFY_SOURCE -w -O2 -DQUEUES="$2" -I"$1" -o "$3" \
+		"$here/replay.c" 2>"$3.log" || { echo "FAIL replay.c does not compile"; cat "$3.log"; return 1; }
+}
+
+# Compiles replay.c with the staged headers, for a send queue (replay1) and for receives (replay2).
+# platform_weak.h has the accesses to memory.
 code() {
-	local h="$tmp/include"
+	local h="$tmp/include" sends
 	cp -rL "$B/include" "$h" && mv "$h/device/gdk/platform_cpu.h" "$h/device/gdk/real_cpu.h" &&
 		cp "$here/platform_weak.h" "$h/device/gdk/platform_cpu.h" &&
-		"$here/sites.py" "$h" >"$tmp/sites" &&
-		$CC -std=gnu11 -D_GNU_SOURCE -U_FORTIFY_SOURCE -w -O2 -I"$h" -o "$tmp/replay" "$here/replay.c" ||
-		{ echo "FAIL replay.c does not compile"; exit 1; }
+		"$here/sites.py" "$h" >"$tmp/sites" || exit 1
+	program "$h" 1 "$tmp/replay1" &
+	sends=$!
+	program "$h" 2 "$tmp/replay2" && wait $sends || exit 1
 }
 
-as_it_is() { # rounds
+as_it_is() { # program, rounds
 	local said
-	said=$("$tmp/replay" "$1") || { echo "FAIL the code, in random orders: $said"; return 1; }
-	echo "the code: no error in $1 rounds of all scenarios and configurations"
+	said=$("$tmp/$1" "$2") || { echo "FAIL the code ($1), in random orders: $said"; return 1; }
+	echo "the code ($1): no error in $2 rounds of all scenarios and configurations"
 }
 
-weakened() { # rounds, sites, how (replay.c), what
+weakened() { # program and rounds, sites, how (replay.c), what
 	local said
-	said=$("$tmp/replay" "$1" "$2" "$3") && { echo "FAIL $4 ($3): passes"; return 1; }
+	said=$("$tmp/${1% *}" "${1#* }" "$2" "$3") && { echo "FAIL $4 ($3): passes"; return 1; }
 	echo "$4 ($3): $said"
+}
+
+wrong_receives() { # what is wrong, change of recv_dev.h
+	local said h
+	h=$(mktemp -d "$tmp/XXXXXX")
+	cp -r "$tmp/include" "$h" && sed -i "$2" "$h/include/device/gdk/recv_dev.h" || return 1
+	! cmp -s {"$tmp","$h"}/include/device/gdk/recv_dev.h || { echo "FAIL $1: nothing changed"; return 1; }
+	program "$h/include" 2 "$h/replay" || return 1
+	said=$("$h/replay" 1000) && { echo "FAIL receives: $1: passes"; return 1; }
+	echo "receives: $1: $said"
 }
 
 missing() { # function and call
@@ -140,21 +169,22 @@ narrower() { # function, call
 
 # Prints the commands for xargs: each site removed, sequentially consistent fences also weakened.
 mutants() {
-	local n f l fn c how a b word excused
+	local n f l fn c how a b word excused which
 	excused=$(while IFS='|' read -r f fn c how; do
 		sites "$fn" "$c" | grep . || echo "missing $fn: $c"
 	done <<<"$spare")
 	sed -n 's/^missing/missing|/p' <<<"$excused"
 	while IFS=$'\t' read -r n f l fn c; do
 		! grep -qx "$n" <<<"$excused" || continue
+		which=replay$([ "$f" = recv_dev.h ] && echo 2 || echo 1)
 		for how in d $(case $c in gdk_fence_sc*) echo w ;; esac) \
 			$([ -z "${LONG:-}" ] || narrower "$fn" "$c"); do
-			echo "weakened|$((rounds * 10))|$n|$how|$f:$l $fn: $c"
+			echo "weakened|$which $((rounds * 10))|$n|$how|$f:$l $fn: $c"
 		done
 	done <"$tmp/sites"
 	while read -r fn a b; do
 		word=$(sites "$fn" "$a"),$(sites "$fn" "$b")
-		echo "weakened|$((rounds * 10))|$word|d|$fn: $a and $b"
+		echo "weakened|replay1 $((rounds * 10))|$word|d|$fn: $a and $b"
 	done <<<"$pairs"
 }
 
@@ -166,7 +196,7 @@ fi
 rounds=300
 [ -z "${LONG:-}" ] || rounds=10000
 [ "${1:-}" != replay ] || code
-export -f check correct one_broken as_it_is weakened missing
+export -f check correct one_broken program as_it_is weakened wrong_receives missing
 export tmp here B CC
 
 # Runs on all processors; the scenarios that take longest start first.
@@ -174,5 +204,6 @@ export tmp here B CC
 	[ -z "${LONG:-}" ] || printf 'correct|%s\n' 9.0 9.5 2.{0..4} 8.{0..4} 10.{1..5} 7.{1..3}
 	printf 'correct|%s\n' 10.0 4.0 5.0 2.5 1.0 6.0 8.5 7.{0,4} 11.{0..5} 3.0
 	echo "one_broken|${broken//$'\n'/$'\n'one_broken|}"
-	[ "${1:-}" != replay ] || { echo "as_it_is|$rounds"; mutants; }
+	[ "${1:-}" != replay ] || { printf 'as_it_is|%s\n' "replay1|$rounds" "replay2|$rounds"
+		echo "wrong_receives|${wrong//$'\n'/$'\n'wrong_receives|}"; mutants; }
 } | xargs -d '\n' -P "$(nproc)" -I{} bash -c 'IFS="|" read -r f a b c d <<<"$1"; $f "$a" "$b" "$c" "$d"' _ {}

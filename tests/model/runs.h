@@ -4,29 +4,8 @@
 #ifndef RUNS_H
 #define RUNS_H
 
-/*
- * from, to: slots of the model, each SCALE slots of the code. POST: one WQE of all slots from..to;
- * PUBLISH: gdk_mark_ready(); SUBMIT, BF: gdk_submit(), gdk_submit_bf() of all slots below `to`;
- * WAIT: gdk_wait() for slot `to`. The OWN_ operations are those of exclusive use. MEET: all threads
- * meet, as between two kernels. POLL: gdk_poll_cq_at() for CQE `to`, which is that of slot `from`.
- * HAND: the caller stores DBREC and register itself.
- */
-enum what {
-	END,
-	POST,
-	PUBLISH,
-	SUBMIT,
-	BF,
-	WAIT,
-	OWN_POST,
-	OWN_PUBLISH,
-	OWN_SUBMIT,
-	OWN_BF,
-	OWN_WAIT,
-	MEET,
-	POLL,
-	HAND
-};
+#define DUMP_DEPTH 2 /* slots of queue 1, the send queue of the dumps */
+
 struct op {
 	unsigned char what, from, to;
 };
@@ -46,6 +25,43 @@ struct scenario {
 	struct op program[THREADS][8];
 };
 
+struct config {
+	const char *name;
+	gdk_handler_t handler;
+	int cta;
+	uint32_t flags;
+	uint8_t dump; /* the data of receives need a dump */
+};
+
+#if QUEUES == 2
+#include "recv_runs.h"
+#else
+/*
+ * from, to: slots of the model, each SCALE slots of the code. POST: one WQE of all slots from..to;
+ * PUBLISH: gdk_mark_ready(); SUBMIT, BF: gdk_submit(), gdk_submit_bf() of all slots below `to`;
+ * WAIT: gdk_wait() for slot `to`; SINGLE: gdk_shared_single() for slot `from`. The OWN_ operations
+ * are those of exclusive use. MEET: all threads meet, as between two kernels. POLL:
+ * gdk_poll_cq_at() for CQE `to`, which is that of slot `from`. HAND: the caller stores DBREC and
+ * register itself.
+ */
+enum what {
+	END,
+	POST,
+	PUBLISH,
+	SUBMIT,
+	BF,
+	WAIT,
+	SINGLE,
+	OWN_POST,
+	OWN_PUBLISH,
+	OWN_SUBMIT,
+	OWN_BF,
+	OWN_WAIT,
+	OWN_SINGLE,
+	MEET,
+	POLL,
+	HAND
+};
 static const struct scenario scenarios[] = {
 	{ "a WQE spans two words",
 	  { 30, 1, 64, 0, 0, 0, 16 },
@@ -99,6 +115,13 @@ static const struct scenario scenarios[] = {
 	{ "exclusive BlueFlame and doorbells",
 	  { 30, 1, 64, 0, 0, 0, 16 },
 	  { { { OWN_POST, 0, 0 }, { OWN_PUBLISH, 1, 1 }, { OWN_BF, 1, 2 }, { OWN_POST, 2, 2 } } } },
+	{ "exclusive BlueFlame, then a WQE by itself",
+	  { 30, 1, 64, 0, 0, 0, 16 },
+	  { { { OWN_POST, 0, 0 },
+	      { OWN_PUBLISH, 1, 1 },
+	      { OWN_BF, 1, 2 },
+	      { OWN_SINGLE, 2, 2 },
+	      { OWN_SINGLE, 3, 3 } } } },
 	{ "exclusive BlueFlame, published, doorbell",
 	  { 30, 1, 64, 0, 0, 0, 16 },
 	  { { { OWN_POST, 0, 0 },
@@ -150,6 +173,11 @@ static const struct scenario scenarios[] = {
 	  { { { POST, 0, 0 }, { POST, 2, 2 } },
 	    { { POST, 1, 1 }, { POST, 3, 3 } },
 	    { { WAIT, 0, 2 } } } },
+	{ "WQEs by themselves reuse slots",
+	  { 0, 1, 2, 0, 0, 1, 16 },
+	  { { { POST, 0, 0 }, { SINGLE, 2, 2 } },
+	    { { SINGLE, 1, 1 }, { SINGLE, 3, 3 } },
+	    { { WAIT, 0, 2 } } } },
 	{ "three laps",
 	  { 0, 1, 2, 0, 0, 1, 16 },
 	  { { { POST, 0, 0 }, { POST, 2, 2 }, { POST, 4, 4 } },
@@ -195,13 +223,6 @@ static const struct scenario scenarios[] = {
 	    { { MEET }, { WAIT, 0, 4 } } } },
 };
 
-struct config {
-	const char *name;
-	gdk_handler_t handler;
-	int cta;
-	uint32_t flags;
-};
-
 static const struct config configs[] = {
 	{ "GPU_SM_DB", GDK_DB, 0, 0 },
 	{ "GPU_SM_DB, in a block", GDK_DB, 1, 0 },
@@ -216,4 +237,5 @@ static const struct config configs[] = {
 	{ "GPU_SM_BF, in a block", GDK_BF, 1, GDK_QPF_BLUEFLAME },
 };
 
+#endif
 #endif

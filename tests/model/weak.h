@@ -39,12 +39,13 @@ enum loc {
 	READ0 = WQE0 + 4, /* the NIC has read the WQE */
 	PAY0 = READ0 + 4, /* payload */
 	CQE0 = PAY0 + 4,
-	LOCS = CQE0 + 4
+	QUEUE_LOCS = CQE0 + 4,
+	LOCS = QUEUES * QUEUE_LOCS /* queue 1 has the same locations, behind those of queue 0 */
 };
 enum { THREADS = 3, NIC = 3, VIEWERS, LONGEST = 250 };
 enum { CTA, GPU, SYS, SCOPES };
 
-typedef uint8_t view __attribute__((vector_size(32)));
+typedef uint8_t view __attribute__((vector_size(32 * QUEUES)));
 _Static_assert(LOCS <= sizeof(view), "one byte for each location");
 
 struct message {

@@ -276,6 +276,36 @@ Test(sdk_mode, null_is_accepted_beside_sdk_objects)
 	cr_expect_eq(doca_verbs_qp_init_attr_destroy(init), DOCA_SUCCESS);
 }
 
+/* ---- receives by GPU threads ---- */
+
+Test(sdk_mode, queue_pairs_with_receives_are_refused_with_the_reason)
+{
+	const struct gdk_qp_rq_attr_hl rq = { .rq_nwqe = 8 };
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = 8 };
+	struct doca_gpu_verbs_qp_hl *hl, *none = NULL;
+	struct doca_gpu_verbs_qp *out = NULL;
+	struct nic nic;
+
+	sdk_capture();
+	sdk_begin("sdk");
+	nic = nic_open();
+	cr_assert_eq(doca_gpu_create(BDF, &attr.gpu_dev), DOCA_SUCCESS);
+	attr.net_dev = nic.dev;
+	sdk_forget();
+	cr_expect_eq(gdk_verbs_create_qp_rq_hl(&attr, &rq, 0, &none), DOCA_ERROR_NOT_SUPPORTED);
+	cr_expect(strstr(sdk_captured(), "high-level QPs of the SDK have no receive"));
+	cr_expect_null(none);
+	cr_assert_eq(doca_gpu_verbs_create_qp_hl(&attr, &hl), DOCA_SUCCESS);
+	sdk_forget();
+	cr_expect_eq(gdk_verbs_export_qp_rq(attr.gpu_dev, hl->qp, 0, hl->cq_sq, hl->cq_sq, 0, &out),
+		     DOCA_ERROR_NOT_SUPPORTED);
+	cr_expect(strstr(sdk_captured(), "it belongs to the DOCA SDK"));
+	cr_expect_null(out);
+	cr_expect_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
+	cr_expect_eq(doca_gpu_destroy(attr.gpu_dev), DOCA_SUCCESS);
+	nic_close(&nic);
+}
+
 /* ---- external queue memory: the receive queue precedes the send queue ---- */
 
 Test(sdk_mode, external_queues_are_at_the_given_offsets)
