@@ -27,7 +27,7 @@ static void parse_sges(struct sn_rwqe *w, const uint8_t *p, uint32_t bytes)
 		if (lkey == LKEY_END)
 			break;
 		if (!count)
-			continue;
+			count = 1u << 31; /* 2 GiB, as in a send WQE */
 		w->sge[w->nsge++] = (struct sn_sge){ sn_get64(p + 8), count, lkey };
 		/* Entries of 2 GiB may overflow 32 bits. No message is that long. */
 		w->len = w->len + count < count ? UINT32_MAX : w->len + count;
