@@ -60,6 +60,21 @@ doca_error_t gdk_verbs_create_qp_rq_hl(const struct doca_gpu_verbs_qp_init_attr_
 				       struct doca_gpu_verbs_qp_hl **qp);
 
 /**
+ * Creates a group as gdk_verbs_create_qp_group_hl() does, whose main QP has a receive queue as that
+ * of gdk_verbs_create_qp_rq_hl(). The companion has none. Destroy it with
+ * doca_gpu_verbs_destroy_qp_group_hl().
+ *
+ * @param flags 0 or GDK_QP_HL_QUEUES_ON_HOST
+ * @retval DOCA_ERROR_INVALID_VALUE also if a member of rq_attr is out of range
+ * @retval DOCA_ERROR_NOT_SUPPORTED also if the GPU belongs to the DOCA SDK, or if cqe_inline is set
+ *         and the device lacks it
+ */
+doca_error_t
+gdk_verbs_create_qp_group_rq_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+				const struct gdk_qp_rq_attr_hl *rq_attr, uint32_t flags,
+				struct doca_gpu_verbs_qp_group_hl **qpg);
+
+/**
  * Returns the receive CQ of a high-level QP. It is destroyed with the QP.
  *
  * @retval DOCA_ERROR_INVALID_VALUE the QP has no receive queue
