@@ -324,6 +324,7 @@ static const struct fault_case alone[] = {
 	CASE(cq_external, 2, 1, 1),
 	CASE(srq_list, 3, 1, 2),
 	CASE(srq_ring, 2, 1, 1),
+	PREPARES(srq_exported, 3, 0, 0, 3),
 	CASE(hl_auto, 5, 2, 4, 8),
 	CASE(hl_any_mode, 5, 1, 3, 8),
 	CASE(hl_db, 5, 2, 4, 8),
