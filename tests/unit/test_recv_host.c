@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * The host's view of exported receive queues: what a query returns, the error state while threads
- * wait, receives that are posted after it, resets of high-level queue pairs, and warnings about
- * receives that were never offered.
+ * wait, receives that are posted after it, resets of high-level queue pairs, warnings about
+ * receives that were never offered, and the reasons for refused receive CQs.
  */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -292,4 +292,50 @@ Test(recv_host, warns_of_receives_that_were_never_offered, .init = open_rig, .fi
 	cr_assert_eq(gdk_rq_reserve(r.b.dev, 3, E2E_MODE, 0, &idx), 0);
 	cr_assert_eq(gdk_verbs_qp_abort(r.b.ex), DOCA_SUCCESS);
 	reset_and_expect(NULL);
+}
+
+/* ---- refused receive CQs ---- */
+
+static doca_verbs_cq_t *use_cq;
+
+static void set_receive_cq(doca_verbs_qp_init_attr_t *init)
+{
+	E2E_REQUIRE(!doca_verbs_qp_init_attr_set_receive_cq(init, use_cq));
+}
+
+/* Creates the QP of r.a anew with this receive CQ, and exports it. */
+static doca_error_t export_with(doca_verbs_cq_t *cq)
+{
+	use_cq = cq;
+	E2E_REQUIRE(!doca_verbs_qp_destroy(r.a.qp));
+	recv_qp_create(&r.a, set_receive_cq);
+	return gdk_verbs_export_qp_rq(r.nic.gpu, r.a.qp, E2E_DB, r.a.scq, cq,
+				      DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR, &r.a.ex);
+}
+
+static void expect_refused(doca_verbs_cq_t *cq, doca_error_t expected, const char *line)
+{
+	doca_error_t err;
+	const char *log;
+
+	capture_begin();
+	err = export_with(cq);
+	log = capture_end();
+	cr_assert_eq(err, expected);
+	cr_assert(strstr(log, line), "log: %s", log);
+}
+
+Test(recv_host, the_log_tells_why_a_receive_cq_is_refused, .init = open_rig, .fini = close_rig)
+{
+	doca_verbs_cq_t *small = recv_cq_open(&r.nic, 4);
+
+	cr_assert_eq(doca_gpu_verbs_unexport_qp(r.nic.gpu, r.a.ex), DOCA_SUCCESS);
+	expect_refused(r.a.scq, DOCA_ERROR_NOT_SUPPORTED,
+		       "cq_rq is also the send CQ, where the index of a CQE does not tell the WQE: "
+		       "create the QP with a receive CQ of its own");
+	expect_refused(r.b.rcq, DOCA_ERROR_IN_USE, "another exported QP uses CQ 0x");
+	expect_refused(small, DOCA_ERROR_INVALID_VALUE,
+		       "of 4 entries is too small for 8 receive WQEs");
+	cr_assert_eq(export_with(r.a.rcq), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_destroy(small), DOCA_SUCCESS);
 }
