@@ -111,8 +111,8 @@ doca_error_t gdk_export_rq_check(const struct gdk_export_ask *what);
 /* Fills x->rq and the members of x->dev that describe the receive queue. x->q.state and x->dev are
  * set. cq NULL: no receive queue. */
 void gdk_export_rq_fill(struct gdk_export *x, struct doca_verbs_cq_t *cq);
-/* Logs a warning if slots were reserved or published but never rung, because a call of submit is
- * probably missing. Does nothing if the QP ended with an error or an abort. */
+/* Logs a warning for each queue of which slots were reserved or published but never rung, because a
+ * call of submit is probably missing. Does nothing if the QP ended with an error or an abort. */
 void gdk_export_warn_tail(struct gdk_export *x);
 /* Logs a warning if a proxy counter was raised, but no CPU thread rang. */
 void gdk_export_warn_unserved(const struct gdk_export *x);

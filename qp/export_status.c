@@ -203,22 +203,43 @@ void gdk_export_warn_unserved(const struct gdk_export *x)
 			qp->qp->qpn, (unsigned long long)raised, (unsigned long long)rung);
 }
 
-void gdk_export_warn_tail(struct gdk_export *x)
+/* Slots of a queue that were reserved or published but not rung. */
+struct tail {
+	uint64_t rung, reserved, published;
+	bool ended; /* with an error or an abort, or unknown */
+};
+
+static struct tail read_tail(struct gdk_export *x, const struct gdk_export_queue *q)
 {
-	const struct gdk_export_queue q = gdk_export_sq(x);
-	uint64_t reserved, published, beyond;
+	struct tail t = { .ended = true };
+	uint64_t reserved, beyond;
 	struct gdk_qp_state *st;
 
-	if (read_state(x, &q, &st, &reserved) != DOCA_SUCCESS)
-		return;
-	published = find_gap(st, &beyond) - st->rung + beyond;
-	reserved = reserved > st->rung + published ? reserved - st->rung : published;
-	if (reserved && !st->status && !st->abort_word)
+	if (!q->cq || read_state(x, q, &st, &reserved) != DOCA_SUCCESS)
+		return t;
+	t.rung = st->rung;
+	t.published = find_gap(st, &beyond) - st->rung + beyond;
+	t.reserved = reserved > t.rung + t.published ? reserved - t.rung : t.published;
+	t.ended = st->status || st->abort_word;
+	free(st);
+	return t;
+}
+
+void gdk_export_warn_tail(struct gdk_export *x)
+{
+	const struct gdk_export_queue sq = gdk_export_sq(x), rq = gdk_export_rq(x);
+	const struct tail s = read_tail(x, &sq), r = read_tail(x, &rq);
+
+	if (s.reserved && !s.ended)
 		gdk_warn("QP 0x%x: slots from %llu on were never rung: %llu reserved, %llu of them "
 			 "published (is a submit missing?)",
-			 x->q.pub.qp->qpn, (unsigned long long)st->rung,
-			 (unsigned long long)reserved, (unsigned long long)published);
-	free(st);
+			 x->q.pub.qp->qpn, (unsigned long long)s.rung,
+			 (unsigned long long)s.reserved, (unsigned long long)s.published);
+	if (r.reserved && !r.ended && !s.ended)
+		gdk_warn("QP 0x%x: receives from %llu on were never offered to the NIC: %llu "
+			 "reserved, %llu of them marked ready (is a submit missing?)",
+			 x->q.pub.qp->qpn, (unsigned long long)r.rung,
+			 (unsigned long long)r.reserved, (unsigned long long)r.published);
 }
 
 /* ---- abort and limits ---- */

@@ -14,6 +14,7 @@
 #include "../host/doca_gpunetio.h"
 #include "../host/doca_gpunetio_high_level.h"
 #include "../host/doca_verbs_qp.h"
+#include "../host/doca_verbs_srq.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,12 +61,69 @@ doca_error_t gdk_verbs_create_qp_rq_hl(const struct doca_gpu_verbs_qp_init_attr_
 				       struct doca_gpu_verbs_qp_hl **qp);
 
 /**
+ * Creates a group as gdk_verbs_create_qp_group_hl() does, whose main QP has a receive queue as that
+ * of gdk_verbs_create_qp_rq_hl(). The companion has none. Destroy it with
+ * doca_gpu_verbs_destroy_qp_group_hl().
+ *
+ * @param flags 0 or GDK_QP_HL_QUEUES_ON_HOST
+ * @retval DOCA_ERROR_INVALID_VALUE also if a member of rq_attr is out of range
+ * @retval DOCA_ERROR_NOT_SUPPORTED also if the GPU belongs to the DOCA SDK, or if cqe_inline is set
+ *         and the device lacks it
+ */
+doca_error_t
+gdk_verbs_create_qp_group_rq_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+				const struct gdk_qp_rq_attr_hl *rq_attr, uint32_t flags,
+				struct doca_gpu_verbs_qp_group_hl **qpg);
+
+/**
  * Returns the receive CQ of a high-level QP. It is destroyed with the QP.
  *
  * @retval DOCA_ERROR_INVALID_VALUE the QP has no receive queue
  */
 doca_error_t gdk_verbs_qp_hl_get_cq_rq(const struct doca_gpu_verbs_qp_hl *qp,
 				       doca_verbs_cq_t **cq_rq);
+
+/**
+ * Exports an SRQ: GPU threads post its receives (device/gdk/srq_dev.h). Release it with
+ * gdk_verbs_unexport_srq(). The completions are in the receive CQs of the queue pairs that use the
+ * SRQ (gdk_verbs_srq_get_cq_dev()).
+ *
+ * @param srq an SRQ of type DOCA_VERBS_SRQ_TYPE_CONTIGUOUS. Before the first submit, the CPU must
+ *         not have posted any receive.
+ * @param srq_dev gets the address that device code uses; valid until the un-export
+ * @retval DOCA_ERROR_INVALID_VALUE the SRQ is in memory of another GPU
+ * @retval DOCA_ERROR_NOT_SUPPORTED the SRQ is a linked list, is in internal host memory and gpu_dev
+ *         is a GPU, or belongs to the DOCA SDK
+ * @retval DOCA_ERROR_IN_USE the SRQ is exported already
+ * @retval DOCA_ERROR_BAD_STATE the SRQ was exported before
+ * @retval DOCA_ERROR_NO_MEMORY no memory
+ * @retval DOCA_ERROR_DRIVER GPU memory cannot be written
+ */
+doca_error_t gdk_verbs_export_srq(doca_gpu_t *gpu_dev, struct doca_verbs_srq *srq,
+				  struct doca_gpu_dev_verbs_qp **srq_dev);
+
+/**
+ * Ends the export of an SRQ. No GPU thread may use it any more. It cannot be exported again.
+ *
+ * @retval DOCA_ERROR_NOT_FOUND the SRQ is not exported
+ */
+doca_error_t gdk_verbs_unexport_srq(struct doca_verbs_srq *srq);
+
+/**
+ * Describes the receive CQ of queue pairs that use an exported SRQ, for gdk_srq_poll() of device
+ * code. The struct can be an argument of a kernel. The CQ needs no export; if GPU threads read it,
+ * it must be in memory that the GPU can access.
+ *
+ * @param cq_rq a CQ with at least as many entries as the SRQ has receives, with overrun enabled
+ * @retval DOCA_ERROR_INVALID_VALUE the CQ is too small, or in memory of another GPU than the SRQ's
+ *         export
+ * @retval DOCA_ERROR_NOT_FOUND the SRQ is not exported
+ * @retval DOCA_ERROR_NOT_SUPPORTED the CQ is collapsed, belongs to the DOCA SDK, or is in internal
+ *         host memory and the SRQ is exported to a GPU
+ */
+doca_error_t gdk_verbs_srq_get_cq_dev(const struct doca_verbs_srq *srq,
+				      const doca_verbs_cq_t *cq_rq,
+				      struct doca_gpu_dev_verbs_cq *cq_dev);
 
 /** Counters of an exported receive queue, since the export or the last reset. */
 struct gdk_qp_recv_counters {

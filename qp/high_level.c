@@ -299,21 +299,33 @@ static doca_error_t build_qp(struct gdk_hl_plan *p, void *qp)
 	return err;
 }
 
-/* Creates both QPs of a group. They share a UAR and have the same DBREC mode. */
+/* A group. The caller knows its first member. */
+struct group_with_rq {
+	struct doca_gpu_verbs_qp_group_hl pub;
+	doca_verbs_cq_t *cq_rq; /* of the main QP; NULL: no receive queue */
+};
+
+/* Creates both QPs of a group. They share a UAR and have the same DBREC mode. Only the main QP has
+ * a receive queue. */
 static doca_error_t build_group(struct gdk_hl_plan *p, void *group)
 {
-	struct doca_gpu_verbs_qp_group_hl *g = group;
+	struct group_with_rq *g = group;
+	const uint32_t rq_num = p->rq_num;
 	doca_error_t err;
 
 	p->core_direct = false;
-	err = build_qp(p, &g->qp_main);
+	p->cq_rq = &g->cq_rq;
+	err = build_qp(p, &g->pub.qp_main);
 	if (err != DOCA_SUCCESS)
 		return err;
 	p->core_direct = true;
-	g->qp_companion.external_uar = g->qp_main.external_uar;
-	err = build_on_uar(p, &g->qp_companion);
+	p->rq_num = 0;
+	p->cq_rq = NULL;
+	g->pub.qp_companion.external_uar = g->pub.qp_main.external_uar;
+	err = build_on_uar(p, &g->pub.qp_companion);
+	p->rq_num = rq_num; /* the group may be built again, with DBRECs */
 	if (err != DOCA_SUCCESS)
-		(void)destroy_parts(&g->qp_main, NULL, false);
+		(void)destroy_parts(&g->pub.qp_main, &g->cq_rq, false);
 	return err;
 }
 
@@ -378,6 +390,21 @@ doca_error_t gdk_verbs_create_qp_hl(const struct doca_gpu_verbs_qp_init_attr_hl 
 	return err == DOCA_SUCCESS ? create_hl(&p, qp) : err;
 }
 
+/* Adds a receive queue to the plan. */
+static doca_error_t plan_rq(struct gdk_hl_plan *p, const struct gdk_qp_rq_attr_hl *rq_attr)
+{
+	GDK_CHECK_RANGE(rq_attr->rq_nwqe, 1, GDK_SQ_DEPTH_MAX);
+	GDK_CHECK_RANGE(rq_attr->receive_max_sges, 0, 32);
+	if (p->gpu->sdk) {
+		gdk_err("GPU %s belongs to the DOCA SDK: high-level QPs of the SDK have no receive "
+			"queue",
+			gdk_gpu_name(p->gpu));
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	gdk_hl_plan_rq(p, rq_attr);
+	return DOCA_SUCCESS;
+}
+
 doca_error_t gdk_verbs_create_qp_rq_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
 				       const struct gdk_qp_rq_attr_hl *rq_attr, uint32_t flags,
 				       struct doca_gpu_verbs_qp_hl **qp)
@@ -390,18 +417,9 @@ doca_error_t gdk_verbs_create_qp_rq_hl(const struct doca_gpu_verbs_qp_init_attr_
 	CHECK_FLAGS(flags);
 	GDK_CHECK_PTR(qp);
 	err = gdk_hl_plan_init(qp_init_attr, flags, &p);
-	if (err != DOCA_SUCCESS)
-		return err;
-	GDK_CHECK_RANGE(rq_attr->rq_nwqe, 1, GDK_SQ_DEPTH_MAX);
-	GDK_CHECK_RANGE(rq_attr->receive_max_sges, 0, 32);
-	if (p.gpu->sdk) {
-		gdk_err("GPU %s belongs to the DOCA SDK: high-level QPs of the SDK have no receive "
-			"queue",
-			gdk_gpu_name(p.gpu));
-		return DOCA_ERROR_NOT_SUPPORTED;
-	}
-	gdk_hl_plan_rq(&p, rq_attr);
-	return create_hl(&p, qp);
+	if (err == DOCA_SUCCESS)
+		err = plan_rq(&p, rq_attr);
+	return err == DOCA_SUCCESS ? create_hl(&p, qp) : err;
 }
 
 /* The receive CQ belongs to the QP (destroy_parts()). */
@@ -437,20 +455,12 @@ doca_error_t doca_gpu_verbs_destroy_qp_hl(struct doca_gpu_verbs_qp_hl *qp)
 	return err;
 }
 
-doca_error_t gdk_verbs_create_qp_group_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
-					  uint32_t flags, struct doca_gpu_verbs_qp_group_hl **qpg)
+static doca_error_t create_group(struct gdk_hl_plan *p, struct doca_gpu_verbs_qp_group_hl **qpg)
 {
-	struct doca_gpu_verbs_qp_group_hl *g;
-	struct gdk_hl_plan p;
+	struct group_with_rq *g;
 	doca_error_t err;
 
-	GDK_CHECK_PTR(qp_init_attr);
-	CHECK_FLAGS(flags);
-	GDK_CHECK_PTR(qpg);
-	err = gdk_hl_plan_init(qp_init_attr, flags, &p);
-	if (err != DOCA_SUCCESS)
-		return err;
-	if (p.want == H(GPU_SM_BF)) {
+	if (p->want == H(GPU_SM_BF)) {
 		gdk_err("nic_handler GPU_SM_BF is not supported for groups: the two QPs would need "
 			"the same BlueFlame buffer");
 		return DOCA_ERROR_NOT_SUPPORTED;
@@ -460,13 +470,44 @@ doca_error_t gdk_verbs_create_qp_group_hl(const struct doca_gpu_verbs_qp_init_at
 		gdk_err("no memory for a high-level QP group");
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	err = build_or_fall_back(&p, g, build_group);
+	err = build_or_fall_back(p, g, build_group);
 	if (err != DOCA_SUCCESS) {
 		free(g);
 		return err;
 	}
-	*qpg = g;
+	*qpg = &g->pub;
 	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_verbs_create_qp_group_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+					  uint32_t flags, struct doca_gpu_verbs_qp_group_hl **qpg)
+{
+	struct gdk_hl_plan p;
+	doca_error_t err;
+
+	GDK_CHECK_PTR(qp_init_attr);
+	CHECK_FLAGS(flags);
+	GDK_CHECK_PTR(qpg);
+	err = gdk_hl_plan_init(qp_init_attr, flags, &p);
+	return err == DOCA_SUCCESS ? create_group(&p, qpg) : err;
+}
+
+doca_error_t
+gdk_verbs_create_qp_group_rq_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+				const struct gdk_qp_rq_attr_hl *rq_attr, uint32_t flags,
+				struct doca_gpu_verbs_qp_group_hl **qpg)
+{
+	struct gdk_hl_plan p;
+	doca_error_t err;
+
+	GDK_CHECK_PTR(qp_init_attr);
+	GDK_CHECK_PTR(rq_attr);
+	CHECK_FLAGS(flags);
+	GDK_CHECK_PTR(qpg);
+	err = gdk_hl_plan_init(qp_init_attr, flags, &p);
+	if (err == DOCA_SUCCESS)
+		err = plan_rq(&p, rq_attr);
+	return err == DOCA_SUCCESS ? create_group(&p, qpg) : err;
 }
 
 doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
@@ -479,13 +520,15 @@ doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_att
 
 doca_error_t doca_gpu_verbs_destroy_qp_group_hl(struct doca_gpu_verbs_qp_group_hl *qpg)
 {
+	struct group_with_rq *g;
 	doca_error_t err;
 
 	GDK_CHECK_PTR(qpg);
+	g = GDK_CONTAINER_OF(qpg, struct group_with_rq, pub);
 	err = destroy_parts(&qpg->qp_companion, NULL, true);
 	if (err == DOCA_SUCCESS)
-		err = destroy_parts(&qpg->qp_main, NULL, false);
+		err = destroy_parts(&qpg->qp_main, &g->cq_rq, false);
 	if (err == DOCA_SUCCESS)
-		free(qpg);
+		free(g);
 	return err;
 }

@@ -59,7 +59,10 @@ struct doca_verbs_srq {
 	struct mlx5dv_devx_umem *own_devx;
 	void *own_mem;
 	struct doca_verbs_umem *umem;
-	atomic_int users;
+	atomic_int users; /* queue pairs */
+	bool cyclic;
+	bool was_exported;		 /* now or earlier */
+	struct gdk_srq_export *exported; /* export_srq.c; NULL: not exported */
 };
 
 /* Returns the CPU address of the doorbell register of a QP, or NULL if the UAR has none for it. */

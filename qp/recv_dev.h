@@ -151,21 +151,24 @@ GDK_FN void gdk_rq_own_ring(struct gdk_qp_state *st, uint64_t pi)
 	(void)gdk_own_slow(st, end, 0, 0, GDK_RING | GDK_RING_ALL | GDK_OWN_TAKE);
 }
 
-/*
- * Has all slots below pi offered to the NIC: now, or when the last of them is marked ready. Returns
- * -EINVAL if pi is more than a whole ring above the slots that are offered already; nothing is
- * offered then, because the NIC would overwrite receives that it has not used.
- */
-GDK_FN int gdk_rq_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct gdk_how how)
+/* Has all slots below pi that are marked ready without a gap offered, now or by a later mark. */
+GDK_FN void gdk_rq_ring(struct gdk_qp_state *st, uint64_t pi, gdk_mode_t mode)
+{
+	if (mode != GDK_EXCLUSIVE)
+		(void)gdk_shared_slow(st, pi, 0, 0, GDK_RING | GDK_WANT);
+	else if (!gdk_ended(st, GDK_SCOPE_THREAD))
+		gdk_rq_own_ring(st, pi);
+}
+
+/* gdk_rq_submit() with the device struct of the receive queue. */
+GDK_FN int gdk_rq_offer(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_qp *rq,
+			uint64_t pi, struct gdk_how how)
 {
 	const int scope = gdk_mode_scope(how.mode);
-	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
 	struct gdk_qp_state *st;
 	uint64_t from;
 	uint32_t polls;
 
-	if (!rq)
-		return -EOPNOTSUPP;
 	if (how.opt & GDK_OPT_SKIP_DB)
 		return 0;
 	st = gdk_state_of_qp(rq);
@@ -179,12 +182,21 @@ GDK_FN int gdk_rq_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct g
 	from = gdk_max64(gdk_rsvd_index(rq), pi, scope);
 	if (from < pi)
 		gdk_mark_ready(rq, from, pi - 1, how.mode, GDK_DB);
-	if (how.mode != GDK_EXCLUSIVE)
-		(void)gdk_shared_slow(st, pi, 0, 0, GDK_RING | GDK_WANT);
-	else if (!gdk_ended(st, GDK_SCOPE_THREAD))
-		gdk_rq_own_ring(st, pi);
+	gdk_rq_ring(st, pi, how.mode);
 	gdk_rq_store_pi(qp, pi, how.mode);
 	return 0;
+}
+
+/*
+ * Has all slots below pi offered to the NIC: now, or when the last of them is marked ready. Returns
+ * -EINVAL if pi is more than a whole ring above the slots that are offered already; nothing is
+ * offered then, because the NIC would overwrite receives that it has not used.
+ */
+GDK_FN int gdk_rq_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct gdk_how how)
+{
+	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
+
+	return rq ? gdk_rq_offer(qp, rq, pi, how) : -EOPNOTSUPP;
 }
 
 /* As gdk_rq_submit() for an index of which the caller has only the low 32 bits, by any thread. */

@@ -289,6 +289,7 @@ doca_error_t doca_verbs_srq_create(struct ibv_context *verbs_context,
 		goto err_memory;
 	if (srq->umem)
 		atomic_fetch_add(&srq->umem->users, 1);
+	srq->cyclic = srq_init_attr->type == DOCA_VERBS_SRQ_TYPE_CONTIGUOUS;
 	*verbs_srq = srq;
 	return DOCA_SUCCESS;
 
@@ -311,6 +312,11 @@ doca_error_t doca_verbs_srq_destroy(struct doca_verbs_srq *srq)
 	}
 	if (srq->sdk)
 		return gdk_sdk_srq_destroy(srq);
+	if (srq->exported) {
+		gdk_err("SRQ 0x%x: cannot destroy it: it is exported (gdk_verbs_unexport_srq)",
+			srq->srqn);
+		return DOCA_ERROR_IN_USE;
+	}
 	if (srq->obj) { /* NULL: an earlier call destroyed it, but could not free the memory */
 		err = gdk_devx_destroy(srq->ctx, srq->obj, GDK_CMD_DESTROY_RMP, "SRQ", srq->srqn);
 		if (err != DOCA_SUCCESS)

@@ -7,6 +7,7 @@ THREADS  := $(patsubst tests/thread/%.c,$(B)/thread/%,$(sort $(wildcard tests/th
 STANDIN_SDK := $(foreach d,sdk sdk_old sdk_broken,$(patsubst %,$(B)/standin/$(d)/libdoca_%.so,common verbs gpunetio)) $(B)/standin/sdk/libdoca_other.so
 STANDINS := $(foreach d,standin standin/old,$(B)/$(d)/libcuda.so.1 $(B)/$(d)/libgdrapi.so) $(STANDIN_SDK)
 SOAK     := $(B)/soak/soak $(B)/soak/eth_peer
+RECV_QUEUE := $(B)/soak/recv_queue
 RESPONDER := $(B)/responder/responder
 HW_PROBE := $(B)/hw/probe
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c %/memory.c,$(wildcard tests/bench/*.c))))
@@ -57,6 +58,8 @@ $(HW_PROBE): $(call obj,$(sort $(wildcard tests/hw/probe*.c))) $(TEST_LIB) $(LIB
 	$(call link,$(ALL_LIBS) -lm)
 $(SOAK): $(B)/soak/%: $(B)/obj/tests/soak/%.o
 	$(call link,-libverbs)
+$(RECV_QUEUE): $(B)/obj/tests/soak/recv_queue.o $(TEST_LIB) $(LIBS)
+	$(call link,$(ALL_LIBS) -lm)
 $(RESPONDER): $(call obj,tests/responder/answer.c tests/responder/responder.c)
 	$(call link,-libverbs -lz)
 $(B)/bench/nic: $(call obj,tests/bench/udp.c)
@@ -146,14 +149,14 @@ $(STANDIN_SDK): $(B)/standin/%.so: $(wildcard tests/standin/sdk*) | stage
 # ---- targets ----
 $(STANDINS): $(B)/settings/cc
 # What CC or CXX links.
-PROGRAMS := $(TESTS) $(THREADS) $(KERNELS) $(STANDINS) $(SOAK) $(RESPONDER) $(HW_PROBE) $(BENCHES) $(REPLAYS)
+PROGRAMS := $(TESTS) $(THREADS) $(KERNELS) $(STANDINS) $(SOAK) $(RECV_QUEUE) $(RESPONDER) $(HW_PROBE) $(BENCHES) $(REPLAYS)
 .PHONY: build-tests standins test run-tests test-models check build-bench bench coverage gpu-tests doc
 ##= T                 make test T=PATTERN runs the tests whose names contain this shell pattern
 ##= LONG              make test LONG=1 also runs the long forms of the tests, and uses more time
 ##= JOBS              tests that `make test` runs at a time (processors + 1)
 standins: $(STANDINS)
 ## build-tests        build everything that `make test` runs
-build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(RESPONDER) $(HW_PROBE))
+build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(RECV_QUEUE) $(RESPONDER) $(HW_PROBE))
 ## test               install missing packages, build, run all tests; T=PATTERN runs some of them
 TEST_ENV = B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' \
 	T='$(T)' JOBS=$(JOBS) LONG='$(LONG)'

@@ -172,7 +172,27 @@ void e2e_qp_close(struct e2e_qp *qp)
 	E2E_REQUIRE(!doca_gpu_verbs_destroy_qp_hl(qp->hl));
 }
 
-static doca_error_t to_init(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr)
+/* Attributes that a QP of type UC does not have. */
+#define NOT_UC \
+	(DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_READ | DOCA_VERBS_QP_ATTR_ATOMIC_MODE | \
+	 DOCA_VERBS_QP_ATTR_MIN_RNR_TIMER | DOCA_VERBS_QP_ATTR_MAX_DEST_RD_ATOMIC | \
+	 DOCA_VERBS_QP_ATTR_ACK_TIMEOUT | DOCA_VERBS_QP_ATTR_RETRY_CNT | \
+	 DOCA_VERBS_QP_ATTR_RNR_RETRY | DOCA_VERBS_QP_ATTR_MAX_QP_RD_ATOMIC)
+
+struct link {
+	struct e2e_path path;
+	uint32_t dest_qpn;
+	uint16_t rnr_retry;
+	bool uc;
+};
+
+static doca_error_t modify(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, const struct link *l,
+			   int mask)
+{
+	return doca_verbs_qp_modify(qp, attr, l->uc ? mask & ~NOT_UC : mask);
+}
+
+static doca_error_t to_init(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, const struct link *l)
 {
 	doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_INIT);
 	doca_verbs_qp_attr_set_allow_remote_write(attr, 1);
@@ -180,47 +200,44 @@ static doca_error_t to_init(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr)
 	doca_verbs_qp_attr_set_atomic_mode(attr, DOCA_VERBS_QP_ATOMIC_MODE_IB_SPEC);
 	doca_verbs_qp_attr_set_pkey_index(attr, 0);
 	doca_verbs_qp_attr_set_port_num(attr, 1);
-	return doca_verbs_qp_modify(
-		qp, attr,
-		DOCA_VERBS_QP_ATTR_NEXT_STATE | DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE |
-			DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_READ | DOCA_VERBS_QP_ATTR_ATOMIC_MODE |
-			DOCA_VERBS_QP_ATTR_PKEY_INDEX | DOCA_VERBS_QP_ATTR_PORT_NUM);
+	return modify(qp, attr, l,
+		      DOCA_VERBS_QP_ATTR_NEXT_STATE | DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_WRITE |
+			      DOCA_VERBS_QP_ATTR_ALLOW_REMOTE_READ |
+			      DOCA_VERBS_QP_ATTR_ATOMIC_MODE | DOCA_VERBS_QP_ATTR_PKEY_INDEX |
+			      DOCA_VERBS_QP_ATTR_PORT_NUM);
 }
 
-static doca_error_t to_rtr(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, uint32_t dest_qpn,
-			   uint32_t psn)
+static doca_error_t to_rtr(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, const struct link *l)
 {
 	doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RTR);
-	doca_verbs_qp_attr_set_rq_psn(attr, psn);
-	doca_verbs_qp_attr_set_dest_qp_num(attr, dest_qpn);
+	doca_verbs_qp_attr_set_rq_psn(attr, l->path.psn);
+	doca_verbs_qp_attr_set_dest_qp_num(attr, l->dest_qpn);
 	doca_verbs_qp_attr_set_path_mtu(attr, DOCA_VERBS_MTU_SIZE_1K_BYTES);
 	doca_verbs_qp_attr_set_min_rnr_timer(attr, 1);
 	doca_verbs_qp_attr_set_max_dest_rd_atomic(attr, 1);
-	return doca_verbs_qp_modify(
-		qp, attr,
-		DOCA_VERBS_QP_ATTR_NEXT_STATE | DOCA_VERBS_QP_ATTR_RQ_PSN |
-			DOCA_VERBS_QP_ATTR_DEST_QP_NUM | DOCA_VERBS_QP_ATTR_PATH_MTU |
-			DOCA_VERBS_QP_ATTR_AH_ATTR | DOCA_VERBS_QP_ATTR_MIN_RNR_TIMER |
-			DOCA_VERBS_QP_ATTR_MAX_DEST_RD_ATOMIC);
+	return modify(qp, attr, l,
+		      DOCA_VERBS_QP_ATTR_NEXT_STATE | DOCA_VERBS_QP_ATTR_RQ_PSN |
+			      DOCA_VERBS_QP_ATTR_DEST_QP_NUM | DOCA_VERBS_QP_ATTR_PATH_MTU |
+			      DOCA_VERBS_QP_ATTR_AH_ATTR | DOCA_VERBS_QP_ATTR_MIN_RNR_TIMER |
+			      DOCA_VERBS_QP_ATTR_MAX_DEST_RD_ATOMIC);
 }
 
-static doca_error_t to_rts(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, struct e2e_path path)
+static doca_error_t to_rts(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, const struct link *l)
 {
 	doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RTS);
-	doca_verbs_qp_attr_set_sq_psn(attr, path.psn);
-	doca_verbs_qp_attr_set_ack_timeout(attr, path.ack_timeout);
-	doca_verbs_qp_attr_set_retry_cnt(attr, path.retry_cnt);
-	doca_verbs_qp_attr_set_rnr_retry(attr, 1);
+	doca_verbs_qp_attr_set_sq_psn(attr, l->path.psn);
+	doca_verbs_qp_attr_set_ack_timeout(attr, l->path.ack_timeout);
+	doca_verbs_qp_attr_set_retry_cnt(attr, l->path.retry_cnt);
+	doca_verbs_qp_attr_set_rnr_retry(attr, l->rnr_retry);
 	doca_verbs_qp_attr_set_max_rd_atomic(attr, 1);
-	return doca_verbs_qp_modify(
-		qp, attr,
-		DOCA_VERBS_QP_ATTR_NEXT_STATE | DOCA_VERBS_QP_ATTR_SQ_PSN |
-			DOCA_VERBS_QP_ATTR_ACK_TIMEOUT | DOCA_VERBS_QP_ATTR_RETRY_CNT |
-			DOCA_VERBS_QP_ATTR_RNR_RETRY | DOCA_VERBS_QP_ATTR_MAX_QP_RD_ATOMIC);
+	return modify(qp, attr, l,
+		      DOCA_VERBS_QP_ATTR_NEXT_STATE | DOCA_VERBS_QP_ATTR_SQ_PSN |
+			      DOCA_VERBS_QP_ATTR_ACK_TIMEOUT | DOCA_VERBS_QP_ATTR_RETRY_CNT |
+			      DOCA_VERBS_QP_ATTR_RNR_RETRY | DOCA_VERBS_QP_ATTR_MAX_QP_RD_ATOMIC);
 }
 
-doca_error_t e2e_connect(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union ibv_gid *gid,
-			 uint32_t dest_qpn, struct e2e_path path)
+static doca_error_t connect_as(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union ibv_gid *gid,
+			       struct link l)
 {
 	struct doca_verbs_gid dgid;
 	doca_verbs_ah_attr_t *ah;
@@ -237,14 +254,32 @@ doca_error_t e2e_connect(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union i
 	E2E_REQUIRE(!doca_verbs_ah_attr_set_hop_limit(ah, 64));
 	E2E_REQUIRE(!doca_verbs_ah_attr_set_gid(ah, dgid));
 	E2E_REQUIRE(!doca_verbs_qp_attr_set_ah_attr(attr, ah));
-	err = to_init(qp, attr);
+	err = to_init(qp, attr, &l);
 	if (!err)
-		err = to_rtr(qp, attr, dest_qpn, path.psn);
+		err = to_rtr(qp, attr, &l);
 	if (!err)
-		err = to_rts(qp, attr, path);
+		err = to_rts(qp, attr, &l);
 	E2E_REQUIRE(!doca_verbs_qp_attr_destroy(attr));
 	E2E_REQUIRE(!doca_verbs_ah_attr_destroy(ah));
 	return err;
+}
+
+doca_error_t e2e_connect(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union ibv_gid *gid,
+			 uint32_t dest_qpn, struct e2e_path path)
+{
+	return e2e_connect_rnr(nic, qp, gid, dest_qpn, path, 1);
+}
+
+doca_error_t e2e_connect_rnr(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union ibv_gid *gid,
+			     uint32_t dest_qpn, struct e2e_path path, uint16_t rnr_retry)
+{
+	return connect_as(nic, qp, gid, (struct link){ path, dest_qpn, rnr_retry, false });
+}
+
+doca_error_t e2e_connect_uc(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union ibv_gid *gid,
+			    uint32_t dest_qpn, struct e2e_path path)
+{
+	return connect_as(nic, qp, gid, (struct link){ path, dest_qpn, 0, true });
 }
 
 void e2e_qp_reset(struct e2e_qp *qp)

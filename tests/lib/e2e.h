@@ -116,6 +116,12 @@ void e2e_qp_close(struct e2e_qp *qp);
 /* Moves the QP from RST to RTS, connected to dest_qpn at gid. */
 doca_error_t e2e_connect(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union ibv_gid *gid,
 			 uint32_t dest_qpn, struct e2e_path path);
+/* With another rnr_retry than 1. */
+doca_error_t e2e_connect_rnr(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union ibv_gid *gid,
+			     uint32_t dest_qpn, struct e2e_path path, uint16_t rnr_retry);
+/* For a QP of type UC, of which path.psn only is used. */
+doca_error_t e2e_connect_uc(struct e2e_nic *nic, doca_verbs_qp_t *qp, const union ibv_gid *gid,
+			    uint32_t dest_qpn, struct e2e_path path);
 /* Moves the QP to RST and resets the indices and the queue memory of its export. */
 void e2e_qp_reset(struct e2e_qp *qp);
 /* Starts a thread that rings the doorbells of qp (handler CPU_PROXY) until e2e_proxy_end(). */

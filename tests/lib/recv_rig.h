@@ -21,6 +21,8 @@ struct recv_rig_how {
 	uint32_t sq_wr, rq_wr, sges; /* 0: 64, 64, 1 */
 	uint32_t rcq, scq;	     /* entries of the CQs; 0: as WQEs */
 	bool no_rq;		     /* do not export the receive queues */
+	bool uc;
+	size_t bytes; /* of each buffer; 0: RECV_RIG_BYTES */
 };
 
 struct recv_end {
@@ -66,6 +68,8 @@ static inline void recv_qp_create(struct recv_end *e, recv_init_fn change)
 	E2E_REQUIRE(!doca_verbs_qp_init_attr_set_rq_wr(init, e->how.rq_wr));
 	E2E_REQUIRE(!doca_verbs_qp_init_attr_set_send_max_sges(init, 1));
 	E2E_REQUIRE(!doca_verbs_qp_init_attr_set_receive_max_sges(init, e->how.sges));
+	if (e->how.uc)
+		E2E_REQUIRE(!doca_verbs_qp_init_attr_set_qp_type(init, DOCA_VERBS_QP_TYPE_UC));
 	if (e->how.handler == E2E_NO_DBR)
 		E2E_REQUIRE(!doca_verbs_qp_init_attr_set_send_dbr_mode(
 			init, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT));
@@ -100,7 +104,7 @@ static inline void recv_end_open(struct e2e_nic *nic, struct recv_end *e, struct
 						    mode, &e->ex));
 	E2E_REQUIRE(!doca_gpu_verbs_get_qp_dev(e->ex, &e->dev));
 	E2E_REQUIRE(!gdk_verbs_qp_set_wait_limit(e->ex, E2E_WAIT_NS));
-	e2e_buf_open(nic, &e->buf, RECV_RIG_BYTES, E2E_REMOTE);
+	e2e_buf_open(nic, &e->buf, how.bytes ? how.bytes : RECV_RIG_BYTES, E2E_REMOTE);
 }
 
 static inline void recv_end_close(struct recv_end *e)
@@ -112,20 +116,38 @@ static inline void recv_end_close(struct recv_end *e)
 	e2e_buf_close(&e->buf);
 }
 
-static inline void recv_rig_connect(struct recv_rig *r)
+static inline void recv_rig_connect_rnr(struct recv_rig *r, uint16_t rnr_retry)
 {
 	const struct e2e_path path = { 14, 7, 0x1234 };
+	struct recv_end *ends[] = { &r->a, &r->b };
 
-	E2E_REQUIRE(!e2e_connect(&r->nic, r->a.qp, &r->nic.gid, r->b.qpn, path));
-	E2E_REQUIRE(!e2e_connect(&r->nic, r->b.qp, &r->nic.gid, r->a.qpn, path));
+	for (int i = 0; i < 2; i++) {
+		doca_verbs_qp_t *qp = ends[i]->qp;
+		const uint32_t dest = ends[!i]->qpn;
+
+		E2E_REQUIRE(!(ends[i]->how.uc ? e2e_connect_uc(&r->nic, qp, &r->nic.gid, dest, path)
+					      : e2e_connect_rnr(&r->nic, qp, &r->nic.gid, dest,
+								path, rnr_retry)));
+	}
+}
+
+static inline void recv_rig_connect(struct recv_rig *r)
+{
+	recv_rig_connect_rnr(r, 1);
+}
+
+/* Without the connection. */
+static inline void recv_rig_create(struct recv_rig *r, struct recv_rig_how how, recv_init_fn change)
+{
+	e2e_open(&r->nic);
+	recv_end_open(&r->nic, &r->a, how, change);
+	recv_end_open(&r->nic, &r->b, how, change);
 }
 
 static inline void recv_rig_open_with(struct recv_rig *r, struct recv_rig_how how,
 				      recv_init_fn change)
 {
-	e2e_open(&r->nic);
-	recv_end_open(&r->nic, &r->a, how, change);
-	recv_end_open(&r->nic, &r->b, how, change);
+	recv_rig_create(r, how, change);
 	recv_rig_connect(r);
 }
 
@@ -159,6 +181,21 @@ static inline uint32_t recv_dbrec(const struct recv_end *e)
 
 	E2E_REQUIRE(!doca_verbs_qp_get_dbr_addr(e->qp, &dbrec));
 	return be32toh(__atomic_load_n((uint32_t *)dbrec, __ATOMIC_RELAXED));
+}
+
+/* Polls once as an application that does not use the library's functions: the owner bit of a CQE is
+ * the parity of its lap. */
+static inline int recv_poll_by_hand(struct doca_gpu_dev_verbs_cq *cq, uint64_t index)
+{
+	const uint8_t *cqe = cq->cqe_daddr + (index & (cq->cqe_num - 1)) * 64;
+	/* Acquire: the CQE, then the data. ThreadSanitizer needs the size of the NIC's store. */
+	const uint8_t op_own =
+		__atomic_load_n((const uint32_t *)(const void *)(cqe + 60), __ATOMIC_ACQUIRE) >> 24;
+
+	if ((op_own & 1) != !!(index & cq->cqe_num) || op_own >> 4 == 0xf)
+		return EBUSY;
+	(void)gdk_max64(&cq->cqe_ci, index + 1, GDK_SCOPE_GPU);
+	return op_own >> 4 >= 13 ? -EIO : 0;
 }
 
 #endif

@@ -292,6 +292,28 @@ static doca_error_t srq_ring(void)
 	return srq_of(DOCA_VERBS_SRQ_TYPE_CONTIGUOUS, f.umem);
 }
 
+static doca_error_t srq_exported(void)
+{
+	struct doca_verbs_srq_init_attr *attr = NULL;
+	struct doca_gpu_dev_verbs_qp *made = NULL;
+	struct doca_verbs_srq *srq = NULL;
+	doca_error_t err;
+
+	cr_assert(!doca_verbs_srq_init_attr_create(&attr));
+	cr_assert(!doca_verbs_srq_init_attr_set_pd(attr, f.nic.pd));
+	cr_assert(!doca_verbs_srq_init_attr_set_srq_wr(attr, 64));
+	cr_assert(!doca_verbs_srq_init_attr_set_receive_max_sges(attr, 1));
+	cr_assert(!doca_verbs_srq_init_attr_set_type(attr, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS));
+	cr_assert(!doca_verbs_srq_init_attr_set_external_umem(attr, f.umem, 0));
+	cr_assert(!doca_verbs_srq_create(f.nic.ctx, attr, &srq));
+	cr_assert(!doca_verbs_srq_init_attr_destroy(attr));
+	fault_start();
+	err = gdk_verbs_export_srq(f.nic.gpu, srq, &made);
+	err = FAULT_DONE(err, made, gdk_verbs_unexport_srq(srq));
+	cr_assert(!doca_verbs_srq_destroy(srq));
+	return err;
+}
+
 static doca_error_t qp_of(doca_verbs_umem_t *umem, doca_verbs_uar_t *uar)
 {
 	doca_verbs_qp_init_attr_t *attr = NULL;

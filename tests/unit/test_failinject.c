@@ -113,6 +113,16 @@ static doca_error_t group_on_host(void)
 	return group_made(err, made);
 }
 
+static doca_error_t group_rq(void)
+{
+	const struct gdk_qp_rq_attr_hl rq = { .rq_nwqe = 16 };
+	struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr(E2E_DB);
+	struct doca_gpu_verbs_qp_group_hl *made = NULL;
+	doca_error_t err = gdk_verbs_create_qp_group_rq_hl(&attr, &rq, 0, &made);
+
+	return group_made(err, made);
+}
+
 static doca_error_t flat_list(void)
 {
 	struct doca_gpu_verbs_qp_hl *list[3] = { f.db, NULL, f.proxy };
@@ -314,6 +324,7 @@ static const struct fault_case alone[] = {
 	CASE(cq_external, 2, 1, 1),
 	CASE(srq_list, 3, 1, 2),
 	CASE(srq_ring, 2, 1, 1),
+	PREPARES(srq_exported, 3, 0, 0, 3),
 	CASE(hl_auto, 5, 2, 4, 8),
 	CASE(hl_any_mode, 5, 1, 3, 8),
 	CASE(hl_db, 5, 2, 4, 8),
@@ -326,6 +337,7 @@ static const struct fault_case alone[] = {
 	CASE(hl_emulated, 5, 2, 4, 8, 2),
 	CASE(group, 8, 4, 7, 16),
 	CASE(group_on_host, 8, 4, 7, 14),
+	CASE(group_rq, 9, 5, 8, 16),
 	CASE(events, 2, 0, 1),
 	CASE(service_of, 4, 0, 0),
 	CASE(service, 2, 0, 0),

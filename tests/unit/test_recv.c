@@ -475,19 +475,23 @@ Test(recv_inline, cqes_made_by_hand)
 
 /* ---- high-level queue pairs ---- */
 
-static void check_hl(uint32_t flags, const struct gdk_qp_rq_attr_hl *rq, uint32_t num)
+static struct doca_gpu_verbs_qp_init_attr_hl hl_attr(void)
 {
-	struct doca_gpu_verbs_qp_init_attr_hl attr = { .gpu_dev = r.nic.gpu,
-						       .net_dev = r.nic.dev,
-						       .nic_handler = E2E_DB,
-						       .sq_nwqe = 16 };
+	return (struct doca_gpu_verbs_qp_init_attr_hl){ .gpu_dev = r.nic.gpu,
+							.net_dev = r.nic.dev,
+							.nic_handler = E2E_DB,
+							.sq_nwqe = 16 };
+}
+
+/* The queue pair has num receive WQEs and receives what it sends to itself. */
+static void use_hl(struct doca_gpu_verbs_qp_hl *hl, const struct gdk_qp_rq_attr_hl *rq,
+		   uint32_t num)
+{
 	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
-	struct doca_gpu_verbs_qp_hl *hl;
 	doca_verbs_cq_t *cq_rq, *same;
 	struct e2e_qp q;
 	uint64_t sent;
 
-	cr_assert_eq(gdk_verbs_create_qp_rq_hl(&attr, rq, flags, &hl), DOCA_SUCCESS);
 	e2e_qp_adopt(&r.nic, &q, hl);
 	cr_assert_eq(q.dev->rq_wqe_num, num);
 	cr_assert_eq(q.dev->rq_wqe_daddr, hl->qp_umem_gpu_ptr);
@@ -512,6 +516,15 @@ static void check_hl(uint32_t flags, const struct gdk_qp_rq_attr_hl *rq, uint32_
 			     0);
 		cr_assert_eq(gdk_wait(q.dev, sent, E2E_EXCL), 0);
 	}
+}
+
+static void check_hl(uint32_t flags, const struct gdk_qp_rq_attr_hl *rq, uint32_t num)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr();
+	struct doca_gpu_verbs_qp_hl *hl;
+
+	cr_assert_eq(gdk_verbs_create_qp_rq_hl(&attr, rq, flags, &hl), DOCA_SUCCESS);
+	use_hl(hl, rq, num);
 	cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
 }
 
@@ -525,16 +538,40 @@ Test(recv_hl, creates_both_queues, .init = open_db, .fini = close_rig)
 		 &(struct gdk_qp_rq_attr_hl){ .rq_nwqe = 100, .cqe_inline = true }, 128);
 }
 
+/* The main QP of a group has the receive queue; the companion has none. */
+Test(recv_hl, creates_groups, .init = open_db, .fini = close_rig)
+{
+	const struct gdk_qp_rq_attr_hl rq = { .rq_nwqe = 20, .cqe_inline = true };
+	struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr();
+	struct doca_gpu_verbs_qp_group_hl *g;
+	struct gdk_qp_recv_counters c;
+	doca_verbs_cq_t *cq;
+
+	fill(&r.a, 8);
+	for (uint32_t flags = 0; flags <= GDK_QP_HL_QUEUES_ON_HOST; flags++) {
+		cr_assert_eq(gdk_verbs_create_qp_group_rq_hl(&attr, &rq, flags, &g), DOCA_SUCCESS);
+		use_hl(&g->qp_main, &rq, 32);
+		cr_assert_eq(gdk_verbs_qp_get_recv_counters(g->qp_main.qp_gverbs, &c),
+			     DOCA_SUCCESS);
+		cr_assert_eq(c.completions, 96);
+		cr_assert_eq(gdk_verbs_qp_hl_get_cq_rq(&g->qp_companion, &cq),
+			     DOCA_ERROR_INVALID_VALUE);
+		cr_assert_eq(gdk_verbs_qp_get_recv_counters(g->qp_companion.qp_gverbs, &c),
+			     DOCA_ERROR_INVALID_VALUE);
+		cr_assert_eq(doca_gpu_verbs_destroy_qp_group_hl(g), DOCA_SUCCESS);
+	}
+}
+
 Test(recv_hl, refuses_values_out_of_range, .init = open_db, .fini = close_rig)
 {
-	struct doca_gpu_verbs_qp_init_attr_hl attr = { .gpu_dev = r.nic.gpu,
-						       .net_dev = r.nic.dev,
-						       .sq_nwqe = 16 };
+	struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr();
 	struct gdk_qp_rq_attr_hl rq = { .rq_nwqe = 0 };
+	struct doca_gpu_verbs_qp_group_hl *g;
 	struct doca_gpu_verbs_qp_hl *hl;
 	doca_verbs_cq_t *cq;
 
 	cr_assert_eq(gdk_verbs_create_qp_rq_hl(&attr, &rq, 0, &hl), DOCA_ERROR_INVALID_VALUE);
+	cr_assert_eq(gdk_verbs_create_qp_group_rq_hl(&attr, &rq, 0, &g), DOCA_ERROR_INVALID_VALUE);
 	rq.rq_nwqe = 32769;
 	cr_assert_eq(gdk_verbs_create_qp_rq_hl(&attr, &rq, 0, &hl), DOCA_ERROR_INVALID_VALUE);
 	rq.rq_nwqe = 8;

@@ -173,21 +173,6 @@ ParameterizedTest(const int *mode, recv_rules, the_producer_index_never_falls)
 
 /* ---- known applications ---- */
 
-/* Polls as an application that does not use the library's functions: the owner bit of a CQE is the
- * parity of its lap. */
-static int poll_by_hand(struct doca_gpu_dev_verbs_cq *cq, uint64_t index)
-{
-	const volatile uint8_t *cqe = cq->cqe_daddr + (index & (cq->cqe_num - 1)) * 64;
-	const uint8_t op_own = cqe[63];
-
-	if ((op_own & 1) != !!(index & cq->cqe_num) || op_own >> 4 == 0xf)
-		return EBUSY;
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (cq->cqe_ci < index + 1)
-		cq->cqe_ci = index + 1;
-	return op_own >> 4 >= 13 ? -EIO : 0;
-}
-
 /* NIXL: writes 4096 receives once, submits them without a reservation, polls the CQ by itself, and
  * offers one old slot again for each message. */
 ParameterizedTest(const int *mode, recv_rules, queue_of_4096_prepared_once_and_offered_again)
@@ -207,7 +192,7 @@ ParameterizedTest(const int *mode, recv_rules, queue_of_4096_prepared_once_and_o
 		memcpy(r.a.buf.mem, &i, sizeof(i));
 		cr_assert_eq(gdk_send(r.a.dev, recv_at(&r.a, 0), 8, &sent, how_of(*mode)), 0);
 		until = e2e_now_ns() + E2E_WAIT_NS;
-		while (poll_by_hand(gdk_qp_cq_rq(r.b.dev), i) == EBUSY)
+		while (recv_poll_by_hand(gdk_qp_cq_rq(r.b.dev), i) == EBUSY)
 			cr_assert_lt(e2e_now_ns(), until, "message %lu is missing", i);
 		cr_assert_eq(memcmp(r.b.buf.mem + i % depth * 16, &i, 8), 0, "message %lu", i);
 		cr_assert_eq(submit(r.b.dev->rq_wqe_pi + 1, *mode), (depth + i + 1) & 0xffff);

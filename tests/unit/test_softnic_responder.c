@@ -257,6 +257,24 @@ Test(softnic_responder, receive_of_more_than_4_gib)
 	cr_assert_eq(mem[9], 9);
 }
 
+/* Only the key 0x100 ends the list. */
+Test(softnic_responder, receive_entry_with_a_count_of_0_has_2_gib)
+{
+	uint8_t cqe[64];
+
+	fake_recv(&a, mem, 0, key);
+	send_bytes(0x04, P0, 10, 9);
+	peer_expect_ack(&peer, P0, ACKED);
+	cr_assert(fake_poll(&a, true, cqe, 5000));
+	cr_assert_eq(cqe[63] >> 4, 2);
+	cr_assert_eq(mem[9], 9);
+	fake_recv(&a, mem, 0, 0x100);
+	send_bytes(0x04, P0 + 1, 1, 9);
+	cr_assert(fake_poll(&a, true, cqe, 5000));
+	cr_assert_eq(cqe[63] >> 4, 14);
+	cr_assert_eq(cqe[55], SN_SYND_LOC_LEN);
+}
+
 /*
  * A message of three packets into a receive that is too short: this receive
  * completes in error, and the next one is flushed.

@@ -10,6 +10,7 @@
 
 #include "../lib/e2e.h"
 #include "../lib/vb.h"
+#include "device/gdk/srq_dev.h"
 
 #define BYTES	256u
 #define RECV_AT 65536u
@@ -286,4 +287,150 @@ Test(verbs_srq, library_srq_as_a_ring)
 Test(verbs_srq, library_srq_as_a_linked_list)
 {
 	consume(DOCA_VERBS_SRQ_TYPE_LINKED_LIST);
+}
+
+/* ---- export ---- */
+
+static void open_rmp(struct rmp *r, enum doca_verbs_srq_type type)
+{
+	e2e_open(&r->nic);
+	make_srq(r, type);
+}
+
+static void close_rmp(struct rmp *r)
+{
+	cr_assert_eq(doca_verbs_srq_destroy(r->srq), DOCA_SUCCESS);
+	e2e_close(&r->nic);
+}
+
+/* tests/thread/srq.c tests how receives are posted. */
+Test(verbs_srq, export_lasts_until_the_un_export)
+{
+	struct doca_gpu_dev_verbs_qp *dev = NULL, *again;
+	struct rmp r;
+
+	open_rmp(&r, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS);
+	cr_assert_eq(gdk_verbs_unexport_srq(r.srq), DOCA_ERROR_NOT_FOUND);
+	cr_assert_eq(gdk_verbs_export_srq(r.nic.gpu, r.srq, &dev), DOCA_SUCCESS);
+	cr_assert_eq(dev->rq_wqe_num, 4);
+	cr_assert_eq(gdk_verbs_export_srq(r.nic.gpu, r.srq, &again), DOCA_ERROR_IN_USE);
+	cr_assert_eq(doca_verbs_srq_destroy(r.srq), DOCA_ERROR_IN_USE);
+	cr_assert_eq(gdk_verbs_unexport_srq(r.srq), DOCA_SUCCESS);
+	cr_assert_eq(gdk_verbs_export_srq(r.nic.gpu, r.srq, &again), DOCA_ERROR_BAD_STATE,
+		     "the NIC does not begin with slot 0 again");
+	close_rmp(&r);
+}
+
+static doca_error_t describe(struct rmp *r, uint32_t num, bool collapsed)
+{
+	struct doca_gpu_dev_verbs_cq dev = { 0 };
+	doca_verbs_cq_attr_t *attr;
+	doca_verbs_cq_t *cq;
+	doca_error_t err;
+
+	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_attr_set_cq_size(attr, num), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_attr_set_cq_overrun(attr, DOCA_VERBS_CQ_ENABLE_OVERRUN),
+		     DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_attr_set_cq_collapsed(attr, collapsed), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_create(r->nic.dev, attr, &cq), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_attr_destroy(attr), DOCA_SUCCESS);
+	err = gdk_verbs_srq_get_cq_dev(r->srq, cq, &dev);
+	if (!err)
+		cr_assert(dev.cqe_num == num && dev.cqe_mask == num - 1 && dev.cqe_daddr);
+	cr_assert_eq(doca_verbs_cq_destroy(cq), DOCA_SUCCESS);
+	return err;
+}
+
+Test(verbs_srq, receive_cqs_must_fit_the_srq)
+{
+	struct doca_gpu_dev_verbs_qp *dev;
+	struct rmp r;
+
+	open_rmp(&r, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS);
+	cr_assert_eq(describe(&r, 4, false), DOCA_ERROR_NOT_FOUND, "the SRQ is not exported");
+	cr_assert_eq(gdk_verbs_export_srq(r.nic.gpu, r.srq, &dev), DOCA_SUCCESS);
+	cr_assert_eq(describe(&r, 4, false), DOCA_SUCCESS);
+	cr_assert_eq(describe(&r, 2, false), DOCA_ERROR_INVALID_VALUE, "2 entries, 4 receives");
+	cr_assert_eq(describe(&r, 4, true), DOCA_ERROR_NOT_SUPPORTED, "collapsed");
+	cr_assert_eq(gdk_verbs_unexport_srq(r.srq), DOCA_SUCCESS);
+	close_rmp(&r);
+}
+
+Test(verbs_srq, linked_lists_are_not_exported)
+{
+	struct doca_gpu_dev_verbs_qp *dev;
+	struct rmp r;
+
+	open_rmp(&r, DOCA_VERBS_SRQ_TYPE_LINKED_LIST);
+	cr_assert_eq(gdk_verbs_export_srq(r.nic.gpu, r.srq, &dev), DOCA_ERROR_NOT_SUPPORTED);
+	close_rmp(&r);
+}
+
+static uint32_t posted(const struct rmp *r)
+{
+	return be32toh(
+		__atomic_load_n((uint32_t *)doca_verbs_srq_get_dbr_addr(r->srq), __ATOMIC_RELAXED));
+}
+
+static void post_in_any_order(gdk_mode_t mode)
+{
+	const struct gdk_how how = gdk_how(mode, GDK_AUTO, GDK_THREAD, 0);
+	const struct doca_gpu_dev_verbs_addr nothing = { 0, 0 };
+	struct doca_gpu_dev_verbs_qp *dev = NULL;
+	uint64_t ticket;
+	struct rmp r;
+
+	open_rmp(&r, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS);
+	cr_assert_eq(gdk_verbs_export_srq(r.nic.gpu, r.srq, &dev), DOCA_SUCCESS);
+	cr_assert_eq(gdk_srq_repost(dev, 0, how), -EINVAL, "nothing is posted");
+	cr_assert_eq(gdk_srq_submit(dev, 5, how), -EINVAL, "more than the ring");
+	cr_assert_eq(gdk_srq_submit(dev, 3, how), 0);
+	cr_assert_eq(posted(&r), 3);
+	cr_assert_eq(gdk_srq_submit(dev, 4, how), 0);
+	cr_assert_eq(posted(&r), 4);
+	for (uint32_t lap = 1; lap < 16500; lap++) { /* more than 65536 receives */
+		cr_assert_eq(gdk_srq_repost(dev, 1, how), 0);
+		cr_assert_eq(gdk_srq_repost(dev, 3, how), 0);
+		cr_assert_eq(posted(&r), (uint16_t)(4 * lap), "slot 0 is not complete");
+		cr_assert_eq(gdk_srq_submit(dev, 4 * lap + 4, how), 0);
+		cr_assert_eq(posted(&r), (uint16_t)(4 * lap),
+			     "a submit does not vouch for slots 0 and 2");
+		cr_assert_eq(gdk_srq_repost(dev, 0, how), 0);
+		cr_assert_eq(posted(&r), (uint16_t)(4 * lap + 2));
+		cr_assert_eq(gdk_srq_repost(dev, 4 * lap + 2, how), 0, "an index as slot");
+		cr_assert_eq(posted(&r), (uint16_t)(4 * lap + 4));
+	}
+	cr_assert_eq(gdk_recv(dev, nothing, 0, &ticket, how), -EOPNOTSUPP);
+	cr_assert_eq(gdk_verbs_unexport_srq(r.srq), DOCA_SUCCESS);
+	close_rmp(&r);
+}
+
+Test(verbs_srq, slots_are_posted_again_in_any_order)
+{
+	post_in_any_order(E2E_EXCL);
+	post_in_any_order(DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA);
+	post_in_any_order(E2E_MODE);
+}
+
+Test(verbs_srq, cqes_of_each_kind_and_lap)
+{
+	struct doca_gpunetio_ib_mlx5_cqe64 ring[4], *cqe;
+	const struct doca_gpu_dev_verbs_cq cq = { .cqe_daddr = (uint8_t *)ring,
+						  .cqe_num = 4,
+						  .cqe_mask = 3 };
+
+	memset(ring, 0, sizeof(ring));
+	ring[2].op_own = 0xf1;
+	ring[2].wqe_counter = htobe16(0x1234);
+	cr_assert_eq(gdk_srq_poll(&cq, 2, &cqe), EBUSY, "of another lap");
+	cr_assert_eq(gdk_srq_poll(&cq, 6, &cqe), EBUSY, "invalid");
+	ring[2].op_own = 0x21;
+	cr_assert_eq(gdk_srq_poll(&cq, 2, &cqe), EBUSY);
+	cr_assert_eq(gdk_srq_poll(&cq, 6, &cqe), 0);
+	cr_assert_eq(cqe, &ring[2]);
+	cr_assert_eq(gdk_srq_slot(cqe), 0x1234);
+	ring[2].op_own = 0xe0;
+	cr_assert_eq(gdk_srq_poll(&cq, 10, &cqe), -EIO);
+	cr_assert_eq(gdk_srq_slot(cqe), 0x1234);
 }

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Shared receive queues (SRQ), whose receives several QPs consume. An exported SRQ has a device
+ * struct and a state block as an exported receive queue (recv_dev.h), but no CQ: the completions
+ * are in the receive CQs of the QPs, which have neither (gdk_verbs_srq_get_cq_dev()).
+ *
+ * A QP takes the next receive when a message begins, and writes its CQE when the message ends. So
+ * receives complete in another order than they were posted if messages have several packets. The
+ * slots are therefore posted again one by one, each when it is complete: the thread that finds a
+ * CQE writes the slot that the CQE names, and calls gdk_srq_repost(). The NIC gets a slot when all
+ * slots before it are posted again, too.
+ *
+ *	for (slot = 0; slot < depth; slot++)
+ *		gdk_wqe_recv(srq, gdk_srq_wqe(srq, slot), address, key, bytes);
+ *	gdk_srq_submit(srq, depth, how);
+ *	...
+ *	if (gdk_srq_poll(cq, index, &cqe) == 0)
+ *		gdk_srq_repost(srq, gdk_srq_slot(cqe), how);
+ */
+#ifndef GDK_SRQ_DEV_H
+#define GDK_SRQ_DEV_H
+
+#include "../../device/gdk/recv_dev.h"
+
+/* Address of the WQE of a slot, or of the receive with this index. */
+GDK_FN struct doca_gpunetio_ib_mlx5_wqe_data_seg *
+gdk_srq_wqe(const struct doca_gpu_dev_verbs_qp *srq, uint64_t slot)
+{
+	return gdk_get_rwqe_ptr(srq, slot);
+}
+
+/* Posts all receives below index pi, which the caller has written, for the first time. Returns
+ * -EINVAL as gdk_rq_submit(). */
+GDK_FN int gdk_srq_submit(struct doca_gpu_dev_verbs_qp *srq, uint64_t pi, struct gdk_how how)
+{
+	return gdk_rq_offer(srq, srq, pi, how);
+}
+
+/*
+ * Posts a slot again, once for each completion of the slot (gdk_srq_slot()). Its WQE may have been
+ * changed since. Returns 0, or -EINVAL if no receive
+ * was posted yet.
+ */
+GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, struct gdk_how how)
+{
+	const int scope = gdk_mode_scope(how.mode);
+	struct gdk_qp_state *st = gdk_state_of_qp(srq);
+	const uint32_t depth = gdk_ldc32(&st->depth);
+	uint64_t rung, idx, end;
+
+	/* The caller's look at the CQE, then rung: rung is stored before the slot is offered. */
+	gdk_fence_acq(GDK_SCOPE_GPU);
+	rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
+	if (!rung)
+		return -EINVAL;
+	/* The receive that is complete is the only one of this slot in [rung - depth, rung): rung
+	 * cannot pass the next one before it is marked ready here. */
+	idx = rung - 1 - ((rung - 1 - slot) & (depth - 1)) + depth;
+	end = gdk_max64(gdk_rsvd_index(srq), idx + 1, scope);
+	gdk_mark_ready(srq, idx, idx, how.mode, GDK_DB);
+	/* Slots behind this one may have been posted again before it. */
+	if (!(how.opt & GDK_OPT_SKIP_DB))
+		gdk_rq_ring(st, end > idx ? end : idx + 1, how.mode);
+	return 0;
+}
+
+/*
+ * Polls once for CQE `index` of a receive CQ, counted from the creation of the CQ, and returns its
+ * address: 0, EBUSY, or -EIO for an error CQE, whose slot can be posted again, too. After 0 the
+ * data is ordered for CPU threads and for GPUs that need no DUMP (gdk_recv_dump()).
+ */
+GDK_FN int gdk_srq_poll(const struct doca_gpu_dev_verbs_cq *cq, uint64_t index,
+			struct doca_gpunetio_ib_mlx5_cqe64 **cqe)
+{
+	const uint32_t lap = index & cq->cqe_num ? 1 : 0;
+	uint32_t word;
+
+	*cqe = (struct doca_gpunetio_ib_mlx5_cqe64 *)(void *)(cq->cqe_daddr +
+							      (index & cq->cqe_mask) *
+								      DOCA_GPUNETIO_VERBS_CQE_SIZE);
+	word = gdk_ld32((const uint32_t *)(const void *)((const char *)*cqe + 60), GDK_SCOPE_SYS);
+	if ((word >> 24 & 1) != lap || word >> 28 == DOCA_GPUNETIO_IB_MLX5_CQE_INVALID)
+		return EBUSY;
+	gdk_fence_acq(GDK_SCOPE_SYS); /* the CQE, then the data */
+	return word >> 28 >= GDK_CQE_OPCODE_ERR ? -EIO : 0;
+}
+
+/* The slot that a CQE names. */
+GDK_FN uint32_t gdk_srq_slot(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
+{
+	const uint32_t word = gdk_ld32((const uint32_t *)(const void *)((const char *)cqe + 60),
+				       GDK_SCOPE_SYS);
+
+	return (word & 0xff) << 8 | (word >> 8 & 0xff);
+}
+
+#endif
