@@ -16,6 +16,14 @@
 extern "C" {
 #endif
 
+/** The function of the library that a declaration stands for. In gdaki-doca, closing the GPU also
+ * frees memory that the program has not freed. */
+#if defined(GDK_DOCA_NAME) && !defined(GDK_BOTH_SHAPES)
+#define GDK_GPU_NAME(name) GDK_DOCA_NAME(name)
+#else
+#define GDK_GPU_NAME(name)
+#endif
+
 /** A GPU, opened by doca_gpu_create(). Opaque. */
 typedef struct doca_gpu doca_gpu_t;
 
@@ -43,10 +51,13 @@ doca_error_t doca_gpu_create(const char *gpu_bus_id, doca_gpu_t **gpu_dev);
 /**
  * Closes a GPU.
  *
- * @retval DOCA_ERROR_IN_USE memory from doca_gpu_mem_alloc() is not freed yet, or a UAR is still
- *         mapped for the GPU
+ * In gdaki-doca, the function frees memory from doca_gpu_mem_alloc() that is not freed yet, and
+ * destroys the umems in it, with a warning: no thread and no NIC may use this memory any more.
+ *
+ * @retval DOCA_ERROR_IN_USE memory from doca_gpu_mem_alloc() is not freed yet (in gdaki-doca: and a
+ *         queue uses it), or a UAR is still mapped for the GPU, or another object uses the GPU
  */
-doca_error_t doca_gpu_destroy(doca_gpu_t *gpu_dev);
+doca_error_t doca_gpu_destroy(doca_gpu_t *gpu_dev) GDK_GPU_NAME(gdk_doca_gpu_destroy);
 
 /**
  * Allocates memory that the GPU can access and that can be registered with a NIC. GPU memory is
@@ -62,7 +73,8 @@ doca_error_t doca_gpu_destroy(doca_gpu_t *gpu_dev);
  * @retval DOCA_ERROR_DRIVER a CUDA call failed
  */
 doca_error_t doca_gpu_mem_alloc(doca_gpu_t *gpu_dev, size_t size, size_t alignment,
-				enum doca_gpu_mem_type mtype, void **memptr_gpu, void **memptr_cpu);
+				enum doca_gpu_mem_type mtype, void **memptr_gpu, void **memptr_cpu)
+	GDK_GPU_NAME(gdk_doca_gpu_mem_alloc);
 
 /**
  * Frees memory of doca_gpu_mem_alloc(). Destroy the umems in it first: the function does not check

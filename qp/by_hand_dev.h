@@ -75,6 +75,20 @@ GDK_FN void gdk_mark_ready(const struct doca_gpu_dev_verbs_qp *qp, uint64_t from
 	gdk_own_mark(p.st, gdk_ldc32(&p.st->depth), from, to + 1);
 }
 
+/* Shared use: reserves and publishes the slots below pi that no thread has reserved. The caller has
+ * written them, and knows that they are free. A submit in exclusive use does without. */
+GDK_FN void gdk_vouch(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, gdk_mode_t mode)
+{
+	const int scope = gdk_mode_scope(mode);
+	uint64_t from;
+
+	if (mode == GDK_EXCLUSIVE || gdk_ld64(gdk_rsvd_index(qp), scope) >= pi)
+		return;
+	from = gdk_max64(gdk_rsvd_index(qp), pi, scope);
+	if (from < pi)
+		gdk_mark_ready(qp, from, pi - 1, mode, DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO);
+}
+
 /* Has all slots below pi rung: now, or when the last of them is published. Exclusive use: the
  * caller has written all of them. */
 GDK_FN void gdk_submit(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct gdk_how how)

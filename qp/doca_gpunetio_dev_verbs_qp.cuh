@@ -263,6 +263,18 @@ GDK_FN void doca_gpu_dev_verbs_ring_proxy(struct doca_gpu_dev_verbs_qp *qp, uint
 	gdk_ring_proxy(qp, prod_idx, resource_sharing_mode);
 }
 
+/** Sends, of a submit. In gdaki-doca, slots above all reserved ones need neither reservation nor
+ * mark, as NVIDIA's samples expect it: the caller has written them, and they are free. */
+GDK_FN void gdk_submit_sends(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
+			     struct gdk_how how)
+{
+#ifdef GDK_SDK_SHAPE
+	if (!(how.opt & GDK_OPT_SKIP_DB))
+		gdk_vouch(qp, prod_index, how.mode);
+#endif
+	gdk_submit(qp, prod_index, how);
+}
+
 /** As doca_gpu_dev_verbs_submit() with handler GPU_SM_NO_DBR. */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE, GDK_TEMPLATE_QP_TYPE>
 GDK_FN void doca_gpu_dev_verbs_submit_db_no_dbr(struct doca_gpu_dev_verbs_qp *qp,
@@ -274,8 +286,8 @@ GDK_FN void doca_gpu_dev_verbs_submit_db_no_dbr(struct doca_gpu_dev_verbs_qp *qp
 				    gdk_how(resource_sharing_mode, GDK_DB, GDK_THREAD, code_opt));
 		return;
 	}
-	gdk_submit(qp, prod_index,
-		   gdk_how(resource_sharing_mode, GDK_NO_DBR, GDK_THREAD, code_opt));
+	gdk_submit_sends(qp, prod_index,
+			 gdk_how(resource_sharing_mode, GDK_NO_DBR, GDK_THREAD, code_opt));
 	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
@@ -290,7 +302,8 @@ GDK_FN void doca_gpu_dev_verbs_submit_db(struct doca_gpu_dev_verbs_qp *qp, uint6
 				    gdk_how(resource_sharing_mode, GDK_DB, GDK_THREAD, code_opt));
 		return;
 	}
-	gdk_submit(qp, prod_index, gdk_how(resource_sharing_mode, GDK_DB, GDK_THREAD, code_opt));
+	gdk_submit_sends(qp, prod_index,
+			 gdk_how(resource_sharing_mode, GDK_DB, GDK_THREAD, code_opt));
 	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
@@ -329,7 +342,8 @@ GDK_FN void doca_gpu_dev_verbs_submit_proxy(struct doca_gpu_dev_verbs_qp *qp, ui
 					    GDK_CODE_OPT)
 {
 	gdk_extra_fence<sync_scope>();
-	gdk_submit(qp, prod_index, gdk_how(resource_sharing_mode, GDK_PROXY, GDK_THREAD, code_opt));
+	gdk_submit_sends(qp, prod_index,
+			 gdk_how(resource_sharing_mode, GDK_PROXY, GDK_THREAD, code_opt));
 	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
@@ -351,8 +365,8 @@ GDK_FN void doca_gpu_dev_verbs_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t
 				    gdk_how(resource_sharing_mode, GDK_DB, GDK_THREAD, code_opt));
 		return;
 	}
-	gdk_submit(qp, prod_index,
-		   gdk_how(resource_sharing_mode, nic_handler, GDK_THREAD, code_opt));
+	gdk_submit_sends(qp, prod_index,
+			 gdk_how(resource_sharing_mode, nic_handler, GDK_THREAD, code_opt));
 	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 

@@ -4,7 +4,7 @@
 #
 # The checks of the examples find wrong data: builds kernels with one fault each (a message that is
 # missing, too short, too long or in the wrong place, a wrong signal) and runs server and client.
-# Both must fail. LONG: all faults, otherwise three.
+# Both must fail. LONG: all faults, otherwise four.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B="${B:-build}"
@@ -51,6 +51,8 @@ faulty get_bw 's/^(\s*)rc = doca_gpu_dev_verbs_get</\1if (job.first + i != 9) rc
 	'an operation was not executed' -s 1048576 -i 128
 faulty put_signal_bw 's/(ex_old_flag\(q, thread\)), 1,/\1, 1 + (job.first + i == 19),/' \
 	'is 21, expected 20' "${few[@]}"
+faulty twosided_bw 's/data_addr \+ slot, q.key, job.size\)/data_addr + slot, q.key, job.size - (wqe_idx == 9))/' \
+	'Validation failed: byte' "${few[@]}"
 
 if [ -n "${LONG:-}" ]; then
 	data='Validation failed: byte'
@@ -65,6 +67,8 @@ if [ -n "${LONG:-}" ]; then
 	faulty get_bw 's/ex_local\(q, slot\)/ex_local(q, slot + (job.first + i == 9 ? job.size : 0))/' "$data" "${few[@]}"
 	faulty write_bw 's/q.peer_addr \+ slot/q.peer_addr + slot + (wqe_idx == 9 ? job.size : 0)/' "$data" "${few[@]}"
 	faulty write_bw 's/q.key, job.size\)/q.key, job.size - (wqe_idx == 9))/' "$data" "${few[@]}"
+	faulty twosided_bw 's/mark_wqes_ready<MODE, RQ>\(q.qp, wqe_idx, wqe_idx\)/mark_wqes_ready<MODE, RQ>(q.qp, wqe_idx, wqe_idx - (wqe_idx == 9))/' \
+		'receiver-not-ready retries exceeded' "${few[@]}"
 	faulty write_lat 's/q.key, job.size\)/q.key, job.size + (wqe_idx == 9))/' "$data" "${few[@]}"
 	faulty put_signal_lat 's/job.size, ex_peer/iter == 67 ? 8 : job.size, ex_peer/' "$data" "${few[@]}"
 	faulty put_counter_lat 's/job.size, q.companion/iter == 67 ? 8 : job.size, q.companion/' "$data" "${few[@]}"

@@ -15,13 +15,13 @@ server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$tmp"' EXIT
 bad=0 runs=0 port=$((10000 + $$ % 10000))
 
-bandwidth="put_bw get_bw put_signal_bw put_counter_bw write_bw"
+bandwidth="put_bw get_bw put_signal_bw put_counter_bw write_bw twosided_bw"
 latency="write_lat put_signal_lat put_counter_lat"
 names=(- CPU_PROXY GPU_SM_DB - - - GPU_SM_BF - - - GPU_SM_NO_DBR)
 
 handlers() { # program
 	case $1 in
-	put_counter_* | write_bw) echo 0 1 2 10 ;;
+	put_counter_* | write_bw | twosided_bw) echo 0 1 2 10 ;;
 	*) echo 0 1 2 6 10 ;;
 	esac
 }
@@ -60,6 +60,8 @@ pair() { # program, handler, other options
 	server=
 	[ $rc = 0 ] && [ $server_rc = 0 ] || { complain "$what" "exit $rc, server $server_rc"; return; }
 	grep -q '^Validation successful' "$tmp/server" || complain "$what" "the server prints no verdict"
+	[ "$name" != twosided_bw ] || grep -q '^[0-9]* bytes: [0-9]* messages received, [0-9.]* M/s$' "$tmp/server" ||
+		complain "$what" "the server prints no rate"
 	[ -s "$tmp/csv" ] || { complain "$what" "no CSV file"; return; }
 	[ "${names[$handler]}" = - ] || [ "$(columns handler | sort -u)" = "${names[$handler]} " ] ||
 		complain "$what" "handler $(columns handler)"
@@ -87,7 +89,7 @@ for name in $bandwidth $latency; do
 		pair "$name" "$handler" -s 200 -i 64 -n 4
 	done
 done
-for name in put_counter_bw put_counter_lat write_bw; do
+for name in put_counter_bw put_counter_lat write_bw twosided_bw; do
 	refused "invalid -p, --handler '6' (expected 0, 1, 2 or 10)" $name -p 6
 done
 for name in $latency; do
@@ -96,6 +98,7 @@ for name in $latency; do
 	done
 done
 refused "gpunetio_verbs_write_bw does not have the option -e, --scope" write_bw -e 1
+refused "gpunetio_verbs_twosided_bw does not have the option -e, --scope" twosided_bw -e 1
 refused "all threads of a queue pair of gpunetio_verbs_write_bw are in one block" write_bw -b 2 -t 4
 refused "invalid -t, --threads 2049 (expected at most 2048: the WQEs of a send queue)" write_bw -t 2049
 
@@ -124,7 +127,7 @@ if [ -n "${LONG:-}" ]; then
 		both=(-q 4)
 		pair "$name" 0 -i 256
 		both=()
-		[ "$name" != write_bw ] || continue
+		[[ $name != @(write|twosided)_bw ]] || continue
 		pair "$name" 0 -t 8 -b 2 -i 256
 		pair "$name" 0 -e 1 -i 256
 	done

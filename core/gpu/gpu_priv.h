@@ -24,6 +24,7 @@ struct gdk_block {
 	enum doca_gpu_mem_type type;
 	bool is_mapping;	    /* made by gdk_gpu_map_host, not by doca_gpu_mem_alloc */
 	unsigned int maps;	    /* is_mapping: number of calls of gdk_gpu_map_host */
+	bool of_program;	    /* doca_gpu_destroy() of the SDK's interface frees it */
 	uint64_t base;		    /* address that cuMemAlloc returned */
 	struct gdk_host_block host; /* host memory that was allocated for the block */
 	struct gdk_gdr_map gdr;	    /* used if type is GPU_CPU */

@@ -138,7 +138,7 @@ static void tick(struct ex_session *s)
 	ex_report_progress(done > 1 ? 1 : done, gbps);
 }
 
-/* Ping-pong: lets the server launch its kernel, too. */
+/* Lets the server launch its kernel, too. */
 static int launch_server(struct ex_session *s, uint32_t iters)
 {
 	struct ex_msg m = { .type = EX_MSG_CHUNK, .num = s->job.first };
@@ -156,7 +156,7 @@ static int run_chunk(struct size_run *r, uint32_t iters, double *seconds)
 	struct ex_session *s = r->s;
 	double start;
 
-	if (s->program->pingpong && launch_server(s, iters))
+	if (ex_server_launches(s->program) && launch_server(s, iters))
 		return -1;
 	start = ex_now_s();
 	if (ex_launch(s, iters) || ex_await(s, tick))

@@ -18,7 +18,7 @@
 #include "host/gdaki.h"
 #include "job.h"
 
-#define EX_QUEUE_SIZE 2048 /* WQEs of each send queue */
+#define EX_QUEUE_SIZE 2048 /* WQEs of each send queue and each receive queue */
 #define EX_AREA_ALIGN 64   /* of the parts of a queue pair's area */
 #define EX_AREA_GUARD 64   /* bytes after the data that no message may change */
 
@@ -47,6 +47,7 @@ struct ex_options {
 	bool queues_host;      /* queues in host memory, also with a GPU */
 	bool companions;       /* each queue pair gets a companion, for counters */
 	bool companions_cross; /* connected to the peer's; otherwise each to itself */
+	bool receive_queues;   /* each queue pair gets a receive queue for threads */
 	bool sweep;	       /* several message sizes */
 	bool size_given;
 	uint32_t queues;	  /* number of queue pairs; 0: 1 */

@@ -75,8 +75,12 @@ static int create_queue(struct ex_endpoint *ep, const struct ex_options *opt, st
 		.mreg_type = DOCA_GPUNETIO_VERBS_MEM_REG_TYPE_DEFAULT,
 		.send_dbr_mode_ext = opt->dbr_mode,
 	};
+	const struct gdk_qp_rq_attr_hl rq = { .rq_nwqe = EX_QUEUE_SIZE };
 
-	if (!opt->companions) {
+	if (opt->receive_queues) {
+		if (ex_check(gdk_verbs_create_qp_rq_hl(&attr, &rq, flags, &q->qp), "queue pair"))
+			return -1;
+	} else if (!opt->companions) {
 		if (ex_check(gdk_verbs_create_qp_hl(&attr, flags, &q->qp), "queue pair"))
 			return -1;
 	} else {

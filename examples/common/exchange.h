@@ -56,7 +56,7 @@ enum ex_msg_type {
 	EX_MSG_CONNECTED, /* c, s: the queue pairs are connected */
 	EX_MSG_START,	  /* c: a message size; arg = size, window */
 	EX_MSG_READY,	  /* s: the memory is prepared */
-	EX_MSG_CHUNK,	  /* c, ping-pong: launch; num = first iteration, arg = iterations, batch */
+	EX_MSG_CHUNK,	  /* c: launch, too; num = first iteration, arg = iterations, batch */
 	EX_MSG_LAUNCHED,  /* s: the kernel was launched */
 	EX_MSG_PROGRESS,  /* c: the transfer goes on */
 	EX_MSG_DONE,	  /* c: the transfer is complete; num = iterations of each thread */

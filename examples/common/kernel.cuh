@@ -127,14 +127,21 @@ EX_DEV int ex_check_queue(struct doca_gpu_dev_verbs_qp *qp)
 	return rc < 0 ? rc : gdk_qp_status(qp);
 }
 
-/* Waits until the peer has stored want to *word, a byte or 8 bytes, in memory of queue pair q.
- * Acquire: what the peer wrote before is visible afterwards. */
-template <typename T> EX_DEV int ex_wait_word(const struct ex_dev_queue &q, const T *word, T want)
+template <typename T> EX_DEV bool ex_word_is(const T *word, T want, bool or_above)
+{
+	const T now = doca_gpu_dev_verbs_load_relaxed_sys_global(const_cast<T *>(word));
+
+	return or_above ? now >= want : now == want;
+}
+
+/* Waits until the peer has stored want to *word, a byte or 8 bytes, in memory of queue pair q; or,
+ * if or_above, a larger number. Acquire: what the peer wrote before is visible afterwards. */
+template <typename T>
+EX_DEV int ex_wait_word(const struct ex_dev_queue &q, const T *word, T want, bool or_above = false)
 {
 	int rc = 0;
 
-	for (uint32_t polls = 1;
-	     doca_gpu_dev_verbs_load_relaxed_sys_global(const_cast<T *>(word)) != want; polls++) {
+	for (uint32_t polls = 1; !ex_word_is(word, want, or_above); polls++) {
 		if (polls % EX_CHECK_POLL == 0) {
 			rc = ex_check_queue(q.qp);
 			if (!rc && q.companion)

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -56,9 +57,22 @@ static int add_counters(struct doca_gpu_verbs_qp *qp, void *arg)
 	return 0;
 }
 
+static int add_recv_counters(struct doca_gpu_verbs_qp *qp, void *arg)
+{
+	struct ex_totals *t = arg;
+	struct gdk_qp_recv_counters c;
+
+	if (ex_check(gdk_verbs_qp_get_recv_counters(qp, &c), "counters of the receive queue"))
+		return -1;
+	t->work += c.reserved + c.completions;
+	return 0;
+}
+
 int ex_count(struct ex_session *s, struct ex_totals *t)
 {
 	*t = (struct ex_totals){ 0 };
+	if (s->opt.receive_queues && for_each_qp(s, add_recv_counters, t))
+		return -1;
 	return for_each_qp(s, add_counters, t);
 }
 
@@ -73,14 +87,18 @@ static int abort_qp(struct doca_gpu_verbs_qp *qp, void *arg)
 static int print_error(struct doca_gpu_verbs_qp *qp, void *arg)
 {
 	struct gdk_qp_error e = { 0 };
+	char where[64] = "";
 
 	(void)arg;
 	if (gdk_verbs_qp_get_error(qp, &e) != DOCA_SUCCESS || !e.has_cqe)
 		return 0;
-	ex_error("WQE %u of QP 0x%x, to address 0x%" PRIx64 " by key 0x%x: %s (syndrome 0x%x, "
-		 "vendor 0x%x); usual cause: %s",
-		 e.wqe_counter, e.qpn, e.remote_addr, e.rkey, gdk_syndrome_text(e.syndrome),
-		 e.syndrome, e.vendor_err_synd, gdk_syndrome_cause(e.syndrome));
+	if (e.has_remote)
+		snprintf(where, sizeof(where), ", to address 0x%" PRIx64 " by key 0x%x",
+			 e.remote_addr, e.rkey);
+	ex_error("%s %u of QP 0x%x%s: %s (syndrome 0x%x, vendor 0x%x); usual cause: %s",
+		 e.is_receive ? "receive" : "WQE", e.wqe_counter, e.qpn, where,
+		 gdk_syndrome_text(e.syndrome), e.syndrome, e.vendor_err_synd,
+		 gdk_syndrome_cause(e.syndrome));
 	return 1;
 }
 

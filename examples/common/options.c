@@ -369,6 +369,7 @@ static int complete(const struct ex_program *p, struct ex_options *opt, uint64_t
 				opt->json ? "json" : "csv");
 	opt->size_given = GIVEN('s');
 	opt->companions = opt->companions_cross = p->counter;
+	opt->receive_queues = p->receives && !opt->server;
 	return check_memory(opt, host, GIVEN('m'), GIVEN('Q')) || check_grid(p, opt, host) ||
 			       check_iterations(p, opt, GIVEN('i'))
 		       ? -1

@@ -27,6 +27,7 @@ struct ex_program {
 	bool reads;	   /* gets: the server's data is read, and the client checks it */
 	bool signals;	   /* each message also adds 1 to the peer's flag of the thread; checked */
 	bool counter;	   /* the companion queue pair adds 1 to the peer's flag */
+	bool receives;	   /* sends: the server launches the kernel, too, and receives */
 	bool one_block;	   /* all threads of a queue pair must be in one block */
 	bool one_thread;   /* each queue pair has one thread and one block: no -b, -t and -e */
 	uint32_t handlers; /* 1 << handler for each handler that the program supports */
@@ -37,6 +38,12 @@ struct ex_program {
 	int (*begin)(struct ex_endpoint *ep);
 	int (*end)(struct ex_endpoint *ep, const struct ex_options *opt);
 };
+
+/* Whether the server launches the kernel, too. */
+static inline bool ex_server_launches(const struct ex_program *p)
+{
+	return p->pingpong || p->receives;
+}
 
 /* Returns the exit status of the program: 0 on success, 1 after an error, 2 for wrong usage. */
 int ex_main(int argc, char **argv, const struct ex_program *program);

@@ -2,9 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * The server: prepares its memory for each message size that the client starts, launches the kernel
- * in ping-pong programs, and checks what arrived when the client has finished. On Ctrl-C it stops
- * the client, and checks what arrived until then.
+ * if the program needs one here, and checks what arrived when the client has finished. On Ctrl-C it
+ * stops the client, and checks what arrived until then.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -17,6 +18,8 @@ struct server {
 	struct ex_session *s;
 	uint32_t validated; /* message sizes */
 	bool stop_sent, ended;
+	uint64_t messages; /* of this size, in kernels that have ended */
+	double seconds;	   /* duration of these kernels */
 };
 
 static int send_type(struct ex_session *s, enum ex_msg_type type)
@@ -32,12 +35,16 @@ static void no_tick(struct ex_session *s)
 }
 
 /* Waits for the kernel that was launched last, if there is one. */
-static int finish_kernel(struct ex_session *s)
+static int finish_kernel(struct server *v)
 {
+	struct ex_session *s = v->s;
+
 	if (!s->job.iters)
 		return 0;
 	if (ex_await(s, no_tick))
 		return -1;
+	v->messages += (uint64_t)s->job.iters * s->job.threads * s->job.num_queues;
+	v->seconds += s->grid->seconds();
 	s->job.iters = 0;
 	return 0;
 }
@@ -62,7 +69,7 @@ static int next_message(struct server *v, struct ex_msg *m)
 			if (send_type(s, EX_MSG_STOP))
 				return -1;
 		}
-		if (s->job.iters && s->grid->done() && finish_kernel(s))
+		if (s->job.iters && s->grid->done() && finish_kernel(v))
 			return -1;
 		rc = ex_msg_poll(&s->conn, m);
 		if (!rc && ex_now_s() > end)
@@ -74,8 +81,9 @@ static int next_message(struct server *v, struct ex_msg *m)
 	return rc < 0 ? -1 : 0;
 }
 
-static int start_size(struct ex_session *s, const struct ex_msg *m)
+static int start_size(struct server *v, const struct ex_msg *m)
 {
+	struct ex_session *s = v->s;
 	const struct ex_area *a = &s->ep.area;
 	size_t data = (s->program->pingpong ? a->recv : a->flags) - EX_AREA_GUARD;
 
@@ -89,17 +97,21 @@ static int start_size(struct ex_session *s, const struct ex_msg *m)
 	s->job.window = m->arg[1];
 	s->job.first = 0;
 	s->job.iters = 0;
+	v->messages = 0;
+	v->seconds = 0;
 	if (ex_data_prepare(s))
 		return -1;
 	return send_type(s, EX_MSG_READY);
 }
 
-static int launch(struct ex_session *s, const struct ex_msg *m)
+static int launch(struct server *v, const struct ex_msg *m)
 {
-	if (finish_kernel(s))
+	struct ex_session *s = v->s;
+
+	if (finish_kernel(v))
 		return -1;
-	if (!s->program->pingpong || !s->job.window || m->num != s->job.first || !m->arg[0] ||
-	    m->arg[0] > EX_CHUNK_MAX || !m->arg[1])
+	if (!ex_server_launches(s->program) || !s->job.window || m->num != s->job.first ||
+	    !m->arg[0] || m->arg[0] > EX_CHUNK_MAX || !m->arg[1])
 		return ex_error("the client requests an invalid launch");
 	s->job.batch = m->arg[1];
 	if (ex_launch(s, m->arg[0]))
@@ -107,14 +119,24 @@ static int launch(struct ex_session *s, const struct ex_msg *m)
 	return send_type(s, EX_MSG_LAUNCHED);
 }
 
+/* The rate includes the warm-up, and the time until the client's kernels began. */
+static void print_rate(const struct server *v)
+{
+	if (v->s->program->receives && v->seconds > 0)
+		printf("%u bytes: %" PRIu64 " messages received, %.4g M/s\n", v->s->job.size,
+		       v->messages, 1e-6 * (double)v->messages / v->seconds);
+}
+
 static int validate(struct server *v, const struct ex_msg *done)
 {
 	struct ex_msg verdict = { .type = EX_MSG_VERDICT };
 	int rc;
 
-	if (finish_kernel(v->s))
+	if (finish_kernel(v))
 		return -1;
 	rc = ex_data_check(v->s, done->num);
+	if (!rc)
+		print_rate(v);
 	verdict.arg[0] = !rc;
 	if (rc)
 		snprintf(verdict.text, sizeof(verdict.text), "%s", ex_last_error());
@@ -129,9 +151,9 @@ static int handle(struct server *v, const struct ex_msg *m)
 {
 	switch (m->type) {
 	case EX_MSG_START:
-		return start_size(v->s, m);
+		return start_size(v, m);
 	case EX_MSG_CHUNK:
-		return launch(v->s, m);
+		return launch(v, m);
 	case EX_MSG_PROGRESS:
 		return 0;
 	case EX_MSG_DONE:

@@ -116,12 +116,13 @@ static int barrier(struct ex_session *s)
 	return ex_msg_recv(&s->conn, &m, EX_MSG_CONNECTED, NULL, "for its queue pairs");
 }
 
-/* A kernel is needed by the client and in ping-pong programs, and its library copies GPU memory. */
+/* A kernel is needed by the client, and by a server that launches it. Its library also copies GPU
+ * memory. */
 static int open_grid(struct ex_session *s)
 {
 	const struct ex_grid_ops *grid;
 
-	if (!s->opt.server && !s->program->pingpong && !s->opt.payload_gpu)
+	if (!s->opt.server && !ex_server_launches(s->program) && !s->opt.payload_gpu)
 		return 0;
 	grid = ex_grid_get(s->opt.gpu);
 	if (!grid || grid->open(s->opt.gpu))
@@ -147,7 +148,9 @@ int ex_setup(struct ex_session *s, size_t data)
 
 uint32_t ex_batch(const struct ex_session *s)
 {
-	uint32_t wqes = s->program->signals || s->program->counter ? 2 : 1;
+	const struct ex_program *p = s->program;
+	/* A signal needs a second WQE. Receives are posted one batch ahead. */
+	uint32_t wqes = p->signals || p->counter || p->receives ? 2 : 1;
 	uint32_t batch = EX_QUEUE_SIZE / wqes / s->job.threads;
 
 	batch = batch > BATCH_MAX ? BATCH_MAX : batch < 1 ? 1 : batch;

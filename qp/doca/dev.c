@@ -12,7 +12,9 @@
 #include <string.h>
 
 #include "core/log.h"
+#include "core/reclaim.h"
 #include "doca_rdma_bridge.h"
+#include "qp/doca/left.h"
 #include "qp/doca/verbs/context.h"
 
 struct opened {
@@ -159,6 +161,21 @@ static void put_back(struct opened *o)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Releases the umems and UARs that the program left, if nothing else uses the NIC. */
+static doca_error_t release(struct doca_dev *dev)
+{
+	const struct gdk_left left = gdk_doca_left(dev, NULL);
+	const unsigned int num = left.umems + left.uars;
+
+	gdk_reclaim(NULL, dev);
+	if (!num || left.in_queues || atomic_load(&dev->users) != (int)num)
+		return DOCA_SUCCESS; /* doca_verbs_dev_close() reports the users, if any */
+	gdk_warn("%s: doca_dev_close releases %u umems and %u UARs that the program has not "
+		 "destroyed",
+		 ibv_get_device_name(dev->ctx->device), left.umems, left.uars);
+	return gdk_doca_release(dev, NULL);
+}
+
 doca_error_t doca_dev_close(struct doca_dev *dev)
 {
 	struct ibv_context *ctx;
@@ -172,7 +189,9 @@ doca_error_t doca_dev_close(struct doca_dev *dev)
 		gdk_dev_is_open(dev, __func__);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
-	err = doca_verbs_dev_close(dev);
+	err = release(dev);
+	if (!err)
+		err = doca_verbs_dev_close(dev);
 	if (err) {
 		put_back(o);
 		return err;

@@ -1,106 +1,152 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The functions of CUDA's runtime and driver that NVIDIA's examples call, for kernels that g++
- * compiles and CPU threads run (cuda_shim.h). All memory is host memory, and the only GPU is
- * "host". Replaces cuda.h and cuda_runtime_api.h.
+ * The functions of CUDA's runtime and driver that NVIDIA's examples and samples call, for kernels
+ * that g++ compiles and CPU threads run (cuda_shim.h). All memory is host memory, and the only GPU
+ * is "host". Replaces cuda.h and cuda_runtime_api.h. A C source gets the declarations; an object of
+ * a C++ source that includes this file contains the functions.
  */
 #ifndef CONSUMERS_CUDART_CPU_H
 #define CONSUMERS_CUDART_CPU_H
 
-#include "../../examples/common/cuda_shim.h"
-
-#include <chrono>
-
+#define CUDA_VERSION	       13000
 #define cudaStreamNonBlocking  1
 #define CU_EVENT_BLOCKING_SYNC 1
 
-enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidDevice = 101 };
+typedef enum cudaError { cudaSuccess = 0, cudaErrorInvalidDevice = 101 } cudaError_t;
+enum cudaMemcpyKind { cudaMemcpyDefault = 4 };
 typedef int CUresult;
-typedef struct CUevent_st {
-	std::chrono::steady_clock::time_point time;
-} * CUevent;
+typedef struct CUevent_st *CUevent;
 
-inline cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *name)
+#ifndef __cplusplus
+
+#include <stddef.h>
+
+typedef struct CUstream_st *cudaStream_t;
+
+cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *name);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaFree(void *mem);
+cudaError_t cudaMemset(void *dst, int byte, size_t len);
+cudaError_t cudaMemcpy(void *dst, const void *src, size_t len, enum cudaMemcpyKind kind);
+cudaError_t cudaGetLastError(void);
+const char *cudaGetErrorString(cudaError_t error);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+CUresult cuEventCreate(CUevent *event, unsigned int flags);
+CUresult cuEventRecord(CUevent event, cudaStream_t stream);
+CUresult cuEventSynchronize(CUevent event);
+CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to);
+CUresult cuEventDestroy(CUevent event);
+
+#else
+
+#include "../../examples/common/cuda_shim.h"
+
+#include <chrono>
+#include <sched.h>
+
+#include "common/doca_gpunetio_verbs_def.h"
+
+/* A kernel that polls memory lets other CPU threads run. */
+#undef DOCA_GPUNETIO_VOLATILE
+#define DOCA_GPUNETIO_VOLATILE(x) (*(sched_yield(), (volatile __typeof__(x) *)&(x)))
+
+/* In the object, also if no C++ code calls the function. */
+#define CUDART_FN		  extern "C" inline __attribute__((__used__))
+
+struct CUevent_st {
+	std::chrono::steady_clock::time_point time;
+};
+
+CUDART_FN cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *name)
 {
 	*device = 0;
 	return strcmp(name, "host") ? cudaErrorInvalidDevice : cudaSuccess;
 }
 
-inline cudaError_t cudaSetDevice(int)
+CUDART_FN cudaError_t cudaSetDevice(int)
 {
 	return cudaSuccess;
 }
 
-inline cudaError_t cudaFree(void *)
+CUDART_FN cudaError_t cudaFree(void *)
 {
 	return cudaSuccess;
 }
 
-inline cudaError_t cudaMemset(void *dst, int byte, size_t len)
+CUDART_FN cudaError_t cudaMemset(void *dst, int byte, size_t len)
 {
 	memset(dst, byte, len);
 	return cudaSuccess;
 }
 
-inline cudaError_t cudaGetLastError()
+CUDART_FN cudaError_t cudaMemcpy(void *dst, const void *src, size_t len, enum cudaMemcpyKind)
+{
+	memcpy(dst, src, len);
+	return cudaSuccess;
+}
+
+CUDART_FN cudaError_t cudaGetLastError()
 {
 	return cudaSuccess;
 }
 
-inline const char *cudaGetErrorString(cudaError_t)
+CUDART_FN const char *cudaGetErrorString(cudaError_t)
 {
 	return "error";
 }
 
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int)
+CUDART_FN cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int)
 {
 	*stream = new CUstream_st;
 	return cudaSuccess;
 }
 
-inline cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+CUDART_FN cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
 	if (stream->grid)
 		stream->grid->wait();
 	return cudaSuccess;
 }
 
-inline cudaError_t cudaStreamDestroy(cudaStream_t stream)
+CUDART_FN cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
 	delete stream;
 	return cudaSuccess;
 }
 
-inline CUresult cuEventCreate(CUevent *event, unsigned int)
+CUDART_FN CUresult cuEventCreate(CUevent *event, unsigned int)
 {
 	*event = new CUevent_st;
 	return 0;
 }
 
 /* Waits for the stream, so that the time of the event is known when the call returns. */
-inline CUresult cuEventRecord(CUevent event, cudaStream_t stream)
+CUDART_FN CUresult cuEventRecord(CUevent event, cudaStream_t stream)
 {
 	cudaStreamSynchronize(stream);
 	event->time = std::chrono::steady_clock::now();
 	return 0;
 }
 
-inline CUresult cuEventSynchronize(CUevent)
+CUDART_FN CUresult cuEventSynchronize(CUevent)
 {
 	return 0;
 }
 
-inline CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
+CUDART_FN CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
 {
 	*ms = std::chrono::duration<float, std::milli>(to->time - from->time).count();
 	return 0;
 }
 
-inline CUresult cuEventDestroy(CUevent event)
+CUDART_FN CUresult cuEventDestroy(CUevent event)
 {
 	delete event;
 	return 0;
 }
 
+#endif
 #endif

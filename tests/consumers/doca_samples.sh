@@ -2,18 +2,42 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Compiles the host sources of NVIDIA's gpunetio_verbs samples (a checkout of
-# NVIDIA-DOCA/doca-samples, tag 3.3.0) unchanged with the headers of gdaki-doca, and their kernels if
-# nvcc is installed. Checks that gdaki's archives define the functions that they call. The SDK's
-# parser of arguments, which gdaki does not have, is declared by doca_argp/doca_argp.h.
-# usage: doca_samples.sh CHECKOUT	(CUDA_HOME: folder of the CUDA headers, /usr/local/cuda)
+# Builds NVIDIA's gpunetio_verbs samples (NVIDIA-DOCA/doca-samples, tag 3.3.0), hosts and kernels
+# unchanged, with gdaki-doca, and runs server and client of each on the software NIC. The SDK's
+# parser of arguments, which gdaki does not have, is replaced by doca_argp/doca_argp.c.
+#
+# g++ compiles the kernels for CPU threads (GPU "host", cudart_cpu.h). If nvcc is installed, it
+# compiles them too, and they also run on a GPU if there is one.
+#
+# The bandwidth samples compare all data and print a verdict. In a latency sample, each side waits
+# for the exact value of the other side in each iteration. Each run must end with exit status 0 on
+# both sides, print 10 sizes and print the verdict.
+#
+# usage: doca_samples.sh CHECKOUT	(a work tree, or a git directory without one)
+#   CUDA_HOME  CUDA's folder (/usr/local/cuda)
+#   SAMPLES    names without gpunetio_verbs_ (all)
+#   LONG       also runs the samples with their default numbers of threads and iterations
 # Exit status 77: no such checkout was given.
 set -u
+# The samples listen on TCP port 2000: a network namespace of their own keeps others away.
+if [ -z "${GDAKI_SAMPLES_NETNS:-}" ] && unshare -n true 2>/dev/null; then
+	GDAKI_SAMPLES_NETNS=1 exec unshare -n "$0" "$@"
+fi
+[ -z "${GDAKI_SAMPLES_NETNS:-}" ] || ip link set lo up
+checkout=$(cd "${1:-/nonexistent}" 2>/dev/null && pwd)
 cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
 cuda=${CUDA_HOME:-/usr/local/cuda}
 NVCC=${NVCC-$(command -v "$cuda/bin/nvcc")}
-src=${1:-}/samples
+tmp=$(mktemp -d)
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$tmp"' EXIT
+commit=$(git -C "${checkout:-/nonexistent}" rev-parse HEAD 2>/dev/null) || commit="unknown (no git repository)"
+if [ -f "$checkout/HEAD" ] && [ -d "$checkout/objects" ]; then
+	git -C "$checkout" archive HEAD samples | tar -x -C "$tmp"
+	checkout=$tmp
+fi
+src=$checkout/samples
 [ -f "$src/doca_gpunetio/verbs_common.h" ] || {
 	echo "doca_samples.sh: no checkout of NVIDIA-DOCA/doca-samples given"
 	exit 77
@@ -22,44 +46,179 @@ grep -q doca_gpu_verbs_create_qp_hl "$src/doca_gpunetio/verbs_common.h" || {
 	echo "doca_samples.sh: the checkout is older than 3.3.0"
 	exit 77
 }
-[ -f "$cuda/include/cuda_runtime_api.h" ] || { echo "doca_samples.sh: no CUDA headers in $cuda"; exit 77; }
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-bad=0 compiled=0
-inc=("-I$src" "-I$src/doca_gpunetio" -Itests/consumers/doca_argp "-I$B/include-doca" "-I$B/include" "-I$cuda/include")
-try() { # source, command...
-	local file=$1
-	shift
-	compiled=$((compiled + 1))
-	"$@" >"$tmp/err" 2>&1 && return
-	echo "doca_samples.sh: $file"
-	grep -E 'error' "$tmp/err" | head -n 12 | sed 's/^/    /'
+# shellcheck disable=SC2034 # env.sh reads it
+DIR=$tmp
+# shellcheck source=tests/gpu/env.sh
+. tests/gpu/env.sh
+use_debs
+samples=${SAMPLES:-put_bw get_bw write_bw put_signal_bw put_counter_bw twosided_bw write_lat put_signal_lat put_counter_lat}
+bad=0
+declare -A failed runs
+
+complain() { # sample, what, file of which to print the end
+	echo "doca_samples.sh: $1: $2"
+	[ -z "${3:-}" ] || tail -n 12 "$3" | sed 's/^/    /'
+	failed[$1]=1
 	bad=1
 }
 
-for file in "$src"/doca_gpunetio/verbs_*.c "$src"/doca_gpunetio/gpunetio_verbs_*/{host/,}*.c; do
-	try "$file" gcc -std=gnu11 -D_GNU_SOURCE -DDOCA_ALLOW_EXPERIMENTAL_API \
-		-Werror=implicit-function-declaration -Werror=incompatible-pointer-types -Werror=int-conversion \
-		"${inc[@]}" -c -o "$tmp/$(basename "$file").o" "$file"
-done
-if [ -n "$NVCC" ]; then
-	for file in "$src"/doca_gpunetio/gpunetio_verbs_*/device/*.cu; do
-		try "$file" "$NVCC" -std=c++17 -arch=sm_90 -DDOCA_ALLOW_EXPERIMENTAL_API "${inc[@]}" \
-			-c -o "$tmp/$(basename "$file").o" "$file"
+# ---- build ----
+
+compile() { # sample, command
+	"${@:2}" >"$tmp/err" 2>&1 || {
+		complain "$1" "${*: -1} does not compile"
+		grep -E 'error' "$tmp/err" | head -n 12 | sed 's/^/    /'
+	}
+}
+
+host() { # sample, folder of the objects, sources
+	for file in "${@:3}"; do
+		compile "$1" gcc -std=gnu11 -O1 -g -D_GNU_SOURCE -DDOCA_ALLOW_EXPERIMENTAL_API \
+			-Werror=implicit-function-declaration -Werror=incompatible-pointer-types -Werror=int-conversion \
+			"${inc[@]}" -c -o "$2/$(basename "$file" .c).o" "$file"
 	done
-else
-	echo "doca_samples.sh: nvcc not found, kernels are not compiled"
+}
+
+build() { # folder, folder of CUDA's headers, function that compiles a kernel, libraries of CUDA
+	local s dir=$src/doca_gpunetio
+	inc=("-I$src" "-I$dir" -Itests/consumers/doca_argp "-I$B/include-doca" "-I$B/include" "-I$2")
+	mkdir -p "$1/common"
+	host common "$1/common" "$dir"/verbs_*.c tests/consumers/doca_argp/doca_argp.c
+	host common "$tmp" "$src/common.c" # the samples do not need it
+	for s in $samples; do
+		mkdir "$1/$s"
+		host "$s" "$1/$s" "$dir/gpunetio_verbs_$s"/{host/,}*.c
+		$3 "$s" "$dir/gpunetio_verbs_$s/device/gpunetio_verbs_${s}_kernel.cu" "$1/$s/kernel.o"
+		# shellcheck disable=SC2086 # a list of libraries
+		compile "$s" g++ -pthread -o "$1/$s/$s" "$1/$s"/*.o "$1"/common/*.o "$B/lib/libgdaki_doca.a" \
+			"$B/lib/libgdaki.a" $4 -lmlx5 -libverbs -lnuma -ldl -lpthread
+	done
+	echo "doca_samples.sh: built ${samples// /, } with headers of $2"
+}
+
+# shellcheck disable=SC2317 # build calls the two functions
+# A warp has 32 CPU threads: at warp scope, the kernels let lane 31 wait.
+cpu_kernel() { # sample, source, object
+	tests/consumers/cpu_launch.py "$2" >"$tmp/$1.cpp" || complain "$1" "a launch is not understood"
+	compile "$1" g++ -std=c++17 -O2 -pthread -w -DGDK_WARP=32 -DDOCA_ALLOW_EXPERIMENTAL_API "${inc[@]}" -c -o "$3" "$tmp/$1.cpp"
+}
+
+# shellcheck disable=SC2317
+gpu_kernel() { # sample, source, object
+	compile "$1" "$NVCC" -std=c++17 -arch=sm_"${cap:-90}" -DDOCA_ALLOW_EXPERIMENTAL_API "${inc[@]}" -c -o "$3" "$2"
+}
+
+# ---- runs ----
+
+listens() {
+	grep -q '^ *[0-9]*: [0-9A-F]*:07D0 [0-9A-F]*:0000 0A ' /proc/net/tcp
+}
+
+start() { # folder, sample, GPU, options
+	exec timeout -k 5 "$limit" "$B/bin/softnic-run" -- "$1/$2/$2" -d mlx5_0 -g "$3" "${@:4}"
+}
+
+verdict() { # sample: which side prints it
+	case $1 in
+	get_bw) grep -q 'Validation successful! Data received correctly from server' "$tmp/client" ;;
+	*_bw) grep -qi 'validation successful! Data received correctly from client' "$tmp/server" ;;
+	*) true ;;
+	esac
+}
+
+run() { # folder, sample, GPU, options of both sides
+	local s=$2 what="$2 -g ${*:3}" i rc lines
+	[ -x "$1/$s/$s" ] || return
+	runs[$s]=$((${runs[$s]:-0} + 1))
+	! listens || { complain "$s" "TCP port 2000 is in use"; return; }
+	(start "$@") >"$tmp/server" 2>&1 &
+	server=$!
+	for ((i = 0; i < 300; i++)); do
+		listens || ! kill -0 "$server" 2>/dev/null && break
+		sleep 0.1
+	done
+	(start "$@" -c 127.0.0.1) >"$tmp/client" 2>&1
+	rc=$?
+	[ $rc = 0 ] || complain "$s" "the client of $what: exit status $rc" "$tmp/client"
+	case $s in
+	twosided_bw | *_lat) ;;
+	*) kill -INT "$(pgrep -P "$server")" 2>/dev/null ;; # the child of timeout; its server waits for this
+	esac
+	wait "$server"
+	rc=$?
+	server=
+	[ $rc = 0 ] || complain "$s" "the server of $what: exit status $rc" "$tmp/server"
+	verdict "$s" || complain "$s" "$what prints no verdict that all data is right" "$tmp/server"
+	! grep -h -E 'Error CQE|Validation error|Error: ' "$tmp/server" "$tmp/client" || complain "$s" "$what reports an error"
+	lines=$(grep -c -E '^ [0-9]+ ' "$tmp/client")
+	[ "$lines" = 10 ] || complain "$s" "$what prints $lines sizes" "$tmp/client"
+}
+
+# All handlers and scopes of a sample. A kernel of the server takes turns with that of the client if
+# both run on one GPU.
+run_all() { # folder, GPU, iterations of bandwidth samples, and of those whose server has a kernel
+	local s h gid=(-gid 3) # RoCE v2 with an IPv4 address
+	for s in $samples; do
+		case $s in
+		twosided_bw)
+			for h in "-e 0" "-e 1" "-x 1" "-x 1 -e 1"; do
+				# shellcheck disable=SC2086 # options
+				run "$1" $s "$2" "${gid[@]}" -t 64 -i "$4" $h
+			done
+			;;
+		*_bw)
+			for h in 0 1 2 6; do
+				[ "$h:$s" = 6:put_counter_bw ] || run "$1" "$s" "$2" "${gid[@]}" -t 64 -i "$3" -n $h
+			done
+			[ "$s" = write_bw ] || run "$1" "$s" "$2" "${gid[@]}" -t 64 -i "$3" -e 1
+			;;
+		*_lat)
+			for h in 0 1 2; do
+				run "$1" "$s" "$2" "${gid[@]}" -i "$4" -n $h
+			done
+			# The two queue pairs of put_counter_lat ring one register: the software NIC loses a
+			# doorbell that the next one overwrites, and needs 20 ms to find its WQE.
+			[ "$s" = put_signal_lat ] || run "$1" "$s" "$2" "${gid[@]}" -i 4 -r 1
+			;;
+		esac
+	done
+	[[ " $samples " != *" put_bw "* ]] || run "$1" put_bw "$2" -t 64 -i "$3" # GID 0, the samples' default
+}
+
+limit=60
+mkdir "$tmp/cuda"
+for h in cuda.h cuda_runtime_api.h; do
+	echo "#include \"$PWD/tests/consumers/cudart_cpu.h\"" >"$tmp/cuda/$h"
+done
+build "$tmp/cpu" "$tmp/cuda" cpu_kernel ""
+run_all "$tmp/cpu" host 128 64
+if [ -n "${LONG:-}" ]; then
+	limit=300
+	for s in $samples; do
+		run "$tmp/cpu" "$s" host -gid 3
+	done
 fi
 
-# The samples define functions whose names begin with doca_, too.
-symbols() { # T or U, files
-	nm "${@:2}" 2>/dev/null | awk -v t="$1" 'NF > 1 && $(NF - 1) == t { print $NF }' | sort -u
-}
-symbols T "$B"/lib/libgdaki.a "$B"/lib/libgdaki_doca.a "$tmp"/*.o >"$tmp/defined"
-missing=$(symbols U "$tmp"/*.o | grep -E '^(doca|gdk)_' | grep -v '^doca_argp_' | comm -23 - "$tmp/defined")
-if [ -n "$missing" ]; then
-	echo "doca_samples.sh: not defined by gdaki's archives: ${missing//$'\n'/ }"
-	bad=1
+if [ -z "$NVCC" ] || [ ! -f "$cuda/include/cuda_runtime_api.h" ]; then
+	echo "doca_samples.sh: no nvcc or no headers in $cuda: not compiled for a GPU"
+else
+	cap=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 2>/dev/null | tr -d .)
+	# CUDA has a libcuda.so to link with for machines without a driver.
+	driver=$(find "$cuda/" -name libcuda.so -printf '-L%h ' 2>/dev/null)
+	build "$tmp/gpu" "$cuda/include" gpu_kernel "$driver-L$cuda/lib64 -lcuda -lcudart"
+	if [ -z "$cap" ]; then
+		echo "doca_samples.sh: no GPU: not run on one"
+	else
+		export CUDA_MODULE_LOADING=EAGER
+		run_all "$tmp/gpu" "$(nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader -i 0)" 1024 64
+	fi
 fi
-echo "doca_samples.sh: $compiled sources"
+
+echo "doca_samples.sh: NVIDIA-DOCA/doca-samples, commit $commit"
+echo "doca_samples.sh: sha256 of the sources: $(cd "$src" && cat doca_gpunetio/verbs_* doca_gpunetio/gpunetio_verbs_*/{*.c,*/*} | sha256sum | cut -c 1-64)"
+for s in common $samples; do
+	verdict=ok
+	[ -z "${failed[$s]:-}" ] || verdict=FAIL
+	[ "$s:$verdict" = common:ok ] || printf '%-4s %-16s %s runs\n' $verdict "$s" "${runs[$s]:-0}"
+done
 exit $bad

@@ -235,6 +235,50 @@ Test(qp_dev, modes_mix_on_one_qp)
 	cr_assert_eq(rig.faults, 0);
 }
 
+/* As a caller that knows its slots to be free: no reservation and no mark. */
+static uint64_t submit_unreserved(uint64_t from, uint32_t n, gdk_mode_t mode)
+{
+	uint64_t i, end = from + n;
+
+	for (i = from; i < end; i++)
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
+	gdk_vouch(&rig.qp, end, mode);
+	gdk_submit(&rig.qp, end, gdk_how(mode, RIG_AUTO, GDK_THREAD, 0));
+	return end;
+}
+
+Test(qp_dev, submit_vouches_for_unreserved_slots)
+{
+	unsigned int m, i;
+	uint64_t end;
+
+	for (m = 0; m < 3; m++) {
+		rig_init(&rig, 8, RIG_DB, 0);
+		for (i = 0, end = 0; i < 40; i++) {
+			end = submit_unreserved(end, 1 + i % 3, modes[m]);
+			cr_assert_eq(rig.st->rung, end, "mode %u, submit %u", m, i);
+			rig_nic(&rig);
+		}
+		cr_assert_eq(gdk_wait(&rig.qp, end - 1, modes[m]), 0);
+		cr_assert_eq(rig.ci, end);
+		cr_assert_eq(rig.faults, 0);
+		rig_fini(&rig);
+	}
+}
+
+/* The slots below are reserved by another thread, which has not written them. */
+Test(qp_dev, submit_does_not_vouch_for_reserved_slots)
+{
+	rig_init(&rig, 8, RIG_DB, 0);
+	(void)reserve(2, RIG_GPU);
+	cr_assert_eq(submit_unreserved(2, 2, RIG_GPU), 4);
+	cr_assert_eq(rig.st->rung, 0);
+	gdk_mark_ready(&rig.qp, 0, 1, RIG_GPU, RIG_AUTO);
+	cr_assert_eq(rig.st->rung, 4);
+	cr_assert_eq(reserve(1, RIG_GPU), 4);
+	rig_fini(&rig);
+}
+
 Test(qp_dev, waiting_for_a_slot_rings_published_slots)
 {
 	uint64_t idx;

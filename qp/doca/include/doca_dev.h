@@ -116,11 +116,12 @@ doca_error_t doca_devinfo_get_sf_index(const struct doca_devinfo *devinfo, uint3
 doca_error_t doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **dev);
 
 /**
- * Closes a NIC.
+ * Closes a NIC. Umems and UARs of the NIC that are not destroyed yet, and that no CQ or QP uses,
+ * are destroyed, with a warning.
  *
  * @param dev a NIC of doca_dev_open() or doca_rdma_bridge_open_dev_from_pd(); INVALID_VALUE if it
  *         is not open
- * @retval DOCA_ERROR_IN_USE an object that was created from the NIC still exists
+ * @retval DOCA_ERROR_IN_USE another object that was created from the NIC still exists
  */
 doca_error_t doca_dev_close(struct doca_dev *dev);
 

@@ -8,6 +8,7 @@
 #ifndef GDK_SDK_DOCA_GPUNETIO_DEV_VERBS_QP_CUH
 #define GDK_SDK_DOCA_GPUNETIO_DEV_VERBS_QP_CUH
 
+#include "gdk_sdk_shape.h"
 #include "device/doca_gpunetio_dev_verbs_qp.cuh"
 #include "gdk_sdk_mlx5.h"
 

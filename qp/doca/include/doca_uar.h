@@ -37,6 +37,7 @@ doca_error_t doca_uar_create(struct doca_dev *dev, enum gdk_uar_allocation_type 
 /**
  * Frees a UAR.
  *
+ * @retval DOCA_ERROR_INVALID_VALUE it does not exist; doca_dev_close() destroys it, too
  * @retval DOCA_ERROR_IN_USE a CQ or QP still uses it
  */
 doca_error_t doca_uar_destroy(struct doca_uar *uar);

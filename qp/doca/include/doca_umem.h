@@ -45,6 +45,8 @@ doca_error_t doca_umem_gpu_create(struct doca_gpu *gpu_dev, struct doca_dev *dev
 /**
  * Ends a registration. The memory stays allocated.
  *
+ * @retval DOCA_ERROR_INVALID_VALUE it does not exist; doca_dev_close() and doca_gpu_destroy()
+ *         destroy it, too
  * @retval DOCA_ERROR_IN_USE a CQ or QP still uses the umem
  * @retval DOCA_ERROR_DRIVER the kernel refused; the umem stays valid
  */

@@ -47,6 +47,12 @@ doca_error_t gdk_doca_qp_create(struct doca_verbs_context *verbs_context,
 				doca_verbs_qp_t **verbs_qp);
 uint32_t gdk_doca_qp_get_qpn(const doca_verbs_qp_t *verbs_qp);
 
+/* qp/doca/gpu.c */
+doca_error_t gdk_doca_gpu_mem_alloc(doca_gpu_t *gpu_dev, size_t size, size_t alignment,
+				    enum doca_gpu_mem_type mtype, void **memptr_gpu,
+				    void **memptr_cpu);
+doca_error_t gdk_doca_gpu_destroy(doca_gpu_t *gpu_dev);
+
 /* export.c */
 doca_error_t gdk_doca_export_qp(doca_gpu_t *gpu_dev, doca_dev_t *dev, doca_verbs_qp_t *qp,
 				enum doca_gpu_dev_verbs_nic_handler nic_handler,

@@ -3,17 +3,23 @@
 /*
  * Umems and UARs in the SDK's interface. A doca_umem is a doca_verbs_umem of DOCA GPUNetIO open,
  * and a doca_uar is a doca_verbs_uar, so the setters of CQs and QPs are the same functions. The
- * access flags differ.
+ * access flags differ. A list has those that exist, for programs that close a NIC or a GPU first.
  */
 #ifndef GDK_BOTH_SHAPES
 #define GDK_BOTH_SHAPES
 #endif
 
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "core/gpu/gpu_priv.h"
 #include "core/log.h"
 #include "core/util.h"
 #include "host/doca_verbs.h"
 #include "doca_uar.h"
 #include "doca_umem.h"
+#include "qp/doca/left.h"
+#include "uar/uar.h"
 #include "umem/umem.h"
 
 #define TYPE_IS_SAME(name) \
@@ -50,10 +56,127 @@ static doca_error_t to_verbs(uint32_t access_flags, uint32_t *verbs)
 	return DOCA_SUCCESS;
 }
 
+/* ---- umems and UARs that exist ---- */
+
+struct made { /* a umem, or a UAR */
+	doca_verbs_umem_t *umem;
+	doca_verbs_uar_t *uar;
+	struct made *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct made *list; /* protected by lock */
+
+static struct made *new_made(const doca_dev_t *dev)
+{
+	struct made *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		gdk_err("%s: no memory for an object", ibv_get_device_name(dev->ctx->device));
+	return m;
+}
+
+static void add(struct made *m)
+{
+	pthread_mutex_lock(&lock);
+	m->next = list;
+	list = m;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Destroys an object and its entry. The caller holds the lock. */
+static doca_error_t destroy(struct made **at)
+{
+	struct made *m = *at;
+	doca_error_t err = m->umem ? doca_verbs_umem_destroy(m->umem)
+				   : doca_verbs_uar_destroy(m->uar);
+
+	if (err != DOCA_SUCCESS)
+		return err;
+	*at = m->next;
+	free(m);
+	return DOCA_SUCCESS;
+}
+
+/* Destroys the object of the program's handle, if it exists. */
+static doca_error_t destroy_handle(const void *handle, const char *kind)
+{
+	struct made **at = &list;
+	doca_error_t err = DOCA_ERROR_INVALID_VALUE;
+
+	pthread_mutex_lock(&lock);
+	while (*at && (*at)->umem != handle && (*at)->uar != handle)
+		at = &(*at)->next;
+	if (*at)
+		err = destroy(at);
+	else
+		gdk_err("%s %p does not exist; closing its NIC, or the GPU of its memory, "
+			"destroys it",
+			kind, handle);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* Whether memory of the GPU is registered, by its GPU address or by its CPU address. */
+static bool is_on_gpu(const doca_verbs_umem_t *umem, doca_gpu_t *gpu)
+{
+	const uintptr_t addr = (uintptr_t)umem->addr;
+	bool found = umem->gpu == gpu;
+	size_t i;
+
+	pthread_mutex_lock(&gpu->lock);
+	for (i = 0; !umem->gpu && !found && i < gpu->num_blocks; i++)
+		found = addr - (uintptr_t)gpu->blocks[i]->cpu_ptr < gpu->blocks[i]->size;
+	pthread_mutex_unlock(&gpu->lock);
+	return found;
+}
+
+static bool belongs(const struct made *m, const doca_dev_t *dev, doca_gpu_t *gpu)
+{
+	if (dev)
+		return (m->umem ? m->umem->dev : m->uar->dev) == dev;
+	return m->umem && is_on_gpu(m->umem, gpu);
+}
+
+struct gdk_left gdk_doca_left(const doca_dev_t *dev, doca_gpu_t *gpu)
+{
+	struct gdk_left left = { 0 };
+	const struct made *m;
+
+	pthread_mutex_lock(&lock);
+	for (m = list; m; m = m->next) {
+		if (!belongs(m, dev, gpu))
+			continue;
+		left.umems += m->umem != NULL;
+		left.uars += m->uar != NULL;
+		left.in_queues += atomic_load(m->umem ? &m->umem->users : &m->uar->users) != 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return left;
+}
+
+doca_error_t gdk_doca_release(const doca_dev_t *dev, doca_gpu_t *gpu)
+{
+	doca_error_t err = DOCA_SUCCESS;
+	struct made **at = &list;
+
+	pthread_mutex_lock(&lock);
+	while (*at && err == DOCA_SUCCESS) {
+		if (belongs(*at, dev, gpu))
+			err = destroy(at);
+		else
+			at = &(*at)->next;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* ---- umem ---- */
+
 static doca_error_t create(struct doca_gpu *gpu, struct doca_dev *dev, void *address, size_t size,
 			   uint32_t access_flags, struct doca_umem **umem)
 {
-	doca_verbs_umem_t *made;
+	struct made *made;
 	uint32_t access;
 	doca_error_t err;
 
@@ -62,11 +185,18 @@ static doca_error_t create(struct doca_gpu *gpu, struct doca_dev *dev, void *add
 	err = to_verbs(access_flags, &access);
 	if (err != DOCA_SUCCESS)
 		return err;
+	made = new_made(dev);
+	if (!made)
+		return DOCA_ERROR_NO_MEMORY;
 	err = doca_verbs_umem_create(dev, gpu, address, size, access,
-				     (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, &made);
-	if (err == DOCA_SUCCESS)
-		*umem = (struct doca_umem *)made;
-	return err;
+				     (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, &made->umem);
+	if (err != DOCA_SUCCESS) {
+		free(made);
+		return err;
+	}
+	add(made);
+	*umem = (struct doca_umem *)made->umem;
+	return DOCA_SUCCESS;
 }
 
 doca_error_t doca_umem_create(struct doca_dev *dev, void *address, size_t size,
@@ -85,26 +215,35 @@ doca_error_t doca_umem_gpu_create(struct doca_gpu *gpu_dev, struct doca_dev *dev
 doca_error_t doca_umem_destroy(struct doca_umem *umem)
 {
 	GDK_CHECK_PTR(umem);
-	return doca_verbs_umem_destroy((doca_verbs_umem_t *)umem);
+	return destroy_handle(umem, "umem");
 }
+
+/* ---- UAR ---- */
 
 doca_error_t doca_uar_create(struct doca_dev *dev, enum gdk_uar_allocation_type allocation_type,
 			     struct doca_uar **uar)
 {
-	doca_verbs_uar_t *made;
+	struct made *made;
 	doca_error_t err;
 
 	GDK_CHECK_PTR(dev);
 	GDK_CHECK_PTR(uar);
+	made = new_made(dev);
+	if (!made)
+		return DOCA_ERROR_NO_MEMORY;
 	err = doca_verbs_uar_create(dev, (enum doca_verbs_uar_allocation_type)allocation_type,
-				    &made);
-	if (err == DOCA_SUCCESS)
-		*uar = (struct doca_uar *)made;
-	return err;
+				    &made->uar);
+	if (err != DOCA_SUCCESS) {
+		free(made);
+		return err;
+	}
+	add(made);
+	*uar = (struct doca_uar *)made->uar;
+	return DOCA_SUCCESS;
 }
 
 doca_error_t doca_uar_destroy(struct doca_uar *uar)
 {
 	GDK_CHECK_PTR(uar);
-	return doca_verbs_uar_destroy((doca_verbs_uar_t *)uar);
+	return destroy_handle(uar, "UAR");
 }

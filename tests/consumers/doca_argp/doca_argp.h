@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The functions with which NVIDIA's samples read their command line. gdaki does not have the SDK's
- * parser of arguments, so that doca_samples.sh only compiles the samples' calls of it.
+ * The functions with which NVIDIA's samples read their command line, for doca_samples.sh: gdaki
+ * does not have the SDK's parser of arguments. doca_argp.c implements them.
  */
 #ifndef TEST_DOCA_ARGP_H
 #define TEST_DOCA_ARGP_H
