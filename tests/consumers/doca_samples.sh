@@ -20,7 +20,7 @@
 # Exit status 77: no such checkout was given.
 set -u
 # The samples listen on TCP port 2000: a network namespace of their own keeps others away.
-if [ -z "${GDAKI_SAMPLES_NETNS:-}" ] && unshare -n true 2>/dev/null; then
+if [ -z "${GDAKI_SAMPLES_NETNS:-}" ] && command -v ip >/dev/null && unshare -n true 2>/dev/null; then
 	GDAKI_SAMPLES_NETNS=1 exec unshare -n "$0" "$@"
 fi
 [ -z "${GDAKI_SAMPLES_NETNS:-}" ] || ip link set lo up
@@ -32,7 +32,9 @@ NVCC=${NVCC-$(command -v "$cuda/bin/nvcc")}
 tmp=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$tmp"' EXIT
-commit=$(git -C "${checkout:-/nonexistent}" rev-parse HEAD 2>/dev/null) || commit="unknown (no git repository)"
+commit=$(git -C "${checkout:-/nonexistent}" rev-parse HEAD 2>/dev/null)
+# A folder without a repository may be inside of another one.
+[ -n "$commit" ] && [ -z "$(git -C "$checkout" rev-parse --show-prefix 2>/dev/null)" ] || commit="unknown (no git repository)"
 if [ -f "$checkout/HEAD" ] && [ -d "$checkout/objects" ]; then
 	git -C "$checkout" archive HEAD samples | tar -x -C "$tmp"
 	checkout=$tmp
