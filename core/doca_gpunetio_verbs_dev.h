@@ -131,7 +131,7 @@ struct doca_gpu_dev_verbs_cq {
 	uint32_t cq_num;      /**< CQ number */
 	uint32_t cqe_num;     /**< number of entries, a power of two */
 	__be32 *dbrec;	      /**< DBREC; word 0 is the consumer index */
-	uint64_t cqe_ci;      /**< CQEs that doca_gpu_dev_verbs_cq_update_dbrec() has consumed */
+	uint64_t cqe_ci;      /**< CQEs below it were polled, or consumed by cq_update_dbrec() */
 	uint32_t cqe_mask;    /**< cqe_num - 1 */
 	uint8_t cqe_size;     /**< bytes of an entry */
 	uint8_t reserved1[3]; /**< reserved */

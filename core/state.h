@@ -110,7 +110,8 @@ struct gdk_qp_state {
 	uint32_t uneven;     /* sticky: a WQE was unsignalled or longer than one slot */
 	uint32_t long_wqe;   /* sticky: a WQE was longer than one slot */
 	uint32_t poll_ns;    /* HOST_LOOKS: time of the last poll of a CQE, ns modulo 2^32 */
-	uint8_t pad3[GDK_STATE_LINE - 52];
+	uint64_t cqes_told;  /* consumer index of the CQ that callers reported (gdk_cq_consume()) */
+	uint8_t pad3[GDK_STATE_LINE - 64];
 	/* the words follow */
 };
 

@@ -476,22 +476,52 @@ GDK_FN int gdk_poll_ticket(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_
 	return gdk_slow(gdk_state_of_qp(qp), ticket + 1, 0, GDK_WAIT | GDK_WAIT_ONCE, mode);
 }
 
+/* After a poll that found CQE `index`: raises cqe_ci of the CQ, which programs read to learn the
+ * next index. ci: its value before, for exclusive use, loaded before the poll to save time. */
+GDK_FN void gdk_cq_polled(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, uint64_t ci,
+			  gdk_mode_t mode)
+{
+	uint64_t *at = (uint64_t *)(uintptr_t)GDK_CQ_AT(cq, cqe_ci);
+
+	if (mode != GDK_EXCLUSIVE)
+		gdk_red_max64(at, index + 1, gdk_mode_scope(mode));
+	else if (ci <= index)
+		gdk_st64(at, index + 1, GDK_SCOPE_THREAD);
+}
+
+/* cqe_ci of the CQ, for gdk_cq_polled(). */
+GDK_FN uint64_t gdk_cq_ci(const struct doca_gpu_dev_verbs_cq *cq, gdk_mode_t mode)
+{
+	if (mode != GDK_EXCLUSIVE)
+		return 0;
+	return gdk_ld64((const uint64_t *)(uintptr_t)GDK_CQ_AT(cq, cqe_ci), GDK_SCOPE_THREAD);
+}
+
 /* Polls once for CQE `index`, counted from export or reset. On a collapsed CQ the index is that of
  * a WQE. Returns 0, EBUSY, or the status that ended the QP. */
 GDK_FN int gdk_poll_one_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode)
 {
-	return gdk_slow(gdk_state_of_cq(cq), index + 1, 0, GDK_WAIT | GDK_WAIT_ONCE | GDK_WAIT_CQES,
-			mode);
+	const uint64_t ci = gdk_cq_ci(cq, mode);
+	int err = gdk_slow(gdk_state_of_cq(cq), index + 1, 0,
+			   GDK_WAIT | GDK_WAIT_ONCE | GDK_WAIT_CQES, mode);
+
+	if (!err)
+		gdk_cq_polled(cq, index, ci, mode);
+	return err;
 }
 
 /* As gdk_poll_one_cq_at(), but waits. A wait that fails ends the QP. */
 GDK_FN int gdk_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode)
 {
 	struct gdk_qp_state *st = gdk_state_of_cq(cq);
+	const uint64_t ci = gdk_cq_ci(cq, mode);
+	int err = 0;
 
-	if (mode == GDK_EXCLUSIVE && gdk_own_quick(st, index))
-		return 0;
-	return gdk_slow(st, index + 1, GDK_QP_LIMIT, GDK_WAIT | GDK_WAIT_CQES, mode);
+	if (mode != GDK_EXCLUSIVE || !gdk_own_quick(st, index))
+		err = gdk_slow(st, index + 1, GDK_QP_LIMIT, GDK_WAIT | GDK_WAIT_CQES, mode);
+	if (!err)
+		gdk_cq_polled(cq, index, ci, mode);
+	return err;
 }
 
 /* Waits for the next count CQEs after those processed so far. */
@@ -511,7 +541,13 @@ GDK_FN int gdk_poll_cq(struct doca_gpu_dev_verbs_cq *cq, uint32_t count, gdk_mod
 
 GDK_FN int gdk_poll_collapsed_at(struct doca_gpu_dev_verbs_qp *qp, uint64_t index, gdk_mode_t mode)
 {
-	return gdk_slow(gdk_state_of_qp(qp), index + 1, GDK_QP_LIMIT, GDK_WAIT, mode);
+	struct doca_gpu_dev_verbs_cq *cq = gdk_qp_cq(qp);
+	const uint64_t ci = gdk_cq_ci(cq, mode);
+	int err = gdk_slow(gdk_state_of_qp(qp), index + 1, GDK_QP_LIMIT, GDK_WAIT, mode);
+
+	if (!err)
+		gdk_cq_polled(cq, index, ci, mode);
+	return err;
 }
 
 /*
@@ -521,7 +557,7 @@ GDK_FN int gdk_poll_collapsed_at(struct doca_gpu_dev_verbs_qp *qp, uint64_t inde
  */
 GDK_FN uint32_t gdk_cq_consume(struct doca_gpu_dev_verbs_cq *cq, uint32_t n, int overrun)
 {
-	uint64_t *told = (uint64_t *)(uintptr_t)GDK_CQ_AT(cq, cqe_ci);
+	uint64_t *told = &gdk_state_of_cq(cq)->cqes_told;
 	uint32_t *dbrec = (uint32_t *)(uintptr_t)gdk_ldc64(GDK_CQ_AT(cq, dbrec));
 	uint64_t i = gdk_ld64(told, GDK_SCOPE_GPU), end = i + n;
 	uint32_t ci;
@@ -534,6 +570,7 @@ GDK_FN uint32_t gdk_cq_consume(struct doca_gpu_dev_verbs_cq *cq, uint32_t n, int
 	if (!overrun)
 		gdk_st32_rel(dbrec, gdk_bswap32(ci), GDK_SCOPE_SYS);
 	gdk_st64(told, end, GDK_SCOPE_GPU);
+	gdk_red_max64((uint64_t *)(uintptr_t)GDK_CQ_AT(cq, cqe_ci), end, GDK_SCOPE_GPU);
 	return ci;
 }
 

@@ -342,6 +342,31 @@ Test(cq_dev, consume_writes_the_cq_dbrec)
 	cr_assert_eq(be32toh(dbrec), 2);
 }
 
+/* NVIDIA's sample write_lat polls at cqe_ci, which each poll must have raised. */
+Test(cq_dev, polls_raise_the_index_that_programs_read)
+{
+	static const gdk_mode_t modes[] = { RIG_EXCL, RIG_CTA, RIG_GPU };
+	struct doca_gpu_dev_verbs_cq *cq = &rig.qp.cq_sq;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		rig_init(&rig, 8, RIG_DB, 0);
+		post(3, GDK_CE_ALWAYS);
+		rig_nic(&rig);
+		cr_assert_eq(gdk_poll_cq_at(cq, 1, modes[i]), 0);
+		cr_expect_eq(cq->cqe_ci, 2);
+		cr_assert_eq(gdk_poll_cq_at(cq, 0, modes[i]), 0);
+		cr_expect_eq(cq->cqe_ci, 2, "an older index lowered it to %lu", cq->cqe_ci);
+		cr_assert_eq(gdk_poll_one_cq_at(cq, 2, modes[i]), 0);
+		cr_expect_eq(cq->cqe_ci, 3);
+		cr_assert_eq(gdk_poll_one_cq_at(cq, 3, modes[i]), EBUSY);
+		cr_expect_eq(cq->cqe_ci, 3);
+		/* what was polled is reported to the NIC once */
+		cr_expect_eq(gdk_cq_consume(cq, 3, 1), 3);
+		cr_expect_eq(cq->cqe_ci, 3);
+		rig_fini(&rig);
+	}
+}
+
 /* ---- which CQE belongs to a slot ---- */
 
 static const gdk_mode_t modes[] = { RIG_EXCL, RIG_CTA, RIG_GPU };
