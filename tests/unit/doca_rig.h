@@ -39,18 +39,6 @@
 		cr_assert_eq(err_, DOCA_SUCCESS, "%s returned %s", #call, \
 			     doca_error_get_name(err_)); \
 	} while (0)
-/* The call returns err, and the log contains text. */
-#define REFUSED(err, text, call) \
-	do { \
-		const char *log_; \
-		doca_error_t err_; \
-\
-		capture_begin(); \
-		err_ = call; \
-		log_ = capture_end(); \
-		cr_expect_eq(err_, err, "%s returned %s", #call, doca_error_get_name(err_)); \
-		cr_expect(strstr(log_, text), "\"%s\" is not in the log:\n%s", text, log_); \
-	} while (0)
 
 struct nic {
 	struct doca_gpu *gpu;
