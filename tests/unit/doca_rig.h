@@ -168,20 +168,30 @@ static inline struct doca_verbs_qp_init_attr *qp_attr(struct nic *n, struct side
 	return attr;
 }
 
-static inline void side_open(struct nic *n, struct side *s, enum gdk_uar_allocation_type type)
+/* Opens what the QP of a side needs, and returns the attributes of the QP. */
+static inline struct doca_verbs_qp_init_attr *
+side_prepare(struct nic *n, struct side *s, uint32_t qp_type, enum gdk_uar_allocation_type uar_type)
 {
-	struct doca_verbs_qp_init_attr *attr;
-
 	memset(s, 0, sizeof(*s));
-	s->type = DOCA_VERBS_QP_TYPE_RC;
-	OK(doca_uar_create(n->dev, type, &s->uar));
+	s->type = qp_type;
+	OK(doca_uar_create(n->dev, uar_type, &s->uar));
 	s->cq = cq_open(n, s, &s->cq_mem);
 	s->cq_rq = cq_open(n, s, &s->cq_rq_mem);
 	s->qp_mem = queue_open(n, QP_BYTES);
 	s->dbr_mem = queue_open(n, 8);
-	attr = qp_attr(n, s);
+	return qp_attr(n, s);
+}
+
+/* Creates the QP of a side, and destroys attr. */
+static inline void side_qp_open(struct nic *n, struct side *s, struct doca_verbs_qp_init_attr *attr)
+{
 	OK(doca_verbs_qp_create(n->context, attr, &s->qp));
 	OK(doca_verbs_qp_init_attr_destroy(attr));
+}
+
+static inline void side_open(struct nic *n, struct side *s, enum gdk_uar_allocation_type uar_type)
+{
+	side_qp_open(n, s, side_prepare(n, s, DOCA_VERBS_QP_TYPE_RC, uar_type));
 }
 
 static inline void side_export(struct nic *n, struct side *s,
