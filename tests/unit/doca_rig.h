@@ -103,11 +103,17 @@ static inline struct nic nic_open(void)
 	return n;
 }
 
-static inline void nic_close(struct nic *n)
+/* Closes the NIC, and leaves the GPU open. */
+static inline void nic_release(struct nic *n)
 {
 	OK(doca_dev_close(n->dev));
 	OK(doca_verbs_pd_destroy(n->vpd));
 	OK(doca_verbs_context_destroy(n->context));
+}
+
+static inline void nic_close(struct nic *n)
+{
+	nic_release(n);
 	OK(doca_gpu_destroy(n->gpu));
 }
 
@@ -202,7 +208,8 @@ static inline void side_export(struct nic *n, struct side *s,
 	OK(doca_gpu_verbs_get_qp_dev(s->exported, &s->device));
 }
 
-static inline void side_close(struct nic *n, struct side *s)
+/* Destroys QP and CQs with their memory; UAR, DBREC and the memory of the DBREC remain. */
+static inline void side_leave(struct nic *n, struct side *s)
 {
 	if (s->exported)
 		OK(doca_gpu_verbs_unexport_qp(n->gpu, s->exported));
@@ -212,6 +219,11 @@ static inline void side_close(struct nic *n, struct side *s)
 	queue_close(n, &s->cq_mem);
 	queue_close(n, &s->cq_rq_mem);
 	queue_close(n, &s->qp_mem);
+}
+
+static inline void side_close(struct nic *n, struct side *s)
+{
+	side_leave(n, s);
 	queue_close(n, &s->dbr_mem);
 	OK(doca_uar_destroy(s->uar));
 }
