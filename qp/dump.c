@@ -72,25 +72,30 @@ doca_error_t gdk_verbs_qp_dump_wqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
 	return DOCA_SUCCESS;
 }
 
+/* Dumps entry `at` modulo the number of entries. */
+static doca_error_t dump_cqe(const struct doca_verbs_cq_t *cq, uint64_t at, char *buf, size_t size)
+{
+	uint64_t cqe[8];
+	doca_error_t err;
+
+	err = gdk_queue_read(cq->gpu, cqe,
+			     (const uint8_t *)cq->buf + at % cq->cqe_num * sizeof(cqe),
+			     sizeof(cqe));
+	if (err == DOCA_SUCCESS)
+		(void)gdk_dump_cqe(buf, size, cqe);
+	return err;
+}
+
 doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index, char *buf,
 				   size_t size)
 {
-	const struct doca_verbs_cq_t *cq;
-	struct gdk_export *x;
-	uint64_t cqe[8], at;
-	doca_error_t err;
+	const struct gdk_export *x;
 
 	GDK_CHECK_PTR(qp);
 	GDK_CHECK_PTR(buf);
 	GDK_CHECK_ARG(size, "size 0 (expected at least 1)");
 	x = gdk_to_export(qp);
-	cq = x->cq;
-	at = cq->collapsed ? 0 : (index + x->dev.cq_sq.cqe_rsvd) % cq->cqe_num;
-	err = gdk_queue_read(cq->gpu, cqe, (const uint8_t *)cq->buf + at * sizeof(cqe),
-			     sizeof(cqe));
-	if (err == DOCA_SUCCESS)
-		(void)gdk_dump_cqe(buf, size, cqe);
-	return err;
+	return dump_cqe(x->cq, x->cq->collapsed ? 0 : index + x->dev.cq_sq.cqe_rsvd, buf, size);
 }
 
 /* ---- receive queue ---- */
@@ -132,21 +137,12 @@ doca_error_t gdk_verbs_qp_dump_recv_wqe(struct doca_gpu_verbs_qp *qp, uint64_t i
 doca_error_t gdk_verbs_qp_dump_recv_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index, char *buf,
 					size_t size)
 {
-	const struct doca_verbs_cq_t *cq;
-	struct gdk_export *x;
-	uint64_t cqe[8], at;
-	doca_error_t err;
+	const struct gdk_export *x;
 
 	GDK_CHECK_PTR(qp);
 	GDK_CHECK_PTR(buf);
 	GDK_CHECK_ARG(size, "size 0 (expected at least 1)");
 	x = gdk_to_export(qp);
-	cq = x->rq.cq;
-	GDK_CHECK_ARG(cq, "QP 0x%x: its receive queue is not exported", qp->qp->qpn);
-	at = (index + x->dev.cq_rq.cqe_rsvd) % cq->cqe_num;
-	err = gdk_queue_read(cq->gpu, cqe, (const uint8_t *)cq->buf + at * sizeof(cqe),
-			     sizeof(cqe));
-	if (err == DOCA_SUCCESS)
-		(void)gdk_dump_cqe(buf, size, cqe);
-	return err;
+	GDK_CHECK_ARG(x->rq.cq, "QP 0x%x: its receive queue is not exported", qp->qp->qpn);
+	return dump_cqe(x->rq.cq, index + x->dev.cq_rq.cqe_rsvd, buf, size);
 }

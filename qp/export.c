@@ -212,7 +212,7 @@ static enum doca_gpu_dev_verbs_mem_type mem_type(bool host)
 	return host ? DOCA_GPUNETIO_VERBS_MEM_TYPE_HOST : DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU;
 }
 
-void gdk_export_fill_cq(const struct gdk_export *x, const struct doca_verbs_cq_t *cq, void *state,
+void gdk_export_fill_cq(const struct doca_verbs_cq_t *cq, doca_gpu_t *gpu, void *state,
 			struct doca_gpu_dev_verbs_cq *out)
 {
 	out->cqe_daddr = cq->buf;
@@ -221,7 +221,7 @@ void gdk_export_fill_cq(const struct gdk_export *x, const struct doca_verbs_cq_t
 	out->cqe_mask = cq->cqe_num - 1;
 	out->cqe_size = DOCA_GPUNETIO_VERBS_CQE_SIZE;
 	out->dbrec = cq->dbrec;
-	out->mem_type = mem_type(gdk_export_on_host(cq->gpu, x->q.pub.gpu_dev, cq->buf));
+	out->mem_type = mem_type(gdk_export_on_host(cq->gpu, gpu, cq->buf));
 	out->gdk_state = state;
 }
 
@@ -247,7 +247,7 @@ static void fill_dev(struct gdk_export *x)
 	d->gdk_state = x->q.state;
 	d->mem_type = mem_type(gdk_export_on_host(qp->gpu, x->q.pub.gpu_dev, qp->sq_buf));
 	d->need_mcst = gdk_gpu_needs_dump(x->q.pub.gpu_dev);
-	gdk_export_fill_cq(x, x->cq, x->q.state, &d->cq_sq);
+	gdk_export_fill_cq(x->cq, x->q.pub.gpu_dev, x->q.state, &d->cq_sq);
 }
 
 /* Chooses the strategy, unless that was done before the QP was created. */

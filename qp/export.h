@@ -103,8 +103,9 @@ doca_error_t gdk_export_write_queue(struct gdk_export *x, const struct gdk_expor
 				    uint64_t cqe_ci);
 /* Returns whether the CPU can access queue memory, which belongs to umem_gpu or is host memory. */
 bool gdk_export_on_host(const doca_gpu_t *umem_gpu, doca_gpu_t *gpu, const void *addr);
-/* Fills the device struct of a CQ. state is the state block of its queue. */
-void gdk_export_fill_cq(const struct gdk_export *x, const struct doca_verbs_cq_t *cq, void *state,
+/* Fills the device struct of a CQ for threads of gpu. state is the state block of its queue, or
+ * NULL if the CQ belongs to no queue. */
+void gdk_export_fill_cq(const struct doca_verbs_cq_t *cq, doca_gpu_t *gpu, void *state,
 			struct doca_gpu_dev_verbs_cq *out);
 /* export_rq.c: checks that the receive queue of what->qp can be exported with what->cq_rq. */
 doca_error_t gdk_export_rq_check(const struct gdk_export_ask *what);

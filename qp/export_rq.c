@@ -108,7 +108,7 @@ static void fill_rq_dev(struct gdk_export *x)
 	d->mem_type = gdk_export_on_host(qp->gpu, x->q.pub.gpu_dev, qp->rq_buf)
 			      ? DOCA_GPUNETIO_VERBS_MEM_TYPE_HOST
 			      : DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU;
-	gdk_export_fill_cq(x, x->rq.cq, x->rq.state, &d->cq_sq);
+	gdk_export_fill_cq(x->rq.cq, x->q.pub.gpu_dev, x->rq.state, &d->cq_sq);
 }
 
 void gdk_export_rq_fill(struct gdk_export *x, struct doca_verbs_cq_t *cq)

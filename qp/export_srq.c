@@ -192,14 +192,6 @@ doca_error_t gdk_verbs_srq_get_cq_dev(const struct doca_verbs_srq *srq,
 	if (err != DOCA_SUCCESS)
 		return err;
 	memset(cq_dev, 0, sizeof(*cq_dev));
-	cq_dev->cqe_daddr = cq_rq->buf;
-	cq_dev->cq_num = cq_rq->cqn;
-	cq_dev->cqe_num = cq_rq->cqe_num;
-	cq_dev->cqe_mask = cq_rq->cqe_num - 1;
-	cq_dev->cqe_size = DOCA_GPUNETIO_VERBS_CQE_SIZE;
-	cq_dev->dbrec = cq_rq->dbrec;
-	cq_dev->mem_type = gdk_export_on_host(cq_rq->gpu, srq->exported->gpu, cq_rq->buf)
-				   ? DOCA_GPUNETIO_VERBS_MEM_TYPE_HOST
-				   : DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU;
+	gdk_export_fill_cq(cq_rq, srq->exported->gpu, NULL, cq_dev);
 	return DOCA_SUCCESS;
 }

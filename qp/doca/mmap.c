@@ -78,6 +78,18 @@ static struct map_dev *find_dev(const struct doca_mmap *mmap, const struct doca_
 	return d;
 }
 
+/* Like find_dev(), but the mmap must also be started. */
+static doca_error_t find_started(const struct doca_mmap *mmap, const struct doca_dev *dev,
+				 struct map_dev **d, const char *func)
+{
+	doca_error_t err = must_be_started(mmap, func);
+
+	if (err)
+		return err;
+	*d = find_dev(mmap, dev, func);
+	return *d ? DOCA_SUCCESS : DOCA_ERROR_NOT_FOUND;
+}
+
 doca_error_t gdk_mmap_check(const struct doca_mmap *mmap, const void *addr, size_t len,
 			    const char *func)
 {
@@ -389,12 +401,9 @@ doca_error_t doca_mmap_get_mkey(struct doca_mmap *mmap, struct doca_dev *dev, ui
 	GDK_CHECK_PTR(mmap);
 	GDK_CHECK_PTR(dev);
 	GDK_CHECK_PTR(mkey);
-	err = must_be_started(mmap, __func__);
+	err = find_started(mmap, dev, &d, __func__);
 	if (err)
 		return err;
-	d = find_dev(mmap, dev, __func__);
-	if (!d)
-		return DOCA_ERROR_NOT_FOUND;
 	*mkey = mmap->remote ? mmap->rkey : d->mr->lkey;
 	return DOCA_SUCCESS;
 }
@@ -409,12 +418,9 @@ doca_error_t doca_mmap_export_rdma(struct doca_mmap *mmap, const struct doca_dev
 	GDK_CHECK_PTR(dev);
 	GDK_CHECK_PTR(export_desc);
 	GDK_CHECK_PTR(export_desc_len);
-	err = must_be_started(mmap, __func__);
+	err = find_started(mmap, dev, &d, __func__);
 	if (err)
 		return err;
-	d = find_dev(mmap, dev, __func__);
-	if (!d)
-		return DOCA_ERROR_NOT_FOUND;
 	if (mmap->remote || !(mmap->access & ACCESS_REMOTE)) {
 		gdk_err("%s: mmap %p %s; set DOCA_ACCESS_FLAG_RDMA_READ, _WRITE or _ATOMIC",
 			__func__, (void *)mmap,

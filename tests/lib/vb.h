@@ -196,6 +196,29 @@ static inline struct ibv_wc vb_wc(struct ibv_cq *cq)
 	return wc;
 }
 
+/* Writes sge to addr by RDMA, between two QPs of its own, and returns the status. */
+static inline enum ibv_wc_status vb_write(struct vb *v, struct ibv_sge sge, uint64_t addr,
+					  uint32_t rkey)
+{
+	struct ibv_cq *cq = ibv_create_cq(v->ctx, 8, NULL, NULL, 0);
+	struct ibv_qp *qp = vb_qp(v, IBV_QPT_RC, cq, NULL), *peer = vb_qp(v, IBV_QPT_RC, cq, NULL);
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_WRITE,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .wr.rdma = { .remote_addr = addr, .rkey = rkey } },
+			   *bad;
+	enum ibv_wc_status status;
+
+	vb_connect(v, qp, peer);
+	cr_assert_eq(ibv_post_send(qp, &wr, &bad), 0);
+	status = vb_wc(cq).status;
+	cr_assert_eq(ibv_destroy_qp(qp), 0);
+	cr_assert_eq(ibv_destroy_qp(peer), 0);
+	cr_assert_eq(ibv_destroy_cq(cq), 0);
+	return status;
+}
+
 /* Waits up to ms milliseconds for an asynchronous event, acknowledges it and returns its type.
  * Returns -1 if none arrives. */
 static inline int vb_async(struct vb *v, struct ibv_async_event *ev, int ms)

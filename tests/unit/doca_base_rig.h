@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * For tests of the SDK's interface: calls that are refused, the opened NIC, and the case of an
- * operation that is repeated, each time with another failing allocation or verbs call.
+ * For tests of the SDK's interface: the opened NIC, and the case of an operation that is repeated,
+ * each time with another failing allocation or verbs call.
  */
 #ifndef DOCA_BASE_RIG_H
 #define DOCA_BASE_RIG_H
 
 #include <criterion/criterion.h>
-#include <string.h>
 
 #include "doca_dev.h"
 
@@ -16,19 +15,6 @@
 #include "../lib/failalloc.h"
 #include "../lib/leaks.h"
 #include "../lib/nicfail.h"
-
-/* The call returns err, and the log contains text. */
-#define REFUSED(err, text, call) \
-	do { \
-		const char *log_; \
-		doca_error_t err_; \
-\
-		capture_begin(); \
-		err_ = call; \
-		log_ = capture_end(); \
-		cr_expect_eq(err_, err, "%s returned %s", #call, doca_error_get_name(err_)); \
-		cr_expect(strstr(log_, text), "\"%s\" is not in the log:\n%s", text, log_); \
-	} while (0)
 
 static inline struct doca_dev *rig_open(void)
 {

@@ -39,18 +39,6 @@
 		cr_assert_eq(err_, DOCA_SUCCESS, "%s returned %s", #call, \
 			     doca_error_get_name(err_)); \
 	} while (0)
-/* The call returns err, and the log contains text. */
-#define REFUSED(err, text, call) \
-	do { \
-		const char *log_; \
-		doca_error_t err_; \
-\
-		capture_begin(); \
-		err_ = call; \
-		log_ = capture_end(); \
-		cr_expect_eq(err_, err, "%s returned %s", #call, doca_error_get_name(err_)); \
-		cr_expect(strstr(log_, text), "\"%s\" is not in the log:\n%s", text, log_); \
-	} while (0)
 
 struct nic {
 	struct doca_gpu *gpu;
@@ -115,11 +103,17 @@ static inline struct nic nic_open(void)
 	return n;
 }
 
-static inline void nic_close(struct nic *n)
+/* Closes the NIC, and leaves the GPU open. */
+static inline void nic_release(struct nic *n)
 {
 	OK(doca_dev_close(n->dev));
 	OK(doca_verbs_pd_destroy(n->vpd));
 	OK(doca_verbs_context_destroy(n->context));
+}
+
+static inline void nic_close(struct nic *n)
+{
+	nic_release(n);
 	OK(doca_gpu_destroy(n->gpu));
 }
 
@@ -180,20 +174,30 @@ static inline struct doca_verbs_qp_init_attr *qp_attr(struct nic *n, struct side
 	return attr;
 }
 
-static inline void side_open(struct nic *n, struct side *s, enum gdk_uar_allocation_type type)
+/* Opens what the QP of a side needs, and returns the attributes of the QP. */
+static inline struct doca_verbs_qp_init_attr *
+side_prepare(struct nic *n, struct side *s, uint32_t qp_type, enum gdk_uar_allocation_type uar_type)
 {
-	struct doca_verbs_qp_init_attr *attr;
-
 	memset(s, 0, sizeof(*s));
-	s->type = DOCA_VERBS_QP_TYPE_RC;
-	OK(doca_uar_create(n->dev, type, &s->uar));
+	s->type = qp_type;
+	OK(doca_uar_create(n->dev, uar_type, &s->uar));
 	s->cq = cq_open(n, s, &s->cq_mem);
 	s->cq_rq = cq_open(n, s, &s->cq_rq_mem);
 	s->qp_mem = queue_open(n, QP_BYTES);
 	s->dbr_mem = queue_open(n, 8);
-	attr = qp_attr(n, s);
+	return qp_attr(n, s);
+}
+
+/* Creates the QP of a side, and destroys attr. */
+static inline void side_qp_open(struct nic *n, struct side *s, struct doca_verbs_qp_init_attr *attr)
+{
 	OK(doca_verbs_qp_create(n->context, attr, &s->qp));
 	OK(doca_verbs_qp_init_attr_destroy(attr));
+}
+
+static inline void side_open(struct nic *n, struct side *s, enum gdk_uar_allocation_type uar_type)
+{
+	side_qp_open(n, s, side_prepare(n, s, DOCA_VERBS_QP_TYPE_RC, uar_type));
 }
 
 static inline void side_export(struct nic *n, struct side *s,
@@ -204,7 +208,8 @@ static inline void side_export(struct nic *n, struct side *s,
 	OK(doca_gpu_verbs_get_qp_dev(s->exported, &s->device));
 }
 
-static inline void side_close(struct nic *n, struct side *s)
+/* Destroys QP and CQs with their memory; UAR, DBREC and the memory of the DBREC remain. */
+static inline void side_leave(struct nic *n, struct side *s)
 {
 	if (s->exported)
 		OK(doca_gpu_verbs_unexport_qp(n->gpu, s->exported));
@@ -214,6 +219,11 @@ static inline void side_close(struct nic *n, struct side *s)
 	queue_close(n, &s->cq_mem);
 	queue_close(n, &s->cq_rq_mem);
 	queue_close(n, &s->qp_mem);
+}
+
+static inline void side_close(struct nic *n, struct side *s)
+{
+	side_leave(n, s);
 	queue_close(n, &s->dbr_mem);
 	OK(doca_uar_destroy(s->uar));
 }

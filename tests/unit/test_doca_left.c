@@ -14,26 +14,6 @@
 /* Like REFUSED(), for a call that succeeds with a warning. */
 #define WARNED(text, call) REFUSED(DOCA_SUCCESS, text, call)
 
-static void nic_release(struct nic *n)
-{
-	OK(doca_dev_close(n->dev));
-	OK(doca_verbs_pd_destroy(n->vpd));
-	OK(doca_verbs_context_destroy(n->context));
-}
-
-/* Destroys QP and CQs with their memory; UAR, DBREC and the memory of the DBREC remain. */
-static void side_leave(struct nic *n, struct side *s)
-{
-	if (s->exported)
-		OK(doca_gpu_verbs_unexport_qp(n->gpu, s->exported));
-	OK(doca_verbs_qp_destroy(s->qp));
-	OK(doca_verbs_cq_destroy(s->cq));
-	OK(doca_verbs_cq_destroy(s->cq_rq));
-	queue_close(n, &s->cq_mem);
-	queue_close(n, &s->cq_rq_mem);
-	queue_close(n, &s->qp_mem);
-}
-
 static void samples_run(void)
 {
 	struct nic n = nic_open();

@@ -35,24 +35,7 @@ static struct doca_mmap *make(struct doca_dev *dev, void *addr, uint32_t access)
 
 static enum ibv_wc_status write_to(struct vb *v, uint64_t addr, uint32_t rkey)
 {
-	struct ibv_cq *cq = ibv_create_cq(v->ctx, 8, NULL, NULL, 0);
-	struct ibv_qp *qp = vb_qp(v, IBV_QPT_RC, cq, NULL), *peer = vb_qp(v, IBV_QPT_RC, cq, NULL);
-	struct ibv_sge sge = vb_sge(v, 0, 64);
-	struct ibv_send_wr wr = { .sg_list = &sge,
-				  .num_sge = 1,
-				  .opcode = IBV_WR_RDMA_WRITE,
-				  .send_flags = IBV_SEND_SIGNALED,
-				  .wr.rdma = { .remote_addr = addr, .rkey = rkey } },
-			   *bad;
-	struct ibv_wc wc;
-
-	vb_connect(v, qp, peer);
-	cr_assert_eq(ibv_post_send(qp, &wr, &bad), 0);
-	wc = vb_wc(cq);
-	cr_assert_eq(ibv_destroy_qp(qp), 0);
-	cr_assert_eq(ibv_destroy_qp(peer), 0);
-	cr_assert_eq(ibv_destroy_cq(cq), 0);
-	return wc.status;
+	return vb_write(v, vb_sge(v, 0, 64), addr, rkey);
 }
 
 /* Exports mmap, and writes through the mmap that is created from the description. */

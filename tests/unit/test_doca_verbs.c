@@ -87,7 +87,6 @@ Test(doca_verbs, a_cpu_thread_rings_the_doorbell, .timeout = 60)
 Test(doca_verbs, queues_in_host_memory, .timeout = 60)
 {
 	struct nic n = nic_open();
-	struct doca_verbs_qp_init_attr *attr;
 	void *dbrec = calloc(4096, 1);
 	struct side a = { .type = DOCA_VERBS_QP_TYPE_RC };
 
@@ -98,9 +97,7 @@ Test(doca_verbs, queues_in_host_memory, .timeout = 60)
 			      &a.qp_mem.mem));
 	OK(doca_umem_create(n.dev, a.qp_mem.mem, QP_BYTES, FLAGS, &a.qp_mem.umem));
 	OK(doca_umem_create(n.dev, dbrec, 4096, FLAGS, &a.dbr_mem.umem));
-	attr = qp_attr(&n, &a);
-	OK(doca_verbs_qp_create(n.context, attr, &a.qp));
-	OK(doca_verbs_qp_init_attr_destroy(attr));
+	side_qp_open(&n, &a, qp_attr(&n, &a));
 	connect_to(&n, a.qp, a.qp);
 	side_export(&n, &a, H(CPU_PROXY));
 	put_and_check(&n, &a, true);
@@ -116,7 +113,7 @@ Test(doca_verbs, qp_without_dbrec, .timeout = 60)
 	struct nic n = nic_open();
 	struct doca_verbs_qp_init_attr *attr;
 	struct doca_verbs_device_attr *device;
-	struct side a = { .type = DOCA_VERBS_QP_TYPE_RC };
+	struct side a;
 	doca_error_t has;
 
 	OK(doca_verbs_query_device(n.context, &device));
@@ -130,15 +127,9 @@ Test(doca_verbs, qp_without_dbrec, .timeout = 60)
 		nic_close(&n);
 		cr_skip_test("the device has no queue pairs without DBREC");
 	}
-	OK(doca_uar_create(n.dev, DOCA_UAR_ALLOCATION_TYPE_NONCACHE, &a.uar));
-	a.cq = cq_open(&n, &a, &a.cq_mem);
-	a.cq_rq = cq_open(&n, &a, &a.cq_rq_mem);
-	a.qp_mem = queue_open(&n, QP_BYTES);
-	a.dbr_mem = queue_open(&n, 8);
-	attr = qp_attr(&n, &a);
+	attr = side_prepare(&n, &a, DOCA_VERBS_QP_TYPE_RC, DOCA_UAR_ALLOCATION_TYPE_NONCACHE);
 	OK(doca_verbs_qp_init_attr_set_send_dbr_mode(attr, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT));
-	OK(doca_verbs_qp_create(n.context, attr, &a.qp));
-	OK(doca_verbs_qp_init_attr_destroy(attr));
+	side_qp_open(&n, &a, attr);
 	connect_to(&n, a.qp, a.qp);
 	side_export(&n, &a, H(AUTO));
 	put_and_check(&n, &a, false);
@@ -151,17 +142,9 @@ static void uc_open(struct nic *n, struct side *s)
 {
 	struct doca_verbs_qp_init_attr *attr;
 
-	memset(s, 0, sizeof(*s));
-	s->type = DOCA_VERBS_QP_TYPE_UC;
-	OK(doca_uar_create(n->dev, DOCA_UAR_ALLOCATION_TYPE_NONCACHE, &s->uar));
-	s->cq = cq_open(n, s, &s->cq_mem);
-	s->cq_rq = cq_open(n, s, &s->cq_rq_mem);
-	s->qp_mem = queue_open(n, QP_BYTES);
-	s->dbr_mem = queue_open(n, 8);
-	attr = qp_attr(n, s);
+	attr = side_prepare(n, s, DOCA_VERBS_QP_TYPE_UC, DOCA_UAR_ALLOCATION_TYPE_NONCACHE);
 	OK(doca_verbs_qp_init_attr_set_sq_sig_all(attr, 0));
-	OK(doca_verbs_qp_create(n->context, attr, &s->qp));
-	OK(doca_verbs_qp_init_attr_destroy(attr));
+	side_qp_open(n, s, attr);
 }
 
 /* Connects a UC QP with the attributes that Holoscan sets. */
@@ -265,15 +248,12 @@ static struct doca_gpunetio_ib_mlx5_cqe64 *send_and_receive(struct side *a, stru
 static void inline_open(struct nic *n, struct side *s)
 {
 	struct doca_verbs_qp_init_attr *attr;
-	struct doca_verbs_qp *plain;
 
 	side_open(n, s, DOCA_UAR_ALLOCATION_TYPE_NONCACHE);
-	plain = s->qp;
 	attr = qp_attr(n, s);
-	OK(doca_verbs_qp_destroy(plain));
+	OK(doca_verbs_qp_destroy(s->qp));
 	OK(doca_verbs_qp_init_attr_set_cqe_inline(attr, 1));
-	OK(doca_verbs_qp_create(n->context, attr, &s->qp));
-	OK(doca_verbs_qp_init_attr_destroy(attr));
+	side_qp_open(n, s, attr);
 }
 
 /* The export with cq_rq includes the receive queue. Short messages are in the CQE of the QP that

@@ -44,51 +44,29 @@ static void fault(void)
 	munmap((void *)(uintptr_t)page, 4096);
 }
 
-static struct ibv_wc write_between(struct vb *v, uint64_t from, uint32_t lkey, uint64_t to,
-				   uint32_t rkey)
-{
-	struct ibv_cq *cq = ibv_create_cq(v->ctx, 16, NULL, NULL, 0);
-	struct ibv_qp *qp = vb_qp(v, IBV_QPT_RC, cq, NULL), *peer = vb_qp(v, IBV_QPT_RC, cq, NULL);
-	struct ibv_sge sge = { .addr = from, .length = LEN, .lkey = lkey };
-	struct ibv_send_wr wr = { .sg_list = &sge,
-				  .num_sge = 1,
-				  .opcode = IBV_WR_RDMA_WRITE,
-				  .send_flags = IBV_SEND_SIGNALED,
-				  .wr.rdma = { .remote_addr = to, .rkey = rkey } },
-			   *bad;
-	struct ibv_wc wc;
-
-	vb_connect(v, qp, peer);
-	cr_assert_eq(ibv_post_send(qp, &wr, &bad), 0);
-	wc = vb_wc(cq);
-	cr_assert_eq(ibv_destroy_qp(qp), 0);
-	cr_assert_eq(ibv_destroy_qp(peer), 0);
-	cr_assert_eq(ibv_destroy_cq(cq), 0);
-	return wc;
-}
-
 /* The NIC accesses memory that became inaccessible, as source and as destination. */
 static void meets_unmapped(struct vb *v)
 {
 	uint8_t *gone = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_sge source = { .addr = (uintptr_t)gone, .length = LEN };
+	enum ibv_wc_status status;
 	struct ibv_mr *mr;
-	struct ibv_wc wc;
 
 	cr_assert_neq(gone, MAP_FAILED);
 	mr = ibv_reg_mr(v->pd, gone, LEN, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	cr_assert(mr);
 	/* not munmap(): the next queue could be placed there */
 	cr_assert_eq(mprotect(gone + 4096, 4096, PROT_NONE), 0);
-	wc = write_between(v, (uintptr_t)gone, mr->lkey, (uintptr_t)v->mem, v->mr->rkey);
-	cr_expect_eq(wc.status, IBV_WC_LOC_PROT_ERR, "inaccessible source: status %d", wc.status);
-	wc = write_between(v, (uintptr_t)v->mem, v->mr->lkey, (uintptr_t)gone, mr->rkey);
-	cr_expect_eq(wc.status, IBV_WC_REM_ACCESS_ERR, "inaccessible destination: status %d",
-		     wc.status);
+	source.lkey = mr->lkey;
+	status = vb_write(v, source, (uintptr_t)v->mem, v->mr->rkey);
+	cr_expect_eq(status, IBV_WC_LOC_PROT_ERR, "inaccessible source: status %d", status);
+	status = vb_write(v, vb_sge(v, 0, LEN), (uintptr_t)gone, mr->rkey);
+	cr_expect_eq(status, IBV_WC_REM_ACCESS_ERR, "inaccessible destination: status %d", status);
 	munmap(gone, LEN);
 	cr_assert_eq(ibv_dereg_mr(mr), 0);
 	v->mem[0] = 0x5a;
-	wc = write_between(v, (uintptr_t)v->mem, v->mr->lkey, (uintptr_t)v->mem + LEN, v->mr->rkey);
-	cr_expect_eq(wc.status, IBV_WC_SUCCESS);
+	status = vb_write(v, vb_sge(v, 0, LEN), (uintptr_t)v->mem + LEN, v->mr->rkey);
+	cr_expect_eq(status, IBV_WC_SUCCESS);
 	cr_expect_eq(v->mem[LEN], 0x5a);
 }
 

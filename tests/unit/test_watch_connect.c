@@ -9,7 +9,7 @@
 #include "wait_rig.h"
 #include "watch_rig.h"
 
-#define REFUSED "ended with -ENOTCONN"
+#define NOT_CONNECTED "ended with -ENOTCONN"
 
 TestSuite(watch_connect, .timeout = 60);
 
@@ -66,7 +66,7 @@ Test(watch_connect, a_wait_on_an_unconnected_qp_is_reported)
 	cr_expect_eq(gdk_wait(p.tx.dev, 3, E2E_MODE), -ENOTCONN);
 	nap_ms(900);
 	log = capture_end();
-	cr_expect_eq(times(log, REFUSED), 1, "log: %s", log);
+	cr_expect_eq(times(log, NOT_CONNECTED), 1, "log: %s", log);
 	cr_expect(strstr(log, name) && strstr(log, "state RST") && strstr(log, "modify it to RTS"),
 		  "log: %s", log);
 	e2e_pair_close(&p);
@@ -109,7 +109,8 @@ Test(watch_connect, a_reset_qp_is_not_connected)
 	cr_expect_eq(gdk_wait(p.tx.dev, 0, E2E_MODE), -ENOTCONN);
 	e2e_qp_reset(&p.tx);
 	log = capture_end();
-	cr_expect_eq(times(log, REFUSED), 1, "the next host call must report it, log: %s", log);
+	cr_expect_eq(times(log, NOT_CONNECTED), 1, "the next host call must report it, log: %s",
+		     log);
 	cr_expect_eq(gdk_wait(p.tx.dev, 0, E2E_MODE), -ENOTCONN);
 	e2e_pair_close(&p);
 }
@@ -126,7 +127,7 @@ Test(watch_connect, a_reset_qp_is_reported_by_the_thread)
 	cr_expect_eq(gdk_wait(p.tx.dev, 0, E2E_MODE), -ENOTCONN);
 	nap_ms(500);
 	log = capture_end();
-	cr_expect_eq(times(log, REFUSED), 1, "log: %s", log);
+	cr_expect_eq(times(log, NOT_CONNECTED), 1, "log: %s", log);
 	e2e_pair_close(&p);
 }
 
@@ -141,7 +142,7 @@ Test(watch_connect, waits_that_do_not_end_the_qp_are_not_reported)
 		cr_expect_eq(gdk_wait_for(p.tx.dev, 0, E2E_MODE, MS), -ENOTCONN);
 	nap_ms(300);
 	log = capture_end();
-	cr_expect_eq(times(log, REFUSED), 0, "log: %s", log);
+	cr_expect_eq(times(log, NOT_CONNECTED), 0, "log: %s", log);
 	connect_pair();
 	cr_expect_eq(gdk_wait_for(p.tx.dev, 0, E2E_MODE, MS), -ETIMEDOUT);
 	e2e_pair_close(&p);
@@ -329,6 +330,6 @@ Test(watch_connect, fork_does_not_disturb_the_thread)
 	cr_expect_eq(gdk_wait(p.tx.dev, 3, E2E_MODE), -ENOTCONN);
 	nap_ms(900);
 	log = capture_end();
-	cr_expect_eq(times(log, REFUSED), 1, "log: %s", log);
+	cr_expect_eq(times(log, NOT_CONNECTED), 1, "log: %s", log);
 	e2e_pair_close(&p);
 }

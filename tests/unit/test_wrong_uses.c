@@ -18,18 +18,6 @@
 #define MODE(name) DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
 #define BDF	   "8a:00.0"
 
-#define REFUSED(error, why, call) \
-	do { \
-		const char *log_; \
-		doca_error_t err_; \
-\
-		capture_begin(); \
-		err_ = call; \
-		log_ = capture_end(); \
-		cr_expect_eq(err_, error, "%s returned %s", #call, doca_error_get_name(err_)); \
-		cr_expect(strstr(log_, why), "\"%s\" is not in the log:\n%s", why, log_); \
-	} while (0)
-
 static struct e2e_nic nic;
 static struct doca_gpu_verbs_qp_hl *hl; /* not exported */
 
