@@ -373,6 +373,8 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 		}
 		if (!(how & GDK_WAIT))
 			return 0;
+		if (rest && how & GDK_WAIT_CQES && !(gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED))
+			done = gdk_ld64(&st->cqe_ci, GDK_SCOPE_GPU) - gdk_ldc64(&st->cq_rsvd);
 		if (rest)
 			err = done < to - behind ? EBUSY : GDK_REACHED;
 		else
@@ -390,7 +392,7 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 			continue;
 		if (how & GDK_WAIT_ONCE)
 			return EBUSY;
-		waited = gdk_wait_turn(st, &w, &limit_ns, host_looks);
+		waited = gdk_wait_turn(st, &w, &limit_ns, host_looks ? to - behind : 0);
 		if (!waited)
 			continue;
 		err = gdk_wait_check(st, waited, limit_ns);

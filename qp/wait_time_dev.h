@@ -27,40 +27,45 @@
 struct gdk_wait_timer {
 	uint64_t start, next; /* ns; the next event, relative to start */
 	uint32_t turns;
-	uint32_t look; /* bit 0: the next turn does not look at CQEs; bit 1: turns modulo 2 */
+	uint32_t look; /* bit 0: the next turn does not look at CQEs; bit 1: looks modulo 2 */
 };
 
-/* Ends one idle turn of a wait. host_looks: CQEs are in host memory. Returns the time waited if an
- * event is due, otherwise 0. Events are due after GDK_REPEAT_NS, then at 8 times the time each, and
- * at the limit. */
+/*
+ * Ends one idle turn of a wait. looks_from: 0, or if CQEs are in host memory, the value of rung
+ * from which on the wait looks at CQEs: a thread whose slots are not rung must not keep the others
+ * from looking. Returns the time waited if an event is due, otherwise 0. Events are due after
+ * GDK_REPEAT_NS, then at 8 times the time each, and at the limit: there, after a look.
+ */
 GDK_FN uint64_t gdk_wait_turn(struct gdk_qp_state *st, struct gdk_wait_timer *w, uint64_t *limit_ns,
-			      int host_looks)
+			      uint64_t looks_from)
 {
-	uint64_t now;
+	const uint32_t rested = w->look & 1;
+	uint64_t now, waited;
 
 	gdk_relax(w->turns++);
 	now = gdk_now_ns();
-	w->look = (w->look & 2) ^ 2;
-	if (host_looks) {
-		if ((uint32_t)now - gdk_ld32(&st->poll_ns, GDK_SCOPE_GPU) < GDK_LOOK_NS)
-			w->look |= 1;
-		else
-			gdk_st32(&st->poll_ns, (uint32_t)now, GDK_SCOPE_GPU);
-	}
+	w->look = (w->look ^ (rested ? 0 : 2)) & 2;
 	if (!w->start)
 		w->start = now;
 	if (*limit_ns == GDK_QP_LIMIT)
 		*limit_ns = gdk_ld64(&st->wait_limit_ns, GDK_SCOPE_GPU);
-	now -= w->start;
-	if (now < w->next && now <= *limit_ns - 1) {
-		if (host_looks)
-			gdk_pause_ns(now < GDK_PAUSE_PART * GDK_PAUSE_NS
-					     ? (uint32_t)now / GDK_PAUSE_PART
-					     : GDK_PAUSE_NS);
+	waited = now - w->start;
+	if (waited > *limit_ns - 1 && rested)
 		return 0;
+	if (waited >= w->next || waited > *limit_ns - 1) {
+		w->next = waited * 8;
+		return waited + 1;
 	}
-	w->next = now * 8;
-	return now + 1;
+	if (looks_from) {
+		if ((uint32_t)now - gdk_ld32(&st->poll_ns, GDK_SCOPE_GPU) < GDK_LOOK_NS)
+			w->look |= 1;
+		else if (gdk_ld64(&st->rung, GDK_SCOPE_GPU) >= looks_from)
+			gdk_st32(&st->poll_ns, (uint32_t)now, GDK_SCOPE_GPU);
+		gdk_pause_ns(waited < GDK_PAUSE_PART * GDK_PAUSE_NS
+				     ? (uint32_t)waited / GDK_PAUSE_PART
+				     : GDK_PAUSE_NS);
+	}
+	return 0;
 }
 
 /*

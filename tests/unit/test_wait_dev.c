@@ -26,6 +26,8 @@ static void note_pause(uint32_t ns)
 }
 
 static void at_time(void);
+static int others_look;	   /* another thread has looked at CQEs in each turn */
+static uint64_t served_ns; /* from this time on, the NIC works; 0: never */
 
 static void note_turn(void)
 {
@@ -110,6 +112,7 @@ Test(wait_dev, threads_look_at_cqes_in_host_memory_at_intervals)
 
 	begin(RIG_DB);
 	rig.st->flags |= GDK_QPF_HOST_LOOKS;
+	(void)post(RIG_GPU, 1);
 	turn_ns = 300;
 	looks = 0;
 	looks_noted = 1;
@@ -128,6 +131,7 @@ Test(wait_dev, turn_without_a_look_sees_what_others_found)
 	uint64_t limit_ns = 0;
 
 	begin(RIG_DB);
+	(void)post(RIG_GPU, 1);
 	clock_ns = 5000;
 	rig.st->poll_ns = 5000;
 	(void)gdk_wait_turn(rig.st, &w, &limit_ns, 1);
@@ -137,6 +141,55 @@ Test(wait_dev, turn_without_a_look_sees_what_others_found)
 	(void)gdk_wait_turn(rig.st, &w, &limit_ns, 1);
 	cr_expect_eq(rig.st->poll_ns, 6000);
 	cr_expect_eq(w.look & 1, 1);
+	rig_fini(&rig);
+}
+
+/* As above, for a wait that counts CQEs: 4 slots are complete, but the second CQE has not arrived.
+ * Another thread looks at CQEs all the time. */
+Test(wait_dev, turn_without_a_look_counts_cqes)
+{
+	uint64_t idx, i;
+
+	begin(RIG_DB);
+	rig.st->flags |= GDK_QPF_HOST_LOOKS;
+	rig.st->wait_limit_ns = LIMIT_NS;
+	cr_assert_eq(gdk_reserve(&rig.qp, 4, RIG_GPU, 0, &idx), 0);
+	for (i = 0; i < 4; i++)
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i,
+			    i == 3 ? GDK_CE_ALWAYS : 0);
+	post_slots(&rig.qp, 0, 3, RIG_GPU, RIG_AUTO, 0);
+	rig_nic(&rig);
+	cr_assert_eq(gdk_wait_for(&rig.qp, 3, RIG_GPU, LIMIT_NS), 0);
+	others_look = 1;
+	cr_expect_eq(gdk_poll_cq_at(&rig.qp.cq_sq, 0, RIG_GPU), 0);
+	cr_expect_eq(gdk_poll_cq_at(&rig.qp.cq_sq, 1, RIG_GPU), -ETIMEDOUT);
+	others_look = 0;
+	rig_fini(&rig);
+}
+
+/* Its slots are not rung, so it finds no CQE: other threads must be able to look. */
+Test(wait_dev, thread_whose_slots_are_not_rung_leaves_looks_to_others)
+{
+	begin(RIG_DB);
+	rig.st->flags |= GDK_QPF_HOST_LOOKS;
+	cr_assert_eq(gdk_wait_for(&rig.qp, 0, RIG_GPU, LIMIT_NS), -ETIMEDOUT);
+	cr_expect_eq(rig.st->poll_ns, 0);
+	rig_fini(&rig);
+}
+
+/* Another thread looks all the time, and then no more. The CQE arrives shortly before the limit:
+ * the wait looks before it ends. */
+Test(wait_dev, wait_looks_at_its_limit)
+{
+	begin(RIG_DB);
+	rig.st->flags |= GDK_QPF_HOST_LOOKS;
+	(void)post(RIG_GPU, 1);
+	others_look = 1;
+	served_ns = LIMIT_NS - 2000;
+	cr_expect_eq(gdk_wait_for(&rig.qp, 0, RIG_GPU, LIMIT_NS), 0);
+	cr_expect_geq(clock_ns, served_ns);
+	others_look = 0;
+	served_ns = 0;
 	rig_fini(&rig);
 }
 
@@ -400,7 +453,6 @@ Test(wait_dev, limit_is_kept)
 			}
 }
 
-static uint64_t served_ns; /* from this time on, the NIC works; 0: never */
 
 /* No limit: the NIC works after 20 hours. */
 Test(wait_dev, no_limit)
@@ -432,6 +484,8 @@ static uint64_t index_ns;   /* from this time on, own_index is 7; 0: it does not
 
 static void at_time(void)
 {
+	if (rig.st && others_look)
+		rig.st->poll_ns = (uint32_t)clock_ns;
 	if (rig.st && clock_ns >= mapped_ns && mapped_ns)
 		rig.st->watch = (uintptr_t)&word;
 	if (changed_ns && clock_ns >= changed_ns)
