@@ -4,6 +4,7 @@
  * Export of a shared receive queue: a device struct and a state block like those of a receive queue
  * (export_rq.c), without a CQ. GPU threads post receives to it (srq_dev.h).
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,8 @@
 #include "core/sdk.h"
 #include "device/gdk/state.h"
 #include "qp/export.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* `exported` of all SRQs */
 
 struct gdk_srq_export {
 	doca_gpu_t *gpu;
@@ -31,7 +34,7 @@ static doca_error_t check_srq(doca_gpu_t *gpu, const struct doca_verbs_srq *srq)
 		why = "it is in internal host memory, which the GPU cannot access: use an external "
 		      "umem";
 	} else if (srq->umem && srq->umem->gpu && srq->umem->gpu != gpu) {
-		why = "it is in memory of another GPU than gpu_dev";
+		why = "it is in memory of another GPU than gpu_dev: pass that GPU";
 		err = DOCA_ERROR_INVALID_VALUE;
 	} else if (srq->exported) {
 		why = "it is exported already";
@@ -93,18 +96,14 @@ static doca_error_t write_state(const struct gdk_srq_export *x, const struct doc
 	return err;
 }
 
-doca_error_t gdk_verbs_export_srq(doca_gpu_t *gpu_dev, struct doca_verbs_srq *srq,
+/* The caller holds the lock. */
+static doca_error_t export_locked(doca_gpu_t *gpu_dev, struct doca_verbs_srq *srq,
 				  struct doca_gpu_dev_verbs_qp **srq_dev)
 {
+	doca_error_t err = check_srq(gpu_dev, srq);
 	struct gdk_srq_export *x;
 	void *cpu = NULL;
-	doca_error_t err;
 
-	GDK_CHECK_PTR(gpu_dev);
-	GDK_CHECK_PTR(srq);
-	GDK_CHECK_PTR(srq_dev);
-	GDK_CHECK_MIX(gpu_dev, srq);
-	err = check_srq(gpu_dev, srq);
 	if (err != DOCA_SUCCESS)
 		return err;
 	x = calloc(1, sizeof(*x));
@@ -114,7 +113,7 @@ doca_error_t gdk_verbs_export_srq(doca_gpu_t *gpu_dev, struct doca_verbs_srq *sr
 	}
 	x->gpu = gpu_dev;
 	err = doca_gpu_mem_alloc(gpu_dev, gdk_export_bytes(srq->num, 0), GDK_STATE_LINE,
-				 gdk_queue_mem_type(), &x->state, &cpu);
+				 DOCA_GPU_MEM_TYPE_GPU, &x->state, &cpu);
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	err = write_state(x, srq);
@@ -132,11 +131,25 @@ err_free:
 	return err;
 }
 
-doca_error_t gdk_verbs_unexport_srq(struct doca_verbs_srq *srq)
+doca_error_t gdk_verbs_export_srq(doca_gpu_t *gpu_dev, struct doca_verbs_srq *srq,
+				  struct doca_gpu_dev_verbs_qp **srq_dev)
 {
 	doca_error_t err;
 
+	GDK_CHECK_PTR(gpu_dev);
 	GDK_CHECK_PTR(srq);
+	GDK_CHECK_PTR(srq_dev);
+	GDK_CHECK_MIX(gpu_dev, srq);
+	pthread_mutex_lock(&lock);
+	err = export_locked(gpu_dev, srq, srq_dev);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+static doca_error_t unexport_locked(struct doca_verbs_srq *srq)
+{
+	doca_error_t err;
+
 	if (!srq->exported) {
 		gdk_err("SRQ 0x%x: cannot un-export it: it is not exported", srq->srqn);
 		return DOCA_ERROR_NOT_FOUND;
@@ -147,6 +160,17 @@ doca_error_t gdk_verbs_unexport_srq(struct doca_verbs_srq *srq)
 	free(srq->exported);
 	srq->exported = NULL;
 	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_verbs_unexport_srq(struct doca_verbs_srq *srq)
+{
+	doca_error_t err;
+
+	GDK_CHECK_PTR(srq);
+	pthread_mutex_lock(&lock);
+	err = unexport_locked(srq);
+	pthread_mutex_unlock(&lock);
+	return err;
 }
 
 static doca_error_t check_cq(const struct doca_verbs_srq *srq, const doca_verbs_cq_t *cq)
@@ -163,11 +187,18 @@ static doca_error_t check_cq(const struct doca_verbs_srq *srq, const doca_verbs_
 		why = "it is in internal host memory, which the GPU cannot access: use an external "
 		      "umem";
 	} else if (cq->gpu && cq->gpu != gpu) {
-		why = "it is in memory of another GPU than the one of the SRQ's export";
+		why = "it is in memory of another GPU than the one of the SRQ's export: create its "
+		      "umem with that GPU";
 		err = DOCA_ERROR_INVALID_VALUE;
 	} else if (cq->cqe_num < srq->num) {
-		why = "it has fewer entries than the SRQ has receives";
-		err = DOCA_ERROR_INVALID_VALUE;
+		gdk_err("SRQ 0x%x: cannot use CQ 0x%x: it has %u entries, and the SRQ has %u "
+			"receives: create the CQ with at least as many entries",
+			srq->srqn, cq->cqn, cq->cqe_num, srq->num);
+		return DOCA_ERROR_INVALID_VALUE;
+	} else if (!cq->overrun_ignore) {
+		why = "it does not ignore overruns, and gdk_srq_poll() does not tell the NIC which "
+		      "entries are consumed: create it with "
+		      "doca_verbs_cq_attr_set_cq_overrun(attr, 1)";
 	}
 	if (!why)
 		return DOCA_SUCCESS;

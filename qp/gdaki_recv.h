@@ -114,12 +114,14 @@ doca_error_t gdk_verbs_unexport_srq(struct doca_verbs_srq *srq);
  * code. The struct can be an argument of a kernel. The CQ needs no export; if GPU threads read it,
  * it must be in memory that the GPU can access.
  *
- * @param cq_rq a CQ with at least as many entries as the SRQ has receives, with overrun enabled
+ * @param cq_rq a CQ with at least as many entries as the SRQ has receives, and with
+ *        DOCA_VERBS_CQ_ENABLE_OVERRUN, because gdk_srq_poll() does not report to the NIC which
+ *        entries are consumed
  * @retval DOCA_ERROR_INVALID_VALUE the CQ is too small, or in memory of another GPU than the SRQ's
  *         export
  * @retval DOCA_ERROR_NOT_FOUND the SRQ is not exported
- * @retval DOCA_ERROR_NOT_SUPPORTED the CQ is collapsed, belongs to the DOCA SDK, or is in internal
- *         host memory and the SRQ is exported to a GPU
+ * @retval DOCA_ERROR_NOT_SUPPORTED the CQ is collapsed, does not ignore overruns, belongs to the
+ *         DOCA SDK, or is in internal host memory and the SRQ is exported to a GPU
  */
 doca_error_t gdk_verbs_srq_get_cq_dev(const struct doca_verbs_srq *srq,
 				      const doca_verbs_cq_t *cq_rq,

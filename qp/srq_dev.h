@@ -30,7 +30,8 @@ gdk_srq_wqe(const struct doca_gpu_dev_verbs_qp *srq, uint64_t slot)
 	return gdk_get_rwqe_ptr(srq, slot);
 }
 
-/* Posts all receives below index pi, which the caller has written, for the first time. Returns
+/* Posts all receives below index pi, which the caller has written, for the first time. All slots of
+ * the queue (doca_verbs_srq_get_wq()) must be posted so before the first is posted again. Returns
  * -EINVAL as gdk_rq_submit(). */
 GDK_FN int gdk_srq_submit(struct doca_gpu_dev_verbs_qp *srq, uint64_t pi, struct gdk_how how)
 {
@@ -38,25 +39,34 @@ GDK_FN int gdk_srq_submit(struct doca_gpu_dev_verbs_qp *srq, uint64_t pi, struct
 }
 
 /*
+ * The index of the receive in this slot that is complete. It is below the rung of the doorbell that
+ * offered it. The caller has seen its CQE, so rung, loaded here, is that of this doorbell or of the
+ * one before (gdk_ring(): rung, fence of the next doorbell, its DBREC), which is less by at most
+ * depth. So the index is one of two; the ready bit, stored before the DBREC, tells which.
+ */
+GDK_FN uint64_t gdk_srq_index(struct gdk_qp_state *st, uint32_t depth, uint32_t slot)
+{
+	const uint64_t rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
+	const uint64_t idx = rung - 1 - ((rung - 1 - slot) & (depth - 1));
+
+	return gdk_is_ready(st, depth, idx) ? idx : idx + depth;
+}
+
+/*
  * Posts a slot again, once for each completion of the slot (gdk_srq_slot()). Its WQE may have been
- * changed since. Returns 0, or -EINVAL if no receive
- * was posted yet.
+ * changed since. Returns 0, or -EINVAL if not all slots of the queue were posted before.
  */
 GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, struct gdk_how how)
 {
 	const int scope = gdk_mode_scope(how.mode);
 	struct gdk_qp_state *st = gdk_state_of_qp(srq);
 	const uint32_t depth = gdk_ldc32(&st->depth);
-	uint64_t rung, idx, end;
+	uint64_t idx, end;
 
-	/* The caller's look at the CQE, then rung: rung is stored before the slot is offered. */
-	gdk_fence_acq(GDK_SCOPE_GPU);
-	rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
-	if (!rung)
+	if (gdk_ld64(gdk_rsvd_index(srq), scope) < depth)
 		return -EINVAL;
-	/* The receive that is complete is the only one of this slot in [rung - depth, rung): rung
-	 * cannot pass the next one before it is marked ready here. */
-	idx = rung - 1 - ((rung - 1 - slot) & (depth - 1)) + depth;
+	gdk_fence_acq(GDK_SCOPE_GPU); /* the caller's look at the CQE, then rung and ready bit */
+	idx = gdk_srq_index(st, depth, slot) + depth;
 	end = gdk_max64(gdk_rsvd_index(srq), idx + 1, scope);
 	gdk_mark_ready(srq, idx, idx, how.mode, GDK_DB);
 	/* Slots behind this one may have been posted again before it. */

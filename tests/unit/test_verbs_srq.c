@@ -321,7 +321,8 @@ Test(verbs_srq, export_lasts_until_the_un_export)
 	close_rmp(&r);
 }
 
-static doca_error_t describe(struct rmp *r, uint32_t num, bool collapsed)
+static doca_error_t describe(struct rmp *r, uint32_t num, bool collapsed,
+			     enum doca_verbs_cq_overrun overrun)
 {
 	struct doca_gpu_dev_verbs_cq dev = { 0 };
 	doca_verbs_cq_attr_t *attr;
@@ -330,8 +331,7 @@ static doca_error_t describe(struct rmp *r, uint32_t num, bool collapsed)
 
 	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_cq_attr_set_cq_size(attr, num), DOCA_SUCCESS);
-	cr_assert_eq(doca_verbs_cq_attr_set_cq_overrun(attr, DOCA_VERBS_CQ_ENABLE_OVERRUN),
-		     DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_attr_set_cq_overrun(attr, overrun), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_cq_attr_set_cq_collapsed(attr, collapsed), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_cq_create(r->nic.dev, attr, &cq), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_cq_attr_destroy(attr), DOCA_SUCCESS);
@@ -344,15 +344,19 @@ static doca_error_t describe(struct rmp *r, uint32_t num, bool collapsed)
 
 Test(verbs_srq, receive_cqs_must_fit_the_srq)
 {
+	const enum doca_verbs_cq_overrun over = DOCA_VERBS_CQ_ENABLE_OVERRUN;
 	struct doca_gpu_dev_verbs_qp *dev;
 	struct rmp r;
 
 	open_rmp(&r, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS);
-	cr_assert_eq(describe(&r, 4, false), DOCA_ERROR_NOT_FOUND, "the SRQ is not exported");
+	cr_assert_eq(describe(&r, 4, false, over), DOCA_ERROR_NOT_FOUND, "it is not exported");
 	cr_assert_eq(gdk_verbs_export_srq(r.nic.gpu, r.srq, &dev), DOCA_SUCCESS);
-	cr_assert_eq(describe(&r, 4, false), DOCA_SUCCESS);
-	cr_assert_eq(describe(&r, 2, false), DOCA_ERROR_INVALID_VALUE, "2 entries, 4 receives");
-	cr_assert_eq(describe(&r, 4, true), DOCA_ERROR_NOT_SUPPORTED, "collapsed");
+	cr_assert_eq(describe(&r, 4, false, over), DOCA_SUCCESS);
+	cr_assert_eq(describe(&r, 2, false, over), DOCA_ERROR_INVALID_VALUE,
+		     "2 entries, 4 receives");
+	cr_assert_eq(describe(&r, 4, true, over), DOCA_ERROR_NOT_SUPPORTED, "collapsed");
+	cr_assert_eq(describe(&r, 4, false, DOCA_VERBS_CQ_DISABLE_OVERRUN),
+		     DOCA_ERROR_NOT_SUPPORTED, "the NIC would find the CQ full");
 	cr_assert_eq(gdk_verbs_unexport_srq(r.srq), DOCA_SUCCESS);
 	close_rmp(&r);
 }
@@ -387,6 +391,8 @@ static void post_in_any_order(gdk_mode_t mode)
 	cr_assert_eq(gdk_srq_submit(dev, 5, how), -EINVAL, "more than the ring");
 	cr_assert_eq(gdk_srq_submit(dev, 3, how), 0);
 	cr_assert_eq(posted(&r), 3);
+	cr_assert_eq(gdk_srq_repost(dev, 0, how), -EINVAL, "slot 3 was never posted");
+	cr_assert_eq(posted(&r), 3);
 	cr_assert_eq(gdk_srq_submit(dev, 4, how), 0);
 	cr_assert_eq(posted(&r), 4);
 	for (uint32_t lap = 1; lap < 16500; lap++) { /* more than 65536 receives */
@@ -411,6 +417,30 @@ Test(verbs_srq, slots_are_posted_again_in_any_order)
 	post_in_any_order(E2E_EXCL);
 	post_in_any_order(DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA);
 	post_in_any_order(E2E_MODE);
+}
+
+/* A thread that has seen the CQE of a receive may load rung from before its doorbell. */
+Test(verbs_srq, slot_is_posted_again_with_an_old_value_of_rung)
+{
+	const struct gdk_how how = gdk_how(E2E_MODE, GDK_AUTO, GDK_THREAD, 0);
+	struct doca_gpu_dev_verbs_qp *dev = NULL;
+	struct gdk_qp_state *st;
+	struct rmp r;
+
+	open_rmp(&r, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS);
+	cr_assert_eq(gdk_verbs_export_srq(r.nic.gpu, r.srq, &dev), DOCA_SUCCESS);
+	st = gdk_state_of_qp(dev);
+	cr_assert_eq(gdk_srq_submit(dev, 4, how), 0);
+	for (uint32_t slot = 0; slot < 4; slot++)
+		cr_assert_eq(gdk_srq_repost(dev, slot, how), 0);
+	cr_assert_eq(st->rung, 8);
+	for (uint64_t rung = 4; rung <= 8; rung++) {
+		st->rung = rung;
+		for (uint32_t slot = 0; slot < 4; slot++)
+			cr_assert_eq(gdk_srq_index(st, 4, slot), 4 + slot, "rung %lu", rung);
+	}
+	cr_assert_eq(gdk_verbs_unexport_srq(r.srq), DOCA_SUCCESS);
+	close_rmp(&r);
 }
 
 Test(verbs_srq, cqes_of_each_kind_and_lap)
