@@ -263,15 +263,25 @@ GDK_FN void doca_gpu_dev_verbs_ring_proxy(struct doca_gpu_dev_verbs_qp *qp, uint
 	gdk_ring_proxy(qp, prod_idx, resource_sharing_mode);
 }
 
-/** Sends, of a submit. In gdaki-doca, slots above all reserved ones need neither reservation nor
- * mark, as NVIDIA's samples expect it: the caller has written them, and they are free. */
-GDK_FN void gdk_submit_sends(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
+/** Begins a submit of sends. In gdaki-doca, slots above all reserved ones need neither reservation
+ * nor mark, as NVIDIA's samples expect it: the caller has written them, and they are free. */
+GDK_FN void gdk_submit_begin(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
 			     struct gdk_how how)
 {
 #ifdef GDK_SDK_SHAPE
 	if (!(how.opt & GDK_OPT_SKIP_DB))
 		gdk_vouch(qp, prod_index, how.mode);
+#else
+	(void)qp;
+	(void)prod_index;
+	(void)how;
 #endif
+}
+
+GDK_FN void gdk_submit_sends(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
+			     struct gdk_how how)
+{
+	gdk_submit_begin(qp, prod_index, how);
 	gdk_submit(qp, prod_index, how);
 }
 
@@ -315,9 +325,11 @@ template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_submit_bf(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
 					 struct doca_gpu_dev_verbs_wqe *smem_wqe, GDK_CODE_OPT)
 {
+	const struct gdk_how how = gdk_how(resource_sharing_mode, GDK_BF, GDK_THREAD, code_opt);
+
 	gdk_extra_fence<sync_scope>();
-	gdk_submit_bf(qp, prod_index, smem_wqe,
-		      gdk_how(resource_sharing_mode, GDK_BF, GDK_THREAD, code_opt));
+	gdk_submit_begin(qp, prod_index, how);
+	gdk_submit_bf(qp, prod_index, smem_wqe, how);
 	gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }
 
@@ -329,9 +341,12 @@ template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_SCOPE>
 GDK_FN void doca_gpu_dev_verbs_submit_bf_warp(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
 					      struct doca_gpu_dev_verbs_wqe *wqe, GDK_CODE_OPT)
 {
+	const struct gdk_how how = gdk_how(resource_sharing_mode, GDK_BF, GDK_THREAD, code_opt);
+
 	gdk_extra_fence<sync_scope>();
-	gdk_submit_bf_warp(qp, prod_index, wqe,
-			   gdk_how(resource_sharing_mode, GDK_BF, GDK_THREAD, code_opt));
+	if (gdk_lane() == 0)
+		gdk_submit_begin(qp, prod_index, how);
+	gdk_submit_bf_warp(qp, prod_index, wqe, how);
 	if (gdk_lane() == 0)
 		gdk_store_pi<resource_sharing_mode>(qp, prod_index);
 }

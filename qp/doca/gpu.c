@@ -58,7 +58,7 @@ static doca_error_t release(doca_gpu_t *gpu)
 	unsigned int blocks = find_blocks(gpu, &bytes, &one);
 	doca_error_t err;
 
-	if (!blocks || left.in_queues || atomic_load(&gpu->users) != (int)blocks)
+	if (!(blocks || left.umems) || left.in_queues || atomic_load(&gpu->users) != (int)blocks)
 		return DOCA_SUCCESS; /* doca_gpu_destroy() reports the users, if there are any */
 	gdk_warn("GPU %s: doca_gpu_destroy releases %u memory blocks (%zu bytes) and %u umems that "
 		 "the program has not freed",

@@ -90,6 +90,25 @@ Test(doca_left, a_umem_by_its_cpu_address, .timeout = 60)
 	nic_release(&n);
 }
 
+/* Memory that doca_gpu_mem_alloc() has not allocated; and a UAR in place of a umem. */
+Test(doca_left, a_umem_of_other_memory, .timeout = 60)
+{
+	struct nic n = nic_open();
+	void *mem = aligned_alloc(4096, 4096);
+	struct doca_umem *umem;
+	struct doca_uar *uar;
+
+	OK(doca_umem_gpu_create(n.gpu, n.dev, mem, 4096, FLAGS, &umem));
+	OK(doca_uar_create(n.dev, DOCA_UAR_ALLOCATION_TYPE_NONCACHE, &uar));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "UAR 0x", doca_uar_destroy((struct doca_uar *)umem));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "umem 0x", doca_umem_destroy((struct doca_umem *)uar));
+	OK(doca_uar_destroy(uar));
+	WARNED("releases 0 memory blocks (0 bytes) and 1 umems", doca_gpu_destroy(n.gpu));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "does not exist", doca_umem_destroy(umem));
+	nic_release(&n);
+	free(mem);
+}
+
 Test(doca_left, an_object_of_the_library_keeps_the_memory, .timeout = 60)
 {
 	struct doca_gpu_semaphore *sem;

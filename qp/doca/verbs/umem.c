@@ -98,21 +98,21 @@ static doca_error_t destroy(struct made **at)
 	return DOCA_SUCCESS;
 }
 
-/* Destroys the object of the program's handle, if it exists. */
-static doca_error_t destroy_handle(const void *handle, const char *kind)
+/* Destroys the umem, or the UAR, if it exists. The other argument is NULL. */
+static doca_error_t destroy_handle(const struct doca_umem *umem, const struct doca_uar *uar)
 {
 	struct made **at = &list;
 	doca_error_t err = DOCA_ERROR_INVALID_VALUE;
 
 	pthread_mutex_lock(&lock);
-	while (*at && (*at)->umem != handle && (*at)->uar != handle)
+	while (*at && (umem ? (const void *)(*at)->umem != umem : (const void *)(*at)->uar != uar))
 		at = &(*at)->next;
 	if (*at)
 		err = destroy(at);
 	else
 		gdk_err("%s %p does not exist; closing its NIC, or the GPU of its memory, "
 			"destroys it",
-			kind, handle);
+			umem ? "umem" : "UAR", umem ? (const void *)umem : (const void *)uar);
 	pthread_mutex_unlock(&lock);
 	return err;
 }
@@ -126,7 +126,8 @@ static bool is_on_gpu(const doca_verbs_umem_t *umem, doca_gpu_t *gpu)
 
 	pthread_mutex_lock(&gpu->lock);
 	for (i = 0; !umem->gpu && !found && i < gpu->num_blocks; i++)
-		found = addr - (uintptr_t)gpu->blocks[i]->cpu_ptr < gpu->blocks[i]->size;
+		found = addr - (uintptr_t)gpu->blocks[i]->cpu_ptr < gpu->blocks[i]->size ||
+			addr - (uintptr_t)gpu->blocks[i]->gpu_ptr < gpu->blocks[i]->size;
 	pthread_mutex_unlock(&gpu->lock);
 	return found;
 }
@@ -215,7 +216,7 @@ doca_error_t doca_umem_gpu_create(struct doca_gpu *gpu_dev, struct doca_dev *dev
 doca_error_t doca_umem_destroy(struct doca_umem *umem)
 {
 	GDK_CHECK_PTR(umem);
-	return destroy_handle(umem, "umem");
+	return destroy_handle(umem, NULL);
 }
 
 /* ---- UAR ---- */
@@ -245,5 +246,5 @@ doca_error_t doca_uar_create(struct doca_dev *dev, enum gdk_uar_allocation_type 
 doca_error_t doca_uar_destroy(struct doca_uar *uar)
 {
 	GDK_CHECK_PTR(uar);
-	return destroy_handle(uar, "UAR");
+	return destroy_handle(NULL, uar);
 }
