@@ -173,8 +173,10 @@ GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint3
 		if (ahead >= gdk_ldc32(&st->cq_num) || !(turn & 2))
 			ahead = 0;
 	}
-	/* Else: the slot in the middle of those that are rung and not below need, so that few polls
-	 * complete many slots. */
+	if (turn & 1) /* does not look at CQEs */
+		return reached < need ? EBUSY : GDK_REACHED;
+	/* In even use: the slot in the middle of those that are rung and not below need, so that
+	 * few polls complete many slots. */
 	if (!(how & GDK_WAIT_ONCE))
 		at += ahead;
 	return gdk_fold(st, done, at);
@@ -336,7 +338,7 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 	uint64_t token = how & GDK_SERVE ? to : GDK_TOKEN_ELSEWHERE;
 	struct gdk_wait_timer w = { 0, GDK_REPEAT_NS, 0, 0 };
 	uint64_t done, ended, waited;
-	int err, rest, host_looks;
+	int err, host_looks;
 
 	GDK_LOOP
 	for (;;) {
@@ -351,8 +353,7 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 		}
 		GDK_COMPUTED32(behind); /* as in gdk_own_slow() */
 		host_looks = (gdk_ldc32(&st->flags) & GDK_QPF_HOST_LOOKS) != 0;
-		rest = w.look & 1;
-		if (how & GDK_WAIT_QUICK && !rest &&
+		if (how & GDK_WAIT_QUICK && !(w.look & 1) &&
 		    gdk_wait_quick(st, to - behind - 1,
 				   how & GDK_WAIT_ONCE || host_looks ? 1 : GDK_QUICK_POLLS))
 			return 0;
@@ -373,12 +374,7 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 		}
 		if (!(how & GDK_WAIT))
 			return 0;
-		if (rest && how & GDK_WAIT_CQES && !(gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED))
-			done = gdk_ld64(&st->cqe_ci, GDK_SCOPE_GPU) - gdk_ldc64(&st->cq_rsvd);
-		if (rest)
-			err = done < to - behind ? EBUSY : GDK_REACHED;
-		else
-			err = gdk_look(st, to - behind, done, w.look, how);
+		err = gdk_look(st, to - behind, done, w.look, how);
 		if (err == GDK_REACHED) {
 			gdk_fence_acq(GDK_SCOPE_SYS); /* completed, then the payload */
 			return 0;

@@ -39,8 +39,9 @@ struct gdk_wait_timer {
 GDK_FN uint64_t gdk_wait_turn(struct gdk_qp_state *st, struct gdk_wait_timer *w, uint64_t *limit_ns,
 			      uint64_t looks_from)
 {
-	const uint32_t rested = w->look & 1;
+	const uint32_t rested = looks_from ? w->look & 1 : 0;
 	uint64_t now, waited;
+	int over;
 
 	gdk_relax(w->turns++);
 	now = gdk_now_ns();
@@ -50,9 +51,10 @@ GDK_FN uint64_t gdk_wait_turn(struct gdk_qp_state *st, struct gdk_wait_timer *w,
 	if (*limit_ns == GDK_QP_LIMIT)
 		*limit_ns = gdk_ld64(&st->wait_limit_ns, GDK_SCOPE_GPU);
 	waited = now - w->start;
-	if (waited > *limit_ns - 1 && rested)
-		return 0;
-	if (waited >= w->next || waited > *limit_ns - 1) {
+	over = waited > *limit_ns - 1;
+	if ((waited >= w->next) | over) {
+		if (over && rested)
+			return 0;
 		w->next = waited * 8;
 		return waited + 1;
 	}

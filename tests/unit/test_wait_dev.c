@@ -1,197 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Time in waits: how a GPU thread that polls over PCIe backs off between polls, when a wait repeats
- * a doorbell, when it reads the word of the watch, when it ends, and waits for an index of the
- * caller. Here, pauses and turns are recorded, and only they advance the clock.
+ * Time in waits: when a wait repeats a doorbell, when it reads the word of the watch, when it ends,
+ * and waits for an index of the caller. Here, only turns and pauses advance the clock.
  */
-#include <criterion/criterion.h>
-#include <errno.h>
+#include "wait_clock.h"
 
-#include "device/gdk/platform.h"
-
-static uint64_t clock_ns, longest_pause, paused_ns;
-static uint32_t turns_made, turns_before; /* turns; before the first pause */
-static uint64_t turn_ns = 1000;		  /* duration of a turn, in which the CQ is polled */
-
-static void note_pause(uint32_t ns)
-{
-	if (!paused_ns)
-		turns_before = turns_made;
-	cr_expect_leq(ns * 16ull, turns_made * 1000ull + paused_ns + 1000,
-		      "pause too long after %u turns", turns_made);
-	clock_ns += ns;
-	paused_ns += ns;
-	longest_pause = ns > longest_pause ? ns : longest_pause;
-}
-
-static void at_time(void);
-static int others_look;	   /* another thread has looked at CQEs in each turn */
-static uint64_t served_ns; /* from this time on, the NIC works; 0: never */
-
-static void note_turn(void)
-{
-	turns_made++;
-	clock_ns += turn_ns;
-	at_time();
-}
-
-#define gdk_pause_ns(ns) note_pause(ns)
-#define gdk_relax(spins) ((void)(spins), note_turn())
-#define gdk_now_ns()	 (clock_ns)
-
-#include "rig.h"
-#include "../lib/post_slots.h"
-
-#define DEPTH	 64u
-#define LIMIT_NS 10000000u
-
-static struct rig rig;
 static const gdk_mode_t modes[] = { RIG_EXCL, RIG_CTA, RIG_GPU };
 
-static void begin(int handler)
-{
-	rig_init(&rig, DEPTH, handler, 0);
-	clock_ns = 1;
-	longest_pause = paused_ns = 0;
-	turns_made = turns_before = 0;
-	turn_ns = 1000;
-}
-
-/* Posts and rings n signalled NOPs. Returns the last slot. */
-static uint64_t post(gdk_mode_t mode, uint32_t n)
-{
-	uint64_t idx, i;
-
-	cr_assert_eq(gdk_reserve(&rig.qp, n, mode, 0, &idx), 0);
-	for (i = idx; i < idx + n; i++)
-		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i, GDK_CE_ALWAYS);
-	post_slots(&rig.qp, idx, idx + n - 1, mode, RIG_AUTO, 0);
-	return idx + n - 1;
-}
-
 TestSuite(wait_dev, .timeout = 30);
-
-/* ---- pauses ---- */
-
-/* Waits for `need` slots, none of which completes, and checks the longest pause. */
-static void waits(uint32_t flags, uint64_t need, uint64_t limit_ns, uint64_t longest)
-{
-	begin(RIG_DB);
-	rig.st->flags |= flags;
-	cr_assert_eq(gdk_wait_for(&rig.qp, need - 1, RIG_GPU, limit_ns), -ETIMEDOUT);
-	cr_expect_eq(longest_pause, longest, "longest pause %lu ns", longest_pause);
-	cr_expect_geq(clock_ns, limit_ns);
-	cr_expect_leq(clock_ns, limit_ns + longest + 2 * turn_ns + 1, "timed out after %lu ns",
-		      clock_ns);
-	rig_fini(&rig);
-}
-
-Test(wait_dev, wait_pauses_for_a_part_of_its_time)
-{
-	waits(GDK_QPF_HOST_LOOKS, 1, LIMIT_NS, GDK_PAUSE_NS);
-	cr_expect_eq(turns_before, 2, "%u turns before the first pause", turns_before);
-	waits(GDK_QPF_HOST_LOOKS, DEPTH + 1, LIMIT_NS, GDK_PAUSE_NS);
-}
-
-/* The times of looks at CQEs, as the wait notes them. */
-static uint32_t looked_at[64], looks;
-static int looks_noted;
-
-static void note_looks(void)
-{
-	const uint32_t at = rig.st ? rig.st->poll_ns : 0;
-
-	if (looks_noted && looks < 64 && (!looks || looked_at[looks - 1] != at))
-		looked_at[looks++] = at;
-}
-
-Test(wait_dev, threads_look_at_cqes_in_host_memory_at_intervals)
-{
-	uint32_t i;
-
-	begin(RIG_DB);
-	rig.st->flags |= GDK_QPF_HOST_LOOKS;
-	(void)post(RIG_GPU, 1);
-	turn_ns = 300;
-	looks = 0;
-	looks_noted = 1;
-	cr_assert_eq(gdk_wait_for(&rig.qp, 0, RIG_GPU, 20000), -ETIMEDOUT);
-	looks_noted = 0;
-	cr_assert_geq(looks, 10);
-	for (i = 2; i < looks; i++)
-		cr_expect_geq(looked_at[i] - looked_at[i - 1], GDK_LOOK_NS);
-	rig_fini(&rig);
-}
-
-/* Another thread has looked just now: this one finds its slot complete without a look. */
-Test(wait_dev, turn_without_a_look_sees_what_others_found)
-{
-	struct gdk_wait_timer w = { 0, UINT64_MAX, 0, 0 };
-	uint64_t limit_ns = 0;
-
-	begin(RIG_DB);
-	(void)post(RIG_GPU, 1);
-	clock_ns = 5000;
-	rig.st->poll_ns = 5000;
-	(void)gdk_wait_turn(rig.st, &w, &limit_ns, 1);
-	cr_expect_eq(rig.st->poll_ns, 6000, "a look %u ns after the last", rig.st->poll_ns - 5000);
-	cr_expect_eq(w.look & 1, 0);
-	turn_ns = 999;
-	(void)gdk_wait_turn(rig.st, &w, &limit_ns, 1);
-	cr_expect_eq(rig.st->poll_ns, 6000);
-	cr_expect_eq(w.look & 1, 1);
-	rig_fini(&rig);
-}
-
-/* As above, for a wait that counts CQEs: 4 slots are complete, but the second CQE has not arrived.
- * Another thread looks at CQEs all the time. */
-Test(wait_dev, turn_without_a_look_counts_cqes)
-{
-	uint64_t idx, i;
-
-	begin(RIG_DB);
-	rig.st->flags |= GDK_QPF_HOST_LOOKS;
-	rig.st->wait_limit_ns = LIMIT_NS;
-	cr_assert_eq(gdk_reserve(&rig.qp, 4, RIG_GPU, 0, &idx), 0);
-	for (i = 0; i < 4; i++)
-		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, i), (uint16_t)i,
-			    i == 3 ? GDK_CE_ALWAYS : 0);
-	post_slots(&rig.qp, 0, 3, RIG_GPU, RIG_AUTO, 0);
-	rig_nic(&rig);
-	cr_assert_eq(gdk_wait_for(&rig.qp, 3, RIG_GPU, LIMIT_NS), 0);
-	others_look = 1;
-	cr_expect_eq(gdk_poll_cq_at(&rig.qp.cq_sq, 0, RIG_GPU), 0);
-	cr_expect_eq(gdk_poll_cq_at(&rig.qp.cq_sq, 1, RIG_GPU), -ETIMEDOUT);
-	others_look = 0;
-	rig_fini(&rig);
-}
-
-/* Its slots are not rung, so it finds no CQE: other threads must be able to look. */
-Test(wait_dev, thread_whose_slots_are_not_rung_leaves_looks_to_others)
-{
-	begin(RIG_DB);
-	rig.st->flags |= GDK_QPF_HOST_LOOKS;
-	cr_assert_eq(gdk_wait_for(&rig.qp, 0, RIG_GPU, LIMIT_NS), -ETIMEDOUT);
-	cr_expect_eq(rig.st->poll_ns, 0);
-	rig_fini(&rig);
-}
-
-/* Another thread looks all the time, and then no more. The CQE arrives shortly before the limit:
- * the wait looks before it ends. */
-Test(wait_dev, wait_looks_at_its_limit)
-{
-	begin(RIG_DB);
-	rig.st->flags |= GDK_QPF_HOST_LOOKS;
-	(void)post(RIG_GPU, 1);
-	others_look = 1;
-	served_ns = LIMIT_NS - 2000;
-	cr_expect_eq(gdk_wait_for(&rig.qp, 0, RIG_GPU, LIMIT_NS), 0);
-	cr_expect_geq(clock_ns, served_ns);
-	others_look = 0;
-	served_ns = 0;
-	rig_fini(&rig);
-}
 
 /* Slots below those that are complete, and CQEs, of which there are fewer than slots. */
 Test(wait_dev, wait_for_a_complete_slot_polls_no_more)
@@ -252,21 +69,6 @@ Test(wait_dev, wait_after_laps_that_no_thread_polled)
 	cr_assert_eq(rig.st->completed, 0);
 	cr_expect_eq(gdk_wait_for(&rig.qp, 3 * DEPTH - 1, RIG_GPU, LIMIT_NS), 0);
 	cr_expect_eq(rig.st->completed, 3 * DEPTH);
-	rig_fini(&rig);
-}
-
-Test(wait_dev, no_pauses_when_polling_gpu_memory)
-{
-	waits(0, DEPTH + 1, LIMIT_NS, 0);
-}
-
-Test(wait_dev, polling_a_cq_by_index_pauses_too)
-{
-	begin(RIG_DB);
-	rig.st->flags |= GDK_QPF_HOST_LOOKS;
-	rig.st->wait_limit_ns = LIMIT_NS;
-	cr_assert_eq(gdk_poll_cq_at(&rig.qp.cq_sq, 0, RIG_GPU), -ETIMEDOUT);
-	cr_expect_eq(longest_pause, GDK_PAUSE_NS);
 	rig_fini(&rig);
 }
 
@@ -453,7 +255,6 @@ Test(wait_dev, limit_is_kept)
 			}
 }
 
-
 /* No limit: the NIC works after 20 hours. */
 Test(wait_dev, no_limit)
 {
@@ -484,8 +285,6 @@ static uint64_t index_ns;   /* from this time on, own_index is 7; 0: it does not
 
 static void at_time(void)
 {
-	if (rig.st && others_look)
-		rig.st->poll_ns = (uint32_t)clock_ns;
 	if (rig.st && clock_ns >= mapped_ns && mapped_ns)
 		rig.st->watch = (uintptr_t)&word;
 	if (changed_ns && clock_ns >= changed_ns)
@@ -493,9 +292,7 @@ static void at_time(void)
 	if (index_ns && clock_ns >= index_ns)
 		own_index = 7;
 	note_doorbells();
-	note_looks();
-	if (rig.st && served_ns && clock_ns >= served_ns)
-		rig_nic(&rig);
+	nic_at_its_time();
 }
 
 /* Before 900 us any read of the word is one of address 16. */
