@@ -30,6 +30,8 @@ enum op {
 	PUTSIG, /* put and signal */
 	P,	/* put of a value of 8 bytes */
 	GET,
+	SEND,
+	RECV, /* receive, and a wait that returns the address of the CQE */
 };
 
 struct operands {
@@ -56,7 +58,19 @@ static __device__ __forceinline__ void call(struct doca_gpu_dev_verbs_qp *qp,
 		doca_gpu_dev_verbs_p<uint64_t, TEMPLATE>(qp, a.remote, a.value, &t);
 	if constexpr (OP == GET)
 		doca_gpu_dev_verbs_get<TEMPLATE>(qp, a.remote, a.local, a.size, a.local, &t);
-	if constexpr (OP != NONE)
+#ifdef GDK_QP_STATE_H /* DOCA GPUNetIO has no two-sided operations */
+	if constexpr (OP == SEND)
+		doca_gpu_dev_verbs_send<TEMPLATE>(qp, a.local, a.size, &t);
+	if constexpr (OP == RECV) {
+		struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+
+		doca_gpu_dev_verbs_recv<TEMPLATE>(qp, a.local, a.size, &t);
+		doca_gpu_dev_verbs_recv_wait<MODE(FP_SHARING), BY(FP_HANDLER),
+					     DOCA_GPUNETIO_VERBS_MCST_DISABLED>(qp, a.local, t,
+										&cqe);
+	}
+#endif
+	if constexpr (OP != NONE && OP != RECV)
 		doca_gpu_dev_verbs_wait<MODE(FP_SHARING), BY(FP_HANDLER)>(qp, t);
 }
 
