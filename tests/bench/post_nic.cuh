@@ -14,6 +14,7 @@
 
 #include <cooperative_groups.h>
 
+#include "post_cuda.cuh"
 #include "post_verify.h"
 
 #define POST_POISON   0xeeeeeeeeeeeeeeeeull
@@ -52,14 +53,6 @@ struct post_seen {
 struct post_clock {
 	uint64_t start_ns, end_ns; /* of the posting kernel */
 };
-
-__device__ static __forceinline__ uint64_t post_now(void)
-{
-	uint64_t t;
-
-	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)::"memory");
-	return t;
-}
 
 __device__ static __forceinline__ uint64_t post_look(const struct post_watch *w)
 {

@@ -11,26 +11,11 @@
 #define POST_RIG_CUH
 
 #include <atomic>
-#include <cuda_runtime.h>
 #include <endian.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <thread>
-#include <time.h>
-#include <unistd.h>
 
 #include "post_nic.cuh"
-
-#define CK(x) \
-	do { \
-		cudaError_t ck_ = (x); \
-		if (ck_ != cudaSuccess) { \
-			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #x, \
-				cudaGetErrorString(ck_)); \
-			exit(1); \
-		} \
-	} while (0)
 
 /* bytes from one QP to the next; an export also allocates each QP alone */
 #define POST_QP_STRIDE	512
@@ -44,9 +29,6 @@
 #define POST_LKEY	0x88776655u
 /* ns after which the consumer ends even if it has not seen all WQEs */
 #define POST_NIC_LIMIT_NS 15000000000ull
-#ifndef POST_HANG_S
-#define POST_HANG_S 25 /* seconds: a kernel that takes longer is reported as hanging */
-#endif
 
 struct post_options {
 	int reg_on_gpu;	   /* register pages in GPU memory */
@@ -286,32 +268,6 @@ static inline void rig_fill_cqes(const struct post_rig *r)
 		CK(cudaMemcpy(r->cqs + q * len, cq, len, cudaMemcpyDefault));
 	}
 	free(cq);
-}
-
-static double seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
-/* Waits for a stream. A kernel that hangs cannot be ended, so the process reports it after
- * POST_HANG_S and exits. */
-static void rig_sync(cudaStream_t s, const char *what)
-{
-	const double end = seconds() + POST_HANG_S;
-	cudaError_t err;
-
-	while ((err = cudaStreamQuery(s)) == cudaErrorNotReady) {
-		if (seconds() > end) {
-			printf("HANG\t%s\n", what);
-			fflush(stdout);
-			_exit(3);
-		}
-		usleep(50);
-	}
-	CK(err);
 }
 
 /* Copies the registers in host memory to the consumer's lines, in rounds that it counts,

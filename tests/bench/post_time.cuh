@@ -4,6 +4,8 @@
 #ifndef POST_TIME_CUH
 #define POST_TIME_CUH
 
+#include "post_cuda.cuh"
+
 #define TIME_CALIBRATE_NS 2000000
 
 __global__ void time_spin(uint64_t ns)
