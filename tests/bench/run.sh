@@ -3,7 +3,8 @@
 # Copyright (c) gdaki authors
 #
 # Measures the speed of the software NIC compared with this machine's memcpy and UDP, puts by
-# gdaki's data path, the control path, the CPU proxy, and, if it is installed, perftest.
+# gdaki's data path, the control path, receives posted again, the CPU proxy, and, if it is
+# installed, perftest.
 # Takes about two minutes.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -23,6 +24,7 @@ perftest() { # program, options...
 timeout 60 "$B/bench/nic" || bad=1
 timeout 60 "$run" -- "$B/bench/put_nic" || bad=1
 timeout 120 tests/bench/control_path.sh || bad=1
+timeout 300 tests/bench/recv.sh cpu || bad=1
 # shellcheck disable=SC2086 # no argument if it is unset
 timeout 200 tests/bench/proxy.sh ${GDAKI_PEER:-} || bad=1
 perftest ib_write_bw -s 65536 -n 5000
