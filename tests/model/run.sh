@@ -113,7 +113,7 @@ one_broken() { # word, scenario, what is broken
 }
 
 program() { # folder of headers, definition, program
-	$CC -std=gnu11 -D_GNU_SOURCE -U_FORTIFY_SOURCE -w -O2 -D"$2" -I"$1" -o "$3" \
+	$CC -std=gnu11 -D_GNU_SOURCE -U_FORTIFY_SOURCE -w -O1 -D"$2" -I"$1" -o "$3" \
 		"$here/replay.c" 2>"$3.log" || { echo "FAIL replay.c does not compile"; cat "$3.log"; return 1; }
 }
 
