@@ -54,7 +54,9 @@ GDK_FN uint64_t gdk_srq_index(struct gdk_qp_state *st, uint32_t depth, uint32_t 
 
 /*
  * Posts a slot again, once for each completion of the slot (gdk_srq_slot()). Its WQE may have been
- * changed since. Returns 0, or -EINVAL if not all slots of the queue were posted before.
+ * changed since. gdk_srq_poll() orders the load of the CQE before this call; a caller that loads
+ * the CQE itself executes an acquire fence of system scope after it. Returns 0, or -EINVAL if not
+ * all slots of the queue were posted before.
  */
 GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, struct gdk_how how)
 {
@@ -63,9 +65,11 @@ GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, stru
 	const uint32_t depth = gdk_ldc32(&st->depth);
 	uint64_t idx, end;
 
+	/* Another thread may have found the CQE. There: CQE, acquire fence, release fence, its
+	 * message to the caller. Here: message, fence, then reservation index, rung, ready bit. */
+	gdk_fence_acq(GDK_SCOPE_GPU);
 	if (gdk_ld64(gdk_rsvd_index(srq), scope) < depth)
 		return -EINVAL;
-	gdk_fence_acq(GDK_SCOPE_GPU); /* the caller's look at the CQE, then rung and ready bit */
 	idx = gdk_srq_index(st, depth, slot) + depth;
 	end = gdk_max64(gdk_rsvd_index(srq), idx + 1, scope);
 	gdk_mark_ready(srq, idx, idx, how.mode, GDK_DB);

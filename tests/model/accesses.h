@@ -5,6 +5,10 @@
 #ifndef ACCESSES_H
 #define ACCESSES_H
 
+#if SRQ
+#include "srq_nic.h"
+#endif
+
 /* ---- locations ---- */
 
 /* The location of an address, or LOCS: memory that is not modelled. *shift: bits to the right of
@@ -24,6 +28,15 @@ static int loc_in(const struct queue *q, const char *c, unsigned *shift)
 	};
 	unsigned i;
 
+#if SRQ
+	if (c == (const char *)&q->dev.sq_rsvd_index)
+		return RSVD;
+	for (i = 0; i < MAILS; i++)
+		if (c == (const char *)&mail[i])
+			return MAIL0 + (int)i;
+	if (cqe_loc(c) != LOCS)
+		return cqe_loc(c);
+#endif
 	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (c == fields[i].at)
 			return fields[i].loc;
@@ -90,7 +103,7 @@ static int is_cut(uint64_t e)
  * may be offered again without another store. */
 static uint64_t wqe_value(const struct queue *q, uint64_t i)
 {
-	return QUEUES > 1 ? newest(&m, q->at + WQE0 + (int)(i % q->slots)) : i / q->slots + 1;
+	return RECEIVES ? newest(&m, q->at + WQE0 + (int)(i % q->slots)) : i / q->slots + 1;
 }
 
 /* The NIC acts on the index e with the view v of the store that announced it, in addition to what
@@ -104,6 +117,11 @@ static void nic(struct queue *q, view v, uint64_t e)
 
 	if (failure)
 		return;
+#if SRQ
+	for (i = q->last; i < e; i++)
+		if (again[i % q->depth] != i)
+			fail("a slot is offered that no thread has posted again");
+#endif
 	if (e > published(q) && !threads[self].own)
 		fail("a doorbell covers slots that are not published");
 	if (is_cut(e))
@@ -166,6 +184,7 @@ static void nic_writes(struct queue *q, enum loc what, uint64_t i)
 	store(&m, NIC, q->at + (int)what + (int)(i % q->slots), i / q->slots + 1);
 }
 
+#if !SRQ
 /* The NIC writes the data of all receives, before the CQE of a dump: with cfg->dump nothing else
  * orders them before a CQE. */
 static void nic_flushes(void)
@@ -211,6 +230,7 @@ static void nic_works(void)
 	if (!nic_executes(&queues[any(QUEUES)]) && QUEUES > 1 && settling)
 		(void)(nic_executes(&queues[0]) || nic_executes(&queues[QUEUES - 1]));
 }
+#endif
 
 /* ---- accesses ---- */
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Runs the device code itself in the memory of weak.h: the code of a send queue, or with -DQUEUES=2
- * that of receives, with a receive queue and the send queue of the dumps. The threads are
- * coroutines; one at a time runs, up to its next access. Random: the order of accesses, and the age
- * of the values that loads return, among those that the memory allows. sites.py has numbered the
- * fences of the code: one of them can be removed (d), get a narrower scope (n), or, if it is
- * sequentially consistent, become an acquire and release fence (w).
+ * Runs the device code itself in the memory of weak.h: the code of a send queue; with -DQUEUES=2
+ * that of receives, with a receive queue and the send queue of the dumps; with -DSRQ=1 that of a
+ * shared receive queue. The threads are coroutines; one at a time runs, up to its next access.
+ * Random: the order of accesses, and the age of the values that loads return, among those that the
+ * memory allows. sites.py has numbered the fences of the code: one of them can be removed (d), get
+ * a narrower scope (n), or, if it is sequentially consistent, become an acquire and release fence
+ * (w).
  * usage: replay RUNS           each scenario in each configuration RUNS times
  *   ONLY=NAME replay RUNS      only scenarios of such names; SHOW=1 shows the memory of an error
  *        replay RUNS SITE[,SITE] d|n|w  the same with weakened accesses, up to the first error
@@ -20,7 +21,11 @@
 #ifndef QUEUES
 #define QUEUES 1
 #endif
-#include "device/gdk/recv_dev.h"
+#ifndef SRQ
+#define SRQ 0
+#endif
+#define RECEIVES (QUEUES == 2 || SRQ)
+#include "device/gdk/srq_dev.h"
 
 static void fail(const char *what);
 #include "weak.h"
@@ -67,6 +72,7 @@ static struct thread {
 } threads[THREADS];
 static jmp_buf scheduler;
 static int self;
+static uint64_t mail[3]; /* from thread to thread */
 
 static const struct scenario *sc;
 static const struct config *cfg;
@@ -143,7 +149,9 @@ static void run_meeting(void)
 	}
 }
 
-#if QUEUES == 2
+#if SRQ
+#include "srq_ops.h"
+#elif QUEUES == 2
 #include "recv_ops.h"
 #else
 #include "send_ops.h"
@@ -219,7 +227,7 @@ static void start_queue(struct queue *q)
 	const int first = q == queues;
 
 	q->at = (int)(q - queues) * QUEUE_LOCS;
-	q->recv = QUEUES == 2 && first;
+	q->recv = RECEIVES && first;
 	q->wqe_bytes = q->recv ? 16 : 64;
 	q->base = first ? sc->base : 0;
 	q->scale = first ? sc->scale : 1;
@@ -256,6 +264,9 @@ static void start(void)
 	memset(&m, 0, offsetof(struct memory, n));
 	for (t = 0; t < QUEUES; t++)
 		start_queue(&queues[t]);
+#if SRQ
+	start_cqs(sc->depth);
+#endif
 	failure = NULL;
 	stores = 0;
 	weakened = settling = 0;
@@ -302,6 +313,10 @@ static void check_end(const struct queue *q)
 		fail("a doorbell of exclusive use was not repeated");
 	if (q->recv && qp->rq_wqe_pi > q->last)
 		fail("a submitted receive was not offered");
+#if SRQ
+	if (q->last != q->depth + begun)
+		fail("a slot that was posted again is not offered");
+#endif
 }
 
 /* Runs all threads in turn to their ends; all loads return the newest values. */
@@ -350,9 +365,11 @@ static const char *once(void)
 
 static void show(void)
 {
-	static const char *const names[] = { "word 0",	 "word 1",    "left",	"wanted",  "rung",
-					     "parked",	 "completed", "status", "cqe_ci",  "uneven",
-					     "long_wqe", "bf_half",   "DBREC",	"register" };
+	static const char *const names[] = { "word 0", "word 1",   "left",	"wanted",
+					     "rung",   "parked",   "completed", "status",
+					     "cqe_ci", "uneven",   "long_wqe",	"bf_half",
+					     "DBREC",  "register", "reserved",	"mail",
+					     "mail",   "mail" };
 	int l, t;
 
 	for (l = 0; l < LOCS; l++) {

@@ -4,9 +4,9 @@
 #
 # Checks every state of the publish-and-ring protocol with spin (ring.pml). The protocol must hold
 # in all scenarios, and spin must find a counter-example for each broken variant in its scenario.
-# `run.sh replay` also runs the device code itself, that of receives too, in random orders in a weak
-# memory (replay.c), as it is, and with each fence and each ordered access removed or weakened: a run
-# must then fail.
+# `run.sh replay` also runs the device code itself, with that of receives and shared receive queues,
+# in random orders in a weak memory (replay.c), as it is, and with each fence and each ordered
+# access removed or weakened: a run must then fail.
 # LONG=1 makes more runs, narrows scopes, and checks more scenarios, which needs 4 GB of memory.
 # `run.sh trace WORD SCENARIO.HANDLER` prints the memory accesses of a counter-example.
 set -u
@@ -72,12 +72,15 @@ op_dev.h | gdk_op_run | gdk_fence_load_store | one thread: orders for the compil
 op_dev.h | gdk_shared_single | gdk_fence_load_store | a wait for a free slot ends with an acquire fence
 END
 )
-# Receives that are wrong although each fence is there: what is wrong, and the change of recv_dev.h.
+# Receives that are wrong although each fence is there: header, what is wrong, its change.
 wrong=$(sed 's/ *| */|/g' <<'END'
-the dump is posted before the wait | s/err = gdk_wait(rq,.*/err = gdk_recv_dump(qp, daddr, mcst, mode), mcst = 0; &/
-a submit does not wait for rung | s/polls == GDK_DBREC_POLLS/1/
-no dump | s/return gdk_recv_dump(qp, daddr, mcst, mode);/return 0;/
-a submit does not wait for slots before it | s/gdk_shared_slow(st, pi, 0, 0, GDK_RING . GDK_WANT)/(gdk_ring(st, pi, 0, 0), 0)/
+recv | the dump is posted before the wait | s/err = gdk_wait(rq,.*/err = gdk_recv_dump(qp, daddr, mcst, mode), mcst = 0; &/
+recv | a submit does not wait for rung | s/polls == GDK_DBREC_POLLS/1/
+recv | no dump | s/return gdk_recv_dump(qp, daddr, mcst, mode);/return 0;/
+recv | a submit does not wait for slots before it | s/gdk_shared_slow(st, pi, 0, 0, GDK_RING . GDK_WANT)/(gdk_ring(st, pi, 0, 0), 0)/
+srq | an old rung is taken for the new one | s/return gdk_is_ready(st, depth, idx).*/return idx;/
+srq | a slot is posted again for the wrong lap | s/? idx : idx + depth/? idx + depth : idx/
+srq | slots behind the slot are forgotten | s/end > idx ? end : idx + 1/idx + 1/
 END
 )
 # Functions in which two of these cover for each other: without both, a run must fail.
@@ -109,21 +112,21 @@ one_broken() { # word, scenario, what is broken
 	echo "$3: counter-example found ($said)"
 }
 
-program() { # folder of headers, queues, program
-	$CC -std=gnu11 -D_GNU_SOURCE -U_FORTIFY_SOURCE -w -O2 -DQUEUES="$2" -I"$1" -o "$3" \
+program() { # folder of headers, definition, program
+	$CC -std=gnu11 -D_GNU_SOURCE -U_FORTIFY_SOURCE -w -O1 -D"$2" -I"$1" -o "$3" \
 		"$here/replay.c" 2>"$3.log" || { echo "FAIL replay.c does not compile"; cat "$3.log"; return 1; }
 }
 
-# Compiles replay.c with the staged headers, for a send queue (replay1) and for receives (replay2).
-# platform_weak.h has the accesses to memory.
+# Compiles replay.c with the staged headers, for a send queue (replay1), for receives (replay2), and
+# for a shared receive queue (replay3). platform_weak.h has the accesses to memory.
 code() {
 	local h="$tmp/include" sends
 	cp -rL "$B/include" "$h" && mv "$h/device/gdk/platform_cpu.h" "$h/device/gdk/real_cpu.h" &&
 		cp "$here/platform_weak.h" "$h/device/gdk/platform_cpu.h" &&
 		"$here/sites.py" "$h" >"$tmp/sites" || exit 1
-	program "$h" 1 "$tmp/replay1" &
+	program "$h" QUEUES=1 "$tmp/replay1" &
 	sends=$!
-	program "$h" 2 "$tmp/replay2" && wait $sends || exit 1
+	program "$h" QUEUES=2 "$tmp/replay2" && program "$h" SRQ=1 "$tmp/replay3" && wait $sends || exit 1
 }
 
 as_it_is() { # program, rounds
@@ -138,14 +141,15 @@ weakened() { # program and rounds, sites, how (replay.c), what
 	echo "$4 ($3): $said"
 }
 
-wrong_receives() { # what is wrong, change of recv_dev.h
-	local said h
+wrong_receives() { # recv or srq, what is wrong, change of that header
+	local said h file=device/gdk/$1_dev.h def=QUEUES=2
+	[ "$1" = recv ] || def=SRQ=1
 	h=$(mktemp -d "$tmp/XXXXXX")
-	cp -r "$tmp/include" "$h" && sed -i "$2" "$h/include/device/gdk/recv_dev.h" || return 1
-	! cmp -s {"$tmp","$h"}/include/device/gdk/recv_dev.h || { echo "FAIL $1: nothing changed"; return 1; }
-	program "$h/include" 2 "$h/replay" || return 1
-	said=$("$h/replay" 1000) && { echo "FAIL receives: $1: passes"; return 1; }
-	echo "receives: $1: $said"
+	cp -r "$tmp/include" "$h" && sed -i "$3" "$h/include/$file" || return 1
+	! cmp -s {"$tmp","$h"}/include/"$file" || { echo "FAIL $2: nothing changed"; return 1; }
+	program "$h/include" $def "$h/replay" || return 1
+	said=$("$h/replay" 1000) && { echo "FAIL receives ($1): $2: passes"; return 1; }
+	echo "receives ($1): $2: $said"
 }
 
 missing() { # function and call
@@ -176,7 +180,7 @@ mutants() {
 	sed -n 's/^missing/missing|/p' <<<"$excused"
 	while IFS=$'\t' read -r n f l fn c; do
 		! grep -qx "$n" <<<"$excused" || continue
-		which=replay$([ "$f" = recv_dev.h ] && echo 2 || echo 1)
+		case $f in recv_dev.h) which=replay2 ;; srq_dev.h) which=replay3 ;; *) which=replay1 ;; esac
 		for how in d $(case $c in gdk_fence_sc*) echo w ;; esac) \
 			$([ -z "${LONG:-}" ] || narrower "$fn" "$c"); do
 			echo "weakened|$which $((rounds * 10))|$n|$how|$f:$l $fn: $c"
@@ -204,6 +208,6 @@ export tmp here B CC
 	[ -z "${LONG:-}" ] || printf 'correct|%s\n' 9.0 9.5 2.{0..4} 8.{0..4} 10.{1..5} 7.{1..3}
 	printf 'correct|%s\n' 10.0 4.0 5.0 2.5 1.0 6.0 8.5 7.{0,4} 11.{0..5} 3.0
 	echo "one_broken|${broken//$'\n'/$'\n'one_broken|}"
-	[ "${1:-}" != replay ] || { printf 'as_it_is|%s\n' "replay1|$rounds" "replay2|$rounds"
+	[ "${1:-}" != replay ] || { printf 'as_it_is|%s\n' "replay"{1..3}"|$rounds"
 		echo "wrong_receives|${wrong//$'\n'/$'\n'wrong_receives|}"; mutants; }
 } | xargs -d '\n' -P "$(nproc)" -I{} bash -c 'IFS="|" read -r f a b c d <<<"$1"; $f "$a" "$b" "$c" "$d"' _ {}

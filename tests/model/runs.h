@@ -33,7 +33,9 @@ struct config {
 	uint8_t dump; /* the data of receives need a dump */
 };
 
-#if QUEUES == 2
+#if SRQ
+#include "srq_runs.h"
+#elif QUEUES == 2
 #include "recv_runs.h"
 #else
 /*

@@ -9,7 +9,7 @@
 import re
 import sys
 
-FILES = ("ring", "bf", "slots", "token", "own", "wait", "post", "by_hand", "op", "recv")
+FILES = ("ring", "bf", "slots", "token", "own", "wait", "post", "by_hand", "op", "recv", "srq")
 CALLS = re.compile(r"\b(gdk_fence_(acq|rel|sc|load_store)|gdk_nic_fence|gdk_bf_settle"
                    r"|gdk_(ld|st)(32|64)_(acq|rel)|gdk_(rmw|red)_max64_rel"
                    r"|gdk_rmw_(xchg|cas)32)\(")

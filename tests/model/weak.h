@@ -20,6 +20,13 @@
 
 #include <stdint.h>
 
+#if SRQ
+#define SRQ_CQES 4 /* of each of the three CQs */
+enum { CQES = 3 * SRQ_CQES, MAILS = 3, VIEW = 64 };
+#else
+enum { CQES = 4, MAILS = 0, VIEW = 32 * QUEUES };
+#endif
+
 enum loc {
 	W0,
 	W1,
@@ -35,17 +42,19 @@ enum loc {
 	BF_HALF,
 	DBREC,
 	REG,
-	WQE0,		  /* four locations each: slots of the ring, and of the CQ */
-	READ0 = WQE0 + 4, /* the NIC has read the WQE */
-	PAY0 = READ0 + 4, /* payload */
-	CQE0 = PAY0 + 4,
-	QUEUE_LOCS = CQE0 + 4,
+	RSVD, /* sq_rsvd_index of a shared receive queue */
+	MAIL0,
+	WQE0 = MAIL0 + MAILS, /* four locations each: slots of the ring */
+	READ0 = WQE0 + 4,     /* the NIC has read the WQE */
+	PAY0 = READ0 + 4,     /* payload */
+	CQE0 = PAY0 + 4,      /* slots of the CQs */
+	QUEUE_LOCS = CQE0 + CQES,
 	LOCS = QUEUES * QUEUE_LOCS /* queue 1 has the same locations, behind those of queue 0 */
 };
 enum { THREADS = 3, NIC = 3, VIEWERS, LONGEST = 250 };
 enum { CTA, GPU, SYS, SCOPES };
 
-typedef uint8_t view __attribute__((vector_size(32 * QUEUES)));
+typedef uint8_t view __attribute__((vector_size(VIEW)));
 _Static_assert(LOCS <= sizeof(view), "one byte for each location");
 
 struct message {
