@@ -131,8 +131,8 @@ template <typename T> GDK_FN T gdk_load(const T *ptr, int scope)
 {
 	static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words of 4 or 8 bytes");
 	if (sizeof(T) == 4)
-		return (T)gdk_ld32((const uint32_t *)(const void *)ptr, scope);
-	return (T)gdk_ld64((const uint64_t *)(const void *)ptr, scope);
+		return (T)gdk_any_ld32((const uint32_t *)(const void *)ptr, scope);
+	return (T)gdk_any_ld64((const uint64_t *)(const void *)ptr, scope);
 }
 
 /**
@@ -216,20 +216,20 @@ GDK_FN uint8_t doca_gpu_dev_verbs_load_relaxed_sys_global(uint8_t *ptr)
 /** Loads 4 bytes with one relaxed load at system scope. */
 GDK_FN uint32_t doca_gpu_dev_verbs_load_relaxed_sys_global(uint32_t *ptr)
 {
-	return gdk_ld32(ptr, GDK_SCOPE_SYS);
+	return gdk_any_ld32(ptr, GDK_SCOPE_SYS);
 }
 
 /** Loads 8 bytes with one relaxed load at system scope. */
 GDK_FN uint64_t doca_gpu_dev_verbs_load_relaxed_sys_global(uint64_t *ptr)
 {
-	return gdk_ld64(ptr, GDK_SCOPE_SYS);
+	return gdk_any_ld64(ptr, GDK_SCOPE_SYS);
 }
 
 /** Loads 8 bytes with one relaxed load at the scope of the sharing mode. */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>
 GDK_FN uint64_t doca_gpu_dev_verbs_load_relaxed(uint64_t *ptr)
 {
-	return gdk_ld64(ptr, gdk_mode_scope(resource_sharing_mode));
+	return gdk_any_ld64(ptr, gdk_mode_scope(resource_sharing_mode));
 }
 
 /** Returns x / 2^denominator_shift, rounded up. */

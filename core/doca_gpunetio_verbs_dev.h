@@ -6,8 +6,8 @@
  * open 3.0, which are asserted below.
  *
  * The library (arrays, flat lists) and applications copy these structs. Therefore the mutable
- * state that GPU threads share, apart from sq_rsvd_index, is not in them: gdk_state, in bytes that
- * DOCA reserves, points to it.
+ * state that GPU threads share, apart from sq_rsvd_index and sq_ready_index, is not in them:
+ * gdk_state, in bytes that DOCA reserves, points to it.
  */
 #ifndef DOCA_GPUNETIO_VERBS_DEV_H
 #define DOCA_GPUNETIO_VERBS_DEV_H
@@ -149,7 +149,7 @@ struct doca_gpu_dev_verbs_cq {
 /** The device struct of an exported QP, for GPU threads. Addresses are GPU addresses. */
 struct doca_gpu_dev_verbs_qp {
 	uint64_t sq_rsvd_index;	       /**< number of slots reserved; applications may read it */
-	uint64_t sq_ready_index;       /**< not used: each slot has a ready bit */
+	uint64_t sq_ready_index;       /**< for the library: each slot has a ready bit */
 	uint64_t sq_wqe_pi;	       /**< index of the last doca_gpu_dev_verbs_submit*() */
 	uint32_t sq_num;	       /**< QP number */
 	uint32_t sq_num_shift8;	       /**< QP number << 8 */

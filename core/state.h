@@ -6,8 +6,9 @@
  * aligned, in memory that the GPU addresses. The device struct (field gdk_state) and its CQ
  * point to it. The host writes an initial image at export and after each reset.
  *
- * One mutable field remains in the device struct: sq_rsvd_index. So slots must be reserved
- * through the one original struct (dev_struct.c); all other calls may use a copy.
+ * Two mutable fields remain in the device struct: sq_rsvd_index, and sq_ready_index, which is the
+ * plain end (status_dev.h). So slots must be reserved through the one original struct
+ * (dev_struct.c); all other calls may use a copy.
  */
 #ifndef GDK_QP_STATE_H
 #define GDK_QP_STATE_H
@@ -97,8 +98,10 @@ struct gdk_qp_state {
 	uint32_t bf_half;      /* 0 or 0x100: offset of the BlueFlame half to use next */
 	uint32_t key_noted;    /* debug build: a suspicious key was reported */
 	uint64_t marked;       /* exclusive use: end of the slots published without a doorbell */
-	uint32_t polled; /* exclusive use: empty polls since the last ring (wait_time_dev.h) */
-	uint8_t pad2[GDK_STATE_LINE - 60];
+	uint32_t polled;    /* exclusive use: empty polls since the last ring (wait_time_dev.h) */
+	uint64_t plain_at;  /* exclusive use: address of the plain end (status_dev.h), or 0 */
+	uint64_t plain_sys; /* the plain end with GDK_QPF_SYS_SCOPE */
+	uint8_t pad2[GDK_STATE_LINE - 80];
 
 	/* Completion, errors and abort (wait_dev.h). */
 	uint64_t completed;  /* slots below this index are complete; loaded with status */

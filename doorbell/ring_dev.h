@@ -75,6 +75,14 @@ GDK_FN gdk_handler_t gdk_handler(const struct gdk_qp_state *st, gdk_handler_t ha
 	return handler;
 }
 
+/* The same, with the handler of the export from the device struct. */
+GDK_FN gdk_handler_t gdk_handler_of(const struct doca_gpu_dev_verbs_qp *qp, gdk_handler_t handler)
+{
+	if (handler == GDK_AUTO || handler == GDK_BF)
+		return (gdk_handler_t)gdk_ldc32(GDK_QP_AT(qp, nic_handler));
+	return handler;
+}
+
 /* The DBREC word of a producer index: its low 16 bits, big-endian. */
 GDK_FN uint32_t gdk_dbrec_value(uint64_t pi)
 {
@@ -97,15 +105,21 @@ struct gdk_db {
 	uint32_t dbrec_value;
 };
 
+/* Fills in the values; the addresses are those of the QP. */
+GDK_FN void gdk_db_fill(struct gdk_db *db, uint32_t qpn8_be, uint64_t pi)
+{
+	db->reg_value = gdk_db_value(qpn8_be, pi);
+	db->dbrec_value = gdk_dbrec_value(pi);
+	db->pi = pi;
+}
+
 GDK_FN struct gdk_db gdk_db_of(const struct gdk_qp_state *st, uint64_t pi)
 {
 	struct gdk_db db;
 
 	db.reg = (uint64_t *)(uintptr_t)gdk_ldc64(&st->reg);
 	db.dbrec = (uint32_t *)(uintptr_t)gdk_ldc64(&st->dbrec);
-	db.reg_value = gdk_db_value(gdk_ldc32(&st->qpn8_be), pi);
-	db.dbrec_value = gdk_dbrec_value(pi);
-	db.pi = pi;
+	gdk_db_fill(&db, gdk_ldc32(&st->qpn8_be), pi);
 	return db;
 }
 

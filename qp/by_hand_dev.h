@@ -107,13 +107,20 @@ GDK_FN void gdk_submit(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, stru
 
 /* Counts the BlueFlame doorbell of slot pi - 1, and stores rung and, after a fence, the DBREC. The
  * caller fences, if needed, and stores the register. */
-GDK_FN void gdk_bf_announce(struct gdk_qp_state *st, uint64_t pi)
+GDK_FN void gdk_bf_announce(struct gdk_qp_state *st, uint64_t pi, gdk_mode_t mode)
 {
 	const struct gdk_db db = gdk_db_of(st, pi);
 	const uint32_t flags = gdk_ldc32(&st->flags);
+	uint64_t rung, doorbells;
 
-	gdk_red_inc64(&st->doorbells, GDK_SCOPE_GPU);
-	gdk_st64(&st->rung, pi, GDK_SCOPE_GPU);
+	/* An atomic addition would make later loads of its line miss the first-level cache. */
+	if (mode == GDK_EXCLUSIVE) {
+		gdk_ld64x2(&st->rung, &rung, &doorbells, GDK_SCOPE_THREAD);
+		gdk_st64x2(&st->rung, pi, doorbells + 1, GDK_SCOPE_THREAD);
+	} else {
+		gdk_red_inc64(&st->doorbells, GDK_SCOPE_GPU);
+		gdk_st64(&st->rung, pi, GDK_SCOPE_GPU);
+	}
 	gdk_nic_fence(flags); /* WQE and rung, then DBREC and register */
 	gdk_dbrec_store(&db);
 }
@@ -128,7 +135,7 @@ GDK_FN int gdk_bf_own(struct gdk_qp_state *st, uint64_t pi)
 
 	gdk_ld64x2(&st->rung, &rung, &doorbells, GDK_SCOPE_THREAD);
 	if (rung + 1 != pi || gdk_ld32(&st->left, GDK_SCOPE_THREAD) < GDK_LEFT_OWN ||
-	    gdk_ldc32(&st->handler) != (uint32_t)GDK_BF || gdk_state_ended(st))
+	    gdk_ldc32(&st->handler) != (uint32_t)GDK_BF || gdk_ended(st, GDK_SCOPE_THREAD))
 		return 0;
 	if (gdk_debug_refuses(st, rung, pi))
 		return 0;
@@ -151,6 +158,8 @@ GDK_FN int gdk_bf_begin(struct gdk_qp_state *st, uint64_t pi)
 	if (!left)
 		return 0;
 	rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
+	if (left >= GDK_LEFT_OWN)
+		gdk_plain_clear(st);
 	/* Exclusive use stores DBREC and register without a fence between them. */
 	if (left >= GDK_LEFT_OWN && gdk_ldc32(&st->handler) == (uint32_t)GDK_BF)
 		gdk_ring(st, rung, 1, gdk_ldc32(&st->flags));
@@ -189,7 +198,7 @@ GDK_FN void gdk_submit_bf(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, c
 		gdk_submit(qp, pi, how);
 		return;
 	}
-	gdk_bf_announce(st, pi);
+	gdk_bf_announce(st, pi, how.mode);
 	if (!own)
 		gdk_nic_fence(gdk_ldc32(&st->flags)); /* DBREC, then register */
 	gdk_bf_store(st, wqe, gdk_mode_scope(how.mode));
@@ -213,7 +222,7 @@ GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 	if (gdk_lane() == 0) {
 		copies = own ? gdk_bf_own(st, pi) : gdk_bf_begin(st, pi);
 		if (copies)
-			gdk_bf_announce(st, pi);
+			gdk_bf_announce(st, pi, how.mode);
 		else
 			gdk_submit(qp, pi, how);
 	}
@@ -281,7 +290,7 @@ GDK_FN void gdk_ring_db(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, uin
  * rung, or below it. */
 GDK_FN uint64_t gdk_wqe_end(struct gdk_qp_state *st, const void *wqe)
 {
-	const uint32_t first = gdk_ld32((const uint32_t *)wqe, GDK_SCOPE_GPU);
+	const uint32_t first = gdk_any_ld32((const uint32_t *)wqe, GDK_SCOPE_GPU);
 	const uint64_t rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
 	const uint16_t more = (uint16_t)((gdk_bswap32(first) >> 8) + 1 - (uint16_t)rung);
 

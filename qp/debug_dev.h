@@ -17,6 +17,7 @@
 #define GDK_DEBUG_MAX_BYTES DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* of one message */
 
 #ifdef GDK_DEBUG
+#define GDK_CHECKS_WQES 1
 
 /* The WQE that is being looked at; after the first field that is wrong, err is
  * what ended the QP and the other fields do not matter. */
@@ -199,6 +200,7 @@ GDK_SLOW_FN int gdk_debug_refuses_below(struct gdk_qp_state *st, uint64_t to)
 }
 
 #else
+#define GDK_CHECKS_WQES 0
 
 GDK_FN int gdk_debug_refuses(struct gdk_qp_state *st, uint64_t from, uint64_t to)
 {

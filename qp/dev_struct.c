@@ -147,17 +147,21 @@ doca_error_t gdk_dev_array_create(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qp
 	return DOCA_SUCCESS;
 }
 
-/* Copies the reservation index from the array back to the QP's own struct. The QP leaves the array
- * even if that fails. */
+/* Copies the reservation index from the array back to the QP's own struct, and forgets the plain
+ * end in the array (status_dev.h). The QP leaves the array even if that fails. */
 static doca_error_t leave(struct gdk_export *x)
 {
 	uint64_t *from = &x->q.pub.qp_gpu->sq_rsvd_index,
 		 *to = &gdk_export_own_dev(x)->sq_rsvd_index;
+	void *plain_at = (uint8_t *)x->q.state + offsetof(struct gdk_qp_state, plain_at);
+	const uint64_t none = 0;
 	doca_error_t err = gdk_gpu_read(x->q.pub.gpu_dev, &x->dev.sq_rsvd_index, from,
 					sizeof(*from));
 
 	if (err == DOCA_SUCCESS)
 		err = gdk_gpu_write(x->q.pub.gpu_dev, to, &x->dev.sq_rsvd_index, sizeof(*to));
+	if (err == DOCA_SUCCESS)
+		err = gdk_gpu_write(x->q.pub.gpu_dev, plain_at, &none, sizeof(none));
 	x->q.pub.qp_gpu = NULL;
 	x->q.pub.qp_gpu_h = NULL;
 	return err;

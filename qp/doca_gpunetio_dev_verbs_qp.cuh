@@ -56,7 +56,7 @@ template <enum doca_gpu_dev_verbs_sync_scope sync_scope> GDK_FN void gdk_extra_f
 template <GDK_TEMPLATE_MODE> GDK_FN void gdk_store_pi(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi)
 {
 	if (resource_sharing_mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)
-		gdk_st64(&qp->sq_wqe_pi, pi, GDK_SCOPE_GPU);
+		gdk_st64(&qp->sq_wqe_pi, pi, GDK_SCOPE_THREAD);
 	else
 		gdk_red_max64(&qp->sq_wqe_pi, pi, GDK_SCOPE_GPU);
 }

@@ -163,7 +163,7 @@ GDK_FN int gdk_index_advance(uint64_t *index, uint64_t from, uint64_t to, int sc
 	const uint64_t start = gdk_now_ns();
 	uint32_t polls = 0;
 
-	while (scope != GDK_SCOPE_THREAD && gdk_ld64(index, scope) != from) {
+	while (scope != GDK_SCOPE_THREAD && gdk_any_ld64(index, scope) != from) {
 		gdk_relax(polls++);
 		if (gdk_now_ns() - start >= GDK_WAIT_LIMIT_NS)
 			return -ETIMEDOUT;
@@ -171,7 +171,7 @@ GDK_FN int gdk_index_advance(uint64_t *index, uint64_t from, uint64_t to, int sc
 	/* Acquire: what earlier callers wrote. Release: that, and our own writes, before `to`. */
 	gdk_fence_acq(scope);
 	gdk_fence_rel(scope);
-	gdk_st64(index, to, scope);
+	gdk_any_st64(index, to, scope);
 	return 0;
 }
 

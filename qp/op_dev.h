@@ -222,37 +222,24 @@ GDK_FN int gdk_group_any(int pred, gdk_exec_t exec)
 GDK_FN int gdk_own_single(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one *one,
 			  doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
-	struct gdk_qp_state *st = gdk_state_of_qp(qp);
-	const uint32_t depth = gdk_ldc32(&st->depth);
-	const uint64_t idx = gdk_add64(gdk_rsvd_index(qp), 1, GDK_SCOPE_THREAD);
-	uint32_t slow = GDK_OWN_TAKE;
 	struct gdk_post p;
 	int err;
 
-	*ticket = idx;
-	if (!(how.opt & GDK_OPT_SKIP_DB))
-		slow |= GDK_RING | GDK_RING_ALL;
-	if (idx >= depth && !(how.opt & GDK_OPT_SKIP_CHECK))
-		slow |= GDK_RING | GDK_WAIT | GDK_WAIT_ROOM;
-	/* Returns soon if there is nothing to do. */
-	err = gdk_own_slow(st, idx, depth - 1, GDK_QP_LIMIT, slow);
+	GDK_UNSET(p);
+	p.st = gdk_state_of_qp(qp);
+	p.base = gdk_ld64(gdk_rsvd_index(qp), GDK_SCOPE_THREAD);
+	p.db.pi = p.base + 1;
+	p.total = 1;
+	*ticket = p.base;
+	how.handler = gdk_handler_of(qp, how.handler);
+	err = gdk_own_make_plain(qp, &p, 1, how.handler, how.opt);
+	p.wqes = gdk_wqes_of_qp(qp); /* here, so that they are not kept in registers */
+	gdk_own_prepare(qp, &p, how.handler, how.opt);
 	if (err)
 		return err;
-	GDK_UNSET(p);
-	p.st = st;
-	p.wqes = gdk_wqes_of(st);
-	p.base = idx;
-	p.total = 1;
-	p.left = gdk_ld32(&st->left, GDK_SCOPE_GPU);
-	p.doorbells = gdk_ld64(&st->doorbells, GDK_SCOPE_GPU);
-	p.db = gdk_db_of(st, idx + 1);
-	p.word = gdk_word(st, depth, idx);
-	p.bits = gdk_own_bits(depth, idx);
-	if (gdk_handler(st, how.handler) == GDK_BF)
-		gdk_bf_settle();
 	gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_reserve() */
-	gdk_one_write(&p.wqes, idx, one, 4);
-	gdk_own_end(&p, gdk_handler(st, how.handler), how.opt, 1);
+	gdk_one_write(&p.wqes, p.base, one, 4);
+	gdk_own_end(&p, how.handler, how.opt, 1);
 	return 0;
 }
 
@@ -359,23 +346,23 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 	const uint64_t slots = moves + (op->tail.kind != GDK_TAIL_NONE && !dump);
 	const uint64_t total = gdk_exec_size(how.exec) * slots + (uint32_t)dump;
 	const uint32_t n = (uint32_t)slots;
+	gdk_handler_t handler = how.handler;
 	struct gdk_post p;
 	struct gdk_one one;
 	uint32_t i;
 	int err, odd;
 
 	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE) {
-		/* One branch on the whole way, see gdk_own_try(). */
+		/* One branch on the whole way, see gdk_own_plain(). */
 		GDK_UNSET(p);
 		p.st = gdk_state_of_qp(qp);
-		p.wqes = gdk_wqes_of(p.st);
+		p.wqes = gdk_wqes_of_qp(qp);
 		p.total = n;
-		odd = gdk_own_try(qp, &p, n, gdk_handler(p.st, how.handler), how.opt);
-		if (GDK_RARE(odd | differs | (p.left == GDK_LEFT_SYS) |
-			     (total > 1 && total > gdk_ring_most(p.wqes.mask + 1)))) {
-			gdk_st64(gdk_rsvd_index(qp), p.base, GDK_SCOPE_THREAD);
+		handler = gdk_handler_of(qp, how.handler);
+		odd = gdk_own_plain(qp, &p, n, handler, how.opt);
+		if (GDK_RARE(odd | differs | (total > 1 && total > gdk_ring_most(p.wqes.mask + 1))))
 			return gdk_op_by_one(qp, op, ticket, how);
-		}
+		gdk_own_prepare(qp, &p, handler, how.opt);
 		gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_reserve() */
 		p.idx = p.base;
 		*ticket = p.base + n - 1;
@@ -399,7 +386,7 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 		gdk_one_write(&p.wqes, *ticket, &one, gdk_tail_segments(&op->tail));
 	}
 	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE)
-		gdk_own_end(&p, gdk_handler(p.st, how.handler), how.opt, 0);
+		gdk_own_end(&p, handler, how.opt, 0);
 	else
 		gdk_post_end(&p, how);
 	return 0;

@@ -16,7 +16,9 @@
  * bits beyond a ring shorter than a word are set too, and ignored. */
 GDK_FN uint32_t gdk_own_bits(uint32_t depth, uint64_t last)
 {
-	return ((2u << gdk_word_pos(depth, last)) - 1) ^ (gdk_odd_lap(depth, last) ? ~0u : 0);
+	const uint32_t after = ~1u << gdk_word_pos(depth, last);
+
+	return gdk_odd_lap(depth, last) ? after : ~after;
 }
 
 /* Publishes [from, end) and stores marked. Ready bits of other slots are kept, because slots above
@@ -40,7 +42,13 @@ GDK_FN void gdk_own_mark(struct gdk_qp_state *st, uint32_t depth, uint64_t from,
 	gdk_st64(&st->marked, end, GDK_SCOPE_THREAD);
 }
 
-/* The half of a word that has the token bits. */
+/* The half of a word that has the ready bits, and the half that has the token bits. The latter is 0
+ * while exclusive use owns the token. */
+GDK_FN uint32_t *gdk_ready_half(struct gdk_qp_state *st, uint32_t depth, uint64_t idx)
+{
+	return (uint32_t *)(void *)gdk_word(st, depth, idx);
+}
+
 GDK_FN uint32_t *gdk_token_half(struct gdk_qp_state *st, uint32_t depth, uint64_t idx)
 {
 	return (uint32_t *)(void *)gdk_word(st, depth, idx) + 1;

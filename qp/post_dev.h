@@ -6,13 +6,13 @@
  * that happen to post together to one QP (THREAD scope, shared use); a warp; or a block.
  *
  *   case                               path
- *   exclusive, one thread, plain       gdk_own_try(), gdk_own_end(), inlined: loads, one branch,
- * WQE, fence, rung, DBREC, register, ready bits
- *   exclusive, one thread, not plain:  gdk_op_by_one() (op_dev.h), WQE by WQE; gdk_own_slow() makes
- *   the ring is full, slots below are  the case plain before each
- *   not rung, shared use has the
- *   token, the QP has ended, or a
- *   fence must have system scope
+ *   exclusive, one thread, plain: its  gdk_own_plain(), gdk_own_end(), inlined: loads, one branch,
+ *   slots are below the plain end      WQE, fence, rung, DBREC, register, ready bits
+ *   (status_dev.h)
+ *   exclusive, one thread, not plain:  gdk_op_by_one() (op_dev.h), WQE by WQE; gdk_own_slow() waits
+ *   the plain end is reached, shared   for room and takes the token before each, and then the plain
+ *   use has the token, the QP has      end is set again
+ *   ended, or fences need system scope
  *   exclusive, a group                 gdk_own_reserve(), gdk_own_end(), inlined
  *   shared, the token is parked at     gdk_post_parked(), inlined: two additions publish the
  *   the first slot of the group        slots and take the token; ring; park behind the group
@@ -69,8 +69,8 @@ struct gdk_post {
 	uint32_t mask;	/* lanes of the group, except in BLOCK scope */
 	uint32_t rank;	/* of this thread; rank 0 reserves and rings */
 	uint32_t left;	/* rank 0, exclusive: `left` of the state block */
-	uint64_t *word; /* rank 0, exclusive: word of the group's last slot, and its new value */
-	uint64_t bits;
+	uint32_t *word; /* rank 0, exclusive: ready bits of the group's last slot; their value */
+	uint32_t bits;
 	uint32_t parked; /* rank 0, shared: 1 or 2 if the token is parked at base; 2: GPU scope */
 	uint64_t doorbells; /* rank 0: of the state block */
 	struct gdk_db db;   /* rank 0, exclusive */
@@ -81,79 +81,107 @@ struct gdk_post {
 
 /* ---- exclusive use ---- */
 
-/* Not plain: gdk_own_try(). */
-#define GDK_ODD	 1 /* the QP has ended, or the token, slots below, or the register need work */
-#define GDK_FULL 2 /* the ring is full */
-
 /*
- * Reserves n slots from p->base on, and computes all that is needed to ring for them. Returns 0 if
- * the case is plain, otherwise GDK_ODD and GDK_FULL. One branch of the caller decides; a branch
- * costs a lone thread 30 ns. All loads are in flight before it.
+ * Prepares a post of n slots if they are below the plain end. Returns 0, or not 0 if the case is
+ * not plain. Changes nothing. All loads are in flight together, and one branch of the caller
+ * decides; a branch costs a lone thread 30 ns.
  */
-GDK_FN int gdk_own_try(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
-		       gdk_handler_t handler, uint32_t opt)
+GDK_FN int gdk_own_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
+			 gdk_handler_t handler, uint32_t opt)
 {
-	const int own = GDK_SCOPE_THREAD, ring = !(opt & GDK_OPT_SKIP_DB);
-	const uint32_t depth = p->wqes.mask + 1;
-	struct gdk_qp_state *st = p->st;
-	const uint64_t end = gdk_add64(gdk_rsvd_index(qp), n, own) + n;
-	uint64_t done, ended, rung;
-	int full, odd;
+	const uint64_t plain = gdk_ld64(gdk_plain_end(qp), GDK_SCOPE_THREAD);
+	uint64_t at, last;
 
-	p->base = end - n;
-	gdk_ld64x2(&st->completed, &done, &ended, own);
-	gdk_ld64x2(&st->rung, &rung, &p->doorbells, own);
-	p->left = gdk_ld32(&st->left, own);
-	p->db = gdk_db_of(st, end);
-	p->word = gdk_word(st, depth, end - 1);
-	p->bits = gdk_own_bits(depth, end - 1);
-	GDK_COMPUTED(p->word);
-	/* The compiler would load `left` to a half of a register pair that waits for a load. */
-	GDK_COMPUTED(done);
-	GDK_COMPUTED(rung);
-	full = !(opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(end - done) > depth;
-	odd = (ended != 0) | (p->left < GDK_LEFT_OWN) |
-	      (ring & (((uint32_t)rung != (uint32_t)p->base) | (handler == GDK_BF)));
-	return (full ? GDK_FULL : 0) | odd;
+	p->base = gdk_ld64(gdk_rsvd_index(qp), GDK_SCOPE_THREAD);
+	p->db.pi = p->base + n;
+	p->left = GDK_LEFT_OWN;
+	last = opt & GDK_OPT_SKIP_CHECK ? 0 : p->db.pi - 1;
+	/* The address of a slot is even, and the last byte of qpn8_be is 0. That they are tested
+	 * keeps the compiler from moving their loads behind the branch. */
+	at = p->wqes.ring + ((uint64_t)((uint32_t)p->base & p->wqes.mask) << 6);
+	last |= (uint64_t)((uint32_t)at << 31 | (p->wqes.qpn8_be & 0x80000000u)) << 32;
+	return (last >= plain) | (!(opt & GDK_OPT_SKIP_DB) & (handler == GDK_BF));
 }
 
-/* Makes a case plain. odd: what gdk_own_try() returned, not 0. Returns 0, or the status that ended
- * the QP: the slots must not be written. */
-GDK_FN int gdk_own_make_plain(struct gdk_post *p, uint32_t n, gdk_handler_t handler, uint32_t opt,
-			      int odd)
+/* Sets the plain end. Exclusive use owns the token. */
+GDK_FN void gdk_plain_set(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_post *p)
 {
-	uint32_t how = GDK_OWN_TAKE;
-	int err;
+	uint64_t *at = p->left == GDK_LEFT_SYS ? &p->st->plain_sys : gdk_plain_end(qp);
+	const uint32_t depth = gdk_ldc32(&p->st->depth);
+	uint64_t end = gdk_ld64(&p->st->completed, GDK_SCOPE_THREAD) + depth, most;
 
-	if (!(opt & GDK_OPT_SKIP_DB))
-		how |= GDK_RING | GDK_RING_ALL;
-	if (odd & GDK_FULL)
-		how |= GDK_RING | GDK_WAIT | GDK_WAIT_ROOM;
-	err = gdk_own_slow(p->st, p->base, p->wqes.mask + 1 - n, GDK_QP_LIMIT, how);
-	p->doorbells = gdk_ld64(&p->st->doorbells, GDK_SCOPE_GPU);
-	p->left = gdk_ld32(&p->st->left, GDK_SCOPE_GPU);
+	most = gdk_ld64(&p->st->rung, GDK_SCOPE_THREAD) + gdk_ring_most(depth);
+	if (GDK_CHECKS_WQES)
+		return;
+	gdk_st64(&p->st->plain_at, (uint64_t)(uintptr_t)at, GDK_SCOPE_THREAD);
+	gdk_st64(at, end < most ? end : most, GDK_SCOPE_THREAD);
+}
+
+/* Makes the case of gdk_own_plain() plain. Returns 0, or the status that ended the QP: the slots
+ * must not be written. */
+GDK_FN int gdk_own_make_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
+			      gdk_handler_t handler, uint32_t opt)
+{
+	const uint64_t plain = gdk_ld64(&p->st->plain_sys, GDK_SCOPE_THREAD);
+	const uint32_t depth = gdk_ldc32(&p->st->depth);
+	uint32_t how = GDK_OWN_TAKE;
+	int err = 0;
+
 	if (handler == GDK_BF)
 		gdk_bf_settle();
+	p->left = GDK_LEFT_SYS;
+	if (plain >= (opt & GDK_OPT_SKIP_CHECK ? 1 : p->db.pi))
+		return 0;
+	if (!(opt & GDK_OPT_SKIP_DB))
+		how |= GDK_RING | GDK_RING_ALL;
+	if (p->db.pi > depth && !(opt & GDK_OPT_SKIP_CHECK))
+		how |= GDK_RING | GDK_WAIT | GDK_WAIT_ROOM;
+	/* Returns soon if there is nothing to do. */
+	err = gdk_own_slow(p->st, p->base, depth - n, GDK_QP_LIMIT, how);
+	p->left = gdk_ld32(&p->st->left, GDK_SCOPE_THREAD);
+	if (!err)
+		gdk_plain_set(qp, p);
 	return err;
+}
+
+/* The rest of what gdk_own_end() needs. */
+GDK_FN void gdk_own_prepare(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p,
+			    gdk_handler_t handler, uint32_t opt)
+{
+	const uint32_t depth = p->wqes.mask + 1;
+
+	gdk_st64(gdk_rsvd_index(qp), p->db.pi, GDK_SCOPE_THREAD);
+	p->word = gdk_ready_half(p->st, depth, p->db.pi - 1);
+	p->bits = gdk_own_bits(depth, p->db.pi - 1);
+	if (opt & GDK_OPT_SKIP_DB)
+		return;
+	/* In flight until the fence has ended. */
+	if (!gdk_is_proxy(handler))
+		p->doorbells = gdk_ld64(&p->st->doorbells, GDK_SCOPE_THREAD);
+	p->db.reg = (uint64_t *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, sq_db));
+	p->db.dbrec = (uint32_t *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, sq_dbrec));
+	gdk_db_fill(&p->db, p->wqes.qpn8_be, p->db.pi);
 }
 
 /* Reserves n slots from *base on, and makes the case plain. Returns as gdk_own_make_plain(). */
 GDK_FN int gdk_own_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
 			   gdk_handler_t handler, uint32_t opt, uint64_t *base)
 {
-	const int odd = gdk_own_try(qp, p, n, handler, opt);
 	int err = 0;
 
-	if (GDK_RARE(odd))
-		err = gdk_own_make_plain(p, n, handler, opt, odd);
+	if (GDK_RARE(gdk_own_plain(qp, p, n, handler, opt))) {
+		err = gdk_own_make_plain(qp, p, n, handler, opt);
+		p->wqes = gdk_wqes_of_qp(qp);
+	}
 	*base = p->base;
+	gdk_own_prepare(qp, p, handler, opt);
 	/* completed, then our stores: the CQEs of the slots' previous WQEs raised it. */
 	gdk_fence_load_store(GDK_SCOPE_THREAD);
 	return err;
 }
 
-/* Publishes the slots of a group, and rings for them; all slots below are rung. sys: a system-scope
- * fence may be needed. */
+/* Publishes the slots of a group, and rings for them and for all below. sys: a system-scope fence
+ * may be needed. */
 GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_t opt, int sys)
 {
 	const int own = GDK_SCOPE_THREAD;
@@ -168,7 +196,10 @@ GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_
 			gdk_fence_rel(GDK_SCOPE_SYS);
 		else
 			gdk_fence_rel(GDK_SCOPE_GPU);
-		gdk_st64x2(&p->st->rung, p->db.pi, p->doorbells + !gdk_is_proxy(handler), own);
+		if (gdk_is_proxy(handler))
+			gdk_st64(&p->st->rung, p->db.pi, own);
+		else
+			gdk_st64x2(&p->st->rung, p->db.pi, p->doorbells + 1, own);
 		if (gdk_has_dbrec(handler))
 			gdk_dbrec_store(&p->db);
 		gdk_reg_store(&p->db, handler);
@@ -177,9 +208,9 @@ GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_
 	GDK_LOOP
 	while (p->total > 1 && gdk_word_room(depth, i) < p->db.pi - i) {
 		i += gdk_word_room(depth, i);
-		gdk_st64(gdk_word(p->st, depth, i - 1), gdk_own_bits(depth, i - 1), own);
+		gdk_st32(gdk_ready_half(p->st, depth, i - 1), gdk_own_bits(depth, i - 1), own);
 	}
-	gdk_st64(p->word, p->bits, own);
+	gdk_st32(p->word, p->bits, own);
 }
 
 /* ---- shared use ---- */
@@ -506,7 +537,7 @@ GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, 
 	GDK_UNSET(base);
 	GDK_UNSET(*p);
 	p->st = gdk_state_of_qp(qp);
-	p->wqes = gdk_wqes_of(p->st);
+	p->wqes = gdk_wqes_of_qp(qp);
 	p->mask = how.exec == GDK_WARP_SCOPE ? gdk_warp_mask() : 1u << gdk_lane();
 	p->rank = gdk_exec_rank(how.exec);
 	p->total = slots + extra;

@@ -21,10 +21,7 @@ GDK_FN uint64_t *gdk_rsvd_index(struct doca_gpu_dev_verbs_qp *qp)
 /* Address of the word of slot idx. */
 GDK_FN uint64_t *gdk_word(struct gdk_qp_state *st, uint32_t depth, uint64_t idx)
 {
-	/* The offset in bytes: idx modulo depth, divided by 32 slots, times 8 bytes. */
-	const uint32_t at = ((uint32_t)idx >> 2) & ((depth - 1) >> 2) & ~7u;
-
-	return (uint64_t *)(void *)((char *)(void *)(st + 1) + at);
+	return (uint64_t *)(st + 1) + ((uint32_t)idx & (depth - 1)) / GDK_WORD_SLOTS;
 }
 
 GDK_FN uint32_t gdk_word_pos(uint32_t depth, uint64_t idx)

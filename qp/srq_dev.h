@@ -82,7 +82,8 @@ GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, stru
 /*
  * Polls once for CQE `index` of a receive CQ, counted from the creation of the CQ, and returns its
  * address: 0, EBUSY, or -EIO for an error CQE, whose slot can be posted again, too. After 0 the
- * data is ordered for CPU threads and for GPUs that need no DUMP (gdk_recv_dump()).
+ * data is ordered for CPU threads and for GPUs that need no DUMP (gdk_recv_dump()). One thread
+ * polls a CQ; if it passes that to another, the program orders the two.
  */
 GDK_FN int gdk_srq_poll(const struct doca_gpu_dev_verbs_cq *cq, uint64_t index,
 			struct doca_gpunetio_ib_mlx5_cqe64 **cqe)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The status of a QP: 0, or the negative errno that ended it. The first one stays. */
+/* The status of a QP: 0, or the negative errno that ended it; the first one stays. And up to which
+ * slot exclusive use posts without a look at it. */
 #ifndef GDK_STATUS_DEV_H
 #define GDK_STATUS_DEV_H
 
-#include "../../device/gdk/platform.h"
+#include "../../device/gdk/ring_dev.h"
 
 GDK_FN struct gdk_qp_state *gdk_state_of_qp(const struct doca_gpu_dev_verbs_qp *qp)
 {
@@ -21,11 +22,43 @@ GDK_FN struct doca_gpu_dev_verbs_cq *gdk_qp_cq(struct doca_gpu_dev_verbs_qp *qp)
 	return (struct doca_gpu_dev_verbs_cq *)(uintptr_t)GDK_QP_AT(qp, cq_sq);
 }
 
+/*
+ * The plain end. Exclusive use may post slots below this index without a further look at the state
+ * block: they are free, the token is owned, and the QP has not ended. It is beside the reservation
+ * index, so that a post waits for one load, not for two that follow each other; but in the state
+ * block if fences need system scope, so that only gdk_own_single() sees it. The path that is not
+ * plain sets it (gdk_plain_set()), waits raise it, and whatever makes one of the conditions false
+ * clears it. If the host aborts the QP, the exclusive thread may overwrite the 0 once more: then
+ * at most one lap of the ring is posted before the abort is noticed.
+ */
+GDK_FN uint64_t *gdk_plain_end(struct doca_gpu_dev_verbs_qp *qp)
+{
+	return (uint64_t *)(uintptr_t)GDK_QP_AT(qp, sq_ready_index);
+}
+
+/* Raises the plain end after the slots below `done` are complete. at: plain_at. */
+GDK_FN void gdk_plain_raise(uint64_t at, uint64_t done, uint32_t depth)
+{
+	if (at)
+		gdk_st64((uint64_t *)(uintptr_t)at, done + gdk_ring_most(depth), GDK_SCOPE_THREAD);
+}
+
+GDK_FN void gdk_plain_clear(struct gdk_qp_state *st)
+{
+	const uint64_t at = gdk_ld64(&st->plain_at, GDK_SCOPE_GPU);
+
+	if (!at)
+		return;
+	gdk_st64((uint64_t *)(uintptr_t)at, 0, GDK_SCOPE_GPU);
+	gdk_st64(&st->plain_at, 0, GDK_SCOPE_GPU);
+}
+
 /* Ends the QP with status unless it has ended. Returns the status that ended it. */
 GDK_FN int gdk_state_end(struct gdk_qp_state *st, int status)
 {
 	uint32_t old = gdk_rmw_cas32((uint32_t *)&st->status, 0, (uint32_t)status, GDK_SCOPE_GPU);
 
+	gdk_plain_clear(st);
 	return old ? (int)old : status;
 }
 

@@ -88,7 +88,8 @@ GDK_FN int gdk_publish(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, ui
 	return gdk_publish_word(st, depth, idx, first, scope);
 }
 
-/* Takes the token if it is left or owned. Returns the old value of `left`: 0 if it is neither. */
+/* Takes the token if it is left or owned. Returns the old value of `left`: 0 if it is neither. If
+ * it was owned, the caller clears the plain end. */
 GDK_FN uint32_t gdk_take(struct gdk_qp_state *st)
 {
 	const uint32_t left = gdk_rmw_xchg32(&st->left, 0, GDK_SCOPE_GPU);
@@ -157,6 +158,8 @@ GDK_FN void gdk_serve(struct gdk_qp_state *st, uint64_t at)
 		r = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
 		/* Exclusive use stores DBREC and register without a fence between them. */
 		again = left >= GDK_LEFT_OWN;
+		if (again)
+			gdk_plain_clear(st);
 	} else {
 		/* Acquire: the token was found by a relaxed read-modify-write. */
 		gdk_fence_acq(GDK_SCOPE_GPU);

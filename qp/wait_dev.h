@@ -191,10 +191,11 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
 {
 	const int own = GDK_SCOPE_THREAD;
 	const uint32_t flags = gdk_ldc32(&st->flags), num = gdk_ldc32(&st->cq_num);
+	const uint32_t depth = gdk_ldc32(&st->depth);
 	const uint64_t at = slot + gdk_ldc64(&st->cq_rsvd);
 	const uint32_t *tail = gdk_cqe_word(st, at & (num - 1));
 	const uint32_t owner = at & num ? 1 : 0;
-	uint64_t rung, doorbells, done, ended;
+	uint64_t rung, doorbells, done, ended, plain_at;
 	uint32_t uneven, word, polls = GDK_QUICK_POLLS;
 	int odd;
 
@@ -202,6 +203,7 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
 	gdk_ld64x2(&st->completed, &done, &ended, own);
 	gdk_ld64x2(&st->rung, &rung, &doorbells, own);
 	uneven = gdk_ld32(&st->uneven, own) | (flags & GDK_QPF_COLLAPSED);
+	plain_at = gdk_ld64(&st->plain_at, own);
 	odd = (ended != 0) | (uneven != 0) | (rung <= slot);
 	if (GDK_RARE(odd | (done > slot)))
 		return !odd;
@@ -212,6 +214,7 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
 			gdk_fence_acq(GDK_SCOPE_SYS); /* the CQE, then the payload */
 			gdk_st64(&st->cqe_ci, at + 1, own);
 			gdk_st64(&st->completed, slot + 1, own);
+			gdk_plain_raise(plain_at, slot + 1, depth);
 			return 1;
 		}
 	} while (--polls);
@@ -287,7 +290,10 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 			/* Another lane that waits may have raised completed, but not cqe_ci. */
 			if (end > done || !collapsed) {
 				gdk_st64(&st->cqe_ci, at + 1, GDK_SCOPE_THREAD);
-				gdk_st64(&st->completed, end > done ? end : done, GDK_SCOPE_THREAD);
+				done = end > done ? end : done;
+				gdk_st64(&st->completed, done, GDK_SCOPE_THREAD);
+				gdk_plain_raise(gdk_ld64(&st->plain_at, GDK_SCOPE_THREAD), done,
+						gdk_ldc32(&st->depth));
 				if (!odd)
 					return 0;
 				continue;

@@ -284,6 +284,17 @@ GDK_FN struct gdk_wqes gdk_wqes_of(const struct gdk_qp_state *st)
 	return w;
 }
 
+/* The same, from the device struct. */
+GDK_FN struct gdk_wqes gdk_wqes_of_qp(const struct doca_gpu_dev_verbs_qp *qp)
+{
+	struct gdk_wqes w;
+
+	w.mask = gdk_ldc16(GDK_QP_AT(qp, sq_wqe_mask));
+	w.ring = gdk_ldc64(GDK_QP_AT(qp, sq_wqe_daddr));
+	w.qpn8_be = gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8_be));
+	return w;
+}
+
 /* A signalled WQE of one slot as values: control segment, and the segments after it. ds is the
  * number of segments. The NIC ignores the bytes behind them. */
 struct gdk_one {

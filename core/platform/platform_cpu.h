@@ -162,6 +162,9 @@ GDK_DEF_CAS(gdk_any_cas64, uint64_t)
 #define gdk_any_cas32 gdk_rmw_cas32
 #define gdk_any_add64 gdk_rmw_add64
 #define gdk_any_max64 gdk_rmw_max64
+#define gdk_any_ld32  gdk_ld32
+#define gdk_any_ld64  gdk_ld64
+#define gdk_any_st64  gdk_st64
 
 GDK_FN void gdk_fence_acq(int scope)
 {

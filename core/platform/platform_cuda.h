@@ -44,53 +44,59 @@
 
 /* The following macros define one function per width and memory order. scope is a constant after
  * inlining, so one instruction remains. */
-#define GDK_DEF_LOAD(name, sem, T, ty, con) \
+#define GDK_DEF_LOAD(name, sem, space, T, ty, con) \
 	GDK_FN T name(const T *p, int scope) \
 	{ \
 		T v; \
 		if (scope == GDK_SCOPE_CTA) \
-			asm volatile("ld." sem ".cta." ty " %0, [%1];" \
+			asm volatile("ld." sem ".cta" space ty " %0, [%1];" \
 				     : con(v) \
 				     : "l"(p) \
 				     : "memory"); \
 		else if (scope == GDK_SCOPE_GPU) \
-			asm volatile("ld." sem ".gpu." ty " %0, [%1];" \
+			asm volatile("ld." sem ".gpu" space ty " %0, [%1];" \
 				     : con(v) \
 				     : "l"(p) \
 				     : "memory"); \
 		else if (scope == GDK_SCOPE_SYS) \
-			asm volatile("ld." sem ".sys." ty " %0, [%1];" \
+			asm volatile("ld." sem ".sys" space ty " %0, [%1];" \
 				     : con(v) \
 				     : "l"(p) \
 				     : "memory"); \
 		else \
-			asm volatile("ld.weak." ty " %0, [%1];" : con(v) : "l"(p) : "memory"); \
+			asm volatile("ld.weak" space ty " %0, [%1];" \
+				     : con(v) \
+				     : "l"(p) \
+				     : "memory"); \
 		return v; \
 	}
-GDK_DEF_LOAD(gdk_ld32, "relaxed", uint32_t, "b32", "=r")
-GDK_DEF_LOAD(gdk_ld64, "relaxed", uint64_t, "b64", "=l")
-GDK_DEF_LOAD(gdk_ld32_acq, "acquire", uint32_t, "b32", "=r")
-GDK_DEF_LOAD(gdk_ld64_acq, "acquire", uint64_t, "b64", "=l")
+GDK_DEF_LOAD(gdk_ld32, "relaxed", ".global", uint32_t, ".b32", "=r")
+GDK_DEF_LOAD(gdk_ld64, "relaxed", ".global", uint64_t, ".b64", "=l")
+GDK_DEF_LOAD(gdk_any_ld32, "relaxed", "", uint32_t, ".b32", "=r")
+GDK_DEF_LOAD(gdk_any_ld64, "relaxed", "", uint64_t, ".b64", "=l")
+GDK_DEF_LOAD(gdk_ld32_acq, "acquire", ".global", uint32_t, ".b32", "=r")
+GDK_DEF_LOAD(gdk_ld64_acq, "acquire", ".global", uint64_t, ".b64", "=l")
 
-#define GDK_DEF_STORE(name, sem, T, ty, con) \
+#define GDK_DEF_STORE(name, sem, space, T, ty, con) \
 	GDK_FN void name(T *p, T v, int scope) \
 	{ \
 		if (scope == GDK_SCOPE_CTA) \
-			asm volatile("st." sem ".cta." ty " [%0], %1;" ::"l"(p), con(v) \
+			asm volatile("st." sem ".cta" space ty " [%0], %1;" ::"l"(p), con(v) \
 				     : "memory"); \
 		else if (scope == GDK_SCOPE_GPU) \
-			asm volatile("st." sem ".gpu." ty " [%0], %1;" ::"l"(p), con(v) \
+			asm volatile("st." sem ".gpu" space ty " [%0], %1;" ::"l"(p), con(v) \
 				     : "memory"); \
 		else if (scope == GDK_SCOPE_SYS) \
-			asm volatile("st." sem ".sys." ty " [%0], %1;" ::"l"(p), con(v) \
+			asm volatile("st." sem ".sys" space ty " [%0], %1;" ::"l"(p), con(v) \
 				     : "memory"); \
 		else \
-			asm volatile("st.weak." ty " [%0], %1;" ::"l"(p), con(v) : "memory"); \
+			asm volatile("st.weak" space ty " [%0], %1;" ::"l"(p), con(v) : "memory"); \
 	}
-GDK_DEF_STORE(gdk_st32, "relaxed", uint32_t, "b32", "r")
-GDK_DEF_STORE(gdk_st64, "relaxed", uint64_t, "b64", "l")
-GDK_DEF_STORE(gdk_st32_rel, "release", uint32_t, "b32", "r")
-GDK_DEF_STORE(gdk_st64_rel, "release", uint64_t, "b64", "l")
+GDK_DEF_STORE(gdk_st32, "relaxed", ".global", uint32_t, ".b32", "r")
+GDK_DEF_STORE(gdk_st64, "relaxed", ".global", uint64_t, ".b64", "l")
+GDK_DEF_STORE(gdk_any_st64, "relaxed", "", uint64_t, ".b64", "l")
+GDK_DEF_STORE(gdk_st32_rel, "release", ".global", uint32_t, ".b32", "r")
+GDK_DEF_STORE(gdk_st64_rel, "release", ".global", uint64_t, ".b64", "l")
 
 #define GDK_DEF_RMW(name, insn, T, ty, rcon, con) \
 	GDK_FN T name(T *p, T v, int scope) \
@@ -120,12 +126,12 @@ GDK_DEF_STORE(gdk_st64_rel, "release", uint64_t, "b64", "l")
 GDK_FN void gdk_ld64x2(const uint64_t *p, uint64_t *a, uint64_t *b, int scope)
 {
 	if (scope == GDK_SCOPE_THREAD)
-		asm volatile("ld.weak.v2.b64 {%0, %1}, [%2];"
+		asm volatile("ld.weak.global.v2.b64 {%0, %1}, [%2];"
 			     : "=l"(*a), "=l"(*b)
 			     : "l"(p)
 			     : "memory");
 	else
-		asm volatile("ld.relaxed.gpu.v2.b64 {%0, %1}, [%2];"
+		asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];"
 			     : "=l"(*a), "=l"(*b)
 			     : "l"(p)
 			     : "memory");
@@ -134,14 +140,16 @@ GDK_FN void gdk_ld64x2(const uint64_t *p, uint64_t *a, uint64_t *b, int scope)
 GDK_FN void gdk_st64x2(uint64_t *p, uint64_t a, uint64_t b, int scope)
 {
 	if (scope == GDK_SCOPE_THREAD)
-		asm volatile("st.weak.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory");
+		asm volatile("st.weak.global.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b)
+			     : "memory");
 	else
-		asm volatile("st.relaxed.gpu.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b)
+		asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b)
 			     : "memory");
 }
 
-/* gdk_rmw functions accept addresses in global memory only. gdk_any functions also accept addresses
- * in shared memory; with them the thread waits for the result even if it is unused. */
+/* gdk_rmw functions, as those that load and store, accept addresses in global memory only. gdk_any
+ * functions also accept addresses in shared memory; with an atomic operation, the thread then waits
+ * for the result even if it is unused. */
 #define GDK_PTX_ADD_ANY(s) "relaxed" s ".add"
 #define GDK_PTX_MAX_ANY(s) "relaxed" s ".max"
 #define GDK_PTX_ADD(s)	   "relaxed" s ".global.add"
@@ -296,14 +304,14 @@ GDK_FN uint32_t gdk_bswap32(uint32_t x)
 {
 	return __byte_perm(x, 0, 0x0123);
 }
-/* Byte swap of (uint16_t)x, and of (uint16_t)x << 8 | low with low < 256, in one instruction. */
+/* Byte swap of (uint16_t)x, and of (uint16_t)x << 8 | low with low < 256. */
 GDK_FN uint32_t gdk_bswap32_16(uint32_t x)
 {
 	return __byte_perm(x, 0, 0x0144);
 }
 GDK_FN uint32_t gdk_bswap32_24(uint32_t x, uint32_t low)
 {
-	return __byte_perm(x, low, 0x4015);
+	return __byte_perm(x, 0, 0x4015) | low << 24;
 }
 GDK_FN uint64_t gdk_bswap64(uint64_t x)
 {

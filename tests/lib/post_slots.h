@@ -24,7 +24,7 @@ static inline void post_slots(struct doca_gpu_dev_verbs_qp *qp, uint64_t from, u
 			  st->depth >= GDK_WORD_SLOTS &&
 			  !(st->flags & (GDK_QPF_BLUEFLAME | GDK_QPF_RUNG_READ)),
 		.db = gdk_db_of(st, to + 1),
-		.word = gdk_word(st, st->depth, to),
+		.word = gdk_ready_half(st, st->depth, to),
 		.bits = gdk_own_bits(st->depth, to),
 	};
 

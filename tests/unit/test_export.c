@@ -249,6 +249,30 @@ Test(qp_export, last_error_is_the_cause_not_a_flush)
 	cr_assert_eq(info.wqe_counter, 104);
 }
 
+/* As a put that is not plain does on a GPU. */
+static void set_plain_end(struct doca_gpu_dev_verbs_qp *dev)
+{
+	dev->gdk_state->plain_at = (uintptr_t)&dev->sq_ready_index;
+	dev->sq_ready_index = 5;
+}
+
+/* The QP's state must not refer to the array, which is freed. */
+Test(qp_export, plain_end_is_forgotten_with_the_array)
+{
+	struct doca_gpu_dev_verbs_qp *array;
+	struct doca_gpu_verbs_qp **list;
+
+	cr_assert_eq(doca_gpu_verbs_unexport_qp(nic.gpu, q.hl->qp_gverbs), DOCA_SUCCESS);
+	export_again();
+	array = array_of(3, &list);
+	set_plain_end(&array[2]);
+	cr_assert_eq(doca_gpu_verbs_unexport_multi_qps_dev(nic.gpu, list, 3, array), DOCA_SUCCESS);
+	cr_assert_eq(doca_gpu_verbs_get_qp_dev(q.hl->qp_gverbs, &q.dev), DOCA_SUCCESS);
+	cr_assert_eq(q.dev->gdk_state->plain_at, 0);
+	cr_assert_eq(q.dev->sq_ready_index, 0);
+	free(list);
+}
+
 Test(qp_export, counters_and_abort)
 {
 	struct gdk_qp_counters c;
@@ -261,8 +285,10 @@ Test(qp_export, counters_and_abort)
 	cr_assert_eq(c.doorbells, 3);
 	cr_assert_eq(c.completions, 5);
 	cr_assert_eq(c.status, 0);
+	set_plain_end(q.dev);
 	cr_assert_eq(gdk_verbs_qp_abort(q.hl->qp_gverbs), DOCA_SUCCESS);
 	cr_assert_eq(q.dev->gdk_state->abort_word, 1);
+	cr_assert_eq(q.dev->sq_ready_index, 0);
 }
 
 /* Fills the CQ's ring as if the NIC had written n CQEs with the indices base, base + 1, ... */
@@ -296,10 +322,13 @@ Test(qp_export, reset_restores_the_initial_state)
 	q.dev->sq_rsvd_index = 21;
 	q.dev->gdk_state->rung = 21;
 	q.dev->gdk_state->status = -5;
+	set_plain_end(q.dev);
 	dbrec[1] = htobe32(21);
 	memset(q.hl->qp_umem_gpu_ptr, 0xaa, 64);
 	cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(q.hl->qp_gverbs), DOCA_SUCCESS);
 	cr_assert_eq(q.dev->sq_rsvd_index, 0);
+	cr_assert_eq(q.dev->sq_ready_index, 0);
+	cr_assert_eq(q.dev->gdk_state->plain_at, 0);
 	cr_assert_eq(q.dev->gdk_state->rung, 0);
 	cr_assert_eq(q.dev->gdk_state->status, 0);
 	cr_assert_eq(q.dev->cq_sq.cqe_rsvd % 32, 21);

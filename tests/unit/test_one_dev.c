@@ -178,10 +178,12 @@ Test(one_dev, nothing_is_posted_after_the_qp_ended)
 		open_rig(8, RIG_DB, i & 1);
 		cr_assert_eq(put(64, &ticket, RIG_DB, 0), 0);
 		check_rung(1);
-		if (i & 2)
+		if (i & 2) {
 			rig.st->abort_word = 1;
-		else
-			rig.st->status = -EIO;
+			rig.qp.sq_ready_index = rig.st->plain_sys = 0; /* as gdk_verbs_qp_abort() */
+		} else {
+			(void)gdk_state_end(rig.st, -EIO);
+		}
 		memset(rig.ring + 64, 0xa5, 128);
 		cr_assert_eq(put(64, &ticket, RIG_DB, 0), i & 2 ? -ECANCELED : -EIO);
 		cr_assert_eq(ticket, 1);

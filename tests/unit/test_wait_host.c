@@ -7,7 +7,7 @@
  */
 #include "wait_clock.h"
 
-static int others_look; /* another thread has looked at CQEs in each turn */
+static int others_look; /* another thread polls CQEs in each turn */
 
 TestSuite(wait_host, .timeout = 30);
 
