@@ -12,8 +12,10 @@
 #   LONG  1: the scripts also run their long forms, with ten times the time limit
 #   JOBS  tests at a time (processors + 1, because most tests wait most of the time)
 #   B, SAN, CC, NVCC, CUDA_ARCH, CUDAHOSTCXX as for make. V=1 prints all output of the unit tests.
-# Beside them run, at low priority and one per processor, the tests that only compute: those that
-# compile, and checks of sources.
+# Of the programs whose threads poll, one runs at a time: two of them would wait for each other's
+# threads. Beside all these run, at the lowest priority and one per processor, the tests that only
+# compute: those that compile, and checks of sources. A polling thread whose peer does not get a
+# processor because of them would use several times the CPU time.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 export B="${B:-build}" SAN="${SAN:-}" CC="${CC:-gcc}" NVCC="${NVCC:-}" V="${V:-}"
@@ -23,13 +25,15 @@ T=${T:-} what=${1:-} jobs=${JOBS:-$(($(nproc) + 1))}
 # ---- which tests ----
 
 # Scripts that read sources, headers and archives.
-check="tests/format.sh tests/lint.sh tests/commits.sh tests/style.sh tests/layers.sh tests/help.sh tests/symbols.sh
-	tests/headers.sh tests/doca_calls.sh tests/api.sh tests/api_docs.py tests/error_docs.py tests/docs_check.sh tests/man.py
-	tests/defects.sh tests/prm_vs_ifc.sh tests/link.sh tests/plugin.sh tests/install.sh"
-# Other scripts without time limits on what they do, the longest first.
-patient="tests/gpu/compile.sh tests/footprint.sh tests/model/run.sh tests/consumers/rdma_core_current.sh tests/aarch64.sh
-	tests/rebuild.sh tests/projects.sh tests/fuzz.sh tests/docs.py tests/cuda_versions.sh tests/plot.py
-	tests/doctor_host.py tests/sanity.sh"
+check="tests/install.sh tests/link.sh tests/headers.sh tests/lint.sh tests/doca_calls.sh tests/style.sh tests/format.sh
+	tests/commits.sh tests/layers.sh tests/help.sh tests/symbols.sh
+	tests/api.sh tests/api_docs.py tests/error_docs.py tests/docs_check.sh tests/man.py
+	tests/defects.sh tests/prm_vs_ifc.sh tests/plugin.sh"
+# Other scripts without time limits on what they do: those that only compile, the longest first, then
+# those that also run programs.
+patient="tests/model/run.sh tests/gpu/compile.sh tests/footprint.sh tests/rebuild.sh tests/aarch64.sh
+	tests/consumers/rdma_core_current.sh tests/fuzz.sh tests/projects.sh tests/docs.py tests/cuda_versions.sh
+	tests/plot.py tests/doctor_host.py tests/sanity.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
 scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/recv_queue.sh tests/bench/recv.sh tests/wire.sh
 	tests/report.sh tests/doctor.sh tests/examples.sh tests/example_programs.sh tests/example_faults.sh
@@ -43,8 +47,10 @@ scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many
 	${GDAKI_NVSHMEM:+tests/consumers/nvshmem_host.sh} ${GDAKI_DOCA_SAMPLES:+tests/consumers/doca_samples.sh}
 	${GDAKI_NIXL:+tests/consumers/nixl.sh} ${GDAKI_HOLOSCAN:+tests/consumers/holoscan.sh}
 	${GDAKI_UCX:+tests/consumers/ucx_gdaki.sh tests/consumers/ucx_host.sh}"
-# The longest programs, which start first.
-long="test_e2e_share thread/kernels_1 thread/kernels_32 test_e2e_wrap test_softnic_slow test_qp_mixed test_failinject"
+# Programs whose threads poll, the longest first, then the others of thread.
+polling="thread/kernels_32 thread/kernels_1 test_e2e_share test_e2e_wrap test_qp_mixed"
+# The longest of the other programs, which start first.
+long="test_softnic_slow test_failinject"
 
 programs() { # from the sources, so that a program whose source was deleted does not run
 	local f
@@ -68,14 +74,23 @@ checks() {
 	done
 }
 
-# The tests for which time matters, then the others.
+# The tests for which time matters: those that run one at a time, then the others.
+alone() {
+	[ "$what" = check ] && return
+	# shellcheck disable=SC2046,SC2086 # lists of names
+	{
+		selected $polling | grep -xFf <(programs)
+		selected $(programs | grep '^thread/') | grep -vxF "$(printf '%s\n' $polling)"
+	}
+}
+
 timed() {
 	[ "$what" = check ] && return
 	# shellcheck disable=SC2046,SC2086 # lists of names
 	{
 		selected $long | grep -xFf <(programs)
 		[ -n "$SAN" ] || selected $scripts
-		selected $(programs) | grep -vxF "$(printf '%s\n' $long)"
+		selected $(programs) | grep -vxF "$(printf '%s\n' $long; alone)"
 	}
 }
 
@@ -89,8 +104,8 @@ untimed() {
 	esac
 }
 
-timed=$(timed) untimed=$(untimed)
-[ -n "$timed$untimed" ] || {
+alone=$(alone) timed=$(timed) untimed=$(untimed)
+[ -n "$alone$timed$untimed" ] || {
 	echo "run.sh: T=$T matches no test; their names are test_X, thread/X and tests/X.sh" >&2
 	exit 2
 }
@@ -98,7 +113,7 @@ timed=$(timed) untimed=$(untimed)
 if [ "$what" = targets ]; then
 	[ -n "$T" ] || { echo build-tests; exit; }
 	echo all standins
-	for name in $timed $untimed; do
+	for name in $alone $timed $untimed; do
 		case $name in
 		test_* | thread/*) echo "$B/${name/#test_/tests/test_}" ;;
 		tests/hw.sh) echo "$B/hw/probe" ;;
@@ -150,11 +165,11 @@ run() { # name
 	tests/consumers/pyverbs.sh) limit 300 "$1" --pcap "$B/captures" ;;
 	tests/captures.sh) limit 300 "$1" "$B/captures" ;;
 	tests/models.sh) limit 300 "$1" short ;;
-	tests/model/run.sh) limit 600 nice "$1" replay ;;
+	tests/model/run.sh) limit 600 "$1" replay ;;
 	tests/rebuild.sh | tests/cuda_versions.sh | tests/fuzz.sh | tests/sanity.sh | tests/projects.sh | tests/install.sh | \
 		tests/link.sh | tests/plugin.sh | tests/docs.py)
-		limit 600 nice "$1" ;;
-	tests/gpu/compile.sh | tests/footprint.sh | tests/aarch64.sh) limit 1500 nice "$1" ;;
+		limit 600 "$1" ;;
+	tests/gpu/compile.sh | tests/footprint.sh | tests/aarch64.sh) limit 1500 "$1" ;;
 	tests/consumers/rdma_core_current.sh) limit 900 "$1" ;;
 	tests/consumers/ucx_host.sh) limit 1200 "$1" "$GDAKI_UCX" ;;
 	tests/consumers/ucx_gdaki.sh) limit 300 "$1" "$GDAKI_UCX" ;;
@@ -193,9 +208,9 @@ one() { # name
 
 # ---- all of them ----
 
-in_parallel() { # number: the tests named by standard input
+in_parallel() { # number, names, words before the command
 	# shellcheck disable=SC2016 # bash -c expands it
-	xargs -d '\n' -P "$1" -I{} bash -c 'one "$1"' _ {}
+	[ -z "$2" ] || "${@:3}" xargs -d '\n' -P "$1" -I{} bash -c 'one "$1"' _ {} <<<"$2"
 }
 
 rm -rf "$dir" "$B/captures"
@@ -203,8 +218,14 @@ mkdir -p "$dir"
 export -f run limit one result unit_result
 export dir
 start=$SECONDS
-{ [ -z "$untimed" ] || in_parallel "$(nproc)" <<<"$untimed"; } &
-[ -z "$timed" ] || in_parallel "$jobs" <<<"$timed"
+in_parallel "$(nproc)" "$untimed" nice -n 19 &
+if [ "$jobs" = 1 ]; then
+	in_parallel 1 "$alone"
+else
+	in_parallel 1 "$alone" &
+	jobs=$((jobs - 1))
+fi
+in_parallel "$jobs" "$timed"
 wait
 
 [ -n "$T" ] || echo "slowest (elapsed, CPU seconds):"
@@ -219,7 +240,7 @@ awk -v elapsed=$((SECONDS - start)) -v build=$((${build:-0})) '
 		printf "%d programs and scripts: %d s elapsed, %d s of CPU time", NR, elapsed, cpu
 		printf build ? "; the build: %d s of CPU time\n" : "\n", build
 	}' "$dir/times"
-for name in $timed $untimed tests/captures.sh; do
+for name in $alone $timed $untimed tests/captures.sh; do
 	f=$dir/${name//\//.}.result
 	[ -e "$f" ] || [ "$name" = tests/captures.sh ] || { echo "$name did not end"; echo "0 1 0" >"$f"; }
 	[ ! -e "$f" ] || [ "$(cut -d' ' -f2 "$f")" = 0 ] || echo "failed: $name"

@@ -7,7 +7,10 @@
 #ifndef GDK_PLATFORM_CUDA_H
 #define GDK_PLATFORM_CUDA_H
 
+/* Tests define GDK_FN themselves, as with platform_fn.h. */
+#ifndef GDK_FN
 #define GDK_FN __device__ static __forceinline__
+#endif
 /* Makes the compiler compute v at this point of the program, not later. */
 #define GDK_COMPUTED(v)	  asm volatile("" : "+l"(v))
 #define GDK_COMPUTED32(v) asm volatile("" : "+r"(v))

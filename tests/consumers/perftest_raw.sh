@@ -17,6 +17,9 @@ trap 'rm -rf "$tmp"' EXIT
 command -v raw_ethernet_bw >/dev/null || { echo "$name: raw_ethernet_bw not found (package perftest)"; exit 77; }
 cap=$((16#$(awk '/^CapEff/ { print $2 }' /proc/self/status))) # bit 13: CAP_NET_RAW
 [ $((cap >> 13 & 1)) = 1 ] || { echo "$name: raw packet queue pairs need CAP_NET_RAW"; exit 78; }
+${CC:-gcc} -O1 -Wall -shared -fPIC -o "$tmp/clock.so" tests/consumers/fast_clock.c || exit 1
+# shellcheck disable=SC2016 # sh expands it
+fast=(sh -c 'LD_PRELOAD="$LD_PRELOAD $0" exec "$@"' "$tmp/clock.so") # the start of a command
 n=512 ran=0
 [ "${1:-}" != long ] || n=20480
 
@@ -35,7 +38,7 @@ side() { # 0 or 1, label, program, options...
 	rm -rf "$tmp/stats.$me"
 	timeout 40 "$run" --strict --ip "$(ip_of "$me")" --eth-peers "$(ip_of $peer)" \
 		--eth-mtu 9000 --stats-dir "$tmp/stats.$me" "${pause[@]}" "${nic[@]}" \
-		${pcap:+--pcap "$pcap/raw-$as.pcap"} -- stdbuf -oL "$3" -d mlx5_0 -F \
+		${pcap:+--pcap "$pcap/raw-$as.pcap"} -- "${fast[@]}" stdbuf -oL "$3" -d mlx5_0 -F \
 		"--${role[me]}" -B "$(mac_of "$me")" -E "$(mac_of $peer)" "${@:4}" \
 		>"$tmp/${role[me]}" 2>&1 &
 }

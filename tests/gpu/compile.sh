@@ -8,10 +8,11 @@ set -eu
 B="${B:-build}"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
+# The compiler chooses what to inline: with everything inlined it needs fifty times longer.
 for debug in "" -DGDK_DEBUG; do
 	# shellcheck disable=SC2086 # no argument if debug is empty
 	g++ -std=c++17 -Wall -Wextra -Werror $debug -I"$B/include" -c -o "$out/dev.o" \
-		tests/gpu/compile_dev.cpp
+		-DGDK_FN='static inline __attribute__((__unused__))' tests/gpu/compile_dev.cpp
 done
 
 # A memory key has a type of its own (gdk_key_t), so that a number, which may have the wrong
@@ -37,24 +38,29 @@ core/cuda_arch.sh "$out/options"
 read -ra options <"$out/options"
 archs=$(printf '%s\n' "${options[@]}" | sed -n 's/.*code=sm_//p')
 [ -n "$archs" ] || { echo "compile.sh: core/cuda_arch.sh chose no architecture"; exit 1; }
-compile() { # architecture and options, optimization of the assembler
+echo '#define GDK_FN __device__ static __attribute__((__noinline__, __unused__))' >"$out/calls.h"
+compile() { # architecture and options; calls: no function is inlined or optimized by ptxas
+	local how="-Xptxas -O3"
+	[ "$2" != calls ] || how="-Xptxas -O0 -include $out/calls.h"
 	# shellcheck disable=SC2086 # an architecture and options, a compiler and options
-	$NVCC ${CUDAHOSTCXX:+-ccbin $CUDAHOSTCXX} -std=c++17 -O3 -arch=sm_$1 -Xptxas -O"$2" -Xcompiler -Wall \
+	$NVCC ${CUDAHOSTCXX:+-ccbin $CUDAHOSTCXX} -std=c++17 -O3 -arch=sm_$1 $how -Xcompiler -Wall \
 		-Werror all-warnings -I"$B/include" -cubin -o "$(mktemp -p "$out")" tests/gpu/compile_dev.cu ||
 		return 255 # makes xargs stop
-	echo "compile.sh: sm_$1 (ptxas -O$2) ok"
+	echo "compile.sh: sm_$1 ($2) ok"
 }
 export -f compile
 export B NVCC out
-# One architecture as make compiles it. ptxas needs less time with -O0, and also assembles every
-# instruction: that checks that the other architectures have all of them. No code of the debug
-# build depends on the architecture. LONG=1: debug builds of all.
+# One architecture as make compiles it. The others with calls of functions, in half of the time: the
+# functions then have the instructions for every scope, and ptxas assembles each of them. That checks
+# that these architectures have all instructions. No code of the debug build depends on the
+# architecture. LONG=1: debug builds of all, and everything as make compiles it.
 most=90
 grep -qx 90 <<<"$archs" || most=$(tail -n 1 <<<"$archs")
 debug=$(head -n 1 <<<"$archs")
-[ -z "${LONG:-}" ] || debug=$archs
+others=calls
+[ -z "${LONG:-}" ] || debug=$archs others=inlined
 {
-	printf '%s\0' "$most" 3
-	for arch in $archs; do [ "$arch" = "$most" ] || printf '%s\0' "$arch" 0; done
-	for arch in $debug; do printf '%s\0' "$arch -DGDK_DEBUG" 0; done
+	printf '%s\0' "$most" inlined
+	for arch in $archs; do [ "$arch" = "$most" ] || printf '%s\0' "$arch" "$others"; done
+	for arch in $debug; do printf '%s\0' "$arch -DGDK_DEBUG" "$others"; done
 } | xargs -0 -P "$(nproc)" -n 2 bash -c 'compile "$1" "$2"' compile

@@ -12,7 +12,9 @@
 
 #include "../unit/rig.h"
 
-#define ROUNDS	20000
+#ifndef RACE_ROUNDS
+#define RACE_ROUNDS 20000
+#endif
 #define RUNNERS 8
 #define RUNS	400
 
@@ -43,7 +45,7 @@ static void *publish_only(void *arg)
 {
 	unsigned int n;
 
-	for (n = 1; n <= ROUNDS && await_round(n); n++) {
+	for (n = 1; n <= RACE_ROUNDS && await_round(n); n++) {
 		write_nop(base);
 		gdk_mark_ready(&rig.qp, base, base, RIG_GPU, RIG_AUTO);
 		__atomic_fetch_add(&done, 1, __ATOMIC_ACQ_REL);
@@ -55,7 +57,7 @@ static void *publish_and_submit(void *arg)
 {
 	unsigned int n;
 
-	for (n = 1; n <= ROUNDS && await_round(n); n++) {
+	for (n = 1; n <= RACE_ROUNDS && await_round(n); n++) {
 		write_nop(base + 1);
 		gdk_mark_ready(&rig.qp, base + 1, base + 1, RIG_GPU, RIG_AUTO);
 		gdk_submit(&rig.qp, base + 2, gdk_how(RIG_GPU, RIG_AUTO, GDK_THREAD, 0));
@@ -75,7 +77,7 @@ static int neighbours(void)
 	stop = 0;
 	pthread_create(&a, NULL, publish_only, NULL);
 	pthread_create(&b, NULL, publish_and_submit, NULL);
-	for (n = 1; n <= ROUNDS && !bad; n++) {
+	for (n = 1; n <= RACE_ROUNDS && !bad; n++) {
 		bad = gdk_reserve(&rig.qp, 2, RIG_GPU, 0, &base);
 		__atomic_store_n(&done, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&turn, n, __ATOMIC_RELEASE);

@@ -12,7 +12,9 @@
 #include "ring_count.h"
 
 #define THREADS 6
-#define WQES	1500
+#ifndef SHARED_WQES /* a multiple of 4, so that the last WQE of a thread gets a doorbell */
+#define SHARED_WQES 1500
+#endif
 
 struct job {
 	struct rig *rig;
@@ -23,7 +25,7 @@ struct job {
 	uint32_t most_rings, offers;
 };
 
-static uint8_t executed[THREADS + 1][WQES];
+static uint8_t executed[THREADS + 1][SHARED_WQES];
 static int stop;
 
 static void note(struct rig *r, uint64_t slot, const struct doca_gpu_dev_verbs_wqe *wqe)
@@ -31,7 +33,7 @@ static void note(struct rig *r, uint64_t slot, const struct doca_gpu_dev_verbs_w
 	const uint64_t token = be64toh(wqe->rw_rseg.raddr);
 	const unsigned int id = (unsigned int)(token >> 32), seq = (unsigned int)token;
 
-	if (id > THREADS || seq >= WQES) {
+	if (id > THREADS || seq >= SHARED_WQES) {
 		rig_fault(r, "WQE with a wrong address", slot);
 		return;
 	}
@@ -102,7 +104,7 @@ static void *run(void *arg)
 	uint64_t ticket = 0;
 	unsigned int i;
 
-	for (i = 0; i < WQES && !j->err; i++) {
+	for (i = 0; i < SHARED_WQES && !j->err; i++) {
 		j->err = post(j, i, &ticket);
 		rung_now = 0;
 		/* Wait for every 50th WQE of this thread. These WQEs are signaled. */
@@ -131,7 +133,7 @@ static int check_executed(void)
 	unsigned int i, seq, missing = executed[THREADS][0] != 1;
 
 	for (i = 0; i < THREADS; i++)
-		for (seq = 0; seq < WQES; seq++)
+		for (seq = 0; seq < SHARED_WQES; seq++)
 			missing += executed[i][seq] != 1;
 	if (missing)
 		fprintf(stderr, "%u WQEs not executed exactly once\n", missing);
