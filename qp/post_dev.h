@@ -108,9 +108,9 @@ GDK_FN void gdk_plain_set(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_pos
 {
 	uint64_t *at = p->left == GDK_LEFT_SYS ? &p->st->plain_sys : gdk_plain_end(qp);
 	const uint32_t depth = gdk_ldc32(&p->st->depth);
-	uint64_t end = gdk_ld64(&p->st->completed, GDK_SCOPE_THREAD) + depth, most;
+	uint64_t end = gdk_ld64(&p->st->completed, GDK_SCOPE_GPU) + depth, most;
 
-	most = gdk_ld64(&p->st->rung, GDK_SCOPE_THREAD) + gdk_ring_most(depth);
+	most = gdk_ld64(&p->st->rung, GDK_SCOPE_GPU) + gdk_ring_most(depth);
 	if (GDK_CHECKS_WQES)
 		return;
 	gdk_st64(&p->st->plain_at, (uint64_t)(uintptr_t)at, GDK_SCOPE_THREAD);
@@ -138,7 +138,7 @@ GDK_FN int gdk_own_make_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post 
 		how |= GDK_RING | GDK_WAIT | GDK_WAIT_ROOM;
 	/* Returns soon if there is nothing to do. */
 	err = gdk_own_slow(p->st, p->base, depth - n, GDK_QP_LIMIT, how);
-	p->left = gdk_ld32(&p->st->left, GDK_SCOPE_THREAD);
+	p->left = gdk_ld32(&p->st->left, GDK_SCOPE_GPU);
 	if (!err)
 		gdk_plain_set(qp, p);
 	return err;

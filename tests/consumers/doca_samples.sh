@@ -215,7 +215,7 @@ else
 		echo "doca_samples.sh: no GPU: not run on one"
 	else
 		export CUDA_MODULE_LOADING=EAGER
-		run_all "$tmp/gpu" "$(nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader -i 0)" 1024 64
+		run_all "$tmp/gpu" "$(nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader -i 0 | sed s/^0000//)" 1024 64
 	fi
 fi
 
