@@ -278,6 +278,7 @@ GDK_FN void gdk_submit_begin(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_ind
 #endif
 }
 
+/** A submit of sends: gdk_submit_begin(), gdk_submit(). */
 GDK_FN void gdk_submit_sends(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index,
 			     struct gdk_how how)
 {

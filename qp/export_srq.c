@@ -34,7 +34,7 @@ static doca_error_t check_srq(doca_gpu_t *gpu, const struct doca_verbs_srq *srq)
 		why = "it is in internal host memory, which the GPU cannot access: use an external "
 		      "umem";
 	} else if (srq->umem && srq->umem->gpu && srq->umem->gpu != gpu) {
-		why = "it is in memory of another GPU than gpu_dev: pass that GPU";
+		why = "it is in memory of another GPU than gpu_dev";
 		err = DOCA_ERROR_INVALID_VALUE;
 	} else if (srq->exported) {
 		why = "it is exported already";
@@ -187,18 +187,16 @@ static doca_error_t check_cq(const struct doca_verbs_srq *srq, const doca_verbs_
 		why = "it is in internal host memory, which the GPU cannot access: use an external "
 		      "umem";
 	} else if (cq->gpu && cq->gpu != gpu) {
-		why = "it is in memory of another GPU than the one of the SRQ's export: create its "
-		      "umem with that GPU";
+		why = "it is in memory of another GPU than the one of the SRQ's export";
 		err = DOCA_ERROR_INVALID_VALUE;
 	} else if (cq->cqe_num < srq->num) {
-		gdk_err("SRQ 0x%x: cannot use CQ 0x%x: it has %u entries, and the SRQ has %u "
-			"receives: create the CQ with at least as many entries",
+		gdk_err("SRQ 0x%x: cannot use CQ 0x%x: it has %u entries, fewer than the SRQ's %u "
+			"receives",
 			srq->srqn, cq->cqn, cq->cqe_num, srq->num);
 		return DOCA_ERROR_INVALID_VALUE;
 	} else if (!cq->overrun_ignore) {
 		why = "it does not ignore overruns, and gdk_srq_poll() does not tell the NIC which "
-		      "entries are consumed: create it with "
-		      "doca_verbs_cq_attr_set_cq_overrun(attr, 1)";
+		      "entries are consumed";
 	}
 	if (!why)
 		return DOCA_SUCCESS;
