@@ -47,11 +47,10 @@ class Testpmd:
         self.fd = parent
         command = [
             RUN, "--strict", "--ip", ip, "--stats-dir", self.stats_dir, *nic.split(), "--",
-            "dpdk-testpmd", "--no-huge", "-m", "96", "-l", "0,1", "--no-telemetry",
+            "dpdk-testpmd", "--no-huge", "-m", "256", "-l", "0,1", "--no-telemetry",
             "--file-prefix", f"gdaki{os.getpid()}{name}", "-a",
             f"{PCI},{device},rxq_cqe_comp_en=0", *eal, "--", "-i",
-            "--total-num-mbufs=16384", "--no-lsc-interrupt", "--no-flush-rx",
-            "--disable-link-check", *app]
+            "--no-lsc-interrupt", "--no-flush-rx", "--disable-link-check", *app]
         env = dict(os.environ, TERM="dumb")
         self.process = subprocess.Popen(command, stdin=child, stdout=child, env=env,
                                         stderr=subprocess.STDOUT, start_new_session=True)
