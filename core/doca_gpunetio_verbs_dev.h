@@ -6,7 +6,7 @@
  * open 3.0, which are asserted below.
  *
  * The library (arrays, flat lists) and applications copy these structs. Therefore the mutable
- * state that GPU threads share, apart from sq_rsvd_index and sq_ready_index, is not in them:
+ * state that GPU threads share, apart from sq_rsvd_index and gdk_plain_end, is not in them:
  * gdk_state, in bytes that DOCA reserves, points to it.
  */
 #ifndef DOCA_GPUNETIO_VERBS_DEV_H
@@ -149,7 +149,7 @@ struct doca_gpu_dev_verbs_cq {
 /** The device struct of an exported QP, for GPU threads. Addresses are GPU addresses. */
 struct doca_gpu_dev_verbs_qp {
 	uint64_t sq_rsvd_index;	       /**< number of slots reserved; applications may read it */
-	uint64_t sq_ready_index;       /**< for the library: each slot has a ready bit */
+	uint64_t sq_ready_index;       /**< not used: each slot has a ready bit */
 	uint64_t sq_wqe_pi;	       /**< index of the last doca_gpu_dev_verbs_submit*() */
 	uint32_t sq_num;	       /**< QP number */
 	uint32_t sq_num_shift8;	       /**< QP number << 8 */
@@ -183,7 +183,10 @@ struct doca_gpu_dev_verbs_qp {
 			uint8_t gdk_rq_shift; /**< log2 of the bytes of a receive WQE */
 			/** 1: the GPU needs a DUMP WQE to see data that the NIC wrote */
 			uint8_t need_mcst;
-			uint8_t reserved4[30]; /**< reserved */
+			uint8_t reserved4[6]; /**< reserved */
+			/** exclusive use posts slots below it without a look at the state block */
+			uint64_t gdk_plain_end;
+			uint8_t reserved5[16]; /**< reserved */
 		} __attribute__((__packed__));
 	};
 
@@ -251,6 +254,7 @@ GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, gdk_state, 88);
 GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, reserved2, 96);
 GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, rq_wqe_pi, 96);
 GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, reserved4, 130);
+GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, gdk_plain_end, 136);
 GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, cq_sq, 160);
 GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, reserved3, 224);
 GDK_ASSERT_OFFSET(struct doca_gpu_dev_verbs_qp, cq_rq, 224);

@@ -6,8 +6,8 @@
  * aligned, in memory that the GPU addresses. The device struct (field gdk_state) and its CQ
  * point to it. The host writes an initial image at export and after each reset.
  *
- * Two mutable fields remain in the device struct: sq_rsvd_index, and sq_ready_index, which is the
- * plain end (status_dev.h). So slots must be reserved through the one original struct
+ * Two mutable fields remain in the device struct: sq_rsvd_index, and the plain end
+ * (status_dev.h). So slots must be reserved through the one original struct
  * (dev_struct.c); all other calls may use a copy.
  */
 #ifndef GDK_QP_STATE_H
@@ -181,6 +181,9 @@ GDK_STATE_ASSERT(sizeof(struct gdk_qp_state) == 4 * GDK_STATE_LINE, "one line pe
 GDK_STATE_ASSERT(sizeof(struct gdk_watch_word) == 8, "one word of a page of words");
 GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, wanted) == GDK_STATE_LINE, "line 0: constants");
 GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, rung) % 16 == 0, "rung, doorbells: one access");
+GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, plain_sys) ==
+			 offsetof(struct gdk_qp_state, plain_at) + 8,
+		 "one write clears both");
 GDK_STATE_ASSERT(offsetof(struct gdk_qp_state, completed) % 16 == 0, "and status: one access");
 
 #endif

@@ -205,7 +205,7 @@ GDK_FN uint32_t gdk_view_word(const struct gdk_wqe_view *v, uint32_t seg, uint32
 
 	if (i < v->held)
 		return gdk_bswap32((uint32_t)(v->seg[i * 2 + word / 2] >> word % 2 * 32));
-	return gdk_bswap32(gdk_ld32((const uint32_t *)(const void *)at, GDK_SCOPE_GPU));
+	return gdk_bswap32(gdk_any_ld32((const uint32_t *)(const void *)at, GDK_SCOPE_GPU));
 }
 
 /* Words 2 * half and 2 * half + 1 as one number. */

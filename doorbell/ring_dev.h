@@ -56,6 +56,12 @@ GDK_FN uint32_t gdk_ring_most(uint32_t depth)
 	return depth < 0x8000u ? depth : 0x4000u;
 }
 
+/* May one doorbell cover a ring of mask + 1 slots? */
+GDK_FN int gdk_covers(uint32_t mask)
+{
+	return !(mask & 0x4000u);
+}
+
 GDK_FN int gdk_is_proxy(gdk_handler_t handler)
 {
 	return handler == GDK_PROXY;

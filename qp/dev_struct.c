@@ -147,6 +147,42 @@ doca_error_t gdk_dev_array_create(doca_gpu_t *gpu, struct doca_gpu_verbs_qp **qp
 	return DOCA_SUCCESS;
 }
 
+/* Clears the plain end of a queue (status_dev.h), in its device struct and in its state block. */
+static doca_error_t clear_plain_end(struct gdk_export *x, const struct gdk_export_queue *q,
+				    struct doca_gpu_dev_verbs_qp *dev)
+{
+	const size_t in_dev = offsetof(struct doca_gpu_dev_verbs_qp, gdk_plain_end);
+	const size_t in_state = offsetof(struct gdk_qp_state, plain_sys);
+	uint64_t *const words[] = { (void *)((uint8_t *)dev + in_dev),
+				    (void *)((uint8_t *)q->state + in_state) };
+	const uint64_t zero = 0;
+	doca_error_t err = DOCA_SUCCESS;
+	uint64_t *cpu;
+	size_t i;
+
+	for (i = 0; i < GDK_ARRAY_SIZE(words) && err == DOCA_SUCCESS; i++) {
+		cpu = gdk_gpu_cpu_ptr(x->q.pub.gpu_dev, words[i]);
+		if (cpu)
+			__atomic_store_n(cpu, 0, __ATOMIC_RELAXED);
+		else
+			err = gdk_gpu_write(x->q.pub.gpu_dev, words[i], &zero, sizeof(zero));
+	}
+	return err;
+}
+
+doca_error_t gdk_dev_clear_plain_ends(struct gdk_export *x)
+{
+	const struct gdk_export_queue sq = gdk_export_sq(x), rq = gdk_export_rq(x);
+	doca_error_t err;
+
+	pthread_mutex_lock(&lock); /* the array of the device struct must not be freed meanwhile */
+	err = clear_plain_end(x, &sq, x->q.pub.qp_gpu ? x->q.pub.qp_gpu : gdk_export_own_dev(x));
+	if (err == DOCA_SUCCESS && rq.cq)
+		err = clear_plain_end(x, &rq, (void *)((uint8_t *)rq.state + rq.dev_at));
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
 /* Copies the reservation index from the array back to the QP's own struct, and forgets the plain
  * end in the array (status_dev.h). The QP leaves the array even if that fails. */
 static doca_error_t leave(struct gdk_export *x)
@@ -154,14 +190,14 @@ static doca_error_t leave(struct gdk_export *x)
 	uint64_t *from = &x->q.pub.qp_gpu->sq_rsvd_index,
 		 *to = &gdk_export_own_dev(x)->sq_rsvd_index;
 	void *plain_at = (uint8_t *)x->q.state + offsetof(struct gdk_qp_state, plain_at);
-	const uint64_t none = 0;
+	const uint64_t none[2] = { 0, 0 }; /* plain_at, plain_sys */
 	doca_error_t err = gdk_gpu_read(x->q.pub.gpu_dev, &x->dev.sq_rsvd_index, from,
 					sizeof(*from));
 
 	if (err == DOCA_SUCCESS)
 		err = gdk_gpu_write(x->q.pub.gpu_dev, to, &x->dev.sq_rsvd_index, sizeof(*to));
 	if (err == DOCA_SUCCESS)
-		err = gdk_gpu_write(x->q.pub.gpu_dev, plain_at, &none, sizeof(none));
+		err = gdk_gpu_write(x->q.pub.gpu_dev, plain_at, none, sizeof(none));
 	x->q.pub.qp_gpu = NULL;
 	x->q.pub.qp_gpu_h = NULL;
 	return err;

@@ -60,6 +60,9 @@ static inline struct gdk_export *gdk_to_export(struct doca_gpu_verbs_qp *qp)
  * GDAKI_QUEUE_MEM=cpu_gpu host memory that the GPU can access. */
 enum doca_gpu_mem_type gdk_queue_mem_type(void);
 
+/* dev_struct.c: clears the plain ends (status_dev.h), so that posts in exclusive use look at the
+ * state block. */
+doca_error_t gdk_dev_clear_plain_ends(struct gdk_export *x);
 /* GPU address of the QP's own device struct, behind the state block (dev_struct.c). */
 static inline struct doca_gpu_dev_verbs_qp *gdk_export_own_dev(const struct gdk_export *x)
 {

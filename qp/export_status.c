@@ -264,34 +264,13 @@ static doca_error_t state_store32(struct gdk_export *x, size_t offset, uint32_t 
 	return err;
 }
 
-/* Clears the plain end (status_dev.h): exclusive use looks at the state before its next post. */
-static doca_error_t clear_plain_end(struct gdk_export *x)
-{
-	const struct gdk_export_queue q = gdk_export_sq(x);
-	uint64_t *at = &dev_in_use(x, &q)->sq_ready_index, zero = 0;
-	const size_t offset = offsetof(struct gdk_qp_state, plain_sys);
-	uint64_t *const words[] = { at, (void *)((uint8_t *)x->q.state + offset) };
-	doca_error_t err = DOCA_SUCCESS;
-	uint64_t *cpu;
-	size_t i;
-
-	for (i = 0; i < GDK_ARRAY_SIZE(words) && err == DOCA_SUCCESS; i++) {
-		cpu = gdk_gpu_cpu_ptr(x->q.pub.gpu_dev, words[i]);
-		if (cpu)
-			__atomic_store_n(cpu, 0, __ATOMIC_RELAXED);
-		else
-			err = gdk_gpu_write(x->q.pub.gpu_dev, words[i], &zero, sizeof(zero));
-	}
-	return err;
-}
-
 doca_error_t gdk_verbs_qp_abort(struct doca_gpu_verbs_qp *qp)
 {
 	doca_error_t err;
 
 	GDK_CHECK_PTR(qp);
 	err = state_store32(gdk_to_export(qp), offsetof(struct gdk_qp_state, abort_word), 1);
-	return err == DOCA_SUCCESS ? clear_plain_end(gdk_to_export(qp)) : err;
+	return err == DOCA_SUCCESS ? gdk_dev_clear_plain_ends(gdk_to_export(qp)) : err;
 }
 
 /* Moves the reservation index back to the first slot that is not published: an aborted reservation

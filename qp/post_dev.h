@@ -95,7 +95,8 @@ GDK_FN int gdk_own_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, u
 	p->base = gdk_ld64(gdk_rsvd_index(qp), GDK_SCOPE_THREAD);
 	p->db.pi = p->base + n;
 	p->left = GDK_LEFT_OWN;
-	last = opt & GDK_OPT_SKIP_CHECK ? 0 : p->db.pi - 1;
+	/* Without the check the bound is needed only where a doorbell cannot cover the ring. */
+	last = opt & GDK_OPT_SKIP_CHECK && gdk_covers(p->wqes.mask) ? 0 : p->db.pi - 1;
 	/* The address of a slot is even, and the last byte of qpn8_be is 0. That they are tested
 	 * keeps the compiler from moving their loads behind the branch. */
 	at = p->wqes.ring + ((uint64_t)((uint32_t)p->base & p->wqes.mask) << 6);
@@ -130,7 +131,7 @@ GDK_FN int gdk_own_make_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post 
 	if (handler == GDK_BF)
 		gdk_bf_settle();
 	p->left = GDK_LEFT_SYS;
-	if (plain >= (opt & GDK_OPT_SKIP_CHECK ? 1 : p->db.pi))
+	if (plain >= (opt & GDK_OPT_SKIP_CHECK && gdk_covers(depth - 1) ? 1 : p->db.pi))
 		return 0;
 	if (!(opt & GDK_OPT_SKIP_DB))
 		how |= GDK_RING | GDK_RING_ALL;

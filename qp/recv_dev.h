@@ -294,14 +294,15 @@ GDK_FN struct doca_gpunetio_ib_mlx5_cqe64 *gdk_cqe_at(const struct doca_gpu_dev_
 /* Bytes of the message. */
 GDK_FN uint32_t gdk_cqe_bytes(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
-	return gdk_bswap32(
-		gdk_ld32((const uint32_t *)(const void *)((const char *)cqe + 44), GDK_SCOPE_SYS));
+	return gdk_bswap32(gdk_any_ld32((const uint32_t *)(const void *)((const char *)cqe + 44),
+					GDK_SCOPE_SYS));
 }
 
 /* Immediate value of a send or write with immediate, big-endian as it was posted. */
 GDK_FN __be32 gdk_cqe_imm(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
-	return gdk_ld32((const uint32_t *)(const void *)((const char *)cqe + 36), GDK_SCOPE_SYS);
+	return gdk_any_ld32((const uint32_t *)(const void *)((const char *)cqe + 36),
+			    GDK_SCOPE_SYS);
 }
 
 #define GDK_CQE_INLINE_32 4u /* bits of op_own: up to 32 bytes of data are in the CQE */
@@ -310,8 +311,8 @@ GDK_FN __be32 gdk_cqe_imm(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 /* Does the CQE contain the data of the message? */
 GDK_FN int gdk_cqe_is_inline(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
-	const uint32_t word = gdk_ld32((const uint32_t *)(const void *)((const char *)cqe + 60),
-				       GDK_SCOPE_SYS);
+	const uint32_t word = gdk_any_ld32((const uint32_t *)(const void *)((const char *)cqe + 60),
+					   GDK_SCOPE_SYS);
 
 	return (word >> 24 & (GDK_CQE_INLINE_32 | GDK_CQE_INLINE_64)) != 0;
 }
@@ -319,8 +320,8 @@ GDK_FN int gdk_cqe_is_inline(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 /* The data of such a CQE; gdk_cqe_bytes() is its length. */
 GDK_FN uint8_t *gdk_cqe_inl_data(struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
-	const uint32_t word = gdk_ld32((const uint32_t *)(const void *)((char *)cqe + 60),
-				       GDK_SCOPE_SYS);
+	const uint32_t word = gdk_any_ld32((const uint32_t *)(const void *)((char *)cqe + 60),
+					   GDK_SCOPE_SYS);
 
 	return (uint8_t *)cqe - (word >> 24 & GDK_CQE_INLINE_64 ? 64 : 0);
 }

@@ -104,8 +104,8 @@ GDK_FN int gdk_srq_poll(const struct doca_gpu_dev_verbs_cq *cq, uint64_t index,
 /* The slot that a CQE names. */
 GDK_FN uint32_t gdk_srq_slot(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
-	const uint32_t word = gdk_ld32((const uint32_t *)(const void *)((const char *)cqe + 60),
-				       GDK_SCOPE_SYS);
+	const uint32_t word = gdk_any_ld32((const uint32_t *)(const void *)((const char *)cqe + 60),
+					   GDK_SCOPE_SYS);
 
 	return (word & 0xff) << 8 | (word >> 8 & 0xff);
 }

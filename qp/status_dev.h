@@ -24,16 +24,17 @@ GDK_FN struct doca_gpu_dev_verbs_cq *gdk_qp_cq(struct doca_gpu_dev_verbs_qp *qp)
 
 /*
  * The plain end. Exclusive use may post slots below this index without a further look at the state
- * block: they are free, the token is owned, and the QP has not ended. It is beside the reservation
- * index, so that a post waits for one load, not for two that follow each other; but in the state
- * block if fences need system scope, so that only gdk_own_single() sees it. The path that is not
- * plain sets it (gdk_plain_set()), waits raise it, and whatever makes one of the conditions false
- * clears it. If the host aborts the QP, the exclusive thread may overwrite the 0 once more: then
- * at most one lap of the ring is posted before the abort is noticed.
+ * block: they are free, the token is owned, and the QP has not ended. It is in the device struct,
+ * so that a post waits for one load, not for two that follow each other; but in the state block
+ * (plain_sys) if fences need system scope, so that only gdk_own_make_plain() sees it. The path that
+ * is not plain sets it (gdk_plain_set()), waits raise it, and whatever makes one of the conditions
+ * false clears it. A wait that has begun before may raise it once more when the host aborts the QP
+ * or another lane finds an error: posts then notice the end after at most one lap, and posts
+ * without availability check after the next wait.
  */
 GDK_FN uint64_t *gdk_plain_end(struct doca_gpu_dev_verbs_qp *qp)
 {
-	return (uint64_t *)(uintptr_t)GDK_QP_AT(qp, sq_ready_index);
+	return (uint64_t *)(uintptr_t)GDK_QP_AT(qp, gdk_plain_end);
 }
 
 /* Raises the plain end after the slots below `done` are complete. at: plain_at. */

@@ -148,8 +148,8 @@ GDK_FN uint64_t gdk_add64(uint64_t *p, uint64_t v, int scope)
 
 	if (scope != GDK_SCOPE_THREAD)
 		return gdk_rmw_add64(p, v, scope);
-	old = gdk_ld64(p, scope);
-	gdk_st64(p, old + v, scope);
+	old = gdk_any_ld64(p, scope);
+	gdk_any_st64(p, old + v, scope);
 	return old;
 }
 
@@ -159,9 +159,9 @@ GDK_FN uint64_t gdk_max64(uint64_t *p, uint64_t v, int scope)
 
 	if (scope != GDK_SCOPE_THREAD)
 		return gdk_rmw_max64(p, v, scope);
-	old = gdk_ld64(p, scope);
+	old = gdk_any_ld64(p, scope);
 	if (v > old)
-		gdk_st64(p, v, scope);
+		gdk_any_st64(p, v, scope);
 	return old;
 }
 
@@ -190,7 +190,7 @@ GDK_FN void gdk_lock(int *lock, enum doca_gpu_dev_verbs_resource_sharing_mode mo
 GDK_FN void gdk_unlock(int *lock, enum doca_gpu_dev_verbs_resource_sharing_mode mode)
 {
 	if (mode != DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)
-		gdk_st32_rel((uint32_t *)lock, 0, gdk_mode_scope(mode));
+		gdk_any_st32_rel((uint32_t *)lock, 0, gdk_mode_scope(mode));
 }
 
 #endif

@@ -159,12 +159,13 @@ GDK_DEF_EXTREME(gdk_rmw_min64, <, GDK_MO_RMW)
 GDK_DEF_CAS(gdk_rmw_cas32, uint32_t)
 GDK_DEF_CAS(gdk_any_cas64, uint64_t)
 /* On a GPU, the gdk_any functions also work on shared memory. A CPU has one kind of memory. */
-#define gdk_any_cas32 gdk_rmw_cas32
-#define gdk_any_add64 gdk_rmw_add64
-#define gdk_any_max64 gdk_rmw_max64
-#define gdk_any_ld32  gdk_ld32
-#define gdk_any_ld64  gdk_ld64
-#define gdk_any_st64  gdk_st64
+#define gdk_any_cas32	 gdk_rmw_cas32
+#define gdk_any_add64	 gdk_rmw_add64
+#define gdk_any_max64	 gdk_rmw_max64
+#define gdk_any_ld32	 gdk_ld32
+#define gdk_any_ld64	 gdk_ld64
+#define gdk_any_st64	 gdk_st64
+#define gdk_any_st32_rel gdk_st32_rel
 
 GDK_FN void gdk_fence_acq(int scope)
 {

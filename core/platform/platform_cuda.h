@@ -98,6 +98,7 @@ GDK_DEF_LOAD(gdk_ld64_acq, "acquire", ".global", uint64_t, ".b64", "=l")
 GDK_DEF_STORE(gdk_st32, "relaxed", ".global", uint32_t, ".b32", "r")
 GDK_DEF_STORE(gdk_st64, "relaxed", ".global", uint64_t, ".b64", "l")
 GDK_DEF_STORE(gdk_any_st64, "relaxed", "", uint64_t, ".b64", "l")
+GDK_DEF_STORE(gdk_any_st32_rel, "release", "", uint32_t, ".b32", "r")
 GDK_DEF_STORE(gdk_st32_rel, "release", ".global", uint32_t, ".b32", "r")
 GDK_DEF_STORE(gdk_st64_rel, "release", ".global", uint64_t, ".b64", "l")
 
@@ -409,7 +410,7 @@ GDK_FN uint32_t gdk_lane(void)
 GDK_FN void gdk_bf_ld64_warp(uint64_t *w, const void *src)
 {
 	if (gdk_lane() < 8)
-		w[0] = gdk_ld64((const uint64_t *)src + gdk_lane(), GDK_SCOPE_GPU);
+		w[0] = gdk_any_ld64((const uint64_t *)src + gdk_lane(), GDK_SCOPE_GPU);
 }
 
 GDK_FN void gdk_bf_st64_warp(uint64_t *dst, const uint64_t *w)

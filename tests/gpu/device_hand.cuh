@@ -261,10 +261,12 @@ __device__ static int post_build(const struct gt_job &j, qp_type *qp, const stru
 	return submit_by(j, qp, at + n, o.k & 2);
 }
 
-/* Each lane builds one WQE. The first lane reserves and publishes for all; then the
- * warp writes the WQEs one by one from the ring through BlueFlame. */
+/* Each lane builds one WQE. The first lane reserves and publishes for all; then the warp writes the
+ * WQEs one by one through BlueFlame, from the ring and from shared memory in turn. */
 __device__ static int post_low_bf_warp(qp_type *qp, const struct op_at &o, ticket_type *t)
 {
+	__shared__ __align__(16) struct doca_gpu_dev_verbs_wqe copies[32];
+	struct doca_gpu_dev_verbs_wqe *copy = &copies[threadIdx.x / warpSize];
 	const bool first = threadIdx.x % warpSize == 0;
 	uint64_t base = 0;
 	int err = first ? gdk_reserve(qp, warpSize, mode, 0, &base) : 0;
@@ -281,7 +283,11 @@ __device__ static int post_low_bf_warp(qp_type *qp, const struct op_at &o, ticke
 	for (int lane = 0; lane < warpSize; lane++) {
 		const uint64_t at = __shfl_sync(0xffffffffu, *t, lane);
 
-		doca_gpu_dev_verbs_submit_bf_warp<mode>(qp, at + 1, slot(qp, at));
+		if (first)
+			*copy = *slot(qp, at);
+		__syncwarp();
+		doca_gpu_dev_verbs_submit_bf_warp<mode>(qp, at + 1, lane & 1 ? copy : slot(qp, at));
+		__syncwarp();
 	}
 	return 0;
 }

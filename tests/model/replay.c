@@ -240,7 +240,7 @@ static void start_queue(struct queue *q)
 	dev->sq_wqe_mask = (uint16_t)(q->depth - 1);
 	dev->sq_wqe_num = (uint16_t)q->depth;
 	dev->sq_rsvd_index = q->last;
-	dev->sq_ready_index = 0;
+	dev->gdk_plain_end = 0;
 	dev->nic_handler = q->recv ? GDK_DB : cfg->handler;
 	dev->cq_sq.cqe_num = q->cqes ? q->slots : q->depth;
 	dev->gdk_state = q->st;

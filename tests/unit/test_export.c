@@ -252,8 +252,9 @@ Test(qp_export, last_error_is_the_cause_not_a_flush)
 /* As a put that is not plain does on a GPU. */
 static void set_plain_end(struct doca_gpu_dev_verbs_qp *dev)
 {
-	dev->gdk_state->plain_at = (uintptr_t)&dev->sq_ready_index;
-	dev->sq_ready_index = 5;
+	dev->gdk_state->plain_at = (uintptr_t)&dev->gdk_plain_end;
+	dev->gdk_plain_end = 5;
+	dev->gdk_state->plain_sys = 5;
 }
 
 /* The QP's state must not refer to the array, which is freed. */
@@ -269,7 +270,8 @@ Test(qp_export, plain_end_is_forgotten_with_the_array)
 	cr_assert_eq(doca_gpu_verbs_unexport_multi_qps_dev(nic.gpu, list, 3, array), DOCA_SUCCESS);
 	cr_assert_eq(doca_gpu_verbs_get_qp_dev(q.hl->qp_gverbs, &q.dev), DOCA_SUCCESS);
 	cr_assert_eq(q.dev->gdk_state->plain_at, 0);
-	cr_assert_eq(q.dev->sq_ready_index, 0);
+	cr_assert_eq(q.dev->gdk_state->plain_sys, 0);
+	cr_assert_eq(q.dev->gdk_plain_end, 0);
 	free(list);
 }
 
@@ -288,7 +290,8 @@ Test(qp_export, counters_and_abort)
 	set_plain_end(q.dev);
 	cr_assert_eq(gdk_verbs_qp_abort(q.hl->qp_gverbs), DOCA_SUCCESS);
 	cr_assert_eq(q.dev->gdk_state->abort_word, 1);
-	cr_assert_eq(q.dev->sq_ready_index, 0);
+	cr_assert_eq(q.dev->gdk_plain_end, 0);
+	cr_assert_eq(q.dev->gdk_state->plain_sys, 0);
 }
 
 /* Fills the CQ's ring as if the NIC had written n CQEs with the indices base, base + 1, ... */
@@ -327,7 +330,7 @@ Test(qp_export, reset_restores_the_initial_state)
 	memset(q.hl->qp_umem_gpu_ptr, 0xaa, 64);
 	cr_assert_eq(doca_gpu_verbs_reset_tracking_and_memory(q.hl->qp_gverbs), DOCA_SUCCESS);
 	cr_assert_eq(q.dev->sq_rsvd_index, 0);
-	cr_assert_eq(q.dev->sq_ready_index, 0);
+	cr_assert_eq(q.dev->gdk_plain_end, 0);
 	cr_assert_eq(q.dev->gdk_state->plain_at, 0);
 	cr_assert_eq(q.dev->gdk_state->rung, 0);
 	cr_assert_eq(q.dev->gdk_state->status, 0);

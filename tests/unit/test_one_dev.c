@@ -180,7 +180,7 @@ Test(one_dev, nothing_is_posted_after_the_qp_ended)
 		check_rung(1);
 		if (i & 2) {
 			rig.st->abort_word = 1;
-			rig.qp.sq_ready_index = rig.st->plain_sys = 0; /* as gdk_verbs_qp_abort() */
+			rig.qp.gdk_plain_end = rig.st->plain_sys = 0; /* as gdk_verbs_qp_abort() */
 		} else {
 			(void)gdk_state_end(rig.st, -EIO);
 		}

@@ -32,7 +32,7 @@ static int put(gdk_mode_t mode, uint32_t opt)
 
 static uint64_t plain_end(void)
 {
-	return rig.qp.sq_ready_index;
+	return rig.qp.gdk_plain_end;
 }
 
 TestSuite(plain_dev, .timeout = 30);
@@ -162,6 +162,15 @@ Test(plain_dev, longest_ring_is_rung_in_halves)
 		cr_assert_eq(put(RIG_EXCL, i < 32767 ? GDK_OPT_SKIP_DB : 0), 0);
 		cr_assert_leq(plain_end(), rig.st->rung + 0x4000);
 	}
+	cr_assert_eq(rig.st->rung, 32768);
+	cr_assert_geq(rig.st->doorbells, 2);
+	rig_fini(&rig);
+	/* Without availability check, too. */
+	begin(32768, RIG_DB);
+	for (i = 0; i < 32768; i++)
+		cr_assert_eq(put(RIG_EXCL, i < 32767 ? GDK_OPT_SKIP_DB | GDK_OPT_SKIP_CHECK
+						     : GDK_OPT_SKIP_CHECK),
+			     0);
 	cr_assert_eq(rig.st->rung, 32768);
 	cr_assert_geq(rig.st->doorbells, 2);
 	rig_fini(&rig);

@@ -207,10 +207,13 @@ Test(recv, a_receive_that_is_not_posted_fails_the_sender_only)
 Test(recv, a_wait_hears_the_abort_and_the_limit)
 {
 	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+	uint64_t posted;
 
 	post_recv(&r.b, 0, 64, 0);
 	cr_assert_eq(gdk_verbs_qp_set_wait_limit(r.b.ex, 3000000), DOCA_SUCCESS);
 	cr_assert_eq(gdk_verbs_qp_abort(r.b.ex), DOCA_SUCCESS);
+	cr_assert_eq(gdk_recv(r.b.dev, recv_at(&r.b, 0), 64, &posted, HOW), -ECANCELED,
+		     "the next receive after a plain one");
 	cr_assert_eq(wait_recv(&r.b, 0, &cqe), -ECANCELED);
 	cr_assert_eq(gdk_verbs_qp_clear_abort(r.b.ex), DOCA_SUCCESS);
 	cr_assert_eq(wait_recv(&r.b, 0, &cqe), -ETIMEDOUT);
