@@ -53,7 +53,8 @@ GDK_FN int gdk_ended(const struct gdk_qp_state *st, int scope)
 	return gdk_ld64((const uint64_t *)(const void *)&st->status, scope) != 0;
 }
 
-/* Publishes [from, to], whose WQEs are written. They are rung when a thread wants it. */
+/* Publishes the slots from..to, whose WQEs the caller has written. Does not ring: a later submit,
+ * post or wait does. */
 GDK_FN void gdk_mark_ready(const struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint64_t to,
 			   gdk_mode_t mode, gdk_handler_t handler)
 {

@@ -19,8 +19,8 @@
 #ifdef GDK_DEBUG
 #define GDK_CHECKS_WQES 1
 
-/* The WQE that is being looked at; after the first field that is wrong, err is
- * what ended the QP and the other fields do not matter. */
+/* A WQE that is checked. After its first wrong field, err is the status that has ended the QP, and
+ * the other members are not used any more. */
 struct gdk_debug {
 	struct gdk_qp_state *st;
 	uint32_t qpn;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One-sided operations. An operation is: the pieces of a transfer, one WQE each, or one WAIT WQE
- * (the NIC waits for a CQE of another CQ); then at most one more WQE, its tail: a signal, an
- * atomic, or a dump. gdk_op_run() posts them all: pieces, rings shorter than an operation, tickets
- * and scopes are handled there only.
+ * Operations. An operation has WQEs of two kinds. First the pieces of a transfer, one WQE for each
+ * piece, or one WAIT WQE, which makes the NIC wait for a CQE of another CQ. Then at most one more
+ * WQE, the tail: a signal, an atomic operation, or a dump. gdk_op_run() posts every operation. Only
+ * there are transfers cut into pieces, tickets computed, groups of threads served, and operations
+ * posted that need more slots than the ring has.
  */
 #ifndef GDK_OP_DEV_H
 #define GDK_OP_DEV_H
@@ -123,7 +124,8 @@ GDK_FN int gdk_move_is_send(const struct gdk_op_move *m)
 	return m->kind == GDK_MOVE_SEND || m->kind == GDK_MOVE_SEND_IMM;
 }
 
-/* Moving nothing needs a slot, too: every operation has a ticket. */
+/* A transfer of 0 bytes has one piece, a NOP: its slot is the ticket. GDK_MOVE_NONE has none,
+ * because the ticket is then the slot of the tail. */
 GDK_FN uint64_t gdk_move_pieces(const struct gdk_op_move *m)
 {
 	const uint64_t step = gdk_move_step(m);

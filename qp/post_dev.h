@@ -156,7 +156,7 @@ GDK_FN void gdk_own_prepare(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p
 	p->bits = gdk_own_bits(depth, p->db.pi - 1);
 	if (opt & GDK_OPT_SKIP_DB)
 		return;
-	/* In flight until the fence has ended. */
+	/* These loads are early, so that they take place during the fence of gdk_own_end(). */
 	if (!gdk_is_proxy(handler))
 		p->doorbells = gdk_ld64(&p->st->doorbells, GDK_SCOPE_THREAD);
 	p->db.reg = (uint64_t *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, sq_db));
@@ -192,7 +192,8 @@ GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_
 	if (opt & GDK_OPT_SKIP_DB) {
 		gdk_st64(&p->st->marked, p->db.pi, own);
 	} else if (!gdk_debug_refuses(p->st, p->base, p->db.pi)) {
-		/* WQEs, then all else. Nothing orders DBREC and register: ring_dev.h. */
+		/* The fence orders the WQEs before all that follows. DBREC and register need no
+		 * order in exclusive use; ring_dev.h says why. */
 		if (sys && p->left == GDK_LEFT_SYS)
 			gdk_fence_rel(GDK_SCOPE_SYS);
 		else

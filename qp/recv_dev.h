@@ -130,7 +130,7 @@ GDK_FN void gdk_rq_mark_ready(const struct doca_gpu_dev_verbs_qp *qp, uint64_t f
 		gdk_mark_ready(rq, from, to, mode, GDK_DB);
 }
 
-/* Stores the producer index of a submit in the struct that the caller uses; it only grows. */
+/* Raises rq_wqe_pi of the caller's device struct to the index of a submit. */
 GDK_FN void gdk_rq_store_pi(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, gdk_mode_t mode)
 {
 	(void)gdk_max64((uint64_t *)(uintptr_t)GDK_QP_AT(qp, rq_wqe_pi), pi, gdk_mode_scope(mode));
@@ -172,9 +172,10 @@ GDK_FN int gdk_rq_offer(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
 	if (how.opt & GDK_OPT_SKIP_DB)
 		return 0;
 	st = gdk_state_of_qp(rq);
-	/* The load of rung may return a value older than the slots that the caller knows to be
-	 * free, by a CQE or a reservation: nothing orders rung before the DBREC, nor our load after
-	 * theirs. */
+	/* The caller knows from a CQE or from a reservation that its slots are free. But this load
+	 * may return a value of rung from before the doorbell of those slots, because rung is not
+	 * ordered before the DBREC, nor this load after the caller's. So it is repeated before the
+	 * call fails. */
 	GDK_LOOP
 	for (polls = 0; pi > gdk_ld64(&st->rung, GDK_SCOPE_GPU) + gdk_ldc32(&st->depth); polls++)
 		if (polls == GDK_DBREC_POLLS)

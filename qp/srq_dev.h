@@ -23,7 +23,7 @@
 
 #include "../../device/gdk/recv_dev.h"
 
-/* Address of the WQE of a slot, or of the receive with this index. */
+/* Returns the address of a slot's WQE. The index of a receive may be passed instead of the slot. */
 GDK_FN struct doca_gpunetio_ib_mlx5_wqe_data_seg *
 gdk_srq_wqe(const struct doca_gpu_dev_verbs_qp *srq, uint64_t slot)
 {

@@ -80,7 +80,7 @@ GDK_FN int gdk_publish(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, ui
 		len = gdk_word_room(depth, idx + at);
 		if (len > n - at)
 			len = n - at;
-		/* The token is at idx or before, so it cannot be found in this word. */
+		/* The token is parked at slot idx or below, not at one of these slots. */
 		(void)gdk_publish_word(st, depth, idx + at, len, scope);
 	}
 	if (n > first)

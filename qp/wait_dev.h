@@ -258,7 +258,7 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 		}
 		if (!(how & GDK_WAIT))
 			return 0;
-		/* So that the difference is not kept in registers. */
+		/* The compiler then computes to - behind again, and keeps no register for it. */
 		GDK_COMPUTED32(behind);
 		end = to - behind;
 		at = end - 1 + gdk_ldc64(&st->cq_rsvd);
