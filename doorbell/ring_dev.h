@@ -14,9 +14,9 @@
  *   NO_DBR     W -> R            W -> R             no (no DBREC that R could precede)
  *   CPU_PROXY  W -> C            W -> C             no (C is 64 bits wide and only grows)
  *
- * W before D: the NIC may read the DBREC, and then the WQEs, at any time. D before R: a NIC
- * that handles a doorbell takes the index from the register; it reads the DBREC only when it
- * has dropped a doorbell. In exclusive use D and R are stored in this order without a fence
+ * W before D: the NIC may read the DBREC, and then the WQEs, whenever it has dropped an earlier
+ * doorbell. D before R: a NIC that handles a doorbell takes the index from the register, and
+ * does not need the DBREC. In exclusive use D and R are stored in this order without a fence
  * between them, which saves 250 ns per doorbell. R travels over PCIe and back as a read of D,
  * and D was stored to the GPU's own second-level cache before, so D is behind R only if it is
  * delayed by more than a microsecond. If this happens and the NIC has dropped R as well, then

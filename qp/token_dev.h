@@ -38,7 +38,7 @@
 #ifndef GDK_RINGS
 #define GDK_RINGS 14u /* doorbells of a holder before it offers the token */
 #endif
-#define GDK_RING_SLOTS	4096u /* a doorbell for as many slots counts twice */
+#define GDK_RING_SLOTS	4096u /* each time as many slots of a doorbell count as one doorbell more */
 #define GDK_OFFER_POLLS 16u
 
 /* Where a thread found the token, in place of a slot. */
