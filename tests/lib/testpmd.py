@@ -15,6 +15,7 @@ RUN = os.path.join(os.environ.get("B") or "build", "bin", "softnic-run")
 PCI = "5043:00:01.0"
 PROMPT = b"testpmd> "
 LOG_TAIL = 1500
+SLOW = 100  # seconds; other tests may keep both processors busy
 PORT = 0  # the NIC; a file of frames is port 1
 
 
@@ -71,7 +72,7 @@ class Testpmd:
         self.log += data
         return bool(data)
 
-    def until(self, found, what, seconds=20):
+    def until(self, found, what, seconds=SLOW):
         """Reads until found() is true."""
         end = time.monotonic() + seconds
         while not found():
@@ -81,7 +82,7 @@ class Testpmd:
                 self.fail(f"no {what() if callable(what) else what} after {seconds} s")
 
     def ready(self):
-        self.until(lambda: self.log.endswith(PROMPT), "prompt", 40)
+        self.until(lambda: self.log.endswith(PROMPT), "prompt")
         ports = self.cmd("show port summary all")
         if not re.search(rf"^{PORT} .* mlx5_pci ", ports, re.M):
             self.fail("the NIC was not probed")
@@ -90,7 +91,7 @@ class Testpmd:
     def text(self, start=0):
         return self.log[start:].decode(errors="replace").replace("\r", "")
 
-    def cmd(self, line, seconds=20):
+    def cmd(self, line, seconds=SLOW):
         """Executes a command; returns its output."""
         start = len(self.log)
         os.write(self.fd, line.encode() + b"\n")
@@ -109,7 +110,7 @@ class Testpmd:
         text = self.cmd(f"show port stats {port}")
         return {key: int(value) for key, value in re.findall(r"([RT]X-\w+): +(\d+)", text)}
 
-    def wait_stat(self, key, value, seconds=30, port=PORT):
+    def wait_stat(self, key, value, seconds=SLOW, port=PORT):
         """Waits until a counter has reached a value; returns it."""
         end = time.monotonic() + seconds
         while True:
@@ -120,7 +121,7 @@ class Testpmd:
                 self.fail(f"{key} of port {port} is {now} after {seconds} s, expected {value}")
             time.sleep(0.05)
 
-    def wait_still(self, key, seconds=60, port=PORT):
+    def wait_still(self, key, seconds=SLOW, port=PORT):
         """Waits until a counter has not changed for half a second."""
         end, last, since = time.monotonic() + seconds, -1, 0.0
         while last < 0 or time.monotonic() < since + 0.5:
@@ -134,7 +135,7 @@ class Testpmd:
     def quit(self):
         """Ends the program and returns the NIC's counters. A violation or crash is an error."""
         os.write(self.fd, b"quit\n")
-        end = time.monotonic() + 20
+        end = time.monotonic() + SLOW
         while self.read(0.05) and time.monotonic() < end:
             if self.process.poll() is not None:
                 break
