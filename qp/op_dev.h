@@ -330,6 +330,21 @@ GDK_FN int gdk_op_differs(const struct gdk_op_move *m, uint64_t pieces, gdk_exec
 	return gdk_group_any(pieces != first, exec);
 }
 
+/* The first WQE of an operation without a tail, computed before the caller loads the state of *qp,
+ * so that the loads are in flight meanwhile; and the compiler uses one base address for all of
+ * them. With a tail this would cost registers. */
+GDK_FN struct gdk_one gdk_op_early(struct doca_gpu_dev_verbs_qp **qp, const struct gdk_op *op)
+{
+	struct gdk_one one = gdk_move_one(&op->move, 0);
+
+	GDK_COMPUTED(one.w[0]);
+	GDK_COMPUTED(one.w[1]);
+	GDK_COMPUTED(one.w[2]);
+	GDK_COMPUTED(one.w[3]);
+	GDK_COMPUTED(*qp);
+	return one;
+}
+
 /*
  * Executes op for every thread of the group. In WARP and BLOCK scope all threads call it with the
  * same how; each has its own op, of the same kind, and gets its own ticket, that of its last WQE.
@@ -347,6 +362,8 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 								: op->move.kind != GDK_MOVE_NONE;
 	const uint64_t slots = moves + (op->tail.kind != GDK_TAIL_NONE && !dump);
 	const uint64_t total = gdk_exec_size(how.exec) * slots + (uint32_t)dump;
+	const int own = how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE;
+	const int early = own && op->tail.kind == GDK_TAIL_NONE;
 	const uint32_t n = (uint32_t)slots;
 	gdk_handler_t handler = how.handler;
 	struct gdk_post p;
@@ -354,8 +371,11 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 	uint32_t i;
 	int err, odd;
 
-	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE) {
+	GDK_UNSET(one);
+	if (own) {
 		/* One branch on the whole way, see gdk_own_plain(). */
+		if (early)
+			one = gdk_op_early(&qp, op);
 		GDK_UNSET(p);
 		p.st = gdk_state_of_qp(qp);
 		p.wqes = gdk_wqes_of_qp(qp);
@@ -378,16 +398,19 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 		if (GDK_RARE(err))
 			return err;
 	}
+	if (!early)
+		one = gdk_move_one(&op->move, 0);
 	GDK_LOOP
-	for (i = 0; i < moves; i++) {
-		one = gdk_move_one(&op->move, i);
+	for (i = 0; i < moves;) {
 		gdk_one_write(&p.wqes, p.idx + i, &one, gdk_move_segments(&op->move));
+		if (++i < moves)
+			one = gdk_move_one(&op->move, i);
 	}
 	if (op->tail.kind != GDK_TAIL_NONE && (!dump || p.rank == 0)) {
 		one = gdk_tail_one(&op->tail);
 		gdk_one_write(&p.wqes, *ticket, &one, gdk_tail_segments(&op->tail));
 	}
-	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE)
+	if (own)
 		gdk_own_end(&p, handler, how.opt, 0);
 	else
 		gdk_post_end(&p, how);

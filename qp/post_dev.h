@@ -351,14 +351,13 @@ GDK_FN uint64_t gdk_handed_over(struct gdk_qp_state *st, uint32_t depth, uint64_
 }
 
 /*
- * Publishes and rings n slots from `from`, where the token is parked. doorbells: the number so far.
- * what: handler, and << 16 the flags of the state block; 0 will do if none of SYS_SCOPE, BLUEFLAME
- * and RUNG_READ is set. Returns as gdk_post_shared().
+ * Publishes and rings n slots from `from`, where the token is parked, if none of the flags
+ * SYS_SCOPE, BLUEFLAME and RUNG_READ is set. doorbells: the number so far. Returns as
+ * gdk_post_shared().
  */
 GDK_FN uint64_t gdk_post_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t from, uint32_t n,
-				uint64_t doorbells, uint32_t what, int scope)
+				uint64_t doorbells, gdk_handler_t handler, int scope)
 {
-	const gdk_handler_t handler = (gdk_handler_t)(what & 0xff);
 	const struct gdk_db db = gdk_db_of(st, from + n);
 	const uint64_t token = gdk_token_bit(depth, db.pi);
 	uint64_t *next = gdk_word(st, depth, db.pi), old;
@@ -367,7 +366,7 @@ GDK_FN uint64_t gdk_post_parked(struct gdk_qp_state *st, uint32_t depth, uint64_
 		return GDK_TOKEN_ELSEWHERE;
 	gdk_publish_parked(st, depth, from, n, scope);
 	gdk_st64x2(&st->rung, db.pi, doorbells + !gdk_is_proxy(handler), GDK_SCOPE_GPU);
-	old = gdk_hand_over(next, token, &db, handler, what >> 16, scope);
+	old = gdk_hand_over(next, token, &db, handler, 0, scope);
 	return gdk_handed_over(st, depth, next, token, db.pi, old, scope);
 }
 
@@ -387,28 +386,32 @@ GDK_FN uint64_t gdk_post_shared(struct gdk_qp_state *st, uint64_t from, uint32_t
 	uint64_t *next = gdk_word(st, depth, db.pi), old;
 	uint32_t left = 0;
 
-	if (what & GDK_AT_TOKEN)
-		return gdk_post_parked(st, depth, from, n, doorbells, what | flags << 16, scope);
-	if (what & GDK_NO_RING) {
-		gdk_fence_rel(scope); /* WQEs, then ready bits */
+	if (what & GDK_AT_TOKEN) {
+		if (gdk_debug_refuses(st, from, db.pi))
+			return GDK_TOKEN_ELSEWHERE;
+		gdk_publish_parked(st, depth, from, n, scope);
 	} else {
-		gdk_red_max64(&st->wanted, db.pi, scope);
-		/* WQEs, then ready bits; and wanted, then left: token_dev.h */
-		gdk_fence_sc(scope);
-		left = gdk_ld32(&st->left, scope);
+		if (what & GDK_NO_RING) {
+			gdk_fence_rel(scope); /* WQEs, then ready bits */
+		} else {
+			gdk_red_max64(&st->wanted, db.pi, scope);
+			/* WQEs, then ready bits; and wanted, then left: token_dev.h */
+			gdk_fence_sc(scope);
+			left = gdk_ld32(&st->left, scope);
+		}
+		old = gdk_ld64(next, scope);
+		if (!gdk_publish(st, depth, from, n, scope))
+			return left ? GDK_TOKEN_LEFT : GDK_TOKEN_ELSEWHERE;
+		if (scope != GDK_SCOPE_CTA && gdk_token_first(handler, flags, scope))
+			gdk_await_dbrec(&db, from);
+		/* More slots are published: one doorbell is enough for all. */
+		if (what & GDK_NO_RING || flags & (GDK_QPF_BLUEFLAME | GDK_QPF_RUNG_READ) ||
+		    gdk_word_shows(depth, db.pi, old) || gdk_debug_refuses(st, from, db.pi))
+			return from;
+		/* The previous holder's DBREC, its token; then ours. */
+		gdk_fence_load_store(scope);
+		doorbells = gdk_ld64(&st->doorbells, GDK_SCOPE_GPU);
 	}
-	old = gdk_ld64(next, scope);
-	if (!gdk_publish(st, depth, from, n, scope))
-		return left ? GDK_TOKEN_LEFT : GDK_TOKEN_ELSEWHERE;
-	if (scope != GDK_SCOPE_CTA && gdk_token_first(handler, flags, scope))
-		gdk_await_dbrec(&db, from);
-	/* More slots are published: one doorbell is enough for all. */
-	if (what & GDK_NO_RING || flags & (GDK_QPF_BLUEFLAME | GDK_QPF_RUNG_READ) ||
-	    gdk_word_shows(depth, db.pi, old) || gdk_debug_refuses(st, from, db.pi))
-		return from;
-	/* The previous holder's DBREC, its token; then ours. */
-	gdk_fence_load_store(scope);
-	doorbells = gdk_ld64(&st->doorbells, GDK_SCOPE_GPU);
 	gdk_st64x2(&st->rung, db.pi, doorbells + !gdk_is_proxy(handler), GDK_SCOPE_GPU);
 	old = gdk_hand_over(next, token, &db, handler, flags, scope);
 	return gdk_handed_over(st, depth, next, token, db.pi, old, scope);
@@ -441,7 +444,7 @@ GDK_FN void gdk_shared_end(const struct gdk_post *p, struct gdk_how how)
 
 	if (!GDK_RARE((p->parked != 2) | ((how.opt & GDK_OPT_SKIP_DB) != 0)))
 		at = gdk_post_parked(p->st, p->wqes.mask + 1, p->base, p->total, p->doorbells,
-				     (uint32_t)handler, scope);
+				     handler, scope);
 	else if (scope == GDK_SCOPE_CTA)
 		at = gdk_post_cta(p->st, p->base, p->total, p->doorbells, what);
 	else

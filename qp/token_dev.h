@@ -80,8 +80,14 @@ GDK_FN int gdk_publish(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, ui
 		len = gdk_word_room(depth, idx + at);
 		if (len > n - at)
 			len = n - at;
-		/* The token is parked at slot idx or below, not at one of these slots. */
-		(void)gdk_publish_word(st, depth, idx + at, len, scope);
+		/* The token is parked at slot idx or below, not at one of these slots, so the old
+		 * value is not needed, and the changes of all words are in flight together. */
+		if (gdk_odd_lap(depth, idx + at))
+			gdk_red_and64(gdk_word(st, depth, idx + at),
+				      ~(uint64_t)gdk_slot_bits(depth, idx + at, len), scope);
+		else
+			gdk_red_or64(gdk_word(st, depth, idx + at),
+				     gdk_slot_bits(depth, idx + at, len), scope);
 	}
 	if (n > first)
 		gdk_fence_rel(scope);

@@ -52,6 +52,10 @@ GDK_FN void gdk_red_min64(uint64_t *p, uint64_t v, int scope)
 {
 	(void)gdk_rmw_min64(p, v, scope);
 }
+GDK_FN void gdk_red_or64(uint64_t *p, uint64_t v, int scope)
+{
+	(void)gdk_rmw_or64(p, v, scope);
+}
 GDK_FN void gdk_red_and64(uint64_t *p, uint64_t v, int scope)
 {
 	(void)gdk_rmw_and64(p, v, scope);

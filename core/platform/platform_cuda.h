@@ -191,6 +191,7 @@ GDK_DEF_RED(gdk_red_add64, GDK_PTX_ADD, ".u64")
 GDK_DEF_RED(gdk_red_max64, GDK_PTX_MAX, ".u64")
 GDK_DEF_RED(gdk_red_max64_rel, GDK_PTX_MAX_REL, ".u64")
 GDK_DEF_RED(gdk_red_min64, GDK_PTX_MIN, ".u64")
+GDK_DEF_RED(gdk_red_or64, GDK_PTX_OR, ".b64")
 GDK_DEF_RED(gdk_red_and64, GDK_PTX_AND, ".b64")
 
 /* Adds 1. The 1 is computed from the lane number, so that the compiler does not know that it is a
