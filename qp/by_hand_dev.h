@@ -25,7 +25,8 @@ GDK_FN struct doca_gpu_dev_verbs_wqe *gdk_get_wqe_ptr(const struct doca_gpu_dev_
 /*
  * Reserves n slots; *idx is the first, also when an error is returned: the caller then writes no
  * slot. -EINVAL: n is 0 or exceeds the ring. A wait for free slots that fails ends the QP, because
- * its slots would stay unpublished.
+ * its slots would stay unpublished. If n is more than half of the ring, the last WQE before *idx
+ * must generate a CQE: otherwise the wait can end at its time limit only (gdk_op_most()).
  */
 GDK_FN int gdk_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode_t mode, uint32_t opt,
 		       uint64_t *idx)

@@ -374,3 +374,51 @@ Test(handover_dev, operation_of_many_wqes_is_posted_one_by_one, .timeout = 60)
 		rig_fini(&rig);
 	}
 }
+
+/* ---- WQEs that generate no CQE ---- */
+
+static void post_without_cqe(gdk_mode_t mode)
+{
+	uint64_t idx;
+
+	cr_assert_eq(gdk_reserve(&rig.qp, 1, mode, 0, &idx), 0);
+	gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx), (uint16_t)idx, 0);
+	rig_post(&rig, idx, idx, mode, RIG_AUTO, 0);
+}
+
+/* Posts `before` WQEs without CQEs, and behind them an operation of n WQEs. */
+static void operation_behind(gdk_mode_t mode, uint32_t depth, uint32_t before, uint32_t n)
+{
+	static uint8_t data[DEPTH * 28];
+	const struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
+	uint64_t ticket;
+	uint32_t i;
+
+	rig_init(&rig, depth, RIG_DB, 0);
+	rig.st->wait_limit_ns = 100000000;
+	for (i = 0; i < before; i++)
+		post_without_cqe(mode);
+	cr_assert_eq(
+		gdk_p(&rig.qp, a, data, n * 28, &ticket, gdk_how(mode, RIG_AUTO, GDK_THREAD, 0)), 0,
+		"mode %d, %u WQEs behind %u without CQE in a ring of %u", (int)mode, n, before,
+		depth);
+	cr_expect_eq(ticket, before + n - 1);
+	cr_expect_eq(gdk_wait(&rig.qp, ticket, mode), 0);
+	cr_expect_eq(rig.ci, before + n);
+	cr_expect_eq(rig.faults, 0);
+	rig_fini(&rig);
+}
+
+/* Slots become free by CQEs, so an operation of more than half a ring must not wait for WQEs before
+ * it that generate none. */
+Test(handover_dev, operation_needs_no_cqe_of_wqes_before_it, .timeout = 60)
+{
+	static const gdk_mode_t modes[] = { RIG_EXCL, RIG_CTA, RIG_GPU };
+	uint32_t depth, before, n;
+
+	for (int m = 0; m < 3; m++)
+		for (depth = 2; depth <= DEPTH; depth *= 4)
+			for (before = 1; before <= depth / 2; before += 1 + depth / 16)
+				for (n = 1; n <= depth; n += 1 + depth / 32)
+					operation_behind(modes[m], depth, before, n);
+}
