@@ -160,11 +160,11 @@ GDK_FN int gdk_bf_begin(struct gdk_qp_state *st, uint64_t pi)
 	if (!left)
 		return 0;
 	rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
-	if (left >= GDK_LEFT_OWN)
+	if (left >= GDK_LEFT_OWN) {
 		gdk_plain_clear(st);
-	/* Exclusive use stores DBREC and register without a fence between them. */
-	if (left >= GDK_LEFT_OWN && gdk_ldc32(&st->handler) == (uint32_t)GDK_BF)
+		/* Exclusive use stores DBREC and register without a fence between them. */
 		gdk_ring(st, rung, 1, gdk_ldc32(&st->flags));
+	}
 	if (rung + 1 != pi || gdk_ldc32(&st->handler) != (uint32_t)GDK_BF || gdk_state_status(st) ||
 	    gdk_scan_ready(st, depth, rung) != pi) {
 		(void)gdk_shared_slow(st, rung, 0, 0, GDK_SERVE);
