@@ -353,7 +353,7 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 	struct gdk_post p;
 	struct gdk_one one;
 	uint32_t i;
-	int err, odd;
+	int err, slow_path;
 
 	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE) {
 		/* One branch on the whole way, see gdk_own_plain(). */
@@ -362,8 +362,9 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 		p.wqes = gdk_wqes_of_qp(qp);
 		p.total = n;
 		handler = gdk_handler_of(qp, how.handler);
-		odd = gdk_own_plain(qp, &p, n, handler, how.opt);
-		if (GDK_RARE(odd | differs | (total > 1 && total > gdk_op_most(p.wqes.mask + 1))))
+		slow_path = gdk_own_plain(qp, &p, n, handler, how.opt);
+		if (GDK_RARE(slow_path | differs |
+			     (total > 1 && total > gdk_op_most(p.wqes.mask + 1))))
 			return gdk_op_by_one(qp, op, ticket, how);
 		gdk_own_prepare(qp, &p, handler, how.opt);
 		gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_reserve() */

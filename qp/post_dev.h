@@ -266,12 +266,12 @@ GDK_FN void gdk_publish_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t
 			       int scope)
 {
 	const uint32_t pos = (uint32_t)idx & (GDK_WORD_SLOTS - 1);
-	const uint32_t odd = gdk_odd_lap(depth, idx) ? 1u : 0u;
+	const uint32_t odd_lap = gdk_odd_lap(depth, idx) ? 1u : 0u;
 	const uint64_t bits = (uint64_t)(~0u >> (GDK_WORD_SLOTS - n)) << pos;
 	const uint32_t here = (uint32_t)bits, rest = (uint32_t)(bits >> GDK_WORD_SLOTS);
 
 	gdk_red_add64(gdk_word(st, depth, idx),
-		      gdk_pack(odd ? 0 - here : here, 0 - odd - (1u << pos)), scope);
+		      gdk_pack(odd_lap ? 0 - here : here, 0 - odd_lap - (1u << pos)), scope);
 	/* Adding 0 costs less than a branch. */
 	gdk_red_add64(gdk_word(st, depth, idx + n),
 		      gdk_odd_lap(depth, idx + n) ? 0 - (uint64_t)rest : rest, scope);

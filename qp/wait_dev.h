@@ -197,16 +197,16 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
 	const uint32_t owner = at & num ? 1 : 0;
 	uint64_t rung, doorbells, done, ended, plain_at;
 	uint32_t uneven, word, polls = GDK_QUICK_POLLS;
-	int odd;
+	int slow_path;
 
 	/* One branch, so that all these loads are in flight together. */
 	gdk_ld64x2(&st->completed, &done, &ended, own);
 	gdk_ld64x2(&st->rung, &rung, &doorbells, own);
 	uneven = gdk_ld32(&st->uneven, own) | (flags & GDK_QPF_COLLAPSED);
 	plain_at = gdk_ld64(&st->plain_at, own);
-	odd = (ended != 0) | (uneven != 0) | (rung <= slot);
-	if (GDK_RARE(odd | (done > slot)))
-		return !odd;
+	slow_path = (ended != 0) | (uneven != 0) | (rung <= slot);
+	if (GDK_RARE(slow_path | (done > slot)))
+		return !slow_path;
 	GDK_LOOP
 	do {
 		word = gdk_ld32(tail, GDK_SCOPE_SYS);
@@ -238,7 +238,7 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 	uint64_t rung, done, ended, at, end, index;
 	struct gdk_cqe_tail t;
 	uint64_t waited;
-	uint32_t odd;
+	uint32_t uneven;
 	int err;
 
 	GDK_LOOP
@@ -262,8 +262,8 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 		GDK_COMPUTED32(behind);
 		end = to - behind;
 		at = end - 1 + gdk_ldc64(&st->cq_rsvd);
-		odd = gdk_ld32(&st->uneven, GDK_SCOPE_THREAD) | collapsed;
-		if (odd) {
+		uneven = gdk_ld32(&st->uneven, GDK_SCOPE_THREAD) | collapsed;
+		if (uneven) {
 			at = gdk_ld64(&st->cqe_ci, GDK_SCOPE_THREAD);
 			if (how & GDK_WAIT_CQES && !collapsed)
 				done = at - gdk_ldc64(&st->cq_rsvd);
@@ -277,15 +277,15 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 		if (done >= to - behind)
 			return 0;
 		index = end - 1;
-		if ((odd || rung > index) && gdk_cqe_poll(st, at, collapsed != 0, &t) &&
-		    (!odd || gdk_counter_extend(rung, t.counter, &index))) {
+		if ((uneven || rung > index) && gdk_cqe_poll(st, at, collapsed != 0, &t) &&
+		    (!uneven || gdk_counter_extend(rung, t.counter, &index))) {
 			gdk_fence_acq(GDK_SCOPE_SYS); /* the CQE, then the payload */
 			if (gdk_cqe_is_error(&t)) {
 				gdk_note_error(st, index, at);
 				err = -EIO;
 				break;
 			}
-			end = index + (odd ? gdk_wqe_slots(st, index) : 1);
+			end = index + (uneven ? gdk_wqe_slots(st, index) : 1);
 			done = gdk_ld64(&st->completed, GDK_SCOPE_THREAD);
 			/* Another lane that waits may have raised completed, but not cqe_ci. */
 			if (end > done || !collapsed) {
@@ -294,7 +294,7 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 				gdk_st64(&st->completed, done, GDK_SCOPE_THREAD);
 				gdk_plain_raise(gdk_ld64(&st->plain_at, GDK_SCOPE_THREAD), done,
 						gdk_ldc32(&st->depth));
-				if (!odd)
+				if (!uneven)
 					return 0;
 				continue;
 			}
