@@ -155,7 +155,7 @@ GDK_FN int gdk_bf_begin(struct gdk_qp_state *st, uint64_t pi)
 	uint32_t left;
 
 	gdk_red_max64(&st->wanted, pi, GDK_SCOPE_GPU);
-	gdk_fence_sc(GDK_SCOPE_GPU); /* wanted, then left: token_dev.h */
+	gdk_fence_sc(GDK_SCOPE_GPU); /* as in gdk_shared_want() */
 	left = gdk_take(st);
 	if (!left)
 		return 0;

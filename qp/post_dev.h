@@ -193,7 +193,7 @@ GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_
 		gdk_st64(&p->st->marked, p->db.pi, own);
 	} else if (!gdk_debug_refuses(p->st, p->base, p->db.pi)) {
 		/* The fence orders the WQEs before all that follows. DBREC and register need no
-		 * order in exclusive use; ring_dev.h says why. */
+		 * order in exclusive use, see ring_dev.h. */
 		if (sys && p->left == GDK_LEFT_SYS)
 			gdk_fence_rel(GDK_SCOPE_SYS);
 		else
@@ -257,7 +257,7 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
 /*
  * Publishes n slots from idx, where the token is parked, and takes it; n is at most 32 and the
  * ring is not shorter, so the slots are in the word of idx and in that of the slot behind them. No
- * thread looks at these bits until the token moves on, so additions without a result are enough:
+ * thread loads these bits until the token moves on, so additions without a result are enough:
  * they set the ready bits in an even lap and clear them in an odd one, and clear the token bit.
  * The halves of the first addend are computed apart; a negative lower half borrows from the upper
  * one.
@@ -527,7 +527,7 @@ GDK_FN uint64_t gdk_post_bcast(const struct gdk_post *p, struct gdk_how how, uin
 		return gdk_block_bcast64(v);
 	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE)
 		return v;
-	/* A constant mask saves the instructions that look for the lanes of a variable one. */
+	/* A constant mask saves the instructions that find the lanes of a variable one. */
 	if (p->mask == gdk_warp_mask())
 		return gdk_shfl64(v, 0);
 	return gdk_shfl64m(p->mask, v, gdk_ctz32(p->mask));
