@@ -203,12 +203,13 @@ Test(handover_dev, state_is_read_again_after_waiting_for_a_slot)
 
 static gdk_mode_t how_mode;
 static uint32_t posted, offers, own_at_offer;
+static uint32_t others_depth = 1024, others_slots = 1; /* of the ring; of each post */
 
-/* Others post one slot during each doorbell of the holder. They do not get the token. */
+/* Others post once during each doorbell of the holder. They do not get the token. */
 static void others_keep_posting(void)
 {
 	if (posted++ < OTHERS) {
-		(void)rig_post_nops(&rig, 1, how_mode, 0);
+		(void)rig_post_nops(&rig, others_slots, how_mode, 0);
 		meanwhile = others_keep_posting;
 	}
 }
@@ -230,7 +231,7 @@ static void others_take_token(void)
 
 static void hold(int handler, gdk_mode_t mode, uint32_t n, void (*on_offer)(void))
 {
-	rig_init(&rig, 1024, handler, 0);
+	rig_init(&rig, others_depth, handler, 0);
 	how_mode = mode;
 	posted = offers = own_stores = stores = 0;
 	meanwhile = others_keep_posting;
@@ -257,6 +258,19 @@ Test(handover_dev, holder_passes_the_token_on, .timeout = 60)
 		cr_expect_geq(own_stores, GDK_RINGS);
 		all_is_executed();
 	}
+}
+
+/* A doorbell for many slots takes the holder longer, so it counts more than once. */
+Test(handover_dev, holder_of_long_doorbells_offers_earlier, .timeout = 60)
+{
+	others_depth = 32768;
+	others_slots = GDK_RING_SLOTS;
+	nic_is_quick = 1;
+	hold(RIG_DB, RIG_GPU, 1, others_take_token);
+	cr_expect_eq(offers, 1);
+	cr_expect_eq(own_stores, own_at_offer);
+	cr_expect_eq(own_stores, 1 + GDK_RINGS / 2);
+	all_is_executed();
 }
 
 static void others_take_token_late(void)
