@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-/** What the library asks a strategy: can it work for this GPU, NIC and UAR? */
+/** The combination of GPU, NIC and UAR for which the library probes a strategy. */
 struct gdk_doorbell_ask {
 	doca_gpu_t *gpu;				/**< the GPU that posts */
 	doca_dev_t *dev;				/**< the NIC */

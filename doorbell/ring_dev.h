@@ -4,37 +4,42 @@
  * The doorbell: DBREC and register of each handler, their values and their order.
  *
  * Which order is guaranteed, and why it suffices. W: WQEs, D: DBREC, R: register, C: the
- * proxy's counter. "->" is a release fence of the scope that gdk_nic_fence() selects.
+ * proxy's counter. "->" is a release fence of the scope that gdk_nic_fence() selects. GPU scope
+ * suffices where ring and DBREC are in GPU memory: stores before the fence are in the second-level
+ * cache, from which the NIC reads, before a later store leaves the GPU.
  *
  *   handler    exclusive use     shared use         repeated doorbell
- *   GPU_SM_DB  W -> D, R         W -> D -> R        exclusive: after 20 us of a wait, then at
- *   GPU_SM_BF  W -> D, R         W -> D -> R        8 times the time each; at every 64th poll
- *                                                   that finds nothing; by the next thread that
- *                                                   takes the token
+ *   GPU_SM_DB  W -> D, R         W -> D -> R        exclusive waits: after 20 us, then at 8
+ *   GPU_SM_BF  W -> D, R         W -> D -> R        times the time each; exclusive polls: at
+ *                                                   every 64th that finds nothing; shared use:
+ *                                                   by the thread that takes the token
  *   NO_DBR     W -> R            W -> R             no (no DBREC that R could precede)
  *   CPU_PROXY  W -> C            W -> C             no (C is 64 bits wide and only grows)
  *
  * W before D: the NIC may read the DBREC, and then the WQEs, whenever it has dropped an earlier
  * doorbell. D before R: a NIC that handles a doorbell takes the index from the register, and
  * does not need the DBREC. In exclusive use D and R are stored in this order without a fence
- * between them, which saves 250 ns per doorbell. R travels over PCIe and back as a read of D,
- * and D was stored to the GPU's own second-level cache before, so D is behind R only if it is
- * delayed by more than a microsecond. If this happens and the NIC has dropped R as well, then
+ * between them, which saves 250 ns per doorbell. R crosses PCIe to the NIC, and the NIC's read of
+ * D crosses it back; D was stored to the GPU's own second-level cache before R. So the NIC can read
+ * an old D only if the store of D is delayed by more than a microsecond. If this happens and the
+ * NIC has dropped R as well, then
  *   - the next doorbell of the queue pair, whose fence orders D before it, repairs it;
- *   - a thread that waits (gdk_wait, poll_cq_at, poll_cq, a reservation in a full ring) rings
- *     again after 20 us: fence, R. The same is done by poll_one_cq_at and poll_ticket when
- *     they have found nothing 64 times (wait_time_dev.h);
- *   - a put that no thread waits for, and that no other doorbell follows, is covered by the
- *     end of the kernel, which orders all its stores, and by the first wait afterwards.
+ *   - a thread that waits in exclusive use (gdk_wait, poll_cq_at, poll_cq, a reservation in a full
+ *     ring) rings again after 20 us: fence, R. The same is done by poll_one_cq_at and poll_ticket
+ *     when they have found nothing 64 times (wait_time_dev.h);
+ *   - the first thread of shared use that takes the token rings again before it does anything
+ *     else. A wait in shared use takes it only to ring slots that are not rung yet;
+ *   - a put that no thread waits for is executed when the next doorbell or wait comes.
  * A repeated doorbell never stores the DBREC. In shared use it is rung by the holder of the token,
  * in exclusive use by any thread that waits.
  *
  * Shared use: the thread that holds the token rings. Holders' DBREC stores are ordered, and so
  * are the counter's: the token moves on after them. Register stores of successive holders are
  * not ordered (gdk_hand_over() moves the token on before it stores the register), so the
- * register may receive a lower index after a higher one. A NIC ignores it: the index in a
- * doorbell is compared modulo 65536, and NVIDIA's own headers ring without any lock in the mode
- * without DBREC. With BlueFlame the register is stored before the token moves on.
+ * register may receive a lower index after a higher one. This is believed to be harmless: a NIC
+ * compares the index with its own modulo 65536 and ignores an older one, and NVIDIA's headers ring
+ * without a lock in the mode without DBREC. With BlueFlame the register is stored before the token
+ * moves on.
  */
 #ifndef GDK_RING_DEV_H
 #define GDK_RING_DEV_H
@@ -160,7 +165,7 @@ GDK_FN void gdk_reg_store(const struct gdk_db *db, gdk_handler_t handler)
  * the state block.
  * rung is stored after the WQEs, because a CPU thread may poll it and store the DBREC itself
  * (GDK_QPF_RUNG_READ), and before the register: a thread that finds a CQE computes the WQE's index
- * from rung. Here: rung, fence, register. There: CQE, acquire fence, rung.
+ * from rung. The fence before the register pairs with its acquire fence between CQE and rung.
  */
 GDK_FN void gdk_ring(struct gdk_qp_state *st, uint64_t to, int again, uint32_t flags)
 {

@@ -25,7 +25,8 @@ GDK_FN struct doca_gpu_dev_verbs_wqe *gdk_get_wqe_ptr(const struct doca_gpu_dev_
 /*
  * Reserves n slots; *idx is the first, also when an error is returned: the caller then writes no
  * slot. -EINVAL: n is 0 or exceeds the ring. A wait for free slots that fails ends the QP, because
- * its slots would stay unpublished.
+ * its slots would stay unpublished. If n is more than half of the ring, the last WQE before *idx
+ * must generate a CQE: otherwise the wait can end at its time limit only (gdk_op_most()).
  */
 GDK_FN int gdk_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode_t mode, uint32_t opt,
 		       uint64_t *idx)
@@ -154,16 +155,16 @@ GDK_FN int gdk_bf_begin(struct gdk_qp_state *st, uint64_t pi)
 	uint32_t left;
 
 	gdk_red_max64(&st->wanted, pi, GDK_SCOPE_GPU);
-	gdk_fence_sc(GDK_SCOPE_GPU); /* wanted, then left: token_dev.h */
+	gdk_fence_sc(GDK_SCOPE_GPU); /* as in gdk_shared_want() */
 	left = gdk_take(st);
 	if (!left)
 		return 0;
 	rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
-	if (left >= GDK_LEFT_OWN)
+	if (left >= GDK_LEFT_OWN) {
 		gdk_plain_clear(st);
-	/* Exclusive use stores DBREC and register without a fence between them. */
-	if (left >= GDK_LEFT_OWN && gdk_ldc32(&st->handler) == (uint32_t)GDK_BF)
+		/* Exclusive use stores DBREC and register without a fence between them. */
 		gdk_ring(st, rung, 1, gdk_ldc32(&st->flags));
+	}
 	if (rung + 1 != pi || gdk_ldc32(&st->handler) != (uint32_t)GDK_BF || gdk_state_status(st) ||
 	    gdk_scan_ready(st, depth, rung) != pi) {
 		(void)gdk_shared_slow(st, rung, 0, 0, GDK_SERVE);

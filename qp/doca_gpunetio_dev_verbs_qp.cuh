@@ -78,9 +78,10 @@ doca_gpu_dev_verbs_get_wqe_ptr(struct doca_gpu_dev_verbs_qp *qp, uint16_t wqe_id
 
 /**
  * Reserves count slots (1 to the number of slots of the ring) and returns the index of the first
- * one. Waits for free slots unless SKIP_AVAILABILITY_CHECK is set. If an error or an abort has
- * ended the QP, the function also returns an index, but the caller must not write the slots:
- * gdk_qp_status() returns the error.
+ * one. Waits for free slots unless SKIP_AVAILABILITY_CHECK is set. Slots become free by CQEs: if
+ * count is more than half of the ring, the last WQE before the first slot must generate one. If an
+ * error or an abort has ended the QP, the function also returns an index, but the caller must not
+ * write the slots: gdk_qp_status() returns the error.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_QP_TYPE>
 GDK_FN uint64_t doca_gpu_dev_verbs_reserve_wq_slots(struct doca_gpu_dev_verbs_qp *qp,

@@ -349,8 +349,9 @@ GDK_FN struct gdk_one gdk_op_early(struct doca_gpu_dev_verbs_qp **qp, const stru
  * Executes op for every thread of the group. In WARP and BLOCK scope all threads call it with the
  * same how; each has its own op, of the same kind, and gets its own ticket, that of its last WQE.
  * A group makes one reservation and rings one doorbell. If that is not possible, the threads post
- * one after the other, each WQE by itself: gdk_op_differs(), or the ring is too short. The dump of
- * a group is written once, by rank 0, behind the slots of all threads, and all get its ticket.
+ * one after the other, each WQE by itself: gdk_op_differs(), or more than gdk_op_most() slots. The
+ * dump of a group is written once, by rank 0, behind the slots of all threads, and all get its
+ * ticket.
  */
 GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 		      doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
@@ -369,7 +370,7 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 	struct gdk_post p;
 	struct gdk_one one;
 	uint32_t i;
-	int err, odd;
+	int err, slow_path;
 
 	GDK_UNSET(one);
 	if (own) {
@@ -381,8 +382,9 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 		p.wqes = gdk_wqes_of_qp(qp);
 		p.total = n;
 		handler = gdk_handler_of(qp, how.handler);
-		odd = gdk_own_plain(qp, &p, n, handler, how.opt);
-		if (GDK_RARE(odd | differs | (total > 1 && total > gdk_ring_most(p.wqes.mask + 1))))
+		slow_path = gdk_own_plain(qp, &p, n, handler, how.opt);
+		if (GDK_RARE(slow_path | differs |
+			     (total > 1 && total > gdk_op_most(p.wqes.mask + 1))))
 			return gdk_op_by_one(qp, op, ticket, how);
 		gdk_own_prepare(qp, &p, handler, how.opt);
 		gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_reserve() */
@@ -391,7 +393,7 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 	} else {
 		if (GDK_RARE(differs ||
 			     (total > 1 &&
-			      total > gdk_ring_most(gdk_ldc32(&gdk_state_of_qp(qp)->depth)))))
+			      total > gdk_op_most(gdk_ldc32(&gdk_state_of_qp(qp)->depth)))))
 			return gdk_op_in_turn(qp, op, ticket, how);
 		err = gdk_post_begin(qp, &p, n, (uint32_t)dump, how);
 		*ticket = dump ? p.base + p.total - 1 : p.idx + n - 1;

@@ -193,7 +193,7 @@ GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_
 		gdk_st64(&p->st->marked, p->db.pi, own);
 	} else if (!gdk_debug_refuses(p->st, p->base, p->db.pi)) {
 		/* The fence orders the WQEs before all that follows. DBREC and register need no
-		 * order in exclusive use; ring_dev.h says why. */
+		 * order in exclusive use, see ring_dev.h. */
 		if (sys && p->left == GDK_LEFT_SYS)
 			gdk_fence_rel(GDK_SCOPE_SYS);
 		else
@@ -257,7 +257,7 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
 /*
  * Publishes n slots from idx, where the token is parked, and takes it; n is at most 32 and the
  * ring is not shorter, so the slots are in the word of idx and in that of the slot behind them. No
- * thread looks at these bits until the token moves on, so additions without a result are enough:
+ * thread loads these bits until the token moves on, so additions without a result are enough:
  * they set the ready bits in an even lap and clear them in an odd one, and clear the token bit.
  * The halves of the first addend are computed apart; a negative lower half borrows from the upper
  * one.
@@ -266,12 +266,12 @@ GDK_FN void gdk_publish_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t
 			       int scope)
 {
 	const uint32_t pos = (uint32_t)idx & (GDK_WORD_SLOTS - 1);
-	const uint32_t odd = gdk_odd_lap(depth, idx) ? 1u : 0u;
+	const uint32_t odd_lap = gdk_odd_lap(depth, idx) ? 1u : 0u;
 	const uint64_t bits = (uint64_t)(~0u >> (GDK_WORD_SLOTS - n)) << pos;
 	const uint32_t here = (uint32_t)bits, rest = (uint32_t)(bits >> GDK_WORD_SLOTS);
 
 	gdk_red_add64(gdk_word(st, depth, idx),
-		      gdk_pack(odd ? 0 - here : here, 0 - odd - (1u << pos)), scope);
+		      gdk_pack(odd_lap ? 0 - here : here, 0 - odd_lap - (1u << pos)), scope);
 	/* Adding 0 costs less than a branch. */
 	gdk_red_add64(gdk_word(st, depth, idx + n),
 		      gdk_odd_lap(depth, idx + n) ? 0 - (uint64_t)rest : rest, scope);
@@ -478,6 +478,18 @@ GDK_FN void gdk_exec_sync(gdk_exec_t exec)
 }
 
 /*
+ * Most slots that an operation reserves at once: half of the ring. A slot becomes free when a CQE
+ * reports its WQE or a later one. The caller may have posted WQEs that generate none; only the last
+ * WQE of each half of the ring is certain to generate one (gdk_wqe_signal()). So a reservation of
+ * more than half of the ring could wait for WQEs before it that no CQE ever reports. It is at most
+ * what one doorbell may cover (gdk_ring_most()).
+ */
+GDK_FN uint32_t gdk_op_most(uint32_t depth)
+{
+	return depth / 2;
+}
+
+/*
  * THREAD scope, shared use: the lanes that post together are those that have converged and post as
  * many slots to the same QP with the same options. A whole warp is recognized first, which costs
  * less. Addresses have less than 49 bits, of which the lowest three are 0.
@@ -518,7 +530,7 @@ GDK_FN uint64_t gdk_post_bcast(const struct gdk_post *p, struct gdk_how how, uin
 		return gdk_block_bcast64(v);
 	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE)
 		return v;
-	/* A constant mask saves the instructions that look for the lanes of a variable one. */
+	/* A constant mask saves the instructions that find the lanes of a variable one. */
 	if (p->mask == gdk_warp_mask())
 		return gdk_shfl64(v, 0);
 	return gdk_shfl64m(p->mask, v, gdk_ctz32(p->mask));
@@ -553,7 +565,7 @@ GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, 
 		return err;
 	}
 	if (how.exec == GDK_THREAD) {
-		p->mask = gdk_converged(qp, slots, how.opt, gdk_ring_most(p->wqes.mask + 1));
+		p->mask = gdk_converged(qp, slots, how.opt, gdk_op_most(p->wqes.mask + 1));
 		size = gdk_popc32(p->mask);
 		p->rank = gdk_popc32(p->mask & ((1u << gdk_lane()) - 1));
 	}

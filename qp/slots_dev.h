@@ -94,8 +94,8 @@ GDK_FN uint32_t gdk_ready_run(struct gdk_qp_state *st, uint32_t depth, uint64_t 
  * Returns the first slot at or after i that is not published, or the slot gdk_ring_most() after i.
  * A range of several slots is published with its first word last (gdk_publish()), so that a
  * doorbell never cuts a WQE of several slots. Loads are not ordered: a range whose first word was
- * seen may continue in a word that was loaded before. Here: first word, acquire fence, that word
- * again. Publisher: other words, release fence, first word.
+ * loaded as published may continue in a word that was loaded earlier. So that word is loaded again
+ * after an acquire fence, which pairs with the release fence before the first word.
  */
 GDK_FN uint64_t gdk_scan_ready(struct gdk_qp_state *st, uint32_t depth, uint64_t i)
 {

@@ -65,8 +65,9 @@ GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, stru
 	const uint32_t depth = gdk_ldc32(&st->depth);
 	uint64_t idx, end;
 
-	/* Another thread may have found the CQE. There: CQE, acquire fence, release fence, its
-	 * message to the caller. Here: message, fence, then reservation index, rung, ready bit. */
+	/* Another thread may have found the CQE and sent the caller a message. Acquire: pairs with
+	 * that thread's release. Orders the message before the loads of reservation index, rung and
+	 * ready bit. */
 	gdk_fence_acq(GDK_SCOPE_GPU);
 	if (gdk_ld64(gdk_rsvd_index(srq), scope) < depth)
 		return -EINVAL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The status of a QP: 0, or the negative errno that ended it; the first one stays. And up to which
- * slot exclusive use posts without a look at it. */
+/* The status of a QP: 0, or the negative errno that ended it; the first one stays. And the plain
+ * end: exclusive use posts slots below it without loading the status. */
 #ifndef GDK_STATUS_DEV_H
 #define GDK_STATUS_DEV_H
 
@@ -23,7 +23,7 @@ GDK_FN struct doca_gpu_dev_verbs_cq *gdk_qp_cq(struct doca_gpu_dev_verbs_qp *qp)
 }
 
 /*
- * The plain end. Exclusive use may post slots below this index without a further look at the state
+ * The plain end. Exclusive use may post slots below this index without a further check of the state
  * block: they are free, the token is owned, and the QP has not ended. It is in the device struct,
  * so that a post waits for one load, not for two that follow each other; but in the state block
  * (plain_sys) if fences need system scope, so that only gdk_own_make_plain() sees it. The path that

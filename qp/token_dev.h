@@ -100,8 +100,9 @@ GDK_FN uint32_t gdk_take(struct gdk_qp_state *st)
 {
 	const uint32_t left = gdk_rmw_xchg32(&st->left, 0, GDK_SCOPE_GPU);
 
-	/* Acquire: rung and DBREC of the previous holder, before ours. Release: if we park the
-	 * token without ringing, the next holder's DBREC must also follow the previous holder's. */
+	/* Acquire: the caller must see the previous holder's rung, and its DBREC store comes after
+	 * the previous holder's. Release: if the caller parks the token without ringing, the next
+	 * holder's DBREC store must come after both. */
 	if (left)
 		gdk_fence_sc(GDK_SCOPE_GPU);
 	return left;
@@ -137,7 +138,8 @@ GDK_FN int gdk_offer(struct gdk_qp_state *st, uint64_t r, uint32_t polls)
 	gdk_st32(&st->left, GDK_LEFT, GDK_SCOPE_GPU);
 	if (gdk_state_ended(st))
 		return 1;
-	/* left, then wanted. The other thread: wanted, then left. */
+	/* Orders the store of left before the load of wanted. Pairs with the fences between wanted
+	 * and left: see the head of this file. */
 	gdk_fence_sc(GDK_SCOPE_GPU);
 	while (polls--)
 		if (!gdk_ld32(&st->left, GDK_SCOPE_GPU))
@@ -178,7 +180,8 @@ GDK_FN void gdk_serve(struct gdk_qp_state *st, uint64_t at)
 				return;
 			continue;
 		}
-		/* Publisher: WQEs, release fence, ready bits. Here: ready bits, fence, doorbell. */
+		/* Acquire: pairs with the publishers' release fences between WQEs and ready bits.
+		 * The WQEs are then ordered before the doorbell. */
 		gdk_fence_acq(GDK_SCOPE_GPU);
 		if (rings < GDK_RINGS && (again || gdk_ld64(&st->wanted, GDK_SCOPE_GPU) > r) &&
 		    !gdk_state_ended(st) && !gdk_debug_refuses(st, r, e)) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Waiting and polling. `completed` says which slots are complete. A thread that finds a CQE raises
- * it; other threads may find it raised without having seen the CQE.
+ * Waiting and polling. All slots below `completed` are complete. A thread that finds a CQE raises
+ * it; other threads may find it raised without having loaded the CQE.
  *
- * Order: the NIC writes payload, then CQE. The thread that finds the CQE: CQE, acquire fence of
- * system scope, release fence, completed. A thread that finds completed raised: completed,
- * acquire fence, payload.
+ * Order: the NIC writes the payload before the CQE. The thread that finds the CQE executes an
+ * acquire fence of system scope, then a release fence, and then raises completed. A thread that
+ * finds completed raised executes an acquire fence before it loads payload.
  *
  * While every WQE generates a CQE and has one slot (`uneven` is 0), CQE and slot indices differ by
  * a constant, and one load of one CQE answers whether a slot is complete: gdk_own_quick() and
@@ -29,7 +29,7 @@ typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
 #define GDK_WAIT_ONCE  0x200u  /* poll once: EBUSY if not complete */
 #define GDK_WAIT_CQES  0x400u  /* count CQEs, not slots */
 #define GDK_WAIT_KEEP  0x800u  /* a wait that fails does not end the QP */
-#define GDK_WAIT_ROOM  0x1000u /* for room in the ring: looks ahead first */
+#define GDK_WAIT_ROOM  0x1000u /* for room in the ring: first polls a later slot */
 #define GDK_WAIT_QUICK 0x2000u /* shared use: begin with gdk_wait_quick() */
 #define GDK_POLLED     0x4000u /* gdk_own_slow() only: it has repeated the doorbell for a poll */
 #define GDK_SERVE      0x8000u /* gdk_shared_slow() only */
@@ -92,8 +92,8 @@ GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls
 		if (ended | uneven)
 			return 0;
 		if (done > slot) {
-			/* Another thread found the CQE: release fence, completed. Here: completed,
-			 * acquire fence, payload. */
+			/* Another thread found the CQE. Acquire: pairs with its release in
+			 * gdk_raise_completed(). */
 			gdk_fence_acq(GDK_SCOPE_GPU);
 			return 1;
 		}
@@ -107,7 +107,7 @@ GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls
 }
 
 /*
- * Looks at the CQE with absolute index `at`. The counter of a CQE tells which WQE is complete. As
+ * Polls the CQE with absolute index `at`. The counter of a CQE tells which WQE is complete. As
  * long as completed is still `done`, its value before the CQE was loaded, after all else is loaded,
  * the slot of the WQE is not reused and rung is at most one lap above it, so the counter and the
  * length of the WQE can be trusted. Returns 0: completed was raised or has changed; EBUSY: no CQE;
@@ -142,9 +142,9 @@ GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
 
 /*
  * What gdk_wait_quick() does not answer. done: completed, loaded by the caller. turn: `look` of
- * the timer. Returns 0: look again; EBUSY: not complete; -EIO: an error, which is stored;
+ * the timer. Returns 0: poll again; EBUSY: not complete; -EIO: an error, which is stored;
  * GDK_REACHED: complete.
- * A thread whose slots are not rung does not look at CQEs. Otherwise every thread that waits would
+ * A thread whose slots are not rung does not poll CQEs. Otherwise every thread that waits would
  * find the same CQE and raise completed for it.
  */
 #define GDK_REACHED (-1000)
@@ -168,12 +168,12 @@ GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint3
 		if (reached >= need)
 			return GDK_REACHED;
 		/* There is at most one CQE for each slot, so the wanted one is at this guess, or
-		 * between the next CQE and it. Turns look at either alternately. */
+		 * between the next CQE and it. Turns poll either alternately. */
 		ahead = need - 1 - reached;
 		if (ahead >= gdk_ldc32(&st->cq_num) || !(turn & 2))
 			ahead = 0;
 	}
-	if (turn & 1) /* does not look at CQEs */
+	if (turn & 1) /* polls no CQE */
 		return reached < need ? EBUSY : GDK_REACHED;
 	/* In even use: the slot in the middle of those that are rung and not below need, so that
 	 * few polls complete many slots. */
@@ -197,16 +197,16 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
 	const uint32_t owner = at & num ? 1 : 0;
 	uint64_t rung, doorbells, done, ended, plain_at;
 	uint32_t uneven, word, polls = GDK_QUICK_POLLS;
-	int odd;
+	int slow_path;
 
 	/* One branch, so that all these loads are in flight together. */
 	gdk_ld64x2(&st->completed, &done, &ended, own);
 	gdk_ld64x2(&st->rung, &rung, &doorbells, own);
 	uneven = gdk_ld32(&st->uneven, own) | (flags & GDK_QPF_COLLAPSED);
 	plain_at = gdk_ld64(&st->plain_at, own);
-	odd = (ended != 0) | (uneven != 0) | (rung <= slot);
-	if (GDK_RARE(odd | (done > slot)))
-		return !odd;
+	slow_path = (ended != 0) | (uneven != 0) | (rung <= slot);
+	if (GDK_RARE(slow_path | (done > slot)))
+		return !slow_path;
 	GDK_LOOP
 	do {
 		word = gdk_ld32(tail, GDK_SCOPE_SYS);
@@ -238,7 +238,7 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 	uint64_t rung, done, ended, at, end, index;
 	struct gdk_cqe_tail t;
 	uint64_t waited;
-	uint32_t odd;
+	uint32_t uneven;
 	int err;
 
 	GDK_LOOP
@@ -262,14 +262,14 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 		GDK_COMPUTED32(behind);
 		end = to - behind;
 		at = end - 1 + gdk_ldc64(&st->cq_rsvd);
-		odd = gdk_ld32(&st->uneven, GDK_SCOPE_THREAD) | collapsed;
-		if (odd) {
+		uneven = gdk_ld32(&st->uneven, GDK_SCOPE_THREAD) | collapsed;
+		if (uneven) {
 			at = gdk_ld64(&st->cqe_ci, GDK_SCOPE_THREAD);
 			if (how & GDK_WAIT_CQES && !collapsed)
 				done = at - gdk_ldc64(&st->cq_rsvd);
 		} else if (how & GDK_WAIT_ROOM) {
-			/* The first poll in a full ring looks at the middle of what is rung, so
-			 * that few polls complete many slots. */
+			/* The first poll in a full ring is for the middle of the rung slots, so that
+			 * few polls complete many slots. */
 			end += (rung - end) / 2;
 			at = end - 1 + gdk_ldc64(&st->cq_rsvd);
 			how ^= GDK_WAIT_ROOM;
@@ -277,15 +277,15 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 		if (done >= to - behind)
 			return 0;
 		index = end - 1;
-		if ((odd || rung > index) && gdk_cqe_poll(st, at, collapsed != 0, &t) &&
-		    (!odd || gdk_counter_extend(rung, t.counter, &index))) {
+		if ((uneven || rung > index) && gdk_cqe_poll(st, at, collapsed != 0, &t) &&
+		    (!uneven || gdk_counter_extend(rung, t.counter, &index))) {
 			gdk_fence_acq(GDK_SCOPE_SYS); /* the CQE, then the payload */
 			if (gdk_cqe_is_error(&t)) {
 				gdk_note_error(st, index, at);
 				err = -EIO;
 				break;
 			}
-			end = index + (odd ? gdk_wqe_slots(st, index) : 1);
+			end = index + (uneven ? gdk_wqe_slots(st, index) : 1);
 			done = gdk_ld64(&st->completed, GDK_SCOPE_THREAD);
 			/* Another lane that waits may have raised completed, but not cqe_ci. */
 			if (end > done || !collapsed) {
@@ -294,7 +294,7 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 				gdk_st64(&st->completed, done, GDK_SCOPE_THREAD);
 				gdk_plain_raise(gdk_ld64(&st->plain_at, GDK_SCOPE_THREAD), done,
 						gdk_ldc32(&st->depth));
-				if (!odd)
+				if (!uneven)
 					return 0;
 				continue;
 			}
@@ -326,7 +326,7 @@ GDK_FN uint64_t gdk_shared_want(struct gdk_qp_state *st, uint64_t to, int want)
 		return GDK_TOKEN_ELSEWHERE;
 	if (want) {
 		gdk_red_max64(&st->wanted, to, GDK_SCOPE_GPU);
-		/* wanted, then left. The holder: left, then wanted. */
+		/* Orders wanted before left. Pairs with the fence in gdk_offer(). */
 		gdk_fence_sc(GDK_SCOPE_GPU);
 	}
 	return gdk_ld32(&st->left, GDK_SCOPE_GPU) ? GDK_TOKEN_LEFT : GDK_TOKEN_ELSEWHERE;

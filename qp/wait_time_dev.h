@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Time of waits: looks at CQEs in host memory, pauses, when a doorbell is repeated, and when a wait
+/* Time of waits: polls of CQEs in host memory, pauses, when a doorbell is repeated, and when a wait
  * ends although its WQE is not complete. */
 #ifndef GDK_WAIT_TIME_DEV_H
 #define GDK_WAIT_TIME_DEV_H
@@ -27,14 +27,14 @@
 struct gdk_wait_timer {
 	uint64_t start, next; /* ns; the next event, relative to start */
 	uint32_t turns;
-	uint32_t look; /* bit 0: the next turn does not look at CQEs; bit 1: looks modulo 2 */
+	uint32_t look; /* bit 0: the next turn polls no CQE; bit 1: turns with a poll, modulo 2 */
 };
 
 /*
  * Ends one idle turn of a wait. looks_from: 0, or if CQEs are in host memory, the value of rung
- * from which on the wait looks at CQEs: a thread whose slots are not rung must not keep the others
- * from looking. Returns the time waited if an event is due, otherwise 0. Events are due after
- * GDK_REPEAT_NS, then at 8 times the time each, and at the limit: there, after a look.
+ * from which on the wait polls CQEs: a thread whose slots are not rung must not keep the others
+ * from polling. Returns the time waited if an event is due, otherwise 0. Events are due after
+ * GDK_REPEAT_NS, then at 8 times the time each, and at the limit; at the limit after a poll.
  */
 GDK_FN uint64_t gdk_wait_turn(struct gdk_qp_state *st, struct gdk_wait_timer *w, uint64_t *limit_ns,
 			      uint64_t looks_from)

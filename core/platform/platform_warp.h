@@ -38,9 +38,9 @@ enum gdk_host_call {
  * warp needs at most one meeting per lane. */
 struct gdk_host_meeting {
 	enum gdk_host_call call;
-	uint32_t mask, came, left; /* bit per lane: expected, arrived, returned */
-	uint32_t want;		   /* GATHER: number of lanes that completes it */
-	int over;		   /* 1: complete, so the lanes return */
+	uint32_t mask, came, returned; /* bit per lane: expected, arrived, returned */
+	uint32_t want;		       /* GATHER: number of lanes that completes it */
+	int over;		       /* 1: complete, so the lanes return */
 	pthread_cond_t cond;
 	uint64_t value[GDK_HOST_LANES];
 };
@@ -170,7 +170,7 @@ GDK_SLOW_FN struct gdk_host_meeting *gdk_host_find(struct gdk_host_warp *w, enum
 		gdk_host_die("too many open meetings", mask, 0);
 	idle->call = call;
 	idle->mask = mask;
-	idle->came = idle->left = 0;
+	idle->came = idle->returned = 0;
 	idle->over = 0;
 	return idle;
 }
@@ -280,8 +280,8 @@ GDK_SLOW_FN uint64_t gdk_host_meet(enum gdk_host_call call, uint32_t mask, uint6
 		gdk_host_settle(w, m, 1);
 	}
 	result = gdk_host_result(m, call == GDK_HOST_BALLOT ? 1 : v, from % GDK_HOST_LANES);
-	m->left |= bit;
-	if (m->left == m->came)
+	m->returned |= bit;
+	if (m->returned == m->came)
 		m->call = GDK_HOST_NOTHING;
 	pthread_mutex_unlock(&w->lock);
 	return result;

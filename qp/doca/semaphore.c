@@ -11,6 +11,7 @@
 
 #include "core/gpu/gpu.h"
 #include "core/log.h"
+#include "doorbell/mmio.h"
 #include "gdk_sdk_semaphore_dev.h"
 
 #define ALIGN	   64u
@@ -277,9 +278,9 @@ doca_error_t doca_gpu_semaphore_set_status(struct doca_gpu_semaphore *semaphore,
 	if (!semaphore->items_cpu)
 		return gdk_gpu_write(semaphore->gpu, &semaphore->image.items[idx].status, &value,
 				     sizeof(value));
-	/* Orders what this thread wrote before, also to write-combined memory of the GPU, before
-	 * the status. Pairs with the acquire in doca_gpu_dev_semaphore_get_status(). */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* Release: pairs with the acquire in doca_gpu_dev_semaphore_get_status(). The fence also
+	 * orders earlier stores to write-combined memory of the GPU before the status. */
+	gdk_mmio_before_register();
 	__atomic_store_n(&semaphore->items_cpu[idx].status, value, __ATOMIC_RELEASE);
 	return DOCA_SUCCESS;
 }

@@ -15,7 +15,8 @@ int gt_gpu_open(const char *)
 int gt_gpu_launch(const struct gt_job *job)
 {
 	/* These kernels use __shared__ memory, of which the process has only one copy. */
-	gdk_grid::blocks_in_turn = job->op == GT_LOW_BF || job->op == GT_RING;
+	gdk_grid::blocks_in_turn = job->op == GT_LOW_BF || job->op == GT_LOW_BF_WARP ||
+				   job->op == GT_RING;
 	if (job->debug)
 		return gt_launch_DEBUG(job, &stream);
 	if (job->mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE)

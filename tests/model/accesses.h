@@ -28,6 +28,8 @@ static int loc_in(const struct queue *q, const char *c, unsigned *shift)
 	};
 	unsigned i;
 
+	if (c == (const char *)&own_index && q == queues)
+		return INDEX;
 #if SRQ
 	if (c == (const char *)&q->dev.sq_rsvd_index)
 		return RSVD;
@@ -255,13 +257,39 @@ static int order_of(int order)
 	return none ? 0 : order;
 }
 
-static void check_scope(int loc, int scope)
+/* The scope of an access, which is narrower if the access is the one that is weakened. */
+static int scope_of(int scope)
 {
-	if (!threads[self].own && scope - 1 < user_scope())
+	const int narrow = weakened && how_weak == 'n';
+
+	weakened = weakened && !narrow;
+	return scope - narrow;
+}
+
+/* Is this memory that the threads share? Only some of it is modelled. */
+static int is_shared(const void *p)
+{
+	const char *c = p;
+	int i;
+
+	for (i = 0; i < QUEUES; i++)
+		if ((c >= (char *)queues[i].st &&
+		     c < (char *)queues[i].st + gdk_qp_state_size(64)) ||
+		    (c >= (char *)&queues[i].dev && c < (char *)(&queues[i].dev + 1)))
+			return 1;
+	return 0;
+}
+
+/* The NIC is beyond the GPU, and so is the CPU proxy. A thread may also load a DBREC because of
+ * another thread's store. */
+static void check_scope(const void *p, int loc, int scope, int is_load)
+{
+	if (!threads[self].own && scope - 1 < user_scope() && (loc < LOCS || is_shared(p)))
 		fail("an access has a scope without the other threads");
+	if (loc == LOCS)
+		return;
 	loc %= QUEUE_LOCS;
-	if ((loc == DBREC || loc == REG || loc >= CQE0) && scope != GDK_SCOPE_SYS &&
-	    scope != GDK_SCOPE_GPU)
+	if (((loc == DBREC && !is_load) || loc == REG || loc >= CQE0) && scope != GDK_SCOPE_SYS)
 		fail("an access to the NIC's memory has a narrow scope");
 }
 
@@ -271,12 +299,13 @@ uint64_t weak_load(const void *p, size_t bytes, int order, int scope)
 	const int loc = loc_of(p, &shift), what = loc % QUEUE_LOCS;
 	uint64_t v = 0;
 
+	scope = scope_of(scope);
 	order = order_of(order);
+	check_scope(p, loc, scope, 1);
 	if (loc == LOCS) {
 		memcpy(&v, p, bytes);
 		return v;
 	}
-	check_scope(loc, scope);
 	step();
 	old = m.cur[self][loc];
 	n = m.n[loc];
@@ -333,13 +362,14 @@ void weak_store(void *p, uint64_t v, size_t bytes, int order, int scope)
 	const int loc = loc_of(p, &shift), what = loc % QUEUE_LOCS;
 	struct queue *q;
 
+	scope = scope_of(scope);
 	order = order_of(order);
+	check_scope(p, loc, scope, 0);
 	if (loc == LOCS) {
 		memcpy(p, &v, bytes);
 		return;
 	}
 	q = queue_of(loc);
-	check_scope(loc, scope);
 	step();
 	stores++;
 	if (order & WEAK_REL)
@@ -442,7 +472,9 @@ uint64_t weak_rmw(void *p, uint64_t v, size_t bytes, enum weak_op op, int order,
 	view rel[SCOPES];
 	uint64_t old = 0;
 
+	scope = scope_of(scope);
 	order = order_of(order);
+	check_scope(p, loc, scope, 0);
 	if (loc == LOCS) {
 		memcpy(&old, p, bytes);
 		v = combined(old, v, op);
@@ -450,7 +482,6 @@ uint64_t weak_rmw(void *p, uint64_t v, size_t bytes, enum weak_op op, int order,
 		return old;
 	}
 	q = queue_of(loc);
-	check_scope(loc, scope);
 	step();
 	stores++;
 	memcpy(rel, m.rel[self], sizeof(rel));

@@ -72,7 +72,8 @@ static struct thread {
 } threads[THREADS];
 static jmp_buf scheduler;
 static int self;
-static uint64_t mail[3]; /* from thread to thread */
+static uint64_t mail[3];   /* from thread to thread */
+static uint64_t own_index; /* of gdk_index_advance() */
 
 static const struct scenario *sc;
 static const struct config *cfg;
@@ -369,8 +370,8 @@ static void show(void)
 	static const char *const names[] = { "word 0", "word 1",   "left",	"wanted",
 					     "rung",   "parked",   "completed", "status",
 					     "cqe_ci", "uneven",   "long_wqe",	"bf_half",
-					     "DBREC",  "register", "reserved",	"mail",
-					     "mail",   "mail" };
+					     "DBREC",  "register", "reserved",	"index",
+					     "mail",   "mail",	   "mail" };
 	int l, t;
 
 	for (l = 0; l < LOCS; l++) {

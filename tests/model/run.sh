@@ -6,8 +6,9 @@
 # in all scenarios, and spin must find a counter-example for each broken variant in its scenario.
 # `run.sh replay` also runs the device code itself, with that of receives and shared receive queues,
 # in random orders in a weak memory (replay.c), as it is, and with each fence and each ordered
-# access removed or weakened: a run must then fail.
-# LONG=1 makes more runs, narrows scopes, and checks more scenarios, which needs 4 GB of memory.
+# access removed, weakened, or with a narrower scope, and with a narrower scope of each other access:
+# a run must then fail.
+# LONG=1 makes more runs and checks more scenarios, which needs 4 GB of memory.
 # `run.sh trace WORD SCENARIO.HANDLER` prints the memory accesses of a counter-example.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -70,6 +71,39 @@ by_hand_dev.h | gdk_bf_begin | gdk_fence_sc | gdk_submit(), which follows, repea
 op_dev.h | gdk_own_single | gdk_fence_load_store | one thread: orders for the compiler only
 op_dev.h | gdk_op_run | gdk_fence_load_store | one thread: orders for the compiler only
 op_dev.h | gdk_shared_single | gdk_fence_load_store | a wait for a free slot ends with an acquire fence
+status_dev.h | gdk_state_end | gdk_rmw_cas32 | no other data depend on the status
+END
+)
+# Accesses whose scope no run needs: file, function, call, why.
+unscoped=$(sed 's/ *| */|/g' <<'END'
+own_dev.h | gdk_own_ring | gdk_ | exclusive use: one thread
+wait_dev.h | gdk_own_slow | gdk_ld64x2 | exclusive use: the scope is for the status, which the host stores
+post_dev.h | gdk_plain_set | gdk_ | exclusive use: one thread
+post_dev.h | gdk_own_make_plain | gdk_ | exclusive use: one thread
+post_dev.h | gdk_post_begin | gdk_ | no queue pair ends
+by_hand_dev.h | gdk_reserve | gdk_ | no reservation is too large
+wait_dev.h | gdk_note_error | gdk_ | no WQE fails
+wait_dev.h | gdk_state_error_wqe | gdk_ | no WQE fails
+wait_time_dev.h | gdk_wait_check | gdk_ | there is no watch word
+wait_time_dev.h | gdk_wait_end | gdk_ | no wait ends with an error
+wait_time_dev.h | gdk_wait_turn | gdk_ld32(&st->poll_ns | all CQEs are in GPU memory
+wait_time_dev.h | gdk_wait_turn | gdk_st32(&st->poll_ns | all CQEs are in GPU memory
+wait_time_dev.h | gdk_wait_turn | gdk_ld64(&st->rung | all CQEs are in GPU memory
+wait_dev.h | gdk_poll_cq | gdk_ | not called: finds the index for gdk_poll_cq_at()
+wait_dev.h | gdk_cq_consume | gdk_ | not called: one thread reads the CQ
+by_hand_dev.h | gdk_vouch | gdk_ | not called
+by_hand_dev.h | gdk_note_doorbell | gdk_ | one thread rings by hand
+by_hand_dev.h | gdk_update_dbr | gdk_red_inc64 | one thread rings by hand
+by_hand_dev.h | gdk_ring_db | gdk_red_max64 | one thread rings by hand
+by_hand_dev.h | gdk_wqe_end | gdk_ | one thread rings by hand
+by_hand_dev.h | gdk_bf_by_hand | gdk_ | one thread rings by hand
+by_hand_dev.h | gdk_ring_proxy | gdk_red_max64(&st->rung | one thread rings by hand
+onesided_dev.h | gdk_flush | gdk_ | not called
+recv_dev.h | gdk_rq_update_dbr | gdk_ | not called
+recv_dev.h | gdk_cqe_bytes | gdk_ | not called
+recv_dev.h | gdk_cqe_imm | gdk_ | not called
+recv_dev.h | gdk_cqe_is_inline | gdk_ | not called
+recv_dev.h | gdk_cqe_inl_data | gdk_ | not called
 END
 )
 # Receives that are wrong although each fence is there: header, what is wrong, its change.
@@ -154,7 +188,7 @@ wrong_receives() { # recv or srq, what is wrong, change of that header
 }
 
 missing() { # function and call
-	echo "FAIL the list of spare fences names what does not exist: $1"
+	echo "FAIL a list of sites that are not weakened names what does not exist: $1"
 	return 1
 }
 
@@ -164,26 +198,32 @@ sites() { # function, call
 		if [[ $2 = *#* ]]; then sed -n "${2#*#}p"; else cat; fi
 }
 
-# Prints n if the call has a scope that must not be narrower.
-narrower() { # function, call
-	case "$1 $2" in
-	*load_store*) ;;
-	*\ gdk_fence_* | *\ gdk_nic_fence*) echo n ;;
+# Prints how a site is weakened: removed, with a weaker order, with a narrower scope.
+ways() { # call, order or scope
+	case "$2 $1" in
+	scope*) echo n ;;
+	*gdk_fence_sc*) echo d w n ;;
+	*load_store* | *gdk_bf_settle*) echo d ;;
+	*) echo d n ;;
 	esac
 }
 
-# Prints the commands for xargs: each site removed, sequentially consistent fences also weakened.
-mutants() {
-	local n f l fn c how a b word excused which
-	excused=$(while IFS='|' read -r f fn c how; do
+excused() { # list; prints the sites of its lines
+	local f fn c why
+	while IFS='|' read -r f fn c why; do
 		sites "$fn" "$c" | grep . || echo "missing $fn: $c"
-	done <<<"$spare")
-	sed -n 's/^missing/missing|/p' <<<"$excused"
-	while IFS=$'\t' read -r n f l fn c; do
-		! grep -qx "$n" <<<"$excused" || continue
+	done <<<"$1"
+}
+
+# Prints the commands for xargs: each site in each way.
+mutants() {
+	local n f l fn c kind how a b word order scope which
+	order=$(excused "$spare") scope=$(excused "$unscoped")
+	sed -n 's/^missing/missing|/p' <<<"$order"$'\n'"$scope"
+	while IFS=$'\t' read -r n f l fn c kind; do
+		! grep -qx "$n" <<<"${!kind}" || continue
 		case $f in recv_dev.h) which=replay2 ;; srq_dev.h) which=replay3 ;; *) which=replay1 ;; esac
-		for how in d $(case $c in gdk_fence_sc*) echo w ;; esac) \
-			$([ -z "${LONG:-}" ] || narrower "$fn" "$c"); do
+		for how in $(ways "$c" "$kind"); do
 			echo "weakened|$which $((rounds * 10))|$n|$how|$f:$l $fn: $c"
 		done
 	done <"$tmp/sites"

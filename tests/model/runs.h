@@ -44,7 +44,8 @@ struct config {
  * WAIT: gdk_wait() for slot `to`; SINGLE: gdk_shared_single() for slot `from`. The OWN_ operations
  * are those of exclusive use. MEET: all threads meet, as between two kernels. POLL:
  * gdk_poll_cq_at() for CQE `to`, which is that of slot `from`. HAND: the caller stores DBREC and
- * register itself.
+ * register itself. ADVANCE: writes slot `from`, and moves an index of the caller from `from` to `to`
+ * by gdk_index_advance().
  */
 enum what {
 	END,
@@ -62,7 +63,8 @@ enum what {
 	OWN_SINGLE,
 	MEET,
 	POLL,
-	HAND
+	HAND,
+	ADVANCE
 };
 static const struct scenario scenarios[] = {
 	{ "a WQE spans two words",
@@ -136,11 +138,19 @@ static const struct scenario scenarios[] = {
 	  { { { OWN_POST, 0, 0 }, { OWN_POST, 1, 1 }, { MEET } },
 	    { { MEET }, { SUBMIT, 0, 3 } },
 	    { { MEET } } } },
+	{ "exclusive use, then BlueFlame with nothing to ring",
+	  { 30, 1, 64, 0, 0, 0, 16 },
+	  { { { OWN_POST, 0, 0 }, { OWN_POST, 1, 1 }, { MEET } },
+	    { { MEET }, { BF, 0, 3 } },
+	    { { MEET } } } },
 	{ "exclusive use, then BlueFlame for another's WQE",
 	  { 20, 1, 64, 0, 0, 0, 16 },
 	  { { { OWN_POST, 0, 0 }, { MEET } },
 	    { { MEET }, { PUBLISH, 1, 1 } },
 	    { { MEET }, { BF, 1, 2 } } } },
+	{ "an index of the caller",
+	  { 0, 1, 4, 0, 0, 0, 16 },
+	  { { { ADVANCE, 0, 1 } }, { { ADVANCE, 1, 2 } }, { { ADVANCE, 2, 3 } } } },
 	{ "by hand", { 30, 1, 64, 0, 0, 0, 16 }, { { { HAND, 0, 0 }, { HAND, 1, 1 } } } },
 	{ "exclusive, then shared use",
 	  { 30, 1, 64, 0, 0, 0, 16 },

@@ -102,6 +102,20 @@ static void run_single(const struct op *o, int own, struct gdk_how how)
 		fail("a WQE cannot be posted by itself");
 }
 
+/* Forbidden: that the WQE of a thread that advanced the index before need not be visible. */
+static void run_advance(const struct op *o)
+{
+	const struct op slot = { PUBLISH, o->from, o->from };
+	unsigned i;
+
+	write_wqes(&slot);
+	if (gdk_index_advance(&own_index, o->from, o->to, user_scope() + 1))
+		fail("an index is not advanced");
+	for (i = 0; i < o->from; i++)
+		if (!oldest(&m, m.cur[self], WQE0 + (int)i))
+			fail("a thread that has advanced the index may read an old WQE");
+}
+
 static void run_op(const struct op *o)
 {
 	const int own = o->what >= OWN_POST && o->what <= OWN_SINGLE;
@@ -141,6 +155,9 @@ static void run_op(const struct op *o)
 		threads[self].own = HAND;
 		wqe[0] = gdk_bswap32_24((uint32_t)real(o->to), 0);
 		run_hand(o, wqe);
+		break;
+	case ADVANCE:
+		run_advance(o);
 		break;
 	default:
 		run_meeting();

@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Numbers each fence and each ordered access of the device headers, and has the headers report the
-# number before the access: (weak_at(N), gdk_fence_sc(scope)). Prints a line for each: number,
-# file, line, function, the call.
+# Numbers each fence and each access with a scope wider than the thread's in the device headers, and
+# has the headers report the number before the access: (weak_at(N), gdk_fence_sc(scope)). Prints a
+# line for each: number, file, line, function, the call, and what it has: "order" for fences and
+# ordered accesses, "scope" for the others.
 # usage: sites.py FOLDER  (a copy of the staged headers, which is changed)
 import re
 import sys
 
-FILES = ("ring", "bf", "slots", "token", "own", "wait", "post", "by_hand", "op", "recv", "srq")
-CALLS = re.compile(r"\b(gdk_fence_(acq|rel|sc|load_store)|gdk_nic_fence|gdk_bf_settle"
-                   r"|gdk_(ld|st)(32|64)_(acq|rel)|gdk_(rmw|red)_max64_rel"
-                   r"|gdk_rmw_(xchg|cas)32)\(")
+FILES = ("ring", "bf", "status", "slots", "token", "own", "wait_time", "wait", "post", "by_hand", "op",
+         "onesided", "recv", "srq")
+ORDERED = (r"gdk_fence_(?:acq|rel|sc|load_store)|gdk_nic_fence|gdk_bf_settle"
+           r"|gdk_(?:ld|st)(?:32|64)_(?:acq|rel)|gdk_(?:rmw|red)_max64_rel|gdk_rmw_(?:xchg|cas)32")
+SCOPED = r"gdk_(?:any_)?(?:ld|st)(?:32|64)(?:x2)?|gdk_(?:rmw|red)_\w+|gdk_(?:add|max)64"
+CALLS = re.compile(rf"\b(?:({ORDERED})|{SCOPED})\(")
 FUNCTION = re.compile(r"^GDK_(?:SLOW_)?FN [^(]*?(\w+)\(", re.M)
 # Fewer polls: the results of the polls that remain are random.
 POLLS = ((r"(GDK_OFFER_POLLS )\d+u", r"\g<1>2u"), (r"(GDK_QUICK_POLLS )\d+", r"\g<1>2"))
@@ -43,11 +46,13 @@ for name in FILES:
         line_start = plain.rfind("\n", 0, m.start()) + 1
         if plain[line_start:m.start()].startswith("GDK_FN"):
             continue
-        number += 1
         end = end_of_call(plain, m.end() - 1)
         call = " ".join(plain[m.start():end].split())
+        if not m[1] and re.search(r", (GDK_SCOPE_THREAD|own)\)$", call):
+            continue
+        number += 1
         print(f"{number}\t{name}_dev.h\t{plain.count(chr(10), 0, m.start()) + 1}\t"
-              f"{FUNCTION.findall(plain, 0, m.start())[-1]}\t{call}")
+              f"{FUNCTION.findall(plain, 0, m.start())[-1]}\t{call}\t{'order' if m[1] else 'scope'}")
         out += f"{text[done:m.start()]}(weak_at({number}), {text[m.start():end]})"
         done = end
     with open(path, "w") as f:

@@ -42,7 +42,8 @@ enum loc {
 	BF_HALF,
 	DBREC,
 	REG,
-	RSVD, /* sq_rsvd_index of a shared receive queue */
+	RSVD,  /* sq_rsvd_index of a shared receive queue */
+	INDEX, /* of gdk_index_advance() */
 	MAIL0,
 	WQE0 = MAIL0 + MAILS, /* four locations each: slots of the ring */
 	READ0 = WQE0 + 4,     /* the NIC has read the WQE */

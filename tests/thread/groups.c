@@ -5,8 +5,8 @@
  * thread posts on its own; lanes with different parameters, where each lane must decide
  * for itself; lanes that arrive late or post to two queue pairs; a companion with fewer slots
  * than the lanes need; indices of more than 32 bits; a failed queue pair, on which each thread
- * must still get its own ticket; and a lane that rings while others keep posting, which must offer
- * the token.
+ * must still get its own ticket; a WQE without CQE before a group; and a lane that rings while
+ * others keep posting, which must offer the token.
  */
 #define GDK_WARP 32
 #include <pthread.h>
@@ -28,6 +28,7 @@ static void note_left(const void *p, uint32_t v);
 #define THREADS 32u
 #define SEEDS	20u
 #define ROUNDS	4u
+#define WAITS	6u /* rounds of posts that are waited for */
 
 enum way { PUT, P, SIGNAL, WAYS };
 
@@ -151,6 +152,44 @@ static int larger_than_ring(void)
 	return bad;
 }
 
+/* The lanes post behind a WQE that generates no CQE, to a ring that has one slot less than they
+ * need. */
+static void *post_behind(void *arg)
+{
+	const uint32_t rank = (uint32_t)(uintptr_t)arg;
+	uint64_t at;
+	int err = 0;
+
+	gdk_host_enter(&block, rank);
+	if (rank == 0) {
+		rig.st->wait_limit_ns = 5000000000u;
+		err = gdk_reserve(&rig.qp, 1, mode, 0, &at);
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, at), (uint16_t)at, 0);
+		rig_post(&rig, at, at, mode, RIG_AUTO, 0);
+	}
+	gdk_block_sync();
+	status[rank] = err | post(0, &ticket[rank]);
+	gdk_host_leave();
+	return NULL;
+}
+
+static int behind_a_wqe_without_cqe(void)
+{
+	static const gdk_exec_t scopes[] = { GDK_THREAD, GDK_WARP_SCOPE, GDK_BLOCK_SCOPE };
+	int bad = 0, err;
+	uint32_t i;
+
+	way = PUT;
+	for (i = 0; i < 5; i++) {
+		mode = i < 3 ? RIG_GPU : RIG_EXCL;
+		scope = scopes[i < 3 ? i : i - 2];
+		err = run(post_behind, 0, THREADS, 0);
+		bad |= check("behind a WQE without CQE", THREADS, 1 + THREADS, err);
+		rig_fini(&rig);
+	}
+	return bad;
+}
+
 static int last_lane_rings(void)
 {
 	uint32_t i;
@@ -176,7 +215,7 @@ static void *post_and_wait(void *arg)
 	int err = 0;
 
 	gdk_host_enter(&block, rank);
-	for (i = 0; i < ROUNDS && !err; i++) {
+	for (i = 0; i < WAITS && !err; i++) {
 		err = post(0, &ticket[rank]);
 		if (!err && scope != GDK_THREAD &&
 		    gdk_ld64_acq(&rig.st->rung, GDK_SCOPE_GPU) <= ticket[rank])
@@ -192,7 +231,7 @@ static void *post_and_wait(void *arg)
 static int long_indices(void)
 {
 	static const gdk_exec_t scopes[] = { GDK_THREAD, GDK_WARP_SCOPE, GDK_BLOCK_SCOPE };
-	const uint64_t from = ((uint64_t)7 << 32) - 2 * THREADS, end = from + THREADS * ROUNDS;
+	const uint64_t from = ((uint64_t)7 << 32) - 4 * THREADS, end = from + THREADS * WAITS;
 	int bad = 0, err;
 	uint32_t i;
 
@@ -200,8 +239,8 @@ static int long_indices(void)
 	way = PUT;
 	for (i = 0; i < 3; i++) {
 		scope = scopes[i];
-		err = run(post_and_wait, from, THREADS, i);
-		bad |= check("long indices", THREADS, end, err || rig.qp.sq_rsvd_index != end);
+		err = run(post_and_wait, from, 2 * THREADS, i);
+		bad |= check("long indices", 2 * THREADS, end, err || rig.qp.sq_rsvd_index != end);
 		rig_fini(&rig);
 	}
 	return bad;
@@ -240,8 +279,8 @@ static int late_lanes(void)
 	way = P;
 	for (i = 0; i < 4; i++) {
 		scope = i % 2 ? GDK_WARP_SCOPE : GDK_BLOCK_SCOPE;
-		err = run(post_some_late, 0, THREADS, i);
-		bad |= check("some lanes come late", THREADS, end, err);
+		err = run(post_some_late, 0, 2 * THREADS, i);
+		bad |= check("some lanes come late", 2 * THREADS, end, err);
 		rig_fini(&rig);
 	}
 	return bad;
@@ -446,7 +485,7 @@ static int token_is_passed_on(void)
 
 int main(void)
 {
-	return larger_than_ring() | last_lane_rings() | long_indices() | late_lanes() |
-	       two_queue_pairs() | short_companion() | tickets_on_failed_qp() |
-	       token_is_passed_on();
+	return larger_than_ring() | behind_a_wqe_without_cqe() | last_lane_rings() |
+	       long_indices() | late_lanes() | two_queue_pairs() | short_companion() |
+	       tickets_on_failed_qp() | token_is_passed_on();
 }

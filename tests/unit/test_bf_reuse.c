@@ -18,6 +18,9 @@ static unsigned int overwrites;
 
 static void gdk_st32(uint32_t *p, uint32_t v, int scope);
 
+static int in_one = 1; /* one thread can copy the WQE, as a GPU thread can from shared memory */
+#define gdk_bf_in_one(wqe) ((void)(wqe), in_one)
+
 #include "rig.h"
 
 static struct rig rig;
@@ -80,4 +83,35 @@ Test(bf_reuse, register_holds_the_wqe_as_it_was_posted)
 		check_register(way % 4, idx, &copy);
 	}
 	rig_fini(&rig);
+}
+
+/* A thread that cannot copy 64 bytes at once rings a plain doorbell. So does gdk_ring_bf(). */
+Test(bf_reuse, thread_that_cannot_copy_rings_a_plain_doorbell)
+{
+	static const gdk_mode_t modes[] = { RIG_EXCL, RIG_CTA, RIG_GPU };
+	const uint64_t *reg = NULL;
+	uint64_t idx;
+
+	in_one = 0;
+	for (uint32_t i = 0; i < 6; i++) {
+		rig_init(&rig, 8, RIG_BF, 0);
+		reg = (const uint64_t *)(const void *)(rig.page + 0x800);
+		cr_assert_eq(gdk_reserve(&rig.qp, 1, modes[i / 2], 0, &idx), 0);
+		gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx), 0, GDK_CE_ALWAYS);
+		if (i % 2) {
+			gdk_update_dbr(&rig.qp, 1, 0);
+			gdk_ring_bf(&rig.qp, rig.ring);
+		} else {
+			gdk_mark_ready(&rig.qp, idx, idx, modes[i / 2], RIG_AUTO);
+			gdk_submit_bf(&rig.qp, 1, rig.ring,
+				      gdk_how(modes[i / 2], RIG_BF, GDK_THREAD, 0));
+		}
+		cr_expect_eq(reg[0], gdk_db_value(rig.qp.sq_num_shift8_be, 1));
+		cr_expect_eq(reg[1], 0, "the WQE was copied");
+		cr_expect_eq(rig.st->bf_half, 0);
+		rig_nic(&rig);
+		cr_expect_eq(rig.ci, 1);
+		cr_expect_eq(rig.faults, 0);
+		rig_fini(&rig);
+	}
 }

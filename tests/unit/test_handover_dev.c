@@ -203,12 +203,13 @@ Test(handover_dev, state_is_read_again_after_waiting_for_a_slot)
 
 static gdk_mode_t how_mode;
 static uint32_t posted, offers, own_at_offer;
+static uint32_t others_depth = 1024, others_slots = 1; /* of the ring; of each post */
 
-/* Others post one slot during each doorbell of the holder. They do not get the token. */
+/* Others post once during each doorbell of the holder. They do not get the token. */
 static void others_keep_posting(void)
 {
 	if (posted++ < OTHERS) {
-		(void)rig_post_nops(&rig, 1, how_mode, 0);
+		(void)rig_post_nops(&rig, others_slots, how_mode, 0);
 		meanwhile = others_keep_posting;
 	}
 }
@@ -230,7 +231,7 @@ static void others_take_token(void)
 
 static void hold(int handler, gdk_mode_t mode, uint32_t n, void (*on_offer)(void))
 {
-	rig_init(&rig, 1024, handler, 0);
+	rig_init(&rig, others_depth, handler, 0);
 	how_mode = mode;
 	posted = offers = own_stores = stores = 0;
 	meanwhile = others_keep_posting;
@@ -257,6 +258,19 @@ Test(handover_dev, holder_passes_the_token_on, .timeout = 60)
 		cr_expect_geq(own_stores, GDK_RINGS);
 		all_is_executed();
 	}
+}
+
+/* A doorbell for many slots takes the holder longer, so it counts more than once. */
+Test(handover_dev, holder_of_long_doorbells_offers_earlier, .timeout = 60)
+{
+	others_depth = 32768;
+	others_slots = GDK_RING_SLOTS;
+	nic_is_quick = 1;
+	hold(RIG_DB, RIG_GPU, 1, others_take_token);
+	cr_expect_eq(offers, 1);
+	cr_expect_eq(own_stores, own_at_offer);
+	cr_expect_eq(own_stores, 1 + GDK_RINGS / 2);
+	all_is_executed();
 }
 
 static void others_take_token_late(void)
@@ -373,4 +387,52 @@ Test(handover_dev, operation_of_many_wqes_is_posted_one_by_one, .timeout = 60)
 		cr_expect_eq(rig.faults, 0);
 		rig_fini(&rig);
 	}
+}
+
+/* ---- WQEs that generate no CQE ---- */
+
+static void post_without_cqe(gdk_mode_t mode)
+{
+	uint64_t idx;
+
+	cr_assert_eq(gdk_reserve(&rig.qp, 1, mode, 0, &idx), 0);
+	gdk_wqe_nop(&rig.qp, gdk_get_wqe_ptr(&rig.qp, idx), (uint16_t)idx, 0);
+	rig_post(&rig, idx, idx, mode, RIG_AUTO, 0);
+}
+
+/* Posts `before` WQEs without CQEs, and behind them an operation of n WQEs. */
+static void operation_behind(gdk_mode_t mode, uint32_t depth, uint32_t before, uint32_t n)
+{
+	static uint8_t data[DEPTH * 28];
+	const struct doca_gpu_dev_verbs_addr a = { 0x1000, 1 };
+	uint64_t ticket;
+	uint32_t i;
+
+	rig_init(&rig, depth, RIG_DB, 0);
+	rig.st->wait_limit_ns = 100000000;
+	for (i = 0; i < before; i++)
+		post_without_cqe(mode);
+	cr_assert_eq(
+		gdk_p(&rig.qp, a, data, n * 28, &ticket, gdk_how(mode, RIG_AUTO, GDK_THREAD, 0)), 0,
+		"mode %d, %u WQEs behind %u without CQE in a ring of %u", (int)mode, n, before,
+		depth);
+	cr_expect_eq(ticket, before + n - 1);
+	cr_expect_eq(gdk_wait(&rig.qp, ticket, mode), 0);
+	cr_expect_eq(rig.ci, before + n);
+	cr_expect_eq(rig.faults, 0);
+	rig_fini(&rig);
+}
+
+/* Slots become free by CQEs, so an operation of more than half a ring must not wait for WQEs before
+ * it that generate none. */
+Test(handover_dev, operation_needs_no_cqe_of_wqes_before_it, .timeout = 60)
+{
+	static const gdk_mode_t modes[] = { RIG_EXCL, RIG_CTA, RIG_GPU };
+	uint32_t depth, before, n;
+
+	for (int m = 0; m < 3; m++)
+		for (depth = 2; depth <= DEPTH; depth *= 4)
+			for (before = 1; before <= depth / 2; before += 1 + depth / 16)
+				for (n = 1; n <= depth; n += 1 + depth / 32)
+					operation_behind(modes[m], depth, before, n);
 }
