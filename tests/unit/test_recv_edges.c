@@ -248,3 +248,30 @@ Test(recv_edges, a_wait_for_a_receive_that_was_not_posted_has_a_limit)
 		recv_rig_close(&r);
 	}
 }
+
+/* ---- CQs of sends that receive, too ---- */
+
+static void share_cq(doca_verbs_qp_init_attr_t *init)
+{
+	E2E_REQUIRE(!doca_verbs_qp_init_attr_set_receive_cq(init, r.a.scq));
+}
+
+Test(recv_edges, the_export_warns_if_receives_complete_to_the_send_cq)
+{
+	const char *log;
+
+	e2e_open(&r.nic);
+	capture_begin();
+	recv_end_open(&r.nic, &r.a, (struct recv_rig_how){ .handler = E2E_DB, .no_rq = true },
+		      share_cq);
+	log = capture_end();
+	cr_expect(strstr(log, "is also its receive CQ"), "log: %s", log);
+	recv_end_close(&r.a);
+	capture_begin();
+	recv_end_open(&r.nic, &r.a, (struct recv_rig_how){ .handler = E2E_DB, .no_rq = true },
+		      NULL);
+	log = capture_end();
+	cr_expect_null(strstr(log, "receive CQ"), "log: %s", log);
+	recv_end_close(&r.a);
+	e2e_close(&r.nic);
+}
