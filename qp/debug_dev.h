@@ -199,6 +199,24 @@ GDK_SLOW_FN int gdk_debug_refuses_below(struct gdk_qp_state *st, uint64_t to)
 	return gdk_debug_refuses(st, gdk_ld64(&st->rung, GDK_SCOPE_GPU), to);
 }
 
+/* A submit of receives up to index pi, which is more than a ring above those that are offered. Prints
+ * a line and ends the receive queue. Returns -EINVAL. */
+GDK_SLOW_FN int gdk_debug_above(struct gdk_qp_state *st, uint64_t pi)
+{
+	char buf[GDK_TEXT_MAX];
+	struct gdk_text t;
+
+	gdk_text_start(&t, buf, sizeof(buf));
+	gdk_text_field(&t, "gdaki: QP ", gdk_bswap32(gdk_ldc32(&st->qpn8_be)) >> 8);
+	gdk_text_count(&t, ": submit of receives below ", pi);
+	gdk_text_count(&t, ", expected at most ",
+		       gdk_ld64(&st->rung, GDK_SCOPE_GPU) + gdk_ldc32(&st->depth));
+	gdk_text_add(&t, "; not offered\n");
+	GDK_DEBUG_PRINT(buf);
+	(void)gdk_state_end(st, -EINVAL);
+	return -EINVAL;
+}
+
 #else
 #define GDK_CHECKS_WQES 0
 
@@ -212,6 +230,12 @@ GDK_FN int gdk_debug_refuses_below(struct gdk_qp_state *st, uint64_t to)
 {
 	(void)st, (void)to;
 	return 0;
+}
+
+GDK_FN int gdk_debug_above(struct gdk_qp_state *st, uint64_t pi)
+{
+	(void)st, (void)pi;
+	return -EINVAL;
 }
 
 #endif

@@ -155,7 +155,7 @@ doca_error_t doca_verbs_qp_init_attr_set_external_umem(doca_verbs_qp_init_attr_t
 
 /**
  * Places the DBREC, 8 bytes, in memory of the caller. It may be in the umem of the queues, behind
- * or before them.
+ * or before them. doca_verbs_qp_create() clears it.
  *
  * @param external_umem the umem; NULL (default): the library allocates host memory
  * @param external_umem_offset offset in the umem in bytes; the address must be a multiple of 8

@@ -88,6 +88,7 @@ doca_verbs_srq_init_attr_get_pd(const struct doca_verbs_srq_init_attr *srq_init_
 /**
  * Places the SRQ in memory of the caller: the entries start at the offset, and the DBREC of 8
  * bytes follows them at the next multiple of 64. The umem must exist until the SRQ is destroyed.
+ * doca_verbs_srq_create() clears the DBREC.
  *
  * @param external_umem the umem; NULL (default): the library allocates host memory
  * @param external_umem_offset offset in the umem in bytes, a multiple of 64; if the umem has pages

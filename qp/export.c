@@ -319,6 +319,18 @@ static void warn_overrun(const struct gdk_export *x, const struct doca_verbs_cq_
 			 x->q.qpn, cq->cqn, cq->cqe_num);
 }
 
+/* A wait for sends compares WQE indices of all CQEs, and does not tell receives from sends. */
+static void warn_shared_cq(const struct gdk_export *x)
+{
+	const struct doca_verbs_qp_t *qp = x->q.pub.qp;
+
+	if (qp->recv_cq == x->cq && (qp->rq_num || qp->srq))
+		gdk_warn("QP 0x%x: its send CQ 0x%x is also its receive CQ, and a wait for sends "
+			 "takes CQEs of receives for CQEs of sends: post no receives, or create "
+			 "the QP with a receive CQ of its own",
+			 x->q.qpn, x->cq->cqn);
+}
+
 /* Marks a CQ as used by an exported QP. */
 static doca_error_t take_cq(const struct doca_verbs_qp_t *qp, struct doca_verbs_cq_t *cq)
 {
@@ -357,6 +369,7 @@ static doca_error_t export_locked(const struct gdk_export_ask *what, struct doca
 		goto err_watch;
 	gdk_watch_start(x);
 	warn_overrun(x, x->cq);
+	warn_shared_cq(x);
 	if (x->rq.cq)
 		warn_overrun(x, x->rq.cq);
 	qp->exported = &x->q.pub;

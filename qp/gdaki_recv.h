@@ -26,6 +26,7 @@ extern "C" {
  *
  * @param cq_rq the receive CQ of the QP, used by this QP only, with at least as many entries as the
  *         receive queue has WQEs
+ * @retval DOCA_ERROR_IN_USE also if another QP was created with cq_rq
  * @retval DOCA_ERROR_INVALID_VALUE also if the QP has no receive queue, or cq_rq is not its receive
  *         CQ or is too small
  * @retval DOCA_ERROR_NOT_SUPPORTED also if cq_rq is the send CQ or is collapsed, or if the QP uses

@@ -189,7 +189,7 @@ static doca_error_t use_external(struct doca_verbs_qp_t *qp)
 	qp->gpu = qp->umem->gpu;
 	qp->rq_buf = (uint8_t *)qp->umem->addr + init->external_umem_offset;
 	qp->dbrec = (uint32_t *)((uint8_t *)qp->umem_dbr->addr + init->external_umem_dbr_offset);
-	return DOCA_SUCCESS;
+	return gdk_umem_clear_dbrec(qp->umem_dbr, qp->dbrec);
 }
 
 static doca_error_t use_internal(struct doca_verbs_qp_t *qp)

@@ -179,7 +179,7 @@ GDK_FN int gdk_rq_offer(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
 	GDK_LOOP
 	for (polls = 0; pi > gdk_ld64(&st->rung, GDK_SCOPE_GPU) + gdk_ldc32(&st->depth); polls++)
 		if (polls == GDK_DBREC_POLLS)
-			return -EINVAL;
+			return gdk_debug_above(st, pi);
 	from = gdk_max64(gdk_rsvd_index(rq), pi, scope);
 	if (from < pi)
 		gdk_mark_ready(rq, from, pi - 1, how.mode, GDK_DB);

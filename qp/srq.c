@@ -162,7 +162,7 @@ static doca_error_t use_external(struct doca_verbs_srq *srq, struct ibv_context 
 	srq->umem = umem;
 	srq->buf = (uint8_t *)umem->addr + attr->external_umem_offset;
 	*umem_id = umem->id;
-	return DOCA_SUCCESS;
+	return gdk_umem_clear_dbrec(umem, (uint8_t *)srq->buf + dbrec_at(srq));
 }
 
 static doca_error_t use_internal(struct doca_verbs_srq *srq, struct ibv_context *ctx,

@@ -417,3 +417,15 @@ doca_error_t gdk_umem_check_ring(const struct doca_verbs_umem *umem, bool same, 
 		gdk_align_up(offset, align));
 	return DOCA_ERROR_INVALID_VALUE;
 }
+
+/* Copies instead of filling: the first fill of a process makes CUDA load a kernel, which waits for a
+ * kernel that runs. */
+doca_error_t gdk_umem_clear_dbrec(const struct doca_verbs_umem *umem, void *dbrec)
+{
+	static const uint64_t zero;
+
+	if (umem->gpu)
+		return gdk_gpu_write(umem->gpu, dbrec, &zero, sizeof(zero));
+	memset(dbrec, 0, sizeof(zero));
+	return DOCA_SUCCESS;
+}

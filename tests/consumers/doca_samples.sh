@@ -33,9 +33,9 @@ NVCC=${NVCC-$(command -v "$cuda/bin/nvcc")}
 tmp=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$tmp"' EXIT
-commit=$(git -C "${checkout:-/nonexistent}" rev-parse HEAD 2>/dev/null)
-# A folder without a repository may be inside of another one.
-[ -n "$commit" ] && [ -z "$(git -C "$checkout" rev-parse --show-prefix 2>/dev/null)" ] || commit="unknown (no git repository)"
+# shellcheck source=tests/lib/checkout.sh
+. tests/lib/checkout.sh
+commit=$(checkout_commit "${checkout:-/nonexistent}")
 if [ -f "$checkout/HEAD" ] && [ -d "$checkout/objects" ]; then
 	git -C "$checkout" archive HEAD samples | tar -x -C "$tmp"
 	checkout=$tmp

@@ -13,6 +13,7 @@ cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
 cuda=${CUDA_HOME:-/usr/local/cuda} arch=${CUDA_ARCH:-sm_90}
 NVCC=${NVCC-$(command -v "$cuda/bin/nvcc")}
+. tests/lib/checkout.sh
 src=${1:-}/src dir=${1:-}/src/hololink/operators/gpu_roce_transceiver
 skip() {
 	echo "holoscan.sh: $1"
@@ -35,7 +36,7 @@ try() { # source, command...
 
 changed=$(git -C "$1" status --porcelain -- src 2>/dev/null)
 [ -z "$changed" ] || { echo "holoscan.sh: the checkout was changed: $changed"; exit 1; }
-echo "holoscan: commit $(git -C "$1" rev-parse HEAD 2>/dev/null || echo unknown)"
+echo "holoscan: commit $(checkout_commit "$1"), tree of gpu_roce_transceiver $(checkout_tree "$1" "${dir#"$1"/}")"
 for file in "$dir"/gpu_roce_transceiver{,_doca}.cpp; do
 	try "$file" g++ -std=c++17 "${inc[@]}" -c -o "$tmp/$(basename "$file").o" "$file"
 done

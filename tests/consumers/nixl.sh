@@ -20,6 +20,7 @@ cuda=${CUDA_HOME:-/usr/local/cuda} arch=${CUDA_ARCH:-sm_90}
 NVCC=${NVCC-$(command -v "$cuda/bin/nvcc")}
 nixl=${1:-} wheel=${2:-} absl=${3:-}
 plugin=$nixl/src/plugins/gpunetio
+. tests/lib/checkout.sh
 
 skip() {
 	echo "nixl.sh: $1"
@@ -31,8 +32,9 @@ skip() {
 [ -n "$NVCC" ] || skip "nvcc not found"
 [ "$(sed -n 's/^#define ABSL_LTS_RELEASE_\(VERSION\|PATCH_LEVEL\) //p' "$absl/absl/base/config.h" | paste -sd.)" = \
 	20250814.1 ] || skip "$absl: not Abseil 20250814.1, which the wheel contains"
-tree=$(git -C "$nixl" rev-parse HEAD:src/plugins/gpunetio 2>/dev/null)
-[ "$tree" = f1d10f4673f63cb3998dea10f4bf686fb8957563 ] || skip "$nixl: the plugin is not that of v1.4.0"
+tree=$(checkout_tree "$nixl" src/plugins/gpunetio)
+[ "$tree" = f1d10f4673f63cb3998dea10f4bf686fb8957563 ] ||
+	skip "$nixl: the plugin is not that of v1.4.0 (tree $tree)"
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -45,10 +47,11 @@ fail() {
 	bad=1
 }
 
-changed=$(git -C "$nixl" status --porcelain -- src test)
+changed=$(git -C "$nixl" status --porcelain -- src test 2>/dev/null)
 [ -z "$changed" ] || { fail "the checkout was changed: $changed"; exit 1; }
-echo "nixl: commit $(git -C "$nixl" rev-parse HEAD), plugin $tree"
-echo "abseil: commit $(git -C "$absl" rev-parse HEAD 2>/dev/null || echo unknown)"
+echo "nixl: commit $(checkout_commit "$nixl"), plugin $tree"
+echo "nixl: tree of src $(checkout_tree "$nixl" src), of test $(checkout_tree "$nixl" test)"
+echo "abseil: commit $(checkout_commit "$absl"), tree of absl $(checkout_tree "$absl" absl)"
 sha256sum "$wheel" | sed "s|^|wheel: |"
 mkdir -p "$out" "$tmp/o" "$tmp/wheel"
 python3 -m zipfile -e "$wheel" "$tmp/wheel" || { fail "cannot unpack the wheel"; exit 1; }

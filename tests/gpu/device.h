@@ -79,6 +79,11 @@ enum gt_op {
 	GT_PUT_SIGNAL_COUNTER,
 	GT_SIGNAL_COUNTER,
 	GT_GET_COUNTER,
+	/* A receive, then a send to the same QP, then a wait for the receive. A message begins with
+	 * its number k, and word k at counters counts it. Each QP has a receive queue. */
+	GT_RECV,
+	/* thread 0 posts a receive; all wait for it, or for a free slot, until an abort */
+	GT_RECV_HOLE,
 	GT_HOLE,   /* thread 0 reserves slot 0 and never fills it; all wait until an abort */
 	GT_DENIED, /* thread 0 posts a good write and one with a wrong rkey; all wait for the 2nd */
 	GT_TOOLS,  /* functions that need no queue */
@@ -87,6 +92,12 @@ enum gt_op {
 	GT_UNRUNG, /* one put, then three slots that are reserved and never rung */
 	GT_OPS,
 };
+
+/* Does the operation need a receive queue? */
+GT_BOTH GT_CONST int gt_receives(uint32_t op)
+{
+	return op == GT_RECV || op == GT_RECV_HOLE;
+}
 
 /* Effects of an operation, as bits. */
 #define GT_DATA	 0x01u /* writes the cell at dst */

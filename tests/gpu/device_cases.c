@@ -42,6 +42,8 @@ static const char *const op_name[GT_OPS] = {
 	"put_signal_counter",
 	"signal_counter",
 	"get_counter",
+	"send_recv",
+	"empty_recv",
 	"empty_slot",
 	"bad_rkey",
 	"no_queue",
@@ -245,6 +247,32 @@ static void write_imm_order(void)
 	}
 }
 
+/* Sends and receives in every sharing mode and scope, also in a ring that keeps all CQEs, and all
+ * handlers and memories. */
+static void receives(void)
+{
+	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
+	unsigned int turn = 0;
+	struct gt_case c;
+
+	for (int mode = 0; mode < 3; mode++)
+		for (int scope = 0; scope < 3; scope++)
+			for (int deep = 0; deep < 2; deep++) {
+				c = shape(GT_RECV, mode, scope, handlers[turn++ % 4], 0);
+				c.run = gt_run_recv;
+				c.iters = mode == MODE(EXCLUSIVE) ? 20 : 4;
+				if (deep)
+					c.depth = 4096;
+				add(NULL, c);
+			}
+	for (int h = 0; h < 4; h++)
+		for (int mem = 1; mem < 4; mem++) {
+			c = shape(GT_RECV, MODE(GPU), (h + mem) % 3, handlers[h], mem);
+			c.run = gt_run_recv;
+			add(NULL, c);
+		}
+}
+
 /* Few threads, for runs under a checker (compute-sanitizer) that makes kernels many times
  * slower. */
 static void few_threads(void)
@@ -361,6 +389,10 @@ static void errors_and_aborts(void)
 			add("abort", c);
 			c.run = gt_run_unconnected;
 			add("unconnected", c);
+			c.op = GT_RECV_HOLE;
+			add("receives unconnected", c);
+			c.run = gt_run_abort;
+			add("receives abort", c);
 			if (h) {
 				c.op = GT_DENIED;
 				c.run = gt_run_unserved;
@@ -387,6 +419,7 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 	handlers();
 	handlers_and_waits();
 	write_imm_order();
+	receives();
 	sizes();
 	shared_by_many();
 	resets();

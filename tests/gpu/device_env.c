@@ -60,10 +60,8 @@ void gt_env_open(struct gt_env *env, const char *pci)
 
 /* ---- queue pairs ---- */
 
-/* Creates QP number qps->num together with its companion. */
-static void group_open(struct gt_env *env, struct gt_qps *qps, const struct gt_case *c)
+static struct doca_gpu_verbs_qp_init_attr_hl attr_of(struct gt_env *env, const struct gt_case *c)
 {
-	const uint32_t i = qps->num;
 	struct doca_gpu_verbs_qp_init_attr_hl attr = {
 		.gpu_dev = env->nic.gpu,
 		.net_dev = env->nic.dev,
@@ -74,9 +72,29 @@ static void group_open(struct gt_env *env, struct gt_qps *qps, const struct gt_c
 
 	if (c->handler == E2E_NO_DBR)
 		attr.send_dbr_mode_ext = DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW;
+	return attr;
+}
+
+/* Creates QP number qps->num together with its companion. */
+static void group_open(struct gt_env *env, struct gt_qps *qps, const struct gt_case *c)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = attr_of(env, c);
+	const uint32_t i = qps->num;
+
 	E2E_REQUIRE(!doca_gpu_verbs_create_qp_group_hl(&attr, &qps->group[i]));
 	e2e_qp_adopt(&env->nic, &qps->qp[i], &qps->group[i]->qp_main);
 	e2e_qp_adopt(&env->nic, &qps->companion[i], &qps->group[i]->qp_companion);
+}
+
+/* Creates QP number qps->num with a receive queue as deep as the send queue. */
+static void receiver_open(struct gt_env *env, struct gt_qps *qps, const struct gt_case *c)
+{
+	const struct gdk_qp_rq_attr_hl rq = { .rq_nwqe = c->depth };
+	struct doca_gpu_verbs_qp_init_attr_hl attr = attr_of(env, c);
+	struct doca_gpu_verbs_qp_hl *hl;
+
+	E2E_REQUIRE(!gdk_verbs_create_qp_rq_hl(&attr, &rq, 0, &hl));
+	e2e_qp_adopt(&env->nic, &qps->qp[qps->num], hl);
 }
 
 void gt_qps_open(struct gt_env *env, struct gt_qps *qps, const struct gt_case *c)
@@ -87,6 +105,8 @@ void gt_qps_open(struct gt_env *env, struct gt_qps *qps, const struct gt_case *c
 	for (qps->num = 0; qps->num < c->nqps; qps->num++)
 		if (c->counted)
 			group_open(env, qps, c);
+		else if (gt_receives(c->op))
+			receiver_open(env, qps, c);
 		else
 			E2E_REQUIRE(!e2e_qp_try(&env->nic, &qps->qp[qps->num], c->handler, c->depth,
 						c->collapsed));
@@ -94,7 +114,8 @@ void gt_qps_open(struct gt_env *env, struct gt_qps *qps, const struct gt_case *c
 
 void gt_connect_to(struct gt_env *env, struct e2e_qp *qp, uint32_t qpn, struct e2e_path path)
 {
-	E2E_REQUIRE(!e2e_connect(&env->nic, qp->hl->qp, &env->nic.gid, qpn, path));
+	/* A send may precede the doorbell of its receive: retry until that comes. */
+	E2E_REQUIRE(!e2e_connect_rnr(&env->nic, qp->hl->qp, &env->nic.gid, qpn, path, 7));
 	if (qp->hl->nic_handler == E2E_PROXY && !qp->has_proxy)
 		e2e_proxy_begin(qp);
 }

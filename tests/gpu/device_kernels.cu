@@ -11,16 +11,11 @@
 
 #include "device_debug.cuh"
 #include "device_ops.cuh"
+#include "device_recv.cuh"
 #include "device_tools.cuh"
 
 namespace
 {
-
-/* Sharing mode of the waits. A whole group may post to an exclusive QP, but then its
- * threads wait concurrently, which the exclusive mode does not allow. */
-static constexpr auto shared_mode = mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
-					    ? DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
-					    : mode;
 
 template <mode_type how_shared>
 __device__ int poll_one(struct doca_gpu_dev_verbs_cq *cq, uint64_t index)
@@ -94,17 +89,6 @@ __device__ int wait_for(const struct gt_job &j, qp_type *qp, qp_type *companion,
 	default:
 		return poll_collapsed<how_shared>(qp, cq, t, turn & 1);
 	}
-}
-
-/* Returns whether any thread of the group failed. All threads of the group get the same
- * answer, so that they return together. */
-template <scope_type scope> __device__ bool any_lane_failed(bool failed)
-{
-	if constexpr (scope == WARP)
-		return __any_sync(0xffffffffu, failed);
-	if constexpr (scope == BLOCK)
-		return __syncthreads_or(failed);
-	return failed;
 }
 
 template <int op, scope_type scope>
@@ -192,14 +176,19 @@ __device__ int wait_until_error(const struct gt_job &j, qp_type *qp, uint64_t th
 
 	if (thread == 0 && op == GT_HOLE)
 		(void)gdk_reserve(qp, 1, mode, 0, &at);
+	if (thread == 0 && op == GT_RECV_HOLE)
+		doca_gpu_dev_verbs_recv<mode, nic_handler>(qp, o.dst_l, j.size, &t);
 	if (thread == 0 && op == GT_DENIED) {
 		stamp(j, o);
 		doca_gpu_dev_verbs_put<mode, nic_handler>(qp, o.dst, o.src, j.size, &t);
 		o.dst.key ^= 0xffffffffu;
 		doca_gpu_dev_verbs_put<mode, nic_handler>(qp, o.dst, o.src, j.size, &t);
 	}
-	wait_for_first(qp, op == GT_DENIED ? 2 : 1);
-	err = wait_for_wqe(qp, op == GT_DENIED ? 1 : 0, thread);
+	wait_for_first(op == GT_RECV_HOLE ? gdk_rq_of(qp) : qp, op == GT_DENIED ? 2 : 1);
+	if constexpr (op == GT_RECV_HOLE)
+		err = wait_for_receive(j, qp, o, thread);
+	else
+		err = wait_for_wqe(qp, op == GT_DENIED ? 1 : 0, thread);
 	/* Publish the status before the following puts: the host measures the time from an abort
 	 * to this store, and the puts are slow if the queue is in host memory. */
 	*(volatile int *)&j.status[thread] = err;
@@ -247,9 +236,11 @@ template <int op, scope_type scope> __global__ void kernel(const struct gt_job j
 	log_open(j);
 	if constexpr (op >= GT_WRONG)
 		*(volatile int *)&j.status[thread] = debug<op>(j, qp, thread);
+	else if constexpr (op == GT_RECV)
+		*(volatile int *)&j.status[thread] = receive<scope>(j, qp, thread);
 	else if constexpr (op == GT_TOOLS)
 		*(volatile int *)&j.status[thread] = tools(j, thread);
-	else if constexpr (op == GT_HOLE || op == GT_DENIED)
+	else if constexpr (op == GT_HOLE || op == GT_RECV_HOLE || op == GT_DENIED)
 		*(volatile int *)&j.status[thread] = wait_until_error<op>(j, qp, thread);
 	else
 		*(volatile int *)&j.status[thread] = run<op, scope>(j, qp, j.companion[i], thread);
@@ -260,10 +251,11 @@ template <int op> static int launch_op(const struct gt_job *job, cudaStream_t st
 	if constexpr (op != GT_LOW_BF_WARP)
 		if (job->scope == THREAD)
 			GDK_LAUNCH((kernel<op, THREAD>), job->blocks, job->threads, stream, *job);
-	if constexpr (op <= GT_LAST_SCOPED || op == GT_FORMS || op == GT_LOW_BF_WARP)
+	if constexpr (op <= GT_LAST_SCOPED || op == GT_FORMS || op == GT_LOW_BF_WARP ||
+		      op == GT_RECV)
 		if (job->scope == WARP)
 			GDK_LAUNCH((kernel<op, WARP>), job->blocks, job->threads, stream, *job);
-	if constexpr (op <= GT_LAST_SCOPED)
+	if constexpr (op <= GT_LAST_SCOPED || op == GT_RECV)
 		if (job->scope == BLOCK)
 			GDK_LAUNCH((kernel<op, BLOCK>), job->blocks, job->threads, stream, *job);
 	return 0;

@@ -299,6 +299,30 @@ static void errors(void)
 	}
 }
 
+/* Sends and receives. With warps of 32, the group of a scope of many lanes posts together. */
+static void receives(void)
+{
+	unsigned int turn = 0;
+	struct gt_case c;
+
+	for (int mode = 0; mode < 3; mode++)
+		for (int scope = 0; scope < 3; scope++)
+			for (int deep = 0; deep < 2; deep++) {
+				c = shape(GT_RECV, mode, scope, handlers[turn++ % 4]);
+				c.run = gt_run_recv;
+				c.iters = mode == MODE(EXCLUSIVE) ? 10 : 3;
+				if (deep)
+					c.depth = 1024;
+				add_many("send_recv", c);
+			}
+	for (int h = 0; h < 4; h++) {
+		c = shape(GT_RECV_HOLE, MODE(GPU), THREAD, handlers[h]);
+		c.iters = 1;
+		c.run = gt_run_unconnected;
+		add("receives unconnected", c);
+	}
+}
+
 unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 {
 	out = cases;
@@ -315,6 +339,7 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 		by_handler(handlers[h]);
 	wrapping_and_idle();
 	errors();
+	receives();
 	gt_debug_cases(add);
 	return (unsigned int)(out - cases);
 }

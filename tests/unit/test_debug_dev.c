@@ -4,7 +4,7 @@
  * The debug build (GDK_DEBUG) checks WQEs before it rings them. A WQE with a wrong
  * field is not rung, and the first line of the output names the field. A correct
  * WQE is rung without output. A key in the wrong byte order is reported, but rung.
- * Reserved slots that were never rung are reported.
+ * Reserved slots that were never rung are reported, and submits of more receives than a ring has.
  */
 #include <criterion/criterion.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 static void print(const char *text);
 
 #include "../lib/post_slots.h"
+#include "device/gdk/srq_dev.h"
 #include "wqe_kinds.h"
 
 static char out[8192];
@@ -384,5 +385,24 @@ Test(debug_dev, put_behind_a_refused_wqe_ends, .timeout = 20)
 	cr_expect_eq(rig.ci, 1);
 	cr_expect_eq(gdk_qp_status(&rig.qp), -EINVAL);
 	cr_expect_eq(gdk_wait(&rig.qp, t, RIG_EXCL), -EINVAL);
+	rig_fini(&rig);
+}
+
+/* The submit of DOCA returns void: without the debug build, a program would wait in vain. */
+Test(debug_dev, submit_of_receives_above_the_ring_ends)
+{
+	const struct gdk_how how = gdk_how(RIG_GPU, RIG_AUTO, RIG_THREAD, 0);
+
+	rig_init(&rig, 8, RIG_DB, 0);
+	rig.st->flags |= GDK_QPF_RECV;
+	out[0] = 0;
+	cr_expect_eq(gdk_srq_submit(&rig.qp, 8, how), 0);
+	cr_expect_eq(gdk_srq_submit(&rig.qp, 16, how), 0);
+	cr_expect_str_eq(out, "");
+	cr_expect_eq(gdk_srq_submit(&rig.qp, 25, how), -EINVAL);
+	cr_expect_str_eq(out, "gdaki: QP 0xabcd: submit of receives below 25, expected at most 24; "
+			      "not offered\n");
+	cr_expect_eq(rig.st->rung, 16);
+	cr_expect_eq(gdk_wait(&rig.qp, 0, RIG_GPU), -EINVAL);
 	rig_fini(&rig);
 }

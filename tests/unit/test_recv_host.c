@@ -333,9 +333,15 @@ Test(recv_host, the_log_tells_why_a_receive_cq_is_refused, .init = open_rig, .fi
 	expect_refused(r.a.scq, DOCA_ERROR_NOT_SUPPORTED,
 		       "cq_rq is also the send CQ, where the index of a CQE does not tell the WQE: "
 		       "create the QP with a receive CQ of its own");
-	expect_refused(r.b.rcq, DOCA_ERROR_IN_USE, "another exported QP uses CQ 0x");
+	expect_refused(r.b.rcq, DOCA_ERROR_IN_USE, "another QP was created with cq_rq, too");
+	E2E_REQUIRE(!doca_gpu_verbs_unexport_qp(r.nic.gpu, r.b.ex));
+	expect_refused(r.b.rcq, DOCA_ERROR_IN_USE, "another QP was created with cq_rq, too");
 	expect_refused(small, DOCA_ERROR_INVALID_VALUE,
 		       "of 4 entries is too small for 8 receive WQEs");
+	cr_assert_eq(gdk_verbs_export_qp_rq(r.nic.gpu, r.b.qp, E2E_DB, r.b.scq, r.b.rcq,
+					    DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR,
+					    &r.b.ex),
+		     DOCA_SUCCESS);
 	cr_assert_eq(export_with(r.a.rcq), DOCA_SUCCESS);
 	cr_assert_eq(doca_verbs_cq_destroy(small), DOCA_SUCCESS);
 }

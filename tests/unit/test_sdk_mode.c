@@ -282,6 +282,7 @@ Test(sdk_mode, queue_pairs_with_receives_are_refused_with_the_reason)
 {
 	const struct gdk_qp_rq_attr_hl rq = { .rq_nwqe = 8 };
 	struct doca_gpu_verbs_qp_init_attr_hl attr = { .sq_nwqe = 8 };
+	struct doca_gpu_verbs_qp_group_hl *group = NULL;
 	struct doca_gpu_verbs_qp_hl *hl, *none = NULL;
 	struct doca_gpu_verbs_qp *out = NULL;
 	struct nic nic;
@@ -291,6 +292,11 @@ Test(sdk_mode, queue_pairs_with_receives_are_refused_with_the_reason)
 	nic = nic_open();
 	cr_assert_eq(doca_gpu_create(BDF, &attr.gpu_dev), DOCA_SUCCESS);
 	attr.net_dev = nic.dev;
+	sdk_forget();
+	cr_expect_eq(gdk_verbs_create_qp_group_rq_hl(&attr, &rq, 0, &group),
+		     DOCA_ERROR_NOT_SUPPORTED);
+	cr_expect(strstr(sdk_captured(), "high-level QPs of the SDK have no receive"));
+	cr_expect_null(group);
 	sdk_forget();
 	cr_expect_eq(gdk_verbs_create_qp_rq_hl(&attr, &rq, 0, &none), DOCA_ERROR_NOT_SUPPORTED);
 	cr_expect(strstr(sdk_captured(), "high-level QPs of the SDK have no receive"));
@@ -303,6 +309,40 @@ Test(sdk_mode, queue_pairs_with_receives_are_refused_with_the_reason)
 	cr_expect_null(out);
 	cr_expect_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
 	cr_expect_eq(doca_gpu_destroy(attr.gpu_dev), DOCA_SUCCESS);
+	nic_close(&nic);
+}
+
+Test(sdk_mode, shared_receive_queues_are_not_exported)
+{
+	struct doca_gpu_dev_verbs_qp *dev = NULL;
+	struct doca_gpu_dev_verbs_cq cq_dev;
+	struct doca_verbs_srq_init_attr *attr;
+	struct doca_verbs_srq *srq;
+	doca_verbs_cq_attr_t *cq_attr;
+	doca_verbs_cq_t *cq;
+	doca_gpu_t *gpu;
+	struct nic nic;
+
+	sdk_capture();
+	sdk_begin("sdk");
+	nic = nic_open();
+	cr_assert_eq(doca_gpu_create(BDF, &gpu), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_srq_init_attr_create(&attr), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_srq_init_attr_set_pd(attr, nic.pd), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_srq_create(nic.ctx, attr, &srq), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_attr_create(&cq_attr), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_cq_create(nic.dev, cq_attr, &cq), DOCA_SUCCESS);
+	sdk_forget();
+	cr_expect_eq(gdk_verbs_export_srq(gpu, srq, &dev), DOCA_ERROR_NOT_SUPPORTED);
+	cr_expect(strstr(sdk_captured(), "it belongs to the DOCA SDK, which does not tell where"));
+	cr_expect_null(dev);
+	cr_expect_eq(gdk_verbs_srq_get_cq_dev(srq, cq, &cq_dev), DOCA_ERROR_NOT_FOUND);
+	cr_expect_eq(gdk_verbs_unexport_srq(srq), DOCA_ERROR_NOT_FOUND);
+	cr_expect_eq(doca_verbs_srq_destroy(srq), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_srq_init_attr_destroy(attr), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_cq_destroy(cq), DOCA_SUCCESS);
+	cr_expect_eq(doca_verbs_cq_attr_destroy(cq_attr), DOCA_SUCCESS);
+	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
 	nic_close(&nic);
 }
 

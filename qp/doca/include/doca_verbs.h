@@ -288,7 +288,7 @@ doca_error_t doca_verbs_qp_init_attr_set_external_umem(struct doca_verbs_qp_init
 						       uint64_t external_umem_offset);
 
 /**
- * Places the DBREC, 8 bytes, in memory of the caller.
+ * Places the DBREC, 8 bytes, in memory of the caller. doca_verbs_qp_create() clears it.
  *
  * @param external_dbr_umem the umem; NULL (default): the library allocates host memory
  * @param external_dbr_umem_offset offset in the umem in bytes; the address must be a multiple of 8
