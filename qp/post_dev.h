@@ -478,18 +478,6 @@ GDK_FN void gdk_exec_sync(gdk_exec_t exec)
 }
 
 /*
- * Most slots that an operation reserves at once: half of the ring. A slot becomes free when a CQE
- * reports its WQE or a later one. The caller may have posted WQEs that generate none; only the last
- * WQE of each half of the ring is certain to generate one (gdk_wqe_signal()). So a reservation of
- * more than half of the ring could wait for WQEs before it that no CQE ever reports. It is at most
- * what one doorbell may cover (gdk_ring_most()).
- */
-GDK_FN uint32_t gdk_op_most(uint32_t depth)
-{
-	return depth / 2;
-}
-
-/*
  * THREAD scope, shared use: the lanes that post together are those that have converged and post as
  * many slots to the same QP with the same options. A whole warp is recognized first, which costs
  * less. Addresses have less than 49 bits, of which the lowest three are 0.

@@ -40,6 +40,18 @@ GDK_FN int gdk_odd_lap(uint32_t depth, uint64_t idx)
 	return ((uint32_t)idx & depth) != 0;
 }
 
+/*
+ * Most slots that an operation reserves at once: half of the ring. A slot becomes free when a CQE
+ * reports its WQE or a later one. The caller may have posted WQEs that generate none; only the last
+ * WQE of each half of the ring is certain to generate one (gdk_wqe_signal()). So a reservation of
+ * more than half of the ring could wait for WQEs before it that no CQE ever reports. It is at most
+ * what one doorbell may cover (gdk_ring_most()).
+ */
+GDK_FN uint32_t gdk_op_most(uint32_t depth)
+{
+	return depth / 2;
+}
+
 /* Ready bits of n slots from idx, all in one word. */
 GDK_FN uint32_t gdk_slot_bits(uint32_t depth, uint64_t idx, uint32_t n)
 {

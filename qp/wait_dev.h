@@ -268,8 +268,8 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 			if (how & GDK_WAIT_CQES && !collapsed)
 				done = at - gdk_ldc64(&st->cq_rsvd);
 		} else if (how & GDK_WAIT_ROOM) {
-			/* The first poll in a full ring is for the middle of the rung slots, so that
-			 * few polls complete many slots. */
+			/* The first poll in a full ring is for the middle of the rung slots, so
+			 * that few polls complete many slots. */
 			end += (rung - end) / 2;
 			at = end - 1 + gdk_ldc64(&st->cq_rsvd);
 			how ^= GDK_WAIT_ROOM;

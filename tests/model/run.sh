@@ -209,8 +209,8 @@ ways() { # call, order or scope
 }
 
 excused() { # list; prints the sites of its lines
-	local f fn c why
-	while IFS='|' read -r f fn c why; do
+	local fn c
+	while IFS='|' read -r _ fn c _; do
 		sites "$fn" "$c" | grep . || echo "missing $fn: $c"
 	done <<<"$1"
 }

@@ -44,8 +44,8 @@ struct config {
  * WAIT: gdk_wait() for slot `to`; SINGLE: gdk_shared_single() for slot `from`. The OWN_ operations
  * are those of exclusive use. MEET: all threads meet, as between two kernels. POLL:
  * gdk_poll_cq_at() for CQE `to`, which is that of slot `from`. HAND: the caller stores DBREC and
- * register itself. ADVANCE: writes slot `from`, and moves an index of the caller from `from` to `to`
- * by gdk_index_advance().
+ * register itself. ADVANCE: writes slot `from`, and moves an index of the caller from `from` to
+ * `to` by gdk_index_advance().
  */
 enum what {
 	END,

@@ -10,8 +10,8 @@
 import re
 import sys
 
-FILES = ("ring", "bf", "status", "slots", "token", "own", "wait_time", "wait", "post", "by_hand", "op",
-         "onesided", "recv", "srq")
+FILES = ("ring", "bf", "status", "slots", "token", "own", "wait_time", "wait", "post", "by_hand",
+         "op", "onesided", "recv", "srq")
 ORDERED = (r"gdk_fence_(?:acq|rel|sc|load_store)|gdk_nic_fence|gdk_bf_settle"
            r"|gdk_(?:ld|st)(?:32|64)_(?:acq|rel)|gdk_(?:rmw|red)_max64_rel|gdk_rmw_(?:xchg|cas)32")
 SCOPED = r"gdk_(?:any_)?(?:ld|st)(?:32|64)(?:x2)?|gdk_(?:rmw|red)_\w+|gdk_(?:add|max)64"
@@ -52,7 +52,8 @@ for name in FILES:
             continue
         number += 1
         print(f"{number}\t{name}_dev.h\t{plain.count(chr(10), 0, m.start()) + 1}\t"
-              f"{FUNCTION.findall(plain, 0, m.start())[-1]}\t{call}\t{'order' if m[1] else 'scope'}")
+              f"{FUNCTION.findall(plain, 0, m.start())[-1]}\t{call}\t"
+              f"{'order' if m[1] else 'scope'}")
         out += f"{text[done:m.start()]}(weak_at({number}), {text[m.start():end]})"
         done = end
     with open(path, "w") as f:
