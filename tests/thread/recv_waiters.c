@@ -267,7 +267,7 @@ static void *dump_main(void *arg)
 	return NULL;
 }
 
-/* The limit of the wait shall end the dump, also if the machine is too busy for a message in time. */
+/* The limit of the wait shall end the dump, not the wait for the message on a busy machine. */
 static void receive_first_message(void)
 {
 	const struct doca_gpunetio_ib_mlx5_cqe64 *cqe = gdk_cqe_at(gdk_qp_cq_rq(r.a.dev), 0);
