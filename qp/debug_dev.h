@@ -199,8 +199,8 @@ GDK_SLOW_FN int gdk_debug_refuses_below(struct gdk_qp_state *st, uint64_t to)
 	return gdk_debug_refuses(st, gdk_ld64(&st->rung, GDK_SCOPE_GPU), to);
 }
 
-/* A submit of receives up to index pi, which is more than a ring above those that are offered. Prints
- * a line and ends the receive queue. Returns -EINVAL. */
+/* A submit of receives up to index pi, which is more than a ring above those that are offered.
+ * Prints a line and ends the receive queue. Returns -EINVAL. */
 GDK_SLOW_FN int gdk_debug_above(struct gdk_qp_state *st, uint64_t pi)
 {
 	char buf[GDK_TEXT_MAX];

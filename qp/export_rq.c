@@ -48,8 +48,8 @@ doca_error_t gdk_export_rq_check(const struct gdk_export_ask *what)
 		      "create the QP with a receive CQ of its own";
 		err = DOCA_ERROR_NOT_SUPPORTED;
 	} else if (atomic_load(&cq->users) > 1) {
-		why = "another QP was created with cq_rq, too, and the index of a CQE would not tell "
-		      "the WQE: create the QP with a receive CQ of its own";
+		why = "another QP was created with cq_rq, too, and the index of a CQE would not "
+		      "tell the WQE: create the QP with a receive CQ of its own";
 		err = DOCA_ERROR_IN_USE;
 	} else if (cq->collapsed) {
 		why = "cq_rq is collapsed, so receive CQEs would be lost";

@@ -418,8 +418,8 @@ doca_error_t gdk_umem_check_ring(const struct doca_verbs_umem *umem, bool same, 
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
-/* Copies instead of filling: the first fill of a process makes CUDA load a kernel, which waits for a
- * kernel that runs. */
+/* Copies instead of filling: the first fill of a process makes CUDA load a kernel, which waits for
+ * a kernel that runs. */
 doca_error_t gdk_umem_clear_dbrec(const struct doca_verbs_umem *umem, void *dbrec)
 {
 	static const uint64_t zero;

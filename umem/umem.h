@@ -39,8 +39,8 @@ doca_error_t gdk_umem_check(const struct doca_verbs_umem *umem, bool same, const
 doca_error_t gdk_umem_check_ring(const struct doca_verbs_umem *umem, bool same, const char *what,
 				 uint64_t offset, size_t len);
 
-/* Clears the 8 bytes of a DBREC in umem, before its queue is created: the NIC reads from them how many
- * WQEs are posted, and allocated memory can have the DBREC of an earlier queue. */
+/* Clears the 8 bytes of a DBREC in umem, before its queue is created: the NIC reads from them how
+ * many WQEs are posted, and allocated memory can have the DBREC of an earlier queue. */
 doca_error_t gdk_umem_clear_dbrec(const struct doca_verbs_umem *umem, void *dbrec);
 
 /* Calls mlx5dv_devx_umem_reg_ex with the smallest page size that the kernel supports, and stores

@@ -176,7 +176,7 @@ Test(recv_edges, rings_of_one_and_two_receives)
 			tiny(rq_wr, modes[m], 1000);
 }
 
-/* A doorbell of sends covers at most 16384 slots, but a submit of receives offers the whole ring. */
+/* A doorbell of sends covers at most 16384 slots; a submit of receives offers the whole ring. */
 Test(recv_edges, a_ring_of_32768_receives_is_offered_at_once)
 {
 	const uint32_t depth = 32768;
