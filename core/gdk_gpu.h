@@ -49,7 +49,8 @@ enum doca_gpu_mem_type {
 doca_error_t doca_gpu_create(const char *gpu_bus_id, doca_gpu_t **gpu_dev);
 
 /**
- * Closes a GPU.
+ * Closes a GPU. Returns to CUDA the memory that doca_gpu_mem_free() kept, which waits for running
+ * kernels.
  *
  * In gdaki-doca, the function frees memory from doca_gpu_mem_alloc() that is not freed yet, and
  * destroys the umems in it, with a warning: no thread and no NIC may use this memory any more.
@@ -79,6 +80,10 @@ doca_error_t doca_gpu_mem_alloc(doca_gpu_t *gpu_dev, size_t size, size_t alignme
 /**
  * Frees memory of doca_gpu_mem_alloc(). Destroy the umems in it first: the function does not check
  * for them. Any thread may call this.
+ *
+ * CUDA waits for all running kernels when memory is returned to it. So blocks of up to 16 MiB,
+ * 1 GiB in all, are kept for later allocations until the GPU is closed. The function returns larger
+ * blocks to CUDA and then waits.
  *
  * @param memptr_gpu the GPU address that doca_gpu_mem_alloc() returned
  * @retval DOCA_ERROR_NOT_FOUND the address is not an allocation of this GPU

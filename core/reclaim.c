@@ -1,23 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Stores the reclaim callback and calls it (reclaim.h). umem/slab.c sets it.
+ * Stores the reclaim callbacks and calls them (reclaim.h). Set by words.c, umem/slab.c, uar/uar.c.
  */
+#include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "core/reclaim.h"
 
-static gdk_reclaim_fn *_Atomic registered;
+#define CALLBACKS 4
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the writes */
+static gdk_reclaim_fn *_Atomic registered[CALLBACKS];
 
 void gdk_reclaim_register(gdk_reclaim_fn *fn)
 {
-	atomic_store(&registered, fn);
+	size_t i = 0;
+
+	pthread_mutex_lock(&lock);
+	while (i < CALLBACKS && registered[i] && registered[i] != fn)
+		i++;
+	assert(i < CALLBACKS);
+	atomic_store(&registered[i], fn);
+	pthread_mutex_unlock(&lock);
 }
 
 void gdk_reclaim(const doca_gpu_t *gpu, const struct doca_dev *dev)
 {
-	gdk_reclaim_fn *fn = atomic_load(&registered);
+	gdk_reclaim_fn *fn;
+	size_t i;
 
-	if (fn)
-		fn(gpu, dev);
+	for (i = 0; i < CALLBACKS; i++) {
+		fn = atomic_load(&registered[i]);
+		if (fn)
+			fn(gpu, dev);
+	}
 }

@@ -129,7 +129,7 @@ def reasons():
     printed = r"\bsnprintf\((?:tried->\w+|reason),"
     for path in sources((".c",)):
         text = read(path)
-        ways = re.finditer(listed, text) if path == "core/gpu/gpu_cuda.c" else ()
+        ways = re.finditer(listed, text) if path == "core/gpu/reg_page.c" else ()
         for m in (*re.finditer(assigned, text), *ways):
             for t in formats(m.group(1)):
                 found[t] = path

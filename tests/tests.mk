@@ -91,8 +91,13 @@ $(B)/gpu/device_gpu.o: tests/gpu/device_gpu.cu $(GPU_TEST_DEPS) | stage
 $(B)/gpu/device: $(GPU_TEST_OBJS) $(TEST_LIB) $(LIBS)
 	$(call say,LD)
 	$(Q)$(NVCC) $(CUDAHOSTCXX:%=-ccbin %) -cudart static -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS)
-## gpu-tests          build the program that tests/gpu/run starts on a GPU (needs nvcc)
-gpu-tests: $(if $(NVCC),$(B)/gpu/device)
+$(B)/gpu/spin.o: tests/gpu/spin.cu tests/gpu/spin_c.h $(NVCC_OPTIONS) | stage
+	$(call nvcc-obj)
+$(B)/gpu/spin: $(B)/gpu/spin.o $(call obj,tests/gpu/spin_nic.c) $(TEST_LIB) $(LIBS)
+	$(call say,LD)
+	$(Q)$(NVCC) $(CUDAHOSTCXX:%=-ccbin %) -cudart static -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS)
+## gpu-tests          build the programs that tests/gpu/run starts on a GPU (needs nvcc)
+gpu-tests: $(if $(NVCC),$(B)/gpu/device $(B)/gpu/spin)
 
 # ---- the same kernels on CPU threads, in warps of 1 and of 32 threads ----
 # With less payload, WQEs that carry less (so that short operations need several), and the token

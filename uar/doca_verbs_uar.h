@@ -38,7 +38,9 @@ doca_error_t doca_verbs_uar_create(doca_dev_t *net_dev,
 				   doca_verbs_uar_t **uar_obj);
 
 /**
- * Frees a UAR. Its addresses become invalid, also those that a GPU has mapped.
+ * Frees a UAR. Its addresses become invalid, also those that a GPU has mapped. A UAR that is
+ * registered with CUDA is kept for the next one of its type until the device is closed, because
+ * CUDA waits for running kernels when it is unregistered.
  *
  * @retval DOCA_ERROR_IN_USE a CQ or QP still uses it
  */

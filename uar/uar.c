@@ -6,12 +6,16 @@
  * because older headers of libmlx5 lack it. If the device
  * supports QPs without DBREC, the doorbell register for them is at a fixed offset in the UAR
  * (as in DOCA GPUNetIO 3.0).
+ *
+ * A UAR that is registered with CUDA is kept when it is destroyed, for the next UAR of its type and
+ * NIC: unregistering it would wait for running kernels. It is freed when the NIC is closed.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/log.h"
+#include "core/reclaim.h"
 #include "core/sdk.h"
 #include "core/trace.h"
 #include "uar/uar.h"
@@ -64,6 +68,91 @@ static doca_error_t alloc_page(struct doca_verbs_uar *uar)
 	return sys_err == ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_NOT_SUPPORTED;
 }
 
+/* ---- UARs kept for reuse ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct doca_verbs_uar *spares; /* protected by lock */
+
+static struct doca_verbs_uar *take_spare(const struct doca_dev *dev,
+					 enum doca_verbs_uar_allocation_type type)
+{
+	struct doca_verbs_uar **at = &spares, *uar;
+
+	pthread_mutex_lock(&lock);
+	while (*at && ((*at)->dev != dev || (*at)->type != type))
+		at = &(*at)->spare;
+	uar = *at;
+	if (uar)
+		*at = uar->spare;
+	pthread_mutex_unlock(&lock);
+	return uar;
+}
+
+static void free_uar(struct doca_verbs_uar *uar)
+{
+	if (uar->devx) {
+		gdk_reg_release(&uar->hold);
+		mlx5dv_devx_free_uar(uar->devx);
+	}
+	atomic_fetch_sub(&uar->dev->users, 1);
+	free(uar);
+}
+
+/* The callback of core/reclaim.h. */
+static void free_spares(const doca_gpu_t *gpu, const struct doca_dev *dev)
+{
+	struct doca_verbs_uar **at = &spares, *uar;
+
+	(void)gpu;
+	pthread_mutex_lock(&lock);
+	while (*at) {
+		uar = *at;
+		if (uar->dev != dev) {
+			at = &uar->spare;
+			continue;
+		}
+		*at = uar->spare;
+		free_uar(uar);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void keep(struct doca_verbs_uar *uar)
+{
+	gdk_reclaim_register(free_spares);
+	pthread_mutex_lock(&lock);
+	uar->spare = spares;
+	spares = uar;
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- create and destroy ---- */
+
+static doca_error_t create(doca_dev_t *dev, enum doca_verbs_uar_allocation_type type,
+			   struct doca_verbs_uar **out)
+{
+	struct doca_verbs_uar *uar = calloc(1, sizeof(*uar));
+	doca_error_t err;
+
+	if (!uar) {
+		gdk_err("no memory for a UAR");
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	uar->dev = dev;
+	uar->type = type;
+	GDK_SDK_SAY("Verbs UAR", dev->sdk);
+	err = dev->sdk ? gdk_sdk_uar_create(uar) : alloc_page(uar);
+	if (err) {
+		free(uar);
+		return err;
+	}
+	if (uar->devx)
+		gdk_reg_hold(&uar->hold, uar->reg_addr);
+	atomic_fetch_add(&dev->users, 1);
+	*out = uar;
+	return DOCA_SUCCESS;
+}
+
 doca_error_t doca_verbs_uar_create(doca_dev_t *net_dev,
 				   enum doca_verbs_uar_allocation_type allocation_type,
 				   doca_verbs_uar_t **uar_obj)
@@ -74,20 +163,12 @@ doca_error_t doca_verbs_uar_create(doca_dev_t *net_dev,
 	GDK_CHECK_PTR(net_dev);
 	GDK_CHECK_ENUM(allocation_type, DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED);
 	GDK_CHECK_PTR(uar_obj);
-	uar = calloc(1, sizeof(*uar));
+	uar = take_spare(net_dev, allocation_type);
 	if (!uar) {
-		gdk_err("no memory for a UAR");
-		return DOCA_ERROR_NO_MEMORY;
+		err = create(net_dev, allocation_type, &uar);
+		if (err)
+			return err;
 	}
-	uar->dev = net_dev;
-	uar->type = allocation_type;
-	GDK_SDK_SAY("Verbs UAR", net_dev->sdk);
-	err = net_dev->sdk ? gdk_sdk_uar_create(uar) : alloc_page(uar);
-	if (err) {
-		free(uar);
-		return err;
-	}
-	atomic_fetch_add(&net_dev->users, 1);
 	*uar_obj = uar;
 	return DOCA_SUCCESS;
 }
@@ -103,10 +184,10 @@ doca_error_t doca_verbs_uar_destroy(doca_verbs_uar_t *uar_obj)
 		return DOCA_ERROR_IN_USE;
 	}
 	GDK_SDK_FIRST_AS(uar_obj, "doca_uar_destroy", doca_verbs_uar_destroy, uar_obj->sdk);
-	if (uar_obj->devx)
-		mlx5dv_devx_free_uar(uar_obj->devx);
-	atomic_fetch_sub(&uar_obj->dev->users, 1);
-	free(uar_obj);
+	if (uar_obj->devx && gdk_reg_is_registered(&uar_obj->hold))
+		keep(uar_obj);
+	else
+		free_uar(uar_obj);
 	return DOCA_SUCCESS;
 }
 

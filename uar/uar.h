@@ -9,6 +9,7 @@
 
 #include <infiniband/mlx5dv.h>
 
+#include "core/gpu/gpu.h"
 #include "core/net_dev.h"
 #include "host/doca_verbs_uar.h"
 
@@ -18,10 +19,12 @@ struct doca_verbs_uar {
 	struct mlx5dv_devx_uar *devx;
 	enum doca_verbs_uar_allocation_type type;
 	uint32_t id;
-	void *reg_addr;	     /* doorbell register, CPU address */
-	void *dbr_less_addr; /* register for QPs without DBREC; NULL: none */
-	atomic_int users;    /* number of CQs and QPs that use it */
-	atomic_bool bf_used; /* an exported QP copies WQEs to its BlueFlame buffer */
+	void *reg_addr;		      /* doorbell register, CPU address */
+	void *dbr_less_addr;	      /* register for QPs without DBREC; NULL: none */
+	atomic_int users;	      /* number of CQs and QPs that use it */
+	atomic_bool bf_used;	      /* an exported QP copies WQEs to its BlueFlame buffer */
+	struct gdk_reg_hold hold;     /* unless it is the SDK's */
+	struct doca_verbs_uar *spare; /* next UAR in the list of those kept for reuse */
 };
 
 /* uar_sdk.c: creates the SDK's UAR and fills the members of this one. */

@@ -38,7 +38,6 @@ static const struct {
 	{ "cuMemHostGetDevicePointer_v2", (void **)&cuda.host_device_ptr, false },
 	{ "cuMemcpyHtoDAsync_v2", (void **)&cuda.copy_to, false },
 	{ "cuMemcpyDtoHAsync_v2", (void **)&cuda.copy_from, false },
-	{ "cuMemsetD8Async", (void **)&cuda.fill8, false },
 	{ "cuStreamCreate", (void **)&cuda.stream_create, false },
 	{ "cuStreamSynchronize", (void **)&cuda.stream_sync, false },
 	{ "cuStreamDestroy_v2", (void **)&cuda.stream_destroy, false },

@@ -48,7 +48,6 @@ struct gdk_cuda {
 	int (*host_device_ptr)(gdk_cu_ptr *ptr, void *host, unsigned int flags);
 	int (*copy_to)(gdk_cu_ptr dst, const void *src, size_t len, void *stream);
 	int (*copy_from)(void *dst, gdk_cu_ptr src, size_t len, void *stream);
-	int (*fill8)(gdk_cu_ptr dst, unsigned char byte, size_t len, void *stream);
 	int (*stream_create)(void **stream, unsigned int flags);
 	int (*stream_sync)(void *stream);
 	int (*stream_destroy)(void *stream);

@@ -152,6 +152,7 @@ doca_error_t doca_gpu_create(const char *gpu_bus_id, doca_gpu_t **gpu_dev)
 	if (err)
 		goto close_gpu;
 	pthread_mutex_init(&gpu->lock, NULL);
+	pthread_mutex_init(&gpu->kept_lock, NULL);
 	pthread_mutex_lock(&list_lock);
 	gpu->next = opened;
 	opened = gpu;
@@ -193,6 +194,7 @@ doca_error_t doca_gpu_destroy(doca_gpu_t *gpu_dev)
 	unlink_gpu(gpu_dev);
 	gpu_dev->ops->close(gpu_dev);
 	pthread_mutex_destroy(&gpu_dev->lock);
+	pthread_mutex_destroy(&gpu_dev->kept_lock);
 	free(gpu_dev->blocks);
 	free(gpu_dev);
 	return DOCA_SUCCESS;
@@ -533,6 +535,12 @@ doca_error_t gdk_gpu_get_dmabuf_fd_pcie(doca_gpu_t *gpu_dev, void *memptr_gpu, s
 	if (gpu_dev->sdk)
 		return DOCA_ERROR_NOT_SUPPORTED;
 	return get_dmabuf_fd(gpu_dev, memptr_gpu, size, true, dmabuf_fd);
+}
+
+void gdk_gpu_trim(struct doca_gpu *gpu)
+{
+	if (gpu->ops->trim)
+		gpu->ops->trim(gpu);
 }
 
 struct doca_gpu *gdk_gpu_current(void)

@@ -44,6 +44,18 @@ doca_error_t gdk_gpu_unmap_host(doca_gpu_t *gpu, void *cpu_ptr);
 doca_error_t gdk_gpu_map_reg(doca_gpu_t *gpu, void *reg, void **reg_gpu, const char **how);
 doca_error_t gdk_gpu_unmap_reg(doca_gpu_t *gpu, void *reg);
 
+/* Registering a page with CUDA does not wait for running kernels, but unregistering it does. While
+ * a page is held, it stays registered after its last gdk_gpu_unmap_reg, until that GPU is closed.
+ * The owner of the page calls gdk_reg_release before the page is unmapped from the process. */
+struct gdk_reg_hold {
+	struct gdk_reg_hold *next;
+	uintptr_t page;
+};
+void gdk_reg_hold(struct gdk_reg_hold *hold, const void *reg);
+/* Returns whether gdk_reg_release would unregister the page. */
+bool gdk_reg_is_registered(const struct gdk_reg_hold *hold);
+void gdk_reg_release(struct gdk_reg_hold *hold);
+
 /* As doca_gpu_get_dmabuf_fd, but a failed export is logged at level INFO only, for callers that
  * can register the memory by its address next (nvidia-peermem). */
 doca_error_t gdk_gpu_dmabuf_fd(doca_gpu_t *gpu, void *gpu_ptr, size_t len, int *fd);

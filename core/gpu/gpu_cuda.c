@@ -4,9 +4,7 @@
  * A CUDA GPU (gpu_priv.h). It retains the primary context, which the CUDA runtime also uses,
  * and makes it current during each call only, so that the caller's current context does not
  * change. Copies use a non-blocking stream, so that they do not wait for a kernel that polls.
- *
- * A register page is registered with CUDA once per process, in the context of the first GPU
- * that maps it. The page holds its own reference to that context.
+ * Freed memory is kept for reuse (kept.c).
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,31 +12,29 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/gpu/cuda_driver.h"
-#include "core/gpu/gpu_priv.h"
+#include "core/gpu/gpu_cuda.h"
 #include "core/log.h"
 
-static const struct gdk_cuda *cu; /* set by gdk_gpu_cuda_open */
+const struct gdk_cuda *gdk_cu;
 
-/* Converts the result of a CUDA call to a DOCA error, and logs a failure. */
-static doca_error_t judge(const struct doca_gpu *gpu, const char *call, int ret)
+doca_error_t gdk_cuda_judge(const struct doca_gpu *gpu, const char *call, int ret)
 {
 	if (!ret)
 		return DOCA_SUCCESS;
-	gdk_err("GPU %s: %s failed: %s (%d)", gpu->name, call, gdk_cuda_error(cu, ret), ret);
+	gdk_err("GPU %s: %s failed: %s (%d)", gpu->name, call, gdk_cuda_error(gdk_cu, ret), ret);
 	return ret == GDK_CU_OUT_OF_MEMORY ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_DRIVER;
 }
 
-static doca_error_t enter(const struct doca_gpu *gpu)
+doca_error_t gdk_cuda_enter(const struct doca_gpu *gpu)
 {
-	return judge(gpu, "cuCtxPushCurrent", cu->push(gpu->cu_context));
+	return gdk_cuda_judge(gpu, "cuCtxPushCurrent", gdk_cu->push(gpu->cu_context));
 }
 
-static void leave(void)
+void gdk_cuda_leave(void)
 {
 	void *popped;
 
-	cu->pop(&popped);
+	gdk_cu->pop(&popped);
 }
 
 static size_t page_size(void)
@@ -48,24 +44,41 @@ static size_t page_size(void)
 
 /* ---- memory ---- */
 
-/* Allocates size bytes with an alignment. The driver's allocation often has a larger alignment than
- * guaranteed, so first try without extra bytes. */
+/* cuMemAlloc() aligns to 256 bytes, and in practice aligns blocks of 2 MiB or more to 2 MiB. */
+#define CUDA_ALIGN	 256u
+#define CUDA_LARGE	 ((size_t)2 << 20)
+#define FILL_IMAGE_BYTES ((size_t)256 << 10)
+
+static doca_error_t alloc_new(struct doca_gpu *gpu, struct gdk_cuda_mem *mem, size_t len)
+{
+	gdk_cu_ptr base;
+	doca_error_t err = gdk_cuda_judge(gpu, "cuMemAlloc", gdk_cu->mem_alloc(&base, len));
+
+	if (!err)
+		*mem = (struct gdk_cuda_mem){ .base = base, .len = len };
+	return err;
+}
+
+/* Allocates size bytes with an alignment. A block that turns out to be misaligned is kept, because
+ * freeing it would wait for kernels. */
 static doca_error_t alloc_aligned(struct doca_gpu *gpu, struct gdk_block *block, size_t size,
 				  size_t align)
 {
-	gdk_cu_ptr base;
-	doca_error_t err = judge(gpu, "cuMemAlloc", cu->mem_alloc(&base, size));
+	bool aligned = align <= CUDA_ALIGN || (size >= CUDA_LARGE && align <= CUDA_LARGE);
+	struct gdk_cuda_mem *mem = &block->mem;
+	doca_error_t err = DOCA_SUCCESS;
 
-	if (err || !(base & (align - 1)))
+	if (gdk_kept_take(gpu, false, size, align, mem))
 		goto done;
-	cu->mem_free(base);
-	err = judge(gpu, "cuMemAlloc", cu->mem_alloc(&base, size + align));
+	err = alloc_new(gpu, mem, aligned ? size : size + align);
+	if (!err && aligned && mem->base & (align - 1)) {
+		gdk_kept_put(gpu, mem);
+		err = alloc_new(gpu, mem, size + align);
+	}
 done:
-	if (err)
-		return err;
-	block->base = base;
-	block->gpu_ptr = gdk_align_up(base, align);
-	return DOCA_SUCCESS;
+	if (!err)
+		block->gpu_ptr = gdk_align_up(mem->base, align);
+	return err;
 }
 
 static doca_error_t alloc_device(struct doca_gpu *gpu, struct gdk_block *block, size_t size,
@@ -84,9 +97,9 @@ static doca_error_t alloc_device(struct doca_gpu *gpu, struct gdk_block *block, 
 	if (err)
 		return err;
 	/* SYNC_MEMOPS: a copy by CUDA does not return before the NIC can read the copied data. */
-	if (cu->pointer_set(&sync, GDK_CU_POINTER_ATTR_SYNC_MEMOPS, block->base))
+	if (gdk_cu->pointer_set(&sync, GDK_CU_POINTER_ATTR_SYNC_MEMOPS, block->mem.base))
 		gdk_dbg("GPU %s: cannot set SYNC_MEMOPS on memory at 0x%llx", gpu->name,
-			(unsigned long long)block->base);
+			(unsigned long long)block->mem.base);
 	return DOCA_SUCCESS;
 }
 
@@ -114,7 +127,7 @@ free_device:
 	if (err == DOCA_ERROR_NOT_SUPPORTED)
 		gdk_err("GPU %s: cannot allocate memory of type GPU_CPU: GDRCopy is not available",
 			gpu->name);
-	cu->mem_free(block->base);
+	gdk_kept_put(gpu, &block->mem);
 	return err;
 }
 
@@ -123,46 +136,67 @@ static doca_error_t register_host(struct doca_gpu *gpu, void *cpu_ptr, size_t le
 	gdk_cu_ptr ptr;
 	doca_error_t err;
 
-	err = judge(
-		gpu, "cuMemHostRegister",
-		cu->host_register(cpu_ptr, len,
-				  GDK_CU_HOSTREGISTER_PORTABLE | GDK_CU_HOSTREGISTER_DEVICEMAP));
+	err = gdk_cuda_judge(gpu, "cuMemHostRegister",
+			     gdk_cu->host_register(cpu_ptr, len,
+						   GDK_CU_HOSTREGISTER_PORTABLE |
+							   GDK_CU_HOSTREGISTER_DEVICEMAP));
 	if (err)
 		return err;
-	err = judge(gpu, "cuMemHostGetDevicePointer", cu->host_device_ptr(&ptr, cpu_ptr, 0));
+	err = gdk_cuda_judge(gpu, "cuMemHostGetDevicePointer",
+			     gdk_cu->host_device_ptr(&ptr, cpu_ptr, 0));
 	if (err) {
-		cu->host_unregister(cpu_ptr);
+		gdk_cu->host_unregister(cpu_ptr);
 		return err;
 	}
 	*gpu_ptr = (void *)(uintptr_t)ptr;
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t alloc_host(struct doca_gpu *gpu, struct gdk_block *block, size_t align)
+static doca_error_t alloc_new_host(struct doca_gpu *gpu, struct gdk_cuda_mem *mem, size_t size,
+				   size_t align)
 {
 	void *gpu_ptr;
 	doca_error_t err;
 	int sys_err;
 
-	sys_err = gdk_host_alloc(&block->host, block->size, align, gpu->numa_node);
+	sys_err = gdk_host_alloc(&mem->host, size, align, gpu->numa_node);
 	if (sys_err) {
-		gdk_err("GPU %s: cannot allocate %zu bytes of host memory: %s", gpu->name,
-			block->size, strerror(sys_err));
+		gdk_err("GPU %s: cannot allocate %zu bytes of host memory: %s", gpu->name, size,
+			strerror(sys_err));
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	err = register_host(gpu, block->host.addr, block->size, &gpu_ptr);
+	err = register_host(gpu, mem->host.addr, size, &gpu_ptr);
 	if (err) {
-		gdk_host_free(&block->host);
+		gdk_host_free(&mem->host);
 		return err;
 	}
-	block->gpu_ptr = (uintptr_t)gpu_ptr;
-	block->cpu_ptr = block->host.addr;
+	mem->on_host = true;
+	mem->base = (uintptr_t)gpu_ptr;
+	mem->len = size;
 	return DOCA_SUCCESS;
+}
+
+static doca_error_t alloc_host(struct doca_gpu *gpu, struct gdk_block *block, size_t align)
+{
+	struct gdk_cuda_mem *mem = &block->mem;
+	doca_error_t err;
+
+	if (gdk_kept_take(gpu, true, block->size, align, mem)) {
+		block->gpu_ptr = mem->base;
+		block->cpu_ptr = mem->host.addr;
+		return DOCA_SUCCESS;
+	}
+	err = alloc_new_host(gpu, mem, block->size, align);
+	if (!err) {
+		block->gpu_ptr = mem->base;
+		block->cpu_ptr = mem->host.addr;
+	}
+	return err;
 }
 
 static doca_error_t cuda_alloc(struct doca_gpu *gpu, struct gdk_block *block, size_t align)
 {
-	doca_error_t err = enter(gpu);
+	doca_error_t err = gdk_cuda_enter(gpu);
 
 	if (err)
 		return err;
@@ -177,253 +211,98 @@ static doca_error_t cuda_alloc(struct doca_gpu *gpu, struct gdk_block *block, si
 		err = alloc_host(gpu, block, align);
 		break;
 	}
-	leave();
+	gdk_cuda_leave();
 	return err;
 }
 
 static void cuda_free(struct doca_gpu *gpu, struct gdk_block *block)
 {
-	bool entered = !enter(gpu);
+	bool entered = !gdk_cuda_enter(gpu);
 
-	if (block->type == DOCA_GPU_MEM_TYPE_CPU_GPU) {
-		judge(gpu, "cuMemHostUnregister", cu->host_unregister(block->host.addr));
-		gdk_host_free(&block->host);
-	} else {
-		if (block->gdr.cpu_ptr)
-			gdk_gdr_unmap(&block->gdr);
-		judge(gpu, "cuMemFree", cu->mem_free(block->base));
-	}
+	if (block->gdr.cpu_ptr)
+		gdk_gdr_unmap(&block->gdr);
+	gdk_kept_put(gpu, &block->mem);
 	if (entered)
-		leave();
+		gdk_cuda_leave();
 }
 
 static doca_error_t finish(struct doca_gpu *gpu, const char *call, int ret)
 {
-	doca_error_t err = judge(gpu, call, ret);
+	doca_error_t err = gdk_cuda_judge(gpu, call, ret);
 
 	if (!err)
-		err = judge(gpu, "cuStreamSynchronize", cu->stream_sync(gpu->cu_stream));
-	leave();
+		err = gdk_cuda_judge(gpu, "cuStreamSynchronize",
+				     gdk_cu->stream_sync(gpu->cu_stream));
+	gdk_cuda_leave();
 	return err;
 }
 
 static doca_error_t cuda_write(struct doca_gpu *gpu, void *dst, const void *src, size_t len)
 {
-	doca_error_t err = enter(gpu);
+	doca_error_t err = gdk_cuda_enter(gpu);
 
 	if (err)
 		return err;
 	return finish(gpu, "cuMemcpyHtoDAsync",
-		      cu->copy_to((uintptr_t)dst, src, len, gpu->cu_stream));
+		      gdk_cu->copy_to((uintptr_t)dst, src, len, gpu->cu_stream));
 }
 
 static doca_error_t cuda_read(struct doca_gpu *gpu, void *dst, const void *src, size_t len)
 {
-	doca_error_t err = enter(gpu);
+	doca_error_t err = gdk_cuda_enter(gpu);
 
 	if (err)
 		return err;
 	return finish(gpu, "cuMemcpyDtoHAsync",
-		      cu->copy_from(dst, (uintptr_t)src, len, gpu->cu_stream));
+		      gdk_cu->copy_from(dst, (uintptr_t)src, len, gpu->cu_stream));
 }
 
+/* Copies an image instead of cuMemsetD8Async(), which starts a kernel. No other kernel runs while a
+ * kernel of the program occupies the whole GPU. */
 static doca_error_t cuda_fill(struct doca_gpu *gpu, void *dst, int byte, size_t len)
 {
-	doca_error_t err = enter(gpu);
+	size_t done = 0, n, most = len < FILL_IMAGE_BYTES ? len : FILL_IMAGE_BYTES;
+	void *image = malloc(most ? most : 1);
+	doca_error_t err;
+	int ret = 0;
 
+	if (!image) {
+		gdk_err("GPU %s: no memory for a fill of %zu bytes", gpu->name, len);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	memset(image, byte, most);
+	err = gdk_cuda_enter(gpu);
 	if (err)
-		return err;
-	return finish(gpu, "cuMemsetD8Async",
-		      cu->fill8((uintptr_t)dst, (unsigned char)byte, len, gpu->cu_stream));
+		goto free_image;
+	for (; done < len && !ret; done += n) {
+		n = len - done < most ? len - done : most;
+		ret = gdk_cu->copy_to((uintptr_t)dst + done, image, n, gpu->cu_stream);
+	}
+	err = finish(gpu, "cuMemcpyHtoDAsync", ret);
+free_image:
+	free(image);
+	return err;
 }
 
 static doca_error_t cuda_map_host(struct doca_gpu *gpu, void *cpu_ptr, size_t len, void **gpu_ptr)
 {
-	doca_error_t err = enter(gpu);
+	doca_error_t err = gdk_cuda_enter(gpu);
 
 	if (err)
 		return err;
 	err = register_host(gpu, cpu_ptr, len, gpu_ptr);
-	leave();
+	gdk_cuda_leave();
 	return err;
 }
 
 static doca_error_t cuda_unmap_host(struct doca_gpu *gpu, void *cpu_ptr)
 {
-	doca_error_t err = enter(gpu);
+	doca_error_t err = gdk_cuda_enter(gpu);
 
 	if (err)
 		return err;
-	err = judge(gpu, "cuMemHostUnregister", cu->host_unregister(cpu_ptr));
-	leave();
-	return err;
-}
-
-/* ---- register pages ---- */
-
-struct reg_page {
-	struct reg_page *next;
-	uintptr_t page;
-	unsigned int count; /* number of mappings for all GPUs */
-	bool owned;	    /* this file registered the page, not the application */
-	int device;	    /* CUDA device of context */
-	void *context;
-	const char *how;
-};
-
-static pthread_mutex_t pages_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct reg_page *pages;
-
-static struct reg_page **find_page(uintptr_t page)
-{
-	struct reg_page **at = &pages;
-
-	while (*at && (*at)->page != page)
-		at = &(*at)->next;
-	return at;
-}
-
-/* Registers a page with CUDA, as device memory or else as ordinary memory. Returns 0 or the CUDA
- * error. A driver that does not support the flag IOMEMORY may return an error before it checks
- * whether the page is already registered. So the second attempt also detects this. */
-static int try_register(struct reg_page *page)
-{
-	static const struct {
-		unsigned int flags;
-		const char *how;
-	} ways[] = {
-		{ GDK_CU_HOSTREGISTER_IOMEMORY, "the register page is mapped as device memory" },
-		{ 0, "the register page is mapped as ordinary memory" },
-	};
-	int ret = 0;
-	size_t i;
-
-	for (i = 0; i < GDK_ARRAY_SIZE(ways); i++) {
-		ret = cu->host_register((void *)page->page, page_size(),
-					GDK_CU_HOSTREGISTER_PORTABLE |
-						GDK_CU_HOSTREGISTER_DEVICEMAP | ways[i].flags);
-		page->owned = !ret;
-		page->how = ways[i].how;
-		if (ret == GDK_CU_HOST_MEMORY_ALREADY_REGISTERED) {
-			page->how = "the register page was registered by the application";
-			return 0;
-		}
-		if (!ret)
-			break;
-	}
-	return ret;
-}
-
-/* Adds a page to the list and registers it. The context of gpu is current. The page retains the
- * primary context, because it may exist longer than gpu. */
-static doca_error_t add_page(struct doca_gpu *gpu, uintptr_t addr, struct reg_page **added)
-{
-	struct reg_page *page = calloc(1, sizeof(*page));
-	doca_error_t err;
-	int ret;
-
-	if (!page) {
-		gdk_err("GPU %s: no memory for a register page", gpu->name);
-		return DOCA_ERROR_NO_MEMORY;
-	}
-	page->page = addr;
-	page->device = gpu->cu_device;
-	err = judge(gpu, "cuDevicePrimaryCtxRetain",
-		    cu->primary_retain(&page->context, page->device));
-	if (err)
-		goto free_page;
-	ret = try_register(page);
-	err = ret == GDK_CU_OUT_OF_MEMORY ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_DRIVER;
-	if (ret)
-		goto release_context;
-	page->next = pages;
-	pages = page;
-	*added = page;
-	return DOCA_SUCCESS;
-
-release_context:
-	cu->primary_release(page->device);
-free_page:
-	free(page);
-	return err;
-}
-
-/* Unregisters a page, unless the application registered it, and frees it. If the page's context
- * cannot be made current, the page stays in the list and the next mapping reuses it. */
-static void drop_page(struct doca_gpu *gpu, struct reg_page **at)
-{
-	struct reg_page *page = *at;
-
-	if (page->owned) {
-		if (judge(gpu, "cuCtxPushCurrent", cu->push(page->context)))
-			return;
-		judge(gpu, "cuMemHostUnregister", cu->host_unregister((void *)page->page));
-		leave();
-	}
-	*at = page->next;
-	cu->primary_release(page->device);
-	free(page);
-}
-
-static doca_error_t map_reg_locked(struct doca_gpu *gpu, void *reg, void **reg_gpu,
-				   const char **how)
-{
-	uintptr_t addr = (uintptr_t)reg & ~(page_size() - 1);
-	struct reg_page *page = *find_page(addr);
-	gdk_cu_ptr ptr;
-	doca_error_t err;
-
-	*how = "the driver refused to register the page as device memory and as ordinary memory "
-	       "(is PeerMappingOverride=1 set?)";
-	if (!page) {
-		err = add_page(gpu, addr, &page);
-		if (err == DOCA_ERROR_NO_MEMORY)
-			*how = "no memory to register the page";
-		if (err)
-			return err;
-	}
-	err = judge(gpu, "cuMemHostGetDevicePointer", cu->host_device_ptr(&ptr, (void *)addr, 0));
-	if (err) {
-		*how = "the register page is registered, but has no address on this GPU";
-		if (!page->count)
-			drop_page(gpu, find_page(addr));
-		return err;
-	}
-	page->count++;
-	*how = page->how;
-	*reg_gpu = (void *)(uintptr_t)(ptr + ((uintptr_t)reg - addr));
-	return DOCA_SUCCESS;
-}
-
-static doca_error_t cuda_map_reg(struct doca_gpu *gpu, void *reg, void **reg_gpu, const char **how)
-{
-	doca_error_t err;
-
-	*how = "the GPU's context cannot be made current";
-	err = enter(gpu);
-	if (err)
-		return err;
-	pthread_mutex_lock(&pages_lock);
-	err = map_reg_locked(gpu, reg, reg_gpu, how);
-	pthread_mutex_unlock(&pages_lock);
-	leave();
-	return err;
-}
-
-static doca_error_t cuda_unmap_reg(struct doca_gpu *gpu, void *reg)
-{
-	doca_error_t err = DOCA_SUCCESS;
-	struct reg_page **at;
-
-	pthread_mutex_lock(&pages_lock);
-	at = find_page((uintptr_t)reg & ~(page_size() - 1));
-	if (!*at) {
-		gdk_err("GPU %s: cannot unmap the register page of %p: not mapped", gpu->name, reg);
-		err = DOCA_ERROR_NOT_FOUND;
-	} else if (!--(*at)->count) {
-		drop_page(gpu, at);
-	}
-	pthread_mutex_unlock(&pages_lock);
+	err = gdk_cuda_judge(gpu, "cuMemHostUnregister", gdk_cu->host_unregister(cpu_ptr));
+	gdk_cuda_leave();
 	return err;
 }
 
@@ -439,7 +318,7 @@ static doca_error_t cuda_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t l
 	int made = -1, ret;
 	doca_error_t err;
 
-	if (!gpu->has_dmabuf || !cu->handle_for_range) {
+	if (!gpu->has_dmabuf || !gdk_cu->handle_for_range) {
 		gdk_info("GPU %s: the driver does not support dmabuf export", gpu->name);
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
@@ -448,16 +327,16 @@ static doca_error_t cuda_dmabuf_fd(struct doca_gpu *gpu, void *gpu_ptr, size_t l
 			 gpu_ptr);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
-	err = enter(gpu);
+	err = gdk_cuda_enter(gpu);
 	if (err)
 		return err;
-	ret = cu->handle_for_range(&made, (uintptr_t)gpu_ptr, size, GDK_CU_HANDLE_DMA_BUF_FD,
-				   pcie ? GDK_CU_DMA_BUF_MAPPING_PCIE : 0);
-	leave();
+	ret = gdk_cu->handle_for_range(&made, (uintptr_t)gpu_ptr, size, GDK_CU_HANDLE_DMA_BUF_FD,
+				       pcie ? GDK_CU_DMA_BUF_MAPPING_PCIE : 0);
+	gdk_cuda_leave();
 	if (ret || made < 0) {
 		gdk_info("GPU %s: cuMemGetHandleForAddressRange of %zu bytes at %p%s failed: %s",
 			 gpu->name, size, gpu_ptr, pcie ? ", PCIe mapping" : "",
-			 gdk_cuda_error(cu, ret));
+			 gdk_cuda_error(gdk_cu, ret));
 		return ret == GDK_CU_OUT_OF_MEMORY ? DOCA_ERROR_NO_MEMORY
 						   : DOCA_ERROR_NOT_SUPPORTED;
 	}
@@ -471,16 +350,26 @@ static bool cuda_is_current(const struct doca_gpu *gpu)
 {
 	int device;
 
-	return !cu->current_device(&device) && device == gpu->cu_device;
+	return !gdk_cu->current_device(&device) && device == gpu->cu_device;
+}
+
+static void cuda_trim(struct doca_gpu *gpu)
+{
+	if (gdk_cuda_enter(gpu))
+		return;
+	gdk_kept_close(gpu);
+	gdk_cuda_close_regs(gpu);
+	gdk_cuda_leave();
 }
 
 static void cuda_close(struct doca_gpu *gpu)
 {
-	if (!enter(gpu)) {
-		judge(gpu, "cuStreamDestroy", cu->stream_destroy(gpu->cu_stream));
-		leave();
+	cuda_trim(gpu);
+	if (!gdk_cuda_enter(gpu)) {
+		gdk_cuda_judge(gpu, "cuStreamDestroy", gdk_cu->stream_destroy(gpu->cu_stream));
+		gdk_cuda_leave();
 	}
-	judge(gpu, "cuDevicePrimaryCtxRelease", cu->primary_release(gpu->cu_device));
+	gdk_cuda_judge(gpu, "cuDevicePrimaryCtxRelease", gdk_cu->primary_release(gpu->cu_device));
 }
 
 static const struct gdk_gpu_ops cuda_ops = {
@@ -491,22 +380,23 @@ static const struct gdk_gpu_ops cuda_ops = {
 	.fill = cuda_fill,
 	.map_host = cuda_map_host,
 	.unmap_host = cuda_unmap_host,
-	.map_reg = cuda_map_reg,
-	.unmap_reg = cuda_unmap_reg,
+	.map_reg = gdk_cuda_map_reg,
+	.unmap_reg = gdk_cuda_unmap_reg,
 	.dmabuf_fd = cuda_dmabuf_fd,
 	.is_current = cuda_is_current,
+	.trim = cuda_trim,
 	.close = cuda_close,
 };
 
 static doca_error_t create_stream(struct doca_gpu *gpu)
 {
-	doca_error_t err = enter(gpu);
+	doca_error_t err = gdk_cuda_enter(gpu);
 
 	if (err)
 		return err;
-	err = judge(gpu, "cuStreamCreate",
-		    cu->stream_create(&gpu->cu_stream, GDK_CU_STREAM_NON_BLOCKING));
-	leave();
+	err = gdk_cuda_judge(gpu, "cuStreamCreate",
+			     gdk_cu->stream_create(&gpu->cu_stream, GDK_CU_STREAM_NON_BLOCKING));
+	gdk_cuda_leave();
 	return err;
 }
 
@@ -565,22 +455,22 @@ doca_error_t gdk_gpu_cuda_open(struct doca_gpu *gpu, const char *bdf)
 		gdk_err("GPU %s: %s (\"host\" needs no GPU and no driver)", bdf, why);
 		return DOCA_ERROR_NOT_FOUND;
 	}
-	__atomic_store_n(&cu, driver, __ATOMIC_RELEASE);
-	ret = cu->device_by_pci(&gpu->cu_device, bdf);
+	__atomic_store_n(&gdk_cu, driver, __ATOMIC_RELEASE);
+	ret = gdk_cu->device_by_pci(&gpu->cu_device, bdf);
 	if (ret == GDK_CU_NO_DEVICE || ret == GDK_CU_INVALID_DEVICE) {
 		gdk_gpu_cuda_list(present, sizeof(present));
 		gdk_err("GPU %s: not found (present: %s)", bdf, present);
 		return DOCA_ERROR_NOT_FOUND;
 	}
 	if (ret)
-		return judge(gpu, "cuDeviceGetByPCIBusId", ret);
-	if (cu->device_attribute(&dmabuf, GDK_CU_ATTR_DMA_BUF_SUPPORTED, gpu->cu_device))
+		return gdk_cuda_judge(gpu, "cuDeviceGetByPCIBusId", ret);
+	if (gdk_cu->device_attribute(&dmabuf, GDK_CU_ATTR_DMA_BUF_SUPPORTED, gpu->cu_device))
 		gdk_dbg("GPU %s: the driver does not know the attribute for dmabuf support", bdf);
 	gpu->has_dmabuf = dmabuf;
-	ret = cu->device_attribute(&major, GDK_CU_ATTR_CAPABILITY_MAJOR, gpu->cu_device);
+	ret = gdk_cu->device_attribute(&major, GDK_CU_ATTR_CAPABILITY_MAJOR, gpu->cu_device);
 	gpu->needs_dump = ret || major < 9; /* unknown: a DUMP that is not needed does no harm */
-	err = judge(gpu, "cuDevicePrimaryCtxRetain",
-		    cu->primary_retain(&gpu->cu_context, gpu->cu_device));
+	err = gdk_cuda_judge(gpu, "cuDevicePrimaryCtxRetain",
+			     gdk_cu->primary_retain(&gpu->cu_context, gpu->cu_device));
 	if (err)
 		return err;
 	err = create_stream(gpu);
@@ -590,6 +480,6 @@ doca_error_t gdk_gpu_cuda_open(struct doca_gpu *gpu, const char *bdf)
 	return DOCA_SUCCESS;
 
 release_context:
-	cu->primary_release(gpu->cu_device);
+	gdk_cu->primary_release(gpu->cu_device);
 	return err;
 }

@@ -17,6 +17,14 @@
 #include "core/gpu/gpu.h"
 #include "core/numa.h"
 
+/* Memory as CUDA provides it: len bytes of GPU memory, or host memory that is registered. */
+struct gdk_cuda_mem {
+	bool on_host;
+	uint64_t base; /* GPU address */
+	size_t len;
+	struct gdk_host_block host; /* if on_host */
+};
+
 struct gdk_block {
 	uintptr_t gpu_ptr; /* address returned to the user */
 	void *cpu_ptr;	   /* NULL: the CPU cannot access it */
@@ -25,8 +33,8 @@ struct gdk_block {
 	bool is_mapping;	    /* made by gdk_gpu_map_host, not by doca_gpu_mem_alloc */
 	unsigned int maps;	    /* is_mapping: number of calls of gdk_gpu_map_host */
 	bool of_program;	    /* doca_gpu_destroy() of the SDK's interface frees it */
-	uint64_t base;		    /* address that cuMemAlloc returned */
-	struct gdk_host_block host; /* host memory that was allocated for the block */
+	struct gdk_host_block host; /* host memory that a host GPU allocated for the block */
+	struct gdk_cuda_mem mem;    /* memory of a CUDA GPU that contains the block */
 	struct gdk_gdr_map gdr;	    /* used if type is GPU_CPU */
 };
 
@@ -48,6 +56,8 @@ struct gdk_gpu_ops {
 				  int *fd);
 	/* Returns whether the GPU's context is current in the calling thread. */
 	bool (*is_current)(const struct doca_gpu *gpu);
+	/* Releases what is kept for reuse; NULL: nothing is. */
+	void (*trim)(struct doca_gpu *gpu);
 	void (*close)(struct doca_gpu *gpu);
 };
 
@@ -66,6 +76,9 @@ struct doca_gpu {
 	int cu_device;
 	void *cu_context; /* primary, retained */
 	void *cu_stream;  /* non-blocking, so that copies do not wait for a kernel that polls */
+	struct gdk_kept *kept; /* freed memory (kept.c), protected by kept_lock */
+	size_t kept_bytes;
+	pthread_mutex_t kept_lock;
 	bool has_dmabuf;
 	bool needs_dump; /* compute capability below 9.0 */
 };
@@ -80,6 +93,10 @@ doca_error_t gdk_gpu_cuda_open(struct doca_gpu *gpu, const char *bdf);
 /* Returns the GPU whose CUDA context is current, otherwise the only open GPU. Several open host
  * GPUs count as one. If no GPU is open, or several are, logs an error and returns NULL. */
 struct doca_gpu *gdk_gpu_current(void);
+
+/* Returns what the GPU keeps for reuse to CUDA, which waits for kernels. For tests: the GPU does so
+ * itself when it is closed. */
+void gdk_gpu_trim(struct doca_gpu *gpu);
 
 /* Returns the block that contains gpu_ptr, or NULL. The caller holds the lock. */
 struct gdk_block *gdk_gpu_find_block(struct doca_gpu *gpu, const void *gpu_ptr);

@@ -9,6 +9,7 @@
 
 #include "core/log.h"
 #include "core/numa.h"
+#include "core/reclaim.h"
 
 #define PAGE_WORDS 512u
 #define PAGE_BYTES (PAGE_WORDS * sizeof(uint64_t))
@@ -23,6 +24,9 @@ struct gdk_word_page {
 	uint64_t used[PAGE_WORDS / 64];
 	unsigned int count;
 };
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before the lock of words */
+static struct gdk_words *list;
 
 static doca_error_t page_create(const char *what, doca_gpu_t *gpu, struct doca_dev *dev,
 				struct gdk_word_page **out)
@@ -63,6 +67,46 @@ static void page_destroy(struct gdk_word_page *page)
 	free(page);
 }
 
+/* Frees the pages of a GPU or a NIC that have no words. */
+static void trim(struct gdk_words *words, const doca_gpu_t *gpu, const struct doca_dev *dev)
+{
+	struct gdk_word_page **p = &words->pages, *page;
+
+	pthread_mutex_lock(&words->lock);
+	while (*p) {
+		page = *p;
+		if (page->count || (page->gpu != gpu && page->dev != dev)) {
+			p = &page->next;
+			continue;
+		}
+		*p = page->next;
+		page_destroy(page);
+	}
+	pthread_mutex_unlock(&words->lock);
+}
+
+static void reclaim(const doca_gpu_t *gpu, const struct doca_dev *dev)
+{
+	struct gdk_words *words;
+
+	pthread_mutex_lock(&list_lock);
+	for (words = list; words; words = words->next)
+		trim(words, gpu, dev);
+	pthread_mutex_unlock(&list_lock);
+}
+
+static void enlist(struct gdk_words *words)
+{
+	pthread_mutex_lock(&list_lock);
+	if (!words->listed) {
+		words->listed = true;
+		words->next = list;
+		list = words;
+		gdk_reclaim_register(reclaim);
+	}
+	pthread_mutex_unlock(&list_lock);
+}
+
 static unsigned int page_take(struct gdk_word_page *page)
 {
 	unsigned int w = 0, bit;
@@ -75,6 +119,22 @@ static unsigned int page_take(struct gdk_word_page *page)
 	return w * 64 + bit;
 }
 
+/* Returns a page that has a free word, if possible one that is not empty. */
+static struct gdk_word_page *page_with_room(const struct gdk_words *words, const doca_gpu_t *gpu,
+					    const struct doca_dev *dev)
+{
+	struct gdk_word_page *page, *empty = NULL;
+
+	for (page = words->pages; page; page = page->next) {
+		if (page->gpu != gpu || page->dev != dev || page->count == PAGE_WORDS)
+			continue;
+		if (page->count)
+			return page;
+		empty = page;
+	}
+	return empty;
+}
+
 doca_error_t gdk_word_get(struct gdk_words *words, doca_gpu_t *gpu, struct doca_dev *dev,
 			  struct gdk_word *word)
 {
@@ -82,10 +142,9 @@ doca_error_t gdk_word_get(struct gdk_words *words, doca_gpu_t *gpu, struct doca_
 	doca_error_t err = DOCA_SUCCESS;
 	unsigned int at;
 
+	enlist(words);
 	pthread_mutex_lock(&words->lock);
-	for (page = words->pages; page; page = page->next)
-		if (page->gpu == gpu && page->dev == dev && page->count < PAGE_WORDS)
-			break;
+	page = page_with_room(words, gpu, dev);
 	if (!page) {
 		err = page_create(words->what, gpu, dev, &page);
 		if (err == DOCA_SUCCESS) {
@@ -104,15 +163,9 @@ doca_error_t gdk_word_get(struct gdk_words *words, doca_gpu_t *gpu, struct doca_
 void gdk_word_put(struct gdk_words *words, struct gdk_word_page *page, const uint64_t *cpu)
 {
 	const size_t at = (size_t)(cpu - page->cpu);
-	struct gdk_word_page **p = &words->pages;
 
 	pthread_mutex_lock(&words->lock);
 	page->used[at / 64] &= ~(1ull << at % 64);
-	if (--page->count == 0) {
-		while (*p != page)
-			p = &(*p)->next;
-		*p = page->next;
-		page_destroy(page);
-	}
+	page->count--;
 	pthread_mutex_unlock(&words->lock);
 }

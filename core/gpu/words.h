@@ -3,7 +3,8 @@
 /*
  * 64-bit words in host memory that the CPU and a GPU access, one for each queue pair. The words
  * of one GPU and NIC are packed in pages near the NIC. A page is allocated and mapped for the
- * GPU with its first word, and freed with its last.
+ * GPU with its first word. Unmapping it waits for kernels, so it is kept until the GPU or the NIC
+ * is closed.
  */
 #ifndef GDK_WORDS_H
 #define GDK_WORDS_H
@@ -15,7 +16,9 @@
 
 /* All words of one purpose. Different purposes do not share pages. */
 struct gdk_words {
-	pthread_mutex_t lock; /* protects the list and the pages in it */
+	struct gdk_words *next; /* in the list of all purposes */
+	bool listed;
+	pthread_mutex_t lock; /* protects the list of pages and the pages in it */
 	struct gdk_word_page *pages;
 	const char *what; /* plural, for messages */
 };

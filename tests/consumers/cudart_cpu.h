@@ -13,10 +13,16 @@
 #define cudaStreamNonBlocking  1
 #define CU_EVENT_BLOCKING_SYNC 1
 
-typedef enum cudaError { cudaSuccess = 0, cudaErrorInvalidDevice = 101 } cudaError_t;
+typedef enum cudaError {
+	cudaSuccess = 0,
+	cudaErrorMemoryAllocation = 2,
+	cudaErrorInvalidDevice = 101
+} cudaError_t;
 enum cudaMemcpyKind { cudaMemcpyDefault = 4 };
+enum { CUDA_SUCCESS = 0 };
 typedef int CUresult;
 typedef struct CUevent_st *CUevent;
+typedef struct CUctx_st *CUcontext;
 
 #ifndef __cplusplus
 
@@ -42,6 +48,8 @@ CUresult cuEventDestroy(CUevent event);
 
 #else
 
+#include <stdlib.h>
+
 #include "../../examples/common/cuda_shim.h"
 
 #include <chrono>
@@ -66,13 +74,26 @@ CUDART_FN cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *name)
 	return strcmp(name, "host") ? cudaErrorInvalidDevice : cudaSuccess;
 }
 
+CUDART_FN cudaError_t cudaDeviceGetPCIBusId(char *name, int len, int)
+{
+	snprintf(name, (size_t)len, "host");
+	return cudaSuccess;
+}
+
 CUDART_FN cudaError_t cudaSetDevice(int)
 {
 	return cudaSuccess;
 }
 
-CUDART_FN cudaError_t cudaFree(void *)
+CUDART_FN cudaError_t cudaMalloc(void **mem, size_t len)
 {
+	*mem = aligned_alloc(4096, (len + 4095) & ~(size_t)4095);
+	return *mem ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+CUDART_FN cudaError_t cudaFree(void *mem)
+{
+	free(mem);
 	return cudaSuccess;
 }
 
@@ -106,7 +127,7 @@ CUDART_FN cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned i
 
 CUDART_FN cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-	if (stream->grid)
+	if (stream && stream->grid)
 		stream->grid->wait();
 	return cudaSuccess;
 }
@@ -115,6 +136,18 @@ CUDART_FN cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
 	delete stream;
 	return cudaSuccess;
+}
+
+CUDART_FN CUresult cuCtxGetCurrent(CUcontext *context)
+{
+	*context = nullptr;
+	return CUDA_SUCCESS;
+}
+
+CUDART_FN CUresult cuGetErrorString(CUresult, const char **text)
+{
+	*text = "error";
+	return CUDA_SUCCESS;
 }
 
 CUDART_FN CUresult cuEventCreate(CUevent *event, unsigned int)

@@ -10,7 +10,7 @@
 # usage: nixl.sh NIXL WHEEL ABSEIL
 #	NIXL: checkout of ai-dynamo/nixl, tag v1.4.0; WHEEL: the file
 #	nixl_cu13-1.4.0-*.whl; ABSEIL: checkout of abseil/abseil-cpp, tag 20250814.1
-#   OUT        folder that gets libplugin_GPUNETIO.so and nixl_gpunetio_stream_test
+#   OUT        folder that gets libplugin_GPUNETIO.so, nixl_gpunetio_stream_test and nixl_preload.so
 #   CUDA_HOME  folder of CUDA (/usr/local/cuda);  CUDA_ARCH: architectures (sm_90)
 # Exit status 77: one of the three is missing, or nvcc.
 set -u
@@ -18,26 +18,14 @@ cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
 cuda=${CUDA_HOME:-/usr/local/cuda} arch=${CUDA_ARCH:-sm_90}
 NVCC=${NVCC-$(command -v "$cuda/bin/nvcc")}
-nixl=${1:-} wheel=${2:-} absl=${3:-}
-plugin=$nixl/src/plugins/gpunetio
-. tests/lib/checkout.sh
-
-skip() {
-	echo "nixl.sh: $1"
-	exit 77
-}
-[ -f "$plugin/gpunetio_plugin.cpp" ] || skip "no checkout of ai-dynamo/nixl given"
-[[ -f $wheel && $wheel == *nixl_cu13-1.4.0-*.whl ]] || skip "no wheel nixl-cu13 1.4.0 given"
-[ -f "$absl/absl/base/config.h" ] || skip "no checkout of abseil/abseil-cpp given"
+name=nixl.sh
+. tests/consumers/nixl_inputs.sh
 [ -n "$NVCC" ] || skip "nvcc not found"
 [ "$(sed -n 's/^#define ABSL_LTS_RELEASE_\(VERSION\|PATCH_LEVEL\) //p' "$absl/absl/base/config.h" | paste -sd.)" = \
 	20250814.1 ] || skip "$absl: not Abseil 20250814.1, which the wheel contains"
+. tests/lib/checkout.sh
 tree=$(checkout_tree "$nixl" src/plugins/gpunetio)
-[ "$tree" = f1d10f4673f63cb3998dea10f4bf686fb8957563 ] ||
-	skip "$nixl: the plugin is not that of v1.4.0 (tree $tree)"
-
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+[ "$tree" = f1d10f4673f63cb3998dea10f4bf686fb8957563 ] || skip "$nixl: the plugin is not that of v1.4.0"
 out=${OUT:-$tmp/out}
 bad=0
 start=$SECONDS
@@ -47,21 +35,26 @@ fail() {
 	bad=1
 }
 
-changed=$(git -C "$nixl" status --porcelain -- src test 2>/dev/null)
-[ -z "$changed" ] || { fail "the checkout was changed: $changed"; exit 1; }
-echo "nixl: commit $(checkout_commit "$nixl"), plugin $tree"
-echo "nixl: tree of src $(checkout_tree "$nixl" src), of test $(checkout_tree "$nixl" test)"
-echo "abseil: commit $(checkout_commit "$absl"), tree of absl $(checkout_tree "$absl" absl)"
-sha256sum "$wheel" | sed "s|^|wheel: |"
-mkdir -p "$out" "$tmp/o" "$tmp/wheel"
-python3 -m zipfile -e "$wheel" "$tmp/wheel" || { fail "cannot unpack the wheel"; exit 1; }
-libs=$tmp/wheel/.nixl_cu13.mesonpy.libs
+# The hashes of v1.4.0 in the repository ai-dynamo/nixl.
+for pair in src:8bb31b6e077d625d218555deaef450ce0400f31d test:cf79ab6de7b589bf33baafd83cbf7509ea16414d; do
+	hash=$(checkout_tree "$nixl" "${pair%:*}")
+	[ "$hash" = "${pair#*:}" ] || { fail "the checkout was changed: ${pair%:*} is $hash, v1.4.0 has ${pair#*:}"; exit 1; }
+	echo "nixl: ${pair%:*} $hash, as v1.4.0"
+done
+echo "nixl: src/plugins/gpunetio $tree, as v1.4.0"
+echo "abseil: absl $(checkout_tree "$absl" absl)"
+sum=$(sha256sum "$wheel")
+case ${sum%% *} in # of the wheels on PyPI for Python 3.11 and 3.12
+48b8773c3dec5865bddc9573a891acc23615eaa45f4dad149d7d7c82343b5af5 | \
+	3e606fbe80c39ce14899726fad0cb0fec53c6bac9f34168492692c4166b2fabb)
+	echo "wheel: $sum, as on PyPI" ;;
+*) echo "wheel: $sum, not compared with PyPI" ;;
+esac
+mkdir -p "$out"
+unpack_wheel
 
 # ---- compile ----
-inc=("-I$B/include-doca" "-I$B/include" "-I$absl" "-I$cuda/include" "-I$plugin")
-for d in src/api/cpp src/api/cpp/backend src/infra src/core src/core/telemetry src/utils src/utils/serdes; do
-	inc+=("-I$nixl/$d")
-done
+inc+=("-I$cuda/include")
 gpu=("$NVCC" ${CUDAHOSTCXX:+-ccbin "$CUDAHOSTCXX"} -std=c++20 "-arch=$arch" -Xcompiler -fPIC "${inc[@]}")
 {
 	for f in "$plugin"/*.cpp "$plugin"/verbs/*.cpp; do
@@ -91,6 +84,8 @@ so=$out/libplugin_GPUNETIO.so
 	{ fail "the plugin does not link"; exit 1; }
 "${link[@]}" -o "$out/nixl_gpunetio_stream_test" "$tmp/test.o" "-L$libs" -lnixl -lnixl_build -lserdes -lstream \
 	-lnixl_common -lnixl_test_utils "${nv[@]}" -ldl -lpthread 2>"$tmp/err" || fail "NIXL's test does not link"
+g++ -std=c++20 -O2 -fPIC -shared "${inc[@]}" -o "$out/nixl_preload.so" tests/consumers/nixl_preload.cpp -ldl 2>"$tmp/err" ||
+	fail "nixl_preload.cpp does not compile"
 seconds=$((SECONDS - start))
 [ $seconds -lt 60 ] || echo "nixl.sh: the build took $seconds s, expected less than 60"
 

@@ -4,9 +4,9 @@
 #
 # Functions for scripts on machines with a GPU but without network. The including script runs
 # at the top of the repository and sets DIR, a temporary folder. use_debs unpacks the packages
-# .gpu-deps/*.deb (from fetch-deps) into DIR and sets up the environment so that compilers and
-# programs use those libraries that the machine lacks. Nothing is installed. use_mpi does the same
-# for Open MPI.
+# .gpu-deps/*.deb (from fetch-deps; DEBS: another folder) into DIR and sets up the environment so
+# that compilers and programs use those libraries that the machine lacks. Nothing is installed.
+# use_mpi does the same for Open MPI.
 
 TRIPLET=$(uname -m)-linux-gnu
 
@@ -21,13 +21,13 @@ prefer_system_libs() {
 		[ -z "$(system_lib "$(basename "$lib")")" ] || rm -f "$lib"
 	done
 	for link in "$1"/lib*.so; do
-		[ -e "$link" ] || ln -sf "$(ldconfig -p | awk -v name="$(basename "$link")." \
+		[ ! -L "$link" ] || [ -e "$link" ] || ln -sf "$(ldconfig -p | awk -v name="$(basename "$link")." \
 			'index($1, name) == 1 { print $NF; exit }')" "$link"
 	done
 }
 
 use_debs() {
-	for deb in .gpu-deps/*.deb; do
+	for deb in "${DEBS:-.gpu-deps}"/*.deb; do
 		[ -e "$deb" ] || return 0
 		dpkg -x "$deb" "$DIR/deps" || exit 1
 	done

@@ -14,7 +14,8 @@
 
 #include <string.h>
 
-#include "../../umem/slab.h"
+#include "../../core/gpu/gpu_priv.h"
+#include "../../core/reclaim.h"
 #include "capture.h"
 #include "e2e.h"
 #include "failalloc.h"
@@ -61,7 +62,7 @@ struct fault_held {
 static uint64_t fault_count;  /* the NIC's count of injected faults when the fault was armed */
 static bool fault_hit;	      /* the armed fault was injected */
 static bool fault_on_gpu;     /* the stand-ins are loaded */
-static doca_gpu_t *fault_gpu; /* its unused slabs are freed before and after each run */
+static doca_gpu_t *fault_gpu; /* fault_trim() frees what it keeps */
 static doca_dev_t *fault_dev;
 static bool fault_uncounted; /* do not check at_least */
 
@@ -158,6 +159,14 @@ static void fault_same(const struct fault_case *c, enum fault kind, unsigned int
 	cr_expect_eq(a->gdr, b->gdr, "%s, %s %u: GDRCopy mappings leaked", c->name, what, n);
 }
 
+/* Frees what is kept for reuse, so that each run allocates and registers its memory again. */
+static void fault_trim(void)
+{
+	gdk_reclaim(fault_gpu, fault_dev);
+	if (fault_gpu)
+		gdk_gpu_trim(fault_gpu);
+}
+
 /* Runs one case with one fault and then without, and compares the resources before and after.
  * Repeats this up to twice if the number of descriptors differs: a leak occurs in each run, a
  * descriptor that another thread opened does not. Returns the error of the run with the fault. */
@@ -170,8 +179,7 @@ static doca_error_t fault_once(const struct fault_case *c, enum fault kind, unsi
 	doca_error_t err;
 
 	do {
-		/* free the slabs, so that each run registers its memory again */
-		gdk_slab_trim(fault_gpu, fault_dev);
+		fault_trim();
 		before = fault_held_now();
 		capture_begin();
 		fault_hit = false;
@@ -186,7 +194,7 @@ static doca_error_t fault_once(const struct fault_case *c, enum fault kind, unsi
 		log = capture_end();
 		cr_expect_eq(c->create(), DOCA_SUCCESS, "%s, %s %u: the call without a fault",
 			     c->name, fault_kinds[kind].name, n);
-		gdk_slab_trim(fault_gpu, fault_dev);
+		fault_trim();
 		after = fault_held_now();
 	} while (after.fds != before.fds && ++tries < 3);
 	fault_same(c, kind, n, &before, &after);

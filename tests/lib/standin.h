@@ -22,6 +22,8 @@ static __attribute__((unused)) long (*standin_cuda_copies)(void);
 static __attribute__((unused)) long (*standin_cuda_writes)(void);
 static __attribute__((unused)) size_t (*standin_cuda_write)(long n, unsigned long long *dst);
 static __attribute__((unused)) size_t (*standin_cuda_bytes)(void);
+static __attribute__((unused)) void (*standin_cuda_spin)(int on);
+static __attribute__((unused)) long (*standin_cuda_waits)(void);
 static void (*standin_cuda_fail_at)(long n);
 static int (*standin_cuda_failed)(void);
 static int (*standin_gdr_live)(void);
@@ -74,6 +76,8 @@ static inline void standin_cuda(void)
 	standin_cuda_copies = (long (*)(void))dlsym(lib, "standin_cuda_copies");
 	*(void **)&standin_cuda_writes = dlsym(lib, "standin_cuda_writes");
 	*(void **)&standin_cuda_write = dlsym(lib, "standin_cuda_write");
+	*(void **)&standin_cuda_spin = dlsym(lib, "standin_cuda_spin");
+	*(void **)&standin_cuda_waits = dlsym(lib, "standin_cuda_waits");
 	standin_cuda_fail_at = (void (*)(long))dlsym(lib, "standin_cuda_fail_at");
 	standin_cuda_bytes = (size_t(*)(void))dlsym(lib, "standin_cuda_bytes");
 	standin_cuda_failed = (int (*)(void))dlsym(lib, "standin_cuda_failed");

@@ -292,9 +292,7 @@ int sn_sysfs_build(const char *root, const struct sn_cfg *cfg)
 	tree_pci(&t, cfg->pci_device);
 	tree_ib(&t, ib, cfg);
 	tree_port(&t, ib, cfg);
-	if (!cfg->infiniband)
-		tree_net(&t, cfg->ndev);
-
+	tree_net(&t, cfg->ndev); /* of an InfiniBand port: its IPoIB interface */
 	if (!cfg->no_peermem)
 		tree_peermem(&t);
 	tree_link(&t, "../../../bus/pci", PCI_DIR "/subsystem");

@@ -161,6 +161,7 @@ static int take(const char *addr, bool registered, struct block *taken)
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #include "cuda_device.h"
 #include "cuda_record.h"
+#include "cuda_spin.h"
 
 EXPORT int cuInit(unsigned int flags)
 {
@@ -186,6 +187,8 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
 {
 	int ret = call(false);
 
+	if (primary_refs[device] == 1)
+		WAITS(); /* the last reference: destroys the context */
 	__sync_fetch_and_sub(&primary_refs[device], 1);
 	return ret;
 }
@@ -254,6 +257,7 @@ EXPORT int cuMemFree_v2(unsigned long long ptr)
 
 	if (ret == INVALID_CONTEXT)
 		return ret;
+	WAITS();
 	if (take((char *)(unsigned long)ptr, false, &block))
 		return INVALID_VALUE;
 	munmap(block.map, block.map_len);
@@ -295,6 +299,7 @@ EXPORT int cuMemHostUnregister(void *ptr)
 
 	if (ret == INVALID_CONTEXT)
 		return ret;
+	WAITS();
 	return take(ptr, true, &block) ? NOT_REGISTERED : ret;
 }
 
@@ -363,6 +368,7 @@ EXPORT int cuMemcpyDtoHAsync_v2(void *dst, unsigned long long src, size_t len, v
 EXPORT int cuMemsetD8Async(unsigned long long dst, unsigned char byte, size_t len, void *stream)
 {
 	CALL(true);
+	WAITS(); /* a kernel, which gets no multiprocessor */
 	if (!stream)
 		return INVALID_VALUE;
 	pthread_mutex_lock(&lock);

@@ -382,7 +382,8 @@ Test(high_level_gpu, auto_picks_the_proxy_if_no_register_can_be_mapped)
 
 /*
  * All parts of a QP are in one unit of a slab. A QP must not take a page for
- * anything but its rings: at most 1536 bytes may be added to them.
+ * anything but its rings: at most 1536 bytes may be added to them. Each of the 7 slabs may take
+ * another page, because CUDA does not align memory to pages.
  */
 Test(high_level_gpu, qp_takes_little_memory_beyond_its_rings)
 {
@@ -398,10 +399,10 @@ Test(high_level_gpu, qp_takes_little_memory_beyond_its_rings)
 		cr_expect_eq(hl[i]->qp_umem, hl[i]->cq_sq_umem);
 		cr_expect_eq(hl[i]->qp_umem, hl[i]->qp_umem_dbr);
 		cr_assert_eq(doca_gpu_verbs_get_qp_dev(hl[i]->qp_gverbs, &dev), DOCA_SUCCESS);
-		cr_expect(i || standin_cuda_bytes() <= rings + 4096,
-			  "the first QP takes more than its rings and a page");
+		cr_expect(i || standin_cuda_bytes() <= rings + 2 * 4096,
+			  "the first QP takes more than its rings and two pages");
 	}
-	cr_expect_leq(standin_cuda_bytes(), MANY * (rings + small));
+	cr_expect_leq(standin_cuda_bytes(), MANY * (rings + small) + 7 * 4096);
 	for (int i = 0; i < MANY; i++)
 		cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(hl[i]), DOCA_SUCCESS);
 	/* The next QP reuses registered memory, so it needs few calls of the driver. */

@@ -27,8 +27,10 @@ enum gdk_uar_allocation_type {
 /**
  * Allocates a UAR. Destroy it with doca_uar_destroy(). Any thread may call this.
  *
- * @retval DOCA_ERROR_NOT_SUPPORTED kernel or device has no UAR of this type; few kernels have
- *         NONCACHE_DEDICATED, so callers usually try NONCACHE next
+ * Without support of libmlx5 or of the kernel for NONCACHE_DEDICATED, the UAR is a BLUEFLAME one,
+ * which is not shared either.
+ *
+ * @retval DOCA_ERROR_NOT_SUPPORTED kernel or device has no UAR of this type
  * @retval DOCA_ERROR_NO_MEMORY no memory
  */
 doca_error_t doca_uar_create(struct doca_dev *dev, enum gdk_uar_allocation_type allocation_type,

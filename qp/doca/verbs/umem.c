@@ -221,6 +221,20 @@ doca_error_t doca_umem_destroy(struct doca_umem *umem)
 
 /* ---- UAR ---- */
 
+/* libmlx5 of most systems has no dedicated UARs. A BlueFlame UAR is not shared either, and its
+ * register takes doorbells as well. The CPU maps it write-combining, which its stores to registers
+ * consider (doorbell/mmio.h); the mapping for the GPU does not depend on it. */
+static doca_error_t create_uar(doca_dev_t *dev, enum doca_verbs_uar_allocation_type type,
+			       doca_verbs_uar_t **uar)
+{
+	doca_error_t err = doca_verbs_uar_create(dev, type, uar);
+
+	if (err == DOCA_ERROR_NOT_SUPPORTED &&
+	    type == DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED)
+		err = doca_verbs_uar_create(dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME, uar);
+	return err;
+}
+
 doca_error_t doca_uar_create(struct doca_dev *dev, enum gdk_uar_allocation_type allocation_type,
 			     struct doca_uar **uar)
 {
@@ -232,8 +246,7 @@ doca_error_t doca_uar_create(struct doca_dev *dev, enum gdk_uar_allocation_type 
 	made = new_made(dev);
 	if (!made)
 		return DOCA_ERROR_NO_MEMORY;
-	err = doca_verbs_uar_create(dev, (enum doca_verbs_uar_allocation_type)allocation_type,
-				    &made->uar);
+	err = create_uar(dev, (enum doca_verbs_uar_allocation_type)allocation_type, &made->uar);
 	if (err != DOCA_SUCCESS) {
 		free(made);
 		return err;
