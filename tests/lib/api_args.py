@@ -110,6 +110,7 @@ BAD = {
     "*.user_index": ["1 << 24"],
     "*.core_direct_master": ["2"],
     "*.cqe_inline": ["2"],
+    "*.copy_engine": ["2"],
     "*.rq_psn": [],
     "*.sq_psn": [],
     "*.dest_qp_num": ["1 << 24"],

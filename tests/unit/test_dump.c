@@ -56,6 +56,9 @@ static const char *const texts[KINDS] = {
 	[WAIT] = "WQE 3: WAIT\n" CTRL("0x0", "3", "0xf", "2",
 				      "0x0") "  wait max_index 9 qpn_cqn 0x123\n",
 	[DUMP] = "WQE 3: DUMP\n" CTRL("0x0", "3", "0x23", "2", "0x0") DATA("8"),
+	[COPY] =
+		"WQE 3: MMO\n" CTRL("0x1", "3", "0x2f", "4", "0x0") "  result control 0x0 lkey 0x12345 addr 0x1122334455667788\n" DATA(
+			"0") "  data byte_count 0 lkey 0x12345 addr 0x1122334455667788\n",
 };
 
 /* The WQE is built in the ring's last slot, so that a WQE of two slots wraps. */
