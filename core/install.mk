@@ -45,7 +45,7 @@ INSTALL_ALL = \
 	$(foreach d,$(sort $(dir $(STAGED))),'644 $(patsubst %/,%,$(d:$(B)/include/%=$(INCLUDEDIR)/gdaki/%)) $(call headers-in,$(d))') \
 	'644 $(INCLUDEDIR)/gdaki-doca $(STAGED_DOCA)' \
 	'644 $(DOCDIR) LICENSE README.md CHANGELOG.md CONTRIBUTING.md' \
-	$(foreach d,core doorbell qp qp/doca examples examples/results tests tests/softnic tests/bench,'644 $(DOCDIR)/$(d) $(wildcard $(d)/*.md $(d)/*.svg)') \
+	$(foreach d,core doorbell qp qp/doca qp/dma examples examples/results tests tests/softnic tests/bench,'644 $(DOCDIR)/$(d) $(wildcard $(d)/*.md $(d)/*.svg)') \
 	'644 $(DOCDIR)/examples examples/CMakeLists.txt examples/example.mk' \
 	$(foreach d,common $(sort $(EXAMPLE_NAMES) $(EXAMPLES_MPI)) strategy_batching,'644 $(DOCDIR)/examples/$(d) $(wildcard $(addprefix examples/$(d)/,*.c *.h *.cu *.cuh *.mk Makefile README.md))') \
 	'644 $(MANDIR)/man7 core/gdaki.7' \

@@ -138,9 +138,8 @@ static doca_error_t check_supported(const struct doca_verbs_qp_t *qp)
 	}
 	if (qp->init.copy_engine &&
 	    (!qp->dev->caps.copy_engine || qp->init.qp_type != DOCA_VERBS_QP_TYPE_RC)) {
-		gdk_err("QP: %s (gdk_verbs_qp_init_attr_set_copy_engine)",
-			qp->dev->caps.copy_engine ? "only RC QPs can use the copy engine"
-						  : "the device has no copy engine");
+		gdk_err("QP: the device has no copy engine, or the QP is not of type RC "
+			"(gdk_verbs_qp_init_attr_set_copy_engine)");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	if (qp->init.cqe_inline && !qp->dev->caps.cqe_inline) {

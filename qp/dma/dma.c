@@ -127,7 +127,7 @@ struct doca_ctx *doca_dma_as_ctx(struct doca_dma *dma)
 	return &dma->ctx;
 }
 
-static doca_error_t must_run(const struct doca_dma *dma, const char *func)
+doca_error_t gdk_dma_must_run(const struct doca_dma *dma, const char *func)
 {
 	if (dma->ctx.state == GDK_CTX_STATE_RUNNING)
 		return DOCA_SUCCESS;
@@ -141,7 +141,7 @@ doca_error_t doca_dma_get_gpu_handle(struct doca_dma *dma, struct doca_gpu_dma *
 
 	GDK_CHECK_PTR(dma);
 	GDK_CHECK_PTR(dma_gpu);
-	err = must_run(dma, __func__);
+	err = gdk_dma_must_run(dma, __func__);
 	if (err)
 		return err;
 	if (!dma->ctx.gpu) {
@@ -173,7 +173,7 @@ doca_error_t gdk_dma_get_engine(const struct doca_dma *dma, enum gdk_dma_engine 
 
 	GDK_CHECK_PTR(dma);
 	GDK_CHECK_PTR(engine);
-	err = must_run(dma, __func__);
+	err = gdk_dma_must_run(dma, __func__);
 	if (err)
 		return err;
 	*engine = dma->queue.engine;
@@ -199,7 +199,7 @@ doca_error_t gdk_dma_abort(struct doca_dma *dma)
 	doca_error_t err;
 
 	GDK_CHECK_PTR(dma);
-	err = must_run(dma, __func__);
+	err = gdk_dma_must_run(dma, __func__);
 	return err ? err : gdk_verbs_qp_abort(dma->queue.qp->qp_gverbs);
 }
 
@@ -209,6 +209,6 @@ doca_error_t gdk_dma_set_wait_limit(struct doca_dma *dma, uint64_t ns)
 
 	GDK_CHECK_PTR(dma);
 	GDK_CHECK_ARG(ns, "ns 0 (expected at least 1)");
-	err = must_run(dma, __func__);
+	err = gdk_dma_must_run(dma, __func__);
 	return err ? err : gdk_verbs_qp_set_wait_limit(dma->queue.qp->qp_gverbs, ns);
 }

@@ -33,6 +33,9 @@ struct doca_dma {
 	bool logged; /* the error that ended the queue was logged */
 };
 
+/* Returns BAD_STATE, with a message, unless the context runs. func: the caller. */
+doca_error_t gdk_dma_must_run(const struct doca_dma *dma, const char *func);
+
 /* task.c */
 /* Calls the callbacks of tasks that are done. Returns whether there were any. */
 bool gdk_dma_tasks_progress(struct doca_dma *dma);

@@ -206,10 +206,11 @@ doca_error_t doca_dma_task_memcpy_alloc_init(struct doca_dma *dma, const struct 
 	GDK_CHECK_PTR(src);
 	GDK_CHECK_PTR(dst);
 	GDK_CHECK_PTR(task);
-	if (dma->ctx.state != GDK_CTX_STATE_RUNNING || dma->ctx.gpu) {
-		gdk_err("%s: %s", __func__,
-			dma->ctx.gpu ? "kernels drive the DMA context"
-				     : "the DMA context does not run; call doca_ctx_start() first");
+	err = gdk_dma_must_run(dma, __func__);
+	if (err)
+		return err;
+	if (dma->ctx.gpu) {
+		gdk_err("%s: kernels drive the DMA context, not the CPU", __func__);
 		return DOCA_ERROR_BAD_STATE;
 	}
 	init = (struct doca_dma_task_memcpy){ .dma = dma,
