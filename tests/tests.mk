@@ -67,6 +67,9 @@ $(B)/bench/control_path: $(call obj,tests/bench/memory.c)
 # Has only code of the device path, so that it can be built on a machine without rdma-core.
 $(B)/bench/recv: $(B)/obj/tests/bench/recv.o
 	$(call link,-lpthread)
+$(B)/obj/tests/bench/dma.o: INC += $(INC_DOCA)
+$(B)/bench/dma: $(B)/obj/tests/bench/dma.o
+	$(call link,-lpthread)
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(TEST_LIB) $(LIBS)
 	$(call link,$(ALL_LIBS) -lm)
 
@@ -159,7 +162,7 @@ PROGRAMS := $(TESTS) $(THREADS) $(KERNELS) $(STANDINS) $(SOAK) $(RECV_QUEUE) $(R
 ##= JOBS              tests that `make test` runs at a time (processors + 1)
 standins: $(STANDINS)
 ## build-tests        build everything that `make test` runs
-build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(RECV_QUEUE) $(RESPONDER) $(HW_PROBE) $(B)/bench/recv)
+build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(RECV_QUEUE) $(RESPONDER) $(HW_PROBE) $(B)/bench/recv $(B)/bench/dma)
 ## test               install missing packages, build, run all tests; T=PATTERN runs some of them
 TEST_ENV = B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' \
 	T='$(T)' JOBS=$(JOBS) LONG='$(LONG)'

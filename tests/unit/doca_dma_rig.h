@@ -67,16 +67,21 @@ static inline void area_close(struct area *a)
 }
 
 /* Opens all but the object. access: of the destination. */
-static inline void base_open(uint32_t access)
+static inline void base_open_on(const char *name, uint32_t access)
 {
 	unsigned int i;
 
 	dev = rig_open();
-	OK(doca_gpu_create("host", &gpu));
+	OK(doca_gpu_create(name, &gpu));
 	area_open(&from, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 	area_open(&to, access);
 	for (i = 0; i < BUFS * SIZE; i++)
 		from.mem[i] = (uint8_t)(i * 2654435761u >> 11);
+}
+
+static inline void base_open(uint32_t access)
+{
+	base_open_on("host", access);
 }
 
 static inline void base_close(void)
