@@ -70,8 +70,8 @@ static doca_error_t query_verbs(struct ibv_context *ctx, struct gdk_caps *caps)
 	return DOCA_SUCCESS;
 }
 
-/* As libmlx5 does (get_hca_general_caps() in providers/mlx5/verbs.c of rdma-core 44): a maximum of 0
- * stands for 2^31 bytes. */
+/* As libmlx5 sets dma_max_size (providers/mlx5/verbs.c of rdma-core 44): a maximum of 0 stands for
+ * 2^31 bytes. */
 static void fill_copy_engine(struct gdk_caps *caps, const uint8_t *cap)
 {
 	uint8_t max = (uint8_t)prm_get(cap, PRM_HCA_LOG_DMA_MMO_MAX);

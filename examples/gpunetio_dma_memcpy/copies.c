@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Copies buffers of host memory to GPU memory by the NIC, triggered by a kernel, with the interface of
- * the DOCA SDK. Each step that fails prints its error.
+ * Copies buffers of host memory to GPU memory by the NIC, triggered by a kernel, with the interface
+ * of the DOCA SDK. Each step that fails prints its error.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,7 +168,7 @@ static int fill_job(struct copier *c)
 	return c->grid->copy(c->job, &job, sizeof(job));
 }
 
-/* Waits for the end of the kernel. After the time limit, the abort ends all waits of its threads. */
+/* Waits for the end of the kernel. After the time limit, an abort ends its threads' waits. */
 static int wait_for_kernel(struct copier *c)
 {
 	const struct timespec nap = { 0, NAP_NS };

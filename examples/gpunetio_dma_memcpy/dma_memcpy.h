@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What the parts of gpunetio_dma_memcpy share. Only copies.c uses the interface of the DOCA SDK, whose
- * headers exclude those of DOCA GPUNetIO open in the same file.
+ * What the parts of gpunetio_dma_memcpy share. Only copies.c uses the interface of the DOCA SDK,
+ * whose headers exclude those of DOCA GPUNetIO open in the same file.
  */
 #ifndef DMA_MEMCPY_H
 #define DMA_MEMCPY_H

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Example: copies of memory by the NIC, triggered by threads of a GPU, or of the CPU with -g host.
- * copies.c has the calls, gpunetio_dma_memcpy_kernel.cu the kernel; this file has the command line and
- * the report.
+ * copies.c has the calls, gpunetio_dma_memcpy_kernel.cu the kernel; this file has the command line
+ * and the report.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Threads of one block post copies of buffers; one thread commits them, and all wait for the end. */
+/* Threads of one block post copies of buffers; one thread commits them, and all wait. */
 #include "dma_memcpy.h"
 #include "grid_kernel.cuh"
 

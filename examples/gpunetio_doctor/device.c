@@ -197,8 +197,8 @@ static void check_copy_engine(const struct doca_verbs_device_attr *attr, struct 
 
 	if (gdk_verbs_device_attr_get_copy_engine(attr, &max))
 		dr_add(r, scope, "copy-engine", DR_NOTE, NULL,
-		       "no copy engine (BlueField has one, other NICs may); doca_dma copies by RDMA "
-		       "writes");
+		       "no copy engine (BlueField has one, other NICs may); doca_dma copies by "
+		       "RDMA writes");
 	else
 		dr_add(r, scope, "copy-engine", DR_OK, NULL,
 		       "copies up to %llu bytes a request (doca_dma)", (unsigned long long)max);

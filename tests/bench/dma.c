@@ -2,10 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * The benchmark of copies by the NIC on CPU threads: rates by engine and size, with the code that
- * dma.cu runs on a GPU. One CPU thread is the NIC. The times depend on the number of processors; the
- * checks do not.
- * usage: dma [faults]
- *   faults: makes one fault after the other and fails if the checks do not find it
+ * dma.cu runs on a GPU. One CPU thread is the NIC. The times depend on the number of processors;
+ * the checks do not. usage: dma [faults]   faults: makes one fault after the other and fails if the
+ * checks do not find it
  */
 #include "dma_host.h"
 

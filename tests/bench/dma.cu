@@ -2,10 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * Measures on one GPU, without a NIC, how many copies per second GPU threads trigger, by engine and
- * size. One block is the NIC (dma_nic.h): it verifies every request, copies the bytes and writes the
- * CQEs, so the rates of large copies are those of one block. All memory is GPU memory. dma.c runs
- * the same code on CPU threads. tests/bench/dma.sh builds and runs both. NVIDIA's open headers have
- * no copies, so there is no peer.
+ * size. One block is the NIC (dma_nic.h): it verifies every request, copies the bytes and writes
+ * the CQEs, so the rates of large copies are those of one block. All memory is GPU memory. dma.c
+ * runs the same code on CPU threads. tests/bench/dma.sh builds and runs both. NVIDIA's open headers
+ * have no copies, so there is no peer.
  */
 #define POST_HANG_S 12
 

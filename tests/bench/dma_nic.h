@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The benchmark of copies by the NIC: the posting threads, and the NIC, which is one block of the GPU
- * or one CPU thread. The NIC polls the doorbell register, verifies every request, copies the bytes
- * and writes the CQE. The formats of mlx5 are written here a second time on purpose (post_verify.h).
- * The queue pair is that of recv_rig.h; its receive queue is not used.
+ * The benchmark of copies by the NIC: the posting threads, and the NIC, which is one block of the
+ * GPU or one CPU thread. The NIC polls the doorbell register, verifies every request, copies the
+ * bytes and writes the CQE. The formats of mlx5 are written here a second time on purpose
+ * (post_verify.h). The queue pair is that of recv_rig.h; its receive queue is not used.
  */
 #ifndef DMA_NIC_H
 #define DMA_NIC_H

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Calls the functions of DMA as NVIDIA's sample gpunetio_dma_memcpy does: a copy that the CPU
- * submits, and copies of a kernel. tests/doca_calls.sh compiles this file as C, C++ and CUDA. Without
- * arguments the program only ends.
+ * submits, and copies of a kernel. tests/doca_calls.sh compiles this file as C, C++ and CUDA.
+ * Without arguments the program only ends.
  */
 #include <stdio.h>
 #include <string.h>

@@ -407,7 +407,7 @@ static doca_error_t start_and_stop(void)
 	}
 	err2 = doca_dma_destroy(d);
 	cr_expect_eq(err2, DOCA_SUCCESS);
-	/* Unused slabs are kept for the next queue pair. Twice, if a call of the first one fails. */
+	/* Unused slabs are kept for the next queue pair. Twice: a call of the first may fail. */
 	gdk_reclaim(gpu, dev);
 	gdk_reclaim(gpu, dev);
 	return err;

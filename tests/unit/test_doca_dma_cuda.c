@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /* softnic-run: --dmabuf */
 /*
- * DMA objects with the stand-in of the CUDA driver: what kernels get in GPU memory, and failing calls
- * of the driver.
+ * DMA objects with the stand-in of the CUDA driver: what kernels get in GPU memory, and failing
+ * calls of the driver.
  */
 #include <criterion/criterion.h>
 
