@@ -105,9 +105,14 @@ build() { # folder, folder of CUDA's headers, function that compiles a kernel, l
 	for s in $samples; do
 		mkdir "$1/$s"
 		f=$(folder "$s")
+		inc=("-I$dir/$f" "${base[@]}")
 		more=("$1"/common/*.o)
 		[ "$s" != dma_memcpy ] || more=("$tmp/common.o" "$1/common/doca_argp.o")
-		inc=("-I$dir/$f" "${base[@]}")
+		# dma_memcpy allocates GPU memory that the CPU can access, which needs GDRCopy.
+		if [ "$s" = dma_memcpy ] && [ -n "$4" ] && [ ! -e /dev/gdrdrv ]; then
+			host "$s" "$1/$s" tests/consumers/no_gdrcopy.c
+			more+=(-Wl,--wrap=gdk_doca_gpu_mem_alloc)
+		fi
 		host "$s" "$1/$s" "$dir/$f"/{host/,}*.c
 		$3 "$s" "$dir/$f/device/${f}_kernel.cu" "$1/$s/kernel.o"
 		# shellcheck disable=SC2086 # a list of libraries
