@@ -70,6 +70,20 @@ static doca_error_t query_verbs(struct ibv_context *ctx, struct gdk_caps *caps)
 	return DOCA_SUCCESS;
 }
 
+/* As libmlx5 sets dma_max_size (providers/mlx5/verbs.c of rdma-core 44): a maximum of 0 stands for
+ * 2^31 bytes. */
+static void fill_copy_engine(struct gdk_caps *caps, const uint8_t *cap)
+{
+	uint8_t max = (uint8_t)prm_get(cap, PRM_HCA_LOG_DMA_MMO_MAX);
+
+	if (prm_get(cap, PRM_HCA_DMA_MMO_QP))
+		caps->copy_engine = GDK_COPY_PERMITTED;
+	else if (prm_get(cap, PRM_HCA_DMA_MMO_SQ))
+		caps->copy_engine = GDK_COPY_ALL;
+	if (caps->copy_engine)
+		caps->log_copy_max = max ? max : 31;
+}
+
 static doca_error_t query_firmware(struct ibv_context *ctx, struct gdk_caps *caps, uint8_t *out)
 {
 	const uint8_t *cap = out + PRM_QUERY_HCA_CAP_AT;
@@ -90,6 +104,7 @@ static doca_error_t query_firmware(struct ibv_context *ctx, struct gdk_caps *cap
 			  prm_get(cap, PRM_HCA_LAG_MASTER);
 	caps->cd = (uint8_t)prm_get(cap, PRM_HCA_CD);
 	caps->cqe_inline = (uint8_t)prm_get(cap, PRM_HCA_SCTR_DATA_CQE);
+	fill_copy_engine(caps, cap);
 	caps->ts_format = (uint8_t)prm_get(cap, PRM_HCA_SQ_TS_FORMAT);
 	caps->lag_tx_port = (uint8_t)prm_get(cap, PRM_HCA_LAG_TX_PORT);
 	caps->rts2rts_lag = (uint8_t)prm_get(cap, PRM_HCA_RTS2RTS_LAG);
@@ -226,4 +241,16 @@ doca_error_t doca_verbs_device_attr_get_is_cqe_inline_supported(
 	GDK_SDK(verbs_device_attr, doca_verbs_device_attr_get_is_cqe_inline_supported,
 		verbs_device_attr->sdk);
 	return verbs_device_attr->caps.cqe_inline ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
+}
+
+doca_error_t
+gdk_verbs_device_attr_get_copy_engine(const struct doca_verbs_device_attr *verbs_device_attr,
+				      uint64_t *max_bytes)
+{
+	GDK_CHECK_PTR(verbs_device_attr);
+	GDK_CHECK_PTR(max_bytes);
+	if (verbs_device_attr->sdk || !verbs_device_attr->caps.copy_engine)
+		return DOCA_ERROR_NOT_SUPPORTED;
+	*max_bytes = 1ull << verbs_device_attr->caps.log_copy_max;
+	return DOCA_SUCCESS;
 }

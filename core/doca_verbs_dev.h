@@ -151,6 +151,17 @@ uint8_t doca_verbs_device_attr_get_send_dbr_mode_no_dbr_ext(
 doca_error_t doca_verbs_device_attr_get_is_cqe_inline_supported(
 	const struct doca_verbs_device_attr *verbs_device_attr);
 
+/**
+ * Returns how many bytes one request to the device's copy engine can copy
+ * (gdk_verbs_qp_init_attr_set_copy_engine() in gdaki.h).
+ *
+ * @param max_bytes gets a power of two, at most 2^31
+ * @retval DOCA_ERROR_NOT_SUPPORTED the device has no copy engine, or belongs to the DOCA SDK
+ */
+doca_error_t
+gdk_verbs_device_attr_get_copy_engine(const struct doca_verbs_device_attr *verbs_device_attr,
+				      uint64_t *max_bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -30,11 +30,17 @@ struct gdk_caps {
 	uint8_t send_dbr_mode_no_dbr_ext; /* DBREC-less QPs are supported */
 	uint8_t roce;			  /* the port's link layer is Ethernet */
 	uint8_t cqe_version;
-	uint8_t cd;	    /* core direct: WAIT WQEs and cd_master QPs are supported */
-	uint8_t cqe_inline; /* received data of up to 32 bytes can be in the CQE */
-	uint8_t ts_format;  /* timestamp formats that a QP can use, GDK_TS_CAP_* */
+	uint8_t cd;	      /* core direct: WAIT WQEs and cd_master QPs are supported */
+	uint8_t cqe_inline;   /* received data of up to 32 bytes can be in the CQE */
+	uint8_t copy_engine;  /* GDK_COPY_* */
+	uint8_t log_copy_max; /* log2 of the copy engine's largest copy, 31 at most */
+	uint8_t ts_format;    /* timestamp formats that a QP can use, GDK_TS_CAP_* */
 	uint32_t r_roce_min_src_udp_port, r_roce_max_src_udp_port;
 };
+
+/* Which QPs may use the NIC's copy engine: none, all of type RC, or those that were created with
+ * the permission. */
+enum { GDK_COPY_NONE = 0, GDK_COPY_ALL, GDK_COPY_PERMITTED };
 
 enum { GDK_LAG_UNKNOWN = 0, GDK_LAG_NO_PORTS, GDK_LAG_PORTS };
 

@@ -88,7 +88,8 @@ enum {
 	PRM_CREATE_CQ_IN_LEN = 0x110,
 	PRM_QUERY_CQ_OUT_LEN = 0x110,
 	PRM_CREATE_QP_IN_LEN = 0x110,
-	PRM_MODIFY_QP_IN_LEN = 0x110, /* RST2INIT to RTS2RTS; 2ERR, 2RST: 0x10 */
+	PRM_CREATE_QP_EXT_IN_LEN = 0x1d0, /* with an extension of the context */
+	PRM_MODIFY_QP_IN_LEN = 0x110,	  /* RST2INIT to RTS2RTS; 2ERR, 2RST: 0x10 */
 	PRM_QUERY_QP_OUT_LEN = 0x110,
 	PRM_CREATE_RMP_IN_LEN = 0x110,
 	PRM_QUERY_HCA_CAP_OUT_LEN = 0x1010,
@@ -139,12 +140,15 @@ enum {
 };
 
 /* CREATE_QP, the transitions RST2INIT to RTS2RTS, and QUERY_QP */
+#define PRM_CREATE_QP_QPC_EXT	     PRM(0x08, 31, 31) /* an extension of the context follows */
 #define PRM_CREATE_QP_INPUT_QPN	     PRM(0x08, 23, 0)
 #define PRM_CREATE_QP_OPT_PARAM_MASK PRM(0x10, 31, 0)
 #define PRM_CREATE_QP_QPC_AT	     0x18
 #define PRM_CREATE_QP_WQ_UMEM_OFFSET PRM64(0x100)
 #define PRM_CREATE_QP_WQ_UMEM_ID     PRM(0x108, 31, 0)
 #define PRM_CREATE_QP_WQ_UMEM_VALID  PRM(0x10c, 31, 31)
+#define PRM_CREATE_QP_QPC_EXT_AT     0x110
+#define PRM_QPC_EXT_MMO		     PRM(0x00, 29, 29)
 #define PRM_MODIFY_QP_QPN	     PRM(0x08, 23, 0)
 #define PRM_MODIFY_QP_OPT_PARAM_MASK PRM(0x10, 31, 0)
 #define PRM_MODIFY_QP_QPC_AT	     0x18
@@ -307,8 +311,10 @@ enum {
 };
 
 #define PRM_HCA_CAP_2		PRM(0x04, 31, 31)
+#define PRM_HCA_LOG_DMA_MMO_MAX PRM(0x0c, 20, 16) /* log_dma_mmo_max_size */
 #define PRM_HCA_LOG_MAX_QP_SZ	PRM(0x10, 23, 16)
 #define PRM_HCA_LOG_MAX_CQ_SZ	PRM(0x18, 23, 16)
+#define PRM_HCA_DMA_MMO_SQ	PRM(0x28, 12, 12)
 #define PRM_HCA_RTS2RTS_LAG	PRM(0x28, 13, 13) /* rts2rts_lag_tx_port_affinity */
 #define PRM_HCA_RTS2RTS_QP_DSCP PRM(0x2c, 21, 21)
 #define PRM_HCA_GID_TABLE_SIZE	PRM(0x2c, 15, 0)
@@ -326,6 +332,7 @@ enum {
 #define PRM_HCA_MAX_WQE_SZ_SQ	PRM(0x50, 15, 0)
 #define PRM_HCA_MAX_WQE_SZ_RQ	PRM(0x54, 15, 0)
 #define PRM_HCA_SQ_TS_FORMAT	PRM(0x88, 31, 30)
+#define PRM_HCA_DMA_MMO_QP	PRM(0xe8, 23, 23)
 
 /* qp_ts_format and sq_ts_format: supported timestamp formats */
 enum {

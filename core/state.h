@@ -29,6 +29,11 @@
 #define GDK_QPF_RUNG_READ  0x20u /* a CPU thread polls rung and writes the DBREC */
 #define GDK_QPF_RECV	   0x40u /* the state block of a receive queue (recv_dev.h) */
 
+/* A request to the NIC's copy engine (MLX5_OPCODE_MMO in mlx5dv.h of rdma-core 44) and its opcode
+ * modifier (MLX5_OPC_MOD_MMO_DMA in providers/mlx5/wqe.h). DOCA GPUNetIO has no names for them. */
+#define GDK_OPCODE_MMO	  0x2fu
+#define GDK_OPMOD_MMO_DMA 1u
+
 /* Values of `left`. 0: a thread holds the token, or the token is parked in a word. */
 #define GDK_LEFT     1u /* left: the next thread that wants slots to be rung takes the token */
 #define GDK_LEFT_OWN 2u /* owned by exclusive use */

@@ -118,6 +118,8 @@ GDK_SLOW_FN const char *gdk_opcode_name(uint32_t opcode)
 		return "ATOMIC_MASKED_FA";
 	case DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP:
 		return "DUMP";
+	case GDK_OPCODE_MMO:
+		return "MMO";
 	default:
 		return "?";
 	}

@@ -189,6 +189,20 @@ SET(qp_attr, uint8_t, max_dest_rd_atomic)
 /* The value that the kernel uses, and the maximum that UCX allows. */
 #define LOG_ACK_REQ_FREQ_MAX 8
 
+doca_error_t gdk_verbs_qp_init_attr_set_copy_engine(doca_verbs_qp_init_attr_t *qp_init_attr,
+						    uint8_t copy_engine)
+{
+	GDK_CHECK_PTR(qp_init_attr);
+	GDK_CHECK_RANGE(copy_engine, 0, 1);
+	if (qp_init_attr->sdk && copy_engine) {
+		gdk_err("%s: a QP of the DOCA SDK cannot be permitted to use the copy engine",
+			__func__);
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	qp_init_attr->copy_engine = copy_engine;
+	return DOCA_SUCCESS;
+}
+
 doca_error_t gdk_verbs_qp_attr_set_log_ack_req_freq(doca_verbs_qp_attr_t *attr, uint8_t log)
 {
 	GDK_CHECK_PTR(attr);

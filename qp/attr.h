@@ -45,6 +45,7 @@ struct doca_verbs_qp_init_attr {
 	uint8_t core_direct_master;
 	enum doca_verbs_qp_send_dbr_mode send_dbr_mode;
 	bool emulate_no_dbr_ext;
+	bool copy_engine;   /* the QP may use the NIC's copy engine */
 	uint8_t cqe_inline; /* received data of up to 32 bytes is in the CQE */
 	enum doca_verbs_qp_ordering_semantic ordering_semantic;
 };

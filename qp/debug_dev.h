@@ -97,12 +97,13 @@ GDK_FN void gdk_debug_ctrl(struct gdk_debug *d, uint64_t to)
 	const struct gdk_wqe_ctrl *c = &d->ctrl;
 	const int masked = c->opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS ||
 			   c->opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA;
+	const uint32_t copy = c->opcode == GDK_OPCODE_MMO ? GDK_OPMOD_MMO_DMA : 0;
 
 	gdk_debug_range(d, "wqe_index", c->index, d->idx & 0xffff, d->idx & 0xffff);
 	gdk_debug_range(d, "qpn", c->qpn, d->qpn, d->qpn);
 	if (!d->err && !d->shape.fixed)
 		gdk_debug_refuse(d, "opcode", c->opcode, 0, 0, "one that a GPU posts");
-	gdk_debug_range(d, "opmod", c->opmod, masked ? 8 : 0, masked ? 9 : 0);
+	gdk_debug_range(d, "opmod", c->opmod, masked ? 8 : copy, masked ? 9 : copy);
 	gdk_debug_range(d, "ds", c->ds, d->shape.ds_min, d->shape.ds_max);
 	gdk_debug_range(d, "slots", (c->ds + 3) / 4, 1, to - d->idx);
 	gdk_debug_range(d, "reserved of qpn_ds", c->reserved, 0, 0);
@@ -123,12 +124,28 @@ GDK_FN void gdk_debug_fixed(struct gdk_debug *d)
 		if (d->ctrl.ds > 2)
 			gdk_debug_key(d, "rkey", gdk_view_word(v, 1, 2));
 	}
+	if (d->ctrl.opcode == GDK_OPCODE_MMO) {
+		gdk_debug_range(d, "control of result", gdk_view_word(v, 1, 0), 0, 0);
+		gdk_debug_key(d, "lkey of result", gdk_view_word(v, 1, 1));
+	}
 	if (d->ctrl.opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT) {
 		gdk_debug_range(d, "resv of wait", gdk_view_long(v, 1, 0), 0, 0);
 		gdk_debug_range(d, "qpn_cqn", gdk_view_word(v, 1, 3), 0, 0xffffff);
 	}
 	if (d->ctrl.opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_FA && d->shape.bytes == 4)
 		gdk_debug_range(d, "reserved of atomic", gdk_view_long(v, 2, 1), 0, 0);
+}
+
+/* Source and destination of a copy: up to 2 GiB, which is a byte_count of 0. */
+GDK_FN void gdk_debug_copy(struct gdk_debug *d)
+{
+	const uint32_t bytes = gdk_view_word(&d->view, 2, 0);
+
+	gdk_debug_range(d, "byte_count", bytes, 0, 0x7fffffff);
+	gdk_debug_range(d, "byte_count of destination", gdk_view_word(&d->view, 3, 0), bytes,
+			bytes);
+	gdk_debug_key(d, "lkey", gdk_view_word(&d->view, 2, 1));
+	gdk_debug_key(d, "lkey", gdk_view_word(&d->view, 3, 1));
 }
 
 /* Pieces of 1 byte to 1 GiB, and of no more together; a byte_count of 0 is
@@ -168,7 +185,9 @@ GDK_FN int gdk_debug_wqe(struct gdk_debug *d, uint64_t idx, uint64_t to)
 	gdk_debug_ctrl(d, to);
 	if (!d->err)
 		gdk_debug_fixed(d);
-	if (!d->err)
+	if (!d->err && d->ctrl.opcode == GDK_OPCODE_MMO)
+		gdk_debug_copy(d);
+	else if (!d->err)
 		gdk_debug_data(d);
 	return d->err ? d->err : (int)(d->ctrl.ds + 3) / 4;
 }

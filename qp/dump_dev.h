@@ -83,7 +83,8 @@ GDK_FN struct gdk_wqe_shape gdk_shape_of(uint32_t opcode, uint32_t opmod)
 	const struct gdk_wqe_shape none = { 0, 0, 0, 0, 0, 0 }, nop = { 63, 1, 63, 0, 0, 0 },
 				   send = { 1, 1, 63, 0, 0, 1 }, write = { 2, 2, 63, 0, 1, 1 },
 				   read = { 2, 2, 63, 0, 1, 0 }, atomic = { 3, 4, 4, 8, 1, 0 },
-				   wait = { 2, 2, 2, 0, 0, 0 }, dump = { 1, 2, 2, 0, 0, 0 };
+				   wait = { 2, 2, 2, 0, 0, 0 }, dump = { 1, 2, 2, 0, 0, 0 },
+				   copy = { 2, 4, 4, 0, 0, 0 };
 	struct gdk_wqe_shape masked = { 3, 4, 4, 4, 1, 0 };
 
 	switch (opcode) {
@@ -113,6 +114,8 @@ GDK_FN struct gdk_wqe_shape gdk_shape_of(uint32_t opcode, uint32_t opmod)
 		return wait;
 	case DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP:
 		return dump;
+	case GDK_OPCODE_MMO:
+		return copy;
 	default:
 		return none;
 	}
@@ -230,6 +233,13 @@ GDK_SLOW_FN uint32_t gdk_text_fixed(struct gdk_text *t, const struct gdk_wqe_vie
 	if (c->opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT) {
 		gdk_text_count(t, "  wait max_index ", gdk_view_word(v, seg, 2));
 		gdk_text_field(t, " qpn_cqn ", gdk_view_word(v, seg, 3));
+		gdk_text_add(t, "\n");
+		seg++;
+	}
+	if (c->opcode == GDK_OPCODE_MMO) {
+		gdk_text_field(t, "  result control ", gdk_view_word(v, seg, 0));
+		gdk_text_field(t, " lkey ", gdk_view_word(v, seg, 1));
+		gdk_text_field(t, " addr ", gdk_view_long(v, seg, 1));
 		gdk_text_add(t, "\n");
 		seg++;
 	}

@@ -36,10 +36,16 @@ extern "C" {
 #define GDK_QP_HL_QUEUES_ON_HOST (1u << 0)
 
 /**
+ * Flag of gdk_verbs_create_qp_hl(): the QP may use the NIC's copy engine, as with
+ * gdk_verbs_qp_init_attr_set_copy_engine().
+ */
+#define GDK_QP_HL_COPY_ENGINE (1u << 1)
+
+/**
  * Creates a high-level QP as doca_gpu_verbs_create_qp_hl() does, with options that DOCA GPUNetIO
  * does not have. Destroy it with doca_gpu_verbs_destroy_qp_hl().
  *
- * @param flags 0 or GDK_QP_HL_QUEUES_ON_HOST
+ * @param flags a set of GDK_QP_HL_*
  */
 doca_error_t gdk_verbs_create_qp_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
 				    uint32_t flags, struct doca_gpu_verbs_qp_hl **qp);
@@ -294,6 +300,15 @@ doca_error_t gdk_verbs_qp_dump_cqe(struct doca_gpu_verbs_qp *qp, uint64_t index,
  * traffic by queue, the library assigns its ports to QPs in turn, in the transition RST to INIT.
  */
 #define GDK_VERBS_QP_ATTR_LAG_PORT (1 << 30)
+
+/**
+ * Sets whether the QP may use the NIC's copy engine, which copies memory of this host
+ * (mlx5dv_wr_memcpy() of rdma-core posts such requests, too). 0: no (default); 1: yes. For 1,
+ * doca_verbs_qp_create() returns NOT_SUPPORTED if the device has no copy engine
+ * (gdk_verbs_device_attr_get_copy_engine()) or belongs to the DOCA SDK, and for a UC QP.
+ */
+doca_error_t gdk_verbs_qp_init_attr_set_copy_engine(doca_verbs_qp_init_attr_t *qp_init_attr,
+						    uint8_t copy_engine);
 
 /** A bond of the NIC's ports, and the port of one QP. */
 struct gdk_qp_lag {

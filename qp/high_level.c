@@ -165,6 +165,8 @@ static doca_error_t fill_init(const struct gdk_hl_plan *p, const struct doca_gpu
 	       doca_verbs_qp_init_attr_set_core_direct_master(init, p->core_direct) ?:
 	       doca_verbs_qp_init_attr_set_send_dbr_mode(init, mode) ?:
 	       doca_verbs_qp_init_attr_set_emulate_no_dbr_ext(init, emulate) ?:
+	       (p->copy_engine ? gdk_verbs_qp_init_attr_set_copy_engine(init, 1) :
+				 DOCA_SUCCESS) ?:
 	       /* the default is not set, because an old SDK lacks the setter */
 	       (p->ordering == DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA ?
 			DOCA_SUCCESS :
@@ -347,10 +349,10 @@ static doca_error_t build_or_fall_back(struct gdk_hl_plan *p, void *obj,
 
 /* ---- public ---- */
 
+#define ALL_FLAGS (GDK_QP_HL_QUEUES_ON_HOST | GDK_QP_HL_COPY_ENGINE)
 #define CHECK_FLAGS(flags) \
-	GDK_CHECK_ARG(!((flags) & ~GDK_QP_HL_QUEUES_ON_HOST), \
-		      #flags " 0x%x (expected 0 or GDK_QP_HL_QUEUES_ON_HOST, 0x%x)", flags, \
-		      GDK_QP_HL_QUEUES_ON_HOST)
+	GDK_CHECK_ARG(!((flags) & ~ALL_FLAGS), #flags " 0x%x (expected a set of 0x%x)", flags, \
+		      ALL_FLAGS)
 
 /* A high-level QP. The caller knows its first member. The QPs of a group are not of this type. */
 struct hl_with_rq {

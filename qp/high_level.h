@@ -21,7 +21,7 @@ struct gdk_hl_plan {
 	uint32_t rq_num, rq_sges; /* rq_num 0: no receive queue */
 	bool cqe_inline;
 	doca_verbs_cq_t **cq_rq; /* where the receive CQ is kept; NULL: no receive queue */
-	bool collapsed, core_direct;
+	bool collapsed, core_direct, copy_engine;
 	enum doca_verbs_qp_ordering_semantic ordering;
 	enum doca_gpu_dev_verbs_nic_handler want;
 	enum doca_gpu_verbs_send_dbr_mode_ext mode;

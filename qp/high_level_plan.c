@@ -85,6 +85,7 @@ doca_error_t gdk_hl_plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *qp_in
 		.ways = ways[qp_init_attr->mreg_type],
 		.depth = (uint32_t)gdk_roundup_pow2(qp_init_attr->sq_nwqe),
 		.collapsed = qp_init_attr->cq_collapsed,
+		.copy_engine = flags & GDK_QP_HL_COPY_ENGINE,
 		.ordering = qp_init_attr->ordering_semantic,
 		.want = h,
 		.mode = stated ? qp_init_attr->send_dbr_mode_ext : MODE(VALID_DBR),

@@ -136,6 +136,12 @@ static doca_error_t check_supported(const struct doca_verbs_qp_t *qp)
 		gdk_err("QP: the device does not support DBREC-less QPs (a ConnectX-8 does)");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
+	if (qp->init.copy_engine &&
+	    (!qp->dev->caps.copy_engine || qp->init.qp_type != DOCA_VERBS_QP_TYPE_RC)) {
+		gdk_err("QP: the device has no copy engine, or the QP is not of type RC "
+			"(gdk_verbs_qp_init_attr_set_copy_engine)");
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
 	if (qp->init.cqe_inline && !qp->dev->caps.cqe_inline) {
 		gdk_err("QP: the device does not write received data into CQEs "
 			"(doca_verbs_qp_init_attr_set_cqe_inline)");
@@ -293,11 +299,23 @@ static uint32_t ts_format(const struct gdk_caps *caps)
 						       : GDK_QPC_TS_FORMAT_FREE_RUNNING;
 }
 
+/* Sets the permission to use the copy engine, in an extension of the context, as DPDK does
+ * (mlx5_devx_cmd_create_qp() in mlx5_devx_cmds.c). Returns whether there is an extension. */
+static bool permit_copies(const struct doca_verbs_qp_t *qp, uint8_t *in)
+{
+	if (!qp->init.copy_engine || qp->dev->caps.copy_engine != GDK_COPY_PERMITTED)
+		return false;
+	prm_set(in, PRM_CREATE_QP_QPC_EXT, 1);
+	prm_set(in + PRM_CREATE_QP_QPC_EXT_AT, PRM_QPC_EXT_MMO, 1);
+	return true;
+}
+
 static doca_error_t create_object(struct doca_verbs_qp_t *qp)
 {
 	const struct doca_verbs_qp_init_attr *init = &qp->init;
-	uint8_t in[PRM_CREATE_QP_IN_LEN] = { 0 }, out[PRM_CMD_OUT_LEN] = { 0 };
+	uint8_t in[PRM_CREATE_QP_EXT_IN_LEN] = { 0 }, out[PRM_CMD_OUT_LEN] = { 0 };
 	uint8_t *qpc = in + PRM_CREATE_QP_QPC_AT;
+	size_t len = PRM_CREATE_QP_IN_LEN;
 	char name[128];
 	doca_error_t err;
 
@@ -319,9 +337,11 @@ static doca_error_t create_object(struct doca_verbs_qp_t *qp)
 	prm_set(qpc, PRM_QPC_DBR_UMEM_ID, qp->umem_dbr->id);
 	prm_set(qpc, PRM_QPC_DBR_ADDR, init->external_umem_dbr_offset);
 	fill_queues(qp, qpc);
+	if (permit_copies(qp, in))
+		len = PRM_CREATE_QP_EXT_IN_LEN;
 	snprintf(name, sizeof(name), "%s: QP of %u send slots and %u receive WQEs",
 		 ibv_get_device_name(qp->dev->ctx->device), qp->sq_num, qp->rq_num);
-	err = gdk_devx_create(qp->dev->ctx, name, in, sizeof(in), out, sizeof(out), &qp->obj);
+	err = gdk_devx_create(qp->dev->ctx, name, in, len, out, sizeof(out), &qp->obj);
 	if (err == DOCA_SUCCESS)
 		qp->qpn = (uint32_t)prm_get(out, PRM_CMD_OUT_OBJECT);
 	return err;

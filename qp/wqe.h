@@ -339,15 +339,16 @@ GDK_FN struct gdk_one gdk_one_inline(uint64_t raddr, gdk_key_t rkey, const void 
 	return one;
 }
 
-/* Writes the WQE to slot idx. segments: constant, at least one->ds. */
-GDK_FN void gdk_one_write(const struct gdk_wqes *w, uint64_t idx, const struct gdk_one *one,
-			  uint32_t segments)
+/* Writes the WQE to slot idx. segments: constant, at least one->ds. opmod: opcode modifier. */
+GDK_FN void gdk_one_write_mod(const struct gdk_wqes *w, uint64_t idx, const struct gdk_one *one,
+			      uint32_t segments, uint32_t opmod)
 {
 	const uint64_t at = w->ring + ((uint64_t)((uint32_t)idx & w->mask) << 6);
 	struct doca_gpu_dev_verbs_wqe *wqe = (struct doca_gpu_dev_verbs_wqe *)(uintptr_t)at;
 
 	gdk_st_wqe16(gdk_seg(wqe, 0),
-		     gdk_pack(gdk_bswap32_24((uint32_t)idx, one->op), w->qpn8_be | one->ds << 24),
+		     gdk_pack(gdk_bswap32_24((uint32_t)idx, one->op) | opmod,
+			      w->qpn8_be | one->ds << 24),
 		     gdk_pack(GDK_CE_ALWAYS << 24, one->imm_be));
 	if (segments > 1)
 		gdk_st_wqe16(gdk_seg(wqe, 1), one->w[0], one->w[1]);
@@ -355,6 +356,12 @@ GDK_FN void gdk_one_write(const struct gdk_wqes *w, uint64_t idx, const struct g
 		gdk_st_wqe16(gdk_seg(wqe, 2), one->w[2], one->w[3]);
 	if (segments > 3)
 		gdk_st_wqe16(gdk_seg(wqe, 3), one->w[4], one->w[5]);
+}
+
+GDK_FN void gdk_one_write(const struct gdk_wqes *w, uint64_t idx, const struct gdk_one *one,
+			  uint32_t segments)
+{
+	gdk_one_write_mod(w, idx, one, segments, 0);
 }
 
 #endif

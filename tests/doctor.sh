@@ -86,6 +86,7 @@ has mlx5_0 note uar-nc-dedicated 'cannot create a dedicated'
 has mlx5_0 ok uar-nc ''
 has mlx5_0 ok uar-blueflame ''
 has mlx5_0 ok no-dbr 'supports'
+has mlx5_0 ok copy-engine 'copies up to 2147483648 bytes a request'
 has mlx5_0 ok queue-pair ''
 lacks mlx5_0 bond
 has "$port" note link-layer 'Ethernet, 100 Gb/sec.* interface '
@@ -101,6 +102,7 @@ has summary "gpu host \+ $port: works; AUTO takes" GPU_SM_DB: ''
 nic "an older model" 0 "--model cx5 --mtu 1024" ""
 has mlx5_0 warn model 'ConnectX-5.*older.*fix: use a ConnectX-6 Dx or newer'
 has mlx5_0 note no-dbr 'no queue pairs without DBREC'
+has mlx5_0 note copy-engine 'no copy engine.*doca_dma copies by RDMA writes'
 has "$cpu" note gpu-sm-no-dbr "not usable: $no_dbr"
 has "$port" warn mtu '1024 bytes, the device can do more.*fix: '
 

@@ -107,6 +107,22 @@ expect 0 "Usage: $hello" "$hello" --help
 expect 0 "Usage: $hello" "$hello" -h
 expect 0 "hello_put (gdaki)" "$hello" --version
 
+# Copies by the NIC. A NIC without a copy engine does the same by RDMA writes.
+dma=$B/bin/gpunetio_dma_memcpy
+expect 0 "usage: gpunetio_dma_memcpy" "$dma" --help
+expect 0 "gpunetio_dma_memcpy (gdaki)" "$dma" --version
+expect 2 "invalid -e, --engine 'both' (expected auto or write)" "$dma" -e both
+for wrong in "-s 0" "-s 16777217" "-n x" "-t 513"; do
+	# shellcheck disable=SC2086 # an option and its value
+	expect 2 "invalid ${wrong% *}, --" "$dma" $wrong
+done
+expect 2 "unexpected argument 'extra'" "$dma" extra
+expect 1 "cannot open the RDMA device mlx5_7" "$run" -- "$dma" -d mlx5_7
+expect 0 "3000 copies of 4096 bytes by copy engine" "$run" -- "$dma" -n 3000 -t 8
+expect 0 "data: correct" "$run" --strict -- "$dma" -s 100 -n 5 -t 1
+expect 0 "by RDMA write (up to 1073741824 bytes a request)" "$run" -- "$dma" -e write -t 4
+expect 0 "by RDMA write" "$run" --dma none --strict -- "$dma" -t 4
+
 # An object that cannot be destroyed keeps the objects that it uses: an error, not a crash.
 for n in 34 35 36 37 38; do
 	got=0

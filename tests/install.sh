@@ -81,6 +81,8 @@ done <<-END
 	lib/gdaki-doca/pkgconfig/doca-common.pc
 	lib/gdaki-doca/pkgconfig/doca-gpunetio.pc
 	lib/gdaki-doca/pkgconfig/doca-verbs.pc
+	lib/gdaki-doca/pkgconfig/doca-dma.pc
+	lib/libgdaki_dma.a
 	lib/libgdaki_doca.a
 	lib/gdaki/libsoftnic.so
 	bin/softnic-run
@@ -88,6 +90,7 @@ done <<-END
 	bin/gpunetio_plot
 	include/gdaki/doca_gpunetio_host.h
 	include/gdaki-doca/doca_dev.h
+	include/gdaki-doca/doca_dma.h
 	share/man/man1/softnic-run.1
 	share/man/man1/hello_put.1
 	share/man/man1/gpunetio_plot.1
@@ -184,9 +187,15 @@ done
 cat >"$dir/s.c" <<'C'
 #include <doca_dev.h>
 #include <doca_error.h>
+#ifdef WITH_DMA
+#include <doca_dma.h>
+#endif
 #include <stdio.h>
 int main(void)
 {
+#ifdef WITH_DMA
+	struct doca_dma *dma;
+#endif
 	char name[DOCA_DEVINFO_IBDEV_NAME_SIZE];
 	struct doca_devinfo **list;
 	struct doca_dev *dev;
@@ -196,12 +205,16 @@ int main(void)
 	    doca_devinfo_get_ibdev_name(doca_dev_as_devinfo(dev), name, sizeof(name)))
 		return 1;
 	puts(name);
+#ifdef WITH_DMA
+	if (doca_dma_create(dev, &dma) || doca_dma_destroy(dma))
+		return 1;
+#endif
 	return doca_dev_close(dev) || doca_devinfo_destroy_list(list);
 }
 C
 cp "$dir/s.c" "$dir/s.cpp"
 same_version gdaki-doca.pc "$(pkg --modversion gdaki-doca)"
-for how in "$CC -std=c11 $dir/s.c" "g++ $dir/s.cpp" ${nvcc:+"$nvcc -cudart none $dir/s.c"}; do
+for how in "$CC -std=c11 $dir/s.c" "$CC -std=c11 -DWITH_DMA $dir/s.c" "g++ $dir/s.cpp" ${nvcc:+"$nvcc -cudart none $dir/s.c"}; do
 	rm -f "$dir/s"
 	$how -o "$dir/s" $(pkg --cflags --libs gdaki-doca) >"$dir/log" 2>&1 || complain "a program does not link: gdaki-doca.pc, $how"
 	[ "$(timeout 60 "$dir/usr/bin/softnic-run" -- "$dir/s" 2>"$dir/log")" = mlx5_0 ] ||
@@ -213,7 +226,7 @@ pkg_sdk() { # arguments of pkg-config
 	PKG_CONFIG_PATH=$dir/usr/lib/gdaki-doca/pkgconfig:$dir/usr/lib/pkgconfig \
 		pkg-config --define-variable=prefix="$dir/usr" "$@"
 }
-for pc in doca-common doca-gpunetio doca-verbs; do
+for pc in doca-common doca-gpunetio doca-verbs doca-dma; do
 	! PKG_CONFIG_LIBDIR=$dir/usr/lib/pkgconfig pkg-config --exists $pc || complain "$pc.pc is in lib/pkgconfig"
 	[ "$(pkg_sdk --modversion $pc)" = "$sdk" ] || complain "$pc.pc has not the version $sdk"
 	[ "$(pkg_sdk --cflags --libs $pc)" = "$(pkg --cflags --libs gdaki-doca)" ] ||
@@ -249,19 +262,19 @@ g++ -std=c++17 -fsyntax-only $cflags "$dir/as/in.cpp" >"$dir/log" 2>&1 || compla
 
 if command -v cmake >/dev/null && [ -e "$dir/usr/lib/cmake/gdaki/gdaki-config.cmake" ]; then
 	cmake -S "$dir/usr/share/doc/gdaki/examples" -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$dir/usr" >"$dir/log" 2>&1 &&
-		cmake --build "$dir/cmake" --target hello_put gpunetio_verbs_put_bw gpunetio_doctor >"$dir/log" 2>&1 ||
+		cmake --build "$dir/cmake" --target hello_put gpunetio_verbs_put_bw gpunetio_doctor gpunetio_dma_memcpy >"$dir/log" 2>&1 ||
 		complain "the installed examples do not build with CMake"
 	timeout 60 "$dir/usr/bin/softnic-run" -- "$dir/cmake/hello_put" >"$dir/log" 2>&1 || complain "hello_put of CMake fails"
 fi
 if command -v cmake >/dev/null; then
 	mkdir "$dir/sdk"
 	printf '%s\n' 'cmake_minimum_required(VERSION 3.18)' 'project(s C)' \
-		'find_package(gdaki REQUIRED COMPONENTS doca)' "add_executable(s $dir/s.c)" \
-		'target_link_libraries(s gdaki::doca)' >"$dir/sdk/CMakeLists.txt"
+		'find_package(gdaki REQUIRED COMPONENTS doca dma)' "add_executable(s $dir/s.c)" \
+		'target_compile_definitions(s PRIVATE WITH_DMA)' 'target_link_libraries(s gdaki::dma)' >"$dir/sdk/CMakeLists.txt"
 	cmake -S "$dir/sdk" -B "$dir/sdk/build" -DCMAKE_PREFIX_PATH="$dir/usr" >"$dir/log" 2>&1 &&
-		cmake --build "$dir/sdk/build" >"$dir/log" 2>&1 || complain "gdaki::doca does not link with CMake"
+		cmake --build "$dir/sdk/build" >"$dir/log" 2>&1 || complain "gdaki::dma does not link with CMake"
 	[ "$(timeout 60 "$dir/usr/bin/softnic-run" -- "$dir/sdk/build/s" 2>"$dir/log")" = mlx5_0 ] ||
-		complain "a program with gdaki::doca fails"
+		complain "a program with gdaki::dma fails"
 fi
 
 # ---- installed programs ----

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The layers, lowest first: core; umem, uar; cq; doorbell; qp; doca (qp/doca). Prints how many symbols each
+# The layers, lowest first: core; umem, uar; cq; doorbell; qp; doca (qp/doca); dma (qp/dma). Prints how many symbols each
 # archive takes from each other one, and how many includes each folder has of each other one.
 # Fails on a symbol or an include from a higher layer, or between umem and uar, on includes
 # in a circle, and on an include that does not follow the rule:
@@ -25,7 +25,7 @@ import re
 import subprocess
 import sys
 
-RANK = {"core": 0, "umem": 1, "uar": 1, "cq": 2, "doorbell": 3, "qp": 4, "doca": 5}
+RANK = {"core": 0, "umem": 1, "uar": 1, "cq": 2, "doorbell": 3, "qp": 4, "doca": 5, "dma": 6}
 INCLUDE = re.compile(
     r'^[ \t]*#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?:"([^"]+)"|<([^>]+)>|(.*))', re.M)
 
@@ -36,7 +36,8 @@ def layer_of(archive):
 
 
 def folder_layer(path):
-    return "doca" if path.startswith("qp/doca/") else path.split("/")[0]
+    part = path.split("/")
+    return part[1] if part[0] == "qp" and part[1] in RANK else part[0]
 
 
 def is_allowed(user, used):
@@ -221,7 +222,9 @@ plant_include() { # file, header that it includes, text that the check has to pr
 plant_symbol core gdk_slab_put umem
 plant_symbol uar doca_verbs_umem_get_id umem
 plant_symbol qp doca_devinfo_create_list doca
+plant_symbol doca doca_dma_create dma
 plant_include cq/cq.h qp/qp.h "cq/cq.h: includes qp/qp.h"
+plant_include qp/doca/ctx.h qp/dma/dma.h "qp/doca/ctx.h: includes qp/dma/dma.h"
 plant_include qp/qp.h qp/doca/dev.h "qp/qp.h: includes qp/doca/dev.h"
 plant_include qp/doca/include/doca_dev.h ../host/doca_error.h 'qp/doca/include/doca_dev.h: #include "../host/doca_error.h" does not follow the rule'
 plant_include doorbell/ring_dev.h ../../device/gdk/wait_dev.h "doorbell/ring_dev.h: includes qp/wait_dev.h"

@@ -95,6 +95,8 @@ done <<'END'
 --eth-if nosuchif longerthan16bytes lo,lo
 --wait-on-time 2
 --ts-format none
+--dma rc
+--dma-max 5 32
 --dmabuf-pcie f
 END
 refused 'invalid --ip "203.0.113.7" (no interface of this machine has this address)' "$run" --ip 203.0.113.7
@@ -166,6 +168,8 @@ done <<'END'
 --eth-mtu 64 9216
 --eth-if lo
 --wait-on-time 0 1
+--dma none sq qp
+--dma-max 6 31
 --fw-ver 22.27.0090
 --pci-device 4129 0x1011 0x1027 0xa2df
 END

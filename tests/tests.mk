@@ -24,7 +24,7 @@ $(call TEST_OBJS,unit/%_dev thread/%): OPT = $(TEST_DEV_OPT)
 ALL_LIBS := $(LINK_LIBS) $(SYS_LIBS)
 
 # ---- unit tests ----
-ENGINE_TESTS := $(filter $(B)/tests/test_eth_% $(addprefix $(B)/tests/test_softnic_,engine faults requester responder slow sq unreliable wire),$(TESTS))
+ENGINE_TESTS := $(filter $(B)/tests/test_eth_% $(addprefix $(B)/tests/test_softnic_,dma engine faults requester responder slow sq unreliable wire),$(TESTS))
 $(B)/tests/test_report: $(call obj,$(sort $(wildcard examples/common/report*.c)))
 $(B)/tests/test_report: ALL_LIBS += -ljson-c
 $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
@@ -32,8 +32,8 @@ $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(
 # Tests of the SDK's interface.
 DOCA_TESTS := $(filter $(B)/tests/test_doca_%,$(TESTS))
 $(call TEST_OBJS,unit/test_doca_%): INC += $(INC_DOCA)
-$(DOCA_TESTS): ALL_LIBS := -L$(B)/lib -lgdaki_doca $(ALL_LIBS)
-$(DOCA_TESTS): $(DOCA_LIB)
+$(DOCA_TESTS): ALL_LIBS := -L$(B)/lib $(DOCA_LINK_LIBS) $(ALL_LIBS)
+$(DOCA_TESTS): $(DOCA_LIBS)
 $(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,tests/unit/engine_fake.c $(SOFTNIC_ENGINE))
 	$(call link,$(WRAPPED:%=-Wl,--wrap=%) -lcriterion -lz -ldl -lpthread)
 # The tests of Ethernet send queues define these functions.
@@ -66,6 +66,9 @@ $(B)/bench/nic: $(call obj,tests/bench/udp.c)
 $(B)/bench/control_path: $(call obj,tests/bench/memory.c)
 # Has only code of the device path, so that it can be built on a machine without rdma-core.
 $(B)/bench/recv: $(B)/obj/tests/bench/recv.o
+	$(call link,-lpthread)
+$(B)/obj/tests/bench/dma.o: INC += $(INC_DOCA)
+$(B)/bench/dma: $(B)/obj/tests/bench/dma.o
 	$(call link,-lpthread)
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(TEST_LIB) $(LIBS)
 	$(call link,$(ALL_LIBS) -lm)
@@ -164,7 +167,7 @@ PROGRAMS := $(TESTS) $(THREADS) $(KERNELS) $(STANDINS) $(SOAK) $(RECV_QUEUE) $(R
 ##= JOBS              tests that `make test` runs at a time (processors + 1)
 standins: $(STANDINS)
 ## build-tests        build everything that `make test` runs
-build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(RECV_QUEUE) $(RESPONDER) $(HW_PROBE) $(B)/bench/recv)
+build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(RECV_QUEUE) $(RESPONDER) $(HW_PROBE) $(B)/bench/recv $(B)/bench/dma)
 ## test               install missing packages, build, run all tests; T=PATTERN runs some of them
 TEST_ENV = B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' \
 	T='$(T)' JOBS=$(JOBS) LONG='$(LONG)'

@@ -190,6 +190,20 @@ static void check_uars(const struct dr_device *d, struct dr_report *r, const cha
 		       "no kind of UAR can be created");
 }
 
+static void check_copy_engine(const struct doca_verbs_device_attr *attr, struct dr_report *r,
+			      const char *scope)
+{
+	uint64_t max;
+
+	if (gdk_verbs_device_attr_get_copy_engine(attr, &max))
+		dr_add(r, scope, "copy-engine", DR_NOTE, NULL,
+		       "no copy engine (BlueField has one, other NICs may); doca_dma copies by "
+		       "RDMA writes");
+	else
+		dr_add(r, scope, "copy-engine", DR_OK, NULL,
+		       "copies up to %llu bytes a request (doca_dma)", (unsigned long long)max);
+}
+
 static void check_capabilities(const struct dr_device *d, struct dr_report *r, const char *scope)
 {
 	struct doca_verbs_device_attr *attr;
@@ -210,6 +224,7 @@ static void check_capabilities(const struct dr_device *d, struct dr_report *r, c
 		dr_add(r, scope, "no-dbr", DR_NOTE, NULL,
 		       "no queue pairs without DBREC (ConnectX-8 or newer has them); "
 		       "GPU_SM_DB takes their place");
+	check_copy_engine(attr, r, scope);
 	if (doca_verbs_device_attr_get_is_qp_type_supported(attr, DOCA_VERBS_QP_TYPE_RC))
 		dr_add(r, scope, "rc", DR_FAIL, NULL, "no RC queue pairs");
 	(void)doca_verbs_device_attr_free(attr);

@@ -127,6 +127,7 @@ static doca_error_t write_image(struct doca_buf_arr *arr, uintptr_t first, void 
 	for (i = 0; i < arr->num; i++) {
 		image->bufs[i].addr = first + i * arr->elem_size;
 		image->bufs[i].mkey = mkey;
+		image->bufs[i].size = arr->elem_size;
 	}
 	err = gdk_gpu_write(arr->gpu, on_gpu, image, len);
 	free(image);

@@ -116,6 +116,11 @@ uint32_t gdk_mmap_key(const struct doca_mmap *mmap)
 	return mmap->remote ? mmap->rkey : mmap->devs->mr->lkey;
 }
 
+bool gdk_mmap_remote_write(const struct doca_mmap *mmap)
+{
+	return mmap->access & DOCA_ACCESS_FLAG_RDMA_WRITE;
+}
+
 void gdk_mmap_hold(struct doca_mmap *mmap)
 {
 	atomic_fetch_add(&mmap->users, 1);

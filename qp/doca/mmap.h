@@ -20,6 +20,9 @@ void gdk_mmap_range(const struct doca_mmap *mmap, void **addr, size_t *len);
 /* The key of a started mmap for the NIC that was added first. */
 uint32_t gdk_mmap_key(const struct doca_mmap *mmap);
 
+/* Whether the key permits RDMA writes. */
+bool gdk_mmap_remote_write(const struct doca_mmap *mmap);
+
 /* Count the buffers and pools in a mmap. */
 void gdk_mmap_hold(struct doca_mmap *mmap);
 void gdk_mmap_release(struct doca_mmap *mmap);

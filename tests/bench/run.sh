@@ -25,6 +25,7 @@ timeout 60 "$B/bench/nic" || bad=1
 timeout 60 "$run" -- "$B/bench/put_nic" || bad=1
 timeout 120 tests/bench/control_path.sh || bad=1
 timeout 300 tests/bench/recv.sh cpu || bad=1
+timeout 300 tests/bench/dma.sh cpu || bad=1
 # shellcheck disable=SC2086 # no argument if it is unset
 timeout 200 tests/bench/proxy.sh ${GDAKI_PEER:-} || bad=1
 perftest ib_write_bw -s 65536 -n 5000

@@ -27,6 +27,7 @@ typedef struct CUctx_st *CUcontext;
 #ifndef __cplusplus
 
 #include <stddef.h>
+#include <stdlib.h> /* as cuda_runtime.h does */
 
 typedef struct CUstream_st *cudaStream_t;
 
@@ -40,6 +41,7 @@ const char *cudaGetErrorString(cudaError_t error);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaDeviceSynchronize(void);
 CUresult cuEventCreate(CUevent *event, unsigned int flags);
 CUresult cuEventRecord(CUevent event, cudaStream_t stream);
 CUresult cuEventSynchronize(CUevent event);
@@ -54,6 +56,7 @@ CUresult cuEventDestroy(CUevent event);
 
 #include <chrono>
 #include <sched.h>
+#include <set>
 
 #include "common/doca_gpunetio_verbs_def.h"
 
@@ -119,9 +122,13 @@ CUDART_FN const char *cudaGetErrorString(cudaError_t)
 	return "error";
 }
 
+/* All streams, for cudaDeviceSynchronize(). */
+inline std::set<cudaStream_t> cudart_streams;
+
 CUDART_FN cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int)
 {
 	*stream = new CUstream_st;
+	cudart_streams.insert(*stream);
 	return cudaSuccess;
 }
 
@@ -132,8 +139,16 @@ CUDART_FN cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 	return cudaSuccess;
 }
 
+CUDART_FN cudaError_t cudaDeviceSynchronize(void)
+{
+	for (cudaStream_t stream : cudart_streams)
+		cudaStreamSynchronize(stream);
+	return cudaSuccess;
+}
+
 CUDART_FN cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
+	cudart_streams.erase(stream);
 	delete stream;
 	return cudaSuccess;
 }

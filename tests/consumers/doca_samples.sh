@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Builds NVIDIA's gpunetio_verbs samples (NVIDIA-DOCA/doca-samples, tag 3.3.0), hosts and kernels
-# unchanged, with gdaki-doca, and runs server and client of each on the software NIC. The SDK's
+# Builds NVIDIA's gpunetio_verbs samples and gpunetio_dma_memcpy (NVIDIA-DOCA/doca-samples, tag
+# 3.3.0), hosts and kernels unchanged, with gdaki-doca, and runs server and client of each on the
+# software NIC. The SDK's
 # parser of arguments, which gdaki does not have, is replaced by doca_argp/doca_argp.c.
 #
 # g++ compiles the kernels for CPU threads (GPU "host", cudart_cpu.h). If nvcc is installed, it
@@ -11,11 +12,12 @@
 #
 # The bandwidth samples compare all data and print a verdict. In a latency sample, each side waits
 # for the exact value of the other side in each iteration. Each run must end with exit status 0 on
-# both sides, print 10 sizes and print the verdict.
+# both sides, print 10 sizes and print the verdict. gpunetio_dma_memcpy is one process: it prints the
+# text that the CPU copied to the GPU and the text that the kernel copied back.
 #
 # usage: doca_samples.sh CHECKOUT	(a work tree, or a git directory without one)
 #   CUDA_HOME  CUDA's folder (/usr/local/cuda)
-#   SAMPLES    names without gpunetio_verbs_ (all)
+#   SAMPLES    names without gpunetio_verbs_ or gpunetio_ (all)
 #   LONG       also runs the samples with their default numbers of threads and iterations
 #   GPU_ONLY   does not run them on CPU threads
 # Exit status 77: no such checkout was given.
@@ -54,7 +56,7 @@ DIR=$tmp
 # shellcheck source=tests/gpu/env.sh
 . tests/gpu/env.sh
 use_debs
-samples=${SAMPLES:-put_bw get_bw write_bw put_signal_bw put_counter_bw twosided_bw write_lat put_signal_lat put_counter_lat}
+samples=${SAMPLES:-put_bw get_bw write_bw put_signal_bw put_counter_bw twosided_bw write_lat put_signal_lat put_counter_lat dma_memcpy}
 bad=0
 declare -A failed runs
 
@@ -70,30 +72,51 @@ complain() { # sample, what, file of which to print the end
 compile() { # sample, command
 	"${@:2}" >"$tmp/err" 2>&1 || {
 		complain "$1" "${*: -1} does not compile"
-		grep -E 'error' "$tmp/err" | head -n 12 | sed 's/^/    /'
+		grep -E 'error|undefined' "$tmp/err" | head -n 12 | sed 's/^/    /'
 	}
 }
 
+# dma_memcpy polls a variable that is not volatile until the copy has changed it. An optimizing compiler
+# loads it once only.
 host() { # sample, folder of the objects, sources
+	local opt=-O1
+	[ "$1" != dma_memcpy ] || opt=-O0
 	for file in "${@:3}"; do
-		compile "$1" gcc -std=gnu11 -O1 -g -D_GNU_SOURCE -DDOCA_ALLOW_EXPERIMENTAL_API \
+		compile "$1" gcc -std=gnu11 $opt -g -D_GNU_SOURCE -DDOCA_ALLOW_EXPERIMENTAL_API \
 			-Werror=implicit-function-declaration -Werror=incompatible-pointer-types -Werror=int-conversion \
 			"${inc[@]}" -c -o "$2/$(basename "$file" .c).o" "$file"
 	done
 }
 
+folder() { # sample
+	case $1 in
+	dma_memcpy) echo "gpunetio_$1" ;;
+	*) echo "gpunetio_verbs_$1" ;;
+	esac
+}
+
 build() { # folder, folder of CUDA's headers, function that compiles a kernel, libraries of CUDA
-	local s dir=$src/doca_gpunetio
-	inc=("-I$src" "-I$dir" -Itests/consumers/doca_argp "-I$B/include-doca" "-I$B/include" "-I$2")
+	local s f more base dir=$src/doca_gpunetio
+	base=("-I$src" "-I$dir" -Itests/consumers/doca_argp "-I$B/include-doca" "-I$B/include" "-I$2")
+	inc=("${base[@]}")
 	mkdir -p "$1/common"
 	host common "$1/common" "$dir"/verbs_*.c tests/consumers/doca_argp/doca_argp.c
-	host common "$tmp" "$src/common.c" # the samples do not need it
+	host common "$tmp" "$src/common.c" # only dma_memcpy needs it
 	for s in $samples; do
 		mkdir "$1/$s"
-		host "$s" "$1/$s" "$dir/gpunetio_verbs_$s"/{host/,}*.c
-		$3 "$s" "$dir/gpunetio_verbs_$s/device/gpunetio_verbs_${s}_kernel.cu" "$1/$s/kernel.o"
+		f=$(folder "$s")
+		inc=("-I$dir/$f" "${base[@]}")
+		more=("$1"/common/*.o)
+		[ "$s" != dma_memcpy ] || more=("$tmp/common.o" "$1/common/doca_argp.o")
+		# dma_memcpy allocates GPU memory that the CPU can access, which needs GDRCopy.
+		if [ "$s" = dma_memcpy ] && [ -n "$4" ] && [ ! -e /dev/gdrdrv ]; then
+			host "$s" "$1/$s" tests/consumers/no_gdrcopy.c
+			more+=(-Wl,--wrap=gdk_doca_gpu_mem_alloc)
+		fi
+		host "$s" "$1/$s" "$dir/$f"/{host/,}*.c
+		$3 "$s" "$dir/$f/device/${f}_kernel.cu" "$1/$s/kernel.o"
 		# shellcheck disable=SC2086 # a list of libraries
-		compile "$s" g++ -pthread -o "$1/$s/$s" "$1/$s"/*.o "$1"/common/*.o "$B/lib/libgdaki_doca.a" \
+		compile "$s" g++ -pthread -o "$1/$s/$s" "$1/$s"/*.o "${more[@]}" "$B/lib/libgdaki_dma.a" "$B/lib/libgdaki_doca.a" \
 			"$B/lib/libgdaki.a" $4 -lmlx5 -libverbs -lnuma -ldl -lpthread
 	done
 	echo "doca_samples.sh: built ${samples// /, } with headers of $2"
@@ -157,12 +180,26 @@ run() { # folder, sample, GPU, options of both sides
 	[ "$lines" = 10 ] || complain "$s" "$what prints $lines sizes" "$tmp/client"
 }
 
+# Without a copy engine the sample fails: it does not permit remote writes to its memory.
+run_dma() { # folder, GPU
+	local out=$tmp/dma.out
+	[ -x "$1/dma_memcpy/dma_memcpy" ] || return
+	runs[dma_memcpy]=$((${runs[dma_memcpy]:-0} + 1))
+	timeout -k 5 "$limit" "$B/bin/softnic-run" --strict --stats -- "$1/dma_memcpy/dma_memcpy" -g "$2" -n 5043:00:01.0 >"$out" 2>&1 ||
+		complain dma_memcpy "exit status $?" "$out"
+	grep -q 'value after the memcpy: This is a sample piece of text from CPU' "$out" &&
+		grep -q 'CPU received message from GPU: This is a sample piece of text from GPU' "$out" ||
+		complain dma_memcpy "the data is not copied" "$out"
+	grep -q '^  dma_copies  *2$' "$out" || complain dma_memcpy "not two copies by the engine" "$out"
+}
+
 # All handlers and scopes of a sample. A kernel of the server takes turns with that of the client if
 # both run on one GPU.
 run_all() { # folder, GPU, iterations of bandwidth samples, and of those whose server has a kernel
 	local s h gid=(-gid 3) # RoCE v2 with an IPv4 address
 	for s in $samples; do
 		case $s in
+		dma_memcpy) run_dma "$1" "$2" ;;
 		twosided_bw)
 			for h in "-e 0" "-e 1" "-x 1" "-x 1 -e 1"; do
 				# shellcheck disable=SC2086 # options
@@ -190,7 +227,7 @@ run_all() { # folder, GPU, iterations of bandwidth samples, and of those whose s
 
 limit=60
 mkdir "$tmp/cuda"
-for h in cuda.h cuda_runtime_api.h; do
+for h in cuda.h cuda_runtime.h cuda_runtime_api.h; do
 	echo "#include \"$PWD/tests/consumers/cudart_cpu.h\"" >"$tmp/cuda/$h"
 done
 if [ -z "${GPU_ONLY:-}" ]; then
@@ -199,7 +236,7 @@ if [ -z "${GPU_ONLY:-}" ]; then
 fi
 if [ -n "${LONG:-}" ] && [ -z "${GPU_ONLY:-}" ]; then
 	limit=300
-	for s in $samples; do
+	for s in ${samples/dma_memcpy/}; do
 		run "$tmp/cpu" "$s" host -gid 3
 	done
 fi
@@ -220,7 +257,7 @@ else
 fi
 
 echo "doca_samples.sh: NVIDIA-DOCA/doca-samples, commit $commit"
-echo "doca_samples.sh: sha256 of the sources: $(cd "$src" && cat doca_gpunetio/verbs_* doca_gpunetio/gpunetio_verbs_*/{*.c,*/*} | sha256sum | cut -c 1-64)"
+echo "doca_samples.sh: sha256 of the sources: $(cd "$src" && cat doca_gpunetio/verbs_* doca_gpunetio/gpunetio_{verbs_*,dma_memcpy}/{*.c,*/*} | sha256sum | cut -c 1-64)"
 for s in common $samples; do
 	verdict=ok
 	[ "${runs[$s]:-0}" -gt 0 ] || verdict=built

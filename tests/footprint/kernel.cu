@@ -9,7 +9,11 @@
  * the API's enumerators), FP_CALLS (operations in the loop), FP_LIVE (number of floats that are
  * live across the loop), FP_BOUNDS (argument of __launch_bounds__). The last two may be undefined.
  */
+#define GDK_BOTH_SHAPES
 #include "doca_gpunetio_device.h"
+#if __has_include("gdk_sdk_dma_dev.h")
+#include "gdk_sdk_dma_dev.h"
+#endif
 
 #define JOIN(a, b) a##b
 #define MODE(name) JOIN(DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_, name)
@@ -32,6 +36,7 @@ enum op {
 	GET,
 	SEND,
 	RECV, /* receive, and a wait that returns the address of the CQE */
+	DMA,  /* copy by the NIC, commit and wait */
 };
 
 struct operands {
@@ -70,7 +75,17 @@ static __device__ __forceinline__ void call(struct doca_gpu_dev_verbs_qp *qp,
 										&cqe);
 	}
 #endif
-	if constexpr (OP != NONE && OP != RECV)
+#ifdef GDK_SDK_DMA_DEV_H
+	if constexpr (OP == DMA) {
+		struct doca_gpu_dma *dma = (struct doca_gpu_dma *)qp;
+		struct doca_gpu_buf *buf = (struct doca_gpu_buf *)a.value;
+
+		gdk_gpu_dev_dma_memcpy(dma, buf, a.local.addr, buf + 1, a.remote.addr, a.size, &t);
+		doca_gpu_dev_dma_commit(dma);
+		gdk_gpu_dev_dma_wait(dma, t, 0);
+	}
+#endif
+	if constexpr (OP != NONE && OP != RECV && OP != DMA)
 		doca_gpu_dev_verbs_wait<MODE(FP_SHARING), BY(FP_HANDLER)>(qp, t);
 }
 

@@ -124,6 +124,12 @@ static size_t transition_box(const struct fuzz_nic *n, uint16_t opcode, uint8_t 
 		return 16;
 	case OP_RST2INIT:
 	case OP_INIT2INIT:
+		if (opcode == OP_INIT2INIT && sn_dev->front->cmds & 1) { /* as libmlx5 */
+			nic_set(b, CMD_QPC_EXT, 1);
+			nic_set(b, MODIFY_QP_OPT_MASK_HI, OPT_HI_MMO);
+			nic_set(b, QPC_EXT_MMO, 1);
+			return QPC_EXT + QPC_EXT_LEN;
+		}
 		nic_set(q, QPC_PM_STATE, 3);
 		nic_set(q + QPC_PATH, ADS_PORT, 1);
 		nic_set(q, QPC_RRE, 1);

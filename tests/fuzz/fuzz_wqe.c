@@ -86,6 +86,14 @@ static uint32_t put_fixed(struct fuzz_rig *r, uint8_t opcode, struct fuzz_in *in
 		for (; n--; i++)
 			fuzz_bytes(in, segment(r, i), SEG);
 		return i;
+	case SN_OP_MMO: /* key and address of the result */
+		n = fuzz_u8(in);
+		sn_put32(segment(r, i), n & 0x40 ? n : 0);
+		sn_put32(segment(r, i) + 4, rig_key[n % RIG_REGIONS]);
+		sn_put64(segment(r, i) + 8,
+			 (uintptr_t)rig_memory((enum rig_region)(n % RIG_REGIONS)) +
+				 (n >> 2) % 16 * 8);
+		return i + 1;
 	case SN_OP_WAIT:
 		memset(segment(r, i), 0, SEG);
 		sn_put32(segment(r, i) + 8, fuzz_u8(in));
@@ -101,6 +109,8 @@ static void put_ctrl(struct fuzz_rig *r, uint8_t opcode, uint32_t ds, struct fuz
 
 	if (opcode == SN_OP_MASKED_CS || opcode == SN_OP_MASKED_FA)
 		modifier = 8 + (how & 1);
+	else if (opcode == SN_OP_MMO)
+		modifier = 1;
 	sn_put32(s, (uint32_t)modifier << 24 | (r->q.pi & 0xffff) << 8 | opcode);
 	sn_put32(s + 4, RIG_QPN << 8 | ds);
 	sn_put32(s + 8, how & 0xee);
@@ -115,7 +125,7 @@ static void write_wqe(struct fuzz_rig *r, struct fuzz_in *in)
 		SN_OP_NOP,  SN_OP_SEND_INVAL, SN_OP_WRITE,     SN_OP_WRITE_IMM,
 		SN_OP_SEND, SN_OP_SEND_IMM,   SN_OP_WAIT,      SN_OP_READ,
 		SN_OP_CS,   SN_OP_FA,	      SN_OP_MASKED_CS, SN_OP_MASKED_FA,
-		SN_OP_DUMP, SN_OP_WRITE,      SN_OP_READ,      0x77,
+		SN_OP_DUMP, SN_OP_MMO,	      SN_OP_READ,      0x77,
 	};
 	uint8_t what = fuzz_u8(in), opcode = ops[what & 15];
 	uint32_t i = put_fixed(r, opcode, in), n = what >> 4;

@@ -212,6 +212,8 @@ static void start_over(struct sn_dev *dev, uint8_t how)
 	dev->cfg.page_size = how & NIC_LARGE_PAGES ? 65536 : 4096;
 	dev->cfg.whole_pages = how & NIC_LARGE_PAGES;
 	dev->cfg.cd = !(how & NIC_NO_CD);
+	dev->cfg.dma = how & NIC_NO_CD ? SN_DMA_NONE : SN_DMA_QP;
+	dev->cfg.dma_max = 31;
 	dev->cfg.event_cap = how & NIC_EVENTS;
 }
 

@@ -55,6 +55,8 @@ static void set_cfg(struct fuzz_rig *r, uint8_t how)
 	cfg->dbrec_only = how & 4;
 	cfg->trace = how & 8;
 	cfg->cd = how & 1;
+	cfg->dma = how & 2 ? SN_DMA_QP : SN_DMA_SQ; /* QP: no queue pair has the permission */
+	cfg->dma_max = how & 4 ? 6 : 31;
 	cfg->loss_ppm = cfg->dup_ppm = cfg->reorder_ppm = how & 0x10 ? 100000 : 0;
 	cfg->err_after = how & 0x20 ? 3 : 0;
 	if (how & 0x40)

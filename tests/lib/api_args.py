@@ -110,6 +110,7 @@ BAD = {
     "*.user_index": ["1 << 24"],
     "*.core_direct_master": ["2"],
     "*.cqe_inline": ["2"],
+    "*.copy_engine": ["2"],
     "*.rq_psn": [],
     "*.sq_psn": [],
     "*.dest_qp_num": ["1 << 24"],
@@ -135,7 +136,7 @@ BAD = {
     "gdk_dump_*.size": [],
     "gdk_verbs_qp_dump_*.size": ["0"],
     "gdk_dump_wqe.slots": [],
-    "gdk_verbs_create_qp*_hl.flags": ["2", "0x80000001"],
+    "gdk_verbs_create_qp*_hl.flags": ["4", "0x80000001"],
 }
 NUMBER = re.compile(r"(u?int\d*(_t)?|unsigned int|size_t)$")
 TEXT = {"doca_error_get_name", "doca_error_get_descr", "gdk_handler_name", "gdk_event_text",

@@ -191,6 +191,17 @@ static void cfg_events(struct sn_cfg *cfg)
 		cfg->events |= 1ull << types[i];
 }
 
+static void cfg_dma(struct sn_cfg *cfg)
+{
+	char text[8];
+
+	env_str("SOFTNIC_DMA", text, sizeof(text), "qp");
+	cfg->dma = !strcmp(text, "none") ? SN_DMA_NONE
+		   : !strcmp(text, "sq") ? SN_DMA_SQ
+					 : SN_DMA_QP;
+	cfg->dma_max = (uint8_t)env_num("SOFTNIC_DMA_MAX", 31);
+}
+
 /* Properties of a card's firmware and kernel driver. */
 static void cfg_card(struct sn_cfg *cfg)
 {
@@ -206,6 +217,7 @@ static void cfg_card(struct sn_cfg *cfg)
 	cfg->ts_format = !strcmp(text, "real")	 ? SN_TS_REAL
 			 : !strcmp(text, "both") ? SN_TS_BOTH
 						 : SN_TS_FREE;
+	cfg_dma(cfg);
 	cfg->no_dbr_cap = env_num("SOFTNIC_NO_DBR", 1);
 	cfg->no_dbr_max = (uint32_t)env_num("SOFTNIC_NO_DBR_MAX", 0);
 	cfg->qp_max = (uint32_t)env_num("SOFTNIC_QP_MAX", 0);

@@ -99,6 +99,19 @@ uint8_t sn_cmd_reserved_head(struct sn_cmd *cmd, const uint32_t *mask, uint32_t 
 	return st;
 }
 
+uint8_t sn_cmd_reserved_at(struct sn_cmd *cmd, size_t at, const uint32_t *mask, uint32_t words)
+{
+	uint8_t st = SN_OK;
+	uint32_t i;
+
+	if (cmd->in_len < at + 4 * words)
+		return sn_cmd_fail(cmd, SN_ST_BAD_INP_LEN, 0x600000 | cmd->opcode,
+				   "input too short");
+	for (i = 0; i < words && !st; i++)
+		st = check_word(cmd, at + 4 * i, mask[i]);
+	return st ? st : sn_cmd_reserved_rest(cmd, at + 4 * words);
+}
+
 uint8_t sn_cmd_reserved_rest(struct sn_cmd *cmd, size_t from)
 {
 	uint8_t st = SN_OK;

@@ -203,6 +203,15 @@ static void fill_ethernet(const struct sn_cfg *cfg, uint8_t *cap)
 	nic_set(cap, NIC_F(0x9c, 31, 0), cfg->ts_format == SN_TS_FREE ? 0 : 1000000);
 }
 
+/* The copy engine: mlx5_ifc.h of rdma-core 44; qpc_extension: that of Linux 6.12. */
+static void fill_dma(const struct sn_cfg *cfg, uint8_t *cap)
+{
+	nic_set(cap, NIC_F(0x0c, 20, 16), cfg->dma ? cfg->dma_max : 0); /* log_dma_mmo_max_size */
+	nic_set(cap, NIC_F(0x24, 29, 29), cfg->dma == SN_DMA_QP);	/* qpc_extension */
+	nic_set(cap, NIC_F(0x28, 12, 12), cfg->dma == SN_DMA_SQ);	/* dma_mmo_sq */
+	nic_set(cap, NIC_F(0xe8, 23, 23), cfg->dma == SN_DMA_QP);	/* dma_mmo_qp */
+}
+
 static void fill_general(const struct sn_cfg *cfg, uint8_t *cap)
 {
 	CAP_FILL(cap, general);
@@ -216,6 +225,7 @@ static void fill_general(const struct sn_cfg *cfg, uint8_t *cap)
 	nic_set(cap, NIC_F(0x34, 31, 31), !cfg->vf);	 /* vport_group_manager */
 	nic_set(cap, NIC_F(0x3c, 7, 7), cfg->lag_init2); /* init2_lag_tx_port_affinity */
 	nic_set(cap, NIC_F(0x44, 19, 19), cfg->cd);
+	fill_dma(cfg, cap);
 	nic_set(cap, NIC_F(0x4c, 4, 4), cfg->lag_ports && !cfg->vf); /* lag_master */
 	nic_set(cap, NIC_F(0x4c, 3, 0), cfg->lag_ports);	     /* num_lag_ports */
 	nic_set(cap, NIC_F(0x88, 31, 30), cfg->ts_format);	     /* sq_ts_format */

@@ -33,14 +33,19 @@
 	       [W(q + 0xe4)] = 0xffffffff
 
 static const uint32_t create_mask[W(0x110)] = {
-	[W(0x00)] = 0xffffffff,	 [W(0x04)] = 0x0000ffff,  [W(0x10)] = 0xffffffff,
-	[W(0x14)] = 0xffffffff,	 QPC_MASK(CMD_QPC),	  [W(0x100)] = 0xffffffff,
-	[W(0x104)] = 0xffffffff, [W(0x108)] = 0xffffffff, [W(0x10c)] = 0x80000000,
+	[W(0x00)] = 0xffffffff,	 [W(0x04)] = 0x0000ffff,  [W(0x08)] = 1u << 31,
+	[W(0x10)] = 0xffffffff,	 [W(0x14)] = 0xffffffff,  QPC_MASK(CMD_QPC),
+	[W(0x100)] = 0xffffffff, [W(0x104)] = 0xffffffff, [W(0x108)] = 0xffffffff,
+	[W(0x10c)] = 0x80000000,
 };
 static const uint32_t modify_mask[W(0x110)] = {
-	[W(0x00)] = 0xffffffff,	       [W(0x04)] = 0x0000ffff, [W(0x08)] = 0x00ffffff,
-	[W(0x10)] = 0xffffffff,	       [W(0x14)] = 0xffffffff, QPC_MASK(CMD_QPC),
-	[W(0x10c)] = OPT_HI_UDP_SPORT,
+	[W(0x00)] = 0xffffffff,
+	[W(0x04)] = 0x0000ffff,
+	[W(0x08)] = 0x80ffffff,
+	[W(0x10)] = 0xffffffff,
+	[W(0x14)] = 0xffffffff,
+	QPC_MASK(CMD_QPC),
+	[W(0x10c)] = OPT_HI_UDP_SPORT | OPT_HI_MMO,
 };
 static const uint32_t short_mask[4] = { 0xffffffff, 0x0000ffff, 0x00ffffff, 0 };
 
@@ -154,6 +159,9 @@ static uint8_t qp_features(struct sn_cmd *cmd, struct sn_qp *qp)
 	if (!sn_ts_format_ok(cfg->ts_format, qp->ts_format))
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500010,
 				   "ts_format not supported by the device");
+	qp->mmo = qp->mmo_created = sn_cmd_qp_mmo(cmd);
+	if (qp->mmo && qp->type != SN_QPT_RC)
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500018, "MMO permission for a UC QP");
 	if (nic_get(q, QPC_CD) && !cfg->cd)
 		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x500011,
 				   "core direct not supported by the device");
@@ -188,7 +196,7 @@ static uint8_t qp_read(struct sn_cmd *cmd, struct sn_qp *qp)
 
 uint8_t sn_cmd_create_qp(struct sn_cmd *cmd)
 {
-	uint8_t st = sn_cmd_reserved(cmd, create_mask, W(0x110));
+	uint8_t st = sn_cmd_qp_reserved(cmd, create_mask);
 	struct sn_qp *qp;
 
 	if (st)
@@ -454,8 +462,7 @@ uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd)
 	uint32_t opt = 0;
 	uint8_t st;
 
-	st = t->read ? sn_cmd_reserved(cmd, modify_mask, W(0x110))
-		     : sn_cmd_reserved(cmd, short_mask, 4);
+	st = t->read ? sn_cmd_qp_reserved(cmd, modify_mask) : sn_cmd_reserved(cmd, short_mask, 4);
 	if (st)
 		return st;
 	if (!(t->from >> from & 1))
@@ -469,6 +476,8 @@ uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd)
 		st = t->read(cmd, &next, cmd->in + CMD_QPC, opt);
 		if (!st)
 			st = read_udp_sport(cmd, &next);
+		if (!st)
+			st = sn_cmd_init2init_mmo(cmd, &next);
 		if (!st)
 			st = read_ece(cmd, &next);
 		if (st)

@@ -62,7 +62,7 @@ struct sn_msg {
 	uint32_t imm;	     /* immediate value, big-endian as in the WQE */
 	uint32_t len;
 	uint32_t psn, npkts; /* first PSN and number of PSNs */
-	uint32_t got;	     /* READ: response packets received */
+	uint32_t got;	     /* READ: response packets received; MMO: bytes copied */
 	uint64_t raddr;
 	uint32_t rkey;
 	uint64_t operand[4]; /* swap or add; compare; swap mask or boundary; compare mask */
@@ -311,7 +311,8 @@ struct sn_eng {
 	unsigned nuars, next_uar;
 	uint64_t next_settle, next_gpu_sweep;
 	struct sn_writers writers;
-	bool dead; /* this is the copy in a forked child */
+	bool copied; /* this pass copied bytes for an MMO request */
+	bool dead;   /* this is the copy in a forked child */
 
 	struct sn_pkt *free;
 	struct sn_pkt *txq[SN_TXQ];
@@ -435,6 +436,13 @@ bool sn_sq_read(struct sn_qp_eng *q, uint32_t idx, void *dst, uint32_t blocks);
 bool sn_sq_fetch(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_sq_flush(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_sq_free(struct sn_qp_eng *q);
+
+/* dma.c: sn_dma_run() returns 1: done, 0: bytes are left, -1: failed and m->synd is set */
+bool sn_dma_parse(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const uint8_t *wqe,
+		  uint32_t bytes);
+int sn_dma_run(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m);
+bool sn_sq_bad(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint64_t *count,
+	       const char *what, uint32_t value);
 
 /* requester.c */
 bool sn_req_send(struct sn_eng *e, struct sn_qp_eng *q);

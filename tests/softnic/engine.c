@@ -211,7 +211,9 @@ bool sn_eng_pass(struct sn_eng *e)
 	any |= sn_uar_settle(e);
 	/* discard data read ahead for packets: it may be older than a doorbell of this pass */
 	sn_gpu_fresh();
+	e->copied = false;
 	any |= serve_busy(e);
+	any |= e->copied;
 	if (e->cq_failed)
 		fail_with_cq(e);
 	sn_cq_due(e);
@@ -519,6 +521,8 @@ void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from
 		answer_now(e, q);
 	switch (qp->state) {
 	case SN_QPS_RST:
+		qp->mmo = qp->mmo_created;
+		/* fallthrough */
 	case SN_QPS_INIT: /* doorbells that arrived while the QP was in reset are discarded */
 		if (from == SN_QPS_INIT)
 			break;

@@ -357,6 +357,8 @@ uint8_t sn_cmd_reserved(struct sn_cmd *cmd, const uint32_t *mask, uint32_t words
 uint8_t sn_cmd_reserved_head(struct sn_cmd *cmd, const uint32_t *mask, uint32_t words);
 /* Requires zeros from byte `from` to the end of the input. */
 uint8_t sn_cmd_reserved_rest(struct sn_cmd *cmd, size_t from);
+/* As sn_cmd_reserved(), for a part of the input that begins at byte `at`. */
+uint8_t sn_cmd_reserved_at(struct sn_cmd *cmd, size_t at, const uint32_t *mask, uint32_t words);
 /* Address of len bytes at off in a umem; 0: no such umem, or outside it. */
 uint64_t sn_cmd_umem(struct sn_cmd *cmd, uint32_t id, uint64_t off, uint64_t len);
 
@@ -386,6 +388,11 @@ uint8_t sn_cmd_modify_qp(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_qp(struct sn_cmd *cmd);
 /* Reads, checks and reports the fields of a QP context that permit received data in CQEs. */
 uint8_t sn_cmd_qp_inline(struct sn_cmd *cmd, struct sn_qp *qp);
+/* cmd_mmo.c: reserved bits of a command with a context and its extension; the permission that the
+ * extension gives; that of INIT2INIT */
+uint8_t sn_cmd_qp_reserved(struct sn_cmd *cmd, const uint32_t *mask);
+bool sn_cmd_qp_mmo(const struct sn_cmd *cmd);
+uint8_t sn_cmd_init2init_mmo(struct sn_cmd *cmd, struct sn_qp *qp);
 void sn_cmd_query_inline(uint8_t *q, const struct sn_qp *qp);
 uint8_t sn_cmd_create_rmp(struct sn_cmd *cmd);
 uint8_t sn_cmd_modify_rmp(struct sn_cmd *cmd);

@@ -19,6 +19,7 @@
 #define INTEGRATED_CX7 DBREC "; this is a ConnectX-7 (" HCA_TABLE ")"
 #define TWO_PORTS      "mlx5ctl, README: num_lag_ports 2, lag_tx_port_affinity 1, lag_master 1"
 #define WAIT_TIME      "DPDK, commit 49e8797619: wait on time needs ConnectX-7"
+#define NO_MMO	       "DPDK, doc/guides/compressdevs/mlx5.rst: BlueField has engines for MMO"
 #define PAGES	       "rdma-core, providers/mlx5/verbs.c: several UARs a mapping; 64 KiB pages"
 
 static const struct {
@@ -28,10 +29,12 @@ static const struct {
 	{ "cx5", "fw-ver", "16.21.1000", FIRMWARE },
 	{ "cx5", "no-dbr", "0", DBREC },
 	{ "cx5", "wait-on-time", "0", WAIT_TIME },
+	{ "cx5", "dma", "none", NO_MMO },
 	{ "cx6dx", "pci-device", "0x101d", HCA_TABLE },
 	{ "cx6dx", "fw-ver", "22.27.0090", FIRMWARE },
 	{ "cx6dx", "no-dbr", "0", DBREC },
 	{ "cx6dx", "wait-on-time", "0", WAIT_TIME },
+	{ "cx6dx", "dma", "none", NO_MMO },
 	{ "cx6dx", "lag", "2:inactive", TWO_PORTS },
 	{ "cx7", "pci-device", "0x1021", HCA_TABLE },
 	{ "cx7", "fw-ver", "28.33.2028", FIRMWARE },

@@ -24,6 +24,7 @@ enum {
 	SN_OP_MASKED_CS = 0x14,
 	SN_OP_MASKED_FA = 0x15,
 	SN_OP_DUMP = 0x23,
+	SN_OP_MMO = 0x2f,
 };
 
 /* CQE opcodes */

@@ -139,6 +139,10 @@ enum { CQ_MODIFY_PERIOD = 1 << 0, CQ_MODIFY_COUNT = 1 << 1, CQ_MODIFY_OVERRUN = 
 #define CREATE_QP_UMEM_OFFSET 0x100
 #define CREATE_QP_UMEM_ID     NIC_F(0x108, 31, 0)
 #define MODIFY_QP_OPT_MASK_HI NIC_F(0x10c, 31, 0) /* bits 63 to 32 of opt_param_mask */
+#define CMD_QPC_EXT	      NIC_F(0x08, 31, 31) /* an extension of the context follows */
+#define QPC_EXT		      0x110		  /* of CREATE_QP and of INIT2INIT */
+#define QPC_EXT_LEN	      0xc0
+#define QPC_EXT_MMO	      NIC_F(0x110, 29, 29)
 #define QPC_STATE	      NIC_F(0x00, 31, 28)
 #define QPC_LAG_PORT	      NIC_F(0x00, 27, 24)
 #define QPC_ST		      NIC_F(0x00, 23, 16)
@@ -382,7 +386,7 @@ enum {
 	OPT_DSCP = 1 << 17,
 	OPT_SGID = 1 << 23, /* DOCA GPUNetIO 3.0 */
 };
-enum { OPT_HI_UDP_SPORT = 1 << 2 };
+enum { OPT_HI_UDP_SPORT = 1 << 2, OPT_HI_MMO = 1 << 3 };
 #define OPT_ACCESS (OPT_RRE | OPT_RAE | OPT_RWE)
 
 #endif

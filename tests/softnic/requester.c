@@ -76,6 +76,8 @@ static int run_local(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m)
 
 	if (m->synd)
 		return -1;
+	if (m->opcode == SN_OP_MMO)
+		return sn_dma_run(e, q, m);
 	if (m->opcode == SN_OP_WAIT) {
 		cq = sn_find_cq(e->dev, m->wait_cqn);
 		if (cq)

@@ -24,6 +24,7 @@
 #define STALL_MAX_MS 4e6
 
 static const char *const layers[] = { "ethernet", "infiniband", NULL };
+static const char *const dma_kinds[] = { "none", "sq", "qp", NULL };
 static const char *const pcie_kinds[] = { "refuse", "fault", "attach", NULL };
 static const char *const stamps[] = { "free", "real", "both", NULL };
 
@@ -407,6 +408,9 @@ const struct sn_setting sn_settings[] = {
 	BOOL("query-lag", "QUERY_LAG", "support the command QUERY_LAG: 0 or 1", "1"),
 	FLAG("vf", "VF", "the device is a virtual function"),
 	BOOL("cd", "CD", "support core direct (WAIT work requests): 0 or 1", "1"),
+	WORD("dma", "DMA", dma_kinds,
+	     "copy engine: none, sq (all RC queue pairs) or qp (those that request it)", "qp"),
+	NUMBER("dma-max", "DMA_MAX", 6, 31, "N", "largest copy of the engine: 2^N bytes", "31"),
 	BOOL("wait-on-time", "WAIT_ON_TIME",
 	     "support wait on time in Ethernet send queues: 0 or 1", "1"),
 	WORD("ts-format", "TS_FORMAT", stamps,

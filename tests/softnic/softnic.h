@@ -85,6 +85,8 @@ struct sn_cfg {
 	bool query_lag;	   /* QUERY_LAG is supported; false: it fails */
 	bool vf;	   /* the device is a virtual function, which does not own the bond */
 	bool cd;	   /* core direct is supported: WAIT, master and slave queues */
+	uint8_t dma;	   /* SN_DMA_*: which queue pairs may use the copy engine */
+	uint8_t dma_max;   /* log2 of the largest copy's bytes */
 	uint8_t ts_format; /* SN_TS_*, format of the device's time stamps */
 	/* the capability lists `events`, and only these and completions can be subscribed */
 	bool event_cap;
@@ -103,6 +105,12 @@ struct sn_cfg {
 	char fw_ver[24];
 };
 
+/*
+ * Capabilities dma_mmo_sq and dma_mmo_qp (mlx5_ifc.h of rdma-core 44). SN_DMA_SQ: every RC queue
+ * pair may use the engine. SN_DMA_QP: those that were given the permission `mmo`.
+ */
+enum { SN_DMA_NONE = 0, SN_DMA_SQ = 1, SN_DMA_QP = 2 };
+
 /* Capability qp_ts_format of mlx5_ifc.h: the time stamp formats that the device supports. */
 enum { SN_TS_FREE = 0, SN_TS_REAL = 1, SN_TS_BOTH = 2 };
 
@@ -113,7 +121,7 @@ enum { SN_TS_FREE = 0, SN_TS_REAL = 1, SN_TS_BOTH = 2 };
 	X(db_recovered, 0) X(wqes, 0) X(cqes, 0) X(error_cqes, 0) X(tx_packets, 0)        \
 	X(tx_bytes, 0) X(rx_packets, 0) X(rx_bytes, 0) X(retransmits, 0) X(timeouts, 0)   \
 	X(probes, 0) X(stalls, 0) X(dropped_messages, 0) X(pkey_violations, 0)            \
-	X(qkey_violations, 0) X(inline_cqes, 0)                                           \
+	X(qkey_violations, 0) X(inline_cqes, 0) X(dma_copies, 0) X(dma_bytes, 0)          \
 	X(naks_sent, 0) X(naks_received, 0) X(dup_requests, 0) X(faults_injected, 0)      \
 	X(icrc_errors, 0) X(icrc_unchecked, 0) X(wire_malformed, 0) X(remote_access_errors, 0) \
 	X(local_prot_errors, 0) X(flushed, 0)                                             \
@@ -137,7 +145,8 @@ struct sn_stats {
 	X(doorbells) X(blueflame) X(db_recovered) X(wqes) X(cqes) X(error_cqes)        \
 	X(tx_packets) X(tx_bytes) X(rx_packets) X(rx_bytes) X(retransmits) X(timeouts) \
 	X(probes) X(dropped_messages) X(naks_sent) X(naks_received) X(dup_requests)    \
-	X(inline_cqes) X(flushed) X(remote_access_errors) X(local_prot_errors)
+	X(inline_cqes) X(dma_copies) X(dma_bytes) X(flushed)                            \
+	X(remote_access_errors) X(local_prot_errors)
 /* clang-format on */
 
 struct sn_qp_stats {
@@ -351,6 +360,8 @@ struct sn_qp {
 	uint32_t async_events;	  /* events written to the event file (front) */
 	struct sn_umem *umems[2]; /* umems of ring and DBREC if created by DEVX (front) */
 	bool cd_master;
+	/* permission to use the copy engine; mmo_created: given at creation, kept by a reset */
+	bool mmo, mmo_created;
 	/* Bytes of received data that a CQE may hold instead of memory: 0, 32, or 64 in a CQE of
 	 * 128 bytes. Of the receive queue; of responses to READs and atomics. */
 	uint8_t inline_recv, inline_send;

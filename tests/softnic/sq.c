@@ -20,8 +20,8 @@
 #define CE_FIRST_ERROR 0x04
 #define EXTENDED       8u /* opcode modifier of a 4-byte masked atomic; plus 1: 8 bytes */
 
-static bool bad(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint64_t *count,
-		const char *what, uint32_t value)
+bool sn_sq_bad(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, uint64_t *count,
+	       const char *what, uint32_t value)
 {
 	sn_violation(count, "refusing QP 0x%x WQE %u: %s 0x%x", q->qp->qpn, m->idx & 0xffff, what,
 		     value);
@@ -57,14 +57,14 @@ static bool parse_data(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, 
 	uint32_t n;
 
 	if (!data)
-		return bad(e, q, m, &e->dev->stats.bad_reserved,
-			   "length of an inline segment exceeds the WQE, control word",
-			   sn_get32(p));
+		return sn_sq_bad(e, q, m, &e->dev->stats.bad_reserved,
+				 "length of an inline segment exceeds the WQE, control word",
+				 sn_get32(p));
 	for (; data < end; data += 16) {
 		n = sn_get32(data);
 		if (n & INLINE_SEG)
-			return bad(e, q, m, &e->dev->stats.bad_reserved,
-				   "inline segment after a data segment, byte count", n);
+			return sn_sq_bad(e, q, m, &e->dev->stats.bad_reserved,
+					 "inline segment after a data segment, byte count", n);
 		if (!n)
 			n = INLINE_SEG; /* a count of 0 means 2 GiB */
 		sn_msg_sges(m)[m->nsge++] = (struct sn_sge){ sn_get64(data + 8), n,
@@ -185,19 +185,23 @@ static bool parse_body(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, 
 {
 	bool ud = q->qp->type == SN_QPT_UD &&
 		  (m->opcode == SN_OP_SEND || m->opcode == SN_OP_SEND_IMM);
-	unsigned size = atomic_size(m->opcode, wqe[0]);
+	unsigned size;
 	const uint8_t *p = wqe + 16, *end = wqe + bytes;
-	uint32_t need = fixed_bytes(m->opcode, size);
+	uint32_t need;
 
+	if (m->opcode == SN_OP_MMO)
+		return sn_dma_parse(e, q, m, wqe, bytes);
+	size = atomic_size(m->opcode, wqe[0]);
+	need = fixed_bytes(m->opcode, size);
 	if (!need || !serves(q->qp->type, m) || (m->opcode == SN_OP_WAIT && !e->dev->cfg.cd))
-		return bad(e, q, m, &e->dev->stats.bad_opcode, "unknown or unsupported opcode",
-			   m->opcode);
+		return sn_sq_bad(e, q, m, &e->dev->stats.bad_opcode,
+				 "unknown or unsupported opcode", m->opcode);
 	if (!size)
-		return bad(e, q, m, &e->dev->stats.bad_reserved,
-			   "opcode modifier invalid for the opcode:", wqe[0]);
+		return sn_sq_bad(e, q, m, &e->dev->stats.bad_reserved,
+				 "opcode modifier invalid for the opcode:", wqe[0]);
 	if (bytes < need + (ud ? AV_LEN : 0))
-		return bad(e, q, m, &e->dev->stats.bad_reserved,
-			   "WQE too short for its opcode, 16-byte units", bytes / 16);
+		return sn_sq_bad(e, q, m, &e->dev->stats.bad_reserved,
+				 "WQE too short for its opcode, 16-byte units", bytes / 16);
 	m->atomic_size = size;
 	switch (m->opcode) {
 	case SN_OP_NOP:
@@ -232,14 +236,15 @@ static void check_semantics(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg
 	bool atomic = sn_msg_atomic(m), reads = sn_msg_reads(m);
 
 	if (reads && m->inl)
-		bad(e, q, m, &e->dev->stats.bad_reserved, "inline data not allowed with opcode",
-		    m->opcode);
+		sn_sq_bad(e, q, m, &e->dev->stats.bad_reserved,
+			  "inline data not allowed with opcode", m->opcode);
 	else if ((atomic && m->len != m->atomic_size) ||
 		 (q->qp->type == SN_QPT_UD && m->len > q->mtu)) {
 		m->synd = SN_SYND_LOC_LEN;
 		m->vendor = 0x53;
 	}
-	check_local(e, q, m, reads);
+	if (m->opcode != SN_OP_MMO)
+		check_local(e, q, m, reads);
 	if (m->local)
 		m->npkts = 0;
 	else if (atomic || !m->len)
@@ -258,10 +263,11 @@ static void parse(struct sn_eng *e, struct sn_qp_eng *q, struct sn_msg *m, const
 	m->solicited = m->fm & 2;
 	memcpy(&m->imm, wqe + 12, 4);
 	if ((w0 >> 8 & 0xffff) != (m->idx & 0xffff) || w1 >> 8 != q->qp->qpn)
-		bad(e, q, m, &e->dev->stats.db_unwritten_wqe,
-		    "rung before it was written, first control word", w0);
+		sn_sq_bad(e, q, m, &e->dev->stats.db_unwritten_wqe,
+			  "rung before it was written, first control word", w0);
 	else if (w1 & 0xc0 || w2 & CTRL_RESERVED || m->fm >> 5 > FENCE_MAX)
-		bad(e, q, m, &e->dev->stats.bad_reserved, "reserved bits set in control word", w2);
+		sn_sq_bad(e, q, m, &e->dev->stats.bad_reserved, "reserved bits set in control word",
+			  w2);
 	else if (parse_body(e, q, m, wqe, ds * 16))
 		check_semantics(e, q, m);
 	if (m->synd)
@@ -341,8 +347,8 @@ static bool fetch_one(struct sn_eng *e, struct sn_qp_eng *q)
 	} else {
 		blocks = wqe_blocks(wqe);
 		if (!blocks || blocks > q->sq.pi - q->sq.fetch)
-			bad(e, q, m, &e->dev->stats.db_unwritten_wqe,
-			    "size is 0 or exceeds the rung index, blocks", blocks);
+			sn_sq_bad(e, q, m, &e->dev->stats.db_unwritten_wqe,
+				  "size is 0 or exceeds the rung index, blocks", blocks);
 		else if (blocks > 1 && !sn_sq_read(q, q->sq.fetch, wqe, blocks))
 			m->synd = SN_SYND_LOC_PROT, m->local = true;
 		else if (!room_for(m, wqe))

@@ -75,6 +75,7 @@ static const char *const wqe_names[] = {
 	[SN_OP_MASKED_CS] = "MASKED_CMP_SWAP",
 	[SN_OP_MASKED_FA] = "MASKED_FETCH_ADD",
 	[SN_OP_DUMP] = "DUMP",
+	[SN_OP_MMO] = "MMO",
 	[SN_OP_TSO] = "TSO",
 	[SN_OP_EMPW] = "EMPW",
 };

@@ -129,6 +129,11 @@ Test(debug_dev, size_against_opcode)
 	refused(MCS4, 0, 0x01000000, "ds is 0x4, expected 0x5");
 	refused(WAIT, 1, 0x2 ^ 0x3, "ds is 0x3, expected 0x2");
 	refused(DUMP, 1, 0x2 ^ 0x1, "ds is 0x1, expected 0x2");
+	refused(COPY, 1, 0x4 ^ 0x3, "ds is 0x3, expected 0x4");
+	refused(COPY, 0, 1u << 24, "opmod is 0x0, expected 0x1");
+	refused(COPY, 4, 1, "control of result is 0x1, expected 0x0");
+	refused(COPY, 8, 1u << 31, "byte_count is 0x80000000, expected 0x0 to 0x7fffffff");
+	refused(COPY, 12, 8, "byte_count of destination is 0x8, expected 0x0");
 	/* the WQE claims a second slot, but only one was published */
 	refused(WRITE, 1, 3 ^ 5, "slots is 0x2, expected 0x1");
 }

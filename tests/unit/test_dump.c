@@ -26,6 +26,7 @@ static void print(const char *text)
 	"  ctrl opmod " opmod " wqe_index " index " opcode " opcode " qpn 0xabcd ds " ds \
 	" signature 0x0 dci_stream_channel_id 0x0 fm 0 ce 2 se 0 imm " imm "\n"
 #define RADDR	    "  raddr raddr 0x1122334455667788 rkey 0x12345\n"
+#define RESULT	    "  result control 0x0 lkey 0x12345 addr 0x1122334455667788\n"
 #define DATA(bytes) "  data byte_count " bytes " lkey 0x54321 addr 0x8877665544332211\n"
 
 static const char *const texts[KINDS] = {
@@ -56,6 +57,8 @@ static const char *const texts[KINDS] = {
 	[WAIT] = "WQE 3: WAIT\n" CTRL("0x0", "3", "0xf", "2",
 				      "0x0") "  wait max_index 9 qpn_cqn 0x123\n",
 	[DUMP] = "WQE 3: DUMP\n" CTRL("0x0", "3", "0x23", "2", "0x0") DATA("8"),
+	[COPY] = "WQE 3: MMO\n" CTRL("0x1", "3", "0x2f", "4", "0x0")
+		RESULT DATA("0") "  data byte_count 0 lkey 0x12345 addr 0x1122334455667788\n",
 };
 
 /* The WQE is built in the ring's last slot, so that a WQE of two slots wraps. */

@@ -30,10 +30,24 @@ enum kind {
 	MCS8,
 	WAIT,
 	DUMP,
+	COPY,
 	KINDS
 };
 
 #define OP(name) DOCA_GPUNETIO_IB_MLX5_OPCODE_##name
+
+/* A request to the copy engine; the result has the key of the destination. */
+static inline void build_copy(struct rig *r, uint64_t at)
+{
+	const struct gdk_wqes wqes = gdk_wqes_of_qp(&r->qp);
+	struct gdk_one one = gdk_one_of(GDK_OPCODE_MMO, 4);
+
+	one.w[0] = gdk_pack(0, RKEY.be);
+	one.w[1] = gdk_bswap64(ADDR);
+	gdk_one_data(&one, 2, LADDR, LKEY, 1u << 31);
+	gdk_one_data(&one, 4, ADDR, RKEY, 1u << 31);
+	gdk_one_write_mod(&wqes, at, &one, 4, GDK_OPMOD_MMO_DMA);
+}
 
 /* Builds a WQE of this kind in slot `at`; one of kind MCS8 also takes the next slot. */
 static inline void build(struct rig *r, enum kind kind, uint64_t at)
@@ -85,8 +99,10 @@ static inline void build(struct rig *r, enum kind kind, uint64_t at)
 					  kind == MCS4 ? 4 : 8, &ext);
 	case WAIT:
 		return gdk_wqe_wait(&r->qp, w, i, f, 9, 0x123);
-	default:
+	case DUMP:
 		return gdk_wqe_dump(&r->qp, w, i, f, LADDR, LKEY, 8);
+	default:
+		return build_copy(r, at);
 	}
 }
 

@@ -10,12 +10,14 @@
 #define GDK_SDK_DOCA_PE_H
 
 #include "doca_ctx.h"
+#include "doca_types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-struct doca_pe; /* a progress engine */
+struct doca_pe;	  /* a progress engine */
+struct doca_task; /* a task: work of a context that the CPU submits */
 
 /**
  * Creates a progress engine. Destroy it with doca_pe_destroy().
@@ -45,6 +47,27 @@ doca_error_t doca_pe_connect_ctx(struct doca_pe *pe, struct doca_ctx *ctx);
  * @return 1 if there was something, 0 if not or if pe is NULL
  */
 uint8_t doca_pe_progress(struct doca_pe *pe);
+
+/**
+ * Submits a task to its context, which must run. doca_pe_progress() calls a callback of the context
+ * when the task is done. A task that is done may be submitted again.
+ *
+ * @retval DOCA_ERROR_BAD_STATE the context does not run, or the task is submitted already
+ * @retval DOCA_ERROR_FULL no room in the queue; call doca_pe_progress() and try again
+ * Other errors are those of the kind of task. After an error the task is not submitted.
+ */
+doca_error_t doca_task_submit(struct doca_task *task);
+
+/**
+ * Returns the result of a task.
+ *
+ * @retval DOCA_ERROR_IN_PROGRESS the task is not done
+ * @retval DOCA_ERROR_BAD_STATE the task was not submitted
+ */
+doca_error_t doca_task_get_status(const struct doca_task *task);
+
+/** Frees a task. One that is submitted and not done is not freed; the log reports it. */
+void doca_task_free(struct doca_task *task);
 
 #ifdef __cplusplus
 }

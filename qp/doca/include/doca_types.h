@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h> /* gpunetio_dma_memcpy of DOCA's samples does not include it */
 
 #include "doca_error.h"
 

@@ -16,6 +16,7 @@ struct doca_gpu_buf {
 	uint64_t addr;	   /**< its address, as WQEs name it */
 	uint32_t mkey;	   /**< key of its memory, big-endian */
 	uint32_t reserved; /**< 0 */
+	uint64_t size;	   /**< bytes */
 };
 
 /** A buffer array. */
