@@ -103,6 +103,9 @@ SRCS_cq   := $(sort $(wildcard cq/*.c))
 SRCS_qp   := $(sort $(wildcard qp/*.c))
 # The interface of the DOCA SDK, which is not in the merged archive.
 SRCS_doca := $(sort $(wildcard qp/doca/*.c qp/doca/*/*.c))
+# Its libraries on top, an archive each: folder qp/NAME, headers qp/NAME/include.
+SDK_PARTS := rdma
+$(foreach p,$(SDK_PARTS),$(eval SRCS_$(p) := $(sort $(wildcard qp/$(p)/*.c))))
 DB_STRATEGIES  := gpu_sm bf cpu_proxy
 SRCS_db_gpu_sm    := doorbell/gpu_sm.c
 SRCS_db_bf        := doorbell/bf.c
@@ -113,7 +116,8 @@ DB_ARCHIVES := $(addprefix db_,$(DB_STRATEGIES)) db_auto
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 LIBS := $(patsubst %,$(B)/lib/libgdaki_%.a,$(ARCHIVES) $(DB_ARCHIVES) db_none)
 DOCA_LIB := $(B)/lib/libgdaki_doca.a
-DOCA_OBJS := $(call obj,$(SRCS_doca))
+SDK_LIBS := $(SDK_PARTS:%=$(B)/lib/libgdaki_%.a)
+DOCA_OBJS := $(call obj,$(SRCS_doca) $(foreach p,$(SDK_PARTS),$(SRCS_$(p))))
 MERGED := $(B)/lib/libgdaki.a
 LIB_OBJS := $(call obj,$(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(SRCS_$(a))))
 NONE_OBJS := $(patsubst %,$(B)/obj/doorbell/none_%.o,$(DB_STRATEGIES))
@@ -151,7 +155,7 @@ $(call stage-into,host/,$(HDR_host))
 $(call stage-into,device/,$(HDR_device))
 $(call stage-into,device/gdk/,$(HDR_gdk))
 # The headers of gdaki-doca: one flat folder, whose files include those of build/include.
-HDR_doca := $(wildcard qp/doca/include/*.h qp/doca/include/*.cuh)
+HDR_doca := $(wildcard $(patsubst %,qp/%/include/*.h,doca $(SDK_PARTS)) $(patsubst %,qp/%/include/*.cuh,doca $(SDK_PARTS)))
 $(foreach h,$(HDR_doca),$(eval $(call stage-rule,include-doca/,$(h),STAGED_DOCA)))
 stage: $(STAGED) $(STAGED_DOCA)
 
@@ -171,13 +175,14 @@ $(B)/obj/%.o: %.c $(B)/settings/cc | stage
 $(B)/obj/doorbell/none_%.o: doorbell/none.c $(B)/settings/cc | stage
 	$(call compile,-DSTRATEGY=$*)
 
-$(LIBS) $(DOCA_LIB): $(B)/settings/ar
+$(LIBS) $(DOCA_LIB) $(SDK_LIBS): $(B)/settings/ar
 	$(call say,AR)
 	@mkdir -p $(@D) && rm -f $@
 	$(Q)$(AR) rcsD $@ $(filter %.o,$^)
 $(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(eval $(B)/lib/libgdaki_$(a).a: $(call obj,$(SRCS_$(a)))))
 $(B)/lib/libgdaki_db_none.a: $(NONE_OBJS)
-$(DOCA_LIB): $(DOCA_OBJS)
+$(DOCA_LIB): $(call obj,$(SRCS_doca))
+$(foreach p,$(SDK_PARTS),$(eval $(B)/lib/libgdaki_$(p).a: $(call obj,$(SRCS_$(p)))))
 # The merged archive. Its members are named after their folders, as core_error.o and qp_error.o:
 # of two members with the same name, ar extracts or replaces only one.
 $(MERGED): $(LIB_OBJS) $(B)/settings/ar
@@ -185,7 +190,7 @@ $(MERGED): $(LIB_OBJS) $(B)/settings/ar
 	@mkdir -p $(@D) && rm -rf $@ $(B)/obj/merged && mkdir -p $(B)/obj/merged
 	@$(foreach o,$(LIB_OBJS),ln -sr $(o) $(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)) &&) :
 	$(Q)$(AR) rcsD $@ $(foreach o,$(LIB_OBJS),$(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)))
-libs: $(LIBS) $(MERGED) $(DOCA_LIB)
+libs: $(LIBS) $(MERGED) $(DOCA_LIB) $(SDK_LIBS)
 
 include core/install.mk tests/softnic/softnic.mk examples/examples.mk tests/fuzz/fuzz.mk tests/tests.mk
 
