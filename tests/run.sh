@@ -35,7 +35,7 @@ patient="tests/model/run.sh tests/gpu/compile.sh tests/footprint.sh tests/rebuil
 	tests/consumers/rdma_core_current.sh tests/fuzz.sh tests/projects.sh tests/docs.py tests/cuda_versions.sh
 	tests/plot.py tests/doctor_host.py tests/sanity.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
-scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/recv_queue.sh tests/bench/recv.sh tests/wire.sh
+scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/recv_queue.sh tests/rdma_conns.sh tests/bench/recv.sh tests/wire.sh
 	tests/report.sh tests/doctor.sh tests/examples.sh tests/example_programs.sh tests/example_faults.sh
 	tests/results.sh tests/alltoall.sh tests/paths.sh tests/options.sh
 	tests/programs.sh tests/verbs.sh
@@ -119,6 +119,7 @@ if [ "$what" = targets ]; then
 		tests/hw.sh) echo "$B/hw/probe" ;;
 		tests/soak.sh) echo "$B/soak/soak" ;;
 		tests/recv_queue.sh) echo "$B/soak/recv_queue" ;;
+		tests/rdma_conns.sh) echo "$B/soak/rdma_conns" ;;
 		tests/bench/recv.sh) echo "$B/bench/recv" ;;
 		tests/vxlan.sh | tests/eth_if.sh) echo "$B/responder/responder" ;;
 		tests/eth_account.py) echo "$B/soak/eth_peer" ;;

@@ -8,6 +8,7 @@ STANDIN_SDK := $(foreach d,sdk sdk_old sdk_broken,$(patsubst %,$(B)/standin/$(d)
 STANDINS := $(foreach d,standin standin/old,$(B)/$(d)/libcuda.so.1 $(B)/$(d)/libgdrapi.so) $(STANDIN_SDK)
 SOAK     := $(B)/soak/soak $(B)/soak/eth_peer
 RECV_QUEUE := $(B)/soak/recv_queue
+RDMA_CONNS := $(B)/soak/rdma_conns
 RESPONDER := $(B)/responder/responder
 HW_PROBE := $(B)/hw/probe
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c %/memory.c,$(wildcard tests/bench/*.c))))
@@ -60,6 +61,9 @@ $(SOAK): $(B)/soak/%: $(B)/obj/tests/soak/%.o
 	$(call link,-libverbs)
 $(RECV_QUEUE): $(B)/obj/tests/soak/recv_queue.o $(TEST_LIB) $(LIBS)
 	$(call link,$(ALL_LIBS) -lm)
+$(RDMA_CONNS): $(B)/obj/tests/soak/rdma_conns.o $(LIBS) $(DOCA_LIB) $(SDK_LIBS)
+	$(call link,-L$(B)/lib $(SDK_PARTS:%=-lgdaki_%) -lgdaki_doca $(ALL_LIBS) -lm)
+$(B)/obj/tests/soak/rdma_conns.o: INC += $(INC_DOCA)
 $(RESPONDER): $(call obj,tests/responder/answer.c tests/responder/responder.c)
 	$(call link,-libverbs -lz)
 $(B)/bench/nic: $(call obj,tests/bench/udp.c)
@@ -152,14 +156,14 @@ $(STANDIN_SDK): $(B)/standin/%.so: $(wildcard tests/standin/sdk*) | stage
 # ---- targets ----
 $(STANDINS): $(B)/settings/cc
 # What CC or CXX links.
-PROGRAMS := $(TESTS) $(THREADS) $(KERNELS) $(STANDINS) $(SOAK) $(RECV_QUEUE) $(RESPONDER) $(HW_PROBE) $(BENCHES) $(REPLAYS)
+PROGRAMS := $(TESTS) $(THREADS) $(KERNELS) $(STANDINS) $(SOAK) $(RECV_QUEUE) $(RDMA_CONNS) $(RESPONDER) $(HW_PROBE) $(BENCHES) $(REPLAYS)
 .PHONY: build-tests standins test run-tests test-models check build-bench bench coverage gpu-tests doc
 ##= T                 make test T=PATTERN runs the tests whose names contain this shell pattern
 ##= LONG              make test LONG=1 also runs the long forms of the tests, and uses more time
 ##= JOBS              tests that `make test` runs at a time (processors + 1)
 standins: $(STANDINS)
 ## build-tests        build everything that `make test` runs
-build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(RECV_QUEUE) $(RESPONDER) $(HW_PROBE) $(B)/bench/recv)
+build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(RECV_QUEUE) $(RDMA_CONNS) $(RESPONDER) $(HW_PROBE) $(B)/bench/recv)
 ## test               install missing packages, build, run all tests; T=PATTERN runs some of them
 TEST_ENV = B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' \
 	T='$(T)' JOBS=$(JOBS) LONG='$(LONG)'

@@ -8,32 +8,34 @@
 #ifndef RDMA_RIG_H
 #define RDMA_RIG_H
 
-#define GDK_BOTH_SHAPES /* the rig also uses functions of gdaki.h */
-
-#include <criterion/criterion.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "doca_buf_array.h"
+#include "doca_dev.h"
 #include "doca_gpunetio.h"
 #include "doca_mmap.h"
 #include "doca_pe.h"
 #include "doca_rdma.h"
 #include "gdk_sdk_rdma_dev.h"
 
-#include "doca_base_rig.h"
-
 #define RIG_BYTES 65536u
 #define RIG_LIMIT 10000000000ull /* time limit of waits, ns */
 #define RIG_FLAGS \
 	(DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE | \
 	 DOCA_ACCESS_FLAG_RDMA_READ)
+/* Prints a call that fails, and aborts. */
 #define OK(call) \
 	do { \
 		doca_error_t err_ = call; \
 \
-		cr_assert_eq(err_, DOCA_SUCCESS, "%s returned %s", #call, \
-			     doca_error_get_name(err_)); \
+		if (err_ != DOCA_SUCCESS) { \
+			fprintf(stderr, "%s:%d: %s returned %s\n", __FILE__, __LINE__, #call, \
+				doca_error_get_name(err_)); \
+			abort(); \
+		} \
 	} while (0)
 
 /* Memory, and buffers of `size` bytes in it. */
@@ -66,6 +68,18 @@ struct rig {
 	struct rig_how how;
 	struct rig_side a, b;
 };
+
+static inline struct doca_dev *rig_nic(void)
+{
+	struct doca_devinfo **list;
+	struct doca_dev *dev;
+	uint32_t num = 0;
+
+	OK(doca_devinfo_create_list(&list, &num));
+	OK(num ? doca_dev_open(list[0], &dev) : DOCA_ERROR_NOT_FOUND);
+	OK(doca_devinfo_destroy_list(list));
+	return dev;
+}
 
 static inline struct doca_buf_arr *rig_buf_arr(struct rig *r, struct doca_mmap *map,
 					       struct doca_gpu_buf_arr **dev)
@@ -158,7 +172,7 @@ static inline void rig_create(struct rig *r, struct rig_how how)
 	how.buf = how.buf ? how.buf : 256;
 	how.flags = how.flags ? how.flags : RIG_FLAGS;
 	r->how = how;
-	r->nic = rig_open();
+	r->nic = rig_nic();
 	OK(doca_gpu_create("host", &r->gpu));
 	rig_side_open(r, &r->a);
 	rig_side_open(r, &r->b);
