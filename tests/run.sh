@@ -45,7 +45,7 @@ scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many
 	${GDAKI_HOST_USERS:+tests/consumers/host.sh} ${GDAKI_PEER:+tests/consumers/peer.sh tests/consumers/gpunetio_examples.sh}
 	${GDAKI_DPDK:+tests/consumers/dpdk.sh} ${GDAKI_NCCL:+tests/consumers/nccl.sh tests/consumers/nccl_net.sh}
 	${GDAKI_NVSHMEM:+tests/consumers/nvshmem_host.sh} ${GDAKI_DOCA_SAMPLES:+tests/consumers/doca_samples.sh}
-	${GDAKI_NIXL:+tests/consumers/nixl.sh} ${GDAKI_HOLOSCAN:+tests/consumers/holoscan.sh}
+	${GDAKI_NIXL:+tests/consumers/nixl.sh} ${GDAKI_NIXL_RDMA:+tests/consumers/nixl_rdma.sh} ${GDAKI_HOLOSCAN:+tests/consumers/holoscan.sh}
 	${GDAKI_UCX:+tests/consumers/ucx_gdaki.sh tests/consumers/ucx_host.sh}"
 # Programs whose threads poll, the longest first, then the others of thread.
 polling="thread/kernels_32 thread/kernels_1 test_e2e_share test_e2e_wrap test_qp_mixed"
@@ -179,6 +179,10 @@ run() { # name
 	tests/consumers/doca_samples.sh) limit 300 "$1" "$GDAKI_DOCA_SAMPLES" ;;
 	tests/consumers/nixl.sh)
 		read -ra checkouts <<<"$GDAKI_NIXL"
+		limit 300 "$1" "${checkouts[@]}"
+		;;
+	tests/consumers/nixl_rdma.sh)
+		read -ra checkouts <<<"$GDAKI_NIXL_RDMA"
 		limit 300 "$1" "${checkouts[@]}"
 		;;
 	tests/consumers/holoscan.sh) limit 300 "$1" "$GDAKI_HOLOSCAN" ;;

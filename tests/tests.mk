@@ -55,6 +55,10 @@ $(B)/obj/tests/unit/test_api_args.o: CFLAGS_ALL += -I$(dir $(API_ARGS))
 # ---- programs of threads, hardware comparison, soak, benchmarks ----
 $(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call link,$(ALL_LIBS) -lz -lm)
+RDMA_THREADS := $(filter $(B)/thread/rdma_%,$(THREADS))
+$(call TEST_OBJS,thread/rdma_%): INC += $(INC_DOCA)
+$(RDMA_THREADS): ALL_LIBS := -L$(B)/lib $(SDK_PARTS:%=-lgdaki_%) -lgdaki_doca $(ALL_LIBS)
+$(RDMA_THREADS): $(DOCA_LIB) $(SDK_LIBS)
 $(HW_PROBE): $(call obj,$(sort $(wildcard tests/hw/probe*.c))) $(TEST_LIB) $(LIBS)
 	$(call link,$(ALL_LIBS) -lm)
 $(SOAK): $(B)/soak/%: $(B)/obj/tests/soak/%.o
