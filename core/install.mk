@@ -38,14 +38,14 @@ INSTALL_EXAMPLES = \
 	'644 $(MANDIR)/man7 $(wildcard examples/common/*.7)'
 headers-in = $(foreach h,$(STAGED),$(if $(filter $(1),$(dir $(h))),$(h)))
 INSTALL_ALL = \
-	'644 $(LIBDIR) $(LIBS) $(MERGED) $(DOCA_LIB)' \
-	'644 $(LIBDIR)/pkgconfig $(wildcard core/*.pc.in qp/doca/*.pc.in)' \
-	'644 $(LIBDIR)/gdaki-doca/pkgconfig $(wildcard qp/doca/pkgconfig/*.pc.in)' \
+	'644 $(LIBDIR) $(LIBS) $(MERGED) $(DOCA_LIB) $(SDK_LIBS)' \
+	'644 $(LIBDIR)/pkgconfig $(wildcard core/*.pc.in qp/doca/*.pc.in $(SDK_PARTS:%=qp/%/*.pc.in))' \
+	'644 $(LIBDIR)/gdaki-doca/pkgconfig $(wildcard qp/doca/pkgconfig/*.pc.in $(SDK_PARTS:%=qp/%/pkgconfig/*.pc.in))' \
 	'644 $(LIBDIR)/cmake/gdaki $(wildcard core/*.cmake.in)' \
 	$(foreach d,$(sort $(dir $(STAGED))),'644 $(patsubst %/,%,$(d:$(B)/include/%=$(INCLUDEDIR)/gdaki/%)) $(call headers-in,$(d))') \
 	'644 $(INCLUDEDIR)/gdaki-doca $(STAGED_DOCA)' \
 	'644 $(DOCDIR) LICENSE README.md CHANGELOG.md CONTRIBUTING.md' \
-	$(foreach d,core doorbell qp qp/doca examples examples/results tests tests/softnic tests/bench,'644 $(DOCDIR)/$(d) $(wildcard $(d)/*.md $(d)/*.svg)') \
+	$(foreach d,core doorbell qp qp/doca $(SDK_PARTS:%=qp/%) examples examples/results tests tests/softnic tests/bench,'644 $(DOCDIR)/$(d) $(wildcard $(d)/*.md $(d)/*.svg)') \
 	'644 $(DOCDIR)/examples examples/CMakeLists.txt examples/example.mk' \
 	$(foreach d,common $(sort $(EXAMPLE_NAMES) $(EXAMPLES_MPI)) strategy_batching,'644 $(DOCDIR)/examples/$(d) $(wildcard $(addprefix examples/$(d)/,*.c *.h *.cu *.cuh *.mk Makefile README.md))') \
 	'644 $(MANDIR)/man7 core/gdaki.7' \

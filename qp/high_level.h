@@ -43,8 +43,8 @@ doca_error_t gdk_hl_plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *qp_in
 			      uint32_t flags, struct gdk_hl_plan *p);
 /* Takes over the attributes of a receive queue, which are valid. */
 void gdk_hl_plan_rq(struct gdk_hl_plan *p, const struct gdk_qp_rq_attr_hl *rq_attr);
-/* Creates a CQ that ignores overruns in the pages of a unit: num entries at `at`, and the DBREC behind
- * them (GDK_HL_CQ_BYTES). uar: NULL, or the UAR that the CQ uses. */
+/* Creates a CQ that ignores overruns in the pages of a unit: num entries at `at`, and the DBREC
+ * behind them (GDK_HL_CQ_BYTES). uar: NULL, or the UAR that the CQ uses. */
 #define GDK_HL_CQ_BYTES(num) ((size_t)(num)*64u + 8u)
 doca_error_t gdk_hl_cq_create(struct doca_dev *dev, const struct gdk_slab_unit *unit, size_t at,
 			      uint32_t num, struct doca_verbs_uar *uar, doca_verbs_cq_t **cq);

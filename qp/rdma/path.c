@@ -15,7 +15,7 @@
 #define PSN_MASK    0xffffffu
 #define ACK_TIMEOUT 17 /* 4.096 us << 17: 537 ms */
 #define RETRIES	    7
-#define RNR_FOREVER 7 /* the remote side may post receives later; the time limit ends waits */
+#define RNR_FOREVER 7  /* the remote side may post receives later; the time limit ends waits */
 #define RNR_TIMER   12 /* 640 us: a shorter time makes the NIC repeat messages many times */
 #define HOP_LIMIT   64
 

@@ -76,7 +76,7 @@ struct doca_rdma {
 	struct doca_rdma_connection **conns; /* max_conns elements, num_conns in use */
 	uint32_t num_conns;
 	doca_gpu_verbs_service_t service; /* rings doorbells; NULL: GPU threads do */
-	struct gdk_slab_unit unit; /* receive ring and receive CQ */
+	struct gdk_slab_unit unit;	  /* receive ring and receive CQ */
 	struct doca_verbs_srq *srq;
 	struct doca_gpu_dev_verbs_qp *srq_dev; /* GPU address */
 	doca_verbs_cq_t *cq_rq;

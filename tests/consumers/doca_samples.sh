@@ -104,10 +104,10 @@ build() { # folder, folder of CUDA's headers, function that compiles a kernel, l
 		host "$s" "$1/$s" "$dir/$name"/{host/,}*.c
 		[[ $s != rdma_* ]] || host "$s" "$1/$s" "$dir/rdma_common.c" "$src/common.c"
 		$3 "$s" "$dir/$name/device/${name}_kernel.cu" "$1/$s/kernel.o"
-		common=*.o
-		[[ $s != rdma_* ]] || common=doca_argp.o
-		# shellcheck disable=SC2086 # a pattern, and a list of libraries
-		compile "$s" g++ -pthread -o "$1/$s/$s" "$1/$s"/*.o "$1"/common/$common "$B/lib/libgdaki_rdma.a" "$B/lib/libgdaki_doca.a" \
+		common=("$1"/common/*.o)
+		[[ $s != rdma_* ]] || common=("$1/common/doca_argp.o")
+		# shellcheck disable=SC2086 # a list of libraries
+		compile "$s" g++ -pthread -o "$1/$s/$s" "$1/$s"/*.o "${common[@]}" "$B/lib/libgdaki_rdma.a" "$B/lib/libgdaki_doca.a" \
 			"$B/lib/libgdaki.a" $4 -lmlx5 -libverbs -lnuma -ldl -lpthread
 	done
 	echo "doca_samples.sh: built ${samples// /, } with headers of $2"

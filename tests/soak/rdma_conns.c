@@ -4,10 +4,10 @@
  * Messages of an RDMA object with several connections, which share one receive queue. Run it on a
  * wire that loses, duplicates and reorders packets (tests/rdma_conns.sh).
  *
- * Two threads, each for half of the connections, send messages of up to three packets. The receiver posts 128
- * receives, strong ones or, as NIXL does, weak ones that are written once. Each result must name
- * the connection that the message names, in the order of that connection, with its immediate value
- * and content, once. Each commit must be counted once.
+ * Two threads, each for half of the connections, send messages of up to three packets. The
+ * receiver posts 128 receives, strong ones or, as NIXL does, weak ones that are written once. Each
+ * result must name the connection that the message names, in the order of that connection, with its
+ * immediate value and content, once. Each commit must be counted once.
  *
  * usage: rdma_conns [-n MESSAGES] [-c CONNECTIONS] [-s SEED] [-w (weak receives)]
  */

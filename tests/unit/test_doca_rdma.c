@@ -157,10 +157,10 @@ Test(doca_rdma, sends_and_immediate_values_reach_receives)
 	OK(doca_gpu_dev_rdma_send_strong(r.a.dev, 0, rig_buf(&r.a, 0), 0, 256, imm[0],
 					 DOCA_GPU_RDMA_SEND_FLAG_IMM));
 	OK(doca_gpu_dev_rdma_commit_strong(r.a.dev, 0));
-	OK(gdk_rdma_send_weak(r.a.dev, 0, rig_buf(&r.a, 1), 0, 100, imm[1],
+	OK(gdk_rdma_send_weak(r.a.dev, 0, gdk_rdma_addr(rig_buf(&r.a, 1), 0), 100, imm[1],
 			      DOCA_GPU_RDMA_SEND_FLAG_IMM, 1));
-	OK(gdk_rdma_send_weak(r.a.dev, 0, rig_buf(&r.a, 2), 0, 0, 99, DOCA_GPU_RDMA_SEND_FLAG_NONE,
-			      2));
+	OK(gdk_rdma_send_weak(r.a.dev, 0, gdk_rdma_addr(rig_buf(&r.a, 2), 0), 0, 99,
+			      DOCA_GPU_RDMA_SEND_FLAG_NONE, 2));
 	OK(doca_gpu_dev_rdma_write_weak(r.a.dev, 0, rig_remote(&r.b, 0), 0, rig_buf(&r.a, 3), 0,
 					256, imm[3], WITH_IMM, 3));
 	OK(doca_gpu_dev_rdma_write_inline_weak(r.a.dev, 0, rig_remote(&r.b, 1), 0, data, 4, imm[4],

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The debug build of the RDMA library: weak writers that overrun the ring, write a position twice or
- * leave one out are detected. A line names the position, and the connection ends.
+ * The debug build of the RDMA library: weak writers that overrun the ring, write a position twice
+ * or leave one out are detected. A line names the position, and the connection ends.
  */
 #define GDK_DEBUG
 static void print(const char *text);

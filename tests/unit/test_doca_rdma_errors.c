@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Ends of waits of the RDMA library: errors of operations and receives, aborts by the host, time
- * limits, a remote side that is gone, and full rings, in strong and weak mode. Each call must return
- * within its bound.
+ * limits, a remote side that is gone, and full rings, in strong and weak mode. Each call must
+ * return within its bound.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -168,7 +168,8 @@ static doca_error_t fill_weak_ring(void)
 	doca_error_t err = DOCA_SUCCESS;
 
 	for (uint32_t i = 0; i < 3 * DEPTH && !err; i++) {
-		err = gdk_rdma_send_weak(r.a.dev, 0, rig_buf(&r.a, 0), 0, 8, 0, 0, i);
+		err = gdk_rdma_send_weak(r.a.dev, 0, gdk_rdma_addr(rig_buf(&r.a, 0), 0), 8, 0, 0,
+					 i);
 		if (!err)
 			err = doca_gpu_dev_rdma_commit_weak(r.a.dev, 0, 1);
 	}
@@ -258,7 +259,6 @@ Test(doca_rdma_errors, a_time_limit_does_not_end_the_receive_queue)
 	rig_end(&r);
 }
 
-/* A weak writer that skips a position: the slot is never written, so nothing behind it completes. */
 Test(doca_rdma_errors, a_commit_that_fails_returns_and_changes_nothing)
 {
 	rig_begin(&r, (struct rig_how){ .conns = 1 });

@@ -281,8 +281,8 @@ static doca_error_t connect_two(struct doca_rdma *rdma)
 	return err ? err : doca_rdma_connection_disconnect(conn[0]);
 }
 
-/* umem/slab.h, which includes headers of DOCA GPUNetIO open. Frees the queue memory that is kept for
- * the next queue pair: after a failure it may be of another kind than before. */
+/* umem/slab.h, which includes headers of DOCA GPUNetIO open. Frees the queue memory that is kept
+ * for the next queue pair: after a failure it may be of another kind than before. */
 void gdk_slab_trim(const struct doca_gpu *of_gpu, const struct doca_dev *of_dev);
 
 static doca_error_t whole_life(void)

@@ -221,7 +221,8 @@ doca_error_t doca_rdma_stop_listen_to_port(struct doca_rdma *rdma, uint16_t port
 doca_error_t gdk_rdma_abort(struct doca_rdma *rdma);
 
 /**
- * Sets the time limit of waits in kernels, for all connections and the receive queue. Default: 60 s.
+ * Sets the time limit of waits in kernels, for all connections and the receive queue. Default:
+ * 60 s.
  *
  * @param ns nanoseconds; 0: no limit
  * @retval DOCA_ERROR_BAD_STATE the context does not run

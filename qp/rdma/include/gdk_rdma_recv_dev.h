@@ -19,10 +19,10 @@
 #include "device/gdk/srq_dev.h"
 #include "gdk_rdma_send_dev.h"
 
-/* The result of the receive in a slot. */
+/** The result of the receive in a slot. */
 struct gdk_rdma_result {
-	uint32_t imm_be; /* immediate value; 0: none */
-	uint32_t conn;	 /* connection index + 1, and GDK_RDMA_FAILED; 0: not complete */
+	uint32_t imm_be; /**< immediate value; 0: none */
+	uint32_t conn;	 /**< connection index + 1, and GDK_RDMA_FAILED; 0: not complete */
 };
 #define GDK_RDMA_FAILED	 0x80000000u
 #define GDK_RDMA_NO_CONN 0x7fffffffu /* a queue pair that the table does not contain */
@@ -34,22 +34,22 @@ typedef uint64_t gdk_rdma_map_t;
 /** Receives of an RDMA object in kernels. Opaque. */
 struct doca_gpu_dev_rdma_r {
 	/* written by the host */
-	uint64_t rdma;	   /**< the RDMA object */
-	uint64_t srq;	   /**< device struct of the shared receive queue */
-	uint64_t results;  /**< struct gdk_rdma_result of each slot */
-	uint64_t map;	   /**< gdk_rdma_map_t of the hash table */
-	uint32_t map_mask; /**< entries of the hash table - 1 */
-	uint8_t pad0[GDK_STATE_LINE - 36];
-	struct doca_gpu_dev_verbs_cq cq; /**< the receive CQ */
-	uint8_t pad1[2 * GDK_STATE_LINE - sizeof(struct doca_gpu_dev_verbs_cq)];
+	uint64_t rdma;			   /**< the RDMA object */
+	uint64_t srq;			   /**< device struct of the shared receive queue */
+	uint64_t results;		   /**< struct gdk_rdma_result of each slot */
+	uint64_t map;			   /**< gdk_rdma_map_t of the hash table */
+	uint32_t map_mask;		   /**< entries of the hash table - 1 */
+	uint8_t pad0[GDK_STATE_LINE - 36]; /**< not used */
+	struct doca_gpu_dev_verbs_cq cq;   /**< the receive CQ */
+	uint8_t pad1[2 * GDK_STATE_LINE - sizeof(struct doca_gpu_dev_verbs_cq)]; /**< not used */
 	/* written by threads that post */
-	uint64_t committed; /**< receives below this index are committed */
-	uint8_t pad2[GDK_STATE_LINE - 8];
+	uint64_t committed;		  /**< receives below this index are committed */
+	uint8_t pad2[GDK_STATE_LINE - 8]; /**< not used */
 	/* written by the thread that has `busy` */
 	uint64_t returned; /**< receives below this index were returned; their slots are free */
 	uint64_t polled;   /**< CQEs that were read */
 	uint32_t busy;	   /**< 1: a thread reads CQEs */
-	uint8_t pad3[GDK_STATE_LINE - 20];
+	uint8_t pad3[GDK_STATE_LINE - 20]; /**< not used */
 };
 
 GDK_FN struct doca_gpu_dev_verbs_qp *gdk_rdma_srq(const struct doca_gpu_dev_rdma_r *r)
@@ -207,10 +207,11 @@ GDK_FN void gdk_rdma_note(struct doca_gpu_dev_rdma_r *r,
 	gdk_st32(&res->conn, conn, GDK_SCOPE_GPU);
 }
 
-/* Where results are returned, and how many there are. The arrays may be NULL. */
+/** Where results are returned. */
 struct gdk_rdma_out {
-	uint32_t num;
-	uint32_t *imm, *conn;
+	uint32_t num;	/**< number of results so far */
+	uint32_t *imm;	/**< gets immediate values; may be NULL */
+	uint32_t *conn; /**< gets connection indices; may be NULL */
 };
 
 /*

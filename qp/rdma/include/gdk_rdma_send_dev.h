@@ -23,31 +23,32 @@
 #define GDK_RDMA_SEND_DEV_H
 
 #include "device/gdk/send_dev.h"
+#include "gdk_sdk_shape.h"
 
 #define GDK_RDMA_MODE DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU
 
-/* A connection. The host writes qp when the connection is established. */
+/** A connection. The host writes qp when the connection is established. */
 struct gdk_rdma_conn {
-	uint64_t qp; /* device struct of the queue pair; 0: not connected */
-	uint8_t pad0[GDK_STATE_LINE - 8];
-	uint64_t committed; /* operations below this index are committed */
-	uint64_t commits;   /* number of commits */
-	uint64_t waited;    /* commits that gdk_rdma_wait_all() has returned */
-	uint8_t pad1[GDK_STATE_LINE - 24];
+	uint64_t qp;			   /**< device struct of the queue pair; 0: not connected */
+	uint8_t pad0[GDK_STATE_LINE - 8];  /**< not used */
+	uint64_t committed;		   /**< operations below this index are committed */
+	uint64_t commits;		   /**< number of commits */
+	uint64_t waited;		   /**< commits that gdk_rdma_wait_all() has returned */
+	uint8_t pad1[GDK_STATE_LINE - 24]; /**< not used */
 };
 
 /** An RDMA object in kernels. Opaque. */
 struct doca_gpu_dev_rdma {
-	uint64_t conns; /**< struct gdk_rdma_conn, in an array */
-	uint64_t recv;	/**< struct doca_gpu_dev_rdma_r */
-	uint32_t num;	/**< elements of conns */
-	uint8_t pad[GDK_STATE_LINE - 20];
+	uint64_t conns;			  /**< struct gdk_rdma_conn, in an array */
+	uint64_t recv;			  /**< struct doca_gpu_dev_rdma_r */
+	uint32_t num;			  /**< elements of conns */
+	uint8_t pad[GDK_STATE_LINE - 20]; /**< not used */
 };
 
-/* Where an operation is written. */
+/** Where an operation is written. */
 struct gdk_rdma_at {
-	int weak;
-	uint32_t position; /* of a weak operation */
+	int weak;	   /**< at a position that the caller chose */
+	uint32_t position; /**< of a weak operation */
 };
 
 GDK_FN struct gdk_rdma_at gdk_rdma_next(void)
@@ -173,7 +174,7 @@ GDK_FN int gdk_rdma_post_weak(struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 	gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
 	full = (uint32_t)(idx - done) > w.mask;
 	if (GDK_RARE(full | (ended != 0))) {
-		/* The WQE that this one overwrites is below `end`, so it needs no further commit. */
+		/* The WQE that this one overwrites is below `end`, so no commit is missing. */
 		err = gdk_shared_slow(st, idx, w.mask, GDK_QP_LIMIT,
 				      full ? GDK_RING | GDK_WANT | GDK_WAIT | GDK_WAIT_ROOM : 0);
 		if (err)

@@ -46,6 +46,7 @@ enum doca_gpu_dev_rdma_recv_wait_flags {
 
 /* ---- conversions ---- */
 
+/** Converts a status of the device functions. */
 GDK_FN doca_error_t gdk_rdma_error(int err)
 {
 	switch (err) {
@@ -69,11 +70,13 @@ GDK_FN doca_error_t gdk_rdma_error(int err)
 	}
 }
 
+/** Address and key of a byte of a buffer. */
 GDK_FN struct doca_gpu_dev_verbs_addr gdk_rdma_addr(const struct doca_gpu_buf *buf, uint64_t offset)
 {
 	return gdk_addr(buf->addr + offset, gdk_key_be(buf->mkey));
 }
 
+/** Posts a write, which may carry its data. */
 GDK_FN doca_error_t gdk_rdma_write(struct doca_gpu_dev_rdma *rdma, uint32_t conn,
 				   struct gdk_op_move m, uint32_t imm, uint32_t flags,
 				   struct gdk_rdma_at at)
@@ -86,6 +89,7 @@ GDK_FN doca_error_t gdk_rdma_write(struct doca_gpu_dev_rdma *rdma, uint32_t conn
 	return gdk_rdma_error(gdk_rdma_post(rdma, conn, &m, has_imm, at));
 }
 
+/** Posts a send. */
 GDK_FN doca_error_t gdk_rdma_send(struct doca_gpu_dev_rdma *rdma, uint32_t conn,
 				  struct doca_gpu_dev_verbs_addr buf, uint64_t size, uint32_t imm,
 				  uint32_t flags, struct gdk_rdma_at at)
@@ -98,6 +102,7 @@ GDK_FN doca_error_t gdk_rdma_send(struct doca_gpu_dev_rdma *rdma, uint32_t conn,
 	return gdk_rdma_error(gdk_rdma_post(rdma, conn, &m, has_imm, at));
 }
 
+/** Posts a read. */
 GDK_FN doca_error_t gdk_rdma_read(struct doca_gpu_dev_rdma *rdma, uint32_t conn,
 				  struct doca_gpu_dev_verbs_addr remote,
 				  struct doca_gpu_dev_verbs_addr local, uint64_t size,
@@ -201,13 +206,13 @@ GDK_FN doca_error_t doca_gpu_dev_rdma_send_strong(struct doca_gpu_dev_rdma *rdma
 			     imm, flags, gdk_rdma_next());
 }
 
-/** As doca_gpu_dev_rdma_send_strong(), at a position. */
+/** As doca_gpu_dev_rdma_send_strong(), at a position. local: gdk_rdma_addr(buffer, offset). */
 GDK_FN doca_error_t gdk_rdma_send_weak(struct doca_gpu_dev_rdma *rdma, uint32_t connection_index,
-				       const struct doca_gpu_buf *local_buf, uint64_t local_offset,
-				       size_t size, uint32_t imm, uint32_t flags, uint32_t position)
+				       struct doca_gpu_dev_verbs_addr local, size_t size,
+				       uint32_t imm, uint32_t flags, uint32_t position)
 {
-	return gdk_rdma_send(rdma, connection_index, gdk_rdma_addr(local_buf, local_offset), size,
-			     imm, flags, gdk_rdma_at(position));
+	return gdk_rdma_send(rdma, connection_index, local, size, imm, flags,
+			     gdk_rdma_at(position));
 }
 
 /** Commits all strong operations that were posted before: by this thread, and by threads that it
@@ -253,6 +258,7 @@ GDK_FN doca_error_t doca_gpu_dev_rdma_get_recv(struct doca_gpu_dev_rdma *rdma,
 	return DOCA_SUCCESS;
 }
 
+/** Posts a receive; buf NULL: without a buffer. */
 GDK_FN doca_error_t gdk_rdma_recv_buf(struct doca_gpu_dev_rdma_r *rdma_r,
 				      const struct doca_gpu_buf *buf, size_t size, uint64_t offset,
 				      struct gdk_rdma_at at)
@@ -307,10 +313,10 @@ GDK_FN doca_error_t doca_gpu_dev_rdma_recv_commit_weak(struct doca_gpu_dev_rdma_
  * element for each receive that is posted; they get the immediate values (0: the message had none)
  * and the connection indices.
  *
- * IO_FAILED with num_ops 1: this receive failed, and its connection has ended. The other connections
- * work on. IO_FAILED or CONNECTION_ABORTED with num_ops 0: all connections have ended. TIME_OUT:
- * the receives of a call with flag B are not complete after the time limit; those that are
- * complete are returned.
+ * IO_FAILED with num_ops 1: this receive failed, and its connection has ended. The other
+ * connections work on. IO_FAILED or CONNECTION_ABORTED with num_ops 0: all connections have ended.
+ * TIME_OUT: the receives of a call with flag B are not complete after the time limit; those that
+ * are complete are returned.
  */
 GDK_FN doca_error_t doca_gpu_dev_rdma_recv_wait_all(struct doca_gpu_dev_rdma_r *rdma_r,
 						    uint32_t flags, uint32_t *num_ops,

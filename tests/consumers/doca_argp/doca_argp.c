@@ -3,7 +3,8 @@
 /*
  * A parser of command lines with the functions that NVIDIA's samples call: "-x VALUE",
  * "--long VALUE" and "--long=VALUE"; short names may have several letters. Values are strings or
- * numbers, and a callback of the program stores each one. An option of type BOOLEAN has no value. -h and --help print the options.
+ * numbers, and a callback of the program stores each one. An option of type BOOLEAN has no value.
+ * -h and --help print the options.
  */
 #include <errno.h>
 #include <stdio.h>
