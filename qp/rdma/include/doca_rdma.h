@@ -188,25 +188,25 @@ enum doca_rdma_addr_type {
 	DOCA_RDMA_ADDR_TYPE_GID = 2,  /**< a GID, as IPv6 */
 };
 
-/** Returns DOCA_ERROR_NOT_SUPPORTED: there is no connection manager. */
+/** Would describe the address of a server. Returns DOCA_ERROR_NOT_SUPPORTED. */
 doca_error_t doca_rdma_addr_create(enum doca_rdma_addr_type addr_type, const char *address,
 				   uint16_t port, struct doca_rdma_addr **addr);
 
-/** Returns DOCA_ERROR_NOT_SUPPORTED: there is no connection manager. */
+/** Would free an address. Returns DOCA_ERROR_NOT_SUPPORTED. */
 doca_error_t doca_rdma_addr_destroy(struct doca_rdma_addr *addr);
 
-/** Returns DOCA_ERROR_NOT_SUPPORTED: there is no connection manager. */
+/** Would connect to a server. Returns DOCA_ERROR_NOT_SUPPORTED. */
 doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma, struct doca_rdma_addr *addr,
 				       union doca_data connection_user_data);
 
-/** Returns DOCA_ERROR_NOT_SUPPORTED: there is no connection manager. */
+/** Would accept a client. Returns DOCA_ERROR_NOT_SUPPORTED. */
 doca_error_t doca_rdma_connection_accept(struct doca_rdma_connection *rdma_connection,
 					 void *private_data, uint8_t private_data_len);
 
-/** Returns DOCA_ERROR_NOT_SUPPORTED: there is no connection manager. */
+/** Would wait for clients. Returns DOCA_ERROR_NOT_SUPPORTED. */
 doca_error_t doca_rdma_start_listen_to_port(struct doca_rdma *rdma, uint16_t port);
 
-/** Returns DOCA_ERROR_NOT_SUPPORTED: there is no connection manager. */
+/** Would end the wait for clients. Returns DOCA_ERROR_NOT_SUPPORTED. */
 doca_error_t doca_rdma_stop_listen_to_port(struct doca_rdma *rdma, uint16_t port);
 
 /* ---- additions of gdaki ---- */

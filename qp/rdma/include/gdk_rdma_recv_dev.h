@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/*
+/**
+ * @file
  * Receives of an RDMA object. All its connections take receives from one shared receive queue
  * (srq_dev.h), and write their CQEs to one CQ, which has an entry for each receive.
  *
@@ -24,10 +25,12 @@ struct gdk_rdma_result {
 	uint32_t imm_be; /**< immediate value; 0: none */
 	uint32_t conn;	 /**< connection index + 1, and GDK_RDMA_FAILED; 0: not complete */
 };
-#define GDK_RDMA_FAILED	 0x80000000u
-#define GDK_RDMA_NO_CONN 0x7fffffffu /* a queue pair that the table does not contain */
+/** The receive failed. */
+#define GDK_RDMA_FAILED 0x80000000u
+/** A queue pair that the hash table does not contain. */
+#define GDK_RDMA_NO_CONN 0x7fffffffu
 
-/* An entry of the hash table: QP number << 32 | connection index + 1; 0: free. The first entry for
+/** An entry of the hash table: QP number << 32 | connection index + 1; 0: free. The first entry for
  * a QP number is at the number, modulo the size of the table; the next entries follow. */
 typedef uint64_t gdk_rdma_map_t;
 
@@ -52,6 +55,7 @@ struct doca_gpu_dev_rdma_r {
 	uint8_t pad3[GDK_STATE_LINE - 20]; /**< not used */
 };
 
+/** Returns the device struct of the receive queue. */
 GDK_FN struct doca_gpu_dev_verbs_qp *gdk_rdma_srq(const struct doca_gpu_dev_rdma_r *r)
 {
 	return (struct doca_gpu_dev_verbs_qp *)(uintptr_t)gdk_ldc64(&r->srq);
@@ -59,7 +63,7 @@ GDK_FN struct doca_gpu_dev_verbs_qp *gdk_rdma_srq(const struct doca_gpu_dev_rdma
 
 /* ---- posting ---- */
 
-/* Reserves n receives, *from on. Returns -ENOBUFS if they would overwrite receives that were not
+/** Reserves n receives, *from on. Returns -ENOBUFS if they would overwrite receives that were not
  * returned yet: no slot is reserved then. */
 GDK_FN int gdk_rdma_recv_reserve(struct doca_gpu_dev_rdma_r *r, struct gdk_qp_state *st,
 				 uint64_t *index, uint32_t n, uint64_t *from)
@@ -82,7 +86,7 @@ GDK_FN int gdk_rdma_recv_reserve(struct doca_gpu_dev_rdma_r *r, struct gdk_qp_st
 	return 0;
 }
 
-/* Writes a receive at a position that the caller chose. */
+/** Writes a receive at a position that the caller chose. */
 GDK_FN int gdk_rdma_recv_index(struct doca_gpu_dev_rdma_r *r, struct gdk_qp_state *st,
 			       const uint64_t *index, uint32_t position, uint64_t *idx)
 {
@@ -96,7 +100,7 @@ GDK_FN int gdk_rdma_recv_index(struct doca_gpu_dev_rdma_r *r, struct gdk_qp_stat
 	return *idx - gdk_ld64_acq(&r->returned, GDK_SCOPE_GPU) >= depth ? -ENOBUFS : 0;
 }
 
-/* Posts a receive of up to 1 GiB; 0 bytes: without a buffer. Returns 0, -EINVAL (a wrong size),
+/** Posts a receive of up to 1 GiB; 0 bytes: without a buffer. Returns 0, -EINVAL (a wrong size),
  * -ENOBUFS (the queue is full), or the status that ended the receive queue. */
 GDK_FN int gdk_rdma_recv(struct doca_gpu_dev_rdma_r *r, struct doca_gpu_dev_verbs_addr buf,
 			 uint64_t bytes, struct gdk_rdma_at at)
@@ -120,7 +124,7 @@ GDK_FN int gdk_rdma_recv(struct doca_gpu_dev_rdma_r *r, struct doca_gpu_dev_verb
 	return 0;
 }
 
-/* The receives below `to` are published. Has the NIC use them. */
+/** The receives below `to` are published. Has the NIC use them. */
 GDK_FN int gdk_rdma_recv_committed(struct doca_gpu_dev_rdma_r *r, struct gdk_qp_state *st,
 				   uint64_t to)
 {
@@ -129,7 +133,7 @@ GDK_FN int gdk_rdma_recv_committed(struct doca_gpu_dev_rdma_r *r, struct gdk_qp_
 	return gdk_state_status(st);
 }
 
-/* Commits all strong receives that were posted before. */
+/** Commits all strong receives that were posted before. */
 GDK_FN int gdk_rdma_recv_commit_strong(struct doca_gpu_dev_rdma_r *r)
 {
 	struct doca_gpu_dev_verbs_qp *srq = gdk_rdma_srq(r);
@@ -138,7 +142,7 @@ GDK_FN int gdk_rdma_recv_commit_strong(struct doca_gpu_dev_rdma_r *r)
 				       gdk_ld64(gdk_rsvd_index(srq), GDK_SCOPE_GPU));
 }
 
-/* Commits the next n positions. Their slots are written, now or in an earlier lap of the ring. */
+/** Commits the next n positions. Their slots are written, now or in an earlier lap of the ring. */
 GDK_FN int gdk_rdma_recv_commit_weak(struct doca_gpu_dev_rdma_r *r, uint32_t n)
 {
 	struct doca_gpu_dev_verbs_qp *srq = gdk_rdma_srq(r);
@@ -157,7 +161,7 @@ GDK_FN int gdk_rdma_recv_commit_weak(struct doca_gpu_dev_rdma_r *r, uint32_t n)
 
 /* ---- completion ---- */
 
-/* Connection index + 1 of a queue pair. */
+/** Connection index + 1 of a queue pair. */
 GDK_FN uint32_t gdk_rdma_conn_of(const struct doca_gpu_dev_rdma_r *r, uint32_t qpn)
 {
 	const gdk_rdma_map_t *map = (const gdk_rdma_map_t *)(uintptr_t)gdk_ldc64(&r->map);
@@ -176,7 +180,7 @@ GDK_FN uint32_t gdk_rdma_conn_of(const struct doca_gpu_dev_rdma_r *r, uint32_t q
 	return GDK_RDMA_NO_CONN;
 }
 
-/* Stores the result of a CQE. An error ends its connection: the NIC has ended the queue pair. */
+/** Stores the result of a CQE. An error ends its connection: the NIC has ended the queue pair. */
 GDK_FN void gdk_rdma_note(struct doca_gpu_dev_rdma_r *r,
 			  const struct doca_gpunetio_ib_mlx5_cqe64 *cqe, int failed)
 {
@@ -214,7 +218,7 @@ struct gdk_rdma_out {
 	uint32_t *conn; /**< gets connection indices; may be NULL */
 };
 
-/*
+/**
  * Returns the results of receives below `end`, up to the first that is not complete. A receive that
  * failed is returned by itself, with -EIO. The caller has `busy`.
  */
@@ -253,7 +257,7 @@ GDK_FN int gdk_rdma_take(struct doca_gpu_dev_rdma_r *r, uint64_t end, struct gdk
 	return conn & GDK_RDMA_FAILED ? -EIO : 0;
 }
 
-/* Reads all CQEs that have arrived, unless another thread does, and returns results. */
+/** Reads all CQEs that have arrived, unless another thread does, and returns results. */
 GDK_FN int gdk_rdma_collect(struct doca_gpu_dev_rdma_r *r, uint64_t end, struct gdk_rdma_out *out)
 {
 	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
@@ -276,7 +280,7 @@ GDK_FN int gdk_rdma_collect(struct doca_gpu_dev_rdma_r *r, uint64_t end, struct 
 	return err;
 }
 
-/* The status of the receive queue, or of the connections if all of them have ended. */
+/** The status of the receive queue, or of the connections if all of them have ended. */
 GDK_FN int gdk_rdma_recv_status(struct doca_gpu_dev_rdma_r *r)
 {
 	const struct doca_gpu_dev_rdma *rdma =
@@ -301,7 +305,7 @@ GDK_FN int gdk_rdma_recv_status(struct doca_gpu_dev_rdma_r *r)
 	return err;
 }
 
-/*
+/**
  * Returns the results of receives in the order in which they were posted, each once: those that are
  * complete or, with block, all that were committed before the call. Returns 0; -EIO with the result
  * of one receive that failed, whose connection has ended; or, with the results so far, the status

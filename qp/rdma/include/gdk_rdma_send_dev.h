@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/*
+/**
+ * @file
  * Connections of an RDMA object on the device, and the operations that they send. Each connection
  * is an exported queue pair with 64-byte slots. An operation has one WQE of one slot, so its
  * position is the index of its slot (qp/README.md), which the functions mask.
@@ -25,6 +26,7 @@
 #include "device/gdk/send_dev.h"
 #include "gdk_sdk_shape.h"
 
+/** Sharing mode of all functions. */
 #define GDK_RDMA_MODE DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU
 
 /** A connection. The host writes qp when the connection is established. */
@@ -51,6 +53,7 @@ struct gdk_rdma_at {
 	uint32_t position; /**< of a weak operation */
 };
 
+/** Returns the place of a strong operation. */
 GDK_FN struct gdk_rdma_at gdk_rdma_next(void)
 {
 	const struct gdk_rdma_at at = { 0, 0 };
@@ -58,6 +61,7 @@ GDK_FN struct gdk_rdma_at gdk_rdma_next(void)
 	return at;
 }
 
+/** Returns the place of a weak operation. */
 GDK_FN struct gdk_rdma_at gdk_rdma_at(uint32_t position)
 {
 	const struct gdk_rdma_at at = { 1, position };
@@ -65,13 +69,13 @@ GDK_FN struct gdk_rdma_at gdk_rdma_at(uint32_t position)
 	return at;
 }
 
-/* Element i of conns, which is less than num. */
+/** Element i of conns, which is less than num. */
 GDK_FN struct gdk_rdma_conn *gdk_rdma_conn(const struct doca_gpu_dev_rdma *rdma, uint32_t i)
 {
 	return (struct gdk_rdma_conn *)(uintptr_t)gdk_ldc64(&rdma->conns) + i;
 }
 
-/* The queue pair, or NULL while there is none. The address never changes once it is stored, so the
+/** The queue pair, or NULL while there is none. The address never changes once it is stored, so the
  * first load may be cached. */
 GDK_FN struct doca_gpu_dev_verbs_qp *gdk_rdma_conn_qp(const struct gdk_rdma_conn *conn)
 {
@@ -82,7 +86,7 @@ GDK_FN struct doca_gpu_dev_verbs_qp *gdk_rdma_conn_qp(const struct gdk_rdma_conn
 	return (struct doca_gpu_dev_verbs_qp *)(uintptr_t)qp;
 }
 
-/* Returns -EINVAL: there is no such connection; -ENOTCONN: it is not established. */
+/** Returns -EINVAL: there is no such connection; -ENOTCONN: it is not established. */
 GDK_FN int gdk_rdma_find(const struct doca_gpu_dev_rdma *rdma, uint32_t i,
 			 struct gdk_rdma_conn **conn, struct doca_gpu_dev_verbs_qp **qp)
 {
@@ -95,14 +99,14 @@ GDK_FN int gdk_rdma_find(const struct doca_gpu_dev_rdma *rdma, uint32_t i,
 
 /* ---- positions ---- */
 
-/* The index of a position: the first one not below `end` with its low bits. */
+/** The index of a position: the first one not below `end` with its low bits. */
 GDK_FN uint64_t gdk_rdma_index(uint64_t end, uint32_t position, uint32_t depth)
 {
 	return end + ((position - (uint32_t)end) & (depth - 1));
 }
 
 #ifdef GDK_DEBUG
-/* Prints a line and ends the queue. Returns the status that ended it. */
+/** Prints a line and ends the queue. Returns the status that ended it. */
 GDK_SLOW_FN int gdk_rdma_refuse(struct gdk_qp_state *st, uint32_t position, uint64_t end,
 				const char *why)
 {
@@ -120,7 +124,7 @@ GDK_SLOW_FN int gdk_rdma_refuse(struct gdk_qp_state *st, uint32_t position, uint
 	return gdk_state_end(st, -EINVAL);
 }
 
-/* A position of at least 16 bits that is not among the next `depth` ones. One below depth may have
+/** A position of at least 16 bits that is not among the next `depth` ones. One below depth may have
  * been masked with the size of the ring. */
 GDK_FN int gdk_rdma_check_position(struct gdk_qp_state *st, uint64_t end, uint32_t position)
 {
@@ -131,7 +135,7 @@ GDK_FN int gdk_rdma_check_position(struct gdk_qp_state *st, uint64_t end, uint32
 	return gdk_rdma_refuse(st, position, end, " is not among the next free ones");
 }
 
-/* A WQE has 16 bits of its index, so the slot shows whether it was written in this lap. */
+/** A WQE has 16 bits of its index, so the slot shows whether it was written in this lap. */
 GDK_FN int gdk_rdma_check_unwritten(struct gdk_qp_state *st, uint64_t end, uint64_t idx)
 {
 	const uint32_t depth = gdk_ldc32(&st->depth);
@@ -144,12 +148,14 @@ GDK_FN int gdk_rdma_check_unwritten(struct gdk_qp_state *st, uint64_t end, uint6
 	return gdk_rdma_refuse(st, (uint32_t)idx, end, " was written already");
 }
 #else
+/** Without GDK_DEBUG nothing is checked. */
 GDK_FN int gdk_rdma_check_position(struct gdk_qp_state *st, uint64_t end, uint32_t position)
 {
 	(void)st, (void)end, (void)position;
 	return 0;
 }
 
+/** Without GDK_DEBUG nothing is checked. */
 GDK_FN int gdk_rdma_check_unwritten(struct gdk_qp_state *st, uint64_t end, uint64_t idx)
 {
 	(void)st, (void)end, (void)idx;
@@ -159,7 +165,7 @@ GDK_FN int gdk_rdma_check_unwritten(struct gdk_qp_state *st, uint64_t end, uint6
 
 /* ---- posting ---- */
 
-/* Writes a WQE at a position that the caller chose. If its slot is still in use, waits. */
+/** Writes a WQE at a position that the caller chose. If its slot is still in use, waits. */
 GDK_FN int gdk_rdma_post_weak(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one *one,
 			      uint32_t segments, uint32_t position)
 {
@@ -190,7 +196,7 @@ GDK_FN int gdk_rdma_post_weak(struct doca_gpu_dev_verbs_qp *qp, const struct gdk
 	return 0;
 }
 
-/* Writes and publishes a WQE at the next position. Lanes that post together share a reservation. */
+/** Writes and publishes a WQE at the next position. Converged lanes share a reservation. */
 GDK_FN int gdk_rdma_post_strong(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one *one,
 				uint32_t segments)
 {
@@ -204,7 +210,7 @@ GDK_FN int gdk_rdma_post_strong(struct doca_gpu_dev_verbs_qp *qp, const struct g
 	return 0;
 }
 
-/*
+/**
  * Posts one operation. A transfer has up to 1 GiB, one with immediate at least one byte, one whose
  * WQE carries the data 1 to 28 bytes. Returns 0, -EINVAL (a wrong size or connection), -ENOTCONN,
  * or the status that ended the queue pair; then nothing is posted.
@@ -233,7 +239,7 @@ GDK_FN int gdk_rdma_post(struct doca_gpu_dev_rdma *rdma, uint32_t conn, const st
 
 /* ---- commit, wait ---- */
 
-/* The operations below `to` are published. Rings, and counts the commit. */
+/** The operations below `to` are published. Rings, and counts the commit. */
 GDK_FN int gdk_rdma_committed(struct gdk_rdma_conn *conn, struct doca_gpu_dev_verbs_qp *qp,
 			      uint64_t to)
 {
@@ -250,7 +256,7 @@ GDK_FN int gdk_rdma_committed(struct gdk_rdma_conn *conn, struct doca_gpu_dev_ve
 	return 0;
 }
 
-/* Commits all strong operations that were posted before. */
+/** Commits all strong operations that were posted before. */
 GDK_FN int gdk_rdma_commit_strong(struct doca_gpu_dev_rdma *rdma, uint32_t conn)
 {
 	struct doca_gpu_dev_verbs_qp *qp;
@@ -264,7 +270,7 @@ GDK_FN int gdk_rdma_commit_strong(struct doca_gpu_dev_rdma *rdma, uint32_t conn)
 	return to ? gdk_rdma_committed(c, qp, to) : gdk_qp_status(qp);
 }
 
-/* Commits the n weak operations that follow those committed before. Returns -EINVAL if the slots
+/** Commits the n weak operations that follow those committed before. Returns -EINVAL if the slots
  * cannot all have been written. */
 GDK_FN int gdk_rdma_commit_weak(struct doca_gpu_dev_rdma *rdma, uint32_t conn, uint32_t n)
 {
@@ -288,7 +294,7 @@ GDK_FN int gdk_rdma_commit_weak(struct doca_gpu_dev_rdma *rdma, uint32_t conn, u
 	return gdk_rdma_committed(c, qp, from + n);
 }
 
-/*
+/**
  * Waits until all operations that were committed before are complete, on all connections. *num is
  * the number of their commits; each commit is counted by one call only. Returns 0 or the status
  * that ended a queue pair; *num then has the commits of connections with a lower index.
@@ -322,7 +328,7 @@ GDK_FN int gdk_rdma_wait_all(struct doca_gpu_dev_rdma *rdma, uint32_t *num)
 	return 0;
 }
 
-/* The next position of a connection, and the mask for positions. */
+/** The next position of a connection, and the mask for positions. */
 GDK_FN int gdk_rdma_info(struct doca_gpu_dev_rdma *rdma, uint32_t conn, uint32_t *position,
 			 uint32_t *mask)
 {
