@@ -72,6 +72,9 @@ $(RESPONDER): $(call obj,tests/responder/answer.c tests/responder/responder.c)
 	$(call link,-libverbs -lz)
 $(B)/bench/nic: $(call obj,tests/bench/udp.c)
 $(B)/bench/control_path: $(call obj,tests/bench/memory.c)
+$(B)/obj/tests/bench/rdma.o: INC += $(INC_DOCA)
+$(B)/bench/rdma: ALL_LIBS := -L$(B)/lib $(SDK_PARTS:%=-lgdaki_%) -lgdaki_doca $(ALL_LIBS)
+$(B)/bench/rdma: $(DOCA_LIB) $(SDK_LIBS)
 # Has only code of the device path, so that it can be built on a machine without rdma-core.
 $(B)/bench/recv: $(B)/obj/tests/bench/recv.o
 	$(call link,-lpthread)

@@ -208,6 +208,16 @@ Test(doca_rdma, wrong_arguments_post_nothing)
 
 /* ---- positions ---- */
 
+/* The index that the WQE in the slot of an operation has. */
+static uint16_t slot_index(uint64_t i)
+{
+	const struct gdk_qp_state *st =
+		gdk_state_of_qp(gdk_rdma_conn_qp(gdk_rdma_conn(r.a.dev, 0)));
+	const uint8_t *slot = (const uint8_t *)(uintptr_t)(st->ring + i % DEPTH * 64);
+
+	return (uint16_t)(slot[1] << 8 | slot[2]);
+}
+
 /* Posts n weak inline writes of 4-byte values from position `first` on in this order of
  * writing: descending. mask: of the positions. */
 static void post_weak(uint64_t first, uint32_t n, uint64_t mask)
@@ -218,6 +228,7 @@ static void post_weak(uint64_t first, uint32_t n, uint64_t mask)
 		OK(doca_gpu_dev_rdma_write_inline_weak(r.a.dev, 0, rig_remote(&r.b, 0),
 						       (first + i) % DEPTH * 4, &value, 4, 0, NONE,
 						       (uint32_t)((first + i) & mask)));
+		cr_assert_eq(slot_index(first + i), (uint16_t)(first + i), "the index in the WQE");
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <endian.h>
 
 #include "../lib/rdma_rig.h"
+#include "../lib/standin.h"
 #include "doca_base_rig.h"
 #include "doca_uar.h"
 
@@ -20,6 +21,13 @@ static void open_all(void)
 	OK(doca_gpu_create("host", &gpu));
 }
 
+static void open_cuda(void)
+{
+	standin_cuda();
+	dev = rig_open();
+	OK(doca_gpu_create("8a:00.0", &gpu));
+}
+
 static void close_all(void)
 {
 	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS, "an RDMA object leaks GPU memory");
@@ -27,6 +35,7 @@ static void close_all(void)
 }
 
 TestSuite(doca_rdma_host, .init = open_all, .fini = close_all, .timeout = 100);
+TestSuite(doca_rdma_cuda, .init = open_cuda, .fini = close_all, .timeout = 100);
 
 static struct doca_rdma *create(void)
 {
@@ -349,4 +358,10 @@ Test(doca_rdma_host, nothing_leaks_if_a_firmware_command_fails)
 	}
 	cr_expect_geq(failed, 10, "%u commands failed", failed);
 	cr_expect_eq(whole_life(), DOCA_SUCCESS);
+}
+
+Test(doca_rdma_cuda, nothing_leaks_if_a_call_of_the_cuda_driver_fails)
+{
+	warm_up();
+	rig_cuda_faults(whole_life, 10);
 }
