@@ -213,7 +213,8 @@ doca_error_t doca_rdma_stop_listen_to_port(struct doca_rdma *rdma, uint16_t port
 
 /**
  * Ends all connections and the receive queue for kernels: threads that wait return
- * CONNECTION_ABORTED. The context can then only be stopped. Any thread.
+ * CONNECTION_ABORTED. The context can then only be stopped. Any thread, but not while another one
+ * exports a connection or stops the context.
  *
  * @retval DOCA_ERROR_BAD_STATE the context does not run
  * @retval DOCA_ERROR_DRIVER GPU memory cannot be written
