@@ -81,13 +81,17 @@ done <<-END
 	lib/gdaki-doca/pkgconfig/doca-common.pc
 	lib/gdaki-doca/pkgconfig/doca-gpunetio.pc
 	lib/gdaki-doca/pkgconfig/doca-verbs.pc
+	lib/pkgconfig/gdaki-rdma.pc
+	lib/gdaki-doca/pkgconfig/doca-rdma.pc
 	lib/libgdaki_doca.a
+	lib/libgdaki_rdma.a
 	lib/gdaki/libsoftnic.so
 	bin/softnic-run
 	bin/hello_put
 	bin/gpunetio_plot
 	include/gdaki/doca_gpunetio_host.h
 	include/gdaki-doca/doca_dev.h
+	include/gdaki-doca/doca_rdma.h
 	share/man/man1/softnic-run.1
 	share/man/man1/hello_put.1
 	share/man/man1/gpunetio_plot.1
@@ -207,6 +211,16 @@ for how in "$CC -std=c11 $dir/s.c" "g++ $dir/s.cpp" ${nvcc:+"$nvcc -cudart none 
 	[ "$(timeout 60 "$dir/usr/bin/softnic-run" -- "$dir/s" 2>"$dir/log")" = mlx5_0 ] ||
 		complain "a program fails: gdaki-doca.pc, $how"
 done
+cat >"$dir/r.c" <<'C'
+#include <doca_rdma.h>
+int main(void)
+{
+	return doca_rdma_as_ctx(NULL) != NULL;
+}
+C
+# shellcheck disable=SC2046 # options
+$CC -std=c11 "$dir/r.c" -o "$dir/r" $(pkg --cflags --libs gdaki-rdma) >"$dir/log" 2>&1 && "$dir/r" 2>/dev/null ||
+	complain "a program does not link or run: gdaki-rdma.pc"
 # The SDK's names of the packages are found only where PKG_CONFIG_PATH names their folder.
 sdk=$(sed -n 's/^#define SDK_VERSION *"\(.*\)"/\1/p' qp/doca/log.c)
 pkg_sdk() { # arguments of pkg-config
@@ -219,6 +233,8 @@ for pc in doca-common doca-gpunetio doca-verbs; do
 	[ "$(pkg_sdk --cflags --libs $pc)" = "$(pkg --cflags --libs gdaki-doca)" ] ||
 		complain "$pc.pc differs from gdaki-doca.pc"
 done
+[ "$(pkg_sdk --cflags --libs doca-rdma)" = "$(pkg --cflags --libs gdaki-rdma)" ] || complain "doca-rdma.pc differs from gdaki-rdma.pc"
+[ "$(pkg_sdk --modversion doca-rdma)" = "$sdk" ] || complain "doca-rdma.pc has not the version $sdk"
 cflags=$(pkg --cflags gdaki)
 libs=$(pkg --libs gdaki)
 sys=$(pkg --variable=system_libs gdaki)
