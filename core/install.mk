@@ -38,7 +38,7 @@ INSTALL_EXAMPLES = \
 	'644 $(MANDIR)/man7 $(wildcard examples/common/*.7)'
 headers-in = $(foreach h,$(STAGED),$(if $(filter $(1),$(dir $(h))),$(h)))
 INSTALL_ALL = \
-	'644 $(LIBDIR) $(LIBS) $(MERGED) $(DOCA_LIB)' \
+	'644 $(LIBDIR) $(LIBS) $(MERGED) $(SDK_LIBS)' \
 	'644 $(LIBDIR)/pkgconfig $(wildcard core/*.pc.in qp/doca/*.pc.in)' \
 	'644 $(LIBDIR)/gdaki-doca/pkgconfig $(wildcard qp/doca/pkgconfig/*.pc.in)' \
 	'644 $(LIBDIR)/cmake/gdaki $(wildcard core/*.cmake.in)' \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The layers, lowest first: core; umem, uar; cq; doorbell; qp; doca (qp/doca). Prints how many symbols each
+# The layers, lowest first: core; umem, uar; cq; doorbell; qp; doca (qp/doca); eth (qp/eth). Prints how many symbols each
 # archive takes from each other one, and how many includes each folder has of each other one.
 # Fails on a symbol or an include from a higher layer, or between umem and uar, on includes
 # in a circle, and on an include that does not follow the rule:
@@ -25,7 +25,7 @@ import re
 import subprocess
 import sys
 
-RANK = {"core": 0, "umem": 1, "uar": 1, "cq": 2, "doorbell": 3, "qp": 4, "doca": 5}
+RANK = {"core": 0, "umem": 1, "uar": 1, "cq": 2, "doorbell": 3, "qp": 4, "doca": 5, "eth": 6}
 INCLUDE = re.compile(
     r'^[ \t]*#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?:"([^"]+)"|<([^>]+)>|(.*))', re.M)
 
@@ -36,7 +36,8 @@ def layer_of(archive):
 
 
 def folder_layer(path):
-    return "doca" if path.startswith("qp/doca/") else path.split("/")[0]
+    parts = path.split("/")
+    return parts[1] if parts[0] == "qp" and parts[1] in RANK else parts[0]
 
 
 def is_allowed(user, used):

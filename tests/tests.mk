@@ -32,8 +32,8 @@ $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(
 # Tests of the SDK's interface.
 DOCA_TESTS := $(filter $(B)/tests/test_doca_%,$(TESTS))
 $(call TEST_OBJS,unit/test_doca_%): INC += $(INC_DOCA)
-$(DOCA_TESTS): ALL_LIBS := -L$(B)/lib -lgdaki_doca $(ALL_LIBS)
-$(DOCA_TESTS): $(DOCA_LIB)
+$(DOCA_TESTS): ALL_LIBS := -L$(B)/lib $(SDK_ARCHIVES:%=-lgdaki_%) $(ALL_LIBS)
+$(DOCA_TESTS): $(SDK_LIBS)
 $(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,tests/unit/engine_fake.c $(SOFTNIC_ENGINE))
 	$(call link,$(WRAPPED:%=-Wl,--wrap=%) -lcriterion -lz -ldl -lpthread)
 # The tests of Ethernet send queues define these functions.
