@@ -28,6 +28,7 @@
 #define GDK_QPF_HOST_LOOKS 0x10u /* a waiting GPU polls CQEs in host memory */
 #define GDK_QPF_RUNG_READ  0x20u /* a CPU thread polls rung and writes the DBREC */
 #define GDK_QPF_RECV	   0x40u /* the state block of a receive queue (recv_dev.h) */
+#define GDK_QPF_ETHERNET   0x80u /* the WQEs are those of an Ethernet send queue */
 
 /* Values of `left`. 0: a thread holds the token, or the token is parked in a word. */
 #define GDK_LEFT     1u /* left: the next thread that wants slots to be rung takes the token */

@@ -4,14 +4,16 @@
  * Private definitions of Ethernet queues: RXQ (receive) and TXQ (send). Each has a context (qp/doca);
  * the firmware objects and the memory of a queue exist while its context runs. rxq.c and txq.c have
  * the settings and life cycles, object.c the firmware commands, device.c the NIC's capabilities.
+ * Send queues are in txq.h.
  */
 #ifndef GDK_ETH_H
 #define GDK_ETH_H
 
-#include "cq/cq.h"
 #include "qp/doca/ctx.h"
 #include "qp/doca/mmap.h"
 #include "umem/slab.h"
+
+#include "qp/export.h"
 
 #include "doca_eth_rxq.h"
 

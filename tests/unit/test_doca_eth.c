@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Ethernet queues: packets of a TXQ that arrive at a RXQ of the same process, by one CPU thread. Every
+ * packet is counted and compared.
+ */
+#include "eth_queue_rig.h"
+
+static struct queues q;
+
+TestSuite(doca_eth, .timeout = 60);
+
+#define PACKETS 10000u
+
+/* Sends all packets in bursts, and receives each burst before the next one. */
+static void exchange(gdk_mode_t mode, uint32_t burst)
+{
+	struct gdk_eth_txq_counters tx;
+	struct gdk_eth_rxq_counters rx;
+	uint32_t i, n, k;
+
+	for (i = 0; i < PACKETS; i += n) {
+		n = PACKETS - i < burst ? PACKETS - i : burst;
+		for (k = 0; k < n; k++)
+			rig_send(&q, i + k, k + 1 == n ? DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY : 0,
+				 mode);
+		rig_expect(&q, i, n);
+		cr_assert_eq(gdk_eth_wait_for(q.tx, i + n - 1, mode), 0);
+	}
+	cr_assert_eq(gdk_eth_txq_get_counters(q.txq, &tx), DOCA_SUCCESS);
+	cr_assert_eq(gdk_eth_rxq_get_counters(q.rxq, &rx), DOCA_SUCCESS);
+	cr_expect_eq(tx.reserved, PACKETS);
+	cr_expect_eq(tx.completed, PACKETS);
+	cr_expect_eq(tx.status, 0);
+	cr_expect_eq(rx.packets, PACKETS);
+	cr_expect_eq(rx.out_of_buffer, 0);
+	cr_expect_eq(rx.status, 0);
+	cr_expect_leq(rx.dbrecs, PACKETS / burst + 1);
+}
+
+Test(doca_eth, ten_thousand_packets_in_exclusive_use)
+{
+	rig_open_both(&q, 256, 128, rig_gpu_cq);
+	exchange(EXCL, 100);
+	rig_close_both(&q);
+}
+
+Test(doca_eth, ten_thousand_packets_in_shared_use)
+{
+	rig_open_both(&q, 256, 64, rig_gpu_cq);
+	exchange(SHARE, 64);
+	rig_close_both(&q);
+}
