@@ -51,3 +51,26 @@ Test(doca_eth, ten_thousand_packets_in_shared_use)
 	exchange(SHARE, 64);
 	rig_close_both(&q);
 }
+
+/* This NIC has no real-time clock. */
+Test(doca_eth, sends_at_a_given_time_are_refused)
+{
+	enum doca_eth_wait_on_time_type type;
+	struct doca_eth_txq *txq;
+	struct doca_ctx *ctx;
+
+	rig_open_dev(&q);
+	cr_assert_eq(doca_eth_txq_cap_get_wait_on_time_offload_supported(doca_dev_as_devinfo(q.dev),
+									 &type),
+		     DOCA_SUCCESS);
+	cr_expect_eq(type, DOCA_ETH_WAIT_ON_TIME_TYPE_NONE);
+	cr_assert_eq(doca_eth_txq_create(q.dev, 64, &txq), DOCA_SUCCESS);
+	cr_assert_eq(doca_eth_txq_set_wait_on_time_offload(txq), DOCA_SUCCESS);
+	ctx = doca_eth_txq_as_doca_ctx(txq);
+	cr_assert_eq(doca_ctx_set_datapath_on_gpu(ctx, q.gpu), DOCA_SUCCESS);
+	capture_begin();
+	cr_expect_eq(doca_ctx_start(ctx), DOCA_ERROR_NOT_SUPPORTED);
+	cr_expect(strstr(capture_end(), "REAL_TIME_CLOCK_ENABLE"));
+	cr_expect_eq(doca_eth_txq_destroy(txq), DOCA_SUCCESS);
+	rig_close_dev(&q);
+}

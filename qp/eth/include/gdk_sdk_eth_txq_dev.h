@@ -66,7 +66,7 @@ struct doca_gpu_eth_txq {
 			uint8_t pad1[160];
 			struct gdk_eth_tx tx; /**< in place of the receive CQ */
 			uint8_t pad2[8];
-		} __attribute__((__packed__));
+		};
 	};
 };
 
