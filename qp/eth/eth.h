@@ -91,13 +91,14 @@ struct doca_eth_rxq {
 	struct doca_mmap *mmap;
 	uint64_t offset; /* of slot 0 in mmap */
 	enum doca_gpu_mem_type mem;
-	bool mcst;
+	bool mcst;		   /* kernels wait until packets are visible */
 	int32_t queue_id;	   /* doca_eth_rxq_apply_queue_id(), or -1 */
 	struct doca_eth_rxq *next; /* in the list of RXQs with a queue_id; protected by its lock */
 	atomic_int rules; /* flow rules that name the RQ: doca_ctx_stop() then returns IN_USE */
 	/* while the context is started */
 	struct gdk_slab_unit unit;
 	struct doca_verbs_cq_t *cq;
+	struct doca_eth_txq *dump;	 /* for mcst, or NULL */
 	struct gdk_eth_obj rq, counters; /* rq.number: the RQ number for TIR, RQT and flow rules */
 	void *state;			 /* struct doca_gpu_eth_rxq, GPU address */
 };

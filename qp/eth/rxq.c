@@ -18,6 +18,7 @@
 #include "qp/export.h"
 
 #include "doca_eth_rxq_gpu_data_path.h"
+#include "doca_eth_txq_gpu_data_path.h"
 #include "gdk_sdk_eth_rxq_dev.h"
 
 #define WQE_BYTES   16u /* one data segment */
@@ -27,6 +28,7 @@
 #define DBREC_BYTES 64u /* DBRECs of queue and CQ are in lines of their own */
 #define CQ_DBREC_AT 0u
 #define DBREC_AT    DBREC_BYTES
+#define MCST_SLOTS  64u
 
 /* The RXQs that have a number, for flow rules. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -103,11 +105,51 @@ static doca_error_t write_ring(struct doca_eth_rxq *rxq, uint32_t lkey, uint64_t
 			     sizeof(dbrec));
 }
 
+/* Creates the send queue on which kernels wait until packets are visible. */
+static doca_error_t create_mcst(struct doca_eth_rxq *rxq)
+{
+	struct doca_ctx *ctx;
+	doca_error_t err;
+
+	if (!rxq->mcst)
+		return DOCA_SUCCESS;
+	err = doca_eth_txq_create(rxq->ctx.dev, MCST_SLOTS, &rxq->dump);
+	if (err) {
+		rxq->dump = NULL;
+		return err;
+	}
+	ctx = doca_eth_txq_as_doca_ctx(rxq->dump);
+	err = doca_eth_txq_gpu_set_completion_on_gpu(rxq->dump) ?:
+	      doca_eth_txq_gpu_set_sq_mem_type(rxq->dump, rxq->mem) ?:
+	      doca_ctx_set_datapath_on_gpu(ctx, rxq->ctx.gpu) ?:
+	      doca_ctx_start(ctx);
+	if (!err)
+		return DOCA_SUCCESS;
+	(void)doca_eth_txq_destroy(rxq->dump);
+	rxq->dump = NULL;
+	return err;
+}
+
+static doca_error_t destroy_mcst(struct doca_eth_rxq *rxq)
+{
+	doca_error_t err = DOCA_SUCCESS;
+
+	if (!rxq->dump)
+		return DOCA_SUCCESS;
+	err = doca_ctx_stop(doca_eth_txq_as_doca_ctx(rxq->dump));
+	if (err)
+		return err;
+	(void)doca_eth_txq_destroy(rxq->dump);
+	rxq->dump = NULL;
+	return DOCA_SUCCESS;
+}
+
 /* Creates the struct that kernels get. */
 static doca_error_t create_state(struct doca_eth_rxq *rxq, uint32_t lkey, uint64_t buf,
 				 uint32_t ts_format)
 {
-	const struct doca_gpu_eth_rxq image = {
+	struct doca_gpu_eth_txq *dump = NULL;
+	struct doca_gpu_eth_rxq image = {
 		.pkts = buf,
 		.cqes = (uintptr_t)rxq->unit.pages + cq_at(rxq),
 		.dbrec = (uintptr_t)rxq->unit.lines + DBREC_AT,
@@ -118,9 +160,15 @@ static doca_error_t create_state(struct doca_eth_rxq *rxq, uint32_t lkey, uint64
 		.error_packet = UINT64_MAX,
 	};
 	void *cpu = NULL;
-	doca_error_t err = doca_gpu_mem_alloc(rxq->ctx.gpu, sizeof(image), GDK_STATE_LINE,
-					      DOCA_GPU_MEM_TYPE_GPU, &rxq->state, &cpu);
+	doca_error_t err = DOCA_SUCCESS;
 
+	if (rxq->dump)
+		err = doca_eth_txq_get_gpu_handle(rxq->dump, &dump);
+	if (err)
+		return err;
+	image.mcst = (uintptr_t)dump;
+	err = doca_gpu_mem_alloc(rxq->ctx.gpu, sizeof(image), GDK_STATE_LINE, DOCA_GPU_MEM_TYPE_GPU,
+				 &rxq->state, &cpu);
 	if (err) {
 		rxq->state = NULL;
 		return err;
@@ -166,6 +214,9 @@ static doca_error_t destroy_parts(struct doca_eth_rxq *rxq)
 	if (err)
 		return err;
 	rxq->state = NULL;
+	err = destroy_mcst(rxq);
+	if (err)
+		return err;
 	if (rxq->unit.umem)
 		gdk_slab_put(rxq->unit.umem, rxq->unit.pages);
 	rxq->unit.umem = NULL;
@@ -186,6 +237,8 @@ static doca_error_t create_parts(struct doca_eth_rxq *rxq, uint32_t lkey, uint64
 	if (err)
 		return err;
 	err = write_ring(rxq, lkey, buf);
+	if (!err)
+		err = create_mcst(rxq);
 	if (!err)
 		err = create_state(rxq, lkey, buf, ts);
 	if (!err)
@@ -485,6 +538,17 @@ doca_error_t doca_eth_rxq_gpu_set_rq_mem_type(struct doca_eth_rxq *eth_rxq,
 	err = gdk_ctx_must_be_idle(&eth_rxq->ctx, __func__);
 	if (!err)
 		eth_rxq->mem = mem_type;
+	return err;
+}
+
+doca_error_t doca_eth_rxq_gpu_enable_mcst_qp(struct doca_eth_rxq *eth_rxq)
+{
+	doca_error_t err;
+
+	GDK_CHECK_PTR(eth_rxq);
+	err = gdk_ctx_must_be_idle(&eth_rxq->ctx, __func__);
+	if (!err)
+		eth_rxq->mcst = true;
 	return err;
 }
 

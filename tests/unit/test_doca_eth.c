@@ -74,3 +74,30 @@ Test(doca_eth, sends_at_a_given_time_are_refused)
 	cr_expect_eq(doca_eth_txq_destroy(txq), DOCA_SUCCESS);
 	rig_close_dev(&q);
 }
+
+/* The CPU needs no DUMP; the queue is created and used all the same. */
+Test(doca_eth, packets_are_awaited_by_dumps)
+{
+	struct gdk_eth_batch b;
+	uint32_t i;
+
+	rig_open_both(&q, 64, 64, rig_gpu_cq);
+	b.num = 0;
+	cr_expect_eq(gdk_eth_mcst(q.rx, &b, 1, ALONE), -EOPNOTSUPP, "there is no send queue");
+	cr_expect_eq(gdk_eth_mcst(q.rx, &b, 0, ALONE), 0);
+	rig_unsteer(&q);
+	cr_assert_eq(doca_ctx_stop(doca_eth_rxq_as_doca_ctx(q.rxq)), DOCA_SUCCESS);
+	cr_assert_eq(doca_eth_rxq_gpu_enable_mcst_qp(q.rxq), DOCA_SUCCESS);
+	cr_assert_eq(doca_ctx_start(doca_eth_rxq_as_doca_ctx(q.rxq)), DOCA_SUCCESS);
+	cr_assert_eq(doca_eth_rxq_get_gpu_handle(q.rxq, &q.rx), DOCA_SUCCESS);
+	rig_steer(&q);
+	for (i = 0; i < 300; i++) {
+		rig_send(&q, i, DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY, EXCL);
+		cr_assert_eq(gdk_eth_recv(q.rx, 1, 5000000000, 0, ALONE, &b), 0);
+		cr_assert_eq(b.num, 1);
+		cr_assert_eq(gdk_eth_mcst(q.rx, &b, 1, ALONE), 0);
+		packet_expect((const uint8_t *)(uintptr_t)gdk_eth_pkt_addr(q.rx, i),
+			      gdk_eth_pkt_bytes(q.rx, i), i);
+	}
+	rig_close_both(&q);
+}

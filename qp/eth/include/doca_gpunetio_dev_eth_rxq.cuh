@@ -8,7 +8,7 @@
 #ifndef GDK_SDK_DOCA_GPUNETIO_DEV_ETH_RXQ_CUH
 #define GDK_SDK_DOCA_GPUNETIO_DEV_ETH_RXQ_CUH
 
-#include "gdk_sdk_eth_dev.h"
+#include "gdk_sdk_eth_dev.cuh"
 #include "gdk_sdk_eth_rxq_dev.h"
 #include "gdk_sdk_eth_mcst_dev.h"
 

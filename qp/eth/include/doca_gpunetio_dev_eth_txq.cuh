@@ -12,7 +12,7 @@
 #ifndef GDK_SDK_DOCA_GPUNETIO_DEV_ETH_TXQ_CUH
 #define GDK_SDK_DOCA_GPUNETIO_DEV_ETH_TXQ_CUH
 
-#include "gdk_sdk_eth_dev.h"
+#include "gdk_sdk_eth_dev.cuh"
 #include "gdk_sdk_eth_txq_dev.h"
 
 #define GDK_ETH_SHARE enum doca_gpu_dev_eth_resource_sharing_mode

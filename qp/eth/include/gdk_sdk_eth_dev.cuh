@@ -5,8 +5,8 @@
  * What the functions of receive and send queues share in kernels. Programs include
  * doca_gpunetio_dev_eth_rxq.cuh or doca_gpunetio_dev_eth_txq.cuh.
  */
-#ifndef GDK_SDK_ETH_DEV_H
-#define GDK_SDK_ETH_DEV_H
+#ifndef GDK_SDK_ETH_DEV_CUH
+#define GDK_SDK_ETH_DEV_CUH
 
 #include "device/gdk/platform.h"
 #include "doca_gpunetio_eth_def.h"
@@ -52,7 +52,6 @@ GDK_FN uint32_t doca_gpu_dev_eth_get_lane_id(void)
 	return gdk_lane();
 }
 
-#ifdef __cplusplus
 /* The scope of a sharing mode, or of a fence. */
 GDK_FN int gdk_eth_scope(enum doca_gpu_dev_eth_sync_scope scope)
 {
@@ -66,13 +65,6 @@ template <enum doca_gpu_dev_eth_sync_scope scope = DOCA_GPUNETIO_ETH_SYNC_SCOPE_
 GDK_FN void doca_gpu_dev_eth_fence_release(void)
 {
 	gdk_fence_rel(gdk_eth_scope(scope));
-}
-
-/** Orders the loads of this thread before its later accesses, for observers of the scope. */
-template <enum doca_gpu_dev_eth_sync_scope scope = DOCA_GPUNETIO_ETH_SYNC_SCOPE_SYS>
-GDK_FN void doca_gpu_dev_eth_fence_acquire(void)
-{
-	gdk_fence_acq(gdk_eth_scope(scope));
 }
 
 /** Reads a counter of 64 bits that other threads of the sharing mode change. */
@@ -93,6 +85,4 @@ GDK_FN T doca_gpu_dev_eth_atomic_add(T *ptr, T value)
 		(uint64_t *)ptr, (uint64_t)value,
 		gdk_mode_scope((enum doca_gpu_dev_verbs_resource_sharing_mode)mode));
 }
-#endif
-
 #endif
