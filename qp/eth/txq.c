@@ -45,6 +45,8 @@ doca_error_t doca_eth_txq_create(struct doca_dev *dev, uint32_t max_burst_size,
 	}
 	gdk_ctx_init(&txq->ctx, &ops, dev);
 	txq->num = (uint32_t)gdk_roundup_pow2(max_burst_size);
+	if (txq->num < GDK_ETH_TXQ_MIN)
+		txq->num = GDK_ETH_TXQ_MIN;
 	txq->mem = gdk_queue_mem_type();
 	*eth_txq = txq;
 	return DOCA_SUCCESS;

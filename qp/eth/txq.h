@@ -10,6 +10,9 @@
 
 #include "doca_eth_txq_gpu_data_path.h"
 
+/* Fewest slots: a multi-packet WQE and a WAIT before it must fit into one ring of the doorbell. */
+#define GDK_ETH_TXQ_MIN 32u
+
 struct doca_eth_txq {
 	struct doca_ctx ctx;
 	/* settings */

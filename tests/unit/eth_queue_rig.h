@@ -13,6 +13,7 @@
 #include <criterion/criterion.h>
 #include <infiniband/mlx5dv.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <string.h>
 
 #include "../../core/net_dev.h"

@@ -441,7 +441,8 @@ static void fail(void (*set)(struct doca_eth_txq *))
 	rig_open_both(&q, 64, DEPTH, set);
 	cr_assert_eq(doca_ctx_stop(doca_eth_txq_as_doca_ctx(q.txq)), DOCA_SUCCESS);
 	rig_warm_uars(&q);
-	rig_faults_but(start_and_stop, 8, 10, 9); /* another kind of UAR, or no watch word, will do */
+	rig_faults_but(start_and_stop, 8, 10,
+		       9); /* another kind of UAR, or no watch word, will do */
 	cr_assert_eq(doca_ctx_start(doca_eth_txq_as_doca_ctx(q.txq)), DOCA_SUCCESS);
 }
 

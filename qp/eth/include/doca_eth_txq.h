@@ -31,7 +31,8 @@ enum doca_eth_wait_on_time_type {
 /**
  * Creates a send queue. Destroy it with doca_eth_txq_destroy().
  *
- * @param max_burst_size number of slots of 64 bytes, rounded up to a power of two, at most 32768
+ * @param max_burst_size number of slots of 64 bytes, rounded up to a power of two and to
+ *         at least 32; at most 32768
  * @retval DOCA_ERROR_INVALID_VALUE max_burst_size is 0 or too large
  * @retval DOCA_ERROR_NO_MEMORY no memory
  */

@@ -87,8 +87,6 @@ struct doca_gpu_dev_eth_txq_wqe {
 	struct doca_gpu_dev_verbs_wqe slot; /**< one slot */
 };
 
-/** Opcode of a multi-packet WQE (enhanced MPW: mlx5_prm.h of DPDK 22.11). */
-#define GDK_ETH_OPCODE_EMPW 0x29u
 /** Packets that a multi-packet WQE holds at most: its size has 6 bits, in segments. */
 #define GDK_ETH_EMPW_MAX 61u
 /* WAIT for a time: opcode modifier and operation (mlx5_prm.h of DPDK 22.11). The mask selects the
@@ -253,8 +251,8 @@ GDK_FN int gdk_eth_wqe_empw(const struct doca_gpu_eth_txq *txq, uint64_t idx, ui
 	if (n - 1 >= GDK_ETH_EMPW_MAX || packet >= n)
 		return -EINVAL;
 	if (packet == 0) {
-		gdk_eth_ctrl(txq, gdk_seg(wqe, 0), gdk_eth_whole(txq, idx, flags),
-			     GDK_ETH_OPCODE_EMPW, 2 + n, flags);
+		gdk_eth_ctrl(txq, gdk_seg(wqe, 0), gdk_eth_whole(txq, idx, flags), GDK_OPCODE_EMPW,
+			     2 + n, flags);
 		gdk_eth_eseg(txq, gdk_seg(wqe, 1));
 	}
 	gdk_eth_data(gdk_seg(wqe, (packet + 2) % 4), pkt);
@@ -327,7 +325,7 @@ GDK_FN int gdk_eth_too_many(const struct doca_gpu_eth_txq *txq, uint32_t slots, 
 {
 	const uint32_t depth = gdk_ldc16(GDK_QP_AT(txq, sq_wqe_mask)) + 1u;
 
-	return slots > 1 && (uint64_t)gdk_exec_size(exec) * slots > gdk_ring_most(depth);
+	return gdk_exec_size(exec) * slots > gdk_ring_most(depth);
 }
 
 /* The send of one thread or group, with a WAIT before it if `waits`. */
@@ -384,8 +382,7 @@ GDK_SLOW_FN int gdk_eth_in_turn(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt
 GDK_FN int gdk_eth_send(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt pkt, uint32_t flags,
 			struct gdk_how how, doca_gpu_dev_eth_ticket_t *ticket)
 {
-	if (how.exec != GDK_THREAD &&
-	    GDK_RARE(gdk_exec_size(how.exec) > 1 && gdk_eth_too_many(txq, 1, how.exec)))
+	if (how.exec != GDK_THREAD && GDK_RARE(gdk_eth_too_many(txq, 1, how.exec)))
 		return gdk_eth_in_turn(txq, pkt, flags, 0, 0, how, ticket);
 	return gdk_eth_post(txq, pkt, flags, 0, 0, how, ticket);
 }
