@@ -82,6 +82,7 @@ done <<-END
 	lib/gdaki-doca/pkgconfig/doca-gpunetio.pc
 	lib/gdaki-doca/pkgconfig/doca-verbs.pc
 	lib/libgdaki_doca.a
+	lib/libgdaki_eth.a
 	lib/gdaki/libsoftnic.so
 	bin/softnic-run
 	bin/hello_put

@@ -2,9 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * Blocks and warps made of CPU threads, one thread per lane. Collective functions (sync,
- * ballot, shuffle, match, least value) are meetings under a mutex, which ThreadSanitizer understands. A
- * thread becomes a lane with gdk_host_enter() and ends with gdk_host_leave(). Any other
- * thread is a warp of one lane and a block of one thread.
+ * ballot, shuffle, match, least value) are meetings under a mutex, which ThreadSanitizer
+ * understands. A thread becomes a lane with gdk_host_enter() and ends with gdk_host_leave(). Any
+ * other thread is a warp of one lane and a block of one thread.
  *
  * As on a GPU, all lanes of a mask must call the same function with the same mask. The others
  * do not wait for a lane that has left. A wrong call, or a lane that does not arrive within
@@ -323,8 +323,8 @@ GDK_SLOW_FN int gdk_host_block_through(struct gdk_host_block *b)
 	return 1;
 }
 
-/* Block barrier. Returns whether pred is true for any thread of the block. *least: the value of this
- * thread, and then the least value of all. */
+/* Block barrier. Returns whether pred is true for any thread of the block. *least: the value of
+ * this thread, and then the least value of all. */
 GDK_SLOW_FN int gdk_host_block_meet(int pred, uint32_t *least)
 {
 	struct gdk_host_block *b = gdk_host_self.block;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Private definitions of Ethernet queues: RXQ (receive) and TXQ (send). Each has a context (qp/doca);
- * the firmware objects and the memory of a queue exist while its context runs. rxq.c and txq.c have
- * the settings and life cycles, object.c the firmware commands, device.c the NIC's capabilities.
- * Send queues are in txq.h.
+ * Private definitions of Ethernet queues: RXQ (receive) and TXQ (send). Each has a context
+ * (qp/doca); the firmware objects and the memory of a queue exist while its context runs. rxq.c and
+ * txq.c have the settings and life cycles, object.c the firmware commands, device.c the NIC's
+ * capabilities. Send queues are in txq.h.
  */
 #ifndef GDK_ETH_H
 #define GDK_ETH_H
@@ -103,8 +103,8 @@ struct doca_eth_rxq {
 	void *state;			 /* struct doca_gpu_eth_rxq, GPU address */
 };
 
-/* Returns whether the context runs, so that rq.number is the number of an RQ in state RDY. Otherwise
- * logs an error that names the function. */
+/* Returns whether the context runs, so that rq.number is the number of an RQ in state RDY.
+ * Otherwise logs an error that names the function. */
 bool gdk_eth_rxq_runs(const struct doca_eth_rxq *rxq, const char *func);
 /* Finds the RXQ of a NIC by its doca_eth_rxq_apply_queue_id(), or returns NULL. */
 struct doca_eth_rxq *gdk_eth_rxq_find(const struct doca_dev *dev, uint16_t queue_id);

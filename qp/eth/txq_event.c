@@ -6,7 +6,7 @@
  * the library requests CQEs of its own, so that slots become free.
  *
  * Order: the kernel stores the note, then publishes the WQE and rings (release); the NIC writes the
- * CQE; here: CQE, acquire, note.
+ * CQE. This file: CQE, acquire, note.
  */
 #include <endian.h>
 

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * Builds and destroys a send queue. The SQ is exported to the GPU as a queue pair (qp/export.c), so
- * that slots, doorbells, completion, errors, aborts and the CPU proxy are those of queue pairs. What
- * a TXQ has in addition is in the device struct, in place of the receive CQ.
+ * that slots, doorbells, completion, errors, aborts and the CPU proxy are those of queue pairs.
+ * What a TXQ has in addition is in the device struct, in place of the receive CQ.
  */
 #include <stdlib.h>
 #include <string.h>

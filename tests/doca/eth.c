@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Calls each function of Ethernet queues in the SDK's interface once, with NULL or 0. It must compile
- * as C and as C++; run, it checks that each call refuses NULL.
+ * Calls each function of Ethernet queues in the SDK's interface once, with NULL or 0. It must
+ * compile as C and as C++; run, it checks that each call refuses NULL.
  */
 #include <doca_eth_rxq.h>
 #include <doca_eth_rxq_gpu_data_path.h>

@@ -2,7 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * For tests of TXQs and RXQs on CPU threads: one of each on the software NIC, and a rule that sends
- * the packets of the TXQ to the RXQ. Packet i has i in its payload, and a payload that depends on i.
+ * the packets of the TXQ to the RXQ. Packet i has i in its payload, and a payload that depends on
+ * i.
  */
 #ifndef ETH_QUEUE_RIG_H
 #define ETH_QUEUE_RIG_H
@@ -226,8 +227,8 @@ static inline void rig_close_dev(struct queues *q)
 	cr_expect_eq(doca_dev_close(q->dev), DOCA_SUCCESS, "an object of the NIC leaks");
 }
 
-/* libmlx5 keeps pages of registers of each kind until the device is closed: gets one of each, so that
- * tests that count objects do not see new ones. */
+/* libmlx5 keeps pages of registers of each kind until the device is closed: gets one of each, so
+ * that tests that count objects do not see new ones. */
 static inline void rig_warm_uars(struct queues *q)
 {
 	struct doca_verbs_uar *uar;

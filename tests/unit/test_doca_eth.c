@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Ethernet queues: packets of a TXQ that arrive at a RXQ of the same process, by one CPU thread. Every
- * packet is counted and compared.
+ * Ethernet queues: packets of a TXQ that arrive at a RXQ of the same process, by one CPU thread.
+ * Every packet is counted and compared.
  */
 #include "eth_queue_rig.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Ethernet queues by groups of CPU threads, in warps of 32: receiving by a warp and by blocks, sending
- * by threads that share a queue, by warps and by blocks, and multi-packet sends. Every packet arrives
- * exactly once and unchanged. Compiled in the debug build, which checks every WQE before its doorbell.
+ * Ethernet queues by groups of CPU threads, in warps of 32: receiving by a warp and by blocks,
+ * sending by threads that share a queue, by warps and by blocks, and multi-packet sends. Every
+ * packet arrives exactly once and unchanged. Compiled in the debug build, which checks every WQE
+ * before its doorbell.
  */
 #define GDK_WARP 32
 #define GDK_DEBUG

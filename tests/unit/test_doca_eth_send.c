@@ -359,7 +359,7 @@ Test(doca_eth_send, the_cpu_rings)
 			rig_send(&q, i + k, k == 9 ? NOTIFY : 0, SHARE);
 		if (!i) {
 			cr_assert_eq(gdk_eth_recv(q.rx, 1, 5000000, 0, ALONE, &b), 0);
-			cr_assert_eq(b.num, 0, "nobody has rung");
+			cr_assert_eq(b.num, 0, "no CPU thread has rung");
 		}
 		cr_assert_eq(doca_eth_txq_gpu_cpu_proxy_progress(q.txq), DOCA_SUCCESS);
 		rig_expect(&q, i, 10);

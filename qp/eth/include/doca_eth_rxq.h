@@ -6,9 +6,9 @@
  * doca_error.h. Calls on one RXQ and its context must run one after another.
  *
  * A RXQ is created, configured, and started by its context (doca_ctx_start()), after
- * doca_ctx_set_datapath_on_gpu(). Packets come to it by flow rules. Its buffer has one slot for each
- * packet; doca_gpunetio_dev_eth_rxq.cuh says when a slot is overwritten. The functions for kernels
- * are in doca_eth_rxq_gpu_data_path.h.
+ * doca_ctx_set_datapath_on_gpu(). Packets come to it by flow rules. Its buffer has one slot for
+ * each packet; doca_gpunetio_dev_eth_rxq.cuh says when a slot is overwritten. The functions for
+ * kernels are in doca_eth_rxq_gpu_data_path.h.
  */
 #ifndef GDK_SDK_DOCA_ETH_RXQ_H
 #define GDK_SDK_DOCA_ETH_RXQ_H

@@ -68,8 +68,8 @@ doca_error_t doca_eth_txq_set_l4_chksum_offload(struct doca_eth_txq *eth_txq,
 						uint8_t enable_l4_chksum_offload);
 
 /**
- * Returns how a NIC waits for the time of a send: NATIVE if it has WAIT WQEs for a time and real-time
- * clocks in send queues, otherwise NONE.
+ * Returns how a NIC waits for the time of a send: NATIVE if it has WAIT WQEs for a time and real-
+ * time clocks in send queues, otherwise NONE.
  *
  * @retval DOCA_ERROR_DRIVER the NIC cannot be opened or queried
  */

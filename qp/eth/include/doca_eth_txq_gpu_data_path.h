@@ -2,11 +2,11 @@
 /* Copyright (c) gdaki authors */
 /**
  * @file
- * Send queues of Ethernet packets for kernels: settings, completions on the CPU, and the struct that
- * kernels get. Return values and threads: see doca_error.h.
+ * Send queues of Ethernet packets for kernels: settings, completions on the CPU, and the struct
+ * that kernels get. Return values and threads: see doca_error.h.
  *
- * Completions belong to the CPU, unless doca_eth_txq_gpu_set_completion_on_gpu() is called: CQEs are
- * in host memory, and a progress engine that the context is connected to calls the registered
+ * Completions belong to the CPU, unless doca_eth_txq_gpu_set_completion_on_gpu() is called: CQEs
+ * are in host memory, and a progress engine that the context is connected to calls the registered
  * functions. Kernels that send read the same CQEs to learn which slots are free, so they do not
  * depend on the CPU. The progress engine must be called before the NIC has written as many CQEs as
  * the queue has slots; what it misses is not reported.
@@ -115,7 +115,8 @@ doca_error_t doca_eth_txq_gpu_event_notify_send_packet_get_timestamp(
  * otherwise CPU_PROXY.
  *
  * @retval DOCA_ERROR_BAD_STATE the context is not idle
- * @retval DOCA_ERROR_NOT_SUPPORTED GPU_SM_NO_DBR: the context of an Ethernet send queue has no field
+ * @retval DOCA_ERROR_NOT_SUPPORTED GPU_SM_NO_DBR: the context of an Ethernet send queue has no
+ *         field
  *         for the mode without DBREC
  */
 doca_error_t gdk_eth_txq_set_nic_handler(struct doca_eth_txq *eth_txq,
@@ -153,8 +154,8 @@ doca_error_t gdk_eth_txq_get_counters(const struct doca_eth_txq *eth_txq,
 				      struct gdk_eth_txq_counters *counters);
 
 /**
- * Ends all waits and sends of kernels on a running queue, now and later, with -ECANCELED. Any thread
- * may call this, also while kernels run.
+ * Ends all waits and sends of kernels on a running queue, now and later, with -ECANCELED. Any
+ * thread may call this, also while kernels run.
  *
  * @retval DOCA_ERROR_BAD_STATE the context does not run
  */

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /**
  * @file
- * Receiving Ethernet packets in kernels. gdk_sdk_eth_rxq_dev.h describes the queue, and when a packet
- * slot is overwritten.
+ * Receiving Ethernet packets in kernels. gdk_sdk_eth_rxq_dev.h describes the queue, and when a
+ * packet slot is overwritten.
  */
 #ifndef GDK_SDK_DOCA_GPUNETIO_DEV_ETH_RXQ_CUH
 #define GDK_SDK_DOCA_GPUNETIO_DEV_ETH_RXQ_CUH
@@ -13,19 +13,21 @@
 #include "gdk_sdk_eth_mcst_dev.h"
 
 /**
- * Receives packets by the threads of exec_scope, all of which call this with the same arguments. Waits
- * until max_pkts have arrived or timeout_ns are over; with max_pkts 0, until at least one has arrived
- * and the next one has not. Releases the packets of the call before.
+ * Receives packets by the threads of exec_scope, all of which call this with the same arguments.
+ * Waits until max_pkts have arrived or timeout_ns are over; with max_pkts 0, until at least one has
+ * arrived and the next one has not. Releases the packets of the call before.
  *
- * @param mcst whether to wait until the packets are visible in GPU memory
- * @param nic_handler not used: no doorbell register is written
- * @param attr 0 or RX_ATTR_NONE: out_attr is not used; else the attributes of the packets are stored
- * @param max_pkts at most so many packets; 0: no limit
+ * @tparam mcst whether to wait until the packets are visible in GPU memory
+ * @tparam nic_handler not used: no doorbell register is written
+ * @tparam attr 0 or RX_ATTR_NONE: out_attr is not used; else the attributes of the packets are
+ *         stored
+ * @param max_pkts most packets to return; 0: no limit
  * @param out_first_pkt_idx gets the index of the first packet
  * @param out_pkt_num gets the number of packets
  * @param out_attr an array of max_pkts elements, or NULL
  * @retval DOCA_SUCCESS also if no packet has arrived
- * @retval DOCA_ERROR_IO_FAILED the NIC reported an error, or the CQ was overrun: on this call and all
+ * @retval DOCA_ERROR_IO_FAILED the NIC reported an error, or the CQ was overrun: on this call and
+ *         all
  *         later ones
  * @retval DOCA_ERROR_CONNECTION_ABORTED the host has aborted the queue
  * @retval DOCA_ERROR_NOT_SUPPORTED mcst is ENABLED without doca_eth_rxq_gpu_enable_mcst_qp()

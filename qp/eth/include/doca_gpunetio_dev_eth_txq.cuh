@@ -15,13 +15,9 @@
 #include "gdk_sdk_eth_dev.cuh"
 #include "gdk_sdk_eth_txq_dev.h"
 
-#define GDK_ETH_SHARE enum doca_gpu_dev_eth_resource_sharing_mode
-#define GDK_ETH_SYNC  enum doca_gpu_dev_eth_sync_scope
-#define GDK_ETH_NIC   enum doca_gpu_dev_eth_nic_handler
-#define GDK_ETH_EXEC  enum doca_gpu_dev_eth_exec_scope
-
-/* The template arguments as a struct gdk_how. The values of the enumerations are equal. */
-template <GDK_ETH_SHARE share, GDK_ETH_NIC nic, GDK_ETH_EXEC exec>
+/** Returns template arguments as a struct gdk_how. The values of the enumerations are equal. */
+template <enum doca_gpu_dev_eth_resource_sharing_mode share, enum doca_gpu_dev_eth_nic_handler nic,
+	  enum doca_gpu_dev_eth_exec_scope exec>
 GDK_FN struct gdk_how gdk_eth_how(void)
 {
 	static_assert((int)nic != (int)DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR,
@@ -31,10 +27,11 @@ GDK_FN struct gdk_how gdk_eth_how(void)
 }
 
 /** Sends a packet for each thread of exec_scope. out_ticket gets the index of the WQE. */
-template <GDK_ETH_SHARE resource_sharing_mode = DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU,
-	  GDK_ETH_SYNC sync_scope = DOCA_GPUNETIO_ETH_SYNC_SCOPE_GPU,
-	  GDK_ETH_NIC nic_handler = DOCA_GPUNETIO_ETH_NIC_HANDLER_AUTO,
-	  GDK_ETH_EXEC exec_scope = DOCA_GPUNETIO_ETH_EXEC_SCOPE_THREAD>
+template <enum doca_gpu_dev_eth_resource_sharing_mode resource_sharing_mode =
+		  DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU,
+	  enum doca_gpu_dev_eth_sync_scope sync_scope = DOCA_GPUNETIO_ETH_SYNC_SCOPE_GPU,
+	  enum doca_gpu_dev_eth_nic_handler nic_handler = DOCA_GPUNETIO_ETH_NIC_HANDLER_AUTO,
+	  enum doca_gpu_dev_eth_exec_scope exec_scope = DOCA_GPUNETIO_ETH_EXEC_SCOPE_THREAD>
 GDK_FN doca_error_t doca_gpu_dev_eth_txq_send(struct doca_gpu_eth_txq *txq, uint64_t addr,
 					      uint32_t mkey, size_t nbytes,
 					      enum doca_gpu_eth_send_flags flags,
@@ -48,10 +45,11 @@ GDK_FN doca_error_t doca_gpu_dev_eth_txq_send(struct doca_gpu_eth_txq *txq, uint
 /** As doca_gpu_dev_eth_txq_send(); the NIC sends the packets not before a time
  * (doca_eth_txq_calculate_timestamp()). A warp or block has one time, that of its first thread.
  * @retval DOCA_ERROR_NOT_SUPPORTED without doca_eth_txq_set_wait_on_time_offload() */
-template <GDK_ETH_SHARE resource_sharing_mode = DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU,
-	  GDK_ETH_SYNC sync_scope = DOCA_GPUNETIO_ETH_SYNC_SCOPE_GPU,
-	  GDK_ETH_NIC nic_handler = DOCA_GPUNETIO_ETH_NIC_HANDLER_AUTO,
-	  GDK_ETH_EXEC exec_scope = DOCA_GPUNETIO_ETH_EXEC_SCOPE_THREAD>
+template <enum doca_gpu_dev_eth_resource_sharing_mode resource_sharing_mode =
+		  DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU,
+	  enum doca_gpu_dev_eth_sync_scope sync_scope = DOCA_GPUNETIO_ETH_SYNC_SCOPE_GPU,
+	  enum doca_gpu_dev_eth_nic_handler nic_handler = DOCA_GPUNETIO_ETH_NIC_HANDLER_AUTO,
+	  enum doca_gpu_dev_eth_exec_scope exec_scope = DOCA_GPUNETIO_ETH_EXEC_SCOPE_THREAD>
 GDK_FN doca_error_t doca_gpu_dev_eth_txq_wait_send(struct doca_gpu_eth_txq *txq, uint64_t when,
 						   uint64_t addr, uint32_t mkey, size_t nbytes,
 						   enum doca_gpu_eth_send_flags flags,
@@ -66,7 +64,8 @@ GDK_FN doca_error_t doca_gpu_dev_eth_txq_wait_send(struct doca_gpu_eth_txq *txq,
  * Takes the completions of the next WQEs with SEND_FLAG_NOTIFY.
  *
  * @param num_compl number of them
- * @param wait_flag B: waits for all; NB: takes those that have arrived, with CQ_POLL_LAST all or none
+ * @param wait_flag B: waits for all; NB: takes those that have arrived, with CQ_POLL_LAST all or
+ *         none
  * @param out_num_compl gets the number that was taken
  * @retval DOCA_ERROR_NOT_SUPPORTED without doca_eth_txq_gpu_set_completion_on_gpu()
  * @retval DOCA_ERROR_IO_FAILED a send has failed
@@ -74,7 +73,8 @@ GDK_FN doca_error_t doca_gpu_dev_eth_txq_wait_send(struct doca_gpu_eth_txq *txq,
  * @retval DOCA_ERROR_TIME_OUT the time limit was reached
  */
 template <enum doca_gpu_dev_eth_cq_poll_mode poll_mode = DOCA_GPUNETIO_ETH_CQ_POLL_LAST,
-	  GDK_ETH_SHARE resource_sharing_mode = DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU>
+	  enum doca_gpu_dev_eth_resource_sharing_mode resource_sharing_mode =
+		  DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU>
 GDK_FN doca_error_t doca_gpu_dev_eth_txq_poll_completion(struct doca_gpu_eth_txq *txq,
 							 uint32_t num_compl,
 							 enum doca_gpu_dev_eth_wait_flag wait_flag,
@@ -86,11 +86,12 @@ GDK_FN doca_error_t doca_gpu_dev_eth_txq_poll_completion(struct doca_gpu_eth_txq
 					  (gdk_mode_t)resource_sharing_mode, out_num_compl));
 }
 
-/** Polls for one completion: that of the WQE with SEND_FLAG_NOTIFY that was written as number index,
+/** Polls for one completion: that of the WQE with SEND_FLAG_NOTIFY written as number index,
  * from 0. AGAIN: it has not arrived (WAIT_FLAG_NB). Other errors are those of
  * doca_gpu_dev_eth_txq_poll_completion(). */
-template <GDK_ETH_SHARE resource_sharing_mode = DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU,
-	  GDK_ETH_SYNC sync_scope = DOCA_GPUNETIO_ETH_SYNC_SCOPE_GPU>
+template <enum doca_gpu_dev_eth_resource_sharing_mode resource_sharing_mode =
+		  DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU,
+	  enum doca_gpu_dev_eth_sync_scope sync_scope = DOCA_GPUNETIO_ETH_SYNC_SCOPE_GPU>
 GDK_FN doca_error_t doca_gpu_dev_eth_txq_poll_completion_at(
 	struct doca_gpu_eth_txq *txq, uint64_t index, enum doca_gpu_dev_eth_wait_flag wait_flag)
 {
@@ -101,7 +102,8 @@ GDK_FN doca_error_t doca_gpu_dev_eth_txq_poll_completion_at(
 /* ---- step by step ---- */
 
 /** Reserves slots, waits for room, and returns the index of the first one. */
-template <GDK_ETH_SHARE resource_sharing_mode = DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU>
+template <enum doca_gpu_dev_eth_resource_sharing_mode resource_sharing_mode =
+		  DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU>
 GDK_FN uint64_t doca_gpu_dev_eth_txq_reserve_wq_slots(struct doca_gpu_eth_txq *txq, uint32_t count)
 {
 	uint64_t idx = 0;
@@ -152,9 +154,10 @@ GDK_FN doca_error_t doca_gpu_dev_eth_txq_wqe_prepare_wait_time(
 }
 
 /** Rings for all slots below prod_index: see gdk_eth_submit(). */
-template <GDK_ETH_SHARE resource_sharing_mode = DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU,
-	  GDK_ETH_SYNC sync_scope = DOCA_GPUNETIO_ETH_SYNC_SCOPE_GPU,
-	  GDK_ETH_NIC nic_handler = DOCA_GPUNETIO_ETH_NIC_HANDLER_AUTO>
+template <enum doca_gpu_dev_eth_resource_sharing_mode resource_sharing_mode =
+		  DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU,
+	  enum doca_gpu_dev_eth_sync_scope sync_scope = DOCA_GPUNETIO_ETH_SYNC_SCOPE_GPU,
+	  enum doca_gpu_dev_eth_nic_handler nic_handler = DOCA_GPUNETIO_ETH_NIC_HANDLER_AUTO>
 GDK_FN void doca_gpu_dev_eth_txq_submit(struct doca_gpu_eth_txq *txq, uint64_t prod_index)
 {
 	gdk_eth_submit(txq, prod_index,
@@ -164,8 +167,9 @@ GDK_FN void doca_gpu_dev_eth_txq_submit(struct doca_gpu_eth_txq *txq, uint64_t p
 
 /** As doca_gpu_dev_eth_txq_submit(), for a queue with doca_eth_txq_gpu_set_uar_on_cpu(). On another
  * queue, it rings as that queue does. */
-template <GDK_ETH_SHARE resource_sharing_mode = DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU,
-	  GDK_ETH_SYNC sync_scope = DOCA_GPUNETIO_ETH_SYNC_SCOPE_GPU>
+template <enum doca_gpu_dev_eth_resource_sharing_mode resource_sharing_mode =
+		  DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU,
+	  enum doca_gpu_dev_eth_sync_scope sync_scope = DOCA_GPUNETIO_ETH_SYNC_SCOPE_GPU>
 GDK_FN void doca_gpu_dev_eth_txq_submit_proxy(struct doca_gpu_eth_txq *txq, uint64_t prod_index)
 {
 	doca_gpu_dev_eth_txq_submit<resource_sharing_mode, sync_scope>(txq, prod_index);
@@ -182,16 +186,11 @@ GDK_FN void doca_gpu_dev_eth_txq_update_dbr(struct doca_gpu_eth_txq *txq, uint64
 
 /** Rings for all slots below prod_index, which the caller has written: DBREC and register, or the
  * counter of the CPU proxy. */
-template <GDK_ETH_SYNC sync_scope = DOCA_GPUNETIO_ETH_SYNC_SCOPE_GPU>
+template <enum doca_gpu_dev_eth_sync_scope sync_scope = DOCA_GPUNETIO_ETH_SYNC_SCOPE_GPU>
 GDK_FN void doca_gpu_dev_eth_txq_ring_db(struct doca_gpu_eth_txq *txq, uint64_t prod_index)
 {
 	doca_gpu_dev_eth_txq_submit<DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU, sync_scope>(
 		txq, prod_index);
 }
-
-#undef GDK_ETH_SHARE
-#undef GDK_ETH_SYNC
-#undef GDK_ETH_NIC
-#undef GDK_ETH_EXEC
 
 #endif

@@ -2,9 +2,9 @@
 /* Copyright (c) gdaki authors */
 /**
  * @file
- * Waiting until received packets are visible in GPU memory (MCST), for GPUs before Hopper: a DUMP WQE
- * makes the NIC read the last packet, which is ordered behind its writes, and the read pushes them
- * into the memory. The WQE is posted to a send queue beside the receive queue.
+ * Waiting until received packets are visible in GPU memory (MCST), for GPUs before Hopper: a DUMP
+ * WQE makes the NIC read the last packet, which is ordered behind its writes, and the read pushes
+ * them into the memory. The WQE is posted to a send queue beside the receive queue.
  */
 #ifndef GDK_SDK_ETH_MCST_DEV_H
 #define GDK_SDK_ETH_MCST_DEV_H
@@ -12,7 +12,8 @@
 #include "gdk_sdk_eth_rxq_dev.h"
 #include "gdk_sdk_eth_txq_dev.h"
 
-/* Posts the DUMP of a packet and waits for it. Returns 0, or the status that ended the send queue. */
+/* Posts the DUMP of a packet and waits for it. Returns 0, or the status that ended the send queue.
+ */
 GDK_FN int gdk_eth_dump(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt pkt)
 {
 	const struct gdk_how how = gdk_how(GDK_EXCLUSIVE, GDK_AUTO, GDK_THREAD, 0);
@@ -30,10 +31,10 @@ GDK_FN int gdk_eth_dump(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt pkt)
 	return gdk_wait(&txq->qp, p.idx, GDK_EXCLUSIVE);
 }
 
-/** After gdk_eth_recv(), by the same threads: waits until the packets of the batch are visible. needed
- * 0: only if the host created the send queue (doca_eth_rxq_gpu_enable_mcst_qp()), otherwise
- * -EOPNOTSUPP without it. Returns 0, or the status that ended the send queue; the receive queue then
- * ends with it. */
+/** After gdk_eth_recv(), by the same threads: waits until the packets of the batch are visible.
+ * needed 0: only if the host created the send queue (doca_eth_rxq_gpu_enable_mcst_qp()), otherwise
+ * -EOPNOTSUPP without it. Returns 0, or the status that ended the send queue; the receive queue
+ * then ends with it. */
 GDK_FN int gdk_eth_mcst(struct doca_gpu_eth_rxq *rxq, const struct gdk_eth_batch *batch, int needed,
 			enum doca_gpu_dev_eth_exec_scope exec)
 {

@@ -42,11 +42,10 @@ struct doca_gpu_eth_rxq {
 	uint8_t pad0[GDK_STATE_LINE - 48];
 
 	/* Written by rank 0 of the group that receives. */
-	uint64_t next; /**< index of the packet that the next receive returns first */
-	uint64_t
-		freed; /**< packets below it are released; the NIC may fill slots below freed + num */
+	uint64_t next;	       /**< index of the packet that the next receive returns first */
+	uint64_t freed;	       /**< packets below it are released: DBREC = freed + num */
 	uint64_t dbrecs;       /**< DBREC updates */
-	uint64_t error_packet; /**< index of the packet whose CQE ended the queue, or UINT64_MAX */
+	uint64_t error_packet; /**< index of the packet that ended the queue, or UINT64_MAX */
 	int32_t status;	       /**< 0, or the negative errno that ended the queue; stays */
 	uint32_t abort_word;   /**< set by the host; loaded together with status */
 	uint8_t pad1[GDK_STATE_LINE - 40];
@@ -104,8 +103,8 @@ GDK_FN uint32_t gdk_eth_pkt_bytes(const struct doca_gpu_eth_rxq *rxq, uint64_t i
 	return gdk_eth_cqe32(rxq, idx, 0x2c);
 }
 
-/** Returns the time of arrival of a packet that is not released: nanoseconds, or ticks if the NIC has
- * no real-time clock. */
+/** Returns the time of arrival of a packet that is not released: nanoseconds, or ticks if the NIC
+ * has no real-time clock. */
 GDK_FN uint64_t gdk_eth_pkt_ts(const struct doca_gpu_eth_rxq *rxq, uint64_t idx)
 {
 	const uint64_t high = gdk_eth_cqe32(rxq, idx, 0x30), low = gdk_eth_cqe32(rxq, idx, 0x34);
@@ -278,8 +277,8 @@ GDK_FN void gdk_eth_rxq_end(struct doca_gpu_eth_rxq *rxq, uint64_t idx, int stat
 
 /*
  * Waits for packets from `next` on. Returns their number, and in *why what ended the wait. All
- * threads of the group get the same results: rank 0 tests the first missing packet in each pass, and
- * alone decides whether the wait goes on.
+ * threads of the group get the same results: rank 0 tests the first missing packet in each pass,
+ * and alone decides whether the wait goes on.
  */
 GDK_FN uint32_t gdk_eth_gather(const struct doca_gpu_eth_rxq *rxq, uint64_t next, uint32_t most,
 			       int any, struct gdk_eth_timer *t,
@@ -325,10 +324,10 @@ struct gdk_eth_batch {
 };
 
 /**
- * Receives packets by a group of threads, all of which call this with the same arguments and get the
- * same results. Waits until max_pkts packets have arrived or the time is over; with max_pkts 0, until
- * at least one has arrived and the next one has not. A slot that is not released cannot get a packet,
- * so at most the free slots are returned.
+ * Receives packets by a group of threads, all of which call this with the same arguments and get
+ * the same results. Waits until max_pkts packets have arrived or the time is over; with max_pkts 0,
+ * until at least one has arrived and the next one has not. A slot that is not released cannot get a
+ * packet, so at most the free slots are returned.
  *
  * Releases the packets of earlier calls, unless opt contains GDK_ETH_KEEP: all threads of the group
  * are done with them. There is one fence for each call that returns packets: it orders the CQEs

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /**
  * @file
- * Sending packets on the device. Programs include doca_gpunetio_dev_eth_txq.cuh; code on CPU threads
- * may include this file.
+ * Sending packets on the device. Programs include doca_gpunetio_dev_eth_txq.cuh; code on CPU
+ * threads may include this file.
  *
  * A send queue has the slots, the doorbell and the completion state of an exported queue pair
  * (device/gdk/post_dev.h), so threads share it in the same ways. Its WQEs are those of Ethernet
@@ -45,9 +45,9 @@ struct gdk_eth_marks {
 /** What a send queue has beside the members of a queue pair. */
 struct gdk_eth_tx {
 	uint64_t marks; /**< struct gdk_eth_marks, GPU address */
-	/** uint64_t notes[depth], GPU address. Completions on the GPU: WQE k with NOTIFY has entry k, with
-	 * the low 32 bits of its slot and, << 32, of k + 1. Completions on the CPU: the slot i of a
-	 * WQE with NOTIFY has entry i, with i + 1; in host memory. */
+	/** uint64_t notes[depth], GPU address. Completions on the GPU: WQE k with NOTIFY has entry
+	 * k, with the low 32 bits of its slot and, << 32, of k + 1. Completions on the CPU: the
+	 * slot i of a WQE with NOTIFY has entry i, with i + 1; in host memory. */
 	uint64_t notes;
 	uint32_t flags; /**< GDK_ETH_TXF_* */
 	uint32_t cs;	/**< cs_flags of the Ethernet segment */
@@ -236,8 +236,8 @@ GDK_FN void gdk_eth_wqe_send(const struct doca_gpu_eth_txq *txq, uint64_t idx,
 
 /**
  * Writes one packet of a multi-packet WQE. Each of its packets is written once, by any threads;
- * packet 0 also writes the head of the WQE. NOT_SUPPORTED by the NIC: returns -EOPNOTSUPP and writes
- * nothing. n outside of 1 to 61, or a packet that is not below n: -EINVAL.
+ * packet 0 also writes the head of the WQE. NOT_SUPPORTED by the NIC: returns -EOPNOTSUPP and
+ * writes nothing. n outside of 1 to 61, or a packet that is not below n: -EINVAL.
  *
  * @param idx slot of this packet: that of the WQE plus (packet + 2) / 4; may be masked to 16 bits
  */
@@ -259,8 +259,8 @@ GDK_FN int gdk_eth_wqe_empw(const struct doca_gpu_eth_txq *txq, uint64_t idx, ui
 	return 0;
 }
 
-/** Writes a WQE that makes the NIC wait for a time (doca_eth_txq_calculate_timestamp()), to one slot.
- * Returns 0, or -EOPNOTSUPP without doca_eth_txq_set_wait_on_time_offload(). */
+/** Writes a WQE that makes the NIC wait for a time (doca_eth_txq_calculate_timestamp()), to one
+ * slot. Returns 0, or -EOPNOTSUPP without doca_eth_txq_set_wait_on_time_offload(). */
 GDK_FN int gdk_eth_wqe_wait(const struct doca_gpu_eth_txq *txq, uint64_t idx, uint64_t when,
 			    uint32_t flags)
 {
@@ -352,8 +352,8 @@ GDK_FN int gdk_eth_post(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt pkt, ui
 	return 0;
 }
 
-/* gdk_eth_post() by each thread of the group in turn: the ring is too short for all at once. A group
- * then has one WAIT, that of the first thread. */
+/* gdk_eth_post() by each thread of the group in turn: the ring is too short for all at once. A
+ * group then has one WAIT, that of the first thread. */
 GDK_SLOW_FN int gdk_eth_in_turn(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt pkt,
 				uint32_t flags, int waits, uint64_t when, struct gdk_how how,
 				doca_gpu_dev_eth_ticket_t *ticket)
@@ -373,8 +373,8 @@ GDK_SLOW_FN int gdk_eth_in_turn(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt
 
 /**
  * Sends one packet for each thread of the group. All threads of a warp or block call this with the
- * same how (WARP and BLOCK scope); each has its own packet and gets its own ticket. A group makes one
- * reservation and rings one doorbell.
+ * same how (WARP and BLOCK scope); each has its own packet and gets its own ticket. A group makes
+ * one reservation and rings one doorbell.
  *
  * @param flags SEND_FLAG_NOTIFY: the WQE generates a CQE
  * @return 0, or the status that ended the queue; the ticket is set in any case
@@ -509,8 +509,8 @@ GDK_FN int gdk_eth_poll_at(struct doca_gpu_eth_txq *txq, uint64_t k, int wait, g
 }
 
 /**
- * Waits for the next n completions of WQEs with SEND_FLAG_NOTIFY, after those for which earlier calls
- * have waited; with wait 0, takes those of them that have arrived.
+ * Waits for the next n completions of WQEs with SEND_FLAG_NOTIFY, after those for which earlier
+ * calls have waited; with wait 0, takes those of them that have arrived.
  *
  * @param last wait 0: looks at the last one only, so that it takes all or none
  * @param done gets the number that was taken
