@@ -79,6 +79,8 @@ static inline uint64_t prm_get(const void *box, uint32_t field)
 	X(ALLOC_TRANSPORT_DOMAIN, 0x816) \
 	X(DEALLOC_TRANSPORT_DOMAIN, 0x817) \
 	X(QUERY_LAG, 0x842) \
+	X(CREATE_TIR, 0x900) \
+	X(DESTROY_TIR, 0x902) \
 	X(CREATE_SQ, 0x904) \
 	X(MODIFY_SQ, 0x905) \
 	X(DESTROY_SQ, 0x906) \
@@ -90,7 +92,12 @@ static inline uint64_t prm_get(const void *box, uint32_t field)
 	X(CREATE_RMP, 0x90c) \
 	X(DESTROY_RMP, 0x90e) \
 	X(CREATE_TIS, 0x912) \
-	X(DESTROY_TIS, 0x914)
+	X(DESTROY_TIS, 0x914) \
+	X(CREATE_RQT, 0x916) \
+	X(DESTROY_RQT, 0x918) \
+	X(ALLOC_FLOW_COUNTER, 0x939) \
+	X(DEALLOC_FLOW_COUNTER, 0x93a) \
+	X(QUERY_FLOW_COUNTER, 0x93b)
 
 #define GDK_COMMAND(name, opcode) GDK_CMD_##name = opcode,
 enum { GDK_COMMANDS(GDK_COMMAND) };
@@ -111,6 +118,12 @@ enum {
 	PRM_QUERY_SQ_RQ_OUT_LEN = 0x110,
 	PRM_QUERY_Q_COUNTER_IN_LEN = 0x20,
 	PRM_QUERY_Q_COUNTER_OUT_LEN = 0x100,
+	PRM_CREATE_TIR_IN_LEN = 0x110,
+	PRM_CREATE_RQT_IN_LEN = 0x110, /* and PRM_RQT_ENTRY_LEN for each entry */
+	PRM_RQT_ENTRY_LEN = 0x4,
+	PRM_QUERY_FLOW_COUNTER_IN_LEN = 0x20,
+	PRM_QUERY_FLOW_COUNTER_OUT_LEN = 0x20,
+	PRM_FTE_LYR_2_4_LEN = 0x40,
 	PRM_QUERY_HCA_CAP_OUT_LEN = 0x1010,
 	PRM_QUERY_ROCE_ADDRESS_OUT_LEN = 0x30,
 	PRM_QUERY_LAG_OUT_LEN = 0x10,
@@ -350,6 +363,73 @@ enum {
 	GDK_RMPC_STATE_RDY = 1,
 	GDK_WQ_LINKED_LIST = 0,
 	GDK_WQ_CYCLIC = 1,
+};
+
+/* CREATE_RQT: table of RQs, from which a hash selects one */
+#define PRM_CREATE_RQT_RQTC_AT 0x20
+#define PRM_RQTC_MAX_SIZE      PRM(0x14, 15, 0)
+#define PRM_RQTC_ACTUAL_SIZE   PRM(0x18, 15, 0)
+#define PRM_RQTC_RQ_NUM_AT     0xf0
+#define PRM_RQ_NUM	       PRM(0x00, 23, 0) /* in an entry */
+
+/* CREATE_TIR: destination of flow rules */
+#define PRM_CREATE_TIR_TIRC_AT	  0x20
+#define PRM_TIRC_DISP_TYPE	  PRM(0x04, 31, 28)
+#define PRM_TIRC_INLINE_RQN	  PRM(0x1c, 23, 0)
+#define PRM_TIRC_INDIRECT_TABLE	  PRM(0x20, 23, 0)
+#define PRM_TIRC_RX_HASH_FN	  PRM(0x24, 31, 28)
+#define PRM_TIRC_TRANSPORT_DOMAIN PRM(0x24, 23, 0)
+#define PRM_TIRC_TOEPLITZ_KEY_AT  0x28
+#define PRM_TIRC_HASH_OUTER_AT	  0x50
+#define PRM_HASH_L4_PROT_TYPE	  PRM(0x00, 30, 30)
+#define PRM_HASH_SELECTED	  PRM(0x00, 29, 0)
+
+enum {
+	GDK_TIR_DIRECT = 0, /* to inline_rqn */
+	GDK_TIR_INDIRECT = 1,
+	GDK_RX_HASH_TOEPLITZ = 2,
+	GDK_TOEPLITZ_KEY_LEN = 40,
+	GDK_HASH_L4_TCP = 0,
+	GDK_HASH_L4_UDP = 1,
+};
+
+/* Bits of PRM_HASH_SELECTED */
+enum {
+	GDK_HASH_SRC_IP = 1 << 0,
+	GDK_HASH_DST_IP = 1 << 1,
+	GDK_HASH_L4_SPORT = 1 << 2,
+	GDK_HASH_L4_DPORT = 1 << 3,
+};
+
+/* ALLOC_FLOW_COUNTER and QUERY_FLOW_COUNTER */
+#define PRM_ALLOC_FLOW_COUNTER_ID   PRM(0x08, 31, 0)
+#define PRM_QUERY_FLOW_COUNTER_ID   PRM(0x1c, 31, 0)
+#define PRM_QUERY_FLOW_COUNTER_AT   0x10
+#define PRM_TRAFFIC_COUNTER_PACKETS PRM64(0x00)
+#define PRM_TRAFFIC_COUNTER_OCTETS  PRM64(0x08)
+
+/* Match of a flow rule: outer headers of fte_match_param, at its beginning. An IPv4 address is the
+ * last word of an address. */
+#define PRM_FTE_SMAC_47_16  PRM(0x00, 31, 0)
+#define PRM_FTE_SMAC_15_0   PRM(0x04, 31, 16)
+#define PRM_FTE_ETHERTYPE   PRM(0x04, 15, 0)
+#define PRM_FTE_DMAC_47_16  PRM(0x08, 31, 0)
+#define PRM_FTE_DMAC_15_0   PRM(0x0c, 31, 16)
+#define PRM_FTE_FIRST_VID   PRM(0x0c, 11, 0)
+#define PRM_FTE_IP_PROTOCOL PRM(0x10, 31, 24)
+#define PRM_FTE_CVLAN_TAG   PRM(0x10, 15, 15)
+#define PRM_FTE_FRAG	    PRM(0x10, 13, 13)
+#define PRM_FTE_TCP_FLAGS   PRM(0x10, 8, 0)
+#define PRM_FTE_TCP_SPORT   PRM(0x14, 31, 16)
+#define PRM_FTE_TCP_DPORT   PRM(0x14, 15, 0)
+#define PRM_FTE_UDP_SPORT   PRM(0x1c, 31, 16)
+#define PRM_FTE_UDP_DPORT   PRM(0x1c, 15, 0)
+#define PRM_FTE_SRC_IP_AT   0x20
+#define PRM_FTE_DST_IP_AT   0x30
+#define PRM_IPV4	    PRM(0x0c, 31, 0) /* in an address */
+
+enum {
+	GDK_MATCH_OUTER_HEADERS = 1, /* match_criteria_enable */
 };
 
 /* QUERY_HCA_CAP: op_mod is group << 1 | GDK_CAP_CURRENT */

@@ -48,6 +48,10 @@ struct gdk_eth_obj {
 	const char *kind; /* for messages */
 };
 
+/* Creates an object from a command box of len bytes. kind: for messages; destroy: the opcode that
+ * destroys it. */
+doca_error_t gdk_eth_create_obj(const struct doca_dev *dev, const char *kind, const void *in,
+				size_t len, uint32_t destroy, struct gdk_eth_obj *o);
 doca_error_t gdk_eth_create_td(const struct doca_dev *dev, struct gdk_eth_obj *td);
 doca_error_t gdk_eth_create_tis(const struct doca_dev *dev, uint32_t tdn, struct gdk_eth_obj *tis);
 /* Does nothing if o is empty. On success o is empty. */

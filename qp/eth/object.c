@@ -17,9 +17,8 @@ static const char *dev_name(const struct doca_dev *dev)
 	return ibv_get_device_name(dev->ctx->device);
 }
 
-/* Creates an object from a command box. kind: for messages. */
-static doca_error_t create(const struct doca_dev *dev, const char *kind, const void *in, size_t len,
-			   uint32_t destroy, struct gdk_eth_obj *o)
+doca_error_t gdk_eth_create_obj(const struct doca_dev *dev, const char *kind, const void *in,
+				size_t len, uint32_t destroy, struct gdk_eth_obj *o)
 {
 	uint8_t out[PRM_CMD_OUT_LEN] = { 0 };
 	struct mlx5dv_devx_obj *obj;
@@ -52,8 +51,8 @@ doca_error_t gdk_eth_create_td(const struct doca_dev *dev, struct gdk_eth_obj *t
 	uint8_t in[PRM_CMD_IN_LEN] = { 0 };
 
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_ALLOC_TRANSPORT_DOMAIN);
-	return create(dev, "transport domain", in, sizeof(in), GDK_CMD_DEALLOC_TRANSPORT_DOMAIN,
-		      td);
+	return gdk_eth_create_obj(dev, "transport domain", in, sizeof(in),
+				  GDK_CMD_DEALLOC_TRANSPORT_DOMAIN, td);
 }
 
 doca_error_t gdk_eth_create_tis(const struct doca_dev *dev, uint32_t tdn, struct gdk_eth_obj *tis)
@@ -62,7 +61,7 @@ doca_error_t gdk_eth_create_tis(const struct doca_dev *dev, uint32_t tdn, struct
 
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_CREATE_TIS);
 	prm_set(in + PRM_CREATE_TIS_TISC_AT, PRM_TISC_TD, tdn);
-	return create(dev, "TIS", in, sizeof(in), GDK_CMD_DESTROY_TIS, tis);
+	return gdk_eth_create_obj(dev, "TIS", in, sizeof(in), GDK_CMD_DESTROY_TIS, tis);
 }
 
 /* ---- counters ---- */
@@ -73,7 +72,8 @@ doca_error_t gdk_eth_create_counters(const struct doca_dev *dev, struct gdk_eth_
 	doca_error_t err;
 
 	prm_set(in, PRM_CMD_OPCODE, GDK_CMD_ALLOC_Q_COUNTER);
-	err = create(dev, "set of queue counters", in, sizeof(in), GDK_CMD_DEALLOC_Q_COUNTER, set);
+	err = gdk_eth_create_obj(dev, "set of queue counters", in, sizeof(in),
+				 GDK_CMD_DEALLOC_Q_COUNTER, set);
 	if (!err)
 		set->number &= 0xff; /* counter_set_id has 8 bits */
 	return err;
@@ -152,7 +152,7 @@ doca_error_t gdk_eth_create_sq(const struct gdk_eth_wq *wq, struct gdk_eth_obj *
 	prm_set(sqc, PRM_SQC_TIS_NUM_0, wq->tisn);
 	prm_set(sqc + PRM_SQC_WQ_AT, PRM_WQ_UAR_PAGE, wq->uar);
 	fill_wq(sqc + PRM_SQC_WQ_AT, wq);
-	err = create(wq->dev, "SQ", in, sizeof(in), GDK_CMD_DESTROY_SQ, sq);
+	err = gdk_eth_create_obj(wq->dev, "SQ", in, sizeof(in), GDK_CMD_DESTROY_SQ, sq);
 	return err ? err : make_ready(wq->dev, GDK_CMD_MODIFY_SQ, sq);
 }
 
@@ -168,7 +168,7 @@ doca_error_t gdk_eth_create_rq(const struct gdk_eth_wq *wq, struct gdk_eth_obj *
 	prm_set(rqc, PRM_RQC_CQN, wq->cqn);
 	prm_set(rqc, PRM_RQC_COUNTER_SET, wq->counters);
 	fill_wq(rqc + PRM_RQC_WQ_AT, wq);
-	err = create(wq->dev, "RQ", in, sizeof(in), GDK_CMD_DESTROY_RQ, rq);
+	err = gdk_eth_create_obj(wq->dev, "RQ", in, sizeof(in), GDK_CMD_DESTROY_RQ, rq);
 	return err ? err : make_ready(wq->dev, GDK_CMD_MODIFY_RQ, rq);
 }
 
