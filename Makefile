@@ -102,7 +102,8 @@ SRCS_uar  := $(sort $(wildcard uar/*.c))
 SRCS_cq   := $(sort $(wildcard cq/*.c))
 SRCS_qp   := $(sort $(wildcard qp/*.c))
 # The interface of the DOCA SDK, which is not in the merged archive. An archive needs those behind it.
-SDK_ARCHIVES := eth doca
+SDK_ARCHIVES := flow eth doca
+SRCS_flow := $(sort $(wildcard qp/flow/*.c))
 SRCS_eth  := $(sort $(wildcard qp/eth/*.c))
 SRCS_doca := $(sort $(wildcard qp/doca/*.c qp/doca/*/*.c))
 DB_STRATEGIES  := gpu_sm bf cpu_proxy

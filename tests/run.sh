@@ -39,7 +39,7 @@ scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many
 	tests/report.sh tests/doctor.sh tests/examples.sh tests/example_programs.sh tests/example_faults.sh
 	tests/results.sh tests/alltoall.sh tests/paths.sh tests/options.sh
 	tests/programs.sh tests/verbs.sh
-	tests/strategy_batching.sh tests/service_many_qps.sh tests/infiniband.sh tests/netns.sh tests/vxlan.sh tests/eth_if.sh tests/eth_account.py tests/consumers/perftest.sh tests/consumers/perftest_raw.sh
+	tests/strategy_batching.sh tests/service_many_qps.sh tests/infiniband.sh tests/netns.sh tests/vxlan.sh tests/eth_if.sh tests/eth_account.py tests/flow_rss.py tests/consumers/perftest.sh tests/consumers/perftest_raw.sh
 	tests/consumers/ucx.sh
 	tests/consumers/sanitizers.sh
 	${GDAKI_HOST_USERS:+tests/consumers/host.sh} ${GDAKI_PEER:+tests/consumers/peer.sh tests/consumers/gpunetio_examples.sh}
@@ -122,6 +122,7 @@ if [ "$what" = targets ]; then
 		tests/bench/recv.sh) echo "$B/bench/recv" ;;
 		tests/vxlan.sh | tests/eth_if.sh) echo "$B/responder/responder" ;;
 		tests/eth_account.py) echo "$B/soak/eth_peer" ;;
+		tests/flow_rss.py) echo "$B/tests/test_doca_flow_rss" ;;
 		tests/fuzz.sh | tests/models.sh | tests/consumers/rdma_core*.sh) echo build-tests ;;
 		esac
 	done

@@ -5,7 +5,7 @@
 # Checks the symbols of the archives. A static archive cannot hide symbols from the user's
 # link, so every global must be named doca_* or gdk_*. No archive may run code before main.
 # The merged archive has exactly the symbols of the separate ones, without libgdaki_db_none.a and
-# libgdaki_doca.a and _eth.a. No two archives define the same symbol, except weak ones.
+# those of the DOCA SDK's interface. No two archives define the same symbol, except weak ones.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -31,21 +31,21 @@ for lib in "$B"/lib/libgdaki*.a; do
 		bad=1
 	fi
 done
-if [ $found -ne 13 ]; then
-	echo "symbols.sh: $found archives in $B/lib, expected 13"
+if [ $found -ne 14 ]; then
+	echo "symbols.sh: $found archives in $B/lib, expected 14"
 	bad=1
 fi
 
 symbols() { # archives: type and name of each symbol, as often as it occurs
 	nm "$@" | awk 'NF == 3 { print $2, $3 } NF == 2 { print }' | sort
 }
-mapfile -t separate < <(printf '%s\n' "$B"/lib/libgdaki_*.a | grep -v -e _db_none -e _doca -e _eth)
+mapfile -t separate < <(printf '%s\n' "$B"/lib/libgdaki_*.a | grep -v -e _db_none -e _doca -e _eth -e _flow)
 differ=$(diff <(symbols "$B/lib/libgdaki.a") <(symbols "${separate[@]}")) || {
 	echo "symbols.sh: libgdaki.a (<) and the separate archives (>) have different symbols:"
 	head -n 8 <<<"$differ" | sed 's/^/    /'
 	bad=1
 }
-twice=$(for lib in "${separate[@]}" "$B"/lib/libgdaki_{doca,eth}.a; do
+twice=$(for lib in "${separate[@]}" "$B"/lib/libgdaki_{doca,eth,flow}.a; do
 	nm -g --defined-only "$lib" 2>/dev/null | awk 'NF == 3 && $2 !~ /[VW]/ { print $3 }'
 done | sort | uniq -d)
 if [ -n "$twice" ]; then
