@@ -16,7 +16,7 @@ trap 'rm -rf "$tmp"' EXIT
 bad=0
 inc=("-I$B/include-doca" "-I$B/include")
 warn=(-Wall -Wextra -Werror)
-libs=("-L$B/lib" -lgdaki_eth -lgdaki_doca -lgdaki -lmlx5 -libverbs -lnuma -ldl -lpthread)
+libs=("-L$B/lib" -lgdaki_flow -lgdaki_eth -lgdaki_doca -lgdaki -lmlx5 -libverbs -lnuma -ldl -lpthread)
 
 try() { # what, command...
 	local what=$1
