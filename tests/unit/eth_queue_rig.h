@@ -22,6 +22,7 @@
 #include "doca_eth_rxq_gpu_data_path.h"
 #include "doca_eth_txq_gpu_data_path.h"
 #include "doca_pe.h"
+#include "gdk_eth_steer.h"
 #include "gdk_sdk_eth_mcst_dev.h"
 
 #include "doca_base_rig.h"
@@ -45,9 +46,7 @@ struct queues {
 	struct doca_eth_txq *txq;
 	struct doca_gpu_eth_rxq *rx; /* NULL: no RXQ */
 	struct doca_gpu_eth_txq *tx;
-	struct mlx5dv_devx_obj *td, *tir;
-	struct mlx5dv_flow_matcher *matcher;
-	struct ibv_flow *rule;
+	struct gdk_eth_rule *rule;
 };
 
 /* ---- packets ---- */
@@ -89,51 +88,20 @@ static inline void packet_expect(const uint8_t *p, uint32_t len, uint32_t i)
 
 /* ---- steering ---- */
 
-static inline struct mlx5dv_devx_obj *rig_obj(const struct queues *q, const uint32_t *in,
-					      size_t len, uint32_t *number)
-{
-	uint32_t out[4] = { 0 };
-	struct mlx5dv_devx_obj *o = mlx5dv_devx_obj_create(q->dev->ctx, in, len, out, sizeof(out));
-
-	cr_assert(o, "command 0x%x: syndrome 0x%x", be32toh(in[0]) >> 16, be32toh(out[1]));
-	*number = be32toh(out[2]) & 0xffffff;
-	return o;
-}
-
-/* Frames to rig_dmac go to the RXQ, through a TIR in a transport domain of its own. */
+/* Frames to rig_dmac go to the RXQ. */
 static inline void rig_steer(struct queues *q)
 {
-	struct {
-		size_t len;
-		uint8_t bytes[64];
-	} mask = { 64, { 0 } }, value = mask;
-	struct mlx5dv_flow_matcher_attr attr = { .match_mask = (void *)&mask,
-						 .match_criteria_enable = 1 };
-	struct mlx5dv_flow_action_attr to = { .type = MLX5DV_FLOW_ACTION_DEST_DEVX };
-	uint32_t in[0x110 / 4] = { 0 }, tdn, tirn, rqn;
+	struct gdk_eth_match match = { .value.ether_type = 0 };
 
-	in[0] = htobe32(0x816u << 16);
-	q->td = rig_obj(q, in, 16, &tdn);
-	cr_assert_eq(doca_eth_rxq_get_hw_queue_num(q->rxq, &rqn), DOCA_SUCCESS);
-	in[0] = htobe32(0x900u << 16);
-	in[0x3c / 4] = htobe32(rqn);
-	in[0x44 / 4] = htobe32(tdn);
-	q->tir = rig_obj(q, in, 0x110, &tirn);
-	memset(mask.bytes + 8, 0xff, 6);
-	memcpy(value.bytes + 8, rig_dmac, 6);
-	q->matcher = mlx5dv_create_flow_matcher(q->dev->ctx, &attr);
-	cr_assert(q->matcher, "%s; the test needs CAP_NET_RAW", strerror(errno));
-	to.obj = q->tir;
-	q->rule = mlx5dv_create_flow(q->matcher, (void *)&value, 1, &to);
-	cr_assert(q->rule);
+	memcpy(match.value.dst_mac, rig_dmac, 6);
+	memset(match.mask.dst_mac, 0xff, 6);
+	cr_assert_eq(gdk_eth_steer(q->dev, &match, &q->rxq, 1, 0, 0, &q->rule), DOCA_SUCCESS,
+		     "the test needs CAP_NET_RAW");
 }
 
 static inline void rig_unsteer(struct queues *q)
 {
-	cr_expect_eq(ibv_destroy_flow(q->rule), 0);
-	cr_expect_eq(mlx5dv_destroy_flow_matcher(q->matcher), 0);
-	cr_expect_eq(mlx5dv_devx_obj_destroy(q->tir), 0);
-	cr_expect_eq(mlx5dv_devx_obj_destroy(q->td), 0);
+	cr_expect_eq(gdk_eth_steer_destroy(q->rule), DOCA_SUCCESS);
 }
 
 /* ---- queues ---- */
@@ -160,7 +128,7 @@ static inline void rig_open_dev(struct queues *q)
 	cr_assert_eq(doca_gpu_create("host", &q->gpu), DOCA_SUCCESS);
 }
 
-static inline void rig_open_rxq(struct queues *q, uint32_t num)
+static inline void rig_start_rxq(struct queues *q, uint32_t num)
 {
 	struct doca_ctx *ctx;
 	uint32_t bytes;
@@ -177,6 +145,11 @@ static inline void rig_open_rxq(struct queues *q, uint32_t num)
 	cr_assert_eq(doca_ctx_set_datapath_on_gpu(ctx, q->gpu), DOCA_SUCCESS);
 	cr_assert_eq(doca_ctx_start(ctx), DOCA_SUCCESS);
 	cr_assert_eq(doca_eth_rxq_get_gpu_handle(q->rxq, &q->rx), DOCA_SUCCESS);
+}
+
+static inline void rig_open_rxq(struct queues *q, uint32_t num)
+{
+	rig_start_rxq(q, num);
 	rig_steer(q);
 }
 
@@ -212,13 +185,18 @@ static inline void rig_close_txq(struct queues *q)
 	cr_expect_eq(doca_gpu_mem_free(q->gpu, q->tx_buf), DOCA_SUCCESS);
 }
 
-static inline void rig_close_rxq(struct queues *q)
+static inline void rig_end_rxq(struct queues *q)
 {
-	rig_unsteer(q);
 	cr_expect_eq(doca_ctx_stop(doca_eth_rxq_as_doca_ctx(q->rxq)), DOCA_SUCCESS);
 	cr_expect_eq(doca_eth_rxq_destroy(q->rxq), DOCA_SUCCESS);
 	cr_expect_eq(doca_mmap_destroy(q->rx_map), DOCA_SUCCESS);
 	cr_expect_eq(doca_gpu_mem_free(q->gpu, q->rx_buf), DOCA_SUCCESS);
+}
+
+static inline void rig_close_rxq(struct queues *q)
+{
+	rig_unsteer(q);
+	rig_end_rxq(q);
 }
 
 static inline void rig_close_dev(struct queues *q)
