@@ -389,13 +389,18 @@ doca_error_t doca_eth_rxq_get_hw_queue_num(const struct doca_eth_rxq *eth_rxq,
 
 /* ---- creation and settings ---- */
 
-/* Rounds the sizes of a queue up. func: the caller, for messages. */
+/* Rounds the sizes of a queue up. NVIDIA's gpu_packet_processing requests 65536 slots. */
 static doca_error_t round_sizes(uint32_t max_burst_size, uint32_t max_packet_size, uint32_t *num,
 				uint32_t *stride)
 {
-	GDK_CHECK_RANGE(max_burst_size, 1, GDK_ETH_DEPTH_MAX);
+	GDK_CHECK_RANGE(max_burst_size, 1, 2 * GDK_ETH_DEPTH_MAX);
 	GDK_CHECK_RANGE(max_packet_size, 1, SLOT_MAX);
 	*num = (uint32_t)gdk_roundup_pow2(max_burst_size);
+	if (*num > GDK_ETH_DEPTH_MAX) {
+		gdk_info("RXQ of %u packets: a queue has at most %u slots, using %u",
+			 max_burst_size, GDK_ETH_DEPTH_MAX, GDK_ETH_DEPTH_MAX);
+		*num = GDK_ETH_DEPTH_MAX;
+	}
 	*stride = (uint32_t)gdk_align_up(max_packet_size, SLOT_ALIGN);
 	return DOCA_SUCCESS;
 }

@@ -275,7 +275,7 @@ Test(doca_eth_recv, wrong_calls)
 	uint32_t bytes;
 
 	capture_begin();
-	cr_expect_eq(doca_eth_rxq_create(q.dev, 32769, 100, &rxq), DOCA_ERROR_INVALID_VALUE);
+	cr_expect_eq(doca_eth_rxq_create(q.dev, 65537, 100, &rxq), DOCA_ERROR_INVALID_VALUE);
 	cr_expect_eq(doca_eth_rxq_create(q.dev, 8, 16385, &rxq), DOCA_ERROR_INVALID_VALUE);
 	cr_expect_eq(doca_eth_rxq_estimate_packet_buf_size(DOCA_ETH_RXQ_TYPE_CYCLIC, 0, 0, 0, 8, 0,
 							   0, 0, &bytes),

@@ -21,7 +21,8 @@
 extern "C" {
 #endif
 
-struct doca_eth_rxq; /* a receive queue */
+struct doca_eth_rxq;	 /* a receive queue */
+struct doca_gpu_eth_rxq; /* a receive queue, as kernels use it */
 
 /** Kinds of receive queues. */
 enum doca_eth_rxq_type {
@@ -32,7 +33,8 @@ enum doca_eth_rxq_type {
 /**
  * Creates a receive queue. Destroy it with doca_eth_rxq_destroy().
  *
- * @param max_burst_size number of packet slots, rounded up to a power of two, at most 32768
+ * @param max_burst_size number of packet slots, rounded up to a power of two, at most 65536;
+ *        a queue has 32768 slots then, too
  * @param max_packet_size bytes of a slot, rounded up to a multiple of 64, at most 16384
  * @retval DOCA_ERROR_INVALID_VALUE a size is 0 or too large
  * @retval DOCA_ERROR_NO_MEMORY no memory
@@ -107,6 +109,15 @@ doca_error_t doca_eth_rxq_apply_queue_id(struct doca_eth_rxq *eth_rxq, uint16_t 
  */
 doca_error_t doca_eth_rxq_get_hw_queue_num(const struct doca_eth_rxq *eth_rxq,
 					   uint32_t *hw_queue_num);
+
+/**
+ * Returns the struct of a running receive queue that kernels get as an argument.
+ *
+ * @param gpu_eth_rxq gets a GPU address, valid until the context is stopped
+ * @retval DOCA_ERROR_BAD_STATE the context does not run
+ */
+doca_error_t doca_eth_rxq_get_gpu_handle(const struct doca_eth_rxq *eth_rxq,
+					 struct doca_gpu_eth_rxq **gpu_eth_rxq);
 
 #ifdef __cplusplus
 }

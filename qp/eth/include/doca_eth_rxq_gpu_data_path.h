@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /**
  * @file
- * Receive queues of Ethernet packets for kernels: settings, and the struct that kernels get. Return
+ * Receive queues of Ethernet packets for kernels: settings and counters. Return
  * values and threads: see doca_error.h.
  */
 #ifndef GDK_SDK_DOCA_ETH_RXQ_GPU_DATA_PATH_H
@@ -15,17 +15,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-struct doca_gpu_eth_rxq; /* a receive queue, as kernels use it */
-
-/**
- * Returns the struct of a running receive queue that kernels get as an argument.
- *
- * @param gpu_eth_rxq gets a GPU address, valid until the context is stopped
- * @retval DOCA_ERROR_BAD_STATE the context does not run
- */
-doca_error_t doca_eth_rxq_get_gpu_handle(const struct doca_eth_rxq *eth_rxq,
-					 struct doca_gpu_eth_rxq **gpu_eth_rxq);
 
 /**
  * Sets the memory of the queue, its CQEs and its DBREC: GPU, GPU_CPU or CPU_GPU. Without this call
